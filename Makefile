@@ -1,0 +1,50 @@
+# Everything here needs Go and make alone; what tests need besides is installed
+# by deploy/ephemeral/install.sh.
+
+GO       ?= go
+FUZZTIME ?= 3s
+
+# A command given to this one finds Redis, a Redis Cluster and Postgres by its
+# environment.
+WITH_SERVERS = sh deploy/ephemeral/install.sh $(GO) run ./deploy/ephemeral/run --
+
+.DEFAULT_GOAL := help
+.PHONY: run test race lint build bench fuzz help go-test go-fuzz
+
+run: ## the demo: no services, sample data, playground at its root
+	$(GO) run ./cmd/commerce demo
+
+test: ## every test, on real servers, and a few seconds of each fuzz target
+	$(WITH_SERVERS) $(MAKE) --no-print-directory go-test go-fuzz
+
+race: ## every test under the race detector (needs a C compiler)
+	CGO_ENABLED=1 $(WITH_SERVERS) $(GO) test -race -timeout 20m ./...
+
+lint: ## gofumpt, go vet, staticcheck
+	@unformatted=$$($(GO) tool gofumpt -l .) && [ -z "$$unformatted" ] || { \
+		echo "not formatted (go tool gofumpt -w .):" $$unformatted; exit 1; }
+	$(GO) vet ./...
+	$(GO) tool staticcheck ./...
+
+build: ## the service, as bin/commerce
+	$(GO) build -trimpath -o bin/commerce ./cmd/commerce
+
+bench: ## load and floor programs, side by side
+	$(WITH_SERVERS) $(GO) run ./cmd/bench
+
+fuzz: FUZZTIME = 10m
+fuzz: ## each fuzz target for FUZZTIME (10m)
+	$(WITH_SERVERS) $(MAKE) --no-print-directory go-fuzz FUZZTIME=$(FUZZTIME)
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s %s\n", $$1, $$2 }' Makefile
+
+go-test:
+	$(GO) test -timeout 6m ./...
+
+# Go fuzzes one target of one package at a time.
+go-fuzz:
+	@grep -ro --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*' . | sed 's/func //' | sort | \
+	while IFS=: read -r file target; do \
+		$(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) "$${file%/*}" || exit 1; \
+	done

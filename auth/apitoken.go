@@ -1,0 +1,213 @@
+package auth
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/maypok86/otter/v2"
+	"golang.org/x/sync/singleflight"
+)
+
+// APIToken is what is kept of a store's API token. The secret is not.
+type APIToken struct {
+	ID, StoreID int64
+	Name        string   // what its owner calls it
+	Hash        [32]byte // SHA-256 of the secret's text
+	CreatedAt   time.Time
+	RevokedAt   *time.Time // nil while it is good
+	LastUsedAt  *time.Time // nil until it is used
+}
+
+// ErrNoAPIToken is a source's answer that there is no token of that id. Any
+// other error of a source means that it is out of reach.
+var ErrNoAPIToken = errors.New("auth: no such API token")
+
+// APITokenSource finds API tokens, revoked ones included.
+type APITokenSource interface {
+	APIToken(ctx context.Context, id int64) (APIToken, error)
+}
+
+const (
+	minAPISecret = 40 // characters
+	maxAPISecret = 128
+	newAPISecret = 43 // characters that hold 256 bits in base 62
+)
+
+// NewAPISecret returns a secret of 256 bits of rand, 43 of A-Za-z0-9, and the
+// sum that is stored in its place.
+func NewAPISecret(rand io.Reader) (secret string, sum [32]byte, err error) {
+	var bits [32]byte
+	if _, err := io.ReadFull(rand, bits[:]); err != nil {
+		return "", sum, fmt.Errorf("read 256 random bits: %w", err)
+	}
+	digits := new(big.Int).SetBytes(bits[:]).Text(62)
+	secret = strings.Repeat("0", newAPISecret-len(digits)) + digits
+	return secret, sha256.Sum256([]byte(secret)), nil
+}
+
+// ParseAPIToken splits "<id>|<secret>". It is ok where the id is a positive
+// decimal without leading zeros and the secret 40 to 128 of A-Za-z0-9.
+func ParseAPIToken(s string) (id int64, secret string, ok bool) {
+	digits, secret, _ := strings.Cut(s, "|")
+	if len(secret) < minAPISecret || len(secret) > maxAPISecret {
+		return 0, "", false
+	}
+	for i := range len(secret) {
+		if !alphanumeric(secret[i]) {
+			return 0, "", false
+		}
+	}
+	if id, ok = parseID(digits); !ok {
+		return 0, "", false
+	}
+	return id, secret, true
+}
+
+// parseID reads a positive int64 written the one usual way: no sign, no
+// leading zero, no fraction.
+func parseID(s string) (int64, bool) {
+	if s == "" || s[0] < '1' || s[0] > '9' {
+		return 0, false
+	}
+	id, err := strconv.ParseInt(s, 10, 64)
+	return id, err == nil
+}
+
+const (
+	defaultAPITokenTTL = 500 * time.Millisecond
+
+	// maxAPITokens bounds the checks remembered, found or not: some 2 MiB.
+	maxAPITokens = 10_000
+
+	// apiTokenTimeout bounds a look-up, which outlives the request that began
+	// it because others may share it.
+	apiTokenTimeout = 2 * time.Second
+)
+
+// APITokensConfig is what APITokens work with.
+type APITokensConfig struct {
+	Source APITokenSource
+	Stores StoreDirectory
+
+	// TTL is how long a check is relied on, counted from its beginning, and
+	// so how late a revocation may take effect. Default: 500 ms.
+	TTL time.Duration
+
+	// Now is the clock. Default: time.Now.
+	Now func() time.Time
+}
+
+// APITokens identifies stores by their API tokens.
+type APITokens struct {
+	source APITokenSource
+	stores StoreDirectory
+	ttl    time.Duration
+	now    func() time.Time
+
+	// checks are kept by token id alone. Guessing a secret never adds one, and
+	// guessing ids pushes out what is used least.
+	checks  *otter.Cache[int64, apiTokenCheck]
+	lookups singleflight.Group
+}
+
+// apiTokenCheck is what a look-up found. Its store is nil where there is no
+// such token, where it was revoked, and where its store is gone.
+type apiTokenCheck struct {
+	store *Store
+	hash  [32]byte
+	at    time.Time // when the look-up began
+}
+
+// NewAPITokens returns APITokens that work with cfg.
+func NewAPITokens(cfg APITokensConfig) *APITokens {
+	a := &APITokens{
+		source: cfg.Source, stores: cfg.Stores, ttl: cfg.TTL, now: cfg.Now,
+		checks: otter.Must(&otter.Options[int64, apiTokenCheck]{MaximumSize: maxAPITokens}),
+	}
+	if a.ttl == 0 {
+		a.ttl = defaultAPITokenTTL
+	}
+	if a.now == nil {
+		a.now = time.Now
+	}
+	return a
+}
+
+// Identify says which store sent r, and by which of its tokens, or refuses
+// with an *Error.
+func (a *APITokens) Identify(r *http.Request) (store *Store, tokenID int64, err error) {
+	token, present := bearer(r.Header)
+	if !present {
+		return nil, 0, errAPITokenMissing
+	}
+	id, secret, ok := ParseAPIToken(token)
+	if !ok {
+		return nil, 0, errAPITokenInvalid
+	}
+	check, err := a.check(r.Context(), id)
+	if err != nil {
+		return nil, 0, unavailable(fmt.Errorf("check API token %d: %w", id, err))
+	}
+	sum := sha256.Sum256([]byte(secret))
+	if subtle.ConstantTimeCompare(sum[:], check.hash[:]) != 1 || check.store == nil {
+		return nil, 0, errAPITokenInvalid
+	}
+	return check.store, id, nil
+}
+
+// check returns a check of the token that began no longer than the TTL before
+// this call. Concurrent calls for one token share a look-up; errors are not
+// remembered.
+func (a *APITokens) check(ctx context.Context, id int64) (apiTokenCheck, error) {
+	oldest := a.now().Add(-a.ttl)
+	if c, ok := a.checks.GetIfPresent(id); ok && c.at.After(oldest) {
+		return c, nil
+	}
+	for {
+		result := a.lookups.DoChan(strconv.FormatInt(id, 10), func() (any, error) {
+			return a.lookUp(context.WithoutCancel(ctx), id)
+		})
+		select {
+		case <-ctx.Done():
+			return apiTokenCheck{}, ctx.Err()
+		case r := <-result:
+			if r.Err != nil {
+				return apiTokenCheck{}, r.Err
+			}
+			// A slow look-up that was under way may have begun too early to
+			// know of a revocation; the next one did not.
+			if c := r.Val.(apiTokenCheck); c.at.After(oldest) {
+				return c, nil
+			}
+		}
+	}
+}
+
+// lookUp asks the source and the directory, and remembers what they say.
+func (a *APITokens) lookUp(ctx context.Context, id int64) (apiTokenCheck, error) {
+	ctx, cancel := context.WithTimeout(ctx, apiTokenTimeout)
+	defer cancel()
+	check := apiTokenCheck{at: a.now()}
+	token, err := a.source.APIToken(ctx, id)
+	if err != nil && !errors.Is(err, ErrNoAPIToken) {
+		return check, err
+	}
+	if err == nil && token.RevokedAt == nil {
+		check.hash = token.Hash
+		check.store, err = a.stores.ByID(ctx, token.StoreID)
+		if err != nil && !errors.Is(err, ErrNoStore) {
+			return check, fmt.Errorf("find store %d: %w", token.StoreID, err)
+		}
+	}
+	a.checks.Set(id, check)
+	return check, nil
+}

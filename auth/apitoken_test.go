@@ -1,0 +1,373 @@
+package auth
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestNewAPISecret_HasTheFormAndTheSum(t *testing.T) {
+	t.Parallel()
+	form := regexp.MustCompile(`\A[A-Za-z0-9]{43}\z`)
+	for name, bits := range map[string][]byte{
+		"zeros": make([]byte, 32), "ones": bytes.Repeat([]byte{0xff}, 32), "small": append(make([]byte, 31), 1),
+	} {
+		secret, sum, err := NewAPISecret(bytes.NewReader(bits))
+		if err != nil || !form.MatchString(secret) || sum != sha256.Sum256([]byte(secret)) {
+			t.Errorf("%s: got %q, %x, %v", name, secret, sum, err)
+		}
+		if id, parsed, ok := ParseAPIToken("7|" + secret); !ok || id != 7 || parsed != secret {
+			t.Errorf("%s: does not parse back", name)
+		}
+	}
+	if _, _, err := NewAPISecret(strings.NewReader("short")); err == nil {
+		t.Error("a short source makes a secret")
+	}
+}
+
+func TestParseAPIToken_Forms(t *testing.T) {
+	t.Parallel()
+	secret := strings.Repeat("aZ9x", 10)
+	for _, tt := range []struct {
+		s  string
+		id int64 // 0: not ok
+	}{
+		{"1|" + secret, 1},
+		{"9223372036854775807|" + secret, 9223372036854775807},
+		{"9223372036854775808|" + secret, 0},
+		{"1|" + strings.Repeat("a", 128), 1},
+		{"1|" + strings.Repeat("a", 129), 0},
+		{"1|" + secret[1:], 0},
+		{"0|" + secret, 0},
+		{"01|" + secret, 0},
+		{"-1|" + secret, 0},
+		{"+1|" + secret, 0},
+		{"1.0|" + secret, 0},
+		{"1_0|" + secret, 0},
+		{" 1|" + secret, 0},
+		{"|" + secret, 0},
+		{"1" + secret, 0},
+		{"1|" + secret + "|", 0},
+		{"1|" + secret + "-", 0},
+		{"1|" + secret + " ", 0},
+		{"", 0},
+	} {
+		if id, _, ok := ParseAPIToken(tt.s); id != tt.id || ok != (tt.id != 0) {
+			t.Errorf("ParseAPIToken(%q) = %d, %v, want id %d", tt.s, id, ok, tt.id)
+		}
+	}
+}
+
+func FuzzParseAPIToken(f *testing.F) {
+	f.Add("1|" + strings.Repeat("a", 43))
+	f.Add("01|" + strings.Repeat("a", 43))
+	f.Add("||")
+	f.Fuzz(func(t *testing.T, s string) {
+		id, secret, ok := ParseAPIToken(s)
+		if ok && (id <= 0 || strconv.FormatInt(id, 10)+"|"+secret != s || len(secret) < 40) {
+			t.Errorf("ParseAPIToken(%q) = %d, %q", s, id, secret)
+		}
+		if !ok && (id != 0 || secret != "") {
+			t.Errorf("ParseAPIToken(%q) is not ok and yet %d, %q", s, id, secret)
+		}
+	})
+}
+
+// tokenLedger is a source that changes, counts and can be slow or down.
+type tokenLedger struct {
+	mu     sync.Mutex
+	tokens map[int64]APIToken
+	err    error
+	delay  time.Duration
+	asked  atomic.Int64
+}
+
+func (l *tokenLedger) APIToken(ctx context.Context, id int64) (APIToken, error) {
+	l.asked.Add(1)
+	l.mu.Lock()
+	token, ok := l.tokens[id]
+	err, delay := l.err, l.delay
+	l.mu.Unlock()
+	select { // what was read is on its way
+	case <-time.After(delay):
+	case <-ctx.Done():
+		return APIToken{}, ctx.Err()
+	}
+	switch {
+	case err != nil:
+		return APIToken{}, err
+	case !ok:
+		return APIToken{}, ErrNoAPIToken
+	}
+	return token, nil
+}
+
+func (l *tokenLedger) change(f func(*tokenLedger)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	f(l)
+}
+
+func (l *tokenLedger) revoke(id int64) {
+	l.change(func(l *tokenLedger) {
+		token, now := l.tokens[id], time.Now()
+		token.RevokedAt = &now
+		l.tokens[id] = token
+	})
+}
+
+func newLedger(t *testing.T) (ledger *tokenLedger, text string) {
+	t.Helper()
+	secret, sum, err := NewAPISecret(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tokens := map[int64]APIToken{
+		7: {ID: 7, StoreID: 1, Hash: sum},
+		8: {ID: 8, StoreID: 9, Hash: sum}, // its store is gone
+		9: {ID: 9, StoreID: 1, Hash: sum, RevokedAt: &time.Time{}},
+	}
+	return &tokenLedger{tokens: tokens}, "7|" + secret
+}
+
+func apiRequest(token string) *http.Request { return cartRequest("Authorization", "Bearer "+token) }
+
+func TestAPITokens_Identify(t *testing.T) {
+	t.Parallel()
+	ledger, token := newLedger(t)
+	secret := token[2:]
+	changed := []byte(secret)
+	changed[42] ^= 1 // another digit or letter of the alphabet
+	customer := sign(t, newTestJWT(t), 1, "c")
+
+	for _, tt := range []struct {
+		name    string
+		headers []string
+		refused *Error
+	}{
+		{"valid", []string{"Authorization", "Bearer " + token}, nil},
+		{"scheme in any case", []string{"Authorization", "bearer " + token}, nil},
+		{"missing", nil, errAPITokenMissing},
+		{"empty", []string{"Authorization", ""}, errAPITokenInvalid},
+		{"another scheme", []string{"Authorization", "Basic " + token}, errAPITokenInvalid},
+		{"twice", []string{"Authorization", "Bearer " + token, "Authorization", "Bearer " + token}, errAPITokenInvalid},
+		{"customer's JWT", []string{"Authorization", "Bearer " + customer}, errAPITokenInvalid},
+		{"wrong secret", []string{"Authorization", "Bearer 7|" + string(changed)}, errAPITokenInvalid},
+		{"longer secret", []string{"Authorization", "Bearer " + token + "0"}, errAPITokenInvalid},
+		{"unknown id", []string{"Authorization", "Bearer 6|" + secret}, errAPITokenInvalid},
+		{"store is gone", []string{"Authorization", "Bearer 8|" + secret}, errAPITokenInvalid},
+		{"revoked", []string{"Authorization", "Bearer 9|" + secret}, errAPITokenInvalid},
+		{"public key is no token", []string{"X-Public-Key", "pk_one"}, errAPITokenMissing},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			tokens := NewAPITokens(APITokensConfig{Source: ledger, Stores: testStores()})
+			store, id, err := tokens.Identify(cartRequest(tt.headers...))
+			wantRefusal(t, err, tt.refused)
+			if tt.refused == nil && (store.ID != 1 || id != 7) {
+				t.Errorf("got store %d by token %d, want 1 by 7", store.ID, id)
+			}
+			if tt.refused != nil && (store != nil || id != 0) {
+				t.Errorf("refused, and yet store %v by token %d", store, id)
+			}
+		})
+	}
+}
+
+// An all-zero hash is what a check that found nothing holds; no secret may
+// open it, whatever its sum.
+func TestAPITokens_NothingFoundOpensForNobody(t *testing.T) {
+	t.Parallel()
+	source := NewMemoryAPITokens(APIToken{ID: 1, StoreID: 9, Hash: sha256.Sum256([]byte(strings.Repeat("a", 43)))})
+	tokens := NewAPITokens(APITokensConfig{Source: source, Stores: testStores()})
+	_, _, err := tokens.Identify(apiRequest("1|" + strings.Repeat("a", 43)))
+	wantRefusal(t, err, errAPITokenInvalid)
+}
+
+func TestAPITokens_ChecksAreReliedOnForTheTTL(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ledger, token := newLedger(t)
+		tokens := NewAPITokens(APITokensConfig{Source: ledger, Stores: testStores()})
+		for _, name := range []string{token, "7|" + strings.Repeat("x", 43), "5|" + token[2:]} {
+			before := ledger.asked.Load()
+			for range 3 {
+				_, _, _ = tokens.Identify(apiRequest(name))
+			}
+			if n := ledger.asked.Load() - before; n > 1 {
+				t.Errorf("%d look-ups for one token at one time, want at most 1", n)
+			}
+		}
+		ledger.revoke(7)
+		time.Sleep(499 * time.Millisecond)
+		if _, _, err := tokens.Identify(apiRequest(token)); err != nil {
+			t.Errorf("a check of 499 ms ago is not relied on: %v", err)
+		}
+		time.Sleep(time.Millisecond)
+		_, _, err := tokens.Identify(apiRequest(token))
+		wantRefusal(t, err, errAPITokenInvalid)
+	})
+}
+
+func TestAPITokens_NewTokenIsGoodAfterTheTTL(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ledger, token := newLedger(t)
+		known := ledger.tokens[7]
+		delete(ledger.tokens, 7)
+		tokens := NewAPITokens(APITokensConfig{Source: ledger, Stores: testStores()})
+		_, _, err := tokens.Identify(apiRequest(token))
+		wantRefusal(t, err, errAPITokenInvalid)
+
+		ledger.change(func(l *tokenLedger) { l.tokens[7] = known })
+		time.Sleep(500 * time.Millisecond)
+		_, _, err = tokens.Identify(apiRequest(token))
+		wantRefusal(t, err, nil)
+	})
+}
+
+// The TTL counts from the beginning of a look-up, and nobody takes the result
+// of one that began too early to know of a revocation.
+func TestAPITokens_SlowSourceDoesNotDelayRevocation(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ledger, token := newLedger(t)
+		ledger.delay = 1500 * time.Millisecond
+		tokens := NewAPITokens(APITokensConfig{Source: ledger, Stores: testStores()})
+
+		var early, late error
+		var both sync.WaitGroup
+		both.Go(func() { _, _, early = tokens.Identify(apiRequest(token)) })
+		time.Sleep(100 * time.Millisecond)
+		ledger.revoke(7)
+		time.Sleep(900 * time.Millisecond)
+		both.Go(func() { _, _, late = tokens.Identify(apiRequest(token)) })
+		both.Wait()
+		wantRefusal(t, early, nil)
+		wantRefusal(t, late, errAPITokenInvalid)
+	})
+}
+
+func TestAPITokens_ConcurrentChecksShareALookUp(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ledger, token := newLedger(t)
+		ledger.delay = 100 * time.Millisecond
+		tokens := NewAPITokens(APITokensConfig{Source: ledger, Stores: testStores()})
+		var failed atomic.Int64
+		var all sync.WaitGroup
+		for range 50 {
+			all.Go(func() {
+				if _, _, err := tokens.Identify(apiRequest(token)); err != nil {
+					failed.Add(1)
+				}
+			})
+		}
+		all.Wait()
+		if failed.Load() != 0 || ledger.asked.Load() != 1 {
+			t.Errorf("%d of 50 failed after %d look-ups, want 0 after 1", failed.Load(), ledger.asked.Load())
+		}
+	})
+}
+
+func TestAPITokens_OneGivingUpSpoilsNothingForOthers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ledger, token := newLedger(t)
+		ledger.delay = 200 * time.Millisecond
+		tokens := NewAPITokens(APITokensConfig{Source: ledger, Stores: testStores()})
+
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		var first, second error
+		var both sync.WaitGroup
+		both.Go(func() { _, _, first = tokens.Identify(apiRequest(token).WithContext(ctx)) })
+		synctest.Wait()
+		both.Go(func() { _, _, second = tokens.Identify(apiRequest(token)) })
+		both.Wait()
+		if refused := wantCode(t, first, "unavailable"); !errors.Is(refused, context.DeadlineExceeded) {
+			t.Errorf("got %v, want the deadline", refused)
+		}
+		wantRefusal(t, second, nil)
+	})
+}
+
+func TestAPITokens_OutOfReachIsUnavailableAndNotRemembered(t *testing.T) {
+	t.Parallel()
+	ledger, token := newLedger(t)
+	down := errors.New("connection refused")
+	tokens := NewAPITokens(APITokensConfig{Source: ledger, Stores: testStores()})
+
+	ledger.change(func(l *tokenLedger) { l.err = down })
+	_, _, err := tokens.Identify(apiRequest(token))
+	refused := wantCode(t, err, "unavailable")
+	if !errors.Is(refused, down) || strings.Contains(refused.Error(), token[2:]) {
+		t.Errorf("got %v, want the source's error and no secret", refused)
+	}
+	ledger.change(func(l *tokenLedger) { l.err = nil })
+	_, _, err = tokens.Identify(apiRequest(token))
+	wantRefusal(t, err, nil)
+
+	tokens = NewAPITokens(APITokensConfig{Source: ledger, Stores: brokenStores{down}})
+	_, _, err = tokens.Identify(apiRequest(token))
+	wantCode(t, err, "unavailable")
+}
+
+func TestAPITokens_SourceThatHangsIsCutOff(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ledger, token := newLedger(t)
+		ledger.delay = time.Hour
+		tokens := NewAPITokens(APITokensConfig{Source: ledger, Stores: testStores()})
+		began := time.Now()
+		_, _, err := tokens.Identify(apiRequest(token))
+		wantCode(t, err, "unavailable")
+		if took := time.Since(began); took != apiTokenTimeout {
+			t.Errorf("took %s, want %s", took, apiTokenTimeout)
+		}
+	})
+}
+
+func TestAPITokens_GuessingDoesNotFillMemory(t *testing.T) {
+	t.Parallel()
+	tokens := NewAPITokens(APITokensConfig{Source: NewMemoryAPITokens(), Stores: testStores()})
+	secret := strings.Repeat("x", 43)
+	for id := range 3 * maxAPITokens {
+		_, _, err := tokens.Identify(apiRequest(fmt.Sprintf("%d|%s", id+1, secret)))
+		wantRefusal(t, err, errAPITokenInvalid)
+	}
+	tokens.checks.CleanUp()
+	if n := tokens.checks.EstimatedSize(); n > maxAPITokens {
+		t.Errorf("%d checks are kept, want at most %d", n, maxAPITokens)
+	}
+}
+
+func BenchmarkAPITokens(b *testing.B) {
+	secret, sum, err := NewAPISecret(rand.Reader)
+	if err != nil {
+		b.Fatal(err)
+	}
+	tokens := NewAPITokens(APITokensConfig{
+		Source: NewMemoryAPITokens(APIToken{ID: 1, StoreID: 1, Hash: sum}),
+		Stores: testStores(), TTL: time.Hour,
+	})
+	r := apiRequest("1|" + secret)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, _, err := tokens.Identify(r); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,152 @@
+// Package auth says who is asking and of which store: a guest by a cart token,
+// a customer by a JSON Web Token, a store by an API token.
+//
+// Both Identify methods are on the path of every request. They hold no session
+// and write nothing; what they refuse they refuse with an *Error, whose code
+// and sentence the server hands on.
+package auth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+)
+
+// Caller is who sent a cart request.
+type Caller struct {
+	Store *Store // never nil
+
+	// Customer is the subject of the caller's JWT, "" for a guest.
+	Customer string
+
+	// Token is the guest's cart token, "" when none came or none that is
+	// usable. A customer may send one too: that cart is then to be merged.
+	Token CartToken
+}
+
+// Config is what CartCallers work with.
+type Config struct {
+	Stores StoreDirectory
+
+	// Tokens verifies customers' JWTs. Nil: there are no customers, and every
+	// Bearer token is refused.
+	Tokens *JWT
+
+	// DefaultStore is the id of the store of requests that name none, and of
+	// JWTs without a store_id. 0: the sole store, as long as there is one.
+	DefaultStore int64
+}
+
+// CartCallers identifies the callers of the cart.
+type CartCallers struct {
+	stores       StoreDirectory
+	tokens       *JWT
+	defaultStore int64
+}
+
+// NewCartCallers returns CartCallers that work with cfg.
+func NewCartCallers(cfg Config) *CartCallers {
+	return &CartCallers{stores: cfg.Stores, tokens: cfg.Tokens, defaultStore: cfg.DefaultStore}
+}
+
+// Identify says who sent r, or refuses with an *Error.
+//
+// The Bearer token is judged first: one that came and is not valid is
+// unauthenticated whatever else is wrong, and never makes its sender a guest.
+// Then the store is found: by X-Public-Key, else by the JWT's store_id, else
+// the default. Last, a customer's token must belong to that store. A cart
+// token is never refused; one of no use counts as none, so that a client with
+// a stale one is given another.
+func (c *CartCallers) Identify(r *http.Request) (Caller, error) {
+	claims, err := c.customer(r)
+	if err != nil {
+		return Caller{}, err
+	}
+	key, err := publicKey(r.Header)
+	if err != nil {
+		return Caller{}, err
+	}
+	store, err := c.store(r.Context(), key, claims)
+	if err != nil {
+		return Caller{}, err
+	}
+	return Caller{Store: store, Customer: claims.Customer, Token: cartToken(r.Header)}, nil
+}
+
+// customer returns the claims of r's JWT, zero ones for a guest.
+func (c *CartCallers) customer(r *http.Request) (Claims, error) {
+	token, present := bearer(r.Header)
+	switch {
+	case !present:
+		return Claims{}, nil
+	case token == "":
+		return Claims{}, errBearerMalformed
+	case c.tokens == nil:
+		return Claims{}, errNoCustomers
+	}
+	return c.tokens.Verify(r.Context(), token)
+}
+
+// store finds the store of a request with this public key ("" for none) and
+// these claims (zero for a guest).
+func (c *CartCallers) store(ctx context.Context, key string, claims Claims) (*Store, error) {
+	switch {
+	case key != "":
+		store, err := c.stores.ByPublicKey(ctx, key)
+		if err != nil {
+			return nil, refuse(err, errStoreUnknown)
+		}
+		return store, c.belongs(ctx, claims, store)
+	case claims.Store != 0:
+		store, err := c.stores.ByID(ctx, claims.Store)
+		return store, refuse(err, errTokenStoreUnknown)
+	case claims.Customer != "":
+		store, err := c.home(ctx)
+		return store, refuse(err, errTokenNamesNoStore)
+	default:
+		store, err := c.home(ctx)
+		return store, refuse(err, errStoreRequired)
+	}
+}
+
+// belongs says whether the claims' holder may act as a customer of store. A
+// guest may act anywhere, a token without a store only at the default one.
+func (c *CartCallers) belongs(ctx context.Context, claims Claims, store *Store) error {
+	if claims.Customer == "" {
+		return nil
+	}
+	owner := claims.Store
+	if owner == 0 {
+		home, err := c.home(ctx)
+		if err != nil {
+			return refuse(err, errTokenNamesNoStore)
+		}
+		owner = home.ID
+	}
+	if owner != store.ID {
+		return errOtherStore
+	}
+	return nil
+}
+
+// home is the store of those who name none.
+func (c *CartCallers) home(ctx context.Context) (*Store, error) {
+	if c.defaultStore == 0 {
+		return c.stores.Sole(ctx)
+	}
+	return c.stores.ByID(ctx, c.defaultStore)
+}
+
+// refuse turns a directory's error into one for the caller: missing where
+// there is no such store, unavailable where the directory is out of reach.
+func refuse(err error, missing *Error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, ErrNoStore):
+		return missing
+	default:
+		return unavailable(fmt.Errorf("find store: %w", err))
+	}
+}

@@ -1,0 +1,241 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func testStores() *MemoryStores {
+	return NewMemoryStores(
+		&Store{ID: 1, PublicKeys: []string{"pk_one", "pk_one_old"}},
+		&Store{ID: 2, PublicKeys: []string{"pk_two"}},
+	)
+}
+
+func newTestJWT(t testing.TB) *JWT {
+	t.Helper()
+	j, err := NewJWT(JWTConfig{Secret: testSecret, Now: atNoon})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
+func sign(t testing.TB, j *JWT, store int64, customer string) string {
+	t.Helper()
+	token, err := j.Sign(store, customer, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token
+}
+
+// cartRequest has the given headers, name and value by turns.
+func cartRequest(headers ...string) *http.Request {
+	r := httptest.NewRequest(http.MethodGet, "/cart", nil)
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Add(headers[i], headers[i+1])
+	}
+	return r
+}
+
+const guestToken = "AAAAAAAAAAAAAAAAAAAAAA"
+
+func TestCartCallers_Identify(t *testing.T) {
+	t.Parallel()
+	tokens := newTestJWT(t)
+	bearerOf := func(store int64, customer string) string { return "Bearer " + sign(t, tokens, store, customer) }
+	const auth, key, cart = "Authorization", "X-Public-Key", "X-Cart-Token"
+
+	several, one := testStores(), NewMemoryStores(&Store{ID: 2, PublicKeys: []string{"pk_two"}})
+	tests := []struct {
+		name         string
+		stores       StoreDirectory // nil: several
+		defaultStore int64
+		noCustomers  bool
+		headers      []string
+		store        int64
+		customer     string
+		token        CartToken
+		refused      *Error
+	}{
+		{name: "guest names store by key", headers: []string{key, "pk_two"}, store: 2},
+		{name: "second key of a store", headers: []string{key, "pk_one_old"}, store: 1},
+		{name: "key goes before default", defaultStore: 1, headers: []string{key, "pk_two"}, store: 2},
+		{name: "default store", defaultStore: 2, store: 2},
+		{name: "sole store", stores: one, store: 2},
+		{name: "no store named, several", refused: errStoreRequired},
+		{name: "no store named, none", stores: NewMemoryStores(), refused: errStoreRequired},
+		{name: "default store is gone", defaultStore: 9, refused: errStoreRequired},
+		{name: "unknown key", defaultStore: 1, headers: []string{key, "pk_nobody"}, refused: errStoreUnknown},
+		{name: "key that is not text", headers: []string{key, "pk_\xff"}, refused: errStoreUnknown},
+		{name: "key too long", headers: []string{key, strings.Repeat("k", 256)}, refused: errStoreUnknown},
+		{name: "empty key is absent", defaultStore: 1, headers: []string{key, ""}, store: 1},
+		{name: "same key twice", headers: []string{key, "pk_two", key, "pk_two"}, store: 2},
+		{name: "empty key and a key", headers: []string{key, "", key, "pk_two"}, store: 2},
+		{name: "two keys", headers: []string{key, "pk_one", key, "pk_two"}, refused: errPublicKeyRepeated},
+		{name: "two keys of one store", headers: []string{key, "pk_one", key, "pk_one_old"}, refused: errPublicKeyRepeated},
+
+		{name: "customer of the token's store", headers: []string{auth, bearerOf(2, "c")}, store: 2, customer: "c"},
+		{name: "token's store goes before default", defaultStore: 1, headers: []string{auth, bearerOf(2, "c")}, store: 2, customer: "c"},
+		{name: "key and token agree", headers: []string{auth, bearerOf(2, "c"), key, "pk_two"}, store: 2, customer: "c"},
+		{name: "key and token disagree", headers: []string{auth, bearerOf(2, "c"), key, "pk_one"}, refused: errOtherStore},
+		{name: "token of an unknown store", headers: []string{auth, bearerOf(9, "c")}, refused: errTokenStoreUnknown},
+		{name: "token of an unknown store with a key", headers: []string{auth, bearerOf(9, "c"), key, "pk_one"}, refused: errOtherStore},
+		{name: "valid token, unknown key", headers: []string{auth, bearerOf(1, "c"), key, "pk_nobody"}, refused: errStoreUnknown},
+		{name: "valid token, two keys", headers: []string{auth, bearerOf(1, "c"), key, "pk_one", key, "pk_two"}, refused: errPublicKeyRepeated},
+		{name: "token without store is the default's", defaultStore: 2, headers: []string{auth, bearerOf(0, "c")}, store: 2, customer: "c"},
+		{name: "token without store, default's key", defaultStore: 2, headers: []string{auth, bearerOf(0, "c"), key, "pk_two"}, store: 2, customer: "c"},
+		{name: "token without store, another's key", defaultStore: 2, headers: []string{auth, bearerOf(0, "c"), key, "pk_one"}, refused: errOtherStore},
+		{name: "token without store is the sole store's", stores: one, headers: []string{auth, bearerOf(0, "c"), key, "pk_two"}, store: 2, customer: "c"},
+		{name: "token without store, several stores", headers: []string{auth, bearerOf(0, "c")}, refused: errTokenNamesNoStore},
+		{name: "token without store, several stores, key", headers: []string{auth, bearerOf(0, "c"), key, "pk_one"}, refused: errTokenNamesNoStore},
+
+		{name: "scheme in any case", headers: []string{auth, "bEARER" + bearerOf(1, "c")[6:]}, store: 1, customer: "c"},
+		{name: "several spaces", headers: []string{auth, "Bearer  " + sign(t, tokens, 1, "c")}, store: 1, customer: "c"},
+		{name: "empty Authorization", defaultStore: 1, headers: []string{auth, ""}, refused: errBearerMalformed},
+		{name: "scheme alone", defaultStore: 1, headers: []string{auth, "Bearer"}, refused: errBearerMalformed},
+		{name: "scheme and a space", defaultStore: 1, headers: []string{auth, "Bearer "}, refused: errBearerMalformed},
+		{name: "no scheme", headers: []string{auth, sign(t, tokens, 1, "c")}, refused: errBearerMalformed},
+		{name: "another scheme", headers: []string{auth, "Basic " + sign(t, tokens, 1, "c")}, refused: errBearerMalformed},
+		{name: "tab for a space", headers: []string{auth, "Bearer\t" + sign(t, tokens, 1, "c")}, refused: errBearerMalformed},
+		{name: "the same header twice", headers: []string{auth, bearerOf(1, "c"), auth, bearerOf(1, "c")}, refused: errBearerMalformed},
+		{name: "two tokens in one header", headers: []string{auth, bearerOf(1, "c") + ", " + bearerOf(1, "c")}, refused: errTokenMalformed},
+		{name: "API token", headers: []string{auth, "Bearer 1|" + strings.Repeat("a", 43)}, refused: errTokenMalformed},
+		{name: "invalid token and unknown key", headers: []string{auth, "Bearer x", key, "pk_nobody"}, refused: errTokenMalformed},
+		{name: "invalid token and two keys", headers: []string{auth, "Bearer x", key, "pk_one", key, "pk_two"}, refused: errTokenMalformed},
+		{name: "invalid token with a cart token", defaultStore: 1, headers: []string{auth, "Bearer x", cart, guestToken}, refused: errTokenMalformed},
+		{name: "no customers here", defaultStore: 1, noCustomers: true, headers: []string{auth, bearerOf(1, "c")}, refused: errNoCustomers},
+
+		{name: "cart token", defaultStore: 1, headers: []string{cart, guestToken}, store: 1, token: guestToken},
+		{name: "customer with a cart token", headers: []string{auth, bearerOf(1, "c"), cart, guestToken}, store: 1, customer: "c", token: guestToken},
+		{name: "malformed cart token is none", defaultStore: 1, headers: []string{cart, "null"}, store: 1},
+		{name: "empty cart token is none", defaultStore: 1, headers: []string{cart, ""}, store: 1},
+		{name: "repeated cart token is none", defaultStore: 1, headers: []string{cart, guestToken, cart, guestToken}, store: 1},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			cfg := Config{Stores: several, Tokens: tokens, DefaultStore: tt.defaultStore}
+			if tt.stores != nil {
+				cfg.Stores = tt.stores
+			}
+			if tt.noCustomers {
+				cfg.Tokens = nil
+			}
+			caller, err := NewCartCallers(cfg).Identify(cartRequest(tt.headers...))
+			wantRefusal(t, err, tt.refused)
+			if tt.refused != nil {
+				if caller != (Caller{}) {
+					t.Errorf("refused caller is %+v, want nobody", caller)
+				}
+				return
+			}
+			if caller.Store.ID != tt.store || caller.Customer != tt.customer || caller.Token != tt.token {
+				t.Errorf("got store %d, customer %q, token %q; want %d, %q, %q", caller.Store.ID,
+					caller.Customer, caller.Token.Reveal(), tt.store, tt.customer, tt.token.Reveal())
+			}
+		})
+	}
+}
+
+// brokenStores is a directory that is out of reach.
+type brokenStores struct{ err error }
+
+func (b brokenStores) ByID(context.Context, int64) (*Store, error)         { return nil, b.err }
+func (b brokenStores) ByPublicKey(context.Context, string) (*Store, error) { return nil, b.err }
+func (b brokenStores) Sole(context.Context) (*Store, error)                { return nil, b.err }
+func (b brokenStores) APIToken(context.Context, int64) (APIToken, error)   { return APIToken{}, b.err }
+
+func TestCartCallers_DirectoryOutOfReachIsUnavailable(t *testing.T) {
+	t.Parallel()
+	tokens, down := newTestJWT(t), errors.New("connection refused")
+	for name, headers := range map[string][]string{
+		"by key":                    {"X-Public-Key", "pk_one"},
+		"by token":                  {"Authorization", "Bearer " + sign(t, tokens, 1, "c")},
+		"by default":                {},
+		"by default for a customer": {"Authorization", "Bearer " + sign(t, tokens, 0, "c")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			callers := NewCartCallers(Config{Stores: brokenStores{down}, Tokens: tokens})
+			_, err := callers.Identify(cartRequest(headers...))
+			if refused := wantCode(t, err, "unavailable"); !errors.Is(refused, down) || refused.Member() != "" {
+				t.Errorf("got %v of member %q, want the directory's error and no member", refused, refused.Member())
+			}
+		})
+	}
+}
+
+func TestCartCallers_InvalidBearerIsRefusedWithoutADirectory(t *testing.T) {
+	t.Parallel()
+	callers := NewCartCallers(Config{Stores: brokenStores{errors.New("down")}, Tokens: newTestJWT(t)})
+	_, err := callers.Identify(cartRequest("Authorization", "Bearer x.y.z"))
+	wantCode(t, err, "unauthenticated")
+}
+
+func TestCartCallers_GuestCostsNoAllocation(t *testing.T) {
+	callers := NewCartCallers(Config{Stores: testStores(), Tokens: newTestJWT(t)})
+	r := cartRequest("X-Public-Key", "pk_one", "X-Cart-Token", guestToken)
+	if n := testing.AllocsPerRun(100, func() { _, _ = callers.Identify(r) }); n != 0 {
+		t.Errorf("%v allocations a request, want 0", n)
+	}
+}
+
+func TestMemoryStores_KeepTheirOwnCopy(t *testing.T) {
+	t.Parallel()
+	given := &Store{ID: 1, Name: "before", PublicKeys: []string{"pk"}, PaymentMethods: []PaymentMethod{{ID: "card"}}}
+	stores := NewMemoryStores(given)
+	given.Name, given.PublicKeys[0], given.PaymentMethods[0].ID = "after", "other", "cash"
+
+	got, err := stores.ByPublicKey(t.Context(), "pk")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &Store{ID: 1, Name: "before", PublicKeys: []string{"pk"}, PaymentMethods: []PaymentMethod{{ID: "card"}}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("store changed (-want +got):\n%s", diff)
+	}
+}
+
+func TestMemoryStores_SoleNeedsExactlyOne(t *testing.T) {
+	t.Parallel()
+	one, two := &Store{ID: 1}, &Store{ID: 2}
+	for _, tt := range []struct {
+		stores []*Store
+		want   int64 // 0: none
+	}{{nil, 0}, {[]*Store{one}, 1}, {[]*Store{one, one}, 1}, {[]*Store{one, two}, 0}} {
+		store, err := NewMemoryStores(tt.stores...).Sole(t.Context())
+		switch {
+		case tt.want == 0 && !errors.Is(err, ErrNoStore):
+			t.Errorf("%d stores: got %v, %v, want ErrNoStore", len(tt.stores), store, err)
+		case tt.want != 0 && (err != nil || store.ID != tt.want):
+			t.Errorf("%d stores: got %v, %v, want store %d", len(tt.stores), store, err, tt.want)
+		}
+	}
+}
+
+func BenchmarkCartCallers(b *testing.B) {
+	tokens := newTestJWT(b)
+	callers := NewCartCallers(Config{Stores: testStores(), Tokens: tokens})
+	for name, r := range map[string]*http.Request{
+		"guest":    cartRequest("X-Public-Key", "pk_one", "X-Cart-Token", guestToken),
+		"customer": cartRequest("X-Public-Key", "pk_one", "Authorization", "Bearer "+sign(b, tokens, 1, "1001")),
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := callers.Identify(r); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

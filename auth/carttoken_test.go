@@ -1,0 +1,145 @@
+package auth
+
+import (
+	"bytes"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"pgregory.net/rapid"
+)
+
+func TestParseCartToken_Forms(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		s  string
+		ok bool
+	}{
+		{"", false},
+		{strings.Repeat("a", 21), false},
+		{strings.Repeat("a", 22), true},
+		{strings.Repeat("a", 128), true},
+		{strings.Repeat("a", 129), false},
+		{"azAZ09_-azAZ09_-azAZ09", true},
+		{" " + guestToken, false},
+		{guestToken + "=", false},
+		{guestToken + "\n", false},
+		{guestToken + "}", false},
+		{guestToken + "é", false},
+	} {
+		token, ok := ParseCartToken(tt.s)
+		if ok != tt.ok || ok && token.Reveal() != tt.s || !ok && token != "" {
+			t.Errorf("ParseCartToken(%q) = %q, %v, want ok %v", tt.s, token.Reveal(), ok, tt.ok)
+		}
+	}
+}
+
+func FuzzParseCartToken(f *testing.F) {
+	f.Add(guestToken)
+	f.Add("null")
+	f.Add(guestToken + "\x00")
+	form := regexp.MustCompile(`\A[A-Za-z0-9_-]{22,128}\z`)
+	f.Fuzz(func(t *testing.T, s string) {
+		if _, ok := ParseCartToken(s); ok != form.MatchString(s) {
+			t.Errorf("ParseCartToken(%q) is ok: %v", s, ok)
+		}
+	})
+}
+
+func TestNewCartToken_IsUsableAndOwesAllToItsSource(t *testing.T) {
+	t.Parallel()
+	token, err := NewCartToken(bytes.NewReader(bytes.Repeat([]byte{0xfb}, 16)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := token.Reveal(), "-_v7-_v7-_v7-_v7-_v7-w"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if _, ok := ParseCartToken(token.Reveal()); !ok {
+		t.Error("a new token is not usable")
+	}
+	if other, _ := NewCartToken(rand.Reader); other == token {
+		t.Error("two sources, one token")
+	}
+}
+
+func TestNewCartToken_RefusesAShortSource(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("no entropy")
+	if token, err := NewCartToken(iotest.ErrReader(broken)); !errors.Is(err, broken) || token != "" {
+		t.Errorf("got %q, %v, want the source's error", token.Reveal(), err)
+	}
+	if _, err := NewCartToken(strings.NewReader("fifteen letters")); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("got %v, want %v", err, io.ErrUnexpectedEOF)
+	}
+}
+
+func TestCartToken_Digest(t *testing.T) {
+	t.Parallel()
+	sum := sha256.Sum256([]byte(guestToken))
+	want := base64.RawURLEncoding.EncodeToString(sum[:16])
+	if got := CartToken(guestToken).Digest(); got != want || len(got) != 22 {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestCartToken_NeverShows(t *testing.T) {
+	t.Parallel()
+	token := CartToken(guestToken)
+	var log bytes.Buffer
+	for _, h := range []slog.Handler{slog.NewJSONHandler(&log, nil), slog.NewTextHandler(&log, nil)} {
+		slog.New(h).Info("seen", "token", token, "caller", Caller{Token: token}, "caller", &Caller{Token: token})
+	}
+	marshalled, err := json.Marshal(map[CartToken]Caller{token: {Token: token}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := map[string]string{"log": log.String(), "json": string(marshalled), "String": token.String()}
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d", "%10s"} {
+		shown[verb] = fmt.Sprintf(verb+verb, token, Caller{Token: token})
+	}
+	for how, s := range shown {
+		if strings.Contains(s, guestToken) || strings.Contains(strings.ToLower(s), fmt.Sprintf("%x", guestToken)) {
+			t.Errorf("%s shows the token: %s", how, s)
+		}
+		if !strings.Contains(s, hiddenCartToken) {
+			t.Errorf("%s does not say that a token was there: %s", how, s)
+		}
+	}
+}
+
+func TestCustomerKey_PlainSubjectStandsForItself(t *testing.T) {
+	t.Parallel()
+	for _, sub := range []string{"1", "1001", "a_B-9", strings.Repeat("x", 64)} {
+		if got := CustomerKey(sub); got != sub {
+			t.Errorf("CustomerKey(%q) = %q", sub, got)
+		}
+	}
+}
+
+func TestCustomerKey_NoTwoSubjectsShareOne(t *testing.T) {
+	t.Parallel()
+	form := regexp.MustCompile(`\A([A-Za-z0-9_-]{1,64}|~[A-Za-z0-9_-]{22})\z`)
+	subject := rapid.OneOf(rapid.StringMatching(`[A-Za-z0-9_~-]{0,70}`), rapid.String())
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := subject.Draw(t, "a"), subject.Draw(t, "b")
+		if rapid.Bool().Draw(t, "imitate") {
+			b = CustomerKey(a)
+		}
+		if !form.MatchString(CustomerKey(a)) {
+			t.Fatalf("CustomerKey(%q) = %q is no safe key", a, CustomerKey(a))
+		}
+		if a != b && CustomerKey(a) == CustomerKey(b) {
+			t.Fatalf("%q and %q share %q", a, b, CustomerKey(a))
+		}
+	})
+}

@@ -1,0 +1,125 @@
+package auth
+
+import (
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/golang-jwt/jwt/v5"
+)
+
+// payload is the claims of a JWT as the library validates them. A claim that
+// is present has to be of its type: null is not absence.
+type payload struct {
+	issuer    string
+	audience  jwt.ClaimStrings
+	subject   string
+	storeID   jsontext.Value // empty where there is none
+	expiry    *jwt.NumericDate
+	notBefore *jwt.NumericDate
+}
+
+var _ jwt.Claims = (*payload)(nil)
+
+// UnmarshalJSON reads the claims more strictly than encoding/json, which takes
+// "SUB" for "sub", the last of two members for the member, and bytes that are
+// not UTF-8 for some other text: all ways to be one customer here and another
+// one elsewhere.
+func (p *payload) UnmarshalJSON(text []byte) error {
+	var raw struct {
+		Issuer    jsontext.Value `json:"iss"`
+		Audience  jsontext.Value `json:"aud"`
+		Subject   jsontext.Value `json:"sub"`
+		StoreID   jsontext.Value `json:"store_id"`
+		Expiry    jsontext.Value `json:"exp"`
+		NotBefore jsontext.Value `json:"nbf"`
+	}
+	if err := json.Unmarshal(text, &raw); err != nil {
+		return errClaimType
+	}
+	var errs [5]error
+	p.issuer, errs[0] = claimText(raw.Issuer)
+	p.audience, errs[1] = claimTexts(raw.Audience)
+	p.subject, errs[2] = claimText(raw.Subject)
+	p.expiry, errs[3] = claimTime(raw.Expiry)
+	p.notBefore, errs[4] = claimTime(raw.NotBefore)
+	p.storeID = raw.StoreID
+	return errors.Join(errs[:]...)
+}
+
+// errClaimType stands for every complaint about the JSON of claims. A parser's
+// own error may quote them.
+var errClaimType = errors.New("a claim is not of its type")
+
+func claimText(v jsontext.Value) (s string, err error) {
+	switch v.Kind() {
+	case jsontext.KindInvalid: // absent
+		return "", nil
+	case jsontext.KindString:
+		if json.Unmarshal(v, &s) == nil {
+			return s, nil
+		}
+	}
+	return "", errClaimType
+}
+
+// claimTexts reads a text or a list of texts.
+func claimTexts(v jsontext.Value) (list []string, err error) {
+	if v.Kind() != jsontext.KindBeginArray {
+		s, err := claimText(v)
+		if s != "" {
+			list = []string{s}
+		}
+		return list, err
+	}
+	if json.Unmarshal(v, &list) != nil {
+		return nil, errClaimType
+	}
+	return list, nil
+}
+
+// maxClaimTime is, in seconds, as far from 1970 as a float64 counts seconds
+// exactly. Beyond int64 the conversion differs between processors.
+const maxClaimTime = 1 << 53
+
+// claimTime reads a NumericDate, nil where it is absent. Fractions of a second
+// are cut.
+func claimTime(v jsontext.Value) (*jwt.NumericDate, error) {
+	switch v.Kind() {
+	case jsontext.KindInvalid: // absent
+		return nil, nil
+	case jsontext.KindNumber:
+		seconds, err := strconv.ParseFloat(string(v), 64)
+		if err == nil && seconds >= -maxClaimTime && seconds <= maxClaimTime {
+			return jwt.NewNumericDate(time.Unix(int64(seconds), 0)), nil
+		}
+	}
+	return nil, errClaimType
+}
+
+// claimStore reads a store's id, a number or its decimal text, 0 where it is
+// absent.
+func claimStore(v jsontext.Value) (id int64, ok bool) {
+	switch v.Kind() {
+	case jsontext.KindInvalid: // absent
+		return 0, true
+	case jsontext.KindNumber:
+		return parseID(string(v))
+	case jsontext.KindString:
+		var digits string
+		if json.Unmarshal(v, &digits) != nil {
+			return 0, false
+		}
+		return parseID(digits)
+	}
+	return 0, false
+}
+
+func (p *payload) GetExpirationTime() (*jwt.NumericDate, error) { return p.expiry, nil }
+func (p *payload) GetNotBefore() (*jwt.NumericDate, error)      { return p.notBefore, nil }
+func (p *payload) GetIssuedAt() (*jwt.NumericDate, error)       { return nil, nil } // never judged
+func (p *payload) GetIssuer() (string, error)                   { return p.issuer, nil }
+func (p *payload) GetSubject() (string, error)                  { return p.subject, nil }
+func (p *payload) GetAudience() (jwt.ClaimStrings, error)       { return p.audience, nil }

@@ -1,0 +1,67 @@
+package auth
+
+import (
+	"net/http"
+	"strings"
+)
+
+// bearer returns the token of the Authorization header. The token is "" where
+// the header is present and is not exactly one "Bearer <token>": an empty
+// header, another scheme, or two headers are no licence to pass as a guest.
+func bearer(h http.Header) (token string, present bool) {
+	values, present := h["Authorization"]
+	if !present || len(values) == 0 {
+		return "", false
+	}
+	if len(values) > 1 {
+		return "", true
+	}
+	scheme, rest, found := strings.Cut(values[0], " ")
+	if !found || !strings.EqualFold(scheme, "Bearer") {
+		return "", true
+	}
+	return strings.TrimLeft(rest, " "), true
+}
+
+// maxPublicKey is the longest X-Public-Key that is looked up, in bytes.
+const maxPublicKey = 255
+
+// publicKey returns the X-Public-Key header, "" where it is absent or empty.
+// A key that no store can have is refused here, without asking a directory:
+// a database would call text that is not UTF-8 a failure of its own.
+func publicKey(h http.Header) (string, error) {
+	var key string
+	for _, v := range h["X-Public-Key"] {
+		switch {
+		case v == "" || v == key:
+		case key == "":
+			key = v
+		default:
+			return "", errPublicKeyRepeated
+		}
+	}
+	if len(key) > maxPublicKey || !visibleASCII(key) {
+		return "", errStoreUnknown
+	}
+	return key, nil
+}
+
+func visibleASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] <= ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return true
+}
+
+// cartToken returns the usable token of the X-Cart-Token header, "" where it
+// is absent, repeated or malformed.
+func cartToken(h http.Header) CartToken {
+	values := h["X-Cart-Token"]
+	if len(values) != 1 {
+		return ""
+	}
+	token, _ := ParseCartToken(values[0])
+	return token
+}

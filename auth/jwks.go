@@ -1,0 +1,263 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+)
+
+const (
+	// jwksInterval is the least time between two fetches of which the first
+	// was of no use: it failed, or it lacked a key that was asked for.
+	jwksInterval = 10 * time.Second
+
+	// jwksWait is how long a request waits for a fetch.
+	jwksWait = 500 * time.Millisecond
+
+	// jwksMaxAge is the age at which a key set is fetched anew while requests
+	// go on with it, so that a withdrawn key does not live for ever.
+	jwksMaxAge = 5 * time.Minute
+
+	jwksTimeout   = 5 * time.Second // of a fetch, redirects included
+	jwksRedirects = 3
+	maxJWKS       = 256 << 10 // bytes, decompressed
+	maxJWKSHeader = 32 << 10
+
+	// maxKeysAsked bounds how many names one fetch remembers.
+	maxKeysAsked = 256
+)
+
+// JWKSConfig says where an issuer publishes its keys.
+type JWKSConfig struct {
+	// URL is http or https. A redirect never leads from https to http.
+	URL string
+
+	// Transport carries the requests. Nil: a transport of its own.
+	Transport http.RoundTripper
+
+	// Now is the clock. Default: time.Now.
+	Now func() time.Time
+}
+
+// JWKS is an issuer's published key set. Nothing is fetched before the first
+// token. Once known, keys go on while the issuer is down. A token whose key is
+// not known causes a fetch, which all such tokens share and none waits for
+// longer than 500 ms; it is unauthenticated only after a fetch that lacked its
+// key, and until then unavailable.
+type JWKS struct {
+	url    string
+	client *http.Client
+	now    func() time.Time
+	set    atomic.Pointer[keySet] // nil before the first successful fetch
+
+	mu     sync.Mutex
+	fetch  *jwksFetch           // under way; nil when none is
+	closed time.Time            // no fetch begins before
+	lacked map[keyName]struct{} // asked of the last fetch, and not in it
+}
+
+// jwksFetch is one fetch that any number of requests wait for.
+type jwksFetch struct {
+	began time.Time
+	asked map[keyName]struct{} // under the mutex of JWKS
+	done  chan struct{}
+	err   error // to be read after done
+}
+
+// NewJWKS returns the key set at cfg.URL, or an error that names JWT_JWKS_URL.
+func NewJWKS(cfg JWKSConfig) (*JWKS, error) {
+	u, err := url.Parse(cfg.URL)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, errors.New("JWT_JWKS_URL must be an http or https URL")
+	}
+	j := &JWKS{
+		url:    cfg.URL,
+		client: &http.Client{Transport: cfg.Transport, CheckRedirect: checkRedirect, Timeout: jwksTimeout},
+		now:    cfg.Now,
+	}
+	if j.client.Transport == nil {
+		j.client.Transport = newJWKSTransport()
+	}
+	if j.now == nil {
+		j.now = time.Now
+	}
+	return j, nil
+}
+
+func newJWKSTransport() http.RoundTripper {
+	return &http.Transport{
+		Proxy:                  http.ProxyFromEnvironment,
+		ForceAttemptHTTP2:      true,
+		DisableKeepAlives:      true, // minutes pass between two fetches
+		MaxResponseHeaderBytes: maxJWKSHeader,
+	}
+}
+
+func checkRedirect(next *http.Request, via []*http.Request) error {
+	switch {
+	case len(via) > jwksRedirects:
+		return fmt.Errorf("more than %d redirects", jwksRedirects)
+	case via[0].URL.Scheme == "https" && next.URL.Scheme != "https":
+		return errors.New("redirect from https to " + next.URL.Scheme)
+	}
+	return nil
+}
+
+// keyFor returns the public key that t was signed with, or an *Error. It goes
+// by t's kid and alg alone.
+func (j *JWKS) keyFor(ctx context.Context, t *jwt.Token) (any, error) {
+	name, ok := keyNameOf(t)
+	if !ok {
+		return nil, errTokenMalformed
+	}
+	set := j.set.Load()
+	key, found := set.find(name)
+	switch found {
+	case keyMisfit:
+		return nil, errTokenKeyUnknown
+	case keyFound:
+		if j.now().Sub(set.fetched) > jwksMaxAge {
+			j.renew(ctx)
+		}
+		return key, nil
+	}
+	if err := j.obtain(ctx, name); err != nil {
+		return nil, err
+	}
+	if key, found = j.set.Load().find(name); found != keyFound {
+		return nil, errTokenKeyUnknown
+	}
+	return key, nil
+}
+
+// obtain returns nil once a fetch has ended that may have brought the key.
+func (j *JWKS) obtain(ctx context.Context, name keyName) error {
+	fetch, err := j.ask(ctx, name)
+	if err != nil || fetch == nil {
+		return err
+	}
+	patience := time.NewTimer(jwksWait)
+	defer patience.Stop()
+	select {
+	case <-fetch.done:
+		if fetch.err != nil {
+			return unavailable(fetch.err)
+		}
+		return nil
+	case <-patience.C:
+		return unavailable(errors.New("fetch JWKS: still under way"))
+	case <-ctx.Done():
+		return unavailable(fmt.Errorf("fetch JWKS: %w", ctx.Err()))
+	}
+}
+
+// ask returns the fetch to wait for, one that is under way or a new one, and
+// nil where the key has come in the meantime.
+func (j *JWKS) ask(ctx context.Context, name keyName) (*jwksFetch, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if _, found := j.set.Load().find(name); found != keyAbsent {
+		return nil, nil
+	}
+	if j.fetch == nil && j.now().Before(j.closed) {
+		if _, ok := j.lacked[name]; ok {
+			return nil, errTokenKeyUnknown
+		}
+		return nil, unavailable(fmt.Errorf("fetch JWKS: the last fetch was of no use and less than %s ago", jwksInterval))
+	}
+	if j.fetch == nil {
+		j.begin(ctx)
+	}
+	if len(j.fetch.asked) < maxKeysAsked {
+		j.fetch.asked[name] = struct{}{}
+	}
+	return j.fetch, nil
+}
+
+// renew begins a fetch that nobody waits for.
+func (j *JWKS) renew(ctx context.Context) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.fetch == nil && !j.now().Before(j.closed) {
+		j.begin(ctx)
+	}
+}
+
+// begin starts a fetch, which outlives the request that caused it. The mutex
+// is held.
+func (j *JWKS) begin(ctx context.Context) {
+	fetch := &jwksFetch{began: j.now(), asked: make(map[keyName]struct{}), done: make(chan struct{})}
+	j.fetch = fetch
+	go func() {
+		keys, err := j.load(context.WithoutCancel(ctx))
+		j.end(fetch, keys, err)
+	}()
+}
+
+// end publishes a fetch's outcome. A fetch that brought all that was asked of
+// it leaves the way open for another; any other one closes it for a while.
+func (j *JWKS) end(fetch *jwksFetch, keys []verificationKey, err error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	defer close(fetch.done)
+	j.fetch, j.lacked = nil, nil
+	if err != nil {
+		fetch.err = fmt.Errorf("fetch JWKS: %w", err)
+		j.closed = fetch.began.Add(jwksInterval)
+		return
+	}
+	set := &keySet{keys: keys, fetched: fetch.began}
+	for name := range fetch.asked {
+		if _, found := set.find(name); found != keyAbsent {
+			delete(fetch.asked, name)
+		}
+	}
+	if len(fetch.asked) > 0 {
+		j.lacked = fetch.asked
+		j.closed = fetch.began.Add(jwksInterval)
+	}
+	j.set.Store(set)
+}
+
+// load fetches the set. It is an error if no key of it can be used: an
+// issuer's error page must not take the place of good keys.
+func (j *JWKS) load(ctx context.Context) ([]verificationKey, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, j.url, nil)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Accept", "application/jwk-set+json, application/json")
+	response, err := j.client.Do(request)
+	if err != nil {
+		return nil, withoutURL(err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("status %d", response.StatusCode)
+	}
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxJWKS+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(body) > maxJWKS {
+		return nil, fmt.Errorf("more than %d bytes", maxJWKS)
+	}
+	return parseKeys(body)
+}
+
+// withoutURL drops the URL, which may hold credentials, from a client's error.
+func withoutURL(err error) error {
+	var failed *url.Error
+	if errors.As(err, &failed) {
+		return failed.Err
+	}
+	return err
+}

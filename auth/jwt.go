@@ -1,0 +1,200 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+)
+
+const (
+	minJWTSecret = 32 // bytes: RFC 7518, section 3.2
+	maxJWT       = 8 << 10
+	jwtLeeway    = 30 * time.Second
+)
+
+// JWTConfig says which customers' tokens are accepted.
+type JWTConfig struct {
+	// Secret signs and verifies HS256, 32 bytes or more. PreviousSecret still
+	// verifies while tokens made with it are about; nil for none.
+	Secret, PreviousSecret []byte
+
+	// JWKS verifies RS256, ES256 and EdDSA. Where it is set, HS256 is refused,
+	// whatever Secret is: nobody can pass a public key off as a secret.
+	JWKS *JWKS
+
+	// Issuer and Audience are what iss must be and aud must contain. "": not
+	// checked.
+	Issuer, Audience string
+
+	// Now is the clock. Default: time.Now.
+	Now func() time.Time
+}
+
+// JWT verifies customers' JSON Web Tokens as RFC 8725 advises, and makes them.
+type JWT struct {
+	secret           []byte // nil where JWKS verifies
+	issuer, audience string
+	now              func() time.Time
+	parser           *jwt.Parser
+	keyFor           func(context.Context, *jwt.Token) (any, error)
+}
+
+// NewJWT returns a JWT that works with cfg, or an error that names the setting
+// that is missing or too short.
+func NewJWT(cfg JWTConfig) (*JWT, error) {
+	j := &JWT{issuer: cfg.Issuer, audience: cfg.Audience, now: cfg.Now}
+	if j.now == nil {
+		j.now = time.Now
+	}
+	var methods []string
+	switch {
+	case cfg.JWKS != nil:
+		methods = []string{"RS256", "ES256", "EdDSA"}
+		j.keyFor = cfg.JWKS.keyFor
+	case len(cfg.Secret) < minJWTSecret:
+		return nil, fmt.Errorf("JWT_SECRET must have at least %d bytes, and has %d", minJWTSecret, len(cfg.Secret))
+	case len(cfg.PreviousSecret) > 0 && len(cfg.PreviousSecret) < minJWTSecret:
+		return nil, fmt.Errorf("JWT_SECRET_PREVIOUS must have at least %d bytes, and has %d", minJWTSecret, len(cfg.PreviousSecret))
+	default:
+		methods = []string{"HS256"}
+		j.secret = cfg.Secret
+		j.keyFor = secrets(cfg.Secret, cfg.PreviousSecret)
+	}
+	j.parser = jwt.NewParser(j.parserOptions(methods)...)
+	return j, nil
+}
+
+// parserOptions lists all that is to be checked: by itself the library checks
+// neither the algorithm, nor that exp is there, nor iss, nor aud.
+func (j *JWT) parserOptions(methods []string) []jwt.ParserOption {
+	options := []jwt.ParserOption{
+		jwt.WithValidMethods(methods),
+		jwt.WithExpirationRequired(),
+		jwt.WithLeeway(jwtLeeway),
+		jwt.WithTimeFunc(j.now),
+		jwt.WithStrictDecoding(),
+	}
+	if j.issuer != "" {
+		options = append(options, jwt.WithIssuer(j.issuer))
+	}
+	if j.audience != "" {
+		options = append(options, jwt.WithAudience(j.audience))
+	}
+	return options
+}
+
+// secrets offers the same secrets to every token.
+func secrets(current, previous []byte) func(context.Context, *jwt.Token) (any, error) {
+	set := jwt.VerificationKeySet{Keys: []jwt.VerificationKey{current}}
+	if len(previous) > 0 {
+		set.Keys = append(set.Keys, previous)
+	}
+	return func(context.Context, *jwt.Token) (any, error) { return set, nil }
+}
+
+// Claims is what a verified token says.
+type Claims struct {
+	Customer string // sub, never ""
+	Store    int64  // store_id; 0: the token names none
+}
+
+// Verify returns the claims of a valid token, or an *Error: unauthenticated,
+// or unavailable where the token's key could not be obtained.
+func (j *JWT) Verify(ctx context.Context, token string) (Claims, error) {
+	// base64 decoders skip line breaks: one token would have many spellings.
+	if len(token) > maxJWT || strings.ContainsAny(token, "\r\n") {
+		return Claims{}, errTokenMalformed
+	}
+	var p payload
+	_, err := j.parser.ParseWithClaims(token, &p, func(t *jwt.Token) (any, error) {
+		if err := checkHeader(t.Header); err != nil {
+			return nil, err
+		}
+		return j.keyFor(ctx, t)
+	})
+	if err != nil {
+		return Claims{}, tokenError(err)
+	}
+	if !validSubject(p.subject) {
+		return Claims{}, errTokenSubject
+	}
+	store, ok := claimStore(p.storeID)
+	if !ok {
+		return Claims{}, errTokenStoreID
+	}
+	return Claims{Customer: p.subject, Store: store}, nil
+}
+
+// checkHeader refuses what a token's header must not say. It is deaf to jku,
+// x5u, jwk and x5c, which would let a token bring its own key.
+func checkHeader(header map[string]any) error {
+	if _, critical := header["crit"]; critical {
+		return errTokenMalformed // we understand no extension
+	}
+	typ, present := header["typ"]
+	if !present {
+		return nil
+	}
+	name, _ := typ.(string)
+	switch strings.TrimPrefix(strings.ToLower(name), "application/") {
+	case "jwt", "at+jwt":
+		return nil
+	}
+	return errTokenType
+}
+
+// tokenError turns the library's error, which may quote the token, into ours.
+func tokenError(err error) error {
+	var own *Error
+	if errors.As(err, &own) {
+		return own
+	}
+	for _, known := range []struct{ is, becomes error }{
+		{jwt.ErrTokenSignatureInvalid, errTokenSignature},
+		{jwt.ErrTokenExpired, errTokenExpired},
+		{jwt.ErrTokenNotValidYet, errTokenNotYetValid},
+		{jwt.ErrTokenInvalidIssuer, errTokenIssuer},
+		{jwt.ErrTokenInvalidAudience, errTokenAudience},
+		{jwt.ErrTokenRequiredClaimMissing, errTokenClaimMissing},
+	} {
+		if errors.Is(err, known.is) {
+			return known.becomes
+		}
+	}
+	return errTokenMalformed
+}
+
+// Sign makes a token for a customer of a store, valid from now for ttl. Store
+// 0 leaves store_id out.
+func (j *JWT) Sign(store int64, customer string, ttl time.Duration) (string, error) {
+	switch {
+	case j.secret == nil:
+		return "", errors.New("sign JWT: tokens are made with JWT_SECRET, and JWT_JWKS_URL is set in its place")
+	case store < 0:
+		return "", fmt.Errorf("sign JWT: store %d is no store's id", store)
+	case !validSubject(customer):
+		return "", errors.New("sign JWT: a customer's id is 1 to 255 characters, none of them a control character")
+	case ttl <= 0:
+		return "", fmt.Errorf("sign JWT: a lifetime of %s is none", ttl)
+	}
+	now := j.now()
+	claims := jwt.MapClaims{"sub": customer, "iat": now.Unix(), "exp": now.Add(ttl).Unix()}
+	if store != 0 {
+		claims["store_id"] = store
+	}
+	if j.issuer != "" {
+		claims["iss"] = j.issuer
+	}
+	if j.audience != "" {
+		claims["aud"] = j.audience
+	}
+	token, err := jwt.NewWithClaims(jwt.SigningMethodHS256, claims).SignedString(j.secret)
+	if err != nil {
+		return "", fmt.Errorf("sign JWT: %w", err)
+	}
+	return token, nil
+}

@@ -1,0 +1,42 @@
+package auth
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// noon is the time at which every test with a clock of its own begins.
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+func atNoon() time.Time { return noon }
+
+var (
+	testSecret     = []byte("0123456789abcdef0123456789abcdef")
+	previousSecret = []byte("the secret of the month before, 1")
+)
+
+// wantRefusal fails t unless err is exactly this *Error; nil wants success.
+func wantRefusal(t *testing.T, err error, want *Error) {
+	t.Helper()
+	switch {
+	case want == nil && err != nil:
+		t.Fatalf("got error %v, want none", err)
+	case want != nil && !errors.Is(err, want):
+		t.Fatalf("got error %v, want %v", err, want)
+	}
+}
+
+// wantCode fails t unless err is an *Error of this code.
+func wantCode(t *testing.T, err error, code string) *Error {
+	t.Helper()
+	var refused *Error
+	if !errors.As(err, &refused) || refused.Code() != code {
+		t.Fatalf("got error %v, want code %s", err, code)
+	}
+	return refused
+}

@@ -1,0 +1,79 @@
+package auth
+
+import (
+	"context"
+	"slices"
+)
+
+// MemoryStores is a directory of stores that never change.
+type MemoryStores struct {
+	byID  map[int64]*Store
+	byKey map[string]*Store
+	sole  *Store // nil with none or several
+}
+
+var _ StoreDirectory = (*MemoryStores)(nil)
+
+// NewMemoryStores returns a directory of copies of the given stores. Where two
+// share an id or a public key, the later one has it.
+func NewMemoryStores(stores ...*Store) *MemoryStores {
+	m := &MemoryStores{byID: make(map[int64]*Store, len(stores)), byKey: make(map[string]*Store)}
+	for _, given := range stores {
+		store := *given
+		store.PublicKeys = slices.Clone(given.PublicKeys)
+		store.PaymentMethods = slices.Clone(given.PaymentMethods)
+		m.byID[store.ID] = &store
+		for _, key := range store.PublicKeys {
+			m.byKey[key] = &store
+		}
+		m.sole = &store
+	}
+	if len(m.byID) != 1 {
+		m.sole = nil
+	}
+	return m
+}
+
+// ByID implements StoreDirectory.
+func (m *MemoryStores) ByID(_ context.Context, id int64) (*Store, error) {
+	return found(m.byID[id])
+}
+
+// ByPublicKey implements StoreDirectory.
+func (m *MemoryStores) ByPublicKey(_ context.Context, key string) (*Store, error) {
+	return found(m.byKey[key])
+}
+
+// Sole implements StoreDirectory.
+func (m *MemoryStores) Sole(context.Context) (*Store, error) { return found(m.sole) }
+
+func found(store *Store) (*Store, error) {
+	if store == nil {
+		return nil, ErrNoStore
+	}
+	return store, nil
+}
+
+// MemoryAPITokens is a source of API tokens that never change.
+type MemoryAPITokens struct{ byID map[int64]APIToken }
+
+var _ APITokenSource = (*MemoryAPITokens)(nil)
+
+// NewMemoryAPITokens returns a source of the given tokens. Where two share an
+// id, the later one has it.
+func NewMemoryAPITokens(tokens ...APIToken) *MemoryAPITokens {
+	m := &MemoryAPITokens{byID: make(map[int64]APIToken, len(tokens))}
+	for _, t := range tokens {
+		m.byID[t.ID] = t
+	}
+	return m
+}
+
+// APIToken implements APITokenSource.
+func (m *MemoryAPITokens) APIToken(_ context.Context, id int64) (APIToken, error) {
+	t, ok := m.byID[id]
+	if !ok {
+		return APIToken{}, ErrNoAPIToken
+	}
+	return t, nil
+}

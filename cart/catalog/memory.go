@@ -1,0 +1,56 @@
+// Package catalog has the sources that answer what a store sells.
+package catalog
+
+import (
+	"context"
+	"sync"
+
+	"commerce/cart"
+)
+
+// Memory is a catalogue of values, for the demo and for tests. It is safe for
+// concurrent use.
+type Memory struct {
+	mu       sync.RWMutex
+	products map[productKey]*cart.Product
+}
+
+type productKey struct{ store, product int64 }
+
+// NewMemory takes the products of each store by its id.
+func NewMemory(products map[int64][]*cart.Product) *Memory {
+	m := &Memory{products: map[productKey]*cart.Product{}}
+	for store, list := range products {
+		for _, p := range list {
+			m.Put(store, p)
+		}
+	}
+	return m
+}
+
+// Put adds a product or replaces it. The product must not be changed afterwards.
+func (m *Memory) Put(store int64, p *cart.Product) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.products[productKey{store, p.ID}] = p
+}
+
+// Delete takes a product out.
+func (m *Memory) Delete(store, id int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.products, productKey{store, id})
+}
+
+// Products implements cart.Catalog.
+func (m *Memory) Products(_ context.Context, store int64, ids []int64) (map[int64]*cart.Product, error) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	found := make(map[int64]*cart.Product, len(ids))
+	for _, id := range ids {
+		if p := m.products[productKey{store, id}]; p != nil {
+			found[id] = p
+		}
+	}
+	return found, nil
+}

@@ -1,0 +1,38 @@
+package cart
+
+import (
+	"strconv"
+
+	"commerce/auth"
+)
+
+// Every key is made in this file. The part in braces is the hash tag: all keys of
+// one cart lie in one slot of a cluster, so that a script may touch them together.
+//
+//	cart:{1:c:1001}              the cart
+//	cart:{1:c:1001}:replays      idempotency keys already applied, by expiry
+//	cart:{1:g:…}:claimed         a guest cart on its way to a customer
+//	cart:{1:c:1001}:merged:<id>  what was taken in from the guest cart of that id
+
+// Ref names the place of one cart, whether or not anything lies there.
+type Ref struct {
+	tag   string // store, kind and owner, such as "1:c:1001"
+	guest bool
+}
+
+// GuestRef is the place of a guest's cart. The token itself never gets into a key.
+func GuestRef(store int64, token auth.CartToken) Ref {
+	return Ref{tag: strconv.FormatInt(store, 10) + ":g:" + token.Digest(), guest: true}
+}
+
+// CustomerRef is the place of a customer's cart.
+func CustomerRef(store int64, customer string) Ref {
+	return Ref{tag: strconv.FormatInt(store, 10) + ":c:" + auth.CustomerKey(customer)}
+}
+
+func (r Ref) cartKey() string    { return "cart:{" + r.tag + "}" }
+func (r Ref) replaysKey() string { return r.cartKey() + ":replays" }
+func (r Ref) claimedKey() string { return r.cartKey() + ":claimed" }
+
+// mergedKey is where a customer's cart notes what it took from one guest cart.
+func (r Ref) mergedKey(guestCartID string) string { return r.cartKey() + ":merged:" + guestCartID }

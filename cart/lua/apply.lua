@@ -1,0 +1,84 @@
+-- Merge, step 2, in the customer's slot: takes the guest's lines in, and in the
+-- same step notes how many of each were offered, so that to repeat this adds
+-- nothing, whoever repeats it and whenever.
+--
+-- KEYS  1 customer's cart  2 notes on this guest cart  3 customer's replays
+-- ARGV  1 now in ms  2 cart TTL in ms  3 TTL of the notes in ms  4 cart id, should the
+--       cart begin here  5 strategy: sum, max, guest or customer
+--       6 number of lines, then for each: line, quantity offered, unit price when
+--       added, fields as stored or "", notice or "", stock (-1 unlimited, 0 not
+--       to be cut), most of a line; then replay, expiry, …
+-- Reply {lines taken in now, {line, requested, kept, …} for those that were cut}
+
+local cart, notes, replays = KEYS[1], KEYS[2], KEYS[3]
+local hash = read(cart)
+local strategy, n = ARGV[5], tonumber(ARGV[6])
+local order = tally(hash, '').order
+
+-- wanted is the quantity that a strategy gives; nil when the line is done already.
+-- sum takes only what was offered beyond the last time, the others a line once.
+local function wanted(held, offered, noted)
+  if strategy == 'sum' then
+    if offered > noted then return (held or 0) + offered - noted end
+  elseif noted == 0 then
+    if not held or strategy == 'guest' then return offered end
+    if strategy == 'max' then return math.max(held, offered) end
+    return held
+  end
+end
+
+-- cut bounds a quantity by stock and the most of a line, but never below what the
+-- customer had, and never to nothing.
+local function cut(line, want, held, stock, most)
+  if stock == 0 then return want end
+  local kept = math.min(want, most)
+  if stock > 0 then
+    kept = math.min(kept, stock - tally(hash, product_of(line)).product + (held or 0))
+  end
+  return math.max(kept, math.min(want, held or 0), 1)
+end
+
+-- take writes one line and returns what was asked and kept of it.
+local function take(line, want, price, fields, notice, stock, most)
+  local held, at, added = parse(hash[line])
+  local kept = cut(line, want, held, stock, most)
+  if not at then
+    order = order + 1
+    at, added = order, price
+  end
+  put(cart, hash, line, string.format('%d %d %s', kept, at, added))
+  if fields ~= '' and not hash[line .. ':f'] then put(cart, hash, line .. ':f', fields) end
+  if notice ~= '' and not hash[line .. ':n'] then put(cart, hash, line .. ':n', notice) end
+  return kept
+end
+
+local taken, adjusted = 0, {}
+for i = 0, n - 1 do
+  local line, offered, price, fields, notice, stock, most = unpack(ARGV, 7 + i * 7, 13 + i * 7)
+  offered = tonumber(offered)
+  local noted = tonumber(redis.call('HGET', notes, line) or 0)
+  local want = wanted(parse(hash[line]), offered, noted)
+  if want then
+    local kept = take(line, want, price, fields, notice, tonumber(stock), tonumber(most))
+    taken = taken + 1
+    if kept ~= want then
+      adjusted[#adjusted + 1] = line
+      adjusted[#adjusted + 1] = want
+      adjusted[#adjusted + 1] = kept
+    end
+    redis.call('HSET', notes, line, offered)
+  end
+end
+
+if taken > 0 then
+  put(cart, hash, 'i', hash.i or ARGV[4])
+  put(cart, hash, 'v', tonumber(hash.v or 0) + 1)
+  del(cart, hash, 'r')
+  settle(cart, hash, ARGV[2])
+  redis.call('PEXPIRE', notes, ARGV[3])
+end
+for i = 7 + n * 7, #ARGV, 2 do
+  redis.call('ZADD', replays, 'GT', ARGV[i + 1], ARGV[i])
+end
+if #ARGV >= 7 + n * 7 then redis.call('PEXPIRE', replays, DAY) end
+return { taken, adjusted }

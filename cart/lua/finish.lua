@@ -1,0 +1,10 @@
+-- Merge, step 4, in the guest's slot: drops the claimed cart, once its lines are
+-- safe with their owner.
+--
+-- KEYS  1 claimed sibling
+-- ARGV  1 owner's tag  2 guest's cart id
+
+if redis.call('HGET', KEYS[1], 'o') == ARGV[1] and redis.call('HGET', KEYS[1], 'i') == ARGV[2] then
+  redis.call('DEL', KEYS[1])
+end
+return 1

@@ -1,0 +1,15 @@
+-- Reads a cart and renews its TTL. Creates nothing; the remains of an emptied
+-- cart keep the time they have.
+--
+-- KEYS  1 cart
+-- ARGV  1 TTL in ms
+-- Reply {flat hash, ms left}; an empty list and a negative number when there is no cart
+
+local hash, flat = read(KEYS[1])
+for member in pairs(hash) do
+  if is_line(member) then
+    redis.call('PEXPIRE', KEYS[1], ARGV[1])
+    return { flat, tonumber(ARGV[1]) }
+  end
+end
+return { flat, redis.call('PTTL', KEYS[1]) }

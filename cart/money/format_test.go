@@ -1,0 +1,120 @@
+package money_test
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"commerce/cart/locale"
+	"commerce/cart/money"
+)
+
+const (
+	nbsp = "\u00a0" // no-break space
+	lrm  = "\u200e" // left-to-right mark
+	rlm  = "\u200f" // right-to-left mark
+)
+
+var formats = []struct {
+	amount   money.Amount
+	currency string
+	en, ar   string
+}{
+	{4950, "SAR", "SAR" + nbsp + "49.50", rlm + "49.50" + nbsp + "ر.س." + rlm},
+	{4950, "USD", "$49.50", rlm + "49.50" + nbsp + "US$"},
+	{4950, "JPY", "¥4,950", rlm + "4,950" + nbsp + "JP¥"},
+	{4950, "KWD", "KWD" + nbsp + "4.950", rlm + "4.950" + nbsp + "د.ك." + rlm},
+
+	{0, "SAR", "SAR" + nbsp + "0.00", rlm + "0.00" + nbsp + "ر.س." + rlm},
+	{123456789, "SAR", "SAR" + nbsp + "1,234,567.89", rlm + "1,234,567.89" + nbsp + "ر.س." + rlm},
+	{-5, "SAR", "-SAR" + nbsp + "0.05", rlm + lrm + "-0.05" + nbsp + "ر.س." + rlm},
+	{-4950, "USD", "-$49.50", rlm + lrm + "-49.50" + nbsp + "US$"},
+	{math.MinInt64, "USD", "-$92,233,720,368,547,758.08", rlm + lrm + "-92,233,720,368,547,758.08" + nbsp + "US$"},
+
+	{4950, "XXX", "XXX" + nbsp + "4950", "XXX" + nbsp + "4950"},
+}
+
+func TestFormatter_Format(t *testing.T) {
+	t.Parallel()
+	f := money.NewFormatter()
+	for _, round := range []string{"first", "kept"} {
+		for _, tc := range formats {
+			for l, want := range map[locale.Locale]string{locale.En: tc.en, locale.Ar: tc.ar, "fr": tc.en} {
+				if got := f.Format(tc.amount, tc.currency, l); got != want {
+					t.Errorf("%s: Format(%d, %s, %s) = %+q, want %+q", round, tc.amount, tc.currency, l, got, want)
+				}
+			}
+		}
+	}
+}
+
+// More prices than are kept, from all sides at once: every text is still that
+// of its own amount.
+func TestFormatter_KeepsPricesApart(t *testing.T) {
+	t.Parallel()
+	f := money.NewFormatter()
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for a := range money.Amount(10_000) {
+				want := "¥" + strconv.Itoa(int(a))
+				if got := strings.ReplaceAll(f.Format(a, "JPY", locale.En), ",", ""); got != want {
+					t.Errorf("Format(%d) = %s, want %s", a, got, want)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// What was written before leaves no trace in a text.
+func TestFormatter_AnswersAsANewOne(t *testing.T) {
+	t.Parallel()
+	used := money.NewFormatter()
+	rapid.Check(t, func(t *rapid.T) {
+		a := money.Amount(rapid.Int64Range(-20, 20).Draw(t, "amount"))
+		code := rapid.SampledFrom(currencies).Draw(t, "currency")
+		l := rapid.SampledFrom([]locale.Locale{locale.En, locale.Ar}).Draw(t, "locale")
+		if got, want := used.Format(a, code, l), money.NewFormatter().Format(a, code, l); got != want {
+			t.Fatalf("got %q, want %q", got, want)
+		}
+	})
+}
+
+func TestFormatter_KeptTextsDoNotAllocate(t *testing.T) {
+	f := money.NewFormatter()
+	f.Format(4950, "SAR", locale.Ar)
+	if n := testing.AllocsPerRun(100, func() { f.Format(4950, "SAR", locale.Ar) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func BenchmarkFormatter(b *testing.B) {
+	b.Run("kept", func(b *testing.B) {
+		f := money.NewFormatter()
+		b.ReportAllocs()
+		for b.Loop() {
+			f.Format(4950, "SAR", locale.Ar)
+		}
+	})
+	b.Run("kept, many prices, parallel", func(b *testing.B) {
+		f := money.NewFormatter()
+		b.ReportAllocs()
+		b.RunParallel(func(pb *testing.PB) {
+			for i := 0; pb.Next(); i++ {
+				f.Format(money.Amount(i%1000), "SAR", locale.En)
+			}
+		})
+	})
+	b.Run("new", func(b *testing.B) {
+		f := money.NewFormatter()
+		b.ReportAllocs()
+		for a := money.Amount(0); b.Loop(); a++ {
+			f.Format(a, "SAR", locale.Ar)
+		}
+	})
+}

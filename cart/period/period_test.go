@@ -1,0 +1,51 @@
+package period_test
+
+import (
+	"testing"
+
+	"commerce/cart/locale"
+	"commerce/cart/period"
+)
+
+func TestDuration(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		key    period.Duration
+		months int
+		en, ar string
+	}{
+		{"monthly", 1, "1 month", "شهر"},
+		{"quarterly", 3, "3 months", "3 أشهر"},
+		{"semiAnnual", 6, "6 months", "6 أشهر"},
+		{"annually", 12, "1 year", "سنة"},
+		{"biennial", 24, "2 years", "سنتان"},
+		{"quinquennial", 60, "5 years", "5 سنوات"},
+		{"decennial", 120, "10 years", "10 سنوات"},
+	} {
+		if !tc.key.Valid() {
+			t.Errorf("%q is not valid", tc.key)
+		}
+		if got := tc.key.Months(); got != tc.months {
+			t.Errorf("%q has %d months, want %d", tc.key, got, tc.months)
+		}
+		for l, want := range map[locale.Locale]string{locale.En: tc.en, locale.Ar: tc.ar, "fr": tc.en} {
+			if got := tc.key.Label(l); got != want {
+				t.Errorf("%q in %s: %q, want %q", tc.key, l, got, want)
+			}
+		}
+	}
+}
+
+func TestDuration_UnknownIsNotValid(t *testing.T) {
+	t.Parallel()
+	for _, d := range []period.Duration{"", "weekly", "Monthly", "semiannual", " monthly"} {
+		if d.Valid() || d.Months() != 0 {
+			t.Errorf("%q is valid, of %d months", d, d.Months())
+		}
+		for _, l := range []locale.Locale{locale.En, locale.Ar} {
+			if got := d.Label(l); got != string(d) {
+				t.Errorf("%q in %s: %q, want the key", d, l, got)
+			}
+		}
+	}
+}

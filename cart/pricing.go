@@ -1,0 +1,109 @@
+package cart
+
+import (
+	"commerce/auth"
+	"commerce/cart/money"
+)
+
+// unit is what one piece of a line costs and why.
+type unit struct {
+	Base   money.Amount // the product's price now
+	Addons money.Amount // surcharges of the chosen options
+	Plan   money.Amount
+}
+
+func (u unit) total() money.Amount { return u.Base + u.Addons + u.Plan }
+
+// unitPrice prices one piece by the catalogue. Nil plan: none. Answers that the
+// product no longer knows cost nothing; their line carries an issue.
+func unitPrice(p *Product, plan *Plan, fields []FieldValue) unit {
+	u := unit{Base: p.Price}
+	for _, a := range fields {
+		if o := chosen(p, a); o != nil {
+			u.Addons += o.Price
+		}
+	}
+	if plan != nil {
+		u.Plan = plan.Price
+	}
+	return u
+}
+
+// chosen is the option that an answer names; nil for a text or an unknown one.
+func chosen(p *Product, a FieldValue) *Option {
+	f := p.field(a.Name)
+	if f == nil {
+		return nil
+	}
+	return f.option(a.Value)
+}
+
+// Priced is a cart as the catalogue prices it now.
+type Priced struct {
+	Cart     Cart
+	Lines    []PricedLine // one for each line of the cart, in its order
+	Subtotal money.Amount
+	Discount money.Amount
+	Tax      money.Amount // contained in Total, whether or not prices include it
+	Total    money.Amount
+}
+
+// PricedLine is a line with its product, price and issue.
+type PricedLine struct {
+	*Line
+	Product *Product // nil when it no longer exists
+	Plan    *Plan    // nil for none, or one that no longer exists
+	Unit    unit     // zero for a product that is gone
+	Total   money.Amount
+	Issue   *Issue // nil when the line would pass validation
+}
+
+// price prices a cart. It is pure: products are what the catalogue says now, one
+// without an entry no longer exists. Stock is given to lines in cart order.
+func price(c Cart, store *auth.Store, products map[int64]*Product, limits Limits) Priced {
+	priced := Priced{Cart: c, Lines: make([]PricedLine, len(c.Lines))}
+	stock := stockLeft{}
+	for i := range c.Lines {
+		l := &c.Lines[i]
+		p := products[l.ID.Product()]
+		line := PricedLine{Line: l, Product: p}
+		line.Issue = issueOf(l, p, stock.left(p), limits)
+		if p != nil {
+			line.Plan = p.plan(l.ID.Plan())
+			line.Unit = unitPrice(p, line.Plan, l.Fields)
+			line.Total = line.Unit.total() * money.Amount(l.Quantity)
+			stock.take(p, l.Quantity)
+		}
+		priced.Lines[i] = line
+		priced.Subtotal += line.Total
+	}
+	priced.Tax, priced.Total = taxed(priced.Subtotal-priced.Discount, store)
+	return priced
+}
+
+// taxed gives the tax on an amount and the total with it, rounded once.
+func taxed(amount money.Amount, store *auth.Store) (tax, total money.Amount) {
+	if store.PricesIncludeTax {
+		return money.IncludedShare(amount, store.TaxRate), amount
+	}
+	tax = money.Share(amount, store.TaxRate)
+	return tax, amount + tax
+}
+
+// stockLeft follows how much of each product the lines so far have used up.
+type stockLeft map[int64]int64
+
+// left is what remains of a product; nil when its stock is unlimited or unknown.
+func (s stockLeft) left(p *Product) *int64 {
+	if p == nil || p.Stock == nil {
+		return nil
+	}
+	n := max(*p.Stock-s[p.ID], 0)
+	return &n
+}
+
+func (s stockLeft) take(p *Product, quantity int64) {
+	if p.Stock != nil {
+		s[p.ID] += quantity
+	}
+}

@@ -1,0 +1,116 @@
+package cart
+
+import (
+	"context"
+	"crypto/sha1"
+	_ "embed"
+	"encoding/hex"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+var (
+	//go:embed lua/cart.lua
+	cartLua string
+	//go:embed lua/read.lua
+	readLua string
+	//go:embed lua/change.lua
+	changeLua string
+	//go:embed lua/add.lua
+	addLua string
+	//go:embed lua/set.lua
+	setLua string
+	//go:embed lua/remove.lua
+	removeLua string
+	//go:embed lua/clear.lua
+	clearLua string
+	//go:embed lua/judge.lua
+	judgeLua string
+	//go:embed lua/intend.lua
+	intendLua string
+	//go:embed lua/claim.lua
+	claimLua string
+	//go:embed lua/apply.lua
+	applyLua string
+	//go:embed lua/finish.lua
+	finishLua string
+	//go:embed lua/forget.lua
+	forgetLua string
+)
+
+// scripts are all that ever writes to a cart. Each is atomic in one slot.
+type scripts struct {
+	read, add, set, remove, clear, judge  script
+	intend, claim, apply, finish, forgets script
+}
+
+func newScripts() scripts {
+	return scripts{
+		read:    newScript(cartLua, readLua),
+		add:     newScript(cartLua, changeLua, addLua),
+		set:     newScript(cartLua, changeLua, setLua),
+		remove:  newScript(cartLua, changeLua, removeLua),
+		clear:   newScript(cartLua, changeLua, clearLua),
+		judge:   newScript(cartLua, changeLua, judgeLua),
+		intend:  newScript(cartLua, intendLua),
+		claim:   newScript(cartLua, claimLua),
+		apply:   newScript(cartLua, applyLua),
+		finish:  newScript(cartLua, finishLua),
+		forgets: newScript(cartLua, forgetLua),
+	}
+}
+
+// script is a Lua script and the digest by which Redis remembers it.
+type script struct {
+	source, sha string
+}
+
+func newScript(parts ...string) script {
+	source := strings.Join(parts, "\n")
+	sum := sha1.Sum([]byte(source))
+	return script{source: source, sha: hex.EncodeToString(sum[:])}
+}
+
+// sending says how often a script may reach Redis for one call.
+type sending bool
+
+const (
+	// repeatable scripts do nothing the second time: the client may send them
+	// again when an answer is lost.
+	repeatable sending = true
+	// once is for scripts that would count twice. A redirection or a failed dial is
+	// still followed, since nothing ran.
+	once sending = false
+)
+
+// run sends the script by its digest, and whole where Redis does not have it yet.
+func (s script) run(ctx context.Context, rdb redis.UniversalClient, how sending, keys []string, args ...any) *redis.Cmd {
+	cmd := s.send(ctx, rdb, how, "evalsha", s.sha, keys, args)
+	if redis.HasErrorPrefix(cmd.Err(), "NOSCRIPT") {
+		cmd = s.send(ctx, rdb, how, "eval", s.source, keys, args)
+	}
+	return cmd
+}
+
+func (s script) send(ctx context.Context, rdb redis.UniversalClient, how sending, verb, body string, keys []string, args []any) *redis.Cmd {
+	all := make([]any, 0, 3+len(keys)+len(args))
+	all = append(all, verb, body, len(keys))
+	for _, key := range keys {
+		all = append(all, key)
+	}
+	cmd := redis.NewCmd(ctx, append(all, args...)...)
+	cmd.SetFirstKeyPos(3)
+	if how == once {
+		_ = rdb.Process(ctx, sentOnce{cmd})
+	} else {
+		_ = rdb.Process(ctx, cmd)
+	}
+	return cmd
+}
+
+// sentOnce is a command that go-redis must not send again on its own.
+type sentOnce struct{ *redis.Cmd }
+
+// NoRetry is go-redis' way to opt out of its retries.
+func (sentOnce) NoRetry() bool { return true }

@@ -1,0 +1,376 @@
+package cart
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"io"
+	"log/slog"
+	"time"
+
+	"commerce/auth"
+)
+
+// Service answers every cart call. Prices, stock and status come from the catalogue
+// at each call; Redis keeps the rest.
+type Service struct {
+	redis    *Redis
+	catalog  Catalog
+	limits   Limits
+	strategy Strategy
+	budget   time.Duration
+	now      func() time.Time
+	rand     io.Reader
+	log      *slog.Logger
+}
+
+// Config is what a Service needs.
+type Config struct {
+	Redis    *Redis
+	Catalog  Catalog
+	Limits   Limits           // as Redis has them
+	Strategy Strategy         // of merges; default Sum
+	Budget   time.Duration    // for Redis, of each request; default 200 ms
+	Now      func() time.Time // default time.Now
+	Rand     io.Reader        // for cart tokens; default crypto/rand
+	Log      *slog.Logger     // for merges that must wait; default slog.Default
+}
+
+// NewService fills in the defaults.
+func NewService(c Config) *Service {
+	s := &Service{
+		redis: c.Redis, catalog: c.Catalog, limits: c.Limits, strategy: c.Strategy,
+		budget: c.Budget, now: c.Now, rand: c.Rand, log: c.Log,
+	}
+	if s.strategy == "" {
+		s.strategy = Sum
+	}
+	if s.budget == 0 {
+		s.budget = 200 * time.Millisecond
+	}
+	if s.now == nil {
+		s.now = time.Now
+	}
+	if s.rand == nil {
+		s.rand = rand.Reader
+	}
+	if s.log == nil {
+		s.log = slog.Default()
+	}
+	return s
+}
+
+// mergeBudget is the time that driving one merge may take beyond a request's own.
+const mergeBudget = time.Second
+
+// Shopper is whose cart a call is about.
+type Shopper struct {
+	Store *auth.Store
+	Token auth.CartToken // opens the guest's cart; "" for a customer's
+	Fresh bool           // Token was made for this very call: nothing can lie under it
+
+	ref      Ref
+	guest    Ref       // a guest's cart that came along with a customer; zero for none
+	deadline time.Time // for Redis
+}
+
+// Shopper says whose cart a caller's calls are about. A guest without a usable
+// token gets a new one.
+func (s *Service) Shopper(c auth.Caller) (Shopper, error) {
+	sh := Shopper{Store: c.Store, deadline: s.now().Add(s.budget)}
+	if c.Customer != "" {
+		sh.ref = CustomerRef(c.Store.ID, c.Customer)
+		if c.Token != "" {
+			sh.guest = GuestRef(c.Store.ID, c.Token)
+		}
+		return sh, nil
+	}
+	sh.Token = c.Token
+	if sh.Token == "" {
+		token, err := auth.NewCartToken(s.rand)
+		if err != nil {
+			return Shopper{}, err
+		}
+		sh.Token, sh.Fresh = token, true
+	}
+	sh.ref = GuestRef(c.Store.ID, sh.Token)
+	return sh, nil
+}
+
+// Read returns the cart, after a merge if one waits.
+func (s *Service) Read(ctx context.Context, sh Shopper) (Priced, *MergeReport, error) {
+	cart, report, err := s.load(ctx, sh)
+	if err != nil {
+		return Priced{}, nil, err
+	}
+	priced, err := s.price(ctx, sh, cart)
+	return priced, report, err
+}
+
+// Count returns the sum of quantities and the number of lines.
+func (s *Service) Count(ctx context.Context, sh Shopper) (quantity, lines int64, report *MergeReport, err error) {
+	cart, report, err := s.load(ctx, sh)
+	return cart.Count(), int64(len(cart.Lines)), report, err
+}
+
+// Validate returns the cart and what stands in the way of its checkout.
+func (s *Service) Validate(ctx context.Context, sh Shopper) (Validation, *MergeReport, error) {
+	priced, report, err := s.Read(ctx, sh)
+	if err != nil {
+		return Validation{}, nil, err
+	}
+	return validate(&priced), report, nil
+}
+
+// load reads the cart in one round trip, and again only after a merge.
+func (s *Service) load(ctx context.Context, sh Shopper) (Cart, *MergeReport, error) {
+	if sh.Fresh {
+		return Cart{}, nil, nil
+	}
+	cart, guest, err := s.loadOnce(ctx, sh)
+	if err != nil || (cart.intent == "" && !guest.any) {
+		return cart, nil, err
+	}
+	var report *MergeReport
+	if cart.intent != "" {
+		report = s.tryResume(ctx, sh, note(cart.intent))
+	}
+	if guest.any {
+		report = report.plus(s.tryMerge(ctx, sh, guest))
+	}
+	sh.deadline = s.now().Add(s.budget)
+	cart, _, err = s.loadOnce(ctx, sh)
+	return cart, report, err
+}
+
+func (s *Service) loadOnce(ctx context.Context, sh Shopper) (Cart, waiting, error) {
+	ctx, cancel := s.within(ctx, sh)
+	defer cancel()
+	if sh.guest == (Ref{}) {
+		cart, err := s.redis.Load(ctx, sh.ref, s.now())
+		return cart, waiting{}, err
+	}
+	return s.redis.loadBoth(ctx, sh.ref, sh.guest, s.now())
+}
+
+// MergeFirst takes in what waits under the shopper's token before a change is even
+// looked at. It gives the change a budget of its own.
+func (s *Service) MergeFirst(ctx context.Context, sh *Shopper) *MergeReport {
+	if sh.guest == (Ref{}) {
+		return nil
+	}
+	quick, cancel := s.within(ctx, *sh)
+	defer cancel()
+	guest, err := s.redis.guestHolds(quick, sh.guest)
+	if err != nil {
+		s.log.WarnContext(ctx, "merge waits", "err", err)
+		return nil
+	}
+	if !guest.any {
+		return nil
+	}
+	report := s.tryMerge(ctx, *sh, guest)
+	sh.deadline = s.now().Add(s.budget)
+	return report
+}
+
+// tryMerge and tryResume drive a merge as far as it goes now. What is left of it a
+// later request finds, so the caller's own request goes on.
+func (s *Service) tryMerge(ctx context.Context, sh Shopper, w waiting) *MergeReport {
+	ctx, cancel := context.WithTimeout(ctx, mergeBudget)
+	defer cancel()
+	report, err := s.merge(ctx, sh, w)
+	if err != nil {
+		s.log.WarnContext(ctx, "merge waits", "err", err)
+	}
+	return report
+}
+
+func (s *Service) tryResume(ctx context.Context, sh Shopper, n note) *MergeReport {
+	ctx, cancel := context.WithTimeout(ctx, mergeBudget)
+	defer cancel()
+	report, err := s.resume(ctx, sh, n)
+	if err != nil && !errors.Is(err, errNothingToMerge) {
+		s.log.WarnContext(ctx, "merge waits", "err", err)
+	}
+	return report
+}
+
+// Changed is the cart after a change.
+type Changed struct {
+	Priced
+	Replayed bool // the change had been made before; nothing was changed now
+	Merge    *MergeReport
+}
+
+// Add puts a product in. All-or-nothing: a refusal changes nothing.
+func (s *Service) Add(ctx context.Context, sh Shopper, on Conditions, a Addition) (Changed, error) {
+	product, err := s.product(ctx, sh, a.ProductID)
+	if err != nil {
+		return Changed{}, err
+	}
+	line, refusal := resolve(a, product, s.limits)
+	o, err := s.change(ctx, sh, on, func(ctx context.Context, on Conditions) (outcome, error) {
+		if refusal != nil {
+			return s.redis.judge(ctx, sh.ref, on)
+		}
+		return s.redis.add(ctx, sh.ref, on, line)
+	})
+	if err != nil {
+		return Changed{}, err
+	}
+	if refusal != nil && o.word == applied {
+		return Changed{}, refusal
+	}
+	return s.conclude(ctx, sh, o, a.quantityMember, product)
+}
+
+// SetQuantity sets how many of a line are wanted; 0 removes it. member is what the
+// client called the quantity.
+func (s *Service) SetQuantity(ctx context.Context, sh Shopper, on Conditions, item LineID, quantity int64, member string) (Changed, error) {
+	var product *Product
+	var never Code
+	if quantity > 0 && item != "" {
+		var err error
+		if product, err = s.product(ctx, sh, item.Product()); err != nil {
+			return Changed{}, err
+		}
+		switch {
+		case product == nil:
+			never = CodeProductNotFound
+		case !product.Active:
+			never = CodeProductInactive
+		}
+	}
+	o, err := s.change(ctx, sh, on, func(ctx context.Context, on Conditions) (outcome, error) {
+		return s.redis.set(ctx, sh.ref, on, item, quantity, boundsOf(product, s.limits), never)
+	})
+	if err != nil {
+		return Changed{}, err
+	}
+	return s.conclude(ctx, sh, o, member, product)
+}
+
+// Remove takes a line out. One that is not there is as good as removed.
+func (s *Service) Remove(ctx context.Context, sh Shopper, on Conditions, item LineID) (Changed, error) {
+	o, err := s.change(ctx, sh, on, func(ctx context.Context, on Conditions) (outcome, error) {
+		return s.redis.remove(ctx, sh.ref, on, item)
+	})
+	if err != nil {
+		return Changed{}, err
+	}
+	return s.conclude(ctx, sh, o, "", nil)
+}
+
+// Clear takes everything out.
+func (s *Service) Clear(ctx context.Context, sh Shopper, on Conditions) (Changed, error) {
+	o, err := s.change(ctx, sh, on, func(ctx context.Context, on Conditions) (outcome, error) {
+		return s.redis.clear(ctx, sh.ref, on)
+	})
+	if err != nil {
+		return Changed{}, err
+	}
+	return s.conclude(ctx, sh, o, "", nil)
+}
+
+// change runs a change, driving an unfinished merge to its end first. One that
+// cannot be driven now is passed by: the change is made, the merge waits.
+func (s *Service) change(ctx context.Context, sh Shopper, on Conditions, try func(context.Context, Conditions) (outcome, error)) (outcome, error) {
+	on.Now, on.CartID = s.now(), s.newCartID()
+	for {
+		quick, cancel := s.within(ctx, sh)
+		o, err := try(quick, on)
+		cancel()
+		if err != nil || o.word != resume {
+			return o, err
+		}
+		if on.passBy == o.cart.intent {
+			return outcome{}, unavailable("change cart", errNothingToMerge)
+		}
+		s.tryResume(ctx, sh, note(o.cart.intent))
+		on.passBy = o.cart.intent
+		sh.deadline = s.now().Add(s.budget)
+	}
+}
+
+// conclude turns an outcome into the cart as it is shown, or into the refusal.
+func (s *Service) conclude(ctx context.Context, sh Shopper, o outcome, member string, p *Product) (Changed, error) {
+	switch o.word {
+	case applied, replayed:
+		priced, err := s.price(ctx, sh, o.cart)
+		return Changed{Priced: priced, Replayed: o.word == replayed}, err
+	case string(CodeVersionMismatch):
+		priced, err := s.price(ctx, sh, o.cart)
+		if err != nil {
+			return Changed{}, err
+		}
+		e := refuse(CodeVersionMismatch, "If-Match", sayVersionMismatch)
+		e.current = &priced
+		return Changed{}, e
+	}
+	return Changed{}, s.refusalOf(o, member, p)
+}
+
+// refusalOf words what a script refused.
+func (s *Service) refusalOf(o outcome, member string, p *Product) *Error {
+	name := ""
+	if p != nil {
+		name = p.Name
+	}
+	switch code := Code(o.word); code {
+	case CodeIdempotencyConflict:
+		return refuse(code, "Idempotency-Key", sayKeyReused)
+	case CodeItemNotFound:
+		return refuse(code, "", sayItemNotFound)
+	case CodeProductNotFound:
+		return refuse(code, member, sayNoProduct)
+	case CodeProductInactive:
+		return refuse(code, member, sayInactive, name)
+	case CodeOutOfStock:
+		return refuse(code, member, sayOutOfStock, name)
+	case CodeInsufficientStock:
+		if o.b > 0 {
+			return refuse(code, member, sayOnlySomeHeld, o.a, name, o.b)
+		}
+		return refuse(code, member, sayOnlySome, o.a, name)
+	case CodeQuantityOutOfRange:
+		return refuse(code, member, sayOutOfRange, o.a, o.b, name)
+	case CodeCartFull:
+		if o.b == 1 {
+			return refuse(code, "", sayTooMuchText, s.limits.CartText)
+		}
+		return refuse(code, "", sayTooManyLines, s.limits.Lines)
+	}
+	return unavailable("change cart", errLayout)
+}
+
+// product is one product of the shopper's store; nil when there is none such.
+func (s *Service) product(ctx context.Context, sh Shopper, id int64) (*Product, error) {
+	products, err := s.catalog.Products(ctx, sh.Store.ID, []int64{id})
+	if err != nil {
+		return nil, unavailable("products", err)
+	}
+	return products[id], nil
+}
+
+func (s *Service) price(ctx context.Context, sh Shopper, c Cart) (Priced, error) {
+	if len(c.Lines) == 0 {
+		return price(c, sh.Store, nil, s.limits), nil
+	}
+	products, err := s.catalog.Products(ctx, sh.Store.ID, c.ProductIDs())
+	if err != nil {
+		return Priced{}, unavailable("products", err)
+	}
+	return price(c, sh.Store, products, s.limits), nil
+}
+
+// within bounds Redis to what is left of the request's budget.
+func (s *Service) within(ctx context.Context, sh Shopper) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, sh.deadline.Sub(s.now()))
+}
+
+// newCartID is 100 random bits, so that no two carts ever share one, without the
+// signs that an ETag sets around it.
+func (s *Service) newCartID() string {
+	return rand.Text()[:20]
+}

@@ -1,0 +1,36 @@
+package cart
+
+// Validation says whether a cart could be checked out now.
+type Validation struct {
+	Issues   []LineIssue // none: valid
+	Warnings []LineIssue
+}
+
+// LineIssue is an issue or warning and the line it is about; the cart as a whole
+// when Line is nil.
+type LineIssue struct {
+	Line *PricedLine
+	Issue
+}
+
+// Valid reports whether the cart can be checked out.
+func (v *Validation) Valid() bool { return len(v.Issues) == 0 }
+
+// validate collects what the pricing of a cart found.
+func validate(p *Priced) Validation {
+	var v Validation
+	if len(p.Lines) == 0 {
+		v.Issues = []LineIssue{{Issue: Issue{Code: CodeCartEmpty, fault: fault{phrase: sayCartEmpty}}}}
+	}
+	for i := range p.Lines {
+		l := &p.Lines[i]
+		if l.Issue != nil {
+			v.Issues = append(v.Issues, LineIssue{Line: l, Issue: *l.Issue})
+			continue
+		}
+		for _, w := range warningsOf(l.Line, l.Product, l.Unit.total()) {
+			v.Warnings = append(v.Warnings, LineIssue{Line: l, Issue: w})
+		}
+	}
+	return v
+}

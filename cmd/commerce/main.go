@@ -1,0 +1,103 @@
+// Command commerce is the Merchant Commerce Service: carts and subscriptions of a
+// digital-products platform.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+)
+
+// version is set by the build.
+var version = "dev"
+
+type commands struct {
+	Demo    demoCommand    `cmd:"" help:"Run everything in one process, with sample data and no services behind it."`
+	Serve   serveCommand   `cmd:"" help:"Run the service."`
+	Token   tokenCommand   `cmd:"" help:"Make the tokens that callers send."`
+	Version versionCommand `cmd:"" help:"Print the version."`
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// badSetting is a setting that is missing or cannot be used. The process ends with
+// status 2 before it listens.
+type badSetting struct {
+	name string
+	err  error
+}
+
+func (b *badSetting) Error() string { return b.name + ": " + b.err.Error() }
+func (b *badSetting) Unwrap() error { return b.err }
+
+// output is where commands print what a person or a script asked for.
+type output struct {
+	io.Writer
+	errors io.Writer
+}
+
+// run executes one command and returns the status to exit with: 0 done, 1 failed,
+// 2 used or set up wrongly.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	exited := -1
+	parser, err := kong.New(&commands{},
+		kong.Name("commerce"),
+		kong.Description("Carts and subscriptions for a digital-products platform. Every setting is an environment variable and a flag; NAME_FILE reads a secret from a file."),
+		kong.Writers(stdout, stderr),
+		kong.Exit(func(status int) { exited = status }),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.Resolvers(secretFiles()),
+		kong.BindTo(ctx, (*context.Context)(nil)),
+		kong.Bind(output{stdout, stderr}),
+	)
+	if err != nil {
+		return fail(stderr, err)
+	}
+	if len(args) == 0 {
+		args = []string{"--help"}
+	}
+	command, err := parser.Parse(args)
+	switch {
+	case exited >= 0: // --help has been printed
+		return exited
+	case err != nil:
+		fmt.Fprintln(stderr, "commerce: "+oneLine(err))
+		return 2
+	}
+	return fail(stderr, command.Run())
+}
+
+func fail(stderr io.Writer, err error) int {
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintln(stderr, "commerce: "+oneLine(err))
+	var setting *badSetting
+	if errors.As(err, &setting) {
+		return 2
+	}
+	return 1
+}
+
+func oneLine(err error) string {
+	return strings.Join(strings.Fields(err.Error()), " ")
+}
+
+type versionCommand struct{}
+
+// Run prints the version.
+func (versionCommand) Run(out output) error {
+	_, err := fmt.Fprintln(out, version)
+	return err
+}

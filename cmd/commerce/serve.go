@@ -1,0 +1,61 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"commerce/auth"
+	"commerce/cart/catalog"
+	"commerce/cmd/internal/server"
+	"commerce/deploy/connect"
+	"commerce/deploy/sample"
+)
+
+type serveCommand struct {
+	settings `embed:""`
+	RedisURL string `name:"redis-url" env:"REDIS_URL" secret:"" help:"redis:// or rediss://; several hosts or ?cluster=true for a cluster, ?master=NAME for sentinels."`
+}
+
+// Run serves until it is told to end.
+func (c *serveCommand) Run(ctx context.Context, out output) error {
+	log, err := c.logger(out)
+	if err != nil {
+		return err
+	}
+	if c.RedisURL == "" {
+		return &badSetting{"REDIS_URL", errors.New("is required")}
+	}
+	parts, err := c.parts(log)
+	if err != nil {
+		return err
+	}
+	if parts.JWT, err = c.JWT.verifier(); err != nil {
+		return err
+	}
+	rdb, err := connect.Redis(c.RedisURL)
+	if err != nil {
+		return &badSetting{"REDIS_URL", err}
+	}
+	defer rdb.Close()
+	parts.Redis = rdb
+	parts.Catalog = catalog.NewMemory(sample.Products())
+	parts.Stores = auth.NewMemoryStores(sample.Stores()...)
+
+	handler, err := server.Assemble(parts)
+	if err != nil {
+		return fmt.Errorf("assemble: %w", err)
+	}
+	sockets, err := c.listen()
+	if err != nil {
+		return err
+	}
+	log.Info("serving", "addr", sockets.public.Addr().String(), "admin", sockets.admin.Addr().String(), "version", version)
+	admin := &server.Admin{
+		Metrics: parts.Metrics, Version: version,
+		Checks: map[string]func(context.Context) error{
+			"redis": func(ctx context.Context) error { return rdb.Ping(ctx).Err() },
+		},
+	}
+	return sockets.serve(ctx, handler, admin, log)
+}

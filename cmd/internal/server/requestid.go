@@ -1,0 +1,34 @@
+package server
+
+import (
+	"crypto/rand"
+
+	"github.com/gin-gonic/gin"
+)
+
+const requestIDKey = "request_id"
+
+// requestID gives every answer an id by which it is found in the log: the caller's,
+// when it is 1 to 64 of A-Za-z0-9._-, else a new one.
+func requestID(c *gin.Context) {
+	id := c.GetHeader("X-Request-Id")
+	if !usableRequestID(id) {
+		id = rand.Text()
+	}
+	c.Set(requestIDKey, id)
+	c.Header("X-Request-Id", id)
+}
+
+func usableRequestID(id string) bool {
+	if id == "" || len(id) > 64 {
+		return false
+	}
+	for i := range len(id) {
+		b := id[i]
+		letter := 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z' || '0' <= b && b <= '9'
+		if !letter && b != '.' && b != '_' && b != '-' {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,130 @@
+// Package server puts the service's areas into one Gin engine and adds what every
+// answer has in common: request ids, logs, errors, limits.
+package server
+
+import (
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gin-contrib/cors"
+	"github.com/gin-gonic/gin"
+	"github.com/klauspost/compress/gzhttp"
+
+	"commerce/docs"
+)
+
+// APIName is the identifier that every answer carries as "api".
+const APIName = "merchant-commerce"
+
+// Routes are handlers by method and path, such as "GET /cart".
+type Routes = map[string]func(*gin.Context) error
+
+// Config is what the engine needs.
+type Config struct {
+	Areas          []Routes
+	BasePath       string        // before every path; "" for none
+	CORSOrigins    []string      // "*" for all; none: no CORS headers
+	RateLimit      bool          // off where a gateway does it
+	TrustedProxies []string      // whose X-Forwarded-For is believed; none by default
+	Deadline       time.Duration // of one request; default 5 s
+	Log            *slog.Logger
+	Metrics        *Metrics // nil: none are kept
+}
+
+// NewHandler builds the public side of the service.
+func NewHandler(c Config) (http.Handler, error) {
+	if c.Deadline == 0 {
+		c.Deadline = 5 * time.Second
+	}
+	gin.SetMode(gin.ReleaseMode)
+	engine := gin.New()
+	engine.HandleMethodNotAllowed = true
+	engine.RedirectTrailingSlash = false
+	if err := engine.SetTrustedProxies(c.TrustedProxies); err != nil {
+		return nil, err
+	}
+	problems := problems{log: c.Log}
+	engine.Use(requestID, observe(c.Log, c.Metrics), problems.recover, crossOrigin(c.CORSOrigins))
+	if c.RateLimit {
+		limit, err := rateLimit(problems)
+		if err != nil {
+			return nil, err
+		}
+		engine.Use(limit)
+	}
+	engine.Use(deadline(c.Deadline))
+	engine.NoRoute(problems.answer(func(*gin.Context) error { return errNotFound }))
+	engine.NoMethod(problems.answer(func(*gin.Context) error { return errMethodNotAllowed }))
+
+	base := engine.Group(c.BasePath)
+	for _, area := range append(c.Areas, Routes{"GET /openapi.yaml": openAPI}) {
+		for pattern, handle := range area {
+			method, path, _ := strings.Cut(pattern, " ")
+			base.Handle(method, path, problems.answer(handle))
+			if method == http.MethodGet {
+				base.Handle(http.MethodHead, path, problems.answer(handle))
+			}
+		}
+	}
+	return compress(engine)
+}
+
+func openAPI(c *gin.Context) error {
+	c.Header("Cache-Control", "public, max-age=300")
+	c.Data(http.StatusOK, "application/yaml; charset=utf-8", docs.OpenAPI)
+	return nil
+}
+
+// deadline bounds every request, so that none ever hangs.
+func deadline(d time.Duration) gin.HandlerFunc {
+	return func(c *gin.Context) {
+		ctx, cancel := contextWithTimeout(c, d)
+		defer cancel()
+		c.Request = c.Request.WithContext(ctx)
+		c.Next()
+	}
+}
+
+// compress shrinks answers worth it, for clients that ask.
+func compress(h http.Handler) (http.Handler, error) {
+	wrap, err := gzhttp.NewWrapper(gzhttp.MinSize(1400), gzhttp.CompressionLevel(1))
+	if err != nil {
+		return nil, err
+	}
+	return wrap(h), nil
+}
+
+// crossOrigin lets browsers of the listed origins in. One that is not listed is
+// served without CORS headers, never refused.
+func crossOrigin(origins []string) gin.HandlerFunc {
+	if len(origins) == 0 {
+		return func(c *gin.Context) {}
+	}
+	config := cors.Config{
+		AllowMethods: []string{"GET", "HEAD", "POST", "PATCH", "DELETE", "OPTIONS"},
+		AllowHeaders: []string{
+			"Accept", "Accept-Language", "Authorization", "Content-Type", "Idempotency-Key", "If-Match",
+			"If-None-Match", "X-Cart-Token", "X-Client-Auth", "X-Public-Key", "X-Request-Id", "X-Signature",
+			"X-Signature-Version", "X-Timestamp",
+		},
+		ExposeHeaders: []string{
+			"ETag", "Idempotency-Replayed", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset",
+			"Retry-After", "X-Cart-Token", "X-Request-Id",
+		},
+		MaxAge: 2 * time.Hour,
+	}
+	if slices.Contains(origins, "*") {
+		config.AllowAllOrigins = true
+	} else {
+		config.AllowOrigins = origins
+	}
+	listed := cors.New(config)
+	return func(c *gin.Context) {
+		if config.AllowAllOrigins || slices.Contains(origins, c.GetHeader("Origin")) {
+			listed(c)
+		}
+	}
+}

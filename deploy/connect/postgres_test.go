@@ -1,0 +1,127 @@
+package connect_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"commerce/deploy/connect"
+	"commerce/deploy/ephemeral"
+)
+
+func openPostgres(t *testing.T, url string, c connect.PostgresConfig) *pgxpool.Pool {
+	t.Helper()
+	pool, err := connect.Postgres(t.Context(), url, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	return pool
+}
+
+// wantCode checks that err is the server's refusal with that SQLSTATE.
+func wantCode(t *testing.T, err error, code string) {
+	t.Helper()
+	var refusal *pgconn.PgError
+	if !errors.As(err, &refusal) || refusal.Code != code {
+		t.Errorf("error %v, want SQLSTATE %s", err, code)
+	}
+}
+
+func TestPostgres_TellsTheServerItsSettings(t *testing.T) {
+	t.Parallel()
+	const ask = `SELECT name || '=' || setting FROM pg_settings WHERE name = ANY($1) ORDER BY name`
+	names := []string{"application_name", "default_transaction_read_only", "statement_timeout"}
+	tests := map[string]struct {
+		config connect.PostgresConfig
+		want   []string
+	}{
+		"the service's": {
+			connect.PostgresConfig{},
+			[]string{"application_name=commerce", "default_transaction_read_only=on", "statement_timeout=1000"},
+		},
+		"a writer's": {
+			connect.PostgresConfig{Writable: true, ApplicationName: "migrate", StatementTimeout: -1},
+			[]string{"application_name=migrate", "default_transaction_read_only=off", "statement_timeout=0"},
+		},
+	}
+	url := ephemeral.Postgres(t)
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			rows, err := openPostgres(t, url, test.config).Query(t.Context(), ask, names)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer rows.Close()
+			var got []string
+			for rows.Next() {
+				var setting string
+				if err := rows.Scan(&setting); err != nil {
+					t.Fatal(err)
+				}
+				got = append(got, setting)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("settings (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestPostgres_RefusesWritesUnlessWritable(t *testing.T) {
+	t.Parallel()
+	url := ephemeral.Postgres(t)
+	_, err := openPostgres(t, url, connect.PostgresConfig{}).Exec(t.Context(), "CREATE TABLE t ()")
+	wantCode(t, err, "25006") // read_only_sql_transaction
+
+	if _, err := openPostgres(t, url, connect.PostgresConfig{Writable: true}).Exec(t.Context(), "CREATE TABLE t ()"); err != nil {
+		t.Errorf("writable pool: %v", err)
+	}
+}
+
+func TestPostgres_EndsAStatementThatTakesTooLong(t *testing.T) {
+	t.Parallel()
+	pool := openPostgres(t, ephemeral.Postgres(t), connect.PostgresConfig{StatementTimeout: 50 * time.Millisecond})
+	_, err := pool.Exec(t.Context(), "SELECT pg_sleep(10)")
+	wantCode(t, err, "57014") // query_canceled
+}
+
+func TestPostgres_BoundsTheMakingOfAConnection(t *testing.T) {
+	t.Parallel()
+	server := ephemeral.StartPostgres(t)
+	server.Freeze()
+	pool := openPostgres(t, server.URL, connect.PostgresConfig{ConnectTimeout: 100 * time.Millisecond})
+	start := time.Now()
+	err := pool.Ping(t.Context())
+	if took := time.Since(start); err == nil || took > 2*time.Second {
+		t.Errorf("ping of a frozen server: %v after %v, want an error after 100ms", err, took)
+	}
+}
+
+func TestPostgres_NamesTheFaultInOneLineWithoutThePassword(t *testing.T) {
+	t.Parallel()
+	for url, want := range map[string]string{
+		"":                              "empty",
+		"postgres://u:hunter/2@h/db":    "percent-encoded",
+		"postgres://u:hun%zzter@h/db":   "percent-encoded",
+		"postgres://u:hunter@h:port/db": "port",
+		"postgres://u:hunter@h/db?sslmode=hunter":              "sslmode",
+		"host=h password='hunter":                              "percent-encoded",
+		"postgres://u:hunter@h/db?sslrootcert=/nowhere/ca.pem": "/nowhere/ca.pem",
+	} {
+		_, err := connect.Postgres(t.Context(), url, connect.PostgresConfig{})
+		if err == nil {
+			t.Errorf("Postgres(%q) succeeded, want an error with %q", url, want)
+			continue
+		}
+		if text := err.Error(); !strings.Contains(text, want) || strings.Contains(text, "hun") || strings.Contains(text, "\n") {
+			t.Errorf("Postgres(%q): %q, want one line with %q and no password", url, text, want)
+		}
+	}
+}

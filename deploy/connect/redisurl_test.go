@@ -1,0 +1,118 @@
+package connect
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+func TestParseRedisURL_ReadsEveryForm(t *testing.T) {
+	t.Parallel()
+	tests := map[string]redisTarget{
+		"redis://localhost":                {addrs: []string{"localhost:6379"}},
+		"redis://localhost:7000/":          {addrs: []string{"localhost:7000"}},
+		"redis://[::1]:7000/3":             {addrs: []string{"[::1]:7000"}, db: 3},
+		"redis://[::1]":                    {addrs: []string{"[::1]:6379"}},
+		"redis://h?db=4":                   {addrs: []string{"h:6379"}, db: 4},
+		"redis://:secret@h":                {addrs: []string{"h:6379"}, password: "secret"},
+		"redis://ann:p%40s%2Fs@h:1/2":      {addrs: []string{"h:1"}, username: "ann", password: "p@s/s", db: 2},
+		"redis://ann:p@ss,word@h":          {addrs: []string{"h:6379"}, username: "ann", password: "p@ss,word"},
+		"redis://a:1,b:2,c":                {kind: cluster, addrs: []string{"a:1", "b:2", "c:6379"}},
+		"redis://u:p@a:1,[::1]:2/0":        {kind: cluster, addrs: []string{"a:1", "[::1]:2"}, username: "u", password: "p"},
+		"redis://h?cluster=true":           {kind: cluster, addrs: []string{"h:6379"}},
+		"redis://h?cluster=false":          {addrs: []string{"h:6379"}},
+		"redis://h/1?master=main":          {kind: sentinels, addrs: []string{"h:26379"}, db: 1, master: "main"},
+		"redis://a,b:5?master=m&cluster=1": {kind: sentinels, addrs: []string{"a:26379", "b:5"}, master: "m"},
+		"redis://u:p@a?master=m&sentinel_username=s&sentinel_password=q@q": {
+			kind: sentinels, addrs: []string{"a:26379"}, username: "u", password: "p",
+			master: "m", sentinelUsername: "s", sentinelPassword: "q@q",
+		},
+	}
+	for raw, want := range tests {
+		got, err := parseRedisURL(raw)
+		if err != nil {
+			t.Errorf("parseRedisURL(%q): %v", raw, err)
+			continue
+		}
+		if diff := cmp.Diff(want, got, cmp.AllowUnexported(redisTarget{}), cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("parseRedisURL(%q) (-want +got):\n%s", raw, diff)
+		}
+	}
+}
+
+func TestParseRedisURL_TLSVerifiesEachNodeByItsOwnName(t *testing.T) {
+	t.Parallel()
+	got, err := parseRedisURL("rediss://a,b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.tls == nil || got.tls.ServerName != "" || got.tls.InsecureSkipVerify {
+		t.Errorf("tls = %+v, want verification by the dialled name", got.tls)
+	}
+}
+
+// Each bad URL holds "hunter" somewhere; no error may repeat it.
+var badRedisURLs = map[string]string{ // URL: what its error says
+	"":                                      "must start with redis://",
+	"hunter":                                "must start with redis://",
+	"http://hunter@h":                       "must start with redis://",
+	"redis://":                              "host 1 of 1",
+	"redis://u:hunter@":                     "host 1 of 1",
+	"redis://u:hunter@a,,b":                 "host 2 of 3",
+	"redis://u:hun%zzter@h":                 "percent-encoded",
+	"redis://u:hunter#1@h":                  "percent-encoded",
+	"redis://u:hunter/1@h":                  "must be",
+	"redis://u:hunter?1@h":                  "unknown parameter",
+	"redis://u:hunter@h:port":               "host 1 of 1",
+	"redis://u:hunter@h:0":                  "port must be from 1 to 65535",
+	"redis://u:hunter@h:65536":              "port must be from 1 to 65535",
+	"redis://u:hunter@h/x":                  "database must be a number",
+	"redis://u:hunter@h/-1":                 "database must be a number",
+	"redis://u:hunter@h?clutser=true":       "unknown parameter",
+	"redis://u:hunter@h?cluster=hunter":     "true or false",
+	"redis://u:hunter@h?db=1&db=2":          "twice",
+	"redis://u:hunter@h?db=%zz":             "cannot be read",
+	"redis://h?sentinel_password=hunter":    "need master",
+	"redis://u:hunter@a,b/1":                "database 0 only",
+	"redis://u:hunter@h/1?cluster=true":     "database 0 only",
+	"redis://u:hunter@a,u:hunter@b:hunter":  "host 1 of 1",
+	"redis://u:hunter@h,b/0?master=m&x=hun": "unknown parameter",
+}
+
+func TestParseRedisURL_NamesTheFaultInOneLineWithoutThePassword(t *testing.T) {
+	t.Parallel()
+	for raw, want := range badRedisURLs {
+		_, err := parseRedisURL(raw)
+		if err == nil {
+			t.Errorf("parseRedisURL(%q) succeeded, want an error with %q", raw, want)
+			continue
+		}
+		if text := err.Error(); !strings.Contains(text, want) || strings.Contains(text, "hun") || strings.Contains(text, "\n") {
+			t.Errorf("parseRedisURL(%q): %q, want one line with %q and no part of the URL", raw, text, want)
+		}
+	}
+}
+
+func FuzzParseRedisURL(f *testing.F) {
+	for raw := range badRedisURLs {
+		f.Add(raw)
+	}
+	f.Add("rediss://ann:p%40s@a:1,[::1]:2/0?master=m&sentinel_password=q")
+	f.Fuzz(func(t *testing.T, raw string) {
+		got, err := parseRedisURL(raw)
+		if err != nil {
+			if strings.Contains(err.Error(), "\n") {
+				t.Errorf("error of several lines: %q", err)
+			}
+			return
+		}
+		if len(got.addrs) == 0 {
+			t.Error("no address")
+		}
+		if (got.kind == sentinels) != (got.master != "") {
+			t.Errorf("kind %d with master %q", got.kind, got.master)
+		}
+	})
+}

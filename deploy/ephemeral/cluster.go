@@ -1,0 +1,201 @@
+//go:build unix
+
+package ephemeral
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+const (
+	masters = 3
+	slots   = 16384
+
+	// A node that is silent for so long is taken for dead.
+	eagerFailover = time.Second
+	calmFailover  = 10 * time.Second
+)
+
+// RedisCluster is a Redis Cluster: Nodes[0] to Nodes[2] start as masters, and
+// Nodes[i+3] as the replica of Nodes[i].
+type RedisCluster struct {
+	URL   string
+	Nodes []*Server
+}
+
+func (c *RedisCluster) belongTo(tb testing.TB) {
+	for _, node := range c.Nodes {
+		node.belongTo(tb)
+	}
+}
+
+func startCluster(home *home, failover time.Duration) (*RedisCluster, error) {
+	return retried(func() (*RedisCluster, error) {
+		nodes, err := startNodes(home)
+		if err == nil {
+			err = formCluster(nodes, failover)
+		}
+		if err != nil {
+			for _, node := range nodes {
+				err = errors.Join(err, node.kill())
+			}
+			return nil, err
+		}
+		addrs := make([]string, len(nodes))
+		for i, node := range nodes {
+			addrs[i] = node.addr()
+		}
+		return &RedisCluster{URL: "redis://" + strings.Join(addrs, ","), Nodes: nodes}, nil
+	})
+}
+
+// startNodes starts servers that know nothing of each other.
+func startNodes(home *home) ([]*Server, error) {
+	ports, err := freePorts(2 * masters)
+	if err != nil {
+		return nil, err
+	}
+	nodes := make([]*Server, len(ports))
+	for i, port := range ports {
+		nodes[i], err = newRedis(home, port,
+			"--cluster-enabled", "yes",
+			"--cluster-node-timeout", strconv.FormatInt(eagerFailover.Milliseconds(), 10),
+			"--cluster-require-full-coverage", "no",
+			"--cluster-allow-replica-migration", "no",
+			"--cluster-replica-validity-factor", "0",
+			// A replica is not listed before it has received something.
+			"--repl-ping-replica-period", "1")
+		if err != nil {
+			return nil, err
+		}
+	}
+	return nodes, inParallel(nodes, func(_ int, node *Server) error { return node.start() })
+}
+
+// formCluster makes one cluster of nodes, as `redis-cli --cluster create` does
+// but without its pauses. What takes longest is Redis itself: a master of a new
+// cluster refuses to serve for its first 2 s.
+func formCluster(nodes []*Server, failover time.Duration) error {
+	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
+	defer cancel()
+	clients := make([]*redis.Client, len(nodes))
+	for i, node := range nodes {
+		clients[i] = dialRedis(node)
+		defer clients[i].Close()
+	}
+	steps := []func(context.Context, []*redis.Client, int) error{assign, introduce, replicate, settle}
+	for _, step := range steps {
+		err := inParallel(clients, func(i int, _ *redis.Client) error { return step(ctx, clients, i) })
+		if err != nil {
+			return fmt.Errorf("form cluster: %w", err)
+		}
+	}
+	// Last, since news travels faster while the nodes are nervous.
+	return inParallel(clients, func(_ int, client *redis.Client) error {
+		return client.ConfigSet(ctx, "cluster-node-timeout", strconv.FormatInt(failover.Milliseconds(), 10)).Err()
+	})
+}
+
+// assign gives node i its epoch, which no other has, and a master its slots.
+func assign(ctx context.Context, clients []*redis.Client, i int) error {
+	if err := clients[i].Do(ctx, "cluster", "set-config-epoch", i+1).Err(); err != nil {
+		return err
+	}
+	if i >= masters {
+		return nil
+	}
+	return clients[i].ClusterAddSlotsRange(ctx, i*slots/masters, (i+1)*slots/masters-1).Err()
+}
+
+// introduce makes node i meet those after it, rather than wait for gossip.
+func introduce(ctx context.Context, clients []*redis.Client, i int) error {
+	for _, other := range clients[i+1:] {
+		host, port, err := net.SplitHostPort(other.Options().Addr)
+		if err != nil {
+			return err
+		}
+		if err := clients[i].ClusterMeet(ctx, host, port).Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// replicate makes node i, when it is to be a replica, follow its master as soon
+// as it has heard of it.
+func replicate(ctx context.Context, clients []*redis.Client, i int) error {
+	if i < masters {
+		return nil
+	}
+	master, err := clients[i-masters].ClusterMyID(ctx).Result()
+	if err != nil {
+		return err
+	}
+	return until(ctx, func() error { return clients[i].ClusterReplicate(ctx, master).Err() })
+}
+
+// settle waits until node i serves and sees every replica in its place.
+func settle(ctx context.Context, clients []*redis.Client, i int) error {
+	return until(ctx, func() error {
+		info, err := clients[i].ClusterInfo(ctx).Result()
+		if err != nil {
+			return err
+		}
+		if !strings.Contains(info, "cluster_state:ok\r\n") {
+			return fmt.Errorf("node %d does not serve: %s", i, info)
+		}
+		shards, err := clients[i].ClusterShards(ctx).Result()
+		if err != nil {
+			return err
+		}
+		for _, shard := range shards {
+			for _, node := range shard.Nodes {
+				if node.Health != "online" {
+					return fmt.Errorf("node %d sees %s %s", i, node.Endpoint, node.Health)
+				}
+			}
+			if len(shard.Nodes) != 2 {
+				return fmt.Errorf("node %d sees a shard of %d nodes", i, len(shard.Nodes))
+			}
+		}
+		if len(shards) != masters {
+			return fmt.Errorf("node %d sees %d shards", i, len(shards))
+		}
+		info, err = clients[i].Info(ctx, "replication").Result()
+		if err == nil && i >= masters && !strings.Contains(info, "master_link_status:up\r\n") {
+			err = fmt.Errorf("node %d is not linked to its master: %s", i, info)
+		}
+		return err
+	})
+}
+
+// until repeats attempt until it succeeds or ctx ends.
+func until(ctx context.Context, attempt func() error) error {
+	for {
+		err := attempt()
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// inParallel calls do for all of items and returns every error.
+func inParallel[T any](items []T, do func(i int, item T) error) error {
+	errs := make([]error, len(items))
+	var all sync.WaitGroup
+	for i, item := range items {
+		all.Go(func() { errs[i] = do(i, item) })
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}

@@ -1,0 +1,415 @@
+//go:build unix
+
+package ephemeral
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+	"github.com/redis/go-redis/v9"
+	"go.uber.org/goleak"
+
+	"commerce/deploy/connect"
+)
+
+// Shared servers must not trip the leak checks of those who use them.
+func TestMain(m *testing.M) {
+	if os.Getenv(envAbandon) != "" {
+		abandon()
+	}
+	redis.SetLogger(connect.RedisLog{Log: slog.New(slog.DiscardHandler)}) // it reports every failed dial
+	goleak.VerifyTestMain(m)
+}
+
+func ping(t *testing.T, url string) error {
+	t.Helper()
+	o, err := redis.ParseURL(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled = -1, 1, true
+	client := redis.NewClient(o)
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	return client.Ping(ctx).Err()
+}
+
+func TestServer_CanBeEndedFrozenAndRestarted(t *testing.T) {
+	t.Parallel()
+	server := StartRedis(t)
+	steps := []struct {
+		name  string
+		do    func()
+		alive bool
+	}{
+		{"Freeze", server.Freeze, false},
+		{"Thaw", server.Thaw, true},
+		{"Kill", server.Kill, false},
+		{"Restart", server.Restart, true},
+		{"Stop", server.Stop, false},
+		{"Stop twice", server.Stop, false},
+		{"Restart after Stop", server.Restart, true},
+		{"Restart while up", server.Restart, true},
+		{"Freeze again", server.Freeze, false},
+		{"Stop while frozen", server.Stop, false},
+	}
+	for _, step := range steps {
+		step.do()
+		if err := ping(t, server.URL); (err == nil) != step.alive {
+			t.Fatalf("after %s: ping says %v, want alive %t", step.name, err, step.alive)
+		}
+	}
+}
+
+func TestServer_FreezesAPostgresSessionToo(t *testing.T) {
+	t.Parallel()
+	server := StartPostgres(t)
+	conn, err := pgx.Connect(t.Context(), server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	answer := make(chan error, 1)
+	server.Freeze()
+	go func() {
+		_, err := conn.Exec(context.Background(), "SELECT 1")
+		answer <- err
+	}()
+	select {
+	case err := <-answer:
+		t.Errorf("a frozen session answered: %v", err)
+	case <-time.After(200 * time.Millisecond):
+	}
+	server.Thaw()
+	if err := <-answer; err != nil {
+		t.Errorf("a thawed session: %v", err)
+	}
+}
+
+func TestServer_PostgresKeepsItsDataThroughACrash(t *testing.T) {
+	t.Parallel()
+	server := StartPostgres(t)
+	execute(t, server.URL, "CREATE TABLE kept ()", "CHECKPOINT")
+	server.Kill()
+	server.Restart()
+	execute(t, server.URL, "SELECT FROM kept")
+}
+
+func execute(t *testing.T, url string, statements ...string) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	for _, statement := range statements {
+		if _, err := conn.Exec(t.Context(), statement); err != nil {
+			t.Fatalf("%s: %v", statement, err)
+		}
+	}
+}
+
+func TestRedis_IsOneServerForAll(t *testing.T) {
+	t.Parallel()
+	url := Redis(t)
+	if again := Redis(t); again != url {
+		t.Errorf("a second call gave %s, the first %s", again, url)
+	}
+	if err := ping(t, url); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestCluster_HasThreeMastersWithAReplicaEach(t *testing.T) {
+	t.Parallel()
+	client := redis.NewClusterClient(&redis.ClusterOptions{
+		Addrs: strings.Split(strings.TrimPrefix(Cluster(t), "redis://"), ","),
+	})
+	defer client.Close()
+	shards, err := client.ClusterShards(t.Context()).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := int64(0)
+	for _, shard := range shards {
+		for _, r := range shard.Slots {
+			served += r.End - r.Start + 1
+		}
+		var roles []string
+		for _, node := range shard.Nodes {
+			roles = append(roles, node.Role+" "+node.Health)
+		}
+		slices.Sort(roles)
+		if diff := cmp.Diff([]string{"master online", "replica online"}, roles); diff != "" {
+			t.Errorf("a shard (-want +got):\n%s", diff)
+		}
+	}
+	if len(shards) != masters || served != slots {
+		t.Errorf("%d shards serve %d slots, want 3 and 16384", len(shards), served)
+	}
+	// On the connection of a master, since WAIT counts its own writes.
+	for i := range 20 {
+		key := fmt.Sprintf("ephemeral:%d", i)
+		node, err := client.MasterForKey(t.Context(), key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pipe := node.Pipeline()
+		pipe.Set(t.Context(), key, i, time.Minute)
+		wait := pipe.Do(t.Context(), "wait", 1, 1000)
+		if _, err := pipe.Exec(t.Context()); err != nil || wait.Val() != int64(1) {
+			t.Errorf("SET and WAIT on %s: %v, %v replicas", key, err, wait.Val())
+		}
+	}
+}
+
+func TestStartCluster_ReplacesADeadMaster(t *testing.T) {
+	t.Parallel()
+	cluster := StartCluster(t)
+	cluster.Nodes[0].Kill()
+	client := dialRedis(cluster.Nodes[3])
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	start := time.Now()
+	err := until(ctx, func() error {
+		info, err := client.Info(ctx, "replication").Result()
+		if err == nil && !strings.Contains(info, "role:master") {
+			err = errors.New("still a replica")
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("took over after %v", time.Since(start).Round(time.Millisecond))
+}
+
+func TestPostgres_GivesEachCallADatabaseOfItsOwn(t *testing.T) {
+	t.Parallel()
+	for range 2 {
+		execute(t, Postgres(t), "CREATE TABLE mine ()")
+	}
+}
+
+func TestPostgres_DropsTheDatabaseWithTheTest(t *testing.T) {
+	t.Parallel()
+	var url string
+	t.Run("user", func(t *testing.T) {
+		url = Postgres(t)
+		conn, err := pgx.Connect(t.Context(), url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close(context.Background()) }) // after the drop: a session left open
+	})
+	if conn, err := pgx.Connect(t.Context(), url); err == nil {
+		_ = conn.Close(t.Context())
+		t.Errorf("%s is still there", url)
+	}
+}
+
+func TestPostgresFrom_PreparesATemplateOnceAndCopiesIt(t *testing.T) {
+	t.Parallel()
+	var prepared atomic.Int32
+	template := Template{
+		Name: "prepared_once_" + strconv.Itoa(os.Getpid()),
+		Prepare: func(_ context.Context, url string) error {
+			prepared.Add(1)
+			execute(t, url, "CREATE TABLE prepared ()")
+			return nil
+		},
+	}
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() { execute(t, PostgresFrom(t, template), "SELECT FROM prepared", "DROP TABLE prepared") })
+	}
+	all.Wait()
+	if n := prepared.Load(); n != 1 {
+		t.Errorf("prepared %d times, want once", n)
+	}
+}
+
+func TestPostgresFrom_RepeatsAPreparationThatFailed(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("broken")
+	template := Template{
+		Name:    "prepared_twice_" + strconv.Itoa(os.Getpid()),
+		Prepare: func(_ context.Context, url string) error { execute(t, url, "CREATE TABLE half ()"); return broken },
+	}
+	server := shared(t, EnvPostgres, local.postgresURL)
+	if _, _, err := createDatabase(server, template); !errors.Is(err, broken) {
+		t.Fatalf("error %v, want that of the preparation", err)
+	}
+	template.Prepare = func(_ context.Context, url string) error { execute(t, url, "CREATE TABLE half ()"); return nil }
+	execute(t, PostgresFrom(t, template), "SELECT FROM half")
+}
+
+// envAbandon makes the test binary play a test process that is killed.
+const envAbandon = "EPHEMERAL_ABANDON"
+
+// abandon starts one server of each kind, tells their processes and directory,
+// and waits for its end.
+func abandon() {
+	home, err := local.homeDir()
+	if err == nil {
+		_, err = local.Start()
+	}
+	if err != nil {
+		fmt.Println("error", err)
+		os.Exit(1)
+	}
+	fmt.Println("directory", home.dir)
+	for _, server := range append(local.cluster.value.Nodes, local.redis.value, local.postgres.value) {
+		fmt.Println("process", server.process.Pid)
+	}
+	fmt.Println("process", home.janitor.Process.Pid)
+	fmt.Println("ready")
+	select {}
+}
+
+func TestFleet_LeavesNothingBehindWhenItsProcessIsKilled(t *testing.T) {
+	t.Parallel()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), envAbandon+"=1", EnvRedis+"=", EnvCluster+"=", EnvPostgres+"=")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var directory string
+	var processes []int
+	lines := bufio.NewScanner(out)
+	for lines.Scan() && lines.Text() != "ready" {
+		what, which, _ := strings.Cut(lines.Text(), " ")
+		switch pid, err := strconv.Atoi(which); {
+		case what == "directory":
+			directory = which
+		case what == "process" && err == nil:
+			processes = append(processes, pid)
+		default:
+			t.Errorf("the process says %q", lines.Text())
+		}
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	if len(processes) != 9 || directory == "" {
+		t.Fatalf("processes %v in %q, want 8 servers and the janitor", processes, directory)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if err := until(ctx, func() error { return anyLeft(directory, processes) }); err != nil {
+		t.Error(err)
+	}
+}
+
+func anyLeft(directory string, processes []int) error {
+	if _, err := os.Stat(directory); err == nil {
+		return fmt.Errorf("%s is left", directory)
+	}
+	for _, pid := range processes {
+		// An ended process that init has not collected yet is no longer ours.
+		if state, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil && strings.Contains(string(state), ") Z ") {
+			continue
+		}
+		if syscall.Kill(pid, 0) == nil {
+			return fmt.Errorf("process %d is left", pid)
+		}
+	}
+	return nil
+}
+
+func TestFreePorts_AreFreeAndLeaveRoomForTheBus(t *testing.T) {
+	t.Parallel()
+	ports, err := freePorts(20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[int]bool{}
+	for _, port := range ports {
+		if seen[port] || port < firstPort || port+busOffset >= 32768 {
+			t.Errorf("port %d given twice or out of range", port)
+		}
+		seen[port] = true
+	}
+}
+
+func BenchmarkStart(b *testing.B) {
+	home, err := newHome()
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = home.remove() })
+	b.Run("redis", func(b *testing.B) {
+		for b.Loop() {
+			s, err := startRedis(home)
+			if err != nil {
+				b.Fatal(err)
+			}
+			_ = s.kill()
+		}
+	})
+	b.Run("cluster", func(b *testing.B) {
+		for b.Loop() {
+			c, err := startCluster(home, calmFailover)
+			if err != nil {
+				b.Fatal(err)
+			}
+			for _, s := range c.Nodes {
+				_ = s.kill()
+			}
+		}
+	})
+	b.Run("sentinels", func(b *testing.B) {
+		for b.Loop() {
+			c, err := startSentinels(home)
+			if err != nil {
+				b.Fatal(err)
+			}
+			for _, s := range c.servers() {
+				_ = s.kill()
+			}
+		}
+	})
+	b.Run("postgres", func(b *testing.B) {
+		for b.Loop() {
+			s, err := startPostgres(home)
+			if err != nil {
+				b.Fatal(err)
+			}
+			_ = s.kill()
+		}
+	})
+	b.Run("database", func(b *testing.B) {
+		url := Postgres(b)
+		for b.Loop() {
+			_, drop, err := createDatabase(url, Template{})
+			if err == nil {
+				err = drop()
+			}
+			if err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}

@@ -1,0 +1,121 @@
+//go:build unix
+
+package ephemeral
+
+import (
+	"errors"
+	"os"
+	"sync"
+)
+
+// Fleet is one shared server of each kind, started when it is first asked for.
+// The zero value is ready. It may be used concurrently.
+type Fleet struct {
+	home     once[*home]
+	redis    once[*Server]
+	cluster  once[*RedisCluster]
+	postgres once[*Server]
+}
+
+// once holds what was made at the first call, or why it could not be.
+type once[T any] struct {
+	sync.Once
+	value T
+	err   error
+}
+
+func (o *once[T]) get(make func() (T, error)) (T, error) {
+	o.Do(func() { o.value, o.err = make() })
+	return o.value, o.err
+}
+
+// Start starts whatever the environment does not name, all at the same time,
+// and returns environment entries ("NAME=url") for it.
+func (f *Fleet) Start() ([]string, error) {
+	kinds := []struct {
+		env   string
+		start func() (string, error)
+	}{{EnvRedis, f.redisURL}, {EnvCluster, f.clusterURL}, {EnvPostgres, f.postgresURL}}
+
+	entries := make([]string, len(kinds))
+	errs := make([]error, len(kinds))
+	var all sync.WaitGroup
+	for i, kind := range kinds {
+		if url := os.Getenv(kind.env); url != "" {
+			entries[i] = kind.env + "=" + url
+			continue
+		}
+		all.Go(func() {
+			url, err := kind.start()
+			entries[i], errs[i] = kind.env+"="+url, err
+		})
+	}
+	all.Wait()
+	return entries, errors.Join(errs...)
+}
+
+// Stop ends every server that was started and removes its files. Nothing can
+// be started afterwards.
+func (f *Fleet) Stop() error {
+	var errs []error
+	stop := func(s *Server) {
+		if s != nil {
+			errs = append(errs, s.stop())
+		}
+	}
+	stop(f.redis.value)
+	stop(f.postgres.value)
+	if c := f.cluster.value; c != nil {
+		for _, node := range c.Nodes {
+			stop(node)
+		}
+	}
+	if f.home.value != nil {
+		errs = append(errs, f.home.value.remove())
+	}
+	return errors.Join(errs...)
+}
+
+func (f *Fleet) homeDir() (*home, error) { return f.home.get(newHome) }
+
+func (f *Fleet) redisURL() (string, error) {
+	server, err := f.redis.get(func() (*Server, error) {
+		home, err := f.homeDir()
+		if err != nil {
+			return nil, err
+		}
+		return startRedis(home)
+	})
+	if err != nil {
+		return "", err
+	}
+	return server.URL, nil
+}
+
+func (f *Fleet) clusterURL() (string, error) {
+	servers, err := f.cluster.get(func() (*RedisCluster, error) {
+		home, err := f.homeDir()
+		if err != nil {
+			return nil, err
+		}
+		return startCluster(home, calmFailover)
+	})
+	if err != nil {
+		return "", err
+	}
+	return servers.URL, nil
+}
+
+func (f *Fleet) postgresURL() (string, error) {
+	server, err := f.postgres.get(func() (*Server, error) {
+		home, err := f.homeDir()
+		if err != nil {
+			return nil, err
+		}
+		return startPostgres(home)
+	})
+	if err != nil {
+		return "", err
+	}
+	return server.URL, nil
+}

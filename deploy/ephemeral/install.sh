@@ -1,0 +1,63 @@
+#!/bin/sh
+# Makes sure that redis-server and Postgres are installed, and then runs the
+# command given, if any:
+#
+#	sh deploy/ephemeral/install.sh go run ./deploy/ephemeral/run -- go test ./...
+#
+# What is there is used. What is missing is installed where apt-get is and we
+# are root, or may be. Otherwise the command runs in the "test" container of
+# deploy/compose.yaml, where Docker answers.
+set -eu
+
+has_postgres() {
+	for dir in $(echo "$PATH" | tr ':' ' ') /usr/lib/postgresql/*/bin; do
+		[ -x "$dir/initdb" ] && [ -x "$dir/postgres" ] && return 0
+	done
+	return 1
+}
+
+has_servers() {
+	command -v redis-server >/dev/null && has_postgres
+}
+
+as_root() {
+	if [ "$(id -u)" = 0 ]; then
+		"$@"
+	elif command -v sudo >/dev/null && { [ -t 0 ] || sudo -n true 2>/dev/null; }; then
+		sudo "$@"
+	else
+		return 1
+	fi
+}
+
+# Debian starts what it installs. Ours are only programs: no service is started,
+# and no database cluster is made.
+install_packages() {
+	command -v apt-get >/dev/null || return 1
+	as_root sh -eu -c '
+		policy=/usr/sbin/policy-rc.d
+		if [ ! -e "$policy" ]; then
+			trap "rm -f $policy" EXIT
+			printf "#!/bin/sh\nexit 101\n" >"$policy"
+			chmod +x "$policy"
+		fi
+		conf=/etc/postgresql-common/createcluster.conf
+		if [ ! -e "$conf" ]; then
+			mkdir -p "${conf%/*}"
+			echo "create_main_cluster = false" >"$conf"
+		fi
+		export DEBIAN_FRONTEND=noninteractive
+		apt-get -qq update
+		apt-get -qq -y --no-install-recommends -o Dpkg::Options::=--force-confold install redis-server postgresql
+	' >&2
+}
+
+if has_servers || { install_packages && has_servers; }; then
+	[ $# = 0 ] || exec "$@"
+	exit 0
+fi
+if [ $# != 0 ] && command -v docker >/dev/null && docker info >/dev/null 2>&1; then
+	exec docker compose -f "$(dirname "$0")/../compose.yaml" run --rm test "$@"
+fi
+echo "redis-server and PostgreSQL's postgres and initdb are needed: please install them (7.0 and 15, or later)" >&2
+exit 1

@@ -1,0 +1,63 @@
+//go:build unix
+
+package ephemeral
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"strconv"
+)
+
+// Ports come from below those that Linux gives to outgoing connections (32768
+// and up), so that none is lost between looking and listening. A cluster node
+// needs the port 10000 above its own as well.
+const (
+	firstPort = 12000
+	lastPort  = 21999
+	busOffset = 10000
+)
+
+// freePorts returns n ports p of 127.0.0.1 of which p and p+busOffset are free
+// at this moment.
+func freePorts(n int) ([]int, error) {
+	var held []net.Listener
+	defer func() {
+		for _, l := range held {
+			_ = l.Close()
+		}
+	}()
+	var ports []int
+	for tries := 0; len(ports) < n; tries++ {
+		if tries == 1000 {
+			return nil, errors.New("no free ports")
+		}
+		port := firstPort + rand.IntN(lastPort-firstPort+1)
+		own, err := net.Listen("tcp", address(port))
+		if err != nil {
+			continue
+		}
+		held = append(held, own)
+		bus, err := net.Listen("tcp", address(port+busOffset))
+		if err != nil {
+			continue
+		}
+		held = append(held, bus)
+		ports = append(ports, port)
+	}
+	return ports, nil
+}
+
+func address(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
+
+// retried calls start again, with other ports, when a server ended at once:
+// somebody else was faster.
+func retried[T any](start func() (T, error)) (started T, err error) {
+	for range 5 {
+		if started, err = start(); !errors.Is(err, errGone) {
+			return started, err
+		}
+	}
+	return started, fmt.Errorf("five times: %w", err)
+}

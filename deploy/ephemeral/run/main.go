@@ -1,0 +1,74 @@
+//go:build unix
+
+// Command run boots throwaway Redis and Postgres servers, runs a command that
+// finds them by its environment, stops them, and exits as the command did:
+//
+//	go run ./deploy/ephemeral/run -- go test ./...
+//
+// Servers which the environment names already are used as they are.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+
+	"commerce/deploy/ephemeral"
+)
+
+func main() {
+	arguments := os.Args[1:]
+	if len(arguments) > 0 && arguments[0] == "--" {
+		arguments = arguments[1:]
+	}
+	if len(arguments) == 0 {
+		fmt.Fprintln(os.Stderr, "usage: run -- command [argument…]")
+		os.Exit(2)
+	}
+	code, err := run(arguments)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "run:", err)
+	}
+	os.Exit(code)
+}
+
+// run returns the command's exit code, or 1 when something else went wrong.
+func run(arguments []string) (code int, err error) {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+
+	var fleet ephemeral.Fleet
+	defer func() {
+		if stop := fleet.Stop(); stop != nil {
+			code, err = max(code, 1), errors.Join(err, stop)
+		}
+	}()
+	entries, err := fleet.Start()
+	if err != nil {
+		return 1, err
+	}
+	cmd := exec.Command(arguments[0], arguments[1:]...)
+	cmd.Env = append(os.Environ(), entries...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	if err := cmd.Start(); err != nil {
+		return 1, err
+	}
+	go func() {
+		for s := range signals { // an interrupted command still ends in its own way
+			_ = cmd.Process.Signal(s)
+		}
+	}()
+	err = cmd.Wait()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		// A command that a signal ended has no code of its own.
+		return max(exit.ExitCode(), 1), nil
+	}
+	if err != nil {
+		return 1, err
+	}
+	return 0, nil
+}

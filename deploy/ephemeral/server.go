@@ -1,0 +1,216 @@
+//go:build unix
+
+package ephemeral
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+const (
+	startLimit = 20 * time.Second
+	stopLimit  = 10 * time.Second
+)
+
+// errGone is a server that ended while it was starting, as one does whose port
+// was taken in the meantime.
+var errGone = errors.New("ended while starting")
+
+// Server is one server process. Its methods fail the test it was started for,
+// may be called from any goroutine, and return when what they say is so.
+type Server struct {
+	// URL stays the same through restarts.
+	URL string
+
+	dir       string // data, and the log
+	arguments []string
+	as        *syscall.Credential                        // nil: our own user
+	answers   func(ctx context.Context, s *Server) error // whether it is this process that serves URL
+	farewell  syscall.Signal                             // asks for an orderly end
+	crash     syscall.Signal                             // ends it as a crash would
+	tb        testing.TB                                 // nil for a fleet's
+
+	mu      sync.Mutex
+	process *os.Process // nil when stopped
+}
+
+// Stop ends the server in an orderly way. Its port stays its own for Restart.
+func (s *Server) Stop() { s.tb.Helper(); s.must("stop", s.stop()) }
+
+// Kill ends the server as a crash would.
+func (s *Server) Kill() { s.tb.Helper(); s.must("kill", s.kill()) }
+
+// Freeze stops the server in the middle of what it does: connections stay
+// open, nothing answers. On Linux that includes a Postgres server's sessions.
+func (s *Server) Freeze() { s.tb.Helper(); s.must("freeze", s.signal(syscall.SIGSTOP)) }
+
+// Thaw lets a frozen server continue.
+func (s *Server) Thaw() { s.tb.Helper(); s.must("thaw", s.signal(syscall.SIGCONT)) }
+
+// Restart starts the server again on its port, ending it first when it runs.
+// What it kept in memory is lost.
+func (s *Server) Restart() {
+	s.tb.Helper()
+	s.must("stop", s.stop())
+	s.must("start", s.start())
+}
+
+func (s *Server) must(what string, err error) {
+	s.tb.Helper()
+	if err != nil {
+		s.tb.Fatalf("ephemeral: %s: %v", what, err)
+	}
+}
+
+// belongTo hands the server to a test, and ends both together.
+func (s *Server) belongTo(tb testing.TB) {
+	s.tb = tb
+	tb.Cleanup(func() {
+		s.must("kill", s.kill())
+		s.must("remove", os.RemoveAll(s.dir))
+	})
+}
+
+// start runs the process and waits until it serves.
+func (s *Server) start() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	log, err := os.OpenFile(s.logFile(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	if err != nil {
+		return fmt.Errorf("start %s: %w", s.arguments[0], err)
+	}
+	defer log.Close()
+
+	cmd := exec.Command(s.arguments[0], s.arguments[1:]...)
+	cmd.Dir = s.dir
+	cmd.Stdout, cmd.Stderr = log, log // files: no goroutine that a leak check would find
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Setpgid:    true, // ^C is for the tests, which then end the server
+		Credential: s.as,
+	}
+	dieWithParent(cmd.SysProcAttr, s.crash)
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("start %s: %w", s.arguments[0], err)
+	}
+	s.process = cmd.Process
+	if err := s.await(); err != nil {
+		return errors.Join(fmt.Errorf("start %s: %w; its log ends:\n%s", s.arguments[0], err, s.logTail()), s.end(s.crash))
+	}
+	return nil
+}
+
+// await waits until the server answers.
+func (s *Server) await() error {
+	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
+	defer cancel()
+	for {
+		err := s.answers(ctx, s)
+		switch {
+		case err == nil:
+			return nil
+		case s.reap():
+			return errGone
+		case ctx.Err() != nil:
+			return fmt.Errorf("not ready within %v: %w", startLimit, err)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+func (s *Server) stop() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.end(s.farewell)
+}
+
+func (s *Server) kill() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.end(s.crash)
+}
+
+// end sends signal and waits; after stopLimit it uses force.
+func (s *Server) end(signal syscall.Signal) error {
+	if s.process == nil {
+		return nil
+	}
+	s.send(signal)
+	s.send(syscall.SIGCONT) // a frozen process would not notice
+	for start := time.Now(); !s.reap(); time.Sleep(2 * time.Millisecond) {
+		if time.Since(start) > stopLimit {
+			_ = s.process.Kill()
+			_, err := s.process.Wait()
+			s.process = nil
+			return errors.Join(fmt.Errorf("%s did not end within %v", s.arguments[0], stopLimit), err)
+		}
+	}
+	return nil
+}
+
+// reap reports whether the process has ended. It does not use os.Process.Wait,
+// which blocks and would need a goroutine for every server's whole life.
+func (s *Server) reap() bool {
+	if s.process == nil {
+		return true
+	}
+	pid, err := syscall.Wait4(s.process.Pid, nil, syscall.WNOHANG, nil)
+	if pid == 0 || errors.Is(err, syscall.EINTR) {
+		return false
+	}
+	_ = s.process.Release()
+	s.process = nil
+	return true
+}
+
+func (s *Server) signal(signal syscall.Signal) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.process == nil {
+		return errors.New("not running")
+	}
+	return s.send(signal)
+}
+
+// send signals the process; freezing and thawing concern its children too,
+// which cannot come or go while their parent is stopped.
+func (s *Server) send(signal syscall.Signal) error {
+	if signal != syscall.SIGSTOP && signal != syscall.SIGCONT {
+		return s.process.Signal(signal)
+	}
+	if signal == syscall.SIGCONT {
+		defer s.process.Signal(signal)
+	} else if err := s.process.Signal(signal); err != nil {
+		return err
+	}
+	pid := strconv.Itoa(s.process.Pid)
+	children, err := os.ReadFile(filepath.Join("/proc", pid, "task", pid, "children"))
+	if err != nil {
+		return nil // not Linux
+	}
+	for child := range strings.FieldsSeq(string(children)) {
+		if n, err := strconv.Atoi(child); err == nil {
+			_ = syscall.Kill(n, signal)
+		}
+	}
+	return nil
+}
+
+func (s *Server) logFile() string { return filepath.Join(s.dir, "log") }
+
+// logTail is the end of what the server printed, for an error.
+func (s *Server) logTail() []byte {
+	log, _ := os.ReadFile(s.logFile())
+	log = bytes.TrimSpace(log)
+	return log[max(0, len(log)-1000):]
+}
