@@ -1,0 +1,301 @@
+package server_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"commerce/cart"
+	"commerce/cmd/internal/server"
+	"commerce/deploy/ephemeral"
+)
+
+func TestCart_AShopperFillsChangesAndEmptiesIt(t *testing.T) {
+	onEachRedis(t, func(t *testing.T, s *shop) {
+		c := s.guest(t)
+		first := c.cart()
+		if first.CartToken == nil || first.Version != 0 || first.ExpiresAt != nil || len(first.Items) != 0 {
+			t.Fatalf("a new guest's cart: %+v", first)
+		}
+		c.add(`{"product_id":1,"qty":2}`)
+		c.add(`{"product_id":4,"subscription_plan":41}`)
+		c.add(`{"product_id":4,"subscription_plan":{"id":42}}`)
+		c.add(`{"product_id":1}`)
+		got := c.wantLines("1×3 4.p41×1 4.p42×1")
+		if got.Subtotal != 368.5 || got.Total != 368.5 || got.Count != 5 || got.Version != 4 {
+			t.Errorf("totals: %+v", got)
+		}
+		c.ok("PATCH", "/cart/items/4.p41", `{"quantity":2}`)
+		c.ok("PATCH", "/cart/items/1", `{"qty":0}`)
+		c.wantLines("4.p41×2 4.p42×1")
+		c.ok("DELETE", "/cart/items/4", "") // the product's first line
+		c.wantLines("4.p42×1")
+		c.ok("DELETE", "/cart/items/4.p41", "") // not there: as good as removed
+		emptied := c.ok("DELETE", "/cart/clear", "").Body.Data
+		if len(emptied.Items) != 0 || emptied.Version != 8 {
+			t.Errorf("emptied: %+v", emptied)
+		}
+		c.refused(404, "item_not_found", "PATCH", "/cart/items/1", `{"quantity":1}`)
+	})
+}
+
+func TestCart_SameFieldsMakeTheSameLine(t *testing.T) {
+	onEachRedis(t, func(t *testing.T, s *shop) {
+		c := s.guest(t)
+		c.add(`{"product_id":5,"fields":{"Account email":"a@example.com","Region":"us"},"notice":"first"}`)
+		c.add(`{"product_id":5,"fields":{"1":"us","0":"a@example.com"}}`)
+		c.add(`{"product_id":5,"fields":{"Account email":"a@example.com","Region":""},"notice":"other line"}`)
+		a := c.add(`{"product_id":5,"fields":{"Account email":"a@example.com","1":"us"},"notice":"second"}`)
+		items := a.Body.Data.Items
+		if len(items) != 2 || items[0].Quantity != 3 || items[1].Quantity != 1 {
+			t.Fatalf("lines: %+v", items)
+		}
+		if items[0].UnitPrice != 20.25 || items[1].UnitPrice != 15 {
+			t.Errorf("prices: %v and %v", items[0].UnitPrice, items[1].UnitPrice)
+		}
+		if *items[0].Notice != "second" || *items[1].Notice != "other line" {
+			t.Errorf("notices: %q and %q", *items[0].Notice, *items[1].Notice)
+		}
+	})
+}
+
+func TestCart_ConcurrentAddsAllCount(t *testing.T) {
+	onEachRedis(t, func(t *testing.T, s *shop) {
+		c := s.guest(t)
+		c.cart()
+		at(40, func(int) { s.with(t, c).add(`{"product_id":1}`) })
+		if got := c.wantLines("1×40"); got.Version != 40 {
+			t.Errorf("version %d after 40 adds", got.Version)
+		}
+	})
+}
+
+func TestCart_ConcurrentRepeatsOfAKeyCountOnce(t *testing.T) {
+	onEachRedis(t, func(t *testing.T, s *shop) {
+		c := s.guest(t)
+		c.cart()
+		at(20, func(int) { s.with(t, c).add(`{"product_id":1,"qty":3}`, "Idempotency-Key", "once") })
+		if got := c.wantLines("1×3"); got.Version != 1 {
+			t.Errorf("version %d after one add and its repeats", got.Version)
+		}
+	})
+}
+
+func TestCart_RacingAddsNeverPassTheStock(t *testing.T) {
+	onEachRedis(t, func(t *testing.T, s *shop) {
+		three := int64(3)
+		s.Catalog.Put(s.ID, &cart.Product{
+			ID: 9, Name: "Two plans", Active: true, MinQuantity: 1, Stock: &three,
+			Plans: []cart.Plan{{ID: 91, Duration: "monthly"}, {ID: 92, Duration: "annually"}},
+		})
+		c := s.guest(t)
+		c.cart()
+		at(12, func(i int) {
+			a := s.with(t, c).send("POST", "/cart/add", fmt.Sprintf(`{"product_id":9,"subscription_plan":%d}`, 91+i%2))
+			if a.Status != 200 && a.Body.Code != "insufficient_stock" {
+				t.Errorf("got %d %s", a.Status, a.Raw)
+			}
+		})
+		if got := c.cart(); got.Count != 3 || got.Version != 3 {
+			t.Errorf("cart holds %q at version %d, want 3 in all", got.lines(), got.Version)
+		}
+	})
+}
+
+func TestCart_ARefusalChangesNothing(t *testing.T) {
+	onEachRedis(t, func(t *testing.T, s *shop) {
+		c := s.guest(t)
+		c.add(`{"product_id":2,"qty":2}`)
+		c.add(`{"product_id":7,"qty":2}`)
+		before := c.ok("GET", "/cart", "")
+		for name, call := range map[string][]string{
+			"insufficient_stock":    {"POST", "/cart/add", `{"product_id":2,"qty":2}`},
+			"out_of_stock":          {"POST", "/cart/add", `{"product_id":6}`},
+			"product_inactive":      {"POST", "/cart/add", `{"product_id":3}`},
+			"plan_unavailable":      {"POST", "/cart/add", `{"product_id":4,"subscription_plan":43}`},
+			"field_missing":         {"POST", "/cart/add", `{"product_id":5,"fields":{"Region":"sa"}}`},
+			"field_invalid":         {"POST", "/cart/add", `{"product_id":5,"fields":{"Account email":"x","Region":"fr"}}`},
+			"quantity_out_of_range": {"PATCH", "/cart/items/7", `{"quantity":6}`},
+			"validation_failed":     {"PATCH", "/cart/items/7", `{"quantity":-1}`},
+		} {
+			a := c.refused(422, name, call[0], call[1], call[2])
+			if len(a.Body.Errors) == 0 {
+				t.Errorf("%s names no member: %s", name, a.Raw)
+			}
+		}
+		c.refused(404, "product_not_found", "POST", "/cart/add", `{"product_id":404}`)
+		after := c.ok("GET", "/cart", "")
+		if before.Header.Get("ETag") != after.Header.Get("ETag") {
+			t.Errorf("the cart changed: %s to %s", before.Header.Get("ETag"), after.Header.Get("ETag"))
+		}
+	})
+}
+
+func TestCart_LoweringIsNeverRefused(t *testing.T) {
+	onRealRedis(t, func(t *testing.T, s *shop) {
+		c := s.guest(t)
+		c.add(`{"product_id":2,"qty":3}`)
+		c.add(`{"product_id":7,"qty":4}`)
+		one := int64(1)
+		s.Catalog.Put(s.ID, &cart.Product{ID: 2, Name: "Gift card", MinQuantity: 1, Stock: &one, Price: 1000})
+		c.ok("PATCH", "/cart/items/2", `{"quantity":2}`)
+		c.refused(422, "product_inactive", "PATCH", "/cart/items/2", `{"quantity":3}`)
+		c.refused(422, "quantity_out_of_range", "PATCH", "/cart/items/7", `{"quantity":1}`)
+		s.Catalog.Delete(s.ID, 2)
+		c.ok("PATCH", "/cart/items/2", `{"quantity":1}`)
+		c.refused(404, "product_not_found", "PATCH", "/cart/items/2", `{"quantity":2}`)
+		c.ok("PATCH", "/cart/items/7", `{"quantity":0}`)
+		c.wantLines("2×1")
+	})
+}
+
+func TestCart_EveryPathLeavesATTL(t *testing.T) {
+	onEachRedis(t, func(t *testing.T, s *shop) {
+		c := s.guest(t)
+		c.add(`{"product_id":1,"notice":"n"}`)
+		s.wantTTLs(t)
+		c.add(`{"product_id":5,"fields":{"0":"x"}}`, "Idempotency-Key", "k")
+		s.wantTTLs(t)
+		c.ok("PATCH", "/cart/items/1", `{"quantity":4}`, "X-Timestamp", "1")
+		s.wantTTLs(t)
+		c.cart()
+		s.wantTTLs(t)
+		c.ok("DELETE", "/cart/items/1", "")
+		s.wantTTLs(t)
+		customer := s.customer(t, "1001")
+		customer.Token = c.Token
+		customer.cart()
+		s.wantTTLs(t)
+		c.add(`{"product_id":1}`)
+		c.ok("DELETE", "/cart/clear", "")
+		s.wantTTLs(t)
+		customer.ok("DELETE", "/cart/clear", "")
+		s.wantTTLs(t)
+	})
+}
+
+func TestCart_ReadsCreateNothing(t *testing.T) {
+	onEachRedis(t, func(t *testing.T, s *shop) {
+		for _, c := range []*shopper{s.guest(t), s.customer(t, "7")} {
+			c.cart()
+			c.Token = strings.Repeat("t", 30)
+			c.cart()
+			c.ok("GET", "/cart/count", "")
+			c.ok("GET", "/cart/summary", "")
+			c.refused(400, "cart_invalid", "GET", "/cart/validate", "")
+			c.ok("DELETE", "/cart/clear", "")
+			c.ok("DELETE", "/cart/items/1", "")
+			c.refused(422, "out_of_stock", "POST", "/cart/add", `{"product_id":6}`)
+		}
+		if keys := s.keys(t); len(keys) != 0 {
+			t.Errorf("left behind: %v", keys)
+		}
+	})
+}
+
+func TestCart_AReadRenewsTheTTL(t *testing.T) {
+	onRealRedis(t, func(t *testing.T, s *shop) {
+		c := s.guest(t)
+		c.add(`{"product_id":1}`)
+		key := s.keys(t)[0]
+		if err := s.Redis.PExpire(t.Context(), key, time.Minute).Err(); err != nil {
+			t.Fatal(err)
+		}
+		c.ok("GET", "/cart/count", "")
+		if left := s.Redis.PTTL(t.Context(), key).Val(); left < 719*time.Hour {
+			t.Errorf("%v left after a read", left)
+		}
+	})
+}
+
+func TestCart_AnEmptiedOneKeepsItsVersionForADay(t *testing.T) {
+	onRealRedis(t, func(t *testing.T, s *shop) {
+		c := s.guest(t)
+		stale := c.add(`{"product_id":1}`).Header.Get("ETag")
+		c.ok("DELETE", "/cart/items/1", "")
+		c.cart()
+		left := s.Redis.PTTL(t.Context(), s.keys(t)[0]).Val()
+		if left > 24*time.Hour || left < 23*time.Hour {
+			t.Errorf("an emptied cart lives for %v", left)
+		}
+		c.refused(412, "version_mismatch", "POST", "/cart/add", `{"product_id":1}`, "If-Match", stale)
+		if got := c.add(`{"product_id":1}`).Body.Data; got.Version != 3 {
+			t.Errorf("version %d, want 3", got.Version)
+		}
+	})
+}
+
+func TestCart_LinesKeepTheOrderOfTheirFirstAdd(t *testing.T) {
+	t.Parallel()
+	const lines = 600 // past the 512 members up to which Redis keeps a hash in order
+	s := openShop(t, ephemeral.Redis(t), func(p *server.Parts) { p.CartLimits.Lines = lines })
+	c := s.guest(t)
+	want := make([]string, lines)
+	for i := range lines {
+		id := int64(1000 + (i*7919)%lines)
+		s.Catalog.Put(s.ID, &cart.Product{ID: id, Name: "P", Active: true, MinQuantity: 1, Price: 100})
+		c.add(fmt.Sprintf(`{"product_id":%d}`, id))
+		want[i] = fmt.Sprintf("%d×1", id)
+	}
+	c.wantLines(strings.Join(want, " "))
+	c.refused(422, "cart_full", "POST", "/cart/add", `{"product_id":1}`)
+	c.add(fmt.Sprintf(`{"product_id":%d}`, 1000)) // a line that is there may still grow
+}
+
+func TestCart_TextIsBounded(t *testing.T) {
+	onRealRedis(t, func(t *testing.T, s *shop) {
+		c := s.guest(t)
+		add := func(field, notice string) string {
+			return fmt.Sprintf(`{"product_id":5,"fields":{"0":%q},"notice":%q}`, field, notice)
+		}
+		for i := range 16 {
+			c.add(add(fmt.Sprintf("%02d", i)+strings.Repeat("a", 3594), strings.Repeat("n", 500)))
+		}
+		c.refused(422, "validation_failed", "POST", "/cart/add", add(strings.Repeat("b", 3597), strings.Repeat("n", 500)))
+		c.refused(422, "validation_failed", "POST", "/cart/add", add("b", strings.Repeat("n", 501)))
+		c.refused(422, "cart_full", "POST", "/cart/add", add("b", ""))
+		c.add(add("00"+strings.Repeat("a", 3594), "")) // grows a line without adding text
+		if got := c.cart(); got.Count != 17 || len(got.Items) != 16 {
+			t.Errorf("cart holds %d in %d lines", got.Count, len(got.Items))
+		}
+	})
+}
+
+func TestCart_FiveLinesAreASmallListpack(t *testing.T) {
+	onRealRedis(t, func(t *testing.T, s *shop) {
+		c := s.guest(t)
+		for id := range int64(5) {
+			s.Catalog.Put(s.ID, &cart.Product{ID: 100 + id, Name: "P", Active: true, MinQuantity: 1, Price: 4950})
+			c.add(fmt.Sprintf(`{"product_id":%d,"qty":2}`, 100+id))
+		}
+		key := s.keys(t)[0]
+		if encoding := s.Redis.ObjectEncoding(t.Context(), key).Val(); encoding != "listpack" {
+			t.Errorf("encoding %s", encoding)
+		}
+		if used := s.Redis.MemoryUsage(t.Context(), key).Val(); used > 320 {
+			t.Errorf("%d bytes for five plain lines", used)
+		}
+	})
+}
+
+// with is the same shopper on another connection, safe to use beside it.
+func (s *shop) with(t testing.TB, c *shopper) *shopper {
+	return &shopper{t: t, shop: s, Token: c.Token, JWT: c.JWT}
+}
+
+// at runs n calls at once.
+func at(n int, call func(int)) {
+	var start, done sync.WaitGroup
+	start.Add(1)
+	for i := range n {
+		done.Go(func() {
+			start.Wait()
+			call(i)
+		})
+	}
+	start.Done()
+	done.Wait()
+}
+

@@ -1,0 +1,47 @@
+package server_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// keys lists what Redis holds of this shop's store.
+func (s *shop) keys(t testing.TB) []string {
+	t.Helper()
+	var mu sync.Mutex
+	var keys []string
+	scan := func(ctx context.Context, node *redis.Client) error {
+		it := node.Scan(ctx, 0, fmt.Sprintf("cart:{%d:*", s.ID), 1000).Iterator()
+		for it.Next(ctx) {
+			mu.Lock()
+			keys = append(keys, it.Val())
+			mu.Unlock()
+		}
+		return it.Err()
+	}
+	var err error
+	switch client := s.Redis.(type) {
+	case *redis.ClusterClient:
+		err = client.ForEachMaster(t.Context(), scan)
+	case *redis.Client:
+		err = scan(t.Context(), client)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return keys
+}
+
+// wantTTLs fails when anything of this store would stay forever.
+func (s *shop) wantTTLs(t testing.TB) {
+	t.Helper()
+	for _, key := range s.keys(t) {
+		if left := s.Redis.PTTL(t.Context(), key).Val(); left <= 0 {
+			t.Errorf("%s has no TTL", key)
+		}
+	}
+}

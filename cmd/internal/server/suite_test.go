@@ -1,0 +1,370 @@
+package server_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+	"go.uber.org/goleak"
+
+	"commerce/auth"
+	"commerce/cart"
+	"commerce/cart/catalog"
+	"commerce/cmd/internal/server"
+	"commerce/deploy/connect"
+	"commerce/deploy/ephemeral"
+	"commerce/deploy/sample"
+)
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m,
+		// Shared by the tests of this process until it ends.
+		goleak.IgnoreAnyFunction("github.com/alicebob/miniredis/v2/server.(*Server).servePeer"),
+		goleak.IgnoreAnyFunction("github.com/alicebob/miniredis/v2/server.NewServer.func1"),
+		goleak.IgnoreAnyFunction("github.com/sethvargo/go-limiter/memorystore.(*store).purge"),
+		goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).checkMinIdleConns"),
+	)
+}
+
+// jwtSecret signs every test's customers.
+const jwtSecret = "a secret of the tests, 32 bytes and more"
+
+// onEachRedis runs a test on the embedded Redis, a real one and a real cluster.
+func onEachRedis(t *testing.T, test func(*testing.T, *shop)) {
+	t.Helper()
+	t.Parallel()
+	for name, url := range map[string]func(testing.TB) string{
+		"embedded": embeddedRedis,
+		"single":   ephemeral.Redis,
+		"cluster":  ephemeral.Cluster,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, openShop(t, url(t)))
+		})
+	}
+}
+
+// onRealRedis is for what does not differ between kinds of Redis.
+func onRealRedis(t *testing.T, test func(*testing.T, *shop)) {
+	t.Helper()
+	t.Parallel()
+	test(t, openShop(t, ephemeral.Redis(t)))
+}
+
+func embeddedRedis(tb testing.TB) string {
+	return "redis://" + miniredis.RunT(tb).Addr()
+}
+
+// shop is a running service with a store of its own, so that tests share a Redis.
+type shop struct {
+	URL     string
+	ID      int64
+	Key     string // the store's publishable key
+	Store   *auth.Store
+	Catalog *catalog.Memory
+	Redis   redis.UniversalClient
+	JWT     *auth.JWT
+	Clock   *clock
+	Log     *logBuffer
+}
+
+// clock runs as the real one does, and can be set forward.
+type clock struct{ ahead atomic.Int64 }
+
+func (c *clock) Now() time.Time          { return time.Now().Add(time.Duration(c.ahead.Load())) }
+func (c *clock) Forward(d time.Duration) { c.ahead.Add(int64(d)) }
+
+// logBuffer keeps what was logged.
+type logBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *logBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *logBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// lastStore gives every shop of every process that shares a Redis its own id.
+var lastStore atomic.Int64
+
+func nextStore() int64 {
+	return int64(os.Getpid())*100_000 + lastStore.Add(1)
+}
+
+// openShop starts the service on a Redis, selling what the sample store sells.
+// Edits may change its parts first.
+func openShop(t testing.TB, redisURL string, edits ...func(*server.Parts)) *shop {
+	t.Helper()
+	id := nextStore()
+	store := *sample.Stores()[0]
+	store.ID, store.PublicKeys = id, []string{"pk_" + time.Now().Format("150405.000000000")}
+	rdb, err := connect.Redis(redisURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { rdb.Close() })
+	tokens, err := auth.NewJWT(auth.JWTConfig{Secret: []byte(jwtSecret)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &shop{
+		ID: id, Key: store.PublicKeys[0], Store: &store, Redis: rdb, JWT: tokens, Clock: &clock{}, Log: &logBuffer{},
+		Catalog: catalog.NewMemory(map[int64][]*cart.Product{id: sample.Products()[1]}),
+	}
+	parts := server.Parts{
+		Redis: rdb, Catalog: s.Catalog, Stores: auth.NewMemoryStores(&store), JWT: tokens,
+		CartTTL:     cart.TTLs{Guest: 720 * time.Hour, Customer: 2160 * time.Hour},
+		CartLimits:  cart.Limits{Lines: 100, Quantity: 999, LineText: 4096, CartText: 65536},
+		Strategy:    cart.Sum,
+		RedisBudget: 5 * time.Second, // a busy test machine is no reason for a 503
+		Now:         s.Clock.Now,
+		CORSOrigins: []string{"https://shop.example.com"},
+		Log:         slog.New(slog.NewJSONHandler(s.Log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Metrics:     server.NewMetrics(),
+	}
+	for _, edit := range edits {
+		edit(&parts)
+	}
+	handler, err := server.Assemble(parts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener := httptest.NewServer(handler)
+	t.Cleanup(listener.Close)
+	s.URL = listener.URL + parts.BasePath
+	return s
+}
+
+// shopper is one client: it keeps its cart token as the published one does.
+type shopper struct {
+	t     testing.TB
+	shop  *shop
+	Token string // of a guest's cart
+	JWT   string
+}
+
+func (s *shop) guest(t testing.TB) *shopper { return &shopper{t: t, shop: s} }
+
+func (s *shop) customer(t testing.TB, id string) *shopper {
+	return &shopper{t: t, shop: s, JWT: s.token(t, id)}
+}
+
+func (s *shop) token(t testing.TB, customer string) string {
+	t.Helper()
+	token, err := s.JWT.Sign(s.ID, customer, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token
+}
+
+// answer is a response, held against the OpenAPI document.
+type answer struct {
+	Status int
+	Header http.Header
+	Raw    []byte
+	Body   body
+}
+
+// body has what tests look at of any answer.
+type body struct {
+	Success bool                `json:"success"`
+	Message string              `json:"message"`
+	Code    string              `json:"code"`
+	Errors  map[string][]string `json:"errors"`
+	Data    cartBody            `json:"data"`
+}
+
+type cartBody struct {
+	CartToken *string    `json:"cart_token"`
+	Items     []itemBody `json:"items"`
+	Count     int64      `json:"count"`
+	Lines     int64      `json:"lines"`
+	Subtotal  float64    `json:"subtotal"`
+	Total     float64    `json:"total"`
+	Currency  string     `json:"currency"`
+	Version   int64      `json:"version"`
+	ExpiresAt *string    `json:"expires_at"`
+	Merge     *mergeBody `json:"merge"`
+	Shipping  *struct {
+		Required bool    `json:"required"`
+		Cost     float64 `json:"cost"`
+	} `json:"shipping"`
+	Tax *struct {
+		Rate     float64 `json:"rate"`
+		Amount   float64 `json:"amount"`
+		Included bool    `json:"included"`
+	} `json:"tax"`
+	PaymentMethods []struct {
+		ID string `json:"id"`
+	} `json:"payment_methods"`
+	Valid    *bool       `json:"valid"`
+	Errors   []string    `json:"errors"`
+	Issues   []issueBody `json:"issues"`
+	Warnings []issueBody `json:"warnings"`
+}
+
+type itemBody struct {
+	ID         string     `json:"id"`
+	ProductID  int64      `json:"product_id"`
+	Name       string     `json:"name"`
+	Quantity   int64      `json:"quantity"`
+	UnitPrice  float64    `json:"unit_price"`
+	TotalPrice float64    `json:"total_price"`
+	Notice     *string    `json:"notice"`
+	Issue      *issueBody `json:"issue"`
+}
+
+type issueBody struct {
+	ItemID    *string `json:"item_id"`
+	ProductID *int64  `json:"product_id"`
+	Code      string  `json:"code"`
+	Message   string  `json:"message"`
+	Requested int64   `json:"requested"`
+	Available *int64  `json:"available"`
+}
+
+type mergeBody struct {
+	Lines    int64 `json:"lines"`
+	Adjusted []struct {
+		ItemID    string `json:"item_id"`
+		Requested int64  `json:"requested"`
+		Kept      int64  `json:"kept"`
+		Code      string `json:"code"`
+	} `json:"adjusted"`
+}
+
+// send makes one call. body is JSON as text, "" for none; headers come in pairs,
+// and stand in for those that the shopper would send.
+func (c *shopper) send(method, path, payload string, headers ...string) answer {
+	c.t.Helper()
+	var content io.Reader
+	if payload != "" {
+		content = strings.NewReader(payload)
+	}
+	r, err := http.NewRequestWithContext(context.Background(), method, c.shop.URL+path, content)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if payload != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	r.Header.Set("X-Public-Key", c.shop.Key)
+	if c.Token != "" {
+		r.Header.Set("X-Cart-Token", c.Token)
+	}
+	if c.JWT != "" {
+		r.Header.Set("Authorization", "Bearer "+c.JWT)
+	}
+	seen := map[string]bool{}
+	for i := 0; i+1 < len(headers); i += 2 {
+		if !seen[headers[i]] {
+			r.Header.Del(headers[i])
+		}
+		seen[headers[i]] = true
+		r.Header.Add(headers[i], headers[i+1])
+	}
+	return c.do(r)
+}
+
+func (c *shopper) do(r *http.Request) answer {
+	c.t.Helper()
+	response, err := http.DefaultTransport.RoundTrip(r)
+	if err != nil {
+		c.t.Fatalf("%s %s: %v", r.Method, r.URL.Path, err)
+	}
+	defer response.Body.Close()
+	if err := conforms(r, response, c.shop.basePath(r)); err != nil {
+		c.t.Fatalf("%s %s is not as the OpenAPI document says: %v", r.Method, r.URL.Path, err)
+	}
+	raw, err := io.ReadAll(response.Body)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if response.Header.Get("X-Request-Id") == "" {
+		c.t.Errorf("%s %s: no X-Request-Id", r.Method, r.URL.Path)
+	}
+	a := answer{Status: response.StatusCode, Header: response.Header, Raw: raw}
+	if len(raw) > 0 && strings.HasPrefix(response.Header.Get("Content-Type"), "application/json") {
+		if err := json.Unmarshal(raw, &a.Body); err != nil && a.Body.Code == "" {
+			c.t.Fatalf("%s %s: %v in %s", r.Method, r.URL.Path, err, raw)
+		}
+	}
+	if token := a.Body.Data.CartToken; token != nil && c.JWT == "" {
+		c.Token = *token
+	}
+	return a
+}
+
+// ok makes a call that must succeed.
+func (c *shopper) ok(method, path, payload string, headers ...string) answer {
+	c.t.Helper()
+	a := c.send(method, path, payload, headers...)
+	if a.Status != http.StatusOK {
+		c.t.Fatalf("%s %s %s: %d %s", method, path, payload, a.Status, a.Raw)
+	}
+	return a
+}
+
+// refused makes a call that must fail with this status and code, and returns it.
+func (c *shopper) refused(status int, code, method, path, payload string, headers ...string) answer {
+	c.t.Helper()
+	a := c.send(method, path, payload, headers...)
+	if a.Status != status || a.Body.Code != code {
+		c.t.Fatalf("%s %s %.200s: got %d %s, want %d %s: %s", method, path, payload, a.Status, a.Body.Code, status, code, a.Raw)
+	}
+	if a.Body.Message == "" {
+		c.t.Fatalf("%s %s: no message", method, path)
+	}
+	return a
+}
+
+func (c *shopper) add(payload string, headers ...string) answer {
+	c.t.Helper()
+	return c.ok("POST", "/cart/add", payload, headers...)
+}
+
+func (c *shopper) cart() cartBody {
+	c.t.Helper()
+	return c.ok("GET", "/cart", "").Body.Data
+}
+
+// lines shows a cart as "id×quantity …", in cart order.
+func (b cartBody) lines() string {
+	parts := make([]string, len(b.Items))
+	for i, item := range b.Items {
+		n, _ := json.Marshal(item.Quantity)
+		parts[i] = item.ID + "×" + string(n)
+	}
+	return strings.Join(parts, " ")
+}
+
+func (c *shopper) wantLines(want string) cartBody {
+	c.t.Helper()
+	got := c.cart()
+	if got.lines() != want {
+		c.t.Errorf("cart holds %q, want %q", got.lines(), want)
+	}
+	return got
+}
