@@ -39,6 +39,8 @@ func (a *API) Routes() map[string]func(*gin.Context) error {
 		"PATCH /cart/items/:item_id":  a.change(a.setQuantity),
 		"DELETE /cart/items/:item_id": a.change(a.remove),
 		"DELETE /cart/clear":          a.change(a.clear),
+		"POST /cart/coupon":           a.change(a.redeemCoupon),
+		"DELETE /cart/coupon":         a.change(a.dropCoupon),
 	}
 }
 
@@ -226,6 +228,32 @@ func (a *API) clear(v *visit) error {
 		return err
 	}
 	changed, err := a.carts.Clear(v.ctx(), v.Shopper, on)
+	return a.sendChanged(v, changed, err)
+}
+
+func (a *API) redeemCoupon(v *visit) error {
+	body, members, err := readBody(v.Request)
+	if err != nil {
+		return err
+	}
+	code, member, err := members.couponCode()
+	if err != nil {
+		return err
+	}
+	on, err := conditionsOf(v.Request, body)
+	if err != nil {
+		return err
+	}
+	changed, err := a.carts.RedeemCoupon(v.ctx(), v.Shopper, on, code, member)
+	return a.sendChanged(v, changed, err)
+}
+
+func (a *API) dropCoupon(v *visit) error {
+	on, err := conditionsOf(v.Request, nil)
+	if err != nil {
+		return err
+	}
+	changed, err := a.carts.DropCoupon(v.ctx(), v.Shopper, on)
 	return a.sendChanged(v, changed, err)
 }
 

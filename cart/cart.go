@@ -21,6 +21,7 @@ type Cart struct {
 	ID        string // random, new for each life of the cart; "" when nothing is stored
 	Version   int64  // grows by one with every change; 0 when nothing is stored
 	Lines     []Line // in the order in which they were first added
+	Coupon    string // its code; "" for none
 	ExpiresAt time.Time
 
 	// intent names a guest cart that this customer's cart is about to take in;

@@ -62,9 +62,13 @@ type tags struct {
 // compress turn strong ones into weak ones.
 func entityTags(h http.Header, name string) (tags, error) {
 	refusal := refuse(CodeInvalidParameter, name, sayBadHeader, name)
-	rest := strings.TrimSpace(strings.Join(h.Values(name), ","))
+	values := h.Values(name)
+	rest := strings.Trim(strings.Join(values, ","), ", \t")
 	if rest == "*" {
 		return tags{any: true}, nil
+	}
+	if rest == "" && len(values) > 0 {
+		return tags{}, refusal // a condition that says nothing is not the same as none
 	}
 	var t tags
 	for rest != "" {

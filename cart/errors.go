@@ -18,6 +18,9 @@ const (
 	CodeValidationFailed     Code = "validation_failed"
 	CodeUnavailable          Code = "unavailable"
 
+	CodeCouponInvalid Code = "coupon_invalid" // also a warning
+	CodeCouponMinimum Code = "coupon_minimum"
+
 	CodeItemNotFound        Code = "item_not_found"
 	CodeVersionMismatch     Code = "version_mismatch"
 	CodeIdempotencyConflict Code = "idempotency_conflict"

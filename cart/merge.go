@@ -135,7 +135,7 @@ func (r *Redis) claim(ctx context.Context, customer, guest Ref, begin bool, now 
 func (r *Redis) apply(ctx context.Context, customer Ref, c claimed, s Strategy, bound map[LineID]bounds, newID string, now time.Time) (*MergeReport, error) {
 	args := []any{
 		now.UnixMilli(), r.ttlOf(customer).Milliseconds(), (r.ttl.Guest + notesOutlive).Milliseconds(),
-		newID, string(s), len(c.cart.Lines),
+		newID, string(s), c.cart.Coupon, len(c.cart.Lines),
 	}
 	for _, l := range c.cart.Lines {
 		b := bound[l.ID]

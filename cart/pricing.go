@@ -43,8 +43,9 @@ type Priced struct {
 	Cart     Cart
 	Lines    []PricedLine // one for each line of the cart, in its order
 	Subtotal money.Amount
-	Discount money.Amount
-	Tax      money.Amount // contained in Total, whether or not prices include it
+	Coupon   *AppliedCoupon // nil for none
+	Discount money.Amount   // of the coupon
+	Tax      money.Amount   // contained in Total, whether or not prices include it
 	Total    money.Amount
 }
 

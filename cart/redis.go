@@ -147,6 +147,11 @@ func (r *Redis) clear(ctx context.Context, ref Ref, on Conditions) (outcome, err
 	return r.change(ctx, r.scripts.clear, ref, on)
 }
 
+// coupon gives the cart a coupon; "" takes it away.
+func (r *Redis) coupon(ctx context.Context, ref Ref, on Conditions, code string) (outcome, error) {
+	return r.change(ctx, r.scripts.coupon, ref, on, code)
+}
+
 // judge says whether a change that is refused anyway is a repeat, or comes too late.
 func (r *Redis) judge(ctx context.Context, ref Ref, on Conditions) (outcome, error) {
 	return r.change(ctx, r.scripts.judge, ref, on)
@@ -173,6 +178,8 @@ func parseCart(flat []any, ttl int64, now time.Time) (Cart, error) {
 			c.ID = value
 		case member == "v":
 			c.Version, _ = strconv.ParseInt(value, 10, 64)
+		case member == "c":
+			c.Coupon = value
 		case member == "m":
 			c.intent = value
 		case member[0] < '0' || member[0] > '9':

@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"math"
 	"mime"
 	"net/http"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -31,7 +31,7 @@ func readBody(r *http.Request) ([]byte, object, error) {
 	}
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
 	if err != nil {
-		return nil, nil, malformed(sayNotJSON, err)
+		return nil, nil, malformed(err, "", sayNotJSON)
 	}
 	if len(body) > maxBody {
 		return nil, nil, refuse(CodeBodyTooLarge, "", sayTooLarge, maxBody)
@@ -40,10 +40,25 @@ func readBody(r *http.Request) ([]byte, object, error) {
 	return body, members, err
 }
 
-func malformed(p phrase, cause error) *Error {
-	e := refuse(CodeMalformedJSON, "", p)
+func malformed(cause error, member string, p phrase, args ...any) *Error {
+	e := refuse(CodeMalformedJSON, member, p, args...)
 	e.cause = cause
 	return e
+}
+
+// unreadable says what checkJSON found, so that a developer knows what to mend.
+func unreadable(err error) *Error {
+	syntax, _ := errors.AsType[*jsontext.SyntacticError](err)
+	switch {
+	case errors.Is(err, errTooDeep):
+		return malformed(err, "", sayTooDeep, maxDepth)
+	case errors.Is(err, errTrailing):
+		return malformed(err, "", sayTrailing)
+	case errors.Is(err, jsontext.ErrDuplicateName) && syntax != nil:
+		member := strings.Join(slices.Collect(syntax.JSONPointer.Tokens()), ".")
+		return malformed(err, member, sayTwice, member)
+	}
+	return malformed(err, "", sayNotJSON)
 }
 
 // wantJSON refuses what is not JSON in UTF-8. A body without a type is taken for it.
@@ -73,11 +88,11 @@ var (
 
 func parseObject(body []byte) (object, error) {
 	if err := checkJSON(body); err != nil {
-		return nil, malformed(sayNotJSON, err)
+		return nil, unreadable(err)
 	}
 	d := jsontext.NewDecoder(bytes.NewReader(body))
 	if d.PeekKind() != '{' {
-		return nil, malformed(sayNotObject, nil)
+		return nil, malformed(nil, "", sayNotObject)
 	}
 	members := object{}
 	_, _ = d.ReadToken() // all of it was read once: no error can follow
@@ -116,38 +131,13 @@ func (o object) has(name string) bool {
 	return ok && v.Kind() != 'n'
 }
 
-// whole reads a whole number. One beyond int64 becomes the nearest int64, which is
-// out of any range that matters.
+// whole reads a whole number, as wholeNumber does.
 func (o object) whole(name string) (int64, *Error) {
 	n, ok := wholeNumber(o[name])
 	if !ok {
 		return 0, refuse(CodeValidationFailed, name, sayWholeNumber, name)
 	}
 	return n, nil
-}
-
-func wholeNumber(v jsontext.Value) (int64, bool) {
-	if v.Kind() != '0' {
-		return 0, false
-	}
-	d := jsontext.NewDecoder(bytes.NewReader(v))
-	token, err := d.ReadToken()
-	if err != nil {
-		return 0, false
-	}
-	if n, err := token.Int(); err == nil {
-		return n, true
-	}
-	f, _ := token.Float() // 1.0 and 1e2 are whole, 1.5 is not
-	switch {
-	case f != math.Trunc(f):
-		return 0, false
-	case f >= math.MaxInt64:
-		return math.MaxInt64, true
-	case f <= math.MinInt64:
-		return math.MinInt64, true
-	}
-	return int64(f), true
 }
 
 // text reads a member that a person wrote.
@@ -282,6 +272,27 @@ func (o object) notice() (string, *Error) {
 		err = refuse(CodeValidationFailed, "notice", sayTextTooLong, "notice", maxNotice)
 	}
 	return s, err
+}
+
+// couponCode reads the body of POST /cart/coupon.
+func (o object) couponCode() (code, name string, err error) {
+	name = "coupon"
+	if !o.has(name) && o.has("code") {
+		name = "code"
+	}
+	if !o.has(name) {
+		return "", name, refuse(CodeValidationFailed, name, sayRequired, name)
+	}
+	code, refusal := text(o[name], name)
+	switch {
+	case refusal != nil:
+		return "", name, refusal
+	case NormalCouponCode(code) == "":
+		return "", name, refuse(CodeValidationFailed, name, sayRequired, name)
+	case len(code) > maxCouponCode:
+		return "", name, refuse(CodeValidationFailed, name, sayTextTooLong, name, maxCouponCode)
+	}
+	return code, name, nil
 }
 
 // newQuantity reads the body of PATCH /cart/items/<item_id>.

@@ -5,6 +5,8 @@ import (
 	"crypto/sha1"
 	_ "embed"
 	"encoding/hex"
+	"errors"
+	"net"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -25,6 +27,8 @@ var (
 	removeLua string
 	//go:embed lua/clear.lua
 	clearLua string
+	//go:embed lua/coupon.lua
+	couponLua string
 	//go:embed lua/judge.lua
 	judgeLua string
 	//go:embed lua/intend.lua
@@ -41,8 +45,8 @@ var (
 
 // scripts are all that ever writes to a cart. Each is atomic in one slot.
 type scripts struct {
-	read, add, set, remove, clear, judge  script
-	intend, claim, apply, finish, forgets script
+	read, add, set, remove, clear, coupon, judge script
+	intend, claim, apply, finish, forgets        script
 }
 
 func newScripts() scripts {
@@ -52,6 +56,7 @@ func newScripts() scripts {
 		set:     newScript(cartLua, changeLua, setLua),
 		remove:  newScript(cartLua, changeLua, removeLua),
 		clear:   newScript(cartLua, changeLua, clearLua),
+		coupon:  newScript(cartLua, changeLua, couponLua),
 		judge:   newScript(cartLua, changeLua, judgeLua),
 		intend:  newScript(cartLua, intendLua),
 		claim:   newScript(cartLua, claimLua),
@@ -79,8 +84,7 @@ const (
 	// repeatable scripts do nothing the second time: the client may send them
 	// again when an answer is lost.
 	repeatable sending = true
-	// once is for scripts that would count twice. A redirection or a failed dial is
-	// still followed, since nothing ran.
+	// once is for scripts that would count twice.
 	once sending = false
 )
 
@@ -93,6 +97,9 @@ func (s script) run(ctx context.Context, rdb redis.UniversalClient, how sending,
 	return cmd
 }
 
+// send hands one command over. go-redis follows redirections of any command, but
+// gives up on one that opted out of retries when a dial fails, as it does while a
+// cluster replaces a master; nothing ran then, so it is tried again.
 func (s script) send(ctx context.Context, rdb redis.UniversalClient, how sending, verb, body string, keys []string, args []any) *redis.Cmd {
 	all := make([]any, 0, 3+len(keys)+len(args))
 	all = append(all, verb, body, len(keys))
@@ -101,13 +108,21 @@ func (s script) send(ctx context.Context, rdb redis.UniversalClient, how sending
 	}
 	cmd := redis.NewCmd(ctx, append(all, args...)...)
 	cmd.SetFirstKeyPos(3)
-	if how == once {
-		_ = rdb.Process(ctx, sentOnce{cmd})
-	} else {
+	if how == repeatable {
 		_ = rdb.Process(ctx, cmd)
+		return cmd
+	}
+	for range dials {
+		var failed *net.OpError
+		if err := rdb.Process(ctx, sentOnce{cmd}); !errors.As(err, &failed) || failed.Op != "dial" {
+			break
+		}
 	}
 	return cmd
 }
+
+// dials is how often a command that must run once tries to get a connection.
+const dials = 3
 
 // sentOnce is a command that go-redis must not send again on its own.
 type sentOnce struct{ *redis.Cmd }

@@ -16,6 +16,7 @@ import (
 type Service struct {
 	redis    *Redis
 	catalog  Catalog
+	coupons  Coupons
 	limits   Limits
 	strategy Strategy
 	budget   time.Duration
@@ -28,6 +29,7 @@ type Service struct {
 type Config struct {
 	Redis    *Redis
 	Catalog  Catalog
+	Coupons  Coupons
 	Limits   Limits           // as Redis has them
 	Strategy Strategy         // of merges; default Sum
 	Budget   time.Duration    // for Redis, of each request; default 200 ms
@@ -39,7 +41,7 @@ type Config struct {
 // NewService fills in the defaults.
 func NewService(c Config) *Service {
 	s := &Service{
-		redis: c.Redis, catalog: c.Catalog, limits: c.Limits, strategy: c.Strategy,
+		redis: c.Redis, catalog: c.Catalog, coupons: c.Coupons, limits: c.Limits, strategy: c.Strategy,
 		budget: c.Budget, now: c.Now, rand: c.Rand, log: c.Log,
 	}
 	if s.strategy == "" {
@@ -273,6 +275,45 @@ func (s *Service) Clear(ctx context.Context, sh Shopper, on Conditions) (Changed
 	return s.conclude(ctx, sh, o, "", nil)
 }
 
+// RedeemCoupon gives the cart a coupon, in the place of another. member is what the
+// client called the code.
+func (s *Service) RedeemCoupon(ctx context.Context, sh Shopper, on Conditions, code, member string) (Changed, error) {
+	code = NormalCouponCode(code)
+	coupon, err := s.coupon(ctx, sh, code)
+	if err != nil {
+		return Changed{}, err
+	}
+	priced, _, err := s.Read(ctx, sh)
+	if err != nil {
+		return Changed{}, err
+	}
+	refusal := judgeCoupon(coupon, sh.Store, priced.Subtotal, s.now(), member)
+	o, err := s.change(ctx, sh, on, func(ctx context.Context, on Conditions) (outcome, error) {
+		if refusal != nil {
+			return s.redis.judge(ctx, sh.ref, on)
+		}
+		return s.redis.coupon(ctx, sh.ref, on, code)
+	})
+	if err != nil {
+		return Changed{}, err
+	}
+	if refusal != nil && o.word == applied {
+		return Changed{}, refusal
+	}
+	return s.conclude(ctx, sh, o, member, nil)
+}
+
+// DropCoupon takes the coupon away.
+func (s *Service) DropCoupon(ctx context.Context, sh Shopper, on Conditions) (Changed, error) {
+	o, err := s.change(ctx, sh, on, func(ctx context.Context, on Conditions) (outcome, error) {
+		return s.redis.coupon(ctx, sh.ref, on, "")
+	})
+	if err != nil {
+		return Changed{}, err
+	}
+	return s.conclude(ctx, sh, o, "", nil)
+}
+
 // change runs a change, driving an unfinished merge to its end first. One that
 // cannot be driven now is passed by: the change is made, the merge waits.
 func (s *Service) change(ctx context.Context, sh Shopper, on Conditions, try func(context.Context, Conditions) (outcome, error)) (outcome, error) {
@@ -354,14 +395,31 @@ func (s *Service) product(ctx context.Context, sh Shopper, id int64) (*Product, 
 }
 
 func (s *Service) price(ctx context.Context, sh Shopper, c Cart) (Priced, error) {
-	if len(c.Lines) == 0 {
-		return price(c, sh.Store, nil, s.limits), nil
+	var products map[int64]*Product
+	if len(c.Lines) > 0 {
+		var err error
+		if products, err = s.catalog.Products(ctx, sh.Store.ID, c.ProductIDs()); err != nil {
+			return Priced{}, unavailable("products", err)
+		}
 	}
-	products, err := s.catalog.Products(ctx, sh.Store.ID, c.ProductIDs())
+	priced := price(c, sh.Store, products, s.limits)
+	if c.Coupon != "" {
+		coupon, err := s.coupon(ctx, sh, c.Coupon)
+		if err != nil {
+			return Priced{}, err
+		}
+		priced.redeem(coupon, sh.Store, s.now())
+	}
+	return priced, nil
+}
+
+// coupon is one coupon of the shopper's store; nil when there is none such.
+func (s *Service) coupon(ctx context.Context, sh Shopper, code string) (*Coupon, error) {
+	coupon, err := s.coupons.Coupon(ctx, sh.Store.ID, code)
 	if err != nil {
-		return Priced{}, unavailable("products", err)
+		return nil, unavailable("coupon", err)
 	}
-	return price(c, sh.Store, products, s.limits), nil
+	return coupon, nil
 }
 
 // within bounds Redis to what is left of the request's budget.

@@ -32,5 +32,8 @@ func validate(p *Priced) Validation {
 			v.Warnings = append(v.Warnings, LineIssue{Line: l, Issue: w})
 		}
 	}
+	if p.Coupon != nil && p.Coupon.lapsed != nil {
+		v.Warnings = append(v.Warnings, LineIssue{Issue: Issue{Code: CodeCouponInvalid, fault: *p.Coupon.lapsed}})
+	}
 	return v
 }

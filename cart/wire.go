@@ -95,8 +95,7 @@ func (w *wire) cart(p *Priced, token auth.CartToken, m *MergeReport, more func()
 	w.amount("subtotal", p.Subtotal)
 	w.amount("discount_amount", p.Discount)
 	w.amount("total", p.Total)
-	w.member("coupon")
-	w.Null()
+	w.coupon(p)
 	w.text("currency", w.store.Currency)
 	w.number("version", p.Cart.Version)
 	if more != nil {
@@ -112,6 +111,30 @@ func (w *wire) cart(p *Priced, token auth.CartToken, m *MergeReport, more func()
 	w.merge(m)
 	w.ObjEnd()
 	return etag
+}
+
+func (w *wire) coupon(p *Priced) {
+	w.member("coupon")
+	if p.Coupon == nil {
+		w.Null()
+		return
+	}
+	w.ObjStart()
+	w.text("code", p.Coupon.Code)
+	w.text("type", string(p.Coupon.Kind))
+	if p.Coupon.Kind == Percent {
+		w.percent("value", p.Coupon.Rate)
+	} else {
+		w.amount("value", p.Coupon.Amount)
+	}
+	w.amount("discount", p.Discount)
+	w.ObjEnd()
+}
+
+// percent writes parts per million as percent.
+func (w *wire) percent(name string, rate int64) {
+	w.member(name)
+	w.Raw(money.AppendMajor(nil, money.Amount(rate), 4))
 }
 
 // etag names this cart at this version, as it is shown here: all that a client
@@ -349,8 +372,7 @@ func (w *wire) summary(p *Priced) {
 	w.amount("discount", p.Discount)
 	w.member("tax")
 	w.ObjStart()
-	w.member("rate")
-	w.Raw(money.AppendMajor(nil, money.Amount(w.store.TaxRate), 4)) // millionths as percent
+	w.percent("rate", w.store.TaxRate)
 	w.amount("amount", p.Tax)
 	w.member("included")
 	w.Bool(w.store.PricesIncludeTax)

@@ -10,47 +10,53 @@ import (
 type phrase int
 
 const (
-	sayNotJSON          phrase = iota
-	sayNotObject               //
-	sayTooLarge                // most bytes
-	sayNeedsJSON               //
-	sayRequired                // member
-	sayWholeNumber             // member
-	sayAtLeastOne              // member
-	sayNotNegative             // member
-	sayDisagree                // member, member
-	sayText                    // member
-	sayObject                  // member
-	sayPlanShape               //
-	sayTextTooLong             // member, most
-	sayPlainText               // member
-	sayBadHeader               // header
-	sayUnavailable             //
-	sayItemNotFound            //
-	sayVersionMismatch         //
-	sayKeyReused               //
-	sayCartInvalid             //
-	sayCartEmpty               //
-	sayTooManyLines            // most
-	sayTooMuchText             // most bytes
-	sayOutOfRange              // least, most, product
-	sayAtLeast                 // least, product
-	sayAtMost                  // most, product
-	sayNoProduct               //
-	sayInactive                // product
-	sayOutOfStock              // product
-	sayOnlySome                // available, product
-	sayOnlySomeHeld            // available, product, held
-	sayPlanNeeded              // product
-	sayNoPlans                 // product
-	sayPlanGone                // product
-	sayFieldMissing            // field, product
-	sayNoField                 // field, product
-	sayNoOption                // field, product
-	sayFieldTwice              // field
-	sayPriceRose               // product
-	sayPriceFell               // product
-	sayLowStock                // left, product
+	sayNotJSON         phrase = iota
+	sayNotObject              //
+	sayTooDeep                // most levels
+	sayTrailing               //
+	sayTwice                  // member
+	sayTooLarge               // most bytes
+	sayNeedsJSON              //
+	sayRequired               // member
+	sayWholeNumber            // member
+	sayAtLeastOne             // member
+	sayNotNegative            // member
+	sayDisagree               // member, member
+	sayText                   // member
+	sayObject                 // member
+	sayPlanShape              //
+	sayTextTooLong            // member, most
+	sayPlainText              // member
+	sayBadHeader              // header
+	sayUnavailable            //
+	sayItemNotFound           //
+	sayVersionMismatch        //
+	sayKeyReused              //
+	sayCartInvalid            //
+	sayCartEmpty              //
+	sayTooManyLines           // most
+	sayTooMuchText            // most bytes
+	sayOutOfRange             // least, most, product
+	sayAtLeast                // least, product
+	sayAtMost                 // most, product
+	sayNoProduct              //
+	sayInactive               // product
+	sayOutOfStock             // product
+	sayOnlySome               // available, product
+	sayOnlySomeHeld           // available, product, held
+	sayPlanNeeded             // product
+	sayNoPlans                // product
+	sayPlanGone               // product
+	sayFieldMissing           // field, product
+	sayNoField                // field, product
+	sayNoOption               // field, product
+	sayFieldTwice             // field
+	sayPriceRose              // product
+	sayPriceFell              // product
+	sayLowStock               // left, product
+	sayCouponUnknown          //
+	sayCouponExpired          // code
+	sayCouponMinimum          // code, amount
 )
 
 var wording = map[phrase]locale.Text{
@@ -61,6 +67,18 @@ var wording = map[phrase]locale.Text{
 	sayNotObject: {
 		locale.En: "The request body must be a JSON object.",
 		locale.Ar: "يجب أن يكون محتوى الطلب كائن JSON.",
+	},
+	sayTooDeep: {
+		locale.En: "The request body is nested more than %d levels deep.",
+		locale.Ar: "محتوى الطلب متداخل لأكثر من %d مستوى.",
+	},
+	sayTrailing: {
+		locale.En: "The request body goes on after its JSON object.",
+		locale.Ar: "يستمر محتوى الطلب بعد نهاية كائن JSON.",
+	},
+	sayTwice: {
+		locale.En: "%s is given more than once.",
+		locale.Ar: "العضو %s معطى أكثر من مرة.",
 	},
 	sayTooLarge: {
 		locale.En: "The request body is larger than %d bytes.",
@@ -213,6 +231,18 @@ var wording = map[phrase]locale.Text{
 	sayPriceFell: {
 		locale.En: "The price of “%s” has gone down since it was added.",
 		locale.Ar: "انخفض سعر «%s» منذ إضافته.",
+	},
+	sayCouponUnknown: {
+		locale.En: "This coupon does not exist.",
+		locale.Ar: "هذه القسيمة غير موجودة.",
+	},
+	sayCouponExpired: {
+		locale.En: "The coupon %s has expired.",
+		locale.Ar: "انتهت صلاحية القسيمة %s.",
+	},
+	sayCouponMinimum: {
+		locale.En: "The coupon %s counts from a subtotal of %s.",
+		locale.Ar: "تُحتسب القسيمة %s ابتداءً من مجموع %s.",
 	},
 	sayLowStock: {
 		locale.En: "Only %d of “%s” are left.",

@@ -13,13 +13,20 @@ import (
 type Memory struct {
 	mu       sync.RWMutex
 	products map[productKey]*cart.Product
+	coupons  map[couponKey]*cart.Coupon
 }
 
-type productKey struct{ store, product int64 }
+type (
+	productKey struct{ store, product int64 }
+	couponKey  struct {
+		store int64
+		code  string
+	}
+)
 
 // NewMemory takes the products of each store by its id.
 func NewMemory(products map[int64][]*cart.Product) *Memory {
-	m := &Memory{products: map[productKey]*cart.Product{}}
+	m := &Memory{products: map[productKey]*cart.Product{}, coupons: map[couponKey]*cart.Coupon{}}
 	for store, list := range products {
 		for _, p := range list {
 			m.Put(store, p)
@@ -40,6 +47,27 @@ func (m *Memory) Delete(store, id int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.products, productKey{store, id})
+}
+
+// PutCoupon adds a coupon or replaces it.
+func (m *Memory) PutCoupon(store int64, c *cart.Coupon) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.coupons[couponKey{store, c.Code}] = c
+}
+
+// DeleteCoupon takes a coupon out.
+func (m *Memory) DeleteCoupon(store int64, code string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.coupons, couponKey{store, code})
+}
+
+// Coupon implements cart.Coupons.
+func (m *Memory) Coupon(_ context.Context, store int64, code string) (*cart.Coupon, error) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return m.coupons[couponKey{store, code}], nil
 }
 
 // Products implements cart.Catalog.

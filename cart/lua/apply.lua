@@ -5,14 +5,15 @@
 -- KEYS  1 customer's cart  2 notes on this guest cart  3 customer's replays
 -- ARGV  1 now in ms  2 cart TTL in ms  3 TTL of the notes in ms  4 cart id, should the
 --       cart begin here  5 strategy: sum, max, guest or customer
---       6 number of lines, then for each: line, quantity offered, unit price when
+--       6 the guest's coupon, or ""
+--       7 number of lines, then for each: line, quantity offered, unit price when
 --       added, fields as stored or "", notice or "", stock (-1 unlimited, 0 not
 --       to be cut), most of a line; then replay, expiry, …
 -- Reply {lines taken in now, {line, requested, kept, …} for those that were cut}
 
 local cart, notes, replays = KEYS[1], KEYS[2], KEYS[3]
 local hash = read(cart)
-local strategy, n = ARGV[5], tonumber(ARGV[6])
+local strategy, coupon, n = ARGV[5], ARGV[6], tonumber(ARGV[7])
 local order = tally(hash, '').order
 
 -- wanted is the quantity that a strategy gives; nil when the line is done already.
@@ -54,7 +55,7 @@ end
 
 local taken, adjusted = 0, {}
 for i = 0, n - 1 do
-  local line, offered, price, fields, notice, stock, most = unpack(ARGV, 7 + i * 7, 13 + i * 7)
+  local line, offered, price, fields, notice, stock, most = unpack(ARGV, 8 + i * 7, 14 + i * 7)
   offered = tonumber(offered)
   local noted = tonumber(redis.call('HGET', notes, line) or 0)
   local want = wanted(parse(hash[line]), offered, noted)
@@ -70,15 +71,19 @@ for i = 0, n - 1 do
   end
 end
 
-if taken > 0 then
+-- A coupon comes in once, too: the customer may have taken it away since.
+local redeemed = coupon ~= '' and redis.call('HSETNX', notes, 'c', coupon) == 1 and not hash.c
+if redeemed then put(cart, hash, 'c', coupon) end
+
+if taken > 0 or redeemed then
   put(cart, hash, 'i', hash.i or ARGV[4])
   put(cart, hash, 'v', tonumber(hash.v or 0) + 1)
   del(cart, hash, 'r')
   settle(cart, hash, ARGV[2])
-  redis.call('PEXPIRE', notes, ARGV[3])
 end
-for i = 7 + n * 7, #ARGV, 2 do
+redis.call('PEXPIRE', notes, ARGV[3])
+for i = 8 + n * 7, #ARGV, 2 do
   redis.call('ZADD', replays, 'GT', ARGV[i + 1], ARGV[i])
 end
-if #ARGV >= 7 + n * 7 then redis.call('PEXPIRE', replays, DAY) end
+if #ARGV >= 8 + n * 7 then redis.call('PEXPIRE', replays, DAY) end
 return { taken, adjusted }

@@ -5,6 +5,7 @@
 --   42.p41:f         "<bytes of text> <fields as JSON>"             only lines with fields
 --   42.p41:n         the notice                                     only lines with a notice
 --   i  v             cart id and version
+--   c                the coupon's code
 --   r                "<digest> <ms>" of the change last applied, if its client stamped it
 --   m                the guest cart being merged into this one: "<tag> <ms>"
 --   o  g             in a claimed guest cart: its new owner's tag, and its guest's

@@ -45,7 +45,8 @@ func (c *demoCommand) Run(ctx context.Context, out output) error {
 	}
 	defer rdb.Close()
 	parts.Redis = rdb
-	parts.Catalog = catalog.NewMemory(sample.Products())
+	memory := sampleCatalog(time.Now())
+	parts.Catalog, parts.Coupons = memory, memory
 	parts.Stores = auth.NewMemoryStores(sample.Stores()...)
 
 	handler, err := server.Assemble(parts)
@@ -63,6 +64,17 @@ func (c *demoCommand) Run(ctx context.Context, out output) error {
 	c.welcome(out, sockets.public.Addr(), token)
 	admin := &server.Admin{Metrics: parts.Metrics, Version: version}
 	return sockets.serve(ctx, handler, admin, log)
+}
+
+// sampleCatalog holds what the sample stores sell.
+func sampleCatalog(now time.Time) *catalog.Memory {
+	memory := catalog.NewMemory(sample.Products())
+	for store, coupons := range sample.Coupons(now) {
+		for _, c := range coupons {
+			memory.PutCoupon(store, c)
+		}
+	}
+	return memory
 }
 
 // demoDefaults fills in what only the demo may decide by itself.

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"commerce/auth"
-	"commerce/cart/catalog"
 	"commerce/cmd/internal/server"
 	"commerce/deploy/connect"
 	"commerce/deploy/sample"
@@ -39,7 +39,8 @@ func (c *serveCommand) Run(ctx context.Context, out output) error {
 	}
 	defer rdb.Close()
 	parts.Redis = rdb
-	parts.Catalog = catalog.NewMemory(sample.Products())
+	memory := sampleCatalog(time.Now())
+	parts.Catalog, parts.Coupons = memory, memory
 	parts.Stores = auth.NewMemoryStores(sample.Stores()...)
 
 	handler, err := server.Assemble(parts)

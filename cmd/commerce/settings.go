@@ -12,10 +12,12 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
+	"github.com/redis/go-redis/v9"
 
 	"commerce/auth"
 	"commerce/cart"
 	"commerce/cmd/internal/server"
+	"commerce/deploy/connect"
 )
 
 // settings are what demo and serve have in common.
@@ -181,11 +183,15 @@ func (s *settings) logger(out output) (*slog.Logger, error) {
 		return nil, &badSetting{"LOG_LEVEL", fmt.Errorf("%q is none of debug, info, warn, error", s.LogLevel)}
 	}
 	options := &slog.HandlerOptions{Level: level}
+	var log *slog.Logger
 	switch s.LogFormat {
 	case "json", "":
-		return slog.New(slog.NewJSONHandler(out.errors, options)), nil
+		log = slog.New(slog.NewJSONHandler(out.errors, options))
 	case "text":
-		return slog.New(slog.NewTextHandler(out.errors, options)), nil
+		log = slog.New(slog.NewTextHandler(out.errors, options))
+	default:
+		return nil, &badSetting{"LOG_FORMAT", fmt.Errorf("%q is neither json nor text", s.LogFormat)}
 	}
-	return nil, &badSetting{"LOG_FORMAT", fmt.Errorf("%q is neither json nor text", s.LogFormat)}
+	redis.SetLogger(connect.RedisLog{Log: log}) // go-redis has but one for the process
+	return log, nil
 }

@@ -17,6 +17,7 @@ import (
 type Parts struct {
 	Redis        redis.UniversalClient
 	Catalog      cart.Catalog
+	Coupons      cart.Coupons
 	Stores       auth.StoreDirectory
 	JWT          *auth.JWT // nil: no customers
 	DefaultStore int64     // 0: the only store, when there is one
@@ -40,6 +41,7 @@ func Assemble(p Parts) (http.Handler, error) {
 	carts := cart.NewService(cart.Config{
 		Redis:    cart.NewRedis(p.Redis, p.CartTTL, p.CartLimits),
 		Catalog:  p.Catalog,
+		Coupons:  p.Coupons,
 		Limits:   p.CartLimits,
 		Strategy: p.Strategy,
 		Budget:   p.RedisBudget,

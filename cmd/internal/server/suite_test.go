@@ -132,8 +132,11 @@ func openShop(t testing.TB, redisURL string, edits ...func(*server.Parts)) *shop
 		ID: id, Key: store.PublicKeys[0], Store: &store, Redis: rdb, JWT: tokens, Clock: &clock{}, Log: &logBuffer{},
 		Catalog: catalog.NewMemory(map[int64][]*cart.Product{id: sample.Products()[1]}),
 	}
+	for _, coupon := range sample.Coupons(time.Now())[1] {
+		s.Catalog.PutCoupon(id, coupon)
+	}
 	parts := server.Parts{
-		Redis: rdb, Catalog: s.Catalog, Stores: auth.NewMemoryStores(&store), JWT: tokens,
+		Redis: rdb, Catalog: s.Catalog, Coupons: s.Catalog, Stores: auth.NewMemoryStores(&store), JWT: tokens,
 		CartTTL:     cart.TTLs{Guest: 720 * time.Hour, Customer: 2160 * time.Hour},
 		CartLimits:  cart.Limits{Lines: 100, Quantity: 999, LineText: 4096, CartText: 65536},
 		Strategy:    cart.Sum,
@@ -202,6 +205,13 @@ type cartBody struct {
 	Count     int64      `json:"count"`
 	Lines     int64      `json:"lines"`
 	Subtotal  float64    `json:"subtotal"`
+	Discount  float64    `json:"discount_amount"`
+	Coupon    *struct {
+		Code     string  `json:"code"`
+		Type     string  `json:"type"`
+		Value    float64 `json:"value"`
+		Discount float64 `json:"discount"`
+	} `json:"coupon"`
 	Total     float64    `json:"total"`
 	Currency  string     `json:"currency"`
 	Version   int64      `json:"version"`

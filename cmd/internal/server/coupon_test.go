@@ -1,0 +1,123 @@
+package server_test
+
+import (
+	"testing"
+	"time"
+
+	"commerce/cart"
+)
+
+func TestCoupon_LowersThePriceWhileItsConditionHolds(t *testing.T) {
+	onEachRedis(t, func(t *testing.T, s *shop) {
+		c := s.guest(t)
+		c.add(`{"product_id":2,"qty":2}`)
+		got := c.ok("POST", "/cart/coupon", `{"coupon":"five"}`).Body.Data
+		if got.Subtotal != 20 || got.Discount != 5 || got.Total != 15 || got.Coupon.Code != "FIVE" || got.Coupon.Value != 5 {
+			t.Fatalf("with FIVE: %+v", got)
+		}
+		lapsed := c.ok("PATCH", "/cart/items/2", `{"quantity":1}`).Body.Data
+		if lapsed.Discount != 0 || lapsed.Total != 10 || lapsed.Coupon == nil || lapsed.Coupon.Discount != 0 {
+			t.Errorf("below its minimum: %+v", lapsed)
+		}
+		warnings := c.ok("GET", "/cart/validate", "").Body.Data.Warnings
+		if len(warnings) != 2 || warnings[1].Code != "coupon_invalid" || warnings[1].ItemID != nil {
+			t.Errorf("warnings: %+v", warnings)
+		}
+		if revived := c.add(`{"product_id":2}`).Body.Data; revived.Discount != 5 {
+			t.Errorf("revived: %+v", revived)
+		}
+		if dropped := c.ok("DELETE", "/cart/coupon", "").Body.Data; dropped.Coupon != nil || dropped.Total != 20 {
+			t.Errorf("dropped: %+v", dropped)
+		}
+	})
+}
+
+func TestCoupon_PercentIsRoundedOnceOnTheCart(t *testing.T) {
+	onRealRedis(t, func(t *testing.T, s *shop) {
+		c := s.guest(t)
+		c.add(`{"product_id":7,"qty":5}`) // 16.65
+		got := c.ok("POST", "/cart/coupon", `{"code":"ten"}`).Body.Data
+		if got.Discount != 1.67 || got.Total != 14.98 || got.Coupon.Type != "percent" || got.Coupon.Value != 10 {
+			t.Errorf("with TEN: %+v", got)
+		}
+		summary := c.ok("GET", "/cart/summary", "").Body.Data
+		if summary.Discount != 1.67 || summary.Tax.Amount != 1.95 || !summary.Tax.Included {
+			t.Errorf("summary: %+v", summary)
+		}
+	})
+}
+
+func TestCoupon_IsRefusedWithAReason(t *testing.T) {
+	onRealRedis(t, func(t *testing.T, s *shop) {
+		c := s.guest(t)
+		c.add(`{"product_id":2}`)
+		c.refused(422, "coupon_invalid", "POST", "/cart/coupon", `{"coupon":"NOPE"}`)
+		c.refused(422, "coupon_invalid", "POST", "/cart/coupon", `{"coupon":"old"}`)
+		c.refused(422, "coupon_minimum", "POST", "/cart/coupon", `{"coupon":"FIVE"}`)
+		c.refused(422, "validation_failed", "POST", "/cart/coupon", `{}`)
+		c.refused(422, "validation_failed", "POST", "/cart/coupon", `{"coupon":" "}`)
+		c.refused(422, "validation_failed", "POST", "/cart/coupon", `{"coupon":10}`)
+		if got := c.cart(); got.Version != 1 || got.Coupon != nil {
+			t.Errorf("a refusal changed the cart: %+v", got)
+		}
+	})
+}
+
+func TestCoupon_ExpiresAndVanishesWithoutATrace(t *testing.T) {
+	onRealRedis(t, func(t *testing.T, s *shop) {
+		soon := time.Now().Add(time.Hour)
+		s.Catalog.PutCoupon(s.ID, &cart.Coupon{Code: "SOON", Kind: cart.Fixed, Amount: 100, Expires: soon})
+		c := s.guest(t)
+		c.add(`{"product_id":2}`)
+		before := c.ok("POST", "/cart/coupon", `{"coupon":"soon"}`)
+		s.Clock.Forward(2 * time.Hour)
+		after := c.ok("GET", "/cart", "")
+		if after.Body.Data.Discount != 0 || after.Body.Data.Coupon == nil {
+			t.Errorf("expired: %s", after.Raw)
+		}
+		if before.Header.Get("ETag") == after.Header.Get("ETag") {
+			t.Error("the coupon lapsed and the ETag stayed")
+		}
+		c.ok("PATCH", "/cart/items/2", `{"quantity":2}`, "If-Match", before.Header.Get("ETag"))
+		s.Catalog.DeleteCoupon(s.ID, "SOON")
+		if got := c.cart(); got.Coupon == nil || got.Total != 20 {
+			t.Errorf("vanished: %+v", got)
+		}
+	})
+}
+
+func TestCoupon_GoesWithAClearAndComesAlongWithAMerge(t *testing.T) {
+	onEachRedis(t, func(t *testing.T, s *shop) {
+		guest := s.guest(t)
+		guest.add(`{"product_id":1}`)
+		guest.ok("POST", "/cart/coupon", `{"coupon":"TEN"}`)
+		customer := s.customer(t, "1")
+		customer.Token = guest.Token
+		if got := customer.cart(); got.Coupon == nil || got.Coupon.Code != "TEN" {
+			t.Fatalf("the guest's coupon filled no empty place: %+v", got)
+		}
+		guest.add(`{"product_id":1}`)
+		guest.ok("POST", "/cart/coupon", `{"coupon":"FIVE"}`)
+		if got := customer.cart(); got.Coupon.Code != "TEN" || got.Count != 2 {
+			t.Errorf("the customer's coupon did not win: %+v", got)
+		}
+		cleared := customer.ok("DELETE", "/cart/clear", "").Body.Data
+		if cleared.Coupon != nil {
+			t.Errorf("a clear left %+v", cleared.Coupon)
+		}
+	})
+}
+
+func TestCoupon_IsSafeToRepeat(t *testing.T) {
+	onRealRedis(t, func(t *testing.T, s *shop) {
+		c := s.guest(t)
+		c.add(`{"product_id":1}`)
+		c.ok("POST", "/cart/coupon", `{"coupon":"TEN"}`, "Idempotency-Key", "k")
+		c.ok("DELETE", "/cart/coupon", "")
+		s.Catalog.DeleteCoupon(s.ID, "TEN")
+		again := c.ok("POST", "/cart/coupon", `{"coupon":"TEN"}`, "Idempotency-Key", "k")
+		if again.Header.Get("Idempotency-Replayed") != "true" || again.Body.Data.Coupon != nil {
+			t.Errorf("replayed %q with %+v", again.Header.Get("Idempotency-Replayed"), again.Body.Data.Coupon)
+		}
+	})
+}
