@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -21,11 +22,15 @@ type API struct {
 	carts   *Service
 	prices  *money.Formatter
 	name    string
+	buffers sync.Pool // of *[]byte, for answers
 }
 
 // NewAPI takes the identifier that every answer carries as "api".
 func NewAPI(callers *auth.CartCallers, carts *Service, prices *money.Formatter, name string) *API {
-	return &API{callers: callers, carts: carts, prices: prices, name: name}
+	return &API{
+		callers: callers, carts: carts, prices: prices, name: name,
+		buffers: sync.Pool{New: func() any { return new([]byte) }},
+	}
 }
 
 // Routes lists every cart call by method and path.
@@ -95,6 +100,7 @@ func (a *API) explain(v *visit, err error) error {
 	}
 	told := *e
 	told.language = v.language
+	v.merged = v.merged.plus(e.merged)
 	if v.Fresh {
 		v.Token = "" // a refusal hands out none
 	}
@@ -123,17 +129,17 @@ func (a *API) summary(v *visit) error {
 
 // showCart answers a read of the whole cart.
 func (a *API) showCart(v *visit, summary bool) error {
+	priced, merged, err := a.carts.Read(v.ctx(), v.Shopper)
+	v.merged = merged
+	if err != nil {
+		return err
+	}
 	known, err := entityTags(v.Request.Header, "If-None-Match")
 	if err != nil {
 		return err
 	}
-	priced, merged, err := a.carts.Read(v.ctx(), v.Shopper)
-	if err != nil {
-		return err
-	}
-	v.merged = merged
-	w := newWire(v.Store, v.language, a.prices)
-	a.begin(w)
+	w, done := a.begin(v)
+	defer done()
 	var more func()
 	if summary {
 		more = func() { w.summary(&priced) }
@@ -150,28 +156,29 @@ func (a *API) showCart(v *visit, summary bool) error {
 
 func (a *API) count(v *visit) error {
 	quantity, lines, merged, err := a.carts.Count(v.ctx(), v.Shopper)
+	v.merged = merged
 	if err != nil {
 		return err
 	}
-	w := newWire(v.Store, v.language, a.prices)
-	a.begin(w)
+	w, done := a.begin(v)
+	defer done()
 	w.count(quantity, lines, v.Token, merged)
 	return a.send(v, w)
 }
 
 func (a *API) validate(v *visit) error {
 	validation, merged, err := a.carts.Validate(v.ctx(), v.Shopper)
+	v.merged = merged
 	if err != nil {
 		return err
 	}
-	v.merged = merged
 	if !validation.Valid() {
 		e := refuse(CodeCartInvalid, "", sayCartInvalid)
 		e.validation = &validation
 		return e
 	}
-	w := newWire(v.Store, v.language, a.prices)
-	a.begin(w)
+	w, done := a.begin(v)
+	defer done()
 	w.validation(&validation, merged)
 	v.Fresh = false // validate issues no token
 	return a.send(v, w)
@@ -262,23 +269,32 @@ func (a *API) sendChanged(v *visit, c Changed, err error) error {
 	if err != nil {
 		return err
 	}
+	v.merged = v.merged.plus(c.Merge)
 	if c.Replayed {
 		v.Header("Idempotency-Replayed", "true")
 	}
-	w := newWire(v.Store, v.language, a.prices)
-	a.begin(w)
+	w, done := a.begin(v)
+	defer done()
 	v.Header("ETag", `"`+w.cart(&c.Priced, v.Token, v.merged, nil)+`"`)
 	return a.send(v, w)
 }
 
-// begin opens the envelope up to its data.
-func (a *API) begin(w *wire) {
+// begin opens the envelope up to its data, in a buffer that is given back by done.
+func (a *API) begin(v *visit) (w *wire, done func()) {
+	w = newWire(v.Store, v.language, a.prices)
+	buffer := a.buffers.Get().(*[]byte)
+	w.SetBytes((*buffer)[:0])
+	done = func() {
+		*buffer = w.Bytes()
+		a.buffers.Put(buffer)
+	}
 	w.ObjStart()
 	w.member("success")
 	w.Bool(true)
 	w.member("message")
 	w.Null()
 	w.member("data")
+	return w, done
 }
 
 // send closes the envelope and writes the answer.

@@ -24,9 +24,8 @@ type Cart struct {
 	Coupon    string // its code; "" for none
 	ExpiresAt time.Time
 
-	// intent names a guest cart that this customer's cart is about to take in;
-	// "" when no merge is under way (see merge.go).
-	intent string
+	// unfinished are the merges under way into this customer's cart (see merge.go).
+	unfinished notes
 }
 
 // Line is one line of a cart: a product, with its plan and fields, and how many.

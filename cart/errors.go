@@ -51,9 +51,10 @@ type Error struct {
 	faults []fault // at least one; the first gives the message
 	cause  error   // for the log only; nil when the refusal itself is all there is
 
-	current    *Priced     // with version_mismatch: the cart as it is now
-	validation *Validation // with cart_invalid
-	data       []byte      // the rendered data member; nil for null
+	current    *Priced      // with version_mismatch: the cart as it is now
+	validation *Validation  // with cart_invalid
+	merged     *MergeReport // of what was merged before the refusal; nil for nothing
+	data       []byte       // the rendered data member; nil for null
 	language   locale.Locale
 }
 

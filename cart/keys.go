@@ -2,6 +2,7 @@ package cart
 
 import (
 	"strconv"
+	"strings"
 
 	"commerce/auth"
 )
@@ -33,6 +34,12 @@ func CustomerRef(store int64, customer string) Ref {
 func (r Ref) cartKey() string    { return "cart:{" + r.tag + "}" }
 func (r Ref) replaysKey() string { return r.cartKey() + ":replays" }
 func (r Ref) claimedKey() string { return r.cartKey() + ":claimed" }
+
+// claimsPattern matches the claimed carts of all guests of the same store.
+func (r Ref) claimsPattern() string {
+	store, _, _ := strings.Cut(r.tag, ":")
+	return "cart:{" + store + ":g:*}:claimed"
+}
 
 // mergedKey is where a customer's cart notes what it took from one guest cart.
 func (r Ref) mergedKey(guestCartID string) string { return r.cartKey() + ":merged:" + guestCartID }

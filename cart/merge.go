@@ -73,8 +73,33 @@ const (
 )
 
 // note is what a customer's cart says of a merge under way: the guest's tag, and
-// when it was written.
+// when it was written, as "<tag> <ms>".
 type note string
+
+// notes are all notes of a customer's cart, one for each guest's cart that is on
+// its way: each of a customer's devices may bring one along.
+type notes []note
+
+func parseNotes(s string) notes {
+	words := strings.Fields(s)
+	list := make(notes, 0, len(words)/2)
+	for i := 0; i+1 < len(words); i += 2 {
+		list = append(list, note(words[i]+" "+words[i+1]))
+	}
+	return list
+}
+
+// String is how the cart keeps them.
+func (n notes) String() string {
+	var b strings.Builder
+	for i, note := range n {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(string(note))
+	}
+	return b.String()
+}
 
 func (n note) guest() Ref {
 	tag, _, _ := strings.Cut(string(n), " ")
@@ -104,7 +129,7 @@ var errNothingToMerge = errors.New("cart: nothing to merge")
 
 func (r *Redis) intend(ctx context.Context, customer, guest Ref, now time.Time) (note, error) {
 	text, err := r.scripts.intend.run(ctx, r.client, repeatable,
-		[]string{customer.cartKey()}, guest.tag, now.UnixMilli()).Text()
+		[]string{customer.cartKey()}, guest.tag, now.UnixMilli(), r.ttlOf(customer).Milliseconds()).Text()
 	if err != nil {
 		return "", unavailable("intend merge", err)
 	}
@@ -174,7 +199,8 @@ func (r *Redis) finish(ctx context.Context, customer, guest Ref, guestCartID str
 }
 
 func (r *Redis) forget(ctx context.Context, customer Ref, n note) error {
-	err := r.scripts.forgets.run(ctx, r.client, repeatable, []string{customer.cartKey()}, string(n)).Err()
+	err := r.scripts.forgets.run(ctx, r.client, repeatable,
+		[]string{customer.cartKey()}, string(n), r.ttlOf(customer).Milliseconds()).Err()
 	if err != nil {
 		return unavailable("forget merge", err)
 	}
@@ -250,14 +276,10 @@ func (s *Service) merge(ctx context.Context, sh Shopper, w waiting) (*MergeRepor
 		if err != nil {
 			return total, err
 		}
-		own := n.guest() == sh.guest
-		report, again, err := s.drive(ctx, sh.Store.ID, sh.ref, n, own)
+		report, again, err := s.drive(ctx, sh.Store.ID, sh.ref, n, true)
 		total = total.plus(report)
 		if errors.Is(err, errNothingToMerge) {
-			if own || n.olderThan(claimGrace, s.now()) {
-				err = s.redis.forget(ctx, sh.ref, n)
-			}
-			again = !own
+			return total, s.redis.forget(ctx, sh.ref, n)
 		}
 		if err != nil || !again {
 			return total, err
@@ -267,17 +289,27 @@ func (s *Service) merge(ctx context.Context, sh Shopper, w waiting) (*MergeRepor
 }
 
 // mergeRounds bounds how many carts one request takes in: one that an earlier
-// request had not finished, its own token's, and what was added in between.
-const mergeRounds = 4
+// request had claimed, what was added since, and the same once more where several
+// requests merge at once.
+const mergeRounds = 3
 
-// resume drives a merge that an earlier request of this customer left unfinished.
+// resume drives the merges that earlier requests of this customer left unfinished.
 // It never begins one: a note without a claim is dropped once it is old.
-func (s *Service) resume(ctx context.Context, sh Shopper, n note) (*MergeReport, error) {
-	report, _, err := s.drive(ctx, sh.Store.ID, sh.ref, n, false)
-	if errors.Is(err, errNothingToMerge) && n.olderThan(claimGrace, s.now()) {
-		err = s.redis.forget(ctx, sh.ref, n)
+func (s *Service) resume(ctx context.Context, sh Shopper, unfinished notes) (*MergeReport, error) {
+	var total *MergeReport
+	var failed error
+	for _, n := range unfinished {
+		report, _, err := s.drive(ctx, sh.Store.ID, sh.ref, n, false)
+		total = total.plus(report)
+		if errors.Is(err, errNothingToMerge) {
+			err = nil
+			if n.olderThan(claimGrace, s.now()) {
+				err = s.redis.forget(ctx, sh.ref, n)
+			}
+		}
+		failed = errors.Join(failed, err)
 	}
-	return report, err
+	return total, failed
 }
 
 // drive takes one merge from its claim to its end. again says that the claim was
@@ -333,4 +365,16 @@ func (m *MergeReport) plus(other *MergeReport) *MergeReport {
 		return cmp.Or(m, other)
 	}
 	return &MergeReport{Lines: m.Lines + other.Lines, Adjusted: slices.Concat(m.Adjusted, other.Adjusted)}
+}
+
+// beside puts the report on a refusal that the same call came to, so that it is
+// told all the same; errors of other kinds stay as they are.
+func (m *MergeReport) beside(err error) error {
+	var e *Error
+	if m == nil || !errors.As(err, &e) {
+		return err
+	}
+	told := *e
+	told.merged = m.plus(e.merged)
+	return &told
 }

@@ -72,7 +72,7 @@ type Conditions struct {
 	Fingerprint string // digest of method, path and body; "" without a key
 	Stamp       string // digest of method, path, body and X-Timestamp; "" without either
 
-	passBy string // the note of a merge that could not be driven, "" for none
+	passBy string // the notes of merges that could not be driven, as the cart has them; "" for none
 }
 
 // outcome is what a change came to, as change.lua says it: applied, replayed,
@@ -81,6 +81,8 @@ type outcome struct {
 	word string
 	a, b int64
 	cart Cart // as it is after the change
+
+	merged *MergeReport // of what had to be merged first; nil for nothing
 }
 
 const (
@@ -181,7 +183,7 @@ func parseCart(flat []any, ttl int64, now time.Time) (Cart, error) {
 		case member == "c":
 			c.Coupon = value
 		case member == "m":
-			c.intent = value
+			c.unfinished = parseNotes(value)
 		case member[0] < '0' || member[0] > '9':
 		case strings.IndexByte(member, ':') >= 0:
 			if texts == nil {

@@ -3,7 +3,6 @@ package cart
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"io"
 	"log/slog"
 	"time"
@@ -103,7 +102,7 @@ func (s *Service) Shopper(c auth.Caller) (Shopper, error) {
 func (s *Service) Read(ctx context.Context, sh Shopper) (Priced, *MergeReport, error) {
 	cart, report, err := s.load(ctx, sh)
 	if err != nil {
-		return Priced{}, nil, err
+		return Priced{}, report, err
 	}
 	priced, err := s.price(ctx, sh, cart)
 	return priced, report, err
@@ -119,7 +118,7 @@ func (s *Service) Count(ctx context.Context, sh Shopper) (quantity, lines int64,
 func (s *Service) Validate(ctx context.Context, sh Shopper) (Validation, *MergeReport, error) {
 	priced, report, err := s.Read(ctx, sh)
 	if err != nil {
-		return Validation{}, nil, err
+		return Validation{}, report, err
 	}
 	return validate(&priced), report, nil
 }
@@ -130,13 +129,10 @@ func (s *Service) load(ctx context.Context, sh Shopper) (Cart, *MergeReport, err
 		return Cart{}, nil, nil
 	}
 	cart, guest, err := s.loadOnce(ctx, sh)
-	if err != nil || (cart.intent == "" && !guest.any) {
+	if err != nil || (len(cart.unfinished) == 0 && !guest.any) {
 		return cart, nil, err
 	}
-	var report *MergeReport
-	if cart.intent != "" {
-		report = s.tryResume(ctx, sh, note(cart.intent))
-	}
+	report := s.tryResume(ctx, sh, cart.unfinished)
 	if guest.any {
 		report = report.plus(s.tryMerge(ctx, sh, guest))
 	}
@@ -188,11 +184,11 @@ func (s *Service) tryMerge(ctx context.Context, sh Shopper, w waiting) *MergeRep
 	return report
 }
 
-func (s *Service) tryResume(ctx context.Context, sh Shopper, n note) *MergeReport {
+func (s *Service) tryResume(ctx context.Context, sh Shopper, unfinished notes) *MergeReport {
 	ctx, cancel := context.WithTimeout(ctx, mergeBudget)
 	defer cancel()
-	report, err := s.resume(ctx, sh, n)
-	if err != nil && !errors.Is(err, errNothingToMerge) {
+	report, err := s.resume(ctx, sh, unfinished)
+	if err != nil {
 		s.log.WarnContext(ctx, "merge waits", "err", err)
 	}
 	return report
@@ -201,8 +197,8 @@ func (s *Service) tryResume(ctx context.Context, sh Shopper, n note) *MergeRepor
 // Changed is the cart after a change.
 type Changed struct {
 	Priced
-	Replayed bool // the change had been made before; nothing was changed now
-	Merge    *MergeReport
+	Replayed bool         // the change had been made before; nothing was changed now
+	Merge    *MergeReport // of a merge that an earlier request had left unfinished; nil for none
 }
 
 // Add puts a product in. All-or-nothing: a refusal changes nothing.
@@ -222,7 +218,7 @@ func (s *Service) Add(ctx context.Context, sh Shopper, on Conditions, a Addition
 		return Changed{}, err
 	}
 	if refusal != nil && o.word == applied {
-		return Changed{}, refusal
+		return Changed{}, o.merged.beside(refusal)
 	}
 	return s.conclude(ctx, sh, o, a.quantityMember, product)
 }
@@ -283,9 +279,9 @@ func (s *Service) RedeemCoupon(ctx context.Context, sh Shopper, on Conditions, c
 	if err != nil {
 		return Changed{}, err
 	}
-	priced, _, err := s.Read(ctx, sh)
+	priced, report, err := s.Read(ctx, sh)
 	if err != nil {
-		return Changed{}, err
+		return Changed{}, report.beside(err)
 	}
 	refusal := judgeCoupon(coupon, sh.Store, priced.Subtotal, s.now(), member)
 	o, err := s.change(ctx, sh, on, func(ctx context.Context, on Conditions) (outcome, error) {
@@ -295,10 +291,11 @@ func (s *Service) RedeemCoupon(ctx context.Context, sh Shopper, on Conditions, c
 		return s.redis.coupon(ctx, sh.ref, on, code)
 	})
 	if err != nil {
-		return Changed{}, err
+		return Changed{}, report.beside(err)
 	}
+	o.merged = report.plus(o.merged)
 	if refusal != nil && o.word == applied {
-		return Changed{}, refusal
+		return Changed{}, o.merged.beside(refusal)
 	}
 	return s.conclude(ctx, sh, o, member, nil)
 }
@@ -318,18 +315,21 @@ func (s *Service) DropCoupon(ctx context.Context, sh Shopper, on Conditions) (Ch
 // cannot be driven now is passed by: the change is made, the merge waits.
 func (s *Service) change(ctx context.Context, sh Shopper, on Conditions, try func(context.Context, Conditions) (outcome, error)) (outcome, error) {
 	on.Now, on.CartID = s.now(), s.newCartID()
+	var report *MergeReport
 	for {
 		quick, cancel := s.within(ctx, sh)
 		o, err := try(quick, on)
 		cancel()
 		if err != nil || o.word != resume {
-			return o, err
+			o.merged = report
+			return o, report.beside(err)
 		}
-		if on.passBy == o.cart.intent {
-			return outcome{}, unavailable("change cart", errNothingToMerge)
+		unfinished := o.cart.unfinished.String()
+		if on.passBy == unfinished {
+			return outcome{}, report.beside(unavailable("change cart", errLayout))
 		}
-		s.tryResume(ctx, sh, note(o.cart.intent))
-		on.passBy = o.cart.intent
+		report = report.plus(s.tryResume(ctx, sh, o.cart.unfinished))
+		on.passBy = unfinished
 		sh.deadline = s.now().Add(s.budget)
 	}
 }
@@ -339,17 +339,17 @@ func (s *Service) conclude(ctx context.Context, sh Shopper, o outcome, member st
 	switch o.word {
 	case applied, replayed:
 		priced, err := s.price(ctx, sh, o.cart)
-		return Changed{Priced: priced, Replayed: o.word == replayed}, err
+		return Changed{Priced: priced, Replayed: o.word == replayed, Merge: o.merged}, o.merged.beside(err)
 	case string(CodeVersionMismatch):
 		priced, err := s.price(ctx, sh, o.cart)
 		if err != nil {
-			return Changed{}, err
+			return Changed{}, o.merged.beside(err)
 		}
 		e := refuse(CodeVersionMismatch, "If-Match", sayVersionMismatch)
 		e.current = &priced
-		return Changed{}, e
+		return Changed{}, o.merged.beside(e)
 	}
-	return Changed{}, s.refusalOf(o, member, p)
+	return Changed{}, o.merged.beside(s.refusalOf(o, member, p))
 }
 
 // refusalOf words what a script refused.

@@ -16,6 +16,15 @@ local hash = read(cart)
 local strategy, coupon, n = ARGV[5], ARGV[6], tonumber(ARGV[7])
 local order = tally(hash, '').order
 
+-- of_product has the quantity of each product in the customer's cart.
+local of_product = {}
+for member, value in pairs(hash) do
+  if is_line(member) then
+    local product = product_of(member)
+    of_product[product] = (of_product[product] or 0) + (parse(value))
+  end
+end
+
 -- wanted is the quantity that a strategy gives; nil when the line is done already.
 -- sum takes only what was offered beyond the last time, the others a line once.
 local function wanted(held, offered, noted)
@@ -34,7 +43,7 @@ local function cut(line, want, held, stock, most)
   if stock == 0 then return want end
   local kept = math.min(want, most)
   if stock > 0 then
-    kept = math.min(kept, stock - tally(hash, product_of(line)).product + (held or 0))
+    kept = math.min(kept, stock - (of_product[product_of(line)] or 0) + (held or 0))
   end
   return math.max(kept, math.min(want, held or 0), 1)
 end
@@ -48,6 +57,8 @@ local function take(line, want, price, fields, notice, stock, most)
     at, added = order, price
   end
   put(cart, hash, line, string.format('%d %d %s', kept, at, added))
+  local product = product_of(line)
+  of_product[product] = (of_product[product] or 0) + kept - (held or 0)
   if fields ~= '' and not hash[line .. ':f'] then put(cart, hash, line .. ':f', fields) end
   if notice ~= '' and not hash[line .. ':n'] then put(cart, hash, line .. ':n', notice) end
   return kept
@@ -78,7 +89,6 @@ if redeemed then put(cart, hash, 'c', coupon) end
 if taken > 0 or redeemed then
   put(cart, hash, 'i', hash.i or ARGV[4])
   put(cart, hash, 'v', tonumber(hash.v or 0) + 1)
-  del(cart, hash, 'r')
   settle(cart, hash, ARGV[2])
 end
 redis.call('PEXPIRE', notes, ARGV[3])

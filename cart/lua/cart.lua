@@ -7,8 +7,8 @@
 --   i  v             cart id and version
 --   c                the coupon's code
 --   r                "<digest> <ms>" of the change last applied, if its client stamped it
---   m                the guest cart being merged into this one: "<tag> <ms>"
---   o  g             in a claimed guest cart: its new owner's tag, and its guest's
+--   m                guest carts being merged into this one: "<tag> <ms>" of each
+--   o                in a claimed guest cart: its new owner's tag
 -- Lines begin with a digit, the cart's own members with a letter.
 
 local DAY = 86400000
@@ -81,11 +81,12 @@ local function flatten(hash)
 end
 
 -- settle ends every write: no path leaves a cart without a TTL. A cart without
--- lines keeps only what a stale If-Match or a retry is judged by, for a day.
+-- lines keeps only what a stale If-Match or a retry is judged by, for a day; not so
+-- while a guest's cart is on its way into it, which nothing else may remember.
 -- Returns the TTL it set.
 local function settle(key, hash, ttl)
   for member in pairs(hash) do
-    if is_line(member) then
+    if is_line(member) or member == 'm' then
       redis.call('PEXPIRE', key, ttl)
       return tonumber(ttl)
     end

@@ -9,7 +9,7 @@
 --       4 If-Match: " <id>.<version> …", "*" or ""
 --       5 digest of the idempotency key, or ""  6 fingerprint of the request
 --       7 digest of a request that its client stamped, or ""
---       8 the note of a merge that could not be driven and is to be passed by, or ""
+--       8 the notes of merges that could not be driven and are to be passed by, or ""
 -- Reply {outcome, number, number, flat hash, ms left}. Outcomes: applied, replayed,
 --       resume (a merge must be driven to its end first; nothing was done),
 --       idempotency_conflict, version_mismatch, or the code of a refusal with its

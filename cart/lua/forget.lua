@@ -2,8 +2,19 @@
 -- was none.
 --
 -- KEYS  1 customer's cart
--- ARGV  1 the note as it was read
--- A note that another merge has put there since stays.
+-- ARGV  1 the note as it was read  2 TTL in ms
+-- Any other note stays, and so does a later one on the same guest.
 
-if redis.call('HGET', KEYS[1], 'm') == ARGV[1] then redis.call('HDEL', KEYS[1], 'm') end
+local hash = read(KEYS[1])
+local others = {}
+for tag, ms in string.gmatch(hash.m or '', '(%S+) (%d+)') do
+  local note = tag .. ' ' .. ms
+  if note ~= ARGV[1] then others[#others + 1] = note end
+end
+if #others > 0 then
+  put(KEYS[1], hash, 'm', table.concat(others, ' '))
+else
+  del(KEYS[1], hash, 'm')
+end
+settle(KEYS[1], hash, ARGV[2])
 return 1

@@ -88,7 +88,7 @@ func (c *demoCommand) demoDefaults() {
 	if c.LogFormat == "" {
 		c.LogFormat = "text"
 	}
-	if c.JWT.Secret == "" {
+	if c.JWT.Secret == "" && c.JWT.JWKSURL == "" {
 		c.JWT.Secret = rand.Text() + rand.Text()
 	}
 }

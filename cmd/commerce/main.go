@@ -22,6 +22,7 @@ type commands struct {
 	Demo    demoCommand    `cmd:"" help:"Run everything in one process, with sample data and no services behind it."`
 	Serve   serveCommand   `cmd:"" help:"Run the service."`
 	Token   tokenCommand   `cmd:"" help:"Make the tokens that callers send."`
+	Cart    cartCommand    `cmd:"" help:"What is held about a shopper, and its erasure."`
 	Version versionCommand `cmd:"" help:"Print the version."`
 }
 
@@ -38,7 +39,12 @@ type badSetting struct {
 	err  error
 }
 
-func (b *badSetting) Error() string { return b.name + ": " + b.err.Error() }
+func (b *badSetting) Error() string {
+	if b.name == "" { // the error names it
+		return b.err.Error()
+	}
+	return b.name + ": " + b.err.Error()
+}
 func (b *badSetting) Unwrap() error { return b.err }
 
 // output is where commands print what a person or a script asked for.

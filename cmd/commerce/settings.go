@@ -51,6 +51,7 @@ type settings struct {
 type jwtSettings struct {
 	Secret   string `name:"jwt-secret" env:"JWT_SECRET" secret:"" help:"Secret of customers' tokens (HS256), 32 bytes or more."`
 	Previous string `name:"jwt-secret-previous" env:"JWT_SECRET_PREVIOUS" secret:"" help:"Secret that is still accepted while it is being replaced."`
+	JWKSURL  string `name:"jwt-jwks-url" env:"JWT_JWKS_URL" help:"Where the issuer publishes its keys (RS256, ES256, EdDSA), in the place of a secret."`
 	Issuer   string `name:"jwt-issuer" env:"JWT_ISSUER" help:"Issuer that tokens must name. Default: any."`
 	Audience string `name:"jwt-audience" env:"JWT_AUDIENCE" help:"Audience that tokens must name. Default: any."`
 }
@@ -77,14 +78,24 @@ func secretFiles() kong.Resolver {
 }
 
 func (j jwtSettings) verifier() (*auth.JWT, error) {
-	if j.Secret == "" {
-		return nil, &badSetting{"JWT_SECRET", errors.New("is required")}
-	}
-	tokens, err := auth.NewJWT(auth.JWTConfig{
+	config := auth.JWTConfig{
 		Secret: []byte(j.Secret), PreviousSecret: []byte(j.Previous), Issuer: j.Issuer, Audience: j.Audience,
-	})
+	}
+	switch {
+	case j.Secret == "" && j.JWKSURL == "":
+		return nil, &badSetting{"JWT_SECRET", errors.New("is required, or JWT_JWKS_URL in its place")}
+	case j.Secret != "" && j.JWKSURL != "":
+		return nil, &badSetting{"JWT_JWKS_URL", errors.New("cannot stand beside JWT_SECRET: one of them checks tokens")}
+	case j.JWKSURL != "":
+		keys, err := auth.NewJWKS(auth.JWKSConfig{URL: j.JWKSURL})
+		if err != nil {
+			return nil, &badSetting{"", err}
+		}
+		config.JWKS = keys
+	}
+	tokens, err := auth.NewJWT(config)
 	if err != nil {
-		return nil, &badSetting{"JWT_SECRET", err}
+		return nil, &badSetting{"", err}
 	}
 	return tokens, nil
 }

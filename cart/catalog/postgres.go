@@ -1,0 +1,126 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"commerce/cart"
+	"commerce/cart/money"
+	"commerce/cart/period"
+)
+
+// Postgres is the catalogue as it stands in the database, asked anew each time. Put
+// a Cache before it.
+type Postgres struct{ db *pgxpool.Pool }
+
+// NewPostgres returns a catalogue that reads from db.
+func NewPostgres(db *pgxpool.Pool) *Postgres { return &Postgres{db: db} }
+
+const selectProducts = `
+SELECT p.id, p.name, p.slug, p.type, p.active, p.price, p.original_price, p.stock, p.min_quantity, p.max_quantity,
+	p.image_url, p.image_alt,
+	(SELECT json_agg(json_build_object('id', n.id, 'duration', n.duration, 'price', n.price) ORDER BY n.id)
+		FROM plans n WHERE (n.store_id, n.product_id) = (p.store_id, p.id)),
+	(SELECT json_agg(json_build_object('name', f.name, 'required', f.required, 'options',
+			(SELECT json_agg(json_build_object('code', o.code, 'name', o.name, 'price', o.price) ORDER BY o.position, o.code)
+				FROM field_options o WHERE (o.store_id, o.product_id, o.field) = (f.store_id, f.product_id, f.name))
+		) ORDER BY f.position)
+		FROM fields f WHERE (f.store_id, f.product_id) = (p.store_id, p.id))
+FROM products p
+WHERE p.store_id = $1 AND p.id = ANY($2)`
+
+// Plans and fields as selectProducts gives them.
+type (
+	planRow struct {
+		ID       int64
+		Duration period.Duration
+		Price    money.Amount
+	}
+	fieldRow struct {
+		Name     string
+		Required bool
+		Options  []optionRow
+	}
+	optionRow struct {
+		Code, Name string
+		Price      money.Amount
+	}
+)
+
+// Products implements cart.Catalog, by one query.
+func (c *Postgres) Products(ctx context.Context, store int64, ids []int64) (map[int64]*cart.Product, error) {
+	rows, err := c.db.Query(ctx, selectProducts, store, ids)
+	if err != nil {
+		return nil, fmt.Errorf("select products of store %d: %w", store, err)
+	}
+	list, err := pgx.CollectRows(rows, scanProduct)
+	if err != nil {
+		return nil, fmt.Errorf("select products of store %d: %w", store, err)
+	}
+	products := make(map[int64]*cart.Product, len(list))
+	for _, p := range list {
+		products[p.ID] = p
+	}
+	return products, nil
+}
+
+func scanProduct(row pgx.CollectableRow) (*cart.Product, error) {
+	var (
+		p      cart.Product
+		image  cart.Image
+		url    *string
+		plans  []planRow
+		fields []fieldRow
+	)
+	err := row.Scan(&p.ID, &p.Name, &p.Slug, &p.Type, &p.Active, &p.Price, &p.OriginalPrice, &p.Stock, &p.MinQuantity, &p.MaxQuantity,
+		&url, &image.Alt, &plans, &fields)
+	if err != nil {
+		return nil, err
+	}
+	if url != nil {
+		image.URL = *url
+		p.Image = &image
+	}
+	for _, plan := range plans {
+		p.Plans = append(p.Plans, cart.Plan(plan))
+	}
+	for _, f := range fields {
+		field := cart.Field{Name: f.Name, Required: f.Required}
+		for _, o := range f.Options {
+			field.Options = append(field.Options, cart.Option(o))
+		}
+		p.Fields = append(p.Fields, field)
+	}
+	return &p, nil
+}
+
+// Coupon implements cart.Coupons.
+func (c *Postgres) Coupon(ctx context.Context, store int64, code string) (*cart.Coupon, error) {
+	coupon := cart.Coupon{Code: code}
+	var (
+		rate, amount *int64
+		expires      *time.Time
+	)
+	err := c.db.QueryRow(ctx, `SELECT rate_ppm, amount, minimum, expires_at FROM coupons WHERE store_id = $1 AND code = $2`, store, code).
+		Scan(&rate, &amount, &coupon.Minimum, &expires)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("select coupon of store %d: %w", store, err)
+	}
+	if rate != nil {
+		coupon.Kind, coupon.Rate = cart.Percent, *rate
+	} else {
+		coupon.Kind, coupon.Amount = cart.Fixed, money.Amount(*amount)
+	}
+	if expires != nil {
+		coupon.Expires = expires.UTC()
+	}
+	return &coupon, nil
+}

@@ -1,0 +1,168 @@
+package cart
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Holding is one thing that Redis keeps about a guest or a customer.
+type Holding struct {
+	Kind    HoldingKind
+	Key     string
+	Expires time.Duration // from now
+	Cart    Cart          // of a cart or a claimed one
+	Entries int64         // of replay records and merge notes
+}
+
+// HoldingKind says what a Holding is.
+type HoldingKind string
+
+// The kinds.
+const (
+	HeldCart    HoldingKind = "cart"
+	HeldClaimed HoldingKind = "claimed cart" // a guest's, set aside for a customer
+	HeldReplays HoldingKind = "replay records"
+	HeldNotes   HoldingKind = "merge notes"
+)
+
+// Holdings lists everything that is kept under a reference, and, for a customer,
+// the guest carts that were set aside for that customer and have not come in yet.
+// It walks over all keys of the Redis: it is for support, not for requests.
+func (r *Redis) Holdings(ctx context.Context, ref Ref, now time.Time) ([]Holding, error) {
+	var held []Holding
+	add := func(kind HoldingKind, keys ...string) error {
+		for _, key := range keys {
+			h, found, err := r.holding(ctx, kind, key, now)
+			if err != nil {
+				return err
+			}
+			if found {
+				held = append(held, h)
+			}
+		}
+		return nil
+	}
+	notes, err := r.scan(ctx, escapeGlob(ref.mergedKey(""))+"*")
+	if err != nil {
+		return nil, err
+	}
+	claims, err := r.claimsOf(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	for _, step := range []func() error{
+		func() error { return add(HeldCart, ref.cartKey()) },
+		func() error { return add(HeldClaimed, claims...) },
+		func() error { return add(HeldReplays, ref.replaysKey()) },
+		func() error { return add(HeldNotes, notes...) },
+	} {
+		if err := step(); err != nil {
+			return nil, err
+		}
+	}
+	return held, nil
+}
+
+// Erase removes everything that Holdings lists, and returns what that was. It may
+// be repeated until nothing is left.
+func (r *Redis) Erase(ctx context.Context, ref Ref, now time.Time) ([]Holding, error) {
+	held, err := r.Holdings(ctx, ref, now)
+	if err != nil {
+		return nil, err
+	}
+	for _, h := range held {
+		if err := r.client.Unlink(ctx, h.Key).Err(); err != nil {
+			return nil, fmt.Errorf("remove %s: %w", h.Kind, err)
+		}
+	}
+	return held, nil
+}
+
+// claimsOf finds the claimed carts of a reference: a guest's own one, or those that
+// name a customer as their new owner.
+func (r *Redis) claimsOf(ctx context.Context, ref Ref) ([]string, error) {
+	if ref.guest {
+		return []string{ref.claimedKey()}, nil
+	}
+	all, err := r.scan(ctx, ref.claimsPattern())
+	if err != nil {
+		return nil, err
+	}
+	var own []string
+	for _, key := range all {
+		owner, err := r.client.HGet(ctx, key, "o").Result()
+		if err != nil && err != redis.Nil {
+			return nil, fmt.Errorf("read claimed cart: %w", err)
+		}
+		if owner == ref.tag {
+			own = append(own, key)
+		}
+	}
+	return own, nil
+}
+
+func (r *Redis) holding(ctx context.Context, kind HoldingKind, key string, now time.Time) (h Holding, found bool, err error) {
+	left, err := r.client.PTTL(ctx, key).Result()
+	if err != nil {
+		return h, false, fmt.Errorf("read %s: %w", kind, err)
+	}
+	if left == -2 { // no such key
+		return h, false, nil
+	}
+	h = Holding{Kind: kind, Key: key, Expires: left}
+	switch kind {
+	case HeldReplays:
+		h.Entries, err = r.client.ZCard(ctx, key).Result()
+		h.Entries /= 2 // a key and its fingerprint
+	case HeldNotes:
+		h.Entries, err = r.client.HLen(ctx, key).Result()
+	default:
+		var hash map[string]string
+		if hash, err = r.client.HGetAll(ctx, key).Result(); err == nil {
+			flat := make([]any, 0, 2*len(hash))
+			for member, value := range hash {
+				flat = append(flat, member, value)
+			}
+			h.Cart, err = parseCart(flat, left.Milliseconds(), now)
+		}
+	}
+	if err != nil {
+		return h, false, fmt.Errorf("read %s: %w", kind, err)
+	}
+	return h, true, nil
+}
+
+// scan lists the keys of a pattern, on every master of a cluster.
+func (r *Redis) scan(ctx context.Context, pattern string) ([]string, error) {
+	var mu sync.Mutex
+	var keys []string
+	walk := func(ctx context.Context, node redis.Cmdable) error {
+		it := node.Scan(ctx, 0, pattern, 1000).Iterator()
+		for it.Next(ctx) {
+			mu.Lock()
+			keys = append(keys, it.Val())
+			mu.Unlock()
+		}
+		return it.Err()
+	}
+	var err error
+	if cluster, ok := r.client.(*redis.ClusterClient); ok {
+		err = cluster.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error { return walk(ctx, node) })
+	} else {
+		err = walk(ctx, r.client)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look for keys: %w", err)
+	}
+	return keys, nil
+}
+
+// escapeGlob keeps a key's own signs from being read as a pattern.
+func escapeGlob(s string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`).Replace(s)
+}

@@ -1,0 +1,206 @@
+package cart
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"go.uber.org/goleak"
+
+	"commerce/auth"
+	"commerce/cart/money"
+	"commerce/deploy/connect"
+	"commerce/deploy/ephemeral"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var testLimits = Limits{Lines: 100, Quantity: 999, LineText: 4096, CartText: 65536}
+
+// sold is a product of unlimited stock.
+func sold(id int64, price money.Amount) *Product {
+	return &Product{ID: id, Name: fmt.Sprintf("P%d", id), Active: true, MinQuantity: 1, Price: price, OriginalPrice: price}
+}
+
+// desk is a service on a real Redis, in a store of its own.
+type desk struct {
+	*Service
+	t       *testing.T
+	store   *auth.Store
+	goods   *goods
+	client  redis.UniversalClient
+	forward atomic.Int64 // by how much its clock is ahead
+}
+
+var lastStore atomic.Int64
+
+func openDesk(t *testing.T, s Strategy) *desk {
+	t.Helper()
+	client, err := connect.Redis(ephemeral.Redis(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close() })
+	id := int64(os.Getpid())*100_000 + lastStore.Add(1)
+	d := &desk{
+		t: t, client: client,
+		store: &auth.Store{ID: id, Currency: "SAR", PricesIncludeTax: true},
+		goods: &goods{products: map[int64]*Product{}, out: map[int64]bool{}},
+	}
+	for id := range int64(5) {
+		d.goods.put(sold(id+1, 100))
+	}
+	d.Service = NewService(Config{
+		Redis:    NewRedis(client, TTLs{Guest: 720 * time.Hour, Customer: 2160 * time.Hour}, testLimits),
+		Catalog:  d.goods,
+		Limits:   testLimits,
+		Strategy: s,
+		Budget:   5 * time.Second, // a busy test machine is no reason to give up
+		Now:      func() time.Time { return time.Now().Add(time.Duration(d.forward.Load())) },
+	})
+	return d
+}
+
+// goods is a catalogue of which parts can be out of reach.
+type goods struct {
+	mu       sync.Mutex
+	products map[int64]*Product
+	out      map[int64]bool
+}
+
+var errOutOfReach = errors.New("out of reach")
+
+func (g *goods) put(p *Product) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.products[p.ID] = p
+}
+
+// outOfReach makes every question about a product fail, or no longer.
+func (g *goods) outOfReach(id int64, out bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.out[id] = out
+}
+
+func (g *goods) Products(_ context.Context, _ int64, ids []int64) (map[int64]*Product, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	found := map[int64]*Product{}
+	for _, id := range ids {
+		if g.out[id] {
+			return nil, errOutOfReach
+		}
+		if p := g.products[id]; p != nil {
+			found[id] = p
+		}
+	}
+	return found, nil
+}
+
+// as is a caller: a guest for customer "", who needs a token then.
+func (d *desk) as(customer string, token auth.CartToken) Shopper {
+	d.t.Helper()
+	sh, err := d.Shopper(auth.Caller{Store: d.store, Customer: customer, Token: token})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return sh
+}
+
+// tokenOf is a token of its own for each name.
+func tokenOf(name string) auth.CartToken {
+	return auth.CartToken(name + strings.Repeat("_", 22))
+}
+
+// change makes a change as the API does: what waits is merged first.
+func (d *desk) change(sh Shopper, change func(Shopper) (Changed, error)) *MergeReport {
+	d.t.Helper()
+	report := d.MergeFirst(d.t.Context(), &sh)
+	changed, err := change(sh)
+	var refused *Error
+	if errors.As(err, &refused) && refused.code != CodeUnavailable {
+		return report.plus(refused.merged)
+	}
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return report.plus(changed.Merge)
+}
+
+func (d *desk) add(sh Shopper, product, quantity int64) *MergeReport {
+	d.t.Helper()
+	return d.change(sh, func(sh Shopper) (Changed, error) {
+		return d.Add(d.t.Context(), sh, Conditions{}, Addition{ProductID: product, Quantity: quantity})
+	})
+}
+
+func (d *desk) clear(sh Shopper) *MergeReport {
+	d.t.Helper()
+	return d.change(sh, func(sh Shopper) (Changed, error) { return d.Clear(d.t.Context(), sh, Conditions{}) })
+}
+
+func (d *desk) read(sh Shopper) (Cart, *MergeReport) {
+	d.t.Helper()
+	priced, report, err := d.Read(d.t.Context(), sh)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return priced.Cart, report
+}
+
+// wantLines reads a cart, as "id×quantity …" in its order.
+func (d *desk) wantLines(sh Shopper, want string) {
+	d.t.Helper()
+	got, _ := d.read(sh)
+	if lines := linesOf(got); lines != want {
+		d.t.Errorf("the cart holds %q, want %q", lines, want)
+	}
+}
+
+func linesOf(c Cart) string {
+	parts := make([]string, len(c.Lines))
+	for i, l := range c.Lines {
+		parts[i] = fmt.Sprintf("%s×%d", l.ID, l.Quantity)
+	}
+	return strings.Join(parts, " ")
+}
+
+// ttl is how long a key of this store lives on; negative when it is not there.
+func (d *desk) ttl(key string) time.Duration {
+	d.t.Helper()
+	left, err := d.client.PTTL(d.t.Context(), key).Result()
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return left
+}
+
+// wantSettled fails when a merge left anything behind that it should not: an aside
+// cart, a note, or a key that would stay forever.
+func (d *desk) wantSettled() {
+	d.t.Helper()
+	keys := d.client.Scan(d.t.Context(), 0, fmt.Sprintf("cart:{%d:*", d.store.ID), 1000).Iterator()
+	for keys.Next(d.t.Context()) {
+		key := keys.Val()
+		if d.ttl(key) < 0 {
+			d.t.Errorf("%s has no TTL", key)
+		}
+		if strings.HasSuffix(key, ":claimed") {
+			d.t.Errorf("%s is left", key)
+		}
+		if d.client.Type(d.t.Context(), key).Val() == "hash" && d.client.HExists(d.t.Context(), key, "m").Val() {
+			d.t.Errorf("%s still notes a merge", key)
+		}
+	}
+	if err := keys.Err(); err != nil {
+		d.t.Fatal(err)
+	}
+}

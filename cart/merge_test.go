@@ -1,0 +1,525 @@
+package cart
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"commerce/auth"
+)
+
+func TestParseStrategy(t *testing.T) {
+	t.Parallel()
+	for _, s := range []string{"sum", "max", "guest", "customer"} {
+		if got, err := ParseStrategy(s); err != nil || string(got) != s {
+			t.Errorf("%q: %q, %v", s, got, err)
+		}
+	}
+	for _, s := range []string{"", "Sum", "sum ", "min"} {
+		if got, err := ParseStrategy(s); err == nil {
+			t.Errorf("%q was taken for %q", s, got)
+		}
+	}
+}
+
+// The steps of a merge, by which a request may die.
+const (
+	intended = iota + 1
+	claimedStep
+	appliedStep
+	finished
+	forgotten
+)
+
+// dieAfter drives a merge as a request would that dies after this step.
+func (d *desk) dieAfter(step int, customer string, token auth.CartToken) {
+	d.t.Helper()
+	ctx, now := d.t.Context(), d.now()
+	ref, guest := CustomerRef(d.store.ID, customer), GuestRef(d.store.ID, token)
+	var n note
+	var c claimed
+	for _, do := range []func() error{
+		func() (err error) { n, err = d.redis.intend(ctx, ref, guest, now); return },
+		func() (err error) { c, err = d.redis.claim(ctx, ref, guest, true, now); return },
+		func() error {
+			bound, err := d.mergeBounds(ctx, d.store.ID, c.cart)
+			if err == nil {
+				_, err = d.redis.apply(ctx, ref, c, d.strategy, bound, d.newCartID(), now)
+			}
+			return err
+		},
+		func() error { return d.redis.finish(ctx, ref, guest, c.cart.ID) },
+		func() error { return d.redis.forget(ctx, ref, n) },
+	}[:step] {
+		if err := do(); err != nil {
+			d.t.Fatal(err)
+		}
+	}
+}
+
+// calls are all kinds of requests, each with what it leaves of a cart of
+// "1×1 2×1" into which "2×2 3×1" came, and of the same cart without.
+var calls = map[string]struct {
+	make           func(*desk, Shopper) *MergeReport
+	merged, before string
+}{
+	"read": {
+		make:   func(d *desk, sh Shopper) *MergeReport { _, m := d.read(sh); return m },
+		merged: "1×1 2×3 3×1", before: "1×1 2×1",
+	},
+	"count": {
+		make: func(d *desk, sh Shopper) *MergeReport {
+			_, _, m, err := d.Count(d.t.Context(), sh)
+			if err != nil {
+				d.t.Fatal(err)
+			}
+			return m
+		},
+		merged: "1×1 2×3 3×1", before: "1×1 2×1",
+	},
+	"add": {
+		make:   func(d *desk, sh Shopper) *MergeReport { return d.add(sh, 1, 1) },
+		merged: "1×2 2×3 3×1", before: "1×2 2×1",
+	},
+	"refused add": {
+		make:   func(d *desk, sh Shopper) *MergeReport { return d.add(sh, 404, 1) },
+		merged: "1×1 2×3 3×1", before: "1×1 2×1",
+	},
+	"set": {
+		make: func(d *desk, sh Shopper) *MergeReport {
+			return d.change(sh, func(sh Shopper) (Changed, error) {
+				return d.SetQuantity(d.t.Context(), sh, Conditions{}, "2", 9, "quantity")
+			})
+		},
+		merged: "1×1 2×9 3×1", before: "1×1 2×9",
+	},
+	"remove": {
+		make: func(d *desk, sh Shopper) *MergeReport {
+			return d.change(sh, func(sh Shopper) (Changed, error) {
+				return d.Remove(d.t.Context(), sh, Conditions{}, "1")
+			})
+		},
+		merged: "2×3 3×1", before: "2×1",
+	},
+	"clear": {
+		make:   func(d *desk, sh Shopper) *MergeReport { return d.clear(sh) },
+		merged: "", before: "",
+	},
+}
+
+func TestMerge_IsResumedOnceWhereverItDied(t *testing.T) {
+	t.Parallel()
+	for step := intended; step <= forgotten; step++ {
+		for _, name := range slices.Sorted(maps.Keys(calls)) {
+			for _, withToken := range []bool{true, false} {
+				t.Run(fmt.Sprintf("after step %d, %s, token %v", step, name, withToken), func(t *testing.T) {
+					t.Parallel()
+					d, token := openDesk(t, Sum), tokenOf("t")
+					d.add(d.as("c", ""), 1, 1)
+					d.add(d.as("c", ""), 2, 1)
+					d.add(d.as("", token), 2, 2)
+					d.add(d.as("", token), 3, 1)
+					d.dieAfter(step, "c", token)
+
+					call, sh := calls[name], d.as("c", "")
+					if withToken {
+						sh = d.as("c", token)
+					}
+					report := call.make(d, sh)
+
+					if step == intended && !withToken { // nothing was claimed: the guest's cart is the guest's
+						d.wantLines(d.as("c", ""), call.before)
+						d.wantLines(d.as("", token), "2×2 3×1")
+						return
+					}
+					if tells := report != nil && report.Lines == 2; tells != (step < appliedStep) {
+						t.Errorf("report %+v", report)
+					}
+					if step == finished && !withToken { // nobody knows that it came to its end, until it must have
+						d.forward.Add(int64(claimGrace + time.Second))
+					}
+					d.wantLines(d.as("c", ""), call.merged)
+					d.wantLines(d.as("c", token), call.merged)
+					d.wantLines(d.as("", token), "")
+					d.wantSettled()
+				})
+			}
+		}
+	}
+}
+
+func TestMerge_RaisesTheVersionOnce(t *testing.T) {
+	t.Parallel()
+	for step := intended; step <= forgotten; step++ {
+		d, token := openDesk(t, Sum), tokenOf("t")
+		d.add(d.as("c", ""), 1, 1)
+		d.add(d.as("", token), 1, 2)
+		d.add(d.as("", token), 2, 1)
+		d.dieAfter(step, "c", token)
+		for range 2 {
+			if got, _ := d.read(d.as("c", token)); got.Version != 2 {
+				t.Errorf("after step %d: version %d, want 2", step, got.Version)
+			}
+		}
+	}
+}
+
+func TestMerge_ThreeResumeItAtOnce(t *testing.T) {
+	t.Parallel()
+	for step := intended; step <= finished; step++ {
+		d, token := openDesk(t, Sum), tokenOf("t")
+		d.add(d.as("c", ""), 1, 1)
+		d.add(d.as("", token), 1, 2)
+		d.add(d.as("", token), 2, 1)
+		d.dieAfter(step, "c", token)
+		var all sync.WaitGroup
+		for range 3 {
+			all.Go(func() { d.read(d.as("c", token)) })
+		}
+		all.Wait()
+		d.wantLines(d.as("c", token), "1×3 2×1")
+		d.wantSettled()
+	}
+}
+
+func TestMerge_TheFirstCustomerOfATokenGetsIt(t *testing.T) {
+	t.Parallel()
+	for step := claimedStep; step <= forgotten; step++ {
+		d, token := openDesk(t, Sum), tokenOf("t")
+		d.add(d.as("", token), 1, 2)
+		d.dieAfter(step, "first", token)
+		d.add(d.as("", token), 2, 1) // under the token, since it was claimed
+		d.wantLines(d.as("second", token), "2×1")
+		d.wantLines(d.as("first", ""), "1×2")
+		d.wantLines(d.as("first", token), "1×2")
+		d.wantLines(d.as("second", ""), "2×1")
+		d.forward.Add(int64(claimGrace + time.Second))
+		d.wantLines(d.as("first", ""), "1×2")
+		d.wantSettled()
+	}
+}
+
+func TestMerge_WhatIsAddedUnderTheTokenMeanwhileComesToo(t *testing.T) {
+	t.Parallel()
+	for step := intended; step <= forgotten; step++ {
+		d, token := openDesk(t, Sum), tokenOf("t")
+		d.add(d.as("", token), 1, 2)
+		d.dieAfter(step, "c", token)
+		d.add(d.as("", token), 1, 1)
+		d.add(d.as("", token), 2, 1)
+		d.wantLines(d.as("c", token), "1×3 2×1")
+		d.add(d.as("", token), 2, 5)
+		d.wantLines(d.as("c", token), "1×3 2×6")
+		d.wantSettled()
+	}
+}
+
+// A master that dies may take the claim with it, while the customer's, on another
+// node, has applied it: the guest's cart is back, and grows.
+func TestMerge_AfterALostClaimOnlyGrowthIsAdded(t *testing.T) {
+	t.Parallel()
+	for strategy, want := range map[Strategy]string{
+		Sum: "1×6 2×2 3×1", Max: "1×3 2×1 3×1", KeepGuest: "1×3 2×1 3×1", KeepCustomer: "1×2 2×1 3×1",
+	} {
+		d, token := openDesk(t, strategy), tokenOf("t")
+		guest := GuestRef(d.store.ID, token)
+		d.add(d.as("c", ""), 1, 2)
+		d.add(d.as("", token), 1, 3)
+		d.add(d.as("", token), 2, 1)
+		dump := d.client.Dump(t.Context(), guest.cartKey()).Val()
+		d.read(d.as("c", token))
+		if err := d.client.Restore(t.Context(), guest.cartKey(), time.Hour, dump).Err(); err != nil {
+			t.Fatal(err)
+		}
+		d.add(d.as("", token), 1, 1)
+		d.add(d.as("", token), 2, 1)
+		d.add(d.as("", token), 3, 1)
+		_, report := d.read(d.as("c", token))
+		d.wantLines(d.as("c", token), want)
+		if grown := map[Strategy]int64{Sum: 3}[strategy]; report.Lines != max(grown, 1) {
+			t.Errorf("%s: %d lines reported", strategy, report.Lines)
+		}
+		d.wantSettled()
+	}
+}
+
+// The same with the end of a merge: what was set aside is back.
+func TestMerge_AfterALostFinishNothingIsAdded(t *testing.T) {
+	t.Parallel()
+	d, token := openDesk(t, Sum), tokenOf("t")
+	aside := GuestRef(d.store.ID, token).claimedKey()
+	d.add(d.as("", token), 1, 3)
+	d.dieAfter(claimedStep, "c", token)
+	dump := d.client.Dump(t.Context(), aside).Val()
+	d.clear(d.as("c", ""))
+	if err := d.client.Restore(t.Context(), aside, time.Hour, dump).Err(); err != nil {
+		t.Fatal(err)
+	}
+	d.wantLines(d.as("c", token), "")
+	d.wantSettled()
+}
+
+func TestMerge_NotesOutliveWhatTheyAreAbout(t *testing.T) {
+	t.Parallel()
+	d, token := openDesk(t, Sum), tokenOf("t")
+	d.add(d.as("", token), 1, 1)
+	d.dieAfter(appliedStep, "c", token)
+	customer, guest := CustomerRef(d.store.ID, "c"), GuestRef(d.store.ID, token)
+	c, err := d.redis.claim(t.Context(), customer, guest, false, d.now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if marks, aside := d.ttl(customer.mergedKey(c.cart.ID)), d.ttl(guest.claimedKey()); marks < aside+6*24*time.Hour {
+		t.Errorf("marks live for %v, the cart they are about for %v", marks, aside)
+	}
+}
+
+// Nothing but the note of an otherwise empty cart remembers what was claimed.
+func TestMerge_ANoteLivesAsLongAsTheClaim(t *testing.T) {
+	t.Parallel()
+	for name, before := range map[string]func(*desk){
+		"cart never used": func(*desk) {},
+		"emptied cart":    func(d *desk) { d.add(d.as("c", ""), 1, 1); d.clear(d.as("c", "")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d, token := openDesk(t, Sum), tokenOf("t")
+			before(d)
+			d.add(d.as("", token), 1, 1)
+			d.dieAfter(claimedStep, "c", token)
+			customer, guest := CustomerRef(d.store.ID, "c"), GuestRef(d.store.ID, token)
+			if note, aside := d.ttl(customer.cartKey()), d.ttl(guest.claimedKey()); note < aside {
+				t.Errorf("the note lives for %v, what it is about for %v", note, aside)
+			}
+			d.clear(d.as("c", ""))
+			d.forward.Add(int64(claimGrace + time.Second))
+			d.read(d.as("c", ""))
+			if left := d.ttl(customer.cartKey()); left > 24*time.Hour {
+				t.Errorf("an emptied cart without a note lives for %v", left)
+			}
+		})
+	}
+}
+
+func TestMerge_ANoteWithoutAClaimIsDroppedOnceItIsOld(t *testing.T) {
+	t.Parallel()
+	d, token := openDesk(t, Sum), tokenOf("t")
+	d.add(d.as("", token), 1, 1)
+	d.dieAfter(intended, "c", token)
+	note := func() bool {
+		return d.client.HExists(t.Context(), CustomerRef(d.store.ID, "c").cartKey(), "m").Val()
+	}
+	d.read(d.as("c", ""))
+	if !note() {
+		t.Error("dropped at once: its request may still live")
+	}
+	d.forward.Add(int64(claimGrace + time.Second))
+	d.read(d.as("c", ""))
+	if note() {
+		t.Error("it stays")
+	}
+	d.wantLines(d.as("c", token), "1×1")
+}
+
+// Each device brings its own guest's cart along; one that died on the way keeps no
+// other waiting.
+func TestMerge_OneDeviceDoesNotWaitForAnother(t *testing.T) {
+	t.Parallel()
+	for step := intended; step <= finished; step++ {
+		d, phone, laptop := openDesk(t, Sum), tokenOf("phone"), tokenOf("laptop")
+		d.add(d.as("", phone), 1, 1)
+		d.add(d.as("", laptop), 2, 1)
+		d.dieAfter(step, "c", phone)
+		got, report := d.read(d.as("c", laptop))
+		if report == nil || !strings.Contains(linesOf(got), "2×1") {
+			t.Errorf("phone died after step %d: the laptop got %q, %+v", step, linesOf(got), report)
+		}
+		d.read(d.as("c", phone))
+		if got, _ := d.read(d.as("c", "")); got.Count() != 2 {
+			t.Errorf("phone died after step %d: in the end %q", step, linesOf(got))
+		}
+		d.wantSettled()
+	}
+}
+
+// A request may come so late that another has merged under the same token since,
+// in the same millisecond: it must forget its own note only.
+func TestMerge_ALateForgetLeavesANewerNote(t *testing.T) {
+	t.Parallel()
+	d, token := openDesk(t, Sum), tokenOf("t")
+	customer, guest := CustomerRef(d.store.ID, "c"), GuestRef(d.store.ID, token)
+	now := d.now()
+	first, err := d.redis.intend(t.Context(), customer, guest, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.add(d.as("", token), 1, 1)
+	if _, err := d.redis.intend(t.Context(), customer, guest, now); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.redis.claim(t.Context(), customer, guest, true, now); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.redis.forget(t.Context(), customer, first); err != nil {
+		t.Fatal(err)
+	}
+	d.wantLines(d.as("c", ""), "1×1")
+}
+
+func TestMerge_ALateFinishLeavesANewerClaim(t *testing.T) {
+	t.Parallel()
+	d, token := openDesk(t, Sum), tokenOf("t")
+	customer, guest := CustomerRef(d.store.ID, "c"), GuestRef(d.store.ID, token)
+	d.add(d.as("", token), 1, 1)
+	late, err := d.redis.claim(t.Context(), customer, guest, true, d.now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.read(d.as("c", token))
+	d.add(d.as("", token), 2, 1)
+	d.dieAfter(claimedStep, "c", token)
+	if err := d.redis.finish(t.Context(), customer, guest, late.cart.ID); err != nil {
+		t.Fatal(err)
+	}
+	d.wantLines(d.as("c", ""), "1×1 2×1")
+}
+
+func TestMerge_WaitsWhileTheCatalogueIsOutOfReach(t *testing.T) {
+	t.Parallel()
+	for _, name := range slices.Sorted(maps.Keys(calls)) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			call := calls[name]
+			d, token := openDesk(t, Sum), tokenOf("t")
+			d.add(d.as("c", ""), 1, 1)
+			d.add(d.as("c", ""), 2, 1)
+			d.add(d.as("", token), 2, 2)
+			d.add(d.as("", token), 3, 1)
+			d.goods.outOfReach(3, true)
+			if report := call.make(d, d.as("c", token)); report != nil {
+				t.Errorf("reported %+v", report)
+			}
+			d.wantLines(d.as("c", token), call.before)
+			d.wantSettled() // nothing was begun
+			d.goods.outOfReach(3, false)
+			d.wantLines(d.as("", token), "2×2 3×1")
+			if _, report := d.read(d.as("c", token)); report == nil || report.Lines != 2 {
+				t.Errorf("later: %+v", report)
+			}
+			d.wantSettled()
+		})
+	}
+}
+
+// The catalogue goes when the guest's cart is claimed already: nothing may get
+// lost, whatever the customer does meanwhile.
+func TestMerge_AClaimWaitsForTheCatalogueToo(t *testing.T) {
+	t.Parallel()
+	for _, name := range slices.Sorted(maps.Keys(calls)) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			call := calls[name]
+			d, token := openDesk(t, Sum), tokenOf("t")
+			d.add(d.as("c", ""), 1, 1)
+			d.add(d.as("c", ""), 2, 1)
+			d.add(d.as("", token), 2, 2)
+			d.add(d.as("", token), 3, 1)
+			d.dieAfter(claimedStep, "c", token)
+			d.goods.outOfReach(3, true)
+			call.make(d, d.as("c", ""))
+			d.wantLines(d.as("c", token), call.before)
+			d.goods.outOfReach(3, false)
+			got, _ := d.read(d.as("c", ""))
+			came := map[LineID]int64{}
+			for _, l := range got.Lines {
+				came[l.ID] = l.Quantity
+			}
+			if came["3"] != 1 || came["2"] < 2 {
+				t.Errorf("later: %q", linesOf(got))
+			}
+			d.wantSettled()
+		})
+	}
+}
+
+// The published client repeats a call whose answer it did not get; a merge that
+// came between the two makes it no other call.
+func TestMerge_KeepsTheClientsOwnRetryFromCountingTwice(t *testing.T) {
+	t.Parallel()
+	d, token := openDesk(t, Sum), tokenOf("t")
+	add := func() Changed {
+		changed, err := d.Add(t.Context(), d.as("c", ""), Conditions{Stamp: "stamp"}, Addition{ProductID: 1, Quantity: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return changed
+	}
+	add()
+	d.add(d.as("", token), 2, 1)
+	d.read(d.as("c", token))
+	d.forward.Add(int64(2 * time.Second))
+	if again := add(); !again.Replayed || linesOf(again.Cart) != "1×1 2×1" {
+		t.Errorf("the retry left %q", linesOf(again.Cart))
+	}
+}
+
+func TestMerge_ReportsTheCodeThatBoundTheLine(t *testing.T) {
+	t.Parallel()
+	d, token := openDesk(t, Sum), tokenOf("t")
+	for id := int64(1); id <= 3; id++ {
+		d.add(d.as("c", ""), id, 3)
+		d.add(d.as("", token), id, 3)
+	}
+	four, five := int64(4), int64(5)
+	byStock, byMost := sold(1, 100), sold(2, 100)
+	byStock.Stock, byMost.MaxQuantity = &four, &five
+	d.goods.put(byStock)
+	d.goods.put(byMost)
+	_, report := d.read(d.as("c", token))
+	want := []Adjustment{
+		{Line: "1", Requested: 6, Kept: 4, Code: CodeInsufficientStock},
+		{Line: "2", Requested: 6, Kept: 5, Code: CodeAboveMaxQuantity},
+	}
+	if report == nil || report.Lines != 3 || !slices.Equal(report.Adjusted, want) {
+		t.Errorf("report %+v", report)
+	}
+}
+
+func TestMergeReport_AddsUp(t *testing.T) {
+	t.Parallel()
+	var none *MergeReport
+	one := &MergeReport{Lines: 1, Adjusted: []Adjustment{{Line: "1"}}}
+	two := &MergeReport{Lines: 2, Adjusted: []Adjustment{{Line: "2"}}}
+	if none.plus(nil) != nil || none.plus(one) != one || one.plus(nil) != one {
+		t.Error("a report of nothing counted")
+	}
+	sum := one.plus(two)
+	if sum.Lines != 3 || len(sum.Adjusted) != 2 || sum.Adjusted[0].Line != "1" || one.Lines != 1 {
+		t.Errorf("sum %+v, first %+v", sum, one)
+	}
+}
+
+func TestMergeReport_StandsBesideARefusal(t *testing.T) {
+	t.Parallel()
+	var none *MergeReport
+	report, other := &MergeReport{Lines: 1}, errors.New("other")
+	refusal := refuse(CodeCartFull, "", sayTooManyLines, 1)
+	if err := none.beside(refusal); err != error(refusal) {
+		t.Errorf("without a report: %v", err)
+	}
+	if err := report.beside(nil); err != nil {
+		t.Errorf("without a refusal: %v", err)
+	}
+	if err := report.beside(other); err != other {
+		t.Errorf("beside another error: %v", err)
+	}
+	var told *Error
+	if err := report.beside(refusal); !errors.As(err, &told) || told.merged != report || refusal.merged != nil {
+		t.Errorf("beside a refusal: %+v", err)
+	}
+}

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"commerce/auth"
+	"commerce/cart"
+	"commerce/deploy/connect"
+)
+
+type cartCommand struct {
+	Show  cartShowCommand  `cmd:"" help:"Say what is held about a customer or a cart token."`
+	Erase cartEraseCommand `cmd:"" help:"Remove everything that is held about a customer or a cart token."`
+}
+
+// whose names the cart that support was asked about.
+type whose struct {
+	RedisURL string `name:"redis-url" env:"REDIS_URL" secret:"" help:"As serve has it."`
+	Store    int64  `required:"" help:"The store's id."`
+	Customer string `xor:"whose" required:"" help:"The customer's id."`
+	Token    string `xor:"whose" required:"" help:"A guest's cart token."`
+}
+
+type cartShowCommand struct {
+	whose `embed:""`
+}
+
+// Run prints what is held.
+func (c *cartShowCommand) Run(ctx context.Context, out output) error {
+	return c.with(func(carts *cart.Redis, ref cart.Ref) error {
+		held, err := carts.Holdings(ctx, ref, time.Now())
+		if err != nil {
+			return err
+		}
+		if len(held) == 0 {
+			fmt.Fprintln(out, "Nothing is held.")
+		}
+		for _, h := range held {
+			describe(out, h)
+		}
+		return nil
+	})
+}
+
+type cartEraseCommand struct {
+	whose `embed:""`
+}
+
+// Run removes what is held and prints what that was.
+func (c *cartEraseCommand) Run(ctx context.Context, out output) error {
+	return c.with(func(carts *cart.Redis, ref cart.Ref) error {
+		held, err := carts.Erase(ctx, ref, time.Now())
+		if err != nil {
+			return err
+		}
+		if len(held) == 0 {
+			fmt.Fprintln(out, "Nothing was held.")
+		}
+		for _, h := range held {
+			fmt.Fprintf(out, "Erased: %s.\n", summary(h))
+		}
+		return nil
+	})
+}
+
+// with opens Redis for a command about one cart.
+func (w *whose) with(do func(*cart.Redis, cart.Ref) error) error {
+	if w.RedisURL == "" {
+		return &badSetting{"REDIS_URL", errors.New("is required")}
+	}
+	if w.Store < 1 {
+		return &badSetting{"--store", errors.New("must be a store's id")}
+	}
+	ref := cart.CustomerRef(w.Store, w.Customer)
+	if w.Token != "" {
+		token, ok := auth.ParseCartToken(w.Token)
+		if !ok {
+			return &badSetting{"--token", errors.New("is not a cart token: 22 to 128 of A-Z, a-z, 0-9, _ and -")}
+		}
+		ref = cart.GuestRef(w.Store, token)
+	}
+	rdb, err := connect.Redis(w.RedisURL)
+	if err != nil {
+		return &badSetting{"REDIS_URL", err}
+	}
+	defer rdb.Close()
+	return do(cart.NewRedis(rdb, cart.TTLs{}, cart.Limits{}), ref)
+}
+
+func summary(h cart.Holding) string {
+	switch h.Kind {
+	case cart.HeldReplays:
+		return fmt.Sprintf("%d replay records (which changes were made, not what was in them)", h.Entries)
+	case cart.HeldNotes:
+		return fmt.Sprintf("notes on %d lines taken in from a guest's cart", h.Entries)
+	case cart.HeldClaimed:
+		return fmt.Sprintf("a guest's cart on its way to a customer, with %d lines", len(h.Cart.Lines))
+	}
+	return fmt.Sprintf("a cart with %d lines, at version %d", len(h.Cart.Lines), h.Cart.Version)
+}
+
+// describe prints one thing in full: what a person asks for who wants to know what
+// is kept about them.
+func describe(out output, h cart.Holding) {
+	fmt.Fprintf(out, "%s, kept for another %s.\n", sentence(summary(h)), h.Expires.Round(time.Second))
+	for _, l := range h.Cart.Lines {
+		fmt.Fprintf(out, "  %d of product %d", l.Quantity, l.ID.Product())
+		if plan := l.ID.Plan(); plan != 0 {
+			fmt.Fprintf(out, ", plan %d", plan)
+		}
+		fmt.Fprintln(out)
+		for _, f := range l.Fields {
+			fmt.Fprintf(out, "    %s: %s\n", f.Name, f.Value)
+		}
+		if l.Notice != "" {
+			fmt.Fprintf(out, "    notice: %s\n", l.Notice)
+		}
+	}
+	if h.Cart.Coupon != "" {
+		fmt.Fprintf(out, "  coupon %s\n", h.Cart.Coupon)
+	}
+}
+
+func sentence(s string) string { return strings.ToUpper(s[:1]) + s[1:] }

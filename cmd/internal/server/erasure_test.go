@@ -1,0 +1,36 @@
+package server_test
+
+import (
+	"testing"
+	"time"
+
+	"commerce/auth"
+	"commerce/cart"
+)
+
+func TestErase_LeavesNothingOfACustomerOrAToken(t *testing.T) {
+	onEachRedis(t, func(t *testing.T, s *shop) {
+		guest := s.guest(t)
+		guest.add(`{"product_id":5,"fields":{"0":"sara@example.com"},"notice":"mine"}`, "Idempotency-Key", "k")
+		customer := s.customer(t, "1001")
+		customer.Token = guest.Token
+		customer.add(`{"product_id":1}`, "Idempotency-Key", "l")
+		guest.add(`{"product_id":1}`)
+
+		carts := cart.NewRedis(s.Redis, cart.TTLs{}, cart.Limits{})
+		for _, ref := range []cart.Ref{
+			cart.CustomerRef(s.ID, "1001"), cart.GuestRef(s.ID, auth.CartToken(guest.Token)),
+		} {
+			held, err := carts.Erase(t.Context(), ref, time.Now())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(held) < 2 {
+				t.Errorf("erased only %+v", held)
+			}
+		}
+		if keys := s.keys(t); len(keys) != 0 {
+			t.Errorf("left behind: %v", keys)
+		}
+	})
+}
