@@ -99,7 +99,7 @@ func TestCartToken_NeverShows(t *testing.T) {
 	for _, h := range []slog.Handler{slog.NewJSONHandler(&log, nil), slog.NewTextHandler(&log, nil)} {
 		slog.New(h).Info("seen", "token", token, "caller", Caller{Token: token}, "caller", &Caller{Token: token})
 	}
-	marshalled, err := json.Marshal(map[CartToken]Caller{token: {Token: token}})
+	marshalled, err := json.Marshal([]any{token, Caller{Token: token}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -270,6 +270,9 @@ func (a *API) sendChanged(v *visit, c Changed, err error) error {
 		return err
 	}
 	v.merged = v.merged.plus(c.Merge)
+	if c.Durability != "" {
+		v.Header("Durability", c.Durability)
+	}
 	if c.Replayed {
 		v.Header("Idempotency-Replayed", "true")
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"strings"
 	"sync"
@@ -62,6 +63,7 @@ func openDesk(t *testing.T, s Strategy) *desk {
 		Catalog:  d.goods,
 		Limits:   testLimits,
 		Strategy: s,
+		Log:      slog.New(slog.DiscardHandler),
 		Budget:   5 * time.Second, // a busy test machine is no reason to give up
 		Now:      func() time.Time { return time.Now().Add(time.Duration(d.forward.Load())) },
 	})
@@ -181,6 +183,14 @@ func (d *desk) ttl(key string) time.Duration {
 		d.t.Fatal(err)
 	}
 	return left
+}
+
+// settle lets the notes of dead requests grow old, and a request of the customer
+// find them.
+func (d *desk) settle(customer string) {
+	d.t.Helper()
+	d.forward.Add(int64(claimGrace + time.Second))
+	d.read(d.as(customer, ""))
 }
 
 // wantSettled fails when a merge left anything behind that it should not: an aside

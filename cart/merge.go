@@ -124,6 +124,10 @@ type errOtherOwner struct{ owner Ref }
 
 func (e *errOtherOwner) Error() string { return "cart: claimed by another customer" }
 
+// errUnconfirmed says that not every replica has what apply did, so that the guest's
+// cart must stay set aside: a failover that loses the one still has the other.
+var errUnconfirmed = errors.New("cart: merge not confirmed by every replica")
+
 // errNothingToMerge says that no guest cart waits to be taken in.
 var errNothingToMerge = errors.New("cart: nothing to merge")
 
@@ -156,7 +160,8 @@ func (r *Redis) claim(ctx context.Context, customer, guest Ref, begin bool, now 
 }
 
 // apply takes the lines in, each within its bounds (see boundsOf; stock 0 leaves a
-// line uncut), and reports what it did now; nil when it was done before.
+// line uncut), and reports what it did now; nil when it was done before. With
+// errUnconfirmed it is done, but a failover could still lose it.
 func (r *Redis) apply(ctx context.Context, customer Ref, c claimed, s Strategy, bound map[LineID]bounds, newID string, now time.Time) (*MergeReport, error) {
 	args := []any{
 		now.UnixMilli(), r.ttlOf(customer).Milliseconds(), (r.ttl.Guest + notesOutlive).Milliseconds(),
@@ -168,13 +173,22 @@ func (r *Redis) apply(ctx context.Context, customer Ref, c claimed, s Strategy, 
 			encodeFields(l.Fields), l.Notice, b.stock, b.most)
 	}
 	args = append(args, c.replays...)
-	reply, err := r.scripts.apply.run(ctx, r.client, repeatable,
-		[]string{customer.cartKey(), customer.mergedKey(c.cart.ID), customer.replaysKey()}, args...).Slice()
+	cmd, copies := r.scripts.apply.runReplicated(ctx, r.client, repeatable,
+		[]string{customer.cartKey(), customer.mergedKey(c.cart.ID), customer.replaysKey()}, args...)
+	reply, err := cmd.Slice()
 	if err != nil {
 		return nil, unavailable("apply merge", err)
 	}
+	if !copies.safe() {
+		err = errUnconfirmed
+	}
+	return mergeReport(reply, bound), err
+}
+
+// mergeReport reads what apply.lua did; nil for nothing.
+func mergeReport(reply []any, bound map[LineID]bounds) *MergeReport {
 	if reply[0].(int64) == 0 {
-		return nil, nil
+		return nil
 	}
 	report := &MergeReport{Lines: reply[0].(int64)}
 	cut := reply[1].([]any)
@@ -186,7 +200,7 @@ func (r *Redis) apply(ctx context.Context, customer Ref, c claimed, s Strategy, 
 		}
 		report.Adjusted = append(report.Adjusted, a)
 	}
-	return report, nil
+	return report
 }
 
 func (r *Redis) finish(ctx context.Context, customer, guest Ref, guestCartID string) error {

@@ -140,12 +140,10 @@ func TestMerge_IsResumedOnceWhereverItDied(t *testing.T) {
 					if tells := report != nil && report.Lines == 2; tells != (step < appliedStep) {
 						t.Errorf("report %+v", report)
 					}
-					if step == finished && !withToken { // nobody knows that it came to its end, until it must have
-						d.forward.Add(int64(claimGrace + time.Second))
-					}
 					d.wantLines(d.as("c", ""), call.merged)
 					d.wantLines(d.as("c", token), call.merged)
 					d.wantLines(d.as("", token), "")
+					d.settle("c")
 					d.wantSettled()
 				})
 			}
@@ -183,6 +181,7 @@ func TestMerge_ThreeResumeItAtOnce(t *testing.T) {
 		}
 		all.Wait()
 		d.wantLines(d.as("c", token), "1×3 2×1")
+		d.settle("c")
 		d.wantSettled()
 	}
 }
@@ -198,8 +197,7 @@ func TestMerge_TheFirstCustomerOfATokenGetsIt(t *testing.T) {
 		d.wantLines(d.as("first", ""), "1×2")
 		d.wantLines(d.as("first", token), "1×2")
 		d.wantLines(d.as("second", ""), "2×1")
-		d.forward.Add(int64(claimGrace + time.Second))
-		d.wantLines(d.as("first", ""), "1×2")
+		d.settle("first")
 		d.wantSettled()
 	}
 }
@@ -297,8 +295,7 @@ func TestMerge_ANoteLivesAsLongAsTheClaim(t *testing.T) {
 				t.Errorf("the note lives for %v, what it is about for %v", note, aside)
 			}
 			d.clear(d.as("c", ""))
-			d.forward.Add(int64(claimGrace + time.Second))
-			d.read(d.as("c", ""))
+			d.settle("c")
 			if left := d.ttl(customer.cartKey()); left > 24*time.Hour {
 				t.Errorf("an emptied cart without a note lives for %v", left)
 			}
@@ -318,8 +315,7 @@ func TestMerge_ANoteWithoutAClaimIsDroppedOnceItIsOld(t *testing.T) {
 	if !note() {
 		t.Error("dropped at once: its request may still live")
 	}
-	d.forward.Add(int64(claimGrace + time.Second))
-	d.read(d.as("c", ""))
+	d.settle("c")
 	if note() {
 		t.Error("it stays")
 	}
@@ -343,6 +339,7 @@ func TestMerge_OneDeviceDoesNotWaitForAnother(t *testing.T) {
 		if got, _ := d.read(d.as("c", "")); got.Count() != 2 {
 			t.Errorf("phone died after step %d: in the end %q", step, linesOf(got))
 		}
+		d.settle("c")
 		d.wantSettled()
 	}
 }
@@ -432,7 +429,7 @@ func TestMerge_AClaimWaitsForTheCatalogueToo(t *testing.T) {
 			d.dieAfter(claimedStep, "c", token)
 			d.goods.outOfReach(3, true)
 			call.make(d, d.as("c", ""))
-			d.wantLines(d.as("c", token), call.before)
+			d.wantLines(d.as("c", ""), call.before)
 			d.goods.outOfReach(3, false)
 			got, _ := d.read(d.as("c", ""))
 			came := map[LineID]int64{}

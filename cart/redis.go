@@ -23,6 +23,7 @@ type Redis struct {
 	scripts scripts
 	ttl     TTLs
 	limits  Limits
+	confirm bool // every change waits for its replicas
 }
 
 // TTLs are how long carts live after they were last read or changed.
@@ -43,6 +44,14 @@ type Limits struct {
 // redirections and may retry, for commands that must not be repeated opt out.
 func NewRedis(client redis.UniversalClient, ttl TTLs, limits Limits) *Redis {
 	return &Redis{client: client, scripts: newScripts(), ttl: ttl, limits: limits}
+}
+
+// Confirming returns a Redis whose every change waits, for a bounded time, until all
+// replicas have it, and says whether they do.
+func (r *Redis) Confirming() *Redis {
+	confirming := *r
+	confirming.confirm = true
+	return &confirming
 }
 
 func (r *Redis) ttlOf(ref Ref) time.Duration {
@@ -82,6 +91,8 @@ type outcome struct {
 	a, b int64
 	cart Cart // as it is after the change
 
+	durability string // confirmed or unconfirmed; "" where nobody waits for replicas
+
 	merged *MergeReport // of what had to be merged first; nil for nothing
 }
 
@@ -102,7 +113,17 @@ func (r *Redis) change(ctx context.Context, s script, ref Ref, on Conditions, ar
 	if on.Key != "" {
 		how = repeatable
 	}
-	reply, err := s.run(ctx, r.client, how, []string{ref.cartKey(), ref.replaysKey()}, all...).Slice()
+	keys := []string{ref.cartKey(), ref.replaysKey()}
+	var cmd *redis.Cmd
+	var durability string
+	if r.confirm {
+		var p replication
+		cmd, p = s.runReplicated(ctx, r.client, how, keys, all...)
+		durability = p.durability()
+	} else {
+		cmd = s.run(ctx, r.client, how, keys, all...)
+	}
+	reply, err := cmd.Slice()
 	if err != nil {
 		return outcome{}, unavailable("change cart", err)
 	}
@@ -110,7 +131,7 @@ func (r *Redis) change(ctx context.Context, s script, ref Ref, on Conditions, ar
 	if err != nil {
 		return outcome{}, err
 	}
-	return outcome{word: reply[0].(string), a: reply[1].(int64), b: reply[2].(int64), cart: cart}, nil
+	return outcome{word: reply[0].(string), a: reply[1].(int64), b: reply[2].(int64), cart: cart, durability: durability}, nil
 }
 
 // bounds are what the catalogue and the limits say about one line.

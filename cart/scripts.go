@@ -88,8 +88,13 @@ const (
 	once sending = false
 )
 
+// processor is a Redis client of any kind, or one connection of it.
+type processor interface {
+	Process(ctx context.Context, cmd redis.Cmder) error
+}
+
 // run sends the script by its digest, and whole where Redis does not have it yet.
-func (s script) run(ctx context.Context, rdb redis.UniversalClient, how sending, keys []string, args ...any) *redis.Cmd {
+func (s script) run(ctx context.Context, rdb processor, how sending, keys []string, args ...any) *redis.Cmd {
 	cmd := s.send(ctx, rdb, how, "evalsha", s.sha, keys, args)
 	if redis.HasErrorPrefix(cmd.Err(), "NOSCRIPT") {
 		cmd = s.send(ctx, rdb, how, "eval", s.source, keys, args)
@@ -100,7 +105,7 @@ func (s script) run(ctx context.Context, rdb redis.UniversalClient, how sending,
 // send hands one command over. go-redis follows redirections of any command, but
 // gives up on one that opted out of retries when a dial fails, as it does while a
 // cluster replaces a master; nothing ran then, so it is tried again.
-func (s script) send(ctx context.Context, rdb redis.UniversalClient, how sending, verb, body string, keys []string, args []any) *redis.Cmd {
+func (s script) send(ctx context.Context, rdb processor, how sending, verb, body string, keys []string, args []any) *redis.Cmd {
 	all := make([]any, 0, 3+len(keys)+len(args))
 	all = append(all, verb, body, len(keys))
 	for _, key := range keys {
@@ -113,6 +118,7 @@ func (s script) send(ctx context.Context, rdb redis.UniversalClient, how sending
 		return cmd
 	}
 	for range dials {
+		cmd.SetErr(nil)
 		var failed *net.OpError
 		if err := rdb.Process(ctx, sentOnce{cmd}); !errors.As(err, &failed) || failed.Op != "dial" {
 			break

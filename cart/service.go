@@ -61,8 +61,9 @@ func NewService(c Config) *Service {
 	return s
 }
 
-// mergeBudget is the time that driving one merge may take beyond a request's own.
-const mergeBudget = time.Second
+// mergeBudget is the time that driving merges may take beyond a request's own: they
+// are several trips, and may wait for replicas.
+func (s *Service) mergeBudget() time.Duration { return 5 * s.budget }
 
 // Shopper is whose cart a call is about.
 type Shopper struct {
@@ -175,7 +176,7 @@ func (s *Service) MergeFirst(ctx context.Context, sh *Shopper) *MergeReport {
 // tryMerge and tryResume drive a merge as far as it goes now. What is left of it a
 // later request finds, so the caller's own request goes on.
 func (s *Service) tryMerge(ctx context.Context, sh Shopper, w waiting) *MergeReport {
-	ctx, cancel := context.WithTimeout(ctx, mergeBudget)
+	ctx, cancel := context.WithTimeout(ctx, s.mergeBudget())
 	defer cancel()
 	report, err := s.merge(ctx, sh, w)
 	if err != nil {
@@ -185,7 +186,7 @@ func (s *Service) tryMerge(ctx context.Context, sh Shopper, w waiting) *MergeRep
 }
 
 func (s *Service) tryResume(ctx context.Context, sh Shopper, unfinished notes) *MergeReport {
-	ctx, cancel := context.WithTimeout(ctx, mergeBudget)
+	ctx, cancel := context.WithTimeout(ctx, s.mergeBudget())
 	defer cancel()
 	report, err := s.resume(ctx, sh, unfinished)
 	if err != nil {
@@ -197,8 +198,9 @@ func (s *Service) tryResume(ctx context.Context, sh Shopper, unfinished notes) *
 // Changed is the cart after a change.
 type Changed struct {
 	Priced
-	Replayed bool         // the change had been made before; nothing was changed now
-	Merge    *MergeReport // of a merge that an earlier request had left unfinished; nil for none
+	Durability string       // confirmed or unconfirmed; "" where nobody waits for replicas
+	Replayed   bool         // the change had been made before; nothing was changed now
+	Merge      *MergeReport // of a merge that an earlier request had left unfinished; nil for none
 }
 
 // Add puts a product in. All-or-nothing: a refusal changes nothing.
@@ -339,7 +341,9 @@ func (s *Service) conclude(ctx context.Context, sh Shopper, o outcome, member st
 	switch o.word {
 	case applied, replayed:
 		priced, err := s.price(ctx, sh, o.cart)
-		return Changed{Priced: priced, Replayed: o.word == replayed, Merge: o.merged}, o.merged.beside(err)
+		return Changed{
+			Priced: priced, Durability: o.durability, Replayed: o.word == replayed, Merge: o.merged,
+		}, o.merged.beside(err)
 	case string(CodeVersionMismatch):
 		priced, err := s.price(ctx, sh, o.cart)
 		if err != nil {

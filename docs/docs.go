@@ -2,7 +2,7 @@
 // that the binary serves.
 package docs
 
-import _ "embed"
+import "embed"
 
 // OpenAPI is the description of every route, in OpenAPI 3.1 and YAML: what GET
 // /openapi.yaml answers with, and what the tests hold each answer against. Its
@@ -10,3 +10,9 @@ import _ "embed"
 //
 //go:embed openapi.yaml
 var OpenAPI []byte
+
+// Playground is the page that tries the API in a browser, below the folder
+// playground: index.html, and what it loads by addresses relative to its own.
+//
+//go:embed playground
+var Playground embed.FS

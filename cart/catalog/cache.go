@@ -53,7 +53,7 @@ func NewCache(c CacheConfig) *Cache {
 		}),
 		coupons: lastknown.New(lastknown.Config[couponKey, *cart.Coupon]{
 			Name: "coupons", Source: couponsOf(c.Source), Log: c.Log, Now: c.Now,
-			MaxWeight: c.Memory / 8, Weigh: couponWeight,
+			MaxWeight: c.Memory / 8, Weigh: couponWeight, MaxLoads: 4,
 		}),
 	}
 }

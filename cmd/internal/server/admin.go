@@ -13,8 +13,9 @@ import (
 type Admin struct {
 	Metrics *Metrics
 	Version string
-	// Checks are what must answer before requests may come, by name.
-	Checks map[string]func(context.Context) error
+	// Checks are what must answer before requests may come, by name. Watched are
+	// what the service can do without for a while: they are told of, no more.
+	Checks, Watched map[string]func(context.Context) error
 
 	draining atomic.Bool
 }
@@ -42,17 +43,16 @@ func (a *Admin) Handler() http.Handler {
 }
 
 // ready answers 200 when every check passes within half a second, else 503; either
-// way it says what each came to.
+// way it says what each came to, and what was watched.
 func (a *Admin) ready(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), 500*time.Millisecond)
 	defer cancel()
-	status, checks := http.StatusOK, map[string]string{}
-	for name, check := range a.Checks {
-		checks[name] = "ok"
-		if err := check(ctx); err != nil {
-			status, checks[name] = http.StatusServiceUnavailable, "failing"
-		}
+	checks := map[string]string{}
+	status := http.StatusOK
+	if !pass(ctx, a.Checks, checks) {
+		status = http.StatusServiceUnavailable
 	}
+	pass(ctx, a.Watched, checks)
 	word := "ready"
 	switch {
 	case a.draining.Load():
@@ -61,6 +61,28 @@ func (a *Admin) ready(w http.ResponseWriter, r *http.Request) {
 		word = "not ready"
 	}
 	writeJSON(w, status, map[string]any{"status": word, "checks": checks})
+}
+
+// pass notes what each check came to and reports whether all passed. They run at
+// the same time, so that a slow one does not take the time of the others.
+func pass(ctx context.Context, checks map[string]func(context.Context) error, came map[string]string) bool {
+	type result struct {
+		name string
+		err  error
+	}
+	results := make(chan result, len(checks))
+	for name, check := range checks {
+		go func() { results <- result{name, check(ctx)} }()
+	}
+	all := true
+	for range checks {
+		r := <-results
+		came[r.name] = "ok"
+		if r.err != nil {
+			came[r.name], all = "failing", false
+		}
+	}
+	return all
 }
 
 func writeJSON(w http.ResponseWriter, status int, body any) {

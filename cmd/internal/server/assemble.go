@@ -10,6 +10,7 @@ import (
 	"commerce/auth"
 	"commerce/cart"
 	"commerce/cart/money"
+	"commerce/subscriptions"
 )
 
 // Parts are what the service is made of. Demo, service and tests differ in these
@@ -22,24 +23,35 @@ type Parts struct {
 	JWT          *auth.JWT // nil: no customers
 	DefaultStore int64     // 0: the only store, when there is one
 
+	Subscriptions subscriptions.Source // nil: none are served
+	APITokens     *auth.APITokens      // of the stores whose they are
+	APITokenUsed  func(id int64)       // told of each that is let in; nil: nobody is
+
 	CartTTL     cart.TTLs
 	CartLimits  cart.Limits
 	Strategy    cart.Strategy
+	Durable     bool             // changes wait for every replica
 	RedisBudget time.Duration    // of each request; 0 for the default
 	Now         func() time.Time // nil for time.Now
 
 	BasePath       string
+	PublicURL      string // "" for what each request says
 	CORSOrigins    []string
 	RateLimit      bool
 	TrustedProxies []string
 	Log            *slog.Logger
-	Metrics        *Metrics // nil: none are kept
+	Metrics        *Metrics    // nil: none are kept
+	Playground     *Playground // nil: no page
 }
 
 // Assemble builds the public handler from its parts.
 func Assemble(p Parts) (http.Handler, error) {
+	store := cart.NewRedis(p.Redis, p.CartTTL, p.CartLimits)
+	if p.Durable {
+		store = store.Confirming()
+	}
 	carts := cart.NewService(cart.Config{
-		Redis:    cart.NewRedis(p.Redis, p.CartTTL, p.CartLimits),
+		Redis:    store,
 		Catalog:  p.Catalog,
 		Coupons:  p.Coupons,
 		Limits:   p.CartLimits,
@@ -49,15 +61,22 @@ func Assemble(p Parts) (http.Handler, error) {
 		Log:      p.Log,
 	})
 	callers := auth.NewCartCallers(auth.Config{Stores: p.Stores, Tokens: p.JWT, DefaultStore: p.DefaultStore})
+	prices := money.NewFormatter()
+	areas := []Routes{cart.NewAPI(callers, carts, prices, APIName).Routes()}
+	if p.Subscriptions != nil {
+		areas = append(areas, subscriptions.NewAPI(subscriptions.Config{
+			Source: p.Subscriptions, Tokens: p.APITokens, Used: p.APITokenUsed,
+			Prices: prices, Name: APIName, PublicURL: p.PublicURL, Now: p.Now,
+		}).Routes())
+	}
 	return NewHandler(Config{
-		Areas: []Routes{
-			cart.NewAPI(callers, carts, money.NewFormatter(), APIName).Routes(),
-		},
+		Areas:          areas,
 		BasePath:       p.BasePath,
 		CORSOrigins:    p.CORSOrigins,
 		RateLimit:      p.RateLimit,
 		TrustedProxies: p.TrustedProxies,
 		Log:            p.Log,
 		Metrics:        p.Metrics,
+		Playground:     p.Playground,
 	})
 }

@@ -298,4 +298,3 @@ func at(n int, call func(int)) {
 	start.Done()
 	done.Wait()
 }
-

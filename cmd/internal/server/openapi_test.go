@@ -65,7 +65,7 @@ func conforms(r *http.Request, response *http.Response, basePath string) error {
 		return fmt.Errorf("%s answered %d with a body", r.Method, response.StatusCode)
 	}
 	as := r.Clone(r.Context())
-	as.URL.Path, as.URL.RawPath = strings.TrimPrefix(r.URL.Path, basePath), ""
+	as.URL.Path, as.URL.RawPath = strings.TrimPrefix(r.URL.Path, basePath), strings.TrimPrefix(r.URL.RawPath, basePath)
 	if as.Method == http.MethodHead {
 		as.Method = http.MethodGet
 	}

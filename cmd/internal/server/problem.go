@@ -57,7 +57,9 @@ type problem interface {
 // Some problems also name the members of the request at fault (or the one), carry
 // data, or know better than the request in which language they are to be told.
 type (
-	faulty   interface{ Faults(locale.Locale) map[string][]string }
+	faulty interface {
+		Faults(locale.Locale) map[string][]string
+	}
 	informed interface{ Data() []byte }
 	pointing interface{ Member() string }
 	speaking interface{ Language() locale.Locale }

@@ -31,7 +31,8 @@ type Config struct {
 	TrustedProxies []string      // whose X-Forwarded-For is believed; none by default
 	Deadline       time.Duration // of one request; default 5 s
 	Log            *slog.Logger
-	Metrics        *Metrics // nil: none are kept
+	Metrics        *Metrics    // nil: none are kept
+	Playground     *Playground // nil: no page
 }
 
 // NewHandler builds the public side of the service.
@@ -43,6 +44,7 @@ func NewHandler(c Config) (http.Handler, error) {
 	engine := gin.New()
 	engine.HandleMethodNotAllowed = true
 	engine.RedirectTrailingSlash = false
+	engine.UseEscapedPath = true // an encoded slash is part of an item's id, not of the path
 	if err := engine.SetTrustedProxies(c.TrustedProxies); err != nil {
 		return nil, err
 	}
@@ -59,8 +61,12 @@ func NewHandler(c Config) (http.Handler, error) {
 	engine.NoRoute(problems.answer(func(*gin.Context) error { return errNotFound }))
 	engine.NoMethod(problems.answer(func(*gin.Context) error { return errMethodNotAllowed }))
 
+	playground, err := playgroundRoutes(c.Playground, c.BasePath)
+	if err != nil {
+		return nil, err
+	}
 	base := engine.Group(c.BasePath)
-	for _, area := range append(c.Areas, Routes{"GET /openapi.yaml": openAPI}) {
+	for _, area := range append(c.Areas, playground, Routes{"GET /openapi.yaml": openAPI}) {
 		for pattern, handle := range area {
 			method, path, _ := strings.Cut(pattern, " ")
 			base.Handle(method, path, problems.answer(handle))

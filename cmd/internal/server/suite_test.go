@@ -35,6 +35,8 @@ func TestMain(m *testing.M) {
 		goleak.IgnoreAnyFunction("github.com/alicebob/miniredis/v2/server.NewServer.func1"),
 		goleak.IgnoreAnyFunction("github.com/sethvargo/go-limiter/memorystore.(*store).purge"),
 		goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).checkMinIdleConns"),
+		// Notices the end of its pool a second later.
+		goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"),
 	)
 }
 
@@ -119,7 +121,7 @@ func openShop(t testing.TB, redisURL string, edits ...func(*server.Parts)) *shop
 	id := nextStore()
 	store := *sample.Stores()[0]
 	store.ID, store.PublicKeys = id, []string{"pk_" + time.Now().Format("150405.000000000")}
-	rdb, err := connect.Redis(redisURL)
+	rdb, err := connect.Redis(redisURL, patient)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,6 +159,12 @@ func openShop(t testing.TB, redisURL string, edits ...func(*server.Parts)) *shop
 	t.Cleanup(listener.Close)
 	s.URL = listener.URL + parts.BasePath
 	return s
+}
+
+// patient gives Redis time on a machine that runs many tests at once; what happens
+// when it does not answer in time has tests of its own.
+func patient(o *redis.UniversalOptions) {
+	o.DialTimeout, o.ReadTimeout, o.WriteTimeout = 5*time.Second, 5*time.Second, 5*time.Second
 }
 
 // shopper is one client: it keeps its cart token as the published one does.

@@ -1,0 +1,346 @@
+package auth
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/golang-jwt/jwt/v5"
+	"pgregory.net/rapid"
+)
+
+// segment encodes one part of a token.
+func segment(text string) string { return base64.RawURLEncoding.EncodeToString([]byte(text)) }
+
+// hs256 signs header and claims as they stand, however odd they are.
+func hs256(secret []byte, header, claims string) string {
+	text := segment(header) + "." + segment(claims)
+	mac := hmac.New(sha256.New, secret)
+	mac.Write([]byte(text))
+	return text + "." + base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
+}
+
+const (
+	plainHeader = `{"alg":"HS256","typ":"JWT"}`
+	plainClaims = `{"sub":"c","store_id":1,"exp":1772366460}` // a minute past noon
+)
+
+func TestJWT_Claims(t *testing.T) {
+	t.Parallel()
+	// noon is 1772366400
+	const exp = `"exp":1772366460`
+	j := newTestJWT(t)
+	for _, tt := range []struct {
+		name, claims string
+		want         Claims
+		refused      *Error
+	}{
+		{"plain", plainClaims, Claims{"c", 1}, nil},
+		{"unknown claims", `{"sub":"c",` + exp + `,"roles":["x"],"jti":7,"iat":"yesterday"}`, Claims{"c", 0}, nil},
+
+		{"store as text", `{"sub":"c","store_id":"12",` + exp + `}`, Claims{"c", 12}, nil},
+		{"largest store", `{"sub":"c","store_id":9223372036854775807,` + exp + `}`, Claims{"c", 9223372036854775807}, nil},
+		{"store too large", `{"sub":"c","store_id":9223372036854775808,` + exp + `}`, Claims{}, errTokenStoreID},
+		{"store 0", `{"sub":"c","store_id":0,` + exp + `}`, Claims{}, errTokenStoreID},
+		{"store negative", `{"sub":"c","store_id":-1,` + exp + `}`, Claims{}, errTokenStoreID},
+		{"store fraction", `{"sub":"c","store_id":1.5,` + exp + `}`, Claims{}, errTokenStoreID},
+		{"store whole float", `{"sub":"c","store_id":1.0,` + exp + `}`, Claims{}, errTokenStoreID},
+		{"store exponent", `{"sub":"c","store_id":1e0,` + exp + `}`, Claims{}, errTokenStoreID},
+		{"store null", `{"sub":"c","store_id":null,` + exp + `}`, Claims{}, errTokenStoreID},
+		{"store true", `{"sub":"c","store_id":true,` + exp + `}`, Claims{}, errTokenStoreID},
+		{"store list", `{"sub":"c","store_id":[1],` + exp + `}`, Claims{}, errTokenStoreID},
+		{"store empty text", `{"sub":"c","store_id":"",` + exp + `}`, Claims{}, errTokenStoreID},
+		{"store text 0", `{"sub":"c","store_id":"0",` + exp + `}`, Claims{}, errTokenStoreID},
+		{"store text padded", `{"sub":"c","store_id":"01",` + exp + `}`, Claims{}, errTokenStoreID},
+		{"store text spaced", `{"sub":"c","store_id":" 1",` + exp + `}`, Claims{}, errTokenStoreID},
+		{"store text signed", `{"sub":"c","store_id":"+1",` + exp + `}`, Claims{}, errTokenStoreID},
+		{"store nonsense", `{"sub":"c","store_id":"one",` + exp + `}`, Claims{}, errTokenStoreID},
+
+		{"customer of 255 characters", `{"sub":"` + strings.Repeat("م", 255) + `",` + exp + `}`, Claims{strings.Repeat("م", 255), 0}, nil},
+		{"customer of 256 characters", `{"sub":"` + strings.Repeat("a", 256) + `",` + exp + `}`, Claims{}, errTokenSubject},
+		{"no customer", `{` + exp + `}`, Claims{}, errTokenSubject},
+		{"empty customer", `{"sub":"",` + exp + `}`, Claims{}, errTokenSubject},
+		{"customer with a line break", `{"sub":"a\nb",` + exp + `}`, Claims{}, errTokenSubject},
+		{"customer with NUL", `{"sub":"a\u0000b",` + exp + `}`, Claims{}, errTokenSubject},
+		{"customer with a C1 control", `{"sub":"a\u0085b",` + exp + `}`, Claims{}, errTokenSubject},
+		{"customer as number", `{"sub":1001,` + exp + `}`, Claims{}, errTokenMalformed},
+		{"customer null", `{"sub":null,` + exp + `}`, Claims{}, errTokenMalformed},
+		{"customer not UTF-8", "{\"sub\":\"\xff\"," + exp + `}`, Claims{}, errTokenMalformed},
+		{"customer with half a surrogate", `{"sub":"\ud800",` + exp + `}`, Claims{}, errTokenMalformed},
+		{"customer twice", `{"sub":"c","sub":"d",` + exp + `}`, Claims{}, errTokenMalformed},
+		{"customer in capitals", `{"SUB":"c",` + exp + `}`, Claims{}, errTokenSubject},
+
+		{"no expiry", `{"sub":"c"}`, Claims{}, errTokenClaimMissing},
+		{"expiry null", `{"sub":"c","exp":null}`, Claims{}, errTokenMalformed},
+		{"expiry text", `{"sub":"c","exp":"1772366460"}`, Claims{}, errTokenMalformed},
+		{"expiry in capitals", `{"sub":"c","EXP":1772366460}`, Claims{}, errTokenClaimMissing},
+		{"expired within leeway", `{"sub":"c","exp":1772366371}`, Claims{"c", 0}, nil},
+		{"expired by the leeway", `{"sub":"c","exp":1772366370}`, Claims{}, errTokenExpired},
+		{"expiry with a fraction", `{"sub":"c","exp":1772366400.5}`, Claims{"c", 0}, nil},
+		{"expiry in milliseconds", `{"sub":"c","exp":1772366460000}`, Claims{"c", 0}, nil},
+		{"expiry negative", `{"sub":"c","exp":-1}`, Claims{}, errTokenExpired},
+		{"expiry beyond all time", `{"sub":"c","exp":1e300}`, Claims{}, errTokenMalformed},
+		{"expiry before all time", `{"sub":"c","exp":-1e300}`, Claims{}, errTokenMalformed},
+
+		{"not before within leeway", `{"sub":"c","nbf":1772366430,` + exp + `}`, Claims{"c", 0}, nil},
+		{"not before past leeway", `{"sub":"c","nbf":1772366431,` + exp + `}`, Claims{}, errTokenNotYetValid},
+		{"not before null", `{"sub":"c","nbf":null,` + exp + `}`, Claims{}, errTokenMalformed},
+
+		{"any issuer and audience", `{"sub":"c","iss":"x","aud":["y"],` + exp + `}`, Claims{"c", 0}, nil},
+		{"issuer as number", `{"sub":"c","iss":1,` + exp + `}`, Claims{}, errTokenMalformed},
+		{"audience as object", `{"sub":"c","aud":{},` + exp + `}`, Claims{}, errTokenMalformed},
+
+		{"null", `null`, Claims{}, errTokenClaimMissing},
+		{"list", `[]`, Claims{}, errTokenMalformed},
+		{"text", `"c"`, Claims{}, errTokenMalformed},
+		{"not JSON", `sub=c`, Claims{}, errTokenMalformed},
+		{"two objects", plainClaims + plainClaims, Claims{}, errTokenMalformed},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			got, err := j.Verify(t.Context(), hs256(testSecret, plainHeader, tt.claims))
+			wantRefusal(t, err, tt.refused)
+			if got != tt.want {
+				t.Errorf("got %+v, want %+v", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestJWT_IssuerAndAudience(t *testing.T) {
+	t.Parallel()
+	j, err := NewJWT(JWTConfig{Secret: testSecret, Now: atNoon, Issuer: "https://login.example", Audience: "cart"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const rest = `"sub":"c","exp":1772366460}`
+	for _, tt := range []struct {
+		name, claims string
+		refused      *Error
+	}{
+		{"both", `{"iss":"https://login.example","aud":"cart",` + rest, nil},
+		{"one of several audiences", `{"iss":"https://login.example","aud":["shop","cart"],` + rest, nil},
+		{"no issuer", `{"aud":"cart",` + rest, errTokenClaimMissing},
+		{"another issuer", `{"iss":"https://login.example.evil","aud":"cart",` + rest, errTokenIssuer},
+		{"issuer in another case", `{"iss":"https://LOGIN.example","aud":"cart",` + rest, errTokenIssuer},
+		{"no audience", `{"iss":"https://login.example",` + rest, errTokenClaimMissing},
+		{"empty audience", `{"iss":"https://login.example","aud":"",` + rest, errTokenClaimMissing},
+		{"no audience in the list", `{"iss":"https://login.example","aud":[],` + rest, errTokenClaimMissing},
+		{"another audience", `{"iss":"https://login.example","aud":["shop","car"],` + rest, errTokenAudience},
+		{"audience of numbers", `{"iss":"https://login.example","aud":[1],` + rest, errTokenMalformed},
+	} {
+		_, err := j.Verify(t.Context(), hs256(testSecret, plainHeader, tt.claims))
+		if (tt.refused == nil) != (err == nil) || err != nil && err.Error() != tt.refused.Error() {
+			t.Errorf("%s: got %v, want %v", tt.name, err, tt.refused)
+		}
+	}
+}
+
+func TestJWT_HeaderAndSignature(t *testing.T) {
+	t.Parallel()
+	j := newTestJWT(t)
+	good := hs256(testSecret, plainHeader, plainClaims)
+	unsigned := good[:strings.LastIndexByte(good, '.')]
+	foreign := hs256([]byte("another secret, just as long: 32"), plainHeader, plainClaims)
+	ofMethod := func(m jwt.SigningMethod, key any) string {
+		token, err := jwt.NewWithClaims(m, jwt.MapClaims{"sub": "c", "exp": noon.Add(time.Minute).Unix()}).SignedString(key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return token
+	}
+	for _, tt := range []struct {
+		name, token string
+		refused     *Error
+	}{
+		{"no typ", hs256(testSecret, `{"alg":"HS256"}`, plainClaims), nil},
+		{"access token typ", hs256(testSecret, `{"alg":"HS256","typ":"at+jwt"}`, plainClaims), nil},
+		{"long typ in capitals", hs256(testSecret, `{"alg":"HS256","typ":"application/AT+JWT"}`, plainClaims), nil},
+		{"kid is of no account", hs256(testSecret, `{"alg":"HS256","kid":"../../etc/passwd"}`, plainClaims), nil},
+		{"keys in the header are of no account", hs256(testSecret, `{"alg":"HS256","jku":"https://evil.example","x5u":"https://evil.example","jwk":{"kty":"oct","k":"AA"},"x5c":["AA"]}`, plainClaims), nil},
+
+		{"logout token", hs256(testSecret, `{"alg":"HS256","typ":"logout+jwt"}`, plainClaims), errTokenType},
+		{"typ null", hs256(testSecret, `{"alg":"HS256","typ":null}`, plainClaims), errTokenType},
+		{"critical extension", hs256(testSecret, `{"alg":"HS256","crit":["exp"]}`, plainClaims), errTokenMalformed},
+		{"critical null", hs256(testSecret, `{"alg":"HS256","crit":null}`, plainClaims), errTokenMalformed},
+		{"unencoded payload", hs256(testSecret, `{"alg":"HS256","b64":false,"crit":["b64"]}`, plainClaims), errTokenMalformed},
+
+		{"none", ofMethod(jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType), errTokenSignature},
+		{"none with a signature", hs256(testSecret, `{"alg":"none"}`, plainClaims), errTokenSignature},
+		{"None", hs256(testSecret, `{"alg":"None"}`, plainClaims), errTokenMalformed},
+		{"HS512", ofMethod(jwt.SigningMethodHS512, testSecret), errTokenSignature},
+		{"RS256 signed with the secret", hs256(testSecret, `{"alg":"RS256"}`, plainClaims), errTokenSignature},
+		{"ES256 signed with the secret", hs256(testSecret, `{"alg":"ES256"}`, plainClaims), errTokenSignature},
+		{"EdDSA signed with the secret", hs256(testSecret, `{"alg":"EdDSA"}`, plainClaims), errTokenSignature},
+		{"hs256", hs256(testSecret, `{"alg":"hs256"}`, plainClaims), errTokenMalformed},
+		{"no alg", hs256(testSecret, `{}`, plainClaims), errTokenMalformed},
+		{"alg as list", hs256(testSecret, `{"alg":["HS256"]}`, plainClaims), errTokenMalformed},
+		{"header null", hs256(testSecret, `null`, plainClaims), errTokenMalformed},
+
+		{"another secret", foreign, errTokenSignature},
+		{"no signature", unsigned + ".", errTokenSignature},
+		{"signature cut", good[:len(good)-4], errTokenSignature},
+		{"signature of another token", unsigned + foreign[strings.LastIndexByte(foreign, '.'):], errTokenSignature},
+		{"claims swapped", segment(plainHeader) + "." + segment(`{"sub":"d","exp":1772366460}`) + good[len(unsigned):], errTokenSignature},
+		{"claims judged after the signature", hs256([]byte("wrong"), plainHeader, `{"sub":"c","exp":1}`), errTokenSignature},
+
+		{"empty", "", errTokenMalformed},
+		{"one part", "abc", errTokenMalformed},
+		{"two parts", unsigned, errTokenMalformed},
+		{"four parts", good + ".", errTokenMalformed},
+		{"five parts, as of JWE", good + ".a.b", errTokenMalformed},
+		{"padding", good + "=", errTokenMalformed},
+		{"line break", good[:9] + "\r\n" + good[9:], errTokenMalformed},
+		{"space", good + " ", errTokenMalformed},
+		{"loose last bits", looseLastBits(good), errTokenMalformed},
+		{"standard base64", strings.Replace(good, ".", ".+", 1), errTokenMalformed},
+		{"too long", hs256(testSecret, plainHeader, `{"sub":"c","exp":1772366460,"x":"`+strings.Repeat("x", maxJWT)+`"}`), errTokenMalformed},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			_, err := j.Verify(t.Context(), tt.token)
+			wantRefusal(t, err, tt.refused)
+			if err != nil && len(tt.token) > 3 && strings.Contains(err.Error(), tt.token) {
+				t.Errorf("%v quotes the token", err)
+			}
+		})
+	}
+}
+
+// looseLastBits returns the token with a signature that a lenient decoder
+// reads as the same bytes.
+func looseLastBits(token string) string {
+	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+	last := strings.IndexByte(alphabet, token[len(token)-1])
+	return token[:len(token)-1] + string(alphabet[last|1])
+}
+
+func TestJWT_PreviousSecretStillVerifies(t *testing.T) {
+	t.Parallel()
+	j, err := NewJWT(JWTConfig{Secret: testSecret, PreviousSecret: previousSecret, Now: atNoon})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, secret := range map[string][]byte{"current": testSecret, "previous": previousSecret} {
+		if _, err := j.Verify(t.Context(), hs256(secret, plainHeader, plainClaims)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := newTestJWT(t).Verify(t.Context(), sign(t, j, 1, "c")); err != nil {
+		t.Errorf("signed with another secret than the current one: %v", err)
+	}
+	_, err = j.Verify(t.Context(), hs256(nil, plainHeader, plainClaims))
+	wantRefusal(t, err, errTokenSignature)
+}
+
+func TestNewJWT_NamesTheSettingAtFault(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		cfg  JWTConfig
+		want string
+	}{
+		{"no secret", JWTConfig{}, "JWT_SECRET "},
+		{"secret of 31 bytes", JWTConfig{Secret: testSecret[:31]}, "JWT_SECRET "},
+		{"previous secret of 31 bytes", JWTConfig{Secret: testSecret, PreviousSecret: previousSecret[:31]}, "JWT_SECRET_PREVIOUS "},
+		{"previous secret alone", JWTConfig{PreviousSecret: previousSecret}, "JWT_SECRET "},
+	} {
+		_, err := NewJWT(tt.cfg)
+		if err == nil || !strings.HasPrefix(err.Error(), tt.want) {
+			t.Errorf("%s: got %v, want an error that names %s", tt.name, err, tt.want)
+		}
+	}
+}
+
+func TestJWT_SignedTokensVerify(t *testing.T) {
+	t.Parallel()
+	j, err := NewJWT(JWTConfig{Secret: testSecret, Issuer: "us", Audience: "us too", Now: atNoon})
+	if err != nil {
+		t.Fatal(err)
+	}
+	customers := rapid.StringOfN(rapid.Rune().Filter(func(r rune) bool { return !unicode.IsControl(r) }), 1, 255, -1)
+	rapid.Check(t, func(t *rapid.T) {
+		want := Claims{Customer: customers.Draw(t, "customer"), Store: rapid.Int64Min(0).Draw(t, "store")}
+		token, err := j.Sign(want.Store, want.Customer, time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := j.Verify(context.Background(), token); err != nil || got != want {
+			t.Fatalf("got %+v, %v, want %+v", got, err, want)
+		}
+	})
+}
+
+func TestJWT_SignedTokensExpire(t *testing.T) {
+	t.Parallel()
+	token := sign(t, newTestJWT(t), 1, "c") // for an hour
+	for after, want := range map[time.Duration]*Error{
+		time.Hour + 29*time.Second: nil,
+		time.Hour + 30*time.Second: errTokenExpired,
+	} {
+		j, err := NewJWT(JWTConfig{Secret: testSecret, Now: func() time.Time { return noon.Add(after) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = j.Verify(t.Context(), token)
+		wantRefusal(t, err, want)
+	}
+}
+
+func TestJWT_SignRefusesWhatVerifyWould(t *testing.T) {
+	t.Parallel()
+	j := newTestJWT(t)
+	for _, tt := range []struct {
+		name, customer string
+		store          int64
+		ttl            time.Duration
+	}{
+		{"no customer", "", 1, time.Hour},
+		{"control character", "a\tb", 1, time.Hour},
+		{"not UTF-8", "\xff", 1, time.Hour},
+		{"customer too long", strings.Repeat("a", 256), 1, time.Hour},
+		{"negative store", "c", -1, time.Hour},
+		{"no lifetime", "c", 1, 0},
+	} {
+		if token, err := j.Sign(tt.store, tt.customer, tt.ttl); err == nil || token != "" {
+			t.Errorf("%s: signed", tt.name)
+		}
+	}
+}
+
+func FuzzVerify(f *testing.F) {
+	j, err := NewJWT(JWTConfig{Secret: testSecret, Now: atNoon})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(plainHeader, plainClaims, true)
+	f.Add(`{"alg":"none"}`, plainClaims, false)
+	f.Add(plainHeader, `{"sub":"\ud800","exp":1e9,"store_id":"1"}`, true)
+	f.Add(plainHeader, `{"sub":"c","exp":1772366460,"aud":[null],"store_id":null}`, true)
+	f.Fuzz(func(t *testing.T, header, claims string, signed bool) {
+		token := hs256(testSecret, header, claims)
+		if !signed {
+			token = header + "." + claims
+		}
+		got, err := j.Verify(t.Context(), token)
+		if err != nil {
+			refused := wantCode(t, err, "unauthenticated")
+			if got != (Claims{}) || strings.Contains(refused.Error(), token) && len(token) > 16 {
+				t.Errorf("refused with %+v and %v", got, refused)
+			}
+			return
+		}
+		if n := utf8.RuneCountInString(got.Customer); n < 1 || n > 255 || !utf8.ValidString(got.Customer) || got.Store < 0 {
+			t.Errorf("accepted %q of store %d", got.Customer, got.Store)
+		}
+		if !signed {
+			t.Errorf("accepted %q unsigned", token)
+		}
+	})
+}

@@ -1,0 +1,130 @@
+package auth
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// LastUsedConfig is what a LastUsed works with.
+type LastUsedConfig struct {
+	// Pool writes, and needs one connection only.
+	Pool *pgxpool.Pool
+
+	// Every is how long uses are gathered before they are written. Default: 10 s.
+	Every time.Duration
+
+	// Now is the clock. Default: time.Now.
+	Now func() time.Time
+
+	Log *slog.Logger
+}
+
+// LastUsed records when API tokens were used, some seconds late and in batches, so
+// that a token in constant use costs one row every few seconds. What is not yet
+// written when the process dies is lost.
+type LastUsed struct {
+	LastUsedConfig
+	mu   sync.Mutex
+	uses map[int64]time.Time // at most maxAPITokens
+}
+
+// NewLastUsed returns a LastUsed that works with c. Nothing is written until Run.
+func NewLastUsed(c LastUsedConfig) *LastUsed {
+	if c.Every == 0 {
+		c.Every = 10 * time.Second
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return &LastUsed{LastUsedConfig: c, uses: map[int64]time.Time{}}
+}
+
+// Record notes that the token was used now. It never waits for Postgres.
+func (l *LastUsed) Record(id int64) {
+	now := l.Now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, known := l.uses[id]; known || len(l.uses) < maxAPITokens {
+		l.uses[id] = now
+	}
+}
+
+// Run writes what was recorded, again and again, and once more when ctx ends. What
+// cannot be written is kept for the next time.
+func (l *LastUsed) Run(ctx context.Context) {
+	tick := time.NewTicker(l.Every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			l.tryFlush(ctx)
+		case <-ctx.Done():
+			l.tryFlush(context.WithoutCancel(ctx))
+			return
+		}
+	}
+}
+
+func (l *LastUsed) tryFlush(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, apiTokenTimeout)
+	defer cancel()
+	if err := l.Flush(ctx); err != nil {
+		l.Log.WarnContext(ctx, "times of use of API tokens are not written", "err", err)
+	}
+}
+
+// Flush writes what was recorded since the last time.
+func (l *LastUsed) Flush(ctx context.Context) error {
+	l.mu.Lock()
+	uses := l.uses
+	l.uses = map[int64]time.Time{}
+	l.mu.Unlock()
+	if len(uses) == 0 {
+		return nil
+	}
+	err := pgx.BeginFunc(ctx, l.Pool, func(tx pgx.Tx) error { return writeUses(ctx, tx, uses) })
+	if err != nil {
+		l.keep(uses)
+		return fmt.Errorf("write last use of %d API tokens: %w", len(uses), err)
+	}
+	return nil
+}
+
+// keep takes back what was not written.
+func (l *LastUsed) keep(uses map[int64]time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for id, at := range uses {
+		if at.After(l.uses[id]) {
+			l.uses[id] = at
+		}
+	}
+}
+
+// lastUsedRole may update that one column and nothing else. Where the deployment
+// has it, the service, which otherwise only reads, becomes it for this.
+const lastUsedRole = "commerce_last_used"
+
+func writeUses(ctx context.Context, tx pgx.Tx, uses map[int64]time.Time) error {
+	_, err := tx.Exec(ctx, `
+		SELECT set_config('role', rolname, true) FROM pg_roles
+		WHERE rolname = $1 AND pg_has_role(current_user, oid, 'MEMBER')`, lastUsedRole)
+	if err != nil {
+		return fmt.Errorf("become %s: %w", lastUsedRole, err)
+	}
+	ids, times := make([]int64, 0, len(uses)), make([]time.Time, 0, len(uses))
+	for id, at := range uses {
+		ids, times = append(ids, id), append(times, at)
+	}
+	_, err = tx.Exec(ctx, `
+		UPDATE api_tokens SET last_used_at = used.at
+		FROM unnest($1::bigint[], $2::timestamptz[]) AS used (id, at)
+		WHERE api_tokens.id = used.id AND (last_used_at IS NULL OR last_used_at < used.at)`, ids, times)
+	return err
+}

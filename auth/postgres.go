@@ -1,0 +1,168 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+	"unsafe"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"commerce/cart/lastknown"
+	"commerce/cart/locale"
+)
+
+// PostgresStoresConfig is what PostgresStores need.
+type PostgresStoresConfig struct {
+	DB  *pgxpool.Pool
+	Log *slog.Logger     // for a database that comes and goes; default slog.Default
+	Now func() time.Time // default time.Now
+}
+
+// PostgresStores is the directory of the stores in the database. It keeps those it
+// was asked for: a change shows within a second, and at once when it is Told of
+// it; a known store stays known while the database is out of reach.
+type PostgresStores struct {
+	db    *pgxpool.Pool
+	cache *lastknown.Cache[storeKey, *Store]
+}
+
+var _ StoreDirectory = (*PostgresStores)(nil)
+
+// storeKey is a way to name a store: by one of its public keys, by its id, or, as
+// the zero value, as the only one there is.
+type storeKey struct {
+	id        int64
+	publicKey string
+}
+
+// storeMemory bounds what is held of stores, in bytes: some 50,000 of them.
+const storeMemory = 32 << 20
+
+// NewPostgresStores returns a directory that holds nothing yet.
+func NewPostgresStores(c PostgresStoresConfig) *PostgresStores {
+	s := &PostgresStores{db: c.DB}
+	s.cache = lastknown.New(lastknown.Config[storeKey, *Store]{
+		Name: "stores", Source: s.load, Log: c.Log, Now: c.Now,
+		MaxWeight: storeMemory, Weigh: storeWeight, MaxLoads: 4,
+	})
+	return s
+}
+
+// ByID implements StoreDirectory.
+func (s *PostgresStores) ByID(ctx context.Context, id int64) (*Store, error) {
+	if id == 0 {
+		return nil, ErrNoStore
+	}
+	return s.find(ctx, storeKey{id: id})
+}
+
+// ByPublicKey implements StoreDirectory.
+func (s *PostgresStores) ByPublicKey(ctx context.Context, key string) (*Store, error) {
+	if key == "" {
+		return nil, ErrNoStore
+	}
+	return s.find(ctx, storeKey{publicKey: key})
+}
+
+// Sole implements StoreDirectory.
+func (s *PostgresStores) Sole(ctx context.Context) (*Store, error) { return s.find(ctx, storeKey{}) }
+
+// Told takes a message of the database's channel (see deploy/migrations). Stores
+// change so rarely that all are loaded anew when one did.
+func (s *PostgresStores) Told(message string) {
+	if message == "store" {
+		s.cache.ExpireAll()
+	}
+}
+
+// Missed has every store loaded anew, after a time in which messages may have been
+// lost.
+func (s *PostgresStores) Missed() { s.cache.ExpireAll() }
+
+func (s *PostgresStores) find(ctx context.Context, key storeKey) (store *Store, err error) {
+	err = s.cache.Get(ctx, []storeKey{key}, func(_ storeKey, found *Store) { store = found })
+	if err != nil {
+		return nil, err
+	}
+	return found(store)
+}
+
+const selectStore = `
+SELECT s.id, s.name, s.currency, s.language, s.tax_ppm, s.prices_include_tax,
+	ARRAY(SELECT k.key FROM publishable_keys k WHERE k.store_id = s.id ORDER BY k.key),
+	(SELECT json_agg(json_build_object('id', m.id, 'name_en', m.name_en, 'name_ar', m.name_ar, 'icon', m.icon, 'enabled', m.enabled)
+		ORDER BY m.position, m.id) FROM payment_methods m WHERE m.store_id = s.id)
+FROM stores s
+WHERE s.id = `
+
+// load finds the one store that a look-up is about.
+func (s *PostgresStores) load(ctx context.Context, keys []storeKey) (map[storeKey]*Store, error) {
+	key := keys[0]
+	var rows pgx.Rows
+	var err error
+	switch {
+	case key.publicKey != "":
+		rows, err = s.db.Query(ctx, selectStore+`(SELECT store_id FROM publishable_keys WHERE key = $1)`, key.publicKey)
+	case key.id != 0:
+		rows, err = s.db.Query(ctx, selectStore+`$1`, key.id)
+	default:
+		rows, err = s.db.Query(ctx, selectStore+`(SELECT min(id) FROM (SELECT id FROM stores LIMIT 2) two HAVING count(*) = 1)`)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("select store: %w", err)
+	}
+	store, err := pgx.CollectExactlyOneRow(rows, scanStore)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("select store: %w", err)
+	}
+	return map[storeKey]*Store{key: store}, nil
+}
+
+func scanStore(row pgx.CollectableRow) (*Store, error) {
+	var store Store
+	var methods []struct {
+		ID      string
+		En      string `json:"name_en"`
+		Ar      string `json:"name_ar"`
+		Icon    string
+		Enabled bool
+	}
+	err := row.Scan(&store.ID, &store.Name, &store.Currency, &store.Locale, &store.TaxRate, &store.PricesIncludeTax, &store.PublicKeys, &methods)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range methods {
+		name := locale.Text{locale.En: m.En}
+		if m.Ar != "" {
+			name[locale.Ar] = m.Ar
+		}
+		store.PaymentMethods = append(store.PaymentMethods, PaymentMethod{ID: m.ID, Name: name, Icon: m.Icon, Enabled: m.Enabled})
+	}
+	return &store, nil
+}
+
+func storeWeight(key storeKey, s *Store) uint32 {
+	size := len(key.publicKey)
+	if s == nil {
+		return uint32(size)
+	}
+	size += int(unsafe.Sizeof(*s)) + len(s.Name)
+	for _, key := range s.PublicKeys {
+		size += len(key)
+	}
+	const mapOfTwoTexts = 200
+	for _, m := range s.PaymentMethods {
+		size += int(unsafe.Sizeof(m)) + mapOfTwoTexts + len(m.ID) + len(m.Icon)
+		for _, name := range m.Name {
+			size += len(name)
+		}
+	}
+	return uint32(size)
+}

@@ -1,0 +1,109 @@
+package auth
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// PostgresAPITokens keeps API tokens in the table api_tokens. Finding and listing
+// only read; the rest needs a pool that may write.
+type PostgresAPITokens struct {
+	db   *pgxpool.Pool
+	rand io.Reader
+}
+
+var _ APITokenSource = (*PostgresAPITokens)(nil)
+
+// NewPostgresAPITokens returns a source that reads db, and makes secrets of rand.
+func NewPostgresAPITokens(db *pgxpool.Pool, rand io.Reader) *PostgresAPITokens {
+	return &PostgresAPITokens{db: db, rand: rand}
+}
+
+// lookupBudget bounds the wait of a request for its token to be found.
+const lookupBudget = 900 * time.Millisecond
+
+// APIToken implements APITokenSource.
+func (p *PostgresAPITokens) APIToken(ctx context.Context, id int64) (APIToken, error) {
+	ctx, cancel := context.WithTimeout(ctx, lookupBudget)
+	defer cancel()
+	tokens, err := p.query(ctx, "WHERE id = $1", id)
+	switch {
+	case err != nil:
+		return APIToken{}, err
+	case len(tokens) == 0:
+		return APIToken{}, ErrNoAPIToken
+	}
+	return tokens[0], nil
+}
+
+// List returns every token of every store, revoked ones included, oldest first.
+func (p *PostgresAPITokens) List(ctx context.Context) ([]APIToken, error) {
+	return p.query(ctx, "ORDER BY id")
+}
+
+// Create makes a token of a store and returns its text, "<id>|<secret>", which
+// cannot be had again. It returns ErrNoStore where there is no such store.
+func (p *PostgresAPITokens) Create(ctx context.Context, store int64, name string) (token string, err error) {
+	secret, sum, err := NewAPISecret(p.rand)
+	if err != nil {
+		return "", err
+	}
+	var id int64
+	err = p.db.QueryRow(ctx, "INSERT INTO api_tokens (store_id, name, hash) VALUES ($1, $2, $3) RETURNING id",
+		store, name, sum[:]).Scan(&id)
+	var refused *pgconn.PgError
+	switch {
+	case errors.As(err, &refused) && refused.Code == foreignKeyViolation:
+		return "", ErrNoStore
+	case err != nil:
+		return "", fmt.Errorf("create API token of store %d: %w", store, err)
+	}
+	return strconv.FormatInt(id, 10) + "|" + secret, nil
+}
+
+const foreignKeyViolation = "23503"
+
+// Revoke ends a token for good; every instance refuses it within a check's TTL. To
+// revoke it again changes nothing. It returns ErrNoAPIToken where there is none.
+func (p *PostgresAPITokens) Revoke(ctx context.Context, id int64) error {
+	done, err := p.db.Exec(ctx, "UPDATE api_tokens SET revoked_at = coalesce(revoked_at, now()) WHERE id = $1", id)
+	switch {
+	case err != nil:
+		return fmt.Errorf("revoke API token %d: %w", id, err)
+	case done.RowsAffected() == 0:
+		return ErrNoAPIToken
+	}
+	return nil
+}
+
+func (p *PostgresAPITokens) query(ctx context.Context, which string, args ...any) ([]APIToken, error) {
+	rows, err := p.db.Query(ctx,
+		"SELECT id, store_id, name, hash, created_at, revoked_at, last_used_at FROM api_tokens "+which, args...)
+	if err != nil {
+		return nil, fmt.Errorf("read API tokens: %w", err)
+	}
+	tokens, err := pgx.CollectRows(rows, scanAPIToken)
+	if err != nil {
+		return nil, fmt.Errorf("read API tokens: %w", err)
+	}
+	return tokens, nil
+}
+
+func scanAPIToken(row pgx.CollectableRow) (APIToken, error) {
+	var t APIToken
+	var hash []byte
+	err := row.Scan(&t.ID, &t.StoreID, &t.Name, &hash, &t.CreatedAt, &t.RevokedAt, &t.LastUsedAt)
+	if err == nil && copy(t.Hash[:], hash) != sha256.Size {
+		err = fmt.Errorf("hash of API token %d has %d bytes", t.ID, len(hash))
+	}
+	return t, err
+}

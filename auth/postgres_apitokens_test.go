@@ -1,0 +1,277 @@
+package auth
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"log/slog"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"commerce/deploy/connect"
+	"commerce/deploy/ephemeral"
+)
+
+// tokenTable is a database with the stores of testStores, and a pool that writes.
+func tokenTable(t *testing.T, url string) *pgxpool.Pool {
+	t.Helper()
+	db := openTestPool(t, url, connect.PostgresConfig{Writable: true, MaxConns: 4})
+	if _, err := db.Exec(t.Context(), "INSERT INTO stores (id, name, currency) VALUES (1, 'One', 'SAR'), (2, 'Two', 'USD')"); err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
+func openTestPool(t *testing.T, url string, c connect.PostgresConfig) *pgxpool.Pool {
+	t.Helper()
+	db, err := connect.Postgres(t.Context(), url, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(db.Close)
+	return db
+}
+
+func TestPostgresAPITokens_KeepsASumOfTheSecretAlone(t *testing.T) {
+	t.Parallel()
+	db := tokenTable(t, ephemeral.Migrated(t))
+	table := NewPostgresAPITokens(db, rand.Reader)
+	text, err := table.Create(t.Context(), 1, "export script")
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, secret, ok := ParseAPIToken(text)
+	if !ok {
+		t.Fatalf("%q is no API token", text)
+	}
+	var row string
+	if err := db.QueryRow(t.Context(), "SELECT row_to_json(t)::text FROM api_tokens t").Scan(&row); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(row, secret) || !strings.Contains(row, "export script") {
+		t.Errorf("the row is %s: want the name in it and not the secret", row)
+	}
+	found, err := table.APIToken(t.Context(), id)
+	if err != nil || found.StoreID != 1 || found.Name != "export script" || found.RevokedAt != nil || found.LastUsedAt != nil {
+		t.Errorf("found %+v, %v", found, err)
+	}
+	tokens := NewAPITokens(APITokensConfig{Source: table, Stores: testStores()})
+	if store, used, err := tokens.Identify(apiRequest(text)); err != nil || store.ID != 1 || used != id {
+		t.Errorf("identified as %v by %d, %v", store, used, err)
+	}
+}
+
+func TestPostgresAPITokens_WhatIsNotThere(t *testing.T) {
+	t.Parallel()
+	table := NewPostgresAPITokens(tokenTable(t, ephemeral.Migrated(t)), rand.Reader)
+	if _, err := table.APIToken(t.Context(), 7); !errors.Is(err, ErrNoAPIToken) {
+		t.Errorf("found nothing: %v, want ErrNoAPIToken", err)
+	}
+	if err := table.Revoke(t.Context(), 7); !errors.Is(err, ErrNoAPIToken) {
+		t.Errorf("revoked nothing: %v, want ErrNoAPIToken", err)
+	}
+	if _, err := table.Create(t.Context(), 99, "x"); !errors.Is(err, ErrNoStore) {
+		t.Errorf("for no store: %v, want ErrNoStore", err)
+	}
+	if _, err := NewPostgresAPITokens(nil, strings.NewReader("")).Create(t.Context(), 1, "x"); err == nil {
+		t.Error("made a token without randomness")
+	}
+}
+
+// Instances share the table alone: nothing tells them of a revocation.
+func TestPostgresAPITokens_RevocationIsSeenWithinASecondByEveryInstance(t *testing.T) {
+	t.Parallel()
+	db := tokenTable(t, ephemeral.Migrated(t))
+	table := NewPostgresAPITokens(db, rand.Reader)
+	text, err := table.Create(t.Context(), 1, "script")
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, _, _ := ParseAPIToken(text)
+	instances := make([]*APITokens, 3)
+	for i := range instances {
+		instances[i] = NewAPITokens(APITokensConfig{Source: NewPostgresAPITokens(db, nil), Stores: testStores()})
+		if _, _, err := instances[i].Identify(apiRequest(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := table.Revoke(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	revoked := time.Now()
+	for _, tokens := range instances {
+		for {
+			_, _, err := tokens.Identify(apiRequest(text))
+			if errors.Is(err, errAPITokenInvalid) {
+				break
+			}
+			if waited := time.Since(revoked); waited > time.Second {
+				t.Fatalf("still good %v after it was revoked (%v)", waited, err)
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+	}
+	first, err := table.List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := table.Revoke(t.Context(), id); err != nil {
+		t.Fatalf("revoke again: %v", err)
+	}
+	second, err := table.List(t.Context())
+	if err != nil || first[0].RevokedAt == nil || !second[0].RevokedAt.Equal(*first[0].RevokedAt) {
+		t.Errorf("revoked at %v, then %v (%v): want the first time kept", first[0].RevokedAt, second[0].RevokedAt, err)
+	}
+}
+
+func TestLastUsed_IsWrittenInBatches(t *testing.T) {
+	t.Parallel()
+	db := tokenTable(t, ephemeral.Migrated(t))
+	table := NewPostgresAPITokens(db, rand.Reader)
+	for range 3 {
+		if _, err := table.Create(t.Context(), 1, "script"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	at := time.Date(2025, 11, 20, 10, 0, 0, 0, time.UTC)
+	used := NewLastUsed(LastUsedConfig{Pool: db, Now: func() time.Time { return at }, Log: slog.New(slog.DiscardHandler)})
+	used.Record(1)
+	at = at.Add(time.Minute)
+	used.Record(1)
+	used.Record(2)
+	used.Record(999) // gone meanwhile
+	flush := func() {
+		t.Helper()
+		if err := used.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	flush()
+	want := func(id int, want *time.Time) {
+		t.Helper()
+		tokens, err := table.List(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := tokens[id-1].LastUsedAt
+		if (got == nil) != (want == nil) || got != nil && !got.Equal(*want) {
+			t.Errorf("token %d used last at %v, want %v", id, got, want)
+		}
+	}
+	latest := at
+	want(1, &latest)
+	want(2, &latest)
+	want(3, nil)
+
+	at = at.Add(-time.Hour) // another instance, late with what it knows
+	used.Record(1)
+	flush()
+	want(1, &latest)
+}
+
+func TestLastUsed_KeepsWhatCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	db := tokenTable(t, ephemeral.Migrated(t))
+	table := NewPostgresAPITokens(db, rand.Reader)
+	if _, err := table.Create(t.Context(), 1, "script"); err != nil {
+		t.Fatal(err)
+	}
+	used := NewLastUsed(LastUsedConfig{Pool: db, Log: slog.New(slog.DiscardHandler), Every: time.Hour})
+	used.Record(1)
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := used.Flush(gone); err == nil {
+		t.Fatal("written without a connection")
+	}
+	used.Run(gone) // ends at once, and writes first
+	token, err := table.APIToken(t.Context(), 1)
+	if err != nil || token.LastUsedAt == nil {
+		t.Errorf("used last at %v (%v), want a time", token.LastUsedAt, err)
+	}
+}
+
+// roles applies the deploy files' roles to a server of this test's own, and returns
+// the URL of the service's role.
+func roles(t *testing.T, owner string) (service string) {
+	t.Helper()
+	script, err := os.ReadFile("../deploy/postgres/roles.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	db := openTestPool(t, owner, connect.PostgresConfig{Writable: true})
+	for range 2 { // safe to repeat
+		if _, err := db.Exec(t.Context(), string(script)); err != nil {
+			t.Fatalf("roles.sql: %v", err)
+		}
+	}
+	u, err := url.Parse(owner)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.User = url.User("commerce_service")
+	return u.String()
+}
+
+func TestRoles_TheServiceReadsAndNotesLastUse(t *testing.T) {
+	t.Parallel()
+	owner := ephemeral.StartPostgres(t).URL
+	if err := ephemeral.Migrate(t.Context(), owner); err != nil {
+		t.Fatal(err)
+	}
+	text, err := NewPostgresAPITokens(tokenTable(t, owner), rand.Reader).Create(t.Context(), 1, "script")
+	if err != nil {
+		t.Fatal(err)
+	}
+	db := openTestPool(t, roles(t, owner), connect.PostgresConfig{Writable: true})
+	tokens := NewAPITokens(APITokensConfig{Source: NewPostgresAPITokens(db, nil), Stores: testStores()})
+	if _, _, err := tokens.Identify(apiRequest(text)); err != nil {
+		t.Fatalf("read as the service: %v", err)
+	}
+	used := NewLastUsed(LastUsedConfig{Pool: db, Log: slog.New(slog.DiscardHandler)})
+	used.Record(1)
+	if err := used.Flush(t.Context()); err != nil {
+		t.Fatalf("note last use: %v", err)
+	}
+	token, err := NewPostgresAPITokens(db, nil).APIToken(t.Context(), 1)
+	if err != nil || token.LastUsedAt == nil {
+		t.Errorf("used last at %v (%v), want a time", token.LastUsedAt, err)
+	}
+	for _, become := range []string{"", "SET LOCAL ROLE commerce_last_used; "} {
+		for _, forbidden := range []string{
+			"UPDATE api_tokens SET revoked_at = NULL",
+			"UPDATE api_tokens SET store_id = 2",
+			"UPDATE api_tokens SET last_used_at = now(), hash = hash",
+			"DELETE FROM api_tokens",
+			"INSERT INTO api_tokens (store_id, name, hash) VALUES (1, 'x', decode(repeat('00', 32), 'hex'))",
+			"UPDATE stores SET name = 'x'",
+			"UPDATE subscriptions SET status = 'active'",
+			"CREATE TABLE mine ()",
+		} {
+			refusedTo(t, db, become+forbidden)
+		}
+	}
+	refusedTo(t, db, "UPDATE api_tokens SET last_used_at = now()") // not without becoming the other
+	refusedTo(t, db, "SET LOCAL ROLE commerce_last_used; SELECT hash FROM api_tokens")
+}
+
+// refusedTo runs a script in a transaction that is undone.
+func refusedTo(t *testing.T, db *pgxpool.Pool, script string) {
+	t.Helper()
+	conn, err := db.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Release()
+	_, err = conn.Conn().PgConn().Exec(t.Context(), "BEGIN; "+script).ReadAll()
+	_, undo := conn.Exec(t.Context(), "ROLLBACK")
+	var refused *pgconn.PgError
+	if !errors.As(err, &refused) || refused.Code != "42501" || undo != nil {
+		t.Errorf("%s: got %v (%v), want insufficient_privilege", script, err, undo)
+	}
+}

@@ -1,0 +1,189 @@
+package auth_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"commerce/auth"
+	"commerce/cart/lastknown"
+	"commerce/cart/locale"
+	"commerce/deploy/connect"
+	"commerce/deploy/ephemeral"
+	"commerce/deploy/sample"
+)
+
+// storesDatabase is a database with the sample's stores, and a directory of them.
+type storesDatabase struct {
+	stores *auth.PostgresStores
+	pool   *pgxpool.Pool // the directory's
+	admin  *pgxpool.Pool
+	clock  time.Time // of the directory
+}
+
+func newStoresDatabase(t *testing.T) *storesDatabase {
+	t.Helper()
+	url := ephemeral.Migrated(t)
+	d := &storesDatabase{clock: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
+	d.pool = connectedPool(t, url, connect.PostgresConfig{})
+	d.admin = connectedPool(t, url, connect.PostgresConfig{Writable: true})
+	d.stores = auth.NewPostgresStores(auth.PostgresStoresConfig{
+		DB: d.pool, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return d.clock },
+	})
+	err := pgx.BeginFunc(t.Context(), d.admin, func(tx pgx.Tx) error {
+		return sample.WriteShops(t.Context(), tx, sample.Stores(), nil, nil)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func connectedPool(t *testing.T, url string, c connect.PostgresConfig) *pgxpool.Pool {
+	t.Helper()
+	pool, err := connect.Postgres(t.Context(), url, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	return pool
+}
+
+// exec changes the database; the directory's clock moves on a little.
+func (d *storesDatabase) exec(t *testing.T, sql string) {
+	t.Helper()
+	if _, err := d.admin.Exec(t.Context(), sql); err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+	d.clock = d.clock.Add(time.Millisecond)
+}
+
+func TestStoreDirectories_AnswerAlike(t *testing.T) {
+	t.Parallel()
+	for name, directory := range map[string]auth.StoreDirectory{
+		"memory": auth.NewMemoryStores(sample.Stores()...), "postgres": newStoresDatabase(t).stores,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testDirectory(t, directory)
+		})
+	}
+}
+
+func testDirectory(t *testing.T, d auth.StoreDirectory) {
+	t.Helper()
+	for _, wanted := range sample.Stores() {
+		for range 2 { // the second time from the cache
+			byID, err := d.ByID(t.Context(), wanted.ID)
+			if diff := cmp.Diff(wanted, byID); err != nil || diff != "" {
+				t.Errorf("ByID(%d): error %v (-want +got):\n%s", wanted.ID, err, diff)
+			}
+			byKey, err := d.ByPublicKey(t.Context(), wanted.PublicKeys[0])
+			if diff := cmp.Diff(wanted, byKey); err != nil || diff != "" {
+				t.Errorf("ByPublicKey(%s): error %v (-want +got):\n%s", wanted.PublicKeys[0], err, diff)
+			}
+		}
+	}
+	for name, find := range map[string]func(context.Context) (*auth.Store, error){
+		"an id that is none": func(ctx context.Context) (*auth.Store, error) { return d.ByID(ctx, 999) },
+		"no id":              func(ctx context.Context) (*auth.Store, error) { return d.ByID(ctx, 0) },
+		"a key that is none": func(ctx context.Context) (*auth.Store, error) { return d.ByPublicKey(ctx, "pk_none") },
+		"no key":             func(ctx context.Context) (*auth.Store, error) { return d.ByPublicKey(ctx, "") },
+		"one of two":         d.Sole,
+	} {
+		if store, err := find(t.Context()); !errors.Is(err, auth.ErrNoStore) || store != nil {
+			t.Errorf("store by %s: %v, %v, want ErrNoStore", name, store, err)
+		}
+	}
+}
+
+func TestPostgresStores_FindTheSoleStoreAsLongAsThereIsOne(t *testing.T) {
+	t.Parallel()
+	d := newStoresDatabase(t)
+	for _, step := range []struct {
+		change string
+		sole   int64 // 0: none
+	}{
+		{"DELETE FROM stores WHERE id = 1", 2},
+		{"DELETE FROM stores", 0},
+		{"INSERT INTO stores (id, name, currency) VALUES (5, 'Shop', 'KWD')", 5},
+		{"INSERT INTO stores (id, name, currency) VALUES (6, 'Shop', 'KWD')", 0},
+	} {
+		d.exec(t, step.change)
+		d.stores.Told("store")
+		d.clock = d.clock.Add(time.Millisecond)
+		store, err := d.stores.Sole(t.Context())
+		if (step.sole == 0) != errors.Is(err, auth.ErrNoStore) || (store != nil && store.ID != step.sole) {
+			t.Errorf("%s: sole store %v, %v, want %d", step.change, store, err, step.sole)
+		}
+	}
+}
+
+func TestPostgresStores_ShowAChangeWhenToldAndWithinASecondWhenNot(t *testing.T) {
+	t.Parallel()
+	d := newStoresDatabase(t)
+	for i, step := range []struct {
+		told func()
+		wait time.Duration
+	}{
+		{func() { d.stores.Told("store") }, time.Millisecond},
+		{d.stores.Missed, time.Millisecond},
+		{func() {}, 700 * time.Millisecond},
+	} {
+		if _, err := d.stores.ByPublicKey(t.Context(), "pk_demo"); err != nil {
+			t.Fatal(err)
+		}
+		d.exec(t, "UPDATE stores SET tax_ppm = tax_ppm + 1 WHERE id = 1")
+		step.told()
+		d.clock = d.clock.Add(step.wait)
+		store, err := d.stores.ByPublicKey(t.Context(), "pk_demo")
+		if wanted := int64(150_001 + i); err != nil || store.TaxRate != wanted {
+			t.Errorf("step %d: tax %v, %v, want %d", i, store, err, wanted)
+		}
+	}
+}
+
+func TestPostgresStores_ReadWhatIsLeftOut(t *testing.T) {
+	t.Parallel()
+	d := newStoresDatabase(t)
+	d.exec(t, `INSERT INTO stores (id, name, currency) VALUES (7, 'Bare', 'SAR')`)
+	got, err := d.stores.ByID(t.Context(), 7)
+	wanted := &auth.Store{ID: 7, Name: "Bare", Currency: "SAR", Locale: locale.En, PricesIncludeTax: true, PublicKeys: []string{}}
+	if diff := cmp.Diff(wanted, got); err != nil || diff != "" {
+		t.Errorf("bare store: error %v (-want +got):\n%s", err, diff)
+	}
+	d.exec(t, `INSERT INTO payment_methods (store_id, id, name_en, position) VALUES (7, 'cash', 'Cash', 0)`)
+	d.stores.Told("store")
+	d.clock = d.clock.Add(time.Millisecond)
+	got, err = d.stores.ByID(t.Context(), 7)
+	methods := []auth.PaymentMethod{{ID: "cash", Name: locale.Text{locale.En: "Cash"}, Enabled: true}}
+	if err != nil || !cmp.Equal(methods, got.PaymentMethods) {
+		t.Errorf("payment methods %v, %v, want %v", got, err, methods)
+	}
+}
+
+func TestPostgresStores_KnowOnWhenPostgresIsGone(t *testing.T) {
+	t.Parallel()
+	d := newStoresDatabase(t)
+	known, err := d.stores.ByPublicKey(t.Context(), "pk_demo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.pool.Close()
+	d.clock = d.clock.Add(time.Hour)
+	if got, err := d.stores.ByPublicKey(t.Context(), "pk_demo"); err != nil || got != known {
+		t.Errorf("known store: %v, %v, want as before", got, err)
+	}
+	for i := range 3 {
+		if got, err := d.stores.ByPublicKey(t.Context(), "pk_"+strconv.Itoa(i)); !errors.Is(err, lastknown.ErrUnknown) {
+			t.Errorf("unknown key: %v, %v, want ErrUnknown", got, err)
+		}
+	}
+}

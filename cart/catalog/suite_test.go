@@ -1,0 +1,268 @@
+package catalog_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"go.uber.org/goleak"
+
+	"commerce/cart"
+	"commerce/cart/catalog"
+	"commerce/cart/lastknown"
+	"commerce/cart/period"
+	"commerce/deploy/connect"
+	"commerce/deploy/ephemeral"
+	"commerce/deploy/sample"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// noon is the time at which the sample's dates are taken.
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// queries counts what a pool asks.
+type queries struct{ atomic.Int64 }
+
+func (q *queries) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
+	q.Add(1)
+	return ctx
+}
+
+func (*queries) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+// database is a database with the sample in it, and a pool that reads from it as
+// the service does.
+type database struct {
+	pool  *pgxpool.Pool
+	asked *queries
+	admin *pgxpool.Pool
+}
+
+func newDatabase(t testing.TB) *database {
+	t.Helper()
+	url := ephemeral.Migrated(t)
+	d := &database{asked: &queries{}}
+	d.pool = connected(t, url, connect.PostgresConfig{Edit: func(c *pgxpool.Config) { c.ConnConfig.Tracer = d.asked }})
+	d.admin = connected(t, url, connect.PostgresConfig{Writable: true, StatementTimeout: -1})
+	err := pgx.BeginFunc(t.Context(), d.admin, func(tx pgx.Tx) error {
+		return sample.WriteShops(t.Context(), tx, sample.Stores(), sample.Products(), sample.Coupons(noon))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func connected(t testing.TB, url string, c connect.PostgresConfig) *pgxpool.Pool {
+	t.Helper()
+	pool, err := connect.Postgres(t.Context(), url, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	return pool
+}
+
+func (d *database) exec(t testing.TB, sql string, args ...any) {
+	t.Helper()
+	if _, err := d.admin.Exec(context.WithoutCancel(t.Context()), sql, args...); err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+}
+
+func newCache(source catalog.Source) *catalog.Cache {
+	return catalog.NewCache(catalog.CacheConfig{Source: source, Log: slog.New(slog.DiscardHandler)})
+}
+
+// The suite holds every catalogue to the same answers.
+func TestCatalogs_AnswerAlike(t *testing.T) {
+	t.Parallel()
+	memory := catalog.NewMemory(sample.Products())
+	for store, coupons := range sample.Coupons(noon) {
+		for _, c := range coupons {
+			memory.PutCoupon(store, c)
+		}
+	}
+	postgres := catalog.NewPostgres(newDatabase(t).pool)
+	for name, c := range map[string]catalog.Source{
+		"memory": memory, "postgres": postgres, "cached memory": newCache(memory), "cached postgres": newCache(postgres),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testProducts(t, c)
+			testCoupons(t, c)
+		})
+	}
+}
+
+func testProducts(t *testing.T, c cart.Catalog) {
+	t.Helper()
+	for store, list := range sample.Products() {
+		wanted := map[int64]*cart.Product{}
+		ids := []int64{999, -1, 0} // no product of any store
+		for _, p := range list {
+			wanted[p.ID] = p
+			ids = append(ids, p.ID)
+		}
+		for _, ask := range []string{"at first", "again"} {
+			got, err := c.Products(t.Context(), store, ids)
+			if diff := cmp.Diff(wanted, got); err != nil || diff != "" {
+				t.Errorf("products of store %d %s: error %v (-want +got):\n%s", store, ask, err, diff)
+			}
+		}
+	}
+	for name, ask := range map[string]struct {
+		store int64
+		ids   []int64
+	}{"another store's": {2, []int64{1, 2}}, "no store's": {3, []int64{1}}, "none": {1, nil}} {
+		if got, err := c.Products(t.Context(), ask.store, ask.ids); err != nil || len(got) > 0 {
+			t.Errorf("%s products: %v, %v, want none", name, got, err)
+		}
+	}
+}
+
+func testCoupons(t *testing.T, c cart.Coupons) {
+	t.Helper()
+	for _, wanted := range sample.Coupons(noon)[1] {
+		got, err := c.Coupon(t.Context(), 1, wanted.Code)
+		if diff := cmp.Diff(wanted, got); err != nil || diff != "" {
+			t.Errorf("coupon %s: error %v (-want +got):\n%s", wanted.Code, err, diff)
+		}
+		if got, err := c.Coupon(t.Context(), 2, wanted.Code); err != nil || got != nil {
+			t.Errorf("coupon %s of another store: %v, %v, want none", wanted.Code, got, err)
+		}
+	}
+}
+
+func TestPostgres_KeepsTheMerchantsOrder(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	d.exec(t, `INSERT INTO products (store_id, id, name, slug, type, price, original_price) VALUES (1, 100, 'Kit', 'kit', 'digital', 1, 2)`)
+	d.exec(t, `INSERT INTO plans (store_id, id, product_id, duration, price) VALUES (1, 1002, 100, 'monthly', 1), (1, 1001, 100, 'decennial', 2)`)
+	d.exec(t, `INSERT INTO fields (store_id, product_id, name, required, position) VALUES (1, 100, 'Z', true, 0), (1, 100, 'A', false, 1)`)
+	d.exec(t, `INSERT INTO field_options (store_id, product_id, field, code, name, price, position) VALUES (1, 100, 'A', 'z', 'Zed', 0, 0), (1, 100, 'A', 'a', 'Ay', 3, 1)`)
+	got, err := catalog.NewPostgres(d.pool).Products(t.Context(), 1, []int64{100})
+	wanted := map[int64]*cart.Product{100: {
+		ID: 100, Name: "Kit", Slug: "kit", Type: "digital", Active: true, Price: 1, OriginalPrice: 2, MinQuantity: 1,
+		Plans:  []cart.Plan{{ID: 1001, Duration: period.Decennial, Price: 2}, {ID: 1002, Duration: period.Monthly, Price: 1}},
+		Fields: []cart.Field{{Name: "Z", Required: true}, {Name: "A", Options: []cart.Option{{Code: "z", Name: "Zed"}, {Code: "a", Name: "Ay", Price: 3}}}},
+	}}
+	if diff := cmp.Diff(wanted, got); err != nil || diff != "" {
+		t.Errorf("error %v, product (-want +got):\n%s", err, diff)
+	}
+}
+
+func TestCache_AsksOneQueryForACartOfHundredProductsAndNoneAgain(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	d.exec(t, `INSERT INTO products (store_id, id, name, slug, type, price, original_price)
+		SELECT 1, n, 'Book', 'book', 'digital', n, n FROM generate_series(1001, 1100) n`)
+	clock := noon
+	cache := catalog.NewCache(catalog.CacheConfig{Source: catalog.NewPostgres(d.pool), Now: func() time.Time { return clock }})
+	ids := make([]int64, 100)
+	for i := range ids {
+		ids[i] = int64(1001 + i)
+	}
+	for _, ask := range []struct {
+		state   string
+		queries int64
+	}{{"cold", 1}, {"warm", 0}, {"warm", 0}} {
+		d.asked.Store(0)
+		products, err := cache.Products(t.Context(), 1, ids)
+		if err != nil || len(products) != len(ids) {
+			t.Fatalf("%d products, %v, want all %d", len(products), err, len(ids))
+		}
+		if n := d.asked.Load(); n != ask.queries {
+			t.Errorf("%d queries when %s, want %d", n, ask.state, ask.queries)
+		}
+	}
+}
+
+func TestCache_TakesTheDatabasesWordForWhatChanged(t *testing.T) {
+	t.Parallel()
+	for message, wanted := range map[string]struct {
+		products map[int64]int64 // prices
+		coupon   int64           // rate
+	}{
+		"product 1 1":   {map[int64]int64{1: 1, 2: 1000}, 100_000},
+		"product 2 1":   {map[int64]int64{1: 4950, 2: 1000}, 100_000},
+		"product *":     {map[int64]int64{1: 1, 2: 1}, 100_000},
+		"coupon 1 TEN":  {map[int64]int64{1: 4950, 2: 1000}, 200_000},
+		"coupon *":      {map[int64]int64{1: 4950, 2: 1000}, 200_000},
+		"store":         {map[int64]int64{1: 4950, 2: 1000}, 100_000},
+		"product 1":     {map[int64]int64{1: 4950, 2: 1000}, 100_000},
+		"missed":        {map[int64]int64{1: 1, 2: 1}, 200_000},
+		"coupon x TEN":  {map[int64]int64{1: 4950, 2: 1000}, 100_000},
+		"":              {map[int64]int64{1: 4950, 2: 1000}, 100_000},
+		"product 1 1 1": {map[int64]int64{1: 1, 2: 1000}, 100_000},
+	} {
+		t.Run(message, func(t *testing.T) {
+			t.Parallel()
+			clock := noon
+			memory := catalog.NewMemory(sample.Products())
+			memory.PutCoupon(1, &cart.Coupon{Code: "TEN", Kind: cart.Percent, Rate: 100_000})
+			cache := catalog.NewCache(catalog.CacheConfig{Source: memory, Now: func() time.Time { return clock }})
+			look := func() (map[int64]int64, int64) {
+				products, err := cache.Products(t.Context(), 1, []int64{1, 2})
+				coupon, couponErr := cache.Coupon(t.Context(), 1, "TEN")
+				if err := errors.Join(err, couponErr); err != nil {
+					t.Fatal(err)
+				}
+				prices := map[int64]int64{}
+				for id, p := range products {
+					prices[id] = int64(p.Price)
+				}
+				return prices, coupon.Rate
+			}
+			look()
+			memory.Put(1, &cart.Product{ID: 1, Price: 1})
+			memory.Put(1, &cart.Product{ID: 2, Price: 1})
+			memory.PutCoupon(1, &cart.Coupon{Code: "TEN", Kind: cart.Percent, Rate: 200_000})
+			clock = clock.Add(time.Millisecond)
+			if message == "missed" {
+				cache.Missed()
+			} else {
+				cache.Told(message)
+			}
+			clock = clock.Add(time.Millisecond)
+			prices, rate := look()
+			if diff := cmp.Diff(wanted.products, prices); diff != "" || rate != wanted.coupon {
+				t.Errorf("rate %d, want %d; prices (-want +got):\n%s", rate, wanted.coupon, diff)
+			}
+		})
+	}
+}
+
+func TestCache_FailsOnlyForWhatItDoesNotKnowWhenPostgresIsGone(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	cache := newCache(catalog.NewPostgres(d.pool))
+	known, err := cache.Products(t.Context(), 1, []int64{1, 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.pool.Close()
+	cache.Missed()
+	for range 3 {
+		got, err := cache.Products(t.Context(), 1, []int64{1, 4})
+		if diff := cmp.Diff(known, got); err != nil || diff != "" {
+			t.Errorf("known products: error %v (-want +got):\n%s", err, diff)
+		}
+		if got, err := cache.Products(t.Context(), 1, []int64{1, 2}); !errors.Is(err, lastknown.ErrUnknown) {
+			t.Errorf("an unknown product: %v, %v, want ErrUnknown", got, err)
+		}
+		if got, err := cache.Coupon(t.Context(), 1, "TEN"); !errors.Is(err, lastknown.ErrUnknown) {
+			t.Errorf("an unknown coupon: %v, %v, want ErrUnknown", got, err)
+		}
+	}
+	if cache.Reachable() {
+		t.Error("Reachable with a closed pool")
+	}
+}

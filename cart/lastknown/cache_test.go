@@ -1,0 +1,423 @@
+package lastknown
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// source is a store of texts that can be slow, frozen or gone.
+type source struct {
+	mu     sync.Mutex
+	rows   map[string]string
+	asked  [][]string // the keys of each query
+	takes  time.Duration
+	broken error
+	most   int // queries at the same time
+	now    int
+}
+
+func (s *source) set(key, value string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.rows[key] = value
+}
+
+func (s *source) remove(key string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.rows, key)
+}
+
+func (s *source) behave(takes time.Duration, broken error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.takes, s.broken = takes, broken
+}
+
+// queries returns the keys of the queries since it was last called.
+func (s *source) queries() [][]string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	asked := s.asked
+	s.asked = nil
+	return asked
+}
+
+// load answers with the rows as they were when it was asked.
+func (s *source) load(ctx context.Context, keys []string) (map[string]string, error) {
+	s.mu.Lock()
+	s.asked = append(s.asked, keys)
+	s.now++
+	s.most = max(s.most, s.now)
+	rows, takes, broken := maps.Clone(s.rows), s.takes, s.broken
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		s.now--
+		s.mu.Unlock()
+	}()
+	if takes > 0 {
+		select {
+		case <-time.After(takes):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	found := map[string]string{}
+	for _, key := range keys {
+		if value, ok := rows[key]; ok {
+			found[key] = value
+		}
+	}
+	return found, broken
+}
+
+// inBubble runs test with a clock that moves only while everything waits.
+func inBubble(t *testing.T, test func(t *testing.T, s *source, c *Cache[string, string])) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &source{rows: map[string]string{"a": "1", "b": "1", "c": "1"}}
+		test(t, s, newCache(s))
+		synctest.Wait()
+		time.Sleep(2 * time.Second) // what was begun comes to its end
+	})
+}
+
+func newCache(s *source) *Cache[string, string] {
+	return New(Config[string, string]{
+		Name: "texts", Source: s.load, MaxWeight: 1 << 20, Log: slog.New(slog.DiscardHandler),
+		Weigh: func(key, value string) uint32 { return uint32(len(key) + len(value)) },
+	})
+}
+
+type cached interface {
+	Get(context.Context, []string, func(string, string)) error
+}
+
+// want checks what the cache says of keys, and that it takes no longer than within.
+func want(t *testing.T, c cached, within time.Duration, wanted map[string]string, keys ...string) {
+	t.Helper()
+	got, err := get(t, c, within, keys...)
+	if diff := cmp.Diff(wanted, got); err != nil || diff != "" {
+		t.Errorf("Get(%v): error %v, values (-want +got):\n%s", keys, err, diff)
+	}
+}
+
+func wantUnknown(t *testing.T, c cached, within time.Duration, keys ...string) {
+	t.Helper()
+	if got, err := get(t, c, within, keys...); !errors.Is(err, ErrUnknown) {
+		t.Errorf("Get(%v): %v, error %v, want ErrUnknown", keys, got, err)
+	}
+}
+
+func get(t *testing.T, c cached, within time.Duration, keys ...string) (map[string]string, error) {
+	t.Helper()
+	got := map[string]string{}
+	began := time.Now()
+	err := c.Get(t.Context(), keys, func(key, value string) { got[key] = value })
+	if took := time.Since(began); took > within {
+		t.Errorf("Get(%v) took %v, want %v at most", keys, took, within)
+	}
+	return got, err
+}
+
+func wantQueries(t *testing.T, s *source, wanted ...[]string) {
+	t.Helper()
+	synctest.Wait()
+	if diff := cmp.Diff(wanted, s.queries()); diff != "" {
+		t.Errorf("queries (-want +got):\n%s", diff)
+	}
+}
+
+var errGone = errors.New("connection refused")
+
+type texts = map[string]string
+
+func TestGet_LoadsAllMissesByOneQueryAndNothingTwice(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *source, c *Cache[string, string]) {
+		want(t, c, 0, texts{"a": "1"}, "a")
+		wantQueries(t, s, []string{"a"})
+		want(t, c, 0, texts{"a": "1", "b": "1", "c": "1"}, "a", "b", "c", "none")
+		wantQueries(t, s, []string{"b", "c", "none"})
+		want(t, c, 0, texts{"a": "1", "b": "1"}, "a", "b", "none")
+		wantQueries(t, s)
+	})
+}
+
+func TestGet_SharesALoadThatIsUnderWay(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *source, c *Cache[string, string]) {
+		s.behave(20*time.Millisecond, nil)
+		var all sync.WaitGroup
+		for range 50 {
+			all.Go(func() { want(t, c, 20*time.Millisecond, texts{"a": "1", "b": "1"}, "a", "b") })
+		}
+		all.Wait()
+		wantQueries(t, s, []string{"a", "b"})
+	})
+}
+
+func TestGet_ShowsAChangeWithinMaxAgeWithoutBeingTold(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *source, c *Cache[string, string]) {
+		want(t, c, 0, texts{"a": "1"}, "a", "none")
+		s.set("a", "2")
+		s.set("none", "2")
+		time.Sleep(c.c.MaxAge)
+		want(t, c, 0, texts{"a": "2", "none": "2"}, "a", "none")
+	})
+}
+
+func TestGet_RefreshesWhatIsReadBehindTheReadersBack(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *source, c *Cache[string, string]) {
+		want(t, c, 0, texts{"a": "1", "b": "1"}, "a", "b")
+		s.behave(20*time.Millisecond, nil)
+		s.set("a", "2")
+		time.Sleep(c.c.RefreshAfter)
+		s.queries()
+		want(t, c, 0, texts{"a": "1"}, "a")
+		wantQueries(t, s, []string{"a"}) // nobody reads b
+		time.Sleep(20 * time.Millisecond)
+		synctest.Wait()
+		want(t, c, 0, texts{"a": "2"}, "a")
+	})
+}
+
+func TestExpire_HasTheKeyLoadedAnew(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *source, c *Cache[string, string]) {
+		want(t, c, 0, texts{"a": "1", "b": "1"}, "a", "b")
+		s.set("a", "2")
+		time.Sleep(time.Millisecond)
+		c.Expire("a")
+		c.Expire("never held")
+		s.queries()
+		time.Sleep(time.Millisecond)
+		want(t, c, 0, texts{"a": "2", "b": "1"}, "a", "b")
+		wantQueries(t, s, []string{"a"})
+	})
+}
+
+func TestExpire_CountsForALoadThatIsUnderWay(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *source, c *Cache[string, string]) {
+		want(t, c, 0, texts{"a": "1"}, "a")
+		time.Sleep(c.c.RefreshAfter)
+		s.behave(20*time.Millisecond, nil)
+		want(t, c, 0, texts{"a": "1"}, "a") // begins a load, which reads the old row
+		time.Sleep(10 * time.Millisecond)
+		s.set("a", "2")
+		c.Expire("a")
+		time.Sleep(20 * time.Millisecond)
+		want(t, c, 20*time.Millisecond, texts{"a": "2"}, "a")
+	})
+}
+
+func TestExpireAll_HasEverythingLoadedAnewAndForgetsNothing(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *source, c *Cache[string, string]) {
+		want(t, c, 0, texts{"a": "1", "b": "1"}, "a", "b")
+		s.set("b", "2")
+		time.Sleep(time.Millisecond)
+		c.ExpireAll()
+		time.Sleep(time.Millisecond)
+		want(t, c, 0, texts{"a": "1", "b": "2"}, "a", "b")
+		c.ExpireAll()
+		s.behave(0, errGone)
+		want(t, c, 0, texts{"a": "1", "b": "2"}, "a", "b")
+	})
+}
+
+func TestGet_ServesWhatIsKnownWhenTheSourceIsGone(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *source, c *Cache[string, string]) {
+		want(t, c, 0, texts{"a": "1"}, "a", "none")
+		s.behave(0, errGone)
+		time.Sleep(time.Hour)
+		want(t, c, 0, texts{"a": "1"}, "a")
+		wantUnknown(t, c, 0, "a", "b")
+		wantUnknown(t, c, 0, "none") // it may have come to exist meanwhile
+		if c.Reachable() {
+			t.Error("Reachable while every query fails")
+		}
+
+		s.behave(0, nil)
+		s.set("a", "2")
+		time.Sleep(c.c.Pause)
+		want(t, c, 0, texts{"a": "1"}, "a") // finds out that the source is back
+		synctest.Wait()
+		want(t, c, 0, texts{"a": "2"}, "a")
+		want(t, c, 0, texts{"b": "1"}, "b")
+		if !c.Reachable() {
+			t.Error("not Reachable while every query is answered")
+		}
+	})
+}
+
+func TestGet_RemembersThatAKnownKeyIsGone(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *source, c *Cache[string, string]) {
+		want(t, c, 0, texts{"a": "1"}, "a")
+		s.remove("a")
+		time.Sleep(c.c.MaxAge)
+		want(t, c, 0, texts{}, "a")
+		s.behave(0, errGone)
+		time.Sleep(time.Hour)
+		want(t, c, 0, texts{}, "a")
+	})
+}
+
+func TestGet_AsksASourceThatFailsOnlyNowAndThen(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *source, c *Cache[string, string]) {
+		want(t, c, 0, texts{"a": "1"}, "a")
+		s.behave(0, errGone)
+		time.Sleep(time.Hour)
+		s.queries()
+		for range 1000 { // a second of a thousand requests
+			want(t, c, 0, texts{"a": "1"}, "a")
+			time.Sleep(time.Millisecond)
+		}
+		if n := len(s.queries()); n < 5 || n > 11 {
+			t.Errorf("%d queries to a source that fails, want about 10", n)
+		}
+	})
+}
+
+func TestGet_NeverWaitsForASourceThatIsFrozenOrSlow(t *testing.T) {
+	t.Parallel()
+	for name, takes := range map[string]time.Duration{"frozen": time.Hour, "slow": 900 * time.Millisecond} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, s *source, c *Cache[string, string]) {
+				want(t, c, 0, texts{"a": "1"}, "a")
+				s.behave(takes, nil)
+				time.Sleep(time.Minute)
+				want(t, c, c.c.Patience, texts{"a": "1"}, "a") // the first to notice
+				for range 100 {
+					want(t, c, 0, texts{"a": "1"}, "a")
+					time.Sleep(time.Millisecond)
+				}
+				wantUnknown(t, c, c.c.MissPatience, "b", "a")
+			})
+		})
+	}
+}
+
+func TestGet_HasWhatASlowSourceSaidForTheNextWhoAsks(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *source, c *Cache[string, string]) {
+		s.behave(300*time.Millisecond, nil)
+		wantUnknown(t, c, c.c.MissPatience, "a")
+		time.Sleep(300 * time.Millisecond)
+		want(t, c, 0, texts{"a": "1"}, "a")
+
+		time.Sleep(time.Minute)
+		s.set("a", "2")
+		want(t, c, 0, texts{"a": "1"}, "a")
+		time.Sleep(301 * time.Millisecond)
+		want(t, c, 0, texts{"a": "2"}, "a")
+	})
+}
+
+func TestGet_BoundsTheQueriesAtTheSameTime(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *source, c *Cache[string, string]) {
+		s.behave(time.Hour, nil)
+		var all sync.WaitGroup
+		for i := range 200 {
+			all.Go(func() { wantUnknown(t, c, c.c.MissPatience, fmt.Sprint(i)) })
+		}
+		all.Wait()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.most != c.c.MaxLoads {
+			t.Errorf("%d queries at the same time, want %d", s.most, c.c.MaxLoads)
+		}
+	})
+}
+
+func TestGet_EndsWithItsContextWhileTheLoadGoesOn(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *source, c *Cache[string, string]) {
+		s.behave(20*time.Millisecond, nil)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
+		defer cancel()
+		if err := c.Get(ctx, []string{"a"}, func(string, string) {}); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Get with 5ms: %v, want DeadlineExceeded", err)
+		}
+		time.Sleep(20 * time.Millisecond)
+		s.queries()
+		want(t, c, 0, texts{"a": "1"}, "a")
+		wantQueries(t, s)
+	})
+}
+
+func TestCache_BoundsItsMemoryWhateverIsAskedFor(t *testing.T) {
+	t.Parallel()
+	const entries = 100
+	for name, exists := range map[string]bool{"keys that exist": true, "keys that do not": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := New(Config[int, string]{
+				Name: "texts", MaxWeight: entries * overhead, Log: slog.New(slog.DiscardHandler),
+				Weigh: func(int, string) uint32 { return 0 },
+				Source: func(_ context.Context, keys []int) (map[int]string, error) {
+					if !exists {
+						return nil, nil
+					}
+					return map[int]string{keys[0]: "v"}, nil
+				},
+			})
+			for key := range 20 * entries {
+				if err := c.Get(t.Context(), []int{key}, func(int, string) {}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			c.entries.CleanUp()
+			if n := c.entries.EstimatedSize(); n > entries {
+				t.Errorf("%d entries held, want %d at most", n, entries)
+			}
+		})
+	}
+}
+
+func TestCache_MayBeUsedByMany(t *testing.T) {
+	t.Parallel()
+	var version atomic.Int64
+	c := New(Config[int, int64]{
+		Name: "numbers", MaxWeight: 1 << 20, Weigh: func(int, int64) uint32 { return 8 },
+		RefreshAfter: time.Millisecond, MaxAge: 2 * time.Millisecond, MissPatience: time.Minute, Patience: time.Minute,
+		Source: func(_ context.Context, keys []int) (map[int]int64, error) {
+			found := map[int]int64{}
+			for _, key := range keys {
+				found[key] = version.Load()
+			}
+			return found, nil
+		},
+	})
+	var all sync.WaitGroup
+	for reader := range 8 {
+		all.Go(func() {
+			var seen [4]int64
+			for range 2000 {
+				if reader == 0 {
+					version.Add(1)
+					c.Expire(1)
+				}
+				err := c.Get(t.Context(), []int{0, 1, 2, 3}, func(key int, v int64) {
+					if v < seen[key] {
+						t.Errorf("key %d went back from %d to %d", key, seen[key], v)
+					}
+					seen[key] = v
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+}

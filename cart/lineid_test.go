@@ -1,0 +1,110 @@
+package cart
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// answers draws what a shopper may have answered: sorted by name, each name once.
+// The alphabet is small and holds the separators of the digest, so that answers
+// that look alike are drawn often.
+func answers() *rapid.Generator[[]FieldValue] {
+	word := rapid.StringOfN(rapid.SampledFrom([]rune(`ab1:", ص`)), 0, 4, -1)
+	return rapid.Custom(func(t *rapid.T) []FieldValue {
+		fields := rapid.SliceOfNDistinct(rapid.Custom(func(t *rapid.T) FieldValue {
+			return FieldValue{Name: word.Draw(t, "name"), Value: word.Draw(t, "value")}
+		}), 0, 3, func(f FieldValue) string { return f.Name }).Draw(t, "fields")
+		slices.SortFunc(fields, func(a, b FieldValue) int { return strings.Compare(a.Name, b.Name) })
+		return fields
+	})
+}
+
+func TestLineID_SaysWhatItWasMadeOf(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		product := rapid.Int64Range(1, math.MaxInt64).Draw(t, "product")
+		plan := rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(1, math.MaxInt64)).Draw(t, "plan")
+		id := newLineID(product, plan, answers().Draw(t, "fields"))
+		if parsed, ok := parseLineID(string(id)); !ok || parsed != id {
+			t.Fatalf("%s is parsed as %q, %v", id, parsed, ok)
+		}
+		if id.Product() != product || id.Plan() != plan {
+			t.Fatalf("%s is of product %d, plan %d", id, id.Product(), id.Plan())
+		}
+	})
+}
+
+func TestLineID_DifferentAnswersNeverShareOne(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		plan := rapid.Int64Range(0, 2)
+		p1, p2 := plan.Draw(t, "plan"), plan.Draw(t, "other plan")
+		f1, f2 := answers().Draw(t, "fields"), answers().Draw(t, "other fields")
+		same := newLineID(1, p1, f1) == newLineID(1, p2, f2)
+		if want := p1 == p2 && slices.Equal(f1, f2); same != want {
+			t.Fatalf("plan %d %q and plan %d %q: same line %v", p1, f1, p2, f2, same)
+		}
+	})
+}
+
+func TestLineID_LooksLikeThis(t *testing.T) {
+	t.Parallel()
+	fields := []FieldValue{{Name: "Account email", Value: "a@example.com"}}
+	for _, tc := range []struct {
+		got, want LineID
+	}{
+		{newLineID(42, 0, nil), "42"},
+		{newLineID(42, 41, nil), "42.p41"},
+		{newLineID(42, 0, fields), "42.fFW3PSYWMezQ8o8nE"},
+		{newLineID(42, 41, fields), "42.p41.fFW3PSYWMezQ8o8nE"},
+	} {
+		if tc.got != tc.want { // a cart that lies in Redis has these: they never change
+			t.Errorf("%s, want %s", tc.got, tc.want)
+		}
+	}
+}
+
+func TestParseLineID_TakesNothingElse(t *testing.T) {
+	t.Parallel()
+	for _, s := range []string{
+		"", "0", "-1", "+1", "042", "42.", "42.p", "42.p0", "42.p-1", "42.p1.p2", "42.f", "42.fshort",
+		"42.fAAAAAAAAAAAAAAAAA", "42.fAAAAAAAAAAAAAAA/", "42.fAAAAAAAAAAAAAAAA.p1", "42:f", "42:n", "i", "v", "m",
+		" 42", "42 ", "42\n", "42\x00", "٤٢", "12345678901234567890", strings.Repeat("9", 65),
+	} {
+		if id, ok := parseLineID(s); ok || id != "" {
+			t.Errorf("%q was taken for %q", s, id)
+		}
+	}
+}
+
+func TestFields_ReadBackAsWritten(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		fields := answers().Draw(t, "fields")
+		if len(fields) == 0 {
+			fields = nil
+		}
+		stored := encodeFields(fields)
+		got, err := decodeFields(stored)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(fields, got); diff != "" {
+			t.Fatalf("stored as %q (-want +got)\n%s", stored, diff)
+		}
+	})
+}
+
+func TestDecodeFields_RefusesAnotherLayout(t *testing.T) {
+	t.Parallel()
+	for _, s := range []string{"3", "3 ", "3 {}", `3 ["a"]`, `[["a","b"]]`} {
+		if got, err := decodeFields(s); err == nil {
+			t.Errorf("%q was read as %q", s, got)
+		}
+	}
+}

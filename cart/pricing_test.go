@@ -1,0 +1,174 @@
+package cart
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"commerce/auth"
+	"commerce/cart/money"
+)
+
+func ptr[T any](v T) *T { return &v }
+
+// account is a product that asks for everything: a plan and answers.
+func account() *Product {
+	return &Product{
+		ID: 5, Name: "Account", Active: true, MinQuantity: 1, Price: 1500,
+		Plans: []Plan{{ID: 51, Duration: "monthly", Price: 2000}, {ID: 52, Duration: "annually", Price: 20000}},
+		Fields: []Field{
+			{Name: "email", Required: true},
+			{Name: "region", Options: []Option{{Code: "sa", Name: "Saudi Arabia"}, {Code: "us", Name: "United States", Price: 525}}},
+		},
+	}
+}
+
+func TestUnitPrice(t *testing.T) {
+	t.Parallel()
+	p := account()
+	for name, tc := range map[string]struct {
+		plan   *Plan
+		fields []FieldValue
+		want   unit
+	}{
+		"plain":                    {nil, nil, unit{Base: 1500}},
+		"with a plan":              {&p.Plans[1], nil, unit{Base: 1500, Plan: 20000}},
+		"a text costs nothing":     {nil, []FieldValue{{"email", "us"}}, unit{Base: 1500}},
+		"an option at no charge":   {nil, []FieldValue{{"region", "sa"}}, unit{Base: 1500}},
+		"an option with a charge":  {nil, []FieldValue{{"region", "us"}}, unit{Base: 1500, Addons: 525}},
+		"an option that is gone":   {nil, []FieldValue{{"region", "fr"}}, unit{Base: 1500}},
+		"a field that is gone":     {nil, []FieldValue{{"size", "us"}}, unit{Base: 1500}},
+		"a plan, a text, a charge": {&p.Plans[0], []FieldValue{{"email", "x"}, {"region", "us"}}, unit{1500, 525, 2000}},
+	} {
+		got := unitPrice(p, tc.plan, tc.fields)
+		if got != tc.want || got.total() != tc.want.Base+tc.want.Addons+tc.want.Plan {
+			t.Errorf("%s: %+v, want %+v", name, got, tc.want)
+		}
+	}
+}
+
+func TestPrice_Totals(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		store      auth.Store
+		unit       money.Amount
+		quantity   int64
+		tax, total money.Amount
+	}{
+		"SAR 15 % included":     {auth.Store{Currency: "SAR", TaxRate: 150_000, PricesIncludeTax: true}, 4950, 2, 1291, 9900},
+		"SAR 15 % on top":       {auth.Store{Currency: "SAR", TaxRate: 150_000}, 4950, 1, 743, 5693}, // 742.5 halalas
+		"USD no tax":            {auth.Store{Currency: "USD"}, 1200, 3, 0, 3600},
+		"USD 8.875 % on top":    {auth.Store{Currency: "USD", TaxRate: 88_750}, 1999, 1, 177, 2176},
+		"JPY 10 % included":     {auth.Store{Currency: "JPY", TaxRate: 100_000, PricesIncludeTax: true}, 980, 1, 89, 980},
+		"JPY 10 % on top":       {auth.Store{Currency: "JPY", TaxRate: 100_000}, 985, 1, 99, 1084}, // 98.5 yen
+		"KWD 5 % included":      {auth.Store{Currency: "KWD", TaxRate: 50_000, PricesIncludeTax: true}, 4950, 1, 236, 4950},
+		"rounded once, not per": {auth.Store{Currency: "SAR", TaxRate: 150_000}, 3, 10, 5, 35}, // 10 times 0.45, not 10 times 0
+	} {
+		c := Cart{Lines: []Line{{ID: "1", Quantity: tc.quantity}}}
+		got := price(c, &tc.store, map[int64]*Product{1: sold(1, tc.unit)}, testLimits)
+		if want := tc.unit * money.Amount(tc.quantity); got.Subtotal != want || got.Lines[0].Total != want {
+			t.Errorf("%s: subtotal %d, line %d, want %d", name, got.Subtotal, got.Lines[0].Total, want)
+		}
+		if got.Tax != tc.tax || got.Total != tc.total {
+			t.Errorf("%s: tax %d, total %d, want %d and %d", name, got.Tax, got.Total, tc.tax, tc.total)
+		}
+	}
+}
+
+func TestTaxed_PartsSumToTheTotal(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		amount := money.Amount(rapid.Int64Range(0, 1<<50).Draw(t, "amount"))
+		rate := rapid.Int64Range(0, 1_000_000).Draw(t, "rate")
+		tax, total := taxed(amount, &auth.Store{TaxRate: rate})
+		if amount+tax != total || tax < 0 {
+			t.Fatalf("%d and tax %d make %d", amount, tax, total)
+		}
+		within, same := taxed(total, &auth.Store{TaxRate: rate, PricesIncludeTax: true})
+		if within != tax || same != total {
+			t.Fatalf("of the total %d, %d is tax, but %d was put on top", total, within, tax)
+		}
+	})
+}
+
+func TestPrice_LinesSumToTheSubtotal(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		products := map[int64]*Product{}
+		var c Cart
+		for id := range rapid.Int64Range(0, 8).Draw(t, "lines") {
+			c.Lines = append(c.Lines, Line{ID: newLineID(id+1, 0, nil), Quantity: rapid.Int64Range(1, 999).Draw(t, "quantity")})
+			if rapid.Bool().Draw(t, "exists") {
+				products[id+1] = sold(id+1, money.Amount(rapid.Int64Range(0, 1<<40).Draw(t, "price")))
+			}
+		}
+		got := price(c, &auth.Store{PricesIncludeTax: true}, products, testLimits)
+		var sum money.Amount
+		for i, l := range got.Lines {
+			if l.Total != l.Unit.total()*money.Amount(c.Lines[i].Quantity) {
+				t.Fatalf("line %s costs %d", l.ID, l.Total)
+			}
+			sum += l.Total
+		}
+		if sum != got.Subtotal || got.Total != sum {
+			t.Fatalf("lines cost %d, the cart %d, in all %d", sum, got.Subtotal, got.Total)
+		}
+	})
+}
+
+func TestPrice_GivesStockToLinesInCartOrder(t *testing.T) {
+	t.Parallel()
+	p := account()
+	p.Fields, p.Stock = nil, ptr(int64(4))
+	c := Cart{Lines: []Line{
+		{ID: "5.p52", Quantity: 3},
+		{ID: "5.p51", Quantity: 2},
+		{ID: "1", Quantity: 900},
+		{ID: "5.p51.fAAAAAAAAAAAAAAAA", Quantity: 1},
+	}}
+	got := price(c, &auth.Store{}, map[int64]*Product{5: p, 1: sold(1, 1)}, testLimits)
+	left := []any{nil, int64(1), nil, int64(0)}
+	for i, l := range got.Lines {
+		var available any
+		if l.Issue != nil {
+			available = *l.Issue.Available
+			if l.Issue.Code != CodeInsufficientStock {
+				t.Errorf("line %s: %s", l.ID, l.Issue.Code)
+			}
+		}
+		if available != left[i] {
+			t.Errorf("line %s: %v left, want %v", l.ID, available, left[i])
+		}
+	}
+}
+
+func TestPrice_WhatIsGoneCostsNothing(t *testing.T) {
+	t.Parallel()
+	p := account()
+	c := Cart{Lines: []Line{
+		{ID: "404", Quantity: 2, AddedPrice: 9900},
+		{ID: "5.p59", Quantity: 2, Fields: []FieldValue{{"email", "x"}}},
+	}}
+	got := price(c, &auth.Store{}, map[int64]*Product{5: p}, testLimits)
+	if l := got.Lines[0]; l.Product != nil || l.Unit != (unit{}) || l.Total != 0 || l.Issue.Code != CodeProductNotFound {
+		t.Errorf("a product that is gone: %+v", l)
+	}
+	if l := got.Lines[1]; l.Plan != nil || l.Unit != (unit{Base: 1500}) || l.Issue.Code != CodePlanUnavailable {
+		t.Errorf("a plan that is gone: %+v", l)
+	}
+	if got.Subtotal != 3000 {
+		t.Errorf("subtotal %d", got.Subtotal)
+	}
+}
+
+func TestCart_CountsAndNamesItsProducts(t *testing.T) {
+	t.Parallel()
+	c := Cart{Lines: []Line{{ID: "5.p52", Quantity: 3}, {ID: "1", Quantity: 2}, {ID: "5.p51", Quantity: 1}}}
+	if c.Count() != 6 {
+		t.Errorf("count %d", c.Count())
+	}
+	if diff := cmp.Diff([]int64{5, 1}, c.ProductIDs()); diff != "" {
+		t.Errorf("products (-want +got)\n%s", diff)
+	}
+}

@@ -1,0 +1,96 @@
+package cart
+
+import (
+	"context"
+	"errors"
+	"net"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// replicaWait bounds how long a write waits for its replicas.
+const replicaWait = 500 * time.Millisecond
+
+// replication is how far a write has got.
+type replication struct {
+	replicas  int64 // that the master knows of
+	confirmed int64 // of them, in time
+}
+
+// safe reports whether a failover to any replica would keep the write. Without a
+// replica there is none to lose it to.
+func (p replication) safe() bool { return p.confirmed >= p.replicas }
+
+// runReplicated runs a script and waits until every replica of its master has what
+// it wrote. WAIT speaks only of the connection that it is sent on, and of that
+// one's last write, so all of it goes over one connection to the master.
+func (s script) runReplicated(ctx context.Context, rdb redis.UniversalClient, how sending, keys []string, args ...any) (*redis.Cmd, replication) {
+	var cmd *redis.Cmd
+	for try := 0; ; try++ {
+		master, err := masterOf(ctx, rdb, keys[0])
+		if err != nil {
+			cmd = redis.NewCmd(ctx)
+			cmd.SetErr(err)
+			return cmd, replication{}
+		}
+		conn := master.Conn()
+		cmd = s.run(ctx, conn, how, keys, args...)
+		if try == redirections || !nothingRan(cmd.Err()) {
+			var p replication
+			if cmd.Err() == nil {
+				p = awaitReplicas(ctx, conn)
+			}
+			_ = conn.Close()
+			return cmd, p
+		}
+		_ = conn.Close()
+		if cluster, ok := rdb.(*redis.ClusterClient); ok {
+			cluster.ReloadState(ctx)
+		}
+	}
+}
+
+// redirections is how often a moved slot, or a master that went away, is looked for
+// again.
+const redirections = 3
+
+// nothingRan reports whether a failed command certainly did nothing, so that it may
+// be sent elsewhere.
+func nothingRan(err error) bool {
+	var failed *net.OpError
+	return redis.HasErrorPrefix(err, "MOVED") || redis.HasErrorPrefix(err, "ASK") ||
+		errors.As(err, &failed) && failed.Op == "dial"
+}
+
+func masterOf(ctx context.Context, rdb redis.UniversalClient, key string) (*redis.Client, error) {
+	if cluster, ok := rdb.(*redis.ClusterClient); ok {
+		return cluster.MasterForKey(ctx, key)
+	}
+	return rdb.(*redis.Client), nil
+}
+
+// awaitReplicas waits for all replicas of a connection's master. A server that does
+// not tell its role has none to wait for, as far as anybody knows.
+func awaitReplicas(ctx context.Context, conn *redis.Conn) replication {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), replicaWait+100*time.Millisecond)
+	defer cancel()
+	role := redis.NewSliceCmd(ctx, "role")
+	if err := conn.Process(ctx, role); err != nil || len(role.Val()) < 3 {
+		return replication{}
+	}
+	replicas, _ := role.Val()[2].([]any)
+	p := replication{replicas: int64(len(replicas))}
+	if p.replicas > 0 {
+		p.confirmed = conn.Wait(ctx, len(replicas), replicaWait).Val()
+	}
+	return p
+}
+
+// durability is what a client is told of an applied change.
+func (p replication) durability() string {
+	if p.replicas > 0 && p.safe() {
+		return "confirmed"
+	}
+	return "unconfirmed"
+}

@@ -1,0 +1,483 @@
+package server_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// badBody is a body that must not change a cart.
+type badBody struct {
+	name, body string
+	status     int
+	code       string
+	member     string // that the answer must name; "" when the body as a whole is at fault
+}
+
+// unreadable are the bodies that no call reads.
+func unreadable() []badBody {
+	nested := func(levels int) string {
+		return `{"product_id":1,"quantity":3,"x":` + strings.Repeat("[", levels-1) + strings.Repeat("]", levels-1) + `}`
+	}
+	return []badBody{
+		{"empty", "", 400, "malformed_json", ""},
+		{"spaces", "  \n ", 400, "malformed_json", ""},
+		{"cut short", `{"product_id":1,"quantity":3`, 400, "malformed_json", ""},
+		{"not JSON", `product_id=1`, 400, "malformed_json", ""},
+		{"single quotes", `{'product_id':1,'quantity':3}`, 400, "malformed_json", ""},
+		{"trailing comma", `{"product_id":1,"quantity":3,}`, 400, "malformed_json", ""},
+		{"comment", `{"product_id":1,"quantity":3/**/}`, 400, "malformed_json", ""},
+		{"NaN", `{"product_id":1,"quantity":NaN}`, 400, "malformed_json", ""},
+		{"leading zero", `{"product_id":1,"quantity":03}`, 400, "malformed_json", ""},
+		{"array", `[{"product_id":1,"quantity":3}]`, 400, "malformed_json", ""},
+		{"text", `"product_id"`, 400, "malformed_json", ""},
+		{"number", `1`, 400, "malformed_json", ""},
+		{"true", `true`, 400, "malformed_json", ""},
+		{"null", `null`, 400, "malformed_json", ""},
+		{"trailing bytes", `{"product_id":1,"quantity":3} x`, 400, "malformed_json", ""},
+		{"a second object", `{"product_id":1,"quantity":3}{"product_id":2}`, 400, "malformed_json", ""},
+		{"a trailing NUL", `{"product_id":1,"quantity":3}` + "\x00", 400, "malformed_json", ""},
+		{"byte order mark", "\ufeff" + `{"product_id":1,"quantity":3}`, 400, "malformed_json", ""},
+		{"UTF-16", "\xff\xfe{\x00}\x00", 400, "malformed_json", ""},
+		{"member twice", `{"product_id":1,"quantity":3,"quantity":3}`, 400, "malformed_json", "quantity"},
+		{"member twice, once escaped", `{"product_id":1,"quantity":3,"quant\u0069ty":4}`, 400, "malformed_json", "quantity"},
+		{"nested member twice", `{"product_id":1,"quantity":3,"x":[{"a":1,"a":1}]}`, 400, "malformed_json", "x.0.a"},
+		{"invalid UTF-8", "{\"product_id\":1,\"quantity\":3,\"notice\":\"\xff\"}", 400, "malformed_json", ""},
+		{"overlong UTF-8", "{\"product_id\":1,\"quantity\":3,\"notice\":\"\xc0\x80\"}", 400, "malformed_json", ""},
+		{"invalid UTF-8 in a name", "{\"product_id\":1,\"quantity\":3,\"\xff\":1}", 400, "malformed_json", ""},
+		{"half of a surrogate pair", `{"product_id":1,"quantity":3,"notice":"\ud83d"}`, 400, "malformed_json", ""},
+		{"surrogates in the wrong order", `{"product_id":1,"quantity":3,"notice":"\ude00\ud83d"}`, 400, "malformed_json", ""},
+		{"raw control character", "{\"product_id\":1,\"quantity\":3,\"notice\":\"\x00\"}", 400, "malformed_json", ""},
+		{"33 deep", nested(33), 400, "malformed_json", ""},
+		{"10,000 deep", nested(10_000), 400, "malformed_json", ""},
+		{"10,000 objects deep", strings.Repeat(`{"a":`, 10_000) + "1" + strings.Repeat("}", 10_000), 400, "malformed_json", ""},
+		{"64 KiB and a byte", padded(64<<10 + 1), 413, "body_too_large", ""},
+	}
+}
+
+// padded is a valid body of n bytes.
+func padded(n int) string {
+	const frame = `{"product_id":1,"quantity":3,"pad":""}`
+	return strings.Replace(frame, `""`, `"`+strings.Repeat("x", n-len(frame))+`"`, 1)
+}
+
+func TestAdd_RefusesABadBody(t *testing.T) {
+	t.Parallel()
+	add := func(members string) string { return `{"product_id":1,` + members + `}` }
+	invalid := func(name, body, member string) badBody {
+		return badBody{name, body, 422, "validation_failed", member}
+	}
+	refuseAll(t, "POST", "/cart/add", append(
+		unreadable(),
+		invalid("nothing", `{}`, "product_id"),
+		invalid("no product", `{"qty":1}`, "product_id"),
+		invalid("product in capitals", `{"PRODUCT_ID":1}`, "product_id"),
+		invalid("product null", `{"product_id":null}`, "product_id"),
+		invalid("product as text", `{"product_id":"1"}`, "product_id"),
+		invalid("product in a list", `{"product_id":[1]}`, "product_id"),
+		invalid("product true", `{"product_id":true}`, "product_id"),
+		invalid("half a product", `{"product_id":1.5}`, "product_id"),
+		invalid("qty 0", add(`"qty":0`), "qty"),
+		invalid("qty -0", add(`"qty":-0`), "qty"),
+		invalid("qty -1", add(`"qty":-1`), "qty"),
+		invalid("qty -10^400", add(`"qty":-1e400`), "qty"),
+		invalid("qty 1.5", add(`"qty":1.5`), "qty"),
+		invalid("qty that a float takes for whole", add(`"qty":1.00000000000000000000001`), "qty"),
+		invalid("qty that a float takes for 0", add(`"qty":1e-400`), "qty"),
+		invalid("qty as text", add(`"qty":"2"`), "qty"),
+		invalid("qty empty text", add(`"qty":""`), "qty"),
+		invalid("qty true", add(`"qty":true`), "qty"),
+		invalid("qty in a list", add(`"qty":[2]`), "qty"),
+		invalid("qty as object", add(`"qty":{}`), "qty"),
+		invalid("quantity 0", add(`"quantity":0`), "quantity"),
+		invalid("quantity as text", add(`"quantity":"2"`), "quantity"),
+		invalid("qty and quantity differ", add(`"qty":1,"quantity":2`), "quantity"),
+		invalid("quantity as text beside qty", add(`"qty":1,"quantity":"1"`), "quantity"),
+		invalid("plan as text", `{"product_id":4,"subscription_plan":"41"}`, "subscription_plan"),
+		invalid("plan 41.5", `{"product_id":4,"subscription_plan":41.5}`, "subscription_plan"),
+		invalid("plan in a list", `{"product_id":4,"subscription_plan":[41]}`, "subscription_plan"),
+		invalid("plan without id", `{"product_id":4,"subscription_plan":{}}`, "subscription_plan"),
+		invalid("plan with id null", `{"product_id":4,"subscription_plan":{"id":null}}`, "subscription_plan"),
+		invalid("fields as list", `{"product_id":5,"fields":["x"]}`, "fields"),
+		invalid("fields as text", `{"product_id":5,"fields":"x"}`, "fields"),
+		invalid("a field as number", `{"product_id":5,"fields":{"Account email":5}}`, "fields.Account email"),
+		invalid("a field as list", `{"product_id":5,"fields":{"0":["x"]}}`, "fields.0"),
+		invalid("NUL in a field", `{"product_id":5,"fields":{"0":"a\u0000b"}}`, "fields.0"),
+		invalid("4 KiB and a byte of text", `{"product_id":5,"fields":{"0":"`+strings.Repeat("x", 4097)+`"}}`, "fields"),
+		invalid("notice as number", add(`"notice":5`), "notice"),
+		invalid("notice as object", add(`"notice":{}`), "notice"),
+		invalid("NUL in the notice", add(`"notice":"a\u0000b"`), "notice"),
+		invalid("escape character in the notice", add(`"notice":"\u001b[2J"`), "notice"),
+		invalid("501 characters of notice", add(`"notice":"`+strings.Repeat("é", 501)+`"`), "notice"),
+		badBody{"qty 10^18", add(`"qty":1000000000000000000`), 422, "quantity_out_of_range", "qty"},
+		badBody{"qty 10^400", add(`"quantity":1` + strings.Repeat("0", 400)), 422, "quantity_out_of_range", "quantity"},
+		badBody{"qty 1000", add(`"qty":1000`), 422, "quantity_out_of_range", "qty"},
+		badBody{"product 0", `{"product_id":0}`, 404, "product_not_found", "product_id"},
+		badBody{"product -1", `{"product_id":-1}`, 404, "product_not_found", "product_id"},
+		badBody{"product 10^18", `{"product_id":1000000000000000000}`, 404, "product_not_found", "product_id"},
+		badBody{"product 10^400", `{"product_id":1e400}`, 404, "product_not_found", "product_id"},
+		badBody{"plan 0", `{"product_id":4,"subscription_plan":0}`, 422, "plan_unavailable", "subscription_plan"},
+		badBody{"plan -41", `{"product_id":4,"subscription_plan":-41}`, 422, "plan_unavailable", "subscription_plan"},
+		badBody{"plan for a product without", add(`"subscription_plan":41`), 422, "plan_unavailable", "subscription_plan"},
+		badBody{"no plan", `{"product_id":4}`, 422, "plan_unavailable", "subscription_plan"},
+		badBody{"no such field", `{"product_id":5,"fields":{"0":"x","Colour":"red"}}`, 422, "field_invalid", "fields.Colour"},
+		badBody{"no such field, left empty", `{"product_id":5,"fields":{"0":"x","Colour":""}}`, 422, "field_invalid", "fields.Colour"},
+		badBody{"field at -1", `{"product_id":5,"fields":{"0":"x","-1":"us"}}`, 422, "field_invalid", "fields.-1"},
+		badBody{"field at 00", `{"product_id":5,"fields":{"00":"x"}}`, 422, "field_invalid", "fields.00"},
+		badBody{"field past the last", `{"product_id":5,"fields":{"0":"x","2":"us"}}`, 422, "field_invalid", "fields.2"},
+		badBody{"NUL in a field's name", `{"product_id":5,"fields":{"0":"x","\u0000":"us"}}`, 422, "field_invalid", "fields.\x00"},
+		badBody{"option by its name", `{"product_id":5,"fields":{"0":"x","1":"Saudi Arabia"}}`, 422, "field_invalid", "fields.1"},
+		badBody{"field twice, by name and position", `{"product_id":5,"fields":{"0":"x","Account email":"y"}}`, 422, "field_invalid", "fields.Account email"},
+		badBody{"required field left empty", `{"product_id":5,"fields":{"0":""}}`, 422, "field_missing", "fields.Account email"},
+		badBody{"field for a product without", add(`"fields":{"0":"x"}`), 422, "field_invalid", "fields.0"},
+	))
+}
+
+func TestPatch_RefusesABadBody(t *testing.T) {
+	t.Parallel()
+	invalid := func(name, body, member string) badBody {
+		return badBody{name, body, 422, "validation_failed", member}
+	}
+	refuseAll(t, "PATCH", "/cart/items/1", append(
+		unreadable(),
+		invalid("nothing", `{}`, "quantity"),
+		invalid("quantity null", `{"quantity":null}`, "quantity"),
+		invalid("quantity -1", `{"quantity":-1}`, "quantity"),
+		invalid("quantity 1.5", `{"quantity":1.5}`, "quantity"),
+		invalid("quantity that a float takes for 0", `{"quantity":1e-400}`, "quantity"),
+		invalid("quantity as text", `{"quantity":"3"}`, "quantity"),
+		invalid("quantity false", `{"quantity":false}`, "quantity"),
+		invalid("quantity in a list", `{"quantity":[3]}`, "quantity"),
+		invalid("qty -1", `{"qty":-1}`, "qty"),
+		invalid("qty as text", `{"qty":"3"}`, "qty"),
+		invalid("quantity and qty differ", `{"quantity":3,"qty":4}`, "qty"),
+		badBody{"quantity 1000", `{"quantity":1000}`, 422, "quantity_out_of_range", "quantity"},
+		badBody{"quantity 10^18", `{"quantity":1000000000000000000}`, 422, "quantity_out_of_range", "quantity"},
+		badBody{"qty 10^400", `{"qty":1e400}`, 422, "quantity_out_of_range", "qty"},
+	))
+}
+
+// refuseAll sends every body to a cart that holds something, which must stay as it is.
+func refuseAll(t *testing.T, method, path string, bodies []badBody) {
+	s := openShop(t, embeddedRedis(t))
+	c := s.guest(t)
+	before := c.add(`{"product_id":1,"qty":2}`).Header.Get("ETag")
+	for _, bad := range bodies {
+		a := c.send(method, path, bad.body)
+		if a.Status != bad.status || a.Body.Code != bad.code || a.Body.Message == "" {
+			t.Errorf("%s: got %d %.300s, want %d %s", bad.name, a.Status, a.Raw, bad.status, bad.code)
+		}
+		switch sentences := a.Body.Errors[bad.member]; {
+		case bad.member == "" && len(a.Body.Errors) > 0:
+			t.Errorf("%s: names %v", bad.name, a.Body.Errors)
+		case bad.member != "" && (len(a.Body.Errors) != 1 || len(sentences) == 0 || sentences[0] == ""):
+			t.Errorf("%s: names %v, want %q", bad.name, a.Body.Errors, bad.member)
+		}
+	}
+	if after := c.ok("GET", "/cart", "").Header.Get("ETag"); after != before {
+		t.Errorf("the cart went from %s to %s", before, after)
+	}
+}
+
+func TestAdd_NamesEveryMemberAtFault(t *testing.T) {
+	t.Parallel()
+	c := openShop(t, embeddedRedis(t)).guest(t)
+	a := c.refused(422, "validation_failed", "POST", "/cart/add",
+		`{"product_id":"1","qty":0,"subscription_plan":"x","fields":{"a":1,"b":2},"notice":3}`)
+	for _, member := range []string{"product_id", "qty", "subscription_plan", "fields.a", "fields.b", "notice"} {
+		if len(a.Body.Errors[member]) != 1 {
+			t.Errorf("%s has %d sentences", member, len(a.Body.Errors[member]))
+		}
+	}
+}
+
+func TestAdd_TakesWhatIsUnusualButRight(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, embeddedRedis(t))
+	for name, tt := range map[string]struct {
+		body, lines string
+		headers     []string
+	}{
+		"1.0 is whole":                 {`{"product_id":1.0,"qty":2.0}`, "1×2", nil},
+		"powers of ten":                {`{"product_id":10e-1,"qty":0.02E+2}`, "1×2", nil},
+		"both names, one value":        {`{"product_id":1,"qty":2,"quantity":2.0}`, "1×2", nil},
+		"null is not given":            {`{"product_id":1,"qty":null,"quantity":2,"subscription_plan":null,"fields":null,"notice":null}`, "1×2", nil},
+		"no quantity is one":           {`{"product_id":1}`, "1×1", nil},
+		"unknown members":              {`{"product_id":1,"price":0.01,"unit_price":0,"__proto__":{"qty":9},"Qty":9}`, "1×1", nil},
+		"escaped member name":          {`{"product\u005fid":1}`, "1×1", nil},
+		"32 deep":                      {`{"product_id":1,"x":` + strings.Repeat("[", 31) + strings.Repeat("]", 31) + `}`, "1×1", nil},
+		"64 KiB":                       {padded(64 << 10), "1×3", nil},
+		"spaces around":                {"\r\n\t {\"product_id\":1} \n", "1×1", nil},
+		"500 characters of notice":     {`{"product_id":1,"notice":"` + strings.Repeat("é", 499) + `😀"}`, "1×1", nil},
+		"lines and tabs in the notice": {`{"product_id":1,"notice":"a\r\n\tb"}`, "1×1", nil},
+		"surrogate pair":               {`{"product_id":1,"notice":"\ud83d\ude00"}`, "1×1", nil},
+		"charset":                      {`{"product_id":1}`, "1×1", []string{"Content-Type", `application/json; charset="UTF-8"`}},
+		"type in capitals":             {`{"product_id":1}`, "1×1", []string{"Content-Type", "Application/JSON"}},
+		"encoding that is none":        {`{"product_id":1}`, "1×1", []string{"Content-Encoding", "identity"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := s.guest(t)
+			c.add(tt.body, tt.headers...)
+			c.wantLines(tt.lines)
+		})
+	}
+}
+
+func TestBody_MustBeJSON(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, embeddedRedis(t))
+	c := s.guest(t)
+	c.add(`{"product_id":1}`)
+	const fine = `{"product_id":1,"quantity":2}`
+	var squeezed bytes.Buffer
+	w := gzip.NewWriter(&squeezed)
+	_, _ = w.Write([]byte(fine))
+	_ = w.Close()
+	for name, tt := range map[string]struct {
+		body, member string
+		headers      []string
+	}{
+		"form":                 {"product_id=1&qty=2", "Content-Type", []string{"Content-Type", "application/x-www-form-urlencoded"}},
+		"JSON called a form":   {fine, "Content-Type", []string{"Content-Type", "application/x-www-form-urlencoded"}},
+		"multipart":            {fine, "Content-Type", []string{"Content-Type", "multipart/form-data; boundary=x"}},
+		"text":                 {fine, "Content-Type", []string{"Content-Type", "text/plain"}},
+		"another JSON":         {fine, "Content-Type", []string{"Content-Type", "application/vnd.api+json"}},
+		"charset":              {fine, "Content-Type", []string{"Content-Type", "application/json; charset=iso-8859-1"}},
+		"nonsense":             {fine, "Content-Type", []string{"Content-Type", "application/json, text/plain"}},
+		"empty":                {fine, "Content-Type", []string{"Content-Type", ""}},
+		"repeated":             {fine, "Content-Type", []string{"Content-Type", "application/json", "Content-Type", "application/json"}},
+		"repeated and another": {fine, "Content-Type", []string{"Content-Type", "application/json", "Content-Type", "text/plain"}},
+		"compressed":           {squeezed.String(), "Content-Encoding", []string{"Content-Encoding", "gzip"}},
+		"called compressed":    {fine, "Content-Encoding", []string{"Content-Encoding", "br"}},
+	} {
+		for _, call := range [][2]string{{"POST", "/cart/add"}, {"PATCH", "/cart/items/1"}} {
+			a := c.refused(415, "unsupported_media_type", call[0], call[1], tt.body, tt.headers...)
+			if len(a.Body.Errors[tt.member]) == 0 {
+				t.Errorf("%s: names %v, want %s", name, a.Body.Errors, tt.member)
+			}
+		}
+	}
+	c.wantLines("1×1")
+}
+
+func TestBody_OfGETAndDELETEIsNotRead(t *testing.T) {
+	t.Parallel()
+	c := openShop(t, embeddedRedis(t)).guest(t)
+	c.add(`{"product_id":1}`)
+	c.add(`{"product_id":2}`)
+	for _, headers := range [][]string{
+		{"Content-Type", "application/x-www-form-urlencoded"},
+		{"Content-Type", "application/json", "Content-Encoding", "gzip"},
+	} {
+		for _, body := range []string{"{", strings.Repeat("x", 64<<10+1)} {
+			for _, path := range []string{"/cart", "/cart/count", "/cart/validate", "/cart/summary"} {
+				c.ok("GET", path, body, headers...)
+			}
+			c.ok("DELETE", "/cart/items/1", body, headers...)
+		}
+	}
+	c.wantLines("2×1")
+	c.ok("DELETE", "/cart/clear", `{"product_id":2`)
+	c.wantLines("")
+}
+
+func TestCartToken_OfAnotherFormCountsAsNone(t *testing.T) {
+	onRealRedis(t, func(t *testing.T, s *shop) {
+		const own = "hostile0"
+		hostile := map[string]string{
+			"empty":              "",
+			"one short":          strings.Repeat("a", 13) + own,
+			"one long":           strings.Repeat("a", 121) + own,
+			"9 KiB":              strings.Repeat("a", 9<<10) + own,
+			"space inside":       "aaaaaaaaaaaa aaaaaaaaaaa" + own,
+			"encoded line break": "aaaaaaaaaaaaaaaaaaaaaa%0a" + own,
+			"encoded NUL":        "aaaaaaaaaaaaaaaaaaaaaa%00" + own,
+			"tab":                "aaaaaaaaaaa\taaaaaaaaaaaa" + own,
+			"accents":            "éééééééééééééééééééééé" + own,
+			"not UTF-8":          "aaaaaaaaaaaaaaaaaaaaaa\xff" + own,
+			"list":               "aaaaaaaaaaaaaaaaaaaaaa,aaaaaaaaaaaaaaaaaaaaaa" + own,
+			"quoted":             `"aaaaaaaaaaaaaaaaaaaaaa` + own + `"`,
+			"glob":               "*?[a-z]aaaaaaaaaaaaaaaaaaaa" + own,
+			"hash tag":           "{1:c:1001}aaaaaaaaaaaaaaa" + own,
+			"a key of Redis":     "cart:{1:c:1001}:replays" + own,
+			"protocol":           "*1\\r\\n$8\\r\\nFLUSHALL\\r\\n" + own,
+			"base64":             "aaaaaaaaaaaaaaaaaaaaaa==" + own,
+		}
+		issued := map[string]bool{}
+		for name, token := range hostile {
+			c := s.guest(t)
+			a := c.add(`{"product_id":1}`, "X-Cart-Token", token)
+			if c.Token == token || len(c.Token) < 22 || a.Header.Get("X-Cart-Token") != c.Token || issued[c.Token] {
+				t.Errorf("%s: got the token %q", name, c.Token)
+			}
+			issued[c.Token] = true
+			c.wantLines("1×1")
+			if a := c.ok("GET", "/cart/validate", "", "X-Public-Key", s.Key); a.Header.Get("X-Cart-Token") != "" {
+				t.Errorf("%s: validate issued a token", name)
+			}
+			if a := c.refused(404, "item_not_found", "PATCH", "/cart/items/1", `{"quantity":2}`, "X-Cart-Token", token); a.Header.Get("X-Cart-Token") != "" {
+				t.Errorf("%s: a refusal issued a token", name)
+			}
+		}
+		form := regexp.MustCompile(fmt.Sprintf(`^cart:\{%d:g:[A-Za-z0-9_-]{22}\}$`, s.ID))
+		for _, key := range s.keys(t) {
+			if !form.MatchString(key) || strings.Contains(key, own) {
+				t.Errorf("Redis holds %s", key)
+			}
+		}
+		if got := len(s.keys(t)); got != len(hostile) {
+			t.Errorf("%d keys for %d carts", got, len(hostile))
+		}
+		if strings.Contains(s.Log.String(), own) {
+			t.Error("a token got into the log")
+		}
+	})
+}
+
+func TestCartToken_StaleOneHealsItself(t *testing.T) {
+	onRealRedis(t, func(t *testing.T, s *shop) {
+		c := s.guest(t)
+		stale := c.add(`{"product_id":1}`).Header.Get("X-Cart-Token")
+		if err := s.Redis.Del(t.Context(), s.keys(t)...).Err(); err != nil {
+			t.Fatal(err)
+		}
+		got := c.cart()
+		if c.Token != stale || got.Version != 0 || len(got.Items) != 0 {
+			t.Errorf("a lapsed cart: %+v", got)
+		}
+		c.add(`{"product_id":2}`)
+		c.wantLines("2×1")
+	})
+}
+
+func TestCartToken_OfAClientsOwnMakingOpensItsCart(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, embeddedRedis(t))
+	for _, token := range []string{"own-" + strings.Repeat("Aa0_-", 4)[:18], strings.Repeat("Zz9_", 32)} {
+		c := s.guest(t)
+		c.Token = token
+		if a := c.add(`{"product_id":1}`); a.Header.Get("X-Cart-Token") != "" || c.Token != token {
+			t.Errorf("%q: issued %q", token, c.Token)
+		}
+		s.with(t, c).wantLines("1×1")
+	}
+}
+
+func TestHeaders_RepeatedOnesAreNotGuessedAt(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, embeddedRedis(t))
+	c := s.guest(t)
+	etag := c.add(`{"product_id":1}`).Header.Get("ETag")
+	one, other := c.Token, strings.Repeat("b", 22)
+
+	twice := s.guest(t)
+	twice.ok("GET", "/cart", "", "X-Cart-Token", one, "X-Cart-Token", one)
+	twice.wantLines("")
+	twice.ok("GET", "/cart", "", "X-Cart-Token", one, "X-Cart-Token", other)
+	if twice.Token == one || twice.Token == other {
+		t.Error("one of two tokens was believed")
+	}
+	a := c.refused(400, "invalid_parameter", "POST", "/cart/add", `{"product_id":1}`, "Idempotency-Key", "a", "Idempotency-Key", "a")
+	if len(a.Body.Errors["Idempotency-Key"]) == 0 {
+		t.Errorf("names %v", a.Body.Errors)
+	}
+	a = c.refused(400, "invalid_parameter", "GET", "/cart", "", "X-Public-Key", s.Key, "X-Public-Key", "pk_other")
+	if len(a.Body.Errors["X-Public-Key"]) == 0 {
+		t.Errorf("names %v", a.Body.Errors)
+	}
+	c.ok("GET", "/cart", "", "X-Public-Key", s.Key, "X-Public-Key", s.Key)
+	bearer := "Bearer " + s.token(t, "1001")
+	c.refused(401, "unauthenticated", "GET", "/cart", "", "Authorization", bearer, "Authorization", bearer)
+	c.ok("PATCH", "/cart/items/1", `{"quantity":2}`, "If-Match", `"other.1-a"`, "If-Match", etag)
+}
+
+func TestHeaders_LongOnesAreJudgedAsAnyOther(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, embeddedRedis(t))
+	c := s.guest(t)
+	c.add(`{"product_id":1}`)
+	long := strings.Repeat("x", 9<<10)
+	for header, want := range map[string]struct {
+		status int
+		code   string
+	}{
+		"Authorization":   {401, "unauthenticated"},
+		"X-Public-Key":    {400, "store_unknown"},
+		"Idempotency-Key": {400, "invalid_parameter"},
+		"If-Match":        {400, "invalid_parameter"},
+	} {
+		a := c.refused(want.status, want.code, "DELETE", "/cart/clear", "", header, long)
+		if len(a.Body.Errors[header]) == 0 {
+			t.Errorf("%s: names %v", header, a.Body.Errors)
+		}
+	}
+	c.refused(401, "unauthenticated", "GET", "/cart", "", "Authorization", "Bearer "+long)
+	c.refused(400, "invalid_parameter", "GET", "/cart", "", "If-None-Match", long)
+	for _, header := range []string{"Accept-Language", "X-Timestamp", "X-Signature", "X-Request-Id", "Origin", "User-Agent", "X-Nobody-Knows"} {
+		c.ok("GET", "/cart", "", header, long)
+	}
+	c.wantLines("1×1")
+}
+
+func TestItemID_ThatIsNoLinesNamesNone(t *testing.T) {
+	onEachRedis(t, func(t *testing.T, s *shop) {
+		c := s.guest(t)
+		c.add(`{"product_id":1,"notice":"n"}`)
+		c.add(`{"product_id":4,"subscription_plan":41}`)
+		before := c.add(`{"product_id":5,"fields":{"0":"x"}}`)
+		for _, id := range []string{
+			"v", "i", "m", "r", "o", "g", "1:f", "1:n", "1%3Af", "%00", "1%00", "1%0A", "%0A1", "1%20", "+1",
+			"a%2Fb", "1%2F", "%2F", "..", "%2E%2E", "..%2F..%2Fcart", ".", "-1", "0", "01", "1.0", "1e0", "0x1",
+			"2", "1.p41", "4.p42", "4.p", "4.p041", "4.p41.f", "5.f", "5.fAAAAAAAAAAAAAAAA", "5.f..", "%D9%A1", "%C3%A9", "%FF",
+			"*", "%3F", "%7B1%7D", "99999999999999999999", "9999999999999999999", strings.Repeat("9", 300), strings.Repeat("a", 300),
+		} {
+			c.refused(404, "item_not_found", "PATCH", "/cart/items/"+id, `{"quantity":2}`)
+			c.refused(404, "item_not_found", "PATCH", "/cart/items/"+id, `{"quantity":0}`)
+			if a := c.ok("DELETE", "/cart/items/"+id, ""); a.Header.Get("ETag") != before.Header.Get("ETag") {
+				t.Fatalf("DELETE %s changed the cart: %s", id, a.Raw)
+			}
+		}
+		c.ok("PATCH", "/cart/items/%31", `{"quantity":2}`) // an encoding of the id itself
+		for _, path := range []string{"/cart/items/", "/cart/items/1/", "/cart/items/1/2", "/cart/items"} {
+			c.refused(404, "not_found", "DELETE", path, "")
+		}
+	})
+}
+
+// A body that breaks off is the client's affair, and must not count as one.
+func TestBody_ThatBreaksOffChangesNothing(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, embeddedRedis(t))
+	c := s.guest(t)
+	c.add(`{"product_id":1}`)
+	r, err := http.NewRequestWithContext(context.Background(), "POST", s.URL+"/cart/add", &halfBody{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("X-Public-Key", s.Key)
+	r.Header.Set("X-Cart-Token", c.Token)
+	r.ContentLength = 100
+	if response, err := http.DefaultTransport.RoundTrip(r); err == nil {
+		response.Body.Close()
+		if response.StatusCode < 400 {
+			t.Errorf("half a body was answered with %d", response.StatusCode)
+		}
+	}
+	c.wantLines("1×1")
+}
+
+// halfBody ends before the length that was announced for it.
+type halfBody struct{ sent bool }
+
+func (b *halfBody) Read(p []byte) (int, error) {
+	if b.sent {
+		return 0, context.Canceled
+	}
+	b.sent = true
+	return copy(p, `{"product_id":1}`), nil
+}

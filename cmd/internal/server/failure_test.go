@@ -1,0 +1,303 @@
+package server_test
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+
+	"commerce/cmd/internal/server"
+	"commerce/deploy/ephemeral"
+)
+
+// cartCalls are every call of the cart, each on a cart that holds products 1 and 2.
+var cartCalls = [][3]string{
+	{"GET", "/cart"},
+	{"GET", "/cart/count"},
+	{"GET", "/cart/validate"},
+	{"GET", "/cart/summary"},
+	{"POST", "/cart/add", `{"product_id":1}`},
+	{"POST", "/cart/add", `{"product_id":6}`}, // out of stock: a refusal, were Redis there to ask
+	{"PATCH", "/cart/items/1", `{"quantity":2}`},
+	{"DELETE", "/cart/items/2"},
+	{"DELETE", "/cart/clear"},
+}
+
+// hasty gives requests the time that they have by default.
+func hasty(p *server.Parts) { p.RedisBudget = 0 }
+
+// shoppers are a guest, a customer, and a customer with a guest's cart to bring in.
+// Each has something in the cart.
+func (s *shop) shoppers(t testing.TB) map[string]*shopper {
+	guest, customer, both, left := s.guest(t), s.customer(t, "1001"), s.customer(t, "1002"), s.guest(t)
+	for _, c := range []*shopper{guest, customer, both, left} {
+		for _, body := range []string{`{"product_id":1}`, `{"product_id":2}`} {
+			for c.send("POST", "/cart/add", body).Status == 503 { // a busy machine, not what is tested
+				time.Sleep(10 * time.Millisecond)
+			}
+		}
+	}
+	both.Token = left.Token
+	return map[string]*shopper{"guest": guest, "customer": customer, "customer with a guest's cart": both}
+}
+
+// wantUnavailable makes all calls for every shopper at once, a few times over: each
+// must be 503, never hang, and the fastest try of each be answered within limit.
+func wantUnavailable(t *testing.T, shoppers map[string]*shopper, calls [][3]string, limit time.Duration) {
+	t.Helper()
+	const tries = 3
+	var mu sync.Mutex
+	took := map[string]time.Duration{}
+	for try := range tries {
+		var done sync.WaitGroup
+		for who, c := range shoppers {
+			for _, call := range calls {
+				name := who + ": " + strings.Join(call[:], " ")
+				with := c.shop.with(t, c)
+				done.Go(func() {
+					start := time.Now()
+					a := with.send(call[0], call[1], call[2])
+					d := time.Since(start)
+					if a.Status != 503 || a.Body.Code != "unavailable" || a.Header.Get("Retry-After") == "" || a.Body.Message == "" {
+						t.Errorf("%s: got %d %s", name, a.Status, a.Raw)
+					}
+					if d > 3*time.Second {
+						t.Errorf("%s: hung for %v", name, d)
+					}
+					mu.Lock()
+					defer mu.Unlock()
+					if try == 0 || d < took[name] {
+						took[name] = d
+					}
+				})
+			}
+		}
+		done.Wait()
+	}
+	for name, d := range took {
+		if d > limit {
+			t.Errorf("%s: answered after %v at best", name, d)
+		}
+	}
+}
+
+// wantServed waits until a shopper is served again.
+func wantServed(t *testing.T, c *shopper) {
+	t.Helper()
+	for start := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+		if a := c.send("GET", "/cart", ""); a.Status == 200 {
+			return
+		} else if time.Since(start) > 5*time.Second {
+			t.Fatalf("not served again: %d %s", a.Status, a.Raw)
+		}
+	}
+}
+
+func TestRedisStopped_Is503AtOnce(t *testing.T) {
+	t.Parallel()
+	server := ephemeral.StartRedis(t)
+	s := openShop(t, server.URL, hasty)
+	shoppers := s.shoppers(t)
+	server.Stop()
+	wantUnavailable(t, shoppers, cartCalls, 300*time.Millisecond)
+	s.guest(t).refused(422, "validation_failed", "POST", "/cart/add", `{}`)
+	s.guest(t).refused(401, "unauthenticated", "GET", "/cart", "", "Authorization", "x")
+	s.guest(t).refused(404, "not_found", "GET", "/nothing", "")
+	server.Restart()
+	wantServed(t, shoppers["guest"])
+	wantServed(t, shoppers["customer with a guest's cart"])
+}
+
+func TestRedisFrozen_Is503AtOnceAndSafeToRepeat(t *testing.T) {
+	t.Parallel()
+	server := ephemeral.StartRedis(t)
+	s := openShop(t, server.URL, hasty)
+	shoppers := s.shoppers(t)
+	keyed, stamped := s.shoppers(t)["guest"], s.shoppers(t)["guest"]
+	server.Freeze()
+	keyed.refused(503, "unavailable", "POST", "/cart/add", `{"product_id":1,"qty":5}`, "Idempotency-Key", "k")
+	stamped.refused(503, "unavailable", "POST", "/cart/add", `{"product_id":1,"qty":5}`, "X-Timestamp", "1")
+	wantUnavailable(t, shoppers, cartCalls, 300*time.Millisecond)
+	server.Thaw()
+	for _, c := range shoppers {
+		wantServed(t, c)
+	}
+	// Redis may have found the change in its buffer when it came back. To repeat it
+	// must come to the same.
+	keyed.ok("POST", "/cart/add", `{"product_id":1,"qty":5}`, "Idempotency-Key", "k")
+	keyed.wantLines("1×6 2×1")
+	s.Clock.Forward(time.Second)
+	stamped.ok("POST", "/cart/add", `{"product_id":1,"qty":5}`, "X-Timestamp", "1")
+	stamped.wantLines("1×6 2×1")
+}
+
+func TestRedisReadOnly_Is503(t *testing.T) {
+	t.Parallel()
+	server := ephemeral.StartRedis(t)
+	s := openShop(t, server.URL, hasty)
+	shoppers := s.shoppers(t)
+	if err := s.Redis.Do(t.Context(), "REPLICAOF", "127.0.0.1", "1").Err(); err != nil {
+		t.Fatal(err)
+	}
+	writing := slices.DeleteFunc(slices.Clone(cartCalls), func(call [3]string) bool {
+		return strings.Contains(call[2], `:6`) // refused without a write
+	})
+	wantUnavailable(t, shoppers, writing, 300*time.Millisecond)
+	if err := s.Redis.Do(t.Context(), "REPLICAOF", "NO", "ONE").Err(); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range shoppers {
+		wantServed(t, c)
+	}
+	shoppers["guest"].wantLines("1×1 2×1")
+}
+
+func TestRedisFull_RefusesChangesAndLosesNothing(t *testing.T) {
+	t.Parallel()
+	server := ephemeral.StartRedis(t)
+	s := openShop(t, server.URL)
+	shoppers := s.shoppers(t)
+	before := map[string]cartBody{}
+	for who, c := range shoppers {
+		if !strings.Contains(who, "guest's") {
+			before[who] = c.cart()
+		}
+	}
+	full := func(bytes string) {
+		if err := s.Redis.ConfigSet(t.Context(), "maxmemory", bytes).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	full("1")
+	for who, c := range shoppers {
+		for _, call := range cartCalls {
+			switch a := c.send(call[0], call[1], call[2]); {
+			case call[0] == "GET" && a.Status == 200:
+			case a.Status == 422 && a.Body.Code == "out_of_stock":
+			case call[0] == "DELETE": // frees memory, and so may pass
+				if a.Status != 200 && a.Status != 503 {
+					t.Errorf("%s: %v: %d %s", who, call, a.Status, a.Raw)
+				}
+				full("0")
+				c.send("DELETE", "/cart/clear", "")
+				c.add(`{"product_id":1}`)
+				c.add(`{"product_id":2}`)
+				full("1")
+			case a.Status != 503 || a.Body.Code != "unavailable" || a.Header.Get("Retry-After") == "":
+				t.Errorf("%s: %v: %d %s", who, call, a.Status, a.Raw)
+			case before[who].Version > 0:
+				full("0")
+				if got := c.cart(); got.Version != before[who].Version || got.lines() != before[who].lines() {
+					t.Errorf("%s: %v changed the cart to %q", who, call, got.lines())
+				}
+				full("1")
+			}
+		}
+	}
+	full("0")
+	for _, c := range shoppers {
+		c.add(`{"product_id":1}`)
+	}
+}
+
+func TestRedisKeyOfAnotherType_Is503(t *testing.T) {
+	onEachRedis(t, func(t *testing.T, s *shop) {
+		ctx := t.Context()
+		for kind, put := range map[string]func(key string) error{
+			"text":       func(key string) error { return s.Redis.Set(ctx, key, "x", time.Minute).Err() },
+			"list":       func(key string) error { return s.Redis.RPush(ctx, key, "x").Err() },
+			"set":        func(key string) error { return s.Redis.SAdd(ctx, key, "x").Err() },
+			"sorted set": func(key string) error { return s.Redis.ZAdd(ctx, key, redis.Z{Member: "x"}).Err() },
+		} {
+			c := s.guest(t)
+			known := s.keys(t)
+			c.add(`{"product_id":1}`)
+			for _, key := range s.keys(t) {
+				if slices.Contains(known, key) {
+					continue
+				}
+				if err := s.Redis.Del(ctx, key).Err(); err != nil {
+					t.Fatal(err)
+				}
+				if err := put(key); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, call := range cartCalls {
+				if a := c.send(call[0], call[1], call[2]); a.Status != 503 || a.Body.Code != "unavailable" {
+					t.Errorf("%s: %v: %d %s", kind, call, a.Status, a.Raw)
+				}
+			}
+			// A merge never fails the request that would have caused it.
+			customer := s.customer(t, "of the "+kind)
+			customer.Token = c.Token
+			customer.add(`{"product_id":1}`)
+			customer.wantLines("1×1")
+		}
+	})
+}
+
+func TestRedisReplaysOfAnotherType_ChangeNothing(t *testing.T) {
+	onRealRedis(t, func(t *testing.T, s *shop) {
+		c := s.guest(t)
+		c.add(`{"product_id":1}`, "Idempotency-Key", "k")
+		for _, key := range s.keys(t) {
+			if strings.HasSuffix(key, ":replays") {
+				if err := s.Redis.Set(t.Context(), key, "x", time.Minute).Err(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		c.refused(503, "unavailable", "POST", "/cart/add", `{"product_id":1}`, "Idempotency-Key", "l")
+		c.refused(503, "unavailable", "DELETE", "/cart/clear", "", "Idempotency-Key", "l")
+		c.wantLines("1×1")
+	})
+}
+
+func TestRedisError_OfAnyKindIs503(t *testing.T) {
+	t.Parallel()
+	server := miniredis.RunT(t)
+	s := openShop(t, "redis://"+server.Addr(), hasty)
+	shoppers := s.shoppers(t)
+	for _, says := range []string{
+		"LOADING Redis is loading the dataset in memory",
+		"READONLY You can't write against a read only replica.",
+		"MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
+		"CLUSTERDOWN The cluster is down",
+		"TRYAGAIN Multiple keys request during rehashing of slot",
+		"OOM command not allowed when used memory > 'maxmemory'.",
+		"MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk.",
+		"BUSY Redis is busy running a script.",
+		"NOREPLICAS Not enough good replicas to write.",
+		"NOAUTH Authentication required.",
+		"NOPERM this user has no permissions to run the 'evalsha' command",
+		"ERR max number of clients reached",
+		"ERR unknown command 'EVALSHA'",
+		"WRONGTYPE Operation against a key holding the wrong kind of value",
+		"NOSCRIPT No matching script.",
+		"",
+	} {
+		server.SetError(says)
+		if says == "" {
+			break
+		}
+		for who, c := range shoppers {
+			for _, call := range cartCalls[3:6] {
+				start := time.Now()
+				a := c.send(call[0], call[1], call[2])
+				if a.Status != 503 || a.Body.Code != "unavailable" || a.Header.Get("Retry-After") == "" {
+					t.Errorf("%s: %s: %v: %d %s", says, who, call, a.Status, a.Raw)
+				}
+				if took := time.Since(start); took > 3*time.Second {
+					t.Errorf("%s: %s: %v took %v", says, who, call, took)
+				}
+			}
+		}
+	}
+	wantServed(t, shoppers["guest"])
+	shoppers["guest"].wantLines("1×1 2×1")
+}

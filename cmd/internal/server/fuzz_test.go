@@ -1,0 +1,235 @@
+package server_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/net/http/httpguts"
+)
+
+// Each target goes through the whole service, on the embedded Redis. Every answer is
+// held against the OpenAPI document; none may be the service's own fault; and what
+// is refused must have changed nothing.
+
+// fuzzed makes one call whose answer must not be a failure of ours. A call that no
+// HTTP client can make is skipped.
+func (c *shopper) fuzzed(method, path string, body []byte, headers ...string) answer {
+	c.t.Helper()
+	for i := 1; i < len(headers); i += 2 {
+		if !httpguts.ValidHeaderFieldValue(headers[i]) {
+			c.t.(*testing.T).Skip("no header's value")
+		}
+	}
+	a := c.send(method, path, string(body), headers...)
+	if a.Status >= http.StatusInternalServerError {
+		c.t.Fatalf("%s %s: %d %s", method, path, a.Status, a.Raw)
+	}
+	if a.Status != http.StatusOK && a.Status != http.StatusNotModified && (a.Body.Code == "" || a.Body.Message == "") {
+		c.t.Fatalf("%s %s: %d says nothing: %s", method, path, a.Status, a.Raw)
+	}
+	return a
+}
+
+func FuzzAddBody(f *testing.F) {
+	for _, bad := range unreadable() {
+		if len(bad.body) < 2_000 {
+			f.Add([]byte(bad.body))
+		}
+	}
+	for _, body := range []string{
+		`{"product_id":1}`, `{"product_id":1.0,"qty":2e0}`, `{"product_id":2,"quantity":3,"notice":"é\u0000"}`,
+		`{"product_id":4,"subscription_plan":41}`, `{"product_id":4,"subscription_plan":{"id":42}}`,
+		`{"product_id":5,"fields":{"Account email":"x","1":"us"}}`, `{"product_id":5,"fields":{"0":"","Region":null}}`,
+		`{"product_id":7,"qty":2}`, `{"product_id":1,"qty":1e400}`, `{"product_id":-1,"qty":-0.0}`,
+	} {
+		f.Add([]byte(body))
+	}
+	s := openShop(f, embeddedRedis(f))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		c := s.guest(t)
+		c.cart()
+		a := c.fuzzed("POST", "/cart/add", body, "Content-Type", "application/json")
+		after := c.cart()
+		if a.Status != http.StatusOK {
+			if after.Version != 0 || len(after.Items) != 0 {
+				t.Fatalf("%d %s, and the cart holds %q", a.Status, a.Body.Code, after.lines())
+			}
+			return
+		}
+		if after.Version != 1 || len(after.Items) != 1 || after.Count < 1 || after.Count > 999 {
+			t.Fatalf("the cart holds %q at version %d", after.lines(), after.Version)
+		}
+		var asked struct {
+			Product  json.Number `json:"product_id"`
+			Qty      *float64    `json:"qty"`
+			Quantity *float64    `json:"quantity"`
+		}
+		d := json.NewDecoder(bytes.NewReader(body))
+		if err := d.Decode(&asked); err != nil {
+			t.Fatalf("accepted what another reader does not: %v", err)
+		}
+		want := 1.0
+		for _, q := range []*float64{asked.Quantity, asked.Qty} {
+			if q != nil {
+				want = *q
+			}
+		}
+		if float64(after.Count) != want {
+			t.Fatalf("%d in the cart, %v asked for", after.Count, want)
+		}
+	})
+}
+
+func FuzzPatchBody(f *testing.F) {
+	for _, body := range []string{`{"quantity":3}`, `{"qty":0}`, `{"quantity":1,"qty":1.0}`, `{"quantity":-1}`, `{"quantity":1e-400}`, `[]`, ``} {
+		f.Add([]byte(body))
+	}
+	s := openShop(f, embeddedRedis(f))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		c := s.guest(t)
+		c.add(`{"product_id":1,"qty":5}`)
+		a := c.fuzzed("PATCH", "/cart/items/1", body, "Content-Type", "application/json")
+		after := c.cart()
+		switch {
+		case a.Status != http.StatusOK && after.lines() != "1×5":
+			t.Fatalf("%d %s, and the cart holds %q", a.Status, a.Body.Code, after.lines())
+		case a.Status == http.StatusOK && len(after.Items) == 1 && (after.Count < 1 || after.Count > 999):
+			t.Fatalf("the cart holds %q", after.lines())
+		}
+	})
+}
+
+func FuzzCartTokenHeader(f *testing.F) {
+	for _, token := range []string{
+		"", "short", strings.Repeat("a", 21), strings.Repeat("a", 22), strings.Repeat("Z9_-", 32), strings.Repeat("a", 129),
+		"{1:c:1001}aaaaaaaaaaaaaaaa", "aaaaaaaaaaaaaaaaaaaaaa%0d%0a", "aaaaaaaaaaaaaaaaaaaaaa aaaa", "ééééééééééé", "*1\r\n$8\r\nFLUSHALL",
+	} {
+		f.Add(token)
+	}
+	s := openShop(f, embeddedRedis(f))
+	usable := regexp.MustCompile(`^[A-Za-z0-9_-]{22,128}$`)
+	key := regexp.MustCompile(`^cart:\{[0-9]+:g:[A-Za-z0-9_-]{22}\}$`)
+	f.Fuzz(func(t *testing.T, token string) {
+		c := s.guest(t)
+		a := c.fuzzed("POST", "/cart/add", []byte(`{"product_id":1}`), "X-Cart-Token", token)
+		sent := strings.Trim(token, " \t") // as HTTP has it
+		if a.Status != http.StatusOK || usable.MatchString(sent) != (c.Token == sent) || !usable.MatchString(c.Token) {
+			t.Fatalf("%d with the token %q", a.Status, c.Token)
+		}
+		if got := a.Header.Get("X-Cart-Token"); (got == "") != (c.Token == sent) {
+			t.Fatalf("issued %q", got)
+		}
+		for _, held := range s.keys(t) {
+			if !key.MatchString(held) {
+				t.Fatalf("Redis holds %q", held)
+			}
+		}
+		c.ok("DELETE", "/cart/clear", "")
+		s.forget(t)
+	})
+}
+
+// forget drops what Redis holds of this shop, so that long runs stay small.
+func (s *shop) forget(t testing.TB) {
+	t.Helper()
+	for _, key := range s.keys(t) {
+		if err := s.Redis.Del(t.Context(), key).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func FuzzAuthorizationHeader(f *testing.F) {
+	s := openShop(f, embeddedRedis(f))
+	good := "Bearer " + s.token(f, "1001")
+	head, rest, _ := strings.Cut(good, ".")
+	for _, header := range []string{
+		"", "Bearer", "Bearer ", "Basic eDp5", "Bearer 1|secret", "Bearer ..", head + "." + rest + "=", head + ".e30." + rest,
+		"Bearer eyJhbGciOiJub25lIn0.eyJzdWIiOiIxIiwiZXhwIjo5OTk5OTk5OTk5fQ.", good + ".x", strings.ToLower(good),
+	} {
+		f.Add(header)
+	}
+	f.Fuzz(func(t *testing.T, header string) {
+		if strings.TrimSpace(header) == good {
+			t.Skip("a good token")
+		}
+		c := s.guest(t)
+		a := c.fuzzed("GET", "/cart", nil, "Authorization", header)
+		if a.Status != http.StatusUnauthorized || a.Header.Get("WWW-Authenticate") != "Bearer" || c.Token != "" {
+			t.Fatalf("%q: %d %s", header, a.Status, a.Raw)
+		}
+	})
+}
+
+func FuzzItemID(f *testing.F) {
+	for _, id := range []string{"1", "v", "i", "m", "r", "1:n", "1:f", "1.p1", "5.fAAAAAAAAAAAAAAAA", "a/b", "..", "\x00", "1\n", "٣", "+", "%31", ""} {
+		f.Add(id)
+	}
+	s := openShop(f, embeddedRedis(f))
+	c := s.guest(f)
+	c.add(`{"product_id":1,"notice":"n"}`)
+	before := c.cart().Version
+	f.Fuzz(func(t *testing.T, id string) {
+		c := s.with(t, c)
+		path := "/cart/items/" + url.PathEscape(id)
+		patched := c.fuzzed("PATCH", path, []byte(`{"quantity":1}`))
+		var removed answer
+		if id != "1" {
+			removed = c.fuzzed("DELETE", path, nil)
+		}
+		switch {
+		case id == "1":
+			if patched.Status != http.StatusOK {
+				t.Fatalf("its own line: %s", patched.Raw)
+			}
+		case id == "":
+			if patched.Status != http.StatusNotFound || removed.Body.Code != "not_found" {
+				t.Fatalf("no line: %s", removed.Raw)
+			}
+		case patched.Body.Code != "item_not_found" || removed.Status != http.StatusOK:
+			t.Fatalf("%q: %s, %s", id, patched.Raw, removed.Raw)
+		}
+		if got := c.cart(); got.Version != before || got.lines() != "1×1" {
+			t.Fatalf("%q: the cart holds %q", id, got.lines())
+		}
+	})
+}
+
+func FuzzConditionHeaders(f *testing.F) {
+	for _, tag := range []string{`"a.1-b"`, `W/"a.1-b"`, "*", `"a" , "b"`, `"`, ",", "", `"a b"`, `""`, ` . `, `".1-"`, "W/", `"\"`} {
+		f.Add(tag, tag, "key", "1763632800", "id")
+	}
+	f.Add("*", "*", "", "", "")
+	f.Add("*", "*", strings.Repeat("k", 256), "\xff", strings.Repeat("x", 65))
+	s := openShop(f, embeddedRedis(f))
+	f.Fuzz(func(t *testing.T, match, noneMatch, key, stamp, id string) {
+		c := s.guest(t)
+		c.add(`{"product_id":1}`)
+		headers := []string{"If-Match", match, "Idempotency-Key", key, "X-Timestamp", stamp, "X-Request-Id", id}
+		a := c.fuzzed("POST", "/cart/add", []byte(`{"product_id":1}`), headers...)
+		read := c.fuzzed("GET", "/cart", nil, "If-None-Match", noneMatch, "Accept-Language", match)
+		if read.Status == http.StatusNotModified && strings.TrimSpace(noneMatch) != "*" {
+			t.Fatalf("%q is no tag of this cart", noneMatch)
+		}
+		want := int64(1)
+		if a.Status == http.StatusOK {
+			want = 2
+		}
+		if got := c.cart(); got.Count != want {
+			t.Fatalf("%d %s, and the cart holds %q", a.Status, a.Body.Code, got.lines())
+		}
+		if a.Status == http.StatusOK && strings.Trim(match, ", \t") != "*" {
+			t.Fatalf("If-Match %q is not of this cart", match)
+		}
+		s.Clock.Forward(2 * time.Second)
+		if a.Status == http.StatusOK && key != "" && !c.fuzzed("POST", "/cart/add", []byte(`{"product_id":1}`), headers...).replayed(t) {
+			t.Fatal("a repeat was applied")
+		}
+	})
+}

@@ -1,0 +1,343 @@
+package server_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"commerce/cart"
+	"commerce/cmd/internal/server"
+	"commerce/deploy/ephemeral"
+)
+
+// replayed says whether an answer repeats a change made before.
+func (a answer) replayed(t testing.TB) bool {
+	t.Helper()
+	said := a.Header.Values("Idempotency-Replayed")
+	if len(said) > 1 || len(said) == 1 && said[0] != "true" {
+		t.Errorf("Idempotency-Replayed is %q", said)
+	}
+	return len(said) == 1
+}
+
+func TestKey_ARepeatChangesNothing(t *testing.T) {
+	onEachRedis(t, func(t *testing.T, s *shop) {
+		for _, call := range []struct{ method, path, body, after string }{
+			{"POST", "/cart/add", `{"product_id":1,"qty":2}`, "7×2 2×1 1×3"},
+			{"PATCH", "/cart/items/7", `{"quantity":4}`, "7×4 2×1 1×1"},
+			{"PATCH", "/cart/items/7", `{"quantity":0}`, "2×1 1×1"},
+			{"DELETE", "/cart/items/7", "", "2×1 1×1"},
+			{"DELETE", "/cart/clear", "", "1×1"},
+		} {
+			c := s.guest(t)
+			c.add(`{"product_id":7,"qty":2}`)
+			c.add(`{"product_id":2}`)
+			first := c.ok(call.method, call.path, call.body, "Idempotency-Key", "k1")
+			c.add(`{"product_id":1}`)
+			repeat := c.ok(call.method, call.path, call.body, "Idempotency-Key", "k1")
+			if first.replayed(t) || !repeat.replayed(t) {
+				t.Errorf("%s %s: replayed %v, then %v", call.method, call.path, first.replayed(t), repeat.replayed(t))
+			}
+			if repeat.Body.Data.Version != 4 || first.Body.Data.Version != 3 || repeat.Header.Get("ETag") == "" {
+				t.Errorf("%s %s: versions %d and %d", call.method, call.path, first.Body.Data.Version, repeat.Body.Data.Version)
+			}
+			if got := c.wantLines(call.after); got.Version != 4 {
+				t.Errorf("%s %s: version %d", call.method, call.path, got.Version)
+			}
+			if c.send(call.method, call.path, call.body, "Idempotency-Key", "k2").replayed(t) {
+				t.Error("another key was taken for a repeat")
+			}
+		}
+	})
+}
+
+func TestKey_WithAnotherRequestIsAConflict(t *testing.T) {
+	onEachRedis(t, func(t *testing.T, s *shop) {
+		c := s.guest(t)
+		c.add(`{"product_id":1}`)
+		c.add(`{"product_id":2}`)
+		c.ok("PATCH", "/cart/items/1", `{"quantity":2}`, "Idempotency-Key", "k")
+		for _, call := range [][3]string{
+			{"PATCH", "/cart/items/1", `{"quantity":3}`},
+			{"PATCH", "/cart/items/2", `{"quantity":2}`},
+			{"POST", "/cart/add", `{"product_id":1}`},
+			{"POST", "/cart/add", `{"product_id":6}`}, // which is out of stock
+			{"DELETE", "/cart/items/1"},
+			{"DELETE", "/cart/clear"},
+		} {
+			a := c.refused(409, "idempotency_conflict", call[0], call[1], call[2], "Idempotency-Key", "k")
+			if len(a.Body.Errors["Idempotency-Key"]) == 0 || a.replayed(t) {
+				t.Errorf("%v: %s", call, a.Raw)
+			}
+		}
+		c.ok("PATCH", "/cart/items/1", `{"quantity":2}`, "Idempotency-Key", "k")
+		if got := c.wantLines("1×2 2×1"); got.Version != 3 {
+			t.Errorf("version %d", got.Version)
+		}
+	})
+}
+
+func TestKey_OfARefusalIsNotRemembered(t *testing.T) {
+	onEachRedis(t, func(t *testing.T, s *shop) {
+		c := s.guest(t)
+		c.add(`{"product_id":1}`)
+		c.refused(422, "out_of_stock", "POST", "/cart/add", `{"product_id":6}`, "Idempotency-Key", "k")
+		c.refused(422, "validation_failed", "POST", "/cart/add", `{"product_id":6,"qty":0}`, "Idempotency-Key", "k")
+		c.refused(404, "item_not_found", "PATCH", "/cart/items/6", `{"quantity":1}`, "Idempotency-Key", "k")
+		c.refused(412, "version_mismatch", "DELETE", "/cart/clear", "", "Idempotency-Key", "k", "If-Match", `"x.1-y"`)
+		s.Catalog.Put(s.ID, &cart.Product{ID: 6, Name: "Back again", Active: true, MinQuantity: 1, Price: 777})
+		if a := c.add(`{"product_id":6}`, "Idempotency-Key", "k"); a.replayed(t) {
+			t.Error("a refusal was replayed")
+		}
+		if a := c.add(`{"product_id":6}`, "Idempotency-Key", "k"); !a.replayed(t) {
+			t.Error("the change was applied twice")
+		}
+		c.wantLines("1×1 6×1")
+	})
+}
+
+func TestKey_BelongsToOneCart(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, embeddedRedis(t))
+	for _, c := range []*shopper{s.guest(t), s.guest(t), s.customer(t, "1001"), s.customer(t, "1002")} {
+		c.cart()
+		if a := c.add(`{"product_id":1}`, "Idempotency-Key", "k"); a.replayed(t) {
+			t.Error("another cart's key counted")
+		}
+		c.add(`{"product_id":1}`, "Idempotency-Key", "k")
+		c.wantLines("1×1")
+	}
+}
+
+func TestKey_IsRememberedForADay(t *testing.T) {
+	onRealRedis(t, func(t *testing.T, s *shop) {
+		c := s.guest(t)
+		add := func() bool { return c.add(`{"product_id":1}`, "Idempotency-Key", "k").replayed(t) }
+		add()
+		s.Clock.Forward(24*time.Hour - time.Minute)
+		if !add() {
+			t.Error("forgotten within a day")
+		}
+		s.Clock.Forward(2 * time.Minute) // a replay does not renew it
+		if add() {
+			t.Error("remembered for more than a day")
+		}
+		c.wantLines("1×2")
+	})
+}
+
+func TestKey_OutlivesTheLinesItAdded(t *testing.T) {
+	onRealRedis(t, func(t *testing.T, s *shop) {
+		c := s.guest(t)
+		c.add(`{"product_id":1}`, "Idempotency-Key", "k")
+		c.ok("DELETE", "/cart/clear", "")
+		if a := c.add(`{"product_id":1}`, "Idempotency-Key", "k"); !a.replayed(t) || len(a.Body.Data.Items) != 0 {
+			t.Errorf("after a clear: %s", a.Raw)
+		}
+	})
+}
+
+func TestKey_Is1To255VisibleASCII(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, embeddedRedis(t))
+	c := s.guest(t)
+	c.add(`{"product_id":1}`)
+	long := strings.Repeat("k", 254)
+	for _, key := range []string{"", long + "kk", "a b", "a\tb", "ключ", "a\xffb", strings.Repeat("k", 9<<10)} {
+		for _, call := range [][3]string{
+			{"POST", "/cart/add", `{"product_id":1}`},
+			{"PATCH", "/cart/items/1", `{"quantity":9}`},
+			{"DELETE", "/cart/items/1"},
+			{"DELETE", "/cart/clear"},
+		} {
+			a := c.refused(400, "invalid_parameter", call[0], call[1], call[2], "Idempotency-Key", key)
+			if len(a.Body.Errors["Idempotency-Key"]) == 0 {
+				t.Errorf("%q: names %v", key, a.Body.Errors)
+			}
+		}
+	}
+	for i, key := range []string{"k", "!", "~", `"';--{}*`, long + "1", long + "2"} {
+		c.add(`{"product_id":1}`, "Idempotency-Key", key)
+		c.add(`{"product_id":1}`, "Idempotency-Key", key)
+		if got := c.cart(); got.Count != int64(i)+2 {
+			t.Errorf("%q: %d in the cart", key, got.Count)
+		}
+	}
+	for _, path := range []string{"/cart", "/cart/count", "/cart/summary", "/cart/validate"} {
+		c.ok("GET", path, "", "Idempotency-Key", "a b") // means nothing to a read
+	}
+}
+
+func TestOrderOfJudgement_ReplayThenVersionThenBounds(t *testing.T) {
+	onEachRedis(t, func(t *testing.T, s *shop) {
+		c := s.guest(t)
+		stale := c.ok("GET", "/cart", "").Header.Get("ETag")
+		keyed := []string{"Idempotency-Key", "k", "If-Match", stale}
+		if a := c.add(`{"product_id":2,"qty":2}`, keyed...); a.replayed(t) {
+			t.Error("the first was a replay")
+		}
+		if a := c.add(`{"product_id":2,"qty":2}`, keyed...); !a.replayed(t) { // neither 412 nor over stock
+			t.Error("a repeat was judged by If-Match")
+		}
+		c.refused(409, "idempotency_conflict", "POST", "/cart/add", `{"product_id":2,"qty":3}`, keyed...)
+		c.refused(412, "version_mismatch", "POST", "/cart/add", `{"product_id":2,"qty":3}`, "If-Match", stale)
+		c.refused(412, "version_mismatch", "POST", "/cart/add", `{"product_id":3}`, "If-Match", stale)
+		c.refused(412, "version_mismatch", "POST", "/cart/add", `{"product_id":404}`, "If-Match", stale)
+		c.refused(412, "version_mismatch", "POST", "/cart/add", `{"product_id":4,"subscription_plan":9}`, "If-Match", stale)
+		c.refused(412, "version_mismatch", "PATCH", "/cart/items/99", `{"quantity":9}`, "If-Match", stale)
+		c.refused(412, "version_mismatch", "PATCH", "/cart/items/2", `{"quantity":9}`, "If-Match", stale)
+		c.refused(422, "insufficient_stock", "PATCH", "/cart/items/2", `{"quantity":9}`, "If-Match", "*")
+		c.wantLines("2×2")
+	})
+}
+
+func TestReplay_OfAnAddWhoseProductHasGone(t *testing.T) {
+	onEachRedis(t, func(t *testing.T, s *shop) {
+		none := int64(0)
+		for name, change := range map[string]func(){
+			"inactive": func() { s.Catalog.Put(s.ID, &cart.Product{ID: 1, Name: "P", MinQuantity: 1}) },
+			"out of stock": func() {
+				s.Catalog.Put(s.ID, &cart.Product{ID: 1, Name: "P", Active: true, MinQuantity: 1, Stock: &none})
+			},
+			"with plans": func() {
+				s.Catalog.Put(s.ID, &cart.Product{ID: 1, Name: "P", Active: true, Plans: []cart.Plan{{ID: 1}}})
+			},
+			"gone": func() { s.Catalog.Delete(s.ID, 1) },
+		} {
+			s.Catalog.Put(s.ID, &cart.Product{ID: 1, Name: "P", Active: true, MinQuantity: 1})
+			c := s.guest(t)
+			c.add(`{"product_id":1}`, "Idempotency-Key", "k")
+			c.ok("PATCH", "/cart/items/1", `{"quantity":2}`, "Idempotency-Key", "l")
+			stamped := s.guest(t)
+			stamped.add(`{"product_id":1}`, "X-Timestamp", "1")
+			change()
+			if a := c.add(`{"product_id":1}`, "Idempotency-Key", "k"); !a.replayed(t) {
+				t.Errorf("%s: %s", name, a.Raw)
+			}
+			if a := c.ok("PATCH", "/cart/items/1", `{"quantity":2}`, "Idempotency-Key", "l"); !a.replayed(t) {
+				t.Errorf("%s: %s", name, a.Raw)
+			}
+			s.Clock.Forward(2 * time.Second)
+			if a := stamped.add(`{"product_id":1}`, "X-Timestamp", "1"); !a.replayed(t) {
+				t.Errorf("%s: %s", name, a.Raw)
+			}
+			c.wantLines("1×2")
+			stamped.wantLines("1×1")
+		}
+	})
+}
+
+// openStoppedShop is a shop whose clock moves only when it is told to.
+func openStoppedShop(t *testing.T, redisURL string) *shop {
+	t.Helper()
+	stopped := &clock{}
+	start := time.Now()
+	s := openShop(t, redisURL, func(p *server.Parts) {
+		p.Now = func() time.Time { return start.Add(time.Duration(stopped.ahead.Load())) }
+	})
+	s.Clock = stopped
+	return s
+}
+
+func TestUnkeyedRetry_CountsOnce(t *testing.T) {
+	t.Parallel()
+	s := openStoppedShop(t, ephemeral.Redis(t))
+	for _, tt := range []struct {
+		after  time.Duration
+		replay bool
+	}{
+		{0, false}, // a second click
+		{999 * time.Millisecond, false},
+		{time.Second, true}, // the published client's own retry
+		{3 * time.Second, true},
+		{5 * time.Minute, true},
+		{5*time.Minute + time.Millisecond, false},
+	} {
+		c := s.guest(t)
+		c.add(`{"product_id":7,"qty":2}`)
+		for _, call := range []struct{ method, path, body string }{
+			{"POST", "/cart/add", `{"product_id":1}`},
+			{"PATCH", "/cart/items/7", `{"quantity":4}`},
+			{"DELETE", "/cart/items/7", ""},
+			{"DELETE", "/cart/clear", ""},
+		} {
+			if a := c.ok(call.method, call.path, call.body, "X-Timestamp", "1763632800"); a.replayed(t) {
+				t.Errorf("%s %s was a replay at once", call.method, call.path)
+			}
+			before := c.cart()
+			s.Clock.Forward(tt.after)
+			a := c.ok(call.method, call.path, call.body, "X-Timestamp", "1763632800")
+			if a.replayed(t) != tt.replay {
+				t.Errorf("%s %s after %v: replayed %v", call.method, call.path, tt.after, !tt.replay)
+			}
+			if a.replayed(t) && a.Body.Data.Version != before.Version {
+				t.Errorf("%s %s after %v: a replay changed the cart", call.method, call.path, tt.after)
+			}
+		}
+	}
+}
+
+func TestUnkeyedRetry_IsOneOnlyOfTheChangeLastApplied(t *testing.T) {
+	t.Parallel()
+	s := openStoppedShop(t, ephemeral.Redis(t))
+	const body = `{"product_id":1}`
+	for name, tt := range map[string]struct {
+		between func(*shopper)
+		repeat  []string // headers
+		replay  bool
+	}{
+		"nothing between": {func(*shopper) {}, []string{"X-Timestamp", "1"}, true},
+		"a read between":  {func(c *shopper) { c.cart() }, []string{"X-Timestamp", "1"}, true},
+		"a refusal between": {func(c *shopper) {
+			c.refused(422, "out_of_stock", "POST", "/cart/add", `{"product_id":6}`, "X-Timestamp", "2")
+		}, []string{"X-Timestamp", "1"}, true},
+		"another change between":    {func(c *shopper) { c.add(`{"product_id":2}`, "X-Timestamp", "2") }, []string{"X-Timestamp", "1"}, false},
+		"a keyed change between":    {func(c *shopper) { c.add(`{"product_id":2}`, "Idempotency-Key", "k") }, []string{"X-Timestamp", "1"}, false},
+		"an unstamped one between":  {func(c *shopper) { c.add(`{"product_id":2}`) }, []string{"X-Timestamp", "1"}, false},
+		"another X-Timestamp":       {func(*shopper) {}, []string{"X-Timestamp", "2"}, false},
+		"no X-Timestamp":            {func(*shopper) {}, nil, false},
+		"a key beside X-Timestamp":  {func(*shopper) {}, []string{"X-Timestamp", "1", "Idempotency-Key", "k"}, false},
+		"a stale If-Match as well":  {func(*shopper) {}, []string{"X-Timestamp", "1", "If-Match", `"x.1-y"`}, true},
+		"another signature as well": {func(*shopper) {}, []string{"X-Timestamp", "1", "X-Signature", "other", "X-Signature-Version", "2", "X-Client-Auth", "x"}, true},
+	} {
+		c := s.guest(t)
+		c.cart()
+		c.add(body, "X-Timestamp", "1")
+		tt.between(c)
+		s.Clock.Forward(2 * time.Second)
+		a := c.add(body, tt.repeat...)
+		want := int64(2)
+		if tt.replay {
+			want = 1
+		}
+		if a.replayed(t) != tt.replay || a.Body.Data.Items[0].Quantity != want {
+			t.Errorf("%s: replayed %v, cart holds %q", name, a.replayed(t), a.Body.Data.lines())
+		}
+	}
+
+	c := s.guest(t)
+	c.add(body, "X-Timestamp", "1")
+	s.Clock.Forward(2 * time.Second)
+	if a := c.add(`{"product_id":1,"qty":1}`, "X-Timestamp", "1"); a.replayed(t) {
+		t.Error("another body was taken for a repeat")
+	}
+	other := s.guest(t)
+	other.cart()
+	if a := other.add(`{"product_id":1,"qty":1}`, "X-Timestamp", "1"); a.replayed(t) {
+		t.Error("another cart's change was taken for a repeat")
+	}
+}
+
+func TestUnkeyedRetry_OfARefusalRunsAgain(t *testing.T) {
+	t.Parallel()
+	s := openStoppedShop(t, ephemeral.Redis(t))
+	c := s.guest(t)
+	c.add(`{"product_id":1}`)
+	c.refused(422, "out_of_stock", "POST", "/cart/add", `{"product_id":6}`, "X-Timestamp", "1")
+	s.Catalog.Put(s.ID, &cart.Product{ID: 6, Name: "Back again", Active: true, MinQuantity: 1, Price: 777})
+	s.Clock.Forward(2 * time.Second)
+	if a := c.add(`{"product_id":6}`, "X-Timestamp", "1"); a.replayed(t) {
+		t.Error("a refusal was replayed")
+	}
+	c.wantLines("1×1 6×1")
+}

@@ -1,0 +1,214 @@
+package server_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"commerce/cmd/internal/server"
+	"commerce/deploy/ephemeral"
+)
+
+// logged are the lines of a log, read as JSON.
+func (l *logBuffer) logged(t testing.TB) []map[string]any {
+	t.Helper()
+	var lines []map[string]any
+	for text := range strings.Lines(l.String()) {
+		var line map[string]any
+		if err := json.Unmarshal([]byte(text), &line); err != nil {
+			t.Fatalf("%v in %s", err, text)
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// planted are values that must never get into a log.
+var planted = struct {
+	token, ownToken, key, email, field, notice, customer, name, query, path, other string
+}{
+	token: "planted-token-000000000000", ownToken: "planted-stale token", key: "planted-key", email: "planted@example.com",
+	field: "planted-field", notice: "planted-notice", customer: "planted-customer@example.com", name: "planted-member",
+	query: "planted-query", path: "planted-item", other: "planted-header",
+}
+
+// plant makes every kind of call with secrets in every place that a client fills.
+// It returns how many requests it made.
+func plant(s *shop, t testing.TB) int {
+	requests := 0
+	headers := func(more ...string) []string {
+		return append([]string{
+			"Idempotency-Key", planted.key, "X-Timestamp", planted.other + "1", "X-Signature", planted.other + "2",
+			"X-Client-Auth", planted.other + "3", "Cookie", planted.other + "4", "User-Agent", planted.other + "5",
+			"Referer", "https://" + planted.other + ".example.com/", "X-Forwarded-For", planted.other + "6",
+		}, more...)
+	}
+	guest, stranger, customer := s.guest(t), s.guest(t), s.customer(t, planted.customer)
+	guest.Token, customer.Token = planted.token, planted.token
+	for _, call := range [][3]string{
+		{"GET", "/cart?email=" + planted.query},
+		{"POST", "/cart/add", `{"product_id":5,"fields":{"Account email":"` + planted.email + `"},"notice":"` + planted.notice + `"}`},
+		{"POST", "/cart/add?" + planted.query, `{"product_id":5,"fields":{"` + planted.name + `":"` + planted.field + `"}}`},
+		{"POST", "/cart/add", `{"product_id":5,"fields":{"0":"` + planted.field + `","1":"` + planted.field + `"}}`},
+		{"POST", "/cart/add", `{"product_id":"` + planted.field + `","` + planted.name + `":1}`},
+		{"POST", "/cart/add", `{"product_id":1,"` + planted.name + `":1,"` + planted.name + `":2}`},
+		{"POST", "/cart/add", `{"` + planted.field},
+		{"POST", "/cart/add", `{"product_id":1} ` + planted.field},
+		{"PATCH", "/cart/items/" + planted.path, `{"quantity":1}`},
+		{"PATCH", "/cart/items/1", `{"quantity":"` + planted.field + `"}`},
+		{"DELETE", "/cart/items/" + planted.path},
+		{"GET", "/cart/count"},
+		{"GET", "/cart/validate"},
+		{"GET", "/cart/summary"},
+		{"DELETE", "/cart/clear"},
+		{"GET", "/" + planted.path + "?" + planted.query},
+		{"PUT", "/cart", planted.field},
+	} {
+		for _, c := range []*shopper{guest, stranger, customer} {
+			c.send(call[0], call[1], call[2], headers()...)
+			requests++
+		}
+		for _, more := range [][]string{
+			{"X-Cart-Token", planted.ownToken},
+			{"Authorization", "Bearer " + planted.token},
+			{"Authorization", "Basic " + planted.token},
+			{"X-Public-Key", planted.other},
+			{"If-Match", planted.other},
+			{"If-None-Match", planted.other},
+			{"If-Match", `"` + planted.other + `.1-x"`},
+			{"Content-Type", planted.other + "/json"},
+			{"Accept-Language", planted.other},
+			{"X-Request-Id", planted.other + " with a space"},
+		} {
+			guest.send(call[0], call[1], call[2], headers(more...)...)
+			requests++
+		}
+	}
+	return requests
+}
+
+// wantClean fails where a planted value, or a token of the service's own making, is
+// in the log, or where a request has not got its one line.
+func (s *shop) wantClean(t *testing.T, requests int) {
+	t.Helper()
+	log := s.Log.String()
+	for _, secret := range []string{"planted", strings.Split(s.token(t, planted.customer), ".")[0] + ".", "@example.com"} {
+		if at := strings.Index(strings.ToLower(log), strings.ToLower(secret)); at >= 0 {
+			t.Errorf("in the log: …%s…", log[max(0, at-200):min(len(log), at+100)])
+		}
+	}
+	seen := map[any]bool{}
+	for _, line := range s.Log.logged(t) {
+		if line["msg"] != "request" {
+			continue
+		}
+		for _, name := range []string{"time", "level", "method", "route", "status", "ms", "request_id"} {
+			if line[name] == nil {
+				t.Errorf("no %s in %v", name, line)
+			}
+		}
+		if seen[line["request_id"]] {
+			t.Errorf("two lines of request %v", line["request_id"])
+		}
+		seen[line["request_id"]] = true
+		if status := line["status"].(float64); status >= 400 && line["code"] == nil {
+			t.Errorf("no code in %v", line)
+		}
+	}
+	if len(seen) != requests {
+		t.Errorf("%d lines for %d requests", len(seen), requests)
+	}
+}
+
+func TestLog_HasOneLineARequestAndNoSecret(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, ephemeral.Redis(t))
+	requests := plant(s, t)
+	issued := s.guest(t)
+	issued.add(`{"product_id":1}`)
+	s.wantClean(t, requests+1)
+	if strings.Contains(s.Log.String(), issued.Token) {
+		t.Error("an issued token is in the log")
+	}
+}
+
+func TestLog_HasNoSecretWhenRedisIsDown(t *testing.T) {
+	t.Parallel()
+	redis := ephemeral.StartRedis(t)
+	s := openShop(t, redis.URL)
+	s.guest(t).add(`{"product_id":1}`)
+	redis.Stop()
+	requests := plant(s, t)
+	s.wantClean(t, requests+1)
+	failed := 0
+	for _, line := range s.Log.logged(t) {
+		if line["status"] == 503.0 {
+			if failed++; line["level"] != "ERROR" || line["err"] == nil {
+				t.Errorf("a failure that says nothing: %v", line)
+			}
+		}
+	}
+	if failed == 0 {
+		t.Error("nothing failed")
+	}
+}
+
+func TestLog_HasNoSecretWhenRedisAnswersNonsense(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, ephemeral.Redis(t))
+	guest, customer := s.guest(t), s.customer(t, planted.customer)
+	guest.Token = planted.token
+	guest.add(`{"product_id":1}`)
+	customer.add(`{"product_id":1}`)
+	for _, key := range s.keys(t) {
+		if err := s.Redis.Del(t.Context(), key).Err(); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Redis.Set(t.Context(), key, planted.field, time.Minute).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.wantClean(t, plant(s, t)+2)
+}
+
+func TestLog_OfADefectHasAllOfItAndTheAnswerNothing(t *testing.T) {
+	t.Parallel()
+	h, log := handlerOf(t, func(c *server.Config) {
+		c.Areas = []server.Routes{{
+			"GET /panic":  func(*gin.Context) error { panic("the cause") },
+			"GET /nil":    func(*gin.Context) error { var m map[string]int; m["the cause"] = 1; return nil },
+			"GET /defect": func(*gin.Context) error { return &json.UnsupportedValueError{Str: "the cause"} },
+		}}
+	})
+	for _, path := range []string{"/panic", "/nil", "/defect"} {
+		w := ask(h, "192.0.2.1", "GET", path, "X-Request-Id", "the-id")
+		var told body
+		if err := json.Unmarshal(w.Body.Bytes(), &told); err != nil {
+			t.Fatalf("%v in %s", err, w.Body)
+		}
+		if w.Code != 500 || told.Code != "internal" || strings.Contains(w.Body.String(), "cause") || strings.Contains(w.Body.String(), "map") {
+			t.Errorf("%s: %d %s", path, w.Code, w.Body)
+		}
+	}
+	requests, causes, stacks := 0, 0, 0
+	for _, line := range log.logged(t) {
+		if line["request_id"] != "the-id" {
+			t.Errorf("whose line? %v", line)
+		}
+		if line["msg"] == "request" {
+			requests++
+			if text, _ := line["err"].(string); strings.Contains(text, "the cause") || strings.Contains(text, "nil map") {
+				causes++
+			}
+		}
+		if text, _ := line["stack"].(string); strings.Contains(text, "log_test.go") {
+			stacks++
+		}
+	}
+	if requests != 3 || causes != 3 || stacks != 2 {
+		t.Errorf("%d lines, %d causes, %d stacks:\n%s", requests, causes, stacks, log.String())
+	}
+}

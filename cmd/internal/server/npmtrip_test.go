@@ -1,0 +1,173 @@
+package server_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"commerce/deploy/ephemeral"
+)
+
+// lostReplies is how many changes testdata/npmtrip/trip.mjs sends over LOSSY_URL.
+const lostReplies = 8
+
+// The published client, unchanged, drives a whole shopping trip. Without Node,
+// TestPublishedClient_ShopsAndLogsIn covers the same trip.
+func TestPublishedClient_DrivesAWholeTrip(t *testing.T) {
+	t.Parallel()
+	installed := installClient(t)
+	t.Run("demo", func(t *testing.T) {
+		t.Parallel()
+		demo := startDemo(t)
+		drive(t, installed, demo.url, demo.key, demo.jwt, demo.token(t, "on-a-server"), demo.token(t, "on-a-lossy-line"))
+	})
+	for name, redis := range map[string]func(testing.TB) string{
+		"single":  ephemeral.Redis,
+		"cluster": ephemeral.Cluster,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := openShop(t, redis(t))
+			drive(t, installed, s.URL, s.Key, s.token(t, "1001"), s.token(t, "1002"), s.token(t, "1003"))
+		})
+	}
+}
+
+// installClient installs the published client and what testdata/npmtrip pins
+// beside it in a directory of the test's own, and returns that directory.
+func installClient(t *testing.T) string {
+	t.Helper()
+	for _, program := range []string{"node", "npm"} {
+		if _, err := exec.LookPath(program); err == nil {
+			continue
+		}
+		message := program + " is not installed: the published client cannot be run. Install Node.js 20 or later with npm"
+		if os.Getenv("CI") != "" {
+			t.Fatal(message)
+		}
+		t.Skip(message + "; or leave it, the Go tests make the same trip")
+	}
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS("testdata/npmtrip")); err != nil {
+		t.Fatal(err)
+	}
+	npm := command(t, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline")
+	npm.Dir = dir
+	if said, err := npm.CombinedOutput(); err != nil {
+		t.Fatalf("npm ci: %v\n%s", err, said)
+	}
+	return dir
+}
+
+// drive makes the trip to the shop at url, as customers with these tokens.
+func drive(t *testing.T, dir, url, key, browserJWT, serverJWT, lossyJWT string) {
+	t.Helper()
+	line := loseReplies(t, url)
+	node := command(t, "node", "trip.mjs")
+	node.Dir = dir
+	node.Env = append(os.Environ(), "BASE_URL="+url, "LOSSY_URL="+line.URL, "PUBLIC_KEY="+key,
+		"JWT_BROWSER="+browserJWT, "JWT_SERVER="+serverJWT, "JWT_LOSSY="+lossyJWT)
+	said, err := node.CombinedOutput()
+	t.Logf("node trip.mjs:\n%s", said)
+	if err != nil {
+		t.Fatalf("node trip.mjs: %v", err)
+	}
+	if lost, repeated := line.lost.Load(), line.repeated.Load(); lost != lostReplies || repeated < lostReplies {
+		t.Errorf("%d replies were lost and %d changes sent again, want %d of each", lost, repeated, lostReplies)
+	}
+}
+
+// command is a program that a test waits for, but not for ever.
+func command(t testing.TB, name string, args ...string) *exec.Cmd {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	t.Cleanup(cancel)
+	return exec.CommandContext(ctx, name, args...)
+}
+
+// demo is a running `commerce demo`, and what it printed.
+type demo struct {
+	binary, url, key, jwt string
+}
+
+// What the demo prints for people, and people copy.
+var (
+	printedURL = regexp.MustCompile(`(?m)^ *URL +(http://localhost:[0-9]+)$`)
+	printedKey = regexp.MustCompile(`(?m)^ *Store +(pk_\S+)`)
+	printedJWT = regexp.MustCompile(`(?m)^ *Customer JWT +(\S+\.\S+\.\S+)$`)
+)
+
+// startDemo builds and runs the program on free ports. It is told to end when the
+// test is over, and must then exit with 0.
+func startDemo(t *testing.T) demo {
+	t.Helper()
+	d := demo{binary: filepath.Join(t.TempDir(), "commerce")}
+	if said, err := command(t, "go", "build", "-o", d.binary, "commerce/cmd/commerce").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, said)
+	}
+	run := exec.Command(d.binary, "demo")
+	run.Env = append(os.Environ(), "ADDR=127.0.0.1:0", "ADMIN_ADDR=127.0.0.1:0", "JWT_SECRET="+jwtSecret)
+	log := &logBuffer{}
+	run.Stderr = log
+	out, err := run.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := run.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { end(t, run, log) })
+
+	printed := welcome(bufio.NewScanner(out))
+	for pattern, found := range map[*regexp.Regexp]*string{printedURL: &d.url, printedKey: &d.key, printedJWT: &d.jwt} {
+		match := pattern.FindStringSubmatch(printed)
+		if match == nil {
+			t.Fatalf("the demo printed nothing like %s:\n%s%s", pattern, printed, log)
+		}
+		*found = match[1]
+	}
+	return d
+}
+
+// welcome reads what the demo prints up to its last line, or its end.
+func welcome(lines *bufio.Scanner) string {
+	var printed strings.Builder
+	for lines.Scan() {
+		printed.WriteString(lines.Text() + "\n")
+		if strings.Contains(lines.Text(), "Ctrl-C") {
+			break
+		}
+	}
+	return printed.String()
+}
+
+// end asks a program to end, which it must do well and within its ten seconds.
+func end(t testing.TB, program *exec.Cmd, log *logBuffer) {
+	t.Helper()
+	_ = program.Process.Signal(syscall.SIGTERM)
+	late := time.AfterFunc(15*time.Second, func() { _ = program.Process.Kill() })
+	defer late.Stop()
+	if err := program.Wait(); err != nil {
+		t.Errorf("%s: %v\n%s", program, err, log)
+	}
+}
+
+// token makes a token with the program's own command.
+func (d demo) token(t testing.TB, customer string) string {
+	t.Helper()
+	sign := command(t, d.binary, "token", "customer", "--store", "1", "--customer", customer)
+	sign.Env = append(os.Environ(), "JWT_SECRET="+jwtSecret)
+	token, err := sign.Output()
+	if err != nil {
+		t.Fatalf("%s: %v", sign, err)
+	}
+	return string(bytes.TrimSpace(token))
+}

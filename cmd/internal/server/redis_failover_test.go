@@ -1,0 +1,233 @@
+package server_test
+
+import (
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"commerce/cmd/internal/server"
+	"commerce/deploy/ephemeral"
+)
+
+const (
+	// recoveryLimit is how long shoppers may be refused after their master died:
+	// some 2 s until another is one, 1 s until the service has heard of it, and
+	// the rest for a busy machine.
+	recoveryLimit = 15 * time.Second
+
+	// answerLimit is how long one answer may take meanwhile.
+	answerLimit = 3 * time.Second
+)
+
+// Replicas follow their master a moment later, so a change that was accepted just
+// before the master died may be gone. What holds: changes that the replica had are
+// there, every change is answered at once with 200 or 503, and whoever repeats
+// changes with their keys ends up with each of them made once.
+func TestRedisFailover_SentinelsReplaceTheMaster(t *testing.T) {
+	t.Parallel()
+	sentinels := guarded(t).StartSentinels(t)
+	s := openShop(t, sentinels.URL, func(p *server.Parts) { p.RedisBudget = 0 })
+	early := s.guest(t)
+	early.add(`{"product_id":1,"qty":5}`)
+	s.replicate(t, "cart:barrier")
+
+	buyers := []*buyer{s.buyer(t, 0), s.buyer(t, 1), s.buyer(t, 2)}
+	whileBuying(t, buyers, sentinels.Master.Kill)
+
+	early.wantLines("1×5")
+	for _, b := range buyers {
+		b.settle(t)
+		b.wantRefusals(t, true)
+	}
+}
+
+func TestRedisFailover_AClustersOtherShardsGoOnMeanwhile(t *testing.T) {
+	t.Parallel()
+	cluster := guarded(t).StartCluster(t)
+	// With a second of time, a 503 means a shard that is down, not a busy machine.
+	s := openShop(t, cluster.URL, func(p *server.Parts) { p.RedisBudget = time.Second })
+	early := s.guest(t)
+	early.Token = s.tokenOn(t, cluster, 0, "early")
+	early.add(`{"product_id":1,"qty":5}`)
+	s.replicate(t, s.guestKey(early.Token)+":barrier")
+
+	var buyers []*buyer
+	for node := range 3 {
+		b := s.buyer(t, node)
+		b.Token = s.tokenOn(t, cluster, node, "buyer")
+		buyers = append(buyers, b)
+	}
+	whileBuying(t, buyers, cluster.Nodes[0].Kill)
+
+	early.wantLines("1×5")
+	for node, b := range buyers {
+		b.settle(t)
+		b.wantRefusals(t, node == 0)
+	}
+}
+
+// replicate waits until the replica of a key's master has all that was written
+// before: replicas get writes in order.
+func (s *shop) replicate(t testing.TB, key string) {
+	t.Helper()
+	node, ok := s.Redis.(*redis.Client)
+	if cluster, is := s.Redis.(*redis.ClusterClient); is {
+		var err error
+		if node, err = cluster.MasterForKey(t.Context(), key); err != nil {
+			t.Fatal(err)
+		}
+	} else if !ok {
+		t.Fatalf("a %T", s.Redis)
+	}
+	pipe := node.Pipeline() // WAIT is about its own connection's writes
+	pipe.HSet(t.Context(), key, "x", "")
+	replicas := pipe.Do(t.Context(), "wait", 1, 0)
+	if _, err := pipe.Exec(t.Context()); err != nil || replicas.Val() != int64(1) {
+		t.Fatalf("replicated to %v replicas: %v", replicas.Val(), err)
+	}
+}
+
+// wantRefusals checks that a buyer was refused if and only if its master died.
+func (b *buyer) wantRefusals(t testing.TB, want bool) {
+	t.Helper()
+	if (b.refused > 0) != want {
+		t.Errorf("buyer %d was refused %d times; its master died: %t", b.name, b.refused, want)
+	}
+}
+
+// tokenOn makes a cart token whose cart lies on one of a cluster's nodes.
+func (s *shop) tokenOn(t testing.TB, cluster *ephemeral.RedisCluster, node int, whose string) string {
+	t.Helper()
+	for i := range 1000 {
+		token := fmt.Sprintf("a-token-of-its-own-making-%s-%d", whose, i)
+		if s.nodeOf(t, cluster, token) == node {
+			return token
+		}
+	}
+	t.Fatalf("no token of node %d", node)
+	return ""
+}
+
+// buyer adds one more of a product at a time, each with a key of its own, and
+// repeats what was refused, as a careful client does. Only one goroutine may use
+// it.
+type buyer struct {
+	*shopper
+	name    int
+	bought  int // changes accepted, each under its own key
+	refused int
+	slowest time.Duration // answer
+
+	last time.Time     // acceptance
+	gap  time.Duration // the longest between two acceptances
+}
+
+func (s *shop) buyer(t testing.TB, name int) *buyer {
+	b := &buyer{shopper: s.guest(t), name: name}
+	b.Token = fmt.Sprintf("a-token-of-its-own-making-%d", name)
+	return b
+}
+
+func (b *buyer) key(i int) string { return fmt.Sprintf("change-%d", i) }
+
+// buy makes a change under a key, whatever that takes, and says whether it had
+// been made before.
+func (b *buyer) buy(key string) (replayed bool) {
+	for start := time.Now(); time.Since(start) < 2*recoveryLimit; time.Sleep(20 * time.Millisecond) {
+		sent := time.Now()
+		a := b.send("POST", "/cart/add", `{"product_id":1}`, "Idempotency-Key", key)
+		b.slowest = max(b.slowest, time.Since(sent))
+		switch {
+		case a.Status == http.StatusOK:
+			return a.Header.Get("Idempotency-Replayed") == "true"
+		case a.Status == http.StatusServiceUnavailable && a.Header.Get("Retry-After") != "":
+			b.refused++
+		default:
+			b.t.Errorf("%s of buyer %d: %d %s", key, b.name, a.Status, a.Raw)
+			return false
+		}
+	}
+	b.t.Errorf("%s of buyer %d: refused for %v", key, b.name, 2*recoveryLimit)
+	return false
+}
+
+// whileBuying lets something break while the buyers buy, and waits until each of
+// them was served again.
+func whileBuying(t *testing.T, buyers []*buyer, breaks func()) {
+	t.Helper()
+	stop := make(chan struct{})
+	var all, begun, recovered sync.WaitGroup
+	broken := make(chan struct{})
+	for _, b := range buyers {
+		begun.Add(1)
+		recovered.Add(1)
+		all.Go(func() {
+			begin, recover := sync.OnceFunc(begun.Done), sync.OnceFunc(recovered.Done)
+			defer begin()
+			defer recover()
+			b.last = time.Now()
+			for {
+				after := isClosed(broken)
+				b.buy(b.key(b.bought))
+				b.bought++
+				b.gap, b.last = max(b.gap, time.Since(b.last)), time.Now()
+				if b.bought == 20 {
+					begin()
+				}
+				if after {
+					recover()
+				}
+				if isClosed(stop) || t.Failed() {
+					return
+				}
+				time.Sleep(20 * time.Millisecond)
+			}
+		})
+	}
+	begun.Wait()
+	breaks()
+	close(broken)
+	recovered.Wait()
+	time.Sleep(200 * time.Millisecond) // the rest of it, should it not be over
+	close(stop)
+	all.Wait()
+	for _, b := range buyers {
+		t.Logf("buyer %d: %d changes, %d refusals, nothing accepted for %v, slowest answer %v",
+			b.name, b.bought, b.refused, b.gap.Round(time.Millisecond), b.slowest.Round(time.Millisecond))
+		if b.gap > recoveryLimit {
+			t.Errorf("buyer %d: nothing accepted for %v, want at most %v", b.name, b.gap, recoveryLimit)
+		}
+		if b.slowest > answerLimit {
+			t.Errorf("buyer %d: an answer took %v, want at most %v", b.name, b.slowest, answerLimit)
+		}
+	}
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// settle repeats every change once more. Those that were lost with the master are
+// made now, the others are told as repeats: each is there exactly once.
+func (b *buyer) settle(t testing.TB) {
+	t.Helper()
+	lost := 0
+	for i := range b.bought {
+		if !b.buy(b.key(i)) {
+			lost++
+		}
+	}
+	if lost > 0 {
+		t.Logf("buyer %d: %d changes were lost with the master, and made again", b.name, lost)
+	}
+	b.wantLines(fmt.Sprintf("1×%d", b.bought))
+}

@@ -1,0 +1,244 @@
+package server_test
+
+import (
+	"fmt"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"commerce/auth"
+	"commerce/cmd/internal/server"
+	"commerce/deploy/ephemeral"
+)
+
+// redisUsers are the users that operators are given.
+func redisUsers(t testing.TB) string {
+	t.Helper()
+	return contents(t, "../../../deploy/redis/users.conf")
+}
+
+func contents(t testing.TB, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// guarded is a Redis as it should be run: TLS, and a user with few rights.
+func guarded(t testing.TB) ephemeral.Guard {
+	t.Helper()
+	return ephemeral.Guard{TLS: true, Users: redisUsers(t)}
+}
+
+func TestRedisKinds_AWholeTripWithTLSAndLeastPrivilege(t *testing.T) {
+	t.Parallel()
+	for name, start := range map[string]func(testing.TB) string{
+		"single":          func(t testing.TB) string { return guarded(t).StartRedis(t).URL },
+		"sentinels":       func(t testing.TB) string { return guarded(t).StartSentinels(t).URL },
+		"plain sentinels": func(t testing.TB) string { return ephemeral.StartSentinels(t).URL },
+		"client certificates": func(t testing.TB) string {
+			return ephemeral.Guard{TLS: true, ClientCertificates: true}.StartRedis(t).URL
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			openShop(t, start(t)).trip(t)
+		})
+	}
+}
+
+func TestRedisKinds_AClusterRedirectsWithinTLS(t *testing.T) {
+	t.Parallel()
+	cluster := guarded(t).StartCluster(t)
+	s := openShop(t, cluster.URL, func(p *server.Parts) { p.Durable = true })
+	s.trip(t)
+
+	c := s.guest(t)
+	if got := c.add(`{"product_id":1}`).Header.Get("Durability"); got != "confirmed" {
+		t.Errorf("with a replica: %q", got)
+	}
+	old := cluster.Nodes[s.nodeOf(t, cluster, c.Token)]
+	replica := cluster.Nodes[slices.Index(cluster.Nodes, old)+3].Admin()
+	if err := replica.ClusterFailover(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	within(t, 10*time.Second, "the replica is master", func() bool {
+		return strings.Contains(replica.Info(t.Context(), "replication").Val(), "role:master") &&
+			strings.Contains(old.Admin().Info(t.Context(), "replication").Val(), "role:slave")
+	})
+	c.add(`{"product_id":1}`)
+	c.wantLines("1×2")
+	if got := old.Admin().Info(t.Context(), "errorstats").Val(); !strings.Contains(got, "errorstat_MOVED:") {
+		t.Errorf("the old master redirected nobody: %s", got)
+	}
+}
+
+// trip uses every command that the service sends.
+func (s *shop) trip(t testing.TB) {
+	t.Helper()
+	guest := s.guest(t)
+	guest.add(`{"product_id":1,"qty":2}`, "Idempotency-Key", "one")
+	again := guest.add(`{"product_id":1,"qty":2}`, "Idempotency-Key", "one")
+	if again.Header.Get("Idempotency-Replayed") != "true" {
+		t.Errorf("a repeat was not told as one: %v", again.Header)
+	}
+	guest.add(`{"product_id":5,"fields":{"Account email":"a@example.com"},"notice":"a gift"}`)
+	guest.add(`{"product_id":2}`)
+	guest.ok("PATCH", "/cart/items/1", `{"quantity":3}`)
+	guest.ok("DELETE", "/cart/items/2", "")
+	guest.ok("POST", "/cart/coupon", `{"coupon":"TEN"}`)
+	guest.ok("GET", "/cart/validate", "")
+	if got := guest.ok("GET", "/cart/count", "").Body.Data; got.Count != 4 || got.Lines != 2 {
+		t.Errorf("count %d of %d lines, want 4 of 2", got.Count, got.Lines)
+	}
+
+	customer := s.customer(t, "1001")
+	customer.add(`{"product_id":1}`)
+	merged := customer.ok("GET", "/cart/summary", "", "X-Cart-Token", guest.Token).Body.Data
+	if merged.Merge == nil || merged.Merge.Lines != 2 || merged.Count != 5 || merged.Coupon == nil {
+		t.Errorf("merged: %+v", merged)
+	}
+	guest.wantLines("")
+	guest.add(`{"product_id":7,"qty":2}`)
+	added := customer.add(`{"product_id":1}`, "X-Cart-Token", guest.Token).Body.Data
+	if added.Merge == nil || added.Merge.Lines != 1 || added.Count != 8 {
+		t.Errorf("merged with a change: %+v", added)
+	}
+	customer.ok("DELETE", "/cart/coupon", "")
+	customer.ok("DELETE", "/cart/clear", "")
+	customer.wantLines("")
+	for _, sign := range []string{"NOPERM", "merge waits"} {
+		if strings.Contains(s.Log.String(), sign) {
+			t.Errorf("the log speaks of %s:\n%s", sign, s.Log)
+		}
+	}
+}
+
+// nodeOf says which of the cluster's nodes is the master of a guest's cart.
+func (s *shop) nodeOf(t testing.TB, cluster *ephemeral.RedisCluster, token string) int {
+	t.Helper()
+	master, err := s.Redis.(*redis.ClusterClient).MasterForKey(t.Context(), s.guestKey(token))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.IndexFunc(cluster.Nodes, func(node *ephemeral.Server) bool {
+		return strings.Contains(node.URL, master.Options().Addr)
+	})
+}
+
+// guestKey is where a guest's cart lies.
+func (s *shop) guestKey(token string) string {
+	return fmt.Sprintf("cart:{%d:g:%s}", s.ID, auth.CartToken(token).Digest())
+}
+
+// within waits until something is so, and fails the test when it takes too long.
+func within(t testing.TB, limit time.Duration, what string, so func() bool) {
+	t.Helper()
+	for start := time.Now(); !so(); time.Sleep(10 * time.Millisecond) {
+		if time.Since(start) > limit {
+			t.Fatalf("not within %v: %s", limit, what)
+		}
+	}
+}
+
+func TestRedisKinds_ARedisThatLetsNobodyInIs503(t *testing.T) {
+	t.Parallel()
+	locked := guarded(t).StartRedis(t)
+	other := guarded(t).StartRedis(t)
+	mutual := ephemeral.Guard{TLS: true, ClientCertificates: true}.StartRedis(t)
+	sentinels := guarded(t).StartSentinels(t)
+	for name, test := range map[string]struct {
+		url  string
+		edit func(*url.URL, url.Values)
+		log  string // what an operator is told
+	}{
+		"wrong password": {
+			locked.URL, func(u *url.URL, _ url.Values) { u.User = url.UserPassword("commerce", "not-the-password") },
+			"WRONGPASS",
+		},
+		"no user": {locked.URL, func(u *url.URL, _ url.Values) { u.User = nil }, "NOAUTH"},
+		"another authority": {
+			locked.URL, func(_ *url.URL, q url.Values) { q.Set("ca_file", parameter(t, other.URL, "ca_file")) },
+			"certificate signed by unknown authority",
+		},
+		"the system's authorities": {
+			locked.URL, func(_ *url.URL, q url.Values) { q.Del("ca_file") },
+			"certificate signed by unknown authority",
+		},
+		"another name": {
+			locked.URL, func(u *url.URL, _ url.Values) { u.Host = "localhost:" + u.Port() },
+			"certificate is not valid for any names, but wanted to match localhost",
+		},
+		"plain where TLS is spoken": {
+			locked.URL, func(u *url.URL, q url.Values) { u.Scheme = "redis"; q.Del("ca_file") },
+			"", // the server hangs up
+		},
+		"TLS where none is spoken": {
+			ephemeral.Redis(t), func(u *url.URL, _ url.Values) { u.Scheme = "rediss" },
+			"", // the server waits for the line's end
+		},
+		"no certificate of its own": {
+			mutual.URL, func(_ *url.URL, q url.Values) { q.Del("cert_file"); q.Del("key_file") },
+			"certificate required",
+		},
+		"wrong password of the sentinel": {
+			sentinels.URL, func(_ *url.URL, q url.Values) { q.Set("sentinel_password", "not-the-password") },
+			"WRONGPASS",
+		},
+		"unknown master": {
+			sentinels.URL, func(_ *url.URL, q url.Values) { q.Set("master", "other") },
+			"",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			u, err := url.Parse(test.url)
+			if err != nil {
+				t.Fatal(err)
+			}
+			query := u.Query()
+			test.edit(u, query)
+			u.RawQuery = query.Encode()
+			s := openShop(t, u.String(), func(p *server.Parts) { p.RedisBudget = 0 })
+			c := s.guest(t)
+			c.Token = strings.Repeat("t", 30)
+			refused := func(method, path, body string) {
+				start := time.Now()
+				a := c.refused(503, "unavailable", method, path, body)
+				if took := time.Since(start); took > answerLimit || a.Header.Get("Retry-After") == "" {
+					t.Errorf("%s %s: after %v, %v", method, path, took, a.Header)
+				}
+			}
+			refused("POST", "/cart/add", `{"product_id":1}`)
+			// One call may have had no time to get as far as the reason.
+			within(t, 10*time.Second, "the log says "+test.log, func() bool {
+				refused("GET", "/cart", "")
+				return strings.Contains(s.Log.String(), test.log)
+			})
+			log := s.Log.String()
+			password, _ := u.User.Password()
+			for _, secret := range []string{password, query.Get("sentinel_password")} {
+				if secret != "" && strings.Contains(log, secret) {
+					t.Errorf("the log holds a password:\n%s", log)
+				}
+			}
+		})
+	}
+}
+
+// parameter is one of a URL's.
+func parameter(t testing.TB, raw, name string) string {
+	t.Helper()
+	u, err := url.Parse(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u.Query().Get(name)
+}

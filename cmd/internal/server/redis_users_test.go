@@ -1,0 +1,123 @@
+package server_test
+
+import (
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+
+	"commerce/cart"
+	"commerce/deploy/connect"
+)
+
+func TestRedisUsers_TheServiceReachesItsCartsAlone(t *testing.T) {
+	t.Parallel()
+	redisServer := guarded(t).StartRedis(t)
+	admin := redisServer.Admin()
+	if err := admin.HSet(t.Context(), "session:1", "user", "1001").Err(); err != nil {
+		t.Fatal(err)
+	}
+	service, err := connect.Redis(redisServer.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer service.Close()
+	for _, command := range [][]any{
+		{"hgetall", "session:1"},
+		{"hset", "session:1", "user", "1002"},
+		{"rename", "cart:{1:g:a}", "session:1"},
+		{"eval", "return redis.call('HGETALL', KEYS[1])", 1, "session:1"},
+		{"eval", "return redis.call('HGETALL', 'session:1')", 0},
+		{"eval", "return redis.call('KEYS', '*')", 0},
+		{"keys", "*"},
+		{"scan", 0},
+		{"randomkey"},
+		{"dbsize"},
+		{"get", "cart:{1:g:a}"},
+		{"flushall"},
+		{"script", "flush"},
+		{"config", "get", "*"},
+		{"monitor"},
+		{"client", "list"},
+		{"acl", "list"},
+		{"publish", "channel", "message"},
+		{"cluster", "failover"},
+		{"replicaof", "no", "one"},
+		{"shutdown", "nosave"},
+	} {
+		err := service.Do(t.Context(), command...).Err()
+		// What a script may not do, Redis 7.0 says in a sentence of its own.
+		if err == nil || (!redis.HasErrorPrefix(err, "NOPERM") && !strings.Contains(err.Error(), "The user executing the script can't")) {
+			t.Errorf("%v: %v, want NOPERM", command, err)
+		}
+	}
+	if got := admin.HGetAll(t.Context(), "session:1").Val(); !cmp.Equal(got, map[string]string{"user": "1001"}) {
+		t.Errorf("the other key holds %v", got)
+	}
+}
+
+func TestRedisUsers_SupportFindsAndErases(t *testing.T) {
+	t.Parallel()
+	redisServer := guarded(t).StartRedis(t)
+	s := openShop(t, redisServer.URL)
+	guest, customer := s.guest(t), s.customer(t, "1001")
+	guest.add(`{"product_id":1}`, "Idempotency-Key", "one")
+	customer.ok("GET", "/cart", "", "X-Cart-Token", guest.Token)
+
+	support, err := connect.Redis(strings.Replace(redisServer.URL, "//commerce:", "//support:", 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer support.Close()
+	carts := cart.NewRedis(support, cart.TTLs{Guest: time.Hour, Customer: time.Hour}, cart.Limits{})
+	ref := cart.CustomerRef(s.ID, "1001")
+	held, err := carts.Erase(t.Context(), ref, time.Now())
+	if err != nil || len(held) != 3 {
+		t.Errorf("erased %+v, %v, want a cart, its replay records and its merge notes", held, err)
+	}
+	if left, err := carts.Holdings(t.Context(), ref, time.Now()); err != nil || len(left) != 0 {
+		t.Errorf("left: %+v, %v", left, err)
+	}
+	customer.wantLines("")
+}
+
+// A command that is added to a script and not to the users fails every cart of
+// whoever uses them, so they are held equal.
+func TestRedisUsers_TheServiceMayDoWhatItDoes(t *testing.T) {
+	t.Parallel()
+	want := map[string]bool{
+		"ping": true, "client|setname": true, "cluster|slots": true, "command": true, // go-redis
+		"eval": true, "evalsha": true, "hgetall": true, "exists": true, // cart.Redis
+		"role": true, "wait": true, // DURABILITY=replica
+		"info": true, // commerce check
+	}
+	scripts, err := filepath.Glob("../../../cart/lua/*.lua")
+	if err != nil || len(scripts) == 0 {
+		t.Fatalf("scripts: %v, %v", scripts, err)
+	}
+	calls := regexp.MustCompile(`redis\.p?call\('([A-Z]+)'`)
+	for _, script := range scripts {
+		text := contents(t, script)
+		if all := strings.Count(text, "redis.call(") + strings.Count(text, "redis.pcall("); all != len(calls.FindAllString(text, -1)) {
+			t.Errorf("%s: a call whose command this test cannot read", script)
+		}
+		for _, call := range calls.FindAllStringSubmatch(text, -1) {
+			want[strings.ToLower(call[1])] = true
+		}
+	}
+	got := map[string]bool{}
+	for line := range strings.Lines(redisUsers(t)) {
+		if rules, ok := strings.CutPrefix(line, "user commerce on ~cart:* "); ok {
+			for rule := range strings.FieldsSeq(rules) {
+				got[strings.TrimPrefix(rule, "+")] = true
+			}
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("rights of user commerce (-needed +given):\n%s", diff)
+	}
+}

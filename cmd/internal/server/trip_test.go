@@ -1,0 +1,306 @@
+package server_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// published is the published storefront client as it stands on the wire, in a
+// browser. See npmtrip_test.go for the client itself; this one needs no Node.
+type published struct{ *shopper }
+
+func (s *shop) published(t testing.TB) published { return published{s.guest(t)} }
+
+// request is what the client sends: the same headers with every method, a body of
+// no bytes with DELETE, and a stamp that its own retries repeat.
+func (c published) request(method, path, payload string) *http.Request {
+	c.t.Helper()
+	r, err := http.NewRequestWithContext(c.t.Context(), method, c.shop.URL+path, strings.NewReader(payload))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if method == http.MethodDelete {
+		r.TransferEncoding = []string{"identity"} // net/http then says Content-Length: 0, as browsers do
+	}
+	for name, value := range map[string]string{
+		"Content-Type":        "application/json",
+		"Accept":              "application/json",
+		"Accept-Language":     "*",
+		"X-Public-Key":        c.shop.Key,
+		"X-Timestamp":         strconv.FormatInt(c.shop.Clock.Now().Unix(), 10),
+		"X-Signature-Version": "v1",
+		"X-Client-Auth":       "true",
+	} {
+		r.Header.Set(name, value)
+	}
+	if c.Token != "" {
+		r.Header.Set("X-Cart-Token", c.Token)
+	}
+	if c.JWT != "" {
+		r.Header.Set("Authorization", "Bearer "+c.JWT)
+	}
+	return r
+}
+
+// gets makes a call that must end with this status, and code where it is an error's.
+func (c published) gets(status int, code, method, path, payload string) answer {
+	c.t.Helper()
+	a := c.do(c.request(method, path, payload))
+	if a.Status != status || a.Body.Code != code {
+		c.t.Fatalf("%s %s %s: got %d %s, want %d %s", method, path, payload, a.Status, a.Raw, status, code)
+	}
+	return a
+}
+
+// cart makes a call that must succeed, and returns its data.
+func (c published) cart(method, path, payload string) cartBody {
+	c.t.Helper()
+	return c.gets(http.StatusOK, "", method, path, payload).Body.Data
+}
+
+// shows makes a call after which the cart must hold these lines.
+func (c published) shows(lines, method, path, payload string) cartBody {
+	c.t.Helper()
+	got := c.cart(method, path, payload)
+	if got.lines() != lines {
+		c.t.Errorf("after %s %s %s the cart holds %q, want %q", method, path, payload, got.lines(), lines)
+	}
+	return got
+}
+
+// The trip that testdata/npmtrip/trip.mjs makes, by requests of the same form.
+func TestPublishedClient_ShopsAndLogsIn(t *testing.T) {
+	onEachRedis(t, func(t *testing.T, s *shop) {
+		phone, tablet := s.published(t), s.published(t)
+		shopAsGuest(phone)
+		checkOut(phone)
+		tablet.JWT = s.token(t, "1001")
+		tablet.shows("2×2", "POST", "/cart/add", `{"product_id":2,"qty":2}`)
+
+		token := phone.Token
+		phone.JWT = tablet.JWT
+		merged := phone.shows("2×3 1×4", "GET", "/cart", "")
+		if m := merged.Merge; m == nil || m.Lines != 2 || len(m.Adjusted) != 1 || m.Adjusted[0].Requested != 5 || m.Adjusted[0].Kept != 3 {
+			t.Errorf("merge report: %+v", m)
+		}
+		if again := phone.shows("2×3 1×4", "GET", "/cart", ""); again.Merge != nil || again.CartToken != nil {
+			t.Errorf("merged again, or with a token: %+v", again)
+		}
+		tablet.shows("2×3 1×1", "PATCH", "/cart/items/1", `{"quantity":1}`)
+		phone.shows("2×3 1×1", "GET", "/cart", "")
+
+		laptop := s.published(t)
+		laptop.shows("7×2", "POST", "/cart/add", `{"product_id":7,"qty":2}`)
+		laptop.JWT = phone.JWT
+		if first := laptop.shows("2×3 1×2 7×2", "POST", "/cart/add", `{"product_id":1,"qty":1}`); first.Merge == nil || first.Merge.Lines != 1 {
+			t.Errorf("merge report of a change: %+v", first.Merge)
+		}
+
+		phone.JWT = "" // logged out
+		if out := phone.shows("", "GET", "/cart", ""); *out.CartToken != token {
+			t.Error("a guest again, the phone has another token")
+		}
+		phone.JWT = "expired"
+		phone.gets(http.StatusUnauthorized, "unauthenticated", "GET", "/cart", "")
+		phone.JWT = ""
+
+		phone.shows("1×1", "POST", "/cart/add", `{"product_id":1,"qty":1}`)
+		phone.shows("", "DELETE", "/cart/clear", "")
+		phone.Token = "" // which the client forgets when it clears
+		if fresh := phone.shows("", "GET", "/cart", ""); *fresh.CartToken == token {
+			t.Error("cleared, the phone has its old token")
+		}
+		phone.Token = "left by an older shop"
+		phone.shows("1×1", "POST", "/cart/add", `{"product_id":1,"qty":1}`)
+		phone.shows("1×1", "GET", "/cart", "") // under the token that it was given
+		tablet.shows("2×3 1×2 7×2", "GET", "/cart", "")
+	})
+}
+
+// shopAsGuest fills and changes a cart until it holds 1×4 2×3, past refusals that
+// change nothing.
+func shopAsGuest(c published) {
+	c.t.Helper()
+	c.shows("", "GET", "/cart", "")
+	c.shows("1×2", "POST", "/cart/add", `{"product_id":1,"qty":2}`)
+	c.shows("1×2 4.p41×1", "POST", "/cart/add", `{"product_id":4,"qty":1,"subscription_plan":41}`)
+	c.shows("1×2 4.p41×1 4.p42×1", "POST", "/cart/add", `{"product_id":4,"qty":1,"subscription_plan":{"id":42}}`)
+	const streaming = `{"product_id":5,"qty":1,"fields":{"Account email":"sara@example.com","Region":"us"},"notice":"For my sister"}`
+	c.cart("POST", "/cart/add", streaming)
+	line := c.cart("POST", "/cart/add", streaming).Items[3]
+	if line.Quantity != 2 || line.UnitPrice != 20.25 || line.Notice == nil || *line.Notice != "For my sister" {
+		c.t.Errorf("line with fields: %+v", line)
+	}
+	at(2, func(int) { // clicks within a second have one stamp, and are no retries
+		c := published{c.shop.with(c.t, c.shopper)}
+		c.cart("POST", "/cart/add", `{"product_id":1,"qty":1}`)
+	})
+	before := c.cart("POST", "/cart/add", `{"product_id":2,"qty":3}`)
+
+	const add, patch = "POST /cart/add ", "PATCH /cart/items/"
+	for call, refusal := range map[string]string{
+		add + `{"product_id":2,"qty":1}`:   "422 insufficient_stock",
+		patch + `2 {"quantity":4}`:         "422 insufficient_stock",
+		add + `{"product_id":6,"qty":1}`:   "422 out_of_stock",
+		add + `{"product_id":3,"qty":1}`:   "422 product_inactive",
+		add + `{"product_id":4,"qty":1}`:   "422 plan_unavailable",
+		add + `{"product_id":5,"qty":1}`:   "422 field_missing",
+		add + `{"product_id":404,"qty":1}`: "404 product_not_found",
+		patch + `404 {"quantity":1}`:       "404 item_not_found",
+	} {
+		parts := strings.SplitN(call, " ", 3)
+		a := c.do(c.request(parts[0], parts[1], parts[2]))
+		if got := fmt.Sprint(a.Status, " ", a.Body.Code); got != refusal || a.Body.Message == "" {
+			c.t.Errorf("%s: got %s %q, want %s", call, got, a.Body.Message, refusal)
+		}
+	}
+	if after := c.cart("GET", "/cart", ""); after.lines() != before.lines() || after.Version != before.Version {
+		c.t.Errorf("refusals changed %q to %q", before.lines(), after.lines())
+	}
+
+	// The published cart page names lines by their product.
+	c.cart("PATCH", "/cart/items/4", `{"quantity":3}`)
+	c.cart("DELETE", "/cart/items/4", "")
+	c.cart("DELETE", "/cart/items/"+line.ID, "")
+	c.shows("1×4 2×3", "PATCH", "/cart/items/4.p42", `{"quantity":0}`)
+}
+
+// checkOut asks what a storefront asks before it shows its checkout page.
+func checkOut(c published) {
+	c.t.Helper()
+	if count := c.cart("GET", "/cart/count", ""); count.Count != 7 || count.Lines != 2 {
+		c.t.Errorf("count: %+v", count)
+	}
+	if valid := c.cart("GET", "/cart/validate", ""); valid.Valid == nil || !*valid.Valid || len(valid.Errors) > 0 {
+		c.t.Errorf("validation: %+v", valid)
+	}
+	invalid := c.shop.published(c.t).gets(http.StatusBadRequest, "cart_invalid", "GET", "/cart/validate", "").Body.Data
+	if len(invalid.Errors) != 1 || len(invalid.Issues) != 1 || invalid.Issues[0].Code != "cart_empty" {
+		c.t.Errorf("validation of an empty cart: %+v", invalid)
+	}
+	summary := c.cart("GET", "/cart/summary", "")
+	if summary.Total != 228 || summary.Tax == nil || summary.Tax.Amount != 29.74 || summary.Shipping == nil || summary.Shipping.Required || len(summary.PaymentMethods) == 0 {
+		c.t.Errorf("summary: %+v", summary)
+	}
+}
+
+// The client sends a change again, a second later and with the same stamp, when it
+// got no reply.
+func TestPublishedClient_ALostReplyCountsOnce(t *testing.T) {
+	const plans = `{"product_id":4,"qty":1,"subscription_plan":41}|{"product_id":4,"qty":1,"subscription_plan":42}`
+	cases := map[string]struct {
+		held                  string // bodies of adds
+		method, path, payload string
+		want                  string // lines
+		version               int64
+	}{
+		"add":                       {`{"product_id":1,"qty":2}`, "POST", "/cart/add", `{"product_id":1,"qty":3}`, "1×5", 2},
+		"first add":                 {``, "POST", "/cart/add", `{"product_id":1,"qty":3}`, "1×3", 1},
+		"add of all in stock":       {``, "POST", "/cart/add", `{"product_id":2,"qty":3}`, "2×3", 1},
+		"quantity":                  {`{"product_id":1,"qty":2}`, "PATCH", "/cart/items/1", `{"quantity":7}`, "1×7", 2},
+		"quantity of 0 by product":  {plans, "PATCH", "/cart/items/4", `{"quantity":0}`, "4.p42×1", 3},
+		"removal by product":        {plans, "DELETE", "/cart/items/4", "", "4.p42×1", 3},
+		"removal of the last line":  {`{"product_id":1,"qty":2}`, "DELETE", "/cart/items/1", "", "", 2},
+		"clear":                     {`{"product_id":1,"qty":2}`, "DELETE", "/cart/clear", "", "", 2},
+		"add by a customer":         {`customer|{"product_id":1,"qty":2}`, "POST", "/cart/add", `{"product_id":1,"qty":3}`, "1×5", 2},
+		"add that brings a cart in": {`{"product_id":1,"qty":2}|customer`, "POST", "/cart/add", `{"product_id":1,"qty":3}`, "1×5", 2},
+	}
+	onEachRedis(t, func(t *testing.T, s *shop) {
+		line := loseReplies(t, s.URL)
+		for name, tc := range cases {
+			c := s.published(t)
+			for held := range strings.SplitSeq(tc.held, "|") {
+				switch held {
+				case "": // a shopper of whom nothing is known
+				case "customer":
+					c.JWT = s.token(t, strings.ReplaceAll(name, " ", "-"))
+				default:
+					c.cart("POST", "/cart/add", held)
+				}
+			}
+			first, retry := c.request(tc.method, tc.path, tc.payload), c.request(tc.method, tc.path, tc.payload)
+			retry.Header = first.Header
+			line.carry(t, first)
+			s.Clock.Forward(time.Second)
+			if a := c.do(retry); a.Status != http.StatusOK {
+				t.Errorf("%s: sent again: %d %s", name, a.Status, a.Raw)
+			}
+			if got := c.shows(tc.want, "GET", "/cart", ""); got.Version != tc.version {
+				t.Errorf("%s: version %d, want %d", name, got.Version, tc.version)
+			}
+		}
+		if lost := line.lost.Load(); lost != int64(len(cases)) {
+			t.Errorf("%d changes were made before their reply was lost, want %d", lost, len(cases))
+		}
+	})
+}
+
+// lossyLine stands between client and service. It loses the first reply to every
+// change: the change is made, and the connection cut before the client hears of
+// it. Reads, and changes that are sent again, pass.
+type lossyLine struct {
+	URL            string
+	lost, repeated atomic.Int64
+	seen           sync.Map
+}
+
+var errLost = errors.New("the reply is lost")
+
+func loseReplies(t testing.TB, service string) *lossyLine {
+	t.Helper()
+	target, err := url.Parse(service)
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := &lossyLine{}
+	transport := &http.Transport{}
+	proxy := httptest.NewServer(&httputil.ReverseProxy{
+		Transport:      transport,
+		Rewrite:        func(r *httputil.ProxyRequest) { r.SetURL(target) },
+		ModifyResponse: line.lose,
+		ErrorHandler:   func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
+	})
+	t.Cleanup(func() {
+		proxy.Close()
+		transport.CloseIdleConnections()
+	})
+	line.URL = proxy.URL
+	return line
+}
+
+// lose returns an error for the first reply to a change.
+func (l *lossyLine) lose(reply *http.Response) error {
+	r := reply.Request
+	if r.Method == http.MethodGet {
+		return nil
+	}
+	change := fmt.Sprint(r.Method, r.URL.Path, r.Header["X-Timestamp"], r.Header["X-Cart-Token"], r.Header["Authorization"])
+	if _, again := l.seen.LoadOrStore(change, true); again {
+		l.repeated.Add(1)
+		return nil
+	}
+	l.lost.Add(1)
+	return errLost
+}
+
+// carry sends a change over the line, which must lose its reply.
+func (l *lossyLine) carry(t testing.TB, r *http.Request) {
+	t.Helper()
+	over, _ := url.Parse(l.URL)
+	r.URL.Host = over.Host
+	response, err := http.DefaultTransport.RoundTrip(r)
+	if err == nil {
+		response.Body.Close()
+		t.Fatalf("%s %s came back: %d", r.Method, r.URL.Path, response.StatusCode)
+	}
+}

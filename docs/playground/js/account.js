@@ -1,0 +1,44 @@
+// Logging in and out. A login is nothing but a JWT: the next call carries it beside
+// the guest's token, and the service moves the guest's cart over.
+
+import { events, forget, load } from "./cart.js";
+import { byId } from "./dom.js";
+import { onLanguage, t } from "./language.js";
+import { customerOf, demo, session } from "./session.js";
+
+export function startAccount() {
+  byId("login").addEventListener("click", () => become(demo.customerJWT));
+  byId("logout").addEventListener("click", () => become(""));
+  byId("use-token").addEventListener("click", openDialog);
+  byId("token-form").addEventListener("submit", ({ submitter, target }) => {
+    if (submitter?.value !== "use") return;
+    session.publicKey = target.elements.public_key.value.trim();
+    become(target.elements.jwt.value.trim().replace(/^Bearer\s+/i, ""));
+  });
+  events.addEventListener("logout", () => become(""));
+  onLanguage(draw);
+  draw();
+}
+
+/** become changes who is shopping: the customer of a JWT, or the guest for "". */
+function become(jwt) {
+  session.jwt = jwt;
+  forget();
+  draw();
+  load();
+}
+
+function openDialog() {
+  const form = byId("token-form");
+  form.elements.jwt.value = session.jwt;
+  form.elements.public_key.value = session.publicKey;
+  byId("token-dialog").showModal();
+}
+
+function draw() {
+  const customer = session.jwt && customerOf(session.jwt);
+  byId("who").textContent = !session.jwt ? t("guest") : customer === "1001" ? t("sara") : t("customer", { id: customer });
+  byId("login").textContent = t("loginSara");
+  byId("login").hidden = Boolean(session.jwt) || !demo.customerJWT;
+  byId("logout").hidden = !session.jwt;
+}

@@ -1,0 +1,90 @@
+// One call of the API, with what every good client does: a language, a key that
+// makes repeating safe, and patience when the service asks for it.
+
+import { base } from "./base.js";
+import { language } from "./language.js";
+
+const attempts = 3;
+
+/** exchanges tells whoever listens of each attempt: "sent" and "answered". */
+export const exchanges = new EventTarget();
+
+/** pauses tells of a wait before another attempt, in seconds: "pause". */
+export const pauses = new EventTarget();
+
+/**
+ * call makes a request and returns { status, ok, code, message, errors, data, header }.
+ * status 0 is no answer at all. A service that is busy is asked again, with the same
+ * key, so that nothing happens twice.
+ *
+ * @param {string} method
+ * @param {string} path below the base, such as "/cart"
+ * @param {{body?: object, headers?: object, key?: string}} [options] key: the
+ *   Idempotency-Key of a change; newKey() makes one
+ */
+export async function call(method, path, { body, headers = {}, key } = {}) {
+  const request = {
+    method, path,
+    url: new URL(path.replace(/^\//, ""), base).href,
+    headers: { Accept: "application/json", "Accept-Language": language(), ...headers },
+    body: body === undefined ? undefined : JSON.stringify(body),
+  };
+  if (request.body !== undefined) request.headers["Content-Type"] = "application/json";
+  if (key) {
+    request.headers["Idempotency-Key"] = key;
+    request.headers["X-Timestamp"] = String(Math.floor(Date.now() / 1000));
+  }
+  for (let attempt = 1; ; attempt++) {
+    const answer = await send(request);
+    if (attempt === attempts || !mayRepeat(answer)) return answer;
+    const wait = Math.min(Math.max(Number(answer.header("Retry-After")) || attempt, 1), 10);
+    pauses.dispatchEvent(new CustomEvent("pause", { detail: { answer, wait } }));
+    await new Promise((done) => setTimeout(done, wait * 1000));
+  }
+}
+
+// Reads and keyed changes are the only calls there are, and both may be repeated.
+const mayRepeat = ({ status }) => status === 503 || status === 429;
+
+/** send makes one attempt, exactly as given; the log uses it to repeat a call. */
+export async function send(request) {
+  const exchange = { request, at: new Date(), ms: 0, answer: null };
+  exchanges.dispatchEvent(new CustomEvent("sent", { detail: exchange }));
+  const started = performance.now();
+  exchange.answer = await attempt(request);
+  exchange.ms = performance.now() - started;
+  exchanges.dispatchEvent(new CustomEvent("answered", { detail: exchange }));
+  return exchange.answer;
+}
+
+async function attempt({ method, url, headers, body }) {
+  try {
+    const response = await fetch(url, { method, headers, body, credentials: "omit", cache: "no-store" });
+    const text = await response.text();
+    return answerOf(response.status, text, (name) => response.headers.get(name));
+  } catch {
+    return answerOf(0, "", () => null);
+  }
+}
+
+function answerOf(status, text, header) {
+  const body = parse(text);
+  return {
+    status, ok: status >= 200 && status < 300, text, body, header,
+    code: body?.code ?? "", message: body?.message ?? "", errors: body?.errors ?? {}, data: body?.data ?? null,
+  };
+}
+
+function parse(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+/** newKey is a key for one change, however often it is sent. */
+export function newKey() {
+  // randomUUID exists on https and localhost alone
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, "0")).join("");
+}

@@ -1,0 +1,180 @@
+// The cart as the page knows it, and the calls that change it. Changes go one after
+// the other, so that each is made to the cart that its maker saw.
+
+import { call, newKey } from "./api.js";
+import { announce, passes, sentenceOf, tell, warn } from "./notices.js";
+import { asShopper, session } from "./session.js";
+import { onLanguage, t } from "./language.js";
+
+/** events: "change" when anything of state did. */
+export const events = new EventTarget();
+
+export const state = {
+  cart: null,       // as GET /cart has it; null before the first answer
+  summary: null,    // tax, shipping and payment methods, of the same cart
+  validation: null, // of the last check, until the cart changes
+  merge: null,      // report of the last merge, until dismissed
+  refusals: {},     // by line: why its last change was refused
+};
+
+const tags = { cart: "", summary: "" }; // ETags of what is shown
+let waiting = 0;
+let last = Promise.resolve();
+
+/** nameOf is the name of a line or product in the cart, or its id. */
+export function nameOf(itemId) {
+  return state.cart?.items.find((item) => item.id === itemId)?.name ?? itemId;
+}
+
+/** load reads the cart and its summary; an unchanged one answers 304. */
+export function load() {
+  return inTurn(async () => {
+    const answer = await call("GET", "/cart", { headers: { ...asShopper(), ...unlessStill(tags.cart) } });
+    accept(answer);
+    if (!answer.ok && answer.status !== 304 && !ended(answer)) warn(sentenceOf(answer), load);
+    return answer;
+  });
+}
+
+/** forget drops what is known of a cart that is no longer this shopper's. */
+export function forget() {
+  Object.assign(state, { validation: null, merge: null, refusals: {} });
+  Object.assign(tags, { cart: "", summary: "" });
+}
+
+/** add puts a product in. The caller shows a refusal. */
+export function add(body) {
+  return change("POST", "/cart/add", { body });
+}
+
+/** setQuantity changes a line of the cart that is shown, and no other. */
+export async function setQuantity(item, quantity) {
+  const answer = await change("PATCH", `/cart/items/${encodeURIComponent(item.id)}`, { body: { quantity }, ifMatch: true });
+  if (answer.code === "version_mismatch") tell(t("changedElsewhere", { message: answer.message }));
+  else if (refusedByRule(answer)) refuse(item.id, answer);
+  return answer;
+}
+
+export async function remove(item) {
+  const answer = await change("DELETE", `/cart/items/${encodeURIComponent(item.id)}`);
+  if (answer.ok) announce(t("removed", { name: item.name }));
+  return answer;
+}
+
+export async function clear() {
+  const answer = await change("DELETE", "/cart/clear");
+  if (answer.ok) announce(t("cleared"));
+  return answer;
+}
+
+export function redeem(coupon) {
+  return change("POST", "/cart/coupon", { body: { coupon } });
+}
+
+export function dropCoupon() {
+  return change("DELETE", "/cart/coupon");
+}
+
+/** validate checks the cart as a checkout would; 400 is an answer, too. */
+export function validate() {
+  return inTurn(async () => {
+    const answer = await call("GET", "/cart/validate", { headers: asShopper() });
+    accept(answer);
+    if (answer.ok || answer.code === "cart_invalid") state.validation = answer.data;
+    else if (!ended(answer)) warn(sentenceOf(answer), validate);
+    return answer;
+  });
+}
+
+/** refusedByRule tells a refusal that belongs in its place from a failure. */
+export function refusedByRule(answer) {
+  return answer.status >= 400 && answer.status < 500 && answer.status !== 401 && answer.status !== 429 &&
+    answer.code !== "version_mismatch";
+}
+
+export function dismissMerge() {
+  state.merge = null;
+  changed();
+}
+
+function change(method, path, { body, ifMatch = false, key = newKey() } = {}) {
+  return inTurn(async () => {
+    const headers = asShopper();
+    if (ifMatch && tags.cart) headers["If-Match"] = tags.cart;
+    const answer = await call(method, path, { body, key, headers });
+    accept(answer);
+    // The same key: should the change have been made after all, it is not made twice.
+    if (passes(answer)) warn(sentenceOf(answer), () => change(method, path, { body, ifMatch, key }));
+    return answer;
+  });
+}
+
+function refuse(id, answer) {
+  state.refusals[id] = Object.values(answer.errors).flat().join(" ") || answer.message;
+  announce(state.refusals[id]);
+  changed();
+}
+
+/** inTurn runs a job after those before it; the last one reads the summary. */
+function inTurn(job) {
+  waiting++;
+  const turn = last.then(async () => {
+    try {
+      return await job();
+    } finally {
+      waiting--;
+      changed();
+    }
+  });
+  last = turn.then(summarize, summarize);
+  return turn;
+}
+
+async function summarize() {
+  if (waiting > 0 || !state.cart) return;
+  const answer = await call("GET", "/cart/summary", { headers: { ...asShopper(), ...unlessStill(tags.summary) } });
+  if (answer.ok) {
+    state.summary = answer.data;
+    tags.summary = answer.header("ETag") ?? "";
+    note(answer);
+  }
+  changed();
+}
+
+const unlessStill = (tag) => (tag ? { "If-None-Match": tag } : {});
+
+/** accept takes in what any answer may hold of the cart. */
+function accept(answer) {
+  note(answer);
+  if (answer.data?.items) {
+    state.cart = answer.data;
+    tags.cart = answer.header("ETag") ?? "";
+    Object.assign(state, { validation: null, refusals: {} });
+  }
+  if (ended(answer) && session.jwt) {
+    session.jwt = "";
+    warn(t("sessionEnded", { message: answer.message }));
+    events.dispatchEvent(new Event("logout"));
+  }
+}
+
+/** note keeps a guest's token and a merge report, which almost any answer may carry. */
+function note(answer) {
+  const token = answer.header("X-Cart-Token") ?? answer.data?.cart_token;
+  if (token) session.cartToken = token;
+  if (answer.data?.merge) state.merge = { ...answer.data.merge };
+}
+
+const ended = (answer) => answer.status === 401;
+
+function changed() {
+  events.dispatchEvent(new Event("change"));
+}
+
+// What is shown in one language is not in the other, and its ETag says so.
+onLanguage(() => { if (state.cart) load(); });
+
+// Another tab or device may have changed the cart meanwhile.
+document.addEventListener("visibilitychange", () => {
+  if (!document.hidden && state.cart) load();
+});

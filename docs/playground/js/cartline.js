@@ -1,0 +1,63 @@
+// One line of the cart.
+
+import { remove, setQuantity, state } from "./cart.js";
+import { el, icon } from "./dom.js";
+import { money, t } from "./language.js";
+import { products } from "./sample.js";
+import { stepper } from "./stepper.js";
+
+const settle = 350; // milliseconds without another step before a quantity is sent
+
+const wanted = new Map(); // line → { quantity, timer } not sent yet
+
+/** line draws an item of the cart, with the warnings of the last check. */
+export function line(item, currency, warnings) {
+  const problem = state.refusals[item.id] ?? item.issue?.message;
+  return el("li", { class: "line", "data-line": item.id },
+    el("div", { class: "art small", "data-art": artOf(item) }, icon(artOf(item), "drawing")),
+    el("div", { class: "about" },
+      el("p", { class: "name" }, el("bdi", {}, item.name)),
+      choices(item, currency),
+      item.quantity > 1 && el("p", { class: "hint" }, t("each", { price: money(item.unit_price, currency) })),
+      item.notice && el("p", { class: "hint" }, t("noteOf", { note: item.notice })),
+      problem && el("p", { class: "refusal" }, problem),
+      warnings.map((w) => el("p", { class: "warning" }, w.message))),
+    el("button", {
+      class: "plain sign remove", "aria-label": t("remove", { name: item.name }), "data-key": `${item.id}-remove`,
+      onclick: () => { forgetWanted(item); remove(item); },
+    }, icon("remove")),
+    el("div", { class: "row amounts" },
+      stepper({
+        name: "quantity", of: item.name, key: item.id,
+        value: wanted.get(item.id)?.quantity ?? item.quantity, change: (n) => want(item, n),
+      }),
+      el("b", { class: "total" }, el("bdi", {}, item.pricing.formatted.total_price))));
+}
+
+/** want sends a quantity once the shopper has stopped stepping. */
+function want(item, quantity) {
+  forgetWanted(item);
+  if (quantity === item.quantity) return;
+  const timer = setTimeout(() => {
+    wanted.delete(item.id);
+    setQuantity(item, quantity);
+  }, settle);
+  wanted.set(item.id, { quantity, timer });
+}
+
+function forgetWanted(item) {
+  clearTimeout(wanted.get(item.id)?.timer);
+  wanted.delete(item.id);
+}
+
+/** choices are the plan and the fields that the shopper chose. */
+function choices(item, currency) {
+  const parts = item.custom_fields.map((f) => {
+    const extra = f.price ? ` (+${money(f.price, currency)})` : "";
+    return [`${f.name}: `, el("bdi", {}, f.value), extra];
+  });
+  if (item.subscription_plan) parts.unshift([item.subscription_plan.duration_text]);
+  return parts.map((part) => el("p", { class: "hint" }, ...part));
+}
+
+const artOf = (item) => products.find((p) => p.id === item.product_id)?.slug ?? "unknown";

@@ -1,0 +1,94 @@
+// The cart panel: what the state of cart.js looks like.
+
+import { clear, dismissMerge, events, nameOf, state, validate } from "./cart.js";
+import { startCoupon, drawCoupon } from "./couponform.js";
+import { line } from "./cartline.js";
+import { byId, el, icon, redraw, redrawIf } from "./dom.js";
+import { counted, dateTime, money, number, onLanguage, t } from "./language.js";
+import { session, customerOf } from "./session.js";
+
+export function startCartPanel() {
+  byId("cart-clear").addEventListener("click", clear);
+  byId("validate").addEventListener("click", validate);
+  startCoupon();
+  events.addEventListener("change", draw);
+  onLanguage(draw);
+}
+
+function draw() {
+  const { cart } = state;
+  if (!cart) return;
+  const panel = byId("cart");
+  panel.setAttribute("aria-busy", "false");
+  byId("cart-count").textContent = number(cart.count);
+  byId("cart-owner").textContent = session.jwt ? t("customer", { id: customerOf(session.jwt) }) : t("cartOfGuest");
+  byId("cart-clear").hidden = cart.items.length === 0;
+  byId("cart-empty").hidden = cart.items.length > 0;
+  redraw(byId("cart-lines"), cart.items.map((item) => line(item, cart.currency, warningsOf(item))), panel);
+  drawMerge();
+  drawCoupon(cart);
+  byId("totals").replaceChildren(...totals(cart));
+  redrawIf(byId("validation"), state.validation, verdict);
+  byId("cart-meta").textContent = cart.expires_at
+    ? t("version", { version: number(cart.version), date: dateTime(cart.expires_at) }) : "";
+}
+
+function drawMerge() {
+  byId("merge").hidden = !state.merge;
+  redrawIf(byId("merge"), state.merge, () => (state.merge ? report(state.merge) : []));
+}
+
+/** report says what came of a merge on login. */
+function report({ lines, adjusted }) {
+  const cuts = adjusted.map((a) => el("li", {}, t("cutTo", {
+    name: nameOf(a.item_id), requested: number(a.requested), kept: number(a.kept), code: a.code,
+  })));
+  return [
+    el("p", {}, counted("merged", lines)),
+    el("button", { class: "plain sign", "aria-label": t("dismiss"), onclick: dismissMerge }, icon("close")),
+    ...(cuts.length > 0 ? [el("ul", {}, cuts)] : []),
+  ];
+}
+
+/** totals shows what the cart says, and tax and shipping once the summary is of it. */
+function totals(cart) {
+  const price = (amount) => money(amount, cart.currency);
+  const rows = [row(t("subtotal"), price(cart.subtotal))];
+  if (cart.discount_amount > 0) rows.push(row(t("discount"), price(-cart.discount_amount)));
+  const { summary } = state;
+  if (summary && summary.version === cart.version) {
+    const { tax, shipping } = summary;
+    rows.push(row(t(tax.included ? "taxIncluded" : "tax", { rate: number(tax.rate) }), price(tax.amount)));
+    rows.push(row(t("shipping"), shipping.required ? price(shipping.cost) : t("noShipping")));
+    rows.push(row(t("pay"), summary.payment_methods.filter((m) => m.enabled).map((m) => m.name).join(" · ")));
+  }
+  rows.push(row(t("total"), price(cart.total), "sum"));
+  return rows;
+}
+
+function row(name, value, className = "") {
+  return el("div", { class: className }, el("dt", {}, name), el("dd", {}, el("bdi", {}, value)));
+}
+
+/** verdict is what the last check found; lines show their own part of it. */
+function verdict() {
+  const { validation } = state;
+  if (!validation) return [];
+  const found = [validation.valid
+    ? el("div", { class: "note good" }, el("p", {}, t("valid")))
+    : el("div", { class: "note bad" }, el("p", {}, t("invalid")), el("ul", {}, validation.issues.map(finding)))];
+  if (validation.warnings.length > 0) {
+    found.push(el("div", { class: "note warm" }, el("p", {}, t("warnings")), el("ul", {}, validation.warnings.map(finding))));
+  }
+  return found;
+}
+
+function finding(issue) {
+  const message = issue.available === null || issue.available === undefined ? issue.message
+    : t("asked", { message: issue.message, requested: number(issue.requested), available: number(issue.available) });
+  return el("li", {}, message);
+}
+
+function warningsOf(item) {
+  return (state.validation?.warnings ?? []).filter((w) => w.item_id === item.id);
+}

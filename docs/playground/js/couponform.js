@@ -1,0 +1,35 @@
+// The coupon: a form while there is none, and the way to take it off.
+
+import { dropCoupon, redeem, refusedByRule } from "./cart.js";
+import { byId, el, icon } from "./dom.js";
+import { clearErrors, showErrors } from "./forms.js";
+import { t } from "./language.js";
+import { coupons } from "./sample.js";
+
+export function startCoupon() {
+  const form = byId("coupon-form");
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    apply(form);
+  });
+  byId("sample-coupons").replaceChildren(...coupons.map((code) => el("button", {
+    type: "button", class: "plain code", onclick: () => { form.elements.coupon.value = code; apply(form); },
+  }, code)));
+}
+
+async function apply(form) {
+  clearErrors(form);
+  const answer = await redeem(form.elements.coupon.value);
+  if (answer.ok) form.reset();
+  else if (refusedByRule(answer)) showErrors(form, answer.errors, answer.message);
+}
+
+export function drawCoupon(cart) {
+  const given = byId("coupon-given");
+  byId("coupon-form").hidden = Boolean(cart.coupon);
+  given.hidden = !cart.coupon;
+  if (!cart.coupon) return given.replaceChildren();
+  given.replaceChildren(
+    el("span", { class: "tag good" }, t("couponGiven", { code: cart.coupon.code })),
+    el("button", { class: "plain sign", "aria-label": t("couponOff"), onclick: dropCoupon }, icon("close")));
+}

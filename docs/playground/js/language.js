@@ -1,0 +1,74 @@
+// The page's language: its texts, its direction and the Accept-Language of calls.
+
+import { lasting } from "./storage.js";
+import { texts } from "./texts.js";
+
+const changes = new EventTarget();
+
+export function language() {
+  return document.documentElement.lang === "ar" ? "ar" : "en";
+}
+
+/** onLanguage runs when the language has changed. */
+export function onLanguage(run) {
+  changes.addEventListener("change", run);
+}
+
+function setLanguage(code) {
+  lasting.set("language", code);
+  const root = document.documentElement;
+  root.lang = code;
+  root.dir = code === "ar" ? "rtl" : "ltr";
+  translate(document);
+  changes.dispatchEvent(new Event("change"));
+}
+
+/**
+ * startLanguage takes the language of the last visit, else the browser's, and gives a
+ * button the other one.
+ */
+export function startLanguage(button) {
+  const other = () => (language() === "ar" ? "en" : "ar");
+  button.addEventListener("click", () => setLanguage(other()));
+  onLanguage(() => {
+    button.lang = other();
+    button.textContent = texts[other()].itself;
+  });
+  setLanguage(lasting.get("language") || (navigator.language.startsWith("ar") ? "ar" : "en"));
+}
+
+/** t is a text of the page; {name} stands for a value. */
+export function t(key, values = {}) {
+  const text = texts[language()][key];
+  if (text === undefined) throw new Error(`no text ${key}`);
+  return text.replace(/\{(\w+)\}/g, (_, name) => values[name] ?? "");
+}
+
+/** counted picks the form of a text that the language uses for n. */
+export function counted(key, n) {
+  const form = new Intl.PluralRules(language()).select(n);
+  const forms = texts[language()][key];
+  return (forms[n === 0 ? "zero" : form] ?? forms.other).replaceAll("{n}", number(n));
+}
+
+function translate(root) {
+  for (const e of root.querySelectorAll("[data-t]")) e.textContent = t(e.dataset.t);
+  for (const e of root.querySelectorAll("[data-t-label]")) e.setAttribute("aria-label", t(e.dataset.tLabel));
+  document.title = t("title");
+}
+
+// Arabic with Western digits, as the service's own texts have it.
+const tag = () => (language() === "ar" ? "ar-u-nu-latn" : "en");
+
+/** money writes an amount in major units, as the service does. */
+export function money(amount, currency) {
+  return new Intl.NumberFormat(tag(), { style: "currency", currency }).format(amount);
+}
+
+export function number(n) {
+  return new Intl.NumberFormat(tag()).format(n);
+}
+
+export function dateTime(iso) {
+  return new Intl.DateTimeFormat(tag(), { dateStyle: "medium", timeStyle: "short", calendar: "gregory" }).format(new Date(iso));
+}

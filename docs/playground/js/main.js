@@ -1,0 +1,24 @@
+// The playground: a small storefront that uses the API as any other would.
+
+import { startAccount } from "./account.js";
+import { load } from "./cart.js";
+import { startCartPanel } from "./cartpanel.js";
+import { byId } from "./dom.js";
+import { startLanguage } from "./language.js";
+import { startLog } from "./log.js";
+import { startProducts } from "./products.js";
+import { meetDemo } from "./session.js";
+import { openSubscriptions, startSubscriptions } from "./subscriptions.js";
+import { startTabs } from "./tabs.js";
+import { startTries } from "./tries.js";
+
+startLanguage(byId("language"));
+startLog(load);
+startProducts();
+startCartPanel();
+startTries();
+await meetDemo();
+startAccount();
+startSubscriptions();
+startTabs((area) => { if (area === "subscriptions") openSubscriptions(); });
+await load();

@@ -1,0 +1,121 @@
+// The shelf: one card, which is a form, for each sample product.
+
+import { add, events, refusedByRule, state } from "./cart.js";
+import { byId, el, icon } from "./dom.js";
+import { clearErrors, showErrors } from "./forms.js";
+import { counted, money, number, onLanguage, t } from "./language.js";
+import { announce } from "./notices.js";
+import { currency, products } from "./sample.js";
+import { stepper } from "./stepper.js";
+
+export function startProducts() {
+  draw();
+  onLanguage(draw);
+  events.addEventListener("change", countInCart);
+}
+
+/** draw makes the cards anew and keeps what was typed into them. */
+function draw() {
+  const typed = Array.from(document.querySelectorAll("#products form"), (form) => [form.dataset.product, new FormData(form)]);
+  byId("products").replaceChildren(...products.map(card));
+  for (const [id, values] of typed) refill(document.querySelector(`[data-product="${id}"]`), values);
+  countInCart();
+}
+
+function refill(form, values) {
+  for (const [name, value] of values) {
+    const control = form.elements.namedItem(name);
+    if (control) control.value = value;
+  }
+}
+
+function card(product) {
+  const form = el("form", { class: "card product", noValidate: true, "data-product": product.id, "aria-label": product.name },
+    el("div", { class: "art", "data-art": product.slug }, icon(product.slug, "drawing")),
+    el("div", { class: "about" },
+      el("h3", {}, el("bdi", {}, product.name)),
+      el("p", { class: "price" }, priceOf(product)),
+      el("p", { class: "facts" }, stockOf(product), product.least && el("span", { class: "tag" },
+        t("bounds", { least: number(product.least), most: number(product.most) })), el("span", { class: "tag good in-cart", hidden: true }))),
+    product.plans && plans(product),
+    product.fields?.map(field),
+    el("details", { class: "more" },
+      el("summary", {}, t("note")),
+      el("textarea", { name: "notice", rows: 2, "aria-label": t("note"), dir: "auto" })),
+    el("div", { class: "row buy" },
+      stepper({ name: "qty", of: product.name, value: product.least ?? 1, key: `p${product.id}` }),
+      el("button", { class: sellable(product) ? "primary" : "" }, t(sellable(product) ? "add" : "tryAnyway"))));
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    submit(form, product);
+  });
+  return form;
+}
+
+async function submit(form, product) {
+  clearErrors(form);
+  const button = form.querySelector(".buy > button");
+  button.disabled = true; // one click, one add
+  const answer = await add(additionOf(form, product));
+  button.disabled = false;
+  if (answer.ok) announce(t("added", { name: product.name }));
+  else if (refusedByRule(answer)) showErrors(form, answer.errors, answer.message);
+}
+
+/** additionOf is the body of POST /cart/add; what is not filled in is left out. */
+function additionOf(form, product) {
+  const values = new FormData(form);
+  const qty = values.get("qty").trim();
+  const body = { product_id: product.id, qty: Number.isNaN(Number(qty)) ? qty : Number(qty) };
+  const plan = values.get("subscription_plan");
+  if (plan) body.subscription_plan = Number(plan);
+  const fields = (product.fields ?? []).map((f) => [f.name, values.get(`fields.${f.name}`)]).filter(([, value]) => value);
+  if (fields.length > 0) body.fields = Object.fromEntries(fields);
+  if (values.get("notice")) body.notice = values.get("notice");
+  return body;
+}
+
+function priceOf(product) {
+  if (!product.plans) return money(product.price, currency);
+  return t("from", { price: money(Math.min(...product.plans.map((p) => p.price)), currency) });
+}
+
+function sellable(product) {
+  return !product.inactive && product.stock !== 0;
+}
+
+function stockOf(product) {
+  if (product.inactive) return el("span", { class: "tag bad" }, t("notSold"));
+  if (product.stock === 0) return el("span", { class: "tag bad" }, t("outOfStock"));
+  if (product.stock) return el("span", { class: "tag warm" }, t("onlyLeft", { n: number(product.stock) }));
+  return el("span", { class: "tag" }, t("inStock"));
+}
+
+function plans(product) {
+  return el("fieldset", { class: "plans" },
+    el("legend", {}, t("plan")),
+    product.plans.map((plan, i) => el("label", {},
+      el("input", { type: "radio", name: "subscription_plan", value: plan.id, checked: i === 0 }),
+      el("span", {}, t(plan.duration)), el("b", {}, money(plan.price, currency)))));
+}
+
+function field(f) {
+  const name = `fields.${f.name}`;
+  const control = f.options
+    ? el("select", { name },
+      el("option", { value: "" }, t("noChoice")),
+      f.options.map((o) => el("option", { value: o.code }, o.price ? `${o.name} (+${money(o.price, currency)})` : o.name)))
+    : el("input", { name, autocomplete: "off", dir: "auto" });
+  return el("label", { class: "field" },
+    el("span", {}, el("bdi", {}, f.name), " ", el("small", {}, t(f.required ? "required" : "optional"))), control);
+}
+
+function countInCart() {
+  for (const form of document.querySelectorAll("#products form")) {
+    const n = (state.cart?.items ?? []).filter((item) => String(item.product_id) === form.dataset.product)
+      .reduce((sum, item) => sum + item.quantity, 0);
+    const tag = form.querySelector(".in-cart");
+    tag.hidden = n === 0;
+    tag.textContent = counted("inCart", n);
+  }
+}

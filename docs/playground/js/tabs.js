@@ -1,0 +1,36 @@
+// The two areas, as tabs: arrow keys move between them, the address remembers.
+
+import { byId } from "./dom.js";
+
+/** startTabs calls opened with an area's name whenever it comes into view. */
+export function startTabs(opened) {
+  const tabs = Array.from(document.querySelectorAll("[role=tab]"));
+  const areaOf = (tab) => tab.getAttribute("aria-controls");
+
+  function open(area) {
+    for (const tab of tabs) {
+      const chosen = areaOf(tab) === area;
+      tab.setAttribute("aria-selected", String(chosen));
+      tab.tabIndex = chosen ? 0 : -1;
+      byId(areaOf(tab)).hidden = !chosen;
+    }
+    byId("cart-link").hidden = area !== "store";
+    opened(area);
+  }
+
+  for (const [i, tab] of tabs.entries()) {
+    tab.addEventListener("click", () => {
+      history.replaceState(null, "", `#${areaOf(tab)}`);
+      open(areaOf(tab));
+    });
+    tab.addEventListener("keydown", ({ key }) => {
+      if (key !== "ArrowLeft" && key !== "ArrowRight") return;
+      const next = tabs[(i + 1) % tabs.length]; // with two of them, either way is the other one
+      next.focus();
+      next.click();
+    });
+  }
+  const named = () => (location.hash === "#subscriptions" ? "subscriptions" : "store");
+  addEventListener("hashchange", () => open(named()));
+  open(named());
+}

@@ -1,0 +1,17 @@
+// Buttons that make a call for its own sake, to be looked at in the log.
+
+import { load, validate } from "./cart.js";
+import { call } from "./api.js";
+import { asShopper } from "./session.js";
+
+export function startTries() {
+  for (const button of document.querySelectorAll("[data-try]")) {
+    button.addEventListener("click", () => make(button.dataset.try));
+  }
+}
+
+function make(path) {
+  if (path === "/cart") return load();
+  if (path === "/cart/validate") return validate();
+  return call("GET", path, { headers: asShopper() });
+}
