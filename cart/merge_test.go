@@ -217,6 +217,21 @@ func TestMerge_WhatIsAddedUnderTheTokenMeanwhileComesToo(t *testing.T) {
 	}
 }
 
+// One change is enough for both: what an earlier request claimed, and what was
+// added since.
+func TestMerge_AChangeTakesInAllThatWaits(t *testing.T) {
+	t.Parallel()
+	d, token := openDesk(t, Sum), tokenOf("t")
+	d.add(d.as("", token), 1, 2)
+	d.dieAfter(claimedStep, "c", token)
+	d.add(d.as("", token), 2, 1)
+	if report := d.add(d.as("c", token), 3, 1); report == nil || report.Lines != 2 {
+		t.Errorf("report %+v", report)
+	}
+	d.wantLines(d.as("c", ""), "1×2 2×1 3×1")
+	d.wantSettled()
+}
+
 // A master that dies may take the claim with it, while the customer's, on another
 // node, has applied it: the guest's cart is back, and grows.
 func TestMerge_AfterALostClaimOnlyGrowthIsAdded(t *testing.T) {
@@ -274,6 +289,24 @@ func TestMerge_NotesOutliveWhatTheyAreAbout(t *testing.T) {
 	}
 	if marks, aside := d.ttl(customer.mergedKey(c.cart.ID)), d.ttl(guest.claimedKey()); marks < aside+6*24*time.Hour {
 		t.Errorf("marks live for %v, the cart they are about for %v", marks, aside)
+	}
+}
+
+func TestMerge_AClaimLapsesInAFixedTime(t *testing.T) {
+	t.Parallel()
+	d, token := openDesk(t, Sum), tokenOf("t")
+	aside := GuestRef(d.store.ID, token).claimedKey()
+	d.add(d.as("", token), 1, 1)
+	d.dieAfter(claimedStep, "c", token)
+	if left := d.ttl(aside); left < 719*time.Hour || left > 720*time.Hour {
+		t.Errorf("it lapses in %v", left)
+	}
+	d.client.PExpire(t.Context(), aside, time.Hour)
+	d.goods.outOfReach(1, true)
+	d.add(d.as("", token), 2, 1)
+	d.read(d.as("c", token))
+	if left := d.ttl(aside); left < 0 || left > time.Hour {
+		t.Errorf("claimed again, it lapses in %v", left)
 	}
 }
 

@@ -46,14 +46,22 @@ func (s script) runReplicated(ctx context.Context, rdb redis.UniversalClient, ho
 		}
 		_ = conn.Close()
 		if cluster, ok := rdb.(*redis.ClusterClient); ok {
-			cluster.ReloadState(ctx)
+			cluster.ReloadState(ctx) // only begins it, and at most every 200 ms
+		}
+		select {
+		case <-time.After(redirectionPause):
+		case <-ctx.Done():
 		}
 	}
 }
 
-// redirections is how often a moved slot, or a master that went away, is looked for
-// again.
-const redirections = 3
+// A moved slot, or a master that went away, is looked for again so often and at
+// this pace, unless the request's time ends before. A node that was asked for the
+// new layout may itself not have heard of it yet.
+const (
+	redirections     = 25
+	redirectionPause = 40 * time.Millisecond
+)
 
 // nothingRan reports whether a failed command certainly did nothing, so that it may
 // be sent elsewhere.

@@ -305,6 +305,9 @@ func TestOpenAPI_CatchesDrift(t *testing.T) {
 // unknown member, each member missing, and each of another type; in every array
 // each element of another type; every constrained text out of its form.
 func spoil(node any, path string, visit func(what string)) {
+	if strings.HasSuffix(path, "/metadata") {
+		return // the merchant's own, whatever it is
+	}
 	switch node := node.(type) {
 	case map[string]any:
 		if path != "/errors" { // names the request's members, whatever they are

@@ -107,7 +107,8 @@ func (c *Cache) Missed() {
 	c.coupons.ExpireAll()
 }
 
-// Reachable reports whether the products' source answered when it was last asked.
+// Reachable reports whether the products' source answered, and without delay, when
+// it was last asked.
 func (c *Cache) Reachable() bool { return c.products.Reachable() }
 
 // productsOf asks for the products of one load. They are of one store, as those of

@@ -43,7 +43,7 @@ type Config[K comparable, V any] struct {
 	RefreshAfter time.Duration // from this age on a value that is read is loaded anew, behind the reader's back. Default 350 ms
 	MaxAge       time.Duration // from this age on its readers wait for it. Default 700 ms
 	Patience     time.Duration // how long they wait before they take the old value. Default 50 ms
-	MissPatience time.Duration // how long one waits who has no old value. Default 150 ms
+	MissPatience time.Duration // how long one waits who has no old value. Default 250 ms
 	LoadTimeout  time.Duration // ends a load. Default 1 s
 	Pause        time.Duration // between attempts at a source that fails. Default 100 ms
 	MaxLoads     int           // loads at the same time; those past it are not begun. Default 8
@@ -97,7 +97,7 @@ func New[K comparable, V any](c Config[K, V]) *Cache[K, V] {
 	c.RefreshAfter = cmp.Or(c.RefreshAfter, 350*time.Millisecond)
 	c.MaxAge = cmp.Or(c.MaxAge, 700*time.Millisecond)
 	c.Patience = cmp.Or(c.Patience, 50*time.Millisecond)
-	c.MissPatience = cmp.Or(c.MissPatience, 150*time.Millisecond)
+	c.MissPatience = cmp.Or(c.MissPatience, 250*time.Millisecond)
 	c.LoadTimeout = cmp.Or(c.LoadTimeout, time.Second)
 	c.Pause = cmp.Or(c.Pause, 100*time.Millisecond)
 	c.MaxLoads = cmp.Or(c.MaxLoads, 8)
@@ -174,8 +174,9 @@ func (c *Cache[K, V]) Expire(key K) {
 // ExpireAll is Expire for every key.
 func (c *Cache[K, V]) ExpireAll() { c.expired.Store(c.moment()) }
 
-// Reachable reports whether the source answered when it was last asked.
-func (c *Cache[K, V]) Reachable() bool { return !c.gate.failing.Load() }
+// Reachable reports whether the source answered when it was last asked, and in no
+// more than Patience.
+func (c *Cache[K, V]) Reachable() bool { return !c.gate.failing.Load() && !c.gate.slow.Load() }
 
 func (c *Cache[K, V]) moment() moment { return 1 + int64(c.c.Now().Sub(c.born)) }
 

@@ -1,12 +1,13 @@
 #!/bin/sh
-# Makes sure that redis-server and Postgres are installed, and then runs the
-# command given, if any:
+# Makes sure that redis-server, Postgres and Chromium are installed, and then runs
+# the command given, if any:
 #
 #	sh deploy/ephemeral/install.sh go run ./deploy/ephemeral/run -- go test ./...
 #
 # What is there is used. What is missing is installed where apt-get is and we
-# are root, or may be. Otherwise the command runs in the "test" container of
-# deploy/compose.yaml, where Docker answers.
+# are root, or may be. Where servers are still missing then, the command runs in
+# the "test" container of deploy/compose.yaml, if Docker answers. A missing
+# Chromium is left to the test that needs it, which says so.
 set -eu
 
 has_postgres() {
@@ -20,6 +21,10 @@ has_servers() {
 	command -v redis-server >/dev/null && has_postgres
 }
 
+has_browser() {
+	command -v chromium || command -v chromium-browser || command -v google-chrome
+} >/dev/null
+
 as_root() {
 	if [ "$(id -u)" = 0 ]; then
 		"$@"
@@ -30,8 +35,8 @@ as_root() {
 	fi
 }
 
-# Debian starts what it installs. Ours are only programs: no service is started,
-# and no database cluster is made.
+# Installs the packages named. Debian starts what it installs. Ours are only
+# programs: no service is started, and no database cluster is made.
 install_packages() {
 	command -v apt-get >/dev/null || return 1
 	as_root sh -eu -c '
@@ -48,11 +53,12 @@ install_packages() {
 		fi
 		export DEBIAN_FRONTEND=noninteractive
 		apt-get -qq update
-		apt-get -qq -y --no-install-recommends -o Dpkg::Options::=--force-confold install redis-server postgresql
-	' >&2
+		apt-get -qq -y --no-install-recommends -o Dpkg::Options::=--force-confold install "$@"
+	' sh "$@" >&2
 }
 
-if has_servers || { install_packages && has_servers; }; then
+if has_servers || { install_packages redis-server postgresql && has_servers; }; then
+	has_browser || install_packages chromium || true
 	[ $# = 0 ] || exec "$@"
 	exit 0
 fi

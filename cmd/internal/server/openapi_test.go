@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +17,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3filter"
 	"github.com/getkin/kin-openapi/routers"
 	"github.com/getkin/kin-openapi/routers/gorillamux"
+	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"commerce/docs"
 )
@@ -27,12 +29,22 @@ var document = sync.OnceValues(func() (spec, error) {
 		return spec{}, err
 	}
 	router, err := gorillamux.NewRouter(doc)
-	return spec{doc, router}, err
+	if err != nil {
+		return spec{}, err
+	}
+	var components any
+	text, err := json.Marshal(doc.Components)
+	if err == nil {
+		err = json.Unmarshal(text, &components)
+	}
+	return spec{doc, router, components, &sync.Map{}}, err
 })
 
 type spec struct {
 	*openapi3.T
-	router routers.Router
+	router     routers.Router
+	components any       // the document's, as plain JSON
+	schemas    *sync.Map // *openapi3.Schema to *jsonschema.Schema
 }
 
 // basePath is the part of a request's path that the document does not know.
@@ -64,6 +76,7 @@ func conforms(r *http.Request, response *http.Response, basePath string) error {
 	if bare && len(body) > 0 {
 		return fmt.Errorf("%s answered %d with a body", r.Method, response.StatusCode)
 	}
+	isJSON := strings.HasPrefix(response.Header.Get("Content-Type"), "application/json")
 	as := r.Clone(r.Context())
 	as.URL.Path, as.URL.RawPath = strings.TrimPrefix(r.URL.Path, basePath), strings.TrimPrefix(r.URL.RawPath, basePath)
 	if as.Method == http.MethodHead {
@@ -90,10 +103,58 @@ func conforms(r *http.Request, response *http.Response, basePath string) error {
 	in := &openapi3filter.ResponseValidationInput{
 		RequestValidationInput: &openapi3filter.RequestValidationInput{Request: as, PathParams: params, Route: route},
 		Status:                 status, Header: response.Header,
-		Options: &openapi3filter.Options{IncludeResponseStatus: true, ExcludeResponseBody: bare},
+		Options: &openapi3filter.Options{IncludeResponseStatus: true, ExcludeResponseBody: bare || isJSON},
 	}
 	in.SetBodyBytes(body)
-	return openapi3filter.ValidateResponse(r.Context(), in)
+	if err := openapi3filter.ValidateResponse(r.Context(), in); err != nil || bare || !isJSON {
+		return err
+	}
+	return doc.bodyConforms(route.Operation.Responses.Status(status).Value, body)
+}
+
+// bodyConforms holds JSON against the schema of its response. The OpenAPI library
+// would compile that schema anew for each answer, which takes longer than the rest
+// of a test.
+func (s spec) bodyConforms(documented *openapi3.Response, body []byte) error {
+	media := documented.Content.Get("application/json")
+	if media == nil {
+		return errors.New("JSON is not documented")
+	}
+	content, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
+	if err != nil {
+		return fmt.Errorf("read body: %w", err)
+	}
+	schema, err := s.compiled(media.Schema.Value)
+	if err != nil {
+		return fmt.Errorf("compile schema: %w", err)
+	}
+	return schema.Validate(content)
+}
+
+// compiled returns a response's schema ready for use, the same one each time.
+func (s spec) compiled(schema *openapi3.Schema) (*jsonschema.Schema, error) {
+	if known, ok := s.schemas.Load(schema); ok {
+		return known.(*jsonschema.Schema), nil
+	}
+	var resource map[string]any
+	text, err := json.Marshal(schema)
+	if err == nil {
+		err = json.Unmarshal(text, &resource)
+	}
+	if err != nil {
+		return nil, err
+	}
+	resource["components"] = s.components // to which it refers
+	c := jsonschema.NewCompiler()
+	c.DefaultDraft(jsonschema.Draft2020)
+	if err := c.AddResource("response.json", resource); err != nil {
+		return nil, err
+	}
+	compiled, err := c.Compile("response.json")
+	if err == nil {
+		s.schemas.Store(schema, compiled)
+	}
+	return compiled, err
 }
 
 // only is a route with one possible answer.
@@ -130,4 +191,42 @@ func firstMethod(item *openapi3.PathItem) string {
 		return method
 	}
 	return ""
+}
+
+func TestConforms_NoticesADeparture(t *testing.T) {
+	t.Parallel()
+	c := openShop(t, embeddedRedis(t)).guest(t)
+	good := c.add(`{"product_id":1}`)
+	refused := c.refused(404, "product_not_found", "POST", "/cart/add", `{"product_id":404}`)
+	judge := func(a answer, status int, edit ...string) error {
+		r, err := http.NewRequestWithContext(t.Context(), "POST", c.shop.URL+"/cart/add", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body := strings.NewReplacer(edit...).Replace(string(a.Raw))
+		return conforms(r, &http.Response{StatusCode: status, Header: a.Header, Body: io.NopCloser(strings.NewReader(body))}, "")
+	}
+	if err := errors.Join(judge(good, 200), judge(refused, 404)); err != nil {
+		t.Fatal(err)
+	}
+	for name, err := range map[string]error{
+		"status":         judge(good, 201),
+		"other status":   judge(refused, 422),
+		"unknown member": judge(good, 200, `"count":`, `"discount":0,"count":`),
+		"missing member": judge(good, 200, `"subtotal":`, `"sub_total":`),
+		"type":           judge(good, 200, `"version":1`, `"version":"1"`),
+		"item's member":  judge(good, 200, `"quantity":1`, `"quantity":1.5`),
+		"code":           judge(refused, 404, "product_not_found", "no_such_code"),
+		"not JSON":       judge(good, 200, "{", "["),
+	} {
+		if err == nil {
+			t.Errorf("%s: passed", name)
+		}
+	}
+	without := good
+	without.Header = good.Header.Clone()
+	without.Header.Del("ETag")
+	if judge(without, 200) == nil {
+		t.Error("a missing header passed")
+	}
 }

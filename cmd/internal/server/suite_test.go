@@ -43,7 +43,8 @@ func TestMain(m *testing.M) {
 // jwtSecret signs every test's customers.
 const jwtSecret = "a secret of the tests, 32 bytes and more"
 
-// onEachRedis runs a test on the embedded Redis, a real one and a real cluster.
+// onEachRedis runs a test on the embedded Redis, a real one and a real cluster, and
+// on the sources of `serve`: a real Redis and a real Postgres.
 func onEachRedis(t *testing.T, test func(*testing.T, *shop)) {
 	t.Helper()
 	t.Parallel()
@@ -57,6 +58,10 @@ func onEachRedis(t *testing.T, test func(*testing.T, *shop)) {
 			test(t, openShop(t, url(t)))
 		})
 	}
+	t.Run("as serve", func(t *testing.T) {
+		t.Parallel()
+		test(t, openShopAs(t, ephemeral.Redis(t), true))
+	})
 }
 
 // onRealRedis is for what does not differ between kinds of Redis.
@@ -76,9 +81,11 @@ type shop struct {
 	ID      int64
 	Key     string // the store's publishable key
 	Store   *auth.Store
-	Catalog *catalog.Memory
+	Catalog shelf
 	Redis   redis.UniversalClient
 	JWT     *auth.JWT
+	API     string // the store's API token
+	Revoked string // one that was revoked
 	Clock   *clock
 	Log     *logBuffer
 }
@@ -118,6 +125,12 @@ func nextStore() int64 {
 // Edits may change its parts first.
 func openShop(t testing.TB, redisURL string, edits ...func(*server.Parts)) *shop {
 	t.Helper()
+	return openShopAs(t, redisURL, false, edits...)
+}
+
+// openShopAs is openShop with the store in Postgres, or in memory.
+func openShopAs(t testing.TB, redisURL string, postgres bool, edits ...func(*server.Parts)) *shop {
+	t.Helper()
 	id := nextStore()
 	store := *sample.Stores()[0]
 	store.ID, store.PublicKeys = id, []string{"pk_" + time.Now().Format("150405.000000000")}
@@ -132,13 +145,21 @@ func openShop(t testing.TB, redisURL string, edits ...func(*server.Parts)) *shop
 	}
 	s := &shop{
 		ID: id, Key: store.PublicKeys[0], Store: &store, Redis: rdb, JWT: tokens, Clock: &clock{}, Log: &logBuffer{},
-		Catalog: catalog.NewMemory(map[int64][]*cart.Product{id: sample.Products()[1]}),
+	}
+	var stores auth.StoreDirectory
+	if postgres {
+		s.Catalog, stores = newInPostgres(t, &store)
+	} else {
+		s.Catalog, stores = catalog.NewMemory(nil), auth.NewMemoryStores(&store)
+	}
+	for _, p := range sample.Products()[1] {
+		s.Catalog.Put(id, p)
 	}
 	for _, coupon := range sample.Coupons(time.Now())[1] {
 		s.Catalog.PutCoupon(id, coupon)
 	}
 	parts := server.Parts{
-		Redis: rdb, Catalog: s.Catalog, Coupons: s.Catalog, Stores: auth.NewMemoryStores(&store), JWT: tokens,
+		Redis: rdb, Catalog: s.Catalog, Coupons: s.Catalog, Stores: stores, JWT: tokens,
 		CartTTL:     cart.TTLs{Guest: 720 * time.Hour, Customer: 2160 * time.Hour},
 		CartLimits:  cart.Limits{Lines: 100, Quantity: 999, LineText: 4096, CartText: 65536},
 		Strategy:    cart.Sum,
@@ -148,6 +169,7 @@ func openShop(t testing.TB, redisURL string, edits ...func(*server.Parts)) *shop
 		Log:         slog.New(slog.NewJSONHandler(s.Log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Metrics:     server.NewMetrics(),
 	}
+	s.offerSubscriptions(t, &parts)
 	for _, edit := range edits {
 		edit(&parts)
 	}

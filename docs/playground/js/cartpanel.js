@@ -76,17 +76,16 @@ function verdict() {
   if (!validation) return [];
   const found = [validation.valid
     ? el("div", { class: "note good" }, el("p", {}, t("valid")))
-    : el("div", { class: "note bad" }, el("p", {}, t("invalid")), el("ul", {}, validation.issues.map(finding)))];
+    : el("div", { class: "note bad" }, el("p", {}, t("invalid")), el("ul", {}, validation.issues.map((i) => el("li", {}, sentence(i)))))];
   if (validation.warnings.length > 0) {
-    found.push(el("div", { class: "note warm" }, el("p", {}, t("warnings")), el("ul", {}, validation.warnings.map(finding))));
+    found.push(el("div", { class: "note warm" }, el("p", {}, t("warnings")), el("ul", {}, validation.warnings.map((w) => el("li", {}, w.message)))));
   }
   return found;
 }
 
-function finding(issue) {
-  const message = issue.available === null || issue.available === undefined ? issue.message
-    : t("asked", { message: issue.message, requested: number(issue.requested), available: number(issue.available) });
-  return el("li", {}, message);
+function sentence({ message, requested, available }) {
+  if (available === null) return message;
+  return t("asked", { message, requested: number(requested), available: number(available) });
 }
 
 function warningsOf(item) {

@@ -19,13 +19,13 @@ export function el(tag, properties = {}, ...children) {
   return element;
 }
 
-/** icon draws a symbol of art.svg; it says nothing to a screen reader. */
+/** icon draws a symbol of art.js; it says nothing to a screen reader. */
 export function icon(name, className = "icon") {
   const svg = document.createElementNS(SVG, "svg");
   svg.setAttribute("class", className);
   svg.setAttribute("aria-hidden", "true");
   const use = document.createElementNS(SVG, "use");
-  use.setAttribute("href", `playground/art.svg#${name}`);
+  use.setAttribute("href", `#art-${name}`);
   svg.append(use);
   return svg;
 }

@@ -40,7 +40,7 @@ export function showErrors(form, errors, message) {
   }
   if (Object.keys(errors).length === 0) homeless.push(message);
   if (homeless.length > 0) form.append(refusalOf(homeless.join(" ")));
-  first?.focus({ preventScroll: true });
+  first?.focus();
 }
 
 function refusalOf(text) {

@@ -1,6 +1,7 @@
 // The playground: a small storefront that uses the API as any other would.
 
 import { startAccount } from "./account.js";
+import { startArt } from "./art.js";
 import { load } from "./cart.js";
 import { startCartPanel } from "./cartpanel.js";
 import { byId } from "./dom.js";
@@ -12,6 +13,7 @@ import { openSubscriptions, startSubscriptions } from "./subscriptions.js";
 import { startTabs } from "./tabs.js";
 import { startTries } from "./tries.js";
 
+startArt();
 startLanguage(byId("language"));
 startLog(load);
 startProducts();

@@ -12,7 +12,7 @@ export function announce(text) {
 
 /** tell shows a passing remark. */
 export function tell(text) {
-  const notice = show(text, "status");
+  const notice = show(text, "passing");
   setTimeout(() => notice.remove(), 5000);
 }
 
@@ -31,9 +31,9 @@ export function passes(answer) {
   return answer.status === 0 || answer.status === 429 || answer.status >= 500;
 }
 
-function show(text, role, again) {
+function show(text, kind, again) {
   for (const same of byId("notices").children) if (same.dataset.text === text) same.remove();
-  const notice = el("div", { class: `notice ${role}`, role, "data-text": text },
+  const notice = el("div", { class: `notice ${kind}`, role: kind === "alert" ? "alert" : "status", "data-text": text },
     el("p", {}, text),
     again && el("button", { onclick: () => { notice.remove(); again(); } }, t("again")),
     el("button", { class: "plain sign", "aria-label": t("dismiss"), onclick: () => notice.remove() }, icon("close")));

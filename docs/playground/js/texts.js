@@ -82,7 +82,7 @@ export const texts = {
     dismiss: "Dismiss",
 
     busy: "{message} Trying again in {n} s…",
-    offline: "The service cannot be reached. Nothing was lost; try again when it is back.",
+    offline: "The service cannot be reached. Try again when it is back.",
     again: "Try again",
     changedElsewhere: "{message} What you see now is the cart as it is.",
 
@@ -216,7 +216,7 @@ export const texts = {
     dismiss: "إخفاء",
 
     busy: "{message} إعادة المحاولة بعد {n} ث…",
-    offline: "تعذّر الوصول إلى الخدمة. لم يضع شيء؛ أعد المحاولة حين تعود.",
+    offline: "تعذّر الوصول إلى الخدمة. أعد المحاولة حين تعود.",
     again: "إعادة المحاولة",
     changedElsewhere: "{message} ما تراه الآن هو السلة كما هي.",
 

@@ -1,0 +1,106 @@
+package server_test
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"commerce/auth"
+	"commerce/cart"
+	"commerce/cart/catalog"
+	"commerce/cart/period"
+	"commerce/deploy/connect"
+	"commerce/deploy/ephemeral"
+	"commerce/deploy/sample"
+)
+
+// shelf is a catalogue that tests change: one of values, or the one of `serve`.
+type shelf interface {
+	cart.Catalog
+	cart.Coupons
+	Put(store int64, p *cart.Product)
+	Delete(store, id int64)
+	PutCoupon(store int64, c *cart.Coupon)
+	DeleteCoupon(store int64, code string)
+}
+
+// inPostgres is the catalogue of `serve`: rows in a database, behind the cache. A
+// change counts at once, as if the database had told of it.
+type inPostgres struct {
+	*catalog.Cache
+	t     testing.TB
+	store *auth.Store
+	db    *pgxpool.Pool
+}
+
+// newInPostgres writes a store to a database of its own.
+func newInPostgres(t testing.TB, store *auth.Store) (*inPostgres, auth.StoreDirectory) {
+	t.Helper()
+	db, err := connect.Postgres(t.Context(), ephemeral.Migrated(t), connect.PostgresConfig{Writable: true, MaxConns: 4, StatementTimeout: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(db.Close)
+	s := &inPostgres{t: t, store: store, db: db, Cache: catalog.NewCache(catalog.CacheConfig{Source: catalog.NewPostgres(db)})}
+	s.write(nil, nil)
+	return s, auth.NewPostgresStores(auth.PostgresStoresConfig{DB: db})
+}
+
+// Put fills in what tests of the cart leave out and the schema wants.
+func (s *inPostgres) Put(store int64, p *cart.Product) {
+	s.t.Helper()
+	whole := *p
+	if whole.Slug == "" {
+		whole.Slug, whole.Type = "product", "digital"
+	}
+	whole.OriginalPrice = max(p.OriginalPrice, p.Price)
+	whole.MinQuantity = max(p.MinQuantity, 1)
+	whole.Plans = slices.Clone(p.Plans)
+	for i := range whole.Plans {
+		whole.Plans[i].Duration = cmp.Or(whole.Plans[i].Duration, period.Monthly)
+	}
+	s.Delete(store, p.ID)
+	s.write([]*cart.Product{&whole}, nil)
+}
+
+func (s *inPostgres) Delete(store, id int64) {
+	s.t.Helper()
+	s.exec("DELETE FROM products WHERE (store_id, id) = ($1, $2)", store, id)
+}
+
+func (s *inPostgres) PutCoupon(_ int64, c *cart.Coupon) {
+	s.t.Helper()
+	s.write(nil, []*cart.Coupon{c})
+}
+
+func (s *inPostgres) DeleteCoupon(store int64, code string) {
+	s.t.Helper()
+	s.exec("DELETE FROM coupons WHERE (store_id, code) = ($1, $2)", store, code)
+}
+
+func (s *inPostgres) exec(sql string, args ...any) {
+	s.t.Helper()
+	if _, err := s.db.Exec(context.WithoutCancel(s.t.Context()), sql, args...); err != nil {
+		s.t.Fatalf("%s: %v", sql, err)
+	}
+	s.Missed()
+}
+
+func (s *inPostgres) write(products []*cart.Product, coupons []*cart.Coupon) {
+	s.t.Helper()
+	ctx := context.WithoutCancel(s.t.Context())
+	err := pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
+		return sample.WriteShops(ctx, tx, []*auth.Store{s.store},
+			map[int64][]*cart.Product{s.store.ID: products}, map[int64][]*cart.Coupon{s.store.ID: coupons})
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.Missed()
+	time.Sleep(time.Microsecond) // what is read from now on is newer
+}

@@ -1,0 +1,158 @@
+package server_test
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"commerce/auth"
+	"commerce/cmd/internal/server"
+	"commerce/deploy/sample"
+	"commerce/subscriptions"
+)
+
+// offerSubscriptions gives the shop what customers of the sample store have.
+func (s *shop) offerSubscriptions(t testing.TB, parts *server.Parts) {
+	t.Helper()
+	now := time.Now()
+	customers, all := sample.Customers(), sample.Subscriptions(now)
+	for i := range customers {
+		if customers[i].StoreID == 1 {
+			customers[i].StoreID = s.ID
+		}
+	}
+	for i := range all {
+		if all[i].StoreID == 1 {
+			all[i].StoreID = s.ID
+		}
+	}
+	var tokens []auth.APIToken
+	issue := func(id, store int64, revoked *time.Time) (text string) {
+		secret, sum, err := auth.NewAPISecret(rand.Reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tokens = append(tokens, auth.APIToken{ID: id, StoreID: store, Hash: sum, RevokedAt: revoked})
+		return strconv.FormatInt(id, 10) + "|" + secret
+	}
+	s.API, s.Revoked = issue(1, s.ID, nil), issue(2, s.ID, &now)
+	parts.Subscriptions = subscriptions.NewMemory(customers, all)
+	parts.APITokens = auth.NewAPITokens(auth.APITokensConfig{Source: auth.NewMemoryAPITokens(tokens...), Stores: parts.Stores})
+}
+
+// Which credential opens which call: a store's programs read its subscriptions, its
+// customers and guests have carts, and nobody passes as another.
+func TestCredentials_OpenTheirOwnCallsAlone(t *testing.T) {
+	t.Parallel()
+	shop := openShop(t, embeddedRedis(t))
+	other := openShop(t, embeddedRedis(t))
+	const cart, merchant = "cart", "merchant"
+	calls := []struct{ area, method, path, body string }{
+		{cart, "GET", "/cart", ""},
+		{cart, "GET", "/cart/count", ""},
+		{cart, "GET", "/cart/validate", ""},
+		{cart, "GET", "/cart/summary", ""},
+		{cart, "POST", "/cart/add", `{"product_id":1}`},
+		{cart, "PATCH", "/cart/items/1", `{"quantity":1}`},
+		{cart, "DELETE", "/cart/items/1", ""},
+		{cart, "DELETE", "/cart/clear", ""},
+		{cart, "POST", "/cart/coupon", `{"coupon":"TEN"}`},
+		{cart, "DELETE", "/cart/coupon", ""},
+		{merchant, "GET", "/subscriptions", ""},
+		{merchant, "GET", "/subscriptions/5001", ""},
+		{merchant, "HEAD", "/subscriptions", ""},
+	}
+	for _, tt := range []struct {
+		name          string
+		authorization []string
+		opens         map[string]bool
+	}{
+		{"none", nil, map[string]bool{cart: true}},
+		{"customer", []string{"Bearer " + shop.token(t, "c1")}, map[string]bool{cart: true}},
+		{"API token", []string{"Bearer " + shop.API}, map[string]bool{merchant: true}},
+		{"revoked API token", []string{"Bearer " + shop.Revoked}, nil},
+		{"another service's API token", []string{"Bearer " + other.API}, nil},
+		{"another store's customer", []string{"Bearer " + other.token(t, "c1")}, nil},
+		{"customer without a signature", []string{"Bearer " + strings.TrimRight(shop.token(t, "c1"), "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")}, nil},
+		{"secret of an API token alone", []string{"Bearer " + shop.API[2:]}, nil},
+		{"publishable key", []string{"Bearer " + shop.Key}, nil},
+		{"basic", []string{"Basic " + shop.API}, nil},
+		{"bare", []string{shop.API}, nil},
+		{"empty", []string{""}, nil},
+		{"both", []string{"Bearer " + shop.API, "Bearer " + shop.token(t, "c1")}, nil},
+	} {
+		for _, call := range calls {
+			var headers []string
+			for _, value := range tt.authorization {
+				headers = append(headers, "Authorization", value)
+			}
+			a := shop.guest(t).send(call.method, call.path, call.body, headers...)
+			opened := a.Status != http.StatusUnauthorized
+			if opened != tt.opens[call.area] {
+				t.Errorf("%s: %s %s answers %d", tt.name, call.method, call.path, a.Status)
+			}
+			if !opened && a.Header.Get("WWW-Authenticate") != "Bearer" {
+				t.Errorf("%s: %s %s is refused without a challenge", tt.name, call.method, call.path)
+			}
+		}
+	}
+}
+
+func TestSubscriptions_AreReadOnly(t *testing.T) {
+	t.Parallel()
+	shop := openShop(t, embeddedRedis(t))
+	for _, path := range []string{"/subscriptions", "/subscriptions/5001"} {
+		for _, method := range []string{"POST", "PUT", "PATCH", "DELETE"} {
+			a := shop.guest(t).send(method, path, "{}", "Authorization", "Bearer "+shop.API)
+			if a.Status != http.StatusMethodNotAllowed || a.Body.Code != "method_not_allowed" {
+				t.Errorf("%s %s answers %d %s", method, path, a.Status, a.Body.Code)
+			}
+		}
+	}
+}
+
+// Every page and every subscription of the sample is as the document says, which
+// send looks after; the links lead through all of them.
+func TestSubscriptions_AreAsDocumented(t *testing.T) {
+	t.Parallel()
+	for name, public := range map[string]string{"as the request has it": "", "public URL": "https://api.example.com/shop"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			shop := openShop(t, embeddedRedis(t), func(p *server.Parts) { p.PublicURL, p.BasePath = public, "/v1" })
+			base := shop.URL
+			if public != "" {
+				base = public + "/v1"
+			}
+			seen := 0
+			for path := "/subscriptions?per_page=20"; path != ""; {
+				a := shop.guest(t).send("GET", path, "", "Authorization", "Bearer "+shop.API, "Accept-Language", "ar")
+				var page struct {
+					Data struct {
+						Data []struct{ ID int64 }
+						Next string `json:"next_page_url"`
+						Path string
+					}
+				}
+				if err := json.Unmarshal(a.Raw, &page); err != nil || a.Status != http.StatusOK || page.Data.Path != base+"/subscriptions" {
+					t.Fatalf("GET %s: %d, path %q (%v)", path, a.Status, page.Data.Path, err)
+				}
+				for _, s := range page.Data.Data {
+					one := shop.guest(t).send("GET", fmt.Sprintf("/subscriptions/%d", s.ID), "", "Authorization", "Bearer "+shop.API)
+					if one.Status != http.StatusOK {
+						t.Errorf("GET /subscriptions/%d: %d", s.ID, one.Status)
+					}
+					seen++
+				}
+				path = strings.TrimPrefix(page.Data.Next, base)
+			}
+			if seen != 48 {
+				t.Errorf("saw %d, want 48", seen)
+			}
+		})
+	}
+}
