@@ -2,7 +2,7 @@
 # by deploy/ephemeral/install.sh.
 
 GO       ?= go
-FUZZTIME ?= 3s
+FUZZTIME ?= 2s
 
 # A command given to this one finds Redis, a Redis Cluster and Postgres by its
 # environment.
@@ -46,5 +46,5 @@ go-test:
 go-fuzz:
 	@grep -ro --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*' . | sed 's/func //' | sort | \
 	while IFS=: read -r file target; do \
-		$(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) "$${file%/*}" || exit 1; \
+		$(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1x "$${file%/*}" || exit 1; \
 	done

@@ -120,6 +120,10 @@ type Catalog interface {
 	// entry is no product of that store. An error means that the catalogue is out
 	// of reach, never that a product is unknown.
 	Products(ctx context.Context, store int64, ids []int64) (map[int64]*Product, error)
+
+	// Reachable reports whether a product that was never asked for could be found
+	// now. It asks nobody, and may be wrong for a moment.
+	Reachable() bool
 }
 
 // plan finds a plan by its id; nil when the product has none such.

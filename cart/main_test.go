@@ -92,6 +92,17 @@ func (g *goods) outOfReach(id int64, out bool) {
 	g.out[id] = out
 }
 
+func (g *goods) Reachable() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, out := range g.out {
+		if out {
+			return false
+		}
+	}
+	return true
+}
+
 func (g *goods) Products(_ context.Context, _ int64, ids []int64) (map[int64]*Product, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -273,7 +273,10 @@ func (r *Redis) loadBoth(ctx context.Context, customer, guest Ref, now time.Time
 		return c, w, err
 	}
 	c, err := parseCart(reply[0].([]any), reply[1].(int64), now)
-	return c, w, err
+	if err != nil {
+		return Cart{}, w, unavailable("read cart", err)
+	}
+	return c, w, nil
 }
 
 // merge takes what lies under a guest's token into the customer's cart. nil when

@@ -69,7 +69,11 @@ func (r *Redis) Load(ctx context.Context, ref Ref, now time.Time) (Cart, error) 
 	if err != nil {
 		return Cart{}, unavailable("read cart", err)
 	}
-	return parseCart(reply[0].([]any), reply[1].(int64), now)
+	cart, err := parseCart(reply[0].([]any), reply[1].(int64), now)
+	if err != nil {
+		return Cart{}, unavailable("read cart", err)
+	}
+	return cart, nil
 }
 
 // Conditions are the terms on which a change is asked for.
@@ -129,7 +133,7 @@ func (r *Redis) change(ctx context.Context, s script, ref Ref, on Conditions, ar
 	}
 	cart, err := parseCart(reply[3].([]any), reply[4].(int64), on.Now)
 	if err != nil {
-		return outcome{}, err
+		return outcome{}, unavailable("change cart", err)
 	}
 	return outcome{word: reply[0].(string), a: reply[1].(int64), b: reply[2].(int64), cart: cart, durability: durability}, nil
 }

@@ -209,6 +209,11 @@ func (s *Service) Add(ctx context.Context, sh Shopper, on Conditions, a Addition
 	if err != nil {
 		return Changed{}, err
 	}
+	if on.Key == "" {
+		if err := s.showable(ctx, sh); err != nil {
+			return Changed{}, err
+		}
+	}
 	line, refusal := resolve(a, product, s.limits)
 	o, err := s.change(ctx, sh, on, func(ctx context.Context, on Conditions) (outcome, error) {
 		if refusal != nil {
@@ -223,6 +228,21 @@ func (s *Service) Add(ctx context.Context, sh Shopper, on Conditions, a Addition
 		return Changed{}, o.merged.beside(refusal)
 	}
 	return s.conclude(ctx, sh, o, a.quantityMember, product)
+}
+
+// showable refuses, before anything is changed, what could be changed but not shown:
+// with the catalogue out of reach, a cart with a product that nobody here has seen. A
+// shopper who is told 503 adds again, and without a key that would count twice.
+func (s *Service) showable(ctx context.Context, sh Shopper) error {
+	if sh.Fresh || s.catalog.Reachable() {
+		return nil
+	}
+	cart, _, err := s.loadOnce(ctx, sh)
+	if err != nil {
+		return err
+	}
+	_, err = s.price(ctx, sh, cart)
+	return err
 }
 
 // SetQuantity sets how many of a line are wanted; 0 removes it. member is what the

@@ -15,7 +15,7 @@ import (
 
 // Source is a catalogue that a Cache stands before.
 type Source interface {
-	cart.Catalog
+	Products(ctx context.Context, store int64, ids []int64) (map[int64]*cart.Product, error)
 	cart.Coupons
 }
 
@@ -113,7 +113,7 @@ func (c *Cache) Reachable() bool { return c.products.Reachable() }
 
 // productsOf asks for the products of one load. They are of one store, as those of
 // one request are.
-func productsOf(source cart.Catalog) func(context.Context, []productKey) (map[productKey]*cart.Product, error) {
+func productsOf(source Source) func(context.Context, []productKey) (map[productKey]*cart.Product, error) {
 	return func(ctx context.Context, keys []productKey) (map[productKey]*cart.Product, error) {
 		ids := make([]int64, len(keys))
 		for i, key := range keys {

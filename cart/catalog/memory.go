@@ -70,6 +70,9 @@ func (m *Memory) Coupon(_ context.Context, store int64, code string) (*cart.Coup
 	return m.coupons[couponKey{store, code}], nil
 }
 
+// Reachable implements cart.Catalog: memory always is.
+func (m *Memory) Reachable() bool { return true }
+
 // Products implements cart.Catalog.
 func (m *Memory) Products(_ context.Context, store int64, ids []int64) (map[int64]*cart.Product, error) {
 	m.mu.RLock()

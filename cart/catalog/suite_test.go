@@ -102,7 +102,7 @@ func TestCatalogs_AnswerAlike(t *testing.T) {
 	}
 }
 
-func testProducts(t *testing.T, c cart.Catalog) {
+func testProducts(t *testing.T, c catalog.Source) {
 	t.Helper()
 	for store, list := range sample.Products() {
 		wanted := map[int64]*cart.Product{}

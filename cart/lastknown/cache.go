@@ -20,8 +20,8 @@ import (
 // ErrUnknown says that a value is not held and that its source is out of reach.
 var ErrUnknown = errors.New("not held, and its source is out of reach")
 
-// Config is what a Cache needs. The durations must keep their order: a change at
-// the source shows after MaxAge and one load at the latest.
+// Config is what a Cache needs. A change at the source shows after MaxAge and one
+// load at the latest, as long as the source answers within Patience.
 type Config[K comparable, V any] struct {
 	// Source returns the values of keys, in one query; a key without an entry does
 	// not exist. It may be called MaxLoads times at once, must heed its context,

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"net"
+	"strings"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
@@ -14,6 +15,7 @@ import (
 	"commerce/cmd/internal/server"
 	"commerce/deploy/connect"
 	"commerce/deploy/sample"
+	"commerce/subscriptions"
 )
 
 type demoCommand struct {
@@ -48,20 +50,30 @@ func (c *demoCommand) Run(ctx context.Context, out output) error {
 	memory := sampleCatalog(time.Now())
 	parts.Catalog, parts.Coupons = memory, memory
 	parts.Stores = auth.NewMemoryStores(sample.Stores()...)
-
-	handler, err := server.Assemble(parts)
-	if err != nil {
-		return fmt.Errorf("assemble: %w", err)
+	if _, err := parts.Stores.ByID(ctx, c.DefaultStore); err != nil {
+		return &badSetting{"DEFAULT_STORE", err}
 	}
+
 	token, err := parts.JWT.Sign(c.DefaultStore, "1001", 24*time.Hour)
 	if err != nil {
 		return fmt.Errorf("sign the demo's token: %w", err)
+	}
+	apiToken, err := offerSubscriptions(&parts, c.DefaultStore)
+	if err != nil {
+		return err
+	}
+	if parts.Playground != nil {
+		parts.Playground.CustomerJWT, parts.Playground.APIToken = token, apiToken
+	}
+	handler, err := server.Assemble(parts)
+	if err != nil {
+		return fmt.Errorf("assemble: %w", err)
 	}
 	sockets, err := c.listen()
 	if err != nil {
 		return err
 	}
-	c.welcome(out, sockets.public.Addr(), token)
+	c.welcome(out, sockets, token, apiToken)
 	admin := &server.Admin{Metrics: parts.Metrics, Version: version}
 	return sockets.serve(ctx, handler, admin, log)
 }
@@ -77,6 +89,20 @@ func sampleCatalog(now time.Time) *catalog.Memory {
 	return memory
 }
 
+// offerSubscriptions adds the sample's subscriptions to the parts, and returns an
+// API token of the store.
+func offerSubscriptions(parts *server.Parts, store int64) (token string, err error) {
+	secret, sum, err := auth.NewAPISecret(rand.Reader)
+	if err != nil {
+		return "", fmt.Errorf("make the demo's API token: %w", err)
+	}
+	now := time.Now()
+	made := auth.APIToken{ID: 1, StoreID: store, Name: "demo", Hash: sum, CreatedAt: now}
+	parts.Subscriptions = subscriptions.NewMemory(sample.Customers(), sample.Subscriptions(now))
+	parts.APITokens = auth.NewAPITokens(auth.APITokensConfig{Source: auth.NewMemoryAPITokens(made), Stores: parts.Stores})
+	return "1|" + secret, nil
+}
+
 // demoDefaults fills in what only the demo may decide by itself.
 func (c *demoCommand) demoDefaults() {
 	if c.DefaultStore == 0 {
@@ -84,6 +110,9 @@ func (c *demoCommand) demoDefaults() {
 	}
 	if c.CORSOrigins == nil {
 		c.CORSOrigins = []string{"*"}
+	}
+	if c.Playground == "" {
+		c.Playground = "on"
 	}
 	if c.LogFormat == "" {
 		c.LogFormat = "text"
@@ -116,20 +145,23 @@ func startEmbeddedRedis(ctx context.Context) (*miniredis.Miniredis, error) {
 }
 
 // welcome says what runs where, and what to try.
-func (c *demoCommand) welcome(out output, addr net.Addr, token string) {
-	_, port, _ := net.SplitHostPort(addr.String())
-	url := "http://localhost:" + port + c.BasePath
+func (c *demoCommand) welcome(out output, sockets listeners, token, apiToken string) {
+	_, port, _ := net.SplitHostPort(sockets.public.Addr().String())
+	url := "http://localhost:" + port + strings.TrimSuffix(c.BasePath, "/")
 	fmt.Fprintf(out, `Merchant Commerce Service, demo: everything in this process, nothing is kept.
 
   URL            %[1]s
   Store          pk_demo   (X-Public-Key; the default here)
   Customer JWT   %[2]s
+  API token      %[3]s
+  Operators      http://%[4]s   (/readyz, /metrics, …)
 
 Try:
   curl -s %[1]s/cart/add -H 'Content-Type: application/json' -d '{"product_id":1,"qty":2}'
   curl -s %[1]s/cart -H 'Authorization: Bearer <the JWT above>'
+  curl -s '%[1]s/subscriptions?customerEmail=sara@example.com' -H 'Authorization: Bearer <the API token above>'
 
 API description: %[1]s/openapi.yaml   Stop with Ctrl-C.
 
-`, url, token)
+`, url, token, apiToken, sockets.admin.Addr())
 }

@@ -18,19 +18,20 @@ const (
 )
 
 // leaves of cart, which anything above it may use.
-var leaves = []string{"cart/money", "cart/period", "cart/locale"}
+var leaves = []string{"cart/money", "cart/period", "cart/locale", "cart/lastknown"}
 
 // imports is the tree: which of our packages each one may import, in code that
 // is not a test. The domain packages know nothing of HTTP servers, commands or
 // each other's storage; what is below cmd is wired there and nowhere else.
 var imports = map[string][]string{
-	"auth": {"cart/locale"},
+	"auth": {"cart/locale", "cart/lastknown"},
 
-	"cart":         append([]string{"auth"}, leaves...),
-	"cart/locale":  nil,
-	"cart/money":   {"cart/locale"},
-	"cart/period":  {"cart/locale"},
-	"cart/catalog": append([]string{"cart"}, leaves...),
+	"cart":           append([]string{"auth"}, leaves...),
+	"cart/lastknown": nil,
+	"cart/locale":    nil,
+	"cart/money":     {"cart/locale"},
+	"cart/period":    {"cart/locale"},
+	"cart/catalog":   append([]string{"cart"}, leaves...),
 
 	"subscriptions": append([]string{"auth"}, leaves...),
 

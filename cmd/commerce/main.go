@@ -21,6 +21,8 @@ var version = "dev"
 type commands struct {
 	Demo    demoCommand    `cmd:"" help:"Run everything in one process, with sample data and no services behind it."`
 	Serve   serveCommand   `cmd:"" help:"Run the service."`
+	Migrate migrateCommand `cmd:"" help:"Change the schema of the database."`
+	Seed    seedCommand    `cmd:"" help:"Write the sample data into the database; safe to repeat."`
 	Token   tokenCommand   `cmd:"" help:"Make the tokens that callers send."`
 	Cart    cartCommand    `cmd:"" help:"What is held about a shopper, and its erasure."`
 	Version versionCommand `cmd:"" help:"Print the version."`

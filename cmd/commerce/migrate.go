@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"commerce/deploy/connect"
@@ -80,6 +81,9 @@ func (d databaseSettings) migrate(ctx context.Context, work func(*migrations.Mig
 		return err
 	}
 	defer db.Close()
+	if err := migrations.Check(ctx, db); errors.Is(err, migrations.ErrNewer) {
+		return &badSetting{"DATABASE_URL", err} // what there is to undo, or to list, only that release knows
+	}
 	migrator, err := migrations.Open(db.Config().ConnConfig)
 	if err != nil {
 		return err

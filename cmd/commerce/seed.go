@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"commerce/deploy/connect"
 	"commerce/deploy/sample"
@@ -30,23 +32,32 @@ func (c *seedCommand) Run(ctx context.Context, out output) error {
 		return err
 	}
 	defer db.Close()
-	lock, err := db.Acquire(ctx)
-	if err != nil {
-		return fmt.Errorf("connect: %w", err)
-	}
-	defer lock.Release()
-	if _, err := lock.Exec(ctx, "SELECT pg_advisory_lock($1)", seedLock); err != nil {
-		return fmt.Errorf("lock: %w", err)
-	}
-	defer lock.Exec(context.WithoutCancel(ctx), "SELECT pg_advisory_unlock($1)", seedLock) //nolint:errcheck // it ends with the connection
+	return alone(ctx, db, func() error { return c.write(ctx, db, out) })
+}
 
+func (c *seedCommand) write(ctx context.Context, db *pgxpool.Pool, out output) error {
 	now := time.Now()
-	err = pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error {
+	err := pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error {
 		return sample.WriteShops(ctx, tx, sample.Stores(), sample.Products(), sample.Coupons(now))
 	})
 	if err != nil {
 		return err
 	}
 	fmt.Fprintln(out, "wrote the sample's stores, products and coupons")
-	return nil
+	return seedSubscriptions(ctx, db, out, now, c.Subscriptions)
+}
+
+// alone runs work while no other process does so on this database.
+func alone(ctx context.Context, db *pgxpool.Pool, work func() error) error {
+	lock, err := db.Acquire(ctx)
+	if err != nil {
+		return fmt.Errorf("connect: %w", err)
+	}
+	defer lock.Release()
+	if _, err := lock.Exec(ctx, "SELECT pg_advisory_lock($1)", seedLock); err != nil {
+		return fmt.Errorf("wait for another seed: %w", err)
+	}
+	err = work()
+	_, unlock := lock.Exec(context.WithoutCancel(ctx), "SELECT pg_advisory_unlock($1)", seedLock)
+	return errors.Join(err, unlock)
 }

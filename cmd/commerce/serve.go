@@ -4,17 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
-	"commerce/auth"
 	"commerce/cmd/internal/server"
 	"commerce/deploy/connect"
-	"commerce/deploy/sample"
 )
 
 type serveCommand struct {
 	settings `embed:""`
-	RedisURL string `name:"redis-url" env:"REDIS_URL" secret:"" help:"redis:// or rediss://; several hosts or ?cluster=true for a cluster, ?master=NAME for sentinels."`
+	Database databaseSettings `embed:""`
+	RedisURL string           `name:"redis-url" env:"REDIS_URL" secret:"" help:"redis:// or rediss://; several hosts or ?cluster=true for a cluster, ?master=NAME for sentinels."`
 }
 
 // Run serves until it is told to end.
@@ -39,9 +37,20 @@ func (c *serveCommand) Run(ctx context.Context, out output) error {
 	}
 	defer rdb.Close()
 	parts.Redis = rdb
-	memory := sampleCatalog(time.Now())
-	parts.Catalog, parts.Coupons = memory, memory
-	parts.Stores = auth.NewMemoryStores(sample.Stores()...)
+	db, err := c.Database.openMigrated(ctx, connect.PostgresConfig{ApplicationName: "commerce carts", MaxConns: shopLoads})
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	shops := openShops(db, log)
+	defer shops.keepUp(ctx)()
+	parts.Catalog, parts.Coupons, parts.Stores = shops.catalogue, shops.catalogue, shops.stores
+	merchants, err := c.Database.openMerchants(ctx, shops.stores, log)
+	if err != nil {
+		return err
+	}
+	defer merchants.close()
+	parts.Subscriptions, parts.APITokens, parts.APITokenUsed = merchants.source, merchants.tokens, merchants.used.Record
 
 	handler, err := server.Assemble(parts)
 	if err != nil {
@@ -57,6 +66,7 @@ func (c *serveCommand) Run(ctx context.Context, out output) error {
 		Checks: map[string]func(context.Context) error{
 			"redis": func(ctx context.Context) error { return rdb.Ping(ctx).Err() },
 		},
+		Watched: map[string]func(context.Context) error{"postgres": db.Ping},
 	}
 	return sockets.serve(ctx, handler, admin, log)
 }

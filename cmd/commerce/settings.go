@@ -32,6 +32,8 @@ type settings struct {
 	MergeStrategy   string        `env:"MERGE_STRATEGY" default:"sum" help:"Quantity of a line that guest and customer both have: sum, max, guest or customer."`
 	DefaultStore    int64         `env:"DEFAULT_STORE" help:"Store of cart calls that name none. Default: the only store, when there is one."`
 
+	Durability string `env:"DURABILITY" default:"memory" help:"memory, or replica: a change waits, for a bounded time, for every replica and says whether they have it."`
+
 	MaxLines    int64 `env:"MAX_LINES" default:"100" help:"Lines of a cart."`
 	MaxQuantity int64 `env:"MAX_QUANTITY" default:"999" help:"Quantity of one line."`
 	MaxLineText int64 `env:"MAX_LINE_TEXT" default:"4096" help:"Bytes of fields and notice of one line."`
@@ -42,6 +44,7 @@ type settings struct {
 	CORSOrigins    []string `name:"cors-origins" env:"CORS_ORIGINS" help:"Browser origins to let in, or *. Default: * in the demo, else none."`
 	RateLimit      string   `env:"RATE_LIMIT" default:"on" help:"on, or off where a gateway limits."`
 	TrustedProxies []string `env:"TRUSTED_PROXIES" help:"Addresses or networks whose X-Forwarded-For is believed. Default: none."`
+	Playground     string   `env:"PLAYGROUND" help:"on or off: the page at / that tries the API. Default: on in the demo, else off."`
 
 	LogLevel  string `env:"LOG_LEVEL" default:"info" help:"debug, info, warn or error."`
 	LogFormat string `env:"LOG_FORMAT" help:"json or text. Default: text in the demo, else json."`
@@ -64,7 +67,7 @@ func secretFiles() kong.Resolver {
 		}
 		for _, name := range flag.Envs {
 			path := os.Getenv(name + "_FILE")
-			if _, set := os.LookupEnv(name); path == "" || set {
+			if path == "" || os.Getenv(name) != "" {
 				continue
 			}
 			content, err := os.ReadFile(path)
@@ -109,6 +112,10 @@ func (s *settings) parts(log *slog.Logger) (server.Parts, error) {
 	if err != nil {
 		return server.Parts{}, &badSetting{"MERGE_STRATEGY", err}
 	}
+	var playground *server.Playground
+	if s.Playground == "on" {
+		playground = &server.Playground{}
+	}
 	return server.Parts{
 		DefaultStore: s.DefaultStore,
 		CartTTL:      cart.TTLs{Guest: s.GuestCartTTL, Customer: s.CustomerCartTTL},
@@ -116,12 +123,15 @@ func (s *settings) parts(log *slog.Logger) (server.Parts, error) {
 			Lines: s.MaxLines, Quantity: s.MaxQuantity, LineText: s.MaxLineText, CartText: s.MaxCartText,
 		},
 		Strategy:       strategy,
+		Durable:        s.Durability == "replica",
 		BasePath:       strings.TrimSuffix(s.BasePath, "/"),
+		PublicURL:      strings.TrimRight(s.PublicURL, "/"),
 		CORSOrigins:    s.CORSOrigins,
 		RateLimit:      s.RateLimit == "on",
 		TrustedProxies: s.TrustedProxies,
 		Log:            log,
 		Metrics:        server.NewMetrics(),
+		Playground:     playground,
 	}, nil
 }
 
@@ -142,8 +152,14 @@ func (s *settings) check() error {
 	if s.DefaultStore < 0 {
 		return &badSetting{"DEFAULT_STORE", errors.New("must be a store's id")}
 	}
+	if s.Durability != "memory" && s.Durability != "replica" {
+		return &badSetting{"DURABILITY", fmt.Errorf("%q is neither memory nor replica", s.Durability)}
+	}
 	if s.RateLimit != "on" && s.RateLimit != "off" {
 		return &badSetting{"RATE_LIMIT", fmt.Errorf("%q is neither on nor off", s.RateLimit)}
+	}
+	if s.Playground != "" && s.Playground != "on" && s.Playground != "off" {
+		return &badSetting{"PLAYGROUND", fmt.Errorf("%q is neither on nor off", s.Playground)}
 	}
 	if p := s.BasePath; p != "" && (!strings.HasPrefix(p, "/") || strings.ContainsAny(p, "?#:* ")) {
 		return &badSetting{"BASE_PATH", fmt.Errorf("%q is not a path such as /api", p)}

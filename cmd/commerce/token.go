@@ -8,6 +8,9 @@ import (
 
 type tokenCommand struct {
 	Customer customerTokenCommand `cmd:"" help:"Print a customer's token (JWT), alone on standard output."`
+	Store    storeTokenCommand    `cmd:"" help:"Make an API token of a store and print it, once, alone on standard output."`
+	List     listTokensCommand    `cmd:"" help:"List the API tokens of all stores, revoked ones too."`
+	Revoke   revokeTokenCommand   `cmd:"" help:"Revoke an API token for good."`
 }
 
 type customerTokenCommand struct {
@@ -32,8 +35,8 @@ func (c *customerTokenCommand) Run(out output) error {
 		return &badSetting{"--ttl", errors.New("must be more than 0")}
 	}
 	token, err := tokens.Sign(c.Store, c.Customer, c.TTL)
-	if err != nil {
-		return err
+	if err != nil { // what it was asked to sign, or with
+		return &badSetting{"", err}
 	}
 	_, err = fmt.Fprintln(out, token)
 	return err

@@ -27,6 +27,7 @@ type redisTarget struct {
 	db                                 int
 	master                             string
 	sentinelUsername, sentinelPassword string
+	files                              tlsFiles
 	tls                                *tls.Config // nil without TLS
 }
 
@@ -40,6 +41,14 @@ type redisTarget struct {
 // sentinel 26379, unless given. An unknown parameter is an error, since a
 // misspelt one would quietly mean another server.
 //
+// rediss is TLS, with sentinels and all nodes of a cluster alike. A server must
+// show a certificate for the name it is dialled by: one of the URL's hosts, or what
+// the cluster or the sentinels announce, which is an address unless
+// cluster-preferred-endpoint-type or sentinel announce-hostnames says otherwise.
+// It is verified by the system's authorities, or by those of ca_file=PATH in their
+// place; nothing turns that off. cert_file=PATH and key_file=PATH are for servers
+// that ask for a client's certificate. All three files are PEM.
+//
 // Errors quote nothing: in a URL with a reserved character left unencoded,
 // any part may be a piece of the password.
 func parseRedisURL(raw string) (redisTarget, error) {
@@ -49,13 +58,15 @@ func parseRedisURL(raw string) (redisTarget, error) {
 	}
 	t := redisTarget{username: u.User.Username()}
 	t.password, _ = u.User.Password()
-	if u.Scheme == "rediss" {
-		// ServerName stays empty: each node is verified by the name it is
-		// dialled by.
-		t.tls = &tls.Config{MinVersion: tls.VersionTLS12}
-	}
 	if err := t.readQuery(u, len(hosts)); err != nil {
 		return redisTarget{}, fmt.Errorf("redis url: %w", err)
+	}
+	if u.Scheme == "rediss" {
+		if t.tls, err = t.files.config(); err != nil {
+			return redisTarget{}, fmt.Errorf("redis url: %w", err)
+		}
+	} else if t.files != (tlsFiles{}) {
+		return redisTarget{}, errors.New("redis url: ca_file, cert_file and key_file need rediss://")
 	}
 	for i, host := range hosts {
 		addr, err := t.addr(host)
@@ -109,6 +120,12 @@ func (t *redisTarget) readQuery(u *url.URL, hosts int) (err error) {
 			t.sentinelUsername = value
 		case "sentinel_password":
 			t.sentinelPassword = value
+		case "ca_file":
+			t.files.ca = value
+		case "cert_file":
+			t.files.cert = value
+		case "key_file":
+			t.files.key = value
 		case "cluster":
 			on, err := strconv.ParseBool(value)
 			if err != nil {
@@ -118,7 +135,8 @@ func (t *redisTarget) readQuery(u *url.URL, hosts int) (err error) {
 				t.kind = cluster
 			}
 		default:
-			return errors.New("unknown parameter (known: cluster, db, master, sentinel_username, sentinel_password)")
+			return errors.New("unknown parameter (known: ca_file, cert_file, cluster, db, key_file, master, " +
+				"sentinel_username, sentinel_password)")
 		}
 	}
 	if db != "" {

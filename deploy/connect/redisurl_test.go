@@ -36,7 +36,7 @@ func TestParseRedisURL_ReadsEveryForm(t *testing.T) {
 			t.Errorf("parseRedisURL(%q): %v", raw, err)
 			continue
 		}
-		if diff := cmp.Diff(want, got, cmp.AllowUnexported(redisTarget{}), cmpopts.EquateEmpty()); diff != "" {
+		if diff := cmp.Diff(want, got, cmp.AllowUnexported(redisTarget{}, tlsFiles{}), cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("parseRedisURL(%q) (-want +got):\n%s", raw, diff)
 		}
 	}
@@ -48,8 +48,8 @@ func TestParseRedisURL_TLSVerifiesEachNodeByItsOwnName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.tls == nil || got.tls.ServerName != "" || got.tls.InsecureSkipVerify {
-		t.Errorf("tls = %+v, want verification by the dialled name", got.tls)
+	if got.tls == nil || got.tls.ServerName != "" || got.tls.InsecureSkipVerify || got.tls.RootCAs != nil {
+		t.Errorf("tls = %+v, want verification by the dialled name and the system's authorities", got.tls)
 	}
 }
 
@@ -79,6 +79,12 @@ var badRedisURLs = map[string]string{ // URL: what its error says
 	"redis://u:hunter@h/1?cluster=true":     "database 0 only",
 	"redis://u:hunter@a,u:hunter@b:hunter":  "host 1 of 1",
 	"redis://u:hunter@h,b/0?master=m&x=hun": "unknown parameter",
+	"redis://u:hunter@h?ca_file=ca.pem":     "need rediss://",
+	"rediss://u@h?ca_file=/hunter/ca.pem":   "ca_file: no such file",
+	"rediss://u:hunter@h?ca_file=/dev/null": "no certificate",
+	"rediss://h?cert_file=/hunter":          "need each other",
+	"rediss://h?key_file=/hunter":           "need each other",
+	"rediss://h?cert_file=/hun&key_file=/h": "cert_file and key_file: no such file",
 }
 
 func TestParseRedisURL_NamesTheFaultInOneLineWithoutThePassword(t *testing.T) {
@@ -110,6 +116,9 @@ func FuzzParseRedisURL(f *testing.F) {
 		}
 		if len(got.addrs) == 0 {
 			t.Error("no address")
+		}
+		if got.tls != nil && got.tls.InsecureSkipVerify {
+			t.Error("certificates are not verified")
 		}
 		if (got.kind == sentinels) != (got.master != "") {
 			t.Errorf("kind %d with master %q", got.kind, got.master)

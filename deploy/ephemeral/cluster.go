@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/url"
 	"strconv"
 	"strings"
 	"sync"
@@ -38,9 +39,9 @@ func (c *RedisCluster) belongTo(tb testing.TB) {
 	}
 }
 
-func startCluster(home *home, failover time.Duration) (*RedisCluster, error) {
+func startCluster(home *home, lock lock, failover time.Duration) (*RedisCluster, error) {
 	return retried(func() (*RedisCluster, error) {
-		nodes, err := startNodes(home)
+		nodes, err := startNodes(home, lock)
 		if err == nil {
 			err = formCluster(nodes, failover)
 		}
@@ -52,21 +53,21 @@ func startCluster(home *home, failover time.Duration) (*RedisCluster, error) {
 		}
 		addrs := make([]string, len(nodes))
 		for i, node := range nodes {
-			addrs[i] = node.addr()
+			addrs[i] = node.door.addr
 		}
-		return &RedisCluster{URL: "redis://" + strings.Join(addrs, ","), Nodes: nodes}, nil
+		return &RedisCluster{URL: lock.url(addrs, url.Values{}), Nodes: nodes}, nil
 	})
 }
 
 // startNodes starts servers that know nothing of each other.
-func startNodes(home *home) ([]*Server, error) {
+func startNodes(home *home, lock lock) ([]*Server, error) {
 	ports, err := freePorts(2 * masters)
 	if err != nil {
 		return nil, err
 	}
 	nodes := make([]*Server, len(ports))
 	for i, port := range ports {
-		nodes[i], err = newRedis(home, port,
+		nodes[i], err = newRedis(home, lock, port,
 			"--cluster-enabled", "yes",
 			"--cluster-node-timeout", strconv.FormatInt(eagerFailover.Milliseconds(), 10),
 			"--cluster-require-full-coverage", "no",

@@ -80,26 +80,14 @@ func shared(tb testing.TB, env string, start func() (string, error)) string {
 	return url
 }
 
-// StartRedis starts a Redis server for this test alone.
-func StartRedis(tb testing.TB) *Server {
-	tb.Helper()
-	return private(tb, startRedis)
-}
+// StartRedis is Guard's, with no guard.
+func StartRedis(tb testing.TB) *Server { tb.Helper(); return Guard{}.StartRedis(tb) }
 
-// StartCluster starts a Redis Cluster for this test alone. Its nodes fail over
-// after about 2 s; those of the shared one take longer, lest a busy machine
-// sets it off.
-func StartCluster(tb testing.TB) *RedisCluster {
-	tb.Helper()
-	return private(tb, func(home *home) (*RedisCluster, error) { return startCluster(home, eagerFailover) })
-}
+// StartCluster is Guard's, with no guard.
+func StartCluster(tb testing.TB) *RedisCluster { tb.Helper(); return Guard{}.StartCluster(tb) }
 
-// StartSentinels starts a Redis master, its replica and a sentinel for this
-// test alone.
-func StartSentinels(tb testing.TB) *RedisSentinels {
-	tb.Helper()
-	return private(tb, startSentinels)
-}
+// StartSentinels is Guard's, with no guard.
+func StartSentinels(tb testing.TB) *RedisSentinels { tb.Helper(); return Guard{}.StartSentinels(tb) }
 
 // StartPostgres starts a Postgres server for this test alone. Its URL is of an
 // empty database.

@@ -5,6 +5,7 @@ package ephemeral
 import (
 	"bufio"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -229,7 +230,7 @@ func TestPostgresFrom_PreparesATemplateOnceAndCopiesIt(t *testing.T) {
 	t.Parallel()
 	var prepared atomic.Int32
 	template := Template{
-		Name: "prepared_once_" + strconv.Itoa(os.Getpid()),
+		Name: templateName(t),
 		Prepare: func(_ context.Context, url string) error {
 			prepared.Add(1)
 			execute(t, url, "CREATE TABLE prepared ()")
@@ -250,7 +251,7 @@ func TestPostgresFrom_RepeatsAPreparationThatFailed(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken")
 	template := Template{
-		Name:    "prepared_twice_" + strconv.Itoa(os.Getpid()),
+		Name:    templateName(t),
 		Prepare: func(_ context.Context, url string) error { execute(t, url, "CREATE TABLE half ()"); return broken },
 	}
 	server := shared(t, EnvPostgres, local.postgresURL)
@@ -259,6 +260,19 @@ func TestPostgresFrom_RepeatsAPreparationThatFailed(t *testing.T) {
 	}
 	template.Prepare = func(_ context.Context, url string) error { execute(t, url, "CREATE TABLE half ()"); return nil }
 	execute(t, PostgresFrom(t, template), "SELECT FROM half")
+}
+
+// templateName is new, and its template is dropped after the test.
+func templateName(t *testing.T) string {
+	t.Helper()
+	name := strings.ToLower(rand.Text())
+	server := shared(t, EnvPostgres, local.postgresURL)
+	t.Cleanup(func() {
+		if err := dropDatabase(server, "template_"+name); err != nil {
+			t.Error(err)
+		}
+	})
+	return name
 }
 
 // envAbandon makes the test binary play a test process that is killed.
@@ -362,7 +376,7 @@ func BenchmarkStart(b *testing.B) {
 	b.Cleanup(func() { _ = home.remove() })
 	b.Run("redis", func(b *testing.B) {
 		for b.Loop() {
-			s, err := startRedis(home)
+			s, err := startRedis(home, lock{})
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -371,7 +385,7 @@ func BenchmarkStart(b *testing.B) {
 	})
 	b.Run("cluster", func(b *testing.B) {
 		for b.Loop() {
-			c, err := startCluster(home, calmFailover)
+			c, err := startCluster(home, lock{}, calmFailover)
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -382,7 +396,7 @@ func BenchmarkStart(b *testing.B) {
 	})
 	b.Run("sentinels", func(b *testing.B) {
 		for b.Loop() {
-			c, err := startSentinels(home)
+			c, err := startSentinels(home, lock{})
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -84,7 +84,7 @@ func (f *Fleet) redisURL() (string, error) {
 		if err != nil {
 			return nil, err
 		}
-		return startRedis(home)
+		return startRedis(home, lock{})
 	})
 	if err != nil {
 		return "", err
@@ -98,7 +98,7 @@ func (f *Fleet) clusterURL() (string, error) {
 		if err != nil {
 			return nil, err
 		}
-		return startCluster(home, calmFailover)
+		return startCluster(home, lock{}, calmFailover)
 	})
 	if err != nil {
 		return "", err

@@ -4,24 +4,26 @@ package ephemeral
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
+	"net/url"
 	"os/exec"
-	"strconv"
+	"slices"
 	"strings"
 	"syscall"
 
 	"github.com/redis/go-redis/v9"
 )
 
-func startRedis(home *home) (*Server, error) {
+func startRedis(home *home, lock lock) (*Server, error) {
 	return retried(func() (*Server, error) {
 		ports, err := freePorts(1)
 		if err != nil {
 			return nil, err
 		}
-		server, err := newRedis(home, ports[0])
+		server, err := newRedis(home, lock, ports[0])
 		if err != nil {
 			return nil, err
 		}
@@ -30,7 +32,7 @@ func startRedis(home *home) (*Server, error) {
 }
 
 // newRedis is a server that keeps nothing on disk, not started yet.
-func newRedis(home *home, port int, settings ...string) (*Server, error) {
+func newRedis(home *home, lock lock, port int, settings ...string) (*Server, error) {
 	program, err := exec.LookPath("redis-server")
 	if err != nil {
 		return nil, errors.New("redis-server is not installed (sh deploy/ephemeral/install.sh)")
@@ -40,12 +42,12 @@ func newRedis(home *home, port int, settings ...string) (*Server, error) {
 		return nil, err
 	}
 	return &Server{
-		URL: "redis://" + address(port),
-		dir: dir,
-		arguments: append([]string{
-			program, "--bind", "127.0.0.1", "--port", strconv.Itoa(port),
-			"--save", "", "--appendonly", "no", "--repl-diskless-sync-delay", "0",
-		}, settings...),
+		URL:  lock.url([]string{address(port)}, url.Values{}),
+		dir:  dir,
+		door: lock.door(port),
+		arguments: slices.Concat(
+			[]string{program, "--save", "", "--appendonly", "no", "--repl-diskless-sync-delay", "0"},
+			lock.listen(port), lock.login(), settings),
 		answers:  redisAnswers,
 		farewell: syscall.SIGTERM,
 		crash:    syscall.SIGKILL,
@@ -55,7 +57,7 @@ func newRedis(home *home, port int, settings ...string) (*Server, error) {
 // redisAnswers asks whoever serves s.URL for its process id.
 func redisAnswers(ctx context.Context, s *Server) error {
 	// go-redis would log every dial that fails.
-	probe, err := net.Dial("tcp", s.addr())
+	probe, err := net.Dial("tcp", s.door.addr)
 	if err != nil {
 		return err
 	}
@@ -72,13 +74,29 @@ func redisAnswers(ctx context.Context, s *Server) error {
 	return nil
 }
 
-// addr is host:port of a Redis server.
-func (s *Server) addr() string { return strings.TrimPrefix(s.URL, "redis://") }
+// door is how this package enters a Redis server. URL is the tests' way, by
+// which they may have less rights.
+type door struct {
+	addr           string // host:port
+	user, password string
+	tls            *tls.Config // nil: plain
+}
 
-// dialRedis is a plain client of one server, for its administration.
+// Admin is a client of this one Redis server that may do everything, whatever its
+// guard says. It is closed with the test.
+func (s *Server) Admin() *redis.Client {
+	client := dialRedis(s)
+	s.tb.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+// dialRedis is a client of one server, for its administration.
 func dialRedis(s *Server) *redis.Client {
 	return redis.NewClient(&redis.Options{
-		Addr:                  s.addr(),
+		Addr:                  s.door.addr,
+		Username:              s.door.user,
+		Password:              s.door.password,
+		TLSConfig:             s.door.tls,
 		MaxRetries:            -1,
 		PoolSize:              1,
 		ContextTimeoutEnabled: true,

@@ -6,8 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -29,17 +31,13 @@ func (s *RedisSentinels) belongTo(tb testing.TB) {
 	}
 }
 
-func startSentinels(home *home) (*RedisSentinels, error) {
+func startSentinels(home *home, lock lock) (*RedisSentinels, error) {
 	return retried(func() (*RedisSentinels, error) {
-		s, err := newSentinels(home)
+		s, err := newSentinels(home, lock)
 		if err != nil {
 			return nil, err
 		}
-		err = inParallel(s.servers(), func(_ int, server *Server) error { return server.start() })
-		if err == nil {
-			err = s.settle()
-		}
-		if err != nil {
+		if err := s.start(); err != nil {
 			for _, server := range s.servers() {
 				err = errors.Join(err, server.kill())
 			}
@@ -49,47 +47,92 @@ func startSentinels(home *home) (*RedisSentinels, error) {
 	})
 }
 
-func newSentinels(home *home) (*RedisSentinels, error) {
+func newSentinels(home *home, lock lock) (*RedisSentinels, error) {
 	ports, err := freePorts(3)
 	if err != nil {
 		return nil, err
 	}
-	master, err := newRedis(home, ports[0])
+	master, err := newRedis(home, lock, ports[0])
 	if err != nil {
 		return nil, err
 	}
-	replica, err := newRedis(home, ports[1], "--replicaof", "127.0.0.1 "+strconv.Itoa(ports[0]))
+	replica, err := newRedis(home, lock, ports[1], "--replicaof", "127.0.0.1 "+strconv.Itoa(ports[0]))
 	if err != nil {
 		return nil, err
 	}
-	sentinel, err := newRedis(home, ports[2])
+	sentinel, err := newSentinel(home, lock, ports[2], ports[0])
 	if err != nil {
 		return nil, err
 	}
-	// A sentinel rewrites its file as it learns.
-	file := filepath.Join(sentinel.dir, "sentinel.conf")
-	text := fmt.Sprintf("bind 127.0.0.1\nport %d\nsentinel monitor main 127.0.0.1 %d 1\n"+
-		"sentinel down-after-milliseconds main 1000\nsentinel failover-timeout main 2000\n", ports[2], ports[0])
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		return nil, err
+	query := url.Values{"master": {"main"}}
+	if lock.password != "" {
+		query.Set("sentinel_password", lock.password)
 	}
-	sentinel.arguments = []string{sentinel.arguments[0], file, "--sentinel"}
 	return &RedisSentinels{
-		URL:    sentinel.URL + "?master=main",
+		URL:    lock.url([]string{sentinel.door.addr}, query),
 		Master: master, Replica: replica, Sentinel: sentinel,
 	}, nil
 }
 
-// settle waits until the replica is linked to the master.
-func (s *RedisSentinels) settle() error {
+// newSentinel watches the master at a port. It knows no users, only a password.
+func newSentinel(home *home, lock lock, port, master int) (*Server, error) {
+	sentinel, err := newRedis(home, lock, port)
+	if err != nil {
+		return nil, err
+	}
+	sentinel.door.user = ""
+	text := fmt.Sprintf("sentinel monitor main 127.0.0.1 %d 1\n"+
+		"sentinel down-after-milliseconds main 1000\nsentinel failover-timeout main 2000\n", master)
+	if lock.password != "" {
+		text += fmt.Sprintf("requirepass %[1]s\nsentinel auth-user main sentinel\nsentinel auth-pass main %[1]s\n", lock.password)
+	}
+	// A sentinel rewrites its file as it learns.
+	file := filepath.Join(sentinel.dir, "sentinel.conf")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		return nil, err
+	}
+	sentinel.arguments = slices.Concat([]string{sentinel.arguments[0], file, "--sentinel"}, lock.listen(port))
+	return sentinel, nil
+}
+
+// start starts the sentinel last: it asks a master for its replicas once, and then
+// not for 10 s, in which it could replace nobody.
+func (s *RedisSentinels) start() error {
 	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
 	defer cancel()
-	client := dialRedis(s.Replica)
-	defer client.Close()
+	err := inParallel([]*Server{s.Master, s.Replica}, func(_ int, server *Server) error { return server.start() })
+	if err != nil {
+		return err
+	}
+	if err := s.settle(ctx); err != nil {
+		return err
+	}
+	if err := s.Sentinel.start(); err != nil {
+		return err
+	}
+	sentinel := dialRedis(s.Sentinel)
+	defer sentinel.Close()
 	return until(ctx, func() error {
-		info, err := client.Info(ctx, "replication").Result()
-		if err == nil && !strings.Contains(info, "master_link_status:up\r\n") {
-			err = errors.New("replica is not linked")
+		replicas, err := sentinel.Do(ctx, "sentinel", "replicas", "main").Slice()
+		if err == nil && !strings.Contains(fmt.Sprint(replicas), "master-link-status:ok") {
+			err = fmt.Errorf("sentinel knows of replicas %v", replicas)
+		}
+		return err
+	})
+}
+
+// settle waits until the replica confirms a write, which a new one may do only a
+// second after it was linked.
+func (s *RedisSentinels) settle(ctx context.Context) error {
+	master := dialRedis(s.Master)
+	defer master.Close()
+	return until(ctx, func() error {
+		pipe := master.Pipeline() // WAIT is about its own connection's writes
+		pipe.Publish(ctx, "ephemeral", "settle")
+		replicas := pipe.Do(ctx, "wait", 1, 1000)
+		_, err := pipe.Exec(ctx)
+		if err == nil && replicas.Val() != int64(1) {
+			err = errors.New("replica does not confirm")
 		}
 		return err
 	})

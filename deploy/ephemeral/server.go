@@ -34,6 +34,7 @@ type Server struct {
 	URL string
 
 	dir       string // data, and the log
+	door      door   // of a Redis server
 	arguments []string
 	as        *syscall.Credential                        // nil: our own user
 	answers   func(ctx context.Context, s *Server) error // whether it is this process that serves URL

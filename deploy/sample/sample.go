@@ -60,6 +60,11 @@ func Products() map[int64][]*cart.Product {
 		},
 		2: {
 			product(21, "E-book", "e-book", "digital", 1200),
+			{
+				ID: 22, Name: "Magazine", Slug: "magazine", Type: "subscription", Active: true, MinQuantity: 1,
+				Image: image("magazine", "Magazine"),
+				Plans: []cart.Plan{{ID: 221, Duration: period.Monthly, Price: 499}},
+			},
 		},
 	}
 }

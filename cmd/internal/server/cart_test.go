@@ -2,6 +2,8 @@ package server_test
 
 import (
 	"fmt"
+	"io"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -133,6 +135,18 @@ func TestCart_ARefusalChangesNothing(t *testing.T) {
 	})
 }
 
+func TestCart_AnAddThatCouldNotBeShownIsNotMade(t *testing.T) {
+	t.Parallel()
+	source := &flaky{}
+	s := openShop(t, ephemeral.Redis(t), func(p *server.Parts) { source.Catalog, p.Catalog = p.Catalog, source })
+	c := s.guest(t)
+	c.add(`{"product_id":7,"qty":2}`)
+	source.down.Store(7)
+	c.refused(503, "unavailable", "POST", "/cart/add", `{"product_id":1}`)
+	source.down.Store(0)
+	c.wantLines("7×2")
+}
+
 func TestCart_LoweringIsNeverRefused(t *testing.T) {
 	onRealRedis(t, func(t *testing.T, s *shop) {
 		c := s.guest(t)
@@ -232,16 +246,37 @@ func TestCart_LinesKeepTheOrderOfTheirFirstAdd(t *testing.T) {
 	const lines = 600 // past the 512 members up to which Redis keeps a hash in order
 	s := openShop(t, ephemeral.Redis(t), func(p *server.Parts) { p.CartLimits.Lines = lines })
 	c := s.guest(t)
+	c.cart()
 	want := make([]string, lines)
 	for i := range lines {
 		id := int64(1000 + (i*7919)%lines)
 		s.Catalog.Put(s.ID, &cart.Product{ID: id, Name: "P", Active: true, MinQuantity: 1, Price: 100})
-		c.add(fmt.Sprintf(`{"product_id":%d}`, id))
+		c.addUnseen(fmt.Sprintf(`{"product_id":%d}`, id))
 		want[i] = fmt.Sprintf("%d×1", id)
 	}
 	c.wantLines(strings.Join(want, " "))
 	c.refused(422, "cart_full", "POST", "/cart/add", `{"product_id":1}`)
 	c.add(fmt.Sprintf(`{"product_id":%d}`, 1000)) // a line that is there may still grow
+}
+
+// addUnseen adds without looking at the cart that it makes, which takes long where
+// there are hundreds of lines.
+func (c *shopper) addUnseen(payload string) {
+	c.t.Helper()
+	r, err := http.NewRequestWithContext(c.t.Context(), "POST", c.shop.URL+"/cart/add", strings.NewReader(payload))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	r.Header.Set("X-Public-Key", c.shop.Key)
+	r.Header.Set("X-Cart-Token", c.Token)
+	response, err := http.DefaultTransport.RoundTrip(r)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if _, err := io.Copy(io.Discard, response.Body); err != nil || response.StatusCode != http.StatusOK {
+		c.t.Fatalf("add %s: %d, %v", payload, response.StatusCode, err)
+	}
 }
 
 func TestCart_TextIsBounded(t *testing.T) {

@@ -366,9 +366,13 @@ func TestCORS_ServesOthersWithoutItsHeaders(t *testing.T) {
 	t.Parallel()
 	listed := openShop(t, embeddedRedis(t))
 	none := openShop(t, embeddedRedis(t), func(p *server.Parts) { p.CORSOrigins = nil })
-	for _, s := range []*shop{listed, none} {
+	capitals := openShop(t, embeddedRedis(t), func(p *server.Parts) { p.CORSOrigins = []string{"https://Shop.example.com"} })
+	if a := capitals.guest(t).ok("GET", "/cart", "", "Origin", "https://shop.example.com"); a.Header.Get("Access-Control-Allow-Origin") == "" {
+		t.Error("an origin listed in capitals is not let in")
+	}
+	for _, s := range []*shop{listed, none, capitals} {
 		for _, origin := range []string{
-			"https://evil.example.net", "null", "https://shop.example.com.evil.net", "https://shop.example.com:444",
+			"https://evil.example.net", "null", "https://Shop.example.com", "https://shop.example.com.evil.net", "https://shop.example.com:444",
 			"http://shop.example.com", "https://sub.shop.example.com", "https://shop.example.com/", "x", "*", s.URL,
 		} {
 			c := s.guest(t)

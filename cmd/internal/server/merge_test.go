@@ -506,6 +506,8 @@ type flaky struct {
 
 var errDown = errors.New("catalogue is down")
 
+func (f *flaky) Reachable() bool { return f.down.Load() == 0 }
+
 func (f *flaky) Products(ctx context.Context, store int64, ids []int64) (map[int64]*cart.Product, error) {
 	if slices.Contains(ids, f.down.Load()) {
 		return nil, errDown

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"commerce/cmd/internal/server"
+	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"
 )
 
@@ -30,7 +31,7 @@ const (
 func TestRedisFailover_SentinelsReplaceTheMaster(t *testing.T) {
 	t.Parallel()
 	sentinels := guarded(t).StartSentinels(t)
-	s := openShop(t, sentinels.URL, func(p *server.Parts) { p.RedisBudget = 0 })
+	s := openShop(t, sentinels.URL, asServed(t, sentinels.URL, 0))
 	early := s.guest(t)
 	early.add(`{"product_id":1,"qty":5}`)
 	s.replicate(t, "cart:barrier")
@@ -49,7 +50,7 @@ func TestRedisFailover_AClustersOtherShardsGoOnMeanwhile(t *testing.T) {
 	t.Parallel()
 	cluster := guarded(t).StartCluster(t)
 	// With a second of time, a 503 means a shard that is down, not a busy machine.
-	s := openShop(t, cluster.URL, func(p *server.Parts) { p.RedisBudget = time.Second })
+	s := openShop(t, cluster.URL, asServed(t, cluster.URL, time.Second))
 	early := s.guest(t)
 	early.Token = s.tokenOn(t, cluster, 0, "early")
 	early.add(`{"product_id":1,"qty":5}`)
@@ -68,6 +69,18 @@ func TestRedisFailover_AClustersOtherShardsGoOnMeanwhile(t *testing.T) {
 		b.settle(t)
 		b.wantRefusals(t, node == 0)
 	}
+}
+
+// asServed gives a shop the service's own time-outs, where other tests are patient,
+// and a budget for each request, 0 for the default.
+func asServed(t testing.TB, redisURL string, budget time.Duration) func(*server.Parts) {
+	t.Helper()
+	rdb, err := connect.Redis(redisURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = rdb.Close() })
+	return func(p *server.Parts) { p.Redis, p.RedisBudget = rdb, budget }
 }
 
 // replicate waits until the replica of a key's master has all that was written

@@ -206,7 +206,7 @@ func TestRedisKinds_ARedisThatLetsNobodyInIs503(t *testing.T) {
 			query := u.Query()
 			test.edit(u, query)
 			u.RawQuery = query.Encode()
-			s := openShop(t, u.String(), func(p *server.Parts) { p.RedisBudget = 0 })
+			s := openShop(t, u.String(), asServed(t, u.String(), 0))
 			c := s.guest(t)
 			c.Token = strings.Repeat("t", 30)
 			refused := func(method, path, body string) {

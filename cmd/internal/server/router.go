@@ -109,6 +109,10 @@ func crossOrigin(origins []string) gin.HandlerFunc {
 	if len(origins) == 0 {
 		return func(c *gin.Context) {}
 	}
+	listed := make([]string, len(origins))
+	for i, origin := range origins {
+		listed[i] = strings.ToLower(origin) // as browsers write them
+	}
 	config := cors.Config{
 		AllowMethods: []string{"GET", "HEAD", "POST", "PATCH", "DELETE", "OPTIONS"},
 		AllowHeaders: []string{
@@ -122,15 +126,15 @@ func crossOrigin(origins []string) gin.HandlerFunc {
 		},
 		MaxAge: 2 * time.Hour,
 	}
-	if slices.Contains(origins, "*") {
+	if slices.Contains(listed, "*") {
 		config.AllowAllOrigins = true
 	} else {
-		config.AllowOrigins = origins
+		config.AllowOrigins = listed
 	}
-	listed := cors.New(config)
+	letIn := cors.New(config)
 	return func(c *gin.Context) {
-		if config.AllowAllOrigins || slices.Contains(origins, c.GetHeader("Origin")) {
-			listed(c)
+		if config.AllowAllOrigins || slices.Contains(listed, c.GetHeader("Origin")) {
+			letIn(c)
 		}
 	}
 }

@@ -1,0 +1,298 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"commerce/auth"
+)
+
+// asProgram, in the environment, makes this test binary the program itself, so
+// that tests run it as a process of its own with nothing to build.
+const asProgram = "COMMERCE_AS_PROGRAM"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+const secret = "a secret of the tests, 32 bytes and more"
+
+// program is one call of the program, with these settings and no others.
+func program(t testing.TB, settings []string, args ...string) *exec.Cmd {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self, args...)
+	cmd.Env = append([]string{asProgram + "=1", "ADDR=127.0.0.1:0", "ADMIN_ADDR=127.0.0.1:0"}, settings...)
+	return cmd
+}
+
+// outcome is what a program that ended left behind.
+type outcome struct {
+	status      int
+	out, errors string
+}
+
+func ended(t testing.TB, cmd *exec.Cmd) outcome {
+	t.Helper()
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	late := time.AfterFunc(20*time.Second, func() { _ = cmd.Process.Kill() })
+	defer late.Stop()
+	_ = cmd.Wait()
+	return outcome{cmd.ProcessState.ExitCode(), out.String(), errs.String()}
+}
+
+func TestCommands_ABadSettingEndsThemWithALineThatNamesIt(t *testing.T) {
+	t.Parallel()
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { taken.Close() })
+	noFile := filepath.Join(t.TempDir(), "missing")
+	const serving, redis = "JWT_SECRET=" + secret, "REDIS_URL=redis://127.0.0.1:1"
+
+	for names, call := range map[string]struct {
+		command  string
+		settings []string
+	}{
+		"unknown flag --adr":            {"demo --adr=:1", nil},
+		"unexpected argument demi":      {"demi", nil},
+		"unexpected argument now":       {"demo now", nil},
+		"ADDR: listen":                  {"demo", []string{"ADDR=" + taken.Addr().String()}},
+		"ADMIN_ADDR: listen":            {"demo", []string{"ADMIN_ADDR=" + taken.Addr().String()}},
+		"ADDR: .*missing port":          {"demo", []string{"ADDR=localhost"}},
+		"JWT_SECRET must have .* 32":    {"demo", []string{"JWT_SECRET=short"}},
+		"JWT_SECRET_PREVIOUS must have": {"demo", []string{serving, "JWT_SECRET_PREVIOUS=short"}},
+		"JWT_SECRET_FILE: open":         {"demo", []string{"JWT_SECRET_FILE=" + noFile}},
+		"GUEST_CART_TTL.*soon":          {"demo", []string{"GUEST_CART_TTL=soon"}},
+		"GUEST_CART_TTL: must be":       {"demo", []string{"GUEST_CART_TTL=0s"}},
+		"CUSTOMER_CART_TTL: must be":    {"demo", []string{"CUSTOMER_CART_TTL=-1h"}},
+		"MAX_LINES.*many":               {"demo", []string{"MAX_LINES=many"}},
+		"MAX_LINES: must be":            {"demo", []string{"MAX_LINES=0"}},
+		"MAX_QUANTITY: must be":         {"demo", []string{"MAX_QUANTITY=-1"}},
+		"MAX_LINE_TEXT: must be":        {"demo", []string{"MAX_LINE_TEXT=0"}},
+		"MAX_CART_TEXT: must be":        {"demo", []string{"MAX_CART_TEXT=10000000"}},
+		"MERGE_STRATEGY: .most.":        {"demo", []string{"MERGE_STRATEGY=most"}},
+		"DEFAULT_STORE.*first":          {"demo", []string{"DEFAULT_STORE=first"}},
+		"DEFAULT_STORE: .*no such":      {"demo", []string{"DEFAULT_STORE=9"}},
+		"BASE_PATH: .api.":              {"demo", []string{"BASE_PATH=api"}},
+		"PUBLIC_URL: ":                  {"demo", []string{"PUBLIC_URL=shop.example.com"}},
+		"CORS_ORIGINS: .*shop/":         {"demo", []string{"CORS_ORIGINS=https://a.example.com,https://shop/"}},
+		"TRUSTED_PROXIES: .gateway.":    {"demo", []string{"TRUSTED_PROXIES=10.0.0.0/8,gateway"}},
+		"RATE_LIMIT: .maybe.":           {"demo", []string{"RATE_LIMIT=maybe"}},
+		"LOG_LEVEL: .loud.":             {"demo", []string{"LOG_LEVEL=loud"}},
+		"LOG_FORMAT: .xml.":             {"demo", []string{"LOG_FORMAT=xml"}},
+		"REDIS_URL: is required":        {"serve", []string{serving}},
+		"REDIS_URL: .*port":             {"serve", []string{serving, "REDIS_URL=redis://user:hunter2@redis:six"}},
+		"JWT_SECRET: is required":       {"serve", []string{redis}},
+		"missing flags: --store":        {"token customer --customer 7", []string{serving}},
+		"--store: must be":              {"token customer --store 0 --customer 7", []string{serving}},
+		"--customer: must be":           {"token customer --store 1 --customer=", []string{serving}},
+		"customer's id is .* control":   {"token customer --store 1 --customer \x01", []string{serving}},
+		"--ttl: must be":                {"token customer --store 1 --customer 7 --ttl=0s", []string{serving}},
+		"--ttl: .*soon":                 {"token customer --store 1 --customer 7 --ttl=soon", []string{serving}},
+		"JWT_SECRET: is required, or":   {"token customer --store 1 --customer 7", nil},
+	} {
+		t.Run(names, func(t *testing.T) {
+			t.Parallel()
+			got := ended(t, program(t, call.settings, strings.Split(call.command, " ")...))
+			if got.status != 2 || got.out != "" {
+				t.Errorf("ended with %d, want 2, after printing %q", got.status, got.out)
+			}
+			if strings.Count(got.errors, "\n") != 1 || !regexp.MustCompile("^commerce: .*"+names).MatchString(got.errors) {
+				t.Errorf("said %q, want one line that names %s", got.errors, names)
+			}
+			if strings.Contains(got.errors, "hunter2") {
+				t.Errorf("told a password: %q", got.errors)
+			}
+		})
+	}
+}
+
+func TestToken_PrintsACustomersTokenAndNothingElse(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(file, []byte(secret+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	verifier, err := auth.NewJWT(auth.JWTConfig{Secret: []byte(secret)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, settings := range map[string][]string{
+		"secret":                      {"JWT_SECRET=" + secret},
+		"secret in a file":            {"JWT_SECRET_FILE=" + file},
+		"secret empty, and in a file": {"JWT_SECRET=", "JWT_SECRET_FILE=" + file},
+		"secret before its file":      {"JWT_SECRET=" + secret, "JWT_SECRET_FILE=" + os.DevNull},
+	} {
+		got := ended(t, program(t, settings, "token", "customer", "--store", "3", "--customer", "ali@example.com", "--ttl", "5m"))
+		if got.status != 0 || got.errors != "" {
+			t.Fatalf("%s: ended with %d and %q", name, got.status, got.errors)
+		}
+		token, whole := strings.CutSuffix(got.out, "\n")
+		claims, err := verifier.Verify(t.Context(), token)
+		if err != nil || !whole || claims.Store != 3 || claims.Customer != "ali@example.com" {
+			t.Errorf("%s: %q is no token of ours: %+v, %v", name, got.out, claims, err)
+		}
+	}
+}
+
+func TestCommands_HelpIsNoFailure(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{nil, {"--help"}, {"demo", "--help"}, {"token", "customer", "--help"}} {
+		got := ended(t, program(t, nil, args...))
+		if got.status != 0 || !strings.HasPrefix(got.out, "Usage: commerce") || got.errors != "" {
+			t.Errorf("commerce %v: %+v", args, got)
+		}
+	}
+}
+
+// A demo that is told to end is not ready from then on, takes nothing new, and
+// still answers what it has begun to read.
+func TestDemo_DrainsWhenItIsToldToEnd(t *testing.T) {
+	t.Parallel()
+	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
+		t.Run(signal.String(), func(t *testing.T) {
+			t.Parallel()
+			d := startDemo(t)
+			if status := d.ready(); status != http.StatusOK {
+				t.Fatalf("readyz answers %d before", status)
+			}
+			answer, body := d.beginAdd(t)
+			told := time.Now()
+			if err := d.cmd.Process.Signal(signal); err != nil {
+				t.Fatal(err)
+			}
+			for d.ready() != http.StatusServiceUnavailable {
+				if time.Since(told) > 5*time.Second {
+					t.Fatal("ready, although it was told to end")
+				}
+				time.Sleep(10 * time.Millisecond)
+			}
+			for d.accepts() {
+				if time.Since(told) > 5*time.Second {
+					t.Fatal("still takes connections")
+				}
+				time.Sleep(10 * time.Millisecond)
+			}
+			fmt.Fprint(body, `_id":1}`)
+			response, err := http.ReadResponse(bufio.NewReader(answer), nil)
+			if err != nil {
+				t.Fatalf("the request that was under way: %v", err)
+			}
+			response.Body.Close()
+			if response.StatusCode != http.StatusOK {
+				t.Errorf("the request that was under way: %d", response.StatusCode)
+			}
+			if err := d.cmd.Wait(); err != nil {
+				t.Errorf("ended with %v\n%s", err, d.log.String())
+			}
+			if took := time.Since(told); took > 10*time.Second {
+				t.Errorf("took %v to end", took)
+			}
+		})
+	}
+}
+
+// runningDemo is a `commerce demo` and both its addresses.
+type runningDemo struct {
+	cmd           *exec.Cmd
+	public, admin string
+	log           *bytes.Buffer
+}
+
+func startDemo(t *testing.T) *runningDemo {
+	t.Helper()
+	d := &runningDemo{cmd: program(t, nil, "demo"), log: &bytes.Buffer{}}
+	d.cmd.Stderr = d.log
+	out, err := d.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if d.cmd.ProcessState == nil { // the test did not get that far
+			_ = d.cmd.Process.Kill()
+			_ = d.cmd.Wait()
+		}
+	})
+	printed := bufio.NewScanner(out) // once both sides listen
+	for d.admin == "" {
+		if !printed.Scan() {
+			t.Fatal("the demo does not say where it listens")
+		}
+		label, value, _ := strings.Cut(strings.TrimSpace(printed.Text()), " ")
+		switch _, address, _ := strings.Cut(value, "http://"); label {
+		case "URL":
+			d.public = strings.Replace(address, "localhost", "127.0.0.1", 1)
+		case "Operators":
+			d.admin, _, _ = strings.Cut(address, " ")
+		}
+	}
+	go io.Copy(io.Discard, out)
+	return d
+}
+
+// ready is the status of /readyz; 0 when there is no answer.
+func (d *runningDemo) ready() int {
+	response, err := http.Get("http://" + d.admin + "/readyz")
+	if err != nil {
+		return 0
+	}
+	response.Body.Close()
+	return response.StatusCode
+}
+
+func (d *runningDemo) accepts() bool {
+	conn, err := net.Dial("tcp", d.public)
+	if err != nil {
+		return false
+	}
+	conn.Close()
+	return true
+}
+
+// beginAdd sends an add up to the middle of its body, which then goes to body.
+// It returns once the server has read that much.
+func (d *runningDemo) beginAdd(t *testing.T) (answer io.Reader, body io.Writer) {
+	t.Helper()
+	conn, err := net.Dial("tcp", d.public)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	fmt.Fprintf(conn, "POST /cart/add HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: 16\r\nExpect: 100-continue\r\n\r\n", d.public)
+	reader := bufio.NewReader(conn)
+	if line, err := reader.ReadString('\n'); err != nil || !strings.Contains(line, " 100 ") {
+		t.Fatalf("the server does not ask for the body: %q, %v", line, err)
+	}
+	if _, err := reader.ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprint(conn, `{"product`)
+	return reader, conn
+}

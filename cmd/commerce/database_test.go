@@ -1,0 +1,148 @@
+package main
+
+import (
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"commerce/deploy/connect"
+	"commerce/deploy/ephemeral"
+)
+
+// writer is a pool to change a database by.
+func writer(t *testing.T, url string) *pgxpool.Pool {
+	t.Helper()
+	db, err := connect.Postgres(t.Context(), url, connect.PostgresConfig{Writable: true, StatementTimeout: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(db.Close)
+	return db
+}
+
+func change(t *testing.T, db *pgxpool.Pool, sql string) {
+	t.Helper()
+	if _, err := db.Exec(t.Context(), sql); err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+}
+
+// onDatabase runs a command that has to succeed, and returns what it printed.
+func onDatabase(t *testing.T, url string, args ...string) string {
+	t.Helper()
+	got := ended(t, program(t, []string{"DATABASE_URL=" + url}, args...))
+	if got.status != 0 {
+		t.Fatalf("commerce %s: status %d, %s", strings.Join(args, " "), got.status, got.errors)
+	}
+	return got.out
+}
+
+func TestCommands_NameWhatIsWrongWithTheDatabaseInOneLine(t *testing.T) {
+	t.Parallel()
+	urls := map[string]string{
+		"missing":     "",
+		"broken":      "postgres://commerce:hunter/2@db",
+		"nonsense":    "nonsense",
+		"unreachable": "postgres://commerce:hunter@127.0.0.1:1/db?sslmode=disable",
+		"unmigrated":  ephemeral.Postgres(t),
+		"old":         ephemeral.Migrated(t),
+		"new":         ephemeral.Migrated(t),
+	}
+	change(t, writer(t, urls["old"]), "DELETE FROM goose_db_version WHERE version_id > 1")
+	change(t, writer(t, urls["new"]), "INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, true)")
+	for _, test := range []struct{ command, database, says string }{
+		{"serve", "missing", "is required"},
+		{"seed", "missing", "is required"},
+		{"migrate up", "missing", "is required"},
+		{"serve", "broken", "percent-encoded"},
+		{"migrate up", "nonsense", "libpq"},
+		{"seed", "unreachable", "connection refused"},
+		{"serve", "unreachable", "connection refused"},
+		{"serve", "unmigrated", "version 0, want"},
+		{"seed", "unmigrated", "run `commerce migrate up`"},
+		{"serve", "old", "run `commerce migrate up`"},
+		{"serve", "new", "version 9999, want"},
+		{"seed", "new", "run a newer release"},
+		{"migrate up", "new", "run a newer release"},
+	} {
+		t.Run(test.command+" "+test.database, func(t *testing.T) {
+			t.Parallel()
+			got := ended(t, program(t,
+				[]string{"DATABASE_URL=" + urls[test.database], "REDIS_URL=" + ephemeral.Redis(t), "JWT_SECRET=" + secret},
+				strings.Split(test.command, " ")...))
+			if got.status != 2 || !strings.HasPrefix(got.errors, "commerce: DATABASE_URL: ") || !strings.Contains(got.errors, test.says) {
+				t.Errorf("status %d, %q, want 2 and %q", got.status, got.errors, test.says)
+			}
+			if strings.Count(got.errors, "\n") != 1 || strings.Contains(got.errors, "hunter") {
+				t.Errorf("%q is not one line without the password", got.errors)
+			}
+		})
+	}
+}
+
+func TestMigrate_SaysWhatItDid(t *testing.T) {
+	t.Parallel()
+	url := ephemeral.Postgres(t)
+	for _, step := range []struct{ command, says string }{
+		{"down", "nothing to do"},
+		{"status", "pending  00001_catalogue.sql"},
+		{"up", "applied 00001_catalogue.sql"},
+		{"up", "nothing to do"},
+		{"status", "applied  00001_catalogue.sql"},
+		{"down", "taken back 0000"},
+		{"up", "applied 0000"},
+	} {
+		if out := onDatabase(t, url, "migrate", step.command); !strings.Contains(out, step.says) {
+			t.Errorf("migrate %s says %q, want %q", step.command, out, step.says)
+		}
+	}
+}
+
+func TestSeed_MayBeRepeatedAndRunTwiceAtOnce(t *testing.T) {
+	t.Parallel()
+	url := ephemeral.Migrated(t)
+	var both sync.WaitGroup
+	for range 2 {
+		both.Go(func() {
+			if got := ended(t, program(t, []string{"DATABASE_URL=" + url}, "seed")); got.status != 0 {
+				t.Errorf("seed: status %d, %s", got.status, got.errors)
+			}
+		})
+	}
+	both.Wait()
+	db := writer(t, url)
+	sum := func() (n, revisions int64) {
+		t.Helper()
+		if err := db.QueryRow(t.Context(), "SELECT count(*), sum(revision) FROM products").Scan(&n, &revisions); err != nil {
+			t.Fatal(err)
+		}
+		return n, revisions
+	}
+	products, revisions := sum()
+	onDatabase(t, url, "seed")
+	if n, r := sum(); n != products || r != revisions {
+		t.Errorf("%d products, then %d; revisions %d, then %d; want no change", products, n, revisions, r)
+	}
+	change(t, db, "UPDATE products SET price = 1 WHERE id = 1")
+	change(t, db, "UPDATE plans SET price = 1 WHERE id = 41")
+	onDatabase(t, url, "seed")
+	var price, plan int64
+	if err := db.QueryRow(t.Context(), "SELECT p.price, n.price FROM products p, plans n WHERE (p.id, n.id) = (1, 41)").Scan(&price, &plan); err != nil {
+		t.Fatal(err)
+	}
+	if price != 4950 || plan != 2000 {
+		t.Errorf("prices %d and %d after a seed, want the sample's 4950 and 2000", price, plan)
+	}
+}
+
+func TestSeed_NamesTheRuleThatARowWouldBreak(t *testing.T) {
+	t.Parallel()
+	url := ephemeral.Migrated(t)
+	change(t, writer(t, url), "ALTER TABLE products ADD CONSTRAINT product_is_not_free CHECK (price > 0)")
+	got := ended(t, program(t, []string{"DATABASE_URL=" + url}, "seed"))
+	if got.status != 1 || strings.Count(got.errors, "\n") != 1 || !strings.Contains(got.errors, `"product_is_not_free"`) {
+		t.Errorf("status %d, %q, want 1 and one line that names the rule", got.status, got.errors)
+	}
+}

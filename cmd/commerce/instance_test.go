@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"commerce/cart"
+	"commerce/cmd/internal/server"
+	"commerce/deploy/connect"
+	"commerce/deploy/ephemeral"
+)
+
+// instance is the cart part of `serve`, running in this process.
+type instance struct{ URL string }
+
+// startInstance starts an instance on a seeded database and the shared Redis.
+func startInstance(t *testing.T, databaseURL string) instance {
+	t.Helper()
+	log := slog.New(slog.DiscardHandler)
+	rdb, err := connect.Redis(ephemeral.Redis(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { rdb.Close() })
+	db, err := databaseSettings{URL: databaseURL}.openMigrated(t.Context(), connect.PostgresConfig{MaxConns: shopLoads})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(db.Close)
+	shops := openShops(db, log)
+	t.Cleanup(shops.keepUp(context.WithoutCancel(t.Context())))
+	handler, err := server.Assemble(server.Parts{
+		Redis: rdb, Catalog: shops.catalogue, Coupons: shops.catalogue, Stores: shops.stores,
+		CartTTL:     cart.TTLs{Guest: time.Hour, Customer: time.Hour},
+		CartLimits:  cart.Limits{Lines: 100, Quantity: 999, LineText: 4096, CartText: 65536},
+		RedisBudget: 5 * time.Second, // it is Postgres that fails here
+		Log:         log,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := httptest.NewServer(handler)
+	t.Cleanup(web.Close)
+	return instance{web.URL}
+}
+
+// answer is what came back of a request.
+type answer struct {
+	Status int
+	Header http.Header
+	Body   string
+	Code   string
+	Data   struct {
+		CartToken string `json:"cart_token"`
+		Items     []struct {
+			UnitPrice json.Number `json:"unit_price"`
+		}
+	}
+}
+
+// call sends a request of a guest of the sample's first store. No token: a new
+// guest; no body: none.
+func (i instance) call(token, method, path, body string) (answer, error) {
+	request, err := http.NewRequest(method, i.URL+path, strings.NewReader(body))
+	if err != nil {
+		return answer{}, err
+	}
+	request.Header.Set("X-Public-Key", "pk_demo")
+	if token != "" {
+		request.Header.Set("X-Cart-Token", token)
+	}
+	if body != "" {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return answer{}, err
+	}
+	defer response.Body.Close()
+	content, err := io.ReadAll(response.Body)
+	if err != nil {
+		return answer{}, err
+	}
+	a := answer{Status: response.StatusCode, Header: response.Header, Body: string(content)}
+	if err := json.Unmarshal(content, &a); err != nil {
+		return a, fmt.Errorf("%s %s: %w: %s", method, path, err, content)
+	}
+	return a, nil
+}
+
+// mustCall is call for what has to be answered with 200.
+func (i instance) mustCall(t *testing.T, token, method, path, body string) answer {
+	t.Helper()
+	a, err := i.call(token, method, path, body)
+	if err != nil || a.Status != http.StatusOK {
+		t.Fatalf("%s %s %s: %v, %d %s", method, path, body, err, a.Status, a.Body)
+	}
+	return a
+}

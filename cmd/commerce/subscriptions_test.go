@@ -1,0 +1,150 @@
+package main
+
+import (
+	"encoding/json"
+	"net/http"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"commerce/deploy/ephemeral"
+)
+
+// listed is what one page of a store's subscriptions says of itself.
+type listed struct {
+	Data struct {
+		Data []struct {
+			ID     int64
+			Status string
+		}
+		Next string `json:"next_page_url"`
+	}
+}
+
+// asStore asks as a store's program does.
+func (i instance) asStore(t *testing.T, token, url string) (status int, page listed) {
+	t.Helper()
+	if strings.HasPrefix(url, "/") {
+		url = i.URL + url
+	}
+	request, err := http.NewRequest("GET", url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+token)
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if err := json.NewDecoder(response.Body).Decode(&page); err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, page
+}
+
+func TestStoreToken_OpensTheStoreUntilItIsRevoked(t *testing.T) {
+	t.Parallel()
+	url := seeded(t)
+	one, two := startServe(t, url), startServe(t, url)
+	printed := onDatabase(t, url, "token", "store", "--store", "1", "--name", "nightly\texport")
+	token, whole := strings.CutSuffix(printed, "\n")
+	if !whole || !regexp.MustCompile(`\A1\|[A-Za-z0-9]{43}\z`).MatchString(token) {
+		t.Fatalf("printed %q, want a token alone", printed)
+	}
+	status, page := one.asStore(t, token, "/subscriptions?per_page=40")
+	if status != http.StatusOK || len(page.Data.Data) != 40 {
+		t.Fatalf("%d with %d subscriptions, want 40", status, len(page.Data.Data))
+	}
+	// The page that follows is another instance's to serve.
+	status, rest := two.asStore(t, token, strings.Replace(page.Data.Next, one.URL, two.URL, 1))
+	if status != http.StatusOK || len(rest.Data.Data) != 8 || rest.Data.Next != "" {
+		t.Errorf("by the first's link, the second answers %d with %d, want the last 8", status, len(rest.Data.Data))
+	}
+	if list := onDatabase(t, url, "token", "list"); !strings.Contains(list, "nightly export") || strings.Contains(list, token[2:]) {
+		t.Errorf("token list prints %s", list)
+	}
+	onDatabase(t, url, "token", "revoke", "1")
+	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+		first, _ := one.asStore(t, token, "/subscriptions")
+		second, _ := two.asStore(t, token, "/subscriptions")
+		if first == http.StatusUnauthorized && second == first {
+			break
+		}
+		if time.Since(began) > time.Second {
+			t.Fatalf("a second after it was revoked it opens %d and %d", first, second)
+		}
+	}
+	for _, i := range []*running{one, two} { // what was used is written at the end, if not before
+		if err := i.cmd.Process.Signal(os.Interrupt); err != nil {
+			t.Fatal(err)
+		}
+		if err := i.cmd.Wait(); err != nil {
+			t.Fatalf("serve: %v", err)
+		}
+	}
+	list := strings.Fields(strings.Split(onDatabase(t, url, "token", "list"), "\n")[1])
+	if used := list[len(list)-2]; used == "-" {
+		t.Errorf("token list knows of no use: %q", list)
+	}
+}
+
+func TestStoreToken_NamesWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	url := seeded(t)
+	for call, want := range map[string]string{
+		"token store --store 99 --name x":                          "--store: there is no store 99",
+		"token store --store 0 --name x":                           "--store: must be",
+		"token store --store 1 --name=":                            "--name: must be",
+		"token store --store 1 --name=" + strings.Repeat("x", 256): "--name: must be",
+		"token store --store 1":                                    "missing flags: --name",
+		"token revoke 7":                                           "there is no API token 7",
+		"token revoke seven":                                       "seven",
+		"token revoke 99999999999999999999":                        "99999999999999999999",
+	} {
+		got := ended(t, program(t, []string{"DATABASE_URL=" + url}, strings.Fields(call)...))
+		if got.status == 0 || !strings.Contains(got.errors, want) || got.out != "" || strings.Count(got.errors, "\n") != 1 {
+			t.Errorf("%.40s: status %d, %q, %q; want one line with %q", call, got.status, got.out, got.errors, want)
+		}
+	}
+}
+
+func TestSeed_WritesTheSamplesSubscriptionsAndSyntheticOnes(t *testing.T) {
+	t.Parallel()
+	url := ephemeral.Migrated(t)
+	db := writer(t, url)
+	onDatabase(t, url, "seed")
+	change(t, db, "UPDATE subscriptions SET status = 'expired' WHERE store_id = 1 AND id = 5001")
+	got := ended(t, program(t, []string{"DATABASE_URL=" + url}, "seed", "--subscriptions", "12000"))
+	if got.status != 0 || !strings.Contains(got.errors, "100%") {
+		t.Fatalf("status %d, %s%s", got.status, got.out, got.errors)
+	}
+	onDatabase(t, url, "seed", "--subscriptions", "500")
+	for sql, want := range map[string]int64{
+		"SELECT count(*) FROM subscriptions":                                                                                                      54 + 12500,
+		"SELECT count(*) FROM subscriptions WHERE store_id = 1 AND customer_id = 1001":                                                            3,
+		"SELECT count(*) FROM subscriptions WHERE store_id = 1 AND id < 6000":                                                                     48,
+		"SELECT count(DISTINCT status) FROM subscriptions WHERE store_id = 1 AND id < 6000":                                                       6,
+		"SELECT count(*) FROM subscriptions WHERE store_id = 2":                                                                                   6,
+		"SELECT count(*) FROM subscriptions WHERE store_id = 1 AND id = 5001 AND status = 'active'":                                               1,
+		"SELECT count(DISTINCT status) FROM subscriptions WHERE id > 10000":                                                                       6,
+		"SELECT count(DISTINCT store_id) FROM subscriptions":                                                                                      2 + 12,
+		"SELECT count(*) FROM subscriptions WHERE created_at > now() OR updated_at > now() OR current_period_start > now()":                       0,
+		"SELECT count(*) FROM subscriptions WHERE canceled_at > now() OR paused_at > now()":                                                       0,
+		"SELECT count(*) FROM subscriptions s JOIN stores t ON t.id = s.store_id WHERE s.currency <> t.currency":                                  0,
+		"SELECT count(*) FROM subscriptions s JOIN plans p ON (p.store_id, p.id) = (s.store_id, s.variant_id) WHERE p.product_id <> s.product_id": 0,
+		"SELECT count(*) FROM customers WHERE national_phone = '501234567'":                                                                       1,
+	} {
+		var found int64
+		if err := db.QueryRow(t.Context(), sql).Scan(&found); err != nil || found != want {
+			t.Errorf("%s: %d (%v), want %d", sql, found, err, want)
+		}
+	}
+	var share float64
+	err := db.QueryRow(t.Context(), "SELECT avg((store_id = 1)::int)::float8 FROM subscriptions WHERE id > 10000").Scan(&share)
+	if err != nil || share < 0.09 || share > 0.11 {
+		t.Errorf("%v of the synthetic ones are the first store's (%v), want about a tenth", share, err)
+	}
+}

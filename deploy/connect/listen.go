@@ -1,0 +1,117 @@
+package connect
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// Listener hears what Postgres tells on a channel, on a connection of its own. It
+// must be a direct one: through a transaction pooler nothing is heard.
+type Listener struct {
+	Config  *pgx.ConnConfig
+	Channel string
+	Log     *slog.Logger
+
+	// Silence is how long nothing may be heard before the connection is asked
+	// whether it lives. Default 5 s.
+	Silence time.Duration
+
+	// Heard is called with each message, in order.
+	Heard func(message string)
+	// Missed is called when the listening begins, and begins again: messages may
+	// have been lost before.
+	Missed func()
+}
+
+const (
+	listenSilence = 5 * time.Second
+	listenTimeout = time.Second // for Postgres to answer
+	listenPause   = 100 * time.Millisecond
+	listenMost    = 2 * time.Second // the pause doubles up to this
+)
+
+// Run listens until the context ends, connecting again as often as it takes.
+func (l *Listener) Run(ctx context.Context) {
+	pause := listenPause
+	for ctx.Err() == nil {
+		began := time.Now()
+		err := l.listen(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if time.Since(began) > listenMost {
+			pause = listenPause
+		}
+		l.Log.WarnContext(ctx, "cannot hear of changes: connecting again", "channel", l.Channel, "in", pause.String(), "err", err)
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+		pause = min(2*pause, listenMost)
+	}
+}
+
+// listen hears until the connection fails.
+func (l *Listener) listen(ctx context.Context) error {
+	conn, err := l.dial(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), listenTimeout)
+		defer cancel()
+		_ = conn.Close(ctx)
+	}()
+	l.Missed()
+	for {
+		message, err := l.next(ctx, conn)
+		if err != nil {
+			return fmt.Errorf("listen: %w", err)
+		}
+		l.Heard(message)
+	}
+}
+
+func (l *Listener) dial(ctx context.Context) (*pgx.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, listenTimeout)
+	defer cancel()
+	config := l.Config.Copy()
+	config.RuntimeParams["application_name"] += " listener"
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := conn.Exec(ctx, "LISTEN "+pgx.Identifier{l.Channel}.Sanitize()); err != nil {
+		return nil, errors.Join(fmt.Errorf("listen: %w", err), conn.Close(ctx))
+	}
+	return conn, nil
+}
+
+// next waits for a message on a connection that is known to live: silence is not
+// taken for it.
+func (l *Listener) next(ctx context.Context, conn *pgx.Conn) (string, error) {
+	for {
+		quiet, cancel := context.WithTimeout(ctx, cmp.Or(l.Silence, listenSilence))
+		n, err := conn.WaitForNotification(quiet)
+		cancel()
+		switch {
+		case err == nil:
+			return n.Payload, nil
+		case ctx.Err() != nil || !pgconn.Timeout(err):
+			return "", err
+		}
+		probe, cancel := context.WithTimeout(ctx, listenTimeout)
+		err = conn.Ping(probe)
+		cancel()
+		if err != nil {
+			return "", err
+		}
+	}
+}

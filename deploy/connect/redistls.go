@@ -1,0 +1,63 @@
+package connect
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+)
+
+// tlsFiles are paths of PEM files; "" for none.
+type tlsFiles struct {
+	ca        string // authorities to trust in the place of the system's
+	cert, key string // to show to a server that asks who connects
+}
+
+// config reads the files. Errors name the parameter and not its value, as those
+// of parseRedisURL do.
+//
+// ServerName stays empty: each node is verified by the name it is dialled by.
+func (f tlsFiles) config() (*tls.Config, error) {
+	c := &tls.Config{MinVersion: tls.VersionTLS12}
+	if f.ca != "" {
+		pem, err := os.ReadFile(f.ca)
+		if err != nil {
+			return nil, fmt.Errorf("ca_file: %w", withoutPath(err))
+		}
+		c.RootCAs = x509.NewCertPool()
+		if !c.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, errors.New("ca_file holds no certificate in PEM form")
+		}
+	}
+	if (f.cert == "") != (f.key == "") {
+		return nil, errors.New("cert_file and key_file need each other")
+	}
+	if f.cert != "" {
+		if _, err := f.pair(); err != nil {
+			return nil, err
+		}
+		// Read for every connection, so that a renewed one is shown without a
+		// restart.
+		c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return f.pair() }
+	}
+	return c, nil
+}
+
+func (f tlsFiles) pair() (*tls.Certificate, error) {
+	pair, err := tls.LoadX509KeyPair(f.cert, f.key)
+	if err != nil {
+		return nil, fmt.Errorf("cert_file and key_file: %w", withoutPath(err))
+	}
+	return &pair, nil
+}
+
+// withoutPath is why a file could not be read.
+func withoutPath(err error) error {
+	var file *fs.PathError
+	if errors.As(err, &file) {
+		return file.Err
+	}
+	return err
+}

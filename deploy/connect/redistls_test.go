@@ -1,0 +1,115 @@
+package connect_test
+
+import (
+	"context"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"commerce/deploy/connect"
+	"commerce/deploy/ephemeral"
+)
+
+// everyUser lets everybody who has logged in do everything.
+const everyUser = `user default reset
+user commerce on ~* &* +@all
+user replica on ~* &* +@all
+user sentinel on ~* &* +@all
+`
+
+func TestRedis_SpeaksTLSAsAUserToEachKind(t *testing.T) {
+	t.Parallel()
+	guard := ephemeral.Guard{TLS: true, ClientCertificates: true, Users: everyUser}
+	for name, start := range map[string]func(testing.TB) string{
+		"single":    func(t testing.TB) string { return guard.StartRedis(t).URL },
+		"cluster":   func(t testing.TB) string { return guard.StartCluster(t).URL },
+		"sentinels": func(t testing.TB) string { return guard.StartSentinels(t).URL },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			roundTrip(t, open(t, start(t)))
+		})
+	}
+}
+
+func TestRedis_TakesUpARenewedCertificate(t *testing.T) {
+	t.Parallel()
+	guard := ephemeral.Guard{TLS: true, ClientCertificates: true}
+	server, other := guard.StartRedis(t), guard.StartRedis(t)
+	own := t.TempDir()
+	copyPair := func(rawURL string) {
+		for _, name := range []string{"cert_file", "key_file"} {
+			pem, err := os.ReadFile(parameters(t, rawURL).Get(name))
+			if err == nil {
+				err = os.WriteFile(filepath.Join(own, name), pem, 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	copyPair(other.URL) // of an authority that this server does not know
+	client := open(t, withParameters(t, server.URL, func(q url.Values) {
+		q.Set("cert_file", filepath.Join(own, "cert_file"))
+		q.Set("key_file", filepath.Join(own, "key_file"))
+	}))
+	if err := client.Ping(t.Context()).Err(); err == nil || !strings.Contains(err.Error(), "tls: unknown certificate authority") {
+		t.Errorf("with a stranger's certificate: %v", err)
+	}
+	copyPair(server.URL)
+	roundTrip(t, client)
+}
+
+func TestRedis_DeadlineEndsATLSHandshake(t *testing.T) {
+	t.Parallel()
+	server := ephemeral.Guard{TLS: true}.StartRedis(t)
+	client := open(t, server.URL, func(o *redis.UniversalOptions) { o.DialTimeout = time.Minute })
+	server.Freeze()
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	start := time.Now()
+	err := client.Ping(ctx).Err()
+	if took := time.Since(start); err == nil || took > 2*time.Second {
+		t.Errorf("ping of a frozen server: %v after %v, want an error after 100ms", err, took)
+	}
+}
+
+func TestRedis_SaysWhichCertificateFileIsBad(t *testing.T) {
+	t.Parallel()
+	guard := ephemeral.Guard{TLS: true, ClientCertificates: true}
+	good, other := guard.StartRedis(t).URL, guard.StartRedis(t).URL
+	for want, edit := range map[string]func(url.Values){
+		"ca_file: is a directory":                    func(q url.Values) { q.Set("ca_file", os.TempDir()) },
+		"ca_file holds no certificate":               func(q url.Values) { q.Set("ca_file", q.Get("key_file")) },
+		"cert_file and key_file: tls: private key d": func(q url.Values) { q.Set("key_file", parameters(t, other).Get("key_file")) },
+		"cert_file and key_file: no such file":       func(q url.Values) { q.Set("key_file", q.Get("key_file")+"x") },
+	} {
+		bad := withParameters(t, good, edit)
+		_, err := connect.Redis(bad)
+		if err == nil || !strings.Contains(err.Error(), want) || strings.ContainsAny(err.Error(), "/\n") {
+			t.Errorf("Redis(%q): %v, want one line with %q and no path", bad, err, want)
+		}
+	}
+}
+
+func parameters(t *testing.T, rawURL string) url.Values {
+	t.Helper()
+	u, err := url.Parse(rawURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u.Query()
+}
+
+func withParameters(t *testing.T, rawURL string, edit func(url.Values)) string {
+	t.Helper()
+	query := parameters(t, rawURL)
+	edit(query)
+	before, _, _ := strings.Cut(rawURL, "?")
+	return before + "?" + query.Encode()
+}

@@ -1,0 +1,89 @@
+//go:build unix
+
+package ephemeral
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+func TestGuard_LetsNobodyInWithoutTLSCertificateAndPassword(t *testing.T) {
+	t.Parallel()
+	server := Guard{
+		TLS: true, ClientCertificates: true, Users: "user default reset\nuser commerce on +ping",
+	}.StartRedis(t)
+	all := redis.Options{
+		Addr: server.door.addr, TLSConfig: server.door.tls, Username: "commerce", Password: server.door.password,
+		MaxRetries: -1, ReadTimeout: 300 * time.Millisecond, DisableIdentity: true,
+	}
+	ping := func(edit func(*redis.Options)) error {
+		o := all
+		edit(&o)
+		client := redis.NewClient(&o)
+		defer client.Close()
+		return client.Ping(t.Context()).Err()
+	}
+	if err := ping(func(*redis.Options) {}); err != nil {
+		t.Errorf("with all it takes: %v", err)
+	}
+	for name, edit := range map[string]func(*redis.Options){
+		"plain":          func(o *redis.Options) { o.TLSConfig = nil },
+		"no certificate": func(o *redis.Options) { o.TLSConfig = &tls.Config{RootCAs: all.TLSConfig.RootCAs} },
+		"no authority":   func(o *redis.Options) { o.TLSConfig = &tls.Config{Certificates: all.TLSConfig.Certificates} },
+		"no password":    func(o *redis.Options) { o.Username, o.Password = "", "" },
+	} {
+		if err := ping(edit); err == nil {
+			t.Errorf("%s: was let in", name)
+		}
+	}
+}
+
+func TestGuard_ServersSpeakTLSToEachOther(t *testing.T) {
+	t.Parallel()
+	sentinels := Guard{TLS: true}.StartSentinels(t)
+	for _, server := range sentinels.servers() {
+		conn, err := net.Dial("tcp", server.door.addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = conn.SetDeadline(time.Now().Add(500 * time.Millisecond))
+		_, _ = conn.Write([]byte("PING\r\n"))
+		answer := make([]byte, 5)
+		if n, _ := conn.Read(answer); strings.HasPrefix(string(answer[:n]), "+PONG") {
+			t.Errorf("%s answers without TLS", server.URL)
+		}
+		_ = conn.Close()
+	}
+}
+
+func TestGuard_SentinelsReplaceAMasterWithUsers(t *testing.T) {
+	t.Parallel()
+	sentinels := Guard{TLS: true, Users: `user default reset
+user commerce on +ping
+user replica on +ping +psync +replconf
+user sentinel on &* +@all
+`}.StartSentinels(t)
+	sentinels.Master.Kill()
+	replica := sentinels.Replica.Admin()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	start := time.Now()
+	err := until(ctx, func() error {
+		info, err := replica.Info(ctx, "replication").Result()
+		if err == nil && !strings.Contains(info, "role:master") {
+			err = errors.New("still a replica")
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("took over after %v", time.Since(start).Round(time.Millisecond))
+}

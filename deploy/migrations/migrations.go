@@ -1,0 +1,128 @@
+// Package migrations is the Postgres schema, as numbered steps that can be taken
+// back, and says whether a database has the one this program was built for.
+package migrations
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io/fs"
+	"log/slog"
+	"path"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/lock"
+)
+
+//go:embed *.sql
+var files embed.FS
+
+// Migrator changes one database's schema. Of several that work on one database at
+// the same time each waits for the others, up to five minutes.
+type Migrator struct {
+	db    *sql.DB
+	goose *goose.Provider
+}
+
+// Step is one migration of a database.
+type Step struct {
+	Version int64
+	Name    string // of its file
+	Applied bool
+}
+
+// Open returns a Migrator for the database of config, which must be a direct
+// connection: a transaction pooler breaks the lock. The caller closes it.
+func Open(config *pgx.ConnConfig) (*Migrator, error) {
+	locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, 300))
+	if err != nil {
+		return nil, fmt.Errorf("make migration lock: %w", err)
+	}
+	db := stdlib.OpenDB(*config)
+	provider, err := goose.NewProvider(goose.DialectPostgres, db, files,
+		goose.WithSessionLocker(locker),
+		goose.WithDisableGlobalRegistry(true),
+		goose.WithSlog(slog.New(slog.DiscardHandler)))
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("read migrations: %w", err), db.Close())
+	}
+	return &Migrator{db: db, goose: provider}, nil
+}
+
+// Close closes the connections.
+func (m *Migrator) Close() error { return m.db.Close() }
+
+// Up takes every step that is missing and returns those it took.
+func (m *Migrator) Up(ctx context.Context) ([]Step, error) {
+	results, err := m.goose.Up(ctx)
+	if err != nil {
+		return nil, failed("migrate up", err)
+	}
+	steps := make([]Step, len(results))
+	for i, r := range results {
+		steps[i] = step(r.Source, true)
+	}
+	return steps, nil
+}
+
+// Down takes the latest step back, with all that its tables hold. Nil: there was
+// none to take back.
+func (m *Migrator) Down(ctx context.Context) (*Step, error) {
+	result, err := m.goose.Down(ctx)
+	switch {
+	case errors.Is(err, goose.ErrNoNextVersion):
+		return nil, nil
+	case err != nil:
+		return nil, failed("migrate down", err)
+	}
+	taken := step(result.Source, false)
+	return &taken, nil
+}
+
+// Status lists every step this program knows, in order.
+func (m *Migrator) Status(ctx context.Context) ([]Step, error) {
+	known, err := m.goose.Status(ctx)
+	if err != nil {
+		return nil, failed("migration status", err)
+	}
+	steps := make([]Step, len(known))
+	for i, s := range known {
+		steps[i] = step(s.Source, s.State == goose.StateApplied)
+	}
+	return steps, nil
+}
+
+func step(s *goose.Source, applied bool) Step {
+	return Step{Version: s.Version, Name: path.Base(s.Path), Applied: applied}
+}
+
+// failed names the file of a step that failed.
+func failed(what string, err error) error {
+	var partial *goose.PartialError
+	if errors.As(err, &partial) {
+		return fmt.Errorf("%s: %s: %w", what, path.Base(partial.Failed.Source.Path), partial.Err)
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}
+
+// Digest names this set of migrations: it changes with any byte of them.
+func Digest() string {
+	sum := fnv.New64a()
+	for _, name := range names() {
+		content, _ := files.ReadFile(name) // embedded: it is there
+		fmt.Fprintf(sum, "%s %d ", name, len(content))
+		sum.Write(content)
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+func names() []string {
+	names, _ := fs.Glob(files, "*.sql") // the pattern is a good one
+	return names
+}

@@ -1,0 +1,301 @@
+package migrations_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"go.uber.org/goleak"
+
+	"commerce/deploy/ephemeral"
+	"commerce/deploy/migrations"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func dial(t *testing.T, url string) *pgx.Conn {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close(context.Background()) })
+	return conn
+}
+
+func open(t *testing.T, url string) *migrations.Migrator {
+	t.Helper()
+	config, err := pgx.ParseConfig(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := migrations.Open(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = m.Close() })
+	return m
+}
+
+func exec(t *testing.T, conn *pgx.Conn, sql string, args ...any) {
+	t.Helper()
+	if _, err := conn.Exec(t.Context(), sql, args...); err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+}
+
+// things lists what a schema holds of its own.
+func things(t *testing.T, conn *pgx.Conn) []string {
+	t.Helper()
+	rows, err := conn.Query(t.Context(), `
+		SELECT relkind::text || ' ' || relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relname NOT LIKE 'goose%'
+		UNION ALL SELECT 'f ' || proname FROM pg_proc WHERE pronamespace = 'public'::regnamespace
+		UNION ALL SELECT 't ' || typname FROM pg_type WHERE typnamespace = 'public'::regnamespace AND typname NOT LIKE '%goose%'
+		ORDER BY 1`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+func TestMigrations_CanEachBeTakenBackAndRepeated(t *testing.T) {
+	t.Parallel()
+	url := ephemeral.Postgres(t)
+	conn, m := dial(t, url), open(t, url)
+	if _, err := m.Up(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	full := things(t, conn)
+	if len(full) == 0 {
+		t.Fatal("the migrations made nothing")
+	}
+	for {
+		step, err := m.Down(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if step == nil {
+			break
+		}
+	}
+	if left := things(t, conn); len(left) > 0 {
+		t.Errorf("left after every step was taken back: %v", left)
+	}
+	if _, err := m.Up(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(full, things(t, conn)); diff != "" {
+		t.Errorf("schema after down and up (-before +after):\n%s", diff)
+	}
+	if steps, err := m.Up(t.Context()); err != nil || len(steps) > 0 {
+		t.Errorf("repeated up took %v, %v; want nothing to do", steps, err)
+	}
+}
+
+func TestMigrations_AreSafeToRunTwiceAtOnce(t *testing.T) {
+	t.Parallel()
+	url := ephemeral.Postgres(t)
+	var taken [2][]migrations.Step
+	var both sync.WaitGroup
+	for i := range taken {
+		m := open(t, url)
+		both.Go(func() {
+			var err error
+			if taken[i], err = m.Up(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	both.Wait()
+	if n := len(taken[0]) + len(taken[1]); int64(n) != migrations.Latest() {
+		t.Errorf("took %v and %v, want each step once", taken[0], taken[1])
+	}
+}
+
+func TestStatus_ListsWhatIsApplied(t *testing.T) {
+	t.Parallel()
+	m := open(t, ephemeral.Postgres(t))
+	for _, applied := range []bool{false, true} {
+		steps, err := m.Status(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, s := range steps {
+			if s.Version != int64(i+1) || s.Applied != applied || !strings.HasSuffix(s.Name, ".sql") {
+				t.Errorf("step %d is %+v, want it by that version and applied: %t", i+1, s, applied)
+			}
+		}
+		if last := steps[len(steps)-1].Version; last != migrations.Latest() {
+			t.Errorf("last step is %d, Latest says %d", last, migrations.Latest())
+		}
+		if _, err := m.Up(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestCheck_TellsOldFromNewFromUnreachable(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		prepare string // of a migrated database
+		says    string
+		is      error // nil: neither older nor newer
+	}{
+		"as built for":  {"", "", nil},
+		"never touched": {"DROP TABLE goose_db_version", "version 0, want", migrations.ErrOlder},
+		"too old":       {"DELETE FROM goose_db_version WHERE version_id > 0", "version 0, want", migrations.ErrOlder},
+		"too new":       {"INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, true)", "version 9999, want", migrations.ErrNewer},
+		"closed to us":  {"ALTER TABLE goose_db_version RENAME version_id TO version", "read schema version", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			conn := dial(t, ephemeral.Migrated(t))
+			exec(t, conn, test.prepare)
+			err := migrations.Check(t.Context(), conn)
+			if (err == nil) != (test.says == "") || (test.is != nil && !errors.Is(err, test.is)) {
+				t.Fatalf("Check: %v, want one that is %v", err, test.is)
+			}
+			if err != nil && (!strings.Contains(err.Error(), test.says) || strings.Contains(err.Error(), "\n")) {
+				t.Errorf("Check: %q, want one line with %q", err, test.says)
+			}
+		})
+	}
+}
+
+const aShop = `
+	INSERT INTO stores (id, name, currency) VALUES (1, 'Shop', 'SAR');
+	INSERT INTO products (store_id, id, name, slug, type, price, original_price) VALUES (1, 1, 'Book', 'book', 'digital', 500, 500), (1, 2, 'Club', 'club', 'subscription', 0, 0);
+	INSERT INTO plans (store_id, id, product_id, duration, price) VALUES (1, 21, 2, 'monthly', 100);
+	INSERT INTO fields (store_id, product_id, name, position) VALUES (1, 1, 'Region', 0);
+	INSERT INTO field_options (store_id, product_id, field, code, name, position) VALUES (1, 1, 'Region', 'sa', 'Saudi Arabia', 0);
+	INSERT INTO coupons (store_id, code, rate_ppm) VALUES (1, 'TEN', 100000);`
+
+func TestSchema_RefusesImpossibleRowsByTheNameOfTheRule(t *testing.T) {
+	t.Parallel()
+	conn := dial(t, ephemeral.Migrated(t))
+	exec(t, conn, aShop)
+	for change, rule := range map[string]string{
+		`INSERT INTO stores (id, name, currency) VALUES (0, 'Shop', 'SAR')`:    "store_id_is_positive",
+		`UPDATE stores SET name = ''`:                                          "store_has_a_name",
+		`UPDATE stores SET currency = 'sar'`:                                   "store_currency_is_iso_4217",
+		`UPDATE stores SET language = 'fr'`:                                    "store_language_is_known",
+		`UPDATE stores SET tax_ppm = 1000001`:                                  "store_tax_is_a_share",
+		`INSERT INTO publishable_keys VALUES ('pk demo', 1)`:                   "key_is_visible_ascii",
+		`INSERT INTO publishable_keys VALUES ('pk', 2)`:                        "publishable_keys_store_id_fkey",
+		`UPDATE products SET price = -1`:                                       "product_price_is_in_range",
+		`UPDATE products SET original_price = 1000000000001`:                   "product_original_price_is_in_range",
+		`UPDATE products SET price = 600 WHERE id = 1`:                         "product_original_price_is_in_range",
+		`UPDATE products SET stock = -1`:                                       "product_stock_is_in_range",
+		`UPDATE products SET min_quantity = 0`:                                 "product_min_quantity_is_in_range",
+		`UPDATE products SET min_quantity = 3, max_quantity = 2`:               "product_max_quantity_is_in_range",
+		`UPDATE products SET slug = ''`:                                        "product_has_a_slug",
+		`UPDATE products SET image_url = ''`:                                   "product_image_has_a_url",
+		`UPDATE products SET id = 1`:                                           "products_pkey",
+		`UPDATE plans SET duration = 'weekly'`:                                 "plan_duration_is_known",
+		`UPDATE plans SET price = -1`:                                          "plan_price_is_in_range",
+		`UPDATE plans SET product_id = 3`:                                      "plans_store_id_product_id_fkey",
+		`UPDATE fields SET name = ''`:                                          "field_has_a_name",
+		`INSERT INTO fields VALUES (1, 1, 'Email', true, 0)`:                   "field_has_a_position_of_its_own",
+		`UPDATE field_options SET field = 'Email'`:                             "field_options_store_id_product_id_field_fkey",
+		`UPDATE field_options SET price = -1`:                                  "option_price_is_in_range",
+		`INSERT INTO coupons (store_id, code, amount) VALUES (1, 'five', 500)`: "coupon_code_is_upper_case",
+		`INSERT INTO coupons (store_id, code) VALUES (1, 'NONE')`:              "coupon_is_a_rate_or_an_amount",
+		`UPDATE coupons SET amount = 500`:                                      "coupon_is_a_rate_or_an_amount",
+		`UPDATE coupons SET rate_ppm = 0`:                                      "coupon_rate_is_a_share",
+	} {
+		_, err := conn.Exec(t.Context(), change)
+		var refusal *pgconn.PgError
+		if !errors.As(err, &refusal) || refusal.ConstraintName != rule {
+			t.Errorf("%s: %v, want a violation of %s", change, err, rule)
+		}
+	}
+}
+
+func TestSchema_TellsOfEveryChange(t *testing.T) {
+	t.Parallel()
+	url := ephemeral.Migrated(t)
+	conn, ear := dial(t, url), dial(t, url)
+	exec(t, conn, aShop)
+	exec(t, ear, "LISTEN commerce")
+	for _, step := range []struct {
+		change string
+		told   []string
+	}{
+		{`UPDATE products SET stock = 3 WHERE id = 1`, []string{"product 1 1"}},
+		{`UPDATE products SET price = price WHERE false`, nil},
+		{`UPDATE plans SET price = 200`, []string{"product 1 2"}},
+		{`UPDATE plans SET product_id = 1`, []string{"product 1 1", "product 1 2"}},
+		{`UPDATE field_options SET price = 5`, []string{"product 1 1"}},
+		{`DELETE FROM fields`, []string{"product 1 1"}},
+		{`DELETE FROM products WHERE id = 1`, []string{"product 1 1"}},
+		{`INSERT INTO products (store_id, id, name, slug, type, price, original_price)
+			SELECT 1, n, 'Book', 'book', 'digital', 1, 1 FROM generate_series(101, 400) n`, []string{"product *"}},
+		{`UPDATE coupons SET minimum = 5`, []string{"coupon 1 TEN"}},
+		{`INSERT INTO publishable_keys VALUES ('pk', 1)`, []string{"store"}},
+		{`UPDATE stores SET name = 'New'`, []string{"store"}},
+	} {
+		exec(t, conn, step.change)
+		exec(t, conn, "NOTIFY commerce, 'end'")
+		told := map[string]bool{}
+		for {
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			n, err := ear.WaitForNotification(ctx)
+			cancel()
+			if err != nil {
+				t.Fatalf("%s: %v", step.change, err)
+			}
+			if n.Payload == "end" {
+				break
+			}
+			told[n.Payload] = true
+		}
+		want := map[string]bool{}
+		for _, message := range step.told {
+			want[message] = true
+		}
+		if diff := cmp.Diff(want, told); diff != "" {
+			t.Errorf("%s tells (-want +got):\n%s", step.change, diff)
+		}
+	}
+}
+
+func TestSchema_GivesAProductAnotherRevisionWithEachChange(t *testing.T) {
+	t.Parallel()
+	conn := dial(t, ephemeral.Migrated(t))
+	exec(t, conn, aShop)
+	revision := func() (n int64) {
+		t.Helper()
+		if err := conn.QueryRow(t.Context(), "SELECT revision FROM products WHERE id = 1").Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	for _, step := range []struct {
+		change  string
+		another bool
+	}{
+		{`UPDATE products SET stock = 3 WHERE id = 1`, true},
+		{`UPDATE products SET stock = 3 WHERE id = 1`, false},
+		{`UPDATE fields SET required = true`, true},
+		{`INSERT INTO field_options VALUES (1, 1, 'Region', 'us', 'United States', 5, 1)`, true},
+		{`UPDATE plans SET price = 7`, false}, // another product's
+		{`DELETE FROM fields`, true},
+		{`DELETE FROM products WHERE id = 1; INSERT INTO products (store_id, id, name, slug, type, price, original_price) VALUES (1, 1, 'Book', 'book', 'digital', 500, 500)`, true},
+	} {
+		before := revision()
+		exec(t, conn, step.change)
+		if after := revision(); after < before || (after > before) != step.another {
+			t.Errorf("%s: revision %d, then %d; want another: %t", step.change, before, after, step.another)
+		}
+	}
+}

@@ -1,0 +1,56 @@
+package migrations
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/pressly/goose/v3"
+)
+
+// How a database's schema may differ from the one this program was built for.
+var (
+	ErrOlder = errors.New("the database's schema is older than this program's: run `commerce migrate up`")
+	ErrNewer = errors.New("the database's schema is newer than this program's: run a newer release of commerce")
+)
+
+// Querier is a connection, a pool or a transaction.
+type Querier interface {
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
+// Check returns an error that is ErrOlder or ErrNewer when db's schema is not the
+// one this program was built for, and another when that cannot be found out. It
+// changes nothing in db.
+func Check(ctx context.Context, db Querier) error {
+	has, err := version(ctx, db)
+	if err != nil {
+		return fmt.Errorf("read schema version: %w", err)
+	}
+	switch wants := Latest(); {
+	case has < wants:
+		return fmt.Errorf("version %d, want %d: %w", has, wants, ErrOlder)
+	case has > wants:
+		return fmt.Errorf("version %d, want %d: %w", has, wants, ErrNewer)
+	}
+	return nil
+}
+
+// version is the latest step that was taken; 0 for a database that never saw one.
+func version(ctx context.Context, db Querier) (int64, error) {
+	var begun bool
+	if err := db.QueryRow(ctx, "SELECT to_regclass($1) IS NOT NULL", goose.DefaultTablename).Scan(&begun); err != nil || !begun {
+		return 0, err
+	}
+	var version int64
+	err := db.QueryRow(ctx, "SELECT coalesce(max(version_id), 0) FROM "+goose.DefaultTablename+" WHERE is_applied").Scan(&version)
+	return version, err
+}
+
+// Latest is the version of the schema that this program was built for.
+func Latest() int64 {
+	all := names()
+	version, _ := goose.NumericComponent(all[len(all)-1]) // a test reads every name
+	return version
+}

@@ -1,0 +1,87 @@
+package sample
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"commerce/subscriptions"
+)
+
+const (
+	byID           = "store_id, id" // the key of each of these tables
+	ofCustomer     = "email, phone, calling_code"
+	ofCard         = "customer_id, last_four, scheme"
+	ofSubscription = "customer_id, calling_code, status, external_customer_id, " +
+		"starts_at, ends_at, current_period_start, current_period_end, trial_ends_at, " +
+		"cancel_at_period_end, canceled_at, paused_at, paused_remaining_days, next_retry_at, grace_ends_at, " +
+		"duration, order_id, price_amount, currency, product_id, variant_id, scheduled_variant_id, " +
+		"saved_card_id, metadata, created_at, updated_at"
+)
+
+// SubscriptionColumns names the columns of SubscriptionRow.
+func SubscriptionColumns() []string { return strings.Split(byID+", "+ofSubscription, ", ") }
+
+// SubscriptionRow returns s as a row of its table. What is null there is nil. card
+// is the id of s.Card, where s has one.
+func SubscriptionRow(s *subscriptions.Subscription, callingCode string, card int64) []any {
+	var pausedDays, scheduled, saved any
+	if s.Status == subscriptions.Paused {
+		pausedDays = s.PausedRemainingDays
+	}
+	if s.Scheduled != nil {
+		scheduled = s.Scheduled.ID
+	}
+	if s.Card != nil {
+		saved = card
+	}
+	return []any{
+		s.StoreID, s.ID, s.CustomerID, callingCode, string(s.Status), orNull(s.ExternalCustomerID),
+		s.StartsAt, s.EndsAt, s.PeriodStart, s.PeriodEnd, orNull(s.TrialEndsAt),
+		s.CancelAtPeriodEnd, orNull(s.CanceledAt), orNull(s.PausedAt), pausedDays, orNull(s.NextRetryAt), orNull(s.GraceEndsAt),
+		string(s.Duration), s.OrderID, int64(s.Price), s.Currency, s.Product.ID, s.Variant.ID, scheduled,
+		saved, s.Metadata, s.CreatedAt, s.UpdatedAt,
+	}
+}
+
+// orNull returns nil for a zero value.
+func orNull[T comparable](v T) any {
+	var zero T
+	if v == zero {
+		return nil
+	}
+	return v
+}
+
+// WriteSubscriptions makes the customers and subscriptions those of the database,
+// in one transaction. What is there under the same ids becomes as given; a
+// subscription's card gets its id. Stores, products and plans have to be there.
+func WriteSubscriptions(ctx context.Context, tx pgx.Tx, customers []subscriptions.Customer, all []subscriptions.Subscription) error {
+	customer := upsert("customers", byID, ofCustomer)
+	card := upsert("saved_cards", byID, ofCard)
+	subscription := upsert("subscriptions", byID, ofSubscription)
+	var batch pgx.Batch
+	type key struct{ store, id int64 }
+	codes := map[key]string{}
+	for _, c := range customers {
+		codes[key{c.StoreID, c.ID}] = c.CallingCode
+		batch.Queue(customer, c.StoreID, c.ID, orNull(c.Email), orNull(c.Phone), c.CallingCode)
+	}
+	for i := range all {
+		s := &all[i]
+		if s.Card != nil {
+			batch.Queue(card, s.StoreID, s.ID, s.CustomerID, s.Card.LastFour, s.Card.Scheme)
+		}
+		batch.Queue(subscription, SubscriptionRow(s, codes[key{s.StoreID, s.CustomerID}], s.ID)...)
+	}
+	for _, table := range []string{"saved_cards", "subscriptions"} { // ids were given: go on behind them
+		batch.Queue("SELECT setval(pg_get_serial_sequence('" + table + "', 'id'), greatest(" +
+			"nextval(pg_get_serial_sequence('" + table + "', 'id')), (SELECT coalesce(max(id), 1) FROM " + table + ")))")
+	}
+	if err := tx.SendBatch(ctx, &batch).Close(); err != nil {
+		return fmt.Errorf("write %d subscriptions of %d customers: %w", len(all), len(customers), err)
+	}
+	return nil
+}

@@ -1,0 +1,186 @@
+package sample
+
+import (
+	"strconv"
+	"time"
+
+	"commerce/cart"
+	"commerce/subscriptions"
+)
+
+// Customers returns the customers of both stores.
+func Customers() []subscriptions.Customer {
+	customers := []subscriptions.Customer{
+		{StoreID: 1, ID: 1001, Email: "Sara@Example.com", Phone: "501234567", CallingCode: "966"},
+		{StoreID: 1, ID: 1002, Email: "omar@example.com", Phone: "509876543", CallingCode: "966"},
+	}
+	for i, name := range []string{"layla", "yousef", "mariam", "khalid", "noura", "tariq", "hind", "faisal"} {
+		customers = append(customers, subscriptions.Customer{
+			StoreID: 1, ID: int64(1003 + i), Email: name + "@example.com",
+			Phone: strconv.Itoa(551_000_003 + i), CallingCode: []string{"966", "971", "965", "20"}[i%4],
+		})
+	}
+	return append(customers,
+		subscriptions.Customer{StoreID: 2, ID: 2001, Email: "grace@example.org", Phone: "2025550143", CallingCode: "1"},
+		subscriptions.Customer{StoreID: 2, ID: 2002, Email: "sara@example.com", Phone: "7700900123", CallingCode: "44"},
+	)
+}
+
+// Subscriptions returns those of both stores, with dates relative to now. Sara
+// (1001) has exactly three of store 1's 48, which are in all six states.
+func Subscriptions(now time.Time) []subscriptions.Subscription {
+	now = now.UTC().Truncate(time.Second)
+	monthly, yearly := offerOf(1, 4, 41), offerOf(1, 4, 42)
+	daysAgo := func(n int) time.Time { return now.AddDate(0, 0, -n) }
+
+	all := []subscriptions.Subscription{
+		monthly.active(5001, 1001, daysAgo(100), now),
+		yearly.trialing(5002, 1001, daysAgo(5)),
+		monthly.canceled(5003, 1001, daysAgo(190), daysAgo(2)),
+		monthly.pastDue(5004, 1002, daysAgo(61), now, 3),
+		yearly.paused(5005, 1002, daysAgo(120), now),
+		monthly.expired(5006, 1002, daysAgo(365)),
+	}
+	all[0].ExternalCustomerID = "crm-7"
+	all[0].Metadata = []byte(`{"seats": 3, "campaign": "ramadan"}`)
+	all[0].Scheduled = &yearly.variant
+	for i := range 42 {
+		id, customer, offer := int64(5007+i), int64(1003+i%8), monthly
+		if i%2 == 1 {
+			offer = yearly
+		}
+		switch i % 6 {
+		case 0:
+			all = append(all, offer.active(id, customer, daysAgo(9*i), now))
+		case 1:
+			all = append(all, offer.trialing(id, customer, daysAgo(i%14)))
+		case 2:
+			all = append(all, offer.pastDue(id, customer, daysAgo(9*i), now, i%4))
+		case 3:
+			all = append(all, offer.paused(id, customer, daysAgo(9*i+5), now))
+		case 4:
+			all = append(all, offer.canceled(id, customer, daysAgo(9*i), daysAgo(3*i)))
+		case 5:
+			all = append(all, offer.expired(id, customer, daysAgo(400+9*i)))
+		}
+	}
+	magazine := offerOf(2, 22, 221)
+	for i := range 6 {
+		all = append(all, magazine.active(int64(6001+i), int64(2001+i%2), daysAgo(20*i), now))
+	}
+	return all
+}
+
+// offer is one plan of one product of a store, to subscribe to.
+type offer struct {
+	store    int64
+	currency string
+	product  subscriptions.Product
+	variant  subscriptions.Variant
+}
+
+// offerOf returns an offer of what Stores and Products hold.
+func offerOf(store, product, plan int64) offer {
+	o := offer{store: store}
+	for _, s := range Stores() {
+		if s.ID == store {
+			o.currency = s.Currency
+		}
+	}
+	for _, p := range Products()[store] {
+		if p.ID == product {
+			o.product = subscriptions.Product{ID: p.ID, Name: p.Name, Slug: p.Slug, Type: p.Type}
+			o.variant = variantOf(p, plan)
+		}
+	}
+	return o
+}
+
+func variantOf(p *cart.Product, plan int64) subscriptions.Variant {
+	for _, v := range p.Plans {
+		if v.ID == plan {
+			return subscriptions.Variant{ID: v.ID, Duration: v.Duration, Price: v.Price}
+		}
+	}
+	return subscriptions.Variant{}
+}
+
+// sold returns a subscription in the period that holds the given moment, paid at
+// today's price. Every third has no saved card.
+func (o offer) sold(id, customer int64, start, moment time.Time) subscriptions.Subscription {
+	s := subscriptions.Subscription{
+		ID: id, StoreID: o.store, CustomerID: customer, Status: subscriptions.Active,
+		StartsAt: start, Duration: o.variant.Duration, OrderID: 90_000 + id,
+		Price: o.variant.Price, Currency: o.currency, Product: o.product, Variant: o.variant,
+		CreatedAt: start,
+	}
+	for n := 1; !s.PeriodEnd.After(moment); n++ {
+		s.PeriodStart = start.AddDate(0, (n-1)*o.variant.Duration.Months(), 0)
+		s.PeriodEnd = start.AddDate(0, n*o.variant.Duration.Months(), 0)
+	}
+	s.EndsAt, s.UpdatedAt = s.PeriodEnd, s.PeriodStart
+	if id%3 != 0 {
+		s.Card = &subscriptions.Card{LastFour: strconv.FormatInt(4000+id%1000, 10), Scheme: []string{"visa", "mada", "mastercard"}[id%3]}
+	}
+	return s
+}
+
+func (o offer) active(id, customer int64, start, now time.Time) subscriptions.Subscription {
+	return o.sold(id, customer, start, now)
+}
+
+// trialing has a trial of two weeks.
+func (o offer) trialing(id, customer int64, start time.Time) subscriptions.Subscription {
+	s := o.sold(id, customer, start, start)
+	s.Status = subscriptions.Trialing
+	s.TrialEndsAt = start.AddDate(0, 0, 14)
+	s.PeriodEnd, s.EndsAt = s.TrialEndsAt, s.TrialEndsAt
+	return s
+}
+
+// pastDue could not be renewed yesterday; grace is counted in days from then.
+func (o offer) pastDue(id, customer int64, start, now time.Time, grace int) subscriptions.Subscription {
+	s := o.sold(id, customer, start, now)
+	s.Status = subscriptions.PastDue
+	failed := now.AddDate(0, 0, -1)
+	s.PeriodStart, s.PeriodEnd = failed.AddDate(0, -o.variant.Duration.Months(), 0), failed
+	s.StartsAt = earlier(s.StartsAt, s.PeriodStart)
+	s.CreatedAt, s.EndsAt, s.UpdatedAt = s.StartsAt, failed, failed
+	s.NextRetryAt = now.AddDate(0, 0, 1)
+	if grace > 0 {
+		s.GraceEndsAt = failed.AddDate(0, 0, grace)
+	}
+	return s
+}
+
+// paused was paused four days ago.
+func (o offer) paused(id, customer int64, start, now time.Time) subscriptions.Subscription {
+	at := now.AddDate(0, 0, -4)
+	s := o.sold(id, customer, start, at)
+	s.PausedRemainingDays = s.DaysRemaining(at)
+	s.Status, s.PausedAt, s.UpdatedAt = subscriptions.Paused, at, at
+	return s
+}
+
+// canceled is in the period in which it was canceled, whether that has ended or not.
+func (o offer) canceled(id, customer int64, start, at time.Time) subscriptions.Subscription {
+	s := o.sold(id, customer, start, at)
+	s.Status = subscriptions.Canceled
+	s.CancelAtPeriodEnd, s.CanceledAt, s.UpdatedAt = true, at, at
+	return s
+}
+
+// expired ended after its first period.
+func (o offer) expired(id, customer int64, start time.Time) subscriptions.Subscription {
+	s := o.sold(id, customer, start, start)
+	s.Status = subscriptions.Expired
+	s.UpdatedAt = s.EndsAt
+	return s
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}

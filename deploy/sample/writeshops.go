@@ -1,0 +1,83 @@
+package sample
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"commerce/auth"
+	"commerce/cart"
+	"commerce/cart/locale"
+)
+
+// WriteShops writes stores with what they sell and their coupons. Rows that are
+// there become as given, others are left alone, and what is the same already is
+// not touched, so that nobody is told of a change.
+func WriteShops(ctx context.Context, tx pgx.Tx, stores []*auth.Store, products map[int64][]*cart.Product, coupons map[int64][]*cart.Coupon) error {
+	var batch pgx.Batch
+	for _, s := range stores {
+		queueStore(&batch, s)
+		for _, p := range products[s.ID] {
+			queueProduct(&batch, s.ID, p)
+		}
+		for _, c := range coupons[s.ID] {
+			queueCoupon(&batch, s.ID, c)
+		}
+	}
+	if err := tx.SendBatch(ctx, &batch).Close(); err != nil {
+		return fmt.Errorf("write %d stores: %w", len(stores), err)
+	}
+	return nil
+}
+
+func queueStore(batch *pgx.Batch, s *auth.Store) {
+	batch.Queue(upsert("stores", "id", "name, currency, language, tax_ppm, prices_include_tax"),
+		s.ID, s.Name, s.Currency, s.Locale, s.TaxRate, s.PricesIncludeTax)
+	for _, key := range s.PublicKeys {
+		batch.Queue(upsert("publishable_keys", "key", "store_id"), key, s.ID)
+	}
+	for i, m := range s.PaymentMethods {
+		batch.Queue(upsert("payment_methods", "store_id, id", "name_en, name_ar, icon, enabled, position"),
+			s.ID, m.ID, m.Name[locale.En], m.Name[locale.Ar], m.Icon, m.Enabled, i)
+	}
+}
+
+func queueProduct(batch *pgx.Batch, store int64, p *cart.Product) {
+	var url *string
+	alt := ""
+	if p.Image != nil {
+		url, alt = &p.Image.URL, p.Image.Alt
+	}
+	batch.Queue(upsert("products", "store_id, id",
+		"name, slug, type, active, price, original_price, stock, min_quantity, max_quantity, image_url, image_alt"),
+		store, p.ID, p.Name, p.Slug, p.Type, p.Active, p.Price, p.OriginalPrice, p.Stock, p.MinQuantity, p.MaxQuantity, url, alt)
+	for _, n := range p.Plans {
+		batch.Queue(upsert("plans", "store_id, id", "product_id, duration, price"),
+			store, n.ID, p.ID, n.Duration, n.Price)
+	}
+	for i, f := range p.Fields {
+		batch.Queue(upsert("fields", "store_id, product_id, name", "required, position"),
+			store, p.ID, f.Name, f.Required, i)
+		for j, o := range f.Options {
+			batch.Queue(upsert("field_options", "store_id, product_id, field, code", "name, price, position"),
+				store, p.ID, f.Name, o.Code, o.Name, o.Price, j)
+		}
+	}
+}
+
+func queueCoupon(batch *pgx.Batch, store int64, c *cart.Coupon) {
+	var rate, amount *int64
+	if c.Kind == cart.Percent {
+		rate = &c.Rate
+	} else {
+		amount = (*int64)(&c.Amount)
+	}
+	var expires *time.Time
+	if !c.Expires.IsZero() {
+		expires = &c.Expires
+	}
+	batch.Queue(upsert("coupons", "store_id, code", "rate_ppm, amount, minimum, expires_at"),
+		store, c.Code, rate, amount, c.Minimum, expires)
+}

@@ -1,0 +1,165 @@
+package subscriptions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"commerce/auth"
+	"commerce/cart/locale"
+	"commerce/cart/money"
+)
+
+// Config is what an API works with.
+type Config struct {
+	Source Source
+	Tokens *auth.APITokens
+	Prices *money.Formatter
+
+	// Name is the identifier that every answer carries as "api".
+	Name string
+
+	// PublicURL is how clients reach the service, without a slash at the end.
+	// Default: what each request says of itself.
+	PublicURL string
+
+	// Used is told the id of each API token that was let in. Default: nobody is.
+	Used func(tokenID int64)
+
+	// Now is the clock. Default: time.Now.
+	Now func() time.Time
+}
+
+// API answers the subscriptions' HTTP calls. Its handlers decode, call the source
+// once and return errors for the one place that writes them.
+type API struct {
+	Config
+	buffers sync.Pool // of answers that have been sent
+}
+
+// NewAPI returns an API that works with c.
+func NewAPI(c Config) *API {
+	if c.Used == nil {
+		c.Used = func(int64) {}
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return &API{Config: c, buffers: sync.Pool{New: func() any { return new([]byte) }}}
+}
+
+// Routes lists every call by method and path.
+func (a *API) Routes() map[string]func(*gin.Context) error {
+	return map[string]func(*gin.Context) error{
+		"GET /subscriptions":     a.serve(a.list),
+		"GET /subscriptions/:id": a.serve(a.get),
+	}
+}
+
+// visit is one call: which store makes it, and in which language it is answered.
+type visit struct {
+	*gin.Context
+	store    *auth.Store
+	language locale.Locale
+}
+
+func (v *visit) ctx() context.Context { return v.Request.Context() }
+
+func (a *API) serve(serve func(*visit) error) func(*gin.Context) error {
+	return func(c *gin.Context) error {
+		store, token, err := a.Tokens.Identify(c.Request)
+		if err != nil {
+			return err
+		}
+		a.Used(token)
+		v := &visit{c, store, locale.Match(c.GetHeader("Accept-Language"), store.Locale)}
+		return v.explain(serve(v))
+	}
+}
+
+// explain completes an error with the language it is to be told in.
+func (v *visit) explain(err error) error {
+	var e *Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	told := *e
+	told.language = v.language
+	return &told
+}
+
+func (a *API) list(v *visit) error {
+	asked, err := parseListing(v.Request.URL.RawQuery)
+	if err != nil {
+		return err
+	}
+	key, err := a.Source.LinkKey(v.ctx())
+	if err != nil {
+		return fmt.Errorf("read the key of page links: %w", err)
+	}
+	query, number, err := asked.query(key, v.store.ID)
+	if err != nil {
+		return err
+	}
+	rows, err := a.Source.List(v.ctx(), v.store.ID, query)
+	if err != nil {
+		return fmt.Errorf("list subscriptions of store %d: %w", v.store.ID, err)
+	}
+	p := newPage(key, v.store.ID, asked, number, query, rows)
+	a.send(v, func(w *wire) { w.page(&p, a.address(v)) })
+	return nil
+}
+
+func (a *API) get(v *visit) error {
+	id, err := strconv.ParseInt(v.Param("id"), 10, 64)
+	if err != nil || id < 1 || strconv.FormatInt(id, 10) != v.Param("id") {
+		return notFound()
+	}
+	s, err := a.Source.Get(v.ctx(), v.store.ID, id)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return notFound()
+	case err != nil:
+		return fmt.Errorf("get subscription %d of store %d: %w", id, v.store.ID, err)
+	}
+	a.send(v, func(w *wire) { w.full(s) })
+	return nil
+}
+
+// address is the absolute URL of the list, without a query.
+func (a *API) address(v *visit) string {
+	if a.PublicURL != "" {
+		return a.PublicURL + v.FullPath()
+	}
+	scheme := "http://"
+	if v.Request.TLS != nil {
+		scheme = "https://"
+	}
+	return scheme + v.Request.Host + v.FullPath()
+}
+
+// send writes the envelope around data.
+func (a *API) send(v *visit, data func(*wire)) {
+	now := a.Now()
+	digits, _ := money.Digits(v.store.Currency)
+	buffer := a.buffers.Get().(*[]byte)
+	defer a.buffers.Put(buffer)
+	w := &wire{b: (*buffer)[:0], language: v.language, digits: digits, prices: a.Prices, now: now}
+	w.raw(`{"message":null,"data":`)
+	data(w)
+	w.text("api", a.Name)
+	w.number("timestamp", now.Unix())
+	w.raw("}")
+	*buffer = w.b
+
+	v.Header("Cache-Control", "private, no-cache")
+	v.Writer.Header().Add("Vary", "Authorization, Accept-Language, Origin")
+	v.Header("Content-Length", strconv.Itoa(len(w.b)))
+	v.Data(http.StatusOK, "application/json; charset=utf-8", w.b)
+}

@@ -1,0 +1,49 @@
+package subscriptions
+
+import "time"
+
+// dateForm is how a date is written, always in UTC. The list has one of its own for
+// the dates that a merchant reads; the single subscription shows those as days, and
+// what a program computes with as instants.
+type dateForm int
+
+const (
+	seconds  dateForm = iota // 2025-11-20 10:00:00
+	days                     // 2025-11-20
+	instants                 // 2025-11-20T10:00:00.000000Z
+)
+
+// append appends t. It does what t.AppendFormat does for a layout, of years with
+// four digits, in a fifth of the time: a page of the list has some hundred dates.
+func (f dateForm) append(b []byte, t time.Time) []byte {
+	t = t.UTC()
+	year, month, day := t.Date()
+	b = decimals(b, year, 4)
+	b = decimals(append(b, '-'), int(month), 2)
+	b = decimals(append(b, '-'), day, 2)
+	if f == days {
+		return b
+	}
+	between := byte(' ')
+	if f == instants {
+		between = 'T'
+	}
+	hour, minute, second := t.Clock()
+	b = decimals(append(b, between), hour, 2)
+	b = decimals(append(b, ':'), minute, 2)
+	b = decimals(append(b, ':'), second, 2)
+	if f == instants {
+		b = append(decimals(append(b, '.'), t.Nanosecond()/1000, 6), 'Z')
+	}
+	return b
+}
+
+// decimals appends the last n decimals of v.
+func decimals(b []byte, v, n int) []byte {
+	b = append(b, "000000"[:n]...)
+	for i := len(b) - 1; n > 0; i, n = i-1, n-1 {
+		b[i] = byte('0' + v%10)
+		v /= 10
+	}
+	return b
+}

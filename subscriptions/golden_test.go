@@ -1,0 +1,152 @@
+package subscriptions_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"commerce/cart/period"
+	"commerce/subscriptions"
+)
+
+var update = flag.Bool("update", false, "write the answers as they are now into testdata")
+
+// sixStates is one subscription in each state, numbered in their order, with
+// everything that can be null both null and not.
+func sixStates() data {
+	product := subscriptions.Product{ID: 4, Name: "Pro membership", Slug: "pro-membership", Type: "subscription"}
+	monthly := subscriptions.Variant{ID: 41, Duration: period.Monthly, Price: 2500}
+	yearly := subscriptions.Variant{ID: 42, Duration: period.Annually, Price: 20000}
+	start := time.Date(2025, 11, 6, 8, 30, 15, 250000000, time.UTC)
+	of := func(id int64, status subscriptions.Status) subscriptions.Subscription {
+		return subscriptions.Subscription{
+			ID: id, StoreID: 1, CustomerID: 1001, Status: status, StartsAt: start, EndsAt: start.AddDate(0, 1, 0),
+			PeriodStart: start, PeriodEnd: start.AddDate(0, 1, 0), Duration: period.Monthly, OrderID: 900 + id,
+			Price: 2000, Currency: "SAR", Product: product, Variant: monthly,
+			Card: &subscriptions.Card{LastFour: "4242", Scheme: "visa"}, CreatedAt: start, UpdatedAt: start.Add(time.Microsecond),
+		}
+	}
+	trialing, active, pastDue := of(1, subscriptions.Trialing), of(2, subscriptions.Active), of(3, subscriptions.PastDue)
+	paused, canceled, expired := of(4, subscriptions.Paused), of(5, subscriptions.Canceled), of(6, subscriptions.Expired)
+
+	trialing.TrialEndsAt = start.AddDate(0, 0, 14)
+	trialing.PeriodEnd, trialing.EndsAt = trialing.TrialEndsAt, trialing.TrialEndsAt
+	active.ExternalCustomerID = "crm-7"
+	// Postgres keeps no order of members; this is the one it gives.
+	active.Metadata = []byte(`{"seats": 3, "nested": {"list": [1, 2.50, null]}, "campaign": "رمضان"}`)
+	active.Scheduled = &yearly
+	pastDue.PeriodEnd = now.Add(-time.Hour)
+	pastDue.EndsAt, pastDue.NextRetryAt, pastDue.GraceEndsAt = pastDue.PeriodEnd, now.Add(23*time.Hour), now.AddDate(0, 0, 3)
+	paused.PausedAt, paused.PausedRemainingDays = now.AddDate(0, 0, -4), 20
+	canceled.CancelAtPeriodEnd, canceled.CanceledAt = true, now.AddDate(0, 0, -2)
+	expired.StartsAt, expired.PeriodStart = start.AddDate(0, -3, 0), start.AddDate(0, -3, 0)
+	expired.PeriodEnd, expired.EndsAt, expired.Card = start.AddDate(0, -2, 0), start.AddDate(0, -2, 0), nil
+	customers := []subscriptions.Customer{{StoreID: 1, ID: 1001, Email: "Sara@Example.com", Phone: "501234567", CallingCode: "966"}}
+	return data{customers, []subscriptions.Subscription{trialing, active, pastDue, paused, canceled, expired}}
+}
+
+func TestAnswers_AreToTheLetter(t *testing.T) {
+	t.Parallel()
+	d := sixStates()
+	onEach(t, d, func(t *testing.T, b bundle) {
+		for _, language := range []string{"en", "ar"} {
+			golden(t, "list."+language, b, "http://shop.test/subscriptions", language)
+			for _, s := range d.all {
+				golden(t, string(s.Status)+"."+language, b, fmt.Sprintf("http://shop.test/subscriptions/%d", s.ID), language)
+			}
+		}
+	})
+}
+
+// golden holds an answer against its file, member by member and in their order.
+func golden(t *testing.T, name string, b bundle, url, language string) {
+	t.Helper()
+	var got bytes.Buffer
+	if err := json.Indent(&got, b.do(url, 1, language).Body.Bytes(), "", "  "); err != nil {
+		t.Fatal(err)
+	}
+	got.WriteByte('\n')
+	file := filepath.Join("testdata", name+".json")
+	if *update {
+		if err := os.WriteFile(file, got.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got.String()); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", name, diff)
+	}
+}
+
+func TestPrice_IsExactInEveryCurrency(t *testing.T) {
+	t.Parallel()
+	d := sixStates()
+	one := d.all[1]
+	d.all = nil
+	currencies := map[int64]string{1: "SAR", 2: "USD", 3: "JPY", 4: "KWD"}
+	for store, currency := range currencies {
+		s := one
+		s.StoreID, s.Currency, s.Price, s.Variant.Price = store, currency, 4950, 10
+		s.Card, s.Scheduled = nil, nil
+		d.all = append(d.all, s)
+		d.customers = append(d.customers, subscriptions.Customer{StoreID: store, ID: s.CustomerID})
+	}
+	d.customers = d.customers[1:]
+	onEach(t, d, func(t *testing.T, b bundle) {
+		for _, tt := range []struct {
+			store         int64
+			amount, price string // of the subscription and of its variant
+			en, ar        string
+		}{
+			{1, "49.5", "0.1", "SAR\u00a049.50", "49.50\u00a0ر.س."},
+			{2, "49.5", "0.1", "$49.50", "49.50\u00a0US$"},
+			{3, "4950", "10", "¥4,950", "4,950\u00a0JP¥"},
+			{4, "4.95", "0.01", "KWD\u00a04.950", "4.950\u00a0د.ك."},
+		} {
+			for language, text := range map[string]string{"en": tt.en, "ar": tt.ar} {
+				var body struct {
+					Data struct {
+						Price struct {
+							Amount              json.Number
+							Formatted, Currency string
+						}
+						Variant struct {
+							Price        json.Number
+							DurationText string `json:"duration_text"`
+						}
+					}
+				}
+				if err := json.Unmarshal(b.do("/subscriptions/2", tt.store, language).Body.Bytes(), &body); err != nil {
+					t.Fatal(err)
+				}
+				p := body.Data.Price
+				if p.Amount.String() != tt.amount || p.Currency != currencies[tt.store] || visible(p.Formatted) != text || body.Data.Variant.Price.String() != tt.price {
+					t.Errorf("store %d in %s: %+q of variant %s; want %s, %q, %s", tt.store, language, p, body.Data.Variant.Price, tt.amount, text, tt.price)
+				}
+				if want := map[string]string{"en": "1 month", "ar": "شهر"}[language]; body.Data.Variant.DurationText != want {
+					t.Errorf("duration in %s: %q, want %q", language, body.Data.Variant.DurationText, want)
+				}
+			}
+		}
+	})
+}
+
+// visible drops the marks that order mixed text.
+func visible(s string) string {
+	return string(bytes.Map(func(r rune) rune {
+		if r == '\u200f' || r == '\u200e' || r == '\u061c' {
+			return -1
+		}
+		return r
+	}, []byte(s)))
+}

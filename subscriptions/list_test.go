@@ -1,0 +1,207 @@
+package subscriptions_test
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"commerce/deploy/sample"
+	"commerce/subscriptions"
+)
+
+// idsOf are the ids of a store's subscriptions that pass, newest first.
+func idsOf(all []subscriptions.Subscription, store int64, pass func(s subscriptions.Subscription) bool) []int64 {
+	ids := []int64{}
+	for _, s := range all {
+		if s.StoreID == store && (pass == nil || pass(s)) {
+			ids = append(ids, s.ID)
+		}
+	}
+	slices.Sort(ids)
+	slices.Reverse(ids)
+	return ids
+}
+
+func TestList_WalksEveryPageOnceNewestFirst(t *testing.T) {
+	t.Parallel()
+	onEach(t, sampleData(), func(t *testing.T, b bundle) {
+		for _, query := range []string{"", "?per_page=1", "?per_page=7", "?per_page=16", "?per_page=48", "?per_page=100", "?per_page=5&customerCountryCode=966"} {
+			want := idsOf(sample.Subscriptions(now), 1, nil)
+			if strings.Contains(query, "966") {
+				want = idsOf(sample.Subscriptions(now), 1, func(s subscriptions.Subscription) bool { return callingCode(s) == "966" })
+			}
+			forth, back := walk(t, b, "http://shop.test/subscriptions"+query)
+			if diff := cmp.Diff(want, slices.Concat(forth...)); diff != "" {
+				t.Errorf("%q, by next_page_url (-want +got):\n%s", query, diff)
+			}
+			slices.Reverse(back)
+			if diff := cmp.Diff(forth, back); diff != "" {
+				t.Errorf("%q, back by prev_page_url (-forth +back):\n%s", query, diff)
+			}
+		}
+	})
+}
+
+func callingCode(s subscriptions.Subscription) string {
+	for _, c := range sample.Customers() {
+		if c.ID == s.CustomerID && c.StoreID == s.StoreID {
+			return c.CallingCode
+		}
+	}
+	return ""
+}
+
+// walk follows next_page_url to the end and prev_page_url back to the beginning,
+// and on its way checks what each page says of itself and that its number alone
+// gives the same page.
+func walk(t *testing.T, b bundle, start string) (forth, back [][]int64) {
+	t.Helper()
+	at := start
+	var last answer
+	position := 1
+	for number := 1; ; number++ {
+		last = b.list(t, at, 1)
+		ids := last.ids()
+		forth = append(forth, ids)
+		if last.CurrentPage != number || *last.From != position || *last.To != position+len(ids)-1 {
+			t.Fatalf("%s: page %d, %d to %d; want page %d from %d", at, last.CurrentPage, *last.From, *last.To, number, position)
+		}
+		position += len(ids)
+		if diff := cmp.Diff(last.Data, b.list(t, numbered(t, start, number), 1).Data); diff != "" {
+			t.Fatalf("page %d by link and by number (-link +number):\n%s", number, diff)
+		}
+		if last.NextPageURL == nil {
+			break
+		}
+		at = *last.NextPageURL
+	}
+	for at = ""; ; at = *last.PrevPageURL {
+		if at != "" {
+			last = b.list(t, at, 1)
+		}
+		back = append(back, last.ids())
+		if want := len(forth) - len(back) + 1; last.CurrentPage != want {
+			t.Fatalf("%s: page %d, want %d", at, last.CurrentPage, want)
+		}
+		if last.PrevPageURL == nil {
+			return forth, back
+		}
+	}
+}
+
+func numbered(t *testing.T, start string, page int) string {
+	t.Helper()
+	u, err := url.Parse(start)
+	if err != nil {
+		t.Fatal(err)
+	}
+	query := u.Query()
+	query.Set("page", fmt.Sprint(page))
+	u.RawQuery = query.Encode()
+	return u.String()
+}
+
+func TestList_PageObject(t *testing.T) {
+	t.Parallel()
+	onEach(t, sampleData(), func(t *testing.T, b bundle) {
+		first := b.list(t, "http://shop.test/subscriptions", 1)
+		one, fifteen := 1, 15
+		want := answer{
+			CurrentPage: 1, Data: first.Data, FirstPageURL: "http://shop.test/subscriptions?page=1",
+			From: &one, To: &fifteen, NextPageURL: first.NextPageURL, Path: "http://shop.test/subscriptions", PerPage: 15,
+		}
+		if diff := cmp.Diff(want, first); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		if len(first.Data) != 15 || first.NextPageURL == nil {
+			t.Errorf("%d rows and next page %v, want 15 and one", len(first.Data), first.NextPageURL)
+		}
+		past := b.list(t, "http://shop.test/subscriptions?page=1000000&per_page=100", 1)
+		previous := "http://shop.test/subscriptions?page=999999&per_page=100"
+		want = answer{
+			CurrentPage: 1_000_000, Data: []map[string]any{}, FirstPageURL: "http://shop.test/subscriptions?page=1&per_page=100",
+			PrevPageURL: &previous, Path: "http://shop.test/subscriptions", PerPage: 100,
+		}
+		if diff := cmp.Diff(want, past); diff != "" {
+			t.Errorf("past the end (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestList_Filters(t *testing.T) {
+	t.Parallel()
+	d := sampleData()
+	d.customers = append(d.customers,
+		subscriptions.Customer{StoreID: 1, ID: 1101, Email: "SARA@example.COM", Phone: "+966 (0) 55-777 8888", CallingCode: "966"},
+		subscriptions.Customer{StoreID: 1, ID: 1102, Phone: "0557778888", CallingCode: "971"},
+		subscriptions.Customer{StoreID: 1, ID: 1103, Email: "nobody@example.com", Phone: "7012345678", CallingCode: "7"},
+		subscriptions.Customer{StoreID: 1, ID: 1104, Phone: "00201001234567", CallingCode: "20"},
+		subscriptions.Customer{StoreID: 1, ID: 1105, Phone: "557778888"},
+	)
+	for i := range 5 {
+		s := d.all[0]
+		s.ID, s.CustomerID, s.Card = int64(7001+i), int64(1101+i), nil
+		d.all = append(d.all, s)
+	}
+	onEach(t, d, func(t *testing.T, b bundle) {
+		sara, omar := []int64{5003, 5002, 5001}, []int64{5006, 5005, 5004}
+		for _, tt := range []struct {
+			query string
+			want  []int64
+		}{
+			{"customerEmail=omar@example.com", omar},
+			{"customerEmail=OMAR%40EXAMPLE.COM", omar},
+			{"customerEmail=sara@example.com", append([]int64{7001}, sara...)},
+			{"customerEmail=grace@example.org", []int64{}}, // of store 2
+			{"customerEmail=ara@example.com", []int64{}},
+			{"customerEmail=%25@example.com", []int64{}},
+			{"customerEmail=_ara@example.com", []int64{}},
+
+			{"customerPhone=501234567", sara},
+			{"customerPhone=0501234567", sara},
+			{"customerPhone=966501234567", sara},
+			{"customerPhone=%2B966501234567", sara},
+			{"customerPhone=+966501234567", sara}, // a plus sign that was not encoded
+			{"customerPhone=00966501234567", sara},
+			{"customerPhone=%2B966+(0)50-123.4567", sara},
+			{"customerPhone=971501234567", []int64{}},
+			{"customerPhone=50123456", []int64{}},
+			{"customerPhone=1501234567", []int64{}},
+			{"customerPhone=501234567966", []int64{}},
+			{"customerPhone=00000966501234567", sara},
+
+			{"customerPhone=557778888", []int64{7005, 7002, 7001}},
+			{"customerPhone=%2B966557778888", []int64{7001}},
+			{"customerPhone=9710557778888", []int64{7002}},
+			{"customerPhone=7012345678", []int64{7003}}, // begins as its calling code does
+			{"customerPhone=77012345678", []int64{7003}},
+			{"customerPhone=12345678", []int64{}},
+			{"customerPhone=201001234567", []int64{7004}},
+			{"customerPhone=01001234567", []int64{7004}},
+
+			{"customerCountryCode=7", []int64{7003}},
+			{"customerCountryCode=9", []int64{}},
+			{"customerCountryCode=0966", []int64{}},
+			{"customerEmail=sara@example.com&customerCountryCode=966", append([]int64{7001}, sara...)},
+			{"customerEmail=sara@example.com&customerCountryCode=971", []int64{}},
+			{"customerEmail=sara@example.com&customerPhone=501234567", sara},
+			{"customerEmail=omar@example.com&customerPhone=501234567", []int64{}},
+			{"customerPhone=557778888&customerCountryCode=971", []int64{7002}},
+		} {
+			if diff := cmp.Diff(tt.want, b.list(t, "http://shop.test/subscriptions?"+tt.query, 1).ids()); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tt.query, diff)
+			}
+			if len(tt.want) == 0 {
+				continue
+			}
+			forth, _ := walk(t, b, "http://shop.test/subscriptions?per_page=1&"+tt.query)
+			if diff := cmp.Diff(tt.want, slices.Concat(forth...)); diff != "" {
+				t.Errorf("%s, one by one (-want +got):\n%s", tt.query, diff)
+			}
+		}
+	})
+}

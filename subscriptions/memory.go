@@ -1,0 +1,99 @@
+package subscriptions
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"slices"
+	"strings"
+)
+
+// Memory is a source of subscriptions that never change.
+type Memory struct {
+	byStore   map[int64][]Subscription // newest first
+	customers map[customerKey]*Customer
+	key       []byte
+}
+
+type customerKey struct{ store, id int64 }
+
+var _ Source = (*Memory)(nil)
+
+// NewMemory returns a source of the given subscriptions, which filters find by the
+// given customers. It signs page links with a key of its own, so they are good
+// only as long as it lives.
+func NewMemory(customers []Customer, all []Subscription) *Memory {
+	m := &Memory{
+		byStore:   map[int64][]Subscription{},
+		customers: make(map[customerKey]*Customer, len(customers)),
+		key:       []byte(rand.Text() + rand.Text()),
+	}
+	for _, c := range customers {
+		m.customers[customerKey{c.StoreID, c.ID}] = &c
+	}
+	for _, s := range all {
+		m.byStore[s.StoreID] = append(m.byStore[s.StoreID], s)
+	}
+	for _, rows := range m.byStore {
+		slices.SortFunc(rows, func(a, b Subscription) int { return cmp.Compare(b.ID, a.ID) })
+	}
+	return m
+}
+
+// LinkKey implements Source.
+func (m *Memory) LinkKey(context.Context) ([]byte, error) { return m.key, nil }
+
+// Get implements Source.
+func (m *Memory) Get(_ context.Context, store, id int64) (*Subscription, error) {
+	rows := m.byStore[store]
+	at, found := newestFirst(rows, id)
+	if !found {
+		return nil, ErrNotFound
+	}
+	s := rows[at]
+	return &s, nil
+}
+
+// List implements Source.
+func (m *Memory) List(_ context.Context, store int64, q Query) ([]Subscription, error) {
+	rows := m.byStore[store]
+	if q.Older != 0 {
+		at, found := newestFirst(rows, q.Older)
+		if found {
+			at++
+		}
+		rows = rows[at:]
+	}
+	if q.Newer != 0 {
+		at, _ := newestFirst(rows, q.Newer)
+		passing := m.passing(rows[:at], q.Filter)
+		return passing[max(0, len(passing)-q.Limit):], nil
+	}
+	passing := m.passing(rows, q.Filter)
+	passing = passing[min(q.Skip, len(passing)):]
+	return passing[:min(q.Limit, len(passing))], nil
+}
+
+// newestFirst returns where id stands, or would stand, in rows of descending ids.
+func newestFirst(rows []Subscription, id int64) (at int, found bool) {
+	return slices.BinarySearchFunc(rows, id, func(s Subscription, id int64) int { return cmp.Compare(id, s.ID) })
+}
+
+func (m *Memory) passing(rows []Subscription, f Filter) []Subscription {
+	var passing []Subscription
+	for i := range rows {
+		c := m.customers[customerKey{rows[i].StoreID, rows[i].CustomerID}]
+		if f == (Filter{}) || c != nil && f.passes(c) {
+			s := rows[i]
+			s.Scheduled = nil
+			passing = append(passing, s)
+		}
+	}
+	return passing
+}
+
+func (f Filter) passes(c *Customer) bool {
+	return (f.Email == "" || strings.EqualFold(f.Email, c.Email)) &&
+		(f.Phone == "" || f.Phone.Matches(c.CallingCode, NationalPhone(c.Phone, c.CallingCode))) &&
+		(f.CallingCode == "" || f.CallingCode == c.CallingCode)
+}

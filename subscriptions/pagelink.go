@@ -1,0 +1,89 @@
+package subscriptions
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"math"
+	"strings"
+)
+
+// linkParameter carries the opaque part of a page link.
+const linkParameter = "cursor"
+
+// place is where a linked page begins. A link to it costs the same on every page,
+// since rows are found by id and none is counted off.
+type place struct {
+	page  int   // its number, for current_page, from and to
+	id    int64 // of the row beside it
+	newer bool  // the page holds rows above id, next to it; else those below
+}
+
+const (
+	linkSum = 16 // bytes of the signature that a link carries
+	maxLink = 80 // characters; sealed links have at most 44
+)
+
+// A link names its place and signs it together with all that the place depends on:
+// store, filter and page size. Whoever changes any of these, or the link, holds a
+// link that was never made.
+//
+//	newer? 1 byte · page, id: uvarint · signature, 16 bytes
+
+// seal returns the opaque text for a place in what l lists of a store.
+func (p place) seal(key []byte, store int64, l *listing) string {
+	link := p.append(make([]byte, 0, maxLink))
+	link = append(link, p.sign(key, store, l)...)
+	return base64.RawURLEncoding.EncodeToString(link)
+}
+
+// openLink returns the place that l.link names. It is not ok unless seal made
+// exactly this link for this store, filter, page size and, if one is given, page.
+func openLink(key []byte, store int64, l *listing) (p place, ok bool) {
+	link, err := base64.RawURLEncoding.DecodeString(l.link)
+	if err != nil || len(link) <= linkSum {
+		return place{}, false
+	}
+	if p, ok = parsePlace(link[:len(link)-linkSum]); !ok || l.page != 0 && l.page != p.page {
+		return place{}, false
+	}
+	return p, hmac.Equal([]byte(l.link), []byte(p.seal(key, store, l)))
+}
+
+func (p place) append(b []byte) []byte {
+	direction := byte(0)
+	if p.newer {
+		direction = 1
+	}
+	b = binary.AppendUvarint(append(b, direction), uint64(p.page))
+	return binary.AppendUvarint(b, uint64(p.id))
+}
+
+func parsePlace(b []byte) (place, bool) {
+	if len(b) == 0 || b[0] > 1 {
+		return place{}, false
+	}
+	page, n := binary.Uvarint(b[1:])
+	if n <= 0 || page < 1 || page > maxPage {
+		return place{}, false
+	}
+	id, m := binary.Uvarint(b[1+n:])
+	if m <= 0 || 1+n+m != len(b) || id > math.MaxInt64 {
+		return place{}, false
+	}
+	return place{page: int(page), id: int64(id), newer: b[0] == 1}, true
+}
+
+func (p place) sign(key []byte, store int64, l *listing) []byte {
+	signed := p.append(append(make([]byte, 0, 128), "page link\x00"...))
+	signed = binary.AppendUvarint(signed, uint64(store))
+	signed = binary.AppendUvarint(signed, uint64(l.perPage))
+	for _, part := range []string{strings.ToLower(l.filter.Email), string(l.filter.Phone), l.filter.CallingCode} {
+		signed = binary.AppendUvarint(signed, uint64(len(part)))
+		signed = append(signed, part...)
+	}
+	mac := hmac.New(sha256.New, key)
+	mac.Write(signed)
+	return mac.Sum(nil)[:linkSum]
+}

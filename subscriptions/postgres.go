@@ -1,0 +1,141 @@
+package subscriptions
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// PostgresConfig is what a Postgres source works with.
+type PostgresConfig struct {
+	// Pool needs to read only. Its statement time-out ends what this source no
+	// longer waits for.
+	Pool *pgxpool.Pool
+
+	// Wait bounds the wait for a connection of the pool. Default: 300 ms.
+	Wait time.Duration
+
+	// Budget bounds a call as a whole, the wait included. Default: 1 s.
+	Budget time.Duration
+}
+
+// Postgres is a source of subscriptions in the tables of the migrations.
+type Postgres struct {
+	pool         *pgxpool.Pool
+	wait, budget time.Duration
+	key          atomic.Pointer[[]byte] // nil until it was read
+}
+
+var _ Source = (*Postgres)(nil)
+
+// NewPostgres returns a source that works with c. It reads nothing yet.
+func NewPostgres(c PostgresConfig) *Postgres {
+	return &Postgres{
+		pool:   c.Pool,
+		wait:   cmp.Or(c.Wait, 300*time.Millisecond),
+		budget: cmp.Or(c.Budget, time.Second),
+	}
+}
+
+// List implements Source.
+func (p *Postgres) List(ctx context.Context, store int64, q Query) ([]Subscription, error) {
+	sql, args := listSQL(store, q)
+	all := make([]Subscription, 0, q.Limit)
+	r := row{Subscription: Subscription{StoreID: store}}
+	err := p.read(ctx, sql, args, r.into(), func() { all = append(all, r.subscription()) })
+	if err != nil {
+		return nil, err
+	}
+	// The statement has no order of its own beyond that of the ids it begins with.
+	slices.SortFunc(all, func(a, b Subscription) int { return cmp.Compare(b.ID, a.ID) })
+	return all, nil
+}
+
+// Get implements Source.
+func (p *Postgres) Get(ctx context.Context, store, id int64) (*Subscription, error) {
+	var found *Subscription
+	r := row{Subscription: Subscription{StoreID: store}}
+	var scheduled scheduledVariant
+	err := p.read(ctx, getSQL, []any{store, id}, append(r.into(), scheduled.into()...), func() {
+		s := r.subscription()
+		s.Scheduled = scheduled.variant()
+		found = &s
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case found == nil:
+		return nil, ErrNotFound
+	}
+	return found, nil
+}
+
+// LinkKey implements Source. The key is read once and kept.
+func (p *Postgres) LinkKey(ctx context.Context) ([]byte, error) {
+	if key := p.key.Load(); key != nil {
+		return *key, nil
+	}
+	var key []byte
+	err := p.read(ctx, "SELECT key FROM page_link_key", nil, []any{&key}, func() {})
+	if err != nil {
+		return nil, err
+	}
+	if key == nil {
+		return nil, errors.New("page_link_key is empty")
+	}
+	p.key.Store(&key)
+	return key, nil
+}
+
+// read runs one statement on one connection, within the budget, and calls each
+// whenever a row has been read into the given places.
+func (p *Postgres) read(ctx context.Context, sql string, args, into []any, each func()) error {
+	ctx, cancel := context.WithTimeout(ctx, p.budget)
+	defer cancel()
+	conn, err := p.acquire(ctx)
+	if err != nil {
+		return unavailable(fmt.Errorf("wait for a connection: %w", err))
+	}
+	defer conn.Release()
+	rows, err := conn.Query(ctx, sql, args...)
+	if err != nil {
+		return judge(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := rows.Scan(into...); err != nil {
+			return fmt.Errorf("scan: %w", err)
+		}
+		each()
+	}
+	if err := rows.Err(); err != nil {
+		return judge(err)
+	}
+	return nil
+}
+
+func (p *Postgres) acquire(ctx context.Context) (*pgxpool.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, p.wait)
+	defer cancel()
+	return p.pool.Acquire(ctx)
+}
+
+// judge tells a database that is down or slow from a statement that is wrong, which
+// waiting does not cure.
+func judge(err error) error {
+	var refused *pgconn.PgError
+	if errors.As(err, &refused) && len(refused.Code) == 5 {
+		switch refused.Code[:2] {
+		case "22", "23", "42": // data, integrity, syntax and privileges
+			return err
+		}
+	}
+	return unavailable(err)
+}

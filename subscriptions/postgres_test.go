@@ -1,0 +1,253 @@
+package subscriptions_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"commerce/deploy/connect"
+	"commerce/deploy/ephemeral"
+	"commerce/deploy/sample"
+	"commerce/subscriptions"
+)
+
+// Whatever is added while a script follows next_page_url, the script sees all that
+// was there when it began, each once and newest first, and nothing that came later.
+func TestList_WalkIsSteadyWhileRowsAreInserted(t *testing.T) {
+	t.Parallel()
+	d := sampleData()
+	pool := filled(t, d)
+	b := newBundle(subscriptions.NewPostgres(subscriptions.PostgresConfig{Pool: pool}), stores()...)
+	stop, done := make(chan struct{}), make(chan error)
+	go func() { done <- insertUntil(t.Context(), pool, d.all[0], stop) }()
+
+	var seen []int64
+	for url := "http://shop.test/subscriptions?per_page=2"; ; {
+		page := b.list(t, url, 1)
+		seen = append(seen, page.ids()...)
+		if page.NextPageURL == nil {
+			break
+		}
+		url = *page.NextPageURL
+		time.Sleep(2 * time.Millisecond)
+	}
+	close(stop)
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	seen = slices.DeleteFunc(seen, func(id int64) bool { return id >= firstInserted }) // on page 1, if any
+	if diff := cmp.Diff(idsOf(d.all, 1, nil), seen); diff != "" {
+		t.Errorf("(-there at the beginning +seen):\n%s", diff)
+	}
+	if now := b.list(t, "http://shop.test/subscriptions?per_page=1", 1).ids(); now[0] < firstInserted+10 {
+		t.Errorf("the newest is %d: next to nothing was inserted meanwhile", now[0])
+	}
+}
+
+const firstInserted = 100_000
+
+func insertUntil(ctx context.Context, pool *pgxpool.Pool, like subscriptions.Subscription, stop chan struct{}) error {
+	like.ID, like.Card = firstInserted, nil
+	for ; ; like.ID++ {
+		select {
+		case <-stop:
+			return nil
+		default:
+		}
+		err := pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
+			return sample.WriteSubscriptions(ctx, tx, sample.Customers()[:1], []subscriptions.Subscription{like})
+		})
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// The other states of a row are not only never written; they cannot be.
+func TestSchema_RefusesImpossibleStates(t *testing.T) {
+	t.Parallel()
+	d := sixStates()
+	for i := range d.all {
+		d.all[i].Card = &subscriptions.Card{LastFour: "4242", Scheme: "visa"} // numbered as the subscription
+	}
+	d.customers = append(d.customers, subscriptions.Customer{StoreID: 1, ID: 1002, CallingCode: "971"})
+	pool := filled(t, d)
+	for _, change := range []string{
+		"status = 'unpaid'",
+		"status = 'paused'",
+		"paused_at = now()",
+		"paused_remaining_days = 3",
+		"status = 'past_due'",
+		"next_retry_at = now()",
+		"grace_ends_at = now()",
+		"status = 'trialing'",
+		"status = 'canceled'",
+		"duration = 'weekly'",
+		"starts_at = ends_at + interval '1 second'",
+		"current_period_end = current_period_start",
+		"price_amount = -1",
+		"currency = 'sar'",
+		"currency = 'SARS'",
+		"metadata = '[1]'",
+		"metadata = 'null'",
+		"scheduled_variant_id = variant_id",
+		"scheduled_variant_id = 999",
+		"variant_id = 999",
+		"product_id = 999",
+		"customer_id = 999",
+		"customer_id = 1002", // whose calling code is another
+		"calling_code = '971'",
+		"customer_id = 1002, calling_code = '971'", // whose card it is not
+		"saved_card_id = 999",
+		"order_id = 0",
+		"store_id = 2",
+		"external_customer_id = ''",
+	} {
+		_, err := pool.Exec(t.Context(), "UPDATE subscriptions SET "+change+" WHERE store_id = 1 AND id = 2")
+		var refused *pgconn.PgError
+		if !errors.As(err, &refused) || !strings.HasPrefix(refused.Code, "23") {
+			t.Errorf("%s: %v, want a violated constraint", change, err)
+		}
+	}
+}
+
+func TestSchema_CustomersChangesReachTheirSubscriptions(t *testing.T) {
+	t.Parallel()
+	pool := filled(t, sixStates())
+	b := newBundle(subscriptions.NewPostgres(subscriptions.PostgresConfig{Pool: pool}), stores()...)
+	if _, err := pool.Exec(t.Context(), "UPDATE customers SET calling_code = '971' WHERE store_id = 1 AND id = 1001"); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(b.list(t, "/subscriptions?customerCountryCode=971", 1).Data); n != 6 {
+		t.Errorf("%d found by the new calling code, want 6", n)
+	}
+	if _, err := pool.Exec(t.Context(), "DELETE FROM saved_cards"); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range b.list(t, "/subscriptions", 1).Data {
+		if s["auto_renew"] != false || s["payment_method"] != nil {
+			t.Errorf("%v renews itself by a card that is gone", s["id"])
+		}
+	}
+}
+
+// The column that the index is over, and the rule in Go, say the same of any number.
+func TestSchema_NationalPhoneIsNationalPhone(t *testing.T) {
+	t.Parallel()
+	pool := filled(t, data{})
+	random := rand.New(rand.NewPCG(1, 2))
+	var phones, codes []string
+	for range 3000 {
+		const of = "0099966+() -.x٣1"
+		phone := "5"
+		for range random.IntN(16) {
+			runes := []rune(of)
+			phone += string(runes[random.IntN(len(runes))])
+		}
+		phones = append(phones, phone[random.IntN(2):]+"7")
+		codes = append(codes, []string{"", "966", "9", "1", "99"}[random.IntN(5)])
+	}
+	rows, err := pool.Query(t.Context(), `
+		WITH given AS (SELECT * FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS given (phone, code, id)),
+		made AS (INSERT INTO customers (store_id, id, phone, calling_code) SELECT 1, id, phone, code FROM given RETURNING id, national_phone)
+		SELECT national_phone FROM made ORDER BY id`, phones, codes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	nationals, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil || len(nationals) != len(phones) {
+		t.Fatalf("%d rows, %v", len(nationals), err)
+	}
+	for i, phone := range phones {
+		if want := subscriptions.NationalPhone(phone, codes[i]); nationals[i] != want {
+			t.Errorf("%q of %q: %q in Postgres, %q in Go", phone, codes[i], nationals[i], want)
+		}
+	}
+}
+
+// A Postgres that hangs, is gone, or has no connection to spare costs a caller a
+// second at most, and is not held against the request.
+func TestPostgres_TroubleIsUnavailableAndQuick(t *testing.T) {
+	t.Parallel()
+	server := ephemeral.StartPostgres(t)
+	if err := ephemeral.Migrate(t.Context(), server.URL); err != nil {
+		t.Fatal(err)
+	}
+	pool := openPool(t, server.URL, connect.PostgresConfig{MaxConns: 2})
+	source := subscriptions.NewPostgres(subscriptions.PostgresConfig{Pool: pool})
+	b := newBundle(source, stores()...)
+	b.list(t, "/subscriptions", 1)
+
+	unavailable := func(when string, within time.Duration) {
+		t.Helper()
+		for _, url := range []string{"/subscriptions", "/subscriptions/1"} {
+			began := time.Now()
+			refused := b.refused(t, url, 1)
+			if took := time.Since(began); refused.Code != "unavailable" || took > within {
+				t.Errorf("%s, GET %s: %+v after %v; want unavailable within %v", when, url, refused, took, within)
+			}
+		}
+	}
+	held := []*pgxpool.Conn{acquire(t, pool), acquire(t, pool)}
+	unavailable("no connection to spare", 600*time.Millisecond)
+	for _, conn := range held {
+		conn.Release()
+	}
+	b.list(t, "/subscriptions", 1)
+
+	server.Freeze()
+	unavailable("frozen", 1300*time.Millisecond)
+	server.Thaw()
+	server.Kill()
+	unavailable("gone", 1300*time.Millisecond)
+	server.Restart()
+	for began := time.Now(); b.do("/subscriptions", 1, "en").Code != 200; time.Sleep(20 * time.Millisecond) {
+		if time.Since(began) > 10*time.Second {
+			t.Fatal("does not recover")
+		}
+	}
+}
+
+func acquire(t *testing.T, pool *pgxpool.Pool) *pgxpool.Conn {
+	t.Helper()
+	conn, err := pool.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
+// A statement that runs into the server's limit is trouble like any other; one that
+// is wrong is a defect, and not to be repeated.
+func TestPostgres_TellsSlowFromWrong(t *testing.T) {
+	t.Parallel()
+	pool := filled(t, sixStates())
+	lock := acquire(t, pool)
+	defer lock.Release()
+	limited := openPool(t, pool.Config().ConnString(), connect.PostgresConfig{StatementTimeout: 100 * time.Millisecond})
+	b := newBundle(subscriptions.NewPostgres(subscriptions.PostgresConfig{Pool: limited}), stores()...)
+	b.list(t, "/subscriptions", 1)
+
+	if _, err := lock.Exec(t.Context(), "BEGIN; LOCK TABLE subscriptions"); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	if refused := b.refused(t, "/subscriptions", 1); refused.Code != "unavailable" || time.Since(began) > 800*time.Millisecond {
+		t.Errorf("locked: %+v after %v", refused, time.Since(began))
+	}
+	if _, err := lock.Exec(t.Context(), "ALTER TABLE subscriptions RENAME TO elsewhere; COMMIT"); err != nil {
+		t.Fatal(err)
+	}
+	if refused := b.refused(t, "/subscriptions", 1); refused.Code != "internal" {
+		t.Errorf("without the table: %+v, want internal", refused)
+	}
+}

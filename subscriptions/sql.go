@@ -1,0 +1,142 @@
+package subscriptions
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"commerce/cart/money"
+	"commerce/cart/period"
+)
+
+// columns are what both statements read, in the order of row.into.
+const columns = `
+	s.id, s.customer_id, s.status, coalesce(s.external_customer_id, ''),
+	s.starts_at, s.ends_at, s.current_period_start, s.current_period_end, s.trial_ends_at,
+	s.cancel_at_period_end, s.canceled_at, s.paused_at, coalesce(s.paused_remaining_days, 0),
+	s.next_retry_at, s.grace_ends_at, s.duration, s.order_id, s.price_amount, s.currency,
+	s.product_id, p.name, p.slug, p.type, s.variant_id, v.duration, v.price,
+	coalesce(c.last_four, ''), coalesce(c.scheme, ''), s.metadata, s.created_at, s.updated_at`
+
+const joins = `
+	JOIN products p ON p.store_id = s.store_id AND p.id = s.product_id
+	JOIN plans v ON v.store_id = s.store_id AND v.id = s.variant_id
+	LEFT JOIN saved_cards c ON c.store_id = s.store_id AND c.id = s.saved_card_id`
+
+const getSQL = "SELECT" + columns + `, n.id, n.duration, n.price
+	FROM subscriptions s` + joins + `
+	LEFT JOIN plans n ON n.store_id = s.store_id AND n.id = s.scheduled_variant_id
+	WHERE s.store_id = $1 AND s.id = $2`
+
+// listSQL picks ids over an index that holds nothing else, and joins only those
+// rows: leaving out the rows of a thousand pages costs a walk over the index alone.
+// The ids stand in a subquery, so that no plan can join first and limit afterwards.
+func listSQL(store int64, q Query) (sql string, args []any) {
+	arg := func(v any) string {
+		args = append(args, v)
+		return "$" + strconv.Itoa(len(args))
+	}
+	of := "store_id = " + arg(store)
+	if q.Older != 0 {
+		of += " AND id < " + arg(q.Older)
+	}
+	order := "id DESC"
+	if q.Newer != 0 {
+		of += " AND id > " + arg(q.Newer)
+		order = "id"
+	}
+	var ids string
+	if q.Filter.byCustomer() {
+		ids = ofCustomersSQL(of, order, q, arg)
+	} else {
+		if q.Filter.CallingCode != "" {
+			of += " AND calling_code = " + arg(q.Filter.CallingCode)
+		}
+		ids = "SELECT id FROM subscriptions WHERE " + of + " ORDER BY " + order
+	}
+	ids += " LIMIT " + arg(q.Limit)
+	if q.Skip != 0 {
+		ids += " OFFSET " + arg(q.Skip)
+	}
+	sql = "SELECT" + columns + " FROM (" + ids + ") page JOIN subscriptions s ON s.store_id = $1 AND s.id = page.id" + joins
+	return sql, args
+}
+
+// ofCustomersSQL picks the ids of what matched customers have. There are few of
+// them, and each one's newest come off an index in order; only what several have is
+// sorted together.
+func ofCustomersSQL(of, order string, q Query, arg func(any) string) string {
+	who := []string{"store_id = $1"}
+	if q.Filter.Email != "" {
+		who = append(who, "lower(email) = lower("+arg(q.Filter.Email)+")")
+	}
+	if q.Filter.Phone != "" {
+		phone := arg(string(q.Filter.Phone))
+		who = append(who,
+			"national_phone = ANY("+arg(q.Filter.Phone.Nationals())+")",
+			phone+" IN (national_phone, calling_code || national_phone, calling_code || '0' || national_phone)")
+	}
+	if q.Filter.CallingCode != "" {
+		who = append(who, "calling_code = "+arg(q.Filter.CallingCode))
+	}
+	each := arg(q.Skip + q.Limit)
+	return "SELECT id FROM (SELECT id AS customer FROM customers WHERE " + strings.Join(who, " AND ") + ") whose" +
+		" CROSS JOIN LATERAL (SELECT id FROM subscriptions WHERE " + of + " AND customer_id = customer" +
+		" ORDER BY " + order + " LIMIT " + each + ") theirs ORDER BY " + order
+}
+
+// row is where one row after the other is read into.
+type row struct {
+	Subscription
+	card Card
+}
+
+// into returns where the columns go, in their order.
+func (r *row) into() []any {
+	return []any{
+		&r.ID, &r.CustomerID, (*string)(&r.Status), &r.ExternalCustomerID,
+		&r.StartsAt, &r.EndsAt, &r.PeriodStart, &r.PeriodEnd, (*instant)(&r.TrialEndsAt),
+		&r.CancelAtPeriodEnd, (*instant)(&r.CanceledAt), (*instant)(&r.PausedAt), &r.PausedRemainingDays,
+		(*instant)(&r.NextRetryAt), (*instant)(&r.GraceEndsAt),
+		(*string)(&r.Duration), &r.OrderID, (*int64)(&r.Price), &r.Currency,
+		&r.Product.ID, &r.Product.Name, &r.Product.Slug, &r.Product.Type,
+		&r.Variant.ID, (*string)(&r.Variant.Duration), (*int64)(&r.Variant.Price),
+		&r.card.LastFour, &r.card.Scheme, &r.Metadata, &r.CreatedAt, &r.UpdatedAt,
+	}
+}
+
+// subscription returns what was read. Nothing of it changes with the next row.
+func (r *row) subscription() Subscription {
+	s := r.Subscription
+	if r.card.LastFour != "" {
+		card := r.card
+		s.Card = &card
+	}
+	return s
+}
+
+// instant reads null as the zero time.
+type instant time.Time
+
+// ScanTimestamptz implements pgtype.TimestamptzScanner.
+func (i *instant) ScanTimestamptz(v pgtype.Timestamptz) error {
+	*i = instant(v.Time)
+	return nil
+}
+
+// scheduledVariant is the variant of a left join.
+type scheduledVariant struct {
+	id, price *int64
+	duration  *string
+}
+
+func (v *scheduledVariant) into() []any { return []any{&v.id, &v.duration, &v.price} }
+
+func (v *scheduledVariant) variant() *Variant {
+	if v.id == nil {
+		return nil
+	}
+	return &Variant{ID: *v.id, Duration: period.Duration(*v.duration), Price: money.Amount(*v.price)}
+}

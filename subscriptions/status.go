@@ -1,0 +1,52 @@
+package subscriptions
+
+import "time"
+
+const day = 24 * time.Hour
+
+// GrantsAccess reports whether the customer may use what was subscribed to: on
+// trial or paid, past due within the grace period, or canceled in a period that
+// has not ended.
+func (s *Subscription) GrantsAccess(now time.Time) bool {
+	switch s.Status {
+	case Trialing, Active:
+		return true
+	case PastDue:
+		return now.Before(s.GraceEndsAt)
+	case Canceled:
+		return now.Before(s.PeriodEnd)
+	}
+	return false
+}
+
+// HasExpired reports whether it is over for good.
+func (s *Subscription) HasExpired(now time.Time) bool {
+	return s.Status == Expired || s.Status == Canceled && !now.Before(s.PeriodEnd)
+}
+
+// DaysRemaining returns the whole days left in the current period, 0 after it. A
+// paused subscription keeps those that it had.
+func (s *Subscription) DaysRemaining(now time.Time) int {
+	if s.Status == Paused {
+		return s.PausedRemainingDays
+	}
+	return max(int(s.PeriodEnd.Sub(now)/day), 0)
+}
+
+// RenewsItself reports whether the saved card will be charged for the next period.
+func (s *Subscription) RenewsItself() bool {
+	switch s.Status {
+	case Trialing, Active, PastDue, Paused:
+		return s.Card != nil && !s.CancelAtPeriodEnd && s.CanceledAt.IsZero()
+	}
+	return false
+}
+
+// PaymentMethod returns the card that renewals are charged to, nil where none will
+// be.
+func (s *Subscription) PaymentMethod() *Card {
+	if !s.RenewsItself() {
+		return nil
+	}
+	return s.Card
+}

@@ -1,0 +1,229 @@
+package subscriptions_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"go.uber.org/goleak"
+
+	"commerce/auth"
+	"commerce/cart/locale"
+	"commerce/cart/money"
+	"commerce/deploy/connect"
+	"commerce/deploy/ephemeral"
+	"commerce/deploy/sample"
+	"commerce/subscriptions"
+)
+
+func TestMain(m *testing.M) {
+	gin.SetMode(gin.ReleaseMode)
+	goleak.VerifyTestMain(m)
+}
+
+// now is every test's clock.
+var now = time.Date(2025, 11, 20, 10, 0, 0, 123456000, time.UTC)
+
+// data is what a source is to hold.
+type data struct {
+	customers []subscriptions.Customer
+	all       []subscriptions.Subscription
+}
+
+func sampleData() data { return data{sample.Customers(), sample.Subscriptions(now)} }
+
+// sources are the implementations that every test of the suite runs on.
+var sources = map[string]func(t *testing.T, d data) subscriptions.Source{
+	"memory": func(_ *testing.T, d data) subscriptions.Source {
+		return subscriptions.NewMemory(d.customers, d.all)
+	},
+	"postgres": func(t *testing.T, d data) subscriptions.Source {
+		return subscriptions.NewPostgres(subscriptions.PostgresConfig{Pool: filled(t, d), Budget: 10 * time.Second, Wait: 5 * time.Second})
+	},
+}
+
+// onEach runs a test on every implementation.
+func onEach(t *testing.T, d data, test func(t *testing.T, b bundle)) {
+	for name, source := range sources {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, newBundle(source(t, d), stores()...))
+		})
+	}
+}
+
+// filled returns a pool for a database that holds the data, and the stores and
+// products it is about.
+func filled(t *testing.T, d data) *pgxpool.Pool {
+	t.Helper()
+	pool := openPool(t, ephemeral.Migrated(t), connect.PostgresConfig{Writable: true, MaxConns: 4, StatementTimeout: -1})
+	err := pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
+		if err := writeCatalogue(t.Context(), tx, d); err != nil {
+			return err
+		}
+		return sample.WriteSubscriptions(t.Context(), tx, d.customers, d.all)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pool
+}
+
+func openPool(t *testing.T, url string, c connect.PostgresConfig) *pgxpool.Pool {
+	t.Helper()
+	pool, err := connect.Postgres(t.Context(), url, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	return pool
+}
+
+// writeCatalogue writes what the subscriptions refer to.
+func writeCatalogue(ctx context.Context, tx pgx.Tx, d data) error {
+	var batch pgx.Batch
+	for _, s := range stores() {
+		batch.Queue("INSERT INTO stores (id, name, currency, language) VALUES ($1, $2, $3, $4)", s.ID, s.Name, s.Currency, string(s.Locale))
+	}
+	for _, s := range d.all {
+		batch.Queue(`INSERT INTO products (store_id, id, name, slug, type, price, original_price) VALUES ($1, $2, $3, $4, $5, 0, 0)
+			ON CONFLICT DO NOTHING`, s.StoreID, s.Product.ID, s.Product.Name, s.Product.Slug, s.Product.Type)
+		for _, v := range []*subscriptions.Variant{&s.Variant, s.Scheduled} {
+			if v != nil {
+				batch.Queue(`INSERT INTO plans (store_id, id, product_id, duration, price) VALUES ($1, $2, $3, $4, $5)
+					ON CONFLICT DO NOTHING`, s.StoreID, v.ID, s.Product.ID, string(v.Duration), int64(v.Price))
+			}
+		}
+	}
+	return tx.SendBatch(ctx, &batch).Close()
+}
+
+// stores are the sample's, and two in currencies without and with three decimals.
+func stores() []*auth.Store {
+	return append(sample.Stores(),
+		&auth.Store{ID: 3, Name: "Tokyo", Currency: "JPY", Locale: locale.En},
+		&auth.Store{ID: 4, Name: "Kuwait", Currency: "KWD", Locale: locale.Ar},
+	)
+}
+
+// bundle is an API over one source, and a token of each store.
+type bundle struct {
+	source subscriptions.Source
+	engine *gin.Engine
+}
+
+var secret = strings.Repeat("s", 43)
+
+// tokenOf is a token of a store; its id is the store's.
+func tokenOf(store int64) string { return strconv.FormatInt(store, 10) + "|" + secret }
+
+func newBundle(source subscriptions.Source, stores ...*auth.Store) bundle {
+	var tokens []auth.APIToken
+	for _, s := range stores {
+		tokens = append(tokens, auth.APIToken{ID: s.ID, StoreID: s.ID, Hash: sha256.Sum256([]byte(secret))})
+	}
+	return bundle{source, newEngine(subscriptions.Config{
+		Source: source, Prices: money.NewFormatter(), Name: "merchant-commerce", Now: func() time.Time { return now },
+		Tokens: auth.NewAPITokens(auth.APITokensConfig{
+			Source: auth.NewMemoryAPITokens(tokens...), Stores: auth.NewMemoryStores(stores...),
+		}),
+	})}
+}
+
+// newEngine serves an API alone, and writes errors as far as these tests look at
+// them.
+func newEngine(c subscriptions.Config) *gin.Engine {
+	engine := gin.New()
+	for pattern, handle := range subscriptions.NewAPI(c).Routes() {
+		method, path, _ := strings.Cut(pattern, " ")
+		engine.Handle(method, path, func(c *gin.Context) {
+			err := handle(c)
+			if err == nil {
+				return
+			}
+			told := refusal{Code: "internal", Text: err.Error()}
+			var known interface {
+				Code() string
+				Message(locale.Locale) string
+			}
+			if errors.As(err, &known) {
+				told.Code, told.Message = known.Code(), known.Message(locale.En)
+			}
+			var refused *subscriptions.Error
+			if errors.As(err, &refused) {
+				told.Errors, told.Language = refused.Faults(locale.En), refused.Language()
+			}
+			c.JSON(http.StatusTeapot, told)
+		})
+	}
+	return engine
+}
+
+// refusal is how newEngine writes an error.
+type refusal struct {
+	Code, Message, Text string
+	Errors              map[string][]string
+	Language            locale.Locale
+}
+
+// answer is a page as a client reads it.
+type answer struct {
+	CurrentPage  int              `json:"current_page"`
+	Data         []map[string]any `json:"data"`
+	FirstPageURL string           `json:"first_page_url"`
+	From, To     *int
+	NextPageURL  *string `json:"next_page_url"`
+	PrevPageURL  *string `json:"prev_page_url"`
+	Path         string
+	PerPage      int `json:"per_page"`
+}
+
+func (a answer) ids() []int64 {
+	ids := []int64{}
+	for _, s := range a.Data {
+		ids = append(ids, int64(s["id"].(float64)))
+	}
+	return ids
+}
+
+// do asks for a URL as a store does, in a language.
+func (b bundle) do(url string, store int64, language string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(http.MethodGet, url, nil)
+	r.Header.Set("Authorization", "Bearer "+tokenOf(store))
+	r.Header.Set("Accept-Language", language)
+	w := httptest.NewRecorder()
+	b.engine.ServeHTTP(w, r)
+	return w
+}
+
+// list asks for a page that must be there.
+func (b bundle) list(t *testing.T, url string, store int64) answer {
+	t.Helper()
+	w := b.do(url, store, "en")
+	var body struct{ Data answer }
+	if err := json.Unmarshal(w.Body.Bytes(), &body); err != nil || w.Code != http.StatusOK {
+		t.Fatalf("GET %s: %d %s (%v)", url, w.Code, w.Body, err)
+	}
+	return body.Data
+}
+
+// refused asks for what must be refused, and returns why.
+func (b bundle) refused(t *testing.T, url string, store int64) refusal {
+	t.Helper()
+	w := b.do(url, store, "en")
+	var body refusal
+	if err := json.Unmarshal(w.Body.Bytes(), &body); err != nil || w.Code == http.StatusOK {
+		t.Fatalf("GET %s: %d %s (%v), want a refusal", url, w.Code, w.Body, err)
+	}
+	return body
+}
