@@ -78,14 +78,19 @@ func masterOf(ctx context.Context, rdb redis.UniversalClient, key string) (*redi
 	return rdb.(*redis.Client), nil
 }
 
-// awaitReplicas waits for all replicas of a connection's master. A server that does
-// not tell its role has none to wait for, as far as anybody knows.
+// awaitReplicas waits for all replicas of a connection's master. A server that
+// refuses to tell its role has none to wait for, as far as anybody knows; one that
+// does not answer may have.
 func awaitReplicas(ctx context.Context, conn *redis.Conn) replication {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), replicaWait+100*time.Millisecond)
 	defer cancel()
 	role := redis.NewSliceCmd(ctx, "role")
-	if err := conn.Process(ctx, role); err != nil || len(role.Val()) < 3 {
+	var refused redis.Error
+	switch err := conn.Process(ctx, role); {
+	case errors.As(err, &refused), err == nil && len(role.Val()) < 3:
 		return replication{}
+	case err != nil:
+		return replication{replicas: 1}
 	}
 	replicas, _ := role.Val()[2].([]any)
 	p := replication{replicas: int64(len(replicas))}

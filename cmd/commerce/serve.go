@@ -12,7 +12,7 @@ import (
 type serveCommand struct {
 	settings `embed:""`
 	Database databaseSettings `embed:""`
-	RedisURL string           `name:"redis-url" env:"REDIS_URL" secret:"" help:"redis:// or rediss://; several hosts or ?cluster=true for a cluster, ?master=NAME for sentinels."`
+	RedisURL string           `name:"redis-url" env:"REDIS_URL" secret:"" help:"redis:// or rediss://; several hosts or ?cluster=true for a cluster, ?master=NAME for sentinels; ca_file, cert_file and key_file for certificates of your own."`
 }
 
 // Run serves until it is told to end.
