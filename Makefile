@@ -2,7 +2,7 @@
 # by deploy/ephemeral/install.sh.
 
 GO       ?= go
-FUZZTIME ?= 2s
+FUZZTIME ?= 5s
 
 # A command given to this one finds Redis, a Redis Cluster and Postgres by its
 # environment.

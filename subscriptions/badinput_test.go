@@ -151,7 +151,11 @@ func TestErrors_SpeakTheLanguageAskedForElseTheStores(t *testing.T) {
 		store  int64
 		want   locale.Locale
 	}{
-		{"ar", 1, locale.Ar}, {"en", 4, locale.En}, {"", 1, locale.En}, {"", 4, locale.Ar}, {"fr", 4, locale.Ar},
+		{"ar", 1, locale.Ar},
+		{"en", 4, locale.En},
+		{"", 1, locale.En},
+		{"", 4, locale.Ar},
+		{"fr", 4, locale.Ar},
 		{strings.Repeat("ar-SA-x-", 128), 1, locale.En},
 	} {
 		w := b.do("http://shop.test/subscriptions?page=0", tt.store, tt.header)

@@ -120,9 +120,13 @@ func (o offer) sold(id, customer int64, start, moment time.Time) subscriptions.S
 	}
 	s.EndsAt, s.UpdatedAt = s.PeriodEnd, s.PeriodStart
 	if id%3 != 0 {
-		s.Card = &subscriptions.Card{LastFour: strconv.FormatInt(4000+id%1000, 10), Scheme: []string{"visa", "mada", "mastercard"}[id%3]}
+		s.Card = card(id)
 	}
 	return s
+}
+
+func card(id int64) *subscriptions.Card {
+	return &subscriptions.Card{LastFour: strconv.FormatInt(4000+id%1000, 10), Scheme: []string{"visa", "mada", "mastercard"}[id%3]}
 }
 
 func (o offer) active(id, customer int64, start, now time.Time) subscriptions.Subscription {
@@ -141,7 +145,7 @@ func (o offer) trialing(id, customer int64, start time.Time) subscriptions.Subsc
 // pastDue could not be renewed yesterday; grace is counted in days from then.
 func (o offer) pastDue(id, customer int64, start, now time.Time, grace int) subscriptions.Subscription {
 	s := o.sold(id, customer, start, now)
-	s.Status = subscriptions.PastDue
+	s.Status, s.Card = subscriptions.PastDue, card(id) // that could not be charged
 	failed := now.AddDate(0, 0, -1)
 	s.PeriodStart, s.PeriodEnd = failed.AddDate(0, -o.variant.Duration.Months(), 0), failed
 	s.StartsAt = earlier(s.StartsAt, s.PeriodStart)

@@ -1,0 +1,59 @@
+package sample_test
+
+import (
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"commerce/deploy/sample"
+	"commerce/subscriptions"
+)
+
+func TestSubscriptions_AreWhatTheDemoPromises(t *testing.T) {
+	t.Parallel()
+	perCustomer, perStore, states := map[int64]int{}, map[int64]int{}, map[subscriptions.Status]int{}
+	ids := map[int64]bool{}
+	for _, s := range sample.Subscriptions(time.Now()) {
+		ids[s.ID] = true
+		perStore[s.StoreID]++
+		perCustomer[s.CustomerID]++
+		if s.StoreID == 1 {
+			states[s.Status]++
+		}
+		if s.Product.Name == "" || s.Variant.ID == 0 || s.Currency == "" {
+			t.Errorf("subscription %d is to nothing that the sample stores sell: %+v", s.ID, s)
+		}
+	}
+	if perCustomer[1001] != 3 || perCustomer[1002] == 0 || perStore[1] < 40 || perStore[2] == 0 || len(states) != 6 || len(ids) != perStore[1]+perStore[2] {
+		t.Errorf("of customers %v, of stores %v, in states %v, %d ids", perCustomer, perStore, states, len(ids))
+	}
+	sara, omar := sample.Customers()[0], sample.Customers()[1]
+	if want := (subscriptions.Customer{StoreID: 1, ID: 1001, Email: "Sara@Example.com", Phone: "501234567", CallingCode: "966"}); sara != want {
+		t.Errorf("got %+v, want %+v", sara, want)
+	}
+	if want := (subscriptions.Customer{StoreID: 1, ID: 1002, Email: "omar@example.com", Phone: "509876543", CallingCode: "966"}); omar != want {
+		t.Errorf("got %+v, want %+v", omar, want)
+	}
+}
+
+// Whenever the demo is started, dates make sense: on the last of January as on a
+// leap day.
+func TestSubscriptions_MakeSenseOnAnyDay(t *testing.T) {
+	t.Parallel()
+	epoch := time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
+	rapid.Check(t, func(t *rapid.T) {
+		now := epoch.Add(time.Duration(rapid.Int64Range(0, 5*365*24*60).Draw(t, "minutes")) * time.Minute)
+		for _, s := range sample.Subscriptions(now) {
+			active := s.GrantsAccess(now)
+			switch {
+			case s.EndsAt.Before(s.StartsAt), !s.PeriodStart.Before(s.PeriodEnd), s.CreatedAt.After(now), s.UpdatedAt.After(now):
+				t.Fatalf("at %v: %+v", now, s)
+			case (s.Status == subscriptions.Active || s.Status == subscriptions.Trialing) && !now.Before(s.PeriodEnd):
+				t.Fatalf("at %v, %s after its period: %+v", now, s.Status, s)
+			case s.Status == subscriptions.Expired && (active || s.PeriodEnd.After(now)):
+				t.Fatalf("at %v, expired before its end: %+v", now, s)
+			}
+		}
+	})
+}
