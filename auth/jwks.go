@@ -1,10 +1,12 @@
 package auth
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"sync"
@@ -45,6 +47,10 @@ type JWKSConfig struct {
 
 	// Now is the clock. Default: time.Now.
 	Now func() time.Time
+
+	// Log is told when fetching begins to fail and when it works again, as
+	// until then a withdrawn key lives on. Default: slog.Default.
+	Log *slog.Logger
 }
 
 // JWKS is an issuer's published key set. Nothing is fetched before the first
@@ -56,7 +62,10 @@ type JWKS struct {
 	url    string
 	client *http.Client
 	now    func() time.Time
+	log    *slog.Logger
 	set    atomic.Pointer[keySet] // nil before the first successful fetch
+
+	failing bool // the last fetch failed; belongs to the fetch under way
 
 	mu     sync.Mutex
 	fetch  *jwksFetch           // under way; nil when none is
@@ -82,6 +91,7 @@ func NewJWKS(cfg JWKSConfig) (*JWKS, error) {
 		url:    cfg.URL,
 		client: &http.Client{Transport: cfg.Transport, CheckRedirect: checkRedirect, Timeout: jwksTimeout},
 		now:    cfg.Now,
+		log:    cmp.Or(cfg.Log, slog.Default()),
 	}
 	if j.client.Transport == nil {
 		j.client.Transport = newJWKSTransport()
@@ -197,9 +207,22 @@ func (j *JWKS) begin(ctx context.Context) {
 	fetch := &jwksFetch{began: j.now(), asked: make(map[keyName]struct{}), done: make(chan struct{})}
 	j.fetch = fetch
 	go func() {
-		keys, err := j.load(context.WithoutCancel(ctx))
+		ctx := context.WithoutCancel(ctx)
+		keys, err := j.load(ctx)
+		j.report(ctx, err)
 		j.end(fetch, keys, err)
 	}()
+}
+
+// report logs a fetch's outcome where it differs from that of the one before.
+func (j *JWKS) report(ctx context.Context, err error) {
+	switch failed := err != nil; {
+	case failed && !j.failing:
+		j.log.WarnContext(ctx, "cannot fetch the issuer's keys: those already known stay in use", "err", err)
+	case !failed && j.failing:
+		j.log.InfoContext(ctx, "the issuer's keys can be fetched again")
+	}
+	j.failing = err != nil
 }
 
 // end publishes a fetch's outcome. A fetch that brought all that was asked of

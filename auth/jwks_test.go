@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"math/big"
 	"net/http"
 	"net/http/httptest"
@@ -157,6 +158,9 @@ func verifierOf(t testing.TB, cfg JWKSConfig) *JWT {
 	t.Helper()
 	if cfg.URL == "" {
 		cfg.URL = "https://issuer.example/jwks?key=hush"
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	keys, err := NewJWKS(cfg)
 	if err != nil {
@@ -474,6 +478,34 @@ func TestJWKS_DownKnownKeysGoOn(t *testing.T) {
 		}
 		server.publish(t, publish(t, "a", key), publish(t, "b", key))
 		wantRefusal(t, verify("b"), nil)
+	})
+}
+
+func TestJWKS_TellsTheLogOnceThatItIsDownAndOnceThatItIsBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		key, server, log := newEd25519(t), &issuer{}, &bytes.Buffer{}
+		j := verifierOf(t, JWKSConfig{Transport: server, Log: slog.New(slog.NewTextHandler(log, nil))})
+		token := signedBy(t, jwt.SigningMethodEdDSA, key, "a")
+		good := func() { server.publish(t, publish(t, "a", key)) }
+		down := func() { server.change(func() { server.err = errors.New("connection refused") }) }
+		for i, tt := range []struct {
+			change      func()
+			warns, says int
+		}{{good, 0, 0}, {down, 1, 0}, {down, 1, 0}, {good, 1, 1}, {good, 1, 1}, {down, 2, 1}} {
+			tt.change()
+			time.Sleep(jwksMaxAge + time.Second)
+			_, err := j.Verify(t.Context(), token)
+			wantRefusal(t, err, nil)
+			synctest.Wait() // for the fetch behind it
+			warns, says := strings.Count(log.String(), "level=WARN"), strings.Count(log.String(), "level=INFO")
+			if warns != tt.warns || says != tt.says {
+				t.Errorf("after fetch %d: %d warnings and %d all-clears, want %d and %d", i, warns, says, tt.warns, tt.says)
+			}
+		}
+		if text := log.String(); !strings.Contains(text, "connection refused") || strings.Contains(text, "hush") || strings.Contains(text, token) {
+			t.Errorf("the log reads %s: want the cause, and neither URL nor token", text)
+		}
 	})
 }
 

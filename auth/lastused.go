@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -22,6 +23,7 @@ type LastUsedConfig struct {
 	// Now is the clock. Default: time.Now.
 	Now func() time.Time
 
+	// Log is told what cannot be written. Default: slog.Default.
 	Log *slog.Logger
 }
 
@@ -29,36 +31,51 @@ type LastUsedConfig struct {
 // that a token in constant use costs one row every few seconds. What is not yet
 // written when the process dies is lost.
 type LastUsed struct {
-	LastUsedConfig
+	pool  *pgxpool.Pool
+	every time.Duration
+	now   func() time.Time
+	log   *slog.Logger
+
 	mu   sync.Mutex
 	uses map[int64]time.Time // at most maxAPITokens
 }
 
 // NewLastUsed returns a LastUsed that works with c. Nothing is written until Run.
 func NewLastUsed(c LastUsedConfig) *LastUsed {
-	if c.Every == 0 {
-		c.Every = 10 * time.Second
+	l := &LastUsed{
+		pool:  c.Pool,
+		every: cmp.Or(c.Every, 10*time.Second),
+		now:   c.Now,
+		log:   cmp.Or(c.Log, slog.Default()),
+		uses:  map[int64]time.Time{},
 	}
-	if c.Now == nil {
-		c.Now = time.Now
+	if l.now == nil {
+		l.now = time.Now
 	}
-	return &LastUsed{LastUsedConfig: c, uses: map[int64]time.Time{}}
+	return l
 }
 
 // Record notes that the token was used now. It never waits for Postgres.
 func (l *LastUsed) Record(id int64) {
-	now := l.Now()
+	now := l.now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if _, known := l.uses[id]; known || len(l.uses) < maxAPITokens {
-		l.uses[id] = now
+	l.note(id, now)
+}
+
+// note remembers a token's latest use, as long as there is room for it. The mutex
+// is held.
+func (l *LastUsed) note(id int64, at time.Time) {
+	latest, known := l.uses[id]
+	if at.After(latest) && (known || len(l.uses) < maxAPITokens) {
+		l.uses[id] = at
 	}
 }
 
 // Run writes what was recorded, again and again, and once more when ctx ends. What
-// cannot be written is kept for the next time.
+// cannot be written is kept for the next time, as far as there is room.
 func (l *LastUsed) Run(ctx context.Context) {
-	tick := time.NewTicker(l.Every)
+	tick := time.NewTicker(l.every)
 	defer tick.Stop()
 	for {
 		select {
@@ -75,7 +92,7 @@ func (l *LastUsed) tryFlush(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, apiTokenTimeout)
 	defer cancel()
 	if err := l.Flush(ctx); err != nil {
-		l.Log.WarnContext(ctx, "times of use of API tokens are not written", "err", err)
+		l.log.WarnContext(ctx, "times of use of API tokens are not written", "err", err)
 	}
 }
 
@@ -88,7 +105,7 @@ func (l *LastUsed) Flush(ctx context.Context) error {
 	if len(uses) == 0 {
 		return nil
 	}
-	err := pgx.BeginFunc(ctx, l.Pool, func(tx pgx.Tx) error { return writeUses(ctx, tx, uses) })
+	err := pgx.BeginFunc(ctx, l.pool, func(tx pgx.Tx) error { return writeUses(ctx, tx, uses) })
 	if err != nil {
 		l.keep(uses)
 		return fmt.Errorf("write last use of %d API tokens: %w", len(uses), err)
@@ -96,14 +113,12 @@ func (l *LastUsed) Flush(ctx context.Context) error {
 	return nil
 }
 
-// keep takes back what was not written.
+// keep takes back what was not written; what came meanwhile has the room first.
 func (l *LastUsed) keep(uses map[int64]time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for id, at := range uses {
-		if at.After(l.uses[id]) {
-			l.uses[id] = at
-		}
+		l.note(id, at)
 	}
 }
 

@@ -45,7 +45,8 @@ const (
 	CodeLowStock         Code = "low_stock"
 )
 
-// Error is a call that was refused or failed; nothing was changed by it.
+// Error is a call that was refused or failed. A refusal changed nothing; with
+// unavailable the change may have been made, and only its answer was lost.
 type Error struct {
 	code   Code
 	faults []fault // at least one; the first gives the message

@@ -136,7 +136,7 @@ func tokenOf(name string) auth.CartToken {
 // change makes a change as the API does: what waits is merged first.
 func (d *desk) change(sh Shopper, change func(Shopper) (Changed, error)) *MergeReport {
 	d.t.Helper()
-	report := d.MergeFirst(d.t.Context(), &sh)
+	report := d.MergeFirst(d.t.Context(), sh)
 	changed, err := change(sh)
 	var refused *Error
 	if errors.As(err, &refused) && refused.code != CodeUnavailable {

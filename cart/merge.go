@@ -173,7 +173,7 @@ func (r *Redis) apply(ctx context.Context, customer Ref, c claimed, s Strategy, 
 			encodeFields(l.Fields), l.Notice, b.stock, b.most)
 	}
 	args = append(args, c.replays...)
-	cmd, copies := r.scripts.apply.runReplicated(ctx, r.client, repeatable,
+	cmd, copies := r.scripts.apply.runReplicated(ctx, r.client, r.laggards, repeatable,
 		[]string{customer.cartKey(), customer.mergedKey(c.cart.ID), customer.replaysKey()}, args...)
 	reply, err := cmd.Slice()
 	if err != nil {
@@ -213,7 +213,7 @@ func (r *Redis) finish(ctx context.Context, customer, guest Ref, guestCartID str
 }
 
 func (r *Redis) forget(ctx context.Context, customer Ref, n note) error {
-	err := r.scripts.forgets.run(ctx, r.client, repeatable,
+	err := r.scripts.forget.run(ctx, r.client, repeatable,
 		[]string{customer.cartKey()}, string(n), r.ttlOf(customer).Milliseconds()).Err()
 	if err != nil {
 		return unavailable("forget merge", err)

@@ -27,6 +27,28 @@ func TestParseStrategy(t *testing.T) {
 	}
 }
 
+// setup opens a desk where the customer "c" and the guest of the token have put
+// these lines into their carts.
+func setup(t *testing.T, s Strategy, customers, guests string) (*desk, auth.CartToken) {
+	t.Helper()
+	d, token := openDesk(t, s), tokenOf("t")
+	d.fill(d.as("c", ""), customers)
+	d.fill(d.as("", token), guests)
+	return d, token
+}
+
+// fill adds lines, given as wantLines has them, one after the other.
+func (d *desk) fill(sh Shopper, lines string) {
+	d.t.Helper()
+	for _, line := range strings.Fields(lines) {
+		var product, quantity int64
+		if _, err := fmt.Sscanf(line, "%d×%d", &product, &quantity); err != nil {
+			d.t.Fatal(err)
+		}
+		d.add(sh, product, quantity)
+	}
+}
+
 // The steps of a merge, by which a request may die.
 const (
 	intended = iota + 1
@@ -59,6 +81,20 @@ func (d *desk) dieAfter(step int, customer string, token auth.CartToken) {
 		if err := do(); err != nil {
 			d.t.Fatal(err)
 		}
+	}
+}
+
+// afterEachStep tests what setup made and a request of "c" left that died there, up
+// to the last step.
+func afterEachStep(t *testing.T, last int, customers, guests string, test func(*testing.T, *desk, auth.CartToken)) {
+	t.Helper()
+	for step := intended; step <= last; step++ {
+		t.Run(fmt.Sprintf("after step %d", step), func(t *testing.T) {
+			t.Parallel()
+			d, token := setup(t, Sum, customers, guests)
+			d.dieAfter(step, "c", token)
+			test(t, d, token)
+		})
 	}
 }
 
@@ -119,11 +155,7 @@ func TestMerge_IsResumedOnceWhereverItDied(t *testing.T) {
 			for _, withToken := range []bool{true, false} {
 				t.Run(fmt.Sprintf("after step %d, %s, token %v", step, name, withToken), func(t *testing.T) {
 					t.Parallel()
-					d, token := openDesk(t, Sum), tokenOf("t")
-					d.add(d.as("c", ""), 1, 1)
-					d.add(d.as("c", ""), 2, 1)
-					d.add(d.as("", token), 2, 2)
-					d.add(d.as("", token), 3, 1)
+					d, token := setup(t, Sum, "1×1 2×1", "2×2 3×1")
 					d.dieAfter(step, "c", token)
 
 					call, sh := calls[name], d.as("c", "")
@@ -153,28 +185,18 @@ func TestMerge_IsResumedOnceWhereverItDied(t *testing.T) {
 
 func TestMerge_RaisesTheVersionOnce(t *testing.T) {
 	t.Parallel()
-	for step := intended; step <= forgotten; step++ {
-		d, token := openDesk(t, Sum), tokenOf("t")
-		d.add(d.as("c", ""), 1, 1)
-		d.add(d.as("", token), 1, 2)
-		d.add(d.as("", token), 2, 1)
-		d.dieAfter(step, "c", token)
+	afterEachStep(t, forgotten, "1×1", "1×2 2×1", func(t *testing.T, d *desk, token auth.CartToken) {
 		for range 2 {
 			if got, _ := d.read(d.as("c", token)); got.Version != 2 {
-				t.Errorf("after step %d: version %d, want 2", step, got.Version)
+				t.Errorf("version %d, want 2", got.Version)
 			}
 		}
-	}
+	})
 }
 
 func TestMerge_ThreeResumeItAtOnce(t *testing.T) {
 	t.Parallel()
-	for step := intended; step <= finished; step++ {
-		d, token := openDesk(t, Sum), tokenOf("t")
-		d.add(d.as("c", ""), 1, 1)
-		d.add(d.as("", token), 1, 2)
-		d.add(d.as("", token), 2, 1)
-		d.dieAfter(step, "c", token)
+	afterEachStep(t, finished, "1×1", "1×2 2×1", func(t *testing.T, d *desk, token auth.CartToken) {
 		var all sync.WaitGroup
 		for range 3 {
 			all.Go(func() { d.read(d.as("c", token)) })
@@ -183,14 +205,13 @@ func TestMerge_ThreeResumeItAtOnce(t *testing.T) {
 		d.wantLines(d.as("c", token), "1×3 2×1")
 		d.settle("c")
 		d.wantSettled()
-	}
+	})
 }
 
 func TestMerge_TheFirstCustomerOfATokenGetsIt(t *testing.T) {
 	t.Parallel()
 	for step := claimedStep; step <= forgotten; step++ {
-		d, token := openDesk(t, Sum), tokenOf("t")
-		d.add(d.as("", token), 1, 2)
+		d, token := setup(t, Sum, "", "1×2")
 		d.dieAfter(step, "first", token)
 		d.add(d.as("", token), 2, 1) // under the token, since it was claimed
 		d.wantLines(d.as("second", token), "2×1")
@@ -204,25 +225,21 @@ func TestMerge_TheFirstCustomerOfATokenGetsIt(t *testing.T) {
 
 func TestMerge_WhatIsAddedUnderTheTokenMeanwhileComesToo(t *testing.T) {
 	t.Parallel()
-	for step := intended; step <= forgotten; step++ {
-		d, token := openDesk(t, Sum), tokenOf("t")
-		d.add(d.as("", token), 1, 2)
-		d.dieAfter(step, "c", token)
+	afterEachStep(t, forgotten, "", "1×2", func(t *testing.T, d *desk, token auth.CartToken) {
 		d.add(d.as("", token), 1, 1)
 		d.add(d.as("", token), 2, 1)
 		d.wantLines(d.as("c", token), "1×3 2×1")
 		d.add(d.as("", token), 2, 5)
 		d.wantLines(d.as("c", token), "1×3 2×6")
 		d.wantSettled()
-	}
+	})
 }
 
 // One change is enough for both: what an earlier request claimed, and what was
 // added since.
 func TestMerge_AChangeTakesInAllThatWaits(t *testing.T) {
 	t.Parallel()
-	d, token := openDesk(t, Sum), tokenOf("t")
-	d.add(d.as("", token), 1, 2)
+	d, token := setup(t, Sum, "", "1×2")
 	d.dieAfter(claimedStep, "c", token)
 	d.add(d.as("", token), 2, 1)
 	if report := d.add(d.as("c", token), 3, 1); report == nil || report.Lines != 2 {
@@ -239,11 +256,8 @@ func TestMerge_AfterALostClaimOnlyGrowthIsAdded(t *testing.T) {
 	for strategy, want := range map[Strategy]string{
 		Sum: "1×6 2×2 3×1", Max: "1×3 2×1 3×1", KeepGuest: "1×3 2×1 3×1", KeepCustomer: "1×2 2×1 3×1",
 	} {
-		d, token := openDesk(t, strategy), tokenOf("t")
+		d, token := setup(t, strategy, "1×2", "1×3 2×1")
 		guest := GuestRef(d.store.ID, token)
-		d.add(d.as("c", ""), 1, 2)
-		d.add(d.as("", token), 1, 3)
-		d.add(d.as("", token), 2, 1)
 		dump := d.client.Dump(t.Context(), guest.cartKey()).Val()
 		d.read(d.as("c", token))
 		if err := d.client.Restore(t.Context(), guest.cartKey(), time.Hour, dump).Err(); err != nil {
@@ -264,9 +278,8 @@ func TestMerge_AfterALostClaimOnlyGrowthIsAdded(t *testing.T) {
 // The same with the end of a merge: what was set aside is back.
 func TestMerge_AfterALostFinishNothingIsAdded(t *testing.T) {
 	t.Parallel()
-	d, token := openDesk(t, Sum), tokenOf("t")
+	d, token := setup(t, Sum, "", "1×3")
 	aside := GuestRef(d.store.ID, token).claimedKey()
-	d.add(d.as("", token), 1, 3)
 	d.dieAfter(claimedStep, "c", token)
 	dump := d.client.Dump(t.Context(), aside).Val()
 	d.clear(d.as("c", ""))
@@ -279,8 +292,7 @@ func TestMerge_AfterALostFinishNothingIsAdded(t *testing.T) {
 
 func TestMerge_NotesOutliveWhatTheyAreAbout(t *testing.T) {
 	t.Parallel()
-	d, token := openDesk(t, Sum), tokenOf("t")
-	d.add(d.as("", token), 1, 1)
+	d, token := setup(t, Sum, "", "1×1")
 	d.dieAfter(appliedStep, "c", token)
 	customer, guest := CustomerRef(d.store.ID, "c"), GuestRef(d.store.ID, token)
 	c, err := d.redis.claim(t.Context(), customer, guest, false, d.now())
@@ -294,9 +306,8 @@ func TestMerge_NotesOutliveWhatTheyAreAbout(t *testing.T) {
 
 func TestMerge_AClaimLapsesInAFixedTime(t *testing.T) {
 	t.Parallel()
-	d, token := openDesk(t, Sum), tokenOf("t")
+	d, token := setup(t, Sum, "", "1×1")
 	aside := GuestRef(d.store.ID, token).claimedKey()
-	d.add(d.as("", token), 1, 1)
 	d.dieAfter(claimedStep, "c", token)
 	if left := d.ttl(aside); left < 719*time.Hour || left > 720*time.Hour {
 		t.Errorf("it lapses in %v", left)
@@ -319,9 +330,8 @@ func TestMerge_ANoteLivesAsLongAsTheClaim(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d, token := openDesk(t, Sum), tokenOf("t")
+			d, token := setup(t, Sum, "", "1×1")
 			before(d)
-			d.add(d.as("", token), 1, 1)
 			d.dieAfter(claimedStep, "c", token)
 			customer, guest := CustomerRef(d.store.ID, "c"), GuestRef(d.store.ID, token)
 			if note, aside := d.ttl(customer.cartKey()), d.ttl(guest.claimedKey()); note < aside {
@@ -338,8 +348,7 @@ func TestMerge_ANoteLivesAsLongAsTheClaim(t *testing.T) {
 
 func TestMerge_ANoteWithoutAClaimIsDroppedOnceItIsOld(t *testing.T) {
 	t.Parallel()
-	d, token := openDesk(t, Sum), tokenOf("t")
-	d.add(d.as("", token), 1, 1)
+	d, token := setup(t, Sum, "", "1×1")
 	d.dieAfter(intended, "c", token)
 	note := func() bool {
 		return d.client.HExists(t.Context(), CustomerRef(d.store.ID, "c").cartKey(), "m").Val()
@@ -403,9 +412,8 @@ func TestMerge_ALateForgetLeavesANewerNote(t *testing.T) {
 
 func TestMerge_ALateFinishLeavesANewerClaim(t *testing.T) {
 	t.Parallel()
-	d, token := openDesk(t, Sum), tokenOf("t")
+	d, token := setup(t, Sum, "", "1×1")
 	customer, guest := CustomerRef(d.store.ID, "c"), GuestRef(d.store.ID, token)
-	d.add(d.as("", token), 1, 1)
 	late, err := d.redis.claim(t.Context(), customer, guest, true, d.now())
 	if err != nil {
 		t.Fatal(err)
@@ -425,11 +433,7 @@ func TestMerge_WaitsWhileTheCatalogueIsOutOfReach(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			call := calls[name]
-			d, token := openDesk(t, Sum), tokenOf("t")
-			d.add(d.as("c", ""), 1, 1)
-			d.add(d.as("c", ""), 2, 1)
-			d.add(d.as("", token), 2, 2)
-			d.add(d.as("", token), 3, 1)
+			d, token := setup(t, Sum, "1×1 2×1", "2×2 3×1")
 			d.goods.outOfReach(3, true)
 			if report := call.make(d, d.as("c", token)); report != nil {
 				t.Errorf("reported %+v", report)
@@ -454,11 +458,7 @@ func TestMerge_AClaimWaitsForTheCatalogueToo(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			call := calls[name]
-			d, token := openDesk(t, Sum), tokenOf("t")
-			d.add(d.as("c", ""), 1, 1)
-			d.add(d.as("c", ""), 2, 1)
-			d.add(d.as("", token), 2, 2)
-			d.add(d.as("", token), 3, 1)
+			d, token := setup(t, Sum, "1×1 2×1", "2×2 3×1")
 			d.dieAfter(claimedStep, "c", token)
 			d.goods.outOfReach(3, true)
 			call.make(d, d.as("c", ""))
@@ -500,11 +500,7 @@ func TestMerge_KeepsTheClientsOwnRetryFromCountingTwice(t *testing.T) {
 
 func TestMerge_ReportsTheCodeThatBoundTheLine(t *testing.T) {
 	t.Parallel()
-	d, token := openDesk(t, Sum), tokenOf("t")
-	for id := int64(1); id <= 3; id++ {
-		d.add(d.as("c", ""), id, 3)
-		d.add(d.as("", token), id, 3)
-	}
+	d, token := setup(t, Sum, "1×3 2×3 3×3", "1×3 2×3 3×3")
 	four, five := int64(4), int64(5)
 	byStock, byMost := sold(1, 100), sold(2, 100)
 	byStock.Stock, byMost.MaxQuantity = &four, &five

@@ -24,6 +24,8 @@ type Redis struct {
 	ttl     TTLs
 	limits  Limits
 	confirm bool // every change waits for its replicas
+
+	laggards *laggards
 }
 
 // TTLs are how long carts live after they were last read or changed.
@@ -43,7 +45,7 @@ type Limits struct {
 // NewRedis takes a client whose settings are the caller's concern; it must follow
 // redirections and may retry, for commands that must not be repeated opt out.
 func NewRedis(client redis.UniversalClient, ttl TTLs, limits Limits) *Redis {
-	return &Redis{client: client, scripts: newScripts(), ttl: ttl, limits: limits}
+	return &Redis{client: client, scripts: newScripts(), ttl: ttl, limits: limits, laggards: &laggards{until: map[string]time.Time{}}}
 }
 
 // Confirming returns a Redis whose every change waits, for a bounded time, until all
@@ -122,7 +124,7 @@ func (r *Redis) change(ctx context.Context, s script, ref Ref, on Conditions, ar
 	var durability string
 	if r.confirm {
 		var p replication
-		cmd, p = s.runReplicated(ctx, r.client, how, keys, all...)
+		cmd, p = s.runReplicated(ctx, r.client, r.laggards, how, keys, all...)
 		durability = p.durability()
 	} else {
 		cmd = s.run(ctx, r.client, how, keys, all...)

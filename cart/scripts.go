@@ -46,23 +46,23 @@ var (
 // scripts are all that ever writes to a cart. Each is atomic in one slot.
 type scripts struct {
 	read, add, set, remove, clear, coupon, judge script
-	intend, claim, apply, finish, forgets        script
+	intend, claim, apply, finish, forget         script
 }
 
 func newScripts() scripts {
 	return scripts{
-		read:    newScript(cartLua, readLua),
-		add:     newScript(cartLua, changeLua, addLua),
-		set:     newScript(cartLua, changeLua, setLua),
-		remove:  newScript(cartLua, changeLua, removeLua),
-		clear:   newScript(cartLua, changeLua, clearLua),
-		coupon:  newScript(cartLua, changeLua, couponLua),
-		judge:   newScript(cartLua, changeLua, judgeLua),
-		intend:  newScript(cartLua, intendLua),
-		claim:   newScript(cartLua, claimLua),
-		apply:   newScript(cartLua, applyLua),
-		finish:  newScript(cartLua, finishLua),
-		forgets: newScript(cartLua, forgetLua),
+		read:   newScript(cartLua, readLua),
+		add:    newScript(cartLua, changeLua, addLua),
+		set:    newScript(cartLua, changeLua, setLua),
+		remove: newScript(cartLua, changeLua, removeLua),
+		clear:  newScript(cartLua, changeLua, clearLua),
+		coupon: newScript(cartLua, changeLua, couponLua),
+		judge:  newScript(cartLua, changeLua, judgeLua),
+		intend: newScript(cartLua, intendLua),
+		claim:  newScript(cartLua, claimLua),
+		apply:  newScript(cartLua, applyLua),
+		finish: newScript(cartLua, finishLua),
+		forget: newScript(cartLua, forgetLua),
 	}
 }
 

@@ -3,6 +3,7 @@ package cart
 import (
 	"context"
 	"crypto/rand"
+	"encoding/base32"
 	"io"
 	"log/slog"
 	"time"
@@ -33,7 +34,7 @@ type Config struct {
 	Strategy Strategy         // of merges; default Sum
 	Budget   time.Duration    // for Redis, of each request; default 200 ms
 	Now      func() time.Time // default time.Now
-	Rand     io.Reader        // for cart tokens; default crypto/rand
+	Rand     io.Reader        // for cart ids and tokens; default crypto/rand
 	Log      *slog.Logger     // for merges that must wait; default slog.Default
 }
 
@@ -71,15 +72,15 @@ type Shopper struct {
 	Token auth.CartToken // opens the guest's cart; "" for a customer's
 	Fresh bool           // Token was made for this very call: nothing can lie under it
 
-	ref      Ref
-	guest    Ref       // a guest's cart that came along with a customer; zero for none
-	deadline time.Time // for Redis
+	ref   Ref
+	guest Ref // a guest's cart that came along with a customer; zero for none
+	time  *budget
 }
 
 // Shopper says whose cart a caller's calls are about. A guest without a usable
 // token gets a new one.
 func (s *Service) Shopper(c auth.Caller) (Shopper, error) {
-	sh := Shopper{Store: c.Store, deadline: s.now().Add(s.budget)}
+	sh := Shopper{Store: c.Store, time: newBudget(s.budget)}
 	if c.Customer != "" {
 		sh.ref = CustomerRef(c.Store.ID, c.Customer)
 		if c.Token != "" {
@@ -137,14 +138,14 @@ func (s *Service) load(ctx context.Context, sh Shopper) (Cart, *MergeReport, err
 	if guest.any {
 		report = report.plus(s.tryMerge(ctx, sh, guest))
 	}
-	sh.deadline = s.now().Add(s.budget)
+	sh.time.renew()
 	cart, _, err = s.loadOnce(ctx, sh)
 	return cart, report, err
 }
 
 func (s *Service) loadOnce(ctx context.Context, sh Shopper) (Cart, waiting, error) {
-	ctx, cancel := s.within(ctx, sh)
-	defer cancel()
+	ctx, done := sh.time.spend(ctx)
+	defer done()
 	if sh.guest == (Ref{}) {
 		cart, err := s.redis.Load(ctx, sh.ref, s.now())
 		return cart, waiting{}, err
@@ -153,14 +154,14 @@ func (s *Service) loadOnce(ctx context.Context, sh Shopper) (Cart, waiting, erro
 }
 
 // MergeFirst takes in what waits under the shopper's token before a change is even
-// looked at. It gives the change a budget of its own.
-func (s *Service) MergeFirst(ctx context.Context, sh *Shopper) *MergeReport {
+// looked at. When that cannot be asked, the change is made without.
+func (s *Service) MergeFirst(ctx context.Context, sh Shopper) *MergeReport {
 	if sh.guest == (Ref{}) {
 		return nil
 	}
-	quick, cancel := s.within(ctx, *sh)
-	defer cancel()
+	quick, done := sh.time.spendHalf(ctx)
 	guest, err := s.redis.guestHolds(quick, sh.guest)
+	done()
 	if err != nil {
 		s.log.WarnContext(ctx, "merge waits", "err", err)
 		return nil
@@ -168,8 +169,8 @@ func (s *Service) MergeFirst(ctx context.Context, sh *Shopper) *MergeReport {
 	if !guest.any {
 		return nil
 	}
-	report := s.tryMerge(ctx, *sh, guest)
-	sh.deadline = s.now().Add(s.budget)
+	report := s.tryMerge(ctx, sh, guest)
+	sh.time.renew()
 	return report
 }
 
@@ -339,9 +340,9 @@ func (s *Service) change(ctx context.Context, sh Shopper, on Conditions, try fun
 	on.Now, on.CartID = s.now(), s.newCartID()
 	var report *MergeReport
 	for {
-		quick, cancel := s.within(ctx, sh)
+		quick, done := sh.time.spend(ctx)
 		o, err := try(quick, on)
-		cancel()
+		done()
 		if err != nil || o.word != resume {
 			o.merged = report
 			return o, report.beside(err)
@@ -352,7 +353,7 @@ func (s *Service) change(ctx context.Context, sh Shopper, on Conditions, try fun
 		}
 		report = report.plus(s.tryResume(ctx, sh, o.cart.unfinished))
 		on.passBy = unfinished
-		sh.deadline = s.now().Add(s.budget)
+		sh.time.renew()
 	}
 }
 
@@ -446,13 +447,10 @@ func (s *Service) coupon(ctx context.Context, sh Shopper, code string) (*Coupon,
 	return coupon, nil
 }
 
-// within bounds Redis to what is left of the request's budget.
-func (s *Service) within(ctx context.Context, sh Shopper) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, sh.deadline.Sub(s.now()))
-}
-
 // newCartID is 100 random bits, so that no two carts ever share one, without the
 // signs that an ETag sets around it.
 func (s *Service) newCartID() string {
-	return rand.Text()[:20]
+	var bits [13]byte
+	_, _ = io.ReadFull(s.rand, bits[:]) // crypto/rand does not fail
+	return base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(bits[:])[:20]
 }

@@ -39,19 +39,29 @@ type Config struct {
 // API answers the subscriptions' HTTP calls. Its handlers decode, call the source
 // once and return errors for the one place that writes them.
 type API struct {
-	Config
-	buffers sync.Pool // of answers that have been sent
+	source    Source
+	tokens    *auth.APITokens
+	prices    *money.Formatter
+	name      string
+	publicURL string
+	used      func(tokenID int64)
+	now       func() time.Time
+	buffers   sync.Pool // of answers that have been sent
 }
 
 // NewAPI returns an API that works with c.
 func NewAPI(c Config) *API {
-	if c.Used == nil {
-		c.Used = func(int64) {}
+	a := &API{
+		source: c.Source, tokens: c.Tokens, prices: c.Prices, name: c.Name, publicURL: c.PublicURL, used: c.Used, now: c.Now,
+		buffers: sync.Pool{New: func() any { return new([]byte) }},
 	}
-	if c.Now == nil {
-		c.Now = time.Now
+	if a.used == nil {
+		a.used = func(int64) {}
 	}
-	return &API{Config: c, buffers: sync.Pool{New: func() any { return new([]byte) }}}
+	if a.now == nil {
+		a.now = time.Now
+	}
+	return a
 }
 
 // Routes lists every call by method and path.
@@ -73,17 +83,18 @@ func (v *visit) ctx() context.Context { return v.Request.Context() }
 
 func (a *API) serve(serve func(*visit) error) func(*gin.Context) error {
 	return func(c *gin.Context) error {
-		store, token, err := a.Tokens.Identify(c.Request)
+		store, token, err := a.tokens.Identify(c.Request)
 		if err != nil {
 			return err
 		}
-		a.Used(token)
+		a.used(token)
 		v := &visit{c, store, locale.Match(c.GetHeader("Accept-Language"), store.Locale)}
 		return v.explain(serve(v))
 	}
 }
 
-// explain completes an error with the language it is to be told in.
+// explain completes an error with the language it is to be told in. What was being
+// done when it came stays with it, for the log.
 func (v *visit) explain(err error) error {
 	var e *Error
 	if !errors.As(err, &e) {
@@ -91,6 +102,9 @@ func (v *visit) explain(err error) error {
 	}
 	told := *e
 	told.language = v.language
+	if err != error(e) {
+		told.cause = err
+	}
 	return &told
 }
 
@@ -99,7 +113,7 @@ func (a *API) list(v *visit) error {
 	if err != nil {
 		return err
 	}
-	key, err := a.Source.LinkKey(v.ctx())
+	key, err := a.source.LinkKey(v.ctx())
 	if err != nil {
 		return fmt.Errorf("read the key of page links: %w", err)
 	}
@@ -107,7 +121,7 @@ func (a *API) list(v *visit) error {
 	if err != nil {
 		return err
 	}
-	rows, err := a.Source.List(v.ctx(), v.store.ID, query)
+	rows, err := a.source.List(v.ctx(), v.store.ID, query)
 	if err != nil {
 		return fmt.Errorf("list subscriptions of store %d: %w", v.store.ID, err)
 	}
@@ -121,7 +135,7 @@ func (a *API) get(v *visit) error {
 	if err != nil || id < 1 || strconv.FormatInt(id, 10) != v.Param("id") {
 		return notFound()
 	}
-	s, err := a.Source.Get(v.ctx(), v.store.ID, id)
+	s, err := a.source.Get(v.ctx(), v.store.ID, id)
 	switch {
 	case errors.Is(err, ErrNotFound):
 		return notFound()
@@ -134,8 +148,8 @@ func (a *API) get(v *visit) error {
 
 // address is the absolute URL of the list, without a query.
 func (a *API) address(v *visit) string {
-	if a.PublicURL != "" {
-		return a.PublicURL + v.FullPath()
+	if a.publicURL != "" {
+		return a.publicURL + v.FullPath()
 	}
 	scheme := "http://"
 	if v.Request.TLS != nil {
@@ -146,14 +160,14 @@ func (a *API) address(v *visit) string {
 
 // send writes the envelope around data.
 func (a *API) send(v *visit, data func(*wire)) {
-	now := a.Now()
+	now := a.now()
 	digits, _ := money.Digits(v.store.Currency)
 	buffer := a.buffers.Get().(*[]byte)
 	defer a.buffers.Put(buffer)
-	w := &wire{b: (*buffer)[:0], language: v.language, digits: digits, prices: a.Prices, now: now}
+	w := &wire{b: (*buffer)[:0], language: v.language, digits: digits, prices: a.prices, now: now}
 	w.raw(`{"message":null,"data":`)
 	data(w)
-	w.text("api", a.Name)
+	w.text("api", a.name)
 	w.number("timestamp", now.Unix())
 	w.raw("}")
 	*buffer = w.b

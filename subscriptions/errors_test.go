@@ -2,6 +2,7 @@ package subscriptions
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"unicode"
@@ -32,5 +33,26 @@ func TestError_TellsTheLogTheCauseAndNeverAValue(t *testing.T) {
 	_, err := parseListing("customerEmail=secret-person&customerPhone=%2B966secret")
 	if err == nil || strings.Contains(err.Error(), "secret") {
 		t.Errorf("the log would read %v", err)
+	}
+}
+
+func TestError_TellsTheLogWhatWasBeingDone(t *testing.T) {
+	t.Parallel()
+	v := &visit{language: locale.Ar}
+	down := errors.New("connection refused")
+	inner := unavailable(down)
+	err := v.explain(fmt.Errorf("list subscriptions of store 7: %w", inner))
+	for _, want := range []string{"list subscriptions of store 7", "connection refused"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("the log would read %v, want %q in it", err, want)
+		}
+	}
+	var told *Error
+	if !errors.As(err, &told) || !errors.Is(err, down) || told.Language() != locale.Ar ||
+		told.Code() != inner.Code() || told.Message(locale.Ar) != inner.Message(locale.Ar) {
+		t.Errorf("the caller would be told %+v, want what %v tells, in Arabic", told, inner)
+	}
+	if got, want := v.explain(notFound()).Error(), notFound().Error(); got != want {
+		t.Errorf("an error that nothing wraps reads %q, want %q", got, want)
 	}
 }

@@ -43,10 +43,10 @@ type Config[K comparable, V any] struct {
 	RefreshAfter time.Duration // from this age on a value that is read is loaded anew, behind the reader's back. Default 350 ms
 	MaxAge       time.Duration // from this age on its readers wait for it. Default 700 ms
 	Patience     time.Duration // how long they wait before they take the old value. Default 50 ms
-	MissPatience time.Duration // how long one waits who has no old value. Default 250 ms
+	MissPatience time.Duration // how long one waits who has no old value, and a load for its turn. Default 250 ms
 	LoadTimeout  time.Duration // ends a load. Default 1 s
 	Pause        time.Duration // between attempts at a source that fails. Default 100 ms
-	MaxLoads     int           // loads at the same time; those past it are not begun. Default 8
+	MaxLoads     int           // loads at the same time; those past it wait for their turn, or are not begun while the source is not Reachable. Default 8
 }
 
 // Cache is safe for concurrent use.
@@ -58,7 +58,7 @@ type Cache[K comparable, V any] struct {
 	gate    gate
 
 	mu      sync.Mutex
-	loading map[K]*load[K, V]
+	loading map[K]*load[K, V] // what a reader may wait for: not what was expired since
 }
 
 // moment is a time since the cache was born, so that a clock that is set back
@@ -82,7 +82,7 @@ const overhead = 256
 // load is one question to the source, which many may wait for.
 type load[K comparable, V any] struct {
 	keys    []K
-	done    chan struct{}
+	done    chan struct{}   // closed under the cache's mu
 	answers map[K]*entry[V] // once done; nil when the source failed
 }
 
@@ -104,7 +104,7 @@ func New[K comparable, V any](c Config[K, V]) *Cache[K, V] {
 	return &Cache[K, V]{
 		c:       c,
 		born:    c.Now(),
-		gate:    gate{max: c.MaxLoads, pause: c.Pause, brisk: c.Patience},
+		gate:    gate{slots: make(chan struct{}, c.MaxLoads), pause: c.Pause, brisk: c.Patience},
 		loading: map[K]*load[K, V]{},
 		entries: otter.Must(&otter.Options[K, *entry[V]]{
 			MaximumWeight: c.MaxWeight,
@@ -164,15 +164,24 @@ func (c *Cache[K, V]) settle(keys []K, loads map[K]*load[K, V], put func(K, V)) 
 }
 
 // Expire has a key loaded anew before it is served again, because it changed. Its
-// value is kept for the case that the source cannot be reached then.
+// value is kept for the case that the source cannot be reached then. A load that is
+// under way may have read the old value: it counts for those who wait for it already.
 func (c *Cache[K, V]) Expire(key K) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.loading, key)
 	if e, held := c.entries.GetEntryQuietly(key); held {
 		e.Value.expired.Store(c.moment())
 	}
 }
 
 // ExpireAll is Expire for every key.
-func (c *Cache[K, V]) ExpireAll() { c.expired.Store(c.moment()) }
+func (c *Cache[K, V]) ExpireAll() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	clear(c.loading)
+	c.expired.Store(c.moment())
+}
 
 // Reachable reports whether the source answered when it was last asked, and in no
 // more than Patience.

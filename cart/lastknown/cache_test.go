@@ -223,6 +223,66 @@ func TestExpire_CountsForALoadThatIsUnderWay(t *testing.T) {
 	})
 }
 
+func TestExpire_CountsForALoadUnderWayOfWhatWasNeverHeld(t *testing.T) {
+	t.Parallel()
+	for name, expire := range map[string]func(*Cache[string, string]){
+		"key": func(c *Cache[string, string]) { c.Expire("a") },
+		"all": (*Cache[string, string]).ExpireAll,
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, s *source, c *Cache[string, string]) {
+				s.behave(20*time.Millisecond, nil)
+				var before sync.WaitGroup
+				before.Go(func() { want(t, c, 20*time.Millisecond, texts{"a": "1"}, "a") })
+				time.Sleep(10 * time.Millisecond)
+				s.set("a", "2")
+				expire(c)
+				time.Sleep(time.Millisecond)
+				var since sync.WaitGroup
+				since.Go(func() { want(t, c, 20*time.Millisecond, texts{"a": "2"}, "a") }) // does not join the first
+				before.Wait()
+				want(t, c, 20*time.Millisecond, texts{"a": "2"}, "a") // nor takes what the first stored
+				since.Wait()
+				s.queries()
+				want(t, c, 0, texts{"a": "2"}, "a")
+				wantQueries(t, s)
+			})
+		})
+	}
+}
+
+func TestExpire_KeepsTheAnswerOfALoadUnderWayAsLastKnown(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *source, c *Cache[string, string]) {
+		s.behave(20*time.Millisecond, nil)
+		var first sync.WaitGroup
+		first.Go(func() { want(t, c, 20*time.Millisecond, texts{"a": "1"}, "a") })
+		time.Sleep(10 * time.Millisecond)
+		c.Expire("a")
+		first.Wait()
+		s.behave(0, errGone)
+		s.queries()
+		want(t, c, 0, texts{"a": "1"}, "a")
+		wantQueries(t, s, []string{"a"})
+	})
+}
+
+func TestExpire_LetsNoOlderAnswerReplaceANewerOne(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *source, c *Cache[string, string]) {
+		s.behave(40*time.Millisecond, nil)
+		var older sync.WaitGroup
+		older.Go(func() { want(t, c, 40*time.Millisecond, texts{"a": "1"}, "a") })
+		time.Sleep(10 * time.Millisecond)
+		s.set("a", "2")
+		s.behave(0, nil)
+		c.Expire("a")
+		time.Sleep(time.Millisecond)
+		want(t, c, 0, texts{"a": "2"}, "a")
+		older.Wait()
+		s.behave(0, errGone)
+		want(t, c, 0, texts{"a": "2"}, "a")
+	})
+}
+
 func TestExpireAll_HasEverythingLoadedAnewAndForgetsNothing(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *source, c *Cache[string, string]) {
 		want(t, c, 0, texts{"a": "1", "b": "1"}, "a", "b")
@@ -336,6 +396,94 @@ func TestGet_BoundsTheQueriesAtTheSameTime(t *testing.T) {
 		defer s.mu.Unlock()
 		if s.most != c.c.MaxLoads {
 			t.Errorf("%d queries at the same time, want %d", s.most, c.c.MaxLoads)
+		}
+	})
+}
+
+// askAll asks for n keys at once, by one request each, and returns how many were
+// unknown.
+func askAll(t *testing.T, c cached, n int, within time.Duration) int {
+	t.Helper()
+	var all sync.WaitGroup
+	var unknown atomic.Int64
+	for i := range n {
+		all.Go(func() {
+			if _, err := get(t, c, within, fmt.Sprint(i)); errors.Is(err, ErrUnknown) {
+				unknown.Add(1)
+			} else if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	return int(unknown.Load())
+}
+
+func TestGet_AnswersABurstOfMissesOverAQuickSource(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *source, c *Cache[string, string]) {
+		s.behave(5*time.Millisecond, nil)
+		if n := askAll(t, c, 64, 40*time.Millisecond); n > 0 {
+			t.Errorf("%d of 64 unknown to a source that answers in 5ms", n)
+		}
+		if !c.Reachable() {
+			t.Error("not Reachable while every query is answered")
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.most != c.c.MaxLoads {
+			t.Errorf("%d queries at the same time, want %d", s.most, c.c.MaxLoads)
+		}
+	})
+}
+
+func TestGet_SharesALoadThatWaitsForItsTurn(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *source, c *Cache[string, string]) {
+		s.behave(20*time.Millisecond, nil)
+		var busy, all sync.WaitGroup
+		busy.Go(func() { askAll(t, c, c.c.MaxLoads, 20*time.Millisecond) })
+		time.Sleep(10 * time.Millisecond)
+		s.queries()
+		for range 50 {
+			all.Go(func() { want(t, c, 30*time.Millisecond, texts{"a": "1"}, "a") })
+		}
+		all.Wait()
+		busy.Wait()
+		wantQueries(t, s, []string{"a"})
+	})
+}
+
+func TestGet_WaitsForNoTurnWhenTheSourceFails(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *source, c *Cache[string, string]) {
+		s.behave(20*time.Millisecond, errGone)
+		if n := askAll(t, c, 64, 20*time.Millisecond); n != 64 {
+			t.Errorf("%d of 64 unknown to a source that is gone", n)
+		}
+		if n := len(s.queries()); n != c.c.MaxLoads {
+			t.Errorf("%d queries, want none after the first %d failed", n, c.c.MaxLoads)
+		}
+		wantUnknown(t, c, 0, "a")
+	})
+}
+
+func TestGet_WaitsForNoTurnWhenTheSourceIsSlow(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *source, c *Cache[string, string]) {
+		s.behave(time.Hour, nil)
+		askAll(t, c, c.c.MaxLoads, c.c.MissPatience)
+		wantUnknown(t, c, 0, "a")
+	})
+}
+
+func TestGet_CallsNoSourceSlowThatAnsweredInTime(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *source, c *Cache[string, string]) {
+		want(t, c, 0, texts{"a": "1"}, "a")
+		s.behave(c.c.Patience, nil) // a reader's patience ends as the answer comes
+		for range 1000 {
+			time.Sleep(c.c.MaxAge)
+			want(t, c, c.c.Patience, texts{"a": "1"}, "a")
+			synctest.Wait()
+			if !c.Reachable() {
+				t.Fatal("not Reachable after an answer in time")
+			}
 		}
 	})
 }

@@ -8,18 +8,22 @@ import (
 
 // begin sees to it that the overdue keys and the ageing ones are being loaded,
 // those that are not yet by one query, and returns the loads of the overdue ones.
-// A key for which none may be begun now has none.
+// Where something is overdue, that query waits for its turn while the source is
+// Reachable. A key for which none may be begun has none.
 func (c *Cache[K, V]) begin(ctx context.Context, overdue, ageing []K) map[K]*load[K, V] {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	wanted := slices.Concat(overdue, ageing)
 	wanted = slices.DeleteFunc(wanted, func(key K) bool { return c.loading[key] != nil })
-	if len(wanted) > 0 && c.gate.enter(c.c.Now()) {
-		l := &load[K, V]{keys: wanted, done: make(chan struct{})}
-		for _, key := range wanted {
-			c.loading[key] = l
+	if len(wanted) > 0 {
+		entered := c.gate.enter(c.c.Now())
+		if entered || len(overdue) > 0 && c.Reachable() {
+			l := &load[K, V]{keys: wanted, done: make(chan struct{})}
+			for _, key := range wanted {
+				c.loading[key] = l
+			}
+			go c.run(context.WithoutCancel(ctx), l, entered)
 		}
-		go c.run(context.WithoutCancel(ctx), l)
 	}
 	loads := make(map[K]*load[K, V], len(overdue))
 	for _, key := range overdue {
@@ -30,42 +34,64 @@ func (c *Cache[K, V]) begin(ctx context.Context, overdue, ageing []K) map[K]*loa
 	return loads
 }
 
-// run asks the source. Nobody's request is at stake any more: a load that comes
-// too late for the one who asked is there for the next.
-func (c *Cache[K, V]) run(ctx context.Context, l *load[K, V]) {
+// run asks the source, in its turn unless it has entered the gate already. Nobody's
+// request is at stake any more: a load that comes too late for the one who asked is
+// there for the next.
+func (c *Cache[K, V]) run(ctx context.Context, l *load[K, V], entered bool) {
+	if !entered && !c.gate.queue(c.c.MissPatience) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.end(l)
+		return
+	}
 	ctx, cancel := context.WithTimeout(ctx, c.c.LoadTimeout)
 	defer cancel()
 	start, began := c.c.Now(), c.moment()
 	values, err := c.c.Source(ctx, l.keys)
-	if err == nil {
-		l.answers = c.keep(l.keys, values, began)
-	}
+
 	c.mu.Lock()
-	for _, key := range l.keys {
-		delete(c.loading, key)
+	if err == nil {
+		l.answers = c.keep(l, values, began)
 	}
-	c.mu.Unlock()
 	now := c.c.Now()
-	switch turned := c.gate.leave(err == nil, now.Sub(start), now); {
+	turned := c.gate.leave(err == nil, now.Sub(start), now)
+	c.end(l)
+	c.mu.Unlock()
+	switch {
 	case turned && err != nil:
 		c.c.Log.WarnContext(ctx, "source out of reach: serving what is last known", "of", c.c.Name, "err", err)
 	case turned:
 		c.c.Log.InfoContext(ctx, "source answers again", "of", c.c.Name)
 	}
+}
+
+// end lets go of a load and of those who wait for it. The caller holds mu.
+func (c *Cache[K, V]) end(l *load[K, V]) {
+	for _, key := range l.keys {
+		if c.loading[key] == l {
+			delete(c.loading, key)
+		}
+	}
 	close(l.done)
 }
 
-// keep stores what the source said.
-func (c *Cache[K, V]) keep(keys []K, values map[K]V, began moment) map[K]*entry[V] {
-	answers := make(map[K]*entry[V], len(keys))
-	for _, key := range keys {
+// keep stores what the source said, unless what it said later is held. The caller
+// holds mu, so that no Expire is lost between a load and its entry.
+func (c *Cache[K, V]) keep(l *load[K, V], values map[K]V, began moment) map[K]*entry[V] {
+	answers := make(map[K]*entry[V], len(l.keys))
+	for _, key := range l.keys {
 		value, exists := values[key]
 		e := &entry[V]{value: value, exists: exists, known: exists, at: began}
-		if old, held := c.entries.GetEntryQuietly(key); held {
-			e.known = exists || old.Value.known
-			e.expired.Store(old.Value.expired.Load()) // it may have changed while it was loaded
+		if c.loading[key] != l { // expired while it was loaded
+			e.expired.Store(began)
 		}
-		c.entries.Set(key, e)
+		old, held := c.entries.GetEntryQuietly(key)
+		if held {
+			e.known = exists || old.Value.known
+		}
+		if !held || old.Value.at <= began {
+			c.entries.Set(key, e)
+		}
 		answers[key] = e
 	}
 	return answers
@@ -87,13 +113,25 @@ func (c *Cache[K, V]) await(ctx context.Context, loads map[K]*load[K, V], held b
 		select {
 		case <-l.done:
 		case <-timer.C:
-			c.gate.slow.Store(true)
+			c.late(l)
 			return nil
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
 	return nil
+}
+
+// late notes that somebody lost patience with a load, unless it just ended: then
+// how long it took is known better.
+func (c *Cache[K, V]) late(l *load[K, V]) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	select {
+	case <-l.done:
+	default:
+		c.gate.slow.Store(true)
+	}
 }
 
 // answer is what the load said of key; nil when it is none, not done, or failed.

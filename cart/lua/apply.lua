@@ -1,4 +1,4 @@
--- Merge, step 2, in the customer's slot: takes the guest's lines in, and in the
+-- Merge, in the customer's slot: takes the guest's lines in, and in the
 -- same step notes how many of each were offered, so that to repeat this adds
 -- nothing, whoever repeats it and whenever.
 --

@@ -1,5 +1,5 @@
 -- What every change of a cart does around its own rule; prepended to add, set,
--- remove, clear and judge, each of which says what its ARGV are from 9 on.
+-- remove, clear, coupon and judge, each of which says what its ARGV are from 9 on.
 -- Judged in this order: a merge under way, a replay, If-Match, the rule itself.
 -- A refused change leaves no trace; an applied one is remembered with its key in
 -- the same step.

@@ -1,4 +1,4 @@
--- Merge, step 1, in the guest's slot: takes the guest's cart aside for one
+-- Merge, in the guest's slot: takes the guest's cart aside for one
 -- customer. The token is free at once: what is added under it from now on begins
 -- a cart with an id of its own. One claim a token may be under way.
 --

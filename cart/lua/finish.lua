@@ -1,4 +1,4 @@
--- Merge, step 4, in the guest's slot: drops the claimed cart, once its lines are
+-- Merge, in the guest's slot: drops the claimed cart, once its lines are
 -- safe with their owner.
 --
 -- KEYS  1 claimed sibling

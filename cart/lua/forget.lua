@@ -1,4 +1,4 @@
--- Merge, step 5, in the customer's slot: the guest's cart has come in, or there
+-- Merge, in the customer's slot: the guest's cart has come in, or there
 -- was none.
 --
 -- KEYS  1 customer's cart

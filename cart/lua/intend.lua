@@ -1,4 +1,4 @@
--- Merge, step 0, in the customer's slot: notes which guest cart is about to come
+-- Merge, in the customer's slot: notes which guest cart is about to come
 -- in, before it is claimed, so that whoever comes next can take up a broken merge.
 -- Notes on other guests stay: each of a customer's devices may bring one along.
 --

@@ -3,10 +3,7 @@
 package money
 
 import (
-	"errors"
-	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/bojanz/currency"
 )
@@ -55,54 +52,4 @@ func magnitude(a Amount) uint64 {
 		return -uint64(a)
 	}
 	return uint64(a)
-}
-
-var (
-	errCurrency = errors.New("unknown currency")
-	errSyntax   = errors.New("not a decimal number")
-	errDecimals = errors.New("more decimals than the currency has")
-)
-
-// Parse reads an amount in major units, such as "49.50", "49.5" or "-0.05": an
-// optional minus, digits, and a point with digits on both sides. Decimals past
-// those of the currency must be 0, as it never rounds. The error says what is
-// wrong with s and holds no more than its first 32 bytes.
-func Parse(s, code string) (Amount, error) {
-	a, err := parse(s, code)
-	if err != nil {
-		return 0, fmt.Errorf("parse amount %.32q of %.8q: %w", s, code, err)
-	}
-	return a, nil
-}
-
-func parse(s, code string) (Amount, error) {
-	digits, ok := Digits(code)
-	if !ok {
-		return 0, errCurrency
-	}
-	unsigned, negative := strings.CutPrefix(s, "-")
-	whole, decimals, pointed := strings.Cut(unsigned, ".")
-	if !decimal(whole) || pointed && !decimal(decimals) {
-		return 0, errSyntax
-	}
-	if len(decimals) > digits {
-		if strings.Trim(decimals[digits:], "0") != "" {
-			return 0, errDecimals
-		}
-		decimals = decimals[:digits]
-	}
-	minor := whole + decimals + strings.Repeat("0", digits-len(decimals))
-	if negative {
-		minor = "-" + minor
-	}
-	n, err := strconv.ParseInt(minor, 10, 64)
-	if err != nil {
-		return 0, errors.Unwrap(err) // only ErrRange is left; the text is in the wrap
-	}
-	return Amount(n), nil
-}
-
-// decimal reports whether s is one or more digits and nothing else.
-func decimal(s string) bool {
-	return s != "" && strings.Trim(s, "0123456789") == ""
 }

@@ -57,6 +57,8 @@ type jwtSettings struct {
 	JWKSURL  string `name:"jwt-jwks-url" env:"JWT_JWKS_URL" help:"Where the issuer publishes its keys (RS256, ES256, EdDSA), in the place of a secret."`
 	Issuer   string `name:"jwt-issuer" env:"JWT_ISSUER" help:"Issuer that tokens must name. Default: any."`
 	Audience string `name:"jwt-audience" env:"JWT_AUDIENCE" help:"Audience that tokens must name. Default: any."`
+
+	log *slog.Logger // of a service; nil in commands, which fetch no keys
 }
 
 // secretFiles reads NAME_FILE for a secret whose NAME is not set.
@@ -90,7 +92,7 @@ func (j jwtSettings) verifier() (*auth.JWT, error) {
 	case j.Secret != "" && j.JWKSURL != "":
 		return nil, &badSetting{"JWT_JWKS_URL", errors.New("cannot stand beside JWT_SECRET: one of them checks tokens")}
 	case j.JWKSURL != "":
-		keys, err := auth.NewJWKS(auth.JWKSConfig{URL: j.JWKSURL})
+		keys, err := auth.NewJWKS(auth.JWKSConfig{URL: j.JWKSURL, Log: j.log})
 		if err != nil {
 			return nil, &badSetting{"", err}
 		}
@@ -203,7 +205,8 @@ func checkOrigin(origin string) error {
 	return nil
 }
 
-// logger writes to standard error, so that standard output stays for people.
+// logger writes to standard error, so that standard output stays for people. What
+// the settings make from then on logs there too.
 func (s *settings) logger(out output) (*slog.Logger, error) {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(s.LogLevel)); err != nil {
@@ -220,5 +223,6 @@ func (s *settings) logger(out output) (*slog.Logger, error) {
 		return nil, &badSetting{"LOG_FORMAT", fmt.Errorf("%q is neither json nor text", s.LogFormat)}
 	}
 	redis.SetLogger(connect.RedisLog{Log: log}) // go-redis has but one for the process
+	s.JWT.log = log
 	return log, nil
 }

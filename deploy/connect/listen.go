@@ -17,7 +17,9 @@ import (
 type Listener struct {
 	Config  *pgx.ConnConfig
 	Channel string
-	Log     *slog.Logger
+
+	// Log is told of lost connections. Default slog.Default.
+	Log *slog.Logger
 
 	// Silence is how long nothing may be heard before the connection is asked
 	// whether it lives. Default 5 s.
@@ -49,7 +51,7 @@ func (l *Listener) Run(ctx context.Context) {
 		if time.Since(began) > listenMost {
 			pause = listenPause
 		}
-		l.Log.WarnContext(ctx, "cannot hear of changes: connecting again", "channel", l.Channel, "in", pause.String(), "err", err)
+		cmp.Or(l.Log, slog.Default()).WarnContext(ctx, "cannot hear of changes: connecting again", "channel", l.Channel, "in", pause.String(), "err", err)
 		select {
 		case <-ctx.Done():
 		case <-time.After(pause):

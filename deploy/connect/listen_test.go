@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"commerce/deploy/connect"
@@ -78,6 +79,18 @@ func TestListener_HearsInOrderAndSaysWhenItMayHaveMissedSome(t *testing.T) {
 	wantTold(t, told, "missed")
 	tell(t, admin, "three")
 	wantTold(t, told, "three")
+}
+
+func TestListener_NeedsNoLogger(t *testing.T) {
+	t.Parallel()
+	nobody, err := pgx.ParseConfig("postgres://127.0.0.1:1/none")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := connect.Listener{Config: nobody, Channel: "news"}
+	ctx, cancel := context.WithTimeout(t.Context(), 250*time.Millisecond)
+	defer cancel()
+	l.Run(ctx) // reports that nobody answers
 }
 
 func TestListener_ComesBackAfterPostgresWasGone(t *testing.T) {

@@ -33,7 +33,9 @@ func (a *Admin) Handler() http.Handler {
 	mux.HandleFunc("GET /version", func(w http.ResponseWriter, _ *http.Request) {
 		writeJSON(w, http.StatusOK, map[string]any{"version": a.Version})
 	})
-	mux.Handle("GET /metrics", a.Metrics.handler())
+	if a.Metrics != nil {
+		mux.Handle("GET /metrics", a.Metrics.handler())
+	}
 	mux.HandleFunc("/debug/pprof/", pprof.Index)
 	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)

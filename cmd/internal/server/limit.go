@@ -1,6 +1,7 @@
 package server
 
 import (
+	"net/netip"
 	"strconv"
 	"time"
 
@@ -15,12 +16,15 @@ const clientRate = 1000
 // rateLimit keeps one client from taking everybody's share. It counts in process,
 // so that it costs no trip and works while everything behind is down.
 func rateLimit(p problems) (gin.HandlerFunc, error) {
-	buckets, err := memorystore.New(&memorystore.Config{Tokens: clientRate, Interval: time.Second})
+	buckets, err := memorystore.New(&memorystore.Config{
+		Tokens: clientRate, Interval: time.Second,
+		SweepInterval: time.Minute, SweepMinTTL: time.Minute, // so that passers-by take no memory for long
+	})
 	if err != nil {
 		return nil, err
 	}
 	return func(c *gin.Context) {
-		most, left, reset, ok, err := buckets.Take(c.Request.Context(), c.ClientIP())
+		most, left, reset, ok, err := buckets.Take(c.Request.Context(), client(c.ClientIP()))
 		if err != nil { // only after Close
 			return
 		}
@@ -32,4 +36,15 @@ func rateLimit(p problems) (gin.HandlerFunc, error) {
 			p.write(c, errRateLimited)
 		}
 	}, nil
+}
+
+// client names who is counted together: an IPv4 address, or the /64 network that
+// one IPv6 subscriber has to itself.
+func client(ip string) string {
+	addr, err := netip.ParseAddr(ip)
+	if err != nil || addr.Unmap().Is4() {
+		return ip
+	}
+	network, _ := addr.Prefix(64) // 64 fits every IPv6 address
+	return network.String()
 }

@@ -1,26 +1,22 @@
 package server
 
 import (
-	"context"
 	"log/slog"
 	"net/http"
-	"runtime/debug"
 	"time"
 
 	"github.com/gin-gonic/gin"
 )
 
-func contextWithTimeout(c *gin.Context, d time.Duration) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(c.Request.Context(), d)
-}
-
-func stack() string { return string(debug.Stack()) }
+// statusClientGone is what the log and the metrics have of a request whose client
+// hung up before it was answered. Nobody sees it as a status.
+const statusClientGone = 499
 
 // observe writes one line a request and counts it. It names the route, not the
 // path, and no header, query or body: tokens and e-mail addresses stay out.
 func observe(log *slog.Logger, metrics *Metrics) gin.HandlerFunc {
 	return func(c *gin.Context) {
-		start := time.Now()
+		start, client := time.Now(), c.Request.Context()
 		c.Next()
 		took := time.Since(start)
 		route := c.FullPath()
@@ -28,14 +24,16 @@ func observe(log *slog.Logger, metrics *Metrics) gin.HandlerFunc {
 			route = "unmatched"
 		}
 		status := c.Writer.Status()
+		if status >= http.StatusInternalServerError && client.Err() != nil {
+			status = statusClientGone
+		}
 		metrics.observe(c.Request.Method, route, status, took)
 
 		level := slog.LevelInfo
 		if status >= http.StatusInternalServerError {
 			level = slog.LevelError
 		}
-		ctx := c.Request.Context()
-		if !log.Enabled(ctx, level) {
+		if !log.Enabled(client, level) {
 			return
 		}
 		attrs := []slog.Attr{
@@ -54,6 +52,6 @@ func observe(log *slog.Logger, metrics *Metrics) gin.HandlerFunc {
 				attrs = append(attrs, slog.String("err", last.Error()))
 			}
 		}
-		log.LogAttrs(ctx, level, "request", attrs...)
+		log.LogAttrs(client, level, "request", attrs...)
 	}
 }

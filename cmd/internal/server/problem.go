@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"runtime/debug"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -123,7 +124,7 @@ func (p problems) recover(c *gin.Context) {
 		if ok && errors.Is(err, http.ErrAbortHandler) {
 			panic(v)
 		}
-		p.log.ErrorContext(c.Request.Context(), "panic", "value", fmt.Sprint(v), "stack", stack(), "request_id", c.GetString(requestIDKey))
+		p.log.ErrorContext(c.Request.Context(), "panic", "value", fmt.Sprint(v), "stack", string(debug.Stack()), "request_id", c.GetString(requestIDKey))
 		p.write(c, fmt.Errorf("panic: %v", v))
 	}()
 	c.Next()

@@ -3,6 +3,7 @@
 package server
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -87,7 +88,7 @@ func openAPI(c *gin.Context) error {
 // deadline bounds every request, so that none ever hangs.
 func deadline(d time.Duration) gin.HandlerFunc {
 	return func(c *gin.Context) {
-		ctx, cancel := contextWithTimeout(c, d)
+		ctx, cancel := context.WithTimeout(c.Request.Context(), d)
 		defer cancel()
 		c.Request = c.Request.WithContext(ctx)
 		c.Next()
