@@ -106,8 +106,8 @@ var (
 		"The access token lacks a claim: exp is required, as are iss and aud where this service checks them.",
 		"ينقص رمز الوصول حقل مطلوب: exp إلزامي، وكذلك iss و aud عندما تتحقق الخدمة منهما.")
 	errTokenSubject = unauthenticated(
-		"The sub of the access token must be the customer's id: 1 to 255 characters, none of them a control character.",
-		"يجب أن تكون قيمة sub في رمز الوصول معرّف العميل: من 1 إلى 255 محرفًا بلا محارف تحكم.")
+		"The sub of the access token must be the customer's id: 1 to 255 characters.",
+		"يجب أن تكون قيمة sub في رمز الوصول معرّف العميل: من 1 إلى 255 محرفًا.")
 	errTokenStoreID = unauthenticated(
 		"The store_id of the access token must be a positive integer or its decimal text.",
 		"يجب أن تكون قيمة store_id في رمز الوصول عددًا صحيحًا موجبًا أو نصه العشري.")

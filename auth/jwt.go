@@ -177,7 +177,7 @@ func (j *JWT) Sign(store int64, customer string, ttl time.Duration) (string, err
 	case store < 0:
 		return "", fmt.Errorf("sign JWT: store %d is no store's id", store)
 	case !validSubject(customer):
-		return "", errors.New("sign JWT: a customer's id is 1 to 255 characters, none of them a control character")
+		return "", errors.New("sign JWT: a customer's id is 1 to 255 characters")
 	case ttl <= 0:
 		return "", fmt.Errorf("sign JWT: a lifetime of %s is none", ttl)
 	}

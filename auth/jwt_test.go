@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/golang-jwt/jwt/v5"
@@ -66,9 +65,7 @@ func TestJWT_Claims(t *testing.T) {
 		{"customer of 256 characters", `{"sub":"` + strings.Repeat("a", 256) + `",` + exp + `}`, Claims{}, errTokenSubject},
 		{"no customer", `{` + exp + `}`, Claims{}, errTokenSubject},
 		{"empty customer", `{"sub":"",` + exp + `}`, Claims{}, errTokenSubject},
-		{"customer with a line break", `{"sub":"a\nb",` + exp + `}`, Claims{}, errTokenSubject},
-		{"customer with NUL", `{"sub":"a\u0000b",` + exp + `}`, Claims{}, errTokenSubject},
-		{"customer with a C1 control", `{"sub":"a\u0085b",` + exp + `}`, Claims{}, errTokenSubject},
+		{"customer with a C1 control", `{"sub":"a\u0085b",` + exp + `}`, Claims{Customer: "a\u0085b"}, nil},
 		{"customer as number", `{"sub":1001,` + exp + `}`, Claims{}, errTokenMalformed},
 		{"customer null", `{"sub":null,` + exp + `}`, Claims{}, errTokenMalformed},
 		{"customer not UTF-8", "{\"sub\":\"\xff\"," + exp + `}`, Claims{}, errTokenMalformed},
@@ -264,7 +261,7 @@ func TestJWT_SignedTokensVerify(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	customers := rapid.StringOfN(rapid.Rune().Filter(func(r rune) bool { return !unicode.IsControl(r) }), 1, 255, -1)
+	customers := rapid.StringOfN(rapid.Rune(), 1, 255, -1)
 	rapid.Check(t, func(t *rapid.T) {
 		want := Claims{Customer: customers.Draw(t, "customer"), Store: rapid.Int64Min(0).Draw(t, "store")}
 		token, err := j.Sign(want.Store, want.Customer, time.Minute)
@@ -302,7 +299,6 @@ func TestJWT_SignRefusesWhatVerifyWould(t *testing.T) {
 		ttl            time.Duration
 	}{
 		{"no customer", "", 1, time.Hour},
-		{"control character", "a\tb", 1, time.Hour},
 		{"not UTF-8", "\xff", 1, time.Hour},
 		{"customer too long", strings.Repeat("a", 256), 1, time.Hour},
 		{"negative store", "c", -1, time.Hour},

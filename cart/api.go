@@ -185,13 +185,13 @@ func (a *API) add(v *visit) error {
 	if err != nil {
 		return err
 	}
-	addition, err := members.addition()
-	if err != nil {
-		return err
-	}
 	on, err := conditionsOf(v.Request, body)
 	if err != nil {
 		return err
+	}
+	addition, err := members.addition()
+	if err != nil {
+		return a.carts.Refuse(v.ctx(), v.Shopper, on, err)
 	}
 	changed, err := a.carts.Add(v.ctx(), v.Shopper, on, addition)
 	return a.sendChanged(v, changed, err)
@@ -202,13 +202,13 @@ func (a *API) setQuantity(v *visit) error {
 	if err != nil {
 		return err
 	}
-	quantity, member, err := members.newQuantity()
-	if err != nil {
-		return err
-	}
 	on, err := conditionsOf(v.Request, body)
 	if err != nil {
 		return err
+	}
+	quantity, member, err := members.newQuantity()
+	if err != nil {
+		return a.carts.Refuse(v.ctx(), v.Shopper, on, err)
 	}
 	item, _ := parseLineID(v.Param("item_id"))
 	changed, err := a.carts.SetQuantity(v.ctx(), v.Shopper, on, item, quantity, member)
@@ -239,13 +239,13 @@ func (a *API) redeemCoupon(v *visit) error {
 	if err != nil {
 		return err
 	}
-	code, member, err := members.couponCode()
-	if err != nil {
-		return err
-	}
 	on, err := conditionsOf(v.Request, body)
 	if err != nil {
 		return err
+	}
+	code, member, err := members.couponCode()
+	if err != nil {
+		return a.carts.Refuse(v.ctx(), v.Shopper, on, err)
 	}
 	changed, err := a.carts.RedeemCoupon(v.ctx(), v.Shopper, on, code, member)
 	return a.sendChanged(v, changed, err)
@@ -310,7 +310,10 @@ func (a *API) send(v *visit, w *wire) error {
 // headers says whom the answer is for, and hands out a new token.
 func (a *API) headers(v *visit) {
 	v.Header("Cache-Control", "private, no-cache")
-	v.Writer.Header().Add("Vary", "Authorization, X-Cart-Token, X-Public-Key, Accept-Language, Origin")
+	v.Writer.Header()["Vary"] = []string{
+		"Authorization, X-Cart-Token, X-Public-Key, Accept-Language, Origin",
+		"Accept-Encoding", // compression's own
+	}
 	if v.Fresh {
 		v.Header("X-Cart-Token", v.Token.Reveal())
 	}

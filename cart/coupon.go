@@ -2,6 +2,7 @@ package cart
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
 
@@ -100,8 +101,13 @@ type AppliedCoupon struct {
 	lapsed *fault // why it counts nothing now; nil when it counts
 }
 
-// plainPrice is an amount for a sentence: the currency's code and major units.
+// plainPrice is an amount for a sentence: the currency's code, and major units with
+// all their decimals.
 func plainPrice(a money.Amount, currency string) string {
 	digits, _ := money.Digits(currency)
-	return currency + " " + string(money.AppendMajor(nil, a, digits))
+	text := fmt.Sprintf("%0*d", digits+1, int64(a))
+	if digits == 0 {
+		return currency + " " + text
+	}
+	return currency + " " + text[:len(text)-digits] + "." + text[len(text)-digits:]
 }

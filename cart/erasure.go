@@ -3,11 +3,14 @@ package cart
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"commerce/auth"
 )
 
 // Holding is one thing that Redis keeps about a guest or a customer.
@@ -66,6 +69,22 @@ func (r *Redis) Holdings(ctx context.Context, ref Ref, now time.Time) ([]Holding
 		}
 	}
 	return held, nil
+}
+
+// GuestRefs finds the carts that a token opens, in whichever store. Like Holdings it
+// walks over all keys.
+func (r *Redis) GuestRefs(ctx context.Context, token auth.CartToken) ([]Ref, error) {
+	keys, err := r.scan(ctx, guestPattern(token))
+	if err != nil {
+		return nil, err
+	}
+	var refs []Ref
+	for _, key := range keys {
+		if ref := refOf(key); !slices.Contains(refs, ref) {
+			refs = append(refs, ref)
+		}
+	}
+	return refs, nil
 }
 
 // Erase removes everything that Holdings lists, and returns what that was. It may

@@ -35,6 +35,16 @@ func (r Ref) cartKey() string    { return "cart:{" + r.tag + "}" }
 func (r Ref) replaysKey() string { return r.cartKey() + ":replays" }
 func (r Ref) claimedKey() string { return r.cartKey() + ":claimed" }
 
+// guestPattern matches all keys that a token has in any store.
+func guestPattern(token auth.CartToken) string { return "cart:{*:g:" + token.Digest() + "}*" }
+
+// refOf is the place that a key belongs to.
+func refOf(key string) Ref {
+	_, rest, _ := strings.Cut(key, "{")
+	tag, _, _ := strings.Cut(rest, "}")
+	return Ref{tag: tag, guest: strings.Contains(tag, ":g:")}
+}
+
 // claimsPattern matches the claimed carts of all guests of the same store.
 func (r Ref) claimsPattern() string {
 	store, _, _ := strings.Cut(r.tag, ":")

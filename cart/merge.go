@@ -187,7 +187,7 @@ func (r *Redis) apply(ctx context.Context, customer Ref, c claimed, s Strategy, 
 
 // mergeReport reads what apply.lua did; nil for nothing.
 func mergeReport(reply []any, bound map[LineID]bounds) *MergeReport {
-	if reply[0].(int64) == 0 {
+	if reply[0].(int64) == 0 && reply[2].(int64) == 0 {
 		return nil
 	}
 	report := &MergeReport{Lines: reply[0].(int64)}

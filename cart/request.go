@@ -277,8 +277,11 @@ func (o object) notice() (string, *Error) {
 // couponCode reads the body of POST /cart/coupon.
 func (o object) couponCode() (code, name string, err error) {
 	name = "coupon"
-	if !o.has(name) && o.has("code") {
+	switch {
+	case !o.has(name) && o.has("code"):
 		name = "code"
+	case o.has("code") && string(o["code"]) != string(o[name]):
+		return "", name, refuse(CodeValidationFailed, "code", sayDisagree, name, "code")
 	}
 	if !o.has(name) {
 		return "", name, refuse(CodeValidationFailed, name, sayRequired, name)

@@ -4,8 +4,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"commerce/cart/money"
 )
 
 // Addition is what a shopper asks to put in.
@@ -85,7 +83,7 @@ func answerFields(a Addition, p *Product) ([]FieldValue, *Error) {
 		switch {
 		case f == nil:
 			return nil, refuse(CodeFieldInvalid, "fields."+key, sayNoField, key, p.Name)
-		case value == "":
+		case strings.TrimSpace(value) == "":
 			continue
 		case len(f.Options) > 0 && f.option(value) == nil:
 			return nil, refuse(CodeFieldInvalid, "fields."+key, sayNoOption, f.Name, p.Name)
@@ -214,10 +212,15 @@ func fieldIssue(l *Line, p *Product, issue func(Code, phrase, ...any) *Issue) *I
 // lowStock is the stock at or under which a shopper is warned that few are left.
 const lowStock = 5
 
-// warningsOf lists what a shopper should know of a line that has no issue.
-func warningsOf(l *Line, p *Product, unit money.Amount) []Issue {
+// warningsOf lists what a shopper should know of a line. That few are left is no news
+// beside an issue.
+func warningsOf(l *PricedLine) []Issue {
+	p := l.Product
+	if p == nil {
+		return nil
+	}
 	var warnings []Issue
-	if unit != l.AddedPrice {
+	if unit := l.Unit.total(); unit != l.AddedPrice {
 		say := sayPriceRose
 		if unit < l.AddedPrice {
 			say = sayPriceFell
@@ -226,7 +229,7 @@ func warningsOf(l *Line, p *Product, unit money.Amount) []Issue {
 			Code: CodePriceChanged, Requested: l.Quantity, fault: fault{phrase: say, args: []any{p.Name}},
 		})
 	}
-	if p.Stock != nil && *p.Stock <= lowStock {
+	if l.Issue == nil && p.Stock != nil && *p.Stock <= lowStock {
 		warnings = append(warnings, Issue{
 			Code: CodeLowStock, Requested: l.Quantity, Available: p.Stock,
 			fault: fault{phrase: sayLowStock, args: []any{*p.Stock, p.Name}},

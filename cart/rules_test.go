@@ -200,7 +200,7 @@ func TestWarningsOf(t *testing.T) {
 		p := sold(1, 100)
 		p.Stock = tc.stock
 		var got []Code
-		for _, w := range warningsOf(&Line{ID: "1", Quantity: 1, AddedPrice: tc.added}, p, 100) {
+		for _, w := range warningsOf(&PricedLine{Line: &Line{ID: "1", Quantity: 1, AddedPrice: tc.added}, Product: p, Unit: unit{Base: 100}}) {
 			got = append(got, w.Code)
 		}
 		if diff := cmp.Diff(tc.want, got); diff != "" {
@@ -212,7 +212,7 @@ func TestWarningsOf(t *testing.T) {
 func TestWarningsOf_SayWhichWayThePriceWent(t *testing.T) {
 	t.Parallel()
 	for added, want := range map[money.Amount]phrase{90: sayPriceRose, 110: sayPriceFell} {
-		if got := warningsOf(&Line{ID: "1", AddedPrice: added}, sold(1, 100), 100)[0].fault.phrase; got != want {
+		if got := warningsOf(&PricedLine{Line: &Line{ID: "1", AddedPrice: added}, Product: sold(1, 100), Unit: unit{Base: 100}})[0].fault.phrase; got != want {
 			t.Errorf("from %d to 100: phrase %d, want %d", added, got, want)
 		}
 	}
@@ -231,8 +231,11 @@ func TestValidate(t *testing.T) {
 		"valid":            {[]Line{{ID: "1", Quantity: 1, AddedPrice: 100}}, nil, nil},
 		"with a warning":   {[]Line{{ID: "1", Quantity: 1, AddedPrice: 99}}, nil, []string{"1 price_changed"}},
 		"issue and others": {[]Line{{ID: "404", Quantity: 1}, {ID: "2", Quantity: 2}}, []string{"404 product_not_found"}, []string{"2 price_changed", "2 low_stock"}},
-		"no warning beside an issue": {
-			[]Line{{ID: "2", Quantity: 4}}, []string{"2 insufficient_stock"}, nil,
+		"no low stock beside an issue": {
+			[]Line{{ID: "2", Quantity: 4, AddedPrice: 100}}, []string{"2 insufficient_stock"}, nil,
+		},
+		"a new price beside an issue": {
+			[]Line{{ID: "2", Quantity: 4, AddedPrice: 90}}, []string{"2 insufficient_stock"}, []string{"2 price_changed"},
 		},
 	} {
 		p := price(Cart{Lines: tc.lines}, &auth.Store{}, products, testLimits)

@@ -231,6 +231,22 @@ func (s *Service) Add(ctx context.Context, sh Shopper, on Conditions, a Addition
 	return s.conclude(ctx, sh, o, a.quantityMember, product)
 }
 
+// Refuse returns the refusal of a change whose members cannot be read, unless the
+// terms it came with are refused first.
+func (s *Service) Refuse(ctx context.Context, sh Shopper, on Conditions, refusal error) error {
+	if on.Key == "" && on.IfMatch == "" {
+		return refusal
+	}
+	o, err := s.change(ctx, sh, on, func(ctx context.Context, on Conditions) (outcome, error) {
+		return s.redis.judge(ctx, sh.ref, on)
+	})
+	if err != nil || o.word == applied || o.word == replayed {
+		return o.merged.beside(refusal)
+	}
+	_, err = s.conclude(ctx, sh, o, "", nil)
+	return err
+}
+
 // showable refuses, before anything is changed, what could be changed but not shown:
 // with the catalogue out of reach, a cart with a product that nobody here has seen. A
 // shopper who is told 503 adds again, and without a key that would count twice.

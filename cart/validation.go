@@ -26,9 +26,8 @@ func validate(p *Priced) Validation {
 		l := &p.Lines[i]
 		if l.Issue != nil {
 			v.Issues = append(v.Issues, LineIssue{Line: l, Issue: *l.Issue})
-			continue
 		}
-		for _, w := range warningsOf(l.Line, l.Product, l.Unit.total()) {
+		for _, w := range warningsOf(l) {
 			v.Warnings = append(v.Warnings, LineIssue{Line: l, Issue: w})
 		}
 	}

@@ -9,7 +9,8 @@
 --       7 number of lines, then for each: line, quantity offered, unit price when
 --       added, fields as stored or "", notice or "", stock (-1 unlimited, 0 not
 --       to be cut), most of a line; then replay, expiry, …
--- Reply {lines taken in now, {line, requested, kept, …} for those that were cut}
+-- Reply {lines taken in now, {line, requested, kept, …} for those that were cut,
+--       1 when the coupon came in}
 
 local cart, notes, replays = KEYS[1], KEYS[2], KEYS[3]
 local hash = read(cart)
@@ -96,4 +97,4 @@ for i = 8 + n * 7, #ARGV, 2 do
   redis.call('ZADD', replays, 'GT', ARGV[i + 1], ARGV[i])
 end
 if #ARGV >= 8 + n * 7 then redis.call('PEXPIRE', replays, DAY) end
-return { taken, adjusted }
+return { taken, adjusted, redeemed and 1 or 0 }

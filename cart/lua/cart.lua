@@ -80,17 +80,17 @@ local function flatten(hash)
   return flat
 end
 
--- settle ends every write: no path leaves a cart without a TTL. A cart without
--- lines keeps only what a stale If-Match or a retry is judged by, for a day; not so
--- while a guest's cart is on its way into it, which nothing else may remember.
--- Returns the TTL it set.
-local function settle(key, hash, ttl)
+-- in_use is false of what remains of an emptied cart.
+local function in_use(hash)
+  if hash.c or hash.m then return true end
   for member in pairs(hash) do
-    if is_line(member) or member == 'm' then
-      redis.call('PEXPIRE', key, ttl)
-      return tonumber(ttl)
-    end
+    if is_line(member) then return true end
   end
-  redis.call('PEXPIRE', key, DAY)
-  return DAY
+  return false
+end
+
+-- settle ends every write: no path leaves a cart without a TTL. An emptied cart
+-- keeps only what a stale If-Match or a retry is judged by, for a day.
+local function settle(key, hash, ttl)
+  redis.call('PEXPIRE', key, in_use(hash) and ttl or DAY)
 end

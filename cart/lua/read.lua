@@ -6,10 +6,8 @@
 -- Reply {flat hash, ms left}; an empty list and a negative number when there is no cart
 
 local hash, flat = read(KEYS[1])
-for member in pairs(hash) do
-  if is_line(member) then
-    redis.call('PEXPIRE', KEYS[1], ARGV[1])
-    return { flat, tonumber(ARGV[1]) }
-  end
+if in_use(hash) then
+  redis.call('PEXPIRE', KEYS[1], ARGV[1])
+  return { flat, tonumber(ARGV[1]) }
 end
 return { flat, redis.call('PTTL', KEYS[1]) }

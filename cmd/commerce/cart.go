@@ -20,7 +20,7 @@ type cartCommand struct {
 // whose names the cart that support was asked about.
 type whose struct {
 	RedisURL string `name:"redis-url" env:"REDIS_URL" secret:"" help:"As serve has it."`
-	Store    int64  `required:"" help:"The store's id."`
+	Store    int64  `help:"The store's id. A token without it is looked for in every store."`
 	Customer string `xor:"whose" required:"" help:"The customer's id."`
 	Token    string `xor:"whose" required:"" help:"A guest's cart token."`
 }
@@ -31,8 +31,8 @@ type cartShowCommand struct {
 
 // Run prints what is held.
 func (c *cartShowCommand) Run(ctx context.Context, out output) error {
-	return c.with(func(carts *cart.Redis, ref cart.Ref) error {
-		held, err := carts.Holdings(ctx, ref, time.Now())
+	return c.with(ctx, func(carts *cart.Redis, refs []cart.Ref) error {
+		held, err := each(refs, func(ref cart.Ref) ([]cart.Holding, error) { return carts.Holdings(ctx, ref, time.Now()) })
 		if err != nil {
 			return err
 		}
@@ -52,8 +52,8 @@ type cartEraseCommand struct {
 
 // Run removes what is held and prints what that was.
 func (c *cartEraseCommand) Run(ctx context.Context, out output) error {
-	return c.with(func(carts *cart.Redis, ref cart.Ref) error {
-		held, err := carts.Erase(ctx, ref, time.Now())
+	return c.with(ctx, func(carts *cart.Redis, refs []cart.Ref) error {
+		held, err := each(refs, func(ref cart.Ref) ([]cart.Holding, error) { return carts.Erase(ctx, ref, time.Now()) })
 		if err != nil {
 			return err
 		}
@@ -67,28 +67,49 @@ func (c *cartEraseCommand) Run(ctx context.Context, out output) error {
 	})
 }
 
-// with opens Redis for a command about one cart.
-func (w *whose) with(do func(*cart.Redis, cart.Ref) error) error {
+// each collects what is found under every reference.
+func each(refs []cart.Ref, find func(cart.Ref) ([]cart.Holding, error)) ([]cart.Holding, error) {
+	var all []cart.Holding
+	for _, ref := range refs {
+		held, err := find(ref)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, held...)
+	}
+	return all, nil
+}
+
+// with opens Redis for a command about one shopper.
+func (w *whose) with(ctx context.Context, do func(*cart.Redis, []cart.Ref) error) error {
 	if w.RedisURL == "" {
 		return &badSetting{"REDIS_URL", errors.New("is required")}
 	}
-	if w.Store < 1 {
+	if w.Store < 0 || w.Store == 0 && w.Token == "" {
 		return &badSetting{"--store", errors.New("must be a store's id")}
 	}
-	ref := cart.CustomerRef(w.Store, w.Customer)
-	if w.Token != "" {
-		token, ok := auth.ParseCartToken(w.Token)
-		if !ok {
-			return &badSetting{"--token", errors.New("is not a cart token: 22 to 128 of A-Z, a-z, 0-9, _ and -")}
-		}
-		ref = cart.GuestRef(w.Store, token)
+	token, ok := auth.ParseCartToken(w.Token)
+	if w.Token != "" && !ok {
+		return &badSetting{"--token", errors.New("is not a cart token: 22 to 128 of A-Z, a-z, 0-9, _ and -")}
 	}
 	rdb, err := connect.Redis(w.RedisURL)
 	if err != nil {
 		return &badSetting{"REDIS_URL", err}
 	}
 	defer rdb.Close()
-	return do(cart.NewRedis(rdb, cart.TTLs{}, cart.Limits{}), ref)
+	carts := cart.NewRedis(rdb, cart.TTLs{}, cart.Limits{})
+	var refs []cart.Ref
+	switch {
+	case w.Token == "":
+		refs = []cart.Ref{cart.CustomerRef(w.Store, w.Customer)}
+	case w.Store != 0:
+		refs = []cart.Ref{cart.GuestRef(w.Store, token)}
+	default:
+		if refs, err = carts.GuestRefs(ctx, token); err != nil {
+			return err
+		}
+	}
+	return do(carts, refs)
 }
 
 func summary(h cart.Holding) string {

@@ -151,17 +151,28 @@ func (c *demoCommand) welcome(out output, sockets listeners, token, apiToken str
 	fmt.Fprintf(out, `Merchant Commerce Service, demo: everything in this process, nothing is kept.
 
   URL            %[1]s
-  Store          pk_demo   (X-Public-Key; the default here)
+  Store          %[5]s   (X-Public-Key; the default here)
   Customer JWT   %[2]s
   API token      %[3]s
   Operators      http://%[4]s   (/readyz, /metrics, …)
 
 Try:
-  curl -s %[1]s/cart/add -H 'Content-Type: application/json' -d '{"product_id":1,"qty":2}'
+  curl -s %[1]s/cart/add -H 'Content-Type: application/json' -d '{"product_id":%[6]d,"qty":2}'
   curl -s %[1]s/cart -H 'Authorization: Bearer <the JWT above>'
   curl -s '%[1]s/subscriptions?customerEmail=sara@example.com' -H 'Authorization: Bearer <the API token above>'
 
+Open the URL in a browser for a shop that shows each call it makes.
 API description: %[1]s/openapi.yaml   Stop with Ctrl-C.
 
-`, url, token, apiToken, sockets.admin.Addr())
+`, url, token, apiToken, sockets.admin.Addr(), c.storeKey(), sample.Products()[c.DefaultStore][0].ID)
+}
+
+// storeKey is the publishable key of the store that the demo takes for granted.
+func (c *demoCommand) storeKey() string {
+	for _, store := range sample.Stores() {
+		if store.ID == c.DefaultStore {
+			return store.PublicKeys[0]
+		}
+	}
+	return ""
 }

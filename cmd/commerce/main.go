@@ -3,16 +3,21 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/signal"
 	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
+	"github.com/redis/go-redis/v9"
+
+	"commerce/deploy/connect"
 )
 
 // version is set by the build.
@@ -58,6 +63,8 @@ type output struct {
 // run executes one command and returns the status to exit with: 0 done, 1 failed,
 // 2 used or set up wrongly.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	// go-redis has one log for the process: silent, but for commands with a log.
+	redis.SetLogger(connect.RedisLog{Log: slog.New(slog.DiscardHandler)})
 	exited := -1
 	parser, err := kong.New(&commands{},
 		kong.Name("commerce"),
@@ -65,6 +72,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		kong.Writers(stdout, stderr),
 		kong.Exit(func(status int) { exited = status }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.Help(helpWithSettings),
 		kong.Resolvers(secretFiles()),
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Bind(output{stdout, stderr}),
@@ -84,6 +92,26 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return 2
 	}
 	return fail(stderr, command.Run())
+}
+
+// helpWithSettings prints kong's help, and for the program as a whole every setting
+// of serve as well.
+func helpWithSettings(options kong.HelpOptions, c *kong.Context) error {
+	if err := kong.DefaultHelpPrinter(options, c); err != nil || c.Selected() != nil {
+		return err
+	}
+	fmt.Fprint(c.Stdout, "\nSettings of serve, and of demo as far as they apply:\n")
+	for _, command := range c.Model.Children {
+		if command.Name != "serve" {
+			continue
+		}
+		for _, flag := range command.Flags {
+			if len(flag.Envs) > 0 {
+				fmt.Fprintf(c.Stdout, "  %-20s %-14s %s\n", flag.Envs[0], cmp.Or(flag.Default, "–"), flag.Help)
+			}
+		}
+	}
+	return nil
 }
 
 func fail(stderr io.Writer, err error) int {

@@ -246,8 +246,6 @@ func TestCustomer_TokenIsRefused(t *testing.T) {
 		"sub of 256 wide":          hs("sub", strings.Repeat("é", 256)),
 		"sub as number":            hs("sub", 1001),
 		"sub as list":              hs("sub", []string{"1001"}),
-		"sub with NUL":             hs("sub", "1001\x00"),
-		"sub with a line break":    hs("sub", "1001\n"),
 		"Basic":                    "Basic " + encoded("1001:secret"),
 		"no scheme":                strings.TrimPrefix(good, "Bearer "),
 		"no token":                 "Bearer",
@@ -313,7 +311,7 @@ func TestCustomer_OfAnyNameHasACartOfTheirOwn(t *testing.T) {
 	onRealRedis(t, func(t *testing.T, s *shop) {
 		subjects := []string{
 			"1001", "c", "sara@example.com", "Sara@example.com", "a:b", "1:g:x", "{1:c:1001}", "}", "*", "a b", "é", "أحمد",
-			strings.Repeat("c", 64), strings.Repeat("c", 65), strings.Repeat("c", 255), strings.Repeat("é", 255), "~x", "../1001",
+			strings.Repeat("c", 64), strings.Repeat("c", 65), strings.Repeat("c", 255), strings.Repeat("é", 255), "~x", "1001\n", "\x00", "../1001",
 		}
 		for i, sub := range subjects {
 			s.customer(t, sub).add(`{"product_id":1,"qty":` + strconv.Itoa(i+1) + `}`)

@@ -108,6 +108,25 @@ func TestCoupon_GoesWithAClearAndComesAlongWithAMerge(t *testing.T) {
 	})
 }
 
+func TestCoupon_AloneKeepsACartAliveAndMerges(t *testing.T) {
+	onRealRedis(t, func(t *testing.T, s *shop) {
+		guest := s.guest(t)
+		guest.add(`{"product_id":1}`)
+		guest.ok("POST", "/cart/coupon", `{"coupon":"TEN"}`)
+		guest.ok("DELETE", "/cart/items/1", "")
+		guest.cart()
+		if left := s.Redis.PTTL(t.Context(), s.keys(t)[0]).Val(); left < 719*time.Hour {
+			t.Errorf("a cart with a coupon lives for %v", left)
+		}
+		customer := s.customer(t, "1")
+		customer.Token = guest.Token
+		got := customer.cart()
+		if got.Coupon == nil || got.Merge == nil || got.Merge.Lines != 0 || got.Version != 1 {
+			t.Errorf("merged: %+v", got)
+		}
+	})
+}
+
 func TestCoupon_IsSafeToRepeat(t *testing.T) {
 	onRealRedis(t, func(t *testing.T, s *shop) {
 		c := s.guest(t)

@@ -20,6 +20,20 @@ func (a answer) replayed(t testing.TB) bool {
 	return len(said) == 1
 }
 
+func TestIdempotency_ConflictsAndVersionsComeBeforeUnreadableMembers(t *testing.T) {
+	onRealRedis(t, func(t *testing.T, s *shop) {
+		c := s.guest(t)
+		stale := c.add(`{"product_id":1}`, "Idempotency-Key", "k").Header.Get("ETag")
+		c.add(`{"product_id":1}`)
+		c.refused(409, "idempotency_conflict", "POST", "/cart/add", `{"product_id":1,"qty":0}`, "Idempotency-Key", "k")
+		c.refused(409, "idempotency_conflict", "PATCH", "/cart/items/1", `{}`, "Idempotency-Key", "k")
+		c.refused(409, "idempotency_conflict", "POST", "/cart/coupon", `{}`, "Idempotency-Key", "k")
+		c.refused(412, "version_mismatch", "POST", "/cart/add", `{"qty":0}`, "If-Match", stale)
+		c.refused(422, "validation_failed", "POST", "/cart/add", `{"qty":0}`, "Idempotency-Key", "new")
+		c.wantLines("1×2")
+	})
+}
+
 func TestKey_ARepeatChangesNothing(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, s *shop) {
 		for _, call := range []struct{ method, path, body, after string }{

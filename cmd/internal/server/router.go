@@ -105,11 +105,9 @@ func compress(h http.Handler) (http.Handler, error) {
 }
 
 // crossOrigin lets browsers of the listed origins in. One that is not listed is
-// served without CORS headers, never refused.
+// served without CORS headers, its preflights too, and never refused: what its
+// scripts may read is for the browser to decide.
 func crossOrigin(origins []string) gin.HandlerFunc {
-	if len(origins) == 0 {
-		return func(c *gin.Context) {}
-	}
 	listed := make([]string, len(origins))
 	for i, origin := range origins {
 		listed[i] = strings.ToLower(origin) // as browsers write them
@@ -127,15 +125,19 @@ func crossOrigin(origins []string) gin.HandlerFunc {
 		},
 		MaxAge: 2 * time.Hour,
 	}
-	if slices.Contains(listed, "*") {
+	all := slices.Contains(listed, "*")
+	if all {
 		config.AllowAllOrigins = true
 	} else {
-		config.AllowOrigins = listed
+		config.AllowOriginFunc = func(origin string) bool { return slices.Contains(listed, origin) }
 	}
 	letIn := cors.New(config)
 	return func(c *gin.Context) {
-		if config.AllowAllOrigins || slices.Contains(listed, c.GetHeader("Origin")) {
+		switch {
+		case all || slices.Contains(listed, c.GetHeader("Origin")):
 			letIn(c)
+		case c.Request.Method == http.MethodOptions && c.GetHeader("Access-Control-Request-Method") != "":
+			c.AbortWithStatus(http.StatusNoContent)
 		}
 	}
 }
