@@ -233,3 +233,79 @@ func FuzzConditionHeaders(f *testing.F) {
 		}
 	})
 }
+
+func FuzzCouponBody(f *testing.F) {
+	for _, body := range []string{
+		`{"coupon":"TEN"}`, `{"code":"five"}`, `{"coupon":" old "}`, `{"coupon":null,"code":"TEN"}`, `{"coupon":""}`,
+		`{"coupon":"TEN","code":"FIVE"}`, `{"coupon":1}`, `{"coupon":"\u0000"}`, `{"coupon":"ß"}`, `[]`, `{`,
+	} {
+		f.Add([]byte(body))
+	}
+	s := openShop(f, embeddedRedis(f))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		c := s.guest(t)
+		c.add(`{"product_id":2,"qty":2}`)
+		a := c.fuzzed("POST", "/cart/coupon", body, "Content-Type", "application/json")
+		after := c.cart()
+		if redeemed := after.Coupon != nil; redeemed != (a.Status == http.StatusOK) || after.Count != 2 {
+			t.Fatalf("%d, and the cart holds %q with coupon %v", a.Status, after.lines(), after.Coupon)
+		}
+	})
+}
+
+// FuzzCallerHeaders tries what says who asks, for which store, in which language.
+func FuzzCallerHeaders(f *testing.F) {
+	f.Add("pk_demo", "en", "application/json")
+	f.Add("", "ar;q=0.5, *;q=0.1", "text/plain")
+	f.Add("\xff", ";;q=,", "application/json; charset=latin1")
+	s := openShop(f, embeddedRedis(f))
+	f.Fuzz(func(t *testing.T, key, language, media string) {
+		c := s.guest(t)
+		headers := []string{"X-Public-Key", key, "Accept-Language", language, "Content-Type", media}
+		a := c.fuzzed("POST", "/cart/add", []byte(`{"product_id":1}`), headers...)
+		if a.Status == http.StatusOK && strings.TrimSpace(key) != s.Key && strings.TrimSpace(key) != "" {
+			t.Fatalf("store %q is not this one", key)
+		}
+		c.fuzzed("GET", "/cart/summary", nil, headers...)
+		c.fuzzed("GET", "/cart/validate", nil, headers...)
+	})
+}
+
+// FuzzSubscriptionsQuery holds the list to its own links, too: none of them may be
+// refused.
+func FuzzSubscriptionsQuery(f *testing.F) {
+	for _, query := range []string{
+		"page=2&per_page=5", "customerEmail=SARA@example.com", "customerPhone=%2B966501234567", "customerCountryCode=966",
+		"page=0", "per_page=101", "cursor=AAAA", "customerMail=x", "page=1&page=2", "%zz", "customerEmail=%00@x", "a;b",
+	} {
+		f.Add(query, "1")
+	}
+	f.Add("", "9223372036854775808")
+	s := openShop(f, embeddedRedis(f))
+	f.Fuzz(func(t *testing.T, query, id string) {
+		c := s.guest(t)
+		bearer := []string{"Authorization", "Bearer " + s.API}
+		a := c.fuzzed("GET", "/subscriptions/"+url.PathEscape(id), nil, bearer...)
+		if a.Status != http.StatusOK && a.Status != http.StatusNotFound {
+			t.Fatalf("%q: %d", id, a.Status)
+		}
+		if _, err := url.Parse("/subscriptions?" + query); err != nil || strings.ContainsAny(query, "# \t\r\n") {
+			t.Skip("no query that a client can send")
+		}
+		a = c.fuzzed("GET", "/subscriptions?"+query, nil, bearer...)
+		var page struct {
+			Data struct {
+				Next string `json:"next_page_url"`
+				Prev string `json:"prev_page_url"`
+			} `json:"data"`
+		}
+		if a.Status != http.StatusOK || json.Unmarshal(a.Raw, &page) != nil {
+			return
+		}
+		for _, link := range []string{page.Data.Next, page.Data.Prev} {
+			if link != "" && c.fuzzed("GET", strings.TrimPrefix(link, s.URL), nil, bearer...).Status != http.StatusOK {
+				t.Fatalf("%q gave the link %q, which is refused", query, link)
+			}
+		}
+	})
+}
