@@ -29,13 +29,14 @@ func TestPublishedClient_DrivesAWholeTrip(t *testing.T) {
 		demo := startDemo(t)
 		drive(t, installed, demo.url, demo.key, demo.jwt, demo.token(t, "on-a-server"), demo.token(t, "on-a-lossy-line"))
 	})
-	for name, redis := range map[string]func(testing.TB) string{
-		"single":  ephemeral.Redis,
-		"cluster": ephemeral.Cluster,
+	for name, open := range map[string]func(*testing.T) *shop{
+		"single":   func(t *testing.T) *shop { return openShop(t, ephemeral.Redis(t)) },
+		"cluster":  func(t *testing.T) *shop { return openShop(t, ephemeral.Cluster(t)) },
+		"as serve": func(t *testing.T) *shop { return openShopAs(t, ephemeral.Redis(t), true) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := openShop(t, redis(t))
+			s := open(t)
 			drive(t, installed, s.URL, s.Key, s.token(t, "1001"), s.token(t, "1002"), s.token(t, "1003"))
 		})
 	}
