@@ -42,9 +42,5 @@ help: ## this list
 go-test:
 	$(GO) test -timeout 6m ./...
 
-# Go fuzzes one target of one package at a time.
 go-fuzz:
-	@grep -ro --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*' . | sed 's/func //' | sort | \
-	while IFS=: read -r file target; do \
-		$(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1x "$${file%/*}" || exit 1; \
-	done
+	GO=$(GO) sh deploy/fuzz.sh $(FUZZTIME)
