@@ -87,6 +87,16 @@ func (a *API) serve(serve func(*visit) error) func(*gin.Context) error {
 
 func (v *visit) ctx() context.Context { return v.Request.Context() }
 
+// asked reads what a change asks for, and on which terms.
+func (v *visit) asked() (members object, on Conditions, err error) {
+	body, members, err := readBody(v.Request)
+	if err != nil {
+		return nil, Conditions{}, err
+	}
+	on, err = conditionsOf(v.Request, body)
+	return members, on, err
+}
+
 // explain completes an error with what only this call knows: its language, and the
 // data that a refusal carries.
 func (a *API) explain(v *visit, err error) error {
@@ -181,11 +191,7 @@ func (a *API) validate(v *visit) error {
 }
 
 func (a *API) add(v *visit) error {
-	body, members, err := readBody(v.Request)
-	if err != nil {
-		return err
-	}
-	on, err := conditionsOf(v.Request, body)
+	members, on, err := v.asked()
 	if err != nil {
 		return err
 	}
@@ -198,11 +204,7 @@ func (a *API) add(v *visit) error {
 }
 
 func (a *API) setQuantity(v *visit) error {
-	body, members, err := readBody(v.Request)
-	if err != nil {
-		return err
-	}
-	on, err := conditionsOf(v.Request, body)
+	members, on, err := v.asked()
 	if err != nil {
 		return err
 	}
@@ -235,11 +237,7 @@ func (a *API) clear(v *visit) error {
 }
 
 func (a *API) redeemCoupon(v *visit) error {
-	body, members, err := readBody(v.Request)
-	if err != nil {
-		return err
-	}
-	on, err := conditionsOf(v.Request, body)
+	members, on, err := v.asked()
 	if err != nil {
 		return err
 	}
