@@ -27,8 +27,8 @@ func TestList_WalkIsSteadyWhileRowsAreInserted(t *testing.T) {
 	d := sampleData()
 	pool := filled(t, d)
 	b := newBundle(subscriptions.NewPostgres(subscriptions.PostgresConfig{Pool: pool}), stores()...)
-	stop, done := make(chan struct{}), make(chan error)
-	go func() { done <- insertUntil(t.Context(), pool, d.all[0], stop) }()
+	stop, inserted, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	go func() { done <- insertUntil(t.Context(), pool, d.all[0], stop, inserted) }()
 
 	var seen []int64
 	for url := "http://shop.test/subscriptions?per_page=2"; ; {
@@ -38,7 +38,11 @@ func TestList_WalkIsSteadyWhileRowsAreInserted(t *testing.T) {
 			break
 		}
 		url = *page.NextPageURL
-		time.Sleep(2 * time.Millisecond)
+		select {
+		case <-inserted: // a row at least between any two pages
+		case err := <-done:
+			t.Fatal(err)
+		}
 	}
 	close(stop)
 	if err := <-done; err != nil {
@@ -55,19 +59,20 @@ func TestList_WalkIsSteadyWhileRowsAreInserted(t *testing.T) {
 
 const firstInserted = 100_000
 
-func insertUntil(ctx context.Context, pool *pgxpool.Pool, like subscriptions.Subscription, stop chan struct{}) error {
+// insertUntil inserts one row after the other, each once the one before was noticed.
+func insertUntil(ctx context.Context, pool *pgxpool.Pool, like subscriptions.Subscription, stop, inserted chan struct{}) error {
 	like.ID, like.Card = firstInserted, nil
 	for ; ; like.ID++ {
-		select {
-		case <-stop:
-			return nil
-		default:
-		}
 		err := pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
 			return sample.WriteSubscriptions(ctx, tx, sample.Customers()[:1], []subscriptions.Subscription{like})
 		})
 		if err != nil {
 			return err
+		}
+		select {
+		case <-stop:
+			return nil
+		case inserted <- struct{}{}:
 		}
 	}
 }
