@@ -1,6 +1,8 @@
 package server_test
 
 import (
+	"math"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -125,6 +127,47 @@ func TestCoupon_AloneKeepsACartAliveAndMerges(t *testing.T) {
 			t.Errorf("merged: %+v", got)
 		}
 	})
+}
+
+func TestCoupon_RacesWithOtherChangesAndStaysTrue(t *testing.T) {
+	onEachRedis(t, func(t *testing.T, s *shop) {
+		c := s.guest(t)
+		c.add(`{"product_id":1}`)
+		var applied atomic.Int64
+		at(24, func(i int) {
+			call := [][3]string{
+				{"POST", "/cart/coupon", `{"coupon":"FIVE"}`},
+				{"POST", "/cart/coupon", `{"coupon":"TEN"}`},
+				{"DELETE", "/cart/coupon", ""},
+				{"POST", "/cart/add", `{"product_id":1}`},
+			}[i%4]
+			before := s.with(t, c)
+			if a := before.send(call[0], call[1], call[2]); a.Status == 200 {
+				got := a.Body.Data
+				applied.Add(1)
+				if want := discountOf(got); got.Discount != want || math.Abs(got.Subtotal-got.Discount-got.Total) > 1e-9 {
+					t.Errorf("%v: subtotal %v, discount %v, total %v", call, got.Subtotal, got.Discount, got.Total)
+				}
+			} else if a.Body.Code != "coupon_minimum" {
+				t.Errorf("%v: %d %s", call, a.Status, a.Raw)
+			}
+		})
+		got := c.cart()
+		if got.Count != 7 || got.Version > 1+applied.Load() || got.Discount != discountOf(got) {
+			t.Errorf("%d pieces, version %d after %d changes, discount %v", got.Count, got.Version, applied.Load(), got.Discount)
+		}
+	})
+}
+
+// discountOf is what a cart's coupon should take off.
+func discountOf(c cartBody) float64 {
+	switch {
+	case c.Coupon == nil:
+		return 0
+	case c.Coupon.Code == "FIVE":
+		return 5
+	}
+	return math.Round(c.Subtotal*10) / 100
 }
 
 func TestCoupon_IsSafeToRepeat(t *testing.T) {

@@ -186,7 +186,7 @@ func TestRedisKinds_ARedisThatLetsNobodyInIs503(t *testing.T) {
 		},
 		"no certificate of its own": {
 			mutual.URL, func(_ *url.URL, q url.Values) { q.Del("cert_file"); q.Del("key_file") },
-			"certificate required",
+			"", // "certificate required", or a closed connection where the client writes first
 		},
 		"wrong password of the sentinel": {
 			sentinels.URL, func(_ *url.URL, q url.Values) { q.Set("sentinel_password", "not-the-password") },
