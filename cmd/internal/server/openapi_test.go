@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -19,7 +20,10 @@ import (
 	"github.com/getkin/kin-openapi/routers/gorillamux"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"commerce/cart"
+	"commerce/cmd/internal/server"
 	"commerce/docs"
+	"commerce/subscriptions"
 )
 
 // document is the OpenAPI description, loaded once for all tests.
@@ -181,6 +185,27 @@ func TestOpenAPI_DescribesEveryRouteAndNoOther(t *testing.T) {
 			}
 			if !documented && !slices.Contains(strings.Split(a.Header.Get("Allow"), ", "), firstMethod(item)) {
 				t.Errorf("%s %s: Allow is %q", method, path, a.Header.Get("Allow"))
+			}
+		}
+	}
+}
+
+func TestOpenAPI_LeavesOutNoRoute(t *testing.T) {
+	t.Parallel()
+	doc, err := document()
+	if err != nil {
+		t.Fatal(err)
+	}
+	parameter := regexp.MustCompile(`:(\w+)`)
+	for _, area := range []server.Routes{
+		cart.NewAPI(nil, nil, nil, "").Routes(),
+		subscriptions.NewAPI(subscriptions.Config{}).Routes(),
+	} {
+		for pattern := range area {
+			method, path, _ := strings.Cut(pattern, " ")
+			path = parameter.ReplaceAllString(path, "{$1}")
+			if item := doc.Paths.Value(path); item == nil || item.GetOperation(method) == nil {
+				t.Errorf("%s is served, and not in the document", pattern)
 			}
 		}
 	}
