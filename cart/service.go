@@ -174,22 +174,20 @@ func (s *Service) MergeFirst(ctx context.Context, sh Shopper) *MergeReport {
 	return report
 }
 
-// tryMerge and tryResume drive a merge as far as it goes now. What is left of it a
-// later request finds, so the caller's own request goes on.
 func (s *Service) tryMerge(ctx context.Context, sh Shopper, w waiting) *MergeReport {
-	ctx, cancel := context.WithTimeout(ctx, s.mergeBudget())
-	defer cancel()
-	report, err := s.merge(ctx, sh, w)
-	if err != nil {
-		s.log.WarnContext(ctx, "merge waits", "err", err)
-	}
-	return report
+	return s.try(ctx, func(ctx context.Context) (*MergeReport, error) { return s.merge(ctx, sh, w) })
 }
 
 func (s *Service) tryResume(ctx context.Context, sh Shopper, unfinished notes) *MergeReport {
+	return s.try(ctx, func(ctx context.Context) (*MergeReport, error) { return s.resume(ctx, sh, unfinished) })
+}
+
+// try drives a merge as far as it goes now, in a time of its own. What is left of it
+// a later request finds, so the caller's own request goes on.
+func (s *Service) try(ctx context.Context, drive func(context.Context) (*MergeReport, error)) *MergeReport {
 	ctx, cancel := context.WithTimeout(ctx, s.mergeBudget())
 	defer cancel()
-	report, err := s.resume(ctx, sh, unfinished)
+	report, err := drive(ctx)
 	if err != nil {
 		s.log.WarnContext(ctx, "merge waits", "err", err)
 	}
@@ -216,19 +214,9 @@ func (s *Service) Add(ctx context.Context, sh Shopper, on Conditions, a Addition
 		}
 	}
 	line, refusal := resolve(a, product, s.limits)
-	o, err := s.change(ctx, sh, on, func(ctx context.Context, on Conditions) (outcome, error) {
-		if refusal != nil {
-			return s.redis.judge(ctx, sh.ref, on)
-		}
+	return s.perform(ctx, sh, on, refusal, a.quantityMember, product, func(ctx context.Context, on Conditions) (outcome, error) {
 		return s.redis.add(ctx, sh.ref, on, line)
 	})
-	if err != nil {
-		return Changed{}, err
-	}
-	if refusal != nil && o.word == applied {
-		return Changed{}, o.merged.beside(refusal)
-	}
-	return s.conclude(ctx, sh, o, a.quantityMember, product)
 }
 
 // Refuse returns the refusal of a change whose members cannot be read, unless the
@@ -237,9 +225,7 @@ func (s *Service) Refuse(ctx context.Context, sh Shopper, on Conditions, refusal
 	if on.Key == "" && on.IfMatch == "" {
 		return refusal
 	}
-	o, err := s.change(ctx, sh, on, func(ctx context.Context, on Conditions) (outcome, error) {
-		return s.redis.judge(ctx, sh.ref, on)
-	})
+	o, err := s.change(ctx, sh, on, s.judging(sh))
 	if err != nil || o.word == applied || o.word == replayed {
 		return o.merged.beside(refusal)
 	}
@@ -279,35 +265,23 @@ func (s *Service) SetQuantity(ctx context.Context, sh Shopper, on Conditions, it
 			never = CodeProductInactive
 		}
 	}
-	o, err := s.change(ctx, sh, on, func(ctx context.Context, on Conditions) (outcome, error) {
+	return s.perform(ctx, sh, on, nil, member, product, func(ctx context.Context, on Conditions) (outcome, error) {
 		return s.redis.set(ctx, sh.ref, on, item, quantity, boundsOf(product, s.limits), never)
 	})
-	if err != nil {
-		return Changed{}, err
-	}
-	return s.conclude(ctx, sh, o, member, product)
 }
 
 // Remove takes a line out. One that is not there is as good as removed.
 func (s *Service) Remove(ctx context.Context, sh Shopper, on Conditions, item LineID) (Changed, error) {
-	o, err := s.change(ctx, sh, on, func(ctx context.Context, on Conditions) (outcome, error) {
+	return s.perform(ctx, sh, on, nil, "", nil, func(ctx context.Context, on Conditions) (outcome, error) {
 		return s.redis.remove(ctx, sh.ref, on, item)
 	})
-	if err != nil {
-		return Changed{}, err
-	}
-	return s.conclude(ctx, sh, o, "", nil)
 }
 
 // Clear takes everything out.
 func (s *Service) Clear(ctx context.Context, sh Shopper, on Conditions) (Changed, error) {
-	o, err := s.change(ctx, sh, on, func(ctx context.Context, on Conditions) (outcome, error) {
+	return s.perform(ctx, sh, on, nil, "", nil, func(ctx context.Context, on Conditions) (outcome, error) {
 		return s.redis.clear(ctx, sh.ref, on)
 	})
-	if err != nil {
-		return Changed{}, err
-	}
-	return s.conclude(ctx, sh, o, "", nil)
 }
 
 // RedeemCoupon gives the cart a coupon, in the place of another. member is what the
@@ -323,36 +297,52 @@ func (s *Service) RedeemCoupon(ctx context.Context, sh Shopper, on Conditions, c
 		return Changed{}, report.beside(err)
 	}
 	refusal := judgeCoupon(coupon, sh.Store, priced.Subtotal, s.now(), member)
-	o, err := s.change(ctx, sh, on, func(ctx context.Context, on Conditions) (outcome, error) {
-		if refusal != nil {
-			return s.redis.judge(ctx, sh.ref, on)
-		}
+	changed, err := s.perform(ctx, sh, on, refusal, member, nil, func(ctx context.Context, on Conditions) (outcome, error) {
 		return s.redis.coupon(ctx, sh.ref, on, code)
 	})
-	if err != nil {
-		return Changed{}, report.beside(err)
-	}
-	o.merged = report.plus(o.merged)
-	if refusal != nil && o.word == applied {
-		return Changed{}, o.merged.beside(refusal)
-	}
-	return s.conclude(ctx, sh, o, member, nil)
+	changed.Merge = report.plus(changed.Merge)
+	return changed, report.beside(err)
 }
 
 // DropCoupon takes the coupon away.
 func (s *Service) DropCoupon(ctx context.Context, sh Shopper, on Conditions) (Changed, error) {
-	o, err := s.change(ctx, sh, on, func(ctx context.Context, on Conditions) (outcome, error) {
+	return s.perform(ctx, sh, on, nil, "", nil, func(ctx context.Context, on Conditions) (outcome, error) {
 		return s.redis.coupon(ctx, sh.ref, on, "")
 	})
-	if err != nil {
-		return Changed{}, err
+}
+
+// attempt sends one change to Redis, on the terms that are given.
+type attempt func(context.Context, Conditions) (outcome, error)
+
+// judging changes nothing: it only says whether a change that is refused anyway is a
+// repeat, or comes too late, which counts before its own refusal.
+func (s *Service) judging(sh Shopper) attempt {
+	return func(ctx context.Context, on Conditions) (outcome, error) {
+		return s.redis.judge(ctx, sh.ref, on)
 	}
-	return s.conclude(ctx, sh, o, "", nil)
+}
+
+// perform makes a change and returns the cart as it is shown then. A refusal that is
+// known beforehand (nil for none) is judged instead of tried. member and p are what
+// a refusal by the cart itself names: the request's member and the product, "" and
+// nil for neither.
+func (s *Service) perform(ctx context.Context, sh Shopper, on Conditions, known *Error, member string, p *Product, try attempt) (Changed, error) {
+	if known != nil {
+		try = s.judging(sh)
+	}
+	o, err := s.change(ctx, sh, on, try)
+	switch {
+	case err != nil:
+		return Changed{}, err
+	case known != nil && o.word == applied:
+		return Changed{}, o.merged.beside(known)
+	}
+	return s.conclude(ctx, sh, o, member, p)
 }
 
 // change runs a change, driving an unfinished merge to its end first. One that
 // cannot be driven now is passed by: the change is made, the merge waits.
-func (s *Service) change(ctx context.Context, sh Shopper, on Conditions, try func(context.Context, Conditions) (outcome, error)) (outcome, error) {
+func (s *Service) change(ctx context.Context, sh Shopper, on Conditions, try attempt) (outcome, error) {
 	on.Now, on.CartID = s.now(), s.newCartID()
 	var report *MergeReport
 	for {

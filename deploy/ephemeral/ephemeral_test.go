@@ -186,11 +186,17 @@ func TestStartCluster_ReplacesADeadMaster(t *testing.T) {
 	cluster.Nodes[0].Kill()
 	client := dialRedis(cluster.Nodes[3])
 	defer client.Close()
+	wantTakeover(t, client)
+}
+
+// wantTakeover waits until a replica has become a master.
+func wantTakeover(t *testing.T, replica *redis.Client) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	start := time.Now()
 	err := until(ctx, func() error {
-		info, err := client.Info(ctx, "replication").Result()
+		info, err := replica.Info(ctx, "replication").Result()
 		if err == nil && !strings.Contains(info, "role:master") {
 			err = errors.New("still a replica")
 		}

@@ -3,9 +3,7 @@
 package ephemeral
 
 import (
-	"context"
 	"crypto/tls"
-	"errors"
 	"net"
 	"strings"
 	"testing"
@@ -71,19 +69,5 @@ user replica on +ping +psync +replconf
 user sentinel on &* +@all
 `}.StartSentinels(t)
 	sentinels.Master.Kill()
-	replica := sentinels.Replica.Admin()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
-	start := time.Now()
-	err := until(ctx, func() error {
-		info, err := replica.Info(ctx, "replication").Result()
-		if err == nil && !strings.Contains(info, "role:master") {
-			err = errors.New("still a replica")
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("took over after %v", time.Since(start).Round(time.Millisecond))
+	wantTakeover(t, sentinels.Replica.Admin())
 }
