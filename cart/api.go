@@ -62,7 +62,7 @@ type visit struct {
 // this happens whatever comes of the change.
 func (a *API) change(serve func(*visit) error) func(*gin.Context) error {
 	return a.serve(func(v *visit) error {
-		v.merged = a.carts.MergeFirst(v.ctx(), v.Shopper)
+		v.merged = a.carts.MergeFirst(v.ctx(), &v.Shopper)
 		return serve(v)
 	})
 }
@@ -308,6 +308,9 @@ func (a *API) send(v *visit, w *wire) error {
 // headers says whom the answer is for, and hands out a new token.
 func (a *API) headers(v *visit) {
 	v.Header("Cache-Control", "private, no-cache")
+	if v.merged != nil {
+		v.Header("Cache-Control", "no-store") // a report is of one moment
+	}
 	v.Writer.Header()["Vary"] = []string{
 		"Authorization, X-Cart-Token, X-Public-Key, Accept-Language, Origin",
 		"Accept-Encoding", // compression's own

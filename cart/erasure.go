@@ -19,7 +19,7 @@ type Holding struct {
 	Key     string
 	Expires time.Duration // from now
 	Cart    Cart          // of a cart or a claimed one
-	Entries int64         // of replay records and merge notes
+	Entries int64         // of idempotency keys and merged quantities
 }
 
 // HoldingKind says what a Holding is.
@@ -29,8 +29,8 @@ type HoldingKind string
 const (
 	HeldCart    HoldingKind = "cart"
 	HeldClaimed HoldingKind = "claimed cart" // a guest's, set aside for a customer
-	HeldReplays HoldingKind = "replay records"
-	HeldNotes   HoldingKind = "merge notes"
+	HeldKeys    HoldingKind = "idempotency keys"
+	HeldOffers  HoldingKind = "merged quantities"
 )
 
 // Holdings lists everything that is kept under a reference, and, for a customer,
@@ -50,7 +50,7 @@ func (r *Redis) Holdings(ctx context.Context, ref Ref, now time.Time) ([]Holding
 		}
 		return nil
 	}
-	notes, err := r.scan(ctx, escapeGlob(ref.mergedKey(""))+"*")
+	offers, err := r.scan(ctx, escapeGlob(ref.offeredKey(""))+"*")
 	if err != nil {
 		return nil, err
 	}
@@ -61,8 +61,8 @@ func (r *Redis) Holdings(ctx context.Context, ref Ref, now time.Time) ([]Holding
 	for _, step := range []func() error{
 		func() error { return add(HeldCart, ref.cartKey()) },
 		func() error { return add(HeldClaimed, claims...) },
-		func() error { return add(HeldReplays, ref.replaysKey()) },
-		func() error { return add(HeldNotes, notes...) },
+		func() error { return add(HeldKeys, ref.keysKey()) },
+		func() error { return add(HeldOffers, offers...) },
 	} {
 		if err := step(); err != nil {
 			return nil, err
@@ -118,7 +118,7 @@ func (r *Redis) claimsOf(ctx context.Context, ref Ref) ([]string, error) {
 		if err != nil && err != redis.Nil {
 			return nil, fmt.Errorf("read claimed cart: %w", err)
 		}
-		if owner == ref.tag {
+		if tag, _, _ := strings.Cut(owner, " "); tag == ref.tag {
 			own = append(own, key)
 		}
 	}
@@ -135,10 +135,7 @@ func (r *Redis) holding(ctx context.Context, kind HoldingKind, key string, now t
 	}
 	h = Holding{Kind: kind, Key: key, Expires: left}
 	switch kind {
-	case HeldReplays:
-		h.Entries, err = r.client.ZCard(ctx, key).Result()
-		h.Entries /= 2 // a key and its fingerprint
-	case HeldNotes:
+	case HeldKeys, HeldOffers:
 		h.Entries, err = r.client.HLen(ctx, key).Result()
 	default:
 		var hash map[string]string

@@ -17,6 +17,7 @@ const (
 	CodeInvalidParameter     Code = "invalid_parameter"
 	CodeValidationFailed     Code = "validation_failed"
 	CodeUnavailable          Code = "unavailable"
+	CodeOutcomeUnknown       Code = "outcome_unknown"
 
 	CodeCouponInvalid Code = "coupon_invalid" // also a warning
 	CodeCouponMinimum Code = "coupon_minimum"
@@ -45,8 +46,9 @@ const (
 	CodeLowStock         Code = "low_stock"
 )
 
-// Error is a call that was refused or failed. A refusal changed nothing; with
-// unavailable the change may have been made, and only its answer was lost.
+// Error is a call that was refused or failed. A refusal changed nothing, and neither
+// did what is unavailable, unless it carried an idempotency key and is safe to repeat.
+// With outcome_unknown the change may have been made.
 type Error struct {
 	code   Code
 	faults []fault // at least one; the first gives the message
@@ -74,6 +76,11 @@ func refuse(code Code, member string, p phrase, args ...any) *Error {
 // unavailable wraps a failure of something behind us.
 func unavailable(doing string, cause error) *Error {
 	return &Error{code: CodeUnavailable, faults: []fault{{phrase: sayUnavailable}}, cause: &failedCall{doing, cause}}
+}
+
+// outcomeUnknown is a change without an idempotency key that may have been made.
+func outcomeUnknown(doing string, cause error) *Error {
+	return &Error{code: CodeOutcomeUnknown, faults: []fault{{phrase: sayOutcomeUnknown}}, cause: &failedCall{doing, cause}}
 }
 
 type failedCall struct {

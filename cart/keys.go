@@ -11,9 +11,9 @@ import (
 // one cart lie in one slot of a cluster, so that a script may touch them together.
 //
 //	cart:{1:c:1001}              the cart
-//	cart:{1:c:1001}:replays      idempotency keys already applied, by expiry
+//	cart:{1:c:1001}:keys         idempotency keys of the changes applied to it
 //	cart:{1:g:…}:claimed         a guest cart on its way to a customer
-//	cart:{1:c:1001}:merged:<id>  what was taken in from the guest cart of that id
+//	cart:{1:c:1001}:offered:<id> quantities that the guest cart of that id has offered
 
 // Ref names the place of one cart, whether or not anything lies there.
 type Ref struct {
@@ -32,7 +32,7 @@ func CustomerRef(store int64, customer string) Ref {
 }
 
 func (r Ref) cartKey() string    { return "cart:{" + r.tag + "}" }
-func (r Ref) replaysKey() string { return r.cartKey() + ":replays" }
+func (r Ref) keysKey() string    { return r.cartKey() + ":keys" }
 func (r Ref) claimedKey() string { return r.cartKey() + ":claimed" }
 
 // guestPattern matches all keys that a token has in any store.
@@ -51,5 +51,14 @@ func (r Ref) claimsPattern() string {
 	return "cart:{" + store + ":g:*}:claimed"
 }
 
-// mergedKey is where a customer's cart notes what it took from one guest cart.
-func (r Ref) mergedKey(guestCartID string) string { return r.cartKey() + ":merged:" + guestCartID }
+// offeredKey is where a customer's cart notes what one guest cart has offered it.
+func (r Ref) offeredKey(guestCartID string) string { return r.cartKey() + ":offered:" + guestCartID }
+
+// guestBeside is the place of a guest of the same store, by the digest of the token.
+func (r Ref) guestBeside(digest string) Ref {
+	store, _, _ := strings.Cut(r.tag, ":")
+	return Ref{tag: store + ":g:" + digest, guest: true}
+}
+
+// tokenDigest is the part of a guest's tag that stands for the token.
+func (r Ref) tokenDigest() string { return r.tag[strings.LastIndexByte(r.tag, ':')+1:] }

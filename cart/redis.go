@@ -1,13 +1,8 @@
 package cart
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -19,13 +14,37 @@ import (
 // It knows how a cart lies there and what must be atomic; what a cart may hold is
 // passed in as bounds. Any Redis from 7.0 on serves, single, cluster or sentinel.
 type Redis struct {
-	client  redis.UniversalClient
-	scripts scripts
-	ttl     TTLs
-	limits  Limits
-	confirm bool // every change waits for its replicas
+	client      redis.UniversalClient
+	scripts     scripts
+	ttl         TTLs
+	limits      Limits
+	durable     bool
+	minReplicas int
+	sentinels   func(context.Context, time.Duration) (int, error)
+	masters     *masters
+}
 
-	laggards *laggards
+// RedisConfig is what a Redis needs.
+type RedisConfig struct {
+	// Client must follow redirections, and may retry: commands that must not run
+	// twice opt out. Its settings are the caller's concern.
+	Client redis.UniversalClient
+	TTL    TTLs
+	Limits Limits
+
+	// Durable makes every change wait, for a bounded time, until all replicas have
+	// it, and say whether they do.
+	Durable bool
+
+	// MinReplicas is how many replicas each master has at least; 0 when it is not
+	// known. A merge drops the guest's cart only after so many have confirmed it.
+	MinReplicas int
+
+	// Sentinels asks how many replicas the sentinels list that have answered them
+	// within the given time; nil without sentinels.
+	Sentinels func(context.Context, time.Duration) (int, error)
+
+	Now func() time.Time // for what is remembered about masters; default time.Now
 }
 
 // TTLs are how long carts live after they were last read or changed.
@@ -34,26 +53,24 @@ type TTLs struct {
 	Customer time.Duration
 }
 
-// Limits bound what a cart may hold.
+// Limits bound what a cart may hold. A merge may take a customer's cart past Lines and
+// CartText, up to twice either.
 type Limits struct {
-	Lines    int64 // lines of a cart, for adds; a merge may exceed it
+	Lines    int64 // lines of a cart
 	Quantity int64 // of one line
 	LineText int64 // bytes of fields and notice of one line
 	CartText int64 // bytes of fields and notices of a cart
 }
 
-// NewRedis takes a client whose settings are the caller's concern; it must follow
-// redirections and may retry, for commands that must not be repeated opt out.
-func NewRedis(client redis.UniversalClient, ttl TTLs, limits Limits) *Redis {
-	return &Redis{client: client, scripts: newScripts(), ttl: ttl, limits: limits, laggards: &laggards{until: map[string]time.Time{}}}
-}
-
-// Confirming returns a Redis whose every change waits, for a bounded time, until all
-// replicas have it, and says whether they do.
-func (r *Redis) Confirming() *Redis {
-	confirming := *r
-	confirming.confirm = true
-	return &confirming
+// NewRedis fills in the defaults.
+func NewRedis(c RedisConfig) *Redis {
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return &Redis{
+		client: c.Client, scripts: newScripts(), ttl: c.TTL, limits: c.Limits, durable: c.Durable,
+		minReplicas: c.MinReplicas, sentinels: c.Sentinels, masters: newMasters(c.Now),
+	}
 }
 
 func (r *Redis) ttlOf(ref Ref) time.Duration {
@@ -66,8 +83,13 @@ func (r *Redis) ttlOf(ref Ref) time.Duration {
 // Load reads a cart and renews its TTL. It creates nothing: where no cart lies, it
 // returns the zero Cart.
 func (r *Redis) Load(ctx context.Context, ref Ref, now time.Time) (Cart, error) {
-	reply, err := r.scripts.read.run(ctx, r.client, repeatable,
-		[]string{ref.cartKey()}, r.ttlOf(ref).Milliseconds()).Slice()
+	return readCart(r.scripts.read.run(ctx, r.client, repeatable,
+		[]string{ref.cartKey()}, r.ttlOf(ref).Milliseconds()), now)
+}
+
+// readCart takes what read.lua replied.
+func readCart(cmd *redis.Cmd, now time.Time) (Cart, error) {
+	reply, err := cmd.Slice()
 	if err != nil {
 		return Cart{}, unavailable("read cart", err)
 	}
@@ -85,12 +107,12 @@ type Conditions struct {
 	IfMatch     string // "" for none, "*", or " <id>.<version> …" with spaces around each
 	Key         string // digest of the idempotency key, "" for none
 	Fingerprint string // digest of method, path and body; "" without a key
-	Stamp       string // digest of method, path, body and X-Timestamp; "" without either
+	Stamp       string // digest of method, path, body and X-Timestamp; "" with a key, or without either
 
-	passBy string // the notes of merges that could not be driven, as the cart has them; "" for none
+	passBy string // the notes of merges that could not be driven, as notes.members lists them
 }
 
-// outcome is what a change came to, as change.lua says it: applied, replayed,
+// outcome is what a change came to, as change.lua says it: applied, replayed, late,
 // resume or the code of a refusal, with that one's numbers.
 type outcome struct {
 	word string
@@ -106,38 +128,78 @@ const (
 	applied  = "applied"
 	replayed = "replayed"
 	resume   = "resume"
+	late     = "late"
 )
 
-// change runs one of the change scripts. Without a key it is sent once only, since
-// a lost answer may hide a change that was made.
+// change runs one of the change scripts. It changes nothing after ctx has ended, even
+// where Redis gets to it only then. Without a key it is sent once only, since a lost
+// answer may hide a change that was made: that is outcome_unknown.
 func (r *Redis) change(ctx context.Context, s script, ref Ref, on Conditions, args ...any) (outcome, error) {
-	all := append([]any{
-		on.Now.UnixMilli(), r.ttlOf(ref).Milliseconds(), on.CartID,
-		on.IfMatch, on.Key, on.Fingerprint, on.Stamp, on.passBy,
-	}, args...)
-	how := once
-	if on.Key != "" {
-		how = repeatable
+	for {
+		o, err := r.changeOnce(ctx, s, ref, on, args...)
+		if err != nil || o.word != late {
+			return o, err
+		}
+		// Redis' clock was not what it was taken for, and is known better now.
+		if ctx.Err() != nil {
+			return outcome{}, unavailable("change cart", errLate)
+		}
 	}
-	keys := []string{ref.cartKey(), ref.replaysKey()}
+}
+
+// errLate says that a change came to Redis after its deadline, and was not made.
+var errLate = errors.New("cart: too late for the change")
+
+func (r *Redis) changeOnce(ctx context.Context, s script, ref Ref, on Conditions, args ...any) (outcome, error) {
+	client, m, err := r.masterOf(ctx, ref.cartKey())
+	if err != nil {
+		return outcome{}, unavailable("find master", err)
+	}
+	deadline, err := m.deadline(ctx, client)
+	if err != nil {
+		return outcome{}, unavailable("ask time", err)
+	}
+	if err := ctx.Err(); err != nil {
+		return outcome{}, unavailable("change cart", err)
+	}
+	keys, how := []string{ref.cartKey()}, once
+	if on.Key != "" {
+		keys, how = append(keys, ref.keysKey()), repeatable
+	}
+	all := append([]any{
+		r.ttlOf(ref).Milliseconds(), on.CartID, on.IfMatch, on.Key, on.Fingerprint, on.Stamp, on.passBy, deadline,
+	}, args...)
+	sent := time.Now()
 	var cmd *redis.Cmd
+	var p replication
 	var durability string
-	if r.confirm {
-		var p replication
-		cmd, p = s.runReplicated(ctx, r.client, r.laggards, how, keys, all...)
+	if r.durable {
+		cmd, p = r.runReplicated(ctx, s, how, keys, all...)
 		durability = p.durability()
 	} else {
 		cmd = s.run(ctx, r.client, how, keys, all...)
+		p.replied = time.Now()
 	}
 	reply, err := cmd.Slice()
+	if err != nil && on.Key == "" && mayHaveRun(err) && s.sha != r.scripts.judge.sha {
+		return outcome{}, outcomeUnknown("change cart", err)
+	}
 	if err != nil {
 		return outcome{}, unavailable("change cart", err)
 	}
+	m.learn(reply[5].(int64), sent, p.replied)
 	cart, err := parseCart(reply[3].([]any), reply[4].(int64), on.Now)
 	if err != nil {
 		return outcome{}, unavailable("change cart", err)
 	}
 	return outcome{word: reply[0].(string), a: reply[1].(int64), b: reply[2].(int64), cart: cart, durability: durability}, nil
+}
+
+// mayHaveRun reports whether a script that failed in this way may have run all the
+// same: it did not when Redis says so, or when it was never sent.
+func mayHaveRun(err error) bool {
+	_, refused := errors.AsType[redis.Error](err)
+	return !refused && !errors.Is(err, errNotSent)
 }
 
 // bounds are what the catalogue and the limits say about one line.
@@ -184,80 +246,4 @@ func (r *Redis) coupon(ctx context.Context, ref Ref, on Conditions, code string)
 // judge says whether a change that is refused anyway is a repeat, or comes too late.
 func (r *Redis) judge(ctx context.Context, ref Ref, on Conditions) (outcome, error) {
 	return r.change(ctx, r.scripts.judge, ref, on)
-}
-
-// errLayout is a cart whose hash says what no version of this code has written.
-var errLayout = errors.New("cart: not a cart's layout")
-
-// parseCart reads the flat list of a cart's hash.
-func parseCart(flat []any, ttl int64, now time.Time) (Cart, error) {
-	var c Cart
-	if len(flat) == 0 {
-		return c, nil
-	}
-	if ttl > 0 {
-		c.ExpiresAt = now.Add(time.Duration(ttl) * time.Millisecond)
-	}
-	stored := make([]storedLine, 0, len(flat)/2)
-	var texts map[string]string
-	for i := 0; i+1 < len(flat); i += 2 {
-		member, value := flat[i].(string), flat[i+1].(string)
-		switch {
-		case member == "i":
-			c.ID = value
-		case member == "v":
-			c.Version, _ = strconv.ParseInt(value, 10, 64)
-		case member == "c":
-			c.Coupon = value
-		case member == "m":
-			c.unfinished = parseNotes(value)
-		case member[0] < '0' || member[0] > '9':
-		case strings.IndexByte(member, ':') >= 0:
-			if texts == nil {
-				texts = map[string]string{}
-			}
-			texts[member] = value
-		default:
-			line, err := parseLine(member, value)
-			if err != nil {
-				return Cart{}, err
-			}
-			stored = append(stored, line)
-		}
-	}
-	if c.Version == 0 {
-		c.ExpiresAt = time.Time{} // only a merge's note: nothing of a cart yet
-	}
-	slices.SortFunc(stored, func(a, b storedLine) int { return cmp.Compare(a.order, b.order) })
-	c.Lines = make([]Line, len(stored))
-	for i, s := range stored {
-		c.Lines[i] = s.Line
-		if texts == nil {
-			continue
-		}
-		fields, err := decodeFields(texts[string(s.ID)+":f"])
-		if err != nil {
-			return Cart{}, fmt.Errorf("fields of line %s: %w", s.ID, err)
-		}
-		c.Lines[i].Fields, c.Lines[i].Notice = fields, texts[string(s.ID)+":n"]
-	}
-	return c, nil
-}
-
-type storedLine struct {
-	Line
-	order int64
-}
-
-// parseLine reads "<quantity> <order> <unit price when added>".
-func parseLine(id, value string) (storedLine, error) {
-	quantity, rest, _ := strings.Cut(value, " ")
-	order, price, _ := strings.Cut(rest, " ")
-	q, err1 := strconv.ParseInt(quantity, 10, 64)
-	o, err2 := strconv.ParseInt(order, 10, 64)
-	p, err3 := strconv.ParseInt(price, 10, 64)
-	if err1 != nil || err2 != nil || err3 != nil {
-		return storedLine{}, fmt.Errorf("line %s: %w", id, errLayout)
-	}
-	return storedLine{Line: Line{ID: LineID(id), Quantity: q, AddedPrice: money.Amount(p)}, order: o}, nil
 }

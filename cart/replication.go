@@ -4,7 +4,8 @@ import (
 	"context"
 	"errors"
 	"net"
-	"sync"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -16,44 +17,29 @@ import (
 const (
 	replicaWait = 500 * time.Millisecond
 	laggardWait = 10 * time.Millisecond
-	laggardFor  = time.Second
 )
-
-// laggards are the masters whose replicas lately did not confirm in time, by address.
-type laggards struct {
-	mu    sync.Mutex
-	until map[string]time.Time
-}
-
-// patience is how long a write to this master waits for its replicas now.
-func (l *laggards) patience(master string) time.Duration {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if time.Now().Before(l.until[master]) {
-		return laggardWait
-	}
-	return replicaWait
-}
-
-func (l *laggards) note(master string, lags bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if lags {
-		l.until[master] = time.Now().Add(laggardFor)
-	} else {
-		delete(l.until, master)
-	}
-}
 
 // replication is how far a write has got.
 type replication struct {
-	replicas  int64 // that the master knows of
-	confirmed int64 // of them, in time
+	replicas  int       // that could become master in the place of the one that wrote it
+	confirmed int       // of them, in time
+	replied   time.Time // when the write was done, before any wait
 }
 
-// safe reports whether a failover to any replica would keep the write. Without a
-// replica there is none to lose it to.
-func (p replication) safe() bool { return p.confirmed >= p.replicas }
+// unsafeWrite is one that a failover may lose, as far as anybody knows.
+var unsafeWrite = replication{replicas: 1}
+
+// survivesFailover reports whether a failover to any replica would keep the write.
+// Without a replica there is none to lose it to.
+func (p replication) survivesFailover() bool { return p.confirmed >= p.replicas }
+
+// durability is the Durability header of an applied change.
+func (p replication) durability() string {
+	if p.replicas > 0 && p.survivesFailover() {
+		return "confirmed"
+	}
+	return "unconfirmed"
+}
 
 // runReplicated runs a script and waits until every replica of its master has what
 // it wrote. WAIT speaks only of the connection that it is sent on, and of that
@@ -61,31 +47,32 @@ func (p replication) safe() bool { return p.confirmed >= p.replicas }
 //
 // A slot that is just moving to another node is written there without a wait, and
 // counts as not confirmed.
-func (s script) runReplicated(ctx context.Context, rdb redis.UniversalClient, l *laggards, how sending, keys []string, args ...any) (*redis.Cmd, replication) {
-	var cmd *redis.Cmd
+func (r *Redis) runReplicated(ctx context.Context, s script, how sending, keys []string, args ...any) (*redis.Cmd, replication) {
 	for try := 0; ; try++ {
-		master, err := masterOf(ctx, rdb, keys[0])
+		client, m, err := r.masterOf(ctx, keys[0])
 		if err != nil {
-			cmd = redis.NewCmd(ctx)
+			cmd := redis.NewCmd(ctx)
 			cmd.SetErr(err)
-			return cmd, replication{}
+			return cmd, unsafeWrite
 		}
-		conn := master.Conn()
-		cmd = s.run(ctx, conn, how, keys, args...)
+		conn := client.Conn()
+		cmd := s.run(ctx, conn, how, keys, args...)
+		replied := time.Now()
 		if redis.HasErrorPrefix(cmd.Err(), "ASK") {
 			_ = conn.Close()
-			return s.run(ctx, rdb, how, keys, args...), replication{replicas: 1}
+			return s.run(ctx, r.client, how, keys, args...), unsafeWrite
 		}
-		if try == redirections || !nothingRan(cmd.Err()) {
-			var p replication
+		if try == redirections || !wentElsewhere(cmd.Err()) {
+			p := unsafeWrite
 			if cmd.Err() == nil {
-				p = awaitReplicas(ctx, conn, l, master.Options().Addr)
+				p = r.awaitReplicas(ctx, conn, m)
 			}
 			_ = conn.Close()
+			p.replied = replied
 			return cmd, p
 		}
 		_ = conn.Close()
-		if cluster, ok := rdb.(*redis.ClusterClient); ok {
+		if cluster, ok := r.client.(*redis.ClusterClient); ok {
 			cluster.ReloadState(ctx) // only begins it, and at most every 200 ms
 		}
 		select {
@@ -103,47 +90,101 @@ const (
 	redirectionPause = 40 * time.Millisecond
 )
 
-// nothingRan reports whether a failed command certainly did nothing, so that it may
-// be sent elsewhere.
-func nothingRan(err error) bool {
+// wentElsewhere reports whether a failed command certainly did nothing, and another
+// node may take it.
+func wentElsewhere(err error) bool {
 	var failed *net.OpError
 	return redis.HasErrorPrefix(err, "MOVED") || errors.As(err, &failed) && failed.Op == "dial"
 }
 
-func masterOf(ctx context.Context, rdb redis.UniversalClient, key string) (*redis.Client, error) {
-	if cluster, ok := rdb.(*redis.ClusterClient); ok {
-		return cluster.MasterForKey(ctx, key)
-	}
-	return rdb.(*redis.Client), nil
-}
-
-// awaitReplicas waits for all replicas of a connection's master. A server that
-// refuses to tell its role has none to wait for, as far as anybody knows; one that
-// does not answer may have.
-func awaitReplicas(ctx context.Context, conn *redis.Conn, l *laggards, master string) replication {
+// awaitReplicas waits for all replicas of a connection's master that could take its
+// place: those that are connected, that were connected in the last ten minutes, or
+// that the cluster or the sentinels list. A master forgets a replica that hangs, and
+// the hanging one may still become master. A server that is no master any more does
+// not keep what it wrote.
+func (r *Redis) awaitReplicas(ctx context.Context, conn *redis.Conn, m *master) replication {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), replicaWait+100*time.Millisecond)
 	defer cancel()
-	role := redis.NewSliceCmd(ctx, "role")
-	var refused redis.Error
-	switch err := conn.Process(ctx, role); {
-	case errors.As(err, &refused), err == nil && len(role.Val()) < 3:
-		return replication{}
-	case err != nil:
-		return replication{replicas: 1}
+	connected, err := connectedReplicas(ctx, conn)
+	if err != nil {
+		return unsafeWrite
 	}
-	replicas, _ := role.Val()[2].([]any)
-	p := replication{replicas: int64(len(replicas))}
+	p := replication{replicas: max(r.minReplicas, m.mostReplicas(connected), r.listedReplicas(ctx, conn, m))}
 	if p.replicas > 0 {
-		p.confirmed = conn.Wait(ctx, len(replicas), l.patience(master)).Val()
-		l.note(master, !p.safe())
+		p.confirmed = int(conn.Wait(ctx, p.replicas, m.patience()).Val())
+		m.noteLag(!p.survivesFailover())
 	}
 	return p
 }
 
-// durability is what a client is told of an applied change.
-func (p replication) durability() string {
-	if p.replicas > 0 && p.safe() {
-		return "confirmed"
+var errNoMaster = errors.New("cart: the server is no master")
+
+// connectedReplicas asks a master how many replicas it has now. A server that refuses
+// to tell its role has none that it could tell about.
+func connectedReplicas(ctx context.Context, conn *redis.Conn) (int, error) {
+	role := redis.NewSliceCmd(ctx, "role")
+	err := conn.Process(ctx, role)
+	if _, refused := errors.AsType[redis.Error](err); refused {
+		return 0, nil
 	}
-	return "unconfirmed"
+	if err != nil {
+		return 0, err
+	}
+	if len(role.Val()) < 3 || role.Val()[0] != "master" {
+		return 0, errNoMaster
+	}
+	replicas, _ := role.Val()[2].([]any)
+	return len(replicas), nil
+}
+
+// listedReplicas is how many replicas the sentinels or the cluster know of a master.
+func (r *Redis) listedReplicas(ctx context.Context, conn *redis.Conn, m *master) int {
+	switch {
+	case r.sentinels != nil:
+		return m.listedReplicas(func() (int, error) { return r.sentinels(ctx, replicasRemembered) })
+	case r.clustered():
+		return m.listedReplicas(func() (int, error) {
+			nodes := redis.NewStringCmd(ctx, "cluster", "nodes")
+			if err := conn.Process(ctx, nodes); err != nil {
+				return 0, err
+			}
+			return replicasOfMyself(nodes.Val(), m.now()), nil
+		})
+	}
+	return 0
+}
+
+func (r *Redis) clustered() bool {
+	_, is := r.client.(*redis.ClusterClient)
+	return is
+}
+
+// replicasOfMyself counts the replicas of the node that printed CLUSTER NODES, except
+// those that have not answered it for ten minutes. A line is
+//
+//	<id> <address> <flags> <master's id> <ping sent, ms> <pong received, ms> …
+func replicasOfMyself(nodes string, now time.Time) int {
+	var myself string
+	var masters []string // of each replica
+	for line := range strings.Lines(nodes) {
+		f := strings.Fields(line)
+		if len(f) < 6 {
+			continue
+		}
+		if strings.Contains(f[2], "myself") {
+			myself = f[0]
+		}
+		silentSince, _ := strconv.ParseInt(f[4], 10, 64) // 0 when no ping is unanswered
+		lost := silentSince > 0 && now.Sub(time.UnixMilli(silentSince)) > replicasRemembered
+		if strings.Contains(f[2], "slave") && !lost {
+			masters = append(masters, f[3])
+		}
+	}
+	n := 0
+	for _, id := range masters {
+		if id == myself {
+			n++
+		}
+	}
+	return n
 }

@@ -6,6 +6,7 @@ import (
 	_ "embed"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"net"
 	"strings"
 
@@ -15,6 +16,10 @@ import (
 var (
 	//go:embed lua/cart.lua
 	cartLua string
+	//go:embed lua/stamps.lua
+	stampsLua string
+	//go:embed lua/keys.lua
+	keysLua string
 	//go:embed lua/read.lua
 	readLua string
 	//go:embed lua/change.lua
@@ -50,17 +55,18 @@ type scripts struct {
 }
 
 func newScripts() scripts {
+	change := func(rule string) script { return newScript(cartLua, stampsLua, keysLua, changeLua, rule) }
 	return scripts{
 		read:   newScript(cartLua, readLua),
-		add:    newScript(cartLua, changeLua, addLua),
-		set:    newScript(cartLua, changeLua, setLua),
-		remove: newScript(cartLua, changeLua, removeLua),
-		clear:  newScript(cartLua, changeLua, clearLua),
-		coupon: newScript(cartLua, changeLua, couponLua),
-		judge:  newScript(cartLua, changeLua, judgeLua),
+		add:    change(addLua),
+		set:    change(setLua),
+		remove: change(removeLua),
+		clear:  change(clearLua),
+		coupon: change(couponLua),
+		judge:  change(judgeLua),
 		intend: newScript(cartLua, intendLua),
-		claim:  newScript(cartLua, claimLua),
-		apply:  newScript(cartLua, applyLua),
+		claim:  newScript(cartLua, stampsLua, claimLua),
+		apply:  newScript(cartLua, stampsLua, keysLua, applyLua),
 		finish: newScript(cartLua, finishLua),
 		forget: newScript(cartLua, forgetLua),
 	}
@@ -117,12 +123,16 @@ func (s script) send(ctx context.Context, rdb processor, how sending, verb, body
 		_ = rdb.Process(ctx, cmd)
 		return cmd
 	}
+	one := &sentOnce{Cmd: cmd}
 	for range dials {
 		cmd.SetErr(nil)
 		var failed *net.OpError
-		if err := rdb.Process(ctx, sentOnce{cmd}); !errors.As(err, &failed) || failed.Op != "dial" {
+		if err := rdb.Process(ctx, one); !errors.As(err, &failed) || failed.Op != "dial" {
 			break
 		}
+	}
+	if err := cmd.Err(); err != nil && !one.written {
+		cmd.SetErr(fmt.Errorf("%w: %w", errNotSent, err))
 	}
 	return cmd
 }
@@ -130,8 +140,21 @@ func (s script) send(ctx context.Context, rdb processor, how sending, verb, body
 // dials is how often a command that must run once tries to get a connection.
 const dials = 3
 
+// errNotSent says that a command failed before any of it was written.
+var errNotSent = errors.New("cart: not sent")
+
 // sentOnce is a command that go-redis must not send again on its own.
-type sentOnce struct{ *redis.Cmd }
+type sentOnce struct {
+	*redis.Cmd
+	written bool
+}
 
 // NoRetry is go-redis' way to opt out of its retries.
-func (sentOnce) NoRetry() bool { return true }
+func (*sentOnce) NoRetry() bool { return true }
+
+// Args is what go-redis writes. Anything else that asks for it earlier only makes the
+// outcome of a failed command look less certain than it is.
+func (c *sentOnce) Args() []any {
+	c.written = true
+	return c.Cmd.Args()
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/base32"
+	"errors"
 	"io"
 	"log/slog"
 	"time"
@@ -75,6 +76,8 @@ type Shopper struct {
 	ref   Ref
 	guest Ref // a guest's cart that came along with a customer; zero for none
 	time  *budget
+
+	unmerged bool // what lies in guest could not be asked, or not be merged
 }
 
 // Shopper says whose cart a caller's calls are about. A guest without a usable
@@ -131,12 +134,13 @@ func (s *Service) load(ctx context.Context, sh Shopper) (Cart, *MergeReport, err
 		return Cart{}, nil, nil
 	}
 	cart, guest, err := s.loadOnce(ctx, sh)
-	if err != nil || (len(cart.unfinished) == 0 && !guest.any) {
+	if err != nil || (len(cart.unfinished) == 0 && !guest.any()) {
 		return cart, nil, err
 	}
-	report := s.tryResume(ctx, sh, cart.unfinished)
-	if guest.any {
-		report = report.plus(s.tryMerge(ctx, sh, guest))
+	report, _ := s.tryResume(ctx, sh, cart.unfinished)
+	if guest.any() {
+		merged, _ := s.tryMerge(ctx, sh, guest)
+		report = report.plus(merged)
 	}
 	sh.time.renew()
 	cart, _, err = s.loadOnce(ctx, sh)
@@ -144,54 +148,65 @@ func (s *Service) load(ctx context.Context, sh Shopper) (Cart, *MergeReport, err
 }
 
 func (s *Service) loadOnce(ctx context.Context, sh Shopper) (Cart, waiting, error) {
+	quick, cancel := context.WithTimeout(ctx, sh.time.left/2)
+	defer cancel()
 	ctx, done := sh.time.spend(ctx)
 	defer done()
 	if sh.guest == (Ref{}) {
 		cart, err := s.redis.Load(ctx, sh.ref, s.now())
 		return cart, waiting{}, err
 	}
-	return s.redis.loadBoth(ctx, sh.ref, sh.guest, s.now())
+	return s.redis.loadBoth(ctx, quick, sh.ref, sh.guest, s.now())
 }
 
 // MergeFirst takes in what waits under the shopper's token before a change is even
-// looked at. When that cannot be asked, the change is made without.
-func (s *Service) MergeFirst(ctx context.Context, sh Shopper) *MergeReport {
+// looked at. When that cannot be done, the change is made without, unless it has an
+// idempotency key (see change).
+func (s *Service) MergeFirst(ctx context.Context, sh *Shopper) *MergeReport {
 	if sh.guest == (Ref{}) {
 		return nil
 	}
 	quick, done := sh.time.spendHalf(ctx)
-	guest, err := s.redis.guestHolds(quick, sh.guest)
+	guest, err := s.redis.guestHolds(quick, sh.ref, sh.guest, s.now())
 	done()
 	if err != nil {
 		s.log.WarnContext(ctx, "merge waits", "err", err)
+		sh.unmerged = true
 		return nil
 	}
-	if !guest.any {
+	if !guest.any() {
 		return nil
 	}
-	report := s.tryMerge(ctx, sh, guest)
+	report, err := s.tryMerge(ctx, *sh, guest)
+	sh.unmerged = err != nil
 	sh.time.renew()
 	return report
 }
 
-func (s *Service) tryMerge(ctx context.Context, sh Shopper, w waiting) *MergeReport {
-	return s.try(ctx, func(ctx context.Context) (*MergeReport, error) { return s.merge(ctx, sh, w) })
-}
-
-func (s *Service) tryResume(ctx context.Context, sh Shopper, unfinished notes) *MergeReport {
-	return s.try(ctx, func(ctx context.Context) (*MergeReport, error) { return s.resume(ctx, sh, unfinished) })
-}
-
-// try drives a merge as far as it goes now, in a time of its own. What is left of it
-// a later request finds, so the caller's own request goes on.
-func (s *Service) try(ctx context.Context, drive func(context.Context) (*MergeReport, error)) *MergeReport {
-	ctx, cancel := context.WithTimeout(ctx, s.mergeBudget())
+// tryMerge and tryResume drive a merge as far as it goes now, in a time of its own. What
+// is left of it a later request finds, so the caller's own request goes on. A client that
+// goes away does not stop a merge halfway.
+func (s *Service) tryMerge(ctx context.Context, sh Shopper, w waiting) (*MergeReport, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.mergeBudget())
 	defer cancel()
-	report, err := drive(ctx)
-	if err != nil {
+	report, err := s.merge(ctx, sh, w)
+	s.warn(ctx, err)
+	return report, err
+}
+
+func (s *Service) tryResume(ctx context.Context, sh Shopper, unfinished notes) (*MergeReport, notes) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.mergeBudget())
+	defer cancel()
+	report, waiting, err := s.resume(ctx, sh, unfinished)
+	s.warn(ctx, err)
+	return report, waiting
+}
+
+// warn logs why a merge waits. That there is no room for it, the shopper is told.
+func (s *Service) warn(ctx context.Context, err error) {
+	if err != nil && !errors.Is(err, errCartFull) {
 		s.log.WarnContext(ctx, "merge waits", "err", err)
 	}
-	return report
 }
 
 // Changed is the cart after a change.
@@ -229,7 +244,7 @@ func (s *Service) Refuse(ctx context.Context, sh Shopper, on Conditions, refusal
 	if err != nil || o.word == applied || o.word == replayed {
 		return o.merged.beside(refusal)
 	}
-	_, err = s.conclude(ctx, sh, o, "", nil)
+	_, err = s.conclude(ctx, sh, on, o, "", nil)
 	return err
 }
 
@@ -337,15 +352,25 @@ func (s *Service) perform(ctx context.Context, sh Shopper, on Conditions, known 
 	case known != nil && o.word == applied:
 		return Changed{}, o.merged.beside(known)
 	}
-	return s.conclude(ctx, sh, o, member, p)
+	return s.conclude(ctx, sh, on, o, member, p)
 }
 
 // change runs a change, driving an unfinished merge to its end first. One that
-// cannot be driven now is passed by: the change is made, the merge waits.
+// cannot be driven now is passed by: the change is made, the merge waits. But the first
+// try of a change with an idempotency key may lie in a cart that is not merged yet, so
+// the key is looked up there before.
 func (s *Service) change(ctx context.Context, sh Shopper, on Conditions, try attempt) (outcome, error) {
 	on.Now, on.CartID = s.now(), s.newCartID()
 	var report *MergeReport
-	for {
+	var unmerged []Ref
+	if sh.unmerged {
+		unmerged = []Ref{sh.guest}
+	}
+	for ctx.Err() == nil {
+		if o, err := s.repeatElsewhere(ctx, sh, on, unmerged); err != nil || o.word != "" {
+			o.merged = report
+			return o, report.beside(err)
+		}
 		quick, done := sh.time.spend(ctx)
 		o, err := try(quick, on)
 		done()
@@ -353,21 +378,52 @@ func (s *Service) change(ctx context.Context, sh Shopper, on Conditions, try att
 			o.merged = report
 			return o, report.beside(err)
 		}
-		unfinished := o.cart.unfinished.String()
-		if on.passBy == unfinished {
-			return outcome{}, report.beside(unavailable("change cart", errLayout))
+		resumed, waiting := s.tryResume(ctx, sh, o.cart.unfinished)
+		report = report.plus(resumed)
+		on.passBy, unmerged = o.cart.unfinished.members(), nil
+		for _, n := range waiting {
+			unmerged = append(unmerged, sh.ref.guestBeside(n.guest))
 		}
-		report = report.plus(s.tryResume(ctx, sh, o.cart.unfinished))
-		on.passBy = unfinished
 		sh.time.renew()
 	}
+	return outcome{}, report.beside(unavailable("change cart", ctx.Err()))
+}
+
+// repeatElsewhere looks for a change's idempotency key in guests' carts that are still
+// to be merged. The outcome's word is "" when none of them knows it.
+func (s *Service) repeatElsewhere(ctx context.Context, sh Shopper, on Conditions, guests []Ref) (outcome, error) {
+	if on.Key == "" {
+		return outcome{}, nil
+	}
+	for _, guest := range guests {
+		quick, done := sh.time.spendHalf(ctx)
+		word, err := s.redis.keyKnown(quick, sh.ref, guest, on)
+		done()
+		if err != nil {
+			return outcome{}, err
+		}
+		if word != "" {
+			cart, err := s.loadOwn(ctx, sh)
+			return outcome{word: word, cart: cart}, err
+		}
+	}
+	return outcome{}, nil
+}
+
+func (s *Service) loadOwn(ctx context.Context, sh Shopper) (Cart, error) {
+	ctx, done := sh.time.spend(ctx)
+	defer done()
+	return s.redis.Load(ctx, sh.ref, s.now())
 }
 
 // conclude turns an outcome into the cart as it is shown, or into the refusal.
-func (s *Service) conclude(ctx context.Context, sh Shopper, o outcome, member string, p *Product) (Changed, error) {
+func (s *Service) conclude(ctx context.Context, sh Shopper, on Conditions, o outcome, member string, p *Product) (Changed, error) {
 	switch o.word {
 	case applied, replayed:
 		priced, err := s.price(ctx, sh, o.cart)
+		if err != nil && o.word == applied && on.Key == "" {
+			err = outcomeUnknown("show cart", err) // it was made, and to repeat it would count twice
+		}
 		return Changed{
 			Priced: priced, Durability: o.durability, Replayed: o.word == replayed, Merge: o.merged,
 		}, o.merged.beside(err)

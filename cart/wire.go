@@ -102,6 +102,9 @@ func (w *wire) cart(p *Priced, token auth.CartToken, m *MergeReport, more func()
 		more()
 	}
 	etag = w.etag(&p.Cart, w.Bytes()[start:])
+	if m != nil {
+		etag += "-merged" // a cache must never show the report again
+	}
 	w.member("expires_at")
 	if p.Cart.ExpiresAt.IsZero() {
 		w.Null()
@@ -345,6 +348,7 @@ func (w *wire) merge(m *MergeReport) {
 		w.ObjEnd()
 	}
 	w.ArrEnd()
+	w.optional("code", string(m.Code))
 	w.ObjEnd()
 }
 

@@ -175,8 +175,11 @@ func TestETag_IsTheSameForTheSameCart(t *testing.T) {
 	later := fullPriced()
 	later.Cart.ExpiresAt = later.Cart.ExpiresAt.Add(time.Hour)
 	tag := first.cart(fullPriced(), "", nil, nil)
-	if again := other.cart(later, "", fullReport, nil); again != tag {
-		t.Errorf("%s, in another instance, later and after a merge %s", tag, again)
+	if again := other.cart(later, "", nil, nil); again != tag {
+		t.Errorf("%s, in another instance and later %s", tag, again)
+	}
+	if merged := inLanguage("en").cart(fullPriced(), "", fullReport, nil); merged == tag || !strings.HasPrefix(merged, "CARTID.7-") {
+		t.Errorf("%s, with the report of a merge %s", tag, merged)
 	}
 	if !strings.HasPrefix(tag, "CARTID.7-") || strings.ContainsAny(tag, `" ,`) {
 		t.Errorf("tag %s", tag)

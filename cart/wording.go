@@ -29,6 +29,7 @@ const (
 	sayPlainText              // member
 	sayBadHeader              // header
 	sayUnavailable            //
+	sayOutcomeUnknown         //
 	sayItemNotFound           //
 	sayVersionMismatch        //
 	sayKeyReused              //
@@ -135,6 +136,10 @@ var wording = map[phrase]locale.Text{
 	sayUnavailable: {
 		locale.En: "The cart cannot be reached right now. Please try again in a moment.",
 		locale.Ar: "تعذّر الوصول إلى السلة الآن. يُرجى المحاولة بعد لحظات.",
+	},
+	sayOutcomeUnknown: {
+		locale.En: "We could not confirm that your change was made. Please check your cart before you try again.",
+		locale.Ar: "لم نتمكن من التأكد من تنفيذ التغيير. يُرجى مراجعة سلتك قبل المحاولة مرة أخرى.",
 	},
 	sayItemNotFound: {
 		locale.En: "That item is not in the cart.",

@@ -2,19 +2,23 @@
 -- same step notes how many of each were offered, so that to repeat this adds
 -- nothing, whoever repeats it and whenever.
 --
--- KEYS  1 customer's cart  2 notes on this guest cart  3 customer's replays
--- ARGV  1 now in ms  2 cart TTL in ms  3 TTL of the notes in ms  4 cart id, should the
---       cart begin here  5 strategy: sum, max, guest or customer
---       6 the guest's coupon, or ""
---       7 number of lines, then for each: line, quantity offered, unit price when
+-- KEYS  1 customer's cart  2 quantities offered by this guest's cart
+--       3 customer's idempotency keys
+-- ARGV  1 cart TTL in ms  2 TTL of the quantities in ms  3 cart id, should the cart
+--       begin here  4 strategy: sum, max, guest or customer  5 the guest's coupon, or ""
+--       6 the guest's cart id, cut as notes have it  7 now in ms by the guest's Redis
+--       8 number of lines, then for each: line, quantity offered, unit price when
 --       added, fields as stored or "", notice or "", stock (-1 unlimited, 0 not
---       to be cut), most of a line; then replay, expiry, …
+--       to be cut), most of a line
+--       then number of stamps and for each: member, ms; then keys: digest, value, …
 -- Reply {lines taken in now, {line, requested, kept, …} for those that were cut,
 --       1 when the coupon came in}
 
-local cart, notes, replays = KEYS[1], KEYS[2], KEYS[3]
+local cart, offers, keys = KEYS[1], KEYS[2], KEYS[3]
 local hash = read(cart)
-local strategy, coupon, n = ARGV[5], ARGV[6], tonumber(ARGV[7])
+local strategy, coupon, n = ARGV[4], ARGV[5], tonumber(ARGV[8])
+local now = clock()
+local shift = now - tonumber(ARGV[7])  -- between this clock and that of the guest's Redis
 local order = tally(hash, '').order
 
 -- of_product has the quantity of each product in the customer's cart.
@@ -67,9 +71,9 @@ end
 
 local taken, adjusted = 0, {}
 for i = 0, n - 1 do
-  local line, offered, price, fields, notice, stock, most = unpack(ARGV, 8 + i * 7, 14 + i * 7)
+  local line, offered, price, fields, notice, stock, most = unpack(ARGV, 9 + i * 7, 15 + i * 7)
   offered = tonumber(offered)
-  local noted = tonumber(redis.call('HGET', notes, line) or 0)
+  local noted = tonumber(redis.call('HGET', offers, line) or 0)
   local want = wanted(parse(hash[line]), offered, noted)
   if want then
     local kept = take(line, want, price, fields, notice, tonumber(stock), tonumber(most))
@@ -79,22 +83,44 @@ for i = 0, n - 1 do
       adjusted[#adjusted + 1] = want
       adjusted[#adjusted + 1] = kept
     end
-    redis.call('HSET', notes, line, offered)
+    redis.call('HSET', offers, line, offered)
   end
 end
 
 -- A coupon comes in once, too: the customer may have taken it away since.
-local redeemed = coupon ~= '' and redis.call('HSETNX', notes, 'c', coupon) == 1 and not hash.c
+local redeemed = coupon ~= '' and redis.call('HSETNX', offers, 'c', coupon) == 1 and not hash.c
 if redeemed then put(cart, hash, 'c', coupon) end
+redis.call('PEXPIRE', offers, ARGV[2])
+
+-- What was reserved for these lines is held now.
+for member, note in pairs(hash) do
+  local head, id = string.match(note, '^(%S+ %d+) %d+ %d+ (%S+)$')
+  if id == ARGV[6] and string.find(member, '^m') then put(cart, hash, member, head .. ' 0 0 ' .. id) end
+end
+
+-- The newest of both carts' stamps and keys.
+local at = 9 + n * 7
+local stamps = tonumber(ARGV[at])
+for i = at + 1, at + 2 * stamps, 2 do
+  local ms = math.min(tonumber(ARGV[i + 1]) + shift, now)
+  if ms > tonumber(hash[ARGV[i]] or 0) then put(cart, hash, ARGV[i], string.format('%d', ms)) end
+end
+if stamps > 0 then sweep(cart, hash, now) end
+local new = {}
+for i = at + 1 + 2 * stamps, #ARGV, 2 do
+  local ms, fingerprint = string.match(ARGV[i + 1], '^(%d+) (%S+)$')
+  ms = math.min(tonumber(ms) + shift, now)
+  local own = tonumber(string.match(redis.call('HGET', keys, ARGV[i]) or '', '^%d+') or 0)
+  if ms > own and now - ms < KEY_LIFE then
+    new[#new + 1] = ARGV[i]
+    new[#new + 1] = string.format('%d %s', ms, fingerprint)
+  end
+end
+remember(keys, new)
 
 if taken > 0 or redeemed then
-  put(cart, hash, 'i', hash.i or ARGV[4])
-  put(cart, hash, 'v', tonumber(hash.v or 0) + 1)
-  settle(cart, hash, ARGV[2])
+  put(cart, hash, 'i', hash.i or ARGV[3])
+  put(cart, hash, 'v', string.format('%d', tonumber(hash.v or 0) + 1))
 end
-redis.call('PEXPIRE', notes, ARGV[3])
-for i = 8 + n * 7, #ARGV, 2 do
-  redis.call('ZADD', replays, 'GT', ARGV[i + 1], ARGV[i])
-end
-if #ARGV >= 8 + n * 7 then redis.call('PEXPIRE', replays, DAY) end
+settle(cart, hash, ARGV[1])
 return { taken, adjusted, redeemed and 1 or 0 }

@@ -6,19 +6,74 @@
 --   42.p41:n         the notice                                     only lines with a notice
 --   i  v             cart id and version
 --   c                the coupon's code
---   r                "<digest> <ms>" of the change last applied, if its client stamped it
---   m                guest carts being merged into this one: "<tag> <ms>" of each
---   o                in a claimed guest cart: its new owner's tag
+--   l                the number of this layout; missing in layout 1
+--   r<digest>        ms at which a change with this stamp was applied (see stamps.lua)
+--   m<random>        a request is merging a guest's cart into this one:
+--                    "<guest's digest> <seconds> <lines> <bytes of text> <guest's cart id, cut>"
+--   o                in a claimed guest cart: "<new owner's tag> <member of the note>"
 -- Lines begin with a digit, the cart's own members with a letter.
+--
+-- All times are by the clock of the Redis that runs the script: the clocks of the
+-- service's instances differ.
 
-local DAY = 86400000
+local LAYOUT = '2'
+local DAY = 86400000         -- ms, as all durations
+local STAMP_LIFE = 300000    -- see stamps.lua
 
--- read returns the hash as a table and as the flat list that goes back to the caller.
+-- clock is now in ms.
+local function clock()
+  local time = redis.call('TIME')
+  return tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+end
+
+-- put and del change a member in Redis and in the table read from it alike.
+local function put(key, hash, member, value)
+  redis.call('HSET', key, member, value)
+  hash[member] = value
+end
+
+local function del(key, hash, member)
+  if hash[member] then
+    redis.call('HDEL', key, member)
+    hash[member] = nil
+  end
+end
+
+-- flatten turns the table back into the list that HGETALL would give.
+local function flatten(hash)
+  local flat = {}
+  for member, value in pairs(hash) do
+    flat[#flat + 1] = member
+    flat[#flat + 1] = value
+  end
+  return flat
+end
+
+-- upgrade rewrites what layout 1 kept in another way: one stamp in r, all notes in m.
+local function upgrade(key, hash)
+  local stamp, at = string.match(hash.r or '', '^(%S+) (%d+)$')
+  if stamp then put(key, hash, 'r' .. stamp, at) end
+  local notes = 0
+  for guest, ms in string.gmatch(hash.m or '', ':g:(%S+) (%d+)') do
+    notes = notes + 1
+    put(key, hash, 'm' .. notes, string.format('%s %d 0 0 -', guest, math.floor(tonumber(ms) / 1000)))
+  end
+  del(key, hash, 'r')
+  del(key, hash, 'm')
+  put(key, hash, 'l', LAYOUT)
+end
+
+-- read returns the hash as a table. A layout of a later release is an error: nothing
+-- in it may be taken for something else.
 local function read(key)
   local flat = redis.call('HGETALL', key)
   local hash = {}
   for i = 1, #flat, 2 do hash[flat[i]] = flat[i + 1] end
-  return hash, flat
+  if #flat > 0 and hash.l ~= LAYOUT then
+    if hash.l then error('cart has layout ' .. hash.l .. ', this release knows ' .. LAYOUT) end
+    upgrade(key, hash)
+  end
+  return hash
 end
 
 local function is_line(member)
@@ -57,40 +112,26 @@ local function tally(hash, product)
   return t
 end
 
--- put and del change a member in Redis and in the table read from it alike.
-local function put(key, hash, member, value)
-  redis.call('HSET', key, member, value)
-  hash[member] = tostring(value)
-end
-
-local function del(key, hash, member)
-  if hash[member] then
-    redis.call('HDEL', key, member)
-    hash[member] = nil
-  end
-end
-
--- flatten turns the table back into the list that HGETALL would give.
-local function flatten(hash)
-  local flat = {}
-  for member, value in pairs(hash) do
-    flat[#flat + 1] = member
-    flat[#flat + 1] = value
-  end
-  return flat
-end
-
--- in_use is false of what remains of an emptied cart.
+-- in_use is false of what remains of an emptied cart: it has neither lines, nor a
+-- coupon, nor a note of a merge.
 local function in_use(hash)
-  if hash.c or hash.m then return true end
   for member in pairs(hash) do
-    if is_line(member) then return true end
+    if string.find(member, '^[%dcm]') then return true end
   end
   return false
 end
 
--- settle ends every write: no path leaves a cart without a TTL. An emptied cart
--- keeps only what a stale If-Match or a retry is judged by, for a day.
+-- settle ends every write: no path leaves a cart without a TTL, or a key that holds
+-- nothing. An emptied cart keeps for a day what a stale If-Match or a retry is judged
+-- by. Where no cart was ever, stamps alone may lie: they live as long as they count.
 local function settle(key, hash, ttl)
-  redis.call('PEXPIRE', key, in_use(hash) and ttl or DAY)
+  local life = in_use(hash) and ttl or hash.i and DAY or STAMP_LIFE
+  for member in pairs(hash) do
+    if member ~= 'l' then
+      if not hash.l then put(key, hash, 'l', LAYOUT) end
+      redis.call('PEXPIRE', key, life)
+      return
+    end
+  end
+  redis.call('DEL', key)
 end

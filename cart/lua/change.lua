@@ -1,44 +1,40 @@
 -- What every change of a cart does around its own rule; prepended to add, set,
 -- remove, clear, coupon and judge, each of which says what its ARGV are from 9 on.
 -- Judged in this order: a merge under way, a replay, If-Match, the rule itself.
--- A refused change leaves no trace; an applied one is remembered with its key in
--- the same step.
+-- A refused change leaves no trace; an applied one is remembered, by its key or its
+-- stamp, in the same step.
 --
--- KEYS  1 cart  2 replays
--- ARGV  1 now in ms  2 TTL in ms  3 cart id, should the cart begin here
---       4 If-Match: " <id>.<version> …", "*" or ""
---       5 digest of the idempotency key, or ""  6 fingerprint of the request
---       7 digest of a request that its client stamped, or ""
---       8 the notes of merges that could not be driven and are to be passed by, or ""
--- Reply {outcome, number, number, flat hash, ms left}. Outcomes: applied, replayed,
---       resume (a merge must be driven to its end first; nothing was done),
---       idempotency_conflict, version_mismatch, or the code of a refusal with its
---       two numbers. The hash is as it is after the change.
+-- KEYS  1 cart  2 its idempotency keys: only of a change that has one
+-- ARGV  1 TTL in ms  2 cart id, should the cart begin here
+--       3 If-Match: " <id>.<version> …", "*" or ""
+--       4 digest of the idempotency key, or ""  5 fingerprint of the request
+--       6 stamp: digest of a request without a key that its client stamped, or ""
+--       7 the notes of merges that could not be driven and are to be passed by:
+--         " <member> <member> … ", or ""
+--       8 deadline in ms: a change that begins later changes nothing, since its
+--         caller was told that its outcome is unknown, and may be repeating it
+-- Reply {outcome, number, number, flat hash, ms left, now in ms}. Outcomes: applied,
+--       replayed, late, resume (a merge must be driven to its end first; nothing was
+--       done), idempotency_conflict, version_mismatch, or the code of a refusal with
+--       its two numbers. The hash is as it is after the change.
 
-local cart, replays = KEYS[1], KEYS[2]
-local now, ttl = tonumber(ARGV[1]), tonumber(ARGV[2])
-local if_match, idempotency, fingerprint, stamped = ARGV[4], ARGV[5], ARGV[6], ARGV[7]
+local cart, keys = KEYS[1], KEYS[2]
+local ttl, if_match, key, fingerprint, stamp = ARGV[1], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
+local now = clock()
 local hash = read(cart)
 
 local function reply(outcome, a, b)
-  return { outcome, a or 0, b or 0, flatten(hash), redis.call('PTTL', cart) }
+  return { outcome, a or 0, b or 0, flatten(hash), redis.call('PTTL', cart), now }
 end
 
-local function live(member)
-  local expires = redis.call('ZSCORE', replays, member)
-  return expires and tonumber(expires) > now
-end
-
--- A repeat of what was applied: by its key for a day, or, without a key, the
--- published client's own retry, which it sends 1 s or more after the first try.
-local function repeated()
-  if idempotency ~= '' then
-    return live(idempotency .. '.' .. fingerprint)
+-- merging reports whether a merge is under way that this change does not pass by.
+local function merging()
+  for member in pairs(hash) do
+    if string.find(member, '^m') and not string.find(ARGV[7], ' ' .. member .. ' ', 1, true) then
+      return true
+    end
   end
-  if stamped == '' or not hash.r then return false end
-  local digest, at = string.match(hash.r, '^(%S+) (%d+)$')
-  local age = now - tonumber(at)
-  return digest == stamped and age >= 1000 and age <= 300000
+  return false
 end
 
 local function matches()
@@ -47,32 +43,36 @@ local function matches()
   return string.find(if_match, current, 1, true) ~= nil
 end
 
+local function replayed()
+  if hash.i then settle(cart, hash, ttl) end
+  return reply('replayed')
+end
+
 -- judge returns a reply when the change must not run, and nothing when it may.
 local function judge()
-  if hash.m and hash.m ~= ARGV[8] then return reply('resume') end
-  if repeated() then
-    if hash.i then settle(cart, hash, ttl) end
-    return reply('replayed')
+  if now > tonumber(ARGV[8]) then return reply('late') end
+  if merging() then return reply('resume') end
+  local applied = key ~= '' and known(keys, key, now)
+  if applied then
+    return applied == fingerprint and replayed() or reply('idempotency_conflict')
   end
-  if idempotency ~= '' and live(idempotency) then return reply('idempotency_conflict') end
+  if stamp ~= '' and is_retry(hash, stamp, now) then return replayed() end
   if not matches() then return reply('version_mismatch') end
 end
 
 -- accept ends a change that was allowed: changed says whether it altered anything.
+-- One that altered nothing is remembered too: its repeat may come after a change that
+-- it would undo. A cart never used stays unused.
 local function accept(changed)
   if changed then
-    put(cart, hash, 'i', hash.i or ARGV[3])
-    put(cart, hash, 'v', tonumber(hash.v or 0) + 1)
-    del(cart, hash, 'r')
-    if stamped ~= '' then put(cart, hash, 'r', stamped .. ' ' .. ARGV[1]) end
+    put(cart, hash, 'i', hash.i or ARGV[2])
+    put(cart, hash, 'v', string.format('%d', tonumber(hash.v or 0) + 1))
   end
   if hash.i then
+    if stamp ~= '' then put(cart, hash, 'r' .. stamp, string.format('%d', now)) end
+    sweep(cart, hash, now)
     settle(cart, hash, ttl)
-    if idempotency ~= '' then
-      redis.call('ZREMRANGEBYSCORE', replays, '-inf', now)
-      redis.call('ZADD', replays, now + DAY, idempotency, now + DAY, idempotency .. '.' .. fingerprint)
-      redis.call('PEXPIRE', replays, DAY)
-    end
+    if key ~= '' then remember(keys, { key, string.format('%d %s', now, fingerprint) }) end
   end
   return reply('applied')
 end

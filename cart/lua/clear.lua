@@ -1,15 +1,13 @@
--- Removes all that a shopper put in. Id and version stay, and so do the notes on
--- guest carts: on those that were merged, which lie beside the cart, and on those
--- that could not be yet, whose lines would be lost without.
+-- Removes all that a shopper put in: the lines and the coupon. Id and version stay,
+-- and the stamps; so do the notes on merges under way, whose lines would be lost
+-- without.
 
 local stopped = judge()
 if stopped then return stopped end
 
-local changed = false
-for _, member in ipairs(redis.call('HKEYS', cart)) do
-  if member ~= 'i' and member ~= 'v' and member ~= 'r' and member ~= 'm' then
-    del(cart, hash, member)
-    changed = true
-  end
+local members = {}
+for member in pairs(hash) do
+  if string.find(member, '^[%dc]') then members[#members + 1] = member end
 end
-return accept(changed)
+for _, member in ipairs(members) do del(cart, hash, member) end
+return accept(#members > 0)

@@ -1,20 +1,15 @@
--- Merge, in the customer's slot: the guest's cart has come in, or there
--- was none.
+-- Merge, in the customer's slot: drops notes whose merge has come to its end, or had
+-- nothing to claim.
 --
 -- KEYS  1 customer's cart
--- ARGV  1 the note as it was read  2 TTL in ms
--- Any other note stays, and so does a later one on the same guest.
+-- ARGV  1 TTL in ms  2 age in seconds from which a note is dropped, 0 for any
+--       3 … members of the notes
 
 local hash = read(KEYS[1])
-local others = {}
-for tag, ms in string.gmatch(hash.m or '', '(%S+) (%d+)') do
-  local note = tag .. ' ' .. ms
-  if note ~= ARGV[1] then others[#others + 1] = note end
+local seconds = clock() / 1000
+for i = 3, #ARGV do
+  local at = string.match(hash[ARGV[i]] or '', ' (%d+) %d+ %d+ %S+$')
+  if at and seconds - tonumber(at) >= tonumber(ARGV[2]) then del(KEYS[1], hash, ARGV[i]) end
 end
-if #others > 0 then
-  put(KEYS[1], hash, 'm', table.concat(others, ' '))
-else
-  del(KEYS[1], hash, 'm')
-end
-settle(KEYS[1], hash, ARGV[2])
+settle(KEYS[1], hash, ARGV[1])
 return 1

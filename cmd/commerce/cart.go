@@ -97,7 +97,7 @@ func (w *whose) with(ctx context.Context, do func(*cart.Redis, []cart.Ref) error
 		return &badSetting{"REDIS_URL", err}
 	}
 	defer rdb.Close()
-	carts := cart.NewRedis(rdb, cart.TTLs{}, cart.Limits{})
+	carts := cart.NewRedis(cart.RedisConfig{Client: rdb})
 	var refs []cart.Ref
 	switch {
 	case w.Token == "":
@@ -114,10 +114,10 @@ func (w *whose) with(ctx context.Context, do func(*cart.Redis, []cart.Ref) error
 
 func summary(h cart.Holding) string {
 	switch h.Kind {
-	case cart.HeldReplays:
-		return fmt.Sprintf("%d replay records (which changes were made, not what was in them)", h.Entries)
-	case cart.HeldNotes:
-		return fmt.Sprintf("notes on %d lines taken in from a guest's cart", h.Entries)
+	case cart.HeldKeys:
+		return fmt.Sprintf("%d idempotency keys (which changes were made, not what was in them)", h.Entries)
+	case cart.HeldOffers:
+		return fmt.Sprintf("the quantities of %d lines that came from a guest's cart", h.Entries)
 	case cart.HeldClaimed:
 		return fmt.Sprintf("a guest's cart on its way to a customer, with %d lines", len(h.Cart.Lines))
 	}

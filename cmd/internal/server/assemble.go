@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"time"
@@ -27,10 +28,16 @@ type Parts struct {
 	APITokens     *auth.APITokens      // of the stores whose they are
 	APITokenUsed  func(id int64)       // told of each that is let in; nil: nobody is
 
-	CartTTL     cart.TTLs
-	CartLimits  cart.Limits
-	Strategy    cart.Strategy
-	Durable     bool             // changes wait for every replica
+	CartTTL    cart.TTLs
+	CartLimits cart.Limits
+	Strategy   cart.Strategy
+	Durable    bool // changes wait for every replica
+
+	// RedisMinReplicas and RedisSentinels tell how many replicas a merge waits for,
+	// beyond those that a master lists (see cart.RedisConfig); 0 and nil for nothing.
+	RedisMinReplicas int
+	RedisSentinels   func(context.Context, time.Duration) (int, error)
+
 	RedisBudget time.Duration    // of each request; 0 for the default
 	Now         func() time.Time // nil for time.Now
 
@@ -46,12 +53,11 @@ type Parts struct {
 
 // Assemble builds the public handler from its parts.
 func Assemble(p Parts) (http.Handler, error) {
-	store := cart.NewRedis(p.Redis, p.CartTTL, p.CartLimits)
-	if p.Durable {
-		store = store.Confirming()
-	}
 	carts := cart.NewService(cart.Config{
-		Redis:    store,
+		Redis: cart.NewRedis(cart.RedisConfig{
+			Client: p.Redis, TTL: p.CartTTL, Limits: p.CartLimits, Durable: p.Durable,
+			MinReplicas: p.RedisMinReplicas, Sentinels: p.RedisSentinels,
+		}),
 		Catalog:  p.Catalog,
 		Coupons:  p.Coupons,
 		Limits:   p.CartLimits,

@@ -17,7 +17,7 @@ func TestErase_LeavesNothingOfACustomerOrAToken(t *testing.T) {
 		customer.add(`{"product_id":1}`, "Idempotency-Key", "l")
 		guest.add(`{"product_id":1}`)
 
-		carts := cart.NewRedis(s.Redis, cart.TTLs{}, cart.Limits{})
+		carts := cart.NewRedis(cart.RedisConfig{Client: s.Redis})
 		guests, err := carts.GuestRefs(t.Context(), auth.CartToken(guest.Token))
 		if err != nil || len(guests) != 1 {
 			t.Fatalf("the token opens %v, %v", guests, err)

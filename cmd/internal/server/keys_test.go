@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"commerce/cart/carttest"
 )
 
 // keys lists what Redis holds of this shop's store.
@@ -34,6 +37,15 @@ func (s *shop) keys(t testing.TB) []string {
 		t.Fatal(err)
 	}
 	return keys
+}
+
+// pass lets time pass, for the service and for the carts that it keeps.
+func (s *shop) pass(t testing.TB, by time.Duration) {
+	t.Helper()
+	s.Clock.Forward(by)
+	if err := carttest.Age(t.Context(), s.Redis, by, s.keys(t)...); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // wantTTLs fails when anything of this store would stay forever.

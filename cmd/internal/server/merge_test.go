@@ -370,10 +370,19 @@ func TestMerge_ThatIsReportedIsNever304(t *testing.T) {
 		if a.Body.Data.Merge == nil {
 			t.Errorf("no report in %s", a.Raw)
 		}
-		unchanged := customer.send("GET", "/cart", "", "If-None-Match", a.Header.Get("ETag"))
-		if unchanged.Status != http.StatusNotModified {
-			t.Errorf("status %d for what the client has: the report became part of the view", unchanged.Status)
+		if got := a.Header.Get("Cache-Control"); got != "no-store" {
+			t.Errorf("Cache-Control of a report is %q", got)
 		}
+		// A 304 would bring the report back from the client's cache.
+		next := customer.ok("GET", "/cart", "", "If-None-Match", a.Header.Get("ETag"))
+		if next.Body.Data.Merge != nil || next.Header.Get("Cache-Control") != "private, no-cache" {
+			t.Errorf("the next answer: %v %s", next.Header, next.Raw)
+		}
+		again := customer.send("GET", "/cart", "", "If-None-Match", next.Header.Get("ETag"))
+		if again.Status != http.StatusNotModified {
+			t.Errorf("unchanged since: %d", again.Status)
+		}
+		customer.add(`{"product_id":1}`, "If-Match", a.Header.Get("ETag")) // it is the same cart
 	})
 }
 

@@ -45,6 +45,7 @@ var statuses = map[string]int{
 	"coupon_minimum":         http.StatusUnprocessableEntity,
 	"rate_limited":           http.StatusTooManyRequests,
 	"unavailable":            http.StatusServiceUnavailable,
+	"outcome_unknown":        http.StatusGatewayTimeout,
 	"internal":               http.StatusInternalServerError,
 }
 
@@ -170,7 +171,7 @@ func (p problems) write(c *gin.Context, err error) {
 	switch status {
 	case http.StatusUnauthorized:
 		c.Header("WWW-Authenticate", "Bearer")
-	case http.StatusServiceUnavailable, http.StatusTooManyRequests:
+	case http.StatusServiceUnavailable, http.StatusTooManyRequests, http.StatusGatewayTimeout:
 		c.Header("Retry-After", "1")
 	}
 	c.Header("Cache-Control", "no-store")

@@ -231,7 +231,7 @@ func TestPublishedClient_ALostReplyCountsOnce(t *testing.T) {
 			first, retry := c.request(tc.method, tc.path, tc.payload), c.request(tc.method, tc.path, tc.payload)
 			retry.Header = first.Header
 			line.carry(t, first)
-			s.Clock.Forward(time.Second)
+			s.pass(t, time.Second)
 			if a := c.do(retry); a.Status != http.StatusOK {
 				t.Errorf("%s: sent again: %d %s", name, a.Status, a.Raw)
 			}

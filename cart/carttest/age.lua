@@ -1,0 +1,28 @@
+-- Lets time pass for carts: all times that they hold become earlier, and what has a
+-- TTL lapses sooner.
+--
+-- KEYS  of carts, all of one slot
+-- ARGV  1 ms
+
+local passed = tonumber(ARGV[1])
+
+local function age(key, member, value)
+  if string.find(key, ':keys$') then
+    local ms, rest = string.match(value, '^(%d+)(.*)$')
+    redis.call('HSET', key, member, string.format('%d%s', tonumber(ms) - passed, rest))
+  elseif string.find(member, '^r.') then
+    redis.call('HSET', key, member, string.format('%d', tonumber(value) - passed))
+  elseif string.find(member, '^m.') then
+    local guest, seconds, rest = string.match(value, '^(%S+) (%d+)(.*)$')
+    redis.call('HSET', key, member, string.format('%s %d%s', guest, tonumber(seconds) - math.floor(passed / 1000), rest))
+  end
+end
+
+for _, key in ipairs(KEYS) do
+  if redis.call('TYPE', key).ok == 'hash' then
+    local flat = redis.call('HGETALL', key)
+    for i = 1, #flat, 2 do age(key, flat[i], flat[i + 1]) end
+  end
+  redis.call('PEXPIRE', key, redis.call('PTTL', key) - passed)
+end
+return 1

@@ -1,0 +1,60 @@
+package cart
+
+import (
+	"context"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// A Redis that stalls executes what was sent to it once it goes on, long after the
+// callers were told that their outcome is unknown, and perhaps after they have sent
+// the same again. So each change carries its deadline, in the time of the Redis that
+// runs it, and a script that begins later changes nothing.
+
+// redisClock is how far a Redis' clock is ahead of this process' own.
+type redisClock struct {
+	ahead int64 // ms
+	known bool
+}
+
+// own is this process' own clock in ms. It is monotonic: setting the machine's clock
+// does not move it.
+func (m *master) own(t time.Time) int64 { return t.Sub(m.start).Milliseconds() }
+
+// noDeadline is one that never passes.
+const noDeadline int64 = 1<<53 - 1
+
+// learn takes what a Redis said its time was, in ms, between sent and received. An
+// estimate is kept while it is possible; a new one is the lowest that is possible, so
+// that deadlines come rather too early: a script that is told so by mistake runs again.
+func (m *master) learn(redisMs int64, sent, received time.Time) {
+	lowest, highest := redisMs-m.own(received)-1, redisMs-m.own(sent)+1
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if c := m.clock; !c.known || c.ahead < lowest || c.ahead > highest {
+		m.clock = redisClock{ahead: lowest, known: true}
+	}
+}
+
+// deadline is when ctx ends, in ms by the clock of a master. That one is asked for its
+// time when it is not known yet.
+func (m *master) deadline(ctx context.Context, client *redis.Client) (int64, error) {
+	at, bounded := ctx.Deadline()
+	if !bounded {
+		return noDeadline, nil
+	}
+	m.mu.Lock()
+	clock := m.clock
+	m.mu.Unlock()
+	if !clock.known {
+		sent := time.Now()
+		t, err := client.Time(ctx).Result()
+		if err != nil {
+			return 0, err
+		}
+		m.learn(t.UnixMilli(), sent, time.Now())
+		return m.deadline(ctx, client)
+	}
+	return m.own(at) + clock.ahead, nil
+}
