@@ -46,11 +46,7 @@ var lastStore atomic.Int64
 
 func openDesk(t *testing.T, s Strategy) *desk {
 	t.Helper()
-	client, err := connect.Redis(ephemeral.Redis(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { client.Close() })
+	client := dial(t, ephemeral.Redis(t))
 	id := int64(os.Getpid())*100_000 + lastStore.Add(1)
 	d := &desk{
 		t: t, client: client,
@@ -61,7 +57,7 @@ func openDesk(t *testing.T, s Strategy) *desk {
 		d.goods.put(sold(id+1, 100))
 	}
 	d.Service = NewService(Config{
-		Redis:    NewRedis(RedisConfig{Client: client, TTL: TTLs{Guest: 720 * time.Hour, Customer: 2160 * time.Hour}, Limits: testLimits}),
+		Redis:    NewRedis(RedisConfig{Client: dial(t, asService(t, ephemeral.Redis(t))), TTL: TTLs{Guest: 720 * time.Hour, Customer: 2160 * time.Hour}, Limits: testLimits}),
 		Catalog:  d.goods,
 		Limits:   testLimits,
 		Strategy: s,
@@ -70,6 +66,26 @@ func openDesk(t *testing.T, s Strategy) *desk {
 		Now:      func() time.Time { return time.Now().Add(time.Duration(d.forward.Load())) },
 	})
 	return d
+}
+
+func dial(t testing.TB, url string) redis.UniversalClient {
+	t.Helper()
+	client, err := connect.Redis(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close() })
+	return client
+}
+
+// asService is a Redis' URL for a user who has no more rights than the service needs.
+func asService(t testing.TB, url string) string {
+	t.Helper()
+	users, err := os.ReadFile("../deploy/redis/users.conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ephemeral.AsUser(t, url, string(users), "commerce")
 }
 
 // goods is a catalogue of which parts can be out of reach.

@@ -115,6 +115,7 @@ func TestRedisStopped_Is503AtOnce(t *testing.T) {
 	s.guest(t).refused(401, "unauthenticated", "GET", "/cart", "", "Authorization", "x")
 	s.guest(t).refused(404, "not_found", "GET", "/nothing", "")
 	server.Restart()
+	asService(t, server.URL) // it knows no users after a restart
 	wantServed(t, shoppers["guest"])
 	wantServed(t, shoppers["customer with a guest's cart"])
 }

@@ -75,6 +75,12 @@ func embeddedRedis(tb testing.TB) string {
 	return "redis://" + miniredis.RunT(tb).Addr()
 }
 
+// asService is a Redis' URL for a user who has no more rights than the service needs.
+func asService(tb testing.TB, url string) string {
+	tb.Helper()
+	return ephemeral.AsUser(tb, url, redisUsers(tb), "commerce")
+}
+
 // shop is a running service with a store of its own, so that tests share a Redis.
 type shop struct {
 	URL     string
@@ -82,7 +88,7 @@ type shop struct {
 	Key     string // the store's publishable key
 	Store   *auth.Store
 	Catalog shelf
-	Redis   redis.UniversalClient
+	Redis   redis.UniversalClient // may do everything, where the service may not
 	JWT     *auth.JWT
 	API     string // the store's API token
 	Revoked string // one that was revoked
@@ -134,11 +140,7 @@ func openShopAs(t testing.TB, redisURL string, postgres bool, edits ...func(*ser
 	id := nextStore()
 	store := *sample.Stores()[0]
 	store.ID, store.PublicKeys = id, []string{"pk_" + time.Now().Format("150405.000000000")}
-	rdb, err := connect.Redis(redisURL, patient)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { rdb.Close() })
+	rdb := dialRedis(t, redisURL, patient)
 	tokens, err := auth.NewJWT(auth.JWTConfig{Secret: []byte(jwtSecret)})
 	if err != nil {
 		t.Fatal(err)
@@ -159,7 +161,7 @@ func openShopAs(t testing.TB, redisURL string, postgres bool, edits ...func(*ser
 		s.Catalog.PutCoupon(id, coupon)
 	}
 	parts := server.Parts{
-		Redis: rdb, Catalog: s.Catalog, Coupons: s.Catalog, Stores: stores, JWT: tokens,
+		Catalog: s.Catalog, Coupons: s.Catalog, Stores: stores, JWT: tokens,
 		CartTTL:     cart.TTLs{Guest: 720 * time.Hour, Customer: 2160 * time.Hour},
 		CartLimits:  cart.Limits{Lines: 100, Quantity: 999, LineText: 4096, CartText: 65536},
 		Strategy:    cart.Sum,
@@ -173,6 +175,9 @@ func openShopAs(t testing.TB, redisURL string, postgres bool, edits ...func(*ser
 	for _, edit := range edits {
 		edit(&parts)
 	}
+	if parts.Redis == nil {
+		parts.Redis = dialRedis(t, asService(t, redisURL), patient)
+	}
 	handler, err := server.Assemble(parts)
 	if err != nil {
 		t.Fatal(err)
@@ -181,6 +186,16 @@ func openShopAs(t testing.TB, redisURL string, postgres bool, edits ...func(*ser
 	t.Cleanup(listener.Close)
 	s.URL = listener.URL + parts.BasePath
 	return s
+}
+
+func dialRedis(t testing.TB, url string, edits ...func(*redis.UniversalOptions)) redis.UniversalClient {
+	t.Helper()
+	client, err := connect.Redis(url, edits...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close() })
+	return client
 }
 
 // patient gives Redis time on a machine that runs many tests at once; what happens

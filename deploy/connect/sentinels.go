@@ -1,0 +1,69 @@
+package connect
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Sentinels ask what the sentinels of a Redis URL know of its master's replicas. It may
+// be used concurrently.
+type Sentinels struct {
+	master  string
+	clients []*redis.SentinelClient
+}
+
+// RedisSentinels returns the sentinels that rawURL names, nil where it names none. It
+// dials nothing; the caller closes them. Errors are as those of Redis.
+func RedisSentinels(rawURL string) (*Sentinels, error) {
+	target, err := parseRedisURL(rawURL)
+	if err != nil || target.kind != sentinels {
+		return nil, err
+	}
+	s := &Sentinels{master: target.master}
+	for _, addr := range target.addrs {
+		o := target.options().Simple()
+		o.Addr, o.DB = addr, 0
+		o.Username, o.Password = target.sentinelUsername, target.sentinelPassword
+		o.PoolSize = 2
+		s.clients = append(s.clients, redis.NewSentinelClient(o))
+	}
+	return s, nil
+}
+
+// Close closes the connections; of nil too.
+func (s *Sentinels) Close() error {
+	if s == nil {
+		return nil
+	}
+	var all error
+	for _, client := range s.clients {
+		all = errors.Join(all, client.Close())
+	}
+	return all
+}
+
+// Replicas is how many replicas of the master have answered a sentinel within the
+// given time. The first sentinel that knows counts.
+func (s *Sentinels) Replicas(ctx context.Context, within time.Duration) (int, error) {
+	var all error
+	for _, client := range s.clients {
+		replicas, err := client.Replicas(ctx, s.master).Result()
+		if err != nil {
+			all = errors.Join(all, err)
+			continue
+		}
+		n := 0
+		for _, replica := range replicas {
+			ms, err := strconv.ParseInt(replica["last-ok-ping-reply"], 10, 64)
+			if err != nil || time.Duration(ms)*time.Millisecond <= within {
+				n++
+			}
+		}
+		return n, nil
+	}
+	return 0, all
+}

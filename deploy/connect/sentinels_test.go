@@ -1,0 +1,52 @@
+package connect_test
+
+import (
+	"testing"
+	"time"
+
+	"commerce/deploy/connect"
+	"commerce/deploy/ephemeral"
+)
+
+func TestRedisSentinels_ListAReplicaThatHangs(t *testing.T) {
+	t.Parallel()
+	servers := ephemeral.StartSentinels(t)
+	sentinels, err := connect.RedisSentinels(servers.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sentinels.Close()
+	servers.Replica.Freeze()
+	defer servers.Replica.Thaw()
+	if n, err := sentinels.Replicas(t.Context(), time.Hour); n != 1 || err != nil {
+		t.Errorf("%d replicas, %v", n, err)
+	}
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		n, err := sentinels.Replicas(t.Context(), 100*time.Millisecond)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n == 0 { // silent for longer than that
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("a replica that has long been silent still counts")
+		}
+	}
+}
+
+func TestRedisSentinels_AreNoneWithoutAMaster(t *testing.T) {
+	t.Parallel()
+	for _, url := range []string{"redis://localhost", "redis://a,b", "redis://a?cluster=true"} {
+		if s, err := connect.RedisSentinels(url); s != nil || err != nil {
+			t.Errorf("%s: %v, %v", url, s, err)
+		}
+		var none *connect.Sentinels
+		if err := none.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := connect.RedisSentinels("http://a"); err == nil {
+		t.Error("another scheme was taken")
+	}
+}
