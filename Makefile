@@ -29,7 +29,7 @@ lint: ## gofumpt, go vet, staticcheck
 build: ## the service, as bin/commerce
 	$(GO) build -trimpath -o bin/commerce ./cmd/commerce
 
-bench: ## load and floor programs, side by side
+bench: ## CPU per request of lists and carts, compared to floor programs
 	$(WITH_SERVERS) $(GO) run ./cmd/bench
 
 fuzz: FUZZTIME = 10m

@@ -53,9 +53,9 @@ func (r *floorRow) scan(rows pgx.Rows) error {
 		&r.SavedCardID, &r.CreatedAt, &r.UpdatedAt)
 }
 
-// floorList serves the newest 15 rows of one store, as they are, to anybody: Gin,
-// pgx and encoding/json.
-func floorList(ctx context.Context, _ []string) error {
+// floorList serves the newest 15 rows of one store as they are, without
+// authentication: Gin, pgx and encoding/json.
+func floorList(ctx context.Context) error {
 	pool, err := pgxpool.New(ctx, os.Getenv("DATABASE_URL"))
 	if err != nil {
 		return err

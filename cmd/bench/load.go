@@ -1,104 +1,162 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"net/http"
+	"net/url"
 	"slices"
 	"sync"
 	"time"
 )
 
-// request is what a load repeats.
-type request struct {
-	url    string
-	header http.Header
+// client sends one request after the other on its own connection.
+type client struct {
+	request *http.Request
+	want    int // the status of a good answer; 0 means 200
+
+	// prepare turns request into the next one; nil: it stays the same. It may send
+	// requests of its own.
+	prepare func(ctx context.Context) error
+
+	addresses []string
+	sent      int
 }
 
-// load is what came of one.
+// clients makes one client of a turn.
+type clients func(ctx context.Context) (*client, error)
+
+// same makes clients that repeat a GET.
+func same(rawURL string, header http.Header) clients {
+	return func(context.Context) (*client, error) {
+		r, err := newRequest(http.MethodGet, rawURL, header)
+		return &client{request: r}, err
+	}
+}
+
+func newRequest(method, rawURL string, header http.Header) (*http.Request, error) {
+	u, err := url.Parse(rawURL)
+	if err != nil {
+		return nil, err
+	}
+	return &http.Request{Method: method, URL: u, Host: u.Host, Header: header.Clone()}, nil
+}
+
+func setBody(r *http.Request, body []byte) {
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+}
+
+// comeFrom gives the nth client addresses that no other client has. It sends from
+// all of them in turn, so that a fast client stays below the limit per address.
+func (c *client) comeFrom(n int) {
+	for i := range 16 {
+		c.addresses = append(c.addresses, fmt.Sprintf("198.18.%d.%d", n%256, i+1))
+	}
+}
+
+// load is what a turn measured.
 type load struct {
 	requests int
 	took     time.Duration
 	server   time.Duration // CPU of the server's process
-	database time.Duration // CPU of Postgres' processes
+	store    time.Duration // CPU of the processes of the database behind it
 	times    []time.Duration
 }
 
-func (l *load) add(more load) {
-	l.requests += more.requests
-	l.took += more.took
-	l.server += more.server
-	l.database += more.database
-	l.times = append(l.times, more.times...)
+// round is a load per second and per request.
+type round struct {
+	Requests int     `json:"requests"`
+	Seconds  float64 `json:"seconds"`
+	Rate     float64 `json:"requests_per_second"`
+	P50      float64 `json:"p50_ms"`
+	P99      float64 `json:"p99_ms"`
+	Server   float64 `json:"server_us"` // CPU a request
+	Store    float64 `json:"store_us"`
 }
 
-func (l *load) rate() float64 { return float64(l.requests) / l.took.Seconds() }
-
-// perThousand is CPU time for a thousand requests.
-func (l *load) perThousand(used time.Duration) time.Duration {
-	return used * 1000 / time.Duration(max(l.requests, 1))
-}
-
-func (l *load) percentile(p float64) time.Duration {
+func (l *load) round() round {
 	slices.Sort(l.times)
-	return l.times[int(p*float64(len(l.times)-1))]
+	percentile := func(p float64) float64 {
+		if len(l.times) == 0 {
+			return 0
+		}
+		return l.times[int(p*float64(len(l.times)-1))].Seconds() * 1e3
+	}
+	each := func(used time.Duration) float64 { return used.Seconds() * 1e6 / float64(max(l.requests, 1)) }
+	return round{
+		Requests: l.requests, Seconds: l.took.Seconds(), Rate: float64(l.requests) / l.took.Seconds(),
+		P50: percentile(0.5), P99: percentile(0.99), Server: each(l.server), Store: each(l.store),
+	}
 }
 
-// connections is how many clients ask at the same time, each on a connection and
-// from an address of its own.
-const connections = 64
-
-// put repeats a request on all connections for d. An answer that is not 200 ends it.
-func put(ctx context.Context, r request, d time.Duration) (load, error) {
+// put lets all clients send requests for d. The first answer with a status that its
+// client does not want ends it.
+func put(ctx context.Context, all []*client, d time.Duration) (load, error) {
 	ctx, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
-	transport := &http.Transport{MaxIdleConnsPerHost: connections, DisableCompression: true}
+	transport := &http.Transport{MaxIdleConnsPerHost: len(all), DisableCompression: true}
 	defer transport.CloseIdleConnections()
 
-	var all load
+	var sum load
 	var failed error
 	var mu sync.Mutex
-	var clients sync.WaitGroup
+	var running sync.WaitGroup
 	began := time.Now()
-	for i := range connections {
-		clients.Go(func() {
-			times, err := repeat(ctx, transport, r, fmt.Sprintf("198.51.100.%d", i+1))
+	for _, c := range all {
+		running.Go(func() {
+			times, err := c.repeat(ctx, transport)
 			mu.Lock()
 			defer mu.Unlock()
-			all.requests += len(times)
-			all.times = append(all.times, times...)
-			if err != nil {
+			sum.requests += len(times)
+			sum.times = append(sum.times, times...)
+			if err != nil && failed == nil {
 				failed = err
 				cancel()
 			}
 		})
 	}
-	clients.Wait()
-	all.took = time.Since(began)
-	return all, failed
+	running.Wait()
+	sum.took = time.Since(began)
+	return sum, failed
 }
 
-func repeat(ctx context.Context, transport *http.Transport, r request, from string) ([]time.Duration, error) {
-	made, err := http.NewRequestWithContext(context.WithoutCancel(ctx), http.MethodGet, r.url, nil)
-	if err != nil {
-		return nil, err
-	}
-	made.Header = r.header.Clone()
-	made.Header.Set("X-Forwarded-For", from) // a limit for each
+// repeat ends with ctx, but never in the middle of a request.
+func (c *client) repeat(ctx context.Context, transport *http.Transport) ([]time.Duration, error) {
 	var times []time.Duration
 	for ctx.Err() == nil {
+		if c.prepare != nil {
+			if err := c.prepare(context.WithoutCancel(ctx)); err != nil {
+				return times, err
+			}
+		}
+		i := c.sent % len(c.addresses)
+		c.request.Header["X-Forwarded-For"] = c.addresses[i : i+1 : i+1]
+		c.sent++
 		began := time.Now()
-		response, err := transport.RoundTrip(made)
-		if err != nil {
+		if err := c.send(transport); err != nil {
 			return times, err
-		}
-		if err := discard(response.Body); err != nil {
-			return times, err
-		}
-		if response.StatusCode != http.StatusOK {
-			return times, fmt.Errorf("GET %s: %s", r.url, response.Status)
 		}
 		times = append(times, time.Since(began))
 	}
 	return times, nil
+}
+
+func (c *client) send(transport *http.Transport) error {
+	response, err := transport.RoundTrip(c.request)
+	if err != nil {
+		return err
+	}
+	if err := discard(response.Body); err != nil {
+		return err
+	}
+	want := c.want
+	if want == 0 {
+		want = http.StatusOK
+	}
+	if response.StatusCode != want {
+		return fmt.Errorf("%s %s: %s", c.request.Method, c.request.URL, response.Status)
+	}
+	return nil
 }

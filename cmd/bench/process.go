@@ -16,36 +16,68 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
-// process is a server under load.
+// process is a server that was started here.
 type process struct {
 	url string
 	cmd *exec.Cmd
 }
 
-// start runs a server that takes its address from ADDR, and waits until probe
-// answers. What it logs it writes, and nobody reads it.
-func start(ctx context.Context, settings []string, probe, name string, args ...string) (*process, error) {
+// startHTTP runs a server that takes its address from ADDR, and waits until probe
+// answers. Its log is written and thrown away.
+func startHTTP(ctx context.Context, settings []string, probe, name string, args ...string) (*process, error) {
 	addr, err := freeAddr()
 	if err != nil {
 		return nil, err
 	}
 	p := &process{url: "http://" + addr, cmd: exec.CommandContext(ctx, name, args...)}
 	p.cmd.Env = append(append(os.Environ(), "ADDR="+addr, "ADMIN_ADDR=127.0.0.1:0"), settings...)
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := p.cmd.Start(); err != nil {
+	return p, p.start(func() error {
+		response, err := http.Get(p.url + probe)
+		if err != nil {
+			return err
+		}
+		return response.Body.Close()
+	})
+}
+
+// startRedis runs a Redis server that keeps nothing on disk.
+func startRedis(ctx context.Context, dir string) (*process, error) {
+	addr, err := freeAddr()
+	if err != nil {
 		return nil, err
 	}
+	host, port, _ := net.SplitHostPort(addr)
+	p := &process{url: "redis://" + addr, cmd: exec.CommandContext(ctx, "redis-server",
+		"--bind", host, "--port", port, "--dir", dir, "--save", "", "--appendonly", "no")}
+	probe := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1, DisableIdentity: true})
+	defer probe.Close()
+	return p, p.start(func() error {
+		info, err := probe.Info(ctx, "server").Result()
+		if err == nil && !strings.Contains(info, fmt.Sprintf("process_id:%d\r\n", p.pid())) {
+			err = errors.New("another server has its port")
+		}
+		return err
+	})
+}
+
+// start runs the process and waits until answers returns nil.
+func (p *process) start(answers func() error) error {
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := p.cmd.Start(); err != nil {
+		return err
+	}
 	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
-		response, err := http.Get(p.url + probe)
+		err := answers()
 		if err == nil {
-			response.Body.Close()
-			return p, nil
+			return nil
 		}
 		if time.Since(began) > 15*time.Second {
 			p.stop()
-			return nil, fmt.Errorf("%s does not answer: %w", filepath.Base(name), err)
+			return fmt.Errorf("%s does not answer: %w", filepath.Base(p.cmd.Path), err)
 		}
 	}
 }
@@ -58,6 +90,8 @@ func freeAddr() (string, error) {
 	defer l.Close()
 	return l.Addr().String(), nil
 }
+
+func (p *process) pid() int { return p.cmd.Process.Pid }
 
 func (p *process) stop() {
 	_ = p.cmd.Process.Kill()
@@ -94,19 +128,26 @@ func cpu(pids ...int) (time.Duration, error) {
 // build compiles the service into dir.
 func build(ctx context.Context, dir string) (string, error) {
 	binary := filepath.Join(dir, "commerce")
-	cmd := exec.CommandContext(ctx, "go", "build", "-o", binary, "./cmd/commerce")
-	cmd.Stderr = os.Stderr
-	return binary, cmd.Run()
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", binary, "commerce/cmd/commerce")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	return binary, nil
 }
 
-// call runs the service's program once and returns its last line.
+// call runs the service's program once and returns its last line. Progress shows on
+// a terminal only.
 func call(ctx context.Context, binary string, settings []string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, binary, args...)
 	cmd.Env = append(os.Environ(), settings...)
-	cmd.Stderr = os.Stderr
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	if onTerminal() {
+		cmd.Stderr = os.Stderr
+	}
 	out, err := cmd.Output()
 	if err != nil {
-		return "", fmt.Errorf("commerce %s: %w", strings.Join(args, " "), err)
+		return "", fmt.Errorf("%s %s: %w\n%s", filepath.Base(binary), strings.Join(args, " "), err, said.Bytes())
 	}
 	last := ""
 	for lines := bufio.NewScanner(bytes.NewReader(out)); lines.Scan(); {

@@ -1,0 +1,175 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+)
+
+// fewLines is the cart of most shoppers here; manyLines has every product.
+const (
+	fewLines  = 5
+	manyLines = products
+)
+
+// benchGet measures GET /cart.
+func benchGet(ctx context.Context, o options) (results, error) {
+	return cartBench{"get", []string{"floor-ping", "floor-get"}, []cartCase{
+		{"guest, 5 lines", reading("/cart", fewLines, (*shop).newGuest)},
+		{"guest, 50 lines", reading("/cart", manyLines, (*shop).newGuest)},
+		{"guest, 5 lines, 304", unchanged},
+		{"customer, 5 lines", reading("/cart", fewLines, (*shop).newCustomer)},
+		{"customer with a merged token, 5 lines", reading("/cart", fewLines, (*shop).newMerged)},
+	}}.run(ctx, o)
+}
+
+// benchCount measures GET /cart/count.
+func benchCount(ctx context.Context, o options) (results, error) {
+	return cartBench{"count", []string{"floor-ping", "floor-get"}, []cartCase{
+		{"guest, 5 lines", reading("/cart/count", fewLines, (*shop).newGuest)},
+		{"guest, 50 lines", reading("/cart/count", manyLines, (*shop).newGuest)},
+		{"customer, 5 lines", reading("/cart/count", fewLines, (*shop).newCustomer)},
+	}}.run(ctx, o)
+}
+
+// benchAdd measures changes of a guest's cart of five lines: adds that raise a
+// quantity, and PATCH.
+func benchAdd(ctx context.Context, o options) (results, error) {
+	return cartBench{"add", []string{"floor-add"}, []cartCase{
+		{"add", adding(plain)},
+		{"add, X-Timestamp", adding(stamped)},
+		{"add, Idempotency-Key", adding(keyed)},
+		{"patch", patching(plain)},
+		{"patch, X-Timestamp", patching(stamped)},
+		{"patch, Idempotency-Key", patching(keyed)},
+	}}.run(ctx, o)
+}
+
+// reading repeats a GET, each client on its own cart.
+func reading(path string, lines int, newShopper func(*shop, context.Context, int) (http.Header, error)) func(*shop) clients {
+	return func(s *shop) clients {
+		return func(ctx context.Context) (*client, error) {
+			header, err := newShopper(s, ctx, lines)
+			if err != nil {
+				return nil, err
+			}
+			return same(s.server.url+path, header)(ctx)
+		}
+	}
+}
+
+// unchanged repeats GET /cart with the ETag of the cart.
+func unchanged(s *shop) clients {
+	return func(ctx context.Context) (*client, error) {
+		header, err := s.newGuest(ctx, fewLines)
+		if err != nil {
+			return nil, err
+		}
+		answer, err := s.call(ctx, http.MethodGet, "/cart", header, nil, nil)
+		if err != nil {
+			return nil, err
+		}
+		header.Set("If-None-Match", answer.Get("ETag"))
+		c, err := same(s.server.url+"/cart", header)(ctx)
+		if err != nil {
+			return nil, err
+		}
+		c.want = http.StatusNotModified
+		return c, nil
+	}
+}
+
+// mark makes the nth change of a client recognizable when it is repeated.
+type mark func(h http.Header, client string, n int)
+
+func plain(http.Header, string, int) {}
+
+func stamped(h http.Header, _ string, n int) {
+	h.Set("X-Timestamp", strconv.FormatInt(time.Now().UnixMilli()+int64(n), 10))
+}
+
+func keyed(h http.Header, client string, n int) {
+	h.Set("Idempotency-Key", client+"-"+strconv.Itoa(n))
+}
+
+// addsPerCart leaves every line of a cart below 999, the most that a line may have.
+const addsPerCart = 990 * fewLines
+
+// adding raises the quantity of one line after the other. A client takes a new cart
+// before its lines are full.
+func adding(mark mark) func(*shop) clients {
+	return func(s *shop) clients {
+		return func(ctx context.Context) (*client, error) {
+			c, n := &client{}, 0
+			take := func(ctx context.Context) error {
+				guest, err := s.newGuest(ctx, fewLines)
+				if err != nil {
+					return err
+				}
+				c.request, err = newRequest(http.MethodPost, s.server.url+"/cart/add", guest)
+				return err
+			}
+			c.prepare = func(ctx context.Context) error {
+				if n > 0 && n%addsPerCart == 0 {
+					if err := take(ctx); err != nil {
+						return err
+					}
+				}
+				setBody(c.request, addition(n%fewLines))
+				mark(c.request.Header, c.request.Header.Get("X-Cart-Token"), n)
+				n++
+				return nil
+			}
+			return c, take(ctx)
+		}
+	}
+}
+
+// patching gives one line after the other another quantity.
+func patching(mark mark) func(*shop) clients {
+	return func(s *shop) clients {
+		return func(ctx context.Context) (*client, error) {
+			guest, err := s.newGuest(ctx, fewLines)
+			if err != nil {
+				return nil, err
+			}
+			c := &client{request: &http.Request{Method: http.MethodPatch, Header: guest}}
+			var lines [fewLines]*url.URL
+			for i := range lines {
+				if lines[i], err = url.Parse(fmt.Sprintf("%s/cart/items/%d", s.server.url, firstProduct+i)); err != nil {
+					return nil, err
+				}
+			}
+			n := 0
+			c.prepare = func(context.Context) error {
+				c.request.URL = lines[n%fewLines]
+				setBody(c.request, fmt.Appendf(nil, `{"quantity":%d}`, n/fewLines%900+2))
+				mark(guest, guest.Get("X-Cart-Token"), n)
+				n++
+				return nil
+			}
+			return c, nil
+		}
+	}
+}
+
+// floorClients are the load of a floor. Each client of floor-add has a key of its own.
+func floorClients(name, rawURL string) clients {
+	if name != "floor-add" {
+		return same(rawURL+"/cart", http.Header{})
+	}
+	return func(context.Context) (*client, error) {
+		token := fmt.Sprintf("floor-%d", time.Now().UnixNano())
+		r, err := newRequest(http.MethodPost, rawURL+"/cart/add", http.Header{"X-Cart-Token": {token}})
+		c, n := &client{request: r}, 0
+		c.prepare = func(context.Context) error {
+			setBody(r, addition(n%fewLines))
+			n++
+			return nil
+		}
+		return c, err
+	}
+}

@@ -1,0 +1,21 @@
+package main
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+)
+
+// floorPing answers with 2 KB of JSON that never change: Gin alone.
+func floorPing(context.Context) error {
+	body := []byte(`{"data":"` + strings.Repeat("x", 2048-len(`{"data":""}`)) + `"}`)
+	gin.SetMode(gin.ReleaseMode)
+	engine := gin.New()
+	engine.GET("/cart", func(c *gin.Context) {
+		c.Data(http.StatusOK, "application/json; charset=utf-8", body)
+	})
+	return http.ListenAndServe(os.Getenv("ADDR"), engine)
+}

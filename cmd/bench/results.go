@@ -1,0 +1,116 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+)
+
+// results are what one benchmark measured.
+type results struct {
+	Name  string       `json:"name"`
+	Cases []caseResult `json:"cases"`
+}
+
+// caseResult is one case over all rounds. CPU is microseconds a request.
+type caseResult struct {
+	Name   string  `json:"name"`
+	Rate   figure  `json:"requests_per_second"`
+	P50    figure  `json:"p50_ms"`
+	P99    figure  `json:"p99_ms"`
+	Server figure  `json:"server_us"`
+	Store  figure  `json:"store_us"`
+	Ratios []ratio `json:"ratios"`
+	Rounds []round `json:"rounds"`
+}
+
+// figure is a median and what the rounds ranged over.
+type figure struct {
+	Median float64 `json:"median"`
+	Min    float64 `json:"min"`
+	Max    float64 `json:"max"`
+}
+
+// ratio compares CPU a request, round by round, with another case.
+type ratio struct {
+	Of string `json:"of"`
+	figure
+	Most float64 `json:"at_most,omitempty"`
+}
+
+func summarize(cases []testCase, rounds [][]round) results {
+	byName := map[string][]round{}
+	var r results
+	for i, c := range cases {
+		own := rounds[i]
+		byName[c.name] = own
+		s := caseResult{
+			Name: c.name, Rounds: own, Ratios: []ratio{},
+			Rate:   figureOf(own, func(r round) float64 { return r.Rate }),
+			P50:    figureOf(own, func(r round) float64 { return r.P50 }),
+			P99:    figureOf(own, func(r round) float64 { return r.P99 }),
+			Server: figureOf(own, serverCost),
+			Store:  figureOf(own, storeCost),
+		}
+		for _, by := range c.compared {
+			s.Ratios = append(s.Ratios, by.ratio(own, byName[by.of]))
+		}
+		r.Cases = append(r.Cases, s)
+	}
+	return r
+}
+
+func (c comparison) ratio(own, other []round) ratio {
+	var values []float64
+	for i := range own {
+		if base := c.cost(other[i]); base > 0 { // a very short turn may seem to cost nothing
+			values = append(values, c.cost(own[i])/base)
+		}
+	}
+	return ratio{Of: c.of, figure: spread(values), Most: c.most}
+}
+
+func figureOf(rounds []round, value func(round) float64) figure {
+	var values []float64
+	for _, r := range rounds {
+		values = append(values, value(r))
+	}
+	return spread(values)
+}
+
+// spread sorts values. Of none it is zero.
+func spread(values []float64) figure {
+	if len(values) == 0 {
+		return figure{}
+	}
+	slices.Sort(values)
+	n := len(values)
+	return figure{Median: (values[(n-1)/2] + values[n/2]) / 2, Min: values[0], Max: values[n-1]}
+}
+
+// text is "median (min..max)".
+func (f figure) text(decimals int) string {
+	return fmt.Sprintf("%.*f (%.*f..%.*f)", decimals, f.Median, decimals, f.Min, decimals, f.Max)
+}
+
+func (r results) print(w io.Writer) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(table, "%s\trequests/s\tp50 ms\tp99 ms\tserver CPU µs\tstore CPU µs\tratio\n", r.Name)
+	for _, c := range r.Cases {
+		var ratios []string
+		for _, q := range c.Ratios {
+			text := q.text(2) + " of " + q.Of
+			if q.Most > 0 {
+				text += fmt.Sprintf(", at most %g", q.Most)
+			}
+			ratios = append(ratios, text)
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", c.Name, c.Rate.text(0), c.P50.text(1), c.P99.text(1),
+			c.Server.text(1), c.Store.text(1), cmp.Or(strings.Join(ratios, "; "), "-"))
+	}
+	fmt.Fprintln(table)
+	return table.Flush()
+}

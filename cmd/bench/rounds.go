@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"golang.org/x/sync/errgroup"
+)
+
+// server is a process under load.
+type server struct {
+	*process
+
+	// store lists the processes of the database behind it; nil: there is none.
+	store func(context.Context) ([]int, error)
+}
+
+// testCase is one kind of request to one server.
+type testCase struct {
+	name     string
+	server   *server
+	clients  clients
+	compared []comparison
+}
+
+// comparison is a ratio of CPU per request to that of another case.
+type comparison struct {
+	of   string  // the other case; it must come earlier
+	most float64 // what the ratio should not exceed; 0: no bound
+	cost func(round) float64
+}
+
+func serverCost(r round) float64 { return r.Server }
+func storeCost(r round) float64  { return r.Store }
+func wholeCost(r round) float64  { return r.Server + r.Store }
+
+// measure gives each case its turn in every round, so that whatever else slows the
+// machine down for a while slows down all cases alike.
+func measure(ctx context.Context, o options, name string, cases []testCase) (results, error) {
+	bar := progressbar.NewOptions(o.rounds*len(cases),
+		progressbar.OptionSetWriter(os.Stderr), progressbar.OptionSetVisibility(onTerminal()),
+		progressbar.OptionSetDescription(name), progressbar.OptionShowCount(), progressbar.OptionSetPredictTime(true),
+		progressbar.OptionFullWidth(), progressbar.OptionClearOnFinish())
+	rounds := make([][]round, len(cases))
+	for range o.rounds {
+		for i, c := range cases {
+			l, err := c.turn(ctx, o)
+			if err = errors.Join(err, ctx.Err()); err != nil {
+				return results{}, fmt.Errorf("%s: %w", c.name, err)
+			}
+			rounds[i] = append(rounds[i], l.round())
+			_ = bar.Add(1)
+		}
+	}
+	return summarize(cases, rounds), nil
+}
+
+// onTerminal reports whether a person watches standard error.
+func onTerminal() bool {
+	info, err := os.Stderr.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// turn loads one case with new clients and measures what it costs. A tenth of a
+// turn comes before, unmeasured: it opens connections and fills caches.
+func (c testCase) turn(ctx context.Context, o options) (load, error) {
+	all, err := c.newClients(ctx, o.connections)
+	if err != nil {
+		return load{}, err
+	}
+	if _, err := put(ctx, all, o.turn/10); err != nil {
+		return load{}, err
+	}
+	var behind []int
+	if c.server.store != nil {
+		if behind, err = c.server.store(ctx); err != nil {
+			return load{}, err
+		}
+	}
+	return c.measured(ctx, all, o.turn, behind)
+}
+
+func (c testCase) measured(ctx context.Context, all []*client, d time.Duration, behind []int) (load, error) {
+	server, err := cpu(c.server.pid())
+	store, err2 := cpu(behind...)
+	l, err3 := put(ctx, all, d)
+	serverThen, err4 := cpu(c.server.pid())
+	storeThen, err5 := cpu(behind...)
+	l.server, l.store = serverThen-server, storeThen-store
+	return l, errors.Join(err, err2, err3, err4, err5)
+}
+
+func (c testCase) newClients(ctx context.Context, n int) ([]*client, error) {
+	all := make([]*client, n)
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(8)
+	for i := range all {
+		group.Go(func() (err error) {
+			if all[i], err = c.clients(ctx); err != nil {
+				return err
+			}
+			all[i].comeFrom(i)
+			return nil
+		})
+	}
+	return all, group.Wait()
+}

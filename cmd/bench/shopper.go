@@ -1,0 +1,95 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+)
+
+// newGuest returns the headers of a guest whose cart has that many lines.
+func (s *shop) newGuest(ctx context.Context, lines int) (http.Header, error) {
+	guest := http.Header{"X-Public-Key": {"pk_demo"}, "X-Cart-Token": {rand.Text()}}
+	return guest, s.fill(ctx, guest, lines)
+}
+
+// newCustomer returns the headers of a customer whose cart has that many lines.
+func (s *shop) newCustomer(ctx context.Context, lines int) (http.Header, error) {
+	token, err := s.tokens.Sign(1, "bench-"+rand.Text(), time.Hour)
+	if err != nil {
+		return nil, err
+	}
+	customer := http.Header{"X-Public-Key": {"pk_demo"}, "Authorization": {"Bearer " + token}}
+	return customer, s.fill(ctx, customer, lines)
+}
+
+// newMerged returns the headers of a customer who sends the token of the guest's
+// cart that was merged into the customer's.
+func (s *shop) newMerged(ctx context.Context, lines int) (http.Header, error) {
+	merged, err := s.newCustomer(ctx, 0)
+	if err != nil {
+		return nil, err
+	}
+	guest, err := s.newGuest(ctx, lines)
+	if err != nil {
+		return nil, err
+	}
+	merged.Set("X-Cart-Token", guest.Get("X-Cart-Token"))
+	if _, err := s.call(ctx, http.MethodGet, "/cart", merged, nil, nil); err != nil {
+		return nil, err
+	}
+	return merged, s.confirm(ctx, merged, lines)
+}
+
+func (s *shop) fill(ctx context.Context, header http.Header, lines int) error {
+	for i := range lines {
+		if _, err := s.call(ctx, http.MethodPost, "/cart/add", header, addition(i), nil); err != nil {
+			return err
+		}
+	}
+	return s.confirm(ctx, header, lines)
+}
+
+// addition is the body that adds one of the ith product.
+func addition(i int) []byte { return fmt.Appendf(nil, `{"product_id":%d,"qty":1}`, firstProduct+i) }
+
+// confirm fails unless the cart has that many lines: a case that measures another
+// cart than its name says is worse than none.
+func (s *shop) confirm(ctx context.Context, header http.Header, lines int) error {
+	var answer struct {
+		Data struct{ Lines int }
+	}
+	if _, err := s.call(ctx, http.MethodGet, "/cart/count", header, nil, &answer); err != nil {
+		return err
+	}
+	if answer.Data.Lines != lines {
+		return fmt.Errorf("a cart has %d lines, not %d", answer.Data.Lines, lines)
+	}
+	return nil
+}
+
+// call sends one request outside of any load and decodes its answer into into,
+// unless that is nil.
+func (s *shop) call(ctx context.Context, method, path string, header http.Header, body []byte, into any) (http.Header, error) {
+	r, err := http.NewRequestWithContext(ctx, method, s.server.url+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	r.Header = header.Clone()
+	r.Header.Set("X-Forwarded-For", fmt.Sprintf("198.19.%d.%d", time.Now().UnixNano()/1000%256, 1)) // below any limit
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	defer discard(response.Body)
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s %s: %s", method, path, response.Status)
+	}
+	if into == nil {
+		return response.Header, nil
+	}
+	return response.Header, json.NewDecoder(response.Body).Decode(into)
+}

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// stage starts what a benchmark needs, and ends it all.
+type stage struct {
+	options
+	dir  string
+	ends []func() error // last in, first out
+	made int            // databases
+}
+
+func newStage(o options) (*stage, error) {
+	dir, err := os.MkdirTemp("", "bench")
+	if err != nil {
+		return nil, err
+	}
+	return &stage{options: o, dir: dir, ends: []func() error{func() error { return os.RemoveAll(dir) }}}, nil
+}
+
+func (s *stage) close() {
+	for _, end := range slices.Backward(s.ends) {
+		if err := end(); err != nil {
+			fmt.Fprintln(os.Stderr, "bench: clean up:", err)
+		}
+	}
+}
+
+// service is the program to measure, built unless it was given.
+func (s *stage) service(ctx context.Context) (string, error) {
+	if s.binary != "" {
+		return s.binary, nil
+	}
+	return build(ctx, s.dir)
+}
+
+// keep stops a process that was started in the end.
+func (s *stage) keep(p *process, err error) (*process, error) {
+	if err != nil {
+		return nil, err
+	}
+	s.ends = append(s.ends, func() error { p.stop(); return nil })
+	return p, nil
+}
+
+func (s *stage) redis(ctx context.Context) (*process, error) {
+	return s.keep(startRedis(ctx, s.dir))
+}
+
+func (s *stage) http(ctx context.Context, settings []string, probe, name string, args ...string) (*process, error) {
+	return s.keep(startHTTP(ctx, settings, probe, name, args...))
+}
+
+// floor starts this program again, as one of its floors.
+func (s *stage) floor(ctx context.Context, settings []string, name string) (*process, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	return s.http(ctx, settings, "/", self, name)
+}
+
+// database makes one with the schema of binary and its sample data, and returns its
+// URL.
+func (s *stage) database(ctx context.Context, binary string, subscriptions int) (string, error) {
+	if s.postgres == "" {
+		return "", errors.New("TEST_POSTGRES_URL names no Postgres: run `make bench`, or go run ./deploy/ephemeral/run -- go run ./cmd/bench")
+	}
+	s.made++
+	name := fmt.Sprintf("bench_%d_%d", os.Getpid(), s.made)
+	if err := s.administer(ctx, "CREATE DATABASE "+name); err != nil {
+		return "", err
+	}
+	s.ends = append(s.ends, func() error {
+		return s.administer(context.WithoutCancel(ctx), "DROP DATABASE "+name+" WITH (FORCE)")
+	})
+	u, err := url.Parse(s.postgres)
+	if err != nil {
+		return "", err
+	}
+	u.Path = "/" + name
+	settings := []string{"DATABASE_URL=" + u.String()}
+	if _, err := call(ctx, binary, settings, "migrate", "up"); err != nil {
+		return "", err
+	}
+	_, err = call(ctx, binary, settings, "seed", "--subscriptions", strconv.Itoa(subscriptions))
+	return u.String(), err
+}
+
+func (s *stage) administer(ctx context.Context, sql string) error {
+	admin, err := pgx.Connect(ctx, s.postgres)
+	if err != nil {
+		return err
+	}
+	defer admin.Close(ctx)
+	_, err = admin.Exec(ctx, sql)
+	return err
+}
