@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -58,7 +59,8 @@ func (c *client) comeFrom(n int) {
 
 // load is what a turn measured.
 type load struct {
-	requests int
+	requests int // with a good answer
+	failed   int // answered 503 or 504
 	took     time.Duration
 	server   time.Duration // CPU of the server's process
 	store    time.Duration // CPU of the processes of the database behind it
@@ -68,6 +70,7 @@ type load struct {
 // round is a load per second and per request.
 type round struct {
 	Requests int     `json:"requests"`
+	Failed   int     `json:"failed"`
 	Seconds  float64 `json:"seconds"`
 	Rate     float64 `json:"requests_per_second"`
 	P50      float64 `json:"p50_ms"`
@@ -86,13 +89,17 @@ func (l *load) round() round {
 	}
 	each := func(used time.Duration) float64 { return used.Seconds() * 1e6 / float64(max(l.requests, 1)) }
 	return round{
-		Requests: l.requests, Seconds: l.took.Seconds(), Rate: float64(l.requests) / l.took.Seconds(),
+		Requests: l.requests, Failed: l.failed, Seconds: l.took.Seconds(), Rate: float64(l.requests) / l.took.Seconds(),
 		P50: percentile(0.5), P99: percentile(0.99), Server: each(l.server), Store: each(l.store),
 	}
 }
 
-// put lets all clients send requests for d. The first answer with a status that its
-// client does not want ends it.
+// spoiled reports whether too many requests failed for the load to mean anything. A
+// few fail when something else takes the machine for longer than the service waits.
+func (l *load) spoiled() bool { return l.failed*100 > l.requests }
+
+// put lets all clients send requests for d. The first answer that is neither good
+// nor 503 or 504 ends it.
 func put(ctx context.Context, all []*client, d time.Duration) (load, error) {
 	ctx, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
@@ -100,63 +107,75 @@ func put(ctx context.Context, all []*client, d time.Duration) (load, error) {
 	defer transport.CloseIdleConnections()
 
 	var sum load
-	var failed error
+	var wrong error
 	var mu sync.Mutex
 	var running sync.WaitGroup
 	began := time.Now()
 	for _, c := range all {
 		running.Go(func() {
-			times, err := c.repeat(ctx, transport)
+			own, err := c.repeat(ctx, transport)
 			mu.Lock()
 			defer mu.Unlock()
-			sum.requests += len(times)
-			sum.times = append(sum.times, times...)
-			if err != nil && failed == nil {
-				failed = err
+			sum.requests += own.requests
+			sum.failed += own.failed
+			sum.times = append(sum.times, own.times...)
+			if err != nil && wrong == nil {
+				wrong = err
 				cancel()
 			}
 		})
 	}
 	running.Wait()
 	sum.took = time.Since(began)
-	return sum, failed
+	return sum, wrong
 }
 
 // repeat ends with ctx, but never in the middle of a request.
-func (c *client) repeat(ctx context.Context, transport *http.Transport) ([]time.Duration, error) {
-	var times []time.Duration
+func (c *client) repeat(ctx context.Context, transport *http.Transport) (load, error) {
+	var l load
 	for ctx.Err() == nil {
 		if c.prepare != nil {
 			if err := c.prepare(context.WithoutCancel(ctx)); err != nil {
-				return times, err
+				return l, err
 			}
 		}
 		i := c.sent % len(c.addresses)
 		c.request.Header["X-Forwarded-For"] = c.addresses[i : i+1 : i+1]
 		c.sent++
 		began := time.Now()
-		if err := c.send(transport); err != nil {
-			return times, err
+		good, err := c.send(transport)
+		if err != nil {
+			return l, err
 		}
-		times = append(times, time.Since(began))
+		if !good {
+			l.failed++
+			continue
+		}
+		l.requests++
+		l.times = append(l.times, time.Since(began))
 	}
-	return times, nil
+	return l, nil
 }
 
-func (c *client) send(transport *http.Transport) error {
+// send reports whether the answer is good; 503 and 504 are not, and any other
+// status is an error.
+func (c *client) send(transport *http.Transport) (good bool, err error) {
 	response, err := transport.RoundTrip(c.request)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if err := discard(response.Body); err != nil {
-		return err
+		return false, err
 	}
-	want := c.want
-	if want == 0 {
-		want = http.StatusOK
+	switch {
+	case response.StatusCode == cmp.Or(c.want, http.StatusOK):
+		return true, nil
+	case unavailable(response.StatusCode):
+		return false, nil
 	}
-	if response.StatusCode != want {
-		return fmt.Errorf("%s %s: %s", c.request.Method, c.request.URL, response.Status)
-	}
-	return nil
+	return false, fmt.Errorf("%s %s: %s", c.request.Method, c.request.URL, response.Status)
+}
+
+func unavailable(status int) bool {
+	return status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout
 }

@@ -18,6 +18,7 @@ type results struct {
 // caseResult is one case over all rounds. CPU is microseconds a request.
 type caseResult struct {
 	Name   string  `json:"name"`
+	Failed int     `json:"failed"` // requests of all rounds
 	Rate   figure  `json:"requests_per_second"`
 	P50    figure  `json:"p50_ms"`
 	P99    figure  `json:"p99_ms"`
@@ -54,6 +55,9 @@ func summarize(cases []testCase, rounds [][]round) results {
 			P99:    figureOf(own, func(r round) float64 { return r.P99 }),
 			Server: figureOf(own, serverCost),
 			Store:  figureOf(own, storeCost),
+		}
+		for _, r := range own {
+			s.Failed += r.Failed
 		}
 		for _, by := range c.compared {
 			s.Ratios = append(s.Ratios, by.ratio(own, byName[by.of]))
@@ -108,7 +112,11 @@ func (r results) print(w io.Writer) error {
 			}
 			ratios = append(ratios, text)
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", c.Name, c.Rate.text(0), c.P50.text(1), c.P99.text(1),
+		name := c.Name
+		if c.Failed > 0 {
+			name += fmt.Sprintf(" (%d failed)", c.Failed)
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", name, c.Rate.text(0), c.P50.text(1), c.P99.text(1),
 			c.Server.text(1), c.Store.text(1), cmp.Or(strings.Join(ratios, "; "), "-"))
 	}
 	fmt.Fprintln(table)
