@@ -1,11 +1,16 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"commerce/deploy/ephemeral"
 )
@@ -102,5 +107,39 @@ func TestParse_RefusesUnknownBenchmarks(t *testing.T) {
 	_, _, err := parse([]string{"get", "gte"})
 	if err == nil || !strings.Contains(err.Error(), "list, get, count, add") {
 		t.Errorf("got %v, want an error that lists the benchmarks", err)
+	}
+}
+
+func TestPut_CountsUnavailableAndStopsAtAnyOtherStatus(t *testing.T) {
+	t.Parallel()
+	for status, want := range map[int]struct {
+		good, failed int
+		wrong        bool
+	}{
+		http.StatusServiceUnavailable:  {good: 2, failed: 1},
+		http.StatusGatewayTimeout:      {good: 2, failed: 1},
+		http.StatusInternalServerError: {good: 1, wrong: true},
+	} {
+		var asked atomic.Int64
+		ctx, cancel := context.WithCancel(t.Context())
+		target := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			switch asked.Add(1) {
+			case 2:
+				w.WriteHeader(status)
+			case 3:
+				cancel()
+			}
+		}))
+		c, err := same(target.URL, http.Header{})(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.comeFrom(0)
+		l, err := put(ctx, []*client{c}, time.Minute)
+		cancel()
+		target.Close()
+		if l.failed != want.failed || (err != nil) != want.wrong || l.requests != want.good {
+			t.Errorf("after a %d: %d good, %d failed, %v", status, l.requests, l.failed, err)
+		}
 	}
 }
