@@ -187,7 +187,8 @@ func (s *Service) claim(ctx context.Context, customer, guest Ref, own string, b 
 }
 
 // mergeBounds says how far each line of a guest's cart may grow. A line that could
-// not be bought at all is not cut: it moves as it is and carries its issue.
+// not be bought at all is bounded by the service's own limit alone: it moves as it is
+// and carries its issue.
 func (s *Service) mergeBounds(ctx context.Context, store int64, guest Cart) (map[LineID]bounds, error) {
 	products, err := s.catalog.Products(ctx, store, guest.ProductIDs())
 	if err != nil {
@@ -197,8 +198,8 @@ func (s *Service) mergeBounds(ctx context.Context, store int64, guest Cart) (map
 	for _, l := range guest.Lines {
 		p := products[l.ID.Product()]
 		b := boundsOf(p, s.limits)
-		if p == nil || !p.Active {
-			b.stock = 0
+		if p == nil || !p.Active || b.stock == 0 {
+			b = bounds{stock: -1, most: s.limits.Quantity}
 		}
 		bound[l.ID] = b
 	}

@@ -557,3 +557,58 @@ func TestMergeReport_StandsBesideARefusal(t *testing.T) {
 		t.Errorf("beside a refusal: %+v", err)
 	}
 }
+
+// An instance whose clock is ahead takes a note of a living request for an old one. Redis
+// judges its age.
+func TestMerge_AClockThatIsAheadDropsNoNoteOfALivingRequest(t *testing.T) {
+	t.Parallel()
+	d, token := setup(t, Sum, "1×1", "1×1")
+	customer, guest, w, own := CustomerRef(d.store.ID, "c"), GuestRef(d.store.ID, token), d.holds(token), newNote()
+	if err := d.redis.intend(t.Context(), customer, guest, own, w.bring); err != nil {
+		t.Fatal(err)
+	}
+	d.forward.Add(int64(2 * claimGrace))
+	d.read(d.as("c", "")) // by that instance, while the request stalls
+	if _, err := d.redis.claim(t.Context(), customer, guest, own, w.bring, d.now()); err != nil {
+		t.Fatal(err)
+	}
+	d.wantLines(d.as("c", ""), "1×2") // the request died, and the next one finds its claim
+	d.wantSettled()
+}
+
+// A request is held up between its note and its claim, and the guest adds meanwhile.
+func TestMerge_ACartThatHasGrownPastItsReservationIsAskedAgain(t *testing.T) {
+	t.Parallel()
+	d, token := setup(t, Sum, "1×1", "1×1")
+	customer, guest, w, own := CustomerRef(d.store.ID, "c"), GuestRef(d.store.ID, token), d.holds(token), newNote()
+	if err := d.redis.intend(t.Context(), customer, guest, own, w.bring); err != nil {
+		t.Fatal(err)
+	}
+	d.fill(d.as("", token), "2×1 3×1")
+	_, err := d.redis.claim(t.Context(), customer, guest, own, w.bring, d.now())
+	var grown *errGrown
+	if !errors.As(err, &grown) || grown.lines != 3 || grown.cartID != w.cartID {
+		t.Errorf("got %v", err)
+	}
+	d.wantLines(d.as("", token), "1×1 2×1 3×1")
+	d.wantLines(d.as("c", token), "1×2 2×1 3×1")
+}
+
+func TestMerge_ALineThatCannotBeBoughtStopsAtTheServicesLimit(t *testing.T) {
+	t.Parallel()
+	for name, stop := range map[string]func(*Product){
+		"inactive":     func(p *Product) { p.Active = false },
+		"out of stock": func(p *Product) { p.Stock = new(int64) },
+	} {
+		d, token := setup(t, Sum, "1×600", "1×600")
+		stopped := sold(1, 100)
+		stop(stopped)
+		d.goods.put(stopped)
+		_, report := d.read(d.as("c", token))
+		want := []Adjustment{{Line: "1", Requested: 1200, Kept: 999, Code: CodeAboveMaxQuantity}}
+		if report == nil || !slices.Equal(report.Adjusted, want) {
+			t.Errorf("%s: report %+v", name, report)
+		}
+		d.wantLines(d.as("c", ""), "1×999")
+	}
+}

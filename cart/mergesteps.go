@@ -156,8 +156,7 @@ func stampsOf(flat []any) []any {
 	return stamps
 }
 
-// apply takes the lines in, each within its bounds (see boundsOf; stock 0 leaves a
-// line uncut), and reports what it did now; nil when it was done before. With
+// apply takes the lines in, each within its bounds (see mergeBounds), and reports what it did now; nil when it was done before. With
 // errUnconfirmed it is done, but a failover could still lose it.
 func (r *Redis) apply(ctx context.Context, customer Ref, c claimed, s Strategy, bound map[LineID]bounds, newID string) (*MergeReport, error) {
 	// The guest's Redis may stand elsewhere, with a clock of its own. What has

@@ -8,8 +8,8 @@
 --       begin here  4 strategy: sum, max, guest or customer  5 the guest's coupon, or ""
 --       6 the guest's cart id, cut as notes have it  7 now in ms by the guest's Redis
 --       8 number of lines, then for each: line, quantity offered, unit price when
---       added, fields as stored or "", notice or "", stock (-1 unlimited, 0 not
---       to be cut), most of a line
+--       added, fields as stored or "", notice or "", stock (-1 where it does not
+--       bound the line), most of a line
 --       then number of stamps and for each: member, ms; then keys: digest, value, …
 -- Reply {lines taken in now, {line, requested, kept, …} for those that were cut,
 --       1 when the coupon came in}
@@ -45,7 +45,6 @@ end
 -- cut bounds a quantity by stock and the most of a line, but never below what the
 -- customer had, and never to nothing.
 local function cut(line, want, held, stock, most)
-  if stock == 0 then return want end
   local kept = math.min(want, most)
   if stock > 0 then
     kept = math.min(kept, stock - (of_product[product_of(line)] or 0) + (held or 0))

@@ -299,3 +299,38 @@ func TestRedisError_OfAnyKindIs503(t *testing.T) {
 	wantServed(t, shoppers["guest"])
 	shoppers["guest"].wantLines("1×1 2×1")
 }
+
+// A stalled Redis finds the first try and its retry in its buffers and runs them back to
+// back. The first comes too late to count.
+func TestRedisFrozen_RunsAFirstTryAndItsRetryOnce(t *testing.T) {
+	t.Parallel()
+	frozen := ephemeral.StartRedis(t)
+	s := openShop(t, frozen.URL, func(p *server.Parts) {
+		p.Redis, p.RedisBudget = dialRedis(t, asService(t, frozen.URL), patient), 300*time.Millisecond
+	})
+	var shoppers []*shopper
+	for range 10 {
+		c := s.guest(t)
+		c.add(`{"product_id":2}`)
+		shoppers = append(shoppers, c)
+	}
+	frozen.Freeze()
+	at(len(shoppers), func(i int) {
+		s.with(t, shoppers[i]).send("POST", "/cart/add", `{"product_id":1}`, "X-Timestamp", "1")
+	})
+	time.Sleep(time.Second) // as the client waits before it repeats
+	var retries sync.WaitGroup
+	answers := make([]answer, len(shoppers))
+	for i, c := range shoppers {
+		retries.Go(func() { answers[i] = s.with(t, c).send("POST", "/cart/add", `{"product_id":1}`, "X-Timestamp", "1") })
+	}
+	time.Sleep(50 * time.Millisecond) // the retries are sent
+	frozen.Thaw()
+	retries.Wait()
+	for i, c := range shoppers {
+		got := c.cart().lines()
+		if answers[i].Status == 200 && got != "2×1 1×1" || got != "2×1 1×1" && got != "2×1" {
+			t.Errorf("after a retry that was %d the cart holds %q", answers[i].Status, got)
+		}
+	}
+}

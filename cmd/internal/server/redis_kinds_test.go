@@ -124,7 +124,12 @@ func (s *shop) trip(t testing.TB) {
 // nodeOf says which of the cluster's nodes is the master of a guest's cart.
 func (s *shop) nodeOf(t testing.TB, cluster *ephemeral.RedisCluster, token string) int {
 	t.Helper()
-	master, err := s.Redis.(*redis.ClusterClient).MasterForKey(t.Context(), s.guestKey(token))
+	return s.nodeOfKey(t, cluster, s.guestKey(token))
+}
+
+func (s *shop) nodeOfKey(t testing.TB, cluster *ephemeral.RedisCluster, key string) int {
+	t.Helper()
+	master, err := s.Redis.(*redis.ClusterClient).MasterForKey(t.Context(), key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,6 +142,9 @@ func (s *shop) nodeOf(t testing.TB, cluster *ephemeral.RedisCluster, token strin
 func (s *shop) guestKey(token string) string {
 	return fmt.Sprintf("cart:{%d:g:%s}", s.ID, auth.CartToken(token).Digest())
 }
+
+// customerKey is where a customer's cart lies, for one whose id is short and plain.
+func (s *shop) customerKey(c *shopper) string { return fmt.Sprintf("cart:{%d:c:%s}", s.ID, c.ID) }
 
 // within waits until something is so, and fails the test when it takes too long.
 func within(t testing.TB, limit time.Duration, what string, so func() bool) {

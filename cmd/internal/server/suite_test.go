@@ -45,7 +45,7 @@ const jwtSecret = "a secret of the tests, 32 bytes and more"
 
 // onEachRedis runs a test on the embedded Redis, a real one and a real cluster, and
 // on the sources of `serve`: a real Redis and a real Postgres.
-func onEachRedis(t *testing.T, test func(*testing.T, *shop)) {
+func onEachRedis(t *testing.T, test func(*testing.T, *shop), edits ...func(*server.Parts)) {
 	t.Helper()
 	t.Parallel()
 	for name, url := range map[string]func(testing.TB) string{
@@ -55,12 +55,12 @@ func onEachRedis(t *testing.T, test func(*testing.T, *shop)) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			test(t, openShop(t, url(t)))
+			test(t, openShop(t, url(t), edits...))
 		})
 	}
 	t.Run("as serve", func(t *testing.T) {
 		t.Parallel()
-		test(t, openShopAs(t, ephemeral.Redis(t), true))
+		test(t, openShopAs(t, ephemeral.Redis(t), true, edits...))
 	})
 }
 
@@ -210,12 +210,13 @@ type shopper struct {
 	shop  *shop
 	Token string // of a guest's cart
 	JWT   string
+	ID    string // of the customer
 }
 
 func (s *shop) guest(t testing.TB) *shopper { return &shopper{t: t, shop: s} }
 
 func (s *shop) customer(t testing.TB, id string) *shopper {
-	return &shopper{t: t, shop: s, JWT: s.token(t, id)}
+	return &shopper{t: t, shop: s, JWT: s.token(t, id), ID: id}
 }
 
 func (s *shop) token(t testing.TB, customer string) string {
@@ -308,6 +309,7 @@ type mergeBody struct {
 		Kept      int64  `json:"kept"`
 		Code      string `json:"code"`
 	} `json:"adjusted"`
+	Code *string `json:"code"`
 }
 
 // send makes one call. body is JSON as text, "" for none; headers come in pairs,

@@ -1,0 +1,80 @@
+package server_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"commerce/cmd/internal/server"
+	"commerce/deploy/ephemeral"
+)
+
+// A replica hangs so long that its master forgets it, and becomes master later. What
+// was merged meanwhile is lost with the old master, and must still be set aside.
+func TestMerge_SurvivesAFailoverToAReplicaThatHung(t *testing.T) {
+	t.Parallel()
+	for name, startedLate := range map[string]bool{
+		"an instance that has seen the replica":   false,
+		"an instance that starts in the meantime": true,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cluster := ephemeral.StartCluster(t)
+			open := func() *shop {
+				return openShop(t, cluster.URL, func(p *server.Parts) { p.RedisBudget = 2 * time.Second })
+			}
+			s := open()
+			s.logInOn(t, cluster, "early") // by which the instance sees the replica
+
+			master, replica := cluster.Nodes[0], cluster.Nodes[3]
+			if err := master.Admin().ConfigSet(t.Context(), "repl-timeout", "1").Err(); err != nil {
+				t.Fatal(err)
+			}
+			replica.Freeze()
+			within(t, 20*time.Second, "the master forgets its replica", func() bool {
+				return strings.Contains(master.Admin().Info(t.Context(), "replication").Val(), "connected_slaves:0")
+			})
+			if startedLate {
+				s = open()
+			}
+			var customers []*shopper
+			for i := range 5 {
+				customers = append(customers, s.logInOn(t, cluster, fmt.Sprint("late-", i)))
+			}
+			master.Kill()
+			replica.Thaw()
+			for _, c := range customers {
+				within(t, recoveryLimit, "the customer's shard serves again", func() bool {
+					return c.send("GET", "/cart", "").Status == 200
+				})
+				c.wantLines("1×3")
+			}
+		})
+	}
+}
+
+// customerOn is a customer whose cart lies on one of a cluster's nodes.
+func (s *shop) customerOn(t testing.TB, cluster *ephemeral.RedisCluster, node int, whose string) *shopper {
+	t.Helper()
+	for i := range 1000 {
+		id := fmt.Sprint(whose, "-", i)
+		if s.nodeOfKey(t, cluster, fmt.Sprintf("cart:{%d:c:%s}", s.ID, id)) == node {
+			return s.customer(t, id)
+		}
+	}
+	t.Fatalf("no customer of node %d", node)
+	return nil
+}
+
+// logInOn merges a guest's cart of node 1 into a new customer's of node 0.
+func (s *shop) logInOn(t testing.TB, cluster *ephemeral.RedisCluster, whose string) *shopper {
+	t.Helper()
+	guest := s.guest(t)
+	guest.Token = s.tokenOn(t, cluster, 1, whose)
+	guest.add(`{"product_id":1,"qty":3}`)
+	customer := s.customerOn(t, cluster, 0, whose)
+	customer.Token = guest.Token
+	customer.wantLines("1×3")
+	return customer
+}

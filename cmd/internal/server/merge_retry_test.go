@@ -1,0 +1,200 @@
+package server_test
+
+import (
+	"context"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"commerce/cmd/internal/server"
+	"commerce/deploy/ephemeral"
+)
+
+const addOne = `{"product_id":1}`
+
+// A change was made by a guest, its answer was lost, and the retry comes from a customer
+// whose merge cannot be driven now.
+func TestKey_OfAGuestIsLookedUpWhileTheMergeWaits(t *testing.T) {
+	t.Parallel()
+	source := &flaky{}
+	s := openShop(t, ephemeral.Redis(t), func(p *server.Parts) { source.Catalog, p.Catalog = p.Catalog, source })
+	guest := s.guest(t)
+	guest.cart()
+	guest.add(addOne, "Idempotency-Key", "k")
+	guest.add(`{"product_id":7,"qty":2}`)
+	customer := guest.logIn("1")
+	source.down.Store(7)
+	if again := customer.add(addOne, "Idempotency-Key", "k"); !again.replayed(t) || again.Body.Data.Count != 0 {
+		t.Errorf("a repeat while the merge waits: %s", again.Raw)
+	}
+	customer.refused(409, "idempotency_conflict", "POST", "/cart/add", `{"product_id":2}`, "Idempotency-Key", "k")
+	customer.add(`{"product_id":2}`, "Idempotency-Key", "new")
+	source.down.Store(0)
+	customer.wantLines("2×1 1×1 7×2")
+}
+
+func TestKey_OfAGuestOutOfReachIs503(t *testing.T) {
+	t.Parallel()
+	cluster := ephemeral.StartCluster(t)
+	s := openShop(t, cluster.URL, asServed(t, cluster.URL, time.Second))
+	guest := s.guest(t)
+	guest.Token = s.tokenOn(t, cluster, 1, "guest")
+	guest.add(addOne, "Idempotency-Key", "k")
+	customer := s.customerOn(t, cluster, 0, "customer")
+	customer.Token = guest.Token
+	cluster.Nodes[1].Freeze()
+	for range 2 { // the second does not wait for the node again
+		customer.refused(503, "unavailable", "POST", "/cart/add", addOne, "Idempotency-Key", "k")
+	}
+	customer.add(`{"product_id":2}`) // without a key: served without the merge
+	cluster.Nodes[1].Thaw()
+	within(t, 10*time.Second, "the guest's node answers", func() bool {
+		return customer.send("GET", "/cart", "").Body.Data.lines() == "2×1 1×1"
+	})
+	if again := customer.add(addOne, "Idempotency-Key", "k"); !again.replayed(t) {
+		t.Error("it was applied twice")
+	}
+	customer.wantLines("2×1 1×1")
+}
+
+// Requests that a guest's page sent before the login, in another tab, come again: as
+// the customer's, or still as the guest's.
+func TestUnkeyedRetry_OfAGuestCountsOnceAfterALoginElsewhere(t *testing.T) {
+	onEachRedis(t, func(t *testing.T, s *shop) {
+		guest := s.guest(t)
+		guest.cart()
+		guest.add(addOne, "X-Timestamp", "1")
+		customer := guest.logIn("1")
+		customer.cart()
+		s.pass(t, 2*time.Second)
+		for who, c := range map[string]*shopper{"customer": customer, "guest": guest} {
+			if again := c.add(addOne, "X-Timestamp", "1"); !again.replayed(t) {
+				t.Errorf("the retry as a %s was applied", who)
+			}
+		}
+		customer.wantLines("1×1")
+		s.pass(t, 5*time.Minute)
+		if again := guest.add(addOne, "X-Timestamp", "1"); again.replayed(t) {
+			t.Error("still a retry after five minutes")
+		}
+		customer.wantLines("1×2")
+	})
+}
+
+func TestKey_OfAGuestIsKnownUnderTheTokenAfterTheMerge(t *testing.T) {
+	onEachRedis(t, func(t *testing.T, s *shop) {
+		guest := s.guest(t)
+		guest.cart()
+		guest.add(addOne, "Idempotency-Key", "k")
+		guest.logIn("1").cart()
+		if again := guest.add(addOne, "Idempotency-Key", "k"); !again.replayed(t) {
+			t.Error("the retry as a guest was applied")
+		}
+		guest.logIn("1").wantLines("1×1")
+	})
+}
+
+// The client sends two changes at once, loses both answers and repeats both.
+func TestUnkeyedRetry_OfChangesThatOverlap(t *testing.T) {
+	onEachRedis(t, func(t *testing.T, s *shop) {
+		c := s.guest(t)
+		c.cart()
+		bodies := []string{addOne, `{"product_id":7,"qty":2}`}
+		for _, body := range bodies {
+			c.add(body, "X-Timestamp", "1")
+		}
+		s.pass(t, 2*time.Second)
+		for _, body := range bodies {
+			if again := c.add(body, "X-Timestamp", "1"); !again.replayed(t) {
+				t.Errorf("%s was applied twice", body)
+			}
+		}
+		c.wantLines("1×1 7×2")
+	})
+}
+
+// Ages are judged by Redis' clock: what an instance takes for the time does not matter.
+func TestUnkeyedRetry_IsTheSameOnInstancesWhoseClocksDiffer(t *testing.T) {
+	t.Parallel()
+	for _, ahead := range []time.Duration{-time.Hour, -20 * time.Millisecond, time.Hour} {
+		s := openShop(t, ephemeral.Redis(t))
+		c := s.guest(t)
+		c.cart()
+		c.add(addOne, "X-Timestamp", "1")
+		s.Clock.Forward(ahead) // of the instance that the retry comes to
+		if click := c.add(addOne, "X-Timestamp", "1"); click.replayed(t) {
+			t.Errorf("%v ahead: a second click was taken for a retry", ahead)
+		}
+		s.pass(t, 1100*time.Millisecond)
+		s.Clock.Forward(-1100 * time.Millisecond)
+		if again := c.add(addOne, "X-Timestamp", "1"); !again.replayed(t) {
+			t.Errorf("%v ahead: a retry was applied", ahead)
+		}
+	}
+}
+
+// A page that is left while its cart is merged must not leave the merge half done.
+func TestMerge_GoesOnWhenTheClientGoesAway(t *testing.T) {
+	t.Parallel()
+	leave := &leaving{}
+	s := openShop(t, ephemeral.Redis(t), func(p *server.Parts) {
+		p.Redis = dialRedis(t, asService(t, ephemeral.Redis(t)), patient)
+		p.Redis.AddHook(leave)
+	})
+	guest := s.guest(t)
+	guest.add(addOne)
+	customer := guest.logIn("1")
+	r, err := http.NewRequest("GET", s.URL+"/cart", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	r.Header.Set("X-Public-Key", s.Key)
+	r.Header.Set("X-Cart-Token", guest.Token)
+	r.Header.Set("Authorization", "Bearer "+customer.JWT)
+	gone := leave.during(cancel)
+	if response, err := http.DefaultTransport.RoundTrip(r.WithContext(ctx)); err == nil {
+		response.Body.Close()
+		t.Fatalf("the answer came before the client went: %d", response.StatusCode)
+	}
+	<-gone
+	within(t, 10*time.Second, "the merge comes to its end", func() bool { return !s.holdsClaim(t) })
+	customer.withoutToken().wantLines("1×1")
+}
+
+// leaving cancels a request once, after the script that notes its merge.
+type leaving struct {
+	redis.Hook
+	armed chan func()
+	gone  chan struct{}
+}
+
+func (l *leaving) during(cancel func()) (gone <-chan struct{}) {
+	l.armed, l.gone = make(chan func(), 1), make(chan struct{})
+	l.armed <- cancel
+	return l.gone
+}
+
+func (l *leaving) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (l *leaving) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (l *leaving) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		err := next(ctx, cmd)
+		if c, ok := cmd.(*redis.Cmd); ok && c.Val() == "noted" {
+			select {
+			case cancel := <-l.armed:
+				cancel()
+				time.Sleep(50 * time.Millisecond) // the server hears of it
+				close(l.gone)
+			default:
+			}
+		}
+		return err
+	}
+}

@@ -1,0 +1,141 @@
+package server_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"testing"
+
+	"commerce/cart"
+	"commerce/cmd/internal/server"
+	"commerce/deploy/ephemeral"
+)
+
+// small gives carts room for five lines, and after merges for ten.
+func small(p *server.Parts) { p.CartLimits.Lines = 5 }
+
+// sell makes the store sell products 101 to 100+n.
+func (s *shop) sell(n int64) {
+	for i := range n {
+		s.Catalog.Put(s.ID, &cart.Product{ID: 101 + i, Name: "P", Active: true, MinQuantity: 1, Price: 100})
+	}
+}
+
+// buy adds one of each product from first to last.
+func (c *shopper) buy(first, last int) *shopper {
+	c.t.Helper()
+	for i := first; i <= last; i++ {
+		c.add(fmt.Sprintf(`{"product_id":%d}`, i))
+	}
+	return c
+}
+
+func TestMerge_WithoutRoomLeavesTheGuestsCartWhole(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, ephemeral.Redis(t), small)
+	s.sell(20)
+	customer := s.customer(t, "1").buy(101, 105)
+	customer.Token = s.guest(t).buy(106, 110).Token
+	if got := customer.cart(); len(got.Items) != 10 || got.Merge.Code != nil || got.Merge.Lines != 5 {
+		t.Fatalf("with room for it: %q, %+v", got.lines(), got.Merge)
+	}
+	guest := s.guest(t)
+	guest.cart()
+	guest.add(`{"product_id":111}`, "Idempotency-Key", "k")
+	customer.Token = guest.Token
+	full := func(a answer) {
+		t.Helper()
+		if m := a.Body.Data.Merge; m == nil || m.Lines != 0 || len(m.Adjusted) != 0 || m.Code == nil || *m.Code != "cart_full" {
+			t.Errorf("report in %s", a.Raw)
+		}
+		if a.Header.Get("Cache-Control") != "no-store" {
+			t.Errorf("a report may be cached: %v", a.Header)
+		}
+	}
+	full(customer.ok("GET", "/cart", ""))
+	full(customer.ok("GET", "/cart/count", ""))
+	full(customer.ok("GET", "/cart/summary", ""))
+	full(customer.ok("GET", "/cart/validate", ""))
+	full(customer.ok("PATCH", "/cart/items/101", `{"quantity":2}`))
+	full(customer.refused(422, "cart_full", "POST", "/cart/add", `{"product_id":112}`))
+	full(customer.refused(400, "malformed_json", "POST", "/cart/add", `{`))
+	if again := customer.add(`{"product_id":111}`, "Idempotency-Key", "k"); !again.replayed(t) {
+		t.Error("the guest's own change was applied again")
+	}
+	guest.wantLines("111×1")
+	if a := customer.ok("DELETE", "/cart/items/110", ""); a.Body.Data.Merge == nil { // which makes room for the next request
+		t.Errorf("no report in %s", a.Raw)
+	}
+	got := customer.cart()
+	if got.Merge == nil || got.Merge.Code != nil || got.Merge.Lines != 1 || !slices.ContainsFunc(got.Items, func(i itemBody) bool { return i.ID == "111" }) {
+		t.Errorf("with room again: %q, %+v", got.lines(), got.Merge)
+	}
+	guest.wantLines("")
+}
+
+func TestMerge_CountsTextToo(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, ephemeral.Redis(t), func(p *server.Parts) { p.CartLimits.CartText, p.CartLimits.LineText = 40, 40 })
+	line := func(product int, text string) string {
+		return fmt.Sprintf(`{"product_id":%d,"notice":%q}`, product, text)
+	}
+	const forty = "forty bytes of text, forty bytes of text"
+	customer, guest, other := s.customer(t, "1"), s.guest(t), s.guest(t)
+	customer.add(line(1, forty))
+	guest.add(line(1, forty)) // the customer's notice stays, and yet the guest's counts
+	other.add(`{"product_id":2,"notice":"x"}`)
+	customer.Token = guest.Token
+	customer.wantLines("1×2")
+	customer.add(`{"product_id":2}`)
+	s.guest(t)
+	customer.Token = other.Token
+	customer.wantLines("1×2 2×2") // 40 bytes and 1
+	full := s.guest(t)
+	full.add(line(2, forty))
+	customer.Token = full.Token
+	if got := customer.cart(); got.Merge == nil || got.Merge.Code == nil {
+		t.Errorf("41 bytes and 40 are more than 80: %q, %+v", got.lines(), got.Merge)
+	}
+}
+
+// Devices log in at once, each with a cart that would fit alone.
+func TestMerge_OfManyDevicesAtOnceKeepsTheBound(t *testing.T) {
+	onEachRedis(t, func(t *testing.T, s *shop) {
+		s.sell(20)
+		var guests []*shopper
+		for i := range 6 {
+			guests = append(guests, s.guest(t).buy(101+3*i, 103+3*i))
+		}
+		customers := make([]*shopper, len(guests))
+		at(len(guests), func(i int) {
+			customers[i] = guests[i].logIn("1")
+			customers[i].cart()
+		})
+		if got := s.customer(t, "1").cart(); len(got.Items) > 10 {
+			t.Errorf("the cart has %d lines, at most 10 are allowed", len(got.Items))
+		}
+		for _, c := range customers { // nothing is lost: what did not fit is under its token
+			c.withoutToken().ok("DELETE", "/cart/clear", "")
+			if got := c.cart(); len(got.Items) != 0 && len(got.Items) != 3 {
+				t.Errorf("a guest's cart came in parts: %q", got.lines())
+			}
+		}
+	}, small)
+}
+
+// Sixty devices, each with a full cart, were enough to stop the service.
+func TestMerge_ACustomersCartStopsGrowing(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, ephemeral.Redis(t), small)
+	s.sell(5)
+	for i := range 8 {
+		s.Catalog.Put(s.ID, &cart.Product{ID: int64(200 + i), Name: "P", Active: true, MinQuantity: 1, Price: 1})
+	}
+	customer := s.customer(t, "1")
+	for i := range 8 {
+		customer.Token = s.guest(t).buy(101, 104).buy(200+i, 200+i).Token
+		if a := customer.ok("GET", "/cart", ""); len(a.Body.Data.Items) > 10 || a.Status != http.StatusOK {
+			t.Fatalf("after %d logins: %d lines", i+1, len(a.Body.Data.Items))
+		}
+	}
+}

@@ -1,0 +1,67 @@
+package server_test
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"commerce/auth"
+	"commerce/deploy/ephemeral"
+)
+
+// A shard of a guest's cart that hangs is no reason to keep customers of other shards
+// from their carts.
+func TestGuestShardThatHangs_LeavesCustomersServed(t *testing.T) {
+	t.Parallel()
+	cluster := ephemeral.StartCluster(t)
+	s := openShop(t, cluster.URL, asServed(t, cluster.URL, time.Second))
+	guest := s.guest(t)
+	guest.Token = s.tokenOn(t, cluster, 1, "guest")
+	guest.add(`{"product_id":2}`)
+	customer := s.customerOn(t, cluster, 0, "customer")
+	customer.add(addOne)
+	customer.Token = guest.Token
+	cluster.Nodes[1].Freeze()
+	for i := range 10 {
+		for _, call := range [][2]string{{"GET", "/cart"}, {"GET", "/cart/count"}, {"GET", "/cart/summary"}, {"GET", "/cart/validate"}} {
+			customer.ok(call[0], call[1], "")
+		}
+		if i == 0 {
+			customer.ok("PATCH", "/cart/items/1", `{"quantity":4}`)
+		}
+	}
+	if !strings.Contains(s.Log.String(), "the guest's Redis hangs") {
+		t.Error("the node was asked each time")
+	}
+	customer.wantLines("1×4")
+	cluster.Nodes[1].Thaw()
+	within(t, 10*time.Second, "the merge is driven", func() bool {
+		return customer.send("GET", "/cart", "").Body.Data.lines() == "1×4 2×1"
+	})
+}
+
+// A merge that died after its claim is noted in the customer's cart, and each call
+// looks for it. A shard that hangs costs the first of them time, not all.
+func TestGuestShardThatHangs_WithAMergeUnderWay(t *testing.T) {
+	t.Parallel()
+	cluster := ephemeral.StartCluster(t)
+	s := openShop(t, cluster.URL, asServed(t, cluster.URL, time.Second))
+	guest := s.guest(t)
+	guest.Token = s.tokenOn(t, cluster, 1, "guest")
+	guest.add(`{"product_id":2}`)
+	customer := s.customerOn(t, cluster, 0, "customer")
+	customer.add(addOne)
+	// As a request leaves it that dies after its note.
+	note := auth.CartToken(guest.Token).Digest() + " " + strconv.FormatInt(time.Now().Unix(), 10) + " 1 0 -"
+	s.Redis.HSet(t.Context(), s.customerKey(customer), "mdied", note)
+	cluster.Nodes[1].Freeze()
+	defer cluster.Nodes[1].Thaw()
+	for range 3 {
+		customer.wantLines("1×1")
+		customer.ok("PATCH", "/cart/items/1", `{"quantity":1}`)
+	}
+	if !strings.Contains(s.Log.String(), "the guest's Redis hangs") {
+		t.Error("the node was asked each time")
+	}
+}
