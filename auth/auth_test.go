@@ -14,8 +14,8 @@ import (
 
 func testStores() *MemoryStores {
 	return NewMemoryStores(
-		&Store{ID: 1, PublicKeys: []string{"pk_one", "pk_one_old"}},
-		&Store{ID: 2, PublicKeys: []string{"pk_two"}},
+		&Store{ID: 1, PublicKeys: []string{"pk_one", "pk_one_old"}, Currency: "SAR"},
+		&Store{ID: 2, PublicKeys: []string{"pk_two"}, Currency: "USD"},
 	)
 }
 
@@ -54,7 +54,7 @@ func TestCartCallers_Identify(t *testing.T) {
 	bearerOf := func(store int64, customer string) string { return "Bearer " + sign(t, tokens, store, customer) }
 	const auth, key, cart = "Authorization", "X-Public-Key", "X-Cart-Token"
 
-	several, one := testStores(), NewMemoryStores(&Store{ID: 2, PublicKeys: []string{"pk_two"}})
+	several, one := testStores(), NewMemoryStores(&Store{ID: 2, PublicKeys: []string{"pk_two"}, Currency: "USD"})
 	tests := []struct {
 		name         string
 		stores       StoreDirectory // nil: several
@@ -191,7 +191,7 @@ func TestCartCallers_GuestCostsNoAllocation(t *testing.T) {
 
 func TestMemoryStores_KeepTheirOwnCopy(t *testing.T) {
 	t.Parallel()
-	given := &Store{ID: 1, Name: "before", PublicKeys: []string{"pk"}, PaymentMethods: []PaymentMethod{{ID: "card"}}}
+	given := &Store{ID: 1, Name: "before", PublicKeys: []string{"pk"}, Currency: "SAR", PaymentMethods: []PaymentMethod{{ID: "card"}}}
 	stores := NewMemoryStores(given)
 	given.Name, given.PublicKeys[0], given.PaymentMethods[0].ID = "after", "other", "cash"
 
@@ -199,7 +199,7 @@ func TestMemoryStores_KeepTheirOwnCopy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := &Store{ID: 1, Name: "before", PublicKeys: []string{"pk"}, PaymentMethods: []PaymentMethod{{ID: "card"}}}
+	want := &Store{ID: 1, Name: "before", PublicKeys: []string{"pk"}, Currency: "SAR", PaymentMethods: []PaymentMethod{{ID: "card"}}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("store changed (-want +got):\n%s", diff)
 	}
@@ -207,7 +207,7 @@ func TestMemoryStores_KeepTheirOwnCopy(t *testing.T) {
 
 func TestMemoryStores_SoleNeedsExactlyOne(t *testing.T) {
 	t.Parallel()
-	one, two := &Store{ID: 1}, &Store{ID: 2}
+	one, two := &Store{ID: 1, Currency: "SAR"}, &Store{ID: 2, Currency: "SAR"}
 	for _, tt := range []struct {
 		stores []*Store
 		want   int64 // 0: none

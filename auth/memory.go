@@ -2,7 +2,10 @@ package auth
 
 import (
 	"context"
+	"fmt"
 	"slices"
+
+	"commerce/cart/money"
 )
 
 // MemoryStores is a directory of stores that never change.
@@ -47,9 +50,16 @@ func (m *MemoryStores) ByPublicKey(_ context.Context, key string) (*Store, error
 // Sole implements StoreDirectory.
 func (m *MemoryStores) Sole(context.Context) (*Store, error) { return found(m.sole) }
 
+// found is a directory's answer: ErrNoStore for nil. A store in a currency whose
+// decimals are not known is an error of its own. It has no carts and no
+// subscriptions until its row or the release changes, since every amount of it
+// could be wrong by a factor of a hundred.
 func found(store *Store) (*Store, error) {
 	if store == nil {
 		return nil, ErrNoStore
+	}
+	if _, known := money.Digits(store.Currency); !known {
+		return nil, fmt.Errorf("store %d: unknown currency %q", store.ID, store.Currency)
 	}
 	return store, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -101,6 +102,33 @@ func testDirectory(t *testing.T, d auth.StoreDirectory) {
 		if store, err := find(t.Context()); !errors.Is(err, auth.ErrNoStore) || store != nil {
 			t.Errorf("store by %s: %v, %v, want ErrNoStore", name, store, err)
 		}
+	}
+}
+
+func TestStoreDirectories_RefuseAStoreInAnUnknownCurrency(t *testing.T) {
+	t.Parallel()
+	odd := *sample.Stores()[1]
+	odd.Currency = "XYZ"
+	d := newStoresDatabase(t)
+	d.exec(t, "UPDATE stores SET currency = 'XYZ' WHERE id = 2")
+	for name, directory := range map[string]auth.StoreDirectory{
+		"memory": auth.NewMemoryStores(sample.Stores()[0], &odd), "postgres": d.stores,
+	} {
+		_, byID := directory.ByID(t.Context(), 2)
+		_, byKey := directory.ByPublicKey(t.Context(), odd.PublicKeys[0])
+		for _, err := range []error{byID, byKey} {
+			if err == nil || errors.Is(err, auth.ErrNoStore) || !strings.Contains(err.Error(), `store 2: unknown currency "XYZ"`) {
+				t.Errorf("%s: %v, want an error that names the store and its currency", name, err)
+			}
+		}
+		if _, err := directory.ByID(t.Context(), 1); err != nil {
+			t.Errorf("%s: another store: %v", name, err)
+		}
+	}
+	d.exec(t, "UPDATE stores SET currency = 'XCG' WHERE id = 2")
+	d.stores.Told("store")
+	if store, err := d.stores.ByID(t.Context(), 2); err != nil || store.Currency != "XCG" {
+		t.Errorf("with a known currency: %+v, %v", store, err)
 	}
 }
 

@@ -17,7 +17,7 @@ type Store struct {
 	// X-Public-Key. They name the store and open nothing.
 	PublicKeys []string
 
-	Currency string        // ISO 4217
+	Currency string        // ISO 4217; a directory returns an error for an unknown one
 	Locale   locale.Locale // of texts, for a request that asks for no language
 
 	// TaxRate is in parts per million: 150000 is 15 %.
@@ -36,7 +36,8 @@ type PaymentMethod struct {
 }
 
 // ErrNoStore is a directory's answer that there is no such store. Any other
-// error of a directory means that it is out of reach.
+// error means that the directory is out of reach or that the store cannot be
+// served.
 var ErrNoStore = errors.New("auth: no such store")
 
 // StoreDirectory finds stores. It is asked once or twice on every request, so

@@ -58,8 +58,8 @@ func NewFormatter() *Formatter {
 }
 
 // Format returns a with all decimals of the currency and its symbol, in English
-// where l is not one of ours. A currency that Digits does not know is shown as
-// its code before the minor units.
+// where l is not one of ours. For a currency that Digits does not know it returns
+// the code alone, since the amount in major units is not known.
 func (f *Formatter) Format(a Amount, code string, l locale.Locale) string {
 	k := key{a, code, l}
 	b := &f.kept[maphash.Comparable(f.seed, k)%buckets]
@@ -93,12 +93,27 @@ func (b *bucket) keep(t *text) {
 
 // write formats afresh; ok is false for an unknown currency.
 func (f *Formatter) write(a Amount, code string, l locale.Locale) (s string, ok bool) {
+	formatter := f.english
+	if l == locale.Ar {
+		formatter = f.arabic
+	}
+	if withdrawn(code) {
+		formatter, code = standingIn(formatter, code), standIn
+	}
 	amount, err := currency.NewAmountFromInt64(int64(a), code)
 	if err != nil {
-		return string(AppendMajor([]byte(code+"\u00a0"), a, 0)), false
+		return code, false
 	}
-	if l == locale.Ar {
-		return f.arabic.Format(amount), true
-	}
-	return f.english.Format(amount), true
+	return formatter.Format(amount), true
+}
+
+// standIn is a currency that CLDR lists, with as many decimals as the withdrawn
+// ones have.
+const standIn = "USD"
+
+// standingIn is f with the code of a withdrawn currency as the symbol of standIn.
+func standingIn(f *currency.Formatter, code string) *currency.Formatter {
+	g := *f
+	g.SymbolMap = map[string]string{standIn: code}
+	return &g
 }

@@ -35,7 +35,11 @@ var formats = []struct {
 	{-4950, "USD", "-$49.50", rlm + lrm + "-49.50" + nbsp + "US$"},
 	{math.MinInt64, "USD", "-$92,233,720,368,547,758.08", rlm + lrm + "-92,233,720,368,547,758.08" + nbsp + "US$"},
 
-	{4950, "XXX", "XXX" + nbsp + "4950", "XXX" + nbsp + "4950"},
+	{4950, "XCG", "Cg.49.50", rlm + "49.50" + nbsp + "Cg."},
+	{123456789, "BGN", "BGN" + nbsp + "1,234,567.89", rlm + "1,234,567.89" + nbsp + "BGN"},
+	{-4950, "ANG", "-ANG" + nbsp + "49.50", rlm + lrm + "-49.50" + nbsp + "ANG"},
+
+	{4950, "XXX", "XXX", "XXX"}, // unknown: no amount is better than a wrong one
 }
 
 func TestFormatter_Format(t *testing.T) {

@@ -12,10 +12,32 @@ import (
 type Amount int64
 
 // Digits returns how many decimals a currency has (SAR 2, JPY 0, KWD 3), by its
-// ISO 4217 code in capitals. ok is false for a currency nobody knows.
+// ISO 4217 code in capitals. ok is false for an unknown currency, whose amounts
+// must not be shown: 4950 of it could be 4950, 49.50 or 4.950.
 func Digits(code string) (digits int, ok bool) {
+	if withdrawn(code) {
+		return withdrawnDigits, true
+	}
 	n, ok := currency.GetDigits(code)
 	return int(n), ok
+}
+
+// withdrawnDigits is how many decimals each withdrawn currency has.
+const withdrawnDigits = 2
+
+// withdrawn reports whether CLDR no longer lists a currency that stores and
+// subscriptions may still have: those that ISO 4217 withdrew since 2021.
+func withdrawn(code string) bool {
+	switch code {
+	case "ANG", // 2025, for XCG
+		"BGN", // 2026, for EUR
+		"CUC", // 2021, for CUP
+		"HRK", // 2023, for EUR
+		"SLL", // 2024, for SLE
+		"ZWL": // 2024, for ZWG
+		return true
+	}
+	return false
 }
 
 // AppendMajor appends a in major units of a currency with that many decimals,

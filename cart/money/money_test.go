@@ -17,7 +17,11 @@ var currencies = []string{"JPY", "SAR", "KWD", "CLF"}
 
 func TestDigits(t *testing.T) {
 	t.Parallel()
-	for code, want := range map[string]int{"SAR": 2, "USD": 2, "JPY": 0, "KWD": 3, "CLF": 4} {
+	for code, want := range map[string]int{
+		"SAR": 2, "USD": 2, "JPY": 0, "KWD": 3, "CLF": 4,
+		"XCG": 2, "ZWG": 2, // from 2024 on
+		"ANG": 2, "BGN": 2, "HRK": 2, // no longer in CLDR
+	} {
 		if got, ok := money.Digits(code); got != want || !ok {
 			t.Errorf("Digits(%q) = %d, %t, want %d", code, got, ok, want)
 		}
@@ -25,6 +29,18 @@ func TestDigits(t *testing.T) {
 	for _, code := range []string{"", "sar", "XXX", "SARS"} {
 		if got, ok := money.Digits(code); got != 0 || ok {
 			t.Errorf("Digits(%q) = %d, %t, want an unknown currency", code, got, ok)
+		}
+	}
+}
+
+// A currency that is taken for one without decimals shows prices a hundred times
+// too high.
+func TestAppendMajor_OfTheCurrenciesThatCLDRAddsAndDrops(t *testing.T) {
+	t.Parallel()
+	for _, code := range []string{"XCG", "ANG", "BGN"} {
+		digits, _ := money.Digits(code)
+		if got := string(money.AppendMajor(nil, 4950, digits)); got != "49.5" {
+			t.Errorf("4950 minor units of %s are %s, want 49.5", code, got)
 		}
 	}
 }

@@ -24,7 +24,7 @@ var leaves = []string{"cart/money", "cart/period", "cart/locale", "cart/lastknow
 // is not a test. The domain packages know nothing of HTTP servers, commands or
 // each other's storage; what is below cmd is wired there and nowhere else.
 var imports = map[string][]string{
-	"auth": {"cart/locale", "cart/lastknown"},
+	"auth": {"cart/locale", "cart/lastknown", "cart/money"},
 
 	"cart":           append([]string{"auth"}, leaves...),
 	"cart/lastknown": nil,

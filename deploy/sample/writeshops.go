@@ -10,14 +10,19 @@ import (
 	"commerce/auth"
 	"commerce/cart"
 	"commerce/cart/locale"
+	"commerce/cart/money"
 )
 
 // WriteShops writes stores with what they sell and their coupons. Rows that are
 // there become as given, others are left alone, and what is the same already is
-// not touched, so that nobody is told of a change.
+// not touched, so that nobody is told of a change. A store in a currency that the
+// service does not know is an error, and nothing is written.
 func WriteShops(ctx context.Context, tx pgx.Tx, stores []*auth.Store, products map[int64][]*cart.Product, coupons map[int64][]*cart.Coupon) error {
 	var batch pgx.Batch
 	for _, s := range stores {
+		if _, known := money.Digits(s.Currency); !known {
+			return fmt.Errorf("write store %d: unknown currency %q", s.ID, s.Currency)
+		}
 		queueStore(&batch, s)
 		for _, p := range products[s.ID] {
 			queueProduct(&batch, s.ID, p)

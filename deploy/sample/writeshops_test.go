@@ -1,0 +1,17 @@
+package sample_test
+
+import (
+	"strings"
+	"testing"
+
+	"commerce/auth"
+	"commerce/deploy/sample"
+)
+
+func TestWriteShops_RefusesAnUnknownCurrency(t *testing.T) {
+	t.Parallel()
+	err := sample.WriteShops(t.Context(), nil, []*auth.Store{{ID: 3, Currency: "XYZ"}}, nil, nil)
+	if err == nil || !strings.Contains(err.Error(), `store 3: unknown currency "XYZ"`) {
+		t.Errorf("%v, want an error that names the store and the currency", err)
+	}
+}
