@@ -141,6 +141,30 @@ func testCoupons(t *testing.T, c cart.Coupons) {
 	}
 }
 
+// The schema and package cart bound a catalogue alike: what keeps a cart's total
+// within int64 is computed from the constants.
+func TestPostgres_HoldsWhatPackageCartAllowsAndNoMore(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	for _, change := range []struct {
+		sql     string
+		highest int64
+	}{
+		{"UPDATE products SET price = $1, original_price = $1 WHERE (store_id, id) = (1, 1)", int64(cart.MaxPrice)},
+		{"UPDATE plans SET price = $1 WHERE (store_id, id) = (1, 41)", int64(cart.MaxPrice)},
+		{"UPDATE field_options SET price = $1 WHERE (store_id, code) = (1, 'us')", int64(cart.MaxSurcharge)},
+		{"UPDATE fields SET position = $1::int - 1 WHERE (store_id, name) = (1, 'Region')", cart.MaxFields},
+		{"UPDATE stores SET tax_ppm = $1 WHERE id = 1", cart.MaxTaxRate},
+	} {
+		if _, err := d.admin.Exec(t.Context(), change.sql, change.highest); err != nil {
+			t.Errorf("%s with %d: %v", change.sql, change.highest, err)
+		}
+		if _, err := d.admin.Exec(t.Context(), change.sql, change.highest+1); err == nil {
+			t.Errorf("%s with %d is allowed", change.sql, change.highest+1)
+		}
+	}
+}
+
 func TestPostgres_KeepsTheMerchantsOrder(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t)

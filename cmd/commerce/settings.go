@@ -34,10 +34,10 @@ type settings struct {
 
 	Durability string `env:"DURABILITY" default:"memory" help:"memory, or replica: a change waits, for a bounded time, for every replica and says whether they have it."`
 
-	MaxLines    int64 `env:"MAX_LINES" default:"100" help:"Lines of a cart."`
-	MaxQuantity int64 `env:"MAX_QUANTITY" default:"999" help:"Quantity of one line."`
-	MaxLineText int64 `env:"MAX_LINE_TEXT" default:"4096" help:"Bytes of fields and notice of one line."`
-	MaxCartText int64 `env:"MAX_CART_TEXT" default:"65536" help:"Bytes of fields and notices of a cart."`
+	MaxLines    int64 `env:"MAX_LINES" default:"100" help:"Lines of a cart, 500 at most."`
+	MaxQuantity int64 `env:"MAX_QUANTITY" default:"999" help:"Quantity of one line, 10000 at most."`
+	MaxLineText int64 `env:"MAX_LINE_TEXT" default:"4096" help:"Bytes of fields and notice of one line, 1000000 at most."`
+	MaxCartText int64 `env:"MAX_CART_TEXT" default:"65536" help:"Bytes of fields and notices of a cart, 1000000 at most."`
 
 	BasePath       string   `env:"BASE_PATH" help:"Path before every route, such as /api."`
 	PublicURL      string   `name:"public-url" env:"PUBLIC_URL" help:"Address by which clients reach the service. Default: as the request has it."`
@@ -144,11 +144,17 @@ func (s *settings) check() error {
 			return &badSetting{name, errors.New("must be 1s or more")}
 		}
 	}
-	for name, n := range map[string]int64{
-		"MAX_LINES": s.MaxLines, "MAX_QUANTITY": s.MaxQuantity, "MAX_LINE_TEXT": s.MaxLineText, "MAX_CART_TEXT": s.MaxCartText,
+	for _, limit := range []struct {
+		name         string
+		set, highest int64
+	}{
+		{"MAX_CART_TEXT", s.MaxCartText, cart.MaxText},
+		{"MAX_LINES", s.MaxLines, cart.MaxLines},
+		{"MAX_LINE_TEXT", s.MaxLineText, cart.MaxText},
+		{"MAX_QUANTITY", s.MaxQuantity, cart.MaxQuantity},
 	} {
-		if n < 1 || n > 1_000_000 {
-			return &badSetting{name, errors.New("must be from 1 to 1000000")}
+		if limit.set < 1 || limit.set > limit.highest {
+			return &badSetting{limit.name, fmt.Errorf("must be from 1 to %d", limit.highest)}
 		}
 	}
 	if s.DefaultStore < 0 {

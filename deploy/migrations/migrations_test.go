@@ -3,6 +3,7 @@ package migrations_test
 import (
 	"context"
 	"errors"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -117,7 +118,11 @@ func TestMigrations_AreSafeToRunTwiceAtOnce(t *testing.T) {
 		})
 	}
 	both.Wait()
-	if n := len(taken[0]) + len(taken[1]); int64(n) != migrations.Latest() {
+	all, err := open(t, url).Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(taken[0])+len(taken[1]) != len(all) {
 		t.Errorf("took %v and %v, want each step once", taken[0], taken[1])
 	}
 }
@@ -130,12 +135,14 @@ func TestStatus_ListsWhatIsApplied(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		last := int64(0)
 		for i, s := range steps {
-			if s.Version != int64(i+1) || s.Applied != applied || !strings.HasSuffix(s.Name, ".sql") {
-				t.Errorf("step %d is %+v, want it by that version and applied: %t", i+1, s, applied)
+			if s.Version <= last || s.Applied != applied || !strings.HasSuffix(s.Name, ".sql") {
+				t.Errorf("step %d is %+v, want a later one than %d and applied: %t", i+1, s, last, applied)
 			}
+			last = s.Version
 		}
-		if last := steps[len(steps)-1].Version; last != migrations.Latest() {
+		if last != migrations.Latest() {
 			t.Errorf("last step is %d, Latest says %d", last, migrations.Latest())
 		}
 		if _, err := m.Up(t.Context()); err != nil {
@@ -185,39 +192,104 @@ func TestSchema_RefusesImpossibleRowsByTheNameOfTheRule(t *testing.T) {
 	conn := dial(t, ephemeral.Migrated(t))
 	exec(t, conn, aShop)
 	for change, rule := range map[string]string{
-		`INSERT INTO stores (id, name, currency) VALUES (0, 'Shop', 'SAR')`:    "store_id_is_positive",
-		`UPDATE stores SET name = ''`:                                          "store_has_a_name",
-		`UPDATE stores SET currency = 'sar'`:                                   "store_currency_is_iso_4217",
-		`UPDATE stores SET language = 'fr'`:                                    "store_language_is_known",
-		`UPDATE stores SET tax_ppm = 1000001`:                                  "store_tax_is_a_share",
-		`INSERT INTO publishable_keys VALUES ('pk demo', 1)`:                   "key_is_visible_ascii",
-		`INSERT INTO publishable_keys VALUES ('pk', 2)`:                        "publishable_keys_store_id_fkey",
-		`UPDATE products SET price = -1`:                                       "product_price_is_in_range",
-		`UPDATE products SET original_price = 1000000000001`:                   "product_original_price_is_in_range",
-		`UPDATE products SET price = 600 WHERE id = 1`:                         "product_original_price_is_in_range",
-		`UPDATE products SET stock = -1`:                                       "product_stock_is_in_range",
-		`UPDATE products SET min_quantity = 0`:                                 "product_min_quantity_is_in_range",
-		`UPDATE products SET min_quantity = 3, max_quantity = 2`:               "product_max_quantity_is_in_range",
-		`UPDATE products SET slug = ''`:                                        "product_has_a_slug",
-		`UPDATE products SET image_url = ''`:                                   "product_image_has_a_url",
-		`UPDATE products SET id = 1`:                                           "products_pkey",
-		`UPDATE plans SET duration = 'weekly'`:                                 "plan_duration_is_known",
-		`UPDATE plans SET price = -1`:                                          "plan_price_is_in_range",
-		`UPDATE plans SET product_id = 3`:                                      "plans_store_id_product_id_fkey",
-		`UPDATE fields SET name = ''`:                                          "field_has_a_name",
-		`INSERT INTO fields VALUES (1, 1, 'Email', true, 0)`:                   "field_has_a_position_of_its_own",
-		`UPDATE field_options SET field = 'Email'`:                             "field_options_store_id_product_id_field_fkey",
-		`UPDATE field_options SET price = -1`:                                  "option_price_is_in_range",
-		`INSERT INTO coupons (store_id, code, amount) VALUES (1, 'five', 500)`: "coupon_code_is_upper_case",
-		`INSERT INTO coupons (store_id, code) VALUES (1, 'NONE')`:              "coupon_is_a_rate_or_an_amount",
-		`UPDATE coupons SET amount = 500`:                                      "coupon_is_a_rate_or_an_amount",
-		`UPDATE coupons SET rate_ppm = 0`:                                      "coupon_rate_is_a_share",
+		`INSERT INTO stores (id, name, currency) VALUES (0, 'Shop', 'SAR')`:       "store_id_is_positive",
+		`UPDATE stores SET name = ''`:                                             "store_has_a_name",
+		`UPDATE stores SET currency = 'sar'`:                                      "store_currency_is_iso_4217",
+		`UPDATE stores SET language = 'fr'`:                                       "store_language_is_known",
+		`UPDATE stores SET tax_ppm = 1000001`:                                     "store_tax_is_a_share",
+		`INSERT INTO publishable_keys VALUES ('pk demo', 1)`:                      "key_is_visible_ascii",
+		`INSERT INTO publishable_keys VALUES ('pk', 2)`:                           "publishable_keys_store_id_fkey",
+		`UPDATE products SET price = -1`:                                          "product_price_is_in_range",
+		`UPDATE products SET price = 100000000001, original_price = 100000000001`: "product_price_is_in_range",
+		`UPDATE products SET original_price = 1000000000001`:                      "product_original_price_is_in_range",
+		`UPDATE products SET price = 600 WHERE id = 1`:                            "product_original_price_is_in_range",
+		`UPDATE products SET stock = -1`:                                          "product_stock_is_in_range",
+		`UPDATE products SET min_quantity = 0`:                                    "product_min_quantity_is_in_range",
+		`UPDATE products SET min_quantity = 3, max_quantity = 2`:                  "product_max_quantity_is_in_range",
+		`UPDATE products SET slug = ''`:                                           "product_has_a_slug",
+		`UPDATE products SET image_url = ''`:                                      "product_image_has_a_url",
+		`UPDATE products SET id = 1`:                                              "products_pkey",
+		`UPDATE plans SET duration = 'weekly'`:                                    "plan_duration_is_known",
+		`UPDATE plans SET price = -1`:                                             "plan_price_is_in_range",
+		`UPDATE plans SET price = 100000000001`:                                   "plan_price_is_in_range",
+		`UPDATE plans SET product_id = 3`:                                         "plans_store_id_product_id_fkey",
+		`UPDATE fields SET name = ''`:                                             "field_has_a_name",
+		`INSERT INTO fields VALUES (1, 1, 'Email', true, 0)`:                      "field_has_a_position_of_its_own",
+		`UPDATE field_options SET field = 'Email'`:                                "field_options_store_id_product_id_field_fkey",
+		`UPDATE field_options SET price = -1`:                                     "option_price_is_in_range",
+		`UPDATE field_options SET price = 10000000001`:                            "option_price_is_in_range",
+		`UPDATE fields SET position = 25`:                                         "field_position_is_in_range",
+		`INSERT INTO coupons (store_id, code, amount) VALUES (1, 'five', 500)`:    "coupon_code_is_upper_case",
+		`INSERT INTO coupons (store_id, code) VALUES (1, 'NONE')`:                 "coupon_is_a_rate_or_an_amount",
+		`UPDATE coupons SET amount = 500`:                                         "coupon_is_a_rate_or_an_amount",
+		`UPDATE coupons SET rate_ppm = 0`:                                         "coupon_rate_is_a_share",
 	} {
 		_, err := conn.Exec(t.Context(), change)
 		var refusal *pgconn.PgError
 		if !errors.As(err, &refusal) || refusal.ConstraintName != rule {
 			t.Errorf("%s: %v, want a violation of %s", change, err, rule)
 		}
+	}
+}
+
+// beforeCartBounds takes back the steps from the cart's bounds on, so that a test can fill
+// the tables as they were before.
+func beforeCartBounds(t *testing.T, url string) *migrations.Migrator {
+	t.Helper()
+	m := open(t, url)
+	for {
+		step, err := m.Down(t.Context())
+		if err != nil || step == nil {
+			t.Fatalf("no step of the cart's bounds to take back: %v, %v", step, err)
+		}
+		if step.Name == "00004_cart_bounds.sql" {
+			return m
+		}
+	}
+}
+
+func TestCartBounds_NameTheRowsThatAreBeyondThem(t *testing.T) {
+	t.Parallel()
+	for beyond, names := range map[string]string{
+		`UPDATE products SET price = 100000000001, original_price = 100000000001 WHERE id = 1`:                      "fields: 1. .* product 1 of store 1 has the price 100000000001",
+		`UPDATE plans SET price = 1000000000000`:                                                                    "fields: 1. .* plan 21 of store 1 has the price 1000000000000",
+		`UPDATE field_options SET price = 10000000001`:                                                              "fields: 1. .* option sa of product 1 of store 1 has the price 10000000001",
+		`INSERT INTO fields (store_id, product_id, name, position) SELECT 1, 2, n, n FROM generate_series(1, 26) n`: "fields: 1. .* product 2 of store 1 has 26 fields",
+		`INSERT INTO products (store_id, id, name, slug, type, price, original_price)
+			SELECT 1, n, 'Yacht', 'yacht', 'digital', 1000000000000, 1000000000000 FROM generate_series(101, 400) n`: "fields: 300. .* product 101 of store 1",
+	} {
+		t.Run(names, func(t *testing.T) {
+			t.Parallel()
+			url := ephemeral.Migrated(t)
+			conn, m := dial(t, url), beforeCartBounds(t, url)
+			exec(t, conn, aShop)
+			exec(t, conn, beyond)
+			if _, err := m.Up(t.Context()); err == nil || !regexp.MustCompile(names).MatchString(err.Error()) {
+				t.Fatalf("Up: %v, want an error with %q", err, names)
+			}
+			exec(t, conn, `DELETE FROM products WHERE greatest(price, id - 100) > 100; UPDATE plans SET price = 1; UPDATE field_options SET price = 1; DELETE FROM fields WHERE product_id = 2`)
+			if _, err := m.Up(t.Context()); err != nil {
+				t.Errorf("Up, after the rows were changed: %v", err)
+			}
+		})
+	}
+}
+
+func TestCartBounds_KeepTheOrderOfFields(t *testing.T) {
+	t.Parallel()
+	url := ephemeral.Migrated(t)
+	conn, m := dial(t, url), beforeCartBounds(t, url)
+	exec(t, conn, aShop+`INSERT INTO fields (store_id, product_id, name, position) VALUES (1, 1, 'Last', 9000), (1, 1, 'First', -5), (1, 1, 'Third', 10)`)
+	if _, err := m.Up(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := conn.Query(t.Context(), `SELECT position || ' ' || name FROM fields ORDER BY position`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if diff := cmp.Diff([]string{"0 First", "1 Region", "2 Third", "3 Last"}, got); err != nil || diff != "" {
+		t.Errorf("error %v, fields (-want +got):\n%s", err, diff)
 	}
 }
 
