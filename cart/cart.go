@@ -146,10 +146,17 @@ func (p *Product) field(name string) *Field {
 	return nil
 }
 
-// option finds an option by its code; nil when the field has none such.
+// option finds an option by its code, in the spelling of the catalogue or in normal
+// form; nil when the field has none such.
 func (f *Field) option(code string) *Option {
 	for i := range f.Options {
 		if f.Options[i].Code == code {
+			return &f.Options[i]
+		}
+	}
+	normal := normalText(code)
+	for i := range f.Options {
+		if normalText(f.Options[i].Code) == normal {
 			return &f.Options[i]
 		}
 	}

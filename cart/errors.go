@@ -73,6 +73,22 @@ func refuse(code Code, member string, p phrase, args ...any) *Error {
 	return &Error{code: code, faults: []fault{{member: member, phrase: p, args: args}}}
 }
 
+// together makes one refusal of several. It has the code of the first and names what
+// each of them names. It leaves out nil ones and returns nil when all are.
+func together(refusals ...*Error) *Error {
+	var all *Error
+	for _, r := range refusals {
+		switch {
+		case r == nil:
+		case all == nil:
+			all = r
+		default:
+			all.faults = append(all.faults, r.faults...)
+		}
+	}
+	return all
+}
+
 // unavailable wraps a failure of something behind us.
 func unavailable(doing string, cause error) *Error {
 	return &Error{code: CodeUnavailable, faults: []fault{{phrase: sayUnavailable}}, cause: &failedCall{doing, cause}}

@@ -140,7 +140,8 @@ func (o object) whole(name string) (int64, *Error) {
 	return n, nil
 }
 
-// text reads a member that a person wrote.
+// text reads a member that a person wrote, in its normal form. "" for text that
+// counts as not given.
 func text(v jsontext.Value, name string) (string, *Error) {
 	if v.Kind() != '"' {
 		return "", refuse(CodeValidationFailed, name, sayText, name)
@@ -149,10 +150,11 @@ func text(v jsontext.Value, name string) (string, *Error) {
 	if err != nil {
 		return "", refuse(CodeValidationFailed, name, sayText, name)
 	}
-	if bytes.ContainsFunc(b, notText) {
+	s := normalText(string(b))
+	if strings.ContainsFunc(s, notText) {
 		return "", refuse(CodeValidationFailed, name, sayPlainText, name)
 	}
-	return string(b), nil
+	return s, nil
 }
 
 func notText(r rune) bool {
@@ -167,56 +169,52 @@ func (o object) quantity(first, second string) (n int64, name string, given bool
 	if !o.has(first) {
 		return 0, first, false, nil
 	}
-	if n, err = o.whole(first); err != nil {
-		return 0, first, true, err
+	n, err = o.whole(first)
+	if !o.has(second) {
+		return n, first, true, err
 	}
-	if o.has(second) {
-		other, err := o.whole(second)
-		if err != nil {
-			return 0, second, true, err
-		}
-		if other != n {
-			return 0, second, true, refuse(CodeValidationFailed, second, sayDisagree, first, second)
-		}
+	other, otherErr := o.whole(second)
+	if err == nil && otherErr == nil && other != n {
+		return 0, second, true, refuse(CodeValidationFailed, second, sayDisagree, first, second)
 	}
-	return n, first, true, nil
+	return n, first, true, together(err, otherErr)
 }
 
 // addition reads the body of POST /cart/add. Every member at fault is named.
 func (o object) addition() (Addition, error) {
-	a := Addition{Quantity: 1, quantityMember: "qty"}
-	var faults []fault
-	note := func(err *Error) {
-		if err != nil {
-			faults = append(faults, err.faults...)
-		}
-	}
-	if !o.has("product_id") {
-		note(refuse(CodeValidationFailed, "product_id", sayRequired, "product_id"))
-	} else {
-		id, err := o.whole("product_id")
-		note(err)
-		a.ProductID = id
-	}
-	n, name, given, err := o.quantity("qty", "quantity")
-	note(err)
-	a.quantityMember = name
-	if given && err == nil {
-		if a.Quantity = n; n < 1 {
-			note(refuse(CodeValidationFailed, name, sayAtLeastOne, name))
-		}
-	}
-	plan, err := o.plan()
-	note(err)
-	a.PlanID = plan
-	a.Fields, err = o.fields()
-	note(err)
-	a.Notice, err = o.notice()
-	note(err)
-	if faults != nil {
-		return Addition{}, &Error{code: CodeValidationFailed, faults: faults}
+	a := Addition{}
+	var badID, badQuantity, badPlan, badFields, badNotice *Error
+	a.ProductID, badID = o.productID()
+	a.Quantity, a.quantityMember, badQuantity = o.addedQuantity()
+	a.PlanID, badPlan = o.plan()
+	a.Fields, badFields = o.fields()
+	a.Notice, badNotice = o.notice()
+	if err := together(badID, badQuantity, badPlan, badFields, badNotice); err != nil {
+		return Addition{}, err
 	}
 	return a, nil
+}
+
+func (o object) productID() (int64, *Error) {
+	const name = "product_id"
+	if !o.has(name) {
+		return 0, refuse(CodeValidationFailed, name, sayRequired, name)
+	}
+	return o.whole(name)
+}
+
+// addedQuantity is 1 when none is given.
+func (o object) addedQuantity() (n int64, name string, err *Error) {
+	n, name, given, err := o.quantity("qty", "quantity")
+	switch {
+	case err != nil:
+		return 0, name, err
+	case !given:
+		return 1, name, nil
+	case n < 1:
+		return 0, name, refuse(CodeValidationFailed, name, sayAtLeastOne, name)
+	}
+	return n, name, nil
 }
 
 // plan reads subscription_plan: an id, or an object with one. nil when not given.
@@ -237,65 +235,80 @@ func (o object) plan() (*int64, *Error) {
 	return &n, nil
 }
 
+// fields reads the answers by the keys that the client sent. An answer that counts as
+// not given is "". Whether a key is a field is judged later.
 func (o object) fields() (map[string]string, *Error) {
-	if !o.has("fields") {
+	const name = "fields"
+	if !o.has(name) {
 		return nil, nil
 	}
-	if o["fields"].Kind() != '{' {
-		return nil, refuse(CodeValidationFailed, "fields", sayObject, "fields")
+	if o[name].Kind() != '{' {
+		return nil, refuse(CodeValidationFailed, name, sayObject, name)
 	}
-	given, _ := parseObject(o["fields"])
+	given, _ := parseObject(o[name])
 	fields := make(map[string]string, len(given))
-	var faults []fault
-	for key, value := range given {
-		if value.Kind() == 'n' {
-			value = jsontext.Value(`""`) // no answer; whether it is a field is judged later
+	var refusals []*Error
+	for _, key := range sortedKeys(given) {
+		fields[key] = ""
+		if given.has(key) {
+			value, err := text(given[key], name+"."+key)
+			fields[key] = value
+			if err != nil {
+				refusals = append(refusals, err)
+			}
 		}
-		s, err := text(value, "fields."+key)
-		if err != nil {
-			faults = append(faults, err.faults...)
-		}
-		fields[key] = s
 	}
-	if faults != nil {
-		return nil, &Error{code: CodeValidationFailed, faults: faults}
-	}
-	return fields, nil
+	return fields, together(refusals...)
 }
 
 func (o object) notice() (string, *Error) {
-	if !o.has("notice") {
+	const name = "notice"
+	if !o.has(name) {
 		return "", nil
 	}
-	s, err := text(o["notice"], "notice")
+	s, err := text(o[name], name)
 	if err == nil && utf8.RuneCountInString(s) > maxNotice {
-		err = refuse(CodeValidationFailed, "notice", sayTextTooLong, "notice", maxNotice)
+		err = refuse(CodeValidationFailed, name, sayTextTooLong, name, maxNotice)
 	}
 	return s, err
 }
 
-// couponCode reads the body of POST /cart/coupon.
+// couponCode reads the body of POST /cart/coupon: the code in its normal form, and
+// the name by which the client sent it.
 func (o object) couponCode() (code, name string, err error) {
-	name = "coupon"
-	switch {
-	case !o.has(name) && o.has("code"):
-		name = "code"
-	case o.has("code") && string(o["code"]) != string(o[name]):
-		return "", name, refuse(CodeValidationFailed, "code", sayDisagree, name, "code")
+	name, other := "coupon", "code"
+	if !o.has(name) && o.has(other) {
+		name, other = other, name
 	}
-	if !o.has(name) {
-		return "", name, refuse(CodeValidationFailed, name, sayRequired, name)
+	code, refusal := o.code(name)
+	if o.has(other) {
+		same, otherRefusal := o.code(other)
+		if refusal == nil && otherRefusal == nil && same != code {
+			otherRefusal = refuse(CodeValidationFailed, other, sayDisagree, name, other)
+		}
+		refusal = together(refusal, otherRefusal)
 	}
-	code, refusal := text(o[name], name)
-	switch {
-	case refusal != nil:
+	if refusal != nil {
 		return "", name, refusal
-	case NormalCouponCode(code) == "":
-		return "", name, refuse(CodeValidationFailed, name, sayRequired, name)
-	case len(code) > maxCouponCode:
-		return "", name, refuse(CodeValidationFailed, name, sayTextTooLong, name, maxCouponCode)
 	}
 	return code, name, nil
+}
+
+func (o object) code(name string) (string, *Error) {
+	if !o.has(name) {
+		return "", refuse(CodeValidationFailed, name, sayRequired, name)
+	}
+	given, err := text(o[name], name)
+	code := NormalCouponCode(given)
+	switch {
+	case err != nil:
+		return "", err
+	case code == "":
+		return "", refuse(CodeValidationFailed, name, sayRequired, name)
+	case utf8.RuneCountInString(code) > maxCouponCode:
+		return "", refuse(CodeValidationFailed, name, sayTextTooLong, name, maxCouponCode)
+	}
+	return code, nil
 }
 
 // newQuantity reads the body of PATCH /cart/items/<item_id>.

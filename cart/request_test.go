@@ -135,6 +135,12 @@ func TestAddition(t *testing.T) {
 		`{"product_id":1,"fields":{"a":"1\n2","b":null}}`: {
 			ProductID: 1, Quantity: 1, Fields: map[string]string{"a": "1\n2", "b": ""}, quantityMember: "qty",
 		},
+		`{"product_id":1,"fields":{"a":" cafe\u0301 ","b":"\u200b","c":"\u0000"},"notice":"\ufeff \u001b"}`: {
+			ProductID: 1, Quantity: 1, Fields: map[string]string{"a": "café", "b": "", "c": ""}, quantityMember: "qty",
+		},
+		`{"product_id":1,"notice":"  ` + strings.Repeat(`o\u0308`, maxNotice) + ` "}`: {
+			ProductID: 1, Quantity: 1, Notice: strings.Repeat("ö", maxNotice), quantityMember: "qty",
+		},
 		`{"product_id":1,"notice":"` + longest + `"}`: {ProductID: 1, Quantity: 1, Notice: longest, quantityMember: "qty"},
 	} {
 		members, err := parseObject([]byte(body))
@@ -171,10 +177,12 @@ func TestAddition_NamesEveryMemberAtFault(t *testing.T) {
 		`{"product_id":1,"subscription_plan":[41]}`:                            {"subscription_plan"},
 		`{"product_id":1,"fields":[]}`:                                         {"fields"},
 		`{"product_id":1,"fields":{"a":1}}`:                                    {"fields.a"},
-		`{"product_id":1,"fields":{"a":"\u0000"}}`:                             {"fields.a"},
+		`{"product_id":1,"fields":{"a":"x\u0000"}}`:                            {"fields.a"},
 		`{"product_id":1,"notice":5}`:                                          {"notice"},
-		`{"product_id":1,"notice":"\u001b"}`:                                   {"notice"},
+		`{"product_id":1,"notice":"x\u001b"}`:                                  {"notice"},
 		`{"product_id":1,"notice":"` + strings.Repeat("x", maxNotice+1) + `"}`: {"notice"},
+		`{"product_id":1,"qty":"x","quantity":1.5}`:                            {"qty", "quantity"},
+		`{"product_id":1,"fields":{"a":1,"b":"x\u0000","c":[]}}`:               {"fields.a", "fields.b", "fields.c"},
 		`{"qty":0,"subscription_plan":"x","fields":{"a":1},"notice":1}`:        {"fields.a", "notice", "product_id", "qty", "subscription_plan"},
 	} {
 		members, err := parseObject([]byte(body))

@@ -1,6 +1,7 @@
 package cart
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,20 +27,10 @@ func resolve(a Addition, p *Product, limits Limits) (newLine, *Error) {
 	if !p.Active {
 		return newLine{}, refuse(CodeProductInactive, "product_id", sayInactive, p.Name)
 	}
-	plan, err := choosePlan(a, p)
-	if err != nil {
+	plan, badPlan := choosePlan(a, p)
+	fields, badFields := answerFields(a, p)
+	if err := together(badPlan, badFields, tooMuchText(fields, a.Notice, limits)); err != nil {
 		return newLine{}, err
-	}
-	fields, err := answerFields(a, p)
-	if err != nil {
-		return newLine{}, err
-	}
-	if textSize(fields)+int64(len(a.Notice)) > limits.LineText {
-		member := "fields"
-		if len(fields) == 0 {
-			member = "notice"
-		}
-		return newLine{}, refuse(CodeValidationFailed, member, sayTextTooLong, member, limits.LineText)
 	}
 	line := newLine{
 		quantity: a.Quantity,
@@ -73,56 +64,94 @@ func choosePlan(a Addition, p *Product) (*Plan, *Error) {
 	return nil, refuse(CodePlanUnavailable, member, sayPlanGone, p.Name)
 }
 
+// tooMuchText refuses a line whose text exceeds its limit.
+func tooMuchText(fields []FieldValue, notice string, limits Limits) *Error {
+	if textSize(fields)+int64(len(notice)) <= limits.LineText {
+		return nil
+	}
+	member := "fields"
+	if len(fields) == 0 {
+		member = "notice"
+	}
+	return refuse(CodeValidationFailed, member, sayTextTooLong, member, limits.LineText)
+}
+
 // answerFields matches the shopper's answers to the product's fields, sorted by
-// name so that the same answers give the same line. Empty text is no answer.
+// name so that the same answers give the same line. "" is no answer. A refusal names
+// every field at fault in the product's order, then the keys that are no field.
 func answerFields(a Addition, p *Product) ([]FieldValue, *Error) {
-	var answers []FieldValue
+	if len(a.Fields) == 0 && len(p.Fields) == 0 {
+		return nil, nil
+	}
+	answers := slices.Grow([]FieldValue(nil), min(len(a.Fields), len(p.Fields)))
+	var refusals, unknown []*Error
+	keys := make([][]string, len(p.Fields)) // of each field, as the shopper sent them
 	for _, key := range sortedKeys(a.Fields) {
-		value := a.Fields[key]
-		f := fieldByKey(p, key)
-		switch {
-		case f == nil:
-			return nil, refuse(CodeFieldInvalid, "fields."+key, sayNoField, key, p.Name)
-		case strings.TrimSpace(value) == "":
+		if i := fieldIndex(p, key); i >= 0 {
+			keys[i] = append(keys[i], key)
+		} else {
+			unknown = append(unknown, refuse(CodeFieldInvalid, "fields."+key, sayNoField, key, p.Name))
+		}
+	}
+	for i := range p.Fields {
+		f := &p.Fields[i]
+		value, refusal := answer(f, keys[i], a.Fields, p.Name)
+		if refusal != nil {
+			refusals = append(refusals, refusal)
+		}
+		if value != "" {
+			answers = append(answers, FieldValue{Name: f.Name, Value: value})
+		}
+	}
+	slices.SortFunc(answers, func(a, b FieldValue) int { return strings.Compare(a.Name, b.Name) })
+	return answers, together(append(refusals, unknown...)...)
+}
+
+// answer is what the shopper answered to one field under any of its keys: text, or
+// the code of an option; "" for nothing.
+func answer(f *Field, keys []string, given map[string]string, product string) (string, *Error) {
+	var value string
+	for _, key := range keys {
+		v := given[key]
+		if v == "" {
 			continue
-		case len(f.Options) > 0 && f.option(value) == nil:
-			return nil, refuse(CodeFieldInvalid, "fields."+key, sayNoOption, f.Name, p.Name)
 		}
-		i, twice := slices.BinarySearchFunc(answers, f.Name, byFieldName)
-		if twice && answers[i].Value != value {
-			return nil, refuse(CodeFieldInvalid, "fields."+key, sayFieldTwice, f.Name)
+		if len(f.Options) > 0 {
+			o := f.option(v)
+			if o == nil {
+				return "", refuse(CodeFieldInvalid, "fields."+key, sayNoOption, f.Name, product)
+			}
+			v = o.Code
 		}
-		if !twice {
-			answers = slices.Insert(answers, i, FieldValue{Name: f.Name, Value: value})
+		if value != "" && value != v {
+			return "", refuse(CodeFieldInvalid, "fields."+key, sayFieldTwice, f.Name)
 		}
+		value = v
 	}
-	for _, f := range p.Fields {
-		if _, given := slices.BinarySearchFunc(answers, f.Name, byFieldName); f.Required && !given {
-			return nil, refuse(CodeFieldMissing, "fields."+f.Name, sayFieldMissing, f.Name, p.Name)
-		}
+	if value == "" && f.Required {
+		return "", refuse(CodeFieldMissing, "fields."+f.Name, sayFieldMissing, f.Name, product)
 	}
-	return answers, nil
+	return value, nil
 }
 
 func byFieldName(f FieldValue, name string) int { return strings.Compare(f.Name, name) }
 
-// fieldByKey finds a field by its name or else by its position; nil for neither.
-func fieldByKey(p *Product, key string) *Field {
-	if f := p.field(key); f != nil {
-		return f
+// fieldIndex finds a field by its name or else by its position; -1 for neither.
+func fieldIndex(p *Product, key string) int {
+	for i := range p.Fields {
+		if p.Fields[i].Name == key {
+			return i
+		}
 	}
 	i, err := strconv.Atoi(key)
 	if err != nil || i < 0 || i >= len(p.Fields) || strconv.Itoa(i) != key {
-		return nil
+		return -1
 	}
-	return &p.Fields[i]
+	return i
 }
 
-func sortedKeys(m map[string]string) []string {
-	keys := make([]string, 0, len(m))
-	for key := range m {
-		keys = append(keys, key)
-	}
+func sortedKeys[M ~map[string]V, V any](m M) []string {
+	keys := slices.AppendSeq(make([]string, 0, len(m)), maps.Keys(m))
 	slices.Sort(keys)
 	return keys
 }
@@ -202,7 +231,8 @@ func fieldIssue(l *Line, p *Product, issue func(Code, phrase, ...any) *Issue) *I
 		}
 	}
 	for _, f := range p.Fields {
-		if _, given := slices.BinarySearchFunc(l.Fields, f.Name, byFieldName); f.Required && !given {
+		i, given := slices.BinarySearchFunc(l.Fields, f.Name, byFieldName)
+		if f.Required && !(given && strings.ContainsFunc(l.Fields[i].Value, visible)) {
 			return issue(CodeFieldMissing, sayFieldMissing, f.Name, p.Name)
 		}
 	}

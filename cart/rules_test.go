@@ -94,7 +94,7 @@ func TestResolve_Refuses(t *testing.T) {
 		"an unknown field":           {account(), plan, map[string]string{"email": "x", "size": "1"}, "", CodeFieldInvalid, "fields.size"},
 		"an unknown field, empty":    {account(), plan, map[string]string{"email": "x", "size": ""}, "", CodeFieldInvalid, "fields.size"},
 		"a position past the last":   {account(), plan, map[string]string{"email": "x", "2": "1"}, "", CodeFieldInvalid, "fields.2"},
-		"a position written oddly":   {account(), plan, map[string]string{"00": "x"}, "", CodeFieldInvalid, "fields.00"},
+		"a position written oddly":   {account(), plan, map[string]string{"email": "x", "00": "x"}, "", CodeFieldInvalid, "fields.00"},
 		"a negative position":        {account(), plan, map[string]string{"email": "x", "-1": "x"}, "", CodeFieldInvalid, "fields.-1"},
 		"an unknown option":          {account(), plan, map[string]string{"email": "x", "region": "fr"}, "", CodeFieldInvalid, "fields.region"},
 		"an option's name":           {account(), plan, map[string]string{"email": "x", "region": "Saudi Arabia"}, "", CodeFieldInvalid, "fields.region"},
@@ -107,6 +107,54 @@ func TestResolve_Refuses(t *testing.T) {
 	} {
 		_, err := resolve(Addition{Quantity: 1, PlanID: tc.plan, Fields: tc.fields, Notice: tc.notice}, tc.product, testLimits)
 		wantRefusal(t, name, err, tc.code, tc.member)
+	}
+}
+
+func TestResolve_NamesEveryMemberAtFault(t *testing.T) {
+	t.Parallel()
+	asking := account()
+	asking.Fields = append(asking.Fields, Field{Name: "age", Required: true}, Field{Name: "size", Options: []Option{{Code: "s"}}})
+	for name, tc := range map[string]struct {
+		plan    *int64
+		fields  map[string]string
+		notice  string
+		code    Code
+		members []string // the first one has the message
+	}{
+		"two missing":             {ptr(int64(51)), nil, "", CodeFieldMissing, []string{"fields.email", "fields.age"}},
+		"missing, then invalid":   {ptr(int64(51)), map[string]string{"region": "fr", "2": "9"}, "", CodeFieldMissing, []string{"fields.email", "fields.region"}},
+		"invalid, then missing":   {ptr(int64(51)), map[string]string{"email": "x", "1": "fr"}, "", CodeFieldInvalid, []string{"fields.1", "fields.age"}},
+		"no field comes last":     {ptr(int64(51)), map[string]string{"email": "x", "00": "x", "Size": ""}, "", CodeFieldMissing, []string{"fields.age", "fields.00", "fields.Size"}},
+		"the plan comes first":    {nil, map[string]string{"email": "x", "age": "9", "size": "m"}, "", CodePlanUnavailable, []string{"subscription_plan", "fields.size"}},
+		"and too long a text too": {ptr(int64(59)), map[string]string{"age": "9"}, strings.Repeat("n", 4096), CodePlanUnavailable, []string{"subscription_plan", "fields.email", "fields"}},
+		"one field, two answers":  {ptr(int64(51)), map[string]string{"email": "x", "0": "y"}, "", CodeFieldInvalid, []string{"fields.email", "fields.age"}},
+	} {
+		_, err := resolve(Addition{Quantity: 1, PlanID: tc.plan, Fields: tc.fields, Notice: tc.notice}, asking, testLimits)
+		wantRefusal(t, name, err, tc.code, tc.members[0])
+		var members []string
+		for _, f := range err.faults {
+			members = append(members, f.member)
+		}
+		if diff := cmp.Diff(tc.members, members); diff != "" {
+			t.Errorf("%s names (-want +got)\n%s", name, diff)
+		}
+	}
+}
+
+// A merchant's codes are as they are; a line keeps them so, whatever the shopper
+// sent, as lines of earlier versions do.
+func TestResolve_MatchesAnOptionInNormalForm(t *testing.T) {
+	t.Parallel()
+	p := sold(1, 100)
+	p.Fields = []Field{{Name: "size", Options: []Option{{Code: "petite\u0301 ", Price: 5}, {Code: "gr\u00e4nd", Price: 7}}}}
+	for sent, want := range map[string]FieldValue{
+		"petité": {"size", "petite\u0301 "}, "petite\u0301 ": {"size", "petite\u0301 "},
+		"gränd": {"size", "gr\u00e4nd"}, "gra\u0308nd": {"size", "gr\u00e4nd"},
+	} {
+		line, err := resolve(Addition{Quantity: 1, Fields: map[string]string{"size": sent}}, p, testLimits)
+		if err != nil || len(line.fields) != 1 || line.fields[0] != want || line.price == 100 {
+			t.Errorf("%+q gives %+q at %d, %v", sent, line.fields, line.price, err)
+		}
 	}
 }
 
@@ -156,6 +204,7 @@ func TestIssueOf(t *testing.T) {
 		"field gone":                   {Line{ID: "1", Quantity: 1, Fields: email}, sold(1, 100), nil, CodeFieldInvalid},
 		"option gone":                  {Line{ID: "5.p51", Quantity: 1, Fields: []FieldValue{{"email", "x"}, {"region", "fr"}}}, account(), nil, CodeFieldInvalid},
 		"field needed by now":          {Line{ID: "5.p51", Quantity: 1, Fields: []FieldValue{{"region", "us"}}}, account(), nil, CodeFieldMissing},
+		"field answered invisibly":     {Line{ID: "5.p51", Quantity: 1, Fields: []FieldValue{{"email", "\u200b"}}}, account(), nil, CodeFieldMissing},
 		"fields and plan right":        {Line{ID: "5.p51", Quantity: 1, Fields: email}, account(), nil, ""},
 		"sold out":                     {Line{ID: "1", Quantity: 1}, stocked(0), &zero, CodeOutOfStock},
 		"too few left":                 {Line{ID: "1", Quantity: 3}, stocked(2), &two, CodeInsufficientStock},

@@ -128,11 +128,13 @@ func TestAdd_RefusesABadBody(t *testing.T) {
 		badBody{"no such field", `{"product_id":5,"fields":{"0":"x","Colour":"red"}}`, 422, "field_invalid", "fields.Colour"},
 		badBody{"no such field, left empty", `{"product_id":5,"fields":{"0":"x","Colour":""}}`, 422, "field_invalid", "fields.Colour"},
 		badBody{"field at -1", `{"product_id":5,"fields":{"0":"x","-1":"us"}}`, 422, "field_invalid", "fields.-1"},
-		badBody{"field at 00", `{"product_id":5,"fields":{"00":"x"}}`, 422, "field_invalid", "fields.00"},
+		badBody{"field at 00", `{"product_id":5,"fields":{"0":"x","00":"x"}}`, 422, "field_invalid", "fields.00"},
 		badBody{"field past the last", `{"product_id":5,"fields":{"0":"x","2":"us"}}`, 422, "field_invalid", "fields.2"},
 		badBody{"NUL in a field's name", `{"product_id":5,"fields":{"0":"x","\u0000":"us"}}`, 422, "field_invalid", "fields.\x00"},
 		badBody{"option by its name", `{"product_id":5,"fields":{"0":"x","1":"Saudi Arabia"}}`, 422, "field_invalid", "fields.1"},
 		badBody{"field twice, by name and position", `{"product_id":5,"fields":{"0":"x","Account email":"y"}}`, 422, "field_invalid", "fields.Account email"},
+		badBody{"required field of a zero width space", `{"product_id":5,"fields":{"0":"\u200b"}}`, 422, "field_missing", "fields.Account email"},
+		badBody{"required field of spaces and control characters", `{"product_id":5,"fields":{"0":" \u0000\n\u3000"}}`, 422, "field_missing", "fields.Account email"},
 		badBody{"required field left empty", `{"product_id":5,"fields":{"0":""}}`, 422, "field_missing", "fields.Account email"},
 		badBody{"field for a product without", add(`"fields":{"0":"x"}`), 422, "field_invalid", "fields.0"},
 	))
@@ -194,6 +196,34 @@ func TestAdd_NamesEveryMemberAtFault(t *testing.T) {
 			t.Errorf("%s has %d sentences", member, len(a.Body.Errors[member]))
 		}
 	}
+}
+
+func TestAdd_NamesEveryFieldAtFault(t *testing.T) {
+	t.Parallel()
+	c := openShop(t, embeddedRedis(t)).guest(t)
+	a := c.refused(422, "field_missing", "POST", "/cart/add", `{"product_id":5,"fields":{"Region":"fr","Colour":"red"}}`)
+	for _, member := range []string{"fields.Account email", "fields.Region", "fields.Colour"} {
+		if len(a.Body.Errors[member]) != 1 {
+			t.Errorf("%s has the sentences %q", member, a.Body.Errors[member])
+		}
+	}
+	if sentence := a.Body.Errors["fields.Account email"]; len(sentence) == 0 || a.Body.Message != sentence[0] {
+		t.Errorf("the message %q is not about the first field", a.Body.Message)
+	}
+}
+
+// One shopper types on a Mac, which decomposes accents, and copies spaces along.
+func TestAdd_IsOneLineInEverySpellingOfItsText(t *testing.T) {
+	onRealRedis(t, func(t *testing.T, s *shop) {
+		c := s.guest(t)
+		for _, email := range []string{`jos\u00e9@example.com`, `jose\u0301@example.com`, `  jos\u00e9@example.com\n`, `\u00a0jose\u0301@example.com`} {
+			c.add(`{"product_id":5,"fields":{"0":"` + email + `","Region":" us "},"notice":" \u200b "}`)
+		}
+		got := c.cart()
+		if len(got.Items) != 1 || got.Count != 4 || got.Items[0].Notice != nil {
+			t.Errorf("%s with the notice %v, want one line of 4 and no notice", got.lines(), got.Items[0].Notice)
+		}
+	})
 }
 
 func TestAdd_TakesWhatIsUnusualButRight(t *testing.T) {

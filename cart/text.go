@@ -1,0 +1,27 @@
+package cart
+
+import (
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// normalText is the form in which a shopper's text is kept and compared: NFC and
+// without spaces around it. Text that shows nothing is "".
+func normalText(s string) string {
+	if !strings.ContainsFunc(s, visible) {
+		return ""
+	}
+	return strings.TrimSpace(norm.NFC.String(s))
+}
+
+// visible is false for spaces, control characters and characters that are made to
+// be invisible, such as joiners, direction marks and fillers.
+func visible(r rune) bool {
+	if r < unicode.MaxASCII {
+		return r > ' '
+	}
+	return !unicode.In(r, unicode.White_Space, unicode.Cc, unicode.Cf,
+		unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
+}
