@@ -13,11 +13,11 @@ import (
 // Coupon lowers a cart's price. A *Coupon is shared between requests: nobody
 // changes one.
 type Coupon struct {
-	Code    string // upper case, as NormalCouponCode gives it
+	Code    string // as NormalCouponCode gives it
 	Kind    CouponKind
 	Rate    int64        // of a percent coupon: parts per million of the subtotal
 	Amount  money.Amount // of a fixed coupon
-	Minimum money.Amount // subtotal from which it counts; 0 for none
+	Minimum money.Amount // subtotal of lines that can be bought from which it counts; 0 for none
 	Expires time.Time    // the first moment at which it no longer counts; zero for never
 }
 
@@ -37,56 +37,63 @@ type Coupons interface {
 	Coupon(ctx context.Context, store int64, code string) (*Coupon, error)
 }
 
-// maxCouponCode bounds a code, which becomes part of a cart.
+// maxCouponCode bounds a code in its normal form, in characters. The schema has the
+// same bound.
 const maxCouponCode = 64
 
-// NormalCouponCode is the form in which codes are kept and compared: any case is
-// the same code.
-func NormalCouponCode(code string) string { return strings.ToUpper(strings.TrimSpace(code)) }
+// NormalCouponCode is the form in which codes are kept and compared: normal text in
+// which a to z are A to Z. The case of other letters counts, since the rules differ
+// from language to language: ı is not I, and ß is not SS.
+func NormalCouponCode(code string) string {
+	return strings.Map(func(r rune) rune {
+		if 'a' <= r && r <= 'z' {
+			return r - 'a' + 'A'
+		}
+		return r
+	}, normalText(code))
+}
 
 // expired reports whether the coupon no longer counts.
 func (c *Coupon) expired(now time.Time) bool {
 	return !c.Expires.IsZero() && !now.Before(c.Expires)
 }
 
-// discount is what the coupon takes off a subtotal: rounded once, never more than
-// the subtotal, 0 while its conditions do not hold.
-func (c *Coupon) discount(subtotal money.Amount, now time.Time) money.Amount {
-	if c.expired(now) || subtotal < c.Minimum {
-		return 0
-	}
+// discount is what the coupon takes off a subtotal while its conditions hold:
+// rounded once, never more than the subtotal.
+func (c *Coupon) discount(subtotal money.Amount) money.Amount {
 	if c.Kind == Percent {
 		return min(money.Share(subtotal, c.Rate), subtotal)
 	}
 	return min(c.Amount, subtotal)
 }
 
-// judgeCoupon says why a coupon cannot be given to a cart of this subtotal; nil
-// when it can. A nil coupon is one that the store does not have.
-func judgeCoupon(c *Coupon, store *auth.Store, subtotal money.Amount, now time.Time, member string) *Error {
+// judgeCoupon says why a coupon cannot be given to a cart; nil when it can. buyable
+// is the subtotal of the lines that can be bought. A nil coupon is one that the store
+// does not have.
+func judgeCoupon(c *Coupon, store *auth.Store, buyable money.Amount, now time.Time, member string) *Error {
 	switch {
 	case c == nil:
 		return refuse(CodeCouponInvalid, member, sayCouponUnknown)
 	case c.expired(now):
 		return refuse(CodeCouponInvalid, member, sayCouponExpired, c.Code)
-	case subtotal < c.Minimum:
+	case buyable < c.Minimum:
 		return refuse(CodeCouponMinimum, member, sayCouponMinimum, c.Code, plainPrice(c.Minimum, store.Currency))
 	}
 	return nil
 }
 
-// redeem takes the cart's coupon off its price. The code may name no coupon any
-// more (nil): it stays, worth nothing, with a warning.
+// redeem takes the cart's coupon off its price. A coupon that counts nothing now
+// stays, with a warning; so does one that no longer exists (nil).
 func (p *Priced) redeem(c *Coupon, store *auth.Store, now time.Time) {
-	p.Coupon = &AppliedCoupon{Code: p.Cart.Coupon, Kind: Fixed}
-	if err := judgeCoupon(c, store, p.Subtotal, now, ""); err != nil {
-		p.Coupon.lapsed = &err.faults[0]
+	p.Coupon = &AppliedCoupon{Code: p.Cart.Coupon}
+	if c != nil {
+		p.Coupon.Kind, p.Coupon.Rate, p.Coupon.Amount = c.Kind, c.Rate, c.Amount
 	}
-	if c == nil {
+	if err := judgeCoupon(c, store, p.buyable, now, ""); err != nil {
+		p.Coupon.lapsed = &err.faults[0]
 		return
 	}
-	p.Coupon.Kind, p.Coupon.Rate, p.Coupon.Amount = c.Kind, c.Rate, c.Amount
-	p.Discount = c.discount(p.Subtotal, now)
+	p.Discount = c.discount(p.Subtotal)
 	p.Tax, p.Total = taxed(p.Subtotal-p.Discount, store)
 }
 
@@ -94,7 +101,7 @@ func (p *Priced) redeem(c *Coupon, store *auth.Store, now time.Time) {
 // cart's discount.
 type AppliedCoupon struct {
 	Code   string
-	Kind   CouponKind
+	Kind   CouponKind   // "" for a coupon that no longer exists
 	Rate   int64        // of a percent coupon
 	Amount money.Amount // of a fixed one
 

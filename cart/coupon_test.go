@@ -51,7 +51,7 @@ func TestRedeem_PartsSumToTheTotalInEveryCurrency(t *testing.T) {
 	})
 }
 
-func TestCouponDiscount(t *testing.T) {
+func TestRedeem_TakesOffWhatTheCouponSays(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	for name, tc := range map[string]struct {
@@ -69,8 +69,50 @@ func TestCouponDiscount(t *testing.T) {
 		"the moment it expires":           {Coupon{Kind: Fixed, Amount: 500, Expires: now}, 2000, 0},
 		"nothing in the cart":             {Coupon{Kind: Percent, Rate: 100_000}, 0, 0},
 	} {
-		if got := tc.coupon.discount(tc.subtotal, now); got != tc.want {
-			t.Errorf("%s: %d off %d, want %d", name, got, tc.subtotal, tc.want)
+		store := &auth.Store{Currency: "SAR", PricesIncludeTax: true}
+		got := price(Cart{Coupon: "C", Lines: []Line{{ID: "1", Quantity: 1}}}, store, map[int64]*Product{1: sold(1, tc.subtotal)}, testLimits)
+		got.redeem(&tc.coupon, store, now)
+		if got.Discount != tc.want || got.Total != tc.subtotal-tc.want {
+			t.Errorf("%s: %d off %d", name, got.Discount, tc.subtotal)
+		}
+	}
+}
+
+func TestRedeem_MeetsTheMinimumOnlyByLinesThatCanBeBought(t *testing.T) {
+	t.Parallel()
+	inactive, soldOut := sold(2, 5000), sold(3, 5000)
+	inactive.Active, soldOut.Stock = false, new(int64)
+	products := map[int64]*Product{1: sold(1, 1000), 2: inactive, 3: soldOut}
+	store := &auth.Store{Currency: "SAR", PricesIncludeTax: true}
+	five := &Coupon{Code: "FIVE", Kind: Fixed, Amount: 500, Minimum: 2000}
+	for name, tc := range map[string]struct {
+		lines []Line
+		want  money.Amount
+	}{
+		"an inactive product":           {[]Line{{ID: "1", Quantity: 1}, {ID: "2", Quantity: 1}}, 0},
+		"one that is sold out":          {[]Line{{ID: "1", Quantity: 1}, {ID: "3", Quantity: 1}}, 0},
+		"one that is gone":              {[]Line{{ID: "1", Quantity: 1}, {ID: "404", Quantity: 1}}, 0},
+		"enough beside an inactive one": {[]Line{{ID: "1", Quantity: 2}, {ID: "2", Quantity: 1}}, 500},
+	} {
+		got := price(Cart{Coupon: "FIVE", Lines: tc.lines}, store, products, testLimits)
+		got.redeem(five, store, time.Now())
+		if got.Discount != tc.want || (got.Coupon.lapsed == nil) != (tc.want > 0) {
+			t.Errorf("%s: %d off %d", name, got.Discount, got.Subtotal)
+		}
+	}
+}
+
+func TestNormalCouponCode_FoldsTheCaseOfASCIIAlone(t *testing.T) {
+	t.Parallel()
+	for given, want := range map[string]string{
+		"TEN": "TEN", "ten": "TEN", " tEn\u00a0\n": "TEN", "summer-25_%": "SUMMER-25_%", "": "", " ": "", "\u200b": "",
+		"خصم١٠": "خصم١٠", "خصم-ten": "خصم-TEN", "\u0627\u0653": "\u0622",
+		"CAF\u00c9": "CAFÉ", "CAFE\u0301": "CAFÉ", "caf\u00e9": "CAFé", "cafe\u0301": "CAFé",
+		"fıve": "FıVE", "FİVE": "FİVE", "ﬁve": "ﬁVE", "ſix": "ſIX", "straße": "STRAßE", "ｆｉｖｅ": "ｆｉｖｅ", // none of them FIVE, SIX or STRASSE
+	} {
+		got := NormalCouponCode(given)
+		if got != want || NormalCouponCode(got) != got {
+			t.Errorf("%+q is %+q, want %+q", given, got, want)
 		}
 	}
 }

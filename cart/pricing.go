@@ -47,6 +47,8 @@ type Priced struct {
 	Discount money.Amount   // of the coupon
 	Tax      money.Amount   // contained in Total, whether or not prices include it
 	Total    money.Amount
+
+	buyable money.Amount // what the lines without an issue cost
 }
 
 // PricedLine is a line with its product, price and issue.
@@ -77,6 +79,9 @@ func price(c Cart, store *auth.Store, products map[int64]*Product, limits Limits
 		}
 		priced.Lines[i] = line
 		priced.Subtotal += line.Total
+		if line.Issue == nil {
+			priced.buyable += line.Total
+		}
 	}
 	priced.Tax, priced.Total = taxed(priced.Subtotal-priced.Discount, store)
 	return priced
@@ -89,6 +94,21 @@ func taxed(amount money.Amount, store *auth.Store) (tax, total money.Amount) {
 	}
 	tax = money.Share(amount, store.TaxRate)
 	return tax, amount + tax
+}
+
+// intact reports whether the line is still made of the parts that it had when it
+// was added. Without its plan, or the option that was chosen, it costs less, but its
+// price has not gone down.
+func (l *PricedLine) intact() bool {
+	if (l.ID.Plan() == 0) != (len(l.Product.Plans) == 0) || (l.ID.Plan() != 0 && l.Plan == nil) {
+		return false
+	}
+	for _, a := range l.Fields {
+		if f := l.Product.field(a.Name); f == nil || (len(f.Options) > 0 && f.option(a.Value) == nil) {
+			return false
+		}
+	}
+	return true
 }
 
 // stockLeft follows how much of each product the lines so far have used up.

@@ -237,6 +237,46 @@ func TestNewQuantity(t *testing.T) {
 	}
 }
 
+func TestCouponCode(t *testing.T) {
+	t.Parallel()
+	longest := strings.Repeat("خ", maxCouponCode) // twice as many bytes
+	for body, want := range map[string]struct {
+		code, name string
+		at         []string // members at fault
+	}{
+		`{"coupon":"ten"}`:                    {"TEN", "coupon", nil},
+		`{"code":" Ten "}`:                    {"TEN", "code", nil},
+		`{"coupon":"TEN","code":"ten"}`:       {"TEN", "coupon", nil},
+		`{"coupon":"\u0054EN","code":" TEN"}`: {"TEN", "coupon", nil},
+		`{"coupon":null,"code":"TEN"}`:        {"TEN", "code", nil},
+		`{"coupon":"` + longest + `"}`:        {longest, "coupon", nil},
+		`{"coupon":"  ` + longest + ` "}`:     {longest, "coupon", nil},
+		`{"coupon":"` + longest + `x"}`:       {"", "coupon", []string{"coupon"}},
+		`{"coupon":"TEN","code":"FIVE"}`:      {"", "coupon", []string{"code"}},
+		`{"coupon":"FIVE","code":"fıve"}`:     {"", "coupon", []string{"code"}},
+		`{"coupon":10,"code":20}`:             {"", "coupon", []string{"coupon", "code"}},
+		`{"coupon":"TEN","code":20}`:          {"", "coupon", []string{"code"}},
+		`{"coupon":"\u200b"}`:                 {"", "coupon", []string{"coupon"}},
+		`{"coupon":"T\u0000"}`:                {"", "coupon", []string{"coupon"}},
+		`{}`:                                  {"", "coupon", []string{"coupon"}},
+	} {
+		members, err := parseObject([]byte(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		code, name, err := members.couponCode()
+		var at []string
+		if e, ok := errors.AsType[*Error](err); ok {
+			for _, f := range e.faults {
+				at = append(at, f.member)
+			}
+		}
+		if diff := cmp.Diff(want.at, at); diff != "" || code != want.code || name != want.name {
+			t.Errorf("%.60s: %q by %s, at fault (-want +got)\n%s", body, code, name, diff)
+		}
+	}
+}
+
 // FuzzAddition holds whatever is accepted to what the scripts and the store rely on.
 func FuzzAddition(f *testing.F) {
 	f.Add([]byte(`{"product_id":5,"qty":2,"quantity":2.0,"subscription_plan":{"id":41},"fields":{"0":"x"},"notice":"n"}`))

@@ -73,7 +73,7 @@ func tooMuchText(fields []FieldValue, notice string, limits Limits) *Error {
 	if len(fields) == 0 {
 		member = "notice"
 	}
-	return refuse(CodeValidationFailed, member, sayTextTooLong, member, limits.LineText)
+	return refuse(CodeValidationFailed, member, sayLineTextTooLong, limits.LineText)
 }
 
 // answerFields matches the shopper's answers to the product's fields, sorted by
@@ -250,7 +250,7 @@ func warningsOf(l *PricedLine) []Issue {
 		return nil
 	}
 	var warnings []Issue
-	if unit := l.Unit.total(); unit != l.AddedPrice {
+	if unit := l.Unit.total(); unit != l.AddedPrice && l.intact() {
 		say := sayPriceRose
 		if unit < l.AddedPrice {
 			say = sayPriceFell

@@ -258,6 +258,37 @@ func TestWarningsOf(t *testing.T) {
 	}
 }
 
+// Without its plan or option a line costs less; the price has not gone down.
+func TestWarningsOf_SayNothingOfAPriceThatLacksAPart(t *testing.T) {
+	t.Parallel()
+	noPlans, noOption, inactive := account(), account(), account()
+	noPlans.Plans, noOption.Fields[1].Options, inactive.Active = nil, noOption.Fields[1].Options[:1], false
+	email, region := FieldValue{"email", "x"}, FieldValue{"region", "us"}
+	for name, tc := range map[string]struct {
+		line    Line
+		product *Product
+		want    []Code
+	}{
+		"the plan is gone":               {Line{ID: "5.p59", Quantity: 1, AddedPrice: 3500, Fields: []FieldValue{email}}, account(), nil},
+		"all plans are gone":             {Line{ID: "5.p51", Quantity: 1, AddedPrice: 3500, Fields: []FieldValue{email}}, noPlans, nil},
+		"plans have come":                {Line{ID: "5", Quantity: 1, AddedPrice: 3500, Fields: []FieldValue{email}}, account(), nil},
+		"inactive, and the plan is gone": {Line{ID: "5.p59", Quantity: 1, AddedPrice: 3500, Fields: []FieldValue{email}}, inactive, nil},
+		"the option is gone":             {Line{ID: "5.p51", Quantity: 1, AddedPrice: 4025, Fields: []FieldValue{email, region}}, noOption, nil},
+		"the field is gone":              {Line{ID: "5.p51", Quantity: 1, AddedPrice: 9000, Fields: []FieldValue{{"age", "9"}, email}}, account(), nil},
+		"all is there, and cheaper":      {Line{ID: "5.p51", Quantity: 1, AddedPrice: 9000, Fields: []FieldValue{email, region}}, account(), []Code{CodePriceChanged}},
+		"inactive, and cheaper":          {Line{ID: "5.p51", Quantity: 1, AddedPrice: 9000, Fields: []FieldValue{email}}, inactive, []Code{CodePriceChanged}},
+	} {
+		priced := price(Cart{Lines: []Line{tc.line}}, &auth.Store{}, map[int64]*Product{5: tc.product}, testLimits)
+		var got []Code
+		for _, w := range warningsOf(&priced.Lines[0]) {
+			got = append(got, w.Code)
+		}
+		if diff := cmp.Diff(tc.want, got); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", name, diff)
+		}
+	}
+}
+
 func TestWarningsOf_SayWhichWayThePriceWent(t *testing.T) {
 	t.Parallel()
 	for added, want := range map[money.Amount]phrase{90: sayPriceRose, 110: sayPriceFell} {

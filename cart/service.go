@@ -311,7 +311,7 @@ func (s *Service) RedeemCoupon(ctx context.Context, sh Shopper, on Conditions, c
 	if err != nil {
 		return Changed{}, report.beside(err)
 	}
-	refusal := judgeCoupon(coupon, sh.Store, priced.Subtotal, s.now(), member)
+	refusal := judgeCoupon(coupon, sh.Store, priced.buyable, s.now(), member)
 	changed, err := s.perform(ctx, sh, on, refusal, member, nil, func(ctx context.Context, on Conditions) (outcome, error) {
 		return s.redis.coupon(ctx, sh.ref, on, code)
 	})

@@ -124,11 +124,14 @@ func (w *wire) coupon(p *Priced) {
 	}
 	w.ObjStart()
 	w.text("code", p.Coupon.Code)
-	w.text("type", string(p.Coupon.Kind))
-	if p.Coupon.Kind == Percent {
+	w.optional("type", string(p.Coupon.Kind))
+	switch p.Coupon.Kind {
+	case Percent:
 		w.percent("value", p.Coupon.Rate)
-	} else {
+	case Fixed:
 		w.amount("value", p.Coupon.Amount)
+	default:
+		w.nullableNumber("value", nil)
 	}
 	w.amount("discount", p.Discount)
 	w.ObjEnd()

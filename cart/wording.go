@@ -25,7 +25,8 @@ const (
 	sayText                   // member
 	sayObject                 // member
 	sayPlanShape              //
-	sayTextTooLong            // member, most
+	sayTextTooLong            // member, most characters
+	sayLineTextTooLong        // most bytes
 	sayPlainText              // member
 	sayBadHeader              // header
 	sayUnavailable            //
@@ -38,6 +39,7 @@ const (
 	sayTooManyLines           // most
 	sayTooMuchText            // most bytes
 	sayOutOfRange             // least, most, product
+	sayExactly                // quantity, product
 	sayAtLeast                // least, product
 	sayAtMost                 // most, product
 	sayNoProduct              //
@@ -58,6 +60,12 @@ const (
 	sayCouponUnknown          //
 	sayCouponExpired          // code
 	sayCouponMinimum          // code, amount
+
+	// Of one: English has another verb.
+
+	sayOnlyOne     // available, product
+	sayOnlyOneHeld // available, product, held
+	sayLastOne     // left, product
 )
 
 var wording = map[phrase]locale.Text{
@@ -122,8 +130,12 @@ var wording = map[phrase]locale.Text{
 		locale.Ar: "يجب أن يكون subscription_plan معرّف خطة، أو كائنًا يحمل هذا المعرّف.",
 	},
 	sayTextTooLong: {
-		locale.En: "%s is too long; at most %d are allowed.",
-		locale.Ar: "النص في %s أطول من اللازم؛ الحد الأقصى %d.",
+		locale.En: "%s is too long. The limit in characters is %d.",
+		locale.Ar: "النص في %s أطول من اللازم. الحد الأقصى لعدد المحارف هو %d.",
+	},
+	sayLineTextTooLong: {
+		locale.En: "The fields and the notice of an item are too long. The limit in bytes is %d.",
+		locale.Ar: "نصوص الحقول والملاحظة لهذا العنصر أطول من اللازم. الحد الأقصى لعدد البايتات هو %d.",
 	},
 	sayPlainText: {
 		locale.En: "%s holds characters that are not text.",
@@ -162,16 +174,20 @@ var wording = map[phrase]locale.Text{
 		locale.Ar: "السلة فارغة.",
 	},
 	sayTooManyLines: {
-		locale.En: "A cart can hold %d different items at most.",
-		locale.Ar: "تتسع السلة لـ %d عنصرًا مختلفًا كحد أقصى.",
+		locale.En: "The cart is full. The limit of different items is %d.",
+		locale.Ar: "السلة ممتلئة. الحد الأقصى لعدد العناصر المختلفة هو %d.",
 	},
 	sayTooMuchText: {
-		locale.En: "The texts in this cart may take %d bytes at most.",
-		locale.Ar: "الحد الأقصى للنصوص في هذه السلة هو %d بايت.",
+		locale.En: "The cart is full. The limit of its texts in bytes is %d.",
+		locale.Ar: "السلة ممتلئة. الحد الأقصى لحجم نصوصها بالبايت هو %d.",
 	},
 	sayOutOfRange: {
-		locale.En: "You can buy from %d to %d of “%s”.",
+		locale.En: "You can buy %d to %d of “%s”.",
 		locale.Ar: "يمكنك شراء من %d إلى %d من «%s».",
+	},
+	sayExactly: {
+		locale.En: "You can buy “%[2]s” only in a quantity of %[1]d.",
+		locale.Ar: "لا يمكن شراء «%[2]s» إلا بكمية قدرها %[1]d.",
 	},
 	sayAtLeast: {
 		locale.En: "You need at least %d of “%s”.",
@@ -242,19 +258,68 @@ var wording = map[phrase]locale.Text{
 		locale.Ar: "هذه القسيمة غير موجودة.",
 	},
 	sayCouponExpired: {
-		locale.En: "The coupon %s has expired.",
+		locale.En: "Coupon %s has expired.",
 		locale.Ar: "انتهت صلاحية القسيمة %s.",
 	},
 	sayCouponMinimum: {
-		locale.En: "The coupon %s counts from a subtotal of %s.",
-		locale.Ar: "تُحتسب القسيمة %s ابتداءً من مجموع %s.",
+		locale.En: "Coupon %s requires a subtotal of at least %s, without items that cannot be bought.",
+		locale.Ar: "تتطلب القسيمة %s مجموعًا لا يقل عن %s دون العناصر التي لا يمكن شراؤها.",
 	},
 	sayLowStock: {
 		locale.En: "Only %d of “%s” are left.",
 		locale.Ar: "بقي %d فقط من «%s».",
 	},
+	sayOnlyOne: {
+		locale.En: "Only %d of “%s” is available.",
+		locale.Ar: "المتوفر %d فقط من «%s».",
+	},
+	sayOnlyOneHeld: {
+		locale.En: "Only %d of “%s” is available, and your cart already holds %d.",
+		locale.Ar: "المتوفر %d فقط من «%s»، وفي سلتك %d بالفعل.",
+	},
+	sayLastOne: {
+		locale.En: "Only %d of “%s” is left.",
+		locale.Ar: "بقي %d فقط من «%s».",
+	},
 }
 
 func (f fault) text(l locale.Locale) string {
+	f = f.fitted()
 	return fmt.Sprintf(wording[f.phrase].In(l), f.args...)
+}
+
+// fitted replaces a phrase that would read badly with the numbers at hand, such as
+// "from 1 to 1" and "1 are left".
+func (f fault) fitted() fault {
+	switch f.phrase {
+	case sayOutOfRange:
+		return fittedRange(f.args[0].(int64), f.args[1].(int64), f.args[2])
+	case sayOnlySome:
+		f.phrase = ofOne(f.args[0], sayOnlyOne, sayOnlySome)
+	case sayOnlySomeHeld:
+		f.phrase = ofOne(f.args[0], sayOnlyOneHeld, sayOnlySomeHeld)
+	case sayLowStock:
+		f.phrase = ofOne(f.args[0], sayLastOne, sayLowStock)
+	}
+	return f
+}
+
+func fittedRange(least, most int64, product any) fault {
+	switch {
+	case least > most: // more than this service sells at once
+		return fault{phrase: sayInactive, args: []any{product}}
+	case least == most:
+		return fault{phrase: sayExactly, args: []any{least, product}}
+	case least <= 1:
+		return fault{phrase: sayAtMost, args: []any{most, product}}
+	}
+	return fault{phrase: sayOutOfRange, args: []any{least, most, product}}
+}
+
+// ofOne is one for a count of 1, else others.
+func ofOne(count any, one, others phrase) phrase {
+	if count == int64(1) {
+		return one
+	}
+	return others
 }

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
@@ -161,6 +163,24 @@ func TestPostgres_HoldsWhatPackageCartAllowsAndNoMore(t *testing.T) {
 		}
 		if _, err := d.admin.Exec(t.Context(), change.sql, change.highest+1); err == nil {
 			t.Errorf("%s with %d is allowed", change.sql, change.highest+1)
+		}
+	}
+}
+
+// A code that the schema accepts in another form than that of requests could never be
+// redeemed.
+func TestPostgres_TakesCouponCodesInTheFormOfRequestsAlone(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	for _, given := range []string{
+		"NEW", "new", "New", " NEW", "NEW ", "NEW\u00a0", "\u3000NEW", "\u2028NEW", "\u0085NEW", "\tNEW", "NE W",
+		"خصم", "خصم١٠", "\u0627\u0653", "\u0622", "CAF\u00c9", "CAFE\u0301", "CAF\u00e9", "caf\u00e9",
+		"F\u0131VE", "f\u0131ve", "\u0130", "\u017f", "\u212a", "stra\u00dfe", "STRA\u00dfE", "\uff54\uff45\uff4e", "\u01c5",
+		strings.Repeat("خ", 64), strings.Repeat("خ", 65), strings.Repeat("é", 64),
+	} {
+		_, err := d.admin.Exec(t.Context(), "INSERT INTO coupons (store_id, code, amount) VALUES (1, $1, 1)", given)
+		if inForm := cart.NormalCouponCode(given) == given && utf8.RuneCountInString(given) <= 64; (err == nil) != inForm {
+			t.Errorf("%+q is in the form of requests: %t; the schema: %v", given, inForm, err)
 		}
 	}
 }

@@ -1,5 +1,6 @@
--- Bounds that keep every total of a cart within 64 bits. Package cart has the same
--- ones (limits.go) and computes the highest total from them.
+-- Bounds that keep every total of a cart within 64 bits, and one form for coupon
+-- codes. Package cart has the same bounds (limits.go), from which it computes the
+-- highest total, and the same form (NormalCouponCode).
 
 -- +goose Up
 
@@ -50,7 +51,34 @@ WHERE (fields.store_id, fields.product_id, fields.name) = (ranked.store_id, rank
 ALTER TABLE fields
     ADD CONSTRAINT field_position_is_in_range CHECK (position BETWEEN 0 AND 24);
 
+-- The spaces are those that Unicode lists as white space. upper() of the collation
+-- "C" changes a to z and nothing else, whatever the locale of the database.
+UPDATE coupons SET code = normal.code
+FROM (
+    SELECT store_id, code AS given,
+        upper(btrim(normalize(code), U&'\0009\000A\000B\000C\000D\0020\0085\00A0\1680\2000\2001\2002\2003\2004\2005\2006\2007\2008\2009\200A\2028\2029\202F\205F\3000') COLLATE "C") AS code
+    FROM coupons
+) normal
+WHERE (coupons.store_id, coupons.code) = (normal.store_id, normal.given) AND normal.code <> normal.given;
+ALTER TABLE coupons
+    DROP CONSTRAINT coupon_code_is_upper_case,
+    ADD CONSTRAINT coupon_code_is_short CHECK (length(code) BETWEEN 1 AND 64),
+    ADD CONSTRAINT coupon_code_is_trimmed CHECK (code = btrim(code, U&'\0009\000A\000B\000C\000D\0020\0085\00A0\1680\2000\2001\2002\2003\2004\2005\2006\2007\2008\2009\200A\2028\2029\202F\205F\3000')),
+    ADD CONSTRAINT coupon_code_is_normalized CHECK (code IS NFC NORMALIZED),
+    ADD CONSTRAINT coupon_code_is_upper_case CHECK (code = upper(code COLLATE "C"));
+COMMENT ON COLUMN coupons.code IS 'NFC, without spaces around it, A to Z for a to z; other letters as they are';
+COMMENT ON COLUMN coupons.minimum IS 'subtotal of the lines that can be bought from which it counts';
+
 -- +goose Down
+COMMENT ON COLUMN coupons.minimum IS 'subtotal from which it counts';
+COMMENT ON COLUMN coupons.code IS NULL;
+-- The old rule went by the locale of the database: rows that break it stay.
+ALTER TABLE coupons
+    DROP CONSTRAINT coupon_code_is_upper_case,
+    DROP CONSTRAINT coupon_code_is_normalized,
+    DROP CONSTRAINT coupon_code_is_trimmed,
+    DROP CONSTRAINT coupon_code_is_short,
+    ADD CONSTRAINT coupon_code_is_upper_case CHECK (code = upper(btrim(code)) AND length(code) BETWEEN 1 AND 64) NOT VALID;
 ALTER TABLE fields DROP CONSTRAINT field_position_is_in_range;
 ALTER TABLE field_options
     DROP CONSTRAINT option_price_is_in_range,

@@ -220,6 +220,9 @@ func TestSchema_RefusesImpossibleRowsByTheNameOfTheRule(t *testing.T) {
 		`UPDATE field_options SET price = 10000000001`:                            "option_price_is_in_range",
 		`UPDATE fields SET position = 25`:                                         "field_position_is_in_range",
 		`INSERT INTO coupons (store_id, code, amount) VALUES (1, 'five', 500)`:    "coupon_code_is_upper_case",
+		`UPDATE coupons SET code = ' TEN'`:                                        "coupon_code_is_trimmed",
+		`UPDATE coupons SET code = repeat('خ', 65)`:                               "coupon_code_is_short",
+		`UPDATE coupons SET code = U&'CAFE\0301'`:                                 "coupon_code_is_normalized",
 		`INSERT INTO coupons (store_id, code) VALUES (1, 'NONE')`:                 "coupon_is_a_rate_or_an_amount",
 		`UPDATE coupons SET amount = 500`:                                         "coupon_is_a_rate_or_an_amount",
 		`UPDATE coupons SET rate_ppm = 0`:                                         "coupon_rate_is_a_share",
@@ -272,6 +275,28 @@ func TestCartBounds_NameTheRowsThatAreBeyondThem(t *testing.T) {
 				t.Errorf("Up, after the rows were changed: %v", err)
 			}
 		})
+	}
+}
+
+func TestCartBounds_BringCouponCodesIntoOneForm(t *testing.T) {
+	t.Parallel()
+	url := ephemeral.Migrated(t)
+	conn, m := dial(t, url), beforeCartBounds(t, url)
+	exec(t, conn, aShop+`INSERT INTO coupons (store_id, code, amount) VALUES (1, U&'CAFE\0301', 1), (1, U&'\00A0SPACE\3000', 2), (1, 'خصم', 3)`)
+	if _, err := m.Up(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := conn.Query(t.Context(), `SELECT code FROM coupons ORDER BY amount`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if diff := cmp.Diff([]string{"CAFÉ", "SPACE", "خصم", "TEN"}, got); err != nil || diff != "" {
+		t.Errorf("error %v, codes (-want +got):\n%s", err, diff)
+	}
+	exec(t, conn, `INSERT INTO coupons (store_id, code, amount) VALUES (1, 'CAFé', 4)`)
+	if _, err := m.Down(t.Context()); err != nil {
+		t.Errorf("Down, with a code that the old rule refuses: %v", err)
 	}
 }
 

@@ -2,11 +2,13 @@ package server_test
 
 import (
 	"math"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"commerce/cart"
+	"commerce/deploy/sample"
 )
 
 func TestCoupon_LowersThePriceWhileItsConditionHolds(t *testing.T) {
@@ -56,12 +58,47 @@ func TestCoupon_IsRefusedWithAReason(t *testing.T) {
 		c.refused(422, "coupon_invalid", "POST", "/cart/coupon", `{"coupon":"NOPE"}`)
 		c.refused(422, "coupon_invalid", "POST", "/cart/coupon", `{"coupon":"old"}`)
 		c.refused(422, "coupon_minimum", "POST", "/cart/coupon", `{"coupon":"FIVE"}`)
+		c.refused(422, "coupon_invalid", "POST", "/cart/coupon", `{"coupon":"fıve"}`)
+		c.refused(422, "validation_failed", "POST", "/cart/coupon", `{"coupon":"TEN","code":"FIVE"}`)
+		c.refused(422, "validation_failed", "POST", "/cart/coupon", `{"coupon":"`+strings.Repeat("خ", 65)+`"}`)
 		c.refused(422, "validation_failed", "POST", "/cart/coupon", `{}`)
 		c.refused(422, "validation_failed", "POST", "/cart/coupon", `{"coupon":" "}`)
 		c.refused(422, "validation_failed", "POST", "/cart/coupon", `{"coupon":10}`)
 		if got := c.cart(); got.Version != 1 || got.Coupon != nil {
 			t.Errorf("a refusal changed the cart: %+v", got)
 		}
+	})
+}
+
+func TestCoupon_OfAnyScriptAndByBothNames(t *testing.T) {
+	onEachRedis(t, func(t *testing.T, s *shop) {
+		arabic := strings.Repeat("خصم", 21) + "١" // 64 characters, 128 bytes
+		s.Catalog.PutCoupon(s.ID, &cart.Coupon{Code: arabic, Kind: cart.Fixed, Amount: 100})
+		c := s.guest(t)
+		c.add(`{"product_id":2}`)
+		for _, body := range []string{
+			`{"coupon":"` + arabic + `"}`, `{"coupon":"TEN","code":"ten"}`, `{"code":"  ` + arabic + `\n"}`,
+		} {
+			if got := c.ok("POST", "/cart/coupon", body).Body.Data; got.Discount != 1 {
+				t.Errorf("%s: %+v", body, got.Coupon)
+			}
+		}
+	})
+}
+
+func TestCoupon_MinimumNeedsLinesThatCanBeBought(t *testing.T) {
+	onEachRedis(t, func(t *testing.T, s *shop) {
+		c := s.guest(t)
+		c.add(`{"product_id":1}`) // 49.50
+		c.ok("POST", "/cart/coupon", `{"coupon":"FIVE"}`)
+		inactive := *sample.Products()[1][0]
+		inactive.Active = false
+		s.Catalog.Put(s.ID, &inactive)
+		if got := c.cart(); got.Subtotal != 49.5 || got.Discount != 0 {
+			t.Errorf("FIVE with an inactive product alone: %+v", got)
+		}
+		c.ok("DELETE", "/cart/coupon", "")
+		c.refused(422, "coupon_minimum", "POST", "/cart/coupon", `{"coupon":"FIVE"}`)
 	})
 }
 
@@ -82,8 +119,9 @@ func TestCoupon_ExpiresAndVanishesWithoutATrace(t *testing.T) {
 		}
 		c.ok("PATCH", "/cart/items/2", `{"quantity":2}`, "If-Match", before.Header.Get("ETag"))
 		s.Catalog.DeleteCoupon(s.ID, "SOON")
-		if got := c.cart(); got.Coupon == nil || got.Total != 20 {
-			t.Errorf("vanished: %+v", got)
+		vanished := c.ok("GET", "/cart", "")
+		if got := vanished.Body.Data; got.Coupon == nil || got.Total != 20 || !strings.Contains(string(vanished.Raw), `"coupon":{"code":"SOON","type":null,"value":null,"discount":0}`) {
+			t.Errorf("vanished: %s", vanished.Raw)
 		}
 	})
 }
