@@ -9,7 +9,7 @@ FUZZTIME ?= 5s
 WITH_SERVERS = sh deploy/ephemeral/install.sh $(GO) run ./deploy/ephemeral/run --
 
 .DEFAULT_GOAL := help
-.PHONY: run test race lint build bench fuzz help go-test go-fuzz
+.PHONY: run test race lint build bench fuzz torture help go-test go-fuzz
 
 run: ## the demo: no services, sample data, playground at its root
 	$(GO) run ./cmd/commerce demo
@@ -36,8 +36,12 @@ fuzz: FUZZTIME = 10m
 fuzz: ## each fuzz target for FUZZTIME (10m)
 	$(WITH_SERVERS) $(MAKE) --no-print-directory go-fuzz FUZZTIME=$(FUZZTIME)
 
+torture: TORTURE = 10m
+torture: ## retries across logins while Redis nodes freeze and die, for TORTURE (10m)
+	$(WITH_SERVERS) $(GO) test -timeout 2h -count 1 -v -run TestTorture ./cmd/internal/server -torture $(TORTURE)
+
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
 
 go-test:
 	$(GO) test -timeout 6m ./...
