@@ -63,8 +63,8 @@ local function upgrade(key, hash)
   put(key, hash, 'l', LAYOUT)
 end
 
--- read returns the hash as a table. A layout of a later release is an error: nothing
--- in it may be taken for something else.
+-- read returns the hash as a table, and as the flat list that goes back to the caller.
+-- A layout of a later release is an error: nothing in it may be taken for something else.
 local function read(key)
   local flat = redis.call('HGETALL', key)
   local hash = {}
@@ -72,8 +72,9 @@ local function read(key)
   if #flat > 0 and hash.l ~= LAYOUT then
     if hash.l then error('cart has layout ' .. hash.l .. ', this release knows ' .. LAYOUT) end
     upgrade(key, hash)
+    flat = flatten(hash)
   end
-  return hash
+  return hash, flat
 end
 
 local function is_line(member)

@@ -5,9 +5,9 @@
 -- ARGV  1 TTL in ms
 -- Reply {flat hash, ms left}; an empty list and a negative number when there is no cart
 
-local hash = read(KEYS[1])
+local hash, flat = read(KEYS[1])
 if in_use(hash) then
   redis.call('PEXPIRE', KEYS[1], ARGV[1])
-  return { flatten(hash), tonumber(ARGV[1]) }
+  return { flat, tonumber(ARGV[1]) }
 end
-return { flatten(hash), redis.call('PTTL', KEYS[1]) }
+return { flat, redis.call('PTTL', KEYS[1]) }
