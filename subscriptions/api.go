@@ -113,21 +113,33 @@ func (a *API) list(v *visit) error {
 	if err != nil {
 		return err
 	}
-	key, err := a.source.LinkKey(v.ctx())
-	if err != nil {
-		return fmt.Errorf("read the key of page links: %w", err)
-	}
-	query, number, err := asked.query(key, v.store.ID)
+	q, key, err := a.question(v, &asked)
 	if err != nil {
 		return err
 	}
-	rows, err := a.source.List(v.ctx(), v.store.ID, query)
+	rows, err := a.source.List(v.ctx(), v.store.ID, q.Query)
 	if err != nil {
 		return fmt.Errorf("list subscriptions of store %d: %w", v.store.ID, err)
 	}
-	p := newPage(key, v.store.ID, asked, number, query, rows)
+	p := newPage(key, v.store.ID, asked, q, rows)
 	a.send(v, func(w *wire) { w.page(&p, a.address(v)) })
 	return nil
+}
+
+// question is what to ask the source, and the key for the links of the answer. A link
+// that no known key signed may be of a key that another instance already knows, so
+// the keys are read again before it is refused.
+func (a *API) question(v *visit, asked *listing) (q question, key []byte, err error) {
+	for _, fresh := range []bool{false, true} {
+		keys, err := a.source.LinkKeys(v.ctx(), fresh)
+		if err != nil {
+			return question{}, nil, fmt.Errorf("read the keys of page links: %w", err)
+		}
+		if q, ok := asked.ask(keys, v.store.ID); ok {
+			return q, keys[0], nil
+		}
+	}
+	return question{}, nil, refuse(fault{linkParameter, textLink})
 }
 
 func (a *API) get(v *visit) error {

@@ -16,6 +16,8 @@ func TestList_RefusesWhatItCannotRead(t *testing.T) {
 			{"page=0", "page"},
 			{"page=-1", "page"},
 			{"page=1000001", "page"},
+			{"page=9007199254740993&cursor=AAAA", "page"},
+			{"page=1000001&cursor=AAAA", "cursor"},
 			{"page=9223372036854775808", "page"},
 			{"page=" + strings.Repeat("9", 1000), "page"},
 			{"page=1.0", "page"},

@@ -15,8 +15,8 @@ import (
 const (
 	defaultPerPage = 15
 	maxPerPage     = 100
-	maxPage        = 1_000_000
-	maxEmail       = 254 // characters; RFC 5321 leaves no room for more
+	maxPage        = 1_000_000 // by number
+	maxEmail       = 254       // characters; RFC 5321 leaves no room for more
 )
 
 // listing is what a caller asks of the list.
@@ -77,10 +77,24 @@ func parseListing(query string) (listing, error) {
 		}
 	}
 	faults = append(faults, unknown(values)...)
+	if faults == nil {
+		faults = l.tooFar()
+	}
 	if faults != nil {
 		return listing{}, refuse(faults...)
 	}
 	return l, nil
+}
+
+// tooFar refuses a page that is asked for by its number and is past the last of those.
+func (l *listing) tooFar() []fault {
+	switch {
+	case l.link != "":
+		return nil // finds its rows by id
+	case l.page > maxPage:
+		return []fault{{"page", textPage}}
+	}
+	return nil
 }
 
 // unknown names what is left, as far as an answer should repeat it.
@@ -98,7 +112,7 @@ func unknown(values url.Values) []fault {
 }
 
 func (l *listing) readPage(s string) (ok bool) {
-	l.page, ok = wholeNumber(s, maxPage)
+	l.page, ok = wholeNumber(s, maxLinkedPage)
 	return ok
 }
 

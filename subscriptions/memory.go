@@ -12,7 +12,7 @@ import (
 type Memory struct {
 	byStore   map[int64][]Subscription // newest first
 	customers map[customerKey]*Customer
-	key       []byte
+	keys      [][]byte
 }
 
 type customerKey struct{ store, id int64 }
@@ -26,7 +26,7 @@ func NewMemory(customers []Customer, all []Subscription) *Memory {
 	m := &Memory{
 		byStore:   map[int64][]Subscription{},
 		customers: make(map[customerKey]*Customer, len(customers)),
-		key:       []byte(rand.Text() + rand.Text()),
+		keys:      [][]byte{[]byte(rand.Text() + rand.Text())},
 	}
 	for _, c := range customers {
 		m.customers[customerKey{c.StoreID, c.ID}] = &c
@@ -40,8 +40,8 @@ func NewMemory(customers []Customer, all []Subscription) *Memory {
 	return m
 }
 
-// LinkKey implements Source.
-func (m *Memory) LinkKey(context.Context) ([]byte, error) { return m.key, nil }
+// LinkKeys implements Source.
+func (m *Memory) LinkKeys(context.Context, bool) ([][]byte, error) { return m.keys, nil }
 
 // Get implements Source.
 func (m *Memory) Get(_ context.Context, store, id int64) (*Subscription, error) {

@@ -8,50 +8,89 @@ type page struct {
 	number int // from 1
 	rows   []Subscription
 
-	older, newer string // the links to the neighbours, each a query; "" for none
+	older, newer string // the links to the neighbors, each a query; "" for none
 }
 
-// query turns what was asked into what the source is asked, and the number of the
-// page that the answer will be.
-func (l *listing) query(key []byte, store int64) (q Query, number int, err error) {
-	q = Query{Filter: l.filter, Limit: l.perPage + 1} // one more tells whether a page follows
+// question is what the source is asked for a page.
+type question struct {
+	Query
+	number int   // of the page
+	at     place // where a linked page begins
+}
+
+// ask turns what was asked for into what the source is asked. ok is false where
+// the link was not signed with any of the keys.
+func (l *listing) ask(keys [][]byte, store int64) (q question, ok bool) {
+	q.Query = Query{Filter: l.filter, Limit: l.perPage + 1} // one more tells whether a page follows
 	if l.link == "" {
-		number = max(l.page, 1)
-		q.Skip = (number - 1) * l.perPage
-		return q, number, nil
+		q.number = max(l.page, 1)
+		q.Skip = (q.number - 1) * l.perPage
+		return q, true
 	}
-	at, ok := openLink(key, store, l)
-	if !ok {
-		return Query{}, 0, refuse(fault{linkParameter, textLink})
+	if q.at, ok = openLink(keys, store, l); !ok {
+		return question{}, false
 	}
-	if at.newer {
-		// The link came from the page that follows.
-		q.Newer, q.Limit = at.id, l.perPage
+	q.number = q.at.page
+	if q.at.newer {
+		q.Newer = q.at.id
 	} else {
-		q.Older = at.id
+		q.Older = q.at.id
 	}
-	return q, at.page, nil
+	return q, true
 }
 
-// newPage makes the page out of what the source answered to q.
-func newPage(key []byte, store int64, l listing, number int, q Query, rows []Subscription) page {
-	p := page{listing: l, number: number, rows: rows}
-	follows := q.Newer != 0 && len(rows) > 0
-	if len(rows) > l.perPage {
-		p.rows, follows = rows[:l.perPage], true
+// newPage makes the page out of what the source answered to q. New links are signed
+// with key.
+func newPage(key []byte, store int64, l listing, q question, rows []Subscription) page {
+	p := page{listing: l, number: q.number, rows: rows}
+	more := len(rows) > l.perPage // in the direction of reading
+	switch {
+	case more && q.Newer != 0:
+		p.rows = rows[len(rows)-l.perPage:]
+	case more:
+		p.rows = rows[:l.perPage]
 	}
-	if follows && number < maxPage {
-		last := p.rows[len(p.rows)-1].ID
-		p.older = l.linked(place{page: number + 1, id: last}, key, store)
+	older, newer := p.neighbors(q, more)
+	if older != nil {
+		p.older = l.linked(*older, key, store)
 	}
 	switch {
-	case number == 1:
-	case number == 2 || len(p.rows) == 0:
-		p.newer = l.numbered(number - 1)
-	default:
-		p.newer = l.linked(place{page: number - 1, id: p.rows[0].ID, newer: true}, key, store)
+	case newer != nil:
+		p.newer = l.linked(*newer, key, store)
+	case q.at == place{} && q.number > 1: // past the end, by number
+		p.newer = l.numbered(q.number - 1)
 	}
 	return p
+}
+
+// neighbors returns where the next and the previous page begin, nil for none. Both
+// are found by id and not by number, so that rows which are inserted meanwhile move
+// nothing. On the way back, further pages with number 1 lead to those rows.
+func (p *page) neighbors(q question, more bool) (older, newer *place) {
+	back, on := max(p.number-1, 1), p.number+1
+	if len(p.rows) == 0 {
+		// What the link led to is gone. The row that it came from may still be there.
+		switch {
+		case q.at == place{}:
+		case q.at.newer:
+			older = &place{page: on, id: q.at.id + 1}
+		default:
+			newer = &place{page: back, id: q.at.id - 1, newer: true}
+		}
+		return older, newer
+	}
+	first, last := p.rows[0].ID, p.rows[len(p.rows)-1].ID
+	if more || q.at.newer {
+		older = &place{page: on, id: last}
+	}
+	if q.at.newer {
+		if more {
+			newer = &place{page: back, id: first, newer: true}
+		}
+	} else if p.number > 1 {
+		newer = &place{page: back, id: first, newer: true}
+	}
+	return older, newer
 }
 
 // numbered is the query of a page by its number alone.

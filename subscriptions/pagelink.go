@@ -22,7 +22,11 @@ type place struct {
 
 const (
 	linkSum = 16 // bytes of the signature that a link carries
-	maxLink = 80 // characters; sealed links have at most 44
+	maxLink = 80 // characters; sealed links have at most 46
+
+	// maxLinkedPage bounds the numbers of linked pages, which no walk reaches: JSON's
+	// readers are exact up to it.
+	maxLinkedPage = 1 << 53
 )
 
 // A link names its place and signs it together with all that the place depends on:
@@ -39,8 +43,9 @@ func (p place) seal(key []byte, store int64, l *listing) string {
 }
 
 // openLink returns the place that l.link names. It is not ok unless seal made
-// exactly this link for this store, filter, page size and, if one is given, page.
-func openLink(key []byte, store int64, l *listing) (p place, ok bool) {
+// exactly this link, with one of the keys, for this store, filter, page size and, if
+// one is given, page.
+func openLink(keys [][]byte, store int64, l *listing) (p place, ok bool) {
 	link, err := base64.RawURLEncoding.DecodeString(l.link)
 	if err != nil || len(link) <= linkSum {
 		return place{}, false
@@ -48,7 +53,12 @@ func openLink(key []byte, store int64, l *listing) (p place, ok bool) {
 	if p, ok = parsePlace(link[:len(link)-linkSum]); !ok || l.page != 0 && l.page != p.page {
 		return place{}, false
 	}
-	return p, hmac.Equal([]byte(l.link), []byte(p.seal(key, store, l)))
+	for _, key := range keys {
+		if hmac.Equal([]byte(l.link), []byte(p.seal(key, store, l))) {
+			return p, true
+		}
+	}
+	return place{}, false
 }
 
 func (p place) append(b []byte) []byte {
@@ -65,7 +75,7 @@ func parsePlace(b []byte) (place, bool) {
 		return place{}, false
 	}
 	page, n := binary.Uvarint(b[1:])
-	if n <= 0 || page < 1 || page > maxPage {
+	if n <= 0 || page < 1 || page > maxLinkedPage {
 		return place{}, false
 	}
 	id, m := binary.Uvarint(b[1+n:])

@@ -8,7 +8,11 @@ import (
 	"pgregory.net/rapid"
 )
 
-var linkKey = []byte("a key of the tests, 32 bytes long")
+var (
+	linkKey    = []byte("a key of the tests, 32 bytes long")
+	anotherKey = []byte("the key that came after, 32 bytes")
+	keys       = [][]byte{anotherKey, linkKey}
+)
 
 func drawListing(t *rapid.T) listing {
 	return listing{
@@ -23,7 +27,7 @@ func drawListing(t *rapid.T) listing {
 
 func drawPlace(t *rapid.T) place {
 	return place{
-		page:  rapid.IntRange(1, maxPage).Draw(t, "page"),
+		page:  rapid.IntRange(1, maxLinkedPage).Draw(t, "page"),
 		id:    rapid.Int64Range(1, math.MaxInt64).Draw(t, "id"),
 		newer: rapid.Bool().Draw(t, "newer"),
 	}
@@ -38,15 +42,15 @@ func TestLink_OpensWhatItWasSealedFor(t *testing.T) {
 		if len(l.link) > maxLink {
 			t.Fatalf("%d characters, more than maxLink", len(l.link))
 		}
-		if got, ok := openLink(linkKey, store, &l); !ok || got != p {
+		if got, ok := openLink(keys, store, &l); !ok || got != p {
 			t.Fatalf("got %+v, %v; want %+v", got, ok, p)
 		}
 		l.page = p.page
-		if _, ok := openLink(linkKey, store, &l); !ok {
+		if _, ok := openLink(keys, store, &l); !ok {
 			t.Fatal("refused beside its own page number")
 		}
 		l.filter.Email = strings.ToUpper(l.filter.Email)
-		if _, ok := openLink(linkKey, store, &l); !ok {
+		if _, ok := openLink(keys, store, &l); !ok {
 			t.Fatal("refused for the same address in capitals")
 		}
 	})
@@ -75,7 +79,7 @@ func TestLink_IsBoundToAllItDependsOn(t *testing.T) {
 	} {
 		changed, store, key := l, int64(1), linkKey
 		change(&changed, &store, &key)
-		if _, ok := openLink(key, store, &changed); ok != (name == "nothing") {
+		if _, ok := openLink([][]byte{key}, store, &changed); ok != (name == "nothing") {
 			t.Errorf("%s changed: opens %v", name, ok)
 		}
 	}
@@ -83,7 +87,7 @@ func TestLink_IsBoundToAllItDependsOn(t *testing.T) {
 		for _, c := range []byte("A_9z") {
 			changed := l
 			changed.link = l.link[:i] + string(c) + l.link[i+1:]
-			if _, ok := openLink(linkKey, 1, &changed); ok && changed.link != l.link {
+			if _, ok := openLink(keys, 1, &changed); ok && changed.link != l.link {
 				t.Errorf("opens with %q at %d", c, i)
 			}
 		}
@@ -93,11 +97,11 @@ func TestLink_IsBoundToAllItDependsOn(t *testing.T) {
 func FuzzOpenLink(f *testing.F) {
 	l := listing{perPage: 15}
 	f.Add(place{page: 2, id: 7}.seal(linkKey, 1, &l))
-	f.Add(place{page: maxPage, id: math.MaxInt64, newer: true}.seal(linkKey, 1, &l))
+	f.Add(place{page: maxLinkedPage, id: math.MaxInt64, newer: true}.seal(linkKey, 1, &l))
 	f.Add("AQIHAAAAAAAAAAAAAAAAAAAAAA")
 	f.Fuzz(func(t *testing.T, link string) {
 		asked := listing{perPage: 15, link: link}
-		p, ok := openLink(linkKey, 1, &asked)
+		p, ok := openLink(keys, 1, &asked)
 		if ok && p.seal(linkKey, 1, &l) != link {
 			t.Errorf("%q opens as %+v and was never sealed", link, p)
 		}
@@ -116,7 +120,7 @@ func FuzzParseListing(f *testing.F) {
 			}
 			return
 		}
-		if l.page < 0 || l.page > maxPage || l.perPage < 1 || l.perPage > maxPerPage {
+		if l.page < 0 || l.link == "" && l.page > maxPage || l.perPage < 1 || l.perPage > maxPerPage {
 			t.Errorf("%q: page %d of %d", query, l.page, l.perPage)
 		}
 		again, err := parseListing(strings.TrimPrefix(l.kept, "&"))

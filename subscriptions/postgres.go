@@ -30,8 +30,18 @@ type PostgresConfig struct {
 type Postgres struct {
 	pool         *pgxpool.Pool
 	wait, budget time.Duration
-	key          atomic.Pointer[[]byte] // nil until it was read
+	keys         atomic.Pointer[linkKeys] // nil until they were read
 }
+
+// linkKeys are keys as they were at a time.
+type linkKeys struct {
+	keys [][]byte
+	read time.Time
+}
+
+// linkKeysFor is how long keys are used before they are read again. A key that was
+// replaced twice within this time may split the instances.
+const linkKeysFor = 10 * time.Second
 
 var _ Source = (*Postgres)(nil)
 
@@ -77,21 +87,26 @@ func (p *Postgres) Get(ctx context.Context, store, id int64) (*Subscription, err
 	return found, nil
 }
 
-// LinkKey implements Source. The key is read once and kept.
-func (p *Postgres) LinkKey(ctx context.Context) ([]byte, error) {
-	if key := p.key.Load(); key != nil {
-		return *key, nil
+// LinkKeys implements Source.
+func (p *Postgres) LinkKeys(ctx context.Context, fresh bool) ([][]byte, error) {
+	if held := p.keys.Load(); held != nil && !fresh && time.Since(held.read) < linkKeysFor {
+		return held.keys, nil
 	}
-	var key []byte
-	err := p.read(ctx, "SELECT key FROM page_link_key", nil, []any{&key}, func() {})
-	if err != nil {
+	began := time.Now()
+	var key, previous []byte
+	err := p.read(ctx, "SELECT key, previous FROM page_link_key", nil, []any{&key, &previous}, func() {})
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	if key == nil {
+	case key == nil:
 		return nil, errors.New("page_link_key is empty")
 	}
-	p.key.Store(&key)
-	return key, nil
+	keys := [][]byte{key}
+	if previous != nil {
+		keys = append(keys, previous)
+	}
+	p.keys.Store(&linkKeys{keys, began})
+	return keys, nil
 }
 
 // read runs one statement on one connection, within the budget, and calls each

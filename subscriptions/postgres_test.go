@@ -20,8 +20,8 @@ import (
 	"commerce/subscriptions"
 )
 
-// Whatever is added while a script follows next_page_url, the script sees all that
-// was there when it began, each once and newest first, and nothing that came later.
+// Whatever is added while a script follows the links, forward and then back, it sees
+// all that was there when it began: each row once on either way, and newest first.
 func TestList_WalkIsSteadyWhileRowsAreInserted(t *testing.T) {
 	t.Parallel()
 	d := sampleData()
@@ -30,30 +30,70 @@ func TestList_WalkIsSteadyWhileRowsAreInserted(t *testing.T) {
 	stop, inserted, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	go func() { done <- insertUntil(t.Context(), pool, d.all[0], stop, inserted) }()
 
-	var seen []int64
-	for url := "http://shop.test/subscriptions?per_page=2"; ; {
-		page := b.list(t, url, 1)
-		seen = append(seen, page.ids()...)
-		if page.NextPageURL == nil {
-			break
+	follow := func(page answer, link func(answer) *string) (pages [][]int64, last answer) {
+		t.Helper()
+		for {
+			there := slices.DeleteFunc(page.ids(), func(id int64) bool { return id >= firstInserted })
+			pages = append(pages, there)
+			if link(page) == nil {
+				return pages, page
+			}
+			select {
+			case <-inserted: // a row at least between any two pages
+			case err := <-done:
+				t.Fatal(err)
+			}
+			page = b.list(t, *link(page), 1)
 		}
-		url = *page.NextPageURL
-		select {
-		case <-inserted: // a row at least between any two pages
-		case err := <-done:
-			t.Fatal(err)
-		}
+	}
+	want := idsOf(d.all, 1, nil)
+	first := b.list(t, "http://shop.test/subscriptions?per_page=5", 1)
+	forth, last := follow(first, func(a answer) *string { return a.NextPageURL })
+	if diff := cmp.Diff(want, slices.Concat(forth...)); diff != "" {
+		t.Errorf("forward (-there at the beginning +seen):\n%s", diff)
+	}
+	newest := b.list(t, "http://shop.test/subscriptions?per_page=1", 1).ids()[0]
+	if newest < firstInserted+8 {
+		t.Errorf("the newest is %d: next to nothing was inserted meanwhile", newest)
+	}
+	back, top := follow(last, func(a answer) *string { return a.PrevPageURL })
+	slices.Reverse(back)
+	if diff := cmp.Diff(want, slices.Concat(back...)); diff != "" {
+		t.Errorf("back (-there at the beginning +seen):\n%s", diff)
+	}
+	if ids := top.ids(); top.CurrentPage != 1 || len(ids) == 0 || ids[0] < newest {
+		t.Errorf("the way back ends on page %d with %v, want page 1 with what was inserted after %d", top.CurrentPage, ids, newest)
 	}
 	close(stop)
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
-	seen = slices.DeleteFunc(seen, func(id int64) bool { return id >= firstInserted }) // on page 1, if any
-	if diff := cmp.Diff(idsOf(d.all, 1, nil), seen); diff != "" {
-		t.Errorf("(-there at the beginning +seen):\n%s", diff)
+}
+
+// A link whose page is gone leads to an empty page, which leads on to what is left.
+func TestList_LinksSurviveDeletedPages(t *testing.T) {
+	t.Parallel()
+	d := sampleData()
+	pool := filled(t, d)
+	b := newBundle(subscriptions.NewPostgres(subscriptions.PostgresConfig{Pool: pool}), stores()...)
+	first := b.list(t, "http://shop.test/subscriptions?per_page=16", 1)
+	middle := b.list(t, *first.NextPageURL, 1)
+	if _, err := pool.Exec(t.Context(), "DELETE FROM subscriptions WHERE store_id = 1 AND NOT id = ANY($1)", middle.ids()); err != nil {
+		t.Fatal(err)
 	}
-	if now := b.list(t, "http://shop.test/subscriptions?per_page=1", 1).ids(); now[0] < firstInserted+10 {
-		t.Errorf("the newest is %d: next to nothing was inserted meanwhile", now[0])
+	for name, gone := range map[string]answer{
+		"next": b.list(t, *middle.NextPageURL, 1), "previous": b.list(t, *middle.PrevPageURL, 1),
+	} {
+		link := gone.NextPageURL
+		if name == "next" {
+			link = gone.PrevPageURL
+		}
+		if len(gone.Data) > 0 || link == nil {
+			t.Fatalf("%s page: %v, link %v; want an empty page and a link to what is left", name, gone.ids(), link)
+		}
+		if diff := cmp.Diff(middle.ids(), b.list(t, *link, 1).ids()); diff != "" {
+			t.Errorf("from the %s page (-left +seen):\n%s", name, diff)
+		}
 	}
 }
 
@@ -123,6 +163,45 @@ func TestSchema_RefusesImpossibleStates(t *testing.T) {
 			t.Errorf("%s: %v, want a violated constraint", change, err)
 		}
 	}
+}
+
+// One instance learns of a new key while another still signs with the old one. Each
+// accepts the other's links, and those from before.
+func TestList_LinksSurviveANewKey(t *testing.T) {
+	t.Parallel()
+	pool := filled(t, sampleData())
+	instance := func() bundle {
+		return newBundle(subscriptions.NewPostgres(subscriptions.PostgresConfig{Pool: pool}), stores()...)
+	}
+	one, two := instance(), instance()
+	const start = "http://shop.test/subscriptions?per_page=5"
+	links := []string{*one.list(t, start, 1).NextPageURL, *two.list(t, start, 1).NextPageURL}
+	_, err := pool.Exec(t.Context(), "UPDATE page_link_key SET key = uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())")
+	if err != nil {
+		t.Fatal(err)
+	}
+	three := instance() // started after the change
+	signed := *three.list(t, start, 1).NextPageURL
+	links = append(links, *one.list(t, start, 1).NextPageURL, signed)
+	for _, b := range []bundle{three, one, two} {
+		for _, link := range links {
+			page := b.list(t, link, 1)
+			if page.CurrentPage != 2 {
+				t.Errorf("%s leads to page %d", link, page.CurrentPage)
+			}
+			for _, other := range []bundle{one, two, three} {
+				other.list(t, *page.PrevPageURL, 1)
+			}
+		}
+	}
+	if again := *one.list(t, start, 1).NextPageURL; again != signed {
+		t.Error("an instance that has met the new key goes on with the old one")
+	}
+	if _, err := pool.Exec(t.Context(), "UPDATE page_link_key SET previous = NULL"); err != nil {
+		t.Fatal(err)
+	}
+	instance().refused(t, links[0], 1)
+	instance().list(t, signed, 1)
 }
 
 func TestSchema_CustomersChangesReachTheirSubscriptions(t *testing.T) {

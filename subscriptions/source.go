@@ -18,10 +18,11 @@ type Source interface {
 	// Get returns one subscription of the store in full.
 	Get(ctx context.Context, store, id int64) (*Subscription, error)
 
-	// LinkKey returns the secret that page links are signed with: the same in
-	// every instance that reads the same source, and after a restart. It is
-	// asked on every request, and not to be modified.
-	LinkKey(ctx context.Context) ([]byte, error)
+	// LinkKeys returns the secrets of page links. New links are signed with the
+	// first, links of any of them are accepted. Every instance that reads the same
+	// source has the same ones, within seconds of a change. With fresh they are
+	// as they are now. The caller does not modify them.
+	LinkKeys(ctx context.Context, fresh bool) ([][]byte, error)
 }
 
 // Query is one page of what passes a filter. Of Skip, Older and Newer at most one

@@ -1,0 +1,56 @@
+package subscriptions
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A walk by links has no end before the list's, though pages by number have one.
+func TestLinks_GoOnPastTheLastPageByNumber(t *testing.T) {
+	t.Parallel()
+	var all []Subscription
+	for id := range int64(20) {
+		all = append(all, Subscription{ID: 1 + id, StoreID: 1})
+	}
+	source := NewMemory(nil, all)
+	keys, err := source.LinkKeys(t.Context(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := listing{perPage: 2, kept: "&per_page=2"}
+	walk := func(query string, link func(page) string) (numbers []int, ids []int64) {
+		for query != "" {
+			asked, err := parseListing(strings.TrimPrefix(query, "?"))
+			if err != nil {
+				t.Fatalf("%s: %v", query, err)
+			}
+			q, ok := asked.ask(keys, 1)
+			if !ok {
+				t.Fatalf("%s is refused", query)
+			}
+			rows, err := source.List(t.Context(), 1, q.Query)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := newPage(keys[0], 1, asked, q, rows)
+			numbers = append(numbers, p.number)
+			for _, s := range p.rows {
+				ids = append(ids, s.ID)
+			}
+			query = link(p)
+		}
+		return numbers, ids
+	}
+	const before = maxPage - 2
+	forth := start.linked(place{page: before, id: 11}, keys[0], 1)
+	numbers, ids := walk(forth, func(p page) string { return p.older })
+	if want := []int64{10, 9, 8, 7, 6, 5, 4, 3, 2, 1}; !slices.Equal(ids, want) || numbers[4] != maxPage+2 {
+		t.Errorf("forward: %v on pages %v, want %v up to page %d", ids, numbers, want, maxPage+2)
+	}
+	back := start.linked(place{page: maxPage + 2, id: 2, newer: true}, keys[0], 1)
+	numbers, ids = walk(back, func(p page) string { return p.newer })
+	if len(ids) != 18 || ids[0] != 4 || numbers[8] != maxPage-6 {
+		t.Errorf("back: %v on pages %v, want 18 from 4 on down to page %d", ids, numbers, maxPage-6)
+	}
+}
