@@ -179,7 +179,8 @@ func TestList_Filters(t *testing.T) {
 			{"customerPhone=9710557778888", []int64{7002}},
 			{"customerPhone=7012345678", []int64{7003}}, // begins as its calling code does
 			{"customerPhone=77012345678", []int64{7003}},
-			{"customerPhone=12345678", []int64{}},
+			{"customerPhone=12345678", []int64{7003}}, // as if the stored number were +7 (0) 12345678
+			{"customerPhone=2345678", []int64{}},
 			{"customerPhone=201001234567", []int64{7004}},
 			{"customerPhone=01001234567", []int64{7004}},
 

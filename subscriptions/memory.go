@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"slices"
-	"strings"
 )
 
 // Memory is a source of subscriptions that never change.
@@ -93,7 +92,8 @@ func (m *Memory) passing(rows []Subscription, f Filter) []Subscription {
 }
 
 func (f Filter) passes(c *Customer) bool {
-	return (f.Email == "" || strings.EqualFold(f.Email, c.Email)) &&
-		(f.Phone == "" || f.Phone.Matches(c.CallingCode, NationalPhone(c.Phone, c.CallingCode))) &&
+	national, uncoded := NationalPhone(c.Phone, c.CallingCode)
+	return (f.Email == "" || foldEmail(f.Email) == foldEmail(c.Email)) &&
+		(f.Phone == "" || f.Phone.Matches(c.CallingCode, national, uncoded)) &&
 		(f.CallingCode == "" || f.CallingCode == c.CallingCode)
 }

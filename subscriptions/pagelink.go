@@ -6,7 +6,6 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"math"
-	"strings"
 )
 
 // linkParameter carries the opaque part of a page link.
@@ -89,7 +88,7 @@ func (p place) sign(key []byte, store int64, l *listing) []byte {
 	signed := p.append(append(make([]byte, 0, 128), "page link\x00"...))
 	signed = binary.AppendUvarint(signed, uint64(store))
 	signed = binary.AppendUvarint(signed, uint64(l.perPage))
-	for _, part := range []string{strings.ToLower(l.filter.Email), string(l.filter.Phone), l.filter.CallingCode} {
+	for _, part := range []string{foldEmail(l.filter.Email), string(l.filter.Phone), l.filter.CallingCode} {
 		signed = binary.AppendUvarint(signed, uint64(len(part)))
 		signed = append(signed, part...)
 	}

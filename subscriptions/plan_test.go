@@ -25,7 +25,7 @@ INSERT INTO products (store_id, id, name, slug, type, price, original_price)
 INSERT INTO plans (store_id, id, product_id, duration, price)
 	SELECT s, p, 4, 'monthly', 2000 FROM generate_series(1, 1000) s, generate_series(41, 43) p;
 INSERT INTO customers (store_id, id, email, phone, calling_code)
-	SELECT CASE c % 10 WHEN 0 THEN 1 ELSE 1 + c % 1000 END AS store, c, 'Customer' || c || '@example.com', (520000000 + c)::text,
+	SELECT CASE c % 10 WHEN 0 THEN 1 ELSE 1 + c % 1000 END AS store, c, 'Customer' || c || '@example.com', CASE c % 200 WHEN 120 THEN '971' ELSE '' END || (520000000 + c),
 		(ARRAY['966', '966', '971', '965', '20'])[1 + c / 10 % 5]
 	FROM generate_series(1, 100000) c ORDER BY store, c;
 INSERT INTO saved_cards (store_id, id, customer_id, last_four, scheme)
@@ -76,6 +76,8 @@ func TestPlans_ReadByIndexAndSortNothing(t *testing.T) {
 		{"by e-mail", Query{Limit: 16, Filter: Filter{Email: "customer20@EXAMPLE.com"}}, 10, 0},
 		{"by phone", Query{Limit: 16, Filter: Filter{Phone: "520000020"}}, 10, 0},
 		{"by phone and calling code in it", Query{Limit: 16, Filter: Filter{Phone: "971520000020"}}, 10, 0},
+		{"by phone, stored with its calling code", Query{Limit: 16, Filter: Filter{Phone: "520000120"}}, 10, 0},
+		{"by phone and calling code, stored with both", Query{Limit: 16, Filter: Filter{Phone: "971520000120"}}, 10, 0},
 		{"by e-mail, second page by link", Query{Limit: 16, Older: 800_000, Filter: Filter{Email: "customer20@example.com"}}, 8, 0},
 		{"by e-mail, second page by number", Query{Limit: 6, Skip: 5, Filter: Filter{Email: "customer20@example.com"}}, 5, 15},
 		{"by calling code", Query{Limit: 16, Filter: Filter{CallingCode: "966"}}, 16, 0},
@@ -95,9 +97,9 @@ func TestPlans_ReadByIndexAndSortNothing(t *testing.T) {
 			if allowed == 0 {
 				allowed = 2 * float64(tt.rows)
 			}
-			if wrong := plan.faults(tt.q.Filter.byCustomer()); len(wrong) > 0 || plan.Rows != float64(tt.rows) || plan.read("subscriptions") > allowed {
-				t.Errorf("%s, %s: %v; returns %v rows of %v read, want %d of %v at most\n%s",
-					tt.name, mode, wrong, plan.Rows, plan.read("subscriptions"), tt.rows, allowed, plan)
+			if wrong := plan.faults(tt.q.Filter.byCustomer()); len(wrong) > 0 || plan.read("customers") > 2 || plan.Rows != float64(tt.rows) || plan.read("subscriptions") > allowed {
+				t.Errorf("%s, %s: %v; returns %v rows of %v read and %v customers, want %d of %v at most and 2\n%s",
+					tt.name, mode, wrong, plan.Rows, plan.read("subscriptions"), plan.read("customers"), tt.rows, allowed, plan)
 			}
 		}
 	}
@@ -140,7 +142,7 @@ func explain(ctx context.Context, conn *pgx.Conn, mode, sql string, args []any) 
 func (n explained) faults(maySort bool) []string {
 	var found []string
 	switch {
-	case strings.Contains(n.Type, "Index"), n.Type == "Bitmap Heap Scan", n.Type == "Limit", n.Type == "Nested Loop":
+	case strings.Contains(n.Type, "Index"), n.Type == "Bitmap Heap Scan", n.Type == "BitmapOr", n.Type == "Limit", n.Type == "Nested Loop":
 	case n.Type == "Sort" && maySort:
 	case n.Type == "Memoize":
 	default:

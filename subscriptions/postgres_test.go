@@ -2,8 +2,10 @@ package subscriptions_test
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
-	"math/rand/v2"
+	mathrand "math/rand/v2"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -204,6 +206,93 @@ func TestList_LinksSurviveANewKey(t *testing.T) {
 	instance().list(t, signed, 1)
 }
 
+// onLocales is a database of each kind of locale that folds letters differently.
+func onLocales(t *testing.T, test func(t *testing.T, pool *pgxpool.Pool)) {
+	for name, locale := range map[string]string{
+		"turkish": "LOCALE_PROVIDER icu ICU_LOCALE 'tr-TR' LOCALE 'C'", "c": "LOCALE_PROVIDER libc LOCALE 'C'",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			admin := openPool(t, ephemeral.Postgres(t), connect.PostgresConfig{Writable: true, MaxConns: 1, StatementTimeout: -1})
+			database := "test_" + name + "_" + strings.ToLower(rand.Text())
+			if _, err := admin.Exec(t.Context(), "CREATE DATABASE "+database+" TEMPLATE template0 ENCODING 'UTF8' "+locale); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() {
+				if _, err := admin.Exec(context.Background(), "DROP DATABASE "+database+" WITH (FORCE)"); err != nil {
+					t.Error(err)
+				}
+			})
+			u, err := url.Parse(admin.Config().ConnString())
+			if err != nil {
+				t.Fatal(err)
+			}
+			u.Path = database
+			if err := ephemeral.Migrate(t.Context(), u.String()); err != nil {
+				t.Fatal(err)
+			}
+			test(t, openPool(t, u.String(), connect.PostgresConfig{Writable: true, MaxConns: 4, StatementTimeout: -1}))
+		})
+	}
+}
+
+// Customers are found alike whatever locale the database has.
+func TestList_FindsCustomersOnEveryLocale(t *testing.T) {
+	t.Parallel()
+	d := sampleData()
+	d.customers = append(d.customers,
+		subscriptions.Customer{StoreID: 1, ID: 1101, Email: "IRIS.QUIZ@EXAMPLE.COM", Phone: "966501112222", CallingCode: "966"},
+		subscriptions.Customer{StoreID: 1, ID: 1102, Email: "élodie@example.com", Phone: "٠٥٠١١١٣٣٣٣", CallingCode: "966"},
+		subscriptions.Customer{StoreID: 1, ID: 1103, Email: "İPEK@example.com", Phone: "\u202a+966 50 111 4444\u202c", CallingCode: "966"},
+		subscriptions.Customer{StoreID: 1, ID: 1104, Email: "ΟΔΟΣ@example.com", Phone: "۹۷۱۰۵۰۱۱۱۵۵۵۵", CallingCode: "971"},
+	)
+	for i := range 4 {
+		s := d.all[0]
+		s.ID, s.CustomerID, s.Card = int64(7001+i), int64(1101+i), nil
+		d.all = append(d.all, s)
+	}
+	test := func(t *testing.T, b bundle) {
+		for _, tt := range []struct {
+			parameter, value string
+			want             []int64
+		}{
+			{"customerEmail", "iris.quiz@example.com", []int64{7001}},
+			{"customerEmail", "Iris.Quiz@Example.Com", []int64{7001}},
+			{"customerEmail", "ırıs.quız@example.com", []int64{}},
+			{"customerEmail", "ÉLODIE@EXAMPLE.COM", []int64{7002}},
+			{"customerEmail", "İpek@example.com", []int64{7003}},
+			{"customerEmail", "ipek@example.com", []int64{}},
+			{"customerEmail", "οδος@example.com", []int64{7004}},
+			{"customerEmail", "SARA@EXAMPLE.COM", []int64{5003, 5002, 5001}},
+			{"customerPhone", "0501112222", []int64{7001}},
+			{"customerPhone", "501112222", []int64{7001}},
+			{"customerPhone", "+966501112222", []int64{7001}},
+			{"customerPhone", "+966 (0) 50 111 2222", []int64{7001}},
+			{"customerPhone", "٠٥٠١١١٢٢٢٢", []int64{7001}},
+			{"customerPhone", "0501113333", []int64{7002}},
+			{"customerPhone", "966501113333", []int64{7002}},
+			{"customerPhone", "\u202d966501114444\u202c", []int64{7003}},
+			{"customerPhone", "0501114444", []int64{7003}},
+			{"customerPhone", "0501115555", []int64{7004}},
+			{"customerPhone", "00971501115555", []int64{7004}},
+			{"customerPhone", "966501115555", []int64{}},
+		} {
+			got := b.list(t, "http://shop.test/subscriptions?"+tt.parameter+"="+url.QueryEscape(tt.value), 1).ids()
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("%s=%+q (-want +got):\n%s", tt.parameter, tt.value, diff)
+			}
+		}
+	}
+	t.Run("usual", func(t *testing.T) {
+		t.Parallel()
+		onEach(t, d, test)
+	})
+	onLocales(t, func(t *testing.T, pool *pgxpool.Pool) {
+		fill(t, pool, d)
+		test(t, newBundle(subscriptions.NewPostgres(subscriptions.PostgresConfig{Pool: pool, Budget: 10 * time.Second, Wait: 5 * time.Second}), stores()...))
+	})
+}
+
 func TestSchema_CustomersChangesReachTheirSubscriptions(t *testing.T) {
 	t.Parallel()
 	pool := filled(t, sixStates())
@@ -228,10 +317,10 @@ func TestSchema_CustomersChangesReachTheirSubscriptions(t *testing.T) {
 func TestSchema_NationalPhoneIsNationalPhone(t *testing.T) {
 	t.Parallel()
 	pool := filled(t, data{})
-	random := rand.New(rand.NewPCG(1, 2))
+	random := mathrand.New(mathrand.NewPCG(1, 2))
 	var phones, codes []string
 	for range 3000 {
-		const of = "0099966+() -.x٣1"
+		const of = "000099966+() -.x٣٦۹\u202a1"
 		phone := "5"
 		for range random.IntN(16) {
 			runes := []rune(of)
@@ -240,20 +329,24 @@ func TestSchema_NationalPhoneIsNationalPhone(t *testing.T) {
 		phones = append(phones, phone[random.IntN(2):]+"7")
 		codes = append(codes, []string{"", "966", "9", "1", "99"}[random.IntN(5)])
 	}
+	type reading struct{ National, Uncoded string }
 	rows, err := pool.Query(t.Context(), `
 		WITH given AS (SELECT * FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS given (phone, code, id)),
-		made AS (INSERT INTO customers (store_id, id, phone, calling_code) SELECT 1, id, phone, code FROM given RETURNING id, national_phone)
-		SELECT national_phone FROM made ORDER BY id`, phones, codes)
+		made AS (INSERT INTO customers (store_id, id, phone, calling_code) SELECT 1, id, phone, code FROM given
+			RETURNING id, national_phone, coalesce(uncoded_phone, '') AS uncoded)
+		SELECT national_phone, uncoded FROM made ORDER BY id`, phones, codes)
 	if err != nil {
 		t.Fatal(err)
 	}
-	nationals, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if err != nil || len(nationals) != len(phones) {
-		t.Fatalf("%d rows, %v", len(nationals), err)
+	readings, err := pgx.CollectRows(rows, pgx.RowToStructByPos[reading])
+	if err != nil || len(readings) != len(phones) {
+		t.Fatalf("%d rows, %v", len(readings), err)
 	}
 	for i, phone := range phones {
-		if want := subscriptions.NationalPhone(phone, codes[i]); nationals[i] != want {
-			t.Errorf("%q of %q: %q in Postgres, %q in Go", phone, codes[i], nationals[i], want)
+		var want reading
+		want.National, want.Uncoded = subscriptions.NationalPhone(phone, codes[i])
+		if readings[i] != want {
+			t.Errorf("%+q of %q: %v in Postgres, %v in Go", phone, codes[i], readings[i], want)
 		}
 	}
 }

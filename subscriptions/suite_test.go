@@ -67,6 +67,13 @@ func onEach(t *testing.T, d data, test func(t *testing.T, b bundle)) {
 func filled(t *testing.T, d data) *pgxpool.Pool {
 	t.Helper()
 	pool := openPool(t, ephemeral.Migrated(t), connect.PostgresConfig{Writable: true, MaxConns: 4, StatementTimeout: -1})
+	fill(t, pool, d)
+	return pool
+}
+
+// fill writes the data, and what it is about, into an empty database.
+func fill(t *testing.T, pool *pgxpool.Pool, d data) {
+	t.Helper()
 	err := pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
 		if err := writeCatalogue(t.Context(), tx, d); err != nil {
 			return err
@@ -76,7 +83,6 @@ func filled(t *testing.T, d data) *pgxpool.Pool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return pool
 }
 
 func openPool(t *testing.T, url string, c connect.PostgresConfig) *pgxpool.Pool {

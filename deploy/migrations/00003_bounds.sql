@@ -1,6 +1,36 @@
--- A second key for page links.
+-- The same look-up of customers on every database locale, and a second key for page
+-- links. This step rewrites customers, which is locked meanwhile.
 
 -- +goose Up
+
+-- A telephone number's digits. Those of both Arabic blocks count; all other
+-- characters, such as the invisible ones that come with pasted text, do not.
+CREATE FUNCTION phone_digits(phone text) RETURNS text IMMUTABLE PARALLEL SAFE LANGUAGE sql
+    RETURN regexp_replace(translate(phone, '٠١٢٣٤٥٦٧٨٩۰۱۲۳۴۵۶۷۸۹', '01234567890123456789'), '[^0-9]', '', 'g');
+
+ALTER TABLE customers DROP COLUMN national_phone;
+ALTER TABLE customers
+    ADD COLUMN national_phone text COLLATE "C" GENERATED ALWAYS AS (
+        ltrim(CASE
+            WHEN phone ~ '^[^0-9٠-٩۰-۹]*\+' OR phone_digits(phone) LIKE '00%'
+                THEN regexp_replace(ltrim(phone_digits(phone), '0'), '^' || calling_code, '')
+            ELSE phone_digits(phone)
+        END, '0')
+    ) STORED,
+    ADD COLUMN uncoded_phone text COLLATE "C" GENERATED ALWAYS AS (
+        nullif(ltrim(substring(ltrim(phone_digits(phone), '0') FROM '^' || nullif(calling_code, '') || '(.*)$'), '0'), '')
+    ) STORED;
+COMMENT ON COLUMN customers.national_phone IS
+    'digits within the country: without leading zeros, and without the calling code where the number is written as an international one';
+COMMENT ON COLUMN customers.uncoded_phone IS
+    'digits within the country if the number begins with the calling code, with or without a plus sign; null: it does not';
+CREATE INDEX customers_by_national_phone ON customers (store_id, national_phone);
+CREATE INDEX customers_by_uncoded_phone ON customers (store_id, uncoded_phone);
+
+-- The database's locale decides what lower(email) is: in Turkish, I becomes ı. This
+-- collation is the same in every database.
+DROP INDEX customers_store_id_lower_idx;
+CREATE INDEX customers_by_email ON customers (store_id, (lower(email COLLATE "und-x-icu") COLLATE "C"));
 
 -- To change the key:
 --	UPDATE page_link_key SET key = uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())
@@ -24,4 +54,19 @@ DROP TRIGGER changes ON page_link_key;
 DROP FUNCTION page_link_key_changes();
 ALTER TABLE page_link_key DROP COLUMN previous;
 
+DROP INDEX customers_by_email;
+CREATE INDEX ON customers (store_id, lower(email));
+
+ALTER TABLE customers DROP COLUMN national_phone, DROP COLUMN uncoded_phone;
+DROP FUNCTION phone_digits(text);
+ALTER TABLE customers ADD COLUMN national_phone text GENERATED ALWAYS AS (
+    ltrim(CASE
+        WHEN phone ~ '^ *(\+|00)' THEN
+            regexp_replace(ltrim(regexp_replace(phone, '[^0-9]', '', 'g'), '0'), '^' || calling_code, '')
+        ELSE regexp_replace(phone, '[^0-9]', '', 'g')
+    END, '0')
+) STORED;
+COMMENT ON COLUMN customers.national_phone IS
+    'digits within the country: without leading zeros, and without the calling code where the number is written as an international one';
+CREATE INDEX ON customers (store_id, national_phone);
 
