@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -46,14 +45,13 @@ type API struct {
 	publicURL string
 	used      func(tokenID int64)
 	now       func() time.Time
-	buffers   sync.Pool // of answers that have been sent
+	buffers   buffers
 }
 
 // NewAPI returns an API that works with c.
 func NewAPI(c Config) *API {
 	a := &API{
 		source: c.Source, tokens: c.Tokens, prices: c.Prices, name: c.Name, publicURL: c.PublicURL, used: c.Used, now: c.Now,
-		buffers: sync.Pool{New: func() any { return new([]byte) }},
 	}
 	if a.used == nil {
 		a.used = func(int64) {}
@@ -174,15 +172,13 @@ func (a *API) address(v *visit) string {
 func (a *API) send(v *visit, data func(*wire)) {
 	now := a.now()
 	digits, _ := money.Digits(v.store.Currency)
-	buffer := a.buffers.Get().(*[]byte)
-	defer a.buffers.Put(buffer)
-	w := &wire{b: (*buffer)[:0], language: v.language, digits: digits, prices: a.prices, now: now}
+	w := &wire{b: a.buffers.get(), language: v.language, digits: digits, prices: a.prices, now: now}
 	w.raw(`{"message":null,"data":`)
 	data(w)
 	w.text("api", a.name)
 	w.number("timestamp", now.Unix())
 	w.raw("}")
-	*buffer = w.b
+	defer func() { a.buffers.put(w.b) }()
 
 	v.Header("Cache-Control", "private, no-cache")
 	v.Writer.Header().Add("Vary", "Authorization, Accept-Language, Origin")

@@ -2,6 +2,25 @@ package subscriptions
 
 import "time"
 
+// What is shown of a time whose year has no four digits. The first is not the zero
+// time, which means null.
+var (
+	firstShown = time.Date(1, 1, 1, 0, 0, 0, 1000, time.UTC)
+	lastShown  = time.Date(9999, 12, 31, 23, 59, 59, 999_999_000, time.UTC)
+)
+
+// shown returns t in UTC, or the nearest time that can be shown.
+func shown(t time.Time) time.Time {
+	t = t.UTC()
+	switch year := t.Year(); {
+	case year < 1:
+		return firstShown
+	case year > 9999:
+		return lastShown
+	}
+	return t
+}
+
 // dateForm is how a date is written, always in UTC. The list has one of its own for
 // the dates that a merchant reads; the single subscription shows those as days, and
 // what a program computes with as instants.
@@ -13,10 +32,10 @@ const (
 	instants                 // 2025-11-20T10:00:00.000000Z
 )
 
-// append appends t. It does what t.AppendFormat does for a layout, of years with
-// four digits, in a fifth of the time: a page of the list has some hundred dates.
+// append appends t, or the nearest time whose year has four digits. It does what
+// t.AppendFormat does for a layout, in a fifth of the time: a page of the list has some hundred dates.
 func (f dateForm) append(b []byte, t time.Time) []byte {
-	t = t.UTC()
+	t = shown(t)
 	year, month, day := t.Date()
 	b = decimals(b, year, 4)
 	b = decimals(append(b, '-'), int(month), 2)

@@ -23,3 +23,17 @@ func TestDates_AreWrittenAsTheirLayouts(t *testing.T) {
 		}
 	})
 }
+
+func TestDates_OutOfRangeAreWrittenAsTheNearest(t *testing.T) {
+	t.Parallel()
+	for at, want := range map[time.Time]string{
+		time.Date(10010, 3, 4, 5, 6, 7, 0, time.UTC):                   "9999-12-31T23:59:59.999999Z",
+		time.Date(9999, 12, 31, 23, 59, 59, 0, time.FixedZone("", -1)): "9999-12-31T23:59:59.999999Z",
+		time.Date(0, 12, 31, 0, 0, 0, 0, time.UTC):                     "0001-01-01T00:00:00.000001Z",
+		time.Date(-43, 3, 15, 0, 0, 0, 0, time.UTC):                    "0001-01-01T00:00:00.000001Z",
+	} {
+		if got := string(instants.append(nil, at)); got != want {
+			t.Errorf("%v: %s, want %s", at, got, want)
+		}
+	}
+}

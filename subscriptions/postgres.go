@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -24,6 +25,10 @@ type PostgresConfig struct {
 
 	// Budget bounds a call as a whole, the wait included. Default: 1 s.
 	Budget time.Duration
+
+	// Log receives warnings about rows that are not shown as they are stored.
+	// Default: slog.Default.
+	Log *slog.Logger
 }
 
 // Postgres is a source of subscriptions in the tables of the migrations.
@@ -31,6 +36,7 @@ type Postgres struct {
 	pool         *pgxpool.Pool
 	wait, budget time.Duration
 	keys         atomic.Pointer[linkKeys] // nil until they were read
+	adapted      adaptedRows
 }
 
 // linkKeys are keys as they were at a time.
@@ -48,9 +54,10 @@ var _ Source = (*Postgres)(nil)
 // NewPostgres returns a source that works with c. It reads nothing yet.
 func NewPostgres(c PostgresConfig) *Postgres {
 	return &Postgres{
-		pool:   c.Pool,
-		wait:   cmp.Or(c.Wait, 300*time.Millisecond),
-		budget: cmp.Or(c.Budget, time.Second),
+		pool:    c.Pool,
+		wait:    cmp.Or(c.Wait, 300*time.Millisecond),
+		budget:  cmp.Or(c.Budget, time.Second),
+		adapted: adaptedRows{log: cmp.Or(c.Log, slog.Default())},
 	}
 }
 
@@ -59,7 +66,7 @@ func (p *Postgres) List(ctx context.Context, store int64, q Query) ([]Subscripti
 	sql, args := listSQL(store, q)
 	all := make([]Subscription, 0, q.Limit)
 	r := row{Subscription: Subscription{StoreID: store}}
-	err := p.read(ctx, sql, args, r.into(), func() { all = append(all, r.subscription()) })
+	err := p.read(ctx, sql, args, r.into(), func() { all = append(all, p.subscription(&r)) })
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +81,7 @@ func (p *Postgres) Get(ctx context.Context, store, id int64) (*Subscription, err
 	r := row{Subscription: Subscription{StoreID: store}}
 	var scheduled scheduledVariant
 	err := p.read(ctx, getSQL, []any{store, id}, append(r.into(), scheduled.into()...), func() {
-		s := r.subscription()
+		s := p.subscription(&r)
 		s.Scheduled = scheduled.variant()
 		found = &s
 	})
@@ -85,6 +92,14 @@ func (p *Postgres) Get(ctx context.Context, store, id int64) (*Subscription, err
 		return nil, ErrNotFound
 	}
 	return found, nil
+}
+
+func (p *Postgres) subscription(r *row) Subscription {
+	s, adapted := r.subscription()
+	if adapted {
+		p.adapted.warn(&s)
+	}
+	return s
 }
 
 // LinkKeys implements Source.

@@ -1,10 +1,14 @@
 package subscriptions_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
+	"log/slog"
 	mathrand "math/rand/v2"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -158,12 +162,104 @@ func TestSchema_RefusesImpossibleStates(t *testing.T) {
 		"order_id = 0",
 		"store_id = 2",
 		"external_customer_id = ''",
+		"external_customer_id = repeat('x', 256)",
+		"metadata = jsonb_build_object('x', repeat('x', 16 * 1024 - 8))", // {"x": "…"} of 16,385 bytes
+		"starts_at = '-infinity'",
+		"ends_at = 'infinity'",
+		"ends_at = '10000-01-01 00:00:00+00'",
+		"current_period_start = '0001-12-31 00:00:00+00 BC'",
+		"current_period_end = 'infinity'",
+		"trial_ends_at = 'infinity'",
+		"canceled_at = '-infinity'",
+		"created_at = '-infinity'",
+		"updated_at = '294276-01-01 00:00:00+00'",
+		"status = 'paused', paused_remaining_days = 1, paused_at = 'infinity'",
+		"status = 'past_due', next_retry_at = 'infinity'",
+		"status = 'past_due', next_retry_at = now(), grace_ends_at = 'infinity'",
 	} {
 		_, err := pool.Exec(t.Context(), "UPDATE subscriptions SET "+change+" WHERE store_id = 1 AND id = 2")
 		var refused *pgconn.PgError
 		if !errors.As(err, &refused) || !strings.HasPrefix(refused.Code, "23") {
 			t.Errorf("%s: %v, want a violated constraint", change, err)
 		}
+	}
+}
+
+func TestSchema_TakesTheLongestAndTheLatest(t *testing.T) {
+	t.Parallel()
+	pool := filled(t, sixStates())
+	b := newBundle(subscriptions.NewPostgres(subscriptions.PostgresConfig{Pool: pool}), stores()...)
+	_, err := pool.Exec(t.Context(), `UPDATE subscriptions SET starts_at = '0001-01-01 00:00:00+00', ends_at = '9999-12-31 23:59:59.999999+00',
+		external_customer_id = repeat('ع', 255), metadata = jsonb_build_object('x', repeat('x', 16 * 1024 - 9)) WHERE id = 2`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range b.list(t, "/subscriptions", 1).Data {
+		if s["id"] == 2.0 && (s["starts_at"] != "0001-01-01 00:00:00" || s["ends_at"] != "9999-12-31 23:59:59" ||
+			s["external_customer_id"] != strings.Repeat("ع", 255) || len(s["metadata"].(map[string]any)["x"].(string)) != 16*1024-9) {
+			t.Errorf("got %.200v", s)
+		}
+	}
+}
+
+// Rows from before the schema had its bounds are shown as near to what they hold as an
+// answer can be. They take no page down, and the log names one.
+func TestList_ShowsRowsFromBeforeTheBounds(t *testing.T) {
+	t.Parallel()
+	pool := filled(t, sixStates())
+	var log bytes.Buffer
+	source := subscriptions.NewPostgres(subscriptions.PostgresConfig{Pool: pool, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	b := newBundle(source, stores()...)
+	for _, change := range []string{
+		`DO $$
+		DECLARE name text;
+		BEGIN
+			FOR name IN SELECT conname FROM pg_constraint WHERE conrelid = 'subscriptions'::regclass AND conname ~ '_is_(a_date|short)$' LOOP
+				EXECUTE format('ALTER TABLE subscriptions DROP CONSTRAINT %I', name);
+			END LOOP;
+		END $$`,
+		"UPDATE subscriptions SET ends_at = 'infinity', current_period_end = '10010-03-04 00:00:00+00' WHERE id = 2",
+		"UPDATE subscriptions SET grace_ends_at = 'infinity' WHERE id = 3",
+		"UPDATE subscriptions SET starts_at = '-infinity', current_period_start = '0044-03-15 00:00:00+00 BC', created_at = '-infinity' WHERE id = 4",
+		"UPDATE subscriptions SET metadata = jsonb_build_object('x', repeat('x', 1 << 20)), external_customer_id = repeat('x', 256) WHERE id = 5",
+	} {
+		if _, err := pool.Exec(t.Context(), change); err != nil {
+			t.Fatal(err)
+		}
+	}
+	listed := map[float64]map[string]any{}
+	for _, s := range b.list(t, "/subscriptions", 1).Data {
+		listed[s["id"].(float64)] = s
+	}
+	for _, tt := range []struct {
+		id     float64
+		member string
+		want   any
+	}{
+		{2, "ends_at", "9999-12-31 23:59:59"},
+		{2, "end_date", "9999-12-31 23:59:59"},
+		{2, "current_period_end", "9999-12-31 23:59:59"},
+		{2, "is_active", true},
+		{2, "days_remaining", 2912484.0},
+		{3, "is_active", true},
+		{4, "starts_at", "0001-01-01 00:00:00"},
+		{4, "current_period_start", "0001-01-01 00:00:00"},
+		{4, "created_at", "0001-01-01T00:00:00.000001Z"},
+		{5, "metadata", nil},
+		{5, "external_customer_id", nil},
+		{6, "status", "expired"},
+	} {
+		if got := listed[tt.id][tt.member]; got != tt.want {
+			t.Errorf("%s of %v is %v, want %v", tt.member, tt.id, got, tt.want)
+		}
+	}
+	for id := range listed {
+		if w := b.do(fmt.Sprintf("/subscriptions/%v", id), 1, "en"); w.Code != http.StatusOK {
+			t.Errorf("subscription %v alone: %d %s", id, w.Code, w.Body)
+		}
+	}
+	if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "level=WARN") || !strings.Contains(got, "store=1 subscription=") {
+		t.Errorf("the log says %q, want one warning that names a row", got)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5/pgtype"
 
@@ -11,14 +12,15 @@ import (
 	"commerce/cart/period"
 )
 
-// columns are what both statements read, in the order of row.into.
+// columns are what both statements read, in the order of row.into. Of a text that is
+// too long to be shown, only enough is read to see that.
 const columns = `
-	s.id, s.customer_id, s.status, coalesce(s.external_customer_id, ''),
+	s.id, s.customer_id, s.status, coalesce(left(s.external_customer_id, 256), ''),
 	s.starts_at, s.ends_at, s.current_period_start, s.current_period_end, s.trial_ends_at,
 	s.cancel_at_period_end, s.canceled_at, s.paused_at, coalesce(s.paused_remaining_days, 0),
 	s.next_retry_at, s.grace_ends_at, s.duration, s.order_id, s.price_amount, s.currency,
 	s.product_id, p.name, p.slug, p.type, s.variant_id, v.duration, v.price,
-	coalesce(c.last_four, ''), coalesce(c.scheme, ''), s.metadata, s.created_at, s.updated_at`
+	coalesce(c.last_four, ''), coalesce(c.scheme, ''), left(s.metadata::text, 16385), s.created_at, s.updated_at`
 
 const joins = `
 	JOIN products p ON p.store_id = s.store_id AND p.id = s.product_id
@@ -104,32 +106,62 @@ type row struct {
 func (r *row) into() []any {
 	return []any{
 		&r.ID, &r.CustomerID, (*string)(&r.Status), &r.ExternalCustomerID,
-		&r.StartsAt, &r.EndsAt, &r.PeriodStart, &r.PeriodEnd, (*instant)(&r.TrialEndsAt),
+		(*instant)(&r.StartsAt), (*instant)(&r.EndsAt), (*instant)(&r.PeriodStart), (*instant)(&r.PeriodEnd), (*instant)(&r.TrialEndsAt),
 		&r.CancelAtPeriodEnd, (*instant)(&r.CanceledAt), (*instant)(&r.PausedAt), &r.PausedRemainingDays,
 		(*instant)(&r.NextRetryAt), (*instant)(&r.GraceEndsAt),
 		(*string)(&r.Duration), &r.OrderID, (*int64)(&r.Price), &r.Currency,
 		&r.Product.ID, &r.Product.Name, &r.Product.Slug, &r.Product.Type,
 		&r.Variant.ID, (*string)(&r.Variant.Duration), (*int64)(&r.Variant.Price),
-		&r.card.LastFour, &r.card.Scheme, &r.Metadata, &r.CreatedAt, &r.UpdatedAt,
+		&r.card.LastFour, &r.card.Scheme, &r.Metadata, (*instant)(&r.CreatedAt), (*instant)(&r.UpdatedAt),
 	}
 }
 
-// subscription returns what was read. Nothing of it changes with the next row.
-func (r *row) subscription() Subscription {
-	s := r.Subscription
+// Longer values come only from rows that were written before the schema had these
+// bounds.
+const (
+	maxExternalCustomer = 255       // characters
+	maxMetadata         = 16 * 1024 // bytes
+)
+
+// subscription returns what was read, as it can be shown, and whether that differs
+// from what is stored. Nothing of it changes with the next row.
+func (r *row) subscription() (s Subscription, adapted bool) {
+	s = r.Subscription
 	if r.card.LastFour != "" {
 		card := r.card
 		s.Card = &card
 	}
-	return s
+	for _, at := range []*time.Time{
+		&s.StartsAt, &s.EndsAt, &s.PeriodStart, &s.PeriodEnd, &s.TrialEndsAt, &s.CanceledAt,
+		&s.PausedAt, &s.NextRetryAt, &s.GraceEndsAt, &s.CreatedAt, &s.UpdatedAt,
+	} {
+		if near := shown(*at); !at.IsZero() && !near.Equal(*at) {
+			*at, adapted = near, true
+		}
+	}
+	if utf8.RuneCountInString(s.ExternalCustomerID) > maxExternalCustomer {
+		s.ExternalCustomerID, adapted = "", true
+	}
+	if len(s.Metadata) > maxMetadata {
+		s.Metadata, adapted = nil, true
+	}
+	return s, adapted
 }
 
-// instant reads null as the zero time.
+// instant reads null as the zero time, and infinity as a time that is too late to be
+// shown.
 type instant time.Time
 
 // ScanTimestamptz implements pgtype.TimestamptzScanner.
 func (i *instant) ScanTimestamptz(v pgtype.Timestamptz) error {
-	*i = instant(v.Time)
+	switch v.InfinityModifier {
+	case pgtype.Infinity:
+		*i = instant(lastShown.AddDate(1, 0, 0))
+	case pgtype.NegativeInfinity:
+		*i = instant(firstShown.AddDate(-1, 0, 0))
+	default:
+		*i = instant(v.Time)
+	}
 	return nil
 }
 

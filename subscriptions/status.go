@@ -2,8 +2,6 @@ package subscriptions
 
 import "time"
 
-const day = 24 * time.Hour
-
 // GrantsAccess reports whether the customer may use what was subscribed to: on
 // trial or paid, past due within the grace period, or canceled in a period that
 // has not ended.
@@ -30,7 +28,17 @@ func (s *Subscription) DaysRemaining(now time.Time) int {
 	if s.Status == Paused {
 		return s.PausedRemainingDays
 	}
-	return max(int(s.PeriodEnd.Sub(now)/day), 0)
+	return max(wholeDays(now, s.PeriodEnd), 0)
+}
+
+// wholeDays counts by seconds, since a time.Duration ends at 292 years.
+func wholeDays(from, to time.Time) int {
+	const day = 24 * 60 * 60
+	seconds := to.Unix() - from.Unix()
+	if to.Nanosecond() < from.Nanosecond() {
+		seconds--
+	}
+	return int(seconds / day)
 }
 
 // RenewsItself reports whether the saved card will be charged for the next period.

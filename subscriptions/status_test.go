@@ -46,10 +46,11 @@ func TestStatus_DaysRemaining(t *testing.T) {
 	}{
 		{"ten days", Subscription{Status: Active, PeriodEnd: noon.AddDate(0, 0, 10)}, 10},
 		{"nearly ten days", Subscription{Status: Active, PeriodEnd: noon.AddDate(0, 0, 10).Add(-time.Microsecond)}, 9},
-		{"a day", Subscription{Status: Trialing, PeriodEnd: noon.Add(day)}, 1},
-		{"nearly a day", Subscription{Status: Trialing, PeriodEnd: noon.Add(day - 1)}, 0},
+		{"a day", Subscription{Status: Trialing, PeriodEnd: noon.Add(24 * time.Hour)}, 1},
+		{"nearly a day", Subscription{Status: Trialing, PeriodEnd: noon.Add(24*time.Hour - 1)}, 0},
 		{"none", Subscription{Status: Active, PeriodEnd: noon}, 0},
 		{"long over", Subscription{Status: Expired, PeriodEnd: noon.AddDate(-1, 0, 0)}, 0},
+		{"thousands of years", Subscription{Status: Active, PeriodEnd: lastShown}, 2_912_484},
 		{"ten years", Subscription{Status: Active, PeriodEnd: noon.AddDate(10, 0, 0)}, 3652},
 		{"paused", Subscription{Status: Paused, PeriodEnd: noon.AddDate(0, 0, 10), PausedRemainingDays: 3}, 3},
 		{"paused, period over", Subscription{Status: Paused, PeriodEnd: noon.AddDate(0, 0, -10), PausedRemainingDays: 3}, 3},

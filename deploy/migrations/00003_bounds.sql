@@ -1,7 +1,55 @@
--- The same look-up of customers on every database locale, and a second key for page
--- links. This step rewrites customers, which is locked meanwhile.
+-- Bounds on what a subscription holds, the same look-up of customers on every
+-- database locale, and a second key for page links.
+--
+-- The new rules are checked for every row that is written from now on. A rule is
+-- marked valid when all rows that are there keep it. Otherwise it stays NOT VALID,
+-- this step succeeds, and docs/subscriptions.md says how to find the rows.
+--
+-- This step rewrites customers and reads subscriptions once; both are locked
+-- meanwhile.
 
 -- +goose Up
+
+COMMENT ON COLUMN subscriptions.metadata IS 'an object of at most 16 KiB, as text';
+
+-- Every time is finite and in the years 1 to 9999, which have four digits.
+ALTER TABLE subscriptions
+    ADD CONSTRAINT subscription_metadata_is_short CHECK (octet_length(metadata::text) <= 16384) NOT VALID,
+    ADD CONSTRAINT subscription_external_customer_is_short CHECK (length(external_customer_id) <= 255) NOT VALID,
+    ADD CONSTRAINT subscription_starts_at_is_a_date CHECK (starts_at BETWEEN '0001-01-01 00:00:00+00' AND '9999-12-31 23:59:59.999999+00') NOT VALID,
+    ADD CONSTRAINT subscription_ends_at_is_a_date CHECK (ends_at BETWEEN '0001-01-01 00:00:00+00' AND '9999-12-31 23:59:59.999999+00') NOT VALID,
+    ADD CONSTRAINT subscription_current_period_start_is_a_date CHECK (current_period_start BETWEEN '0001-01-01 00:00:00+00' AND '9999-12-31 23:59:59.999999+00') NOT VALID,
+    ADD CONSTRAINT subscription_current_period_end_is_a_date CHECK (current_period_end BETWEEN '0001-01-01 00:00:00+00' AND '9999-12-31 23:59:59.999999+00') NOT VALID,
+    ADD CONSTRAINT subscription_trial_ends_at_is_a_date CHECK (trial_ends_at BETWEEN '0001-01-01 00:00:00+00' AND '9999-12-31 23:59:59.999999+00') NOT VALID,
+    ADD CONSTRAINT subscription_canceled_at_is_a_date CHECK (canceled_at BETWEEN '0001-01-01 00:00:00+00' AND '9999-12-31 23:59:59.999999+00') NOT VALID,
+    ADD CONSTRAINT subscription_paused_at_is_a_date CHECK (paused_at BETWEEN '0001-01-01 00:00:00+00' AND '9999-12-31 23:59:59.999999+00') NOT VALID,
+    ADD CONSTRAINT subscription_next_retry_at_is_a_date CHECK (next_retry_at BETWEEN '0001-01-01 00:00:00+00' AND '9999-12-31 23:59:59.999999+00') NOT VALID,
+    ADD CONSTRAINT subscription_grace_ends_at_is_a_date CHECK (grace_ends_at BETWEEN '0001-01-01 00:00:00+00' AND '9999-12-31 23:59:59.999999+00') NOT VALID,
+    ADD CONSTRAINT subscription_created_at_is_a_date CHECK (created_at BETWEEN '0001-01-01 00:00:00+00' AND '9999-12-31 23:59:59.999999+00') NOT VALID,
+    ADD CONSTRAINT subscription_updated_at_is_a_date CHECK (updated_at BETWEEN '0001-01-01 00:00:00+00' AND '9999-12-31 23:59:59.999999+00') NOT VALID;
+ALTER TABLE api_tokens
+    ADD CONSTRAINT api_token_created_at_is_a_date CHECK (created_at BETWEEN '0001-01-01 00:00:00+00' AND '9999-12-31 23:59:59.999999+00') NOT VALID,
+    ADD CONSTRAINT api_token_revoked_at_is_a_date CHECK (revoked_at BETWEEN '0001-01-01 00:00:00+00' AND '9999-12-31 23:59:59.999999+00') NOT VALID,
+    ADD CONSTRAINT api_token_last_used_at_is_a_date CHECK (last_used_at BETWEEN '0001-01-01 00:00:00+00' AND '9999-12-31 23:59:59.999999+00') NOT VALID;
+ALTER TABLE coupons
+    ADD CONSTRAINT coupon_expires_at_is_a_date CHECK (expires_at BETWEEN '0001-01-01 00:00:00+00' AND '9999-12-31 23:59:59.999999+00') NOT VALID;
+
+-- +goose StatementBegin
+DO $$
+DECLARE
+    rule record;
+BEGIN
+    FOR rule IN SELECT conrelid::regclass AS of, conname AS name FROM pg_constraint WHERE NOT convalidated
+        AND conrelid IN ('subscriptions'::regclass, 'api_tokens'::regclass, 'coupons'::regclass)
+    LOOP
+        BEGIN
+            EXECUTE format('ALTER TABLE %s VALIDATE CONSTRAINT %I', rule.of, rule.name);
+        EXCEPTION WHEN check_violation THEN
+            RAISE WARNING '% stays NOT VALID: rows of % break it', rule.name, rule.of;
+        END;
+    END LOOP;
+END $$;
+-- +goose StatementEnd
 
 -- A telephone number's digits. Those of both Arabic blocks count; all other
 -- characters, such as the invisible ones that come with pasted text, do not.
@@ -70,3 +118,24 @@ COMMENT ON COLUMN customers.national_phone IS
     'digits within the country: without leading zeros, and without the calling code where the number is written as an international one';
 CREATE INDEX ON customers (store_id, national_phone);
 
+ALTER TABLE coupons
+    DROP CONSTRAINT coupon_expires_at_is_a_date;
+ALTER TABLE api_tokens
+    DROP CONSTRAINT api_token_created_at_is_a_date,
+    DROP CONSTRAINT api_token_revoked_at_is_a_date,
+    DROP CONSTRAINT api_token_last_used_at_is_a_date;
+ALTER TABLE subscriptions
+    DROP CONSTRAINT subscription_metadata_is_short,
+    DROP CONSTRAINT subscription_external_customer_is_short,
+    DROP CONSTRAINT subscription_starts_at_is_a_date,
+    DROP CONSTRAINT subscription_ends_at_is_a_date,
+    DROP CONSTRAINT subscription_current_period_start_is_a_date,
+    DROP CONSTRAINT subscription_current_period_end_is_a_date,
+    DROP CONSTRAINT subscription_trial_ends_at_is_a_date,
+    DROP CONSTRAINT subscription_canceled_at_is_a_date,
+    DROP CONSTRAINT subscription_paused_at_is_a_date,
+    DROP CONSTRAINT subscription_next_retry_at_is_a_date,
+    DROP CONSTRAINT subscription_grace_ends_at_is_a_date,
+    DROP CONSTRAINT subscription_created_at_is_a_date,
+    DROP CONSTRAINT subscription_updated_at_is_a_date;
+COMMENT ON COLUMN subscriptions.metadata IS NULL;

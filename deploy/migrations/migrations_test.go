@@ -179,6 +179,52 @@ func TestCheck_TellsOldFromNewFromUnreachable(t *testing.T) {
 	}
 }
 
+// downTo takes back what comes after a version.
+func downTo(t *testing.T, m *migrations.Migrator, version int64) {
+	t.Helper()
+	for step := (&migrations.Step{Version: version + 2}); step != nil && step.Version > version+1; {
+		var err error
+		if step, err = m.Down(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Rows that are there may break the new bounds. The migration succeeds all the same,
+// marks valid what holds, and refuses only what is written afterwards.
+func TestBounds_LeaveOldRowsAndRefuseNewOnes(t *testing.T) {
+	t.Parallel()
+	url := ephemeral.Migrated(t)
+	conn, m := dial(t, url), open(t, url)
+	downTo(t, m, 2)
+	exec(t, conn, aShop)
+	exec(t, conn, `
+		INSERT INTO customers (store_id, id, email, phone, calling_code) VALUES (1, 7, 'IRIS@example.com', '966501112222', '966');
+		INSERT INTO subscriptions (store_id, id, customer_id, calling_code, status, starts_at, ends_at, current_period_start,
+				current_period_end, duration, order_id, price_amount, currency, product_id, variant_id, metadata)
+			SELECT 1, id, 7, '966', 'active', now(), CASE id WHEN 1 THEN 'infinity' ELSE now() END, now(), now() + interval '1 day',
+				'monthly', 1, 100, 'SAR', 2, 21, CASE id WHEN 2 THEN jsonb_build_object('x', repeat('x', 20000)) END
+			FROM generate_series(1, 3) id`)
+	if _, err := m.Up(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := conn.Query(t.Context(), "SELECT conname FROM pg_constraint WHERE NOT convalidated ORDER BY conname")
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if diff := cmp.Diff([]string{"subscription_ends_at_is_a_date", "subscription_metadata_is_short"}, broken); err != nil || diff != "" {
+		t.Errorf("not valid: %v (-want +got):\n%s", err, diff)
+	}
+	var refused *pgconn.PgError
+	_, err = conn.Exec(t.Context(), "UPDATE subscriptions SET ends_at = 'infinity' WHERE id = 3")
+	if !errors.As(err, &refused) || refused.ConstraintName != "subscription_ends_at_is_a_date" {
+		t.Errorf("a new row without an end: %v", err)
+	}
+	exec(t, conn, "UPDATE subscriptions SET ends_at = '9999-12-31' WHERE id = 1; UPDATE subscriptions SET metadata = NULL WHERE id = 2")
+	exec(t, conn, `ALTER TABLE subscriptions VALIDATE CONSTRAINT subscription_ends_at_is_a_date, VALIDATE CONSTRAINT subscription_metadata_is_short`)
+}
+
 const aShop = `
 	INSERT INTO stores (id, name, currency) VALUES (1, 'Shop', 'SAR');
 	INSERT INTO products (store_id, id, name, slug, type, price, original_price) VALUES (1, 1, 'Book', 'book', 'digital', 500, 500), (1, 2, 'Club', 'club', 'subscription', 0, 0);
