@@ -16,6 +16,10 @@ func TestList_RefusesWhatItCannotRead(t *testing.T) {
 			{"page=0", "page"},
 			{"page=-1", "page"},
 			{"page=1000001", "page"},
+			{"page=66668", "page"}, // skips 1,000,005 rows
+			{"page=10002&per_page=100", "page"},
+			{"page=1000000&per_page=2", "page"},
+			{"page=10002&per_page=100&customerCountryCode=966", "page"},
 			{"page=9007199254740993&cursor=AAAA", "page"},
 			{"page=1000001&cursor=AAAA", "cursor"},
 			{"page=9223372036854775808", "page"},
@@ -72,6 +76,10 @@ func TestList_RefusesWhatItCannotRead(t *testing.T) {
 				t.Errorf("%.80s: %+v, want invalid_parameter at %q", tt.query, refused, tt.at)
 			}
 		}
+		deep := b.refused(t, "http://shop.test/subscriptions?page=10002&per_page=100", 1)
+		if !strings.Contains(deep.Message, "next_page_url") {
+			t.Errorf("a page that is too far down: %q, want advice to follow links", deep.Message)
+		}
 		several := b.refused(t, "http://shop.test/subscriptions?page=0&per_page=0&colour=red", 1)
 		if len(several.Errors) != 3 {
 			t.Errorf("three at fault: %+v", several.Errors)
@@ -83,9 +91,9 @@ func TestList_TakesEveryParameterAtItsBounds(t *testing.T) {
 	t.Parallel()
 	onEach(t, sampleData(), func(t *testing.T, b bundle) {
 		for _, query := range []string{
-			"page=1", "page=1000000", "per_page=1", "per_page=100", "page=1000000&per_page=100",
+			"page=1", "page=66667", "page=1000000&per_page=1", "per_page=1", "per_page=100", "page=10001&per_page=100",
 			"customerEmail=a@b", "customerEmail=" + strings.Repeat("a", 252) + "@b", "customerEmail=" + url.QueryEscape("'OR''=''@b"),
-			"customerPhone=1", "customerPhone=" + strings.Repeat("1", 20), "customerCountryCode=1", "customerCountryCode=9999",
+			"customerPhone=1", "customerPhone=" + url.QueryEscape("\u202a+٩٦٦\u00a0٥٠١٢٣٤٥٦٧\u202c"), "customerPhone=" + strings.Repeat("1", 20), "customerCountryCode=1", "customerCountryCode=9999",
 			"&page=1&", "",
 		} {
 			b.list(t, "http://shop.test/subscriptions?"+query, 1)

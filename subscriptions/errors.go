@@ -34,6 +34,11 @@ func unavailable(cause error) *Error {
 	return &Error{code: codeUnavailable, text: textUnavailable, cause: cause}
 }
 
+// tooManyDeep refuses a deep page at once, so that it takes no connection.
+func tooManyDeep() *Error {
+	return &Error{code: codeUnavailable, text: textDeep}
+}
+
 // Error returns the code, the English sentence and the cause, for a log. It holds
 // no value of a parameter, since those are customers' addresses and numbers.
 func (e *Error) Error() string {
@@ -80,6 +85,10 @@ var (
 		locale.En: "Subscriptions cannot be read right now. Repeat the request in a moment.",
 		locale.Ar: "تتعذر قراءة الاشتراكات حاليًا. أعد إرسال الطلب بعد لحظات.",
 	}
+	textDeep = locale.Text{
+		locale.En: "Other pages far down a list are being read by number right now. Follow next_page_url, which is as quick as page 1, or repeat the request in a moment.",
+		locale.Ar: "تُقرأ حاليًا صفحات أخرى بعيدة بأرقامها. اتبع next_page_url فهو بسرعة الصفحة الأولى، أو أعد إرسال الطلب بعد لحظات.",
+	}
 	textUnreadable = locale.Text{
 		locale.En: "The query cannot be read. Percent-encode the parameters' values.",
 		locale.Ar: "تتعذر قراءة معاملات الطلب. رمّز قيمها بصيغة percent-encoding.",
@@ -99,6 +108,10 @@ var (
 	textPage = locale.Text{
 		locale.En: "page must be a whole number from 1 to 1000000.",
 		locale.Ar: "يجب أن يكون page عددًا صحيحًا من 1 إلى 1000000.",
+	}
+	textTooFar = locale.Text{
+		locale.En: "This page skips more than 1000000 subscriptions. Follow next_page_url from an earlier page instead, or use a filter.",
+		locale.Ar: "تتخطى هذه الصفحة أكثر من 1000000 اشتراك. اتبع next_page_url من صفحة سابقة، أو استخدم أحد عوامل التصفية.",
 	}
 	textPerPage = locale.Text{
 		locale.En: "per_page must be a whole number from 1 to 100.",

@@ -13,8 +13,8 @@ import (
 func TestErrors_AreWordedInBothLanguages(t *testing.T) {
 	t.Parallel()
 	texts := []locale.Text{
-		textNotFound, textUnavailable, textUnreadable, textUnknown, textRepeated, textEmpty,
-		textPage, textPerPage, textEmail, textPhone, textCallingCode, textLink,
+		textNotFound, textUnavailable, textDeep, textUnreadable, textUnknown, textRepeated, textEmpty,
+		textPage, textTooFar, textPerPage, textEmail, textPhone, textCallingCode, textLink,
 	}
 	for _, text := range texts {
 		en, ar := text[locale.En], text[locale.Ar]

@@ -120,10 +120,10 @@ func TestList_PageObject(t *testing.T) {
 		if len(first.Data) != 15 || first.NextPageURL == nil {
 			t.Errorf("%d rows and next page %v, want 15 and one", len(first.Data), first.NextPageURL)
 		}
-		past := b.list(t, "http://shop.test/subscriptions?page=1000000&per_page=100", 1)
-		previous := "http://shop.test/subscriptions?page=999999&per_page=100"
+		past := b.list(t, "http://shop.test/subscriptions?page=10001&per_page=100", 1)
+		previous := "http://shop.test/subscriptions?page=10000&per_page=100"
 		want = answer{
-			CurrentPage: 1_000_000, Data: []map[string]any{}, FirstPageURL: "http://shop.test/subscriptions?page=1&per_page=100",
+			CurrentPage: 10_001, Data: []map[string]any{}, FirstPageURL: "http://shop.test/subscriptions?page=1&per_page=100",
 			PrevPageURL: &previous, Path: "http://shop.test/subscriptions", PerPage: 100,
 		}
 		if diff := cmp.Diff(want, past); diff != "" {

@@ -16,6 +16,7 @@ const (
 	defaultPerPage = 15
 	maxPerPage     = 100
 	maxPage        = 1_000_000 // by number
+	maxSkip        = 1_000_000 // rows before a page by number
 	maxEmail       = 254       // characters; RFC 5321 leaves no room for more
 )
 
@@ -86,13 +87,15 @@ func parseListing(query string) (listing, error) {
 	return l, nil
 }
 
-// tooFar refuses a page that is asked for by its number and is past the last of those.
+// tooFar refuses a page that is asked for by its number and would skip too many rows.
 func (l *listing) tooFar() []fault {
 	switch {
 	case l.link != "":
 		return nil // finds its rows by id
 	case l.page > maxPage:
 		return []fault{{"page", textPage}}
+	case (l.page-1)*l.perPage > maxSkip:
+		return []fault{{"page", textTooFar}}
 	}
 	return nil
 }

@@ -120,7 +120,7 @@ func FuzzParseListing(f *testing.F) {
 			}
 			return
 		}
-		if l.page < 0 || l.link == "" && l.page > maxPage || l.perPage < 1 || l.perPage > maxPerPage {
+		if l.page < 0 || l.link == "" && (l.page > maxPage || (l.page-1)*l.perPage > maxSkip) || l.perPage < 1 || l.perPage > maxPerPage {
 			t.Errorf("%q: page %d of %d", query, l.page, l.perPage)
 		}
 		again, err := parseListing(strings.TrimPrefix(l.kept, "&"))

@@ -36,6 +36,7 @@ type Postgres struct {
 	pool         *pgxpool.Pool
 	wait, budget time.Duration
 	keys         atomic.Pointer[linkKeys] // nil until they were read
+	deep         deepPages
 	adapted      adaptedRows
 }
 
@@ -61,8 +62,15 @@ func NewPostgres(c PostgresConfig) *Postgres {
 	}
 }
 
-// List implements Source.
+// List implements Source. It refuses a query that skips many rows while enough of
+// those are running.
 func (p *Postgres) List(ctx context.Context, store int64, q Query) ([]Subscription, error) {
+	if q.Skip > deepSkip {
+		if !p.deep.enter(store) {
+			return nil, tooManyDeep()
+		}
+		defer p.deep.leave(store)
+	}
 	sql, args := listSQL(store, q)
 	all := make([]Subscription, 0, q.Limit)
 	r := row{Subscription: Subscription{StoreID: store}}

@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -300,6 +301,67 @@ func TestList_LinksSurviveANewKey(t *testing.T) {
 	}
 	instance().refused(t, links[0], 1)
 	instance().list(t, signed, 1)
+}
+
+// One store reads a deep page at a time, and another is refused at once: it takes no
+// connection. Other pages, and other stores' deep pages, are not affected.
+func TestList_ReadsFewDeepPagesAtOnce(t *testing.T) {
+	t.Parallel()
+	d := sampleData()
+	pool := filled(t, d)
+	b := newBundle(subscriptions.NewPostgres(subscriptions.PostgresConfig{Pool: pool, Budget: 30 * time.Second}), stores()...)
+	const deep = "http://shop.test/subscriptions?page=10000&per_page=100"
+	lock, err := pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Rollback(context.Background())
+	b.list(t, "/subscriptions", 1) // reads the key
+	if _, err := lock.Exec(t.Context(), "LOCK TABLE subscriptions"); err != nil {
+		t.Fatal(err)
+	}
+	var readers sync.WaitGroup
+	waiting := func(want int) {
+		t.Helper()
+		for began := time.Now(); ; time.Sleep(5 * time.Millisecond) {
+			var n int
+			_, err := lock.Exec(t.Context(), "SELECT pg_stat_clear_snapshot()")
+			if err == nil {
+				err = lock.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity
+					WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&n)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n == want {
+				return
+			}
+			if time.Since(began) > 10*time.Second {
+				t.Fatalf("%d statements wait, want %d", n, want)
+			}
+		}
+	}
+	read := func(url string, store int64) {
+		readers.Go(func() { b.list(t, url, store) })
+	}
+	read(deep, 1)
+	waiting(1)
+	if refused := b.refused(t, deep, 1); refused.Code != "unavailable" || !strings.Contains(refused.Message, "next_page_url") {
+		t.Errorf("the store's second deep page: %+v", refused)
+	}
+	read(deep, 2)
+	waiting(2)
+	if refused := b.refused(t, deep, 3); refused.Code != "unavailable" {
+		t.Errorf("a third store's deep page: %+v", refused)
+	}
+	read("http://shop.test/subscriptions?page=201&per_page=100", 1) // skips 20,000 rows
+	waiting(3)
+	if err := lock.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	readers.Wait()
+	b.list(t, deep, 1)
+	b.list(t, deep, 3)
 }
 
 // onLocales is a database of each kind of locale that folds letters differently.

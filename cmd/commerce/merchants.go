@@ -13,37 +13,45 @@ import (
 )
 
 // merchants are what stores' own programs read, and the tokens they do it with.
-// They have a pool of their own, so that however busy they are the carts are not.
+// Lists have a pool of their own, so that carts do not wait for them. Token checks have
+// a small one, so that one store's lists do not keep another store out.
 type merchants struct {
 	source *subscriptions.Postgres
 	tokens *auth.APITokens
 	used   *auth.LastUsed
 
-	db, writer *pgxpool.Pool
-	stop       context.CancelFunc
-	stopped    chan struct{}
+	pools   []*pgxpool.Pool
+	stop    context.CancelFunc
+	stopped chan struct{}
 }
+
+// tokenChecks is how many tokens are looked up at the same time. A look-up takes a
+// fraction of a millisecond, and requests with one token share it.
+const tokenChecks = 4
 
 // openMerchants opens the pools and starts to record when tokens are used, until
 // close.
 func (d databaseSettings) openMerchants(ctx context.Context, stores auth.StoreDirectory, log *slog.Logger) (*merchants, error) {
-	db, err := connect.Postgres(ctx, d.URL, connect.PostgresConfig{ApplicationName: "commerce subscriptions", Edit: planOnce})
-	if err != nil {
-		return nil, &badSetting{"DATABASE_URL", err}
+	var pools []*pgxpool.Pool
+	for _, config := range []connect.PostgresConfig{
+		{ApplicationName: "commerce subscriptions", Edit: planOnce},
+		{ApplicationName: "commerce tokens", MaxConns: tokenChecks},
+		{ApplicationName: "commerce last used", Writable: true, MaxConns: 1},
+	} {
+		pool, err := connect.Postgres(ctx, d.URL, config)
+		if err != nil {
+			closeAll(pools)
+			return nil, &badSetting{"DATABASE_URL", err}
+		}
+		pools = append(pools, pool)
 	}
-	writer, err := connect.Postgres(ctx, d.URL, connect.PostgresConfig{
-		ApplicationName: "commerce last used", Writable: true, MaxConns: 1,
-	})
-	if err != nil {
-		db.Close()
-		return nil, &badSetting{"DATABASE_URL", err}
-	}
+	lists, tokens, writer := pools[0], pools[1], pools[2]
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx)) // requests outlive ctx
 	m := &merchants{
-		source: subscriptions.NewPostgres(subscriptions.PostgresConfig{Pool: db}),
-		tokens: auth.NewAPITokens(auth.APITokensConfig{Source: auth.NewPostgresAPITokens(db, rand.Reader), Stores: stores}),
+		source: subscriptions.NewPostgres(subscriptions.PostgresConfig{Pool: lists, Log: log}),
+		tokens: auth.NewAPITokens(auth.APITokensConfig{Source: auth.NewPostgresAPITokens(tokens, rand.Reader), Stores: stores}),
 		used:   auth.NewLastUsed(auth.LastUsedConfig{Pool: writer, Log: log}),
-		db:     db, writer: writer, stop: stop, stopped: make(chan struct{}),
+		pools:  pools, stop: stop, stopped: make(chan struct{}),
 	}
 	go func() {
 		defer close(m.stopped)
@@ -63,6 +71,11 @@ func planOnce(pool *pgxpool.Config) {
 func (m *merchants) close() {
 	m.stop()
 	<-m.stopped
-	m.writer.Close()
-	m.db.Close()
+	closeAll(m.pools)
+}
+
+func closeAll(pools []*pgxpool.Pool) {
+	for _, pool := range pools {
+		pool.Close()
+	}
 }

@@ -24,9 +24,10 @@ type running struct {
 	cmd   *exec.Cmd
 }
 
-func startServe(t *testing.T, databaseURL string) *running {
+func startServe(t *testing.T, databaseURL string, settings ...string) *running {
 	t.Helper()
-	r := &running{cmd: program(t, []string{"DATABASE_URL=" + databaseURL, "REDIS_URL=" + ephemeral.Redis(t), "JWT_SECRET=" + secret}, "serve")}
+	settings = append(settings, "DATABASE_URL="+databaseURL, "REDIS_URL="+ephemeral.Redis(t), "JWT_SECRET="+secret)
+	r := &running{cmd: program(t, settings, "serve")}
 	log, err := r.cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

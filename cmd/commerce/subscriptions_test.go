@@ -1,15 +1,25 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
+	"io"
+	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"regexp"
+	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"commerce/auth"
 	"commerce/deploy/ephemeral"
+	"commerce/deploy/sample"
+	"commerce/subscriptions"
 )
 
 // listed is what one page of a store's subscriptions says of itself.
@@ -89,6 +99,118 @@ func TestStoreToken_OpensTheStoreUntilItIsRevoked(t *testing.T) {
 	if used := list[len(list)-2]; used == "-" {
 		t.Errorf("token list knows of no use: %q", list)
 	}
+}
+
+// many gives store 1 that many subscriptions, of which Postgres does not know that
+// their rows are visible to all: the most expensive case for a list that skips rows.
+const many = `
+SET session_replication_role = replica;
+ALTER TABLE subscriptions SET (autovacuum_enabled = false);
+INSERT INTO subscriptions (store_id, id, customer_id, calling_code, status, starts_at, ends_at, current_period_start,
+		current_period_end, duration, order_id, price_amount, currency, product_id, variant_id)
+	SELECT 1, 100000 + i, 1001, '966', 'active', now(), now(), now(), now() + interval '1 day', 'monthly', i, 2000, 'SAR', 4, 41
+	FROM generate_series(1, 400000) i;
+ANALYZE subscriptions`
+
+// However many deep pages a store asks for, another one's calls are answered: within
+// the service's own deadlines, since what is late is 503.
+func TestSubscriptions_DeepPagesOfOneStoreHarmNoOther(t *testing.T) {
+	t.Parallel()
+	url := seeded(t)
+	change(t, writer(t, url), many)
+	serve := startServe(t, url, "RATE_LIMIT=off")
+	token := func(store string) string {
+		return strings.TrimSuffix(onDatabase(t, url, "token", "store", "--store", store, "--name", "test"), "\n")
+	}
+	hammering, other := token("1"), token("2")
+
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	var answered [600]atomic.Int64 // by status
+	var connections sync.WaitGroup
+	for range 20 {
+		connections.Go(func() {
+			for ctx.Err() == nil {
+				status, retryAfter := serve.deepPage(ctx, hammering)
+				if status == http.StatusServiceUnavailable && retryAfter == "" {
+					t.Error("a deep page is refused without Retry-After")
+				}
+				answered[status].Add(1)
+			}
+		})
+	}
+	for answered[http.StatusOK].Load()+answered[http.StatusServiceUnavailable].Load() < 20 {
+		time.Sleep(10 * time.Millisecond)
+	}
+	for range 30 {
+		status, page := serve.asStore(t, other, "/subscriptions")
+		if status != http.StatusOK || len(page.Data.Data) != 6 {
+			t.Errorf("page 1 of another store: %d with %d subscriptions, want 6", status, len(page.Data.Data))
+		}
+		time.Sleep(20 * time.Millisecond) // the check of a token is relied on for 500 ms
+	}
+	stop()
+	connections.Wait()
+	if answered[http.StatusOK].Load() == 0 || answered[http.StatusServiceUnavailable].Load() == 0 {
+		t.Errorf("of the deep pages %d were answered and %d refused, want some of each",
+			answered[http.StatusOK].Load(), answered[http.StatusServiceUnavailable].Load())
+	}
+}
+
+// deepPage asks for a page that skips 999,900 rows. The status is 0 when ctx ends.
+func (i instance) deepPage(ctx context.Context, token string) (status int, retryAfter string) {
+	request, err := http.NewRequestWithContext(ctx, "GET", i.URL+"/subscriptions?page=10000&per_page=100", nil)
+	if err != nil {
+		return 0, ""
+	}
+	request.Header.Set("Authorization", "Bearer "+token)
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0, ""
+	}
+	defer response.Body.Close()
+	_, _ = io.Copy(io.Discard, response.Body)
+	return response.StatusCode, response.Header.Get("Retry-After")
+}
+
+// Token checks have connections of their own, so that lists cannot take them all.
+func TestMerchants_CheckTokensOnConnectionsOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	url := seeded(t)
+	stores := auth.NewMemoryStores(sample.Stores()...)
+	m, err := databaseSettings{URL: url}.openMerchants(t.Context(), stores, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.close()
+	token := strings.TrimSuffix(onDatabase(t, url, "token", "store", "--store", "1", "--name", "test"), "\n")
+	lock, err := writer(t, url).Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Rollback(context.Background())
+	if _, err := lock.Exec(t.Context(), "LOCK TABLE subscriptions"); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var lists sync.WaitGroup
+	for range 8*runtime.GOMAXPROCS(0) + 8 { // more than the lists have connections
+		lists.Go(func() {
+			for ctx.Err() == nil {
+				_, _ = m.source.List(ctx, 1, subscriptions.Query{Limit: 16})
+			}
+		})
+	}
+	for m.pools[0].Stat().AcquiredConns() < m.pools[0].Config().MaxConns {
+		time.Sleep(time.Millisecond)
+	}
+	request := httptest.NewRequest("GET", "/subscriptions", nil)
+	request.Header.Set("Authorization", "Bearer "+token)
+	if store, _, err := m.tokens.Identify(request); err != nil || store.ID != 1 {
+		t.Errorf("while lists have taken every connection of theirs: store %v, %v", store, err)
+	}
+	stop()
+	lists.Wait()
 }
 
 func TestStoreToken_NamesWhatIsWrong(t *testing.T) {

@@ -1,5 +1,6 @@
 -- Bounds on what a subscription holds, the same look-up of customers on every
--- database locale, and a second key for page links.
+-- database locale, a second key for page links, and tables that stay visible to
+-- their indexes.
 --
 -- The new rules are checked for every row that is written from now on. A rule is
 -- marked valid when all rows that are there keep it. Otherwise it stays NOT VALID,
@@ -9,6 +10,16 @@
 -- meanwhile.
 
 -- +goose Up
+
+-- A list that skips rows reads an index alone, as long as the rows' pages are marked
+-- visible to all. An update removes that mark, VACUUM sets it again: with these
+-- settings after 2 % of the rows have changed, not after 20 %. Free space on each
+-- page keeps an updated row beside its old version, so that no index grows.
+ALTER TABLE subscriptions SET (
+    fillfactor = 90,
+    autovacuum_vacuum_scale_factor = 0.02,
+    autovacuum_vacuum_insert_scale_factor = 0.02
+);
 
 COMMENT ON COLUMN subscriptions.metadata IS 'an object of at most 16 KiB, as text';
 
@@ -139,3 +150,4 @@ ALTER TABLE subscriptions
     DROP CONSTRAINT subscription_created_at_is_a_date,
     DROP CONSTRAINT subscription_updated_at_is_a_date;
 COMMENT ON COLUMN subscriptions.metadata IS NULL;
+ALTER TABLE subscriptions RESET (fillfactor, autovacuum_vacuum_scale_factor, autovacuum_vacuum_insert_scale_factor);

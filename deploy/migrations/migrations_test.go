@@ -225,6 +225,19 @@ func TestBounds_LeaveOldRowsAndRefuseNewOnes(t *testing.T) {
 	exec(t, conn, `ALTER TABLE subscriptions VALIDATE CONSTRAINT subscription_ends_at_is_a_date, VALIDATE CONSTRAINT subscription_metadata_is_short`)
 }
 
+func TestSchema_KeepsSubscriptionsVisibleToTheirIndexes(t *testing.T) {
+	t.Parallel()
+	conn := dial(t, ephemeral.Migrated(t))
+	var options []string
+	if err := conn.QueryRow(t.Context(), "SELECT reloptions FROM pg_class WHERE oid = 'subscriptions'::regclass").Scan(&options); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"fillfactor=90", "autovacuum_vacuum_scale_factor=0.02", "autovacuum_vacuum_insert_scale_factor=0.02"}
+	if diff := cmp.Diff(want, options); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 const aShop = `
 	INSERT INTO stores (id, name, currency) VALUES (1, 'Shop', 'SAR');
 	INSERT INTO products (store_id, id, name, slug, type, price, original_price) VALUES (1, 1, 'Book', 'book', 'digital', 500, 500), (1, 2, 'Club', 'club', 'subscription', 0, 0);

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"testing"
@@ -154,5 +155,25 @@ func TestSubscriptions_AreAsDocumented(t *testing.T) {
 				t.Errorf("saw %d, want 48", seen)
 			}
 		})
+	}
+}
+
+// Page numbers and telephone numbers are accepted and refused as the document says.
+func TestSubscriptions_QueriesAreAsDocumented(t *testing.T) {
+	t.Parallel()
+	shop := openShop(t, embeddedRedis(t))
+	for query, want := range map[string]int{
+		"page=10001&per_page=100":    http.StatusOK,
+		"page=10002&per_page=100":    http.StatusBadRequest,
+		"page=1000001":               http.StatusBadRequest,
+		"customerPhone=501234567":    http.StatusOK,
+		"customerPhone=%2B966+(0)50": http.StatusOK,
+		"customerPhone=" + url.QueryEscape("\u202a٠٥٠\u00a0١٢٣٤۵۶۷\u202c"): http.StatusOK,
+		"customerPhone=none": http.StatusBadRequest,
+	} {
+		a := shop.guest(t).send("GET", "/subscriptions?"+query, "", "Authorization", "Bearer "+shop.API)
+		if a.Status != want {
+			t.Errorf("%s answers %d, want %d", query, a.Status, want)
+		}
 	}
 }
