@@ -37,8 +37,12 @@ type Postgres struct {
 	wait, budget time.Duration
 	keys         atomic.Pointer[linkKeys] // nil until they were read
 	deep         deepPages
+	shares       *shares
 	adapted      adaptedRows
 }
+
+// storeShare is the part of the pool's connections that one store may use: a quarter.
+const storeShare = 4
 
 // linkKeys are keys as they were at a time.
 type linkKeys struct {
@@ -58,6 +62,7 @@ func NewPostgres(c PostgresConfig) *Postgres {
 		pool:    c.Pool,
 		wait:    cmp.Or(c.Wait, 300*time.Millisecond),
 		budget:  cmp.Or(c.Budget, time.Second),
+		shares:  newShares(max(2, int(c.Pool.Config().MaxConns)/storeShare)),
 		adapted: adaptedRows{log: cmp.Or(c.Log, slog.Default())},
 	}
 }
@@ -74,7 +79,7 @@ func (p *Postgres) List(ctx context.Context, store int64, q Query) ([]Subscripti
 	sql, args := listSQL(store, q)
 	all := make([]Subscription, 0, q.Limit)
 	r := row{Subscription: Subscription{StoreID: store}}
-	err := p.read(ctx, sql, args, r.into(), func() { all = append(all, p.subscription(&r)) })
+	err := p.read(ctx, store, sql, args, r.into(), func() { all = append(all, p.subscription(&r)) })
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +93,7 @@ func (p *Postgres) Get(ctx context.Context, store, id int64) (*Subscription, err
 	var found *Subscription
 	r := row{Subscription: Subscription{StoreID: store}}
 	var scheduled scheduledVariant
-	err := p.read(ctx, getSQL, []any{store, id}, append(r.into(), scheduled.into()...), func() {
+	err := p.read(ctx, store, getSQL, []any{store, id}, append(r.into(), scheduled.into()...), func() {
 		s := p.subscription(&r)
 		s.Scheduled = scheduled.variant()
 		found = &s
@@ -117,7 +122,7 @@ func (p *Postgres) LinkKeys(ctx context.Context, fresh bool) ([][]byte, error) {
 	}
 	began := time.Now()
 	var key, previous []byte
-	err := p.read(ctx, "SELECT key, previous FROM page_link_key", nil, []any{&key, &previous}, func() {})
+	err := p.read(ctx, noStore, "SELECT key, previous FROM page_link_key", nil, []any{&key, &previous}, func() {})
 	switch {
 	case err != nil:
 		return nil, err
@@ -132,16 +137,19 @@ func (p *Postgres) LinkKeys(ctx context.Context, fresh bool) ([][]byte, error) {
 	return keys, nil
 }
 
-// read runs one statement on one connection, within the budget, and calls each
-// whenever a row has been read into the given places.
-func (p *Postgres) read(ctx context.Context, sql string, args, into []any, each func()) error {
+// noStore is what statements that concern no store are read for.
+const noStore = 0
+
+// read runs one statement for a store, on one connection and within the budget. It
+// calls each whenever a row has been read into the given places.
+func (p *Postgres) read(ctx context.Context, store int64, sql string, args, into []any, each func()) error {
 	ctx, cancel := context.WithTimeout(ctx, p.budget)
 	defer cancel()
-	conn, err := p.acquire(ctx)
+	conn, release, err := p.acquire(ctx, store)
 	if err != nil {
 		return unavailable(fmt.Errorf("wait for a connection: %w", err))
 	}
-	defer conn.Release()
+	defer release()
 	rows, err := conn.Query(ctx, sql, args...)
 	if err != nil {
 		return judge(err)
@@ -159,10 +167,18 @@ func (p *Postgres) read(ctx context.Context, sql string, args, into []any, each 
 	return nil
 }
 
-func (p *Postgres) acquire(ctx context.Context) (*pgxpool.Conn, error) {
+func (p *Postgres) acquire(ctx context.Context, store int64) (conn *pgxpool.Conn, release func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, p.wait)
 	defer cancel()
-	return p.pool.Acquire(ctx)
+	leave, err := p.shares.enter(ctx, store)
+	if err != nil {
+		return nil, nil, err
+	}
+	if conn, err = p.pool.Acquire(ctx); err != nil {
+		leave()
+		return nil, nil, err
+	}
+	return conn, func() { conn.Release(); leave() }, nil
 }
 
 // judge tells a database that is down or slow from a statement that is wrong, which

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -362,6 +363,55 @@ func TestList_ReadsFewDeepPagesAtOnce(t *testing.T) {
 	readers.Wait()
 	b.list(t, deep, 1)
 	b.list(t, deep, 3)
+}
+
+// A store whose statements are slow waits for its own share of the connections alone.
+func TestList_OneStoreLeavesConnectionsToOthers(t *testing.T) {
+	t.Parallel()
+	d := sampleData()
+	url := filled(t, d).Config().ConnString()
+	pool := openPool(t, url, connect.PostgresConfig{MaxConns: 8, StatementTimeout: -1})
+	source := subscriptions.NewPostgres(subscriptions.PostgresConfig{Pool: pool, Budget: 30 * time.Second, Wait: 2 * time.Second})
+	lock, err := openPool(t, url, connect.PostgresConfig{Writable: true, MaxConns: 1}).Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Rollback(context.Background())
+	if _, err := lock.Exec(t.Context(), "LOCK TABLE subscriptions"); err != nil {
+		t.Fatal(err)
+	}
+	var lists sync.WaitGroup
+	var late, answered atomic.Int64
+	list := func(store int64) {
+		lists.Go(func() {
+			if _, err := source.List(t.Context(), store, subscriptions.Query{Limit: 16}); err != nil {
+				late.Add(1)
+			} else {
+				answered.Add(1)
+			}
+		})
+	}
+	for range 20 {
+		list(1)
+	}
+	for began := time.Now(); late.Load() < 18; time.Sleep(time.Millisecond) {
+		if time.Since(began) > 15*time.Second {
+			t.Fatalf("%d of 20 wait for the store's own connections, want 18", late.Load())
+		}
+	}
+	list(2)
+	for began := time.Now(); pool.Stat().AcquiredConns() < 3; time.Sleep(time.Millisecond) {
+		if time.Since(began) > 10*time.Second {
+			t.Fatal("another store has no connection")
+		}
+	}
+	if err := lock.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	lists.Wait()
+	if answered.Load() != 3 {
+		t.Errorf("%d were answered, want two of the one store and one of the other", answered.Load())
+	}
 }
 
 // onLocales is a database of each kind of locale that folds letters differently.

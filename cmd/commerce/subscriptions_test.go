@@ -24,7 +24,8 @@ import (
 
 // listed is what one page of a store's subscriptions says of itself.
 type listed struct {
-	Data struct {
+	Message string // of a refusal
+	Data    struct {
 		Data []struct {
 			ID     int64
 			Status string
@@ -112,8 +113,9 @@ INSERT INTO subscriptions (store_id, id, customer_id, calling_code, status, star
 	FROM generate_series(1, 400000) i;
 ANALYZE subscriptions`
 
-// However many deep pages a store asks for, another one's calls are answered: within
-// the service's own deadlines, since what is late is 503.
+// However many expensive pages a store asks for, another one's calls are answered:
+// within the service's own deadlines, since what is late is 503. A machine that is
+// busy with other tests may make a few late by itself.
 func TestSubscriptions_DeepPagesOfOneStoreHarmNoOther(t *testing.T) {
 	t.Parallel()
 	url := seeded(t)
@@ -123,7 +125,7 @@ func TestSubscriptions_DeepPagesOfOneStoreHarmNoOther(t *testing.T) {
 		return strings.TrimSuffix(onDatabase(t, url, "token", "store", "--store", store, "--name", "test"), "\n")
 	}
 	hammering, other := token("1"), token("2")
-
+	const calls, late = 30, 3
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	var answered [600]atomic.Int64 // by status
@@ -131,35 +133,43 @@ func TestSubscriptions_DeepPagesOfOneStoreHarmNoOther(t *testing.T) {
 	for range 20 {
 		connections.Go(func() {
 			for ctx.Err() == nil {
-				status, retryAfter := serve.deepPage(ctx, hammering)
+				status, retryAfter := serve.status(ctx, hammering, "/subscriptions?page=10000&per_page=100") // skips 999,900 rows
 				if status == http.StatusServiceUnavailable && retryAfter == "" {
-					t.Error("a deep page is refused without Retry-After")
+					t.Error("a page is refused without Retry-After")
 				}
 				answered[status].Add(1)
+				if status == http.StatusServiceUnavailable {
+					time.Sleep(50 * time.Millisecond) // or refusals alone would keep this machine busy
+				}
 			}
 		})
 	}
 	for answered[http.StatusOK].Load()+answered[http.StatusServiceUnavailable].Load() < 20 {
 		time.Sleep(10 * time.Millisecond)
 	}
-	for range 30 {
-		status, page := serve.asStore(t, other, "/subscriptions")
-		if status != http.StatusOK || len(page.Data.Data) != 6 {
-			t.Errorf("page 1 of another store: %d with %d subscriptions, want 6", status, len(page.Data.Data))
+	answers := 0
+	for range calls {
+		status, first := serve.asStore(t, other, "/subscriptions")
+		if status == http.StatusOK && len(first.Data.Data) == 6 {
+			answers++
+		} else {
+			t.Logf("page 1 of another store: %d %s", status, first.Message)
 		}
 		time.Sleep(20 * time.Millisecond) // the check of a token is relied on for 500 ms
 	}
+	if answers < calls-late {
+		t.Errorf("page 1 of another store was answered %d times of %d", answers, calls)
+	}
 	stop()
 	connections.Wait()
-	if answered[http.StatusOK].Load() == 0 || answered[http.StatusServiceUnavailable].Load() == 0 {
-		t.Errorf("of the deep pages %d were answered and %d refused, want some of each",
-			answered[http.StatusOK].Load(), answered[http.StatusServiceUnavailable].Load())
+	if answered[http.StatusOK].Load() == 0 {
+		t.Errorf("none of the store's own pages was answered, %d were refused", answered[http.StatusServiceUnavailable].Load())
 	}
 }
 
-// deepPage asks for a page that skips 999,900 rows. The status is 0 when ctx ends.
-func (i instance) deepPage(ctx context.Context, token string) (status int, retryAfter string) {
-	request, err := http.NewRequestWithContext(ctx, "GET", i.URL+"/subscriptions?page=10000&per_page=100", nil)
+// status asks for a path. The status is 0 when ctx ends.
+func (i instance) status(ctx context.Context, token, path string) (status int, retryAfter string) {
+	request, err := http.NewRequestWithContext(ctx, "GET", i.URL+path, nil)
 	if err != nil {
 		return 0, ""
 	}
@@ -194,10 +204,10 @@ func TestMerchants_CheckTokensOnConnectionsOfTheirOwn(t *testing.T) {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	var lists sync.WaitGroup
-	for range 8*runtime.GOMAXPROCS(0) + 8 { // more than the lists have connections
+	for store := range int64(8*runtime.GOMAXPROCS(0) + 8) { // more than the lists have connections
 		lists.Go(func() {
 			for ctx.Err() == nil {
-				_, _ = m.source.List(ctx, 1, subscriptions.Query{Limit: 16})
+				_, _ = m.source.List(ctx, store, subscriptions.Query{Limit: 16})
 			}
 		})
 	}
