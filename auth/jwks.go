@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// jwksInterval is the least time between two fetches of which the first
-	// was of no use: it failed, or it lacked a key that was asked for.
+	// jwksInterval is the minimum time between two fetches when the first one
+	// failed, or did not bring every key that was asked for.
 	jwksInterval = 10 * time.Second
 
 	// jwksWait is how long a request waits for a fetch.
@@ -56,8 +56,10 @@ type JWKSConfig struct {
 // JWKS is an issuer's published key set. Nothing is fetched before the first
 // token. Once known, keys go on while the issuer is down. A token whose key is
 // not known causes a fetch, which all such tokens share and none waits for
-// longer than 500 ms; it is unauthenticated only after a fetch that lacked its
-// key, and until then unavailable.
+// longer than 500 ms. If the last fetch worked and is less than 10 s old, there
+// is no fetch and the token is unauthenticated: otherwise anyone could cause
+// fetches, or outages in the log, with made-up key ids. While the issuer is down
+// the token is unavailable.
 type JWKS struct {
 	url    string
 	client *http.Client
@@ -65,12 +67,10 @@ type JWKS struct {
 	log    *slog.Logger
 	set    atomic.Pointer[keySet] // nil before the first successful fetch
 
-	failing bool // the last fetch failed; belongs to the fetch under way
-
 	mu     sync.Mutex
-	fetch  *jwksFetch           // under way; nil when none is
-	closed time.Time            // no fetch begins before
-	lacked map[keyName]struct{} // asked of the last fetch, and not in it
+	fetch  *jwksFetch // under way; nil when none is
+	closed time.Time  // no fetch begins before
+	last   error      // of the last fetch; nil when it worked
 }
 
 // jwksFetch is one fetch that any number of requests wait for.
@@ -178,10 +178,10 @@ func (j *JWKS) ask(ctx context.Context, name keyName) (*jwksFetch, error) {
 		return nil, nil
 	}
 	if j.fetch == nil && j.now().Before(j.closed) {
-		if _, ok := j.lacked[name]; ok {
+		if j.last == nil {
 			return nil, errTokenKeyUnknown
 		}
-		return nil, unavailable(fmt.Errorf("fetch JWKS: the last fetch was of no use and less than %s ago", jwksInterval))
+		return nil, unavailable(fmt.Errorf("less than %s ago: %w", jwksInterval, j.last))
 	}
 	if j.fetch == nil {
 		j.begin(ctx)
@@ -209,45 +209,45 @@ func (j *JWKS) begin(ctx context.Context) {
 	go func() {
 		ctx := context.WithoutCancel(ctx)
 		keys, err := j.load(ctx)
-		j.report(ctx, err)
-		j.end(fetch, keys, err)
+		before := j.end(fetch, keys, err)
+		j.report(ctx, before, err)
 	}()
 }
 
 // report logs a fetch's outcome where it differs from that of the one before.
-func (j *JWKS) report(ctx context.Context, err error) {
-	switch failed := err != nil; {
-	case failed && !j.failing:
-		j.log.WarnContext(ctx, "cannot fetch the issuer's keys: those already known stay in use", "err", err)
-	case !failed && j.failing:
+func (j *JWKS) report(ctx context.Context, before, now error) {
+	switch {
+	case before == nil && now != nil:
+		j.log.WarnContext(ctx, "cannot fetch the issuer's keys: those already known stay in use", "err", now)
+	case before != nil && now == nil:
 		j.log.InfoContext(ctx, "the issuer's keys can be fetched again")
 	}
-	j.failing = err != nil
 }
 
-// end publishes a fetch's outcome. A fetch that brought all that was asked of
-// it leaves the way open for another; any other one closes it for a while.
-func (j *JWKS) end(fetch *jwksFetch, keys []verificationKey, err error) {
+// end publishes a fetch's outcome and returns the error of the fetch before. A
+// fetch that brought all that was asked of it leaves the way open for another;
+// any other one closes it for a while.
+func (j *JWKS) end(fetch *jwksFetch, keys []verificationKey, err error) (before error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	defer close(fetch.done)
-	j.fetch, j.lacked = nil, nil
 	if err != nil {
-		fetch.err = fmt.Errorf("fetch JWKS: %w", err)
+		err = fmt.Errorf("fetch JWKS: %w", err)
+	}
+	before, j.last = j.last, err
+	j.fetch, fetch.err = nil, err
+	if err != nil {
 		j.closed = fetch.began.Add(jwksInterval)
-		return
+		return before
 	}
 	set := &keySet{keys: keys, fetched: fetch.began}
 	for name := range fetch.asked {
-		if _, found := set.find(name); found != keyAbsent {
-			delete(fetch.asked, name)
+		if _, found := set.find(name); found == keyAbsent {
+			j.closed = fetch.began.Add(jwksInterval)
 		}
 	}
-	if len(fetch.asked) > 0 {
-		j.lacked = fetch.asked
-		j.closed = fetch.began.Add(jwksInterval)
-	}
 	j.set.Store(set)
+	return before
 }
 
 // load fetches the set. It is an error if no key of it can be used: an

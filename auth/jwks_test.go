@@ -418,7 +418,7 @@ func TestJWKS_FetchesAtMostEveryTenSeconds(t *testing.T) {
 		for i := range 100 { // for nearly 10 seconds
 			wantRefusal(t, verify("x"), errTokenKeyUnknown) // a fetch lacked it
 			wantRefusal(t, verify("a"), nil)
-			wantCode(t, verify(fmt.Sprint("y", i)), "unavailable") // none has looked for it
+			wantRefusal(t, verify(fmt.Sprint("y", i)), errTokenKeyUnknown)
 			time.Sleep(99 * time.Millisecond)
 		}
 		if n := server.served.Load(); n != 1 {
@@ -426,10 +426,36 @@ func TestJWKS_FetchesAtMostEveryTenSeconds(t *testing.T) {
 		}
 		time.Sleep(100 * time.Millisecond)
 		wantRefusal(t, verify("y1"), errTokenKeyUnknown)
-		wantCode(t, verify("x"), "unavailable")
+		wantRefusal(t, verify("x"), errTokenKeyUnknown)
 		if n := server.served.Load(); n != 2 {
 			t.Errorf("%d fetches, want 2", n)
 		}
+	})
+}
+
+func TestJWKS_UnknownKeyIsUnavailableOnlyWhileTheIssuerIsDown(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		key, server := newEd25519(t), &issuer{}
+		server.publish(t, publish(t, "a", key))
+		j := verifierOf(t, JWKSConfig{Transport: server})
+		verify := func(kid string) error {
+			_, err := j.Verify(t.Context(), signedBy(t, jwt.SigningMethodEdDSA, key, kid))
+			return err
+		}
+		wantRefusal(t, verify("x"), errTokenKeyUnknown)
+		time.Sleep(time.Second)
+		wantRefusal(t, verify("y"), errTokenKeyUnknown) // no fetch has looked for this one
+
+		server.change(func() { server.err = errors.New("connection refused") })
+		time.Sleep(jwksInterval)
+		wantCode(t, verify("x"), "unavailable") // this fetch fails
+		wantCode(t, verify("y"), "unavailable") // this one waits for the next
+
+		server.publish(t, publish(t, "a", key))
+		time.Sleep(jwksInterval)
+		wantRefusal(t, verify("x"), errTokenKeyUnknown)
+		wantRefusal(t, verify("y"), errTokenKeyUnknown)
 	})
 }
 
