@@ -1,0 +1,48 @@
+package main
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// makes runs a target of the Makefile with another program in the place of go, and
+// returns what that printed.
+func makes(t *testing.T, target, goProgram string) string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "make", "--no-print-directory", "-C", "../..", target, "GO="+goProgram).CombinedOutput()
+	if err != nil {
+		t.Fatalf("make %s: %v\n%s", target, err, out)
+	}
+	return string(out)
+}
+
+func TestMake_BuildsAStrippedProgramThatKnowsItsCommit(t *testing.T) {
+	t.Parallel()
+	commit, err := exec.CommandContext(t.Context(), "git", "describe", "--tags", "--always", "--dirty").Output()
+	if err != nil {
+		t.Skip("not a clone: ", err)
+	}
+	built := makes(t, "build", "echo")
+	for _, flag := range []string{"-s -w", "-X main.version=" + strings.TrimSpace(string(commit))} {
+		if !strings.Contains(built, flag) {
+			t.Errorf("make build runs %q, want %q in it", built, flag)
+		}
+	}
+}
+
+func TestMake_CompilesWithoutTheCodecThatGinDoesNotNeed(t *testing.T) {
+	t.Parallel()
+	for _, target := range []string{"run", "build", "go-test"} {
+		if said := makes(t, target, "printenv GOFLAGS; :"); !strings.Contains(said, "-tags=nomsgpack") {
+			t.Errorf("make %s: GOFLAGS without nomsgpack: %q", target, said)
+		}
+	}
+}
+
+func TestMake_RunSaysFirstThatItCompiles(t *testing.T) {
+	t.Parallel()
+	if said := makes(t, "run", "echo GO:"); !strings.HasPrefix(said, "Compiling") || !strings.Contains(said, "GO: run") {
+		t.Errorf("make run says %q, want what it does before it does it", said)
+	}
+}
