@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -19,8 +20,8 @@ type cartCommand struct {
 
 // whose names the cart that support was asked about.
 type whose struct {
-	RedisURL string `name:"redis-url" env:"REDIS_URL" secret:"" help:"As serve has it."`
-	Store    int64  `help:"The store's id. A token without it is looked for in every store."`
+	RedisURL string `name:"redis-url" env:"REDIS_URL" secret:"" help:"Redis, as serve takes it."`
+	Store    int64  `help:"The store's id. Without it a token is looked for in every store."`
 	Customer string `xor:"whose" required:"" help:"The customer's id."`
 	Token    string `xor:"whose" required:"" help:"A guest's cart token."`
 }
@@ -83,7 +84,7 @@ func each(refs []cart.Ref, find func(cart.Ref) ([]cart.Holding, error)) ([]cart.
 // with opens Redis for a command about one shopper.
 func (w *whose) with(ctx context.Context, do func(*cart.Redis, []cart.Ref) error) error {
 	if w.RedisURL == "" {
-		return &badSetting{"REDIS_URL", errors.New("is required")}
+		return &badSetting{"REDIS_URL", errRequired}
 	}
 	if w.Store < 0 || w.Store == 0 && w.Token == "" {
 		return &badSetting{"--store", errors.New("must be a store's id")}
@@ -135,15 +136,22 @@ func describe(out output, h cart.Holding) {
 		}
 		fmt.Fprintln(out)
 		for _, f := range l.Fields {
-			fmt.Fprintf(out, "    %s: %s\n", f.Name, f.Value)
+			fmt.Fprintf(out, "    %s: %s\n", onOneLine(f.Name), onOneLine(f.Value))
 		}
 		if l.Notice != "" {
-			fmt.Fprintf(out, "    notice: %s\n", l.Notice)
+			fmt.Fprintf(out, "    notice: %s\n", onOneLine(l.Notice))
 		}
 	}
 	if h.Cart.Coupon != "" {
-		fmt.Fprintf(out, "  coupon %s\n", h.Cart.Coupon)
+		fmt.Fprintf(out, "  coupon %s\n", onOneLine(h.Cart.Coupon))
 	}
+}
+
+// onOneLine is text that a shopper wrote, with escapes for line breaks, control
+// characters and whatever else could change how a terminal shows the rest.
+func onOneLine(s string) string {
+	quoted := strconv.Quote(s)
+	return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
 }
 
 func sentence(s string) string { return strings.ToUpper(s[:1]) + s[1:] }

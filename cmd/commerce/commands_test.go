@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -71,50 +72,69 @@ func TestCommands_ABadSettingEndsThemWithALineThatNamesIt(t *testing.T) {
 	}
 	t.Cleanup(func() { taken.Close() })
 	noFile := filepath.Join(t.TempDir(), "missing")
-	const serving, redis = "JWT_SECRET=" + secret, "REDIS_URL=redis://127.0.0.1:1"
+	const (
+		serving  = "JWT_SECRET=" + secret
+		redis    = "REDIS_URL=redis://127.0.0.1:1"
+		postgres = "DATABASE_URL=postgres://user:hunter2@127.0.0.1:1/commerce"
+	)
 
 	for names, call := range map[string]struct {
 		command  string
 		settings []string
 	}{
-		"unknown flag --adr":            {"demo --adr=:1", nil},
-		"unexpected argument demi":      {"demi", nil},
-		"unexpected argument now":       {"demo now", nil},
-		"ADDR: listen":                  {"demo", []string{"ADDR=" + taken.Addr().String()}},
-		"ADMIN_ADDR: listen":            {"demo", []string{"ADMIN_ADDR=" + taken.Addr().String()}},
-		"ADDR: .*missing port":          {"demo", []string{"ADDR=localhost"}},
-		"JWT_SECRET must have .* 32":    {"demo", []string{"JWT_SECRET=short"}},
-		"JWT_SECRET_PREVIOUS must have": {"demo", []string{serving, "JWT_SECRET_PREVIOUS=short"}},
-		"JWT_SECRET_FILE: open":         {"demo", []string{"JWT_SECRET_FILE=" + noFile}},
-		"GUEST_CART_TTL.*soon":          {"demo", []string{"GUEST_CART_TTL=soon"}},
-		"GUEST_CART_TTL: must be":       {"demo", []string{"GUEST_CART_TTL=0s"}},
-		"CUSTOMER_CART_TTL: must be":    {"demo", []string{"CUSTOMER_CART_TTL=-1h"}},
-		"MAX_LINES.*many":               {"demo", []string{"MAX_LINES=many"}},
-		"MAX_LINES: must be":            {"demo", []string{"MAX_LINES=0"}},
-		"MAX_LINES: must be .* 500":     {"demo", []string{"MAX_LINES=501"}},
-		"MAX_QUANTITY: must be":         {"demo", []string{"MAX_QUANTITY=-1"}},
-		"MAX_QUANTITY: must .* 10000":   {"demo", []string{"MAX_QUANTITY=10001"}},
-		"MAX_LINE_TEXT: must be":        {"demo", []string{"MAX_LINE_TEXT=0"}},
-		"MAX_CART_TEXT: must be":        {"demo", []string{"MAX_CART_TEXT=10000000"}},
-		"MERGE_STRATEGY: .most.":        {"demo", []string{"MERGE_STRATEGY=most"}},
-		"DEFAULT_STORE.*first":          {"demo", []string{"DEFAULT_STORE=first"}},
-		"DEFAULT_STORE: .*no such":      {"demo", []string{"DEFAULT_STORE=9"}},
-		"BASE_PATH: .api.":              {"demo", []string{"BASE_PATH=api"}},
-		"PUBLIC_URL: ":                  {"demo", []string{"PUBLIC_URL=shop.example.com"}},
-		"CORS_ORIGINS: .*shop/":         {"demo", []string{"CORS_ORIGINS=https://a.example.com,https://shop/"}},
-		"TRUSTED_PROXIES: .gateway.":    {"demo", []string{"TRUSTED_PROXIES=10.0.0.0/8,gateway"}},
-		"RATE_LIMIT: .maybe.":           {"demo", []string{"RATE_LIMIT=maybe"}},
-		"LOG_LEVEL: .loud.":             {"demo", []string{"LOG_LEVEL=loud"}},
-		"LOG_FORMAT: .xml.":             {"demo", []string{"LOG_FORMAT=xml"}},
-		"REDIS_URL: is required":        {"serve", []string{serving}},
-		"REDIS_URL: .*port":             {"serve", []string{serving, "REDIS_URL=redis://user:hunter2@redis:six"}},
-		"JWT_SECRET: is required":       {"serve", []string{redis}},
-		"missing flags: --store":        {"token customer --customer 7", []string{serving}},
-		"--store: must be":              {"token customer --store 0 --customer 7", []string{serving}},
-		"--customer: must be":           {"token customer --store 1 --customer=", []string{serving}},
-		"--ttl: must be":                {"token customer --store 1 --customer 7 --ttl=0s", []string{serving}},
-		"--ttl: .*soon":                 {"token customer --store 1 --customer 7 --ttl=soon", []string{serving}},
-		"JWT_SECRET: is required, or":   {"token customer --store 1 --customer 7", nil},
+		"unknown flag --adr":                       {"demo --adr=:1", nil},
+		"unexpected argument demi":                 {"demi", nil},
+		"unexpected argument now":                  {"demo now", nil},
+		"ADDR: .*in use.* set ADDR to":             {"demo", []string{"ADDR=" + taken.Addr().String()}},
+		"ADMIN_ADDR: .*in use.* set ADMIN_ADDR to": {"demo", []string{"ADMIN_ADDR=" + taken.Addr().String()}},
+		"ADDR: .*missing port":                     {"demo", []string{"ADDR=localhost"}},
+		"ADDR: must be an address":                 {"demo", []string{"ADDR="}},
+		"ADMIN_ADDR: must be an address":           {"demo", []string{"ADMIN_ADDR="}},
+		"PPROF: .yes.":                             {"demo", []string{"PPROF=yes"}},
+		"DRAIN_DELAY: must be":                     {"serve", []string{serving, redis, postgres, "DRAIN_DELAY=5s"}},
+		"JWT_SECRET must have .* 32":               {"demo", []string{"JWT_SECRET=short"}},
+		"JWT_SECRET_PREVIOUS must have":            {"demo", []string{serving, "JWT_SECRET_PREVIOUS=short"}},
+		"JWT_SECRET_FILE: open":                    {"demo", []string{"JWT_SECRET_FILE=" + noFile}},
+		"GUEST_CART_TTL.*soon":                     {"demo", []string{"GUEST_CART_TTL=soon"}},
+		"GUEST_CART_TTL: must be":                  {"demo", []string{"GUEST_CART_TTL=0s"}},
+		"CUSTOMER_CART_TTL: must be":               {"demo", []string{"CUSTOMER_CART_TTL=-1h"}},
+		"MAX_LINES.*many":                          {"demo", []string{"MAX_LINES=many"}},
+		"MAX_LINES: must be":                       {"demo", []string{"MAX_LINES=0"}},
+		"MAX_LINES: must be .* 500":                {"demo", []string{"MAX_LINES=501"}},
+		"MAX_QUANTITY: must .* 10000":              {"demo", []string{"MAX_QUANTITY=10001"}},
+		"MAX_QUANTITY: must be":                    {"demo", []string{"MAX_QUANTITY=-1"}},
+		"MAX_LINE_TEXT: must be":                   {"demo", []string{"MAX_LINE_TEXT=0"}},
+		"MAX_CART_TEXT: must be":                   {"demo", []string{"MAX_CART_TEXT=10000000"}},
+		"MERGE_STRATEGY: .most.":                   {"demo", []string{"MERGE_STRATEGY=most"}},
+		"DEFAULT_STORE.*first":                     {"demo", []string{"DEFAULT_STORE=first"}},
+		"DEFAULT_STORE: .*no store 9":              {"demo", []string{"DEFAULT_STORE=9"}},
+		"BASE_PATH: .api.":                         {"demo", []string{"BASE_PATH=api"}},
+		"BASE_PATH: .//. is":                       {"demo", []string{"BASE_PATH=//"}},
+		"BASE_PATH: ./a//. is":                     {"demo", []string{"BASE_PATH=/a//"}},
+		"BASE_PATH: ./../x. is":                    {"demo", []string{"BASE_PATH=/../x"}},
+		"BASE_PATH: ./é. is":                       {"demo", []string{"BASE_PATH=/é"}},
+		"BASE_PATH: ./{x}. is":                     {"demo", []string{"BASE_PATH=/{x}"}},
+		"PUBLIC_URL: .shop.exam":                   {"demo", []string{"PUBLIC_URL=shop.example.com"}},
+		"PUBLIC_URL: .https://a/.b=1":              {"demo", []string{"PUBLIC_URL=https://a/?b=1"}},
+		"PUBLIC_URL: .https://a/[?]. is":           {"demo", []string{"PUBLIC_URL=https://a/?"}},
+		"PUBLIC_URL: .https://a/#b. is":            {"demo", []string{"PUBLIC_URL=https://a/#b"}},
+		"PUBLIC_URL: .*credentials":                {"demo", []string{"PUBLIC_URL=https://user:hunter2@a/"}},
+		"CORS_ORIGINS: .*credentials":              {"demo", []string{"CORS_ORIGINS=https://user:hunter2@a"}},
+		"CORS_ORIGINS: .*shop/":                    {"demo", []string{"CORS_ORIGINS=https://a.example.com,https://shop/"}},
+		"TRUSTED_PROXIES: .gateway.":               {"demo", []string{"TRUSTED_PROXIES=10.0.0.0/8,gateway"}},
+		"RATE_LIMIT: .maybe.":                      {"demo", []string{"RATE_LIMIT=maybe"}},
+		"LOG_LEVEL: .loud.":                        {"demo", []string{"LOG_LEVEL=loud"}},
+		"LOG_FORMAT: .xml.":                        {"demo", []string{"LOG_FORMAT=xml"}},
+		"REDIS_URL: is required":                   {"serve", []string{serving, postgres}},
+		"REDIS_URL: .*port":                        {"serve", []string{serving, postgres, "REDIS_URL=redis://user:hunter2@redis:six"}},
+		"DATABASE_URL: is required":                {"serve", []string{serving, redis}},
+		"JWT_SECRET: is required":                  {"serve", []string{redis, postgres}},
+		"missing flags: --store":                   {"token customer --customer 7", []string{serving}},
+		"--store: must be":                         {"token customer --store 0 --customer 7", []string{serving}},
+		"--customer: must be":                      {"token customer --store 1 --customer=", []string{serving}},
+		"--ttl: must be":                           {"token customer --store 1 --customer 7 --ttl=0s", []string{serving}},
+		"--ttl: .*soon":                            {"token customer --store 1 --customer 7 --ttl=soon", []string{serving}},
+		"JWT_SECRET: is required, or":              {"token customer --store 1 --customer 7", nil},
 	} {
 		t.Run(names, func(t *testing.T) {
 			t.Parallel()
@@ -160,12 +180,20 @@ func TestToken_PrintsACustomersTokenAndNothingElse(t *testing.T) {
 	}
 }
 
-func TestCommands_HelpIsNoFailure(t *testing.T) {
+func TestCommands_OfSeveralBadSettingsNameTheFirstByName(t *testing.T) {
 	t.Parallel()
-	for _, args := range [][]string{nil, {"--help"}, {"demo", "--help"}, {"token", "customer", "--help"}} {
-		got := ended(t, program(t, nil, args...))
-		if got.status != 0 || !strings.HasPrefix(got.out, "Usage: commerce") || got.errors != "" {
-			t.Errorf("commerce %v: %+v", args, got)
+	bad := []string{
+		"MAX_LINES=many", "GUEST_CART_TTL=soon", "CUSTOMER_CART_TTL=0s", "BASE_PATH=//", "JWT_SECRET_FILE=/missing",
+		"TRUSTED_PROXIES=gateway", "ADMIN_ADDR=", "LOG_LEVEL=loud",
+	}
+	slices.Sort(bad)
+	for ; len(bad) > 0; bad = bad[1:] {
+		first, _, _ := strings.Cut(bad[0], "=")
+		for range 3 {
+			got := ended(t, program(t, bad, "demo"))
+			if got.status != 2 || !strings.HasPrefix(got.errors, "commerce: "+first+": ") || strings.Count(got.errors, "\n") != 1 {
+				t.Errorf("%v: ended with %d and %q, want one line about %s", bad, got.status, got.errors, first)
+			}
 		}
 	}
 }
@@ -224,9 +252,9 @@ type runningDemo struct {
 	log           *bytes.Buffer
 }
 
-func startDemo(t *testing.T) *runningDemo {
+func startDemo(t *testing.T, settings ...string) *runningDemo {
 	t.Helper()
-	d := &runningDemo{cmd: program(t, nil, "demo"), log: &bytes.Buffer{}}
+	d := &runningDemo{cmd: program(t, settings, "demo"), log: &bytes.Buffer{}}
 	d.cmd.Stderr = d.log
 	out, err := d.cmd.StdoutPipe()
 	if err != nil {

@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"commerce/deploy/connect"
@@ -16,13 +18,36 @@ type databaseSettings struct {
 	URL string `name:"database-url" env:"DATABASE_URL" secret:"" help:"Postgres, as libpq has it: postgres://user:password@host/database, or key=value pairs."`
 }
 
+// fault says what is wrong with the setting, as far as it shows without a connection.
+func (d databaseSettings) fault() error {
+	if d.URL == "" {
+		return errRequired
+	}
+	db, err := connect.Postgres(context.Background(), d.URL, connect.PostgresConfig{})
+	if err == nil {
+		db.Close()
+	}
+	return err
+}
+
+// refusedByPostgres reports whether an error means that Postgres does not accept us:
+// the user or the password, the database's name, the user's rights, or the schema.
+// Waiting does not cure any of them.
+func refusedByPostgres(err error) bool {
+	var refused *pgconn.PgError
+	if errors.As(err, &refused) {
+		return strings.HasPrefix(refused.Code, "28") || refused.Code == "3D000" || refused.Code == "42501"
+	}
+	return errors.Is(err, migrations.ErrOlder) || errors.Is(err, migrations.ErrNewer)
+}
+
 // reach is how long Postgres has to answer before a command gives up on it.
 const reach = 5 * time.Second
 
 // open returns a pool for a Postgres that answered just now. The caller closes it.
 func (d databaseSettings) open(ctx context.Context, config connect.PostgresConfig) (*pgxpool.Pool, error) {
 	if d.URL == "" {
-		return nil, &badSetting{"DATABASE_URL", errors.New("is required")}
+		return nil, &badSetting{"DATABASE_URL", errRequired}
 	}
 	db, err := connect.Postgres(ctx, d.URL, config)
 	if err != nil {

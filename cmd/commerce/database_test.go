@@ -59,7 +59,6 @@ func TestCommands_NameWhatIsWrongWithTheDatabaseInOneLine(t *testing.T) {
 		{"serve", "broken", "percent-encoded"},
 		{"migrate up", "nonsense", "libpq"},
 		{"seed", "unreachable", "connection refused"},
-		{"serve", "unreachable", "connection refused"},
 		{"serve", "unmigrated", "version 0, want"},
 		{"seed", "unmigrated", "run `commerce migrate up`"},
 		{"serve", "old", "run `commerce migrate up`"},

@@ -22,20 +22,23 @@ type demoCommand struct {
 	settings `embed:""`
 }
 
+func (c *demoCommand) faults() faults {
+	f := c.settings.faults()
+	if c.DefaultStore >= 0 && c.storeKey() == "" {
+		f.add("DEFAULT_STORE", fmt.Errorf("the demo has no store %d", c.DefaultStore))
+	}
+	return f
+}
+
 // Run serves the sample stores from memory until it is told to end.
 func (c *demoCommand) Run(ctx context.Context, out output) error {
-	c.demoDefaults()
-	log, err := c.logger(out)
+	log := c.logger(out)
+	parts := c.parts(log)
+	tokens, err := c.JWT.verifier()
 	if err != nil {
 		return err
 	}
-	parts, err := c.parts(log)
-	if err != nil {
-		return err
-	}
-	if parts.JWT, err = c.JWT.verifier(); err != nil {
-		return err
-	}
+	parts.JWT = tokens
 	embedded, err := startEmbeddedRedis(ctx)
 	if err != nil {
 		return err
@@ -50,10 +53,6 @@ func (c *demoCommand) Run(ctx context.Context, out output) error {
 	memory := sampleCatalog(time.Now())
 	parts.Catalog, parts.Coupons = memory, memory
 	parts.Stores = auth.NewMemoryStores(sample.Stores()...)
-	if _, err := parts.Stores.ByID(ctx, c.DefaultStore); err != nil {
-		return &badSetting{"DEFAULT_STORE", err}
-	}
-
 	token, err := parts.JWT.Sign(c.DefaultStore, "1001", 24*time.Hour)
 	if err != nil {
 		return fmt.Errorf("sign the demo's token: %w", err)
@@ -74,8 +73,8 @@ func (c *demoCommand) Run(ctx context.Context, out output) error {
 		return err
 	}
 	c.welcome(out, sockets, token, apiToken)
-	admin := &server.Admin{Metrics: parts.Metrics, Version: version}
-	return sockets.serve(ctx, handler, admin, log)
+	admin := &server.Admin{Metrics: parts.Metrics, Version: version, Profiles: c.profiles(sockets.admin)}
+	return sockets.serve(ctx, handler, admin, 0, log)
 }
 
 // sampleCatalog holds what the sample stores sell.
@@ -103,8 +102,9 @@ func offerSubscriptions(parts *server.Parts, store int64) (token string, err err
 	return "1|" + secret, nil
 }
 
-// demoDefaults fills in what only the demo may decide by itself.
-func (c *demoCommand) demoDefaults() {
+// AfterApply is called by kong once it has read the settings. It fills in what only
+// the demo may decide by itself.
+func (c *demoCommand) AfterApply() error {
 	if c.DefaultStore == 0 {
 		c.DefaultStore = 1
 	}
@@ -120,6 +120,7 @@ func (c *demoCommand) demoDefaults() {
 	if c.JWT.Secret == "" && c.JWT.JWKSURL == "" {
 		c.JWT.Secret = rand.Text() + rand.Text()
 	}
+	return nil
 }
 
 // startEmbeddedRedis runs a Redis in this process. Its clock stands still by
@@ -167,7 +168,8 @@ API description: %[1]s/openapi.yaml   Stop with Ctrl-C.
 `, url, token, apiToken, sockets.admin.Addr(), c.storeKey(), sample.Products()[c.DefaultStore][0].ID)
 }
 
-// storeKey is the publishable key of the store that the demo takes for granted.
+// storeKey is the publishable key of the demo's default store; "" if there is no
+// store of that id.
 func (c *demoCommand) storeKey() string {
 	for _, store := range sample.Stores() {
 		if store.ID == c.DefaultStore {

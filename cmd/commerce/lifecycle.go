@@ -3,16 +3,18 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
+	"syscall"
 	"time"
 
 	"commerce/cmd/internal/server"
 )
 
-// grace is how long requests in flight have to finish once the process is told to
-// end.
+// grace is how long the process has from SIGTERM on: for the drain delay and then for
+// the requests in flight.
 const grace = 9 * time.Second
 
 // listeners are both sides' sockets, opened before anything is announced.
@@ -21,21 +23,39 @@ type listeners struct {
 }
 
 func (s *settings) listen() (listeners, error) {
-	public, err := net.Listen("tcp", s.Addr)
+	public, err := listen("ADDR", s.Addr)
 	if err != nil {
-		return listeners{}, &badSetting{"ADDR", err}
+		return listeners{}, err
 	}
-	admin, err := net.Listen("tcp", s.AdminAddr)
+	admin, err := listen("ADMIN_ADDR", s.AdminAddr)
 	if err != nil {
 		public.Close()
-		return listeners{}, &badSetting{"ADMIN_ADDR", err}
+		return listeners{}, err
 	}
 	return listeners{public, admin}, nil
 }
 
-// serve answers on both sides until the context ends, then lets what is in flight
-// finish. The process is not ready from that moment on.
-func (l listeners) serve(ctx context.Context, public http.Handler, admin *server.Admin, log *slog.Logger) error {
+func listen(setting, addr string) (net.Listener, error) {
+	l, err := net.Listen("tcp", addr)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, &badSetting{setting, fmt.Errorf("%s is in use by another process: set %s to another address", addr, setting)}
+	}
+	if err != nil {
+		return nil, &badSetting{setting, err}
+	}
+	return l, nil
+}
+
+// profiles reports whether the admin side offers profiles.
+func (s *settings) profiles(admin net.Listener) bool {
+	at, ok := admin.Addr().(*net.TCPAddr)
+	return s.Pprof == "on" || s.Pprof == "" && ok && at.IP.IsLoopback()
+}
+
+// serve answers on both sides until the context ends. From then on the process is not
+// ready; after the delay, which gives load balancers the time to notice, it takes no
+// more connections, and lets what is in flight finish.
+func (l listeners) serve(ctx context.Context, public http.Handler, admin *server.Admin, delay time.Duration, log *slog.Logger) error {
 	publicSide, adminSide := httpServer(public, log), httpServer(admin.Handler(), log)
 	adminSide.WriteTimeout = 0 // a profile takes as long as was asked
 	failed := make(chan error, 2)
@@ -48,9 +68,10 @@ func (l listeners) serve(ctx context.Context, public http.Handler, admin *server
 	case <-ctx.Done():
 	}
 	admin.Drain()
-	log.Info("stopping")
+	log.Info("stopping", "delay", delay.String())
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
+	time.Sleep(delay)
 	err := publicSide.Shutdown(last)
 	if errors.Is(err, context.DeadlineExceeded) {
 		log.Warn("requests were still running", "after", grace.String())

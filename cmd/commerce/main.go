@@ -3,7 +3,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,7 +19,7 @@ import (
 	"commerce/deploy/connect"
 )
 
-// version is set by the build.
+// version is set by the Makefile.
 var version = "dev"
 
 type commands struct {
@@ -35,24 +34,9 @@ type commands struct {
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
-
-// badSetting is a setting that is missing or cannot be used. The process ends with
-// status 2 before it listens.
-type badSetting struct {
-	name string
-	err  error
-}
-
-func (b *badSetting) Error() string {
-	if b.name == "" { // the error names it
-		return b.err.Error()
-	}
-	return b.name + ": " + b.err.Error()
-}
-func (b *badSetting) Unwrap() error { return b.err }
 
 // output is where commands print what a person or a script asked for.
 type output struct {
@@ -66,24 +50,21 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	// go-redis has one log for the process: silent, but for commands with a log.
 	redis.SetLogger(connect.RedisLog{Log: slog.New(slog.DiscardHandler)})
 	exited := -1
-	parser, err := kong.New(&commands{},
+	var unreadable faults
+	parser, err := kong.New(&commands{}, append(unreadable.options(),
 		kong.Name("commerce"),
 		kong.Description("Carts and subscriptions for a digital-products platform. Every setting is an environment variable and a flag; NAME_FILE reads a secret from a file."),
 		kong.Writers(stdout, stderr),
 		kong.Exit(func(status int) { exited = status }),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
-		kong.Help(helpWithSettings),
-		kong.Resolvers(secretFiles()),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: helpWidth}),
+		kong.Help(printHelp),
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Bind(output{stdout, stderr}),
-	)
+	)...)
 	if err != nil {
 		return fail(stderr, err)
 	}
-	if len(args) == 0 {
-		args = []string{"--help"}
-	}
-	command, err := parser.Parse(args)
+	command, err := parser.Parse(asksForHelp(args))
 	switch {
 	case exited >= 0: // --help has been printed
 		return exited
@@ -91,28 +72,17 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "commerce: "+oneLine(err))
 		return 2
 	}
+	if c, ok := command.Selected().Target.Addr().Interface().(checked); ok {
+		unreadable = append(unreadable, c.faults()...)
+	}
+	if err := unreadable.first(); err != nil {
+		return fail(stderr, err)
+	}
 	return fail(stderr, command.Run())
 }
 
-// helpWithSettings prints kong's help, and for the program as a whole every setting
-// of serve as well.
-func helpWithSettings(options kong.HelpOptions, c *kong.Context) error {
-	if err := kong.DefaultHelpPrinter(options, c); err != nil || c.Selected() != nil {
-		return err
-	}
-	fmt.Fprint(c.Stdout, "\nSettings of serve, and of demo as far as they apply:\n")
-	for _, command := range c.Model.Children {
-		if command.Name != "serve" {
-			continue
-		}
-		for _, flag := range command.Flags {
-			if len(flag.Envs) > 0 {
-				fmt.Fprintf(c.Stdout, "  %-20s %-14s %s\n", flag.Envs[0], cmp.Or(flag.Default, "–"), flag.Help)
-			}
-		}
-	}
-	return nil
-}
+// checked is a command that finds out what is wrong with its settings before it runs.
+type checked interface{ faults() faults }
 
 func fail(stderr io.Writer, err error) int {
 	if err == nil {

@@ -4,45 +4,92 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"time"
 
+	"github.com/redis/go-redis/v9"
+
+	"commerce/auth"
 	"commerce/cmd/internal/server"
 	"commerce/deploy/connect"
+	"commerce/deploy/migrations"
 )
 
 type serveCommand struct {
-	settings `embed:""`
-	Database databaseSettings `embed:""`
-	RedisURL string           `name:"redis-url" env:"REDIS_URL" secret:"" help:"redis:// or rediss://; several hosts or ?cluster=true for a cluster, ?master=NAME for sentinels; ca_file, cert_file and key_file for certificates of your own."`
+	settings   `embed:""`
+	Database   databaseSettings `embed:""`
+	RedisURL   string           `name:"redis-url" env:"REDIS_URL" secret:"" help:"redis:// or rediss://; several hosts or ?cluster=true for a cluster, ?master=NAME for sentinels; ca_file, cert_file and key_file for certificates of your own."`
+	DrainDelay time.Duration    `env:"DRAIN_DELAY" default:"2s" help:"How long the service keeps taking requests after SIGTERM, when it is no longer ready. At most 4s."`
 }
 
-// Run serves until it is told to end.
-func (c *serveCommand) Run(ctx context.Context, out output) error {
-	log, err := c.logger(out)
-	if err != nil {
-		return err
+// maxDrainDelay leaves a request that arrives last the time that it may take.
+const maxDrainDelay = 4 * time.Second
+
+func (c *serveCommand) faults() faults {
+	f := c.settings.faults()
+	f.add("DATABASE_URL", c.Database.fault())
+	f.add("REDIS_URL", c.redisFault())
+	if c.DrainDelay < 0 || c.DrainDelay > maxDrainDelay {
+		f.add("DRAIN_DELAY", fmt.Errorf("must be from 0s to %s", maxDrainDelay))
 	}
+	return f
+}
+
+func (c *serveCommand) redisFault() error {
 	if c.RedisURL == "" {
-		return &badSetting{"REDIS_URL", errors.New("is required")}
+		return errRequired
 	}
-	parts, err := c.parts(log)
+	rdb, err := connect.Redis(c.RedisURL)
 	if err != nil {
 		return err
 	}
-	if parts.JWT, err = c.JWT.verifier(); err != nil {
+	return rdb.Close()
+}
+
+// refusedByRedis reports whether an error means that Redis does not accept us: the
+// user, the password or the user's rights. Waiting does not cure any of them.
+func refusedByRedis(err error) bool {
+	return redis.IsAuthError(err) || redis.IsPermissionError(err)
+}
+
+// Run serves until it is told to end. Redis and Postgres may be out of reach when it
+// begins.
+func (c *serveCommand) Run(ctx context.Context, out output) error {
+	log := c.logger(out)
+	parts := c.parts(log)
+	tokens, err := c.JWT.verifier()
+	if err != nil {
 		return err
 	}
+	parts.JWT = tokens
 	rdb, err := connect.Redis(c.RedisURL)
 	if err != nil {
 		return &badSetting{"REDIS_URL", err}
 	}
 	defer rdb.Close()
 	parts.Redis = rdb
-	db, err := c.Database.openMigrated(ctx, connect.PostgresConfig{ApplicationName: "commerce carts", MaxConns: shopLoads})
+	db, err := connect.Postgres(ctx, c.Database.URL, connect.PostgresConfig{ApplicationName: "commerce carts", MaxConns: shopLoads})
 	if err != nil {
-		return err
+		return &badSetting{"DATABASE_URL", err}
 	}
 	defer db.Close()
+	admin := &server.Admin{
+		Metrics: parts.Metrics, Version: version, Started: time.Now(),
+		Dependencies: map[string]*server.Dependency{
+			"redis": {
+				Ping:    func(ctx context.Context) error { return rdb.Ping(ctx).Err() },
+				Refused: refusedByRedis,
+			},
+			"postgres": {
+				Ping:    func(ctx context.Context) error { return migrations.Check(ctx, db) },
+				Refused: refusedByPostgres,
+			},
+		},
+	}
 	shops := openShops(db, log)
+	if err := c.reach(ctx, admin, shops.stores, log); err != nil {
+		return err
+	}
 	defer shops.keepUp(ctx)()
 	parts.Catalog, parts.Coupons, parts.Stores = shops.catalogue, shops.catalogue, shops.stores
 	merchants, err := c.Database.openMerchants(ctx, shops.stores, log)
@@ -60,13 +107,31 @@ func (c *serveCommand) Run(ctx context.Context, out output) error {
 	if err != nil {
 		return err
 	}
+	admin.Profiles = c.profiles(sockets.admin)
 	log.Info("serving", "addr", sockets.public.Addr().String(), "admin", sockets.admin.Addr().String(), "version", version)
-	admin := &server.Admin{
-		Metrics: parts.Metrics, Version: version,
-		Checks: map[string]func(context.Context) error{
-			"redis": func(ctx context.Context) error { return rdb.Ping(ctx).Err() },
-		},
-		Watched: map[string]func(context.Context) error{"postgres": db.Ping},
-	}
-	return sockets.serve(ctx, handler, admin, log)
+	return sockets.serve(ctx, handler, admin, c.DrainDelay, log)
 }
+
+// reach looks for what the service depends on. It fails where a setting turns out to
+// be wrong, not where something is out of reach.
+func (c *serveCommand) reach(ctx context.Context, admin *server.Admin, stores auth.StoreDirectory, log *slog.Logger) error {
+	ctx, cancel := context.WithTimeout(ctx, startReach)
+	defer cancel()
+	failed := admin.Reach(ctx)
+	if err := failed["postgres"]; errors.Is(err, migrations.ErrOlder) || errors.Is(err, migrations.ErrNewer) {
+		return &badSetting{"DATABASE_URL", err}
+	}
+	for name, err := range failed {
+		log.Warn("cannot reach "+name+": starting without it", "err", err)
+	}
+	if c.DefaultStore == 0 || failed["postgres"] != nil {
+		return nil
+	}
+	if _, err := stores.ByID(ctx, c.DefaultStore); errors.Is(err, auth.ErrNoStore) {
+		return &badSetting{"DEFAULT_STORE", fmt.Errorf("there is no store %d", c.DefaultStore)}
+	}
+	return nil
+}
+
+// startReach is how long the start waits for Redis and Postgres to answer.
+const startReach = 2 * time.Second

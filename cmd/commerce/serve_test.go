@@ -5,12 +5,8 @@ import (
 	"encoding/json"
 	"io"
 	"maps"
-	"net/http"
 	"os/exec"
-	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -24,10 +20,11 @@ type running struct {
 	cmd   *exec.Cmd
 }
 
+// startServe starts it on the shared Redis. Further settings win over those it has.
 func startServe(t *testing.T, databaseURL string, settings ...string) *running {
 	t.Helper()
-	settings = append(settings, "DATABASE_URL="+databaseURL, "REDIS_URL="+ephemeral.Redis(t), "JWT_SECRET="+secret)
-	r := &running{cmd: program(t, settings, "serve")}
+	has := []string{"DATABASE_URL=" + databaseURL, "REDIS_URL=" + ephemeral.Redis(t), "JWT_SECRET=" + secret, "DRAIN_DELAY=0s"}
+	r := &running{cmd: program(t, append(has, settings...), "serve")}
 	log, err := r.cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -121,37 +118,4 @@ func constant(t *testing.T, a answer) map[string]any {
 		maps.DeleteFunc(data, differs)
 	}
 	return body
-}
-
-func TestServe_StaysReadyWithoutPostgresAndEndsWhenTold(t *testing.T) {
-	t.Parallel()
-	postgres := ephemeral.StartPostgres(t)
-	onDatabase(t, postgres.URL, "migrate", "up")
-	onDatabase(t, postgres.URL, "seed")
-	serve := startServe(t, postgres.URL)
-	token := serve.mustCall(t, "", "POST", "/cart/add", `{"product_id":1}`).Data.CartToken
-	for _, step := range []struct {
-		change func()
-		says   string
-	}{{func() {}, `"postgres":"ok"`}, {postgres.Kill, `"postgres":"failing"`}, {postgres.Restart, `"postgres":"ok"`}} {
-		step.change()
-		response, err := http.Get(serve.admin + "/readyz")
-		if err != nil {
-			t.Fatal(err)
-		}
-		body, err := io.ReadAll(response.Body)
-		response.Body.Close()
-		if err != nil || response.StatusCode != http.StatusOK || !strings.Contains(string(body), step.says) {
-			t.Errorf("readyz: %d %s, %v, want 200 and %s", response.StatusCode, body, err, step.says)
-		}
-		serve.mustCall(t, token, "POST", "/cart/add", `{"product_id":1}`)
-	}
-	if err := serve.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	late := time.AfterFunc(15*time.Second, func() { _ = serve.cmd.Process.Kill() })
-	defer late.Stop()
-	if err := serve.cmd.Wait(); err != nil {
-		t.Errorf("serve ended with %v", err)
-	}
 }

@@ -4,14 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
-	"net/netip"
-	"net/url"
-	"os"
 	"strings"
 	"time"
 
-	"github.com/alecthomas/kong"
 	"github.com/redis/go-redis/v9"
 
 	"commerce/auth"
@@ -24,6 +19,7 @@ import (
 type settings struct {
 	Addr      string `env:"ADDR" default:":8080" help:"Address of the public side."`
 	AdminAddr string `env:"ADMIN_ADDR" default:"127.0.0.1:9090" help:"Address of health, metrics and profiles; never a public one."`
+	Pprof     string `name:"pprof" env:"PPROF" help:"on or off: profiles at /debug/pprof/ of ADMIN_ADDR. Default: on if that is a loopback address, else off."`
 
 	JWT jwtSettings `embed:""`
 
@@ -39,11 +35,11 @@ type settings struct {
 	MaxLineText int64 `env:"MAX_LINE_TEXT" default:"4096" help:"Bytes of fields and notice of one line, 1000000 at most."`
 	MaxCartText int64 `env:"MAX_CART_TEXT" default:"65536" help:"Bytes of fields and notices of a cart, 1000000 at most."`
 
-	BasePath       string   `env:"BASE_PATH" help:"Path before every route, such as /api."`
-	PublicURL      string   `name:"public-url" env:"PUBLIC_URL" help:"Address by which clients reach the service. Default: as the request has it."`
+	BasePath       string   `env:"BASE_PATH" help:"Path in front of every route, such as /api."`
+	PublicURL      string   `name:"public-url" env:"PUBLIC_URL" help:"URL by which clients reach the service, for page links. Default: what the request says, or a proxy of TRUSTED_PROXIES."`
 	CORSOrigins    []string `name:"cors-origins" env:"CORS_ORIGINS" help:"Browser origins to let in, or *. Default: * in the demo, else none."`
 	RateLimit      string   `env:"RATE_LIMIT" default:"on" help:"on, or off where a gateway limits."`
-	TrustedProxies []string `env:"TRUSTED_PROXIES" help:"Addresses or networks whose X-Forwarded-For is believed. Default: none."`
+	TrustedProxies []string `env:"TRUSTED_PROXIES" help:"Addresses or networks whose X-Forwarded-For, X-Forwarded-Proto and X-Forwarded-Host are believed. Default: none."`
 	Playground     string   `env:"PLAYGROUND" help:"on or off: the page at / that tries the API. Default: on in the demo, else off."`
 
 	LogLevel  string `env:"LOG_LEVEL" default:"info" help:"debug, info, warn or error."`
@@ -61,59 +57,35 @@ type jwtSettings struct {
 	log *slog.Logger // of a service; nil in commands, which fetch no keys
 }
 
-// secretFiles reads NAME_FILE for a secret whose NAME is not set.
-func secretFiles() kong.Resolver {
-	return kong.ResolverFunc(func(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
-		if !flag.Tag.Has("secret") {
-			return nil, nil
-		}
-		for _, name := range flag.Envs {
-			path := os.Getenv(name + "_FILE")
-			if path == "" || os.Getenv(name) != "" {
-				continue
-			}
-			content, err := os.ReadFile(path)
-			if err != nil {
-				return nil, &badSetting{name + "_FILE", err}
-			}
-			return strings.TrimRight(string(content), "\r\n"), nil
-		}
-		return nil, nil
-	})
+// fault says what is wrong with the settings.
+func (j jwtSettings) fault() error {
+	_, err := j.verifier()
+	return err
 }
 
+// verifier returns what checks and makes customers' tokens, or an error about
+// JWT_SECRET that may name another of these settings in its place.
 func (j jwtSettings) verifier() (*auth.JWT, error) {
 	config := auth.JWTConfig{
 		Secret: []byte(j.Secret), PreviousSecret: []byte(j.Previous), Issuer: j.Issuer, Audience: j.Audience,
 	}
 	switch {
 	case j.Secret == "" && j.JWKSURL == "":
-		return nil, &badSetting{"JWT_SECRET", errors.New("is required, or JWT_JWKS_URL in its place")}
+		return nil, errors.New("is required, or JWT_JWKS_URL in its place")
 	case j.Secret != "" && j.JWKSURL != "":
-		return nil, &badSetting{"JWT_JWKS_URL", errors.New("cannot stand beside JWT_SECRET: one of them checks tokens")}
+		return nil, errors.New("and JWT_JWKS_URL are both set: only one of them can verify tokens")
 	case j.JWKSURL != "":
 		keys, err := auth.NewJWKS(auth.JWKSConfig{URL: j.JWKSURL, Log: j.log})
 		if err != nil {
-			return nil, &badSetting{"", err}
+			return nil, err
 		}
 		config.JWKS = keys
 	}
-	tokens, err := auth.NewJWT(config)
-	if err != nil {
-		return nil, &badSetting{"", err}
-	}
-	return tokens, nil
+	return auth.NewJWT(config)
 }
 
-// parts checks the settings and turns them into the parts that they decide.
-func (s *settings) parts(log *slog.Logger) (server.Parts, error) {
-	if err := s.check(); err != nil {
-		return server.Parts{}, err
-	}
-	strategy, err := cart.ParseStrategy(s.MergeStrategy)
-	if err != nil {
-		return server.Parts{}, &badSetting{"MERGE_STRATEGY", err}
-	}
+// parts turns the settings into the parts that they decide.
+func (s *settings) parts(log *slog.Logger) server.Parts {
 	var playground *server.Playground
 	if s.Playground == "on" {
 		playground = &server.Playground{}
@@ -124,7 +96,7 @@ func (s *settings) parts(log *slog.Logger) (server.Parts, error) {
 		CartLimits: cart.Limits{
 			Lines: s.MaxLines, Quantity: s.MaxQuantity, LineText: s.MaxLineText, CartText: s.MaxCartText,
 		},
-		Strategy:       strategy,
+		Strategy:       cart.Strategy(s.MergeStrategy),
 		Durable:        s.Durability == "replica",
 		BasePath:       strings.TrimSuffix(s.BasePath, "/"),
 		PublicURL:      strings.TrimRight(s.PublicURL, "/"),
@@ -134,101 +106,27 @@ func (s *settings) parts(log *slog.Logger) (server.Parts, error) {
 		Log:            log,
 		Metrics:        server.NewMetrics(),
 		Playground:     playground,
-	}, nil
-}
-
-// check names the first setting that cannot be used.
-func (s *settings) check() error {
-	for name, d := range map[string]time.Duration{"GUEST_CART_TTL": s.GuestCartTTL, "CUSTOMER_CART_TTL": s.CustomerCartTTL} {
-		if d < time.Second {
-			return &badSetting{name, errors.New("must be 1s or more")}
-		}
 	}
-	for _, limit := range []struct {
-		name         string
-		set, highest int64
-	}{
-		{"MAX_CART_TEXT", s.MaxCartText, cart.MaxText},
-		{"MAX_LINES", s.MaxLines, cart.MaxLines},
-		{"MAX_LINE_TEXT", s.MaxLineText, cart.MaxText},
-		{"MAX_QUANTITY", s.MaxQuantity, cart.MaxQuantity},
-	} {
-		if limit.set < 1 || limit.set > limit.highest {
-			return &badSetting{limit.name, fmt.Errorf("must be from 1 to %d", limit.highest)}
-		}
-	}
-	if s.DefaultStore < 0 {
-		return &badSetting{"DEFAULT_STORE", errors.New("must be a store's id")}
-	}
-	if s.Durability != "memory" && s.Durability != "replica" {
-		return &badSetting{"DURABILITY", fmt.Errorf("%q is neither memory nor replica", s.Durability)}
-	}
-	if s.RateLimit != "on" && s.RateLimit != "off" {
-		return &badSetting{"RATE_LIMIT", fmt.Errorf("%q is neither on nor off", s.RateLimit)}
-	}
-	if s.Playground != "" && s.Playground != "on" && s.Playground != "off" {
-		return &badSetting{"PLAYGROUND", fmt.Errorf("%q is neither on nor off", s.Playground)}
-	}
-	if p := s.BasePath; p != "" && (!strings.HasPrefix(p, "/") || strings.ContainsAny(p, "?#:* ")) {
-		return &badSetting{"BASE_PATH", fmt.Errorf("%q is not a path such as /api", p)}
-	}
-	if err := checkURL(s.PublicURL); err != nil {
-		return &badSetting{"PUBLIC_URL", err}
-	}
-	for _, origin := range s.CORSOrigins {
-		if err := checkOrigin(origin); err != nil {
-			return &badSetting{"CORS_ORIGINS", err}
-		}
-	}
-	for _, proxy := range s.TrustedProxies {
-		_, err := netip.ParseAddr(proxy)
-		if _, _, netErr := net.ParseCIDR(proxy); err != nil && netErr != nil {
-			return &badSetting{"TRUSTED_PROXIES", fmt.Errorf("%q is neither an address nor a network", proxy)}
-		}
-	}
-	return nil
-}
-
-func checkURL(s string) error {
-	if s == "" {
-		return nil
-	}
-	u, err := url.Parse(s)
-	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
-		return fmt.Errorf("%q is not an address such as https://shop.example.com", s)
-	}
-	return nil
-}
-
-func checkOrigin(origin string) error {
-	if origin == "*" {
-		return nil
-	}
-	u, err := url.Parse(origin)
-	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.Path != "" || u.RawQuery != "" {
-		return fmt.Errorf("%q is not an origin such as https://shop.example.com", origin)
-	}
-	return nil
 }
 
 // logger writes to standard error, so that standard output stays for people. What
 // the settings make from then on logs there too.
-func (s *settings) logger(out output) (*slog.Logger, error) {
-	var level slog.Level
-	if err := level.UnmarshalText([]byte(s.LogLevel)); err != nil {
-		return nil, &badSetting{"LOG_LEVEL", fmt.Errorf("%q is none of debug, info, warn, error", s.LogLevel)}
-	}
+func (s *settings) logger(out output) *slog.Logger {
+	level, _ := parseLevel(s.LogLevel) // checked
 	options := &slog.HandlerOptions{Level: level}
-	var log *slog.Logger
-	switch s.LogFormat {
-	case "json", "":
-		log = slog.New(slog.NewJSONHandler(out.errors, options))
-	case "text":
-		log = slog.New(slog.NewTextHandler(out.errors, options))
-	default:
-		return nil, &badSetting{"LOG_FORMAT", fmt.Errorf("%q is neither json nor text", s.LogFormat)}
+	var handler slog.Handler = slog.NewJSONHandler(out.errors, options)
+	if s.LogFormat == "text" {
+		handler = slog.NewTextHandler(out.errors, options)
 	}
-	redis.SetLogger(connect.RedisLog{Log: log}) // go-redis has but one for the process
+	log := slog.New(handler)
+	redis.SetLogger(connect.RedisLog{Log: log}) // go-redis has one log for the process
 	s.JWT.log = log
-	return log, nil
+	return log
+}
+
+func parseLevel(s string) (level slog.Level, err error) {
+	if level.UnmarshalText([]byte(s)) != nil {
+		return 0, fmt.Errorf("%q is none of debug, info, warn, error", s)
+	}
+	return level, nil
 }

@@ -20,19 +20,26 @@ type customerTokenCommand struct {
 	TTL      time.Duration `name:"ttl" default:"1h" help:"How long the token is valid."`
 }
 
+func (c *customerTokenCommand) faults() faults {
+	var f faults
+	f.add("JWT_SECRET", c.JWT.fault())
+	if c.Store < 1 {
+		f.add("--store", errors.New("must be a store's id"))
+	}
+	if len(c.Customer) == 0 || len([]rune(c.Customer)) > 255 {
+		f.add("--customer", errors.New("must be 1 to 255 characters"))
+	}
+	if c.TTL <= 0 {
+		f.add("--ttl", errors.New("must be more than 0"))
+	}
+	return f
+}
+
 // Run prints the token.
 func (c *customerTokenCommand) Run(out output) error {
 	tokens, err := c.JWT.verifier()
 	if err != nil {
 		return err
-	}
-	switch {
-	case c.Store < 1:
-		return &badSetting{"--store", errors.New("must be a store's id")}
-	case len(c.Customer) == 0 || len([]rune(c.Customer)) > 255:
-		return &badSetting{"--customer", errors.New("must be 1 to 255 characters")}
-	case c.TTL <= 0:
-		return &badSetting{"--ttl", errors.New("must be more than 0")}
 	}
 	token, err := tokens.Sign(c.Store, c.Customer, c.TTL)
 	if err != nil { // what it was asked to sign, or with

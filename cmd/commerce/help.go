@@ -1,0 +1,86 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+// helpWidth is the number of columns that help never exceeds.
+const helpWidth = 80
+
+// asksForHelp turns "help" and its command into --help of that command.
+func asksForHelp(args []string) []string {
+	switch {
+	case len(args) == 0:
+		return []string{"--help"}
+	case args[0] == "help":
+		return append(slices.Clone(args[1:]), "--help")
+	}
+	return args
+}
+
+// printHelp prints kong's help under our own usage line, and for the program as a
+// whole every setting of serve as well.
+func printHelp(options kong.HelpOptions, c *kong.Context) error {
+	options.NoAppSummary = true
+	selected := c.Selected()
+	if selected == nil {
+		fmt.Fprintf(c.Stdout, "Usage: %s <command> [flags]\n", c.Model.Name)
+	} else {
+		fmt.Fprintf(c.Stdout, "Usage: %s %s\n", c.Model.Name, usage(selected))
+	}
+	if err := kong.DefaultHelpPrinter(options, c); err != nil || selected != nil {
+		return err
+	}
+	fmt.Fprint(c.Stdout, "\nSettings of serve, and of demo where they apply:\n\n")
+	for _, command := range c.Model.Children {
+		if command.Name == "serve" {
+			printSettings(c.Stdout, command.Flags)
+		}
+	}
+	return nil
+}
+
+// usage is kong's summary of a command, except that it shows required flags that
+// exclude each other as alternatives.
+func usage(command *kong.Node) string {
+	alternatives := map[string][]string{}
+	for _, flag := range command.Flags {
+		if flag.Required && len(flag.Xor) == 1 {
+			alternatives[flag.Xor[0]] = append(alternatives[flag.Xor[0]], flag.Summary())
+		}
+	}
+	summary := command.Summary()
+	for _, flags := range alternatives {
+		summary = strings.Replace(summary, strings.Join(flags, " "), "("+strings.Join(flags, " | ")+")", 1)
+	}
+	return summary
+}
+
+func printSettings(w io.Writer, flags []*kong.Flag) {
+	for _, flag := range flags {
+		if len(flag.Envs) > 0 {
+			printWrapped(w, fmt.Sprintf("  %-20s  %-14s  ", flag.Envs[0], cmp.Or(flag.Default, "–")), flag.Help)
+		}
+	}
+}
+
+// printWrapped prints text in lines of at most helpWidth columns. The lines after the
+// first are indented by the width of label.
+func printWrapped(w io.Writer, label, text string) {
+	indent := strings.Repeat(" ", len([]rune(label)))
+	line := label
+	for _, word := range strings.Fields(text) {
+		if len([]rune(line))+len([]rune(word)) > helpWidth {
+			fmt.Fprintln(w, strings.TrimRight(line, " "))
+			line = indent
+		}
+		line += word + " "
+	}
+	fmt.Fprintln(w, strings.TrimRight(line, " "))
+}

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// everyCommand is each command of the program as it is typed.
+var everyCommand = []string{
+	"", "demo", "serve", "migrate", "migrate up", "migrate down", "migrate status", "seed", "token", "token customer",
+	"token store", "token list", "token revoke", "cart", "cart show", "cart erase", "version",
+}
+
+func TestHelp_FitsEightyColumnsAndIsNoFailure(t *testing.T) {
+	t.Parallel()
+	for _, command := range everyCommand {
+		flag := append(strings.Fields(command), "--help")
+		word := append([]string{"help"}, strings.Fields(command)...)
+		for _, args := range [][]string{flag, word} {
+			got := ended(t, program(t, []string{"COLUMNS=200"}, args...))
+			if got.status != 0 || got.errors != "" || !strings.HasPrefix(got.out, "Usage: commerce "+command) {
+				t.Errorf("commerce %v: %+v", args, got)
+			}
+			for line := range strings.Lines(got.out) {
+				if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 80 {
+					t.Errorf("commerce %v prints a line of %d columns: %q", args, n, line)
+				}
+			}
+		}
+	}
+	if got := ended(t, program(t, nil)); got.status != 0 || !strings.HasPrefix(got.out, "Usage: commerce") {
+		t.Errorf("commerce alone: %+v", got)
+	}
+	if got := ended(t, program(t, nil, "help", "nothing")); got.status != 2 || got.out != "" {
+		t.Errorf("commerce help nothing: %+v, want a failure", got)
+	}
+}
+
+func TestHelp_ShowsCustomerAndTokenAsAlternatives(t *testing.T) {
+	t.Parallel()
+	for _, command := range []string{"show", "erase"} {
+		got := ended(t, program(t, nil, "cart", command, "--help"))
+		if want := "Usage: commerce cart " + command + " (--customer=STRING | --token=STRING) [flags]\n"; !strings.HasPrefix(got.out, want) {
+			t.Errorf("help begins %.90q, want %q", got.out, want)
+		}
+	}
+}

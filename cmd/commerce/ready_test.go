@@ -1,0 +1,264 @@
+package main
+
+import (
+	"encoding/json"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"commerce/deploy/ephemeral"
+)
+
+// readiness is what /readyz says.
+type readiness struct {
+	Code   int
+	Status string
+	Checks map[string]string
+}
+
+func (r *running) ready(t *testing.T) readiness {
+	t.Helper()
+	response, err := http.Get(r.admin + "/readyz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	said := readiness{Code: response.StatusCode}
+	if err := json.NewDecoder(response.Body).Decode(&said); err != nil {
+		t.Fatal(err)
+	}
+	return said
+}
+
+// wantReady waits until /readyz says so.
+func (r *running) wantReady(t *testing.T, code int, redis, postgres string) {
+	t.Helper()
+	want := readiness{Code: code, Status: "ready", Checks: map[string]string{"redis": redis, "postgres": postgres}}
+	if code != http.StatusOK {
+		want.Status = "not ready"
+	}
+	eventually(t, func() string { return cmp.Diff(want, r.ready(t)) })
+}
+
+// eventually waits until wrong has nothing to say.
+func eventually(t *testing.T, wrong func() string) {
+	t.Helper()
+	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+		said := wrong()
+		if said == "" {
+			return
+		}
+		if time.Since(began) > 10*time.Second {
+			t.Fatalf("after 10s: %s", said)
+		}
+	}
+}
+
+// wantCart waits until a guest's add is answered with this status.
+func (r *running) wantCart(t *testing.T, status int) {
+	t.Helper()
+	eventually(t, func() string {
+		a, err := r.call("", "POST", "/cart/add", `{"product_id":1}`)
+		switch {
+		case err != nil:
+			return err.Error()
+		case a.Status != status || status == http.StatusServiceUnavailable && a.Header.Get("Retry-After") == "":
+			return a.Body
+		}
+		return ""
+	})
+}
+
+// wantSubscriptions waits until a list is answered with this status.
+func (r *running) wantSubscriptions(t *testing.T, token string, status int) {
+	t.Helper()
+	eventually(t, func() string {
+		if got, _ := r.asStore(t, token, "/subscriptions"); got != status {
+			return http.StatusText(got)
+		}
+		return ""
+	})
+}
+
+func (r *running) end(t *testing.T) {
+	t.Helper()
+	if err := r.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	late := time.AfterFunc(15*time.Second, func() { _ = r.cmd.Process.Kill() })
+	defer late.Stop()
+	if err := r.cmd.Wait(); err != nil {
+		t.Errorf("serve ended with %v", err)
+	}
+}
+
+func storeToken(t *testing.T, databaseURL string) string {
+	t.Helper()
+	return strings.TrimSpace(onDatabase(t, databaseURL, "token", "store", "--store", "1", "--name", "test"))
+}
+
+func startSeeded(t *testing.T) *ephemeral.Server {
+	t.Helper()
+	postgres := ephemeral.StartPostgres(t)
+	onDatabase(t, postgres.URL, "migrate", "up")
+	onDatabase(t, postgres.URL, "seed")
+	return postgres
+}
+
+func TestServe_StaysReadyWhilePostgresOrRedisIsDown(t *testing.T) {
+	t.Parallel()
+	postgres, redis := startSeeded(t), ephemeral.StartRedis(t)
+	token := storeToken(t, postgres.URL)
+	serve := startServe(t, postgres.URL, "REDIS_URL="+redis.URL)
+	serve.wantReady(t, http.StatusOK, "ok", "ok")
+	serve.wantCart(t, http.StatusOK)
+	serve.wantSubscriptions(t, token, http.StatusOK)
+
+	postgres.Kill()
+	serve.wantReady(t, http.StatusOK, "ok", "failing")
+	serve.wantCart(t, http.StatusOK)
+	serve.wantSubscriptions(t, token, http.StatusServiceUnavailable)
+	postgres.Restart()
+	serve.wantReady(t, http.StatusOK, "ok", "ok")
+	serve.wantSubscriptions(t, token, http.StatusOK)
+
+	redis.Kill()
+	serve.wantReady(t, http.StatusOK, "failing", "ok")
+	serve.wantCart(t, http.StatusServiceUnavailable)
+	serve.wantSubscriptions(t, token, http.StatusOK)
+	redis.Restart()
+	serve.wantReady(t, http.StatusOK, "ok", "ok")
+	serve.wantCart(t, http.StatusOK)
+	serve.end(t)
+}
+
+func TestServe_StartsWithoutPostgresAndServesWhenItIsBack(t *testing.T) {
+	t.Parallel()
+	postgres := startSeeded(t)
+	token := storeToken(t, postgres.URL)
+	postgres.Kill()
+	serve := startServe(t, postgres.URL, "DEFAULT_STORE=9")
+	serve.wantReady(t, http.StatusServiceUnavailable, "ok", "unreached")
+	serve.wantCart(t, http.StatusServiceUnavailable)
+	serve.wantSubscriptions(t, token, http.StatusServiceUnavailable)
+
+	postgres.Restart()
+	serve.wantReady(t, http.StatusOK, "ok", "ok")
+	serve.wantCart(t, http.StatusOK)
+	serve.wantSubscriptions(t, token, http.StatusOK)
+	serve.end(t)
+}
+
+func TestServe_StartsWithoutRedisAndServesWhenItIsBack(t *testing.T) {
+	t.Parallel()
+	databaseURL, redis := seeded(t), ephemeral.StartRedis(t)
+	token := storeToken(t, databaseURL)
+	redis.Kill()
+	serve := startServe(t, databaseURL, "REDIS_URL="+redis.URL)
+	serve.wantReady(t, http.StatusServiceUnavailable, "unreached", "ok")
+	serve.wantCart(t, http.StatusServiceUnavailable)
+	serve.wantSubscriptions(t, token, http.StatusOK)
+
+	redis.Restart()
+	serve.wantReady(t, http.StatusOK, "ok", "ok")
+	serve.wantCart(t, http.StatusOK)
+	serve.end(t)
+}
+
+func TestServe_IsNotReadyWhereItsCredentialsAreRefused(t *testing.T) {
+	t.Parallel()
+	database, redis := seeded(t), ephemeral.Redis(t)
+	with := func(rawURL string, edit func(*url.URL)) string {
+		u, err := url.Parse(rawURL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		edit(u)
+		return u.String()
+	}
+	noUser := func(u *url.URL) { u.User = url.UserPassword("nobody", "wrong") }
+	noDatabase := func(u *url.URL) { u.Path = "/nothing" }
+	startServe(t, with(database, noUser)).wantReady(t, http.StatusServiceUnavailable, "ok", "refused")
+	startServe(t, with(database, noDatabase)).wantReady(t, http.StatusServiceUnavailable, "ok", "refused")
+	startServe(t, database, "REDIS_URL="+with(redis, noUser)).wantReady(t, http.StatusServiceUnavailable, "refused", "ok")
+}
+
+func TestServe_RefusesADefaultStoreThatDoesNotExist(t *testing.T) {
+	t.Parallel()
+	got := ended(t, program(t, []string{
+		"DATABASE_URL=" + seeded(t), "REDIS_URL=" + ephemeral.Redis(t), "JWT_SECRET=" + secret, "DEFAULT_STORE=9",
+	}, "serve"))
+	if got.status != 2 || got.errors != "commerce: DEFAULT_STORE: there is no store 9\n" {
+		t.Errorf("ended with %d and %q", got.status, got.errors)
+	}
+}
+
+// From SIGTERM on the process is not ready, but takes requests for as long as a load
+// balancer needs to notice.
+func TestServe_TakesRequestsForTheDrainDelay(t *testing.T) {
+	t.Parallel()
+	const delay = 1500 * time.Millisecond
+	serve := startServe(t, seeded(t), "DRAIN_DELAY="+delay.String())
+	serve.wantReady(t, http.StatusOK, "ok", "ok")
+	signaled := time.Now()
+	if err := serve.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func() string {
+		if said := serve.ready(t); said.Code != http.StatusServiceUnavailable || said.Status != "draining" {
+			return said.Status
+		}
+		return ""
+	})
+	for accepted := true; accepted; {
+		began := time.Now()
+		conn, err := net.Dial("tcp", strings.TrimPrefix(serve.URL, "http://"))
+		if accepted = err == nil; accepted {
+			conn.Close()
+			time.Sleep(10 * time.Millisecond)
+		} else if passed := began.Sub(signaled); passed < delay-100*time.Millisecond {
+			t.Errorf("takes no connections %v after SIGTERM, want %v", passed, delay)
+		}
+		if time.Since(signaled) > 9*time.Second {
+			t.Fatal("still takes connections")
+		}
+	}
+	if err := serve.cmd.Wait(); err != nil {
+		t.Errorf("serve ended with %v", err)
+	}
+	if took := time.Since(signaled); took > 10*time.Second {
+		t.Errorf("took %v to end", took)
+	}
+}
+
+func TestServe_ShowsProfilesOnlyOnLoopbackUnlessAskedTo(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		settings []string
+		status   int
+	}{
+		{nil, http.StatusOK},
+		{[]string{"PPROF=off"}, http.StatusNotFound},
+		{[]string{"ADMIN_ADDR=0.0.0.0:0"}, http.StatusNotFound},
+		{[]string{"ADMIN_ADDR=:0"}, http.StatusNotFound},
+		{[]string{"ADMIN_ADDR=0.0.0.0:0", "PPROF=on"}, http.StatusOK},
+	} {
+		d := startDemo(t, test.settings...)
+		for path, want := range map[string]int{"/debug/pprof/": test.status, "/debug/pprof/cmdline": http.StatusNotFound} {
+			response, err := http.Get("http://" + d.admin + path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			response.Body.Close()
+			if response.StatusCode != want {
+				t.Errorf("%v: %s answers %d, want %d", test.settings, path, response.StatusCode, want)
+			}
+		}
+	}
+}

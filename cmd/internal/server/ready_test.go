@@ -1,0 +1,91 @@
+package server_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"commerce/cmd/internal/server"
+)
+
+var (
+	errUnreached = errors.New("connection refused")
+	errRefused   = errors.New("wrong password")
+)
+
+// operated is the admin side of a process with one dependency, which fails with err.
+type operated struct {
+	*server.Admin
+	err error
+}
+
+func operate(started time.Time) *operated {
+	o := &operated{}
+	o.Admin = &server.Admin{Started: started, Dependencies: map[string]*server.Dependency{"it": {
+		Ping:    func(context.Context) error { return o.err },
+		Refused: func(err error) bool { return errors.Is(err, errRefused) },
+	}}}
+	return o
+}
+
+// says asks /readyz while the dependency fails with err.
+func (o *operated) says(t *testing.T, err error) (status int, state string) {
+	t.Helper()
+	o.err = err
+	w := httptest.NewRecorder()
+	o.Handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "/readyz", nil))
+	var body struct{ Checks map[string]string }
+	if err := json.Unmarshal(w.Body.Bytes(), &body); err != nil {
+		t.Fatal(err)
+	}
+	return w.Code, body.Checks["it"]
+}
+
+func TestReady_KeepsAnInstanceBackOnlyUntilItsDependencyHasAcceptedIt(t *testing.T) {
+	t.Parallel()
+	type step struct {
+		err    error
+		status int
+		state  string
+	}
+	fresh, old := time.Now(), time.Now().Add(-31*time.Second)
+	for name, test := range map[string]struct {
+		started time.Time
+		steps   []step
+	}{
+		"works, then fails": {fresh, []step{{nil, 200, "ok"}, {errUnreached, 200, "failing"}, {errRefused, 200, "failing"}, {nil, 200, "ok"}}},
+		"never reached":     {fresh, []step{{errUnreached, 503, "unreached"}, {nil, 200, "ok"}, {errUnreached, 200, "failing"}}},
+		"never for 30 s":    {old, []step{{errUnreached, 200, "unreached"}, {nil, 200, "ok"}}},
+		"refused":           {fresh, []step{{errRefused, 503, "refused"}, {errUnreached, 503, "refused"}, {nil, 200, "ok"}}},
+		"refused for 30 s":  {old, []step{{errRefused, 503, "refused"}, {errUnreached, 503, "refused"}, {nil, 200, "ok"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := operate(test.started)
+			for i, step := range test.steps {
+				if status, state := o.says(t, step.err); status != step.status || state != step.state {
+					t.Errorf("step %d: %d %s, want %d %s", i, status, state, step.status, step.state)
+				}
+			}
+			o.Drain()
+			if status, _ := o.says(t, nil); status != http.StatusServiceUnavailable {
+				t.Errorf("%d while it drains, want 503", status)
+			}
+		})
+	}
+}
+
+func TestReady_CountsWhatWasReachedBeforeAnyoneAsked(t *testing.T) {
+	t.Parallel()
+	o := operate(time.Now())
+	if failed := o.Reach(t.Context()); len(failed) > 0 {
+		t.Fatal(failed)
+	}
+	if status, state := o.says(t, errUnreached); status != http.StatusOK || state != "failing" {
+		t.Errorf("%d %s, want 200 failing", status, state)
+	}
+}
