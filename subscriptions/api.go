@@ -24,9 +24,10 @@ type Config struct {
 	// Name is the identifier that every answer carries as "api".
 	Name string
 
-	// PublicURL is how clients reach the service, without a slash at the end.
-	// Default: what each request says of itself.
-	PublicURL string
+	// Origin returns the URL in front of the path by which the client of a request
+	// reaches the service, such as "https://shop.example.com". Default: what the
+	// request says.
+	Origin func(*http.Request) string
 
 	// Used is told the id of each API token that was let in. Default: nobody is.
 	Used func(tokenID int64)
@@ -38,20 +39,20 @@ type Config struct {
 // API answers the subscriptions' HTTP calls. Its handlers decode, call the source
 // once and return errors for the one place that writes them.
 type API struct {
-	source    Source
-	tokens    *auth.APITokens
-	prices    *money.Formatter
-	name      string
-	publicURL string
-	used      func(tokenID int64)
-	now       func() time.Time
-	buffers   buffers
+	source  Source
+	tokens  *auth.APITokens
+	prices  *money.Formatter
+	name    string
+	origin  func(*http.Request) string
+	used    func(tokenID int64)
+	now     func() time.Time
+	buffers buffers
 }
 
 // NewAPI returns an API that works with c.
 func NewAPI(c Config) *API {
 	a := &API{
-		source: c.Source, tokens: c.Tokens, prices: c.Prices, name: c.Name, publicURL: c.PublicURL, used: c.Used, now: c.Now,
+		source: c.Source, tokens: c.Tokens, prices: c.Prices, name: c.Name, origin: c.Origin, used: c.Used, now: c.Now,
 	}
 	if a.used == nil {
 		a.used = func(int64) {}
@@ -59,7 +60,17 @@ func NewAPI(c Config) *API {
 	if a.now == nil {
 		a.now = time.Now
 	}
+	if a.origin == nil {
+		a.origin = requestOrigin
+	}
 	return a
+}
+
+func requestOrigin(r *http.Request) string {
+	if r.TLS != nil {
+		return "https://" + r.Host
+	}
+	return "http://" + r.Host
 }
 
 // Routes lists every call by method and path.
@@ -120,7 +131,7 @@ func (a *API) list(v *visit) error {
 		return fmt.Errorf("list subscriptions of store %d: %w", v.store.ID, err)
 	}
 	p := newPage(key, v.store.ID, asked, q, rows)
-	a.send(v, func(w *wire) { w.page(&p, a.address(v)) })
+	a.send(v, func(w *wire) { w.page(&p, a.origin(v.Request)+v.FullPath()) })
 	return nil
 }
 
@@ -154,18 +165,6 @@ func (a *API) get(v *visit) error {
 	}
 	a.send(v, func(w *wire) { w.full(s) })
 	return nil
-}
-
-// address is the absolute URL of the list, without a query.
-func (a *API) address(v *visit) string {
-	if a.publicURL != "" {
-		return a.publicURL + v.FullPath()
-	}
-	scheme := "http://"
-	if v.Request.TLS != nil {
-		scheme = "https://"
-	}
-	return scheme + v.Request.Host + v.FullPath()
 }
 
 // send writes the envelope around data.

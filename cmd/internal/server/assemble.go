@@ -42,7 +42,7 @@ type Parts struct {
 	Now         func() time.Time // nil for time.Now
 
 	BasePath       string
-	PublicURL      string // "" for what each request says
+	PublicURL      string // by which clients reach the service; "" for what each request says
 	CORSOrigins    []string
 	RateLimit      bool
 	TrustedProxies []string
@@ -66,16 +66,20 @@ func Assemble(p Parts) (http.Handler, error) {
 		Now:      p.Now,
 		Log:      p.Log,
 	})
+	origins, err := newOrigins(p.PublicURL, p.BasePath, p.TrustedProxies)
+	if err != nil {
+		return nil, err
+	}
 	callers := auth.NewCartCallers(auth.Config{Stores: p.Stores, Tokens: p.JWT, DefaultStore: p.DefaultStore})
 	prices := money.NewFormatter()
 	areas := []Routes{cart.NewAPI(callers, carts, prices, APIName).Routes()}
 	if p.Subscriptions != nil {
 		areas = append(areas, subscriptions.NewAPI(subscriptions.Config{
 			Source: p.Subscriptions, Tokens: p.APITokens, Used: p.APITokenUsed,
-			Prices: prices, Name: APIName, PublicURL: p.PublicURL, Now: p.Now,
+			Prices: prices, Name: APIName, Origin: origins.of, Now: p.Now,
 		}).Routes())
 	}
-	return NewHandler(Config{
+	handler, err := NewHandler(Config{
 		Areas:          areas,
 		BasePath:       p.BasePath,
 		CORSOrigins:    p.CORSOrigins,
@@ -85,4 +89,8 @@ func Assemble(p Parts) (http.Handler, error) {
 		Metrics:        p.Metrics,
 		Playground:     p.Playground,
 	})
+	if err != nil {
+		return nil, err
+	}
+	return origins.warn(handler, p.Log), nil
 }

@@ -1,0 +1,109 @@
+package server
+
+import (
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync"
+)
+
+// origins says by which URL a client reaches the service, so that links lead there.
+type origins struct {
+	public  string         // without BASE_PATH; "" for what each request says
+	trusted []netip.Prefix // proxies
+}
+
+// newOrigins returns the origins for the settings of the same names. A PUBLIC_URL that
+// ends with BASE_PATH includes it; to any other one it is appended.
+func newOrigins(publicURL, basePath string, trustedProxies []string) (origins, error) {
+	o := origins{}
+	if publicURL != "" {
+		u, err := url.Parse(publicURL)
+		if err != nil {
+			return origins{}, err
+		}
+		o.public = u.Scheme + "://" + u.Host + strings.TrimSuffix(strings.TrimRight(u.EscapedPath(), "/"), basePath)
+	}
+	for _, s := range trustedProxies {
+		network, err := netip.ParsePrefix(s)
+		if addr, single := netip.ParseAddr(s); single == nil {
+			network, err = addr.Prefix(addr.BitLen())
+		}
+		if err != nil {
+			return origins{}, err
+		}
+		o.trusted = append(o.trusted, network)
+	}
+	return o, nil
+}
+
+// of returns the URL in front of a route's path, such as "https://shop.example.com".
+func (o origins) of(r *http.Request) string {
+	if o.public != "" {
+		return o.public
+	}
+	scheme, host := "http", r.Host
+	if r.TLS != nil {
+		scheme = "https"
+	}
+	if o.trusts(r.RemoteAddr) {
+		if s := strings.ToLower(first(r.Header.Get("X-Forwarded-Proto"))); s == "http" || s == "https" {
+			scheme = s
+		}
+		if s := first(r.Header.Get("X-Forwarded-Host")); hostAndPort.MatchString(s) {
+			host = s
+		}
+	}
+	return scheme + "://" + host
+}
+
+// first is what the proxy next to the client wrote; each one behind it appends.
+func first(list string) string {
+	value, _, _ := strings.Cut(list, ",")
+	return strings.TrimSpace(value)
+}
+
+var hostAndPort = regexp.MustCompile(`^([A-Za-z0-9._-]{1,255}|\[[0-9A-Fa-f:.]{2,45}\])(:[0-9]{1,5})?$`)
+
+func (o origins) trusts(remoteAddr string) bool {
+	peer, err := netip.ParseAddrPort(remoteAddr)
+	if err != nil {
+		return false
+	}
+	addr := peer.Addr().Unmap()
+	for _, network := range o.trusted {
+		if network.Contains(addr) {
+			return true
+		}
+	}
+	return false
+}
+
+// warn logs, once, that requests come through a proxy that the settings do not mention.
+func (o origins) warn(h http.Handler, log *slog.Logger) http.Handler {
+	if o.public != "" || len(o.trusted) > 0 {
+		return h
+	}
+	var once sync.Once
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if proxied(r.Header) {
+			once.Do(func() {
+				log.WarnContext(r.Context(), "a request came through a proxy, and neither PUBLIC_URL nor TRUSTED_PROXIES is set: "+
+					"page links may not lead back through the proxy, and its clients share one rate limit")
+			})
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+func proxied(h http.Header) bool {
+	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"} {
+		if len(h[name]) > 0 {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,104 @@
+package server_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"commerce/cmd/internal/server"
+)
+
+// links returns the URL of the list as a page of it gives it.
+func (s *shop) links(t *testing.T, headers ...string) string {
+	t.Helper()
+	a := s.guest(t).send("GET", "/subscriptions?per_page=20", "", append(headers, "Authorization", "Bearer "+s.API)...)
+	var page struct {
+		Data struct {
+			Path string
+			Next string `json:"next_page_url"`
+		}
+	}
+	if err := json.Unmarshal(a.Raw, &page); err != nil || a.Status != http.StatusOK {
+		t.Fatalf("%d, %v", a.Status, err)
+	}
+	if !strings.HasPrefix(page.Data.Next, page.Data.Path+"?") {
+		t.Errorf("next is %s, path %s", page.Data.Next, page.Data.Path)
+	}
+	return page.Data.Path
+}
+
+func TestLinks_LeadBackThroughATrustedProxyAlone(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		trusted []string
+		headers []string
+		want    string // "" for what the request says
+	}{
+		{[]string{"127.0.0.0/8"}, []string{"X-Forwarded-Proto", "https", "X-Forwarded-Host", "shop.example.com"}, "https://shop.example.com"},
+		{[]string{"127.0.0.1"}, []string{"X-Forwarded-Proto", "HTTPS, http", "X-Forwarded-Host", "shop.example.com:8443, inner"}, "https://shop.example.com:8443"},
+		{[]string{"127.0.0.1"}, []string{"X-Forwarded-Host", "[2001:db8::1]:80"}, "http://[2001:db8::1]:80"},
+		{[]string{"10.0.0.0/8"}, []string{"X-Forwarded-Proto", "https", "X-Forwarded-Host", "evil.example.com"}, ""},
+		{nil, []string{"X-Forwarded-Proto", "https", "X-Forwarded-Host", "evil.example.com"}, ""},
+		{[]string{"127.0.0.1"}, []string{"X-Forwarded-Proto", "javascript", "X-Forwarded-Host", "a/b?c"}, ""},
+		{[]string{"127.0.0.1"}, []string{"X-Forwarded-Host", "user@evil.example.com"}, ""},
+		{[]string{"127.0.0.1"}, nil, ""},
+	} {
+		s := openShop(t, embeddedRedis(t), func(p *server.Parts) { p.TrustedProxies, p.BasePath = test.trusted, "/v1" })
+		want := test.want + "/v1/subscriptions"
+		if test.want == "" {
+			want = s.URL + "/subscriptions"
+		}
+		if got := s.links(t, test.headers...); got != want {
+			t.Errorf("%v from %v: links to %s, want %s", test.headers, test.trusted, got, want)
+		}
+	}
+}
+
+func TestLinks_HaveTheBasePathOnce(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ public, base, want string }{
+		{"https://example.com", "/api", "https://example.com/api"},
+		{"https://example.com/api", "/api", "https://example.com/api"},
+		{"https://example.com/shop/api/", "/api", "https://example.com/shop/api"},
+		{"https://example.com/shop", "/api", "https://example.com/shop/api"},
+		{"https://example.com/myapi", "/api", "https://example.com/myapi/api"},
+		{"https://example.com/shop", "", "https://example.com/shop"},
+		{"https://api", "/api", "https://api/api"},
+	} {
+		s := openShop(t, embeddedRedis(t), func(p *server.Parts) { p.PublicURL, p.BasePath = test.public, test.base })
+		if got := s.links(t, "X-Forwarded-Host", "evil.example.com"); got != test.want+"/subscriptions" {
+			t.Errorf("PUBLIC_URL=%s BASE_PATH=%s: links to %s, want %s/subscriptions", test.public, test.base, got, test.want)
+		}
+	}
+}
+
+func TestProxy_ThatTheSettingsDoNotMentionIsWarnedOfOnce(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		edit func(*server.Parts)
+		want int
+	}{
+		{func(*server.Parts) {}, 1},
+		{func(p *server.Parts) { p.PublicURL = "https://example.com" }, 0},
+		{func(p *server.Parts) { p.TrustedProxies = []string{"127.0.0.1"} }, 0},
+	} {
+		s := openShop(t, embeddedRedis(t), test.edit)
+		s.guest(t).ok("GET", "/cart", "")
+		if strings.Contains(s.Log.String(), "proxy") {
+			t.Error("warns without a proxy")
+		}
+		for _, header := range []string{"X-Forwarded-For", "X-Forwarded-Proto", "X-Forwarded-Host", "Forwarded"} {
+			s.guest(t).ok("GET", "/cart", "", header, "x")
+		}
+		warnings := 0
+		for _, line := range s.Log.logged(t) {
+			if line["level"] == "WARN" && strings.Contains(line["msg"].(string), "TRUSTED_PROXIES") {
+				warnings++
+			}
+		}
+		if warnings != test.want {
+			t.Errorf("%d warnings, want %d", warnings, test.want)
+		}
+	}
+}
