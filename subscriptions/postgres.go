@@ -181,13 +181,17 @@ func (p *Postgres) acquire(ctx context.Context, store int64) (conn *pgxpool.Conn
 	return conn, func() { conn.Release(); leave() }, nil
 }
 
+// permissionDenied is what a statement fails with while the role's rights are revoked,
+// which says nothing about the statement.
+const permissionDenied = "42501"
+
 // judge tells a database that is down or slow from a statement that is wrong, which
 // waiting does not cure.
 func judge(err error) error {
 	var refused *pgconn.PgError
-	if errors.As(err, &refused) && len(refused.Code) == 5 {
+	if errors.As(err, &refused) && len(refused.Code) == 5 && refused.Code != permissionDenied {
 		switch refused.Code[:2] {
-		case "22", "23", "42": // data, integrity, syntax and privileges
+		case "22", "23", "42": // data, integrity, syntax
 			return err
 		}
 	}

@@ -636,3 +636,21 @@ func TestPostgres_TellsSlowFromWrong(t *testing.T) {
 		t.Errorf("without the table: %+v, want internal", refused)
 	}
 }
+
+// Rights that are revoked come back, as a server does: that is no defect.
+func TestPostgres_WithoutRightsIsUnavailable(t *testing.T) {
+	t.Parallel()
+	pool := filled(t, sixStates())
+	powerless := openPool(t, pool.Config().ConnString(), connect.PostgresConfig{Edit: func(c *pgxpool.Config) {
+		c.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
+			_, err := conn.Exec(ctx, "SET ROLE pg_signal_backend") // which may read no table
+			return err
+		}
+	}})
+	b := newBundle(subscriptions.NewPostgres(subscriptions.PostgresConfig{Pool: powerless}), stores()...)
+	for _, url := range []string{"/subscriptions", "/subscriptions/1"} {
+		if refused := b.refused(t, url, 1); refused.Code != "unavailable" {
+			t.Errorf("%s: %+v, want unavailable", url, refused)
+		}
+	}
+}
