@@ -3,9 +3,11 @@ package cart
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"mime"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"unicode"
@@ -25,11 +27,16 @@ type object map[string]jsontext.Value
 
 // readBody reads a request's JSON object. It is strict where two readers could
 // disagree: duplicate members, bytes after the object and invalid UTF-8 are refused.
+// A body that does not come in time is an http.ErrAbortHandler.
 func readBody(r *http.Request) ([]byte, object, error) {
 	if err := wantJSON(r.Header); err != nil {
 		return nil, nil, err
 	}
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		// A slow client's JSON is not malformed: it never came.
+		return nil, nil, fmt.Errorf("read body: %w: %w", err, http.ErrAbortHandler)
+	}
 	if err != nil {
 		return nil, nil, malformed(err, "", sayNotJSON)
 	}

@@ -88,6 +88,7 @@ func Assemble(p Parts) (http.Handler, error) {
 		Log:            p.Log,
 		Metrics:        p.Metrics,
 		Playground:     p.Playground,
+		Language:       callers.Language,
 	})
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -102,7 +103,8 @@ var (
 
 // problems is the only place where an error becomes an answer.
 type problems struct {
-	log *slog.Logger
+	log           *slog.Logger
+	storeLanguage func(*http.Request) locale.Locale // nil: English
 }
 
 // answer turns a handler that returns errors into one that Gin takes.
@@ -143,9 +145,14 @@ type told struct {
 	Timestamp int64               `json:"timestamp"`
 }
 
+// write answers with an error. One that wraps http.ErrAbortHandler ends the connection
+// in the place of an answer.
 func (p problems) write(c *gin.Context, err error) {
 	c.Abort()
 	_ = c.Error(err) // for the request's line in the log
+	if errors.Is(err, http.ErrAbortHandler) {
+		panic(http.ErrAbortHandler)
+	}
 	if c.Writer.Written() {
 		return
 	}
@@ -154,10 +161,8 @@ func (p problems) write(c *gin.Context, err error) {
 		Code: known.Code(), RequestID: c.GetString(requestIDKey),
 		API: APIName, Timestamp: time.Now().Unix(),
 	}
-	l := locale.Match(c.GetHeader("Accept-Language"), locale.En)
-	if s, ok := known.(speaking); ok && s.Language() != "" {
-		l = s.Language()
-	}
+	status := statuses[body.Code]
+	l := p.language(c, known, status)
 	body.Message = known.Message(l)
 	if f, ok := known.(faulty); ok {
 		body.Errors = f.Faults(l)
@@ -167,7 +172,6 @@ func (p problems) write(c *gin.Context, err error) {
 	if i, ok := known.(informed); ok {
 		body.Data = i.Data()
 	}
-	status := statuses[body.Code]
 	switch status {
 	case http.StatusUnauthorized:
 		c.Header("WWW-Authenticate", "Bearer")
@@ -177,6 +181,20 @@ func (p problems) write(c *gin.Context, err error) {
 	c.Header("Cache-Control", "no-store")
 	encoded, _ := json.Marshal(body) // strings and JSON made here always marshal
 	c.Data(status, "application/json; charset=utf-8", encoded)
+}
+
+// language is the one to answer a problem in: the problem's own, else the caller's,
+// else the store's. The store is looked up only for mistakes of the caller: while the
+// service is in trouble or the caller asks too much, an error costs nothing more.
+func (p problems) language(c *gin.Context, known problem, status int) locale.Locale {
+	if s, ok := known.(speaking); ok && s.Language() != "" {
+		return s.Language()
+	}
+	wanted := locale.Match(c.GetHeader("Accept-Language"), "")
+	if wanted == "" && p.storeLanguage != nil && status < http.StatusInternalServerError && status != http.StatusTooManyRequests {
+		wanted = p.storeLanguage(c.Request)
+	}
+	return cmp.Or(wanted, locale.En)
 }
 
 // asProblem finds what may be told of an error: nothing at all of one that nobody

@@ -14,6 +14,7 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/klauspost/compress/gzhttp"
 
+	"commerce/cart/locale"
 	"commerce/docs"
 )
 
@@ -34,6 +35,10 @@ type Config struct {
 	Log            *slog.Logger
 	Metrics        *Metrics    // nil: none are kept
 	Playground     *Playground // nil: no page
+
+	// Language is that of the store that a request is about, "" if there is none. It
+	// is for errors that belong to no store. nil: English.
+	Language func(*http.Request) locale.Locale
 }
 
 // NewHandler builds the public side of the service.
@@ -45,11 +50,12 @@ func NewHandler(c Config) (http.Handler, error) {
 	engine := gin.New()
 	engine.HandleMethodNotAllowed = true
 	engine.RedirectTrailingSlash = false
-	engine.UseEscapedPath = true // an encoded slash is part of an item's id, not of the path
+	engine.UseEscapedPath = true                         // an encoded slash is part of an item's id, not of the path
+	engine.RemoteIPHeaders = []string{"X-Forwarded-For"} // Gin would believe X-Real-IP, too
 	if err := engine.SetTrustedProxies(c.TrustedProxies); err != nil {
 		return nil, err
 	}
-	problems := problems{log: c.Log}
+	problems := problems{log: c.Log, storeLanguage: c.Language}
 	engine.Use(requestID, observe(c.Log, c.Metrics), problems.recover, crossOrigin(c.CORSOrigins))
 	if c.RateLimit {
 		limit, err := rateLimit(problems)
@@ -76,7 +82,11 @@ func NewHandler(c Config) (http.Handler, error) {
 			}
 		}
 	}
-	return compress(engine)
+	compressed, err := compress(engine)
+	if err != nil {
+		return nil, err
+	}
+	return headAsGet(compressed), nil
 }
 
 func openAPI(c *gin.Context) error {
@@ -104,6 +114,29 @@ func compress(h http.Handler) (http.Handler, error) {
 	return wrap(h), nil
 }
 
+// askedAs is the context's key for the method that a request came with.
+type askedAs struct{}
+
+// headAsGet makes every HEAD a GET, so that its headers are the same, compression
+// included. net/http leaves out the body.
+func headAsGet(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodHead {
+			r = r.WithContext(context.WithValue(r.Context(), askedAs{}, r.Method))
+			r.Method = http.MethodGet
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+// methodOf returns the method that a request came with.
+func methodOf(r *http.Request) string {
+	if method, ok := r.Context().Value(askedAs{}).(string); ok {
+		return method
+	}
+	return r.Method
+}
+
 // crossOrigin lets browsers of the listed origins in. One that is not listed is
 // served without CORS headers, its preflights too, and never refused: what its
 // scripts may read is for the browser to decide.
@@ -120,8 +153,8 @@ func crossOrigin(origins []string) gin.HandlerFunc {
 			"X-Signature-Version", "X-Timestamp",
 		},
 		ExposeHeaders: []string{
-			"ETag", "Idempotency-Replayed", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset",
-			"Retry-After", "X-Cart-Token", "X-Request-Id",
+			"Durability", "ETag", "Idempotency-Replayed", "RateLimit-Limit", "RateLimit-Remaining",
+			"RateLimit-Reset", "Retry-After", "X-Cart-Token", "X-Request-Id",
 		},
 		MaxAge: 2 * time.Hour,
 	}

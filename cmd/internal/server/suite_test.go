@@ -94,6 +94,8 @@ type shop struct {
 	Revoked string // one that was revoked
 	Clock   *clock
 	Log     *logBuffer
+
+	handler http.Handler // at URL
 }
 
 // clock runs as the real one does, and can be set forward.
@@ -182,6 +184,7 @@ func openShopAs(t testing.TB, redisURL string, postgres bool, edits ...func(*ser
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.handler = handler
 	listener := httptest.NewServer(handler)
 	t.Cleanup(listener.Close)
 	s.URL = listener.URL + parts.BasePath
