@@ -127,7 +127,7 @@ func (p problems) recover(c *gin.Context) {
 		if ok && errors.Is(err, http.ErrAbortHandler) {
 			panic(v)
 		}
-		p.log.ErrorContext(c.Request.Context(), "panic", "value", fmt.Sprint(v), "stack", string(debug.Stack()), "request_id", c.GetString(requestIDKey))
+		p.log.ErrorContext(c.Request.Context(), "panic", "value", cut(fmt.Sprint(v), maxLoggedError), "stack", string(debug.Stack()), "request_id", c.GetString(requestIDKey))
 		p.write(c, fmt.Errorf("panic: %v", v))
 	}()
 	c.Next()

@@ -1,0 +1,32 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"commerce/deploy/ephemeral"
+)
+
+func TestCartShow_PrintsWhatAShopperWroteOnOneLine(t *testing.T) {
+	t.Parallel()
+	redisURL := ephemeral.Redis(t)
+	serve := startServe(t, seeded(t), "REDIS_URL="+redisURL)
+	token := serve.mustCall(t, "", "POST", "/cart/add", `{"product_id":1,"notice":"هدية\nNothing is held."}`).Data.CartToken
+	shown := ended(t, program(t, []string{"REDIS_URL=" + redisURL}, "cart", "show", "--store", "1", "--token", token))
+	if shown.status != 0 || !strings.Contains(shown.out, `notice: هدية\nNothing is held.`+"\n") {
+		t.Errorf("shows %q, %q", shown.out, shown.errors)
+	}
+	for text, want := range map[string]string{
+		"plain":               "plain",
+		`say "hi"`:            `say "hi"`,
+		"\x1b[2J\r\n\t":       `\x1b[2J\r\n\t`,
+		"\u202Ereversed":      `\u202ereversed`,
+		"line\u2028break":     `line\u2028break`,
+		"not \xff UTF-8":      `not \xff UTF-8`,
+		`a \n that was typed`: `a \\n that was typed`,
+	} {
+		if got := onOneLine(text); got != want {
+			t.Errorf("%q is shown as %s, want %s", text, got, want)
+		}
+	}
+}
