@@ -78,7 +78,7 @@ func (c *CartCallers) Identify(r *http.Request) (Caller, error) {
 func (c *CartCallers) customer(r *http.Request) (Claims, error) {
 	token, present := bearer(r.Header)
 	switch {
-	case !present:
+	case !present || otherScheme(r.Header):
 		return Claims{}, nil
 	case token == "":
 		return Claims{}, errBearerMalformed

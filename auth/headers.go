@@ -23,6 +23,18 @@ func bearer(h http.Header) (token string, present bool) {
 	return strings.TrimLeft(rest, " "), true
 }
 
+// otherScheme reports whether the Authorization header is for somebody else, such as
+// the Basic authentication of a staging site in front of the service. A lone word is
+// no scheme: it may be a token that somebody forgot to name.
+func otherScheme(h http.Header) bool {
+	values := h["Authorization"]
+	if len(values) != 1 {
+		return false
+	}
+	scheme, credentials, _ := strings.Cut(values[0], " ")
+	return scheme != "" && credentials != "" && !strings.EqualFold(scheme, "Bearer")
+}
+
 // maxPublicKey is the longest X-Public-Key that is looked up, in bytes.
 const maxPublicKey = 255
 

@@ -368,10 +368,14 @@ func wrongFor(object map[string]any, member string) []any {
 		wrong = append(wrong, []any{}, "7")
 	}
 	_, coupon := object["discount"]
+	_, merge := object["adjusted"]
 	switch member {
 	case "code":
 		if !coupon {
-			wrong = append(wrong, "no_such_code", nil)
+			wrong = append(wrong, "no_such_code")
+		}
+		if !coupon && !merge { // a merge has null for a code
+			wrong = append(wrong, nil)
 		}
 	case "type":
 		if coupon {

@@ -27,6 +27,7 @@ func (s *settings) faults() faults {
 	if s.DefaultStore < 0 {
 		f.add("DEFAULT_STORE", errors.New("must be a store's id"))
 	}
+	f.add("REDIS_MIN_REPLICAS", within(s.RedisMinReplicas, 0, 100))
 	f.add("DURABILITY", oneOf(s.Durability, "memory", "replica"))
 	f.add("MAX_LINES", within(s.MaxLines, 1, cart.MaxLines))
 	f.add("MAX_QUANTITY", within(s.MaxQuantity, 1, cart.MaxQuantity))

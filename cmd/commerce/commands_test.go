@@ -102,6 +102,7 @@ func TestCommands_ABadSettingEndsThemWithALineThatNamesIt(t *testing.T) {
 		"MAX_LINES: must be":                       {"demo", []string{"MAX_LINES=0"}},
 		"MAX_LINES: must be .* 500":                {"demo", []string{"MAX_LINES=501"}},
 		"MAX_QUANTITY: must .* 10000":              {"demo", []string{"MAX_QUANTITY=10001"}},
+		"REDIS_MIN_REPLICAS: must be":              {"demo", []string{"REDIS_MIN_REPLICAS=-1"}},
 		"MAX_QUANTITY: must be":                    {"demo", []string{"MAX_QUANTITY=-1"}},
 		"MAX_LINE_TEXT: must be":                   {"demo", []string{"MAX_LINE_TEXT=0"}},
 		"MAX_CART_TEXT: must be":                   {"demo", []string{"MAX_CART_TEXT=10000000"}},

@@ -68,6 +68,14 @@ func (c *serveCommand) Run(ctx context.Context, out output) error {
 	}
 	defer rdb.Close()
 	parts.Redis = rdb
+	sentinels, err := connect.RedisSentinels(c.RedisURL)
+	if err != nil {
+		return &badSetting{"REDIS_URL", err}
+	}
+	defer sentinels.Close()
+	if sentinels != nil {
+		parts.RedisSentinels = sentinels.Replicas
+	}
 	db, err := connect.Postgres(ctx, c.Database.URL, connect.PostgresConfig{ApplicationName: "commerce carts", MaxConns: shopLoads})
 	if err != nil {
 		return &badSetting{"DATABASE_URL", err}

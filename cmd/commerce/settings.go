@@ -28,6 +28,8 @@ type settings struct {
 	MergeStrategy   string        `env:"MERGE_STRATEGY" default:"sum" help:"Quantity of a line that guest and customer both have: sum, max, guest or customer."`
 	DefaultStore    int64         `env:"DEFAULT_STORE" help:"Store of cart calls that name none. Default: the only store, when there is one."`
 
+	RedisMinReplicas int64 `name:"redis-min-replicas" env:"REDIS_MIN_REPLICAS" default:"0" help:"Replicas that each Redis master is known to have. A merge on login waits for as many, even while they are not connected."`
+
 	Durability string `env:"DURABILITY" default:"memory" help:"memory, or replica: a change waits, for a bounded time, for every replica and says whether they have it."`
 
 	MaxLines    int64 `env:"MAX_LINES" default:"100" help:"Lines of a cart, 500 at most."`
@@ -96,8 +98,11 @@ func (s *settings) parts(log *slog.Logger) server.Parts {
 		CartLimits: cart.Limits{
 			Lines: s.MaxLines, Quantity: s.MaxQuantity, LineText: s.MaxLineText, CartText: s.MaxCartText,
 		},
-		Strategy:       cart.Strategy(s.MergeStrategy),
-		Durable:        s.Durability == "replica",
+		Strategy: cart.Strategy(s.MergeStrategy),
+		Durable:  s.Durability == "replica",
+
+		RedisMinReplicas: int(s.RedisMinReplicas),
+
 		BasePath:       strings.TrimSuffix(s.BasePath, "/"),
 		PublicURL:      strings.TrimRight(s.PublicURL, "/"),
 		CORSOrigins:    s.CORSOrigins,

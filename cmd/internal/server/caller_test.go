@@ -246,7 +246,7 @@ func TestCustomer_TokenIsRefused(t *testing.T) {
 		"sub of 256 wide":          hs("sub", strings.Repeat("é", 256)),
 		"sub as number":            hs("sub", 1001),
 		"sub as list":              hs("sub", []string{"1001"}),
-		"Basic":                    "Basic " + encoded("1001:secret"),
+		"Basic alone":              "Basic",
 		"no scheme":                strings.TrimPrefix(good, "Bearer "),
 		"no token":                 "Bearer",
 		"no token but a space":     "Bearer ",

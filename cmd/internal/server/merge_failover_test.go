@@ -72,9 +72,13 @@ func (s *shop) logInOn(t testing.TB, cluster *ephemeral.RedisCluster, whose stri
 	t.Helper()
 	guest := s.guest(t)
 	guest.Token = s.tokenOn(t, cluster, 1, whose)
-	guest.add(`{"product_id":1,"qty":3}`)
+	within(t, 20*time.Second, "the guest's change is made", func() bool { // some node hangs, and the machine may be busy
+		return guest.send("POST", "/cart/add", `{"product_id":1,"qty":3}`, "Idempotency-Key", "k").Status == 200
+	})
 	customer := s.customerOn(t, cluster, 0, whose)
 	customer.Token = guest.Token
-	customer.wantLines("1×3")
+	within(t, 20*time.Second, "the cart is merged", func() bool {
+		return customer.send("GET", "/cart", "").Body.Data.lines() == "1×3"
+	})
 	return customer
 }

@@ -82,7 +82,7 @@ func TestCredentials_OpenTheirOwnCallsAlone(t *testing.T) {
 		{"customer without a signature", []string{"Bearer " + strings.TrimRight(shop.token(t, "c1"), "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")}, nil},
 		{"secret of an API token alone", []string{"Bearer " + shop.API[2:]}, nil},
 		{"publishable key", []string{"Bearer " + shop.Key}, nil},
-		{"basic", []string{"Basic " + shop.API}, nil},
+		{"basic, which is for a proxy", []string{"Basic " + shop.API}, map[string]bool{cart: true}},
 		{"bare", []string{shop.API}, nil},
 		{"empty", []string{""}, nil},
 		{"both", []string{"Bearer " + shop.API, "Bearer " + shop.token(t, "c1")}, nil},
