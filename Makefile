@@ -18,7 +18,7 @@ endif
 WITH_SERVERS = sh deploy/ephemeral/install.sh $(GO) run ./deploy/ephemeral/run --
 
 .DEFAULT_GOAL := help
-.PHONY: run test race lint build bench fuzz torture help go-test go-fuzz
+.PHONY: run test race lint build bench fuzz torture schedules help go-test go-fuzz
 
 run: ## the demo: no services, sample data, playground at its root
 	@echo "Compiling the demo. The first time takes a minute or two; later it takes seconds."
@@ -50,8 +50,15 @@ torture: TORTURE = 10m
 torture: ## retries across logins while Redis nodes freeze and die, for TORTURE (10m)
 	$(WITH_SERVERS) $(GO) test -timeout 2h -count 1 -v -run TestTorture ./cmd/internal/server -torture $(TORTURE)
 
+schedules: SCHEDULES = 1000000
+schedules: SEED = 1
+schedules: ## SCHEDULES (1000000) orders of the steps of requests, from SEED on
+	$(GO) test -c -o bin/cart.test ./cart
+	sh deploy/ephemeral/install.sh bin/cart.test -test.run 'TestSchedules$$' -test.timeout 0 \
+		-schedules $(SCHEDULES) -seed $(SEED)
+
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
 
 go-test:
 	$(GO) test -timeout 6m ./...

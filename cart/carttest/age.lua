@@ -23,6 +23,7 @@ for _, key in ipairs(KEYS) do
     local flat = redis.call('HGETALL', key)
     for i = 1, #flat, 2 do age(key, flat[i], flat[i + 1]) end
   end
-  redis.call('PEXPIRE', key, redis.call('PTTL', key) - passed)
+  local left = redis.call('PTTL', key)
+  if left >= 0 then redis.call('PEXPIRE', key, left - passed) end
 end
 return 1
