@@ -58,11 +58,12 @@ type visit struct {
 	merged   *MergeReport
 }
 
-// change takes a waiting guest cart in before the change is even decoded, so that
-// this happens whatever comes of the change.
+// change takes a waiting guest cart in before the change is even decoded, so that a
+// change that is refused merges too.
 func (a *API) change(serve func(*visit) error) func(*gin.Context) error {
 	return a.serve(func(v *visit) error {
-		v.merged = a.carts.MergeFirst(v.ctx(), &v.Shopper)
+		key, _ := keyDigest(v.Request.Header) // one that cannot be read is refused later
+		v.merged = a.carts.MergeFirst(v.ctx(), &v.Shopper, key)
 		return serve(v)
 	})
 }

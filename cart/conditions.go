@@ -9,7 +9,7 @@ import (
 
 // conditionsOf reads the terms on which a change is asked for from its headers.
 func conditionsOf(r *http.Request, body []byte) (Conditions, error) {
-	key, err := idempotencyKey(r.Header)
+	key, err := keyDigest(r.Header)
 	if err != nil {
 		return Conditions{}, err
 	}
@@ -18,13 +18,23 @@ func conditionsOf(r *http.Request, body []byte) (Conditions, error) {
 		return Conditions{}, err
 	}
 	on := Conditions{IfMatch: ifMatch.versions()}
+	path := r.URL.EscapedPath() // as it was sent
 	if key != "" {
-		on.Key = digest(key)
-		on.Fingerprint = digest(r.Method, r.URL.Path, string(body))
+		on.Key = key
+		on.Fingerprint = digest(r.Method, path, string(body))
 	} else if stamp := r.Header.Get("X-Timestamp"); stamp != "" {
-		on.Stamp = digest(r.Method, r.URL.Path, string(body), stamp)
+		on.Stamp = digest(r.Method, path, string(body), stamp)
 	}
 	return on, nil
+}
+
+// keyDigest stands for the client's key in Redis; "" when there is none.
+func keyDigest(h http.Header) (string, error) {
+	key, err := idempotencyKey(h)
+	if key == "" {
+		return "", err
+	}
+	return digest(key), nil
 }
 
 // idempotencyKey is the client's key for this change: 1 to 255 visible ASCII

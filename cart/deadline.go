@@ -37,24 +37,41 @@ func (m *master) learn(redisMs int64, sent, received time.Time) {
 	}
 }
 
-// deadline is when ctx ends, in ms by the clock of a master. That one is asked for its
-// time when it is not known yet.
-func (m *master) deadline(ctx context.Context, client *redis.Client) (int64, error) {
-	at, bounded := ctx.Deadline()
-	if !bounded {
-		return noDeadline, nil
-	}
+// ahead is how many ms a master's clock is ahead of this process' own. The master is
+// asked for its time when that is not known yet.
+func (m *master) ahead(ctx context.Context, client *redis.Client) (int64, error) {
 	m.mu.Lock()
 	clock := m.clock
 	m.mu.Unlock()
-	if !clock.known {
-		sent := time.Now()
-		t, err := client.Time(ctx).Result()
-		if err != nil {
-			return 0, err
-		}
-		m.learn(t.UnixMilli(), sent, time.Now())
-		return m.deadline(ctx, client)
+	if clock.known {
+		return clock.ahead, nil
 	}
-	return m.own(at) + clock.ahead, nil
+	sent := time.Now()
+	t, err := client.Time(ctx).Result()
+	if err != nil {
+		return 0, err
+	}
+	m.learn(t.UnixMilli(), sent, time.Now())
+	return m.ahead(ctx, client)
+}
+
+// aheadOf is how many ms a master's clock is ahead of another's, whose clock is known.
+func (m *master) aheadOf(ctx context.Context, client *redis.Client, other *master) (int64, error) {
+	if m == other {
+		return 0, nil
+	}
+	ours, err := m.ahead(ctx, client)
+	other.mu.Lock()
+	defer other.mu.Unlock()
+	return ours - other.clock.ahead, err
+}
+
+// deadline is when ctx ends, in ms by the clock of a master.
+func (m *master) deadline(ctx context.Context, client *redis.Client) (int64, error) {
+	ahead, err := m.ahead(ctx, client)
+	at, bounded := ctx.Deadline()
+	if err != nil || !bounded {
+		return noDeadline, err
+	}
+	return m.own(at) + ahead, nil
 }

@@ -2,6 +2,7 @@ package cart
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -154,7 +155,7 @@ func tokenOf(name string) auth.CartToken {
 // change makes a change as the API does: what waits is merged first.
 func (d *desk) change(sh Shopper, change func(Shopper) (Changed, error)) *MergeReport {
 	d.t.Helper()
-	report := d.MergeFirst(d.t.Context(), &sh)
+	report := d.MergeFirst(d.t.Context(), &sh, "")
 	changed, err := change(sh)
 	var refused *Error
 	if errors.As(err, &refused) && refused.code != CodeUnavailable {
@@ -232,6 +233,9 @@ func (d *desk) settle(customer string) {
 	d.pass(claimGrace + time.Second)
 	d.read(d.as(customer, ""))
 }
+
+// newNote is a name for a request's note.
+func newNote() string { return "m" + rand.Text()[:10] }
 
 // notes are the members by which merges under way are noted in a customer's cart.
 func (d *desk) notes(customer string) []string {

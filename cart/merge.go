@@ -91,7 +91,7 @@ const mergeRounds = 4
 // mergeCart makes room for a guest's cart and takes it in. again says that it has to be
 // tried again: another request had claimed an earlier cart, or this one has grown.
 func (s *Service) mergeCart(ctx context.Context, sh Shopper, b *bring) (_ *MergeReport, again bool, err error) {
-	own := newNote()
+	own := "m" + s.newCartID()[:10]
 	if err := s.redis.intend(ctx, sh.ref, sh.guest, own, *b); err != nil {
 		if errors.Is(err, errCartFull) {
 			return &MergeReport{Code: CodeCartFull}, false, err

@@ -87,7 +87,7 @@ func (d *desk) dieAfter(step int, customer string, token auth.CartToken) {
 // holds is what lies under a token.
 func (d *desk) holds(token auth.CartToken) waiting {
 	d.t.Helper()
-	w, err := d.redis.guestHolds(d.t.Context(), CustomerRef(d.store.ID, "c"), GuestRef(d.store.ID, token), d.now())
+	w, err := d.redis.guestHolds(d.t.Context(), CustomerRef(d.store.ID, "c"), GuestRef(d.store.ID, token), "", d.now())
 	if err != nil {
 		d.t.Fatal(err)
 	}

@@ -2,7 +2,6 @@ package cart
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"net"
 	"strings"
@@ -27,6 +26,7 @@ const (
 // waiting is what lies under a guest's token when a customer brings it along.
 type waiting struct {
 	claimed  bool    // an earlier request has begun to merge a cart
+	applied  string  // fingerprint of the change under the key that was asked about; "" for none
 	products []int64 // of the cart that lies there now
 	bring
 }
@@ -50,13 +50,12 @@ func (b bring) cut() string {
 
 // claimed is a guest's cart set aside for its new owner.
 type claimed struct {
-	cart    Cart
-	again   bool   // an earlier request had claimed it; a newer cart may lie under the token
-	note    string // member of the note under which it was claimed; "" for none
-	stamps  []any  // member and ms, in turns
-	keys    []any  // digest and value, in turns
-	clock   int64  // ms, of the guest's Redis when it said all this
-	claimed time.Time
+	cart   Cart
+	again  bool    // an earlier request had claimed it; a newer cart may lie under the token
+	note   string  // member of the note under which it was claimed; "" for none
+	stamps []any   // member and ms, in turns
+	keys   []any   // digest and value, in turns
+	master *master // whose clock stamps and keys have
 }
 
 var (
@@ -90,9 +89,6 @@ type errGrown struct{ bring }
 
 func (e *errGrown) Error() string { return "cart: the guest's cart has changed" }
 
-// newNote is a name for the note of one request.
-func newNote() string { return "m" + rand.Text()[:10] }
-
 // intend reserves room for a guest's cart and notes, under a name of the caller's
 // making, that it is about to come in.
 func (r *Redis) intend(ctx context.Context, customer, guest Ref, note string, b bring) error {
@@ -111,7 +107,9 @@ func (r *Redis) intend(ctx context.Context, customer, guest Ref, note string, b 
 }
 
 // claim sets the guest's cart aside under a note. Without one, it only finds again
-// what this customer had claimed before.
+// what this customer had claimed before. It waits for replicas, for a bounded time, so
+// that a failover does not give the token to another customer; when they do not confirm,
+// it goes on: the cart would otherwise be out of everybody's sight.
 func (r *Redis) claim(ctx context.Context, customer, guest Ref, note string, b bring, now time.Time) (claimed, error) {
 	client, m, err := r.masterOf(ctx, guest.cartKey())
 	if err != nil {
@@ -121,10 +119,10 @@ func (r *Redis) claim(ctx context.Context, customer, guest Ref, note string, b b
 	if err != nil {
 		return claimed{}, unavailable("ask time", err)
 	}
-	sent := time.Now()
-	reply, err := r.scripts.claim.run(ctx, r.client, repeatable,
+	cmd, _ := r.runReplicated(ctx, r.scripts.claim, repeatable,
 		[]string{guest.cartKey(), guest.claimedKey(), guest.keysKey()},
-		customer.tag, r.ttl.Customer.Milliseconds(), note, deadline, b.cut(), b.lines, b.text).Slice()
+		customer.tag, r.ttl.Customer.Milliseconds(), note, deadline, b.cut(), b.lines, b.text)
+	reply, err := cmd.Slice()
 	if err != nil {
 		return claimed{}, unavailable("claim guest cart", err)
 	}
@@ -138,11 +136,11 @@ func (r *Redis) claim(ctx context.Context, customer, guest Ref, note string, b b
 	case "grown":
 		return claimed{}, &errGrown{bring{cartID: reply[1].(string), lines: reply[2].(int64), text: reply[3].(int64)}}
 	}
-	flat := reply[3].([]any)
+	flat := reply[2].([]any)
 	cart, err := parseCart(flat, 0, now)
 	return claimed{
 		cart: cart, again: reply[0] == "again", note: reply[1].(string),
-		stamps: stampsOf(flat), keys: reply[4].([]any), clock: reply[2].(int64), claimed: sent,
+		stamps: stampsOf(flat), keys: reply[3].([]any), master: m,
 	}, err
 }
 
@@ -159,12 +157,17 @@ func stampsOf(flat []any) []any {
 // apply takes the lines in, each within its bounds (see mergeBounds), and reports what it did now; nil when it was done before. With
 // errUnconfirmed it is done, but a failover could still lose it.
 func (r *Redis) apply(ctx context.Context, customer Ref, c claimed, s Strategy, bound map[LineID]bounds, newID string) (*MergeReport, error) {
-	// The guest's Redis may stand elsewhere, with a clock of its own. What has
-	// happened there happened a little earlier than it seems, never later.
-	guestClock := c.clock + time.Since(c.claimed).Milliseconds()
+	client, m, err := r.masterOf(ctx, customer.cartKey())
+	if err != nil {
+		return nil, unavailable("find master", err)
+	}
+	shift, err := m.aheadOf(ctx, client, c.master)
+	if err != nil {
+		return nil, unavailable("ask time", err)
+	}
 	args := []any{
 		r.ttlOf(customer).Milliseconds(), (r.ttl.Customer + offersOutlive).Milliseconds(), newID, string(s),
-		c.cart.Coupon, bring{cartID: c.cart.ID}.cut(), guestClock, len(c.cart.Lines),
+		c.cart.Coupon, bring{cartID: c.cart.ID}.cut(), shift, len(c.cart.Lines),
 	}
 	for _, l := range c.cart.Lines {
 		b := bound[l.ID]
@@ -227,10 +230,16 @@ func (r *Redis) forget(ctx context.Context, customer Ref, age time.Duration, not
 type guestQuestion struct {
 	members *redis.MapStringStringCmd
 	claimed *redis.IntCmd
+	key     *redis.StringCmd // nil when no key was asked about
 }
 
-func askGuest(ctx context.Context, pipe redis.Pipeliner, guest Ref) guestQuestion {
-	return guestQuestion{members: pipe.HGetAll(ctx, guest.cartKey()), claimed: pipe.Exists(ctx, guest.claimedKey())}
+// askGuest also asks about an idempotency key, by its digest; "" for none.
+func askGuest(ctx context.Context, pipe redis.Pipeliner, guest Ref, key string) guestQuestion {
+	q := guestQuestion{members: pipe.HGetAll(ctx, guest.cartKey()), claimed: pipe.Exists(ctx, guest.claimedKey())}
+	if key != "" {
+		q.key = pipe.HGet(ctx, guest.keysKey(), key)
+	}
+	return q
 }
 
 func (q guestQuestion) answer(now time.Time) (waiting, error) {
@@ -245,19 +254,34 @@ func (q guestQuestion) answer(now time.Time) (waiting, error) {
 	if err != nil {
 		return waiting{}, unavailable("look for guest cart", err)
 	}
-	return waiting{
+	w := waiting{
 		claimed:  q.claimed.Val() > 0,
 		products: cart.ProductIDs(),
 		bring:    bring{cartID: cart.ID, lines: int64(len(cart.Lines)), text: cart.textSize()},
-	}, nil
+	}
+	if q.key != nil {
+		w.applied, err = fingerprintOf(q.key)
+	}
+	return w, err
 }
 
-// guestHolds looks for what waits to be merged.
-func (r *Redis) guestHolds(ctx context.Context, customer, guest Ref, now time.Time) (waiting, error) {
+// fingerprintOf is that of the change applied under a key, "" for none.
+func fingerprintOf(key *redis.StringCmd) (string, error) {
+	value, err := key.Result()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return "", unavailable("look for key in guest's cart", err)
+	}
+	_, fingerprint, _ := strings.Cut(value, " ")
+	return fingerprint, nil
+}
+
+// guestHolds looks for what waits to be merged, and for an idempotency key by its
+// digest; "" for none.
+func (r *Redis) guestHolds(ctx context.Context, customer, guest Ref, key string, now time.Time) (waiting, error) {
 	var w waiting
 	err := r.besides(ctx, customer, guest, func() (err error) {
 		pipe := r.client.Pipeline()
-		question := askGuest(ctx, pipe, guest)
+		question := askGuest(ctx, pipe, guest, key)
 		_, _ = pipe.Exec(ctx)
 		w, err = question.answer(now)
 		return err
@@ -302,7 +326,7 @@ func (r *Redis) loadBoth(ctx, quick context.Context, customer, guest Ref, now ti
 	if r.clustered() {
 		asked := make(chan waiting, 1)
 		go func() {
-			w, _ := r.guestHolds(quick, customer, guest, now)
+			w, _ := r.guestHolds(quick, customer, guest, "", now)
 			asked <- w
 		}()
 		cart, err := r.Load(ctx, customer, now)
@@ -310,7 +334,7 @@ func (r *Redis) loadBoth(ctx, quick context.Context, customer, guest Ref, now ti
 	}
 	pipe := r.client.Pipeline()
 	read := pipe.EvalSha(ctx, r.scripts.read.sha, []string{customer.cartKey()}, r.ttlOf(customer).Milliseconds())
-	question := askGuest(ctx, pipe, guest)
+	question := askGuest(ctx, pipe, guest, "")
 	_, _ = pipe.Exec(ctx)
 	w, _ := question.answer(now)
 	if redis.HasErrorPrefix(read.Err(), "NOSCRIPT") { // a pipeline does not send the script itself
@@ -321,21 +345,12 @@ func (r *Redis) loadBoth(ctx, quick context.Context, customer, guest Ref, now ti
 	return cart, w, err
 }
 
-// keyKnown says what a guest's cart knows of an idempotency key: replayed, the code of a
-// conflict, or "" for nothing.
-func (r *Redis) keyKnown(ctx context.Context, customer, guest Ref, on Conditions) (word string, err error) {
+// appliedUnder asks a guest's Redis for the fingerprint of the change that was applied
+// under an idempotency key, given by its digest; "" for none.
+func (r *Redis) appliedUnder(ctx context.Context, customer, guest Ref, key string) (fingerprint string, err error) {
 	err = r.besides(ctx, customer, guest, func() error {
-		value, err := r.client.HGet(ctx, guest.keysKey(), on.Key).Result()
-		switch _, fingerprint, _ := strings.Cut(value, " "); {
-		case errors.Is(err, redis.Nil):
-		case err != nil:
-			return unavailable("look for key in guest's cart", err)
-		case fingerprint == on.Fingerprint:
-			word = replayed
-		default:
-			word = string(CodeIdempotencyConflict)
-		}
-		return nil
+		fingerprint, err = fingerprintOf(r.client.HGet(ctx, guest.keysKey(), key))
+		return err
 	})
-	return word, err
+	return fingerprint, err
 }

@@ -105,9 +105,10 @@ func (c cast) operation(name string, counted bool, number int64) *operation {
 	for range 1 + c.IntN(2) {
 		again := o.tries[len(o.tries)-1]
 		// A guest who has logged in since. Where two customers share the token, the
-		// other one may have taken the first try along.
-		if again.customer < 0 && c.customers == 1 && c.IntN(2) == 0 {
-			again.customer = 0
+		// other one may have taken the first try along: its key is known there still,
+		// but its stamp is not.
+		if again.customer < 0 && (c.customers == 1 || o.key != "") && c.IntN(2) == 0 {
+			again.customer = c.IntN(c.customers)
 		}
 		o.tries = append(o.tries, again)
 	}

@@ -115,6 +115,7 @@ type request struct {
 	failovers int   // and how many that shard had had then
 
 	startedAt, endedAt time.Duration // as much time as had passed
+	claimedAt          time.Duration // when it claimed a cart
 	call, end          int64         // its place in the history
 
 	unmerged  bool // it was served without the merge
@@ -196,7 +197,7 @@ func (a *request) run(ctx context.Context) {
 		a.result.cart, a.result.err = priced.Cart, err
 		return
 	}
-	a.service.MergeFirst(ctx, &sh)
+	a.service.MergeFirst(ctx, &sh, a.op.key)
 	a.unmerged = sh.unmerged
 	changed, err := a.change(ctx, sh)
 	a.result.cart, a.result.err = changed.Cart, err

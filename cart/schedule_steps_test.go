@@ -164,6 +164,12 @@ func (a *request) perform(p *pending) error {
 		return a.askMaster(p.cmds[0], !s.shards[a.shard].lags)
 	}
 	s.know(p.cmds)
+	switch s.script(p.cmds[0]) {
+	case "claim": // from which apply has its times
+		a.claimedAt = s.passed
+	case "apply":
+		p.at = a.claimedAt
+	}
 	for _, cmd := range p.cmds {
 		ageTimes(cmd.Args(), s.passed-p.at)
 		if key := keyOf(cmd); key != "" {
@@ -298,6 +304,14 @@ func (s *schedule) deliver(i int) {
 	}
 	d.of.tails--
 	s.note(d.of.String(), "arrives now", d.cmds)
+}
+
+// script is the name of the script that a command runs, "" for none.
+func (s *schedule) script(cmd redis.Cmder) string {
+	if cmd.Name() != "evalsha" {
+		return ""
+	}
+	return s.scripts[cmd.Args()[1].(string)]
 }
 
 // scriptNames maps the digests of all scripts to their names.

@@ -77,7 +77,8 @@ type Shopper struct {
 	guest Ref // a guest's cart that came along with a customer; zero for none
 	time  *budget
 
-	unmerged bool // what lies in guest could not be asked, or not be merged
+	unmerged bool   // what lies in guest could not be asked, or not be merged
+	applied  string // fingerprint of the change that guest knows under the request's key; "" for none
 }
 
 // Shopper says whose cart a caller's calls are about. A guest without a usable
@@ -161,19 +162,20 @@ func (s *Service) loadOnce(ctx context.Context, sh Shopper) (Cart, waiting, erro
 
 // MergeFirst takes in what waits under the shopper's token before a change is even
 // looked at. When that cannot be done, the change is made without, unless it has an
-// idempotency key (see change).
-func (s *Service) MergeFirst(ctx context.Context, sh *Shopper) *MergeReport {
+// idempotency key (see change). key is that key's digest, "" for none.
+func (s *Service) MergeFirst(ctx context.Context, sh *Shopper, key string) *MergeReport {
 	if sh.guest == (Ref{}) {
 		return nil
 	}
 	quick, done := sh.time.spendHalf(ctx)
-	guest, err := s.redis.guestHolds(quick, sh.ref, sh.guest, s.now())
+	guest, err := s.redis.guestHolds(quick, sh.ref, sh.guest, key, s.now())
 	done()
 	if err != nil {
 		s.log.WarnContext(ctx, "merge waits", "err", err)
 		sh.unmerged = true
 		return nil
 	}
+	sh.applied = guest.applied
 	if !guest.any() {
 		return nil
 	}
@@ -357,14 +359,19 @@ func (s *Service) perform(ctx context.Context, sh Shopper, on Conditions, known 
 
 // change runs a change, driving an unfinished merge to its end first. One that
 // cannot be driven now is passed by: the change is made, the merge waits. But the first
-// try of a change with an idempotency key may lie in a cart that is not merged yet, so
-// the key is looked up there before.
+// try of a change with an idempotency key may lie in a guest's cart that is not merged
+// yet, or that another customer has taken, so the key is looked up there before.
 func (s *Service) change(ctx context.Context, sh Shopper, on Conditions, try attempt) (outcome, error) {
 	on.Now, on.CartID = s.now(), s.newCartID()
 	var report *MergeReport
 	var unmerged []Ref
-	if sh.unmerged {
+	if sh.unmerged && sh.applied == "" {
 		unmerged = []Ref{sh.guest}
+	}
+	if sh.unmerged || sh.applied == on.Fingerprint { // another fingerprint is no matter of a cart that has gone
+		if o, err := s.repeats(ctx, sh, on, sh.applied); err != nil || o.word != "" {
+			return o, err
+		}
 	}
 	for ctx.Err() == nil {
 		if o, err := s.repeatElsewhere(ctx, sh, on, unmerged); err != nil || o.word != "" {
@@ -397,17 +404,31 @@ func (s *Service) repeatElsewhere(ctx context.Context, sh Shopper, on Conditions
 	}
 	for _, guest := range guests {
 		quick, done := sh.time.spendHalf(ctx)
-		word, err := s.redis.keyKnown(quick, sh.ref, guest, on)
+		applied, err := s.redis.appliedUnder(quick, sh.ref, guest, on.Key)
 		done()
 		if err != nil {
 			return outcome{}, err
 		}
-		if word != "" {
-			cart, err := s.loadOwn(ctx, sh)
-			return outcome{word: word, cart: cart}, err
+		if o, err := s.repeats(ctx, sh, on, applied); err != nil || o.word != "" {
+			return o, err
 		}
 	}
 	return outcome{}, nil
+}
+
+// repeats says whether a change repeats one with this fingerprint, which a guest's cart
+// has applied under the same key. The outcome's word is "" when there was none.
+func (s *Service) repeats(ctx context.Context, sh Shopper, on Conditions, fingerprint string) (outcome, error) {
+	word := replayed
+	switch fingerprint {
+	case "":
+		return outcome{}, nil
+	case on.Fingerprint:
+	default:
+		word = string(CodeIdempotencyConflict)
+	}
+	cart, err := s.loadOwn(ctx, sh)
+	return outcome{word: word, cart: cart}, err
 }
 
 func (s *Service) loadOwn(ctx context.Context, sh Shopper) (Cart, error) {

@@ -6,7 +6,8 @@
 --       3 customer's idempotency keys
 -- ARGV  1 cart TTL in ms  2 TTL of the quantities in ms  3 cart id, should the cart
 --       begin here  4 strategy: sum, max, guest or customer  5 the guest's coupon, or ""
---       6 the guest's cart id, cut as notes have it  7 now in ms by the guest's Redis
+--       6 the guest's cart id, cut as notes have it  7 by how many ms this clock is
+--       ahead of that of the guest's Redis
 --       8 number of lines, then for each: line, quantity offered, unit price when
 --       added, fields as stored or "", notice or "", stock (-1 where it does not
 --       bound the line), most of a line
@@ -18,7 +19,7 @@ local cart, offers, keys = KEYS[1], KEYS[2], KEYS[3]
 local hash = read(cart)
 local strategy, coupon, n = ARGV[4], ARGV[5], tonumber(ARGV[8])
 local now = clock()
-local shift = now - tonumber(ARGV[7])  -- between this clock and that of the guest's Redis
+local shift = tonumber(ARGV[7])
 local order = tally(hash, '').order
 
 -- of_product has the quantity of each product in the customer's cart.

@@ -11,12 +11,12 @@
 --       7 bytes of text, as the note has reserved them
 -- Reply {"nothing"}; {"late"}; {"other", tag} when another customer's claim must be
 --       driven first; {"grown", id, lines, bytes} when the reservation does not fit; or
---       {"claimed" now or "again", note of the claim, now in ms, flat hash, flat keys}
+--       {"claimed" now or "again", note of the claim, flat hash, flat keys}
 
 local guest, claimed = KEYS[1], KEYS[2]
 
 local function reply(outcome, note, hash)
-  return { outcome, note, clock(), flatten(hash), redis.call('HGETALL', KEYS[3]) }
+  return { outcome, note, flatten(hash), redis.call('HGETALL', KEYS[3]) }
 end
 
 local owner, note = string.match(redis.call('HGET', claimed, 'o') or '', '^(%S+) ?(%S*)$')

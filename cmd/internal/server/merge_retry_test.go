@@ -96,6 +96,24 @@ func TestKey_OfAGuestIsKnownUnderTheTokenAfterTheMerge(t *testing.T) {
 	})
 }
 
+// Another customer logs in on the same device and takes the guest's cart along, with the
+// change whose answer was lost. The retry finds its key under the token.
+func TestKey_OfAGuestIsKnownWhoeverTookTheCart(t *testing.T) {
+	onEachRedis(t, func(t *testing.T, s *shop) {
+		guest := s.guest(t)
+		guest.cart()
+		guest.add(addOne, "Idempotency-Key", "k")
+		guest.logIn("1").cart()
+		second := guest.logIn("2")
+		if again := second.add(addOne, "Idempotency-Key", "k"); !again.replayed(t) {
+			t.Error("it was applied twice")
+		}
+		second.add(`{"product_id":2}`, "Idempotency-Key", "k") // the key of a cart that is not this customer's
+		second.wantLines("2×1")
+		guest.logIn("1").wantLines("1×1")
+	})
+}
+
 // The client sends two changes at once, loses both answers and repeats both.
 func TestUnkeyedRetry_OfChangesThatOverlap(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, s *shop) {
