@@ -149,14 +149,14 @@ func (s *Service) load(ctx context.Context, sh Shopper) (Cart, *MergeReport, err
 }
 
 func (s *Service) loadOnce(ctx context.Context, sh Shopper) (Cart, waiting, error) {
-	quick, cancel := context.WithTimeout(ctx, sh.time.left/2)
-	defer cancel()
 	ctx, done := sh.time.spend(ctx)
 	defer done()
 	if sh.guest == (Ref{}) {
 		cart, err := s.redis.Load(ctx, sh.ref, s.now())
 		return cart, waiting{}, err
 	}
+	quick, cancel := context.WithTimeout(ctx, sh.time.left/2)
+	defer cancel()
 	return s.redis.loadBoth(ctx, quick, sh.ref, sh.guest, s.now())
 }
 
