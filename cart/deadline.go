@@ -25,9 +25,10 @@ func (m *master) own(t time.Time) int64 { return t.Sub(m.start).Milliseconds() }
 // noDeadline is one that never passes.
 const noDeadline int64 = 1<<53 - 1
 
-// learn takes what a Redis said its time was, in ms, between sent and received. An
-// estimate is kept while it is possible; a new one is the lowest that is possible, so
-// that deadlines come rather too early: a script that is told so by mistake runs again.
+// learn updates the estimate of a Redis' clock by what it said its time was, in ms,
+// between sent and received. It keeps the current estimate while that is possible, and
+// takes the lowest possible one otherwise: an early deadline only makes a script run
+// again.
 func (m *master) learn(redisMs int64, sent, received time.Time) {
 	lowest, highest := redisMs-m.own(received)-1, redisMs-m.own(sent)+1
 	m.mu.Lock()

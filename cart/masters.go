@@ -66,8 +66,8 @@ type sighting struct {
 const (
 	// replicasRemembered is how long a replica counts after it was last seen. A
 	// master forgets a replica that hangs after repl-timeout, and the replica may
-	// still become master. It is too old for that long before these 10 minutes are
-	// over: by default Redis and its sentinels refuse it after 1 to 3 minutes.
+	// still become master. By default Redis and Sentinel refuse to promote a replica
+	// that has been disconnected for 1 to 3 minutes, well below these 10.
 	replicasRemembered = 10 * time.Minute
 
 	// listingRemembered is how long a list of replicas is not asked for again.

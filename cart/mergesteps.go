@@ -63,8 +63,8 @@ var (
 	errNothingToMerge = errors.New("cart: nothing to merge")
 
 	// errUnconfirmed says that not every replica has what apply did, so that the
-	// guest's cart must stay set aside: a failover that loses the one still has the
-	// other.
+	// guest's cart must stay set aside: a failover that loses the merged lines still
+	// has the guest's cart.
 	errUnconfirmed = errors.New("cart: merge not confirmed by every replica")
 
 	// errCartFull says that the guest's cart does not fit into the customer's.
@@ -83,8 +83,8 @@ type errOtherOwner struct{ owner Ref }
 
 func (e *errOtherOwner) Error() string { return "cart: claimed by another customer" }
 
-// errGrown says that the guest's cart is not the one, or not as small, as was
-// reserved for.
+// errGrown says that the guest's cart was replaced or has grown since room was reserved
+// for it.
 type errGrown struct{ bring }
 
 func (e *errGrown) Error() string { return "cart: the guest's cart has changed" }

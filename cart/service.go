@@ -171,7 +171,7 @@ func (s *Service) MergeFirst(ctx context.Context, sh *Shopper, key string) *Merg
 	guest, err := s.redis.guestHolds(quick, sh.ref, sh.guest, key, s.now())
 	done()
 	if err != nil {
-		s.log.WarnContext(ctx, "merge waits", "err", err)
+		s.log.WarnContext(ctx, "merge postponed to a later request", "err", err)
 		sh.unmerged = true
 		return nil
 	}
@@ -186,8 +186,8 @@ func (s *Service) MergeFirst(ctx context.Context, sh *Shopper, key string) *Merg
 }
 
 // tryMerge and tryResume drive a merge as far as it goes now, in a time of its own. What
-// is left of it a later request finds, so the caller's own request goes on. A client that
-// goes away does not stop a merge halfway.
+// is left of it a later request finishes, so the caller's own request goes on. A client
+// that goes away does not stop a merge halfway.
 func (s *Service) tryMerge(ctx context.Context, sh Shopper, w waiting) (*MergeReport, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.mergeBudget())
 	defer cancel()
@@ -204,10 +204,10 @@ func (s *Service) tryResume(ctx context.Context, sh Shopper, unfinished notes) (
 	return report, waiting
 }
 
-// warn logs why a merge waits. That there is no room for it, the shopper is told.
+// warn logs why a merge waits. errCartFull is not logged: the answer reports it.
 func (s *Service) warn(ctx context.Context, err error) {
 	if err != nil && !errors.Is(err, errCartFull) {
-		s.log.WarnContext(ctx, "merge waits", "err", err)
+		s.log.WarnContext(ctx, "merge postponed to a later request", "err", err)
 	}
 }
 

@@ -124,7 +124,8 @@ end
 
 -- settle ends every write: no path leaves a cart without a TTL, or a key that holds
 -- nothing. An emptied cart keeps for a day what a stale If-Match or a retry is judged
--- by. Where no cart was ever, stamps alone may lie: they live as long as they count.
+-- by. Where there was never a cart, the key may hold stamps alone: it lives as long as
+-- they count.
 local function settle(key, hash, ttl)
   local life = in_use(hash) and ttl or hash.i and DAY or STAMP_LIFE
   for member in pairs(hash) do

@@ -1,7 +1,7 @@
 -- Merge, in the guest's slot: takes the guest's cart aside for one customer. The token
 -- is free at once: what is added under it from now on begins a cart with an id of its
--- own. One claim a token may be under way. A copy of the stamps stays, so that a retry
--- that still goes to the guest's cart is known there.
+-- own. A token has at most one claim. The guest's key keeps a copy of the stamps, so
+-- that a retry that still goes there is recognized.
 --
 -- KEYS  1 guest's cart  2 claimed sibling  3 guest's idempotency keys
 -- ARGV  1 owner's tag  2 TTL of the claim in ms, never renewed

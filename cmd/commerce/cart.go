@@ -116,19 +116,19 @@ func (w *whose) with(ctx context.Context, do func(*cart.Redis, []cart.Ref) error
 func summary(h cart.Holding) string {
 	switch h.Kind {
 	case cart.HeldKeys:
-		return fmt.Sprintf("%d idempotency keys (which changes were made, not what was in them)", h.Entries)
+		return fmt.Sprintf("idempotency keys: %d (which changes were made, not what was in them)", h.Entries)
 	case cart.HeldOffers:
-		return fmt.Sprintf("the quantities of %d lines that came from a guest's cart", h.Entries)
+		return fmt.Sprintf("quantities that came from a guest's cart: %d", h.Entries)
 	case cart.HeldClaimed:
-		return fmt.Sprintf("a guest's cart on its way to a customer, with %d lines", len(h.Cart.Lines))
+		return fmt.Sprintf("a guest's cart on its way to a customer, lines: %d", len(h.Cart.Lines))
 	}
-	return fmt.Sprintf("a cart with %d lines, at version %d", len(h.Cart.Lines), h.Cart.Version)
+	return fmt.Sprintf("a cart, lines: %d, version: %d", len(h.Cart.Lines), h.Cart.Version)
 }
 
 // describe prints one thing in full: what a person asks for who wants to know what
 // is kept about them.
 func describe(out output, h cart.Holding) {
-	fmt.Fprintf(out, "%s, kept for another %s.\n", sentence(summary(h)), h.Expires.Round(time.Second))
+	fmt.Fprintf(out, "%s. It is kept until %s.\n", sentence(summary(h)), time.Now().Add(h.Expires).UTC().Format(time.DateTime+" UTC"))
 	for _, l := range h.Cart.Lines {
 		fmt.Fprintf(out, "  %d of product %d", l.Quantity, l.ID.Product())
 		if plan := l.ID.Plan(); plan != 0 {

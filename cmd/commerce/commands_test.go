@@ -95,6 +95,8 @@ func TestCommands_ABadSettingEndsThemWithALineThatNamesIt(t *testing.T) {
 		"JWT_SECRET must have .* 32":               {"demo", []string{"JWT_SECRET=short"}},
 		"JWT_SECRET_PREVIOUS must have":            {"demo", []string{serving, "JWT_SECRET_PREVIOUS=short"}},
 		"JWT_SECRET_FILE: open":                    {"demo", []string{"JWT_SECRET_FILE=" + noFile}},
+		"JWT_SECRET_FILE: .*open":                  {"serve", []string{redis, postgres, "JWT_SECRET_FILE=" + noFile}},
+		"DATABASE_URL_FILE: open":                  {"serve", []string{redis, serving, "DATABASE_URL_FILE=" + noFile}},
 		"GUEST_CART_TTL.*soon":                     {"demo", []string{"GUEST_CART_TTL=soon"}},
 		"GUEST_CART_TTL: must be":                  {"demo", []string{"GUEST_CART_TTL=0s"}},
 		"CUSTOMER_CART_TTL: must be":               {"demo", []string{"CUSTOMER_CART_TTL=-1h"}},

@@ -43,6 +43,9 @@ func (f *faults) add(name string, err error) {
 // first returns the fault of the setting that comes first by name; nil for none. Of
 // two faults of one setting it is the one that was noted first.
 func (f faults) first() error {
+	f = slices.DeleteFunc(slices.Clone(f), func(b *badSetting) bool { // a secret is missing since its file is
+		return slices.ContainsFunc(f, func(file *badSetting) bool { return file.name == b.name+"_FILE" })
+	})
 	if len(f) == 0 {
 		return nil
 	}

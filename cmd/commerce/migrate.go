@@ -11,7 +11,7 @@ import (
 
 type migrateCommand struct {
 	Up     migrateUpCommand     `cmd:"" help:"Bring the schema up to this program's."`
-	Down   migrateDownCommand   `cmd:"" help:"Take the latest migration back, with all that its tables hold."`
+	Down   migrateDownCommand   `cmd:"" help:"Roll back the latest migration. Data in the tables and columns that it added is deleted."`
 	Status migrateStatusCommand `cmd:"" help:"List the migrations and which of them are applied."`
 }
 

@@ -19,7 +19,7 @@ type serveCommand struct {
 	settings   `embed:""`
 	Database   databaseSettings `embed:""`
 	RedisURL   string           `name:"redis-url" env:"REDIS_URL" secret:"" help:"redis:// or rediss://; several hosts or ?cluster=true for a cluster, ?master=NAME for sentinels; ca_file, cert_file and key_file for certificates of your own."`
-	DrainDelay time.Duration    `env:"DRAIN_DELAY" default:"2s" help:"How long the service keeps taking requests after SIGTERM, when it is no longer ready. At most 4s."`
+	DrainDelay time.Duration    `env:"DRAIN_DELAY" default:"2s" help:"How long the service accepts requests after SIGTERM, while /readyz reports that it is not ready. At most 4s."`
 }
 
 // maxDrainDelay leaves a request that arrives last the time that it may take.
@@ -130,7 +130,7 @@ func (c *serveCommand) reach(ctx context.Context, admin *server.Admin, stores au
 		return &badSetting{"DATABASE_URL", err}
 	}
 	for name, err := range failed {
-		log.Warn("cannot reach "+name+": starting without it", "err", err)
+		log.Warn(name+" does not answer or does not accept this process: starting without it", "err", err)
 	}
 	if c.DefaultStore == 0 || failed["postgres"] != nil {
 		return nil

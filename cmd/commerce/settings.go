@@ -28,7 +28,7 @@ type settings struct {
 	MergeStrategy   string        `env:"MERGE_STRATEGY" default:"sum" help:"Quantity of a line that guest and customer both have: sum, max, guest or customer."`
 	DefaultStore    int64         `env:"DEFAULT_STORE" help:"Store of cart calls that name none. Default: the only store, when there is one."`
 
-	RedisMinReplicas int64 `name:"redis-min-replicas" env:"REDIS_MIN_REPLICAS" default:"0" help:"Replicas that each Redis master is known to have. A merge on login waits for as many, even while they are not connected."`
+	RedisMinReplicas int64 `name:"redis-min-replicas" env:"REDIS_MIN_REPLICAS" default:"0" help:"Minimum number of replicas of each Redis master. A merge on login waits for this many, connected or not."`
 
 	Durability string `env:"DURABILITY" default:"memory" help:"memory, or replica: a change waits, for a bounded time, for every replica and says whether they have it."`
 
@@ -75,7 +75,7 @@ func (j jwtSettings) verifier() (*auth.JWT, error) {
 	case j.Secret == "" && j.JWKSURL == "":
 		return nil, errors.New("is required, or JWT_JWKS_URL in its place")
 	case j.Secret != "" && j.JWKSURL != "":
-		return nil, errors.New("and JWT_JWKS_URL are both set: only one of them can verify tokens")
+		return nil, errors.New("JWT_SECRET and JWT_JWKS_URL are both set; set only one")
 	case j.JWKSURL != "":
 		keys, err := auth.NewJWKS(auth.JWKSConfig{URL: j.JWKSURL, Log: j.log})
 		if err != nil {

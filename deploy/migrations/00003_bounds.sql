@@ -6,8 +6,8 @@
 -- marked valid when all rows that are there keep it. Otherwise it stays NOT VALID,
 -- this step succeeds, and docs/subscriptions.md says how to find the rows.
 --
--- This step rewrites customers and reads subscriptions once; both are locked
--- meanwhile.
+-- This step rewrites customers and reads subscriptions once. All tables that it
+-- alters stay locked until it commits.
 
 -- +goose Up
 

@@ -114,7 +114,7 @@ func (s *shop) trip(t testing.TB) {
 	customer.ok("DELETE", "/cart/coupon", "")
 	customer.ok("DELETE", "/cart/clear", "")
 	customer.wantLines("")
-	for _, sign := range []string{"NOPERM", "merge waits"} {
+	for _, sign := range []string{"NOPERM", "merge postponed"} {
 		if strings.Contains(s.Log.String(), sign) {
 			t.Errorf("the log speaks of %s:\n%s", sign, s.Log)
 		}
