@@ -3,6 +3,8 @@ package cart
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -195,12 +197,23 @@ func (r *Redis) changeOnce(ctx context.Context, s script, ref Ref, on Conditions
 	return outcome{word: reply[0].(string), a: reply[1].(int64), b: reply[2].(int64), cart: cart, durability: durability}, nil
 }
 
-// mayHaveRun reports whether a script that failed in this way may have run all the
-// same: it did not when Redis says so, or when it was never sent.
+// mayHaveRun reports whether a script that failed in this way may have changed something
+// all the same: it did not when it was never sent, or when Redis refused it.
 func mayHaveRun(err error) bool {
-	_, refused := errors.AsType[redis.Error](err)
-	return !refused && !errors.Is(err, errNotSent)
+	if errors.Is(err, errNotSent) {
+		return false
+	}
+	if _, refused := errors.AsType[redis.Error](err); !refused {
+		return true
+	}
+	return strings.Contains(err.Error(), "user_script:") && !slices.ContainsFunc(beforeAnyWrite, func(said string) bool {
+		return strings.Contains(err.Error(), said)
+	})
 }
+
+// beforeAnyWrite are the errors that end a script before its first write. Any other one
+// that comes from within a script, such as NOPERM, may come after it.
+var beforeAnyWrite = []string{"OOM ", "READONLY ", "NOREPLICAS ", "MISCONF ", "WRONGTYPE ", "LAYOUT "}
 
 // bounds are what the catalogue and the limits say about one line.
 type bounds struct {

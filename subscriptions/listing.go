@@ -78,8 +78,8 @@ func parseListing(query string) (listing, error) {
 		}
 	}
 	faults = append(faults, unknown(values)...)
-	if faults == nil {
-		faults = l.tooFar()
+	if !slices.ContainsFunc(faults, func(f fault) bool { return f.parameter == "page" || f.parameter == "per_page" }) {
+		faults = append(faults, l.tooFar()...)
 	}
 	if faults != nil {
 		return listing{}, refuse(faults...)
@@ -92,9 +92,7 @@ func (l *listing) tooFar() []fault {
 	switch {
 	case l.link != "":
 		return nil // finds its rows by id
-	case l.page > maxPage:
-		return []fault{{"page", textPage}}
-	case (l.page-1)*l.perPage > maxSkip:
+	case l.page > maxPage, (l.page-1)*l.perPage > maxSkip:
 		return []fault{{"page", textTooFar}}
 	}
 	return nil

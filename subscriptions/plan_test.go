@@ -112,6 +112,41 @@ func TestPlans_ReadByIndexAndSortNothing(t *testing.T) {
 	}
 }
 
+// A platform may have a single store: its rows are then the table, and a plan must not
+// take the limit for a share of them.
+func TestPlans_OfASingleStoreReadByIndex(t *testing.T) {
+	t.Parallel()
+	conn, err := pgx.Connect(t.Context(), ephemeral.Migrated(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close(context.Background()) })
+	one := strings.NewReplacer("generate_series(1, 1000) s", "generate_series(1, 1) s", "1 + c % 1000 END", "1 END",
+		"generate_series(1, 100000) c", "generate_series(1, 10000) c", "generate_series(1, 1000000)", "generate_series(1, 100000)",
+		"% 100000", "% 10000").Replace(aMillion)
+	if _, err := conn.PgConn().Exec(t.Context(), one).ReadAll(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Exec(t.Context(), "VACUUM (ANALYZE)"); err != nil {
+		t.Fatal(err)
+	}
+	for name, q := range map[string]Query{
+		"page 1": {Limit: 16}, "page 1, long": {Limit: 101}, "by link": {Limit: 16, Older: 50_000}, "by link, back": {Limit: 15, Newer: 50_000},
+		"by calling code": {Limit: 16, Filter: Filter{CallingCode: "966"}},
+	} {
+		sql, args := listSQL(1, q)
+		for _, mode := range []string{"force_custom_plan", "force_generic_plan"} {
+			plan, err := explain(t.Context(), conn, mode, sql, args)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			if read := plan.read("subscriptions"); read > 2*float64(q.Limit) {
+				t.Errorf("%s, %s: reads %v rows\n%s", name, mode, read, plan)
+			}
+		}
+	}
+}
+
 // explained is a node of a plan, and what it came to.
 type explained struct {
 	Type     string      `json:"Node Type"`

@@ -103,7 +103,7 @@ local at = 9 + n * 7
 local stamps = tonumber(ARGV[at])
 for i = at + 1, at + 2 * stamps, 2 do
   local ms = math.min(tonumber(ARGV[i + 1]) + shift, now)
-  if ms > tonumber(hash[ARGV[i]] or 0) then put(cart, hash, ARGV[i], string.format('%d', ms)) end
+  if now - ms <= STAMP_LIFE then stamp_at(cart, hash, ARGV[i], ms, now) end
 end
 if stamps > 0 then sweep(cart, hash, now) end
 local new = {}

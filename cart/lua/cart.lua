@@ -70,7 +70,7 @@ local function read(key)
   local hash = {}
   for i = 1, #flat, 2 do hash[flat[i]] = flat[i + 1] end
   if #flat > 0 and hash.l ~= LAYOUT then
-    if hash.l then error('cart has layout ' .. hash.l .. ', this release knows ' .. LAYOUT) end
+    if hash.l then error('LAYOUT ' .. hash.l .. ' of a cart, this release knows ' .. LAYOUT) end
     upgrade(key, hash)
     flat = flatten(hash)
   end

@@ -69,10 +69,12 @@ local function accept(changed)
     put(cart, hash, 'v', string.format('%d', tonumber(hash.v or 0) + 1))
   end
   if hash.i then
-    if stamp ~= '' then put(cart, hash, 'r' .. stamp, string.format('%d', now)) end
+    -- First what makes a repeat safe: Redis may end a script in the middle, as for a
+    -- command that its user may not run.
+    if key ~= '' then remember(keys, { key, string.format('%d %s', now, fingerprint) }) end
+    if stamp ~= '' then stamp_at(cart, hash, 'r' .. stamp, now, now) end
     sweep(cart, hash, now)
     settle(cart, hash, ttl)
-    if key ~= '' then remember(keys, { key, string.format('%d %s', now, fingerprint) }) end
   end
   return reply('applied')
 end

@@ -17,6 +17,13 @@ local function is_retry(hash, stamp, now)
   return at ~= nil and now - at >= STAMP_FROM and now - at <= STAMP_LIFE
 end
 
+-- stamp_at remembers a change by its stamp. Of two clicks within a second the first
+-- counts: a retry of either comes a second or more after it.
+local function stamp_at(key, hash, member, ms, now)
+  local at = tonumber(hash[member])
+  if not at or now - at > STAMP_LIFE or ms < at then put(key, hash, member, string.format('%d', ms)) end
+end
+
 -- sweep drops stamps that are too old, or too many.
 local function sweep(key, hash, now)
   local stamps = {}

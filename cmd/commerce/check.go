@@ -19,7 +19,7 @@ func (s *settings) faults() faults {
 	f.add("ADDR", checkAddr(s.Addr))
 	f.add("ADMIN_ADDR", checkAddr(s.AdminAddr))
 	f.add("PPROF", oneOf(s.Pprof, "", "on", "off"))
-	f.add("JWT_SECRET", s.JWT.fault())
+	f.add(s.JWT.name(), s.JWT.fault())
 	f.add("GUEST_CART_TTL", checkTTL(s.GuestCartTTL))
 	f.add("CUSTOMER_CART_TTL", checkTTL(s.CustomerCartTTL))
 	_, err := cart.ParseStrategy(s.MergeStrategy)
@@ -50,12 +50,13 @@ func (s *settings) faults() faults {
 }
 
 // checkAddr refuses the empty address, which would be every interface at a random
-// port. What else is wrong with an address shows when it is opened.
+// port. That an address is taken, or not of this machine, shows when it is opened.
 func checkAddr(addr string) error {
 	if addr == "" {
 		return errors.New("must be an address such as :8080 or 127.0.0.1:9090")
 	}
-	return nil
+	_, err := net.ResolveTCPAddr("tcp", addr)
+	return err
 }
 
 func checkTTL(d time.Duration) error {
@@ -107,8 +108,8 @@ func checkOrigin(origin string) error {
 }
 
 func checkNetwork(s string) error {
-	_, err := netip.ParseAddr(s)
-	if _, _, netErr := net.ParseCIDR(s); err != nil && netErr != nil {
+	addr, err := netip.ParseAddr(s)
+	if _, _, netErr := net.ParseCIDR(s); (err != nil || addr.Zone() != "") && netErr != nil {
 		return fmt.Errorf("%q is neither an address nor a network", s)
 	}
 	return nil

@@ -97,6 +97,8 @@ func TestCommands_ABadSettingEndsThemWithALineThatNamesIt(t *testing.T) {
 		"JWT_SECRET_FILE: open":                    {"demo", []string{"JWT_SECRET_FILE=" + noFile}},
 		"JWT_SECRET_FILE: .*open":                  {"serve", []string{redis, postgres, "JWT_SECRET_FILE=" + noFile}},
 		"DATABASE_URL_FILE: open":                  {"serve", []string{redis, serving, "DATABASE_URL_FILE=" + noFile}},
+		"ADMIN_ADDR: .*lookup":                     {"demo", []string{"ADMIN_ADDR=no-such-host.invalid:80"}},
+		"TRUSTED_PROXIES: .*zone|TRUSTED_PROXIES":  {"demo", []string{"TRUSTED_PROXIES=fe80::1%eth0"}},
 		"GUEST_CART_TTL.*soon":                     {"demo", []string{"GUEST_CART_TTL=soon"}},
 		"GUEST_CART_TTL: must be":                  {"demo", []string{"GUEST_CART_TTL=0s"}},
 		"CUSTOMER_CART_TTL: must be":               {"demo", []string{"CUSTOMER_CART_TTL=-1h"}},

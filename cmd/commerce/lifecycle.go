@@ -56,7 +56,7 @@ func (s *settings) profiles(admin net.Listener) bool {
 // ready; after the delay, which gives load balancers the time to notice, it takes no
 // more connections, and lets what is in flight finish.
 func (l listeners) serve(ctx context.Context, public http.Handler, admin *server.Admin, delay time.Duration, log *slog.Logger) error {
-	publicSide, adminSide := httpServer(public, log), httpServer(admin.Handler(), log)
+	publicSide, adminSide := httpServer(reconnect(public, admin), log), httpServer(admin.Handler(), log)
 	adminSide.WriteTimeout = 0 // a profile takes as long as was asked
 	failed := make(chan error, 2)
 	go func() { failed <- publicSide.Serve(l.public) }()
@@ -78,6 +78,17 @@ func (l listeners) serve(ctx context.Context, public http.Handler, admin *server
 		err = publicSide.Close()
 	}
 	return errors.Join(err, adminSide.Close())
+}
+
+// reconnect tells clients, while the process drains, that their connection ends with the
+// answer. A connection that is kept alive would be closed under a request of theirs.
+func reconnect(h http.Handler, admin *server.Admin) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if admin.Draining() {
+			w.Header().Set("Connection", "close")
+		}
+		h.ServeHTTP(w, r)
+	})
 }
 
 func httpServer(h http.Handler, log *slog.Logger) *http.Server {

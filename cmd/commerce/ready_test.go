@@ -216,6 +216,15 @@ func TestServe_TakesRequestsForTheDrainDelay(t *testing.T) {
 		}
 		return ""
 	})
+	// A connection that is kept alive ends with an answer that says so, not under a request.
+	response, err := http.Get(serve.URL + "/cart/count")
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
+	if !response.Close {
+		t.Error("an answer during the delay keeps its connection")
+	}
 	for accepted := true; accepted; {
 		began := time.Now()
 		conn, err := net.Dial("tcp", strings.TrimPrefix(serve.URL, "http://"))

@@ -67,6 +67,14 @@ func (j jwtSettings) fault() error {
 
 // verifier returns what checks and makes customers' tokens, or an error about
 // JWT_SECRET that may name another of these settings in its place.
+// name is the setting that a fault of these is about.
+func (j jwtSettings) name() string {
+	if j.Secret == "" && j.JWKSURL != "" {
+		return "JWT_JWKS_URL"
+	}
+	return "JWT_SECRET"
+}
+
 func (j jwtSettings) verifier() (*auth.JWT, error) {
 	config := auth.JWTConfig{
 		Secret: []byte(j.Secret), PreviousSecret: []byte(j.Previous), Issuer: j.Issuer, Audience: j.Audience,

@@ -22,7 +22,7 @@ type customerTokenCommand struct {
 
 func (c *customerTokenCommand) faults() faults {
 	var f faults
-	f.add("JWT_SECRET", c.JWT.fault())
+	f.add(c.JWT.name(), c.JWT.fault())
 	if c.Store < 1 {
 		f.add("--store", errors.New("must be a store's id"))
 	}

@@ -26,6 +26,9 @@ type Admin struct {
 // Drain makes the process not ready, so that no new requests are sent to it.
 func (a *Admin) Drain() { a.draining.Store(true) }
 
+// Draining reports whether Drain was called.
+func (a *Admin) Draining() bool { return a.draining.Load() }
+
 // Handler serves health, readiness, metrics, version and profiles.
 func (a *Admin) Handler() http.Handler {
 	mux := http.NewServeMux()

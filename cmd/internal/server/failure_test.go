@@ -334,3 +334,31 @@ func TestRedisFrozen_RunsAFirstTryAndItsRetryOnce(t *testing.T) {
 		}
 	}
 }
+
+// A user with fewer rights than the scripts need ends a script in the middle.
+func TestRedisThatEndsAScript_IsSaidTruly(t *testing.T) {
+	t.Parallel()
+	for _, denied := range []string{"pexpire", "pttl", "hset", "hgetall", "time", "hlen"} {
+		redisServer := ephemeral.StartRedis(t)
+		url := asService(t, redisServer.URL)
+		s := openShop(t, redisServer.URL, func(p *server.Parts) { p.Redis = dialRedis(t, url, patient) })
+		keyed, unkeyed := s.guest(t), s.guest(t)
+		keyed.add(addOne)
+		unkeyed.add(addOne)
+		if err := redisServer.Admin().Do(t.Context(), "acl", "setuser", "commerce", "-"+denied).Err(); err != nil {
+			t.Fatal(err)
+		}
+		keyed.refused(503, "unavailable", "POST", "/cart/add", `{"product_id":1,"qty":10}`, "Idempotency-Key", "k")
+		a := unkeyed.send("POST", "/cart/add", `{"product_id":1,"qty":10}`)
+		if err := redisServer.Admin().Do(t.Context(), "acl", "setuser", "commerce", "+"+denied).Err(); err != nil {
+			t.Fatal(err)
+		}
+		if got := unkeyed.cart().Count; a.Status == 503 && got != 1 || a.Status == 200 && got != 11 {
+			t.Errorf("without %s: %d, and the cart holds %d", denied, a.Status, got)
+		}
+		keyed.add(`{"product_id":1,"qty":10}`, "Idempotency-Key", "k")
+		if got := keyed.cart().Count; got != 11 {
+			t.Errorf("without %s: the keyed change and its repeat left %d, want 11", denied, got)
+		}
+	}
+}

@@ -133,6 +133,24 @@ func TestUnkeyedRetry_OfChangesThatOverlap(t *testing.T) {
 	})
 }
 
+// A double click within a second, both answers lost: each retry repeats one of the two.
+func TestUnkeyedRetry_OfADoubleClickCountsTwoClicks(t *testing.T) {
+	onEachRedis(t, func(t *testing.T, s *shop) {
+		c := s.guest(t)
+		c.cart()
+		c.add(addOne, "X-Timestamp", "1")
+		s.pass(t, 700*time.Millisecond)
+		c.add(addOne, "X-Timestamp", "1")
+		s.pass(t, 500*time.Millisecond) // 1.2 s after the first, 0.5 s after the second
+		for range 2 {
+			if again := c.add(addOne, "X-Timestamp", "1"); !again.replayed(t) {
+				t.Error("a retry was applied")
+			}
+		}
+		c.wantLines("1×2")
+	})
+}
+
 // Ages are judged by Redis' clock: what an instance takes for the time does not matter.
 func TestUnkeyedRetry_IsTheSameOnInstancesWhoseClocksDiffer(t *testing.T) {
 	t.Parallel()
