@@ -158,19 +158,42 @@ type explained struct {
 	Plans    []explained `json:"Plans"`
 }
 
+// explain runs a statement as one that is prepared, since the mode counts for those alone.
 func explain(ctx context.Context, conn *pgx.Conn, mode, sql string, args []any) (plan explained, err error) {
-	if _, err := conn.Exec(ctx, "SET plan_cache_mode = "+mode); err != nil {
-		return plan, err
+	literals := make([]string, len(args))
+	for i, arg := range args {
+		literals[i] = literal(arg)
 	}
-	var raw []byte
-	if err := conn.QueryRow(ctx, "EXPLAIN (ANALYZE, FORMAT JSON) "+sql, args...).Scan(&raw); err != nil {
+	for _, statement := range []string{"DEALLOCATE ALL", "SET plan_cache_mode = " + mode, "PREPARE explained AS " + sql} {
+		if _, err := conn.PgConn().Exec(ctx, statement).ReadAll(); err != nil {
+			return plan, err
+		}
+	}
+	execute := "EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE explained (" + strings.Join(literals, ", ") + ")"
+	results, err := conn.PgConn().Exec(ctx, execute).ReadAll()
+	if err != nil {
 		return plan, err
 	}
 	var said []struct{ Plan explained }
-	if err := json.Unmarshal(raw, &said); err != nil || len(said) != 1 {
+	if err := json.Unmarshal(results[0].Rows[0][0], &said); err != nil || len(said) != 1 {
 		return plan, errors.Join(fmt.Errorf("%d plans", len(said)), err)
 	}
 	return said[0].Plan, nil
+}
+
+// literal writes an argument of a statement as SQL.
+func literal(arg any) string {
+	switch arg := arg.(type) {
+	case string:
+		return "'" + strings.ReplaceAll(arg, "'", "''") + "'"
+	case []string:
+		quoted := make([]string, len(arg))
+		for i, s := range arg {
+			quoted[i] = literal(s)
+		}
+		return "ARRAY[" + strings.Join(quoted, ", ") + "]"
+	}
+	return fmt.Sprint(arg)
 }
 
 // faults names the nodes that may not be in a plan.
