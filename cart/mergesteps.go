@@ -119,7 +119,7 @@ func (r *Redis) claim(ctx context.Context, customer, guest Ref, note string, b b
 	if err != nil {
 		return claimed{}, unavailable("ask time", err)
 	}
-	cmd, _ := r.runReplicated(ctx, r.scripts.claim, repeatable,
+	cmd, _ := r.runReplicated(ctx, r.scripts.claim, claimWait, repeatable,
 		[]string{guest.cartKey(), guest.claimedKey(), guest.keysKey()},
 		customer.tag, r.ttl.Customer.Milliseconds(), note, deadline, b.cut(), b.lines, b.text)
 	reply, err := cmd.Slice()
@@ -175,7 +175,7 @@ func (r *Redis) apply(ctx context.Context, customer Ref, c claimed, s Strategy, 
 			encodeFields(l.Fields), l.Notice, b.stock, b.most)
 	}
 	args = append(append(append(args, len(c.stamps)/2), c.stamps...), c.keys...)
-	cmd, copies := r.runReplicated(ctx, r.scripts.apply, repeatable,
+	cmd, copies := r.runReplicated(ctx, r.scripts.apply, replicaWait, repeatable,
 		[]string{customer.cartKey(), customer.offeredKey(c.cart.ID), customer.keysKey()}, args...)
 	reply, err := cmd.Slice()
 	if err != nil {

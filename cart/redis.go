@@ -176,7 +176,7 @@ func (r *Redis) changeOnce(ctx context.Context, s script, ref Ref, on Conditions
 	var p replication
 	var durability string
 	if r.durable {
-		cmd, p = r.runReplicated(ctx, s, how, keys, all...)
+		cmd, p = r.runReplicated(ctx, s, replicaWait, how, keys, all...)
 		durability = p.durability()
 	} else {
 		cmd = s.run(ctx, r.client, how, keys, all...)

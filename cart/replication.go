@@ -11,11 +11,12 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// replicaWait bounds how long a write waits for its replicas. While they do not
-// answer, writes wait no longer than laggardWait, so that a replica that hangs does
-// not keep every connection of its master.
+// replicaWait bounds how long a write waits for its replicas, claimWait a claim, which
+// goes on without them. While they do not answer, writes wait no longer than
+// laggardWait, so that a replica that hangs does not keep every connection of its master.
 const (
 	replicaWait = 500 * time.Millisecond
+	claimWait   = 50 * time.Millisecond
 	laggardWait = 10 * time.Millisecond
 )
 
@@ -41,13 +42,13 @@ func (p replication) durability() string {
 	return "unconfirmed"
 }
 
-// runReplicated runs a script and waits until every replica of its master has what
-// it wrote. WAIT speaks only of the connection that it is sent on, and of that
+// runReplicated runs a script and waits, at most so long, until every replica of its
+// master has what it wrote. WAIT speaks only of the connection that it is sent on, and of that
 // one's last write, so all of it goes over one connection to the master.
 //
 // A slot that is just moving to another node is written there without a wait, and
 // counts as not confirmed.
-func (r *Redis) runReplicated(ctx context.Context, s script, how sending, keys []string, args ...any) (*redis.Cmd, replication) {
+func (r *Redis) runReplicated(ctx context.Context, s script, wait time.Duration, how sending, keys []string, args ...any) (*redis.Cmd, replication) {
 	for try := 0; ; try++ {
 		client, m, err := r.masterOf(ctx, keys[0])
 		if err != nil {
@@ -65,7 +66,7 @@ func (r *Redis) runReplicated(ctx context.Context, s script, how sending, keys [
 		if try == redirections || !wentElsewhere(cmd.Err()) {
 			p := unsafeWrite
 			if cmd.Err() == nil {
-				p = r.awaitReplicas(ctx, conn, m)
+				p = r.awaitReplicas(ctx, conn, m, wait)
 			}
 			_ = conn.Close()
 			p.replied = replied
@@ -102,7 +103,7 @@ func wentElsewhere(err error) bool {
 // that the cluster or the sentinels list. A master forgets a replica that hangs, and
 // the hanging one may still become master. A server that is no master any more does
 // not keep what it wrote.
-func (r *Redis) awaitReplicas(ctx context.Context, conn *redis.Conn, m *master) replication {
+func (r *Redis) awaitReplicas(ctx context.Context, conn *redis.Conn, m *master, wait time.Duration) replication {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), replicaWait+100*time.Millisecond)
 	defer cancel()
 	connected, err := connectedReplicas(ctx, conn)
@@ -111,8 +112,10 @@ func (r *Redis) awaitReplicas(ctx context.Context, conn *redis.Conn, m *master) 
 	}
 	p := replication{replicas: max(r.minReplicas, m.mostReplicas(connected), r.listedReplicas(ctx, conn, m))}
 	if p.replicas > 0 {
-		p.confirmed = int(conn.Wait(ctx, p.replicas, m.patience()).Val())
-		m.noteLag(!p.survivesFailover())
+		p.confirmed = int(conn.Wait(ctx, p.replicas, min(wait, m.patience())).Val())
+		if wait == replicaWait { // a shorter one says nothing about the replicas
+			m.noteLag(!p.survivesFailover())
+		}
 	}
 	return p
 }

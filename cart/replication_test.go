@@ -68,7 +68,7 @@ func (p *pair) survives(r *Redis) bool {
 	if err := conn.Set(p.t.Context(), "cart:{written}", 1, time.Minute).Err(); err != nil {
 		p.t.Fatal(err)
 	}
-	return r.awaitReplicas(p.t.Context(), conn, r.masters.at(client.Options().Addr)).survivesFailover()
+	return r.awaitReplicas(p.t.Context(), conn, r.masters.at(client.Options().Addr), replicaWait).survivesFailover()
 }
 
 func TestReplication_AReplicaThatTheMasterForgotStillCounts(t *testing.T) {
@@ -122,7 +122,7 @@ func TestReplication_AServerThatIsNoMasterKeepsNothing(t *testing.T) {
 	r := NewRedis(RedisConfig{Client: dial(t, p.replica.URL)})
 	conn := r.client.(*redis.Client).Conn()
 	defer conn.Close()
-	if r.awaitReplicas(t.Context(), conn, r.masters.at("")).survivesFailover() {
+	if r.awaitReplicas(t.Context(), conn, r.masters.at(""), replicaWait).survivesFailover() {
 		t.Error("a replica, which has none of its own, was taken for a master without one")
 	}
 }

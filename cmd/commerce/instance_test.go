@@ -25,7 +25,7 @@ type instance struct{ URL string }
 func startInstance(t *testing.T, databaseURL string) instance {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
-	rdb, err := connect.Redis(ephemeral.Redis(t))
+	rdb, err := connect.Redis(asService(t, ephemeral.Redis(t)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"maps"
+	"os"
 	"os/exec"
 	"testing"
 
@@ -20,10 +21,20 @@ type running struct {
 	cmd   *exec.Cmd
 }
 
+// asService is a Redis' URL for a user who has no more rights than the service needs.
+func asService(t testing.TB, url string) string {
+	t.Helper()
+	users, err := os.ReadFile("../../deploy/redis/users.conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ephemeral.AsUser(t, url, string(users), "commerce")
+}
+
 // startServe starts it on the shared Redis. Further settings win over those it has.
 func startServe(t *testing.T, databaseURL string, settings ...string) *running {
 	t.Helper()
-	has := []string{"DATABASE_URL=" + databaseURL, "REDIS_URL=" + ephemeral.Redis(t), "JWT_SECRET=" + secret, "DRAIN_DELAY=0s"}
+	has := []string{"DATABASE_URL=" + databaseURL, "REDIS_URL=" + asService(t, ephemeral.Redis(t)), "JWT_SECRET=" + secret, "DRAIN_DELAY=0s"}
 	r := &running{cmd: program(t, append(has, settings...), "serve")}
 	log, err := r.cmd.StderrPipe()
 	if err != nil {

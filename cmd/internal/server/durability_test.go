@@ -88,7 +88,7 @@ func follow(t *testing.T, replica, master *ephemeral.Server) {
 }
 
 // holdsClaim reports whether a guest's cart is still set aside.
-func (s *shop) holdsClaim(t *testing.T) bool {
+func (s *shop) holdsClaim(t testing.TB) bool {
 	return slices.ContainsFunc(s.keys(t), func(key string) bool { return strings.HasSuffix(key, ":claimed") })
 }
 

@@ -52,9 +52,9 @@ func TestReady_KeepsAnInstanceBackOnlyUntilItsDependencyHasAcceptedIt(t *testing
 		status int
 		state  string
 	}
-	fresh, old := time.Now(), time.Now().Add(-31*time.Second)
+	const fresh, old = time.Duration(0), 31 * time.Second // ago
 	for name, test := range map[string]struct {
-		started time.Time
+		started time.Duration
 		steps   []step
 	}{
 		"works, then fails": {fresh, []step{{nil, 200, "ok"}, {errUnreached, 200, "failing"}, {errRefused, 200, "failing"}, {nil, 200, "ok"}}},
@@ -65,7 +65,7 @@ func TestReady_KeepsAnInstanceBackOnlyUntilItsDependencyHasAcceptedIt(t *testing
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o := operate(test.started)
+			o := operate(time.Now().Add(-test.started))
 			for i, step := range test.steps {
 				if status, state := o.says(t, step.err); status != step.status || state != step.state {
 					t.Errorf("step %d: %d %s, want %d %s", i, status, state, step.status, step.state)

@@ -114,11 +114,15 @@ func (s *shop) trip(t testing.TB) {
 	customer.ok("DELETE", "/cart/coupon", "")
 	customer.ok("DELETE", "/cart/clear", "")
 	customer.wantLines("")
-	for _, sign := range []string{"NOPERM", "merge postponed"} {
-		if strings.Contains(s.Log.String(), sign) {
-			t.Errorf("the log speaks of %s:\n%s", sign, s.Log)
-		}
+	if strings.Contains(s.Log.String(), "NOPERM") {
+		t.Errorf("the log speaks of NOPERM:\n%s", s.Log)
 	}
+	// On a busy machine a replica may confirm late. Without the right to ask it, it never does.
+	customer.Token = guest.Token
+	within(t, 20*time.Second, "replicas confirm the merges", func() bool {
+		claimed, err := s.Redis.Exists(t.Context(), s.guestKey(guest.Token)+":claimed").Result()
+		return customer.send("GET", "/cart", "").Status == 200 && err == nil && claimed == 0
+	})
 }
 
 // nodeOf says which of the cluster's nodes is the master of a guest's cart.
