@@ -60,8 +60,13 @@ schedules: ## SCHEDULES (1000000) orders of the steps of requests, from SEED on
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
 
+# Packages whose tests load the machine run alone, one after the other: others look at
+# how the service behaves in time.
+LOADS = ./cart ./cmd/bench
+
 go-test:
-	$(GO) test -timeout 6m ./...
+	$(GO) test -timeout 6m $$($(GO) list ./... | grep -vx $(patsubst ./%,-e commerce/%,$(LOADS)))
+	$(GO) test -timeout 6m -p 1 $(LOADS)
 
 go-fuzz:
 	GO=$(GO) sh deploy/fuzz.sh $(FUZZTIME)
