@@ -18,7 +18,7 @@ const (
 	MaxTaxRate                = 1_000_000       // parts per million: 100 %
 )
 
-// mergedLines is how many times its limit of lines a merge may take a cart to.
+// mergedLines is how many times its limits of lines and text a merge may take a cart to.
 const mergedLines = 2
 
 // highestTotal is the total of a cart in which everything is at its highest. It does

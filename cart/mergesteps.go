@@ -94,7 +94,7 @@ func (e *errGrown) Error() string { return "cart: the guest's cart has changed" 
 func (r *Redis) intend(ctx context.Context, customer, guest Ref, note string, b bring) error {
 	word, err := r.scripts.intend.run(ctx, r.client, repeatable, []string{customer.cartKey()},
 		note, r.ttlOf(customer).Milliseconds(), guest.tokenDigest(), b.lines, b.text, b.cut(),
-		2*r.limits.Lines, 2*r.limits.CartText).Text()
+		mergedLines*r.limits.Lines, mergedLines*r.limits.CartText).Text()
 	switch {
 	case err != nil:
 		return unavailable("intend merge", err)
@@ -154,8 +154,9 @@ func stampsOf(flat []any) []any {
 	return stamps
 }
 
-// apply takes the lines in, each within its bounds (see mergeBounds), and reports what it did now; nil when it was done before. With
-// errUnconfirmed it is done, but a failover could still lose it.
+// apply takes the lines in, each within its bounds (see mergeBounds), and reports what it
+// did now; nil when it was done before. With errUnconfirmed it is done, but a failover
+// could still lose it.
 func (r *Redis) apply(ctx context.Context, customer Ref, c claimed, s Strategy, bound map[LineID]bounds, newID string) (*MergeReport, error) {
 	client, m, err := r.masterOf(ctx, customer.cartKey())
 	if err != nil {

@@ -171,7 +171,7 @@ func (s *Service) MergeFirst(ctx context.Context, sh *Shopper, key string) *Merg
 	guest, err := s.redis.guestHolds(quick, sh.ref, sh.guest, key, s.now())
 	done()
 	if err != nil {
-		s.log.WarnContext(ctx, "merge postponed to a later request", "err", err)
+		s.warn(ctx, err)
 		sh.unmerged = true
 		return nil
 	}
