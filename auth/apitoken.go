@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"commerce/auth/store"
+
 	"github.com/maypok86/otter/v2"
 	"golang.org/x/sync/singleflight"
 )
@@ -122,7 +124,7 @@ type APITokens struct {
 // apiTokenCheck is what a look-up found. Its store is nil where there is no
 // such token, where it was revoked, and where its store is gone.
 type apiTokenCheck struct {
-	store *Store
+	store *store.Store
 	hash  [32]byte
 	at    time.Time // when the look-up began
 }
@@ -144,7 +146,7 @@ func NewAPITokens(cfg APITokensConfig) *APITokens {
 
 // Identify says which store sent r, and by which of its tokens, or refuses
 // with an *Error.
-func (a *APITokens) Identify(r *http.Request) (store *Store, tokenID int64, err error) {
+func (a *APITokens) Identify(r *http.Request) (store *store.Store, tokenID int64, err error) {
 	token, present := bearer(r.Header)
 	if !present {
 		return nil, 0, errAPITokenMissing

@@ -11,11 +11,13 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+
+	"commerce/auth/store"
 )
 
 // Caller is who sent a cart request.
 type Caller struct {
-	Store *Store // never nil
+	Store *store.Store // never nil
 
 	// Customer is the subject of the caller's JWT, "" for a guest.
 	Customer string
@@ -90,7 +92,7 @@ func (c *CartCallers) customer(r *http.Request) (Claims, error) {
 
 // store finds the store of a request with this public key ("" for none) and
 // these claims (zero for a guest).
-func (c *CartCallers) store(ctx context.Context, key string, claims Claims) (*Store, error) {
+func (c *CartCallers) store(ctx context.Context, key string, claims Claims) (*store.Store, error) {
 	switch {
 	case key != "":
 		store, err := c.stores.ByPublicKey(ctx, key)
@@ -112,7 +114,7 @@ func (c *CartCallers) store(ctx context.Context, key string, claims Claims) (*St
 
 // belongs says whether the claims' holder may act as a customer of store. A
 // guest may act anywhere, a token without a store only at the default one.
-func (c *CartCallers) belongs(ctx context.Context, claims Claims, store *Store) error {
+func (c *CartCallers) belongs(ctx context.Context, claims Claims, store *store.Store) error {
 	if claims.Customer == "" {
 		return nil
 	}
@@ -131,7 +133,7 @@ func (c *CartCallers) belongs(ctx context.Context, claims Claims, store *Store) 
 }
 
 // home is the store of those who name none.
-func (c *CartCallers) home(ctx context.Context) (*Store, error) {
+func (c *CartCallers) home(ctx context.Context) (*store.Store, error) {
 	if c.defaultStore == 0 {
 		return c.stores.Sole(ctx)
 	}

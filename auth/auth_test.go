@@ -9,13 +9,15 @@ import (
 	"testing"
 	"time"
 
+	"commerce/auth/store"
+
 	"github.com/google/go-cmp/cmp"
 )
 
 func testStores() *MemoryStores {
 	return NewMemoryStores(
-		&Store{ID: 1, PublicKeys: []string{"pk_one", "pk_one_old"}, Currency: "SAR"},
-		&Store{ID: 2, PublicKeys: []string{"pk_two"}, Currency: "USD"},
+		&store.Store{ID: 1, PublicKeys: []string{"pk_one", "pk_one_old"}, Currency: "SAR"},
+		&store.Store{ID: 2, PublicKeys: []string{"pk_two"}, Currency: "USD"},
 	)
 }
 
@@ -54,7 +56,7 @@ func TestCartCallers_Identify(t *testing.T) {
 	bearerOf := func(store int64, customer string) string { return "Bearer " + sign(t, tokens, store, customer) }
 	const auth, key, cart = "Authorization", "X-Public-Key", "X-Cart-Token"
 
-	several, one := testStores(), NewMemoryStores(&Store{ID: 2, PublicKeys: []string{"pk_two"}, Currency: "USD"})
+	several, one := testStores(), NewMemoryStores(&store.Store{ID: 2, PublicKeys: []string{"pk_two"}, Currency: "USD"})
 	tests := []struct {
 		name         string
 		stores       StoreDirectory // nil: several
@@ -150,10 +152,13 @@ func TestCartCallers_Identify(t *testing.T) {
 // brokenStores is a directory that is out of reach.
 type brokenStores struct{ err error }
 
-func (b brokenStores) ByID(context.Context, int64) (*Store, error)         { return nil, b.err }
-func (b brokenStores) ByPublicKey(context.Context, string) (*Store, error) { return nil, b.err }
-func (b brokenStores) Sole(context.Context) (*Store, error)                { return nil, b.err }
-func (b brokenStores) APIToken(context.Context, int64) (APIToken, error)   { return APIToken{}, b.err }
+func (b brokenStores) ByID(context.Context, int64) (*store.Store, error) { return nil, b.err }
+
+func (b brokenStores) ByPublicKey(context.Context, string) (*store.Store, error) { return nil, b.err }
+
+func (b brokenStores) Sole(context.Context) (*store.Store, error) { return nil, b.err }
+
+func (b brokenStores) APIToken(context.Context, int64) (APIToken, error) { return APIToken{}, b.err }
 
 func TestCartCallers_DirectoryOutOfReachIsUnavailable(t *testing.T) {
 	t.Parallel()
@@ -192,7 +197,7 @@ func TestCartCallers_GuestCostsNoAllocation(t *testing.T) {
 
 func TestMemoryStores_KeepTheirOwnCopy(t *testing.T) {
 	t.Parallel()
-	given := &Store{ID: 1, Name: "before", PublicKeys: []string{"pk"}, Currency: "SAR", PaymentMethods: []PaymentMethod{{ID: "card"}}}
+	given := &store.Store{ID: 1, Name: "before", PublicKeys: []string{"pk"}, Currency: "SAR", PaymentMethods: []store.PaymentMethod{{ID: "card"}}}
 	stores := NewMemoryStores(given)
 	given.Name, given.PublicKeys[0], given.PaymentMethods[0].ID = "after", "other", "cash"
 
@@ -200,7 +205,7 @@ func TestMemoryStores_KeepTheirOwnCopy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := &Store{ID: 1, Name: "before", PublicKeys: []string{"pk"}, Currency: "SAR", PaymentMethods: []PaymentMethod{{ID: "card"}}}
+	want := &store.Store{ID: 1, Name: "before", PublicKeys: []string{"pk"}, Currency: "SAR", PaymentMethods: []store.PaymentMethod{{ID: "card"}}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("store changed (-want +got):\n%s", diff)
 	}
@@ -208,11 +213,11 @@ func TestMemoryStores_KeepTheirOwnCopy(t *testing.T) {
 
 func TestMemoryStores_SoleNeedsExactlyOne(t *testing.T) {
 	t.Parallel()
-	one, two := &Store{ID: 1, Currency: "SAR"}, &Store{ID: 2, Currency: "SAR"}
+	one, two := &store.Store{ID: 1, Currency: "SAR"}, &store.Store{ID: 2, Currency: "SAR"}
 	for _, tt := range []struct {
-		stores []*Store
+		stores []*store.Store
 		want   int64 // 0: none
-	}{{nil, 0}, {[]*Store{one}, 1}, {[]*Store{one, one}, 1}, {[]*Store{one, two}, 0}} {
+	}{{nil, 0}, {[]*store.Store{one}, 1}, {[]*store.Store{one, one}, 1}, {[]*store.Store{one, two}, 0}} {
 		store, err := NewMemoryStores(tt.stores...).Sole(t.Context())
 		switch {
 		case tt.want == 0 && !errors.Is(err, ErrNoStore):

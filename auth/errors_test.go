@@ -10,7 +10,7 @@ import (
 	"testing"
 	"unicode"
 
-	"commerce/cart/locale"
+	"commerce/auth/locale"
 )
 
 // refusals are all errors of this package; TestErrors_AllAreListed holds the

@@ -3,7 +3,7 @@ package auth
 import (
 	"net/http"
 
-	"commerce/cart/locale"
+	"commerce/auth/locale"
 )
 
 // Language returns the language of the store that r is about, "" where the store

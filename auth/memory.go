@@ -5,22 +5,23 @@ import (
 	"fmt"
 	"slices"
 
+	"commerce/auth/store"
 	"commerce/cart/money"
 )
 
 // MemoryStores is a directory of stores that never change.
 type MemoryStores struct {
-	byID  map[int64]*Store
-	byKey map[string]*Store
-	sole  *Store // nil with none or several
+	byID  map[int64]*store.Store
+	byKey map[string]*store.Store
+	sole  *store.Store // nil with none or several
 }
 
 var _ StoreDirectory = (*MemoryStores)(nil)
 
 // NewMemoryStores returns a directory of copies of the given stores. Where two
 // share an id or a public key, the later one has it.
-func NewMemoryStores(stores ...*Store) *MemoryStores {
-	m := &MemoryStores{byID: make(map[int64]*Store, len(stores)), byKey: make(map[string]*Store)}
+func NewMemoryStores(stores ...*store.Store) *MemoryStores {
+	m := &MemoryStores{byID: make(map[int64]*store.Store, len(stores)), byKey: make(map[string]*store.Store)}
 	for _, given := range stores {
 		store := *given
 		store.PublicKeys = slices.Clone(given.PublicKeys)
@@ -38,23 +39,23 @@ func NewMemoryStores(stores ...*Store) *MemoryStores {
 }
 
 // ByID implements StoreDirectory.
-func (m *MemoryStores) ByID(_ context.Context, id int64) (*Store, error) {
+func (m *MemoryStores) ByID(_ context.Context, id int64) (*store.Store, error) {
 	return found(m.byID[id])
 }
 
 // ByPublicKey implements StoreDirectory.
-func (m *MemoryStores) ByPublicKey(_ context.Context, key string) (*Store, error) {
+func (m *MemoryStores) ByPublicKey(_ context.Context, key string) (*store.Store, error) {
 	return found(m.byKey[key])
 }
 
 // Sole implements StoreDirectory.
-func (m *MemoryStores) Sole(context.Context) (*Store, error) { return found(m.sole) }
+func (m *MemoryStores) Sole(context.Context) (*store.Store, error) { return found(m.sole) }
 
 // found is a directory's answer: ErrNoStore for nil. A store in a currency whose
 // decimals are not known is an error of its own. It has no carts and no
 // subscriptions until its row or the release changes, since every amount of it
 // could be wrong by a factor of a hundred.
-func found(store *Store) (*Store, error) {
+func found(store *store.Store) (*store.Store, error) {
 	if store == nil {
 		return nil, ErrNoStore
 	}

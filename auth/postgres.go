@@ -11,8 +11,9 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"commerce/cart/lastknown"
-	"commerce/cart/locale"
+	"commerce/auth/lastknown"
+	"commerce/auth/locale"
+	"commerce/auth/store"
 )
 
 // PostgresStoresConfig is what PostgresStores need.
@@ -27,7 +28,7 @@ type PostgresStoresConfig struct {
 // it; a known store stays known while the database is out of reach.
 type PostgresStores struct {
 	db    *pgxpool.Pool
-	cache *lastknown.Cache[storeKey, *Store]
+	cache *lastknown.Cache[storeKey, *store.Store]
 }
 
 var _ StoreDirectory = (*PostgresStores)(nil)
@@ -45,7 +46,7 @@ const storeMemory = 32 << 20
 // NewPostgresStores returns a directory that holds nothing yet.
 func NewPostgresStores(c PostgresStoresConfig) *PostgresStores {
 	s := &PostgresStores{db: c.DB}
-	s.cache = lastknown.New(lastknown.Config[storeKey, *Store]{
+	s.cache = lastknown.New(lastknown.Config[storeKey, *store.Store]{
 		Name: "stores", Source: s.load, Log: c.Log, Now: c.Now,
 		MaxWeight: storeMemory, Weigh: storeWeight, MaxLoads: 4,
 	})
@@ -53,7 +54,7 @@ func NewPostgresStores(c PostgresStoresConfig) *PostgresStores {
 }
 
 // ByID implements StoreDirectory.
-func (s *PostgresStores) ByID(ctx context.Context, id int64) (*Store, error) {
+func (s *PostgresStores) ByID(ctx context.Context, id int64) (*store.Store, error) {
 	if id == 0 {
 		return nil, ErrNoStore
 	}
@@ -61,7 +62,7 @@ func (s *PostgresStores) ByID(ctx context.Context, id int64) (*Store, error) {
 }
 
 // ByPublicKey implements StoreDirectory.
-func (s *PostgresStores) ByPublicKey(ctx context.Context, key string) (*Store, error) {
+func (s *PostgresStores) ByPublicKey(ctx context.Context, key string) (*store.Store, error) {
 	if key == "" {
 		return nil, ErrNoStore
 	}
@@ -69,7 +70,9 @@ func (s *PostgresStores) ByPublicKey(ctx context.Context, key string) (*Store, e
 }
 
 // Sole implements StoreDirectory.
-func (s *PostgresStores) Sole(ctx context.Context) (*Store, error) { return s.find(ctx, storeKey{}) }
+func (s *PostgresStores) Sole(ctx context.Context) (*store.Store, error) {
+	return s.find(ctx, storeKey{})
+}
 
 // Told takes a message of the database's channel (see deploy/migrations). Stores
 // change so rarely that all are loaded anew when one did.
@@ -83,12 +86,13 @@ func (s *PostgresStores) Told(message string) {
 // lost.
 func (s *PostgresStores) Missed() { s.cache.ExpireAll() }
 
-func (s *PostgresStores) find(ctx context.Context, key storeKey) (store *Store, err error) {
-	err = s.cache.Get(ctx, []storeKey{key}, func(_ storeKey, found *Store) { store = found })
+func (s *PostgresStores) find(ctx context.Context, key storeKey) (*store.Store, error) {
+	var known *store.Store
+	err := s.cache.Get(ctx, []storeKey{key}, func(_ storeKey, found *store.Store) { known = found })
 	if err != nil {
 		return nil, err
 	}
-	return found(store)
+	return found(known)
 }
 
 const selectStore = `
@@ -100,7 +104,7 @@ FROM stores s
 WHERE s.id = `
 
 // load finds the one store that a look-up is about.
-func (s *PostgresStores) load(ctx context.Context, keys []storeKey) (map[storeKey]*Store, error) {
+func (s *PostgresStores) load(ctx context.Context, keys []storeKey) (map[storeKey]*store.Store, error) {
 	key := keys[0]
 	var rows pgx.Rows
 	var err error
@@ -115,18 +119,18 @@ func (s *PostgresStores) load(ctx context.Context, keys []storeKey) (map[storeKe
 	if err != nil {
 		return nil, fmt.Errorf("select store: %w", err)
 	}
-	store, err := pgx.CollectExactlyOneRow(rows, scanStore)
+	loaded, err := pgx.CollectExactlyOneRow(rows, scanStore)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("select store: %w", err)
 	}
-	return map[storeKey]*Store{key: store}, nil
+	return map[storeKey]*store.Store{key: loaded}, nil
 }
 
-func scanStore(row pgx.CollectableRow) (*Store, error) {
-	var store Store
+func scanStore(row pgx.CollectableRow) (*store.Store, error) {
+	var s store.Store
 	var methods []struct {
 		ID      string
 		En      string `json:"name_en"`
@@ -134,7 +138,7 @@ func scanStore(row pgx.CollectableRow) (*Store, error) {
 		Icon    string
 		Enabled bool
 	}
-	err := row.Scan(&store.ID, &store.Name, &store.Currency, &store.Locale, &store.TaxRate, &store.PricesIncludeTax, &store.PublicKeys, &methods)
+	err := row.Scan(&s.ID, &s.Name, &s.Currency, &s.Locale, &s.TaxRate, &s.PricesIncludeTax, &s.PublicKeys, &methods)
 	if err != nil {
 		return nil, err
 	}
@@ -143,12 +147,12 @@ func scanStore(row pgx.CollectableRow) (*Store, error) {
 		if m.Ar != "" {
 			name[locale.Ar] = m.Ar
 		}
-		store.PaymentMethods = append(store.PaymentMethods, PaymentMethod{ID: m.ID, Name: name, Icon: m.Icon, Enabled: m.Enabled})
+		s.PaymentMethods = append(s.PaymentMethods, store.PaymentMethod{ID: m.ID, Name: name, Icon: m.Icon, Enabled: m.Enabled})
 	}
-	return &store, nil
+	return &s, nil
 }
 
-func storeWeight(key storeKey, s *Store) uint32 {
+func storeWeight(key storeKey, s *store.Store) uint32 {
 	size := len(key.publicKey)
 	if s == nil {
 		return uint32(size)

@@ -14,8 +14,9 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"commerce/auth"
-	"commerce/cart/lastknown"
-	"commerce/cart/locale"
+	"commerce/auth/lastknown"
+	"commerce/auth/locale"
+	"commerce/auth/store"
 	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"
 	"commerce/deploy/sample"
@@ -92,11 +93,11 @@ func testDirectory(t *testing.T, d auth.StoreDirectory) {
 			}
 		}
 	}
-	for name, find := range map[string]func(context.Context) (*auth.Store, error){
-		"an id that is none": func(ctx context.Context) (*auth.Store, error) { return d.ByID(ctx, 999) },
-		"no id":              func(ctx context.Context) (*auth.Store, error) { return d.ByID(ctx, 0) },
-		"a key that is none": func(ctx context.Context) (*auth.Store, error) { return d.ByPublicKey(ctx, "pk_none") },
-		"no key":             func(ctx context.Context) (*auth.Store, error) { return d.ByPublicKey(ctx, "") },
+	for name, find := range map[string]func(context.Context) (*store.Store, error){
+		"an id that is none": func(ctx context.Context) (*store.Store, error) { return d.ByID(ctx, 999) },
+		"no id":              func(ctx context.Context) (*store.Store, error) { return d.ByID(ctx, 0) },
+		"a key that is none": func(ctx context.Context) (*store.Store, error) { return d.ByPublicKey(ctx, "pk_none") },
+		"no key":             func(ctx context.Context) (*store.Store, error) { return d.ByPublicKey(ctx, "") },
 		"one of two":         d.Sole,
 	} {
 		if store, err := find(t.Context()); !errors.Is(err, auth.ErrNoStore) || store != nil {
@@ -183,7 +184,7 @@ func TestPostgresStores_ReadWhatIsLeftOut(t *testing.T) {
 	d := newStoresDatabase(t)
 	d.exec(t, `INSERT INTO stores (id, name, currency) VALUES (7, 'Bare', 'SAR')`)
 	got, err := d.stores.ByID(t.Context(), 7)
-	wanted := &auth.Store{ID: 7, Name: "Bare", Currency: "SAR", Locale: locale.En, PricesIncludeTax: true, PublicKeys: []string{}}
+	wanted := &store.Store{ID: 7, Name: "Bare", Currency: "SAR", Locale: locale.En, PricesIncludeTax: true, PublicKeys: []string{}}
 	if diff := cmp.Diff(wanted, got); err != nil || diff != "" {
 		t.Errorf("bare store: error %v (-want +got):\n%s", err, diff)
 	}
@@ -191,7 +192,7 @@ func TestPostgresStores_ReadWhatIsLeftOut(t *testing.T) {
 	d.stores.Told("store")
 	d.clock = d.clock.Add(time.Millisecond)
 	got, err = d.stores.ByID(t.Context(), 7)
-	methods := []auth.PaymentMethod{{ID: "cash", Name: locale.Text{locale.En: "Cash"}, Enabled: true}}
+	methods := []store.PaymentMethod{{ID: "cash", Name: locale.Text{locale.En: "Cash"}, Enabled: true}}
 	if err != nil || !cmp.Equal(methods, got.PaymentMethods) {
 		t.Errorf("payment methods %v, %v, want %v", got, err, methods)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"commerce/auth"
-	"commerce/cart/locale"
+	"commerce/auth/locale"
 	"commerce/cart/money"
 )
 

@@ -11,7 +11,7 @@ import (
 	"context"
 	"time"
 
-	"commerce/cart/locale"
+	"commerce/auth/locale"
 	"commerce/cart/money"
 	"commerce/cart/period"
 )

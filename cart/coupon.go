@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"commerce/auth"
+	"commerce/auth/store"
 	"commerce/cart/money"
 )
 
@@ -70,7 +70,7 @@ func (c *Coupon) discount(subtotal money.Amount) money.Amount {
 // judgeCoupon says why a coupon cannot be given to a cart; nil when it can. buyable
 // is the subtotal of the lines that can be bought. A nil coupon is one that the store
 // does not have.
-func judgeCoupon(c *Coupon, store *auth.Store, buyable money.Amount, now time.Time, member string) *Error {
+func judgeCoupon(c *Coupon, store *store.Store, buyable money.Amount, now time.Time, member string) *Error {
 	switch {
 	case c == nil:
 		return refuse(CodeCouponInvalid, member, sayCouponUnknown)
@@ -84,7 +84,7 @@ func judgeCoupon(c *Coupon, store *auth.Store, buyable money.Amount, now time.Ti
 
 // redeem takes the cart's coupon off its price. A coupon that counts nothing now
 // stays, with a warning; so does one that no longer exists (nil).
-func (p *Priced) redeem(c *Coupon, store *auth.Store, now time.Time) {
+func (p *Priced) redeem(c *Coupon, store *store.Store, now time.Time) {
 	p.Coupon = &AppliedCoupon{Code: p.Cart.Coupon}
 	if c != nil {
 		p.Coupon.Kind, p.Coupon.Rate, p.Coupon.Amount = c.Kind, c.Rate, c.Amount

@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"commerce/auth"
+	"commerce/auth/store"
 	"commerce/cart/money"
 )
 
@@ -17,7 +17,7 @@ func TestRedeem_PartsSumToTheTotalInEveryCurrency(t *testing.T) {
 	t.Parallel()
 	noon := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	rapid.Check(t, func(t *rapid.T) {
-		store := &auth.Store{
+		store := &store.Store{
 			Currency:         rapid.SampledFrom([]string{"SAR", "USD", "JPY", "KWD"}).Draw(t, "currency"),
 			TaxRate:          rapid.Int64Range(0, 300_000).Draw(t, "rate"),
 			PricesIncludeTax: rapid.Bool().Draw(t, "included"),
@@ -69,7 +69,7 @@ func TestRedeem_TakesOffWhatTheCouponSays(t *testing.T) {
 		"the moment it expires":           {Coupon{Kind: Fixed, Amount: 500, Expires: now}, 2000, 0},
 		"nothing in the cart":             {Coupon{Kind: Percent, Rate: 100_000}, 0, 0},
 	} {
-		store := &auth.Store{Currency: "SAR", PricesIncludeTax: true}
+		store := &store.Store{Currency: "SAR", PricesIncludeTax: true}
 		got := price(Cart{Coupon: "C", Lines: []Line{{ID: "1", Quantity: 1}}}, store, map[int64]*Product{1: sold(1, tc.subtotal)}, testLimits)
 		got.redeem(&tc.coupon, store, now)
 		if got.Discount != tc.want || got.Total != tc.subtotal-tc.want {
@@ -83,7 +83,7 @@ func TestRedeem_MeetsTheMinimumOnlyByLinesThatCanBeBought(t *testing.T) {
 	inactive, soldOut := sold(2, 5000), sold(3, 5000)
 	inactive.Active, soldOut.Stock = false, new(int64)
 	products := map[int64]*Product{1: sold(1, 1000), 2: inactive, 3: soldOut}
-	store := &auth.Store{Currency: "SAR", PricesIncludeTax: true}
+	store := &store.Store{Currency: "SAR", PricesIncludeTax: true}
 	five := &Coupon{Code: "FIVE", Kind: Fixed, Amount: 500, Minimum: 2000}
 	for name, tc := range map[string]struct {
 		lines []Line

@@ -1,7 +1,7 @@
 package cart
 
 import (
-	"commerce/cart/locale"
+	"commerce/auth/locale"
 )
 
 // Code is the stable word for what went wrong, for programs. The transport decides

@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"commerce/auth"
+	"commerce/auth/store"
 	"commerce/cart/money"
 )
 
@@ -38,7 +38,7 @@ func TestPrice_HasNoTotalThatOverflowsAtTheHighestOfEverything(t *testing.T) {
 		p, line := dearest(id+1, MaxPrice, MaxPrice, MaxSurcharge, MaxQuantity)
 		products[p.ID], c.Lines = p, append(c.Lines, line)
 	}
-	store := &auth.Store{Currency: "KWD", TaxRate: MaxTaxRate}
+	store := &store.Store{Currency: "KWD", TaxRate: MaxTaxRate}
 	got := price(c, store, products, highestLimits)
 	got.redeem(&Coupon{Code: "C", Kind: Percent, Rate: 1}, store, time.Now()) // 0.0001 %
 
@@ -72,7 +72,7 @@ func TestPrice_IsExactWithinTheBounds(t *testing.T) {
 			unit.Add(unit, big.NewInt(int64(base))).Add(unit, big.NewInt(int64(plan)))
 			subtotal.Add(subtotal, unit.Mul(unit, big.NewInt(quantity)))
 		}
-		store := &auth.Store{
+		store := &store.Store{
 			Currency: "SAR", TaxRate: rapid.Int64Range(0, MaxTaxRate).Draw(t, "tax"),
 			PricesIncludeTax: rapid.Bool().Draw(t, "included"),
 		}

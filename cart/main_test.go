@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"commerce/auth"
+	"commerce/auth/store"
 	"commerce/cart/carttest"
 	"commerce/cart/money"
 	"commerce/deploy/connect"
@@ -37,7 +38,7 @@ func sold(id int64, price money.Amount) *Product {
 type desk struct {
 	*Service
 	t       *testing.T
-	store   *auth.Store
+	store   *store.Store
 	goods   *goods
 	client  redis.UniversalClient
 	forward atomic.Int64 // by how much its clock is ahead
@@ -51,7 +52,7 @@ func openDesk(t *testing.T, s Strategy) *desk {
 	id := int64(os.Getpid())*100_000 + lastStore.Add(1)
 	d := &desk{
 		t: t, client: client,
-		store: &auth.Store{ID: id, Currency: "SAR", PricesIncludeTax: true},
+		store: &store.Store{ID: id, Currency: "SAR", PricesIncludeTax: true},
 		goods: &goods{products: map[int64]*Product{}, out: map[int64]bool{}},
 	}
 	for id := range int64(5) {

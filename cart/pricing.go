@@ -1,7 +1,7 @@
 package cart
 
 import (
-	"commerce/auth"
+	"commerce/auth/store"
 	"commerce/cart/money"
 )
 
@@ -63,7 +63,7 @@ type PricedLine struct {
 
 // price prices a cart. It is pure: products are what the catalogue says now, one
 // without an entry no longer exists. Stock is given to lines in cart order.
-func price(c Cart, store *auth.Store, products map[int64]*Product, limits Limits) Priced {
+func price(c Cart, store *store.Store, products map[int64]*Product, limits Limits) Priced {
 	priced := Priced{Cart: c, Lines: make([]PricedLine, len(c.Lines))}
 	stock := stockLeft{}
 	for i := range c.Lines {
@@ -88,7 +88,7 @@ func price(c Cart, store *auth.Store, products map[int64]*Product, limits Limits
 }
 
 // taxed gives the tax on an amount and the total with it, rounded once.
-func taxed(amount money.Amount, store *auth.Store) (tax, total money.Amount) {
+func taxed(amount money.Amount, store *store.Store) (tax, total money.Amount) {
 	if store.PricesIncludeTax {
 		return money.IncludedShare(amount, store.TaxRate), amount
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"commerce/auth"
+	"commerce/auth/store"
 	"commerce/cart/money"
 )
 
@@ -51,19 +51,19 @@ func TestUnitPrice(t *testing.T) {
 func TestPrice_Totals(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		store      auth.Store
+		store      store.Store
 		unit       money.Amount
 		quantity   int64
 		tax, total money.Amount
 	}{
-		"SAR 15 % included":     {auth.Store{Currency: "SAR", TaxRate: 150_000, PricesIncludeTax: true}, 4950, 2, 1291, 9900},
-		"SAR 15 % on top":       {auth.Store{Currency: "SAR", TaxRate: 150_000}, 4950, 1, 743, 5693}, // 742.5 halalas
-		"USD no tax":            {auth.Store{Currency: "USD"}, 1200, 3, 0, 3600},
-		"USD 8.875 % on top":    {auth.Store{Currency: "USD", TaxRate: 88_750}, 1999, 1, 177, 2176},
-		"JPY 10 % included":     {auth.Store{Currency: "JPY", TaxRate: 100_000, PricesIncludeTax: true}, 980, 1, 89, 980},
-		"JPY 10 % on top":       {auth.Store{Currency: "JPY", TaxRate: 100_000}, 985, 1, 99, 1084}, // 98.5 yen
-		"KWD 5 % included":      {auth.Store{Currency: "KWD", TaxRate: 50_000, PricesIncludeTax: true}, 4950, 1, 236, 4950},
-		"rounded once, not per": {auth.Store{Currency: "SAR", TaxRate: 150_000}, 3, 10, 5, 35}, // 10 times 0.45, not 10 times 0
+		"SAR 15 % included":     {store.Store{Currency: "SAR", TaxRate: 150_000, PricesIncludeTax: true}, 4950, 2, 1291, 9900},
+		"SAR 15 % on top":       {store.Store{Currency: "SAR", TaxRate: 150_000}, 4950, 1, 743, 5693}, // 742.5 halalas
+		"USD no tax":            {store.Store{Currency: "USD"}, 1200, 3, 0, 3600},
+		"USD 8.875 % on top":    {store.Store{Currency: "USD", TaxRate: 88_750}, 1999, 1, 177, 2176},
+		"JPY 10 % included":     {store.Store{Currency: "JPY", TaxRate: 100_000, PricesIncludeTax: true}, 980, 1, 89, 980},
+		"JPY 10 % on top":       {store.Store{Currency: "JPY", TaxRate: 100_000}, 985, 1, 99, 1084}, // 98.5 yen
+		"KWD 5 % included":      {store.Store{Currency: "KWD", TaxRate: 50_000, PricesIncludeTax: true}, 4950, 1, 236, 4950},
+		"rounded once, not per": {store.Store{Currency: "SAR", TaxRate: 150_000}, 3, 10, 5, 35}, // 10 times 0.45, not 10 times 0
 	} {
 		c := Cart{Lines: []Line{{ID: "1", Quantity: tc.quantity}}}
 		got := price(c, &tc.store, map[int64]*Product{1: sold(1, tc.unit)}, testLimits)
@@ -81,11 +81,11 @@ func TestTaxed_PartsSumToTheTotal(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		amount := money.Amount(rapid.Int64Range(0, 1<<50).Draw(t, "amount"))
 		rate := rapid.Int64Range(0, 1_000_000).Draw(t, "rate")
-		tax, total := taxed(amount, &auth.Store{TaxRate: rate})
+		tax, total := taxed(amount, &store.Store{TaxRate: rate})
 		if amount+tax != total || tax < 0 {
 			t.Fatalf("%d and tax %d make %d", amount, tax, total)
 		}
-		within, same := taxed(total, &auth.Store{TaxRate: rate, PricesIncludeTax: true})
+		within, same := taxed(total, &store.Store{TaxRate: rate, PricesIncludeTax: true})
 		if within != tax || same != total {
 			t.Fatalf("of the total %d, %d is tax, but %d was put on top", total, within, tax)
 		}
@@ -103,7 +103,7 @@ func TestPrice_LinesSumToTheSubtotal(t *testing.T) {
 				products[id+1] = sold(id+1, money.Amount(rapid.Int64Range(0, 1<<40).Draw(t, "price")))
 			}
 		}
-		got := price(c, &auth.Store{PricesIncludeTax: true}, products, testLimits)
+		got := price(c, &store.Store{PricesIncludeTax: true}, products, testLimits)
 		var sum money.Amount
 		for i, l := range got.Lines {
 			if l.Total != l.Unit.total()*money.Amount(c.Lines[i].Quantity) {
@@ -127,7 +127,7 @@ func TestPrice_GivesStockToLinesInCartOrder(t *testing.T) {
 		{ID: "1", Quantity: 900},
 		{ID: "5.p51.fAAAAAAAAAAAAAAAA", Quantity: 1},
 	}}
-	got := price(c, &auth.Store{}, map[int64]*Product{5: p, 1: sold(1, 1)}, testLimits)
+	got := price(c, &store.Store{}, map[int64]*Product{5: p, 1: sold(1, 1)}, testLimits)
 	left := []any{nil, int64(1), nil, int64(0)}
 	for i, l := range got.Lines {
 		var available any
@@ -150,7 +150,7 @@ func TestPrice_WhatIsGoneCostsNothing(t *testing.T) {
 		{ID: "404", Quantity: 2, AddedPrice: 9900},
 		{ID: "5.p59", Quantity: 2, Fields: []FieldValue{{"email", "x"}}},
 	}}
-	got := price(c, &auth.Store{}, map[int64]*Product{5: p}, testLimits)
+	got := price(c, &store.Store{}, map[int64]*Product{5: p}, testLimits)
 	if l := got.Lines[0]; l.Product != nil || l.Unit != (unit{}) || l.Total != 0 || l.Issue.Code != CodeProductNotFound {
 		t.Errorf("a product that is gone: %+v", l)
 	}

@@ -6,8 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"commerce/auth"
-	"commerce/cart/locale"
+	"commerce/auth/locale"
+	"commerce/auth/store"
 	"commerce/cart/money"
 )
 
@@ -278,7 +278,7 @@ func TestWarningsOf_SayNothingOfAPriceThatLacksAPart(t *testing.T) {
 		"all is there, and cheaper":      {Line{ID: "5.p51", Quantity: 1, AddedPrice: 9000, Fields: []FieldValue{email, region}}, account(), []Code{CodePriceChanged}},
 		"inactive, and cheaper":          {Line{ID: "5.p51", Quantity: 1, AddedPrice: 9000, Fields: []FieldValue{email}}, inactive, []Code{CodePriceChanged}},
 	} {
-		priced := price(Cart{Lines: []Line{tc.line}}, &auth.Store{}, map[int64]*Product{5: tc.product}, testLimits)
+		priced := price(Cart{Lines: []Line{tc.line}}, &store.Store{}, map[int64]*Product{5: tc.product}, testLimits)
 		var got []Code
 		for _, w := range warningsOf(&priced.Lines[0]) {
 			got = append(got, w.Code)
@@ -318,7 +318,7 @@ func TestValidate(t *testing.T) {
 			[]Line{{ID: "2", Quantity: 4, AddedPrice: 90}}, []string{"2 insufficient_stock"}, []string{"2 price_changed"},
 		},
 	} {
-		p := price(Cart{Lines: tc.lines}, &auth.Store{}, products, testLimits)
+		p := price(Cart{Lines: tc.lines}, &store.Store{}, products, testLimits)
 		v := validate(&p)
 		if v.Valid() != (tc.issues == nil) {
 			t.Errorf("%s: valid %v", name, v.Valid())

@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"commerce/auth"
+	"commerce/auth/store"
 )
 
 // A shard is what one master of a cluster would hold. All guests' carts are on one
@@ -38,7 +39,7 @@ func shardOf(key string) shard {
 type world struct {
 	ctx      context.Context
 	client   redis.UniversalClient
-	store    *auth.Store
+	store    *store.Store
 	services [2]*Service
 
 	keys   []string // every key that a command named, in that order
@@ -65,10 +66,10 @@ type setting struct {
 	lines       int64            // that a cart may hold
 }
 
-func newWorld(ctx context.Context, client redis.UniversalClient, template *Redis, store int64, sold *goods, set setting) *world {
+func newWorld(ctx context.Context, client redis.UniversalClient, template *Redis, storeID int64, sold *goods, set setting) *world {
 	w := &world{
 		ctx: ctx, client: client, known: map[string]bool{},
-		store: &auth.Store{ID: store, Currency: "SAR", PricesIncludeTax: true},
+		store: &store.Store{ID: storeID, Currency: "SAR", PricesIncludeTax: true},
 	}
 	random := rand.NewChaCha8([32]byte{}) // cart ids, the same in each run of a schedule
 	for i := range w.shards {
@@ -117,7 +118,7 @@ func (c caller) shard() shard {
 	return customerShard
 }
 
-func (c caller) auth(store *auth.Store) auth.Caller {
+func (c caller) auth(store *store.Store) auth.Caller {
 	who := auth.Caller{Store: store}
 	if c.customer >= 0 {
 		who.Customer = fmt.Sprintf("c%d", c.customer+1)
@@ -129,7 +130,7 @@ func (c caller) auth(store *auth.Store) auth.Caller {
 }
 
 // ref is the caller's own cart.
-func (c caller) ref(store *auth.Store) Ref {
+func (c caller) ref(store *store.Store) Ref {
 	who := c.auth(store)
 	if c.customer < 0 {
 		return GuestRef(store.ID, who.Token)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"commerce/auth"
+	"commerce/auth/store"
 )
 
 // Service answers every cart call. Prices, stock and status come from the catalogue
@@ -69,7 +70,7 @@ func (s *Service) mergeBudget() time.Duration { return 5 * s.budget }
 
 // Shopper is whose cart a call is about.
 type Shopper struct {
-	Store *auth.Store
+	Store *store.Store
 	Token auth.CartToken // opens the guest's cart; "" for a customer's
 	Fresh bool           // Token was made for this very call: nothing can lie under it
 

@@ -8,7 +8,8 @@ import (
 	"github.com/go-faster/jx"
 
 	"commerce/auth"
-	"commerce/cart/locale"
+	"commerce/auth/locale"
+	"commerce/auth/store"
 	"commerce/cart/money"
 )
 
@@ -16,13 +17,13 @@ import (
 // is the hottest path of the service.
 type wire struct {
 	jx.Encoder
-	store    *auth.Store
+	store    *store.Store
 	language locale.Locale
 	digits   int
 	prices   *money.Formatter
 }
 
-func newWire(store *auth.Store, l locale.Locale, prices *money.Formatter) *wire {
+func newWire(store *store.Store, l locale.Locale, prices *money.Formatter) *wire {
 	digits, _ := money.Digits(store.Currency)
 	return &wire{store: store, language: l, digits: digits, prices: prices}
 }

@@ -13,7 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"commerce/auth"
-	"commerce/cart/locale"
+	"commerce/auth/locale"
+	"commerce/auth/store"
 	"commerce/cart/money"
 )
 
@@ -43,9 +44,9 @@ func golden(t *testing.T, name string, got []byte) {
 	}
 }
 
-var riyadh = &auth.Store{
+var riyadh = &store.Store{
 	ID: 1, Currency: "SAR", Locale: locale.En, TaxRate: 150_000, PricesIncludeTax: true,
-	PaymentMethods: []auth.PaymentMethod{
+	PaymentMethods: []store.PaymentMethod{
 		{ID: "mada", Name: locale.Text{locale.En: "mada", locale.Ar: "مدى"}, Icon: "https://cdn.example.com/mada.svg", Enabled: true},
 		{ID: "card", Name: locale.Text{locale.En: "Credit card"}},
 	},

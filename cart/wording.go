@@ -3,7 +3,7 @@ package cart
 import (
 	"fmt"
 
-	"commerce/cart/locale"
+	"commerce/auth/locale"
 )
 
 // phrase names a sentence; what it needs filled in stands beside it.

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"commerce/cart/locale"
+	"commerce/auth/locale"
 )
 
 func TestWording_HasEverySentenceInBothLanguages(t *testing.T) {

@@ -11,7 +11,8 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"commerce/auth"
-	"commerce/cart/locale"
+	"commerce/auth/locale"
+	"commerce/auth/store"
 	"commerce/cart/money"
 )
 
@@ -84,7 +85,7 @@ func (a *API) Routes() map[string]func(*gin.Context) error {
 // visit is one call: which store makes it, and in which language it is answered.
 type visit struct {
 	*gin.Context
-	store    *auth.Store
+	store    *store.Store
 	language locale.Locale
 }
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"commerce/cart/locale"
+	"commerce/auth/locale"
 )
 
 // Every refusal names the parameter, and none lists anything.

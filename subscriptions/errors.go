@@ -1,6 +1,6 @@
 package subscriptions
 
-import "commerce/cart/locale"
+import "commerce/auth/locale"
 
 // The codes an Error can carry.
 const (

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"unicode"
 
-	"commerce/cart/locale"
+	"commerce/auth/locale"
 )
 
 func TestErrors_AreWordedInBothLanguages(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"commerce/cart/locale"
+	"commerce/auth/locale"
 )
 
 const (

@@ -18,7 +18,8 @@ import (
 	"go.uber.org/goleak"
 
 	"commerce/auth"
-	"commerce/cart/locale"
+	"commerce/auth/locale"
+	"commerce/auth/store"
 	"commerce/cart/money"
 	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"
@@ -115,10 +116,10 @@ func writeCatalogue(ctx context.Context, tx pgx.Tx, d data) error {
 }
 
 // stores are the sample's, and two in currencies without and with three decimals.
-func stores() []*auth.Store {
+func stores() []*store.Store {
 	return append(sample.Stores(),
-		&auth.Store{ID: 3, Name: "Tokyo", Currency: "JPY", Locale: locale.En},
-		&auth.Store{ID: 4, Name: "Kuwait", Currency: "KWD", Locale: locale.Ar},
+		&store.Store{ID: 3, Name: "Tokyo", Currency: "JPY", Locale: locale.En},
+		&store.Store{ID: 4, Name: "Kuwait", Currency: "KWD", Locale: locale.Ar},
 	)
 }
 
@@ -133,7 +134,7 @@ var secret = strings.Repeat("s", 43)
 // tokenOf is a token of a store; its id is the store's.
 func tokenOf(store int64) string { return strconv.FormatInt(store, 10) + "|" + secret }
 
-func newBundle(source subscriptions.Source, stores ...*auth.Store) bundle {
+func newBundle(source subscriptions.Source, stores ...*store.Store) bundle {
 	var tokens []auth.APIToken
 	for _, s := range stores {
 		tokens = append(tokens, auth.APIToken{ID: s.ID, StoreID: s.ID, Hash: sha256.Sum256([]byte(secret))})

@@ -6,7 +6,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"commerce/cart/locale"
+	"commerce/auth/locale"
 	"commerce/cart/money"
 )
 

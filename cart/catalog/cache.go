@@ -9,8 +9,8 @@ import (
 	"time"
 	"unsafe"
 
+	"commerce/auth/lastknown"
 	"commerce/cart"
-	"commerce/cart/lastknown"
 )
 
 // Source is a catalogue that a Cache stands before.

@@ -15,9 +15,9 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"go.uber.org/goleak"
 
+	"commerce/auth/lastknown"
 	"commerce/cart"
 	"commerce/cart/catalog"
-	"commerce/cart/lastknown"
 	"commerce/cart/period"
 	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"

@@ -7,7 +7,7 @@ import (
 
 	"github.com/bojanz/currency"
 
-	"commerce/cart/locale"
+	"commerce/auth/locale"
 )
 
 // A Formatter keeps buckets × ways texts, about 1 MiB of them. With several

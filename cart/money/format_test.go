@@ -9,7 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"commerce/cart/locale"
+	"commerce/auth/locale"
 	"commerce/cart/money"
 )
 

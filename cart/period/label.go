@@ -1,6 +1,6 @@
 package period
 
-import "commerce/cart/locale"
+import "commerce/auth/locale"
 
 // Label returns the length as a shopper reads it beside a price, in English
 // where l is not one of ours. A duration that is not valid is its own label.

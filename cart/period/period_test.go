@@ -3,7 +3,7 @@ package period_test
 import (
 	"testing"
 
-	"commerce/cart/locale"
+	"commerce/auth/locale"
 	"commerce/cart/period"
 )
 

@@ -17,24 +17,27 @@ const (
 	root   = "../.." // of the repository, from here
 )
 
-// leaves of cart, which anything above it may use.
-var leaves = []string{"cart/money", "cart/period", "cart/locale", "cart/lastknown"}
+// leaves are what any domain package may use.
+var leaves = []string{"auth/locale", "auth/store", "auth/problem", "auth/lastknown", "cart/money", "cart/period"}
 
 // imports is the tree: which of our packages each one may import, in code that
 // is not a test. The domain packages know nothing of HTTP servers, commands or
 // each other's storage; what is below cmd is wired there and nowhere else.
 var imports = map[string][]string{
-	"auth": {"cart/locale", "cart/lastknown", "cart/money"},
+	"auth":           {"auth/locale", "auth/store", "auth/problem", "auth/lastknown", "cart/money"},
+	"auth/lastknown": nil,
+	"auth/locale":    nil,
+	"auth/problem":   {"auth/locale"},
+	"auth/store":     {"auth/locale"},
 
-	"cart":           append([]string{"auth"}, leaves...),
-	"cart/lastknown": nil,
-	"cart/locale":    nil,
-	"cart/money":     {"cart/locale"},
-	"cart/period":    {"cart/locale"},
-	"cart/catalog":   append([]string{"cart"}, leaves...),
-	"cart/carttest":  nil,
+	"cart":          append([]string{"auth"}, leaves...),
+	"cart/money":    {"auth/locale"},
+	"cart/period":   {"auth/locale"},
+	"cart/wire":     {"auth/locale", "auth/problem", "cart/money"},
+	"cart/catalog":  append([]string{"cart"}, leaves...),
+	"cart/carttest": nil,
 
-	"subscriptions": append([]string{"auth"}, leaves...),
+	"subscriptions": append([]string{"auth", "cart/wire"}, leaves...),
 
 	"docs": nil,
 

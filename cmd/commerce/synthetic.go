@@ -10,9 +10,9 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"commerce/auth"
+	"commerce/auth/locale"
+	"commerce/auth/store"
 	"commerce/cart"
-	"commerce/cart/locale"
 	"commerce/cart/money"
 	"commerce/cart/period"
 	"commerce/deploy/sample"
@@ -21,7 +21,7 @@ import (
 
 // market is a store, and what can be subscribed to there.
 type market struct {
-	store    *auth.Store
+	store    *store.Store
 	products []*cart.Product
 }
 
@@ -60,7 +60,7 @@ func newCrowd(n int, now time.Time) *crowd {
 func newMarket(id int64) market {
 	currency := []string{"SAR", "AED", "USD", "KWD", "JPY"}[id%5]
 	language := []locale.Locale{locale.En, locale.Ar}[id%2]
-	m := market{store: &auth.Store{
+	m := market{store: &store.Store{
 		ID: id, Name: fmt.Sprintf("Store %d", id), PublicKeys: []string{fmt.Sprintf("pk_synthetic_%d", id)},
 		Currency: currency, Locale: language, PricesIncludeTax: true,
 	}}
@@ -82,7 +82,7 @@ func newMarket(id int64) market {
 
 // writeMarkets writes the synthetic stores. The sample's is there.
 func writeMarkets(ctx context.Context, db *pgxpool.Pool, markets []market) error {
-	var stores []*auth.Store
+	var stores []*store.Store
 	products := map[int64][]*cart.Product{}
 	for _, m := range markets[1:] {
 		stores = append(stores, m.store)

@@ -3,21 +3,21 @@
 package sample
 
 import (
-	"commerce/auth"
+	"commerce/auth/locale"
+	"commerce/auth/store"
 	"commerce/cart"
-	"commerce/cart/locale"
 	"commerce/cart/money"
 	"commerce/cart/period"
 )
 
 // Stores returns the stores. Each call returns values of its own.
-func Stores() []*auth.Store {
-	payment := []auth.PaymentMethod{
+func Stores() []*store.Store {
+	payment := []store.PaymentMethod{
 		{ID: "mada", Name: locale.Text{locale.En: "mada", locale.Ar: "مدى"}, Enabled: true},
 		{ID: "card", Name: locale.Text{locale.En: "Credit card", locale.Ar: "بطاقة ائتمان"}, Enabled: true},
 		{ID: "apple_pay", Name: locale.Text{locale.En: "Apple Pay", locale.Ar: "Apple Pay"}, Enabled: true},
 	}
-	return []*auth.Store{
+	return []*store.Store{
 		{
 			ID: 1, Name: "Riyadh Digital", PublicKeys: []string{"pk_demo"}, Currency: "SAR", Locale: locale.En,
 			TaxRate: 150_000, PricesIncludeTax: true, PaymentMethods: payment,

@@ -7,9 +7,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"commerce/auth"
+	"commerce/auth/locale"
+	"commerce/auth/store"
 	"commerce/cart"
-	"commerce/cart/locale"
 	"commerce/cart/money"
 )
 
@@ -17,7 +17,7 @@ import (
 // there become as given, others are left alone, and what is the same already is
 // not touched, so that nobody is told of a change. A store in a currency that the
 // service does not know is an error, and nothing is written.
-func WriteShops(ctx context.Context, tx pgx.Tx, stores []*auth.Store, products map[int64][]*cart.Product, coupons map[int64][]*cart.Coupon) error {
+func WriteShops(ctx context.Context, tx pgx.Tx, stores []*store.Store, products map[int64][]*cart.Product, coupons map[int64][]*cart.Coupon) error {
 	var batch pgx.Batch
 	for _, s := range stores {
 		if _, known := money.Digits(s.Currency); !known {
@@ -37,7 +37,7 @@ func WriteShops(ctx context.Context, tx pgx.Tx, stores []*auth.Store, products m
 	return nil
 }
 
-func queueStore(batch *pgx.Batch, s *auth.Store) {
+func queueStore(batch *pgx.Batch, s *store.Store) {
 	batch.Queue(upsert("stores", "id", "name, currency, language, tax_ppm, prices_include_tax"),
 		s.ID, s.Name, s.Currency, s.Locale, s.TaxRate, s.PricesIncludeTax)
 	for _, key := range s.PublicKeys {

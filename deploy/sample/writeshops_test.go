@@ -4,13 +4,13 @@ import (
 	"strings"
 	"testing"
 
-	"commerce/auth"
+	"commerce/auth/store"
 	"commerce/deploy/sample"
 )
 
 func TestWriteShops_RefusesAnUnknownCurrency(t *testing.T) {
 	t.Parallel()
-	err := sample.WriteShops(t.Context(), nil, []*auth.Store{{ID: 3, Currency: "XYZ"}}, nil, nil)
+	err := sample.WriteShops(t.Context(), nil, []*store.Store{{ID: 3, Currency: "XYZ"}}, nil, nil)
 	if err == nil || !strings.Contains(err.Error(), `store 3: unknown currency "XYZ"`) {
 		t.Errorf("%v, want an error that names the store and the currency", err)
 	}

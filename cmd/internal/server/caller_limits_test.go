@@ -12,7 +12,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"commerce/auth"
-	"commerce/cart/locale"
+	"commerce/auth/locale"
 	"commerce/cmd/internal/server"
 )
 

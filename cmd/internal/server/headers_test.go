@@ -18,8 +18,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"commerce/auth"
+	"commerce/auth/locale"
+	"commerce/auth/store"
 	"commerce/cart"
-	"commerce/cart/locale"
 	"commerce/cart/money"
 	"commerce/cmd/internal/server"
 )
@@ -449,13 +450,13 @@ func TestAcceptLanguage_DecidesTextsAlone(t *testing.T) {
 	t.Parallel()
 	in := func(l locale.Locale) *shop {
 		return openShop(t, embeddedRedis(t), func(p *server.Parts) {
-			store, err := p.Stores.Sole(t.Context())
+			given, err := p.Stores.Sole(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
-			p.Stores = auth.NewMemoryStores(&auth.Store{
-				ID: store.ID, PublicKeys: store.PublicKeys, Currency: store.Currency, Locale: l,
-				TaxRate: store.TaxRate, PricesIncludeTax: store.PricesIncludeTax, PaymentMethods: store.PaymentMethods,
+			p.Stores = auth.NewMemoryStores(&store.Store{
+				ID: given.ID, PublicKeys: given.PublicKeys, Currency: given.Currency, Locale: l,
+				TaxRate: given.TaxRate, PricesIncludeTax: given.PricesIncludeTax, PaymentMethods: given.PaymentMethods,
 			})
 		})
 	}

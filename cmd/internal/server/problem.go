@@ -13,7 +13,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"commerce/cart/locale"
+	"commerce/auth/locale"
 )
 
 // statuses is the one table of codes. The OpenAPI document lists the same.

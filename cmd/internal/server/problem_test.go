@@ -13,7 +13,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
-	"commerce/cart/locale"
+	"commerce/auth/locale"
 	"commerce/docs"
 )
 

@@ -14,7 +14,7 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/klauspost/compress/gzhttp"
 
-	"commerce/cart/locale"
+	"commerce/auth/locale"
 	"commerce/docs"
 )
 

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"commerce/auth"
+	"commerce/auth/store"
 	"commerce/cart"
 	"commerce/cart/catalog"
 	"commerce/cart/period"
@@ -34,12 +35,12 @@ type shelf interface {
 type inPostgres struct {
 	*catalog.Cache
 	t     testing.TB
-	store *auth.Store
+	store *store.Store
 	db    *pgxpool.Pool
 }
 
 // newInPostgres writes a store to a database of its own.
-func newInPostgres(t testing.TB, store *auth.Store) (*inPostgres, auth.StoreDirectory) {
+func newInPostgres(t testing.TB, store *store.Store) (*inPostgres, auth.StoreDirectory) {
 	t.Helper()
 	db, err := connect.Postgres(t.Context(), ephemeral.Migrated(t), connect.PostgresConfig{Writable: true, MaxConns: 4, StatementTimeout: -1})
 	if err != nil {
@@ -95,7 +96,7 @@ func (s *inPostgres) write(products []*cart.Product, coupons []*cart.Coupon) {
 	s.t.Helper()
 	ctx := context.WithoutCancel(s.t.Context())
 	err := pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
-		return sample.WriteShops(ctx, tx, []*auth.Store{s.store},
+		return sample.WriteShops(ctx, tx, []*store.Store{s.store},
 			map[int64][]*cart.Product{s.store.ID: products}, map[int64][]*cart.Coupon{s.store.ID: coupons})
 	})
 	if err != nil {

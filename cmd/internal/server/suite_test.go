@@ -20,6 +20,7 @@ import (
 	"go.uber.org/goleak"
 
 	"commerce/auth"
+	"commerce/auth/store"
 	"commerce/cart"
 	"commerce/cart/catalog"
 	"commerce/cmd/internal/server"
@@ -86,7 +87,7 @@ type shop struct {
 	URL     string
 	ID      int64
 	Key     string // the store's publishable key
-	Store   *auth.Store
+	Store   *store.Store
 	Catalog shelf
 	Redis   redis.UniversalClient // may do everything, where the service may not
 	JWT     *auth.JWT

@@ -2,6 +2,8 @@
 // request. It knows nothing of what is said in them.
 package locale
 
+import "fmt"
+
 // Locale is a language the service has texts for, as its BCP 47 tag.
 type Locale string
 
@@ -20,4 +22,21 @@ func (t Text) In(l Locale) string {
 		return s
 	}
 	return t[En]
+}
+
+// With returns the text with arguments for its verbs, as fmt.Sprintf takes them.
+func (t Text) With(args ...any) Sentence { return Sentence{t, args} }
+
+// Sentence is a text and the arguments for its verbs.
+type Sentence struct {
+	Text Text
+	Args []any
+}
+
+// In returns the sentence in l, or in English where the text lacks l.
+func (s Sentence) In(l Locale) string {
+	if len(s.Args) == 0 {
+		return s.Text.In(l)
+	}
+	return fmt.Sprintf(s.Text.In(l), s.Args...)
 }

@@ -3,7 +3,7 @@ package locale_test
 import (
 	"testing"
 
-	"commerce/cart/locale"
+	"commerce/auth/locale"
 )
 
 func TestText_FallsBackToEnglish(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"commerce/cart/locale"
+	"commerce/auth/locale"
 )
 
 // none in the want column means: whatever the fallback is.

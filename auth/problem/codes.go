@@ -1,0 +1,39 @@
+package problem
+
+// Code is the stable word for what went wrong, for programs. The server has the table
+// of their HTTP statuses.
+type Code string
+
+// All codes of errors.
+const (
+	MalformedJSON        Code = "malformed_json"
+	InvalidParameter     Code = "invalid_parameter"
+	StoreRequired        Code = "store_required"
+	StoreUnknown         Code = "store_unknown"
+	CartInvalid          Code = "cart_invalid"
+	Unauthenticated      Code = "unauthenticated"
+	NotFound             Code = "not_found"
+	ProductNotFound      Code = "product_not_found"
+	ItemNotFound         Code = "item_not_found"
+	SubscriptionNotFound Code = "subscription_not_found"
+	MethodNotAllowed     Code = "method_not_allowed"
+	IdempotencyConflict  Code = "idempotency_conflict"
+	VersionMismatch      Code = "version_mismatch"
+	BodyTooLarge         Code = "body_too_large"
+	UnsupportedMediaType Code = "unsupported_media_type"
+	ValidationFailed     Code = "validation_failed"
+	InsufficientStock    Code = "insufficient_stock"
+	OutOfStock           Code = "out_of_stock"
+	ProductInactive      Code = "product_inactive"
+	PlanUnavailable      Code = "plan_unavailable"
+	FieldMissing         Code = "field_missing"
+	FieldInvalid         Code = "field_invalid"
+	QuantityOutOfRange   Code = "quantity_out_of_range"
+	CartFull             Code = "cart_full"
+	CouponInvalid        Code = "coupon_invalid"
+	CouponMinimum        Code = "coupon_minimum"
+	RateLimited          Code = "rate_limited"
+	Internal             Code = "internal"
+	Unavailable          Code = "unavailable"
+	OutcomeUnknown       Code = "outcome_unknown"
+)

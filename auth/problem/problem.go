@@ -1,0 +1,102 @@
+// Package problem has the one error that callers are told about: a stable code for
+// programs, a sentence for people in every language, and the members at fault.
+//
+// The server turns it into a response. Any other error becomes a 500 without detail.
+package problem
+
+import (
+	"errors"
+
+	"commerce/auth/locale"
+)
+
+// Error is a call that was refused or that failed. A refusal changed nothing. Neither
+// did a call that was Unavailable, unless it carried an idempotency key, with which it
+// is safe to repeat. After OutcomeUnknown the change may have been made.
+type Error struct {
+	Code   Code
+	Faults []Fault // at least one; the first one gives the message
+	Data   any     // what the answer carries beside the error; nil for nothing
+	Cause  error   // for the log, without tokens or bodies; nil where the caller is at fault
+}
+
+// Fault is one thing that is wrong: the member, parameter or header of the request
+// that it is about, "" for none, and what to tell a person.
+type Fault struct {
+	Member   string
+	Sentence locale.Sentence
+}
+
+// New makes an error with one fault.
+func New(code Code, member string, text locale.Text, args ...any) *Error {
+	return &Error{Code: code, Faults: []Fault{{member, text.With(args...)}}}
+}
+
+// Because returns a copy of the error with a cause.
+func (e *Error) Because(cause error) *Error {
+	caused := *e
+	caused.Cause = cause
+	return &caused
+}
+
+// With returns a copy of the error with data.
+func (e *Error) With(data any) *Error {
+	informed := *e
+	informed.Data = data
+	return &informed
+}
+
+// Join makes one error of several. It has the code of the first one and the faults of
+// all. It ignores nil errors and returns nil when all are nil.
+func Join(errs ...*Error) *Error {
+	var all *Error
+	for _, e := range errs {
+		switch {
+		case e == nil:
+		case all == nil:
+			all = e
+		default:
+			joined := *all
+			joined.Faults = append(all.Faults[:len(all.Faults):len(all.Faults)], e.Faults...)
+			all = &joined
+		}
+	}
+	return all
+}
+
+// Error is for logs: the code, the English sentence and the cause.
+func (e *Error) Error() string {
+	text := string(e.Code) + ": " + e.Message(locale.En)
+	if e.Cause != nil {
+		text += ": " + e.Cause.Error()
+	}
+	return text
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Cause }
+
+// Message is a sentence that a shopper or a developer can act on.
+func (e *Error) Message(l locale.Locale) string { return e.Faults[0].Sentence.In(l) }
+
+// Members maps each member at fault to its sentences; nil when the request as a whole
+// is refused.
+func (e *Error) Members(l locale.Locale) map[string][]string {
+	var members map[string][]string
+	for _, f := range e.Faults {
+		if f.Member == "" {
+			continue
+		}
+		if members == nil {
+			members = map[string][]string{}
+		}
+		members[f.Member] = append(members[f.Member], f.Sentence.In(l))
+	}
+	return members
+}
+
+// Is reports whether an error is a problem with this code.
+func Is(err error, code Code) bool {
+	e, ok := errors.AsType[*Error](err)
+	return ok && e.Code == code
+}
