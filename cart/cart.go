@@ -1,34 +1,27 @@
-// Package cart keeps shopping carts: what may be put in, what it costs, how a
-// guest's cart joins a customer's, and how all of that lies in Redis and goes
-// over the wire.
+// Package cart is what a shopping cart is and what its rules say: what may be added,
+// what it costs, and how a guest's cart joins a customer's. It is pure: no Redis, no
+// HTTP, no SQL, no clock.
 //
 // Money is in minor units (money.Amount). Prices, stock and status come from the
-// catalogue at each read and are never stored as truth; a cart holds only what
-// the shopper chose.
+// catalog at each read. A cart holds only what the shopper chose.
 package cart
 
 import (
-	"context"
 	"time"
 
-	"commerce/auth/locale"
 	"commerce/cart/money"
-	"commerce/cart/period"
 )
 
-// Cart is one cart as it lies in Redis. The zero value is a cart never used.
+// Cart is one cart. The zero value is a cart that was never used.
 type Cart struct {
-	ID        string // random, new for each life of the cart; "" when nothing is stored
-	Version   int64  // grows by one with every change; 0 when nothing is stored
-	Lines     []Line // in the order in which they were first added
-	Coupon    string // its code; "" for none
-	ExpiresAt time.Time
-
-	// unfinished are the merges under way into this customer's cart (see merge.go).
-	unfinished notes
+	ID        string    // random, new for each life of the cart; "" when nothing is stored
+	Version   int64     // grows by one with every change; 0 when nothing is stored
+	Lines     []Line    // in the order in which they were first added
+	Coupon    string    // its code; "" for none
+	ExpiresAt time.Time // when it lapses if left alone; zero when nothing is stored
 }
 
-// Line is one line of a cart: a product, with its plan and fields, and how many.
+// Line is one line of a cart: a product with its plan and fields, and a quantity.
 type Line struct {
 	ID         LineID
 	Quantity   int64
@@ -66,102 +59,23 @@ func (c *Cart) ProductIDs() []int64 {
 	return ids
 }
 
-// Product is one product of a store's catalogue. A *Product is shared between
-// requests: nobody changes one.
-type Product struct {
-	ID            int64
-	Name          string
-	Slug          string
-	Type          string // passed through: digital, subscription, course, …
-	Active        bool   // sold now
-	Price         money.Amount
-	OriginalPrice money.Amount // before a reduction; equal to Price when there is none
-	Stock         *int64       // nil: unlimited
-	MinQuantity   int64        // of one line; at least 1
-	MaxQuantity   *int64       // of one line; nil: only the service's own limit
-	Image         *Image       // nil: none
-	Plans         []Plan       // a product with plans is bought by choosing one
-	Fields        []Field      // in the merchant's order, which gives each its position
-}
-
-// Image is a picture of a product; Alt describes it for those who cannot see it.
-type Image struct {
-	URL string
-	Alt string
-}
-
-// Plan is a period for which a subscription product is sold (its variant); its
-// price comes on top of the product's own.
-type Plan struct {
-	ID       int64
-	Duration period.Duration
-	Price    money.Amount
-}
-
-// Field is something the shopper is asked when adding the product: a text, or a
-// choice when Options is not empty.
-type Field struct {
-	Name     string
-	Required bool
-	Options  []Option
-}
-
-// Option is one choice of a select field; Price is its surcharge on the unit
-// price, 0 for none.
-type Option struct {
-	Code  string
-	Name  string
-	Price money.Amount
-}
-
-// Catalog answers what a store sells.
-type Catalog interface {
-	// Products returns the store's products of the given ids; an id without an
-	// entry is no product of that store. An error means that the catalogue is out
-	// of reach, never that a product is unknown.
-	Products(ctx context.Context, store int64, ids []int64) (map[int64]*Product, error)
-
-	// Reachable reports whether a product that was never asked for could be found
-	// now. It asks nobody, and may be wrong for a moment.
-	Reachable() bool
-}
-
-// plan finds a plan by its id; nil when the product has none such.
-func (p *Product) plan(id int64) *Plan {
-	for i := range p.Plans {
-		if p.Plans[i].ID == id {
-			return &p.Plans[i]
-		}
+// TextSize is the bytes of text that the lines hold: fields and notices.
+func (c *Cart) TextSize() int64 {
+	var n int64
+	for i := range c.Lines {
+		n += c.Lines[i].TextSize()
 	}
-	return nil
+	return n
 }
 
-// field finds a field by its name; nil when the product has none such.
-func (p *Product) field(name string) *Field {
-	for i := range p.Fields {
-		if p.Fields[i].Name == name {
-			return &p.Fields[i]
-		}
-	}
-	return nil
-}
+// TextSize is the bytes of text that the line holds.
+func (l *Line) TextSize() int64 { return TextSize(l.Fields) + int64(len(l.Notice)) }
 
-// option finds an option by its code, in the spelling of the catalogue or in normal
-// form; nil when the field has none such.
-func (f *Field) option(code string) *Option {
-	for i := range f.Options {
-		if f.Options[i].Code == code {
-			return &f.Options[i]
-		}
+// TextSize is the bytes of text in fields: the answers. Their names are the merchant's.
+func TextSize(fields []FieldValue) int64 {
+	var n int64
+	for _, f := range fields {
+		n += int64(len(f.Value))
 	}
-	normal := normalText(code)
-	for i := range f.Options {
-		if normalText(f.Options[i].Code) == normal {
-			return &f.Options[i]
-		}
-	}
-	return nil
+	return n
 }
-
-// goneName stands for the name of a product that no longer exists.
-var goneName = locale.Text{locale.En: "No longer available", locale.Ar: "لم يعد متوفرًا"}

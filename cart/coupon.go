@@ -1,11 +1,12 @@
 package cart
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"time"
 
+	"commerce/auth/locale"
+	"commerce/auth/problem"
 	"commerce/auth/store"
 	"commerce/cart/money"
 )
@@ -30,16 +31,9 @@ const (
 	Fixed   CouponKind = "fixed"
 )
 
-// Coupons answers which coupons a store takes.
-type Coupons interface {
-	// Coupon returns the store's coupon of a code, nil when there is none such. An
-	// error means that the coupons are out of reach.
-	Coupon(ctx context.Context, store int64, code string) (*Coupon, error)
-}
-
-// maxCouponCode bounds a code in its normal form, in characters. The schema has the
+// MaxCouponCode bounds a code in its normal form, in characters. The schema has the
 // same bound.
-const maxCouponCode = 64
+const MaxCouponCode = 64
 
 // NormalCouponCode is the form in which codes are kept and compared: normal text in
 // which a to z are A to Z. The case of other letters counts, since the rules differ
@@ -50,7 +44,7 @@ func NormalCouponCode(code string) string {
 			return r - 'a' + 'A'
 		}
 		return r
-	}, normalText(code))
+	}, NormalText(code))
 }
 
 // expired reports whether the coupon no longer counts.
@@ -67,30 +61,30 @@ func (c *Coupon) discount(subtotal money.Amount) money.Amount {
 	return min(c.Amount, subtotal)
 }
 
-// judgeCoupon says why a coupon cannot be given to a cart; nil when it can. buyable
+// JudgeCoupon says why a coupon cannot be given to a cart; nil when it can. buyable
 // is the subtotal of the lines that can be bought. A nil coupon is one that the store
 // does not have.
-func judgeCoupon(c *Coupon, store *store.Store, buyable money.Amount, now time.Time, member string) *Error {
+func JudgeCoupon(c *Coupon, store *store.Store, buyable money.Amount, now time.Time, member string) *problem.Error {
 	switch {
 	case c == nil:
-		return refuse(CodeCouponInvalid, member, sayCouponUnknown)
+		return problem.New(problem.CouponInvalid, member, textCouponUnknown)
 	case c.expired(now):
-		return refuse(CodeCouponInvalid, member, sayCouponExpired, c.Code)
+		return problem.New(problem.CouponInvalid, member, textCouponExpired, c.Code)
 	case buyable < c.Minimum:
-		return refuse(CodeCouponMinimum, member, sayCouponMinimum, c.Code, plainPrice(c.Minimum, store.Currency))
+		return problem.New(problem.CouponMinimum, member, textCouponMinimum, c.Code, plainPrice(c.Minimum, store.Currency))
 	}
 	return nil
 }
 
-// redeem takes the cart's coupon off its price. A coupon that counts nothing now
+// Redeem takes the cart's coupon off its price. A coupon that counts nothing now
 // stays, with a warning; so does one that no longer exists (nil).
-func (p *Priced) redeem(c *Coupon, store *store.Store, now time.Time) {
+func (p *Priced) Redeem(c *Coupon, store *store.Store, now time.Time) {
 	p.Coupon = &AppliedCoupon{Code: p.Cart.Coupon}
 	if c != nil {
 		p.Coupon.Kind, p.Coupon.Rate, p.Coupon.Amount = c.Kind, c.Rate, c.Amount
 	}
-	if err := judgeCoupon(c, store, p.buyable, now, ""); err != nil {
-		p.Coupon.lapsed = &err.faults[0]
+	if err := JudgeCoupon(c, store, p.Buyable, now, ""); err != nil {
+		p.Coupon.Lapsed = &err.Faults[0].Sentence
 		return
 	}
 	p.Discount = c.discount(p.Subtotal)
@@ -105,7 +99,7 @@ type AppliedCoupon struct {
 	Rate   int64        // of a percent coupon
 	Amount money.Amount // of a fixed one
 
-	lapsed *fault // why it counts nothing now; nil when it counts
+	Lapsed *locale.Sentence // why it counts nothing now; nil when it counts
 }
 
 // plainPrice is an amount for a sentence: the currency's code, and major units with
@@ -118,3 +112,18 @@ func plainPrice(a money.Amount, currency string) string {
 	}
 	return currency + " " + text[:len(text)-digits] + "." + text[len(text)-digits:]
 }
+
+var (
+	textCouponUnknown = locale.Text{
+		locale.En: "This coupon does not exist.",
+		locale.Ar: "هذه القسيمة غير موجودة.",
+	}
+	textCouponExpired = locale.Text{
+		locale.En: "Coupon %s has expired.",
+		locale.Ar: "انتهت صلاحية القسيمة %s.",
+	}
+	textCouponMinimum = locale.Text{
+		locale.En: "Coupon %s requires a subtotal of at least %s, without items that cannot be bought.",
+		locale.Ar: "تتطلب القسيمة %s مجموعًا لا يقل عن %s دون العناصر التي لا يمكن شراؤها.",
+	}
+)

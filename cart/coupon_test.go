@@ -30,8 +30,8 @@ func TestRedeem_PartsSumToTheTotalInEveryCurrency(t *testing.T) {
 		}
 		p := sold(1, money.Amount(rapid.Int64Range(0, 1<<40).Draw(t, "price")))
 		c := Cart{Coupon: "C", Lines: []Line{{ID: "1", Quantity: rapid.Int64Range(1, 999).Draw(t, "quantity")}}}
-		got := price(c, store, map[int64]*Product{1: p}, testLimits)
-		got.redeem(coupon, store, noon)
+		got := Price(c, store, map[int64]*Product{1: p}, testLimits)
+		got.Redeem(coupon, store, noon)
 
 		if got.Discount < 0 || got.Discount > got.Subtotal {
 			t.Fatalf("discount %d of subtotal %d", got.Discount, got.Subtotal)
@@ -70,8 +70,8 @@ func TestRedeem_TakesOffWhatTheCouponSays(t *testing.T) {
 		"nothing in the cart":             {Coupon{Kind: Percent, Rate: 100_000}, 0, 0},
 	} {
 		store := &store.Store{Currency: "SAR", PricesIncludeTax: true}
-		got := price(Cart{Coupon: "C", Lines: []Line{{ID: "1", Quantity: 1}}}, store, map[int64]*Product{1: sold(1, tc.subtotal)}, testLimits)
-		got.redeem(&tc.coupon, store, now)
+		got := Price(Cart{Coupon: "C", Lines: []Line{{ID: "1", Quantity: 1}}}, store, map[int64]*Product{1: sold(1, tc.subtotal)}, testLimits)
+		got.Redeem(&tc.coupon, store, now)
 		if got.Discount != tc.want || got.Total != tc.subtotal-tc.want {
 			t.Errorf("%s: %d off %d", name, got.Discount, tc.subtotal)
 		}
@@ -94,9 +94,9 @@ func TestRedeem_MeetsTheMinimumOnlyByLinesThatCanBeBought(t *testing.T) {
 		"one that is gone":              {[]Line{{ID: "1", Quantity: 1}, {ID: "404", Quantity: 1}}, 0},
 		"enough beside an inactive one": {[]Line{{ID: "1", Quantity: 2}, {ID: "2", Quantity: 1}}, 500},
 	} {
-		got := price(Cart{Coupon: "FIVE", Lines: tc.lines}, store, products, testLimits)
-		got.redeem(five, store, time.Now())
-		if got.Discount != tc.want || (got.Coupon.lapsed == nil) != (tc.want > 0) {
+		got := Price(Cart{Coupon: "FIVE", Lines: tc.lines}, store, products, testLimits)
+		got.Redeem(five, store, time.Now())
+		if got.Discount != tc.want || (got.Coupon.Lapsed == nil) != (tc.want > 0) {
 			t.Errorf("%s: %d off %d", name, got.Discount, got.Subtotal)
 		}
 	}

@@ -26,7 +26,7 @@ func dearest(id int64, base, plan, surcharge money.Amount, quantity int64) (*Pro
 		p.Fields = append(p.Fields, Field{Name: name, Options: []Option{{Code: "x", Name: "X", Price: surcharge}}})
 		answers = append(answers, FieldValue{name, "x"})
 	}
-	return p, Line{ID: newLineID(id, 1, answers), Quantity: quantity, Fields: answers}
+	return p, Line{ID: NewLineID(id, 1, answers), Quantity: quantity, Fields: answers}
 }
 
 // A merged cart holds twice the lines of any other.
@@ -34,15 +34,15 @@ func TestPrice_HasNoTotalThatOverflowsAtTheHighestOfEverything(t *testing.T) {
 	t.Parallel()
 	products := map[int64]*Product{}
 	var c Cart
-	for id := range int64(mergedLines * MaxLines) {
+	for id := range int64(MergeFactor * MaxLines) {
 		p, line := dearest(id+1, MaxPrice, MaxPrice, MaxSurcharge, MaxQuantity)
 		products[p.ID], c.Lines = p, append(c.Lines, line)
 	}
 	store := &store.Store{Currency: "KWD", TaxRate: MaxTaxRate}
-	got := price(c, store, products, highestLimits)
-	got.redeem(&Coupon{Code: "C", Kind: Percent, Rate: 1}, store, time.Now()) // 0.0001 %
+	got := Price(c, store, products, highestLimits)
+	got.Redeem(&Coupon{Code: "C", Kind: Percent, Rate: 1}, store, time.Now()) // 0.0001 %
 
-	subtotal := new(big.Int).Mul(big.NewInt(mergedLines*MaxLines*MaxQuantity), big.NewInt(int64(2*MaxPrice+MaxFields*MaxSurcharge)))
+	subtotal := new(big.Int).Mul(big.NewInt(MergeFactor*MaxLines*MaxQuantity), big.NewInt(int64(2*MaxPrice+MaxFields*MaxSurcharge)))
 	if big.NewInt(int64(got.Subtotal)).Cmp(subtotal) != 0 || 2*got.Subtotal != highestTotal {
 		t.Errorf("subtotal %d, want %d", got.Subtotal, subtotal)
 	}
@@ -77,8 +77,8 @@ func TestPrice_IsExactWithinTheBounds(t *testing.T) {
 			PricesIncludeTax: rapid.Bool().Draw(t, "included"),
 		}
 		coupon := &Coupon{Code: "C", Kind: Percent, Rate: rapid.Int64Range(1, 1_000_000).Draw(t, "percent")}
-		got := price(c, store, products, highestLimits)
-		got.redeem(coupon, store, time.Now())
+		got := Price(c, store, products, highestLimits)
+		got.Redeem(coupon, store, time.Now())
 
 		discount := nearest(subtotal, coupon.Rate, 1_000_000)
 		rest := new(big.Int).Sub(subtotal, discount)

@@ -22,8 +22,8 @@ type LineID string
 
 var lineIDShape = regexp.MustCompile(`^[1-9][0-9]{0,18}(\.p[1-9][0-9]{0,18})?(\.f[A-Za-z0-9_-]{16})?$`)
 
-// newLineID makes the id; plan 0 stands for none, fields must be sorted by name.
-func newLineID(product, plan int64, fields []FieldValue) LineID {
+// NewLineID makes the id. Plan 0 is none; fields must be sorted by name.
+func NewLineID(product, plan int64, fields []FieldValue) LineID {
 	id := strconv.AppendInt(make([]byte, 0, 32), product, 10)
 	if plan != 0 {
 		id = strconv.AppendInt(append(id, ".p"...), plan, 10)
@@ -34,9 +34,9 @@ func newLineID(product, plan int64, fields []FieldValue) LineID {
 	return LineID(id)
 }
 
-// parseLineID takes what a client sent for a line. Anything that cannot be a
-// line's id is false, so that no other text ever reaches a script.
-func parseLineID(s string) (LineID, bool) {
+// ParseLineID reads what a client sent as a line's id. ok is false for anything that
+// cannot be one, so that no other text reaches a script.
+func ParseLineID(s string) (LineID, bool) {
 	if len(s) > 64 || !lineIDShape.MatchString(s) {
 		return "", false
 	}

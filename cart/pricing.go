@@ -5,19 +5,20 @@ import (
 	"commerce/cart/money"
 )
 
-// unit is what one piece of a line costs and why.
-type unit struct {
+// Unit is what one piece of a line costs and why.
+type Unit struct {
 	Base   money.Amount // the product's price now
 	Addons money.Amount // surcharges of the chosen options
 	Plan   money.Amount
 }
 
-func (u unit) total() money.Amount { return u.Base + u.Addons + u.Plan }
+// Total is the unit price.
+func (u Unit) Total() money.Amount { return u.Base + u.Addons + u.Plan }
 
 // unitPrice prices one piece by the catalogue. Nil plan: none. Answers that the
 // product no longer knows cost nothing; their line carries an issue.
-func unitPrice(p *Product, plan *Plan, fields []FieldValue) unit {
-	u := unit{Base: p.Price}
+func unitPrice(p *Product, plan *Plan, fields []FieldValue) Unit {
+	u := Unit{Base: p.Price}
 	for _, a := range fields {
 		if o := chosen(p, a); o != nil {
 			u.Addons += o.Price
@@ -31,11 +32,11 @@ func unitPrice(p *Product, plan *Plan, fields []FieldValue) unit {
 
 // chosen is the option that an answer names; nil for a text or an unknown one.
 func chosen(p *Product, a FieldValue) *Option {
-	f := p.field(a.Name)
+	f := p.Field(a.Name)
 	if f == nil {
 		return nil
 	}
-	return f.option(a.Value)
+	return f.Option(a.Value)
 }
 
 // Priced is a cart as the catalogue prices it now.
@@ -48,7 +49,7 @@ type Priced struct {
 	Tax      money.Amount   // contained in Total, whether or not prices include it
 	Total    money.Amount
 
-	buyable money.Amount // what the lines without an issue cost
+	Buyable money.Amount // what the lines without an issue cost
 }
 
 // PricedLine is a line with its product, price and issue.
@@ -56,14 +57,14 @@ type PricedLine struct {
 	*Line
 	Product *Product // nil when it no longer exists
 	Plan    *Plan    // nil for none, or one that no longer exists
-	Unit    unit     // zero for a product that is gone
+	Unit    Unit     // zero for a product that is gone
 	Total   money.Amount
 	Issue   *Issue // nil when the line would pass validation
 }
 
-// price prices a cart. It is pure: products are what the catalogue says now, one
+// Price prices a cart: products are what the catalogue says now, one
 // without an entry no longer exists. Stock is given to lines in cart order.
-func price(c Cart, store *store.Store, products map[int64]*Product, limits Limits) Priced {
+func Price(c Cart, store *store.Store, products map[int64]*Product, limits Limits) Priced {
 	priced := Priced{Cart: c, Lines: make([]PricedLine, len(c.Lines))}
 	stock := stockLeft{}
 	for i := range c.Lines {
@@ -72,15 +73,15 @@ func price(c Cart, store *store.Store, products map[int64]*Product, limits Limit
 		line := PricedLine{Line: l, Product: p}
 		line.Issue = issueOf(l, p, stock.left(p), limits)
 		if p != nil {
-			line.Plan = p.plan(l.ID.Plan())
+			line.Plan = p.Plan(l.ID.Plan())
 			line.Unit = unitPrice(p, line.Plan, l.Fields)
-			line.Total = line.Unit.total() * money.Amount(l.Quantity)
+			line.Total = line.Unit.Total() * money.Amount(l.Quantity)
 			stock.take(p, l.Quantity)
 		}
 		priced.Lines[i] = line
 		priced.Subtotal += line.Total
 		if line.Issue == nil {
-			priced.buyable += line.Total
+			priced.Buyable += line.Total
 		}
 	}
 	priced.Tax, priced.Total = taxed(priced.Subtotal-priced.Discount, store)
@@ -104,7 +105,7 @@ func (l *PricedLine) intact() bool {
 		return false
 	}
 	for _, a := range l.Fields {
-		if f := l.Product.field(a.Name); f == nil || (len(f.Options) > 0 && f.option(a.Value) == nil) {
+		if f := l.Product.Field(a.Name); f == nil || (len(f.Options) > 0 && f.Option(a.Value) == nil) {
 			return false
 		}
 	}

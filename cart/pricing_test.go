@@ -1,14 +1,23 @@
 package cart
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"commerce/auth/problem"
 	"commerce/auth/store"
 	"commerce/cart/money"
 )
+
+var testLimits = Limits{Lines: 100, Quantity: 999, LineText: 4096, CartText: 65536}
+
+// sold is a product of unlimited stock.
+func sold(id int64, price money.Amount) *Product {
+	return &Product{ID: id, Name: fmt.Sprintf("P%d", id), Active: true, MinQuantity: 1, Price: price, OriginalPrice: price}
+}
 
 func ptr[T any](v T) *T { return &v }
 
@@ -30,19 +39,19 @@ func TestUnitPrice(t *testing.T) {
 	for name, tc := range map[string]struct {
 		plan   *Plan
 		fields []FieldValue
-		want   unit
+		want   Unit
 	}{
-		"plain":                    {nil, nil, unit{Base: 1500}},
-		"with a plan":              {&p.Plans[1], nil, unit{Base: 1500, Plan: 20000}},
-		"a text costs nothing":     {nil, []FieldValue{{"email", "us"}}, unit{Base: 1500}},
-		"an option at no charge":   {nil, []FieldValue{{"region", "sa"}}, unit{Base: 1500}},
-		"an option with a charge":  {nil, []FieldValue{{"region", "us"}}, unit{Base: 1500, Addons: 525}},
-		"an option that is gone":   {nil, []FieldValue{{"region", "fr"}}, unit{Base: 1500}},
-		"a field that is gone":     {nil, []FieldValue{{"size", "us"}}, unit{Base: 1500}},
-		"a plan, a text, a charge": {&p.Plans[0], []FieldValue{{"email", "x"}, {"region", "us"}}, unit{1500, 525, 2000}},
+		"plain":                    {nil, nil, Unit{Base: 1500}},
+		"with a plan":              {&p.Plans[1], nil, Unit{Base: 1500, Plan: 20000}},
+		"a text costs nothing":     {nil, []FieldValue{{"email", "us"}}, Unit{Base: 1500}},
+		"an option at no charge":   {nil, []FieldValue{{"region", "sa"}}, Unit{Base: 1500}},
+		"an option with a charge":  {nil, []FieldValue{{"region", "us"}}, Unit{Base: 1500, Addons: 525}},
+		"an option that is gone":   {nil, []FieldValue{{"region", "fr"}}, Unit{Base: 1500}},
+		"a field that is gone":     {nil, []FieldValue{{"size", "us"}}, Unit{Base: 1500}},
+		"a plan, a text, a charge": {&p.Plans[0], []FieldValue{{"email", "x"}, {"region", "us"}}, Unit{1500, 525, 2000}},
 	} {
 		got := unitPrice(p, tc.plan, tc.fields)
-		if got != tc.want || got.total() != tc.want.Base+tc.want.Addons+tc.want.Plan {
+		if got != tc.want || got.Total() != tc.want.Base+tc.want.Addons+tc.want.Plan {
 			t.Errorf("%s: %+v, want %+v", name, got, tc.want)
 		}
 	}
@@ -66,7 +75,7 @@ func TestPrice_Totals(t *testing.T) {
 		"rounded once, not per": {store.Store{Currency: "SAR", TaxRate: 150_000}, 3, 10, 5, 35}, // 10 times 0.45, not 10 times 0
 	} {
 		c := Cart{Lines: []Line{{ID: "1", Quantity: tc.quantity}}}
-		got := price(c, &tc.store, map[int64]*Product{1: sold(1, tc.unit)}, testLimits)
+		got := Price(c, &tc.store, map[int64]*Product{1: sold(1, tc.unit)}, testLimits)
 		if want := tc.unit * money.Amount(tc.quantity); got.Subtotal != want || got.Lines[0].Total != want {
 			t.Errorf("%s: subtotal %d, line %d, want %d", name, got.Subtotal, got.Lines[0].Total, want)
 		}
@@ -98,15 +107,15 @@ func TestPrice_LinesSumToTheSubtotal(t *testing.T) {
 		products := map[int64]*Product{}
 		var c Cart
 		for id := range rapid.Int64Range(0, 8).Draw(t, "lines") {
-			c.Lines = append(c.Lines, Line{ID: newLineID(id+1, 0, nil), Quantity: rapid.Int64Range(1, 999).Draw(t, "quantity")})
+			c.Lines = append(c.Lines, Line{ID: NewLineID(id+1, 0, nil), Quantity: rapid.Int64Range(1, 999).Draw(t, "quantity")})
 			if rapid.Bool().Draw(t, "exists") {
 				products[id+1] = sold(id+1, money.Amount(rapid.Int64Range(0, 1<<40).Draw(t, "price")))
 			}
 		}
-		got := price(c, &store.Store{PricesIncludeTax: true}, products, testLimits)
+		got := Price(c, &store.Store{PricesIncludeTax: true}, products, testLimits)
 		var sum money.Amount
 		for i, l := range got.Lines {
-			if l.Total != l.Unit.total()*money.Amount(c.Lines[i].Quantity) {
+			if l.Total != l.Unit.Total()*money.Amount(c.Lines[i].Quantity) {
 				t.Fatalf("line %s costs %d", l.ID, l.Total)
 			}
 			sum += l.Total
@@ -127,13 +136,13 @@ func TestPrice_GivesStockToLinesInCartOrder(t *testing.T) {
 		{ID: "1", Quantity: 900},
 		{ID: "5.p51.fAAAAAAAAAAAAAAAA", Quantity: 1},
 	}}
-	got := price(c, &store.Store{}, map[int64]*Product{5: p, 1: sold(1, 1)}, testLimits)
+	got := Price(c, &store.Store{}, map[int64]*Product{5: p, 1: sold(1, 1)}, testLimits)
 	left := []any{nil, int64(1), nil, int64(0)}
 	for i, l := range got.Lines {
 		var available any
 		if l.Issue != nil {
 			available = *l.Issue.Available
-			if l.Issue.Code != CodeInsufficientStock {
+			if l.Issue.Code != problem.InsufficientStock {
 				t.Errorf("line %s: %s", l.ID, l.Issue.Code)
 			}
 		}
@@ -150,11 +159,11 @@ func TestPrice_WhatIsGoneCostsNothing(t *testing.T) {
 		{ID: "404", Quantity: 2, AddedPrice: 9900},
 		{ID: "5.p59", Quantity: 2, Fields: []FieldValue{{"email", "x"}}},
 	}}
-	got := price(c, &store.Store{}, map[int64]*Product{5: p}, testLimits)
-	if l := got.Lines[0]; l.Product != nil || l.Unit != (unit{}) || l.Total != 0 || l.Issue.Code != CodeProductNotFound {
+	got := Price(c, &store.Store{}, map[int64]*Product{5: p}, testLimits)
+	if l := got.Lines[0]; l.Product != nil || l.Unit != (Unit{}) || l.Total != 0 || l.Issue.Code != problem.ProductNotFound {
 		t.Errorf("a product that is gone: %+v", l)
 	}
-	if l := got.Lines[1]; l.Plan != nil || l.Unit != (unit{Base: 1500}) || l.Issue.Code != CodePlanUnavailable {
+	if l := got.Lines[1]; l.Plan != nil || l.Unit != (Unit{Base: 1500}) || l.Issue.Code != problem.PlanUnavailable {
 		t.Errorf("a plan that is gone: %+v", l)
 	}
 	if got.Subtotal != 3000 {

@@ -7,9 +7,9 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// normalText is the form in which a shopper's text is kept and compared: NFC and
-// without spaces around it. Text that shows nothing is "".
-func normalText(s string) string {
+// NormalText is the form in which a shopper's text is stored and compared: NFC, without
+// spaces around it. Text of nothing but invisible characters is "".
+func NormalText(s string) string {
 	if !strings.ContainsFunc(s, visible) {
 		return ""
 	}

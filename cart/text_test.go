@@ -1,7 +1,6 @@
 package cart
 
 import (
-	"strings"
 	"testing"
 	"unicode/utf8"
 
@@ -31,7 +30,7 @@ func TestNormalText(t *testing.T) {
 		"\u0645\u06cc\u200c\u062e\u0648":  "\u0645\u06cc\u200c\u062e\u0648", // Persian needs its joiner
 		"\U0001f3f4\U000e0067\U000e007f ": "\U0001f3f4\U000e0067\U000e007f", // a flag ends in a format character
 	} {
-		if got := normalText(given); got != want {
+		if got := NormalText(given); got != want {
 			t.Errorf("%+q is %+q, want %+q", given, got, want)
 		}
 	}
@@ -41,12 +40,12 @@ func TestNormalText_IsTheSameOfEverySpelling(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		s := rapid.String().Draw(t, "text")
-		normal := normalText(s)
-		if !utf8.ValidString(normal) || normalText(normal) != normal {
-			t.Fatalf("%+q is %+q, and that is %+q", s, normal, normalText(normal))
+		normal := NormalText(s)
+		if !utf8.ValidString(normal) || NormalText(normal) != normal {
+			t.Fatalf("%+q is %+q, and that is %+q", s, normal, NormalText(normal))
 		}
 		for _, spelling := range []string{norm.NFD.String(s), norm.NFC.String(s), " " + s, s + "\u00a0\n"} {
-			if got := normalText(spelling); got != normal {
+			if got := NormalText(spelling); got != normal {
 				t.Fatalf("%+q is %+q, but %+q is %+q", s, normal, spelling, got)
 			}
 		}
@@ -55,7 +54,7 @@ func TestNormalText_IsTheSameOfEverySpelling(t *testing.T) {
 
 func TestNormalText_OfNormalTextDoesNotAllocate(t *testing.T) {
 	for _, s := range []string{"sara@example.com", "يرجى التفعيل قبل الجمعة"} {
-		if n := testing.AllocsPerRun(100, func() { normalText(s) }); n != 0 {
+		if n := testing.AllocsPerRun(100, func() { NormalText(s) }); n != 0 {
 			t.Errorf("%v allocations of %s", n, s)
 		}
 	}
@@ -66,39 +65,8 @@ func BenchmarkNormalText(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				normalText(s)
+				NormalText(s)
 			}
 		})
-	}
-}
-
-// A line that an earlier version stored keeps its id and its text.
-func TestService_ShowsAndChangesALineStoredInAnotherForm(t *testing.T) {
-	t.Parallel()
-	d := openDesk(t, Sum)
-	d.goods.put(account())
-	sh := d.as("", tokenOf("old"))
-	fields := []FieldValue{{"email", " jose\u0301@example.com"}, {"region", "us"}}
-	old := newLine{
-		id: newLineID(5, 51, fields), quantity: 1, price: 4025, fields: fields, notice: "\u200b",
-		bounds: bounds{stock: -1, least: 1, most: 999},
-	}
-	if _, err := d.redis.add(t.Context(), sh.ref, Conditions{Now: d.now(), CartID: "OLD"}, old); err != nil {
-		t.Fatal(err)
-	}
-	priced, _, err := d.Read(t.Context(), sh)
-	if err != nil {
-		t.Fatal(err)
-	}
-	shown := inLanguage("en")
-	shown.cart(&priced, "", nil, nil)
-	if l := priced.Lines[0]; l.ID != old.id || l.Issue != nil || l.Total != 4025 || !strings.Contains(string(shown.Bytes()), " jose\u0301@") {
-		t.Errorf("line %s with issue %v, total %d: %s", l.ID, l.Issue, l.Total, shown.Bytes())
-	}
-	if changed, err := d.SetQuantity(t.Context(), sh, Conditions{}, old.id, 3, "quantity"); err != nil || changed.Lines[0].Quantity != 3 {
-		t.Errorf("set to 3: %v, %v", linesOf(changed.Cart), err)
-	}
-	if changed, err := d.Remove(t.Context(), sh, Conditions{}, old.id); err != nil || len(changed.Lines) != 0 {
-		t.Errorf("removed: %v, %v", linesOf(changed.Cart), err)
 	}
 }

@@ -1,5 +1,10 @@
 package cart
 
+import (
+	"commerce/auth/locale"
+	"commerce/auth/problem"
+)
+
 // Validation says whether a cart could be checked out now.
 type Validation struct {
 	Issues   []LineIssue // none: valid
@@ -16,11 +21,11 @@ type LineIssue struct {
 // Valid reports whether the cart can be checked out.
 func (v *Validation) Valid() bool { return len(v.Issues) == 0 }
 
-// validate collects what the pricing of a cart found.
-func validate(p *Priced) Validation {
+// Validate collects what the pricing of a cart found.
+func Validate(p *Priced) Validation {
 	var v Validation
 	if len(p.Lines) == 0 {
-		v.Issues = []LineIssue{{Issue: Issue{Code: CodeCartEmpty, fault: fault{phrase: sayCartEmpty}}}}
+		v.Issues = []LineIssue{{Issue: Issue{Code: CartEmpty, Sentence: textCartEmpty.With()}}}
 	}
 	for i := range p.Lines {
 		l := &p.Lines[i]
@@ -31,8 +36,13 @@ func validate(p *Priced) Validation {
 			v.Warnings = append(v.Warnings, LineIssue{Line: l, Issue: w})
 		}
 	}
-	if p.Coupon != nil && p.Coupon.lapsed != nil {
-		v.Warnings = append(v.Warnings, LineIssue{Issue: Issue{Code: CodeCouponInvalid, fault: *p.Coupon.lapsed}})
+	if p.Coupon != nil && p.Coupon.Lapsed != nil {
+		v.Warnings = append(v.Warnings, LineIssue{Issue: Issue{Code: problem.CouponInvalid, Sentence: *p.Coupon.Lapsed}})
 	}
 	return v
+}
+
+var textCartEmpty = locale.Text{
+	locale.En: "The cart is empty.",
+	locale.Ar: "السلة فارغة.",
 }

@@ -16,7 +16,7 @@ import (
 // Source is a catalogue that a Cache stands before.
 type Source interface {
 	Products(ctx context.Context, store int64, ids []int64) (map[int64]*cart.Product, error)
-	cart.Coupons
+	Coupon(ctx context.Context, store int64, code string) (*cart.Coupon, error)
 }
 
 // CacheConfig is what a Cache needs.
@@ -58,7 +58,7 @@ func NewCache(c CacheConfig) *Cache {
 	}
 }
 
-// Products implements cart.Catalog.
+// Products implements service.Catalog.
 func (c *Cache) Products(ctx context.Context, store int64, ids []int64) (map[int64]*cart.Product, error) {
 	keys := make([]productKey, len(ids))
 	for i, id := range ids {
@@ -72,7 +72,7 @@ func (c *Cache) Products(ctx context.Context, store int64, ids []int64) (map[int
 	return products, nil
 }
 
-// Coupon implements cart.Coupons.
+// Coupon implements service.Coupons.
 func (c *Cache) Coupon(ctx context.Context, store int64, code string) (coupon *cart.Coupon, err error) {
 	err = c.coupons.Get(ctx, []couponKey{{store, code}}, func(_ couponKey, found *cart.Coupon) { coupon = found })
 	return coupon, err
@@ -129,7 +129,7 @@ func productsOf(source Source) func(context.Context, []productKey) (map[productK
 }
 
 // couponsOf asks for the one coupon of a load.
-func couponsOf(source cart.Coupons) func(context.Context, []couponKey) (map[couponKey]*cart.Coupon, error) {
+func couponsOf(source Source) func(context.Context, []couponKey) (map[couponKey]*cart.Coupon, error) {
 	return func(ctx context.Context, keys []couponKey) (map[couponKey]*cart.Coupon, error) {
 		coupon, err := source.Coupon(ctx, keys[0].store, keys[0].code)
 		if err != nil || coupon == nil {

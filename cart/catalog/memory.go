@@ -63,17 +63,17 @@ func (m *Memory) DeleteCoupon(store int64, code string) {
 	delete(m.coupons, couponKey{store, code})
 }
 
-// Coupon implements cart.Coupons.
+// Coupon implements service.Coupons.
 func (m *Memory) Coupon(_ context.Context, store int64, code string) (*cart.Coupon, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	return m.coupons[couponKey{store, code}], nil
 }
 
-// Reachable implements cart.Catalog: memory always is.
+// Reachable implements service.Catalog: memory always is.
 func (m *Memory) Reachable() bool { return true }
 
-// Products implements cart.Catalog.
+// Products implements service.Catalog.
 func (m *Memory) Products(_ context.Context, store int64, ids []int64) (map[int64]*cart.Product, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()

@@ -52,7 +52,7 @@ type (
 	}
 )
 
-// Products implements cart.Catalog, by one query.
+// Products implements service.Catalog, by one query.
 func (c *Postgres) Products(ctx context.Context, store int64, ids []int64) (map[int64]*cart.Product, error) {
 	rows, err := c.db.Query(ctx, selectProducts, store, ids)
 	if err != nil {
@@ -99,7 +99,7 @@ func scanProduct(row pgx.CollectableRow) (*cart.Product, error) {
 	return &p, nil
 }
 
-// Coupon implements cart.Coupons.
+// Coupon implements service.Coupons.
 func (c *Postgres) Coupon(ctx context.Context, store int64, code string) (*cart.Coupon, error) {
 	coupon := cart.Coupon{Code: code}
 	var (

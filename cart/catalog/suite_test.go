@@ -130,7 +130,7 @@ func testProducts(t *testing.T, c catalog.Source) {
 	}
 }
 
-func testCoupons(t *testing.T, c cart.Coupons) {
+func testCoupons(t *testing.T, c catalog.Source) {
 	t.Helper()
 	for _, wanted := range sample.Coupons(noon)[1] {
 		got, err := c.Coupon(t.Context(), 1, wanted.Code)

@@ -1,0 +1,197 @@
+package cart
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"commerce/auth/locale"
+	"commerce/auth/problem"
+	"commerce/cart/money"
+)
+
+// Addition is what a shopper asks to add.
+type Addition struct {
+	ProductID int64
+	Quantity  int64             // 1 or more
+	PlanID    *int64            // nil for none
+	Fields    map[string]string // by a field's name, or its position from 0
+	Notice    string
+
+	QuantityMember string // the request's name for the quantity, which errors name
+}
+
+// NewLine is a line that is ready to be added.
+type NewLine struct {
+	ID       LineID
+	Quantity int64
+	Price    money.Amount // unit price now
+	Fields   []FieldValue // sorted by name
+	Notice   string
+	Bounds   Bounds
+}
+
+// Resolve turns an addition into a line, by what the catalog says of the product (nil:
+// no such product). It does not judge what depends on the rest of the cart.
+func Resolve(a Addition, p *Product, limits Limits) (NewLine, *problem.Error) {
+	if p == nil {
+		return NewLine{}, problem.New(problem.ProductNotFound, "product_id", textNoProduct)
+	}
+	if !p.Active {
+		return NewLine{}, problem.New(problem.ProductInactive, "product_id", textInactive, p.Name)
+	}
+	plan, badPlan := choosePlan(a, p)
+	fields, badFields := answerFields(a, p)
+	if err := problem.Join(badPlan, badFields, tooMuchText(fields, a.Notice, limits)); err != nil {
+		return NewLine{}, err
+	}
+	var planID int64
+	if plan != nil {
+		planID = plan.ID
+	}
+	return NewLine{
+		ID:       NewLineID(p.ID, planID, fields),
+		Quantity: a.Quantity,
+		Price:    unitPrice(p, plan, fields).Total(),
+		Fields:   fields,
+		Notice:   a.Notice,
+		Bounds:   BoundsOf(p, limits),
+	}, nil
+}
+
+// choosePlan holds a product with plans to exactly one of them, any other to none.
+func choosePlan(a Addition, p *Product) (*Plan, *problem.Error) {
+	const member = "subscription_plan"
+	switch {
+	case a.PlanID == nil && len(p.Plans) == 0:
+		return nil, nil
+	case a.PlanID == nil:
+		return nil, problem.New(problem.PlanUnavailable, member, textPlanNeeded, p.Name)
+	case len(p.Plans) == 0:
+		return nil, problem.New(problem.PlanUnavailable, member, textNoPlans, p.Name)
+	}
+	if plan := p.Plan(*a.PlanID); plan != nil {
+		return plan, nil
+	}
+	return nil, problem.New(problem.PlanUnavailable, member, textPlanGone, p.Name)
+}
+
+// tooMuchText refuses a line whose text exceeds its limit.
+func tooMuchText(fields []FieldValue, notice string, limits Limits) *problem.Error {
+	if TextSize(fields)+int64(len(notice)) <= limits.LineText {
+		return nil
+	}
+	member := "fields"
+	if len(fields) == 0 {
+		member = "notice"
+	}
+	return problem.New(problem.ValidationFailed, member, textLineTextTooLong, limits.LineText)
+}
+
+// answerFields matches the shopper's answers to the product's fields, sorted by
+// name so that the same answers give the same line. "" is no answer. A refusal names
+// every field at fault in the product's order, then the keys that are no field.
+func answerFields(a Addition, p *Product) ([]FieldValue, *problem.Error) {
+	if len(a.Fields) == 0 && len(p.Fields) == 0 {
+		return nil, nil
+	}
+	answers := slices.Grow([]FieldValue(nil), min(len(a.Fields), len(p.Fields)))
+	var refusals, unknown []*problem.Error
+	keys := make([][]string, len(p.Fields)) // of each field, as the shopper sent them
+	for _, key := range slices.Sorted(maps.Keys(a.Fields)) {
+		if i := fieldIndex(p, key); i >= 0 {
+			keys[i] = append(keys[i], key)
+		} else {
+			unknown = append(unknown, problem.New(problem.FieldInvalid, "fields."+key, textNoField, key, p.Name))
+		}
+	}
+	for i := range p.Fields {
+		f := &p.Fields[i]
+		value, refusal := answer(f, keys[i], a.Fields, p.Name)
+		if refusal != nil {
+			refusals = append(refusals, refusal)
+		}
+		if value != "" {
+			answers = append(answers, FieldValue{Name: f.Name, Value: value})
+		}
+	}
+	slices.SortFunc(answers, func(a, b FieldValue) int { return strings.Compare(a.Name, b.Name) })
+	return answers, problem.Join(append(refusals, unknown...)...)
+}
+
+// answer is what the shopper answered to one field under any of its keys: text, or
+// the code of an option; "" for nothing.
+func answer(f *Field, keys []string, given map[string]string, product string) (string, *problem.Error) {
+	var value string
+	for _, key := range keys {
+		v := given[key]
+		if v == "" {
+			continue
+		}
+		if len(f.Options) > 0 {
+			o := f.Option(v)
+			if o == nil {
+				return "", problem.New(problem.FieldInvalid, "fields."+key, textNoOption, f.Name, product)
+			}
+			v = o.Code
+		}
+		if value != "" && value != v {
+			return "", problem.New(problem.FieldInvalid, "fields."+key, textFieldTwice, f.Name)
+		}
+		value = v
+	}
+	if value == "" && f.Required {
+		return "", problem.New(problem.FieldMissing, "fields."+f.Name, textFieldMissing, f.Name, product)
+	}
+	return value, nil
+}
+
+// fieldIndex finds a field by its name or else by its position; -1 for neither.
+func fieldIndex(p *Product, key string) int {
+	for i := range p.Fields {
+		if p.Fields[i].Name == key {
+			return i
+		}
+	}
+	i, err := strconv.Atoi(key)
+	if err != nil || i < 0 || i >= len(p.Fields) || strconv.Itoa(i) != key {
+		return -1
+	}
+	return i
+}
+
+var (
+	textLineTextTooLong = locale.Text{
+		locale.En: "The fields and the notice of an item are too long. The limit in bytes is %d.",
+		locale.Ar: "نصوص الحقول والملاحظة لهذا العنصر أطول من اللازم. الحد الأقصى لعدد البايتات هو %d.",
+	}
+	textPlanNeeded = locale.Text{
+		locale.En: "Choose a subscription plan for “%s”.",
+		locale.Ar: "اختر خطة اشتراك لـ «%s».",
+	}
+	textNoPlans = locale.Text{
+		locale.En: "“%s” is not sold with a subscription plan.",
+		locale.Ar: "لا يُباع «%s» بخطة اشتراك.",
+	}
+	textPlanGone = locale.Text{
+		locale.En: "This subscription plan of “%s” is not available.",
+		locale.Ar: "خطة الاشتراك هذه غير متوفرة لـ «%s».",
+	}
+	textFieldMissing = locale.Text{
+		locale.En: "“%s” is required for “%s”.",
+		locale.Ar: "الحقل «%s» مطلوب لـ «%s».",
+	}
+	textNoField = locale.Text{
+		locale.En: "“%s” is not a field of “%s”.",
+		locale.Ar: "«%s» ليس من حقول «%s».",
+	}
+	textNoOption = locale.Text{
+		locale.En: "The choice made in “%s” is not offered for “%s”.",
+		locale.Ar: "الخيار المحدد في «%s» غير متاح لـ «%s».",
+	}
+	textFieldTwice = locale.Text{
+		locale.En: "“%s” is given twice, with different values.",
+		locale.Ar: "«%s» معطى مرتين بقيمتين مختلفتين.",
+	}
+)

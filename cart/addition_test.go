@@ -1,0 +1,158 @@
+package cart
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"commerce/auth/locale"
+	"commerce/auth/problem"
+)
+
+// wantRefusal compares a refusal's code and the member it names; "" for none.
+func wantRefusal(t *testing.T, name string, err *problem.Error, code problem.Code, member string) {
+	t.Helper()
+	if err == nil {
+		if code != "" {
+			t.Errorf("%s: taken, want %s", name, code)
+		}
+		return
+	}
+	if err.Code != code || err.Faults[0].Member != member {
+		t.Errorf("%s: %s of %q, want %s of %q", name, err.Code, err.Faults[0].Member, code, member)
+	}
+	if text := err.Message(locale.En); strings.Contains(text, "%!") {
+		t.Errorf("%s: says %q", name, text)
+	}
+}
+
+func TestResolve_ANameAndItsPositionGiveTheSameLine(t *testing.T) {
+	t.Parallel()
+	var lines []NewLine
+	for _, fields := range []map[string]string{
+		{"email": "a@example.com", "region": "us"},
+		{"0": "a@example.com", "1": "us"},
+		{"email": "a@example.com", "1": "us"},
+		{"email": "a@example.com", "0": "a@example.com", "region": "us"}, // twice the same is once
+	} {
+		l, err := Resolve(Addition{ProductID: 5, Quantity: 2, PlanID: ptr(int64(51)), Fields: fields}, account(), testLimits)
+		if err != nil {
+			t.Fatalf("%v: %v", fields, err)
+		}
+		lines = append(lines, l)
+	}
+	want := NewLine{
+		ID: lines[0].ID, Quantity: 2, Price: 1500 + 2000 + 525,
+		Fields: []FieldValue{{"email", "a@example.com"}, {"region", "us"}},
+		Bounds: Bounds{Stock: -1, Min: 1, Max: 999},
+	}
+	for i, l := range lines {
+		if diff := cmp.Diff(want, l); diff != "" {
+			t.Errorf("addition %d (-want +got)\n%s", i, diff)
+		}
+	}
+}
+
+func TestResolve_EmptyTextIsNoAnswer(t *testing.T) {
+	t.Parallel()
+	plan := ptr(int64(51))
+	with, err1 := Resolve(Addition{Quantity: 1, PlanID: plan, Fields: map[string]string{"email": "x", "region": ""}}, account(), testLimits)
+	without, err2 := Resolve(Addition{Quantity: 1, PlanID: plan, Fields: map[string]string{"email": "x"}}, account(), testLimits)
+	if err1 != nil || err2 != nil || with.ID != without.ID {
+		t.Errorf("%s and %s: %v, %v", with.ID, without.ID, err1, err2)
+	}
+}
+
+func TestResolve_Refuses(t *testing.T) {
+	t.Parallel()
+	inactive, noPlans := account(), account()
+	inactive.Active, noPlans.Plans = false, nil
+	named := account()
+	named.Fields = append(named.Fields, Field{Name: "0"}) // a name before a position
+	plan, none, other := ptr(int64(51)), (*int64)(nil), ptr(int64(59))
+	email := map[string]string{"email": "x"}
+	for name, tc := range map[string]struct {
+		product *Product
+		plan    *int64
+		fields  map[string]string
+		notice  string
+		code    problem.Code
+		member  string
+	}{
+		"no such product":           {nil, none, nil, "", problem.ProductNotFound, "product_id"},
+		"inactive":                  {inactive, plan, email, "", problem.ProductInactive, "product_id"},
+		"no plan where one must be": {account(), none, email, "", problem.PlanUnavailable, "subscription_plan"},
+		"an unknown plan":           {account(), other, email, "", problem.PlanUnavailable, "subscription_plan"},
+		"plan 0":                    {account(), ptr(int64(0)), email, "", problem.PlanUnavailable, "subscription_plan"},
+		"a plan where there is none": {
+			noPlans, plan, email, "", problem.PlanUnavailable, "subscription_plan",
+		},
+		"a required field missing":   {account(), plan, map[string]string{"region": "us"}, "", problem.FieldMissing, "fields.email"},
+		"a required field empty":     {account(), plan, map[string]string{"0": ""}, "", problem.FieldMissing, "fields.email"},
+		"an unknown field":           {account(), plan, map[string]string{"email": "x", "size": "1"}, "", problem.FieldInvalid, "fields.size"},
+		"an unknown field, empty":    {account(), plan, map[string]string{"email": "x", "size": ""}, "", problem.FieldInvalid, "fields.size"},
+		"a position past the last":   {account(), plan, map[string]string{"email": "x", "2": "1"}, "", problem.FieldInvalid, "fields.2"},
+		"a position written oddly":   {account(), plan, map[string]string{"email": "x", "00": "x"}, "", problem.FieldInvalid, "fields.00"},
+		"a negative position":        {account(), plan, map[string]string{"email": "x", "-1": "x"}, "", problem.FieldInvalid, "fields.-1"},
+		"an unknown option":          {account(), plan, map[string]string{"email": "x", "region": "fr"}, "", problem.FieldInvalid, "fields.region"},
+		"an option's name":           {account(), plan, map[string]string{"email": "x", "region": "Saudi Arabia"}, "", problem.FieldInvalid, "fields.region"},
+		"one field, two answers":     {account(), plan, map[string]string{"email": "x", "0": "y"}, "", problem.FieldInvalid, "fields.email"},
+		"a name that is a number":    {named, plan, map[string]string{"0": "x"}, "", problem.FieldMissing, "fields.email"},
+		"too long an answer":         {account(), plan, map[string]string{"email": strings.Repeat("x", 4097)}, "", problem.ValidationFailed, "fields"},
+		"too long with the notice":   {account(), plan, map[string]string{"email": strings.Repeat("x", 4096)}, "n", problem.ValidationFailed, "fields"},
+		"as long as it may be":       {account(), plan, map[string]string{"email": strings.Repeat("x", 4095)}, "n", "", ""},
+		"the answers fit the limits": {account(), plan, email, "", "", ""},
+	} {
+		_, err := Resolve(Addition{Quantity: 1, PlanID: tc.plan, Fields: tc.fields, Notice: tc.notice}, tc.product, testLimits)
+		wantRefusal(t, name, err, tc.code, tc.member)
+	}
+}
+
+func TestResolve_NamesEveryMemberAtFault(t *testing.T) {
+	t.Parallel()
+	asking := account()
+	asking.Fields = append(asking.Fields, Field{Name: "age", Required: true}, Field{Name: "size", Options: []Option{{Code: "s"}}})
+	for name, tc := range map[string]struct {
+		plan    *int64
+		fields  map[string]string
+		notice  string
+		code    problem.Code
+		members []string // the first one has the message
+	}{
+		"two missing":             {ptr(int64(51)), nil, "", problem.FieldMissing, []string{"fields.email", "fields.age"}},
+		"missing, then invalid":   {ptr(int64(51)), map[string]string{"region": "fr", "2": "9"}, "", problem.FieldMissing, []string{"fields.email", "fields.region"}},
+		"invalid, then missing":   {ptr(int64(51)), map[string]string{"email": "x", "1": "fr"}, "", problem.FieldInvalid, []string{"fields.1", "fields.age"}},
+		"no field comes last":     {ptr(int64(51)), map[string]string{"email": "x", "00": "x", "Size": ""}, "", problem.FieldMissing, []string{"fields.age", "fields.00", "fields.Size"}},
+		"the plan comes first":    {nil, map[string]string{"email": "x", "age": "9", "size": "m"}, "", problem.PlanUnavailable, []string{"subscription_plan", "fields.size"}},
+		"and too long a text too": {ptr(int64(59)), map[string]string{"age": "9"}, strings.Repeat("n", 4096), problem.PlanUnavailable, []string{"subscription_plan", "fields.email", "fields"}},
+		"one field, two answers":  {ptr(int64(51)), map[string]string{"email": "x", "0": "y"}, "", problem.FieldInvalid, []string{"fields.email", "fields.age"}},
+	} {
+		_, err := Resolve(Addition{Quantity: 1, PlanID: tc.plan, Fields: tc.fields, Notice: tc.notice}, asking, testLimits)
+		wantRefusal(t, name, err, tc.code, tc.members[0])
+		var members []string
+		for _, f := range err.Faults {
+			members = append(members, f.Member)
+		}
+		if diff := cmp.Diff(tc.members, members); diff != "" {
+			t.Errorf("%s names (-want +got)\n%s", name, diff)
+		}
+	}
+}
+
+// A merchant's codes are as they are; a line keeps them so, whatever the shopper
+// sent, as lines of earlier versions do.
+func TestResolve_MatchesAnOptionInNormalForm(t *testing.T) {
+	t.Parallel()
+	p := sold(1, 100)
+	p.Fields = []Field{{Name: "size", Options: []Option{{Code: "petite\u0301 ", Price: 5}, {Code: "gr\u00e4nd", Price: 7}}}}
+	for sent, want := range map[string]FieldValue{
+		"petité": {"size", "petite\u0301 "}, "petite\u0301 ": {"size", "petite\u0301 "},
+		"gränd": {"size", "gr\u00e4nd"}, "gra\u0308nd": {"size", "gr\u00e4nd"},
+	} {
+		line, err := Resolve(Addition{Quantity: 1, Fields: map[string]string{"size": sent}}, p, testLimits)
+		if err != nil || len(line.Fields) != 1 || line.Fields[0] != want || line.Price == 100 {
+			t.Errorf("%+q gives %+q at %d, %v", sent, line.Fields, line.Price, err)
+		}
+	}
+}

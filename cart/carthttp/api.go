@@ -1,0 +1,198 @@
+// Package carthttp is the cart over HTTP: its routes, how requests are decoded, and what
+// answers show. The server writes envelopes, errors and ETags.
+package carthttp
+
+import (
+	"context"
+	"errors"
+
+	"github.com/gin-gonic/gin"
+
+	"commerce/auth"
+	"commerce/auth/locale"
+	"commerce/auth/problem"
+	"commerce/cart"
+	"commerce/cart/redisstore"
+	"commerce/cart/service"
+	"commerce/cart/wire"
+)
+
+// API answers the cart's calls.
+type API struct {
+	callers *auth.CartCallers
+	carts   *service.Carts
+}
+
+// New returns an API.
+func New(callers *auth.CartCallers, carts *service.Carts) *API { return &API{callers, carts} }
+
+// Area lists every cart call.
+func (a *API) Area() wire.Area {
+	return wire.Area{
+		Success: true,
+		Vary:    "Authorization, X-Cart-Token, X-Public-Key, Accept-Language, Origin",
+		Routes: []wire.Route{
+			{Method: "GET", Path: "/cart", Handle: a.serve(a.cart)},
+			{Method: "GET", Path: "/cart/count", Handle: a.serve(a.count)},
+			{Method: "GET", Path: "/cart/validate", Handle: a.serve(a.validate)},
+			{Method: "GET", Path: "/cart/summary", Handle: a.serve(a.summary)},
+			{Method: "POST", Path: "/cart/add", Handle: change(a, request.addition, a.carts.Add)},
+			{Method: "PATCH", Path: "/cart/items/:item_id", Handle: change(a, request.newQuantity, a.carts.SetQuantity)},
+			{Method: "DELETE", Path: "/cart/items/:item_id", Handle: change(a, request.lineID, a.carts.Remove)},
+			{Method: "DELETE", Path: "/cart/clear", Handle: change(a, request.nothing, a.clear)},
+			{Method: "POST", Path: "/cart/coupon", Handle: change(a, request.couponCode, a.carts.RedeemCoupon)},
+			{Method: "DELETE", Path: "/cart/coupon", Handle: change(a, request.nothing, a.dropCoupon)},
+		},
+	}
+}
+
+// visit is one call and the language of its answer.
+type visit struct {
+	*gin.Context
+	*service.Visit
+	language locale.Locale
+}
+
+func (v *visit) ctx() context.Context { return v.Request.Context() }
+
+// serve identifies the caller, and completes the answer with what the visit knows.
+func (a *API) serve(handle func(*visit) (wire.Answer, error)) wire.Handler {
+	return func(c *gin.Context) (wire.Answer, error) {
+		caller, err := a.callers.Identify(c.Request)
+		if err != nil {
+			return wire.Answer{}, err
+		}
+		opened, err := a.carts.Visit(caller)
+		if err != nil {
+			return wire.Answer{}, err
+		}
+		v := &visit{c, opened, locale.Match(c.GetHeader("Accept-Language"), caller.Store.Locale)}
+		answer, err := handle(v)
+		if err != nil {
+			answer = v.refused(err)
+		} else if v.Fresh {
+			v.Header("X-Cart-Token", v.Token.Reveal())
+		}
+		answer.Language, answer.Once = v.language, v.Merge != nil
+		return answer, err
+	}
+}
+
+// refused is what the answer carries beside an error. A refusal issues no token.
+func (v *visit) refused(err error) wire.Answer {
+	if v.Fresh {
+		v.Token = ""
+	}
+	e, ok := errors.AsType[*problem.Error](err)
+	if !ok {
+		return wire.Answer{}
+	}
+	switch data := e.Data.(type) {
+	case *cart.Priced:
+		return v.showCart(data)
+	case *cart.Validation:
+		return v.show(func(w view) { w.validation(data, v.Merge) })
+	}
+	if v.Merge == nil {
+		return wire.Answer{}
+	}
+	return v.show(func(w view) { w.mergeAlone(v.Merge) })
+}
+
+// change answers a call that changes the cart: decode, make the change, show the cart.
+// What waits to be merged is merged before the request is even decoded, so that a
+// refused change merges too.
+func change[T any](
+	a *API,
+	decode func(request) (T, *problem.Error),
+	make func(context.Context, *service.Visit, redisstore.Conditions, T) (service.Changed, error),
+) wire.Handler {
+	return a.serve(func(v *visit) (wire.Answer, error) {
+		key, _ := keyDigest(v.Request.Header) // one that cannot be read is refused by readRequest
+		a.carts.Merge(v.ctx(), v.Visit, key)
+		r, err := readRequest(v.Context)
+		if err != nil {
+			return wire.Answer{}, err
+		}
+		wanted, refusal := decode(r)
+		if refusal != nil {
+			return v.showChanged(a.carts.Refuse(v.ctx(), v.Visit, r.on, refusal))
+		}
+		return v.showChanged(make(v.ctx(), v.Visit, r.on, wanted))
+	})
+}
+
+func (a *API) clear(ctx context.Context, v *service.Visit, on redisstore.Conditions, _ struct{}) (service.Changed, error) {
+	return a.carts.Clear(ctx, v, on)
+}
+
+func (a *API) dropCoupon(ctx context.Context, v *service.Visit, on redisstore.Conditions, _ struct{}) (service.Changed, error) {
+	return a.carts.DropCoupon(ctx, v, on)
+}
+
+// showChanged shows the cart after a change.
+func (v *visit) showChanged(c service.Changed, err error) (wire.Answer, error) {
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	if c.Durability != "" {
+		v.Header("Durability", c.Durability)
+	}
+	if c.Replayed {
+		v.Header("Idempotency-Replayed", "true")
+	}
+	return v.showCart(&c.Priced), nil
+}
+
+func (a *API) cart(v *visit) (wire.Answer, error) {
+	known, err := wire.ParseTags(v.Request.Header, "If-None-Match")
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	priced, err := a.carts.Read(v.ctx(), v.Visit)
+	answer := v.showCart(&priced)
+	answer.Known = known
+	return answer, err
+}
+
+func (a *API) summary(v *visit) (wire.Answer, error) {
+	known, err := wire.ParseTags(v.Request.Header, "If-None-Match")
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	priced, err := a.carts.Read(v.ctx(), v.Visit)
+	answer := v.show(func(w view) { w.summary(&priced, v.Token, v.Merge) })
+	answer.Known, answer.Version = known, version(&priced.Cart)
+	return answer, err
+}
+
+func (a *API) count(v *visit) (wire.Answer, error) {
+	quantity, lines, err := a.carts.Count(v.ctx(), v.Visit)
+	return v.show(func(w view) { w.count(quantity, lines, v.Token, v.Merge) }), err
+}
+
+func (a *API) validate(v *visit) (wire.Answer, error) {
+	validation, err := a.carts.Validate(v.ctx(), v.Visit)
+	if err == nil && !validation.Valid() {
+		err = problem.New(problem.CartInvalid, "", textCartInvalid).With(&validation)
+	}
+	v.Fresh = false // validate issues no token
+	return v.show(func(w view) { w.validation(&validation, v.Merge) }), err
+}
+
+// showCart shows the whole cart.
+func (v *visit) showCart(p *cart.Priced) wire.Answer {
+	answer := v.show(func(w view) { w.cart(p, v.Token, v.Merge) })
+	answer.Version = version(&p.Cart)
+	return answer
+}
+
+// show is an answer whose data a function writes.
+func (v *visit) show(write func(view)) wire.Answer {
+	return wire.Answer{Data: func(w *wire.Writer) { write(newView(w, v.Store)) }}
+}
+
+var textCartInvalid = locale.Text{
+	locale.En: "The cart cannot be checked out as it is.",
+	locale.Ar: "لا يمكن إتمام شراء السلة بوضعها الحالي.",
+}

@@ -1,0 +1,289 @@
+package carthttp
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/gin-gonic/gin"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"commerce/auth/locale"
+	"commerce/auth/problem"
+	"commerce/cart"
+	"commerce/cart/redisstore"
+	"commerce/cart/service"
+)
+
+const maxNotice = 500 // characters
+
+// request is a change as a client asks for it.
+type request struct {
+	item    cart.LineID // that the path names; "" for none that can exist
+	members object      // of the body; nil for a DELETE, whose body is not read
+	on      redisstore.Conditions
+}
+
+// readRequest reads a change up to what its members mean.
+func readRequest(c *gin.Context) (r request, err error) {
+	var body []byte
+	if c.Request.Method != http.MethodDelete {
+		if body, r.members, err = readBody(c.Request); err != nil {
+			return r, err
+		}
+	}
+	r.item, _ = cart.ParseLineID(c.Param("item_id"))
+	r.on, err = conditionsOf(c.Request, body)
+	return r, err
+}
+
+// has reports whether a member was given; null counts as not given.
+func (o object) has(name string) bool {
+	v, ok := o[name]
+	return ok && v.Kind() != 'n'
+}
+
+// whole reads a whole number, as wholeNumber does.
+func (o object) whole(name string) (int64, *problem.Error) {
+	n, ok := wholeNumber(o[name])
+	if !ok {
+		return 0, problem.New(problem.ValidationFailed, name, textWholeNumber, name)
+	}
+	return n, nil
+}
+
+// text reads a member that a person wrote, in its normal form. "" for text that
+// counts as not given.
+func text(v jsontext.Value, name string) (string, *problem.Error) {
+	if v.Kind() != '"' {
+		return "", problem.New(problem.ValidationFailed, name, textText, name)
+	}
+	b, err := jsontext.AppendUnquote(nil, v)
+	if err != nil {
+		return "", problem.New(problem.ValidationFailed, name, textText, name)
+	}
+	s := cart.NormalText(string(b))
+	if strings.ContainsFunc(s, notText) {
+		return "", problem.New(problem.ValidationFailed, name, textPlainText, name)
+	}
+	return s, nil
+}
+
+func notText(r rune) bool {
+	return unicode.IsControl(r) && r != '\n' && r != '\r' && r != '\t'
+}
+
+// quantity reads the quantity by either of its names and says which one was used.
+func (o object) quantity(first, second string) (n int64, name string, given bool, err *problem.Error) {
+	if o.has(second) && !o.has(first) {
+		first, second = second, first
+	}
+	if !o.has(first) {
+		return 0, first, false, nil
+	}
+	n, err = o.whole(first)
+	if !o.has(second) {
+		return n, first, true, err
+	}
+	other, otherErr := o.whole(second)
+	if err == nil && otherErr == nil && other != n {
+		return 0, second, true, problem.New(problem.ValidationFailed, second, textDisagree, first, second)
+	}
+	return n, first, true, problem.Join(err, otherErr)
+}
+
+// addition reads the body of POST /cart/add. A refusal names every member at fault.
+func (r request) addition() (cart.Addition, *problem.Error) {
+	o, a := r.members, cart.Addition{}
+	var badID, badQuantity, badPlan, badFields, badNotice *problem.Error
+	a.ProductID, badID = o.productID()
+	a.Quantity, a.QuantityMember, badQuantity = o.addedQuantity()
+	a.PlanID, badPlan = o.plan()
+	a.Fields, badFields = o.fields()
+	a.Notice, badNotice = o.notice()
+	if err := problem.Join(badID, badQuantity, badPlan, badFields, badNotice); err != nil {
+		return cart.Addition{}, err
+	}
+	return a, nil
+}
+
+func (o object) productID() (int64, *problem.Error) {
+	const name = "product_id"
+	if !o.has(name) {
+		return 0, problem.New(problem.ValidationFailed, name, textRequired, name)
+	}
+	return o.whole(name)
+}
+
+// addedQuantity is 1 when none is given.
+func (o object) addedQuantity() (n int64, name string, err *problem.Error) {
+	n, name, given, err := o.quantity("qty", "quantity")
+	switch {
+	case err != nil:
+		return 0, name, err
+	case !given:
+		return 1, name, nil
+	case n < 1:
+		return 0, name, problem.New(problem.ValidationFailed, name, textAtLeastOne, name)
+	}
+	return n, name, nil
+}
+
+// plan reads subscription_plan: an id, or an object with one. nil when not given.
+func (o object) plan() (*int64, *problem.Error) {
+	const name = "subscription_plan"
+	if !o.has(name) {
+		return nil, nil
+	}
+	id := o[name]
+	if id.Kind() == '{' {
+		inner, _ := parseObject(id)
+		id = inner["id"]
+	}
+	n, ok := wholeNumber(id)
+	if !ok {
+		return nil, problem.New(problem.ValidationFailed, name, textPlanShape)
+	}
+	return &n, nil
+}
+
+// fields reads the answers by the keys that the client sent. An answer that counts as
+// not given is "". Whether a key is a field is judged later.
+func (o object) fields() (map[string]string, *problem.Error) {
+	const name = "fields"
+	if !o.has(name) {
+		return nil, nil
+	}
+	if o[name].Kind() != '{' {
+		return nil, problem.New(problem.ValidationFailed, name, textObject, name)
+	}
+	given, _ := parseObject(o[name])
+	fields := make(map[string]string, len(given))
+	var refusals []*problem.Error
+	for _, key := range slices.Sorted(maps.Keys(given)) {
+		fields[key] = ""
+		if given.has(key) {
+			value, err := text(given[key], name+"."+key)
+			fields[key] = value
+			if err != nil {
+				refusals = append(refusals, err)
+			}
+		}
+	}
+	return fields, problem.Join(refusals...)
+}
+
+func (o object) notice() (string, *problem.Error) {
+	const name = "notice"
+	if !o.has(name) {
+		return "", nil
+	}
+	s, err := text(o[name], name)
+	if err == nil && utf8.RuneCountInString(s) > maxNotice {
+		err = problem.New(problem.ValidationFailed, name, textTextTooLong, name, maxNotice)
+	}
+	return s, err
+}
+
+// couponCode reads the body of POST /cart/coupon.
+func (r request) couponCode() (service.CouponCode, *problem.Error) {
+	o, name, other := r.members, "coupon", "code"
+	if !o.has(name) && o.has(other) {
+		name, other = other, name
+	}
+	code, refusal := o.code(name)
+	if o.has(other) {
+		same, otherRefusal := o.code(other)
+		if refusal == nil && otherRefusal == nil && same != code {
+			otherRefusal = problem.New(problem.ValidationFailed, other, textDisagree, name, other)
+		}
+		refusal = problem.Join(refusal, otherRefusal)
+	}
+	if refusal != nil {
+		return service.CouponCode{}, refusal
+	}
+	return service.CouponCode{Code: code, Member: name}, nil
+}
+
+func (o object) code(name string) (string, *problem.Error) {
+	if !o.has(name) {
+		return "", problem.New(problem.ValidationFailed, name, textRequired, name)
+	}
+	given, err := text(o[name], name)
+	code := cart.NormalCouponCode(given)
+	switch {
+	case err != nil:
+		return "", err
+	case code == "":
+		return "", problem.New(problem.ValidationFailed, name, textRequired, name)
+	case utf8.RuneCountInString(code) > cart.MaxCouponCode:
+		return "", problem.New(problem.ValidationFailed, name, textTextTooLong, name, cart.MaxCouponCode)
+	}
+	return code, nil
+}
+
+// newQuantity reads the path and the body of PATCH /cart/items/<item_id>.
+func (r request) newQuantity() (service.NewQuantity, *problem.Error) {
+	n, name, given, refusal := r.members.quantity("quantity", "qty")
+	switch {
+	case refusal != nil:
+		return service.NewQuantity{}, refusal
+	case !given:
+		return service.NewQuantity{}, problem.New(problem.ValidationFailed, name, textRequired, name)
+	case n < 0:
+		return service.NewQuantity{}, problem.New(problem.ValidationFailed, name, textNotNegative, name)
+	}
+	return service.NewQuantity{Item: r.item, Quantity: n, Member: name}, nil
+}
+
+// lineID is the line that the path names.
+func (r request) lineID() (cart.LineID, *problem.Error) { return r.item, nil }
+
+// nothing is for a request that says everything by its method and path.
+func (r request) nothing() (struct{}, *problem.Error) { return struct{}{}, nil }
+
+var (
+	textRequired = locale.Text{
+		locale.En: "%s is required.",
+		locale.Ar: "الحقل %s مطلوب.",
+	}
+	textWholeNumber = locale.Text{
+		locale.En: "%s must be a whole number.",
+		locale.Ar: "يجب أن يكون %s عددًا صحيحًا.",
+	}
+	textAtLeastOne = locale.Text{
+		locale.En: "%s must be 1 or more.",
+		locale.Ar: "يجب أن يكون %s واحدًا أو أكثر.",
+	}
+	textNotNegative = locale.Text{
+		locale.En: "%s must be 0 or more.",
+		locale.Ar: "يجب ألا يقل %s عن صفر.",
+	}
+	textDisagree = locale.Text{
+		locale.En: "%s and %s differ; send one of them.",
+		locale.Ar: "القيمتان %s و%s مختلفتان؛ أرسل إحداهما فقط.",
+	}
+	textText = locale.Text{
+		locale.En: "%s must be text.",
+		locale.Ar: "يجب أن يكون %s نصًا.",
+	}
+	textObject = locale.Text{
+		locale.En: "%s must be an object.",
+		locale.Ar: "يجب أن يكون %s كائنًا.",
+	}
+	textPlanShape = locale.Text{
+		locale.En: "subscription_plan must be a plan's id, or an object with that id.",
+		locale.Ar: "يجب أن يكون subscription_plan معرّف خطة، أو كائنًا يحمل هذا المعرّف.",
+	}
+	textTextTooLong = locale.Text{
+		locale.En: "%s is too long. The limit in characters is %d.",
+		locale.Ar: "النص في %s أطول من اللازم. الحد الأقصى لعدد المحارف هو %d.",
+	}
+	textPlainText = locale.Text{
+		locale.En: "%s holds characters that are not text.",
+		locale.Ar: "يحتوي %s على رموز غير نصية.",
+	}
+)

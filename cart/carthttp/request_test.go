@@ -1,0 +1,315 @@
+package carthttp
+
+import (
+	"errors"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"commerce/auth/problem"
+	"commerce/cart"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+)
+
+// codeOf is the code of a refusal; "" for none.
+func codeOf(err error) problem.Code {
+	var e *problem.Error
+	if errors.As(err, &e) {
+		return e.Code
+	}
+	return ""
+}
+
+func TestWholeNumber(t *testing.T) {
+	t.Parallel()
+	for number, want := range map[string]int64{
+		"0": 0, "-0": 0, "7": 7, "-7": -7, "0.0": 0, "2.0": 2, "2.00e0": 2, "20e-1": 2, "1e2": 100, "1.5e1": 15, "0.5E+1": 5,
+		"9223372036854775807": math.MaxInt64, "9223372036854775806.0": math.MaxInt64 - 1,
+		"9007199254740993": 1<<53 + 1, "9007199254740993.0": 1<<53 + 1, // no float64
+		"9223372036854775808": math.MaxInt64, "1e18": 1e18, "1e19": math.MaxInt64, "1e999999999999999999999": math.MaxInt64,
+		"-9223372036854775808": math.MinInt64, "-1e400": math.MinInt64, "0e999999999999999999999": 0,
+	} {
+		if got, ok := wholeNumber(jsontext.Value(number)); !ok || got != want {
+			t.Errorf("%s is %d, %v, want %d", number, got, ok, want)
+		}
+	}
+	for _, other := range []string{
+		"1.5", "-0.1", "1e-1", "15e-1", "1.00000000000000000001", "0.99999999999999999999", "1e-400", "1e-999999999999999999999",
+		`"2"`, `""`, "null", "true", "{}", "[]", "",
+	} {
+		if got, ok := wholeNumber(jsontext.Value(other)); ok {
+			t.Errorf("%s was taken for %d", other, got)
+		}
+	}
+}
+
+func TestWholeNumber_OfEveryWholeNumber(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.Int64().Draw(t, "n")
+		zeros := rapid.IntRange(0, 30).Draw(t, "zeros")
+		written := jsontext.Int(n).String()
+		for _, as := range []string{written, written + ".0" + strings.Repeat("0", zeros), written + strings.Repeat("0", zeros) + "e-" + jsontext.Int(int64(zeros)).String()} {
+			if got, ok := wholeNumber(jsontext.Value(as)); !ok || got != n {
+				t.Fatalf("%s is %d, %v", as, got, ok)
+			}
+		}
+	})
+}
+
+func TestReadBody_IsStrict(t *testing.T) {
+	t.Parallel()
+	deepest := strings.Repeat(`{"a":`, maxDepth-1) + "{}" + strings.Repeat("}", maxDepth-1)
+	for name, tc := range map[string]struct {
+		body string
+		want problem.Code
+	}{
+		"an object":             {` {"product_id": 1} `, ""},
+		"as deep as it may be":  {deepest, ""},
+		"as large as it may be": {`{"a":"` + strings.Repeat("x", maxBody-8) + `"}`, ""},
+		"nothing":               {"", problem.MalformedJSON},
+		"no JSON":               {"product_id=1", problem.MalformedJSON},
+		"a list":                {`[{"product_id":1}]`, problem.MalformedJSON},
+		"a number":              {"1", problem.MalformedJSON},
+		"null":                  {"null", problem.MalformedJSON},
+		"cut off":               {`{"product_id":1`, problem.MalformedJSON},
+		"bytes after it":        {`{"product_id":1}x`, problem.MalformedJSON},
+		"another after it":      {`{"product_id":1}{}`, problem.MalformedJSON},
+		"a member twice":        {`{"qty":1,"qty":2}`, problem.MalformedJSON},
+		"a member twice within": {`{"fields":{"a":"1","a":"2"}}`, problem.MalformedJSON},
+		"the same name escaped": {`{"qty":1,"\u0071ty":2}`, problem.MalformedJSON},
+		"invalid UTF-8":         {"{\"notice\":\"\xff\"}", problem.MalformedJSON},
+		"half a character":      {`{"notice":"\ud800"}`, problem.MalformedJSON},
+		"a byte order mark":     {"\ufeff{}", problem.MalformedJSON},
+		"too deep":              {`{"a":` + deepest + `}`, problem.MalformedJSON},
+		"too large":             {`{"a":"` + strings.Repeat("x", maxBody-7) + `"}`, problem.BodyTooLarge},
+	} {
+		_, _, err := readBody(httptest.NewRequest("POST", "/", strings.NewReader(tc.body)))
+		if got := codeOf(err); got != tc.want || (err == nil) != (tc.want == "") {
+			t.Errorf("%s: %v, want %q", name, err, tc.want)
+		}
+	}
+}
+
+func TestReadBody_WantsJSONInUTF8(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		header http.Header
+		want   problem.Code
+	}{
+		{http.Header{}, ""},
+		{http.Header{"Content-Type": {"application/json"}}, ""},
+		{http.Header{"Content-Type": {"Application/JSON; charset=UTF-8"}}, ""},
+		{http.Header{"Content-Type": {"application/json"}, "Content-Encoding": {"identity"}}, ""},
+		{http.Header{"Content-Type": {"application/json; charset=utf-16"}}, problem.UnsupportedMediaType},
+		{http.Header{"Content-Type": {"text/json"}}, problem.UnsupportedMediaType},
+		{http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}, problem.UnsupportedMediaType},
+		{http.Header{"Content-Type": {""}}, problem.UnsupportedMediaType},
+		{http.Header{"Content-Type": {"application/json", "application/json"}}, problem.UnsupportedMediaType},
+		{http.Header{"Content-Encoding": {"gzip"}}, problem.UnsupportedMediaType},
+	} {
+		r := httptest.NewRequest("POST", "/", strings.NewReader("{}"))
+		r.Header = tc.header
+		if _, _, err := readBody(r); codeOf(err) != tc.want {
+			t.Errorf("%v: %v, want %q", tc.header, err, tc.want)
+		}
+	}
+}
+
+func TestAddition(t *testing.T) {
+	t.Parallel()
+	longest, plan := strings.Repeat("ص", maxNotice), int64(41)
+	for body, want := range map[string]cart.Addition{
+		`{"product_id":1}`: {ProductID: 1, Quantity: 1, QuantityMember: "qty"},
+		`{"product_id":1,"qty":null,"fields":null,"x":[]}`:      {ProductID: 1, Quantity: 1, QuantityMember: "qty"},
+		`{"product_id":1,"qty":3}`:                              {ProductID: 1, Quantity: 3, QuantityMember: "qty"},
+		`{"product_id":1,"quantity":3}`:                         {ProductID: 1, Quantity: 3, QuantityMember: "quantity"},
+		`{"product_id":1,"qty":3,"quantity":3.0}`:               {ProductID: 1, Quantity: 3, QuantityMember: "qty"},
+		`{"product_id":1,"qty":null,"quantity":3}`:              {ProductID: 1, Quantity: 3, QuantityMember: "quantity"},
+		`{"product_id":1,"subscription_plan":41}`:               {ProductID: 1, Quantity: 1, PlanID: &plan, QuantityMember: "qty"},
+		`{"product_id":1,"subscription_plan":{"id":41,"a":{}}}`: {ProductID: 1, Quantity: 1, PlanID: &plan, QuantityMember: "qty"},
+		`{"product_id":1,"fields":{"a":"1\n2","b":null}}`: {
+			ProductID: 1, Quantity: 1, Fields: map[string]string{"a": "1\n2", "b": ""}, QuantityMember: "qty",
+		},
+		`{"product_id":1,"fields":{"a":" cafe\u0301 ","b":"\u200b","c":"\u0000"},"notice":"\ufeff \u001b"}`: {
+			ProductID: 1, Quantity: 1, Fields: map[string]string{"a": "café", "b": "", "c": ""}, QuantityMember: "qty",
+		},
+		`{"product_id":1,"notice":"  ` + strings.Repeat(`o\u0308`, maxNotice) + ` "}`: {
+			ProductID: 1, Quantity: 1, Notice: strings.Repeat("ö", maxNotice), QuantityMember: "qty",
+		},
+		`{"product_id":1,"notice":"` + longest + `"}`: {ProductID: 1, Quantity: 1, Notice: longest, QuantityMember: "qty"},
+	} {
+		members, err := parseObject([]byte(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, refusal := request{members: members}.addition()
+		if refusal != nil {
+			t.Errorf("%.80s: %v", body, refusal)
+		}
+		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%.80s (-want +got)\n%s", body, diff)
+		}
+	}
+}
+
+func TestAddition_NamesEveryMemberAtFault(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string][]string{
+		`{}`:                                                                   {"product_id"},
+		`{"product_id":null}`:                                                  {"product_id"},
+		`{"product_id":"1"}`:                                                   {"product_id"},
+		`{"product_id":1.5}`:                                                   {"product_id"},
+		`{"product_id":1,"qty":0}`:                                             {"qty"},
+		`{"product_id":1,"quantity":0}`:                                        {"quantity"},
+		`{"product_id":1,"qty":-1}`:                                            {"qty"},
+		`{"product_id":1,"qty":1.5}`:                                           {"qty"},
+		`{"product_id":1,"qty":"2"}`:                                           {"qty"},
+		`{"product_id":1,"qty":2,"quantity":3}`:                                {"quantity"},
+		`{"product_id":1,"qty":2,"quantity":"2"}`:                              {"quantity"},
+		`{"product_id":1,"subscription_plan":"41"}`:                            {"subscription_plan"},
+		`{"product_id":1,"subscription_plan":{}}`:                              {"subscription_plan"},
+		`{"product_id":1,"subscription_plan":{"id":null}}`:                     {"subscription_plan"},
+		`{"product_id":1,"subscription_plan":[41]}`:                            {"subscription_plan"},
+		`{"product_id":1,"fields":[]}`:                                         {"fields"},
+		`{"product_id":1,"fields":{"a":1}}`:                                    {"fields.a"},
+		`{"product_id":1,"fields":{"a":"x\u0000"}}`:                            {"fields.a"},
+		`{"product_id":1,"notice":5}`:                                          {"notice"},
+		`{"product_id":1,"notice":"x\u001b"}`:                                  {"notice"},
+		`{"product_id":1,"notice":"` + strings.Repeat("x", maxNotice+1) + `"}`: {"notice"},
+		`{"product_id":1,"qty":"x","quantity":1.5}`:                            {"qty", "quantity"},
+		`{"product_id":1,"fields":{"a":1,"b":"x\u0000","c":[]}}`:               {"fields.a", "fields.b", "fields.c"},
+		`{"qty":0,"subscription_plan":"x","fields":{"a":1},"notice":1}`:        {"fields.a", "notice", "product_id", "qty", "subscription_plan"},
+	} {
+		members, err := parseObject([]byte(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, e := request{members: members}.addition()
+		if e == nil || e.Code != problem.ValidationFailed {
+			t.Errorf("%.80s: %v", body, e)
+			continue
+		}
+		named := map[string]bool{}
+		for member := range e.Members("en") {
+			named[member] = true
+		}
+		expected := map[string]bool{}
+		for _, member := range want {
+			expected[member] = true
+		}
+		if diff := cmp.Diff(expected, named); diff != "" {
+			t.Errorf("%.80s names (-want +got)\n%s", body, diff)
+		}
+	}
+}
+
+func TestNewQuantity(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]struct {
+		n    int64
+		name string
+		code problem.Code
+	}{
+		`{"quantity":0}`:         {0, "quantity", ""},
+		`{"qty":4}`:              {4, "qty", ""},
+		`{"quantity":4,"qty":4}`: {4, "quantity", ""},
+		`{"quantity":1e300}`:     {math.MaxInt64, "quantity", ""}, // out of any range
+		`{"quantity":4,"qty":5}`: {0, "qty", problem.ValidationFailed},
+		`{}`:                     {0, "quantity", problem.ValidationFailed},
+		`{"quantity":null}`:      {0, "quantity", problem.ValidationFailed},
+		`{"quantity":-1}`:        {0, "quantity", problem.ValidationFailed},
+		`{"qty":0.5}`:            {0, "qty", problem.ValidationFailed},
+	} {
+		members, err := parseObject([]byte(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, refusal := request{members: members}.newQuantity()
+		if refusal != nil {
+			got.Member = refusal.Faults[0].Member
+		}
+		if got.Quantity != want.n || got.Member != want.name || (refusal != nil) != (want.code != "") || refusal != nil && refusal.Code != want.code {
+			t.Errorf("%s: %+v, %v", body, got, refusal)
+		}
+	}
+}
+
+func TestCouponCode(t *testing.T) {
+	t.Parallel()
+	longest := strings.Repeat("خ", cart.MaxCouponCode) // twice as many bytes
+	for body, want := range map[string]struct {
+		code, name string
+		at         []string // members at fault
+	}{
+		`{"coupon":"ten"}`:                    {"TEN", "coupon", nil},
+		`{"code":" Ten "}`:                    {"TEN", "code", nil},
+		`{"coupon":"TEN","code":"ten"}`:       {"TEN", "coupon", nil},
+		`{"coupon":"\u0054EN","code":" TEN"}`: {"TEN", "coupon", nil},
+		`{"coupon":null,"code":"TEN"}`:        {"TEN", "code", nil},
+		`{"coupon":"` + longest + `"}`:        {longest, "coupon", nil},
+		`{"coupon":"  ` + longest + ` "}`:     {longest, "coupon", nil},
+		`{"coupon":"` + longest + `x"}`:       {"", "coupon", []string{"coupon"}},
+		`{"coupon":"TEN","code":"FIVE"}`:      {"", "coupon", []string{"code"}},
+		`{"coupon":"FIVE","code":"fıve"}`:     {"", "coupon", []string{"code"}},
+		`{"coupon":10,"code":20}`:             {"", "coupon", []string{"coupon", "code"}},
+		`{"coupon":"TEN","code":20}`:          {"", "coupon", []string{"code"}},
+		`{"coupon":"\u200b"}`:                 {"", "coupon", []string{"coupon"}},
+		`{"coupon":"T\u0000"}`:                {"", "coupon", []string{"coupon"}},
+		`{}`:                                  {"", "coupon", []string{"coupon"}},
+	} {
+		members, err := parseObject([]byte(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, refusal := request{members: members}.couponCode()
+		var at []string
+		if refusal != nil {
+			for _, f := range refusal.Faults {
+				at = append(at, f.Member)
+			}
+		}
+		if diff := cmp.Diff(want.at, at); diff != "" || got.Code != want.code || refusal == nil && got.Member != want.name {
+			t.Errorf("%.60s: %+v, at fault (-want +got)\n%s", body, got, diff)
+		}
+	}
+}
+
+// FuzzAddition holds whatever is accepted to what the scripts and the store rely on.
+func FuzzAddition(f *testing.F) {
+	f.Add([]byte(`{"product_id":5,"qty":2,"quantity":2.0,"subscription_plan":{"id":41},"fields":{"0":"x"},"notice":"n"}`))
+	f.Add([]byte(`{"product_id":1e2,"qty":null}`))
+	f.Add([]byte(`{"product_id":1,"fields":{"a":"\u0000"}}`))
+	f.Add([]byte(`{"qty":1,"qty":2}`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		members, err := parseObject(body)
+		if err != nil {
+			if codeOf(err) != problem.MalformedJSON {
+				t.Fatalf("refused with %v", err)
+			}
+			return
+		}
+		a, e := request{members: members}.addition()
+		if e != nil {
+			if e.Code != problem.ValidationFailed || len(e.Members("en")) == 0 {
+				t.Fatalf("refused with %v", e)
+			}
+			return
+		}
+		if a.Quantity < 1 || utf8.RuneCountInString(a.Notice) > maxNotice {
+			t.Fatalf("accepted %+v", a)
+		}
+		for name, value := range a.Fields {
+			if !utf8.ValidString(name) || !utf8.ValidString(value) || strings.ContainsRune(value, 0) {
+				t.Fatalf("accepted the field %q: %q", name, value)
+			}
+		}
+	})
+}

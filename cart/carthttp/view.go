@@ -1,0 +1,361 @@
+package carthttp
+
+import (
+	"time"
+
+	"commerce/auth"
+	"commerce/auth/locale"
+	"commerce/auth/store"
+	"commerce/cart"
+	"commerce/cart/money"
+	"commerce/cart/wire"
+)
+
+// view writes what a client sees of a cart.
+type view struct {
+	*wire.Writer
+	store  *store.Store
+	digits int // decimals of the store's currency
+}
+
+func newView(w *wire.Writer, s *store.Store) view {
+	digits, _ := money.Digits(s.Currency) // a store in an unknown currency is not served
+	return view{w, s, digits}
+}
+
+func (w view) amount(name string, a money.Amount) { w.Amount(name, a, w.digits) }
+
+func (w view) price(name string, a money.Amount) { w.Price(name, a, w.store.Currency) }
+
+func (w view) priceOrNull(name string, a money.Amount) {
+	if a == 0 {
+		w.Null(name)
+		return
+	}
+	w.price(name, a)
+}
+
+// cart writes the object that every full-cart answer holds.
+func (w view) cart(p *cart.Priced, token auth.CartToken, m *cart.MergeReport) {
+	w.BeginObject()
+	w.members(p, token)
+	w.rest(p, m)
+	w.EndObject()
+}
+
+// members writes what the cart's ETag covers.
+func (w view) members(p *cart.Priced, token auth.CartToken) {
+	w.Optional("cart_token", token.Reveal())
+	w.Array("items")
+	for i := range p.Lines {
+		w.line(&p.Lines[i])
+	}
+	w.EndArray()
+	w.Number("count", p.Cart.Count())
+	w.amount("subtotal", p.Subtotal)
+	w.amount("discount_amount", p.Discount)
+	w.amount("total", p.Total)
+	w.coupon(p)
+	w.Text("currency", w.store.Currency)
+	w.Number("version", p.Cart.Version)
+}
+
+// rest writes what the cart's ETag does not cover.
+func (w view) rest(p *cart.Priced, m *cart.MergeReport) {
+	w.EndOfView()
+	if p.Cart.ExpiresAt.IsZero() {
+		w.Null("expires_at")
+	} else {
+		w.Text("expires_at", p.Cart.ExpiresAt.UTC().Format(time.RFC3339))
+	}
+	w.merge(m)
+}
+
+func (w view) coupon(p *cart.Priced) {
+	if p.Coupon == nil {
+		w.Null("coupon")
+		return
+	}
+	w.Object("coupon")
+	w.Text("code", p.Coupon.Code)
+	w.Optional("type", string(p.Coupon.Kind))
+	switch p.Coupon.Kind {
+	case cart.Percent:
+		w.Percent("value", p.Coupon.Rate)
+	case cart.Fixed:
+		w.amount("value", p.Coupon.Amount)
+	default:
+		w.Null("value")
+	}
+	w.amount("discount", p.Discount)
+	w.EndObject()
+}
+
+func (w view) line(l *cart.PricedLine) {
+	w.BeginObject()
+	w.Text("id", string(l.ID))
+	w.Number("product_id", l.ID.Product())
+	w.Text("name", w.productName(l.Product))
+	slug := ""
+	if l.Product != nil {
+		slug = l.Product.Slug
+	}
+	w.Text("slug", slug)
+	w.image(l.Product)
+	w.Number("quantity", l.Quantity)
+	w.amount("unit_price", l.Unit.Total())
+	w.amount("total_price", l.Total)
+	w.pricing(l)
+	w.customFields(l)
+	w.plan(l.Plan)
+	w.Optional("notice", l.Notice)
+	w.product(l)
+	w.issue(l.Issue)
+	w.EndObject()
+}
+
+func (w view) productName(p *cart.Product) string {
+	if p == nil {
+		return cart.GoneName.In(w.Language)
+	}
+	return p.Name
+}
+
+func (w view) image(p *cart.Product) {
+	if p == nil || p.Image == nil {
+		w.Null("image")
+		return
+	}
+	w.Object("image")
+	w.Text("url", p.Image.URL)
+	w.Text("full_link", p.Image.URL)
+	w.Text("alt", p.Image.Alt)
+	w.Text("alt_text", p.Image.Alt)
+	w.EndObject()
+}
+
+func (w view) pricing(l *cart.PricedLine) {
+	w.Object("pricing")
+	w.amount("base_price", l.Unit.Base)
+	w.amount("addons_price", l.Unit.Addons)
+	w.amount("subscription_price", l.Unit.Plan)
+	w.amount("unit_total", l.Unit.Total())
+	w.Object("formatted")
+	w.price("base_price", l.Unit.Base)
+	w.priceOrNull("addons_price", l.Unit.Addons)
+	w.priceOrNull("subscription_price", l.Unit.Plan)
+	w.price("unit_total", l.Unit.Total())
+	w.price("total_price", l.Total)
+	w.EndObject()
+	w.EndObject()
+}
+
+// customFields writes the shopper's answers in the merchant's order; those that
+// the product no longer asks for come last.
+func (w view) customFields(l *cart.PricedLine) {
+	w.Array("custom_fields")
+	if l.Product != nil {
+		for i := range l.Product.Fields {
+			for _, a := range l.Fields {
+				if a.Name == l.Product.Fields[i].Name {
+					w.customField(a, l.Product.Fields[i].Option(a.Value))
+				}
+			}
+		}
+	}
+	for _, a := range l.Fields {
+		if l.Product == nil || l.Product.Field(a.Name) == nil {
+			w.customField(a, nil)
+		}
+	}
+	w.EndArray()
+}
+
+func (w view) customField(a cart.FieldValue, o *cart.Option) {
+	w.BeginObject()
+	w.Text("name", a.Name)
+	if o == nil {
+		w.Text("value", a.Value)
+		w.Null("option")
+		w.Null("price")
+	} else {
+		w.Text("value", o.Name)
+		w.Text("option", o.Code)
+		if o.Price == 0 {
+			w.Null("price")
+		} else {
+			w.amount("price", o.Price)
+		}
+	}
+	w.EndObject()
+}
+
+func (w view) plan(p *cart.Plan) {
+	if p == nil {
+		w.Null("subscription_plan")
+		return
+	}
+	w.Object("subscription_plan")
+	w.Number("id", p.ID)
+	w.Text("duration", string(p.Duration))
+	w.Text("duration_text", p.Duration.Label(w.Language))
+	w.Text("duration_text_en", p.Duration.Label(locale.En))
+	w.amount("price", p.Price)
+	w.price("formatted_price", p.Price)
+	w.EndObject()
+}
+
+// gone stands in for a product that no longer exists.
+var gone = cart.Product{Stock: new(int64), MinQuantity: 1}
+
+func (w view) product(l *cart.PricedLine) {
+	p := l.Product
+	if p == nil {
+		p = &gone
+	}
+	status := int64(0)
+	if p.Active {
+		status = 1
+	}
+	w.Object("product")
+	w.Number("id", l.ID.Product())
+	w.Text("name", w.productName(l.Product))
+	w.Text("slug", p.Slug)
+	w.Text("type", p.Type)
+	w.Number("status", status)
+	w.Object("price")
+	w.amount("original", p.OriginalPrice)
+	w.amount("actual", p.Price)
+	w.price("formatted", p.Price)
+	w.Text("currency", w.store.Currency)
+	w.EndObject()
+	w.Object("stock")
+	w.NullableNumber("available", p.Stock)
+	w.Bool("unlimited", p.Stock == nil)
+	w.Number("min_qty", max(p.MinQuantity, 1))
+	w.NullableNumber("max_qty", p.MaxQuantity)
+	w.EndObject()
+	w.image(l.Product)
+	w.EndObject()
+}
+
+// issue writes why a line would not pass validation; null when it would.
+func (w view) issue(i *cart.Issue) {
+	if i == nil {
+		w.Null("issue")
+		return
+	}
+	w.Object("issue")
+	w.Text("code", string(i.Code))
+	w.Text("message", i.Sentence.In(w.Language))
+	if i.Available != nil {
+		w.Number("available", *i.Available)
+	}
+	w.EndObject()
+}
+
+// merge writes the report of a merge; nothing when there was none.
+func (w view) merge(m *cart.MergeReport) {
+	if m == nil {
+		return
+	}
+	w.Object("merge")
+	w.Number("lines", m.Lines)
+	w.Array("adjusted")
+	for _, a := range m.Adjusted {
+		w.BeginObject()
+		w.Text("item_id", string(a.Line))
+		w.Number("requested", a.Requested)
+		w.Number("kept", a.Kept)
+		w.Text("code", string(a.Code))
+		w.EndObject()
+	}
+	w.EndArray()
+	w.Optional("code", string(m.Code))
+	w.EndObject()
+}
+
+// mergeAlone writes the report of a merge beside a refusal.
+func (w view) mergeAlone(m *cart.MergeReport) {
+	w.BeginObject()
+	w.merge(m)
+	w.EndObject()
+}
+
+// summary writes the cart and what GET /cart/summary shows beyond it. Digital goods are
+// never shipped.
+func (w view) summary(p *cart.Priced, token auth.CartToken, m *cart.MergeReport) {
+	w.BeginObject()
+	w.members(p, token)
+	w.paymentMethods()
+	w.Object("shipping")
+	w.Bool("required", false)
+	w.Number("cost", 0)
+	w.EndObject()
+	w.amount("discount", p.Discount)
+	w.Object("tax")
+	w.Percent("rate", w.store.TaxRate)
+	w.amount("amount", p.Tax)
+	w.Bool("included", w.store.PricesIncludeTax)
+	w.EndObject()
+	w.rest(p, m)
+	w.EndObject()
+}
+
+func (w view) paymentMethods() {
+	w.Array("payment_methods")
+	for _, m := range w.store.PaymentMethods {
+		w.BeginObject()
+		w.Text("id", m.ID)
+		w.Text("name", m.Name.In(w.Language))
+		w.Optional("icon", m.Icon)
+		w.Bool("enabled", m.Enabled)
+		w.EndObject()
+	}
+	w.EndArray()
+}
+
+// count writes the answer of GET /cart/count.
+func (w view) count(quantity, lines int64, token auth.CartToken, m *cart.MergeReport) {
+	w.BeginObject()
+	w.Number("count", quantity)
+	w.Number("lines", lines)
+	w.Optional("cart_token", token.Reveal())
+	w.merge(m)
+	w.EndObject()
+}
+
+// validation writes the answer of GET /cart/validate, valid or not.
+func (w view) validation(v *cart.Validation, m *cart.MergeReport) {
+	w.BeginObject()
+	w.Bool("valid", v.Valid())
+	w.Array("errors")
+	for _, i := range v.Issues {
+		w.Element(i.Sentence.In(w.Language))
+	}
+	w.EndArray()
+	w.lineIssues("issues", v.Issues)
+	w.lineIssues("warnings", v.Warnings)
+	w.merge(m)
+	w.EndObject()
+}
+
+func (w view) lineIssues(name string, issues []cart.LineIssue) {
+	w.Array(name)
+	for _, i := range issues {
+		w.BeginObject()
+		if i.Line == nil {
+			w.Null("item_id")
+			w.Null("product_id")
+		} else {
+			w.Text("item_id", string(i.Line.ID))
+			w.Number("product_id", i.Line.ID.Product())
+		}
+		w.Text("code", string(i.Code))
+		w.Text("message", i.Sentence.In(w.Language))
+		w.Number("requested", i.Requested)
+		w.NullableNumber("available", i.Available)
+		w.EndObject()
+	}
+	w.EndArray()
+}

@@ -1,0 +1,236 @@
+package carthttp
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"commerce/auth"
+	"commerce/auth/locale"
+	"commerce/auth/problem"
+	"commerce/auth/store"
+	"commerce/cart"
+	"commerce/cart/carttest"
+	"commerce/cart/money"
+	"commerce/cart/wire"
+)
+
+var update = flag.Bool("update", false, "write testdata anew instead of comparing with it")
+
+// golden compares JSON, set out for reading, with a file of testdata.
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	var set bytes.Buffer
+	if err := json.Indent(&set, got, "", "  "); err != nil {
+		t.Fatalf("%v in %s", err, got)
+	}
+	set.WriteByte('\n')
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, set.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), set.String()); diff != "" {
+		t.Errorf("%s (-want +got; -update writes it anew)\n%s", name, diff)
+	}
+}
+
+var riyadh = &store.Store{
+	ID: 1, Currency: "SAR", Locale: locale.En, TaxRate: 150_000, PricesIncludeTax: true,
+	PaymentMethods: []store.PaymentMethod{
+		{ID: "mada", Name: locale.Text{locale.En: "mada", locale.Ar: "مدى"}, Icon: "https://cdn.example.com/mada.svg", Enabled: true},
+		{ID: "card", Name: locale.Text{locale.En: "Credit card"}},
+	},
+}
+
+// fullCart has a line of every kind: plain, with answers and a plan, cut by stock,
+// gone.
+func fullCart() cart.Cart {
+	return cart.Cart{
+		ID: "CARTID", Version: 7, Coupon: "TEN",
+		ExpiresAt: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
+		Lines: []cart.Line{
+			{ID: "1", Quantity: 2, AddedPrice: 4000},
+			{ID: "5.p52.fAAAAAAAAAAAAAAAA", Quantity: 1, AddedPrice: 22025, Notice: "as a “gift” </script>", Fields: []cart.FieldValue{
+				{Name: "email", Value: "a@example.com"}, {Name: "former", Value: "kept"}, {Name: "region", Value: "us"},
+			}},
+			{ID: "2", Quantity: 4, AddedPrice: 1000},
+			{ID: "404", Quantity: 1, AddedPrice: 1},
+		},
+	}
+}
+
+func fullCatalogue() map[int64]*cart.Product {
+	plain, few, asking := carttest.Sold(1, 4950), carttest.Sold(2, 1000), carttest.Account()
+	plain.Name, plain.Slug, plain.Type = "Game credit", "game-credit", "digital"
+	plain.OriginalPrice, plain.MaxQuantity = 5500, pointerTo(int64(10))
+	plain.Image = &cart.Image{URL: "https://cdn.example.com/1.webp", Alt: "A pile of coins"}
+	few.Stock = pointerTo(int64(3))
+	asking.Slug, asking.Type = "account", "subscription"
+	return map[int64]*cart.Product{1: plain, 2: few, 5: asking}
+}
+
+func fullPriced() *cart.Priced {
+	p := cart.Price(fullCart(), riyadh, fullCatalogue(), carttest.Limits)
+	p.Redeem(&cart.Coupon{Code: "TEN", Kind: cart.Percent, Rate: 100_000}, riyadh, time.Now())
+	return &p
+}
+
+func pointerTo[T any](v T) *T { return &v }
+
+// written is what a view wrote, and its ETag.
+type written struct{ *wire.Writer }
+
+func (w written) etag(p *cart.Priced) string { return w.ETag(version(&p.Cart)) }
+
+// in writes a view in a language.
+func in(l locale.Locale, write func(view)) written {
+	w := wire.NewWriter(nil, l, money.NewFormatter())
+	write(newView(w, riyadh))
+	return written{w}
+}
+
+// cartTag is the ETag of a cart as it is shown in a language.
+func cartTag(l locale.Locale, p *cart.Priced) string {
+	return in(l, func(w view) { w.cart(p, "", nil) }).etag(p)
+}
+
+var fullReport = &cart.MergeReport{Lines: 3, Adjusted: []cart.Adjustment{{Line: "2", Requested: 6, Kept: 3, Code: problem.InsufficientStock}}}
+
+func TestView_Golden(t *testing.T) {
+	t.Parallel()
+	token := auth.CartToken(strings.Repeat("t", 22))
+	empty := cart.Price(cart.Cart{}, riyadh, nil, carttest.Limits)
+	full, none := cart.Validate(fullPriced()), cart.Validate(&empty)
+	for name, got := range map[string]written{
+		"cart.en.json":          in("en", func(w view) { w.cart(fullPriced(), token, nil) }),
+		"cart.ar.json":          in("ar", func(w view) { w.cart(fullPriced(), "", nil) }),
+		"cart.empty.json":       in("en", func(w view) { w.cart(&empty, token, nil) }),
+		"cart.merged.json":      in("en", func(w view) { w.cart(&empty, "", fullReport) }),
+		"summary.json":          in("ar", func(w view) { w.summary(&empty, token, nil) }),
+		"count.json":            in("en", func(w view) { w.count(8, 4, token, fullReport) }),
+		"validation.json":       in("en", func(w view) { w.validation(&full, fullReport) }),
+		"validation.empty.json": in("ar", func(w view) { w.validation(&none, nil) }),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			golden(t, name, got.Bytes())
+		})
+	}
+}
+
+// The published client strips members of these names from every answer.
+func TestView_HasNoMemberThatTheClientStrips(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("testdata/*.json")
+	if err != nil || len(files) < 8 {
+		t.Fatalf("%v, %v", files, err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var answer any
+		if err := json.Unmarshal(data, &answer); err != nil {
+			t.Fatal(err)
+		}
+		walkMembers(answer, func(name string) {
+			for _, stripped := range []string{"key", "secret", "password", "token"} {
+				if name != "cart_token" && strings.Contains(strings.ToLower(name), stripped) {
+					t.Errorf("%s has the member %s", file, name)
+				}
+			}
+		})
+	}
+}
+
+func walkMembers(v any, visit func(name string)) {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, value := range v {
+			visit(name)
+			walkMembers(value, visit)
+		}
+	case []any:
+		for _, value := range v {
+			walkMembers(value, visit)
+		}
+	}
+}
+
+func TestETag_IsTheSameForTheSameCart(t *testing.T) {
+	t.Parallel()
+	later := fullPriced()
+	later.Cart.ExpiresAt = later.Cart.ExpiresAt.Add(time.Hour)
+	tag := cartTag("en", fullPriced())
+	if again := cartTag("en", later); again != tag {
+		t.Errorf("%s, in another instance and later %s", tag, again)
+	}
+	if !strings.HasPrefix(tag, "CARTID.7-") || strings.ContainsAny(tag, `" ,`) {
+		t.Errorf("tag %s", tag)
+	}
+	empty := cart.Price(cart.Cart{}, riyadh, nil, carttest.Limits)
+	if tag := cartTag("en", &empty); !strings.HasPrefix(tag, "0.0-") {
+		t.Errorf("of a cart never used: %s", tag)
+	}
+}
+
+func TestETag_ChangesWithAllThatIsShown(t *testing.T) {
+	t.Parallel()
+	tag := cartTag("en", fullPriced())
+	with := func(edit func(map[int64]*cart.Product)) string {
+		products := fullCatalogue()
+		edit(products)
+		p := cart.Price(fullCart(), riyadh, products, carttest.Limits)
+		p.Redeem(&cart.Coupon{Code: "TEN", Kind: cart.Percent, Rate: 100_000}, riyadh, time.Now())
+		return cartTag("en", &p)
+	}
+	if same := with(func(map[int64]*cart.Product) {}); same != tag {
+		t.Fatalf("it changes with nothing: %s and %s", tag, same)
+	}
+	edited := func(edit func(*cart.Cart)) string {
+		c := fullCart()
+		edit(&c)
+		p := cart.Price(c, riyadh, fullCatalogue(), carttest.Limits)
+		p.Redeem(&cart.Coupon{Code: "TEN", Kind: cart.Percent, Rate: 100_000}, riyadh, time.Now())
+		return cartTag("en", &p)
+	}
+	lapsed := cart.Price(fullCart(), riyadh, fullCatalogue(), carttest.Limits)
+	lapsed.Redeem(nil, riyadh, time.Now())
+	for name, other := range map[string]string{
+		"price":    with(func(p map[int64]*cart.Product) { p[1].Price++ }),
+		"was":      with(func(p map[int64]*cart.Product) { p[1].OriginalPrice++ }),
+		"name":     with(func(p map[int64]*cart.Product) { p[1].Name += "!" }),
+		"stock":    with(func(p map[int64]*cart.Product) { *p[2].Stock-- }),
+		"status":   with(func(p map[int64]*cart.Product) { p[1].Active = false }),
+		"maximum":  with(func(p map[int64]*cart.Product) { *p[1].MaxQuantity++ }),
+		"picture":  with(func(p map[int64]*cart.Product) { p[1].Image = nil }),
+		"option":   with(func(p map[int64]*cart.Product) { p[5].Fields[1].Options[1].Name += "!" }),
+		"plan":     with(func(p map[int64]*cart.Product) { p[5].Plans[1].Duration = "monthly" }),
+		"gone":     with(func(p map[int64]*cart.Product) { delete(p, 5) }),
+		"coupon":   cartTag("en", &lapsed),
+		"language": cartTag("ar", fullPriced()),
+		"version":  edited(func(c *cart.Cart) { c.Version++ }),
+		"cart":     edited(func(c *cart.Cart) { c.ID = "OTHER" }),
+		"notice":   edited(func(c *cart.Cart) { c.Lines[0].Notice = "n" }),
+		"summary":  in("en", func(w view) { w.summary(fullPriced(), "", nil) }).etag(fullPriced()),
+	} {
+		if other == tag {
+			t.Errorf("%s: the same tag", name)
+		}
+	}
+}

@@ -1,0 +1,135 @@
+package cart
+
+import (
+	"slices"
+	"strings"
+
+	"commerce/auth/locale"
+	"commerce/auth/problem"
+)
+
+// Issue is why a line, or the cart, would not pass validation now; or, as a warning,
+// what the shopper should know and may ignore.
+type Issue struct {
+	Code      problem.Code
+	Requested int64
+	Available *int64 // of the product, for this line; nil unless stock is the issue
+	Sentence  locale.Sentence
+}
+
+// The codes of issues and warnings that are never the code of an error.
+const (
+	CartEmpty        problem.Code = "cart_empty"
+	BelowMinQuantity problem.Code = "below_min_quantity"
+	AboveMaxQuantity problem.Code = "above_max_quantity"
+	PriceChanged     problem.Code = "price_changed"
+	LowStock         problem.Code = "low_stock"
+)
+
+// issueOf judges one line. left is the stock that the lines before it leave; nil for
+// unlimited.
+func issueOf(l *Line, p *Product, left *int64, limits Limits) *Issue {
+	issue := func(code problem.Code, sentence locale.Sentence) *Issue {
+		return &Issue{Code: code, Requested: l.Quantity, Sentence: sentence}
+	}
+	if p == nil {
+		return issue(problem.ProductNotFound, textNoProduct.With())
+	}
+	if !p.Active {
+		return issue(problem.ProductInactive, textInactive.With(p.Name))
+	}
+	if plan := l.ID.Plan(); plan != 0 && p.Plan(plan) == nil {
+		return issue(problem.PlanUnavailable, textPlanGone.With(p.Name))
+	} else if plan == 0 && len(p.Plans) > 0 {
+		return issue(problem.PlanUnavailable, textPlanNeeded.With(p.Name))
+	}
+	if i := fieldIssue(l, p, issue); i != nil {
+		return i
+	}
+	if left != nil && l.Quantity > *left {
+		i := issue(problem.InsufficientStock, onlySome(*p.Stock, p.Name))
+		if *p.Stock <= 0 {
+			i = issue(problem.OutOfStock, textOutOfStock.With(p.Name))
+		}
+		i.Available = left
+		return i
+	}
+	switch b := BoundsOf(p, limits); {
+	case l.Quantity < b.Min:
+		return issue(BelowMinQuantity, textAtLeast.With(b.Min, p.Name))
+	case l.Quantity > b.Max:
+		return issue(AboveMaxQuantity, textAtMost.With(b.Max, p.Name))
+	}
+	return nil
+}
+
+// fieldIssue compares the answers of a line with what the product asks now.
+func fieldIssue(l *Line, p *Product, issue func(problem.Code, locale.Sentence) *Issue) *Issue {
+	for _, a := range l.Fields {
+		f := p.Field(a.Name)
+		if f == nil {
+			return issue(problem.FieldInvalid, textNoField.With(a.Name, p.Name))
+		}
+		if len(f.Options) > 0 && f.Option(a.Value) == nil {
+			return issue(problem.FieldInvalid, textNoOption.With(a.Name, p.Name))
+		}
+	}
+	for _, f := range p.Fields {
+		i, given := slices.BinarySearchFunc(l.Fields, f.Name, byFieldName)
+		if f.Required && !(given && strings.ContainsFunc(l.Fields[i].Value, visible)) {
+			return issue(problem.FieldMissing, textFieldMissing.With(f.Name, p.Name))
+		}
+	}
+	return nil
+}
+
+func byFieldName(f FieldValue, name string) int { return strings.Compare(f.Name, name) }
+
+// lowStock is the stock at or under which a shopper is warned that few are left.
+const lowStock = 5
+
+// warningsOf lists what a shopper should know about a line. A line with an issue has no
+// warning about low stock.
+func warningsOf(l *PricedLine) []Issue {
+	p := l.Product
+	if p == nil {
+		return nil
+	}
+	var warnings []Issue
+	if unit := l.Unit.Total(); unit != l.AddedPrice && l.intact() {
+		text := textPriceRose
+		if unit < l.AddedPrice {
+			text = textPriceFell
+		}
+		warnings = append(warnings, Issue{Code: PriceChanged, Requested: l.Quantity, Sentence: text.With(p.Name)})
+	}
+	if l.Issue == nil && p.Stock != nil && *p.Stock <= lowStock {
+		text := textLowStock
+		if *p.Stock == 1 {
+			text = textLastOne
+		}
+		warnings = append(warnings, Issue{
+			Code: LowStock, Requested: l.Quantity, Available: p.Stock, Sentence: text.With(*p.Stock, p.Name),
+		})
+	}
+	return warnings
+}
+
+var (
+	textPriceRose = locale.Text{
+		locale.En: "The price of “%s” has gone up since it was added.",
+		locale.Ar: "ارتفع سعر «%s» منذ إضافته.",
+	}
+	textPriceFell = locale.Text{
+		locale.En: "The price of “%s” has gone down since it was added.",
+		locale.Ar: "انخفض سعر «%s» منذ إضافته.",
+	}
+	textLowStock = locale.Text{
+		locale.En: "Only %d of “%s” are left.",
+		locale.Ar: "بقي %d فقط من «%s».",
+	}
+	textLastOne = locale.Text{
+		locale.En: "Only %d of “%s” is left.",
+		locale.Ar: "بقي %d فقط من «%s».",
+	}
+)

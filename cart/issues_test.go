@@ -1,0 +1,133 @@
+package cart
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"commerce/auth/locale"
+	"commerce/auth/problem"
+	"commerce/auth/store"
+	"commerce/cart/money"
+)
+
+func TestIssueOf(t *testing.T) {
+	t.Parallel()
+	sells := func(edit func(*Product)) *Product {
+		p := sold(1, 100)
+		edit(p)
+		return p
+	}
+	stocked := func(n int64) *Product { return sells(func(p *Product) { p.Stock = &n }) }
+	email := []FieldValue{{"email", "x"}}
+	two, zero := int64(2), int64(0)
+	for name, tc := range map[string]struct {
+		line    Line
+		product *Product
+		left    *int64
+		want    problem.Code
+	}{
+		"nothing wrong":                {Line{ID: "1", Quantity: 1}, sold(1, 100), nil, ""},
+		"gone":                         {Line{ID: "1", Quantity: 1}, nil, nil, problem.ProductNotFound},
+		"inactive":                     {Line{ID: "1", Quantity: 1}, sells(func(p *Product) { p.Active = false }), nil, problem.ProductInactive},
+		"inactive before out of stock": {Line{ID: "1", Quantity: 1}, sells(func(p *Product) { p.Active, p.Stock = false, &zero }), &zero, problem.ProductInactive},
+		"plan gone":                    {Line{ID: "5.p59", Quantity: 1, Fields: email}, account(), nil, problem.PlanUnavailable},
+		"plan needed by now":           {Line{ID: "5", Quantity: 1, Fields: email}, account(), nil, problem.PlanUnavailable},
+		"plan no longer sold":          {Line{ID: "1.p9", Quantity: 1}, sold(1, 100), nil, problem.PlanUnavailable},
+		"field gone":                   {Line{ID: "1", Quantity: 1, Fields: email}, sold(1, 100), nil, problem.FieldInvalid},
+		"option gone":                  {Line{ID: "5.p51", Quantity: 1, Fields: []FieldValue{{"email", "x"}, {"region", "fr"}}}, account(), nil, problem.FieldInvalid},
+		"field needed by now":          {Line{ID: "5.p51", Quantity: 1, Fields: []FieldValue{{"region", "us"}}}, account(), nil, problem.FieldMissing},
+		"field answered invisibly":     {Line{ID: "5.p51", Quantity: 1, Fields: []FieldValue{{"email", "\u200b"}}}, account(), nil, problem.FieldMissing},
+		"fields and plan right":        {Line{ID: "5.p51", Quantity: 1, Fields: email}, account(), nil, ""},
+		"sold out":                     {Line{ID: "1", Quantity: 1}, stocked(0), &zero, problem.OutOfStock},
+		"too few left":                 {Line{ID: "1", Quantity: 3}, stocked(2), &two, problem.InsufficientStock},
+		"none left by lines before":    {Line{ID: "1", Quantity: 1}, stocked(2), &zero, problem.InsufficientStock},
+		"just enough":                  {Line{ID: "1", Quantity: 2}, stocked(2), &two, ""},
+		"below its minimum":            {Line{ID: "1", Quantity: 1}, sells(func(p *Product) { p.MinQuantity = 2 }), nil, BelowMinQuantity},
+		"above its maximum":            {Line{ID: "1", Quantity: 3}, sells(func(p *Product) { p.MaxQuantity = &two }), nil, AboveMaxQuantity},
+		"above the service's":          {Line{ID: "1", Quantity: 1000}, sold(1, 100), nil, AboveMaxQuantity},
+	} {
+		got := issueOf(&tc.line, tc.product, tc.left, testLimits)
+		if got == nil {
+			if tc.want != "" {
+				t.Errorf("%s: no issue, want %s", name, tc.want)
+			}
+			continue
+		}
+		if got.Code != tc.want || got.Requested != tc.line.Quantity || strings.Contains(got.Sentence.In(locale.En), "%!") {
+			t.Errorf("%s: %+v %q, want %s", name, got, got.Sentence.In(locale.En), tc.want)
+		}
+		aboutStock := tc.want == problem.OutOfStock || tc.want == problem.InsufficientStock
+		if (got.Available != nil) != aboutStock {
+			t.Errorf("%s: available %v", name, got.Available)
+		}
+	}
+}
+
+func TestWarningsOf(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		added money.Amount
+		stock *int64
+		want  []problem.Code
+	}{
+		"nothing to say":     {100, nil, nil},
+		"dearer":             {90, nil, []problem.Code{PriceChanged}},
+		"cheaper":            {110, nil, []problem.Code{PriceChanged}},
+		"plenty left":        {100, ptr(int64(6)), nil},
+		"few left":           {100, ptr(int64(5)), []problem.Code{LowStock}},
+		"dearer and few":     {90, ptr(int64(1)), []problem.Code{PriceChanged, LowStock}},
+		"was free until now": {0, nil, []problem.Code{PriceChanged}},
+	} {
+		p := sold(1, 100)
+		p.Stock = tc.stock
+		var got []problem.Code
+		for _, w := range warningsOf(&PricedLine{Line: &Line{ID: "1", Quantity: 1, AddedPrice: tc.added}, Product: p, Unit: Unit{Base: 100}}) {
+			got = append(got, w.Code)
+		}
+		if diff := cmp.Diff(tc.want, got); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", name, diff)
+		}
+	}
+}
+
+// Without its plan or option a line costs less; the price has not gone down.
+func TestWarningsOf_SayNothingOfAPriceThatLacksAPart(t *testing.T) {
+	t.Parallel()
+	noPlans, noOption, inactive := account(), account(), account()
+	noPlans.Plans, noOption.Fields[1].Options, inactive.Active = nil, noOption.Fields[1].Options[:1], false
+	email, region := FieldValue{"email", "x"}, FieldValue{"region", "us"}
+	for name, tc := range map[string]struct {
+		line    Line
+		product *Product
+		want    []problem.Code
+	}{
+		"the plan is gone":               {Line{ID: "5.p59", Quantity: 1, AddedPrice: 3500, Fields: []FieldValue{email}}, account(), nil},
+		"all plans are gone":             {Line{ID: "5.p51", Quantity: 1, AddedPrice: 3500, Fields: []FieldValue{email}}, noPlans, nil},
+		"plans have come":                {Line{ID: "5", Quantity: 1, AddedPrice: 3500, Fields: []FieldValue{email}}, account(), nil},
+		"inactive, and the plan is gone": {Line{ID: "5.p59", Quantity: 1, AddedPrice: 3500, Fields: []FieldValue{email}}, inactive, nil},
+		"the option is gone":             {Line{ID: "5.p51", Quantity: 1, AddedPrice: 4025, Fields: []FieldValue{email, region}}, noOption, nil},
+		"the field is gone":              {Line{ID: "5.p51", Quantity: 1, AddedPrice: 9000, Fields: []FieldValue{{"age", "9"}, email}}, account(), nil},
+		"all is there, and cheaper":      {Line{ID: "5.p51", Quantity: 1, AddedPrice: 9000, Fields: []FieldValue{email, region}}, account(), []problem.Code{PriceChanged}},
+		"inactive, and cheaper":          {Line{ID: "5.p51", Quantity: 1, AddedPrice: 9000, Fields: []FieldValue{email}}, inactive, []problem.Code{PriceChanged}},
+	} {
+		priced := Price(Cart{Lines: []Line{tc.line}}, &store.Store{}, map[int64]*Product{5: tc.product}, testLimits)
+		var got []problem.Code
+		for _, w := range warningsOf(&priced.Lines[0]) {
+			got = append(got, w.Code)
+		}
+		if diff := cmp.Diff(tc.want, got); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", name, diff)
+		}
+	}
+}
+
+func TestWarningsOf_SayWhichWayThePriceWent(t *testing.T) {
+	t.Parallel()
+	for added, want := range map[money.Amount]locale.Text{90: textPriceRose, 110: textPriceFell} {
+		if got := warningsOf(&PricedLine{Line: &Line{ID: "1", AddedPrice: added}, Product: sold(1, 100), Unit: Unit{Base: 100}})[0].Sentence.In(locale.En); got != want.With("P1").In(locale.En) {
+			t.Errorf("from %d to 100: %q, want %q", added, got, want.With("P1").In(locale.En))
+		}
+	}
+}

@@ -1,0 +1,95 @@
+package cart
+
+import (
+	"commerce/auth/locale"
+	"commerce/cart/money"
+	"commerce/cart/period"
+)
+
+// Product is one product of a store's catalog. A *Product is shared between requests:
+// do not change it.
+type Product struct {
+	ID            int64
+	Name          string
+	Slug          string
+	Type          string // passed through: digital, subscription, course, …
+	Active        bool   // sold now
+	Price         money.Amount
+	OriginalPrice money.Amount // before a reduction; equal to Price when there is none
+	Stock         *int64       // nil: unlimited
+	MinQuantity   int64        // of one line; at least 1
+	MaxQuantity   *int64       // of one line; nil: only the service's own limit
+	Image         *Image       // nil: none
+	Plans         []Plan       // a product with plans is bought by choosing one
+	Fields        []Field      // in the merchant's order, which gives each its position
+}
+
+// Image is a picture of a product; Alt describes it for those who cannot see it.
+type Image struct {
+	URL string
+	Alt string
+}
+
+// Plan is a period for which a subscription product is sold (its variant); its
+// price comes on top of the product's own.
+type Plan struct {
+	ID       int64
+	Duration period.Duration
+	Price    money.Amount
+}
+
+// Field is something the shopper is asked when adding the product: a text, or a
+// choice when Options is not empty.
+type Field struct {
+	Name     string
+	Required bool
+	Options  []Option
+}
+
+// Option is one choice of a select field; Price is its surcharge on the unit
+// price, 0 for none.
+type Option struct {
+	Code  string
+	Name  string
+	Price money.Amount
+}
+
+// Plan finds a plan by its id; nil when the product does not have it.
+func (p *Product) Plan(id int64) *Plan {
+	for i := range p.Plans {
+		if p.Plans[i].ID == id {
+			return &p.Plans[i]
+		}
+	}
+	return nil
+}
+
+// Field finds a field by its name; nil when the product does not have it.
+func (p *Product) Field(name string) *Field {
+	for i := range p.Fields {
+		if p.Fields[i].Name == name {
+			return &p.Fields[i]
+		}
+	}
+	return nil
+}
+
+// Option finds an option by its code, in the spelling of the catalog or in normal
+// form; nil when the field does not have it.
+func (f *Field) Option(code string) *Option {
+	for i := range f.Options {
+		if f.Options[i].Code == code {
+			return &f.Options[i]
+		}
+	}
+	normal := NormalText(code)
+	for i := range f.Options {
+		if NormalText(f.Options[i].Code) == normal {
+			return &f.Options[i]
+		}
+	}
+	return nil
+}
+
+// GoneName is shown in the place of the name of a product that no longer exists.
+var GoneName = locale.Text{locale.En: "No longer available", locale.Ar: "لم يعد متوفرًا"}

@@ -1,0 +1,183 @@
+package redisstore
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"commerce/auth"
+	"commerce/cart"
+)
+
+// Holding is one thing that Redis keeps about a guest or a customer.
+type Holding struct {
+	Kind    HoldingKind
+	Key     string
+	Expires time.Duration // from now
+	Cart    cart.Cart     // of a cart or a claimed one
+	Entries int64         // of idempotency keys and merged quantities
+}
+
+// HoldingKind says what a Holding is.
+type HoldingKind string
+
+// The kinds.
+const (
+	HeldCart    HoldingKind = "cart"
+	HeldClaimed HoldingKind = "claimed cart" // a guest's, set aside for a customer
+	HeldKeys    HoldingKind = "idempotency keys"
+	HeldOffers  HoldingKind = "merged quantities"
+)
+
+// Holdings lists everything that is kept under a reference, and, for a customer,
+// the guest carts that were set aside for that customer and have not come in yet.
+// It walks over all keys of the Redis: it is for support, not for requests.
+func (s *Store) Holdings(ctx context.Context, ref Ref) ([]Holding, error) {
+	var held []Holding
+	add := func(kind HoldingKind, keys ...string) error {
+		for _, key := range keys {
+			h, found, err := s.holding(ctx, kind, key)
+			if err != nil {
+				return err
+			}
+			if found {
+				held = append(held, h)
+			}
+		}
+		return nil
+	}
+	offers, err := s.scan(ctx, escapeGlob(ref.offeredKey(""))+"*")
+	if err != nil {
+		return nil, err
+	}
+	claims, err := s.claimsOf(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	for _, step := range []func() error{
+		func() error { return add(HeldCart, ref.cartKey()) },
+		func() error { return add(HeldClaimed, claims...) },
+		func() error { return add(HeldKeys, ref.keysKey()) },
+		func() error { return add(HeldOffers, offers...) },
+	} {
+		if err := step(); err != nil {
+			return nil, err
+		}
+	}
+	return held, nil
+}
+
+// GuestRefs finds the carts that a token opens, in whichever store. Like Holdings it
+// walks over all keys.
+func (s *Store) GuestRefs(ctx context.Context, token auth.CartToken) ([]Ref, error) {
+	keys, err := s.scan(ctx, guestPattern(token))
+	if err != nil {
+		return nil, err
+	}
+	var refs []Ref
+	for _, key := range keys {
+		if ref := refOf(key); !slices.Contains(refs, ref) {
+			refs = append(refs, ref)
+		}
+	}
+	return refs, nil
+}
+
+// Erase removes everything that Holdings lists, and returns what that was. It may
+// be repeated until nothing is left.
+func (s *Store) Erase(ctx context.Context, ref Ref) ([]Holding, error) {
+	held, err := s.Holdings(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	for _, h := range held {
+		if err := s.client.Unlink(ctx, h.Key).Err(); err != nil {
+			return nil, fmt.Errorf("remove %s: %w", h.Kind, err)
+		}
+	}
+	return held, nil
+}
+
+// claimsOf finds the claimed carts of a reference: a guest's own one, or those that
+// name a customer as their new owner.
+func (s *Store) claimsOf(ctx context.Context, ref Ref) ([]string, error) {
+	if ref.guest {
+		return []string{ref.claimedKey()}, nil
+	}
+	all, err := s.scan(ctx, ref.claimsPattern())
+	if err != nil {
+		return nil, err
+	}
+	var own []string
+	for _, key := range all {
+		owner, err := s.client.HGet(ctx, key, "o").Result()
+		if err != nil && err != redis.Nil {
+			return nil, fmt.Errorf("read claimed cart: %w", err)
+		}
+		if tag, _, _ := strings.Cut(owner, " "); tag == ref.tag {
+			own = append(own, key)
+		}
+	}
+	return own, nil
+}
+
+func (s *Store) holding(ctx context.Context, kind HoldingKind, key string) (h Holding, found bool, err error) {
+	left, err := s.client.PTTL(ctx, key).Result()
+	if err != nil {
+		return h, false, fmt.Errorf("read %s: %w", kind, err)
+	}
+	if left == -2 { // no such key
+		return h, false, nil
+	}
+	h = Holding{Kind: kind, Key: key, Expires: left}
+	switch kind {
+	case HeldKeys, HeldOffers:
+		h.Entries, err = s.client.HLen(ctx, key).Result()
+	default:
+		var hash map[string]string
+		if hash, err = s.client.HGetAll(ctx, key).Result(); err == nil {
+			var held Held
+			held, err = parseCart(flatten(hash), left.Milliseconds(), s.now())
+			h.Cart = held.Cart
+		}
+	}
+	if err != nil {
+		return h, false, fmt.Errorf("read %s: %w", kind, err)
+	}
+	return h, true, nil
+}
+
+// scan lists the keys of a pattern, on every master of a cluster.
+func (s *Store) scan(ctx context.Context, pattern string) ([]string, error) {
+	var mu sync.Mutex
+	var keys []string
+	walk := func(ctx context.Context, node redis.Cmdable) error {
+		it := node.Scan(ctx, 0, pattern, 1000).Iterator()
+		for it.Next(ctx) {
+			mu.Lock()
+			keys = append(keys, it.Val())
+			mu.Unlock()
+		}
+		return it.Err()
+	}
+	var err error
+	if cluster, ok := s.client.(*redis.ClusterClient); ok {
+		err = cluster.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error { return walk(ctx, node) })
+	} else {
+		err = walk(ctx, s.client)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look for keys: %w", err)
+	}
+	return keys, nil
+}
+
+// escapeGlob keeps a key's own signs from being read as a pattern.
+func escapeGlob(s string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`).Replace(s)
+}

@@ -1,0 +1,91 @@
+package redisstore
+
+import (
+	"context"
+	"reflect"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// What tests of carts as a whole, which also need package service, look at in here.
+
+const (
+	NoteGrace          = noteGrace
+	ReplicasRemembered = replicasRemembered
+)
+
+var (
+	ParseCart = parseCart
+	RefOf     = refOf
+)
+
+func (r Ref) CartKey() string                      { return r.cartKey() }
+func (r Ref) ClaimedKey() string                   { return r.claimedKey() }
+func (r Ref) KeysKey() string                      { return r.keysKey() }
+func (r Ref) OfferedKey(guestCartID string) string { return r.offeredKey(guestCartID) }
+func (r Ref) Tag() string                          { return r.tag }
+func (r Ref) IsGuest() bool                        { return r.guest }
+
+// ScriptNames maps the digests of all scripts to their names.
+func ScriptNames() map[string]string {
+	names := map[string]string{}
+	v := reflect.ValueOf(newScripts())
+	for i := range v.NumField() {
+		names[v.Field(i).FieldByName("sha").String()] = v.Type().Field(i).Name
+	}
+	return names
+}
+
+// LoadScripts makes Redis know all scripts, so that none is ever sent whole.
+func LoadScripts(ctx context.Context, client redis.UniversalClient) error {
+	v := reflect.ValueOf(newScripts())
+	for i := range v.NumField() {
+		if err := client.ScriptLoad(ctx, v.Field(i).FieldByName("source").String()).Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Instance is a copy of a store, as another instance of the service has it. It has seen
+// one replica of the master that its client talks to.
+func (s *Store) Instance(durable bool, minReplicas int, now func() time.Time) *Store {
+	other := *s
+	other.durable, other.minReplicas, other.now = durable, minReplicas, now
+	other.masters = newMasters(now)
+	other.masters.at(s.client.(*redis.Client).Options().Addr).mostReplicas(1)
+	return &other
+}
+
+// Survives reports whether a write that a connection has just made would survive a
+// failover.
+func (s *Store) Survives(ctx context.Context, conn *redis.Conn) bool {
+	at := s.masters.at(s.client.(*redis.Client).Options().Addr)
+	return s.awaitReplicas(ctx, conn, at, replicaWait).survivesFailover()
+}
+
+// Conn is one connection to a single Redis.
+func (s *Store) Conn() *redis.Conn { return s.client.(*redis.Client).Conn() }
+
+// ClearAt runs the script that clears a cart, with a deadline in Redis' time.
+func (s *Store) ClearAt(ctx context.Context, ref Ref, deadline int64) ([]any, error) {
+	return s.scripts.clear.run(ctx, s.client, once, []string{ref.cartKey()},
+		1000, "ID", "", "", "", "", "", deadline).Slice()
+}
+
+// ClaimAt runs the script that claims a guest's cart, with a deadline in Redis' time.
+func (s *Store) ClaimAt(ctx context.Context, customer, guest Ref, note string, b Bring, deadline int64) ([]any, error) {
+	return s.scripts.claim.run(ctx, s.client, repeatable,
+		[]string{guest.cartKey(), guest.claimedKey(), guest.keysKey()},
+		customer.tag, 1000, note, deadline, b.cut(), b.Lines, b.Text).Slice()
+}
+
+// MistakeClock makes the store believe that the clock of a cart's master is so far ahead.
+func (s *Store) MistakeClock(ctx context.Context, ref Ref, ahead time.Duration) error {
+	at, err := s.masterOf(ctx, ref.cartKey())
+	if err == nil {
+		at.clock = redisClock{ahead: ahead.Milliseconds(), known: true}
+	}
+	return err
+}

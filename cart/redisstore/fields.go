@@ -1,0 +1,41 @@
+package redisstore
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"commerce/cart"
+)
+
+// encodeFields writes fields as a cart keeps them: the size of their text, which
+// the scripts add up, and a JSON list of names and values. "" for none.
+func encodeFields(fields []cart.FieldValue) string {
+	if len(fields) == 0 {
+		return ""
+	}
+	pairs := make([][2]string, len(fields))
+	for i, f := range fields {
+		pairs[i] = [2]string{f.Name, f.Value}
+	}
+	body, _ := json.Marshal(pairs) // strings always marshal
+	return strconv.FormatInt(cart.TextSize(fields), 10) + " " + string(body)
+}
+
+// decodeFields reads what encodeFields wrote; nil for "".
+func decodeFields(s string) ([]cart.FieldValue, error) {
+	if s == "" {
+		return nil, nil
+	}
+	_, body, _ := strings.Cut(s, " ")
+	var pairs [][2]string
+	if err := json.Unmarshal([]byte(body), &pairs); err != nil {
+		return nil, fmt.Errorf("%w: %w", errLayout, err)
+	}
+	fields := make([]cart.FieldValue, len(pairs))
+	for i, p := range pairs {
+		fields[i] = cart.FieldValue{Name: p[0], Value: p[1]}
+	}
+	return fields, nil
+}

@@ -1,0 +1,38 @@
+package redisstore
+
+import (
+	"testing"
+
+	"commerce/cart"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+func TestFields_ReadBackAsWritten(t *testing.T) {
+	t.Parallel()
+	text := rapid.StringOfN(rapid.SampledFrom([]rune(`ab1:", ص`)), 0, 4, -1)
+	rapid.Check(t, func(t *rapid.T) {
+		var fields []cart.FieldValue
+		for range rapid.IntRange(0, 3).Draw(t, "fields") {
+			fields = append(fields, cart.FieldValue{Name: text.Draw(t, "name"), Value: text.Draw(t, "value")})
+		}
+		stored := encodeFields(fields)
+		got, err := decodeFields(stored)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(fields, got); diff != "" {
+			t.Fatalf("stored as %q (-want +got)\n%s", stored, diff)
+		}
+	})
+}
+
+func TestDecodeFields_RefusesAnotherLayout(t *testing.T) {
+	t.Parallel()
+	for _, s := range []string{"3", "3 ", "3 {}", `3 ["a"]`, `[["a","b"]]`} {
+		if got, err := decodeFields(s); err == nil {
+			t.Errorf("%q was read as %q", s, got)
+		}
+	}
+}

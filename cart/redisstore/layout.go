@@ -1,0 +1,129 @@
+package redisstore
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"commerce/cart"
+	"commerce/cart/money"
+)
+
+// lua/cart.lua describes how a cart lies in Redis.
+
+// errLayout is a cart whose hash holds what no release has written.
+var errLayout = errors.New("redisstore: not a cart's layout")
+
+// parseCart reads the flat list of a cart's hash. ttl is in ms; none when not positive.
+func parseCart(flat []any, ttl int64, now time.Time) (Held, error) {
+	var c Held
+	stored := make([]storedLine, 0, len(flat)/2)
+	var texts map[string]string
+	for i := 0; i+1 < len(flat); i += 2 {
+		member, value := flat[i].(string), flat[i+1].(string)
+		switch {
+		case member == "i":
+			c.ID = value
+		case member == "v":
+			c.Version, _ = strconv.ParseInt(value, 10, 64)
+		case member == "c":
+			c.Coupon = value
+		case strings.HasPrefix(member, "m"):
+			c.Notes = append(c.Notes, parseNote(member, value))
+		case member == "" || member[0] < '0' || member[0] > '9':
+		case strings.IndexByte(member, ':') >= 0:
+			if texts == nil {
+				texts = map[string]string{}
+			}
+			texts[member] = value
+		default:
+			line, err := parseLine(member, value)
+			if err != nil {
+				return Held{}, err
+			}
+			stored = append(stored, line)
+		}
+	}
+	if c.ID == "" { // only notes or stamps: nothing of a cart yet
+		return Held{Notes: c.Notes}, nil
+	}
+	if ttl > 0 {
+		c.ExpiresAt = now.Add(time.Duration(ttl) * time.Millisecond)
+	}
+	slices.SortFunc(stored, func(a, b storedLine) int { return cmp.Compare(a.order, b.order) })
+	c.Lines = make([]cart.Line, len(stored))
+	for i, s := range stored {
+		c.Lines[i] = s.Line
+		if texts == nil {
+			continue
+		}
+		fields, err := decodeFields(texts[string(s.ID)+":f"])
+		if err != nil {
+			return Held{}, fmt.Errorf("fields of line %s: %w", s.ID, err)
+		}
+		c.Lines[i].Fields, c.Lines[i].Notice = fields, texts[string(s.ID)+":n"]
+	}
+	return c, nil
+}
+
+type storedLine struct {
+	cart.Line
+	order int64
+}
+
+// parseLine reads "<quantity> <order> <unit price when added>".
+func parseLine(id, value string) (storedLine, error) {
+	quantity, rest, _ := strings.Cut(value, " ")
+	order, price, _ := strings.Cut(rest, " ")
+	q, err1 := strconv.ParseInt(quantity, 10, 64)
+	o, err2 := strconv.ParseInt(order, 10, 64)
+	p, err3 := strconv.ParseInt(price, 10, 64)
+	if err1 != nil || err2 != nil || err3 != nil {
+		return storedLine{}, fmt.Errorf("line %s: %w", id, errLayout)
+	}
+	return storedLine{Line: cart.Line{ID: cart.LineID(id), Quantity: q, AddedPrice: money.Amount(p)}, order: o}, nil
+}
+
+// Note is one request's mark, in a customer's cart, that it is merging a guest's cart.
+type Note struct {
+	member string // of the cart's hash
+	guest  string // digest of the guest's token
+	at     time.Time
+}
+
+// parseNote reads "<guest's digest> <seconds> …".
+func parseNote(member, value string) Note {
+	guest, rest, _ := strings.Cut(value, " ")
+	seconds, _, _ := strings.Cut(rest, " ")
+	at, _ := strconv.ParseInt(seconds, 10, 64)
+	return Note{member: member, guest: guest, at: time.Unix(at, 0)}
+}
+
+// Guest is the guest's cart that the note of a customer's cart is about.
+func (n Note) Guest(customer Ref) Ref { return customer.guestBeside(n.guest) }
+
+// Old reports whether the note is older than any request lives, by this process' clock.
+// Redis judges it again before a note is dropped.
+func (n Note) Old(now time.Time) bool { return now.Sub(n.at) >= noteGrace }
+
+// Notes are all notes of a customer's cart: each of a customer's devices may bring a
+// guest's cart.
+type Notes []Note
+
+// members lists them as change.lua passes them by.
+func (n Notes) members() string {
+	if len(n) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteByte(' ')
+	for _, note := range n {
+		b.WriteString(note.member)
+		b.WriteByte(' ')
+	}
+	return b.String()
+}

@@ -1,0 +1,271 @@
+package redisstore_test
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"go.uber.org/goleak"
+
+	"commerce/auth"
+	"commerce/auth/problem"
+	"commerce/auth/store"
+	"commerce/cart"
+	"commerce/cart/carttest"
+	"commerce/cart/redisstore"
+	"commerce/cart/service"
+	"commerce/deploy/connect"
+	"commerce/deploy/ephemeral"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// desk is a service on a real Redis, in a store of its own.
+type desk struct {
+	*service.Carts
+	redis    *redisstore.Store
+	t        *testing.T
+	store    *store.Store
+	goods    *goods
+	strategy cart.Strategy
+	client   redis.UniversalClient
+	forward  atomic.Int64 // by how much its clock is ahead
+}
+
+var lastStore atomic.Int64
+
+func openDesk(t *testing.T, by cart.Strategy) *desk {
+	t.Helper()
+	client := dial(t, ephemeral.Redis(t))
+	id := int64(os.Getpid())*100_000 + lastStore.Add(1)
+	d := &desk{
+		t: t, client: client,
+		store: &store.Store{ID: id, Currency: "SAR", PricesIncludeTax: true},
+		goods: &goods{products: map[int64]*cart.Product{}, out: map[int64]bool{}},
+	}
+	for id := range int64(5) {
+		d.goods.put(carttest.Sold(id+1, 100))
+	}
+	d.redis = redisstore.New(redisstore.Config{
+		Client: dial(t, asService(t, ephemeral.Redis(t))),
+		TTL:    redisstore.TTLs{Guest: 720 * time.Hour, Customer: 2160 * time.Hour},
+		Now:    d.now,
+	})
+	d.strategy = by
+	d.Carts = service.New(service.Config{
+		Store:    d.redis,
+		Catalog:  d.goods,
+		Limits:   carttest.Limits,
+		Strategy: by,
+		Log:      slog.New(slog.DiscardHandler),
+		Budget:   5 * time.Second, // a busy test machine is no reason to give up
+		Now:      d.now,
+	})
+	return d
+}
+
+func dial(t testing.TB, url string) redis.UniversalClient {
+	t.Helper()
+	client, err := connect.Redis(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close() })
+	return client
+}
+
+// asService is a Redis' URL for a user who has no more rights than the service needs.
+func asService(t testing.TB, url string) string {
+	t.Helper()
+	users, err := os.ReadFile("../../deploy/redis/users.conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ephemeral.AsUser(t, url, string(users), "commerce")
+}
+
+// goods is a catalogue of which parts can be out of reach.
+type goods struct {
+	mu       sync.Mutex
+	products map[int64]*cart.Product
+	out      map[int64]bool
+}
+
+var errOutOfReach = errors.New("out of reach")
+
+func (g *goods) put(p *cart.Product) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.products[p.ID] = p
+}
+
+// outOfReach makes every question about a product fail, or no longer.
+func (g *goods) outOfReach(id int64, out bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.out[id] = out
+}
+
+func (g *goods) Reachable() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, out := range g.out {
+		if out {
+			return false
+		}
+	}
+	return true
+}
+
+func (g *goods) Products(_ context.Context, _ int64, ids []int64) (map[int64]*cart.Product, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	found := map[int64]*cart.Product{}
+	for _, id := range ids {
+		if g.out[id] {
+			return nil, errOutOfReach
+		}
+		if p := g.products[id]; p != nil {
+			found[id] = p
+		}
+	}
+	return found, nil
+}
+
+// now is the service's clock.
+func (d *desk) now() time.Time { return time.Now().Add(time.Duration(d.forward.Load())) }
+
+// as is a caller: a guest for customer "", who needs a token then.
+func (d *desk) as(customer string, token auth.CartToken) *service.Visit {
+	d.t.Helper()
+	sh, err := d.Visit(auth.Caller{Store: d.store, Customer: customer, Token: token})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return sh
+}
+
+// tokenOf is a token of its own for each name.
+func tokenOf(name string) auth.CartToken {
+	return auth.CartToken(name + strings.Repeat("_", 22))
+}
+
+// change makes a change as the API does: what waits is merged first.
+func (d *desk) change(v *service.Visit, change func() (service.Changed, error)) *cart.MergeReport {
+	d.t.Helper()
+	d.Merge(d.t.Context(), v, "")
+	_, err := change()
+	if refused, ok := errors.AsType[*problem.Error](err); err != nil && (!ok || refused.Code == problem.Unavailable) {
+		d.t.Fatal(err)
+	}
+	return v.Merge
+}
+
+func (d *desk) add(v *service.Visit, product, quantity int64) *cart.MergeReport {
+	d.t.Helper()
+	return d.change(v, func() (service.Changed, error) {
+		return d.Add(d.t.Context(), v, redisstore.Conditions{}, cart.Addition{ProductID: product, Quantity: quantity})
+	})
+}
+
+func (d *desk) clear(v *service.Visit) *cart.MergeReport {
+	d.t.Helper()
+	return d.change(v, func() (service.Changed, error) { return d.Clear(d.t.Context(), v, redisstore.Conditions{}) })
+}
+
+func (d *desk) read(v *service.Visit) (cart.Cart, *cart.MergeReport) {
+	d.t.Helper()
+	priced, err := d.Read(d.t.Context(), v)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return priced.Cart, v.Merge
+}
+
+// wantLines reads a cart, as "id×quantity …" in its order.
+func (d *desk) wantLines(sh *service.Visit, want string) {
+	d.t.Helper()
+	got, _ := d.read(sh)
+	if lines := linesOf(got); lines != want {
+		d.t.Errorf("the cart holds %q, want %q", lines, want)
+	}
+}
+
+func linesOf(c cart.Cart) string {
+	parts := make([]string, len(c.Lines))
+	for i, l := range c.Lines {
+		parts[i] = fmt.Sprintf("%s×%d", l.ID, l.Quantity)
+	}
+	return strings.Join(parts, " ")
+}
+
+// ttl is how long a key of this store lives on; negative when it is not there.
+func (d *desk) ttl(key string) time.Duration {
+	d.t.Helper()
+	left, err := d.client.PTTL(d.t.Context(), key).Result()
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return left
+}
+
+// pass lets time pass for all that lies in this store: stamps, notes and keys grow
+// older, and what has an expiry expires sooner.
+func (d *desk) pass(by time.Duration) {
+	d.t.Helper()
+	d.forward.Add(int64(by))
+	keys := d.client.Keys(d.t.Context(), fmt.Sprintf("cart:{%d:*", d.store.ID)).Val()
+	if err := carttest.Age(d.t.Context(), d.client, by, keys...); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// settle lets the notes of dead requests grow old, and a request of the customer
+// find them.
+func (d *desk) settle(customer string) {
+	d.t.Helper()
+	d.pass(redisstore.NoteGrace + time.Second)
+	d.read(d.as(customer, ""))
+}
+
+// newNote is a name for a request's note.
+func newNote() string { return "m" + rand.Text()[:10] }
+
+// notes are the members by which merges under way are noted in a customer's cart.
+func (d *desk) notes(customer string) []string {
+	d.t.Helper()
+	return slices.DeleteFunc(d.client.HKeys(d.t.Context(), redisstore.CustomerRef(d.store.ID, customer).CartKey()).Val(),
+		func(member string) bool { return !strings.HasPrefix(member, "m") })
+}
+
+// wantSettled fails when a merge left anything behind that it should not: an aside
+// cart, a note, or a key that would stay forever.
+func (d *desk) wantSettled() {
+	d.t.Helper()
+	keys := d.client.Scan(d.t.Context(), 0, fmt.Sprintf("cart:{%d:*", d.store.ID), 1000).Iterator()
+	for keys.Next(d.t.Context()) {
+		key := keys.Val()
+		if d.ttl(key) < 0 {
+			d.t.Errorf("%s has no TTL", key)
+		}
+		if strings.HasSuffix(key, ":claimed") {
+			d.t.Errorf("%s is left", key)
+		}
+		if _, customer, ok := strings.Cut(strings.TrimSuffix(key, "}"), ":c:"); ok && len(d.notes(customer)) > 0 {
+			d.t.Errorf("%s still notes a merge", key)
+		}
+	}
+	if err := keys.Err(); err != nil {
+		d.t.Fatal(err)
+	}
+}

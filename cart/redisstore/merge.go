@@ -1,0 +1,269 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"time"
+
+	"commerce/auth/problem"
+	"commerce/cart"
+)
+
+// The steps of a merge. Each is one script, atomic in its own slot and safe to repeat;
+// service/merge.go makes one merge of them.
+
+const (
+	// offersOutlive is how much longer the quantities that a guest cart has offered
+	// are stored than its claim lives, so that it can never be merged again.
+	offersOutlive = 7 * 24 * time.Hour
+
+	// noteGrace is how long a note may exist without a claim before it counts as the
+	// trace of a request that died: longer than any request lives.
+	noteGrace = 5 * time.Minute
+)
+
+// Bring is what a guest's cart would add to a customer's.
+type Bring struct {
+	CartID      string // "" for no cart
+	Lines, Text int64  // number of lines, bytes of text
+}
+
+// cut is a guest's cart id as notes keep it: long enough to tell a customer's few
+// notes apart, short enough to keep the cart small in Redis.
+func (b Bring) cut() string {
+	if b.CartID == "" {
+		return "-"
+	}
+	return b.CartID[:min(len(b.CartID), 10)]
+}
+
+// Claimed is a guest's cart that is set aside for its new owner.
+type Claimed struct {
+	Cart  cart.Cart
+	Again bool   // an earlier request had claimed it; a newer cart may lie under the token
+	Note  string // the note under which it was claimed; "" for none
+
+	stamps []any   // member and ms, in turns
+	keys   []any   // digest and value, in turns
+	master *master // whose clock stamps and keys have
+}
+
+var (
+	// ErrNothingToMerge means that no guest cart waits to be merged.
+	ErrNothingToMerge = errors.New("redisstore: nothing to merge")
+
+	// ErrUnconfirmed means that not every replica has what Apply did, so that the
+	// guest's cart must stay set aside: a failover that loses the merged lines still
+	// has the guest's cart.
+	ErrUnconfirmed = errors.New("redisstore: merge not confirmed by every replica")
+
+	// ErrCartFull means that the guest's cart does not fit into the customer's.
+	ErrCartFull = errors.New("redisstore: no room for the guest's cart")
+
+	// ErrCrowded means that too many merges into one cart are under way.
+	ErrCrowded = errors.New("redisstore: too many merges under way")
+
+	// errHangs means that a Redis did not answer in time a moment ago and was not
+	// asked again.
+	errHangs = errors.New("redisstore: the guest's Redis hangs")
+)
+
+// OtherOwnerError means that another customer's claim on the same token comes first.
+type OtherOwnerError struct{ Owner Ref }
+
+func (e *OtherOwnerError) Error() string { return "redisstore: claimed by another customer" }
+
+// GrownError means that the guest's cart was replaced or has grown since room was
+// reserved for it.
+type GrownError struct{ Bring Bring }
+
+func (e *GrownError) Error() string { return "redisstore: the guest's cart has changed" }
+
+// Intend reserves room for a guest's cart and notes, under a name of the caller's
+// making, that it is about to come. ErrCartFull, ErrCrowded: nothing was noted.
+func (s *Store) Intend(ctx context.Context, customer, guest Ref, note string, b Bring, limits cart.Limits) error {
+	word, err := s.scripts.intend.run(ctx, s.client, repeatable, []string{customer.cartKey()},
+		note, s.ttlOf(customer).Milliseconds(), guest.tokenDigest(), b.Lines, b.Text, b.cut(),
+		cart.MergeFactor*limits.Lines, cart.MergeFactor*limits.CartText).Text()
+	switch {
+	case err != nil:
+		return cart.Unavailable("intend merge", err)
+	case word == "full":
+		return ErrCartFull
+	case word == "crowded":
+		return ErrCrowded
+	}
+	return nil
+}
+
+// Claim sets the guest's cart aside under a note. With note "", it only finds again what
+// this customer had claimed before. Errors: ErrNothingToMerge, *OtherOwnerError,
+// *GrownError.
+//
+// It waits for replicas, for a bounded time, so that a failover does not give the token
+// to another customer. It goes on when they do not confirm: the cart would otherwise be
+// out of everybody's sight.
+func (s *Store) Claim(ctx context.Context, customer, guest Ref, note string, b Bring) (c Claimed, err error) {
+	err = s.askGuest(ctx, customer, guest, func(at located) error {
+		c, err = s.claim(ctx, at, customer, guest, note, b)
+		return err
+	})
+	return c, err
+}
+
+func (s *Store) claim(ctx context.Context, at located, customer, guest Ref, note string, b Bring) (Claimed, error) {
+	deadline, err := at.deadline(ctx)
+	if err != nil {
+		return Claimed{}, cart.Unavailable("ask time", err)
+	}
+	cmd, _ := s.runReplicated(ctx, at, s.scripts.claim, claimWait, repeatable,
+		[]string{guest.cartKey(), guest.claimedKey(), guest.keysKey()},
+		customer.tag, s.ttl.Customer.Milliseconds(), note, deadline, b.cut(), b.Lines, b.Text)
+	reply, err := cmd.Slice()
+	if err != nil {
+		return Claimed{}, cart.Unavailable("claim guest cart", err)
+	}
+	switch reply[0].(string) {
+	case "nothing":
+		return Claimed{}, ErrNothingToMerge
+	case "late":
+		return Claimed{}, cart.Unavailable("claim guest cart", errLate)
+	case "other":
+		return Claimed{}, &OtherOwnerError{Owner: Ref{tag: reply[1].(string)}}
+	case "grown":
+		return Claimed{}, &GrownError{Bring{CartID: reply[1].(string), Lines: reply[2].(int64), Text: reply[3].(int64)}}
+	}
+	flat := reply[2].([]any)
+	held, err := parseCart(flat, 0, s.now())
+	return Claimed{
+		Cart: held.Cart, Again: reply[0] == "again", Note: reply[1].(string),
+		stamps: stampsOf(flat), keys: reply[3].([]any), master: at.master,
+	}, err
+}
+
+func stampsOf(flat []any) []any {
+	var stamps []any
+	for i := 0; i+1 < len(flat); i += 2 {
+		if member := flat[i].(string); strings.HasPrefix(member, "r") {
+			stamps = append(stamps, member, flat[i+1])
+		}
+	}
+	return stamps
+}
+
+// Apply adds the lines of a claimed cart to the customer's, each within its bounds (see
+// cart.MergeBounds), and reports what it did now; nil when it was done before. newID is
+// for a cart that begins here. With ErrUnconfirmed it is done, but a failover could
+// still lose it.
+func (s *Store) Apply(ctx context.Context, customer Ref, c Claimed, by cart.Strategy, bounds map[cart.LineID]cart.Bounds, newID string) (*cart.MergeReport, error) {
+	at, err := s.masterOf(ctx, customer.cartKey())
+	if err != nil {
+		return nil, cart.Unavailable("find master", err)
+	}
+	shift, err := at.aheadOf(ctx, c.master)
+	if err != nil {
+		return nil, cart.Unavailable("ask time", err)
+	}
+	args := []any{
+		s.ttlOf(customer).Milliseconds(), (s.ttl.Customer + offersOutlive).Milliseconds(), newID, string(by),
+		c.Cart.Coupon, Bring{CartID: c.Cart.ID}.cut(), shift, len(c.Cart.Lines),
+	}
+	for _, l := range c.Cart.Lines {
+		b := bounds[l.ID]
+		args = append(args, string(l.ID), l.Quantity, int64(l.AddedPrice),
+			encodeFields(l.Fields), l.Notice, b.Stock, b.Max)
+	}
+	args = append(append(append(args, len(c.stamps)/2), c.stamps...), c.keys...)
+	cmd, copies := s.runReplicated(ctx, at, s.scripts.apply, replicaWait, repeatable,
+		[]string{customer.cartKey(), customer.offeredKey(c.Cart.ID), customer.keysKey()}, args...)
+	reply, err := cmd.Slice()
+	if err != nil {
+		return nil, cart.Unavailable("apply merge", err)
+	}
+	if !copies.survivesFailover() {
+		err = ErrUnconfirmed
+	}
+	return mergeReport(reply, bounds), err
+}
+
+// mergeReport reads what apply.lua did; nil for nothing.
+func mergeReport(reply []any, bounds map[cart.LineID]cart.Bounds) *cart.MergeReport {
+	if reply[0].(int64) == 0 && reply[2].(int64) == 0 {
+		return nil
+	}
+	report := &cart.MergeReport{Lines: reply[0].(int64)}
+	cuts := reply[1].([]any)
+	for i := 0; i+2 < len(cuts); i += 3 {
+		a := cart.Adjustment{Line: cart.LineID(cuts[i].(string)), Requested: cuts[i+1].(int64), Kept: cuts[i+2].(int64)}
+		a.Code = problem.InsufficientStock
+		if a.Kept >= bounds[a.Line].Max {
+			a.Code = cart.AboveMaxQuantity
+		}
+		report.Adjusted = append(report.Adjusted, a)
+	}
+	return report
+}
+
+// Finish drops a claimed cart, once its lines are safe with their owner.
+func (s *Store) Finish(ctx context.Context, customer, guest Ref, guestCartID string) error {
+	err := s.scripts.finish.run(ctx, s.client, repeatable,
+		[]string{guest.claimedKey()}, customer.tag, guestCartID).Err()
+	if err != nil {
+		return cart.Unavailable("finish merge", err)
+	}
+	return nil
+}
+
+// Forget drops the notes of merges that have come to their end.
+func (s *Store) Forget(ctx context.Context, customer Ref, notes ...string) error {
+	return s.forget(ctx, customer, 0, notes...)
+}
+
+// ForgetOld drops a note that nothing was claimed under, if it is old by Redis' clock.
+func (s *Store) ForgetOld(ctx context.Context, customer Ref, note Note) error {
+	return s.forget(ctx, customer, noteGrace, note.member)
+}
+
+// forget drops notes that are at least as old as age.
+func (s *Store) forget(ctx context.Context, customer Ref, age time.Duration, notes ...string) error {
+	args := []any{s.ttlOf(customer).Milliseconds(), int64(age.Seconds())}
+	for _, note := range notes {
+		args = append(args, note)
+	}
+	if err := s.scripts.forget.run(ctx, s.client, repeatable, []string{customer.cartKey()}, args...).Err(); err != nil {
+		return cart.Unavailable("forget merge", err)
+	}
+	return nil
+}
+
+// askGuest asks a guest's Redis what a customer's request can be served without. After
+// that Redis did not answer in time, it is not asked for a while. Where both carts lie on
+// one master, that one is always asked.
+func (s *Store) askGuest(ctx context.Context, customer, guest Ref, ask func(at located) error) error {
+	own, err := s.masterOf(ctx, customer.cartKey())
+	if err != nil {
+		return cart.Unavailable("find master", err)
+	}
+	at, err := s.masterOf(ctx, guest.cartKey())
+	if err != nil {
+		return cart.Unavailable("find guest's master", err)
+	}
+	if own.master == at.master {
+		return ask(at)
+	}
+	if at.hangs() {
+		return cart.Unavailable("look for guest cart", errHangs)
+	}
+	err = ask(at)
+	if timedOut(err) {
+		at.noteHang()
+	}
+	return err
+}
+
+func timedOut(err error) bool {
+	failed, isNet := errors.AsType[net.Error](err)
+	return errors.Is(err, context.DeadlineExceeded) || isNet && failed.Timeout()
+}

@@ -1,0 +1,126 @@
+package redisstore_test
+
+import (
+	"context"
+	"net"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"commerce/cart/redisstore"
+	"commerce/deploy/ephemeral"
+)
+
+// pair is a master and its replica.
+type pair struct {
+	t               *testing.T
+	master, replica *ephemeral.Server
+}
+
+func startPair(t *testing.T) *pair {
+	t.Helper()
+	p := &pair{t: t, master: ephemeral.StartRedis(t), replica: ephemeral.StartRedis(t)}
+	u, err := url.Parse(p.master.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	host, port, err := net.SplitHostPort(u.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.replica.Admin().ReplicaOf(t.Context(), host, port).Err(); err != nil {
+		t.Fatal(err)
+	}
+	p.await(func() bool {
+		conn := p.master.Admin().Conn()
+		defer conn.Close()
+		return conn.Set(t.Context(), "probe", 1, time.Second).Err() == nil && conn.Wait(t.Context(), 1, time.Second).Val() == 1
+	})
+	return p
+}
+
+func (p *pair) await(condition func() bool) {
+	p.t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !condition(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			p.t.Fatal("it never comes true")
+		}
+	}
+}
+
+// drop makes the master forget its replica.
+func (p *pair) drop() {
+	p.t.Helper()
+	p.await(func() bool {
+		return strings.Contains(p.master.Admin().Info(p.t.Context(), "replication").Val(), "connected_slaves:0")
+	})
+}
+
+// survives says whether a write through r would survive a failover.
+func (p *pair) survives(r *redisstore.Store) bool {
+	p.t.Helper()
+	conn := r.Conn()
+	defer conn.Close()
+	if err := conn.Set(p.t.Context(), "cart:{written}", 1, time.Minute).Err(); err != nil {
+		p.t.Fatal(err)
+	}
+	return r.Survives(p.t.Context(), conn)
+}
+
+func TestReplication_AReplicaThatTheMasterForgotStillCounts(t *testing.T) {
+	t.Parallel()
+	p := startPair(t)
+	var ahead atomic.Int64
+	now := func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+	r := redisstore.New(redisstore.Config{Client: dial(t, p.master.URL), Now: now})
+	p.await(func() bool { return p.survives(r) })                                       // the replica confirms
+	if err := p.replica.Admin().ReplicaOf(t.Context(), "no", "one").Err(); err != nil { // removed on purpose
+		t.Fatal(err)
+	}
+	p.drop()
+	if p.survives(r) {
+		t.Error("safe a moment after the replica went")
+	}
+	ahead.Store(int64(redisstore.ReplicasRemembered))
+	if !p.survives(r) {
+		t.Error("still unsafe ten minutes after the replica went")
+	}
+}
+
+func sentinelsThatList(n int) func(context.Context, time.Duration) (int, error) {
+	return func(context.Context, time.Duration) (int, error) { return n, nil }
+}
+
+func TestReplication_TheSettingAndTheSentinelsKnowReplicasThatAreNotConnected(t *testing.T) {
+	t.Parallel()
+	alone := ephemeral.StartRedis(t)
+	p := &pair{t: t, master: alone}
+	if !p.survives(redisstore.New(redisstore.Config{Client: dial(t, alone.URL)})) {
+		t.Error("unsafe without a replica")
+	}
+	if p.survives(redisstore.New(redisstore.Config{Client: dial(t, alone.URL), MinReplicas: 1})) {
+		t.Error("safe with REDIS_MIN_REPLICAS=1 and none connected")
+	}
+	listed := func(n int) *redisstore.Store {
+		return redisstore.New(redisstore.Config{Client: dial(t, alone.URL), Sentinels: sentinelsThatList(n)})
+	}
+	if p.survives(listed(1)) {
+		t.Error("safe with a replica that the sentinels list")
+	}
+	if !p.survives(listed(0)) {
+		t.Error("unsafe where the sentinels list none")
+	}
+}
+
+func TestReplication_AServerThatIsNoMasterKeepsNothing(t *testing.T) {
+	t.Parallel()
+	p := startPair(t)
+	r := redisstore.New(redisstore.Config{Client: dial(t, p.replica.URL)})
+	conn := r.Conn()
+	defer conn.Close()
+	if r.Survives(t.Context(), conn) {
+		t.Error("a replica, which has none of its own, was taken for a master without one")
+	}
+}

@@ -1,0 +1,75 @@
+package redisstore_test
+
+import "math/rand/v2"
+
+// chooser picks one of the moves.
+type chooser interface {
+	choose(moves []move) int
+}
+
+// atRandom picks by weight, and for a while prefers one request to the others.
+type atRandom struct {
+	*rand.Rand
+	favorite *request
+}
+
+// A favorite's moves weigh so many times more, for so many moves on average.
+const (
+	favor     = 10
+	favorLife = 6
+)
+
+func (r *atRandom) choose(moves []move) int {
+	if r.IntN(favorLife) == 0 {
+		r.favorite = moves[r.IntN(len(moves))].of
+	}
+	sum := 0
+	for _, m := range moves {
+		sum += r.weight(m)
+	}
+	n := r.IntN(sum)
+	for i, m := range moves {
+		if n -= r.weight(m); n < 0 {
+			return i
+		}
+	}
+	panic("weights do not add up")
+}
+
+func (r *atRandom) weight(m move) int {
+	if m.of != nil && m.of == r.favorite {
+		return favor * m.weight
+	}
+	return m.weight
+}
+
+// inTurn picks in every possible way, one way each run.
+type inTurn struct {
+	path   []int // picked in this run so far, and to be picked next
+	counts []int // of how many
+	depth  int
+}
+
+func (t *inTurn) choose(moves []move) int {
+	if t.depth == len(t.path) {
+		t.path, t.counts = append(t.path, 0), append(t.counts, len(moves))
+	}
+	if t.counts[t.depth] != len(moves) {
+		panic("the same choices led to another state than the run before")
+	}
+	t.depth++
+	return t.path[t.depth-1]
+}
+
+// next prepares the next run; false when all ways have been tried.
+func (t *inTurn) next() bool {
+	t.depth = 0
+	for i := len(t.path) - 1; i >= 0; i-- {
+		if t.path[i]+1 < t.counts[i] {
+			t.path[i]++
+			t.path, t.counts = t.path[:i+1], t.counts[:i+1]
+			return true
+		}
+	}
+	return false
+}

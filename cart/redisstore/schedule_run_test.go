@@ -1,0 +1,214 @@
+package redisstore_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// plan is what a schedule is made of: who wants what, and how much may go wrong.
+type plan struct {
+	setting
+	base      []base // what lies in the carts before
+	ops       []*operation
+	jumps     []time.Duration // by which the clock may move
+	budgets                   // how often
+	counted   bool            // each add has a product of its own, and each is counted in the end
+	silent    bool            // in the end customers come back without the tokens they sent
+	forgetful bool            // so much time may pass that carts lapse
+}
+
+// budgets bound what may happen in one schedule; a negative number is no bound.
+type budgets struct {
+	faults    int
+	jumpsLeft int
+	failovers int
+	switches  int // from a request that could go on to another one
+}
+
+// base is a line that a cart holds before the schedule.
+type base struct {
+	who     caller
+	product int64
+}
+
+// schedule is one run of a plan.
+type schedule struct {
+	*world
+	plan plan
+	ops  []*operation
+
+	faults, jumps, failovers, switches int // still allowed
+
+	live    []*request
+	delayed []delayed
+	last    *request // that ran last
+	stopped chan *request
+	clock   int64 // of the history
+	scripts map[string]string
+	log     []entry
+}
+
+// entry is a line of the log of a schedule.
+type entry struct {
+	who, what string
+	cmds      []redis.Cmder // with their replies
+}
+
+func newSchedule(w *world, p plan, names map[string]string) *schedule {
+	return &schedule{
+		world: w, plan: p, ops: p.ops, scripts: names, stopped: make(chan *request),
+		faults: p.budgets.faults, jumps: p.jumpsLeft, failovers: p.budgets.failovers, switches: p.budgets.switches,
+	}
+}
+
+// run takes one move after the other, as long as there are any.
+func (s *schedule) run(c chooser) {
+	for {
+		moves := s.moves()
+		if len(moves) == 0 {
+			return
+		}
+		m := moves[c.choose(moves)]
+		if m.fault {
+			s.faults--
+		}
+		if m.of != nil {
+			if s.last != m.of && s.last != nil && s.last.at != nil {
+				s.switches--
+			}
+			s.last = m.of
+		}
+		m.do()
+	}
+}
+
+// start sends the (next) request of an operation, up to its first command.
+func (s *schedule) start(op *operation) {
+	if len(op.attempts) > 0 && op.stamp != "" { // the published client waits before it repeats
+		s.advance(1200 * time.Millisecond)
+	}
+	a := s.attempt(op)
+	if s.last != nil && s.last.at != nil {
+		s.switches--
+	}
+	s.last = a
+	s.spawn(a)
+}
+
+// attempt is the next request of an operation, not begun yet.
+func (s *schedule) attempt(op *operation) *request {
+	n := len(op.attempts)
+	a := &request{
+		schedule: s, op: op, number: n, who: op.tries[n], decide: make(chan decision),
+		service: s.services[(int(op.name[0])+n)%len(s.services)],
+		call:    s.tick(), startedAt: s.passed,
+	}
+	op.attempts = append(op.attempts, a)
+	return a
+}
+
+func (s *schedule) spawn(a *request) {
+	s.live = append(s.live, a)
+	go a.run(context.WithValue(s.ctx, requestKey{}, a))
+	s.await()
+}
+
+// resume lets an attempt go on to its next command.
+func (s *schedule) resume(a *request, d decision) {
+	a.steps++
+	s.note(a.String(), d.String(), a.at.cmds)
+	if d == arrivesLate {
+		s.advance(scheduleBudget + time.Second) // the time that passes before the time-out
+	}
+	a.decide <- d
+	s.await()
+}
+
+// await waits until the attempt that runs stops before a command or ends.
+func (s *schedule) await() {
+	select {
+	case a := <-s.stopped:
+		if a.over {
+			a.end, a.endedAt = s.tick(), s.passed
+			s.drop(a)
+			s.note(a.String(), "ends: "+a.result.String(), nil)
+		}
+	case <-time.After(stepLimit):
+		panic("a request neither sends a command nor ends")
+	}
+}
+
+func (s *schedule) drop(a *request) {
+	for i, other := range s.live {
+		if other == a {
+			s.live = append(s.live[:i:i], s.live[i+1:]...)
+		}
+	}
+}
+
+// abandon lets the client of an attempt give up while the request goes on.
+func (s *schedule) abandon(a *request) {
+	a.abandoned = true
+	s.note(a.String(), "is given up by its client, and goes on", nil)
+}
+
+func (s *schedule) tick() int64 { s.clock++; return s.clock }
+
+func (s *schedule) note(who, what string, cmds []redis.Cmder) {
+	s.log = append(s.log, entry{who, what, cmds})
+}
+
+// story tells a schedule step by step.
+func (s *schedule) story() string {
+	var b strings.Builder
+	for _, line := range s.plan.base {
+		fmt.Fprintf(&b, "  before: %s holds %d×1\n", line.who, line.product)
+	}
+	for _, op := range s.ops {
+		fmt.Fprintf(&b, "  %s\n", op)
+	}
+	for _, e := range s.log {
+		fmt.Fprintf(&b, "  %-4s %s", e.who, s.names(e.cmds))
+		if e.what != "" {
+			fmt.Fprintf(&b, " · %s", e.what)
+		}
+		if len(e.cmds) > 0 {
+			fmt.Fprintf(&b, " → %s", firstWords(e.cmds))
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// names are the commands, scripts by the name of theirs.
+func (s *schedule) names(cmds []redis.Cmder) string {
+	names := make([]string, len(cmds))
+	for i, cmd := range cmds {
+		names[i] = cmd.Name()
+		if args := cmd.Args(); cmd.Name() == "evalsha" {
+			names[i] = s.scripts[args[1].(string)]
+		}
+		if key := keyOf(cmd); key != "" {
+			names[i] += " " + strings.Replace(key, fmt.Sprintf("{%d:", s.store.ID), "{", 1)
+		}
+	}
+	return strings.Join(names, " + ")
+}
+
+// firstWords are how the replies of commands begin.
+func firstWords(cmds []redis.Cmder) string {
+	words := make([]string, len(cmds))
+	for i, cmd := range cmds {
+		if cmd.Err() != nil {
+			words[i] = cmd.Err().Error()
+			continue
+		}
+		_, reply, _ := strings.Cut(cmd.String(), ": ")
+		words[i] = strings.ReplaceAll(reply[:min(len(reply), 60)], "\n", " ")
+	}
+	return strings.Join(words, " + ")
+}

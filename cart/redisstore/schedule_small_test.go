@@ -1,0 +1,100 @@
+package redisstore_test
+
+import (
+	"flag"
+	"fmt"
+	"testing"
+	"time"
+
+	"commerce/cart/carttest"
+)
+
+var switches = flag.Int("switches", 1, "how often a small scenario goes over from a request that could go on to another; negative for no bound")
+
+var (
+	guestT1 = caller{customer: -1, token: 0}
+	c1      = caller{customer: 0, token: -1}
+	c1t1    = caller{customer: 0, token: 0}
+	c2t1    = caller{customer: 1, token: 0}
+)
+
+// smallScenarios are run in every order of their steps, with a fault at every step.
+var smallScenarios = map[string]func() []*operation{
+	"two devices log in": func() []*operation {
+		return []*operation{login("A", c1t1), login("B", c1t1)}
+	},
+	"two customers log in with one token": func() []*operation {
+		return []*operation{login("A", c1t1), login("B", c2t1)}
+	},
+	"a guest adds during a login": func() []*operation {
+		return []*operation{login("A", c1t1), addOne("B", "", guestT1)}
+	},
+	"a guest adds with a key, and repeats it after a login": func() []*operation {
+		return []*operation{login("A", c1t1), addOne("B", "key-B", guestT1, c1t1)}
+	},
+	"a customer adds with a key during a login": func() []*operation {
+		return []*operation{login("A", c1t1), addOne("B", "key-B", c1, c1)}
+	},
+	afterMinutes: func() []*operation {
+		return []*operation{login("A", c1t1), {name: "B", verb: reads, tries: []caller{c1}}}
+	},
+	"a guest adds between two logins": func() []*operation {
+		return []*operation{login("A", c1t1), addOne("B", "", guestT1), login("C", c1t1)}
+	},
+	"a guest adds between two customers' logins": func() []*operation {
+		return []*operation{login("A", c1t1), addOne("B", "", guestT1), login("C", c2t1)}
+	},
+	"a customer clears during a login": func() []*operation {
+		return []*operation{login("A", c1t1), {name: "B", verb: clears, tries: []caller{c1t1}}}
+	},
+}
+
+// afterMinutes is a scenario in which the clock may move, and whose customer never sends
+// the token again.
+const afterMinutes = "a customer comes back after minutes, without the token"
+
+func login(name string, who caller) *operation {
+	return &operation{name: name, verb: reads, tries: []caller{who}}
+}
+
+func addOne(name, key string, tries ...caller) *operation {
+	return &operation{name: name, verb: adds, product: 1, quantity: 1, key: key, tries: tries}
+}
+
+func TestSchedules_OfSmallScenarios(t *testing.T) {
+	t.Parallel()
+	for name := range smallScenarios {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			run := newRuns(t)
+			run.worker(func(w *scheduler) {
+				t.Log(run.inTurn(w, name), "schedules")
+			})
+			run.Wait()
+		})
+	}
+}
+
+// inTurn runs all schedules of a scenario and returns their number.
+func (r *runs) inTurn(w *scheduler, name string) (n int) {
+	c := &inTurn{}
+	for {
+		p := plan{
+			setting: setting{lines: carttest.Limits.Lines},
+			base:    []base{{guestT1, 1}, {guestT1, 2}, {c1, 3}},
+			ops:     smallScenarios[name](),
+			budgets: budgets{faults: 1, switches: *switches},
+		}
+		if len(p.ops) > 2 {
+			p.budgets.switches--
+		}
+		if name == afterMinutes {
+			p.silent, p.jumps, p.jumpsLeft = true, []time.Duration{6 * time.Minute}, 1
+		}
+		r.report(fmt.Sprintf("schedule %d", n), w.run(p, c))
+		n++
+		if !c.next() || r.enough() {
+			return n
+		}
+	}
+}

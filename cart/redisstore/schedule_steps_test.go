@@ -1,0 +1,317 @@
+package redisstore_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// A request runs in a goroutine of its own, and stops in a go-redis hook before
+// each command (or pipeline) that it sends. One request runs at a time, from one
+// command to the next, so that the scheduler's choices determine everything.
+
+type requestKey struct{}
+
+// stepHook stops the commands of attempts. Other commands pass.
+type stepHook struct{}
+
+func (stepHook) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (stepHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		a, _ := ctx.Value(requestKey{}).(*request)
+		if a == nil || connects(cmd) {
+			return next(ctx, cmd)
+		}
+		return a.step(ctx, []redis.Cmder{cmd}, func() error { return next(context.WithoutCancel(ctx), cmd) })
+	}
+}
+
+func (stepHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		a, _ := ctx.Value(requestKey{}).(*request)
+		if a == nil || connects(cmds[0]) {
+			return next(ctx, cmds)
+		}
+		return a.step(ctx, cmds, func() error { return next(context.WithoutCancel(ctx), cmds) })
+	}
+}
+
+// connects reports whether a command sets up a new connection.
+func connects(cmd redis.Cmder) bool {
+	switch cmd.Name() {
+	case "hello", "auth", "client", "select":
+		return true
+	}
+	return false
+}
+
+// pending is where an attempt waits: before these commands.
+type pending struct {
+	cmds []redis.Cmder
+	send func() error
+	ctx  context.Context
+	at   time.Duration // that had passed then
+}
+
+// expired reports whether the request's own time was over after so much had passed.
+func (p *pending) expired(passed time.Duration) bool {
+	at, bounded := p.ctx.Deadline()
+	return bounded && time.Until(at) < passed-p.at
+}
+
+// repeats reports whether go-redis sends the commands again when a reply is lost.
+func (p *pending) repeats() bool {
+	for _, cmd := range p.cmds {
+		if once, ok := cmd.(interface{ NoRetry() bool }); ok && once.NoRetry() {
+			return false
+		}
+	}
+	return !p.asksMaster()
+}
+
+// asksMaster reports whether the command is about a master and its replicas.
+func (p *pending) asksMaster() bool {
+	return p.named("role") || p.named("wait")
+}
+
+func (p *pending) named(name string) bool { return p.cmds[0].Name() == name }
+
+// mixed reports whether some of the commands are about a guest and some are not.
+func (p *pending) mixed() bool {
+	guests := 0
+	for _, cmd := range p.cmds {
+		if aboutGuest(cmd) {
+			guests++
+		}
+	}
+	return 0 < guests && guests < len(p.cmds)
+}
+
+func aboutGuest(cmd redis.Cmder) bool {
+	key := keyOf(cmd)
+	return key != "" && shardOf(key) == guestShard
+}
+
+// keyOf is the first cart's key that a command names, "" for none.
+func keyOf(cmd redis.Cmder) string {
+	for _, arg := range cmd.Args() {
+		if key, ok := arg.(string); ok && strings.HasPrefix(key, "cart:{") {
+			return key
+		}
+	}
+	return ""
+}
+
+// step waits for the scheduler's decision on the commands, and acts on it.
+func (a *request) step(ctx context.Context, cmds []redis.Cmder, send func() error) error {
+	if a.dead {
+		return fail(cmds, errProcessDied)
+	}
+	for {
+		a.at = &pending{cmds, send, ctx, a.schedule.passed}
+		a.schedule.stopped <- a
+		d := <-a.decide
+		err, again := a.carryOut(d)
+		if !again {
+			return err
+		}
+	}
+}
+
+// carryOut does what was decided; again says that the same commands come once more.
+func (a *request) carryOut(d decision) (err error, again bool) {
+	p := a.at
+	switch d {
+	case diesBefore:
+		a.dead = true
+		return fail(p.cmds, errProcessDied), false
+	case diesAfter:
+		_ = a.perform(p)
+		a.dead = true
+		return fail(p.cmds, errProcessDied), false
+	case losesReply:
+		_ = a.perform(p)
+		return fail(p.cmds, errTimeout), false
+	case losesGuest:
+		return a.performHalf(p), false
+	case sendsTwice:
+		_ = a.perform(p)
+		return nil, true
+	case arrivesLate:
+		a.schedule.delay(a, p)
+		return fail(p.cmds, errTimeout), false
+	case unconfirmed:
+		return a.askMaster(p.cmds[0], false), false
+	}
+	return a.perform(p), false
+}
+
+// perform runs the commands, or answers for a master what a single Redis without a
+// replica cannot.
+func (a *request) perform(p *pending) error {
+	s := a.schedule
+	if p.expired(s.passed) { // go-redis does not send it
+		return fail(p.cmds, context.DeadlineExceeded)
+	}
+	if p.asksMaster() {
+		return a.askMaster(p.cmds[0], !s.shards[a.shard].lags)
+	}
+	s.know(p.cmds)
+	switch s.script(p.cmds[0]) {
+	case "claim": // from which apply has its times
+		a.claimedAt = s.passed
+	case "apply":
+		p.at = a.claimedAt
+	}
+	for _, cmd := range p.cmds {
+		ageTimes(cmd.Args(), s.passed-p.at)
+		if key := keyOf(cmd); key != "" {
+			a.shard = shardOf(key)
+			a.failovers = s.shards[a.shard].failovers
+		}
+	}
+	return p.send()
+}
+
+// performHalf runs all commands of a pipeline except the ones about a guest, whose
+// shard does not answer.
+func (a *request) performHalf(p *pending) error {
+	for _, cmd := range p.cmds {
+		if aboutGuest(cmd) {
+			cmd.SetErr(errTimeout)
+			continue
+		}
+		a.schedule.know([]redis.Cmder{cmd})
+		run := redis.NewCmd(a.schedule.ctx, cmd.Args()...)
+		_ = a.schedule.client.Process(a.schedule.ctx, run)
+		cmd.SetErr(run.Err())
+		if into, ok := cmd.(*redis.Cmd); ok {
+			into.SetVal(run.Val())
+		}
+	}
+	return errTimeout
+}
+
+// askMaster answers ROLE and WAIT for the shard that the attempt wrote to last. A
+// connection to a master that was replaced is broken.
+func (a *request) askMaster(cmd redis.Cmder, confirmed bool) error {
+	r := &a.schedule.shards[a.shard]
+	if r.failovers != a.failovers {
+		return fail([]redis.Cmder{cmd}, errBroken)
+	}
+	if cmd.Name() == "role" {
+		return answerRole(cmd, r.listed)
+	}
+	return answerWait(cmd, confirmed)
+}
+
+func answerWait(cmd redis.Cmder, confirmed bool) error {
+	n := int64(0)
+	if confirmed {
+		n = 1
+	}
+	cmd.(*redis.IntCmd).SetVal(n)
+	return nil
+}
+
+func answerRole(cmd redis.Cmder, listed bool) error {
+	replicas := []any{}
+	if listed {
+		replicas = append(replicas, []any{"10.0.0.2", "6379", "1"})
+	}
+	cmd.(*redis.SliceCmd).SetVal([]any{"master", int64(1), replicas})
+	return nil
+}
+
+// The errors that a request sees.
+var (
+	errTimeout     = &net.OpError{Op: "read", Net: "tcp", Err: ioTimeout{}}
+	errBroken      = &net.OpError{Op: "read", Net: "tcp", Err: fmt.Errorf("connection reset by peer")}
+	errProcessDied = context.Canceled
+)
+
+type ioTimeout struct{}
+
+func (ioTimeout) Error() string   { return "i/o timeout" }
+func (ioTimeout) Timeout() bool   { return true }
+func (ioTimeout) Temporary() bool { return true }
+
+func fail(cmds []redis.Cmder, err error) error {
+	for _, cmd := range cmds {
+		cmd.SetErr(err)
+	}
+	return err
+}
+
+// ageTimes makes all times among a command's arguments earlier, as advance does with
+// what is in Redis already: deadlines, and the ages of what a merge carries.
+func ageTimes(args []any, d time.Duration) {
+	if d == 0 {
+		return
+	}
+	for i, arg := range args {
+		switch arg := arg.(type) {
+		case int64:
+			if isTime(arg) {
+				args[i] = arg - d.Milliseconds()
+			}
+		case string:
+			digits, rest, _ := strings.Cut(arg, " ")
+			if ms, err := strconv.ParseInt(digits, 10, 64); err == nil && isTime(ms) {
+				args[i] = strings.TrimSpace(fmt.Sprint(ms-d.Milliseconds()) + " " + rest)
+			}
+		}
+	}
+}
+
+// isTime reports whether a number can be a time in ms of today, or nearly.
+func isTime(ms int64) bool {
+	return time.Since(time.UnixMilli(ms)).Abs() < 100*24*time.Hour
+}
+
+// delayed are commands on their way to Redis whose sender has given up on them.
+type delayed struct {
+	of    *request
+	cmds  []redis.Cmder
+	since time.Duration // had passed when they were made
+}
+
+func (s *schedule) delay(a *request, p *pending) {
+	d := delayed{of: a, since: p.at}
+	for _, cmd := range p.cmds {
+		d.cmds = append(d.cmds, redis.NewCmd(s.ctx, append([]any(nil), cmd.Args()...)...))
+	}
+	a.late++
+	a.tails++
+	s.delayed = append(s.delayed, d)
+}
+
+// deliver runs delayed commands.
+func (s *schedule) deliver(i int) {
+	d := s.delayed[i]
+	s.delayed = append(s.delayed[:i:i], s.delayed[i+1:]...)
+	s.know(d.cmds)
+	for _, cmd := range d.cmds {
+		ageTimes(cmd.Args(), s.passed-d.since)
+		_ = s.client.Process(s.ctx, cmd)
+	}
+	d.of.tails--
+	s.note(d.of.String(), "arrives now", d.cmds)
+}
+
+// script is the name of the script that a command runs, "" for none.
+func (s *schedule) script(cmd redis.Cmder) string {
+	if cmd.Name() != "evalsha" {
+		return ""
+	}
+	return s.scripts[cmd.Args()[1].(string)]
+}
+
+// stepLimit is how long a request may take from one command to the next.
+const stepLimit = time.Minute

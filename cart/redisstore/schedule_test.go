@@ -1,0 +1,162 @@
+package redisstore_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/schollz/progressbar/v3"
+
+	"commerce/cart"
+	"commerce/cart/carttest"
+	"commerce/cart/redisstore"
+	"commerce/deploy/connect"
+	"commerce/deploy/ephemeral"
+)
+
+// A schedule is one order of the steps of a few requests: what each sends to Redis,
+// who stalls or dies, which replies are lost, how time passes and which masters fail
+// over. The code, the scripts and the Redis are the real ones. A seed determines the
+// schedule, and what it leads to is compared with a model.
+
+var (
+	schedules = flag.Int("schedules", 20_000, "how many random schedules to run")
+	firstSeed = flag.Uint64("seed", 1, "the seed of the first of them")
+)
+
+// enoughFailures ends a run of schedules.
+const enoughFailures = 5
+
+func TestSchedules(t *testing.T) {
+	t.Parallel()
+	bar := progress(*schedules)
+	seeds := make(chan uint64)
+	run := newRuns(t)
+	for range workers() {
+		run.worker(func(w *scheduler) {
+			for seed := range seeds {
+				run.report(fmt.Sprintf("go test ./cart/redisstore -run 'TestSchedules$' -schedules 1 -seed %d -v", seed), w.random(seed))
+				_ = bar.Add(1)
+			}
+		})
+	}
+	for seed := *firstSeed; seed < *firstSeed+uint64(*schedules) && !run.enough(); seed++ {
+		seeds <- seed
+	}
+	close(seeds)
+	run.Wait()
+	_ = bar.Finish()
+}
+
+// workers is how many schedules run at once: one waits for Redis while another runs.
+func workers() int { return 2 * runtime.GOMAXPROCS(0) }
+
+// progress shows how far a run is, on a terminal.
+func progress(n int) *progressbar.ProgressBar {
+	if to, err := os.Stderr.Stat(); err != nil || to.Mode()&os.ModeCharDevice == 0 {
+		return progressbar.DefaultSilent(int64(n))
+	}
+	return progressbar.NewOptions(n, progressbar.OptionSetWriter(os.Stderr), progressbar.OptionShowCount(),
+		progressbar.OptionShowIts(), progressbar.OptionThrottle(200*time.Millisecond), progressbar.OptionSetPredictTime(true))
+}
+
+// runs are the schedules of one test.
+type runs struct {
+	sync.WaitGroup
+	t        *testing.T
+	url      string
+	failures atomic.Int64
+}
+
+func newRuns(t *testing.T) *runs {
+	t.Helper()
+	return &runs{t: t, url: ephemeral.StartRedis(t).URL}
+}
+
+func (r *runs) enough() bool { return r.failures.Load() >= enoughFailures }
+
+// worker runs schedules beside others, with a store of its own.
+func (r *runs) worker(do func(*scheduler)) {
+	w := newScheduler(r.t, r.url)
+	r.Go(func() { do(w) })
+}
+
+func (r *runs) report(replay string, o judged) {
+	if len(o.wrong) > 0 {
+		r.failures.Add(1)
+		text := ""
+		for _, w := range o.wrong {
+			text += "\n  " + w
+		}
+		r.t.Errorf("%s%s\n%s", replay, text, o.story())
+	} else if *schedules == 1 {
+		r.t.Log("\n" + o.story())
+	}
+}
+
+// judged is a schedule that has ended, with what was wrong.
+type judged struct {
+	*schedule
+	wrong []string
+}
+
+// scheduler runs one schedule after the other.
+type scheduler struct {
+	ctx     context.Context
+	client  redis.UniversalClient
+	redis   *redisstore.Store
+	catalog *goods
+	store   int64
+	names   map[string]string
+}
+
+func newScheduler(t *testing.T, url string) *scheduler {
+	t.Helper()
+	client, err := connect.Redis(url, func(o *redis.UniversalOptions) {
+		o.ReadTimeout, o.WriteTimeout, o.MaxRetries = stepLimit, stepLimit, -1
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close() })
+	if err := redisstore.LoadScripts(t.Context(), client); err != nil {
+		t.Fatal(err)
+	}
+	client.AddHook(stepHook{})
+	catalog := &goods{products: map[int64]*cart.Product{}, out: map[int64]bool{}}
+	for id := range int64(30) {
+		catalog.put(carttest.Sold(id+1, 100))
+	}
+	return &scheduler{
+		ctx: t.Context(), client: client, catalog: catalog,
+		redis: redisstore.New(redisstore.Config{Client: client, TTL: scheduleTTLs}),
+		store: lastStore.Add(1), names: redisstore.ScriptNames(),
+	}
+}
+
+// random runs the schedule of a seed.
+func (w *scheduler) random(seed uint64) judged {
+	r := rand.New(rand.NewPCG(seed, 0))
+	return w.run(randomPlan(r), &atRandom{Rand: r})
+}
+
+// run runs a plan by someone's choice.
+func (w *scheduler) run(p plan, c chooser) judged {
+	world := newWorld(w.ctx, w.client, w.redis, w.store, w.catalog, p.setting)
+	defer world.end()
+	s := newSchedule(world, p, w.names)
+	s.lay()
+	s.run(c)
+	if err := s.settle(); err != nil {
+		return judged{s, []string{err.Error()}}
+	}
+	return judged{s, s.check()}
+}

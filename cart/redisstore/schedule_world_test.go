@@ -1,0 +1,267 @@
+package redisstore_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"commerce/auth"
+	"commerce/auth/store"
+	"commerce/cart/carttest"
+	"commerce/cart/redisstore"
+	"commerce/cart/service"
+)
+
+// A shard is what one master of a cluster would hold. All guests' carts are on one
+// shard and all customers' carts on the other, so that a failover can take back
+// what one of them knows and not the other.
+type shard int
+
+const (
+	guestShard shard = iota
+	customerShard
+)
+
+func (s shard) String() string { return [...]string{"guests", "customers"}[s] }
+
+func shardOf(key string) shard {
+	if redisstore.RefOf(key).IsGuest() {
+		return guestShard
+	}
+	return customerShard
+}
+
+// world is what one schedule runs against: a store of its own on a real Redis, two
+// instances of the service with clocks of their own, and the time that has passed.
+type world struct {
+	ctx      context.Context
+	client   redis.UniversalClient
+	store    *store.Store
+	services [2]*service.Carts
+
+	keys   []string // every key that a command named, in that order
+	known  map[string]bool
+	passed time.Duration // that advance let pass
+	shards [2]replicaState
+}
+
+// replicaState is what a shard's master says of its one replica, and what the
+// replica has.
+type replicaState struct {
+	lags      bool
+	listed    bool  // by ROLE
+	has       []any // a snapshot, while it lags
+	hasAt     time.Duration
+	failovers int
+}
+
+// setting is how the two instances of a world are set up.
+type setting struct {
+	skew        [2]time.Duration // of their clocks
+	durable     bool             // changes wait for replicas
+	minReplicas int              // 0: an instance only remembers that it saw the replica
+	lines       int64            // that a cart may hold
+}
+
+func newWorld(ctx context.Context, client redis.UniversalClient, template *redisstore.Store, storeID int64, sold *goods, set setting) *world {
+	w := &world{
+		ctx: ctx, client: client, known: map[string]bool{},
+		store: &store.Store{ID: storeID, Currency: "SAR", PricesIncludeTax: true},
+	}
+	random := rand.NewChaCha8([32]byte{}) // cart ids, the same in each run of a schedule
+	for i := range w.shards {
+		w.shards[i].listed = true
+	}
+	for i := range w.services {
+		limits := carttest.Limits
+		limits.Lines = set.lines
+		w.services[i] = service.New(service.Config{
+			Store:   template.Instance(set.durable, set.minReplicas, func() time.Time { return time.Now().Add(set.skew[i] + w.passed) }),
+			Catalog: sold, Limits: limits, Rand: random, Budget: scheduleBudget,
+			Log: slog.New(slog.DiscardHandler),
+			Now: func() time.Time { return time.Now().Add(set.skew[i]) },
+		})
+	}
+	return w
+}
+
+var scheduleTTLs = redisstore.TTLs{Guest: 720 * time.Hour, Customer: 2160 * time.Hour}
+
+// scheduleBudget is more than a schedule takes on a busy machine.
+const scheduleBudget = 20 * time.Second
+
+// caller says who makes a request: a customer, the holder of a token, or both. -1
+// stands for none.
+type caller struct{ customer, token int }
+
+func (c caller) String() string {
+	switch {
+	case c.customer < 0:
+		return fmt.Sprintf("guest t%d", c.token+1)
+	case c.token < 0:
+		return fmt.Sprintf("c%d", c.customer+1)
+	}
+	return fmt.Sprintf("c%d with t%d", c.customer+1, c.token+1)
+}
+
+// logsIn reports whether the request may take a guest's cart in.
+func (c caller) logsIn() bool { return c.customer >= 0 && c.token >= 0 }
+
+func (c caller) shard() shard {
+	if c.customer < 0 {
+		return guestShard
+	}
+	return customerShard
+}
+
+func (c caller) auth(store *store.Store) auth.Caller {
+	who := auth.Caller{Store: store}
+	if c.customer >= 0 {
+		who.Customer = fmt.Sprintf("c%d", c.customer+1)
+	}
+	if c.token >= 0 {
+		who.Token = tokenOf(fmt.Sprintf("t%d", c.token+1))
+	}
+	return who
+}
+
+// ref is the caller's own cart.
+func (c caller) ref(store *store.Store) redisstore.Ref {
+	who := c.auth(store)
+	if c.customer < 0 {
+		return redisstore.GuestRef(store.ID, who.Token)
+	}
+	return redisstore.CustomerRef(store.ID, who.Customer)
+}
+
+// know remembers the keys of commands that are about to run.
+func (w *world) know(cmds []redis.Cmder) {
+	for _, cmd := range cmds {
+		for _, arg := range cmd.Args() {
+			if key, ok := arg.(string); ok && strings.HasPrefix(key, "cart:{") && !w.known[key] {
+				w.known[key] = true
+				w.keys = append(w.keys, key)
+			}
+		}
+	}
+}
+
+func (w *world) keysOf(s shard) []string {
+	var keys []string
+	for _, key := range w.keys {
+		if shardOf(key) == s {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// advance lets time pass: everything in Redis becomes older, since its clock cannot
+// be set. What is on its way to Redis becomes older when it arrives (see ageTimes).
+func (w *world) advance(d time.Duration) {
+	w.passed += d
+	w.age(w.keys, d)
+}
+
+func (w *world) age(keys []string, d time.Duration) {
+	w.must(carttest.Age(w.ctx, w.client, d, keys...))
+}
+
+var dumpLua = redis.NewScript(`
+local all = {}
+for i, key in ipairs(KEYS) do
+  all[i] = { key, redis.call('DUMP', key), redis.call('PTTL', key) }
+end
+return all`)
+
+// restoreLua replaces KEYS by ARGV: key, dump, ms left, …
+var restoreLua = redis.NewScript(`
+for _, key in ipairs(KEYS) do redis.call('DEL', key) end
+for i = 1, #ARGV, 3 do
+  redis.call('RESTORE', ARGV[i], math.max(ARGV[i + 2], 0), ARGV[i + 1])
+end`)
+
+// fallBehind makes the replica of a shard miss everything from now on.
+func (w *world) fallBehind(s shard) {
+	has, err := dumpLua.Run(w.ctx, w.client, w.keysOf(s)).Slice()
+	w.must(err)
+	r := &w.shards[s]
+	r.lags, r.has, r.hasAt = true, has, w.passed
+}
+
+// catchUp gives the replica of a shard everything.
+func (w *world) catchUp(s shard) {
+	w.shards[s].lags, w.shards[s].listed, w.shards[s].has = false, true, nil
+}
+
+// failover replaces the master of a shard by its replica.
+func (w *world) failover(s shard) {
+	r := &w.shards[s]
+	var all []any
+	var keys []string
+	for _, entry := range r.has {
+		e := entry.([]any)
+		if e[1] != nil {
+			all = append(all, e...)
+			keys = append(keys, e[0].(string))
+		}
+	}
+	w.must(ignoreNil(restoreLua.Run(w.ctx, w.client, w.keysOf(s), all...).Err()))
+	w.age(keys, w.passed-r.hasAt)
+	r.failovers++
+	w.catchUp(s)
+}
+
+var lookLua = redis.NewScript(`
+local all = {}
+for i, key in ipairs(KEYS) do
+  local hash = redis.call('TYPE', key).ok == 'hash'
+  all[i] = { redis.call('PTTL', key), hash and redis.call('HGETALL', key) or {} }
+end
+return all`)
+
+// stored is one key as it lies in Redis.
+type stored struct {
+	key     string
+	left    time.Duration // to live; negative for ever
+	members []any         // of a hash, with their values in turns
+}
+
+// look returns all keys that exist.
+func (w *world) look() []stored {
+	all, err := lookLua.Run(w.ctx, w.client, w.keys).Slice()
+	w.must(err)
+	var found []stored
+	for i, entry := range all {
+		e := entry.([]any)
+		if ms := e[0].(int64); ms != -2 {
+			found = append(found, stored{w.keys[i], time.Duration(ms) * time.Millisecond, e[1].([]any)})
+		}
+	}
+	return found
+}
+
+func (w *world) end() {
+	if len(w.keys) > 0 {
+		w.must(w.client.Del(w.ctx, w.keys...).Err())
+	}
+}
+
+// must ends the schedule when the scheduler itself cannot work.
+func (w *world) must(err error) {
+	if err := ignoreNil(err); err != nil {
+		panic(fmt.Sprintf("the scheduler's own command: %v", err))
+	}
+}
+
+func ignoreNil(err error) error {
+	if err == redis.Nil {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,146 @@
+package service
+
+import (
+	"context"
+
+	"commerce/auth/locale"
+	"commerce/auth/problem"
+	"commerce/cart"
+	"commerce/cart/redisstore"
+)
+
+// Changed is the cart after a change.
+type Changed struct {
+	cart.Priced
+	Durability string // confirmed or unconfirmed; "" where nothing waits for replicas
+	Replayed   bool   // the change had been made before; nothing was changed now
+}
+
+// change is what one call changes, and what to say when the cart refuses it.
+type change struct {
+	redisstore.Change
+	refusal *problem.Error // of the request itself; nil for none
+	member  string         // of the request, which a refusal by the cart names
+	product *cart.Product  // likewise; nil for none
+}
+
+// apply makes a change and returns the cart as it is shown then. A request that is
+// refused anyway is only judged: a replay and If-Match take precedence.
+func (s *Carts) apply(ctx context.Context, v *Visit, on redisstore.Conditions, c change) (Changed, error) {
+	if c.refusal != nil {
+		c.Change = redisstore.Judge()
+	}
+	o, err := s.send(ctx, v, on, c.Change)
+	if err != nil {
+		return Changed{}, err
+	}
+	if c.refusal != nil && o.Word == redisstore.Applied {
+		return Changed{}, c.refusal
+	}
+	return s.conclude(ctx, v, on, c, o)
+}
+
+// conclude turns an outcome into the cart as it is shown, or into the refusal.
+func (s *Carts) conclude(ctx context.Context, v *Visit, on redisstore.Conditions, c change, o redisstore.Outcome) (Changed, error) {
+	switch code := problem.Code(o.Word); {
+	case o.Word == redisstore.Applied || o.Word == redisstore.Replayed:
+		priced, err := s.price(ctx, v, o.Cart)
+		if err != nil && o.Word == redisstore.Applied && on.Key == "" {
+			err = cart.OutcomeUnknown("show cart", err) // it was made, and a repeat would count twice
+		}
+		return Changed{Priced: priced, Durability: o.Durability, Replayed: o.Word == redisstore.Replayed}, err
+	case code == problem.VersionMismatch:
+		priced, err := s.price(ctx, v, o.Cart)
+		if err != nil {
+			return Changed{}, err
+		}
+		return Changed{}, problem.New(code, "If-Match", textVersionMismatch).With(&priced)
+	case code == problem.IdempotencyConflict:
+		return Changed{}, problem.New(code, "Idempotency-Key", textKeyReused)
+	default:
+		return Changed{}, cart.Refusal{Code: code, A: o.A, B: o.B}.Problem(c.member, c.product, s.limits)
+	}
+}
+
+// send sends a change to Redis, and finishes an unfinished merge first. A merge that
+// cannot be finished now is passed by: the change is made, the merge waits. But the first
+// try of a change with an idempotency key may lie in a guest's cart that is not merged
+// yet, or that another customer has, so the key is looked up there before.
+func (s *Carts) send(ctx context.Context, v *Visit, on redisstore.Conditions, c redisstore.Change) (redisstore.Outcome, error) {
+	with := redisstore.Attempt{CartID: s.newCartID()}
+	if v.Postponed || v.applied == on.Fingerprint { // another fingerprint of a cart that has gone does not matter
+		if o, err := s.repeats(ctx, v, on, v.applied); err != nil || o.Word != "" {
+			return o, err
+		}
+	}
+	var unmerged []redisstore.Ref
+	if v.Postponed && v.applied == "" {
+		unmerged = []redisstore.Ref{v.guest}
+	}
+	for ctx.Err() == nil {
+		if o, err := s.repeatElsewhere(ctx, v, on, unmerged); err != nil || o.Word != "" {
+			return o, err
+		}
+		o, err := s.sendOnce(ctx, v, on, with, c)
+		if err != nil || o.Word != redisstore.Resume {
+			return o, err
+		}
+		with.PassBy, unmerged = o.Notes, nil
+		for _, note := range s.resume(ctx, v, o.Notes) {
+			unmerged = append(unmerged, note.Guest(v.own))
+		}
+	}
+	return redisstore.Outcome{}, cart.Unavailable("change cart", ctx.Err())
+}
+
+func (s *Carts) sendOnce(ctx context.Context, v *Visit, on redisstore.Conditions, with redisstore.Attempt, c redisstore.Change) (redisstore.Outcome, error) {
+	ctx, done := v.budget.spend(ctx)
+	defer done()
+	return s.store.Change(ctx, v.own, on, with, c)
+}
+
+// repeatElsewhere looks for a change's idempotency key in guests' carts that are still
+// to be merged. The outcome's word is "" when none of them knows it.
+func (s *Carts) repeatElsewhere(ctx context.Context, v *Visit, on redisstore.Conditions, guests []redisstore.Ref) (redisstore.Outcome, error) {
+	if on.Key == "" {
+		return redisstore.Outcome{}, nil
+	}
+	for _, guest := range guests {
+		quick, done := v.budget.spendHalf(ctx)
+		applied, err := s.store.AppliedUnder(quick, v.own, guest, on.Key)
+		done()
+		if err != nil {
+			return redisstore.Outcome{}, err
+		}
+		if o, err := s.repeats(ctx, v, on, applied); err != nil || o.Word != "" {
+			return o, err
+		}
+	}
+	return redisstore.Outcome{}, nil
+}
+
+// repeats says whether a change repeats the one with this fingerprint, which a guest's
+// cart has applied under the same key. The outcome's word is "" when there was none.
+func (s *Carts) repeats(ctx context.Context, v *Visit, on redisstore.Conditions, fingerprint string) (redisstore.Outcome, error) {
+	word := redisstore.Replayed
+	switch fingerprint {
+	case "":
+		return redisstore.Outcome{}, nil
+	case on.Fingerprint:
+	default:
+		word = redisstore.Word(problem.IdempotencyConflict)
+	}
+	held, err := s.loadOwn(ctx, v)
+	return redisstore.Outcome{Word: word, Held: held}, err
+}
+
+var (
+	textVersionMismatch = locale.Text{
+		locale.En: "The cart has changed since you last read it.",
+		locale.Ar: "تغيّرت السلة منذ آخر قراءة لها.",
+	}
+	textKeyReused = locale.Text{
+		locale.En: "This Idempotency-Key was already used for a different request.",
+		locale.Ar: "استُخدم مفتاح Idempotency-Key هذا لطلب مختلف.",
+	}
+)

@@ -1,0 +1,191 @@
+package service
+
+import (
+	"context"
+	"errors"
+
+	"commerce/auth/problem"
+	"commerce/cart"
+	"commerce/cart/redisstore"
+)
+
+// Merge on login. The guest's and the customer's cart lie in different slots of a
+// cluster, so no script sees both. Instead there are steps, each atomic in its own
+// slot and each safe to repeat:
+//
+//	intend  customer's slot  note which guest cart is about to come, reserve room
+//	claim   guest's slot     set the guest's cart aside for this customer
+//	apply   customer's slot  add its lines, and store how many were offered
+//	finish  guest's slot     drop what was set aside
+//	forget  customer's slot  drop the note
+//
+// A request that dies between two of them leaves a state from which the next request of
+// the customer, or of anyone who logs in with that token, gets to the same end: the
+// quantities that apply stores are tied to the guest cart's own random id, so no line
+// counts twice, and the claimed cart is dropped only after its lines were added.
+
+// Merge merges what waits under the visit's guest token, before a change is even
+// decoded. When that cannot be done, the change is made without the merge, unless it has
+// an idempotency key (see repeatElsewhere). key is that key's digest, "" for none.
+func (s *Carts) Merge(ctx context.Context, v *Visit, key string) {
+	if !v.logsIn() {
+		return
+	}
+	quick, done := v.budget.spendHalf(ctx)
+	waiting, err := s.store.WaitingUnder(quick, v.own, v.guest, key)
+	done()
+	if err != nil {
+		s.logPostponed(ctx, err)
+		v.Postponed = true
+		return
+	}
+	v.applied = waiting.Applied
+	if waiting.Any() {
+		v.Postponed = s.merge(ctx, v, waiting) != nil
+	}
+}
+
+// merge moves what lies under the visit's guest token into the customer's cart. An error
+// means that a later request finishes the merge; the caller's request goes on.
+func (s *Carts) merge(ctx context.Context, v *Visit, w redisstore.Waiting) error {
+	ctx, end := s.mergeTime(ctx, v)
+	defer end()
+	err := s.mergeWaiting(ctx, v, w)
+	s.logPostponed(ctx, err)
+	return err
+}
+
+// resume finishes the merges that earlier requests of this customer left unfinished, and
+// returns the notes of those that still wait. It never begins a merge: a note without a
+// claim is dropped once it is old.
+func (s *Carts) resume(ctx context.Context, v *Visit, unfinished redisstore.Notes) (waiting redisstore.Notes) {
+	if len(unfinished) == 0 {
+		return nil
+	}
+	ctx, end := s.mergeTime(ctx, v)
+	defer end()
+	var failed error
+	results := map[redisstore.Ref]error{}
+	for _, note := range unfinished {
+		guest := note.Guest(v.own)
+		err, done := results[guest]
+		if !done {
+			_, err = s.drive(ctx, v, v.own, guest, "", redisstore.Bring{})
+			results[guest] = err
+		}
+		switch {
+		case errors.Is(err, redisstore.ErrNothingToMerge) && note.Old(s.now()):
+			err = s.store.ForgetOld(ctx, v.own, note)
+		case errors.Is(err, redisstore.ErrNothingToMerge):
+			err = nil
+		case err != nil:
+			waiting = append(waiting, note)
+		}
+		failed = errors.Join(failed, err)
+	}
+	s.logPostponed(ctx, failed)
+	return waiting
+}
+
+// mergeTime gives merges a time of their own: they are several trips, and may wait for
+// replicas. A client that hangs up does not stop a merge halfway.
+func (s *Carts) mergeTime(ctx context.Context, v *Visit) (_ context.Context, end func()) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*s.budget)
+	return ctx, func() {
+		cancel()
+		v.budget.renew()
+	}
+}
+
+// logPostponed logs why a merge waits, except for a full cart, which the answer reports.
+func (s *Carts) logPostponed(ctx context.Context, err error) {
+	if err != nil && !errors.Is(err, redisstore.ErrCartFull) {
+		s.log.WarnContext(ctx, "merge postponed to a later request", "err", err)
+	}
+}
+
+func (s *Carts) mergeWaiting(ctx context.Context, v *Visit, w redisstore.Waiting) error {
+	if w.Claimed {
+		_, err := s.drive(ctx, v, v.own, v.guest, "", redisstore.Bring{})
+		if err != nil && !errors.Is(err, redisstore.ErrNothingToMerge) {
+			return err
+		}
+	}
+	// Before anything is claimed: with the catalog out of reach nothing moves.
+	if _, err := s.catalog.Products(ctx, v.Store.ID, w.Products); err != nil {
+		return cart.Unavailable("products of guest cart", err)
+	}
+	bring := w.Bring
+	for round := 0; bring.CartID != "" && round < mergeRounds; round++ {
+		again, err := s.mergeCart(ctx, v, &bring)
+		if err != nil || !again {
+			return err
+		}
+	}
+	return nil
+}
+
+// mergeRounds bounds how many carts one request merges, and how often it asks again for
+// room, where other requests use the same token at the same time.
+const mergeRounds = 4
+
+// mergeCart makes room for a guest's cart and merges it. again says that there may be
+// more: another request had claimed an earlier cart, or this one has grown.
+func (s *Carts) mergeCart(ctx context.Context, v *Visit, b *redisstore.Bring) (again bool, err error) {
+	note := "m" + s.newCartID()[:10]
+	if err := s.store.Intend(ctx, v.own, v.guest, note, *b, s.limits); err != nil {
+		if errors.Is(err, redisstore.ErrCartFull) {
+			v.Merge = v.Merge.Plus(&cart.MergeReport{Code: problem.CartFull})
+		}
+		return false, err
+	}
+	again, err = s.drive(ctx, v, v.own, v.guest, note, *b)
+	if grown, ok := errors.AsType[*redisstore.GrownError](err); ok {
+		*b = grown.Bring
+		return true, s.store.Forget(ctx, v.own, note)
+	}
+	if errors.Is(err, redisstore.ErrNothingToMerge) {
+		return false, s.store.Forget(ctx, v.own, note)
+	}
+	return again, err
+}
+
+// drive takes one merge from its claim to its end. With a note of the caller's it may
+// claim the guest's cart, without one it only finds an earlier claim again. again says
+// that the claim was an earlier one, so that a newer cart may lie under the token.
+func (s *Carts) drive(ctx context.Context, v *Visit, customer, guest redisstore.Ref, note string, b redisstore.Bring) (again bool, err error) {
+	c, err := s.claim(ctx, customer, guest, note, b)
+	if other, ok := errors.AsType[*redisstore.OtherOwnerError](err); ok {
+		if _, err := s.drive(ctx, v, other.Owner, guest, "", redisstore.Bring{}); err != nil && !errors.Is(err, redisstore.ErrNothingToMerge) {
+			return false, err
+		}
+		c, err = s.claim(ctx, customer, guest, note, b)
+	}
+	if err != nil {
+		return false, err
+	}
+	products, err := s.catalog.Products(ctx, v.Store.ID, c.Cart.ProductIDs())
+	if err != nil {
+		return false, cart.Unavailable("products of guest cart", err)
+	}
+	bounds := cart.MergeBounds(c.Cart, products, s.limits)
+	report, err := s.store.Apply(ctx, customer, c, s.strategy, bounds, s.newCartID())
+	if customer == v.own { // another customer's report is not for this one
+		v.Merge = v.Merge.Plus(report)
+	}
+	if err != nil {
+		return false, err
+	}
+	if err := s.store.Finish(ctx, customer, guest, c.Cart.ID); err != nil {
+		return false, err
+	}
+	return c.Again, s.store.Forget(ctx, customer, c.Note, note)
+}
+
+// claim waits no longer than one request may: the guest's Redis may hang when the
+// customer's does not.
+func (s *Carts) claim(ctx context.Context, customer, guest redisstore.Ref, note string, b redisstore.Bring) (redisstore.Claimed, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.budget)
+	defer cancel()
+	return s.store.Claim(ctx, customer, guest, note, b)
+}

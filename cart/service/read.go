@@ -1,0 +1,104 @@
+package service
+
+import (
+	"context"
+
+	"commerce/cart"
+	"commerce/cart/redisstore"
+)
+
+// Read returns the cart, after a merge if one waits.
+func (s *Carts) Read(ctx context.Context, v *Visit) (cart.Priced, error) {
+	held, err := s.load(ctx, v)
+	if err != nil {
+		return cart.Priced{}, err
+	}
+	return s.price(ctx, v, held.Cart)
+}
+
+// Count returns the sum of quantities and the number of lines.
+func (s *Carts) Count(ctx context.Context, v *Visit) (quantity, lines int64, err error) {
+	held, err := s.load(ctx, v)
+	return held.Count(), int64(len(held.Lines)), err
+}
+
+// Validate returns what prevents the cart's checkout.
+func (s *Carts) Validate(ctx context.Context, v *Visit) (cart.Validation, error) {
+	priced, err := s.Read(ctx, v)
+	if err != nil {
+		return cart.Validation{}, err
+	}
+	return cart.Validate(&priced), nil
+}
+
+// load reads the cart in one round trip, and again only after a merge.
+func (s *Carts) load(ctx context.Context, v *Visit) (redisstore.Held, error) {
+	if v.Fresh {
+		return redisstore.Held{}, nil
+	}
+	held, waiting, err := s.loadOnce(ctx, v)
+	if err != nil || len(held.Notes) == 0 && !waiting.Any() {
+		return held, err
+	}
+	_ = s.resume(ctx, v, held.Notes)
+	if waiting.Any() {
+		_ = s.merge(ctx, v, waiting)
+	}
+	return s.loadOwn(ctx, v)
+}
+
+func (s *Carts) loadOnce(ctx context.Context, v *Visit) (redisstore.Held, redisstore.Waiting, error) {
+	if !v.logsIn() {
+		held, err := s.loadOwn(ctx, v)
+		return held, redisstore.Waiting{}, err
+	}
+	ctx, done := v.budget.spend(ctx)
+	defer done()
+	quick, cancel := context.WithTimeout(ctx, v.budget.left/2)
+	defer cancel()
+	return s.store.LoadWithGuest(ctx, quick, v.own, v.guest)
+}
+
+func (s *Carts) loadOwn(ctx context.Context, v *Visit) (redisstore.Held, error) {
+	ctx, done := v.budget.spend(ctx)
+	defer done()
+	return s.store.Load(ctx, v.own)
+}
+
+// price prices a cart by the catalog as it is now.
+func (s *Carts) price(ctx context.Context, v *Visit, c cart.Cart) (cart.Priced, error) {
+	var products map[int64]*cart.Product
+	if len(c.Lines) > 0 {
+		var err error
+		if products, err = s.catalog.Products(ctx, v.Store.ID, c.ProductIDs()); err != nil {
+			return cart.Priced{}, cart.Unavailable("products", err)
+		}
+	}
+	priced := cart.Price(c, v.Store, products, s.limits)
+	if c.Coupon != "" {
+		coupon, err := s.coupon(ctx, v, c.Coupon)
+		if err != nil {
+			return cart.Priced{}, err
+		}
+		priced.Redeem(coupon, v.Store, s.now())
+	}
+	return priced, nil
+}
+
+// product is one product of the visit's store; nil when the store does not have it.
+func (s *Carts) product(ctx context.Context, v *Visit, id int64) (*cart.Product, error) {
+	products, err := s.catalog.Products(ctx, v.Store.ID, []int64{id})
+	if err != nil {
+		return nil, cart.Unavailable("products", err)
+	}
+	return products[id], nil
+}
+
+// coupon is one coupon of the visit's store; nil when the store does not have it.
+func (s *Carts) coupon(ctx context.Context, v *Visit, code string) (*cart.Coupon, error) {
+	coupon, err := s.coupons.Coupon(ctx, v.Store.ID, code)
+	if err != nil {
+		return nil, cart.Unavailable("coupon", err)
+	}
+	return coupon, nil
+}

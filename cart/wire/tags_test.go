@@ -1,0 +1,64 @@
+package wire
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestParseTags(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name   string
+		values []string
+		list   []string
+		any    bool
+	}{
+		{name: "none"},
+		{name: "any", values: []string{"*"}, any: true},
+		{name: "one", values: []string{`"a.1-x"`}, list: []string{"a.1-x"}},
+		{name: "weak", values: []string{`W/"a.1-x"`}, list: []string{"a.1-x"}},
+		{name: "without a view", values: []string{`"a.1"`}, list: []string{"a.1"}},
+		{name: "several", values: []string{`"a.1-x" , W/"a.2-y"`}, list: []string{"a.1-x", "a.2-y"}},
+		{name: "several headers", values: []string{`"a.1-x"`, `"a.2-y"`}, list: []string{"a.1-x", "a.2-y"}},
+		{name: "empty members", values: []string{`, "a.1-x",, `}, list: []string{"a.1-x"}},
+		{name: "a comma inside", values: []string{`"a,b"`}, list: []string{"a,b"}},
+		{name: "a star in quotes is a tag", values: []string{`"*"`}, list: []string{"*"}},
+	} {
+		got, err := ParseTags(http.Header{"If-Match": tc.values}, "If-Match")
+		if err != nil {
+			t.Errorf("%s: %v", tc.name, err)
+		}
+		if diff := cmp.Diff(tc.list, got.List); diff != "" || got.Any != tc.any {
+			t.Errorf("%s: any %v, tags (-want +got)\n%s", tc.name, got.Any, diff)
+		}
+	}
+}
+
+func TestParseTags_RefusesWhatIsNone(t *testing.T) {
+	t.Parallel()
+	for _, value := range []string{"", " ", ",", "a.1", `"a.1`, `a.1"`, `"a.1" "a.2"`, `"a.1"x`, `*, "a.1"`, `"a 1"`, "\"a\x001\"", "w/\"a\"", "W/"} {
+		if got, err := ParseTags(http.Header{"If-Match": {value}}, "If-Match"); err == nil {
+			t.Errorf("%q was read as %+v", value, got)
+		}
+	}
+}
+
+func TestTags_Contain(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		tags Tags
+		want bool
+	}{
+		"none":          {Tags{}, false},
+		"any":           {Tags{Any: true}, true},
+		"it":            {Tags{List: []string{"b", "a"}}, true},
+		"others":        {Tags{List: []string{"b", "A", "a "}}, false},
+		"its beginning": {Tags{List: []string{"aa"}}, false},
+	} {
+		if got := tc.tags.Contain("a"); got != tc.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
