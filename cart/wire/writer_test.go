@@ -1,0 +1,100 @@
+package wire
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"commerce/auth/locale"
+	"commerce/cart/money"
+)
+
+func TestWriter_SeparatesWhatItWrites(t *testing.T) {
+	t.Parallel()
+	n := int64(7)
+	w := NewWriter(nil, locale.En, money.NewFormatter())
+	w.BeginObject()
+	w.Null("null")
+	w.Object("empty")
+	w.EndObject()
+	w.Array("array")
+	w.Element("a")
+	w.Element("b")
+	w.BeginObject()
+	w.Bool("yes", true)
+	w.EndObject()
+	w.BeginObject()
+	w.EndObject()
+	w.EndArray()
+	w.Array("none")
+	w.EndArray()
+	w.Number("number", -1)
+	w.NullableNumber("nullable", &n)
+	w.NullableNumber("nullable_not", nil)
+	w.Optional("optional", "")
+	w.Amount("amount", 4950, 2)
+	w.Percent("percent", 150_000)
+	w.Price("price", 4950, "USD")
+	w.JSON("json", []byte(`{"k": [1]}`))
+	w.Append("append", func(b []byte) []byte { return append(b, "[]"...) })
+	w.Member("member")
+	w.BeginObject()
+	w.Text("text", "t")
+	w.EndObject()
+	w.EndObject()
+	const want = `{"null":null,"empty":{},"array":["a","b",{"yes":true},{}],"none":[],"number":-1,"nullable":7,` +
+		`"nullable_not":null,"optional":null,"amount":49.5,"percent":15,"price":"$49.50","json":{"k": [1]},` +
+		`"append":[],"member":{"text":"t"}}`
+	if got := string(w.Bytes()); got != want || !json.Valid(w.Bytes()) {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+func TestWriter_EscapesText(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"":                `""`,
+		"plain ~":         `"plain ~"`,
+		`a"b\c`:           `"a\"b\\c"`,
+		"a\nb\tc\x00\x7f": `"a\nb\tc\u0000` + "\x7f" + `"`,
+		"<a>&":            `"<a>&"`,
+		"رمضان":           `"رمضان"`,
+		"a\xffb":          `"a` + "\uFFFD" + `b"`,
+		"ends with {":     `"ends with {"`,
+	} {
+		w := NewWriter(nil, locale.En, nil)
+		w.BeginObject()
+		w.Text("a", text)
+		w.Null("b")
+		w.EndObject()
+		if got := string(w.Bytes()); got != `{"a":`+want+`,"b":null}` || !json.Valid(w.Bytes()) {
+			t.Errorf("%q: got %s, want %s", text, got, want)
+		}
+	}
+}
+
+func TestETag_CoversTheLanguageAndTheView(t *testing.T) {
+	t.Parallel()
+	tag := func(l locale.Locale, before, view, after string) string {
+		w := NewWriter([]byte("{"), l, nil)
+		w.Text("before", before)
+		w.Member("data")
+		w.BeginView()
+		w.BeginObject()
+		w.Text("view", view)
+		w.EndOfView()
+		w.Text("after", after)
+		w.EndObject()
+		return w.ETag("7.1")
+	}
+	base := tag(locale.En, "a", "b", "c")
+	if !strings.HasPrefix(base, "7.1-") {
+		t.Errorf("got %s, want the version first", base)
+	}
+	if tag(locale.En, "x", "b", "c") != base || tag(locale.En, "a", "b", "x") != base {
+		t.Error("the ETag follows what is outside of the view")
+	}
+	if tag(locale.Ar, "a", "b", "c") == base || tag(locale.En, "a", "x", "c") == base {
+		t.Error("the ETag does not follow the language or the view")
+	}
+}
