@@ -19,21 +19,21 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// APIToken is what is kept of a store's API token. The secret is not.
+// APIToken is a store's API token as it is stored, without the secret.
 type APIToken struct {
 	ID, StoreID int64
-	Name        string   // what its owner calls it
+	Name        string   // chosen by its owner
 	Hash        [32]byte // SHA-256 of the secret's text
 	CreatedAt   time.Time
-	RevokedAt   *time.Time // nil while it is good
-	LastUsedAt  *time.Time // nil until it is used
+	RevokedAt   *time.Time // nil: not revoked
+	LastUsedAt  *time.Time // nil: never
 }
 
-// ErrNoAPIToken is a source's answer that there is no token of that id. Any
-// other error of a source means that it is out of reach.
+// ErrNoAPIToken means that a source has no token with an ID. Any other error of a
+// source means that it is unreachable.
 var ErrNoAPIToken = errors.New("auth: no such API token")
 
-// APITokenSource finds API tokens, revoked ones included.
+// APITokenSource finds API tokens, including revoked ones.
 type APITokenSource interface {
 	APIToken(ctx context.Context, id int64) (APIToken, error)
 }
@@ -44,8 +44,8 @@ const (
 	newAPISecret = 43 // characters that hold 256 bits in base 62
 )
 
-// NewAPISecret returns a secret of 256 bits of rand, 43 of A-Za-z0-9, and the
-// sum that is stored in its place.
+// NewAPISecret returns a secret of 256 bits from rand, 43 characters of A-Za-z0-9, and
+// its SHA-256, which is stored instead.
 func NewAPISecret(rand io.Reader) (secret string, sum [32]byte, err error) {
 	var bits [32]byte
 	if _, err := io.ReadFull(rand, bits[:]); err != nil {
@@ -56,8 +56,8 @@ func NewAPISecret(rand io.Reader) (secret string, sum [32]byte, err error) {
 	return secret, sha256.Sum256([]byte(secret)), nil
 }
 
-// ParseAPIToken splits "<id>|<secret>". It is ok where the id is a positive
-// decimal without leading zeros and the secret 40 to 128 of A-Za-z0-9.
+// ParseAPIToken splits "<id>|<secret>". ok is true if the ID is a positive decimal
+// without leading zeros and the secret has 40 to 128 characters of A-Za-z0-9.
 func ParseAPIToken(s string) (id int64, secret string, ok bool) {
 	digits, secret, _ := strings.Cut(s, "|")
 	if len(secret) < minAPISecret || len(secret) > maxAPISecret {
@@ -74,8 +74,7 @@ func ParseAPIToken(s string) (id int64, secret string, ok bool) {
 	return id, secret, true
 }
 
-// parseID reads a positive int64 written the one usual way: no sign, no
-// leading zero, no fraction.
+// parseID reads a positive int64 without a sign, leading zeros or a fraction.
 func parseID(s string) (int64, bool) {
 	if s == "" || s[0] < '1' || s[0] > '9' {
 		return 0, false
@@ -87,21 +86,21 @@ func parseID(s string) (int64, bool) {
 const (
 	defaultAPITokenTTL = 500 * time.Millisecond
 
-	// maxAPITokens bounds the checks remembered, found or not: some 2 MiB.
+	// maxAPITokens bounds the cached checks, found or not, to about 2 MiB.
 	maxAPITokens = 10_000
 
-	// apiTokenTimeout bounds a look-up, which outlives the request that began
-	// it because others may share it.
+	// apiTokenTimeout bounds a lookup. A lookup outlives the request that started it,
+	// because others may share it.
 	apiTokenTimeout = 2 * time.Second
 )
 
-// APITokensConfig is what APITokens work with.
+// APITokensConfig configures APITokens.
 type APITokensConfig struct {
 	Source APITokenSource
 	Stores StoreDirectory
 
-	// TTL is how long a check is relied on, counted from its beginning, and
-	// so how late a revocation may take effect. Default: 500 ms.
+	// TTL is how long a check is cached, from its start, and therefore the maximum
+	// delay of a revocation. Default: 500 ms.
 	TTL time.Duration
 
 	// Now is the clock. Default: time.Now.
@@ -115,21 +114,21 @@ type APITokens struct {
 	ttl    time.Duration
 	now    func() time.Time
 
-	// checks are kept by token id alone. Guessing a secret never adds one, and
-	// guessing ids pushes out what is used least.
+	// checks are cached by token ID only. Guessed secrets add none, and guessed IDs
+	// evict the least used.
 	checks  *otter.Cache[int64, apiTokenCheck]
 	lookups singleflight.Group
 }
 
-// apiTokenCheck is what a look-up found. Its store is nil where there is no
-// such token, where it was revoked, and where its store is gone.
+// apiTokenCheck is the result of a lookup. Its store is nil if the token does not exist
+// or was revoked, or if its store does not exist.
 type apiTokenCheck struct {
 	store *store.Store
 	hash  [32]byte
-	at    time.Time // when the look-up began
+	at    time.Time // when the lookup began
 }
 
-// NewAPITokens returns APITokens that work with cfg.
+// NewAPITokens returns APITokens for a config.
 func NewAPITokens(cfg APITokensConfig) *APITokens {
 	a := &APITokens{
 		source: cfg.Source, stores: cfg.Stores, ttl: cfg.TTL, now: cfg.Now,
@@ -144,8 +143,8 @@ func NewAPITokens(cfg APITokensConfig) *APITokens {
 	return a
 }
 
-// Identify says which store sent r, and by which of its tokens, or refuses
-// with an *Error.
+// Identify returns the store that sent r and the ID of its token. Its errors are
+// problem.Errors.
 func (a *APITokens) Identify(r *http.Request) (store *store.Store, tokenID int64, err error) {
 	token, present := bearer(r.Header)
 	if !present {
@@ -166,9 +165,8 @@ func (a *APITokens) Identify(r *http.Request) (store *store.Store, tokenID int64
 	return check.store, id, nil
 }
 
-// check returns a check of the token that began no longer than the TTL before
-// this call. Concurrent calls for one token share a look-up; errors are not
-// remembered.
+// check returns a check of the token that began at most the TTL before this call.
+// Concurrent calls for one token share a lookup. Errors are not cached.
 func (a *APITokens) check(ctx context.Context, id int64) (apiTokenCheck, error) {
 	oldest := a.now().Add(-a.ttl)
 	if c, ok := a.checks.GetIfPresent(id); ok && c.at.After(oldest) {
@@ -185,8 +183,8 @@ func (a *APITokens) check(ctx context.Context, id int64) (apiTokenCheck, error) 
 			if r.Err != nil {
 				return apiTokenCheck{}, r.Err
 			}
-			// A slow look-up that was under way may have begun too early to
-			// know of a revocation; the next one did not.
+			// A shared lookup that is slow may have begun before a revocation that
+			// this call must see. The next one did not.
 			if c := r.Val.(apiTokenCheck); c.at.After(oldest) {
 				return c, nil
 			}
@@ -194,7 +192,7 @@ func (a *APITokens) check(ctx context.Context, id int64) (apiTokenCheck, error) 
 	}
 }
 
-// lookUp asks the source and the directory, and remembers what they say.
+// lookUp asks the source and the directory, and caches the result.
 func (a *APITokens) lookUp(ctx context.Context, id int64) (apiTokenCheck, error) {
 	ctx, cancel := context.WithTimeout(ctx, apiTokenTimeout)
 	defer cancel()

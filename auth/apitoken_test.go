@@ -16,6 +16,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"commerce/auth/problem"
 )
 
 func TestNewAPISecret_HasTheFormAndTheSum(t *testing.T) {
@@ -157,7 +159,7 @@ func TestAPITokens_Identify(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		headers []string
-		refused *Error
+		refused *problem.Error
 	}{
 		{"valid", []string{"Authorization", "Bearer " + token}, nil},
 		{"scheme in any case", []string{"Authorization", "bearer " + token}, nil},

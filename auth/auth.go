@@ -1,9 +1,8 @@
-// Package auth says who is asking and of which store: a guest by a cart token,
-// a customer by a JSON Web Token, a store by an API token.
+// Package auth identifies callers and their stores: a guest by a cart token, a customer
+// by a JSON Web Token, a store by an API token.
 //
-// Both Identify methods are on the path of every request. They hold no session
-// and write nothing; what they refuse they refuse with an *Error, whose code
-// and sentence the server hands on.
+// Every request calls one of the Identify methods. They keep no sessions and write
+// nothing. Their errors are problem.Errors.
 package auth
 
 import (
@@ -12,6 +11,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"commerce/auth/problem"
 	"commerce/auth/store"
 )
 
@@ -22,21 +22,20 @@ type Caller struct {
 	// Customer is the subject of the caller's JWT, "" for a guest.
 	Customer string
 
-	// Token is the guest's cart token, "" when none came or none that is
-	// usable. A customer may send one too: that cart is then to be merged.
+	// Token is the guest's cart token, "" if the request has none or a malformed
+	// one. A customer may send one too: then that cart is to be merged.
 	Token CartToken
 }
 
-// Config is what CartCallers work with.
+// Config configures CartCallers.
 type Config struct {
 	Stores StoreDirectory
 
-	// Tokens verifies customers' JWTs. Nil: there are no customers, and every
-	// Bearer token is refused.
+	// Tokens verifies customers' JWTs. nil: every Bearer token is refused.
 	Tokens *JWT
 
-	// DefaultStore is the id of the store of requests that name none, and of
-	// JWTs without a store_id. 0: the sole store, as long as there is one.
+	// DefaultStore is the ID of the store of requests that name none, and of JWTs
+	// without a store_id. 0: the only store, if there is exactly one.
 	DefaultStore int64
 }
 
@@ -47,19 +46,18 @@ type CartCallers struct {
 	defaultStore int64
 }
 
-// NewCartCallers returns CartCallers that work with cfg.
+// NewCartCallers returns CartCallers for a config.
 func NewCartCallers(cfg Config) *CartCallers {
 	return &CartCallers{stores: cfg.Stores, tokens: cfg.Tokens, defaultStore: cfg.DefaultStore}
 }
 
-// Identify says who sent r, or refuses with an *Error.
+// Identify returns the sender of r. Its errors are problem.Errors.
 //
-// The Bearer token is judged first: one that came and is not valid is
-// unauthenticated whatever else is wrong, and never makes its sender a guest.
-// Then the store is found: by X-Public-Key, else by the JWT's store_id, else
-// the default. Last, a customer's token must belong to that store. A cart
-// token is never refused; one of no use counts as none, so that a client with
-// a stale one is given another.
+// It verifies the Bearer token first: an invalid one is unauthenticated, whatever else is
+// wrong, and never makes its sender a guest. Then it finds the store: by X-Public-Key,
+// else by the JWT's store_id, else the default. Last, a customer's token must belong to
+// that store. A malformed cart token is not an error: it counts as none, and the client
+// gets a new one.
 func (c *CartCallers) Identify(r *http.Request) (Caller, error) {
 	claims, err := c.customer(r)
 	if err != nil {
@@ -76,7 +74,7 @@ func (c *CartCallers) Identify(r *http.Request) (Caller, error) {
 	return Caller{Store: store, Customer: claims.Customer, Token: cartToken(r.Header)}, nil
 }
 
-// customer returns the claims of r's JWT, zero ones for a guest.
+// customer returns the claims of r's JWT. They are zero for a guest.
 func (c *CartCallers) customer(r *http.Request) (Claims, error) {
 	token, present := bearer(r.Header)
 	switch {
@@ -90,8 +88,8 @@ func (c *CartCallers) customer(r *http.Request) (Claims, error) {
 	return c.tokens.Verify(r.Context(), token)
 }
 
-// store finds the store of a request with this public key ("" for none) and
-// these claims (zero for a guest).
+// store finds the store of a request with a public key ("" for none) and claims (zero
+// for a guest).
 func (c *CartCallers) store(ctx context.Context, key string, claims Claims) (*store.Store, error) {
 	switch {
 	case key != "":
@@ -112,8 +110,8 @@ func (c *CartCallers) store(ctx context.Context, key string, claims Claims) (*st
 	}
 }
 
-// belongs says whether the claims' holder may act as a customer of store. A
-// guest may act anywhere, a token without a store only at the default one.
+// belongs returns an error if the claims do not allow acting as a customer of store. A
+// guest may use every store, a token without a store only the default one.
 func (c *CartCallers) belongs(ctx context.Context, claims Claims, store *store.Store) error {
 	if claims.Customer == "" {
 		return nil
@@ -132,7 +130,7 @@ func (c *CartCallers) belongs(ctx context.Context, claims Claims, store *store.S
 	return nil
 }
 
-// home is the store of those who name none.
+// home returns the store of requests that name none.
 func (c *CartCallers) home(ctx context.Context) (*store.Store, error) {
 	if c.defaultStore == 0 {
 		return c.stores.Sole(ctx)
@@ -140,9 +138,9 @@ func (c *CartCallers) home(ctx context.Context) (*store.Store, error) {
 	return c.stores.ByID(ctx, c.defaultStore)
 }
 
-// refuse turns a directory's error into one for the caller: missing where
-// there is no such store, unavailable where the directory is out of reach.
-func refuse(err error, missing *Error) error {
+// refuse turns a directory's error into one for the caller: missing if the store does
+// not exist, else unavailable.
+func refuse(err error, missing *problem.Error) error {
 	switch {
 	case err == nil:
 		return nil

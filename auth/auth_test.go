@@ -9,13 +9,16 @@ import (
 	"testing"
 	"time"
 
-	"commerce/auth/store"
-
 	"github.com/google/go-cmp/cmp"
+
+	"commerce/auth/problem"
+	"commerce/auth/store"
 )
 
+func anyCurrency(string) bool { return true }
+
 func testStores() *MemoryStores {
-	return NewMemoryStores(
+	return NewMemoryStores(anyCurrency,
 		&store.Store{ID: 1, PublicKeys: []string{"pk_one", "pk_one_old"}, Currency: "SAR"},
 		&store.Store{ID: 2, PublicKeys: []string{"pk_two"}, Currency: "USD"},
 	)
@@ -56,7 +59,7 @@ func TestCartCallers_Identify(t *testing.T) {
 	bearerOf := func(store int64, customer string) string { return "Bearer " + sign(t, tokens, store, customer) }
 	const auth, key, cart = "Authorization", "X-Public-Key", "X-Cart-Token"
 
-	several, one := testStores(), NewMemoryStores(&store.Store{ID: 2, PublicKeys: []string{"pk_two"}, Currency: "USD"})
+	several, one := testStores(), NewMemoryStores(anyCurrency, &store.Store{ID: 2, PublicKeys: []string{"pk_two"}, Currency: "USD"})
 	tests := []struct {
 		name         string
 		stores       StoreDirectory // nil: several
@@ -66,7 +69,7 @@ func TestCartCallers_Identify(t *testing.T) {
 		store        int64
 		customer     string
 		token        CartToken
-		refused      *Error
+		refused      *problem.Error
 	}{
 		{name: "guest names store by key", headers: []string{key, "pk_two"}, store: 2},
 		{name: "second key of a store", headers: []string{key, "pk_one_old"}, store: 1},
@@ -74,7 +77,7 @@ func TestCartCallers_Identify(t *testing.T) {
 		{name: "default store", defaultStore: 2, store: 2},
 		{name: "sole store", stores: one, store: 2},
 		{name: "no store named, several", refused: errStoreRequired},
-		{name: "no store named, none", stores: NewMemoryStores(), refused: errStoreRequired},
+		{name: "no store named, none", stores: NewMemoryStores(anyCurrency), refused: errStoreRequired},
 		{name: "default store is gone", defaultStore: 9, refused: errStoreRequired},
 		{name: "unknown key", defaultStore: 1, headers: []string{key, "pk_nobody"}, refused: errStoreUnknown},
 		{name: "key that is not text", headers: []string{key, "pk_\xff"}, refused: errStoreUnknown},
@@ -173,8 +176,8 @@ func TestCartCallers_DirectoryOutOfReachIsUnavailable(t *testing.T) {
 			t.Parallel()
 			callers := NewCartCallers(Config{Stores: brokenStores{down}, Tokens: tokens})
 			_, err := callers.Identify(cartRequest(headers...))
-			if refused := wantCode(t, err, "unavailable"); !errors.Is(refused, down) || refused.Member() != "" {
-				t.Errorf("got %v of member %q, want the directory's error and no member", refused, refused.Member())
+			if refused := wantCode(t, err, "unavailable"); !errors.Is(refused, down) || refused.Faults[0].Member != "" {
+				t.Errorf("got %v of member %q, want the directory's error and no member", refused, refused.Faults[0].Member)
 			}
 		})
 	}
@@ -198,7 +201,7 @@ func TestCartCallers_GuestCostsNoAllocation(t *testing.T) {
 func TestMemoryStores_KeepTheirOwnCopy(t *testing.T) {
 	t.Parallel()
 	given := &store.Store{ID: 1, Name: "before", PublicKeys: []string{"pk"}, Currency: "SAR", PaymentMethods: []store.PaymentMethod{{ID: "card"}}}
-	stores := NewMemoryStores(given)
+	stores := NewMemoryStores(anyCurrency, given)
 	given.Name, given.PublicKeys[0], given.PaymentMethods[0].ID = "after", "other", "cash"
 
 	got, err := stores.ByPublicKey(t.Context(), "pk")
@@ -218,7 +221,7 @@ func TestMemoryStores_SoleNeedsExactlyOne(t *testing.T) {
 		stores []*store.Store
 		want   int64 // 0: none
 	}{{nil, 0}, {[]*store.Store{one}, 1}, {[]*store.Store{one, one}, 1}, {[]*store.Store{one, two}, 0}} {
-		store, err := NewMemoryStores(tt.stores...).Sole(t.Context())
+		store, err := NewMemoryStores(anyCurrency, tt.stores...).Sole(t.Context())
 		switch {
 		case tt.want == 0 && !errors.Is(err, ErrNoStore):
 			t.Errorf("%d stores: got %v, %v, want ErrNoStore", len(tt.stores), store, err)

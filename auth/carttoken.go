@@ -7,9 +7,8 @@ import (
 	"log/slog"
 )
 
-// CartToken opens the guest cart that lies under it: whoever has it has the
-// cart. Formatted, logged or marshalled it shows as "[cart token]"; Reveal
-// returns its text.
+// CartToken is a guest's secret: whoever has it can use the cart. Formatted, logged or
+// marshaled it is "[cart token]". Reveal returns its text.
 type CartToken string
 
 const (
@@ -18,8 +17,8 @@ const (
 	hiddenCartToken = "[cart token]"
 )
 
-// ParseCartToken returns s as a token where it has a token's form, 22 to 128
-// of A-Za-z0-9_-. Whether a cart lies under it is not known here.
+// ParseCartToken returns s as a token. ok is false unless s has 22 to 128 characters of
+// A-Za-z0-9_-. A cart for the token may not exist.
 func ParseCartToken(s string) (CartToken, bool) {
 	if len(s) < minCartToken || len(s) > maxCartToken || !wordOnly(s) {
 		return "", false
@@ -27,7 +26,7 @@ func ParseCartToken(s string) (CartToken, bool) {
 	return CartToken(s), true
 }
 
-// NewCartToken returns a token of 128 bits of rand.
+// NewCartToken returns a token of 128 bits from rand.
 func NewCartToken(rand io.Reader) (CartToken, error) {
 	var bits [16]byte
 	if _, err := io.ReadFull(rand, bits[:]); err != nil {
@@ -36,20 +35,20 @@ func NewCartToken(rand io.Reader) (CartToken, error) {
 	return CartToken(base64.RawURLEncoding.EncodeToString(bits[:])), nil
 }
 
-// Digest returns what stands for the token in keys: its SHA-256 cut to 128
-// bits, as 22 characters of base64url.
+// Digest returns the token's part of a Redis key: the first 128 bits of its SHA-256, as
+// 22 characters of base64url.
 func (t CartToken) Digest() string { return digest128(string(t)) }
 
-// Reveal returns the token's text, for its owner's answer and nothing else.
+// Reveal returns the token's text. Use it only for the response to its owner.
 func (t CartToken) Reveal() string { return string(t) }
 
 func (CartToken) String() string { return hiddenCartToken }
 
-// Format hides the token under every verb.
+// Format hides the token with every verb.
 func (CartToken) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, hiddenCartToken) }
 
 // LogValue hides the token from slog.
 func (CartToken) LogValue() slog.Value { return slog.StringValue(hiddenCartToken) }
 
-// MarshalText hides the token inside whatever is logged as JSON.
+// MarshalText hides the token in values that are logged as JSON.
 func (CartToken) MarshalText() ([]byte, error) { return []byte(hiddenCartToken), nil }

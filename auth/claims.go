@@ -10,23 +10,22 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// payload is the claims of a JWT as the library validates them. A claim that
-// is present has to be of its type: null is not absence.
+// payload has the claims of a JWT in the form that the library validates. A claim that is
+// present must have its type: null does not count as absent.
 type payload struct {
 	issuer    string
 	audience  jwt.ClaimStrings
 	subject   string
-	storeID   jsontext.Value // empty where there is none
+	storeID   jsontext.Value // empty: absent
 	expiry    *jwt.NumericDate
 	notBefore *jwt.NumericDate
 }
 
 var _ jwt.Claims = (*payload)(nil)
 
-// UnmarshalJSON reads the claims more strictly than encoding/json, which takes
-// "SUB" for "sub", the last of two members for the member, and bytes that are
-// not UTF-8 for some other text: all ways to be one customer here and another
-// one elsewhere.
+// UnmarshalJSON reads the claims more strictly than encoding/json, which accepts "SUB" for
+// "sub", the last of duplicate members, and invalid UTF-8. Each of these could identify
+// one customer here and another one elsewhere.
 func (p *payload) UnmarshalJSON(text []byte) error {
 	var raw struct {
 		Issuer    jsontext.Value `json:"iss"`
@@ -49,8 +48,8 @@ func (p *payload) UnmarshalJSON(text []byte) error {
 	return errors.Join(errs[:]...)
 }
 
-// errClaimType stands for every complaint about the JSON of claims. A parser's
-// own error may quote them.
+// errClaimType replaces all errors about the JSON of claims. A parser's error may quote
+// them.
 var errClaimType = errors.New("a claim is not of its type")
 
 func claimText(v jsontext.Value) (s string, err error) {
@@ -65,7 +64,7 @@ func claimText(v jsontext.Value) (s string, err error) {
 	return "", errClaimType
 }
 
-// claimTexts reads a text or a list of texts.
+// claimTexts reads a string or an array of strings.
 func claimTexts(v jsontext.Value) (list []string, err error) {
 	if v.Kind() != jsontext.KindBeginArray {
 		s, err := claimText(v)
@@ -80,12 +79,11 @@ func claimTexts(v jsontext.Value) (list []string, err error) {
 	return list, nil
 }
 
-// maxClaimTime is, in seconds, as far from 1970 as a float64 counts seconds
-// exactly. Beyond int64 the conversion differs between processors.
+// maxClaimTime is the maximum distance from 1970 in seconds. Up to it a float64 is exact;
+// beyond int64 the conversion differs between processors.
 const maxClaimTime = 1 << 53
 
-// claimTime reads a NumericDate, nil where it is absent. Fractions of a second
-// are cut.
+// claimTime reads a NumericDate, nil if it is absent. It truncates fractions of a second.
 func claimTime(v jsontext.Value) (*jwt.NumericDate, error) {
 	switch v.Kind() {
 	case jsontext.KindInvalid: // absent
@@ -99,8 +97,7 @@ func claimTime(v jsontext.Value) (*jwt.NumericDate, error) {
 	return nil, errClaimType
 }
 
-// claimStore reads a store's id, a number or its decimal text, 0 where it is
-// absent.
+// claimStore reads a store's ID, a number or its decimal text, 0 if it is absent.
 func claimStore(v jsontext.Value) (id int64, ok bool) {
 	switch v.Kind() {
 	case jsontext.KindInvalid: // absent
@@ -119,7 +116,7 @@ func claimStore(v jsontext.Value) (id int64, ok bool) {
 
 func (p *payload) GetExpirationTime() (*jwt.NumericDate, error) { return p.expiry, nil }
 func (p *payload) GetNotBefore() (*jwt.NumericDate, error)      { return p.notBefore, nil }
-func (p *payload) GetIssuedAt() (*jwt.NumericDate, error)       { return nil, nil } // never judged
+func (p *payload) GetIssuedAt() (*jwt.NumericDate, error)       { return nil, nil } // not checked
 func (p *payload) GetIssuer() (string, error)                   { return p.issuer, nil }
 func (p *payload) GetSubject() (string, error)                  { return p.subject, nil }
 func (p *payload) GetAudience() (jwt.ClaimStrings, error)       { return p.audience, nil }

@@ -11,15 +11,15 @@ const (
 	maxCustomerKey = 64  // characters of a subject that is its own key
 )
 
-// validSubject says whether s can be a customer's id: 1 to 255 characters of
-// valid text. Which ones they are matters to nobody: see CustomerKey.
+// validSubject reports whether s can be a customer's ID: 1 to 255 characters of UTF-8.
+// All characters are allowed: see CustomerKey.
 func validSubject(s string) bool {
 	return s != "" && len(s) <= maxSubject*utf8.UTFMax && utf8.ValidString(s) && utf8.RuneCountInString(s) <= maxSubject
 }
 
-// CustomerKey returns what stands for a customer in keys: the subject itself
-// where it is 1 to 64 of A-Za-z0-9_-, else '~' and a digest of it. No subject
-// of the first kind holds a '~', so the two kinds never meet.
+// CustomerKey returns a customer's part of a Redis key: the subject itself if it has 1 to
+// 64 characters of A-Za-z0-9_-, else '~' and its digest. The first form never contains
+// '~', so the two cannot collide.
 func CustomerKey(sub string) string {
 	if sub != "" && len(sub) <= maxCustomerKey && wordOnly(sub) {
 		return sub
@@ -27,13 +27,13 @@ func CustomerKey(sub string) string {
 	return "~" + digest128(sub)
 }
 
-// digest128 returns the SHA-256 of s cut to 128 bits, in base64url.
+// digest128 returns the first 128 bits of the SHA-256 of s, in base64url.
 func digest128(s string) string {
 	sum := sha256.Sum256([]byte(s))
 	return base64.RawURLEncoding.EncodeToString(sum[:16])
 }
 
-// wordOnly says whether s holds nothing but A-Za-z0-9_-.
+// wordOnly reports whether all characters of s are in A-Za-z0-9_-.
 func wordOnly(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; !alphanumeric(c) && c != '_' && c != '-' {

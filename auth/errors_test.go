@@ -11,11 +11,12 @@ import (
 	"unicode"
 
 	"commerce/auth/locale"
+	"commerce/auth/problem"
 )
 
 // refusals are all errors of this package; TestErrors_AllAreListed holds the
 // list to that.
-var refusals = map[string]*Error{
+var refusals = map[string]*problem.Error{
 	"errStoreRequired": errStoreRequired, "errStoreUnknown": errStoreUnknown,
 	"errTokenStoreUnknown": errTokenStoreUnknown, "errPublicKeyRepeated": errPublicKeyRepeated,
 	"errBearerMalformed": errBearerMalformed, "errNoCustomers": errNoCustomers,
@@ -47,14 +48,14 @@ func TestErrors_AllAreListed(t *testing.T) {
 
 func TestErrors_SayWhatToDoInBothLanguages(t *testing.T) {
 	t.Parallel()
-	codes := []string{"store_required", "store_unknown", "unauthenticated", "unavailable", "invalid_parameter"}
-	all := []*Error{unavailable(errors.New("down"))}
+	codes := []problem.Code{"store_required", "store_unknown", "unauthenticated", "unavailable", "invalid_parameter"}
+	all := []*problem.Error{unavailable(errors.New("down"))}
 	for _, e := range refusals {
 		all = append(all, e)
 	}
 	for _, e := range all {
-		if !slices.Contains(codes, e.Code()) {
-			t.Errorf("%v has the unknown code %q", e, e.Code())
+		if !slices.Contains(codes, e.Code) {
+			t.Errorf("%v has the unknown code %q", e, e.Code)
 		}
 		if isArabic(e.Message(locale.En)) || !isArabic(e.Message(locale.Ar)) {
 			t.Errorf("%v is not said in both languages", e)
@@ -64,8 +65,8 @@ func TestErrors_SayWhatToDoInBothLanguages(t *testing.T) {
 				t.Errorf("%q is no sentence", e.Message(l))
 			}
 		}
-		if e.Code() == "unauthenticated" && e.Member() != "Authorization" {
-			t.Errorf("%v blames %q", e, e.Member())
+		if e.Code == "unauthenticated" && e.Faults[0].Member != "Authorization" {
+			t.Errorf("%v blames %q", e, e.Faults[0].Member)
 		}
 	}
 }

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// bearer returns the token of the Authorization header. The token is "" where
-// the header is present and is not exactly one "Bearer <token>": an empty
-// header, another scheme, or two headers are no licence to pass as a guest.
+// bearer returns the token of the Authorization header. The token is "" if the header is
+// present but is not exactly one "Bearer <token>": an empty header, another scheme or two
+// headers do not make the sender a guest.
 func bearer(h http.Header) (token string, present bool) {
 	values, present := h["Authorization"]
 	if !present || len(values) == 0 {
@@ -23,9 +23,9 @@ func bearer(h http.Header) (token string, present bool) {
 	return strings.TrimLeft(rest, " "), true
 }
 
-// otherScheme reports whether the Authorization header is for somebody else, such as
-// the Basic authentication of a staging site in front of the service. A lone word is
-// no scheme: it may be a token that somebody forgot to name.
+// otherScheme reports whether the Authorization header has another scheme, such as the
+// Basic authentication of a staging site in front of the service. A single word is not a
+// scheme: it may be a token without "Bearer".
 func otherScheme(h http.Header) bool {
 	values := h["Authorization"]
 	if len(values) != 1 {
@@ -38,9 +38,9 @@ func otherScheme(h http.Header) bool {
 // maxPublicKey is the longest X-Public-Key that is looked up, in bytes.
 const maxPublicKey = 255
 
-// publicKey returns the X-Public-Key header, "" where it is absent or empty.
-// A key that no store can have is refused here, without asking a directory:
-// a database would call text that is not UTF-8 a failure of its own.
+// publicKey returns the X-Public-Key header, "" if it is absent or empty. It refuses keys
+// that no store can have: for text that is not UTF-8, a database would return an error
+// that looks like an outage.
 func publicKey(h http.Header) (string, error) {
 	var key string
 	for _, v := range h["X-Public-Key"] {
@@ -67,8 +67,8 @@ func visibleASCII(s string) bool {
 	return true
 }
 
-// cartToken returns the usable token of the X-Cart-Token header, "" where it
-// is absent, repeated or malformed.
+// cartToken returns the token of the X-Cart-Token header, "" if it is absent, repeated or
+// malformed.
 func cartToken(h http.Header) CartToken {
 	values := h["X-Cart-Token"]
 	if len(values) != 1 {

@@ -17,49 +17,48 @@ import (
 )
 
 const (
-	// jwksInterval is the minimum time between two fetches when the first one
-	// failed, or did not bring every key that was asked for.
+	// jwksInterval is the minimum time between two fetches if the first one failed or
+	// lacked a requested key.
 	jwksInterval = 10 * time.Second
 
 	// jwksWait is how long a request waits for a fetch.
 	jwksWait = 500 * time.Millisecond
 
-	// jwksMaxAge is the age at which a key set is fetched anew while requests
-	// go on with it, so that a withdrawn key does not live for ever.
+	// jwksMaxAge is the age at which a key set is refreshed in the background, so that a
+	// withdrawn key does not stay valid.
 	jwksMaxAge = 5 * time.Minute
 
-	jwksTimeout   = 5 * time.Second // of a fetch, redirects included
+	jwksTimeout   = 5 * time.Second // of a fetch, including redirects
 	jwksRedirects = 3
 	maxJWKS       = 256 << 10 // bytes, decompressed
 	maxJWKSHeader = 32 << 10
 
-	// maxKeysAsked bounds how many names one fetch remembers.
+	// maxKeysAsked bounds how many requested names a fetch keeps.
 	maxKeysAsked = 256
 )
 
-// JWKSConfig says where an issuer publishes its keys.
+// JWKSConfig configures a JWKS.
 type JWKSConfig struct {
-	// URL is http or https. A redirect never leads from https to http.
+	// URL is http or https. Redirects from https to http are refused.
 	URL string
 
-	// Transport carries the requests. Nil: a transport of its own.
+	// Transport sends the requests. nil: a new transport.
 	Transport http.RoundTripper
 
 	// Now is the clock. Default: time.Now.
 	Now func() time.Time
 
-	// Log is told when fetching begins to fail and when it works again, as
-	// until then a withdrawn key lives on. Default: slog.Default.
+	// Log receives a warning when fetches begin to fail, since withdrawn keys then stay
+	// valid, and a message when they work again. Default: slog.Default.
 	Log *slog.Logger
 }
 
-// JWKS is an issuer's published key set. Nothing is fetched before the first
-// token. Once known, keys go on while the issuer is down. A token whose key is
-// not known causes a fetch, which all such tokens share and none waits for
-// longer than 500 ms. If the last fetch worked and is less than 10 s old, there
-// is no fetch and the token is unauthenticated: otherwise anyone could cause
-// fetches, or outages in the log, with made-up key ids. While the issuer is down
-// the token is unavailable.
+// JWKS is an issuer's published key set. The first token causes the first fetch. Known
+// keys stay in use while the issuer is down. A token with an unknown key causes a fetch,
+// which all such tokens share; each waits at most 500 ms. If the last fetch succeeded less
+// than 10 s ago, there is no fetch and the token is unauthenticated: otherwise anyone could
+// cause fetches, or errors in the log, with invented key IDs. While the issuer is down the
+// token is unavailable.
 type JWKS struct {
 	url    string
 	client *http.Client
@@ -68,17 +67,17 @@ type JWKS struct {
 	set    atomic.Pointer[keySet] // nil before the first successful fetch
 
 	mu     sync.Mutex
-	fetch  *jwksFetch // under way; nil when none is
-	closed time.Time  // no fetch begins before
-	last   error      // of the last fetch; nil when it worked
+	fetch  *jwksFetch // in progress; nil for none
+	closed time.Time  // no fetch begins before this time
+	last   error      // of the last fetch; nil if it succeeded
 }
 
-// jwksFetch is one fetch that any number of requests wait for.
+// jwksFetch is a fetch. Several requests may wait for it.
 type jwksFetch struct {
 	began time.Time
-	asked map[keyName]struct{} // under the mutex of JWKS
+	asked map[keyName]struct{} // guarded by the mutex of JWKS
 	done  chan struct{}
-	err   error // to be read after done
+	err   error // read it only after done is closed
 }
 
 // NewJWKS returns the key set at cfg.URL, or an error that names JWT_JWKS_URL.
@@ -106,7 +105,7 @@ func newJWKSTransport() http.RoundTripper {
 	return &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
 		ForceAttemptHTTP2:      true,
-		DisableKeepAlives:      true, // minutes pass between two fetches
+		DisableKeepAlives:      true, // fetches are minutes apart
 		MaxResponseHeaderBytes: maxJWKSHeader,
 	}
 }
@@ -121,8 +120,7 @@ func checkRedirect(next *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// keyFor returns the public key that t was signed with, or an *Error. It goes
-// by t's kid and alg alone.
+// keyFor returns the public key for t's kid and alg. Its errors are problem.Errors.
 func (j *JWKS) keyFor(ctx context.Context, t *jwt.Token) (any, error) {
 	name, ok := keyNameOf(t)
 	if !ok {
@@ -148,7 +146,7 @@ func (j *JWKS) keyFor(ctx context.Context, t *jwt.Token) (any, error) {
 	return key, nil
 }
 
-// obtain returns nil once a fetch has ended that may have brought the key.
+// obtain waits for a fetch that may return the key.
 func (j *JWKS) obtain(ctx context.Context, name keyName) error {
 	fetch, err := j.ask(ctx, name)
 	if err != nil || fetch == nil {
@@ -163,14 +161,14 @@ func (j *JWKS) obtain(ctx context.Context, name keyName) error {
 		}
 		return nil
 	case <-patience.C:
-		return unavailable(errors.New("fetch JWKS: still under way"))
+		return unavailable(errors.New("fetch JWKS: still in progress"))
 	case <-ctx.Done():
 		return unavailable(fmt.Errorf("fetch JWKS: %w", ctx.Err()))
 	}
 }
 
-// ask returns the fetch to wait for, one that is under way or a new one, and
-// nil where the key has come in the meantime.
+// ask returns the fetch to wait for, the current one or a new one. It returns nil if the
+// key is known by now.
 func (j *JWKS) ask(ctx context.Context, name keyName) (*jwksFetch, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -192,7 +190,7 @@ func (j *JWKS) ask(ctx context.Context, name keyName) (*jwksFetch, error) {
 	return j.fetch, nil
 }
 
-// renew begins a fetch that nobody waits for.
+// renew begins a fetch in the background.
 func (j *JWKS) renew(ctx context.Context) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -201,8 +199,8 @@ func (j *JWKS) renew(ctx context.Context) {
 	}
 }
 
-// begin starts a fetch, which outlives the request that caused it. The mutex
-// is held.
+// begin starts a fetch, which outlives the request that caused it. The caller holds the
+// mutex.
 func (j *JWKS) begin(ctx context.Context) {
 	fetch := &jwksFetch{began: j.now(), asked: make(map[keyName]struct{}), done: make(chan struct{})}
 	j.fetch = fetch
@@ -214,19 +212,18 @@ func (j *JWKS) begin(ctx context.Context) {
 	}()
 }
 
-// report logs a fetch's outcome where it differs from that of the one before.
+// report logs the result of a fetch if it differs from that of the previous one.
 func (j *JWKS) report(ctx context.Context, before, now error) {
 	switch {
 	case before == nil && now != nil:
-		j.log.WarnContext(ctx, "cannot fetch the issuer's keys: those already known stay in use", "err", now)
+		j.log.WarnContext(ctx, "cannot fetch the issuer's keys; known keys stay in use", "err", now)
 	case before != nil && now == nil:
 		j.log.InfoContext(ctx, "the issuer's keys can be fetched again")
 	}
 }
 
-// end publishes a fetch's outcome and returns the error of the fetch before. A
-// fetch that brought all that was asked of it leaves the way open for another;
-// any other one closes it for a while.
+// end publishes the result of a fetch and returns the error of the previous one. Unless
+// the fetch returned all requested keys, it delays the next fetch.
 func (j *JWKS) end(fetch *jwksFetch, keys []verificationKey, err error) (before error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -250,8 +247,8 @@ func (j *JWKS) end(fetch *jwksFetch, keys []verificationKey, err error) (before 
 	return before
 }
 
-// load fetches the set. It is an error if no key of it can be used: an
-// issuer's error page must not take the place of good keys.
+// load fetches the set. A set without usable keys is an error: an issuer's error page must
+// not replace valid keys.
 func (j *JWKS) load(ctx context.Context) ([]verificationKey, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, j.url, nil)
 	if err != nil {
@@ -276,7 +273,7 @@ func (j *JWKS) load(ctx context.Context) ([]verificationKey, error) {
 	return parseKeys(body)
 }
 
-// withoutURL drops the URL, which may hold credentials, from a client's error.
+// withoutURL removes the URL, which may contain credentials, from a client's error.
 func withoutURL(err error) error {
 	var failed *url.Error
 	if errors.As(err, &failed) {

@@ -27,6 +27,8 @@ import (
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
+
+	"commerce/auth/problem"
 )
 
 // jwk is a key as an issuer publishes it.
@@ -186,7 +188,7 @@ func TestJWKS_EveryAlgorithmByItsOwnKeyOnly(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		token   string
-		refused *Error
+		refused *problem.Error
 	}{
 		{"EdDSA", signedBy(t, jwt.SigningMethodEdDSA, edKey, "ed"), nil},
 		{"ES256", signedBy(t, jwt.SigningMethodES256, ecKey, "ec"), nil},

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
+
+	"commerce/auth/problem"
 )
 
 const (
@@ -16,17 +18,17 @@ const (
 	jwtLeeway    = 30 * time.Second
 )
 
-// JWTConfig says which customers' tokens are accepted.
+// JWTConfig configures a JWT.
 type JWTConfig struct {
-	// Secret signs and verifies HS256, 32 bytes or more. PreviousSecret still
-	// verifies while tokens made with it are about; nil for none.
+	// Secret signs and verifies HS256. It has at least 32 bytes. PreviousSecret only
+	// verifies; nil for none.
 	Secret, PreviousSecret []byte
 
-	// JWKS verifies RS256, ES256 and EdDSA. Where it is set, HS256 is refused,
-	// whatever Secret is: nobody can pass a public key off as a secret.
+	// JWKS verifies RS256, ES256 and EdDSA. If it is set, HS256 is refused whatever
+	// Secret is, so that a public key cannot be used as a secret.
 	JWKS *JWKS
 
-	// Issuer and Audience are what iss must be and aud must contain. "": not
+	// Issuer is the required iss. Audience is a required value of aud. "": not
 	// checked.
 	Issuer, Audience string
 
@@ -34,17 +36,17 @@ type JWTConfig struct {
 	Now func() time.Time
 }
 
-// JWT verifies customers' JSON Web Tokens as RFC 8725 advises, and makes them.
+// JWT verifies and signs customers' JSON Web Tokens, as RFC 8725 advises.
 type JWT struct {
-	secret           []byte // nil where JWKS verifies
+	secret           []byte // nil if JWKS verifies
 	issuer, audience string
 	now              func() time.Time
 	parser           *jwt.Parser
 	keyFor           func(context.Context, *jwt.Token) (any, error)
 }
 
-// NewJWT returns a JWT that works with cfg, or an error that names the setting
-// that is missing or too short.
+// NewJWT returns a JWT for a config, or an error that names the setting that is missing or
+// too short.
 func NewJWT(cfg JWTConfig) (*JWT, error) {
 	j := &JWT{issuer: cfg.Issuer, audience: cfg.Audience, now: cfg.Now}
 	if j.now == nil {
@@ -68,8 +70,8 @@ func NewJWT(cfg JWTConfig) (*JWT, error) {
 	return j, nil
 }
 
-// parserOptions lists all that is to be checked: by itself the library checks
-// neither the algorithm, nor that exp is there, nor iss, nor aud.
+// parserOptions lists all checks. Without them the library checks neither the algorithm,
+// nor that exp is present, nor iss, nor aud.
 func (j *JWT) parserOptions(methods []string) []jwt.ParserOption {
 	options := []jwt.ParserOption{
 		jwt.WithValidMethods(methods),
@@ -87,7 +89,7 @@ func (j *JWT) parserOptions(methods []string) []jwt.ParserOption {
 	return options
 }
 
-// secrets offers the same secrets to every token.
+// secrets returns the same keys for every token.
 func secrets(current, previous []byte) func(context.Context, *jwt.Token) (any, error) {
 	set := jwt.VerificationKeySet{Keys: []jwt.VerificationKey{current}}
 	if len(previous) > 0 {
@@ -96,16 +98,16 @@ func secrets(current, previous []byte) func(context.Context, *jwt.Token) (any, e
 	return func(context.Context, *jwt.Token) (any, error) { return set, nil }
 }
 
-// Claims is what a verified token says.
+// Claims are the claims of a verified token.
 type Claims struct {
 	Customer string // sub, never ""
-	Store    int64  // store_id; 0: the token names none
+	Store    int64  // store_id; 0: absent
 }
 
-// Verify returns the claims of a valid token, or an *Error: unauthenticated,
-// or unavailable where the token's key could not be obtained.
+// Verify returns the claims of a valid token, or a problem.Error: unauthenticated, or
+// unavailable if the token's key cannot be fetched.
 func (j *JWT) Verify(ctx context.Context, token string) (Claims, error) {
-	// base64 decoders skip line breaks: one token would have many spellings.
+	// base64 decoders skip line breaks, so one token would have many forms.
 	if len(token) > maxJWT || strings.ContainsAny(token, "\r\n") {
 		return Claims{}, errTokenMalformed
 	}
@@ -129,11 +131,11 @@ func (j *JWT) Verify(ctx context.Context, token string) (Claims, error) {
 	return Claims{Customer: p.subject, Store: store}, nil
 }
 
-// checkHeader refuses what a token's header must not say. It is deaf to jku,
-// x5u, jwk and x5c, which would let a token bring its own key.
+// checkHeader refuses headers with crit or another typ. jku, x5u, jwk and x5c, which would
+// let a token name its own key, are ignored.
 func checkHeader(header map[string]any) error {
 	if _, critical := header["crit"]; critical {
-		return errTokenMalformed // we understand no extension
+		return errTokenMalformed // no extension is supported
 	}
 	typ, present := header["typ"]
 	if !present {
@@ -147,10 +149,9 @@ func checkHeader(header map[string]any) error {
 	return errTokenType
 }
 
-// tokenError turns the library's error, which may quote the token, into ours.
+// tokenError replaces the library's error, which may quote the token.
 func tokenError(err error) error {
-	var own *Error
-	if errors.As(err, &own) {
+	if own, ok := errors.AsType[*problem.Error](err); ok {
 		return own
 	}
 	for _, known := range []struct{ is, becomes error }{
@@ -168,18 +169,18 @@ func tokenError(err error) error {
 	return errTokenMalformed
 }
 
-// Sign makes a token for a customer of a store, valid from now for ttl. Store
-// 0 leaves store_id out.
+// Sign makes a token for a customer of a store, valid from now for ttl. With store 0 it
+// omits store_id.
 func (j *JWT) Sign(store int64, customer string, ttl time.Duration) (string, error) {
 	switch {
 	case j.secret == nil:
-		return "", errors.New("sign JWT: tokens are made with JWT_SECRET, and JWT_JWKS_URL is set in its place")
+		return "", errors.New("sign JWT: signing needs JWT_SECRET, but JWT_JWKS_URL is set")
 	case store < 0:
-		return "", fmt.Errorf("sign JWT: store %d is no store's id", store)
+		return "", fmt.Errorf("sign JWT: %d is not a store's ID", store)
 	case !validSubject(customer):
-		return "", errors.New("sign JWT: a customer's id is 1 to 255 characters")
+		return "", errors.New("sign JWT: a customer's ID must have 1 to 255 characters")
 	case ttl <= 0:
-		return "", fmt.Errorf("sign JWT: a lifetime of %s is none", ttl)
+		return "", fmt.Errorf("sign JWT: the lifetime %s is not positive", ttl)
 	}
 	now := j.now()
 	claims := jwt.MapClaims{"sub": customer, "iat": now.Unix(), "exp": now.Add(ttl).Unix()}

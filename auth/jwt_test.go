@@ -12,6 +12,8 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 	"pgregory.net/rapid"
+
+	"commerce/auth/problem"
 )
 
 // segment encodes one part of a token.
@@ -38,7 +40,7 @@ func TestJWT_Claims(t *testing.T) {
 	for _, tt := range []struct {
 		name, claims string
 		want         Claims
-		refused      *Error
+		refused      *problem.Error
 	}{
 		{"plain", plainClaims, Claims{"c", 1}, nil},
 		{"unknown claims", `{"sub":"c",` + exp + `,"roles":["x"],"jti":7,"iat":"yesterday"}`, Claims{"c", 0}, nil},
@@ -119,7 +121,7 @@ func TestJWT_IssuerAndAudience(t *testing.T) {
 	const rest = `"sub":"c","exp":1772366460}`
 	for _, tt := range []struct {
 		name, claims string
-		refused      *Error
+		refused      *problem.Error
 	}{
 		{"both", `{"iss":"https://login.example","aud":"cart",` + rest, nil},
 		{"one of several audiences", `{"iss":"https://login.example","aud":["shop","cart"],` + rest, nil},
@@ -154,7 +156,7 @@ func TestJWT_HeaderAndSignature(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name, token string
-		refused     *Error
+		refused     *problem.Error
 	}{
 		{"no typ", hs256(testSecret, `{"alg":"HS256"}`, plainClaims), nil},
 		{"access token typ", hs256(testSecret, `{"alg":"HS256","typ":"at+jwt"}`, plainClaims), nil},
@@ -277,7 +279,7 @@ func TestJWT_SignedTokensVerify(t *testing.T) {
 func TestJWT_SignedTokensExpire(t *testing.T) {
 	t.Parallel()
 	token := sign(t, newTestJWT(t), 1, "c") // for an hour
-	for after, want := range map[time.Duration]*Error{
+	for after, want := range map[time.Duration]*problem.Error{
 		time.Hour + 29*time.Second: nil,
 		time.Hour + 30*time.Second: errTokenExpired,
 	} {

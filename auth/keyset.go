@@ -16,15 +16,15 @@ import (
 
 const (
 	minRSA   = 2048 // bits
-	maxRSA   = 8192 // larger ones cost milliseconds a check
-	maxKeys  = 64   // of one set
+	maxRSA   = 8192 // larger ones take milliseconds to verify
+	maxKeys  = 64   // in one set
 	maxKeyID = 255  // bytes
 )
 
-// keyName is how a token names its key. The algorithm belongs to the name: a
-// key serves one, and no token talks it into another.
+// keyName identifies a key. It includes the algorithm, since each key is used for one
+// algorithm only.
 type keyName struct {
-	id  string // kid; "" where the token gives none
+	id  string // kid; "" for none
 	alg string
 }
 
@@ -40,29 +40,29 @@ func keyNameOf(t *jwt.Token) (keyName, bool) {
 	return name, ok && len(id) <= maxKeyID
 }
 
-// verificationKey is a public key fit to verify one algorithm.
+// verificationKey is a public key for one algorithm.
 type verificationKey struct {
 	keyName
 	public any // *rsa.PublicKey, *ecdsa.PublicKey or ed25519.PublicKey
 }
 
-// keySet is what an issuer published at one time. Nil is a set without keys.
+// keySet is an issuer's key set at one time. nil is an empty set.
 type keySet struct {
 	keys    []verificationKey
 	fetched time.Time // when the fetch began
 }
 
-// What find may say of a key.
+// The results of find.
 type keyState int
 
 const (
-	keyAbsent keyState = iota // fetching the set anew may bring it
-	keyMisfit                 // the id is known, and not for this
+	keyAbsent keyState = iota // a newer set may have it
+	keyMisfit                 // the ID is known, for another algorithm
 	keyFound
 )
 
-// find looks a key up. A token without a kid is served where exactly one key
-// of the set fits its algorithm.
+// find looks up a key. A name without an ID matches if exactly one key of the set has its
+// algorithm.
 func (s *keySet) find(name keyName) (any, keyState) {
 	if s == nil {
 		return nil, keyAbsent
@@ -82,8 +82,8 @@ func (s *keySet) find(name keyName) (any, keyState) {
 	return key, state
 }
 
-// parseKeys reads a JWK set (RFC 7517, section 5) and keeps the keys we can
-// use. Others are passed over, as that section asks.
+// parseKeys reads a JWK set (RFC 7517, section 5). It ignores keys that cannot be used, as
+// that section requires.
 func parseKeys(text []byte) ([]verificationKey, error) {
 	var set struct {
 		Keys []json.RawMessage `json:"keys"`
@@ -103,19 +103,20 @@ func parseKeys(text []byte) ([]verificationKey, error) {
 	return keys, nil
 }
 
-// sameName says whether both keys have one name. Keys without an id have none.
+// sameName reports whether both keys have the same ID and algorithm. Keys without an ID
+// never do.
 func (k verificationKey) sameName(other verificationKey) bool {
 	return k.id != "" && k.keyName == other.keyName
 }
 
-// parseKey reads one public key. It is not ok where the key is for another
-// use, too weak, damaged, or of a kind we do not verify with.
+// parseKey reads one public key. It returns false for a key that has another use, is too
+// weak or malformed, or has an unsupported type.
 func parseKey(text []byte) (verificationKey, bool) {
 	var m jwkset.JWKMarshal
 	if json.Unmarshal(text, &m) != nil {
 		return verificationKey{}, false
 	}
-	// A certificate adds nothing to a key that comes from its issuer.
+	// Certificates are not needed: the key comes from its issuer.
 	m.X5U, m.X5C, m.X5T, m.X5TS256 = "", nil, "", ""
 	if m.USE != "" && m.USE != jwkset.UseSig || len(m.KID) > maxKeyID {
 		return verificationKey{}, false
@@ -134,8 +135,7 @@ func parseKey(text []byte) (verificationKey, bool) {
 	return verificationKey{keyName{id: m.KID, alg: alg}, jwk.Key()}, true
 }
 
-// algorithmOf returns the one algorithm a key verifies, "" where it is none of
-// ours.
+// algorithmOf returns the algorithm of a key, "" if it is not supported.
 func algorithmOf(key any) string {
 	switch k := key.(type) {
 	case *rsa.PublicKey:

@@ -6,9 +6,8 @@ import (
 	"commerce/auth/locale"
 )
 
-// Language returns the language of the store that r is about, "" where the store
-// cannot be found. Unlike Identify it refuses nothing: an X-Public-Key or a Bearer
-// token that is of no use is passed over.
+// Language returns the language of r's store, "" if the store cannot be found. Unlike
+// Identify it ignores an invalid X-Public-Key or Bearer token.
 func (c *CartCallers) Language(r *http.Request) locale.Locale {
 	key, _ := publicKey(r.Header)
 	claims, _ := c.customer(r)

@@ -12,24 +12,24 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// LastUsedConfig is what a LastUsed works with.
+// LastUsedConfig configures a LastUsed.
 type LastUsedConfig struct {
-	// Pool writes, and needs one connection only.
+	// Pool must be writable. One connection is enough.
 	Pool *pgxpool.Pool
 
-	// Every is how long uses are gathered before they are written. Default: 10 s.
+	// Every is the interval between writes. Default: 10 s.
 	Every time.Duration
 
 	// Now is the clock. Default: time.Now.
 	Now func() time.Time
 
-	// Log is told what cannot be written. Default: slog.Default.
+	// Log receives a warning when a write fails. Default: slog.Default.
 	Log *slog.Logger
 }
 
-// LastUsed records when API tokens were used, some seconds late and in batches, so
-// that a token in constant use costs one row every few seconds. What is not yet
-// written when the process dies is lost.
+// LastUsed records when API tokens were used. It writes in batches, so that a token in
+// constant use causes one update per interval. Uses that are not written when the process
+// dies are lost.
 type LastUsed struct {
 	pool  *pgxpool.Pool
 	every time.Duration
@@ -40,7 +40,7 @@ type LastUsed struct {
 	uses map[int64]time.Time // at most maxAPITokens
 }
 
-// NewLastUsed returns a LastUsed that works with c. Nothing is written until Run.
+// NewLastUsed returns a LastUsed for a config. It writes nothing until Run.
 func NewLastUsed(c LastUsedConfig) *LastUsed {
 	l := &LastUsed{
 		pool:  c.Pool,
@@ -55,7 +55,7 @@ func NewLastUsed(c LastUsedConfig) *LastUsed {
 	return l
 }
 
-// Record notes that the token was used now. It never waits for Postgres.
+// Record records a use of the token now. It never waits for Postgres.
 func (l *LastUsed) Record(id int64) {
 	now := l.now()
 	l.mu.Lock()
@@ -63,8 +63,7 @@ func (l *LastUsed) Record(id int64) {
 	l.note(id, now)
 }
 
-// note remembers a token's latest use, as long as there is room for it. The mutex
-// is held.
+// note keeps a token's latest use if there is room. The caller holds the mutex.
 func (l *LastUsed) note(id int64, at time.Time) {
 	latest, known := l.uses[id]
 	if at.After(latest) && (known || len(l.uses) < maxAPITokens) {
@@ -72,8 +71,8 @@ func (l *LastUsed) note(id int64, at time.Time) {
 	}
 }
 
-// Run writes what was recorded, again and again, and once more when ctx ends. What
-// cannot be written is kept for the next time, as far as there is room.
+// Run writes recorded uses at each interval, and once more when ctx ends. If a write
+// fails, it keeps the uses for the next one, as far as there is room.
 func (l *LastUsed) Run(ctx context.Context) {
 	tick := time.NewTicker(l.every)
 	defer tick.Stop()
@@ -92,11 +91,11 @@ func (l *LastUsed) tryFlush(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, apiTokenTimeout)
 	defer cancel()
 	if err := l.Flush(ctx); err != nil {
-		l.log.WarnContext(ctx, "times of use of API tokens are not written", "err", err)
+		l.log.WarnContext(ctx, "cannot write the last use of API tokens", "err", err)
 	}
 }
 
-// Flush writes what was recorded since the last time.
+// Flush writes the uses since the last Flush.
 func (l *LastUsed) Flush(ctx context.Context) error {
 	l.mu.Lock()
 	uses := l.uses
@@ -113,7 +112,7 @@ func (l *LastUsed) Flush(ctx context.Context) error {
 	return nil
 }
 
-// keep takes back what was not written; what came meanwhile has the room first.
+// keep restores uses that were not written. Later uses take precedence.
 func (l *LastUsed) keep(uses map[int64]time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -122,8 +121,8 @@ func (l *LastUsed) keep(uses map[int64]time.Time) {
 	}
 }
 
-// lastUsedRole may update that one column and nothing else. Where the deployment
-// has it, the service, which otherwise only reads, becomes it for this.
+// lastUsedRole may only update that column. If the role exists, the service, which is
+// otherwise read-only, assumes it for the update.
 const lastUsedRole = "commerce_last_used"
 
 func writeUses(ctx context.Context, tx pgx.Tx, uses map[int64]time.Time) error {

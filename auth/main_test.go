@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"commerce/auth/problem"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -20,8 +22,8 @@ var (
 	previousSecret = []byte("the secret of the month before, 1")
 )
 
-// wantRefusal fails t unless err is exactly this *Error; nil wants success.
-func wantRefusal(t *testing.T, err error, want *Error) {
+// wantRefusal fails t unless err is exactly this *problem.Error; nil wants success.
+func wantRefusal(t *testing.T, err error, want *problem.Error) {
 	t.Helper()
 	switch {
 	case want == nil && err != nil:
@@ -31,11 +33,11 @@ func wantRefusal(t *testing.T, err error, want *Error) {
 	}
 }
 
-// wantCode fails t unless err is an *Error of this code.
-func wantCode(t *testing.T, err error, code string) *Error {
+// wantCode fails t unless err is a *problem.Error with this code.
+func wantCode(t *testing.T, err error, code problem.Code) *problem.Error {
 	t.Helper()
-	var refused *Error
-	if !errors.As(err, &refused) || refused.Code() != code {
+	var refused *problem.Error
+	if !errors.As(err, &refused) || refused.Code != code {
 		t.Fatalf("got error %v, want code %s", err, code)
 	}
 	return refused

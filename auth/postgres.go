@@ -18,36 +18,42 @@ import (
 
 // PostgresStoresConfig is what PostgresStores need.
 type PostgresStoresConfig struct {
-	DB  *pgxpool.Pool
-	Log *slog.Logger     // for a database that comes and goes; default slog.Default
+	DB *pgxpool.Pool
+
+	// KnownCurrency reports whether the decimals of a currency are known. Required: a
+	// store in any other currency is an error.
+	KnownCurrency func(code string) bool
+
+	Log *slog.Logger     // of outages of the database; default slog.Default
 	Now func() time.Time // default time.Now
 }
 
-// PostgresStores is the directory of the stores in the database. It keeps those it
-// was asked for: a change shows within a second, and at once when it is Told of
-// it; a known store stays known while the database is out of reach.
+// PostgresStores is the directory of the stores in the database. It caches them: a
+// change is visible within a second, or immediately after Invalidate. A cached store
+// remains available while the database is unreachable.
 type PostgresStores struct {
 	db    *pgxpool.Pool
+	known func(currency string) bool
 	cache *lastknown.Cache[storeKey, *store.Store]
 }
 
 var _ StoreDirectory = (*PostgresStores)(nil)
 
-// storeKey is a way to name a store: by one of its public keys, by its id, or, as
-// the zero value, as the only one there is.
+// storeKey identifies a store by one of its public keys or by its id. The zero value
+// is the only store there is.
 type storeKey struct {
 	id        int64
 	publicKey string
 }
 
-// storeMemory bounds what is held of stores, in bytes: some 50,000 of them.
+// storeMemory is the maximum size of the cache in bytes, about 50,000 stores.
 const storeMemory = 32 << 20
 
-// NewPostgresStores returns a directory that holds nothing yet.
+// NewPostgresStores returns a directory with an empty cache.
 func NewPostgresStores(c PostgresStoresConfig) *PostgresStores {
-	s := &PostgresStores{db: c.DB}
+	s := &PostgresStores{db: c.DB, known: c.KnownCurrency}
 	s.cache = lastknown.New(lastknown.Config[storeKey, *store.Store]{
-		Name: "stores", Source: s.load, Log: c.Log, Now: c.Now,
+		Name: "stores", Source: lastknown.Each(s.load), Log: c.Log, Now: c.Now,
 		MaxWeight: storeMemory, Weigh: storeWeight, MaxLoads: 4,
 	})
 	return s
@@ -74,25 +80,24 @@ func (s *PostgresStores) Sole(ctx context.Context) (*store.Store, error) {
 	return s.find(ctx, storeKey{})
 }
 
-// Told takes a message of the database's channel (see deploy/migrations). Stores
-// change so rarely that all are loaded anew when one did.
-func (s *PostgresStores) Told(message string) {
+// Invalidate takes a message from the database's channel (see deploy/migrations).
+// Stores change so rarely that a change of one reloads all.
+func (s *PostgresStores) Invalidate(message string) {
 	if message == "store" {
 		s.cache.ExpireAll()
 	}
 }
 
-// Missed has every store loaded anew, after a time in which messages may have been
-// lost.
-func (s *PostgresStores) Missed() { s.cache.ExpireAll() }
+// InvalidateAll reloads every store. Call it when messages may have been lost.
+func (s *PostgresStores) InvalidateAll() { s.cache.ExpireAll() }
 
 func (s *PostgresStores) find(ctx context.Context, key storeKey) (*store.Store, error) {
-	var known *store.Store
-	err := s.cache.Get(ctx, []storeKey{key}, func(_ storeKey, found *store.Store) { known = found })
+	var cached *store.Store
+	err := s.cache.Get(ctx, []storeKey{key}, func(_ storeKey, found *store.Store) { cached = found })
 	if err != nil {
 		return nil, err
 	}
-	return found(known)
+	return found(cached, s.known)
 }
 
 const selectStore = `
@@ -103,9 +108,8 @@ SELECT s.id, s.name, s.currency, s.language, s.tax_ppm, s.prices_include_tax,
 FROM stores s
 WHERE s.id = `
 
-// load finds the one store that a look-up is about.
-func (s *PostgresStores) load(ctx context.Context, keys []storeKey) (map[storeKey]*store.Store, error) {
-	key := keys[0]
+// load reads one store, false if it does not exist.
+func (s *PostgresStores) load(ctx context.Context, key storeKey) (*store.Store, bool, error) {
 	var rows pgx.Rows
 	var err error
 	switch {
@@ -117,16 +121,16 @@ func (s *PostgresStores) load(ctx context.Context, keys []storeKey) (map[storeKe
 		rows, err = s.db.Query(ctx, selectStore+`(SELECT min(id) FROM (SELECT id FROM stores LIMIT 2) two HAVING count(*) = 1)`)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("select store: %w", err)
+		return nil, false, fmt.Errorf("select store: %w", err)
 	}
 	loaded, err := pgx.CollectExactlyOneRow(rows, scanStore)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
-		return nil, nil
+		return nil, false, nil
 	case err != nil:
-		return nil, fmt.Errorf("select store: %w", err)
+		return nil, false, fmt.Errorf("select store: %w", err)
 	}
-	return map[storeKey]*store.Store{key: loaded}, nil
+	return loaded, true, nil
 }
 
 func scanStore(row pgx.CollectableRow) (*store.Store, error) {

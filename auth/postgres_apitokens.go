@@ -14,8 +14,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// PostgresAPITokens keeps API tokens in the table api_tokens. Finding and listing
-// only read; the rest needs a pool that may write.
+// PostgresAPITokens stores API tokens in the table api_tokens. APIToken and List only
+// read. The other methods need a writable pool.
 type PostgresAPITokens struct {
 	db   *pgxpool.Pool
 	rand io.Reader
@@ -23,12 +23,12 @@ type PostgresAPITokens struct {
 
 var _ APITokenSource = (*PostgresAPITokens)(nil)
 
-// NewPostgresAPITokens returns a source that reads db, and makes secrets of rand.
+// NewPostgresAPITokens returns the tokens in db. New secrets come from rand.
 func NewPostgresAPITokens(db *pgxpool.Pool, rand io.Reader) *PostgresAPITokens {
 	return &PostgresAPITokens{db: db, rand: rand}
 }
 
-// lookupBudget bounds the wait of a request for its token to be found.
+// lookupBudget bounds the time to find a token.
 const lookupBudget = 900 * time.Millisecond
 
 // APIToken implements APITokenSource.
@@ -45,13 +45,13 @@ func (p *PostgresAPITokens) APIToken(ctx context.Context, id int64) (APIToken, e
 	return tokens[0], nil
 }
 
-// List returns every token of every store, revoked ones included, oldest first.
+// List returns all tokens of all stores, including revoked ones, oldest first.
 func (p *PostgresAPITokens) List(ctx context.Context) ([]APIToken, error) {
 	return p.query(ctx, "ORDER BY id")
 }
 
-// Create makes a token of a store and returns its text, "<id>|<secret>", which
-// cannot be had again. It returns ErrNoStore where there is no such store.
+// Create makes a token for a store and returns its text, "<id>|<secret>", which cannot be
+// read again. It returns ErrNoStore if the store does not exist.
 func (p *PostgresAPITokens) Create(ctx context.Context, store int64, name string) (token string, err error) {
 	secret, sum, err := NewAPISecret(p.rand)
 	if err != nil {
@@ -72,8 +72,9 @@ func (p *PostgresAPITokens) Create(ctx context.Context, store int64, name string
 
 const foreignKeyViolation = "23503"
 
-// Revoke ends a token for good; every instance refuses it within a check's TTL. To
-// revoke it again changes nothing. It returns ErrNoAPIToken where there is none.
+// Revoke revokes a token permanently. Every instance refuses it after at most
+// APITokensConfig.TTL. Revoking it again has no effect. It returns ErrNoAPIToken if the
+// token does not exist.
 func (p *PostgresAPITokens) Revoke(ctx context.Context, id int64) error {
 	done, err := p.db.Exec(ctx, "UPDATE api_tokens SET revoked_at = coalesce(revoked_at, now()) WHERE id = $1", id)
 	switch {

@@ -12,49 +12,41 @@ import (
 
 	"commerce/auth"
 	"commerce/auth/locale"
+	"commerce/auth/problem"
 	"commerce/auth/store"
-	"commerce/cart/money"
+	"commerce/cart/wire"
 )
 
-// Config is what an API works with.
+// Config configures an API.
 type Config struct {
 	Source Source
 	Tokens *auth.APITokens
-	Prices *money.Formatter
-
-	// Name is the identifier that every answer carries as "api".
-	Name string
 
 	// Origin returns the URL in front of the path by which the client of a request
-	// reaches the service, such as "https://shop.example.com". Default: what the
-	// request says.
+	// reaches the service, such as "https://shop.example.com". Default: the host of
+	// the request.
 	Origin func(*http.Request) string
 
-	// Used is told the id of each API token that was let in. Default: nobody is.
+	// Used is called with the ID of each API token that was accepted. nil: nothing is
+	// called.
 	Used func(tokenID int64)
 
 	// Now is the clock. Default: time.Now.
 	Now func() time.Time
 }
 
-// API answers the subscriptions' HTTP calls. Its handlers decode, call the source
-// once and return errors for the one place that writes them.
+// API handles the HTTP calls of subscriptions.
 type API struct {
-	source  Source
-	tokens  *auth.APITokens
-	prices  *money.Formatter
-	name    string
-	origin  func(*http.Request) string
-	used    func(tokenID int64)
-	now     func() time.Time
-	buffers buffers
+	source Source
+	tokens *auth.APITokens
+	origin func(*http.Request) string
+	used   func(tokenID int64)
+	now    func() time.Time
 }
 
-// NewAPI returns an API that works with c.
+// NewAPI returns an API for a Config.
 func NewAPI(c Config) *API {
-	a := &API{
-		source: c.Source, tokens: c.Tokens, prices: c.Prices, name: c.Name, origin: c.Origin, used: c.Used, now: c.Now,
-	}
+	a := &API{source: c.Source, tokens: c.Tokens, origin: c.Origin, used: c.Used, now: c.Now}
 	if a.used == nil {
 		a.used = func(int64) {}
 	}
@@ -74,15 +66,18 @@ func requestOrigin(r *http.Request) string {
 	return "http://" + r.Host
 }
 
-// Routes lists every call by method and path.
-func (a *API) Routes() map[string]func(*gin.Context) error {
-	return map[string]func(*gin.Context) error{
-		"GET /subscriptions":     a.serve(a.list),
-		"GET /subscriptions/:id": a.serve(a.get),
+// Area returns the API's routes.
+func (a *API) Area() wire.Area {
+	return wire.Area{
+		Routes: []wire.Route{
+			{Method: http.MethodGet, Path: "/subscriptions", Handle: a.serve(a.list)},
+			{Method: http.MethodGet, Path: "/subscriptions/:id", Handle: a.serve(a.get)},
+		},
+		Vary: "Authorization, Accept-Language, Origin",
 	}
 }
 
-// visit is one call: which store makes it, and in which language it is answered.
+// visit is one request: its store, and the language of the answer.
 type visit struct {
 	*gin.Context
 	store    *store.Store
@@ -91,54 +86,48 @@ type visit struct {
 
 func (v *visit) ctx() context.Context { return v.Request.Context() }
 
-func (a *API) serve(serve func(*visit) error) func(*gin.Context) error {
-	return func(c *gin.Context) error {
+// serve identifies the store before a call. The call returns the data to show.
+func (a *API) serve(call func(*visit) (func(*wire.Writer), error)) wire.Handler {
+	return func(c *gin.Context) (wire.Answer, error) {
 		store, token, err := a.tokens.Identify(c.Request)
 		if err != nil {
-			return err
+			return wire.Answer{}, err
 		}
 		a.used(token)
 		v := &visit{c, store, locale.Match(c.GetHeader("Accept-Language"), store.Locale)}
-		return v.explain(serve(v))
+		data, err := call(v)
+		return wire.Answer{Data: data, Language: v.language}, err
 	}
 }
 
-// explain completes an error with the language it is to be told in. What was being
-// done when it came stays with it, for the log.
-func (v *visit) explain(err error) error {
-	var e *Error
-	if !errors.As(err, &e) {
-		return err
-	}
-	told := *e
-	told.language = v.language
-	if err != error(e) {
-		told.cause = err
-	}
-	return &told
-}
-
-func (a *API) list(v *visit) error {
+func (a *API) list(v *visit) (func(*wire.Writer), error) {
 	asked, err := parseListing(v.Request.URL.RawQuery)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	q, key, err := a.question(v, &asked)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	rows, err := a.source.List(v.ctx(), v.store.ID, q.Query)
 	if err != nil {
-		return fmt.Errorf("list subscriptions of store %d: %w", v.store.ID, err)
+		return nil, fmt.Errorf("list subscriptions of store %d: %w", v.store.ID, err)
 	}
 	p := newPage(key, v.store.ID, asked, q, rows)
-	a.send(v, func(w *wire) { w.page(&p, a.origin(v.Request)+v.FullPath()) })
-	return nil
+	digits, err := digitsOf(v.store, p.rows)
+	if err != nil {
+		return nil, err
+	}
+	path := a.origin(v.Request) + v.FullPath()
+	return func(w *wire.Writer) {
+		view := view{w, digits, digits[v.store.Currency], a.now()}
+		view.page(&p, path)
+	}, nil
 }
 
-// question is what to ask the source, and the key for the links of the answer. A link
-// that no known key signed may be of a key that another instance already knows, so
-// the keys are read again before it is refused.
+// question returns what to ask the source, and the key that signs the links of the
+// answer. If no known key signed the request's link, another instance may already use a
+// newer key, so the keys are read again before the link is refused.
 func (a *API) question(v *visit, asked *listing) (q question, key []byte, err error) {
 	for _, fresh := range []bool{false, true} {
 		keys, err := a.source.LinkKeys(v.ctx(), fresh)
@@ -149,39 +138,27 @@ func (a *API) question(v *visit, asked *listing) (q question, key []byte, err er
 			return q, keys[0], nil
 		}
 	}
-	return question{}, nil, refuse(fault{linkParameter, textLink})
+	return question{}, nil, problem.New(problem.InvalidParameter, linkParameter, textLink)
 }
 
-func (a *API) get(v *visit) error {
+func (a *API) get(v *visit) (func(*wire.Writer), error) {
 	id, err := strconv.ParseInt(v.Param("id"), 10, 64)
 	if err != nil || id < 1 || strconv.FormatInt(id, 10) != v.Param("id") {
-		return notFound()
+		return nil, errNotFound
 	}
 	s, err := a.source.Get(v.ctx(), v.store.ID, id)
 	switch {
 	case errors.Is(err, ErrNotFound):
-		return notFound()
+		return nil, errNotFound
 	case err != nil:
-		return fmt.Errorf("get subscription %d of store %d: %w", id, v.store.ID, err)
+		return nil, fmt.Errorf("get subscription %d of store %d: %w", id, v.store.ID, err)
 	}
-	a.send(v, func(w *wire) { w.full(s) })
-	return nil
-}
-
-// send writes the envelope around data.
-func (a *API) send(v *visit, data func(*wire)) {
-	now := a.now()
-	digits, _ := money.Digits(v.store.Currency)
-	w := &wire{b: a.buffers.get(), language: v.language, digits: digits, prices: a.prices, now: now}
-	w.raw(`{"message":null,"data":`)
-	data(w)
-	w.text("api", a.name)
-	w.number("timestamp", now.Unix())
-	w.raw("}")
-	defer func() { a.buffers.put(w.b) }()
-
-	v.Header("Cache-Control", "private, no-cache")
-	v.Writer.Header().Add("Vary", "Authorization, Accept-Language, Origin")
-	v.Header("Content-Length", strconv.Itoa(len(w.b)))
-	v.Data(http.StatusOK, "application/json; charset=utf-8", w.b)
+	digits, err := digitsOf(v.store, []Subscription{*s})
+	if err != nil {
+		return nil, err
+	}
+	return func(w *wire.Writer) {
+		view := view{w, digits, digits[v.store.Currency], a.now()}
+		view.full(s)
+	}, nil
 }

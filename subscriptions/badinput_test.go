@@ -67,7 +67,7 @@ func TestList_RefusesWhatItCannotRead(t *testing.T) {
 			{"email=a@b", "email"},
 			{"perPage=10", "perPage"},
 			{"sort=id", "sort"},
-			{"=1", ""},
+			{"=1", "query"},
 			{"page=%zz", "query"},
 			{"page=1;per_page=2", "query"},
 		} {

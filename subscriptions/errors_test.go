@@ -1,19 +1,25 @@
 package subscriptions
 
 import (
+	"context"
 	"errors"
-	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"unicode"
 
+	"github.com/gin-gonic/gin"
+
 	"commerce/auth/locale"
+	"commerce/auth/problem"
+	"commerce/auth/store"
 )
 
 func TestErrors_AreWordedInBothLanguages(t *testing.T) {
 	t.Parallel()
 	texts := []locale.Text{
-		textNotFound, textUnavailable, textDeep, textUnreadable, textUnknown, textRepeated, textEmpty,
+		textNotFound, textUnavailable, textManySkips, textUnreadable, textUnknown, textRepeated, textEmpty,
 		textPage, textTooFar, textPerPage, textEmail, textPhone, textCallingCode, textLink,
 	}
 	for _, text := range texts {
@@ -27,7 +33,7 @@ func TestErrors_AreWordedInBothLanguages(t *testing.T) {
 func TestError_TellsTheLogTheCauseAndNeverAValue(t *testing.T) {
 	t.Parallel()
 	down := errors.New("connection refused")
-	if err := unavailable(down); !errors.Is(err, down) || !strings.Contains(err.Error(), "connection refused") || err.Faults("en") != nil {
+	if err := unavailable(down); !errors.Is(err, down) || !strings.Contains(err.Error(), "connection refused") || err.Members("en") != nil {
 		t.Errorf("got %v", err)
 	}
 	_, err := parseListing("customerEmail=secret-person&customerPhone=%2B966secret")
@@ -36,23 +42,30 @@ func TestError_TellsTheLogTheCauseAndNeverAValue(t *testing.T) {
 	}
 }
 
+// downSource is a source that cannot be read.
+type downSource struct {
+	Source
+	err error
+}
+
+func (d downSource) LinkKeys(context.Context, bool) ([][]byte, error) { return nil, d.err }
+
 func TestError_TellsTheLogWhatWasBeingDone(t *testing.T) {
 	t.Parallel()
-	v := &visit{language: locale.Ar}
 	down := errors.New("connection refused")
 	inner := unavailable(down)
-	err := v.explain(fmt.Errorf("list subscriptions of store 7: %w", inner))
-	for _, want := range []string{"list subscriptions of store 7", "connection refused"} {
-		if !strings.Contains(err.Error(), want) {
+	a := NewAPI(Config{Source: downSource{err: inner}})
+	_, err := a.list(&visit{
+		Context: &gin.Context{Request: httptest.NewRequest(http.MethodGet, "/subscriptions", nil)},
+		store:   &store.Store{ID: 7},
+	})
+	for _, want := range []string{"read the keys of page links", "connection refused"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the log would read %v, want %q in it", err, want)
 		}
 	}
-	var told *Error
-	if !errors.As(err, &told) || !errors.Is(err, down) || told.Language() != locale.Ar ||
-		told.Code() != inner.Code() || told.Message(locale.Ar) != inner.Message(locale.Ar) {
-		t.Errorf("the caller would be told %+v, want what %v tells, in Arabic", told, inner)
-	}
-	if got, want := v.explain(notFound()).Error(), notFound().Error(); got != want {
-		t.Errorf("an error that nothing wraps reads %q, want %q", got, want)
+	if known, ok := errors.AsType[*problem.Error](err); !ok || !errors.Is(err, down) ||
+		known.Code != inner.Code || known.Message(locale.Ar) != inner.Message(locale.Ar) {
+		t.Errorf("the caller would read %+v, want %v", known, inner)
 	}
 }

@@ -1,6 +1,7 @@
 package subscriptions
 
 import (
+	"cmp"
 	"maps"
 	"net/url"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"commerce/auth/locale"
+	"commerce/auth/problem"
 )
 
 const (
@@ -17,30 +19,30 @@ const (
 	maxPerPage     = 100
 	maxPage        = 1_000_000 // by number
 	maxSkip        = 1_000_000 // rows before a page by number
-	maxEmail       = 254       // characters; RFC 5321 leaves no room for more
+	maxEmail       = 254       // characters; the maximum of RFC 5321
 )
 
-// listing is what a caller asks of the list.
+// listing is a request for a page of the list.
 type listing struct {
 	filter  Filter
 	page    int // 0: not given
 	perPage int
 
-	// link is the opaque part of a page link, "" where the page is asked for by
-	// its number alone. It is not yet checked.
+	// link is the opaque part of a page link, "" for a page by number. It has not been
+	// verified.
 	link string
 
-	// kept is what every URL of the answer repeats of the query: filters and page
-	// size as they were given, each after an ampersand.
+	// kept is the part of the query that every URL of the answer repeats: filters and
+	// page size as given, each after an ampersand.
 	kept string
 }
 
-// parameters are those the list takes, in the order in which URLs repeat them.
+// parameters are the parameters of the list, in the order in which URLs repeat them.
 var parameters = []struct {
 	name string
 	read func(l *listing, value string) bool
 	kept bool
-	text locale.Text // of a value that cannot be read
+	text locale.Text // for an invalid value
 }{
 	{"per_page", (*listing).readPerPage, true, textPerPage},
 	{"customerEmail", (*listing).readEmail, true, textEmail},
@@ -50,8 +52,8 @@ var parameters = []struct {
 	{linkParameter, (*listing).readLink, false, textLink},
 }
 
-// parseListing reads a raw query. What it does not know it refuses, with an *Error
-// that names every parameter at fault: a misspelt filter must not list everybody.
+// parseListing reads a raw query. It refuses unknown parameters, since a misspelled
+// filter must not list everything. Its problem.Error names every parameter at fault.
 func parseListing(query string) (listing, error) {
 	l := listing{perPage: defaultPerPage}
 	if query == "" {
@@ -59,57 +61,65 @@ func parseListing(query string) (listing, error) {
 	}
 	values, err := url.ParseQuery(query)
 	if err != nil {
-		return listing{}, refuse(fault{"query", textUnreadable})
+		return listing{}, problem.New(problem.InvalidParameter, wholeQuery, textUnreadable)
 	}
-	var faults []fault
+	var faults []problem.Fault
 	for _, p := range parameters {
 		given, present := values[p.name]
 		delete(values, p.name)
 		switch {
 		case !present:
 		case len(given) > 1:
-			faults = append(faults, fault{p.name, textRepeated})
+			faults = append(faults, fault(p.name, textRepeated))
 		case given[0] == "":
-			faults = append(faults, fault{p.name, textEmpty})
+			faults = append(faults, fault(p.name, textEmpty))
 		case !p.read(&l, given[0]):
-			faults = append(faults, fault{p.name, p.text})
+			faults = append(faults, fault(p.name, p.text))
 		case p.kept:
 			l.kept += "&" + p.name + "=" + url.QueryEscape(given[0])
 		}
 	}
 	faults = append(faults, unknown(values)...)
-	if !slices.ContainsFunc(faults, func(f fault) bool { return f.parameter == "page" || f.parameter == "per_page" }) {
+	if !slices.ContainsFunc(faults, func(f problem.Fault) bool { return f.Member == "page" || f.Member == "per_page" }) {
 		faults = append(faults, l.tooFar()...)
 	}
 	if faults != nil {
-		return listing{}, refuse(faults...)
+		return listing{}, &problem.Error{Code: problem.InvalidParameter, Faults: faults}
 	}
 	return l, nil
 }
 
-// tooFar refuses a page that is asked for by its number and would skip too many rows.
-func (l *listing) tooFar() []fault {
+// tooFar refuses a page by number that would skip too many rows.
+func (l *listing) tooFar() []problem.Fault {
 	switch {
 	case l.link != "":
-		return nil // finds its rows by id
+		return nil // finds its rows by ID
 	case l.page > maxPage, (l.page-1)*l.perPage > maxSkip:
-		return []fault{{"page", textTooFar}}
+		return []problem.Fault{fault("page", textTooFar)}
 	}
 	return nil
 }
 
-// unknown names what is left, as far as an answer should repeat it.
-func unknown(values url.Values) []fault {
-	const most, longest = 10, 64
-	var faults []fault
+// unknown returns a fault for each parameter that is left. It bounds how much of a query
+// the response repeats.
+func unknown(values url.Values) []problem.Fault {
+	const maxNames, maxBytes = 10, 64
+	var faults []problem.Fault
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		if len(faults) == most {
+		if len(faults) == maxNames {
 			break
 		}
-		name = strings.ToValidUTF8(name[:min(len(name), longest)], "\uFFFD")
-		faults = append(faults, fault{name, textUnknown})
+		name = strings.ToValidUTF8(name[:min(len(name), maxBytes)], "\uFFFD")
+		faults = append(faults, fault(cmp.Or(name, wholeQuery), textUnknown))
 	}
 	return faults
+}
+
+// wholeQuery stands for the query itself where no parameter can be named.
+const wholeQuery = "query"
+
+func fault(parameter string, text locale.Text) problem.Fault {
+	return problem.Fault{Member: parameter, Sentence: text.With()}
 }
 
 func (l *listing) readPage(s string) (ok bool) {
@@ -122,8 +132,8 @@ func (l *listing) readPerPage(s string) (ok bool) {
 	return ok
 }
 
-// readEmail asks for little more than what keeps a name or an SQL text from being
-// taken for an address that nobody has.
+// readEmail checks only enough to refuse a name or SQL, which would otherwise be an
+// address without subscriptions.
 func (l *listing) readEmail(s string) bool {
 	l.filter.Email = s
 	local, domain, found := strings.Cut(s, "@")
@@ -147,14 +157,13 @@ func (l *listing) readLink(s string) bool {
 	return len(s) <= maxLink
 }
 
-// wholeNumber reads a number from 1 to most, written the one usual way: no sign, no
-// leading zero, no fraction.
-func wholeNumber(s string, most int) (n int, ok bool) {
+// wholeNumber reads a number from 1 to limit without a sign, leading zeros or a fraction.
+func wholeNumber(s string, limit int) (n int, ok bool) {
 	if len(s) > len("9223372036854775807") || !digitsOnly(s) || s[0] == '0' {
 		return 0, false
 	}
 	n, err := strconv.Atoi(s)
-	return n, err == nil && n <= most
+	return n, err == nil && n <= limit
 }
 
 func digitsOnly(s string) bool {

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"commerce/auth/problem"
 )
 
 var (
@@ -115,7 +117,7 @@ func FuzzParseListing(f *testing.F) {
 	f.Fuzz(func(t *testing.T, query string) {
 		l, err := parseListing(query)
 		if err != nil {
-			if refused, ok := err.(*Error); !ok || refused.Code() != codeInvalidParameter || len(refused.Faults("en")) == 0 {
+			if refused, ok := err.(*problem.Error); !ok || refused.Code != problem.InvalidParameter || len(refused.Members("en")) == 0 {
 				t.Errorf("%q: %v names no parameter", query, err)
 			}
 			return

@@ -14,67 +14,75 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// PostgresConfig is what a Postgres source works with.
+// PostgresConfig configures a Postgres source.
 type PostgresConfig struct {
-	// Pool needs to read only. Its statement time-out ends what this source no
+	// Pool may be read-only. Its statement timeout ends statements that this source no
 	// longer waits for.
 	Pool *pgxpool.Pool
 
 	// Wait bounds the wait for a connection of the pool. Default: 300 ms.
 	Wait time.Duration
 
-	// Budget bounds a call as a whole, the wait included. Default: 1 s.
+	// Budget bounds a whole call, including the wait. Default: 1 s.
 	Budget time.Duration
 
 	// Log receives warnings about rows that are not shown as they are stored.
 	// Default: slog.Default.
 	Log *slog.Logger
+
+	// Now is the clock. Default: time.Now.
+	Now func() time.Time
 }
 
-// Postgres is a source of subscriptions in the tables of the migrations.
+// Postgres is a source that reads the tables of the migrations.
 type Postgres struct {
 	pool         *pgxpool.Pool
 	wait, budget time.Duration
 	keys         atomic.Pointer[linkKeys] // nil until they were read
-	deep         deepPages
+	now          func() time.Time
+	skippers     skippers
 	shares       *shares
-	adapted      adaptedRows
+	outOfBounds  outOfBounds
 }
 
-// storeShare is the part of the pool's connections that one store may use: a quarter.
+// storeShare limits each store to a quarter of the pool's connections.
 const storeShare = 4
 
-// linkKeys are keys as they were at a time.
+// linkKeys are keys and the time when they were read.
 type linkKeys struct {
 	keys [][]byte
 	read time.Time
 }
 
-// linkKeysFor is how long keys are used before they are read again. A key that was
-// replaced twice within this time may split the instances.
+// linkKeysFor is how long keys are used before they are read again. If a key is replaced
+// twice within this time, instances may refuse each other's links.
 const linkKeysFor = 10 * time.Second
 
 var _ Source = (*Postgres)(nil)
 
-// NewPostgres returns a source that works with c. It reads nothing yet.
+// NewPostgres returns a source for a PostgresConfig. It reads nothing yet.
 func NewPostgres(c PostgresConfig) *Postgres {
+	if c.Now == nil {
+		c.Now = time.Now
+	}
 	return &Postgres{
-		pool:    c.Pool,
-		wait:    cmp.Or(c.Wait, 300*time.Millisecond),
-		budget:  cmp.Or(c.Budget, time.Second),
-		shares:  newShares(max(2, int(c.Pool.Config().MaxConns)/storeShare)),
-		adapted: adaptedRows{log: cmp.Or(c.Log, slog.Default())},
+		pool:        c.Pool,
+		wait:        cmp.Or(c.Wait, 300*time.Millisecond),
+		budget:      cmp.Or(c.Budget, time.Second),
+		shares:      newShares(max(2, int(c.Pool.Config().MaxConns)/storeShare)),
+		now:         c.Now,
+		outOfBounds: outOfBounds{log: cmp.Or(c.Log, slog.Default()), now: c.Now},
 	}
 }
 
-// List implements Source. It refuses a query that skips many rows while enough of
+// List implements Source. It refuses a query that skips many rows while too many of
 // those are running.
 func (p *Postgres) List(ctx context.Context, store int64, q Query) ([]Subscription, error) {
-	if q.Skip > deepSkip {
-		if !p.deep.enter(store) {
-			return nil, tooManyDeep()
+	if q.Skip > manySkips {
+		if !p.skippers.enter(store) {
+			return nil, errManySkips
 		}
-		defer p.deep.leave(store)
+		defer p.skippers.leave(store)
 	}
 	sql, args := listSQL(store, q)
 	all := make([]Subscription, 0, q.Limit)
@@ -83,7 +91,7 @@ func (p *Postgres) List(ctx context.Context, store int64, q Query) ([]Subscripti
 	if err != nil {
 		return nil, err
 	}
-	// The statement has no order of its own beyond that of the ids it begins with.
+	// Only the subquery of IDs is ordered, not the statement.
 	slices.SortFunc(all, func(a, b Subscription) int { return cmp.Compare(b.ID, a.ID) })
 	return all, nil
 }
@@ -108,19 +116,19 @@ func (p *Postgres) Get(ctx context.Context, store, id int64) (*Subscription, err
 }
 
 func (p *Postgres) subscription(r *row) Subscription {
-	s, adapted := r.subscription()
-	if adapted {
-		p.adapted.warn(&s)
+	s, changed := r.subscription()
+	if changed {
+		p.outOfBounds.warn(&s)
 	}
 	return s
 }
 
 // LinkKeys implements Source.
 func (p *Postgres) LinkKeys(ctx context.Context, fresh bool) ([][]byte, error) {
-	if held := p.keys.Load(); held != nil && !fresh && time.Since(held.read) < linkKeysFor {
+	if held := p.keys.Load(); held != nil && !fresh && p.now().Sub(held.read) < linkKeysFor {
 		return held.keys, nil
 	}
-	began := time.Now()
+	began := p.now()
 	var key, previous []byte
 	err := p.read(ctx, noStore, "SELECT key, previous FROM page_link_key", nil, []any{&key, &previous}, func() {})
 	switch {
@@ -137,11 +145,11 @@ func (p *Postgres) LinkKeys(ctx context.Context, fresh bool) ([][]byte, error) {
 	return keys, nil
 }
 
-// noStore is what statements that concern no store are read for.
+// noStore is the store of statements that concern no store.
 const noStore = 0
 
 // read runs one statement for a store, on one connection and within the budget. It
-// calls each whenever a row has been read into the given places.
+// calls each after it has read a row into the given variables.
 func (p *Postgres) read(ctx context.Context, store int64, sql string, args, into []any, each func()) error {
 	ctx, cancel := context.WithTimeout(ctx, p.budget)
 	defer cancel()
@@ -152,7 +160,7 @@ func (p *Postgres) read(ctx context.Context, store int64, sql string, args, into
 	defer release()
 	rows, err := conn.Query(ctx, sql, args...)
 	if err != nil {
-		return judge(err)
+		return classify(err)
 	}
 	defer rows.Close()
 	for rows.Next() {
@@ -162,7 +170,7 @@ func (p *Postgres) read(ctx context.Context, store int64, sql string, args, into
 		each()
 	}
 	if err := rows.Err(); err != nil {
-		return judge(err)
+		return classify(err)
 	}
 	return nil
 }
@@ -181,13 +189,13 @@ func (p *Postgres) acquire(ctx context.Context, store int64) (conn *pgxpool.Conn
 	return conn, func() { conn.Release(); leave() }, nil
 }
 
-// permissionDenied is what a statement fails with while the role's rights are revoked,
-// which says nothing about the statement.
+// permissionDenied is the error while the role's rights are revoked. The statement
+// itself may be correct.
 const permissionDenied = "42501"
 
-// judge tells a database that is down or slow from a statement that is wrong, which
-// waiting does not cure.
-func judge(err error) error {
+// classify separates a database that is down or slow, which is unavailable, from a
+// statement that is wrong, which a retry does not fix.
+func classify(err error) error {
 	var refused *pgconn.PgError
 	if errors.As(err, &refused) && len(refused.Code) == 5 && refused.Code != permissionDenied {
 		switch refused.Code[:2] {

@@ -12,8 +12,8 @@ import (
 	"commerce/cart/period"
 )
 
-// columns are what both statements read, in the order of row.into. Of a text that is
-// too long to be shown, only enough is read to see that.
+// columns are the columns of both statements, in the order of row.into. Texts that are
+// too long to be shown are truncated just above their limit.
 const columns = `
 	s.id, s.customer_id, s.status, coalesce(left(s.external_customer_id, 256), ''),
 	s.starts_at, s.ends_at, s.current_period_start, s.current_period_end, s.trial_ends_at,
@@ -32,11 +32,11 @@ const getSQL = "SELECT" + columns + `, n.id, n.duration, n.price
 	LEFT JOIN plans n ON n.store_id = s.store_id AND n.id = s.scheduled_variant_id
 	WHERE s.store_id = $1 AND s.id = $2`
 
-// listSQL picks ids over an index that holds nothing else, and joins only those
-// rows: leaving out the rows of a thousand pages costs a walk over the index alone.
-// The ids stand in a subquery, so that no plan can join first and limit afterwards. The
-// limit is a number in the text: of a parameter, a plan that is made once expects a tenth
-// of the store's rows, and reads the whole table to join them.
+// listSQL selects IDs with an index-only scan and joins only those rows: skipping the
+// rows of a thousand pages only scans the index. The IDs are selected in a subquery, so
+// that no plan joins first and limits afterwards. The limit is a literal, since for a
+// parameter a generic plan assumes a tenth of the store's rows and reads the whole table
+// to join them.
 func listSQL(store int64, q Query) (sql string, args []any) {
 	arg := func(v any) string {
 		args = append(args, v)
@@ -68,9 +68,9 @@ func listSQL(store int64, q Query) (sql string, args []any) {
 	return sql, args
 }
 
-// ofCustomersSQL picks the ids of what matched customers have. There are few of
-// them, and each one's newest come off an index in order; only what several have is
-// sorted together.
+// ofCustomersSQL selects the IDs of the subscriptions of matching customers. There are
+// few such customers. An index returns the newest of each in order; only the
+// combination of several customers is sorted.
 func ofCustomersSQL(of, order string, q Query, arg func(any) string) string {
 	who := []string{"store_id = $1"}
 	if q.Filter.Email != "" {
@@ -92,19 +92,19 @@ func ofCustomersSQL(of, order string, q Query, arg func(any) string) string {
 		" ORDER BY " + order + " LIMIT " + each + ") theirs ORDER BY " + order
 }
 
-// folded is an address in lower case, the same on every locale of a database. The
-// index customers_by_email is over this expression.
+// folded returns an SQL expression for an address in lower case, independent of the
+// locale of the database. The index customers_by_email is on this expression.
 func folded(address string) string {
 	return "(lower(" + address + ` COLLATE "und-x-icu") COLLATE "C")`
 }
 
-// row is where one row after the other is read into.
+// row is the destination of each row of a result.
 type row struct {
 	Subscription
 	card Card
 }
 
-// into returns where the columns go, in their order.
+// into returns the destinations of the columns, in their order.
 func (r *row) into() []any {
 	return []any{
 		&r.ID, &r.CustomerID, (*string)(&r.Status), &r.ExternalCustomerID,
@@ -118,16 +118,15 @@ func (r *row) into() []any {
 	}
 }
 
-// Longer values come only from rows that were written before the schema had these
-// bounds.
+// Only rows that were written before the schema had these bounds have longer values.
 const (
 	maxExternalCustomer = 255       // characters
 	maxMetadata         = 16 * 1024 // bytes
 )
 
-// subscription returns what was read, as it can be shown, and whether that differs
-// from what is stored. Nothing of it changes with the next row.
-func (r *row) subscription() (s Subscription, adapted bool) {
+// subscription returns the row as it can be shown, and whether that differs from what is
+// stored. The result does not share memory with the next row.
+func (r *row) subscription() (s Subscription, changed bool) {
 	s = r.Subscription
 	if r.card.LastFour != "" {
 		card := r.card
@@ -138,19 +137,19 @@ func (r *row) subscription() (s Subscription, adapted bool) {
 		&s.PausedAt, &s.NextRetryAt, &s.GraceEndsAt, &s.CreatedAt, &s.UpdatedAt,
 	} {
 		if near := shown(*at); !at.IsZero() && !near.Equal(*at) {
-			*at, adapted = near, true
+			*at, changed = near, true
 		}
 	}
 	if utf8.RuneCountInString(s.ExternalCustomerID) > maxExternalCustomer {
-		s.ExternalCustomerID, adapted = "", true
+		s.ExternalCustomerID, changed = "", true
 	}
 	if len(s.Metadata) > maxMetadata {
-		s.Metadata, adapted = nil, true
+		s.Metadata, changed = nil, true
 	}
-	return s, adapted
+	return s, changed
 }
 
-// instant reads null as the zero time, and infinity as a time that is too late to be
+// instant reads null as the zero time, and infinity as a time outside of what can be
 // shown.
 type instant time.Time
 
@@ -167,7 +166,7 @@ func (i *instant) ScanTimestamptz(v pgtype.Timestamptz) error {
 	return nil
 }
 
-// scheduledVariant is the variant of a left join.
+// scheduledVariant is a variant from a left join, nil if there is none.
 type scheduledVariant struct {
 	id, price *int64
 	duration  *string

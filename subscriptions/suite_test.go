@@ -19,8 +19,10 @@ import (
 
 	"commerce/auth"
 	"commerce/auth/locale"
+	"commerce/auth/problem"
 	"commerce/auth/store"
 	"commerce/cart/money"
+	"commerce/cart/wire"
 	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"
 	"commerce/deploy/sample"
@@ -140,40 +142,44 @@ func newBundle(source subscriptions.Source, stores ...*store.Store) bundle {
 		tokens = append(tokens, auth.APIToken{ID: s.ID, StoreID: s.ID, Hash: sha256.Sum256([]byte(secret))})
 	}
 	return bundle{source, newEngine(subscriptions.Config{
-		Source: source, Prices: money.NewFormatter(), Name: "merchant-commerce", Now: func() time.Time { return now },
+		Source: source, Now: func() time.Time { return now },
 		Tokens: auth.NewAPITokens(auth.APITokensConfig{
-			Source: auth.NewMemoryAPITokens(tokens...), Stores: auth.NewMemoryStores(stores...),
+			Source: auth.NewMemoryAPITokens(tokens...), Stores: auth.NewMemoryStores(money.Known, stores...),
 		}),
 	})}
 }
 
-// newEngine serves an API alone, and writes errors as far as these tests look at
-// them.
+// newEngine serves an API alone. It writes envelopes as the server does, and errors as
+// far as these tests look at them.
 func newEngine(c subscriptions.Config) *gin.Engine {
-	engine := gin.New()
-	for pattern, handle := range subscriptions.NewAPI(c).Routes() {
-		method, path, _ := strings.Cut(pattern, " ")
-		engine.Handle(method, path, func(c *gin.Context) {
-			err := handle(c)
-			if err == nil {
+	engine, prices := gin.New(), money.NewFormatter()
+	for _, route := range subscriptions.NewAPI(c).Area().Routes {
+		engine.Handle(route.Method, route.Path, func(c *gin.Context) {
+			answer, err := route.Handle(c)
+			if err != nil {
+				c.JSON(http.StatusTeapot, refusalOf(answer, err))
 				return
 			}
-			told := refusal{Code: "internal", Text: err.Error()}
-			var known interface {
-				Code() string
-				Message(locale.Locale) string
-			}
-			if errors.As(err, &known) {
-				told.Code, told.Message = known.Code(), known.Message(locale.En)
-			}
-			var refused *subscriptions.Error
-			if errors.As(err, &refused) {
-				told.Errors, told.Language = refused.Faults(locale.En), refused.Language()
-			}
-			c.JSON(http.StatusTeapot, told)
+			w := wire.NewWriter(nil, answer.Language, prices)
+			w.BeginObject()
+			w.Null("message")
+			w.Member("data")
+			answer.Data(w)
+			w.Text("api", "merchant-commerce")
+			w.Number("timestamp", now.Unix())
+			w.EndObject()
+			c.Data(http.StatusOK, "application/json; charset=utf-8", w.Bytes())
 		})
 	}
 	return engine
+}
+
+func refusalOf(answer wire.Answer, err error) refusal {
+	r := refusal{Code: "internal", Text: err.Error(), Language: answer.Language}
+	if known, ok := errors.AsType[*problem.Error](err); ok {
+		r.Code, r.Message, r.Errors = string(known.Code), known.Message(locale.En), known.Members(locale.En)
+	}
+	return r
 }
 
 // refusal is how newEngine writes an error.

@@ -1,225 +1,187 @@
 package subscriptions
 
 import (
-	"strconv"
+	"fmt"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
-
-	"commerce/auth/locale"
+	"commerce/auth/store"
 	"commerce/cart/money"
+	"commerce/cart/wire"
 )
 
-// wire writes what goes to a merchant's program. It appends JSON member by member:
-// a page has some four hundred, and an encoder that looks at types costs more than
-// the database does.
-type wire struct {
-	b        []byte
-	language locale.Locale
-	digits   int // decimals of the store's currency
-	prices   *money.Formatter
-	now      time.Time
-}
-
-// member begins a member of the object that is being written. Names are ours, and
-// need no escapes.
-func (w *wire) member(name string) {
-	if w.b[len(w.b)-1] != '{' {
-		w.b = append(w.b, ',')
+// digitsOf returns the decimals of each currency of a store and of its subscriptions. An
+// unknown currency is unavailable: an amount in it could be wrong by a factor of a hundred.
+func digitsOf(s *store.Store, rows []Subscription) (map[string]int, error) {
+	digits := make(map[string]int, 1)
+	n, known := money.Digits(s.Currency)
+	if !known {
+		return nil, unavailable(fmt.Errorf("store %d: unknown currency %q", s.ID, s.Currency))
 	}
-	w.b = append(w.b, '"')
-	w.b = append(w.b, name...)
-	w.b = append(w.b, '"', ':')
-}
-
-func (w *wire) raw(s string) { w.b = append(w.b, s...) }
-
-func (w *wire) null(name string) {
-	w.member(name)
-	w.raw("null")
-}
-
-func (w *wire) text(name, value string) {
-	w.member(name)
-	w.b, _ = jsontext.AppendQuote(w.b, value) // replaces what is no UTF-8, and says so
-}
-
-// optional writes null for "".
-func (w *wire) optional(name, value string) {
-	if value == "" {
-		w.null(name)
-		return
+	digits[s.Currency] = n
+	for i := range rows {
+		currency := rows[i].Currency
+		if _, found := digits[currency]; found {
+			continue
+		}
+		if digits[currency], known = money.Digits(currency); !known {
+			return nil, unavailable(fmt.Errorf("subscription %d of store %d: unknown currency %q", rows[i].ID, s.ID, currency))
+		}
 	}
-	w.text(name, value)
+	return digits, nil
 }
 
-func (w *wire) number(name string, n int64) {
-	w.member(name)
-	w.b = strconv.AppendInt(w.b, n, 10)
+// view writes subscriptions as the store's programs read them.
+type view struct {
+	*wire.Writer
+	digits      map[string]int // decimals, by currency
+	storeDigits int            // of the store's currency
+	now         time.Time
 }
 
-func (w *wire) truth(name string, b bool) {
-	w.member(name)
-	w.b = strconv.AppendBool(w.b, b)
-}
-
-// amount writes money as a number in major units, exact to its decimals.
-func (w *wire) amount(name string, a money.Amount, digits int) {
-	w.member(name)
-	w.b = money.AppendMajor(w.b, a, digits)
-}
-
-func (w *wire) date(name string, at time.Time, f dateForm) {
-	w.member(name)
-	w.b = append(w.b, '"')
-	w.b = f.append(w.b, at)
-	w.b = append(w.b, '"')
+func (v *view) date(name string, at time.Time, f dateForm) {
+	v.Append(name, func(b []byte) []byte {
+		b = append(b, '"')
+		b = f.append(b, at)
+		return append(b, '"')
+	})
 }
 
 // instant writes null for the zero time.
-func (w *wire) instant(name string, at time.Time) {
+func (v *view) instant(name string, at time.Time) {
 	if at.IsZero() {
-		w.null(name)
+		v.Null(name)
 		return
 	}
-	w.date(name, at, instants)
+	v.date(name, at, instants)
 }
 
-// page writes the page object. path is the list's URL without a query.
-func (w *wire) page(p *page, path string) {
-	w.raw("{")
-	w.number("current_page", int64(p.number))
-	w.member("data")
-	w.raw("[")
+// page writes a page of the list. path is the list's URL without a query.
+func (v *view) page(p *page, path string) {
+	v.BeginObject()
+	v.Number("current_page", int64(p.number))
+	v.Array("data")
 	for i := range p.rows {
-		if i > 0 {
-			w.raw(",")
-		}
-		w.item(&p.rows[i])
+		v.item(&p.rows[i])
 	}
-	w.raw("]")
-	w.text("first_page_url", path+p.numbered(1))
+	v.EndArray()
+	v.Text("first_page_url", path+p.numbered(1))
 	if from, to, ok := p.span(); ok {
-		w.number("from", int64(from))
-		w.number("to", int64(to))
+		v.Number("from", int64(from))
+		v.Number("to", int64(to))
 	} else {
-		w.null("from")
-		w.null("to")
+		v.Null("from")
+		v.Null("to")
 	}
-	w.link("next_page_url", path, p.older)
-	w.link("prev_page_url", path, p.newer)
-	w.text("path", path)
-	w.number("per_page", int64(p.perPage))
-	w.raw("}")
+	v.link("next_page_url", path, p.older)
+	v.link("prev_page_url", path, p.newer)
+	v.Text("path", path)
+	v.Number("per_page", int64(p.perPage))
+	v.EndObject()
 }
 
-func (w *wire) link(name, path, query string) {
+// link writes null if there is no query.
+func (v *view) link(name, path, query string) {
 	if query == "" {
-		w.null(name)
+		v.Null(name)
 		return
 	}
-	w.text(name, path+query)
+	v.Text(name, path+query)
 }
 
-// item writes a subscription as the list shows it.
-func (w *wire) item(s *Subscription) {
-	w.raw("{")
-	w.subscription(s, seconds, seconds)
-	w.raw("}")
+// item writes a subscription of the list.
+func (v *view) item(s *Subscription) {
+	v.BeginObject()
+	v.subscription(s, seconds, seconds)
+	v.EndObject()
 }
 
-// full writes a subscription with what only the single one shows.
-func (w *wire) full(s *Subscription) {
-	w.raw("{")
-	w.subscription(s, days, instants)
+// full writes a single subscription, which has more members than one of the list.
+func (v *view) full(s *Subscription) {
+	v.BeginObject()
+	v.subscription(s, days, instants)
 	if s.Scheduled == nil {
-		w.null("scheduled_variant")
+		v.Null("scheduled_variant")
 	} else {
-		w.variant("scheduled_variant", s.Scheduled)
+		v.variant("scheduled_variant", s.Scheduled)
 	}
 	switch s.Status {
 	case Paused:
-		w.instant("paused_at", s.PausedAt)
-		w.number("paused_remaining_days", int64(s.PausedRemainingDays))
+		v.instant("paused_at", s.PausedAt)
+		v.Number("paused_remaining_days", int64(s.PausedRemainingDays))
 	case PastDue:
-		w.instant("next_retry_at", s.NextRetryAt)
+		v.instant("next_retry_at", s.NextRetryAt)
 	}
-	w.raw("}")
+	v.EndObject()
 }
 
-// subscription writes the members that both answers have, dates in the given forms.
-func (w *wire) subscription(s *Subscription, dates, periods dateForm) {
-	w.number("id", s.ID)
-	w.text("status", string(s.Status))
-	w.optional("external_customer_id", s.ExternalCustomerID)
-	w.date("starts_at", s.StartsAt, dates)
-	w.date("ends_at", s.EndsAt, dates)
-	w.date("start_date", s.StartsAt, dates)
-	w.date("end_date", s.EndsAt, dates)
-	w.date("current_period_start", s.PeriodStart, periods)
-	w.date("current_period_end", s.PeriodEnd, periods)
-	w.instant("trial_ends_at", s.TrialEndsAt)
-	w.truth("cancel_at_period_end", s.CancelAtPeriodEnd)
-	w.instant("canceled_at", s.CanceledAt)
-	w.text("duration", string(s.Duration))
-	w.number("order_id", s.OrderID)
-	w.truth("auto_renew", s.RenewsItself())
-	w.price(s)
-	w.product(&s.Product)
-	w.variant("variant", &s.Variant)
-	w.paymentMethod(s.PaymentMethod())
+// subscription writes the members that both answers have. dates and periods are the
+// forms of their dates.
+func (v *view) subscription(s *Subscription, dates, periods dateForm) {
+	v.Number("id", s.ID)
+	v.Text("status", string(s.Status))
+	v.Optional("external_customer_id", s.ExternalCustomerID)
+	v.date("starts_at", s.StartsAt, dates)
+	v.date("ends_at", s.EndsAt, dates)
+	v.date("start_date", s.StartsAt, dates)
+	v.date("end_date", s.EndsAt, dates)
+	v.date("current_period_start", s.PeriodStart, periods)
+	v.date("current_period_end", s.PeriodEnd, periods)
+	v.instant("trial_ends_at", s.TrialEndsAt)
+	v.Bool("cancel_at_period_end", s.CancelAtPeriodEnd)
+	v.instant("canceled_at", s.CanceledAt)
+	v.Text("duration", string(s.Duration))
+	v.Number("order_id", s.OrderID)
+	v.Bool("auto_renew", s.RenewsItself())
+	v.price(s)
+	v.product(&s.Product)
+	v.variant("variant", &s.Variant)
+	v.paymentMethod(s.PaymentMethod())
 	if s.Metadata == nil {
-		w.null("metadata")
+		v.Null("metadata")
 	} else {
-		w.member("metadata")
-		w.b = append(w.b, s.Metadata...)
+		v.JSON("metadata", s.Metadata)
 	}
-	w.null("features")
-	w.truth("is_active", s.GrantsAccess(w.now))
-	w.truth("is_expired", s.HasExpired(w.now))
-	w.number("days_remaining", int64(s.DaysRemaining(w.now)))
-	w.instant("created_at", s.CreatedAt)
-	w.instant("updated_at", s.UpdatedAt)
+	v.Null("features")
+	v.Bool("is_active", s.GrantsAccess(v.now))
+	v.Bool("is_expired", s.HasExpired(v.now))
+	v.Number("days_remaining", int64(s.DaysRemaining(v.now)))
+	v.instant("created_at", s.CreatedAt)
+	v.instant("updated_at", s.UpdatedAt)
 }
 
-func (w *wire) price(s *Subscription) {
-	digits, _ := money.Digits(s.Currency)
-	w.member("price")
-	w.raw("{")
-	w.amount("amount", s.Price, digits)
-	w.text("formatted", w.prices.Format(s.Price, s.Currency, w.language))
-	w.text("currency", s.Currency)
-	w.raw("}")
+func (v *view) price(s *Subscription) {
+	v.Object("price")
+	v.Amount("amount", s.Price, v.digits[s.Currency])
+	v.Price("formatted", s.Price, s.Currency)
+	v.Text("currency", s.Currency)
+	v.EndObject()
 }
 
-func (w *wire) product(p *Product) {
-	w.member("product")
-	w.raw("{")
-	w.number("id", p.ID)
-	w.text("name", p.Name)
-	w.text("slug", p.Slug)
-	w.text("type", p.Type)
-	w.raw("}")
+func (v *view) product(p *Product) {
+	v.Object("product")
+	v.Number("id", p.ID)
+	v.Text("name", p.Name)
+	v.Text("slug", p.Slug)
+	v.Text("type", p.Type)
+	v.EndObject()
 }
 
-func (w *wire) variant(name string, v *Variant) {
-	w.member(name)
-	w.raw("{")
-	w.number("id", v.ID)
-	w.text("duration", string(v.Duration))
-	w.text("duration_text", v.Duration.Label(w.language))
-	w.amount("price", v.Price, w.digits)
-	w.raw("}")
+func (v *view) variant(name string, variant *Variant) {
+	v.Object(name)
+	v.Number("id", variant.ID)
+	v.Text("duration", string(variant.Duration))
+	v.Text("duration_text", variant.Duration.Label(v.Language))
+	v.Amount("price", variant.Price, v.storeDigits)
+	v.EndObject()
 }
 
-func (w *wire) paymentMethod(c *Card) {
+func (v *view) paymentMethod(c *Card) {
 	if c == nil {
-		w.null("payment_method")
+		v.Null("payment_method")
 		return
 	}
-	w.member("payment_method")
-	w.raw("{")
-	w.text("last_four", c.LastFour)
-	w.text("scheme", c.Scheme)
-	w.raw("}")
+	v.Object("payment_method")
+	v.Text("last_four", c.LastFour)
+	v.Text("scheme", c.Scheme)
+	v.EndObject()
 }

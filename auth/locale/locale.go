@@ -1,5 +1,5 @@
 // Package locale names the languages the service speaks and chooses one for a
-// request. It knows nothing of what is said in them.
+// request. It has no texts of its own.
 package locale
 
 import "fmt"

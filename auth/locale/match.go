@@ -8,23 +8,22 @@ import (
 	"golang.org/x/text/language"
 )
 
-// How much of an Accept-Language header is read. Browsers with many languages
-// send about 20 members in 200 bytes.
+// Bounds of the part of an Accept-Language header that is read. Browsers with many
+// languages send about 20 members in 200 bytes.
 const (
 	maxBytes   = 512
 	maxMembers = 32
 )
 
-// Match chooses the language for an Accept-Language header (RFC 9110, section
-// 12.5.4), several of them joined by commas.
+// Match chooses the language for an Accept-Language header (RFC 9110, section 12.5.4).
+// Several headers are joined by commas.
 //
-// The highest weight wins, then the earlier place. A regional tag ("en-GB")
-// asks for its language. "*" stands for the languages not named and, where it
-// leaves the choice open, means fallback. A weight of 0 on a language, not on
-// one region of it, refuses it: "en;q=0" is answered in Arabic even where
-// fallback is English. Malformed members and what lies past the first 32
-// members or 512 bytes are ignored. Where nothing is left, or everything is refused, the
-// answer is fallback as given.
+// The highest weight wins, then the first position. A regional tag ("en-GB") matches its
+// language. "*" matches all languages that are not named; if that leaves a tie, the result
+// is fallback. A weight of 0 for a language, but not for a region, excludes it: "en;q=0"
+// selects Arabic even if fallback is English. Malformed members and all after the first 32
+// members or 512 bytes are ignored. If nothing is left or everything is excluded, the
+// result is fallback.
 func Match(acceptLanguage string, fallback Locale) Locale {
 	if acceptLanguage == "" {
 		return fallback
@@ -61,7 +60,7 @@ func Match(acceptLanguage string, fallback Locale) Locale {
 	return fallback
 }
 
-// cut drops what lies past maxBytes, and the member that is cut in two there.
+// cut truncates the header to the members that fit into maxBytes.
 func cut(header string) string {
 	if len(header) <= maxBytes {
 		return header
@@ -69,16 +68,16 @@ func cut(header string) string {
 	return header[:strings.LastIndexByte(header[:maxBytes+1], ',')+1]
 }
 
-// languageOf returns the language a tag asks for, empty where it is none of
-// ours, and whether the tag narrows that language down.
+// languageOf returns the language of a tag, "" if it is not supported, and whether the tag
+// is narrower than the language.
 func languageOf(tag string) (l Locale, narrowed bool) {
 	if l, narrowed, ok := plainLanguage(tag); ok {
 		return l, narrowed
 	}
 	parsed, err := language.All.Parse(tag)
 	if err != nil {
-		// A well-formed tag with a subtag nobody registered still names its
-		// language; anything else is nonsense.
+		// A well-formed tag with an unregistered subtag still has a language. Any
+		// other error means that the tag is malformed.
 		if _, unregistered := errors.AsType[language.ValueError](err); !unregistered {
 			return "", false
 		}
@@ -94,8 +93,8 @@ func languageOf(tag string) (l Locale, narrowed bool) {
 	return "", false
 }
 
-// plainLanguage reads what nearly every client sends, "en" or "en-US" of any
-// language, without the full parser.
+// plainLanguage reads the most common tags, such as "en" and "en-US", without the full
+// parser.
 func plainLanguage(tag string) (l Locale, regional, ok bool) {
 	regional = len(tag) == 5 && tag[2] == '-' && letter(tag[3]) && letter(tag[4])
 	if !regional && len(tag) != 2 {
@@ -107,7 +106,7 @@ func plainLanguage(tag string) (l Locale, regional, ok bool) {
 	case strings.EqualFold(tag[:2], string(Ar)):
 		return Ar, regional, true
 	}
-	// No two-letter code but "en" and "ar" is an alias of either.
+	// No other two-letter code is an alias of "en" or "ar".
 	return "", false, letter(tag[0]) && letter(tag[1])
 }
 
@@ -116,7 +115,7 @@ func letter(c byte) bool {
 	return 'a' <= c && c <= 'z'
 }
 
-// wish is how much a client wants one language.
+// wish is a client's preference for one language.
 type wish struct {
 	weight int // thousandths; 0: not mentioned; refused: not at all
 	place  int // of the member that gave the weight, to settle equal weights
@@ -124,8 +123,8 @@ type wish struct {
 
 const refused = -1
 
-// add takes in one member of the header. Only one that means the whole
-// language can refuse it, and a refusal is final.
+// add adds one member of the header. Only a member for the whole language can refuse it,
+// and a refusal is final.
 func (w *wish) add(weight, place int, whole bool) {
 	switch {
 	case weight == 0 && whole:
@@ -135,8 +134,8 @@ func (w *wish) add(weight, place int, whole bool) {
 	}
 }
 
-// or returns w or, for a language that was not mentioned, what was said of all
-// others, behind every language wished for by name.
+// or returns w. For a language that was not mentioned it returns the preference of "*",
+// which ranks after every named language.
 func (w wish) or(others wish) wish {
 	if w.weight == 0 {
 		return wish{weight: others.weight, place: math.MaxInt}

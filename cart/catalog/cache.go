@@ -33,7 +33,7 @@ type CacheConfig struct {
 
 // Cache serves a catalogue without waiting for it: what a cart holds is loaded by
 // one query at most, and as last known while the source is out of reach. It shows
-// a change at the source within a second, and at once when it is Told of it.
+// a change at the source within a second, or immediately after Invalidate.
 type Cache struct {
 	products *lastknown.Cache[productKey, *cart.Product]
 	coupons  *lastknown.Cache[couponKey, *cart.Coupon]
@@ -78,9 +78,9 @@ func (c *Cache) Coupon(ctx context.Context, store int64, code string) (coupon *c
 	return coupon, err
 }
 
-// Told takes a message of the database's channel (see deploy/migrations) and has
-// what it names loaded anew. Messages about something else are passed over.
-func (c *Cache) Told(message string) {
+// Invalidate takes a message from the database's channel (see deploy/migrations) and
+// reloads what it names. It ignores messages about anything else.
+func (c *Cache) Invalidate(message string) {
 	kind, what, _ := strings.Cut(message, " ")
 	switch {
 	case message == "product *":
@@ -100,9 +100,8 @@ func (c *Cache) Told(message string) {
 	}
 }
 
-// Missed has everything loaded anew, after a time in which messages may have been
-// lost.
-func (c *Cache) Missed() {
+// InvalidateAll reloads everything. Call it when messages may have been lost.
+func (c *Cache) InvalidateAll() {
 	c.products.ExpireAll()
 	c.coupons.ExpireAll()
 }
@@ -111,32 +110,34 @@ func (c *Cache) Missed() {
 // it was last asked.
 func (c *Cache) Reachable() bool { return c.products.Reachable() }
 
-// productsOf asks for the products of one load. They are of one store, as those of
-// one request are.
+// productsOf makes a cache's source of a catalog's. It reads the products of each store
+// with one query; those of one request belong to one store.
 func productsOf(source Source) func(context.Context, []productKey) (map[productKey]*cart.Product, error) {
 	return func(ctx context.Context, keys []productKey) (map[productKey]*cart.Product, error) {
-		ids := make([]int64, len(keys))
-		for i, key := range keys {
-			ids[i] = key.product
+		ids := map[int64][]int64{} // by store
+		for _, key := range keys {
+			ids[key.store] = append(ids[key.store], key.product)
 		}
-		products, err := source.Products(ctx, keys[0].store, ids)
-		found := make(map[productKey]*cart.Product, len(products))
-		for id, p := range products {
-			found[productKey{keys[0].store, id}] = p
+		found := make(map[productKey]*cart.Product, len(keys))
+		for store, ids := range ids {
+			products, err := source.Products(ctx, store, ids)
+			if err != nil {
+				return nil, err
+			}
+			for id, p := range products {
+				found[productKey{store, id}] = p
+			}
 		}
-		return found, err
+		return found, nil
 	}
 }
 
-// couponsOf asks for the one coupon of a load.
+// couponsOf makes a cache's source of a catalog's.
 func couponsOf(source Source) func(context.Context, []couponKey) (map[couponKey]*cart.Coupon, error) {
-	return func(ctx context.Context, keys []couponKey) (map[couponKey]*cart.Coupon, error) {
-		coupon, err := source.Coupon(ctx, keys[0].store, keys[0].code)
-		if err != nil || coupon == nil {
-			return nil, err
-		}
-		return map[couponKey]*cart.Coupon{keys[0]: coupon}, nil
-	}
+	return lastknown.Each(func(ctx context.Context, key couponKey) (*cart.Coupon, bool, error) {
+		coupon, err := source.Coupon(ctx, key.store, key.code)
+		return coupon, coupon != nil, err
+	})
 }
 
 func productWeight(_ productKey, p *cart.Product) uint32 {

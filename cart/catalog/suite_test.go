@@ -271,9 +271,9 @@ func TestCache_TakesTheDatabasesWordForWhatChanged(t *testing.T) {
 			memory.PutCoupon(1, &cart.Coupon{Code: "TEN", Kind: cart.Percent, Rate: 200_000})
 			clock = clock.Add(time.Millisecond)
 			if message == "missed" {
-				cache.Missed()
+				cache.InvalidateAll()
 			} else {
-				cache.Told(message)
+				cache.Invalidate(message)
 			}
 			clock = clock.Add(time.Millisecond)
 			prices, rate := look()
@@ -293,7 +293,7 @@ func TestCache_FailsOnlyForWhatItDoesNotKnowWhenPostgresIsGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.pool.Close()
-	cache.Missed()
+	cache.InvalidateAll()
 	for range 3 {
 		got, err := cache.Products(t.Context(), 1, []int64{1, 4})
 		if diff := cmp.Diff(known, got); err != nil || diff != "" {

@@ -22,6 +22,12 @@ func Digits(code string) (digits int, ok bool) {
 	return int(n), ok
 }
 
+// Known reports whether Digits knows a currency.
+func Known(code string) bool {
+	_, ok := Digits(code)
+	return ok
+}
+
 // withdrawnDigits is how many decimals each withdrawn currency has.
 const withdrawnDigits = 2
 

@@ -12,6 +12,7 @@ import (
 
 	"commerce/auth"
 	"commerce/cart/catalog"
+	"commerce/cart/money"
 	"commerce/cmd/internal/server"
 	"commerce/deploy/connect"
 	"commerce/deploy/sample"
@@ -52,7 +53,7 @@ func (c *demoCommand) Run(ctx context.Context, out output) error {
 	parts.Redis = rdb
 	memory := sampleCatalog(time.Now())
 	parts.Catalog, parts.Coupons = memory, memory
-	parts.Stores = auth.NewMemoryStores(sample.Stores()...)
+	parts.Stores = auth.NewMemoryStores(money.Known, sample.Stores()...)
 	token, err := parts.JWT.Sign(c.DefaultStore, "1001", 24*time.Hour)
 	if err != nil {
 		return fmt.Errorf("sign the demo's token: %w", err)

@@ -29,7 +29,7 @@ type shops struct {
 
 func openShops(db *pgxpool.Pool, log *slog.Logger) *shops {
 	return &shops{
-		stores:    auth.NewPostgresStores(auth.PostgresStoresConfig{DB: db, Log: log}),
+		stores:    auth.NewPostgresStores(auth.PostgresStoresConfig{DB: db, KnownCurrency: money.Known, Log: log}),
 		catalogue: catalog.NewCache(catalog.CacheConfig{Source: catalog.NewPostgres(db), Log: log}),
 		db:        db,
 		log:       log,
@@ -43,15 +43,15 @@ func (s *shops) keepUp(ctx context.Context) (stop func()) {
 	listener := connect.Listener{
 		Config: s.db.Config().ConnConfig, Channel: "commerce", Log: s.log,
 		Heard: func(message string) {
-			s.stores.Told(message)
-			s.catalogue.Told(message)
+			s.stores.Invalidate(message)
+			s.catalogue.Invalidate(message)
 			if message == "store" {
 				s.reportUnknownCurrencies(ctx)
 			}
 		},
 		Missed: func() {
-			s.stores.Missed()
-			s.catalogue.Missed()
+			s.stores.InvalidateAll()
+			s.catalogue.InvalidateAll()
 			s.reportUnknownCurrencies(ctx)
 		},
 	}

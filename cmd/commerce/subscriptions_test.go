@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"commerce/auth"
+	"commerce/cart/money"
 	"commerce/deploy/ephemeral"
 	"commerce/deploy/sample"
 	"commerce/subscriptions"
@@ -187,7 +188,7 @@ func (i instance) status(ctx context.Context, token, path string) (status int, r
 func TestMerchants_CheckTokensOnConnectionsOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	url := seeded(t)
-	stores := auth.NewMemoryStores(sample.Stores()...)
+	stores := auth.NewMemoryStores(money.Known, sample.Stores()...)
 	m, err := databaseSettings{URL: url}.openMerchants(t.Context(), stores, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)

@@ -8,22 +8,25 @@ import (
 	"time"
 )
 
-// Admin is the operator's side, on an address of its own that is never public.
+// Admin is the operator's side. It has a separate address, which must not be public.
 type Admin struct {
 	Metrics *Metrics
 	Version string
-	// Profiles adds /debug/pprof/. Profiles show what the process has in memory.
+	// Profiles adds /debug/pprof/. Profiles show the contents of the process's memory.
 	Profiles bool
 
-	// Dependencies are what the service needs behind it, by name. Started is when the
-	// process began to look for them.
+	// Dependencies are the servers that the service needs, by name. Started is when the
+	// process began to check them.
 	Dependencies map[string]*Dependency
 	Started      time.Time
+
+	// Now is the clock. Default: time.Now.
+	Now func() time.Time
 
 	draining atomic.Bool
 }
 
-// Drain makes the process not ready, so that no new requests are sent to it.
+// Drain makes the process not ready, so that load balancers send it no new requests.
 func (a *Admin) Drain() { a.draining.Store(true) }
 
 // Draining reports whether Drain was called.

@@ -11,47 +11,48 @@ import (
 	"commerce/auth"
 	"commerce/cart"
 	"commerce/cart/money"
+	"commerce/cart/wire"
 	"commerce/subscriptions"
 )
 
-// Parts are what the service is made of. Demo, service and tests differ in these
-// alone.
+// Parts are the dependencies and settings of the service. The demo, the service and tests
+// differ only in these.
 type Parts struct {
 	Redis        redis.UniversalClient
 	Catalog      cart.Catalog
 	Coupons      cart.Coupons
 	Stores       auth.StoreDirectory
-	JWT          *auth.JWT // nil: no customers
-	DefaultStore int64     // 0: the only store, when there is one
+	JWT          *auth.JWT // nil: every access token is refused
+	DefaultStore int64     // 0: the only store, if there is exactly one
 
-	Subscriptions subscriptions.Source // nil: none are served
-	APITokens     *auth.APITokens      // of the stores whose they are
-	APITokenUsed  func(id int64)       // told of each that is let in; nil: nobody is
+	Subscriptions subscriptions.Source // nil: the subscription routes do not exist
+	APITokens     *auth.APITokens      // verifies stores' API tokens
+	APITokenUsed  func(id int64)       // called for each accepted token; nil: nothing is called
 
 	CartTTL    cart.TTLs
 	CartLimits cart.Limits
 	Strategy   cart.Strategy
-	Durable    bool // changes wait for every replica
+	Durable    bool // changes wait for all replicas
 
-	// RedisMinReplicas and RedisSentinels tell how many replicas a merge waits for,
-	// beyond those that a master lists (see cart.RedisConfig); 0 and nil for nothing.
+	// RedisMinReplicas and RedisSentinels say how many replicas a merge waits for, in
+	// addition to those that a master lists (see cart.RedisConfig). 0 and nil: no others.
 	RedisMinReplicas int
 	RedisSentinels   func(context.Context, time.Duration) (int, error)
 
-	RedisBudget time.Duration    // of each request; 0 for the default
-	Now         func() time.Time // nil for time.Now
+	RedisBudget time.Duration    // of each request; 0: the default
+	Now         func() time.Time // default time.Now
 
 	BasePath       string
-	PublicURL      string // by which clients reach the service; "" for what each request says
+	PublicURL      string // by which clients reach the service; "": the URL of each request
 	CORSOrigins    []string
 	RateLimit      bool
 	TrustedProxies []string
 	Log            *slog.Logger
-	Metrics        *Metrics    // nil: none are kept
+	Metrics        *Metrics    // nil: no metrics
 	Playground     *Playground // nil: no page
 }
 
-// Assemble builds the public handler from its parts.
+// Assemble returns the public handler of the service.
 func Assemble(p Parts) (http.Handler, error) {
 	carts := cart.NewService(cart.Config{
 		Redis: cart.NewRedis(cart.RedisConfig{
@@ -72,15 +73,17 @@ func Assemble(p Parts) (http.Handler, error) {
 	}
 	callers := auth.NewCartCallers(auth.Config{Stores: p.Stores, Tokens: p.JWT, DefaultStore: p.DefaultStore})
 	prices := money.NewFormatter()
-	areas := []Routes{cart.NewAPI(callers, carts, prices, APIName).Routes()}
+	areas := []wire.Area{legacyArea(cart.NewAPI(callers, carts, prices, APIName).Routes())}
 	if p.Subscriptions != nil {
 		areas = append(areas, subscriptions.NewAPI(subscriptions.Config{
 			Source: p.Subscriptions, Tokens: p.APITokens, Used: p.APITokenUsed,
-			Prices: prices, Name: APIName, Origin: origins.of, Now: p.Now,
-		}).Routes())
+			Origin: origins.of, Now: p.Now,
+		}).Area())
 	}
 	handler, err := NewHandler(Config{
 		Areas:          areas,
+		Prices:         prices,
+		Now:            p.Now,
 		BasePath:       p.BasePath,
 		CORSOrigins:    p.CORSOrigins,
 		RateLimit:      p.RateLimit,

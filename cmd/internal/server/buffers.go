@@ -1,13 +1,13 @@
-package subscriptions
+package server
 
 import "sync"
 
-// maxKeptBuffer holds a page of 100 ordinary rows. The longest page, with metadata of
-// 16 KiB in each row, is some 3 MB.
+// maxKeptBuffer is enough for a page of 100 ordinary subscriptions. The longest page,
+// with metadata of 16 KiB in each row, takes about 3 MB.
 const maxKeptBuffer = 256 << 10 // bytes
 
-// buffers are the memory of answers that have been sent, for the next ones. The zero
-// value is ready to use.
+// buffers reuse the memory of responses that have been sent. The zero value is ready to
+// use.
 type buffers struct {
 	pool sync.Pool // of *[]byte
 }
@@ -20,8 +20,8 @@ func (b *buffers) get() []byte {
 	return nil
 }
 
-// put keeps a buffer that the caller no longer uses, unless it is so large that only
-// a rare answer needs it.
+// put keeps a buffer that the caller no longer uses, unless it is so large that few
+// responses need it.
 func (b *buffers) put(buffer []byte) {
 	if cap(buffer) <= maxKeptBuffer {
 		b.pool.Put(&buffer)

@@ -1,4 +1,4 @@
-package subscriptions
+package server
 
 import "testing"
 

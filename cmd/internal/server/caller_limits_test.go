@@ -13,13 +13,17 @@ import (
 
 	"commerce/auth"
 	"commerce/auth/locale"
+	"commerce/cart/money"
+	"commerce/cart/wire"
 	"commerce/cmd/internal/server"
 )
 
 func TestLog_HasLittleOfWhatACallerSends(t *testing.T) {
 	t.Parallel()
 	h, log := handlerOf(t, func(c *server.Config) {
-		c.Areas = []server.Routes{{"GET /defect": func(c *gin.Context) error { return fmt.Errorf("no %s", c.Query("q")) }}}
+		c.Areas = only("/defect", func(c *gin.Context) (wire.Answer, error) {
+			return wire.Answer{}, fmt.Errorf("no %s", c.Query("q"))
+		})
 	})
 	long := strings.Repeat("X", 60_000)
 	ask(h, "192.0.2.1", long, "/nothing", "User-Agent", long, "X-Request-Id", long)
@@ -73,7 +77,7 @@ func TestErrors_OfAnArabicStoreAreArabic(t *testing.T) {
 		other.ID, other.PublicKeys = store.ID+50_000, []string{"pk_english"}
 		ours := *store
 		ours.Locale = locale.Ar
-		p.Stores, p.DefaultStore = auth.NewMemoryStores(&ours, &other), other.ID
+		p.Stores, p.DefaultStore = auth.NewMemoryStores(money.Known, &ours, &other), other.ID
 	}
 	s := openShop(t, embeddedRedis(t), arabic)
 	customer := s.customer(t, "1001")

@@ -15,6 +15,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"commerce/auth"
+	"commerce/cart/money"
 	"commerce/cmd/internal/server"
 	"commerce/deploy/sample"
 )
@@ -30,7 +31,7 @@ func openMall(t testing.TB, defaultStore func(one, other int64) int64) (one, oth
 		if err != nil {
 			t.Fatal(err)
 		}
-		p.Stores = auth.NewMemoryStores(first, &second)
+		p.Stores = auth.NewMemoryStores(money.Known, first, &second)
 		if defaultStore != nil {
 			p.DefaultStore = defaultStore(first.ID, second.ID)
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"commerce/auth"
+	"commerce/cart/money"
 	"commerce/cmd/internal/server"
 )
 
@@ -19,7 +20,7 @@ func inCurrency(t *testing.T, code string) *shop {
 		}
 		other := *store
 		other.Currency = code
-		p.Stores = auth.NewMemoryStores(&other)
+		p.Stores = auth.NewMemoryStores(money.Known, &other)
 		p.APITokens = auth.NewAPITokens(auth.APITokensConfig{Source: auth.NewMemoryAPITokens(), Stores: p.Stores})
 	})
 }

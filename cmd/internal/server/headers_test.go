@@ -22,6 +22,7 @@ import (
 	"commerce/auth/store"
 	"commerce/cart"
 	"commerce/cart/money"
+	"commerce/cart/wire"
 	"commerce/cmd/internal/server"
 )
 
@@ -454,7 +455,7 @@ func TestAcceptLanguage_DecidesTextsAlone(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p.Stores = auth.NewMemoryStores(&store.Store{
+			p.Stores = auth.NewMemoryStores(money.Known, &store.Store{
 				ID: given.ID, PublicKeys: given.PublicKeys, Currency: given.Currency, Locale: l,
 				TaxRate: given.TaxRate, PricesIncludeTax: given.PricesIncludeTax, PaymentMethods: given.PaymentMethods,
 			})
@@ -589,6 +590,11 @@ func TestMethods_ThatAPathLacksAre405WithAllow(t *testing.T) {
 	}
 }
 
+// only is an area with one route.
+func only(path string, handle wire.Handler) []wire.Area {
+	return []wire.Area{{Routes: []wire.Route{{Method: http.MethodGet, Path: path, Handle: handle}}}}
+}
+
 // handlerOf is the engine alone, with routes of a test's own.
 func handlerOf(t *testing.T, edit func(*server.Config)) (http.Handler, *logBuffer) {
 	t.Helper()
@@ -619,7 +625,7 @@ func TestRateLimit_SlowsOneClientDown(t *testing.T) {
 	h, _ := handlerOf(t, func(c *server.Config) {
 		c.RateLimit = true
 		c.CORSOrigins = []string{"https://shop.example.com"}
-		c.Areas = []server.Routes{{"GET /quick": func(c *gin.Context) error { c.Status(204); return nil }}}
+		c.Areas = only("/quick", func(c *gin.Context) (wire.Answer, error) { c.Status(204); return wire.Answer{}, nil })
 	})
 	var served int
 	var refused *httptest.ResponseRecorder
@@ -698,13 +704,13 @@ func TestRateLimit_OffSaysNothing(t *testing.T) {
 func TestDeadline_EndsARequestThatHangs(t *testing.T) {
 	t.Parallel()
 	var granted time.Duration
-	hang := func(c *gin.Context) error {
+	hang := func(c *gin.Context) (wire.Answer, error) {
 		<-c.Request.Context().Done()
-		return c.Request.Context().Err()
+		return wire.Answer{}, c.Request.Context().Err()
 	}
 	h, _ := handlerOf(t, func(c *server.Config) {
 		c.Deadline = 50 * time.Millisecond
-		c.Areas = []server.Routes{{"GET /slow": hang}}
+		c.Areas = only("/slow", hang)
 	})
 	start := time.Now()
 	w := ask(h, "192.0.2.1", "GET", "/slow")
@@ -715,11 +721,11 @@ func TestDeadline_EndsARequestThatHangs(t *testing.T) {
 		t.Errorf("got %d %s %v", w.Code, w.Body, w.Header())
 	}
 	h, _ = handlerOf(t, func(c *server.Config) {
-		c.Areas = []server.Routes{{"GET /quick": func(c *gin.Context) error {
+		c.Areas = only("/quick", func(c *gin.Context) (wire.Answer, error) {
 			end, _ := c.Request.Context().Deadline()
 			granted = time.Until(end)
-			return nil
-		}}}
+			return wire.Answer{}, nil
+		})
 	})
 	ask(h, "192.0.2.1", "GET", "/quick")
 	if granted <= 0 || granted > 10*time.Second {

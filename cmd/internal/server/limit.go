@@ -7,39 +7,43 @@ import (
 
 	"github.com/gin-gonic/gin"
 	"github.com/sethvargo/go-limiter/memorystore"
+
+	"commerce/cart/wire"
 )
 
-// clientRate is how many requests a second one client address may make of one
-// instance. A storefront that renders on its server speaks for many shoppers.
+// clientRate is how many requests per second one instance accepts from one client
+// address. It is high because a storefront that renders on its server sends the requests
+// of many shoppers.
 const clientRate = 1000
 
-// rateLimit keeps one client from taking everybody's share. It counts in process,
-// so that it costs no trip and works while everything behind is down.
-func rateLimit(p problems) (gin.HandlerFunc, error) {
+// rateLimit bounds the requests of each client. It counts in the process, so that it
+// needs no round trip and works during outages.
+func rateLimit(r *responder) (gin.HandlerFunc, error) {
 	buckets, err := memorystore.New(&memorystore.Config{
 		Tokens: clientRate, Interval: time.Second,
-		SweepInterval: time.Minute, SweepMinTTL: time.Minute, // so that passers-by take no memory for long
+		SweepInterval: time.Minute, SweepMinTTL: time.Minute, // forget a client a minute after its last request
 	})
 	if err != nil {
 		return nil, err
 	}
 	return func(c *gin.Context) {
-		most, left, reset, ok, err := buckets.Take(c.Request.Context(), client(c.ClientIP()))
+		limit, left, reset, ok, err := buckets.Take(c.Request.Context(), client(c.ClientIP()))
 		if err != nil { // only after Close
 			return
 		}
+		// The limiter has no injected clock, so its reset time needs the real one.
 		wait := max(time.Until(time.Unix(0, int64(reset))), 0)
-		c.Header("RateLimit-Limit", strconv.FormatUint(most, 10))
+		c.Header("RateLimit-Limit", strconv.FormatUint(limit, 10))
 		c.Header("RateLimit-Remaining", strconv.FormatUint(left, 10))
 		c.Header("RateLimit-Reset", strconv.Itoa(int((wait+time.Second-1)/time.Second)))
 		if !ok {
-			p.write(c, errRateLimited)
+			r.fail(c, wire.Answer{}, errRateLimited)
 		}
 	}, nil
 }
 
-// client names who is counted together: an IPv4 address, or the /64 network that
-// one IPv6 subscriber has to itself.
+// client returns the key that requests are counted by: an IPv4 address, or the /64
+// network that one IPv6 subscriber gets.
 func client(ip string) string {
 	addr, err := netip.ParseAddr(ip)
 	if err != nil || addr.Unmap().Is4() {

@@ -2,12 +2,14 @@ package server_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/gin-gonic/gin"
 
+	"commerce/cart/wire"
 	"commerce/cmd/internal/server"
 	"commerce/deploy/ephemeral"
 )
@@ -176,11 +178,13 @@ func TestLog_HasNoSecretWhenRedisAnswersNonsense(t *testing.T) {
 func TestLog_OfADefectHasAllOfItAndTheAnswerNothing(t *testing.T) {
 	t.Parallel()
 	h, log := handlerOf(t, func(c *server.Config) {
-		c.Areas = []server.Routes{{
-			"GET /panic":  func(*gin.Context) error { panic("the cause") },
-			"GET /range":  func(c *gin.Context) error { _ = c.Params[len(c.Params)]; return nil },
-			"GET /defect": func(*gin.Context) error { return &json.UnsupportedValueError{Str: "the cause"} },
-		}}
+		c.Areas = slices.Concat(
+			only("/panic", func(*gin.Context) (wire.Answer, error) { panic("the cause") }),
+			only("/range", func(c *gin.Context) (wire.Answer, error) { _ = c.Params[len(c.Params)]; return wire.Answer{}, nil }),
+			only("/defect", func(*gin.Context) (wire.Answer, error) {
+				return wire.Answer{}, &json.UnsupportedValueError{Str: "the cause"}
+			}),
+		)
 	})
 	for _, path := range []string{"/panic", "/range", "/defect"} {
 		w := ask(h, "192.0.2.1", "GET", path, "X-Request-Id", "the-id")

@@ -11,29 +11,29 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// statusClientGone is what the log and the metrics have of a request whose client hung
-// up before it was answered, or sent its body too slowly. No client sees this status.
+// statusClientGone is the status in the log and the metrics of a request whose client
+// disconnected before the response, or sent its body too slowly. No client sees it.
 const statusClientGone = 499
 
-// What a log line has of a text that a caller or a failed call decides, in bytes.
+// Bounds, in bytes, of texts in the log that a caller or a failed call chooses.
 const (
 	maxLoggedMethod = 16
 	maxLoggedError  = 2 << 10
 )
 
-// observe writes one line a request and counts it. It names the route, not the path,
-// and no header, query or body, so that tokens and e-mail addresses stay out.
-func observe(log *slog.Logger, metrics *Metrics) gin.HandlerFunc {
+// observe logs and counts each request. The log has the route instead of the path, and
+// no header, query or body, so that it never contains tokens or e-mail addresses.
+func observe(log *slog.Logger, metrics *Metrics, now func() time.Time) gin.HandlerFunc {
 	return func(c *gin.Context) {
-		start, client, aborted := time.Now(), c.Request.Context(), true
-		defer func() { record(c, log, metrics, client, time.Since(start), aborted) }()
+		start, client, aborted := now(), c.Request.Context(), true
+		defer func() { record(c, log, metrics, client, now().Sub(start), aborted) }()
 		c.Next()
 		aborted = false
 	}
 }
 
-// record is the end of observe. aborted says that the connection is about to be
-// closed without an answer.
+// record ends observe. aborted means that the connection will be closed without a
+// response.
 func record(c *gin.Context, log *slog.Logger, metrics *Metrics, client context.Context, took time.Duration, aborted bool) {
 	route := cmp.Or(c.FullPath(), "unmatched")
 	status := c.Writer.Status()
@@ -59,9 +59,7 @@ func record(c *gin.Context, log *slog.Logger, metrics *Metrics, client context.C
 		slog.String("request_id", c.GetString(requestIDKey)),
 	}
 	if last := c.Errors.Last(); last != nil {
-		if known := asProblem(last.Err); known.Code() != "" {
-			attrs = append(attrs, slog.String("code", known.Code()))
-		}
+		attrs = append(attrs, slog.String("code", string(problemOf(last.Err).Code)))
 		if level == slog.LevelError {
 			attrs = append(attrs, slog.String("err", cut(last.Error(), maxLoggedError)))
 		}

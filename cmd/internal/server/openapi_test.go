@@ -21,7 +21,6 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"commerce/cart"
-	"commerce/cmd/internal/server"
 	"commerce/docs"
 	"commerce/subscriptions"
 )
@@ -197,16 +196,18 @@ func TestOpenAPI_LeavesOutNoRoute(t *testing.T) {
 		t.Fatal(err)
 	}
 	parameter := regexp.MustCompile(`:(\w+)`)
-	for _, area := range []server.Routes{
-		cart.NewAPI(nil, nil, nil, "").Routes(),
-		subscriptions.NewAPI(subscriptions.Config{}).Routes(),
-	} {
-		for pattern := range area {
-			method, path, _ := strings.Cut(pattern, " ")
-			path = parameter.ReplaceAllString(path, "{$1}")
-			if item := doc.Paths.Value(path); item == nil || item.GetOperation(method) == nil {
-				t.Errorf("%s is served, and not in the document", pattern)
-			}
+	var patterns []string
+	for pattern := range cart.NewAPI(nil, nil, nil, "").Routes() {
+		patterns = append(patterns, pattern)
+	}
+	for _, route := range subscriptions.NewAPI(subscriptions.Config{}).Area().Routes {
+		patterns = append(patterns, route.Method+" "+route.Path)
+	}
+	for _, pattern := range patterns {
+		method, path, _ := strings.Cut(pattern, " ")
+		path = parameter.ReplaceAllString(path, "{$1}")
+		if item := doc.Paths.Value(path); item == nil || item.GetOperation(method) == nil {
+			t.Errorf("%s is served, and not in the document", pattern)
 		}
 	}
 }

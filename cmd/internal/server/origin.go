@@ -10,14 +10,14 @@ import (
 	"sync"
 )
 
-// origins says by which URL a client reaches the service, so that links lead there.
+// origins finds the URL by which a client reaches the service, for links.
 type origins struct {
-	public  string         // without BASE_PATH; "" for what each request says
+	public  string         // without BASE_PATH; "": the URL of each request
 	trusted []netip.Prefix // proxies
 }
 
-// newOrigins returns the origins for the settings of the same names. A PUBLIC_URL that
-// ends with BASE_PATH includes it; to any other one it is appended.
+// newOrigins returns the origins for PUBLIC_URL, BASE_PATH and TRUSTED_PROXIES. If
+// PUBLIC_URL ends with BASE_PATH, BASE_PATH is not appended again.
 func newOrigins(publicURL, basePath string, trustedProxies []string) (origins, error) {
 	o := origins{}
 	if publicURL != "" {
@@ -60,7 +60,7 @@ func (o origins) of(r *http.Request) string {
 	return scheme + "://" + host
 }
 
-// first is what the proxy next to the client wrote; each one behind it appends.
+// first returns the value of the proxy nearest to the client. Later proxies append.
 func first(list string) string {
 	value, _, _ := strings.Cut(list, ",")
 	return strings.TrimSpace(value)
@@ -82,7 +82,7 @@ func (o origins) trusts(remoteAddr string) bool {
 	return false
 }
 
-// warn logs, once, that requests come through a proxy that the settings do not mention.
+// warn logs once if requests come through a proxy and no setting says so.
 func (o origins) warn(h http.Handler, log *slog.Logger) http.Handler {
 	if o.public != "" || len(o.trusted) > 0 {
 		return h
@@ -92,7 +92,7 @@ func (o origins) warn(h http.Handler, log *slog.Logger) http.Handler {
 		if proxied(r.Header) {
 			once.Do(func() {
 				log.WarnContext(r.Context(), "a request came through a proxy, and neither PUBLIC_URL nor TRUSTED_PROXIES is set: "+
-					"page links may not lead back through the proxy, and its clients share one rate limit")
+					"links may bypass the proxy, and all its clients share one rate limit")
 			})
 		}
 		h.ServeHTTP(w, r)

@@ -12,25 +12,26 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"commerce/cart/wire"
 	"commerce/docs"
 )
 
-// Playground is the page at the base path that tries the API in a browser, and
-// what the page is given to start with.
+// Playground is the page at the base path that tries the API in a browser, and the
+// tokens that the page starts with.
 //
-// Whoever reaches the address reads what is given: it is for the demo, whose data
-// is nobody's. Without it the page asks for tokens.
+// Everyone who can open the page can read the tokens. They are for the demo, which has
+// only sample data. Without them the page asks for tokens.
 type Playground struct {
 	CustomerJWT string `json:"customer_jwt,omitempty"` // of the sample customer 1001
 	APIToken    string `json:"api_token,omitempty"`    // of the sample store
 }
 
-// pagePolicy lets the page load and call its own origin alone, and nobody frame it.
+// pagePolicy lets the page use only its own origin, and forbids frames.
 const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// contentTypes are those of every file that the page is made of. The system's own
-// table is not asked: with nosniff a wrong answer is a page that does not load.
+// contentTypes are the types of the page's files. The system's table may be wrong, and
+// with nosniff a wrong type breaks the page.
 var contentTypes = map[string]string{
 	".html": "text/html; charset=utf-8",
 	".css":  "text/css; charset=utf-8",
@@ -38,14 +39,16 @@ var contentTypes = map[string]string{
 	".svg":  "image/svg+xml",
 }
 
-// playgroundRoutes serves the page at "/", its files below "/playground" and what
-// the page is given at "/playground/demo.json"; nothing at all for nil.
-func playgroundRoutes(p *Playground, basePath string) (Routes, error) {
+// playgroundRoutes serves the page at "/", its files below "/playground" and its tokens
+// at "/playground/demo.json". It returns no routes for nil.
+func playgroundRoutes(p *Playground, basePath string) (routes []wire.Route, err error) {
 	if p == nil {
 		return nil, nil
 	}
-	routes := Routes{}
-	err := fs.WalkDir(docs.Playground, "playground", func(name string, entry fs.DirEntry, err error) error {
+	get := func(path string, handle wire.Handler) {
+		routes = append(routes, wire.Route{Method: http.MethodGet, Path: path, Handle: handle})
+	}
+	err = fs.WalkDir(docs.Playground, "playground", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
@@ -53,55 +56,55 @@ func playgroundRoutes(p *Playground, basePath string) (Routes, error) {
 		if name == "playground/index.html" {
 			name = ""
 		}
-		routes["GET /"+name] = serve
+		get("/"+name, serve)
 		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("playground: %w", err)
 	}
-	if basePath != "" { // the page's addresses are relative to one that ends in "/"
-		routes["GET "] = func(c *gin.Context) error {
+	if basePath != "" { // the page's URLs are relative to one that ends in "/"
+		get("", func(c *gin.Context) (wire.Answer, error) {
 			c.Redirect(http.StatusPermanentRedirect, basePath+"/")
-			return nil
-		}
+			return wire.Answer{}, nil
+		})
 	}
 	if *p != (Playground{}) {
-		routes["GET /playground/demo.json"] = p.lend
+		get("/playground/demo.json", p.tokens)
 	}
 	return routes, nil
 }
 
-// pageFile serves one embedded file. It has a tag but no age, so that a browser
-// asks each time, and a new build is never mixed with an old one.
-func pageFile(name string) (func(*gin.Context) error, error) {
+// pageFile serves one embedded file. Browsers must revalidate it each time, so that they
+// never mix the files of two builds.
+func pageFile(name string) (wire.Handler, error) {
 	content, err := docs.Playground.ReadFile(name)
 	if err != nil {
 		return nil, err
 	}
 	contentType, known := contentTypes[path.Ext(name)]
 	if !known {
-		return nil, fmt.Errorf("%s: no content type for it", name)
+		return nil, fmt.Errorf("%s: unknown content type", name)
 	}
 	sum := sha256.Sum256(content)
 	etag := `"` + hex.EncodeToString(sum[:12]) + `"`
-	return func(c *gin.Context) error {
+	return func(c *gin.Context) (wire.Answer, error) {
 		c.Header("Content-Type", contentType)
 		c.Header("ETag", etag)
 		c.Header("Cache-Control", "no-cache")
 		pageHeaders(c)
 		http.ServeContent(c.Writer, c.Request, name, time.Time{}, bytes.NewReader(content))
-		return nil
+		return wire.Answer{}, nil
 	}, nil
 }
 
-// lend hands the page its tokens, and no page of another origin: whatever
-// CORS_ORIGINS lets in, this is not of the API.
-func (p *Playground) lend(c *gin.Context) error {
+// tokens serves the page's tokens, to pages of its own origin only. CORS_ORIGINS is for
+// the API.
+func (p *Playground) tokens(c *gin.Context) (wire.Answer, error) {
 	c.Writer.Header().Del("Access-Control-Allow-Origin")
 	c.Header("Cache-Control", "no-store")
 	pageHeaders(c)
 	c.JSON(http.StatusOK, p)
-	return nil
+	return wire.Answer{}, nil
 }
 
 func pageHeaders(c *gin.Context) {

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"maps"
 	"net/http"
 	"slices"
@@ -14,6 +17,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"commerce/auth/locale"
+	"commerce/auth/problem"
 	"commerce/docs"
 )
 
@@ -28,9 +32,9 @@ func openAPIDocument(t *testing.T) *openapi3.T {
 
 func TestProblems_HaveTheCodesOfTheOpenAPIDocument(t *testing.T) {
 	t.Parallel()
-	var documented []string
+	var documented []problem.Code
 	for _, code := range openAPIDocument(t).Components.Schemas["ErrorCode"].Value.Enum {
-		documented = append(documented, code.(string))
+		documented = append(documented, problem.Code(code.(string)))
 	}
 	slices.Sort(documented)
 	if known := slices.Sorted(maps.Keys(statuses)); !slices.Equal(known, documented) {
@@ -38,8 +42,43 @@ func TestProblems_HaveTheCodesOfTheOpenAPIDocument(t *testing.T) {
 	}
 }
 
+func TestProblems_HaveAStatusForEachConstantAndNoOther(t *testing.T) {
+	t.Parallel()
+	const file = "../../../auth/problem/codes.go"
+	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	declared := map[problem.Code]bool{}
+	ast.Inspect(parsed, func(n ast.Node) bool {
+		spec, ok := n.(*ast.ValueSpec)
+		if !ok {
+			return true
+		}
+		for _, value := range spec.Values {
+			text, err := strconv.Unquote(value.(*ast.BasicLit).Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			declared[problem.Code(text)] = true
+			if statuses[problem.Code(text)] == 0 {
+				t.Errorf("%s has no status", spec.Names[0].Name)
+			}
+		}
+		return true
+	})
+	if len(declared) < 20 {
+		t.Fatalf("found %d codes in %s", len(declared), file)
+	}
+	for code := range statuses {
+		if !declared[code] {
+			t.Errorf("%s has a status and no constant", code)
+		}
+	}
+}
+
 // codesOf collects what a response's schema says "code" may be.
-func codesOf(schema *openapi3.Schema, into map[string]bool) {
+func codesOf(schema *openapi3.Schema, into map[problem.Code]bool) {
 	for _, parts := range [][]*openapi3.SchemaRef{schema.AllOf, schema.OneOf, schema.AnyOf} {
 		for _, part := range parts {
 			codesOf(part.Value, into)
@@ -50,19 +89,19 @@ func codesOf(schema *openapi3.Schema, into map[string]bool) {
 		return
 	}
 	if only, ok := code.Value.Const.(string); ok {
-		into[only] = true
+		into[problem.Code(only)] = true
 	}
 	for _, one := range code.Value.Enum {
-		into[one.(string)] = true
+		into[problem.Code(one.(string))] = true
 	}
 }
 
 func TestProblems_AreDocumentedUnderTheirStatus(t *testing.T) {
 	t.Parallel()
 	doc := openAPIDocument(t)
-	seen := map[string]bool{}
+	seen := map[problem.Code]bool{}
 	check := func(where string, status int, response *openapi3.Response) {
-		codes := map[string]bool{}
+		codes := map[problem.Code]bool{}
 		codesOf(response.Content.Get("application/json").Schema.Value, codes)
 		if len(codes) == 0 {
 			t.Errorf("%s: %d names no code", where, status)
@@ -94,25 +133,22 @@ func TestProblems_AreDocumentedUnderTheirStatus(t *testing.T) {
 
 func TestProblems_OfTheServerSpeakEveryLanguage(t *testing.T) {
 	t.Parallel()
-	for _, p := range []*plain{errNotFound, errMethodNotAllowed, errRateLimited, errUnavailable, errInternal} {
-		if statuses[p.Code()] == 0 {
-			t.Errorf("%s has no status", p.code)
+	for _, p := range []*problem.Error{errNotFound, errMethodNotAllowed, errRateLimited, errUnavailable, errInternal} {
+		if statuses[p.Code] == 0 {
+			t.Errorf("%s has no status", p.Code)
 		}
 		if en, ar := p.Message(locale.En), p.Message(locale.Ar); en == "" || ar == "" || en == ar {
-			t.Errorf("%s: %q and %q", p.code, en, ar)
+			t.Errorf("%s: %q and %q", p.Code, en, ar)
 		}
 	}
 }
 
-// odd is a problem whose code nobody listed.
-type odd struct{ *plain }
-
-func TestAsProblem_TellsOnlyWhatWasForeseen(t *testing.T) {
+func TestProblemOf_TellsOnlyWhatWasForeseen(t *testing.T) {
 	t.Parallel()
-	unlisted := odd{&plain{code: "surprise"}}
+	unlisted := problem.New("surprise", "", locale.Text{locale.En: "dial tcp 10.0.0.1"})
 	for name, tt := range map[string]struct {
 		err  error
-		want string
+		want problem.Code
 	}{
 		"a problem":          {errNotFound, "not_found"},
 		"a wrapped problem":  {fmt.Errorf("call: %w", errRateLimited), "rate_limited"},
@@ -122,9 +158,9 @@ func TestAsProblem_TellsOnlyWhatWasForeseen(t *testing.T) {
 		"out of time":        {fmt.Errorf("call: %w", context.DeadlineExceeded), "unavailable"},
 		"the caller is gone": {fmt.Errorf("call: %w", context.Canceled), "unavailable"},
 	} {
-		got := asProblem(tt.err)
-		if got.Code() != tt.want || strings.Contains(got.Message(locale.En), "10.0.0.1") {
-			t.Errorf("%s: %s %q, want %s", name, got.Code(), got.Message(locale.En), tt.want)
+		got := problemOf(tt.err)
+		if got.Code != tt.want || strings.Contains(got.Message(locale.En), "10.0.0.1") {
+			t.Errorf("%s: %s %q, want %s", name, got.Code, got.Message(locale.En), tt.want)
 		}
 	}
 }

@@ -8,8 +8,8 @@ import (
 
 const requestIDKey = "request_id"
 
-// requestID gives every answer an id by which it is found in the log: the caller's,
-// when it is 1 to 64 of A-Za-z0-9._-, else a new one.
+// requestID sets the ID that identifies a request in the log and in the response: the
+// caller's if it is 1 to 64 characters of A-Za-z0-9._-, else a new one.
 func requestID(c *gin.Context) {
 	id := c.GetHeader("X-Request-Id")
 	if !usableRequestID(id) {

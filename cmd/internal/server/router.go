@@ -1,5 +1,5 @@
-// Package server puts the service's areas into one Gin engine and adds what every
-// answer has in common: request ids, logs, errors, limits.
+// Package server serves the areas of the API with one Gin engine. It adds what all
+// responses have in common: envelopes, errors, request IDs, logs and limits.
 package server
 
 import (
@@ -15,72 +15,67 @@ import (
 	"github.com/klauspost/compress/gzhttp"
 
 	"commerce/auth/locale"
+	"commerce/cart/money"
+	"commerce/cart/wire"
 	"commerce/docs"
 )
 
-// APIName is the identifier that every answer carries as "api".
+// APIName is the value of "api" in every response.
 const APIName = "merchant-commerce"
 
-// Routes are handlers by method and path, such as "GET /cart".
-type Routes = map[string]func(*gin.Context) error
-
-// Config is what the engine needs.
+// Config configures the public handler.
 type Config struct {
-	Areas          []Routes
-	BasePath       string        // before every path; "" for none
-	CORSOrigins    []string      // "*" for all; none: no CORS headers
-	RateLimit      bool          // off where a gateway does it
-	TrustedProxies []string      // whose X-Forwarded-For is believed; none by default
-	Deadline       time.Duration // of one request; default 5 s
+	Areas          []wire.Area
+	Prices         *money.Formatter // default: a new one
+	BasePath       string           // prefix of every path; "" for none
+	CORSOrigins    []string         // "*" for all; none: no CORS headers
+	RateLimit      bool             // false if a gateway limits rates
+	TrustedProxies []string         // addresses or networks whose X-Forwarded-For is trusted; default none
+	Deadline       time.Duration    // of one request; default 5 s
+	Now            func() time.Time // default time.Now
 	Log            *slog.Logger
-	Metrics        *Metrics    // nil: none are kept
+	Metrics        *Metrics    // nil: no metrics
 	Playground     *Playground // nil: no page
 
-	// Language is that of the store that a request is about, "" if there is none. It
-	// is for errors that belong to no store. nil: English.
+	// Language returns the language of a request's store, "" if it has none. It is
+	// for errors that come before the store is known. nil: English.
 	Language func(*http.Request) locale.Locale
 }
 
-// NewHandler builds the public side of the service.
+// NewHandler returns the public handler of the service.
 func NewHandler(c Config) (http.Handler, error) {
 	if c.Deadline == 0 {
 		c.Deadline = 5 * time.Second
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Prices == nil {
+		c.Prices = money.NewFormatter()
 	}
 	gin.SetMode(gin.ReleaseMode)
 	engine := gin.New()
 	engine.HandleMethodNotAllowed = true
 	engine.RedirectTrailingSlash = false
-	engine.UseEscapedPath = true                         // an encoded slash is part of an item's id, not of the path
-	engine.RemoteIPHeaders = []string{"X-Forwarded-For"} // Gin would believe X-Real-IP, too
+	engine.UseEscapedPath = true                         // an encoded slash is part of an item's ID, not of the path
+	engine.RemoteIPHeaders = []string{"X-Forwarded-For"} // Gin's default includes X-Real-IP
 	if err := engine.SetTrustedProxies(c.TrustedProxies); err != nil {
 		return nil, err
 	}
-	problems := problems{log: c.Log, storeLanguage: c.Language}
-	engine.Use(requestID, observe(c.Log, c.Metrics), problems.recover, crossOrigin(c.CORSOrigins))
+	respond := &responder{log: c.Log, now: c.Now, prices: c.Prices, storeLanguage: c.Language}
+	engine.Use(requestID, observe(c.Log, c.Metrics, c.Now), respond.recover, crossOrigin(c.CORSOrigins))
 	if c.RateLimit {
-		limit, err := rateLimit(problems)
+		limit, err := rateLimit(respond)
 		if err != nil {
 			return nil, err
 		}
 		engine.Use(limit)
 	}
 	engine.Use(deadline(c.Deadline))
-	engine.NoRoute(problems.answer(func(*gin.Context) error { return errNotFound }))
-	engine.NoMethod(problems.answer(func(*gin.Context) error { return errMethodNotAllowed }))
-
-	playground, err := playgroundRoutes(c.Playground, c.BasePath)
-	if err != nil {
+	engine.NoRoute(func(c *gin.Context) { respond.fail(c, wire.Answer{}, errNotFound) })
+	engine.NoMethod(func(c *gin.Context) { respond.fail(c, wire.Answer{}, errMethodNotAllowed) })
+	if err := route(engine.Group(c.BasePath), respond, &c); err != nil {
 		return nil, err
-	}
-	base := engine.Group(c.BasePath)
-	for _, area := range append(c.Areas, playground, Routes{"GET /openapi.yaml": openAPI}) {
-		for pattern, handle := range area {
-			method, path, _ := strings.Cut(pattern, " ")
-			base.Handle(method, path, problems.answer(handle))
-			if method == http.MethodGet {
-				base.Handle(http.MethodHead, path, problems.answer(handle))
-			}
-		}
 	}
 	compressed, err := compress(engine)
 	if err != nil {
@@ -89,13 +84,32 @@ func NewHandler(c Config) (http.Handler, error) {
 	return headAsGet(compressed), nil
 }
 
-func openAPI(c *gin.Context) error {
-	c.Header("Cache-Control", "public, max-age=300")
-	c.Data(http.StatusOK, "application/yaml; charset=utf-8", docs.OpenAPI)
+// route registers all routes: those of the areas, the playground's and the document's.
+func route(base *gin.RouterGroup, respond *responder, c *Config) error {
+	pages, err := playgroundRoutes(c.Playground, c.BasePath)
+	if err != nil {
+		return err
+	}
+	pages = append(pages, wire.Route{Method: http.MethodGet, Path: "/openapi.yaml", Handle: openAPI})
+	for _, area := range append(slices.Clip(c.Areas), wire.Area{Routes: pages}) {
+		for _, r := range area.Routes {
+			handle := respond.adapt(&area, r.Handle)
+			base.Handle(r.Method, r.Path, handle)
+			if r.Method == http.MethodGet {
+				base.Handle(http.MethodHead, r.Path, handle)
+			}
+		}
+	}
 	return nil
 }
 
-// deadline bounds every request, so that none ever hangs.
+func openAPI(c *gin.Context) (wire.Answer, error) {
+	c.Header("Cache-Control", "public, max-age=300")
+	c.Data(http.StatusOK, "application/yaml; charset=utf-8", docs.OpenAPI)
+	return wire.Answer{}, nil
+}
+
+// deadline bounds the time of every request.
 func deadline(d time.Duration) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		ctx, cancel := context.WithTimeout(c.Request.Context(), d)
@@ -105,7 +119,7 @@ func deadline(d time.Duration) gin.HandlerFunc {
 	}
 }
 
-// compress shrinks answers worth it, for clients that ask.
+// compress compresses large responses for clients that accept it.
 func compress(h http.Handler) (http.Handler, error) {
 	wrap, err := gzhttp.NewWrapper(gzhttp.MinSize(1400), gzhttp.CompressionLevel(1))
 	if err != nil {
@@ -114,36 +128,36 @@ func compress(h http.Handler) (http.Handler, error) {
 	return wrap(h), nil
 }
 
-// askedAs is the context's key for the method that a request came with.
-type askedAs struct{}
+// originalMethod is the context key of the method that the client sent.
+type originalMethod struct{}
 
-// headAsGet makes every HEAD a GET, so that its headers are the same, compression
-// included. net/http leaves out the body.
+// headAsGet handles HEAD as GET, so that the headers are the same, compression
+// included. net/http omits the body.
 func headAsGet(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodHead {
-			r = r.WithContext(context.WithValue(r.Context(), askedAs{}, r.Method))
+			r = r.WithContext(context.WithValue(r.Context(), originalMethod{}, r.Method))
 			r.Method = http.MethodGet
 		}
 		h.ServeHTTP(w, r)
 	})
 }
 
-// methodOf returns the method that a request came with.
+// methodOf returns the method that the client sent.
 func methodOf(r *http.Request) string {
-	if method, ok := r.Context().Value(askedAs{}).(string); ok {
+	if method, ok := r.Context().Value(originalMethod{}).(string); ok {
 		return method
 	}
 	return r.Method
 }
 
-// crossOrigin lets browsers of the listed origins in. One that is not listed is
-// served without CORS headers, its preflights too, and never refused: what its
-// scripts may read is for the browser to decide.
+// crossOrigin adds CORS headers for the listed origins. Requests from other origins,
+// preflights included, are served without them and never refused: the browser decides
+// what scripts may read.
 func crossOrigin(origins []string) gin.HandlerFunc {
 	listed := make([]string, len(origins))
 	for i, origin := range origins {
-		listed[i] = strings.ToLower(origin) // as browsers write them
+		listed[i] = strings.ToLower(origin) // as browsers send them
 	}
 	config := cors.Config{
 		AllowMethods: []string{"GET", "HEAD", "POST", "PATCH", "DELETE", "OPTIONS"},
@@ -164,11 +178,11 @@ func crossOrigin(origins []string) gin.HandlerFunc {
 	} else {
 		config.AllowOriginFunc = func(origin string) bool { return slices.Contains(listed, origin) }
 	}
-	letIn := cors.New(config)
+	allow := cors.New(config)
 	return func(c *gin.Context) {
 		switch {
 		case all || slices.Contains(listed, c.GetHeader("Origin")):
-			letIn(c)
+			allow(c)
 		case c.Request.Method == http.MethodOptions && c.GetHeader("Access-Control-Request-Method") != "":
 			c.AbortWithStatus(http.StatusNoContent)
 		}

@@ -14,6 +14,7 @@ import (
 	"commerce/auth/store"
 	"commerce/cart"
 	"commerce/cart/catalog"
+	"commerce/cart/money"
 	"commerce/cart/period"
 	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"
@@ -49,7 +50,7 @@ func newInPostgres(t testing.TB, store *store.Store) (*inPostgres, auth.StoreDir
 	t.Cleanup(db.Close)
 	s := &inPostgres{t: t, store: store, db: db, Cache: catalog.NewCache(catalog.CacheConfig{Source: catalog.NewPostgres(db)})}
 	s.write(nil, nil)
-	return s, auth.NewPostgresStores(auth.PostgresStoresConfig{DB: db})
+	return s, auth.NewPostgresStores(auth.PostgresStoresConfig{DB: db, KnownCurrency: money.Known})
 }
 
 // Put fills in what tests of the cart leave out and the schema wants.
@@ -89,7 +90,7 @@ func (s *inPostgres) exec(sql string, args ...any) {
 	if _, err := s.db.Exec(context.WithoutCancel(s.t.Context()), sql, args...); err != nil {
 		s.t.Fatalf("%s: %v", sql, err)
 	}
-	s.Missed()
+	s.InvalidateAll()
 }
 
 func (s *inPostgres) write(products []*cart.Product, coupons []*cart.Coupon) {
@@ -102,6 +103,6 @@ func (s *inPostgres) write(products []*cart.Product, coupons []*cart.Coupon) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.Missed()
+	s.InvalidateAll()
 	time.Sleep(time.Microsecond) // what is read from now on is newer
 }

@@ -23,6 +23,7 @@ import (
 	"commerce/auth/store"
 	"commerce/cart"
 	"commerce/cart/catalog"
+	"commerce/cart/money"
 	"commerce/cmd/internal/server"
 	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"
@@ -155,7 +156,7 @@ func openShopAs(t testing.TB, redisURL string, postgres bool, edits ...func(*ser
 	if postgres {
 		s.Catalog, stores = newInPostgres(t, &store)
 	} else {
-		s.Catalog, stores = catalog.NewMemory(nil), auth.NewMemoryStores(&store)
+		s.Catalog, stores = catalog.NewMemory(nil), auth.NewMemoryStores(money.Known, &store)
 	}
 	for _, p := range sample.Products()[1] {
 		s.Catalog.Put(id, p)

@@ -1,0 +1,156 @@
+package server
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"strconv"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"commerce/auth/locale"
+	"commerce/cart/money"
+	"commerce/cart/wire"
+)
+
+// responder writes every response of the API: the envelopes of data and of errors,
+// entity tags and caching headers. Nothing else does.
+type responder struct {
+	log           *slog.Logger
+	now           func() time.Time
+	prices        *money.Formatter
+	storeLanguage func(*http.Request) locale.Locale // nil: English
+	buffers       buffers
+}
+
+// adapt turns a handler of an area into one that Gin takes.
+func (r *responder) adapt(area *wire.Area, handle wire.Handler) gin.HandlerFunc {
+	return func(c *gin.Context) {
+		answer, err := handle(c)
+		switch {
+		case err != nil:
+			r.fail(c, answer, err)
+		case answer.Data != nil:
+			r.show(c, area, answer)
+		}
+	}
+}
+
+// show writes data in its envelope, or 304 if the client has the data already.
+func (r *responder) show(c *gin.Context, area *wire.Area, answer wire.Answer) {
+	w := wire.NewWriter(r.buffers.get(), answer.Language, r.prices)
+	defer func() { r.buffers.put(w.Bytes()) }()
+	w.BeginObject()
+	if area.Success {
+		w.Bool("success", true)
+	}
+	w.Null("message")
+	tag := writeData(w, &answer)
+
+	c.Header("Cache-Control", "private, no-cache")
+	if answer.Once {
+		c.Header("Cache-Control", "no-store")
+	}
+	if area.Vary != "" {
+		// Compression adds Accept-Encoding, but CORS replaces it.
+		c.Writer.Header()["Vary"] = []string{area.Vary, "Accept-Encoding"}
+	}
+	if tag != "" {
+		c.Header("ETag", `"`+tag+`"`)
+		if !answer.Once && safe(c.Request) && answer.Known.Contain(tag) {
+			c.Status(http.StatusNotModified)
+			return
+		}
+	}
+	r.finish(c, w, http.StatusOK)
+}
+
+// fail writes an error. One that wraps http.ErrAbortHandler closes the connection
+// without a response.
+func (r *responder) fail(c *gin.Context, answer wire.Answer, err error) {
+	c.Abort()
+	_ = c.Error(err) // for the request's line in the log
+	if errors.Is(err, http.ErrAbortHandler) {
+		panic(http.ErrAbortHandler)
+	}
+	if c.Writer.Written() {
+		return
+	}
+	known := problemOf(err)
+	status := statuses[known.Code]
+	l := r.language(c, answer.Language, status)
+
+	w := wire.NewWriter(r.buffers.get(), l, r.prices)
+	defer func() { r.buffers.put(w.Bytes()) }()
+	w.BeginObject()
+	w.Bool("success", false)
+	w.Text("message", known.Message(l))
+	w.Text("code", string(known.Code))
+	members, _ := json.Marshal(known.Members(l)) // has names that the caller chose; text always marshals
+	w.JSON("errors", members)
+	if answer.Data == nil {
+		w.Null("data")
+	} else if tag := writeData(w, &answer); tag != "" {
+		c.Header("ETag", `"`+tag+`"`)
+	}
+	w.Text("request_id", c.GetString(requestIDKey))
+
+	switch status {
+	case http.StatusUnauthorized:
+		c.Header("WWW-Authenticate", "Bearer")
+	case http.StatusServiceUnavailable, http.StatusTooManyRequests, http.StatusGatewayTimeout:
+		c.Header("Retry-After", "1")
+	}
+	c.Header("Cache-Control", "no-store")
+	r.finish(c, w, status)
+}
+
+// writeData writes the member data and returns its entity tag, "" for none.
+func writeData(w *wire.Writer, answer *wire.Answer) (tag string) {
+	w.Member("data")
+	w.BeginView()
+	answer.Data(w)
+	if answer.Version == "" {
+		return ""
+	}
+	tag = w.ETag(answer.Version)
+	if answer.Once {
+		tag += "-merged" // differs from the tag of the same data without the report
+	}
+	return tag
+}
+
+// finish ends the envelope and sends it.
+func (r *responder) finish(c *gin.Context, w *wire.Writer, status int) {
+	w.Text("api", APIName)
+	w.Number("timestamp", r.now().Unix())
+	w.EndObject()
+	c.Header("Content-Length", strconv.Itoa(len(w.Bytes())))
+	c.Data(status, "application/json; charset=utf-8", w.Bytes())
+}
+
+// safe reports whether a request changes nothing.
+func safe(r *http.Request) bool {
+	return r.Method == http.MethodGet || r.Method == http.MethodHead
+}
+
+// recover turns a panic into a 500 without details, which are in the log.
+func (r *responder) recover(c *gin.Context) {
+	defer func() {
+		v := recover()
+		if v == nil {
+			return
+		}
+		err, ok := v.(error)
+		if ok && errors.Is(err, http.ErrAbortHandler) {
+			panic(v)
+		}
+		r.log.ErrorContext(c.Request.Context(), "panic", "value", cut(fmt.Sprint(v), maxLoggedError), "stack", string(debug.Stack()), "request_id", c.GetString(requestIDKey))
+		r.fail(c, wire.Answer{}, fmt.Errorf("panic: %v", v))
+	}()
+	c.Next()
+}
