@@ -24,7 +24,7 @@ var leaves = []string{"auth/locale", "auth/store", "auth/problem", "auth/lastkno
 // is not a test. The domain packages know nothing of HTTP servers, commands or
 // each other's storage; what is below cmd is wired there and nowhere else.
 var imports = map[string][]string{
-	"auth":           {"auth/locale", "auth/store", "auth/problem", "auth/lastknown", "cart/money"},
+	"auth":           {"auth/locale", "auth/store", "auth/problem", "auth/lastknown"},
 	"auth/lastknown": nil,
 	"auth/locale":    nil,
 	"auth/problem":   {"auth/locale"},
@@ -37,7 +37,7 @@ var imports = map[string][]string{
 	"cart/catalog":  append([]string{"cart"}, leaves...),
 	"cart/carttest": nil,
 
-	"subscriptions": append([]string{"auth", "cart/wire"}, leaves...),
+	"subscriptions": {"auth", "auth/locale", "auth/store", "auth/problem", "cart/wire", "cart/money", "cart/period"},
 
 	"docs": nil,
 
@@ -53,6 +53,13 @@ var imports = map[string][]string{
 const wiring = "cmd"
 
 var forTests = []string{"cart/carttest", "deploy/connect", "deploy/ephemeral", "deploy/migrations", "deploy/sample"}
+
+// pure packages take values and return values: neither they nor the packages of ours that
+// they import may use any of impure.
+var (
+	pure   = []string{"auth/locale", "auth/store", "auth/problem", "cart/money", "cart/period"}
+	impure = []string{"net/http", "log/slog", "github.com/gin-gonic/gin", "github.com/redis/go-redis", "github.com/jackc/pgx"}
+)
 
 // vague names say nothing of what a package is about.
 var vague = []string{"base", "common", "helper", "helpers", "lib", "misc", "model", "models", "shared", "types", "util", "utils"}
@@ -82,6 +89,52 @@ func TestImports_GoOneWay(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestImports_OfPurePackagesArePure(t *testing.T) {
+	t.Parallel()
+	all := map[string][]string{} // imports, by package of ours
+	for _, file := range goFiles(t) {
+		if !strings.HasSuffix(file, "_test.go") {
+			all[path.Dir(file)] = append(all[path.Dir(file)], importsOf(t, file)...)
+		}
+	}
+	for _, pkg := range pure {
+		if all[pkg] == nil {
+			t.Errorf("%s imports nothing: it is not there, or this test does not read it", pkg)
+		}
+		for _, of := range closure(all, pkg) {
+			for _, imported := range all[of] {
+				if slices.ContainsFunc(impure, func(p string) bool { return imported == p || strings.HasPrefix(imported, p+"/") }) {
+					t.Errorf("%s depends on %s, by way of %s", pkg, imported, of)
+				}
+			}
+		}
+	}
+}
+
+func TestClosure_FollowsImports(t *testing.T) {
+	t.Parallel()
+	all := map[string][]string{
+		"a": {module + "/b", "fmt"}, "b": {module + "/c"}, "c": {module + "/a", "net/http"}, "d": {module + "/a"},
+	}
+	if got, want := closure(all, "a"), []string{"a", "b", "c"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// closure returns a package and those of ours that it imports, directly or not.
+func closure(all map[string][]string, pkg string) []string {
+	found := []string{pkg}
+	for i := 0; i < len(found); i++ {
+		for _, imported := range all[found[i]] {
+			name, ours := strings.CutPrefix(imported, module+"/")
+			if ours && !slices.Contains(found, name) {
+				found = append(found, name)
+			}
+		}
+	}
+	return found
 }
 
 func TestPackages_HaveNamesThatSaySomething(t *testing.T) {
@@ -117,8 +170,20 @@ func goFiles(t *testing.T) []string {
 }
 
 // ours are the packages of this module that file imports, by their paths from
-// the module's root. Build tags play no part.
+// the module's root.
 func ours(t *testing.T, file string) []string {
+	t.Helper()
+	var found []string
+	for _, imported := range importsOf(t, file) {
+		if name, ours := strings.CutPrefix(imported, module+"/"); ours {
+			found = append(found, name)
+		}
+	}
+	return found
+}
+
+// importsOf returns what file imports. Build tags play no part.
+func importsOf(t *testing.T, file string) []string {
 	t.Helper()
 	parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, file), nil, parser.ImportsOnly)
 	if err != nil {
@@ -130,9 +195,7 @@ func ours(t *testing.T, file string) []string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if name, of := strings.CutPrefix(name, module+"/"); of {
-			found = append(found, name)
-		}
+		found = append(found, name)
 	}
 	return found
 }
