@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"commerce/auth"
-	"commerce/cart"
+	"commerce/cart/redisstore"
 	"commerce/deploy/connect"
 )
 
@@ -32,8 +32,8 @@ type cartShowCommand struct {
 
 // Run prints what is held.
 func (c *cartShowCommand) Run(ctx context.Context, out output) error {
-	return c.with(ctx, func(carts *cart.Redis, refs []cart.Ref) error {
-		held, err := each(refs, func(ref cart.Ref) ([]cart.Holding, error) { return carts.Holdings(ctx, ref, time.Now()) })
+	return c.with(ctx, func(carts *redisstore.Store, refs []redisstore.Ref) error {
+		held, err := each(refs, func(ref redisstore.Ref) ([]redisstore.Holding, error) { return carts.Holdings(ctx, ref) })
 		if err != nil {
 			return err
 		}
@@ -53,8 +53,8 @@ type cartEraseCommand struct {
 
 // Run removes what is held and prints what that was.
 func (c *cartEraseCommand) Run(ctx context.Context, out output) error {
-	return c.with(ctx, func(carts *cart.Redis, refs []cart.Ref) error {
-		held, err := each(refs, func(ref cart.Ref) ([]cart.Holding, error) { return carts.Erase(ctx, ref, time.Now()) })
+	return c.with(ctx, func(carts *redisstore.Store, refs []redisstore.Ref) error {
+		held, err := each(refs, func(ref redisstore.Ref) ([]redisstore.Holding, error) { return carts.Erase(ctx, ref) })
 		if err != nil {
 			return err
 		}
@@ -69,8 +69,8 @@ func (c *cartEraseCommand) Run(ctx context.Context, out output) error {
 }
 
 // each collects what is found under every reference.
-func each(refs []cart.Ref, find func(cart.Ref) ([]cart.Holding, error)) ([]cart.Holding, error) {
-	var all []cart.Holding
+func each(refs []redisstore.Ref, find func(redisstore.Ref) ([]redisstore.Holding, error)) ([]redisstore.Holding, error) {
+	var all []redisstore.Holding
 	for _, ref := range refs {
 		held, err := find(ref)
 		if err != nil {
@@ -82,7 +82,7 @@ func each(refs []cart.Ref, find func(cart.Ref) ([]cart.Holding, error)) ([]cart.
 }
 
 // with opens Redis for a command about one shopper.
-func (w *whose) with(ctx context.Context, do func(*cart.Redis, []cart.Ref) error) error {
+func (w *whose) with(ctx context.Context, do func(*redisstore.Store, []redisstore.Ref) error) error {
 	if w.RedisURL == "" {
 		return &badSetting{"REDIS_URL", errRequired}
 	}
@@ -98,13 +98,13 @@ func (w *whose) with(ctx context.Context, do func(*cart.Redis, []cart.Ref) error
 		return &badSetting{"REDIS_URL", err}
 	}
 	defer rdb.Close()
-	carts := cart.NewRedis(cart.RedisConfig{Client: rdb})
-	var refs []cart.Ref
+	carts := redisstore.New(redisstore.Config{Client: rdb})
+	var refs []redisstore.Ref
 	switch {
 	case w.Token == "":
-		refs = []cart.Ref{cart.CustomerRef(w.Store, w.Customer)}
+		refs = []redisstore.Ref{redisstore.CustomerRef(w.Store, w.Customer)}
 	case w.Store != 0:
-		refs = []cart.Ref{cart.GuestRef(w.Store, token)}
+		refs = []redisstore.Ref{redisstore.GuestRef(w.Store, token)}
 	default:
 		if refs, err = carts.GuestRefs(ctx, token); err != nil {
 			return err
@@ -113,13 +113,13 @@ func (w *whose) with(ctx context.Context, do func(*cart.Redis, []cart.Ref) error
 	return do(carts, refs)
 }
 
-func summary(h cart.Holding) string {
+func summary(h redisstore.Holding) string {
 	switch h.Kind {
-	case cart.HeldKeys:
+	case redisstore.HeldKeys:
 		return fmt.Sprintf("idempotency keys: %d (which changes were made, not what was in them)", h.Entries)
-	case cart.HeldOffers:
+	case redisstore.HeldOffers:
 		return fmt.Sprintf("quantities that came from a guest's cart: %d", h.Entries)
-	case cart.HeldClaimed:
+	case redisstore.HeldClaimed:
 		return fmt.Sprintf("a guest's cart on its way to a customer, lines: %d", len(h.Cart.Lines))
 	}
 	return fmt.Sprintf("a cart, lines: %d, version: %d", len(h.Cart.Lines), h.Cart.Version)
@@ -127,7 +127,7 @@ func summary(h cart.Holding) string {
 
 // describe prints one thing in full: what a person asks for who wants to know what
 // is kept about them.
-func describe(out output, h cart.Holding) {
+func describe(out output, h redisstore.Holding) {
 	fmt.Fprintf(out, "%s. It is kept until %s.\n", sentence(summary(h)), time.Now().Add(h.Expires).UTC().Format(time.DateTime+" UTC"))
 	for _, l := range h.Cart.Lines {
 		fmt.Fprintf(out, "  %d of product %d", l.Quantity, l.ID.Product())

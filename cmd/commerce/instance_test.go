@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"commerce/cart"
+	"commerce/cart/redisstore"
 	"commerce/cmd/internal/server"
 	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"
@@ -39,7 +40,7 @@ func startInstance(t *testing.T, databaseURL string) instance {
 	t.Cleanup(shops.keepUp(context.WithoutCancel(t.Context())))
 	handler, err := server.Assemble(server.Parts{
 		Redis: rdb, Catalog: shops.catalogue, Coupons: shops.catalogue, Stores: shops.stores,
-		CartTTL:     cart.TTLs{Guest: time.Hour, Customer: time.Hour},
+		CartTTL:     redisstore.TTLs{Guest: time.Hour, Customer: time.Hour},
 		CartLimits:  cart.Limits{Lines: 100, Quantity: 999, LineText: 4096, CartText: 65536},
 		RedisBudget: 5 * time.Second, // it is Postgres that fails here
 		Log:         log,

@@ -11,6 +11,7 @@ import (
 
 	"commerce/auth"
 	"commerce/cart"
+	"commerce/cart/redisstore"
 	"commerce/cmd/internal/server"
 	"commerce/deploy/connect"
 )
@@ -102,7 +103,7 @@ func (s *settings) parts(log *slog.Logger) server.Parts {
 	}
 	return server.Parts{
 		DefaultStore: s.DefaultStore,
-		CartTTL:      cart.TTLs{Guest: s.GuestCartTTL, Customer: s.CustomerCartTTL},
+		CartTTL:      redisstore.TTLs{Guest: s.GuestCartTTL, Customer: s.CustomerCartTTL},
 		CartLimits: cart.Limits{
 			Lines: s.MaxLines, Quantity: s.MaxQuantity, LineText: s.MaxLineText, CartText: s.MaxCartText,
 		},

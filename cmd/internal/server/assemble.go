@@ -10,7 +10,10 @@ import (
 
 	"commerce/auth"
 	"commerce/cart"
+	"commerce/cart/carthttp"
 	"commerce/cart/money"
+	"commerce/cart/redisstore"
+	"commerce/cart/service"
 	"commerce/cart/wire"
 	"commerce/subscriptions"
 )
@@ -19,8 +22,8 @@ import (
 // differ only in these.
 type Parts struct {
 	Redis        redis.UniversalClient
-	Catalog      cart.Catalog
-	Coupons      cart.Coupons
+	Catalog      service.Catalog
+	Coupons      service.Coupons
 	Stores       auth.StoreDirectory
 	JWT          *auth.JWT // nil: every access token is refused
 	DefaultStore int64     // 0: the only store, if there is exactly one
@@ -29,13 +32,13 @@ type Parts struct {
 	APITokens     *auth.APITokens      // verifies stores' API tokens
 	APITokenUsed  func(id int64)       // called for each accepted token; nil: nothing is called
 
-	CartTTL    cart.TTLs
+	CartTTL    redisstore.TTLs
 	CartLimits cart.Limits
 	Strategy   cart.Strategy
 	Durable    bool // changes wait for all replicas
 
 	// RedisMinReplicas and RedisSentinels say how many replicas a merge waits for, in
-	// addition to those that a master lists (see cart.RedisConfig). 0 and nil: no others.
+	// addition to those that a master lists (see redisstore.Config). 0 and nil: no others.
 	RedisMinReplicas int
 	RedisSentinels   func(context.Context, time.Duration) (int, error)
 
@@ -54,10 +57,10 @@ type Parts struct {
 
 // Assemble returns the public handler of the service.
 func Assemble(p Parts) (http.Handler, error) {
-	carts := cart.NewService(cart.Config{
-		Redis: cart.NewRedis(cart.RedisConfig{
-			Client: p.Redis, TTL: p.CartTTL, Limits: p.CartLimits, Durable: p.Durable,
-			MinReplicas: p.RedisMinReplicas, Sentinels: p.RedisSentinels,
+	carts := service.New(service.Config{
+		Store: redisstore.New(redisstore.Config{
+			Client: p.Redis, TTL: p.CartTTL, Durable: p.Durable,
+			MinReplicas: p.RedisMinReplicas, Sentinels: p.RedisSentinels, Now: p.Now,
 		}),
 		Catalog:  p.Catalog,
 		Coupons:  p.Coupons,
@@ -73,7 +76,7 @@ func Assemble(p Parts) (http.Handler, error) {
 	}
 	callers := auth.NewCartCallers(auth.Config{Stores: p.Stores, Tokens: p.JWT, DefaultStore: p.DefaultStore})
 	prices := money.NewFormatter()
-	areas := []wire.Area{legacyArea(cart.NewAPI(callers, carts, prices, APIName).Routes())}
+	areas := []wire.Area{carthttp.New(callers, carts).Area()}
 	if p.Subscriptions != nil {
 		areas = append(areas, subscriptions.NewAPI(subscriptions.Config{
 			Source: p.Subscriptions, Tokens: p.APITokens, Used: p.APITokenUsed,

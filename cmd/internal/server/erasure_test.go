@@ -2,10 +2,9 @@ package server_test
 
 import (
 	"testing"
-	"time"
 
 	"commerce/auth"
-	"commerce/cart"
+	"commerce/cart/redisstore"
 )
 
 func TestErase_LeavesNothingOfACustomerOrAToken(t *testing.T) {
@@ -17,13 +16,13 @@ func TestErase_LeavesNothingOfACustomerOrAToken(t *testing.T) {
 		customer.add(`{"product_id":1}`, "Idempotency-Key", "l")
 		guest.add(`{"product_id":1}`)
 
-		carts := cart.NewRedis(cart.RedisConfig{Client: s.Redis})
+		carts := redisstore.New(redisstore.Config{Client: s.Redis})
 		guests, err := carts.GuestRefs(t.Context(), auth.CartToken(guest.Token))
 		if err != nil || len(guests) != 1 {
 			t.Fatalf("the token opens %v, %v", guests, err)
 		}
-		for _, ref := range append(guests, cart.CustomerRef(s.ID, "1001")) {
-			held, err := carts.Erase(t.Context(), ref, time.Now())
+		for _, ref := range append(guests, redisstore.CustomerRef(s.ID, "1001")) {
+			held, err := carts.Erase(t.Context(), ref)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"commerce/cart"
+	"commerce/cart/service"
 	"commerce/cmd/internal/server"
 	"commerce/deploy/ephemeral"
 )
@@ -509,7 +510,7 @@ func TestMerge_RacesWithAddsOnBothSides(t *testing.T) {
 
 // flaky is a catalogue that does not answer about one product while it is down.
 type flaky struct {
-	cart.Catalog
+	service.Catalog
 	down atomic.Int64
 }
 

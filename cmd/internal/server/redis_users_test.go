@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"commerce/cart"
+	"commerce/cart/redisstore"
 	"commerce/deploy/connect"
 )
 
@@ -73,7 +74,7 @@ func TestRedisUsers_SupportFindsAndErases(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer support.Close()
-	carts := cart.NewRedis(cart.RedisConfig{Client: support, TTL: cart.TTLs{Guest: time.Hour, Customer: time.Hour}})
+	carts := cart.NewRedis(cart.RedisConfig{Client: support, TTL: redisstore.TTLs{Guest: time.Hour, Customer: time.Hour}})
 	ref := cart.CustomerRef(s.ID, "1001")
 	held, err := carts.Erase(t.Context(), ref, time.Now())
 	if err != nil || len(held) != 3 {

@@ -16,6 +16,7 @@ import (
 	"commerce/cart/catalog"
 	"commerce/cart/money"
 	"commerce/cart/period"
+	"commerce/cart/service"
 	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"
 	"commerce/deploy/sample"
@@ -23,8 +24,8 @@ import (
 
 // shelf is a catalogue that tests change: one of values, or the one of `serve`.
 type shelf interface {
-	cart.Catalog
-	cart.Coupons
+	service.Catalog
+	service.Coupons
 	Put(store int64, p *cart.Product)
 	Delete(store, id int64)
 	PutCoupon(store int64, c *cart.Coupon)

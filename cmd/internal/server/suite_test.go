@@ -24,6 +24,7 @@ import (
 	"commerce/cart"
 	"commerce/cart/catalog"
 	"commerce/cart/money"
+	"commerce/cart/redisstore"
 	"commerce/cmd/internal/server"
 	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"
@@ -166,7 +167,7 @@ func openShopAs(t testing.TB, redisURL string, postgres bool, edits ...func(*ser
 	}
 	parts := server.Parts{
 		Catalog: s.Catalog, Coupons: s.Catalog, Stores: stores, JWT: tokens,
-		CartTTL:     cart.TTLs{Guest: 720 * time.Hour, Customer: 2160 * time.Hour},
+		CartTTL:     redisstore.TTLs{Guest: 720 * time.Hour, Customer: 2160 * time.Hour},
 		CartLimits:  cart.Limits{Lines: 100, Quantity: 999, LineText: 4096, CartText: 65536},
 		Strategy:    cart.Sum,
 		RedisBudget: 5 * time.Second, // a busy test machine is no reason for a 503
