@@ -1,4 +1,4 @@
--- The layout of a cart, and what every script shares. Prepended to each of them.
+-- The layout of a cart, and what the scripts share. Prepended to each of them.
 --
 -- A cart is one hash:
 --   42.p41           "<quantity> <order> <unit price when added>"   one member a line
@@ -13,6 +13,14 @@
 --   o                in a claimed guest cart: "<new owner's tag> <member of the note>"
 -- Lines begin with a digit, the cart's own members with a letter.
 --
+-- A script reads a cart once, into the list that HGETALL gives, and goes through that
+-- list once (scan). put and drop change the list, which is also what the caller gets
+-- back, and collect what write then sends in one HDEL and one HSET.
+--
+-- Redis runs a script from its first line at every call, which makes each function here
+-- once more. That is cheap only for functions that use few locals from outside, so these
+-- take what they need as arguments.
+--
 -- All times are by the clock of the Redis that runs the script: the clocks of the
 -- service's instances differ.
 
@@ -26,114 +34,150 @@ local function clock()
   return tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 end
 
--- put and del change a member in Redis and in the table read from it alike.
-local function put(key, hash, member, value)
-  redis.call('HSET', key, member, value)
-  hash[member] = value
-end
-
-local function del(key, hash, member)
-  if hash[member] then
-    redis.call('HDEL', key, member)
-    hash[member] = nil
-  end
-end
-
--- flatten turns the table back into the list that HGETALL would give.
-local function flatten(hash)
-  local flat = {}
-  for member, value in pairs(hash) do
-    flat[#flat + 1] = member
-    flat[#flat + 1] = value
-  end
-  return flat
-end
-
 -- upgrade rewrites what layout 1 kept in another way: one stamp in r, all notes in m.
-local function upgrade(key, hash)
-  local stamp, at = string.match(hash.r or '', '^(%S+) (%d+)$')
-  if stamp then put(key, hash, 'r' .. stamp, at) end
+-- It writes the number of the layout last: if Redis ends it before, it runs again.
+local function upgrade(key)
+  local stamp, ms = string.match(redis.call('HGET', key, 'r') or '', '^(%S+) (%d+)$')
+  if stamp then redis.call('HSET', key, 'r' .. stamp, ms) end
   local notes = 0
-  for guest, ms in string.gmatch(hash.m or '', ':g:(%S+) (%d+)') do
+  for guest, began in string.gmatch(redis.call('HGET', key, 'm') or '', ':g:(%S+) (%d+)') do
     notes = notes + 1
-    put(key, hash, 'm' .. notes, string.format('%s %d 0 0 -', guest, math.floor(tonumber(ms) / 1000)))
+    local seconds = math.floor(tonumber(began) / 1000)
+    redis.call('HSET', key, 'm' .. notes, string.format('%s %d 0 0 -', guest, seconds))
   end
-  del(key, hash, 'r')
-  del(key, hash, 'm')
-  put(key, hash, 'l', LAYOUT)
+  redis.call('HDEL', key, 'r', 'm')
+  redis.call('HSET', key, 'l', LAYOUT)
 end
 
--- read returns the hash as a table, and as the flat list that goes back to the caller.
--- A layout of a later release is an error: nothing in it may be taken for something else.
+-- read returns a cart as HGETALL does: member, value, member, value, … A layout of a
+-- later release is an error: this release would misread its members.
 local function read(key)
   local flat = redis.call('HGETALL', key)
-  local hash = {}
-  for i = 1, #flat, 2 do hash[flat[i]] = flat[i + 1] end
-  if #flat > 0 and hash.l ~= LAYOUT then
-    if hash.l then error('LAYOUT ' .. hash.l .. ' of a cart, this release knows ' .. LAYOUT) end
-    upgrade(key, hash)
-    flat = flatten(hash)
+  for n = 1, #flat, 2 do
+    if flat[n] == 'l' then
+      if flat[n + 1] == LAYOUT then return flat end
+      error('LAYOUT ' .. flat[n + 1] .. ' of a cart, this release knows ' .. LAYOUT)
+    end
   end
-  return hash, flat
+  if #flat == 0 then return flat end
+  upgrade(key)
+  return redis.call('HGETALL', key)
 end
 
-local function is_line(member)
-  return string.find(member, '^%d[^:]*$') ~= nil
+-- scan goes once through what read returned. Its result, called hash below, has
+--   flat     the list itself; the index of an entry is that of its member
+--   at       member -> index, of the cart's own members, and of the lines of one product
+--            with their fields and notices: of every product for nil, of none for ''
+--   lines    the indexes of all lines
+--   same     the indexes of the product's lines
+--   notes    the indexes of the notes of merges
+--   stamps   the indexes of the stamps
+--   text     the bytes of text of all lines
+--   written  what write is to set: member, value, …
+--   gone     what write is to remove: members
+local function scan(flat, product)
+  local byte, find, match = string.byte, string.find, string.match
+  local at, lines, same, notes, stamps, text = {}, {}, {}, {}, {}, 0
+  local count = 0
+  for n = 1, #flat, 2 do
+    local member = flat[n]
+    local first = byte(member) or 0
+    if first >= 48 and first <= 57 then                      -- 0 to 9
+      -- find is only there because it is faster than match, and fails for most lines.
+      local chosen = not product or find(member, product, 1, true) == 1 and match(member, '^%d+') == product
+      if chosen then at[member] = n end
+      local colon, kind = byte(member, -2, -1)
+      if colon ~= 58 then                                    -- no :
+        count = count + 1
+        lines[count] = n
+        if chosen then same[#same + 1] = n end
+      elseif kind == 102 then                                -- f
+        text = text + tonumber(match(flat[n + 1], '^%d+'))
+      else
+        text = text + #flat[n + 1]
+      end
+    else
+      at[member] = n
+      if first == 114 then                                   -- r
+        stamps[#stamps + 1] = n
+      elseif first == 109 then                               -- m
+        notes[#notes + 1] = n
+      end
+    end
+  end
+  return {
+    flat = flat, at = at, lines = lines, same = same, notes = notes, stamps = stamps, text = text,
+    written = {}, gone = {},
+  }
 end
 
-local function product_of(line)
-  return string.match(line, '^%d+')
+-- get is the value of a member that is in at; nil for any other.
+local function get(hash, member)
+  local n = hash.at[member]
+  return n and hash.flat[n + 1]
 end
 
--- quantity, order, price of a line; nothing when there is no such line.
-local function parse(value)
-  if not value then return end
-  local quantity, order, price = string.match(value, '^(%d+) (%d+) (%-?%d+)$')
+-- parse is the quantity, order and price of a line; nothing for nil.
+local function parse(line)
+  if not line then return end
+  local quantity, order, price = string.match(line, '^(%d+) (%d+) (%-?%d+)$')
   return tonumber(quantity), tonumber(order), price
 end
 
--- bytes of a line's text: its fields and its notice.
-local function text_of(hash, line)
-  local fields = hash[line .. ':f']
-  return (fields and tonumber(string.match(fields, '^%d+')) or 0) + string.len(hash[line .. ':n'] or '')
+-- put sets a member, in flat now and in Redis with the next write. It returns the
+-- member's index.
+local function put(hash, member, value)
+  local flat, written = hash.flat, hash.written
+  local n = hash.at[member] or #flat + 1
+  hash.at[member], flat[n], flat[n + 1] = n, member, value
+  written[#written + 1] = member
+  written[#written + 1] = value
+  return n
 end
 
--- tally counts the lines, the quantity of one product, all text, and the last order.
-local function tally(hash, product)
-  local t = { lines = 0, product = 0, text = 0, order = 0 }
-  for member, value in pairs(hash) do
-    if is_line(member) then
-      local quantity, order = parse(value)
-      t.lines = t.lines + 1
-      t.text = t.text + text_of(hash, member)
-      if order > t.order then t.order = order end
-      if product_of(member) == product then t.product = t.product + quantity end
-    end
+-- drop removes the member of an index, if there is one, in the same way.
+local function drop(hash, n)
+  if not n then return end
+  local flat, gone = hash.flat, hash.gone
+  gone[#gone + 1] = flat[n]
+  hash.at[flat[n]] = nil
+  flat[n], flat[n + 1] = '', ''
+end
+
+-- write sends what put and drop have collected, first what was dropped: a member must
+-- not be dropped in the same write in which it was put. A merged cart of 1,000 lines
+-- with fields and notices is within the 7,999 values that unpack allows.
+local function write(key, hash)
+  if #hash.gone > 0 then
+    redis.call('HDEL', key, unpack(hash.gone))
+    hash.gone = {}
   end
-  return t
+  if #hash.written > 0 then
+    redis.call('HSET', key, unpack(hash.written))
+    hash.written = {}
+  end
 end
 
--- in_use is false of what remains of an emptied cart: it has neither lines, nor a
--- coupon, nor a note of a merge.
-local function in_use(hash)
-  for member in pairs(hash) do
-    if string.find(member, '^[%dcm]') then return true end
+-- in_use is false for what remains of an emptied cart: it has no lines, no coupon, and
+-- no note of a merge.
+local function in_use(flat)
+  for n = 1, #flat, 2 do
+    local first = string.byte(flat[n]) or 0
+    if first >= 48 and first <= 57 or first == 99 or first == 109 then return true end -- 0 to 9, c, m
   end
   return false
 end
 
 -- settle ends every write: no path leaves a cart without a TTL, or a key that holds
--- nothing. An emptied cart keeps for a day what a stale If-Match or a retry is judged
--- by. Where there was never a cart, the key may hold stamps alone: it lives as long as
--- they count.
+-- nothing. An emptied cart keeps for a day what a stale If-Match or a retry is judged by.
+-- Where there was never a cart, the key may hold only stamps: it lives as long as they
+-- count.
 local function settle(key, hash, ttl)
-  local life = in_use(hash) and ttl or hash.i and DAY or STAMP_LIFE
-  for member in pairs(hash) do
-    if member ~= 'l' then
-      if not hash.l then put(key, hash, 'l', LAYOUT) end
-      redis.call('PEXPIRE', key, life)
-      return
+  local life = in_use(hash.flat) and ttl or hash.at.i and DAY
+  if not life then
+    for member in pairs(hash.at) do
+      if member ~= 'l' then life = STAMP_LIFE end
     end
   end
-  redis.call('DEL', key)
+  if life then redis.call('PEXPIRE', key, life) else redis.call('DEL', key) end
 end

@@ -16,48 +16,17 @@
 -- Reply {outcome, number, number, flat hash, ms left, now in ms}. Outcomes: applied,
 --       replayed, late, resume (a merge must be driven to its end first; nothing was
 --       done), idempotency_conflict, version_mismatch, or the code of a refusal with
---       its two numbers. The hash is as it is after the change.
+--       its two numbers. The hash is as it is after the change, with '' for members
+--       that the change has removed.
 
 local cart, keys = KEYS[1], KEYS[2]
 local ttl, if_match, key, fingerprint, stamp = ARGV[1], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
+local item = ARGV[9] or ''
 local now = clock()
-local hash = read(cart)
+local hash = scan(read(cart), string.match(item, '^%d*'))
 
 local function reply(outcome, a, b)
-  return { outcome, a or 0, b or 0, flatten(hash), redis.call('PTTL', cart), now }
-end
-
--- merging reports whether a merge is under way that this change does not pass by.
-local function merging()
-  for member in pairs(hash) do
-    if string.find(member, '^m') and not string.find(ARGV[7], ' ' .. member .. ' ', 1, true) then
-      return true
-    end
-  end
-  return false
-end
-
-local function matches()
-  if if_match == '' or if_match == '*' then return true end
-  local current = ' ' .. (hash.i or '0') .. '.' .. (hash.v or '0') .. ' '
-  return string.find(if_match, current, 1, true) ~= nil
-end
-
-local function replayed()
-  if hash.i then settle(cart, hash, ttl) end
-  return reply('replayed')
-end
-
--- judge returns a reply when the change must not run, and nothing when it may.
-local function judge()
-  if now > tonumber(ARGV[8]) then return reply('late') end
-  if merging() then return reply('resume') end
-  local applied = key ~= '' and known(keys, key, now)
-  if applied then
-    return applied == fingerprint and replayed() or reply('idempotency_conflict')
-  end
-  if stamp ~= '' and is_retry(hash, stamp, now) then return replayed() end
-  if not matches() then return reply('version_mismatch') end
+  return { outcome, a or 0, b or 0, hash.flat, redis.call('PTTL', cart), now }
 end
 
 -- accept ends a change that was allowed: changed says whether it altered anything.
@@ -65,35 +34,62 @@ end
 -- it would undo. A cart never used stays unused.
 local function accept(changed)
   if changed then
-    put(cart, hash, 'i', hash.i or ARGV[2])
-    put(cart, hash, 'v', string.format('%d', tonumber(hash.v or 0) + 1))
+    if not hash.at.i then put(hash, 'i', ARGV[2]) end
+    put(hash, 'v', string.format('%d', tonumber(get(hash, 'v') or 0) + 1))
+    if not hash.at.l then put(hash, 'l', LAYOUT) end
   end
-  if hash.i then
-    -- First what makes a repeat safe: Redis may end a script in the middle, as for a
-    -- command that its user may not run.
-    if key ~= '' then remember(keys, { key, string.format('%d %s', now, fingerprint) }) end
-    if stamp ~= '' then stamp_at(cart, hash, 'r' .. stamp, now, now) end
-    sweep(cart, hash, now)
-    settle(cart, hash, ttl)
-  end
+  if not hash.at.i then return reply('applied') end
+  -- What makes a repeat safe goes in the same write as the change, or right after it:
+  -- Redis may end a script in the middle, as for a command that its user may not run.
+  if stamp ~= '' then stamp_at(hash, 'r' .. stamp, now, now) end
+  write(cart, hash)
+  if key ~= '' then remember(keys, { key, string.format('%d %s', now, fingerprint) }) end
+  sweep(hash, now)
+  write(cart, hash)
+  settle(cart, hash, ttl)
   return reply('applied')
 end
 
--- find turns what a client names into a line: a line's own id, or else a product's,
--- which stands for the first line in cart order that holds it. nil when there is none.
-local function find(item)
-  if item == '' then return nil end
-  if hash[item] then return item end
-  local first, first_order
-  for member, value in pairs(hash) do
-    if is_line(member) and product_of(member) == item then
-      local _, order = parse(value)
-      if not first or order < first_order then first, first_order = member, order end
-    end
+-- find_line is the index of the line that an item names: the line of that id, or else,
+-- where it names a product, that product's first line in cart order; nil for none.
+local function find_line(hash, item)
+  local first, lowest = hash.at[item], nil
+  if first or string.find(item, '%D') then return first end
+  for _, n in ipairs(hash.same) do
+    local _, order = parse(hash.flat[n + 1])
+    if not first or order < lowest then first, lowest = n, order end
   end
   return first
 end
 
-local function drop(line)
-  for _, member in ipairs({ line, line .. ':f', line .. ':n' }) do del(cart, hash, member) end
+-- held_of_product is the quantity that all lines of the item's product hold.
+local function held_of_product(hash)
+  local sum = 0
+  for _, n in ipairs(hash.same) do sum = sum + parse(hash.flat[n + 1]) end
+  return sum
+end
+
+local function drop_line(hash, n)
+  local line = hash.flat[n]
+  drop(hash, n)
+  drop(hash, hash.at[line .. ':f'])
+  drop(hash, hash.at[line .. ':n'])
+end
+
+if now > tonumber(ARGV[8]) then return reply('late') end
+
+for _, n in ipairs(hash.notes) do
+  if not string.find(ARGV[7], ' ' .. hash.flat[n] .. ' ', 1, true) then return reply('resume') end
+end
+
+local applied = key ~= '' and known(keys, key, now)
+if applied and applied ~= fingerprint then return reply('idempotency_conflict') end
+if applied or stamp ~= '' and is_retry(get(hash, 'r' .. stamp), now) then
+  if hash.at.i then settle(cart, hash, ttl) end
+  return reply('replayed')
+end
+
+if if_match ~= '' and if_match ~= '*' then
+  local current = ' ' .. (get(hash, 'i') or '0') .. '.' .. (get(hash, 'v') or '0') .. ' '
+  if not string.find(if_match, current, 1, true) then return reply('version_mismatch') end
 end

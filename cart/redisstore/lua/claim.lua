@@ -15,28 +15,25 @@
 
 local guest, claimed = KEYS[1], KEYS[2]
 
-local function reply(outcome, note, hash)
-  return { outcome, note, flatten(hash), redis.call('HGETALL', KEYS[3]) }
-end
-
 local owner, note = string.match(redis.call('HGET', claimed, 'o') or '', '^(%S+) ?(%S*)$')
 if owner and owner ~= ARGV[1] then return { 'other', owner } end
-if owner then return reply('again', note, read(claimed)) end
+if owner then return { 'again', note, read(claimed), redis.call('HGETALL', KEYS[3]) } end
 
-local hash = read(guest)
-if ARGV[3] == '' or not hash.i then return { 'nothing' } end
+local hash = scan(read(guest), '')
+local id, lines, text = get(hash, 'i'), #hash.lines, hash.text
+if ARGV[3] == '' or not id then return { 'nothing' } end
 if clock() > tonumber(ARGV[4]) then return { 'late' } end
-local id, held = string.sub(hash.i, 1, string.len(ARGV[5])), tally(hash, '')
-if id ~= ARGV[5] or held.lines > tonumber(ARGV[6]) or held.text > tonumber(ARGV[7]) then
-  return { 'grown', hash.i, held.lines, held.text }
+if string.sub(id, 1, #ARGV[5]) ~= ARGV[5] or lines > tonumber(ARGV[6]) or text > tonumber(ARGV[7]) then
+  return { 'grown', id, lines, text }
 end
 
 redis.call('RENAME', guest, claimed)
 redis.call('HSET', claimed, 'o', ARGV[1] .. ' ' .. ARGV[3])
 redis.call('PEXPIRE', claimed, ARGV[2])
-local left = {}
-for member, at in pairs(hash) do
-  if is_stamp(member) then put(guest, left, member, at) end
+if #hash.stamps > 0 then
+  for _, n in ipairs(hash.stamps) do put(hash, hash.flat[n], hash.flat[n + 1]) end
+  put(hash, 'l', LAYOUT)
+  write(guest, hash)
+  redis.call('PEXPIRE', guest, STAMP_LIFE)
 end
-settle(guest, left, 0)
-return reply('claimed', ARGV[3], hash)
+return { 'claimed', ARGV[3], hash.flat, redis.call('HGETALL', KEYS[3]) }

@@ -1,13 +1,13 @@
--- Removes all that a shopper put in: the lines and the coupon. Id and version stay,
--- and the stamps; so do the notes on merges under way, whose lines would be lost
--- without.
+-- Removes everything that a shopper put in: the lines and the coupon. Id, version and
+-- stamps stay. So do the notes on merges under way: without them, the lines of those
+-- merges would be lost.
 
-local stopped = judge()
-if stopped then return stopped end
-
-local members = {}
-for member in pairs(hash) do
-  if string.find(member, '^[%dc]') then members[#members + 1] = member end
+local dropped = false
+for n = 1, #hash.flat, 2 do
+  local first = string.byte(hash.flat[n]) or 0
+  if first >= 48 and first <= 57 or first == 99 then -- 0 to 9, c
+    drop(hash, n)
+    dropped = true
+  end
 end
-for _, member in ipairs(members) do del(cart, hash, member) end
-return accept(#members > 0)
+return accept(dropped)

@@ -5,11 +5,12 @@
 -- ARGV  1 TTL in ms  2 age in seconds from which a note is dropped, 0 for any
 --       3 … members of the notes
 
-local hash = read(KEYS[1])
+local hash = scan(read(KEYS[1]), '')
 local seconds = clock() / 1000
 for i = 3, #ARGV do
-  local at = string.match(hash[ARGV[i]] or '', ' (%d+) %d+ %d+ %S+$')
-  if at and seconds - tonumber(at) >= tonumber(ARGV[2]) then del(KEYS[1], hash, ARGV[i]) end
+  local began = string.match(get(hash, ARGV[i]) or '', ' (%d+) %d+ %d+ %S+$')
+  if began and seconds - tonumber(began) >= tonumber(ARGV[2]) then drop(hash, hash.at[ARGV[i]]) end
 end
+write(KEYS[1], hash)
 settle(KEYS[1], hash, ARGV[1])
 return 1

@@ -7,27 +7,25 @@ local KEY_LIFE = DAY
 
 -- known is the fingerprint of the change that was applied under a key, if any was.
 local function known(keys, key, now)
-  local at, fingerprint = string.match(redis.call('HGET', keys, key) or '', '^(%d+) (%S+)$')
-  if at and now - tonumber(at) < KEY_LIFE then return fingerprint end
+  local ms, fingerprint = string.match(redis.call('HGET', keys, key) or '', '^(%d+) (%S+)$')
+  if ms and now - tonumber(ms) < KEY_LIFE then return fingerprint end
 end
 
 -- trim keeps the newest keys. It reads all of them, which are few.
 local function trim(keys)
   local excess = redis.call('HLEN', keys) - KEYS_KEPT
   if excess <= 0 then return end
-  local flat = redis.call('HGETALL', keys)
-  local at, times = {}, {}
-  for i = 1, #flat, 2 do
-    at[flat[i]] = tonumber(string.match(flat[i + 1], '^%d+'))
-    times[#times + 1] = at[flat[i]]
+  local all = redis.call('HGETALL', keys)
+  local ms, times, old = {}, {}, {}
+  for n = 1, #all, 2 do
+    local time = tonumber(string.match(all[n + 1], '^%d+'))
+    ms[n], times[#times + 1] = time, time
   end
   table.sort(times)
-  for i = 1, #flat, 2 do
-    if excess > 0 and at[flat[i]] <= times[#times - KEYS_KEPT] then
-      redis.call('HDEL', keys, flat[i])
-      excess = excess - 1
-    end
+  for n = 1, #all, 2 do
+    if #old < excess and ms[n] <= times[excess] then old[#old + 1] = all[n] end
   end
+  redis.call('HDEL', keys, unpack(old))
 end
 
 -- remember adds keys, given as a flat list of hash members and values.

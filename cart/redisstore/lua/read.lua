@@ -5,8 +5,8 @@
 -- ARGV  1 TTL in ms
 -- Reply {flat hash, ms left}; an empty list and a negative number when there is no cart
 
-local hash, flat = read(KEYS[1])
-if in_use(hash) then
+local flat = read(KEYS[1])
+if in_use(flat) then
   redis.call('PEXPIRE', KEYS[1], ARGV[1])
   return { flat, tonumber(ARGV[1]) }
 end

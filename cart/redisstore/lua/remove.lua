@@ -1,10 +1,7 @@
--- Removes a line. A line that is not there is as good as removed.
+-- Removes a line. A line that does not exist counts as removed.
 --
 -- ARGV  9 item
 
-local stopped = judge()
-if stopped then return stopped end
-
-local line = find(ARGV[9])
-if line then drop(line) end
+local line = find_line(hash, item)
+if line then drop_line(hash, line) end
 return accept(line ~= nil)

@@ -8,30 +8,37 @@
 local STAMPS = 16        -- of a cart, the newest; each counts for STAMP_LIFE
 local STAMP_FROM = 1000  -- age in ms from which a repeat is a retry
 
-local function is_stamp(member)
-  return string.find(member, '^r.') ~= nil
-end
-
-local function is_retry(hash, stamp, now)
-  local at = tonumber(hash['r' .. stamp])
-  return at ~= nil and now - at >= STAMP_FROM and now - at <= STAMP_LIFE
+-- is_retry judges by the time of the change that was applied with the same stamp; nil
+-- for none.
+local function is_retry(ms, now)
+  local age = ms and now - tonumber(ms)
+  return age and age >= STAMP_FROM and age <= STAMP_LIFE
 end
 
 -- stamp_at remembers a change by its stamp. Of two clicks within a second the first
 -- counts: a retry of either comes a second or more after it.
-local function stamp_at(key, hash, member, ms, now)
-  local at = tonumber(hash[member])
-  if not at or now - at > STAMP_LIFE or ms < at then put(key, hash, member, string.format('%d', ms)) end
+local function stamp_at(hash, member, ms, now)
+  local before = tonumber(get(hash, member))
+  if before and now - before <= STAMP_LIFE and ms >= before then return end
+  local n = put(hash, member, string.format('%d', ms))
+  if not before then hash.stamps[#hash.stamps + 1] = n end
 end
 
 -- sweep drops stamps that are too old, or too many.
-local function sweep(key, hash, now)
-  local stamps = {}
-  for member, at in pairs(hash) do
-    if is_stamp(member) then stamps[#stamps + 1] = member end
+local function sweep(hash, now)
+  local stamps, flat = hash.stamps, hash.flat
+  local excess, bound = #stamps - STAMPS, 0
+  if excess > 0 then
+    local times = {}
+    for i, n in ipairs(stamps) do times[i] = tonumber(flat[n + 1]) end
+    table.sort(times)
+    bound = times[excess]
   end
-  table.sort(stamps, function(a, b) return tonumber(hash[a]) > tonumber(hash[b]) end)
-  for i, member in ipairs(stamps) do
-    if i > STAMPS or now - tonumber(hash[member]) > STAMP_LIFE then del(key, hash, member) end
+  for _, n in ipairs(stamps) do
+    local ms = tonumber(flat[n + 1])
+    if now - ms > STAMP_LIFE or excess > 0 and ms <= bound then
+      drop(hash, n)
+      excess = excess - 1
+    end
   end
 end
