@@ -4,8 +4,8 @@
 --
 -- KEYS  1 customer's cart  2 quantities offered by this guest's cart: line -> quantity,
 --       and c -> coupon  3 customer's idempotency keys
--- ARGV  1 cart TTL in ms  2 TTL of the quantities in ms  3 cart id, should the cart
---       begin here  4 strategy: sum, max, guest or customer  5 the guest's coupon, or ""
+-- ARGV  1 cart TTL in ms  2 TTL of the quantities in ms  3 cart id, used when the
+--       cart begins here  4 strategy: sum, max, guest or customer  5 the guest's coupon, or ""
 --       6 the guest's cart id, cut as notes have it  7 by how many ms this clock is
 --       ahead of that of the guest's Redis
 --       8 number of lines, then for each: line, quantity offered, unit price when

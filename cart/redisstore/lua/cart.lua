@@ -92,7 +92,7 @@ local function scan(flat, product)
         lines[count] = n
         if chosen then same[#same + 1] = n end
       elseif kind == 102 then                                -- f
-        text = text + tonumber(match(flat[n + 1], '^%d+'))
+        text = text + (tonumber(match(flat[n + 1], '^%d+')) or 0)
       else
         text = text + #flat[n + 1]
       end

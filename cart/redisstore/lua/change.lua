@@ -5,11 +5,11 @@
 -- stamp, in the same step.
 --
 -- KEYS  1 cart  2 its idempotency keys: only of a change that has one
--- ARGV  1 TTL in ms  2 cart id, should the cart begin here
+-- ARGV  1 TTL in ms  2 cart id, used when the cart begins here
 --       3 If-Match: " <id>.<version> …", "*" or ""
 --       4 digest of the idempotency key, or ""  5 fingerprint of the request
 --       6 stamp: digest of a request without a key that its client stamped, or ""
---       7 the notes of merges that could not be driven and are to be passed by:
+--       7 the notes of merges that this change ignores, since they could not be driven:
 --         " <member> <member> … ", or ""
 --       8 deadline in ms: a change that begins later changes nothing, since its
 --         caller was told that its outcome is unknown, and may be repeating it
@@ -21,7 +21,7 @@
 
 local cart, keys = KEYS[1], KEYS[2]
 local ttl, if_match, key, fingerprint, stamp = ARGV[1], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
-local item = ARGV[9] or ''
+local item = ARGV[9] or '' -- of add, set and remove; a coupon's code here does no harm
 local now = clock()
 local hash = scan(read(cart), string.match(item, '^%d*'))
 

@@ -1,4 +1,4 @@
--- Merge, in the guest's slot: takes the guest's cart aside for one customer. The token
+-- Merge, in the guest's slot: sets the guest's cart aside for one customer. The token
 -- is free at once: what is added under it from now on begins a cart with an id of its
 -- own. A token has at most one claim. The guest's key keeps a copy of the stamps, so
 -- that a retry that still goes there is recognized.

@@ -23,7 +23,8 @@ for _, n in ipairs(hash.notes) do
     others = others + 1
     local its_lines, its_text, id = string.match(hash.flat[n + 1], '(%d+) (%d+) (%S+)$')
     local r = reserved[id] or { lines = 0, text = 0 }
-    reserved[id] = { lines = math.max(r.lines, tonumber(its_lines)), text = math.max(r.text, tonumber(its_text)) }
+    r.lines, r.text = math.max(r.lines, tonumber(its_lines)), math.max(r.text, tonumber(its_text))
+    reserved[id] = r
   end
 end
 local all_lines, all_text = #hash.lines, hash.text

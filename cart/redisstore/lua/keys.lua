@@ -5,7 +5,7 @@
 local KEYS_KEPT = 256   -- of a cart, the newest
 local KEY_LIFE = DAY
 
--- known is the fingerprint of the change that was applied under a key, if any was.
+-- known is the fingerprint of the change that was applied under a key; nil for none.
 local function known(keys, key, now)
   local ms, fingerprint = string.match(redis.call('HGET', keys, key) or '', '^(%d+) (%S+)$')
   if ms and now - tonumber(ms) < KEY_LIFE then return fingerprint end
@@ -21,9 +21,9 @@ local function trim(keys)
     local time = tonumber(string.match(all[n + 1], '^%d+'))
     ms[n], times[#times + 1] = time, time
   end
-  table.sort(times)
+  local bound = age_limit(times, excess)
   for n = 1, #all, 2 do
-    if #old < excess and ms[n] <= times[excess] then old[#old + 1] = all[n] end
+    if #old < excess and ms[n] <= bound then old[#old + 1] = all[n] end
   end
   redis.call('HDEL', keys, unpack(old))
 end

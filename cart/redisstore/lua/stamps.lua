@@ -1,6 +1,6 @@
--- Stamps: by them the published client's own retry of a change is known. It repeats
--- method, path, body and X-Timestamp, 1 s or more after the first try. A second click
--- carries another X-Timestamp, or comes within that second.
+-- Stamps identify the published client's own retry of a change. A retry repeats method,
+-- path, body and X-Timestamp, 1 s or more after the first try. A second click carries
+-- another X-Timestamp, or comes within that second.
 --
 -- They are members of the cart itself, so that a change without a key names no other
 -- Redis key, and so that they move with the cart when it is merged.
@@ -8,7 +8,7 @@
 local STAMPS = 16        -- of a cart, the newest; each counts for STAMP_LIFE
 local STAMP_FROM = 1000  -- age in ms from which a repeat is a retry
 
--- is_retry judges by the time of the change that was applied with the same stamp; nil
+-- is_retry takes the time in ms at which a change with the same stamp was applied; nil
 -- for none.
 local function is_retry(ms, now)
   local age = ms and now - tonumber(ms)
@@ -24,6 +24,14 @@ local function stamp_at(hash, member, ms, now)
   if not before then hash.stamps[#hash.stamps + 1] = n end
 end
 
+-- age_limit is the time in ms of the excess-th oldest. One too many is the usual case,
+-- and needs no sorting. keys.lua uses it too.
+local function age_limit(times, excess)
+  if excess == 1 then return math.min(unpack(times)) end
+  table.sort(times)
+  return times[excess]
+end
+
 -- sweep drops stamps that are too old, or too many.
 local function sweep(hash, now)
   local stamps, flat = hash.stamps, hash.flat
@@ -31,8 +39,7 @@ local function sweep(hash, now)
   if excess > 0 then
     local times = {}
     for i, n in ipairs(stamps) do times[i] = tonumber(flat[n + 1]) end
-    table.sort(times)
-    bound = times[excess]
+    bound = age_limit(times, excess)
   end
   for _, n in ipairs(stamps) do
     local ms = tonumber(flat[n + 1])
