@@ -53,8 +53,8 @@ torture: ## retries across logins while Redis nodes freeze and die, for TORTURE 
 schedules: SCHEDULES = 1000000
 schedules: SEED = 1
 schedules: ## SCHEDULES (1000000) orders of the steps of requests, from SEED on
-	$(GO) test -c -o bin/cart.test ./cart
-	sh deploy/ephemeral/install.sh bin/cart.test -test.run 'TestSchedules$$' -test.timeout 0 \
+	$(GO) test -c -o bin/redisstore.test ./cart/redisstore
+	sh deploy/ephemeral/install.sh bin/redisstore.test -test.run 'TestSchedules$$' -test.timeout 0 \
 		-schedules $(SCHEDULES) -seed $(SEED)
 
 help: ## this list
@@ -62,7 +62,7 @@ help: ## this list
 
 # Packages whose tests load the machine run alone, one after the other: others look at
 # how the service behaves in time.
-LOADS = ./cart ./cmd/bench
+LOADS = ./cart/redisstore ./cmd/bench
 
 go-test:
 	$(GO) test -timeout 6m $$($(GO) list ./... | grep -vx $(patsubst ./%,-e commerce/%,$(LOADS)))

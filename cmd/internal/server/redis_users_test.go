@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
-	"commerce/cart"
 	"commerce/cart/redisstore"
 	"commerce/deploy/connect"
 )
@@ -74,13 +73,13 @@ func TestRedisUsers_SupportFindsAndErases(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer support.Close()
-	carts := cart.NewRedis(cart.RedisConfig{Client: support, TTL: redisstore.TTLs{Guest: time.Hour, Customer: time.Hour}})
-	ref := cart.CustomerRef(s.ID, "1001")
-	held, err := carts.Erase(t.Context(), ref, time.Now())
+	carts := redisstore.New(redisstore.Config{Client: support, TTL: redisstore.TTLs{Guest: time.Hour, Customer: time.Hour}})
+	ref := redisstore.CustomerRef(s.ID, "1001")
+	held, err := carts.Erase(t.Context(), ref)
 	if err != nil || len(held) != 3 {
 		t.Errorf("erased %+v, %v, want a cart, its idempotency keys and its merged quantities", held, err)
 	}
-	if left, err := carts.Holdings(t.Context(), ref, time.Now()); err != nil || len(left) != 0 {
+	if left, err := carts.Holdings(t.Context(), ref); err != nil || len(left) != 0 {
 		t.Errorf("left: %+v, %v", left, err)
 	}
 	customer.wantLines("")
@@ -92,10 +91,10 @@ func TestRedisUsers_TheServiceMayDoWhatItDoes(t *testing.T) {
 	t.Parallel()
 	want := map[string]bool{
 		"ping": true, "client|setname": true, "cluster|slots": true, "command": true, "asking": true, // go-redis
-		"eval": true, "evalsha": true, "hgetall": true, "exists": true, // cart.Redis
+		"eval": true, "evalsha": true, "hgetall": true, "exists": true, // redisstore
 		"role": true, "wait": true, "cluster|nodes": true, // merges, DURABILITY=replica
 	}
-	scripts, err := filepath.Glob("../../../cart/lua/*.lua")
+	scripts, err := filepath.Glob("../../../cart/redisstore/lua/*.lua")
 	if err != nil || len(scripts) == 0 {
 		t.Fatalf("scripts: %v, %v", scripts, err)
 	}
