@@ -24,6 +24,11 @@ type PostgresStoresConfig struct {
 	// store in any other currency is an error.
 	KnownCurrency func(code string) bool
 
+	// Patience is how long a caller waits for the database when the stored value is too
+	// old. Then it gets the old one. A caller for whom nothing is stored waits at least as
+	// long, and fails. Default 50 ms, and 250 ms where nothing is stored.
+	Patience time.Duration
+
 	Log *slog.Logger     // of outages of the database; default slog.Default
 	Now func() time.Time // default time.Now
 }
@@ -54,7 +59,7 @@ func NewPostgresStores(c PostgresStoresConfig) *PostgresStores {
 	s := &PostgresStores{db: c.DB, known: c.KnownCurrency}
 	s.cache = lastknown.New(lastknown.Config[storeKey, *store.Store]{
 		Name: "stores", Source: lastknown.Each(s.load), Log: c.Log, Now: c.Now,
-		MaxWeight: storeMemory, Weigh: storeWeight, MaxLoads: 4,
+		MaxWeight: storeMemory, Weigh: storeWeight, MaxLoads: 4, Patience: c.Patience,
 	})
 	return s
 }

@@ -43,8 +43,8 @@ type Config[K comparable, V any] struct {
 	RefreshAfter time.Duration // from this age on a value that is read is loaded anew, behind the reader's back. Default 350 ms
 	MaxAge       time.Duration // from this age on its readers wait for it. Default 700 ms
 	Patience     time.Duration // how long they wait before they take the old value. Default 50 ms
-	MissPatience time.Duration // how long one waits who has no old value, and a load for its turn. Default 250 ms
-	LoadTimeout  time.Duration // ends a load. Default 1 s
+	MissPatience time.Duration // how long one waits who has no old value, and a load for its turn. Default 250 ms, or Patience if that is longer
+	LoadTimeout  time.Duration // ends a load. Default 1 s, or Patience if that is longer
 	Pause        time.Duration // between attempts at a source that fails. Default 100 ms
 	MaxLoads     int           // loads at the same time; those past it wait for their turn, or are not begun while the source is not Reachable. Default 8
 }
@@ -97,8 +97,8 @@ func New[K comparable, V any](c Config[K, V]) *Cache[K, V] {
 	c.RefreshAfter = cmp.Or(c.RefreshAfter, 350*time.Millisecond)
 	c.MaxAge = cmp.Or(c.MaxAge, 700*time.Millisecond)
 	c.Patience = cmp.Or(c.Patience, 50*time.Millisecond)
-	c.MissPatience = cmp.Or(c.MissPatience, 250*time.Millisecond)
-	c.LoadTimeout = cmp.Or(c.LoadTimeout, time.Second)
+	c.MissPatience = cmp.Or(c.MissPatience, max(250*time.Millisecond, c.Patience))
+	c.LoadTimeout = cmp.Or(c.LoadTimeout, max(time.Second, c.Patience))
 	c.Pause = cmp.Or(c.Pause, 100*time.Millisecond)
 	c.MaxLoads = cmp.Or(c.MaxLoads, 8)
 	return &Cache[K, V]{

@@ -27,6 +27,11 @@ type CacheConfig struct {
 	// products.
 	Memory uint64
 
+	// Patience is how long a reader waits for the source when the value that is held is
+	// too old. Then it takes the old value. A reader without one waits at least as long,
+	// and fails. Default 50 ms, and 250 ms without an old value.
+	Patience time.Duration
+
 	Log *slog.Logger     // for a source that comes and goes; default slog.Default
 	Now func() time.Time // default time.Now
 }
@@ -49,11 +54,11 @@ func NewCache(c CacheConfig) *Cache {
 	return &Cache{
 		products: lastknown.New(lastknown.Config[productKey, *cart.Product]{
 			Name: "products", Source: productsOf(c.Source), Log: c.Log, Now: c.Now,
-			MaxWeight: c.Memory, Weigh: productWeight,
+			MaxWeight: c.Memory, Weigh: productWeight, Patience: c.Patience,
 		}),
 		coupons: lastknown.New(lastknown.Config[couponKey, *cart.Coupon]{
 			Name: "coupons", Source: couponsOf(c.Source), Log: c.Log, Now: c.Now,
-			MaxWeight: c.Memory / 8, Weigh: couponWeight, MaxLoads: 4,
+			MaxWeight: c.Memory / 8, Weigh: couponWeight, MaxLoads: 4, Patience: c.Patience,
 		}),
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 	"unicode/utf8"
 
@@ -18,6 +19,7 @@ import (
 	"commerce/auth/lastknown"
 	"commerce/cart"
 	"commerce/cart/catalog"
+	"commerce/cart/money"
 	"commerce/cart/period"
 	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"
@@ -80,7 +82,10 @@ func (d *database) exec(t testing.TB, sql string, args ...any) {
 }
 
 func newCache(source catalog.Source) *catalog.Cache {
-	return catalog.NewCache(catalog.CacheConfig{Source: source, Log: slog.New(slog.DiscardHandler)})
+	return catalog.NewCache(catalog.CacheConfig{
+		Source: source, Log: slog.New(slog.DiscardHandler),
+		Patience: 10 * time.Second, // a busy machine is no outage
+	})
 }
 
 // The suite holds every catalogue to the same answers.
@@ -309,4 +314,41 @@ func TestCache_FailsOnlyForWhatItDoesNotKnowWhenPostgresIsGone(t *testing.T) {
 	if cache.Reachable() {
 		t.Error("Reachable with a closed pool")
 	}
+}
+
+// slow is a source that takes its time, and has one product and one coupon.
+type slow struct{ version atomic.Int64 }
+
+const slowly = 3 * time.Second
+
+func (s *slow) Products(context.Context, int64, []int64) (map[int64]*cart.Product, error) {
+	time.Sleep(slowly)
+	return map[int64]*cart.Product{1: {ID: 1, Price: money.Amount(s.version.Load())}}, nil
+}
+
+func (s *slow) Coupon(context.Context, int64, string) (*cart.Coupon, error) {
+	time.Sleep(slowly)
+	return &cart.Coupon{Code: "TEN", Rate: s.version.Load()}, nil
+}
+
+func TestCache_WaitsForItsSourceAsLongAsItsPatience(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		source := &slow{}
+		cache := catalog.NewCache(catalog.CacheConfig{Source: source, Patience: slowly + time.Second})
+		for version := range int64(3) { // what is not held yet, then what is too old
+			source.version.Store(version)
+			cache.Missed()
+			time.Sleep(time.Millisecond) // what is read from now on is newer
+			products, err := cache.Products(t.Context(), 1, []int64{1})
+			if err != nil || int64(products[1].Price) != version {
+				t.Errorf("product %+v, %v, want version %d", products[1], err, version)
+			}
+			coupon, err := cache.Coupon(t.Context(), 1, "TEN")
+			if err != nil || coupon.Rate != version {
+				t.Errorf("coupon %+v, %v, want version %d", coupon, err, version)
+			}
+		}
+		time.Sleep(2 * slowly) // what was begun comes to its end
+	})
 }

@@ -49,9 +49,12 @@ func newInPostgres(t testing.TB, store *store.Store) (*inPostgres, auth.StoreDir
 		t.Fatal(err)
 	}
 	t.Cleanup(db.Close)
-	s := &inPostgres{t: t, store: store, db: db, Cache: catalog.NewCache(catalog.CacheConfig{Source: catalog.NewPostgres(db)})}
+	const patience = 10 * time.Second // or a busy machine shows what was there before a Put
+	s := &inPostgres{t: t, store: store, db: db, Cache: catalog.NewCache(catalog.CacheConfig{
+		Source: catalog.NewPostgres(db), Patience: patience,
+	})}
 	s.write(nil, nil)
-	return s, auth.NewPostgresStores(auth.PostgresStoresConfig{DB: db, KnownCurrency: money.Known})
+	return s, auth.NewPostgresStores(auth.PostgresStoresConfig{DB: db, KnownCurrency: money.Known, Patience: patience})
 }
 
 // Put fills in what tests of the cart leave out and the schema wants.
