@@ -17,12 +17,12 @@ import (
 
 func TestBudget_ASlowBodyUsesNoneOfIt(t *testing.T) {
 	t.Parallel()
-	s := openShop(t, ephemeral.Redis(t), func(p *server.Parts) { p.RedisBudget = 300 * time.Millisecond })
+	s := openShop(t, ephemeral.Redis(t), func(p *server.Parts) { p.RedisBudget = 2 * time.Second })
 	c := s.guest(t)
 	c.cart()
 	body, writer := io.Pipe()
 	go func() {
-		time.Sleep(400 * time.Millisecond)
+		time.Sleep(2200 * time.Millisecond)
 		_, _ = io.WriteString(writer, `{"product_id":1}`)
 		writer.Close()
 	}()
@@ -40,7 +40,7 @@ func TestBudget_ASlowBodyUsesNoneOfIt(t *testing.T) {
 func TestBudget_AHungGuestShardLeavesTimeForTheChange(t *testing.T) {
 	t.Parallel()
 	cluster := ephemeral.StartCluster(t)
-	s := openShop(t, cluster.URL, func(p *server.Parts) { p.RedisBudget = time.Second })
+	s := openShop(t, cluster.URL, func(p *server.Parts) { p.RedisBudget = 3 * time.Second })
 	guest := s.guest(t)
 	guest.Token = s.tokenOn(t, cluster, 0, "guest")
 	customer := s.customerBeside(t, cluster, guest.Token)
