@@ -28,7 +28,10 @@ import (
 	"commerce/deploy/ephemeral"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	redis.SetLogger(connect.RedisLog{Log: slog.New(slog.DiscardHandler)}) // it reports every failed dial
+	goleak.VerifyTestMain(m)
+}
 
 // desk is a service on a real Redis, in a store of its own.
 type desk struct {

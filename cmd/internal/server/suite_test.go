@@ -32,6 +32,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	redis.SetLogger(connect.RedisLog{Log: slog.New(slog.DiscardHandler)}) // it reports every failed dial
 	goleak.VerifyTestMain(m,
 		// Shared by the tests of this process until it ends.
 		goleak.IgnoreAnyFunction("github.com/alicebob/miniredis/v2/server.(*Server).servePeer"),
