@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/url"
 	"os"
@@ -89,34 +90,22 @@ func TestPostgresAPITokens_RevocationIsSeenWithinASecondByEveryInstance(t *testi
 	t.Parallel()
 	db := tokenTable(t, ephemeral.Migrated(t))
 	table := NewPostgresAPITokens(db, rand.Reader)
-	text, err := table.Create(t.Context(), 1, "script")
-	if err != nil {
-		t.Fatal(err)
-	}
-	id, _, _ := ParseAPIToken(text)
 	instances := make([]*APITokens, 3)
 	for i := range instances {
 		instances[i] = NewAPITokens(APITokensConfig{Source: NewPostgresAPITokens(db, nil), Stores: testStores()})
-		if _, _, err := instances[i].Identify(apiRequest(text)); err != nil {
-			t.Fatal(err)
+	}
+	// A machine may be busy for a moment, but not each time.
+	const tries = 8
+	for try := 1; ; try++ {
+		late := revocationIsLate(t, table, instances)
+		if late == "" {
+			break
+		}
+		if try == tries {
+			t.Fatalf("the last of %d tries: %s", tries, late)
 		}
 	}
-	if err := table.Revoke(t.Context(), id); err != nil {
-		t.Fatal(err)
-	}
-	revoked := time.Now()
-	for _, tokens := range instances {
-		for {
-			_, _, err := tokens.Identify(apiRequest(text))
-			if errors.Is(err, errAPITokenInvalid) {
-				break
-			}
-			if waited := time.Since(revoked); waited > time.Second {
-				t.Fatalf("still good %v after it was revoked (%v)", waited, err)
-			}
-			time.Sleep(10 * time.Millisecond)
-		}
-	}
+	const id = 1
 	first, err := table.List(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -128,6 +117,40 @@ func TestPostgresAPITokens_RevocationIsSeenWithinASecondByEveryInstance(t *testi
 	if err != nil || first[0].RevokedAt == nil || !second[0].RevokedAt.Equal(*first[0].RevokedAt) {
 		t.Errorf("revoked at %v, then %v (%v): want the first time kept", first[0].RevokedAt, second[0].RevokedAt, err)
 	}
+}
+
+// revocationIsLate revokes a token of its own and says which instance takes it for more
+// than a second, if any.
+func revocationIsLate(t *testing.T, table *PostgresAPITokens, instances []*APITokens) string {
+	t.Helper()
+	text, err := table.Create(t.Context(), 1, "script")
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, _, _ := ParseAPIToken(text)
+	for i, tokens := range instances {
+		if _, _, err := tokens.Identify(apiRequest(text)); err != nil {
+			return fmt.Sprintf("instance %d, before: %v", i, err)
+		}
+	}
+	if err := table.Revoke(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	revoked := time.Now()
+	for i, tokens := range instances {
+		for {
+			sent := time.Since(revoked)
+			_, _, err := tokens.Identify(apiRequest(text))
+			if errors.Is(err, errAPITokenInvalid) {
+				break
+			}
+			if sent > time.Second {
+				return fmt.Sprintf("instance %d: still good %v after it was revoked (%v)", i, sent, err)
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+	}
+	return ""
 }
 
 func TestLastUsed_IsWrittenInBatches(t *testing.T) {

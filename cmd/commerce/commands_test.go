@@ -220,13 +220,13 @@ func TestDemo_DrainsWhenItIsToldToEnd(t *testing.T) {
 				t.Fatal(err)
 			}
 			for d.ready() != http.StatusServiceUnavailable {
-				if time.Since(told) > 5*time.Second {
+				if time.Since(told) > 20*time.Second {
 					t.Fatal("ready, although it was told to end")
 				}
 				time.Sleep(10 * time.Millisecond)
 			}
 			for d.accepts() {
-				if time.Since(told) > 5*time.Second {
+				if time.Since(told) > 20*time.Second {
 					t.Fatal("still takes connections")
 				}
 				time.Sleep(10 * time.Millisecond)

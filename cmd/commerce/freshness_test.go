@@ -1,8 +1,12 @@
 package main
 
 import (
+	"fmt"
+	"strconv"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"commerce/deploy/ephemeral"
 )
@@ -18,6 +22,22 @@ func seeded(t *testing.T) string {
 const cutListeners = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 	WHERE datname = current_database() AND application_name LIKE '% listener'`
 
+// wantListeners waits until n instances listen. Each loads everything anew when it begins,
+// and would show a change for this reason alone.
+func wantListeners(t *testing.T, db *pgxpool.Pool, n int) {
+	t.Helper()
+	eventually(t, func() string {
+		var listening int
+		err := db.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity
+			WHERE datname = current_database() AND application_name LIKE '% listener' AND state = 'idle'`).Scan(&listening)
+		if err != nil || listening != n {
+			return fmt.Sprintf("%d listeners, want %d: %v", listening, n, err)
+		}
+		return ""
+	})
+	time.Sleep(50 * time.Millisecond) // until they have noticed
+}
+
 func TestShops_ShowAChangeOnEveryInstanceWithinASecond(t *testing.T) {
 	t.Parallel()
 	for name, before := range map[string]string{ // in the transaction that changes the price
@@ -28,28 +48,49 @@ func TestShops_ShowAChangeOnEveryInstanceWithinASecond(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			url := seeded(t)
-			instances := []instance{startInstance(t, url), startInstance(t, url)}
-			token := instances[0].mustCall(t, "", "POST", "/cart/add", `{"product_id":1}`).Data.CartToken
-			for _, i := range instances {
-				i.mustCall(t, token, "GET", "/cart", "")
-			}
-			change(t, writer(t, url), before+"UPDATE products SET price = 100 WHERE (store_id, id) = (1, 1)")
-			changed := time.Now()
-			for n, i := range instances {
-				for {
-					began := time.Since(changed)
-					price := i.mustCall(t, token, "GET", "/cart", "").Data.Items[0].UnitPrice
-					if price == "1" {
-						t.Logf("instance %d shows the new price after %v", n, time.Since(changed))
-						break
-					}
-					if began > time.Second {
-						t.Fatalf("instance %d still shows %s to a request sent %v after the change", n, price, began)
-					}
-					time.Sleep(5 * time.Millisecond)
+			db := writer(t, url)
+			inTime(t, func(try int) string {
+				instances := []instance{startInstance(t, url), startInstance(t, url)}
+				token := instances[0].mustCall(t, "", "POST", "/cart/add", `{"product_id":1}`).Data.CartToken
+				wantListeners(t, db, 2*try)
+				for _, i := range instances { // holds what it just read from now on
+					i.mustCall(t, token, "GET", "/cart", "")
 				}
-			}
+				change(t, db, fmt.Sprintf("%sUPDATE products SET price = %d WHERE (store_id, id) = (1, 1)", before, 100*try))
+				changed := time.Now()
+				for n, i := range instances {
+					for {
+						sent := time.Since(changed)
+						price := i.mustCall(t, token, "GET", "/cart", "").Data.Items[0].UnitPrice
+						if price.String() == strconv.Itoa(try) {
+							break
+						}
+						if sent > time.Second {
+							return fmt.Sprintf("instance %d still shows %s to a request sent %v after the change", n, price, sent)
+						}
+						time.Sleep(5 * time.Millisecond)
+					}
+				}
+				return ""
+			})
 		})
+	}
+}
+
+// inTime makes a few tries, of which one must find nothing wrong: what is late every
+// time is not late because the machine was busy for a moment. No try may gain from the
+// one before.
+func inTime(t *testing.T, try func(n int) (wrong string)) {
+	t.Helper()
+	const tries = 8
+	for n := 1; ; n++ {
+		wrong := try(n)
+		if wrong == "" {
+			return
+		}
+		if n == tries {
+			t.Fatalf("the last of %d tries: %s", tries, wrong)
+		}
 	}
 }
 
@@ -57,11 +98,17 @@ func TestShops_ShowAChangeOnEveryInstanceWithinASecond(t *testing.T) {
 func TestShops_ShowTheFirstWhoAsksWhatNobodyWasToldOf(t *testing.T) {
 	t.Parallel()
 	url := seeded(t)
-	i := startInstance(t, url)
-	token := i.mustCall(t, "", "POST", "/cart/add", `{"product_id":1}`).Data.CartToken
-	change(t, writer(t, url), "ALTER TABLE products DISABLE TRIGGER ALL; UPDATE products SET price = 100 WHERE id = 1")
-	time.Sleep(time.Second)
-	if price := i.mustCall(t, token, "GET", "/cart", "").Data.Items[0].UnitPrice; price != "1" {
-		t.Errorf("price %s, want 1", price)
-	}
+	db := writer(t, url)
+	inTime(t, func(try int) string {
+		i := startInstance(t, url)
+		token := i.mustCall(t, "", "POST", "/cart/add", `{"product_id":1}`).Data.CartToken
+		wantListeners(t, db, try)
+		i.mustCall(t, token, "GET", "/cart", "") // holds what it just read from now on
+		change(t, db, fmt.Sprintf("ALTER TABLE products DISABLE TRIGGER ALL; UPDATE products SET price = %d WHERE id = 1", 100*try))
+		time.Sleep(time.Second)
+		if price := i.mustCall(t, token, "GET", "/cart", "").Data.Items[0].UnitPrice; price.String() != strconv.Itoa(try) {
+			return fmt.Sprintf("price %s, want %d", price, try)
+		}
+		return ""
+	})
 }

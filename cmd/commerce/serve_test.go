@@ -97,11 +97,11 @@ func TestServe_BehavesAsTheDemoDoes(t *testing.T) {
 		{"DELETE", "/cart/items/1", ""},
 		{"DELETE", "/cart/clear", ""},
 	} {
-		wanted, err := demo.call(demoToken, step.method, step.path, step.body)
+		wanted, err := demo.served(demoToken, step.method, step.path, step.body)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := serve.call(serveToken, step.method, step.path, step.body)
+		got, err := serve.served(serveToken, step.method, step.path, step.body)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -112,7 +112,7 @@ func TestListener_TakesSilenceForNoConnection(t *testing.T) {
 	told, admin := listening(t, server.URL)
 	wantTold(t, told, "missed")
 	server.Freeze()
-	time.Sleep(1500 * time.Millisecond) // a probe of the silence has failed by then
+	time.Sleep(3 * time.Second) // a probe of the silence has failed by then
 	server.Thaw()
 	wantTold(t, told, "missed")
 	admin.Reset()

@@ -37,7 +37,9 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-func ping(t *testing.T, url string) error {
+// ping asks a server whether it is there, for as long as it does not answer but at most
+// this long.
+func ping(t *testing.T, url string, within time.Duration) error {
 	t.Helper()
 	o, err := redis.ParseURL(url)
 	if err != nil {
@@ -46,7 +48,7 @@ func ping(t *testing.T, url string) error {
 	o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled = -1, 1, true
 	client := redis.NewClient(o)
 	defer client.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), within)
 	defer cancel()
 	return client.Ping(ctx).Err()
 }
@@ -72,7 +74,11 @@ func TestServer_CanBeEndedFrozenAndRestarted(t *testing.T) {
 	}
 	for _, step := range steps {
 		step.do()
-		if err := ping(t, server.URL); (err == nil) != step.alive {
+		patience := 300 * time.Millisecond
+		if step.alive {
+			patience = 10 * time.Second
+		}
+		if err := ping(t, server.URL, patience); (err == nil) != step.alive {
 			t.Fatalf("after %s: ping says %v, want alive %t", step.name, err, step.alive)
 		}
 	}
@@ -132,7 +138,7 @@ func TestRedis_IsOneServerForAll(t *testing.T) {
 	if again := Redis(t); again != url {
 		t.Errorf("a second call gave %s, the first %s", again, url)
 	}
-	if err := ping(t, url); err != nil {
+	if err := ping(t, url, 10*time.Second); err != nil {
 		t.Error(err)
 	}
 }
@@ -140,7 +146,8 @@ func TestRedis_IsOneServerForAll(t *testing.T) {
 func TestCluster_HasThreeMastersWithAReplicaEach(t *testing.T) {
 	t.Parallel()
 	client := redis.NewClusterClient(&redis.ClusterOptions{
-		Addrs: strings.Split(strings.TrimPrefix(Cluster(t), "redis://"), ","),
+		Addrs:       strings.Split(strings.TrimPrefix(Cluster(t), "redis://"), ","),
+		ReadTimeout: 15 * time.Second,
 	})
 	defer client.Close()
 	shards, err := client.ClusterShards(t.Context()).Result()
@@ -173,7 +180,7 @@ func TestCluster_HasThreeMastersWithAReplicaEach(t *testing.T) {
 		}
 		pipe := node.Pipeline()
 		pipe.Set(t.Context(), key, i, time.Minute)
-		wait := pipe.Do(t.Context(), "wait", 1, 1000)
+		wait := pipe.Do(t.Context(), "wait", 1, 10_000)
 		if _, err := pipe.Exec(t.Context()); err != nil || wait.Val() != int64(1) {
 			t.Errorf("SET and WAIT on %s: %v, %v replicas", key, err, wait.Val())
 		}
