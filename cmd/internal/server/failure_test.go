@@ -95,7 +95,7 @@ func wantUnavailable(t *testing.T, shoppers map[string]*shopper, calls [][3]stri
 
 // wantServed waits until a shopper is served again. The cart must hold one of lines then,
 // where there are any.
-func wantServed(t *testing.T, c *shopper, lines ...string) {
+func wantServed(t testing.TB, c *shopper, lines ...string) {
 	t.Helper()
 	for start := time.Now(); ; time.Sleep(20 * time.Millisecond) {
 		if a := c.send("GET", "/cart", ""); a.Status == 200 {
