@@ -46,7 +46,7 @@ func TestPlayground_AShopperAddsIsRefusedLogsInAndTurnsToArabic(t *testing.T) {
 	p.click(`#use-token`)
 	p.do(chromedp.SetValue(`#token-form [name="jwt"]`, sara.JWT))
 	p.click(`#token-form [value="use"]`)
-	p.until(`document.querySelector("#merge").textContent.includes("Gift card: 4 wanted, 3 kept")`)
+	p.until(`document.querySelector("#merge").textContent.includes("Gift card: quantity reduced from 4 to 3")`)
 	sara.wantLines("2×3 1×1")
 
 	p.click(`#language`)

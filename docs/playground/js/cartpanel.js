@@ -35,16 +35,18 @@ function draw() {
 
 function drawMerge() {
   byId("merge").hidden = !state.merge;
+  byId("merge").className = `note ${state.merge?.code ? "warm" : "good"}`;
   redrawIf(byId("merge"), state.merge, () => (state.merge ? report(state.merge) : []));
 }
 
-/** report says what came of a merge on login. */
-function report({ lines, adjusted }) {
+/** report shows the result of a merge on login. */
+function report({ lines, adjusted, code }) {
   const cuts = adjusted.map((a) => el("li", {}, t("cutTo", {
     name: nameOf(a.item_id), requested: number(a.requested), kept: number(a.kept), code: a.code,
   })));
   return [
-    el("p", {}, counted("merged", lines)),
+    ...(lines > 0 || !code ? [el("p", {}, counted("merged", lines))] : []),
+    ...(code ? [el("p", {}, t("noRoom"))] : []),
     el("button", { class: "plain sign", "aria-label": t("dismiss"), onclick: dismissMerge }, icon("close")),
     ...(cuts.length > 0 ? [el("ul", {}, cuts)] : []),
   ];
