@@ -1,5 +1,5 @@
-// Logging in and out. A login is nothing but a JWT: the next call carries it beside
-// the guest's token, and the service moves the guest's cart over.
+// Login and logout. A login only sets a JWT: the next call sends it together with the
+// guest's token, and the service merges the guest's cart.
 
 import { events, forget, load } from "./cart.js";
 import { byId } from "./dom.js";
@@ -20,7 +20,7 @@ export function startAccount() {
   draw();
 }
 
-/** become changes who is shopping: the customer of a JWT, or the guest for "". */
+/** become switches to the customer of a JWT, or to the guest for "". */
 function become(jwt) {
   session.jwt = jwt;
   forget();

@@ -1,21 +1,21 @@
-// One call of the API, with what every good client does: a language, a key that
-// makes repeating safe, and patience when the service asks for it.
+// One call of the API, as a good client makes it: with a language, with a key that makes
+// retries safe, and with a wait when the service asks for one.
 
 import { base } from "./base.js";
 import { language } from "./language.js";
 
 const attempts = 3;
 
-/** exchanges tells whoever listens of each attempt: "sent" and "answered". */
+/** exchanges has an event for each attempt: "sent" and "answered". */
 export const exchanges = new EventTarget();
 
-/** pauses tells of a wait before another attempt, in seconds: "pause". */
+/** pauses has an event "pause" for each wait before a retry, in seconds. */
 export const pauses = new EventTarget();
 
 /**
  * call makes a request and returns { status, ok, code, message, errors, data, header }.
- * status 0 is no answer at all. A service that is busy is asked again, with the same
- * key, so that nothing happens twice.
+ * status 0 means that there was no response. If the service is busy, the call is retried
+ * with the same key, so that it is applied only once.
  *
  * @param {string} method
  * @param {string} path below the base, such as "/cart"
@@ -43,10 +43,10 @@ export async function call(method, path, { body, headers = {}, key } = {}) {
   }
 }
 
-// Reads and keyed changes are the only calls there are, and both may be repeated.
+// All calls are reads or changes with a key, so all of them are safe to repeat.
 const mayRepeat = ({ status }) => status === 503 || status === 429;
 
-/** send makes one attempt, exactly as given; the log uses it to repeat a call. */
+/** send makes one attempt without retries. The log uses it to repeat a call. */
 export async function send(request) {
   const exchange = { request, at: new Date(), ms: 0, answer: null };
   exchanges.dispatchEvent(new CustomEvent("sent", { detail: exchange }));
@@ -83,8 +83,8 @@ function parse(text) {
   }
 }
 
-/** newKey is a key for one change, however often it is sent. */
+/** newKey returns a key for one change and its retries. */
 export function newKey() {
-  // randomUUID exists on https and localhost alone
+  // randomUUID exists only on https and localhost
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, "0")).join("");
 }

@@ -1,5 +1,5 @@
-// The drawings, fetched once and kept in the document, so that none is missing when
-// the service cannot be reached.
+// The drawings. They are fetched once and kept in the document, so that they also show
+// while the service is unreachable.
 
 import { base } from "./base.js";
 
@@ -12,6 +12,6 @@ export async function startArt() {
     sheet.setAttribute("aria-hidden", "true");
     document.body.append(document.adoptNode(sheet));
   } catch {
-    // the page says everything in words, too
+    // the page also works without drawings
   }
 }

@@ -1,2 +1,2 @@
-/** base is the address below which the whole API lies: this page's own folder. */
+/** base is the base URL of the API: this page's own folder. */
 export const base = new URL(".", document.baseURI);

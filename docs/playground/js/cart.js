@@ -1,12 +1,12 @@
-// The cart as the page knows it, and the calls that change it. Changes go one after
-// the other, so that each is made to the cart that its maker saw.
+// The cart that the page shows, and the calls that change it. Changes run one after the
+// other, so that each one applies to the cart that the shopper saw.
 
 import { call, newKey } from "./api.js";
 import { announce, passes, sentenceOf, tell, warn } from "./notices.js";
 import { asShopper, session } from "./session.js";
 import { onLanguage, t } from "./language.js";
 
-/** events: "change" when anything of state did. */
+/** events has an event "change" for every change of state. */
 export const events = new EventTarget();
 
 export const state = {
@@ -26,7 +26,7 @@ export function nameOf(itemId) {
   return state.cart?.items.find((item) => item.id === itemId)?.name ?? itemId;
 }
 
-/** load reads the cart and its summary; an unchanged one answers 304. */
+/** load reads the cart and its summary. If it has not changed, the response is 304. */
 export function load() {
   return inTurn(async () => {
     const answer = await call("GET", "/cart", { headers: { ...asShopper(), ...unlessStill(tags.cart) } });
@@ -36,18 +36,18 @@ export function load() {
   });
 }
 
-/** forget drops what is known of a cart that is no longer this shopper's. */
+/** forget drops the state of the previous shopper's cart. */
 export function forget() {
   Object.assign(state, { validation: null, merge: null, refusals: {} });
   Object.assign(tags, { cart: "", summary: "" });
 }
 
-/** add puts a product in. The caller shows a refusal. */
+/** add adds a product. The caller shows a refusal. */
 export function add(body) {
   return change("POST", "/cart/add", { body });
 }
 
-/** setQuantity changes a line of the cart that is shown, and no other. */
+/** setQuantity changes a line, but only if the cart is still the one that is shown. */
 export async function setQuantity(item, quantity) {
   const answer = await change("PATCH", `/cart/items/${encodeURIComponent(item.id)}`, { body: { quantity }, ifMatch: true });
   if (answer.code === "version_mismatch") tell(t("changedElsewhere", { message: answer.message }));
@@ -75,7 +75,7 @@ export function dropCoupon() {
   return change("DELETE", "/cart/coupon");
 }
 
-/** validate checks the cart as a checkout would; 400 is an answer, too. */
+/** validate checks the cart before checkout. 400 cart_invalid is a result, not an error. */
 export function validate() {
   return inTurn(async () => {
     const answer = await call("GET", "/cart/validate", { headers: asShopper() });
@@ -86,7 +86,7 @@ export function validate() {
   });
 }
 
-/** refusedByRule tells a refusal that belongs in its place from a failure. */
+/** refusedByRule reports whether the error belongs next to the shopper's input. */
 export function refusedByRule(answer) {
   return answer.status >= 400 && answer.status < 500 && answer.status !== 401 && answer.status !== 429 &&
     answer.code !== "version_mismatch";
@@ -103,7 +103,7 @@ function change(method, path, { body, ifMatch = false, key = newKey() } = {}) {
     if (ifMatch && tags.cart) headers["If-Match"] = tags.cart;
     const answer = await call(method, path, { body, key, headers });
     accept(answer);
-    // The same key: should the change have been made after all, it is not made twice.
+    // With the same key, a change that was applied after all is not applied twice.
     if (passes(answer)) warn(sentenceOf(answer), () => change(method, path, { body, ifMatch, key }));
     return answer;
   });
@@ -115,7 +115,7 @@ function refuse(id, answer) {
   changed();
 }
 
-/** inTurn runs a job after those before it; the last one reads the summary. */
+/** inTurn runs a job after the earlier ones. The last one reads the summary. */
 function inTurn(job) {
   waiting++;
   const turn = last.then(async () => {
@@ -143,7 +143,7 @@ async function summarize() {
 
 const unlessStill = (tag) => (tag ? { "If-None-Match": tag } : {});
 
-/** accept takes in what any answer may hold of the cart. */
+/** accept updates the state from any response. */
 function accept(answer) {
   note(answer);
   if (answer.data?.items) {
@@ -158,7 +158,7 @@ function accept(answer) {
   }
 }
 
-/** note keeps a guest's token and a merge report, which almost any answer may carry. */
+/** note keeps the guest's token and the merge report of a response. */
 function note(answer) {
   const token = answer.header("X-Cart-Token") ?? answer.data?.cart_token;
   if (token) session.cartToken = token;
@@ -171,7 +171,7 @@ function changed() {
   events.dispatchEvent(new Event("change"));
 }
 
-// What is shown in one language is not in the other, and its ETag says so.
+// The ETag depends on the language, so the cart is read again.
 onLanguage(() => { if (state.cart) load(); });
 
 // Another tab or device may have changed the cart meanwhile.

@@ -6,7 +6,7 @@ import { money, t } from "./language.js";
 import { products } from "./sample.js";
 import { stepper } from "./stepper.js";
 
-const settle = 350; // milliseconds without another step before a quantity is sent
+const settle = 350; // ms without another click before a quantity is sent
 
 const wanted = new Map(); // line → { quantity, timer } not sent yet
 
@@ -34,7 +34,7 @@ export function line(item, currency, warnings) {
       el("b", { class: "total" }, el("bdi", {}, item.pricing.formatted.total_price))));
 }
 
-/** want sends a quantity once the shopper has stopped stepping. */
+/** want sends a quantity when the shopper has stopped clicking. */
 function want(item, quantity) {
   forgetWanted(item);
   if (quantity === item.quantity) return;

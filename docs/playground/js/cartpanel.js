@@ -1,4 +1,4 @@
-// The cart panel: what the state of cart.js looks like.
+// The cart panel. It shows the state of cart.js.
 
 import { clear, dismissMerge, events, nameOf, state, validate } from "./cart.js";
 import { startCoupon, drawCoupon } from "./couponform.js";
@@ -52,7 +52,7 @@ function report({ lines, adjusted, code }) {
   ];
 }
 
-/** totals shows what the cart says, and tax and shipping once the summary is of it. */
+/** totals shows the cart's amounts, and tax and shipping once the summary matches the cart. */
 function totals(cart) {
   const price = (amount) => money(amount, cart.currency);
   const rows = [row(t("subtotal"), price(cart.subtotal))];
@@ -72,7 +72,7 @@ function row(name, value, className = "") {
   return el("div", { class: className }, el("dt", {}, name), el("dd", {}, el("bdi", {}, value)));
 }
 
-/** verdict is what the last check found; lines show their own part of it. */
+/** verdict shows the result of the last check. Lines show their own warnings. */
 function verdict() {
   const { validation } = state;
   if (!validation) return [];

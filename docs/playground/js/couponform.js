@@ -1,4 +1,4 @@
-// The coupon: a form while there is none, and the way to take it off.
+// The coupon: a form if the cart has none, otherwise the coupon and a button to remove it.
 
 import { dropCoupon, redeem, refusedByRule } from "./cart.js";
 import { byId, el, icon } from "./dom.js";

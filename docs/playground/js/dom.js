@@ -1,11 +1,11 @@
-// Building elements, without a framework and without markup in strings.
+// Builds elements, without a framework and without markup in strings.
 
 const SVG = "http://www.w3.org/2000/svg";
 
 /**
- * el makes an element. Properties: on* are listeners, "class" and names with "-" or
- * of `attributes` are attributes, the rest are set on the element. null, undefined
- * and false are left out, of properties as of children.
+ * el makes an element. Properties with names on* are listeners. Properties that the
+ * element has are set on it, all others ("class", "list", names with "-") are attributes.
+ * Properties and children that are null, undefined or false are left out.
  */
 export function el(tag, properties = {}, ...children) {
   const element = document.createElement(tag);
@@ -19,7 +19,7 @@ export function el(tag, properties = {}, ...children) {
   return element;
 }
 
-/** icon draws a symbol of art.js; it says nothing to a screen reader. */
+/** icon draws a symbol of art.js. It is hidden from screen readers. */
 export function icon(name, className = "icon") {
   const svg = document.createElementNS(SVG, "svg");
   svg.setAttribute("class", className);
@@ -31,8 +31,8 @@ export function icon(name, className = "icon") {
 }
 
 /**
- * redraw replaces an element's children and keeps the focus where it was: on the
- * new element with the same data-key, else on `otherwise`.
+ * redraw replaces an element's children and keeps the focus: on the new element with
+ * the same data-key, otherwise on `otherwise`.
  */
 export function redraw(parent, children, otherwise) {
   const focused = parent.contains(document.activeElement) ? document.activeElement.dataset.key : undefined;
@@ -43,9 +43,9 @@ export function redraw(parent, children, otherwise) {
 }
 
 /**
- * redrawIf replaces an element's children only when what they show, as a value that
- * becomes JSON, is another than last time: a live region is read out once. What is
- * new scrolls into view.
+ * redrawIf replaces an element's children only if the value that they show, compared as
+ * JSON, has changed. So a screen reader reads a live region only once. New children
+ * scroll into view.
  */
 export function redrawIf(parent, value, build) {
   const shown = JSON.stringify([document.documentElement.lang, value]);

@@ -1,11 +1,11 @@
-// Refusals shown where they belong: an error answer names the members at fault, and
-// a form's controls are named as the members are.
+// Shows errors next to their inputs. An error names the request fields at fault, and the
+// controls of a form have the names of these fields.
 
 import { el } from "./dom.js";
 
 let lastId = 0;
 
-/** clearErrors takes back what showErrors showed. */
+/** clearErrors removes what showErrors showed. */
 export function clearErrors(form) {
   for (const message of form.querySelectorAll(".refusal")) message.remove();
   for (const control of form.querySelectorAll("[aria-invalid]")) {
@@ -15,12 +15,12 @@ export function clearErrors(form) {
 }
 
 /**
- * showErrors puts each member's sentences under its control, and whatever has no
- * control under the form. It moves the focus to the first control at fault.
+ * showErrors puts each field's sentences under its control, and all other sentences under
+ * the form. It moves the focus to the first control at fault.
  *
  * @param {HTMLFormElement} form
- * @param {Record<string, string[]>} errors by member
- * @param {string} message of the whole, for when no member is named
+ * @param {Record<string, string[]>} errors by request field
+ * @param {string} message to show if errors is empty
  */
 export function showErrors(form, errors, message) {
   clearErrors(form);

@@ -1,13 +1,13 @@
-// JSON for people: indented, with a colour for each kind of value.
+// JSON for people: indented, with a color for each kind of value.
 
 import { el } from "./dom.js";
 
 const tokens = /("(?:\\.|[^"\\])*")(\s*:)?|\b(true|false|null)\b|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
 
-const secret = /"cart_token": "([^"]{8})[^"]+"/g; // opens a cart: not for a shared screen
+const secret = /"cart_token": "([^"]{8})[^"]+"/g; // gives access to a cart: do not show it in full
 
-/** coloured is a list of nodes that shows a JSON text; one that is none, as it is. */
-export function coloured(text) {
+/** colored returns nodes that show a JSON text. Other texts stay as they are. */
+export function colored(text) {
   let pretty;
   try {
     pretty = JSON.stringify(JSON.parse(text), null, 2).replace(secret, `"cart_token": "$1…"`);

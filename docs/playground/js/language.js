@@ -9,7 +9,7 @@ export function language() {
   return document.documentElement.lang === "ar" ? "ar" : "en";
 }
 
-/** onLanguage runs when the language has changed. */
+/** onLanguage calls run whenever the language changes. */
 export function onLanguage(run) {
   changes.addEventListener("change", run);
 }
@@ -24,8 +24,8 @@ function setLanguage(code) {
 }
 
 /**
- * startLanguage takes the language of the last visit, else the browser's, and gives a
- * button the other one.
+ * startLanguage uses the language of the last visit, otherwise the browser's. The button
+ * switches to the other language.
  */
 export function startLanguage(button) {
   const other = () => (language() === "ar" ? "en" : "ar");
@@ -37,14 +37,14 @@ export function startLanguage(button) {
   setLanguage(lasting.get("language") || (navigator.language.startsWith("ar") ? "ar" : "en"));
 }
 
-/** t is a text of the page; {name} stands for a value. */
+/** t returns a text of the page. {name} in it is replaced with a value. */
 export function t(key, values = {}) {
   const text = texts[language()][key];
   if (text === undefined) throw new Error(`no text ${key}`);
   return text.replace(/\{(\w+)\}/g, (_, name) => values[name] ?? "");
 }
 
-/** counted picks the form of a text that the language uses for n. */
+/** counted returns the plural form of a text for n. */
 export function counted(key, n) {
   const form = new Intl.PluralRules(language()).select(n);
   const forms = texts[language()][key];
@@ -57,10 +57,10 @@ function translate(root) {
   document.title = t("title");
 }
 
-// Arabic with Western digits, as the service's own texts have it.
+// Arabic with Western digits, as in the service's texts.
 const tag = () => (language() === "ar" ? "ar-u-nu-latn" : "en");
 
-/** money writes an amount in major units, as the service does. */
+/** money formats an amount in major units, as the service does. */
 export function money(amount, currency) {
   return new Intl.NumberFormat(tag(), { style: "currency", currency }).format(amount);
 }

@@ -1,9 +1,9 @@
-// The log: every call, as a developer wants to read it.
+// The log of all calls, for developers.
 
 import { exchanges, send } from "./api.js";
 import { curlOf } from "./curl.js";
 import { byId, el } from "./dom.js";
-import { coloured } from "./json.js";
+import { colored } from "./json.js";
 import { onLanguage, t } from "./language.js";
 import { tell } from "./notices.js";
 
@@ -15,7 +15,7 @@ const told = ["ETag", "Idempotency-Replayed", "Retry-After", "WWW-Authenticate",
 const entries = new Map(); // exchange → its element
 let afterwards = () => {};
 
-/** startLog calls repeated whenever a call was made again from here. */
+/** startLog calls repeated after a call was repeated from the log. */
 export function startLog(repeated) {
   afterwards = repeated;
   exchanges.addEventListener("sent", ({ detail }) => {
@@ -84,10 +84,10 @@ function headerList(pairs) {
 
 function body(text) {
   if (!text) return el("p", { class: "hint" }, t("noBody"));
-  return el("pre", { dir: "ltr", tabIndex: 0 }, el("code", {}, coloured(text)));
+  return el("pre", { dir: "ltr", tabIndex: 0 }, el("code", {}, colored(text)));
 }
 
-/** veiled keeps tokens off a shared screen; what is copied has them whole. */
+/** veiled shortens tokens on the screen. Copied commands have them in full. */
 function veiled(name, value) {
   if (!value || (name !== "Authorization" && name !== "X-Cart-Token")) return value;
   return value.length > 12 ? `${value.slice(0, 12)}…${value.slice(-4)}` : value;

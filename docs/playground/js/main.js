@@ -1,4 +1,4 @@
-// The playground: a small storefront that uses the API as any other would.
+// The playground: a small storefront on the public API.
 
 import { startAccount } from "./account.js";
 import { startArt } from "./art.js";

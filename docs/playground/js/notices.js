@@ -1,27 +1,27 @@
-// What the page has to say outside the place where it happened.
+// Notices: messages that do not belong to one place on the page.
 
 import { pauses } from "./api.js";
 import { byId, el, icon } from "./dom.js";
 import { number, t } from "./language.js";
 
-/** announce tells a screen reader what a sighted person sees anyway. */
+/** announce reads a text to users of a screen reader; others see the change itself. */
 export function announce(text) {
   byId("live").textContent = "";
   requestAnimationFrame(() => { byId("live").textContent = text; });
 }
 
-/** tell shows a passing remark. */
+/** tell shows a notice for 5 seconds. */
 export function tell(text) {
   const notice = show(text, "passing");
   setTimeout(() => notice.remove(), 5000);
 }
 
-/** warn shows what went wrong until it is dismissed; again repeats the call. */
+/** warn shows an error until it is dismissed. again repeats the call. */
 export function warn(text, again) {
   show(text, "alert", again);
 }
 
-/** sentenceOf says what an answer that is not good means. */
+/** sentenceOf returns the message of a failed response. */
 export function sentenceOf(answer) {
   return answer.status === 0 ? t("offline") : answer.message || `HTTP ${answer.status}`;
 }

@@ -1,4 +1,4 @@
-// The shelf: one card, which is a form, for each sample product.
+// The product list: one card for each sample product. Each card is a form.
 
 import { add, events, refusedByRule, state } from "./cart.js";
 import { byId, el, icon } from "./dom.js";
@@ -14,7 +14,7 @@ export function startProducts() {
   events.addEventListener("change", countInCart);
 }
 
-/** draw makes the cards anew and keeps what was typed into them. */
+/** draw rebuilds the cards and keeps their input. */
 function draw() {
   const typed = Array.from(document.querySelectorAll("#products form"), (form) => [form.dataset.product, new FormData(form)]);
   byId("products").replaceChildren(...products.map(card));
@@ -55,14 +55,14 @@ function card(product) {
 async function submit(form, product) {
   clearErrors(form);
   const button = form.querySelector(".buy > button");
-  button.disabled = true; // one click, one add
+  button.disabled = true; // a double click adds once
   const answer = await add(additionOf(form, product));
   button.disabled = false;
   if (answer.ok) announce(t("added", { name: product.name }));
   else if (refusedByRule(answer)) showErrors(form, answer.errors, answer.message);
 }
 
-/** additionOf is the body of POST /cart/add; what is not filled in is left out. */
+/** additionOf returns the body of POST /cart/add without empty inputs. */
 function additionOf(form, product) {
   const values = new FormData(form);
   const qty = values.get("qty").trim();

@@ -1,6 +1,6 @@
-// SAMPLE DATA. What the sample store 1 sells: the service has no call for products,
-// so a storefront knows its catalogue from elsewhere. Prices here are for the cards
-// alone; the cart takes its own from the service.
+// SAMPLE DATA: the products of sample store 1. The service has no call for products; a
+// storefront has its catalog from elsewhere. These prices are only for the product
+// cards. The cart's prices come from the service.
 
 export const currency = "SAR";
 

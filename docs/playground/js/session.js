@@ -1,5 +1,5 @@
-// Who is shopping, as a storefront keeps it: the guest's token stays in the browser,
-// also while a customer is logged in.
+// Who is shopping. As in any storefront, the browser keeps the guest's token, also while
+// a customer is logged in.
 
 import { base } from "./base.js";
 import { lasting, passing } from "./storage.js";
@@ -18,10 +18,10 @@ export const session = {
   set apiToken(token) { passing.set("api_token", token); },
 };
 
-/** demo holds the tokens that the demo lends this page; empty elsewhere. */
+/** demo has the tokens that the demo gives this page. They are empty for other services. */
 export const demo = { customerJWT: "", apiToken: "" };
 
-/** meetDemo asks for what the demo lends. Any other service answers 404. */
+/** meetDemo fetches the demo's tokens. Other services answer 404. */
 export async function meetDemo() {
   try {
     const response = await fetch(new URL("playground/demo.json", base));
@@ -30,11 +30,11 @@ export async function meetDemo() {
     demo.customerJWT = lent.customer_jwt ?? "";
     demo.apiToken = lent.api_token ?? "";
   } catch {
-    // not reachable: the first real call will say so
+    // unreachable: the first real call reports it
   }
 }
 
-/** customerOf reads the customer's id out of a JWT, unchecked: "" when it cannot. */
+/** customerOf returns the customer's id of a JWT without verifying it, or "". */
 export function customerOf(jwt) {
   try {
     const bytes = Uint8Array.from(atob(jwt.split(".")[1].replaceAll("-", "+").replaceAll("_", "/")), (c) => c.charCodeAt(0));
@@ -44,7 +44,7 @@ export function customerOf(jwt) {
   }
 }
 
-/** asShopper are the headers that say whose cart a call is about. */
+/** asShopper returns the headers that identify the cart of a call. */
 export function asShopper() {
   return given({
     "X-Public-Key": session.publicKey,
@@ -53,7 +53,7 @@ export function asShopper() {
   });
 }
 
-/** asStore are the headers of a store's own calls. */
+/** asStore returns the headers of a store's own calls. */
 export function asStore() {
   return given({ Authorization: session.apiToken && `Bearer ${session.apiToken}` });
 }

@@ -1,20 +1,20 @@
-// A quantity with a button on either side.
+// A quantity input with a minus and a plus button.
 
 import { el, icon } from "./dom.js";
 import { t } from "./language.js";
 
 /**
- * stepper makes the control. change is called with each new whole number; without it
- * the number simply stands in a form.
+ * stepper makes the control. It calls change with each new whole number. Without change,
+ * it is only an input of a form.
  *
  * @param {{name: string, of: string, value: number, key: string, change?: (n: number) => void}} options
- *   name of the input, of what, and a key to find the focus again
+ *   name of the input, the product's name, and a key to restore the focus
  */
 export function stepper({ name, of, value, key, change }) {
   const input = el("input", {
     name, value, inputMode: "numeric", autocomplete: "off", "aria-label": `${t("quantity")}: ${of}`, "data-key": `${key}-n`,
     onchange: () => {
-      if (Number.isNaN(Number(input.value)) && change) input.value = value; // not a number: as it was
+      if (Number.isNaN(Number(input.value)) && change) input.value = value; // not a number: restore the value
       else change?.(Number(input.value));
     },
   });

@@ -1,5 +1,5 @@
-// What the page remembers between visits. A browser that keeps nothing (a private
-// window, storage switched off) still works until the page is closed.
+// What the page remembers between visits. If the browser has no storage (a private
+// window, storage disabled), the page keeps it in memory until it is closed.
 
 import { base } from "./base.js";
 
@@ -27,8 +27,8 @@ function keep(area) {
   };
 }
 
-/** lasting survives the browser: the guest's cart token, the language. */
+/** lasting survives closing the browser: the guest's cart token, the language. */
 export const lasting = keep(() => localStorage);
 
-/** passing ends with the tab: credentials. */
+/** passing lasts until the tab is closed: credentials. */
 export const passing = keep(() => sessionStorage);

@@ -1,4 +1,4 @@
-// One subscription, whole: every member of GET /subscriptions/<id> as it came.
+// One subscription with every member of GET /subscriptions/<id>.
 
 import { call } from "./api.js";
 import { byId, el, icon } from "./dom.js";
@@ -8,7 +8,7 @@ import { asStore } from "./session.js";
 
 const tones = { active: "good", trialing: "good", past_due: "warm", paused: "warm", canceled: "bad", expired: "bad" };
 
-/** statusTag shows a status in the service's own word. */
+/** statusTag shows a status as the service sends it. */
 export function statusTag(status) {
   return el("span", { class: `tag ${tones[status] ?? ""}`, lang: "en" }, status);
 }

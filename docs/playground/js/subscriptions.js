@@ -30,7 +30,7 @@ export function startSubscriptions() {
   onLanguage(() => { if (shown) list(shown.query); });
 }
 
-/** openSubscriptions lists at once when there is a token to do it with. */
+/** openSubscriptions lists immediately if there is a token. */
 export function openSubscriptions() {
   if (!shown && byId("subscription-filters").elements.token.value) list("");
 }
@@ -44,8 +44,7 @@ function queryOf(form) {
   return query.size > 0 ? `?${query}` : "";
 }
 
-// The links are absolute, as the service's clients know it; the page stays on its own
-// origin and takes the query alone.
+// The links are absolute. The page uses only their query and stays on its own origin.
 const queryOfLink = (link) => new URL(link, document.baseURI).search;
 
 async function list(query) {
@@ -55,7 +54,7 @@ async function list(query) {
   if (!session.apiToken) return showErrors(form, { token: [t("tokenNeeded")] });
   const asked = ++lastAsked;
   const answer = await call("GET", `/subscriptions${query}`, { headers: asStore() });
-  if (asked !== lastAsked) return; // another list was asked for since
+  if (asked !== lastAsked) return; // a newer request replaces this one
   if (answer.ok) return draw(query, answer.data);
   if (answer.status === 401) return showErrors(form, { token: [answer.message] });
   if (answer.status === 404) return say(t("notServed"));

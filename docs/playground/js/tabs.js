@@ -1,8 +1,8 @@
-// The two areas, as tabs: arrow keys move between them, the address remembers.
+// The two tabs. Arrow keys move between them, and the URL keeps the selected one.
 
 import { byId } from "./dom.js";
 
-/** startTabs calls opened with an area's name whenever it comes into view. */
+/** startTabs calls opened with a tab's name whenever it is shown. */
 export function startTabs(opened) {
   const tabs = Array.from(document.querySelectorAll("[role=tab]"));
   const areaOf = (tab) => tab.getAttribute("aria-controls");
@@ -25,7 +25,7 @@ export function startTabs(opened) {
     });
     tab.addEventListener("keydown", ({ key }) => {
       if (key !== "ArrowLeft" && key !== "ArrowRight") return;
-      const next = tabs[(i + 1) % tabs.length]; // with two of them, either way is the other one
+      const next = tabs[(i + 1) % tabs.length]; // with two tabs, both directions lead to the other
       next.focus();
       next.click();
     });

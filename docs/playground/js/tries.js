@@ -1,4 +1,4 @@
-// Buttons that make a call for its own sake, to be looked at in the log.
+// Buttons that make a call, so that you can see it in the log.
 
 import { load, validate } from "./cart.js";
 import { call } from "./api.js";
