@@ -338,7 +338,7 @@ func TestCache_WaitsForItsSourceAsLongAsItsPatience(t *testing.T) {
 		cache := catalog.NewCache(catalog.CacheConfig{Source: source, Patience: slowly + time.Second})
 		for version := range int64(3) { // what is not held yet, then what is too old
 			source.version.Store(version)
-			cache.Missed()
+			cache.InvalidateAll()
 			time.Sleep(time.Millisecond) // what is read from now on is newer
 			products, err := cache.Products(t.Context(), 1, []int64{1})
 			if err != nil || int64(products[1].Price) != version {
