@@ -4,6 +4,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"slices"
@@ -17,12 +18,10 @@ const (
 	root   = "../.." // of the repository, from here
 )
 
-// leaves are what any domain package may use.
-var leaves = []string{"auth/locale", "auth/store", "auth/problem", "auth/lastknown", "cart/money", "cart/period"}
-
-// imports is the tree: which of our packages each one may import, in code that
-// is not a test. The domain packages know nothing of HTTP servers, commands or
-// each other's storage; what is below cmd is wired there and nowhere else.
+// imports is the tree: which of our packages each one may import, in code that is not a
+// test. What is below cmd wires, and may import everything.
+//
+//	carthttp → service → redisstore → cart → locale, store, problem, money, period
 var imports = map[string][]string{
 	"auth":           {"auth/locale", "auth/store", "auth/problem", "auth/lastknown"},
 	"auth/lastknown": nil,
@@ -30,12 +29,18 @@ var imports = map[string][]string{
 	"auth/problem":   {"auth/locale"},
 	"auth/store":     {"auth/locale"},
 
-	"cart":          append([]string{"auth"}, leaves...),
+	"cart":            {"auth/locale", "auth/store", "auth/problem", "cart/money", "cart/period"},
+	"cart/redisstore": {"auth", "auth/problem", "cart", "cart/money"},
+	"cart/service":    {"auth", "auth/locale", "auth/store", "auth/problem", "cart", "cart/redisstore"},
+	"cart/carthttp": {
+		"auth", "auth/locale", "auth/store", "auth/problem",
+		"cart", "cart/redisstore", "cart/service", "cart/wire", "cart/money",
+	},
+	"cart/catalog":  {"auth/lastknown", "cart", "cart/money", "cart/period"},
 	"cart/money":    {"auth/locale"},
 	"cart/period":   {"auth/locale"},
 	"cart/wire":     {"auth/locale", "auth/problem", "cart/money"},
-	"cart/catalog":  append([]string{"cart"}, leaves...),
-	"cart/carttest": nil,
+	"cart/carttest": {"cart", "cart/money"},
 
 	"subscriptions": {"auth", "auth/locale", "auth/store", "auth/problem", "cart/wire", "cart/money", "cart/period"},
 
@@ -43,7 +48,7 @@ var imports = map[string][]string{
 
 	"deploy/migrations":    nil,
 	"deploy/connect":       nil,
-	"deploy/sample":        append([]string{"auth", "cart", "cart/catalog", "subscriptions"}, leaves...),
+	"deploy/sample":        {"auth/locale", "auth/store", "cart", "cart/money", "cart/period", "subscriptions"},
 	"deploy/ephemeral":     {"deploy/connect", "deploy/migrations"},
 	"deploy/ephemeral/run": {"deploy/ephemeral"},
 }
@@ -52,12 +57,13 @@ var imports = map[string][]string{
 // test import what boots servers or fills them.
 const wiring = "cmd"
 
-var forTests = []string{"cart/carttest", "deploy/connect", "deploy/ephemeral", "deploy/migrations", "deploy/sample"}
+// The tests of carts in Redis drive whole requests, merges above all.
+var forTests = []string{"auth/store", "cart/service", "cart/carttest", "deploy/connect", "deploy/ephemeral", "deploy/migrations", "deploy/sample"}
 
 // pure packages take values and return values: neither they nor the packages of ours that
 // they import may use any of impure.
 var (
-	pure   = []string{"auth/locale", "auth/store", "auth/problem", "cart/money", "cart/period"}
+	pure   = []string{"cart", "auth/locale", "auth/store", "auth/problem", "cart/money", "cart/period"}
 	impure = []string{"net/http", "log/slog", "github.com/gin-gonic/gin", "github.com/redis/go-redis", "github.com/jackc/pgx"}
 )
 
@@ -110,6 +116,27 @@ func TestImports_OfPurePackagesArePure(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// The rules of the cart need languages, Unicode and currencies, and nothing else of others.
+func TestImports_OfTheCartsRulesAreFew(t *testing.T) {
+	t.Parallel()
+	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", "./cart")
+	list.Dir = root
+	out, err := list.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := []string{module, "golang.org/x/text", "github.com/bojanz/currency", "github.com/cockroachdb/apd"}
+	deps := strings.Fields(string(out))
+	for _, dep := range deps {
+		if !slices.ContainsFunc(known, func(p string) bool { return strings.HasPrefix(dep+"/", p+"/") }) {
+			t.Errorf("cart depends on %s", dep)
+		}
+	}
+	if !slices.Contains(deps, module+"/cart") {
+		t.Errorf("cart is not among its own dependencies: %q", deps)
 	}
 }
 
