@@ -145,23 +145,22 @@ func (v *visit) showChanged(c service.Changed, err error) (wire.Answer, error) {
 }
 
 func (a *API) cart(v *visit) (wire.Answer, error) {
-	known, err := wire.ParseTags(v.Request.Header, "If-None-Match")
-	if err != nil {
-		return wire.Answer{}, err
-	}
-	priced, err := a.carts.Read(v.ctx(), v.Visit)
-	answer := v.showCart(&priced)
-	answer.Known = known
-	return answer, err
+	return a.read(v, view.cart)
 }
 
 func (a *API) summary(v *visit) (wire.Answer, error) {
-	known, err := wire.ParseTags(v.Request.Header, "If-None-Match")
+	return a.read(v, view.summary)
+}
+
+// read answers with the cart, as write shows it. A condition that cannot be read is
+// refused after the merge, as every refusal is.
+func (a *API) read(v *visit, write func(view, *cart.Priced, auth.CartToken, *cart.MergeReport)) (wire.Answer, error) {
+	priced, err := a.carts.Read(v.ctx(), v.Visit)
 	if err != nil {
 		return wire.Answer{}, err
 	}
-	priced, err := a.carts.Read(v.ctx(), v.Visit)
-	answer := v.show(func(w view) { w.summary(&priced, v.Token, v.Merge) })
+	known, err := wire.ParseTags(v.Request.Header, "If-None-Match")
+	answer := v.show(func(w view) { write(w, &priced, v.Token, v.Merge) })
 	answer.Known, answer.Version = known, version(&priced.Cart)
 	return answer, err
 }
