@@ -19,29 +19,18 @@ import (
 	"commerce/deploy/ephemeral"
 )
 
-// tokenTable is a database with the stores of testStores, and a pool that writes.
-func tokenTable(t *testing.T, url string) *pgxpool.Pool {
+// tokenTable adds the stores of testStores to a database, and returns db.
+func tokenTable(t *testing.T, db *pgxpool.Pool) *pgxpool.Pool {
 	t.Helper()
-	db := openTestPool(t, url, connect.PostgresConfig{Writable: true, MaxConns: 4})
 	if _, err := db.Exec(t.Context(), "INSERT INTO stores (id, name, currency) VALUES (1, 'One', 'SAR'), (2, 'Two', 'USD')"); err != nil {
 		t.Fatal(err)
 	}
 	return db
 }
 
-func openTestPool(t *testing.T, url string, c connect.PostgresConfig) *pgxpool.Pool {
-	t.Helper()
-	db, err := connect.Postgres(t.Context(), url, c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(db.Close)
-	return db
-}
-
 func TestPostgresAPITokens_KeepsASumOfTheSecretAlone(t *testing.T) {
 	t.Parallel()
-	db := tokenTable(t, ephemeral.Migrated(t))
+	db := tokenTable(t, ephemeral.MigratedPool(t))
 	table := NewPostgresAPITokens(db, rand.Reader)
 	text, err := table.Create(t.Context(), 1, "export script")
 	if err != nil {
@@ -70,7 +59,7 @@ func TestPostgresAPITokens_KeepsASumOfTheSecretAlone(t *testing.T) {
 
 func TestPostgresAPITokens_WhatIsNotThere(t *testing.T) {
 	t.Parallel()
-	table := NewPostgresAPITokens(tokenTable(t, ephemeral.Migrated(t)), rand.Reader)
+	table := NewPostgresAPITokens(tokenTable(t, ephemeral.MigratedPool(t)), rand.Reader)
 	if _, err := table.APIToken(t.Context(), 7); !errors.Is(err, ErrNoAPIToken) {
 		t.Errorf("found nothing: %v, want ErrNoAPIToken", err)
 	}
@@ -88,7 +77,7 @@ func TestPostgresAPITokens_WhatIsNotThere(t *testing.T) {
 // Instances share the table alone: nothing tells them of a revocation.
 func TestPostgresAPITokens_RevocationIsSeenWithinASecondByEveryInstance(t *testing.T) {
 	t.Parallel()
-	db := tokenTable(t, ephemeral.Migrated(t))
+	db := tokenTable(t, ephemeral.MigratedPool(t))
 	table := NewPostgresAPITokens(db, rand.Reader)
 	instances := make([]*APITokens, 3)
 	for i := range instances {
@@ -155,7 +144,7 @@ func revocationIsLate(t *testing.T, table *PostgresAPITokens, instances []*APITo
 
 func TestLastUsed_IsWrittenInBatches(t *testing.T) {
 	t.Parallel()
-	db := tokenTable(t, ephemeral.Migrated(t))
+	db := tokenTable(t, ephemeral.MigratedPool(t))
 	table := NewPostgresAPITokens(db, rand.Reader)
 	for range 3 {
 		if _, err := table.Create(t.Context(), 1, "script"); err != nil {
@@ -200,7 +189,7 @@ func TestLastUsed_IsWrittenInBatches(t *testing.T) {
 
 func TestLastUsed_KeepsWhatCannotBeWritten(t *testing.T) {
 	t.Parallel()
-	db := tokenTable(t, ephemeral.Migrated(t))
+	db := tokenTable(t, ephemeral.MigratedPool(t))
 	table := NewPostgresAPITokens(db, rand.Reader)
 	if _, err := table.Create(t.Context(), 1, "script"); err != nil {
 		t.Fatal(err)
@@ -227,7 +216,7 @@ func roles(t *testing.T, owner string) (service string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	db := openTestPool(t, owner, connect.PostgresConfig{Writable: true})
+	db := ephemeral.OpenPool(t, owner, connect.PostgresConfig{Writable: true})
 	for range 2 { // safe to repeat
 		if _, err := db.Exec(t.Context(), string(script)); err != nil {
 			t.Fatalf("roles.sql: %v", err)
@@ -247,11 +236,11 @@ func TestRoles_TheServiceReadsAndNotesLastUse(t *testing.T) {
 	if err := ephemeral.Migrate(t.Context(), owner); err != nil {
 		t.Fatal(err)
 	}
-	text, err := NewPostgresAPITokens(tokenTable(t, owner), rand.Reader).Create(t.Context(), 1, "script")
+	text, err := NewPostgresAPITokens(tokenTable(t, ephemeral.OpenPool(t, owner, connect.PostgresConfig{Writable: true})), rand.Reader).Create(t.Context(), 1, "script")
 	if err != nil {
 		t.Fatal(err)
 	}
-	db := openTestPool(t, roles(t, owner), connect.PostgresConfig{Writable: true})
+	db := ephemeral.OpenPool(t, roles(t, owner), connect.PostgresConfig{Writable: true})
 	tokens := NewAPITokens(APITokensConfig{Source: NewPostgresAPITokens(db, nil), Stores: testStores()})
 	if _, _, err := tokens.Identify(apiRequest(text)); err != nil {
 		t.Fatalf("read as the service: %v", err)

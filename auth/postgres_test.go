@@ -37,8 +37,8 @@ func newStoresDatabase(t *testing.T) *storesDatabase {
 	t.Helper()
 	url := ephemeral.Migrated(t)
 	d := &storesDatabase{clock: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
-	d.pool = connectedPool(t, url, connect.PostgresConfig{})
-	d.admin = connectedPool(t, url, connect.PostgresConfig{Writable: true})
+	d.pool = ephemeral.OpenPool(t, url, connect.PostgresConfig{})
+	d.admin = ephemeral.OpenPool(t, url, connect.PostgresConfig{Writable: true})
 	d.stores = auth.NewPostgresStores(auth.PostgresStoresConfig{
 		DB: d.pool, KnownCurrency: knownCurrency, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return d.clock },
 		Patience: 10 * time.Second, // a busy machine is no outage
@@ -50,16 +50,6 @@ func newStoresDatabase(t *testing.T) *storesDatabase {
 		t.Fatal(err)
 	}
 	return d
-}
-
-func connectedPool(t *testing.T, url string, c connect.PostgresConfig) *pgxpool.Pool {
-	t.Helper()
-	pool, err := connect.Postgres(t.Context(), url, c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(pool.Close)
-	return pool
 }
 
 // exec changes the database; the directory's clock moves on a little.

@@ -370,9 +370,9 @@ func TestList_OneStoreLeavesConnectionsToOthers(t *testing.T) {
 	t.Parallel()
 	d := sampleData()
 	url := filled(t, d).Config().ConnString()
-	pool := openPool(t, url, connect.PostgresConfig{MaxConns: 8, StatementTimeout: -1})
+	pool := ephemeral.OpenPool(t, url, connect.PostgresConfig{MaxConns: 8, StatementTimeout: -1})
 	source := subscriptions.NewPostgres(subscriptions.PostgresConfig{Pool: pool, Budget: 30 * time.Second, Wait: 2 * time.Second})
-	lock, err := openPool(t, url, connect.PostgresConfig{Writable: true, MaxConns: 1}).Begin(t.Context())
+	lock, err := ephemeral.OpenPool(t, url, connect.PostgresConfig{Writable: true, MaxConns: 1}).Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -421,7 +421,7 @@ func onLocales(t *testing.T, test func(t *testing.T, pool *pgxpool.Pool)) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			admin := openPool(t, ephemeral.Postgres(t), connect.PostgresConfig{Writable: true, MaxConns: 1, StatementTimeout: -1})
+			admin := ephemeral.OpenPool(t, ephemeral.Postgres(t), connect.PostgresConfig{Writable: true, MaxConns: 1, StatementTimeout: -1})
 			database := "test_" + name + "_" + strings.ToLower(rand.Text())
 			if _, err := admin.Exec(t.Context(), "CREATE DATABASE "+database+" TEMPLATE template0 ENCODING 'UTF8' "+locale); err != nil {
 				t.Fatal(err)
@@ -439,7 +439,7 @@ func onLocales(t *testing.T, test func(t *testing.T, pool *pgxpool.Pool)) {
 			if err := ephemeral.Migrate(t.Context(), u.String()); err != nil {
 				t.Fatal(err)
 			}
-			test(t, openPool(t, u.String(), connect.PostgresConfig{Writable: true, MaxConns: 4, StatementTimeout: -1}))
+			test(t, ephemeral.OpenPool(t, u.String(), connect.PostgresConfig{Writable: true, MaxConns: 4, StatementTimeout: -1}))
 		})
 	}
 }
@@ -567,7 +567,7 @@ func TestPostgres_TroubleIsUnavailableAndQuick(t *testing.T) {
 	if err := ephemeral.Migrate(t.Context(), server.URL); err != nil {
 		t.Fatal(err)
 	}
-	pool := openPool(t, server.URL, connect.PostgresConfig{MaxConns: 2})
+	pool := ephemeral.OpenPool(t, server.URL, connect.PostgresConfig{MaxConns: 2})
 	source := subscriptions.NewPostgres(subscriptions.PostgresConfig{Pool: pool})
 	b := newBundle(source, stores()...)
 	served := func() { // on a busy machine, not by the first call
@@ -629,7 +629,7 @@ func TestPostgres_TellsSlowFromWrong(t *testing.T) {
 	pool := filled(t, sixStates())
 	lock := acquire(t, pool)
 	defer lock.Release()
-	limited := openPool(t, pool.Config().ConnString(), connect.PostgresConfig{StatementTimeout: time.Second})
+	limited := ephemeral.OpenPool(t, pool.Config().ConnString(), connect.PostgresConfig{StatementTimeout: time.Second})
 	const budget = 30 * time.Second // far more, so that the server's limit is the first to end
 	b := newBundle(subscriptions.NewPostgres(subscriptions.PostgresConfig{Pool: limited, Budget: budget, Wait: budget}), stores()...)
 	b.list(t, "/subscriptions", 1)
@@ -653,7 +653,7 @@ func TestPostgres_TellsSlowFromWrong(t *testing.T) {
 func TestPostgres_WithoutRightsIsUnavailable(t *testing.T) {
 	t.Parallel()
 	pool := filled(t, sixStates())
-	powerless := openPool(t, pool.Config().ConnString(), connect.PostgresConfig{Edit: func(c *pgxpool.Config) {
+	powerless := ephemeral.OpenPool(t, pool.Config().ConnString(), connect.PostgresConfig{Edit: func(c *pgxpool.Config) {
 		c.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
 			_, err := conn.Exec(ctx, "SET ROLE pg_signal_backend") // which may read no table
 			return err

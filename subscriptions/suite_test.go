@@ -23,7 +23,6 @@ import (
 	"commerce/auth/store"
 	"commerce/cart/money"
 	"commerce/cart/wire"
-	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"
 	"commerce/deploy/sample"
 	"commerce/subscriptions"
@@ -69,7 +68,7 @@ func onEach(t *testing.T, d data, test func(t *testing.T, b bundle)) {
 // products it is about.
 func filled(t *testing.T, d data) *pgxpool.Pool {
 	t.Helper()
-	pool := openPool(t, ephemeral.Migrated(t), connect.PostgresConfig{Writable: true, MaxConns: 4, StatementTimeout: -1})
+	pool := ephemeral.MigratedPool(t)
 	fill(t, pool, d)
 	return pool
 }
@@ -86,16 +85,6 @@ func fill(t *testing.T, pool *pgxpool.Pool, d data) {
 	if err != nil {
 		t.Fatal(err)
 	}
-}
-
-func openPool(t *testing.T, url string, c connect.PostgresConfig) *pgxpool.Pool {
-	t.Helper()
-	pool, err := connect.Postgres(t.Context(), url, c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(pool.Close)
-	return pool
 }
 
 // writeCatalogue writes what the subscriptions refer to.

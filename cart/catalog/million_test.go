@@ -18,7 +18,7 @@ import (
 func BenchmarkMillionProducts(b *testing.B) {
 	const stores, products = 10_000, 100
 	url := ephemeral.Migrated(b)
-	admin := connected(b, url, connect.PostgresConfig{Writable: true, StatementTimeout: -1})
+	admin := ephemeral.OpenPool(b, url, connect.PostgresConfig{Writable: true, StatementTimeout: -1})
 	for _, sql := range []string{
 		`INSERT INTO stores (id, name, currency) SELECT n, 'Store ' || n, 'SAR' FROM generate_series(1, 10000) n`,
 		`INSERT INTO products (store_id, id, name, slug, type, price, original_price, stock, image_url, image_alt)
@@ -55,13 +55,13 @@ func BenchmarkMillionProducts(b *testing.B) {
 
 	b.Run("first cart after the start", func(b *testing.B) {
 		for b.Loop() {
-			pool := connected(b, url, connect.PostgresConfig{})
+			pool := ephemeral.OpenPool(b, url, connect.PostgresConfig{})
 			store, ids := five()
 			ask(b, newCache(catalog.NewPostgres(pool)), store, ids)
 			pool.Close()
 		}
 	})
-	pool := connected(b, url, connect.PostgresConfig{})
+	pool := ephemeral.OpenPool(b, url, connect.PostgresConfig{})
 	b.Run("cart of five unknown products", func(b *testing.B) {
 		c := newCache(catalog.NewPostgres(pool))
 		for b.Loop() {

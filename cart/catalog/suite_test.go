@@ -53,8 +53,8 @@ func newDatabase(t testing.TB) *database {
 	t.Helper()
 	url := ephemeral.Migrated(t)
 	d := &database{asked: &queries{}}
-	d.pool = connected(t, url, connect.PostgresConfig{Edit: func(c *pgxpool.Config) { c.ConnConfig.Tracer = d.asked }})
-	d.admin = connected(t, url, connect.PostgresConfig{Writable: true, StatementTimeout: -1})
+	d.pool = ephemeral.OpenPool(t, url, connect.PostgresConfig{Edit: func(c *pgxpool.Config) { c.ConnConfig.Tracer = d.asked }})
+	d.admin = ephemeral.OpenPool(t, url, connect.PostgresConfig{Writable: true, StatementTimeout: -1})
 	err := pgx.BeginFunc(t.Context(), d.admin, func(tx pgx.Tx) error {
 		return sample.WriteShops(t.Context(), tx, sample.Stores(), sample.Products(), sample.Coupons(noon))
 	})
@@ -62,16 +62,6 @@ func newDatabase(t testing.TB) *database {
 		t.Fatal(err)
 	}
 	return d
-}
-
-func connected(t testing.TB, url string, c connect.PostgresConfig) *pgxpool.Pool {
-	t.Helper()
-	pool, err := connect.Postgres(t.Context(), url, c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(pool.Close)
-	return pool
 }
 
 func (d *database) exec(t testing.TB, sql string, args ...any) {

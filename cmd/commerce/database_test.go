@@ -14,12 +14,7 @@ import (
 // writer is a pool to change a database by.
 func writer(t *testing.T, url string) *pgxpool.Pool {
 	t.Helper()
-	db, err := connect.Postgres(t.Context(), url, connect.PostgresConfig{Writable: true, StatementTimeout: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(db.Close)
-	return db
+	return ephemeral.OpenPool(t, url, connect.PostgresConfig{Writable: true, StatementTimeout: -1})
 }
 
 func change(t *testing.T, db *pgxpool.Pool, sql string) {

@@ -17,7 +17,7 @@ import (
 // "missed" for Missed.
 func listening(t *testing.T, url string) (told <-chan string, admin *pgxpool.Pool) {
 	t.Helper()
-	admin = openPostgres(t, url, connect.PostgresConfig{Writable: true})
+	admin = ephemeral.OpenPool(t, url, connect.PostgresConfig{Writable: true})
 	events := make(chan string, 100)
 	l := connect.Listener{
 		Config: admin.Config().ConnConfig, Channel: "news", Log: slog.New(slog.DiscardHandler),

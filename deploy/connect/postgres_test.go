@@ -8,21 +8,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"
 )
-
-func openPostgres(t *testing.T, url string, c connect.PostgresConfig) *pgxpool.Pool {
-	t.Helper()
-	pool, err := connect.Postgres(t.Context(), url, c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(pool.Close)
-	return pool
-}
 
 // wantCode checks that err is the server's refusal with that SQLSTATE.
 func wantCode(t *testing.T, err error, code string) {
@@ -54,7 +43,7 @@ func TestPostgres_TellsTheServerItsSettings(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			rows, err := openPostgres(t, url, test.config).Query(t.Context(), ask, names)
+			rows, err := ephemeral.OpenPool(t, url, test.config).Query(t.Context(), ask, names)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -77,17 +66,17 @@ func TestPostgres_TellsTheServerItsSettings(t *testing.T) {
 func TestPostgres_RefusesWritesUnlessWritable(t *testing.T) {
 	t.Parallel()
 	url := ephemeral.Postgres(t)
-	_, err := openPostgres(t, url, connect.PostgresConfig{}).Exec(t.Context(), "CREATE TABLE t ()")
+	_, err := ephemeral.OpenPool(t, url, connect.PostgresConfig{}).Exec(t.Context(), "CREATE TABLE t ()")
 	wantCode(t, err, "25006") // read_only_sql_transaction
 
-	if _, err := openPostgres(t, url, connect.PostgresConfig{Writable: true}).Exec(t.Context(), "CREATE TABLE t ()"); err != nil {
+	if _, err := ephemeral.OpenPool(t, url, connect.PostgresConfig{Writable: true}).Exec(t.Context(), "CREATE TABLE t ()"); err != nil {
 		t.Errorf("writable pool: %v", err)
 	}
 }
 
 func TestPostgres_EndsAStatementThatTakesTooLong(t *testing.T) {
 	t.Parallel()
-	pool := openPostgres(t, ephemeral.Postgres(t), connect.PostgresConfig{StatementTimeout: 50 * time.Millisecond})
+	pool := ephemeral.OpenPool(t, ephemeral.Postgres(t), connect.PostgresConfig{StatementTimeout: 50 * time.Millisecond})
 	_, err := pool.Exec(t.Context(), "SELECT pg_sleep(10)")
 	wantCode(t, err, "57014") // query_canceled
 }
@@ -96,7 +85,7 @@ func TestPostgres_BoundsTheMakingOfAConnection(t *testing.T) {
 	t.Parallel()
 	server := ephemeral.StartPostgres(t)
 	server.Freeze()
-	pool := openPostgres(t, server.URL, connect.PostgresConfig{ConnectTimeout: 100 * time.Millisecond})
+	pool := ephemeral.OpenPool(t, server.URL, connect.PostgresConfig{ConnectTimeout: 100 * time.Millisecond})
 	start := time.Now()
 	err := pool.Ping(t.Context())
 	if took := time.Since(start); err == nil || took > 20*time.Second {

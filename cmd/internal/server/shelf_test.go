@@ -17,7 +17,6 @@ import (
 	"commerce/cart/money"
 	"commerce/cart/period"
 	"commerce/cart/service"
-	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"
 	"commerce/deploy/sample"
 )
@@ -44,11 +43,7 @@ type inPostgres struct {
 // newInPostgres writes a store to a database of its own.
 func newInPostgres(t testing.TB, store *store.Store) (*inPostgres, auth.StoreDirectory) {
 	t.Helper()
-	db, err := connect.Postgres(t.Context(), ephemeral.Migrated(t), connect.PostgresConfig{Writable: true, MaxConns: 4, StatementTimeout: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(db.Close)
+	db := ephemeral.MigratedPool(t)
 	const patience = 10 * time.Second // or a busy machine shows what was there before a Put
 	s := &inPostgres{t: t, store: store, db: db, Cache: catalog.NewCache(catalog.CacheConfig{
 		Source: catalog.NewPostgres(db), Patience: patience,
