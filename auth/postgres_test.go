@@ -44,7 +44,7 @@ func newStoresDatabase(t *testing.T) *storesDatabase {
 		Patience: 10 * time.Second, // a busy machine is no outage
 	})
 	err := pgx.BeginFunc(t.Context(), d.admin, func(tx pgx.Tx) error {
-		return sample.WriteShops(t.Context(), tx, sample.Stores(), nil, nil)
+		return sample.WriteStores(t.Context(), tx, sample.Stores(), nil, nil)
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -56,7 +56,7 @@ func newDatabase(t testing.TB) *database {
 	d.pool = ephemeral.OpenPool(t, url, connect.PostgresConfig{Edit: func(c *pgxpool.Config) { c.ConnConfig.Tracer = d.asked }})
 	d.admin = ephemeral.OpenPool(t, url, connect.PostgresConfig{Writable: true, StatementTimeout: -1})
 	err := pgx.BeginFunc(t.Context(), d.admin, func(tx pgx.Tx) error {
-		return sample.WriteShops(t.Context(), tx, sample.Stores(), sample.Products(), sample.Coupons(noon))
+		return sample.WriteStores(t.Context(), tx, sample.Stores(), sample.Products(), sample.Coupons(noon))
 	})
 	if err != nil {
 		t.Fatal(err)

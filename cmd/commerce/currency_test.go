@@ -41,14 +41,14 @@ func (l *liveLog) wait(t *testing.T, line string) {
 	}
 }
 
-func TestShops_ReportStoresInAnUnknownCurrencyAtOnce(t *testing.T) {
+func TestCatalog_ReportsStoresWithAnUnknownCurrencyImmediately(t *testing.T) {
 	t.Parallel()
 	url := ephemeral.Migrated(t)
 	db := writer(t, url)
 	change(t, db, `INSERT INTO stores (id, name, currency) VALUES (1, 'Shop', 'SAR'), (7, 'Shop', 'XYZ'), (8, 'Shop', 'XYZ')`)
 	log := &liveLog{}
-	shops := openShops(db, slog.New(slog.NewTextHandler(log, nil)))
-	t.Cleanup(shops.keepUp(context.WithoutCancel(t.Context())))
+	catalog := openCatalog(db, slog.New(slog.NewTextHandler(log, nil)))
+	t.Cleanup(catalog.listen(context.WithoutCancel(t.Context())))
 	log.wait(t, `level=ERROR .*currency=XYZ stores=2 first_store=7`)
 
 	change(t, db, `INSERT INTO stores (id, name, currency) VALUES (9, 'Shop', 'QQQ')`) // while it runs

@@ -38,7 +38,7 @@ func wantListeners(t *testing.T, db *pgxpool.Pool, n int) {
 	time.Sleep(50 * time.Millisecond) // until they have noticed
 }
 
-func TestShops_ShowAChangeOnEveryInstanceWithinASecond(t *testing.T) {
+func TestCatalog_ShowsAChangeOnEveryInstanceWithinASecond(t *testing.T) {
 	t.Parallel()
 	for name, before := range map[string]string{ // in the transaction that changes the price
 		"when told":              "",
@@ -95,7 +95,7 @@ func inTime(t *testing.T, try func(n int) (wrong string)) {
 }
 
 // One request after the bound suffices, however long nobody had asked before.
-func TestShops_ShowTheFirstWhoAsksWhatNobodyWasToldOf(t *testing.T) {
+func TestCatalog_ShowsAChangeWithoutANotificationToTheNextRequest(t *testing.T) {
 	t.Parallel()
 	url := seeded(t)
 	db := writer(t, url)

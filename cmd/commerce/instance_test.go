@@ -31,15 +31,15 @@ func startInstance(t *testing.T, databaseURL string) instance {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { rdb.Close() })
-	db, err := databaseSettings{URL: databaseURL}.openMigrated(t.Context(), connect.PostgresConfig{MaxConns: shopLoads})
+	db, err := databaseSettings{URL: databaseURL}.openMigrated(t.Context(), connect.PostgresConfig{MaxConns: catalogConns})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(db.Close)
-	shops := openShops(db, log)
-	t.Cleanup(shops.keepUp(context.WithoutCancel(t.Context())))
+	catalog := openCatalog(db, log)
+	t.Cleanup(catalog.listen(context.WithoutCancel(t.Context())))
 	handler, err := server.Assemble(server.Parts{
-		Redis: rdb, Catalog: shops.catalogue, Coupons: shops.catalogue, Stores: shops.stores,
+		Redis: rdb, Catalog: catalog.products, Coupons: catalog.products, Stores: catalog.stores,
 		CartTTL:     redisstore.TTLs{Guest: time.Hour, Customer: time.Hour},
 		CartLimits:  cart.Limits{Lines: 100, Quantity: 999, LineText: 4096, CartText: 65536},
 		RedisBudget: 5 * time.Second, // it is Postgres that fails here

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/schollz/progressbar/v3"
 
 	"commerce/deploy/connect"
 	"commerce/deploy/sample"
@@ -15,14 +16,14 @@ import (
 
 type seedCommand struct {
 	Database      databaseSettings `embed:""`
-	Subscriptions int              `help:"Synthetic subscriptions to add to the sample's own."`
+	Subscriptions int              `help:"Number of synthetic subscriptions to add to the sample data."`
 }
 
-// seedLock is the advisory lock under which the database is seeded.
+// seedLock is the Postgres advisory lock that a seed holds.
 const seedLock = 0x5EED
 
-// Run writes the sample data. Rows of the sample that are there become as they
-// were; of two runs at once one waits for the other.
+// Run writes the sample data. It restores sample rows that were changed. Two runs at
+// the same time take turns.
 func (c *seedCommand) Run(ctx context.Context, out output) error {
 	if c.Subscriptions < 0 {
 		return &badSetting{"--subscriptions", fmt.Errorf("%d is less than 0", c.Subscriptions)}
@@ -38,16 +39,45 @@ func (c *seedCommand) Run(ctx context.Context, out output) error {
 func (c *seedCommand) write(ctx context.Context, db *pgxpool.Pool, out output) error {
 	now := time.Now()
 	err := pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error {
-		return sample.WriteShops(ctx, tx, sample.Stores(), sample.Products(), sample.Coupons(now))
+		return sample.WriteStores(ctx, tx, sample.Stores(), sample.Products(), sample.Coupons(now))
 	})
 	if err != nil {
 		return err
 	}
 	fmt.Fprintln(out, "wrote the sample's stores, products and coupons")
-	return seedSubscriptions(ctx, db, out, now, c.Subscriptions)
+	customers, subscriptions := sample.Customers(), sample.Subscriptions(now)
+	err = pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error {
+		return sample.WriteSubscriptions(ctx, tx, customers, subscriptions)
+	})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "wrote the sample's %d subscriptions of %d customers\n", len(subscriptions), len(customers))
+	if c.Subscriptions == 0 {
+		return nil
+	}
+	return addSynthetic(ctx, db, out, sample.NewGenerator(c.Subscriptions, now))
 }
 
-// alone runs work while no other process does so on this database.
+// addSynthetic writes g's rows, with a progress bar on standard error.
+func addSynthetic(ctx context.Context, db *pgxpool.Pool, out output, g *sample.Generator) error {
+	bar := progressbar.NewOptions(g.Rows(),
+		progressbar.OptionSetWriter(out.errors), progressbar.OptionSetDescription("subscriptions, customers, cards"),
+		progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionThrottle(200*time.Millisecond),
+		progressbar.OptionSetPredictTime(true), progressbar.OptionFullWidth())
+	if err := g.Write(ctx, db, func(rows int) { _ = bar.Add(rows) }); err != nil {
+		return err
+	}
+	if err := bar.Finish(); err != nil {
+		return err
+	}
+	fmt.Fprintln(out.errors)
+	fmt.Fprintf(out, "added %d synthetic subscriptions of %d customers in %d stores\n", g.Subscriptions(), g.Customers(), g.Stores())
+	return nil
+}
+
+// alone runs work while no other seed runs on this database. It waits for one that
+// does.
 func alone(ctx context.Context, db *pgxpool.Pool, work func() error) error {
 	lock, err := db.Acquire(ctx)
 	if err != nil {

@@ -76,7 +76,7 @@ func (c *serveCommand) Run(ctx context.Context, out output) error {
 	if sentinels != nil {
 		parts.RedisSentinels = sentinels.Replicas
 	}
-	db, err := connect.Postgres(ctx, c.Database.URL, connect.PostgresConfig{ApplicationName: "commerce carts", MaxConns: shopLoads})
+	db, err := connect.Postgres(ctx, c.Database.URL, connect.PostgresConfig{ApplicationName: "commerce carts", MaxConns: catalogConns})
 	if err != nil {
 		return &badSetting{"DATABASE_URL", err}
 	}
@@ -94,18 +94,18 @@ func (c *serveCommand) Run(ctx context.Context, out output) error {
 			},
 		},
 	}
-	shops := openShops(db, log)
-	if err := c.reach(ctx, admin, shops.stores, log); err != nil {
+	catalog := openCatalog(db, log)
+	if err := c.reach(ctx, admin, catalog.stores, log); err != nil {
 		return err
 	}
-	defer shops.keepUp(ctx)()
-	parts.Catalog, parts.Coupons, parts.Stores = shops.catalogue, shops.catalogue, shops.stores
-	merchants, err := c.Database.openMerchants(ctx, shops.stores, log)
+	defer catalog.listen(ctx)()
+	parts.Catalog, parts.Coupons, parts.Stores = catalog.products, catalog.products, catalog.stores
+	subs, err := c.Database.openSubscriptions(ctx, catalog.stores, log)
 	if err != nil {
 		return err
 	}
-	defer merchants.close()
-	parts.Subscriptions, parts.APITokens, parts.APITokenUsed = merchants.source, merchants.tokens, merchants.used.Record
+	defer subs.close()
+	parts.Subscriptions, parts.APITokens, parts.APITokenUsed = subs.source, subs.tokens, subs.used.Record
 
 	handler, err := server.Assemble(parts)
 	if err != nil {

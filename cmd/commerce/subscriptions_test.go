@@ -205,11 +205,11 @@ func (i instance) status(ctx context.Context, token, path string) (status int, r
 }
 
 // Token checks have connections of their own, so that lists cannot take them all.
-func TestMerchants_CheckTokensOnConnectionsOfTheirOwn(t *testing.T) {
+func TestSubscriptions_CheckTokensOnTheirOwnConnections(t *testing.T) {
 	t.Parallel()
 	url := seeded(t)
 	stores := auth.NewMemoryStores(money.Known, sample.Stores()...)
-	m, err := databaseSettings{URL: url}.openMerchants(t.Context(), stores, slog.New(slog.DiscardHandler))
+	m, err := databaseSettings{URL: url}.openSubscriptions(t.Context(), stores, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

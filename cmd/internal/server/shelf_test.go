@@ -96,7 +96,7 @@ func (s *inPostgres) write(products []*cart.Product, coupons []*cart.Coupon) {
 	s.t.Helper()
 	ctx := context.WithoutCancel(s.t.Context())
 	err := pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
-		return sample.WriteShops(ctx, tx, []*store.Store{s.store},
+		return sample.WriteStores(ctx, tx, []*store.Store{s.store},
 			map[int64][]*cart.Product{s.store.ID: products}, map[int64][]*cart.Coupon{s.store.ID: coupons})
 	})
 	if err != nil {

@@ -15,43 +15,43 @@ import (
 	"commerce/deploy/connect"
 )
 
-// shopLoads is how many questions about products, coupons and stores Postgres is
-// asked at the same time, at most.
-const shopLoads = 16
+// catalogConns is the maximum number of concurrent queries for products, coupons and
+// stores.
+const catalogConns = 16
 
-// shops are the stores and what they sell, read from Postgres and kept at hand.
-type shops struct {
-	stores    *auth.PostgresStores
-	catalogue *catalog.Cache
-	db        *pgxpool.Pool
-	log       *slog.Logger
+// storeCatalog reads stores, products and coupons from Postgres and caches them.
+type storeCatalog struct {
+	stores   *auth.PostgresStores
+	products *catalog.Cache // and coupons
+	db       *pgxpool.Pool
+	log      *slog.Logger
 }
 
-func openShops(db *pgxpool.Pool, log *slog.Logger) *shops {
-	return &shops{
-		stores:    auth.NewPostgresStores(auth.PostgresStoresConfig{DB: db, KnownCurrency: money.Known, Log: log}),
-		catalogue: catalog.NewCache(catalog.CacheConfig{Source: catalog.NewPostgres(db), Log: log}),
-		db:        db,
-		log:       log,
+func openCatalog(db *pgxpool.Pool, log *slog.Logger) *storeCatalog {
+	return &storeCatalog{
+		stores:   auth.NewPostgresStores(auth.PostgresStoresConfig{DB: db, KnownCurrency: money.Known, Log: log}),
+		products: catalog.NewCache(catalog.CacheConfig{Source: catalog.NewPostgres(db), Log: log}),
+		db:       db,
+		log:      log,
 	}
 }
 
-// keepUp hears of changes until the context ends or the returned function, which
-// waits for that, is called.
-func (s *shops) keepUp(ctx context.Context) (stop func()) {
+// listen invalidates what changes in the database until ctx ends or the returned
+// function is called, which waits until the listener has stopped.
+func (s *storeCatalog) listen(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	listener := connect.Listener{
 		Config: s.db.Config().ConnConfig, Channel: "commerce", Log: s.log,
 		Heard: func(message string) {
 			s.stores.Invalidate(message)
-			s.catalogue.Invalidate(message)
+			s.products.Invalidate(message)
 			if message == "store" {
 				s.reportUnknownCurrencies(ctx)
 			}
 		},
 		Missed: func() {
 			s.stores.InvalidateAll()
-			s.catalogue.InvalidateAll()
+			s.products.InvalidateAll()
 			s.reportUnknownCurrencies(ctx)
 		},
 	}
@@ -66,15 +66,15 @@ func (s *shops) keepUp(ctx context.Context) (stop func()) {
 	}
 }
 
-// reportUnknownCurrencies logs an error for each currency of a store that this
-// release does not know. These stores get 503 for every call, and an operator
-// should not have to wait for the first of them.
-func (s *shops) reportUnknownCurrencies(ctx context.Context) {
+// reportUnknownCurrencies logs an error for each store currency that this release
+// does not know. Every call to such a store gets a 503, and operators should learn
+// of it before the first call.
+func (s *storeCatalog) reportUnknownCurrencies(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	used, err := currenciesInUse(ctx, s.db)
 	if err != nil {
-		return // the caches report a database that does not answer
+		return // the caches log that the database does not respond
 	}
 	for _, c := range used {
 		if _, known := money.Digits(c.Code); !known {
@@ -83,7 +83,8 @@ func (s *shops) reportUnknownCurrencies(ctx context.Context) {
 	}
 }
 
-// currencyInUse is a currency and the stores that have it.
+// currencyInUse is a currency, the number of stores that use it, and the lowest id of
+// these stores.
 type currencyInUse struct {
 	Code               string
 	Stores, FirstStore int64

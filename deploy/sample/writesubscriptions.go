@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	byID           = "store_id, id" // the key of each of these tables
+	byID           = "store_id, id" // the primary key of each of these tables
 	ofCustomer     = "email, phone, calling_code"
 	ofCard         = "customer_id, last_four, scheme"
 	ofSubscription = "customer_id, calling_code, status, external_customer_id, " +
@@ -21,12 +21,12 @@ const (
 		"saved_card_id, metadata, created_at, updated_at"
 )
 
-// SubscriptionColumns names the columns of SubscriptionRow.
-func SubscriptionColumns() []string { return strings.Split(byID+", "+ofSubscription, ", ") }
+// subscriptionColumns names the columns of subscriptionRow.
+func subscriptionColumns() []string { return strings.Split(byID+", "+ofSubscription, ", ") }
 
-// SubscriptionRow returns s as a row of its table. What is null there is nil. card
-// is the id of s.Card, where s has one.
-func SubscriptionRow(s *subscriptions.Subscription, callingCode string, card int64) []any {
+// subscriptionRow returns s as a row of its table, with nil for null. card is the id
+// of s.Card; it is not used if s.Card is nil.
+func subscriptionRow(s *subscriptions.Subscription, callingCode string, card int64) []any {
 	var pausedDays, scheduled, saved any
 	if s.Status == subscriptions.Paused {
 		pausedDays = s.PausedRemainingDays
@@ -55,9 +55,9 @@ func orNull[T comparable](v T) any {
 	return v
 }
 
-// WriteSubscriptions makes the customers and subscriptions those of the database,
-// in one transaction. What is there under the same ids becomes as given; a
-// subscription's card gets its id. Stores, products and plans have to be there.
+// WriteSubscriptions inserts customers and subscriptions, or updates the rows with
+// the same ids. A subscription's card gets the subscription's id. The stores,
+// products and plans must exist.
 func WriteSubscriptions(ctx context.Context, tx pgx.Tx, customers []subscriptions.Customer, all []subscriptions.Subscription) error {
 	customer := upsert("customers", byID, ofCustomer)
 	card := upsert("saved_cards", byID, ofCard)
@@ -74,9 +74,9 @@ func WriteSubscriptions(ctx context.Context, tx pgx.Tx, customers []subscription
 		if s.Card != nil {
 			batch.Queue(card, s.StoreID, s.ID, s.CustomerID, s.Card.LastFour, s.Card.Scheme)
 		}
-		batch.Queue(subscription, SubscriptionRow(s, codes[key{s.StoreID, s.CustomerID}], s.ID)...)
+		batch.Queue(subscription, subscriptionRow(s, codes[key{s.StoreID, s.CustomerID}], s.ID)...)
 	}
-	for _, table := range []string{"saved_cards", "subscriptions"} { // ids were given: go on behind them
+	for _, table := range []string{"saved_cards", "subscriptions"} { // continue after the ids given here
 		batch.Queue("SELECT setval(pg_get_serial_sequence('" + table + "', 'id'), greatest(" +
 			"nextval(pg_get_serial_sequence('" + table + "', 'id')), (SELECT coalesce(max(id), 1) FROM " + table + ")))")
 	}

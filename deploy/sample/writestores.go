@@ -13,11 +13,11 @@ import (
 	"commerce/cart/money"
 )
 
-// WriteShops writes stores with what they sell and their coupons. Rows that are
-// there become as given, others are left alone, and what is the same already is
-// not touched, so that nobody is told of a change. A store in a currency that the
-// service does not know is an error, and nothing is written.
-func WriteShops(ctx context.Context, tx pgx.Tx, stores []*store.Store, products map[int64][]*cart.Product, coupons map[int64][]*cart.Coupon) error {
+// WriteStores inserts stores with their products and coupons, or updates the rows
+// with the same keys. It leaves other rows alone, and does not write rows that are
+// already as given, so that they cause no notification. A store in a currency that
+// the service does not know is an error, and nothing is written.
+func WriteStores(ctx context.Context, tx pgx.Tx, stores []*store.Store, products map[int64][]*cart.Product, coupons map[int64][]*cart.Coupon) error {
 	var batch pgx.Batch
 	for _, s := range stores {
 		if _, known := money.Digits(s.Currency); !known {

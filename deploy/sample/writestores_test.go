@@ -8,9 +8,9 @@ import (
 	"commerce/deploy/sample"
 )
 
-func TestWriteShops_RefusesAnUnknownCurrency(t *testing.T) {
+func TestWriteStores_RefusesAnUnknownCurrency(t *testing.T) {
 	t.Parallel()
-	err := sample.WriteShops(t.Context(), nil, []*store.Store{{ID: 3, Currency: "XYZ"}}, nil, nil)
+	err := sample.WriteStores(t.Context(), nil, []*store.Store{{ID: 3, Currency: "XYZ"}}, nil, nil)
 	if err == nil || !strings.Contains(err.Error(), `store 3: unknown currency "XYZ"`) {
 		t.Errorf("%v, want an error that names the store and the currency", err)
 	}

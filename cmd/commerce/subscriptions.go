@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"log/slog"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"commerce/auth"
+	"commerce/deploy/connect"
+	"commerce/subscriptions"
+)
+
+// subscriptionReader reads subscriptions, verifies stores' API tokens and records when
+// tokens are used. Lists have their own pool, so that carts do not wait for them.
+// Token checks have their own small pool, so that the lists of one store do not block
+// the token checks of others.
+type subscriptionReader struct {
+	source *subscriptions.Postgres
+	tokens *auth.APITokens
+	used   *auth.LastUsed
+
+	pools   []*pgxpool.Pool
+	stop    context.CancelFunc
+	stopped chan struct{}
+}
+
+// tokenConns is the maximum number of concurrent token look-ups. A look-up takes a
+// fraction of a millisecond, and concurrent requests with the same token share it.
+const tokenConns = 4
+
+// openSubscriptions opens the pools and starts to record token use. The caller calls
+// close.
+func (d databaseSettings) openSubscriptions(ctx context.Context, stores auth.StoreDirectory, log *slog.Logger) (*subscriptionReader, error) {
+	var pools []*pgxpool.Pool
+	for _, config := range []connect.PostgresConfig{
+		{ApplicationName: "commerce subscriptions", Edit: planOnce},
+		{ApplicationName: "commerce tokens", MaxConns: tokenConns},
+		{ApplicationName: "commerce last used", Writable: true, MaxConns: 1},
+	} {
+		pool, err := connect.Postgres(ctx, d.URL, config)
+		if err != nil {
+			closeAll(pools)
+			return nil, &badSetting{"DATABASE_URL", err}
+		}
+		pools = append(pools, pool)
+	}
+	lists, tokens, writer := pools[0], pools[1], pools[2]
+	ctx, stop := context.WithCancel(context.WithoutCancel(ctx)) // requests in flight outlive ctx
+	r := &subscriptionReader{
+		source: subscriptions.NewPostgres(subscriptions.PostgresConfig{Pool: lists, Log: log}),
+		tokens: auth.NewAPITokens(auth.APITokensConfig{Source: auth.NewPostgresAPITokens(tokens, rand.Reader), Stores: stores}),
+		used:   auth.NewLastUsed(auth.LastUsedConfig{Pool: writer, Log: log}),
+		pools:  pools, stop: stop, stopped: make(chan struct{}),
+	}
+	go func() {
+		defer close(r.stopped)
+		r.used.Run(ctx)
+	}()
+	return r, nil
+}
+
+// planOnce makes Postgres plan each prepared statement once per connection. By default
+// it would plan the list for every request, because it cannot know that a page is
+// short. Planning takes three times as long as running the list, and the plans are the
+// same.
+func planOnce(pool *pgxpool.Config) {
+	pool.ConnConfig.RuntimeParams["plan_cache_mode"] = "force_generic_plan"
+}
+
+// close records the last token uses and closes the pools.
+func (r *subscriptionReader) close() {
+	r.stop()
+	<-r.stopped
+	closeAll(r.pools)
+}
+
+func closeAll(pools []*pgxpool.Pool) {
+	for _, pool := range pools {
+		pool.Close()
+	}
+}
