@@ -34,12 +34,10 @@ func (c *demoCommand) faults() faults {
 // Run serves the sample stores from memory until it is told to end.
 func (c *demoCommand) Run(ctx context.Context, out output) error {
 	log := c.logger(out)
-	parts := c.parts(log)
-	tokens, err := c.JWT.verifier()
+	parts, err := c.parts(log)
 	if err != nil {
 		return err
 	}
-	parts.JWT = tokens
 	embedded, err := startEmbeddedRedis(ctx)
 	if err != nil {
 		return err
@@ -65,17 +63,7 @@ func (c *demoCommand) Run(ctx context.Context, out output) error {
 	if parts.Playground != nil {
 		parts.Playground.CustomerJWT, parts.Playground.APIToken = token, apiToken
 	}
-	handler, err := server.Assemble(parts)
-	if err != nil {
-		return fmt.Errorf("assemble: %w", err)
-	}
-	sockets, err := c.listen()
-	if err != nil {
-		return err
-	}
-	c.welcome(out, sockets, token, apiToken)
-	admin := &server.Admin{Metrics: parts.Metrics, Version: version, Profiles: c.profiles(sockets.admin)}
-	return sockets.serve(ctx, handler, admin, 0, log)
+	return c.run(ctx, parts, &server.Admin{}, 0, func(sockets listeners) { c.welcome(out, sockets, token, apiToken) })
 }
 
 // sampleCatalog holds what the sample stores sell.

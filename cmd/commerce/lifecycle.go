@@ -46,6 +46,22 @@ func listen(setting, addr string) (net.Listener, error) {
 	return l, nil
 }
 
+// run serves the assembled parts until ctx ends. It calls announce when both sides
+// listen. From the end of ctx on, it accepts requests for another drainDelay.
+func (s *settings) run(ctx context.Context, parts server.Parts, admin *server.Admin, drainDelay time.Duration, announce func(listeners)) error {
+	handler, err := server.Assemble(parts)
+	if err != nil {
+		return fmt.Errorf("assemble: %w", err)
+	}
+	sockets, err := s.listen()
+	if err != nil {
+		return err
+	}
+	admin.Metrics, admin.Version, admin.Profiles = parts.Metrics, version, s.profiles(sockets.admin)
+	announce(sockets)
+	return sockets.serve(ctx, handler, admin, drainDelay, parts.Log)
+}
+
 // profiles reports whether the admin side offers profiles.
 func (s *settings) profiles(admin net.Listener) bool {
 	at, ok := admin.Addr().(*net.TCPAddr)

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/redis/go-redis/v9"
 
 	"commerce/auth"
@@ -56,12 +57,10 @@ func refusedByRedis(err error) bool {
 // begins.
 func (c *serveCommand) Run(ctx context.Context, out output) error {
 	log := c.logger(out)
-	parts := c.parts(log)
-	tokens, err := c.JWT.verifier()
+	parts, err := c.parts(log)
 	if err != nil {
 		return err
 	}
-	parts.JWT = tokens
 	rdb, err := connect.Redis(c.RedisURL)
 	if err != nil {
 		return &badSetting{"REDIS_URL", err}
@@ -81,19 +80,7 @@ func (c *serveCommand) Run(ctx context.Context, out output) error {
 		return &badSetting{"DATABASE_URL", err}
 	}
 	defer db.Close()
-	admin := &server.Admin{
-		Metrics: parts.Metrics, Version: version, Started: time.Now(),
-		Dependencies: map[string]*server.Dependency{
-			"redis": {
-				Ping:    func(ctx context.Context) error { return rdb.Ping(ctx).Err() },
-				Refused: refusedByRedis,
-			},
-			"postgres": {
-				Ping:    func(ctx context.Context) error { return migrations.Check(ctx, db) },
-				Refused: refusedByPostgres,
-			},
-		},
-	}
+	admin := &server.Admin{Started: time.Now(), Dependencies: dependencies(rdb, db)}
 	catalog := openCatalog(db, log)
 	if err := c.reach(ctx, admin, catalog.stores, log); err != nil {
 		return err
@@ -107,17 +94,22 @@ func (c *serveCommand) Run(ctx context.Context, out output) error {
 	defer subs.close()
 	parts.Subscriptions, parts.APITokens, parts.APITokenUsed = subs.source, subs.tokens, subs.used.Record
 
-	handler, err := server.Assemble(parts)
-	if err != nil {
-		return fmt.Errorf("assemble: %w", err)
+	return c.run(ctx, parts, admin, c.DrainDelay, func(sockets listeners) {
+		log.Info("serving", "addr", sockets.public.Addr().String(), "admin", sockets.admin.Addr().String(), "version", version)
+	})
+}
+
+func dependencies(rdb redis.UniversalClient, db *pgxpool.Pool) map[string]*server.Dependency {
+	return map[string]*server.Dependency{
+		"redis": {
+			Ping:    func(ctx context.Context) error { return rdb.Ping(ctx).Err() },
+			Refused: refusedByRedis,
+		},
+		"postgres": {
+			Ping:    func(ctx context.Context) error { return migrations.Check(ctx, db) },
+			Refused: refusedByPostgres,
+		},
 	}
-	sockets, err := c.listen()
-	if err != nil {
-		return err
-	}
-	admin.Profiles = c.profiles(sockets.admin)
-	log.Info("serving", "addr", sockets.public.Addr().String(), "admin", sockets.admin.Addr().String(), "version", version)
-	return sockets.serve(ctx, handler, admin, c.DrainDelay, log)
 }
 
 // reach looks for what the service depends on. It fails where a setting turns out to

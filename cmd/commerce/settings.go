@@ -95,13 +95,18 @@ func (j jwtSettings) verifier() (*auth.JWT, error) {
 	return auth.NewJWT(config)
 }
 
-// parts turns the settings into the parts that they decide.
-func (s *settings) parts(log *slog.Logger) server.Parts {
+// parts returns the parts of the service that depend on these settings alone.
+func (s *settings) parts(log *slog.Logger) (server.Parts, error) {
+	tokens, err := s.JWT.verifier()
+	if err != nil {
+		return server.Parts{}, err
+	}
 	var playground *server.Playground
 	if s.Playground == "on" {
 		playground = &server.Playground{}
 	}
 	return server.Parts{
+		JWT:          tokens,
 		DefaultStore: s.DefaultStore,
 		CartTTL:      redisstore.TTLs{Guest: s.GuestCartTTL, Customer: s.CustomerCartTTL},
 		CartLimits: cart.Limits{
@@ -120,7 +125,7 @@ func (s *settings) parts(log *slog.Logger) server.Parts {
 		Log:            log,
 		Metrics:        server.NewMetrics(),
 		Playground:     playground,
-	}
+	}, nil
 }
 
 // logger writes to standard error, so that standard output stays for people. What
