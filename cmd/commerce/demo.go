@@ -49,14 +49,15 @@ func (c *demoCommand) Run(ctx context.Context, out output) error {
 	}
 	defer rdb.Close()
 	parts.Redis = rdb
-	memory := sampleCatalog(time.Now())
+	now := time.Now()
+	memory := sampleCatalog(now)
 	parts.Catalog, parts.Coupons = memory, memory
 	parts.Stores = auth.NewMemoryStores(money.Known, sample.Stores()...)
 	token, err := parts.JWT.Sign(c.DefaultStore, "1001", 24*time.Hour)
 	if err != nil {
 		return fmt.Errorf("sign the demo's token: %w", err)
 	}
-	apiToken, err := offerSubscriptions(&parts, c.DefaultStore)
+	apiToken, err := offerSubscriptions(&parts, c.DefaultStore, now)
 	if err != nil {
 		return err
 	}
@@ -79,12 +80,11 @@ func sampleCatalog(now time.Time) *catalog.Memory {
 
 // offerSubscriptions adds the sample's subscriptions to the parts, and returns an
 // API token of the store.
-func offerSubscriptions(parts *server.Parts, store int64) (token string, err error) {
+func offerSubscriptions(parts *server.Parts, store int64, now time.Time) (token string, err error) {
 	secret, sum, err := auth.NewAPISecret(rand.Reader)
 	if err != nil {
 		return "", fmt.Errorf("make the demo's API token: %w", err)
 	}
-	now := time.Now()
 	made := auth.APIToken{ID: 1, StoreID: store, Name: "demo", Hash: sum, CreatedAt: now}
 	parts.Subscriptions = subscriptions.NewMemory(sample.Customers(), sample.Subscriptions(now))
 	parts.APITokens = auth.NewAPITokens(auth.APITokensConfig{Source: auth.NewMemoryAPITokens(made), Stores: parts.Stores})
