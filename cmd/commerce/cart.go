@@ -21,7 +21,7 @@ type cartCommand struct {
 // whose names the cart that support was asked about.
 type whose struct {
 	RedisURL string `name:"redis-url" env:"REDIS_URL" secret:"" help:"Redis, as serve takes it."`
-	Store    int64  `help:"The store's id. Without it a token is looked for in every store."`
+	Store    int64  `placeholder:"ID" help:"The store's id. Without it a token is looked for in every store."`
 	Customer string `xor:"whose" required:"" help:"The customer's id."`
 	Token    string `xor:"whose" required:"" help:"A guest's cart token."`
 }

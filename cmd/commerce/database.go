@@ -13,12 +13,12 @@ import (
 	"commerce/deploy/migrations"
 )
 
-// databaseSettings are what commands that use Postgres have in common.
+// databaseSettings are the settings of commands that use Postgres.
 type databaseSettings struct {
-	URL string `name:"database-url" env:"DATABASE_URL" secret:"" help:"Postgres, as libpq has it: postgres://user:password@host/database, or key=value pairs."`
+	URL string `name:"database-url" env:"DATABASE_URL" secret:"" placeholder:"URL" help:"Postgres URL, postgres://user:password@host/database, or libpq key=value pairs."`
 }
 
-// fault says what is wrong with the setting, as far as it shows without a connection.
+// fault returns what is wrong with the setting, without connecting.
 func (d databaseSettings) fault() error {
 	if d.URL == "" {
 		return errRequired
@@ -30,9 +30,9 @@ func (d databaseSettings) fault() error {
 	return err
 }
 
-// refusedByPostgres reports whether an error means that Postgres does not accept us:
-// the user or the password, the database's name, the user's rights, or the schema.
-// Waiting does not cure any of them.
+// refusedByPostgres reports whether Postgres refused the user, the password, the
+// database's name or the user's permissions, or has another schema. Waiting does not
+// help with any of these.
 func refusedByPostgres(err error) bool {
 	var refused *pgconn.PgError
 	if errors.As(err, &refused) {
@@ -41,10 +41,10 @@ func refusedByPostgres(err error) bool {
 	return errors.Is(err, migrations.ErrOlder) || errors.Is(err, migrations.ErrNewer)
 }
 
-// reach is how long Postgres has to answer before a command gives up on it.
+// reach is how long a command waits for Postgres to respond.
 const reach = 5 * time.Second
 
-// open returns a pool for a Postgres that answered just now. The caller closes it.
+// open returns a pool for a Postgres that responds. The caller closes it.
 func (d databaseSettings) open(ctx context.Context, config connect.PostgresConfig) (*pgxpool.Pool, error) {
 	if d.URL == "" {
 		return nil, &badSetting{"DATABASE_URL", errRequired}
@@ -62,8 +62,7 @@ func (d databaseSettings) open(ctx context.Context, config connect.PostgresConfi
 	return db, nil
 }
 
-// openMigrated is open for a database whose schema is the one this program was
-// built for.
+// openMigrated is open for a database that must have this program's schema.
 func (d databaseSettings) openMigrated(ctx context.Context, config connect.PostgresConfig) (*pgxpool.Pool, error) {
 	db, err := d.open(ctx, config)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// badSetting is a setting that is missing or cannot be used. The process ends with
+// badSetting is the error of a missing or invalid setting. The process exits with
 // status 2 before it listens.
 type badSetting struct {
 	name string
@@ -22,28 +22,28 @@ type badSetting struct {
 }
 
 func (b *badSetting) Error() string {
-	if strings.HasPrefix(b.err.Error(), b.name) { // the error names it
+	if strings.HasPrefix(b.err.Error(), b.name) { // the error already names the setting
 		return b.err.Error()
 	}
 	return b.name + ": " + b.err.Error()
 }
 func (b *badSetting) Unwrap() error { return b.err }
 
-// faults collects the bad settings of a command, so that the one that is reported
-// does not depend on the order in which they are checked.
+// faults collects the bad settings of a command. The one that is reported then does
+// not depend on the order of the checks.
 type faults []*badSetting
 
-// add notes what is wrong with a setting; a nil error is nothing.
+// add records an error of a setting. It ignores nil.
 func (f *faults) add(name string, err error) {
 	if err != nil {
 		*f = append(*f, &badSetting{name, err})
 	}
 }
 
-// first returns the fault of the setting that comes first by name; nil for none. Of
-// two faults of one setting it is the one that was noted first.
+// first returns the fault of the setting whose name sorts first, nil if there is no
+// fault. Of two faults of one setting it returns the one that was added first.
 func (f faults) first() error {
-	f = slices.DeleteFunc(slices.Clone(f), func(b *badSetting) bool { // a secret is missing since its file is
+	f = slices.DeleteFunc(slices.Clone(f), func(b *badSetting) bool { // an unreadable NAME_FILE explains why NAME is missing
 		return slices.ContainsFunc(f, func(file *badSetting) bool { return file.name == b.name+"_FILE" })
 	})
 	if len(f) == 0 {
@@ -52,8 +52,8 @@ func (f faults) first() error {
 	return slices.MinFunc(f, func(a, b *badSetting) int { return cmp.Compare(a.name, b.name) })
 }
 
-// options make kong note a number, a duration or a secret's file that cannot be
-// read, where it would end at the first one.
+// options make kong add a number, a duration or a secret's file that it cannot read
+// to f. By default kong would stop at the first one.
 func (f *faults) options() []kong.Option {
 	return []kong.Option{
 		kong.KindMapper(reflect.Int64, f.reader(readInt, "a whole number")),
@@ -84,7 +84,8 @@ func (f *faults) reader(read func(string) (int64, error), wanted string) kong.Ma
 	}
 }
 
-// settingName is what a person set: the environment's variable, or else the flag.
+// settingName returns the name of a setting's environment variable, or of its flag or
+// argument if it has none.
 func settingName(v *kong.Value) string {
 	switch {
 	case len(v.Tag.Envs) > 0:
@@ -95,7 +96,7 @@ func settingName(v *kong.Value) string {
 	return "<" + v.Name + ">"
 }
 
-// secretFiles reads NAME_FILE for a secret whose NAME is not set.
+// secretFiles reads the file named by NAME_FILE for a secret whose NAME is not set.
 func (f *faults) secretFiles() kong.Resolver {
 	return kong.ResolverFunc(func(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
 		if !flag.Tag.Has("secret") {
@@ -117,20 +118,20 @@ func (f *faults) secretFiles() kong.Resolver {
 	})
 }
 
-// oneOf checks a setting that is one of a few words. An empty word stands for a
-// setting that may be left out.
+// oneOf checks that a setting is one of a few words. The empty word stands for an
+// optional setting.
 func oneOf(value string, words ...string) error {
 	if slices.Contains(words, value) {
 		return nil
 	}
 	words = slices.DeleteFunc(words, func(word string) bool { return word == "" })
-	return fmt.Errorf("%q is none of %s", value, strings.Join(words, ", "))
+	return fmt.Errorf("%q is not one of %s", value, strings.Join(words, ", "))
 }
 
-// within checks a number that has bounds.
-func within(n, least, most int64) error {
-	if n < least || n > most {
-		return fmt.Errorf("must be from %d to %d", least, most)
+// within checks that a number is between two bounds, which are allowed.
+func within(n, minimum, maximum int64) error {
+	if n < minimum || n > maximum {
+		return fmt.Errorf("must be from %d to %d", minimum, maximum)
 	}
 	return nil
 }

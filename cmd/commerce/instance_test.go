@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"commerce/cart"
 	"commerce/cart/redisstore"
 	"commerce/cmd/internal/server"
 	"commerce/deploy/connect"
@@ -41,7 +40,7 @@ func startInstance(t *testing.T, databaseURL string) instance {
 	handler, err := server.Assemble(server.Parts{
 		Redis: rdb, Catalog: catalog.products, Coupons: catalog.products, Stores: catalog.stores,
 		CartTTL:     redisstore.TTLs{Guest: time.Hour, Customer: time.Hour},
-		CartLimits:  cart.Limits{Lines: 100, Quantity: 999, LineText: 4096, CartText: 65536},
+		CartLimits:  defaultLimits(),
 		RedisBudget: 5 * time.Second, // it is Postgres that fails here
 		Log:         log,
 	})

@@ -23,37 +23,38 @@ import (
 var version = "dev"
 
 type commands struct {
-	Demo    demoCommand    `cmd:"" help:"Run everything in one process, with sample data and no services behind it."`
+	Demo    demoCommand    `cmd:"" help:"Run the service in one process, with sample data and without Redis or Postgres."`
 	Serve   serveCommand   `cmd:"" help:"Run the service."`
-	Migrate migrateCommand `cmd:"" help:"Change the schema of the database."`
-	Seed    seedCommand    `cmd:"" help:"Write the sample data into the database; safe to repeat."`
-	Token   tokenCommand   `cmd:"" help:"Make the tokens that callers send."`
-	Cart    cartCommand    `cmd:"" help:"What is held about a shopper, and its erasure."`
+	Migrate migrateCommand `cmd:"" help:"Migrate the database schema."`
+	Seed    seedCommand    `cmd:"" help:"Write the sample data to the database. Safe to repeat."`
+	Token   tokenCommand   `cmd:"" help:"Create and manage tokens."`
+	Cart    cartCommand    `cmd:"" help:"Show or erase the data stored about a shopper."`
 	Version versionCommand `cmd:"" help:"Print the version."`
 }
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	context.AfterFunc(ctx, stop) // a second signal kills the process
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// output is where commands print what a person or a script asked for.
+// output is a command's standard output, and its standard error as errors.
 type output struct {
 	io.Writer
 	errors io.Writer
 }
 
-// run executes one command and returns the status to exit with: 0 done, 1 failed,
-// 2 used or set up wrongly.
+// run executes one command and returns the exit status: 0 for success, 1 for a
+// failure, 2 for wrong arguments or settings.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	// go-redis has one log for the process: silent, but for commands with a log.
+	// go-redis has one logger for the whole process. Commands with a log replace it.
 	redis.SetLogger(connect.RedisLog{Log: slog.New(slog.DiscardHandler)})
 	exited := -1
 	var unreadable faults
 	parser, err := kong.New(&commands{}, append(unreadable.options(),
 		kong.Name("commerce"),
-		kong.Description("Carts and subscriptions for a digital-products platform. Every setting is an environment variable and a flag; NAME_FILE reads a secret from a file."),
+		kong.Description("Carts and subscriptions for a digital-products platform. Each setting is an environment variable and a flag. To read a secret from a file, set NAME_FILE to its path."),
+		helpNumbers(),
 		kong.Writers(stdout, stderr),
 		kong.Exit(func(status int) { exited = status }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: helpWidth}),
@@ -81,7 +82,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return fail(stderr, command.Run())
 }
 
-// checked is a command that finds out what is wrong with its settings before it runs.
+// checked is a command that checks its settings before it runs.
 type checked interface{ faults() faults }
 
 func fail(stderr io.Writer, err error) int {

@@ -19,12 +19,9 @@ import (
 type serveCommand struct {
 	settings   `embed:""`
 	Database   databaseSettings `embed:""`
-	RedisURL   string           `name:"redis-url" env:"REDIS_URL" secret:"" help:"redis:// or rediss://; several hosts or ?cluster=true for a cluster, ?master=NAME for sentinels; ca_file, cert_file and key_file for certificates of your own."`
-	DrainDelay time.Duration    `env:"DRAIN_DELAY" default:"2s" help:"How long the service accepts requests after SIGTERM, while /readyz reports that it is not ready. At most 4s."`
+	RedisURL   string           `name:"redis-url" env:"REDIS_URL" secret:"" placeholder:"URL" help:"redis:// or rediss:// URL. Several hosts or ?cluster=true: a cluster. ?master=NAME: the hosts are sentinels. ca_file=, cert_file= and key_file=: your own certificates."`
+	DrainDelay time.Duration    `env:"DRAIN_DELAY" default:"2s" help:"How long to accept requests after SIGTERM while /readyz already fails. At most ${max_drain_delay}."`
 }
-
-// maxDrainDelay leaves a request that arrives last the time that it may take.
-const maxDrainDelay = 4 * time.Second
 
 func (c *serveCommand) faults() faults {
 	f := c.settings.faults()
@@ -47,14 +44,13 @@ func (c *serveCommand) redisFault() error {
 	return rdb.Close()
 }
 
-// refusedByRedis reports whether an error means that Redis does not accept us: the
-// user, the password or the user's rights. Waiting does not cure any of them.
+// refusedByRedis reports whether Redis refused the user, the password or the user's
+// permissions. Waiting does not help with any of these.
 func refusedByRedis(err error) bool {
 	return redis.IsAuthError(err) || redis.IsPermissionError(err)
 }
 
-// Run serves until it is told to end. Redis and Postgres may be out of reach when it
-// begins.
+// Run serves until ctx ends. Redis and Postgres may be unreachable when it starts.
 func (c *serveCommand) Run(ctx context.Context, out output) error {
 	log := c.logger(out)
 	parts, err := c.parts(log)
@@ -112,8 +108,8 @@ func dependencies(rdb redis.UniversalClient, db *pgxpool.Pool) map[string]*serve
 	}
 }
 
-// reach looks for what the service depends on. It fails where a setting turns out to
-// be wrong, not where something is out of reach.
+// reach pings the dependencies. It fails if a setting is wrong, but not if a dependency
+// is unreachable.
 func (c *serveCommand) reach(ctx context.Context, admin *server.Admin, stores auth.StoreDirectory, log *slog.Logger) error {
 	ctx, cancel := context.WithTimeout(ctx, startReach)
 	defer cancel()
@@ -122,7 +118,7 @@ func (c *serveCommand) reach(ctx context.Context, admin *server.Admin, stores au
 		return &badSetting{"DATABASE_URL", err}
 	}
 	for name, err := range failed {
-		log.Warn(name+" does not answer or does not accept this process: starting without it", "err", err)
+		log.Warn("starting without "+name+": it is unreachable or refuses this process", "err", err)
 	}
 	if c.DefaultStore == 0 || failed["postgres"] != nil {
 		return nil
@@ -133,5 +129,5 @@ func (c *serveCommand) reach(ctx context.Context, admin *server.Admin, stores au
 	return nil
 }
 
-// startReach is how long the start waits for Redis and Postgres to answer.
+// startReach is how long the start waits for Redis and Postgres to respond.
 const startReach = 2 * time.Second

@@ -9,90 +9,79 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"commerce/auth"
 	"commerce/cart"
 	"commerce/cart/redisstore"
 	"commerce/cmd/internal/server"
 	"commerce/deploy/connect"
 )
 
-// settings are what demo and serve have in common.
+// settings are the settings of both demo and serve. A new one needs a field here, its
+// check in faults, its use in parts, and a row in docs/operations.md.
 type settings struct {
-	Addr      string `env:"ADDR" default:":8080" help:"Address of the public side."`
-	AdminAddr string `env:"ADMIN_ADDR" default:"127.0.0.1:9090" help:"Address of health, metrics and profiles; never a public one."`
-	Pprof     string `name:"pprof" env:"PPROF" help:"on or off: profiles at /debug/pprof/ of ADMIN_ADDR. Default: on if that is a loopback address, else off."`
+	Addr      string `env:"ADDR" default:":8080" help:"Address of the public API."`
+	AdminAddr string `env:"ADMIN_ADDR" default:"127.0.0.1:9090" help:"Address of health checks, metrics and profiles. Must not be public."`
+	Pprof     string `name:"pprof" env:"PPROF" placeholder:"on|off" help:"on or off: serve profiles at /debug/pprof/ of ADMIN_ADDR. Default: on if that is a loopback address, otherwise off."`
 
 	JWT jwtSettings `embed:""`
 
-	GuestCartTTL    time.Duration `name:"guest-cart-ttl" env:"GUEST_CART_TTL" default:"720h" help:"How long a guest's cart lives after it was last used."`
-	CustomerCartTTL time.Duration `name:"customer-cart-ttl" env:"CUSTOMER_CART_TTL" default:"2160h" help:"How long a customer's cart lives after it was last used."`
-	MergeStrategy   string        `env:"MERGE_STRATEGY" default:"sum" help:"Quantity of a line that guest and customer both have: sum, max, guest or customer."`
-	DefaultStore    int64         `env:"DEFAULT_STORE" help:"Store of cart calls that name none. Default: the only store, when there is one."`
+	GuestCartTTL    time.Duration `name:"guest-cart-ttl" env:"GUEST_CART_TTL" default:"720h" help:"How long a guest's cart is kept after its last use."`
+	CustomerCartTTL time.Duration `name:"customer-cart-ttl" env:"CUSTOMER_CART_TTL" default:"2160h" help:"How long a customer's cart is kept after its last use."`
+	MergeStrategy   string        `env:"MERGE_STRATEGY" default:"sum" help:"Quantity of a line that is in both the guest's and the customer's cart: sum, max, guest or customer."`
+	DefaultStore    int64         `env:"DEFAULT_STORE" placeholder:"ID" help:"Store of cart calls that name no store. Default: 1 in the demo, otherwise the only store if there is just one."`
 
-	RedisMinReplicas int64 `name:"redis-min-replicas" env:"REDIS_MIN_REPLICAS" default:"0" help:"Minimum number of replicas of each Redis master. A merge on login waits for this many, connected or not."`
+	RedisMinReplicas int64  `name:"redis-min-replicas" env:"REDIS_MIN_REPLICAS" default:"0" help:"Minimum number of replicas of each Redis master, at most ${max_replicas}. A merge on login waits for this many, connected or not."`
+	Durability       string `env:"DURABILITY" default:"memory" help:"memory or replica. With replica, each change waits up to half a second for all replicas, and the response says whether they have it."`
 
-	Durability string `env:"DURABILITY" default:"memory" help:"memory, or replica: a change waits, for a bounded time, for every replica and says whether they have it."`
+	MaxLines    int64 `env:"MAX_LINES" default:"${lines}" help:"Maximum lines of a cart; at most ${max_lines}."`
+	MaxQuantity int64 `env:"MAX_QUANTITY" default:"${quantity}" help:"Maximum quantity of a line; at most ${max_quantity}."`
+	MaxLineText int64 `env:"MAX_LINE_TEXT" default:"${line_text}" help:"Maximum bytes of text (fields and notice) of a line; at most ${max_text}."`
+	MaxCartText int64 `env:"MAX_CART_TEXT" default:"${cart_text}" help:"Maximum bytes of text of a cart; at most ${max_text}."`
 
-	MaxLines    int64 `env:"MAX_LINES" default:"100" help:"Lines of a cart, 500 at most."`
-	MaxQuantity int64 `env:"MAX_QUANTITY" default:"999" help:"Quantity of one line, 10000 at most."`
-	MaxLineText int64 `env:"MAX_LINE_TEXT" default:"4096" help:"Bytes of fields and notice of one line, 1000000 at most."`
-	MaxCartText int64 `env:"MAX_CART_TEXT" default:"65536" help:"Bytes of fields and notices of a cart, 1000000 at most."`
-
-	BasePath       string   `env:"BASE_PATH" help:"Path in front of every route, such as /api."`
-	PublicURL      string   `name:"public-url" env:"PUBLIC_URL" help:"URL by which clients reach the service, for page links. Default: what the request says, or a proxy of TRUSTED_PROXIES."`
-	CORSOrigins    []string `name:"cors-origins" env:"CORS_ORIGINS" help:"Browser origins to let in, or *. Default: * in the demo, else none."`
-	RateLimit      string   `env:"RATE_LIMIT" default:"on" help:"on, or off where a gateway limits."`
-	TrustedProxies []string `env:"TRUSTED_PROXIES" help:"Addresses or networks whose X-Forwarded-For, X-Forwarded-Proto and X-Forwarded-Host are believed. Default: none."`
-	Playground     string   `env:"PLAYGROUND" help:"on or off: the page at / that tries the API. Default: on in the demo, else off."`
+	BasePath       string   `env:"BASE_PATH" placeholder:"PATH" help:"Path in front of every route, such as /api."`
+	PublicURL      string   `name:"public-url" env:"PUBLIC_URL" placeholder:"URL" help:"URL that clients use, for page links. Default: taken from the request, or from a proxy in TRUSTED_PROXIES."`
+	CORSOrigins    []string `name:"cors-origins" env:"CORS_ORIGINS" placeholder:"ORIGIN" help:"Browser origins to allow, or * for all. Default: * in the demo, otherwise none."`
+	RateLimit      string   `env:"RATE_LIMIT" default:"on" help:"on or off. Turn it off if a gateway limits requests."`
+	TrustedProxies []string `env:"TRUSTED_PROXIES" placeholder:"NETWORK" help:"Addresses or networks of proxies whose X-Forwarded-For, X-Forwarded-Proto and X-Forwarded-Host headers are trusted. Default: none."`
+	Playground     string   `env:"PLAYGROUND" placeholder:"on|off" help:"on or off: serve a page at / to try the API. Default: on in the demo, otherwise off."`
 
 	LogLevel  string `env:"LOG_LEVEL" default:"info" help:"debug, info, warn or error."`
-	LogFormat string `env:"LOG_FORMAT" help:"json or text. Default: text in the demo, else json."`
+	LogFormat string `env:"LOG_FORMAT" placeholder:"json|text" help:"json or text. Default: text in the demo, otherwise json."`
 }
 
-// jwtSettings are all that making and checking a customer's token takes.
-type jwtSettings struct {
-	Secret   string `name:"jwt-secret" env:"JWT_SECRET" secret:"" help:"Secret of customers' tokens (HS256), 32 bytes or more."`
-	Previous string `name:"jwt-secret-previous" env:"JWT_SECRET_PREVIOUS" secret:"" help:"Secret that is still accepted while it is being replaced."`
-	JWKSURL  string `name:"jwt-jwks-url" env:"JWT_JWKS_URL" help:"Where the issuer publishes its keys (RS256, ES256, EdDSA), in the place of a secret."`
-	Issuer   string `name:"jwt-issuer" env:"JWT_ISSUER" help:"Issuer that tokens must name. Default: any."`
-	Audience string `name:"jwt-audience" env:"JWT_AUDIENCE" help:"Audience that tokens must name. Default: any."`
-
-	log *slog.Logger // of a service; nil in commands, which fetch no keys
-}
-
-// fault says what is wrong with the settings.
-func (j jwtSettings) fault() error {
-	_, err := j.verifier()
-	return err
-}
-
-// verifier returns what checks and makes customers' tokens, or an error about
-// JWT_SECRET that may name another of these settings in its place.
-// name is the setting that a fault of these is about.
-func (j jwtSettings) name() string {
-	if j.Secret == "" && j.JWKSURL != "" {
-		return "JWT_JWKS_URL"
+// faults checks the settings of both demo and serve.
+func (s *settings) faults() faults {
+	var f faults
+	f.add("ADDR", checkAddr(s.Addr))
+	f.add("ADMIN_ADDR", checkAddr(s.AdminAddr))
+	f.add("PPROF", oneOf(s.Pprof, "", "on", "off"))
+	f.add(s.JWT.name(), s.JWT.fault())
+	f.add("GUEST_CART_TTL", checkTTL(s.GuestCartTTL))
+	f.add("CUSTOMER_CART_TTL", checkTTL(s.CustomerCartTTL))
+	_, err := cart.ParseStrategy(s.MergeStrategy)
+	f.add("MERGE_STRATEGY", err)
+	if s.DefaultStore < 0 {
+		f.add("DEFAULT_STORE", errors.New("must be a store's id"))
 	}
-	return "JWT_SECRET"
-}
-
-func (j jwtSettings) verifier() (*auth.JWT, error) {
-	config := auth.JWTConfig{
-		Secret: []byte(j.Secret), PreviousSecret: []byte(j.Previous), Issuer: j.Issuer, Audience: j.Audience,
+	f.add("REDIS_MIN_REPLICAS", within(s.RedisMinReplicas, 0, maxReplicas))
+	f.add("DURABILITY", oneOf(s.Durability, "memory", "replica"))
+	f.add("MAX_LINES", within(s.MaxLines, 1, cart.MaxLines))
+	f.add("MAX_QUANTITY", within(s.MaxQuantity, 1, cart.MaxQuantity))
+	f.add("MAX_LINE_TEXT", within(s.MaxLineText, 1, cart.MaxText))
+	f.add("MAX_CART_TEXT", within(s.MaxCartText, 1, cart.MaxText))
+	f.add("BASE_PATH", checkPath(s.BasePath))
+	f.add("PUBLIC_URL", checkURL(s.PublicURL))
+	for _, origin := range s.CORSOrigins {
+		f.add("CORS_ORIGINS", checkOrigin(origin))
 	}
-	switch {
-	case j.Secret == "" && j.JWKSURL == "":
-		return nil, errors.New("is required, or JWT_JWKS_URL in its place")
-	case j.Secret != "" && j.JWKSURL != "":
-		return nil, errors.New("JWT_SECRET and JWT_JWKS_URL are both set; set only one")
-	case j.JWKSURL != "":
-		keys, err := auth.NewJWKS(auth.JWKSConfig{URL: j.JWKSURL, Log: j.log})
-		if err != nil {
-			return nil, err
-		}
-		config.JWKS = keys
+	f.add("RATE_LIMIT", oneOf(s.RateLimit, "on", "off"))
+	for _, proxy := range s.TrustedProxies {
+		f.add("TRUSTED_PROXIES", checkNetwork(proxy))
 	}
-	return auth.NewJWT(config)
+	f.add("PLAYGROUND", oneOf(s.Playground, "", "on", "off"))
+	_, err = parseLevel(s.LogLevel)
+	f.add("LOG_LEVEL", err)
+	f.add("LOG_FORMAT", oneOf(s.LogFormat, "", "json", "text"))
+	return f
 }
 
 // parts returns the parts of the service that depend on these settings alone.
@@ -128,24 +117,24 @@ func (s *settings) parts(log *slog.Logger) (server.Parts, error) {
 	}, nil
 }
 
-// logger writes to standard error, so that standard output stays for people. What
-// the settings make from then on logs there too.
+// logger returns a logger that writes to standard error; standard output is for
+// people. It also sets the logger of go-redis and of s.JWT.
 func (s *settings) logger(out output) *slog.Logger {
-	level, _ := parseLevel(s.LogLevel) // checked
+	level, _ := parseLevel(s.LogLevel) // faults has checked it
 	options := &slog.HandlerOptions{Level: level}
 	var handler slog.Handler = slog.NewJSONHandler(out.errors, options)
 	if s.LogFormat == "text" {
 		handler = slog.NewTextHandler(out.errors, options)
 	}
 	log := slog.New(handler)
-	redis.SetLogger(connect.RedisLog{Log: log}) // go-redis has one log for the process
+	redis.SetLogger(connect.RedisLog{Log: log}) // go-redis has one logger for the whole process
 	s.JWT.log = log
 	return log
 }
 
 func parseLevel(s string) (level slog.Level, err error) {
 	if level.UnmarshalText([]byte(s)) != nil {
-		return 0, fmt.Errorf("%q is none of debug, info, warn, error", s)
+		return 0, fmt.Errorf("%q is not one of debug, info, warn, error", s)
 	}
 	return level, nil
 }
