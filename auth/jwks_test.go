@@ -376,13 +376,28 @@ func FuzzParseKeys(f *testing.F) {
 	})
 }
 
+// published returns a key, an issuer that publishes it with the id "a", and a JWT that
+// takes its keys from the issuer.
+func published(t testing.TB) (ed25519.PrivateKey, *issuer, *JWT) {
+	t.Helper()
+	key, server := newEd25519(t), &issuer{}
+	server.publish(t, publish(t, "a", key))
+	return key, server, verifierOf(t, JWKSConfig{Transport: server})
+}
+
+// verifying returns a function that verifies a token with any key id, signed by key.
+func verifying(t testing.TB, j *JWT, key ed25519.PrivateKey) func(kid string) error {
+	return func(kid string) error {
+		_, err := j.Verify(t.Context(), signedBy(t, jwt.SigningMethodEdDSA, key, kid))
+		return err
+	}
+}
+
 func TestJWKS_UnknownKeyCausesOneSharedFetch(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		key, server := newEd25519(t), &issuer{}
-		server.publish(t, publish(t, "a", key))
+		key, server, j := published(t)
 		server.change(func() { server.delay = 100 * time.Millisecond })
-		j := verifierOf(t, JWKSConfig{Transport: server})
 		known, unknown := signedBy(t, jwt.SigningMethodEdDSA, key, "a"), signedBy(t, jwt.SigningMethodEdDSA, key, "b")
 		var good, bad atomic.Int64
 		var all sync.WaitGroup
@@ -409,13 +424,8 @@ func TestJWKS_UnknownKeyCausesOneSharedFetch(t *testing.T) {
 func TestJWKS_FetchesAtMostEveryTenSeconds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		key, server := newEd25519(t), &issuer{}
-		server.publish(t, publish(t, "a", key))
-		j := verifierOf(t, JWKSConfig{Transport: server})
-		verify := func(kid string) error {
-			_, err := j.Verify(t.Context(), signedBy(t, jwt.SigningMethodEdDSA, key, kid))
-			return err
-		}
+		key, server, j := published(t)
+		verify := verifying(t, j, key)
 		wantRefusal(t, verify("x"), errTokenKeyUnknown)
 		for i := range 100 { // for nearly 10 seconds
 			wantRefusal(t, verify("x"), errTokenKeyUnknown) // a fetch lacked it
@@ -438,13 +448,8 @@ func TestJWKS_FetchesAtMostEveryTenSeconds(t *testing.T) {
 func TestJWKS_UnknownKeyIsUnavailableOnlyWhileTheIssuerIsDown(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		key, server := newEd25519(t), &issuer{}
-		server.publish(t, publish(t, "a", key))
-		j := verifierOf(t, JWKSConfig{Transport: server})
-		verify := func(kid string) error {
-			_, err := j.Verify(t.Context(), signedBy(t, jwt.SigningMethodEdDSA, key, kid))
-			return err
-		}
+		key, server, j := published(t)
+		verify := verifying(t, j, key)
 		wantRefusal(t, verify("x"), errTokenKeyUnknown)
 		time.Sleep(time.Second)
 		wantRefusal(t, verify("y"), errTokenKeyUnknown) // no fetch has looked for this one
@@ -487,13 +492,9 @@ func TestJWKS_RotationIsFollowedAtOnce(t *testing.T) {
 func TestJWKS_DownKnownKeysGoOn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		key, server, down := newEd25519(t), &issuer{}, errors.New("connection refused")
-		server.publish(t, publish(t, "a", key))
-		j := verifierOf(t, JWKSConfig{Transport: server})
-		verify := func(kid string) error {
-			_, err := j.Verify(t.Context(), signedBy(t, jwt.SigningMethodEdDSA, key, kid))
-			return err
-		}
+		down := errors.New("connection refused")
+		key, server, j := published(t)
+		verify := verifying(t, j, key)
 		wantRefusal(t, verify("a"), nil)
 		server.change(func() { server.err = down })
 		for range 20 {
@@ -557,10 +558,8 @@ func TestJWKS_DownFromTheStartIsAskedEveryTenSeconds(t *testing.T) {
 func TestJWKS_SlowIsWaitedForHalfASecond(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		key, server := newEd25519(t), &issuer{}
-		server.publish(t, publish(t, "a", key))
+		key, server, j := published(t)
 		server.change(func() { server.delay = 2 * time.Second })
-		j := verifierOf(t, JWKSConfig{Transport: server})
 		token := signedBy(t, jwt.SigningMethodEdDSA, key, "a")
 
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)

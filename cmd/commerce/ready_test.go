@@ -60,26 +60,34 @@ func eventually(t *testing.T, wrong func() string) {
 	}
 }
 
-// wantCart waits until a guest's add is answered with this status.
-func (r *running) wantCart(t *testing.T, status int) {
+// statuses are what an instance answers.
+type statuses struct {
+	ready, cart, subscriptions int // HTTP statuses of /readyz, an add, and a list
+	redis, postgres            string
+}
+
+// healthy are the statuses while Redis and Postgres are up.
+func healthy() statuses {
+	return statuses{http.StatusOK, http.StatusOK, http.StatusOK, "ok", "ok"}
+}
+
+// wantStatuses waits until the instance answers with these statuses. The token is an
+// API token.
+func (r *running) wantStatuses(t *testing.T, token string, want statuses) {
 	t.Helper()
+	r.wantReady(t, want.ready, want.redis, want.postgres)
 	eventually(t, func() string {
 		a, err := r.call("", "POST", "/cart/add", `{"product_id":1}`)
 		switch {
 		case err != nil:
 			return err.Error()
-		case a.Status != status || status == http.StatusServiceUnavailable && a.Header.Get("Retry-After") == "":
+		case a.Status != want.cart || want.cart == http.StatusServiceUnavailable && a.Header.Get("Retry-After") == "":
 			return a.Body
 		}
 		return ""
 	})
-}
-
-// wantSubscriptions waits until a list is answered with this status.
-func (r *running) wantSubscriptions(t *testing.T, token string, status int) {
-	t.Helper()
 	eventually(t, func() string {
-		if got, _ := r.asStore(t, token, "/subscriptions"); got != status {
+		if got, _ := r.asStore(t, token, "/subscriptions"); got != want.subscriptions {
 			return http.StatusText(got)
 		}
 		return ""
@@ -116,25 +124,17 @@ func TestServe_StaysReadyWhilePostgresOrRedisIsDown(t *testing.T) {
 	postgres, redis := startSeeded(t), ephemeral.StartRedis(t)
 	token := storeToken(t, postgres.URL)
 	serve := startServe(t, postgres.URL, "REDIS_URL="+redis.URL)
-	serve.wantReady(t, http.StatusOK, "ok", "ok")
-	serve.wantCart(t, http.StatusOK)
-	serve.wantSubscriptions(t, token, http.StatusOK)
+	serve.wantStatuses(t, token, healthy())
 
 	postgres.Kill()
-	serve.wantReady(t, http.StatusOK, "ok", "failing")
-	serve.wantCart(t, http.StatusOK)
-	serve.wantSubscriptions(t, token, http.StatusServiceUnavailable)
+	serve.wantStatuses(t, token, statuses{http.StatusOK, http.StatusOK, http.StatusServiceUnavailable, "ok", "failing"})
 	postgres.Restart()
-	serve.wantReady(t, http.StatusOK, "ok", "ok")
-	serve.wantSubscriptions(t, token, http.StatusOK)
+	serve.wantStatuses(t, token, healthy())
 
 	redis.Kill()
-	serve.wantReady(t, http.StatusOK, "failing", "ok")
-	serve.wantCart(t, http.StatusServiceUnavailable)
-	serve.wantSubscriptions(t, token, http.StatusOK)
+	serve.wantStatuses(t, token, statuses{http.StatusOK, http.StatusServiceUnavailable, http.StatusOK, "failing", "ok"})
 	redis.Restart()
-	serve.wantReady(t, http.StatusOK, "ok", "ok")
-	serve.wantCart(t, http.StatusOK)
+	serve.wantStatuses(t, token, healthy())
 	serve.end(t)
 }
 
@@ -144,14 +144,11 @@ func TestServe_StartsWithoutPostgresAndServesWhenItIsBack(t *testing.T) {
 	token := storeToken(t, postgres.URL)
 	postgres.Kill()
 	serve := startServe(t, postgres.URL, "DEFAULT_STORE=9")
-	serve.wantReady(t, http.StatusServiceUnavailable, "ok", "unreached")
-	serve.wantCart(t, http.StatusServiceUnavailable)
-	serve.wantSubscriptions(t, token, http.StatusServiceUnavailable)
+	const down = http.StatusServiceUnavailable
+	serve.wantStatuses(t, token, statuses{down, down, down, "ok", "unreached"})
 
 	postgres.Restart()
-	serve.wantReady(t, http.StatusOK, "ok", "ok")
-	serve.wantCart(t, http.StatusOK)
-	serve.wantSubscriptions(t, token, http.StatusOK)
+	serve.wantStatuses(t, token, healthy())
 	serve.end(t)
 }
 
@@ -161,13 +158,11 @@ func TestServe_StartsWithoutRedisAndServesWhenItIsBack(t *testing.T) {
 	token := storeToken(t, databaseURL)
 	redis.Kill()
 	serve := startServe(t, databaseURL, "REDIS_URL="+redis.URL)
-	serve.wantReady(t, http.StatusServiceUnavailable, "unreached", "ok")
-	serve.wantCart(t, http.StatusServiceUnavailable)
-	serve.wantSubscriptions(t, token, http.StatusOK)
+	const down = http.StatusServiceUnavailable
+	serve.wantStatuses(t, token, statuses{down, down, http.StatusOK, "unreached", "ok"})
 
 	redis.Restart()
-	serve.wantReady(t, http.StatusOK, "ok", "ok")
-	serve.wantCart(t, http.StatusOK)
+	serve.wantStatuses(t, token, healthy())
 	serve.end(t)
 }
 
