@@ -1,12 +1,12 @@
 #!/bin/sh
-# Runs every fuzz target for the time that is given, one after the other, since Go
-# fuzzes one target of one package at a time.
+# Runs every fuzz target for the given time, one after the other, because Go fuzzes only
+# one target at a time.
 #
 #   deploy/fuzz.sh 5s
 #
-# A finding always prints the failing input and writes it under testdata. Go before
-# 1.27 also fails, now and then, at the very moment the time is over, with a bare
-# "context deadline exceeded" (go.dev/issue/75804): that is no finding.
+# A real failure prints the failing input and writes it to testdata. Before version 1.27,
+# Go sometimes also fails with just "context deadline exceeded" when the time is over
+# (go.dev/issue/75804). This script ignores that.
 set -eu
 
 time=$1

@@ -15,7 +15,7 @@ import (
 	"commerce/deploy/ephemeral"
 )
 
-// TestMain lets the test's own program be a floor, as bench is.
+// TestMain lets the test binary run as a floor, like bench.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && floors()[os.Args[1]] != nil {
 		main()
@@ -53,11 +53,11 @@ func TestCartBenchmarks_RunEndToEnd(t *testing.T) {
 	}
 	if got.Machine.CPUs == 0 || got.Go == "" || got.Connections != 3 || got.Rounds != 1 || got.Turn != "100ms" ||
 		len(got.Programs) != 2 || got.Programs[1].Path != binary || got.Programs[1].Go == "" {
-		t.Errorf("the results do not say how they were made: %+v", got)
+		t.Errorf("the results do not describe the run: %+v", got)
 	}
 	for i, want := range []struct {
 		name  string
-		cases int // floors, and twice what is measured
+		cases int // floors, and each case for both services
 	}{{"get", 2 + 2*5}, {"count", 2 + 2*3}, {"add", 1 + 2*6}} {
 		if i >= len(got.Benchmarks) || got.Benchmarks[i].Name != want.name || len(got.Benchmarks[i].Cases) != want.cases {
 			t.Errorf("benchmark %d is not %s with %d cases:\n%s", i, want.name, want.cases, written)
@@ -88,12 +88,12 @@ func checkCase(t *testing.T, benchmark string, c caseResult) {
 
 func TestSummarize_ComparesWithinEachRound(t *testing.T) {
 	t.Parallel()
-	cases := []testCase{{name: "floor"}, {name: "ours", compared: []comparison{{of: "floor", most: 3, cost: wholeCost}}}}
+	cases := []testCase{{name: "floor"}, {name: "ours", compared: []comparison{{of: "floor", maximum: 3, cost: wholeCost}}}}
 	got := summarize(cases, [][]round{
 		{{Server: 8, Store: 2}, {Server: 16, Store: 4}, {}},
 		{{Server: 10, Store: 10}, {Server: 10, Store: 10}, {Server: 9, Store: 9}},
 	})
-	want := ratio{Of: "floor", figure: figure{Median: 1.5, Min: 1, Max: 2}, Most: 3}
+	want := ratio{Of: "floor", figure: figure{Median: 1.5, Min: 1, Max: 2}, Maximum: 3}
 	if r := got.Cases[1].Ratios; len(r) != 1 || r[0] != want {
 		t.Errorf("ratios %+v, want %+v", r, want)
 	}
@@ -134,7 +134,7 @@ func TestPut_CountsUnavailableAndStopsAtAnyOtherStatus(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.comeFrom(0)
+		c.setAddresses(0)
 		l, err := put(ctx, []*client{c}, time.Minute)
 		cancel()
 		target.Close()

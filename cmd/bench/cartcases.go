@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// fewLines is the cart of most shoppers here; manyLines has every product.
+// Numbers of lines: a usual cart, and a cart with all products.
 const (
 	fewLines  = 5
 	manyLines = products
@@ -35,7 +35,7 @@ func benchCount(ctx context.Context, o options) (results, error) {
 	}}.run(ctx, o)
 }
 
-// benchAdd measures changes of a guest's cart of five lines: adds that raise a
+// benchAdd measures changes of a guest's cart of five lines: adds that increase a
 // quantity, and PATCH.
 func benchAdd(ctx context.Context, o options) (results, error) {
 	return cartBench{"add", []string{"floor-add"}, []cartCase{
@@ -48,7 +48,7 @@ func benchAdd(ctx context.Context, o options) (results, error) {
 	}}.run(ctx, o)
 }
 
-// reading repeats a GET, each client on its own cart.
+// reading returns clients that repeat a GET, each on its own cart.
 func reading(path string, lines int, newShopper func(*shop, context.Context, int) (http.Header, error)) func(*shop) clients {
 	return func(s *shop) clients {
 		return func(ctx context.Context) (*client, error) {
@@ -61,7 +61,7 @@ func reading(path string, lines int, newShopper func(*shop, context.Context, int
 	}
 }
 
-// unchanged repeats GET /cart with the ETag of the cart.
+// unchanged returns clients that repeat GET /cart with the ETag of the cart.
 func unchanged(s *shop) clients {
 	return func(ctx context.Context) (*client, error) {
 		header, err := s.newGuest(ctx, fewLines)
@@ -82,7 +82,7 @@ func unchanged(s *shop) clients {
 	}
 }
 
-// mark makes the nth change of a client recognizable when it is repeated.
+// mark adds headers to the nth change of a client that protect its retries.
 type mark func(h http.Header, client string, n int)
 
 func plain(http.Header, string, int) {}
@@ -95,11 +95,11 @@ func keyed(h http.Header, client string, n int) {
 	h.Set("Idempotency-Key", client+"-"+strconv.Itoa(n))
 }
 
-// addsPerCart leaves every line of a cart below 999, the most that a line may have.
+// addsPerCart keeps every line of a cart below 999, the maximum quantity.
 const addsPerCart = 990 * fewLines
 
-// adding raises the quantity of one line after the other. A client takes a new cart
-// before its lines are full.
+// adding returns clients that increase the quantities of their lines in turn. A client
+// switches to a new cart before its lines are full.
 func adding(mark mark) func(*shop) clients {
 	return func(s *shop) clients {
 		return func(ctx context.Context) (*client, error) {
@@ -128,7 +128,7 @@ func adding(mark mark) func(*shop) clients {
 	}
 }
 
-// patching gives one line after the other another quantity.
+// patching returns clients that change the quantities of their lines in turn.
 func patching(mark mark) func(*shop) clients {
 	return func(s *shop) clients {
 		return func(ctx context.Context) (*client, error) {
@@ -156,7 +156,7 @@ func patching(mark mark) func(*shop) clients {
 	}
 }
 
-// floorClients are the load of a floor. Each client of floor-add has a key of its own.
+// floorClients returns the clients of a floor. Each client of floor-add has its own key.
 func floorClients(name, rawURL string) clients {
 	if name != "floor-add" {
 		return same(rawURL+"/cart", http.Header{})

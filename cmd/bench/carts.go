@@ -9,11 +9,11 @@ import (
 	"commerce/auth"
 )
 
-// jwtSecret signs the customers' tokens of a benchmark.
-const jwtSecret = "a secret that is good for nothing but this benchmark"
+// jwtSecret signs customers' tokens.
+const jwtSecret = "the secret of the benchmark, which needs 32 bytes"
 
-// serviceSettings are the environment of `commerce serve`. The service believes
-// X-Forwarded-For, so that each client has a rate limit of its own.
+// serviceSettings returns the environment of `commerce serve`. The service trusts
+// X-Forwarded-For, so that each client has its own rate limit.
 func serviceSettings(database string, redis *process) []string {
 	return []string{
 		"DATABASE_URL=" + database, "REDIS_URL=" + redis.url,
@@ -21,14 +21,14 @@ func serviceSettings(database string, redis *process) []string {
 	}
 }
 
-// cartBench is what a benchmark of carts measures.
+// cartBench is a benchmark of carts.
 type cartBench struct {
 	name   string
-	floors []string // the last one is what cases are compared with
+	floors []string // cases are compared with the last one
 	cases  []cartCase
 }
 
-// cartCase is one kind of request, to any shop.
+// cartCase is one kind of request.
 type cartCase struct {
 	name    string
 	clients func(*shop) clients
@@ -47,8 +47,8 @@ func (b cartBench) run(ctx context.Context, o options) (results, error) {
 	return measure(ctx, o, b.name, cases)
 }
 
-// open starts the floors and the services. The second service's cases come right
-// after the first one's.
+// open starts the floors and the services. Each case of the second service follows the
+// same case of the first one.
 func (b cartBench) open(ctx context.Context, s *stage) ([]testCase, error) {
 	all, err := b.openFloors(ctx, s)
 	if err != nil {
@@ -101,8 +101,8 @@ func only(p *process) func(context.Context) ([]int, error) {
 	return func(context.Context) ([]int, error) { return []int{p.pid()}, nil }
 }
 
-// shop is a service with its own database and its own Redis server, so that two
-// builds with different layouts never meet.
+// shop is a service with its own database and Redis server, so that two builds may use
+// different storage layouts.
 type shop struct {
 	server *server
 	tokens *auth.JWT
@@ -128,7 +128,7 @@ func openShop(ctx context.Context, s *stage, binary string) (*shop, error) {
 	return &shop{&server{service, only(redis)}, tokens}, err
 }
 
-// The products of a benchmark are plain ones of store 1, without limits.
+// The products of a benchmark are in store 1, without plans, fields or limits.
 const (
 	firstProduct = 9001
 	products     = 50

@@ -16,8 +16,8 @@ import (
 //go:embed flooradd.lua
 var floorAddLua string
 
-// floorAdd raises one member of a hash by a script for every request: Gin, go-redis
-// with the service's settings, and encoding/json.
+// floorAdd runs a script that increases one field of a hash. It uses Gin, go-redis with
+// the service's settings, and encoding/json.
 func floorAdd(context.Context) error {
 	rdb, err := connect.Redis(os.Getenv("REDIS_URL"))
 	if err != nil {

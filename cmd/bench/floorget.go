@@ -12,7 +12,7 @@ import (
 	"commerce/deploy/connect"
 )
 
-// floorLine is a line of a cart, about 150 bytes as JSON.
+// floorLine is a line of a cart, about 150 bytes of JSON.
 type floorLine struct {
 	ID        string `json:"id"`
 	ProductID int64  `json:"product_id"`
@@ -24,8 +24,8 @@ type floorLine struct {
 	AddedAt   string `json:"added_at"`
 }
 
-// floorGet reads a hash of five lines for every request and answers with them: Gin,
-// go-redis with the service's settings, and encoding/json.
+// floorGet reads a hash of five lines and responds with them. It uses Gin, go-redis with
+// the service's settings, and encoding/json.
 func floorGet(ctx context.Context) error {
 	rdb, err := connect.Redis(os.Getenv("REDIS_URL"))
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// floorRow has 25 columns, of the types that subscriptions have.
+// floorRow is a row of 25 columns of subscriptions.
 type floorRow struct {
 	ID                 int64      `json:"id"`
 	StoreID            int64      `json:"store_id"`
@@ -53,8 +53,8 @@ func (r *floorRow) scan(rows pgx.Rows) error {
 		&r.SavedCardID, &r.CreatedAt, &r.UpdatedAt)
 }
 
-// floorList serves the newest 15 rows of one store as they are, without
-// authentication: Gin, pgx and encoding/json.
+// floorList responds with the newest 15 rows of one store, without authentication. It
+// uses Gin, pgx and encoding/json.
 func floorList(ctx context.Context) error {
 	pool, err := pgxpool.New(ctx, os.Getenv("DATABASE_URL"))
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// floorPing answers with 2 KB of JSON that never change: Gin alone.
+// floorPing responds with 2 KB of constant JSON. It uses only Gin.
 func floorPing(context.Context) error {
 	body := []byte(`{"data":"` + strings.Repeat("x", 2048-len(`{"data":""}`)) + `"}`)
 	gin.SetMode(gin.ReleaseMode)

@@ -10,8 +10,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// benchList measures the subscription list on a million rows, of which one store
-// has a tenth.
+// benchList measures the subscription list of a store that has a tenth of a million
+// rows.
 func benchList(ctx context.Context, o options) (results, error) {
 	s, err := newStage(o)
 	if err != nil {
@@ -29,7 +29,7 @@ func benchList(ctx context.Context, o options) (results, error) {
 	return measure(ctx, o, "list", cases)
 }
 
-// listBench is a filled database, the service on it, and a floor.
+// listBench is a database with data, the service and a floor.
 type listBench struct {
 	db      *pgx.Conn
 	service *server
@@ -98,7 +98,7 @@ func (b *listBench) cases(ctx context.Context) ([]testCase, error) {
 	}, nil
 }
 
-// nextPage returns the link to the next page that an answer carries.
+// nextPage requests a page and returns its link to the next page.
 func nextPage(ctx context.Context, rawURL string, header http.Header) (string, error) {
 	made, err := http.NewRequestWithContext(ctx, http.MethodGet, rawURL, nil)
 	if err != nil {
@@ -116,12 +116,12 @@ func nextPage(ctx context.Context, rawURL string, header http.Header) (string, e
 		}
 	}
 	if err := json.NewDecoder(response.Body).Decode(&page); err != nil || page.Data.Next == "" {
-		return "", fmt.Errorf("no page follows %s: %s (%v)", rawURL, response.Status, err)
+		return "", fmt.Errorf("no link to a next page at %s: %s (%v)", rawURL, response.Status, err)
 	}
 	return page.Data.Next, nil
 }
 
-// sessions are the processes that serve this database.
+// sessions returns the process ids of the database's other sessions.
 func (b *listBench) sessions(ctx context.Context) ([]int, error) {
 	rows, err := b.db.Query(ctx, "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()")
 	if err != nil {

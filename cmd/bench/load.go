@@ -13,23 +13,23 @@ import (
 	"time"
 )
 
-// client sends one request after the other on its own connection.
+// client sends requests one after the other on its own connection.
 type client struct {
 	request *http.Request
-	want    int // the status of a good answer; 0 means 200
+	want    int // expected status; 0 means 200
 
-	// prepare turns request into the next one; nil: it stays the same. It may send
-	// requests of its own.
+	// prepare changes request into the next one. nil: all requests are the same. It may
+	// send other requests.
 	prepare func(ctx context.Context) error
 
 	addresses []string
 	sent      int
 }
 
-// clients makes one client of a turn.
+// clients returns a new client for a turn.
 type clients func(ctx context.Context) (*client, error)
 
-// same makes clients that repeat a GET.
+// same returns clients that repeat a GET.
 func same(rawURL string, header http.Header) clients {
 	return func(context.Context) (*client, error) {
 		r, err := newRequest(http.MethodGet, rawURL, header)
@@ -49,25 +49,25 @@ func setBody(r *http.Request, body []byte) {
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 }
 
-// comeFrom gives the nth client addresses that no other client has. It sends from
-// all of them in turn, so that a fast client stays below the limit per address.
-func (c *client) comeFrom(n int) {
+// setAddresses gives the nth client its own addresses. It uses them in turn, so that a
+// fast client stays below the rate limit per address.
+func (c *client) setAddresses(n int) {
 	for i := range 16 {
 		c.addresses = append(c.addresses, fmt.Sprintf("198.18.%d.%d", n%256, i+1))
 	}
 }
 
-// load is what a turn measured.
+// load is the measurement of a turn.
 type load struct {
-	requests int // with a good answer
+	requests int // with the expected status
 	failed   int // answered 503 or 504
 	took     time.Duration
-	server   time.Duration // CPU of the server's process
-	store    time.Duration // CPU of the processes of the database behind it
+	server   time.Duration // CPU time of the server process
+	store    time.Duration // CPU time of the server's Redis or Postgres processes
 	times    []time.Duration
 }
 
-// round is a load per second and per request.
+// round is the result of a turn, per second and per request.
 type round struct {
 	Requests int     `json:"requests"`
 	Failed   int     `json:"failed"`
@@ -75,7 +75,7 @@ type round struct {
 	Rate     float64 `json:"requests_per_second"`
 	P50      float64 `json:"p50_ms"`
 	P99      float64 `json:"p99_ms"`
-	Server   float64 `json:"server_us"` // CPU a request
+	Server   float64 `json:"server_us"` // CPU per request
 	Store    float64 `json:"store_us"`
 }
 
@@ -94,12 +94,12 @@ func (l *load) round() round {
 	}
 }
 
-// spoiled reports whether too many requests failed for the load to mean anything. A
-// few fail when something else takes the machine for longer than the service waits.
+// spoiled reports whether so many requests failed that the result is meaningless. A few
+// may fail because other processes use the CPU.
 func (l *load) spoiled() bool { return l.failed*100 > l.requests }
 
-// put lets all clients send requests for d. The first answer that is neither good
-// nor 503 or 504 ends it.
+// put lets all clients send requests for d. An unexpected status other than 503 and 504
+// ends it with an error.
 func put(ctx context.Context, all []*client, d time.Duration) (load, error) {
 	ctx, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
@@ -130,7 +130,7 @@ func put(ctx context.Context, all []*client, d time.Duration) (load, error) {
 	return sum, wrong
 }
 
-// repeat ends with ctx, but never in the middle of a request.
+// repeat sends requests until ctx ends. It does not interrupt a request.
 func (c *client) repeat(ctx context.Context, transport *http.Transport) (load, error) {
 	var l load
 	for ctx.Err() == nil {
@@ -157,8 +157,8 @@ func (c *client) repeat(ctx context.Context, transport *http.Transport) (load, e
 	return l, nil
 }
 
-// send reports whether the answer is good; 503 and 504 are not, and any other
-// status is an error.
+// send reports whether the response has the expected status. It returns false for 503
+// and 504, and an error for any other status.
 func (c *client) send(transport *http.Transport) (good bool, err error) {
 	response, err := transport.RoundTrip(c.request)
 	if err != nil {

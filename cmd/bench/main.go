@@ -1,15 +1,15 @@
-// Command bench measures the service next to floors: programs that do the minimum
-// that a task requires. They are small on purpose and never tuned against the
-// service.
+// Command bench compares the service with floors: small programs that do the minimum
+// that a task requires.
 //
-//	go run ./cmd/bench                        # every benchmark
+//	go run ./cmd/bench                        # all benchmarks
 //	go run ./cmd/bench get add -rounds 7      # some of them
-//	go run ./cmd/bench get -against /tmp/old  # and another build in the same rounds
+//	go run ./cmd/bench get -against /tmp/old  # with another build in the same rounds
 //
-// Compare the ratios within one run. Absolute numbers of different machines, or of
-// one machine an hour apart, are not comparable.
+// Compare only ratios within one run. Absolute numbers depend on the machine and on its
+// load.
 //
-// It needs redis-server, and finds Postgres as the tests do (see deploy/ephemeral).
+// It needs redis-server, and a Postgres server that TEST_POSTGRES_URL names (see
+// deploy/ephemeral).
 package main
 
 import (
@@ -25,20 +25,20 @@ import (
 	"time"
 )
 
-// options are the flags.
+// options are the command's flags.
 type options struct {
 	rounds      int
 	turn        time.Duration
 	connections int    // clients at a time, each on its own connection
-	json        string // file for the results; "" for none
-	binary      string // the service; "": built from this tree
-	against     string // a second service; "" for none
+	json        string // file for the results, "" for none
+	binary      string // the service, "" to build it from this tree
+	against     string // a second service, "" for none
 	rows        int
 	database    string
-	postgres    string // server on which databases are made
+	postgres    string // URL of the server for new databases
 }
 
-// benchmark is what one command measures. A run starts what it needs, and stops it.
+// benchmark is one benchmark. Its run starts and stops what it needs.
 type benchmark struct {
 	name string
 	run  func(ctx context.Context, o options) (results, error)
@@ -53,7 +53,7 @@ func benchmarks() []benchmark {
 	}
 }
 
-// floors are the programs that benchmarks start as their own processes.
+// floors are the floor programs, by name. Benchmarks run them as separate processes.
 func floors() map[string]func(context.Context) error {
 	return map[string]func(context.Context) error{
 		"floor-list": floorList,
@@ -88,7 +88,7 @@ func run(ctx context.Context, args []string) error {
 	return runAll(ctx, chosen, o, os.Stdout)
 }
 
-// runAll prints each benchmark's table as soon as it is done.
+// runAll runs the chosen benchmarks and prints the table of each when it is done.
 func runAll(ctx context.Context, chosen []benchmark, o options, out io.Writer) error {
 	report := newReport(ctx, o)
 	for _, b := range chosen {
@@ -108,19 +108,18 @@ func runAll(ctx context.Context, chosen []benchmark, o options, out io.Writer) e
 	return report.write(o.json)
 }
 
-// parse reads the names of benchmarks, all of them where none is named, and the
-// flags, in any order.
+// parse reads flags and names of benchmarks, in any order. No name means all benchmarks.
 func parse(args []string) ([]benchmark, options, error) {
 	o := options{postgres: os.Getenv("TEST_POSTGRES_URL")}
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
-	flags.IntVar(&o.rounds, "rounds", 5, "how often each case takes its turn")
-	flags.DurationVar(&o.turn, "turn", 2*time.Second, "how long a turn is")
-	flags.IntVar(&o.connections, "connections", 64, "clients at a time")
-	flags.StringVar(&o.json, "json", "", "file for the results, as JSON")
-	flags.StringVar(&o.binary, "binary", "", "service to measure (default: built from this tree)")
-	flags.StringVar(&o.against, "against", "", "second service to measure in the same rounds (not in list)")
-	flags.IntVar(&o.rows, "rows", 1_000_000, "subscriptions of list")
-	flags.StringVar(&o.database, "database", "", "filled database for list, which leaves it unchanged")
+	flags.IntVar(&o.rounds, "rounds", 5, "number of rounds; each case takes one turn per round")
+	flags.DurationVar(&o.turn, "turn", 2*time.Second, "duration of a turn")
+	flags.IntVar(&o.connections, "connections", 64, "number of concurrent clients, each with its own connection")
+	flags.StringVar(&o.json, "json", "", "write the results to this file, as JSON")
+	flags.StringVar(&o.binary, "binary", "", "program of the service (default: built from this tree)")
+	flags.StringVar(&o.against, "against", "", "program of a second service to measure in the same rounds (not in list)")
+	flags.IntVar(&o.rows, "rows", 1_000_000, "number of subscriptions for list")
+	flags.StringVar(&o.database, "database", "", "URL of a database with data for list, which does not change it")
 	var chosen []benchmark
 	for {
 		if err := flags.Parse(args); err != nil {
@@ -152,7 +151,7 @@ func find(name string) (benchmark, error) {
 		for _, b := range all {
 			names = append(names, b.name)
 		}
-		return benchmark{}, fmt.Errorf("no benchmark %q; there are: %s", name, strings.Join(names, ", "))
+		return benchmark{}, fmt.Errorf("no benchmark %q; choose from: %s", name, strings.Join(names, ", "))
 	}
 	return all[i], nil
 }

@@ -20,14 +20,14 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// process is a server that was started here.
+// process is a server process.
 type process struct {
 	url string
 	cmd *exec.Cmd
 }
 
-// startHTTP runs a server that takes its address from ADDR, and waits until probe
-// answers. Its log is written and thrown away.
+// startHTTP starts a server that reads its address from ADDR, and waits until the path
+// probe responds. The server's log is discarded.
 func startHTTP(ctx context.Context, settings []string, probe, name string, args ...string) (*process, error) {
 	addr, err := freeAddr()
 	if err != nil {
@@ -44,7 +44,7 @@ func startHTTP(ctx context.Context, settings []string, probe, name string, args 
 	})
 }
 
-// startRedis runs a Redis server that keeps nothing on disk.
+// startRedis starts a Redis server that does not persist its data.
 func startRedis(ctx context.Context, dir string) (*process, error) {
 	addr, err := freeAddr()
 	if err != nil {
@@ -58,13 +58,13 @@ func startRedis(ctx context.Context, dir string) (*process, error) {
 	return p, p.start(func() error {
 		info, err := probe.Info(ctx, "server").Result()
 		if err == nil && !strings.Contains(info, fmt.Sprintf("process_id:%d\r\n", p.pid())) {
-			err = errors.New("another server has its port")
+			err = errors.New("another server uses its port")
 		}
 		return err
 	})
 }
 
-// start runs the process and waits until answers returns nil.
+// start starts the process and waits until answers returns nil.
 func (p *process) start(answers func() error) error {
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := p.cmd.Start(); err != nil {
@@ -77,7 +77,7 @@ func (p *process) start(answers func() error) error {
 		}
 		if time.Since(began) > 15*time.Second {
 			p.stop()
-			return fmt.Errorf("%s does not answer: %w", filepath.Base(p.cmd.Path), err)
+			return fmt.Errorf("%s does not respond: %w", filepath.Base(p.cmd.Path), err)
 		}
 	}
 }
@@ -98,8 +98,8 @@ func (p *process) stop() {
 	_ = p.cmd.Wait()
 }
 
-// cpu is what processes have used so far, in user and system mode. One that is gone
-// counts as 0.
+// cpu returns the CPU time of processes, in user and system mode. A process that has
+// ended counts as 0.
 func cpu(pids ...int) (time.Duration, error) {
 	const tick = 10 * time.Millisecond // USER_HZ is 100 on every Linux
 	var used time.Duration
@@ -111,7 +111,8 @@ func cpu(pids ...int) (time.Duration, error) {
 		if err != nil {
 			return 0, err
 		}
-		// The name, in parentheses, may hold anything; the 14th and 15th fields do not.
+		// The process name, in parentheses, may contain spaces. utime and stime are the 14th
+		// and 15th fields.
 		_, after, _ := strings.Cut(string(stat), ") ")
 		fields := strings.Fields(after)
 		for _, f := range fields[11:13] {
@@ -135,8 +136,8 @@ func build(ctx context.Context, dir string) (string, error) {
 	return binary, nil
 }
 
-// call runs the service's program once and returns its last line. Progress shows on
-// a terminal only.
+// call runs a command of the service's program and returns the last line of its output.
+// It shows progress only on a terminal.
 func call(ctx context.Context, binary string, settings []string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, binary, args...)
 	cmd.Env = append(os.Environ(), settings...)
@@ -156,7 +157,7 @@ func call(ctx context.Context, binary string, settings []string, args ...string)
 	return last, nil
 }
 
-// discard reads a body to its end, so that its connection is used again.
+// discard reads a body to its end, so that the connection can be reused.
 func discard(body io.ReadCloser) error {
 	_, err := io.Copy(io.Discard, body)
 	return errors.Join(err, body.Close())

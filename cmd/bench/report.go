@@ -12,12 +12,12 @@ import (
 	"time"
 )
 
-// report is a whole run, as it is written to a file.
+// report is the result of a run, as written to a file.
 type report struct {
 	Began       time.Time   `json:"began"`
 	Machine     machine     `json:"machine"`
 	Go          string      `json:"go"`
-	Commit      string      `json:"commit"` // of the tree that bench runs in
+	Commit      string      `json:"commit"` // of the working tree
 	Connections int         `json:"connections"`
 	Rounds      int         `json:"rounds"`
 	Turn        string      `json:"turn"`
@@ -33,12 +33,12 @@ type machine struct {
 	Load string `json:"load"` // averages of 1, 5 and 15 minutes before the run
 }
 
-// programID says which service was measured.
+// programID identifies a measured service.
 type programID struct {
 	Name   string `json:"name"` // as in the names of cases
-	Path   string `json:"path"` // "": built from this tree
+	Path   string `json:"path"` // "" if built from this tree
 	Go     string `json:"go"`
-	Commit string `json:"commit"` // "": its build does not say
+	Commit string `json:"commit"` // "" if unknown
 }
 
 func newReport(ctx context.Context, o options) report {
@@ -64,7 +64,8 @@ func (r report) write(path string) error {
 	return nil
 }
 
-// head is the commit of the tree, "" outside of one. "-dirty" marks a tree with changes.
+// head returns the commit of the working tree, with "-dirty" if it has changes. It returns
+// "" outside of a repository.
 func head(ctx context.Context) string {
 	commit, err := exec.CommandContext(ctx, "git", "rev-parse", "--short", "HEAD").Output()
 	if err != nil {
@@ -84,7 +85,7 @@ func identify(name, path, commit string) programID {
 	}
 	id.Go, id.Commit = "", ""
 	info, err := buildinfo.ReadFile(path)
-	if err != nil { // the run itself will say what is wrong with it
+	if err != nil { // the run itself will report the error
 		return id
 	}
 	id.Go = info.GoVersion

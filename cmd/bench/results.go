@@ -9,16 +9,17 @@ import (
 	"text/tabwriter"
 )
 
-// results are what one benchmark measured.
+// results are the results of one benchmark.
 type results struct {
 	Name  string       `json:"name"`
 	Cases []caseResult `json:"cases"`
 }
 
-// caseResult is one case over all rounds. CPU is microseconds a request.
+// caseResult is the result of a case over all rounds. Server and Store are CPU
+// microseconds per request.
 type caseResult struct {
 	Name   string  `json:"name"`
-	Failed int     `json:"failed"` // requests of all rounds
+	Failed int     `json:"failed"` // requests in all rounds
 	Rate   figure  `json:"requests_per_second"`
 	P50    figure  `json:"p50_ms"`
 	P99    figure  `json:"p99_ms"`
@@ -28,18 +29,18 @@ type caseResult struct {
 	Rounds []round `json:"rounds"`
 }
 
-// figure is a median and what the rounds ranged over.
+// figure is the median and the range of all rounds.
 type figure struct {
 	Median float64 `json:"median"`
 	Min    float64 `json:"min"`
 	Max    float64 `json:"max"`
 }
 
-// ratio compares CPU a request, round by round, with another case.
+// ratio compares CPU per request with another case, round by round.
 type ratio struct {
 	Of string `json:"of"`
 	figure
-	Most float64 `json:"at_most,omitempty"`
+	Maximum float64 `json:"at_most,omitempty"`
 }
 
 func summarize(cases []testCase, rounds [][]round) results {
@@ -70,11 +71,11 @@ func summarize(cases []testCase, rounds [][]round) results {
 func (c comparison) ratio(own, other []round) ratio {
 	var values []float64
 	for i := range own {
-		if base := c.cost(other[i]); base > 0 { // a very short turn may seem to cost nothing
+		if base := c.cost(other[i]); base > 0 { // the CPU time of a very short turn may be 0
 			values = append(values, c.cost(own[i])/base)
 		}
 	}
-	return ratio{Of: c.of, figure: spread(values), Most: c.most}
+	return ratio{Of: c.of, figure: spread(values), Maximum: c.maximum}
 }
 
 func figureOf(rounds []round, value func(round) float64) figure {
@@ -85,7 +86,7 @@ func figureOf(rounds []round, value func(round) float64) figure {
 	return spread(values)
 }
 
-// spread sorts values. Of none it is zero.
+// spread returns the figure of values, zero if there are none. It sorts values.
 func spread(values []float64) figure {
 	if len(values) == 0 {
 		return figure{}
@@ -107,8 +108,8 @@ func (r results) print(w io.Writer) error {
 		var ratios []string
 		for _, q := range c.Ratios {
 			text := q.text(2) + " of " + q.Of
-			if q.Most > 0 {
-				text += fmt.Sprintf(", at most %g", q.Most)
+			if q.Maximum > 0 {
+				text += fmt.Sprintf(", at most %g", q.Maximum)
 			}
 			ratios = append(ratios, text)
 		}

@@ -15,7 +15,8 @@ import (
 type server struct {
 	*process
 
-	// store lists the processes of the database behind it; nil: there is none.
+	// store returns the process ids of the server's Redis or Postgres; nil if it has
+	// neither.
 	store func(context.Context) ([]int, error)
 }
 
@@ -29,17 +30,17 @@ type testCase struct {
 
 // comparison is a ratio of CPU per request to that of another case.
 type comparison struct {
-	of   string  // the other case; it must come earlier
-	most float64 // what the ratio should not exceed; 0: no bound
-	cost func(round) float64
+	of      string  // the other case, which must be an earlier one
+	maximum float64 // target for the ratio; 0 for none
+	cost    func(round) float64
 }
 
 func serverCost(r round) float64 { return r.Server }
 func storeCost(r round) float64  { return r.Store }
 func wholeCost(r round) float64  { return r.Server + r.Store }
 
-// measure gives each case its turn in every round, so that whatever else slows the
-// machine down for a while slows down all cases alike.
+// measure gives each case a turn in every round, so that other load on the machine affects
+// all cases alike.
 func measure(ctx context.Context, o options, name string, cases []testCase) (results, error) {
 	bar := progressbar.NewOptions(o.rounds*len(cases),
 		progressbar.OptionSetWriter(os.Stderr), progressbar.OptionSetVisibility(onTerminal()),
@@ -59,14 +60,14 @@ func measure(ctx context.Context, o options, name string, cases []testCase) (res
 	return summarize(cases, rounds), nil
 }
 
-// onTerminal reports whether a person watches standard error.
+// onTerminal reports whether standard error is a terminal.
 func onTerminal() bool {
 	info, err := os.Stderr.Stat()
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// turn loads one case with new clients and measures what it costs. A tenth of a
-// turn comes before, unmeasured: it opens connections and fills caches.
+// turn measures one case with new clients. Before that, it runs the case for a tenth of a
+// turn, to open connections and fill caches.
 func (c testCase) turn(ctx context.Context, o options) (load, error) {
 	all, err := c.newClients(ctx, o.connections)
 	if err != nil {
@@ -111,7 +112,7 @@ func (c testCase) newClients(ctx context.Context, n int) ([]*client, error) {
 			if all[i], err = c.clients(ctx); err != nil {
 				return err
 			}
-			all[i].comeFrom(i)
+			all[i].setAddresses(i)
 			return nil
 		})
 	}

@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-// newGuest returns the headers of a guest whose cart has that many lines.
+// newGuest returns the headers of a guest whose cart has the given number of lines.
 func (s *shop) newGuest(ctx context.Context, lines int) (http.Header, error) {
 	guest := http.Header{"X-Public-Key": {"pk_demo"}, "X-Cart-Token": {crand.Text()}}
 	return guest, s.fill(ctx, guest, lines)
 }
 
-// newCustomer returns the headers of a customer whose cart has that many lines.
+// newCustomer returns the headers of a customer whose cart has the given number of lines.
 func (s *shop) newCustomer(ctx context.Context, lines int) (http.Header, error) {
 	token, err := s.tokens.Sign(1, "bench-"+crand.Text(), time.Hour)
 	if err != nil {
@@ -27,8 +27,8 @@ func (s *shop) newCustomer(ctx context.Context, lines int) (http.Header, error) 
 	return customer, s.fill(ctx, customer, lines)
 }
 
-// newMerged returns the headers of a customer who sends the token of the guest's
-// cart that was merged into the customer's.
+// newMerged returns the headers of a customer who still sends the token of a guest's
+// cart that was already merged.
 func (s *shop) newMerged(ctx context.Context, lines int) (http.Header, error) {
 	merged, err := s.newCustomer(ctx, 0)
 	if err != nil {
@@ -54,11 +54,11 @@ func (s *shop) fill(ctx context.Context, header http.Header, lines int) error {
 	return s.confirm(ctx, header, lines)
 }
 
-// addition is the body that adds one of the ith product.
+// addition returns the body that adds one unit of the ith product.
 func addition(i int) []byte { return fmt.Appendf(nil, `{"product_id":%d,"qty":1}`, firstProduct+i) }
 
-// confirm fails unless the cart has that many lines: a case that measures another
-// cart than its name says is worse than none.
+// confirm fails unless the cart has the given number of lines, so that a case measures
+// what its name says.
 func (s *shop) confirm(ctx context.Context, header http.Header, lines int) error {
 	var answer struct {
 		Data struct{ Lines int }
@@ -72,8 +72,8 @@ func (s *shop) confirm(ctx context.Context, header http.Header, lines int) error
 	return nil
 }
 
-// call sends one request outside of any load and decodes its answer into into,
-// unless that is nil. It tries again when a busy machine makes the service give up.
+// call sends one unmeasured request and decodes the response into into, unless into is
+// nil. It retries 503 and 504, which a busy machine can cause.
 func (s *shop) call(ctx context.Context, method, path string, header http.Header, body []byte, into any) (http.Header, error) {
 	for tries := 1; ; tries++ {
 		response, err := s.once(ctx, method, path, header, body)
@@ -100,6 +100,6 @@ func (s *shop) once(ctx context.Context, method, path string, header http.Header
 		return nil, err
 	}
 	r.Header = header.Clone()
-	r.Header.Set("X-Forwarded-For", fmt.Sprintf("198.19.%d.1", rand.IntN(256))) // spread over many limits
+	r.Header.Set("X-Forwarded-For", fmt.Sprintf("198.19.%d.1", rand.IntN(256))) // to stay below the rate limit per address
 	return http.DefaultClient.Do(r)
 }

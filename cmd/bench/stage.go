@@ -12,12 +12,12 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// stage starts what a benchmark needs, and ends it all.
+// stage starts the processes and databases of a benchmark, and removes them in the end.
 type stage struct {
 	options
 	dir  string
-	ends []func() error // last in, first out
-	made int            // databases
+	ends []func() error // clean-up, in reverse order
+	made int            // number of databases
 }
 
 func newStage(o options) (*stage, error) {
@@ -36,7 +36,8 @@ func (s *stage) close() {
 	}
 }
 
-// service is the program to measure, built unless it was given.
+// service returns the path of the program to measure. It builds the program if no path
+// is given.
 func (s *stage) service(ctx context.Context) (string, error) {
 	if s.binary != "" {
 		return s.binary, nil
@@ -44,7 +45,7 @@ func (s *stage) service(ctx context.Context) (string, error) {
 	return build(ctx, s.dir)
 }
 
-// keep stops a process that was started in the end.
+// keep stops a started process at the end of the benchmark.
 func (s *stage) keep(p *process, err error) (*process, error) {
 	if err != nil {
 		return nil, err
@@ -61,7 +62,7 @@ func (s *stage) http(ctx context.Context, settings []string, probe, name string,
 	return s.keep(startHTTP(ctx, settings, probe, name, args...))
 }
 
-// floor starts this program again, as one of its floors.
+// floor starts this program as one of its floors.
 func (s *stage) floor(ctx context.Context, settings []string, name string) (*process, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -70,11 +71,11 @@ func (s *stage) floor(ctx context.Context, settings []string, name string) (*pro
 	return s.http(ctx, settings, "/", self, name)
 }
 
-// database makes one with the schema of binary and its sample data, and returns its
-// URL.
+// database creates a database with the schema and the sample data of binary, and returns
+// its URL.
 func (s *stage) database(ctx context.Context, binary string, subscriptions int) (string, error) {
 	if s.postgres == "" {
-		return "", errors.New("TEST_POSTGRES_URL names no Postgres: run `make bench`, or go run ./deploy/ephemeral/run -- go run ./cmd/bench")
+		return "", errors.New("TEST_POSTGRES_URL is not set: run `make bench` or `go run ./deploy/ephemeral/run -- go run ./cmd/bench`")
 	}
 	s.made++
 	name := fmt.Sprintf("bench_%d_%d", os.Getpid(), s.made)

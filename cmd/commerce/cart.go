@@ -14,23 +14,23 @@ import (
 )
 
 type cartCommand struct {
-	Show  cartShowCommand  `cmd:"" help:"Say what is held about a customer or a cart token."`
-	Erase cartEraseCommand `cmd:"" help:"Remove everything that is held about a customer or a cart token."`
+	Show  cartShowCommand  `cmd:"" help:"Show what is stored about a customer or a cart token."`
+	Erase cartEraseCommand `cmd:"" help:"Delete everything that is stored about a customer or a cart token."`
 }
 
-// whose names the cart that support was asked about.
-type whose struct {
-	RedisURL string `name:"redis-url" env:"REDIS_URL" secret:"" help:"Redis, as serve takes it."`
-	Store    int64  `placeholder:"ID" help:"The store's id. Without it a token is looked for in every store."`
+// shopperFlags name the shopper that a command is about.
+type shopperFlags struct {
+	RedisURL string `name:"redis-url" env:"REDIS_URL" secret:"" placeholder:"URL" help:"Redis URL, as for serve."`
+	Store    int64  `placeholder:"ID" help:"The store's id. Optional with --token: without it, all stores are searched."`
 	Customer string `xor:"whose" required:"" help:"The customer's id."`
 	Token    string `xor:"whose" required:"" help:"A guest's cart token."`
 }
 
 type cartShowCommand struct {
-	whose `embed:""`
+	shopperFlags `embed:""`
 }
 
-// Run prints what is held.
+// Run prints what is stored.
 func (c *cartShowCommand) Run(ctx context.Context, out output) error {
 	return c.with(ctx, func(carts *redisstore.Store, refs []redisstore.Ref) error {
 		held, err := each(refs, func(ref redisstore.Ref) ([]redisstore.Holding, error) { return carts.Holdings(ctx, ref) })
@@ -38,7 +38,7 @@ func (c *cartShowCommand) Run(ctx context.Context, out output) error {
 			return err
 		}
 		if len(held) == 0 {
-			fmt.Fprintln(out, "Nothing is held.")
+			fmt.Fprintln(out, "Nothing is stored.")
 		}
 		for _, h := range held {
 			describe(out, h)
@@ -48,10 +48,10 @@ func (c *cartShowCommand) Run(ctx context.Context, out output) error {
 }
 
 type cartEraseCommand struct {
-	whose `embed:""`
+	shopperFlags `embed:""`
 }
 
-// Run removes what is held and prints what that was.
+// Run deletes what is stored and prints a summary of it.
 func (c *cartEraseCommand) Run(ctx context.Context, out output) error {
 	return c.with(ctx, func(carts *redisstore.Store, refs []redisstore.Ref) error {
 		held, err := each(refs, func(ref redisstore.Ref) ([]redisstore.Holding, error) { return carts.Erase(ctx, ref) })
@@ -59,7 +59,7 @@ func (c *cartEraseCommand) Run(ctx context.Context, out output) error {
 			return err
 		}
 		if len(held) == 0 {
-			fmt.Fprintln(out, "Nothing was held.")
+			fmt.Fprintln(out, "Nothing was stored.")
 		}
 		for _, h := range held {
 			fmt.Fprintf(out, "Erased: %s.\n", summary(h))
@@ -68,7 +68,7 @@ func (c *cartEraseCommand) Run(ctx context.Context, out output) error {
 	})
 }
 
-// each collects what is found under every reference.
+// each collects what find returns for all refs.
 func each(refs []redisstore.Ref, find func(redisstore.Ref) ([]redisstore.Holding, error)) ([]redisstore.Holding, error) {
 	var all []redisstore.Holding
 	for _, ref := range refs {
@@ -81,19 +81,20 @@ func each(refs []redisstore.Ref, find func(redisstore.Ref) ([]redisstore.Holding
 	return all, nil
 }
 
-// with opens Redis for a command about one shopper.
-func (w *whose) with(ctx context.Context, do func(*redisstore.Store, []redisstore.Ref) error) error {
-	if w.RedisURL == "" {
+// with calls do with a Redis client and the shopper's carts: one, or with a token and no
+// store one for each store that has a cart under the token.
+func (s *shopperFlags) with(ctx context.Context, do func(*redisstore.Store, []redisstore.Ref) error) error {
+	if s.RedisURL == "" {
 		return &badSetting{"REDIS_URL", errRequired}
 	}
-	if w.Store < 0 || w.Store == 0 && w.Token == "" {
+	if s.Store < 0 || s.Store == 0 && s.Token == "" {
 		return &badSetting{"--store", errors.New("must be a store's id")}
 	}
-	token, ok := auth.ParseCartToken(w.Token)
-	if w.Token != "" && !ok {
+	token, ok := auth.ParseCartToken(s.Token)
+	if s.Token != "" && !ok {
 		return &badSetting{"--token", errors.New("is not a cart token: 22 to 128 of A-Z, a-z, 0-9, _ and -")}
 	}
-	rdb, err := connect.Redis(w.RedisURL)
+	rdb, err := connect.Redis(s.RedisURL)
 	if err != nil {
 		return &badSetting{"REDIS_URL", err}
 	}
@@ -101,10 +102,10 @@ func (w *whose) with(ctx context.Context, do func(*redisstore.Store, []redisstor
 	carts := redisstore.New(redisstore.Config{Client: rdb})
 	var refs []redisstore.Ref
 	switch {
-	case w.Token == "":
-		refs = []redisstore.Ref{redisstore.CustomerRef(w.Store, w.Customer)}
-	case w.Store != 0:
-		refs = []redisstore.Ref{redisstore.GuestRef(w.Store, token)}
+	case s.Token == "":
+		refs = []redisstore.Ref{redisstore.CustomerRef(s.Store, s.Customer)}
+	case s.Store != 0:
+		refs = []redisstore.Ref{redisstore.GuestRef(s.Store, token)}
 	default:
 		if refs, err = carts.GuestRefs(ctx, token); err != nil {
 			return err
@@ -116,19 +117,18 @@ func (w *whose) with(ctx context.Context, do func(*redisstore.Store, []redisstor
 func summary(h redisstore.Holding) string {
 	switch h.Kind {
 	case redisstore.HeldKeys:
-		return fmt.Sprintf("idempotency keys: %d (which changes were made, not what was in them)", h.Entries)
+		return fmt.Sprintf("idempotency keys: %d (digests of requests, not their content)", h.Entries)
 	case redisstore.HeldOffers:
-		return fmt.Sprintf("quantities that came from a guest's cart: %d", h.Entries)
+		return fmt.Sprintf("quantities merged from a guest's cart: %d", h.Entries)
 	case redisstore.HeldClaimed:
-		return fmt.Sprintf("a guest's cart on its way to a customer, lines: %d", len(h.Cart.Lines))
+		return fmt.Sprintf("a guest's cart that is being merged into a customer's, lines: %d", len(h.Cart.Lines))
 	}
 	return fmt.Sprintf("a cart, lines: %d, version: %d", len(h.Cart.Lines), h.Cart.Version)
 }
 
-// describe prints one thing in full: what a person asks for who wants to know what
-// is kept about them.
+// describe prints a Holding in full, to answer a data-access request.
 func describe(out output, h redisstore.Holding) {
-	fmt.Fprintf(out, "%s. It is kept until %s.\n", sentence(summary(h)), time.Now().Add(h.Expires).UTC().Format(time.DateTime+" UTC"))
+	fmt.Fprintf(out, "%s. Stored until %s.\n", sentence(summary(h)), time.Now().Add(h.Expires).UTC().Format(time.DateTime+" UTC"))
 	for _, l := range h.Cart.Lines {
 		fmt.Fprintf(out, "  %d of product %d", l.Quantity, l.ID.Product())
 		if plan := l.ID.Plan(); plan != 0 {
@@ -147,8 +147,8 @@ func describe(out output, h redisstore.Holding) {
 	}
 }
 
-// onOneLine is text that a shopper wrote, with escapes for line breaks, control
-// characters and whatever else could change how a terminal shows the rest.
+// onOneLine escapes line breaks, control characters and everything else in a shopper's
+// text that could change how a terminal shows the rest of the output.
 func onOneLine(s string) string {
 	quoted := strconv.Quote(s)
 	return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)

@@ -11,9 +11,9 @@ func TestCartShow_PrintsWhatAShopperWroteOnOneLine(t *testing.T) {
 	t.Parallel()
 	redisURL := ephemeral.Redis(t)
 	serve := startServe(t, seeded(t), "REDIS_URL="+redisURL)
-	token := serve.mustCall(t, "", "POST", "/cart/add", `{"product_id":1,"notice":"هدية\nNothing is held."}`).Data.CartToken
+	token := serve.mustCall(t, "", "POST", "/cart/add", `{"product_id":1,"notice":"هدية\nNothing is stored."}`).Data.CartToken
 	shown := ended(t, program(t, []string{"REDIS_URL=" + redisURL}, "cart", "show", "--store", "1", "--token", token))
-	if shown.status != 0 || !strings.Contains(shown.out, `notice: هدية\nNothing is held.`+"\n") {
+	if shown.status != 0 || !strings.Contains(shown.out, `notice: هدية\nNothing is stored.`+"\n") {
 		t.Errorf("shows %q, %q", shown.out, shown.errors)
 	}
 	for text, want := range map[string]string{

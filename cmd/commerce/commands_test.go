@@ -20,8 +20,8 @@ import (
 	"commerce/auth"
 )
 
-// asProgram, in the environment, makes this test binary the program itself, so
-// that tests run it as a process of its own with nothing to build.
+// asProgram is an environment variable that makes this test binary run as the program,
+// so that tests can start it as a separate process without building it.
 const asProgram = "COMMERCE_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 
 const secret = "a secret of the tests, 32 bytes and more"
 
-// program is one call of the program, with these settings and no others.
+// program returns a command that runs the program with only these settings.
 func program(t testing.TB, settings []string, args ...string) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()
@@ -45,7 +45,7 @@ func program(t testing.TB, settings []string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// outcome is what a program that ended left behind.
+// outcome is the exit status and the output of a program.
 type outcome struct {
 	status      int
 	out, errors string
@@ -64,7 +64,7 @@ func ended(t testing.TB, cmd *exec.Cmd) outcome {
 	return outcome{cmd.ProcessState.ExitCode(), out.String(), errs.String()}
 }
 
-func TestCommands_ABadSettingEndsThemWithALineThatNamesIt(t *testing.T) {
+func TestCommands_FailWithOneLineThatNamesABadSetting(t *testing.T) {
 	t.Parallel()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -151,13 +151,13 @@ func TestCommands_ABadSettingEndsThemWithALineThatNamesIt(t *testing.T) {
 				t.Errorf("said %q, want one line that names %s", got.errors, names)
 			}
 			if strings.Contains(got.errors, "hunter2") {
-				t.Errorf("told a password: %q", got.errors)
+				t.Errorf("printed a password: %q", got.errors)
 			}
 		})
 	}
 }
 
-func TestToken_PrintsACustomersTokenAndNothingElse(t *testing.T) {
+func TestToken_PrintsOnlyTheCustomersToken(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "secret")
 	if err := os.WriteFile(file, []byte(secret+"\n"), 0o600); err != nil {
@@ -180,12 +180,12 @@ func TestToken_PrintsACustomersTokenAndNothingElse(t *testing.T) {
 		token, whole := strings.CutSuffix(got.out, "\n")
 		claims, err := verifier.Verify(t.Context(), token)
 		if err != nil || !whole || claims.Store != 3 || claims.Customer != "ali@example.com" {
-			t.Errorf("%s: %q is no token of ours: %+v, %v", name, got.out, claims, err)
+			t.Errorf("%s: %q is not a valid token: %+v, %v", name, got.out, claims, err)
 		}
 	}
 }
 
-func TestCommands_OfSeveralBadSettingsNameTheFirstByName(t *testing.T) {
+func TestCommands_ReportTheFirstByNameOfSeveralBadSettings(t *testing.T) {
 	t.Parallel()
 	bad := []string{
 		"MAX_LINES=many", "GUEST_CART_TTL=soon", "CUSTOMER_CART_TTL=0s", "BASE_PATH=//", "JWT_SECRET_FILE=/missing",
@@ -203,9 +203,9 @@ func TestCommands_OfSeveralBadSettingsNameTheFirstByName(t *testing.T) {
 	}
 }
 
-// A demo that is told to end is not ready from then on, takes nothing new, and
-// still answers what it has begun to read.
-func TestDemo_DrainsWhenItIsToldToEnd(t *testing.T) {
+// After SIGTERM or SIGINT the demo is not ready and accepts no connections, but still
+// responds to a request that it has begun to read.
+func TestDemo_DrainsAfterASignal(t *testing.T) {
 	t.Parallel()
 	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
 		t.Run(signal.String(), func(t *testing.T) {
@@ -215,42 +215,42 @@ func TestDemo_DrainsWhenItIsToldToEnd(t *testing.T) {
 				t.Fatalf("readyz answers %d before", status)
 			}
 			answer, body := d.beginAdd(t)
-			told := time.Now()
+			signaled := time.Now()
 			if err := d.cmd.Process.Signal(signal); err != nil {
 				t.Fatal(err)
 			}
 			for d.ready() != http.StatusServiceUnavailable {
-				if time.Since(told) > 20*time.Second {
-					t.Fatal("ready, although it was told to end")
+				if time.Since(signaled) > 20*time.Second {
+					t.Fatal("still ready after the signal")
 				}
 				time.Sleep(10 * time.Millisecond)
 			}
 			for d.accepts() {
-				if time.Since(told) > 20*time.Second {
-					t.Fatal("still takes connections")
+				if time.Since(signaled) > 20*time.Second {
+					t.Fatal("still accepts connections")
 				}
 				time.Sleep(10 * time.Millisecond)
 			}
 			fmt.Fprint(body, `_id":1}`)
 			response, err := http.ReadResponse(bufio.NewReader(answer), nil)
 			if err != nil {
-				t.Fatalf("the request that was under way: %v", err)
+				t.Fatalf("the request in flight: %v", err)
 			}
 			response.Body.Close()
 			if response.StatusCode != http.StatusOK {
-				t.Errorf("the request that was under way: %d", response.StatusCode)
+				t.Errorf("the request in flight: %d", response.StatusCode)
 			}
 			if err := d.cmd.Wait(); err != nil {
 				t.Errorf("ended with %v\n%s", err, d.log.String())
 			}
-			if took := time.Since(told); took > 10*time.Second {
+			if took := time.Since(signaled); took > 10*time.Second {
 				t.Errorf("took %v to end", took)
 			}
 		})
 	}
 }
 
-// runningDemo is a `commerce demo` and both its addresses.
+// runningDemo is a `commerce demo` and its two addresses.
 type runningDemo struct {
 	cmd           *exec.Cmd
 	public, admin string
@@ -269,15 +269,15 @@ func startDemo(t *testing.T, settings ...string) *runningDemo {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if d.cmd.ProcessState == nil { // the test did not get that far
+		if d.cmd.ProcessState == nil { // the test failed earlier
 			_ = d.cmd.Process.Kill()
 			_ = d.cmd.Wait()
 		}
 	})
-	printed := bufio.NewScanner(out) // once both sides listen
+	printed := bufio.NewScanner(out) // printed once both addresses accept connections
 	for d.admin == "" {
 		if !printed.Scan() {
-			t.Fatal("the demo does not say where it listens")
+			t.Fatal("the demo does not print its addresses")
 		}
 		label, value, _ := strings.Cut(strings.TrimSpace(printed.Text()), " ")
 		switch _, address, _ := strings.Cut(value, "http://"); label {
@@ -291,7 +291,7 @@ func startDemo(t *testing.T, settings ...string) *runningDemo {
 	return d
 }
 
-// ready is the status of /readyz; 0 when there is no answer.
+// ready returns the status of /readyz, 0 if there is no response.
 func (d *runningDemo) ready() int {
 	response, err := http.Get("http://" + d.admin + "/readyz")
 	if err != nil {
@@ -310,8 +310,8 @@ func (d *runningDemo) accepts() bool {
 	return true
 }
 
-// beginAdd sends an add up to the middle of its body, which then goes to body.
-// It returns once the server has read that much.
+// beginAdd sends the first half of an add request. It returns once the server has begun
+// to read the body. The caller writes the rest of the body to body.
 func (d *runningDemo) beginAdd(t *testing.T) (answer io.Reader, body io.Writer) {
 	t.Helper()
 	conn, err := net.Dial("tcp", d.public)
@@ -322,7 +322,7 @@ func (d *runningDemo) beginAdd(t *testing.T) (answer io.Reader, body io.Writer) 
 	fmt.Fprintf(conn, "POST /cart/add HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: 16\r\nExpect: 100-continue\r\n\r\n", d.public)
 	reader := bufio.NewReader(conn)
 	if line, err := reader.ReadString('\n'); err != nil || !strings.Contains(line, " 100 ") {
-		t.Fatalf("the server does not ask for the body: %q, %v", line, err)
+		t.Fatalf("the server does not request the body: %q, %v", line, err)
 	}
 	if _, err := reader.ReadString('\n'); err != nil {
 		t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 	"commerce/deploy/ephemeral"
 )
 
-// liveLog is a log that a test reads while it is written.
+// liveLog is a log that can be read while it is written.
 type liveLog struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -30,7 +30,7 @@ func (l *liveLog) has(line *regexp.Regexp) bool {
 	return line.Match(l.b.Bytes())
 }
 
-// wait returns once a line of the log matches.
+// wait waits until a line of the log matches.
 func (l *liveLog) wait(t *testing.T, line string) {
 	t.Helper()
 	wanted := regexp.MustCompile(line)

@@ -11,7 +11,7 @@ import (
 	"commerce/deploy/ephemeral"
 )
 
-// writer is a pool to change a database by.
+// writer returns a pool that can write.
 func writer(t *testing.T, url string) *pgxpool.Pool {
 	t.Helper()
 	return ephemeral.OpenPool(t, url, connect.PostgresConfig{Writable: true, StatementTimeout: -1})
@@ -24,7 +24,7 @@ func change(t *testing.T, db *pgxpool.Pool, sql string) {
 	}
 }
 
-// onDatabase runs a command that has to succeed, and returns what it printed.
+// onDatabase runs a command that must succeed, and returns its output.
 func onDatabase(t *testing.T, url string, args ...string) string {
 	t.Helper()
 	got := ended(t, program(t, []string{"DATABASE_URL=" + url}, args...))
@@ -34,7 +34,7 @@ func onDatabase(t *testing.T, url string, args ...string) string {
 	return got.out
 }
 
-func TestCommands_NameWhatIsWrongWithTheDatabaseInOneLine(t *testing.T) {
+func TestCommands_ReportDatabaseErrorsInOneLine(t *testing.T) {
 	t.Parallel()
 	urls := map[string]string{
 		"missing":     "",
@@ -76,7 +76,7 @@ func TestCommands_NameWhatIsWrongWithTheDatabaseInOneLine(t *testing.T) {
 	}
 }
 
-func TestMigrate_SaysWhatItDid(t *testing.T) {
+func TestMigrate_PrintsWhatItDid(t *testing.T) {
 	t.Parallel()
 	url := ephemeral.Postgres(t)
 	for _, step := range []struct{ command, says string }{
@@ -85,7 +85,7 @@ func TestMigrate_SaysWhatItDid(t *testing.T) {
 		{"up", "applied 00001_catalogue.sql"},
 		{"up", "nothing to do"},
 		{"status", "applied  00001_catalogue.sql"},
-		{"down", "taken back 0000"},
+		{"down", "rolled back 0000"},
 		{"up", "applied 0000"},
 	} {
 		if out := onDatabase(t, url, "migrate", step.command); !strings.Contains(out, step.says) {
@@ -94,7 +94,7 @@ func TestMigrate_SaysWhatItDid(t *testing.T) {
 	}
 }
 
-func TestSeed_MayBeRepeatedAndRunTwiceAtOnce(t *testing.T) {
+func TestSeed_CanBeRepeatedAndRunConcurrently(t *testing.T) {
 	t.Parallel()
 	url := ephemeral.Migrated(t)
 	var both sync.WaitGroup
@@ -134,7 +134,7 @@ func TestSeed_MayBeRepeatedAndRunTwiceAtOnce(t *testing.T) {
 	}
 }
 
-func TestSeed_NamesTheRuleThatARowWouldBreak(t *testing.T) {
+func TestSeed_NamesTheConstraintThatARowViolates(t *testing.T) {
 	t.Parallel()
 	url := ephemeral.Migrated(t)
 	change(t, writer(t, url), "ALTER TABLE products ADD CONSTRAINT product_is_not_free CHECK (price > 0)")

@@ -31,7 +31,7 @@ func (c *demoCommand) faults() faults {
 	return f
 }
 
-// Run serves the sample stores from memory until it is told to end.
+// Run serves the sample stores from memory until ctx ends.
 func (c *demoCommand) Run(ctx context.Context, out output) error {
 	log := c.logger(out)
 	parts, err := c.parts(log)
@@ -67,7 +67,7 @@ func (c *demoCommand) Run(ctx context.Context, out output) error {
 	return c.run(ctx, parts, &server.Admin{}, 0, func(sockets listeners) { c.welcome(out, sockets, token, apiToken) })
 }
 
-// sampleCatalog holds what the sample stores sell.
+// sampleCatalog returns the products and coupons of the sample stores.
 func sampleCatalog(now time.Time) *catalog.Memory {
 	memory := catalog.NewMemory(sample.Products())
 	for store, coupons := range sample.Coupons(now) {
@@ -78,8 +78,8 @@ func sampleCatalog(now time.Time) *catalog.Memory {
 	return memory
 }
 
-// offerSubscriptions adds the sample's subscriptions to the parts, and returns an
-// API token of the store.
+// offerSubscriptions adds the sample subscriptions to parts, and returns a new API
+// token of the store.
 func offerSubscriptions(parts *server.Parts, store int64, now time.Time) (token string, err error) {
 	secret, sum, err := auth.NewAPISecret(rand.Reader)
 	if err != nil {
@@ -91,8 +91,7 @@ func offerSubscriptions(parts *server.Parts, store int64, now time.Time) (token 
 	return "1|" + secret, nil
 }
 
-// AfterApply is called by kong once it has read the settings. It fills in what only
-// the demo may decide by itself.
+// AfterApply sets the demo's own defaults. Kong calls it after it has read the settings.
 func (c *demoCommand) AfterApply() error {
 	if c.DefaultStore == 0 {
 		c.DefaultStore = 1
@@ -112,8 +111,8 @@ func (c *demoCommand) AfterApply() error {
 	return nil
 }
 
-// startEmbeddedRedis runs a Redis in this process. Its clock stands still by
-// itself, so TTLs are made to pass.
+// startEmbeddedRedis starts a Redis in this process. Its clock does not advance by
+// itself, so a goroutine advances it until ctx ends; otherwise no key would expire.
 func startEmbeddedRedis(ctx context.Context) (*miniredis.Miniredis, error) {
 	embedded := miniredis.NewMiniRedis()
 	if err := embedded.Start(); err != nil {
@@ -134,31 +133,32 @@ func startEmbeddedRedis(ctx context.Context) (*miniredis.Miniredis, error) {
 	return embedded, nil
 }
 
-// welcome says what runs where, and what to try.
+// welcome prints the demo's URLs, its tokens and example calls.
 func (c *demoCommand) welcome(out output, sockets listeners, token, apiToken string) {
 	_, port, _ := net.SplitHostPort(sockets.public.Addr().String())
 	url := "http://localhost:" + port + strings.TrimSuffix(c.BasePath, "/")
-	fmt.Fprintf(out, `Merchant Commerce Service, demo: everything in this process, nothing is kept.
+	fmt.Fprintf(out, `Demo of the Merchant Commerce Service. Everything runs in this process, and all
+data is lost when it stops.
 
   URL            %[1]s
-  Store          %[5]s   (X-Public-Key; the default here)
+  Store          %[5]s   (X-Public-Key; default store of the demo)
   Customer JWT   %[2]s
   API token      %[3]s
-  Operators      http://%[4]s   (/readyz, /metrics, …)
+  Operators      http://%[4]s   (/readyz, /metrics and more)
 
 Try:
   curl -s %[1]s/cart/add -H 'Content-Type: application/json' -d '{"product_id":%[6]d,"qty":2}'
   curl -s %[1]s/cart -H 'Authorization: Bearer <the JWT above>'
   curl -s '%[1]s/subscriptions?customerEmail=sara@example.com' -H 'Authorization: Bearer <the API token above>'
 
-Open the URL in a browser for a shop that shows each call it makes.
+Open the URL in a browser to try the API. The page shows each call that it makes.
 API description: %[1]s/openapi.yaml   Stop with Ctrl-C.
 
 `, url, token, apiToken, sockets.admin.Addr(), c.storeKey(), sample.Products()[c.DefaultStore][0].ID)
 }
 
-// storeKey is the publishable key of the demo's default store; "" if there is no
-// store of that id.
+// storeKey returns the publishable key of the demo's default store, "" if there is no
+// store with that id.
 func (c *demoCommand) storeKey() string {
 	for _, store := range sample.Stores() {
 		if store.ID == c.DefaultStore {

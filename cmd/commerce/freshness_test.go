@@ -11,7 +11,7 @@ import (
 	"commerce/deploy/ephemeral"
 )
 
-// seeded is a database with the sample in it.
+// seeded returns the URL of a database with the sample data.
 func seeded(t *testing.T) string {
 	t.Helper()
 	url := ephemeral.Migrated(t)
@@ -40,10 +40,10 @@ func wantListeners(t *testing.T, db *pgxpool.Pool, n int) {
 
 func TestCatalog_ShowsAChangeOnEveryInstanceWithinASecond(t *testing.T) {
 	t.Parallel()
-	for name, before := range map[string]string{ // in the transaction that changes the price
-		"when told":              "",
-		"with the listener cut":  cutListeners + ";",
-		"with nobody being told": "ALTER TABLE products DISABLE TRIGGER ALL;",
+	for name, before := range map[string]string{ // SQL to run in the transaction that changes the price
+		"with a notification":    "",
+		"with a lost connection": cutListeners + ";",
+		"without a notification": "ALTER TABLE products DISABLE TRIGGER ALL;",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

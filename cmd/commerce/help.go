@@ -10,10 +10,10 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// helpWidth is the number of columns that help never exceeds.
+// helpWidth is the maximum number of columns of help texts.
 const helpWidth = 80
 
-// asksForHelp turns "help" and its command into --help of that command.
+// asksForHelp turns "help COMMAND" into "COMMAND --help", and no arguments into --help.
 func asksForHelp(args []string) []string {
 	switch {
 	case len(args) == 0:
@@ -24,8 +24,8 @@ func asksForHelp(args []string) []string {
 	return args
 }
 
-// printHelp prints kong's help under our own usage line, and for the program as a
-// whole every setting of serve as well.
+// printHelp prints kong's help below our own usage line. The help of the whole program
+// also lists the settings of serve.
 func printHelp(options kong.HelpOptions, c *kong.Context) error {
 	options.NoAppSummary = true
 	selected := c.Selected()
@@ -37,7 +37,7 @@ func printHelp(options kong.HelpOptions, c *kong.Context) error {
 	if err := kong.DefaultHelpPrinter(options, c); err != nil || selected != nil {
 		return err
 	}
-	fmt.Fprint(c.Stdout, "\nSettings of serve, and of demo where they apply:\n\n")
+	fmt.Fprint(c.Stdout, "\nSettings of serve. Those of demo are the same, without DATABASE_URL, REDIS_URL\nand DRAIN_DELAY:\n\n")
 	for _, command := range c.Model.Children {
 		if command.Name == "serve" {
 			printSettings(c.Stdout, command.Flags)
@@ -46,8 +46,8 @@ func printHelp(options kong.HelpOptions, c *kong.Context) error {
 	return nil
 }
 
-// usage is kong's summary of a command, except that it shows required flags that
-// exclude each other as alternatives.
+// usage is kong's summary of a command, with mutually exclusive required flags shown as
+// alternatives.
 func usage(command *kong.Node) string {
 	alternatives := map[string][]string{}
 	for _, flag := range command.Flags {

@@ -6,13 +6,13 @@ import (
 	"unicode/utf8"
 )
 
-// everyCommand is each command of the program as it is typed.
+// everyCommand lists all commands of the program.
 var everyCommand = []string{
 	"", "demo", "serve", "migrate", "migrate up", "migrate down", "migrate status", "seed", "token", "token customer",
 	"token store", "token list", "token revoke", "cart", "cart show", "cart erase", "version",
 }
 
-func TestHelp_FitsEightyColumnsAndIsNoFailure(t *testing.T) {
+func TestHelp_FitsEightyColumnsAndSucceeds(t *testing.T) {
 	t.Parallel()
 	for _, command := range everyCommand {
 		flag := append(strings.Fields(command), "--help")

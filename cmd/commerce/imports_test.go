@@ -53,8 +53,8 @@ var imports = map[string][]string{
 	"deploy/ephemeral/run": {"deploy/ephemeral"},
 }
 
-// Anything below cmd may import everything: wiring is what it is for. So may a
-// test import what boots servers or fills them.
+// Packages below cmd may import everything, because they connect the others. Tests may
+// also import packages that start servers or fill them with data.
 const wiring = "cmd"
 
 // The tests of carts in Redis drive whole requests, merges above all.
@@ -67,7 +67,7 @@ var (
 	impure = []string{"net/http", "log/slog", "github.com/gin-gonic/gin", "github.com/redis/go-redis", "github.com/jackc/pgx"}
 )
 
-// vague names say nothing of what a package is about.
+// vague names do not say what a package does.
 var vague = []string{"base", "common", "helper", "helpers", "lib", "misc", "model", "models", "shared", "types", "util", "utils"}
 
 func TestImports_GoOneWay(t *testing.T) {
@@ -173,7 +173,7 @@ func TestPackages_HaveNamesThatSaySomething(t *testing.T) {
 	}
 }
 
-// goFiles lists the repository's Go files by their paths from its root.
+// goFiles returns the paths of all Go files, relative to the root of the repository.
 func goFiles(t *testing.T) []string {
 	t.Helper()
 	var files []string

@@ -18,7 +18,7 @@ import (
 	"commerce/deploy/ephemeral"
 )
 
-// instance is the cart part of `serve`, running in this process.
+// instance is the cart API of `serve`, running in this process.
 type instance struct{ URL string }
 
 // startInstance starts an instance on a seeded database and the shared Redis.
@@ -41,7 +41,7 @@ func startInstance(t *testing.T, databaseURL string) instance {
 		Redis: rdb, Catalog: catalog.products, Coupons: catalog.products, Stores: catalog.stores,
 		CartTTL:     redisstore.TTLs{Guest: time.Hour, Customer: time.Hour},
 		CartLimits:  defaultLimits(),
-		RedisBudget: 5 * time.Second, // it is Postgres that fails here
+		RedisBudget: 5 * time.Second, // tests of this instance let only Postgres fail
 		Log:         log,
 	})
 	if err != nil {
@@ -52,7 +52,7 @@ func startInstance(t *testing.T, databaseURL string) instance {
 	return instance{web.URL}
 }
 
-// answer is what came back of a request.
+// answer is a decoded response.
 type answer struct {
 	Status int
 	Header http.Header
@@ -66,8 +66,8 @@ type answer struct {
 	}
 }
 
-// call sends a request of a guest of the sample's first store. No token: a new
-// guest; no body: none.
+// call sends a request of a guest of the sample's first store. An empty token means a new
+// guest.
 func (i instance) call(token, method, path, body string) (answer, error) {
 	request, err := http.NewRequest(method, i.URL+path, strings.NewReader(body))
 	if err != nil {

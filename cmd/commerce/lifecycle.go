@@ -13,11 +13,11 @@ import (
 	"commerce/cmd/internal/server"
 )
 
-// grace is how long the process has from SIGTERM on: for the drain delay and then for
-// the requests in flight.
-const grace = 9 * time.Second
+// gracePeriod is the time from SIGTERM to the end of the process. It covers the drain
+// delay and the requests in flight.
+const gracePeriod = 9 * time.Second
 
-// listeners are both sides' sockets, opened before anything is announced.
+// listeners are the sockets of the public and the admin address.
 type listeners struct {
 	public, admin net.Listener
 }
@@ -46,8 +46,8 @@ func listen(setting, addr string) (net.Listener, error) {
 	return l, nil
 }
 
-// run serves the assembled parts until ctx ends. It calls announce when both sides
-// listen. From the end of ctx on, it accepts requests for another drainDelay.
+// run assembles the parts and serves them until ctx ends, and then for another
+// drainDelay. It calls announce once both addresses accept connections.
 func (s *settings) run(ctx context.Context, parts server.Parts, admin *server.Admin, drainDelay time.Duration, announce func(listeners)) error {
 	handler, err := server.Assemble(parts)
 	if err != nil {
@@ -62,18 +62,18 @@ func (s *settings) run(ctx context.Context, parts server.Parts, admin *server.Ad
 	return sockets.serve(ctx, handler, admin, drainDelay, parts.Log)
 }
 
-// profiles reports whether the admin side offers profiles.
+// profiles reports whether to serve profiles on the admin address.
 func (s *settings) profiles(admin net.Listener) bool {
 	at, ok := admin.Addr().(*net.TCPAddr)
 	return s.Pprof == "on" || s.Pprof == "" && ok && at.IP.IsLoopback()
 }
 
-// serve answers on both sides until the context ends. From then on the process is not
-// ready; after the delay, which gives load balancers the time to notice, it takes no
-// more connections, and lets what is in flight finish.
+// serve serves both addresses until ctx ends. Then /readyz fails, so that load balancers
+// stop sending requests. After the delay serve closes the public address and waits for
+// requests in flight, at most until the grace period is over.
 func (l listeners) serve(ctx context.Context, public http.Handler, admin *server.Admin, delay time.Duration, log *slog.Logger) error {
 	publicSide, adminSide := httpServer(reconnect(public, admin), log), httpServer(admin.Handler(), log)
-	adminSide.WriteTimeout = 0 // a profile takes as long as was asked
+	adminSide.WriteTimeout = 0 // the caller chooses the duration of a profile
 	failed := make(chan error, 2)
 	go func() { failed <- publicSide.Serve(l.public) }()
 	go func() { failed <- adminSide.Serve(l.admin) }()
@@ -85,19 +85,19 @@ func (l listeners) serve(ctx context.Context, public http.Handler, admin *server
 	}
 	admin.Drain()
 	log.Info("stopping", "delay", delay.String())
-	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), gracePeriod)
 	defer cancel()
 	time.Sleep(delay)
 	err := publicSide.Shutdown(last)
 	if errors.Is(err, context.DeadlineExceeded) {
-		log.Warn("requests were still running", "after", grace.String())
+		log.Warn("requests were still running", "after", gracePeriod.String())
 		err = publicSide.Close()
 	}
 	return errors.Join(err, adminSide.Close())
 }
 
-// reconnect tells clients, while the process drains, that their connection ends with the
-// answer. A connection that is kept alive would be closed under a request of theirs.
+// reconnect makes clients close their connections while the process drains. Otherwise
+// the process would close a kept-alive connection, possibly during a request.
 func reconnect(h http.Handler, admin *server.Admin) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if admin.Draining() {

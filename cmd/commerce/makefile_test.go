@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// makes runs a target of the Makefile with another program in the place of go, and
-// returns what that printed.
-func makes(t *testing.T, target, goProgram string) string {
+// runTarget runs a target of the Makefile with another program instead of go, and returns
+// the output.
+func runTarget(t *testing.T, target, goProgram string) string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "make", "--no-print-directory", "-C", "../..", target, "GO="+goProgram).CombinedOutput()
 	if err != nil {
@@ -23,7 +23,7 @@ func TestMake_BuildsAStrippedProgramThatKnowsItsCommit(t *testing.T) {
 	if err != nil {
 		t.Skip("not a clone: ", err)
 	}
-	built := makes(t, "build", "echo")
+	built := runTarget(t, "build", "echo")
 	for _, flag := range []string{"-s -w", "-X main.version=" + strings.TrimSpace(string(commit))} {
 		if !strings.Contains(built, flag) {
 			t.Errorf("make build runs %q, want %q in it", built, flag)
@@ -34,15 +34,15 @@ func TestMake_BuildsAStrippedProgramThatKnowsItsCommit(t *testing.T) {
 func TestMake_CompilesWithoutTheCodecThatGinDoesNotNeed(t *testing.T) {
 	t.Parallel()
 	for _, target := range []string{"run", "build", "go-test"} {
-		if said := makes(t, target, "printenv GOFLAGS; :"); !strings.Contains(said, "-tags=nomsgpack") {
+		if said := runTarget(t, target, "printenv GOFLAGS; :"); !strings.Contains(said, "-tags=nomsgpack") {
 			t.Errorf("make %s: GOFLAGS without nomsgpack: %q", target, said)
 		}
 	}
 }
 
-func TestMake_RunSaysFirstThatItCompiles(t *testing.T) {
+func TestMake_RunAnnouncesThatItCompiles(t *testing.T) {
 	t.Parallel()
-	if said := makes(t, "run", "echo GO:"); !strings.HasPrefix(said, "Compiling") || !strings.Contains(said, "GO: run") {
-		t.Errorf("make run says %q, want what it does before it does it", said)
+	if said := runTarget(t, "run", "echo GO:"); !strings.HasPrefix(said, "Compiling") || !strings.Contains(said, "GO: run") {
+		t.Errorf("make run prints %q, want an announcement before it compiles", said)
 	}
 }

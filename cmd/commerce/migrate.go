@@ -10,9 +10,9 @@ import (
 )
 
 type migrateCommand struct {
-	Up     migrateUpCommand     `cmd:"" help:"Bring the schema up to this program's."`
-	Down   migrateDownCommand   `cmd:"" help:"Roll back the latest migration. Data in the tables and columns that it added is deleted."`
-	Status migrateStatusCommand `cmd:"" help:"List the migrations and which of them are applied."`
+	Up     migrateUpCommand     `cmd:"" help:"Apply all pending migrations."`
+	Down   migrateDownCommand   `cmd:"" help:"Roll back the latest migration and delete the data in the tables and columns that it added."`
+	Status migrateStatusCommand `cmd:"" help:"List all migrations, applied or pending."`
 }
 
 type (
@@ -27,8 +27,8 @@ type (
 	}
 )
 
-// Run brings the schema up. A schema that is up already, or being brought up by
-// another process, is no failure.
+// Run applies the pending migrations. It is not an error if there are none, or if
+// another process is applying them.
 func (c *migrateUpCommand) Run(ctx context.Context, out output) error {
 	return c.Database.migrate(ctx, func(m *migrations.Migrator) error {
 		steps, err := m.Up(ctx)
@@ -42,7 +42,7 @@ func (c *migrateUpCommand) Run(ctx context.Context, out output) error {
 	})
 }
 
-// Run takes one migration back.
+// Run rolls back one migration.
 func (c *migrateDownCommand) Run(ctx context.Context, out output) error {
 	return c.Database.migrate(ctx, func(m *migrations.Migrator) error {
 		step, err := m.Down(ctx)
@@ -52,7 +52,7 @@ func (c *migrateDownCommand) Run(ctx context.Context, out output) error {
 		case step == nil:
 			fmt.Fprintln(out, "nothing to do")
 		default:
-			fmt.Fprintln(out, "taken back", step.Name)
+			fmt.Fprintln(out, "rolled back", step.Name)
 		}
 		return nil
 	})
@@ -73,8 +73,8 @@ func (c *migrateStatusCommand) Run(ctx context.Context, out output) error {
 	})
 }
 
-// migrate works on the schema with connections of its own: a migration takes as
-// long as it takes.
+// migrate calls work with a migrator. Its connections have no statement timeout, because
+// a migration may take long.
 func (d databaseSettings) migrate(ctx context.Context, work func(*migrations.Migrator) error) error {
 	db, err := d.open(ctx, connect.PostgresConfig{Writable: true, ApplicationName: "commerce migrate", StatementTimeout: -1})
 	if err != nil {
@@ -82,7 +82,7 @@ func (d databaseSettings) migrate(ctx context.Context, work func(*migrations.Mig
 	}
 	defer db.Close()
 	if err := migrations.Check(ctx, db); errors.Is(err, migrations.ErrNewer) {
-		return &badSetting{"DATABASE_URL", err} // what there is to undo, or to list, only that release knows
+		return &badSetting{"DATABASE_URL", err} // only a newer release knows the latest migrations
 	}
 	migrator, err := migrations.Open(db.Config().ConnConfig)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"commerce/deploy/ephemeral"
 )
 
-// slowed is a database at url as it is seen over a line that can be made slow.
+// slowed returns a URL of the database through a proxy that can be made slow.
 func slowed(t *testing.T, databaseURL string) (viaURL string, line *toxiproxy.Proxy) {
 	t.Helper()
 	u, err := url.Parse(databaseURL)
@@ -33,7 +33,7 @@ func slowed(t *testing.T, databaseURL string) (viaURL string, line *toxiproxy.Pr
 	return u.String(), line
 }
 
-func TestCarts_DoNotNoticeWhenPostgresIsGone(t *testing.T) {
+func TestCarts_WorkWithoutPostgres(t *testing.T) {
 	t.Parallel()
 	type outage struct{ begin, end func() }
 	for name, outageOf := range map[string]func(*testing.T, *ephemeral.Server, *toxiproxy.Proxy) outage{
@@ -116,7 +116,7 @@ func wantUnavailable(t *testing.T, i instance, product string) {
 		began := time.Now()
 		a, err := i.call("", "POST", "/cart/add", product)
 		if err != nil || a.Status != http.StatusServiceUnavailable || a.Code != "unavailable" || a.Header.Get("Retry-After") == "" {
-			t.Errorf("add of a product that is not known: %v, %d %s, want 503 with Retry-After", err, a.Status, a.Body)
+			t.Errorf("add of a product that is not cached: %v, %d %s, want 503 with Retry-After", err, a.Status, a.Body)
 		}
 		if took := time.Since(began); took > 4500*time.Millisecond {
 			t.Errorf("it took %v to say that a product is not known", took)
@@ -124,7 +124,7 @@ func wantUnavailable(t *testing.T, i instance, product string) {
 	}
 }
 
-// wantRevalidated changes the stock and waits for it to count.
+// wantRevalidated deactivates a product and waits until the instance rejects it.
 func wantRevalidated(t *testing.T, i instance, databaseURL string) {
 	t.Helper()
 	change(t, writer(t, databaseURL), "UPDATE products SET active = false WHERE (store_id, id) = (1, 5)")
@@ -139,7 +139,7 @@ func wantRevalidated(t *testing.T, i instance, databaseURL string) {
 	}
 }
 
-// shoppers use carts; no request of theirs may fail.
+// shoppers send cart requests, all of which must succeed.
 type shoppers struct {
 	t *testing.T
 

@@ -15,7 +15,7 @@ import (
 	"commerce/deploy/ephemeral"
 )
 
-// readiness is what /readyz says.
+// readiness is the response of /readyz.
 type readiness struct {
 	Code   int
 	Status string
@@ -36,7 +36,7 @@ func (r *running) ready(t *testing.T) readiness {
 	return said
 }
 
-// wantReady waits until /readyz says so.
+// wantReady waits until /readyz responds with these states.
 func (r *running) wantReady(t *testing.T, code int, redis, postgres string) {
 	t.Helper()
 	want := readiness{Code: code, Status: "ready", Checks: map[string]string{"redis": redis, "postgres": postgres}}
@@ -46,7 +46,7 @@ func (r *running) wantReady(t *testing.T, code int, redis, postgres string) {
 	eventually(t, func() string { return cmp.Diff(want, r.ready(t)) })
 }
 
-// eventually waits until wrong has nothing to say.
+// eventually waits until wrong returns "".
 func eventually(t *testing.T, wrong func() string) {
 	t.Helper()
 	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
@@ -60,7 +60,7 @@ func eventually(t *testing.T, wrong func() string) {
 	}
 }
 
-// statuses are what an instance answers.
+// statuses are the responses of an instance.
 type statuses struct {
 	ready, cart, subscriptions int // HTTP statuses of /readyz, an add, and a list
 	redis, postgres            string
@@ -71,8 +71,8 @@ func healthy() statuses {
 	return statuses{http.StatusOK, http.StatusOK, http.StatusOK, "ok", "ok"}
 }
 
-// wantStatuses waits until the instance answers with these statuses. The token is an
-// API token.
+// wantStatuses waits until the instance responds with these statuses. token is an API
+// token.
 func (r *running) wantStatuses(t *testing.T, token string, want statuses) {
 	t.Helper()
 	r.wantReady(t, want.ready, want.redis, want.postgres)
@@ -166,7 +166,7 @@ func TestServe_StartsWithoutRedisAndServesWhenItIsBack(t *testing.T) {
 	serve.end(t)
 }
 
-func TestServe_IsNotReadyWhereItsCredentialsAreRefused(t *testing.T) {
+func TestServe_IsNotReadyWhenItsCredentialsAreRefused(t *testing.T) {
 	t.Parallel()
 	database, redis := seeded(t), ephemeral.Redis(t)
 	with := func(rawURL string, edit func(*url.URL)) string {
@@ -194,9 +194,9 @@ func TestServe_RefusesADefaultStoreThatDoesNotExist(t *testing.T) {
 	}
 }
 
-// From SIGTERM on the process is not ready, but takes requests for as long as a load
-// balancer needs to notice.
-func TestServe_TakesRequestsForTheDrainDelay(t *testing.T) {
+// After SIGTERM the process is not ready, but accepts requests until load balancers have
+// noticed.
+func TestServe_AcceptsRequestsDuringTheDrainDelay(t *testing.T) {
 	t.Parallel()
 	const delay = 3 * time.Second // in which the checks below have to fit
 	serve := startServe(t, seeded(t), "DRAIN_DELAY="+delay.String())
@@ -211,14 +211,14 @@ func TestServe_TakesRequestsForTheDrainDelay(t *testing.T) {
 		}
 		return ""
 	})
-	// A connection that is kept alive ends with an answer that says so, not under a request.
+	// A kept-alive connection ends with a response that announces it, not during a request.
 	response, err := http.Get(serve.URL + "/cart/count")
 	if err != nil {
 		t.Fatal(err)
 	}
 	response.Body.Close()
 	if !response.Close {
-		t.Error("an answer during the delay keeps its connection")
+		t.Error("a response during the delay keeps its connection alive")
 	}
 	for accepted := true; accepted; {
 		began := time.Now()
@@ -227,10 +227,10 @@ func TestServe_TakesRequestsForTheDrainDelay(t *testing.T) {
 			conn.Close()
 			time.Sleep(10 * time.Millisecond)
 		} else if passed := began.Sub(signaled); passed < delay-100*time.Millisecond {
-			t.Errorf("takes no connections %v after SIGTERM, want %v", passed, delay)
+			t.Errorf("accepts no connections %v after SIGTERM, want %v", passed, delay)
 		}
 		if time.Since(signaled) > 20*time.Second {
-			t.Fatal("still takes connections")
+			t.Fatal("still accepts connections")
 		}
 	}
 	if err := serve.cmd.Wait(); err != nil {
@@ -241,7 +241,7 @@ func TestServe_TakesRequestsForTheDrainDelay(t *testing.T) {
 	}
 }
 
-func TestServe_ShowsProfilesOnlyOnLoopbackUnlessAskedTo(t *testing.T) {
+func TestServe_HasProfilesOnlyOnLoopbackByDefault(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		settings []string

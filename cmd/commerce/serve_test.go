@@ -14,14 +14,15 @@ import (
 	"commerce/deploy/ephemeral"
 )
 
-// running is a `commerce serve` and the addresses of both its sides.
+// running is a `commerce serve` and its two addresses.
 type running struct {
 	instance
 	admin string
 	cmd   *exec.Cmd
 }
 
-// asService is a Redis' URL for a user who has no more rights than the service needs.
+// asService returns a Redis URL for the user in deploy/redis/users.conf that the service
+// runs as.
 func asService(t testing.TB, url string) string {
 	t.Helper()
 	users, err := os.ReadFile("../../deploy/redis/users.conf")
@@ -31,7 +32,8 @@ func asService(t testing.TB, url string) string {
 	return ephemeral.AsUser(t, url, string(users), "commerce")
 }
 
-// startServe starts it on the shared Redis. Further settings win over those it has.
+// startServe starts `commerce serve` on the shared Redis. The given settings take
+// precedence over the defaults.
 func startServe(t *testing.T, databaseURL string, settings ...string) *running {
 	t.Helper()
 	has := []string{"DATABASE_URL=" + databaseURL, "REDIS_URL=" + asService(t, ephemeral.Redis(t)), "JWT_SECRET=" + secret, "DRAIN_DELAY=0s"}
@@ -44,7 +46,7 @@ func startServe(t *testing.T, databaseURL string, settings ...string) *running {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if r.cmd.ProcessState == nil { // the test did not get that far
+		if r.cmd.ProcessState == nil { // the test failed earlier
 			_ = r.cmd.Process.Kill()
 			_ = r.cmd.Wait()
 		}
@@ -52,7 +54,7 @@ func startServe(t *testing.T, databaseURL string, settings ...string) *running {
 	logged := bufio.NewScanner(log)
 	for r.URL == "" {
 		if !logged.Scan() {
-			t.Fatal("serve does not say where it listens")
+			t.Fatal("serve does not log its addresses")
 		}
 		var line struct{ Msg, Addr, Admin string }
 		if err := json.Unmarshal(logged.Bytes(), &line); err != nil {
@@ -66,7 +68,7 @@ func startServe(t *testing.T, databaseURL string, settings ...string) *running {
 	return r
 }
 
-func TestServe_BehavesAsTheDemoDoes(t *testing.T) {
+func TestServe_BehavesLikeTheDemo(t *testing.T) {
 	t.Parallel()
 	demo := instance{"http://" + startDemo(t).public}
 	serve := startServe(t, seeded(t))
@@ -114,7 +116,7 @@ func TestServe_BehavesAsTheDemoDoes(t *testing.T) {
 	}
 }
 
-// constant is an answer's body without what differs from one to the next.
+// constant returns a response body without the members that differ between responses.
 func constant(t *testing.T, a answer) map[string]any {
 	t.Helper()
 	var body map[string]any

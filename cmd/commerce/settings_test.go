@@ -79,7 +79,7 @@ func TestSettings_AreInTheHelpOfTheProgramAndOfTheirCommand(t *testing.T) {
 	}
 }
 
-func TestSettings_BoundsInHelpAreThoseThatAreChecked(t *testing.T) {
+func TestSettings_AreCheckedAgainstTheBoundsInHelp(t *testing.T) {
 	t.Parallel()
 	parser, err := kong.New(&commands{}, helpNumbers())
 	if err != nil {

@@ -16,11 +16,12 @@ import (
 
 type storeTokenCommand struct {
 	Database databaseSettings `embed:""`
-	Store    int64            `required:"" help:"The store's id."`
-	Name     string           `required:"" help:"What to call the token, such as the program that will use it."`
+	Store    int64            `required:"" placeholder:"ID" help:"The store's id."`
+	Name     string           `required:"" placeholder:"TEXT" help:"A name for the token, such as the program that will use it."`
 }
 
-// Run makes a token and prints it. It cannot be had again.
+// Run creates a token and prints it. It cannot be printed again, because only a hash is
+// stored.
 func (c *storeTokenCommand) Run(ctx context.Context, out output) error {
 	switch {
 	case c.Store < 1:
@@ -45,7 +46,7 @@ type listTokensCommand struct {
 	Database databaseSettings `embed:""`
 }
 
-// Run prints one line a token. Secrets are not among what can be printed.
+// Run prints one line per token, without its secret.
 func (c *listTokensCommand) Run(ctx context.Context, out output) error {
 	return c.Database.withAPITokens(ctx, func(tokens *auth.PostgresAPITokens) error {
 		all, err := tokens.List(ctx)
@@ -71,10 +72,10 @@ func shown(at *time.Time) string {
 
 type revokeTokenCommand struct {
 	Database databaseSettings `embed:""`
-	ID       int64            `arg:"" help:"The token's id: what stands before its |."`
+	ID       int64            `arg:"" help:"The token's id, the number before the |."`
 }
 
-// Run revokes the token. It is refused everywhere within a second.
+// Run revokes the token. Within a second all instances reject it.
 func (c *revokeTokenCommand) Run(ctx context.Context, out output) error {
 	return c.Database.withAPITokens(ctx, func(tokens *auth.PostgresAPITokens) error {
 		err := tokens.Revoke(ctx, c.ID)

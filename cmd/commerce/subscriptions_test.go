@@ -24,9 +24,9 @@ import (
 	"commerce/subscriptions"
 )
 
-// listed is what one page of a store's subscriptions says of itself.
+// listed is a page of a store's subscriptions, or an error.
 type listed struct {
-	Message string // of a refusal
+	Message string // of an error
 	Data    struct {
 		Data []struct {
 			ID     int64
@@ -36,7 +36,7 @@ type listed struct {
 	}
 }
 
-// asStore asks as a store's program does.
+// asStore sends a GET request with an API token.
 func (i instance) asStore(t *testing.T, token, url string) (status int, page listed) {
 	t.Helper()
 	if strings.HasPrefix(url, "/") {
@@ -102,7 +102,7 @@ func TestStoreToken_OpensTheStoreUntilItIsRevoked(t *testing.T) {
 			t.Fatalf("10s after it was revoked it opens %d and %d", first, second)
 		}
 	}
-	for _, i := range []*running{one, two} { // what was used is written at the end, if not before
+	for _, i := range []*running{one, two} { // they record the last token use before they exit
 		if err := i.cmd.Process.Signal(os.Interrupt); err != nil {
 			t.Fatal(err)
 		}
@@ -116,8 +116,8 @@ func TestStoreToken_OpensTheStoreUntilItIsRevoked(t *testing.T) {
 	}
 }
 
-// many gives store 1 that many subscriptions, of which Postgres does not know that
-// their rows are visible to all: the most expensive case for a list that skips rows.
+// many gives store 1 400,000 subscriptions in rows that are not marked as visible to all:
+// the most expensive case for a list that skips rows.
 const many = `
 SET session_replication_role = replica;
 ALTER TABLE subscriptions SET (autovacuum_enabled = false);
@@ -127,10 +127,10 @@ INSERT INTO subscriptions (store_id, id, customer_id, calling_code, status, star
 	FROM generate_series(1, 400000) i;
 ANALYZE subscriptions`
 
-// However many expensive pages a store asks for, another one's calls are answered:
-// within the service's own deadlines, since what is late is 503. A machine that is
-// busy with other tests may make a few late by itself.
-func TestSubscriptions_DeepPagesOfOneStoreHarmNoOther(t *testing.T) {
+// Expensive pages of one store do not affect the calls of another store. A late response
+// is a 503, so success means that a deadline was met. A few calls may fail because other
+// tests keep the machine busy.
+func TestSubscriptions_DeepPagesOfAStoreDoNotAffectOthers(t *testing.T) {
 	t.Parallel()
 	url := seeded(t)
 	change(t, writer(t, url), many)
@@ -153,7 +153,7 @@ func TestSubscriptions_DeepPagesOfOneStoreHarmNoOther(t *testing.T) {
 				}
 				answered[status].Add(1)
 				if status == http.StatusServiceUnavailable {
-					time.Sleep(50 * time.Millisecond) // or refusals alone would keep this machine busy
+					time.Sleep(50 * time.Millisecond) // so that refusals alone do not keep the machine busy
 				}
 			}
 		})
@@ -188,7 +188,7 @@ func TestSubscriptions_DeepPagesOfOneStoreHarmNoOther(t *testing.T) {
 	}
 }
 
-// status asks for a path. The status is 0 when ctx ends.
+// status requests a path. The status is 0 if ctx ends.
 func (i instance) status(ctx context.Context, token, path string) (status int, retryAfter string) {
 	request, err := http.NewRequestWithContext(ctx, "GET", i.URL+path, nil)
 	if err != nil {
@@ -204,7 +204,7 @@ func (i instance) status(ctx context.Context, token, path string) (status int, r
 	return response.StatusCode, response.Header.Get("Retry-After")
 }
 
-// Token checks have connections of their own, so that lists cannot take them all.
+// Token checks have their own connections, so that lists cannot use all of them.
 func TestSubscriptions_CheckTokensOnTheirOwnConnections(t *testing.T) {
 	t.Parallel()
 	url := seeded(t)
@@ -225,7 +225,7 @@ func TestSubscriptions_CheckTokensOnTheirOwnConnections(t *testing.T) {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	var lists sync.WaitGroup
-	for store := range int64(8*runtime.GOMAXPROCS(0) + 8) { // more than the lists have connections
+	for store := range int64(8*runtime.GOMAXPROCS(0) + 8) { // more than the connections for lists
 		lists.Go(func() {
 			for ctx.Err() == nil {
 				_, _ = m.source.List(ctx, store, subscriptions.Query{Limit: 16})
@@ -238,13 +238,13 @@ func TestSubscriptions_CheckTokensOnTheirOwnConnections(t *testing.T) {
 	request := httptest.NewRequest("GET", "/subscriptions", nil)
 	request.Header.Set("Authorization", "Bearer "+token)
 	if store, _, err := m.tokens.Identify(request); err != nil || store.ID != 1 {
-		t.Errorf("while lists have taken every connection of theirs: store %v, %v", store, err)
+		t.Errorf("while lists use all of their connections: store %v, %v", store, err)
 	}
 	stop()
 	lists.Wait()
 }
 
-func TestStoreToken_NamesWhatIsWrong(t *testing.T) {
+func TestStoreToken_ReportsErrorsInOneLine(t *testing.T) {
 	t.Parallel()
 	url := seeded(t)
 	for call, want := range map[string]string{

@@ -7,16 +7,16 @@ import (
 )
 
 type tokenCommand struct {
-	Customer customerTokenCommand `cmd:"" help:"Print a customer's token (JWT), alone on standard output."`
-	Store    storeTokenCommand    `cmd:"" help:"Make an API token of a store and print it, once, alone on standard output."`
-	List     listTokensCommand    `cmd:"" help:"List the API tokens of all stores, revoked ones too."`
-	Revoke   revokeTokenCommand   `cmd:"" help:"Revoke an API token for good."`
+	Customer customerTokenCommand `cmd:"" help:"Sign a customer's token (JWT) and print it."`
+	Store    storeTokenCommand    `cmd:"" help:"Create an API token for a store and print it. It cannot be printed again."`
+	List     listTokensCommand    `cmd:"" help:"List the API tokens of all stores, including revoked ones."`
+	Revoke   revokeTokenCommand   `cmd:"" help:"Revoke an API token. This cannot be undone."`
 }
 
 type customerTokenCommand struct {
 	JWT      jwtSettings   `embed:""`
-	Store    int64         `required:"" help:"The store's id."`
-	Customer string        `required:"" help:"The customer's id, 1 to 255 characters."`
+	Store    int64         `required:"" placeholder:"ID" help:"The store's id."`
+	Customer string        `required:"" placeholder:"ID" help:"The customer's id, 1 to 255 characters."`
 	TTL      time.Duration `name:"ttl" default:"1h" help:"How long the token is valid."`
 }
 
@@ -42,7 +42,7 @@ func (c *customerTokenCommand) Run(out output) error {
 		return err
 	}
 	token, err := tokens.Sign(c.Store, c.Customer, c.TTL)
-	if err != nil { // what it was asked to sign, or with
+	if err != nil { // the claims or the key are unusable
 		return &badSetting{"", err}
 	}
 	_, err = fmt.Fprintln(out, token)

@@ -12,34 +12,34 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Listener hears what Postgres tells on a channel, on a connection of its own. It
-// must be a direct one: through a transaction pooler nothing is heard.
+// Listener receives the notifications of a Postgres channel on its own connection. It
+// must connect directly: a transaction pooler does not deliver notifications.
 type Listener struct {
 	Config  *pgx.ConnConfig
 	Channel string
 
-	// Log is told of lost connections. Default slog.Default.
+	// Log receives a warning for each lost connection. Default: slog.Default().
 	Log *slog.Logger
 
-	// Silence is how long nothing may be heard before the connection is asked
-	// whether it lives. Default 5 s.
+	// Silence is the time without a notification after which the connection is
+	// pinged. Default: 5 s.
 	Silence time.Duration
 
-	// Heard is called with each message, in order.
+	// Heard is called with the payload of each notification, in order.
 	Heard func(message string)
-	// Missed is called when the listening begins, and begins again: messages may
+	// Missed is called each time the listener connects, because notifications may
 	// have been lost before.
 	Missed func()
 }
 
 const (
-	listenSilence = 5 * time.Second
-	listenTimeout = time.Second // for Postgres to answer
-	listenPause   = 100 * time.Millisecond
-	listenMost    = 2 * time.Second // the pause doubles up to this
+	listenSilence  = 5 * time.Second
+	listenTimeout  = time.Second // for Postgres to respond
+	listenPause    = 100 * time.Millisecond
+	listenMaxPause = 2 * time.Second // the pause doubles up to this
 )
 
-// Run listens until the context ends, connecting again as often as it takes.
+// Run listens until ctx ends. It reconnects after every failure.
 func (l *Listener) Run(ctx context.Context) {
 	pause := listenPause
 	for ctx.Err() == nil {
@@ -48,19 +48,19 @@ func (l *Listener) Run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		if time.Since(began) > listenMost {
+		if time.Since(began) > listenMaxPause {
 			pause = listenPause
 		}
-		cmp.Or(l.Log, slog.Default()).WarnContext(ctx, "cannot hear of changes: connecting again", "channel", l.Channel, "in", pause.String(), "err", err)
+		cmp.Or(l.Log, slog.Default()).WarnContext(ctx, "lost the connection for notifications: reconnecting", "channel", l.Channel, "in", pause.String(), "err", err)
 		select {
 		case <-ctx.Done():
 		case <-time.After(pause):
 		}
-		pause = min(2*pause, listenMost)
+		pause = min(2*pause, listenMaxPause)
 	}
 }
 
-// listen hears until the connection fails.
+// listen receives notifications until the connection fails.
 func (l *Listener) listen(ctx context.Context) error {
 	conn, err := l.dial(ctx)
 	if err != nil {
@@ -96,8 +96,8 @@ func (l *Listener) dial(ctx context.Context) (*pgx.Conn, error) {
 	return conn, nil
 }
 
-// next waits for a message on a connection that is known to live: silence is not
-// taken for it.
+// next waits for a notification. It pings the connection when none has arrived for a
+// while, to find out whether the connection still works.
 func (l *Listener) next(ctx context.Context, conn *pgx.Conn) (string, error) {
 	for {
 		quiet, cancel := context.WithTimeout(ctx, cmp.Or(l.Silence, listenSilence))

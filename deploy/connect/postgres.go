@@ -13,44 +13,42 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// PostgresConfig holds a pool's settings. The zero value is the service's own:
-// a bounded pool that can only read.
+// PostgresConfig holds a pool's settings. The zero value is a bounded read-only pool,
+// as the service uses it.
 type PostgresConfig struct {
-	// Writable allows writes. Without it every transaction is read-only, by
-	// default_transaction_read_only, whatever the role may do.
+	// Writable allows writes. Without it, default_transaction_read_only makes every
+	// transaction read-only, even if the role may write.
 	Writable bool
 
-	// ApplicationName is what pg_stat_activity shows. Default "commerce".
+	// ApplicationName is shown in pg_stat_activity. Default: "commerce".
 	ApplicationName string
 
-	// MaxConns bounds the pool. Default 8 for each CPU in use; with the
-	// instances' number it must stay under the server's max_connections.
+	// MaxConns is the maximum size of the pool. Default: 8 for each CPU in use.
+	// All pools of all instances must stay below the server's max_connections.
 	MaxConns int
 
-	// ConnectTimeout bounds one connection's making, TLS and login included.
-	// Default 1 s.
+	// ConnectTimeout is the maximum time to open a connection, including TLS and
+	// login. Default: 1 s.
 	ConnectTimeout time.Duration
 
-	// StatementTimeout ends a statement at the server, which a context
-	// alone does not when the connection is gone. In whole milliseconds;
-	// default 1 s, negative none.
+	// StatementTimeout cancels a statement on the server. A context cannot do that
+	// when the connection is lost. In whole milliseconds. Default: 1 s; negative: no
+	// timeout.
 	StatementTimeout time.Duration
 
-	// Edit, when not nil, may change the rest before the pool is made, such
-	// as a tracer.
+	// Edit, if not nil, may change other settings of the pool, such as the tracer.
 	Edit func(*pgxpool.Config)
 }
 
-// Postgres returns a pool for url, which is as libpq has it: a URL, or
-// key=value pairs. What it says about time-outs or the application's name
-// yields to c.
+// Postgres returns a pool for url, which is in libpq's format: a URL or key=value
+// pairs. Timeouts and the application name of c take precedence over those of url.
 //
-// It waits for no connection: a server that is down shows with the first
-// query. The caller closes the pool. An error is one line without any part of
-// url, so that a password cannot end in a log.
+// It does not connect: if the server is down, the first query fails. The caller closes
+// the pool. Errors are one line and do not contain any part of url, so that no password
+// gets into a log.
 //
-// The settings travel as start-up parameters, since a transaction pooler would
-// hand a SET on to other clients; PgBouncer must list them in
+// The settings are sent as startup parameters, because a transaction pooler would
+// share the effect of a SET with other clients. PgBouncer must list them in
 // ignore_startup_parameters.
 func Postgres(ctx context.Context, url string, c PostgresConfig) (*pgxpool.Pool, error) {
 	pool, err := parsePostgresURL(url)
@@ -59,9 +57,9 @@ func Postgres(ctx context.Context, url string, c PostgresConfig) (*pgxpool.Pool,
 	}
 	pool.MaxConns = int32(cmp.Or(c.MaxConns, 8*runtime.GOMAXPROCS(0)))
 	pool.MaxConnLifetime = time.Hour
-	pool.MaxConnLifetimeJitter = 6 * time.Minute // not all at once
+	pool.MaxConnLifetimeJitter = 6 * time.Minute // so that connections are not all renewed at once
 	pool.MaxConnIdleTime = 5 * time.Minute
-	pool.PingTimeout = 300 * time.Millisecond // of a connection that idled for 1 s
+	pool.PingTimeout = 300 * time.Millisecond // for a connection that was idle for 1 s
 	pool.ConnConfig.ConnectTimeout = cmp.Or(c.ConnectTimeout, time.Second)
 
 	statement := cmp.Or(c.StatementTimeout, time.Second)
@@ -77,16 +75,16 @@ func Postgres(ctx context.Context, url string, c PostgresConfig) (*pgxpool.Pool,
 	}
 	made, err := pgxpool.NewWithConfig(ctx, pool)
 	if err != nil {
-		return nil, fmt.Errorf("make postgres pool: %w", err)
+		return nil, fmt.Errorf("create postgres pool: %w", err)
 	}
 	return made, nil
 }
 
-// parsePostgresURL drops what pgx says about a bad url, which masks passwords
-// only as far as it recognizes them.
+// parsePostgresURL replaces pgx's error about an invalid url, because pgx masks only
+// the passwords that it recognizes.
 func parsePostgresURL(url string) (*pgxpool.Config, error) {
 	if url == "" {
-		// pgx would take it for "whatever the PG… environment says".
+		// pgx would use the PG* environment variables.
 		return nil, errors.New("postgres url: empty")
 	}
 	pool, err := pgxpool.ParseConfig(url)
@@ -95,8 +93,8 @@ func parsePostgresURL(url string) (*pgxpool.Config, error) {
 	}
 	var file *fs.PathError
 	if errors.As(err, &file) {
-		return nil, fmt.Errorf("postgres url: %w", file) // a certificate, or the like
+		return nil, fmt.Errorf("postgres url: %w", file) // a certificate, for example
 	}
-	return nil, errors.New("postgres url: not as libpq has it " +
+	return nil, errors.New("postgres url: not in libpq's format " +
 		"(reserved characters of user and password must be percent-encoded; sslmode and port must be valid)")
 }

@@ -13,7 +13,7 @@ import (
 	"commerce/deploy/ephemeral"
 )
 
-// wantCode checks that err is the server's refusal with that SQLSTATE.
+// wantCode checks that err is a Postgres error with the given SQLSTATE.
 func wantCode(t *testing.T, err error, code string) {
 	t.Helper()
 	var refusal *pgconn.PgError
@@ -22,7 +22,7 @@ func wantCode(t *testing.T, err error, code string) {
 	}
 }
 
-func TestPostgres_TellsTheServerItsSettings(t *testing.T) {
+func TestPostgres_SendsItsSettingsToTheServer(t *testing.T) {
 	t.Parallel()
 	const ask = `SELECT name || '=' || setting FROM pg_settings WHERE name = ANY($1) ORDER BY name`
 	names := []string{"application_name", "default_transaction_read_only", "statement_timeout"}
@@ -74,14 +74,14 @@ func TestPostgres_RefusesWritesUnlessWritable(t *testing.T) {
 	}
 }
 
-func TestPostgres_EndsAStatementThatTakesTooLong(t *testing.T) {
+func TestPostgres_CancelsASlowStatement(t *testing.T) {
 	t.Parallel()
 	pool := ephemeral.OpenPool(t, ephemeral.Postgres(t), connect.PostgresConfig{StatementTimeout: 50 * time.Millisecond})
 	_, err := pool.Exec(t.Context(), "SELECT pg_sleep(10)")
 	wantCode(t, err, "57014") // query_canceled
 }
 
-func TestPostgres_BoundsTheMakingOfAConnection(t *testing.T) {
+func TestPostgres_LimitsTheTimeToConnect(t *testing.T) {
 	t.Parallel()
 	server := ephemeral.StartPostgres(t)
 	server.Freeze()
@@ -93,7 +93,7 @@ func TestPostgres_BoundsTheMakingOfAConnection(t *testing.T) {
 	}
 }
 
-func TestPostgres_NamesTheFaultInOneLineWithoutThePassword(t *testing.T) {
+func TestPostgres_ReportsABadURLInOneLineWithoutThePassword(t *testing.T) {
 	t.Parallel()
 	for url, want := range map[string]string{
 		"":                              "empty",

@@ -1,6 +1,6 @@
-// Package connect opens Redis and Postgres with every pool, time-out and retry
-// setting in one place, so that the service, its tests and its benches speak
-// to their servers in the same way.
+// Package connect opens connections to Redis and Postgres. All settings for pools,
+// timeouts and retries are here, so that the service, its tests and its benchmarks use
+// the same ones.
 package connect
 
 import (
@@ -12,10 +12,9 @@ import (
 )
 
 const (
-	// go-redis waits 5 s for a dial and tries it five times; with those
-	// defaults a client took 14 s to leave a dead cluster master, or did not
-	// within 40. With the values here it took 3.2 s, the cluster's own
-	// failover included.
+	// By default go-redis dials five times with a timeout of 5 s. A client then took
+	// 14 s, sometimes over 40 s, to fail over from a dead cluster master. With these
+	// values it takes 3.2 s, including the cluster's own failover.
 	dialTimeout    = 200 * time.Millisecond
 	ioTimeout      = 300 * time.Millisecond
 	stateReload    = time.Second
@@ -23,19 +22,19 @@ const (
 	idleConnection = 5 * time.Minute
 )
 
-// Redis returns a client for rawURL: of one server, of a cluster, or of the
-// master that sentinels name. See parseRedisURL for what a URL may say.
+// Redis returns a client for rawURL: for a single server, for a cluster, or for the
+// master that sentinels name. parseRedisURL documents the format of the URL.
 //
-// It dials nothing: a server that is down shows with the first command. The
-// caller closes the client. An error is one line without any part of the URL,
-// so that a password cannot end in a log.
+// It does not connect: if the server is down, the first command fails. The caller
+// closes the client. Errors are one line and do not contain any part of the URL, so
+// that no password gets into a log.
 //
-// Commands are retried up to three times when the connection breaks, so one
-// that must not run twice has to say so itself (redis.Cmder's NoRetry). A
-// context's deadline ends dials, waits for the pool and reads alike.
+// The client retries commands up to three times when the connection breaks. A command
+// that must not run twice must disable that (redis.Cmder's NoRetry). The deadline of a
+// context applies to dials, waits for the pool, and reads.
 //
-// Each edit may change the settings before the client is made. They mean the
-// same for all three kinds of client; pools are per node.
+// Edits may change the options before the client is created. The options mean the same
+// for all three kinds of client; each node has its own pool.
 func Redis(rawURL string, edits ...func(*redis.UniversalOptions)) (redis.UniversalClient, error) {
 	target, err := parseRedisURL(rawURL)
 	if err != nil {
@@ -57,7 +56,7 @@ func Redis(rawURL string, edits ...func(*redis.UniversalOptions)) (redis.Univers
 	}
 }
 
-// options are the service's settings for t.
+// options returns the client options for t.
 func (t redisTarget) options() *redis.UniversalOptions {
 	return &redis.UniversalOptions{
 		Addrs:            t.addrs,
@@ -72,20 +71,19 @@ func (t redisTarget) options() *redis.UniversalOptions {
 
 		ContextTimeoutEnabled: true,
 		DialTimeout:           dialTimeout,
-		DialerRetries:         1, // attempts, not repeats
+		DialerRetries:         1, // attempts, not retries
 		ReadTimeout:           ioTimeout,
 		WriteTimeout:          ioTimeout,
 
-		// One bounded pool for commands and pipelines: a cart is read by a
-		// pipeline of three, which is no reason for a second pool with
-		// 128 KiB buffers.
+		// One bounded pool for commands and pipelines. The pipeline that reads a cart
+		// has three commands, too few for a second pool with 128 KiB buffers.
 		PoolSize:         poolPerCPU * runtime.GOMAXPROCS(0),
 		PoolTimeout:      ioTimeout,
 		PipelinePoolSize: -1,
 		ConnMaxIdleTime:  idleConnection,
 
-		// Both are questions to Redis 7.2 and later, asked on every new
-		// connection and answered by an error before that.
+		// Without these, each new connection sends commands that Redis before 7.2
+		// rejects.
 		DisableIdentity:          true,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	}

@@ -17,7 +17,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	redis.SetLogger(connect.RedisLog{Log: slog.New(slog.DiscardHandler)}) // it reports every failed dial
+	redis.SetLogger(connect.RedisLog{Log: slog.New(slog.DiscardHandler)}) // go-redis logs every failed dial
 	os.Exit(m.Run())
 }
 
@@ -31,7 +31,7 @@ func open(t *testing.T, url string, edits ...func(*redis.UniversalOptions)) redi
 	return client
 }
 
-// roundTrip writes a key of its own and reads it back.
+// roundTrip writes a key and reads it back.
 func roundTrip(t *testing.T, client redis.UniversalClient) {
 	t.Helper()
 	key := "connect:" + t.Name()
@@ -43,12 +43,12 @@ func roundTrip(t *testing.T, client redis.UniversalClient) {
 	}
 }
 
-func TestRedis_SpeaksToASingleServer(t *testing.T) {
+func TestRedis_ConnectsToASingleServer(t *testing.T) {
 	t.Parallel()
 	roundTrip(t, open(t, ephemeral.Redis(t)))
 }
 
-func TestRedis_SpeaksToAClusterFromOneSeed(t *testing.T) {
+func TestRedis_ConnectsToAClusterFromOneSeed(t *testing.T) {
 	t.Parallel()
 	seeds := ephemeral.Cluster(t)
 	roundTrip(t, open(t, seeds))
@@ -56,7 +56,7 @@ func TestRedis_SpeaksToAClusterFromOneSeed(t *testing.T) {
 	roundTrip(t, open(t, first+"?cluster=true"))
 }
 
-func TestRedis_SpeaksToTheMasterThatSentinelsName(t *testing.T) {
+func TestRedis_ConnectsToTheMasterThatSentinelsName(t *testing.T) {
 	t.Parallel()
 	roundTrip(t, open(t, ephemeral.StartSentinels(t).URL))
 }
@@ -86,7 +86,7 @@ func TestRedis_DeadlineEndsACallToAFrozenServer(t *testing.T) {
 	roundTrip(t, client)
 }
 
-func TestRedis_FindsARestartedServer(t *testing.T) {
+func TestRedis_ReconnectsToARestartedServer(t *testing.T) {
 	t.Parallel()
 	server := ephemeral.StartRedis(t)
 	client := open(t, server.URL)
@@ -107,7 +107,7 @@ func TestRedis_FollowsAClustersFailover(t *testing.T) {
 	client := open(t, cluster.URL)
 	roundTrip(t, client)
 
-	// Node 0 is a master; the key's slot is one of its own.
+	// Node 0 is a master and serves the key's slot.
 	key := keyOf(t, client, cluster.Nodes[0])
 	cluster.Nodes[0].Kill()
 	start := time.Now()
@@ -126,7 +126,7 @@ func TestRedis_FollowsAClustersFailover(t *testing.T) {
 	t.Logf("writable again after %v", time.Since(start).Round(10*time.Millisecond))
 }
 
-// keyOf is a key that node serves.
+// keyOf returns a key that node serves.
 func keyOf(t *testing.T, client redis.UniversalClient, node *ephemeral.Server) string {
 	t.Helper()
 	for i := range 1000 {
@@ -139,6 +139,6 @@ func keyOf(t *testing.T, client redis.UniversalClient, node *ephemeral.Server) s
 			return key
 		}
 	}
-	t.Fatalf("no key of %s", node.URL)
+	t.Fatalf("found no key of %s", node.URL)
 	return ""
 }

@@ -6,12 +6,12 @@ import (
 	"log/slog"
 )
 
-// RedisLog receives go-redis's own messages, which otherwise go to standard
-// error: failed dials, retired connections. They repeat what the callers' errors
-// say, so they are logged at debug level.
+// RedisLog logs go-redis's own messages, such as failed dials and closed connections,
+// at debug level: callers get the same information as errors. By default go-redis
+// writes them to standard error.
 //
-// The library has one logger for the whole process, so setting it is for main
-// alone: redis.SetLogger(connect.RedisLog{Log: log}).
+// go-redis has one logger for the whole process, so only main sets it:
+// redis.SetLogger(connect.RedisLog{Log: log}).
 type RedisLog struct {
 	Log *slog.Logger
 }

@@ -9,16 +9,16 @@ import (
 	"os"
 )
 
-// tlsFiles are paths of PEM files; "" for none.
+// tlsFiles are paths of PEM files, "" for none.
 type tlsFiles struct {
-	ca        string // authorities to trust in the place of the system's
-	cert, key string // to show to a server that asks who connects
+	ca        string // certificate authorities to trust instead of the system's
+	cert, key string // client certificate
 }
 
-// config reads the files. Errors name the parameter and not its value, as those
-// of parseRedisURL do.
+// config reads the files. Like those of parseRedisURL, its errors name the parameter but
+// not its value.
 //
-// ServerName stays empty: each node is verified by the name it is dialled by.
+// ServerName stays empty: each node is verified by the name that is dialed.
 func (f tlsFiles) config() (*tls.Config, error) {
 	c := &tls.Config{MinVersion: tls.VersionTLS12}
 	if f.ca != "" {
@@ -28,7 +28,7 @@ func (f tlsFiles) config() (*tls.Config, error) {
 		}
 		c.RootCAs = x509.NewCertPool()
 		if !c.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, errors.New("ca_file holds no certificate in PEM form")
+			return nil, errors.New("ca_file holds no certificate in PEM format")
 		}
 	}
 	if (f.cert == "") != (f.key == "") {
@@ -38,8 +38,7 @@ func (f tlsFiles) config() (*tls.Config, error) {
 		if _, err := f.pair(); err != nil {
 			return nil, err
 		}
-		// Read for every connection, so that a renewed one is shown without a
-		// restart.
+		// Read for every connection, so that a renewed certificate needs no restart.
 		c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return f.pair() }
 	}
 	return c, nil
@@ -53,7 +52,7 @@ func (f tlsFiles) pair() (*tls.Certificate, error) {
 	return &pair, nil
 }
 
-// withoutPath is why a file could not be read.
+// withoutPath returns the cause of a file error.
 func withoutPath(err error) error {
 	var file *fs.PathError
 	if errors.As(err, &file) {

@@ -17,14 +17,14 @@ import (
 	"commerce/deploy/ephemeral"
 )
 
-// everyUser lets everybody who has logged in do everything.
+// everyUser gives all rights to every user who has logged in.
 const everyUser = `user default reset
 user commerce on ~* &* +@all
 user replica on ~* &* +@all
 user sentinel on ~* &* +@all
 `
 
-func TestRedis_SpeaksTLSAsAUserToEachKind(t *testing.T) {
+func TestRedis_UsesTLSAndAUserWithEachKind(t *testing.T) {
 	t.Parallel()
 	guard := ephemeral.Guard{TLS: true, ClientCertificates: true, Users: everyUser}
 	for name, start := range map[string]func(testing.TB) string{
@@ -39,7 +39,7 @@ func TestRedis_SpeaksTLSAsAUserToEachKind(t *testing.T) {
 	}
 }
 
-func TestRedis_TakesUpARenewedCertificate(t *testing.T) {
+func TestRedis_UsesARenewedCertificate(t *testing.T) {
 	t.Parallel()
 	guard := ephemeral.Guard{TLS: true, ClientCertificates: true}
 	server, other := guard.StartRedis(t), guard.StartRedis(t)
@@ -55,21 +55,21 @@ func TestRedis_TakesUpARenewedCertificate(t *testing.T) {
 			}
 		}
 	}
-	copyPair(other.URL) // of an authority that this server does not know
+	copyPair(other.URL) // signed by an authority that this server does not trust
 	client := open(t, withParameters(t, server.URL, func(q url.Values) {
 		q.Set("cert_file", filepath.Join(own, "cert_file"))
 		q.Set("key_file", filepath.Join(own, "key_file"))
 	}))
 	if err := client.Ping(t.Context()).Err(); !refusedByServer(err) {
-		t.Errorf("with a stranger's certificate: %v", err)
+		t.Errorf("with a certificate of another authority: %v", err)
 	}
 	copyPair(server.URL)
 	roundTrip(t, client)
 }
 
-// refusedByServer reports whether a server ended a handshake for the client's
-// certificate. In TLS 1.3 the client believes itself done by then: it reads the
-// server's alert, or finds the connection closed when it writes first.
+// refusedByServer reports whether a server rejected the client's certificate. In TLS 1.3
+// the client has completed the handshake by then: it reads the server's alert, or finds
+// the connection closed when it writes first.
 func refusedByServer(err error) bool {
 	return err != nil && (strings.Contains(err.Error(), "tls: unknown certificate authority") ||
 		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE))
@@ -89,7 +89,7 @@ func TestRedis_DeadlineEndsATLSHandshake(t *testing.T) {
 	}
 }
 
-func TestRedis_SaysWhichCertificateFileIsBad(t *testing.T) {
+func TestRedis_NamesABadCertificateFile(t *testing.T) {
 	t.Parallel()
 	guard := ephemeral.Guard{TLS: true, ClientCertificates: true}
 	good, other := guard.StartRedis(t).URL, guard.StartRedis(t).URL

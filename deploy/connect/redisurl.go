@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// redisKind says what answers at a redisTarget's addresses.
+// redisKind is the kind of server at a redisTarget's addresses.
 type redisKind int
 
 const (
@@ -19,7 +19,7 @@ const (
 	sentinels
 )
 
-// redisTarget is what a Redis URL says.
+// redisTarget is a parsed Redis URL.
 type redisTarget struct {
 	kind                               redisKind
 	addrs                              []string // host:port
@@ -35,22 +35,22 @@ type redisTarget struct {
 //
 //	redis[s]://[[user]:password@]host[:port][,host[:port]…][/db][?parameter=…]
 //
-// Several hosts, or cluster=true, are a cluster's seeds. master=NAME wins over
-// both: the hosts are sentinels, for which sentinel_username and
-// sentinel_password stand. db=N is the same as /N. The port is 6379, of a
-// sentinel 26379, unless given. An unknown parameter is an error, since a
-// misspelt one would quietly mean another server.
+// Several hosts, or cluster=true, are the seeds of a cluster. master=NAME takes
+// precedence over both: the hosts are sentinels, with sentinel_username and
+// sentinel_password as their credentials. db=N is the same as /N. The default port is
+// 6379, for sentinels 26379. An unknown parameter is an error, because ignoring a
+// misspelled one could connect to the wrong server.
 //
-// rediss is TLS, with sentinels and all nodes of a cluster alike. A server must
-// show a certificate for the name it is dialled by: one of the URL's hosts, or what
-// the cluster or the sentinels announce, which is an address unless
-// cluster-preferred-endpoint-type or sentinel announce-hostnames says otherwise.
-// It is verified by the system's authorities, or by those of ca_file=PATH in their
-// place; nothing turns that off. cert_file=PATH and key_file=PATH are for servers
-// that ask for a client's certificate. All three files are PEM.
+// rediss means TLS, also to sentinels and to all nodes of a cluster. A server's
+// certificate must be valid for the dialed name: a host of the URL, or what the cluster
+// or the sentinels announce. That is an IP address, unless
+// cluster-preferred-endpoint-type or sentinel announce-hostnames is set. Certificates
+// are verified with the system's authorities or, if set, with those of ca_file=PATH;
+// verification cannot be turned off. cert_file=PATH and key_file=PATH are the client
+// certificate. All three files are in PEM format.
 //
-// Errors quote nothing: in a URL with a reserved character left unencoded,
-// any part may be a piece of the password.
+// Errors do not quote the URL: if a reserved character is not encoded, any part of it
+// may belong to the password.
 func parseRedisURL(raw string) (redisTarget, error) {
 	u, hosts, err := splitRedisURL(raw)
 	if err != nil {
@@ -78,8 +78,8 @@ func parseRedisURL(raw string) (redisTarget, error) {
 	return t, nil
 }
 
-// splitRedisURL takes the list of hosts out of raw, of which net/url would
-// refuse all but one, and leaves the parsing of everything else to it.
+// splitRedisURL cuts the list of hosts out of raw and parses the rest with net/url,
+// which accepts only one host.
 func splitRedisURL(raw string) (u *url.URL, hosts []string, err error) {
 	scheme, rest, _ := strings.Cut(raw, "://")
 	if scheme != "redis" && scheme != "rediss" {
@@ -97,7 +97,7 @@ func splitRedisURL(raw string) (u *url.URL, hosts []string, err error) {
 	return u, strings.Split(rest[user:end], ","), nil
 }
 
-// readQuery fills in what stands behind the hosts, and with it the kind.
+// readQuery reads the database, the parameters and the kind.
 func (t *redisTarget) readQuery(u *url.URL, hosts int) (err error) {
 	query, err := url.ParseQuery(u.RawQuery)
 	if err != nil {
@@ -147,7 +147,7 @@ func (t *redisTarget) readQuery(u *url.URL, hosts int) (err error) {
 	return t.settleKind()
 }
 
-// settleKind lets master win and refuses what would be ignored in silence.
+// settleKind gives master precedence, and rejects what would otherwise be ignored.
 func (t *redisTarget) settleKind() error {
 	if t.master != "" {
 		t.kind = sentinels
@@ -162,7 +162,7 @@ func (t *redisTarget) settleKind() error {
 	return nil
 }
 
-// addr completes one host, which may be an IPv6 address in brackets.
+// addr adds the default port to a host, which may be an IPv6 address in brackets.
 func (t *redisTarget) addr(host string) (string, error) {
 	u, err := url.Parse("//" + host)
 	if err != nil || u.User != nil || u.Path != "" || u.Hostname() == "" {

@@ -49,12 +49,12 @@ func TestParseRedisURL_TLSVerifiesEachNodeByItsOwnName(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got.tls == nil || got.tls.ServerName != "" || got.tls.InsecureSkipVerify || got.tls.RootCAs != nil {
-		t.Errorf("tls = %+v, want verification by the dialled name and the system's authorities", got.tls)
+		t.Errorf("tls = %+v, want verification by the dialed name and the system's authorities", got.tls)
 	}
 }
 
-// Each bad URL holds "hunter" somewhere; no error may repeat it.
-var badRedisURLs = map[string]string{ // URL: what its error says
+// Each bad URL contains "hunter" or a part of it, which no error may repeat.
+var badRedisURLs = map[string]string{ // URL: part of its error
 	"":                                      "must start with redis://",
 	"hunter":                                "must start with redis://",
 	"http://hunter@h":                       "must start with redis://",
@@ -87,7 +87,7 @@ var badRedisURLs = map[string]string{ // URL: what its error says
 	"rediss://h?cert_file=/hun&key_file=/h": "cert_file and key_file: no such file",
 }
 
-func TestParseRedisURL_NamesTheFaultInOneLineWithoutThePassword(t *testing.T) {
+func TestParseRedisURL_ReportsErrorsInOneLineWithoutThePassword(t *testing.T) {
 	t.Parallel()
 	for raw, want := range badRedisURLs {
 		_, err := parseRedisURL(raw)
@@ -110,7 +110,7 @@ func FuzzParseRedisURL(f *testing.F) {
 		got, err := parseRedisURL(raw)
 		if err != nil {
 			if strings.Contains(err.Error(), "\n") {
-				t.Errorf("error of several lines: %q", err)
+				t.Errorf("error with several lines: %q", err)
 			}
 			return
 		}

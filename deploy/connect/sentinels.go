@@ -9,15 +9,15 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Sentinels ask what the sentinels of a Redis URL know of its master's replicas. It may
-// be used concurrently.
+// Sentinels queries the sentinels of a Redis URL for the replicas of its master. It is
+// safe for concurrent use.
 type Sentinels struct {
 	master  string
 	clients []*redis.SentinelClient
 }
 
-// RedisSentinels returns the sentinels that rawURL names, nil where it names none. It
-// dials nothing; the caller closes them. Errors are as those of Redis.
+// RedisSentinels returns the sentinels of rawURL, nil if it has none. It does not
+// connect. The caller closes them. Errors are like those of Redis.
 func RedisSentinels(rawURL string) (*Sentinels, error) {
 	target, err := parseRedisURL(rawURL)
 	if err != nil || target.kind != sentinels {
@@ -34,7 +34,7 @@ func RedisSentinels(rawURL string) (*Sentinels, error) {
 	return s, nil
 }
 
-// Close closes the connections; of nil too.
+// Close closes the connections. It does nothing on nil.
 func (s *Sentinels) Close() error {
 	if s == nil {
 		return nil
@@ -46,8 +46,8 @@ func (s *Sentinels) Close() error {
 	return all
 }
 
-// Replicas is how many replicas of the master have answered a sentinel within the
-// given time. The first sentinel that knows counts.
+// Replicas returns the number of replicas of the master that have answered a sentinel
+// within the given time, according to the first sentinel that responds.
 func (s *Sentinels) Replicas(ctx context.Context, within time.Duration) (int, error) {
 	var all error
 	for _, client := range s.clients {

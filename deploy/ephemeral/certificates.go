@@ -18,35 +18,35 @@ import (
 	"time"
 )
 
-// The files of a guard's certificates; serverFile and clientFile are pairs of
-// .pem and .key.
+// The files of a guard's certificates. serverFile and clientFile are pairs of a .pem and
+// a .key file.
 const (
 	caFile     = "ca.pem"
 	serverFile = "server"
 	clientFile = "client"
 )
 
-// certificateLife is longer than any test runs.
+// certificateLife is longer than any test.
 const certificateLife = 30 * time.Minute
 
-// makeCertificates makes an authority and signs with it a certificate for the
-// servers of 127.0.0.1, which they show each other too, and one for clients. It
-// returns a client's settings.
+// makeCertificates creates an authority, a certificate for servers on 127.0.0.1, which
+// they also use with each other, and a certificate for clients. It returns a client's
+// TLS settings.
 func makeCertificates(dir string) (*tls.Config, error) {
 	authority, err := newAuthority()
 	if err != nil {
-		return nil, fmt.Errorf("make authority: %w", err)
+		return nil, fmt.Errorf("create authority: %w", err)
 	}
 	if err := writePEM(filepath.Join(dir, caFile), "CERTIFICATE", authority.certificate.Raw); err != nil {
 		return nil, err
 	}
-	serves := []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
-	if err := authority.issue(filepath.Join(dir, serverFile), serves); err != nil {
-		return nil, fmt.Errorf("certificate of the servers: %w", err)
+	usages := []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
+	if err := authority.issue(filepath.Join(dir, serverFile), usages); err != nil {
+		return nil, fmt.Errorf("create certificate for servers: %w", err)
 	}
 	client := filepath.Join(dir, clientFile)
-	if err := authority.issue(client, serves[1:]); err != nil {
-		return nil, fmt.Errorf("certificate of clients: %w", err)
+	if err := authority.issue(client, usages[1:]); err != nil {
+		return nil, fmt.Errorf("create certificate for clients: %w", err)
 	}
 	pair, err := tls.LoadX509KeyPair(client+".pem", client+".key")
 	if err != nil {
@@ -67,7 +67,7 @@ func newAuthority() (*authority, error) {
 	if err != nil {
 		return nil, err
 	}
-	self := certificate("the tests' own authority")
+	self := certificate("test authority")
 	self.IsCA, self.BasicConstraintsValid = true, true
 	self.KeyUsage = x509.KeyUsageCertSign
 	der, err := x509.CreateCertificate(rand.Reader, self, self, &key.PublicKey, key)
@@ -78,7 +78,7 @@ func newAuthority() (*authority, error) {
 	return &authority{signed, key}, err
 }
 
-// issue writes a new pair to name.pem and name.key.
+// issue writes a new certificate and its key to name.pem and name.key.
 func (a *authority) issue(name string, usage []x509.ExtKeyUsage) error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -101,8 +101,8 @@ func (a *authority) issue(name string, usage []x509.ExtKeyUsage) error {
 	return writePEM(name+".pem", "CERTIFICATE", der)
 }
 
-// certificate is what all of them have in common; a clock that stepped back a
-// little does no harm.
+// certificate returns what all certificates have in common. They are valid from a minute
+// ago on, so that a clock that is set back a little does not matter.
 func certificate(name string) *x509.Certificate {
 	now := time.Now()
 	return &x509.Certificate{

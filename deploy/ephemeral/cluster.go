@@ -21,9 +21,9 @@ const (
 	masters = 3
 	slots   = 16384
 
-	// A node that is silent for so long is taken for dead.
-	eagerFailover = time.Second
-	calmFailover  = 10 * time.Second
+	// The time without a response after which a node is considered dead.
+	fastFailover = time.Second
+	slowFailover = 10 * time.Second
 )
 
 // RedisCluster is a Redis Cluster: Nodes[0] to Nodes[2] start as masters, and
@@ -53,13 +53,13 @@ func startCluster(home *home, lock lock, failover time.Duration) (*RedisCluster,
 		}
 		addrs := make([]string, len(nodes))
 		for i, node := range nodes {
-			addrs[i] = node.door.addr
+			addrs[i] = node.admin.addr
 		}
 		return &RedisCluster{URL: lock.url(addrs, url.Values{}), Nodes: nodes}, nil
 	})
 }
 
-// startNodes starts servers that know nothing of each other.
+// startNodes starts servers that do not know each other yet.
 func startNodes(home *home, lock lock) ([]*Server, error) {
 	ports, err := freePorts(2 * masters)
 	if err != nil {
@@ -69,11 +69,11 @@ func startNodes(home *home, lock lock) ([]*Server, error) {
 	for i, port := range ports {
 		nodes[i], err = newRedis(home, lock, port,
 			"--cluster-enabled", "yes",
-			"--cluster-node-timeout", strconv.FormatInt(eagerFailover.Milliseconds(), 10),
+			"--cluster-node-timeout", strconv.FormatInt(fastFailover.Milliseconds(), 10),
 			"--cluster-require-full-coverage", "no",
 			"--cluster-allow-replica-migration", "no",
 			"--cluster-replica-validity-factor", "0",
-			// A replica is not listed before it has received something.
+			// The cluster lists a replica only after it has received data.
 			"--repl-ping-replica-period", "1")
 		if err != nil {
 			return nil, err
@@ -82,9 +82,9 @@ func startNodes(home *home, lock lock) ([]*Server, error) {
 	return nodes, inParallel(nodes, func(_ int, node *Server) error { return node.start() })
 }
 
-// formCluster makes one cluster of nodes, as `redis-cli --cluster create` does
-// but without its pauses. What takes longest is Redis itself: a master of a new
-// cluster refuses to serve for its first 2 s.
+// formCluster joins nodes into a cluster, like `redis-cli --cluster create` but without
+// its pauses. Most of the time goes to Redis itself: a master of a new cluster rejects
+// requests for its first 2 s.
 func formCluster(nodes []*Server, failover time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
 	defer cancel()
@@ -100,13 +100,13 @@ func formCluster(nodes []*Server, failover time.Duration) error {
 			return fmt.Errorf("form cluster: %w", err)
 		}
 	}
-	// Last, since news travels faster while the nodes are nervous.
+	// Last, because nodes exchange news faster while the timeout is short.
 	return inParallel(clients, func(_ int, client *redis.Client) error {
 		return client.ConfigSet(ctx, "cluster-node-timeout", strconv.FormatInt(failover.Milliseconds(), 10)).Err()
 	})
 }
 
-// assign gives node i its epoch, which no other has, and a master its slots.
+// assign gives node i a unique epoch and, if it is a master, its slots.
 func assign(ctx context.Context, clients []*redis.Client, i int) error {
 	if err := clients[i].Do(ctx, "cluster", "set-config-epoch", i+1).Err(); err != nil {
 		return err
@@ -117,7 +117,7 @@ func assign(ctx context.Context, clients []*redis.Client, i int) error {
 	return clients[i].ClusterAddSlotsRange(ctx, i*slots/masters, (i+1)*slots/masters-1).Err()
 }
 
-// introduce makes node i meet those after it, rather than wait for gossip.
+// introduce makes node i meet all nodes after it, which is faster than gossip.
 func introduce(ctx context.Context, clients []*redis.Client, i int) error {
 	for _, other := range clients[i+1:] {
 		host, port, err := net.SplitHostPort(other.Options().Addr)
@@ -131,8 +131,8 @@ func introduce(ctx context.Context, clients []*redis.Client, i int) error {
 	return nil
 }
 
-// replicate makes node i, when it is to be a replica, follow its master as soon
-// as it has heard of it.
+// replicate makes node i, if it is to be a replica, follow its master as soon as it
+// knows the master.
 func replicate(ctx context.Context, clients []*redis.Client, i int) error {
 	if i < masters {
 		return nil
@@ -144,7 +144,7 @@ func replicate(ctx context.Context, clients []*redis.Client, i int) error {
 	return until(ctx, func() error { return clients[i].ClusterReplicate(ctx, master).Err() })
 }
 
-// settle waits until node i serves and sees every replica in its place.
+// settle waits until node i serves requests and sees every replica online.
 func settle(ctx context.Context, clients []*redis.Client, i int) error {
 	return until(ctx, func() error {
 		info, err := clients[i].ClusterInfo(ctx).Result()
@@ -152,7 +152,7 @@ func settle(ctx context.Context, clients []*redis.Client, i int) error {
 			return err
 		}
 		if !strings.Contains(info, "cluster_state:ok\r\n") {
-			return fmt.Errorf("node %d does not serve: %s", i, info)
+			return fmt.Errorf("node %d does not serve requests: %s", i, info)
 		}
 		shards, err := clients[i].ClusterShards(ctx).Result()
 		if err != nil {
@@ -179,7 +179,7 @@ func settle(ctx context.Context, clients []*redis.Client, i int) error {
 	})
 }
 
-// until repeats attempt until it succeeds or ctx ends.
+// until repeats attempt until it succeeds or ctx ends. It returns the last error.
 func until(ctx context.Context, attempt func() error) error {
 	for {
 		err := attempt()

@@ -14,22 +14,22 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Template prepares a database once for a server; the tests' own databases are
-// copies of it, which takes some 30 ms whatever the preparation took.
+// Template is a database that is prepared once per server. Tests get copies of it, which
+// takes about 30 ms, however long the preparation took.
 type Template struct {
-	// Name tells templates apart on one server. It should change with what
-	// Prepare does, since a server may outlive a change (by a digest of the
-	// migrations, say). Empty: an empty database, and Prepare is not used.
+	// Name identifies the template on its server. It should change when Prepare
+	// changes, because a server may outlive a change; for example, it can contain a
+	// digest of the migrations. Empty: an empty database, and Prepare is not used.
 	Name string
 
-	// Prepare fills the database at url, and leaves no connection to it.
+	// Prepare fills the database at url. It must close its connections.
 	Prepare func(ctx context.Context, url string) error
 }
 
 const databaseLimit = time.Minute
 
-// createDatabase makes a new database on server, from template, and returns
-// its URL and what drops it.
+// createDatabase creates a database on server from template. It returns the database's
+// URL and a function that drops it.
 func createDatabase(server string, template Template) (string, func() error, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), databaseLimit)
 	defer cancel()
@@ -55,9 +55,9 @@ func createDatabase(server string, template Template) (string, func() error, err
 	return u, func() error { return dropDatabase(server, name) }, nil
 }
 
-// ensure makes the template database unless it is there, and returns its name.
-// Test processes share a server, hence the lock; the final name is given last,
-// so that it never belongs to a database that is half prepared.
+// ensure creates the template database unless it exists, and returns its name. It takes
+// a lock, because test processes share a server. It renames the database last, so that
+// the name never refers to a half-prepared one.
 func (t Template) ensure(ctx context.Context, conn *pgx.Conn, server string) (name string, err error) {
 	name = "template_" + t.Name
 	if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock(hashtext($1))", name); err != nil {
@@ -97,7 +97,7 @@ func create(ctx context.Context, conn *pgx.Conn, name, source string) error {
 	return nil
 }
 
-// dropDatabase ends the sessions that a test left open, too.
+// dropDatabase drops a database and ends its open sessions.
 func dropDatabase(server, name string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), databaseLimit)
 	defer cancel()
@@ -112,7 +112,7 @@ func dropDatabase(server, name string) error {
 	return nil
 }
 
-// databaseURL is server's URL with another database.
+// databaseURL returns server's URL with another database.
 func databaseURL(server, name string) (string, error) {
 	u, err := url.Parse(server)
 	if err != nil || u.Host == "" {

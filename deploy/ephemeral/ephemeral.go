@@ -1,17 +1,17 @@
 //go:build unix
 
-// Package ephemeral boots real Redis and Postgres servers for tests: on free
-// ports of 127.0.0.1, in a temporary directory, and never past the end of the
-// process that asked for them.
+// Package ephemeral starts real Redis and Postgres servers for tests. They run on free
+// ports of 127.0.0.1 in a temporary directory, and end with the process that started
+// them.
 //
-// Redis, Cluster and Postgres give the address of a shared server, which is
-// started once for the process, or named by the environment (EnvRedis and its
-// siblings), so that one set of servers can carry a whole `go test ./...`; see
-// the command in ./run. Tests share these: they use keys or stores of their
-// own, and never flush, stop or configure. The Start functions give a private
-// server, which a test may treat as badly as it likes.
+// Redis, Cluster and Postgres return the URL of a shared server. It is started once per
+// process, unless the environment names one (EnvRedis, EnvCluster, EnvPostgres). The
+// command in ./run sets these, so that all packages of `go test ./...` share one set of
+// servers. Tests of a shared server use their own keys or databases, and do not flush,
+// stop or configure it. The Start functions return a private server, with which a test
+// may do anything.
 //
-// Missing programs and servers that do not come up fail the test.
+// If a program is missing or a server does not start, the test fails.
 package ephemeral
 
 import (
@@ -19,39 +19,39 @@ import (
 	"testing"
 )
 
-// The environment variables that name servers which are there already.
+// The environment variables that name running servers.
 const (
 	EnvRedis    = "TEST_REDIS_URL"
 	EnvCluster  = "TEST_REDIS_CLUSTER_URL"
 	EnvPostgres = "TEST_POSTGRES_URL" // a role that may create databases
 )
 
-// local is this process's fleet. It is a package variable since Go's tests of
-// one process have nothing else in common; nothing starts before it is asked
-// for, and nothing needs to be stopped.
+// local is this process's fleet. It is a package variable because the tests of a process
+// have nothing else in common. Servers start at their first use, and end with the
+// process.
 var local Fleet
 
-// Redis returns the URL of the shared single Redis server.
+// Redis returns the URL of the shared standalone Redis server.
 func Redis(tb testing.TB) string {
 	tb.Helper()
 	return shared(tb, EnvRedis, local.redisURL)
 }
 
-// Cluster returns the URL of the shared Redis Cluster: three masters with a
-// replica each, and cluster-require-full-coverage off.
+// Cluster returns the URL of the shared Redis Cluster: three masters with one replica
+// each, and with cluster-require-full-coverage off.
 func Cluster(tb testing.TB) string {
 	tb.Helper()
 	return shared(tb, EnvCluster, local.clusterURL)
 }
 
 // Postgres returns the URL of a new, empty database of the shared Postgres
-// server. Its role is a superuser; the database is dropped with the test.
+// server. Its role is a superuser. The database is dropped when the test ends.
 func Postgres(tb testing.TB) string {
 	tb.Helper()
 	return PostgresFrom(tb, Template{})
 }
 
-// PostgresFrom is Postgres with a database that template has prepared.
+// PostgresFrom is like Postgres, but the database is a copy of template.
 func PostgresFrom(tb testing.TB, template Template) string {
 	tb.Helper()
 	server := shared(tb, EnvPostgres, local.postgresURL)
@@ -67,7 +67,7 @@ func PostgresFrom(tb testing.TB, template Template) string {
 	return url
 }
 
-// shared prefers the server that the environment names.
+// shared returns the server that the environment names, or starts one.
 func shared(tb testing.TB, env string, start func() (string, error)) string {
 	tb.Helper()
 	if url := os.Getenv(env); url != "" {
@@ -80,23 +80,23 @@ func shared(tb testing.TB, env string, start func() (string, error)) string {
 	return url
 }
 
-// StartRedis is Guard's, with no guard.
+// StartRedis is Guard.StartRedis without access control.
 func StartRedis(tb testing.TB) *Server { tb.Helper(); return Guard{}.StartRedis(tb) }
 
-// StartCluster is Guard's, with no guard.
+// StartCluster is Guard.StartCluster without access control.
 func StartCluster(tb testing.TB) *RedisCluster { tb.Helper(); return Guard{}.StartCluster(tb) }
 
-// StartSentinels is Guard's, with no guard.
+// StartSentinels is Guard.StartSentinels without access control.
 func StartSentinels(tb testing.TB) *RedisSentinels { tb.Helper(); return Guard{}.StartSentinels(tb) }
 
-// StartPostgres starts a Postgres server for this test alone. Its URL is of an
-// empty database.
+// StartPostgres starts a Postgres server for this test alone. Its URL names an empty
+// database.
 func StartPostgres(tb testing.TB) *Server {
 	tb.Helper()
 	return private(tb, startPostgres)
 }
 
-// private starts what the test alone will use, and ends it with the test.
+// private starts servers for one test, and stops them when the test ends.
 func private[S interface{ belongTo(testing.TB) }](tb testing.TB, start func(*home) (S, error)) S {
 	tb.Helper()
 	home, err := local.homeDir()

@@ -28,12 +28,12 @@ import (
 	"commerce/deploy/connect"
 )
 
-// Shared servers must not trip the leak checks of those who use them.
+// Shared servers must not fail the leak checks of the packages that use them.
 func TestMain(m *testing.M) {
 	if os.Getenv(envAbandon) != "" {
 		abandon()
 	}
-	redis.SetLogger(connect.RedisLog{Log: slog.New(slog.DiscardHandler)}) // it reports every failed dial
+	redis.SetLogger(connect.RedisLog{Log: slog.New(slog.DiscardHandler)}) // go-redis logs every failed dial
 	goleak.VerifyTestMain(m)
 }
 
@@ -53,7 +53,7 @@ func ping(t *testing.T, url string, within time.Duration) error {
 	return client.Ping(ctx).Err()
 }
 
-func TestServer_CanBeEndedFrozenAndRestarted(t *testing.T) {
+func TestServer_CanBeStoppedFrozenAndRestarted(t *testing.T) {
 	t.Parallel()
 	server := StartRedis(t)
 	steps := []struct {
@@ -132,7 +132,7 @@ func execute(t *testing.T, url string, statements ...string) {
 	}
 }
 
-func TestRedis_IsOneServerForAll(t *testing.T) {
+func TestRedis_IsShared(t *testing.T) {
 	t.Parallel()
 	url := Redis(t)
 	if again := Redis(t); again != url {
@@ -171,7 +171,7 @@ func TestCluster_HasThreeMastersWithAReplicaEach(t *testing.T) {
 	if len(shards) != masters || served != slots {
 		t.Errorf("%d shards serve %d slots, want 3 and 16384", len(shards), served)
 	}
-	// On the connection of a master, since WAIT counts its own writes.
+	// WAIT counts only writes of its own connection, so both go through one.
 	for i := range 20 {
 		key := fmt.Sprintf("ephemeral:%d", i)
 		node, err := client.MasterForKey(t.Context(), key)
@@ -196,7 +196,7 @@ func TestStartCluster_ReplacesADeadMaster(t *testing.T) {
 	wantTakeover(t, client)
 }
 
-// wantTakeover waits until a replica has become a master.
+// wantTakeover waits until a replica is the master.
 func wantTakeover(t *testing.T, replica *redis.Client) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -215,7 +215,7 @@ func wantTakeover(t *testing.T, replica *redis.Client) {
 	t.Logf("took over after %v", time.Since(start).Round(time.Millisecond))
 }
 
-func TestPostgres_GivesEachCallADatabaseOfItsOwn(t *testing.T) {
+func TestPostgres_ReturnsANewDatabaseForEachCall(t *testing.T) {
 	t.Parallel()
 	for range 2 {
 		execute(t, Postgres(t), "CREATE TABLE mine ()")
@@ -231,7 +231,7 @@ func TestPostgres_DropsTheDatabaseWithTheTest(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { _ = conn.Close(context.Background()) }) // after the drop: a session left open
+		t.Cleanup(func() { _ = conn.Close(context.Background()) }) // runs after the database is dropped
 	})
 	if conn, err := pgx.Connect(t.Context(), url); err == nil {
 		_ = conn.Close(t.Context())
@@ -275,7 +275,7 @@ func TestPostgresFrom_RepeatsAPreparationThatFailed(t *testing.T) {
 	execute(t, PostgresFrom(t, template), "SELECT FROM half")
 }
 
-// templateName is new, and its template is dropped after the test.
+// templateName returns a new name. Its template is dropped when the test ends.
 func templateName(t *testing.T) string {
 	t.Helper()
 	name := strings.ToLower(rand.Text())
@@ -288,11 +288,11 @@ func templateName(t *testing.T) string {
 	return name
 }
 
-// envAbandon makes the test binary play a test process that is killed.
+// envAbandon makes the test binary act as a test process that is killed.
 const envAbandon = "EPHEMERAL_ABANDON"
 
-// abandon starts one server of each kind, tells their processes and directory,
-// and waits for its end.
+// abandon starts one server of each kind, prints their process ids and directory, and
+// waits until it is killed.
 func abandon() {
 	home, err := local.homeDir()
 	if err == nil {
@@ -333,7 +333,7 @@ func TestFleet_LeavesNothingBehindWhenItsProcessIsKilled(t *testing.T) {
 		case what == "process" && err == nil:
 			processes = append(processes, pid)
 		default:
-			t.Errorf("the process says %q", lines.Text())
+			t.Errorf("the process printed %q", lines.Text())
 		}
 	}
 	if err := cmd.Process.Kill(); err != nil {
@@ -355,7 +355,7 @@ func anyLeft(directory string, processes []int) error {
 		return fmt.Errorf("%s is left", directory)
 	}
 	for _, pid := range processes {
-		// An ended process that init has not collected yet is no longer ours.
+		// A process that has ended but that init has not reaped yet does not count.
 		if state, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil && strings.Contains(string(state), ") Z ") {
 			continue
 		}
@@ -398,7 +398,7 @@ func BenchmarkStart(b *testing.B) {
 	})
 	b.Run("cluster", func(b *testing.B) {
 		for b.Loop() {
-			c, err := startCluster(home, lock{}, calmFailover)
+			c, err := startCluster(home, lock{}, slowFailover)
 			if err != nil {
 				b.Fatal(err)
 			}

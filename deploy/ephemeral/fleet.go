@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// Fleet is one shared server of each kind, started when it is first asked for.
-// The zero value is ready. It may be used concurrently.
+// Fleet is one shared server of each kind, started at its first use. The zero value is
+// ready to use. It is safe for concurrent use.
 type Fleet struct {
 	home     once[*home]
 	redis    once[*Server]
@@ -17,7 +17,7 @@ type Fleet struct {
 	postgres once[*Server]
 }
 
-// once holds what was made at the first call, or why it could not be.
+// once holds the result of the first call of get.
 type once[T any] struct {
 	sync.Once
 	value T
@@ -29,8 +29,8 @@ func (o *once[T]) get(make func() (T, error)) (T, error) {
 	return o.value, o.err
 }
 
-// Start starts whatever the environment does not name, all at the same time,
-// and returns environment entries ("NAME=url") for it.
+// Start starts the servers that the environment does not name, concurrently. It returns
+// environment entries ("NAME=url") for all servers.
 func (f *Fleet) Start() ([]string, error) {
 	kinds := []struct {
 		env   string
@@ -54,8 +54,7 @@ func (f *Fleet) Start() ([]string, error) {
 	return entries, errors.Join(errs...)
 }
 
-// Stop ends every server that was started and removes its files. Nothing can
-// be started afterwards.
+// Stop stops all servers and removes their files. The Fleet cannot be used afterwards.
 func (f *Fleet) Stop() error {
 	var errs []error
 	stop := func(s *Server) {
@@ -98,7 +97,7 @@ func (f *Fleet) clusterURL() (string, error) {
 		if err != nil {
 			return nil, err
 		}
-		return startCluster(home, lock{}, calmFailover)
+		return startCluster(home, lock{}, slowFailover)
 	})
 	if err != nil {
 		return "", err

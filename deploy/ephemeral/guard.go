@@ -14,19 +14,19 @@ import (
 	"testing"
 )
 
-// Guard is what a private Redis asks of those who connect to it. The zero value
-// lets everybody in. URLs carry whatever it takes to come in.
+// Guard is the access control of a private Redis. The zero value has none. The URLs of
+// the servers contain all credentials.
 type Guard struct {
-	// TLS is all that is spoken, between the servers too. URLs name the file
-	// of the authority, made for this one Redis, that signed its certificates.
+	// TLS is required, also between the servers. URLs name the file of the authority,
+	// which is created for this Redis alone.
 	TLS bool
 
-	// ClientCertificates are asked for besides. Needs TLS.
+	// ClientCertificates are required as well. Needs TLS.
 	ClientCertificates bool
 
-	// Users is a piece of redis.conf with the users commerce, support, replica
-	// and sentinel, who are given one password. URLs log in as commerce, and
-	// hold that password for the sentinel too. Empty: nobody needs to log in.
+	// Users are lines of redis.conf with the users commerce, support, replica and
+	// sentinel. All get the same password. URLs log in as commerce, and contain the
+	// password for the sentinel too. Empty: no login is required.
 	Users string
 }
 
@@ -37,13 +37,13 @@ func (g Guard) StartRedis(tb testing.TB) *Server {
 	return private(tb, func(home *home) (*Server, error) { return startRedis(home, lock) })
 }
 
-// StartCluster starts a Redis Cluster for this test alone. Its nodes fail over
-// after about 2 s; those of the shared one take longer, lest a busy machine
-// sets it off.
+// StartCluster starts a Redis Cluster for this test alone. Its nodes fail over after
+// about 2 s. Those of the shared cluster take longer, so that a busy machine does not
+// cause a failover.
 func (g Guard) StartCluster(tb testing.TB) *RedisCluster {
 	tb.Helper()
 	lock := g.lock(tb)
-	return private(tb, func(home *home) (*RedisCluster, error) { return startCluster(home, lock, eagerFailover) })
+	return private(tb, func(home *home) (*RedisCluster, error) { return startCluster(home, lock, fastFailover) })
 }
 
 // StartSentinels starts a Redis master, its replica and a sentinel for this
@@ -54,16 +54,16 @@ func (g Guard) StartSentinels(tb testing.TB) *RedisSentinels {
 	return private(tb, func(home *home) (*RedisSentinels, error) { return startSentinels(home, lock) })
 }
 
-// lock is a Guard with its files and passwords. The zero value is open.
+// lock is a Guard with its files and password. The zero value has no access control.
 type lock struct {
 	Guard
 	dir      string
-	password string      // of every user, "" without users
-	tls      *tls.Config // of the servers' clients, nil without TLS
+	password string      // of all users, "" without users
+	tls      *tls.Config // for clients, nil without TLS
 }
 
-// warden is the user as which this package enters a server that has users.
-const warden = "ephemeral"
+// adminUser is the user that this package logs in as.
+const adminUser = "ephemeral"
 
 func (g Guard) lock(tb testing.TB) lock {
 	tb.Helper()
@@ -87,7 +87,7 @@ func (g Guard) lock(tb testing.TB) lock {
 
 func (l lock) file(name string) string { return filepath.Join(l.dir, name) }
 
-// users is Guard.Users with passwords, and the warden.
+// users returns Guard.Users with passwords, and the admin user.
 func (l lock) users() string {
 	var b strings.Builder
 	for line := range strings.Lines(l.Users + "\n") {
@@ -98,11 +98,11 @@ func (l lock) users() string {
 		}
 		b.WriteString(line)
 	}
-	fmt.Fprintf(&b, "user %s on >%s allkeys allchannels +@all\n", warden, l.password)
+	fmt.Fprintf(&b, "user %s on >%s allkeys allchannels +@all\n", adminUser, l.password)
 	return b.String()
 }
 
-// listen are the settings by which a server or a sentinel listens at port.
+// listen returns the settings for a server or a sentinel that listens on port.
 func (l lock) listen(port int) []string {
 	settings := []string{"--bind", "127.0.0.1"}
 	if !l.TLS {
@@ -118,7 +118,7 @@ func (l lock) listen(port int) []string {
 		"--tls-cert-file", l.file(serverFile+".pem"), "--tls-key-file", l.file(serverFile+".key"))
 }
 
-// login are the settings by which a server knows users, and itself to its master.
+// login returns the settings for a server's users, and for its login to its master.
 func (l lock) login() []string {
 	if l.password == "" {
 		return nil
@@ -126,17 +126,16 @@ func (l lock) login() []string {
 	return []string{"--include", l.file("users.conf"), "--masteruser", "replica", "--masterauth", l.password}
 }
 
-// door is how this package enters a server with the guard's users.
-func (l lock) door(port int) door {
-	d := door{addr: address(port), tls: l.tls}
+// admin returns how this package connects to a server.
+func (l lock) admin(port int) adminAccess {
+	d := adminAccess{addr: address(port), tls: l.tls}
 	if l.password != "" {
-		d.user, d.password = warden, l.password
+		d.user, d.password = adminUser, l.password
 	}
 	return d
 }
 
-// url is the address for a test, of one or more hosts and with any parameters
-// that it needs besides the guard's own.
+// url returns the URL for tests, with the guard's parameters added to query.
 func (l lock) url(hosts []string, query url.Values) string {
 	u := url.URL{Scheme: "redis", Host: strings.Join(hosts, ",")}
 	if l.password != "" {

@@ -12,13 +12,13 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-func TestGuard_LetsNobodyInWithoutTLSCertificateAndPassword(t *testing.T) {
+func TestGuard_RequiresTLSCertificateAndPassword(t *testing.T) {
 	t.Parallel()
 	server := Guard{
 		TLS: true, ClientCertificates: true, Users: "user default reset\nuser commerce on +ping",
 	}.StartRedis(t)
 	all := redis.Options{
-		Addr: server.door.addr, TLSConfig: server.door.tls, Username: "commerce", Password: server.door.password,
+		Addr: server.admin.addr, TLSConfig: server.admin.tls, Username: "commerce", Password: server.admin.password,
 		MaxRetries: -1, ReadTimeout: 10 * time.Second, DisableIdentity: true,
 	}
 	ping := func(edit func(*redis.Options)) error {
@@ -29,7 +29,7 @@ func TestGuard_LetsNobodyInWithoutTLSCertificateAndPassword(t *testing.T) {
 		return client.Ping(t.Context()).Err()
 	}
 	if err := ping(func(*redis.Options) {}); err != nil {
-		t.Errorf("with all it takes: %v", err)
+		t.Errorf("with all credentials: %v", err)
 	}
 	for name, edit := range map[string]func(*redis.Options){
 		"plain":          func(o *redis.Options) { o.TLSConfig = nil },
@@ -43,11 +43,11 @@ func TestGuard_LetsNobodyInWithoutTLSCertificateAndPassword(t *testing.T) {
 	}
 }
 
-func TestGuard_ServersSpeakTLSToEachOther(t *testing.T) {
+func TestGuard_ServersUseTLSWithEachOther(t *testing.T) {
 	t.Parallel()
 	sentinels := Guard{TLS: true}.StartSentinels(t)
 	for _, server := range sentinels.servers() {
-		conn, err := net.Dial("tcp", server.door.addr)
+		conn, err := net.Dial("tcp", server.admin.addr)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -61,7 +61,7 @@ func TestGuard_ServersSpeakTLSToEachOther(t *testing.T) {
 	}
 }
 
-func TestGuard_SentinelsReplaceAMasterWithUsers(t *testing.T) {
+func TestGuard_SentinelsFailOverWithUsers(t *testing.T) {
 	t.Parallel()
 	sentinels := Guard{TLS: true, Users: `user default reset
 user commerce on +ping

@@ -1,13 +1,12 @@
 #!/bin/sh
-# Makes sure that redis-server, Postgres and Chromium are installed, and then runs
-# the command given, if any:
+# Installs redis-server, Postgres and Chromium if they are missing, and then runs the
+# given command, if any:
 #
 #	sh deploy/ephemeral/install.sh go run ./deploy/ephemeral/run -- go test ./...
 #
-# What is there is used. What is missing is installed where apt-get is and we
-# are root, or may be. Where servers are still missing then, the command runs in
-# the "test" container of deploy/compose.yaml, if Docker answers. A missing
-# Chromium is left to the test that needs it, which says so.
+# Installing needs apt-get, and root or sudo. If servers are still missing, the command
+# runs in the "test" container of deploy/compose.yaml, provided that Docker is running.
+# If Chromium is still missing, the test that needs it says so.
 set -eu
 
 has_postgres() {
@@ -35,8 +34,8 @@ as_root() {
 	fi
 }
 
-# Installs the packages named. Debian starts what it installs. Ours are only
-# programs: no service is started, and no database cluster is made.
+# Installs packages. By default Debian starts the services of new packages and creates a
+# database cluster. This prevents both.
 install_packages() {
 	command -v apt-get >/dev/null || return 1
 	as_root sh -eu -c '
@@ -65,5 +64,5 @@ fi
 if [ $# != 0 ] && command -v docker >/dev/null && docker info >/dev/null 2>&1; then
 	exec docker compose -f "$(dirname "$0")/../compose.yaml" run --rm test "$@"
 fi
-echo "redis-server and PostgreSQL's postgres and initdb are needed: please install them (7.0 and 15, or later)" >&2
+echo "Please install redis-server (7.0 or later) and PostgreSQL (15 or later, with postgres and initdb)." >&2
 exit 1

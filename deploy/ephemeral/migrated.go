@@ -11,13 +11,13 @@ import (
 	"commerce/deploy/migrations"
 )
 
-// Migrated is Postgres with the service's schema, and no rows.
+// Migrated is like Postgres, but the database has the service's schema. It has no rows.
 func Migrated(tb testing.TB) string {
 	tb.Helper()
 	return PostgresFrom(tb, Template{Name: "migrated_" + migrations.Digest(), Prepare: Migrate})
 }
 
-// Migrate gives the database at url the service's schema.
+// Migrate applies all migrations to the database at url.
 func Migrate(ctx context.Context, url string) error {
 	config, err := pgx.ParseConfig(url)
 	if err != nil {

@@ -4,7 +4,6 @@ package ephemeral
 
 import "syscall"
 
-// dieWithParent can do nothing here: servers of a test process that is killed
-// stay. Those of a process that ends by itself are stopped by Fleet.Stop and
-// the tests' cleanups.
+// dieWithParent does nothing on this system: if a test process is killed, its servers
+// keep running. Otherwise Fleet.Stop and the tests' cleanups stop them.
 func dieWithParent(*syscall.SysProcAttr, syscall.Signal) {}

@@ -10,17 +10,17 @@ import (
 	"strconv"
 )
 
-// Ports come from below those that Linux gives to outgoing connections (32768
-// and up), so that none is lost between looking and listening. A cluster node
-// needs the port 10000 above its own as well.
+// Ports are below those that Linux assigns to outgoing connections (32768 and up), so
+// that no port is taken between the check and the start. A cluster node also needs the
+// port 10000 above its own.
 const (
 	firstPort = 12000
 	lastPort  = 21999
 	busOffset = 10000
 )
 
-// freePorts returns n ports p of 127.0.0.1 of which p and p+busOffset are free
-// at this moment.
+// freePorts returns n ports of 127.0.0.1 that are free now, as is the port busOffset above
+// each.
 func freePorts(n int) ([]int, error) {
 	var held []net.Listener
 	defer func() {
@@ -51,13 +51,13 @@ func freePorts(n int) ([]int, error) {
 
 func address(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
 
-// retried calls start again, with other ports, when a server ended at once:
-// somebody else was faster.
+// retried calls start again, up to five times, if a server ended while it was starting:
+// another process may have taken its port.
 func retried[T any](start func() (T, error)) (started T, err error) {
 	for range 5 {
 		if started, err = start(); !errors.Is(err, errGone) {
 			return started, err
 		}
 	}
-	return started, fmt.Errorf("five times: %w", err)
+	return started, fmt.Errorf("tried five times: %w", err)
 }

@@ -42,23 +42,23 @@ func startPostgres(home *home) (*Server, error) {
 			arguments: []string{
 				filepath.Join(bin, "postgres"), "-D", filepath.Join(dir, "data"),
 				"-p", strconv.Itoa(ports[0]), "-h", "127.0.0.1", "-k", dir,
-				// Commits stay synchronous: VACUUM may not mark rows visible to all while
-				// their commit is not yet written.
+				// Commits stay synchronous, because VACUUM does not mark rows as visible
+				// to all before their commit is written.
 				"-c", "fsync=off", "-c", "full_page_writes=off",
 				"-c", "max_connections=300",
 			},
 			as:       as,
 			answers:  postgresAnswers,
-			farewell: syscall.SIGINT,  // "fast": does not wait for sessions
+			shutdown: syscall.SIGINT,  // "fast": does not wait for sessions
 			crash:    syscall.SIGQUIT, // "immediate"; SIGKILL would leave shared memory behind
 		}
 		return server, server.start()
 	})
 }
 
-// initPostgres makes a directory with an empty cluster in data.
+// initPostgres creates a directory with an empty database cluster in data.
 func initPostgres(home *home, bin string, as *syscall.Credential) (dir string, err error) {
-	if dir, err = home.room("postgres"); err != nil {
+	if dir, err = home.serverDir("postgres"); err != nil {
 		return "", err
 	}
 	if as != nil {
@@ -77,7 +77,7 @@ func initPostgres(home *home, bin string, as *syscall.Credential) (dir string, e
 	return dir, nil
 }
 
-// postgresAnswers checks whose data directory is served at s.URL.
+// postgresAnswers checks that s.URL serves the data directory of s.
 func postgresAnswers(ctx context.Context, s *Server) error {
 	conn, err := pgx.Connect(ctx, s.URL)
 	if err != nil {
@@ -89,13 +89,13 @@ func postgresAnswers(ctx context.Context, s *Server) error {
 		return err
 	}
 	if data != filepath.Join(s.dir, "data") {
-		return errors.New("another server has its port")
+		return errors.New("another server uses its port")
 	}
 	return nil
 }
 
-// postgresBin is the directory of initdb and postgres: one of PATH, or else
-// Debian's newest, which is not in PATH.
+// postgresBin returns the directory of initdb and postgres: the first in PATH, otherwise
+// the newest version that Debian has installed outside of PATH.
 func postgresBin() (string, error) {
 	dirs, err := filepath.Glob("/usr/lib/postgresql/*/bin")
 	if err != nil {
@@ -116,8 +116,8 @@ func postgresBin() (string, error) {
 	return "", errors.New("postgres and initdb are not installed (sh deploy/ephemeral/install.sh)")
 }
 
-// postgresUser is whom to run Postgres as, since it refuses to be root; nil
-// when we are somebody else.
+// postgresUser returns the user to run Postgres as, because it refuses to run as root.
+// It returns nil if we are not root.
 func postgresUser() (*syscall.Credential, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil
@@ -125,7 +125,7 @@ func postgresUser() (*syscall.Credential, error) {
 	account, err := user.Lookup("postgres")
 	if err != nil {
 		if account, err = user.Lookup("nobody"); err != nil {
-			return nil, fmt.Errorf("find a user for Postgres, which refuses to be root: %w", err)
+			return nil, fmt.Errorf("find a user for Postgres, which refuses to run as root: %w", err)
 		}
 	}
 	uid, err := strconv.ParseUint(account.Uid, 10, 32)

@@ -31,33 +31,33 @@ func startRedis(home *home, lock lock) (*Server, error) {
 	})
 }
 
-// newRedis is a server that keeps nothing on disk, not started yet.
+// newRedis returns a server that does not persist its data. It is not started.
 func newRedis(home *home, lock lock, port int, settings ...string) (*Server, error) {
 	program, err := exec.LookPath("redis-server")
 	if err != nil {
 		return nil, errors.New("redis-server is not installed (sh deploy/ephemeral/install.sh)")
 	}
-	dir, err := home.room("redis")
+	dir, err := home.serverDir("redis")
 	if err != nil {
 		return nil, err
 	}
 	return &Server{
-		URL:  lock.url([]string{address(port)}, url.Values{}),
-		dir:  dir,
-		door: lock.door(port),
+		URL:   lock.url([]string{address(port)}, url.Values{}),
+		dir:   dir,
+		admin: lock.admin(port),
 		arguments: slices.Concat(
 			[]string{program, "--save", "", "--appendonly", "no", "--repl-diskless-sync-delay", "0"},
 			lock.listen(port), lock.login(), settings),
 		answers:  redisAnswers,
-		farewell: syscall.SIGTERM,
+		shutdown: syscall.SIGTERM,
 		crash:    syscall.SIGKILL,
 	}, nil
 }
 
-// redisAnswers asks whoever serves s.URL for its process id.
+// redisAnswers checks that the process of s serves s.URL.
 func redisAnswers(ctx context.Context, s *Server) error {
-	// go-redis would log every dial that fails.
-	probe, err := net.Dial("tcp", s.door.addr)
+	// Dial without go-redis first, which would log every failed dial.
+	probe, err := net.Dial("tcp", s.admin.addr)
 	if err != nil {
 		return err
 	}
@@ -69,34 +69,34 @@ func redisAnswers(ctx context.Context, s *Server) error {
 		return err
 	}
 	if want := fmt.Sprintf("process_id:%d\r\n", s.process.Pid); !strings.Contains(info, want) {
-		return errors.New("another server has its port")
+		return errors.New("another server uses its port")
 	}
 	return nil
 }
 
-// door is how this package enters a Redis server. URL is the tests' way, by
-// which they may have less rights.
-type door struct {
+// adminAccess is how this package connects to a Redis server. The URL for tests may have
+// fewer rights.
+type adminAccess struct {
 	addr           string // host:port
 	user, password string
-	tls            *tls.Config // nil: plain
+	tls            *tls.Config // nil without TLS
 }
 
-// Admin is a client of this one Redis server that may do everything, whatever its
-// guard says. It is closed with the test.
+// Admin returns a client of this Redis server that has all rights, whatever the guard.
+// It is closed when the test ends.
 func (s *Server) Admin() *redis.Client {
 	client := dialRedis(s)
 	s.tb.Cleanup(func() { _ = client.Close() })
 	return client
 }
 
-// dialRedis is a client of one server, for its administration.
+// dialRedis returns an admin client of one server.
 func dialRedis(s *Server) *redis.Client {
 	return redis.NewClient(&redis.Options{
-		Addr:                  s.door.addr,
-		Username:              s.door.user,
-		Password:              s.door.password,
-		TLSConfig:             s.door.tls,
+		Addr:                  s.admin.addr,
+		Username:              s.admin.user,
+		Password:              s.admin.password,
+		TLSConfig:             s.admin.tls,
 		MaxRetries:            -1,
 		PoolSize:              1,
 		ContextTimeoutEnabled: true,

@@ -15,9 +15,8 @@ import (
 	"testing"
 )
 
-// RedisSentinels is a master with one replica, and one sentinel which makes
-// the replica a master when the master was silent for a second. URL names the
-// sentinel.
+// RedisSentinels is a master with one replica and one sentinel. The sentinel promotes
+// the replica when the master has not responded for a second. URL names the sentinel.
 type RedisSentinels struct {
 	URL                       string
 	Master, Replica, Sentinel *Server
@@ -69,24 +68,24 @@ func newSentinels(home *home, lock lock) (*RedisSentinels, error) {
 		query.Set("sentinel_password", lock.password)
 	}
 	return &RedisSentinels{
-		URL:    lock.url([]string{sentinel.door.addr}, query),
+		URL:    lock.url([]string{sentinel.admin.addr}, query),
 		Master: master, Replica: replica, Sentinel: sentinel,
 	}, nil
 }
 
-// newSentinel watches the master at a port. It knows no users, only a password.
+// newSentinel returns a sentinel of the master on a port. It has a password but no users.
 func newSentinel(home *home, lock lock, port, master int) (*Server, error) {
 	sentinel, err := newRedis(home, lock, port)
 	if err != nil {
 		return nil, err
 	}
-	sentinel.door.user = ""
+	sentinel.admin.user = ""
 	text := fmt.Sprintf("sentinel monitor main 127.0.0.1 %d 1\n"+
 		"sentinel down-after-milliseconds main 1000\nsentinel failover-timeout main 2000\n", master)
 	if lock.password != "" {
 		text += fmt.Sprintf("requirepass %[1]s\nsentinel auth-user main sentinel\nsentinel auth-pass main %[1]s\n", lock.password)
 	}
-	// A sentinel rewrites its file as it learns.
+	// A sentinel writes its state into its configuration file.
 	file := filepath.Join(sentinel.dir, "sentinel.conf")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		return nil, err
@@ -95,8 +94,8 @@ func newSentinel(home *home, lock lock, port, master int) (*Server, error) {
 	return sentinel, nil
 }
 
-// start starts the sentinel last: it asks a master for its replicas once, and then
-// not for 10 s, in which it could replace nobody.
+// start starts the sentinel last. A sentinel asks a master for its replicas only every
+// 10 s, and cannot fail over to a replica that it does not know.
 func (s *RedisSentinels) start() error {
 	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
 	defer cancel()
@@ -115,19 +114,19 @@ func (s *RedisSentinels) start() error {
 	return until(ctx, func() error {
 		replicas, err := sentinel.Do(ctx, "sentinel", "replicas", "main").Slice()
 		if err == nil && !strings.Contains(fmt.Sprint(replicas), "master-link-status:ok") {
-			err = fmt.Errorf("sentinel knows of replicas %v", replicas)
+			err = fmt.Errorf("sentinel knows replicas %v", replicas)
 		}
 		return err
 	})
 }
 
-// settle waits until the replica confirms a write, which a new one may do only a
-// second after it was linked.
+// settle waits until the replica confirms a write. A new replica may need a second for
+// that after it has connected.
 func (s *RedisSentinels) settle(ctx context.Context) error {
 	master := dialRedis(s.Master)
 	defer master.Close()
 	return until(ctx, func() error {
-		pipe := master.Pipeline() // WAIT is about its own connection's writes
+		pipe := master.Pipeline() // WAIT counts only writes of its own connection
 		pipe.Publish(ctx, "ephemeral", "settle")
 		replicas := pipe.Do(ctx, "wait", 1, 1000)
 		_, err := pipe.Exec(ctx)

@@ -23,44 +23,44 @@ const (
 	stopLimit  = 10 * time.Second
 )
 
-// errGone is a server that ended while it was starting, as one does whose port
-// was taken in the meantime.
+// errGone is the error of a server that ended while it was starting, for example because
+// another process took its port.
 var errGone = errors.New("ended while starting")
 
-// Server is one server process. Its methods fail the test it was started for,
-// may be called from any goroutine, and return when what they say is so.
+// Server is one server process. If a method fails, it fails the test that the server was
+// started for. Methods may be called from any goroutine, and return when they are done.
 type Server struct {
-	// URL stays the same through restarts.
+	// URL stays the same when the server restarts.
 	URL string
 
-	dir       string // data, and the log
-	door      door   // of a Redis server
+	dir       string      // data and log
+	admin     adminAccess // of a Redis server
 	arguments []string
-	as        *syscall.Credential                        // nil: our own user
-	answers   func(ctx context.Context, s *Server) error // whether it is this process that serves URL
-	farewell  syscall.Signal                             // asks for an orderly end
-	crash     syscall.Signal                             // ends it as a crash would
-	tb        testing.TB                                 // nil for a fleet's
+	as        *syscall.Credential                        // nil: the current user
+	answers   func(ctx context.Context, s *Server) error // checks that this process serves URL
+	shutdown  syscall.Signal                             // asks for an orderly shutdown
+	crash     syscall.Signal                             // ends the process like a crash
+	tb        testing.TB                                 // nil for a server of a fleet
 
 	mu      sync.Mutex
 	process *os.Process // nil when stopped
 }
 
-// Stop ends the server in an orderly way. Its port stays its own for Restart.
+// Stop shuts the server down. Restart uses the same port again.
 func (s *Server) Stop() { s.tb.Helper(); s.must("stop", s.stop()) }
 
-// Kill ends the server as a crash would.
+// Kill ends the server like a crash.
 func (s *Server) Kill() { s.tb.Helper(); s.must("kill", s.kill()) }
 
-// Freeze stops the server in the middle of what it does: connections stay
-// open, nothing answers. On Linux that includes a Postgres server's sessions.
+// Freeze suspends the server: connections stay open, but nothing responds. On Linux
+// that includes the sessions of a Postgres server.
 func (s *Server) Freeze() { s.tb.Helper(); s.must("freeze", s.signal(syscall.SIGSTOP)) }
 
-// Thaw lets a frozen server continue.
+// Thaw resumes a frozen server.
 func (s *Server) Thaw() { s.tb.Helper(); s.must("thaw", s.signal(syscall.SIGCONT)) }
 
-// Restart starts the server again on its port, ending it first when it runs.
-// What it kept in memory is lost.
+// Restart stops the server if it is running, and starts it on the same port. Data in
+// memory is lost.
 func (s *Server) Restart() {
 	s.tb.Helper()
 	s.must("stop", s.stop())
@@ -74,7 +74,7 @@ func (s *Server) must(what string, err error) {
 	}
 }
 
-// belongTo hands the server to a test, and ends both together.
+// belongTo assigns the server to a test, and kills it when the test ends.
 func (s *Server) belongTo(tb testing.TB) {
 	s.tb = tb
 	tb.Cleanup(func() {
@@ -83,7 +83,7 @@ func (s *Server) belongTo(tb testing.TB) {
 	})
 }
 
-// start runs the process and waits until it serves.
+// start starts the process and waits until it serves requests.
 func (s *Server) start() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -95,9 +95,9 @@ func (s *Server) start() error {
 
 	cmd := exec.Command(s.arguments[0], s.arguments[1:]...)
 	cmd.Dir = s.dir
-	cmd.Stdout, cmd.Stderr = log, log // files: no goroutine that a leak check would find
+	cmd.Stdout, cmd.Stderr = log, log // files need no goroutine, which leak checks would report
 	cmd.SysProcAttr = &syscall.SysProcAttr{
-		Setpgid:    true, // ^C is for the tests, which then end the server
+		Setpgid:    true, // ^C ends the tests, and they end the server
 		Credential: s.as,
 	}
 	dieWithParent(cmd.SysProcAttr, s.crash)
@@ -106,12 +106,12 @@ func (s *Server) start() error {
 	}
 	s.process = cmd.Process
 	if err := s.await(); err != nil {
-		return errors.Join(fmt.Errorf("start %s: %w; its log ends:\n%s", s.arguments[0], err, s.logTail()), s.end(s.crash))
+		return errors.Join(fmt.Errorf("start %s: %w; the end of its log:\n%s", s.arguments[0], err, s.logTail()), s.end(s.crash))
 	}
 	return nil
 }
 
-// await waits until the server answers.
+// await waits until the server responds.
 func (s *Server) await() error {
 	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
 	defer cancel()
@@ -132,7 +132,7 @@ func (s *Server) await() error {
 func (s *Server) stop() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.end(s.farewell)
+	return s.end(s.shutdown)
 }
 
 func (s *Server) kill() error {
@@ -141,13 +141,13 @@ func (s *Server) kill() error {
 	return s.end(s.crash)
 }
 
-// end sends signal and waits; after stopLimit it uses force.
+// end sends signal and waits. After stopLimit it kills the process and returns an error.
 func (s *Server) end(signal syscall.Signal) error {
 	if s.process == nil {
 		return nil
 	}
 	s.send(signal)
-	s.send(syscall.SIGCONT) // a frozen process would not notice
+	s.send(syscall.SIGCONT) // a frozen process would not handle the signal
 	for start := time.Now(); !s.reap(); time.Sleep(2 * time.Millisecond) {
 		if time.Since(start) > stopLimit {
 			_ = s.process.Kill()
@@ -159,8 +159,8 @@ func (s *Server) end(signal syscall.Signal) error {
 	return nil
 }
 
-// reap reports whether the process has ended. It does not use os.Process.Wait,
-// which blocks and would need a goroutine for every server's whole life.
+// reap reports whether the process has ended. It does not use os.Process.Wait, which
+// would block a goroutine for as long as the server runs.
 func (s *Server) reap() bool {
 	if s.process == nil {
 		return true
@@ -183,8 +183,8 @@ func (s *Server) signal(signal syscall.Signal) error {
 	return s.send(signal)
 }
 
-// send signals the process; freezing and thawing concern its children too,
-// which cannot come or go while their parent is stopped.
+// send signals the process. SIGSTOP and SIGCONT are sent to its children too, which do
+// not change while the parent is stopped.
 func (s *Server) send(signal syscall.Signal) error {
 	if signal != syscall.SIGSTOP && signal != syscall.SIGCONT {
 		return s.process.Signal(signal)
@@ -209,7 +209,7 @@ func (s *Server) send(signal syscall.Signal) error {
 
 func (s *Server) logFile() string { return filepath.Join(s.dir, "log") }
 
-// logTail is the end of what the server printed, for an error.
+// logTail returns the end of the server's log, for an error.
 func (s *Server) logTail() []byte {
 	log, _ := os.ReadFile(s.logFile())
 	log = bytes.TrimSpace(log)

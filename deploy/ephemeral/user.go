@@ -12,13 +12,13 @@ import (
 	"commerce/deploy/connect"
 )
 
-// userPassword is of every user that AsUser adds.
+// userPassword is the password of every user that AsUser adds.
 const userPassword = "ephemeral"
 
-// AsUser adds a user to the Redis servers behind redisURL and returns the URL by which
-// that user logs in. users are lines as redis.conf has them, "user <name> <rules>". A
-// URL that logs in already is returned as it is, and so is one of sentinels, whose
-// replicas would not know the user, and of miniredis, which has none.
+// AsUser adds a user to the Redis servers of redisURL and returns a URL that logs in as
+// that user. users are lines of redis.conf, "user <name> <rules>". AsUser returns
+// redisURL unchanged if it already logs in, if it names sentinels, whose replicas would
+// not have the user, or if it is a miniredis, which has no users.
 func AsUser(tb testing.TB, redisURL, users, name string) string {
 	tb.Helper()
 	scheme, rest, _ := strings.Cut(redisURL, "://")
@@ -45,7 +45,7 @@ func AsUser(tb testing.TB, redisURL, users, name string) string {
 	case *redis.Client:
 		err = add(tb.Context(), client)
 	}
-	if redis.HasErrorPrefix(err, "unknown command") { // miniredis has no users
+	if redis.HasErrorPrefix(err, "unknown command") { // miniredis
 		return redisURL
 	}
 	if err != nil {

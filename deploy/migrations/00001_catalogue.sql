@@ -1,12 +1,12 @@
--- Stores and what they sell: the platform writes these tables, the service reads
--- them. Money is in minor units of the store's currency; no amount goes past 10^12
--- of them, so that no cart's total can overflow.
+-- Stores and what they sell. The platform writes these tables, the service only reads
+-- them. Money is in minor units of the store's currency, at most 10^12, so that no
+-- cart's total can overflow.
 --
--- Whoever caches these rows listens on the channel "commerce". Its messages:
---   store                  something of some store
+-- Changes send notifications on the channel "commerce", for caches:
+--   store                  any store, its keys or its payment methods
 --   product <store> <id>   that product, its plans or its fields
 --   coupon <store> <code>  that coupon
---   product *, coupon *    too many to name
+--   product *, coupon *    more than 100 at once
 
 -- +goose Up
 CREATE TABLE stores (
@@ -19,7 +19,7 @@ CREATE TABLE stores (
 );
 COMMENT ON COLUMN stores.tax_ppm IS 'parts per million: 150000 is 15 %';
 
--- What a storefront sends as X-Public-Key.
+-- The keys that storefronts send as X-Public-Key.
 CREATE TABLE publishable_keys (
     key      text   PRIMARY KEY CONSTRAINT key_is_visible_ascii CHECK (key ~ '^[!-~]{1,255}$'),
     store_id bigint NOT NULL REFERENCES stores ON DELETE CASCADE
@@ -38,8 +38,8 @@ CREATE TABLE payment_methods (
 );
 COMMENT ON COLUMN payment_methods.name_ar IS 'empty: as in English';
 
--- Revisions only grow and are never given twice, not even to a product that is
--- deleted and made again.
+-- Revisions only increase and are never reused, not even if a product is deleted and
+-- inserted again.
 CREATE SEQUENCE catalogue_revision;
 
 CREATE TABLE products (
@@ -63,7 +63,7 @@ COMMENT ON COLUMN products.stock IS 'null: unlimited';
 COMMENT ON COLUMN products.max_quantity IS 'of one line; null: no limit of the product''s own';
 COMMENT ON COLUMN products.revision IS 'another one with each change of the product, its plans or its fields';
 
--- A product with plans is bought by choosing one; its price comes on top.
+-- To buy a product with plans, a shopper chooses one. Its price is added to the product's.
 CREATE TABLE plans (
     store_id   bigint NOT NULL,
     id         bigint NOT NULL CONSTRAINT plan_id_is_positive CHECK (id > 0),
@@ -76,8 +76,8 @@ CREATE TABLE plans (
 );
 CREATE INDEX ON plans (store_id, product_id);
 
--- What a shopper is asked when adding a product: a text, or a choice where the
--- field has options.
+-- Questions to a shopper who adds a product. The answer is an option if the field has
+-- options, otherwise text.
 CREATE TABLE fields (
     store_id   bigint   NOT NULL,
     product_id bigint   NOT NULL,
@@ -128,7 +128,7 @@ BEGIN
     RETURN NEW;
 END $$;
 
--- Whoever loads a million rows tells of it once.
+-- A statement that changes many rows sends only one notification.
 CREATE FUNCTION product_changed() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF (SELECT count(*) FROM (SELECT FROM changed LIMIT 101) few) > 100 THEN
@@ -167,7 +167,7 @@ BEGIN
         EXECUTE format('CREATE TRIGGER changed AFTER INSERT OR UPDATE OR DELETE ON %I '
             'FOR EACH STATEMENT EXECUTE FUNCTION store_changed()', source.column1);
     END LOOP;
-    -- The rows of an update are told of as they were, too: it may have moved them.
+    -- An update sends notifications for old and new rows, because it may change keys.
     FOR source IN VALUES ('products', 'product_changed'), ('coupons', 'coupon_changed'),
         ('plans', 'product_part_changed'), ('fields', 'product_part_changed'), ('field_options', 'product_part_changed')
     LOOP

@@ -1,7 +1,7 @@
--- Subscriptions, the customers and cards behind them, and the tokens by which a
--- store's programs read them. The platform writes these tables, the service reads
--- them; of api_tokens it also writes when each was used last. Money is in minor
--- units of the row's currency.
+-- Subscriptions, their customers and cards, and the API tokens with which a store's
+-- programs read them. The platform writes these tables. The service only reads them,
+-- except that it writes api_tokens.last_used_at. Money is in minor units of the row's
+-- currency.
 
 -- +goose Up
 CREATE TABLE customers (
@@ -74,9 +74,9 @@ CREATE TABLE subscriptions (
     created_at           timestamptz NOT NULL DEFAULT now(),
     updated_at           timestamptz NOT NULL DEFAULT now(),
 
-    -- There is no index on id alone, and should never be: for a store that holds a
-    -- tenth of all rows the planner would rather walk such an index backwards, past
-    -- everybody else's rows, than use this one.
+    -- Do not add an index on id alone. For a store with a tenth of all rows, the planner
+    -- would scan that index backwards, through the rows of all other stores, instead of
+    -- this one.
     PRIMARY KEY (store_id, id),
     FOREIGN KEY (store_id, customer_id, calling_code)
         REFERENCES customers (store_id, id, calling_code) ON UPDATE CASCADE,
@@ -117,8 +117,8 @@ CREATE TABLE api_tokens (
 COMMENT ON COLUMN api_tokens.hash IS 'SHA-256 of the secret, which is kept nowhere';
 CREATE INDEX ON api_tokens (store_id);
 
--- What links from page to page are signed with. It is made here, once, so that
--- every instance has the same and no setting has to carry it.
+-- The key that signs links between pages. It is created here, so that all instances
+-- have the same key and no setting is needed.
 CREATE TABLE page_link_key (
     sole boolean PRIMARY KEY DEFAULT true CONSTRAINT page_link_key_is_one CHECK (sole),
     key  bytea   NOT NULL CONSTRAINT page_link_key_is_256_bits CHECK (octet_length(key) = 32)

@@ -1,20 +1,19 @@
--- Bounds on what a subscription holds, the same look-up of customers on every
--- database locale, a second key for page links, and tables that stay visible to
--- their indexes.
+-- Bounds of subscriptions, customer look-ups that do not depend on the database's
+-- locale, a second key for page links, and more frequent vacuums of subscriptions.
 --
--- The new rules are checked for every row that is written from now on. A rule is
--- marked valid when all rows that are there keep it. Otherwise it stays NOT VALID,
--- this step succeeds, and docs/subscriptions.md says how to find the rows.
+-- The new constraints are checked for every row that is written from now on. If all
+-- existing rows satisfy a constraint, it is marked as valid. Otherwise it stays NOT
+-- VALID and the migration still succeeds; docs/subscriptions.md says how to find the rows.
 --
--- This step rewrites customers and reads subscriptions once. All tables that it
+-- This migration rewrites customers and reads subscriptions once. The tables that it
 -- alters stay locked until it commits.
 
 -- +goose Up
 
--- A list that skips rows reads an index alone, as long as the rows' pages are marked
--- visible to all. An update removes that mark, VACUUM sets it again: with these
--- settings after 2 % of the rows have changed, not after 20 %. Free space on each
--- page keeps an updated row beside its old version, so that no index grows.
+-- A list that skips rows needs only an index, as long as the pages of the rows are
+-- marked as visible to all. An update removes that mark, and VACUUM sets it again: with
+-- these settings after 2 % of the rows have changed, instead of 20 %. Free space on each
+-- page allows an update to store the new row on the same page, without new index entries.
 ALTER TABLE subscriptions SET (
     fillfactor = 90,
     autovacuum_vacuum_scale_factor = 0.02,
@@ -23,7 +22,7 @@ ALTER TABLE subscriptions SET (
 
 COMMENT ON COLUMN subscriptions.metadata IS 'an object of at most 16 KiB, as text';
 
--- Every time is finite and in the years 1 to 9999, which have four digits.
+-- Every time is finite and in the years 1 to 9999.
 ALTER TABLE subscriptions
     ADD CONSTRAINT subscription_metadata_is_short CHECK (octet_length(metadata::text) <= 16384) NOT VALID,
     ADD CONSTRAINT subscription_external_customer_is_short CHECK (length(external_customer_id) <= 255) NOT VALID,
@@ -62,8 +61,8 @@ BEGIN
 END $$;
 -- +goose StatementEnd
 
--- A telephone number's digits. Those of both Arabic blocks count; all other
--- characters, such as the invisible ones that come with pasted text, do not.
+-- The digits of a phone number, including Arabic digits of both Unicode blocks. All other
+-- characters are dropped, such as invisible ones in pasted text.
 CREATE FUNCTION phone_digits(phone text) RETURNS text IMMUTABLE PARALLEL SAFE LANGUAGE sql
     RETURN regexp_replace(translate(phone, '٠١٢٣٤٥٦٧٨٩۰۱۲۳۴۵۶۷۸۹', '01234567890123456789'), '[^0-9]', '', 'g');
 
@@ -86,15 +85,15 @@ COMMENT ON COLUMN customers.uncoded_phone IS
 CREATE INDEX customers_by_national_phone ON customers (store_id, national_phone);
 CREATE INDEX customers_by_uncoded_phone ON customers (store_id, uncoded_phone);
 
--- The database's locale decides what lower(email) is: in Turkish, I becomes ı. This
--- collation is the same in every database.
+-- lower(email) depends on the database's locale: in Turkish, I becomes ı. This collation
+-- is the same in every database.
 DROP INDEX customers_store_id_lower_idx;
 CREATE INDEX customers_by_email ON customers (store_id, (lower(email COLLATE "und-x-icu") COLLATE "C"));
 
--- To change the key:
+-- To rotate the key:
 --	UPDATE page_link_key SET key = uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())
--- Links of the key before stay good until the next change, so that instances which
--- learn of it at different times accept each other's.
+-- Links signed with the previous key stay valid until the next rotation, because not all
+-- instances read the new key at the same time.
 ALTER TABLE page_link_key
     ADD COLUMN previous bytea CONSTRAINT page_link_key_previous_is_256_bits CHECK (octet_length(previous) = 32);
 COMMENT ON COLUMN page_link_key.previous IS 'links signed with it are accepted; set to null to refuse them';

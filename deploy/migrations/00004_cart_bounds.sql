@@ -1,10 +1,10 @@
--- Bounds that keep every total of a cart within 64 bits, and one form for coupon
--- codes. Package cart has the same bounds (limits.go), from which it computes the
--- highest total, and the same form (NormalCouponCode).
+-- Bounds that keep every cart total within 64 bits, and a normal form for coupon codes.
+-- Package cart has the same bounds (limits.go), from which it computes the highest
+-- total, and the same normal form (NormalCouponCode).
 
 -- +goose Up
 
--- ADD CONSTRAINT alone would name the rule but not the rows that break it.
+-- The error of ADD CONSTRAINT would not name the rows that violate the constraint.
 -- +goose StatementBegin
 DO $$
 DECLARE
@@ -39,7 +39,7 @@ ALTER TABLE field_options
     DROP CONSTRAINT option_price_is_in_range,
     ADD CONSTRAINT option_price_is_in_range CHECK (price BETWEEN 0 AND 10000000000);
 
--- A product has at most 25 fields, since each has a position of its own.
+-- A product has at most 25 fields, because their positions are distinct.
 UPDATE fields SET position = ranked.place
 FROM (
     SELECT store_id, product_id, name,
@@ -51,8 +51,8 @@ WHERE (fields.store_id, fields.product_id, fields.name) = (ranked.store_id, rank
 ALTER TABLE fields
     ADD CONSTRAINT field_position_is_in_range CHECK (position BETWEEN 0 AND 24);
 
--- The spaces are those that Unicode lists as white space. upper() of the collation
--- "C" changes a to z and nothing else, whatever the locale of the database.
+-- The spaces are Unicode's white space characters. With the collation "C", upper() changes
+-- only a to z, whatever the database's locale.
 UPDATE coupons SET code = normal.code
 FROM (
     SELECT store_id, code AS given,
@@ -72,7 +72,7 @@ COMMENT ON COLUMN coupons.minimum IS 'subtotal of the lines that can be bought f
 -- +goose Down
 COMMENT ON COLUMN coupons.minimum IS 'subtotal from which it counts';
 COMMENT ON COLUMN coupons.code IS NULL;
--- The old rule went by the locale of the database: rows that break it stay.
+-- The old constraint depends on the database's locale. Rows that violate it stay.
 ALTER TABLE coupons
     DROP CONSTRAINT coupon_code_is_upper_case,
     DROP CONSTRAINT coupon_code_is_normalized,

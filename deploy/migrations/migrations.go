@@ -1,5 +1,5 @@
-// Package migrations is the Postgres schema, as numbered steps that can be taken
-// back, and says whether a database has the one this program was built for.
+// Package migrations holds the Postgres schema as numbered, reversible migrations. It
+// also checks whether a database has the schema that this program was built for.
 package migrations
 
 import (
@@ -23,8 +23,8 @@ import (
 //go:embed *.sql
 var files embed.FS
 
-// Migrator changes one database's schema. Of several that work on one database at
-// the same time each waits for the others, up to five minutes.
+// Migrator changes the schema of one database. Several Migrators of one database wait
+// for each other, up to five minutes.
 type Migrator struct {
 	db    *sql.DB
 	goose *goose.Provider
@@ -37,12 +37,12 @@ type Step struct {
 	Applied bool
 }
 
-// Open returns a Migrator for the database of config, which must be a direct
-// connection: a transaction pooler breaks the lock. The caller closes it.
+// Open returns a Migrator for the database of config. It must connect directly, because
+// its lock does not work through a transaction pooler. The caller closes it.
 func Open(config *pgx.ConnConfig) (*Migrator, error) {
 	locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, 300))
 	if err != nil {
-		return nil, fmt.Errorf("make migration lock: %w", err)
+		return nil, fmt.Errorf("create migration lock: %w", err)
 	}
 	db := stdlib.OpenDB(*config)
 	provider, err := goose.NewProvider(goose.DialectPostgres, db, files,
@@ -58,7 +58,7 @@ func Open(config *pgx.ConnConfig) (*Migrator, error) {
 // Close closes the connections.
 func (m *Migrator) Close() error { return m.db.Close() }
 
-// Up takes every step that is missing and returns those it took.
+// Up applies the pending migrations and returns them.
 func (m *Migrator) Up(ctx context.Context) ([]Step, error) {
 	results, err := m.goose.Up(ctx)
 	if err != nil {
@@ -71,8 +71,8 @@ func (m *Migrator) Up(ctx context.Context) ([]Step, error) {
 	return steps, nil
 }
 
-// Down takes the latest step back, with all that its tables hold. Nil: there was
-// none to take back.
+// Down rolls back the latest migration and deletes its tables' data. It returns nil if
+// no migration is applied.
 func (m *Migrator) Down(ctx context.Context) (*Step, error) {
 	result, err := m.goose.Down(ctx)
 	switch {
@@ -85,7 +85,7 @@ func (m *Migrator) Down(ctx context.Context) (*Step, error) {
 	return &taken, nil
 }
 
-// Status lists every step this program knows, in order.
+// Status lists all migrations of this program, in order.
 func (m *Migrator) Status(ctx context.Context) ([]Step, error) {
 	known, err := m.goose.Status(ctx)
 	if err != nil {
@@ -102,7 +102,7 @@ func step(s *goose.Source, applied bool) Step {
 	return Step{Version: s.Version, Name: path.Base(s.Path), Applied: applied}
 }
 
-// failed names the file of a step that failed.
+// failed adds the file name of the failed migration to err.
 func failed(what string, err error) error {
 	var partial *goose.PartialError
 	if errors.As(err, &partial) {
@@ -111,11 +111,11 @@ func failed(what string, err error) error {
 	return fmt.Errorf("%s: %w", what, err)
 }
 
-// Digest names this set of migrations: it changes with any byte of them.
+// Digest returns a hash of all migrations.
 func Digest() string {
 	sum := fnv.New64a()
 	for _, name := range names() {
-		content, _ := files.ReadFile(name) // embedded: it is there
+		content, _ := files.ReadFile(name) // embedded, so it exists
 		fmt.Fprintf(sum, "%s %d ", name, len(content))
 		sum.Write(content)
 	}
@@ -123,6 +123,6 @@ func Digest() string {
 }
 
 func names() []string {
-	names, _ := fs.Glob(files, "*.sql") // the pattern is a good one
+	names, _ := fs.Glob(files, "*.sql") // the pattern is valid
 	return names
 }

@@ -51,8 +51,8 @@ func exec(t *testing.T, conn *pgx.Conn, sql string, args ...any) {
 	}
 }
 
-// things lists what a schema holds of its own.
-func things(t *testing.T, conn *pgx.Conn) []string {
+// objects lists the relations, functions and types of a schema.
+func objects(t *testing.T, conn *pgx.Conn) []string {
 	t.Helper()
 	rows, err := conn.Query(t.Context(), `
 		SELECT relkind::text || ' ' || relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relname NOT LIKE 'goose%'
@@ -69,16 +69,16 @@ func things(t *testing.T, conn *pgx.Conn) []string {
 	return names
 }
 
-func TestMigrations_CanEachBeTakenBackAndRepeated(t *testing.T) {
+func TestMigrations_CanBeRolledBackAndRepeated(t *testing.T) {
 	t.Parallel()
 	url := ephemeral.Postgres(t)
 	conn, m := dial(t, url), open(t, url)
 	if _, err := m.Up(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	full := things(t, conn)
+	full := objects(t, conn)
 	if len(full) == 0 {
-		t.Fatal("the migrations made nothing")
+		t.Fatal("the migrations created nothing")
 	}
 	for {
 		step, err := m.Down(t.Context())
@@ -89,21 +89,21 @@ func TestMigrations_CanEachBeTakenBackAndRepeated(t *testing.T) {
 			break
 		}
 	}
-	if left := things(t, conn); len(left) > 0 {
-		t.Errorf("left after every step was taken back: %v", left)
+	if left := objects(t, conn); len(left) > 0 {
+		t.Errorf("left after all migrations were rolled back: %v", left)
 	}
 	if _, err := m.Up(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(full, things(t, conn)); diff != "" {
+	if diff := cmp.Diff(full, objects(t, conn)); diff != "" {
 		t.Errorf("schema after down and up (-before +after):\n%s", diff)
 	}
 	if steps, err := m.Up(t.Context()); err != nil || len(steps) > 0 {
-		t.Errorf("repeated up took %v, %v; want nothing to do", steps, err)
+		t.Errorf("repeated Up applied %v, %v; want nothing", steps, err)
 	}
 }
 
-func TestMigrations_AreSafeToRunTwiceAtOnce(t *testing.T) {
+func TestMigrations_CanRunConcurrently(t *testing.T) {
 	t.Parallel()
 	url := ephemeral.Postgres(t)
 	var taken [2][]migrations.Step
@@ -123,7 +123,7 @@ func TestMigrations_AreSafeToRunTwiceAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(taken[0])+len(taken[1]) != len(all) {
-		t.Errorf("took %v and %v, want each step once", taken[0], taken[1])
+		t.Errorf("applied %v and %v, want each migration once", taken[0], taken[1])
 	}
 }
 
@@ -151,12 +151,12 @@ func TestStatus_ListsWhatIsApplied(t *testing.T) {
 	}
 }
 
-func TestCheck_TellsOldFromNewFromUnreachable(t *testing.T) {
+func TestCheck_DistinguishesOlderNewerAndUnreadable(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		prepare string // of a migrated database
+		prepare string // SQL to run on a migrated database
 		says    string
-		is      error // nil: neither older nor newer
+		is      error // nil: any other error, or none
 	}{
 		"as built for":  {"", "", nil},
 		"never touched": {"DROP TABLE goose_db_version", "version 0, want", migrations.ErrOlder},
@@ -179,7 +179,7 @@ func TestCheck_TellsOldFromNewFromUnreachable(t *testing.T) {
 	}
 }
 
-// downTo takes back what comes after a version.
+// downTo rolls back all migrations after a version.
 func downTo(t *testing.T, m *migrations.Migrator, version int64) {
 	t.Helper()
 	for step := (&migrations.Step{Version: version + 2}); step != nil && step.Version > version+1; {
@@ -190,9 +190,9 @@ func downTo(t *testing.T, m *migrations.Migrator, version int64) {
 	}
 }
 
-// Rows that are there may break the new bounds. The migration succeeds all the same,
-// marks valid what holds, and refuses only what is written afterwards.
-func TestBounds_LeaveOldRowsAndRefuseNewOnes(t *testing.T) {
+// If existing rows violate the new constraints, the migration still succeeds. It marks
+// the other constraints as valid, and all apply to later writes.
+func TestBounds_KeepOldRowsAndRejectNewOnes(t *testing.T) {
 	t.Parallel()
 	url := ephemeral.Migrated(t)
 	conn, m := dial(t, url), open(t, url)
@@ -246,7 +246,7 @@ const aShop = `
 	INSERT INTO field_options (store_id, product_id, field, code, name, position) VALUES (1, 1, 'Region', 'sa', 'Saudi Arabia', 0);
 	INSERT INTO coupons (store_id, code, rate_ppm) VALUES (1, 'TEN', 100000);`
 
-func TestSchema_RefusesImpossibleRowsByTheNameOfTheRule(t *testing.T) {
+func TestSchema_RejectsImpossibleRowsByConstraintName(t *testing.T) {
 	t.Parallel()
 	conn := dial(t, ephemeral.Migrated(t))
 	exec(t, conn, aShop)
@@ -294,15 +294,15 @@ func TestSchema_RefusesImpossibleRowsByTheNameOfTheRule(t *testing.T) {
 	}
 }
 
-// beforeCartBounds takes back the steps from the cart's bounds on, so that a test can fill
-// the tables as they were before.
+// beforeCartBounds rolls back the cart's bounds and all later migrations, so that a test
+// can fill the tables as they were before.
 func beforeCartBounds(t *testing.T, url string) *migrations.Migrator {
 	t.Helper()
 	m := open(t, url)
 	for {
 		step, err := m.Down(t.Context())
 		if err != nil || step == nil {
-			t.Fatalf("no step of the cart's bounds to take back: %v, %v", step, err)
+			t.Fatalf("there is no migration of the cart's bounds: %v, %v", step, err)
 		}
 		if step.Name == "00004_cart_bounds.sql" {
 			return m
@@ -310,7 +310,7 @@ func beforeCartBounds(t *testing.T, url string) *migrations.Migrator {
 	}
 }
 
-func TestCartBounds_NameTheRowsThatAreBeyondThem(t *testing.T) {
+func TestCartBounds_NameTheRowsThatViolateThem(t *testing.T) {
 	t.Parallel()
 	for beyond, names := range map[string]string{
 		`UPDATE products SET price = 100000000001, original_price = 100000000001 WHERE id = 1`:                      "fields: 1. .* product 1 of store 1 has the price 100000000001",
@@ -337,7 +337,7 @@ func TestCartBounds_NameTheRowsThatAreBeyondThem(t *testing.T) {
 	}
 }
 
-func TestCartBounds_BringCouponCodesIntoOneForm(t *testing.T) {
+func TestCartBounds_NormalizeCouponCodes(t *testing.T) {
 	t.Parallel()
 	url := ephemeral.Migrated(t)
 	conn, m := dial(t, url), beforeCartBounds(t, url)
@@ -377,15 +377,15 @@ func TestCartBounds_KeepTheOrderOfFields(t *testing.T) {
 	}
 }
 
-func TestSchema_TellsOfEveryChange(t *testing.T) {
+func TestSchema_NotifiesOfEveryChange(t *testing.T) {
 	t.Parallel()
 	url := ephemeral.Migrated(t)
-	conn, ear := dial(t, url), dial(t, url)
+	conn, listener := dial(t, url), dial(t, url)
 	exec(t, conn, aShop)
-	exec(t, ear, "LISTEN commerce")
+	exec(t, listener, "LISTEN commerce")
 	for _, step := range []struct {
 		change string
-		told   []string
+		want   []string
 	}{
 		{`UPDATE products SET stock = 3 WHERE id = 1`, []string{"product 1 1"}},
 		{`UPDATE products SET price = price WHERE false`, nil},
@@ -406,10 +406,10 @@ func TestSchema_TellsOfEveryChange(t *testing.T) {
 	} {
 		exec(t, conn, step.change)
 		exec(t, conn, "NOTIFY commerce, 'end'")
-		told := map[string]bool{}
+		got := map[string]bool{}
 		for {
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-			n, err := ear.WaitForNotification(ctx)
+			n, err := listener.WaitForNotification(ctx)
 			cancel()
 			if err != nil {
 				t.Fatalf("%s: %v", step.change, err)
@@ -417,14 +417,14 @@ func TestSchema_TellsOfEveryChange(t *testing.T) {
 			if n.Payload == "end" {
 				break
 			}
-			told[n.Payload] = true
+			got[n.Payload] = true
 		}
 		want := map[string]bool{}
-		for _, message := range step.told {
+		for _, message := range step.want {
 			want[message] = true
 		}
-		if diff := cmp.Diff(want, told); diff != "" {
-			t.Errorf("%s tells (-want +got):\n%s", step.change, diff)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: notifications (-want +got):\n%s", step.change, diff)
 		}
 	}
 }

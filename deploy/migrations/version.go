@@ -9,7 +9,7 @@ import (
 	"github.com/pressly/goose/v3"
 )
 
-// How a database's schema may differ from the one this program was built for.
+// Errors for a database whose schema is not the one this program was built for.
 var (
 	ErrOlder = errors.New("the database's schema is older than this program's: run `commerce migrate up`")
 	ErrNewer = errors.New("the database's schema is newer than this program's: run a newer release of commerce")
@@ -20,9 +20,9 @@ type Querier interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
-// Check returns an error that is ErrOlder or ErrNewer when db's schema is not the
-// one this program was built for, and another when that cannot be found out. It
-// changes nothing in db.
+// Check returns an error that wraps ErrOlder or ErrNewer if db's schema is not the one
+// this program was built for, and another error if it cannot read the version. It does
+// not change db.
 func Check(ctx context.Context, db Querier) error {
 	has, err := version(ctx, db)
 	if err != nil {
@@ -37,7 +37,7 @@ func Check(ctx context.Context, db Querier) error {
 	return nil
 }
 
-// version is the latest step that was taken; 0 for a database that never saw one.
+// version returns the latest applied migration, 0 if there is none.
 func version(ctx context.Context, db Querier) (int64, error) {
 	var begun bool
 	if err := db.QueryRow(ctx, "SELECT to_regclass($1) IS NOT NULL", goose.DefaultTablename).Scan(&begun); err != nil || !begun {
@@ -48,9 +48,9 @@ func version(ctx context.Context, db Querier) (int64, error) {
 	return version, err
 }
 
-// Latest is the version of the schema that this program was built for.
+// Latest returns the version of the schema that this program was built for.
 func Latest() int64 {
 	all := names()
-	version, _ := goose.NumericComponent(all[len(all)-1]) // a test reads every name
+	version, _ := goose.NumericComponent(all[len(all)-1]) // a test checks every name
 	return version
 }

@@ -6,8 +6,8 @@ import (
 	"commerce/cart"
 )
 
-// Coupons returns the coupons of each store, by the store's id; dates are relative
-// to now.
+// Coupons returns the coupons of each store by the store's id, with dates relative to
+// now.
 func Coupons(now time.Time) map[int64][]*cart.Coupon {
 	return map[int64][]*cart.Coupon{
 		1: {

@@ -6,10 +6,9 @@ import (
 	"strconv"
 	"time"
 
-	"commerce/auth"
+	"commerce/auth/locale"
 	"commerce/auth/store"
 	"commerce/cart"
-	"commerce/cart/locale"
 	"commerce/cart/money"
 	"commerce/cart/period"
 	"commerce/subscriptions"
@@ -30,7 +29,7 @@ type Generator struct {
 
 // storeSpec is a store and the products with plans that it sells.
 type storeSpec struct {
-	store    *auth.Store
+	store    *store.Store
 	products []*cart.Product
 }
 

@@ -1,5 +1,5 @@
-// Package sample holds the data that the demo shows and that `commerce seed`
-// writes: two small stores, as values.
+// Package sample holds the data of the demo and of `commerce seed`: two small stores,
+// and a generator of synthetic subscriptions.
 package sample
 
 import (
@@ -10,7 +10,7 @@ import (
 	"commerce/cart/period"
 )
 
-// Stores returns the stores. Each call returns values of its own.
+// Stores returns the stores. Each call returns new values.
 func Stores() []*store.Store {
 	payment := []store.PaymentMethod{
 		{ID: "mada", Name: locale.Text{locale.En: "mada", locale.Ar: "مدى"}, Enabled: true},
@@ -29,7 +29,7 @@ func Stores() []*store.Store {
 	}
 }
 
-// Products returns what each store sells, by the store's id.
+// Products returns the products of each store by the store's id.
 func Products() map[int64][]*cart.Product {
 	return map[int64][]*cart.Product{
 		1: {
@@ -86,8 +86,8 @@ func inactive(p *cart.Product) *cart.Product {
 	return p
 }
 
-func limited(p *cart.Product, least, most int64) *cart.Product {
-	p.MinQuantity, p.MaxQuantity = least, &most
+func limited(p *cart.Product, minimum, maximum int64) *cart.Product {
+	p.MinQuantity, p.MaxQuantity = minimum, &maximum
 	return p
 }
 

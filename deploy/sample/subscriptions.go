@@ -26,8 +26,8 @@ func Customers() []subscriptions.Customer {
 	)
 }
 
-// Subscriptions returns those of both stores, with dates relative to now. Sara
-// (1001) has exactly three of store 1's 48, which are in all six states.
+// Subscriptions returns the subscriptions of both stores, with dates relative to now.
+// Store 1 has 48, in all six statuses; customer 1001 (Sara) has exactly three of them.
 func Subscriptions(now time.Time) []subscriptions.Subscription {
 	now = now.UTC().Truncate(time.Second)
 	monthly, yearly := offerOf(1, 4, 41), offerOf(1, 4, 42)
@@ -71,7 +71,7 @@ func Subscriptions(now time.Time) []subscriptions.Subscription {
 	return all
 }
 
-// offer is one plan of one product of a store, to subscribe to.
+// offer is a plan of a product of a store.
 type offer struct {
 	store    int64
 	currency string
@@ -79,7 +79,7 @@ type offer struct {
 	variant  subscriptions.Variant
 }
 
-// offerOf returns an offer of what Stores and Products hold.
+// offerOf returns an offer of the sample data.
 func offerOf(store, product, plan int64) offer {
 	o := offer{store: store}
 	for _, s := range Stores() {
@@ -105,8 +105,8 @@ func variantOf(p *cart.Product, plan int64) subscriptions.Variant {
 	return subscriptions.Variant{}
 }
 
-// sold returns a subscription in the period that holds the given moment, paid at
-// today's price. Every third has no saved card.
+// sold returns a subscription in the period that contains moment, at the plan's price.
+// Every third one has no saved card.
 func (o offer) sold(id, customer int64, start, moment time.Time) subscriptions.Subscription {
 	s := subscriptions.Subscription{
 		ID: id, StoreID: o.store, CustomerID: customer, Status: subscriptions.Active,
@@ -133,7 +133,7 @@ func (o offer) active(id, customer int64, start, now time.Time) subscriptions.Su
 	return o.sold(id, customer, start, now)
 }
 
-// trialing has a trial of two weeks.
+// trialing returns a subscription in a trial of two weeks.
 func (o offer) trialing(id, customer int64, start time.Time) subscriptions.Subscription {
 	s := o.sold(id, customer, start, start)
 	s.Status = subscriptions.Trialing
@@ -142,10 +142,11 @@ func (o offer) trialing(id, customer int64, start time.Time) subscriptions.Subsc
 	return s
 }
 
-// pastDue could not be renewed yesterday; grace is counted in days from then.
+// pastDue returns a subscription whose renewal failed yesterday. grace is in days from
+// then; 0 means no grace.
 func (o offer) pastDue(id, customer int64, start, now time.Time, grace int) subscriptions.Subscription {
 	s := o.sold(id, customer, start, now)
-	s.Status, s.Card = subscriptions.PastDue, card(id) // that could not be charged
+	s.Status, s.Card = subscriptions.PastDue, card(id) // the card that could not be charged
 	failed := now.AddDate(0, 0, -1)
 	s.PeriodStart, s.PeriodEnd = failed.AddDate(0, -o.variant.Duration.Months(), 0), failed
 	s.StartsAt = earlier(s.StartsAt, s.PeriodStart)
@@ -157,7 +158,7 @@ func (o offer) pastDue(id, customer int64, start, now time.Time, grace int) subs
 	return s
 }
 
-// paused was paused four days ago.
+// paused returns a subscription that was paused four days ago.
 func (o offer) paused(id, customer int64, start, now time.Time) subscriptions.Subscription {
 	at := now.AddDate(0, 0, -4)
 	s := o.sold(id, customer, start, at)
@@ -166,7 +167,8 @@ func (o offer) paused(id, customer int64, start, now time.Time) subscriptions.Su
 	return s
 }
 
-// canceled is in the period in which it was canceled, whether that has ended or not.
+// canceled returns a subscription in the period in which it was canceled. That period
+// may have ended.
 func (o offer) canceled(id, customer int64, start, at time.Time) subscriptions.Subscription {
 	s := o.sold(id, customer, start, at)
 	s.Status = subscriptions.Canceled
@@ -174,7 +176,7 @@ func (o offer) canceled(id, customer int64, start, at time.Time) subscriptions.S
 	return s
 }
 
-// expired ended after its first period.
+// expired returns a subscription that ended after its first period.
 func (o offer) expired(id, customer int64, start time.Time) subscriptions.Subscription {
 	s := o.sold(id, customer, start, start)
 	s.Status = subscriptions.Expired

@@ -10,7 +10,7 @@ import (
 	"commerce/subscriptions"
 )
 
-func TestSubscriptions_AreWhatTheDemoPromises(t *testing.T) {
+func TestSubscriptions_HaveWhatTheDocumentationPromises(t *testing.T) {
 	t.Parallel()
 	perCustomer, perStore, states := map[int64]int{}, map[int64]int{}, map[subscriptions.Status]int{}
 	ids := map[int64]bool{}
@@ -37,9 +37,8 @@ func TestSubscriptions_AreWhatTheDemoPromises(t *testing.T) {
 	}
 }
 
-// Whenever the demo is started, dates make sense: on the last of January as on a
-// leap day.
-func TestSubscriptions_MakeSenseOnAnyDay(t *testing.T) {
+// The dates are consistent whenever the demo starts, also on January 31 and on a leap day.
+func TestSubscriptions_HaveConsistentDatesOnAnyDay(t *testing.T) {
 	t.Parallel()
 	epoch := time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
 	rapid.Check(t, func(t *rapid.T) {

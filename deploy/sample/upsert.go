@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// upsert inserts a row or, where its key is taken, gives that row the other
-// columns; one that has them already is not updated. The arguments are the key's
-// columns, then the others.
+// upsert returns a statement that inserts a row, or updates the other columns of the row
+// with the same key. It does not update a row that already has these values. Its
+// arguments are the columns of key, then the others.
 func upsert(table, key, others string) string {
 	columns, changed := strings.Split(key+", "+others, ", "), strings.Split(others, ", ")
 	places, changes := make([]string, len(columns)), make([]string, len(changed))

@@ -1,11 +1,11 @@
 //go:build unix
 
-// Command run boots throwaway Redis and Postgres servers, runs a command that
-// finds them by its environment, stops them, and exits as the command did:
+// Command run starts temporary Redis and Postgres servers, runs a command with their
+// URLs in its environment, stops the servers, and exits with the command's status:
 //
 //	go run ./deploy/ephemeral/run -- go test ./...
 //
-// Servers which the environment names already are used as they are.
+// It does not start servers that the environment already names.
 package main
 
 import (
@@ -35,7 +35,7 @@ func main() {
 	os.Exit(code)
 }
 
-// run returns the command's exit code, or 1 when something else went wrong.
+// run returns the command's exit code, or 1 if something else failed.
 func run(arguments []string) (code int, err error) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
@@ -57,14 +57,14 @@ func run(arguments []string) (code int, err error) {
 		return 1, err
 	}
 	go func() {
-		for s := range signals { // an interrupted command still ends in its own way
+		for s := range signals { // the command decides how it ends
 			_ = cmd.Process.Signal(s)
 		}
 	}()
 	err = cmd.Wait()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
-		// A command that a signal ended has no code of its own.
+		// The exit code is -1 if a signal ended the command.
 		return max(exit.ExitCode(), 1), nil
 	}
 	if err != nil {

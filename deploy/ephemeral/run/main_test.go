@@ -11,7 +11,7 @@ import (
 	"commerce/deploy/ephemeral"
 )
 
-func TestRun_EndsAsTheCommandDidAndHandsItTheServers(t *testing.T) {
+func TestRun_PassesOnTheServersAndTheExitCode(t *testing.T) {
 	seen := filepath.Join(t.TempDir(), "seen")
 	script := `echo "$` + ephemeral.EnvRedis + ` $` + ephemeral.EnvCluster + ` $` + ephemeral.EnvPostgres + `" >` + seen + `; exit 3`
 
@@ -31,7 +31,7 @@ func TestRun_EndsAsTheCommandDidAndHandsItTheServers(t *testing.T) {
 	}
 }
 
-func TestRun_FailsWithACommandThatIsNotThereOrIsKilled(t *testing.T) {
+func TestRun_FailsIfTheCommandIsMissingOrKilled(t *testing.T) {
 	t.Setenv(ephemeral.EnvRedis, "given")
 	t.Setenv(ephemeral.EnvCluster, "given")
 	t.Setenv(ephemeral.EnvPostgres, "given")
