@@ -428,3 +428,31 @@ func TestSchema_NotifiesOfEveryChange(t *testing.T) {
 		}
 	}
 }
+
+func TestDropProductRevision_RollbackRestoresRevisions(t *testing.T) {
+	t.Parallel()
+	url := ephemeral.Migrated(t)
+	conn, m := dial(t, url), open(t, url)
+	exec(t, conn, aShop)
+	downTo(t, m, 4)
+	revision := func() (n int64) {
+		t.Helper()
+		if err := conn.QueryRow(t.Context(), "SELECT revision FROM products WHERE id = 2").Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	before := revision()
+	exec(t, conn, "LISTEN commerce; UPDATE plans SET price = 300")
+	if after := revision(); after <= before {
+		t.Errorf("revision %d after a change of a plan, %d before", after, before)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	if n, err := conn.WaitForNotification(ctx); err != nil || n.Payload != "product 1 2" {
+		t.Errorf("notification %v, %v, want product 1 2", n, err)
+	}
+	if _, err := m.Up(t.Context()); err != nil {
+		t.Errorf("Up: %v", err)
+	}
+}
