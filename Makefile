@@ -20,11 +20,11 @@ WITH_SERVERS = sh deploy/ephemeral/install.sh $(GO) run ./deploy/ephemeral/run -
 .DEFAULT_GOAL := help
 .PHONY: run test race lint build bench fuzz torture schedules help go-test go-fuzz
 
-run: ## run the demo: sample data, no Redis or Postgres, playground at /
+run: ## run the demo with sample data, without Redis or Postgres
 	@echo "Compiling the demo. The first time takes a minute or two; later it takes seconds."
 	@$(GO) run ./cmd/commerce demo
 
-test: ## run all tests on real servers, and each fuzz target for a few seconds
+test: ## run all tests on real servers, and each fuzz target briefly
 	$(WITH_SERVERS) $(MAKE) --no-print-directory go-test go-fuzz
 
 race: ## run all tests with the race detector (needs a C compiler)
@@ -47,12 +47,12 @@ fuzz: ## run each fuzz target for FUZZTIME (10m)
 	$(WITH_SERVERS) $(MAKE) --no-print-directory go-fuzz FUZZTIME=$(FUZZTIME)
 
 torture: TORTURE = 10m
-torture: ## test retries and logins while Redis nodes fail, for TORTURE (10m)
+torture: ## test retries and merges while Redis nodes fail, for TORTURE
 	$(WITH_SERVERS) $(GO) test -timeout 2h -count 1 -v -run TestTorture ./cmd/internal/server -torture $(TORTURE)
 
 schedules: SCHEDULES = 1000000
 schedules: SEED = 1
-schedules: ## test SCHEDULES (1000000) random interleavings of requests, from SEED
+schedules: ## test SCHEDULES (1000000) request interleavings, from SEED on
 	$(GO) test -c -o bin/redisstore.test ./cart/redisstore
 	sh deploy/ephemeral/install.sh bin/redisstore.test -test.run 'TestSchedules$$' -test.timeout 0 \
 		-schedules $(SCHEDULES) -seed $(SEED)
