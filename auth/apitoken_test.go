@@ -192,7 +192,7 @@ func TestAPITokens_Identify(t *testing.T) {
 
 // An all-zero hash is what a check that found nothing holds; no secret may
 // open it, whatever its sum.
-func TestAPITokens_NothingFoundOpensForNobody(t *testing.T) {
+func TestAPITokens_UnknownTokensAreRefused(t *testing.T) {
 	t.Parallel()
 	source := NewMemoryAPITokens(APIToken{ID: 1, StoreID: 9, Hash: sha256.Sum256([]byte(strings.Repeat("a", 43)))})
 	tokens := NewAPITokens(APITokensConfig{Source: source, Stores: testStores()})
@@ -211,7 +211,7 @@ func TestAPITokens_ChecksAreReliedOnForTheTTL(t *testing.T) {
 				_, _, _ = tokens.Identify(apiRequest(name))
 			}
 			if n := ledger.asked.Load() - before; n > 1 {
-				t.Errorf("%d look-ups for one token at one time, want at most 1", n)
+				t.Errorf("%d lookups for one token at one time, want at most 1", n)
 			}
 		}
 		ledger.revoke(7)
@@ -242,7 +242,7 @@ func TestAPITokens_NewTokenIsGoodAfterTheTTL(t *testing.T) {
 	})
 }
 
-// The TTL counts from the beginning of a look-up, and nobody takes the result
+// The TTL counts from the beginning of a lookup, and nobody takes the result
 // of one that began too early to know of a revocation.
 func TestAPITokens_SlowSourceDoesNotDelayRevocation(t *testing.T) {
 	t.Parallel()
@@ -281,7 +281,7 @@ func TestAPITokens_ConcurrentChecksShareALookUp(t *testing.T) {
 		}
 		all.Wait()
 		if failed.Load() != 0 || ledger.asked.Load() != 1 {
-			t.Errorf("%d of 50 failed after %d look-ups, want 0 after 1", failed.Load(), ledger.asked.Load())
+			t.Errorf("%d of 50 failed after %d lookups, want 0 after 1", failed.Load(), ledger.asked.Load())
 		}
 	})
 }

@@ -140,7 +140,7 @@ func TestCartCallers_Identify(t *testing.T) {
 			wantRefusal(t, err, tt.refused)
 			if tt.refused != nil {
 				if caller != (Caller{}) {
-					t.Errorf("refused caller is %+v, want nobody", caller)
+					t.Errorf("refused caller is %+v, want none", caller)
 				}
 				return
 			}
@@ -152,7 +152,7 @@ func TestCartCallers_Identify(t *testing.T) {
 	}
 }
 
-// brokenStores is a directory that is out of reach.
+// brokenStores is a directory that is unreachable.
 type brokenStores struct{ err error }
 
 func (b brokenStores) ByID(context.Context, int64) (*store.Store, error) { return nil, b.err }

@@ -99,11 +99,11 @@ func TestCartToken_NeverShows(t *testing.T) {
 	for _, h := range []slog.Handler{slog.NewJSONHandler(&log, nil), slog.NewTextHandler(&log, nil)} {
 		slog.New(h).Info("seen", "token", token, "caller", Caller{Token: token}, "caller", &Caller{Token: token})
 	}
-	marshalled, err := json.Marshal([]any{token, Caller{Token: token}})
+	marshaled, err := json.Marshal([]any{token, Caller{Token: token}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	shown := map[string]string{"log": log.String(), "json": string(marshalled), "String": token.String()}
+	shown := map[string]string{"log": log.String(), "json": string(marshaled), "String": token.String()}
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d", "%10s"} {
 		shown[verb] = fmt.Sprintf(verb+verb, token, Caller{Token: token})
 	}

@@ -118,7 +118,7 @@ func signedBy(t testing.TB, method jwt.SigningMethod, key, kid any) string {
 	return text
 }
 
-// issuer stands for an issuer's server, without a network. It counts.
+// issuer is an issuer's server without a network. It counts requests.
 type issuer struct {
 	mu     sync.Mutex
 	body   string
@@ -646,7 +646,7 @@ func hostile(t *testing.T, good string) map[string]http.HandlerFunc {
 	}
 }
 
-func TestJWKS_HostileAnswerTakesTheSetOfNobody(t *testing.T) {
+func TestJWKS_HostileAnswerDoesNotReplaceTheSet(t *testing.T) {
 	t.Parallel()
 	key := newEd25519(t)
 	good := keySetText(t, publish(t, "a", key))

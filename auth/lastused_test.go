@@ -35,7 +35,7 @@ func TestLastUsed_NeedsNoLogger(t *testing.T) {
 	used.Record(1)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	used.Run(ended) // reports that there is nobody to write to
+	used.Run(ended) // reports that the database is gone
 	if len(used.uses) != 1 {
 		t.Errorf("%d uses are kept, want 1", len(used.uses))
 	}

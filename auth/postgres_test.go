@@ -22,7 +22,7 @@ import (
 	"commerce/deploy/sample"
 )
 
-// knownCurrency stands for money.Known, which this package must not import.
+// knownCurrency replaces money.Known, which this package must not import.
 func knownCurrency(code string) bool { return code != "XYZ" }
 
 // storesDatabase is a database with the sample's stores, and a directory of them.

@@ -76,9 +76,9 @@ func TestList_RefusesWhatItCannotRead(t *testing.T) {
 				t.Errorf("%.80s: %+v, want invalid_parameter at %q", tt.query, refused, tt.at)
 			}
 		}
-		deep := b.refused(t, "http://shop.test/subscriptions?page=10002&per_page=100", 1)
-		if !strings.Contains(deep.Message, "next_page_url") {
-			t.Errorf("a page that is too far down: %q, want advice to follow links", deep.Message)
+		tooFar := b.refused(t, "http://shop.test/subscriptions?page=10002&per_page=100", 1)
+		if !strings.Contains(tooFar.Message, "next_page_url") {
+			t.Errorf("a page that is too far down: %q, want advice to follow links", tooFar.Message)
 		}
 		several := b.refused(t, "http://shop.test/subscriptions?page=0&per_page=0&colour=red", 1)
 		if len(several.Errors) != 3 {

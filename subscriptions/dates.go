@@ -2,8 +2,8 @@ package subscriptions
 
 import "time"
 
-// What is shown of a time whose year has no four digits. The first is not the zero
-// time, which means null.
+// The first and the last time that can be shown: years have four digits. firstShown is
+// not the zero time, which means null.
 var (
 	firstShown = time.Date(1, 1, 1, 0, 0, 0, 1000, time.UTC)
 	lastShown  = time.Date(9999, 12, 31, 23, 59, 59, 999_999_000, time.UTC)
@@ -21,9 +21,9 @@ func shown(t time.Time) time.Time {
 	return t
 }
 
-// dateForm is how a date is written, always in UTC. The list has one of its own for
-// the dates that a merchant reads; the single subscription shows those as days, and
-// what a program computes with as instants.
+// dateForm is a format of dates, always in UTC. The list uses seconds. A single
+// subscription uses days for dates that people read and instants for those that programs
+// use.
 type dateForm int
 
 const (
@@ -32,8 +32,8 @@ const (
 	instants                 // 2025-11-20T10:00:00.000000Z
 )
 
-// append appends t, or the nearest time whose year has four digits. It does what
-// t.AppendFormat does for a layout, in a fifth of the time: a page of the list has some hundred dates.
+// append appends t, or the nearest time whose year has four digits. It is five times as
+// fast as t.AppendFormat: a page of the list has about a hundred dates.
 func (f dateForm) append(b []byte, t time.Time) []byte {
 	t = shown(t)
 	year, month, day := t.Date()
@@ -57,7 +57,7 @@ func (f dateForm) append(b []byte, t time.Time) []byte {
 	return b
 }
 
-// decimals appends the last n decimals of v.
+// decimals appends the last n decimal digits of v.
 func decimals(b []byte, v, n int) []byte {
 	b = append(b, "000000"[:n]...)
 	for i := len(b) - 1; n > 0; i, n = i-1, n-1 {

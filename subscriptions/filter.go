@@ -5,16 +5,16 @@ import (
 	"golang.org/x/text/language"
 )
 
-// Filter narrows a list down to some customers; "" does not.
+// Filter limits a list to the subscriptions of some customers. "" matches everything.
 type Filter struct {
 	Email       string // in any case
 	Phone       Phone
 	CallingCode string // digits
 }
 
-// byCustomer reports whether customers have to be found first.
+// byCustomer reports whether a query must find customers first.
 func (f Filter) byCustomer() bool { return f.Email != "" || f.Phone != "" }
 
-// foldEmail returns an address in lower case. It does what Postgres does under the
-// collation und-x-icu, whatever the locale of the database.
+// foldEmail returns an address in lower case, as Postgres does with the collation
+// und-x-icu.
 func foldEmail(address string) string { return cases.Lower(language.Und).String(address) }

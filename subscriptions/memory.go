@@ -18,9 +18,8 @@ type customerKey struct{ store, id int64 }
 
 var _ Source = (*Memory)(nil)
 
-// NewMemory returns a source of the given subscriptions, which filters find by the
-// given customers. It signs page links with a key of its own, so they are good
-// only as long as it lives.
+// NewMemory returns a source of the given subscriptions. Filters match the given customers.
+// It signs page links with a random key, so they become invalid when the process ends.
 func NewMemory(customers []Customer, all []Subscription) *Memory {
 	m := &Memory{
 		byStore:   map[int64][]Subscription{},
@@ -73,7 +72,8 @@ func (m *Memory) List(_ context.Context, store int64, q Query) ([]Subscription, 
 	return passing[:min(q.Limit, len(passing))], nil
 }
 
-// newestFirst returns where id stands, or would stand, in rows of descending ids.
+// newestFirst returns the position of id, or where it would be inserted, in rows of
+// descending IDs.
 func newestFirst(rows []Subscription, id int64) (at int, found bool) {
 	return slices.BinarySearchFunc(rows, id, func(s Subscription, id int64) int { return cmp.Compare(id, s.ID) })
 }

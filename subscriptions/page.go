@@ -2,26 +2,25 @@ package subscriptions
 
 import "strconv"
 
-// page is one answer of the list.
+// page is one page of the list.
 type page struct {
 	listing
 	number int // from 1
 	rows   []Subscription
 
-	older, newer string // the links to the neighbors, each a query; "" for none
+	older, newer string // the queries of links to the adjacent pages; "" for none
 }
 
-// question is what the source is asked for a page.
+// question is the query for a page.
 type question struct {
 	Query
 	number int   // of the page
 	at     place // where a linked page begins
 }
 
-// ask turns what was asked for into what the source is asked. ok is false where
-// the link was not signed with any of the keys.
+// ask returns the query for a listing. ok is false if none of the keys signed the link.
 func (l *listing) ask(keys [][]byte, store int64) (q question, ok bool) {
-	q.Query = Query{Filter: l.filter, Limit: l.perPage + 1} // one more tells whether a page follows
+	q.Query = Query{Filter: l.filter, Limit: l.perPage + 1} // one more shows whether another page follows
 	if l.link == "" {
 		q.number = max(l.page, 1)
 		q.Skip = (q.number - 1) * l.perPage
@@ -39,8 +38,8 @@ func (l *listing) ask(keys [][]byte, store int64) (q question, ok bool) {
 	return q, true
 }
 
-// newPage makes the page out of what the source answered to q. New links are signed
-// with key.
+// newPage returns the page for the rows that the source returned for q. key signs its
+// links.
 func newPage(key []byte, store int64, l listing, q question, rows []Subscription) page {
 	p := page{listing: l, number: q.number, rows: rows}
 	more := len(rows) > l.perPage // in the direction of reading
@@ -63,13 +62,13 @@ func newPage(key []byte, store int64, l listing, q question, rows []Subscription
 	return p
 }
 
-// neighbors returns where the next and the previous page begin, nil for none. Both
-// are found by id and not by number, so that rows which are inserted meanwhile move
-// nothing. On the way back, further pages with number 1 lead to those rows.
+// neighbors returns where the next and the previous page begin, nil for none. Both start
+// at an ID instead of a position, so that rows inserted in the meantime do not shift them.
+// Going back, additional pages with number 1 show those rows.
 func (p *page) neighbors(q question, more bool) (older, newer *place) {
 	back, on := max(p.number-1, 1), p.number+1
 	if len(p.rows) == 0 {
-		// What the link led to is gone. The row that it came from may still be there.
+		// The rows of the linked page are gone. The row next to it may still exist.
 		switch {
 		case q.at == place{}:
 		case q.at.newer:
@@ -93,7 +92,7 @@ func (p *page) neighbors(q question, more bool) (older, newer *place) {
 	return older, newer
 }
 
-// numbered is the query of a page by its number alone.
+// numbered returns the query of a page by number.
 func (l *listing) numbered(number int) string {
 	return "?page=" + strconv.Itoa(number) + l.kept
 }
@@ -102,8 +101,8 @@ func (l *listing) linked(p place, key []byte, store int64) string {
 	return l.numbered(p.page) + "&" + linkParameter + "=" + p.seal(key, store, l)
 }
 
-// span returns the positions of the first and the last row in the whole list, from
-// 1. It is not ok for a page without rows, which has neither.
+// span returns the positions of the first and the last row in the whole list, from 1. ok
+// is false for a page without rows.
 func (p *page) span() (from, to int, ok bool) {
 	from = (p.number-1)*p.perPage + 1
 	return from, from + len(p.rows) - 1, len(p.rows) > 0

@@ -8,42 +8,40 @@ import (
 	"math"
 )
 
-// linkParameter carries the opaque part of a page link.
+// linkParameter is the parameter with the opaque part of a page link.
 const linkParameter = "cursor"
 
-// place is where a linked page begins. A link to it costs the same on every page,
-// since rows are found by id and none is counted off.
+// place is where a linked page begins. Every page costs the same, since its rows are found
+// by ID and no rows are skipped.
 type place struct {
 	page  int   // its number, for current_page, from and to
-	id    int64 // of the row beside it
-	newer bool  // the page holds rows above id, next to it; else those below
+	id    int64 // of the row next to the page
+	newer bool  // the page has the rows just above id, else those just below
 }
 
 const (
 	linkSum = 16 // bytes of the signature that a link carries
 	maxLink = 80 // characters; sealed links have at most 46
 
-	// maxLinkedPage bounds the numbers of linked pages, which no walk reaches: JSON's
-	// readers are exact up to it.
+	// maxLinkedPage is the maximum number of a linked page, up to which JSON numbers
+	// are exact.
 	maxLinkedPage = 1 << 53
 )
 
-// A link names its place and signs it together with all that the place depends on:
-// store, filter and page size. Whoever changes any of these, or the link, holds a
-// link that was never made.
+// A link has its place and a signature of the place, store, filter and page size. If any of
+// these or the link is changed, the signature does not match.
 //
 //	newer? 1 byte · page, id: uvarint · signature, 16 bytes
 
-// seal returns the opaque text for a place in what l lists of a store.
+// seal returns the opaque part of a link to a place in a store's listing.
 func (p place) seal(key []byte, store int64, l *listing) string {
 	link := p.append(make([]byte, 0, maxLink))
 	link = append(link, p.sign(key, store, l)...)
 	return base64.RawURLEncoding.EncodeToString(link)
 }
 
-// openLink returns the place that l.link names. It is not ok unless seal made
-// exactly this link, with one of the keys, for this store, filter, page size and, if
-// one is given, page.
+// openLink returns the place of l.link. ok is true only if seal made exactly this link with
+// one of the keys, for the same store, filter, page size and, if given, page.
 func openLink(keys [][]byte, store int64, l *listing) (p place, ok bool) {
 	link, err := base64.RawURLEncoding.DecodeString(l.link)
 	if err != nil || len(link) <= linkSum {

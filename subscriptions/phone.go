@@ -6,14 +6,14 @@ import (
 	"unicode"
 )
 
-// Phone is a telephone number as it is compared: ASCII digits without leading
+// Phone is a telephone number in the form for comparisons: ASCII digits without leading
 // zeros. It may begin with the calling code.
 type Phone string
 
-// ParsePhone reads a number in any usual spelling. Digits may be ASCII or of either
-// Arabic block. Spaces, dashes, dots, slashes, parentheses and invisible format
-// characters may separate them, and a plus sign may precede them. A number has 1 to
-// 20 digits, of which one at least is not zero.
+// ParsePhone reads a number in any usual format. Digits may be ASCII or of either Arabic
+// block. Spaces, dashes, dots, slashes, parentheses and invisible format characters may
+// separate them, and a plus sign may precede them. A number has 1 to 20 digits, at least
+// one of which is not zero.
 func ParsePhone(s string) (Phone, bool) {
 	digits := make([]byte, 0, 20)
 	for _, r := range s {
@@ -43,8 +43,8 @@ func phoneDigit(r rune) (digit byte, ok bool) {
 	return 0, false
 }
 
-// separatesDigits includes what comes along when a number is pasted from a document:
-// no-break spaces, typographic dashes, marks of the writing direction.
+// separatesDigits includes characters in numbers that are pasted from documents: no-break
+// spaces, typographic dashes and marks of the writing direction.
 func separatesDigits(r rune) bool {
 	return strings.ContainsRune("./()", r) || unicode.In(r, unicode.Zs, unicode.Pd, unicode.Cf)
 }
@@ -53,9 +53,9 @@ func trimZeros(digits string) string { return strings.TrimLeft(digits, "0") }
 
 const maxCallingCode = 4 // digits
 
-// Nationals returns the number itself, and what it is without a calling code of each
+// Nationals returns the number itself and the number without a calling code of each
 // possible length. Each customer whom Matches accepts has one of them as a national
-// number, so an index over those finds the customer.
+// number, so an index on national numbers finds the customer.
 func (p Phone) Nationals() []string {
 	nationals := []string{string(p)}
 	for n := 1; n <= maxCallingCode && n < len(p); n++ {
@@ -67,8 +67,8 @@ func (p Phone) Nationals() []string {
 	return nationals
 }
 
-// Matches reports whether this is the number of a customer with that calling code:
-// one of the two national numbers, as it is or behind the calling code.
+// Matches reports whether this is the number of a customer with a calling code: one of the
+// two national numbers, with or without the calling code.
 func (p Phone) Matches(callingCode, national, uncoded string) bool {
 	for _, asked := range []string{string(p), withoutCode(string(p), callingCode)} {
 		if asked != "" && (asked == national || asked == uncoded) {
@@ -78,17 +78,17 @@ func (p Phone) Matches(callingCode, national, uncoded string) bool {
 	return false
 }
 
-// withoutCode returns digits as they are where they do not begin with the code.
+// withoutCode removes the calling code and leading zeros from digits.
 func withoutCode(digits, callingCode string) string {
 	return trimZeros(strings.TrimPrefix(digits, callingCode))
 }
 
-// NationalPhone returns the digits that a customer's number has within the country,
-// without leading zeros. A calling code is taken off where the number is written as
-// an international one ("+966 50…", "0096650…").
+// NationalPhone returns the digits of a customer's number within the country, without
+// leading zeros. It removes the calling code from a number in international format
+// ("+966 50…", "0096650…").
 //
-// uncoded is the other possible reading: what the digits are when those that look
-// like the calling code are one ("96650…"). It is "" if they do not begin with it.
+// uncoded is the other possible reading: the digits without the calling code for a number
+// that begins with it in any format ("96650…"), else "".
 //
 // The Postgres source has the same rules as generated columns.
 func NationalPhone(phone, callingCode string) (national, uncoded string) {

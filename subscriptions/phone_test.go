@@ -26,8 +26,8 @@ func TestParsePhone(t *testing.T) {
 	}
 }
 
-// However a number is stored and however it is asked for, it is found, and the index
-// over national numbers is asked for it.
+// A number is found in every format of the row and of the query, and by the index of
+// national numbers.
 func TestPhone_FindsEveryWayToWriteIt(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

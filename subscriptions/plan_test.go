@@ -82,10 +82,10 @@ func TestPlans_ReadByIndexAndSortNothing(t *testing.T) {
 		{"by e-mail, second page by number", Query{Limit: 6, Skip: 5, Filter: Filter{Email: "customer20@example.com"}}, 5, 15},
 		{"by calling code", Query{Limit: 16, Filter: Filter{CallingCode: "966"}}, 16, 0},
 		{"by calling code, by link", Query{Limit: 16, Older: 500_000, Filter: Filter{CallingCode: "20"}}, 16, 0},
-		{"by a calling code of nobody's", Query{Limit: 16, Filter: Filter{CallingCode: "44"}}, 0, 0},
+		{"by a calling code without customers", Query{Limit: 16, Filter: Filter{CallingCode: "44"}}, 0, 0},
 		{"by all three", Query{Limit: 16, Filter: Filter{Email: "customer20@example.com", Phone: "520000020", CallingCode: "971"}}, 10, 0},
 		{"by two that differ", Query{Limit: 16, Filter: Filter{Email: "customer20@example.com", Phone: "520000030"}}, 0, 0},
-		{"of nobody", Query{Limit: 16, Filter: Filter{Email: "nobody@example.com"}}, 0, 0},
+		{"without a match", Query{Limit: 16, Filter: Filter{Email: "nobody@example.com"}}, 0, 0},
 	} {
 		sql, args := listSQL(1, tt.q)
 		for _, mode := range []string{"force_custom_plan", "force_generic_plan"} {

@@ -304,14 +304,14 @@ func TestList_LinksSurviveANewKey(t *testing.T) {
 	instance().list(t, signed, 1)
 }
 
-// One store reads a deep page at a time, and another is refused at once: it takes no
-// connection. Other pages, and other stores' deep pages, are not affected.
+// A store reads one page far down its list at a time. Another is refused immediately and
+// takes no connection. Other pages, and such pages of other stores, are not affected.
 func TestList_ReadsFewDeepPagesAtOnce(t *testing.T) {
 	t.Parallel()
 	d := sampleData()
 	pool := filled(t, d)
 	b := newBundle(subscriptions.NewPostgres(subscriptions.PostgresConfig{Pool: pool, Budget: 30 * time.Second}), stores()...)
-	const deep = "http://shop.test/subscriptions?page=10000&per_page=100"
+	const farDown = "http://shop.test/subscriptions?page=10000&per_page=100"
 	lock, err := pool.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -345,15 +345,15 @@ func TestList_ReadsFewDeepPagesAtOnce(t *testing.T) {
 	read := func(url string, store int64) {
 		readers.Go(func() { b.list(t, url, store) })
 	}
-	read(deep, 1)
+	read(farDown, 1)
 	waiting(1)
-	if refused := b.refused(t, deep, 1); refused.Code != "unavailable" || !strings.Contains(refused.Message, "next_page_url") {
-		t.Errorf("the store's second deep page: %+v", refused)
+	if refused := b.refused(t, farDown, 1); refused.Code != "unavailable" || !strings.Contains(refused.Message, "next_page_url") {
+		t.Errorf("the store's second page far down: %+v", refused)
 	}
-	read(deep, 2)
+	read(farDown, 2)
 	waiting(2)
-	if refused := b.refused(t, deep, 3); refused.Code != "unavailable" {
-		t.Errorf("a third store's deep page: %+v", refused)
+	if refused := b.refused(t, farDown, 3); refused.Code != "unavailable" {
+		t.Errorf("a third store's page far down: %+v", refused)
 	}
 	read("http://shop.test/subscriptions?page=201&per_page=100", 1) // skips 20,000 rows
 	waiting(3)
@@ -361,8 +361,8 @@ func TestList_ReadsFewDeepPagesAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	readers.Wait()
-	b.list(t, deep, 1)
-	b.list(t, deep, 3)
+	b.list(t, farDown, 1)
+	b.list(t, farDown, 3)
 }
 
 // A store whose statements are slow waits for its own share of the connections alone.

@@ -5,10 +5,10 @@ import (
 	"sync"
 )
 
-// shares bound how many connections of the pool one store uses at the same time, so
-// that its slow requests wait for each other and not other stores for them.
+// shares bounds how many connections of the pool one store uses at the same time, so that
+// its slow requests do not delay other stores.
 type shares struct {
-	size int // connections of one store, at most
+	size int // maximum connections of one store
 
 	mu      sync.Mutex
 	byStore map[int64]*share // of stores that use or wait for a connection
@@ -16,15 +16,15 @@ type shares struct {
 
 type share struct {
 	taken chan struct{}
-	users int // those who wait included; under the mutex of shares
+	users int // including waiting ones; guarded by the mutex of shares
 }
 
 func newShares(size int) *shares {
 	return &shares{size: size, byStore: map[int64]*share{}}
 }
 
-// enter waits until the store may use one more connection, or the context ends. The
-// caller calls leave unless there is an error.
+// enter waits until the store may use another connection or the context ends. Without an
+// error the caller must call leave.
 func (s *shares) enter(ctx context.Context, store int64) (leave func(), err error) {
 	held := s.of(store)
 	select {

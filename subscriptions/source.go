@@ -5,33 +5,33 @@ import (
 	"errors"
 )
 
-// ErrNotFound is a source's answer that the store has no such subscription.
+// ErrNotFound means that the store does not have the subscription.
 var ErrNotFound = errors.New("subscriptions: no such subscription")
 
-// Source holds subscriptions. Any error but ErrNotFound means that it failed; an
-// *Error among them says how to put it to the caller.
+// Source has the subscriptions of stores. Any error other than ErrNotFound means that it
+// failed. Errors for the caller are problem.Errors.
 type Source interface {
-	// List returns what the query asks for of one store, newest first (by id,
-	// descending). The rows lack Scheduled, which the list does not show.
+	// List returns the rows of a query for one store by descending ID. Their Scheduled
+	// is not set, since the list does not show it.
 	List(ctx context.Context, store int64, q Query) ([]Subscription, error)
 
-	// Get returns one subscription of the store in full.
+	// Get returns one complete subscription of the store.
 	Get(ctx context.Context, store, id int64) (*Subscription, error)
 
-	// LinkKeys returns the secrets of page links. New links are signed with the
-	// first, links of any of them are accepted. Every instance that reads the same
-	// source has the same ones, within seconds of a change. With fresh they are
-	// as they are now. The caller does not modify them.
+	// LinkKeys returns the secrets of page links. The first one signs new links. Links
+	// of all of them are accepted. Instances with the same source have the same keys
+	// within seconds of a change, or immediately with fresh. The caller must not
+	// modify them.
 	LinkKeys(ctx context.Context, fresh bool) ([][]byte, error)
 }
 
-// Query is one page of what passes a filter. Of Skip, Older and Newer at most one
-// is set.
+// Query is a page of the rows that match a filter. At most one of Skip, Older and Newer is
+// set.
 type Query struct {
 	Filter Filter
-	Limit  int // rows at most
+	Limit  int // maximum number of rows
 
-	Skip  int   // rows to leave out first; costs time in proportion
-	Older int64 // only ids below it
-	Newer int64 // only ids above it, and of those the ones next to it
+	Skip  int   // rows to skip first; takes proportional time
+	Older int64 // only IDs below it
+	Newer int64 // only the nearest IDs above it
 }

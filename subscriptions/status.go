@@ -2,9 +2,8 @@ package subscriptions
 
 import "time"
 
-// GrantsAccess reports whether the customer may use what was subscribed to: on
-// trial or paid, past due within the grace period, or canceled in a period that
-// has not ended.
+// GrantsAccess reports whether the customer may use the product: on trial or paid, past due
+// within the grace period, or canceled in a period that has not ended.
 func (s *Subscription) GrantsAccess(now time.Time) bool {
 	switch s.Status {
 	case Trialing, Active:
@@ -17,13 +16,13 @@ func (s *Subscription) GrantsAccess(now time.Time) bool {
 	return false
 }
 
-// HasExpired reports whether it is over for good.
+// HasExpired reports whether the subscription has ended permanently.
 func (s *Subscription) HasExpired(now time.Time) bool {
 	return s.Status == Expired || s.Status == Canceled && !now.Before(s.PeriodEnd)
 }
 
-// DaysRemaining returns the whole days left in the current period, 0 after it. A
-// paused subscription keeps those that it had.
+// DaysRemaining returns the whole days left in the current period, 0 after it. For a paused
+// subscription it returns the days left when it was paused.
 func (s *Subscription) DaysRemaining(now time.Time) int {
 	if s.Status == Paused {
 		return s.PausedRemainingDays
@@ -31,7 +30,7 @@ func (s *Subscription) DaysRemaining(now time.Time) int {
 	return max(wholeDays(now, s.PeriodEnd), 0)
 }
 
-// wholeDays counts by seconds, since a time.Duration ends at 292 years.
+// wholeDays uses seconds, since the maximum time.Duration is 292 years.
 func wholeDays(from, to time.Time) int {
 	const day = 24 * 60 * 60
 	seconds := to.Unix() - from.Unix()
@@ -50,8 +49,8 @@ func (s *Subscription) RenewsItself() bool {
 	return false
 }
 
-// PaymentMethod returns the card that renewals are charged to, nil where none will
-// be.
+// PaymentMethod returns the card that renewals are charged to, nil if there will be no
+// renewal.
 func (s *Subscription) PaymentMethod() *Card {
 	if !s.RenewsItself() {
 		return nil

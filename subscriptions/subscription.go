@@ -1,6 +1,5 @@
-// Package subscriptions lets a store's own programs read what its customers have
-// subscribed to: a list, newest first, that costs the same on its last page as on
-// its first, and one subscription in full.
+// Package subscriptions lets a store's programs read the subscriptions of its customers: a
+// list, newest first, whose pages all cost the same, and single subscriptions.
 package subscriptions
 
 import (
@@ -10,10 +9,10 @@ import (
 	"commerce/cart/period"
 )
 
-// Status is where a subscription stands in its life.
+// Status is the state of a subscription.
 type Status string
 
-// The six states a subscription can be in.
+// All states of subscriptions.
 const (
 	Trialing Status = "trialing"
 	Active   Status = "active"
@@ -23,15 +22,15 @@ const (
 	Expired  Status = "expired"
 )
 
-// Subscription is what a store sells one customer again each period. A time that
-// does not apply is the zero time.
+// Subscription is a product that a customer buys again each period. A time that does not
+// apply is the zero time.
 type Subscription struct {
 	ID, StoreID, CustomerID int64
 
 	Status Status
 
-	// ExternalCustomerID is the merchant's own name for the customer, given when
-	// the checkout was made; "" for none.
+	// ExternalCustomerID is the merchant's ID of the customer, from the checkout; ""
+	// for none.
 	ExternalCustomerID string
 
 	StartsAt, EndsAt       time.Time
@@ -39,21 +38,21 @@ type Subscription struct {
 	TrialEndsAt            time.Time
 
 	CancelAtPeriodEnd bool
-	CanceledAt        time.Time // when it was asked for, not when it takes effect
+	CanceledAt        time.Time // time of the request, not when it takes effect
 
-	// PausedAt and PausedRemainingDays are set exactly while paused. The days are
-	// what was left of the period then, to be added to the next one.
+	// PausedAt and PausedRemainingDays are set only while paused. The days are the rest
+	// of the period at that time. They are added to the next period.
 	PausedAt            time.Time
 	PausedRemainingDays int
 
-	// NextRetryAt is set exactly while past due. Access goes on until GraceEndsAt.
+	// NextRetryAt is set only while past due. Access continues until GraceEndsAt.
 	NextRetryAt, GraceEndsAt time.Time
 
 	Duration period.Duration
 	OrderID  int64
 
-	// Price was locked when the subscription was created, in minor units of
-	// Currency (ISO 4217); the variant's may have changed since.
+	// Price is the price at the creation of the subscription, in minor units of
+	// Currency (ISO 4217). The variant's price may have changed since.
 	Price    money.Amount
 	Currency string
 
@@ -62,36 +61,36 @@ type Subscription struct {
 	Scheduled *Variant // takes over at the next renewal; nil for none
 
 	Card     *Card  // saved for renewals; nil for none
-	Metadata []byte // a JSON object as the checkout gave it; nil for none
+	Metadata []byte // a JSON object from the checkout; nil for none
 
 	CreatedAt, UpdatedAt time.Time
 }
 
-// Product is what is subscribed to.
+// Product is the product of a subscription.
 type Product struct {
 	ID               int64
 	Name, Slug, Type string
 }
 
-// Variant is one way to subscribe to a product: for how long, at which price now,
-// in minor units of the store's currency.
+// Variant is a duration of a product's subscriptions and its current price, in minor units
+// of the store's currency.
 type Variant struct {
 	ID       int64
 	Duration period.Duration
 	Price    money.Amount
 }
 
-// Card is a saved card, as far as it may be shown.
+// Card has the parts of a saved card that may be shown.
 type Card struct {
 	LastFour, Scheme string
 }
 
-// Customer is whom filters look for.
+// Customer has the members that filters match.
 type Customer struct {
 	ID, StoreID int64
 	Email       string
 
-	// Phone is as it was given, in any spelling. CallingCode is the country's, in
-	// digits; "" where it is not known.
+	// Phone is in any format, as it was entered. CallingCode is the country's, in
+	// digits; "" if it is not known.
 	Phone, CallingCode string
 }

@@ -77,7 +77,7 @@ func filled(t *testing.T, d data) *pgxpool.Pool {
 func fill(t *testing.T, pool *pgxpool.Pool, d data) {
 	t.Helper()
 	err := pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
-		if err := writeCatalogue(t.Context(), tx, d); err != nil {
+		if err := writeCatalog(t.Context(), tx, d); err != nil {
 			return err
 		}
 		return sample.WriteSubscriptions(t.Context(), tx, d.customers, d.all)
@@ -87,8 +87,8 @@ func fill(t *testing.T, pool *pgxpool.Pool, d data) {
 	}
 }
 
-// writeCatalogue writes what the subscriptions refer to.
-func writeCatalogue(ctx context.Context, tx pgx.Tx, d data) error {
+// writeCatalog writes what the subscriptions refer to.
+func writeCatalog(ctx context.Context, tx pgx.Tx, d data) error {
 	var batch pgx.Batch
 	for _, s := range stores() {
 		batch.Queue("INSERT INTO stores (id, name, currency, language) VALUES ($1, $2, $3, $4)", s.ID, s.Name, s.Currency, string(s.Locale))

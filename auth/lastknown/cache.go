@@ -1,7 +1,7 @@
-// Package lastknown keeps what a source last said, so that nobody waits for a
-// source that is slow, frozen or gone: a value that is held is served at once, at
-// most MaxAge old while the source answers, and as it was last known while it does
-// not. Only what was never heard of has to wait, briefly, and then fails.
+// Package lastknown caches the values of a source, so that requests do not wait for a
+// source that is slow or down. A cached value is served immediately. It is at most MaxAge
+// old while the source answers, and the last known one while it does not. A value that was
+// never loaded waits briefly, then fails.
 package lastknown
 
 import (
@@ -17,36 +17,35 @@ import (
 	"github.com/maypok86/otter/v2"
 )
 
-// ErrUnknown says that a value is not held and that its source is out of reach.
-var ErrUnknown = errors.New("not held, and its source is out of reach")
+// ErrUnknown means that a value is not cached and that its source is unreachable.
+var ErrUnknown = errors.New("not cached, and its source is unreachable")
 
-// Config is what a Cache needs. A change at the source shows after MaxAge and one
-// load at the latest, as long as the source answers within Patience.
+// Config configures a Cache. A change at the source is visible after at most MaxAge plus
+// one load, as long as the source answers within Patience.
 type Config[K comparable, V any] struct {
-	// Source returns the values of keys, in one query; a key without an entry does
-	// not exist. It may be called MaxLoads times at once, must heed its context,
-	// and outlives the request that asked.
+	// Source returns the values of one or more keys. A key without an entry does not
+	// exist. Up to MaxLoads calls are concurrent. A call must respect its context and
+	// may outlive the request that caused it. See Each.
 	Source func(ctx context.Context, keys []K) (map[K]V, error)
 
-	// Weigh estimates the bytes of a key and its value, the zero value where the key
-	// does not exist. What the cache itself needs is added.
+	// Weigh estimates the bytes of a key and its value, which is the zero value if the
+	// key does not exist. The cache adds its own overhead.
 	Weigh func(K, V) uint32
-	// MaxWeight bounds all entries together, in bytes; what is used least goes
-	// first.
+	// MaxWeight bounds the sum of all entries in bytes. The least used are evicted.
 	MaxWeight uint64
 
-	// Name is what the log calls the values, such as "products".
+	// Name is the name of the values in the log, such as "products".
 	Name string
 	Log  *slog.Logger     // default slog.Default
 	Now  func() time.Time // default time.Now
 
-	RefreshAfter time.Duration // from this age on a value that is read is loaded anew, behind the reader's back. Default 350 ms
-	MaxAge       time.Duration // from this age on its readers wait for it. Default 700 ms
-	Patience     time.Duration // how long they wait before they take the old value. Default 50 ms
-	MissPatience time.Duration // how long one waits who has no old value, and a load for its turn. Default 250 ms, or Patience if that is longer
-	LoadTimeout  time.Duration // ends a load. Default 1 s, or Patience if that is longer
-	Pause        time.Duration // between attempts at a source that fails. Default 100 ms
-	MaxLoads     int           // loads at the same time; those past it wait for their turn, or are not begun while the source is not Reachable. Default 8
+	RefreshAfter time.Duration // age at which a read starts a reload in the background. Default 350 ms
+	MaxAge       time.Duration // age at which readers wait for a reload. Default 700 ms
+	Patience     time.Duration // how long they wait before they use the old value. Default 50 ms
+	MissPatience time.Duration // how long readers without an old value wait, and a load in the queue. Default 250 ms, or Patience if longer
+	LoadTimeout  time.Duration // timeout of a load. Default 1 s, or Patience if longer
+	Pause        time.Duration // between loads while the source fails. Default 100 ms
+	MaxLoads     int           // concurrent loads; others queue, or do not begin while the source is not Reachable. Default 8
 }
 
 // Cache is safe for concurrent use.
@@ -58,35 +57,35 @@ type Cache[K comparable, V any] struct {
 	gate    gate
 
 	mu      sync.Mutex
-	loading map[K]*load[K, V] // what a reader may wait for: not what was expired since
+	loading map[K]*load[K, V] // loads that readers may wait for; not those that were expired since
 }
 
-// moment is a time since the cache was born, so that a clock that is set back
-// changes nothing. Moments are positive.
+// moment is a positive duration since the cache was made. It does not change when the clock
+// is set.
 type moment = int64
 
-// entry is one answer of the source. It does not change, but for expiring.
+// entry is one result of the source. It is immutable except for expired.
 type entry[V any] struct {
 	value  V
 	exists bool
-	// known is whether the key ever existed, as far as this cache knows. Only an
-	// absence that follows a presence is relied on when the source is out of reach.
+	// known is whether the key ever existed in this cache. While the source is
+	// unreachable, an absence is served only for such a key.
 	known   bool
-	at      moment       // when the load began: the value is at least as new
+	at      moment       // start of the load
 	expired atomic.Int64 // moment of the last Expire
 }
 
 // overhead is what the cache itself needs for an entry, in bytes.
 const overhead = 256
 
-// load is one question to the source, which many may wait for.
+// load is one call of the source. Several readers may wait for it.
 type load[K comparable, V any] struct {
 	keys    []K
 	done    chan struct{}   // closed under the cache's mu
-	answers map[K]*entry[V] // once done; nil when the source failed
+	answers map[K]*entry[V] // set when done; nil if the source failed
 }
 
-// New returns an empty cache. It needs no closing: it does nothing unless asked.
+// New returns an empty cache. It does not need to be closed.
 func New[K comparable, V any](c Config[K, V]) *Cache[K, V] {
 	if c.Log == nil {
 		c.Log = slog.Default()
@@ -104,7 +103,7 @@ func New[K comparable, V any](c Config[K, V]) *Cache[K, V] {
 	return &Cache[K, V]{
 		c:       c,
 		born:    c.Now(),
-		gate:    gate{slots: make(chan struct{}, c.MaxLoads), pause: c.Pause, brisk: c.Patience},
+		gate:    gate{slots: make(chan struct{}, c.MaxLoads), pause: c.Pause, slowAfter: c.Patience},
 		loading: map[K]*load[K, V]{},
 		entries: otter.Must(&otter.Options[K, *entry[V]]{
 			MaximumWeight: c.MaxWeight,
@@ -113,13 +112,13 @@ func New[K comparable, V any](c Config[K, V]) *Cache[K, V] {
 	}
 }
 
-// Get calls put with each of the keys that exists, and its value. All keys that
-// need it are loaded by one query. An error is ErrUnknown, or that of a context
-// that ended; put may have been called before.
+// Get calls put for each key that exists. One call of the source loads all keys that need
+// it. The error is ErrUnknown or that of the context. put may have been called before an
+// error.
 func (c *Cache[K, V]) Get(ctx context.Context, keys []K, put func(K, V)) error {
 	now := c.moment()
-	var ageing, overdue []K // to be loaded: in the background, before answering
-	held := true            // something is held for each that is overdue
+	var aging, overdue []K // to load in the background, and before the answer
+	held := true           // all overdue keys have a usable entry
 	for _, key := range keys {
 		e, _ := c.entries.GetIfPresent(key)
 		switch c.state(e, now) {
@@ -127,17 +126,17 @@ func (c *Cache[K, V]) Get(ctx context.Context, keys []K, put func(K, V)) error {
 			overdue = append(overdue, key)
 			held = held && e.usable()
 			continue
-		case ageingState:
-			ageing = append(ageing, key)
+		case agingState:
+			aging = append(aging, key)
 		}
 		if e.exists {
 			put(key, e.value)
 		}
 	}
-	if len(overdue)+len(ageing) == 0 {
+	if len(overdue)+len(aging) == 0 {
 		return nil
 	}
-	loads := c.begin(ctx, overdue, ageing)
+	loads := c.begin(ctx, overdue, aging)
 	if len(overdue) == 0 {
 		return nil
 	}
@@ -147,7 +146,7 @@ func (c *Cache[K, V]) Get(ctx context.Context, keys []K, put func(K, V)) error {
 	return c.settle(overdue, loads, put)
 }
 
-// settle answers for the overdue keys: from their loads, or else as last known.
+// settle returns the overdue keys from their loads, or else the last known values.
 func (c *Cache[K, V]) settle(keys []K, loads map[K]*load[K, V], put func(K, V)) error {
 	for _, key := range keys {
 		e := loads[key].answer(key)
@@ -163,9 +162,9 @@ func (c *Cache[K, V]) settle(keys []K, loads map[K]*load[K, V], put func(K, V)) 
 	return nil
 }
 
-// Expire has a key loaded anew before it is served again, because it changed. Its
-// value is kept for the case that the source cannot be reached then. A load that is
-// under way may have read the old value: it counts for those who wait for it already.
+// Expire makes the next read of a key reload it. Its value is kept in case the source is
+// unreachable then. A current load may have read the old value, so only readers that
+// already wait for it use it.
 func (c *Cache[K, V]) Expire(key K) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -183,8 +182,7 @@ func (c *Cache[K, V]) ExpireAll() {
 	c.expired.Store(c.moment())
 }
 
-// Reachable reports whether the source answered when it was last asked, and in no
-// more than Patience.
+// Reachable reports whether the last load succeeded within Patience.
 func (c *Cache[K, V]) Reachable() bool { return !c.gate.failing.Load() && !c.gate.slow.Load() }
 
 func (c *Cache[K, V]) moment() moment { return 1 + int64(c.c.Now().Sub(c.born)) }
@@ -193,8 +191,8 @@ type state int
 
 const (
 	freshState   state = iota
-	ageingState        // to be served, and loaded in the background
-	overdueState       // to be loaded before it is served
+	agingState         // served, and reloaded in the background
+	overdueState       // loaded before it is served
 )
 
 func (c *Cache[K, V]) state(e *entry[V], now moment) state {
@@ -202,10 +200,10 @@ func (c *Cache[K, V]) state(e *entry[V], now moment) state {
 	case e == nil || e.at <= e.expired.Load() || e.at <= c.expired.Load() || now-e.at >= int64(c.c.MaxAge):
 		return overdueState
 	case now-e.at >= int64(c.c.RefreshAfter):
-		return ageingState
+		return agingState
 	}
 	return freshState
 }
 
-// usable reports whether the entry may be served when the source cannot be asked.
+// usable reports whether the entry may be served while the source is unreachable.
 func (e *entry[V]) usable() bool { return e != nil && e.known }

@@ -170,7 +170,7 @@ func TestGet_SharesALoadThatIsUnderWay(t *testing.T) {
 	})
 }
 
-func TestGet_ShowsAChangeWithinMaxAgeWithoutBeingTold(t *testing.T) {
+func TestGet_ShowsAChangeWithinMaxAgeWithoutExpire(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *source, c *Cache[string, string]) {
 		want(t, c, 0, texts{"a": "1"}, "a", "none")
 		s.set("a", "2")
@@ -195,7 +195,7 @@ func TestGet_RefreshesWhatIsReadBehindTheReadersBack(t *testing.T) {
 	})
 }
 
-func TestExpire_HasTheKeyLoadedAnew(t *testing.T) {
+func TestExpire_ReloadsTheKey(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *source, c *Cache[string, string]) {
 		want(t, c, 0, texts{"a": "1", "b": "1"}, "a", "b")
 		s.set("a", "2")
@@ -283,7 +283,7 @@ func TestExpire_LetsNoOlderAnswerReplaceANewerOne(t *testing.T) {
 	})
 }
 
-func TestExpireAll_HasEverythingLoadedAnewAndForgetsNothing(t *testing.T) {
+func TestExpireAll_ReloadsEverythingAndForgetsNothing(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *source, c *Cache[string, string]) {
 		want(t, c, 0, texts{"a": "1", "b": "1"}, "a", "b")
 		s.set("b", "2")

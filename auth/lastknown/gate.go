@@ -5,22 +5,21 @@ import (
 	"time"
 )
 
-// gate decides whether the source may be asked now: a few at the same time while
-// it answers, one after each pause while it fails. Calls of enter and leave must
-// not overlap.
+// gate limits concurrent loads: a few while the source answers, one after each pause while
+// it fails. Calls of enter and leave must not overlap.
 type gate struct {
-	slots chan struct{} // holds one for each load at the source; those who queue send
-	pause time.Duration
-	brisk time.Duration // an answer that takes longer is slow
+	slots     chan struct{} // has one element for each current load; queued loads wait to send
+	pause     time.Duration
+	slowAfter time.Duration // an answer that takes longer is slow
 
-	// slow is whether the source took longer than brisk when it was last asked, or
-	// is taking longer now. Who holds an old value does not wait for it then.
+	// slow is whether the last or the current load takes longer than slowAfter. Readers
+	// with an old value do not wait then.
 	slow    atomic.Bool
 	failing atomic.Bool
 	retryAt time.Time // while failing
 }
 
-// enter reports whether to ask now. Who may must leave.
+// enter reports whether a load may begin now. If so, the caller must call leave.
 func (g *gate) enter(now time.Time) bool {
 	if g.failing.Load() && (len(g.slots) > 0 || now.Before(g.retryAt)) {
 		return false
@@ -33,8 +32,8 @@ func (g *gate) enter(now time.Time) bool {
 	}
 }
 
-// queue is enter for who can wait: first come, first served, until patience ends or
-// the source fails.
+// queue is enter for loads that can wait. It waits in order until patience ends or the
+// source fails.
 func (g *gate) queue(patience time.Duration) bool {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
@@ -44,19 +43,20 @@ func (g *gate) queue(patience time.Duration) bool {
 		return false
 	}
 	if g.failing.Load() {
-		<-g.slots // for the next in the queue, who gives up as well
+		<-g.slots // for the next in the queue, which gives up too
 		return false
 	}
 	return true
 }
 
-// leave notes how it went. turned says that the source began or ceased to fail.
+// leave records the result of a load. turned reports whether the source began or stopped
+// failing.
 func (g *gate) leave(answered bool, took time.Duration, now time.Time) (turned bool) {
-	g.slow.Store(!answered || took > g.brisk)
+	g.slow.Store(!answered || took > g.slowAfter)
 	if !answered {
 		g.retryAt = now.Add(g.pause)
 	}
 	turned = g.failing.Swap(!answered) == answered
-	<-g.slots // last: who takes it sees whether the source fails
+	<-g.slots // last, so that the next load sees whether the source fails
 	return turned
 }

@@ -6,14 +6,13 @@ import (
 	"time"
 )
 
-// begin sees to it that the overdue keys and the ageing ones are being loaded,
-// those that are not yet by one query, and returns the loads of the overdue ones.
-// Where something is overdue, that query waits for its turn while the source is
-// Reachable. A key for which none may be begun has none.
-func (c *Cache[K, V]) begin(ctx context.Context, overdue, ageing []K) map[K]*load[K, V] {
+// begin starts one load for the overdue and aging keys that have none, and returns the
+// loads of the overdue ones. If a key is overdue and the source is Reachable, the load may
+// queue. A key has no load if none may begin.
+func (c *Cache[K, V]) begin(ctx context.Context, overdue, aging []K) map[K]*load[K, V] {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	wanted := slices.Concat(overdue, ageing)
+	wanted := slices.Concat(overdue, aging)
 	wanted = slices.DeleteFunc(wanted, func(key K) bool { return c.loading[key] != nil })
 	if len(wanted) > 0 {
 		entered := c.gate.enter(c.c.Now())
@@ -34,9 +33,8 @@ func (c *Cache[K, V]) begin(ctx context.Context, overdue, ageing []K) map[K]*loa
 	return loads
 }
 
-// run asks the source, in its turn unless it has entered the gate already. Nobody's
-// request is at stake any more: a load that comes too late for the one who asked is
-// there for the next.
+// run calls the source, after the queue unless it has entered the gate. The load outlives
+// its request; a late result serves the next one.
 func (c *Cache[K, V]) run(ctx context.Context, l *load[K, V], entered bool) {
 	if !entered && !c.gate.queue(c.c.MissPatience) {
 		c.mu.Lock()
@@ -59,13 +57,13 @@ func (c *Cache[K, V]) run(ctx context.Context, l *load[K, V], entered bool) {
 	c.mu.Unlock()
 	switch {
 	case turned && err != nil:
-		c.c.Log.WarnContext(ctx, "source out of reach: serving what is last known", "of", c.c.Name, "err", err)
+		c.c.Log.WarnContext(ctx, "source unreachable; serving last known values", "of", c.c.Name, "err", err)
 	case turned:
 		c.c.Log.InfoContext(ctx, "source answers again", "of", c.c.Name)
 	}
 }
 
-// end lets go of a load and of those who wait for it. The caller holds mu.
+// end removes a load and wakes its readers. The caller holds mu.
 func (c *Cache[K, V]) end(l *load[K, V]) {
 	for _, key := range l.keys {
 		if c.loading[key] == l {
@@ -75,8 +73,8 @@ func (c *Cache[K, V]) end(l *load[K, V]) {
 	close(l.done)
 }
 
-// keep stores what the source said, unless what it said later is held. The caller
-// holds mu, so that no Expire is lost between a load and its entry.
+// keep stores the values of a load, except where a newer one is cached. The caller holds
+// mu, so that no Expire is lost between a load and its entry.
 func (c *Cache[K, V]) keep(l *load[K, V], values map[K]V, began moment) map[K]*entry[V] {
 	answers := make(map[K]*entry[V], len(l.keys))
 	for _, key := range l.keys {
@@ -97,8 +95,8 @@ func (c *Cache[K, V]) keep(l *load[K, V], values map[K]V, began moment) map[K]*e
 	return answers
 }
 
-// await waits for loads, but not longer than a caller who holds old values, or who
-// does not, has patience.
+// await waits for loads, at most Patience for a reader with old values (held), else
+// MissPatience.
 func (c *Cache[K, V]) await(ctx context.Context, loads map[K]*load[K, V], held bool) error {
 	patience := c.c.MissPatience
 	if held {
@@ -122,8 +120,8 @@ func (c *Cache[K, V]) await(ctx context.Context, loads map[K]*load[K, V], held b
 	return nil
 }
 
-// late notes that somebody lost patience with a load, unless it just ended: then
-// how long it took is known better.
+// late records that a reader stopped waiting for a load. If the load has just ended, its
+// own time is more accurate.
 func (c *Cache[K, V]) late(l *load[K, V]) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -134,7 +132,7 @@ func (c *Cache[K, V]) late(l *load[K, V]) {
 	}
 }
 
-// answer is what the load said of key; nil when it is none, not done, or failed.
+// answer returns the entry of key; nil if there is no load, or it is not done or failed.
 func (l *load[K, V]) answer(key K) *entry[V] {
 	if l == nil {
 		return nil

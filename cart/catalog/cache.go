@@ -37,7 +37,7 @@ type CacheConfig struct {
 }
 
 // Cache serves a catalogue without waiting for it: what a cart holds is loaded by
-// one query at most, and as last known while the source is out of reach. It shows
+// one query at most, and as last known while the source is unreachable. It shows
 // a change at the source within a second, or immediately after Invalidate.
 type Cache struct {
 	products *lastknown.Cache[productKey, *cart.Product]

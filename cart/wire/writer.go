@@ -156,12 +156,6 @@ func (w *Writer) JSON(name string, value []byte) {
 	w.json = append(w.json, value...)
 }
 
-// Raw writes an element, or the value of a member, that is JSON already.
-func (w *Writer) Raw(value []byte) {
-	w.separate()
-	w.json = append(w.json, value...)
-}
-
 // Append writes a member whose value is the JSON that write appends.
 func (w *Writer) Append(name string, write func([]byte) []byte) {
 	w.Member(name)

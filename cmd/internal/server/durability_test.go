@@ -31,7 +31,7 @@ func TestDurability_ConfirmsWhatEveryReplicaHas(t *testing.T) {
 	}
 }
 
-func TestDurability_SaysWhenNobodyCouldConfirm(t *testing.T) {
+func TestDurability_SaysWhenNoReplicaConfirms(t *testing.T) {
 	t.Parallel()
 	for name, url := range map[string]string{"embedded": embeddedRedis(t), "single": ephemeral.Redis(t)} {
 		s := openShop(t, url, func(p *server.Parts) { p.Durable = true })

@@ -44,11 +44,11 @@ func TestRequestID_IsTheCallersWhereUsable(t *testing.T) {
 			t.Errorf("%q became %q", id, got)
 		}
 		seen[got] = true
-		var told struct {
+		var decoded struct {
 			ID string `json:"request_id"`
 		}
-		if err := json.Unmarshal(a.Raw, &told); err != nil || told.ID != got {
-			t.Errorf("the body says %q, the header %q", told.ID, got)
+		if err := json.Unmarshal(a.Raw, &decoded); err != nil || decoded.ID != got {
+			t.Errorf("the body says %q, the header %q", decoded.ID, got)
 		}
 	}
 }
@@ -439,9 +439,9 @@ func TestBasePath_StandsBeforeEveryPath(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var told body
-		if err := json.NewDecoder(response.Body).Decode(&told); err != nil || response.StatusCode != 404 || told.Code != "not_found" {
-			t.Errorf("%s: got %d %s", path, response.StatusCode, told.Code)
+		var decoded body
+		if err := json.NewDecoder(response.Body).Decode(&decoded); err != nil || response.StatusCode != 404 || decoded.Code != "not_found" {
+			t.Errorf("%s: got %d %s", path, response.StatusCode, decoded.Code)
 		}
 		response.Body.Close()
 	}
@@ -649,12 +649,12 @@ func TestRateLimit_SlowsOneClientDown(t *testing.T) {
 	if served < 200 {
 		t.Errorf("refused after %d requests", served)
 	}
-	var told body
-	if err := json.Unmarshal(refused.Body.Bytes(), &told); err != nil {
+	var decoded body
+	if err := json.Unmarshal(refused.Body.Bytes(), &decoded); err != nil {
 		t.Fatal(err)
 	}
 	wait, _ := strconv.Atoi(refused.Header().Get("Retry-After"))
-	if refused.Code != 429 || told.Code != "rate_limited" || told.Message == "" || wait < 1 {
+	if refused.Code != 429 || decoded.Code != "rate_limited" || decoded.Message == "" || wait < 1 {
 		t.Errorf("got %d %s, headers %v", refused.Code, refused.Body, refused.Header())
 	}
 	if refused.Header().Get("Access-Control-Allow-Origin") == "" || refused.Header().Get("X-Request-Id") == "" {
@@ -669,7 +669,7 @@ func TestRateLimit_SlowsOneClientDown(t *testing.T) {
 	}
 }
 
-func TestRateLimit_BelievesProxiesItWasToldOf(t *testing.T) {
+func TestRateLimit_TrustsConfiguredProxiesOnly(t *testing.T) {
 	t.Parallel()
 	h, _ := handlerOf(t, func(c *server.Config) { c.RateLimit = true; c.TrustedProxies = []string{"192.0.2.0/24"} })
 	named := func(from, header, client string) int {

@@ -188,11 +188,11 @@ func TestLog_OfADefectHasAllOfItAndTheAnswerNothing(t *testing.T) {
 	})
 	for _, path := range []string{"/panic", "/range", "/defect"} {
 		w := ask(h, "192.0.2.1", "GET", path, "X-Request-Id", "the-id")
-		var told body
-		if err := json.Unmarshal(w.Body.Bytes(), &told); err != nil {
+		var decoded body
+		if err := json.Unmarshal(w.Body.Bytes(), &decoded); err != nil {
 			t.Fatalf("%v in %s", err, w.Body)
 		}
-		if w.Code != 500 || told.Code != "internal" || strings.Contains(w.Body.String(), "cause") || strings.Contains(w.Body.String(), "range") {
+		if w.Code != 500 || decoded.Code != "internal" || strings.Contains(w.Body.String(), "cause") || strings.Contains(w.Body.String(), "range") {
 			t.Errorf("%s: %d %s", path, w.Code, w.Body)
 		}
 	}

@@ -508,13 +508,13 @@ func TestMerge_RacesWithAddsOnBothSides(t *testing.T) {
 	})
 }
 
-// flaky is a catalogue that does not answer about one product while it is down.
+// flaky is a catalog that does not answer about one product while it is down.
 type flaky struct {
 	service.Catalog
 	down atomic.Int64
 }
 
-var errDown = errors.New("catalogue is down")
+var errDown = errors.New("catalog is down")
 
 func (f *flaky) Reachable() bool { return f.down.Load() == 0 }
 
@@ -525,7 +525,7 @@ func (f *flaky) Products(ctx context.Context, store int64, ids []int64) (map[int
 	return f.Catalog.Products(ctx, store, ids)
 }
 
-func TestMerge_WaitsForTheCatalogue(t *testing.T) {
+func TestMerge_WaitsForTheCatalog(t *testing.T) {
 	t.Parallel()
 	source := &flaky{}
 	s := openShop(t, ephemeral.Redis(t), func(p *server.Parts) { source.Catalog, p.Catalog = p.Catalog, source })

@@ -86,7 +86,7 @@ func drive(t *testing.T, dir, url, key, browserJWT, serverJWT, lossyJWT string) 
 	}
 }
 
-// command is a program that a test waits for, but not for ever.
+// command is a program that a test waits for, with a timeout.
 func command(t testing.TB, name string, args ...string) *exec.Cmd {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -106,7 +106,7 @@ var (
 	printedJWT = regexp.MustCompile(`(?m)^ *Customer JWT +(\S+\.\S+\.\S+)$`)
 )
 
-// startDemo builds and runs the program on free ports. It is told to end when the
+// startDemo builds and runs the program on free ports. It is ended when the
 // test is over, and must then exit with 0.
 func startDemo(t *testing.T) demo {
 	t.Helper()

@@ -117,7 +117,7 @@ func conforms(r *http.Request, response *http.Response, basePath string) error {
 }
 
 // bodyConforms holds JSON against the schema of its response. The OpenAPI library
-// would compile that schema anew for each answer, which takes longer than the rest
+// would compile that schema again for each answer, which takes longer than the rest
 // of a test.
 func (s spec) bodyConforms(documented *openapi3.Response, body []byte) error {
 	media := documented.Content.Get("application/json")

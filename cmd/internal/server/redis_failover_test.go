@@ -237,7 +237,7 @@ func isClosed(c <-chan struct{}) bool {
 }
 
 // settle repeats every change once more. Those that were lost with the master are
-// made now, the others are told as repeats: each is there exactly once.
+// made now, the others are replayed: each is there exactly once.
 func (b *buyer) settle(t testing.TB) {
 	t.Helper()
 	lost := 0

@@ -74,7 +74,7 @@ func TestRedisKinds_AClusterRedirectsWithinTLS(t *testing.T) {
 	c.add(`{"product_id":1}`)
 	c.wantLines(fmt.Sprintf("1×%d", added+1))
 	if got := old.Admin().Info(t.Context(), "errorstats").Val(); !strings.Contains(got, "errorstat_MOVED:") {
-		t.Errorf("the old master redirected nobody: %s", got)
+		t.Errorf("the old master did not redirect: %s", got)
 	}
 }
 
@@ -85,7 +85,7 @@ func (s *shop) trip(t testing.TB) {
 	guest.add(`{"product_id":1,"qty":2}`, "Idempotency-Key", "one")
 	again := guest.add(`{"product_id":1,"qty":2}`, "Idempotency-Key", "one")
 	if again.Header.Get("Idempotency-Replayed") != "true" {
-		t.Errorf("a repeat was not told as one: %v", again.Header)
+		t.Errorf("a repeat was not marked as one: %v", again.Header)
 	}
 	guest.add(`{"product_id":5,"fields":{"Account email":"a@example.com"},"notice":"a gift"}`)
 	guest.add(`{"product_id":2}`)
@@ -158,7 +158,7 @@ func within(t testing.TB, limit time.Duration, what string, so func() bool) {
 	}
 }
 
-func TestRedisKinds_ARedisThatLetsNobodyInIs503(t *testing.T) {
+func TestRedisKinds_ARedisThatRefusesEveryUserIs503(t *testing.T) {
 	t.Parallel()
 	locked := guarded(t).StartRedis(t)
 	other := guarded(t).StartRedis(t)
@@ -167,7 +167,7 @@ func TestRedisKinds_ARedisThatLetsNobodyInIs503(t *testing.T) {
 	for name, test := range map[string]struct {
 		url  string
 		edit func(*url.URL, url.Values)
-		log  string // what an operator is told
+		log  string // what an operator reads
 	}{
 		"wrong password": {
 			locked.URL, func(u *url.URL, _ url.Values) { u.User = url.UserPassword("commerce", "not-the-password") },

@@ -21,7 +21,7 @@ import (
 	"commerce/deploy/sample"
 )
 
-// shelf is a catalogue that tests change: one of values, or the one of `serve`.
+// shelf is a catalog that tests change: one of values, or the one of `serve`.
 type shelf interface {
 	service.Catalog
 	service.Coupons
@@ -31,8 +31,8 @@ type shelf interface {
 	DeleteCoupon(store int64, code string)
 }
 
-// inPostgres is the catalogue of `serve`: rows in a database, behind the cache. A
-// change counts at once, as if the database had told of it.
+// inPostgres is the catalog of `serve`: rows in a database, behind the cache. A
+// change counts at once, as if the database had sent its message.
 type inPostgres struct {
 	*catalog.Cache
 	t     testing.TB

@@ -46,9 +46,9 @@ func (s *shop) offerSubscriptions(t testing.TB, parts *server.Parts) {
 	parts.APITokens = auth.NewAPITokens(auth.APITokensConfig{Source: auth.NewMemoryAPITokens(tokens...), Stores: parts.Stores})
 }
 
-// Which credential opens which call: a store's programs read its subscriptions, its
-// customers and guests have carts, and nobody passes as another.
-func TestCredentials_OpenTheirOwnCallsAlone(t *testing.T) {
+// Each kind of credential works for its own calls only: a store's programs read its
+// subscriptions, its customers and guests have carts.
+func TestCredentials_WorkForTheirOwnCallsOnly(t *testing.T) {
 	t.Parallel()
 	shop := openShop(t, embeddedRedis(t))
 	other := openShop(t, embeddedRedis(t))
@@ -117,8 +117,8 @@ func TestSubscriptions_AreReadOnly(t *testing.T) {
 	}
 }
 
-// Every page and every subscription of the sample is as the document says, which
-// send looks after; the links lead through all of them.
+// Every page and every subscription of the sample is as the document says, which send
+// checks. The links lead through all of them.
 func TestSubscriptions_AreAsDocumented(t *testing.T) {
 	t.Parallel()
 	for name, public := range map[string]string{"as the request has it": "", "public URL": "https://api.example.com/shop"} {

@@ -1,0 +1,110 @@
+package server_test
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/go-cmp/cmp"
+
+	"commerce/auth/locale"
+	"commerce/auth/problem"
+	"commerce/cart/wire"
+	"commerce/cmd/internal/server"
+)
+
+// shown is an answer with a version, an object as data, and edits.
+func shown(edits ...func(*wire.Answer)) wire.Answer {
+	a := wire.Answer{Language: locale.En, Version: "c1.7", Data: func(w *wire.Writer) {
+		w.BeginObject()
+		w.Text("name", "a & b")
+		w.EndOfView()
+		w.Text("expires_at", "later")
+		w.EndObject()
+	}}
+	for _, edit := range edits {
+		edit(&a)
+	}
+	return a
+}
+
+// areaOf serves one answer at /shown.
+func areaOf(t *testing.T, success bool, answer wire.Answer, err error) http.Handler {
+	t.Helper()
+	h, _ := handlerOf(t, func(c *server.Config) {
+		c.Now = func() time.Time { return time.Unix(1_763_632_800, 0) }
+		c.CORSOrigins = []string{"https://shop.example.com"}
+		c.Areas = only("/shown", func(*gin.Context) (wire.Answer, error) { return answer, err })
+		c.Areas[0].Success, c.Areas[0].Vary = success, "Authorization"
+	})
+	return h
+}
+
+func TestRespond_PutsDataIntoTheEnvelopeOfItsArea(t *testing.T) {
+	t.Parallel()
+	for success, start := range map[bool]string{true: `{"success":true,"message":null`, false: `{"message":null`} {
+		w := ask(areaOf(t, success, shown(), nil), "192.0.2.1", "GET", "/shown", "Origin", "https://shop.example.com")
+		want := start + `,"data":{"name":"a & b","expires_at":"later"},"api":"merchant-commerce","timestamp":1763632800}`
+		if w.Code != 200 || w.Body.String() != want {
+			t.Errorf("got %d %s, want %s", w.Code, w.Body, want)
+		}
+		h := w.Header()
+		got := []string{h.Get("Content-Type"), h.Get("Content-Length"), h.Get("Cache-Control"), strings.Join(h["Vary"], "|"), h.Get("ETag")[:6]}
+		if diff := cmp.Diff([]string{
+			"application/json; charset=utf-8", strconv.Itoa(len(want)), "private, no-cache", "Authorization|Accept-Encoding", `"c1.7-`,
+		}, got); diff != "" {
+			t.Errorf("headers (-want +got):\n%s", diff)
+		}
+	}
+}
+
+func TestRespond_AnswersWithoutABodyWhatTheClientHas(t *testing.T) {
+	t.Parallel()
+	tag := strings.Trim(ask(areaOf(t, true, shown(), nil), "192.0.2.1", "GET", "/shown").Header().Get("ETag"), `"`)
+	knows := func(tags ...string) func(*wire.Answer) {
+		return func(a *wire.Answer) { a.Known = wire.Tags{List: tags} }
+	}
+	once := func(a *wire.Answer) { a.Once = true }
+	for name, tt := range map[string]struct {
+		answer wire.Answer
+		status int
+		tag    string
+		cache  string
+	}{
+		"the tag":             {shown(knows("x", tag)), 304, tag, "private, no-cache"},
+		"any":                 {shown(func(a *wire.Answer) { a.Known.Any = true }), 304, tag, "private, no-cache"},
+		"another":             {shown(knows("x")), 200, tag, "private, no-cache"},
+		"the tag, but once":   {shown(knows(tag, tag+"-merged"), once), 200, tag + "-merged", "no-store"},
+		"any without version": {shown(func(a *wire.Answer) { a.Known.Any, a.Version = true, "" }), 200, "", "private, no-cache"},
+	} {
+		w := ask(areaOf(t, true, tt.answer, nil), "192.0.2.1", "GET", "/shown")
+		if got := strings.Trim(w.Header().Get("ETag"), `"`); w.Code != tt.status || got != tt.tag || w.Header().Get("Cache-Control") != tt.cache {
+			t.Errorf("%s: got %d, ETag %s, %v", name, w.Code, got, w.Header())
+		}
+		if w.Code == 304 && w.Body.Len() > 0 {
+			t.Errorf("%s: 304 with the body %s", name, w.Body)
+		}
+	}
+}
+
+func TestRespond_CarriesDataBesideAnError(t *testing.T) {
+	t.Parallel()
+	mismatch := problem.New(problem.VersionMismatch, "If-Match", locale.Text{locale.En: "It is %d now.", locale.Ar: "هو الآن %d."}, 8)
+	whole := shown(func(a *wire.Answer) { a.Once = true })
+	w := ask(areaOf(t, true, whole, mismatch), "192.0.2.1", "GET", "/shown", "X-Request-Id", "the-id", "Accept-Language", "ar")
+	const want = `{"success":false,"message":"It is 8 now.","code":"version_mismatch","errors":{"If-Match":["It is 8 now."]},` +
+		`"data":{"name":"a & b","expires_at":"later"},"request_id":"the-id","api":"merchant-commerce","timestamp":1763632800}`
+	if w.Code != 412 || w.Body.String() != want {
+		t.Errorf("got %d %s,\nwant %s", w.Code, w.Body, want)
+	}
+	if tag := w.Header().Get("ETag"); !strings.HasPrefix(tag, `"c1.7-`) || !strings.HasSuffix(tag, `-merged"`) || w.Header().Get("Cache-Control") != "no-store" {
+		t.Errorf("headers %v", w.Header())
+	}
+	bare := ask(areaOf(t, true, wire.Answer{}, mismatch), "192.0.2.1", "GET", "/shown", "X-Request-Id", "the-id", "Accept-Language", "ar")
+	if !strings.Contains(bare.Body.String(), `"message":"هو الآن 8."`) || !strings.Contains(bare.Body.String(), `"data":null`) || bare.Header().Get("ETag") != "" {
+		t.Errorf("without data: %s %v", bare.Body, bare.Header())
+	}
+}
