@@ -22,8 +22,8 @@ func seeded(t *testing.T) string {
 const cutListeners = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 	WHERE datname = current_database() AND application_name LIKE '% listener'`
 
-// wantListeners waits until n instances listen. Each loads everything anew when it begins,
-// and would show a change for this reason alone.
+// wantListeners waits until n instances listen. An instance reloads everything when it
+// starts to listen, and would show a change for that reason alone.
 func wantListeners(t *testing.T, db *pgxpool.Pool, n int) {
 	t.Helper()
 	eventually(t, func() string {
@@ -77,9 +77,8 @@ func TestCatalog_ShowsAChangeOnEveryInstanceWithinASecond(t *testing.T) {
 	}
 }
 
-// inTime makes a few tries, of which one must find nothing wrong: what is late every
-// time is not late because the machine was busy for a moment. No try may gain from the
-// one before.
+// inTime repeats try until it finds nothing wrong, at most eight times, because a busy
+// machine may make one try late. Tries must not depend on earlier ones.
 func inTime(t *testing.T, try func(n int) (wrong string)) {
 	t.Helper()
 	const tries = 8
@@ -94,7 +93,8 @@ func inTime(t *testing.T, try func(n int) (wrong string)) {
 	}
 }
 
-// One request after the bound suffices, however long nobody had asked before.
+// The first request after a second sees the change, even without a notification and
+// without other requests.
 func TestCatalog_ShowsAChangeWithoutANotificationToTheNextRequest(t *testing.T) {
 	t.Parallel()
 	url := seeded(t)

@@ -18,8 +18,8 @@ const (
 	root   = "../.." // of the repository, from here
 )
 
-// imports is the tree: which of our packages each one may import, in code that is not a
-// test. What is below cmd wires, and may import everything.
+// imports lists which of our packages each package may import, except in tests. Packages
+// below cmd connect the others, and may import everything.
 //
 //	carthttp → service → redisstore → cart → locale, store, problem, money, period
 var imports = map[string][]string{
@@ -196,8 +196,8 @@ func goFiles(t *testing.T) []string {
 	return files
 }
 
-// ours are the packages of this module that file imports, by their paths from
-// the module's root.
+// ours returns the packages of this module that file imports, relative to the module's
+// root.
 func ours(t *testing.T, file string) []string {
 	t.Helper()
 	var found []string

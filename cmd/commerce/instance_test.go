@@ -96,9 +96,9 @@ func (i instance) call(token, method, path, body string) (answer, error) {
 	return a, nil
 }
 
-// served is call, repeated for at most 10 s while the answer is 503, which means that
-// nothing was done: on a busy machine, reading something for the first time can take
-// longer than a request waits.
+// served repeats call for at most 10 s while the response is a 503, which means that
+// nothing was changed. On a busy machine, the first read of something can take longer than
+// a request waits.
 func (i instance) served(token, method, path, body string) (answer, error) {
 	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
 		a, err := i.call(token, method, path, body)
@@ -108,7 +108,7 @@ func (i instance) served(token, method, path, body string) (answer, error) {
 	}
 }
 
-// mustCall is served for what has to be answered with 200.
+// mustCall is served for a request that must succeed with status 200.
 func (i instance) mustCall(t *testing.T, token, method, path, body string) answer {
 	t.Helper()
 	a, err := i.served(token, method, path, body)

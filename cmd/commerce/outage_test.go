@@ -77,14 +77,14 @@ func TestCarts_WorkWithoutPostgres(t *testing.T) {
 	}
 }
 
-// postgresWait is less than a request takes that waits for a Postgres that is frozen or
-// slow: 900 ms for the slow line, 1 s until a load is given up.
+// postgresWait is less than the time of a request that waits for a slow or frozen
+// Postgres: 900 ms over the slow line, 1 s until a load is abandoned.
 const postgresWait = 800 * time.Millisecond
 
-// wantNoWaiting looks at how long requests take during an outage. There must be a window
-// in which none took postgresWait. A window is longer than what is held may be kept
-// without asking, and one load, together: readers that wait for Postgres do so in each. A
-// machine that is busy with other tests is not so in each.
+// wantNoWaiting checks that requests do not wait for Postgres during an outage: in one of
+// the windows no request took postgresWait. A window is longer than a cached value is
+// fresh plus one load, so requests that wait for Postgres would occur in every window. A
+// busy machine is slow only in some.
 func wantNoWaiting(t *testing.T, load *shoppers) {
 	t.Helper()
 	const window, windows = 2 * time.Second, 10
@@ -108,8 +108,8 @@ func wantNoWaiting(t *testing.T, load *shoppers) {
 	t.Errorf("requests that took more than %v, by window: %s", postgresWait, strings.Join(seen, ", "))
 }
 
-// wantUnavailable asks for a product that no cart ever held. A request that waits as
-// long as it may takes 5 s. How long the cache lets it wait is for the cache's own tests.
+// wantUnavailable adds a product that the instance has not cached. The time limit of a
+// request is 5 s; the cache's own tests check how long it waits.
 func wantUnavailable(t *testing.T, i instance, product string) {
 	t.Helper()
 	for range 3 {
@@ -119,7 +119,7 @@ func wantUnavailable(t *testing.T, i instance, product string) {
 			t.Errorf("add of a product that is not cached: %v, %d %s, want 503 with Retry-After", err, a.Status, a.Body)
 		}
 		if took := time.Since(began); took > 4500*time.Millisecond {
-			t.Errorf("it took %v to say that a product is not known", took)
+			t.Errorf("the 503 took %v", took)
 		}
 	}
 }
@@ -147,8 +147,8 @@ type shoppers struct {
 	times []time.Duration
 }
 
-// shop sends n shoppers to an instance until the test ends, each with a cart that
-// holds a bit of everything.
+// shop lets n shoppers use an instance until the test ends, each with a cart of several
+// kinds of lines.
 func shop(t *testing.T, i instance, n int) *shoppers {
 	t.Helper()
 	s := &shoppers{t: t}
@@ -185,7 +185,7 @@ func (s *shoppers) send(i instance, token, method, path, body string) {
 	s.times = append(s.times, took)
 }
 
-// took says how long each request took that was answered since it was last called.
+// took returns the response times since its last call.
 func (s *shoppers) took() []time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()

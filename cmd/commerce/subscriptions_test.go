@@ -58,7 +58,7 @@ func (i instance) asStore(t *testing.T, token, url string) (status int, page lis
 	return response.StatusCode, page
 }
 
-// asStoreServed is asStore, repeated for at most 10 s while the answer is 503: on a busy
+// asStoreServed repeats asStore for at most 10 s while the response is a 503: on a busy
 // machine the first list may be late.
 func (i instance) asStoreServed(t *testing.T, token, url string) (status int, page listed) {
 	t.Helper()
@@ -70,7 +70,7 @@ func (i instance) asStoreServed(t *testing.T, token, url string) (status int, pa
 	}
 }
 
-func TestStoreToken_OpensTheStoreUntilItIsRevoked(t *testing.T) {
+func TestStoreToken_IsAcceptedUntilItIsRevoked(t *testing.T) {
 	t.Parallel()
 	url := seeded(t)
 	one, two := startServe(t, url), startServe(t, url)
@@ -83,7 +83,7 @@ func TestStoreToken_OpensTheStoreUntilItIsRevoked(t *testing.T) {
 	if status != http.StatusOK || len(page.Data.Data) != 40 {
 		t.Fatalf("%d with %d subscriptions, want 40", status, len(page.Data.Data))
 	}
-	// The page that follows is another instance's to serve.
+	// Another instance serves the next page.
 	status, rest := two.asStoreServed(t, token, strings.Replace(page.Data.Next, one.URL, two.URL, 1))
 	if status != http.StatusOK || len(rest.Data.Data) != 8 || rest.Data.Next != "" {
 		t.Errorf("by the first's link, the second answers %d with %d, want the last 8", status, len(rest.Data.Data))
@@ -170,7 +170,7 @@ func TestSubscriptions_DeepPagesOfAStoreDoNotAffectOthers(t *testing.T) {
 			} else {
 				t.Logf("page 1 of another store: %d %s", status, first.Message)
 			}
-			time.Sleep(20 * time.Millisecond) // the check of a token is relied on for 500 ms
+			time.Sleep(20 * time.Millisecond) // token checks are cached for 500 ms
 		}
 		if answers < calls-late {
 			return fmt.Sprintf("page 1 of another store was answered %d times of %d", answers, calls)

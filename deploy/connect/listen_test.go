@@ -112,7 +112,7 @@ func TestListener_ReconnectsWhenAPingFails(t *testing.T) {
 	events, admin := listening(t, server.URL)
 	wantEvents(t, events, "missed")
 	server.Freeze()
-	time.Sleep(3 * time.Second) // a probe of the silence has failed by then
+	time.Sleep(3 * time.Second) // the ping after the silence has failed by then
 	server.Thaw()
 	wantEvents(t, events, "missed")
 	admin.Reset()

@@ -38,7 +38,7 @@ func TestGuard_RequiresTLSCertificateAndPassword(t *testing.T) {
 		"no password":    func(o *redis.Options) { o.Username, o.Password = "", "" },
 	} {
 		if err := ping(func(o *redis.Options) { edit(o); o.ReadTimeout = 300 * time.Millisecond }); err == nil {
-			t.Errorf("%s: was let in", name)
+			t.Errorf("%s: access was allowed", name)
 		}
 	}
 }
