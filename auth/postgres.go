@@ -152,10 +152,7 @@ func scanStore(row pgx.CollectableRow) (*store.Store, error) {
 		return nil, err
 	}
 	for _, m := range methods {
-		name := locale.Text{locale.En: m.En}
-		if m.Ar != "" {
-			name[locale.Ar] = m.Ar
-		}
+		name := locale.Text{locale.En: m.En, locale.Ar: m.Ar}
 		s.PaymentMethods = append(s.PaymentMethods, store.PaymentMethod{ID: m.ID, Name: name, Icon: m.Icon, Enabled: m.Enabled})
 	}
 	return &s, nil

@@ -7,11 +7,15 @@ import "fmt"
 // Locale is a language the service has texts for, as its BCP 47 tag.
 type Locale string
 
-// The languages every text exists in.
+// The languages that every text exists in. A new one also goes into All; a test then names
+// the texts that lack it.
 const (
 	En Locale = "en"
 	Ar Locale = "ar"
 )
+
+// All lists the languages.
+func All() []Locale { return []Locale{En, Ar} }
 
 // Text is one text in several languages.
 type Text map[Locale]string

@@ -3,6 +3,7 @@ package locale
 import (
 	"errors"
 	"math"
+	"slices"
 	"strings"
 
 	"golang.org/x/text/language"
@@ -28,7 +29,8 @@ func Match(acceptLanguage string, fallback Locale) Locale {
 	if acceptLanguage == "" {
 		return fallback
 	}
-	var en, ar, others wish
+	languages := All()
+	wishes, others := make([]wish, len(languages)), wish{} // one for each language
 	place := 0
 	for member := range strings.SplitSeq(cut(acceptLanguage), ",") {
 		if place++; place > maxMembers {
@@ -43,21 +45,28 @@ func Match(acceptLanguage string, fallback Locale) Locale {
 			continue
 		}
 		l, regional := languageOf(tag)
-		switch l {
-		case En:
-			en.add(weight, place, !regional)
-		case Ar:
-			ar.add(weight, place, !regional)
+		if i := slices.Index(languages, l); i >= 0 {
+			wishes[i].add(weight, place, !regional)
 		}
 	}
-	en, ar = en.or(others), ar.or(others)
-	switch {
-	case en.over(ar):
-		return En
-	case ar.over(en):
-		return Ar
+	if i, ok := best(wishes, others); ok {
+		return languages[i]
 	}
 	return fallback
+}
+
+// best is the wish that comes before all others; ok is false where several come first.
+func best(wishes []wish, others wish) (first int, ok bool) {
+	top, ok := wishes[0].or(others), true
+	for i := 1; i < len(wishes); i++ {
+		switch w := wishes[i].or(others); {
+		case w.over(top):
+			top, first, ok = w, i, true
+		case !top.over(w):
+			ok = false
+		}
+	}
+	return first, ok
 }
 
 // cut truncates the header to the members that fit into maxBytes.
@@ -86,8 +95,7 @@ func languageOf(tag string) (l Locale, narrowed bool) {
 	if confidence != language.Exact {
 		return "", false // guessed from a script or a region
 	}
-	switch l := Locale(base.String()); l {
-	case En, Ar:
+	if l := Locale(base.String()); slices.Contains(All(), l) {
 		return l, strings.ContainsAny(tag, "-_")
 	}
 	return "", false
@@ -100,11 +108,10 @@ func plainLanguage(tag string) (l Locale, regional, ok bool) {
 	if !regional && len(tag) != 2 {
 		return "", false, false
 	}
-	switch {
-	case strings.EqualFold(tag[:2], string(En)):
-		return En, regional, true
-	case strings.EqualFold(tag[:2], string(Ar)):
-		return Ar, regional, true
+	for _, l := range All() {
+		if strings.EqualFold(tag[:2], string(l)) {
+			return l, regional, true
+		}
 	}
 	// No other two-letter code is an alias of "en" or "ar".
 	return "", false, letter(tag[0]) && letter(tag[1])

@@ -4,11 +4,7 @@
 // The server turns it into a response. Any other error becomes a 500 without detail.
 package problem
 
-import (
-	"errors"
-
-	"commerce/auth/locale"
-)
+import "commerce/auth/locale"
 
 // Error is a call that was refused or that failed. A refusal changed nothing. Neither
 // did a call that was Unavailable, unless it carried an idempotency key, with which it
@@ -39,8 +35,8 @@ func (e *Error) Because(cause error) *Error {
 	return &caused
 }
 
-// With returns a copy of the error with data.
-func (e *Error) With(data any) *Error {
+// WithData returns a copy of the error with data.
+func (e *Error) WithData(data any) *Error {
 	informed := *e
 	informed.Data = data
 	return &informed
@@ -93,10 +89,4 @@ func (e *Error) Members(l locale.Locale) map[string][]string {
 		members[f.Member] = append(members[f.Member], f.Sentence.In(l))
 	}
 	return members
-}
-
-// Is reports whether an error is a problem with this code.
-func Is(err error, code Code) bool {
-	e, ok := errors.AsType[*Error](err)
-	return ok && e.Code == code
 }

@@ -19,12 +19,16 @@ import (
 
 // API answers the cart's calls.
 type API struct {
-	callers *auth.CartCallers
-	carts   *service.Carts
+	callers  *auth.CartCallers
+	carts    *service.Carts
+	basePath string
 }
 
-// New returns an API.
-func New(callers *auth.CartCallers, carts *service.Carts) *API { return &API{callers, carts} }
+// New returns an API. basePath is what stands before the paths of its routes, "" for
+// nothing: it is no part of what makes two requests the same.
+func New(callers *auth.CartCallers, carts *service.Carts, basePath string) *API {
+	return &API{callers, carts, basePath}
+}
 
 // Area lists every cart call.
 func (a *API) Area() wire.Area {
@@ -110,7 +114,7 @@ func change[T any](
 	return a.serve(func(v *visit) (wire.Answer, error) {
 		key, _ := keyDigest(v.Request.Header) // one that cannot be read is refused by readRequest
 		a.carts.Merge(v.ctx(), v.Visit, key)
-		r, err := readRequest(v.Context)
+		r, err := readRequest(v.Context, a.basePath)
 		if err != nil {
 			return wire.Answer{}, err
 		}
@@ -173,7 +177,7 @@ func (a *API) count(v *visit) (wire.Answer, error) {
 func (a *API) validate(v *visit) (wire.Answer, error) {
 	validation, err := a.carts.Validate(v.ctx(), v.Visit)
 	if err == nil && !validation.Valid() {
-		err = problem.New(problem.CartInvalid, "", textCartInvalid).With(&validation)
+		err = problem.New(problem.CartInvalid, "", textCartInvalid).WithData(&validation)
 	}
 	v.Fresh = false // validate issues no token
 	return v.show(func(w view) { w.validation(&validation, v.Merge) }), err

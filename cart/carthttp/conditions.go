@@ -16,7 +16,7 @@ import (
 
 // conditionsOf reads from the headers of a change what it depends on: If-Match, and what
 // tells a repeat.
-func conditionsOf(r *http.Request, body []byte) (redisstore.Conditions, error) {
+func conditionsOf(r *http.Request, basePath string, body []byte) (redisstore.Conditions, error) {
 	key, err := keyDigest(r.Header)
 	if err != nil {
 		return redisstore.Conditions{}, err
@@ -26,7 +26,7 @@ func conditionsOf(r *http.Request, body []byte) (redisstore.Conditions, error) {
 		return redisstore.Conditions{}, err
 	}
 	on := redisstore.Conditions{IfMatch: versions(ifMatch)}
-	path := r.URL.EscapedPath() // as it was sent
+	path := strings.TrimPrefix(r.URL.EscapedPath(), basePath) // as it was sent
 	if key != "" {
 		on.Key = key
 		on.Fingerprint = digest(r.Method, path, string(body))

@@ -52,7 +52,7 @@ func TestConditionsOf_TellsRequestsApart(t *testing.T) {
 		for i := 0; i+1 < len(headers); i += 2 {
 			r.Header.Set(headers[i], headers[i+1])
 		}
-		on, err := conditionsOf(r, []byte(body))
+		on, err := conditionsOf(r, "/api", []byte(body))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -62,6 +62,9 @@ func TestConditionsOf_TellsRequestsApart(t *testing.T) {
 		one := of("POST", "/cart/add", `{"product_id":1}`, header, "1")
 		if again := of("POST", "/cart/add", `{"product_id":1}`, header, "1"); again != one {
 			t.Errorf("%s: a repeat is another request", header)
+		}
+		if based := of("POST", "/api/cart/add", `{"product_id":1}`, header, "1"); based != one {
+			t.Errorf("%s: below the base path it is another request", header)
 		}
 		for name, other := range map[string]redisstore.Conditions{
 			"method": of("PATCH", "/cart/add", `{"product_id":1}`, header, "1"),

@@ -28,7 +28,7 @@ type request struct {
 }
 
 // readRequest reads a change up to what its members mean.
-func readRequest(c *gin.Context) (r request, err error) {
+func readRequest(c *gin.Context, basePath string) (r request, err error) {
 	var body []byte
 	if c.Request.Method != http.MethodDelete {
 		if body, r.members, err = readBody(c.Request); err != nil {
@@ -36,7 +36,7 @@ func readRequest(c *gin.Context) (r request, err error) {
 		}
 	}
 	r.item, _ = cart.ParseLineID(c.Param("item_id"))
-	r.on, err = conditionsOf(c.Request, body)
+	r.on, err = conditionsOf(c.Request, basePath, body)
 	return r, err
 }
 

@@ -28,9 +28,9 @@ const (
 // period, since shops of several countries share the language; CLDR's Arabic of
 // Saudi Arabia (ar-SA) would have ٤٩٫٥٠.
 type Formatter struct {
-	english, arabic *currency.Formatter
-	seed            maphash.Seed
-	kept            [buckets]bucket
+	byLanguage map[locale.Locale]*currency.Formatter
+	seed       maphash.Seed
+	kept       [buckets]bucket
 }
 
 // bucket holds texts whose keys hash alike, the newest first. Its places change
@@ -50,11 +50,11 @@ type key struct {
 
 // NewFormatter returns a Formatter that has kept nothing yet.
 func NewFormatter() *Formatter {
-	return &Formatter{
-		english: currency.NewFormatter(currency.NewLocale(string(locale.En))),
-		arabic:  currency.NewFormatter(currency.NewLocale(string(locale.Ar))),
-		seed:    maphash.MakeSeed(),
+	f := &Formatter{byLanguage: map[locale.Locale]*currency.Formatter{}, seed: maphash.MakeSeed()}
+	for _, l := range locale.All() {
+		f.byLanguage[l] = currency.NewFormatter(currency.NewLocale(string(l)))
 	}
+	return f
 }
 
 // Format returns a with all decimals of the currency and its symbol, in English
@@ -93,9 +93,9 @@ func (b *bucket) keep(t *text) {
 
 // write formats afresh; ok is false for an unknown currency.
 func (f *Formatter) write(a Amount, code string, l locale.Locale) (s string, ok bool) {
-	formatter := f.english
-	if l == locale.Ar {
-		formatter = f.arabic
+	formatter := f.byLanguage[l]
+	if formatter == nil {
+		formatter = f.byLanguage[locale.En]
 	}
 	if withdrawn(code) {
 		formatter, code = standingIn(formatter, code), standIn

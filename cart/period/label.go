@@ -2,54 +2,23 @@ package period
 
 import "commerce/auth/locale"
 
-// Label returns the length as a shopper reads it beside a price, in English
-// where l is not one of ours. A duration that is not valid is its own label.
+// Label returns the length as a shopper reads it beside a price, in English where l is
+// not one of our languages. A duration that is not valid is its own label.
 func (d Duration) Label(l locale.Locale) string {
-	if l == locale.Ar {
-		return d.arabic()
-	}
-	return d.english()
-}
-
-func (d Duration) english() string {
-	switch d {
-	case Monthly:
-		return "1 month"
-	case Quarterly:
-		return "3 months"
-	case SemiAnnual:
-		return "6 months"
-	case Annually:
-		return "1 year"
-	case Biennial:
-		return "2 years"
-	case Quinquennial:
-		return "5 years"
-	case Decennial:
-		return "10 years"
+	if label, ok := labels[d]; ok {
+		return label.In(l)
 	}
 	return string(d)
 }
 
-// arabic counts as the language does: one and two are said by the noun alone
-// (singular, dual), three to ten by a number and the plural. The digits are
-// those of Arabic prices.
-func (d Duration) arabic() string {
-	switch d {
-	case Monthly:
-		return "شهر"
-	case Quarterly:
-		return "3 أشهر"
-	case SemiAnnual:
-		return "6 أشهر"
-	case Annually:
-		return "سنة"
-	case Biennial:
-		return "سنتان"
-	case Quinquennial:
-		return "5 سنوات"
-	case Decennial:
-		return "10 سنوات"
-	}
-	return string(d)
+// In Arabic, one and two are said by the noun alone (singular, dual), three to ten by a
+// number and the plural. The digits are those of Arabic prices.
+var labels = map[Duration]locale.Text{
+	Monthly:      {locale.En: "1 month", locale.Ar: "شهر"},
+	Quarterly:    {locale.En: "3 months", locale.Ar: "3 أشهر"},
+	SemiAnnual:   {locale.En: "6 months", locale.Ar: "6 أشهر"},
+	Annually:     {locale.En: "1 year", locale.Ar: "سنة"},
+	Biennial:     {locale.En: "2 years", locale.Ar: "سنتان"},
+	Quinquennial: {locale.En: "5 years", locale.Ar: "5 سنوات"},
+	Decennial:    {locale.En: "10 years", locale.Ar: "10 سنوات"},
 }

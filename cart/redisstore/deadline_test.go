@@ -2,6 +2,7 @@ package redisstore_test
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"testing"
 	"time"
@@ -58,4 +59,7 @@ func expired(t *testing.T) context.Context {
 	return ctx
 }
 
-func isUnknown(err error) bool { return problem.Is(err, problem.OutcomeUnknown) }
+func isUnknown(err error) bool {
+	e, ok := errors.AsType[*problem.Error](err)
+	return ok && e.Code == problem.OutcomeUnknown
+}

@@ -2,9 +2,13 @@ package redisstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net"
 	"sync"
 	"time"
+
+	"commerce/cart"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -48,6 +52,39 @@ func (s *Store) masterOf(ctx context.Context, key string) (located, error) {
 		return located{}, errNotSent
 	}
 	return located{s.masters.at(client.Options().Addr), client}, nil
+}
+
+// errHangs means that a Redis did not answer in time a moment ago and was not asked again.
+var errHangs = errors.New("redisstore: the guest's Redis hangs")
+
+// askGuest asks a guest's Redis what a customer's request can be served without. After
+// that Redis did not answer in time, it is not asked for a while. Where both carts lie on
+// one master, that one is always asked.
+func (s *Store) askGuest(ctx context.Context, customer, guest Ref, ask func(at located) error) error {
+	own, err := s.masterOf(ctx, customer.cartKey())
+	if err != nil {
+		return cart.Unavailable("find master", err)
+	}
+	at, err := s.masterOf(ctx, guest.cartKey())
+	if err != nil {
+		return cart.Unavailable("find guest's master", err)
+	}
+	if own.master == at.master {
+		return ask(at)
+	}
+	if at.hangs() {
+		return cart.Unavailable("look for guest cart", errHangs)
+	}
+	err = ask(at)
+	if timedOut(err) {
+		at.noteHang()
+	}
+	return err
+}
+
+func timedOut(err error) bool {
+	failed, isNet := errors.AsType[net.Error](err)
+	return errors.Is(err, context.DeadlineExceeded) || isNet && failed.Timeout()
 }
 
 // master is one Redis master. It may be used concurrently.

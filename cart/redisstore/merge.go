@@ -3,7 +3,6 @@ package redisstore
 import (
 	"context"
 	"errors"
-	"net"
 	"strings"
 	"time"
 
@@ -64,10 +63,6 @@ var (
 
 	// ErrCrowded means that too many merges into one cart are under way.
 	ErrCrowded = errors.New("redisstore: too many merges under way")
-
-	// errHangs means that a Redis did not answer in time a moment ago and was not
-	// asked again.
-	errHangs = errors.New("redisstore: the guest's Redis hangs")
 )
 
 // OtherOwnerError means that another customer's claim on the same token comes first.
@@ -236,34 +231,4 @@ func (s *Store) forget(ctx context.Context, customer Ref, age time.Duration, not
 		return cart.Unavailable("forget merge", err)
 	}
 	return nil
-}
-
-// askGuest asks a guest's Redis what a customer's request can be served without. After
-// that Redis did not answer in time, it is not asked for a while. Where both carts lie on
-// one master, that one is always asked.
-func (s *Store) askGuest(ctx context.Context, customer, guest Ref, ask func(at located) error) error {
-	own, err := s.masterOf(ctx, customer.cartKey())
-	if err != nil {
-		return cart.Unavailable("find master", err)
-	}
-	at, err := s.masterOf(ctx, guest.cartKey())
-	if err != nil {
-		return cart.Unavailable("find guest's master", err)
-	}
-	if own.master == at.master {
-		return ask(at)
-	}
-	if at.hangs() {
-		return cart.Unavailable("look for guest cart", errHangs)
-	}
-	err = ask(at)
-	if timedOut(err) {
-		at.noteHang()
-	}
-	return err
-}
-
-func timedOut(err error) bool {
-	failed, isNet := errors.AsType[net.Error](err)
-	return errors.Is(err, context.DeadlineExceeded) || isNet && failed.Timeout()
 }

@@ -23,21 +23,6 @@ func (s *Carts) Add(ctx context.Context, v *Visit, on redisstore.Conditions, a c
 	return s.apply(ctx, v, on, change{redisstore.Add(line, s.limits), refusal, a.QuantityMember, product})
 }
 
-// priceable fails early when the changed cart could not be priced: the catalog is out of
-// reach, and the cart holds a product that was never looked up here. Otherwise the
-// change would be applied, answered 503, and a retry without a key would add twice.
-func (s *Carts) priceable(ctx context.Context, v *Visit) error {
-	if v.Fresh || s.catalog.Reachable() {
-		return nil
-	}
-	held, _, err := s.loadOnce(ctx, v)
-	if err != nil {
-		return err
-	}
-	_, err = s.price(ctx, v, held.Cart)
-	return err
-}
-
 // NewQuantity is what a shopper asks of a line.
 type NewQuantity struct {
 	Item     cart.LineID // "" for none that can exist

@@ -54,7 +54,7 @@ func (s *Carts) conclude(ctx context.Context, v *Visit, on redisstore.Conditions
 		if err != nil {
 			return Changed{}, err
 		}
-		return Changed{}, problem.New(code, "If-Match", textVersionMismatch).With(&priced)
+		return Changed{}, problem.New(code, "If-Match", textVersionMismatch).WithData(&priced)
 	case code == problem.IdempotencyConflict:
 		return Changed{}, problem.New(code, "Idempotency-Key", textKeyReused)
 	default:

@@ -85,6 +85,21 @@ func (s *Carts) price(ctx context.Context, v *Visit, c cart.Cart) (cart.Priced, 
 	return priced, nil
 }
 
+// priceable fails early when the changed cart could not be priced: the catalog is out of
+// reach, and the cart holds a product that was never looked up here. Otherwise the
+// change would be applied, answered 503, and a retry without a key would add twice.
+func (s *Carts) priceable(ctx context.Context, v *Visit) error {
+	if v.Fresh || s.catalog.Reachable() {
+		return nil
+	}
+	held, _, err := s.loadOnce(ctx, v)
+	if err != nil {
+		return err
+	}
+	_, err = s.price(ctx, v, held.Cart)
+	return err
+}
+
 // product is one product of the visit's store; nil when the store does not have it.
 func (s *Carts) product(ctx context.Context, v *Visit, id int64) (*cart.Product, error) {
 	products, err := s.catalog.Products(ctx, v.Store.ID, []int64{id})

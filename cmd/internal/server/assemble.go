@@ -76,7 +76,7 @@ func Assemble(p Parts) (http.Handler, error) {
 	}
 	callers := auth.NewCartCallers(auth.Config{Stores: p.Stores, Tokens: p.JWT, DefaultStore: p.DefaultStore})
 	prices := money.NewFormatter()
-	areas := []wire.Area{carthttp.New(callers, carts).Area()}
+	areas := []wire.Area{carthttp.New(callers, carts, p.BasePath).Area()}
 	if p.Subscriptions != nil {
 		areas = append(areas, subscriptions.NewAPI(subscriptions.Config{
 			Source: p.Subscriptions, Tokens: p.APITokens, Used: p.APITokenUsed,

@@ -197,7 +197,7 @@ func TestOpenAPI_LeavesOutNoRoute(t *testing.T) {
 		t.Fatal(err)
 	}
 	parameter := regexp.MustCompile(`:(\w+)`)
-	areas := []wire.Area{carthttp.New(nil, nil).Area(), subscriptions.NewAPI(subscriptions.Config{}).Area()}
+	areas := []wire.Area{carthttp.New(nil, nil, "").Area(), subscriptions.NewAPI(subscriptions.Config{}).Area()}
 	for _, area := range areas {
 		for _, route := range area.Routes {
 			path := parameter.ReplaceAllString(route.Path, "{$1}")
