@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -18,15 +19,36 @@ func benchList(ctx context.Context, o options) (results, error) {
 		return results{}, err
 	}
 	defer s.close()
-	b, err := newListBench(ctx, s)
-	if err != nil {
-		return results{}, err
-	}
-	cases, err := b.cases(ctx)
+	cases, err := listCases(ctx, s)
 	if err != nil {
 		return results{}, err
 	}
 	return measure(ctx, o, "list", cases)
+}
+
+// listCases starts the service, the floor, and a second service with a database of its
+// own. The first page of the second service follows that of the first one.
+func listCases(ctx context.Context, s *stage) ([]testCase, error) {
+	binary, err := s.service(ctx)
+	if err != nil {
+		return nil, err
+	}
+	first, err := newListBench(ctx, s, binary, s.options.database)
+	if err != nil {
+		return nil, err
+	}
+	cases, err := first.cases(ctx)
+	if err != nil || s.against == "" {
+		return cases, err
+	}
+	second, err := newListBench(ctx, s, s.against, "")
+	if err != nil {
+		return nil, err
+	}
+	return slices.Insert(cases, 2, testCase{
+		"page 1 [against]", second.service, same(second.url(), second.header()),
+		[]comparison{{of: "floor-list", cost: serverCost}, {of: "page 1", cost: serverCost}},
+	}), nil
 }
 
 // listBench is a database with data, the service and a floor.
@@ -37,18 +59,14 @@ type listBench struct {
 	token   string
 }
 
-func newListBench(ctx context.Context, s *stage) (*listBench, error) {
-	binary, err := s.service(ctx)
-	if err != nil {
-		return nil, err
-	}
-	database := s.options.database
+// newListBench starts a service on a filled database; "" fills one.
+func newListBench(ctx context.Context, s *stage, binary, database string) (b *listBench, err error) {
 	if database == "" {
 		if database, err = s.database(ctx, binary, s.rows); err != nil {
 			return nil, err
 		}
 	}
-	b := &listBench{}
+	b = &listBench{}
 	if b.db, err = pgx.Connect(ctx, database); err != nil {
 		return nil, err
 	}
@@ -70,9 +88,14 @@ func newListBench(ctx context.Context, s *stage) (*listBench, error) {
 	return b, err
 }
 
+func (b *listBench) url() string { return b.service.url + "/subscriptions" }
+
+func (b *listBench) header() http.Header {
+	return http.Header{"Authorization": {"Bearer " + b.token}}
+}
+
 func (b *listBench) cases(ctx context.Context) ([]testCase, error) {
-	header := http.Header{"Authorization": {"Bearer " + b.token}}
-	list := b.service.url + "/subscriptions"
+	header, list := b.header(), b.url()
 	link, err := nextPage(ctx, list+"?page=999", header)
 	if err != nil {
 		return nil, err

@@ -117,7 +117,7 @@ func parse(args []string) ([]benchmark, options, error) {
 	flags.IntVar(&o.connections, "connections", 64, "number of concurrent clients, each with its own connection")
 	flags.StringVar(&o.json, "json", "", "write the results to this file, as JSON")
 	flags.StringVar(&o.binary, "binary", "", "program of the service (default: built from this tree)")
-	flags.StringVar(&o.against, "against", "", "program of a second service to measure in the same rounds (not in list)")
+	flags.StringVar(&o.against, "against", "", "program of a second service to measure in the same rounds")
 	flags.IntVar(&o.rows, "rows", 1_000_000, "number of subscriptions for list")
 	flags.StringVar(&o.database, "database", "", "URL of a database with data for list, which does not change it")
 	var chosen []benchmark
