@@ -3,7 +3,9 @@ package cart
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
+	"time"
 
 	"commerce/auth/problem"
 )
@@ -52,3 +54,124 @@ func (m *MergeReport) Plus(other *MergeReport) *MergeReport {
 		Lines: m.Lines + other.Lines, Adjusted: slices.Concat(m.Adjusted, other.Adjusted), Code: cmp.Or(m.Code, other.Code),
 	}
 }
+
+// Offers is what one guest's cart has offered a customer's so far, so that to merge it
+// again adds nothing. The zero value is nothing. Methods leave it untouched.
+type Offers struct {
+	Lines  map[LineID]int64 // quantities
+	Coupon string
+}
+
+// Merge adds the lines of a guest's cart, each within its bounds (see MergeBounds), and
+// reports what it did now; nil for nothing. The version grows by one when it did anything.
+//
+// A line that was offered before is left alone, except that Sum adds what has been offered
+// beyond that. The customer's line keeps its order, price, fields and notice. A coupon is
+// taken once, if the customer has none.
+//
+// redisstore/lua/apply.lua decides by the same rules; TestTwin_Merges in redisstore holds
+// the two equal.
+func (c Cart) Merge(guest Cart, by Strategy, bounds map[LineID]Bounds, before Offers) (Cart, Offers, *MergeReport) {
+	merged, after, report := c, Offers{maps.Clone(before.Lines), before.Coupon}, &MergeReport{}
+	for _, l := range guest.Lines {
+		at := slices.IndexFunc(merged.Lines, func(own Line) bool { return own.ID == l.ID })
+		var held int64
+		if at >= 0 {
+			held = merged.Lines[at].Quantity
+		}
+		wanted, ok := by.wanted(held, l.Quantity, before.Lines[l.ID])
+		if !ok {
+			continue
+		}
+		b := bounds[l.ID]
+		kept := b.cut(wanted, held, merged.quantityOf(l.ID))
+		merged = merged.with(at, merged.joined(at, l, kept))
+		if after.Lines == nil {
+			after.Lines = map[LineID]int64{}
+		}
+		after.Lines[l.ID] = l.Quantity
+		report.add(l.ID, wanted, kept, b)
+	}
+	redeemed := guest.Coupon != "" && before.Coupon == "" && c.Coupon == ""
+	if redeemed {
+		merged.Coupon = guest.Coupon
+	}
+	after.Coupon = cmp.Or(before.Coupon, guest.Coupon)
+	if report.Lines == 0 && !redeemed {
+		return c, after, nil
+	}
+	merged.Version = c.Version + 1
+	return merged, after, report
+}
+
+// wanted is the quantity that a line gets before it is cut; held is 0 for no line. ok is
+// false when what was offered before is all.
+func (s Strategy) wanted(held, offered, before int64) (quantity int64, ok bool) {
+	switch {
+	case s == Sum:
+		return held + offered - before, offered > before
+	case before > 0:
+		return 0, false
+	case held == 0 || s == KeepGuest:
+		return offered, true
+	case s == Max:
+		return max(held, offered), true
+	}
+	return held, true
+}
+
+// cut bounds a quantity by stock and by the maximum of a line, but never below what the
+// customer had, and never to nothing. inCart is what all lines of the product hold.
+func (b Bounds) cut(wanted, held, inCart int64) int64 {
+	kept := min(wanted, b.Max)
+	if b.Stock > 0 {
+		kept = min(kept, b.Stock-inCart+held)
+	}
+	return max(kept, min(wanted, held), 1)
+}
+
+// joined is a guest's line as it joins the line at an index; -1 for none.
+func (c Cart) joined(at int, guest Line, quantity int64) Line {
+	if at >= 0 {
+		own := c.Lines[at]
+		if len(own.Fields) > 0 {
+			guest.Fields = own.Fields
+		}
+		guest.Notice = cmp.Or(own.Notice, guest.Notice)
+		guest.AddedPrice = own.AddedPrice
+	}
+	guest.Quantity = quantity
+	return guest
+}
+
+func (m *MergeReport) add(id LineID, wanted, kept int64, b Bounds) {
+	m.Lines++
+	if kept == wanted {
+		return
+	}
+	code := problem.InsufficientStock
+	if kept >= b.Max {
+		code = AboveMaxQuantity
+	}
+	m.Adjusted = append(m.Adjusted, Adjustment{Line: id, Requested: wanted, Kept: kept, Code: code})
+}
+
+// Merge merges a guest's record: its cart (see Cart.Merge), and what it remembers, by a
+// clock that is behind by the given duration. The room reserved for the guest's cart is
+// free again. newID is for a cart that begins with this merge.
+func (r Record) Merge(guest Record, by Strategy, bounds map[LineID]Bounds, before Offers, newID string, behind time.Duration, now time.Time) (Record, Offers, *MergeReport) {
+	merged, after, report := r.Cart.Merge(guest.Cart, by, bounds, before)
+	r = r.become(merged, newID)
+	r.Memory = r.Memory.Join(guest.Memory, behind, now)
+	r.Merges = maps.Clone(r.Merges)
+	for name, m := range r.Merges {
+		if m.CartID == guest.Cart.ID {
+			r.Merges[name] = Reservation{CartID: m.CartID}
+		}
+	}
+	return r, after, report
+}
+
+// Claimed is what a guest's token keeps when a customer claims its cart: what it
+// remembers, so that a retry with the token alone is still recognized.
+func (r Record) Claimed() Record { return Record{Memory: r.Memory} }

@@ -1,7 +1,12 @@
 package cart
 
 import (
+	"slices"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"commerce/auth/problem"
 )
 
 func TestParseStrategy(t *testing.T) {
@@ -29,5 +34,93 @@ func TestMergeReport_AddsUp(t *testing.T) {
 	sum := one.Plus(two)
 	if sum.Lines != 3 || len(sum.Adjusted) != 2 || sum.Adjusted[0].Line != "1" || one.Lines != 1 {
 		t.Errorf("sum %+v, first %+v", sum, one)
+	}
+}
+
+func TestMerge_StrategiesDecideWhatBothHold(t *testing.T) {
+	t.Parallel()
+	own := cartOf(Line{ID: "1", Quantity: 2, AddedPrice: 300}, Line{ID: "2", Quantity: 5})
+	guest := cartOf(Line{ID: "2", Quantity: 3}, Line{ID: "1", Quantity: 4, AddedPrice: 500, Notice: "n"}, Line{ID: "3", Quantity: 1})
+	bounds := map[LineID]Bounds{"1": anyQuantity, "2": anyQuantity, "3": anyQuantity}
+	for by, want := range map[Strategy][]int64{Sum: {6, 8, 1}, Max: {4, 5, 1}, KeepGuest: {4, 3, 1}, KeepCustomer: {2, 5, 1}} {
+		got, offers, report := own.Merge(guest, by, bounds, Offers{})
+		quantities := []int64{got.Lines[0].Quantity, got.Lines[1].Quantity, got.Lines[2].Quantity}
+		if !slices.Equal(quantities, want) || got.Version != 2 || got.Lines[0].AddedPrice != 300 || got.Lines[0].Notice != "n" {
+			t.Errorf("%s: %+v", by, got)
+		}
+		if report == nil || report.Lines != 3 || len(report.Adjusted) != 0 {
+			t.Errorf("%s: report %+v", by, report)
+		}
+		again, _, report := got.Merge(guest, by, bounds, offers)
+		if diff := cmp.Diff(got, again); diff != "" || report != nil {
+			t.Errorf("%s, again: %+v (-first +again)\n%s", by, report, diff)
+		}
+	}
+}
+
+// A failover may lose a claim: the guest's cart is back, and grows.
+func TestMerge_SumAddsOnlyGrowth(t *testing.T) {
+	t.Parallel()
+	bounds := map[LineID]Bounds{"1": anyQuantity}
+	got, offers, _ := cartOf().Merge(cartOf(Line{ID: "1", Quantity: 3}), Sum, bounds, Offers{})
+	got, _ = got.SetQuantity("1", 1, anyQuantity, "")
+	got, _, _ = got.Merge(cartOf(Line{ID: "1", Quantity: 5}), Sum, bounds, offers)
+	if got.Lines[0].Quantity != 3 {
+		t.Errorf("got %+v", got.Lines)
+	}
+}
+
+func TestMerge_CutsToWhatMayBeBought(t *testing.T) {
+	t.Parallel()
+	own := cartOf(Line{ID: "1", Quantity: 3}, Line{ID: "1.p1", Quantity: 2}, Line{ID: "2", Quantity: 7})
+	guest := cartOf(Line{ID: "1", Quantity: 9}, Line{ID: "2", Quantity: 1}, Line{ID: "3", Quantity: 4}, Line{ID: "1.p2", Quantity: 5})
+	stock := Bounds{Stock: 6, Min: 1, Max: 99}
+	got, _, report := own.Merge(guest, Sum, map[LineID]Bounds{
+		"1": stock, "1.p2": stock, "2": {Stock: -1, Max: 5}, "3": {Stock: -1, Max: 3},
+	}, Offers{})
+	want := []Adjustment{
+		{"1", 12, 4, problem.InsufficientStock}, // 2 of 6 are in another line
+		{"2", 8, 7, AboveMaxQuantity},           // never below what the customer had
+		{"3", 4, 3, AboveMaxQuantity},
+		{"1.p2", 5, 1, problem.InsufficientStock}, // never to nothing
+	}
+	if diff := cmp.Diff(want, report.Adjusted); diff != "" || got.Count() != 4+2+7+3+1 {
+		t.Errorf("%d in all (-want +got)\n%s", got.Count(), diff)
+	}
+}
+
+func TestMerge_TakesACouponOnce(t *testing.T) {
+	t.Parallel()
+	guest := Cart{ID: "G", Coupon: "TEN"}
+	got, offers, report := cartOf().Merge(guest, Sum, nil, Offers{})
+	if got.Coupon != "TEN" || report == nil || report.Lines != 0 || got.Version != 2 {
+		t.Errorf("%+v, %+v", got, report)
+	}
+	if got, _, report := got.SetCoupon("").Merge(guest, Sum, nil, offers); got.Coupon != "" || report != nil {
+		t.Errorf("again: %+v, %+v", got, report)
+	}
+	if got, _, report := cartOf().SetCoupon("FIVE").Merge(guest, Sum, nil, Offers{}); got.Coupon != "FIVE" || report != nil {
+		t.Errorf("the customer has one: %+v, %+v", got, report)
+	}
+}
+
+func TestRecordMerge_BringsMemoryAndFreesTheRoom(t *testing.T) {
+	t.Parallel()
+	guest, _, _ := Record{}.Change(Attempt{Key: "k", Fingerprint: "f"}, "GUEST", noon, func(c Cart) (Cart, *Refusal) {
+		return c.Add(newLine("1", 1, anyQuantity), roomy)
+	})
+	r, err := Record{}.Reserve("m1", guest.Cart.Brings(), roomy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, _, _ = r.Merge(guest, Sum, map[LineID]Bounds{"1": anyQuantity}, Offers{}, "NEW", 0, noon)
+	if r.Cart.ID != "NEW" || r.Cart.Version != 1 || r.Merges["m1"] != (Reservation{CartID: "GUEST"}) {
+		t.Errorf("got %+v", r)
+	}
+	if verdict, _ := r.Judge(Attempt{Key: "k", Fingerprint: "f", PassBy: []string{"m1"}}, noon); verdict != Replayed {
+		t.Errorf("the guest's change again: %s", verdict)
+	}
+	if left := guest.Claimed(); left.Cart.ID != "" || len(left.Memory.Keys) != 1 {
+		t.Errorf("under the token is left %+v", left)
 	}
 }

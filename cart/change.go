@@ -1,0 +1,164 @@
+package cart
+
+import (
+	"slices"
+	"strings"
+
+	"commerce/auth/problem"
+)
+
+// The rules of each change of a cart. They return a new Cart, whose version is one
+// higher if anything changed, and leave their own untouched. The scripts in redisstore/lua
+// decide by the same rules; TestTwin_Changes in redisstore holds the two equal.
+
+// Add adds to a line, or begins it at the end of the cart. A line keeps its order and the
+// price when it was first added. Refusals: cart_full, quantity_out_of_range, out_of_stock,
+// insufficient_stock; their numbers are the Refusal's.
+func (c Cart) Add(l NewLine, limits Limits) (Cart, *Refusal) {
+	line, at := Line{ID: l.ID, AddedPrice: l.Price}, slices.IndexFunc(c.Lines, func(held Line) bool { return held.ID == l.ID })
+	if at >= 0 {
+		line = c.Lines[at]
+	} else if lines := int64(len(c.Lines)); lines >= limits.Lines {
+		return c, &Refusal{Code: problem.CartFull, A: lines, B: 0}
+	}
+	if refusal := l.Bounds.refuseAddition(line.Quantity, l.Quantity, c.quantityOf(l.ID)); refusal != nil {
+		return c, refusal
+	}
+	before := line.TextSize()
+	line.Quantity += l.Quantity
+	if len(l.Fields) > 0 {
+		line.Fields = l.Fields
+	}
+	if l.Notice != "" {
+		line.Notice = l.Notice
+	}
+	text, after := c.TextSize(), line.TextSize()
+	if after > before && text-before+after > limits.CartText {
+		return c, &Refusal{Code: problem.CartFull, A: text, B: 1}
+	}
+	return c.with(at, line), nil
+}
+
+// refuseAddition judges a quantity added to a line that holds some already; inCart is
+// what all lines of the product hold.
+func (b Bounds) refuseAddition(held, added, inCart int64) *Refusal {
+	switch total := held + added; {
+	case total < b.Min || total > b.Max:
+		return &Refusal{Code: problem.QuantityOutOfRange, A: b.Min, B: b.Max}
+	case b.Stock == 0:
+		return &Refusal{Code: problem.OutOfStock}
+	case b.Stock > 0 && inCart+added > b.Stock:
+		return &Refusal{Code: problem.InsufficientStock, A: b.Stock, B: inCart}
+	}
+	return nil
+}
+
+// SetQuantity sets the quantity of a line; 0 removes it. A line can always be removed, or
+// lowered to the product's minimum. raise is the code for which the product may not be
+// raised at all; "" when it may. Refusals: item_not_found, that code,
+// quantity_out_of_range, out_of_stock, insufficient_stock.
+func (c Cart) SetQuantity(item LineID, quantity int64, b Bounds, raise problem.Code) (Cart, *Refusal) {
+	at := c.find(item)
+	if at < 0 {
+		return c, &Refusal{Code: problem.ItemNotFound}
+	}
+	line := c.Lines[at]
+	switch {
+	case quantity == 0:
+		return c.without(at), nil
+	case quantity > line.Quantity:
+		if refusal := b.refuseRaise(quantity, c.quantityOf(line.ID)-line.Quantity, raise); refusal != nil {
+			return c, refusal
+		}
+	case quantity < b.Min:
+		return c, &Refusal{Code: problem.QuantityOutOfRange, A: b.Min, B: b.Max}
+	case quantity == line.Quantity:
+		return c, nil
+	}
+	line.Quantity = quantity
+	return c.with(at, line), nil
+}
+
+// refuseRaise judges a higher quantity of a line; others is what the product's other
+// lines hold.
+func (b Bounds) refuseRaise(quantity, others int64, raise problem.Code) *Refusal {
+	switch {
+	case raise != "":
+		return &Refusal{Code: raise}
+	case quantity < b.Min || quantity > b.Max:
+		return &Refusal{Code: problem.QuantityOutOfRange, A: b.Min, B: b.Max}
+	case b.Stock == 0:
+		return &Refusal{Code: problem.OutOfStock}
+	case b.Stock > 0 && others+quantity > b.Stock:
+		return &Refusal{Code: problem.InsufficientStock, A: b.Stock, B: others}
+	}
+	return nil
+}
+
+// Remove removes a line. Removing a line that is not there changes nothing.
+func (c Cart) Remove(item LineID) Cart {
+	if at := c.find(item); at >= 0 {
+		return c.without(at)
+	}
+	return c
+}
+
+// Clear removes all lines and the coupon. The cart keeps its id.
+func (c Cart) Clear() Cart {
+	if len(c.Lines) == 0 && c.Coupon == "" {
+		return c
+	}
+	c.Lines, c.Coupon = nil, ""
+	c.Version++
+	return c
+}
+
+// SetCoupon gives the cart a coupon; "" removes it.
+func (c Cart) SetCoupon(code string) Cart {
+	if c.Coupon != code {
+		c.Coupon = code
+		c.Version++
+	}
+	return c
+}
+
+// find returns the index of the line that a client names: by the line's own id, or by a
+// product's, which is the first line in cart order that has the product. -1 for none.
+func (c Cart) find(item LineID) int {
+	if at := slices.IndexFunc(c.Lines, func(l Line) bool { return l.ID == item }); at >= 0 {
+		return at
+	}
+	return slices.IndexFunc(c.Lines, func(l Line) bool {
+		product, _, _ := strings.Cut(string(l.ID), ".")
+		return product == string(item)
+	})
+}
+
+// quantityOf is what all lines of a line's product hold.
+func (c Cart) quantityOf(id LineID) (sum int64) {
+	for _, l := range c.Lines {
+		if l.ID.Product() == id.Product() {
+			sum += l.Quantity
+		}
+	}
+	return sum
+}
+
+// with returns the changed cart with a line at an index; -1 appends it.
+func (c Cart) with(at int, line Line) Cart {
+	c.Lines = slices.Clone(c.Lines)
+	if at < 0 {
+		c.Lines = append(c.Lines, line)
+	} else {
+		c.Lines[at] = line
+	}
+	c.Version++
+	return c
+}
+
+// without returns the changed cart without the line at an index.
+func (c Cart) without(at int) Cart {
+	c.Lines = slices.Delete(slices.Clone(c.Lines), at, at+1)
+	c.Version++
+	return c
+}

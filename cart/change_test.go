@@ -1,0 +1,129 @@
+package cart
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"commerce/auth/problem"
+)
+
+var roomy = Limits{Lines: 10, Quantity: 99, CartText: 100}
+
+// cartOf is a cart of these lines, at version 1.
+func cartOf(lines ...Line) Cart { return Cart{ID: "C", Version: 1, Lines: lines} }
+
+func newLine(id LineID, quantity int64, b Bounds) NewLine {
+	return NewLine{ID: id, Quantity: quantity, Price: 500, Bounds: b}
+}
+
+var anyQuantity = Bounds{Stock: -1, Min: 1, Max: 99}
+
+func TestAdd_KeepsOrderPriceAndNoticeOfALine(t *testing.T) {
+	t.Parallel()
+	before := cartOf(Line{ID: "1", Quantity: 1, AddedPrice: 300, Notice: "n"}, Line{ID: "2", Quantity: 1})
+	got, refusal := before.Add(newLine("1", 2, anyQuantity), roomy)
+	want := cartOf(Line{ID: "1", Quantity: 3, AddedPrice: 300, Notice: "n"}, Line{ID: "2", Quantity: 1})
+	want.Version = 2
+	if diff := cmp.Diff(want, got); diff != "" || refusal != nil {
+		t.Errorf("refusal %v (-want +got)\n%s", refusal, diff)
+	}
+	if before.Lines[0].Quantity != 1 {
+		t.Error("it changed the cart that it was asked of")
+	}
+}
+
+func TestAdd_BeginsALineAtTheEnd(t *testing.T) {
+	t.Parallel()
+	got, _ := cartOf(Line{ID: "2", Quantity: 1}).Add(newLine("1", 1, anyQuantity), roomy)
+	if len(got.Lines) != 2 || got.Lines[1].ID != "1" || got.Lines[1].AddedPrice != 500 {
+		t.Errorf("got %+v", got.Lines)
+	}
+}
+
+func TestAdd_Refuses(t *testing.T) {
+	t.Parallel()
+	held := cartOf(Line{ID: "1", Quantity: 2, Notice: "four"}, Line{ID: "1.p1", Quantity: 3})
+	for name, test := range map[string]struct {
+		add    NewLine
+		limits Limits
+		want   *Refusal
+	}{
+		"one line too many":       {newLine("2", 1, anyQuantity), Limits{Lines: 2, CartText: 100}, &Refusal{problem.CartFull, 2, 0}},
+		"a line that is there":    {newLine("1", 1, anyQuantity), Limits{Lines: 2, CartText: 100}, nil},
+		"below the minimum":       {newLine("1", 1, Bounds{Stock: -1, Min: 4, Max: 9}), roomy, &Refusal{problem.QuantityOutOfRange, 4, 9}},
+		"above the maximum":       {newLine("1", 2, Bounds{Stock: -1, Min: 1, Max: 3}), roomy, &Refusal{problem.QuantityOutOfRange, 1, 3}},
+		"at the maximum":          {newLine("1", 2, Bounds{Stock: -1, Min: 1, Max: 4}), roomy, nil},
+		"out of stock":            {newLine("1", 1, Bounds{Stock: 0, Min: 1, Max: 9}), roomy, &Refusal{Code: problem.OutOfStock}},
+		"above stock in all":      {newLine("1", 2, Bounds{Stock: 6, Min: 1, Max: 9}), roomy, &Refusal{problem.InsufficientStock, 6, 5}},
+		"all of the stock":        {newLine("1", 1, Bounds{Stock: 6, Min: 1, Max: 9}), roomy, nil},
+		"too much text":           {NewLine{ID: "2", Quantity: 1, Notice: "six123", Bounds: anyQuantity}, Limits{Lines: 9, CartText: 9}, &Refusal{problem.CartFull, 4, 1}},
+		"less text than there is": {NewLine{ID: "1", Quantity: 1, Notice: "two", Bounds: anyQuantity}, Limits{Lines: 9, CartText: 2}, nil},
+	} {
+		got, refusal := held.Add(test.add, test.limits)
+		if diff := cmp.Diff(test.want, refusal); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", name, diff)
+		}
+		if refusal != nil && !cmp.Equal(got, held) {
+			t.Errorf("%s: it was refused and changed the cart to %+v", name, got)
+		}
+	}
+}
+
+func TestSetQuantity(t *testing.T) {
+	t.Parallel()
+	held := cartOf(Line{ID: "1.p1", Quantity: 5}, Line{ID: "1", Quantity: 2}, Line{ID: "1.p2", Quantity: 1})
+	for name, test := range map[string]struct {
+		item     LineID
+		quantity int64
+		bounds   Bounds
+		raise    problem.Code
+		want     *Refusal
+		version  int64
+	}{
+		"no such item":                    {"2", 1, anyQuantity, "", &Refusal{Code: problem.ItemNotFound}, 1},
+		"the same":                        {"1", 2, anyQuantity, problem.ProductInactive, nil, 1},
+		"lower, of a product not sold":    {"1", 1, anyQuantity, problem.ProductInactive, nil, 2},
+		"higher, of a product not sold":   {"1", 3, anyQuantity, problem.ProductInactive, &Refusal{Code: problem.ProductInactive}, 1},
+		"lower, above the maximum":        {"1.p1", 4, Bounds{Stock: 0, Min: 1, Max: 3}, "", nil, 2},
+		"lower, below the minimum":        {"1", 1, Bounds{Stock: -1, Min: 2, Max: 9}, "", &Refusal{problem.QuantityOutOfRange, 2, 9}, 1},
+		"the same, below the minimum":     {"1", 2, Bounds{Stock: -1, Min: 3, Max: 9}, "", &Refusal{problem.QuantityOutOfRange, 3, 9}, 1},
+		"removed, below the minimum":      {"1", 0, Bounds{Stock: 0, Min: 2, Max: 9}, problem.ProductNotFound, nil, 2},
+		"higher, out of stock":            {"1", 3, Bounds{Stock: 0, Min: 1, Max: 9}, "", &Refusal{Code: problem.OutOfStock}, 1},
+		"higher than the other lines let": {"1", 4, Bounds{Stock: 9, Min: 1, Max: 9}, "", &Refusal{problem.InsufficientStock, 9, 6}, 1},
+		"higher, all of the stock":        {"1", 3, Bounds{Stock: 9, Min: 1, Max: 9}, "", nil, 2},
+	} {
+		got, refusal := held.SetQuantity(test.item, test.quantity, test.bounds, test.raise)
+		if diff := cmp.Diff(test.want, refusal); diff != "" || got.Version != test.version {
+			t.Errorf("%s: version %d (-want +got)\n%s", name, got.Version, diff)
+		}
+	}
+}
+
+// A client that knows nothing of lines names a product.
+func TestRemove_TakesALineByItsIDBeforeAProduct(t *testing.T) {
+	t.Parallel()
+	held := cartOf(Line{ID: "12", Quantity: 1}, Line{ID: "1.p1", Quantity: 1}, Line{ID: "1", Quantity: 1}, Line{ID: "1.p2", Quantity: 1})
+	if got := held.Remove("1"); len(got.Lines) != 3 || got.Lines[2].ID != "1.p2" {
+		t.Errorf("by the line's id: %+v", got.Lines)
+	}
+	got := held.Remove("1").Remove("1")
+	if len(got.Lines) != 2 || got.Lines[1].ID != "1.p2" || got.Version != 3 {
+		t.Errorf("then by the product: %+v", got)
+	}
+	if got := held.Remove("3"); got.Version != 1 {
+		t.Errorf("nothing was removed, and the version is %d", got.Version)
+	}
+}
+
+func TestClear_KeepsIDAndVersion(t *testing.T) {
+	t.Parallel()
+	held := cartOf(Line{ID: "1", Quantity: 1}).SetCoupon("TEN")
+	got := held.Clear()
+	if diff := cmp.Diff(Cart{ID: "C", Version: 3}, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if got.Clear().Version != 3 || got.SetCoupon("").Version != 3 {
+		t.Error("nothing changed, and the version did")
+	}
+}

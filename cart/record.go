@@ -1,0 +1,129 @@
+package cart
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"commerce/auth/problem"
+)
+
+// Record is a cart with all that its next change is judged by. The zero value is that of
+// a cart that was never used. Methods leave it untouched.
+//
+// redisstore/lua/change.lua decides by the same rules; TestTwin_Changes in redisstore holds
+// the two equal.
+type Record struct {
+	Cart   Cart
+	Memory Memory
+	Merges map[string]Reservation // of a customer's cart: the merges under way, by the name of their note
+}
+
+// Attempt is one try of a change: what a client sends beside the change itself, and what
+// the server adds.
+type Attempt struct {
+	Key         string   // idempotency key; "" for none
+	Fingerprint string   // of the request that has the key
+	Stamp       string   // of a request without a key that its client stamped; "" for none
+	IfMatch     []string // tags (see Cart.Tag), of which one must be the cart's; "*" is any; nil for no condition
+
+	PassBy   []string  // names of merges that cannot be finished now: the change is made without them
+	Deadline time.Time // a change that begins later is not made; zero for none
+}
+
+// Verdict is what an attempt came to.
+type Verdict string
+
+// The verdicts, in the order in which they are judged. Refused also stands for a reused
+// key and for If-Match, which come after Replayed and before the change's own rule.
+const (
+	Late     Verdict = "late"     // after its deadline; nothing was done
+	Resume   Verdict = "resume"   // a merge must be finished first; nothing was done
+	Replayed Verdict = "replayed" // it was applied before; nothing changed now
+	Refused  Verdict = "refused"
+	Applied  Verdict = "applied"
+)
+
+// Tag is what If-Match names a cart by: its id and version.
+func (c Cart) Tag() string {
+	if c.ID == "" {
+		return "0.0"
+	}
+	return c.ID + "." + strconv.FormatInt(c.Version, 10)
+}
+
+// Judge judges what comes before a change's own rule. Applied means that the rule decides.
+// The refusal is nil except for Refused: idempotency_conflict, version_mismatch.
+func (r Record) Judge(a Attempt, now time.Time) (Verdict, *Refusal) {
+	if !a.Deadline.IsZero() && now.After(a.Deadline) {
+		return Late, nil
+	}
+	for name := range r.Merges {
+		if !slices.Contains(a.PassBy, name) {
+			return Resume, nil
+		}
+	}
+	if applied, ok := r.Memory.appliedUnder(a.Key, now); ok && a.Key != "" {
+		if applied != a.Fingerprint {
+			return Refused, &Refusal{Code: problem.IdempotencyConflict}
+		}
+		return Replayed, nil
+	}
+	if a.Stamp != "" && r.Memory.isRetry(a.Stamp, now) {
+		return Replayed, nil
+	}
+	if a.IfMatch != nil && !slices.Contains(a.IfMatch, "*") && !slices.Contains(a.IfMatch, r.Cart.Tag()) {
+		return Refused, &Refusal{Code: problem.VersionMismatch}
+	}
+	return Applied, nil
+}
+
+// Change judges an attempt and makes the change if nothing comes before it. newID is for a
+// cart that begins with this change.
+//
+// An applied change is remembered even if it altered nothing: its repeat may come after a
+// change that it would undo. A cart that was never used stays so until something alters
+// it. Any other verdict leaves no trace.
+func (r Record) Change(a Attempt, newID string, now time.Time, rule func(Cart) (Cart, *Refusal)) (Record, Verdict, *Refusal) {
+	verdict, refusal := r.Judge(a, now)
+	if verdict != Applied {
+		return r, verdict, refusal
+	}
+	changed, refusal := rule(r.Cart)
+	if refusal != nil {
+		return r, Refused, refusal
+	}
+	r = r.become(changed, newID)
+	if r.Cart.ID != "" {
+		r.Memory = r.Memory.remember(a, now)
+	}
+	return r, Applied, nil
+}
+
+// become replaces the cart. One that begins gets an id.
+func (r Record) become(changed Cart, newID string) Record {
+	if changed.Version != r.Cart.Version && changed.ID == "" {
+		changed.ID = newID
+	}
+	r.Cart = changed
+	return r
+}
+
+// EmptiedLife is how long an emptied cart keeps what a stale If-Match is judged by.
+const EmptiedLife = 24 * time.Hour
+
+// Life is how long the record lives after a change or a merge; ttl is that of a cart in
+// use. Idempotency keys live on their own, each for KeyLife.
+func (r Record) Life(ttl time.Duration) time.Duration {
+	switch {
+	case len(r.Cart.Lines) > 0 || r.Cart.Coupon != "" || len(r.Merges) > 0:
+		return ttl
+	case r.Cart.ID != "":
+		return EmptiedLife
+	}
+	return StampLife
+}
+
+// Lapse is what remains of a record that has lived its time: the keys.
+func (r Record) Lapse() Record { return Record{Memory: Memory{Keys: maps.Clone(r.Memory.Keys)}} }

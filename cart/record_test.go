@@ -1,0 +1,90 @@
+package cart
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"commerce/auth/problem"
+)
+
+// Each attempt has all that comes after what it is about, too.
+func TestJudge_GoesByItsOrder(t *testing.T) {
+	t.Parallel()
+	cart := cartOf(Line{ID: "1", Quantity: 1})
+	known := Memory{Keys: map[string]KeyUse{"k": {noon, "f"}}, Stamps: map[string]time.Time{"s": noon}}
+	merges := map[string]Reservation{"m1": {CartID: "G"}}
+	now := noon.Add(time.Minute)
+	for name, test := range map[string]struct {
+		record  Record
+		attempt Attempt
+		want    Verdict
+		code    problem.Code
+	}{
+		"after its deadline":      {Record{cart, known, merges}, Attempt{Key: "k", Fingerprint: "f", Deadline: noon}, Late, ""},
+		"at its deadline":         {Record{cart, known, nil}, Attempt{Deadline: now}, Applied, ""},
+		"a merge under way":       {Record{cart, known, merges}, Attempt{Key: "k", Fingerprint: "f"}, Resume, ""},
+		"a merge passed by":       {Record{cart, known, merges}, Attempt{PassBy: []string{"m1"}}, Applied, ""},
+		"a key again":             {Record{cart, known, nil}, Attempt{Key: "k", Fingerprint: "f", IfMatch: []string{"C.9"}}, Replayed, ""},
+		"a key of something else": {Record{cart, known, nil}, Attempt{Key: "k", Fingerprint: "g", IfMatch: []string{"C.9"}}, Refused, problem.IdempotencyConflict},
+		"a stamp again":           {Record{cart, known, nil}, Attempt{Stamp: "s", IfMatch: []string{"C.9"}}, Replayed, ""},
+		"another version":         {Record{cart, known, nil}, Attempt{IfMatch: []string{"C.9", "C.11"}}, Refused, problem.VersionMismatch},
+		"one of two versions":     {Record{cart, known, nil}, Attempt{IfMatch: []string{"C.9", "C.1"}}, Applied, ""},
+		"any version":             {Record{cart, known, nil}, Attempt{IfMatch: []string{"*"}}, Applied, ""},
+		"no cart yet":             {Record{}, Attempt{IfMatch: []string{"0.0"}}, Applied, ""},
+	} {
+		got, refusal := test.record.Judge(test.attempt, now)
+		if got != test.want || (refusal == nil) != (test.code == "") || refusal != nil && refusal.Code != test.code {
+			t.Errorf("%s: %s, %v", name, got, refusal)
+		}
+	}
+}
+
+func nothing(c Cart) (Cart, *Refusal) { return c, nil }
+
+func TestChange_RemembersWhatItApplied(t *testing.T) {
+	t.Parallel()
+	add := func(c Cart) (Cart, *Refusal) { return c.Add(newLine("1", 1, anyQuantity), roomy) }
+	first, verdict, _ := Record{}.Change(Attempt{Key: "k", Fingerprint: "f"}, "NEW", noon, add)
+	if verdict != Applied || first.Cart.ID != "NEW" || first.Cart.Version != 1 || len(first.Memory.Keys) != 1 {
+		t.Errorf("%s: %+v", verdict, first)
+	}
+	again, verdict, _ := first.Change(Attempt{Key: "k", Fingerprint: "f"}, "OTHER", noon, add)
+	if diff := cmp.Diff(first, again); diff != "" || verdict != Replayed {
+		t.Errorf("again: %s (-first +again)\n%s", verdict, diff)
+	}
+	idle, _, _ := first.Change(Attempt{Stamp: "s"}, "OTHER", noon, nothing)
+	if len(idle.Memory.Stamps) != 1 || idle.Cart.Version != 1 {
+		t.Errorf("a change that altered nothing: %+v", idle)
+	}
+}
+
+func TestChange_LeavesNoTraceOtherwise(t *testing.T) {
+	t.Parallel()
+	refuse := func(Cart) (Cart, *Refusal) { return Cart{ID: "X"}, &Refusal{Code: problem.OutOfStock} }
+	if got, verdict, refusal := (Record{}).Change(Attempt{Key: "k"}, "NEW", noon, refuse); verdict != Refused || refusal == nil || !cmp.Equal(got, Record{}) {
+		t.Errorf("refused: %s, %+v", verdict, got)
+	}
+	if got, verdict, _ := (Record{}).Change(Attempt{Key: "k"}, "NEW", noon, nothing); verdict != Applied || !cmp.Equal(got, Record{}) {
+		t.Errorf("nothing in a cart never used: %s, %+v", verdict, got)
+	}
+}
+
+func TestRecord_LivesByWhatItHolds(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		record Record
+		want   time.Duration
+	}{
+		"a line":      {Record{Cart: cartOf(Line{ID: "1"})}, time.Hour},
+		"a coupon":    {Record{Cart: cartOf().SetCoupon("TEN")}, time.Hour},
+		"a merge":     {Record{Merges: map[string]Reservation{"m": {}}}, time.Hour},
+		"an id":       {Record{Cart: cartOf()}, EmptiedLife},
+		"stamps only": {Record{Memory: Memory{Stamps: map[string]time.Time{"s": noon}}}, StampLife},
+	} {
+		if got := test.record.Life(time.Hour); got != test.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
