@@ -89,3 +89,27 @@ func (s *Store) MistakeClock(ctx context.Context, ref Ref, ahead time.Duration) 
 	}
 	return err
 }
+
+// ChangeAt sends a change once, with a deadline in Redis' time, and returns its outcome.
+func (s *Store) ChangeAt(ctx context.Context, ref Ref, on Conditions, with Attempt, c Change, deadline time.Time) (Outcome, error) {
+	reply, err := c.script(s.scripts).run(ctx, s.client, once, []string{ref.cartKey(), ref.keysKey()}, append([]any{
+		s.ttlOf(ref).Milliseconds(), with.CartID, on.IfMatch, on.Key, on.Fingerprint, on.Stamp, with.PassBy.members(), deadline.UnixMilli(),
+	}, c.args...)...).Slice()
+	if err != nil {
+		return Outcome{}, err
+	}
+	held, err := parseCart(reply[3].([]any), reply[4].(int64), s.now())
+	return Outcome{Word: Word(reply[0].(string)), A: reply[1].(int64), B: reply[2].(int64), Held: held}, err
+}
+
+// ClaimedBehind is a claimed cart as it comes from a Redis whose clock is behind that of
+// the customer's Redis.
+func (s *Store) ClaimedBehind(ctx context.Context, customer Ref, c Claimed, by time.Duration) (Claimed, error) {
+	at, err := s.masterOf(ctx, customer.cartKey())
+	if err != nil {
+		return c, err
+	}
+	ahead, err := at.ahead(ctx)
+	c.master = &master{now: s.now, clock: redisClock{ahead: ahead - by.Milliseconds(), known: true}}
+	return c, err
+}

@@ -1,0 +1,289 @@
+package redisstore_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"commerce/auth/problem"
+	"commerce/cart"
+	"commerce/cart/money"
+	"commerce/cart/redisstore"
+)
+
+// The rules of changes, of what a repeat is, and of room for merges. What an alphabet
+// holds is little, so that what is drawn meets what is there.
+func TestTwin_Changes(t *testing.T) {
+	t.Parallel()
+	bench := openBench(t)
+	rapid.Check(t, func(r *rapid.T) {
+		store := lastStore.Add(1)
+		customer, guest := redisstore.CustomerRef(store, "c"), redisstore.GuestRef(store, tokenOf("t"))
+		w := bench.begin(t.Context(), r, customer)
+		w.remembersMuch(r, customer)
+		if rapid.IntRange(0, 7).Draw(r, "crowded") == 0 {
+			for i := range cart.MaxMerges - 2 {
+				w.reserve(r, customer, guest, fmt.Sprintf("mother%d", i), cart.Reservation{CartID: "other"}, cart.Limits{})
+			}
+		}
+		var last command
+		r.Repeat(map[string]func(*rapid.T){
+			"change": func(t *rapid.T) {
+				for range rapid.IntRange(1, 5).Draw(t, "changes") {
+					if last.rule == nil || rapid.IntRange(0, 3).Draw(t, "again") > 0 {
+						last = w.drawCommand(t, customer)
+					}
+					w.change(t, customer, last)
+				}
+			},
+			"reserve": func(t *rapid.T) {
+				b := cart.Reservation{
+					CartID: rapid.SampledFrom([]string{"guest-1", "guest-2"}).Draw(t, "of"),
+					Lines:  rapid.Int64Range(0, 3).Draw(t, "lines"), Text: rapid.Int64Range(0, 6).Draw(t, "text"),
+				}
+				w.reserve(t, customer, guest, drawNote(t), b, drawLimits(t))
+			},
+			"forget": func(t *rapid.T) { w.forget(t, customer, drawNote(t)) },
+			"pass":   w.pass,
+		})
+	})
+}
+
+// remembersMuch sometimes begins with almost as many keys and stamps as are kept.
+func (w *twins) remembersMuch(t *rapid.T, ref redisstore.Ref) {
+	if rapid.IntRange(0, 3).Draw(t, "many stamps") == 0 {
+		for i := range cart.StampsKept {
+			stamp := fmt.Sprintf("s%d", i+1)
+			w.change(t, ref, command{on: redisstore.Conditions{Stamp: stamp}, attempt: cart.Attempt{Stamp: stamp}, doing: doSetCoupon(stamp)})
+		}
+	}
+	if rapid.IntRange(0, 3).Draw(t, "many keys") > 0 {
+		return
+	}
+	var fields []any
+	own := w.carts[ref]
+	for i := range cart.KeysKept {
+		key, at := fmt.Sprintf("k%d", i+1), w.clock.Add(-time.Duration(i+1)*3*time.Minute)
+		own.Memory.Keys = with(own.Memory.Keys, key, cart.KeyUse{At: at, Fingerprint: "f1"})
+		fields = append(fields, key, fmt.Sprintf("%d f1", at.Add(-w.passed).UnixMilli()))
+	}
+	pipe := w.client.Pipeline()
+	pipe.HSet(w.ctx, ref.KeysKey(), fields...)
+	pipe.PExpire(w.ctx, ref.KeysKey(), cart.KeyLife)
+	if _, err := pipe.Exec(w.ctx); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// command is one change with what its client sends beside it, for both sides.
+type command struct {
+	on      redisstore.Conditions
+	attempt cart.Attempt
+	doing
+}
+
+// doing is what a change does, for both sides.
+type doing struct {
+	change redisstore.Change
+	rule   func(cart.Cart) (cart.Cart, *cart.Refusal) // nil to judge only
+	judged bool
+}
+
+// changed is what a change answers.
+type changed struct {
+	Word redisstore.Word
+	A, B int64
+	Cart cart.Cart
+}
+
+var passedBy = []string{"those under way", "those under way", "those under way", "those before", "none"}
+
+// change makes a change on both sides.
+func (w *twins) change(t *rapid.T, ref redisstore.Ref, c command) {
+	own := w.carts[ref]
+	pass := map[string]noted{"those under way": own.merging, "those before": own.before}[rapid.SampledFrom(passedBy).Draw(t, "merges passed by")]
+	c.attempt.PassBy = pass.names
+	with := redisstore.Attempt{CartID: w.newID(), PassBy: pass.notes}
+	w.age(time.Millisecond) // of two changes of the same millisecond either may count as the newer
+	send := w.store.Change
+	if rapid.IntRange(0, 9).Draw(t, "late") == 0 {
+		c.attempt.Deadline = w.clock.Add(time.Duration(rapid.IntRange(-1, 1).Draw(t, "deadline")) * time.Millisecond)
+		send = w.sendBy(c.attempt.Deadline)
+	}
+	w.step(ref, func() any {
+		o, err := send(w.ctx, ref, c.on, with, c.doing.change)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return changed{o.Word, o.A, o.B, o.Cart}
+	}, func(r cart.Record, now time.Time) becomes {
+		verdict, refusal := r.Judge(c.attempt, now)
+		if !c.judged {
+			r, verdict, refusal = r.Change(c.attempt, with.CartID, now, c.rule)
+		}
+		answer := changed{Word: redisstore.Word(verdict), Cart: r.Cart}
+		if refusal != nil {
+			answer.Word, answer.A, answer.B = redisstore.Word(refusal.Code), refusal.A, refusal.B
+		}
+		renews := verdict == cart.Replayed || verdict == cart.Applied && !c.judged
+		return becomes{r, answer, renews && r.Cart.ID != ""}
+	})
+}
+
+// sendBy sends a change with a deadline.
+func (w *twins) sendBy(deadline time.Time) func(context.Context, redisstore.Ref, redisstore.Conditions, redisstore.Attempt, redisstore.Change) (redisstore.Outcome, error) {
+	return func(ctx context.Context, ref redisstore.Ref, on redisstore.Conditions, with redisstore.Attempt, c redisstore.Change) (redisstore.Outcome, error) {
+		return w.store.ChangeAt(ctx, ref, on, with, c, deadline.Add(-w.passed))
+	}
+}
+
+// reserve notes a merge on both sides.
+func (w *twins) reserve(t *rapid.T, customer, guest redisstore.Ref, note string, b cart.Reservation, limits cart.Limits) {
+	w.step(customer, func() any {
+		switch err := w.store.Intend(w.ctx, customer, guest, note, redisstore.Bring(b), limits); err {
+		case nil:
+			return nil
+		case redisstore.ErrCartFull:
+			return cart.ErrNoRoom.Error()
+		case redisstore.ErrCrowded:
+			return cart.ErrCrowded.Error()
+		default:
+			t.Fatal(err)
+			return nil
+		}
+	}, func(r cart.Record, _ time.Time) becomes {
+		r, err := r.Reserve(note, b, limits)
+		if err != nil {
+			return becomes{r, err.Error(), false}
+		}
+		return becomes{r, nil, true}
+	})
+}
+
+// forget drops a note on both sides.
+func (w *twins) forget(t *rapid.T, customer redisstore.Ref, note string) {
+	w.step(customer, func() any {
+		if err := w.store.Forget(w.ctx, customer, note); err != nil {
+			t.Fatal(err)
+		}
+		return nil
+	}, func(r cart.Record, _ time.Time) becomes { return becomes{r.Forget(note), nil, true} })
+}
+
+func drawNote(t *rapid.T) string {
+	return rapid.SampledFrom([]string{"m1", "m2", "m3", "m4"}).Draw(t, "note")
+}
+
+func drawLimits(t *rapid.T) cart.Limits {
+	return cart.Limits{Lines: rapid.Int64Range(1, 4).Draw(t, "limit of lines"), CartText: rapid.Int64Range(2, 9).Draw(t, "limit of text")}
+}
+
+func (w *twins) drawCommand(t *rapid.T, ref redisstore.Ref) command {
+	c := command{doing: drawDoing(t)}
+	switch rapid.SampledFrom([]string{"key", "stamp", "neither"}).Draw(t, "repeats are known by") {
+	case "key":
+		c.attempt.Key = rapid.SampledFrom([]string{"k1", "k2", "k3", "k255", "k256", "k257"}).Draw(t, "key")
+		c.attempt.Fingerprint = rapid.SampledFrom([]string{"f1", "f2"}).Draw(t, "fingerprint")
+	case "stamp":
+		c.attempt.Stamp = rapid.SampledFrom([]string{"s1", "s2", "s3", "s17", "s18"}).Draw(t, "stamp")
+	}
+	c.attempt.IfMatch = drawIfMatch(t, w.carts[ref].Cart)
+	c.on = redisstore.Conditions{
+		Key: c.attempt.Key, Fingerprint: c.attempt.Fingerprint, Stamp: c.attempt.Stamp,
+		IfMatch: strings.Join(c.attempt.IfMatch, " "),
+	}
+	if c.on.IfMatch != "" && c.on.IfMatch != "*" {
+		c.on.IfMatch = " " + c.on.IfMatch + " "
+	}
+	return c
+}
+
+// drawIfMatch draws tags of which the cart's own is often one.
+func drawIfMatch(t *rapid.T, c cart.Cart) []string {
+	stale := c
+	stale.Version += rapid.SampledFrom([]int64{-1, 9, 10 * c.Version}).Draw(t, "stale by")
+	return rapid.SampledFrom([][]string{
+		nil, nil, nil, nil, {"*"}, {c.Tag()}, {stale.Tag()}, {stale.Tag(), c.Tag()}, {"0.0"}, {"0.0", c.Tag() + "1"},
+	}).Draw(t, "If-Match")
+}
+
+func drawDoing(t *rapid.T) doing {
+	switch rapid.SampledFrom([]string{"add", "add", "add", "set", "set", "remove", "clear", "coupon", "judge"}).Draw(t, "what") {
+	case "add":
+		return doAdd(drawNewLine(t), drawLimits(t))
+	case "set":
+		item, quantity := drawItem(t), rapid.Int64Range(0, 7).Draw(t, "quantity")
+		raise := rapid.SampledFrom([]problem.Code{"", "", "", problem.ProductInactive, problem.ProductNotFound}).Draw(t, "raising")
+		return doSet(item, quantity, drawBounds(t), raise)
+	case "remove":
+		item := drawItem(t)
+		return doing{change: redisstore.Remove(item), rule: unrefused(func(c cart.Cart) cart.Cart { return c.Remove(item) })}
+	case "clear":
+		return doing{change: redisstore.Clear(), rule: unrefused(cart.Cart.Clear)}
+	case "coupon":
+		return doSetCoupon(rapid.SampledFrom([]string{"", "TEN", "FIVE"}).Draw(t, "coupon"))
+	}
+	return doing{change: redisstore.Judge(), judged: true}
+}
+
+func doAdd(l cart.NewLine, limits cart.Limits) doing {
+	return doing{change: redisstore.Add(l, limits), rule: func(c cart.Cart) (cart.Cart, *cart.Refusal) { return c.Add(l, limits) }}
+}
+
+func doSet(item cart.LineID, quantity int64, b cart.Bounds, raise problem.Code) doing {
+	return doing{
+		change: redisstore.SetQuantity(item, quantity, b, raise),
+		rule:   func(c cart.Cart) (cart.Cart, *cart.Refusal) { return c.SetQuantity(item, quantity, b, raise) },
+	}
+}
+
+func doSetCoupon(code string) doing {
+	return doing{
+		change: redisstore.SetCoupon(code),
+		rule:   unrefused(func(c cart.Cart) cart.Cart { return c.SetCoupon(code) }),
+	}
+}
+
+func unrefused(rule func(cart.Cart) cart.Cart) func(cart.Cart) (cart.Cart, *cart.Refusal) {
+	return func(c cart.Cart) (cart.Cart, *cart.Refusal) { return rule(c), nil }
+}
+
+// twinLines are the lines that there may be. Product 12 begins like product 1.
+var twinLines = []cart.NewLine{
+	{ID: "1"},
+	{ID: "1.p1"},
+	{ID: "1.p2"},
+	{ID: "12"},
+	{ID: cart.NewLineID(2, 0, []cart.FieldValue{{Name: "a", Value: "xyz"}}), Fields: []cart.FieldValue{{Name: "a", Value: "xyz"}}},
+	{ID: cart.NewLineID(2, 3, []cart.FieldValue{{Name: "a", Value: "é"}}), Fields: []cart.FieldValue{{Name: "a", Value: "é"}}},
+}
+
+func drawNewLine(t *rapid.T) cart.NewLine {
+	l := rapid.SampledFrom(twinLines).Draw(t, "line")
+	l.Quantity = rapid.Int64Range(1, 4).Draw(t, "quantity")
+	l.Price = money.Amount(rapid.Int64Range(0, 3).Draw(t, "price"))
+	l.Notice = rapid.SampledFrom([]string{"", "", "n", "né", "note"}).Draw(t, "notice")
+	l.Bounds = drawBounds(t)
+	return l
+}
+
+// drawItem draws what a client may name: mostly a line, or a product.
+func drawItem(t *rapid.T) cart.LineID {
+	items := []cart.LineID{"1", "2", "2", "3", "1.p3"}
+	for _, l := range twinLines {
+		items = append(items, l.ID)
+	}
+	return rapid.SampledFrom(items).Draw(t, "item")
+}
+
+func drawBounds(t *rapid.T) cart.Bounds {
+	return cart.Bounds{
+		Stock: rapid.SampledFrom([]int64{-1, -1, -1, 0, 1, 3, 5, 6, 8}).Draw(t, "stock"),
+		Min:   rapid.SampledFrom([]int64{1, 1, 1, 2, 3}).Draw(t, "min"),
+		Max:   rapid.SampledFrom([]int64{2, 4, 6, 9, 9}).Draw(t, "max"),
+	}
+}

@@ -1,0 +1,254 @@
+package redisstore_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"commerce/cart"
+	"commerce/cart/redisstore"
+)
+
+// The rules of merges. Their steps come in any order, from any request, and again: a merge
+// dies anywhere, and what a failover lost is done twice.
+func TestTwin_Merges(t *testing.T) {
+	t.Parallel()
+	bench := openBench(t)
+	rapid.Check(t, func(r *rapid.T) {
+		store := lastStore.Add(1)
+		m := &merging{
+			customers: []redisstore.Ref{redisstore.CustomerRef(store, "c1"), redisstore.CustomerRef(store, "c2")},
+			guests:    []redisstore.Ref{redisstore.GuestRef(store, tokenOf("t1")), redisstore.GuestRef(store, tokenOf("t2"))},
+			aside:     map[redisstore.Ref]*aside{},
+			offers:    map[redisstore.Ref]map[string]cart.Offers{},
+		}
+		m.twins = bench.begin(t.Context(), r, slices.Concat(m.customers, m.guests)...)
+		for _, customer := range m.customers {
+			m.offers[customer] = map[string]cart.Offers{}
+		}
+		if rapid.IntRange(0, 3).Draw(r, "much to remember") == 0 {
+			m.remembersMuch(r, m.customers[0])
+			m.remembersMuch(r, m.guests[0])
+		}
+		r.Repeat(map[string]func(*rapid.T){
+			"customer": func(t *rapid.T) { m.fill(t, drawRef(t, m.customers)) },
+			"guest":    func(t *rapid.T) { m.fill(t, drawRef(t, m.guests)) },
+			"intend":   m.intend,
+			"claim":    m.claim,
+			"apply":    m.apply,
+			"finish":   m.finish,
+			"forget":   func(t *rapid.T) { m.forget(t, drawRef(t, m.customers), drawNote(t)) },
+			"pass":     m.pass,
+			"login":    m.login,
+		})
+	})
+}
+
+// merging are the twins of customers and guests, and what lies between them.
+type merging struct {
+	*twins
+	customers, guests []redisstore.Ref
+	aside             map[redisstore.Ref]*aside // by the guest's place
+	offers            map[redisstore.Ref]map[string]cart.Offers
+	claims            []claim
+}
+
+// aside is a guest's record that is set aside.
+type aside struct {
+	owner redisstore.Ref
+	note  string
+	cart.Record
+}
+
+// claim is what one request claimed. It does not grow older with what lies in Redis.
+type claim struct {
+	owner, guest redisstore.Ref
+	claimed      redisstore.Claimed
+	memory       cart.Memory
+	passed       time.Duration
+}
+
+func drawRef(t *rapid.T, refs []redisstore.Ref) redisstore.Ref {
+	return refs[rapid.IntRange(0, len(refs)-1).Draw(t, "whose")]
+}
+
+// fill makes a few changes of one cart.
+func (m *merging) fill(t *rapid.T, ref redisstore.Ref) {
+	for range rapid.IntRange(1, 4).Draw(t, "changes") {
+		c := m.drawCommand(t, ref)
+		if rapid.Bool().Draw(t, "with room") {
+			l := drawNewLine(t)
+			l.Bounds = cart.Bounds{Stock: -1, Min: 1, Max: 99}
+			c.doing = doAdd(l, cart.Limits{Lines: 99, CartText: 99})
+			c.attempt.IfMatch, c.on.IfMatch = nil, ""
+		}
+		m.change(t, ref, c)
+	}
+}
+
+func (m *merging) intend(t *rapid.T) {
+	customer, guest := drawRef(t, m.customers), drawRef(t, m.guests)
+	if m.carts[guest].Cart.ID == "" {
+		return // nothing comes
+	}
+	limits := cart.Limits{Lines: rapid.Int64Range(1, 6).Draw(t, "limit of lines"), CartText: rapid.Int64Range(2, 20).Draw(t, "limit of text")}
+	m.reserve(t, customer, guest, drawNote(t), m.carts[guest].Cart.Brings(), limits)
+}
+
+// claimed is what a claim answers.
+type claimed struct {
+	Word  string
+	Note  string
+	Cart  cart.Cart
+	Owner string
+	Grown cart.Reservation
+}
+
+func (m *merging) claim(t *rapid.T) {
+	customer, guest := drawRef(t, m.customers), drawRef(t, m.guests)
+	note := rapid.SampledFrom([]string{"", "m1", "m2", "m3", "m4"}).Draw(t, "note")
+	b, reserved := m.carts[customer].Merges[note]
+	if !reserved || rapid.IntRange(0, 3).Draw(t, "as it is") == 0 {
+		b = m.carts[guest].Cart.Brings()
+		b.Lines -= rapid.Int64Range(0, 1).Draw(t, "lines more")
+		b.Text -= rapid.Int64Range(0, 1).Draw(t, "text more")
+	}
+	m.claimFor(t, customer, guest, note, b)
+}
+
+// claimFor claims on both sides.
+func (m *merging) claimFor(t *rapid.T, customer, guest redisstore.Ref, note string, b cart.Reservation) {
+	var got redisstore.Claimed
+	var taken *aside
+	m.step(guest, func() any {
+		var err error
+		got, err = m.store.Claim(m.ctx, customer, guest, note, redisstore.Bring(b))
+		if other, ok := errors.AsType[*redisstore.OtherOwnerError](err); ok {
+			return claimed{Word: "other", Owner: other.Owner.Tag()}
+		}
+		if grown, ok := errors.AsType[*redisstore.GrownError](err); ok {
+			return claimed{Word: "grown", Grown: cart.Reservation(grown.Bring)}
+		}
+		switch {
+		case errors.Is(err, redisstore.ErrNothingToMerge):
+			return claimed{Word: "nothing"}
+		case err != nil:
+			t.Fatal(err)
+		}
+		return claimed{Word: map[bool]string{true: "again", false: "claimed"}[got.Again], Note: got.Note, Cart: got.Cart}
+	}, func(r cart.Record, _ time.Time) becomes {
+		taken = nil
+		switch own := m.aside[guest]; {
+		case own != nil && own.owner != customer:
+			return becomes{r, claimed{Word: "other", Owner: own.owner.Tag()}, false}
+		case own != nil:
+			taken = own
+			return becomes{r, claimed{Word: "again", Note: own.note, Cart: own.Cart}, false}
+		case note == "" || r.Cart.ID == "":
+			return becomes{r, claimed{Word: "nothing"}, false}
+		case !b.Covers(r.Cart):
+			return becomes{r, claimed{Word: "grown", Grown: r.Cart.Brings()}, false}
+		}
+		taken = &aside{customer, note, r}
+		return becomes{r.Claimed(), claimed{Word: "claimed", Note: note, Cart: r.Cart}, true}
+	})
+	if taken == nil {
+		return
+	}
+	m.aside[guest] = taken
+	m.claims = append(m.claims, claim{
+		owner: customer, guest: guest, claimed: got, passed: m.passed,
+		memory: cart.Memory{Stamps: taken.Memory.Stamps, Keys: m.carts[guest].Memory.Keys},
+	})
+}
+
+func (m *merging) apply(t *rapid.T) {
+	if len(m.claims) == 0 {
+		return
+	}
+	c := m.claims[rapid.IntRange(0, len(m.claims)-1).Draw(t, "claim")]
+	if rapid.IntRange(0, 3).Draw(t, "as a lost claim") == 0 {
+		c.claimed.Cart = grown(t, c.claimed.Cart)
+	}
+	m.applyClaim(t, c)
+}
+
+// grown is what a guest's cart may have become after a failover lost its claim.
+func grown(t *rapid.T, c cart.Cart) cart.Cart {
+	id := c.ID
+	for range rapid.IntRange(1, 3).Draw(t, "growth") {
+		l := drawNewLine(t)
+		l.Bounds = cart.Bounds{Stock: -1, Min: 1, Max: 99}
+		c, _ = c.Add(l, cart.Limits{Lines: 99, CartText: 99})
+	}
+	c.ID, c.Coupon = id, rapid.SampledFrom([]string{c.Coupon, "", "TEN"}).Draw(t, "coupon")
+	return c
+}
+
+// applyClaim applies what was claimed on both sides.
+func (m *merging) applyClaim(t *rapid.T, c claim) {
+	by := rapid.SampledFrom([]cart.Strategy{cart.Sum, cart.Sum, cart.Max, cart.KeepGuest, cart.KeepCustomer}).Draw(t, "strategy")
+	bounds := map[cart.LineID]cart.Bounds{}
+	for _, l := range c.claimed.Cart.Lines {
+		bounds[l.ID] = drawBounds(t)
+	}
+	behind := time.Duration(rapid.SampledFrom([]int{0, 0, -1500, 1500, -280_000, 280_000, -86_000_000}).Draw(t, "behind")) * time.Millisecond
+	newID, before := m.newID(), m.offers[c.owner][c.claimed.Cart.ID]
+	var after cart.Offers
+	m.step(c.owner, func() any {
+		from, err := m.store.ClaimedBehind(m.ctx, c.owner, c.claimed, behind)
+		if err != nil {
+			t.Fatal(err)
+		}
+		report, err := m.store.Apply(m.ctx, c.owner, from, by, bounds, newID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return report
+	}, func(r cart.Record, now time.Time) becomes {
+		var report *cart.MergeReport
+		guest := cart.Record{Cart: c.claimed.Cart, Memory: c.memory}
+		r, after, report = r.Merge(guest, by, bounds, before, newID, behind+m.passed-c.passed, now)
+		return becomes{r, report, true}
+	})
+	m.offers[c.owner][c.claimed.Cart.ID] = after
+}
+
+func (m *merging) finish(t *rapid.T) {
+	if len(m.claims) > 0 {
+		m.finishClaim(t, m.claims[rapid.IntRange(0, len(m.claims)-1).Draw(t, "claim")])
+	}
+}
+
+// finishClaim drops what was set aside, if it is what was claimed. Later claims show it.
+func (m *merging) finishClaim(t *rapid.T, c claim) {
+	if err := m.store.Finish(m.ctx, c.owner, c.guest, c.claimed.Cart.ID); err != nil {
+		t.Fatal(err)
+	}
+	if own := m.aside[c.guest]; own != nil && own.owner == c.owner && own.Cart.ID == c.claimed.Cart.ID {
+		delete(m.aside, c.guest)
+	}
+}
+
+// login drives a merge from its beginning, often to its end.
+func (m *merging) login(t *rapid.T) {
+	customer, guest, note := drawRef(t, m.customers), drawRef(t, m.guests), drawNote(t)
+	m.fill(t, guest)
+	if m.carts[guest].Cart.ID == "" {
+		return
+	}
+	m.reserve(t, customer, guest, note, m.carts[guest].Cart.Brings(), cart.Limits{Lines: 99, CartText: 99})
+	claims := len(m.claims)
+	m.claimFor(t, customer, guest, note, m.carts[guest].Cart.Brings())
+	if len(m.claims) == claims {
+		return
+	}
+	m.applyClaim(t, m.claims[claims])
+	if rapid.Bool().Draw(t, "finishes") {
+		m.finishClaim(t, m.claims[claims])
+		m.forget(t, customer, note)
+	}
+}

@@ -1,0 +1,269 @@
+package redisstore_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/redis/go-redis/v9"
+	"pgregory.net/rapid"
+
+	"commerce/cart"
+	"commerce/cart/carttest"
+	"commerce/cart/redisstore"
+	"commerce/deploy/ephemeral"
+)
+
+// The scripts decide by rules that package cart states as pure functions. The tests of
+// twins run random commands on both, and compare what they answer and what they leave
+// after each.
+
+// twins are carts in a real Redis, and the record that package cart makes of each.
+type twins struct {
+	t      *rapid.T
+	ctx    context.Context
+	store  *redisstore.Store
+	client redis.UniversalClient
+	carts  map[redisstore.Ref]*twin
+	ids    int // of carts, given so far
+
+	// Redis' clock cannot be set. What lies there is made older instead, and the
+	// twins' clock is ahead by as much.
+	passed time.Duration
+	clock  time.Time // the twins', when Redis last told the time
+}
+
+// twin is what must lie in one place.
+type twin struct {
+	cart.Record
+	lapses time.Time // when it is not renewed before; zero for nothing there
+
+	merging, before noted // now, and before the last step
+}
+
+// noted are merges under way, as both sides pass them by.
+type noted struct {
+	notes redisstore.Notes
+	names []string
+}
+
+var twinTTLs = redisstore.TTLs{Guest: 720 * time.Hour, Customer: 2160 * time.Hour}
+
+// bench is a Redis for the runs of one test.
+type bench struct {
+	client redis.UniversalClient
+	store  *redisstore.Store
+}
+
+func openBench(t *testing.T) bench {
+	t.Helper()
+	client := dial(t, asService(t, ephemeral.Redis(t)))
+	return bench{dial(t, ephemeral.Redis(t)), redisstore.New(redisstore.Config{Client: client, TTL: twinTTLs})}
+}
+
+// begin lays nothing under these references.
+func (b bench) begin(ctx context.Context, t *rapid.T, refs ...redisstore.Ref) *twins {
+	w := &twins{t: t, ctx: ctx, store: b.store, client: b.client, carts: map[redisstore.Ref]*twin{}}
+	for _, ref := range refs {
+		w.carts[ref] = &twin{}
+	}
+	w.observe(refs[0])
+	return w
+}
+
+// newID is of a cart, and as long as notes keep it.
+func (w *twins) newID() string {
+	w.ids++
+	return fmt.Sprintf("cart-%05d", w.ids)
+}
+
+// becomes is what a step makes of a record at some moment, by package cart.
+type becomes struct {
+	cart.Record
+	answer any
+	renews bool // the record lives its whole life from then on
+}
+
+// step does something to the cart under ref, and fails when Redis' answer, or what it
+// leaves, is not what the twin says. Redis did it at some moment before it tells the time
+// again: one of them must fit.
+func (w *twins) step(ref redisstore.Ref, do func() any, rule func(r cart.Record, now time.Time) becomes) {
+	w.t.Helper()
+	own, from := w.carts[ref], w.clock
+	if !own.lapses.IsZero() && from.After(own.lapses) {
+		own.Record, own.lapses = own.Lapse(), time.Time{}
+	}
+	own.before = own.merging
+	answer := do()
+	found, left := w.observe(ref)
+	for now := from; ; now = now.Add(time.Millisecond) {
+		next := rule(own.Record, now)
+		if last := !now.Before(w.clock); !last && !(equal(next.answer, answer) && equal(alive(next.Record, now), alive(found, now))) {
+			continue
+		}
+		if diff := diff(next.answer, answer) + diff(alive(next.Record, now), alive(found, now)); diff != "" {
+			w.t.Fatalf("%s: Redis differs from package cart (-cart +Redis)\n%s", ref.Tag(), diff)
+		}
+		own.Record = next.Record
+		own.Memory = found.Memory // the same, and what counts no more only where Redis still has it
+		if next.renews {
+			own.lapses = now.Add(next.Life(ttlOf(ref)))
+		}
+		break
+	}
+	if due := w.clock.Add(left).Sub(own.lapses).Abs(); left == -1 || left >= 0 && due > w.clock.Sub(from)+time.Second {
+		w.t.Fatalf("%s lapses in %v, which is %v from when it should", ref.Tag(), left, due)
+	}
+}
+
+func ttlOf(ref redisstore.Ref) time.Duration {
+	if ref.IsGuest() {
+		return twinTTLs.Guest
+	}
+	return twinTTLs.Customer
+}
+
+var likeTwins = cmp.Options{cmpopts.EquateEmpty(), cmpopts.IgnoreFields(cart.Cart{}, "ExpiresAt")}
+
+func equal(a, b any) bool       { return cmp.Equal(a, b, likeTwins) }
+func diff(want, got any) string { return cmp.Diff(want, got, likeTwins) }
+
+// alive leaves out what counts no more. When it is dropped is each side's own business.
+func alive(r cart.Record, now time.Time) cart.Record {
+	r.Memory = cart.Memory{Keys: maps.Clone(r.Memory.Keys), Stamps: maps.Clone(r.Memory.Stamps)}
+	maps.DeleteFunc(r.Memory.Keys, func(_ string, use cart.KeyUse) bool { return now.Sub(use.At) >= cart.KeyLife })
+	maps.DeleteFunc(r.Memory.Stamps, func(_ string, at time.Time) bool { return now.Sub(at) > cart.StampLife })
+	return r
+}
+
+// observe reads what lies under ref, and the time. left is negative where PTTL is.
+func (w *twins) observe(ref redisstore.Ref) (_ cart.Record, left time.Duration) {
+	w.t.Helper()
+	pipe := w.client.Pipeline()
+	told, hash, keys := pipe.Time(w.ctx), pipe.HGetAll(w.ctx, ref.CartKey()), pipe.HGetAll(w.ctx, ref.KeysKey())
+	ttl := pipe.PTTL(w.ctx, ref.CartKey())
+	if _, err := pipe.Exec(w.ctx); err != nil {
+		w.t.Fatal(err)
+	}
+	w.clock = w.at(told.Val().UnixMilli())
+	var r cart.Record
+	var flat []any
+	for member, value := range hash.Val() {
+		flat = append(flat, member, value)
+		switch member[0] {
+		case 'r':
+			r.Memory.Stamps = with(r.Memory.Stamps, member[1:], w.at(number(w.t, value)))
+		case 'm':
+			r.Merges = with(r.Merges, member, reservation(w.t, value))
+		}
+	}
+	for key, value := range keys.Val() {
+		ms, fingerprint, _ := strings.Cut(value, " ")
+		r.Memory.Keys = with(r.Memory.Keys, key, cart.KeyUse{At: w.at(number(w.t, ms)), Fingerprint: fingerprint})
+	}
+	held, err := redisstore.ParseCart(flat, 0, time.Time{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	r.Cart, w.carts[ref].merging = held.Cart, noted{held.Notes, slices.Collect(maps.Keys(r.Merges))}
+	return r, ttl.Val()
+}
+
+// at is the twins' time for a time that lies in Redis now.
+func (w *twins) at(ms int64) time.Time { return time.UnixMilli(ms).Add(w.passed) }
+
+func with[V any](all map[string]V, key string, value V) map[string]V {
+	if all == nil {
+		all = map[string]V{}
+	}
+	all[key] = value
+	return all
+}
+
+func number(t *rapid.T, s string) int64 {
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// reservation reads what a note reserves.
+func reservation(t *rapid.T, note string) (r cart.Reservation) {
+	var guest string
+	var seconds int64
+	if _, err := fmt.Sscanf(note, "%s %d %d %d %s", &guest, &seconds, &r.Lines, &r.Text, &r.CartID); err != nil {
+		t.Fatalf("note %q: %v", note, err)
+	}
+	return r
+}
+
+// pass lets time pass for everything, often to just where a memory begins or ends to
+// count.
+func (w *twins) pass(t *rapid.T) {
+	by := time.Duration(rapid.IntRange(1, 1500).Draw(t, "ms")) * time.Millisecond
+	if edges := w.edges(); len(edges) > 0 && rapid.Bool().Draw(t, "to an edge") {
+		by = edges[rapid.IntRange(0, len(edges)-1).Draw(t, "edge")].Sub(w.clock) + time.Duration(rapid.IntRange(-3, 1).Draw(t, "beside"))*time.Millisecond
+	}
+	if rapid.IntRange(0, 9).Draw(t, "a day") == 0 {
+		by = cart.KeyLife - time.Duration(rapid.IntRange(-60, 60).Draw(t, "seconds"))*time.Second
+	}
+	by = max(by.Truncate(time.Millisecond), time.Millisecond)
+	for w.nearALapse(by) {
+		by += 10 * time.Second
+	}
+	w.age(by)
+}
+
+// edges are the moments still to come at which stamps begin and end to count.
+func (w *twins) edges() []time.Time {
+	var all []time.Time
+	for _, own := range w.carts {
+		for _, at := range own.Memory.Stamps {
+			for _, age := range []time.Duration{cart.StampFrom, cart.StampLife} {
+				if edge := at.Add(age); edge.After(w.clock) {
+					all = append(all, edge)
+				}
+			}
+		}
+	}
+	slices.SortFunc(all, time.Time.Compare)
+	return all
+}
+
+// nearALapse reports whether Redis could drop a key about then: it does so by the
+// millisecond, and making it older may cost one.
+func (w *twins) nearALapse(by time.Duration) bool {
+	near := func(at time.Time) bool { return w.clock.Add(by).Sub(at).Abs() < 5*time.Second }
+	for _, own := range w.carts {
+		if near(own.lapses) {
+			return true
+		}
+		for _, use := range own.Memory.Keys {
+			if near(use.At.Add(cart.KeyLife)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// age makes everything older.
+func (w *twins) age(by time.Duration) {
+	var keys []string
+	for ref := range w.carts {
+		keys = append(keys, ref.CartKey(), ref.KeysKey(), ref.ClaimedKey())
+	}
+	if err := carttest.Age(w.ctx, w.client, by, keys...); err != nil {
+		w.t.Fatal(err)
+	}
+	w.passed += by
+	w.clock = w.clock.Add(by)
+}
