@@ -15,8 +15,8 @@ import (
 	"commerce/cart/redisstore"
 )
 
-// The rules of changes, of what a repeat is, and of room for merges. What an alphabet
-// holds is little, so that what is drawn meets what is there.
+// The rules of changes, of repeats, and of room for merges. Few items, keys and notes are
+// drawn from, so that a command often meets what an earlier one left.
 func TestTwin_Changes(t *testing.T) {
 	t.Parallel()
 	bench := openBench(t)
@@ -24,22 +24,24 @@ func TestTwin_Changes(t *testing.T) {
 		store := lastStore.Add(1)
 		customer, guest := redisstore.CustomerRef(store, "c"), redisstore.GuestRef(store, tokenOf("t"))
 		w := bench.begin(t.Context(), r, customer)
-		w.remembersMuch(r, customer)
+		w.remembersMuch(r, customer, 1)
 		if rapid.IntRange(0, 7).Draw(r, "crowded") == 0 {
 			for i := range cart.MaxMerges - 2 {
-				w.reserve(r, customer, guest, fmt.Sprintf("mother%d", i), cart.Reservation{CartID: "other"}, cart.Limits{})
+				w.reserve(r, customer, guest, fmt.Sprintf("mx%d", i), cart.Reservation{CartID: "other"}, cart.Limits{})
 			}
 		}
-		var last command
+		var last *command
 		r.Repeat(map[string]func(*rapid.T){
 			"change": func(t *rapid.T) {
-				for range rapid.IntRange(1, 5).Draw(t, "changes") {
-					if last.rule == nil || rapid.IntRange(0, 3).Draw(t, "again") > 0 {
-						last = w.drawCommand(t, customer)
+				for range rapid.IntRange(1, 8).Draw(t, "changes") {
+					if last == nil || rapid.IntRange(0, 3).Draw(t, "again") > 0 {
+						c := w.drawCommand(t, customer)
+						last = &c
 					}
-					w.change(t, customer, last)
+					w.change(t, customer, *last)
 				}
 			},
+			"retry": func(t *rapid.T) { w.retry(t, customer) },
 			"reserve": func(t *rapid.T) {
 				b := cart.Reservation{
 					CartID: rapid.SampledFrom([]string{"guest-1", "guest-2"}).Draw(t, "of"),
@@ -53,17 +55,22 @@ func TestTwin_Changes(t *testing.T) {
 	})
 }
 
-// remembersMuch sometimes begins with almost as many keys and stamps as are kept.
-func (w *twins) remembersMuch(t *rapid.T, ref redisstore.Ref) {
-	if rapid.IntRange(0, 3).Draw(t, "many stamps") == 0 {
-		for i := range cart.StampsKept {
-			stamp := fmt.Sprintf("s%d", i+1)
+// remembersMuch sometimes begins with as many keys and stamps as are kept, or more. The
+// stamps are numbered from first.
+func (w *twins) remembersMuch(t *rapid.T, ref redisstore.Ref, first int) {
+	switch rapid.IntRange(0, 7).Draw(t, "much to remember") {
+	case 0:
+		w.manyKeys(t, ref)
+	case 1, 2:
+		for i := range cart.StampsKept + rapid.IntRange(-1, 2).Draw(t, "stamps") {
+			stamp := fmt.Sprintf("s%d", first+i)
 			w.change(t, ref, command{on: redisstore.Conditions{Stamp: stamp}, attempt: cart.Attempt{Stamp: stamp}, doing: doSetCoupon(stamp)})
 		}
 	}
-	if rapid.IntRange(0, 3).Draw(t, "many keys") > 0 {
-		return
-	}
+}
+
+// manyKeys lays what as many changes with a key leave as are kept.
+func (w *twins) manyKeys(t *rapid.T, ref redisstore.Ref) {
 	var fields []any
 	own := w.carts[ref]
 	for i := range cart.KeysKept {
@@ -90,7 +97,6 @@ type command struct {
 type doing struct {
 	change redisstore.Change
 	rule   func(cart.Cart) (cart.Cart, *cart.Refusal) // nil to judge only
-	judged bool
 }
 
 // changed is what a change answers.
@@ -105,10 +111,12 @@ var passedBy = []string{"those under way", "those under way", "those under way",
 // change makes a change on both sides.
 func (w *twins) change(t *rapid.T, ref redisstore.Ref, c command) {
 	own := w.carts[ref]
-	pass := map[string]noted{"those under way": own.merging, "those before": own.before}[rapid.SampledFrom(passedBy).Draw(t, "merges passed by")]
+	pass := map[string]noted{"those under way": own.underWay, "those before": own.before}[rapid.SampledFrom(passedBy).Draw(t, "merges passed by")]
 	c.attempt.PassBy = pass.names
 	with := redisstore.Attempt{CartID: w.newID(), PassBy: pass.notes}
-	w.age(time.Millisecond) // of two changes of the same millisecond either may count as the newer
+	if c.attempt.Key != "" || c.attempt.Stamp != "" {
+		w.age(time.Millisecond) // of two changes of the same millisecond either may count as the newer
+	}
 	send := w.store.Change
 	if rapid.IntRange(0, 9).Draw(t, "late") == 0 {
 		c.attempt.Deadline = w.clock.Add(time.Duration(rapid.IntRange(-1, 1).Draw(t, "deadline")) * time.Millisecond)
@@ -122,16 +130,26 @@ func (w *twins) change(t *rapid.T, ref redisstore.Ref, c command) {
 		return changed{o.Word, o.A, o.B, o.Cart}
 	}, func(r cart.Record, now time.Time) becomes {
 		verdict, refusal := r.Judge(c.attempt, now)
-		if !c.judged {
+		if c.rule != nil {
 			r, verdict, refusal = r.Change(c.attempt, with.CartID, now, c.rule)
 		}
 		answer := changed{Word: redisstore.Word(verdict), Cart: r.Cart}
 		if refusal != nil {
 			answer.Word, answer.A, answer.B = redisstore.Word(refusal.Code), refusal.A, refusal.B
 		}
-		renews := verdict == cart.Replayed || verdict == cart.Applied && !c.judged
+		renews := verdict == cart.Replayed || verdict == cart.Applied && c.rule != nil
 		return becomes{r, answer, renews && r.Cart.ID != ""}
 	})
+}
+
+// retry repeats a stamped change at about the moment from which, or until which, that
+// counts as a retry.
+func (w *twins) retry(t *rapid.T, ref redisstore.Ref) {
+	c := command{doing: drawDoing(t, w.carts[ref].Cart)}
+	if stamp := w.passToAnEdge(t, ref); stamp != "" {
+		c.attempt.Stamp, c.on.Stamp = stamp, stamp
+		w.change(t, ref, c)
+	}
 }
 
 // sendBy sends a change with a deadline.
@@ -183,10 +201,10 @@ func drawLimits(t *rapid.T) cart.Limits {
 }
 
 func (w *twins) drawCommand(t *rapid.T, ref redisstore.Ref) command {
-	c := command{doing: drawDoing(t)}
+	c := command{doing: drawDoing(t, w.carts[ref].Cart)}
 	switch rapid.SampledFrom([]string{"key", "stamp", "neither"}).Draw(t, "repeats are known by") {
 	case "key":
-		c.attempt.Key = rapid.SampledFrom([]string{"k1", "k2", "k3", "k255", "k256", "k257"}).Draw(t, "key")
+		c.attempt.Key = rapid.SampledFrom([]string{"k1", "k2", "k3", "k256", "k257", "k258"}).Draw(t, "key")
 		c.attempt.Fingerprint = rapid.SampledFrom([]string{"f1", "f2"}).Draw(t, "fingerprint")
 	case "stamp":
 		c.attempt.Stamp = rapid.SampledFrom([]string{"s1", "s2", "s3", "s17", "s18"}).Draw(t, "stamp")
@@ -211,23 +229,24 @@ func drawIfMatch(t *rapid.T, c cart.Cart) []string {
 	}).Draw(t, "If-Match")
 }
 
-func drawDoing(t *rapid.T) doing {
+func drawDoing(t *rapid.T, on cart.Cart) doing {
 	switch rapid.SampledFrom([]string{"add", "add", "add", "set", "set", "remove", "clear", "coupon", "judge"}).Draw(t, "what") {
 	case "add":
 		return doAdd(drawNewLine(t), drawLimits(t))
 	case "set":
-		item, quantity := drawItem(t), rapid.Int64Range(0, 7).Draw(t, "quantity")
+		item, held := drawItem(t, on)
+		quantity := rapid.SampledFrom([]int64{0, 1, 3, 5, 8, held, held + 1, max(held-1, 0)}).Draw(t, "quantity")
 		raise := rapid.SampledFrom([]problem.Code{"", "", "", problem.ProductInactive, problem.ProductNotFound}).Draw(t, "raising")
 		return doSet(item, quantity, drawBounds(t), raise)
 	case "remove":
-		item := drawItem(t)
+		item, _ := drawItem(t, on)
 		return doing{change: redisstore.Remove(item), rule: unrefused(func(c cart.Cart) cart.Cart { return c.Remove(item) })}
 	case "clear":
-		return doing{change: redisstore.Clear(), rule: unrefused(cart.Cart.Clear)}
+		return doClear()
 	case "coupon":
 		return doSetCoupon(rapid.SampledFrom([]string{"", "TEN", "FIVE"}).Draw(t, "coupon"))
 	}
-	return doing{change: redisstore.Judge(), judged: true}
+	return doing{change: redisstore.Judge()}
 }
 
 func doAdd(l cart.NewLine, limits cart.Limits) doing {
@@ -239,6 +258,10 @@ func doSet(item cart.LineID, quantity int64, b cart.Bounds, raise problem.Code) 
 		change: redisstore.SetQuantity(item, quantity, b, raise),
 		rule:   func(c cart.Cart) (cart.Cart, *cart.Refusal) { return c.SetQuantity(item, quantity, b, raise) },
 	}
+}
+
+func doClear() doing {
+	return doing{change: redisstore.Clear(), rule: unrefused(cart.Cart.Clear)}
 }
 
 func doSetCoupon(code string) doing {
@@ -271,13 +294,14 @@ func drawNewLine(t *rapid.T) cart.NewLine {
 	return l
 }
 
-// drawItem draws what a client may name: mostly a line, or a product.
-func drawItem(t *rapid.T) cart.LineID {
-	items := []cart.LineID{"1", "2", "2", "3", "1.p3"}
-	for _, l := range twinLines {
-		items = append(items, l.ID)
+// drawItem draws what a client may name, mostly a line of the cart, and the quantity of
+// that line.
+func drawItem(t *rapid.T, c cart.Cart) (item cart.LineID, held int64) {
+	if len(c.Lines) > 0 && rapid.IntRange(0, 2).Draw(t, "of the cart") > 0 {
+		l := c.Lines[rapid.IntRange(0, len(c.Lines)-1).Draw(t, "line")]
+		return l.ID, l.Quantity
 	}
-	return rapid.SampledFrom(items).Draw(t, "item")
+	return rapid.SampledFrom([]cart.LineID{"1", "2", "2", "3", "1.p3", "12"}).Draw(t, "item"), 0
 }
 
 func drawBounds(t *rapid.T) cart.Bounds {

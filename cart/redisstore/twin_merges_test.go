@@ -29,10 +29,8 @@ func TestTwin_Merges(t *testing.T) {
 		for _, customer := range m.customers {
 			m.offers[customer] = map[string]cart.Offers{}
 		}
-		if rapid.IntRange(0, 3).Draw(r, "much to remember") == 0 {
-			m.remembersMuch(r, m.customers[0])
-			m.remembersMuch(r, m.guests[0])
-		}
+		m.remembersMuch(r, m.customers[0], 1)
+		m.remembersMuch(r, m.guests[0], 18)
 		r.Repeat(map[string]func(*rapid.T){
 			"customer": func(t *rapid.T) { m.fill(t, drawRef(t, m.customers)) },
 			"guest":    func(t *rapid.T) { m.fill(t, drawRef(t, m.guests)) },
@@ -42,6 +40,7 @@ func TestTwin_Merges(t *testing.T) {
 			"finish":   m.finish,
 			"forget":   func(t *rapid.T) { m.forget(t, drawRef(t, m.customers), drawNote(t)) },
 			"pass":     m.pass,
+			"retry":    func(t *rapid.T) { m.retry(t, drawRef(t, m.customers)) },
 			"login":    m.login,
 		})
 	})
@@ -115,6 +114,7 @@ func (m *merging) claim(t *rapid.T) {
 		b = m.carts[guest].Cart.Brings()
 		b.Lines -= rapid.Int64Range(0, 1).Draw(t, "lines more")
 		b.Text -= rapid.Int64Range(0, 1).Draw(t, "text more")
+		b.CartID = rapid.SampledFrom([]string{b.CartID, b.CartID, "cart-other"}).Draw(t, "cart")
 	}
 	m.claimFor(t, customer, guest, note, b)
 }
@@ -172,6 +172,9 @@ func (m *merging) apply(t *rapid.T) {
 	c := m.claims[rapid.IntRange(0, len(m.claims)-1).Draw(t, "claim")]
 	if rapid.IntRange(0, 3).Draw(t, "as a lost claim") == 0 {
 		c.claimed.Cart = grown(t, c.claimed.Cart)
+	}
+	if rapid.IntRange(0, 3).Draw(t, "emptied since") == 0 {
+		m.change(t, c.owner, command{doing: doClear()})
 	}
 	m.applyClaim(t, c)
 }
@@ -237,6 +240,7 @@ func (m *merging) finishClaim(t *rapid.T, c claim) {
 func (m *merging) login(t *rapid.T) {
 	customer, guest, note := drawRef(t, m.customers), drawRef(t, m.guests), drawNote(t)
 	m.fill(t, guest)
+	m.change(t, guest, command{doing: doSetCoupon(rapid.SampledFrom([]string{"", "TEN", "FIVE"}).Draw(t, "coupon"))})
 	if m.carts[guest].Cart.ID == "" {
 		return
 	}

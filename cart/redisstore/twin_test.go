@@ -45,7 +45,7 @@ type twin struct {
 	cart.Record
 	lapses time.Time // when it is not renewed before; zero for nothing there
 
-	merging, before noted // now, and before the last step
+	underWay, before noted // now, and before the last step
 }
 
 // noted are merges under way, as both sides pass them by.
@@ -100,23 +100,20 @@ func (w *twins) step(ref redisstore.Ref, do func() any, rule func(r cart.Record,
 	if !own.lapses.IsZero() && from.After(own.lapses) {
 		own.Record, own.lapses = own.Lapse(), time.Time{}
 	}
-	own.before = own.merging
+	own.before = own.underWay
 	answer := do()
 	found, left := w.observe(ref)
-	for now := from; ; now = now.Add(time.Millisecond) {
-		next := rule(own.Record, now)
-		if last := !now.Before(w.clock); !last && !(equal(next.answer, answer) && equal(alive(next.Record, now), alive(found, now))) {
-			continue
+	next, now := rule(own.Record, from), from
+	for !next.is(answer, found, now) {
+		if now = now.Add(time.Millisecond); now.After(w.clock) {
+			w.t.Fatalf("%s: Redis differs from package cart (-cart +Redis)\n%s", ref.Tag(), next.diff(answer, found, w.clock))
 		}
-		if diff := diff(next.answer, answer) + diff(alive(next.Record, now), alive(found, now)); diff != "" {
-			w.t.Fatalf("%s: Redis differs from package cart (-cart +Redis)\n%s", ref.Tag(), diff)
-		}
-		own.Record = next.Record
-		own.Memory = found.Memory // the same, and what counts no more only where Redis still has it
-		if next.renews {
-			own.lapses = now.Add(next.Life(ttlOf(ref)))
-		}
-		break
+		next = rule(own.Record, now)
+	}
+	own.Record = next.Record
+	own.Memory = found.Memory // the same, and what counts no more only where Redis still has it
+	if next.renews {
+		own.lapses = now.Add(next.Life(ttlOf(ref)))
 	}
 	if due := w.clock.Add(left).Sub(own.lapses).Abs(); left == -1 || left >= 0 && due > w.clock.Sub(from)+time.Second {
 		w.t.Fatalf("%s lapses in %v, which is %v from when it should", ref.Tag(), left, due)
@@ -132,8 +129,16 @@ func ttlOf(ref redisstore.Ref) time.Duration {
 
 var likeTwins = cmp.Options{cmpopts.EquateEmpty(), cmpopts.IgnoreFields(cart.Cart{}, "ExpiresAt")}
 
-func equal(a, b any) bool       { return cmp.Equal(a, b, likeTwins) }
-func diff(want, got any) string { return cmp.Diff(want, got, likeTwins) }
+// is reports whether the answer and the record are what should be at a moment.
+func (b becomes) is(answer any, found cart.Record, now time.Time) bool {
+	want, got := alive(b.Record, now), alive(found, now)
+	return maps.Equal(want.Memory.Stamps, got.Memory.Stamps) && maps.Equal(want.Memory.Keys, got.Memory.Keys) &&
+		cmp.Equal(b.answer, answer, likeTwins) && cmp.Equal(want.Cart, got.Cart, likeTwins) && maps.Equal(want.Merges, got.Merges)
+}
+
+func (b becomes) diff(answer any, found cart.Record, now time.Time) string {
+	return cmp.Diff(b.answer, answer, likeTwins) + cmp.Diff(alive(b.Record, now), alive(found, now), likeTwins)
+}
 
 // alive leaves out what counts no more. When it is dropped is each side's own business.
 func alive(r cart.Record, now time.Time) cart.Record {
@@ -172,7 +177,7 @@ func (w *twins) observe(ref redisstore.Ref) (_ cart.Record, left time.Duration) 
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	r.Cart, w.carts[ref].merging = held.Cart, noted{held.Notes, slices.Collect(maps.Keys(r.Merges))}
+	r.Cart, w.carts[ref].underWay = held.Cart, noted{held.Notes, slices.Collect(maps.Keys(r.Merges))}
 	return r, ttl.Val()
 }
 
@@ -205,37 +210,39 @@ func reservation(t *rapid.T, note string) (r cart.Reservation) {
 	return r
 }
 
-// pass lets time pass for everything, often to just where a memory begins or ends to
-// count.
+// pass lets time pass for everything.
 func (w *twins) pass(t *rapid.T) {
 	by := time.Duration(rapid.IntRange(1, 1500).Draw(t, "ms")) * time.Millisecond
-	if edges := w.edges(); len(edges) > 0 && rapid.Bool().Draw(t, "to an edge") {
-		by = edges[rapid.IntRange(0, len(edges)-1).Draw(t, "edge")].Sub(w.clock) + time.Duration(rapid.IntRange(-3, 1).Draw(t, "beside"))*time.Millisecond
-	}
-	if rapid.IntRange(0, 9).Draw(t, "a day") == 0 {
+	switch rapid.IntRange(0, 9).Draw(t, "longer") {
+	case 0:
 		by = cart.KeyLife - time.Duration(rapid.IntRange(-60, 60).Draw(t, "seconds"))*time.Second
+	case 1, 2:
+		by = time.Duration(rapid.IntRange(1, 300).Draw(t, "seconds")) * time.Second
 	}
-	by = max(by.Truncate(time.Millisecond), time.Millisecond)
+	w.passAbout(by)
+}
+
+// passToAnEdge lets time pass until a stamp is about to count, or to count no more, and
+// returns that stamp; "" when there is none.
+func (w *twins) passToAnEdge(t *rapid.T, ref redisstore.Ref) (stamp string) {
+	stamps := w.carts[ref].Memory.Stamps
+	age := rapid.SampledFrom([]time.Duration{cart.StampFrom, cart.StampLife}).Draw(t, "age")
+	due := slices.DeleteFunc(slices.Sorted(maps.Keys(stamps)), func(stamp string) bool { return w.clock.Sub(stamps[stamp]) > age-10*time.Millisecond })
+	if len(due) == 0 {
+		return ""
+	}
+	stamp = due[rapid.IntRange(0, len(due)-1).Draw(t, "stamp")]
+	before := time.Duration(rapid.IntRange(1, 4).Draw(t, "ms before")) * time.Millisecond
+	w.passAbout(stamps[stamp].Add(age).Sub(w.clock) - before)
+	return stamp
+}
+
+// passAbout lets so much time pass, or more.
+func (w *twins) passAbout(by time.Duration) {
 	for w.nearALapse(by) {
 		by += 10 * time.Second
 	}
 	w.age(by)
-}
-
-// edges are the moments still to come at which stamps begin and end to count.
-func (w *twins) edges() []time.Time {
-	var all []time.Time
-	for _, own := range w.carts {
-		for _, at := range own.Memory.Stamps {
-			for _, age := range []time.Duration{cart.StampFrom, cart.StampLife} {
-				if edge := at.Add(age); edge.After(w.clock) {
-					all = append(all, edge)
-				}
-			}
-		}
-	}
-	slices.SortFunc(all, time.Time.Compare)
-	return all
 }
 
 // nearALapse reports whether Redis could drop a key about then: it does so by the
