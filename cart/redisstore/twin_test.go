@@ -132,12 +132,33 @@ var likeTwins = cmp.Options{cmpopts.EquateEmpty(), cmpopts.IgnoreFields(cart.Car
 // is reports whether the answer and the record are what should be at a moment.
 func (b becomes) is(answer any, found cart.Record, now time.Time) bool {
 	want, got := alive(b.Record, now), alive(found, now)
-	return maps.Equal(want.Memory.Stamps, got.Memory.Stamps) && maps.Equal(want.Memory.Keys, got.Memory.Keys) &&
+	return sameNewest(want.Memory.Stamps, got.Memory.Stamps, cart.StampsKept, func(at time.Time) time.Time { return at }) &&
+		sameNewest(want.Memory.Keys, got.Memory.Keys, cart.KeysKept, func(use cart.KeyUse) time.Time { return use.At }) &&
 		cmp.Equal(b.answer, answer, likeTwins) && cmp.Equal(want.Cart, got.Cart, likeTwins) && maps.Equal(want.Merges, got.Merges)
 }
 
 func (b becomes) diff(answer any, found cart.Record, now time.Time) string {
 	return cmp.Diff(b.answer, answer, likeTwins) + cmp.Diff(alive(b.Record, now), alive(found, now), likeTwins)
+}
+
+// sameNewest reports whether both sides kept the same. Where there are as many as are
+// kept, it is open which of several with the oldest time these are.
+func sameNewest[V comparable](want, got map[string]V, kept int, at func(V) time.Time) bool {
+	if len(want) != kept || len(got) != kept {
+		return maps.Equal(want, got)
+	}
+	oldest := slices.MinFunc(slices.Collect(maps.Values(want)), func(a, b V) int { return at(a).Compare(at(b)) })
+	for name, w := range want {
+		if g, ok := got[name]; ok && g != w || !ok && !at(w).Equal(at(oldest)) {
+			return false
+		}
+	}
+	for name, g := range got {
+		if _, ok := want[name]; !ok && !at(g).Equal(at(oldest)) {
+			return false
+		}
+	}
+	return true
 }
 
 // alive leaves out what counts no more. When it is dropped is each side's own business.
