@@ -1,7 +1,6 @@
 package server
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -11,6 +10,8 @@ import (
 	"time"
 
 	"github.com/gin-gonic/gin"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"commerce/auth/locale"
 	"commerce/cart/money"
@@ -90,7 +91,9 @@ func (r *responder) fail(c *gin.Context, answer wire.Answer, err error) {
 	w.Bool("success", false)
 	w.Text("message", known.Message(l))
 	w.Text("code", string(known.Code))
-	members, _ := json.Marshal(known.Members(l)) // has names that the caller chose; text always marshals
+	// The names may be the caller's. Text always marshals.
+	members, _ := json.Marshal(known.Members(l),
+		json.Deterministic(true), json.FormatNilMapAsNull(true), jsontext.AllowInvalidUTF8(true))
 	w.JSON("errors", members)
 	if answer.Data == nil {
 		w.Null("data")

@@ -108,3 +108,14 @@ func TestRespond_CarriesDataBesideAnError(t *testing.T) {
 		t.Errorf("without data: %s %v", bare.Body, bare.Header())
 	}
 }
+
+func TestRespond_WritesTheNamesOfMembersAsTheyCame(t *testing.T) {
+	t.Parallel()
+	text := locale.Text{locale.En: "a <b> & c", locale.Ar: "a <b> & c"}
+	err := problem.Join(problem.New(problem.ValidationFailed, "<z>&", text), problem.New(problem.ValidationFailed, "a\xff", text))
+	w := ask(areaOf(t, true, wire.Answer{Language: locale.En}, err), "192.0.2.1", "GET", "/shown")
+	want := `"errors":{"<z>&":["a <b> & c"],"a` + "\ufffd" + `":["a <b> & c"]},"data":null`
+	if got := w.Body.String(); w.Code != 422 || !strings.Contains(got, want) {
+		t.Errorf("got %d %s, want %s", w.Code, got, want)
+	}
+}
