@@ -11,15 +11,15 @@ import (
 	"commerce/cart/money"
 )
 
-// Addition is what a shopper asks to add.
+// Addition is a shopper's request to add a product to the cart.
 type Addition struct {
 	ProductID int64
 	Quantity  int64             // 1 or more
 	PlanID    *int64            // nil for none
-	Fields    map[string]string // by a field's name, or its position from 0
+	Fields    map[string]string // keyed by field name, or by position from 0
 	Notice    string
 
-	QuantityMember string // the request's name for the quantity, which errors name
+	QuantityMember string // name of the request member that held the quantity, for errors
 }
 
 // NewLine is a line that is ready to be added.
@@ -32,8 +32,8 @@ type NewLine struct {
 	Bounds   Bounds
 }
 
-// Resolve turns an addition into a line, by what the catalog says of the product (nil:
-// no such product). It does not judge what depends on the rest of the cart.
+// Resolve checks an addition against its product (nil if the store does not have it) and
+// returns the line to add. It does not check what depends on the rest of the cart.
 func Resolve(a Addition, p *Product, limits Limits) (NewLine, *problem.Error) {
 	if p == nil {
 		return NewLine{}, problem.New(problem.ProductNotFound, "product_id", textNoProduct)
@@ -60,7 +60,8 @@ func Resolve(a Addition, p *Product, limits Limits) (NewLine, *problem.Error) {
 	}, nil
 }
 
-// choosePlan holds a product with plans to exactly one of them, any other to none.
+// choosePlan requires a plan for a product that has plans, and refuses one for a product
+// that has none.
 func choosePlan(a Addition, p *Product) (*Plan, *problem.Error) {
 	const member = "subscription_plan"
 	switch {
@@ -91,14 +92,14 @@ func tooMuchText(fields []FieldValue, notice string, limits Limits) *problem.Err
 
 // answerFields matches the shopper's answers to the product's fields, sorted by
 // name so that the same answers give the same line. "" is no answer. A refusal names
-// every field at fault in the product's order, then the keys that are no field.
+// every invalid field in the product's order, then the unknown keys.
 func answerFields(a Addition, p *Product) ([]FieldValue, *problem.Error) {
 	if len(a.Fields) == 0 && len(p.Fields) == 0 {
 		return nil, nil
 	}
 	answers := slices.Grow([]FieldValue(nil), min(len(a.Fields), len(p.Fields)))
 	var refusals, unknown []*problem.Error
-	keys := make([][]string, len(p.Fields)) // of each field, as the shopper sent them
+	keys := make([][]string, len(p.Fields)) // per field, the keys that the shopper sent
 	for _, key := range slices.Sorted(maps.Keys(a.Fields)) {
 		if i := fieldIndex(p, key); i >= 0 {
 			keys[i] = append(keys[i], key)
@@ -120,8 +121,8 @@ func answerFields(a Addition, p *Product) ([]FieldValue, *problem.Error) {
 	return answers, problem.Join(append(refusals, unknown...)...)
 }
 
-// answer is what the shopper answered to one field under any of its keys: text, or
-// the code of an option; "" for nothing.
+// answer returns the shopper's answer to one field, given under any of keys: text, or an
+// option's code; "" for none.
 func answer(f *Field, keys []string, given map[string]string, product string) (string, *problem.Error) {
 	var value string
 	for _, key := range keys {
@@ -147,7 +148,7 @@ func answer(f *Field, keys []string, given map[string]string, product string) (s
 	return value, nil
 }
 
-// fieldIndex finds a field by its name or else by its position; -1 for neither.
+// fieldIndex finds a field by name, or else by position; -1 if there is none.
 func fieldIndex(p *Product, key string) int {
 	for i := range p.Fields {
 		if p.Fields[i].Name == key {
@@ -163,8 +164,8 @@ func fieldIndex(p *Product, key string) int {
 
 var (
 	textLineTextTooLong = locale.Text{
-		locale.En: "The fields and the notice of an item are too long. The limit in bytes is %d.",
-		locale.Ar: "نصوص الحقول والملاحظة لهذا العنصر أطول من اللازم. الحد الأقصى لعدد البايتات هو %d.",
+		locale.En: "The fields and notice of this item exceed the limit of %d bytes.",
+		locale.Ar: "نصوص الحقول والملاحظة لهذا العنصر أطول من الحد المسموح به (%d بايت).",
 	}
 	textPlanNeeded = locale.Text{
 		locale.En: "Choose a subscription plan for “%s”.",
@@ -172,10 +173,10 @@ var (
 	}
 	textNoPlans = locale.Text{
 		locale.En: "“%s” is not sold with a subscription plan.",
-		locale.Ar: "لا يُباع «%s» بخطة اشتراك.",
+		locale.Ar: "المنتج «%s» لا يُباع بخطة اشتراك.",
 	}
 	textPlanGone = locale.Text{
-		locale.En: "This subscription plan of “%s” is not available.",
+		locale.En: "This subscription plan is not available for “%s”.",
 		locale.Ar: "خطة الاشتراك هذه غير متوفرة لـ «%s».",
 	}
 	textFieldMissing = locale.Text{
@@ -187,11 +188,11 @@ var (
 		locale.Ar: "«%s» ليس من حقول «%s».",
 	}
 	textNoOption = locale.Text{
-		locale.En: "The choice made in “%s” is not offered for “%s”.",
+		locale.En: "The option selected for “%s” is not available for “%s”.",
 		locale.Ar: "الخيار المحدد في «%s» غير متاح لـ «%s».",
 	}
 	textFieldTwice = locale.Text{
-		locale.En: "“%s” is given twice, with different values.",
-		locale.Ar: "«%s» معطى مرتين بقيمتين مختلفتين.",
+		locale.En: "“%s” was sent twice with different values.",
+		locale.Ar: "أُرسل الحقل «%s» مرتين بقيمتين مختلفتين.",
 	}
 )

@@ -15,15 +15,15 @@ func wantRefusal(t *testing.T, name string, err *problem.Error, code problem.Cod
 	t.Helper()
 	if err == nil {
 		if code != "" {
-			t.Errorf("%s: taken, want %s", name, code)
+			t.Errorf("%s: accepted, want %s", name, code)
 		}
 		return
 	}
 	if err.Code != code || err.Faults[0].Member != member {
-		t.Errorf("%s: %s of %q, want %s of %q", name, err.Code, err.Faults[0].Member, code, member)
+		t.Errorf("%s: %s for member %q, want %s for %q", name, err.Code, err.Faults[0].Member, code, member)
 	}
 	if text := err.Message(locale.En); strings.Contains(text, "%!") {
-		t.Errorf("%s: says %q", name, text)
+		t.Errorf("%s: wrong format arguments in %q", name, text)
 	}
 }
 
@@ -34,7 +34,7 @@ func TestResolve_ANameAndItsPositionGiveTheSameLine(t *testing.T) {
 		{"email": "a@example.com", "region": "us"},
 		{"0": "a@example.com", "1": "us"},
 		{"email": "a@example.com", "1": "us"},
-		{"email": "a@example.com", "0": "a@example.com", "region": "us"}, // twice the same is once
+		{"email": "a@example.com", "0": "a@example.com", "region": "us"}, // the same answer twice
 	} {
 		l, err := Resolve(Addition{ProductID: 5, Quantity: 2, PlanID: ptr(int64(51)), Fields: fields}, account(), testLimits)
 		if err != nil {
@@ -80,36 +80,36 @@ func TestResolve_Refuses(t *testing.T) {
 		code    problem.Code
 		member  string
 	}{
-		"no such product":           {nil, none, nil, "", problem.ProductNotFound, "product_id"},
-		"inactive":                  {inactive, plan, email, "", problem.ProductInactive, "product_id"},
-		"no plan where one must be": {account(), none, email, "", problem.PlanUnavailable, "subscription_plan"},
-		"an unknown plan":           {account(), other, email, "", problem.PlanUnavailable, "subscription_plan"},
-		"plan 0":                    {account(), ptr(int64(0)), email, "", problem.PlanUnavailable, "subscription_plan"},
-		"a plan where there is none": {
+		"no such product":               {nil, none, nil, "", problem.ProductNotFound, "product_id"},
+		"inactive":                      {inactive, plan, email, "", problem.ProductInactive, "product_id"},
+		"no plan where one is required": {account(), none, email, "", problem.PlanUnavailable, "subscription_plan"},
+		"an unknown plan":               {account(), other, email, "", problem.PlanUnavailable, "subscription_plan"},
+		"plan 0":                        {account(), ptr(int64(0)), email, "", problem.PlanUnavailable, "subscription_plan"},
+		"a plan for a product without plans": {
 			noPlans, plan, email, "", problem.PlanUnavailable, "subscription_plan",
 		},
-		"a required field missing":   {account(), plan, map[string]string{"region": "us"}, "", problem.FieldMissing, "fields.email"},
-		"a required field empty":     {account(), plan, map[string]string{"0": ""}, "", problem.FieldMissing, "fields.email"},
-		"an unknown field":           {account(), plan, map[string]string{"email": "x", "size": "1"}, "", problem.FieldInvalid, "fields.size"},
-		"an unknown field, empty":    {account(), plan, map[string]string{"email": "x", "size": ""}, "", problem.FieldInvalid, "fields.size"},
-		"a position past the last":   {account(), plan, map[string]string{"email": "x", "2": "1"}, "", problem.FieldInvalid, "fields.2"},
-		"a position written oddly":   {account(), plan, map[string]string{"email": "x", "00": "x"}, "", problem.FieldInvalid, "fields.00"},
-		"a negative position":        {account(), plan, map[string]string{"email": "x", "-1": "x"}, "", problem.FieldInvalid, "fields.-1"},
-		"an unknown option":          {account(), plan, map[string]string{"email": "x", "region": "fr"}, "", problem.FieldInvalid, "fields.region"},
-		"an option's name":           {account(), plan, map[string]string{"email": "x", "region": "Saudi Arabia"}, "", problem.FieldInvalid, "fields.region"},
-		"one field, two answers":     {account(), plan, map[string]string{"email": "x", "0": "y"}, "", problem.FieldInvalid, "fields.email"},
-		"a name that is a number":    {named, plan, map[string]string{"0": "x"}, "", problem.FieldMissing, "fields.email"},
-		"too long an answer":         {account(), plan, map[string]string{"email": strings.Repeat("x", 4097)}, "", problem.ValidationFailed, "fields"},
-		"too long with the notice":   {account(), plan, map[string]string{"email": strings.Repeat("x", 4096)}, "n", problem.ValidationFailed, "fields"},
-		"as long as it may be":       {account(), plan, map[string]string{"email": strings.Repeat("x", 4095)}, "n", "", ""},
-		"the answers fit the limits": {account(), plan, email, "", "", ""},
+		"a required field missing":       {account(), plan, map[string]string{"region": "us"}, "", problem.FieldMissing, "fields.email"},
+		"a required field empty":         {account(), plan, map[string]string{"0": ""}, "", problem.FieldMissing, "fields.email"},
+		"an unknown field":               {account(), plan, map[string]string{"email": "x", "size": "1"}, "", problem.FieldInvalid, "fields.size"},
+		"an unknown field, empty":        {account(), plan, map[string]string{"email": "x", "size": ""}, "", problem.FieldInvalid, "fields.size"},
+		"a position past the last":       {account(), plan, map[string]string{"email": "x", "2": "1"}, "", problem.FieldInvalid, "fields.2"},
+		"a position with a leading zero": {account(), plan, map[string]string{"email": "x", "00": "x"}, "", problem.FieldInvalid, "fields.00"},
+		"a negative position":            {account(), plan, map[string]string{"email": "x", "-1": "x"}, "", problem.FieldInvalid, "fields.-1"},
+		"an unknown option":              {account(), plan, map[string]string{"email": "x", "region": "fr"}, "", problem.FieldInvalid, "fields.region"},
+		"an option's name":               {account(), plan, map[string]string{"email": "x", "region": "Saudi Arabia"}, "", problem.FieldInvalid, "fields.region"},
+		"one field, two answers":         {account(), plan, map[string]string{"email": "x", "0": "y"}, "", problem.FieldInvalid, "fields.email"},
+		"a name that is a number":        {named, plan, map[string]string{"0": "x"}, "", problem.FieldMissing, "fields.email"},
+		"an answer too long":             {account(), plan, map[string]string{"email": strings.Repeat("x", 4097)}, "", problem.ValidationFailed, "fields"},
+		"too long with the notice":       {account(), plan, map[string]string{"email": strings.Repeat("x", 4096)}, "n", problem.ValidationFailed, "fields"},
+		"exactly at the limit":           {account(), plan, map[string]string{"email": strings.Repeat("x", 4095)}, "n", "", ""},
+		"the answers fit the limits":     {account(), plan, email, "", "", ""},
 	} {
 		_, err := Resolve(Addition{Quantity: 1, PlanID: tc.plan, Fields: tc.fields, Notice: tc.notice}, tc.product, testLimits)
 		wantRefusal(t, name, err, tc.code, tc.member)
 	}
 }
 
-func TestResolve_NamesEveryMemberAtFault(t *testing.T) {
+func TestResolve_NamesEveryInvalidMember(t *testing.T) {
 	t.Parallel()
 	asking := account()
 	asking.Fields = append(asking.Fields, Field{Name: "age", Required: true}, Field{Name: "size", Options: []Option{{Code: "s"}}})
@@ -118,15 +118,15 @@ func TestResolve_NamesEveryMemberAtFault(t *testing.T) {
 		fields  map[string]string
 		notice  string
 		code    problem.Code
-		members []string // the first one has the message
+		members []string // the message is about the first
 	}{
-		"two missing":             {ptr(int64(51)), nil, "", problem.FieldMissing, []string{"fields.email", "fields.age"}},
-		"missing, then invalid":   {ptr(int64(51)), map[string]string{"region": "fr", "2": "9"}, "", problem.FieldMissing, []string{"fields.email", "fields.region"}},
-		"invalid, then missing":   {ptr(int64(51)), map[string]string{"email": "x", "1": "fr"}, "", problem.FieldInvalid, []string{"fields.1", "fields.age"}},
-		"no field comes last":     {ptr(int64(51)), map[string]string{"email": "x", "00": "x", "Size": ""}, "", problem.FieldMissing, []string{"fields.age", "fields.00", "fields.Size"}},
-		"the plan comes first":    {nil, map[string]string{"email": "x", "age": "9", "size": "m"}, "", problem.PlanUnavailable, []string{"subscription_plan", "fields.size"}},
-		"and too long a text too": {ptr(int64(59)), map[string]string{"age": "9"}, strings.Repeat("n", 4096), problem.PlanUnavailable, []string{"subscription_plan", "fields.email", "fields"}},
-		"one field, two answers":  {ptr(int64(51)), map[string]string{"email": "x", "0": "y"}, "", problem.FieldInvalid, []string{"fields.email", "fields.age"}},
+		"two missing":              {ptr(int64(51)), nil, "", problem.FieldMissing, []string{"fields.email", "fields.age"}},
+		"missing, then invalid":    {ptr(int64(51)), map[string]string{"region": "fr", "2": "9"}, "", problem.FieldMissing, []string{"fields.email", "fields.region"}},
+		"invalid, then missing":    {ptr(int64(51)), map[string]string{"email": "x", "1": "fr"}, "", problem.FieldInvalid, []string{"fields.1", "fields.age"}},
+		"unknown keys come last":   {ptr(int64(51)), map[string]string{"email": "x", "00": "x", "Size": ""}, "", problem.FieldMissing, []string{"fields.age", "fields.00", "fields.Size"}},
+		"the plan comes first":     {nil, map[string]string{"email": "x", "age": "9", "size": "m"}, "", problem.PlanUnavailable, []string{"subscription_plan", "fields.size"}},
+		"and the text is too long": {ptr(int64(59)), map[string]string{"age": "9"}, strings.Repeat("n", 4096), problem.PlanUnavailable, []string{"subscription_plan", "fields.email", "fields"}},
+		"one field, two answers":   {ptr(int64(51)), map[string]string{"email": "x", "0": "y"}, "", problem.FieldInvalid, []string{"fields.email", "fields.age"}},
 	} {
 		_, err := Resolve(Addition{Quantity: 1, PlanID: tc.plan, Fields: tc.fields, Notice: tc.notice}, asking, testLimits)
 		wantRefusal(t, name, err, tc.code, tc.members[0])
@@ -140,8 +140,8 @@ func TestResolve_NamesEveryMemberAtFault(t *testing.T) {
 	}
 }
 
-// A merchant's codes are as they are; a line keeps them so, whatever the shopper
-// sent, as lines of earlier versions do.
+// A merchant's option codes need not be in normal form. A line stores the merchant's
+// spelling, whichever one the shopper sent, so that it equals lines stored earlier.
 func TestResolve_MatchesAnOptionInNormalForm(t *testing.T) {
 	t.Parallel()
 	p := sold(1, 100)

@@ -1,13 +1,13 @@
 package cart
 
-// Bounds are what the catalog and the limits say about the quantity of one line.
+// Bounds are the quantities that the catalog and the limits allow for one line.
 type Bounds struct {
-	Stock    int64 // of the product, over all its lines; -1 for unlimited
+	Stock    int64 // of the product, shared by all its lines; -1 for unlimited
 	Min, Max int64 // of the line
 }
 
-// BoundsOf is how much of one line of a product a cart may hold. A product that is gone
-// (nil) has no bounds of its own.
+// BoundsOf returns the bounds for one line of a product. A product that no longer exists
+// (nil) has only the service's own limit.
 func BoundsOf(p *Product, limits Limits) Bounds {
 	b := Bounds{Stock: -1, Min: 1, Max: limits.Quantity}
 	if p == nil {
@@ -23,9 +23,9 @@ func BoundsOf(p *Product, limits Limits) Bounds {
 	return b
 }
 
-// MergeBounds is how far each line of a guest's cart may grow in a merge. A line that
-// could not be bought at all moves as it is and carries its issue: only the service's
-// own limit bounds it.
+// MergeBounds returns the bounds for each line of a guest's cart in a merge. A line that
+// cannot be bought at all moves unchanged and keeps its issue: only the service's own
+// limit applies to it.
 func MergeBounds(guest Cart, products map[int64]*Product, limits Limits) map[LineID]Bounds {
 	bounds := make(map[LineID]Bounds, len(guest.Lines))
 	for _, l := range guest.Lines {

@@ -1,6 +1,6 @@
-// Package cart is what a shopping cart is and what its rules say: what may be added,
-// what it costs, and how a guest's cart joins a customer's. It is pure: no Redis, no
-// HTTP, no SQL, no clock.
+// Package cart holds the shopping cart and its rules: what may be added, what it costs,
+// and how a guest's cart is merged into a customer's. It is pure: no Redis, no HTTP, no
+// SQL, no clock.
 //
 // Money is in minor units (money.Amount). Prices, stock and status come from the
 // catalog at each read. A cart holds only what the shopper chose.
@@ -14,11 +14,11 @@ import (
 
 // Cart is one cart. The zero value is a cart that was never used.
 type Cart struct {
-	ID        string    // random, new for each life of the cart; "" when nothing is stored
+	ID        string    // random, new each time the cart is created; "" when nothing is stored
 	Version   int64     // grows by one with every change; 0 when nothing is stored
 	Lines     []Line    // in the order in which they were first added
 	Coupon    string    // its code; "" for none
-	ExpiresAt time.Time // when it lapses if left alone; zero when nothing is stored
+	ExpiresAt time.Time // when an unchanged cart expires; zero when nothing is stored
 }
 
 // Line is one line of a cart: a product with its plan and fields, and a quantity.
@@ -59,7 +59,7 @@ func (c *Cart) ProductIDs() []int64 {
 	return ids
 }
 
-// TextSize is the bytes of text that the lines hold: fields and notices.
+// TextSize returns the size in bytes of the text of all lines: fields and notices.
 func (c *Cart) TextSize() int64 {
 	var n int64
 	for i := range c.Lines {
@@ -68,10 +68,11 @@ func (c *Cart) TextSize() int64 {
 	return n
 }
 
-// TextSize is the bytes of text that the line holds.
+// TextSize returns the size in bytes of the line's text.
 func (l *Line) TextSize() int64 { return TextSize(l.Fields) + int64(len(l.Notice)) }
 
-// TextSize is the bytes of text in fields: the answers. Their names are the merchant's.
+// TextSize returns the size in bytes of the answers. Field names do not count, since the
+// merchant chose them.
 func TextSize(fields []FieldValue) int64 {
 	var n int64
 	for _, f := range fields {

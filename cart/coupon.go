@@ -11,15 +11,14 @@ import (
 	"commerce/cart/money"
 )
 
-// Coupon lowers a cart's price. A *Coupon is shared between requests: nobody
-// changes one.
+// Coupon lowers a cart's price. A *Coupon is shared between requests: do not change it.
 type Coupon struct {
-	Code    string // as NormalCouponCode gives it
+	Code    string // in the form that NormalCouponCode returns
 	Kind    CouponKind
 	Rate    int64        // of a percent coupon: parts per million of the subtotal
 	Amount  money.Amount // of a fixed coupon
-	Minimum money.Amount // subtotal of lines that can be bought from which it counts; 0 for none
-	Expires time.Time    // the first moment at which it no longer counts; zero for never
+	Minimum money.Amount // minimum subtotal, counting only lines that can be bought; 0 for none
+	Expires time.Time    // the coupon is valid before this time; zero for never expires
 }
 
 // CouponKind says how a coupon lowers the price.
@@ -31,13 +30,13 @@ const (
 	Fixed   CouponKind = "fixed"
 )
 
-// MaxCouponCode bounds a code in its normal form, in characters. The schema has the
-// same bound.
+// MaxCouponCode is the maximum length of a code in its normal form, in characters. The
+// schema in deploy/migrations has the same limit.
 const MaxCouponCode = 64
 
-// NormalCouponCode is the form in which codes are kept and compared: normal text in
-// which a to z are A to Z. The case of other letters counts, since the rules differ
-// from language to language: ı is not I, and ß is not SS.
+// NormalCouponCode returns the form in which codes are stored and compared: NormalText
+// with a to z in upper case. Other letters keep their case, since the rules differ
+// between languages: ı is not I, and ß is not SS.
 func NormalCouponCode(code string) string {
 	return strings.Map(func(r rune) rune {
 		if 'a' <= r && r <= 'z' {
@@ -47,13 +46,13 @@ func NormalCouponCode(code string) string {
 	}, NormalText(code))
 }
 
-// expired reports whether the coupon no longer counts.
+// expired reports whether the coupon has expired.
 func (c *Coupon) expired(now time.Time) bool {
 	return !c.Expires.IsZero() && !now.Before(c.Expires)
 }
 
-// discount is what the coupon takes off a subtotal while its conditions hold:
-// rounded once, never more than the subtotal.
+// discount returns what a valid coupon takes off a subtotal: rounded once, and never more
+// than the subtotal.
 func (c *Coupon) discount(subtotal money.Amount) money.Amount {
 	if c.Kind == Percent {
 		return min(money.Share(subtotal, c.Rate), subtotal)
@@ -61,9 +60,9 @@ func (c *Coupon) discount(subtotal money.Amount) money.Amount {
 	return min(c.Amount, subtotal)
 }
 
-// JudgeCoupon says why a coupon cannot be given to a cart; nil when it can. buyable
-// is the subtotal of the lines that can be bought. A nil coupon is one that the store
-// does not have.
+// JudgeCoupon returns why a coupon cannot be redeemed; nil when it can. A nil coupon is
+// one that the store does not have. buyable is the subtotal of the lines that can be
+// bought. member is the request's member that an error names.
 func JudgeCoupon(c *Coupon, store *store.Store, buyable money.Amount, now time.Time, member string) *problem.Error {
 	switch {
 	case c == nil:
@@ -76,8 +75,8 @@ func JudgeCoupon(c *Coupon, store *store.Store, buyable money.Amount, now time.T
 	return nil
 }
 
-// Redeem takes the cart's coupon off its price. A coupon that counts nothing now
-// stays, with a warning; so does one that no longer exists (nil).
+// Redeem applies the discount of the cart's coupon. A coupon that is not valid now, or no
+// longer exists (nil), stays in the cart with a warning and takes nothing off.
 func (p *Priced) Redeem(c *Coupon, store *store.Store, now time.Time) {
 	p.Coupon = &AppliedCoupon{Code: p.Cart.Coupon}
 	if c != nil {
@@ -91,19 +90,19 @@ func (p *Priced) Redeem(c *Coupon, store *store.Store, now time.Time) {
 	p.Tax, p.Total = taxed(p.Subtotal-p.Discount, store)
 }
 
-// AppliedCoupon is the coupon of a cart as it counts now; what it takes off is the
-// cart's discount.
+// AppliedCoupon is the coupon of a priced cart. The amount that it takes off is
+// Priced.Discount.
 type AppliedCoupon struct {
 	Code   string
 	Kind   CouponKind   // "" for a coupon that no longer exists
-	Rate   int64        // of a percent coupon
-	Amount money.Amount // of a fixed one
+	Rate   int64        // of a percent coupon: parts per million
+	Amount money.Amount // of a fixed coupon
 
-	Lapsed *locale.Sentence // why it counts nothing now; nil when it counts
+	Lapsed *locale.Sentence // why it takes nothing off now; nil when it is valid
 }
 
-// plainPrice is an amount for a sentence: the currency's code, and major units with
-// all their decimals.
+// plainPrice formats an amount for a sentence: the currency's code, and major units with
+// all decimals.
 func plainPrice(a money.Amount, currency string) string {
 	digits, _ := money.Digits(currency)
 	text := fmt.Sprintf("%0*d", digits+1, int64(a))
@@ -123,7 +122,7 @@ var (
 		locale.Ar: "انتهت صلاحية القسيمة %s.",
 	}
 	textCouponMinimum = locale.Text{
-		locale.En: "Coupon %s requires a subtotal of at least %s, without items that cannot be bought.",
-		locale.Ar: "تتطلب القسيمة %s مجموعًا لا يقل عن %s دون العناصر التي لا يمكن شراؤها.",
+		locale.En: "Coupon %s requires a subtotal of at least %s, not counting items that cannot be bought.",
+		locale.Ar: "تتطلب القسيمة %s مجموعًا فرعيًا لا يقل عن %s، ولا تُحتسب فيه العناصر التي لا يمكن شراؤها.",
 	}
 )

@@ -11,8 +11,8 @@ import (
 	"commerce/cart/money"
 )
 
-// Whatever the coupon, the tax and the currency: the parts that a shopper sees, in
-// the currency's own decimals, sum to the total.
+// For every coupon, tax rate and currency, the amounts that a shopper sees add up to the
+// total and have no more decimals than the currency.
 func TestRedeem_PartsSumToTheTotalInEveryCurrency(t *testing.T) {
 	t.Parallel()
 	noon := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
@@ -51,7 +51,7 @@ func TestRedeem_PartsSumToTheTotalInEveryCurrency(t *testing.T) {
 	})
 }
 
-func TestRedeem_TakesOffWhatTheCouponSays(t *testing.T) {
+func TestRedeem_AppliesTheDiscount(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	for name, tc := range map[string]struct {
@@ -59,15 +59,15 @@ func TestRedeem_TakesOffWhatTheCouponSays(t *testing.T) {
 		subtotal money.Amount
 		want     money.Amount
 	}{
-		"half a unit goes away from zero": {Coupon{Kind: Percent, Rate: 100_000}, 1665, 167},
-		"all of it":                       {Coupon{Kind: Percent, Rate: 1_000_000}, 999, 999},
-		"fixed":                           {Coupon{Kind: Fixed, Amount: 500}, 2000, 500},
-		"fixed, more than there is":       {Coupon{Kind: Fixed, Amount: 500}, 333, 333},
-		"just from the minimum":           {Coupon{Kind: Fixed, Amount: 500, Minimum: 2000}, 2000, 500},
-		"just below the minimum":          {Coupon{Kind: Fixed, Amount: 500, Minimum: 2000}, 1999, 0},
-		"the moment before it expires":    {Coupon{Kind: Fixed, Amount: 500, Expires: now.Add(1)}, 2000, 500},
-		"the moment it expires":           {Coupon{Kind: Fixed, Amount: 500, Expires: now}, 2000, 0},
-		"nothing in the cart":             {Coupon{Kind: Percent, Rate: 100_000}, 0, 0},
+		"half a unit rounds up":         {Coupon{Kind: Percent, Rate: 100_000}, 1665, 167},
+		"100 percent":                   {Coupon{Kind: Percent, Rate: 1_000_000}, 999, 999},
+		"fixed":                         {Coupon{Kind: Fixed, Amount: 500}, 2000, 500},
+		"fixed, more than the subtotal": {Coupon{Kind: Fixed, Amount: 500}, 333, 333},
+		"exactly the minimum":           {Coupon{Kind: Fixed, Amount: 500, Minimum: 2000}, 2000, 500},
+		"just below the minimum":        {Coupon{Kind: Fixed, Amount: 500, Minimum: 2000}, 1999, 0},
+		"the moment before it expires":  {Coupon{Kind: Fixed, Amount: 500, Expires: now.Add(1)}, 2000, 500},
+		"the moment it expires":         {Coupon{Kind: Fixed, Amount: 500, Expires: now}, 2000, 0},
+		"subtotal 0":                    {Coupon{Kind: Percent, Rate: 100_000}, 0, 0},
 	} {
 		store := &store.Store{Currency: "SAR", PricesIncludeTax: true}
 		got := Price(Cart{Coupon: "C", Lines: []Line{{ID: "1", Quantity: 1}}}, store, map[int64]*Product{1: sold(1, tc.subtotal)}, testLimits)
@@ -78,7 +78,7 @@ func TestRedeem_TakesOffWhatTheCouponSays(t *testing.T) {
 	}
 }
 
-func TestRedeem_MeetsTheMinimumOnlyByLinesThatCanBeBought(t *testing.T) {
+func TestRedeem_CountsOnlyBuyableLinesTowardTheMinimum(t *testing.T) {
 	t.Parallel()
 	inactive, soldOut := sold(2, 5000), sold(3, 5000)
 	inactive.Active, soldOut.Stock = false, new(int64)
@@ -89,10 +89,10 @@ func TestRedeem_MeetsTheMinimumOnlyByLinesThatCanBeBought(t *testing.T) {
 		lines []Line
 		want  money.Amount
 	}{
-		"an inactive product":           {[]Line{{ID: "1", Quantity: 1}, {ID: "2", Quantity: 1}}, 0},
-		"one that is sold out":          {[]Line{{ID: "1", Quantity: 1}, {ID: "3", Quantity: 1}}, 0},
-		"one that is gone":              {[]Line{{ID: "1", Quantity: 1}, {ID: "404", Quantity: 1}}, 0},
-		"enough beside an inactive one": {[]Line{{ID: "1", Quantity: 2}, {ID: "2", Quantity: 1}}, 500},
+		"an inactive product":             {[]Line{{ID: "1", Quantity: 1}, {ID: "2", Quantity: 1}}, 0},
+		"one that is sold out":            {[]Line{{ID: "1", Quantity: 1}, {ID: "3", Quantity: 1}}, 0},
+		"one that is gone":                {[]Line{{ID: "1", Quantity: 1}, {ID: "404", Quantity: 1}}, 0},
+		"enough without the inactive one": {[]Line{{ID: "1", Quantity: 2}, {ID: "2", Quantity: 1}}, 500},
 	} {
 		got := Price(Cart{Coupon: "FIVE", Lines: tc.lines}, store, products, testLimits)
 		got.Redeem(five, store, time.Now())
@@ -102,7 +102,7 @@ func TestRedeem_MeetsTheMinimumOnlyByLinesThatCanBeBought(t *testing.T) {
 	}
 }
 
-func TestNormalCouponCode_FoldsTheCaseOfASCIIAlone(t *testing.T) {
+func TestNormalCouponCode_FoldsOnlyASCII(t *testing.T) {
 	t.Parallel()
 	for given, want := range map[string]string{
 		"TEN": "TEN", "ten": "TEN", " tEn\u00a0\n": "TEN", "summer-25_%": "SUMMER-25_%", "": "", " ": "", "\u200b": "",

@@ -7,20 +7,22 @@ import (
 	"commerce/auth/problem"
 )
 
-// Unavailable is a failure of something that carts depend on. A change was not made,
-// or is safe to repeat with its idempotency key. doing names the call that failed.
+// Unavailable returns the error for a dependency that failed: the change was not made, or
+// the client can safely repeat it with its idempotency key. doing names the call that
+// failed; cause is logged and not shown.
 func Unavailable(doing string, cause error) *problem.Error {
 	return problem.New(problem.Unavailable, "", textUnavailable).Because(fmt.Errorf("%s: %w", doing, cause))
 }
 
-// OutcomeUnknown is a change without an idempotency key that may have been made.
+// OutcomeUnknown returns the error for a change without an idempotency key that may have
+// been made. doing names the call that failed; cause is logged and not shown.
 func OutcomeUnknown(doing string, cause error) *problem.Error {
 	return problem.New(problem.OutcomeUnknown, "", textOutcomeUnknown).Because(fmt.Errorf("%s: %w", doing, cause))
 }
 
 var (
 	textUnavailable = locale.Text{
-		locale.En: "The cart cannot be reached right now. Please try again in a moment.",
+		locale.En: "The cart is not available right now. Please try again in a moment.",
 		locale.Ar: "تعذّر الوصول إلى السلة الآن. يُرجى المحاولة بعد لحظات.",
 	}
 	textOutcomeUnknown = locale.Text{

@@ -8,16 +8,16 @@ import (
 	"commerce/auth/problem"
 )
 
-// Issue is why a line, or the cart, would not pass validation now; or, as a warning,
-// what the shopper should know and may ignore.
+// Issue is why a line or the cart does not pass validation now. As a warning, it is
+// something that the shopper should know and may ignore.
 type Issue struct {
 	Code      problem.Code
 	Requested int64
-	Available *int64 // of the product, for this line; nil unless stock is the issue
+	Available *int64 // stock left for this line; nil unless the issue is about stock
 	Sentence  locale.Sentence
 }
 
-// The codes of issues and warnings that are never the code of an error.
+// Codes of issues and warnings that no error response uses.
 const (
 	CartEmpty        problem.Code = "cart_empty"
 	BelowMinQuantity problem.Code = "below_min_quantity"
@@ -26,8 +26,8 @@ const (
 	LowStock         problem.Code = "low_stock"
 )
 
-// issueOf judges one line. left is the stock that the lines before it leave; nil for
-// unlimited.
+// issueOf returns what is wrong with one line, or nil. left is the stock that the lines
+// before it leave; nil for unlimited.
 func issueOf(l *Line, p *Product, left *int64, limits Limits) *Issue {
 	issue := func(code problem.Code, sentence locale.Sentence) *Issue {
 		return &Issue{Code: code, Requested: l.Quantity, Sentence: sentence}
@@ -63,7 +63,7 @@ func issueOf(l *Line, p *Product, left *int64, limits Limits) *Issue {
 	return nil
 }
 
-// fieldIssue compares the answers of a line with what the product asks now.
+// fieldIssue compares a line's answers with the fields that the product has now.
 func fieldIssue(l *Line, p *Product, issue func(problem.Code, locale.Sentence) *Issue) *Issue {
 	for _, a := range l.Fields {
 		f := p.Field(a.Name)
@@ -85,11 +85,11 @@ func fieldIssue(l *Line, p *Product, issue func(problem.Code, locale.Sentence) *
 
 func byFieldName(f FieldValue, name string) int { return strings.Compare(f.Name, name) }
 
-// lowStock is the stock at or under which a shopper is warned that few are left.
+// lowStock is the highest stock at which the shopper gets a warning.
 const lowStock = 5
 
-// warningsOf lists what a shopper should know about a line. A line with an issue has no
-// warning about low stock.
+// warningsOf lists the warnings of a line. A line with an issue gets no warning about low
+// stock.
 func warningsOf(l *PricedLine) []Issue {
 	p := l.Product
 	if p == nil {
@@ -117,12 +117,12 @@ func warningsOf(l *PricedLine) []Issue {
 
 var (
 	textPriceRose = locale.Text{
-		locale.En: "The price of “%s” has gone up since it was added.",
-		locale.Ar: "ارتفع سعر «%s» منذ إضافته.",
+		locale.En: "The price of “%s” has gone up since you added it.",
+		locale.Ar: "ارتفع سعر المنتج «%s» منذ إضافته إلى السلة.",
 	}
 	textPriceFell = locale.Text{
-		locale.En: "The price of “%s” has gone down since it was added.",
-		locale.Ar: "انخفض سعر «%s» منذ إضافته.",
+		locale.En: "The price of “%s” has gone down since you added it.",
+		locale.Ar: "انخفض سعر المنتج «%s» منذ إضافته إلى السلة.",
 	}
 	textLowStock = locale.Text{
 		locale.En: "Only %d of “%s” are left.",

@@ -33,20 +33,20 @@ func TestIssueOf(t *testing.T) {
 		"inactive":                     {Line{ID: "1", Quantity: 1}, sells(func(p *Product) { p.Active = false }), nil, problem.ProductInactive},
 		"inactive before out of stock": {Line{ID: "1", Quantity: 1}, sells(func(p *Product) { p.Active, p.Stock = false, &zero }), &zero, problem.ProductInactive},
 		"plan gone":                    {Line{ID: "5.p59", Quantity: 1, Fields: email}, account(), nil, problem.PlanUnavailable},
-		"plan needed by now":           {Line{ID: "5", Quantity: 1, Fields: email}, account(), nil, problem.PlanUnavailable},
-		"plan no longer sold":          {Line{ID: "1.p9", Quantity: 1}, sold(1, 100), nil, problem.PlanUnavailable},
+		"plan now required":            {Line{ID: "5", Quantity: 1, Fields: email}, account(), nil, problem.PlanUnavailable},
+		"product no longer has plans":  {Line{ID: "1.p9", Quantity: 1}, sold(1, 100), nil, problem.PlanUnavailable},
 		"field gone":                   {Line{ID: "1", Quantity: 1, Fields: email}, sold(1, 100), nil, problem.FieldInvalid},
 		"option gone":                  {Line{ID: "5.p51", Quantity: 1, Fields: []FieldValue{{"email", "x"}, {"region", "fr"}}}, account(), nil, problem.FieldInvalid},
-		"field needed by now":          {Line{ID: "5.p51", Quantity: 1, Fields: []FieldValue{{"region", "us"}}}, account(), nil, problem.FieldMissing},
-		"field answered invisibly":     {Line{ID: "5.p51", Quantity: 1, Fields: []FieldValue{{"email", "\u200b"}}}, account(), nil, problem.FieldMissing},
-		"fields and plan right":        {Line{ID: "5.p51", Quantity: 1, Fields: email}, account(), nil, ""},
+		"field now required":           {Line{ID: "5.p51", Quantity: 1, Fields: []FieldValue{{"region", "us"}}}, account(), nil, problem.FieldMissing},
+		"invisible answer":             {Line{ID: "5.p51", Quantity: 1, Fields: []FieldValue{{"email", "\u200b"}}}, account(), nil, problem.FieldMissing},
+		"valid fields and plan":        {Line{ID: "5.p51", Quantity: 1, Fields: email}, account(), nil, ""},
 		"sold out":                     {Line{ID: "1", Quantity: 1}, stocked(0), &zero, problem.OutOfStock},
 		"too few left":                 {Line{ID: "1", Quantity: 3}, stocked(2), &two, problem.InsufficientStock},
-		"none left by lines before":    {Line{ID: "1", Quantity: 1}, stocked(2), &zero, problem.InsufficientStock},
+		"lines before take all stock":  {Line{ID: "1", Quantity: 1}, stocked(2), &zero, problem.InsufficientStock},
 		"just enough":                  {Line{ID: "1", Quantity: 2}, stocked(2), &two, ""},
 		"below its minimum":            {Line{ID: "1", Quantity: 1}, sells(func(p *Product) { p.MinQuantity = 2 }), nil, BelowMinQuantity},
 		"above its maximum":            {Line{ID: "1", Quantity: 3}, sells(func(p *Product) { p.MaxQuantity = &two }), nil, AboveMaxQuantity},
-		"above the service's":          {Line{ID: "1", Quantity: 1000}, sold(1, 100), nil, AboveMaxQuantity},
+		"above the service's limit":    {Line{ID: "1", Quantity: 1000}, sold(1, 100), nil, AboveMaxQuantity},
 	} {
 		got := issueOf(&tc.line, tc.product, tc.left, testLimits)
 		if got == nil {
@@ -72,13 +72,13 @@ func TestWarningsOf(t *testing.T) {
 		stock *int64
 		want  []problem.Code
 	}{
-		"nothing to say":     {100, nil, nil},
-		"dearer":             {90, nil, []problem.Code{PriceChanged}},
-		"cheaper":            {110, nil, []problem.Code{PriceChanged}},
-		"plenty left":        {100, ptr(int64(6)), nil},
-		"few left":           {100, ptr(int64(5)), []problem.Code{LowStock}},
-		"dearer and few":     {90, ptr(int64(1)), []problem.Code{PriceChanged, LowStock}},
-		"was free until now": {0, nil, []problem.Code{PriceChanged}},
+		"no warning":                  {100, nil, nil},
+		"more expensive":              {90, nil, []problem.Code{PriceChanged}},
+		"cheaper":                     {110, nil, []problem.Code{PriceChanged}},
+		"plenty left":                 {100, ptr(int64(6)), nil},
+		"few left":                    {100, ptr(int64(5)), []problem.Code{LowStock}},
+		"more expensive and few left": {90, ptr(int64(1)), []problem.Code{PriceChanged, LowStock}},
+		"was free until now":          {0, nil, []problem.Code{PriceChanged}},
 	} {
 		p := sold(1, 100)
 		p.Stock = tc.stock
@@ -92,8 +92,8 @@ func TestWarningsOf(t *testing.T) {
 	}
 }
 
-// Without its plan or option a line costs less; the price has not gone down.
-func TestWarningsOf_SayNothingOfAPriceThatLacksAPart(t *testing.T) {
+// A line costs less once its plan or option is gone, but no price has gone down.
+func TestWarningsOf_IgnoresThePriceWhenAPartIsGone(t *testing.T) {
 	t.Parallel()
 	noPlans, noOption, inactive := account(), account(), account()
 	noPlans.Plans, noOption.Fields[1].Options, inactive.Active = nil, noOption.Fields[1].Options[:1], false
@@ -105,11 +105,11 @@ func TestWarningsOf_SayNothingOfAPriceThatLacksAPart(t *testing.T) {
 	}{
 		"the plan is gone":               {Line{ID: "5.p59", Quantity: 1, AddedPrice: 3500, Fields: []FieldValue{email}}, account(), nil},
 		"all plans are gone":             {Line{ID: "5.p51", Quantity: 1, AddedPrice: 3500, Fields: []FieldValue{email}}, noPlans, nil},
-		"plans have come":                {Line{ID: "5", Quantity: 1, AddedPrice: 3500, Fields: []FieldValue{email}}, account(), nil},
+		"the product now has plans":      {Line{ID: "5", Quantity: 1, AddedPrice: 3500, Fields: []FieldValue{email}}, account(), nil},
 		"inactive, and the plan is gone": {Line{ID: "5.p59", Quantity: 1, AddedPrice: 3500, Fields: []FieldValue{email}}, inactive, nil},
 		"the option is gone":             {Line{ID: "5.p51", Quantity: 1, AddedPrice: 4025, Fields: []FieldValue{email, region}}, noOption, nil},
 		"the field is gone":              {Line{ID: "5.p51", Quantity: 1, AddedPrice: 9000, Fields: []FieldValue{{"age", "9"}, email}}, account(), nil},
-		"all is there, and cheaper":      {Line{ID: "5.p51", Quantity: 1, AddedPrice: 9000, Fields: []FieldValue{email, region}}, account(), []problem.Code{PriceChanged}},
+		"nothing is gone, and cheaper":   {Line{ID: "5.p51", Quantity: 1, AddedPrice: 9000, Fields: []FieldValue{email, region}}, account(), []problem.Code{PriceChanged}},
 		"inactive, and cheaper":          {Line{ID: "5.p51", Quantity: 1, AddedPrice: 9000, Fields: []FieldValue{email}}, inactive, []problem.Code{PriceChanged}},
 	} {
 		priced := Price(Cart{Lines: []Line{tc.line}}, &store.Store{}, map[int64]*Product{5: tc.product}, testLimits)
@@ -123,7 +123,7 @@ func TestWarningsOf_SayNothingOfAPriceThatLacksAPart(t *testing.T) {
 	}
 }
 
-func TestWarningsOf_SayWhichWayThePriceWent(t *testing.T) {
+func TestWarningsOf_TellsAPriceIncreaseFromADecrease(t *testing.T) {
 	t.Parallel()
 	for added, want := range map[money.Amount]locale.Text{90: textPriceRose, 110: textPriceFell} {
 		if got := warningsOf(&PricedLine{Line: &Line{ID: "1", AddedPrice: added}, Product: sold(1, 100), Unit: Unit{Base: 100}})[0].Sentence.In(locale.En); got != want.With("P1").In(locale.En) {

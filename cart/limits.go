@@ -2,8 +2,8 @@ package cart
 
 import "commerce/cart/money"
 
-// Limits bound what a cart may hold. A merge may fill a customer's cart past Lines and
-// CartText, up to MergeFactor times either.
+// Limits are the maximums for a cart. A merge may exceed Lines and CartText, up to
+// MergeFactor times each.
 type Limits struct {
 	Lines    int64 // lines of a cart
 	Quantity int64 // of one line
@@ -18,8 +18,8 @@ const (
 	MaxText     = 1_000_000 // bytes of LineText and of CartText
 )
 
-// The highest values that a catalogue may hold. The schema in deploy/migrations has
-// the same ones.
+// The highest values that a catalog may hold. The schema in deploy/migrations has the same
+// limits.
 const (
 	MaxPrice     money.Amount = 100_000_000_000 // of a product, and of a plan
 	MaxSurcharge money.Amount = 10_000_000_000  // of an option
@@ -27,9 +27,9 @@ const (
 	MaxTaxRate                = 1_000_000       // parts per million: 100 %
 )
 
-// MergeFactor is how many times its limits of lines and text a merge may fill a cart.
+// MergeFactor multiplies Limits.Lines and Limits.CartText for a merge.
 const MergeFactor = 2
 
-// highestTotal is the total of a cart in which everything is at its highest. It does
-// not compile if int64 cannot hold it, so no total overflows.
+// highestTotal is the highest total that a cart can have. It does not compile if int64
+// cannot hold it, so no total overflows.
 const highestTotal = MergeFactor * MaxLines * MaxQuantity * (2*MaxPrice + MaxFields*MaxSurcharge) * (1 + MaxTaxRate/1_000_000)

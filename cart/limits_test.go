@@ -12,12 +12,12 @@ import (
 	"commerce/cart/money"
 )
 
-// highestLimits are what an installation may set at most.
+// highestLimits are the highest limits that an installation may set.
 var highestLimits = Limits{Lines: MaxLines, Quantity: MaxQuantity, LineText: MaxText, CartText: MaxText}
 
-// dearest is a product with as many fields as one may have and these prices, and a
-// line of it that chooses a surcharge in every field.
-func dearest(id int64, base, plan, surcharge money.Amount, quantity int64) (*Product, Line) {
+// costliest returns a product with the maximum number of fields and the given prices, and
+// a line for it that chooses a surcharge in every field.
+func costliest(id int64, base, plan, surcharge money.Amount, quantity int64) (*Product, Line) {
 	p := sold(id, base)
 	p.Plans = []Plan{{ID: 1, Duration: "monthly", Price: plan}}
 	var answers []FieldValue
@@ -29,13 +29,13 @@ func dearest(id int64, base, plan, surcharge money.Amount, quantity int64) (*Pro
 	return p, Line{ID: NewLineID(id, 1, answers), Quantity: quantity, Fields: answers}
 }
 
-// A merged cart holds twice the lines of any other.
-func TestPrice_HasNoTotalThatOverflowsAtTheHighestOfEverything(t *testing.T) {
+// Only a merge fills a cart to MergeFactor × MaxLines.
+func TestPrice_DoesNotOverflowAtTheMaximums(t *testing.T) {
 	t.Parallel()
 	products := map[int64]*Product{}
 	var c Cart
 	for id := range int64(MergeFactor * MaxLines) {
-		p, line := dearest(id+1, MaxPrice, MaxPrice, MaxSurcharge, MaxQuantity)
+		p, line := costliest(id+1, MaxPrice, MaxPrice, MaxSurcharge, MaxQuantity)
 		products[p.ID], c.Lines = p, append(c.Lines, line)
 	}
 	store := &store.Store{Currency: "KWD", TaxRate: MaxTaxRate}
@@ -54,11 +54,11 @@ func TestPrice_HasNoTotalThatOverflowsAtTheHighestOfEverything(t *testing.T) {
 	}
 }
 
-// Within the bounds every amount is the one that big.Int computes.
+// Within the bounds, every amount equals the one that big.Int computes.
 func TestPrice_IsExactWithinTheBounds(t *testing.T) {
 	t.Parallel()
-	amount := func(t *rapid.T, name string, most money.Amount) money.Amount {
-		return money.Amount(rapid.OneOf(rapid.Int64Range(0, int64(most)), rapid.Just(int64(most))).Draw(t, name))
+	amount := func(t *rapid.T, name string, maximum money.Amount) money.Amount {
+		return money.Amount(rapid.OneOf(rapid.Int64Range(0, int64(maximum)), rapid.Just(int64(maximum))).Draw(t, name))
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		products, subtotal := map[int64]*Product{}, new(big.Int)
@@ -66,7 +66,7 @@ func TestPrice_IsExactWithinTheBounds(t *testing.T) {
 		for id := range rapid.Int64Range(0, 20).Draw(t, "lines") {
 			quantity := rapid.OneOf(rapid.Int64Range(1, MaxQuantity), rapid.Just(int64(MaxQuantity))).Draw(t, "quantity")
 			base, plan, surcharge := amount(t, "base", MaxPrice), amount(t, "plan", MaxPrice), amount(t, "surcharge", MaxSurcharge)
-			p, line := dearest(id+1, base, plan, surcharge, quantity)
+			p, line := costliest(id+1, base, plan, surcharge, quantity)
 			products[p.ID], c.Lines = p, append(c.Lines, line)
 			unit := new(big.Int).Mul(big.NewInt(MaxFields), big.NewInt(int64(surcharge)))
 			unit.Add(unit, big.NewInt(int64(base))).Add(unit, big.NewInt(int64(plan)))
@@ -100,7 +100,7 @@ func TestPrice_IsExactWithinTheBounds(t *testing.T) {
 	})
 }
 
-// nearest is a × part / whole for an a that is not negative, halves up.
+// nearest returns a × part / whole, rounded half up. a must not be negative.
 func nearest(a *big.Int, part, whole int64) *big.Int {
 	twice := new(big.Int).Mul(a, big.NewInt(2*part))
 	return twice.Add(twice, big.NewInt(whole)).Quo(twice, big.NewInt(2*whole))

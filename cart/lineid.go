@@ -8,21 +8,21 @@ import (
 	"strings"
 )
 
-// LineID names a line by what it is, so that the same product with the same plan
-// and fields is the same line wherever it is added:
+// LineID identifies a line by its content, so that adding the same product with the same
+// plan and fields again gives the same line:
 //
 //	42                  a plain product
 //	42.p41              with plan 41
 //	42.f<digest>        with fields
 //	42.p41.f<digest>    with both
 //
-// It is also the line's member in the cart's hash, and sorts apart from the
-// cart's own members, none of which begins with a digit.
+// It is also the line's field name in the cart's Redis hash. None of the cart's own field
+// names begins with a digit.
 type LineID string
 
 var lineIDShape = regexp.MustCompile(`^[1-9][0-9]{0,18}(\.p[1-9][0-9]{0,18})?(\.f[A-Za-z0-9_-]{16})?$`)
 
-// NewLineID makes the id. Plan 0 is none; fields must be sorted by name.
+// NewLineID returns the ID of a line. Plan 0 is none; fields must be sorted by name.
 func NewLineID(product, plan int64, fields []FieldValue) LineID {
 	id := strconv.AppendInt(make([]byte, 0, 32), product, 10)
 	if plan != 0 {
@@ -34,8 +34,8 @@ func NewLineID(product, plan int64, fields []FieldValue) LineID {
 	return LineID(id)
 }
 
-// ParseLineID reads what a client sent as a line's id. ok is false for anything that
-// cannot be one, so that no other text reaches a script.
+// ParseLineID parses a line's ID that a client sent. ok is false for any other text, so
+// that none reaches a script.
 func ParseLineID(s string) (LineID, bool) {
 	if len(s) > 64 || !lineIDShape.MatchString(s) {
 		return "", false
@@ -43,14 +43,14 @@ func ParseLineID(s string) (LineID, bool) {
 	return LineID(s), true
 }
 
-// Product is the id of the line's product.
+// Product returns the ID of the line's product.
 func (id LineID) Product() int64 {
 	digits, _, _ := strings.Cut(string(id), ".")
 	n, _ := strconv.ParseInt(digits, 10, 64)
 	return n
 }
 
-// Plan is the id of the line's plan, 0 when it has none.
+// Plan returns the ID of the line's plan, 0 when it has none.
 func (id LineID) Plan() int64 {
 	_, rest, _ := strings.Cut(string(id), ".")
 	if !strings.HasPrefix(rest, "p") {
@@ -61,8 +61,8 @@ func (id LineID) Plan() int64 {
 	return n
 }
 
-// fieldsDigest is 96 bits of SHA-256 over names and values, each with its length
-// before it, so that no two answers run together.
+// fieldsDigest returns 96 bits of SHA-256 over names and values. Each is prefixed with its
+// length, so that different fields never give the same input.
 func fieldsDigest(fields []FieldValue) string {
 	h := sha256.New()
 	for _, f := range fields {

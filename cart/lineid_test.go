@@ -9,9 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// answers draws what a shopper may have answered: sorted by name, each name once.
-// The alphabet is small and holds the separators of the digest, so that answers
-// that look alike are drawn often.
+// answers generates a shopper's answers: sorted by name, each name once. The alphabet is
+// small and includes the separators of the digest, so that similar answers are common.
 func answers() *rapid.Generator[[]FieldValue] {
 	word := rapid.StringOfN(rapid.SampledFrom([]rune(`ab1:", ص`)), 0, 4, -1)
 	return rapid.Custom(func(t *rapid.T) []FieldValue {
@@ -23,7 +22,7 @@ func answers() *rapid.Generator[[]FieldValue] {
 	})
 }
 
-func TestLineID_SaysWhatItWasMadeOf(t *testing.T) {
+func TestLineID_RoundTrips(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		product := rapid.Int64Range(1, math.MaxInt64).Draw(t, "product")
@@ -33,12 +32,12 @@ func TestLineID_SaysWhatItWasMadeOf(t *testing.T) {
 			t.Fatalf("%s is parsed as %q, %v", id, parsed, ok)
 		}
 		if id.Product() != product || id.Plan() != plan {
-			t.Fatalf("%s is of product %d, plan %d", id, id.Product(), id.Plan())
+			t.Fatalf("%s has product %d, plan %d", id, id.Product(), id.Plan())
 		}
 	})
 }
 
-func TestLineID_DifferentAnswersNeverShareOne(t *testing.T) {
+func TestLineID_DiffersForDifferentAnswers(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		plan := rapid.Int64Range(0, 2)
@@ -51,7 +50,7 @@ func TestLineID_DifferentAnswersNeverShareOne(t *testing.T) {
 	})
 }
 
-func TestLineID_LooksLikeThis(t *testing.T) {
+func TestLineID_FormatNeverChanges(t *testing.T) {
 	t.Parallel()
 	fields := []FieldValue{{Name: "Account email", Value: "a@example.com"}}
 	for _, tc := range []struct {
@@ -62,13 +61,13 @@ func TestLineID_LooksLikeThis(t *testing.T) {
 		{NewLineID(42, 0, fields), "42.fFW3PSYWMezQ8o8nE"},
 		{NewLineID(42, 41, fields), "42.p41.fFW3PSYWMezQ8o8nE"},
 	} {
-		if tc.got != tc.want { // a cart that lies in Redis has these: they never change
+		if tc.got != tc.want { // carts stored in Redis have these IDs
 			t.Errorf("%s, want %s", tc.got, tc.want)
 		}
 	}
 }
 
-func TestParseLineID_TakesNothingElse(t *testing.T) {
+func TestParseLineID_RejectsAnythingElse(t *testing.T) {
 	t.Parallel()
 	for _, s := range []string{
 		"", "0", "-1", "+1", "042", "42.", "42.p", "42.p0", "42.p-1", "42.p1.p2", "42.f", "42.fshort",
@@ -76,7 +75,7 @@ func TestParseLineID_TakesNothingElse(t *testing.T) {
 		" 42", "42 ", "42\n", "42\x00", "٤٢", "12345678901234567890", strings.Repeat("9", 65),
 	} {
 		if id, ok := ParseLineID(s); ok || id != "" {
-			t.Errorf("%q was taken for %q", s, id)
+			t.Errorf("%q was parsed as %q", s, id)
 		}
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"commerce/cart/money"
 )
 
-// Unit is what one piece of a line costs and why.
+// Unit is the price of one piece of a line, by its parts.
 type Unit struct {
 	Base   money.Amount // the product's price now
 	Addons money.Amount // surcharges of the chosen options
@@ -15,8 +15,8 @@ type Unit struct {
 // Total is the unit price.
 func (u Unit) Total() money.Amount { return u.Base + u.Addons + u.Plan }
 
-// unitPrice prices one piece by the catalogue. Nil plan: none. Answers that the
-// product no longer knows cost nothing; their line carries an issue.
+// unitPrice prices one piece. A nil plan is no plan. Answers to fields or options that no
+// longer exist cost nothing; their line has an issue.
 func unitPrice(p *Product, plan *Plan, fields []FieldValue) Unit {
 	u := Unit{Base: p.Price}
 	for _, a := range fields {
@@ -30,7 +30,8 @@ func unitPrice(p *Product, plan *Plan, fields []FieldValue) Unit {
 	return u
 }
 
-// chosen is the option that an answer names; nil for a text or an unknown one.
+// chosen returns the option that an answer selects; nil for free text or an unknown
+// option.
 func chosen(p *Product, a FieldValue) *Option {
 	f := p.Field(a.Name)
 	if f == nil {
@@ -39,7 +40,7 @@ func chosen(p *Product, a FieldValue) *Option {
 	return f.Option(a.Value)
 }
 
-// Priced is a cart as the catalogue prices it now.
+// Priced is a cart with the catalog's current prices.
 type Priced struct {
 	Cart     Cart
 	Lines    []PricedLine // one for each line of the cart, in its order
@@ -49,21 +50,21 @@ type Priced struct {
 	Tax      money.Amount   // contained in Total, whether or not prices include it
 	Total    money.Amount
 
-	Buyable money.Amount // what the lines without an issue cost
+	Buyable money.Amount // sum of the lines without an issue
 }
 
 // PricedLine is a line with its product, price and issue.
 type PricedLine struct {
 	*Line
-	Product *Product // nil when it no longer exists
-	Plan    *Plan    // nil for none, or one that no longer exists
-	Unit    Unit     // zero for a product that is gone
+	Product *Product // nil when the store no longer has it
+	Plan    *Plan    // nil for none, or when it no longer exists
+	Unit    Unit     // zero when the product no longer exists
 	Total   money.Amount
 	Issue   *Issue // nil when the line would pass validation
 }
 
-// Price prices a cart: products are what the catalogue says now, one
-// without an entry no longer exists. Stock is given to lines in cart order.
+// Price prices a cart with the catalog's current products; a product without an entry no
+// longer exists. Lines get stock in cart order. The coupon is not applied: see Redeem.
 func Price(c Cart, store *store.Store, products map[int64]*Product, limits Limits) Priced {
 	priced := Priced{Cart: c, Lines: make([]PricedLine, len(c.Lines))}
 	stock := stockLeft{}
@@ -88,7 +89,7 @@ func Price(c Cart, store *store.Store, products map[int64]*Product, limits Limit
 	return priced
 }
 
-// taxed gives the tax on an amount and the total with it, rounded once.
+// taxed returns the tax on an amount, rounded once, and the total including it.
 func taxed(amount money.Amount, store *store.Store) (tax, total money.Amount) {
 	if store.PricesIncludeTax {
 		return money.IncludedShare(amount, store.TaxRate), amount
@@ -97,9 +98,8 @@ func taxed(amount money.Amount, store *store.Store) (tax, total money.Amount) {
 	return tax, amount + tax
 }
 
-// intact reports whether the line is still made of the parts that it had when it
-// was added. Without its plan, or the option that was chosen, it costs less, but its
-// price has not gone down.
+// intact reports whether the line still has all parts that it had when it was added. A
+// line whose plan or chosen option is gone costs less, but its price has not gone down.
 func (l *PricedLine) intact() bool {
 	if (l.ID.Plan() == 0) != (len(l.Product.Plans) == 0) || (l.ID.Plan() != 0 && l.Plan == nil) {
 		return false
@@ -112,10 +112,10 @@ func (l *PricedLine) intact() bool {
 	return true
 }
 
-// stockLeft follows how much of each product the lines so far have used up.
+// stockLeft counts, by product ID, the quantity that the lines so far have taken.
 type stockLeft map[int64]int64
 
-// left is what remains of a product; nil when its stock is unlimited or unknown.
+// left returns the stock that remains of a product; nil for unlimited or no product.
 func (s stockLeft) left(p *Product) *int64 {
 	if p == nil || p.Stock == nil {
 		return nil

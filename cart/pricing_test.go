@@ -14,14 +14,14 @@ import (
 
 var testLimits = Limits{Lines: 100, Quantity: 999, LineText: 4096, CartText: 65536}
 
-// sold is a product of unlimited stock.
+// sold returns a product with unlimited stock.
 func sold(id int64, price money.Amount) *Product {
 	return &Product{ID: id, Name: fmt.Sprintf("P%d", id), Active: true, MinQuantity: 1, Price: price, OriginalPrice: price}
 }
 
 func ptr[T any](v T) *T { return &v }
 
-// account is a product that asks for everything: a plan and answers.
+// account returns a product that has plans and fields.
 func account() *Product {
 	return &Product{
 		ID: 5, Name: "Account", Active: true, MinQuantity: 1, Price: 1500,
@@ -96,7 +96,7 @@ func TestTaxed_PartsSumToTheTotal(t *testing.T) {
 		}
 		within, same := taxed(total, &store.Store{TaxRate: rate, PricesIncludeTax: true})
 		if within != tax || same != total {
-			t.Fatalf("of the total %d, %d is tax, but %d was put on top", total, within, tax)
+			t.Fatalf("the total %d includes %d tax, want the %d that was added", total, within, tax)
 		}
 	})
 }
@@ -121,7 +121,7 @@ func TestPrice_LinesSumToTheSubtotal(t *testing.T) {
 			sum += l.Total
 		}
 		if sum != got.Subtotal || got.Total != sum {
-			t.Fatalf("lines cost %d, the cart %d, in all %d", sum, got.Subtotal, got.Total)
+			t.Fatalf("lines cost %d, subtotal %d, total %d", sum, got.Subtotal, got.Total)
 		}
 	})
 }
@@ -152,7 +152,7 @@ func TestPrice_GivesStockToLinesInCartOrder(t *testing.T) {
 	}
 }
 
-func TestPrice_WhatIsGoneCostsNothing(t *testing.T) {
+func TestPrice_GoneProductsAndPlansCostNothing(t *testing.T) {
 	t.Parallel()
 	p := account()
 	c := Cart{Lines: []Line{
@@ -171,7 +171,7 @@ func TestPrice_WhatIsGoneCostsNothing(t *testing.T) {
 	}
 }
 
-func TestCart_CountsAndNamesItsProducts(t *testing.T) {
+func TestCart_CountAndProductIDs(t *testing.T) {
 	t.Parallel()
 	c := Cart{Lines: []Line{{ID: "5.p52", Quantity: 3}, {ID: "1", Quantity: 2}, {ID: "5.p51", Quantity: 1}}}
 	if c.Count() != 6 {

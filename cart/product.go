@@ -24,22 +24,22 @@ type Product struct {
 	Fields        []Field      // in the merchant's order, which gives each its position
 }
 
-// Image is a picture of a product; Alt describes it for those who cannot see it.
+// Image is a picture of a product. Alt is its alternative text.
 type Image struct {
 	URL string
 	Alt string
 }
 
-// Plan is a period for which a subscription product is sold (its variant); its
-// price comes on top of the product's own.
+// Plan is a billing period of a subscription product (its variant). Its price is added to
+// the product's own.
 type Plan struct {
 	ID       int64
 	Duration period.Duration
 	Price    money.Amount
 }
 
-// Field is something the shopper is asked when adding the product: a text, or a
-// choice when Options is not empty.
+// Field is a question that the shopper answers when adding the product: with free text,
+// or with one of Options when there are any.
 type Field struct {
 	Name     string
 	Required bool
@@ -54,7 +54,7 @@ type Option struct {
 	Price money.Amount
 }
 
-// Plan finds a plan by its id; nil when the product does not have it.
+// Plan finds a plan by ID; nil when the product does not have it.
 func (p *Product) Plan(id int64) *Plan {
 	for i := range p.Plans {
 		if p.Plans[i].ID == id {
@@ -64,7 +64,7 @@ func (p *Product) Plan(id int64) *Plan {
 	return nil
 }
 
-// Field finds a field by its name; nil when the product does not have it.
+// Field finds a field by name; nil when the product does not have it.
 func (p *Product) Field(name string) *Field {
 	for i := range p.Fields {
 		if p.Fields[i].Name == name {
@@ -74,8 +74,8 @@ func (p *Product) Field(name string) *Field {
 	return nil
 }
 
-// Option finds an option by its code, in the spelling of the catalog or in normal
-// form; nil when the field does not have it.
+// Option finds an option by code, as the catalog spells it or in normal form; nil when the
+// field does not have it.
 func (f *Field) Option(code string) *Option {
 	for i := range f.Options {
 		if f.Options[i].Code == code {
@@ -91,5 +91,5 @@ func (f *Field) Option(code string) *Option {
 	return nil
 }
 
-// GoneName is shown in the place of the name of a product that no longer exists.
+// GoneName replaces the name of a product that no longer exists.
 var GoneName = locale.Text{locale.En: "No longer available", locale.Ar: "لم يعد متوفرًا"}

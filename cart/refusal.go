@@ -5,8 +5,8 @@ import (
 	"commerce/auth/problem"
 )
 
-// Refusal is why a cart does not take a change that its request and the catalog allow.
-// A and B are the numbers of its sentence:
+// Refusal is why the cart's current content does not allow a change that is valid by
+// itself. A and B are the numbers in its sentence:
 //
 //	product_not_found, product_inactive, out_of_stock, item_not_found
 //	insufficient_stock     A in stock, B in the cart already
@@ -17,8 +17,8 @@ type Refusal struct {
 	A, B int64
 }
 
-// Problem words the refusal. member is the request's member at fault; p is the product
-// that the change is about, nil for none.
+// Problem returns the refusal as an error. member is the request's member that the error
+// names; p is the changed line's product, nil for none.
 func (r Refusal) Problem(member string, p *Product, limits Limits) *problem.Error {
 	name := ""
 	if p != nil {
@@ -53,7 +53,7 @@ func (r Refusal) sentence(product string) locale.Sentence {
 	return quantityRange(r.A, r.B, product)
 }
 
-// onlySome says how many are available. English has another verb for one.
+// onlySome says how many are available. English needs another verb for one.
 func onlySome(available int64, product string) locale.Sentence {
 	if available == 1 {
 		return textOnlyOne.With(available, product)
@@ -68,7 +68,7 @@ func onlySomeHeld(available int64, product string, held int64) locale.Sentence {
 	return textOnlySomeHeld.With(available, product, held)
 }
 
-// quantityRange says how many may be bought, without "from 1 to 1" and the like.
+// quantityRange says how many may be bought, and avoids ranges such as "1 to 1".
 func quantityRange(minimum, maximum int64, product string) locale.Sentence {
 	switch {
 	case minimum > maximum: // more than this service sells at once
@@ -87,36 +87,36 @@ var (
 		locale.Ar: "هذا العنصر غير موجود في السلة.",
 	}
 	textTooManyLines = locale.Text{
-		locale.En: "The cart is full. The limit of different items is %d.",
+		locale.En: "The cart is full. The maximum number of different items is %d.",
 		locale.Ar: "السلة ممتلئة. الحد الأقصى لعدد العناصر المختلفة هو %d.",
 	}
 	textTooMuchText = locale.Text{
-		locale.En: "The cart is full. The limit of its texts in bytes is %d.",
-		locale.Ar: "السلة ممتلئة. الحد الأقصى لحجم نصوصها بالبايت هو %d.",
+		locale.En: "The cart is full. Its fields and notices are limited to %d bytes.",
+		locale.Ar: "السلة ممتلئة. الحد الأقصى لحجم نصوص الحقول والملاحظات فيها هو %d بايت.",
 	}
 	textOutOfRange = locale.Text{
 		locale.En: "You can buy %d to %d of “%s”.",
-		locale.Ar: "يمكنك شراء من %d إلى %d من «%s».",
+		locale.Ar: "يمكنك شراء كمية تتراوح بين %d و%d من «%s».",
 	}
 	textExactly = locale.Text{
 		locale.En: "You can buy “%[2]s” only in a quantity of %[1]d.",
 		locale.Ar: "لا يمكن شراء «%[2]s» إلا بكمية قدرها %[1]d.",
 	}
 	textAtLeast = locale.Text{
-		locale.En: "You need at least %d of “%s”.",
-		locale.Ar: "الحد الأدنى هو %d من «%s».",
+		locale.En: "You must buy at least %d of “%s”.",
+		locale.Ar: "الحد الأدنى للكمية هو %d من «%s».",
 	}
 	textAtMost = locale.Text{
 		locale.En: "You can buy at most %d of “%s”.",
-		locale.Ar: "الحد الأقصى هو %d من «%s».",
+		locale.Ar: "الحد الأقصى للكمية هو %d من «%s».",
 	}
 	textNoProduct = locale.Text{
 		locale.En: "This product does not exist in this store.",
 		locale.Ar: "هذا المنتج غير موجود في المتجر.",
 	}
 	textInactive = locale.Text{
-		locale.En: "“%s” is not sold at the moment.",
-		locale.Ar: "«%s» غير معروض للبيع حاليًا.",
+		locale.En: "“%s” is currently not for sale.",
+		locale.Ar: "المنتج «%s» غير معروض للبيع حاليًا.",
 	}
 	textOutOfStock = locale.Text{
 		locale.En: "“%s” is out of stock.",

@@ -18,11 +18,11 @@ func TestSentences_ReadWellWithEveryNumber(t *testing.T) {
 		sentence locale.Sentence
 		en, ar   string
 	}{
-		{quantityRange(2, 5, name), "You can buy 2 to 5 of “Loot box”.", "يمكنك شراء من 2 إلى 5 من «Loot box»."},
-		{quantityRange(1, 5, name), "You can buy at most 5 of “Loot box”.", "الحد الأقصى هو 5 من «Loot box»."},
+		{quantityRange(2, 5, name), "You can buy 2 to 5 of “Loot box”.", "يمكنك شراء كمية تتراوح بين 2 و5 من «Loot box»."},
+		{quantityRange(1, 5, name), "You can buy at most 5 of “Loot box”.", "الحد الأقصى للكمية هو 5 من «Loot box»."},
 		{quantityRange(1, 1, name), "You can buy “Loot box” only in a quantity of 1.", "لا يمكن شراء «Loot box» إلا بكمية قدرها 1."},
 		{quantityRange(6, 6, name), "You can buy “Loot box” only in a quantity of 6.", "لا يمكن شراء «Loot box» إلا بكمية قدرها 6."},
-		{quantityRange(6, 5, name), "“Loot box” is not sold at the moment.", "«Loot box» غير معروض للبيع حاليًا."},
+		{quantityRange(6, 5, name), "“Loot box” is currently not for sale.", "المنتج «Loot box» غير معروض للبيع حاليًا."},
 		{onlySome(3, name), "Only 3 of “Loot box” are available.", "المتوفر 3 فقط من «Loot box»."},
 		{onlySome(1, name), "Only 1 of “Loot box” is available.", "المتوفر 1 فقط من «Loot box»."},
 		{onlySomeHeld(1, name, 1), "Only 1 of “Loot box” is available, and your cart already holds 1.", "المتوفر 1 فقط من «Loot box»، وفي سلتك 1 بالفعل."},

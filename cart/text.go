@@ -7,8 +7,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// NormalText is the form in which a shopper's text is stored and compared: NFC, without
-// spaces around it. Text of nothing but invisible characters is "".
+// NormalText returns the form in which a shopper's text is stored and compared: NFC, with
+// surrounding space trimmed. Text without a visible character becomes "".
 func NormalText(s string) string {
 	if !strings.ContainsFunc(s, visible) {
 		return ""
@@ -16,8 +16,8 @@ func NormalText(s string) string {
 	return strings.TrimSpace(norm.NFC.String(s))
 }
 
-// visible is false for spaces, control characters and characters that are made to
-// be invisible, such as joiners, direction marks and fillers.
+// visible is false for spaces, control characters, and characters that are invisible by
+// definition, such as joiners, direction marks and fillers.
 func visible(r rune) bool {
 	if r < unicode.MaxASCII {
 		return r > ' '

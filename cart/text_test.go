@@ -31,12 +31,12 @@ func TestNormalText(t *testing.T) {
 		"\U0001f3f4\U000e0067\U000e007f ": "\U0001f3f4\U000e0067\U000e007f", // a flag ends in a format character
 	} {
 		if got := NormalText(given); got != want {
-			t.Errorf("%+q is %+q, want %+q", given, got, want)
+			t.Errorf("NormalText(%+q) = %+q, want %+q", given, got, want)
 		}
 	}
 }
 
-func TestNormalText_IsTheSameOfEverySpelling(t *testing.T) {
+func TestNormalText_IsTheSameForEverySpelling(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		s := rapid.String().Draw(t, "text")
@@ -55,7 +55,7 @@ func TestNormalText_IsTheSameOfEverySpelling(t *testing.T) {
 func TestNormalText_OfNormalTextDoesNotAllocate(t *testing.T) {
 	for _, s := range []string{"sara@example.com", "يرجى التفعيل قبل الجمعة"} {
 		if n := testing.AllocsPerRun(100, func() { NormalText(s) }); n != 0 {
-			t.Errorf("%v allocations of %s", n, s)
+			t.Errorf("%v allocations for %s", n, s)
 		}
 	}
 }

@@ -5,14 +5,14 @@ import (
 	"commerce/auth/problem"
 )
 
-// Validation says whether a cart could be checked out now.
+// Validation says whether a cart can be checked out now.
 type Validation struct {
-	Issues   []LineIssue // none: valid
+	Issues   []LineIssue // empty for a valid cart
 	Warnings []LineIssue
 }
 
-// LineIssue is an issue or warning and the line it is about; the cart as a whole
-// when Line is nil.
+// LineIssue is an issue or warning with the line that it is about; a nil Line means the
+// cart as a whole.
 type LineIssue struct {
 	Line *PricedLine
 	Issue
@@ -21,7 +21,7 @@ type LineIssue struct {
 // Valid reports whether the cart can be checked out.
 func (v *Validation) Valid() bool { return len(v.Issues) == 0 }
 
-// Validate collects what the pricing of a cart found.
+// Validate collects the issues and warnings of a priced cart.
 func Validate(p *Priced) Validation {
 	var v Validation
 	if len(p.Lines) == 0 {

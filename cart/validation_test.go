@@ -21,10 +21,10 @@ func TestValidate(t *testing.T) {
 		"valid":            {[]Line{{ID: "1", Quantity: 1, AddedPrice: 100}}, nil, nil},
 		"with a warning":   {[]Line{{ID: "1", Quantity: 1, AddedPrice: 99}}, nil, []string{"1 price_changed"}},
 		"issue and others": {[]Line{{ID: "404", Quantity: 1}, {ID: "2", Quantity: 2}}, []string{"404 product_not_found"}, []string{"2 price_changed", "2 low_stock"}},
-		"no low stock beside an issue": {
+		"no low stock warning with an issue": {
 			[]Line{{ID: "2", Quantity: 4, AddedPrice: 100}}, []string{"2 insufficient_stock"}, nil,
 		},
-		"a new price beside an issue": {
+		"price warning with an issue": {
 			[]Line{{ID: "2", Quantity: 4, AddedPrice: 90}}, []string{"2 insufficient_stock"}, []string{"2 price_changed"},
 		},
 	} {
@@ -39,7 +39,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// shown lists issues as "line code".
+// shown formats issues as "line code".
 func shown(issues []LineIssue) []string {
 	var list []string
 	for _, i := range issues {

@@ -1,5 +1,5 @@
-// Package carthttp is the cart over HTTP: its routes, how requests are decoded, and what
-// answers show. The server writes envelopes, errors and ETags.
+// Package carthttp serves the cart over HTTP: it has the routes, decodes requests, and
+// writes the data of responses. The server adds envelopes, errors and ETags.
 package carthttp
 
 import (
@@ -17,15 +17,15 @@ import (
 	"commerce/cart/wire"
 )
 
-// API answers the cart's calls.
+// API handles the cart's HTTP calls.
 type API struct {
 	callers  *auth.CartCallers
 	carts    *service.Carts
 	basePath string
 }
 
-// New returns an API. basePath is what stands before the paths of its routes, "" for
-// nothing: it is no part of what makes two requests the same.
+// New returns an API. basePath is the prefix of its routes' paths, "" for none. It is
+// ignored when two requests are compared, so a retry under another prefix is a replay.
 func New(callers *auth.CartCallers, carts *service.Carts, basePath string) *API {
 	return &API{callers, carts, basePath}
 }
@@ -50,7 +50,7 @@ func (a *API) Area() wire.Area {
 	}
 }
 
-// visit is one call and the language of its answer.
+// visit is one call, with the language of its response.
 type visit struct {
 	*gin.Context
 	*service.Visit
@@ -59,7 +59,8 @@ type visit struct {
 
 func (v *visit) ctx() context.Context { return v.Request.Context() }
 
-// serve identifies the caller, and completes the answer with what the visit knows.
+// serve identifies the caller, calls handle, and adds the language and a new cart token
+// to the answer.
 func (a *API) serve(handle func(*visit) (wire.Answer, error)) wire.Handler {
 	return func(c *gin.Context) (wire.Answer, error) {
 		caller, err := a.callers.Identify(c.Request)
@@ -82,7 +83,7 @@ func (a *API) serve(handle func(*visit) (wire.Answer, error)) wire.Handler {
 	}
 }
 
-// refused is what the answer carries beside an error. A refusal issues no token.
+// refused returns the answer that goes with an error. An error never issues a token.
 func (v *visit) refused(err error) wire.Answer {
 	if v.Fresh {
 		v.Token = ""
@@ -103,16 +104,16 @@ func (v *visit) refused(err error) wire.Answer {
 	return v.show(func(w view) { w.mergeAlone(v.Merge) })
 }
 
-// change answers a call that changes the cart: decode, make the change, show the cart.
-// What waits to be merged is merged before the request is even decoded, so that a
-// refused change merges too.
+// change handles a call that changes the cart: decode, make the change, show the cart. A
+// waiting guest's cart is merged before the request is decoded, so that a refused change
+// merges too.
 func change[T any](
 	a *API,
 	decode func(request) (T, *problem.Error),
 	make func(context.Context, *service.Visit, redisstore.Conditions, T) (service.Changed, error),
 ) wire.Handler {
 	return a.serve(func(v *visit) (wire.Answer, error) {
-		key, _ := keyDigest(v.Request.Header) // one that cannot be read is refused by readRequest
+		key, _ := keyDigest(v.Request.Header) // readRequest refuses an invalid key
 		a.carts.Merge(v.ctx(), v.Visit, key)
 		r, err := readRequest(v.Context, a.basePath)
 		if err != nil {
@@ -156,8 +157,8 @@ func (a *API) summary(v *visit) (wire.Answer, error) {
 	return a.read(v, view.summary)
 }
 
-// read answers with the cart, as write shows it. A condition that cannot be read is
-// refused after the merge, as every refusal is.
+// read answers with the cart, in the form that write gives it. An invalid If-None-Match is
+// refused after the merge, like every refusal.
 func (a *API) read(v *visit, write func(view, *cart.Priced, auth.CartToken, *cart.MergeReport)) (wire.Answer, error) {
 	priced, err := a.carts.Read(v.ctx(), v.Visit)
 	if err != nil {
@@ -190,12 +191,12 @@ func (v *visit) showCart(p *cart.Priced) wire.Answer {
 	return answer
 }
 
-// show is an answer whose data a function writes.
+// show returns an answer whose data is written by write.
 func (v *visit) show(write func(view)) wire.Answer {
 	return wire.Answer{Data: func(w *wire.Writer) { write(newView(w, v.Store)) }}
 }
 
 var textCartInvalid = locale.Text{
-	locale.En: "The cart cannot be checked out as it is.",
-	locale.Ar: "لا يمكن إتمام شراء السلة بوضعها الحالي.",
+	locale.En: "The cart cannot be checked out in its current state.",
+	locale.Ar: "لا يمكن إتمام الشراء والسلة في وضعها الحالي.",
 }

@@ -18,23 +18,23 @@ import (
 )
 
 const (
-	maxBody  = 64 << 10 // bytes of a request body
-	maxDepth = 32       // of nesting in it
+	maxBody  = 64 << 10 // of a request body, in bytes
+	maxDepth = 32       // of its nesting
 )
 
-// object is a JSON object as it came, member by member.
+// object is a JSON object by member name, with values as they were sent.
 type object map[string]jsontext.Value
 
-// readBody reads a request's JSON object. It is strict where two readers could
-// disagree: duplicate members, bytes after the object and invalid UTF-8 are refused.
-// A body that does not come in time is an http.ErrAbortHandler.
+// readBody reads a request's JSON object and returns its bytes too. It is strict where two
+// parsers could disagree: it refuses duplicate members, data after the object, and invalid
+// UTF-8. A body that does not arrive in time is an http.ErrAbortHandler.
 func readBody(r *http.Request) ([]byte, object, error) {
 	if err := wantJSON(r.Header); err != nil {
 		return nil, nil, err
 	}
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		// A slow client's JSON is not malformed: it never came.
+		// A slow client's JSON is not malformed: it never arrived.
 		return nil, nil, fmt.Errorf("read body: %w: %w", err, http.ErrAbortHandler)
 	}
 	if err != nil {
@@ -51,7 +51,7 @@ func malformed(cause error, member string, text locale.Text, args ...any) *probl
 	return problem.New(problem.MalformedJSON, member, text, args...).Because(cause)
 }
 
-// unreadable says what checkJSON found, so that a developer knows what to mend.
+// unreadable turns an error of checkJSON into a message that says what to fix.
 func unreadable(err error) *problem.Error {
 	syntax, _ := errors.AsType[*jsontext.SyntacticError](err)
 	switch {
@@ -66,7 +66,8 @@ func unreadable(err error) *problem.Error {
 	return malformed(err, "", textNotJSON)
 }
 
-// wantJSON refuses what is not JSON in UTF-8. A body without a type is taken for it.
+// wantJSON refuses anything but JSON in UTF-8. A body without a Content-Type counts as
+// JSON.
 func wantJSON(h http.Header) error {
 	refusal := problem.New(problem.UnsupportedMediaType, "Content-Type", textNeedsJSON)
 	if encoding := h.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
@@ -100,7 +101,7 @@ func parseObject(body []byte) (object, error) {
 		return nil, malformed(nil, "", textNotObject)
 	}
 	members := object{}
-	_, _ = d.ReadToken() // all of it was read once: no error can follow
+	_, _ = d.ReadToken() // checkJSON has read it all: no error can follow
 	for d.PeekKind() != '}' {
 		name, _ := d.ReadToken()
 		key := name.String()
@@ -110,7 +111,7 @@ func parseObject(body []byte) (object, error) {
 	return members, nil
 }
 
-// checkJSON reads a whole body once, so that what follows need not look for errors.
+// checkJSON reads the whole body once, so that reading it again cannot fail.
 func checkJSON(body []byte) error {
 	d := jsontext.NewDecoder(bytes.NewReader(body))
 	for {
@@ -144,12 +145,12 @@ var (
 		locale.Ar: "محتوى الطلب متداخل لأكثر من %d مستوى.",
 	}
 	textTrailing = locale.Text{
-		locale.En: "The request body goes on after its JSON object.",
-		locale.Ar: "يستمر محتوى الطلب بعد نهاية كائن JSON.",
+		locale.En: "The request body has extra data after the JSON object.",
+		locale.Ar: "توجد بيانات زائدة بعد كائن JSON في محتوى الطلب.",
 	}
 	textTwice = locale.Text{
-		locale.En: "%s is given more than once.",
-		locale.Ar: "العضو %s معطى أكثر من مرة.",
+		locale.En: "%s appears more than once.",
+		locale.Ar: "تكرّر الحقل %s في محتوى الطلب.",
 	}
 	textTooLarge = locale.Text{
 		locale.En: "The request body is larger than %d bytes.",

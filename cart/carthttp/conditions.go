@@ -14,8 +14,8 @@ import (
 	"commerce/cart/wire"
 )
 
-// conditionsOf reads from the headers of a change what it depends on: If-Match, and what
-// tells a repeat.
+// conditionsOf reads the headers that decide whether a change is made: If-Match, and
+// Idempotency-Key or X-Timestamp, which identify a repeat.
 func conditionsOf(r *http.Request, basePath string, body []byte) (redisstore.Conditions, error) {
 	key, err := keyDigest(r.Header)
 	if err != nil {
@@ -26,7 +26,7 @@ func conditionsOf(r *http.Request, basePath string, body []byte) (redisstore.Con
 		return redisstore.Conditions{}, err
 	}
 	on := redisstore.Conditions{IfMatch: versions(ifMatch)}
-	path := strings.TrimPrefix(r.URL.EscapedPath(), basePath) // as it was sent
+	path := strings.TrimPrefix(r.URL.EscapedPath(), basePath) // escaped as the client sent it
 	if key != "" {
 		on.Key = key
 		on.Fingerprint = digest(r.Method, path, string(body))
@@ -36,7 +36,8 @@ func conditionsOf(r *http.Request, basePath string, body []byte) (redisstore.Con
 	return on, nil
 }
 
-// keyDigest stands for the client's key in Redis; "" when there is none.
+// keyDigest returns the digest that replaces the client's key in Redis; "" when there is
+// no key.
 func keyDigest(h http.Header) (string, error) {
 	key, err := idempotencyKey(h)
 	if key == "" {
@@ -45,7 +46,7 @@ func keyDigest(h http.Header) (string, error) {
 	return digest(key), nil
 }
 
-// idempotencyKey is the client's key for this change: 1 to 255 visible ASCII
+// idempotencyKey returns the client's key for this change: 1 to 255 visible ASCII
 // characters; "" when there is none.
 func idempotencyKey(h http.Header) (string, error) {
 	keys := h.Values("Idempotency-Key")
@@ -59,7 +60,7 @@ func idempotencyKey(h http.Header) (string, error) {
 	return keys[0], nil
 }
 
-// digest is 96 bits over parts that cannot run together.
+// digest returns 96 bits over parts. Moving bytes from one part to the next changes it.
 func digest(parts ...string) string {
 	h := sha256.New()
 	for _, part := range parts {
@@ -69,8 +70,9 @@ func digest(parts ...string) string {
 	return base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:12])
 }
 
-// versions are the tags cut to what a change is judged by, the part before "-", so that
-// a new price or another language never causes a version mismatch.
+// versions returns the part before "-" of each tag, in the form of
+// redisstore.Conditions.IfMatch. Only that part is compared, so that a new price or another
+// language never causes a version mismatch.
 func versions(t wire.Tags) string {
 	if t.Any {
 		return "*"
@@ -88,7 +90,7 @@ func versions(t wire.Tags) string {
 	return b.String()
 }
 
-// version is the part of a cart's ETag before "-".
+// version returns the part of a cart's ETag before "-".
 func version(c *cart.Cart) string {
 	id := c.ID
 	if id == "" {
@@ -98,6 +100,6 @@ func version(c *cart.Cart) string {
 }
 
 var textBadHeader = locale.Text{
-	locale.En: "The header %s cannot be read.",
-	locale.Ar: "تعذّرت قراءة الترويسة %s.",
+	locale.En: "The %s header is not valid.",
+	locale.Ar: "الترويسة %s غير صالحة.",
 }

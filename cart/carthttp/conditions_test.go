@@ -10,7 +10,7 @@ import (
 	"commerce/cart/wire"
 )
 
-func TestVersions_AreWhatAChangeIsJudgedBy(t *testing.T) {
+func TestVersions_AreTheTagsWithoutTheirView(t *testing.T) {
 	t.Parallel()
 	for want, tags := range map[string]wire.Tags{
 		"":          {},
@@ -37,11 +37,11 @@ func TestIdempotencyKey(t *testing.T) {
 	}
 	for _, values := range [][]string{{""}, {"a b"}, {"a\x00"}, {"a\x7f"}, {"é"}, {longest + "k"}, {"a", "a"}} {
 		if got, err := idempotencyKey(http.Header{"Idempotency-Key": values}); err == nil {
-			t.Errorf("%.20q was taken for %.20q", values, got)
+			t.Errorf("%.20q was accepted as %.20q", values, got)
 		}
 	}
 	if got, err := idempotencyKey(http.Header{}); got != "" || err != nil {
-		t.Errorf("without one: %q, %v", got, err)
+		t.Errorf("without the header: %q, %v", got, err)
 	}
 }
 
@@ -64,7 +64,7 @@ func TestConditionsOf_TellsRequestsApart(t *testing.T) {
 			t.Errorf("%s: a repeat is another request", header)
 		}
 		if based := of("POST", "/api/cart/add", `{"product_id":1}`, header, "1"); based != one {
-			t.Errorf("%s: below the base path it is another request", header)
+			t.Errorf("%s: under the base path it is another request", header)
 		}
 		for name, other := range map[string]redisstore.Conditions{
 			"method": of("PATCH", "/cart/add", `{"product_id":1}`, header, "1"),
@@ -80,9 +80,9 @@ func TestConditionsOf_TellsRequestsApart(t *testing.T) {
 	}
 	both := of("POST", "/cart/add", "{}", "Idempotency-Key", "1", "X-Timestamp", "1")
 	if both.Key == "" || both.Stamp != "" {
-		t.Errorf("a key stands in for the stamp: %+v", both)
+		t.Errorf("with both headers, want only the key: %+v", both)
 	}
 	if neither := of("POST", "/cart/add", "{}"); neither != (redisstore.Conditions{}) {
-		t.Errorf("without either: %+v", neither)
+		t.Errorf("with neither header: %+v", neither)
 	}
 }

@@ -20,14 +20,15 @@ import (
 
 const maxNotice = 500 // characters
 
-// request is a change as a client asks for it.
+// request is a client's request to change the cart.
 type request struct {
-	item    cart.LineID // that the path names; "" for none that can exist
+	item    cart.LineID // from the path; "" if no line can have that ID
 	members object      // of the body; nil for a DELETE, whose body is not read
 	on      redisstore.Conditions
 }
 
-// readRequest reads a change up to what its members mean.
+// readRequest reads a request's path, headers and JSON. It does not interpret the members
+// of the body.
 func readRequest(c *gin.Context, basePath string) (r request, err error) {
 	var body []byte
 	if c.Request.Method != http.MethodDelete {
@@ -46,7 +47,7 @@ func (o object) has(name string) bool {
 	return ok && v.Kind() != 'n'
 }
 
-// whole reads a whole number, as wholeNumber does.
+// whole reads a member with wholeNumber.
 func (o object) whole(name string) (int64, *problem.Error) {
 	n, ok := wholeNumber(o[name])
 	if !ok {
@@ -55,8 +56,8 @@ func (o object) whole(name string) (int64, *problem.Error) {
 	return n, nil
 }
 
-// text reads a member that a person wrote, in its normal form. "" for text that
-// counts as not given.
+// text reads a text that a person wrote and returns it in normal form; "" counts as not
+// given.
 func text(v jsontext.Value, name string) (string, *problem.Error) {
 	if v.Kind() != '"' {
 		return "", problem.New(problem.ValidationFailed, name, textText, name)
@@ -76,7 +77,8 @@ func notText(r rune) bool {
 	return unicode.IsControl(r) && r != '\n' && r != '\r' && r != '\t'
 }
 
-// quantity reads the quantity by either of its names and says which one was used.
+// quantity reads the quantity from either member and returns the name of the one it used.
+// Both are allowed when they are equal.
 func (o object) quantity(first, second string) (n int64, name string, given bool, err *problem.Error) {
 	if o.has(second) && !o.has(first) {
 		first, second = second, first
@@ -95,7 +97,7 @@ func (o object) quantity(first, second string) (n int64, name string, given bool
 	return n, first, true, problem.Join(err, otherErr)
 }
 
-// addition reads the body of POST /cart/add. A refusal names every member at fault.
+// addition reads the body of POST /cart/add. A refusal names every invalid member.
 func (r request) addition() (cart.Addition, *problem.Error) {
 	o, a := r.members, cart.Addition{}
 	var badID, badQuantity, badPlan, badFields, badNotice *problem.Error
@@ -118,7 +120,7 @@ func (o object) productID() (int64, *problem.Error) {
 	return o.whole(name)
 }
 
-// addedQuantity is 1 when none is given.
+// addedQuantity returns the quantity to add; 1 when none is given.
 func (o object) addedQuantity() (n int64, name string, err *problem.Error) {
 	n, name, given, err := o.quantity("qty", "quantity")
 	switch {
@@ -132,7 +134,7 @@ func (o object) addedQuantity() (n int64, name string, err *problem.Error) {
 	return n, name, nil
 }
 
-// plan reads subscription_plan: an id, or an object with one. nil when not given.
+// plan reads subscription_plan: an ID, or an object with an id. nil when not given.
 func (o object) plan() (*int64, *problem.Error) {
 	const name = "subscription_plan"
 	if !o.has(name) {
@@ -151,7 +153,7 @@ func (o object) plan() (*int64, *problem.Error) {
 }
 
 // fields reads the answers by the keys that the client sent. An answer that counts as
-// not given is "". Whether a key is a field is judged later.
+// not given is "". cart.Resolve checks the keys.
 func (o object) fields() (map[string]string, *problem.Error) {
 	const name = "fields"
 	if !o.has(name) {
@@ -239,10 +241,10 @@ func (r request) newQuantity() (service.NewQuantity, *problem.Error) {
 	return service.NewQuantity{Item: r.item, Quantity: n, Member: name}, nil
 }
 
-// lineID is the line that the path names.
+// lineID returns the line that the path names.
 func (r request) lineID() (cart.LineID, *problem.Error) { return r.item, nil }
 
-// nothing is for a request that says everything by its method and path.
+// nothing decodes a request that has nothing beyond its method and path.
 func (r request) nothing() (struct{}, *problem.Error) { return struct{}{}, nil }
 
 var (
@@ -256,15 +258,15 @@ var (
 	}
 	textAtLeastOne = locale.Text{
 		locale.En: "%s must be 1 or more.",
-		locale.Ar: "يجب أن يكون %s واحدًا أو أكثر.",
+		locale.Ar: "يجب ألا يقل %s عن واحد.",
 	}
 	textNotNegative = locale.Text{
 		locale.En: "%s must be 0 or more.",
 		locale.Ar: "يجب ألا يقل %s عن صفر.",
 	}
 	textDisagree = locale.Text{
-		locale.En: "%s and %s differ; send one of them.",
-		locale.Ar: "القيمتان %s و%s مختلفتان؛ أرسل إحداهما فقط.",
+		locale.En: "%s and %s have different values. Send only one of them.",
+		locale.Ar: "قيمتا %s و%s مختلفتان. أرسل واحدًا منهما فقط.",
 	}
 	textText = locale.Text{
 		locale.En: "%s must be text.",
@@ -275,15 +277,15 @@ var (
 		locale.Ar: "يجب أن يكون %s كائنًا.",
 	}
 	textPlanShape = locale.Text{
-		locale.En: "subscription_plan must be a plan's id, or an object with that id.",
-		locale.Ar: "يجب أن يكون subscription_plan معرّف خطة، أو كائنًا يحمل هذا المعرّف.",
+		locale.En: "subscription_plan must be a plan's ID, or an object with that ID as id.",
+		locale.Ar: "يجب أن يكون subscription_plan معرّف خطة، أو كائنًا يحمل هذا المعرّف في id.",
 	}
 	textTextTooLong = locale.Text{
-		locale.En: "%s is too long. The limit in characters is %d.",
-		locale.Ar: "النص في %s أطول من اللازم. الحد الأقصى لعدد المحارف هو %d.",
+		locale.En: "%s is too long. The limit is %d characters.",
+		locale.Ar: "النص في %s أطول من المسموح به. الحد الأقصى لعدد الأحرف هو %d.",
 	}
 	textPlainText = locale.Text{
-		locale.En: "%s holds characters that are not text.",
-		locale.Ar: "يحتوي %s على رموز غير نصية.",
+		locale.En: "%s contains characters that are not allowed.",
+		locale.Ar: "يحتوي %s على أحرف غير مسموح بها.",
 	}
 )

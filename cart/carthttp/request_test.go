@@ -18,7 +18,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// codeOf is the code of a refusal; "" for none.
+// codeOf returns the code of a problem.Error; "" for any other error or nil.
 func codeOf(err error) problem.Code {
 	var e *problem.Error
 	if errors.As(err, &e) {
@@ -32,7 +32,7 @@ func TestWholeNumber(t *testing.T) {
 	for number, want := range map[string]int64{
 		"0": 0, "-0": 0, "7": 7, "-7": -7, "0.0": 0, "2.0": 2, "2.00e0": 2, "20e-1": 2, "1e2": 100, "1.5e1": 15, "0.5E+1": 5,
 		"9223372036854775807": math.MaxInt64, "9223372036854775806.0": math.MaxInt64 - 1,
-		"9007199254740993": 1<<53 + 1, "9007199254740993.0": 1<<53 + 1, // no float64
+		"9007199254740993": 1<<53 + 1, "9007199254740993.0": 1<<53 + 1, // no float64 has this value
 		"9223372036854775808": math.MaxInt64, "1e18": 1e18, "1e19": math.MaxInt64, "1e999999999999999999999": math.MaxInt64,
 		"-9223372036854775808": math.MinInt64, "-1e400": math.MinInt64, "0e999999999999999999999": 0,
 	} {
@@ -45,12 +45,12 @@ func TestWholeNumber(t *testing.T) {
 		`"2"`, `""`, "null", "true", "{}", "[]", "",
 	} {
 		if got, ok := wholeNumber(jsontext.Value(other)); ok {
-			t.Errorf("%s was taken for %d", other, got)
+			t.Errorf("%s was parsed as %d", other, got)
 		}
 	}
 }
 
-func TestWholeNumber_OfEveryWholeNumber(t *testing.T) {
+func TestWholeNumber_ReadsEveryInt64(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.Int64().Draw(t, "n")
@@ -72,21 +72,21 @@ func TestReadBody_IsStrict(t *testing.T) {
 		want problem.Code
 	}{
 		"an object":             {` {"product_id": 1} `, ""},
-		"as deep as it may be":  {deepest, ""},
-		"as large as it may be": {`{"a":"` + strings.Repeat("x", maxBody-8) + `"}`, ""},
-		"nothing":               {"", problem.MalformedJSON},
-		"no JSON":               {"product_id=1", problem.MalformedJSON},
+		"the maximum depth":     {deepest, ""},
+		"the maximum size":      {`{"a":"` + strings.Repeat("x", maxBody-8) + `"}`, ""},
+		"an empty body":         {"", problem.MalformedJSON},
+		"not JSON":              {"product_id=1", problem.MalformedJSON},
 		"a list":                {`[{"product_id":1}]`, problem.MalformedJSON},
 		"a number":              {"1", problem.MalformedJSON},
 		"null":                  {"null", problem.MalformedJSON},
 		"cut off":               {`{"product_id":1`, problem.MalformedJSON},
-		"bytes after it":        {`{"product_id":1}x`, problem.MalformedJSON},
+		"data after it":         {`{"product_id":1}x`, problem.MalformedJSON},
 		"another after it":      {`{"product_id":1}{}`, problem.MalformedJSON},
 		"a member twice":        {`{"qty":1,"qty":2}`, problem.MalformedJSON},
 		"a member twice within": {`{"fields":{"a":"1","a":"2"}}`, problem.MalformedJSON},
 		"the same name escaped": {`{"qty":1,"\u0071ty":2}`, problem.MalformedJSON},
 		"invalid UTF-8":         {"{\"notice\":\"\xff\"}", problem.MalformedJSON},
-		"half a character":      {`{"notice":"\ud800"}`, problem.MalformedJSON},
+		"half a surrogate pair": {`{"notice":"\ud800"}`, problem.MalformedJSON},
 		"a byte order mark":     {"\ufeff{}", problem.MalformedJSON},
 		"too deep":              {`{"a":` + deepest + `}`, problem.MalformedJSON},
 		"too large":             {`{"a":"` + strings.Repeat("x", maxBody-7) + `"}`, problem.BodyTooLarge},
@@ -160,7 +160,7 @@ func TestAddition(t *testing.T) {
 	}
 }
 
-func TestAddition_NamesEveryMemberAtFault(t *testing.T) {
+func TestAddition_NamesEveryInvalidMember(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string][]string{
 		`{}`:                                                                   {"product_id"},
@@ -247,7 +247,7 @@ func TestCouponCode(t *testing.T) {
 	longest := strings.Repeat("خ", cart.MaxCouponCode) // twice as many bytes
 	for body, want := range map[string]struct {
 		code, name string
-		at         []string // members at fault
+		at         []string // invalid members
 	}{
 		`{"coupon":"ten"}`:                    {"TEN", "coupon", nil},
 		`{"code":" Ten "}`:                    {"TEN", "code", nil},
@@ -277,12 +277,12 @@ func TestCouponCode(t *testing.T) {
 			}
 		}
 		if diff := cmp.Diff(want.at, at); diff != "" || got.Code != want.code || refusal == nil && got.Member != want.name {
-			t.Errorf("%.60s: %+v, at fault (-want +got)\n%s", body, got, diff)
+			t.Errorf("%.60s: %+v, invalid members (-want +got)\n%s", body, got, diff)
 		}
 	}
 }
 
-// FuzzAddition holds whatever is accepted to what the scripts and the store rely on.
+// FuzzAddition checks that every accepted addition has what the scripts rely on.
 func FuzzAddition(f *testing.F) {
 	f.Add([]byte(`{"product_id":5,"qty":2,"quantity":2.0,"subscription_plan":{"id":41},"fields":{"0":"x"},"notice":"n"}`))
 	f.Add([]byte(`{"product_id":1e2,"qty":null}`))

@@ -11,7 +11,7 @@ import (
 	"commerce/cart/wire"
 )
 
-// view writes what a client sees of a cart.
+// view writes a cart as clients see it.
 type view struct {
 	*wire.Writer
 	store  *store.Store
@@ -35,7 +35,7 @@ func (w view) priceOrNull(name string, a money.Amount) {
 	w.price(name, a)
 }
 
-// cart writes the object that every full-cart answer holds.
+// cart writes the object that every response with a full cart contains.
 func (w view) cart(p *cart.Priced, token auth.CartToken, m *cart.MergeReport) {
 	w.BeginObject()
 	w.members(p, token)
@@ -150,8 +150,8 @@ func (w view) pricing(l *cart.PricedLine) {
 	w.EndObject()
 }
 
-// customFields writes the shopper's answers in the merchant's order; those that
-// the product no longer asks for come last.
+// customFields writes the shopper's answers in the merchant's order. Answers to fields that
+// the product no longer has come last.
 func (w view) customFields(l *cart.PricedLine) {
 	w.Array("custom_fields")
 	if l.Product != nil {
@@ -239,7 +239,7 @@ func (w view) product(l *cart.PricedLine) {
 	w.EndObject()
 }
 
-// issue writes why a line would not pass validation; null when it would.
+// issue writes why a line does not pass validation; null when it does.
 func (w view) issue(i *cart.Issue) {
 	if i == nil {
 		w.Null("issue")
@@ -275,15 +275,15 @@ func (w view) merge(m *cart.MergeReport) {
 	w.EndObject()
 }
 
-// mergeAlone writes the report of a merge beside a refusal.
+// mergeAlone writes the data of an error response: only the report of a merge.
 func (w view) mergeAlone(m *cart.MergeReport) {
 	w.BeginObject()
 	w.merge(m)
 	w.EndObject()
 }
 
-// summary writes the cart and what GET /cart/summary shows beyond it. Digital goods are
-// never shipped.
+// summary writes the response of GET /cart/summary: the cart and more. shipping is always
+// free, since digital goods are not shipped.
 func (w view) summary(p *cart.Priced, token auth.CartToken, m *cart.MergeReport) {
 	w.BeginObject()
 	w.members(p, token)
@@ -315,7 +315,7 @@ func (w view) paymentMethods() {
 	w.EndArray()
 }
 
-// count writes the answer of GET /cart/count.
+// count writes the response of GET /cart/count.
 func (w view) count(quantity, lines int64, token auth.CartToken, m *cart.MergeReport) {
 	w.BeginObject()
 	w.Number("count", quantity)
@@ -325,7 +325,7 @@ func (w view) count(quantity, lines int64, token auth.CartToken, m *cart.MergeRe
 	w.EndObject()
 }
 
-// validation writes the answer of GET /cart/validate, valid or not.
+// validation writes the response of GET /cart/validate, valid or not.
 func (w view) validation(v *cart.Validation, m *cart.MergeReport) {
 	w.BeginObject()
 	w.Bool("valid", v.Valid())

@@ -22,19 +22,19 @@ import (
 	"commerce/cart/wire"
 )
 
-var update = flag.Bool("update", false, "write testdata anew instead of comparing with it")
+var update = flag.Bool("update", false, "rewrite testdata instead of comparing with it")
 
-// golden compares JSON, set out for reading, with a file of testdata.
+// golden compares indented JSON with a file in testdata.
 func golden(t *testing.T, name string, got []byte) {
 	t.Helper()
-	var set bytes.Buffer
-	if err := json.Indent(&set, got, "", "  "); err != nil {
+	var indented bytes.Buffer
+	if err := json.Indent(&indented, got, "", "  "); err != nil {
 		t.Fatalf("%v in %s", err, got)
 	}
-	set.WriteByte('\n')
+	indented.WriteByte('\n')
 	path := filepath.Join("testdata", name)
 	if *update {
-		if err := os.WriteFile(path, set.Bytes(), 0o644); err != nil {
+		if err := os.WriteFile(path, indented.Bytes(), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		return
@@ -43,8 +43,8 @@ func golden(t *testing.T, name string, got []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(string(want), set.String()); diff != "" {
-		t.Errorf("%s (-want +got; -update writes it anew)\n%s", name, diff)
+	if diff := cmp.Diff(string(want), indented.String()); diff != "" {
+		t.Errorf("%s (-want +got; -update rewrites it)\n%s", name, diff)
 	}
 }
 
@@ -56,8 +56,8 @@ var riyadh = &store.Store{
 	},
 }
 
-// fullCart has a line of every kind: plain, with answers and a plan, cut by stock,
-// gone.
+// fullCart returns a cart with every kind of line: plain, with answers and a plan, above
+// the stock, and of a product that no longer exists.
 func fullCart() cart.Cart {
 	return cart.Cart{
 		ID: "CARTID", Version: 7, Coupon: "TEN",
@@ -73,7 +73,7 @@ func fullCart() cart.Cart {
 	}
 }
 
-func fullCatalogue() map[int64]*cart.Product {
+func fullCatalog() map[int64]*cart.Product {
 	plain, few, asking := carttest.Sold(1, 4950), carttest.Sold(2, 1000), carttest.Account()
 	plain.Name, plain.Slug, plain.Type = "Game credit", "game-credit", "digital"
 	plain.OriginalPrice, plain.MaxQuantity = 5500, pointerTo(int64(10))
@@ -84,7 +84,7 @@ func fullCatalogue() map[int64]*cart.Product {
 }
 
 func fullPriced() *cart.Priced {
-	p := cart.Price(fullCart(), riyadh, fullCatalogue(), carttest.Limits)
+	p := cart.Price(fullCart(), riyadh, fullCatalog(), carttest.Limits)
 	p.Redeem(&cart.Coupon{Code: "TEN", Kind: cart.Percent, Rate: 100_000}, riyadh, time.Now())
 	return &p
 }
@@ -96,14 +96,14 @@ type written struct{ *wire.Writer }
 
 func (w written) etag(p *cart.Priced) string { return w.ETag(version(&p.Cart)) }
 
-// in writes a view in a language.
+// in runs write with a view in a language.
 func in(l locale.Locale, write func(view)) written {
 	w := wire.NewWriter(nil, l, money.NewFormatter())
 	write(newView(w, riyadh))
 	return written{w}
 }
 
-// cartTag is the ETag of a cart as it is shown in a language.
+// cartTag returns the ETag of a cart in a language.
 func cartTag(l locale.Locale, p *cart.Priced) string {
 	return in(l, func(w view) { w.cart(p, "", nil) }).etag(p)
 }
@@ -133,7 +133,7 @@ func TestView_Golden(t *testing.T) {
 }
 
 // The published client strips members of these names from every answer.
-func TestView_HasNoMemberThatTheClientStrips(t *testing.T) {
+func TestView_HasNoMemberNameThatTheClientStrips(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/*.json")
 	if err != nil || len(files) < 8 {
@@ -178,38 +178,38 @@ func TestETag_IsTheSameForTheSameCart(t *testing.T) {
 	later.Cart.ExpiresAt = later.Cart.ExpiresAt.Add(time.Hour)
 	tag := cartTag("en", fullPriced())
 	if again := cartTag("en", later); again != tag {
-		t.Errorf("%s, in another instance and later %s", tag, again)
+		t.Errorf("got %s, and an hour later %s", tag, again)
 	}
 	if !strings.HasPrefix(tag, "CARTID.7-") || strings.ContainsAny(tag, `" ,`) {
 		t.Errorf("tag %s", tag)
 	}
 	empty := cart.Price(cart.Cart{}, riyadh, nil, carttest.Limits)
 	if tag := cartTag("en", &empty); !strings.HasPrefix(tag, "0.0-") {
-		t.Errorf("of a cart never used: %s", tag)
+		t.Errorf("empty cart: tag %s", tag)
 	}
 }
 
-func TestETag_ChangesWithAllThatIsShown(t *testing.T) {
+func TestETag_ChangesWithEverythingShown(t *testing.T) {
 	t.Parallel()
 	tag := cartTag("en", fullPriced())
 	with := func(edit func(map[int64]*cart.Product)) string {
-		products := fullCatalogue()
+		products := fullCatalog()
 		edit(products)
 		p := cart.Price(fullCart(), riyadh, products, carttest.Limits)
 		p.Redeem(&cart.Coupon{Code: "TEN", Kind: cart.Percent, Rate: 100_000}, riyadh, time.Now())
 		return cartTag("en", &p)
 	}
 	if same := with(func(map[int64]*cart.Product) {}); same != tag {
-		t.Fatalf("it changes with nothing: %s and %s", tag, same)
+		t.Fatalf("it changes for the same cart: %s and %s", tag, same)
 	}
 	edited := func(edit func(*cart.Cart)) string {
 		c := fullCart()
 		edit(&c)
-		p := cart.Price(c, riyadh, fullCatalogue(), carttest.Limits)
+		p := cart.Price(c, riyadh, fullCatalog(), carttest.Limits)
 		p.Redeem(&cart.Coupon{Code: "TEN", Kind: cart.Percent, Rate: 100_000}, riyadh, time.Now())
 		return cartTag("en", &p)
 	}
-	lapsed := cart.Price(fullCart(), riyadh, fullCatalogue(), carttest.Limits)
+	lapsed := cart.Price(fullCart(), riyadh, fullCatalog(), carttest.Limits)
 	lapsed.Redeem(nil, riyadh, time.Now())
 	for name, other := range map[string]string{
 		"price":    with(func(p map[int64]*cart.Product) { p[1].Price++ }),

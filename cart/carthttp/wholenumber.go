@@ -7,10 +7,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// wholeNumber reads a JSON number that is whole, however it is written: 2, 2.0 and
-// 20e-1 are, 1.5 and 1e-400 are not. It goes by the digits, since float64 rounds
-// some that are not whole, or are another number, to one that is. A number beyond
-// int64 becomes the nearest int64, which is out of any range that matters.
+// wholeNumber parses a JSON number that is whole in any notation: 2, 2.0 and 20e-1 are,
+// 1.5 and 1e-400 are not. It works on the digits, since float64 would round some fractions
+// and large numbers to another whole number. A number beyond int64 becomes the nearest
+// int64, which is out of any range that matters.
 func wholeNumber(v jsontext.Value) (int64, bool) {
 	if v.Kind() != '0' {
 		return 0, false
@@ -31,8 +31,8 @@ func wholeNumber(v jsontext.Value) (int64, bool) {
 	return n, true
 }
 
-// significant splits an unsigned JSON number into its digits, without zeros around
-// them, and how many places before the decimal point they begin: 0.05e4 is "5", 3.
+// significant returns the digits of an unsigned JSON number, without leading and trailing
+// zeros, and the position of the decimal point after their first: 0.05e4 is "5", 3.
 func significant(number string) (digits string, places int) {
 	mantissa, power := number, ""
 	if i := strings.IndexAny(number, "eE"); i >= 0 {

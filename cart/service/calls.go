@@ -8,7 +8,8 @@ import (
 	"commerce/cart/redisstore"
 )
 
-// Add adds a product. All-or-nothing: a refusal changes nothing.
+// Add adds a product. It is atomic: a refusal changes nothing. A failure is
+// problem.Unavailable, or problem.OutcomeUnknown when the change may have been made.
 func (s *Carts) Add(ctx context.Context, v *Visit, on redisstore.Conditions, a cart.Addition) (Changed, error) {
 	product, err := s.product(ctx, v, a.ProductID)
 	if err != nil {
@@ -23,14 +24,14 @@ func (s *Carts) Add(ctx context.Context, v *Visit, on redisstore.Conditions, a c
 	return s.apply(ctx, v, on, change{redisstore.Add(line, s.limits), refusal, a.QuantityMember, product})
 }
 
-// NewQuantity is what a shopper asks of a line.
+// NewQuantity is a shopper's request to change the quantity of a line.
 type NewQuantity struct {
-	Item     cart.LineID // "" for none that can exist
+	Item     cart.LineID // "" if no line can have the requested ID
 	Quantity int64       // 0 removes the line
-	Member   string      // the request's name for the quantity, which errors name
+	Member   string      // name of the request member that held the quantity, for errors
 }
 
-// SetQuantity sets the quantity of a line.
+// SetQuantity sets the quantity of a line; 0 removes it. It fails like Add.
 func (s *Carts) SetQuantity(ctx context.Context, v *Visit, on redisstore.Conditions, n NewQuantity) (Changed, error) {
 	if n.Quantity == 0 || n.Item == "" {
 		return s.apply(ctx, v, on, change{Change: redisstore.SetQuantity(n.Item, n.Quantity, cart.BoundsOf(nil, s.limits), "")})
@@ -50,7 +51,7 @@ func (s *Carts) SetQuantity(ctx context.Context, v *Visit, on redisstore.Conditi
 	return s.apply(ctx, v, on, change{Change: set, member: n.Member, product: product})
 }
 
-// Remove removes a line. Removing a line that is not there changes nothing.
+// Remove removes a line. Removing a line that does not exist changes nothing and succeeds.
 func (s *Carts) Remove(ctx context.Context, v *Visit, on redisstore.Conditions, item cart.LineID) (Changed, error) {
 	return s.apply(ctx, v, on, change{Change: redisstore.Remove(item)})
 }
@@ -60,13 +61,13 @@ func (s *Carts) Clear(ctx context.Context, v *Visit, on redisstore.Conditions) (
 	return s.apply(ctx, v, on, change{Change: redisstore.Clear()})
 }
 
-// CouponCode is a coupon that a shopper redeems.
+// CouponCode is a shopper's request to redeem a coupon.
 type CouponCode struct {
-	Code   string // as cart.NormalCouponCode gives it
-	Member string // the request's name for it, which errors name
+	Code   string // in the form that cart.NormalCouponCode returns
+	Member string // name of the request member that held the code, for errors
 }
 
-// RedeemCoupon gives the cart a coupon, in the place of another.
+// RedeemCoupon sets the cart's coupon, and replaces any other.
 func (s *Carts) RedeemCoupon(ctx context.Context, v *Visit, on redisstore.Conditions, c CouponCode) (Changed, error) {
 	coupon, err := s.coupon(ctx, v, c.Code)
 	if err != nil {
@@ -80,13 +81,13 @@ func (s *Carts) RedeemCoupon(ctx context.Context, v *Visit, on redisstore.Condit
 	return s.apply(ctx, v, on, change{redisstore.SetCoupon(c.Code), refusal, c.Member, nil})
 }
 
-// DropCoupon removes the coupon.
+// DropCoupon removes the coupon, if there is one.
 func (s *Carts) DropCoupon(ctx context.Context, v *Visit, on redisstore.Conditions) (Changed, error) {
 	return s.apply(ctx, v, on, change{Change: redisstore.SetCoupon("")})
 }
 
-// Refuse returns the refusal of a change whose members cannot be read, unless a replay
-// or If-Match takes precedence.
+// Refuse returns refusal, which is about an invalid request body, unless a replay or
+// If-Match takes precedence.
 func (s *Carts) Refuse(ctx context.Context, v *Visit, on redisstore.Conditions, refusal *problem.Error) (Changed, error) {
 	if on.Key == "" && on.IfMatch == "" {
 		return Changed{}, refusal

@@ -12,20 +12,20 @@ import (
 // Changed is the cart after a change.
 type Changed struct {
 	cart.Priced
-	Durability string // confirmed or unconfirmed; "" where nothing waits for replicas
-	Replayed   bool   // the change had been made before; nothing was changed now
+	Durability string // confirmed or unconfirmed; "" when changes do not wait for replicas
+	Replayed   bool   // an earlier request made this change; nothing changed now
 }
 
-// change is what one call changes, and what to say when the cart refuses it.
+// change is what one call changes, and the details of the error if the cart refuses it.
 type change struct {
 	redisstore.Change
-	refusal *problem.Error // of the request itself; nil for none
-	member  string         // of the request, which a refusal by the cart names
-	product *cart.Product  // likewise; nil for none
+	refusal *problem.Error // why the request is invalid by itself; nil when it is valid
+	member  string         // request member that a refusal by the cart names
+	product *cart.Product  // that a refusal by the cart names; nil for none
 }
 
-// apply makes a change and returns the cart as it is shown then. A request that is
-// refused anyway is only judged: a replay and If-Match take precedence.
+// apply makes a change and returns the changed cart. For a request that is refused by
+// itself it runs only the replay and If-Match checks, which take precedence.
 func (s *Carts) apply(ctx context.Context, v *Visit, on redisstore.Conditions, c change) (Changed, error) {
 	if c.refusal != nil {
 		c.Change = redisstore.Judge()
@@ -40,13 +40,13 @@ func (s *Carts) apply(ctx context.Context, v *Visit, on redisstore.Conditions, c
 	return s.conclude(ctx, v, on, c, o)
 }
 
-// conclude turns an outcome into the cart as it is shown, or into the refusal.
+// conclude turns an outcome into the priced cart, or into an error.
 func (s *Carts) conclude(ctx context.Context, v *Visit, on redisstore.Conditions, c change, o redisstore.Outcome) (Changed, error) {
 	switch code := problem.Code(o.Word); {
 	case o.Word == redisstore.Applied || o.Word == redisstore.Replayed:
 		priced, err := s.price(ctx, v, o.Cart)
 		if err != nil && o.Word == redisstore.Applied && on.Key == "" {
-			err = cart.OutcomeUnknown("show cart", err) // it was made, and a repeat would count twice
+			err = cart.OutcomeUnknown("show cart", err) // the change was made; a repeat would count twice
 		}
 		return Changed{Priced: priced, Durability: o.Durability, Replayed: o.Word == redisstore.Replayed}, err
 	case code == problem.VersionMismatch:
@@ -62,13 +62,13 @@ func (s *Carts) conclude(ctx context.Context, v *Visit, on redisstore.Conditions
 	}
 }
 
-// send sends a change to Redis, and finishes an unfinished merge first. A merge that
-// cannot be finished now is passed by: the change is made, the merge waits. But the first
-// try of a change with an idempotency key may lie in a guest's cart that is not merged
-// yet, or that another customer has, so the key is looked up there before.
+// send sends a change to Redis, and finishes unfinished merges first. If a merge cannot be
+// finished now, the change is made without it. But the first attempt of a change with an
+// idempotency key may have gone to a guest's cart that is not merged yet, or that another
+// customer has claimed, so send looks the key up there first.
 func (s *Carts) send(ctx context.Context, v *Visit, on redisstore.Conditions, c redisstore.Change) (redisstore.Outcome, error) {
 	with := redisstore.Attempt{CartID: s.newCartID()}
-	if v.Postponed || v.applied == on.Fingerprint { // another fingerprint of a cart that has gone does not matter
+	if v.Postponed || v.applied == on.Fingerprint { // after a merge, the customer's own keys decide about another fingerprint
 		if o, err := s.repeats(ctx, v, on, v.applied); err != nil || o.Word != "" {
 			return o, err
 		}
@@ -99,8 +99,8 @@ func (s *Carts) sendOnce(ctx context.Context, v *Visit, on redisstore.Conditions
 	return s.store.Change(ctx, v.own, on, with, c)
 }
 
-// repeatElsewhere looks for a change's idempotency key in guests' carts that are still
-// to be merged. The outcome's word is "" when none of them knows it.
+// repeatElsewhere looks for a change's idempotency key in guests' carts that are not merged
+// yet. The outcome's Word is "" when none of them has the key.
 func (s *Carts) repeatElsewhere(ctx context.Context, v *Visit, on redisstore.Conditions, guests []redisstore.Ref) (redisstore.Outcome, error) {
 	if on.Key == "" {
 		return redisstore.Outcome{}, nil
@@ -119,8 +119,9 @@ func (s *Carts) repeatElsewhere(ctx context.Context, v *Visit, on redisstore.Con
 	return redisstore.Outcome{}, nil
 }
 
-// repeats says whether a change repeats the one with this fingerprint, which a guest's
-// cart has applied under the same key. The outcome's word is "" when there was none.
+// repeats compares a change with the one that a guest's cart applied under the same key,
+// by fingerprint: the outcome is Replayed or idempotency_conflict. Its Word is "" when
+// fingerprint is "".
 func (s *Carts) repeats(ctx context.Context, v *Visit, on redisstore.Conditions, fingerprint string) (redisstore.Outcome, error) {
 	word := redisstore.Replayed
 	switch fingerprint {

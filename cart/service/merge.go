@@ -9,24 +9,25 @@ import (
 	"commerce/cart/redisstore"
 )
 
-// Merge on login. The guest's and the customer's cart lie in different slots of a
-// cluster, so no script sees both. Instead there are steps, each atomic in its own
-// slot and each safe to repeat:
+// Merge on login. The guest's and the customer's carts are in different slots of a
+// cluster, so no script can access both. A merge is therefore a sequence of steps, each
+// atomic in its own slot and each safe to repeat:
 //
 //	intend  customer's slot  note which guest cart is about to come, reserve room
 //	claim   guest's slot     set the guest's cart aside for this customer
 //	apply   customer's slot  add its lines, and store how many were offered
-//	finish  guest's slot     drop what was set aside
-//	forget  customer's slot  drop the note
+// finish  guest's slot     delete the claimed cart
+// forget  customer's slot  delete the note
 //
-// A request that dies between two of them leaves a state from which the next request of
-// the customer, or of anyone who logs in with that token, gets to the same end: the
-// quantities that apply stores are tied to the guest cart's own random id, so no line
-// counts twice, and the claimed cart is dropped only after its lines were added.
+// If a request dies between two steps, the next request of the customer, or of anyone who
+// logs in with that token, finishes the merge with the same result: the quantities that
+// apply stores are tied to the guest cart's random ID, so no line counts twice, and the
+// claimed cart is deleted only after its lines were added.
 
-// Merge merges what waits under the visit's guest token, before a change is even
-// decoded. When that cannot be done, the change is made without the merge, unless it has
-// an idempotency key (see repeatElsewhere). key is that key's digest, "" for none.
+// Merge merges the cart of the visit's guest token, if there is one. Call it before a
+// change. If the merge fails, v.Postponed is set and the change is made without it, unless
+// the change has an idempotency key that cannot be looked up (see repeatElsewhere). key is
+// that key's digest, "" for none.
 func (s *Carts) Merge(ctx context.Context, v *Visit, key string) {
 	if !v.logsIn() {
 		return
@@ -45,8 +46,8 @@ func (s *Carts) Merge(ctx context.Context, v *Visit, key string) {
 	}
 }
 
-// merge moves what lies under the visit's guest token into the customer's cart. An error
-// means that a later request finishes the merge; the caller's request goes on.
+// merge moves the cart of the visit's guest token into the customer's cart. After an error
+// a later request finishes the merge; the caller's request continues.
 func (s *Carts) merge(ctx context.Context, v *Visit, w redisstore.Waiting) error {
 	ctx, end := s.mergeTime(ctx, v)
 	defer end()
@@ -56,8 +57,8 @@ func (s *Carts) merge(ctx context.Context, v *Visit, w redisstore.Waiting) error
 }
 
 // resume finishes the merges that earlier requests of this customer left unfinished, and
-// returns the notes of those that still wait. It never begins a merge: a note without a
-// claim is dropped once it is old.
+// returns the notes of those that still wait. It never begins a merge: it deletes a note
+// without a claim once the note is old.
 func (s *Carts) resume(ctx context.Context, v *Visit, unfinished redisstore.Notes) (waiting redisstore.Notes) {
 	if len(unfinished) == 0 {
 		return nil
@@ -87,8 +88,8 @@ func (s *Carts) resume(ctx context.Context, v *Visit, unfinished redisstore.Note
 	return waiting
 }
 
-// mergeTime gives merges a time of their own: they are several trips, and may wait for
-// replicas. A client that hangs up does not stop a merge halfway.
+// mergeTime gives merges a timeout of their own: they take several round trips, and may
+// wait for replicas. A client that disconnects does not stop a merge halfway.
 func (s *Carts) mergeTime(ctx context.Context, v *Visit) (_ context.Context, end func()) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*s.budget)
 	return ctx, func() {
@@ -97,7 +98,8 @@ func (s *Carts) mergeTime(ctx context.Context, v *Visit) (_ context.Context, end
 	}
 }
 
-// logPostponed logs why a merge waits, except for a full cart, which the answer reports.
+// logPostponed logs why a merge was postponed, except for a full cart, which the response
+// reports.
 func (s *Carts) logPostponed(ctx context.Context, err error) {
 	if err != nil && !errors.Is(err, redisstore.ErrCartFull) {
 		s.log.WarnContext(ctx, "merge postponed to a later request", "err", err)
@@ -111,7 +113,7 @@ func (s *Carts) mergeWaiting(ctx context.Context, v *Visit, w redisstore.Waiting
 			return err
 		}
 	}
-	// Before anything is claimed: with the catalog out of reach nothing moves.
+	// Before anything is claimed: while the catalog is unreachable, nothing is merged.
 	if _, err := s.catalog.Products(ctx, v.Store.ID, w.Products); err != nil {
 		return cart.Unavailable("products of guest cart", err)
 	}
@@ -125,12 +127,12 @@ func (s *Carts) mergeWaiting(ctx context.Context, v *Visit, w redisstore.Waiting
 	return nil
 }
 
-// mergeRounds bounds how many carts one request merges, and how often it asks again for
-// room, where other requests use the same token at the same time.
+// mergeRounds limits how many carts one request merges, and how often it reserves room
+// again, while other requests use the same token.
 const mergeRounds = 4
 
-// mergeCart makes room for a guest's cart and merges it. again says that there may be
-// more: another request had claimed an earlier cart, or this one has grown.
+// mergeCart reserves room for a guest's cart and merges it. again means that there may be
+// more to merge: another request had claimed an earlier cart, or this one has grown.
 func (s *Carts) mergeCart(ctx context.Context, v *Visit, b *redisstore.Bring) (again bool, err error) {
 	note := "m" + s.newCartID()[:10]
 	if err := s.store.Intend(ctx, v.own, v.guest, note, *b, s.limits); err != nil {
@@ -150,9 +152,9 @@ func (s *Carts) mergeCart(ctx context.Context, v *Visit, b *redisstore.Bring) (a
 	return again, err
 }
 
-// drive takes one merge from its claim to its end. With a note of the caller's it may
-// claim the guest's cart, without one it only finds an earlier claim again. again says
-// that the claim was an earlier one, so that a newer cart may lie under the token.
+// drive runs one merge from claim to forget. With a note it may claim the guest's cart;
+// with "" it only continues an earlier claim. again means that the claim was an earlier
+// one, so the token may have a newer cart.
 func (s *Carts) drive(ctx context.Context, v *Visit, customer, guest redisstore.Ref, note string, b redisstore.Bring) (again bool, err error) {
 	c, err := s.claim(ctx, customer, guest, note, b)
 	if other, ok := errors.AsType[*redisstore.OtherOwnerError](err); ok {
@@ -182,8 +184,8 @@ func (s *Carts) drive(ctx context.Context, v *Visit, customer, guest redisstore.
 	return c.Again, s.store.Forget(ctx, customer, c.Note, note)
 }
 
-// claim waits no longer than one request may: the guest's Redis may hang when the
-// customer's does not.
+// claim waits no longer than one request's budget: the guest's Redis may be unresponsive
+// when the customer's is not.
 func (s *Carts) claim(ctx context.Context, customer, guest redisstore.Ref, note string, b redisstore.Bring) (redisstore.Claimed, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.budget)
 	defer cancel()

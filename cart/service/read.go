@@ -7,7 +7,8 @@ import (
 	"commerce/cart/redisstore"
 )
 
-// Read returns the cart, after a merge if one waits.
+// Read returns the priced cart. It merges a waiting guest's cart first; if that fails, it
+// returns the cart without it. It renews the cart's TTL.
 func (s *Carts) Read(ctx context.Context, v *Visit) (cart.Priced, error) {
 	held, err := s.load(ctx, v)
 	if err != nil {
@@ -16,13 +17,13 @@ func (s *Carts) Read(ctx context.Context, v *Visit) (cart.Priced, error) {
 	return s.price(ctx, v, held.Cart)
 }
 
-// Count returns the sum of quantities and the number of lines.
+// Count returns the sum of quantities and the number of lines. It merges like Read.
 func (s *Carts) Count(ctx context.Context, v *Visit) (quantity, lines int64, err error) {
 	held, err := s.load(ctx, v)
 	return held.Count(), int64(len(held.Lines)), err
 }
 
-// Validate returns what prevents the cart's checkout.
+// Validate returns what prevents checkout, and warnings. It merges like Read.
 func (s *Carts) Validate(ctx context.Context, v *Visit) (cart.Validation, error) {
 	priced, err := s.Read(ctx, v)
 	if err != nil {
@@ -65,7 +66,7 @@ func (s *Carts) loadOwn(ctx context.Context, v *Visit) (redisstore.Held, error) 
 	return s.store.Load(ctx, v.own)
 }
 
-// price prices a cart by the catalog as it is now.
+// price prices a cart with the current catalog and applies its coupon.
 func (s *Carts) price(ctx context.Context, v *Visit, c cart.Cart) (cart.Priced, error) {
 	var products map[int64]*cart.Product
 	if len(c.Lines) > 0 {
@@ -85,9 +86,9 @@ func (s *Carts) price(ctx context.Context, v *Visit, c cart.Cart) (cart.Priced, 
 	return priced, nil
 }
 
-// priceable fails early when the changed cart could not be priced: the catalog is out of
-// reach, and the cart holds a product that was never looked up here. Otherwise the
-// change would be applied, answered 503, and a retry without a key would add twice.
+// priceable fails early when the changed cart could not be priced: the catalog is
+// unreachable, and the cart holds a product that is not cached. Otherwise the change would
+// be applied, answered 503, and a retry without a key would add twice.
 func (s *Carts) priceable(ctx context.Context, v *Visit) error {
 	if v.Fresh || s.catalog.Reachable() {
 		return nil
@@ -100,7 +101,7 @@ func (s *Carts) priceable(ctx context.Context, v *Visit) error {
 	return err
 }
 
-// product is one product of the visit's store; nil when the store does not have it.
+// product returns one product of the visit's store; nil when the store does not have it.
 func (s *Carts) product(ctx context.Context, v *Visit, id int64) (*cart.Product, error) {
 	products, err := s.catalog.Products(ctx, v.Store.ID, []int64{id})
 	if err != nil {
@@ -109,7 +110,7 @@ func (s *Carts) product(ctx context.Context, v *Visit, id int64) (*cart.Product,
 	return products[id], nil
 }
 
-// coupon is one coupon of the visit's store; nil when the store does not have it.
+// coupon returns one coupon of the visit's store; nil when the store does not have it.
 func (s *Carts) coupon(ctx context.Context, v *Visit, code string) (*cart.Coupon, error) {
 	coupon, err := s.coupons.Coupon(ctx, v.Store.ID, code)
 	if err != nil {

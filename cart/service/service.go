@@ -1,5 +1,5 @@
-// Package service has the use cases of the cart, one method a call. It asks the catalog
-// and Redis, lets the rules of package cart decide, and drives merges on login.
+// Package service has the use cases of the cart, one method per API call. It connects the
+// catalog and Redis with the rules of package cart, and runs merges on login.
 package service
 
 import (
@@ -14,8 +14,8 @@ import (
 	"commerce/cart/redisstore"
 )
 
-// Carts answers every cart call. Prices, stock and status come from the catalog at each
-// call; Redis keeps the rest. It is safe for concurrent use.
+// Carts implements every cart call. Prices, stock and status come from the catalog at each
+// call; everything else is in Redis. It is safe for concurrent use.
 type Carts struct {
 	store    *redisstore.Store
 	catalog  Catalog
@@ -28,35 +28,34 @@ type Carts struct {
 	log      *slog.Logger
 }
 
-// Catalog answers what a store sells.
+// Catalog returns the products that a store sells.
 type Catalog interface {
-	// Products returns the store's products with the given ids; an id without an
-	// entry is no product of that store. An error means that the catalog is out of
-	// reach, never that a product is unknown.
+	// Products returns the store's products with the given IDs, by ID. An unknown ID has
+	// no entry and is not an error: an error means that the catalog is unreachable.
 	Products(ctx context.Context, store int64, ids []int64) (map[int64]*cart.Product, error)
 
-	// Reachable reports whether a product that was never looked up could be found
-	// now. It does no I/O, and may be wrong for a moment.
+	// Reachable reports whether a product that is not cached can be loaded now. It does
+	// no I/O, and may be wrong for a moment.
 	Reachable() bool
 }
 
-// Coupons answers which coupons a store takes.
+// Coupons returns the coupons that a store accepts.
 type Coupons interface {
-	// Coupon returns the store's coupon of a code, nil when the store does not have
-	// it. An error means that the coupons are out of reach.
+	// Coupon returns the store's coupon with a code, nil when the store does not have
+	// it. An error means that the coupons are unreachable.
 	Coupon(ctx context.Context, store int64, code string) (*cart.Coupon, error)
 }
 
-// Config is what Carts need.
+// Config configures Carts. Store, Catalog, Coupons and Limits are required.
 type Config struct {
 	Store    *redisstore.Store
 	Catalog  Catalog
 	Coupons  Coupons
 	Limits   cart.Limits
 	Strategy cart.Strategy    // of merges; default cart.Sum
-	Budget   time.Duration    // for Redis, of each request; default 200 ms
+	Budget   time.Duration    // how long each request may wait for Redis; default 200 ms
 	Now      func() time.Time // default time.Now
-	Rand     io.Reader        // for cart ids and tokens; default crypto/rand
+	Rand     io.Reader        // for cart IDs and tokens; default crypto/rand
 	Log      *slog.Logger     // for postponed merges; default slog.Default
 }
 
@@ -84,8 +83,8 @@ func New(c Config) *Carts {
 	return s
 }
 
-// newCartID is 100 random bits, so that no two carts ever share an id, without the
-// characters that an ETag puts around it.
+// newCartID returns 100 random bits, so that no two carts share an ID. It has none of the
+// separators of an ETag.
 func (s *Carts) newCartID() string {
 	var bits [13]byte
 	_, _ = io.ReadFull(s.rand, bits[:]) // crypto/rand does not fail

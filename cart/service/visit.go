@@ -7,29 +7,29 @@ import (
 	"commerce/cart/redisstore"
 )
 
-// Visit is one call: whose cart it is about, its time for Redis, and what merges did
-// before it. One goroutine uses it.
+// Visit is one API call: whose cart it uses, its budget for Redis, and the report of the
+// merges that it ran. It is not safe for concurrent use.
 type Visit struct {
 	Store *store.Store
-	Token auth.CartToken // opens the guest's cart; "" for a customer's
-	Fresh bool           // Token was made for this call: nothing can lie under it
+	Token auth.CartToken // of the guest's cart; "" for a customer's
+	Fresh bool           // Token was created for this call, so it has no cart yet
 
-	// Merge is what merges did during the visit; nil for nothing. It belongs to the
-	// answer, also to that of a refusal.
+	// Merge reports the merges of this call; nil when there were none. Every response
+	// includes it, errors too.
 	Merge *cart.MergeReport
 
-	// Postponed says that what lies under the guest's token that came with a customer
-	// could not be looked up or merged.
+	// Postponed means that the cart of the guest's token that came with a customer could
+	// not be looked up or merged.
 	Postponed bool
 
 	own    redisstore.Ref
-	guest  redisstore.Ref // the guest's cart that came with a customer; zero for none
+	guest  redisstore.Ref // of the guest's token that came with a customer; zero for none
 	budget *budget
 
-	applied string // fingerprint of the change that guest knows under the request's key; "" for none
+	applied string // fingerprint of the change that guest has applied under the request's key; "" for none
 }
 
-// Visit begins a call. A guest without a usable token gets a new one.
+// Visit begins a call. A guest without a token gets a new one, and Fresh is set.
 func (s *Carts) Visit(c auth.Caller) (*Visit, error) {
 	v := &Visit{Store: c.Store, budget: newBudget(s.budget)}
 	if c.Customer != "" {

@@ -1,5 +1,5 @@
-// Package wire is how both areas answer over HTTP: their routes, what a handler
-// returns, and the writer of JSON. The server puts the envelope around it.
+// Package wire defines how both areas of the API answer over HTTP: routes, what a handler
+// returns, and the JSON writer. The server adds the envelope.
 package wire
 
 import (
@@ -10,7 +10,7 @@ import (
 
 // Area is one part of the API.
 type Area struct {
-	Routes  []Route // in the order in which people read them
+	Routes  []Route // in the order in which to document them
 	Vary    string  // request headers that its answers depend on
 	Success bool    // whether the envelope of its answers begins with "success": true
 }
@@ -22,24 +22,24 @@ type Route struct {
 	Handle Handler
 }
 
-// Handler answers a call. With an error, which should be a problem.Error, the answer
-// is what the response carries beside it: its language, data and ETag.
+// Handler handles a call. An error should be a problem.Error; the answer then gives the
+// language, data and ETag of the error response.
 type Handler func(*gin.Context) (Answer, error)
 
-// Answer is what a handler shows.
+// Answer is what a handler returns for the response.
 type Answer struct {
-	// Data writes the member data. nil: null beside an error, else the handler has
-	// written the response itself.
+	// Data writes the member data. nil means null with an error; without an error it
+	// means that the handler has written the response itself.
 	Data func(*Writer)
 
-	Language locale.Locale // of texts; "" when not even the caller is known
+	Language locale.Locale // of texts; "" when the caller could not be identified
 
 	// Version is the part of the ETag before "-"; "" for an answer without an ETag.
 	Version string
 
-	// Known are the ETags that the client holds, from If-None-Match.
+	// Known are the ETags that the client has cached, from If-None-Match.
 	Known Tags
 
-	// Once is for an answer that no cache may show again, such as a report.
+	// Once marks an answer that must not be cached, such as the report of a merge.
 	Once bool
 }

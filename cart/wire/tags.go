@@ -9,19 +9,20 @@ import (
 	"commerce/auth/problem"
 )
 
-// Tags are the entity tags of a condition, without quotes and weakness marks.
+// Tags are the entity tags of an If-Match or If-None-Match header, without quotes and
+// without W/.
 type Tags struct {
 	List []string
 	Any  bool // it was "*"
 }
 
 var textBadHeader = locale.Text{
-	locale.En: "The header %s cannot be read.",
-	locale.Ar: "تعذّرت قراءة الترويسة %s.",
+	locale.En: "The %s header is not valid.",
+	locale.Ar: "الترويسة %s غير صالحة.",
 }
 
-// ParseTags reads If-Match or If-None-Match. It also takes weak tags: proxies that
-// compress turn strong ones into weak ones. A condition that cannot be read is a
+// ParseTags parses If-Match or If-None-Match. It accepts weak tags too, since proxies that
+// compress turn strong tags into weak ones. An invalid header is a
 // problem.InvalidParameter.
 func ParseTags(h http.Header, name string) (Tags, error) {
 	refusal := problem.New(problem.InvalidParameter, name, textBadHeader, name)
@@ -31,7 +32,7 @@ func ParseTags(h http.Header, name string) (Tags, error) {
 		return Tags{Any: true}, nil
 	}
 	if rest == "" && len(values) > 0 {
-		return Tags{}, refusal // a condition that says nothing differs from none
+		return Tags{}, refusal // an empty header is not the same as no header
 	}
 	var t Tags
 	for rest != "" {
@@ -53,5 +54,5 @@ func ParseTags(h http.Header, name string) (Tags, error) {
 	return t, nil
 }
 
-// Contain reports whether the condition names a tag.
+// Contain reports whether the tags include tag, or are "*".
 func (t Tags) Contain(tag string) bool { return t.Any || slices.Contains(t.List, tag) }

@@ -36,11 +36,11 @@ func TestParseTags(t *testing.T) {
 	}
 }
 
-func TestParseTags_RefusesWhatIsNone(t *testing.T) {
+func TestParseTags_RefusesInvalidHeaders(t *testing.T) {
 	t.Parallel()
 	for _, value := range []string{"", " ", ",", "a.1", `"a.1`, `a.1"`, `"a.1" "a.2"`, `"a.1"x`, `*, "a.1"`, `"a 1"`, "\"a\x001\"", "w/\"a\"", "W/"} {
 		if got, err := ParseTags(http.Header{"If-Match": {value}}, "If-Match"); err == nil {
-			t.Errorf("%q was read as %+v", value, got)
+			t.Errorf("%q was parsed as %+v", value, got)
 		}
 	}
 }
@@ -51,11 +51,11 @@ func TestTags_Contain(t *testing.T) {
 		tags Tags
 		want bool
 	}{
-		"none":          {Tags{}, false},
-		"any":           {Tags{Any: true}, true},
-		"it":            {Tags{List: []string{"b", "a"}}, true},
-		"others":        {Tags{List: []string{"b", "A", "a "}}, false},
-		"its beginning": {Tags{List: []string{"aa"}}, false},
+		"none":         {Tags{}, false},
+		"any":          {Tags{Any: true}, true},
+		"it":           {Tags{List: []string{"b", "a"}}, true},
+		"others":       {Tags{List: []string{"b", "A", "a "}}, false},
+		"a longer one": {Tags{List: []string{"aa"}}, false},
 	} {
 		if got := tc.tags.Contain("a"); got != tc.want {
 			t.Errorf("%s: %v", name, got)

@@ -10,25 +10,24 @@ import (
 	"commerce/cart/money"
 )
 
-// Writer writes the JSON of one answer, member by member: an encoder that looks at
-// types costs more than Redis or Postgres do. Names of members are written as they are,
-// so they must not need escapes.
+// Writer writes the JSON of one response, member by member: an encoder that uses
+// reflection costs more CPU than Redis or Postgres do. It writes member names unescaped, so
+// they must not need escapes.
 type Writer struct {
 	Language locale.Locale
 
 	json   []byte
 	prices *money.Formatter
-	start  int // of what the ETag covers
-	end    int // of it; 0 if it covers everything
+	start  int // where the bytes that the ETag covers begin
+	end    int // where they end; 0 if it covers everything
 }
 
-// NewWriter returns a writer that appends to a buffer. Its ETag covers what is written
-// from here on.
+// NewWriter returns a writer that appends to a buffer. Its ETag covers what is appended.
 func NewWriter(buffer []byte, l locale.Locale, prices *money.Formatter) *Writer {
 	return &Writer{Language: l, json: buffer, prices: prices, start: len(buffer)}
 }
 
-// Bytes is what was written so far, with the buffer's content before it.
+// Bytes returns the buffer's initial content and what was written so far.
 func (w *Writer) Bytes() []byte { return w.json }
 
 // separate writes the comma before an element or a member that is not the first.
@@ -87,17 +86,17 @@ func (w *Writer) Null(name string) {
 	w.json = append(w.json, "null"...)
 }
 
-// Text writes a member that is text. Bytes that are not UTF-8 are replaced.
+// Text writes a member that is a string. Invalid UTF-8 is replaced by U+FFFD.
 func (w *Writer) Text(name, value string) {
 	w.Member(name)
 	w.quote(value)
 }
 
-// quote writes a text with the escapes that it needs. Most texts need none.
+// quote writes a string, with escapes only if it needs any: most do not.
 func (w *Writer) quote(text string) {
 	for i := range len(text) {
 		if b := text[i]; b < ' ' || b > '~' || b == '"' || b == '\\' {
-			w.json, _ = jsontext.AppendQuote(w.json, text) // its error is about what it replaced
+			w.json, _ = jsontext.AppendQuote(w.json, text) // an error only reports replaced bytes
 			return
 		}
 	}
@@ -136,21 +135,22 @@ func (w *Writer) NullableNumber(name string, n *int64) {
 	w.Number(name, *n)
 }
 
-// Amount writes money as a number in major units, exact to its decimals.
+// Amount writes money as an exact number in major units; digits is how many decimals its
+// currency has.
 func (w *Writer) Amount(name string, a money.Amount, digits int) {
 	w.Member(name)
 	w.json = money.AppendMajor(w.json, a, digits)
 }
 
-// Percent writes parts per million as percent.
+// Percent writes a rate, given in parts per million, as a percentage.
 func (w *Writer) Percent(name string, rate int64) { w.Amount(name, money.Amount(rate), 4) }
 
-// Price writes money as a person reads it.
+// Price writes money as text for a person, in the writer's language.
 func (w *Writer) Price(name string, a money.Amount, currency string) {
 	w.Text(name, w.prices.Format(a, currency, w.Language))
 }
 
-// JSON writes a member that is JSON already.
+// JSON writes a member whose value is already JSON.
 func (w *Writer) JSON(name string, value []byte) {
 	w.Member(name)
 	w.json = append(w.json, value...)
@@ -162,15 +162,14 @@ func (w *Writer) Append(name string, write func([]byte) []byte) {
 	w.json = write(w.json)
 }
 
-// BeginView begins what the ETag covers, after what the writer has written before.
+// BeginView makes the ETag cover only what is written from here on.
 func (w *Writer) BeginView() { w.start = len(w.json) }
 
-// EndOfView ends what the ETag covers: what is written after it may change without
-// another ETag.
+// EndOfView ends what the ETag covers: what is written later does not change the ETag.
 func (w *Writer) EndOfView() { w.end = len(w.json) }
 
-// ETag names what was written, without quotes: version, "-", and a digest of the
-// language and of all that a client sees up to EndOfView.
+// ETag returns an entity tag without quotes: version, "-", and a digest of the language
+// and of what was written between BeginView and EndOfView.
 func (w *Writer) ETag(version string) string {
 	view := w.json[w.start:]
 	if w.end > 0 {

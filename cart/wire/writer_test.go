@@ -92,9 +92,9 @@ func TestETag_CoversTheLanguageAndTheView(t *testing.T) {
 		t.Errorf("got %s, want the version first", base)
 	}
 	if tag(locale.En, "x", "b", "c") != base || tag(locale.En, "a", "b", "x") != base {
-		t.Error("the ETag follows what is outside of the view")
+		t.Error("the ETag changes with what is outside the view")
 	}
 	if tag(locale.Ar, "a", "b", "c") == base || tag(locale.En, "a", "x", "c") == base {
-		t.Error("the ETag does not follow the language or the view")
+		t.Error("the ETag does not change with the language or the view")
 	}
 }
