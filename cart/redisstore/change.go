@@ -13,15 +13,14 @@ import (
 	"commerce/cart"
 )
 
-// Change is one change of a cart: the script that makes it, and that script's own
-// arguments.
+// Change is one change of a cart: a script and its own arguments.
 type Change struct {
 	script func(scripts) script
 	args   []any
 }
 
-// Add adds to a line, or begins it. Refusals: cart_full, quantity_out_of_range,
-// out_of_stock, insufficient_stock.
+// Add adds to a line, and creates it if needed. Refusals: cart_full,
+// quantity_out_of_range, out_of_stock, insufficient_stock.
 func Add(l cart.NewLine, limits cart.Limits) Change {
 	return Change{func(s scripts) script { return s.add }, []any{
 		string(l.ID), l.Quantity, int64(l.Price), encodeFields(l.Fields), l.Notice,
@@ -29,17 +28,17 @@ func Add(l cart.NewLine, limits cart.Limits) Change {
 	}}
 }
 
-// SetQuantity sets the quantity of a line; 0 removes it. raise is the code for which
-// the product may not be raised at all; "" when it may. Refusals: item_not_found, that
-// code, quantity_out_of_range, out_of_stock, insufficient_stock.
-func SetQuantity(item cart.LineID, quantity int64, b cart.Bounds, raise problem.Code) Change {
+// SetQuantity sets the quantity of a line; 0 removes it. raiseRefusal is the refusal for any
+// higher quantity; "" when the line may grow. Refusals: item_not_found, raiseRefusal,
+// quantity_out_of_range, out_of_stock, insufficient_stock.
+func SetQuantity(item cart.LineID, quantity int64, b cart.Bounds, raiseRefusal problem.Code) Change {
 	return Change{
 		func(s scripts) script { return s.set },
-		[]any{string(item), quantity, b.Stock, b.Min, b.Max, string(raise)},
+		[]any{string(item), quantity, b.Stock, b.Min, b.Max, string(raiseRefusal)},
 	}
 }
 
-// Remove removes a line. Removing a line that is not there changes nothing.
+// Remove removes a line. Removing a line that does not exist changes nothing.
 func Remove(item cart.LineID) Change {
 	return Change{func(s scripts) script { return s.remove }, []any{string(item)}}
 }
@@ -47,7 +46,7 @@ func Remove(item cart.LineID) Change {
 // Clear removes all lines and the coupon.
 func Clear() Change { return Change{script: func(s scripts) script { return s.clear }} }
 
-// SetCoupon gives the cart a coupon; "" removes it.
+// SetCoupon sets the cart's coupon; "" removes it.
 func SetCoupon(code string) Change {
 	return Change{func(s scripts) script { return s.coupon }, []any{code}}
 }
@@ -56,7 +55,7 @@ func SetCoupon(code string) Change {
 // refusal of a change that is refused anyway. It changes nothing.
 func Judge() Change { return Change{script: func(s scripts) script { return s.judge }} }
 
-// Conditions are what a client sends with a change beside what it changes.
+// Conditions are the parts of a request that decide whether its change is made.
 type Conditions struct {
 	IfMatch     string // "" for none, "*", or " <id>.<version> …" with spaces around each
 	Key         string // digest of the idempotency key, "" for none
@@ -64,50 +63,51 @@ type Conditions struct {
 	Stamp       string // digest of method, path, body and X-Timestamp; "" with a key, or without either
 }
 
-// Attempt is what the service adds to a change.
+// Attempt is what the service adds to one attempt at a change.
 type Attempt struct {
-	CartID string // for a cart that begins with this change
-	PassBy Notes  // merges that cannot be driven now: the change is made without them
+	CartID string // for a cart that this change creates
+	PassBy Notes  // merges that cannot be finished now: the change is made without them
 }
 
-// Outcome is what a change came to.
+// Outcome is the result of a change.
 type Outcome struct {
 	Word Word
-	A, B int64 // of a refusal, as cart.Refusal has them
-	Held       // as it is after the change
+	A, B int64 // as in cart.Refusal
+	Held       // the cart after the change
 
-	Durability string // confirmed or unconfirmed; "" where nothing waits for replicas
+	Durability string // confirmed or unconfirmed; "" when changes do not wait for replicas
 }
 
 // Word is an outcome: one of these, or the code of a refusal.
 type Word string
 
-// The words that are not the code of a refusal.
+// The words other than refusal codes.
 const (
 	Applied  Word = "applied"
-	Replayed Word = "replayed" // it was applied before; nothing changed now
-	Resume   Word = "resume"   // a merge must be driven to its end first; nothing was done
+	Replayed Word = "replayed" // an earlier request applied it; nothing changed now
+	Resume   Word = "resume"   // a merge must be finished first; nothing changed
 
 	late Word = "late"
 )
 
-// Change makes a change. It changes nothing after ctx has ended, even where Redis gets
-// to it only then. Without a key it is sent once only, since a lost reply may hide a
-// change that was made: that is outcome_unknown.
+// Change makes a change, atomically. It changes nothing after ctx's deadline, even if Redis
+// runs the script later. A change without a key is sent only once, since a lost reply may
+// hide a change that was made: that is problem.OutcomeUnknown. Other failures are
+// problem.Unavailable.
 func (s *Store) Change(ctx context.Context, ref Ref, on Conditions, with Attempt, c Change) (Outcome, error) {
 	for {
 		o, err := s.changeOnce(ctx, ref, on, with, c)
 		if err != nil || o.Word != late {
 			return o, err
 		}
-		// The estimate of Redis' clock was wrong, and is better now.
+		// The estimate of Redis' clock was wrong; the reply has corrected it.
 		if ctx.Err() != nil {
 			return Outcome{}, cart.Unavailable("change cart", errLate)
 		}
 	}
 }
 
-// errLate is a change that reached Redis after its deadline, and was not made.
+// errLate means that a script reached Redis after its deadline, and changed nothing.
 var errLate = errors.New("redisstore: too late for the change")
 
 func (s *Store) changeOnce(ctx context.Context, ref Ref, on Conditions, with Attempt, c Change) (Outcome, error) {
@@ -149,7 +149,7 @@ func (s *Store) changeOnce(ctx context.Context, ref Ref, on Conditions, with Att
 	}, nil
 }
 
-// written is when a change was written, and how far it got.
+// written is when Redis replied to a change, and whether replicas have it.
 type written struct {
 	replied    time.Time
 	durability string
@@ -165,8 +165,8 @@ func (s *Store) write(ctx context.Context, home located, c script, how sending, 
 	return cmd, written{p.replied, p.durability()}
 }
 
-// mayHaveRun reports whether a script that failed in this way may have changed something
-// all the same. It did not when it was never sent, or when Redis refused it.
+// mayHaveRun reports whether a script that failed with err may still have changed
+// something. It has not if it was never sent, or if Redis refused it.
 func mayHaveRun(err error) bool {
 	if errors.Is(err, errNotSent) {
 		return false
@@ -179,6 +179,6 @@ func mayHaveRun(err error) bool {
 	})
 }
 
-// beforeAnyWrite are the errors that end a script before its first write. Any other
-// error from within a script, such as NOPERM, may come after it.
+// beforeAnyWrite lists the errors that stop a script before its first write. Any other
+// error inside a script, such as NOPERM, may come after a write.
 var beforeAnyWrite = []string{"OOM ", "READONLY ", "NOREPLICAS ", "MISCONF ", "WRONGTYPE ", "LAYOUT "}

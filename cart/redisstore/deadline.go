@@ -5,28 +5,26 @@ import (
 	"time"
 )
 
-// A Redis that stalls executes what was sent to it once it goes on, long after the
-// callers were told that their outcome is unknown, and perhaps after they have sent
-// the same again. So each change carries its deadline, in the time of the Redis that
-// runs it, and a script that begins later changes nothing.
+// A Redis that stalls runs pending scripts when it continues: long after the callers got
+// outcome_unknown, and perhaps after they have retried. So each change carries a deadline,
+// in the time of the Redis that runs it, and a script that starts later changes nothing.
 
-// redisClock is how far a Redis' clock is ahead of this process' own.
+// redisClock is how far a Redis' clock is ahead of this process' own clock.
 type redisClock struct {
 	ahead int64 // ms
 	known bool
 }
 
-// own is this process' own clock in ms. It is monotonic: setting the machine's clock
-// does not move it.
+// own returns t in ms by this process' own clock. It is monotonic: setting the machine's
+// clock does not change it.
 func (m *master) own(t time.Time) int64 { return t.Sub(m.start).Milliseconds() }
 
-// noDeadline is one that never passes.
+// noDeadline is a deadline that never passes.
 const noDeadline int64 = 1<<53 - 1
 
-// learn updates the estimate of a Redis' clock by what it said its time was, in ms,
-// between sent and received. It keeps the current estimate while that is possible, and
-// takes the lowest possible one otherwise: an early deadline only makes a script run
-// again.
+// learn updates the estimate of a Redis' clock. redisMs is the time in ms that Redis
+// reported between sent and received. If the current estimate contradicts it, the lowest
+// possible one replaces it: a deadline that is too early only makes a script run again.
 func (m *master) learn(redisMs int64, sent, received time.Time) {
 	lowest, highest := redisMs-m.own(received)-1, redisMs-m.own(sent)+1
 	m.mu.Lock()
@@ -36,8 +34,8 @@ func (m *master) learn(redisMs int64, sent, received time.Time) {
 	}
 }
 
-// ahead is how many ms the master's clock is ahead of this process' own. It asks the
-// master for its time when that is not known yet.
+// ahead returns how many ms the master's clock is ahead of this process' own. It asks the
+// master for its time when there is no estimate yet.
 func (l located) ahead(ctx context.Context) (int64, error) {
 	l.mu.Lock()
 	clock := l.clock
@@ -54,7 +52,8 @@ func (l located) ahead(ctx context.Context) (int64, error) {
 	return l.ahead(ctx)
 }
 
-// aheadOf is how many ms the master's clock is ahead of another's, whose clock is known.
+// aheadOf returns how many ms the master's clock is ahead of another master's, whose
+// estimate must exist.
 func (l located) aheadOf(ctx context.Context, other *master) (int64, error) {
 	if l.master == other {
 		return 0, nil
@@ -65,7 +64,7 @@ func (l located) aheadOf(ctx context.Context, other *master) (int64, error) {
 	return own - other.clock.ahead, err
 }
 
-// deadline is when ctx ends, in ms by the master's clock.
+// deadline returns ctx's deadline in ms by the master's clock, or noDeadline.
 func (l located) deadline(ctx context.Context) (int64, error) {
 	ahead, err := l.ahead(ctx)
 	at, bounded := ctx.Deadline()

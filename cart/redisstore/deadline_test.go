@@ -14,9 +14,9 @@ import (
 
 func decimal(n int64) string { return strconv.FormatInt(n, 10) }
 
-// A Redis that stalls runs what it was sent once it goes on. The caller was told that
-// the outcome is unknown, and may have sent the same again.
-func TestChange_ThatBeginsAfterItsDeadlineChangesNothing(t *testing.T) {
+// A Redis that stalls runs pending scripts when it continues. By then the caller has
+// outcome_unknown, and may have retried.
+func TestChange_AfterItsDeadlineChangesNothing(t *testing.T) {
 	t.Parallel()
 	d, token := setup(t, cart.Sum, "", "1×1")
 	ref := redisstore.GuestRef(d.store.ID, token)
@@ -26,7 +26,7 @@ func TestChange_ThatBeginsAfterItsDeadlineChangesNothing(t *testing.T) {
 	}
 	d.wantLines(d.as("", token), "1×1")
 
-	// An instance that is wrong about Redis' clock finds out, and its callers notice nothing.
+	// An instance with a wrong estimate of Redis' clock corrects it without an error.
 	r := d.redis.Instance(false, 0, time.Now)
 	if err := r.MistakeClock(t.Context(), ref, -time.Hour); err != nil {
 		t.Fatal(err)
@@ -37,12 +37,12 @@ func TestChange_ThatBeginsAfterItsDeadlineChangesNothing(t *testing.T) {
 		t.Errorf("with a wrong clock: %+v, %v", o, err)
 	}
 	if _, err := r.Change(expired(t), ref, redisstore.Conditions{}, redisstore.Attempt{CartID: "ID"}, redisstore.Clear()); err == nil || isUnknown(err) {
-		t.Errorf("after the request's own end: %v", err)
+		t.Errorf("after the request's deadline: %v", err)
 	}
 }
 
-// A claim that comes late would set a cart aside under a note that is gone by then.
-func TestClaim_ThatBeginsAfterItsDeadlineClaimsNothing(t *testing.T) {
+// A late claim would set a cart aside under a note that no longer exists.
+func TestClaim_AfterItsDeadlineClaimsNothing(t *testing.T) {
 	t.Parallel()
 	d, token := setup(t, cart.Sum, "", "1×1")
 	customer, guest, w := redisstore.CustomerRef(d.store.ID, "c"), redisstore.GuestRef(d.store.ID, token), d.holds(tokenOf("t"))

@@ -14,29 +14,29 @@ import (
 	"commerce/cart"
 )
 
-// Holding is one thing that Redis keeps about a guest or a customer.
+// Holding is one Redis key with data about a guest or a customer.
 type Holding struct {
 	Kind    HoldingKind
 	Key     string
-	Expires time.Duration // from now
-	Cart    cart.Cart     // of a cart or a claimed one
-	Entries int64         // of idempotency keys and merged quantities
+	Expires time.Duration // time to live; negative for none
+	Cart    cart.Cart     // for HeldCart and HeldClaimed
+	Entries int64         // for HeldKeys and HeldOffers: how many
 }
 
-// HoldingKind says what a Holding is.
+// HoldingKind is the kind of data in a Holding.
 type HoldingKind string
 
 // The kinds.
 const (
 	HeldCart    HoldingKind = "cart"
-	HeldClaimed HoldingKind = "claimed cart" // a guest's, set aside for a customer
+	HeldClaimed HoldingKind = "claimed cart" // a guest's cart, set aside for a customer
 	HeldKeys    HoldingKind = "idempotency keys"
 	HeldOffers  HoldingKind = "merged quantities"
 )
 
-// Holdings lists everything that is kept under a reference, and, for a customer,
-// the guest carts that were set aside for that customer and have not come in yet.
-// It walks over all keys of the Redis: it is for support, not for requests.
+// Holdings lists everything stored for a reference. For a customer, that includes the
+// guests' carts that are claimed for that customer and not merged yet. It scans all keys
+// of Redis: use it for support, not in requests.
 func (s *Store) Holdings(ctx context.Context, ref Ref) ([]Holding, error) {
 	var held []Holding
 	add := func(kind HoldingKind, keys ...string) error {
@@ -72,8 +72,7 @@ func (s *Store) Holdings(ctx context.Context, ref Ref) ([]Holding, error) {
 	return held, nil
 }
 
-// GuestRefs finds the carts that a token opens, in whichever store. Like Holdings it
-// walks over all keys.
+// GuestRefs finds the carts of a token in all stores. Like Holdings, it scans all keys.
 func (s *Store) GuestRefs(ctx context.Context, token auth.CartToken) ([]Ref, error) {
 	keys, err := s.scan(ctx, guestPattern(token))
 	if err != nil {
@@ -88,8 +87,8 @@ func (s *Store) GuestRefs(ctx context.Context, token auth.CartToken) ([]Ref, err
 	return refs, nil
 }
 
-// Erase removes everything that Holdings lists, and returns what that was. It may
-// be repeated until nothing is left.
+// Erase deletes everything that Holdings lists, and returns it. It is not atomic: after an
+// error, or while requests go on, repeat it until it returns nothing.
 func (s *Store) Erase(ctx context.Context, ref Ref) ([]Holding, error) {
 	held, err := s.Holdings(ctx, ref)
 	if err != nil {
@@ -103,8 +102,8 @@ func (s *Store) Erase(ctx context.Context, ref Ref) ([]Holding, error) {
 	return held, nil
 }
 
-// claimsOf finds the claimed carts of a reference: a guest's own one, or those that
-// name a customer as their new owner.
+// claimsOf returns the keys of a reference's claimed carts: a guest's own one, or those
+// that name a customer as their new owner.
 func (s *Store) claimsOf(ctx context.Context, ref Ref) ([]string, error) {
 	if ref.guest {
 		return []string{ref.claimedKey()}, nil
@@ -152,7 +151,7 @@ func (s *Store) holding(ctx context.Context, kind HoldingKind, key string) (h Ho
 	return h, true, nil
 }
 
-// scan lists the keys of a pattern, on every master of a cluster.
+// scan lists the keys that match a pattern, on every master of a cluster.
 func (s *Store) scan(ctx context.Context, pattern string) ([]string, error) {
 	var mu sync.Mutex
 	var keys []string
@@ -177,7 +176,7 @@ func (s *Store) scan(ctx context.Context, pattern string) ([]string, error) {
 	return keys, nil
 }
 
-// escapeGlob keeps a key's own signs from being read as a pattern.
+// escapeGlob escapes the characters of a key that are special in a pattern.
 func escapeGlob(s string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`).Replace(s)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// What tests of carts as a whole, which also need package service, look at in here.
+// Exports for the tests in package redisstore_test, which also import package service.
 
 const (
 	NoteGrace          = noteGrace
@@ -37,7 +37,7 @@ func ScriptNames() map[string]string {
 	return names
 }
 
-// LoadScripts makes Redis know all scripts, so that none is ever sent whole.
+// LoadScripts loads all scripts into Redis, so that EVAL is never needed.
 func LoadScripts(ctx context.Context, client redis.UniversalClient) error {
 	v := reflect.ValueOf(newScripts())
 	for i := range v.NumField() {
@@ -48,18 +48,17 @@ func LoadScripts(ctx context.Context, client redis.UniversalClient) error {
 	return nil
 }
 
-// Instance is a copy of a store, as another instance of the service has it. It has seen
-// one replica of the master that its client talks to.
+// Instance returns a copy of a store, as another instance of the service would have. It
+// has seen one replica of its client's master.
 func (s *Store) Instance(durable bool, minReplicas int, now func() time.Time) *Store {
 	other := *s
 	other.durable, other.minReplicas, other.now = durable, minReplicas, now
 	other.masters = newMasters(now)
-	other.masters.at(s.client.(*redis.Client).Options().Addr).mostReplicas(1)
+	other.masters.at(s.client.(*redis.Client).Options().Addr).maxReplicas(1)
 	return &other
 }
 
-// Survives reports whether a write that a connection has just made would survive a
-// failover.
+// Survives reports whether the last write on conn would survive a failover.
 func (s *Store) Survives(ctx context.Context, conn *redis.Conn) bool {
 	at := s.masters.at(s.client.(*redis.Client).Options().Addr)
 	return s.awaitReplicas(ctx, conn, at, replicaWait).survivesFailover()
@@ -81,7 +80,8 @@ func (s *Store) ClaimAt(ctx context.Context, customer, guest Ref, note string, b
 		customer.tag, 1000, note, deadline, b.cut(), b.Lines, b.Text).Slice()
 }
 
-// MistakeClock makes the store believe that the clock of a cart's master is so far ahead.
+// MistakeClock makes the store assume that the clock of a cart's master is ahead by that
+// much.
 func (s *Store) MistakeClock(ctx context.Context, ref Ref, ahead time.Duration) error {
 	at, err := s.masterOf(ctx, ref.cartKey())
 	if err == nil {

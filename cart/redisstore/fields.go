@@ -9,8 +9,8 @@ import (
 	"commerce/cart"
 )
 
-// encodeFields writes fields as a cart keeps them: the size of their text, which
-// the scripts add up, and a JSON list of names and values. "" for none.
+// encodeFields returns fields as a cart stores them: the size of their text in bytes,
+// which the scripts add up, and a JSON list of names and values. "" for none.
 func encodeFields(fields []cart.FieldValue) string {
 	if len(fields) == 0 {
 		return ""
@@ -23,7 +23,7 @@ func encodeFields(fields []cart.FieldValue) string {
 	return strconv.FormatInt(cart.TextSize(fields), 10) + " " + string(body)
 }
 
-// decodeFields reads what encodeFields wrote; nil for "".
+// decodeFields is the inverse of encodeFields; nil for "".
 func decodeFields(s string) ([]cart.FieldValue, error) {
 	if s == "" {
 		return nil, nil

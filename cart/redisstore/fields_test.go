@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestFields_ReadBackAsWritten(t *testing.T) {
+func TestFields_RoundTrip(t *testing.T) {
 	t.Parallel()
 	text := rapid.StringOfN(rapid.SampledFrom([]rune(`ab1:", ص`)), 0, 4, -1)
 	rapid.Check(t, func(t *rapid.T) {
@@ -32,7 +32,7 @@ func TestDecodeFields_RefusesAnotherLayout(t *testing.T) {
 	t.Parallel()
 	for _, s := range []string{"3", "3 ", "3 {}", `3 ["a"]`, `[["a","b"]]`} {
 		if got, err := decodeFields(s); err == nil {
-			t.Errorf("%q was read as %q", s, got)
+			t.Errorf("%q was decoded as %q", s, got)
 		}
 	}
 }

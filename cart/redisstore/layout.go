@@ -13,12 +13,13 @@ import (
 	"commerce/cart/money"
 )
 
-// lua/cart.lua describes how a cart lies in Redis.
+// lua/cart.lua describes the layout of a cart in Redis.
 
-// errLayout is a cart whose hash holds what no release has written.
+// errLayout means that a cart's hash has a value that no release writes.
 var errLayout = errors.New("redisstore: not a cart's layout")
 
-// parseCart reads the flat list of a cart's hash. ttl is in ms; none when not positive.
+// parseCart parses a cart's hash: field, value, field, value, … ttl is in ms; 0 or less is
+// no TTL.
 func parseCart(flat []any, ttl int64, now time.Time) (Held, error) {
 	var c Held
 	stored := make([]storedLine, 0, len(flat)/2)
@@ -48,7 +49,7 @@ func parseCart(flat []any, ttl int64, now time.Time) (Held, error) {
 			stored = append(stored, line)
 		}
 	}
-	if c.ID == "" { // only notes or stamps: nothing of a cart yet
+	if c.ID == "" { // only notes or stamps: there is no cart yet
 		return Held{Notes: c.Notes}, nil
 	}
 	if ttl > 0 {
@@ -75,7 +76,7 @@ type storedLine struct {
 	order int64
 }
 
-// parseLine reads "<quantity> <order> <unit price when added>".
+// parseLine parses "<quantity> <order> <unit price when added>".
 func parseLine(id, value string) (storedLine, error) {
 	quantity, rest, _ := strings.Cut(value, " ")
 	order, price, _ := strings.Cut(rest, " ")
@@ -88,14 +89,14 @@ func parseLine(id, value string) (storedLine, error) {
 	return storedLine{Line: cart.Line{ID: cart.LineID(id), Quantity: q, AddedPrice: money.Amount(p)}, order: o}, nil
 }
 
-// Note is one request's mark, in a customer's cart, that it is merging a guest's cart.
+// Note is what one request leaves in a customer's cart while it merges a guest's cart.
 type Note struct {
-	member string // of the cart's hash
+	member string // field name in the cart's hash
 	guest  string // digest of the guest's token
 	at     time.Time
 }
 
-// parseNote reads "<guest's digest> <seconds> …".
+// parseNote parses "<guest's digest> <seconds> …".
 func parseNote(member, value string) Note {
 	guest, rest, _ := strings.Cut(value, " ")
 	seconds, _, _ := strings.Cut(rest, " ")
@@ -103,18 +104,18 @@ func parseNote(member, value string) Note {
 	return Note{member: member, guest: guest, at: time.Unix(at, 0)}
 }
 
-// Guest is the guest's cart that the note of a customer's cart is about.
-func (n Note) Guest(customer Ref) Ref { return customer.guestBeside(n.guest) }
+// Guest returns the guest's cart that a note in the customer's cart is about.
+func (n Note) Guest(customer Ref) Ref { return customer.guestOfStore(n.guest) }
 
-// Old reports whether the note is older than any request lives, by this process' clock.
-// Redis judges it again before a note is dropped.
+// Old reports whether the note is older than any request can be, by this process' clock.
+// Redis checks its age again before it deletes a note.
 func (n Note) Old(now time.Time) bool { return now.Sub(n.at) >= noteGrace }
 
-// Notes are all notes of a customer's cart: each of a customer's devices may bring a
-// guest's cart.
+// Notes are all notes of a customer's cart: each device of a customer may bring a guest's
+// cart.
 type Notes []Note
 
-// members lists them as change.lua passes them by.
+// members lists the notes in the form of change.lua's ARGV 7.
 func (n Notes) members() string {
 	if len(n) == 0 {
 		return ""

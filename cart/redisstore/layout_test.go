@@ -14,7 +14,7 @@ import (
 )
 
 // Two releases may share a Redis, and carts outlive releases.
-func TestLayout_OfTheReleaseBeforeIsTakenOver(t *testing.T) {
+func TestLayout_OfThePreviousReleaseIsUpgraded(t *testing.T) {
 	t.Parallel()
 	d, token := openDesk(t, cart.Sum), tokenOf("t")
 	d.add(d.as("", token), 2, 1)
@@ -29,11 +29,11 @@ func TestLayout_OfTheReleaseBeforeIsTakenOver(t *testing.T) {
 
 	again, err := d.Add(ctx, d.as("c", ""), redisstore.Conditions{Stamp: "stamp"}, cart.Addition{ProductID: 1, Quantity: 4})
 	if err != nil || !again.Replayed || linesOf(again.Cart) != "1×4 2×1" || again.Cart.ID != "OLD" {
-		t.Errorf("a retry of what the release before had applied: %v, %+v", err, again.Cart)
+		t.Errorf("a retry of a change that the previous release applied: %v, %+v", err, again.Cart)
 	}
 	members := d.client.HKeys(ctx, customer.CartKey()).Val()
 	if slices.Contains(members, "r") || slices.Contains(members, "m") || !slices.Contains(members, "l") {
-		t.Errorf("rewritten as %v", members)
+		t.Errorf("upgraded to %v", members)
 	}
 	d.settle("c")
 	d.wantSettled()
@@ -58,11 +58,11 @@ func TestLayout_OfALaterReleaseIsLeftAlone(t *testing.T) {
 	}
 	d.read(d.as("c", token)) // without the merge
 	if after := d.client.Dump(t.Context(), key).Val(); after != before {
-		t.Error("it was changed")
+		t.Error("the cart was changed")
 	}
 }
 
-func TestLayout_MembersThatNoReleaseWroteDoNotMatter(t *testing.T) {
+func TestLayout_UnknownMembersAreIgnored(t *testing.T) {
 	t.Parallel()
 	d, token := openDesk(t, cart.Sum), tokenOf("t")
 	d.add(d.as("", token), 1, 1)
@@ -71,8 +71,8 @@ func TestLayout_MembersThatNoReleaseWroteDoNotMatter(t *testing.T) {
 	d.wantLines(d.as("", token), "1×2")
 }
 
-// A line that an earlier release stored keeps its id and its text.
-func TestLayout_ALineStoredInAnotherFormIsShownAndChanged(t *testing.T) {
+// A line that an earlier release stored keeps its ID and its text.
+func TestLayout_ALineWithTextNotInNormalFormCanBeReadAndChanged(t *testing.T) {
 	t.Parallel()
 	d := openDesk(t, cart.Sum)
 	d.goods.put(carttest.Account())

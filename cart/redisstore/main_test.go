@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// desk is a service on a real Redis, in a store of its own.
+// desk is a service with a real Redis and a store of its own.
 type desk struct {
 	*service.Carts
 	redis    *redisstore.Store
@@ -42,7 +42,7 @@ type desk struct {
 	goods    *goods
 	strategy cart.Strategy
 	client   redis.UniversalClient
-	forward  atomic.Int64 // by how much its clock is ahead
+	forward  atomic.Int64 // how far its clock is ahead, in ns
 }
 
 var lastStore atomic.Int64
@@ -71,7 +71,7 @@ func openDesk(t *testing.T, by cart.Strategy) *desk {
 		Limits:   carttest.Limits,
 		Strategy: by,
 		Log:      slog.New(slog.DiscardHandler),
-		Budget:   5 * time.Second, // a busy test machine is no reason to give up
+		Budget:   5 * time.Second, // enough for a busy test machine
 		Now:      d.now,
 	})
 	return d
@@ -87,7 +87,8 @@ func dial(t testing.TB, url string) redis.UniversalClient {
 	return client
 }
 
-// asService is a Redis' URL for a user who has no more rights than the service needs.
+// asService returns a Redis URL for a user with only the permissions that the service
+// needs.
 func asService(t testing.TB, url string) string {
 	t.Helper()
 	users, err := os.ReadFile("../../deploy/redis/users.conf")
@@ -97,14 +98,14 @@ func asService(t testing.TB, url string) string {
 	return ephemeral.AsUser(t, url, string(users), "commerce")
 }
 
-// goods is a catalogue of which parts can be out of reach.
+// goods is a catalog whose products can be made unreachable one by one.
 type goods struct {
 	mu       sync.Mutex
 	products map[int64]*cart.Product
 	out      map[int64]bool
 }
 
-var errOutOfReach = errors.New("out of reach")
+var errOutOfReach = errors.New("unreachable")
 
 func (g *goods) put(p *cart.Product) {
 	g.mu.Lock()
@@ -112,7 +113,7 @@ func (g *goods) put(p *cart.Product) {
 	g.products[p.ID] = p
 }
 
-// outOfReach makes every question about a product fail, or no longer.
+// outOfReach sets whether every lookup of a product fails.
 func (g *goods) outOfReach(id int64, out bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -148,7 +149,7 @@ func (g *goods) Products(_ context.Context, _ int64, ids []int64) (map[int64]*ca
 // now is the service's clock.
 func (d *desk) now() time.Time { return time.Now().Add(time.Duration(d.forward.Load())) }
 
-// as is a caller: a guest for customer "", who needs a token then.
+// as begins a call of a customer, or of a guest for customer "". A guest needs a token.
 func (d *desk) as(customer string, token auth.CartToken) *service.Visit {
 	d.t.Helper()
 	sh, err := d.Visit(auth.Caller{Store: d.store, Customer: customer, Token: token})
@@ -158,12 +159,12 @@ func (d *desk) as(customer string, token auth.CartToken) *service.Visit {
 	return sh
 }
 
-// tokenOf is a token of its own for each name.
+// tokenOf returns a different token for each name.
 func tokenOf(name string) auth.CartToken {
 	return auth.CartToken(name + strings.Repeat("_", 22))
 }
 
-// change makes a change as the API does: what waits is merged first.
+// change makes a change as the API does: it merges a waiting cart first.
 func (d *desk) change(v *service.Visit, change func() (service.Changed, error)) *cart.MergeReport {
 	d.t.Helper()
 	d.Merge(d.t.Context(), v, "")
@@ -195,7 +196,7 @@ func (d *desk) read(v *service.Visit) (cart.Cart, *cart.MergeReport) {
 	return priced.Cart, v.Merge
 }
 
-// wantLines reads a cart, as "id×quantity …" in its order.
+// wantLines reads a cart and compares its lines, as "id×quantity …" in cart order.
 func (d *desk) wantLines(sh *service.Visit, want string) {
 	d.t.Helper()
 	got, _ := d.read(sh)
@@ -212,7 +213,7 @@ func linesOf(c cart.Cart) string {
 	return strings.Join(parts, " ")
 }
 
-// ttl is how long a key of this store lives on; negative when it is not there.
+// ttl returns a key's time to live; negative when the key does not exist.
 func (d *desk) ttl(key string) time.Duration {
 	d.t.Helper()
 	left, err := d.client.PTTL(d.t.Context(), key).Result()
@@ -222,8 +223,8 @@ func (d *desk) ttl(key string) time.Duration {
 	return left
 }
 
-// pass lets time pass for all that lies in this store: stamps, notes and keys grow
-// older, and what has an expiry expires sooner.
+// pass lets time pass for everything in this store: stamps, notes and idempotency keys
+// become older, and TTLs shorter.
 func (d *desk) pass(by time.Duration) {
 	d.t.Helper()
 	d.forward.Add(int64(by))
@@ -233,26 +234,26 @@ func (d *desk) pass(by time.Duration) {
 	}
 }
 
-// settle lets the notes of dead requests grow old, and a request of the customer
-// find them.
+// settle lets the notes of dead requests become old, and makes a request of the customer
+// to find them.
 func (d *desk) settle(customer string) {
 	d.t.Helper()
 	d.pass(redisstore.NoteGrace + time.Second)
 	d.read(d.as(customer, ""))
 }
 
-// newNote is a name for a request's note.
+// newNote returns a random name for a request's note.
 func newNote() string { return "m" + rand.Text()[:10] }
 
-// notes are the members by which merges under way are noted in a customer's cart.
+// notes lists the field names of the notes in a customer's cart.
 func (d *desk) notes(customer string) []string {
 	d.t.Helper()
 	return slices.DeleteFunc(d.client.HKeys(d.t.Context(), redisstore.CustomerRef(d.store.ID, customer).CartKey()).Val(),
 		func(member string) bool { return !strings.HasPrefix(member, "m") })
 }
 
-// wantSettled fails when a merge left anything behind that it should not: an aside
-// cart, a note, or a key that would stay forever.
+// wantSettled fails when a merge left something behind: a claimed cart, a note, or a key
+// without a TTL.
 func (d *desk) wantSettled() {
 	d.t.Helper()
 	keys := d.client.Scan(d.t.Context(), 0, fmt.Sprintf("cart:{%d:*", d.store.ID), 1000).Iterator()
@@ -262,10 +263,10 @@ func (d *desk) wantSettled() {
 			d.t.Errorf("%s has no TTL", key)
 		}
 		if strings.HasSuffix(key, ":claimed") {
-			d.t.Errorf("%s is left", key)
+			d.t.Errorf("%s still exists", key)
 		}
 		if _, customer, ok := strings.Cut(strings.TrimSuffix(key, "}"), ":c:"); ok && len(d.notes(customer)) > 0 {
-			d.t.Errorf("%s still notes a merge", key)
+			d.t.Errorf("%s still has a note", key)
 		}
 	}
 	if err := keys.Err(); err != nil {

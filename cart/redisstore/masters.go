@@ -13,10 +13,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// masters is what this instance has learned about each Redis master it talks to.
+// masters is what this instance knows about each Redis master that it uses.
 type masters struct {
 	now    func() time.Time
-	start  time.Time // of the clock that nobody sets
+	start  time.Time // zero point of the monotonic clock
 	mu     sync.Mutex
 	byAddr map[string]*master
 }
@@ -34,7 +34,7 @@ func (m *masters) at(addr string) *master {
 	return m.byAddr[addr]
 }
 
-// located is a master and the client that reaches it.
+// located is a master with the client for it.
 type located struct {
 	*master
 	client *redis.Client
@@ -54,12 +54,12 @@ func (s *Store) masterOf(ctx context.Context, key string) (located, error) {
 	return located{s.masters.at(client.Options().Addr), client}, nil
 }
 
-// errHangs means that a Redis did not answer in time a moment ago and was not asked again.
-var errHangs = errors.New("redisstore: the guest's Redis hangs")
+// errUnresponsive means that a Redis has just timed out and was not asked again.
+var errUnresponsive = errors.New("redisstore: the guest's Redis is unresponsive")
 
-// askGuest asks a guest's Redis what a customer's request can be served without. After
-// that Redis did not answer in time, it is not asked for a while. Where both carts lie on
-// one master, that one is always asked.
+// askGuest sends a guest's Redis a question that a customer's request can be served
+// without. After a timeout, that Redis is not asked again for slowFor. If both carts are on
+// one master, it is always asked.
 func (s *Store) askGuest(ctx context.Context, customer, guest Ref, ask func(at located) error) error {
 	own, err := s.masterOf(ctx, customer.cartKey())
 	if err != nil {
@@ -72,12 +72,12 @@ func (s *Store) askGuest(ctx context.Context, customer, guest Ref, ask func(at l
 	if own.master == at.master {
 		return ask(at)
 	}
-	if at.hangs() {
-		return cart.Unavailable("look for guest cart", errHangs)
+	if at.unresponsive() {
+		return cart.Unavailable("look for guest cart", errUnresponsive)
 	}
 	err = ask(at)
 	if timedOut(err) {
-		at.noteHang()
+		at.noteTimeout()
 	}
 	return err
 }
@@ -87,20 +87,21 @@ func timedOut(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || isNet && failed.Timeout()
 }
 
-// master is one Redis master. It may be used concurrently.
+// master is what this instance knows about one Redis master. It is safe for concurrent
+// use.
 type master struct {
 	now   func() time.Time
 	start time.Time
 
-	mu         sync.Mutex
-	lagsUntil  time.Time // its replicas did not confirm in time
-	hangsUntil time.Time // it did not answer in time
-	seen       []sighting
-	listed     sighting
-	clock      redisClock
+	mu                sync.Mutex
+	slowReplicasUntil time.Time // set when its replicas did not confirm in time
+	unresponsiveUntil time.Time // set when it did not answer in time
+	seen              []sighting
+	listed            sighting
+	clock             redisClock
 }
 
-// sighting is a number of replicas, and when it was seen.
+// sighting is a number of replicas, and when it was observed.
 type sighting struct {
 	at       time.Time
 	replicas int
@@ -108,59 +109,61 @@ type sighting struct {
 
 const (
 	// replicasRemembered is how long a replica counts after it was last seen. A
-	// master forgets a replica that hangs after repl-timeout, and the replica may
+	// master forgets an unresponsive replica after repl-timeout, but the replica may
 	// still become master. By default Redis and Sentinel refuse to promote a replica
 	// that has been disconnected for 1 to 3 minutes, well below these 10.
 	replicasRemembered = 10 * time.Minute
 
-	// listingRemembered is how long a list of replicas is not asked for again.
+	// listingRemembered is how long a list of replicas is cached.
 	listingRemembered = 10 * time.Second
 
-	// slowFor is how long a master that hangs, or whose replicas lag, is not waited
-	// for as long as others.
+	// slowFor is how long after a timeout the waits for a master or its replicas are
+	// shorter.
 	slowFor = time.Second
 )
 
-// patience is how long a write waits for this master's replicas now.
+// patience returns how long a write waits for this master's replicas now.
 func (m *master) patience() time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.now().Before(m.lagsUntil) {
-		return laggardWait
+	if m.now().Before(m.slowReplicasUntil) {
+		return slowReplicaWait
 	}
 	return replicaWait
 }
 
-func (m *master) noteLag(lags bool) {
+// noteReplicas records whether the replicas failed to confirm a write in time.
+func (m *master) noteReplicas(slow bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.lagsUntil = time.Time{}
-	if lags {
-		m.lagsUntil = m.now().Add(slowFor)
+	m.slowReplicasUntil = time.Time{}
+	if slow {
+		m.slowReplicasUntil = m.now().Add(slowFor)
 	}
 }
 
-// hangs reports whether the master did not answer in time a moment ago.
-func (m *master) hangs() bool {
+// unresponsive reports whether the master timed out less than slowFor ago.
+func (m *master) unresponsive() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.now().Before(m.hangsUntil)
+	return m.now().Before(m.unresponsiveUntil)
 }
 
-func (m *master) noteHang() {
+// noteTimeout records that the master did not answer in time.
+func (m *master) noteTimeout() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.hangsUntil = m.now().Add(slowFor)
+	m.unresponsiveUntil = m.now().Add(slowFor)
 }
 
-// mostReplicas takes how many replicas are connected now and returns the most of the
+// maxReplicas records how many replicas are connected now and returns the maximum of the
 // last ten minutes.
-func (m *master) mostReplicas(connected int) int {
+func (m *master) maxReplicas(connected int) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := m.now()
-	// Sightings stay in falling order: one that is not more than a later one is
-	// never the most again.
+	// Sightings stay in descending order: one that is not higher than a later one can
+	// never be the maximum again.
 	for len(m.seen) > 0 && m.seen[len(m.seen)-1].replicas <= connected {
 		m.seen = m.seen[:len(m.seen)-1]
 	}
@@ -171,8 +174,8 @@ func (m *master) mostReplicas(connected int) int {
 	return m.seen[0].replicas
 }
 
-// listedReplicas is the number that ask gave lately. When ask fails, the number of
-// before counts.
+// listedReplicas returns the number of replicas that ask returned, cached for
+// listingRemembered. If ask fails, the previous number counts.
 func (m *master) listedReplicas(ask func() (int, error)) int {
 	m.mu.Lock()
 	last := m.listed

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-func TestMaster_RemembersTheMostReplicasOfTenMinutes(t *testing.T) {
+func TestMaster_RemembersTheMaximumOfReplicasForTenMinutes(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	m := newMasters(func() time.Time { return now }).at("a")
@@ -20,18 +20,18 @@ func TestMaster_RemembersTheMostReplicasOfTenMinutes(t *testing.T) {
 		{time.Minute, 2, 2},
 		{time.Minute, 1, 2},
 		{time.Minute, 0, 2},
-		{8*time.Minute + 30*time.Second, 0, 1}, // the two were seen too long ago, the one was not
+		{8*time.Minute + 30*time.Second, 0, 1}, // the 2 are too old, the 1 is not
 		{time.Minute, 0, 0},
 		{time.Minute, 3, 3},
 	} {
 		now = now.Add(step.after)
-		if got := m.mostReplicas(step.connected); got != step.want {
+		if got := m.maxReplicas(step.connected); got != step.want {
 			t.Errorf("%d connected: %d, want %d", step.connected, got, step.want)
 		}
 	}
 }
 
-func TestMaster_AsksForAListOfReplicasNowAndThen(t *testing.T) {
+func TestMaster_CachesTheListOfReplicas(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	m := newMasters(func() time.Time { return now }).at("a")
@@ -48,12 +48,12 @@ func TestMaster_AsksForAListOfReplicasNowAndThen(t *testing.T) {
 	want(1, 1)
 	now = now.Add(listingRemembered)
 	failed = errors.New("down")
-	want(1, 2) // the last answer counts on
+	want(1, 2) // the last answer still counts
 	failed = nil
 	want(2, 3)
 }
 
-func TestReplicasOfMyself_CountsThoseThatMayComeBack(t *testing.T) {
+func TestReplicasOfMyself_CountsReplicasThatMayReturn(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	line := func(id, flags, master string, silent time.Duration) string {
@@ -65,7 +65,7 @@ func TestReplicasOfMyself_CountsThoseThatMayComeBack(t *testing.T) {
 	}
 	nodes := line("b", "slave", "a", 0) +
 		line("a", "myself,master", "-", 0) +
-		line("c", "slave,fail", "a", 9*time.Minute) + // hangs, and may still become master
+		line("c", "slave,fail", "a", 9*time.Minute) + // unresponsive, but may still become master
 		line("d", "slave,fail", "a", 11*time.Minute) +
 		line("e", "slave", "f", 0) +
 		line("f", "master", "-", 0) + "\n"
@@ -80,14 +80,14 @@ func TestMaster_LearnsTheClockOfItsRedis(t *testing.T) {
 	sent := m.start.Add(1000 * time.Millisecond)
 	for _, step := range []struct {
 		redis, took int64 // ms
-		want        int64 // by which Redis is ahead
+		want        int64 // ms by which Redis is ahead
 		why         string
 	}{
-		{6050, 100, 4949, "the lowest that is possible"},
-		{6005, 10, 4994, "the estimate is too low now"},
-		{6100, 200, 4994, "a slow answer tells nothing new"},
+		{6050, 100, 4949, "the lowest possible estimate"},
+		{6005, 10, 4994, "the estimate was too low"},
+		{6100, 200, 4994, "a slow reply adds nothing"},
 		{3005, 10, 1994, "Redis' clock was set back"},
-		{9005, 10, 7994, "and forward"},
+		{9005, 10, 7994, "Redis' clock was set forward"},
 	} {
 		m.learn(step.redis, sent, sent.Add(time.Duration(step.took)*time.Millisecond))
 		if m.clock.ahead != step.want {

@@ -10,16 +10,16 @@ import (
 	"commerce/cart"
 )
 
-// The steps of a merge. Each is one script, atomic in its own slot and safe to repeat;
-// service/merge.go makes one merge of them.
+// The steps of a merge. Each is one script, atomic in its own slot and safe to repeat.
+// service/merge.go combines them.
 
 const (
-	// offersOutlive is how much longer the quantities that a guest cart has offered
-	// are stored than its claim lives, so that it can never be merged again.
+	// offersOutlive is how much longer the quantities that a guest's cart has offered
+	// are stored than its claim, so that the cart can never be merged twice.
 	offersOutlive = 7 * 24 * time.Hour
 
-	// noteGrace is how long a note may exist without a claim before it counts as the
-	// trace of a request that died: longer than any request lives.
+	// noteGrace is how old a note without a claim must be before its request counts as
+	// dead: longer than any request takes.
 	noteGrace = 5 * time.Minute
 )
 
@@ -29,8 +29,8 @@ type Bring struct {
 	Lines, Text int64  // number of lines, bytes of text
 }
 
-// cut is a guest's cart id as notes keep it: long enough to tell a customer's few
-// notes apart, short enough to keep the cart small in Redis.
+// cut returns the prefix of a guest's cart ID that notes store: long enough to tell a
+// customer's few notes apart, short enough to keep the cart small in Redis.
 func (b Bring) cut() string {
 	if b.CartID == "" {
 		return "-"
@@ -41,21 +41,21 @@ func (b Bring) cut() string {
 // Claimed is a guest's cart that is set aside for its new owner.
 type Claimed struct {
 	Cart  cart.Cart
-	Again bool   // an earlier request had claimed it; a newer cart may lie under the token
+	Again bool   // an earlier request had claimed it; the token may have a newer cart
 	Note  string // the note under which it was claimed; "" for none
 
-	stamps []any   // member and ms, in turns
-	keys   []any   // digest and value, in turns
-	master *master // whose clock stamps and keys have
+	stamps []any   // member, ms, member, ms, …
+	keys   []any   // digest, value, digest, value, …
+	master *master // whose clock the times in stamps and keys are by
 }
 
 var (
 	// ErrNothingToMerge means that no guest cart waits to be merged.
 	ErrNothingToMerge = errors.New("redisstore: nothing to merge")
 
-	// ErrUnconfirmed means that not every replica has what Apply did, so that the
-	// guest's cart must stay set aside: a failover that loses the merged lines still
-	// has the guest's cart.
+	// ErrUnconfirmed means that not every replica has confirmed what Apply did. The
+	// claimed cart must stay, so that a failover that loses the merged lines still has
+	// it.
 	ErrUnconfirmed = errors.New("redisstore: merge not confirmed by every replica")
 
 	// ErrCartFull means that the guest's cart does not fit into the customer's.
@@ -76,8 +76,8 @@ type GrownError struct{ Bring Bring }
 
 func (e *GrownError) Error() string { return "redisstore: the guest's cart has changed" }
 
-// Intend reserves room for a guest's cart and notes, under a name of the caller's
-// making, that it is about to come. ErrCartFull, ErrCrowded: nothing was noted.
+// Intend reserves room for a guest's cart and writes a note, under a name that the caller
+// chooses, that it is to be merged. After ErrCartFull or ErrCrowded there is no note.
 func (s *Store) Intend(ctx context.Context, customer, guest Ref, note string, b Bring, limits cart.Limits) error {
 	word, err := s.scripts.intend.run(ctx, s.client, repeatable, []string{customer.cartKey()},
 		note, s.ttlOf(customer).Milliseconds(), guest.tokenDigest(), b.Lines, b.Text, b.cut(),
@@ -93,13 +93,12 @@ func (s *Store) Intend(ctx context.Context, customer, guest Ref, note string, b 
 	return nil
 }
 
-// Claim sets the guest's cart aside under a note. With note "", it only finds again what
-// this customer had claimed before. Errors: ErrNothingToMerge, *OtherOwnerError,
-// *GrownError.
+// Claim sets the guest's cart aside under a note. With note "", it only returns an earlier
+// claim of this customer. Errors: ErrNothingToMerge, *OtherOwnerError, *GrownError.
 //
-// It waits for replicas, for a bounded time, so that a failover does not give the token
-// to another customer. It goes on when they do not confirm: the cart would otherwise be
-// out of everybody's sight.
+// It waits for replicas, for a limited time, so that a failover does not give the cart to
+// another customer. It continues when they do not confirm: otherwise no request could see
+// the cart.
 func (s *Store) Claim(ctx context.Context, customer, guest Ref, note string, b Bring) (c Claimed, err error) {
 	err = s.askGuest(ctx, customer, guest, func(at located) error {
 		c, err = s.claim(ctx, at, customer, guest, note, b)
@@ -149,9 +148,9 @@ func stampsOf(flat []any) []any {
 }
 
 // Apply adds the lines of a claimed cart to the customer's, each within its bounds (see
-// cart.MergeBounds), and reports what it did now; nil when it was done before. newID is
-// for a cart that begins here. With ErrUnconfirmed it is done, but a failover could
-// still lose it.
+// cart.MergeBounds). It reports what this call did; nil when an earlier call did it all.
+// newID is the ID of a cart that it creates. After ErrUnconfirmed it is done, but a
+// failover could still lose it, and the report is valid.
 func (s *Store) Apply(ctx context.Context, customer Ref, c Claimed, by cart.Strategy, bounds map[cart.LineID]cart.Bounds, newID string) (*cart.MergeReport, error) {
 	at, err := s.masterOf(ctx, customer.cartKey())
 	if err != nil {
@@ -183,7 +182,7 @@ func (s *Store) Apply(ctx context.Context, customer Ref, c Claimed, by cart.Stra
 	return mergeReport(reply, bounds), err
 }
 
-// mergeReport reads what apply.lua did; nil for nothing.
+// mergeReport parses the reply of apply.lua; nil when it did nothing.
 func mergeReport(reply []any, bounds map[cart.LineID]cart.Bounds) *cart.MergeReport {
 	if reply[0].(int64) == 0 && reply[2].(int64) == 0 {
 		return nil
@@ -201,7 +200,7 @@ func mergeReport(reply []any, bounds map[cart.LineID]cart.Bounds) *cart.MergeRep
 	return report
 }
 
-// Finish drops a claimed cart, once its lines are safe with their owner.
+// Finish deletes a claimed cart. Call it only after Apply has succeeded.
 func (s *Store) Finish(ctx context.Context, customer, guest Ref, guestCartID string) error {
 	err := s.scripts.finish.run(ctx, s.client, repeatable,
 		[]string{guest.claimedKey()}, customer.tag, guestCartID).Err()
@@ -211,17 +210,17 @@ func (s *Store) Finish(ctx context.Context, customer, guest Ref, guestCartID str
 	return nil
 }
 
-// Forget drops the notes of merges that have come to their end.
+// Forget deletes the notes of finished merges.
 func (s *Store) Forget(ctx context.Context, customer Ref, notes ...string) error {
 	return s.forget(ctx, customer, 0, notes...)
 }
 
-// ForgetOld drops a note that nothing was claimed under, if it is old by Redis' clock.
+// ForgetOld deletes a note without a claim, if it is old by Redis' clock.
 func (s *Store) ForgetOld(ctx context.Context, customer Ref, note Note) error {
 	return s.forget(ctx, customer, noteGrace, note.member)
 }
 
-// forget drops notes that are at least as old as age.
+// forget deletes notes that are at least as old as age.
 func (s *Store) forget(ctx context.Context, customer Ref, age time.Duration, notes ...string) error {
 	args := []any{s.ttlOf(customer).Milliseconds(), int64(age.Seconds())}
 	for _, note := range notes {

@@ -19,8 +19,8 @@ import (
 	"commerce/cart/service"
 )
 
-// setup opens a desk where the customer "c" and the guest of the token have put
-// these lines into their carts.
+// setup opens a desk where the customer "c" and the guest with the token have these lines
+// in their carts.
 func setup(t *testing.T, s cart.Strategy, customers, guests string) (*desk, auth.CartToken) {
 	t.Helper()
 	d, token := openDesk(t, s), tokenOf("t")
@@ -29,7 +29,7 @@ func setup(t *testing.T, s cart.Strategy, customers, guests string) (*desk, auth
 	return d, token
 }
 
-// fill adds lines, given as wantLines has them, one after the other.
+// fill adds lines one by one, in the format of wantLines.
 func (d *desk) fill(sh *service.Visit, lines string) {
 	d.t.Helper()
 	for _, line := range strings.Fields(lines) {
@@ -41,7 +41,7 @@ func (d *desk) fill(sh *service.Visit, lines string) {
 	}
 }
 
-// The steps of a merge, by which a request may die.
+// The steps of a merge, after each of which a request may die.
 const (
 	intended = iota + 1
 	claimedStep
@@ -50,7 +50,7 @@ const (
 	forgotten
 )
 
-// dieAfter drives a merge as a request would that dies after this step.
+// dieAfter runs a merge like a request that dies after this step.
 func (d *desk) dieAfter(step int, customer string, token auth.CartToken) {
 	d.t.Helper()
 	ctx := d.t.Context()
@@ -76,7 +76,7 @@ func (d *desk) dieAfter(step int, customer string, token auth.CartToken) {
 	}
 }
 
-// holds is what lies under a token.
+// holds returns what waits to be merged under a token.
 func (d *desk) holds(token auth.CartToken) redisstore.Waiting {
 	d.t.Helper()
 	w, err := d.redis.WaitingUnder(d.t.Context(), redisstore.CustomerRef(d.store.ID, "c"), redisstore.GuestRef(d.store.ID, token), "")
@@ -86,8 +86,8 @@ func (d *desk) holds(token auth.CartToken) redisstore.Waiting {
 	return w
 }
 
-// afterEachStep tests what setup made and a request of "c" left that died there, up
-// to the last step.
+// afterEachStep runs a test once per step, up to last: after setup and a request of "c"
+// that died after that step.
 func afterEachStep(t *testing.T, last int, customers, guests string, test func(*testing.T, *desk, auth.CartToken)) {
 	t.Helper()
 	for step := intended; step <= last; step++ {
@@ -100,8 +100,8 @@ func afterEachStep(t *testing.T, last int, customers, guests string, test func(*
 	}
 }
 
-// calls are all kinds of requests, each with what it leaves of a cart of
-// "1×1 2×1" into which "2×2 3×1" came, and of the same cart without.
+// calls are all kinds of requests. merged is the result for a cart of "1×1 2×1" into which
+// "2×2 3×1" is merged, before the result without the merge.
 var calls = map[string]struct {
 	make           func(*desk, *service.Visit) *cart.MergeReport
 	merged, before string
@@ -150,7 +150,7 @@ var calls = map[string]struct {
 	},
 }
 
-func TestMerge_IsResumedOnceWhereverItDied(t *testing.T) {
+func TestMerge_IsResumedExactlyOnceAfterAnyStep(t *testing.T) {
 	t.Parallel()
 	for step := intended; step <= forgotten; step++ {
 		for _, name := range slices.Sorted(maps.Keys(calls)) {
@@ -166,12 +166,12 @@ func TestMerge_IsResumedOnceWhereverItDied(t *testing.T) {
 					}
 					report := call.make(d, sh)
 
-					if step == intended && !withToken { // nothing was claimed: the guest's cart is the guest's
+					if step == intended && !withToken { // nothing was claimed: the guest keeps the cart
 						d.wantLines(d.as("c", ""), call.before)
 						d.wantLines(d.as("", token), "2×2 3×1")
 						return
 					}
-					if tells := report != nil && report.Lines == 2; tells != (step < appliedStep) {
+					if reported := report != nil && report.Lines == 2; reported != (step < appliedStep) {
 						t.Errorf("report %+v", report)
 					}
 					d.wantLines(d.as("c", ""), call.merged)
@@ -196,7 +196,7 @@ func TestMerge_RaisesTheVersionOnce(t *testing.T) {
 	})
 }
 
-func TestMerge_ThreeResumeItAtOnce(t *testing.T) {
+func TestMerge_ResumedByThreeRequestsAtOnceCountsOnce(t *testing.T) {
 	t.Parallel()
 	afterEachStep(t, finished, "1×1", "1×2 2×1", func(t *testing.T, d *desk, token auth.CartToken) {
 		var all sync.WaitGroup
@@ -210,12 +210,12 @@ func TestMerge_ThreeResumeItAtOnce(t *testing.T) {
 	})
 }
 
-func TestMerge_TheFirstCustomerOfATokenGetsIt(t *testing.T) {
+func TestMerge_TheFirstCustomerWithATokenGetsItsCart(t *testing.T) {
 	t.Parallel()
 	for step := claimedStep; step <= forgotten; step++ {
 		d, token := setup(t, cart.Sum, "", "1×2")
 		d.dieAfter(step, "first", token)
-		d.add(d.as("", token), 2, 1) // under the token, since it was claimed
+		d.add(d.as("", token), 2, 1) // to a new cart of the token, since the old one was claimed
 		d.wantLines(d.as("second", token), "2×1")
 		d.wantLines(d.as("first", ""), "1×2")
 		d.wantLines(d.as("first", token), "1×2")
@@ -225,7 +225,7 @@ func TestMerge_TheFirstCustomerOfATokenGetsIt(t *testing.T) {
 	}
 }
 
-func TestMerge_WhatIsAddedUnderTheTokenMeanwhileComesToo(t *testing.T) {
+func TestMerge_IncludesWhatTheGuestAddsMeanwhile(t *testing.T) {
 	t.Parallel()
 	afterEachStep(t, forgotten, "", "1×2", func(t *testing.T, d *desk, token auth.CartToken) {
 		d.add(d.as("", token), 1, 1)
@@ -238,9 +238,8 @@ func TestMerge_WhatIsAddedUnderTheTokenMeanwhileComesToo(t *testing.T) {
 	})
 }
 
-// One change is enough for both: what an earlier request claimed, and what was
-// added since.
-func TestMerge_AChangeTakesInAllThatWaits(t *testing.T) {
+// One change merges both: the cart that an earlier request claimed, and the newer one.
+func TestMerge_AChangeMergesEverythingThatWaits(t *testing.T) {
 	t.Parallel()
 	d, token := setup(t, cart.Sum, "", "1×2")
 	d.dieAfter(claimedStep, "c", token)
@@ -252,9 +251,9 @@ func TestMerge_AChangeTakesInAllThatWaits(t *testing.T) {
 	d.wantSettled()
 }
 
-// A master that dies may take the claim with it, while the customer's, on another
+// A failover of the guest's master may lose the claim after the customer's master, another
 // node, has applied it: the guest's cart is back, and grows.
-func TestMerge_AfterALostClaimOnlyGrowthIsAdded(t *testing.T) {
+func TestMerge_AfterALostClaimAddsOnlyTheGrowth(t *testing.T) {
 	t.Parallel()
 	for strategy, want := range map[cart.Strategy]string{
 		cart.Sum: "1×6 2×2 3×1", cart.Max: "1×3 2×1 3×1", cart.KeepGuest: "1×3 2×1 3×1", cart.KeepCustomer: "1×2 2×1 3×1",
@@ -278,8 +277,8 @@ func TestMerge_AfterALostClaimOnlyGrowthIsAdded(t *testing.T) {
 	}
 }
 
-// The same with the end of a merge: what was set aside is back.
-func TestMerge_AfterALostFinishNothingIsAdded(t *testing.T) {
+// The same with a lost finish: the claimed cart is back.
+func TestMerge_AfterALostFinishAddsNothing(t *testing.T) {
 	t.Parallel()
 	d, token := setup(t, cart.Sum, "", "1×3")
 	aside := redisstore.GuestRef(d.store.ID, token).ClaimedKey()
@@ -303,28 +302,28 @@ func TestMerge_OfferedQuantitiesOutliveTheClaim(t *testing.T) {
 		t.Fatal(err)
 	}
 	if offers, aside := d.ttl(customer.OfferedKey(c.Cart.ID)), d.ttl(guest.ClaimedKey()); offers < aside+6*24*time.Hour {
-		t.Errorf("the quantities are noted for %v, the cart they are of lives for %v", offers, aside)
+		t.Errorf("the offered quantities expire in %v, the claimed cart in %v", offers, aside)
 	}
 }
 
-func TestMerge_AClaimLapsesInAFixedTime(t *testing.T) {
+func TestMerge_AClaimExpiresAfterAFixedTime(t *testing.T) {
 	t.Parallel()
 	d, token := setup(t, cart.Sum, "", "1×1")
 	aside := redisstore.GuestRef(d.store.ID, token).ClaimedKey()
 	d.dieAfter(claimedStep, "c", token)
-	if left := d.ttl(aside); left < 2159*time.Hour || left > 2160*time.Hour { // as long as its owner's cart may
-		t.Errorf("it lapses in %v", left)
+	if left := d.ttl(aside); left < 2159*time.Hour || left > 2160*time.Hour { // the TTL of a customer's cart
+		t.Errorf("it expires in %v", left)
 	}
 	d.client.PExpire(t.Context(), aside, time.Hour)
 	d.goods.outOfReach(1, true)
 	d.add(d.as("", token), 2, 1)
 	d.read(d.as("c", token))
 	if left := d.ttl(aside); left < 0 || left > time.Hour {
-		t.Errorf("claimed again, it lapses in %v", left)
+		t.Errorf("claimed again, it expires in %v", left)
 	}
 }
 
-// Nothing but the note of an otherwise empty cart remembers what was claimed.
+// Only the note in an otherwise empty cart refers to the claimed cart.
 func TestMerge_ANoteLivesAsLongAsTheClaim(t *testing.T) {
 	t.Parallel()
 	for name, before := range map[string]func(*desk){
@@ -338,35 +337,35 @@ func TestMerge_ANoteLivesAsLongAsTheClaim(t *testing.T) {
 			d.dieAfter(claimedStep, "c", token)
 			customer, guest := redisstore.CustomerRef(d.store.ID, "c"), redisstore.GuestRef(d.store.ID, token)
 			if note, aside := d.ttl(customer.CartKey()), d.ttl(guest.ClaimedKey()); note < aside-time.Minute { // it was written first
-				t.Errorf("the note lives for %v, what it is about for %v", note, aside)
+				t.Errorf("the note expires in %v, the claimed cart in %v", note, aside)
 			}
 			d.clear(d.as("c", ""))
 			d.settle("c")
 			if left := d.ttl(customer.CartKey()); left > 24*time.Hour {
-				t.Errorf("an emptied cart without a note lives for %v", left)
+				t.Errorf("an emptied cart without a note expires in %v", left)
 			}
 		})
 	}
 }
 
-func TestMerge_ANoteWithoutAClaimIsDroppedOnceItIsOld(t *testing.T) {
+func TestMerge_AnOldNoteWithoutAClaimIsDeleted(t *testing.T) {
 	t.Parallel()
 	d, token := setup(t, cart.Sum, "", "1×1")
 	d.dieAfter(intended, "c", token)
 	note := func() bool { return len(d.notes("c")) > 0 }
 	d.read(d.as("c", ""))
 	if !note() {
-		t.Error("dropped at once: its request may still live")
+		t.Error("deleted immediately, although its request may be running")
 	}
 	d.settle("c")
 	if note() {
-		t.Error("it stays")
+		t.Error("the old note still exists")
 	}
 	d.wantLines(d.as("c", token), "1×1")
 }
 
-// Each device brings its own guest's cart along; one that died on the way keeps no
-// other waiting.
+// Each device brings its own guest's cart. A merge that died must not delay another
+// device's.
 func TestMerge_OneDeviceDoesNotWaitForAnother(t *testing.T) {
 	t.Parallel()
 	for step := intended; step <= finished; step++ {
@@ -380,16 +379,16 @@ func TestMerge_OneDeviceDoesNotWaitForAnother(t *testing.T) {
 		}
 		d.read(d.as("c", phone))
 		if got, _ := d.read(d.as("c", "")); got.Count() != 2 {
-			t.Errorf("phone died after step %d: in the end %q", step, linesOf(got))
+			t.Errorf("phone died after step %d: finally %q", step, linesOf(got))
 		}
 		d.settle("c")
 		d.wantSettled()
 	}
 }
 
-// A request that died after its claim is found by the note that it left, even when
-// another request of the same guest has come and gone.
-func TestMerge_EachRequestDropsItsOwnNoteOnly(t *testing.T) {
+// The claim of a dead request is found by its note, even after another request with the
+// same token has finished.
+func TestMerge_EachRequestDeletesOnlyItsOwnNote(t *testing.T) {
 	t.Parallel()
 	d, token := setup(t, cart.Sum, "", "1×1")
 	customer, guest := redisstore.CustomerRef(d.store.ID, "c"), redisstore.GuestRef(d.store.ID, token)
@@ -409,7 +408,7 @@ func TestMerge_EachRequestDropsItsOwnNoteOnly(t *testing.T) {
 	d.wantSettled()
 }
 
-func TestMerge_ALateFinishLeavesANewerClaim(t *testing.T) {
+func TestMerge_ALateFinishKeepsANewerClaim(t *testing.T) {
 	t.Parallel()
 	d, token := setup(t, cart.Sum, "", "1×1")
 	customer, guest := redisstore.CustomerRef(d.store.ID, "c"), redisstore.GuestRef(d.store.ID, token)
@@ -427,7 +426,7 @@ func TestMerge_ALateFinishLeavesANewerClaim(t *testing.T) {
 	d.wantLines(d.as("c", ""), "1×1 2×1")
 }
 
-func TestMerge_WaitsWhileTheCatalogueIsOutOfReach(t *testing.T) {
+func TestMerge_WaitsWhileTheCatalogIsUnreachable(t *testing.T) {
 	t.Parallel()
 	for _, name := range slices.Sorted(maps.Keys(calls)) {
 		t.Run(name, func(t *testing.T) {
@@ -439,7 +438,7 @@ func TestMerge_WaitsWhileTheCatalogueIsOutOfReach(t *testing.T) {
 				t.Errorf("reported %+v", report)
 			}
 			d.wantLines(d.as("c", token), call.before)
-			d.wantSettled() // nothing was begun
+			d.wantSettled() // no merge was begun
 			d.goods.outOfReach(3, false)
 			d.wantLines(d.as("", token), "2×2 3×1")
 			if _, report := d.read(d.as("c", token)); report == nil || report.Lines != 2 {
@@ -450,9 +449,9 @@ func TestMerge_WaitsWhileTheCatalogueIsOutOfReach(t *testing.T) {
 	}
 }
 
-// The catalogue goes when the guest's cart is claimed already: nothing may get
-// lost, whatever the customer does meanwhile.
-func TestMerge_AClaimWaitsForTheCatalogueToo(t *testing.T) {
+// The catalog becomes unreachable after the guest's cart was claimed: no line may be lost,
+// whatever the customer does meanwhile.
+func TestMerge_AClaimWaitsForTheCatalogToo(t *testing.T) {
 	t.Parallel()
 	for _, name := range slices.Sorted(maps.Keys(calls)) {
 		t.Run(name, func(t *testing.T) {
@@ -477,9 +476,9 @@ func TestMerge_AClaimWaitsForTheCatalogueToo(t *testing.T) {
 	}
 }
 
-// The published client repeats a call whose answer it did not get; a merge that
-// came between the two makes it no other call.
-func TestMerge_KeepsTheClientsOwnRetryFromCountingTwice(t *testing.T) {
+// The published client retries a call without a response. A merge between the two must not
+// hide that it is a retry.
+func TestMerge_DoesNotMakeTheClientsOwnRetryCountTwice(t *testing.T) {
 	t.Parallel()
 	d, token := openDesk(t, cart.Sum), tokenOf("t")
 	add := func() service.Changed {
@@ -498,14 +497,14 @@ func TestMerge_KeepsTheClientsOwnRetryFromCountingTwice(t *testing.T) {
 	}
 }
 
-func TestMerge_ReportsTheCodeThatBoundTheLine(t *testing.T) {
+func TestMerge_ReportsWhichLimitCutTheLine(t *testing.T) {
 	t.Parallel()
 	d, token := setup(t, cart.Sum, "1×3 2×3 3×3", "1×3 2×3 3×3")
 	four, five := int64(4), int64(5)
-	byStock, byMost := carttest.Sold(1, 100), carttest.Sold(2, 100)
-	byStock.Stock, byMost.MaxQuantity = &four, &five
+	byStock, byMaximum := carttest.Sold(1, 100), carttest.Sold(2, 100)
+	byStock.Stock, byMaximum.MaxQuantity = &four, &five
 	d.goods.put(byStock)
-	d.goods.put(byMost)
+	d.goods.put(byMaximum)
 	_, report := d.read(d.as("c", token))
 	want := []cart.Adjustment{
 		{Line: "1", Requested: 6, Kept: 4, Code: problem.InsufficientStock},
@@ -516,9 +515,9 @@ func TestMerge_ReportsTheCodeThatBoundTheLine(t *testing.T) {
 	}
 }
 
-// An instance whose clock is ahead takes a note of a living request for an old one. Redis
-// judges its age.
-func TestMerge_AClockThatIsAheadDropsNoNoteOfALivingRequest(t *testing.T) {
+// An instance whose clock is ahead takes a running request's note for an old one. Redis
+// decides by its own clock.
+func TestMerge_AFastClockDeletesNoNoteOfARunningRequest(t *testing.T) {
 	t.Parallel()
 	d, token := setup(t, cart.Sum, "1×1", "1×1")
 	customer, guest, w, own := redisstore.CustomerRef(d.store.ID, "c"), redisstore.GuestRef(d.store.ID, token), d.holds(token), newNote()
@@ -534,8 +533,8 @@ func TestMerge_AClockThatIsAheadDropsNoNoteOfALivingRequest(t *testing.T) {
 	d.wantSettled()
 }
 
-// A request is held up between its note and its claim, and the guest adds meanwhile.
-func TestMerge_ACartThatHasGrownPastItsReservationIsAskedAgain(t *testing.T) {
+// A request is delayed between its note and its claim, and the guest adds meanwhile.
+func TestMerge_ACartThatOutgrewItsReservationIsNotClaimed(t *testing.T) {
 	t.Parallel()
 	d, token := setup(t, cart.Sum, "1×1", "1×1")
 	customer, guest, w, own := redisstore.CustomerRef(d.store.ID, "c"), redisstore.GuestRef(d.store.ID, token), d.holds(token), newNote()
@@ -552,7 +551,7 @@ func TestMerge_ACartThatHasGrownPastItsReservationIsAskedAgain(t *testing.T) {
 	d.wantLines(d.as("c", token), "1×2 2×1 3×1")
 }
 
-func TestMerge_ALineThatCannotBeBoughtStopsAtTheServicesLimit(t *testing.T) {
+func TestMerge_ALineThatCannotBeBoughtIsCutToTheServicesLimit(t *testing.T) {
 	t.Parallel()
 	for name, stop := range map[string]func(*cart.Product){
 		"inactive":     func(p *cart.Product) { p.Active = false },

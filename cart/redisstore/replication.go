@@ -11,30 +11,31 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// replicaWait bounds how long a write waits for its replicas, claimWait a claim, which
-// goes on without them. While they do not answer, writes wait no longer than
-// laggardWait, so that a replica that hangs does not keep every connection of its mastes.
+// replicaWait limits how long a write waits for its replicas; claimWait limits a claim,
+// which continues without them. While replicas do not confirm, writes wait no longer than
+// slowReplicaWait, so that an unresponsive replica does not block every connection to its
+// master.
 const (
-	replicaWait = 500 * time.Millisecond
-	claimWait   = 50 * time.Millisecond
-	laggardWait = 10 * time.Millisecond
+	replicaWait     = 500 * time.Millisecond
+	claimWait       = 50 * time.Millisecond
+	slowReplicaWait = 10 * time.Millisecond
 )
 
-// replication is how far a write has got.
+// replication is how far a write has been replicated.
 type replication struct {
-	replicas  int       // that could become master in the place of the one that wrote it
-	confirmed int       // of them, in time
-	replied   time.Time // when the write was done, before any wait
+	replicas  int       // replicas that could replace the master
+	confirmed int       // how many of them confirmed the write in time
+	replied   time.Time // when Redis replied, before the wait for replicas
 }
 
-// unsafeWrite is one that a failover may lose, as far as anybody knows.
+// unsafeWrite is a write that a failover may lose.
 var unsafeWrite = replication{replicas: 1}
 
-// survivesFailover reports whether a failover to any replica would keep the write.
-// Without a replica there is none to lose it to.
+// survivesFailover reports whether the write survives a failover to any replica. Without a
+// replica there is no failover that could lose it.
 func (p replication) survivesFailover() bool { return p.confirmed >= p.replicas }
 
-// durability is the Durability header of an applied change.
+// durability returns the Durability header of an applied change.
 func (p replication) durability() string {
 	if p.replicas > 0 && p.survivesFailover() {
 		return "confirmed"
@@ -42,13 +43,12 @@ func (p replication) durability() string {
 	return "unconfirmed"
 }
 
-// runReplicated runs a script on the master that has its first key, and waits, at most
-// so long, until every replica of that master has what it wrote. WAIT speaks only of the
-// connection that it is sent on, and of that one's last write, so all of it goes over one
-// connection to the master.
+// runReplicated runs a script on the master of its first key, and waits, no longer than
+// wait, until every replica of that master has confirmed it. WAIT covers only the last
+// write of its own connection, so all commands use one connection to the master.
 //
-// While a slot moves to another node, the script writes there without a wait, and the
-// write counts as not confirmed.
+// While the slot migrates to another node, the script runs there without a wait, and its
+// write counts as unconfirmed.
 func (s *Store) runReplicated(ctx context.Context, at located, c script, wait time.Duration, how sending, keys []string, args ...any) (*redis.Cmd, replication) {
 	for try := 0; ; try++ {
 		conn := at.client.Conn()
@@ -58,7 +58,7 @@ func (s *Store) runReplicated(ctx context.Context, at located, c script, wait ti
 			_ = conn.Close()
 			return c.run(ctx, s.client, how, keys, args...), unsafeWrite
 		}
-		if try == redirections || !wentElsewhere(cmd.Err()) {
+		if try == redirections || !isElsewhere(cmd.Err()) {
 			p := unsafeWrite
 			if cmd.Err() == nil {
 				p = s.awaitReplicas(ctx, conn, at.master, wait)
@@ -80,7 +80,7 @@ func (s *Store) runReplicated(ctx context.Context, at located, c script, wait ti
 // locateAgain finds the master that has a key after another one has refused it.
 func (s *Store) locateAgain(ctx context.Context, key string) (located, error) {
 	if cluster, ok := s.client.(*redis.ClusterClient); ok {
-		cluster.ReloadState(ctx) // only begins it, and at most every 200 ms
+		cluster.ReloadState(ctx) // asynchronous, and no more often than every 200 ms
 	}
 	select {
 	case <-time.After(redirectionPause):
@@ -89,26 +89,25 @@ func (s *Store) locateAgain(ctx context.Context, key string) (located, error) {
 	return s.masterOf(ctx, key)
 }
 
-// A moved slot, or a master that went away, is looked for again so often and at
-// this pace, unless the request's time ends before. A node that was asked for the
-// new layout may itself not have heard of it yet.
+// How often and at what interval to look for the new master of a moved slot or after a
+// failed dial, unless the request's time ends first. The first node that is asked may not
+// know the new layout yet.
 const (
 	redirections     = 25
 	redirectionPause = 40 * time.Millisecond
 )
 
-// wentElsewhere reports whether a failed command certainly did nothing, and another
-// node may take it.
-func wentElsewhere(err error) bool {
+// isElsewhere reports whether a failed command certainly did nothing, and another node may
+// accept it.
+func isElsewhere(err error) bool {
 	var failed *net.OpError
 	return redis.HasErrorPrefix(err, "MOVED") || errors.As(err, &failed) && failed.Op == "dial"
 }
 
-// awaitReplicas waits for all replicas of a connection's master that could take its
-// place: those that are connected, that were connected in the last ten minutes, or
-// that the cluster or the sentinels list. A master forgets a replica that hangs, and
-// the hanging one may still become mastes. A server that is no master any more does
-// not keep what it wrote.
+// awaitReplicas waits for all replicas that could replace the connection's master: those
+// that are connected, were connected in the last ten minutes, or are listed by the cluster
+// or the sentinels. A master forgets an unresponsive replica, which may still become
+// master. A server that is no longer a master loses what it wrote.
 func (s *Store) awaitReplicas(ctx context.Context, conn *redis.Conn, m *master, wait time.Duration) replication {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), replicaWait+100*time.Millisecond)
 	defer cancel()
@@ -116,20 +115,20 @@ func (s *Store) awaitReplicas(ctx context.Context, conn *redis.Conn, m *master, 
 	if err != nil {
 		return unsafeWrite
 	}
-	p := replication{replicas: max(s.minReplicas, m.mostReplicas(connected), s.listedReplicas(ctx, conn, m))}
+	p := replication{replicas: max(s.minReplicas, m.maxReplicas(connected), s.listedReplicas(ctx, conn, m))}
 	if p.replicas > 0 {
 		p.confirmed = int(conn.Wait(ctx, p.replicas, min(wait, m.patience())).Val())
-		if wait == replicaWait { // a shorter one says nothing about the replicas
-			m.noteLag(!p.survivesFailover())
+		if wait == replicaWait { // a shorter wait says nothing about the replicas
+			m.noteReplicas(!p.survivesFailover())
 		}
 	}
 	return p
 }
 
-var errNoMaster = errors.New("cart: the server is no master")
+var errNoMaster = errors.New("redisstore: the server is not a master")
 
-// connectedReplicas asks a master how many replicas it has now. A server that refuses
-// to tell its role has none that it could tell about.
+// connectedReplicas asks a master how many replicas it has now. It returns 0 for a server
+// that refuses ROLE.
 func connectedReplicas(ctx context.Context, conn *redis.Conn) (int, error) {
 	role := redis.NewSliceCmd(ctx, "role")
 	err := conn.Process(ctx, role)
@@ -146,7 +145,7 @@ func connectedReplicas(ctx context.Context, conn *redis.Conn) (int, error) {
 	return len(replicas), nil
 }
 
-// listedReplicas is how many replicas the sentinels or the cluster know of a mastes.
+// listedReplicas returns how many replicas of a master the sentinels or the cluster list.
 func (s *Store) listedReplicas(ctx context.Context, conn *redis.Conn, m *master) int {
 	switch {
 	case s.sentinels != nil:
@@ -169,7 +168,7 @@ func (s *Store) clustered() bool {
 }
 
 // replicasOfMyself counts the replicas of the node that printed CLUSTER NODES, except
-// those that have not answered it for ten minutes. A line is
+// those that have not answered it for ten minutes. The format of a line is
 //
 //	<id> <address> <flags> <master's id> <ping sent, ms> <pong received, ms> …
 func replicasOfMyself(nodes string, now time.Time) int {

@@ -45,12 +45,12 @@ func (p *pair) await(condition func() bool) {
 	p.t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); !condition(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			p.t.Fatal("it never comes true")
+			p.t.Fatal("the condition did not become true in 20 s")
 		}
 	}
 }
 
-// drop makes the master forget its replica.
+// drop waits until the master has forgotten its replica.
 func (p *pair) drop() {
 	p.t.Helper()
 	p.await(func() bool {
@@ -69,7 +69,7 @@ func (p *pair) survives(r *redisstore.Store) bool {
 	return r.Survives(p.t.Context(), conn)
 }
 
-func TestReplication_AReplicaThatTheMasterForgotStillCounts(t *testing.T) {
+func TestReplication_CountsAReplicaThatTheMasterForgot(t *testing.T) {
 	t.Parallel()
 	p := startPair(t)
 	var ahead atomic.Int64
@@ -81,11 +81,11 @@ func TestReplication_AReplicaThatTheMasterForgotStillCounts(t *testing.T) {
 	}
 	p.drop()
 	if p.survives(r) {
-		t.Error("safe a moment after the replica went")
+		t.Error("safe right after the replica disconnected")
 	}
 	ahead.Store(int64(redisstore.ReplicasRemembered))
 	if !p.survives(r) {
-		t.Error("still unsafe ten minutes after the replica went")
+		t.Error("still unsafe ten minutes after the replica disconnected")
 	}
 }
 
@@ -93,7 +93,7 @@ func sentinelsThatList(n int) func(context.Context, time.Duration) (int, error) 
 	return func(context.Context, time.Duration) (int, error) { return n, nil }
 }
 
-func TestReplication_TheSettingAndTheSentinelsKnowReplicasThatAreNotConnected(t *testing.T) {
+func TestReplication_CountsConfiguredAndListedReplicas(t *testing.T) {
 	t.Parallel()
 	alone := ephemeral.StartRedis(t)
 	p := &pair{t: t, master: alone}
@@ -110,17 +110,17 @@ func TestReplication_TheSettingAndTheSentinelsKnowReplicasThatAreNotConnected(t 
 		t.Error("safe with a replica that the sentinels list")
 	}
 	if !p.survives(listed(0)) {
-		t.Error("unsafe where the sentinels list none")
+		t.Error("unsafe when the sentinels list none")
 	}
 }
 
-func TestReplication_AServerThatIsNoMasterKeepsNothing(t *testing.T) {
+func TestReplication_AWriteToAReplicaIsUnsafe(t *testing.T) {
 	t.Parallel()
 	p := startPair(t)
 	r := redisstore.New(redisstore.Config{Client: dial(t, p.replica.URL)})
 	conn := r.Conn()
 	defer conn.Close()
 	if r.Survives(t.Context(), conn) {
-		t.Error("a replica, which has none of its own, was taken for a master without one")
+		t.Error("a replica was taken for a master without replicas")
 	}
 }

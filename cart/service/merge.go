@@ -13,9 +13,9 @@ import (
 // cluster, so no script can access both. A merge is therefore a sequence of steps, each
 // atomic in its own slot and each safe to repeat:
 //
-//	intend  customer's slot  note which guest cart is about to come, reserve room
+//	intend  customer's slot  note which guest's cart is to be merged, reserve room
 //	claim   guest's slot     set the guest's cart aside for this customer
-//	apply   customer's slot  add its lines, and store how many were offered
+//	apply   customer's slot  add its lines, and store the quantities that it offered
 // finish  guest's slot     delete the claimed cart
 // forget  customer's slot  delete the note
 //
