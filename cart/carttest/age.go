@@ -1,4 +1,4 @@
-// Package carttest changes carts in Redis as tests need them.
+// Package carttest has products and limits for tests, and makes carts in Redis older.
 package carttest
 
 import (
@@ -15,13 +15,13 @@ var ageLua string
 
 var ageScript = redis.NewScript(ageLua)
 
-// Age lets time pass for the carts under keys, as if they had been written so much
-// earlier. Redis' own clock, by which carts are judged, cannot be set.
+// Age makes the carts under keys older, as if they had been written earlier by that duration. Tests need
+// it because Redis' clock cannot be set.
 func Age(ctx context.Context, client redis.UniversalClient, by time.Duration, keys ...string) error {
 	if _, single := client.(*redis.Client); single {
 		return age(ctx, client, by, keys...)
 	}
-	for _, key := range keys { // of a cluster, which has each in a slot of its own
+	for _, key := range keys { // in a cluster, keys may be in different slots
 		if err := age(ctx, client, by, key); err != nil {
 			return err
 		}

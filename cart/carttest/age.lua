@@ -1,7 +1,6 @@
--- Lets time pass for carts: all times that they hold become earlier, and what has a
--- TTL lapses sooner.
+-- Makes carts older: all times in them become earlier, and TTLs shorter.
 --
--- KEYS  of carts, all of one slot
+-- KEYS  of carts, all in one slot
 -- ARGV  1 ms
 
 local passed = tonumber(ARGV[1])

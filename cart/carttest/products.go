@@ -7,12 +7,12 @@ import (
 	"commerce/cart/money"
 )
 
-// Sold is a product of unlimited stock.
+// Sold returns a product with unlimited stock.
 func Sold(id int64, price money.Amount) *cart.Product {
 	return &cart.Product{ID: id, Name: fmt.Sprintf("P%d", id), Active: true, MinQuantity: 1, Price: price, OriginalPrice: price}
 }
 
-// Account is a product that asks for everything: a plan and answers.
+// Account returns a product that has plans and fields.
 func Account() *cart.Product {
 	return &cart.Product{
 		ID: 5, Name: "Account", Active: true, MinQuantity: 1, Price: 1500,
@@ -24,5 +24,5 @@ func Account() *cart.Product {
 	}
 }
 
-// Limits are those of an installation that sets none.
+// Limits are the defaults of an installation.
 var Limits = cart.Limits{Lines: 100, Quantity: 999, LineText: 4096, CartText: 65536}

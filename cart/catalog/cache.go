@@ -13,32 +13,32 @@ import (
 	"commerce/cart"
 )
 
-// Source is a catalogue that a Cache stands before.
+// Source is the catalog behind a Cache. See service.Catalog and service.Coupons.
 type Source interface {
 	Products(ctx context.Context, store int64, ids []int64) (map[int64]*cart.Product, error)
 	Coupon(ctx context.Context, store int64, code string) (*cart.Coupon, error)
 }
 
-// CacheConfig is what a Cache needs.
+// CacheConfig configures a Cache. Source is required.
 type CacheConfig struct {
 	Source Source
 
-	// Memory bounds what is held, in bytes, roughly. Default 128 MiB: some 100,000
+	// Memory is the approximate size limit, in bytes. Default 128 MiB: about 100,000
 	// products.
 	Memory uint64
 
-	// Patience is how long a reader waits for the source when the value that is held is
-	// too old. Then it takes the old value. A reader without one waits at least as long,
-	// and fails. Default 50 ms, and 250 ms without an old value.
+	// Patience is how long a reader waits for the source when the cached value is stale.
+	// Then it gets the stale value. A reader without one waits at least as long, and then
+	// fails. Default 50 ms, and 250 ms without a cached value.
 	Patience time.Duration
 
-	Log *slog.Logger     // for a source that comes and goes; default slog.Default
+	Log *slog.Logger     // for a source that becomes unreachable or returns; default slog.Default
 	Now func() time.Time // default time.Now
 }
 
-// Cache serves a catalogue without waiting for it: what a cart holds is loaded by
-// one query at most, and as last known while the source is unreachable. It shows
-// a change at the source within a second, or immediately after Invalidate.
+// Cache serves products and coupons from memory. It loads the missing ones of a cart with
+// one query, and serves stale ones while the source is unreachable. A change at the source
+// shows within a second, or immediately after Invalidate. It is safe for concurrent use.
 type Cache struct {
 	products *lastknown.Cache[productKey, *cart.Product]
 	coupons  *lastknown.Cache[couponKey, *cart.Coupon]
@@ -83,8 +83,8 @@ func (c *Cache) Coupon(ctx context.Context, store int64, code string) (coupon *c
 	return coupon, err
 }
 
-// Invalidate takes a message from the database's channel (see deploy/migrations) and
-// reloads what it names. It ignores messages about anything else.
+// Invalidate handles a message from the database's channel (see deploy/migrations): it
+// makes what the message names be reloaded. It ignores messages about anything else.
 func (c *Cache) Invalidate(message string) {
 	kind, what, _ := strings.Cut(message, " ")
 	switch {
@@ -105,18 +105,18 @@ func (c *Cache) Invalidate(message string) {
 	}
 }
 
-// InvalidateAll reloads everything. Call it when messages may have been lost.
+// InvalidateAll makes everything be reloaded. Call it when messages may have been lost.
 func (c *Cache) InvalidateAll() {
 	c.products.ExpireAll()
 	c.coupons.ExpireAll()
 }
 
-// Reachable reports whether the products' source answered, and without delay, when
-// it was last asked.
+// Reachable implements service.Catalog: it reports whether the last load of products
+// succeeded without delay.
 func (c *Cache) Reachable() bool { return c.products.Reachable() }
 
-// productsOf makes a cache's source of a catalog's. It reads the products of each store
-// with one query; those of one request belong to one store.
+// productsOf adapts a Source to lastknown. It reads the products of each store with one
+// query; those of one request belong to one store.
 func productsOf(source Source) func(context.Context, []productKey) (map[productKey]*cart.Product, error) {
 	return func(ctx context.Context, keys []productKey) (map[productKey]*cart.Product, error) {
 		ids := map[int64][]int64{} // by store
@@ -137,7 +137,7 @@ func productsOf(source Source) func(context.Context, []productKey) (map[productK
 	}
 }
 
-// couponsOf makes a cache's source of a catalog's.
+// couponsOf adapts a Source to lastknown.
 func couponsOf(source Source) func(context.Context, []couponKey) (map[couponKey]*cart.Coupon, error) {
 	return lastknown.Each(func(ctx context.Context, key couponKey) (*cart.Coupon, bool, error) {
 		coupon, err := source.Coupon(ctx, key.store, key.code)

@@ -1,4 +1,5 @@
-// Package catalog has the sources that answer what a store sells.
+// Package catalog provides the products and coupons of stores: from Postgres, from memory,
+// or through a cache.
 package catalog
 
 import (
@@ -8,8 +9,8 @@ import (
 	"commerce/cart"
 )
 
-// Memory is a catalogue of values, for the demo and for tests. It is safe for
-// concurrent use.
+// Memory is a catalog in memory, for the demo and for tests. It is safe for concurrent
+// use.
 type Memory struct {
 	mu       sync.RWMutex
 	products map[productKey]*cart.Product
@@ -24,7 +25,7 @@ type (
 	}
 )
 
-// NewMemory takes the products of each store by its id.
+// NewMemory returns a Memory with products, keyed by store ID.
 func NewMemory(products map[int64][]*cart.Product) *Memory {
 	m := &Memory{products: map[productKey]*cart.Product{}, coupons: map[couponKey]*cart.Coupon{}}
 	for store, list := range products {
@@ -42,21 +43,21 @@ func (m *Memory) Put(store int64, p *cart.Product) {
 	m.products[productKey{store, p.ID}] = p
 }
 
-// Delete takes a product out.
+// Delete removes a product.
 func (m *Memory) Delete(store, id int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.products, productKey{store, id})
 }
 
-// PutCoupon adds a coupon or replaces it.
+// PutCoupon adds a coupon or replaces it. The coupon must not be changed afterwards.
 func (m *Memory) PutCoupon(store int64, c *cart.Coupon) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.coupons[couponKey{store, c.Code}] = c
 }
 
-// DeleteCoupon takes a coupon out.
+// DeleteCoupon removes a coupon.
 func (m *Memory) DeleteCoupon(store int64, code string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -70,7 +71,7 @@ func (m *Memory) Coupon(_ context.Context, store int64, code string) (*cart.Coup
 	return m.coupons[couponKey{store, code}], nil
 }
 
-// Reachable implements service.Catalog: memory always is.
+// Reachable implements service.Catalog. It is always true.
 func (m *Memory) Reachable() bool { return true }
 
 // Products implements service.Catalog.

@@ -14,11 +14,11 @@ import (
 	"commerce/cart/period"
 )
 
-// Postgres is the catalogue as it stands in the database, asked anew each time. Put
-// a Cache before it.
+// Postgres reads the catalog from the database, with a query per call. Put a Cache in
+// front of it.
 type Postgres struct{ db *pgxpool.Pool }
 
-// NewPostgres returns a catalogue that reads from db.
+// NewPostgres returns a catalog that reads from db.
 func NewPostgres(db *pgxpool.Pool) *Postgres { return &Postgres{db: db} }
 
 const selectProducts = `
@@ -34,7 +34,7 @@ SELECT p.id, p.name, p.slug, p.type, p.active, p.price, p.original_price, p.stoc
 FROM products p
 WHERE p.store_id = $1 AND p.id = ANY($2)`
 
-// Plans and fields as selectProducts gives them.
+// The JSON of plans and fields that selectProducts returns.
 type (
 	planRow struct {
 		ID       int64
@@ -52,7 +52,7 @@ type (
 	}
 )
 
-// Products implements service.Catalog, by one query.
+// Products implements service.Catalog with one query.
 func (c *Postgres) Products(ctx context.Context, store int64, ids []int64) (map[int64]*cart.Product, error) {
 	rows, err := c.db.Query(ctx, selectProducts, store, ids)
 	if err != nil {

@@ -28,10 +28,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// noon is the time at which the sample's dates are taken.
+// noon is the time that the sample's dates are relative to.
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// queries counts what a pool asks.
+// queries counts a pool's queries.
 type queries struct{ atomic.Int64 }
 
 func (q *queries) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
@@ -41,8 +41,7 @@ func (q *queries) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQ
 
 func (*queries) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
-// database is a database with the sample in it, and a pool that reads from it as
-// the service does.
+// database is a database with the sample data, and a read-only pool like the service's.
 type database struct {
 	pool  *pgxpool.Pool
 	asked *queries
@@ -74,11 +73,11 @@ func (d *database) exec(t testing.TB, sql string, args ...any) {
 func newCache(source catalog.Source) *catalog.Cache {
 	return catalog.NewCache(catalog.CacheConfig{
 		Source: source, Log: slog.New(slog.DiscardHandler),
-		Patience: 10 * time.Second, // a busy machine is no outage
+		Patience: 10 * time.Second, // enough for a busy machine
 	})
 }
 
-// The suite holds every catalogue to the same answers.
+// Every catalog gives the same answers.
 func TestCatalogs_AnswerAlike(t *testing.T) {
 	t.Parallel()
 	memory := catalog.NewMemory(sample.Products())
@@ -103,7 +102,7 @@ func testProducts(t *testing.T, c catalog.Source) {
 	t.Helper()
 	for store, list := range sample.Products() {
 		wanted := map[int64]*cart.Product{}
-		ids := []int64{999, -1, 0} // no product of any store
+		ids := []int64{999, -1, 0} // no store has these
 		for _, p := range list {
 			wanted[p.ID] = p
 			ids = append(ids, p.ID)
@@ -138,9 +137,9 @@ func testCoupons(t *testing.T, c catalog.Source) {
 	}
 }
 
-// The schema and package cart bound a catalogue alike: what keeps a cart's total
-// within int64 is computed from the constants.
-func TestPostgres_HoldsWhatPackageCartAllowsAndNoMore(t *testing.T) {
+// The schema has the same limits as package cart, whose constants ensure that a cart's
+// total fits into int64.
+func TestPostgres_HasTheLimitsOfPackageCart(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t)
 	for _, change := range []struct {
@@ -162,9 +161,8 @@ func TestPostgres_HoldsWhatPackageCartAllowsAndNoMore(t *testing.T) {
 	}
 }
 
-// A code that the schema accepts in another form than that of requests could never be
-// redeemed.
-func TestPostgres_TakesCouponCodesInTheFormOfRequestsAlone(t *testing.T) {
+// A code that is not in normal form could never be redeemed, so the schema refuses it.
+func TestPostgres_AcceptsOnlyCouponCodesInNormalForm(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t)
 	for _, given := range []string{
@@ -175,7 +173,7 @@ func TestPostgres_TakesCouponCodesInTheFormOfRequestsAlone(t *testing.T) {
 	} {
 		_, err := d.admin.Exec(t.Context(), "INSERT INTO coupons (store_id, code, amount) VALUES (1, $1, 1)", given)
 		if inForm := cart.NormalCouponCode(given) == given && utf8.RuneCountInString(given) <= 64; (err == nil) != inForm {
-			t.Errorf("%+q is in the form of requests: %t; the schema: %v", given, inForm, err)
+			t.Errorf("%+q is in normal form: %t; the schema: %v", given, inForm, err)
 		}
 	}
 }
@@ -198,7 +196,7 @@ func TestPostgres_KeepsTheMerchantsOrder(t *testing.T) {
 	}
 }
 
-func TestCache_AsksOneQueryForACartOfHundredProductsAndNoneAgain(t *testing.T) {
+func TestCache_LoadsAHundredProductsWithOneQuery(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t)
 	d.exec(t, `INSERT INTO products (store_id, id, name, slug, type, price, original_price)
@@ -224,7 +222,7 @@ func TestCache_AsksOneQueryForACartOfHundredProductsAndNoneAgain(t *testing.T) {
 	}
 }
 
-func TestCache_TakesTheDatabasesWordForWhatChanged(t *testing.T) {
+func TestCache_ReloadsOnlyWhatAMessageNames(t *testing.T) {
 	t.Parallel()
 	for message, wanted := range map[string]struct {
 		products map[int64]int64 // prices
@@ -279,7 +277,7 @@ func TestCache_TakesTheDatabasesWordForWhatChanged(t *testing.T) {
 	}
 }
 
-func TestCache_FailsOnlyForWhatItDoesNotKnowWhenPostgresIsGone(t *testing.T) {
+func TestCache_FailsOnlyForUncachedValuesWhenPostgresIsDown(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t)
 	cache := newCache(catalog.NewPostgres(d.pool))
@@ -292,13 +290,13 @@ func TestCache_FailsOnlyForWhatItDoesNotKnowWhenPostgresIsGone(t *testing.T) {
 	for range 3 {
 		got, err := cache.Products(t.Context(), 1, []int64{1, 4})
 		if diff := cmp.Diff(known, got); err != nil || diff != "" {
-			t.Errorf("known products: error %v (-want +got):\n%s", err, diff)
+			t.Errorf("cached products: error %v (-want +got):\n%s", err, diff)
 		}
 		if got, err := cache.Products(t.Context(), 1, []int64{1, 2}); !errors.Is(err, lastknown.ErrUnknown) {
-			t.Errorf("an unknown product: %v, %v, want ErrUnknown", got, err)
+			t.Errorf("an uncached product: %v, %v, want ErrUnknown", got, err)
 		}
 		if got, err := cache.Coupon(t.Context(), 1, "TEN"); !errors.Is(err, lastknown.ErrUnknown) {
-			t.Errorf("an unknown coupon: %v, %v, want ErrUnknown", got, err)
+			t.Errorf("an uncached coupon: %v, %v, want ErrUnknown", got, err)
 		}
 	}
 	if cache.Reachable() {
@@ -306,7 +304,7 @@ func TestCache_FailsOnlyForWhatItDoesNotKnowWhenPostgresIsGone(t *testing.T) {
 	}
 }
 
-// slow is a source that takes its time, and has one product and one coupon.
+// slow is a slow source with one product and one coupon.
 type slow struct{ version atomic.Int64 }
 
 const slowly = 3 * time.Second
@@ -321,15 +319,15 @@ func (s *slow) Coupon(context.Context, int64, string) (*cart.Coupon, error) {
 	return &cart.Coupon{Code: "TEN", Rate: s.version.Load()}, nil
 }
 
-func TestCache_WaitsForItsSourceAsLongAsItsPatience(t *testing.T) {
+func TestCache_WaitsForItsSourceUpToPatience(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		source := &slow{}
 		cache := catalog.NewCache(catalog.CacheConfig{Source: source, Patience: slowly + time.Second})
-		for version := range int64(3) { // what is not held yet, then what is too old
+		for version := range int64(3) { // not cached at first, then stale
 			source.version.Store(version)
 			cache.InvalidateAll()
-			time.Sleep(time.Millisecond) // what is read from now on is newer
+			time.Sleep(time.Millisecond) // later loads are newer than the invalidation
 			products, err := cache.Products(t.Context(), 1, []int64{1})
 			if err != nil || int64(products[1].Price) != version {
 				t.Errorf("product %+v, %v, want version %d", products[1], err, version)
@@ -339,6 +337,6 @@ func TestCache_WaitsForItsSourceAsLongAsItsPatience(t *testing.T) {
 				t.Errorf("coupon %+v, %v, want version %d", coupon, err, version)
 			}
 		}
-		time.Sleep(2 * slowly) // what was begun comes to its end
+		time.Sleep(2 * slowly) // let pending loads end
 	})
 }

@@ -10,31 +10,30 @@ import (
 	"commerce/auth/locale"
 )
 
-// A Formatter keeps buckets × ways texts, about 1 MiB of them. With several
-// ways, two prices of one shop that fall into the same bucket both stay.
+// A Formatter caches buckets × ways texts, about 1 MiB. With several ways, prices that
+// hash to the same bucket can all stay cached.
 const (
 	buckets = 2048
 	ways    = 4
 )
 
-// Formatter writes amounts as a shopper reads them. It keeps what it wrote
-// last, in a bounded number of places, as a shop shows the same prices over and
-// over. It is safe for concurrent use; the zero value is not usable.
+// Formatter formats amounts for shoppers. It caches the latest texts, in limited memory,
+// since a store shows the same prices again and again. It is safe for concurrent use; the
+// zero value is not usable.
 //
-// Texts follow CLDR. English has the symbol before the number: "SAR 49.50",
-// "$49.50". Arabic has it behind, in Arabic where there is such a symbol:
-// "49.50 ر.س." with the marks that keep the order in mixed text. Its digits are
-// the Western ones of CLDR's Arabic at large (ar), as in the labels of package
-// period, since shops of several countries share the language; CLDR's Arabic of
-// Saudi Arabia (ar-SA) would have ٤٩٫٥٠.
+// Texts follow CLDR. In English the symbol is before the number: "SAR 49.50", "$49.50".
+// In Arabic it is after the number, and in Arabic script where CLDR has such a symbol:
+// "49.50 ر.س." with the direction marks for mixed text. Digits are Western, as in CLDR's
+// general Arabic locale (ar) and in the labels of package period, since stores in several
+// countries share the language; ar-SA would give ٤٩٫٥٠.
 type Formatter struct {
 	byLanguage map[locale.Locale]*currency.Formatter
 	seed       maphash.Seed
 	kept       [buckets]bucket
 }
 
-// bucket holds texts whose keys hash alike, the newest first. Its places change
-// one by one: a reader may miss a text on its way down, and writes it again.
+// bucket holds texts whose keys have the same hash, the newest first. Its places change
+// one by one: a reader may miss a text that is being moved, and formats it again.
 type bucket [ways]atomic.Pointer[text]
 
 type text struct {
@@ -48,7 +47,7 @@ type key struct {
 	locale   locale.Locale
 }
 
-// NewFormatter returns a Formatter that has kept nothing yet.
+// NewFormatter returns a Formatter with an empty cache.
 func NewFormatter() *Formatter {
 	f := &Formatter{byLanguage: map[locale.Locale]*currency.Formatter{}, seed: maphash.MakeSeed()}
 	for _, l := range locale.All() {
@@ -57,9 +56,9 @@ func NewFormatter() *Formatter {
 	return f
 }
 
-// Format returns a with all decimals of the currency and its symbol, in English
-// where l is not one of ours. For a currency that Digits does not know it returns
-// the code alone, since the amount in major units is not known.
+// Format returns a with all decimals of the currency and its symbol, in English if l is
+// not in locale.All. For a currency that Digits does not know, it returns only the code,
+// since the amount in major units is not known.
 func (f *Formatter) Format(a Amount, code string, l locale.Locale) string {
 	k := key{a, code, l}
 	b := &f.kept[maphash.Comparable(f.seed, k)%buckets]
@@ -68,7 +67,7 @@ func (f *Formatter) Format(a Amount, code string, l locale.Locale) string {
 	}
 	s, ok := f.write(a, code, l)
 	if ok {
-		// The key outlives the call, and must not hold on to a larger string.
+		// The key outlives the call, and must not keep a larger string in memory.
 		k.currency, k.locale = strings.Clone(code), locale.Locale(strings.Clone(string(l)))
 		b.keep(&text{k, s})
 	}
@@ -91,7 +90,7 @@ func (b *bucket) keep(t *text) {
 	}
 }
 
-// write formats afresh; ok is false for an unknown currency.
+// write formats without the cache; ok is false for an unknown currency.
 func (f *Formatter) write(a Amount, code string, l locale.Locale) (s string, ok bool) {
 	formatter := f.byLanguage[l]
 	if formatter == nil {
@@ -107,11 +106,11 @@ func (f *Formatter) write(a Amount, code string, l locale.Locale) (s string, ok 
 	return formatter.Format(amount), true
 }
 
-// standIn is a currency that CLDR lists, with as many decimals as the withdrawn
-// ones have.
+// standIn is a currency that CLDR lists, with the same number of decimals as the withdrawn
+// ones.
 const standIn = "USD"
 
-// standingIn is f with the code of a withdrawn currency as the symbol of standIn.
+// standingIn returns f with the code of a withdrawn currency as the symbol of standIn.
 func standingIn(f *currency.Formatter, code string) *currency.Formatter {
 	g := *f
 	g.SymbolMap = map[string]string{standIn: code}

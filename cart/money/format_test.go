@@ -39,7 +39,7 @@ var formats = []struct {
 	{123456789, "BGN", "BGN" + nbsp + "1,234,567.89", rlm + "1,234,567.89" + nbsp + "BGN"},
 	{-4950, "ANG", "-ANG" + nbsp + "49.50", rlm + lrm + "-49.50" + nbsp + "ANG"},
 
-	{4950, "XXX", "XXX", "XXX"}, // unknown: no amount is better than a wrong one
+	{4950, "XXX", "XXX", "XXX"}, // unknown currency: better no amount than a wrong one
 }
 
 func TestFormatter_Format(t *testing.T) {
@@ -56,9 +56,8 @@ func TestFormatter_Format(t *testing.T) {
 	}
 }
 
-// More prices than are kept, from all sides at once: every text is still that
-// of its own amount.
-func TestFormatter_KeepsPricesApart(t *testing.T) {
+// Concurrent calls with more prices than the cache holds never mix up texts.
+func TestFormatter_IsSafeForConcurrentUse(t *testing.T) {
 	t.Parallel()
 	f := money.NewFormatter()
 	var wg sync.WaitGroup
@@ -75,8 +74,8 @@ func TestFormatter_KeepsPricesApart(t *testing.T) {
 	wg.Wait()
 }
 
-// What was written before leaves no trace in a text.
-func TestFormatter_AnswersAsANewOne(t *testing.T) {
+// Cached texts do not affect the result.
+func TestFormatter_FormatsLikeANewOne(t *testing.T) {
 	t.Parallel()
 	used := money.NewFormatter()
 	rapid.Check(t, func(t *rapid.T) {
@@ -89,7 +88,7 @@ func TestFormatter_AnswersAsANewOne(t *testing.T) {
 	})
 }
 
-func TestFormatter_KeptTextsDoNotAllocate(t *testing.T) {
+func TestFormatter_CachedTextsDoNotAllocate(t *testing.T) {
 	f := money.NewFormatter()
 	f.Format(4950, "SAR", locale.Ar)
 	if n := testing.AllocsPerRun(100, func() { f.Format(4950, "SAR", locale.Ar) }); n != 0 {

@@ -1,5 +1,5 @@
-// Package money counts in whole minor units of a currency (halalas, cents), so
-// that nothing is ever rounded but a percentage, and that once.
+// Package money counts in whole minor units of a currency (halalas, cents), so that only
+// percentages are ever rounded, and each only once.
 package money
 
 import (
@@ -46,8 +46,8 @@ func withdrawn(code string) bool {
 	return false
 }
 
-// AppendMajor appends a in major units of a currency with that many decimals,
-// as the shortest JSON number that is exact: 4950 of two decimals is 49.5.
+// AppendMajor appends a in major units of a currency with digits decimals, as the shortest
+// exact JSON number: 4950 with two decimals is 49.5.
 func AppendMajor(dst []byte, a Amount, digits int) []byte {
 	if a < 0 {
 		dst = append(dst, '-')
@@ -74,7 +74,7 @@ func AppendMajor(dst []byte, a Amount, digits int) []byte {
 	return append(dst, minor[whole:decimals]...)
 }
 
-// magnitude is the absolute value, which for the least Amount is no Amount.
+// magnitude returns the absolute value. That of math.MinInt64 does not fit into an Amount.
 func magnitude(a Amount) uint64 {
 	if a < 0 {
 		return -uint64(a)

@@ -19,7 +19,7 @@ func TestDigits(t *testing.T) {
 	t.Parallel()
 	for code, want := range map[string]int{
 		"SAR": 2, "USD": 2, "JPY": 0, "KWD": 3, "CLF": 4,
-		"XCG": 2, "ZWG": 2, // from 2024 on
+		"XCG": 2, "ZWG": 2, // since 2024
 		"ANG": 2, "BGN": 2, "HRK": 2, // no longer in CLDR
 	} {
 		if got, ok := money.Digits(code); got != want || !ok {
@@ -33,9 +33,9 @@ func TestDigits(t *testing.T) {
 	}
 }
 
-// A currency that is taken for one without decimals shows prices a hundred times
+// If a currency were taken for one without decimals, its prices would be a hundred times
 // too high.
-func TestAppendMajor_OfTheCurrenciesThatCLDRAddsAndDrops(t *testing.T) {
+func TestAppendMajor_KnowsTheCurrenciesThatCLDRAddedAndDropped(t *testing.T) {
 	t.Parallel()
 	for _, code := range []string{"XCG", "ANG", "BGN"} {
 		digits, _ := money.Digits(code)
@@ -99,7 +99,7 @@ func TestAppendMajor_HasTheValueOfTheAmount(t *testing.T) {
 			t.Fatalf("%d of %s is %s, want %s", a, code, text, want.FloatString(digits))
 		}
 		if !json.Valid([]byte(text)) {
-			t.Fatalf("%s is no JSON number", text)
+			t.Fatalf("%s is not a JSON number", text)
 		}
 		if strings.Contains(text, ".") && strings.HasSuffix(text, "0") {
 			t.Fatalf("%s is not the shortest", text)

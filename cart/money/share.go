@@ -2,19 +2,19 @@ package money
 
 import "math/bits"
 
-// million is the whole that rates are parts of: 15 % is 150,000 parts.
+// million is the denominator of rates: 15 % is 150,000 parts per million.
 const million = 1_000_000
 
-// Share returns a × partsPerMillion / 1,000,000, rounded once, halves away from
-// zero. It is exact at every step. It panics where the rate is negative, or the
-// result no Amount; no rate up to 2,000,000 does that while |a| < 2^62.
+// Share returns a × partsPerMillion / 1,000,000, rounded once, half away from zero. It
+// panics if the rate is negative, or if the result does not fit into an Amount, which
+// cannot happen for rates up to 2,000,000 and |a| < 2^62.
 func Share(a Amount, partsPerMillion int64) Amount {
 	return proportion(a, rate(partsPerMillion), million)
 }
 
-// IncludedShare returns the share that a already contains where it was put on
-// top: a × r / (1,000,000 + r), rounded as Share does. For every a and rate,
-// IncludedShare(a+Share(a, r), r) is Share(a, r). A negative rate panics.
+// IncludedShare returns the share that is included in a: a × r / (1,000,000 + r), rounded
+// like Share. For every a and r, IncludedShare(a+Share(a, r), r) is Share(a, r). It panics
+// if the rate is negative.
 func IncludedShare(a Amount, partsPerMillion int64) Amount {
 	r := rate(partsPerMillion)
 	return proportion(a, r, million+r)
@@ -27,10 +27,10 @@ func rate(partsPerMillion int64) uint64 {
 	return uint64(partsPerMillion)
 }
 
-// proportion returns a × part / whole by way of a product of 128 bits.
+// proportion returns a × part / whole, rounded, with a 128-bit product.
 func proportion(a Amount, part, whole uint64) Amount {
 	hi, lo := bits.Mul64(magnitude(a), part)
-	lo, carry := bits.Add64(lo, whole/2, 0) // halves go up, of an odd whole there are none
+	lo, carry := bits.Add64(lo, whole/2, 0) // rounds half up; an odd whole has no halves
 	hi += carry
 	if hi >= whole {
 		panic("money: share out of range")

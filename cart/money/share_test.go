@@ -10,7 +10,7 @@ import (
 	"commerce/cart/money"
 )
 
-const bound = 1<<62 - 1 // the amounts a share is promised for
+const bound = 1<<62 - 1 // Share accepts all amounts up to this
 
 var (
 	amounts = rapid.Custom(func(t *rapid.T) money.Amount {
@@ -76,8 +76,8 @@ func TestIncludedShare(t *testing.T) {
 	}
 }
 
-// Both shares are the nearest whole amount, of two as near the farther from
-// zero, by arithmetic without bounds.
+// Both shares are the nearest whole amount, with half away from zero, as computed with
+// big.Int.
 func TestShares_AreTheNearestAmount(t *testing.T) {
 	t.Parallel()
 	nearest := func(a money.Amount, part, whole int64) money.Amount {
@@ -113,7 +113,7 @@ func TestShares_AreSymmetric(t *testing.T) {
 	})
 }
 
-// A store that adds tax and one that includes it come to the same tax.
+// A store that adds tax and one that includes it compute the same tax.
 func TestIncludedShare_FindsTheShareThatWasAdded(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -126,7 +126,7 @@ func TestIncludedShare_FindsTheShareThatWasAdded(t *testing.T) {
 	})
 }
 
-func TestShares_PanicRatherThanLie(t *testing.T) {
+func TestShares_PanicOutOfRange(t *testing.T) {
 	t.Parallel()
 	for name, share := range map[string]func() money.Amount{
 		"negative rate":          func() money.Amount { return money.Share(100, -1) },

@@ -2,8 +2,8 @@ package period
 
 import "commerce/auth/locale"
 
-// Label returns the length as a shopper reads it beside a price, in English where l is
-// not one of our languages. A duration that is not valid is its own label.
+// Label returns the length as text to show with a price, in English if l is not in
+// locale.All. The label of an invalid duration is the duration itself.
 func (d Duration) Label(l locale.Locale) string {
 	if label, ok := labels[d]; ok {
 		return label.In(l)
@@ -11,8 +11,8 @@ func (d Duration) Label(l locale.Locale) string {
 	return string(d)
 }
 
-// In Arabic, one and two are said by the noun alone (singular, dual), three to ten by a
-// number and the plural. The digits are those of Arabic prices.
+// Arabic uses the noun alone for one (singular) and two (dual), and a number with the
+// plural for three to ten. The digits are the same as in prices (see money.Formatter).
 var labels = map[Duration]locale.Text{
 	Monthly:      {locale.En: "1 month", locale.Ar: "شهر"},
 	Quarterly:    {locale.En: "3 months", locale.Ar: "3 أشهر"},

@@ -15,10 +15,10 @@ const (
 	Decennial    Duration = "decennial"
 )
 
-// Valid reports whether d is one of the seven, spelt exactly so.
+// Valid reports whether d is one of the seven, in exactly that spelling.
 func (d Duration) Valid() bool { return d.Months() > 0 }
 
-// Months returns the length in calendar months, 0 where d is not valid.
+// Months returns the length in calendar months, 0 if d is not valid.
 func (d Duration) Months() int {
 	switch d {
 	case Monthly:

@@ -40,7 +40,7 @@ func TestDuration_UnknownIsNotValid(t *testing.T) {
 	t.Parallel()
 	for _, d := range []period.Duration{"", "weekly", "Monthly", "semiannual", " monthly"} {
 		if d.Valid() || d.Months() != 0 {
-			t.Errorf("%q is valid, of %d months", d, d.Months())
+			t.Errorf("%q is valid, with %d months", d, d.Months())
 		}
 		for _, l := range []locale.Locale{locale.En, locale.Ar} {
 			if got := d.Label(l); got != string(d) {

@@ -10,7 +10,7 @@ import (
 	"commerce/cart/redisstore"
 )
 
-// lay puts into the carts what lies there before, in peace.
+// lay fills the carts with the plan's base lines, without faults.
 func (s *schedule) lay() {
 	for _, b := range s.plan.base {
 		op := &operation{name: "before", verb: adds, product: b.product, quantity: 1, tries: []caller{b.who}}
@@ -19,8 +19,8 @@ func (s *schedule) lay() {
 	s.log, s.clock = nil, 0
 }
 
-// settle ends all faults and lets every shopper come back, with the tokens they
-// sent before and without, until notes are old and nothing is left to do.
+// settle ends all faults and makes every shopper return, with the tokens they sent before
+// and without, until notes are old and every merge is finished.
 func (s *schedule) settle() error {
 	for _, sh := range []shard{guestShard, customerShard} {
 		s.catchUp(sh)
@@ -28,7 +28,7 @@ func (s *schedule) settle() error {
 	for range settleRounds {
 		for _, who := range s.returning() {
 			if err := s.inPeace(&operation{name: "end", verb: reads, tries: []caller{who}}); err != nil {
-				return fmt.Errorf("%s, when all is well again: %w", who, err)
+				return fmt.Errorf("%s, after all faults ended: %w", who, err)
 			}
 		}
 		s.advance(noteLife)
@@ -41,8 +41,8 @@ const (
 	noteLife     = 6 * time.Minute
 )
 
-// returning lists all logins of the plan, if their tokens are sent again, and each
-// customer without a token.
+// returning lists all logins of the plan, unless it is silent, and each customer without a
+// token.
 func (s *schedule) returning() []caller {
 	var all []caller
 	seen := map[caller]bool{}
@@ -67,7 +67,7 @@ func (s *schedule) returning() []caller {
 	return all
 }
 
-// everyone is each shopper of the plan with the cart of their own.
+// everyone lists the owner of each cart in the plan.
 func (s *schedule) everyone() []caller {
 	var all []caller
 	seen := map[caller]bool{}
@@ -96,7 +96,7 @@ func (s *schedule) everyone() []caller {
 	return all
 }
 
-// inPeace makes a request without a fault, while no other is under way.
+// inPeace makes a request without faults, while no other is running.
 func (s *schedule) inPeace(op *operation) error {
 	a := s.attempt(op)
 	s.spawn(a)
@@ -106,7 +106,7 @@ func (s *schedule) inPeace(op *operation) error {
 	return a.result.err
 }
 
-// ending is what lies in Redis in the end.
+// ending is the final state of Redis.
 type ending struct {
 	carts map[string]cart.Cart // by key
 	wrong []string             // what should not be there
@@ -120,11 +120,11 @@ func (s *schedule) ending() ending {
 			e.complain("%s has no TTL", short)
 		}
 		if strings.HasSuffix(key.key, ":claimed") {
-			e.complain("%s is left", short)
+			e.complain("%s still exists", short)
 		}
 		for i := 0; i < len(key.members); i += 2 {
 			if strings.HasPrefix(key.members[i].(string), "m") {
-				e.complain("%s still notes a merge", short)
+				e.complain("%s still has a note", short)
 			}
 		}
 		if strings.HasSuffix(key.key, "}") {
@@ -145,8 +145,8 @@ func (s *schedule) read(e *ending, short string, key stored) {
 			e.complain("%s holds %s×%d", short, l.ID, l.Quantity)
 		}
 	}
-	if most := 2 * s.plan.setting.lines; int64(len(c.Lines)) > most {
-		e.complain("%s holds %d lines, want at most %d", short, len(c.Lines), most)
+	if maximum := 2 * s.plan.setting.lines; int64(len(c.Lines)) > maximum {
+		e.complain("%s holds %d lines, want at most %d", short, len(c.Lines), maximum)
 	}
 	e.carts[key.key] = c
 }
@@ -155,7 +155,7 @@ func (e *ending) complain(format string, args ...any) {
 	e.wrong = append(e.wrong, fmt.Sprintf(format, args...))
 }
 
-// check returns what is wrong with a schedule that has ended; nil for nothing.
+// check returns what is wrong after a schedule; nil when it is correct.
 func (s *schedule) check() []string {
 	e := s.ending()
 	wrong := e.wrong
@@ -174,8 +174,7 @@ func (s *schedule) failedOver() bool {
 	return s.shards[guestShard].failovers+s.shards[customerShard].failovers > 0
 }
 
-// countLines checks that each line that was there and each add is in all carts
-// together as often as it must be.
+// countLines checks how often each base line and each add counts, over all carts.
 func (s *schedule) countLines(e ending) (wrong []string) {
 	count := map[int64]int64{}
 	for _, c := range e.carts {
@@ -183,13 +182,13 @@ func (s *schedule) countLines(e ending) (wrong []string) {
 			count[l.ID.Product()] += l.Quantity
 		}
 	}
-	judge := func(what string, product int64, least, most int64) {
-		if n := count[product]; n < least || n > most {
-			wrong = append(wrong, fmt.Sprintf("%s is there %d times, want %d to %d", what, n, least, most))
+	judge := func(what string, product int64, minimum, maximum int64) {
+		if n := count[product]; n < minimum || n > maximum {
+			wrong = append(wrong, fmt.Sprintf("%s counts %d times, want %d to %d", what, n, minimum, maximum))
 		}
 	}
 	for _, b := range s.plan.base {
-		judge(fmt.Sprintf("the line %d of before", b.product), b.product, s.atLeast(true), 1)
+		judge(fmt.Sprintf("the base line %d", b.product), b.product, s.atLeast(true), 1)
 	}
 	for _, op := range s.ops {
 		if op.verb == adds {
@@ -199,7 +198,7 @@ func (s *schedule) countLines(e ending) (wrong []string) {
 	return wrong
 }
 
-// atLeast is 1 of what must not be lost, unless carts may have lapsed.
+// atLeast returns 1 for what must not be lost, unless carts may have expired.
 func (s *schedule) atLeast(kept bool) int64 {
 	if kept && !s.plan.forgetful {
 		return 1
@@ -231,7 +230,7 @@ func (o *operation) kept(s *schedule) bool {
 	return true
 }
 
-// possible is how often an operation may have been carried out.
+// possible returns how often an operation may count.
 func (o *operation) possible() (n int64) {
 	for _, a := range o.attempts {
 		if !a.effectless() {
@@ -244,7 +243,8 @@ func (o *operation) possible() (n int64) {
 	return min(n, 1)
 }
 
-// checkVersions compares each answer with the ones that had ended before it began.
+// checkVersions checks that no request sees an older version than one that ended before
+// it began.
 func (s *schedule) checkVersions() (wrong []string) {
 	var answers []*request
 	for _, op := range s.ops {
@@ -266,7 +266,7 @@ func (s *schedule) checkVersions() (wrong []string) {
 	return wrong
 }
 
-// checkTokens checks that nothing waits under a token that a customer keeps sending,
+// checkTokens checks that the cart of a token that a customer keeps sending was merged,
 // unless there is no room for it.
 func (s *schedule) checkTokens(e ending) (wrong []string) {
 	for _, who := range s.returning() {
@@ -276,7 +276,7 @@ func (s *schedule) checkTokens(e ending) (wrong []string) {
 		guests := e.carts[caller{-1, who.token}.ref(s.store).CartKey()]
 		own := e.carts[who.ref(s.store).CartKey()]
 		if n := len(guests.Lines); n > 0 && int64(n+len(own.Lines)) <= 2*s.plan.setting.lines {
-			wrong = append(wrong, fmt.Sprintf("under t%d still lies %s", who.token+1, linesOf(guests)))
+			wrong = append(wrong, fmt.Sprintf("the cart of t%d still holds %s", who.token+1, linesOf(guests)))
 		}
 	}
 	return wrong

@@ -7,13 +7,13 @@ type chooser interface {
 	choose(moves []move) int
 }
 
-// atRandom picks by weight, and for a while prefers one request to the others.
+// atRandom picks by weight, and prefers one request to the others for a few moves.
 type atRandom struct {
 	*rand.Rand
 	favorite *request
 }
 
-// A favorite's moves weigh so many times more, for so many moves on average.
+// A favorite's moves weigh favor times more, for favorLife moves on average.
 const (
 	favor     = 10
 	favorLife = 6
@@ -43,10 +43,10 @@ func (r *atRandom) weight(m move) int {
 	return m.weight
 }
 
-// inTurn picks in every possible way, one way each run.
+// inTurn enumerates all sequences of choices, one per run.
 type inTurn struct {
-	path   []int // picked in this run so far, and to be picked next
-	counts []int // of how many
+	path   []int // the choices of this run
+	counts []int // how many moves each choice had
 	depth  int
 }
 
@@ -61,7 +61,7 @@ func (t *inTurn) choose(moves []move) int {
 	return t.path[t.depth-1]
 }
 
-// next prepares the next run; false when all ways have been tried.
+// next prepares the next run; false when all sequences have been run.
 func (t *inTurn) next() bool {
 	t.depth = 0
 	for i := len(t.path) - 1; i >= 0; i-- {

@@ -7,17 +7,17 @@ import (
 	"commerce/cart/redisstore"
 )
 
-// decision is what becomes of a request's next command.
+// decision is what happens to a request's next command.
 type decision int
 
 const (
 	goesOn      decision = iota
 	diesBefore           // the process dies before it sends the command
 	diesAfter            // the process dies before it has read the reply
-	losesReply           // the command runs; the request sees a time-out
-	losesGuest           // of a pipeline, only what is about the guest fails
+	losesReply           // the command runs; the request sees a timeout
+	losesGuest           // only the guest's commands in a pipeline fail
 	sendsTwice           // the reply is lost and go-redis sends the command again
-	arrivesLate          // the request sees a time-out; the command runs later
+	arrivesLate          // the request sees a timeout; the command runs later
 	unconfirmed          // WAIT ends before the replica has answered
 )
 
@@ -32,14 +32,14 @@ func (d decision) String() string {
 type move struct {
 	weight int // how often a random schedule takes it, relative to the others
 	do     func()
-	of     *request // whose step it is; nil for none
+	of     *request // whose step it is; nil if no request's
 	fault  bool
 }
 
 // moves lists what may happen next.
 func (s *schedule) moves() []move {
 	if s.last != nil && s.last.at != nil && s.last.steps == 0 {
-		return s.stepsOf(s.last) // one that has just begun: it has done nothing yet
+		return s.stepsOf(s.last) // it has just begun, and has done nothing yet
 	}
 	if s.switches == 0 && s.last != nil && s.last.at != nil {
 		return append(s.stepsOf(s.last), s.deliveries()...)
@@ -54,12 +54,12 @@ func (s *schedule) moves() []move {
 		}
 	}
 	if len(s.live) == 0 && len(s.delayed) == 0 {
-		return all // time and failovers matter only to those who are under way
+		return all // time and failovers matter only while a request or command is in flight
 	}
 	return append(append(all, s.times()...), s.failures()...)
 }
 
-// deliveries lists which of the delayed commands may arrive.
+// deliveries lists the arrivals of delayed commands.
 func (s *schedule) deliveries() (all []move) {
 	for i := range s.delayed {
 		all = append(all, move{weight: 10, do: func() { s.deliver(i) }})
@@ -67,7 +67,7 @@ func (s *schedule) deliveries() (all []move) {
 	return all
 }
 
-// stepsOf lists what may become of the next command of an attempt.
+// stepsOf lists what may happen to the next command of a request.
 func (s *schedule) stepsOf(a *request) []move {
 	all := []move{{weight: 40, of: a, do: func() { s.resume(a, goesOn) }}}
 	if s.faults == 0 {
@@ -100,8 +100,8 @@ func (p *pending) faults() []decision {
 	return all
 }
 
-// times lists how far the clock may jump, so that no repeat comes after the time
-// for which the service promises to recognize it.
+// times lists the allowed jumps of the clock: none may delay a repeat past the time for
+// which the service promises to recognize it.
 func (s *schedule) times() []move {
 	if s.jumps == 0 {
 		return nil
@@ -129,7 +129,7 @@ const (
 func (s *schedule) mayPass(d time.Duration) bool {
 	for _, sh := range s.shards {
 		if sh.lags && s.plan.minReplicas == 0 && s.passed+d-sh.hasAt > replicaLife {
-			return false // a replica so old does not become master
+			return false // a replica that is this far behind does not become master
 		}
 	}
 	for _, op := range s.ops {
@@ -144,7 +144,7 @@ func (s *schedule) mayPass(d time.Duration) bool {
 	return true
 }
 
-// failures lists what may happen to the shards.
+// failures lists the faults of shards.
 func (s *schedule) failures() []move {
 	var all []move
 	add := func(what string, sh shard, do func(shard)) {
@@ -156,7 +156,7 @@ func (s *schedule) failures() []move {
 	for _, sh := range []shard{guestShard, customerShard} {
 		r := &s.shards[sh]
 		if !r.lags && s.failovers > 0 {
-			add("replica hangs", sh, s.fallBehind)
+			add("replica stops answering", sh, s.fallBehind)
 		}
 		if !r.lags {
 			continue

@@ -7,7 +7,7 @@ import (
 	"commerce/cart/carttest"
 )
 
-// randomPlan draws what a random schedule is made of.
+// randomPlan draws the plan of a random schedule.
 func randomPlan(r *rand.Rand) plan {
 	p := plan{
 		setting: setting{
@@ -45,11 +45,11 @@ func randomSkew(r *rand.Rand) time.Duration {
 	return time.Duration(r.IntN(180_001)-90_000) * time.Millisecond
 }
 
-// draw adds what is in the carts and who wants what.
+// draw adds the carts' base lines and the operations.
 func (p *plan) draw(r *rand.Rand) {
 	cast := cast{Rand: r, customers: 1 + r.IntN(5)/4, tokens: 1 + r.IntN(3)/2}
 	if p.budgets.failovers > 0 {
-		cast.customers = 1 // a claim that a failover loses may be another customer's next time
+		cast.customers = 1 // after a lost claim, another customer could claim the cart
 	}
 	for i := range cast.customers {
 		p.lay(r, caller{customer: i, token: -1})
@@ -62,8 +62,7 @@ func (p *plan) draw(r *rand.Rand) {
 	}
 }
 
-// lay puts something into a cart, or leaves it empty. Where lines are counted, each
-// has a product of its own.
+// lay adds base lines to a cart, or none. If lines are counted, each has its own product.
 func (p *plan) lay(r *rand.Rand, who caller) {
 	for range r.IntN(3) {
 		product := 1 + r.Int64N(3)
@@ -106,9 +105,9 @@ func (c cast) operation(name string, counted bool, number int64) *operation {
 	}
 	for range 1 + c.IntN(2) {
 		again := o.tries[len(o.tries)-1]
-		// A guest who has logged in since. Where two customers share the token, the
-		// other one may have taken the first try along: its key is known there still,
-		// but its stamp is not.
+		// A guest who has logged in since. If two customers share the token, the other
+		// one's merge may include the first try: its key is still known there, but its
+		// stamp is not.
 		if again.customer < 0 && (c.customers == 1 || o.key != "") && c.IntN(2) == 0 {
 			again.customer = c.IntN(c.customers)
 		}

@@ -13,7 +13,7 @@ import (
 	"commerce/cart/service"
 )
 
-// verb is what a request asks for.
+// verb is what a request does.
 type verb int
 
 const (
@@ -26,7 +26,7 @@ const (
 
 func (v verb) String() string { return [...]string{"read", "add", "set", "remove", "clear"}[v] }
 
-// operation is what a shopper wants once: a request and its repeats.
+// operation is a request and its repeats, which must count once.
 type operation struct {
 	name     string
 	verb     verb
@@ -59,9 +59,9 @@ func (o *operation) String() string {
 	return b.String()
 }
 
-// mayRepeat reports whether each of its requests may count: only a key is looked up in a
-// guest's cart that could not be merged, so a stamp is known to be a repeat there only
-// when the repeat comes from the same shopper.
+// mayRepeat reports whether each of its requests may count. The service looks up only keys
+// in a guest's cart that could not be merged, so it recognizes a stamp there only when the
+// repeat comes from the same shopper.
 func (o *operation) mayRepeat() bool {
 	for _, a := range o.attempts {
 		if o.stamp != "" && a.unmerged && a.who != o.attempts[0].who {
@@ -83,18 +83,17 @@ func (o *operation) mayStart(s *schedule) bool {
 	return len(o.attempts) == 0 || o.last().leftOpen()
 }
 
-// leftOpen reports whether the client of a request does not know what came of it.
+// leftOpen reports whether the client of a request does not know its outcome.
 func (a *request) leftOpen() bool { return a.abandoned || a.over && a.result.unknown() }
 
-// mayGiveUp reports whether the client of a request may repeat it before it has ended.
-// As a guest who has logged in since it waits, since the two tries go to different
-// shards, and each knows the other only once that is over.
+// mayGiveUp reports whether the client of a request may repeat it before it has ended. It
+// may not if a guest has logged in since: the two tries go to different shards, and each
+// knows the other only after that one has ended.
 func (o *operation) mayGiveUp(a *request) bool {
 	return o.key != "" && a == o.last() && !a.abandoned && o.triesLeft() > 0 && o.tries[len(o.attempts)] == a.who
 }
 
-// settled reports whether the shopper sends no more of it, and nothing of it is
-// under way.
+// settled reports whether no request of the operation is running or still to come.
 func (o *operation) settled() bool {
 	for _, a := range o.attempts {
 		if !a.over || a.tails > 0 {
@@ -112,14 +111,14 @@ type request struct {
 	who      caller
 	service  *service.Carts
 
-	at     *pending // where it waits; nil while it does not
+	at     *pending // the commands that it waits with; nil while it runs
 	decide chan decision
 	steps  int // commands decided on so far
 
-	shard     shard // that it sent a command to last,
-	failovers int   // and how many that shard had had then
+	shard     shard // that it sent its last command to
+	failovers int   // of that shard at that time
 
-	startedAt, endedAt time.Duration // as much time as had passed
+	startedAt, endedAt time.Duration // in world.passed
 	claimedAt          time.Duration // when it claimed a cart
 	call, end          int64         // its place in the history
 
@@ -127,8 +126,8 @@ type request struct {
 	dead      bool // its process is gone
 	abandoned bool // its client is gone
 	over      bool
-	late      int // commands of it that outlive it,
-	tails     int // and those of them that are still on their way
+	late      int // its commands that were delayed
+	tails     int // its delayed commands that have not arrived yet
 	result    result
 }
 
@@ -148,11 +147,10 @@ type result struct {
 	durability string
 }
 
-// unknown reports whether the request may or may not have been carried out, as far
-// as its client knows.
+// unknown reports whether the client does not know if the request was carried out.
 func (r result) unknown() bool { return r.died || r.err != nil && r.refused() == "" }
 
-// refused is the code of a refusal; "" for none.
+// refused returns the code of a refusal; "" for none.
 func (r result) refused() problem.Code {
 	var e *problem.Error
 	if r.died || !errors.As(r.err, &e) || e.Code == problem.Unavailable || e.Code == problem.OutcomeUnknown {
@@ -161,8 +159,8 @@ func (r result) refused() problem.Code {
 	return e.Code
 }
 
-// effectless reports whether the request certainly changed nothing: it was refused, or
-// failed with the word for that. A request with a key may have been carried out then.
+// effectless reports whether the request certainly changed nothing: it was refused, or,
+// without a key, failed with problem.Unavailable.
 func (a *request) effectless() bool {
 	var e *problem.Error
 	return a.result.refused() != "" ||

@@ -9,27 +9,28 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// plan is what a schedule is made of: who wants what, and how much may go wrong.
+// plan is the input of a schedule: the operations, and how much may go wrong.
 type plan struct {
 	setting
-	base      []base // what lies in the carts before
-	ops       []*operation
-	jumps     []time.Duration // by which the clock may move
-	budgets                   // how often
-	counted   bool            // each add has a product of its own, and each is counted in the end
-	silent    bool            // in the end customers come back without the tokens they sent
-	forgetful bool            // so much time may pass that carts lapse
+	base  []base // the lines in the carts at the start
+	ops   []*operation
+	jumps []time.Duration // by which the clock may move
+	budgets
+	counted   bool // each add has its own product, and the final lines are counted
+	silent    bool // customers finally return without the tokens that they sent
+	forgetful bool // enough time may pass for carts to expire
 }
 
-// budgets bound what may happen in one schedule; a negative number is no bound.
+// budgets limit how often each kind of event may happen in a schedule; negative for no
+// limit.
 type budgets struct {
 	faults    int
 	jumpsLeft int
 	failovers int
-	switches  int // from a request that could go on to another one
+	switches  int // to another request while the current one could continue
 }
 
-// base is a line that a cart holds before the schedule.
+// base is a line in a cart at the start.
 type base struct {
 	who     caller
 	product int64
@@ -65,7 +66,7 @@ func newSchedule(w *world, p plan, names map[string]string) *schedule {
 	}
 }
 
-// run takes one move after the other, as long as there are any.
+// run makes moves until there are none left.
 func (s *schedule) run(c chooser) {
 	for {
 		moves := s.moves()
@@ -99,7 +100,7 @@ func (s *schedule) start(op *operation) {
 	s.spawn(a)
 }
 
-// attempt is the next request of an operation, not begun yet.
+// attempt returns the next request of an operation, not started yet.
 func (s *schedule) attempt(op *operation) *request {
 	n := len(op.attempts)
 	a := &request{
@@ -117,18 +118,18 @@ func (s *schedule) spawn(a *request) {
 	s.await()
 }
 
-// resume lets an attempt go on to its next command.
+// resume lets a request run up to its next command.
 func (s *schedule) resume(a *request, d decision) {
 	a.steps++
 	s.note(a.String(), d.String(), a.at.cmds)
 	if d == arrivesLate {
-		s.advance(scheduleBudget + time.Second) // the time that passes before the time-out
+		s.advance(scheduleBudget + time.Second) // the time until the timeout
 	}
 	a.decide <- d
 	s.await()
 }
 
-// await waits until the attempt that runs stops before a command or ends.
+// await waits until the running request stops before a command or ends.
 func (s *schedule) await() {
 	select {
 	case a := <-s.stopped:
@@ -150,10 +151,10 @@ func (s *schedule) drop(a *request) {
 	}
 }
 
-// abandon lets the client of an attempt give up while the request goes on.
+// abandon makes the client of a request disconnect while the request continues.
 func (s *schedule) abandon(a *request) {
 	a.abandoned = true
-	s.note(a.String(), "is given up by its client, and goes on", nil)
+	s.note(a.String(), "client disconnects, request continues", nil)
 }
 
 func (s *schedule) tick() int64 { s.clock++; return s.clock }
@@ -162,7 +163,7 @@ func (s *schedule) note(who, what string, cmds []redis.Cmder) {
 	s.log = append(s.log, entry{who, what, cmds})
 }
 
-// story tells a schedule step by step.
+// story formats the steps of a schedule for a failure message.
 func (s *schedule) story() string {
 	var b strings.Builder
 	for _, line := range s.plan.base {
@@ -184,7 +185,7 @@ func (s *schedule) story() string {
 	return b.String()
 }
 
-// names are the commands, scripts by the name of theirs.
+// names returns the names of commands; for EVALSHA, of their scripts.
 func (s *schedule) names(cmds []redis.Cmder) string {
 	names := make([]string, len(cmds))
 	for i, cmd := range cmds {
@@ -199,7 +200,7 @@ func (s *schedule) names(cmds []redis.Cmder) string {
 	return strings.Join(names, " + ")
 }
 
-// firstWords are how the replies of commands begin.
+// firstWords returns the beginnings of the commands' replies.
 func firstWords(cmds []redis.Cmder) string {
 	words := make([]string, len(cmds))
 	for i, cmd := range cmds {

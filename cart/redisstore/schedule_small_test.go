@@ -9,7 +9,7 @@ import (
 	"commerce/cart/carttest"
 )
 
-var switches = flag.Int("switches", 1, "how often a small scenario goes over from a request that could go on to another; negative for no bound")
+var switches = flag.Int("switches", 1, "how often a small scenario switches to another request while the current one could continue; negative for no limit")
 
 var (
 	guestT1 = caller{customer: -1, token: 0}
@@ -18,7 +18,7 @@ var (
 	c2t1    = caller{customer: 1, token: 0}
 )
 
-// smallScenarios are run in every order of their steps, with a fault at every step.
+// smallScenarios run in every order of their steps, with a fault at every step.
 var smallScenarios = map[string]func() []*operation{
 	"two devices log in": func() []*operation {
 		return []*operation{login("A", c1t1), login("B", c1t1)}
@@ -49,9 +49,9 @@ var smallScenarios = map[string]func() []*operation{
 	},
 }
 
-// afterMinutes is a scenario in which the clock may move, and whose customer never sends
-// the token again.
-const afterMinutes = "a customer comes back after minutes, without the token"
+// afterMinutes is a scenario in which the clock may jump, and the customer never sends the
+// token again.
+const afterMinutes = "a customer returns after minutes, without the token"
 
 func login(name string, who caller) *operation {
 	return &operation{name: name, verb: reads, tries: []caller{who}}

@@ -11,13 +11,13 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A request runs in a goroutine of its own, and stops in a go-redis hook before
-// each command (or pipeline) that it sends. One request runs at a time, from one
-// command to the next, so that the scheduler's choices determine everything.
+// A request runs in its own goroutine, and stops in a go-redis hook before each command
+// or pipeline. Only one request runs at a time, from one command to the next, so the
+// scheduler's choices determine everything.
 
 type requestKey struct{}
 
-// stepHook stops the commands of attempts. Other commands pass.
+// stepHook stops the commands of requests. Other commands pass.
 type stepHook struct{}
 
 func (stepHook) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -51,15 +51,15 @@ func connects(cmd redis.Cmder) bool {
 	return false
 }
 
-// pending is where an attempt waits: before these commands.
+// pending are the commands that a request waits with.
 type pending struct {
 	cmds []redis.Cmder
 	send func() error
 	ctx  context.Context
-	at   time.Duration // that had passed then
+	at   time.Duration // world.passed at that time
 }
 
-// expired reports whether the request's own time was over after so much had passed.
+// expired reports whether the request's deadline is over when world.passed is passed.
 func (p *pending) expired(passed time.Duration) bool {
 	at, bounded := p.ctx.Deadline()
 	return bounded && time.Until(at) < passed-p.at
@@ -75,7 +75,7 @@ func (p *pending) repeats() bool {
 	return !p.asksMaster()
 }
 
-// asksMaster reports whether the command is about a master and its replicas.
+// asksMaster reports whether the command asks a master about its replicas.
 func (p *pending) asksMaster() bool {
 	return p.named("role") || p.named("wait")
 }
@@ -98,7 +98,7 @@ func aboutGuest(cmd redis.Cmder) bool {
 	return key != "" && shardOf(key) == guestShard
 }
 
-// keyOf is the first cart's key that a command names, "" for none.
+// keyOf returns the first cart key in a command's arguments, "" for none.
 func keyOf(cmd redis.Cmder) string {
 	for _, arg := range cmd.Args() {
 		if key, ok := arg.(string); ok && strings.HasPrefix(key, "cart:{") {
@@ -124,7 +124,7 @@ func (a *request) step(ctx context.Context, cmds []redis.Cmder, send func() erro
 	}
 }
 
-// carryOut does what was decided; again says that the same commands come once more.
+// carryOut carries out a decision. again means that the same commands are sent again.
 func (a *request) carryOut(d decision) (err error, again bool) {
 	p := a.at
 	switch d {
@@ -152,8 +152,8 @@ func (a *request) carryOut(d decision) (err error, again bool) {
 	return a.perform(p), false
 }
 
-// perform runs the commands, or answers for a master what a single Redis without a
-// replica cannot.
+// perform runs the commands. It answers ROLE and WAIT itself, since the real Redis has no
+// replica.
 func (a *request) perform(p *pending) error {
 	s := a.schedule
 	if p.expired(s.passed) { // go-redis does not send it
@@ -164,7 +164,7 @@ func (a *request) perform(p *pending) error {
 	}
 	s.know(p.cmds)
 	switch s.script(p.cmds[0]) {
-	case "claim": // from which apply has its times
+	case "claim": // apply gets its times from claim
 		a.claimedAt = s.passed
 	case "apply":
 		p.at = a.claimedAt
@@ -179,8 +179,7 @@ func (a *request) perform(p *pending) error {
 	return p.send()
 }
 
-// performHalf runs all commands of a pipeline except the ones about a guest, whose
-// shard does not answer.
+// performHalf runs the commands of a pipeline, except those about a guest: they time out.
 func (a *request) performHalf(p *pending) error {
 	for _, cmd := range p.cmds {
 		if aboutGuest(cmd) {
@@ -198,8 +197,8 @@ func (a *request) performHalf(p *pending) error {
 	return errTimeout
 }
 
-// askMaster answers ROLE and WAIT for the shard that the attempt wrote to last. A
-// connection to a master that was replaced is broken.
+// askMaster answers ROLE and WAIT for the shard of the request's last command. After a
+// failover of that shard, the connection is broken.
 func (a *request) askMaster(cmd redis.Cmder, confirmed bool) error {
 	r := &a.schedule.shards[a.shard]
 	if r.failovers != a.failovers {
@@ -249,8 +248,8 @@ func fail(cmds []redis.Cmder, err error) error {
 	return err
 }
 
-// ageTimes makes all times among a command's arguments earlier, as advance does with
-// what is in Redis already: deadlines, and the ages of what a merge carries.
+// ageTimes makes all times in a command's arguments earlier, as advance does in Redis:
+// deadlines, and the times of the stamps and keys of a merge.
 func ageTimes(args []any, d time.Duration) {
 	if d == 0 {
 		return
@@ -270,16 +269,16 @@ func ageTimes(args []any, d time.Duration) {
 	}
 }
 
-// isTime reports whether a number can be a time in ms of today, or nearly.
+// isTime reports whether a number can be a time in ms near the present.
 func isTime(ms int64) bool {
 	return time.Since(time.UnixMilli(ms)).Abs() < 100*24*time.Hour
 }
 
-// delayed are commands on their way to Redis whose sender has given up on them.
+// delayed are commands that reach Redis after their sender has timed out.
 type delayed struct {
 	of    *request
 	cmds  []redis.Cmder
-	since time.Duration // had passed when they were made
+	since time.Duration // world.passed when they were sent
 }
 
 func (s *schedule) delay(a *request, p *pending) {
@@ -305,7 +304,7 @@ func (s *schedule) deliver(i int) {
 	s.note(d.of.String(), "arrives now", d.cmds)
 }
 
-// script is the name of the script that a command runs, "" for none.
+// script returns the name of the script that a command runs, "" for none.
 func (s *schedule) script(cmd redis.Cmder) string {
 	if cmd.Name() != "evalsha" {
 		return ""

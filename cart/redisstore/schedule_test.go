@@ -22,17 +22,17 @@ import (
 	"commerce/deploy/ephemeral"
 )
 
-// A schedule is one order of the steps of a few requests: what each sends to Redis,
-// who stalls or dies, which replies are lost, how time passes and which masters fail
-// over. The code, the scripts and the Redis are the real ones. A seed determines the
-// schedule, and what it leads to is compared with a model.
+// A schedule is one interleaving of the Redis commands of a few requests, with faults:
+// requests stall or die, replies are lost, time passes, masters fail over. The service, the
+// scripts and Redis are real. A seed determines a random schedule. Its results are compared
+// with a model.
 
 var (
 	schedules = flag.Int("schedules", 20_000, "how many random schedules to run")
-	firstSeed = flag.Uint64("seed", 1, "the seed of the first of them")
+	firstSeed = flag.Uint64("seed", 1, "the seed of the first random schedule")
 )
 
-// enoughFailures ends a run of schedules.
+// enoughFailures is how many failures stop a test of schedules.
 const enoughFailures = 5
 
 func TestSchedules(t *testing.T) {
@@ -56,10 +56,10 @@ func TestSchedules(t *testing.T) {
 	_ = bar.Finish()
 }
 
-// workers is how many schedules run at once: one waits for Redis while another runs.
+// workers returns how many schedules run at once: one runs while another waits for Redis.
 func workers() int { return 2 * runtime.GOMAXPROCS(0) }
 
-// progress shows how far a run is, on a terminal.
+// progress shows a progress bar, if stderr is a terminal.
 func progress(n int) *progressbar.ProgressBar {
 	if to, err := os.Stderr.Stat(); err != nil || to.Mode()&os.ModeCharDevice == 0 {
 		return progressbar.DefaultSilent(int64(n))
@@ -83,7 +83,7 @@ func newRuns(t *testing.T) *runs {
 
 func (r *runs) enough() bool { return r.failures.Load() >= enoughFailures }
 
-// worker runs schedules beside others, with a store of its own.
+// worker runs do concurrently, with a scheduler that has a store of its own.
 func (r *runs) worker(do func(*scheduler)) {
 	w := newScheduler(r.t, r.url)
 	r.Go(func() { do(w) })
@@ -102,13 +102,13 @@ func (r *runs) report(replay string, o judged) {
 	}
 }
 
-// judged is a schedule that has ended, with what was wrong.
+// judged is a finished schedule with what is wrong about it.
 type judged struct {
 	*schedule
 	wrong []string
 }
 
-// scheduler runs one schedule after the other.
+// scheduler runs schedules one by one.
 type scheduler struct {
 	ctx     context.Context
 	client  redis.UniversalClient
@@ -148,7 +148,7 @@ func (w *scheduler) random(seed uint64) judged {
 	return w.run(randomPlan(r), &atRandom{Rand: r})
 }
 
-// run runs a plan by someone's choice.
+// run runs a plan; c chooses its moves.
 func (w *scheduler) run(p plan, c chooser) judged {
 	world := newWorld(w.ctx, w.client, w.redis, w.store, w.catalog, p.setting)
 	defer world.end()

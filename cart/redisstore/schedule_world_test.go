@@ -17,9 +17,9 @@ import (
 	"commerce/cart/service"
 )
 
-// A shard is what one master of a cluster would hold. All guests' carts are on one
-// shard and all customers' carts on the other, so that a failover can take back
-// what one of them knows and not the other.
+// A shard is the data that one master of a cluster would hold. All guests' carts are on
+// one shard and all customers' carts on the other, so that a failover can lose the latest
+// writes of only one of them.
 type shard int
 
 const (
@@ -36,36 +36,36 @@ func shardOf(key string) shard {
 	return customerShard
 }
 
-// world is what one schedule runs against: a store of its own on a real Redis, two
-// instances of the service with clocks of their own, and the time that has passed.
+// world is the environment of one schedule: its own store in a real Redis, two instances
+// of the service with different clocks, and simulated time.
 type world struct {
 	ctx      context.Context
 	client   redis.UniversalClient
 	store    *store.Store
 	services [2]*service.Carts
 
-	keys   []string // every key that a command named, in that order
+	keys   []string // every key that a command has used, in order of first use
 	known  map[string]bool
-	passed time.Duration // that advance let pass
+	passed time.Duration // simulated time: the sum of all advances
 	shards [2]replicaState
 }
 
-// replicaState is what a shard's master says of its one replica, and what the
-// replica has.
+// replicaState is the state of a shard's one replica, as its master sees it, and the
+// replica's data.
 type replicaState struct {
 	lags      bool
 	listed    bool  // by ROLE
-	has       []any // a snapshot, while it lags
+	has       []any // its data while it lags
 	hasAt     time.Duration
 	failovers int
 }
 
-// setting is how the two instances of a world are set up.
+// setting configures the two instances of a world.
 type setting struct {
 	skew        [2]time.Duration // of their clocks
 	durable     bool             // changes wait for replicas
-	minReplicas int              // 0: an instance only remembers that it saw the replica
-	lines       int64            // that a cart may hold
+	minReplicas int              // 0: an instance knows the replica only because it saw it
+	lines       int64            // maximum number of lines in a cart
 }
 
 func newWorld(ctx context.Context, client redis.UniversalClient, template *redisstore.Store, storeID int64, sold *goods, set setting) *world {
@@ -92,11 +92,11 @@ func newWorld(ctx context.Context, client redis.UniversalClient, template *redis
 
 var scheduleTTLs = redisstore.TTLs{Guest: 720 * time.Hour, Customer: 2160 * time.Hour}
 
-// scheduleBudget is more than a schedule takes on a busy machine.
+// scheduleBudget is longer than a schedule takes on a busy machine.
 const scheduleBudget = 20 * time.Second
 
-// caller says who makes a request: a customer, the holder of a token, or both. -1
-// stands for none.
+// caller is who makes a request: a customer, the holder of a token, or both. -1 means
+// none.
 type caller struct{ customer, token int }
 
 func (c caller) String() string {
@@ -109,7 +109,7 @@ func (c caller) String() string {
 	return fmt.Sprintf("c%d with t%d", c.customer+1, c.token+1)
 }
 
-// logsIn reports whether the request may take a guest's cart in.
+// logsIn reports whether the request may merge a guest's cart.
 func (c caller) logsIn() bool { return c.customer >= 0 && c.token >= 0 }
 
 func (c caller) shard() shard {
@@ -130,7 +130,7 @@ func (c caller) auth(store *store.Store) auth.Caller {
 	return who
 }
 
-// ref is the caller's own cart.
+// ref refers to the caller's own cart.
 func (c caller) ref(store *store.Store) redisstore.Ref {
 	who := c.auth(store)
 	if c.customer < 0 {
@@ -161,8 +161,8 @@ func (w *world) keysOf(s shard) []string {
 	return keys
 }
 
-// advance lets time pass: everything in Redis becomes older, since its clock cannot
-// be set. What is on its way to Redis becomes older when it arrives (see ageTimes).
+// advance lets simulated time pass. Redis' clock cannot be set, so everything in Redis
+// becomes older instead. Commands in flight become older when they arrive (see ageTimes).
 func (w *world) advance(d time.Duration) {
 	w.passed += d
 	w.age(w.keys, d)
@@ -179,14 +179,14 @@ for i, key in ipairs(KEYS) do
 end
 return all`)
 
-// restoreLua replaces KEYS by ARGV: key, dump, ms left, …
+// restoreLua replaces KEYS by the keys in ARGV: key, dump, ms left, …
 var restoreLua = redis.NewScript(`
 for _, key in ipairs(KEYS) do redis.call('DEL', key) end
 for i = 1, #ARGV, 3 do
   redis.call('RESTORE', ARGV[i], math.max(ARGV[i + 2], 0), ARGV[i + 1])
 end`)
 
-// fallBehind makes the replica of a shard miss everything from now on.
+// fallBehind makes the replica of a shard miss all later writes.
 func (w *world) fallBehind(s shard) {
 	has, err := dumpLua.Run(w.ctx, w.client, w.keysOf(s)).Slice()
 	w.must(err)
@@ -194,7 +194,7 @@ func (w *world) fallBehind(s shard) {
 	r.lags, r.has, r.hasAt = true, has, w.passed
 }
 
-// catchUp gives the replica of a shard everything.
+// catchUp replicates everything to the replica of a shard.
 func (w *world) catchUp(s shard) {
 	w.shards[s].lags, w.shards[s].listed, w.shards[s].has = false, true, nil
 }
@@ -225,11 +225,11 @@ for i, key in ipairs(KEYS) do
 end
 return all`)
 
-// stored is one key as it lies in Redis.
+// stored is one key in Redis.
 type stored struct {
 	key     string
-	left    time.Duration // to live; negative for ever
-	members []any         // of a hash, with their values in turns
+	left    time.Duration // time to live; negative for none
+	members []any         // of a hash: member, value, member, value, …
 }
 
 // look returns all keys that exist.
@@ -252,7 +252,7 @@ func (w *world) end() {
 	}
 }
 
-// must ends the schedule when the scheduler itself cannot work.
+// must panics when a command of the scheduler itself fails.
 func (w *world) must(err error) {
 	if err := ignoreNil(err); err != nil {
 		panic(fmt.Sprintf("the scheduler's own command: %v", err))

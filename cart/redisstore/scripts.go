@@ -16,7 +16,7 @@ import (
 //go:embed lua/*.lua
 var lua embed.FS
 
-// scripts are everything that writes to a cart. Each is atomic in one slot.
+// scripts are all scripts that read or write carts. Each is atomic in one slot.
 type scripts struct {
 	read, add, set, remove, clear, coupon, judge script
 	intend, claim, apply, finish, forget         script
@@ -40,16 +40,16 @@ func newScripts() scripts {
 	}
 }
 
-// script is a Lua script and the digest by which Redis remembers it.
+// script is a Lua script and its SHA-1 digest for EVALSHA.
 type script struct {
 	source, sha string
 }
 
-// newScript joins files of lua.
+// newScript concatenates files of lua/.
 func newScript(files ...string) script {
 	parts := make([]string, len(files))
 	for i, file := range files {
-		part, _ := lua.ReadFile("lua/" + file + ".lua") // a test loads all of them
+		part, _ := lua.ReadFile("lua/" + file + ".lua") // the files are embedded, and tests load all of them
 		parts[i] = string(part)
 	}
 	source := strings.Join(parts, "\n")
@@ -57,12 +57,12 @@ func newScript(files ...string) script {
 	return script{source: source, sha: hex.EncodeToString(sum[:])}
 }
 
-// sending says how often a script may reach Redis for one call.
+// sending says whether a script may be sent to Redis more than once per call.
 type sending bool
 
 const (
-	// repeatable scripts do nothing the second time: the client may send them
-	// again when an answer is lost.
+	// repeatable scripts change nothing the second time: the client may send them
+	// again when a reply is lost.
 	repeatable sending = true
 	// once is for scripts that would count twice.
 	once sending = false
@@ -73,7 +73,7 @@ type processor interface {
 	Process(ctx context.Context, cmd redis.Cmder) error
 }
 
-// run sends the script by its digest, and whole where Redis does not have it yet.
+// run sends the script with EVALSHA, and with EVAL if Redis does not have it yet.
 func (s script) run(ctx context.Context, rdb processor, how sending, keys []string, args ...any) *redis.Cmd {
 	cmd := s.send(ctx, rdb, how, "evalsha", s.sha, keys, args)
 	if redis.HasErrorPrefix(cmd.Err(), "NOSCRIPT") {
@@ -82,9 +82,9 @@ func (s script) run(ctx context.Context, rdb processor, how sending, keys []stri
 	return cmd
 }
 
-// send hands one command over. go-redis follows redirections of any command, but
-// gives up on one that opted out of retries when a dial fails, as it does while a
-// cluster replaces a master; nothing ran then, so it is tried again.
+// send sends one command. go-redis follows redirections of any command. But if a dial
+// fails, as it does while a cluster replaces a master, go-redis gives up on a command that
+// opted out of retries. Nothing ran then, so send tries again.
 func (s script) send(ctx context.Context, rdb processor, how sending, verb, body string, keys []string, args []any) *redis.Cmd {
 	all := make([]any, 0, 3+len(keys)+len(args))
 	all = append(all, verb, body, len(keys))
@@ -111,13 +111,13 @@ func (s script) send(ctx context.Context, rdb processor, how sending, verb, body
 	return cmd
 }
 
-// dials is how often a command that must run once tries to get a connection.
+// dials is how often a command that must run once tries to connect.
 const dials = 3
 
-// errNotSent says that a command failed before any of it was written.
+// errNotSent means that a command failed before any of it was written.
 var errNotSent = errors.New("redisstore: not sent")
 
-// sentOnce is a command that go-redis must not send again on its own.
+// sentOnce is a command that go-redis must not retry.
 type sentOnce struct {
 	*redis.Cmd
 	written bool
@@ -126,8 +126,9 @@ type sentOnce struct {
 // NoRetry is go-redis' way to opt out of its retries.
 func (*sentOnce) NoRetry() bool { return true }
 
-// Args is what go-redis writes. Anything else that asks for it earlier only makes the
-// outcome of a failed command look less certain than it is.
+// Args returns what go-redis writes, and records that it was about to. If go-redis calls it
+// earlier for another reason, the outcome of a failed command only looks less certain than
+// it is.
 func (c *sentOnce) Args() []any {
 	c.written = true
 	return c.Cmd.Args()

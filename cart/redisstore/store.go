@@ -1,7 +1,7 @@
-// Package redisstore is how carts lie in Redis: one hash each, changed by one script
-// in one round trip. It knows what must be atomic; what a cart may hold is passed in.
+// Package redisstore stores carts in Redis: one hash per cart, changed by one script in
+// one round trip. It guarantees what is atomic; the limits of a cart are passed in.
 //
-// Any Redis from 7.0 on serves: single, Cluster or Sentinel.
+// It works with Redis 7.0 or later: single, Cluster or Sentinel.
 package redisstore
 
 import (
@@ -13,7 +13,7 @@ import (
 	"commerce/cart"
 )
 
-// Store keeps carts. It is safe for concurrent use.
+// Store stores carts. It is safe for concurrent use.
 type Store struct {
 	client      redis.UniversalClient
 	scripts     scripts
@@ -25,29 +25,29 @@ type Store struct {
 	now         func() time.Time
 }
 
-// Config is what a Store needs.
+// Config configures a Store. Client and TTL are required.
 type Config struct {
 	// Client must follow redirections, and may retry: commands that must not run
-	// twice opt out. Its settings are the caller's concern.
+	// twice opt out. The caller closes it.
 	Client redis.UniversalClient
 	TTL    TTLs
 
-	// Durable makes every change wait, for a bounded time, until all replicas have
-	// it, and report whether they do.
+	// Durable makes every change wait, for a limited time, until all replicas have
+	// confirmed it, and report whether they have.
 	Durable bool
 
 	// MinReplicas is the minimum number of replicas of each master; 0 when it is not
 	// known. A merge drops the guest's cart only after that many have confirmed it.
 	MinReplicas int
 
-	// Sentinels returns how many replicas the sentinels list that have answered them
-	// within the given time; nil without sentinels.
+	// Sentinels returns how many replicas that were reachable within the given time
+	// the sentinels list; nil without sentinels.
 	Sentinels func(context.Context, time.Duration) (int, error)
 
 	Now func() time.Time // default time.Now
 }
 
-// TTLs are how long carts live after they were last read or changed.
+// TTLs are how long after its last read or change a cart expires.
 type TTLs struct {
 	Guest    time.Duration
 	Customer time.Duration
@@ -71,20 +71,20 @@ func (s *Store) ttlOf(ref Ref) time.Duration {
 	return s.ttl.Customer
 }
 
-// Held is what lies under a reference. The zero value is nothing.
+// Held is what is stored for a reference. The zero value means nothing is.
 type Held struct {
 	cart.Cart
 	Notes Notes // of merges under way into this cart
 }
 
-// Load reads a cart and renews its TTL. It creates nothing: where no cart lies, it
+// Load reads a cart and renews its TTL. It creates nothing: if there is no cart, it
 // returns the zero Held.
 func (s *Store) Load(ctx context.Context, ref Ref) (Held, error) {
 	return s.readCart(s.scripts.read.run(ctx, s.client, repeatable,
 		[]string{ref.cartKey()}, s.ttlOf(ref).Milliseconds()))
 }
 
-// readCart takes what read.lua replied.
+// readCart parses the reply of read.lua.
 func (s *Store) readCart(cmd *redis.Cmd) (Held, error) {
 	reply, err := cmd.Slice()
 	if err != nil {

@@ -10,19 +10,19 @@ import (
 	"commerce/cart"
 )
 
-// Waiting is what lies under a guest's token when a customer sends it.
+// Waiting is what is stored for a guest's token that a customer sends.
 type Waiting struct {
-	Claimed  bool    // an earlier request has begun to merge a cart
-	Applied  string  // fingerprint of the change under the key that was asked about; "" for none
-	Products []int64 // of the cart that lies there now
+	Claimed  bool    // an earlier request has claimed a cart and not finished its merge
+	Applied  string  // fingerprint of the change applied under the given key; "" for none
+	Products []int64 // of the token's current cart
 	Bring    Bring
 }
 
 // Any reports whether there is anything to merge.
 func (w Waiting) Any() bool { return w.Claimed || w.Bring.CartID != "" }
 
-// WaitingUnder looks for what waits to be merged, and for the change that the guest's
-// cart has applied under an idempotency key, given by its digest; "" for none.
+// WaitingUnder returns what waits to be merged under a guest's token, and which change the
+// guest's cart has applied under an idempotency key. key is the key's digest; "" for none.
 func (s *Store) WaitingUnder(ctx context.Context, customer, guest Ref, key string) (Waiting, error) {
 	var w Waiting
 	err := s.askGuest(ctx, customer, guest, func(located) (err error) {
@@ -35,10 +35,9 @@ func (s *Store) WaitingUnder(ctx context.Context, customer, guest Ref, key strin
 	return w, err
 }
 
-// LoadWithGuest reads a customer's cart and what waits under a guest's token, in one
-// round trip or, where they lie on two masters, in two at once. quick bounds the
-// guest's: when that cannot be asked in time, nothing waits, and the merge is left to the
-// next request.
+// LoadWithGuest reads a customer's cart and what waits under a guest's token: in one round
+// trip, or in a cluster in two concurrent ones. quick limits the guest's round trip: if it
+// fails, the zero Waiting is returned, and the merge is left to the next request.
 func (s *Store) LoadWithGuest(ctx, quick context.Context, customer, guest Ref) (Held, Waiting, error) {
 	if s.clustered() {
 		asked := make(chan Waiting, 1)
@@ -62,8 +61,8 @@ func (s *Store) LoadWithGuest(ctx, quick context.Context, customer, guest Ref) (
 	return held, w, err
 }
 
-// AppliedUnder asks a guest's Redis for the fingerprint of the change that was applied
-// under an idempotency key, given by its digest; "" for none.
+// AppliedUnder returns the fingerprint of the change that a guest's cart has applied under
+// an idempotency key, given by its digest; "" for none.
 func (s *Store) AppliedUnder(ctx context.Context, customer, guest Ref, key string) (fingerprint string, err error) {
 	err = s.askGuest(ctx, customer, guest, func(located) error {
 		fingerprint, err = fingerprintOf(s.client.HGet(ctx, guest.keysKey(), key))
@@ -72,14 +71,14 @@ func (s *Store) AppliedUnder(ctx context.Context, customer, guest Ref, key strin
 	return fingerprint, err
 }
 
-// waitingQuestion asks what lies under a guest's token, as part of a pipeline.
+// waitingQuestion are the commands in a pipeline that ask for a Waiting.
 type waitingQuestion struct {
 	members *redis.MapStringStringCmd
 	claimed *redis.IntCmd
-	key     *redis.StringCmd // nil when no key was asked about
+	key     *redis.StringCmd // nil without an idempotency key
 }
 
-// askWaiting also asks about an idempotency key, by its digest; "" for none.
+// askWaiting adds the commands to pipe. key is an idempotency key's digest; "" for none.
 func askWaiting(ctx context.Context, pipe redis.Pipeliner, guest Ref, key string) waitingQuestion {
 	q := waitingQuestion{members: pipe.HGetAll(ctx, guest.cartKey()), claimed: pipe.Exists(ctx, guest.claimedKey())}
 	if key != "" {
@@ -107,7 +106,7 @@ func (s *Store) answer(q waitingQuestion) (Waiting, error) {
 	return w, err
 }
 
-// flatten turns a hash into the list that HGETALL gives a script.
+// flatten turns a hash into a list like HGETALL's in a script: field, value, …
 func flatten(hash map[string]string) []any {
 	flat := make([]any, 0, 2*len(hash))
 	for member, value := range hash {
@@ -116,7 +115,7 @@ func flatten(hash map[string]string) []any {
 	return flat
 }
 
-// fingerprintOf is that of the change applied under a key, "" for none.
+// fingerprintOf returns the fingerprint in the value of an idempotency key, "" for none.
 func fingerprintOf(key *redis.StringCmd) (string, error) {
 	value, err := key.Result()
 	if err != nil && !errors.Is(err, redis.Nil) {

@@ -1,4 +1,4 @@
--- Adds to a line, or begins it.
+-- Adds to a line, and creates it if needed.
 --
 -- ARGV  9 line  10 quantity  11 unit price now  12 fields as stored, or ""  13 notice or ""
 --       14 stock, -1 for unlimited  15 minimum and 16 maximum quantity of a line

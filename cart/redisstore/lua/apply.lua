@@ -1,6 +1,5 @@
--- Merge, in the customer's slot: takes in the guest's lines, and in the same step
--- notes how many of each were offered. Repeating this adds nothing, whoever repeats it
--- and whenever.
+-- Merge, in the customer's slot: adds the guest's lines, and in the same step stores how
+-- many of each were offered. Any repeat of this adds nothing.
 --
 -- KEYS  1 customer's cart  2 quantities offered by this guest's cart: line -> quantity,
 --       and c -> coupon  3 customer's idempotency keys
@@ -12,8 +11,8 @@
 --       added, fields as stored or "", notice or "", stock (-1 where it does not
 --       bound the line), maximum quantity of a line
 --       then number of stamps and for each: member, ms; then keys: digest, value, …
--- Reply {lines taken in now, {line, requested, kept, …} for those that were cut,
---       1 when the coupon came in}
+-- Reply {number of lines merged now, {line, requested, kept, …} for those that were cut,
+--       1 when the coupon was merged}
 
 local cart, offers, keys = KEYS[1], KEYS[2], KEYS[3]
 local strategy, coupon, n_lines = ARGV[4], ARGV[5], tonumber(ARGV[8])
@@ -34,8 +33,8 @@ local noted = {}
 local offered_before = redis.call('HGETALL', offers)
 for n = 1, #offered_before, 2 do noted[offered_before[n]] = offered_before[n + 1] end
 
--- wanted is the quantity that a strategy gives; nil when the line is done already.
--- sum takes only what was offered beyond the last time, the others a line once.
+-- wanted returns the quantity that a strategy gives; nil when the line was merged before.
+-- sum adds only what is offered beyond the last time; the others merge a line once.
 local function wanted(held, offered, before)
   if strategy == 'sum' then
     if offered > before then return (held or 0) + offered - before end
@@ -46,8 +45,8 @@ local function wanted(held, offered, before)
   end
 end
 
--- cut bounds a quantity by stock and by the maximum of a line. What the customer had is
--- never lowered, and at least 1 is kept.
+-- cut limits a quantity by stock and by the maximum of a line. It never lowers what the
+-- customer had, and keeps at least 1.
 local function cut(product, want, held, stock, maximum)
   local kept = math.min(want, maximum)
   if stock > 0 then kept = math.min(kept, stock - (in_cart[product] or 0) + held) end
@@ -81,12 +80,12 @@ for i = 9, 8 + n_lines * 7, 7 do
   end
 end
 
--- A coupon comes in once, too: the customer may have taken it away since.
+-- A coupon is merged only once, too: the customer may have removed it since.
 local offers_coupon = coupon ~= '' and not noted.c
 local redeemed = offers_coupon and not hash.at.c
 if redeemed then put(hash, 'c', coupon) end
 
--- What was reserved for these lines is held now.
+-- These lines no longer need their reservation.
 for _, n in ipairs(hash.notes) do
   local head, id = string.match(hash.flat[n + 1], '^(%S+ %d+) %d+ %d+ (%S+)$')
   if id == ARGV[6] then put(hash, hash.flat[n], head .. ' 0 0 ' .. id) end

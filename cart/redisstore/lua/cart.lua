@@ -1,4 +1,4 @@
--- The layout of a cart, and what the scripts share. Prepended to each of them.
+-- The layout of a cart, and functions that the scripts share. Prepended to each script.
 --
 -- A cart is one hash:
 --   42.p41           "<quantity> <order> <unit price when added>"   one member a line
@@ -17,9 +17,9 @@
 -- list once (scan). put and drop change the list, which is also what the caller gets
 -- back, and collect what write then sends in one HDEL and one HSET.
 --
--- Redis runs a script from its first line at every call, which makes each function here
--- once more. That is cheap only for functions that use few locals from outside, so these
--- take what they need as arguments.
+-- Redis runs a script from its first line at every call, which creates each function here
+-- again. That is cheap only for functions that capture few locals, so these take what they
+-- need as arguments.
 --
 -- All times are by the clock of the Redis that runs the script: the clocks of the
 -- service's instances differ.
@@ -28,14 +28,14 @@ local LAYOUT = '2'
 local DAY = 86400000         -- ms, as all durations
 local STAMP_LIFE = 300000    -- see stamps.lua
 
--- clock is now in ms.
+-- clock returns the current time in ms.
 local function clock()
   local time = redis.call('TIME')
   return tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 end
 
 -- upgrade rewrites what layout 1 kept in another way: one stamp in r, all notes in m.
--- It writes the number of the layout last: if Redis ends it before, it runs again.
+-- It writes the number of the layout last: if Redis stops it earlier, it runs again.
 local function upgrade(key)
   local stamp, ms = string.match(redis.call('HGET', key, 'r') or '', '^(%S+) (%d+)$')
   if stamp then redis.call('HSET', key, 'r' .. stamp, ms) end
@@ -111,13 +111,13 @@ local function scan(flat, product)
   }
 end
 
--- get is the value of a member that is in at; nil for any other.
+-- get returns the value of a member that is in at; nil for any other.
 local function get(hash, member)
   local n = hash.at[member]
   return n and hash.flat[n + 1]
 end
 
--- parse is the quantity, order and price of a line; nothing for nil.
+-- parse returns the quantity, order and price of a line; nothing for nil.
 local function parse(line)
   if not line then return end
   local quantity, order, price = string.match(line, '^(%d+) (%d+) (%-?%d+)$')
@@ -168,10 +168,9 @@ local function in_use(flat)
   return false
 end
 
--- settle ends every write: no path leaves a cart without a TTL, or a key that holds
--- nothing. An emptied cart keeps for a day what a stale If-Match or a retry is judged by.
--- Where there was never a cart, the key may hold only stamps: it lives as long as they
--- count.
+-- settle ends every write, so that no cart is without a TTL and no key is empty. An emptied
+-- cart keeps for a day what is needed to recognize a stale If-Match or a retry. If there
+-- was never a cart, the key may hold only stamps: it lives as long as they count.
 local function settle(key, hash, ttl)
   local life = in_use(hash.flat) and ttl or hash.at.i and DAY
   if not life then

@@ -1,7 +1,7 @@
--- Merge, in the guest's slot: sets the guest's cart aside for one customer. The token
--- is free at once: what is added under it from now on begins a cart with an id of its
--- own. A token has at most one claim. The guest's key keeps a copy of the stamps, so
--- that a retry that still goes there is recognized.
+-- Merge, in the guest's slot: sets the guest's cart aside for one customer. The token can
+-- be used again immediately: the next add under it creates a cart with a new id. A token
+-- has at most one claim. The guest's key keeps a copy of the stamps, so that a retry that
+-- still goes there is recognized.
 --
 -- KEYS  1 guest's cart  2 claimed sibling  3 guest's idempotency keys
 -- ARGV  1 owner's tag  2 TTL of the claim in ms, never renewed

@@ -1,5 +1,5 @@
--- Removes everything that a shopper put in: the lines and the coupon. Id, version and
--- stamps stay. So do the notes on merges under way: without them, the lines of those
+-- Removes everything that a shopper added: the lines and the coupon. Id, version and
+-- stamps stay. So do the notes of unfinished merges: without them, the lines of those
 -- merges would be lost.
 
 local dropped = false

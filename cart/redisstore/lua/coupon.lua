@@ -1,6 +1,6 @@
--- Gives the cart a coupon, which replaces another, or takes it away.
+-- Sets the cart's coupon, and replaces any other, or removes it.
 --
--- ARGV  9 code, or "" to take it away
+-- ARGV  9 code, or "" to remove it
 
 local code = ARGV[9]
 if (get(hash, 'c') or '') == code then return accept(false) end

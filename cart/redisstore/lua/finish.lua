@@ -1,5 +1,5 @@
--- Merge, in the guest's slot: drops the claimed cart, once its lines are
--- safe with their owner.
+-- Merge, in the guest's slot: deletes the claimed cart, after its lines were added to
+-- their owner's cart.
 --
 -- KEYS  1 claimed sibling
 -- ARGV  1 owner's tag  2 guest's cart id

@@ -1,5 +1,5 @@
--- Merge, in the customer's slot: drops notes whose merge has come to its end, or had
--- nothing to claim.
+-- Merge, in the customer's slot: deletes notes whose merge is finished, or had nothing to
+-- claim.
 --
 -- KEYS  1 customer's cart
 -- ARGV  1 TTL in ms  2 age in seconds from which a note is dropped, 0 for any

@@ -1,7 +1,7 @@
--- Merge, in the customer's slot: notes which guest's cart is about to come in, before
--- it is claimed, so that the next request can take up a broken merge. The note also
--- reserves room for what the guest brings, so that merges cannot make a cart grow
--- without bound. Each request writes only a note of its own.
+-- Merge, in the customer's slot: notes which guest's cart is to be merged, before it is
+-- claimed, so that the next request can resume a broken merge. The note also reserves room
+-- for the guest's lines, so that merges cannot make a cart grow without limit. Each request
+-- writes only its own note.
 --
 -- KEYS  1 customer's cart
 -- ARGV  1 member of the note  2 TTL in ms  3 guest's digest

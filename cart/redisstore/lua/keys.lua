@@ -1,11 +1,11 @@
--- Idempotency keys of the changes applied to a cart: a hash beside it, so that a read
--- of the cart does not carry them.
+-- Idempotency keys of the changes applied to a cart: a separate hash, so that reading the
+-- cart does not read them.
 --   <digest of the key>   "<ms when applied> <fingerprint of the request>"
 
 local KEYS_KEPT = 256   -- of a cart, the newest
 local KEY_LIFE = DAY
 
--- known is the fingerprint of the change that was applied under a key; nil for none.
+-- known returns the fingerprint of the change that was applied under a key; nil for none.
 local function known(keys, key, now)
   local ms, fingerprint = string.match(redis.call('HGET', keys, key) or '', '^(%d+) (%S+)$')
   if ms and now - tonumber(ms) < KEY_LIFE then return fingerprint end

@@ -2,8 +2,8 @@
 -- path, body and X-Timestamp, 1 s or more after the first try. A second click carries
 -- another X-Timestamp, or comes within that second.
 --
--- They are members of the cart itself, so that a change without a key names no other
--- Redis key, and so that they move with the cart when it is merged.
+-- They are members of the cart itself, so that a change without an idempotency key uses
+-- only one Redis key, and so that they move with the cart when it is merged.
 
 local STAMPS = 16        -- of a cart, the newest; each counts for STAMP_LIFE
 local STAMP_FROM = 1000  -- age in ms from which a repeat is a retry
