@@ -20,7 +20,7 @@ import (
 	"commerce/auth/problem"
 )
 
-func TestNewAPISecret_HasTheFormAndTheSum(t *testing.T) {
+func TestNewAPISecret_HasTheFormatAndTheHash(t *testing.T) {
 	t.Parallel()
 	form := regexp.MustCompile(`\A[A-Za-z0-9]{43}\z`)
 	for name, bits := range map[string][]byte{
@@ -35,7 +35,7 @@ func TestNewAPISecret_HasTheFormAndTheSum(t *testing.T) {
 		}
 	}
 	if _, _, err := NewAPISecret(strings.NewReader("short")); err == nil {
-		t.Error("a short source makes a secret")
+		t.Error("a short random source gave a secret")
 	}
 }
 
@@ -82,12 +82,12 @@ func FuzzParseAPIToken(f *testing.F) {
 			t.Errorf("ParseAPIToken(%q) = %d, %q", s, id, secret)
 		}
 		if !ok && (id != 0 || secret != "") {
-			t.Errorf("ParseAPIToken(%q) is not ok and yet %d, %q", s, id, secret)
+			t.Errorf("ParseAPIToken(%q) is not ok, but returns %d, %q", s, id, secret)
 		}
 	})
 }
 
-// tokenLedger is a source that changes, counts and can be slow or down.
+// tokenLedger is a source that can change, be slow or be down, and counts lookups.
 type tokenLedger struct {
 	mu     sync.Mutex
 	tokens map[int64]APIToken
@@ -102,7 +102,7 @@ func (l *tokenLedger) APIToken(ctx context.Context, id int64) (APIToken, error) 
 	token, ok := l.tokens[id]
 	err, delay := l.err, l.delay
 	l.mu.Unlock()
-	select { // what was read is on its way
+	select { // the row was read, and the reply takes time
 	case <-time.After(delay):
 	case <-ctx.Done():
 		return APIToken{}, ctx.Err()
@@ -138,7 +138,7 @@ func newLedger(t *testing.T) (ledger *tokenLedger, text string) {
 	}
 	tokens := map[int64]APIToken{
 		7: {ID: 7, StoreID: 1, Hash: sum},
-		8: {ID: 8, StoreID: 9, Hash: sum}, // its store is gone
+		8: {ID: 8, StoreID: 9, Hash: sum}, // its store does not exist
 		9: {ID: 9, StoreID: 1, Hash: sum, RevokedAt: &time.Time{}},
 	}
 	return &tokenLedger{tokens: tokens}, "7|" + secret
@@ -184,14 +184,13 @@ func TestAPITokens_Identify(t *testing.T) {
 				t.Errorf("got store %d by token %d, want 1 by 7", store.ID, id)
 			}
 			if tt.refused != nil && (store != nil || id != 0) {
-				t.Errorf("refused, and yet store %v by token %d", store, id)
+				t.Errorf("refused, but got store %v by token %d", store, id)
 			}
 		})
 	}
 }
 
-// An all-zero hash is what a check that found nothing holds; no secret may
-// open it, whatever its sum.
+// A check that found no token has an all-zero hash. No secret may match it.
 func TestAPITokens_UnknownTokensAreRefused(t *testing.T) {
 	t.Parallel()
 	source := NewMemoryAPITokens(APIToken{ID: 1, StoreID: 9, Hash: sha256.Sum256([]byte(strings.Repeat("a", 43)))})
@@ -200,7 +199,7 @@ func TestAPITokens_UnknownTokensAreRefused(t *testing.T) {
 	wantRefusal(t, err, errAPITokenInvalid)
 }
 
-func TestAPITokens_ChecksAreReliedOnForTheTTL(t *testing.T) {
+func TestAPITokens_ChecksAreCachedForTheTTL(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ledger, token := newLedger(t)
@@ -217,7 +216,7 @@ func TestAPITokens_ChecksAreReliedOnForTheTTL(t *testing.T) {
 		ledger.revoke(7)
 		time.Sleep(499 * time.Millisecond)
 		if _, _, err := tokens.Identify(apiRequest(token)); err != nil {
-			t.Errorf("a check of 499 ms ago is not relied on: %v", err)
+			t.Errorf("a check of 499 ms ago was not used: %v", err)
 		}
 		time.Sleep(time.Millisecond)
 		_, _, err := tokens.Identify(apiRequest(token))
@@ -225,7 +224,7 @@ func TestAPITokens_ChecksAreReliedOnForTheTTL(t *testing.T) {
 	})
 }
 
-func TestAPITokens_NewTokenIsGoodAfterTheTTL(t *testing.T) {
+func TestAPITokens_NewTokenIsValidAfterTheTTL(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ledger, token := newLedger(t)
@@ -242,8 +241,8 @@ func TestAPITokens_NewTokenIsGoodAfterTheTTL(t *testing.T) {
 	})
 }
 
-// The TTL counts from the beginning of a lookup, and nobody takes the result
-// of one that began too early to know of a revocation.
+// The TTL counts from the beginning of a lookup, and a lookup that began before a
+// revocation is not used after the TTL.
 func TestAPITokens_SlowSourceDoesNotDelayRevocation(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -264,7 +263,7 @@ func TestAPITokens_SlowSourceDoesNotDelayRevocation(t *testing.T) {
 	})
 }
 
-func TestAPITokens_ConcurrentChecksShareALookUp(t *testing.T) {
+func TestAPITokens_ConcurrentChecksShareALookup(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ledger, token := newLedger(t)
@@ -286,7 +285,7 @@ func TestAPITokens_ConcurrentChecksShareALookUp(t *testing.T) {
 	})
 }
 
-func TestAPITokens_OneGivingUpSpoilsNothingForOthers(t *testing.T) {
+func TestAPITokens_ACanceledRequestDoesNotFailOthers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ledger, token := newLedger(t)
@@ -308,7 +307,7 @@ func TestAPITokens_OneGivingUpSpoilsNothingForOthers(t *testing.T) {
 	})
 }
 
-func TestAPITokens_OutOfReachIsUnavailableAndNotRemembered(t *testing.T) {
+func TestAPITokens_UnreachableSourceIsUnavailableAndNotCached(t *testing.T) {
 	t.Parallel()
 	ledger, token := newLedger(t)
 	down := errors.New("connection refused")
@@ -329,7 +328,7 @@ func TestAPITokens_OutOfReachIsUnavailableAndNotRemembered(t *testing.T) {
 	wantCode(t, err, "unavailable")
 }
 
-func TestAPITokens_SourceThatHangsIsCutOff(t *testing.T) {
+func TestAPITokens_UnresponsiveSourceTimesOut(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ledger, token := newLedger(t)
@@ -354,7 +353,7 @@ func TestAPITokens_GuessingDoesNotFillMemory(t *testing.T) {
 	}
 	tokens.checks.CleanUp()
 	if n := tokens.checks.EstimatedSize(); n > maxAPITokens {
-		t.Errorf("%d checks are kept, want at most %d", n, maxAPITokens)
+		t.Errorf("%d checks are cached, want at most %d", n, maxAPITokens)
 	}
 }
 

@@ -42,7 +42,7 @@ func sign(t testing.TB, j *JWT, store int64, customer string) string {
 	return token
 }
 
-// cartRequest has the given headers, name and value by turns.
+// cartRequest returns a request with headers, given as name, value, name, value, …
 func cartRequest(headers ...string) *http.Request {
 	r := httptest.NewRequest(http.MethodGet, "/cart", nil)
 	for i := 0; i < len(headers); i += 2 {
@@ -163,7 +163,7 @@ func (b brokenStores) Sole(context.Context) (*store.Store, error) { return nil, 
 
 func (b brokenStores) APIToken(context.Context, int64) (APIToken, error) { return APIToken{}, b.err }
 
-func TestCartCallers_DirectoryOutOfReachIsUnavailable(t *testing.T) {
+func TestCartCallers_UnreachableDirectoryIsUnavailable(t *testing.T) {
 	t.Parallel()
 	tokens, down := newTestJWT(t), errors.New("connection refused")
 	for name, headers := range map[string][]string{
@@ -190,11 +190,11 @@ func TestCartCallers_InvalidBearerIsRefusedWithoutADirectory(t *testing.T) {
 	wantCode(t, err, "unauthenticated")
 }
 
-func TestCartCallers_GuestCostsNoAllocation(t *testing.T) {
+func TestCartCallers_GuestDoesNotAllocate(t *testing.T) {
 	callers := NewCartCallers(Config{Stores: testStores(), Tokens: newTestJWT(t)})
 	r := cartRequest("X-Public-Key", "pk_one", "X-Cart-Token", guestToken)
 	if n := testing.AllocsPerRun(100, func() { _, _ = callers.Identify(r) }); n != 0 {
-		t.Errorf("%v allocations a request, want 0", n)
+		t.Errorf("%v allocations per request, want 0", n)
 	}
 }
 

@@ -55,7 +55,7 @@ func FuzzParseCartToken(f *testing.F) {
 	})
 }
 
-func TestNewCartToken_IsUsableAndOwesAllToItsSource(t *testing.T) {
+func TestNewCartToken_IsValidAndDependsOnlyOnItsSource(t *testing.T) {
 	t.Parallel()
 	token, err := NewCartToken(bytes.NewReader(bytes.Repeat([]byte{0xfb}, 16)))
 	if err != nil {
@@ -65,10 +65,10 @@ func TestNewCartToken_IsUsableAndOwesAllToItsSource(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	if _, ok := ParseCartToken(token.Reveal()); !ok {
-		t.Error("a new token is not usable")
+		t.Error("a new token is not valid")
 	}
 	if other, _ := NewCartToken(rand.Reader); other == token {
-		t.Error("two sources, one token")
+		t.Error("two sources gave the same token")
 	}
 }
 
@@ -92,7 +92,7 @@ func TestCartToken_Digest(t *testing.T) {
 	}
 }
 
-func TestCartToken_NeverShows(t *testing.T) {
+func TestCartToken_IsNeverPrinted(t *testing.T) {
 	t.Parallel()
 	token := CartToken(guestToken)
 	var log bytes.Buffer
@@ -117,7 +117,7 @@ func TestCartToken_NeverShows(t *testing.T) {
 	}
 }
 
-func TestCustomerKey_PlainSubjectStandsForItself(t *testing.T) {
+func TestCustomerKey_PlainSubjectIsItsOwnKey(t *testing.T) {
 	t.Parallel()
 	for _, sub := range []string{"1", "1001", "a_B-9", strings.Repeat("x", 64)} {
 		if got := CustomerKey(sub); got != sub {
@@ -126,7 +126,7 @@ func TestCustomerKey_PlainSubjectStandsForItself(t *testing.T) {
 	}
 }
 
-func TestCustomerKey_NoTwoSubjectsShareOne(t *testing.T) {
+func TestCustomerKey_DiffersForDifferentSubjects(t *testing.T) {
 	t.Parallel()
 	form := regexp.MustCompile(`\A([A-Za-z0-9_-]{1,64}|~[A-Za-z0-9_-]{22})\z`)
 	subject := rapid.OneOf(rapid.StringMatching(`[A-Za-z0-9_~-]{0,70}`), rapid.String())
@@ -136,7 +136,7 @@ func TestCustomerKey_NoTwoSubjectsShareOne(t *testing.T) {
 			b = CustomerKey(a)
 		}
 		if !form.MatchString(CustomerKey(a)) {
-			t.Fatalf("CustomerKey(%q) = %q is no safe key", a, CustomerKey(a))
+			t.Fatalf("CustomerKey(%q) = %q is not a safe key", a, CustomerKey(a))
 		}
 		if a != b && CustomerKey(a) == CustomerKey(b) {
 			t.Fatalf("%q and %q share %q", a, b, CustomerKey(a))

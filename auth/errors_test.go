@@ -14,8 +14,7 @@ import (
 	"commerce/auth/problem"
 )
 
-// refusals are all errors of this package; TestErrors_AllAreListed holds the
-// list to that.
+// refusals are all errors of this package, as TestErrors_AllAreListed checks.
 var refusals = map[string]*problem.Error{
 	"errStoreRequired": errStoreRequired, "errStoreUnknown": errStoreUnknown,
 	"errTokenStoreUnknown": errTokenStoreUnknown, "errPublicKeyRepeated": errPublicKeyRepeated,
@@ -46,7 +45,7 @@ func TestErrors_AllAreListed(t *testing.T) {
 	})
 }
 
-func TestErrors_SayWhatToDoInBothLanguages(t *testing.T) {
+func TestErrors_HaveSentencesInBothLanguages(t *testing.T) {
 	t.Parallel()
 	codes := []problem.Code{"store_required", "store_unknown", "unauthenticated", "unavailable", "invalid_parameter"}
 	all := []*problem.Error{unavailable(errors.New("down"))}
@@ -58,15 +57,15 @@ func TestErrors_SayWhatToDoInBothLanguages(t *testing.T) {
 			t.Errorf("%v has the unknown code %q", e, e.Code)
 		}
 		if isArabic(e.Message(locale.En)) || !isArabic(e.Message(locale.Ar)) {
-			t.Errorf("%v is not said in both languages", e)
+			t.Errorf("%v lacks one of the languages", e)
 		}
 		for _, l := range []locale.Locale{locale.En, locale.Ar} {
 			if !strings.HasSuffix(e.Message(l), ".") {
-				t.Errorf("%q is no sentence", e.Message(l))
+				t.Errorf("%q is not a sentence", e.Message(l))
 			}
 		}
 		if e.Code == "unauthenticated" && e.Faults[0].Member != "Authorization" {
-			t.Errorf("%v blames %q", e, e.Faults[0].Member)
+			t.Errorf("%v names the member %q", e, e.Faults[0].Member)
 		}
 	}
 }
@@ -75,7 +74,7 @@ func isArabic(s string) bool {
 	return strings.ContainsFunc(s, func(r rune) bool { return unicode.Is(unicode.Arabic, r) })
 }
 
-func TestError_UnwrapsToWhatFailed(t *testing.T) {
+func TestError_UnwrapsToItsCause(t *testing.T) {
 	t.Parallel()
 	down := errors.New("connection refused")
 	if e := unavailable(down); !errors.Is(e, down) || !strings.Contains(e.Error(), down.Error()) {

@@ -56,7 +56,7 @@ func publish(t testing.TB, kid string, private crypto.Signer) jwk {
 	return nil
 }
 
-// with returns key with one member changed.
+// with returns a copy of key with one member changed.
 func with(key jwk, member string, value any) jwk {
 	changed := jwk{member: value}
 	for name, v := range key {
@@ -103,7 +103,7 @@ func newRSA(t testing.TB, bits int) *rsa.PrivateKey {
 	return key
 }
 
-// signedBy makes a token good until the end of the century. A nil kid leaves
+// signedBy returns a token that is valid until the end of the century. A nil kid leaves
 // it out.
 func signedBy(t testing.TB, method jwt.SigningMethod, key, kid any) string {
 	t.Helper()
@@ -175,7 +175,7 @@ func verifierOf(t testing.TB, cfg JWKSConfig) *JWT {
 	return j
 }
 
-func TestJWKS_EveryAlgorithmByItsOwnKeyOnly(t *testing.T) {
+func TestJWKS_EachAlgorithmNeedsItsOwnKindOfKey(t *testing.T) {
 	t.Parallel()
 	edKey, ecKey, rsaKey := newEd25519(t), newECDSA(t, elliptic.P256()), newRSA(t, 2048)
 	other, p384 := newEd25519(t), newECDSA(t, elliptic.P384())
@@ -234,7 +234,7 @@ func withHeader(t testing.TB, key ed25519.PrivateKey, name string, value any) st
 	return text
 }
 
-func TestJWKS_TokenBringsNoKeyOfItsOwn(t *testing.T) {
+func TestJWKS_IgnoresKeysInATokensHeader(t *testing.T) {
 	t.Parallel()
 	var visits atomic.Int64
 	evilKey, goodKey := newEd25519(t), newEd25519(t)
@@ -254,7 +254,7 @@ func TestJWKS_TokenBringsNoKeyOfItsOwn(t *testing.T) {
 		_, err := j.Verify(t.Context(), withHeader(t, evilKey, name, value))
 		wantRefusal(t, err, errTokenSignature)
 		if _, err := j.Verify(t.Context(), withHeader(t, goodKey, name, value)); err != nil {
-			t.Errorf("%s makes a good token bad: %v", name, err)
+			t.Errorf("%s makes a valid token invalid: %v", name, err)
 		}
 	}
 	if visits.Load() != 0 {
@@ -262,7 +262,7 @@ func TestJWKS_TokenBringsNoKeyOfItsOwn(t *testing.T) {
 	}
 }
 
-func TestParseKeys_TakesOnlyWhatIsFit(t *testing.T) {
+func TestParseKeys_AcceptsOnlySuitableKeys(t *testing.T) {
 	t.Parallel()
 	edKey, ecKey := newEd25519(t), newECDSA(t, elliptic.P256())
 	ed, ec := publish(t, "k", edKey), publish(t, "k", ecKey)
@@ -271,7 +271,7 @@ func TestParseKeys_TakesOnlyWhatIsFit(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		key  jwk
-		alg  string // "": not taken
+		alg  string // "": not accepted
 	}{
 		{"Ed25519", ed, "EdDSA"},
 		{"P-256", ec, "ES256"},
@@ -309,14 +309,14 @@ func TestParseKeys_TakesOnlyWhatIsFit(t *testing.T) {
 		keys, err := parseKeys([]byte(keySetText(t, tt.key)))
 		switch {
 		case tt.alg == "" && err == nil:
-			t.Errorf("%s: taken for %s", tt.name, keys[0].alg)
+			t.Errorf("%s: accepted for %s", tt.name, keys[0].alg)
 		case tt.alg != "" && (err != nil || len(keys) != 1 || keys[0].keyName != keyName{"k", tt.alg}):
 			t.Errorf("%s: got %v, %v, want one for %s", tt.name, keys, err, tt.alg)
 		}
 	}
 }
 
-func TestParseKeys_UnfitKeysSpoilNoOthers(t *testing.T) {
+func TestParseKeys_SkipsUnsuitableKeys(t *testing.T) {
 	t.Parallel()
 	ed := publish(t, "k", newEd25519(t))
 	keys, err := parseKeys([]byte(keySetText(t, with(ed, "x", 1), jwk{"kty": "new"}, nil, ed, with(ed, "use", "enc"))))
@@ -325,7 +325,7 @@ func TestParseKeys_UnfitKeysSpoilNoOthers(t *testing.T) {
 	}
 }
 
-func TestParseKeys_FirstOfOneNameCounts(t *testing.T) {
+func TestParseKeys_TheFirstKeyWithAnIDCounts(t *testing.T) {
 	t.Parallel()
 	first, second := newEd25519(t), newEd25519(t)
 	keys, err := parseKeys([]byte(keySetText(t, publish(t, "k", first), publish(t, "k", second))))
@@ -334,7 +334,7 @@ func TestParseKeys_FirstOfOneNameCounts(t *testing.T) {
 	}
 }
 
-func TestKeySet_WithoutKidOnlyWhereThereIsNoDoubt(t *testing.T) {
+func TestKeySet_WithoutKidOnlyIfOneKeyIsPossible(t *testing.T) {
 	t.Parallel()
 	one, two := publish(t, "", newEd25519(t)), publish(t, "", newEd25519(t))
 	ec := publish(t, "ec", newECDSA(t, elliptic.P256()))
@@ -370,7 +370,7 @@ func FuzzParseKeys(f *testing.F) {
 		}
 		for _, k := range keys {
 			if k.alg == "" || algorithmOf(k.public) != k.alg {
-				t.Errorf("key %+v is fit for nothing", k)
+				t.Errorf("key %+v is not usable", k)
 			}
 		}
 	})
@@ -415,7 +415,7 @@ func TestJWKS_UnknownKeyCausesOneSharedFetch(t *testing.T) {
 		}
 		all.Wait()
 		if good.Load() != 25 || bad.Load() != 25 || server.served.Load() != 1 {
-			t.Errorf("%d and %d of 25 as they should be after %d fetches, want all after 1",
+			t.Errorf("%d and %d of 25 as expected after %d fetches, want all after 1",
 				good.Load(), bad.Load(), server.served.Load())
 		}
 	})
@@ -466,7 +466,7 @@ func TestJWKS_UnknownKeyIsUnavailableOnlyWhileTheIssuerIsDown(t *testing.T) {
 	})
 }
 
-func TestJWKS_RotationIsFollowedAtOnce(t *testing.T) {
+func TestJWKS_RotationIsFollowedImmediately(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		server := &issuer{}
@@ -489,7 +489,7 @@ func TestJWKS_RotationIsFollowedAtOnce(t *testing.T) {
 	})
 }
 
-func TestJWKS_DownKnownKeysGoOn(t *testing.T) {
+func TestJWKS_KnownKeysWorkWhileTheIssuerIsDown(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		down := errors.New("connection refused")
@@ -510,7 +510,7 @@ func TestJWKS_DownKnownKeysGoOn(t *testing.T) {
 	})
 }
 
-func TestJWKS_TellsTheLogOnceThatItIsDownAndOnceThatItIsBack(t *testing.T) {
+func TestJWKS_LogsAnOutageOnceAndItsEndOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		key, server, log := newEd25519(t), &issuer{}, &bytes.Buffer{}
@@ -526,7 +526,7 @@ func TestJWKS_TellsTheLogOnceThatItIsDownAndOnceThatItIsBack(t *testing.T) {
 			time.Sleep(jwksMaxAge + time.Second)
 			_, err := j.Verify(t.Context(), token)
 			wantRefusal(t, err, nil)
-			synctest.Wait() // for the fetch behind it
+			synctest.Wait() // for the fetch in the background
 			warns, says := strings.Count(log.String(), "level=WARN"), strings.Count(log.String(), "level=INFO")
 			if warns != tt.warns || says != tt.says {
 				t.Errorf("after fetch %d: %d warnings and %d all-clears, want %d and %d", i, warns, says, tt.warns, tt.says)
@@ -538,7 +538,7 @@ func TestJWKS_TellsTheLogOnceThatItIsDownAndOnceThatItIsBack(t *testing.T) {
 	})
 }
 
-func TestJWKS_DownFromTheStartIsAskedEveryTenSeconds(t *testing.T) {
+func TestJWKS_DownFromTheStartIsFetchedEveryTenSeconds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		server := &issuer{err: errors.New("connection refused")}
@@ -555,7 +555,7 @@ func TestJWKS_DownFromTheStartIsAskedEveryTenSeconds(t *testing.T) {
 	})
 }
 
-func TestJWKS_SlowIsWaitedForHalfASecond(t *testing.T) {
+func TestJWKS_ARequestWaitsHalfASecondForASlowIssuer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		key, server, j := published(t)
@@ -583,7 +583,7 @@ func TestJWKS_SlowIsWaitedForHalfASecond(t *testing.T) {
 	})
 }
 
-func TestJWKS_AgedSetIsRenewedBehindRequests(t *testing.T) {
+func TestJWKS_AStaleSetIsRefreshedInTheBackground(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		withdrawn, kept, server := newEd25519(t), newEd25519(t), &issuer{}
@@ -609,7 +609,7 @@ func TestJWKS_AgedSetIsRenewedBehindRequests(t *testing.T) {
 	})
 }
 
-// hostile is what an issuer's address may answer with in place of a key set.
+// hostile returns responses that an issuer's URL may give instead of a key set.
 func hostile(t *testing.T, good string) map[string]http.HandlerFunc {
 	return map[string]http.HandlerFunc{
 		"status 500":    func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500); fmt.Fprint(w, good) },
@@ -638,7 +638,7 @@ func hostile(t *testing.T, good string) map[string]http.HandlerFunc {
 			fmt.Fprint(z, good)
 			for range 256 {
 				if _, err := z.Write(bytes.Repeat([]byte(" "), 64<<10)); err != nil {
-					return // the client has had enough
+					return // the client has closed the connection
 				}
 			}
 			_ = z.Close()
@@ -646,7 +646,7 @@ func hostile(t *testing.T, good string) map[string]http.HandlerFunc {
 	}
 }
 
-func TestJWKS_HostileAnswerDoesNotReplaceTheSet(t *testing.T) {
+func TestJWKS_AHostileResponseDoesNotReplaceTheSet(t *testing.T) {
 	t.Parallel()
 	key := newEd25519(t)
 	good := keySetText(t, publish(t, "a", key))
@@ -676,7 +676,7 @@ func TestJWKS_HostileAnswerDoesNotReplaceTheSet(t *testing.T) {
 	}
 }
 
-func TestJWKS_FollowsFewRedirectsAndNeverOutOfTLS(t *testing.T) {
+func TestJWKS_FollowsFewRedirectsAndNeverToPlainHTTP(t *testing.T) {
 	t.Parallel()
 	key := newEd25519(t)
 	good := keySetText(t, publish(t, "a", key))
@@ -709,14 +709,14 @@ func TestNewJWKS_NamesTheSetting(t *testing.T) {
 	for _, bad := range []string{"", "issuer.example/jwks", "file:///etc/keys", "https://", "://hush", "ftp://issuer.example"} {
 		_, err := NewJWKS(JWKSConfig{URL: bad})
 		if err == nil || !strings.Contains(err.Error(), "JWT_JWKS_URL") || strings.Contains(err.Error(), "hush") {
-			t.Errorf("%q: got %v, want an error that names the setting alone", bad, err)
+			t.Errorf("%q: got %v, want an error that names only the setting", bad, err)
 		}
 	}
 }
 
-func TestJWT_DoesNotSignWhereJWKSVerifies(t *testing.T) {
+func TestJWT_CannotSignIfItVerifiesByJWKS(t *testing.T) {
 	t.Parallel()
 	if token, err := verifierOf(t, JWKSConfig{Transport: &issuer{}}).Sign(1, "c", time.Hour); err == nil || token != "" {
-		t.Error("signed a token that it would refuse itself")
+		t.Error("signed a token that it would itself refuse")
 	}
 }

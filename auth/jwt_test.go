@@ -19,7 +19,7 @@ import (
 // segment encodes one part of a token.
 func segment(text string) string { return base64.RawURLEncoding.EncodeToString([]byte(text)) }
 
-// hs256 signs header and claims as they stand, however odd they are.
+// hs256 signs header and claims unchanged, valid or not.
 func hs256(secret []byte, header, claims string) string {
 	text := segment(header) + "." + segment(claims)
 	mac := hmac.New(sha256.New, secret)
@@ -162,7 +162,7 @@ func TestJWT_HeaderAndSignature(t *testing.T) {
 		{"access token typ", hs256(testSecret, `{"alg":"HS256","typ":"at+jwt"}`, plainClaims), nil},
 		{"long typ in capitals", hs256(testSecret, `{"alg":"HS256","typ":"application/AT+JWT"}`, plainClaims), nil},
 		{"kid is of no account", hs256(testSecret, `{"alg":"HS256","kid":"../../etc/passwd"}`, plainClaims), nil},
-		{"keys in the header are of no account", hs256(testSecret, `{"alg":"HS256","jku":"https://evil.example","x5u":"https://evil.example","jwk":{"kty":"oct","k":"AA"},"x5c":["AA"]}`, plainClaims), nil},
+		{"keys in the header are ignored", hs256(testSecret, `{"alg":"HS256","jku":"https://evil.example","x5u":"https://evil.example","jwk":{"kty":"oct","k":"AA"},"x5c":["AA"]}`, plainClaims), nil},
 
 		{"logout token", hs256(testSecret, `{"alg":"HS256","typ":"logout+jwt"}`, plainClaims), errTokenType},
 		{"typ null", hs256(testSecret, `{"alg":"HS256","typ":null}`, plainClaims), errTokenType},
@@ -238,7 +238,7 @@ func TestJWT_PreviousSecretStillVerifies(t *testing.T) {
 	wantRefusal(t, err, errTokenSignature)
 }
 
-func TestNewJWT_NamesTheSettingAtFault(t *testing.T) {
+func TestNewJWT_NamesTheInvalidSetting(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name string
@@ -292,7 +292,7 @@ func TestJWT_SignedTokensExpire(t *testing.T) {
 	}
 }
 
-func TestJWT_SignRefusesWhatVerifyWould(t *testing.T) {
+func TestJWT_SignRefusesWhatVerifyWouldRefuse(t *testing.T) {
 	t.Parallel()
 	j := newTestJWT(t)
 	for _, tt := range []struct {
@@ -335,7 +335,7 @@ func FuzzVerify(f *testing.F) {
 			return
 		}
 		if n := utf8.RuneCountInString(got.Customer); n < 1 || n > 255 || !utf8.ValidString(got.Customer) || got.Store < 0 {
-			t.Errorf("accepted %q of store %d", got.Customer, got.Store)
+			t.Errorf("accepted customer %q in store %d", got.Customer, got.Store)
 		}
 		if !signed {
 			t.Errorf("accepted %q unsigned", token)

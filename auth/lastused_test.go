@@ -8,7 +8,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-func TestLastUsed_IsBoundedHoweverOftenItCannotBeWritten(t *testing.T) {
+func TestLastUsed_IsBoundedWhileItCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	used := NewLastUsed(LastUsedConfig{Now: atNoon})
 	for id := range int64(maxAPITokens) {
@@ -20,7 +20,7 @@ func TestLastUsed_IsBoundedHoweverOftenItCannotBeWritten(t *testing.T) {
 		t.Errorf("%d uses are kept, want %d", n, maxAPITokens)
 	}
 	if got := used.uses[0]; !got.Equal(later) {
-		t.Errorf("a token that has its place was used last at %v, want %v", got, later)
+		t.Errorf("a known token was last used at %v, want %v", got, later)
 	}
 }
 
@@ -35,7 +35,7 @@ func TestLastUsed_NeedsNoLogger(t *testing.T) {
 	used.Record(1)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	used.Run(ended) // reports that the database is gone
+	used.Run(ended) // logs that the database is unreachable
 	if len(used.uses) != 1 {
 		t.Errorf("%d uses are kept, want 1", len(used.uses))
 	}

@@ -12,7 +12,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// noon is the time at which every test with a clock of its own begins.
+// noon is the time at which tests with their own clock begin.
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 func atNoon() time.Time { return noon }
@@ -22,7 +22,7 @@ var (
 	previousSecret = []byte("the secret of the month before, 1")
 )
 
-// wantRefusal fails t unless err is exactly this *problem.Error; nil wants success.
+// wantRefusal fails t unless err is exactly want; a nil want means success.
 func wantRefusal(t *testing.T, err error, want *problem.Error) {
 	t.Helper()
 	switch {

@@ -28,7 +28,7 @@ func tokenTable(t *testing.T, db *pgxpool.Pool) *pgxpool.Pool {
 	return db
 }
 
-func TestPostgresAPITokens_KeepsASumOfTheSecretAlone(t *testing.T) {
+func TestPostgresAPITokens_StoresOnlyAHashOfTheSecret(t *testing.T) {
 	t.Parallel()
 	db := tokenTable(t, ephemeral.MigratedPool(t))
 	table := NewPostgresAPITokens(db, rand.Reader)
@@ -38,7 +38,7 @@ func TestPostgresAPITokens_KeepsASumOfTheSecretAlone(t *testing.T) {
 	}
 	id, secret, ok := ParseAPIToken(text)
 	if !ok {
-		t.Fatalf("%q is no API token", text)
+		t.Fatalf("%q is not an API token", text)
 	}
 	var row string
 	if err := db.QueryRow(t.Context(), "SELECT row_to_json(t)::text FROM api_tokens t").Scan(&row); err != nil {
@@ -57,7 +57,7 @@ func TestPostgresAPITokens_KeepsASumOfTheSecretAlone(t *testing.T) {
 	}
 }
 
-func TestPostgresAPITokens_WhatIsNotThere(t *testing.T) {
+func TestPostgresAPITokens_NotFound(t *testing.T) {
 	t.Parallel()
 	table := NewPostgresAPITokens(tokenTable(t, ephemeral.MigratedPool(t)), rand.Reader)
 	if _, err := table.APIToken(t.Context(), 7); !errors.Is(err, ErrNoAPIToken) {
@@ -74,7 +74,7 @@ func TestPostgresAPITokens_WhatIsNotThere(t *testing.T) {
 	}
 }
 
-// Instances share the table alone: nothing tells them of a revocation.
+// Instances share only the table: nothing notifies them of a revocation.
 func TestPostgresAPITokens_RevocationIsSeenWithinASecondByEveryInstance(t *testing.T) {
 	t.Parallel()
 	db := tokenTable(t, ephemeral.MigratedPool(t))
@@ -108,8 +108,8 @@ func TestPostgresAPITokens_RevocationIsSeenWithinASecondByEveryInstance(t *testi
 	}
 }
 
-// revocationIsLate revokes a token of its own and says which instance takes it for more
-// than a second, if any.
+// revocationIsLate revokes a new token and returns which instance accepts it for more than
+// a second, if any.
 func revocationIsLate(t *testing.T, table *PostgresAPITokens, instances []*APITokens) string {
 	t.Helper()
 	text, err := table.Create(t.Context(), 1, "script")
@@ -157,7 +157,7 @@ func TestLastUsed_IsWrittenInBatches(t *testing.T) {
 	at = at.Add(time.Minute)
 	used.Record(1)
 	used.Record(2)
-	used.Record(999) // gone meanwhile
+	used.Record(999) // does not exist
 	flush := func() {
 		t.Helper()
 		if err := used.Flush(t.Context()); err != nil {
@@ -173,7 +173,7 @@ func TestLastUsed_IsWrittenInBatches(t *testing.T) {
 		}
 		got := tokens[id-1].LastUsedAt
 		if (got == nil) != (want == nil) || got != nil && !got.Equal(*want) {
-			t.Errorf("token %d used last at %v, want %v", id, got, want)
+			t.Errorf("token %d was last used at %v, want %v", id, got, want)
 		}
 	}
 	latest := at
@@ -181,7 +181,7 @@ func TestLastUsed_IsWrittenInBatches(t *testing.T) {
 	want(2, &latest)
 	want(3, nil)
 
-	at = at.Add(-time.Hour) // another instance, late with what it knows
+	at = at.Add(-time.Hour) // another instance writes an older time later
 	used.Record(1)
 	flush()
 	want(1, &latest)
@@ -201,15 +201,15 @@ func TestLastUsed_KeepsWhatCannotBeWritten(t *testing.T) {
 	if err := used.Flush(gone); err == nil {
 		t.Fatal("written without a connection")
 	}
-	used.Run(gone) // ends at once, and writes first
+	used.Run(gone) // writes, then returns immediately
 	token, err := table.APIToken(t.Context(), 1)
 	if err != nil || token.LastUsedAt == nil {
-		t.Errorf("used last at %v (%v), want a time", token.LastUsedAt, err)
+		t.Errorf("last used at %v (%v), want a time", token.LastUsedAt, err)
 	}
 }
 
-// roles applies the deploy files' roles to a server of this test's own, and returns
-// the URL of the service's role.
+// roles applies the deploy files' roles to a new server, and returns the URL of the
+// service's role.
 func roles(t *testing.T, owner string) (service string) {
 	t.Helper()
 	script, err := os.ReadFile("../deploy/postgres/roles.sql")
@@ -230,7 +230,7 @@ func roles(t *testing.T, owner string) (service string) {
 	return u.String()
 }
 
-func TestRoles_TheServiceReadsAndNotesLastUse(t *testing.T) {
+func TestRoles_TheServiceReadsAndWritesOnlyLastUse(t *testing.T) {
 	t.Parallel()
 	owner := ephemeral.StartPostgres(t).URL
 	if err := ephemeral.Migrate(t.Context(), owner); err != nil {
@@ -248,11 +248,11 @@ func TestRoles_TheServiceReadsAndNotesLastUse(t *testing.T) {
 	used := NewLastUsed(LastUsedConfig{Pool: db, Log: slog.New(slog.DiscardHandler)})
 	used.Record(1)
 	if err := used.Flush(t.Context()); err != nil {
-		t.Fatalf("note last use: %v", err)
+		t.Fatalf("write last use: %v", err)
 	}
 	token, err := NewPostgresAPITokens(db, nil).APIToken(t.Context(), 1)
 	if err != nil || token.LastUsedAt == nil {
-		t.Errorf("used last at %v (%v), want a time", token.LastUsedAt, err)
+		t.Errorf("last used at %v (%v), want a time", token.LastUsedAt, err)
 	}
 	for _, become := range []string{"", "SET LOCAL ROLE commerce_last_used; "} {
 		for _, forbidden := range []string{
@@ -268,11 +268,11 @@ func TestRoles_TheServiceReadsAndNotesLastUse(t *testing.T) {
 			refusedTo(t, db, become+forbidden)
 		}
 	}
-	refusedTo(t, db, "UPDATE api_tokens SET last_used_at = now()") // not without becoming the other
+	refusedTo(t, db, "UPDATE api_tokens SET last_used_at = now()") // only after SET ROLE
 	refusedTo(t, db, "SET LOCAL ROLE commerce_last_used; SELECT hash FROM api_tokens")
 }
 
-// refusedTo runs a script in a transaction that is undone.
+// refusedTo checks that a script is not permitted, in a transaction that it rolls back.
 func refusedTo(t *testing.T, db *pgxpool.Pool, script string) {
 	t.Helper()
 	conn, err := db.Acquire(t.Context())

@@ -25,7 +25,7 @@ import (
 // knownCurrency replaces money.Known, which this package must not import.
 func knownCurrency(code string) bool { return code != "XYZ" }
 
-// storesDatabase is a database with the sample's stores, and a directory of them.
+// storesDatabase is a database with the sample's stores, and a directory over it.
 type storesDatabase struct {
 	stores *auth.PostgresStores
 	pool   *pgxpool.Pool // the directory's
@@ -41,7 +41,7 @@ func newStoresDatabase(t *testing.T) *storesDatabase {
 	d.admin = ephemeral.OpenPool(t, url, connect.PostgresConfig{Writable: true})
 	d.stores = auth.NewPostgresStores(auth.PostgresStoresConfig{
 		DB: d.pool, KnownCurrency: knownCurrency, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return d.clock },
-		Patience: 10 * time.Second, // a busy machine is no outage
+		Patience: 10 * time.Second, // enough for a busy machine
 	})
 	err := pgx.BeginFunc(t.Context(), d.admin, func(tx pgx.Tx) error {
 		return sample.WriteStores(t.Context(), tx, sample.Stores(), nil, nil)
@@ -52,7 +52,7 @@ func newStoresDatabase(t *testing.T) *storesDatabase {
 	return d
 }
 
-// exec changes the database; the directory's clock moves on a little.
+// exec changes the database and advances the directory's clock a little.
 func (d *storesDatabase) exec(t *testing.T, sql string) {
 	t.Helper()
 	if _, err := d.admin.Exec(t.Context(), sql); err != nil {
@@ -61,7 +61,7 @@ func (d *storesDatabase) exec(t *testing.T, sql string) {
 	d.clock = d.clock.Add(time.Millisecond)
 }
 
-func TestStoreDirectories_AnswerAlike(t *testing.T) {
+func TestStoreDirectories_GiveTheSameAnswers(t *testing.T) {
 	t.Parallel()
 	for name, directory := range map[string]auth.StoreDirectory{
 		"memory": auth.NewMemoryStores(knownCurrency, sample.Stores()...), "postgres": newStoresDatabase(t).stores,
@@ -88,11 +88,11 @@ func testDirectory(t *testing.T, d auth.StoreDirectory) {
 		}
 	}
 	for name, find := range map[string]func(context.Context) (*store.Store, error){
-		"an id that is none": func(ctx context.Context) (*store.Store, error) { return d.ByID(ctx, 999) },
-		"no id":              func(ctx context.Context) (*store.Store, error) { return d.ByID(ctx, 0) },
-		"a key that is none": func(ctx context.Context) (*store.Store, error) { return d.ByPublicKey(ctx, "pk_none") },
-		"no key":             func(ctx context.Context) (*store.Store, error) { return d.ByPublicKey(ctx, "") },
-		"one of two":         d.Sole,
+		"an unknown ID":  func(ctx context.Context) (*store.Store, error) { return d.ByID(ctx, 999) },
+		"no id":          func(ctx context.Context) (*store.Store, error) { return d.ByID(ctx, 0) },
+		"an unknown key": func(ctx context.Context) (*store.Store, error) { return d.ByPublicKey(ctx, "pk_none") },
+		"no key":         func(ctx context.Context) (*store.Store, error) { return d.ByPublicKey(ctx, "") },
+		"one of two":     d.Sole,
 	} {
 		if store, err := find(t.Context()); !errors.Is(err, auth.ErrNoStore) || store != nil {
 			t.Errorf("store by %s: %v, %v, want ErrNoStore", name, store, err)
@@ -127,7 +127,7 @@ func TestStoreDirectories_RefuseAStoreInAnUnknownCurrency(t *testing.T) {
 	}
 }
 
-func TestPostgresStores_FindTheSoleStoreAsLongAsThereIsOne(t *testing.T) {
+func TestPostgresStores_SoleFollowsTheNumberOfStores(t *testing.T) {
 	t.Parallel()
 	d := newStoresDatabase(t)
 	for _, step := range []struct {
@@ -149,7 +149,7 @@ func TestPostgresStores_FindTheSoleStoreAsLongAsThereIsOne(t *testing.T) {
 	}
 }
 
-func TestPostgresStores_ShowAChangeWhenInvalidatedAndElseWithinASecond(t *testing.T) {
+func TestPostgresStores_ShowAChangeAfterInvalidateOrWithinASecond(t *testing.T) {
 	t.Parallel()
 	d := newStoresDatabase(t)
 	for i, step := range []struct {
@@ -173,7 +173,7 @@ func TestPostgresStores_ShowAChangeWhenInvalidatedAndElseWithinASecond(t *testin
 	}
 }
 
-func TestPostgresStores_ReadWhatIsLeftOut(t *testing.T) {
+func TestPostgresStores_ReadNullColumns(t *testing.T) {
 	t.Parallel()
 	d := newStoresDatabase(t)
 	d.exec(t, `INSERT INTO stores (id, name, currency) VALUES (7, 'Bare', 'SAR')`)
@@ -192,7 +192,7 @@ func TestPostgresStores_ReadWhatIsLeftOut(t *testing.T) {
 	}
 }
 
-func TestPostgresStores_KnowOnWhenPostgresIsGone(t *testing.T) {
+func TestPostgresStores_ServeCachedStoresWhilePostgresIsDown(t *testing.T) {
 	t.Parallel()
 	d := newStoresDatabase(t)
 	known, err := d.stores.ByPublicKey(t.Context(), "pk_demo")

@@ -8,8 +8,8 @@ import (
 	"commerce/auth/locale"
 )
 
-// Every refusal names the parameter, and none lists anything.
-func TestList_RefusesWhatItCannotRead(t *testing.T) {
+// Every refusal names the parameter, and none returns rows.
+func TestList_RefusesInvalidParameters(t *testing.T) {
 	t.Parallel()
 	onEach(t, sampleData(), func(t *testing.T, b bundle) {
 		for _, tt := range []struct{ query, at string }{
@@ -78,16 +78,16 @@ func TestList_RefusesWhatItCannotRead(t *testing.T) {
 		}
 		tooFar := b.refused(t, "http://shop.test/subscriptions?page=10002&per_page=100", 1)
 		if !strings.Contains(tooFar.Message, "next_page_url") {
-			t.Errorf("a page that is too far down: %q, want advice to follow links", tooFar.Message)
+			t.Errorf("a page number that is too high: %q, want advice to follow links", tooFar.Message)
 		}
 		several := b.refused(t, "http://shop.test/subscriptions?page=0&per_page=0&colour=red", 1)
 		if len(several.Errors) != 3 {
-			t.Errorf("three at fault: %+v", several.Errors)
+			t.Errorf("three invalid parameters: %+v", several.Errors)
 		}
 	})
 }
 
-func TestList_TakesEveryParameterAtItsBounds(t *testing.T) {
+func TestList_AcceptsEveryParameterAtItsLimits(t *testing.T) {
 	t.Parallel()
 	onEach(t, sampleData(), func(t *testing.T, b bundle) {
 		for _, query := range []string{
@@ -129,14 +129,14 @@ func TestList_RefusesForeignAndTamperedLinks(t *testing.T) {
 				t.Errorf("%v changed: %+v", change, refused)
 			}
 		}
-		// The number of the page stands in the link itself, too.
+		// The link itself contains the page number, too.
 		if got := b.list(t, strings.Replace(link, "page=2&", "", 1), 1).CurrentPage; got != 2 {
 			t.Errorf("without its number the link leads to page %d, want 2", got)
 		}
 	})
 }
 
-func TestGet_WhatIsNotThere(t *testing.T) {
+func TestGet_NotFound(t *testing.T) {
 	t.Parallel()
 	onEach(t, sampleData(), func(t *testing.T, b bundle) {
 		for _, id := range []string{
@@ -148,12 +148,12 @@ func TestGet_WhatIsNotThere(t *testing.T) {
 			}
 		}
 		if refused := b.refused(t, "http://shop.test/subscriptions/5001", 2); refused.Code != "subscription_not_found" {
-			t.Errorf("of another store: %+v", refused)
+			t.Errorf("another store's: %+v", refused)
 		}
 	})
 }
 
-func TestErrors_SpeakTheLanguageAskedForElseTheStores(t *testing.T) {
+func TestErrors_UseTheRequestedLanguageOrElseTheStores(t *testing.T) {
 	t.Parallel()
 	b := newBundle(sources["memory"](t, sampleData()), stores()...)
 	for _, tt := range []struct {

@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestDates_AreWrittenAsTheirLayouts(t *testing.T) {
+func TestDates_FollowTheirLayouts(t *testing.T) {
 	t.Parallel()
 	layouts := map[dateForm]string{
 		seconds: "2006-01-02 15:04:05", days: "2006-01-02", instants: "2006-01-02T15:04:05.000000Z",
@@ -24,7 +24,7 @@ func TestDates_AreWrittenAsTheirLayouts(t *testing.T) {
 	})
 }
 
-func TestDates_OutOfRangeAreWrittenAsTheNearest(t *testing.T) {
+func TestDates_OutOfRangeBecomeTheNearestInRange(t *testing.T) {
 	t.Parallel()
 	for at, want := range map[time.Time]string{
 		time.Date(10010, 3, 4, 5, 6, 7, 0, time.UTC):                   "9999-12-31T23:59:59.999999Z",

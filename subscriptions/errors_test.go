@@ -16,7 +16,7 @@ import (
 	"commerce/auth/store"
 )
 
-func TestErrors_AreWordedInBothLanguages(t *testing.T) {
+func TestErrors_HaveSentencesInBothLanguages(t *testing.T) {
 	t.Parallel()
 	texts := []locale.Text{
 		textNotFound, textUnavailable, textManySkips, textUnreadable, textUnknown, textRepeated, textEmpty,
@@ -30,7 +30,7 @@ func TestErrors_AreWordedInBothLanguages(t *testing.T) {
 	}
 }
 
-func TestError_TellsTheLogTheCauseAndNeverAValue(t *testing.T) {
+func TestError_LogsTheCauseAndNeverAValue(t *testing.T) {
 	t.Parallel()
 	down := errors.New("connection refused")
 	if err := unavailable(down); !errors.Is(err, down) || !strings.Contains(err.Error(), "connection refused") || err.Members("en") != nil {
@@ -42,7 +42,7 @@ func TestError_TellsTheLogTheCauseAndNeverAValue(t *testing.T) {
 	}
 }
 
-// downSource is a source that cannot be read.
+// downSource is a source that fails.
 type downSource struct {
 	Source
 	err error
@@ -50,7 +50,7 @@ type downSource struct {
 
 func (d downSource) LinkKeys(context.Context, bool) ([][]byte, error) { return nil, d.err }
 
-func TestError_TellsTheLogWhatWasBeingDone(t *testing.T) {
+func TestError_LogsTheFailedCall(t *testing.T) {
 	t.Parallel()
 	down := errors.New("connection refused")
 	inner := unavailable(down)
@@ -66,6 +66,6 @@ func TestError_TellsTheLogWhatWasBeingDone(t *testing.T) {
 	}
 	if known, ok := errors.AsType[*problem.Error](err); !ok || !errors.Is(err, down) ||
 		known.Code != inner.Code || known.Message(locale.Ar) != inner.Message(locale.Ar) {
-		t.Errorf("the caller would read %+v, want %v", known, inner)
+		t.Errorf("the caller would get %+v, want %v", known, inner)
 	}
 }

@@ -18,8 +18,8 @@ import (
 
 var update = flag.Bool("update", false, "write the answers as they are now into testdata")
 
-// sixStates is one subscription in each state, numbered in their order, with
-// everything that can be null both null and not.
+// sixStates returns one subscription per state, numbered in order. Each nullable member is
+// null in at least one of them, and not null in another.
 func sixStates() data {
 	product := subscriptions.Product{ID: 4, Name: "Pro membership", Slug: "pro-membership", Type: "subscription"}
 	monthly := subscriptions.Variant{ID: 41, Duration: period.Monthly, Price: 2500}
@@ -39,7 +39,7 @@ func sixStates() data {
 	trialing.TrialEndsAt = start.AddDate(0, 0, 14)
 	trialing.PeriodEnd, trialing.EndsAt = trialing.TrialEndsAt, trialing.TrialEndsAt
 	active.ExternalCustomerID = "crm-7"
-	// Postgres keeps no order of members; this is the one it gives.
+	// Postgres does not keep the order of members; it returns this one.
 	active.Metadata = []byte(`{"seats": 3, "nested": {"list": [1, 2.50, null]}, "campaign": "رمضان"}`)
 	active.Scheduled = &yearly
 	pastDue.PeriodEnd = now.Add(-time.Hour)
@@ -52,7 +52,7 @@ func sixStates() data {
 	return data{customers, []subscriptions.Subscription{trialing, active, pastDue, paused, canceled, expired}}
 }
 
-func TestAnswers_AreToTheLetter(t *testing.T) {
+func TestResponses_MatchGoldenFiles(t *testing.T) {
 	t.Parallel()
 	d := sixStates()
 	onEach(t, d, func(t *testing.T, b bundle) {
@@ -65,7 +65,7 @@ func TestAnswers_AreToTheLetter(t *testing.T) {
 	})
 }
 
-// golden holds an answer against its file, member by member and in their order.
+// golden compares a response with its file, including the order of members.
 func golden(t *testing.T, name string, b bundle, url, language string) {
 	t.Helper()
 	var got bytes.Buffer
@@ -141,7 +141,7 @@ func TestPrice_IsExactInEveryCurrency(t *testing.T) {
 	})
 }
 
-// visible drops the marks that order mixed text.
+// visible removes the direction marks of mixed text.
 func visible(s string) string {
 	return string(bytes.Map(func(r rune) rune {
 		if r == '\u200f' || r == '\u200e' || r == '\u061c' {

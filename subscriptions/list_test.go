@@ -13,7 +13,7 @@ import (
 	"commerce/subscriptions"
 )
 
-// idsOf are the ids of a store's subscriptions that pass, newest first.
+// idsOf returns the IDs of a store's subscriptions that pass, newest first.
 func idsOf(all []subscriptions.Subscription, store int64, pass func(s subscriptions.Subscription) bool) []int64 {
 	ids := []int64{}
 	for _, s := range all {
@@ -55,9 +55,8 @@ func callingCode(s subscriptions.Subscription) string {
 	return ""
 }
 
-// walk follows next_page_url to the end and prev_page_url back to the beginning,
-// and on its way checks what each page says of itself and that its number alone
-// gives the same page.
+// walk follows next_page_url to the end and prev_page_url back to the beginning. It checks
+// the metadata of each page, and that its number gives the same page as its link.
 func walk(t *testing.T, b bundle, start string) (forth, back [][]int64) {
 	t.Helper()
 	at := start
@@ -156,7 +155,7 @@ func TestList_Filters(t *testing.T) {
 			{"customerEmail=omar@example.com", omar},
 			{"customerEmail=OMAR%40EXAMPLE.COM", omar},
 			{"customerEmail=sara@example.com", append([]int64{7001}, sara...)},
-			{"customerEmail=grace@example.org", []int64{}}, // of store 2
+			{"customerEmail=grace@example.org", []int64{}}, // a customer of store 2
 			{"customerEmail=ara@example.com", []int64{}},
 			{"customerEmail=%25@example.com", []int64{}},
 			{"customerEmail=_ara@example.com", []int64{}},
@@ -165,7 +164,7 @@ func TestList_Filters(t *testing.T) {
 			{"customerPhone=0501234567", sara},
 			{"customerPhone=966501234567", sara},
 			{"customerPhone=%2B966501234567", sara},
-			{"customerPhone=+966501234567", sara}, // a plus sign that was not encoded
+			{"customerPhone=+966501234567", sara}, // with an unencoded plus sign
 			{"customerPhone=00966501234567", sara},
 			{"customerPhone=%2B966+(0)50-123.4567", sara},
 			{"customerPhone=971501234567", []int64{}},
@@ -177,7 +176,7 @@ func TestList_Filters(t *testing.T) {
 			{"customerPhone=557778888", []int64{7005, 7002, 7001}},
 			{"customerPhone=%2B966557778888", []int64{7001}},
 			{"customerPhone=9710557778888", []int64{7002}},
-			{"customerPhone=7012345678", []int64{7003}}, // begins as its calling code does
+			{"customerPhone=7012345678", []int64{7003}}, // begins with the same digit as its calling code
 			{"customerPhone=77012345678", []int64{7003}},
 			{"customerPhone=12345678", []int64{7003}}, // as if the stored number were +7 (0) 12345678
 			{"customerPhone=2345678", []int64{}},

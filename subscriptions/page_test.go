@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A walk by links has no end before the list's, though pages by number have one.
-func TestLinks_GoOnPastTheLastPageByNumber(t *testing.T) {
+// Links lead to the end of the list, although page numbers are limited.
+func TestLinks_ContinuePastTheHighestPageNumber(t *testing.T) {
 	t.Parallel()
 	var all []Subscription
 	for id := range int64(20) {

@@ -49,16 +49,16 @@ func TestLink_OpensWhatItWasSealedFor(t *testing.T) {
 		}
 		l.page = p.page
 		if _, ok := openLink(keys, store, &l); !ok {
-			t.Fatal("refused beside its own page number")
+			t.Fatal("refused with its own page number")
 		}
 		l.filter.Email = strings.ToUpper(l.filter.Email)
 		if _, ok := openLink(keys, store, &l); !ok {
-			t.Fatal("refused for the same address in capitals")
+			t.Fatal("refused for the same e-mail address in capitals")
 		}
 	})
 }
 
-func TestLink_IsBoundToAllItDependsOn(t *testing.T) {
+func TestLink_IsBoundToItsWholeListing(t *testing.T) {
 	t.Parallel()
 	l := listing{perPage: 15, filter: Filter{Email: "a@b", Phone: "5", CallingCode: "966"}}
 	l.link = place{page: 2, id: 7}.seal(linkKey, 1, &l)

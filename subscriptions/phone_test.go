@@ -28,7 +28,7 @@ func TestParsePhone(t *testing.T) {
 
 // A number is found in every format of the row and of the query, and by the index of
 // national numbers.
-func TestPhone_FindsEveryWayToWriteIt(t *testing.T) {
+func TestPhone_FindsEveryFormat(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		code := rapid.StringMatching(`[1-9][0-9]{0,3}`).Draw(t, "code")
@@ -55,7 +55,7 @@ func TestPhone_FindsEveryWayToWriteIt(t *testing.T) {
 	})
 }
 
-// inDigitsFrom writes digits as those of another block.
+// inDigitsFrom returns a function that maps ASCII digits to the digits from zero on.
 func inDigitsFrom(zero rune) func(rune) rune {
 	return func(r rune) rune {
 		if '0' <= r && r <= '9' {
@@ -75,7 +75,7 @@ func TestPhone_FindsNoOther(t *testing.T) {
 		{"966", "966", "+966"},
 		{"9669501234567", "966", "501234567"},
 		{"501234567", "", "966501234567"},
-		{"7711234567", "7", "7011234567"}, // would both be 11234567 if all that looks like a code were taken off
+		{"7711234567", "7", "7011234567"}, // both would be 11234567 if everything that looks like a calling code were removed
 		{"7711234567", "7", "+77011234567"},
 		{"01234567", "966", "501234567"},
 	} {

@@ -37,7 +37,7 @@ INSERT INTO subscriptions (store_id, id, customer_id, calling_code, status, star
 	FROM generate_series(1, 1000000) i JOIN customers c ON c.id = 1 + i * 7 % 100000
 	ORDER BY c.store_id, i`
 
-// million is a connection to such a database, with statistics as they come about.
+// million returns a connection to such a database, with statistics as ANALYZE makes them.
 func million(t *testing.T) *pgx.Conn {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), ephemeral.Migrated(t))
@@ -54,18 +54,17 @@ func million(t *testing.T) *pgx.Conn {
 	return conn
 }
 
-// With a million rows, every statement of the source finds its rows by index, looks
-// at none that it does not return, and sorts nothing but what one customer has;
-// whether the planner knows the arguments (as for a connection's first requests) or
-// not (as later).
-func TestPlans_ReadByIndexAndSortNothing(t *testing.T) {
+// With a million rows, every statement of the source finds its rows by index, reads only
+// rows that it returns, and sorts only the rows of one customer. This holds for custom
+// plans (a connection's first requests) and generic ones (later).
+func TestPlans_UseIndexesAndDoNotSort(t *testing.T) {
 	t.Parallel()
 	conn := million(t)
 	for _, tt := range []struct {
 		name string
 		q    Query
-		rows int     // it returns
-		read float64 // of subscriptions, at most; two of each row returned where 0
+		rows int     // number of rows returned
+		read float64 // maximum of subscriptions read; 0 for twice the rows returned
 	}{
 		{"page 1", Query{Limit: 16}, 16, 0},
 		{"page 1, long", Query{Limit: 101}, 101, 0},
@@ -112,8 +111,8 @@ func TestPlans_ReadByIndexAndSortNothing(t *testing.T) {
 	}
 }
 
-// A platform may have a single store: its rows are then the table, and a plan must not
-// take the limit for a share of them.
+// A platform may have a single store, which then has all rows of the table. The planner
+// must not choose a scan because the limit is a large share of them.
 func TestPlans_OfASingleStoreReadByIndex(t *testing.T) {
 	t.Parallel()
 	conn, err := pgx.Connect(t.Context(), ephemeral.Migrated(t))
@@ -147,7 +146,7 @@ func TestPlans_OfASingleStoreReadByIndex(t *testing.T) {
 	}
 }
 
-// explained is a node of a plan, and what it came to.
+// explained is a node of a plan with its actual counts.
 type explained struct {
 	Type     string      `json:"Node Type"`
 	Relation string      `json:"Relation Name"`
@@ -158,7 +157,7 @@ type explained struct {
 	Plans    []explained `json:"Plans"`
 }
 
-// explain runs a statement as one that is prepared, since the mode counts for those alone.
+// explain runs a prepared statement, since the mode applies only to those.
 func explain(ctx context.Context, conn *pgx.Conn, mode, sql string, args []any) (plan explained, err error) {
 	literals := make([]string, len(args))
 	for i, arg := range args {
@@ -181,7 +180,7 @@ func explain(ctx context.Context, conn *pgx.Conn, mode, sql string, args []any) 
 	return said[0].Plan, nil
 }
 
-// literal writes an argument of a statement as SQL.
+// literal formats an argument of a statement as SQL.
 func literal(arg any) string {
 	switch arg := arg.(type) {
 	case string:
@@ -196,7 +195,7 @@ func literal(arg any) string {
 	return fmt.Sprint(arg)
 }
 
-// faults names the nodes that may not be in a plan.
+// faults names the nodes that must not be in a plan.
 func (n explained) faults(maySort bool) []string {
 	var found []string
 	switch {
@@ -212,7 +211,7 @@ func (n explained) faults(maySort bool) []string {
 	return found
 }
 
-// read is how many rows of a table were looked at.
+// read returns how many rows of a table were read.
 func (n explained) read(table string) float64 {
 	var rows float64
 	if n.Relation == table {

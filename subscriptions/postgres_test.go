@@ -28,8 +28,8 @@ import (
 	"commerce/subscriptions"
 )
 
-// Whatever is added while a script follows the links, forward and then back, it sees
-// all that was there when it began: each row once on either way, and newest first.
+// A client that follows the links forward and then back sees every row that existed when it
+// began, once in each direction and newest first, although rows are inserted meanwhile.
 func TestList_WalkIsSteadyWhileRowsAreInserted(t *testing.T) {
 	t.Parallel()
 	d := sampleData()
@@ -47,7 +47,7 @@ func TestList_WalkIsSteadyWhileRowsAreInserted(t *testing.T) {
 				return pages, page
 			}
 			select {
-			case <-inserted: // a row at least between any two pages
+			case <-inserted: // at least one row between any two pages
 			case err := <-done:
 				t.Fatal(err)
 			}
@@ -58,16 +58,16 @@ func TestList_WalkIsSteadyWhileRowsAreInserted(t *testing.T) {
 	first := b.list(t, "http://shop.test/subscriptions?per_page=5", 1)
 	forth, last := follow(first, func(a answer) *string { return a.NextPageURL })
 	if diff := cmp.Diff(want, slices.Concat(forth...)); diff != "" {
-		t.Errorf("forward (-there at the beginning +seen):\n%s", diff)
+		t.Errorf("forward (-existed at the beginning +seen):\n%s", diff)
 	}
 	newest := b.list(t, "http://shop.test/subscriptions?per_page=1", 1).ids()[0]
 	if newest < firstInserted+8 {
-		t.Errorf("the newest is %d: next to nothing was inserted meanwhile", newest)
+		t.Errorf("the newest is %d: too few rows were inserted meanwhile", newest)
 	}
 	back, top := follow(last, func(a answer) *string { return a.PrevPageURL })
 	slices.Reverse(back)
 	if diff := cmp.Diff(want, slices.Concat(back...)); diff != "" {
-		t.Errorf("back (-there at the beginning +seen):\n%s", diff)
+		t.Errorf("back (-existed at the beginning +seen):\n%s", diff)
 	}
 	if ids := top.ids(); top.CurrentPage != 1 || len(ids) == 0 || ids[0] < newest {
 		t.Errorf("the way back ends on page %d with %v, want page 1 with what was inserted after %d", top.CurrentPage, ids, newest)
@@ -78,7 +78,7 @@ func TestList_WalkIsSteadyWhileRowsAreInserted(t *testing.T) {
 	}
 }
 
-// A link whose page is gone leads to an empty page, which leads on to what is left.
+// A link whose page was deleted leads to an empty page, which links to the remaining rows.
 func TestList_LinksSurviveDeletedPages(t *testing.T) {
 	t.Parallel()
 	d := sampleData()
@@ -107,7 +107,7 @@ func TestList_LinksSurviveDeletedPages(t *testing.T) {
 
 const firstInserted = 100_000
 
-// insertUntil inserts one row after the other, each once the one before was noticed.
+// insertUntil inserts rows one by one, each after the previous one was received.
 func insertUntil(ctx context.Context, pool *pgxpool.Pool, like subscriptions.Subscription, stop, inserted chan struct{}) error {
 	like.ID, like.Card = firstInserted, nil
 	for ; ; like.ID++ {
@@ -125,7 +125,7 @@ func insertUntil(ctx context.Context, pool *pgxpool.Pool, like subscriptions.Sub
 	}
 }
 
-// The other states of a row are not only never written; they cannot be.
+// The schema makes impossible states impossible to write.
 func TestSchema_RefusesImpossibleStates(t *testing.T) {
 	t.Parallel()
 	d := sixStates()
@@ -157,9 +157,9 @@ func TestSchema_RefusesImpossibleStates(t *testing.T) {
 		"variant_id = 999",
 		"product_id = 999",
 		"customer_id = 999",
-		"customer_id = 1002", // whose calling code is another
+		"customer_id = 1002", // who has another calling code
 		"calling_code = '971'",
-		"customer_id = 1002, calling_code = '971'", // whose card it is not
+		"customer_id = 1002, calling_code = '971'", // who does not own the card
 		"saved_card_id = 999",
 		"order_id = 0",
 		"store_id = 2",
@@ -187,7 +187,7 @@ func TestSchema_RefusesImpossibleStates(t *testing.T) {
 	}
 }
 
-func TestSchema_TakesTheLongestAndTheLatest(t *testing.T) {
+func TestSchema_AcceptsTheMaximums(t *testing.T) {
 	t.Parallel()
 	pool := filled(t, sixStates())
 	b := newBundle(subscriptions.NewPostgres(subscriptions.PostgresConfig{Pool: pool}), stores()...)
@@ -204,8 +204,8 @@ func TestSchema_TakesTheLongestAndTheLatest(t *testing.T) {
 	}
 }
 
-// Rows from before the schema had its bounds are shown as near to what they hold as an
-// answer can be. They take no page down, and the log names one.
+// Rows from before the schema had limits are shown with the nearest valid values. They do
+// not make a page fail, and the log names one of them.
 func TestList_ShowsRowsFromBeforeTheBounds(t *testing.T) {
 	t.Parallel()
 	pool := filled(t, sixStates())
@@ -265,8 +265,8 @@ func TestList_ShowsRowsFromBeforeTheBounds(t *testing.T) {
 	}
 }
 
-// One instance learns of a new key while another still signs with the old one. Each
-// accepts the other's links, and those from before.
+// One instance has read a new key while another still signs with the old one. Each accepts
+// the other's links, and older ones.
 func TestList_LinksSurviveANewKey(t *testing.T) {
 	t.Parallel()
 	pool := filled(t, sampleData())
@@ -295,7 +295,7 @@ func TestList_LinksSurviveANewKey(t *testing.T) {
 		}
 	}
 	if again := *one.list(t, start, 1).NextPageURL; again != signed {
-		t.Error("an instance that has met the new key goes on with the old one")
+		t.Error("an instance that has read the new key still signs with the old one")
 	}
 	if _, err := pool.Exec(t.Context(), "UPDATE page_link_key SET previous = NULL"); err != nil {
 		t.Fatal(err)
@@ -304,9 +304,9 @@ func TestList_LinksSurviveANewKey(t *testing.T) {
 	instance().list(t, signed, 1)
 }
 
-// A store reads one page far down its list at a time. Another is refused immediately and
-// takes no connection. Other pages, and such pages of other stores, are not affected.
-func TestList_ReadsFewDeepPagesAtOnce(t *testing.T) {
+// A store may read only one deep page at a time. A second one is refused immediately and
+// uses no connection. Other pages, and deep pages of other stores, are not affected.
+func TestList_LimitsConcurrentDeepPages(t *testing.T) {
 	t.Parallel()
 	d := sampleData()
 	pool := filled(t, d)
@@ -348,12 +348,12 @@ func TestList_ReadsFewDeepPagesAtOnce(t *testing.T) {
 	read(farDown, 1)
 	waiting(1)
 	if refused := b.refused(t, farDown, 1); refused.Code != "unavailable" || !strings.Contains(refused.Message, "next_page_url") {
-		t.Errorf("the store's second page far down: %+v", refused)
+		t.Errorf("the store's second deep page: %+v", refused)
 	}
 	read(farDown, 2)
 	waiting(2)
 	if refused := b.refused(t, farDown, 3); refused.Code != "unavailable" {
-		t.Errorf("a third store's page far down: %+v", refused)
+		t.Errorf("a third store's deep page: %+v", refused)
 	}
 	read("http://shop.test/subscriptions?page=201&per_page=100", 1) // skips 20,000 rows
 	waiting(3)
@@ -365,7 +365,7 @@ func TestList_ReadsFewDeepPagesAtOnce(t *testing.T) {
 	b.list(t, farDown, 3)
 }
 
-// A store whose statements are slow waits for its own share of the connections alone.
+// A store with slow statements uses only its own share of the connections.
 func TestList_OneStoreLeavesConnectionsToOthers(t *testing.T) {
 	t.Parallel()
 	d := sampleData()
@@ -410,11 +410,11 @@ func TestList_OneStoreLeavesConnectionsToOthers(t *testing.T) {
 	}
 	lists.Wait()
 	if answered.Load() != 3 {
-		t.Errorf("%d were answered, want two of the one store and one of the other", answered.Load())
+		t.Errorf("%d were answered, want two of the slow store and one of the other", answered.Load())
 	}
 }
 
-// onLocales is a database of each kind of locale that folds letters differently.
+// onLocales runs a test on databases with locales that fold case differently.
 func onLocales(t *testing.T, test func(t *testing.T, pool *pgxpool.Pool)) {
 	for name, locale := range map[string]string{
 		"turkish": "LOCALE_PROVIDER icu ICU_LOCALE 'tr-TR' LOCALE 'C'", "c": "LOCALE_PROVIDER libc LOCALE 'C'",
@@ -444,7 +444,7 @@ func onLocales(t *testing.T, test func(t *testing.T, pool *pgxpool.Pool)) {
 	}
 }
 
-// Customers are found alike whatever locale the database has.
+// The database's locale does not affect which customers are found.
 func TestList_FindsCustomersOnEveryLocale(t *testing.T) {
 	t.Parallel()
 	d := sampleData()
@@ -516,12 +516,12 @@ func TestSchema_CustomersChangesReachTheirSubscriptions(t *testing.T) {
 	}
 	for _, s := range b.list(t, "/subscriptions", 1).Data {
 		if s["auto_renew"] != false || s["payment_method"] != nil {
-			t.Errorf("%v renews itself by a card that is gone", s["id"])
+			t.Errorf("%v renews automatically with a deleted card", s["id"])
 		}
 	}
 }
 
-// The column that the index is over, and the rule in Go, say the same of any number.
+// The indexed column and the rule in Go give the same result for any number.
 func TestSchema_NationalPhoneIsNationalPhone(t *testing.T) {
 	t.Parallel()
 	pool := filled(t, data{})
@@ -559,9 +559,9 @@ func TestSchema_NationalPhoneIsNationalPhone(t *testing.T) {
 	}
 }
 
-// A Postgres that hangs, is gone, or has no connection to spare costs a caller a
-// second at most, and is not held against the request.
-func TestPostgres_TroubleIsUnavailableAndQuick(t *testing.T) {
+// If Postgres is unresponsive or down, or the pool is exhausted, callers get unavailable
+// within a second.
+func TestPostgres_AnOutageIsUnavailableWithinASecond(t *testing.T) {
 	t.Parallel()
 	server := ephemeral.StartPostgres(t)
 	if err := ephemeral.Migrate(t.Context(), server.URL); err != nil {
@@ -570,17 +570,17 @@ func TestPostgres_TroubleIsUnavailableAndQuick(t *testing.T) {
 	pool := ephemeral.OpenPool(t, server.URL, connect.PostgresConfig{MaxConns: 2})
 	source := subscriptions.NewPostgres(subscriptions.PostgresConfig{Pool: pool})
 	b := newBundle(source, stores()...)
-	served := func() { // on a busy machine, not by the first call
+	served := func() { // the first call may fail on a busy machine
 		t.Helper()
 		for began := time.Now(); b.do("/subscriptions", 1, "en").Code != 200; time.Sleep(20 * time.Millisecond) {
 			if time.Since(began) > 20*time.Second {
-				t.Fatal("is not served")
+				t.Fatal("not served")
 			}
 		}
 	}
 	served()
 
-	// The quickest of a few calls counts: a machine may be busy for a moment, but not each time.
+	// The fastest of a few calls counts: a machine may be busy for a moment, but not each time.
 	unavailable := func(when string, within time.Duration) {
 		t.Helper()
 		for _, url := range []string{"/subscriptions", "/subscriptions/1"} {
@@ -622,15 +622,15 @@ func acquire(t *testing.T, pool *pgxpool.Pool) *pgxpool.Conn {
 	return conn
 }
 
-// A statement that runs into the server's limit is trouble like any other; one that
-// is wrong is a defect, and not to be repeated.
-func TestPostgres_TellsSlowFromWrong(t *testing.T) {
+// A statement that exceeds the server's timeout is unavailable; an invalid statement is a
+// defect, which a retry does not fix.
+func TestPostgres_TellsATimeoutFromADefect(t *testing.T) {
 	t.Parallel()
 	pool := filled(t, sixStates())
 	lock := acquire(t, pool)
 	defer lock.Release()
 	limited := ephemeral.OpenPool(t, pool.Config().ConnString(), connect.PostgresConfig{StatementTimeout: time.Second})
-	const budget = 30 * time.Second // far more, so that the server's limit is the first to end
+	const budget = 30 * time.Second // much longer than the server's timeout
 	b := newBundle(subscriptions.NewPostgres(subscriptions.PostgresConfig{Pool: limited, Budget: budget, Wait: budget}), stores()...)
 	b.list(t, "/subscriptions", 1)
 
@@ -649,13 +649,13 @@ func TestPostgres_TellsSlowFromWrong(t *testing.T) {
 	}
 }
 
-// Rights that are revoked come back, as a server does: that is no defect.
-func TestPostgres_WithoutRightsIsUnavailable(t *testing.T) {
+// Revoked permissions can be restored, like a server: that is not a defect.
+func TestPostgres_WithoutPermissionIsUnavailable(t *testing.T) {
 	t.Parallel()
 	pool := filled(t, sixStates())
 	powerless := ephemeral.OpenPool(t, pool.Config().ConnString(), connect.PostgresConfig{Edit: func(c *pgxpool.Config) {
 		c.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
-			_, err := conn.Exec(ctx, "SET ROLE pg_signal_backend") // which may read no table
+			_, err := conn.Exec(ctx, "SET ROLE pg_signal_backend") // which may not read any table
 			return err
 		}
 	}})

@@ -62,7 +62,7 @@ func TestStatus_DaysRemaining(t *testing.T) {
 	}
 }
 
-func TestStatus_RenewsItselfAndShowsTheCardOnlyThen(t *testing.T) {
+func TestStatus_ShowsTheCardOnlyIfItRenewsAutomatically(t *testing.T) {
 	t.Parallel()
 	card := &Card{LastFour: "4242", Scheme: "visa"}
 	renewing := map[Status]bool{Trialing: true, Active: true, PastDue: true, Paused: true, Canceled: false, Expired: false}

@@ -33,10 +33,10 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// now is every test's clock.
+// now is the clock of all tests.
 var now = time.Date(2025, 11, 20, 10, 0, 0, 123456000, time.UTC)
 
-// data is what a source is to hold.
+// data is the content of a source.
 type data struct {
 	customers []subscriptions.Customer
 	all       []subscriptions.Subscription
@@ -64,8 +64,7 @@ func onEach(t *testing.T, d data, test func(t *testing.T, b bundle)) {
 	}
 }
 
-// filled returns a pool for a database that holds the data, and the stores and
-// products it is about.
+// filled returns a pool for a database with the data, and its stores and products.
 func filled(t *testing.T, d data) *pgxpool.Pool {
 	t.Helper()
 	pool := ephemeral.MigratedPool(t)
@@ -73,7 +72,7 @@ func filled(t *testing.T, d data) *pgxpool.Pool {
 	return pool
 }
 
-// fill writes the data, and what it is about, into an empty database.
+// fill writes the data, and its stores and products, into an empty database.
 func fill(t *testing.T, pool *pgxpool.Pool, d data) {
 	t.Helper()
 	err := pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
@@ -106,7 +105,7 @@ func writeCatalog(ctx context.Context, tx pgx.Tx, d data) error {
 	return tx.SendBatch(ctx, &batch).Close()
 }
 
-// stores are the sample's, and two in currencies without and with three decimals.
+// stores returns the sample's stores, and two whose currencies have no and three decimals.
 func stores() []*store.Store {
 	return append(sample.Stores(),
 		&store.Store{ID: 3, Name: "Tokyo", Currency: "JPY", Locale: locale.En},
@@ -114,7 +113,7 @@ func stores() []*store.Store {
 	)
 }
 
-// bundle is an API over one source, and a token of each store.
+// bundle is an API over one source, with a token per store.
 type bundle struct {
 	source subscriptions.Source
 	engine *gin.Engine
@@ -122,7 +121,7 @@ type bundle struct {
 
 var secret = strings.Repeat("s", 43)
 
-// tokenOf is a token of a store; its id is the store's.
+// tokenOf returns a store's token; its ID is the store's.
 func tokenOf(store int64) string { return strconv.FormatInt(store, 10) + "|" + secret }
 
 func newBundle(source subscriptions.Source, stores ...*store.Store) bundle {
@@ -138,8 +137,8 @@ func newBundle(source subscriptions.Source, stores ...*store.Store) bundle {
 	})}
 }
 
-// newEngine serves an API alone. It writes envelopes as the server does, and errors as
-// far as these tests look at them.
+// newEngine serves only this API. It writes envelopes like the server, and errors in a
+// reduced form.
 func newEngine(c subscriptions.Config) *gin.Engine {
 	engine, prices := gin.New(), money.NewFormatter()
 	for _, route := range subscriptions.NewAPI(c).Area().Routes {
@@ -178,7 +177,7 @@ type refusal struct {
 	Language            locale.Locale
 }
 
-// answer is a page as a client reads it.
+// answer is a page as a client decodes it.
 type answer struct {
 	CurrentPage  int              `json:"current_page"`
 	Data         []map[string]any `json:"data"`
@@ -198,7 +197,7 @@ func (a answer) ids() []int64 {
 	return ids
 }
 
-// do asks for a URL as a store does, in a language.
+// do requests a URL with a store's token, in a language.
 func (b bundle) do(url string, store int64, language string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(http.MethodGet, url, nil)
 	r.Header.Set("Authorization", "Bearer "+tokenOf(store))
@@ -208,7 +207,7 @@ func (b bundle) do(url string, store int64, language string) *httptest.ResponseR
 	return w
 }
 
-// list asks for a page that must be there.
+// list requests a page, which must succeed.
 func (b bundle) list(t *testing.T, url string, store int64) answer {
 	t.Helper()
 	w := b.do(url, store, "en")
@@ -219,7 +218,7 @@ func (b bundle) list(t *testing.T, url string, store int64) answer {
 	return body.Data
 }
 
-// refused asks for what must be refused, and returns why.
+// refused makes a request that must be refused, and returns the refusal.
 func (b bundle) refused(t *testing.T, url string, store int64) refusal {
 	t.Helper()
 	w := b.do(url, store, "en")

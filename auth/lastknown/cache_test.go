@@ -18,14 +18,14 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// source is a store of texts that can be slow, frozen or gone.
+// source is a source of texts that can be slow, frozen or down.
 type source struct {
 	mu     sync.Mutex
 	rows   map[string]string
 	asked  [][]string // the keys of each query
 	takes  time.Duration
 	broken error
-	most   int // queries at the same time
+	most   int // maximum of concurrent queries
 	now    int
 }
 
@@ -56,7 +56,7 @@ func (s *source) queries() [][]string {
 	return asked
 }
 
-// load answers with the rows as they were when it was asked.
+// load returns the rows as they were when it was called.
 func (s *source) load(ctx context.Context, keys []string) (map[string]string, error) {
 	s.mu.Lock()
 	s.asked = append(s.asked, keys)
@@ -85,7 +85,7 @@ func (s *source) load(ctx context.Context, keys []string) (map[string]string, er
 	return found, broken
 }
 
-// inBubble runs test with a clock that moves only while everything waits.
+// inBubble runs test in a synctest bubble.
 func inBubble(t *testing.T, test func(t *testing.T, s *source, c *Cache[string, string])) {
 	t.Helper()
 	t.Parallel()
@@ -93,7 +93,7 @@ func inBubble(t *testing.T, test func(t *testing.T, s *source, c *Cache[string, 
 		s := &source{rows: map[string]string{"a": "1", "b": "1", "c": "1"}}
 		test(t, s, newCache(s))
 		synctest.Wait()
-		time.Sleep(2 * time.Second) // what was begun comes to its end
+		time.Sleep(2 * time.Second) // let pending loads end
 	})
 }
 
@@ -108,7 +108,7 @@ type cached interface {
 	Get(context.Context, []string, func(string, string)) error
 }
 
-// want checks what the cache says of keys, and that it takes no longer than within.
+// want checks the values of keys, and that Get takes no longer than within.
 func want(t *testing.T, c cached, within time.Duration, wanted map[string]string, keys ...string) {
 	t.Helper()
 	got, err := get(t, c, within, keys...)
@@ -130,7 +130,7 @@ func get(t *testing.T, c cached, within time.Duration, keys ...string) (map[stri
 	began := time.Now()
 	err := c.Get(t.Context(), keys, func(key, value string) { got[key] = value })
 	if took := time.Since(began); took > within {
-		t.Errorf("Get(%v) took %v, want %v at most", keys, took, within)
+		t.Errorf("Get(%v) took %v, want at most %v", keys, took, within)
 	}
 	return got, err
 }
@@ -147,7 +147,7 @@ var errGone = errors.New("connection refused")
 
 type texts = map[string]string
 
-func TestGet_LoadsAllMissesByOneQueryAndNothingTwice(t *testing.T) {
+func TestGet_LoadsAllMissesWithOneQueryAndNothingTwice(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *source, c *Cache[string, string]) {
 		want(t, c, 0, texts{"a": "1"}, "a")
 		wantQueries(t, s, []string{"a"})
@@ -158,7 +158,7 @@ func TestGet_LoadsAllMissesByOneQueryAndNothingTwice(t *testing.T) {
 	})
 }
 
-func TestGet_SharesALoadThatIsUnderWay(t *testing.T) {
+func TestGet_SharesAPendingLoad(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *source, c *Cache[string, string]) {
 		s.behave(20*time.Millisecond, nil)
 		var all sync.WaitGroup
@@ -180,7 +180,7 @@ func TestGet_ShowsAChangeWithinMaxAgeWithoutExpire(t *testing.T) {
 	})
 }
 
-func TestGet_RefreshesWhatIsReadBehindTheReadersBack(t *testing.T) {
+func TestGet_RefreshesInTheBackground(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *source, c *Cache[string, string]) {
 		want(t, c, 0, texts{"a": "1", "b": "1"}, "a", "b")
 		s.behave(20*time.Millisecond, nil)
@@ -188,7 +188,7 @@ func TestGet_RefreshesWhatIsReadBehindTheReadersBack(t *testing.T) {
 		time.Sleep(c.c.RefreshAfter)
 		s.queries()
 		want(t, c, 0, texts{"a": "1"}, "a")
-		wantQueries(t, s, []string{"a"}) // nobody reads b
+		wantQueries(t, s, []string{"a"}) // b is not read
 		time.Sleep(20 * time.Millisecond)
 		synctest.Wait()
 		want(t, c, 0, texts{"a": "2"}, "a")
@@ -209,7 +209,7 @@ func TestExpire_ReloadsTheKey(t *testing.T) {
 	})
 }
 
-func TestExpire_CountsForALoadThatIsUnderWay(t *testing.T) {
+func TestExpire_InvalidatesAPendingLoad(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *source, c *Cache[string, string]) {
 		want(t, c, 0, texts{"a": "1"}, "a")
 		time.Sleep(c.c.RefreshAfter)
@@ -223,7 +223,7 @@ func TestExpire_CountsForALoadThatIsUnderWay(t *testing.T) {
 	})
 }
 
-func TestExpire_CountsForALoadUnderWayOfWhatWasNeverHeld(t *testing.T) {
+func TestExpire_InvalidatesAPendingFirstLoad(t *testing.T) {
 	t.Parallel()
 	for name, expire := range map[string]func(*Cache[string, string]){
 		"key": func(c *Cache[string, string]) { c.Expire("a") },
@@ -241,7 +241,7 @@ func TestExpire_CountsForALoadUnderWayOfWhatWasNeverHeld(t *testing.T) {
 				var since sync.WaitGroup
 				since.Go(func() { want(t, c, 20*time.Millisecond, texts{"a": "2"}, "a") }) // does not join the first
 				before.Wait()
-				want(t, c, 20*time.Millisecond, texts{"a": "2"}, "a") // nor takes what the first stored
+				want(t, c, 20*time.Millisecond, texts{"a": "2"}, "a") // nor uses what the first stored
 				since.Wait()
 				s.queries()
 				want(t, c, 0, texts{"a": "2"}, "a")
@@ -251,7 +251,7 @@ func TestExpire_CountsForALoadUnderWayOfWhatWasNeverHeld(t *testing.T) {
 	}
 }
 
-func TestExpire_KeepsTheAnswerOfALoadUnderWayAsLastKnown(t *testing.T) {
+func TestExpire_KeepsThePendingLoadsResultAsLastKnown(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *source, c *Cache[string, string]) {
 		s.behave(20*time.Millisecond, nil)
 		var first sync.WaitGroup
@@ -266,7 +266,7 @@ func TestExpire_KeepsTheAnswerOfALoadUnderWayAsLastKnown(t *testing.T) {
 	})
 }
 
-func TestExpire_LetsNoOlderAnswerReplaceANewerOne(t *testing.T) {
+func TestExpire_AnOlderResultNeverReplacesANewerOne(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *source, c *Cache[string, string]) {
 		s.behave(40*time.Millisecond, nil)
 		var older sync.WaitGroup
@@ -283,7 +283,7 @@ func TestExpire_LetsNoOlderAnswerReplaceANewerOne(t *testing.T) {
 	})
 }
 
-func TestExpireAll_ReloadsEverythingAndForgetsNothing(t *testing.T) {
+func TestExpireAll_ReloadsEverythingAndKeepsTheLastKnownValues(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *source, c *Cache[string, string]) {
 		want(t, c, 0, texts{"a": "1", "b": "1"}, "a", "b")
 		s.set("b", "2")
@@ -297,14 +297,14 @@ func TestExpireAll_ReloadsEverythingAndForgetsNothing(t *testing.T) {
 	})
 }
 
-func TestGet_ServesWhatIsKnownWhenTheSourceIsGone(t *testing.T) {
+func TestGet_ServesLastKnownValuesWhileTheSourceIsDown(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *source, c *Cache[string, string]) {
 		want(t, c, 0, texts{"a": "1"}, "a", "none")
 		s.behave(0, errGone)
 		time.Sleep(time.Hour)
 		want(t, c, 0, texts{"a": "1"}, "a")
 		wantUnknown(t, c, 0, "a", "b")
-		wantUnknown(t, c, 0, "none") // it may have come to exist meanwhile
+		wantUnknown(t, c, 0, "none") // it may exist by now
 		if c.Reachable() {
 			t.Error("Reachable while every query fails")
 		}
@@ -322,7 +322,7 @@ func TestGet_ServesWhatIsKnownWhenTheSourceIsGone(t *testing.T) {
 	})
 }
 
-func TestGet_RemembersThatAKnownKeyIsGone(t *testing.T) {
+func TestGet_RemembersThatAKnownKeyWasRemoved(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *source, c *Cache[string, string]) {
 		want(t, c, 0, texts{"a": "1"}, "a")
 		s.remove("a")
@@ -334,7 +334,7 @@ func TestGet_RemembersThatAKnownKeyIsGone(t *testing.T) {
 	})
 }
 
-func TestGet_AsksASourceThatFailsOnlyNowAndThen(t *testing.T) {
+func TestGet_RetriesAFailingSourceRarely(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *source, c *Cache[string, string]) {
 		want(t, c, 0, texts{"a": "1"}, "a")
 		s.behave(0, errGone)
@@ -345,12 +345,12 @@ func TestGet_AsksASourceThatFailsOnlyNowAndThen(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 		if n := len(s.queries()); n < 5 || n > 11 {
-			t.Errorf("%d queries to a source that fails, want about 10", n)
+			t.Errorf("%d queries to a failing source, want about 10", n)
 		}
 	})
 }
 
-func TestGet_NeverWaitsForASourceThatIsFrozenOrSlow(t *testing.T) {
+func TestGet_WaitsForAFrozenOrSlowSourceOnlyOnce(t *testing.T) {
 	t.Parallel()
 	for name, takes := range map[string]time.Duration{"frozen": time.Hour, "slow": 900 * time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
@@ -369,7 +369,7 @@ func TestGet_NeverWaitsForASourceThatIsFrozenOrSlow(t *testing.T) {
 	}
 }
 
-func TestGet_HasWhatASlowSourceSaidForTheNextWhoAsks(t *testing.T) {
+func TestGet_ServesALateResultToTheNextReader(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *source, c *Cache[string, string]) {
 		s.behave(300*time.Millisecond, nil)
 		wantUnknown(t, c, c.c.MissPatience, "a")
@@ -384,7 +384,7 @@ func TestGet_HasWhatASlowSourceSaidForTheNextWhoAsks(t *testing.T) {
 	})
 }
 
-func TestGet_BoundsTheQueriesAtTheSameTime(t *testing.T) {
+func TestGet_LimitsConcurrentQueries(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *source, c *Cache[string, string]) {
 		s.behave(time.Hour, nil)
 		var all sync.WaitGroup
@@ -400,8 +400,7 @@ func TestGet_BoundsTheQueriesAtTheSameTime(t *testing.T) {
 	})
 }
 
-// askAll asks for n keys at once, by one request each, and returns how many were
-// unknown.
+// askAll reads n keys concurrently, one Get each, and returns how many were unknown.
 func askAll(t *testing.T, c cached, n int, within time.Duration) int {
 	t.Helper()
 	var all sync.WaitGroup
@@ -419,7 +418,7 @@ func askAll(t *testing.T, c cached, n int, within time.Duration) int {
 	return int(unknown.Load())
 }
 
-func TestGet_AnswersABurstOfMissesOverAQuickSource(t *testing.T) {
+func TestGet_AnswersABurstOfMissesFromAFastSource(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *source, c *Cache[string, string]) {
 		s.behave(5*time.Millisecond, nil)
 		if n := askAll(t, c, 64, 40*time.Millisecond); n > 0 {
@@ -436,7 +435,7 @@ func TestGet_AnswersABurstOfMissesOverAQuickSource(t *testing.T) {
 	})
 }
 
-func TestGet_SharesALoadThatWaitsForItsTurn(t *testing.T) {
+func TestGet_SharesAQueuedLoad(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *source, c *Cache[string, string]) {
 		s.behave(20*time.Millisecond, nil)
 		var busy, all sync.WaitGroup
@@ -452,7 +451,7 @@ func TestGet_SharesALoadThatWaitsForItsTurn(t *testing.T) {
 	})
 }
 
-func TestGet_WaitsForNoTurnWhenTheSourceFails(t *testing.T) {
+func TestGet_DoesNotQueueWhenTheSourceFails(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *source, c *Cache[string, string]) {
 		s.behave(20*time.Millisecond, errGone)
 		if n := askAll(t, c, 64, 20*time.Millisecond); n != 64 {
@@ -465,7 +464,7 @@ func TestGet_WaitsForNoTurnWhenTheSourceFails(t *testing.T) {
 	})
 }
 
-func TestGet_WaitsForNoTurnWhenTheSourceIsSlow(t *testing.T) {
+func TestGet_DoesNotQueueWhenTheSourceIsSlow(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *source, c *Cache[string, string]) {
 		s.behave(time.Hour, nil)
 		askAll(t, c, c.c.MaxLoads, c.c.MissPatience)
@@ -473,10 +472,10 @@ func TestGet_WaitsForNoTurnWhenTheSourceIsSlow(t *testing.T) {
 	})
 }
 
-func TestGet_CallsNoSourceSlowThatAnsweredInTime(t *testing.T) {
+func TestGet_ASourceThatAnswersInTimeIsReachable(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *source, c *Cache[string, string]) {
 		want(t, c, 0, texts{"a": "1"}, "a")
-		s.behave(c.c.Patience, nil) // a reader's patience ends as the answer comes
+		s.behave(c.c.Patience, nil) // the reader's patience ends when the result arrives
 		for range 1000 {
 			time.Sleep(c.c.MaxAge)
 			want(t, c, c.c.Patience, texts{"a": "1"}, "a")
@@ -488,7 +487,7 @@ func TestGet_CallsNoSourceSlowThatAnsweredInTime(t *testing.T) {
 	})
 }
 
-func TestGet_EndsWithItsContextWhileTheLoadGoesOn(t *testing.T) {
+func TestGet_EndsWithItsContextWhileTheLoadContinues(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *source, c *Cache[string, string]) {
 		s.behave(20*time.Millisecond, nil)
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
@@ -503,7 +502,7 @@ func TestGet_EndsWithItsContextWhileTheLoadGoesOn(t *testing.T) {
 	})
 }
 
-func TestCache_BoundsItsMemoryWhateverIsAskedFor(t *testing.T) {
+func TestCache_LimitsItsMemoryForAnyKeys(t *testing.T) {
 	t.Parallel()
 	const entries = 100
 	for name, exists := range map[string]bool{"keys that exist": true, "keys that do not": false} {
@@ -526,13 +525,13 @@ func TestCache_BoundsItsMemoryWhateverIsAskedFor(t *testing.T) {
 			}
 			c.entries.CleanUp()
 			if n := c.entries.EstimatedSize(); n > entries {
-				t.Errorf("%d entries held, want %d at most", n, entries)
+				t.Errorf("%d entries held, want at most %d", n, entries)
 			}
 		})
 	}
 }
 
-func TestCache_MayBeUsedByMany(t *testing.T) {
+func TestCache_IsSafeForConcurrentUse(t *testing.T) {
 	t.Parallel()
 	var version atomic.Int64
 	c := New(Config[int, int64]{

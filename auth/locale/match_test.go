@@ -11,7 +11,7 @@ import (
 	"commerce/auth/locale"
 )
 
-// none in the want column means: whatever the fallback is.
+// none in the want column means the fallback, whichever it is.
 const none locale.Locale = ""
 
 var matches = []struct {
@@ -105,7 +105,7 @@ func TestMatch(t *testing.T) {
 	}
 }
 
-// The heavier of two weights wins wherever other languages stand around them.
+// The language with the higher weight wins at any position among other languages.
 func TestMatch_HeavierWins(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -128,8 +128,7 @@ func TestMatch_HeavierWins(t *testing.T) {
 	})
 }
 
-// The usual headers are read without garbage; no header is worth more than a
-// moment.
+// Usual headers are parsed without allocations, and no header takes long.
 func TestMatch_IsCheap(t *testing.T) {
 	for _, header := range []string{"", "en", "ar", "en-US,en;q=0.9", "ar-SA,ar;q=0.9,en-US;q=0.8,en;q=0.7", "fr-FR,fr;q=0.9,*;q=0.1"} {
 		if n := testing.AllocsPerRun(100, func() { locale.Match(header, locale.En) }); n != 0 {
@@ -137,7 +136,7 @@ func TestMatch_IsCheap(t *testing.T) {
 		}
 	}
 	for name, header := range hostile() {
-		quickest := time.Hour // the others were interrupted by what else the machine does
+		quickest := time.Hour // the others were interrupted by other processes
 		for range 1000 {
 			start := time.Now()
 			locale.Match(header, locale.En)
@@ -149,8 +148,8 @@ func TestMatch_IsCheap(t *testing.T) {
 	}
 }
 
-// hostile headers: one far longer than any server lets through, and others just
-// short enough to be read in full.
+// hostile returns a header that is far longer than servers accept, and others just short
+// enough to be parsed in full.
 func hostile() map[string]string {
 	fill := func(s string) string { return strings.Repeat(s, 510/len(s)) }
 	return map[string]string{
@@ -174,7 +173,7 @@ func FuzzMatch(f *testing.F) {
 	}
 	for name, header := range hostile() {
 		if name == "megabyte" {
-			continue // slows the fuzzer down, and TestMatch_IsCheap has it
+			continue // it slows the fuzzer down, and TestMatch_IsCheap covers it
 		}
 		f.Add(header)
 	}
@@ -185,12 +184,12 @@ func FuzzMatch(f *testing.F) {
 				t.Fatalf("Match(%q) = %q", header, got)
 			}
 		}
-		// The fallback decides only where the header does not.
+		// The fallback decides only if the header does not.
 		if en == locale.Ar && ar == locale.En {
-			t.Fatalf("Match(%q) turns the fallback around", header)
+			t.Fatalf("Match(%q) swaps the fallback languages", header)
 		}
 		if got := locale.Match(header, none); got != none && (got != en || got != ar) {
-			t.Fatalf("Match(%q) = %s without a fallback, %s and %s with", header, got, en, ar)
+			t.Fatalf("Match(%q) = %s without a fallback, %s and %s with one", header, got, en, ar)
 		}
 	})
 }

@@ -15,7 +15,7 @@ var (
 	textGone = locale.Text{locale.En: "Gone: 100 %."}
 )
 
-func TestError_SaysInEveryLanguageWhatIsWrong(t *testing.T) {
+func TestError_HasAMessageInEveryLanguage(t *testing.T) {
 	t.Parallel()
 	e := problem.New(problem.OutOfStock, "qty", textFew, 3, "P")
 	if got := e.Message(locale.En); got != "Only 3 of P." {
@@ -29,7 +29,7 @@ func TestError_SaysInEveryLanguageWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestJoin_NamesEveryMemberAtFault(t *testing.T) {
+func TestJoin_NamesEveryInvalidMember(t *testing.T) {
 	t.Parallel()
 	first, second := problem.New(problem.OutOfStock, "qty", textGone), problem.New(problem.FieldMissing, "fields.a", textGone)
 	whole := problem.New(problem.CartFull, "", textGone)
@@ -39,20 +39,20 @@ func TestJoin_NamesEveryMemberAtFault(t *testing.T) {
 		t.Errorf("%s (-want +got)\n%s", all.Code, diff)
 	}
 	if len(first.Faults) != 1 || len(second.Faults) != 1 {
-		t.Error("an error that was joined has changed")
+		t.Error("Join changed its argument")
 	}
 	if problem.Join(nil, nil) != nil || whole.Members(locale.En) != nil {
-		t.Error("nothing became something")
+		t.Error("Join without errors is not nil")
 	}
 }
 
-func TestError_KeepsItsCauseForTheLogAlone(t *testing.T) {
+func TestError_ShowsItsCauseOnlyInTheLog(t *testing.T) {
 	t.Parallel()
 	cause := errors.New("connection refused")
 	plain := problem.New(problem.Unavailable, "", textGone)
 	e := plain.Because(cause).WithData(7)
 	if !errors.Is(e, cause) || plain.Cause != nil || plain.Data != nil || e.Data != 7 {
-		t.Errorf("%+v, of %+v", e, plain)
+		t.Errorf("got %+v from %+v", e, plain)
 	}
 	if got, want := e.Error(), "unavailable: Gone: 100 %.: connection refused"; got != want {
 		t.Errorf("logged as %q, want %q", got, want)
