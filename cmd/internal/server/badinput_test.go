@@ -16,10 +16,10 @@ type badBody struct {
 	name, body string
 	status     int
 	code       string
-	member     string // that the answer must name; "" when the body as a whole is at fault
+	member     string // that the response must name; "" if the body as a whole is invalid
 }
 
-// unreadable are the bodies that no call reads.
+// unreadable are the bodies that every call refuses.
 func unreadable() []badBody {
 	nested := func(levels int) string {
 		return `{"product_id":1,"quantity":3,"x":` + strings.Repeat("[", levels-1) + strings.Repeat("]", levels-1) + `}`
@@ -60,7 +60,7 @@ func unreadable() []badBody {
 	}
 }
 
-// padded is a valid body of n bytes.
+// padded returns a valid body of n bytes.
 func padded(n int) string {
 	const frame = `{"product_id":1,"quantity":3,"pad":""}`
 	return strings.Replace(frame, `""`, `"`+strings.Repeat("x", n-len(frame))+`"`, 1)
@@ -164,7 +164,7 @@ func TestPatch_RefusesABadBody(t *testing.T) {
 	))
 }
 
-// refuseAll sends every body to a cart that holds something, which must stay as it is.
+// refuseAll sends every body to a cart with lines, which must not change.
 func refuseAll(t *testing.T, method, path string, bodies []badBody) {
 	s := openShop(t, embeddedRedis(t))
 	c := s.guest(t)
@@ -182,11 +182,11 @@ func refuseAll(t *testing.T, method, path string, bodies []badBody) {
 		}
 	}
 	if after := c.ok("GET", "/cart", "").Header.Get("ETag"); after != before {
-		t.Errorf("the cart went from %s to %s", before, after)
+		t.Errorf("the cart changed from %s to %s", before, after)
 	}
 }
 
-func TestAdd_NamesEveryMemberAtFault(t *testing.T) {
+func TestAdd_NamesEveryInvalidMember(t *testing.T) {
 	t.Parallel()
 	c := openShop(t, embeddedRedis(t)).guest(t)
 	a := c.refused(422, "validation_failed", "POST", "/cart/add",
@@ -198,7 +198,7 @@ func TestAdd_NamesEveryMemberAtFault(t *testing.T) {
 	}
 }
 
-func TestAdd_NamesEveryFieldAtFault(t *testing.T) {
+func TestAdd_NamesEveryInvalidField(t *testing.T) {
 	t.Parallel()
 	c := openShop(t, embeddedRedis(t)).guest(t)
 	a := c.refused(422, "field_missing", "POST", "/cart/add", `{"product_id":5,"fields":{"Region":"fr","Colour":"red"}}`)
@@ -212,8 +212,8 @@ func TestAdd_NamesEveryFieldAtFault(t *testing.T) {
 	}
 }
 
-// One shopper types on a Mac, which decomposes accents, and copies spaces along.
-func TestAdd_IsOneLineInEverySpellingOfItsText(t *testing.T) {
+// A Mac may decompose accents, and copied text may have surrounding spaces.
+func TestAdd_EverySpellingOfATextGivesTheSameLine(t *testing.T) {
 	onRealRedis(t, func(t *testing.T, s *shop) {
 		c := s.guest(t)
 		for _, email := range []string{`jos\u00e9@example.com`, `jose\u0301@example.com`, `  jos\u00e9@example.com\n`, `\u00a0jose\u0301@example.com`} {
@@ -226,7 +226,7 @@ func TestAdd_IsOneLineInEverySpellingOfItsText(t *testing.T) {
 	})
 }
 
-func TestAdd_TakesWhatIsUnusualButRight(t *testing.T) {
+func TestAdd_AcceptsUnusualButValidBodies(t *testing.T) {
 	t.Parallel()
 	s := openShop(t, embeddedRedis(t))
 	for name, tt := range map[string]struct {
@@ -248,7 +248,7 @@ func TestAdd_TakesWhatIsUnusualButRight(t *testing.T) {
 		"surrogate pair":               {`{"product_id":1,"notice":"\ud83d\ude00"}`, "1×1", nil},
 		"charset":                      {`{"product_id":1}`, "1×1", []string{"Content-Type", `application/json; charset="UTF-8"`}},
 		"type in capitals":             {`{"product_id":1}`, "1×1", []string{"Content-Type", "Application/JSON"}},
-		"encoding that is none":        {`{"product_id":1}`, "1×1", []string{"Content-Encoding", "identity"}},
+		"identity encoding":            {`{"product_id":1}`, "1×1", []string{"Content-Encoding", "identity"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := s.guest(t)
@@ -316,7 +316,7 @@ func TestBody_OfGETAndDELETEIsNotRead(t *testing.T) {
 	c.wantLines("")
 }
 
-func TestCartToken_OfAnotherFormCountsAsNone(t *testing.T) {
+func TestCartToken_AMalformedOneCountsAsNone(t *testing.T) {
 	onRealRedis(t, func(t *testing.T, s *shop) {
 		const own = "hostile0"
 		hostile := map[string]string{
@@ -369,7 +369,7 @@ func TestCartToken_OfAnotherFormCountsAsNone(t *testing.T) {
 	})
 }
 
-func TestCartToken_StaleOneHealsItself(t *testing.T) {
+func TestCartToken_OfAnExpiredCartStartsAnEmptyOne(t *testing.T) {
 	onRealRedis(t, func(t *testing.T, s *shop) {
 		c := s.guest(t)
 		stale := c.add(`{"product_id":1}`).Header.Get("X-Cart-Token")
@@ -378,14 +378,14 @@ func TestCartToken_StaleOneHealsItself(t *testing.T) {
 		}
 		got := c.cart()
 		if c.Token != stale || got.Version != 0 || len(got.Items) != 0 {
-			t.Errorf("a lapsed cart: %+v", got)
+			t.Errorf("an expired cart: %+v", got)
 		}
 		c.add(`{"product_id":2}`)
 		c.wantLines("2×1")
 	})
 }
 
-func TestCartToken_OfAClientsOwnMakingOpensItsCart(t *testing.T) {
+func TestCartToken_MayBeGeneratedByTheClient(t *testing.T) {
 	t.Parallel()
 	s := openShop(t, embeddedRedis(t))
 	for _, token := range []string{"own-" + strings.Repeat("Aa0_-", 4)[:18], strings.Repeat("Zz9_", 32)} {
@@ -398,7 +398,7 @@ func TestCartToken_OfAClientsOwnMakingOpensItsCart(t *testing.T) {
 	}
 }
 
-func TestHeaders_RepeatedOnesAreNotGuessedAt(t *testing.T) {
+func TestHeaders_RepeatedOnesAreRefusedOrIgnored(t *testing.T) {
 	t.Parallel()
 	s := openShop(t, embeddedRedis(t))
 	c := s.guest(t)
@@ -410,7 +410,7 @@ func TestHeaders_RepeatedOnesAreNotGuessedAt(t *testing.T) {
 	twice.wantLines("")
 	twice.ok("GET", "/cart", "", "X-Cart-Token", one, "X-Cart-Token", other)
 	if twice.Token == one || twice.Token == other {
-		t.Error("one of two tokens was believed")
+		t.Error("one of two tokens was used")
 	}
 	a := c.refused(400, "invalid_parameter", "POST", "/cart/add", `{"product_id":1}`, "Idempotency-Key", "a", "Idempotency-Key", "a")
 	if len(a.Body.Errors["Idempotency-Key"]) == 0 {
@@ -426,7 +426,7 @@ func TestHeaders_RepeatedOnesAreNotGuessedAt(t *testing.T) {
 	c.ok("PATCH", "/cart/items/1", `{"quantity":2}`, "If-Match", `"other.1-a"`, "If-Match", etag)
 }
 
-func TestHeaders_LongOnesAreJudgedAsAnyOther(t *testing.T) {
+func TestHeaders_LongOnesAreHandledLikeShortOnes(t *testing.T) {
 	t.Parallel()
 	s := openShop(t, embeddedRedis(t))
 	c := s.guest(t)
@@ -454,7 +454,7 @@ func TestHeaders_LongOnesAreJudgedAsAnyOther(t *testing.T) {
 	c.wantLines("1×1")
 }
 
-func TestItemID_ThatIsNoLinesNamesNone(t *testing.T) {
+func TestItemID_AnUnknownOneNamesNoLine(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, s *shop) {
 		c := s.guest(t)
 		c.add(`{"product_id":1,"notice":"n"}`)
@@ -472,15 +472,15 @@ func TestItemID_ThatIsNoLinesNamesNone(t *testing.T) {
 				t.Fatalf("DELETE %s changed the cart: %s", id, a.Raw)
 			}
 		}
-		c.ok("PATCH", "/cart/items/%31", `{"quantity":2}`) // an encoding of the id itself
+		c.ok("PATCH", "/cart/items/%31", `{"quantity":2}`) // the ID, percent-encoded
 		for _, path := range []string{"/cart/items/", "/cart/items/1/", "/cart/items/1/2", "/cart/items"} {
 			c.refused(404, "not_found", "DELETE", path, "")
 		}
 	})
 }
 
-// A body that breaks off is the client's affair, and must not count as one.
-func TestBody_ThatBreaksOffChangesNothing(t *testing.T) {
+// A truncated body must not be applied.
+func TestBody_ATruncatedOneChangesNothing(t *testing.T) {
 	t.Parallel()
 	s := openShop(t, embeddedRedis(t))
 	c := s.guest(t)
@@ -501,7 +501,7 @@ func TestBody_ThatBreaksOffChangesNothing(t *testing.T) {
 	c.wantLines("1×1")
 }
 
-// halfBody ends before the length that was announced for it.
+// halfBody ends before its Content-Length.
 type halfBody struct{ sent bool }
 
 func (b *halfBody) Read(p []byte) (int, error) {

@@ -15,7 +15,7 @@ import (
 	"commerce/deploy/ephemeral"
 )
 
-func TestBudget_ASlowBodyUsesNoneOfIt(t *testing.T) {
+func TestBudget_IsNotUsedUpByASlowBody(t *testing.T) {
 	t.Parallel()
 	s := openShop(t, ephemeral.Redis(t), func(p *server.Parts) { p.RedisBudget = 2 * time.Second })
 	c := s.guest(t)
@@ -33,11 +33,11 @@ func TestBudget_ASlowBodyUsesNoneOfIt(t *testing.T) {
 	r.Header.Set("X-Public-Key", s.Key)
 	r.Header.Set("X-Cart-Token", c.Token)
 	if a := c.do(r); a.Status != http.StatusOK {
-		t.Errorf("a body that came slowly: %d %s", a.Status, a.Raw)
+		t.Errorf("a slow body: %d %s", a.Status, a.Raw)
 	}
 }
 
-func TestBudget_AHungGuestShardLeavesTimeForTheChange(t *testing.T) {
+func TestBudget_AnUnresponsiveGuestShardLeavesTimeForTheChange(t *testing.T) {
 	t.Parallel()
 	cluster := ephemeral.StartCluster(t)
 	s := openShop(t, cluster.URL, func(p *server.Parts) { p.RedisBudget = 3 * time.Second })
@@ -53,7 +53,7 @@ func TestBudget_AHungGuestShardLeavesTimeForTheChange(t *testing.T) {
 	}
 }
 
-// customerBeside is a customer whose cart lies on another node than a guest's.
+// customerBeside returns a customer whose cart is on another node than a guest's.
 func (s *shop) customerBeside(t *testing.T, cluster *ephemeral.RedisCluster, token string) *shopper {
 	t.Helper()
 	for i := range 100 {

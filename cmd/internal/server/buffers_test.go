@@ -2,18 +2,18 @@ package server
 
 import "testing"
 
-func TestBuffers_KeepNoneOfUnusualSize(t *testing.T) {
+func TestBuffers_DropLargeOnes(t *testing.T) {
 	t.Parallel()
 	var b buffers
-	for range 100 { // a pool may drop what it is given
+	for range 100 { // a sync.Pool may drop any item
 		b.put(make([]byte, 0, maxKeptBuffer+1))
 		if got := cap(b.get()); got > maxKeptBuffer {
-			t.Fatalf("keeps %d bytes, want %d at most", got, maxKeptBuffer)
+			t.Fatalf("keeps %d bytes, want at most %d", got, maxKeptBuffer)
 		}
 	}
 }
 
-// The buffer of an answer goes back as large as the answer made it.
+// A buffer returns to the pool with the capacity that it has grown to.
 func TestBuffers_KeepUsualOnes(t *testing.T) {
 	t.Parallel()
 	var b buffers

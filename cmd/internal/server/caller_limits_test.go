@@ -18,7 +18,7 @@ import (
 	"commerce/cmd/internal/server"
 )
 
-func TestLog_HasLittleOfWhatACallerSends(t *testing.T) {
+func TestLog_TruncatesWhatACallerSends(t *testing.T) {
 	t.Parallel()
 	h, log := handlerOf(t, func(c *server.Config) {
 		c.Areas = only("/defect", func(c *gin.Context) (wire.Answer, error) {
@@ -40,7 +40,7 @@ func TestLog_HasLittleOfWhatACallerSends(t *testing.T) {
 	}
 }
 
-func TestBody_ThatDoesNotComeInTimeEndsTheConnection(t *testing.T) {
+func TestBody_ThatTimesOutEndsTheConnection(t *testing.T) {
 	t.Parallel()
 	s := openShop(t, embeddedRedis(t))
 	impatient := httptest.NewUnstartedServer(s.handler)
@@ -66,7 +66,7 @@ func TestBody_ThatDoesNotComeInTimeEndsTheConnection(t *testing.T) {
 	}
 }
 
-func TestErrors_OfAnArabicStoreAreArabic(t *testing.T) {
+func TestErrors_AreArabicInAnArabicStore(t *testing.T) {
 	t.Parallel()
 	arabic := func(p *server.Parts) {
 		store, err := p.Stores.Sole(t.Context())
@@ -105,6 +105,6 @@ func TestErrors_OfAnArabicStoreAreArabic(t *testing.T) {
 	alone := openShop(t, embeddedRedis(t), func(p *server.Parts) { arabic(p); p.DefaultStore = 0 })
 	alone.Key = ""
 	if a := alone.guest(t).send("GET", "/nothing", ""); inArabic(a) {
-		t.Error("without a store the answer is Arabic")
+		t.Error("without a store the error is Arabic")
 	}
 }

@@ -44,7 +44,7 @@ func openMall(t testing.TB, defaultStore func(one, other int64) int64) (one, oth
 	return one, &beside
 }
 
-func TestStore_IsFoundByKeyThenTokenThenDefault(t *testing.T) {
+func TestStore_ComesFromKeyThenTokenThenDefault(t *testing.T) {
 	t.Parallel()
 	noDefault, _ := openMall(t, nil)
 	_, byDefault := openMall(t, func(_, other int64) int64 { return other })
@@ -104,7 +104,7 @@ func TestStore_KeepsItsCartsApart(t *testing.T) {
 	}
 }
 
-func TestCustomer_TokenWithoutStoreBelongsToTheDefaultAlone(t *testing.T) {
+func TestCustomer_TokenWithoutStoreIsForTheDefaultStoreOnly(t *testing.T) {
 	t.Parallel()
 	_, byDefault := openMall(t, func(_, other int64) int64 { return other })
 	storeless, err := byDefault.JWT.Sign(0, "1001", time.Hour)
@@ -131,7 +131,7 @@ func TestCustomer_TokenWithoutStoreBelongsToTheDefaultAlone(t *testing.T) {
 	}
 }
 
-func TestCustomer_IsNeverGivenACartToken(t *testing.T) {
+func TestCustomer_NeverGetsACartToken(t *testing.T) {
 	t.Parallel()
 	s := openShop(t, embeddedRedis(t))
 	c := s.customer(t, "1001")
@@ -159,7 +159,8 @@ func TestCustomer_IsNeverGivenACartToken(t *testing.T) {
 	}
 }
 
-// claimsOf are those of a good token, changed by edits in pairs; nil takes one out.
+// claimsOf returns the claims of a valid token with edits, as name, value, …; a nil value
+// removes a claim.
 func (s *shop) claimsOf(edits ...any) jwt.MapClaims {
 	claims := jwt.MapClaims{"sub": "1001", "store_id": s.ID, "exp": time.Now().Add(time.Hour).Unix()}
 	for i := 0; i+1 < len(edits); i += 2 {
@@ -281,7 +282,7 @@ func TestCustomer_TokenIsRefused(t *testing.T) {
 	}
 }
 
-func TestCustomer_TokenIsTaken(t *testing.T) {
+func TestCustomer_TokenIsAccepted(t *testing.T) {
 	t.Parallel()
 	s := openShop(t, embeddedRedis(t))
 	now := time.Now()
@@ -292,7 +293,7 @@ func TestCustomer_TokenIsTaken(t *testing.T) {
 		"expired just now":  {"exp", now.Add(-20 * time.Second).Unix()},
 		"valid in a moment": {"nbf", now.Add(20 * time.Second).Unix()},
 		"exp with fraction": {"exp", float64(now.Add(time.Hour).Unix()) + 0.5},
-		"claims we ignore":  {"iss", "anyone", "aud", []string{"anything"}, "iat", now.Add(time.Hour).Unix(), "role", "admin"},
+		"ignored claims":    {"iss", "anyone", "aud", []string{"anything"}, "iat", now.Add(time.Hour).Unix(), "role", "admin"},
 	}
 	s.customer(t, "1001").add(`{"product_id":1}`)
 	for name, edits := range taken {
@@ -308,7 +309,7 @@ func TestCustomer_TokenIsTaken(t *testing.T) {
 	}
 }
 
-func TestCustomer_OfAnyNameHasACartOfTheirOwn(t *testing.T) {
+func TestCustomer_WithAnySubjectHasTheirOwnCart(t *testing.T) {
 	onRealRedis(t, func(t *testing.T, s *shop) {
 		subjects := []string{
 			"1001", "c", "sara@example.com", "Sara@example.com", "a:b", "1:g:x", "{1:c:1001}", "}", "*", "a b", "é", "أحمد",
@@ -327,12 +328,12 @@ func TestCustomer_OfAnyNameHasACartOfTheirOwn(t *testing.T) {
 			}
 		}
 		if log := s.Log.String(); strings.Contains(strings.ToLower(log), "sara@") {
-			t.Error("a customer's address got into the log")
+			t.Error("a customer's e-mail address is in the log")
 		}
 	})
 }
 
-func TestCustomer_IssuerAndAudienceAreCheckedWhereConfigured(t *testing.T) {
+func TestCustomer_IssuerAndAudienceAreCheckedIfConfigured(t *testing.T) {
 	t.Parallel()
 	tokens, err := auth.NewJWT(auth.JWTConfig{
 		Secret: []byte(jwtSecret), Issuer: "https://login.example.com", Audience: "commerce",

@@ -34,7 +34,7 @@ func TestCart_AShopperFillsChangesAndEmptiesIt(t *testing.T) {
 		c.wantLines("4.p41×2 4.p42×1")
 		c.ok("DELETE", "/cart/items/4", "") // the product's first line
 		c.wantLines("4.p42×1")
-		c.ok("DELETE", "/cart/items/4.p41", "") // not there: as good as removed
+		c.ok("DELETE", "/cart/items/4.p41", "") // does not exist: counts as removed
 		emptied := c.ok("DELETE", "/cart/clear", "").Body.Data
 		if len(emptied.Items) != 0 || emptied.Version != 8 {
 			t.Errorf("emptied: %+v", emptied)
@@ -85,7 +85,7 @@ func TestCart_ConcurrentRepeatsOfAKeyCountOnce(t *testing.T) {
 	})
 }
 
-func TestCart_RacingAddsNeverPassTheStock(t *testing.T) {
+func TestCart_ConcurrentAddsNeverExceedTheStock(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, s *shop) {
 		three := int64(3)
 		s.Catalog.Put(s.ID, &cart.Product{
@@ -101,7 +101,7 @@ func TestCart_RacingAddsNeverPassTheStock(t *testing.T) {
 			}
 		})
 		if got := c.cart(); got.Count != 3 || got.Version != 3 {
-			t.Errorf("cart holds %q at version %d, want 3 in all", got.lines(), got.Version)
+			t.Errorf("cart holds %q at version %d, want 3 in total", got.lines(), got.Version)
 		}
 	})
 }
@@ -135,7 +135,7 @@ func TestCart_ARefusalChangesNothing(t *testing.T) {
 	})
 }
 
-func TestCart_AnAddThatCouldNotBeShownIsNotMade(t *testing.T) {
+func TestCart_AnAddThatCouldNotBePricedIsNotMade(t *testing.T) {
 	t.Parallel()
 	source := &flaky{}
 	s := openShop(t, ephemeral.Redis(t), func(p *server.Parts) { source.Catalog, p.Catalog = p.Catalog, source })
@@ -165,7 +165,7 @@ func TestCart_LoweringIsNeverRefused(t *testing.T) {
 	})
 }
 
-func TestCart_EveryPathLeavesATTL(t *testing.T) {
+func TestCart_EveryCallLeavesATTL(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, s *shop) {
 		c := s.guest(t)
 		c.add(`{"product_id":1,"notice":"n"}`)
@@ -232,7 +232,7 @@ func TestCart_AnEmptiedOneKeepsItsVersionForADay(t *testing.T) {
 		c.cart()
 		left := s.Redis.PTTL(t.Context(), s.keys(t)[0]).Val()
 		if left > 24*time.Hour || left < 23*time.Hour {
-			t.Errorf("an emptied cart lives for %v", left)
+			t.Errorf("an emptied cart expires in %v", left)
 		}
 		c.refused(412, "version_mismatch", "POST", "/cart/add", `{"product_id":1}`, "If-Match", stale)
 		if got := c.add(`{"product_id":1}`).Body.Data; got.Version != 3 {
@@ -243,7 +243,7 @@ func TestCart_AnEmptiedOneKeepsItsVersionForADay(t *testing.T) {
 
 func TestCart_LinesKeepTheOrderOfTheirFirstAdd(t *testing.T) {
 	t.Parallel()
-	const lines = 600 // past the 512 members up to which Redis keeps a hash in order
+	const lines = 600 // above the 512 fields up to which a Redis hash is ordered
 	s := openShop(t, ephemeral.Redis(t), func(p *server.Parts) { p.CartLimits.Lines = lines })
 	c := s.guest(t)
 	c.cart()
@@ -256,11 +256,10 @@ func TestCart_LinesKeepTheOrderOfTheirFirstAdd(t *testing.T) {
 	}
 	c.wantLines(strings.Join(want, " "))
 	c.refused(422, "cart_full", "POST", "/cart/add", `{"product_id":1}`)
-	c.add(fmt.Sprintf(`{"product_id":%d}`, 1000)) // a line that is there may still grow
+	c.add(fmt.Sprintf(`{"product_id":%d}`, 1000)) // an existing line may still grow
 }
 
-// addUnseen adds without looking at the cart that it makes, which takes long where
-// there are hundreds of lines.
+// addUnseen adds without checking the returned cart, which is slow for hundreds of lines.
 func (c *shopper) addUnseen(payload string) {
 	c.t.Helper()
 	r, err := http.NewRequestWithContext(c.t.Context(), "POST", c.shop.URL+"/cart/add", strings.NewReader(payload))
@@ -315,12 +314,12 @@ func TestCart_FiveLinesAreASmallListpack(t *testing.T) {
 	})
 }
 
-// with is the same shopper on another connection, safe to use beside it.
+// with returns the same shopper on another connection, for concurrent use.
 func (s *shop) with(t testing.TB, c *shopper) *shopper {
 	return &shopper{t: t, shop: s, Token: c.Token, JWT: c.JWT}
 }
 
-// at runs n calls at once.
+// at runs n calls concurrently.
 func at(n int, call func(int)) {
 	var start, done sync.WaitGroup
 	start.Add(1)

@@ -31,7 +31,7 @@ func TestCoupon_LowersThePriceWhileItsConditionHolds(t *testing.T) {
 			t.Errorf("revived: %+v", revived)
 		}
 		if dropped := c.ok("DELETE", "/cart/coupon", "").Body.Data; dropped.Coupon != nil || dropped.Total != 20 {
-			t.Errorf("dropped: %+v", dropped)
+			t.Errorf("removed: %+v", dropped)
 		}
 	})
 }
@@ -70,7 +70,7 @@ func TestCoupon_IsRefusedWithAReason(t *testing.T) {
 	})
 }
 
-func TestCoupon_OfAnyScriptAndByBothNames(t *testing.T) {
+func TestCoupon_AcceptsAnyScriptAndBothMemberNames(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, s *shop) {
 		arabic := strings.Repeat("خصم", 21) + "١" // 64 characters, 128 bytes
 		s.Catalog.PutCoupon(s.ID, &cart.Coupon{Code: arabic, Kind: cart.Fixed, Amount: 100})
@@ -102,7 +102,7 @@ func TestCoupon_MinimumNeedsLinesThatCanBeBought(t *testing.T) {
 	})
 }
 
-func TestCoupon_ExpiresAndVanishesWithoutATrace(t *testing.T) {
+func TestCoupon_StaysInTheCartAfterItExpiresOrIsDeleted(t *testing.T) {
 	onRealRedis(t, func(t *testing.T, s *shop) {
 		soon := time.Now().Add(time.Hour)
 		s.Catalog.PutCoupon(s.ID, &cart.Coupon{Code: "SOON", Kind: cart.Fixed, Amount: 100, Expires: soon})
@@ -115,18 +115,18 @@ func TestCoupon_ExpiresAndVanishesWithoutATrace(t *testing.T) {
 			t.Errorf("expired: %s", after.Raw)
 		}
 		if before.Header.Get("ETag") == after.Header.Get("ETag") {
-			t.Error("the coupon lapsed and the ETag stayed")
+			t.Error("the coupon expired and the ETag did not change")
 		}
 		c.ok("PATCH", "/cart/items/2", `{"quantity":2}`, "If-Match", before.Header.Get("ETag"))
 		s.Catalog.DeleteCoupon(s.ID, "SOON")
 		vanished := c.ok("GET", "/cart", "")
 		if got := vanished.Body.Data; got.Coupon == nil || got.Total != 20 || !strings.Contains(string(vanished.Raw), `"coupon":{"code":"SOON","type":null,"value":null,"discount":0}`) {
-			t.Errorf("vanished: %s", vanished.Raw)
+			t.Errorf("deleted: %s", vanished.Raw)
 		}
 	})
 }
 
-func TestCoupon_GoesWithAClearAndComesAlongWithAMerge(t *testing.T) {
+func TestCoupon_IsRemovedByAClearAndMovedByAMerge(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, s *shop) {
 		guest := s.guest(t)
 		guest.add(`{"product_id":1}`)
@@ -134,12 +134,12 @@ func TestCoupon_GoesWithAClearAndComesAlongWithAMerge(t *testing.T) {
 		customer := s.customer(t, "1")
 		customer.Token = guest.Token
 		if got := customer.cart(); got.Coupon == nil || got.Coupon.Code != "TEN" {
-			t.Fatalf("the guest's coupon filled no empty place: %+v", got)
+			t.Fatalf("the guest's coupon was not merged into a cart without one: %+v", got)
 		}
 		guest.add(`{"product_id":1}`)
 		guest.ok("POST", "/cart/coupon", `{"coupon":"FIVE"}`)
 		if got := customer.cart(); got.Coupon.Code != "TEN" || got.Count != 2 {
-			t.Errorf("the customer's coupon did not win: %+v", got)
+			t.Errorf("the customer's coupon was replaced: %+v", got)
 		}
 		cleared := customer.ok("DELETE", "/cart/clear", "").Body.Data
 		if cleared.Coupon != nil {
@@ -156,7 +156,7 @@ func TestCoupon_AloneKeepsACartAliveAndMerges(t *testing.T) {
 		guest.ok("DELETE", "/cart/items/1", "")
 		guest.cart()
 		if left := s.Redis.PTTL(t.Context(), s.keys(t)[0]).Val(); left < 719*time.Hour {
-			t.Errorf("a cart with a coupon lives for %v", left)
+			t.Errorf("a cart with a coupon expires in %v", left)
 		}
 		customer := s.customer(t, "1")
 		customer.Token = guest.Token
@@ -167,7 +167,7 @@ func TestCoupon_AloneKeepsACartAliveAndMerges(t *testing.T) {
 	})
 }
 
-func TestCoupon_RacesWithOtherChangesAndStaysTrue(t *testing.T) {
+func TestCoupon_TotalsAreRightDuringConcurrentChanges(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, s *shop) {
 		c := s.guest(t)
 		c.add(`{"product_id":1}`)
@@ -197,7 +197,7 @@ func TestCoupon_RacesWithOtherChangesAndStaysTrue(t *testing.T) {
 	})
 }
 
-// discountOf is what a cart's coupon should take off.
+// discountOf returns the discount that a cart's coupon should give.
 func discountOf(c cartBody) float64 {
 	switch {
 	case c.Coupon == nil:

@@ -42,11 +42,11 @@ func TestCart_OfAStoreInAnUnknownCurrencyIsUnavailable(t *testing.T) {
 		}
 	}
 	if want := fmt.Sprintf(`store %d: unknown currency \"XYZ\"`, s.ID); !strings.Contains(s.Log.String(), want) || !strings.Contains(s.Log.String(), `"level":"ERROR"`) {
-		t.Errorf("the log does not have %s:\n%s", want, s.Log.String())
+		t.Errorf("the log does not contain %s:\n%s", want, s.Log.String())
 	}
 }
 
-func TestCart_ShowsACurrencyThatISOAddedInItsOwnDecimals(t *testing.T) {
+func TestCart_ShowsTheRightDecimalsOfANewISOCurrency(t *testing.T) {
 	t.Parallel()
 	for code, formatted := range map[string]string{"XCG": "Cg.49.50", "BGN": "BGN\u00a049.50"} {
 		a := inCurrency(t, code).guest(t).add(`{"product_id":1}`) // 4950 minor units

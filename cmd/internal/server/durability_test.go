@@ -27,11 +27,11 @@ func TestDurability_ConfirmsWhatEveryReplicaHas(t *testing.T) {
 		return again.Header.Get("Durability") == "confirmed"
 	})
 	if got := c.ok("GET", "/cart", "").Header.Get("Durability"); got != "" {
-		t.Errorf("a read says %q", got)
+		t.Errorf("Durability of a read is %q", got)
 	}
 }
 
-func TestDurability_SaysWhenNoReplicaConfirms(t *testing.T) {
+func TestDurability_IsUnconfirmedWithoutAReplica(t *testing.T) {
 	t.Parallel()
 	for name, url := range map[string]string{"embedded": embeddedRedis(t), "single": ephemeral.Redis(t)} {
 		s := openShop(t, url, func(p *server.Parts) { p.Durable = true })
@@ -57,19 +57,19 @@ func TestDurability_AFrozenReplicaLeavesAMergeToALaterRequest(t *testing.T) {
 	lines := fmt.Sprintf("1×%d", added+1)
 	customer.wantLines(lines)
 	if !s.holdsClaim(t) {
-		t.Error("the guest's cart was dropped before the replica had its lines")
+		t.Error("the guest's cart was deleted before the replica had its lines")
 	}
 	replica.Thaw()
-	// The replica may need longer to catch up than one request waits for it.
+	// The replica may take longer to catch up than one request waits.
 	within(t, 10*time.Second, "a later request finishes the merge", func() bool {
 		customer.wantLines(lines)
 		return !s.holdsClaim(t)
 	})
 }
 
-// addConfirmed adds one of product 1 at a time, under the keys 1, 2 and so on, until
-// replicas confirm a change in time, and says how many it added. On a busy machine a
-// replica may confirm late; without one, nothing is ever confirmed.
+// addConfirmed adds one of product 1 at a time, with the keys 1, 2 and so on, until replicas
+// confirm a change in time. It returns how many it added. On a busy machine a replica may
+// confirm late; without a replica, nothing is ever confirmed.
 func (c *shopper) addConfirmed() (added int) {
 	c.t.Helper()
 	within(c.t, 10*time.Second, "replicas confirm a change", func() bool {
@@ -80,7 +80,7 @@ func (c *shopper) addConfirmed() (added int) {
 	return added
 }
 
-// follow makes one server the replica of another and waits until it is.
+// follow makes one server the replica of another and waits until they are in sync.
 func follow(t *testing.T, replica, master *ephemeral.Server) {
 	t.Helper()
 	rdb, m := dial(t, replica.URL), dial(t, master.URL)
@@ -102,7 +102,7 @@ func follow(t *testing.T, replica, master *ephemeral.Server) {
 	}
 }
 
-// holdsClaim reports whether a guest's cart is still set aside.
+// holdsClaim reports whether a guest's cart is still claimed.
 func (s *shop) holdsClaim(t testing.TB) bool {
 	return slices.ContainsFunc(s.keys(t), func(key string) bool { return strings.HasSuffix(key, ":claimed") })
 }

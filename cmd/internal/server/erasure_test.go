@@ -19,7 +19,7 @@ func TestErase_LeavesNothingOfACustomerOrAToken(t *testing.T) {
 		carts := redisstore.New(redisstore.Config{Client: s.Redis})
 		guests, err := carts.GuestRefs(t.Context(), auth.CartToken(guest.Token))
 		if err != nil || len(guests) != 1 {
-			t.Fatalf("the token opens %v, %v", guests, err)
+			t.Fatalf("the token has the carts %v, %v", guests, err)
 		}
 		for _, ref := range append(guests, redisstore.CustomerRef(s.ID, "1001")) {
 			held, err := carts.Erase(t.Context(), ref)

@@ -16,24 +16,24 @@ import (
 	"commerce/deploy/ephemeral"
 )
 
-// cartCalls are every call of the cart, each on a cart that holds products 1 and 2.
+// cartCalls are all calls of the cart, for a cart that holds products 1 and 2.
 var cartCalls = [][3]string{
 	{"GET", "/cart"},
 	{"GET", "/cart/count"},
 	{"GET", "/cart/validate"},
 	{"GET", "/cart/summary"},
 	{"POST", "/cart/add", `{"product_id":1}`},
-	{"POST", "/cart/add", `{"product_id":6}`}, // out of stock: a refusal, were Redis there to ask
+	{"POST", "/cart/add", `{"product_id":6}`}, // out of stock: refused if Redis answers
 	{"PATCH", "/cart/items/1", `{"quantity":2}`},
 	{"DELETE", "/cart/items/2"},
 	{"DELETE", "/cart/clear"},
 }
 
-// hasty gives requests the time that they have by default.
+// hasty gives requests the default timeouts.
 func hasty(p *server.Parts) { p.RedisBudget = 0 }
 
-// shoppers are a guest, a customer, and a customer with a guest's cart to bring in.
-// Each has something in the cart.
+// shoppers returns a guest, a customer, and a customer with a guest's cart to merge. No
+// cart is empty.
 func (s *shop) shoppers(t testing.TB) map[string]*shopper {
 	guest, customer, both, left := s.guest(t), s.customer(t, "1001"), s.customer(t, "1002"), s.guest(t)
 	for _, c := range []*shopper{guest, customer, both, left} {
@@ -49,11 +49,10 @@ func (s *shop) shoppers(t testing.TB) map[string]*shopper {
 	return map[string]*shopper{"guest": guest, "customer": customer, "customer with a guest's cart": both}
 }
 
-// wantUnavailable makes all calls for every shopper at once: each must be 503, never
-// hang, and be answered within limit. Where Redis may run a change later (mayRun), a
-// change may be 504 instead. What the log says of the time counts, and the
-// best of up to twenty tries, since the machine that runs the tests has more to do. A call
-// that hangs is answered at its deadline of 5 s.
+// wantUnavailable makes all calls for every shopper concurrently. Each must get a 503 within
+// limit, and never hang. If Redis may run a change later (mayRun), the change may get a 504
+// instead. Times are those in the log, and the best of up to twenty tries counts, since the
+// machine may be busy. A call that hangs ends at its deadline of 5 s.
 func wantUnavailable(t *testing.T, shoppers map[string]*shopper, calls [][3]string, mayRun bool, limit time.Duration) {
 	t.Helper()
 	var s *shop
@@ -96,8 +95,8 @@ func wantUnavailable(t *testing.T, shoppers map[string]*shopper, calls [][3]stri
 	t.Errorf("later than %v, in milliseconds: %v", limit, slow)
 }
 
-// wantServed waits until a shopper is served again. The cart must hold one of lines then,
-// where there are any.
+// wantServed waits until a shopper is served again. If there are lines, the cart must then
+// hold one of them.
 func wantServed(t testing.TB, c *shopper, lines ...string) {
 	t.Helper()
 	for start := time.Now(); ; time.Sleep(20 * time.Millisecond) {
@@ -112,7 +111,7 @@ func wantServed(t testing.TB, c *shopper, lines ...string) {
 	}
 }
 
-func TestRedisStopped_Is503AtOnce(t *testing.T) {
+func TestRedisStopped_Is503Immediately(t *testing.T) {
 	t.Parallel()
 	server := ephemeral.StartRedis(t)
 	s := openShop(t, server.URL, hasty)
@@ -128,7 +127,7 @@ func TestRedisStopped_Is503AtOnce(t *testing.T) {
 	wantServed(t, shoppers["customer with a guest's cart"])
 }
 
-func TestRedisFrozen_IsAnAnswerAtOnceAndSafeToRepeat(t *testing.T) {
+func TestRedisFrozen_FailsImmediatelyAndIsSafeToRepeat(t *testing.T) {
 	t.Parallel()
 	server := ephemeral.StartRedis(t)
 	s := openShop(t, server.URL, hasty)
@@ -142,14 +141,14 @@ func TestRedisFrozen_IsAnAnswerAtOnceAndSafeToRepeat(t *testing.T) {
 	for _, c := range shoppers {
 		wantServed(t, c)
 	}
-	// Redis found the changes in its buffer when it came back, too late.
+	// Redis ran the buffered changes when it continued: too late, so they changed nothing.
 	wantServed(t, shoppers["guest"], "1×1 2×1")
 	wantServed(t, shoppers["customer"], "1×3 2×3") // shoppers was called three times
 	added := func(c *shopper, mark, value string) func() bool {
 		return func() bool {
 			a := c.send("POST", "/cart/add", `{"product_id":1,"qty":5}`, mark, value)
 			if a.Status == 504 {
-				s.pass(t, time.Second) // from then on, a stamp is known as a repeat
+				s.pass(t, time.Second) // after 1 s, a stamp counts as a repeat
 			}
 			return a.Status == 200
 		}
@@ -204,7 +203,7 @@ func TestRedisFull_RefusesChangesAndLosesNothing(t *testing.T) {
 			switch a := c.send(call[0], call[1], call[2]); {
 			case call[0] == "GET" && a.Status == 200:
 			case a.Status == 422 && a.Body.Code == "out_of_stock":
-			case call[0] == "DELETE": // frees memory, and so may pass
+			case call[0] == "DELETE": // frees memory, so it may succeed
 				if a.Status != 200 && a.Status != 503 {
 					t.Errorf("%s: %v: %d %s", who, call, a.Status, a.Raw)
 				}
@@ -258,7 +257,7 @@ func TestRedisKeyOfAnotherType_Is503(t *testing.T) {
 					t.Errorf("%s: %v: %d %s", kind, call, a.Status, a.Raw)
 				}
 			}
-			// A merge never fails the request that would have caused it.
+			// A failed merge never fails its request.
 			customer := s.customer(t, "of the "+kind)
 			customer.Token = c.Token
 			customer.add(`{"product_id":1}`)
@@ -316,8 +315,8 @@ func TestRedisError_OfAnyKindIs503(t *testing.T) {
 	wantServed(t, shoppers["guest"], "1×1 2×1")
 }
 
-// A stalled Redis finds the first try and its retry in its buffers and runs them back to
-// back. The first comes too late to count.
+// When a stalled Redis continues, it runs the buffered first try and its retry in a row.
+// The first is past its deadline and changes nothing.
 func TestRedisFrozen_RunsAFirstTryAndItsRetryOnce(t *testing.T) {
 	t.Parallel()
 	frozen := ephemeral.StartRedis(t)
@@ -342,7 +341,7 @@ func TestRedisFrozen_RunsAFirstTryAndItsRetryOnce(t *testing.T) {
 	for i, c := range shoppers {
 		retries.Go(func() { answers[i] = s.with(t, c).send("POST", "/cart/add", `{"product_id":1}`, "X-Timestamp", "1") })
 	}
-	time.Sleep(50 * time.Millisecond) // the retries are sent
+	time.Sleep(50 * time.Millisecond) // until the retries are sent
 	frozen.Thaw()
 	retries.Wait()
 	for i, c := range shoppers {
@@ -354,8 +353,8 @@ func TestRedisFrozen_RunsAFirstTryAndItsRetryOnce(t *testing.T) {
 	}
 }
 
-// A user with fewer rights than the scripts need ends a script in the middle.
-func TestRedisThatEndsAScript_IsSaidTruly(t *testing.T) {
+// If the Redis user lacks a permission, Redis aborts a script in the middle.
+func TestRedisAbortsAScript_OutcomeIsReportedCorrectly(t *testing.T) {
 	t.Parallel()
 	for _, denied := range []string{"pexpire", "pttl", "hset", "hgetall", "time", "hlen"} {
 		redisServer := ephemeral.StartRedis(t)
@@ -377,7 +376,7 @@ func TestRedisThatEndsAScript_IsSaidTruly(t *testing.T) {
 		}
 		keyed.add(`{"product_id":1,"qty":10}`, "Idempotency-Key", "k")
 		if got := keyed.cart().Count; got != 11 {
-			t.Errorf("without %s: the keyed change and its repeat left %d, want 11", denied, got)
+			t.Errorf("without %s: after the keyed change and its repeat, the cart holds %d, want 11", denied, got)
 		}
 	}
 }

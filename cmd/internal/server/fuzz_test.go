@@ -13,12 +13,11 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// Each target goes through the whole service, on the embedded Redis. Every answer is
-// held against the OpenAPI document; none may be the service's own fault; and what
-// is refused must have changed nothing.
+// Each target calls the whole service, with the embedded Redis. Every response must match
+// the OpenAPI document and must not be a 5xx, and a refused change must change nothing.
 
-// fuzzed makes one call whose answer must not be a failure of ours. A call that no
-// HTTP client can make is skipped.
+// fuzzed makes one call, which must not get a 5xx. It skips calls that no HTTP client can
+// make.
 func (c *shopper) fuzzed(method, path string, body []byte, headers ...string) answer {
 	c.t.Helper()
 	for i := 1; i < len(headers); i += 2 {
@@ -72,7 +71,7 @@ func FuzzAddBody(f *testing.F) {
 		}
 		d := json.NewDecoder(bytes.NewReader(body))
 		if err := d.Decode(&asked); err != nil {
-			t.Fatalf("accepted what another reader does not: %v", err)
+			t.Fatalf("accepted what another JSON parser refuses: %v", err)
 		}
 		want := 1.0
 		for _, q := range []*float64{asked.Quantity, asked.Qty} {
@@ -81,7 +80,7 @@ func FuzzAddBody(f *testing.F) {
 			}
 		}
 		if float64(after.Count) != want {
-			t.Fatalf("%d in the cart, %v asked for", after.Count, want)
+			t.Fatalf("%d in the cart, want %v", after.Count, want)
 		}
 	})
 }
@@ -118,7 +117,7 @@ func FuzzCartTokenHeader(f *testing.F) {
 	f.Fuzz(func(t *testing.T, token string) {
 		c := s.guest(t)
 		a := c.fuzzed("POST", "/cart/add", []byte(`{"product_id":1}`), "X-Cart-Token", token)
-		sent := strings.Trim(token, " \t") // as HTTP has it
+		sent := strings.Trim(token, " \t") // as HTTP does
 		if a.Status != http.StatusOK || usable.MatchString(sent) != (c.Token == sent) || !usable.MatchString(c.Token) {
 			t.Fatalf("%d with the token %q", a.Status, c.Token)
 		}
@@ -135,7 +134,7 @@ func FuzzCartTokenHeader(f *testing.F) {
 	})
 }
 
-// forget drops what Redis holds of this shop, so that long runs stay small.
+// forget deletes this shop's keys in Redis, so that long runs do not fill memory.
 func (s *shop) forget(t testing.TB) {
 	t.Helper()
 	for _, key := range s.keys(t) {
@@ -163,7 +162,7 @@ func FuzzAuthorizationHeader(f *testing.F) {
 		a := c.fuzzed("GET", "/cart", nil, "Authorization", header)
 		if scheme, credentials, _ := strings.Cut(strings.TrimSpace(header), " "); credentials != "" && !strings.EqualFold(scheme, "Bearer") {
 			if a.Status != http.StatusOK || a.Body.Data.CartToken == nil {
-				t.Fatalf("%q, which is for somebody else: %d %s", header, a.Status, a.Raw)
+				t.Fatalf("%q, which has other credentials: %d %s", header, a.Status, a.Raw)
 			}
 			return
 		}
@@ -259,7 +258,7 @@ func FuzzCouponBody(f *testing.F) {
 	})
 }
 
-// FuzzCallerHeaders tries what says who asks, for which store, in which language.
+// FuzzCallerHeaders fuzzes the headers for the caller, the store and the language.
 func FuzzCallerHeaders(f *testing.F) {
 	f.Add("pk_demo", "en", "application/json")
 	f.Add("", "ar;q=0.5, *;q=0.1", "text/plain")
@@ -277,8 +276,7 @@ func FuzzCallerHeaders(f *testing.F) {
 	})
 }
 
-// FuzzSubscriptionsQuery holds the list to its own links, too: none of them may be
-// refused.
+// FuzzSubscriptionsQuery also checks that no link in the list is refused.
 func FuzzSubscriptionsQuery(f *testing.F) {
 	for _, query := range []string{
 		"page=2&per_page=5", "customerEmail=SARA@example.com", "customerPhone=%2B966501234567", "customerCountryCode=966",

@@ -26,7 +26,7 @@ import (
 	"commerce/cmd/internal/server"
 )
 
-func TestRequestID_IsTheCallersWhereUsable(t *testing.T) {
+func TestRequestID_IsTheCallersIfValid(t *testing.T) {
 	t.Parallel()
 	c := openShop(t, embeddedRedis(t)).guest(t)
 	for _, id := range []string{"a", "checkout-7f3a", "A.b_c-9", strings.Repeat("x", 64)} {
@@ -53,7 +53,7 @@ func TestRequestID_IsTheCallersWhereUsable(t *testing.T) {
 	}
 }
 
-func TestETag_FollowsWhatIsShown(t *testing.T) {
+func TestETag_ChangesWithTheShownCart(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, s *shop) {
 		c := s.guest(t)
 		tag := func(headers ...string) string { return c.ok("GET", "/cart", "", headers...).Header.Get("ETag") }
@@ -70,7 +70,7 @@ func TestETag_FollowsWhatIsShown(t *testing.T) {
 		s.Clock.Forward(time.Hour)
 		after := c.cart().ExpiresAt
 		if *before == *after || tag() != first {
-			t.Error("the tag follows expires_at")
+			t.Error("the tag changes with expires_at")
 		}
 		arabic := tag("Accept-Language", "ar")
 		s.Catalog.Put(s.ID, &cart.Product{ID: 1, Name: "Game credit", Active: true, MinQuantity: 1, Price: 9900})
@@ -143,7 +143,7 @@ func TestIfNoneMatch_SavesTheBody(t *testing.T) {
 	c.ok("GET", "/cart", "", "If-None-Match", tag)
 }
 
-// brokenTags are no lists of entity tags.
+// brokenTags are not valid lists of entity tags.
 func brokenTags(tag string) []string {
 	bare := strings.Trim(tag, `"`)
 	return []string{
@@ -167,7 +167,7 @@ func TestIfNoneMatch_NeverHidesAMerge(t *testing.T) {
 	})
 }
 
-func TestIfMatch_RefusesAChangeThatComesTooLate(t *testing.T) {
+func TestIfMatch_RefusesAChangeToAnOldVersion(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, s *shop) {
 		c := s.guest(t)
 		stale := c.add(`{"product_id":1}`).Header.Get("ETag")
@@ -207,7 +207,7 @@ func TestIfMatch_RefusesAChangeThatComesTooLate(t *testing.T) {
 	})
 }
 
-func TestIfMatch_KnowsACartThatWasNeverUsed(t *testing.T) {
+func TestIfMatch_WorksForACartThatWasNeverUsed(t *testing.T) {
 	t.Parallel()
 	s := openShop(t, embeddedRedis(t))
 	c := s.guest(t)
@@ -223,7 +223,7 @@ func TestIfMatch_KnowsACartThatWasNeverUsed(t *testing.T) {
 	}
 }
 
-func TestHEAD_AnswersAsGETWithoutABody(t *testing.T) {
+func TestHEAD_RespondsLikeGETWithoutABody(t *testing.T) {
 	t.Parallel()
 	s := openShop(t, embeddedRedis(t))
 	c := s.guest(t)
@@ -244,15 +244,15 @@ func TestHEAD_AnswersAsGETWithoutABody(t *testing.T) {
 		}
 	}
 	if a := c.send("HEAD", "/cart", "", "Authorization", "Bearer x"); a.Status != 401 || len(a.Raw) != 0 {
-		t.Errorf("HEAD as nobody: %d", a.Status)
+		t.Errorf("HEAD without credentials: %d", a.Status)
 	}
 	if a := s.guest(t).send("HEAD", "/cart", ""); len(a.Header.Get("X-Cart-Token")) < 22 {
 		t.Error("HEAD issued no token")
 	}
 }
 
-// withoutBody makes a call and returns its status and its headers as they came, except
-// what differs from one call to the next.
+// withoutBody makes a call and returns its status and its headers, except those that differ
+// between calls.
 func withoutBody(t *testing.T, c *shopper, method, path, encoding string) http.Header {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, c.shop.URL+path, nil)
@@ -278,7 +278,7 @@ func withoutBody(t *testing.T, c *shopper, method, path, encoding string) http.H
 	return header
 }
 
-func TestCaching_IsForTheCallerAlone(t *testing.T) {
+func TestCaching_IsPrivate(t *testing.T) {
 	t.Parallel()
 	s := openShop(t, embeddedRedis(t))
 	c := s.guest(t)
@@ -317,7 +317,7 @@ func TestCaching_IsForTheCallerAlone(t *testing.T) {
 	}
 }
 
-// commaList is a header's members, over all lines of that name.
+// commaList returns the members of a header, from all its lines.
 func commaList(h http.Header, name string) []string {
 	list := strings.Split(strings.Join(h.Values(name), ","), ",")
 	for i := range list {
@@ -331,7 +331,7 @@ var allowedHeaders = []string{
 	"X-Cart-Token", "X-Client-Auth", "X-Public-Key", "X-Request-Id", "X-Signature", "X-Signature-Version", "X-Timestamp",
 }
 
-func TestCORS_LetsListedOriginsIn(t *testing.T) {
+func TestCORS_AllowsListedOrigins(t *testing.T) {
 	t.Parallel()
 	const listed = "https://shop.example.com"
 	s := openShop(t, embeddedRedis(t))
@@ -389,13 +389,13 @@ func TestCORS_LetsListedOriginsIn(t *testing.T) {
 	}
 }
 
-func TestCORS_ServesOthersWithoutItsHeaders(t *testing.T) {
+func TestCORS_ServesOtherOriginsWithoutItsHeaders(t *testing.T) {
 	t.Parallel()
 	listed := openShop(t, embeddedRedis(t))
 	none := openShop(t, embeddedRedis(t), func(p *server.Parts) { p.CORSOrigins = nil })
 	capitals := openShop(t, embeddedRedis(t), func(p *server.Parts) { p.CORSOrigins = []string{"https://Shop.example.com"} })
 	if a := capitals.guest(t).ok("GET", "/cart", "", "Origin", "https://shop.example.com"); a.Header.Get("Access-Control-Allow-Origin") == "" {
-		t.Error("an origin listed in capitals is not let in")
+		t.Error("an origin listed in capitals is not allowed")
 	}
 	for _, s := range []*shop{listed, none, capitals} {
 		for _, origin := range []string{
@@ -422,7 +422,7 @@ func TestCORS_ServesOthersWithoutItsHeaders(t *testing.T) {
 	}
 }
 
-func TestBasePath_StandsBeforeEveryPath(t *testing.T) {
+func TestBasePath_PrefixesEveryPath(t *testing.T) {
 	t.Parallel()
 	s := openShop(t, embeddedRedis(t), func(p *server.Parts) { p.BasePath = "/api/v1" })
 	c := s.guest(t)
@@ -447,7 +447,7 @@ func TestBasePath_StandsBeforeEveryPath(t *testing.T) {
 	}
 }
 
-func TestAcceptLanguage_DecidesTextsAlone(t *testing.T) {
+func TestAcceptLanguage_AffectsOnlyTexts(t *testing.T) {
 	t.Parallel()
 	in := func(l locale.Locale) *shop {
 		return openShop(t, embeddedRedis(t), func(p *server.Parts) {
@@ -492,7 +492,7 @@ func TestAcceptLanguage_DecidesTextsAlone(t *testing.T) {
 		t.Errorf("en: %s\nar: %s", en.Raw, ar.Raw)
 	}
 	if a, b := en.Body.Data, ar.Body.Data; a.Total != b.Total || a.Items[0].UnitPrice != b.Items[0].UnitPrice || a.Currency != b.Currency {
-		t.Errorf("numbers follow the language: %+v, %+v", a, b)
+		t.Errorf("numbers change with the language: %+v, %+v", a, b)
 	}
 	c := arabic.guest(t)
 	if a := c.refused(401, "unauthenticated", "GET", "/cart", "", "Authorization", "x", "Accept-Language", "ar"); !isArabic(a.Body.Message) {
@@ -503,7 +503,7 @@ func TestAcceptLanguage_DecidesTextsAlone(t *testing.T) {
 	}
 }
 
-func TestCompression_IsForThoseWhoAsk(t *testing.T) {
+func TestCompression_FollowsAcceptEncoding(t *testing.T) {
 	t.Parallel()
 	s := openShop(t, embeddedRedis(t))
 	c := s.guest(t)
@@ -555,7 +555,7 @@ func TestCompression_IsForThoseWhoAsk(t *testing.T) {
 	}
 }
 
-func TestMethods_ThatAPathLacksAre405WithAllow(t *testing.T) {
+func TestMethods_UnsupportedOnesAre405WithAllow(t *testing.T) {
 	t.Parallel()
 	c := openShop(t, embeddedRedis(t)).guest(t)
 	for path, allow := range map[string][]string{
@@ -590,12 +590,12 @@ func TestMethods_ThatAPathLacksAre405WithAllow(t *testing.T) {
 	}
 }
 
-// only is an area with one route.
+// only returns an area with one route.
 func only(path string, handle wire.Handler) []wire.Area {
 	return []wire.Area{{Routes: []wire.Route{{Method: http.MethodGet, Path: path, Handle: handle}}}}
 }
 
-// handlerOf is the engine alone, with routes of a test's own.
+// handlerOf returns only the engine, with a test's own routes.
 func handlerOf(t *testing.T, edit func(*server.Config)) (http.Handler, *logBuffer) {
 	t.Helper()
 	log := &logBuffer{}
@@ -608,7 +608,7 @@ func handlerOf(t *testing.T, edit func(*server.Config)) (http.Handler, *logBuffe
 	return handler, log
 }
 
-// ask calls a handler without a network between, from one client's address.
+// ask calls a handler directly, with one client's address.
 func ask(h http.Handler, from, method, path string, headers ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, path, nil)
 	r.RemoteAddr = from + ":1234"
@@ -620,7 +620,7 @@ func ask(h http.Handler, from, method, path string, headers ...string) *httptest
 	return w
 }
 
-func TestRateLimit_SlowsOneClientDown(t *testing.T) {
+func TestRateLimit_LimitsEachClient(t *testing.T) {
 	t.Parallel()
 	h, _ := handlerOf(t, func(c *server.Config) {
 		c.RateLimit = true
@@ -685,14 +685,14 @@ func TestRateLimit_TrustsConfiguredProxiesOnly(t *testing.T) {
 		t.Error("two clients behind a proxy share one limit")
 	}
 	if n := named("192.0.2.9", "X-Real-IP", "198.51.100.7"); named("192.0.2.9", "X-Real-IP", "198.51.100.8") >= n {
-		t.Error("X-Real-IP is believed")
+		t.Error("X-Real-IP is trusted")
 	}
 	if left("203.0.113.1", "198.51.100.4") != first || left("203.0.113.1", "198.51.100.5") >= first {
-		t.Error("a client named its own address")
+		t.Error("a client set its own address")
 	}
 }
 
-func TestRateLimit_OffSaysNothing(t *testing.T) {
+func TestRateLimit_OffSendsNoHeaders(t *testing.T) {
 	t.Parallel()
 	for header := range openShop(t, embeddedRedis(t)).guest(t).ok("GET", "/cart", "").Header {
 		if strings.HasPrefix(strings.ToLower(header), "ratelimit") {

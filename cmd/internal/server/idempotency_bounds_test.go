@@ -17,7 +17,7 @@ func TestKey_TheNewest256OfACartAreRemembered(t *testing.T) {
 		for i := range 260 {
 			set(i)
 			if i%100 == 0 {
-				s.pass(t, time.Second) // so that none is as new as another
+				s.pass(t, time.Second) // so that all ages differ
 			}
 		}
 		if n := s.Redis.HLen(t.Context(), s.guestKey(c.Token)+":keys").Val(); n != 256 {
@@ -28,7 +28,7 @@ func TestKey_TheNewest256OfACartAreRemembered(t *testing.T) {
 		}
 		forgotten := 0
 		for i := range 100 {
-			if !set(i).replayed(t) { // which remembers it again, and forgets another
+			if !set(i).replayed(t) { // remembers it again, and forgets another
 				forgotten++
 			}
 		}
@@ -43,11 +43,11 @@ func TestKey_NoOpsAreRememberedToo(t *testing.T) {
 		c := s.guest(t)
 		c.add(`{"product_id":2}`)
 		for _, headers := range [][]string{{"Idempotency-Key", "k"}, {"X-Timestamp", "1"}} {
-			c.ok("DELETE", "/cart/items/1", "", headers...) // there is none
+			c.ok("DELETE", "/cart/items/1", "", headers...) // no such line
 			s.pass(t, 2*time.Second)
 			c.add(addOne)
 			if again := c.ok("DELETE", "/cart/items/1", "", headers...); !again.replayed(t) || !strings.Contains(again.Body.Data.lines(), "1×") {
-				t.Errorf("%v: a late repeat took away what was added since: %q", headers, again.Body.Data.lines())
+				t.Errorf("%v: a late repeat removed a line that was added since: %q", headers, again.Body.Data.lines())
 			}
 			c.ok("DELETE", "/cart/items/1", "")
 		}
@@ -115,7 +115,7 @@ func TestUnkeyedRetry_TheNewest16OfACartAreRemembered(t *testing.T) {
 	})
 }
 
-// Beside the cart itself, an unkeyed change leaves its stamp and nothing else.
+// A change without a key stores only the cart, with its stamp.
 func TestUnkeyedRetry_LeavesNoOtherKey(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, s *shop) {
 		c := s.guest(t)
@@ -128,7 +128,7 @@ func TestUnkeyedRetry_LeavesNoOtherKey(t *testing.T) {
 		c.add(addOne)
 		members, err := s.Redis.HKeys(t.Context(), s.guestKey(c.Token)).Result()
 		if err != nil || strings.Contains(strings.Join(members, " "), " r") {
-			t.Errorf("a stamp that counts no longer is kept: %v, %v", members, err)
+			t.Errorf("an expired stamp is still stored: %v, %v", members, err)
 		}
 	})
 }

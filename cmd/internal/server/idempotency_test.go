@@ -9,7 +9,7 @@ import (
 	"commerce/deploy/ephemeral"
 )
 
-// replayed says whether an answer repeats a change made before.
+// replayed reports whether a response says that the change is a replay.
 func (a answer) replayed(t testing.TB) bool {
 	t.Helper()
 	said := a.Header.Values("Idempotency-Replayed")
@@ -19,7 +19,7 @@ func (a answer) replayed(t testing.TB) bool {
 	return len(said) == 1
 }
 
-func TestIdempotency_ConflictsAndVersionsComeBeforeUnreadableMembers(t *testing.T) {
+func TestIdempotency_ConflictsAndVersionsPrecedeInvalidMembers(t *testing.T) {
 	onRealRedis(t, func(t *testing.T, s *shop) {
 		c := s.guest(t)
 		stale := c.add(`{"product_id":1}`, "Idempotency-Key", "k").Header.Get("ETag")
@@ -74,7 +74,7 @@ func TestKey_WithAnotherRequestIsAConflict(t *testing.T) {
 			{"PATCH", "/cart/items/1", `{"quantity":3}`},
 			{"PATCH", "/cart/items/2", `{"quantity":2}`},
 			{"POST", "/cart/add", `{"product_id":1}`},
-			{"POST", "/cart/add", `{"product_id":6}`}, // which is out of stock
+			{"POST", "/cart/add", `{"product_id":6}`}, // out of stock
 			{"DELETE", "/cart/items/1"},
 			{"DELETE", "/cart/clear"},
 		} {
@@ -177,11 +177,11 @@ func TestKey_Is1To255VisibleASCII(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"/cart", "/cart/count", "/cart/summary", "/cart/validate"} {
-		c.ok("GET", path, "", "Idempotency-Key", "a b") // means nothing to a read
+		c.ok("GET", path, "", "Idempotency-Key", "a b") // ignored by a read
 	}
 }
 
-func TestOrderOfJudgement_ReplayThenVersionThenBounds(t *testing.T) {
+func TestOrderOfChecks_ReplayThenVersionThenBounds(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, s *shop) {
 		c := s.guest(t)
 		stale := c.ok("GET", "/cart", "").Header.Get("ETag")
@@ -189,8 +189,8 @@ func TestOrderOfJudgement_ReplayThenVersionThenBounds(t *testing.T) {
 		if a := c.add(`{"product_id":2,"qty":2}`, keyed...); a.replayed(t) {
 			t.Error("the first was a replay")
 		}
-		if a := c.add(`{"product_id":2,"qty":2}`, keyed...); !a.replayed(t) { // neither 412 nor over stock
-			t.Error("a repeat was judged by If-Match")
+		if a := c.add(`{"product_id":2,"qty":2}`, keyed...); !a.replayed(t) { // neither 412 nor insufficient_stock
+			t.Error("If-Match was checked for a repeat")
 		}
 		c.refused(409, "idempotency_conflict", "POST", "/cart/add", `{"product_id":2,"qty":3}`, keyed...)
 		c.refused(412, "version_mismatch", "POST", "/cart/add", `{"product_id":2,"qty":3}`, "If-Match", stale)
@@ -204,7 +204,7 @@ func TestOrderOfJudgement_ReplayThenVersionThenBounds(t *testing.T) {
 	})
 }
 
-func TestReplay_OfAnAddWhoseProductHasGone(t *testing.T) {
+func TestReplay_OfAnAddWhoseProductIsNoLongerSold(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, s *shop) {
 		none := int64(0)
 		for name, change := range map[string]func(){
@@ -251,7 +251,7 @@ func TestUnkeyedRetry_CountsOnce(t *testing.T) {
 		{time.Second, true}, // the published client's own retry
 		{3 * time.Second, true},
 		{5*time.Minute - 10*time.Second, true},
-		{5 * time.Minute, false}, // and the time that the test takes
+		{5 * time.Minute, false}, // plus the time that the test takes
 	} {
 		c := s.guest(t)
 		c.add(`{"product_id":7,"qty":2}`)
@@ -262,7 +262,7 @@ func TestUnkeyedRetry_CountsOnce(t *testing.T) {
 			{"DELETE", "/cart/clear", ""},
 		} {
 			if a := c.ok(call.method, call.path, call.body, "X-Timestamp", "1763632800"); a.replayed(t) {
-				t.Errorf("%s %s was a replay at once", call.method, call.path)
+				t.Errorf("%s %s was a replay immediately", call.method, call.path)
 			}
 			before := c.cart()
 			s.pass(t, tt.after)
@@ -277,7 +277,7 @@ func TestUnkeyedRetry_CountsOnce(t *testing.T) {
 	}
 }
 
-func TestUnkeyedRetry_IsOneOfAnyChangeAppliedLately(t *testing.T) {
+func TestUnkeyedRetry_MayRepeatAnyRecentChange(t *testing.T) {
 	t.Parallel()
 	s := openShop(t, ephemeral.Redis(t))
 	const body = `{"product_id":1}`
@@ -296,7 +296,7 @@ func TestUnkeyedRetry_IsOneOfAnyChangeAppliedLately(t *testing.T) {
 		"an unstamped one between":  {func(c *shopper) { c.add(`{"product_id":2}`) }, []string{"X-Timestamp", "1"}, true},
 		"another X-Timestamp":       {func(*shopper) {}, []string{"X-Timestamp", "2"}, false},
 		"no X-Timestamp":            {func(*shopper) {}, nil, false},
-		"a key beside X-Timestamp":  {func(*shopper) {}, []string{"X-Timestamp", "1", "Idempotency-Key", "k"}, false},
+		"a key and X-Timestamp":     {func(*shopper) {}, []string{"X-Timestamp", "1", "Idempotency-Key", "k"}, false},
 		"a stale If-Match as well":  {func(*shopper) {}, []string{"X-Timestamp", "1", "If-Match", `"x.1-y"`}, true},
 		"another signature as well": {func(*shopper) {}, []string{"X-Timestamp", "1", "X-Signature", "other", "X-Signature-Version", "2", "X-Client-Auth", "x"}, true},
 	} {

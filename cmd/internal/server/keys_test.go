@@ -12,7 +12,7 @@ import (
 	"commerce/cart/carttest"
 )
 
-// keys lists what Redis holds of this shop's store.
+// keys lists this shop's keys in Redis.
 func (s *shop) keys(t testing.TB) []string {
 	t.Helper()
 	var mu sync.Mutex
@@ -39,7 +39,7 @@ func (s *shop) keys(t testing.TB) []string {
 	return keys
 }
 
-// pass lets time pass, for the service and for the carts that it keeps.
+// pass lets time pass for the service and for the carts in Redis.
 func (s *shop) pass(t testing.TB, by time.Duration) {
 	t.Helper()
 	s.Clock.Forward(by)
@@ -48,7 +48,7 @@ func (s *shop) pass(t testing.TB, by time.Duration) {
 	}
 }
 
-// wantTTLs fails when anything of this store would stay forever.
+// wantTTLs fails if a key of this store has no TTL.
 func (s *shop) wantTTLs(t testing.TB) {
 	t.Helper()
 	for _, key := range s.keys(t) {

@@ -14,7 +14,7 @@ import (
 	"commerce/deploy/ephemeral"
 )
 
-// logged are the lines of a log, read as JSON.
+// logged returns the lines of a log, decoded from JSON.
 func (l *logBuffer) logged(t testing.TB) []map[string]any {
 	t.Helper()
 	var lines []map[string]any
@@ -37,8 +37,8 @@ var planted = struct {
 	query: "planted-query", path: "planted-item", other: "planted-header",
 }
 
-// plant makes every kind of call, many at once, with secrets in every place that a
-// client fills. It returns how many requests it made.
+// plant makes every kind of call, concurrently, with secrets everywhere in the requests. It
+// returns how many requests it made.
 func plant(t testing.TB, s *shop) int {
 	headers := func(more ...string) []string {
 		return append([]string{
@@ -91,8 +91,8 @@ func plant(t testing.TB, s *shop) int {
 	return len(calls) * (3 + len(odd))
 }
 
-// wantClean fails where a planted value, or a token of the service's own making, is
-// in the log, or where a request has not got its one line.
+// wantClean fails if a planted value or an issued token is in the log, or if a request does
+// not have exactly one line.
 func (s *shop) wantClean(t *testing.T, requests int) {
 	t.Helper()
 	log := s.Log.String()
@@ -148,7 +148,7 @@ func TestLog_HasNoSecretWhenRedisIsDown(t *testing.T) {
 	for _, line := range s.Log.logged(t) {
 		if line["status"] == 503.0 {
 			if failed++; line["level"] != "ERROR" || line["err"] == nil {
-				t.Errorf("a failure that says nothing: %v", line)
+				t.Errorf("a failure without an error: %v", line)
 			}
 		}
 	}
@@ -175,7 +175,7 @@ func TestLog_HasNoSecretWhenRedisAnswersNonsense(t *testing.T) {
 	s.wantClean(t, plant(t, s)+2)
 }
 
-func TestLog_OfADefectHasAllOfItAndTheAnswerNothing(t *testing.T) {
+func TestLog_HasTheDetailsOfADefectAndTheResponseNone(t *testing.T) {
 	t.Parallel()
 	h, log := handlerOf(t, func(c *server.Config) {
 		c.Areas = slices.Concat(
@@ -199,7 +199,7 @@ func TestLog_OfADefectHasAllOfItAndTheAnswerNothing(t *testing.T) {
 	requests, causes, stacks := 0, 0, 0
 	for _, line := range log.logged(t) {
 		if line["request_id"] != "the-id" {
-			t.Errorf("whose line? %v", line)
+			t.Errorf("unexpected line: %v", line)
 		}
 		if line["msg"] == "request" {
 			requests++

@@ -10,9 +10,9 @@ import (
 	"commerce/deploy/ephemeral"
 )
 
-// A replica hangs so long that its master forgets it, and becomes master later. What
-// was merged meanwhile is lost with the old master, and must still be set aside.
-func TestMerge_SurvivesAFailoverToAReplicaThatHung(t *testing.T) {
+// A replica is unresponsive until its master forgets it, and later becomes master. What was
+// merged meanwhile is lost with the old master, so the claimed cart must still exist.
+func TestMerge_SurvivesAFailoverToAnOutdatedReplica(t *testing.T) {
 	t.Parallel()
 	for name, startedLate := range map[string]bool{
 		"an instance that has seen the replica":   false,
@@ -54,7 +54,7 @@ func TestMerge_SurvivesAFailoverToAReplicaThatHung(t *testing.T) {
 	}
 }
 
-// customerOn is a customer whose cart lies on one of a cluster's nodes.
+// customerOn returns a customer whose cart is on the given node of a cluster.
 func (s *shop) customerOn(t testing.TB, cluster *ephemeral.RedisCluster, node int, whose string) *shopper {
 	t.Helper()
 	for i := range 1000 {
@@ -63,11 +63,11 @@ func (s *shop) customerOn(t testing.TB, cluster *ephemeral.RedisCluster, node in
 			return s.customer(t, id)
 		}
 	}
-	t.Fatalf("no customer of node %d", node)
+	t.Fatalf("no customer on node %d", node)
 	return nil
 }
 
-// logInOn merges a guest's cart of node 1 into a new customer's of node 0.
+// logInOn merges a guest's cart on node 1 into a new customer's on node 0.
 func (s *shop) logInOn(t testing.TB, cluster *ephemeral.RedisCluster, whose string) *shopper {
 	t.Helper()
 	guest := s.guest(t)

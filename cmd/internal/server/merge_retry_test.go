@@ -14,8 +14,8 @@ import (
 
 const addOne = `{"product_id":1}`
 
-// A change was made by a guest, its answer was lost, and the retry comes from a customer
-// whose merge cannot be driven now.
+// A guest's change was made, its response was lost, and the retry comes from a customer
+// whose merge cannot be finished now.
 func TestKey_OfAGuestIsLookedUpWhileTheMergeWaits(t *testing.T) {
 	t.Parallel()
 	source := &flaky{}
@@ -35,7 +35,7 @@ func TestKey_OfAGuestIsLookedUpWhileTheMergeWaits(t *testing.T) {
 	customer.wantLines("2×1 1×1 7×2")
 }
 
-func TestKey_OfAGuestOutOfReachIs503(t *testing.T) {
+func TestKey_OfAnUnreachableGuestIs503(t *testing.T) {
 	t.Parallel()
 	cluster := ephemeral.StartCluster(t)
 	s := openShop(t, cluster.URL, asServed(t, cluster.URL, time.Second))
@@ -59,8 +59,8 @@ func TestKey_OfAGuestOutOfReachIs503(t *testing.T) {
 	customer.wantLines("2×1 1×1")
 }
 
-// Requests that a guest's page sent before the login, in another tab, come again: as
-// the customer's, or still as the guest's.
+// Requests that a guest's page in another tab sent before the login are retried: as the
+// customer, or still as the guest.
 func TestUnkeyedRetry_OfAGuestCountsOnceAfterALoginElsewhere(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, s *shop) {
 		guest := s.guest(t)
@@ -96,9 +96,9 @@ func TestKey_OfAGuestIsKnownUnderTheTokenAfterTheMerge(t *testing.T) {
 	})
 }
 
-// Another customer logs in on the same device and takes the guest's cart along, with the
-// change whose answer was lost. The retry finds its key under the token.
-func TestKey_OfAGuestIsKnownWhoeverTookTheCart(t *testing.T) {
+// Another customer logs in on the same device and merges the guest's cart, with the change
+// whose response was lost. The retry finds its key under the token.
+func TestKey_OfAGuestIsKnownAfterAnotherCustomersMerge(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, s *shop) {
 		guest := s.guest(t)
 		guest.cart()
@@ -108,13 +108,13 @@ func TestKey_OfAGuestIsKnownWhoeverTookTheCart(t *testing.T) {
 		if again := second.add(addOne, "Idempotency-Key", "k"); !again.replayed(t) {
 			t.Error("it was applied twice")
 		}
-		second.add(`{"product_id":2}`, "Idempotency-Key", "k") // the key of a cart that is not this customer's
+		second.add(`{"product_id":2}`, "Idempotency-Key", "k") // a key of another customer's cart
 		second.wantLines("2×1")
 		guest.logIn("1").wantLines("1×1")
 	})
 }
 
-// The client sends two changes at once, loses both answers and repeats both.
+// The client sends two changes concurrently, loses both responses and retries both.
 func TestUnkeyedRetry_OfChangesThatOverlap(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, s *shop) {
 		c := s.guest(t)
@@ -133,7 +133,7 @@ func TestUnkeyedRetry_OfChangesThatOverlap(t *testing.T) {
 	})
 }
 
-// A double click within a second, both answers lost: each retry repeats one of the two.
+// Both responses to a double click within a second are lost: each retry repeats one click.
 func TestUnkeyedRetry_OfADoubleClickCountsTwoClicks(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, s *shop) {
 		c := s.guest(t)
@@ -151,7 +151,7 @@ func TestUnkeyedRetry_OfADoubleClickCountsTwoClicks(t *testing.T) {
 	})
 }
 
-// Ages are judged by Redis' clock: what an instance takes for the time does not matter.
+// Ages are computed by Redis' clock: the clocks of instances do not matter.
 func TestUnkeyedRetry_IsTheSameOnInstancesWhoseClocksDiffer(t *testing.T) {
 	t.Parallel()
 	for _, ahead := range []time.Duration{-time.Hour, -20 * time.Millisecond, time.Hour} {
@@ -159,7 +159,7 @@ func TestUnkeyedRetry_IsTheSameOnInstancesWhoseClocksDiffer(t *testing.T) {
 		c := s.guest(t)
 		c.cart()
 		c.add(addOne, "X-Timestamp", "1")
-		s.Clock.Forward(ahead) // of the instance that the retry comes to
+		s.Clock.Forward(ahead) // the clock of the instance that gets the retry
 		if click := c.add(addOne, "X-Timestamp", "1"); click.replayed(t) {
 			t.Errorf("%v ahead: a second click was taken for a retry", ahead)
 		}
@@ -171,8 +171,8 @@ func TestUnkeyedRetry_IsTheSameOnInstancesWhoseClocksDiffer(t *testing.T) {
 	}
 }
 
-// A page that is left while its cart is merged must not leave the merge half done.
-func TestMerge_GoesOnWhenTheClientGoesAway(t *testing.T) {
+// A client that disconnects during a merge must not leave the merge unfinished.
+func TestMerge_ContinuesWhenTheClientDisconnects(t *testing.T) {
 	t.Parallel()
 	leave := &leaving{}
 	s := openShop(t, ephemeral.Redis(t), func(p *server.Parts) {
@@ -193,7 +193,7 @@ func TestMerge_GoesOnWhenTheClientGoesAway(t *testing.T) {
 	gone := leave.during(cancel)
 	if response, err := http.DefaultTransport.RoundTrip(r.WithContext(ctx)); err == nil {
 		response.Body.Close()
-		t.Fatalf("the answer came before the client went: %d", response.StatusCode)
+		t.Fatalf("the response arrived before the client disconnected: %d", response.StatusCode)
 	}
 	<-gone
 	within(t, 10*time.Second, "the merge comes to its end", func() bool { return !s.holdsClaim(t) })
@@ -226,7 +226,7 @@ func (l *leaving) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 			select {
 			case cancel := <-l.armed:
 				cancel()
-				time.Sleep(50 * time.Millisecond) // the server hears of it
+				time.Sleep(50 * time.Millisecond) // until the server notices
 				close(l.gone)
 			default:
 			}

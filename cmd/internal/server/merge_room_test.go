@@ -11,7 +11,7 @@ import (
 	"commerce/deploy/ephemeral"
 )
 
-// small gives carts room for five lines, and after merges for ten.
+// small limits carts to five lines, and to ten after a merge.
 func small(p *server.Parts) { p.CartLimits.Lines = 5 }
 
 // sell makes the store sell products 101 to 100+n.
@@ -30,7 +30,7 @@ func (c *shopper) buy(first, last int) *shopper {
 	return c
 }
 
-func TestMerge_WithoutRoomLeavesTheGuestsCartWhole(t *testing.T) {
+func TestMerge_WithoutRoomLeavesTheGuestsCartUnchanged(t *testing.T) {
 	t.Parallel()
 	s := openShop(t, ephemeral.Redis(t), small)
 	s.sell(20)
@@ -63,7 +63,7 @@ func TestMerge_WithoutRoomLeavesTheGuestsCartWhole(t *testing.T) {
 		t.Error("the guest's own change was applied again")
 	}
 	guest.wantLines("111×1")
-	if a := customer.ok("DELETE", "/cart/items/110", ""); a.Body.Data.Merge == nil { // which makes room for the next request
+	if a := customer.ok("DELETE", "/cart/items/110", ""); a.Body.Data.Merge == nil { // makes room for the next request
 		t.Errorf("no report in %s", a.Raw)
 	}
 	got := customer.cart()
@@ -82,7 +82,7 @@ func TestMerge_CountsTextToo(t *testing.T) {
 	const forty = "forty bytes of text, forty bytes of text"
 	customer, guest, other := s.customer(t, "1"), s.guest(t), s.guest(t)
 	customer.add(line(1, forty))
-	guest.add(line(1, forty)) // the customer's notice stays, and yet the guest's counts
+	guest.add(line(1, forty)) // counts, although the customer's notice will be kept
 	other.add(`{"product_id":2,"notice":"x"}`)
 	customer.Token = guest.Token
 	customer.wantLines("1×2")
@@ -98,8 +98,8 @@ func TestMerge_CountsTextToo(t *testing.T) {
 	}
 }
 
-// Devices log in at once, each with a cart that would fit alone.
-func TestMerge_OfManyDevicesAtOnceKeepsTheBound(t *testing.T) {
+// Devices log in concurrently, each with a cart that would fit by itself.
+func TestMerge_OfManyDevicesAtOnceKeepsTheLimit(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, s *shop) {
 		s.sell(20)
 		var guests []*shopper
@@ -112,18 +112,18 @@ func TestMerge_OfManyDevicesAtOnceKeepsTheBound(t *testing.T) {
 			customers[i].cart()
 		})
 		if got := s.customer(t, "1").cart(); len(got.Items) > 10 {
-			t.Errorf("the cart has %d lines, at most 10 are allowed", len(got.Items))
+			t.Errorf("the cart has %d lines, want at most 10", len(got.Items))
 		}
-		for _, c := range customers { // nothing is lost: what did not fit is under its token
+		for _, c := range customers { // nothing is lost: a cart that did not fit stays under its token
 			c.withoutToken().ok("DELETE", "/cart/clear", "")
 			if got := c.cart(); len(got.Items) != 0 && len(got.Items) != 3 {
-				t.Errorf("a guest's cart came in parts: %q", got.lines())
+				t.Errorf("a guest's cart was merged in part: %q", got.lines())
 			}
 		}
 	}, small)
 }
 
-// Sixty devices, each with a full cart, were enough to stop the service.
+// Without a limit, sixty devices with full carts could stop the service.
 func TestMerge_ACustomersCartStopsGrowing(t *testing.T) {
 	t.Parallel()
 	s := openShop(t, ephemeral.Redis(t), small)

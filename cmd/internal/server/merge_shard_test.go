@@ -10,9 +10,9 @@ import (
 	"commerce/deploy/ephemeral"
 )
 
-// A shard of a guest's cart that hangs is no reason to keep customers of other shards
-// from their carts.
-func TestGuestShardThatHangs_LeavesCustomersServed(t *testing.T) {
+// If the shard of a guest's cart is unresponsive, customers on other shards are still
+// served.
+func TestUnresponsiveGuestShard_LeavesCustomersServed(t *testing.T) {
 	t.Parallel()
 	cluster := ephemeral.StartCluster(t)
 	s := openShop(t, cluster.URL, asServed(t, cluster.URL, time.Second))
@@ -41,9 +41,9 @@ func TestGuestShardThatHangs_LeavesCustomersServed(t *testing.T) {
 	})
 }
 
-// A merge that died after its claim is noted in the customer's cart, and each call
-// looks for it. A shard that hangs costs the first of them time, not all.
-func TestGuestShardThatHangs_WithAMergeUnderWay(t *testing.T) {
+// A merge that died after its claim has a note in the customer's cart, and each call tries
+// to resume it. With an unresponsive shard, only the first call waits.
+func TestUnresponsiveGuestShard_WithAnUnfinishedMerge(t *testing.T) {
 	t.Parallel()
 	cluster := ephemeral.StartCluster(t)
 	s := openShop(t, cluster.URL, asServed(t, cluster.URL, time.Second))
@@ -52,7 +52,7 @@ func TestGuestShardThatHangs_WithAMergeUnderWay(t *testing.T) {
 	guest.add(`{"product_id":2}`)
 	customer := s.customerOn(t, cluster, 0, "customer")
 	customer.add(addOne)
-	// As a request leaves it that dies after its note.
+	// The state after a request that died after its note.
 	note := auth.CartToken(guest.Token).Digest() + " " + strconv.FormatInt(time.Now().Unix(), 10) + " 1 0 -"
 	s.Redis.HSet(t.Context(), s.customerKey(customer), "mdied", note)
 	cluster.Nodes[1].Freeze()

@@ -23,7 +23,7 @@ import (
 
 var strategies = []cart.Strategy{cart.Sum, cart.Max, cart.KeepGuest, cart.KeepCustomer}
 
-// onEachStrategy runs a test on every kind of Redis under every strategy.
+// onEachStrategy runs a test on every kind of Redis with every strategy.
 func onEachStrategy(t *testing.T, test func(*testing.T, *shop, cart.Strategy)) {
 	t.Helper()
 	t.Parallel()
@@ -41,7 +41,7 @@ func onEachStrategy(t *testing.T, test func(*testing.T, *shop, cart.Strategy)) {
 	}
 }
 
-// held is a line of a cart as the model below sees it.
+// held is a line of a cart in the model below.
 type held struct {
 	id       string
 	quantity int64
@@ -55,7 +55,7 @@ func (h held) product() int64 {
 
 func (h held) String() string { return fmt.Sprintf("%s×%d", h.id, h.quantity) }
 
-// heldIn reads "11×2 12×1".
+// heldIn parses "11×2 12×1".
 func heldIn(t *testing.T, lines string) []held {
 	t.Helper()
 	var all []held
@@ -70,8 +70,8 @@ func heldIn(t *testing.T, lines string) []held {
 	return all
 }
 
-// modelMerge is what a merge comes to, without Redis, requests or crashes: the
-// lines after it, and those that were cut as "id asked→kept".
+// modelMerge computes a merge without Redis, requests or crashes: the merged lines, and the
+// cut ones as "id requested→kept".
 func modelMerge(strategy cart.Strategy, customer, guest []held, products map[int64]*cart.Product) (lines []held, cuts []string) {
 	lines = slices.Clone(customer)
 	for _, g := range guest {
@@ -98,8 +98,8 @@ func modelMerge(strategy cart.Strategy, customer, guest []held, products map[int
 	return lines, cuts
 }
 
-// modelCut bounds line i by what may be bought, but not below what the customer
-// had, and not to 0. What cannot be bought at all is left as it is.
+// modelCut limits line i to what may be bought, but not below what the customer had, and
+// not to 0. A line that cannot be bought at all is unchanged.
 func modelCut(asked, had int64, lines []held, i int, p *cart.Product) int64 {
 	if p == nil || !p.Active || (p.Stock != nil && *p.Stock == 0) {
 		return asked
@@ -120,14 +120,14 @@ func modelCut(asked, had int64, lines []held, i int, p *cart.Product) int64 {
 	return max(min(asked, most), min(asked, had), 1)
 }
 
-// Products of the merge tests: all on sale without bounds when they are added, and
-// as their names say when the carts are merged. Those that cannot be bought then
-// have bounds too, which must not matter.
+// Products of the merge tests: all can be bought without limits when they are added, and
+// are as their names say when the carts are merged. Those that cannot be bought then have
+// limits too, which must not matter.
 const (
 	plain, stock5, max4, inactive, gone, soldOut, twoPlans = 11, 12, 13, 14, 15, 16, 17
 )
 
-// mergeProducts are what the shop sells while carts are filled, and when they merge.
+// mergeProducts returns the products while carts are filled, and when they are merged.
 func mergeProducts(merging bool) map[int64]*cart.Product {
 	products := map[int64]*cart.Product{}
 	for id := int64(plain); id <= twoPlans; id++ {
@@ -169,7 +169,7 @@ func (c *shopper) fill(lines []held) {
 	}
 }
 
-// mergeCases are carts of a customer and a guest.
+// mergeCases are pairs of a customer's and a guest's cart.
 var mergeCases = []struct{ name, customer, guest string }{
 	{"into an empty cart", "", "17.p172×2 16×1 15×2 14×3 13×9 12×9 11×1"},
 	{"other lines", "11×1 14×2 17.p171×1", "16×7 15×1 12×5 13×4 17.p172×4"},
@@ -182,7 +182,7 @@ var mergeCases = []struct{ name, customer, guest string }{
 	{"a stock that another line has used up", "17.p171×5", "17.p172×1"},
 }
 
-func TestMerge_ComesToWhatTheModelSays(t *testing.T) {
+func TestMerge_MatchesTheModel(t *testing.T) {
 	onEachStrategy(t, func(t *testing.T, s *shop, strategy cart.Strategy) {
 		for _, tc := range mergeCases {
 			wantModelMerge(t, s, strategy, tc.name, heldIn(t, tc.customer), heldIn(t, tc.guest))
@@ -205,7 +205,7 @@ func randomLines(r *rand.Rand) []held {
 	return lines
 }
 
-// wantModelMerge fills two carts, merges them and compares all that a client sees.
+// wantModelMerge fills two carts, merges them and compares everything that a client sees.
 func wantModelMerge(t *testing.T, s *shop, strategy cart.Strategy, name string, customerLines, guestLines []held) {
 	t.Helper()
 	s.sellForMerge(false)
@@ -249,7 +249,7 @@ func cutCode(item string) string {
 	return "insufficient_stock"
 }
 
-// wantIssues holds what cannot be bought to its issue.
+// wantIssues checks the issues of lines that cannot be bought.
 func wantIssues(t *testing.T, name string, b cartBody) {
 	t.Helper()
 	want := map[int64]string{inactive: "product_inactive", gone: "product_not_found", soldOut: "out_of_stock"}
@@ -264,17 +264,17 @@ func wantIssues(t *testing.T, name string, b cartBody) {
 	}
 }
 
-// logIn is the same shopper once logged in, who still sends the guest's token.
+// logIn returns the same shopper after a login, who still sends the guest's token.
 func (c *shopper) logIn(customer string) *shopper {
 	return &shopper{t: c.t, shop: c.shop, Token: c.Token, JWT: c.shop.token(c.t, customer)}
 }
 
-// withoutToken is the same customer on a device that never was a guest's.
+// withoutToken returns the same customer on a device without a guest's token.
 func (c *shopper) withoutToken() *shopper {
 	return &shopper{t: c.t, shop: c.shop, JWT: c.JWT}
 }
 
-func TestMerge_NoticesFillEmptyPlacesOnly(t *testing.T) {
+func TestMerge_NeverReplacesTheCustomersNotice(t *testing.T) {
 	onEachStrategy(t, func(t *testing.T, s *shop, _ cart.Strategy) {
 		customer, guest := s.customer(t, "1"), s.guest(t)
 		customer.add(`{"product_id":1,"notice":"the customer's"}`)
@@ -293,7 +293,7 @@ func TestMerge_NoticesFillEmptyPlacesOnly(t *testing.T) {
 	})
 }
 
-func TestMerge_PassesTheLimitOfLines(t *testing.T) {
+func TestMerge_MayExceedTheLimitOfLines(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, s *shop) {
 		customer, guest := s.customer(t, "1"), s.guest(t)
 		var want []string
@@ -313,7 +313,7 @@ func TestMerge_PassesTheLimitOfLines(t *testing.T) {
 	})
 }
 
-func TestMerge_IsTheFirstThingAnyRequestDoes(t *testing.T) {
+func TestMerge_HappensFirstInEveryRequest(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		method, path, payload string
@@ -377,13 +377,13 @@ func TestMerge_ThatIsReportedIsNever304(t *testing.T) {
 		// A 304 would bring the report back from the client's cache.
 		next := customer.ok("GET", "/cart", "", "If-None-Match", a.Header.Get("ETag"))
 		if next.Body.Data.Merge != nil || next.Header.Get("Cache-Control") != "private, no-cache" {
-			t.Errorf("the next answer: %v %s", next.Header, next.Raw)
+			t.Errorf("the next response: %v %s", next.Header, next.Raw)
 		}
 		again := customer.send("GET", "/cart", "", "If-None-Match", next.Header.Get("ETag"))
 		if again.Status != http.StatusNotModified {
 			t.Errorf("unchanged since: %d", again.Status)
 		}
-		customer.add(`{"product_id":1}`, "If-Match", a.Header.Get("ETag")) // it is the same cart
+		customer.add(`{"product_id":1}`, "If-Match", a.Header.Get("ETag")) // the cart has not changed
 	})
 }
 
@@ -419,7 +419,7 @@ func TestMerge_ClearingAfterwardsIsFinal(t *testing.T) {
 	})
 }
 
-func TestMerge_KeysComeAlong(t *testing.T) {
+func TestMerge_IncludesIdempotencyKeys(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, s *shop) {
 		guest := s.guest(t)
 		guest.cart()
@@ -485,8 +485,8 @@ func TestMerge_DevicesAtOnce(t *testing.T) {
 	})
 }
 
-// Guests and customer add while their carts are merged again and again. Whatever
-// was accepted is there in the end, once.
+// Guests and a customer add while their carts are merged again and again. Finally, every
+// accepted add counts exactly once.
 func TestMerge_RacesWithAddsOnBothSides(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, s *shop) {
 		guest := s.guest(t)
@@ -508,7 +508,7 @@ func TestMerge_RacesWithAddsOnBothSides(t *testing.T) {
 	})
 }
 
-// flaky is a catalog that does not answer about one product while it is down.
+// flaky is a catalog that fails for one product while it is down.
 type flaky struct {
 	service.Catalog
 	down atomic.Int64
@@ -562,15 +562,15 @@ func TestMerge_AnEmptiedGuestsCartBringsNothing(t *testing.T) {
 	})
 }
 
-// A merge is as little reason to forget a cart as any other change.
-func TestMerge_KeepsTheCustomersCartForItsWholeTime(t *testing.T) {
+// A merge renews the cart's TTL, like any other change.
+func TestMerge_RenewsTheCustomersTTL(t *testing.T) {
 	onRealRedis(t, func(t *testing.T, s *shop) {
 		guest := s.guest(t)
 		guest.add(`{"product_id":1}`)
 		got := guest.logIn("1").cart()
 		expires, err := time.Parse(time.RFC3339, *got.ExpiresAt)
 		if err != nil || time.Until(expires) < 2159*time.Hour {
-			t.Errorf("it lapses at %v, %v", expires, err)
+			t.Errorf("it expires at %v, %v", expires, err)
 		}
 	})
 }

@@ -11,8 +11,8 @@ import (
 	"commerce/deploy/ephemeral"
 )
 
-// While a slot moves, Redis refuses a script that names two keys of which one is not
-// there. The published client's changes name the cart alone.
+// While a slot migrates, Redis refuses a script with two keys if one of them does not
+// exist. The published client's changes use only the cart's key.
 func TestMovingSlot_ServesThePublishedClient(t *testing.T) {
 	t.Parallel()
 	for name, durable := range map[string]bool{"plain": false, "with DURABILITY=replica": true} {
@@ -43,7 +43,7 @@ func TestMovingSlot_ServesThePublishedClient(t *testing.T) {
 	}
 }
 
-// slotMove is a slot on its way from one node to another.
+// slotMove is a slot that migrates from one node to another.
 type slotMove struct {
 	t        testing.TB
 	from, to *redis.Client
@@ -72,14 +72,14 @@ func (m slotMove) do(node *redis.Client, args ...any) {
 	}
 }
 
-// key moves the cart itself.
+// key migrates the cart itself.
 func (m slotMove) key() {
 	m.t.Helper()
 	host, port := "127.0.0.1", m.to.Options().Addr[len("127.0.0.1:"):]
 	m.do(m.from, "migrate", host, port, m.cartKey, 0, 5000)
 }
 
-// end gives the slot to its new node.
+// end assigns the slot to its new node.
 func (m slotMove) end() {
 	m.t.Helper()
 	m.do(m.to, "cluster", "setslot", m.slot, "node", m.toID)

@@ -19,8 +19,8 @@ import (
 // lostReplies is how many changes testdata/npmtrip/trip.mjs sends over LOSSY_URL.
 const lostReplies = 8
 
-// The published client, unchanged, drives a whole shopping trip. Without Node,
-// TestPublishedClient_ShopsAndLogsIn covers the same trip.
+// The unchanged published client makes a whole shopping trip.
+// TestPublishedClient_ShopsAndLogsIn covers the same trip without Node.
 func TestPublishedClient_DrivesAWholeTrip(t *testing.T) {
 	t.Parallel()
 	installed := installClient(t)
@@ -42,8 +42,8 @@ func TestPublishedClient_DrivesAWholeTrip(t *testing.T) {
 	}
 }
 
-// installClient installs the published client and what testdata/npmtrip pins
-// beside it in a directory of the test's own, and returns that directory.
+// installClient installs the published client and the other pinned packages of
+// testdata/npmtrip in a temporary directory, and returns that directory.
 func installClient(t *testing.T) string {
 	t.Helper()
 	for _, program := range []string{"node", "npm"} {
@@ -68,7 +68,7 @@ func installClient(t *testing.T) string {
 	return dir
 }
 
-// drive makes the trip to the shop at url, as customers with these tokens.
+// drive makes the trip against the shop at url, as customers with these tokens.
 func drive(t *testing.T, dir, url, key, browserJWT, serverJWT, lossyJWT string) {
 	t.Helper()
 	line := loseReplies(t, url)
@@ -94,20 +94,20 @@ func command(t testing.TB, name string, args ...string) *exec.Cmd {
 	return exec.CommandContext(ctx, name, args...)
 }
 
-// demo is a running `commerce demo`, and what it printed.
+// demo is a running `commerce demo` with its output.
 type demo struct {
 	binary, url, key, jwt string
 }
 
-// What the demo prints for people, and people copy.
+// The parts of the demo's output that people copy.
 var (
 	printedURL = regexp.MustCompile(`(?m)^ *URL +(http://localhost:[0-9]+)$`)
 	printedKey = regexp.MustCompile(`(?m)^ *Store +(pk_\S+)`)
 	printedJWT = regexp.MustCompile(`(?m)^ *Customer JWT +(\S+\.\S+\.\S+)$`)
 )
 
-// startDemo builds and runs the program on free ports. It is ended when the
-// test is over, and must then exit with 0.
+// startDemo builds the program and runs it on free ports until the test ends. It must then
+// exit with 0.
 func startDemo(t *testing.T) demo {
 	t.Helper()
 	d := demo{binary: filepath.Join(t.TempDir(), "commerce")}
@@ -138,7 +138,7 @@ func startDemo(t *testing.T) demo {
 	return d
 }
 
-// welcome reads what the demo prints up to its last line, or its end.
+// welcome reads the demo's output up to its last line or its end.
 func welcome(lines *bufio.Scanner) string {
 	var printed strings.Builder
 	for lines.Scan() {
@@ -150,7 +150,7 @@ func welcome(lines *bufio.Scanner) string {
 	return printed.String()
 }
 
-// end asks a program to end, which it must do well and within its ten seconds.
+// end stops a program, which must exit with 0 within ten seconds.
 func end(t testing.TB, program *exec.Cmd, log *logBuffer) {
 	t.Helper()
 	_ = program.Process.Signal(syscall.SIGTERM)
@@ -161,7 +161,7 @@ func end(t testing.TB, program *exec.Cmd, log *logBuffer) {
 	}
 }
 
-// token makes a token with the program's own command.
+// token creates a token with the program's own command.
 func (d demo) token(t testing.TB, customer string) string {
 	t.Helper()
 	sign := command(t, d.binary, "token", "customer", "--store", "1", "--customer", customer)

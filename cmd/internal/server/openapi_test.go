@@ -51,7 +51,7 @@ type spec struct {
 	schemas    *sync.Map // *openapi3.Schema to *jsonschema.Schema
 }
 
-// basePath is the part of a request's path that the document does not know.
+// basePath is the prefix of a request's path that is not in the document.
 func (s *shop) basePath(r *http.Request) string {
 	u, _ := url.Parse(s.URL)
 	if strings.HasPrefix(r.URL.Path, u.Path) {
@@ -60,9 +60,8 @@ func (s *shop) basePath(r *http.Request) string {
 	return ""
 }
 
-// conforms holds a response against the document. HEAD answers as GET does; a 304
-// and a HEAD have no body, but the headers of their answer. A preflight is the
-// CORS layer's and not described.
+// conforms compares a response with the document. HEAD is like GET; a 304 and a HEAD have
+// headers but no body. CORS preflights are not in the document.
 func conforms(r *http.Request, response *http.Response, basePath string) error {
 	if r.Method == http.MethodOptions {
 		return nil
@@ -96,7 +95,7 @@ func conforms(r *http.Request, response *http.Response, basePath string) error {
 		return fmt.Errorf("find route: %w", err)
 	}
 	status := response.StatusCode
-	if status == http.StatusNotModified { // the library passes any 304 and any HEAD unread
+	if status == http.StatusNotModified { // the library accepts any 304 and any HEAD
 		ref := route.Operation.Responses.Status(status)
 		if ref == nil {
 			return errors.New("304 is not documented")
@@ -116,9 +115,8 @@ func conforms(r *http.Request, response *http.Response, basePath string) error {
 	return doc.bodyConforms(route.Operation.Responses.Status(status).Value, body)
 }
 
-// bodyConforms holds JSON against the schema of its response. The OpenAPI library
-// would compile that schema again for each answer, which takes longer than the rest
-// of a test.
+// bodyConforms validates JSON by the schema of its response. The OpenAPI library would
+// compile that schema for each response, which takes longer than the rest of a test.
 func (s spec) bodyConforms(documented *openapi3.Response, body []byte) error {
 	media := documented.Content.Get("application/json")
 	if media == nil {
@@ -135,7 +133,7 @@ func (s spec) bodyConforms(documented *openapi3.Response, body []byte) error {
 	return schema.Validate(content)
 }
 
-// compiled returns a response's schema ready for use, the same one each time.
+// compiled returns a response's compiled schema. It compiles each schema only once.
 func (s spec) compiled(schema *openapi3.Schema) (*jsonschema.Schema, error) {
 	if known, ok := s.schemas.Load(schema); ok {
 		return known.(*jsonschema.Schema), nil
@@ -148,7 +146,7 @@ func (s spec) compiled(schema *openapi3.Schema) (*jsonschema.Schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	resource["components"] = s.components // to which it refers
+	resource["components"] = s.components // the targets of its references
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
 	if err := c.AddResource("response.json", resource); err != nil {
@@ -161,7 +159,7 @@ func (s spec) compiled(schema *openapi3.Schema) (*jsonschema.Schema, error) {
 	return compiled, err
 }
 
-// only is a route with one possible answer.
+// only returns a route with one possible response.
 func (s spec) only(status int, ref *openapi3.ResponseRef) *routers.Route {
 	return &routers.Route{Spec: s.T, Operation: &openapi3.Operation{
 		Responses: openapi3.NewResponses(openapi3.WithStatus(status, ref)),
@@ -190,7 +188,7 @@ func TestOpenAPI_DescribesEveryRouteAndNoOther(t *testing.T) {
 	}
 }
 
-func TestOpenAPI_LeavesOutNoRoute(t *testing.T) {
+func TestOpenAPI_HasEveryRegisteredRoute(t *testing.T) {
 	t.Parallel()
 	doc, err := document()
 	if err != nil {
@@ -202,7 +200,7 @@ func TestOpenAPI_LeavesOutNoRoute(t *testing.T) {
 		for _, route := range area.Routes {
 			path := parameter.ReplaceAllString(route.Path, "{$1}")
 			if item := doc.Paths.Value(path); item == nil || item.GetOperation(route.Method) == nil {
-				t.Errorf("%s %s is served, and not in the document", route.Method, route.Path)
+				t.Errorf("%s %s is served, but not in the document", route.Method, route.Path)
 			}
 		}
 	}
@@ -215,7 +213,7 @@ func firstMethod(item *openapi3.PathItem) string {
 	return ""
 }
 
-func TestConforms_NoticesADeparture(t *testing.T) {
+func TestConforms_DetectsDifferences(t *testing.T) {
 	t.Parallel()
 	c := openShop(t, embeddedRedis(t)).guest(t)
 	good := c.add(`{"product_id":1}`)

@@ -9,7 +9,7 @@ import (
 	"commerce/cmd/internal/server"
 )
 
-// links returns the URL of the list as a page of it gives it.
+// links returns the base of the URLs in a page of the list.
 func (s *shop) links(t *testing.T, headers ...string) string {
 	t.Helper()
 	a := s.guest(t).send("GET", "/subscriptions?per_page=20", "", append(headers, "Authorization", "Bearer "+s.API)...)
@@ -28,12 +28,12 @@ func (s *shop) links(t *testing.T, headers ...string) string {
 	return page.Data.Path
 }
 
-func TestLinks_LeadBackThroughATrustedProxyAlone(t *testing.T) {
+func TestLinks_UseForwardedHeadersOfTrustedProxiesOnly(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		trusted []string
 		headers []string
-		want    string // "" for what the request says
+		want    string // "" for the request's own origin
 	}{
 		{[]string{"127.0.0.0/8"}, []string{"X-Forwarded-Proto", "https", "X-Forwarded-Host", "shop.example.com"}, "https://shop.example.com"},
 		{[]string{"127.0.0.1"}, []string{"X-Forwarded-Proto", "HTTPS, http", "X-Forwarded-Host", "shop.example.com:8443, inner"}, "https://shop.example.com:8443"},
@@ -73,7 +73,7 @@ func TestLinks_HaveTheBasePathOnce(t *testing.T) {
 	}
 }
 
-func TestProxy_ThatTheSettingsDoNotMentionIsWarnedOfOnce(t *testing.T) {
+func TestProxy_AnUnconfiguredOneIsLoggedOnce(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		edit func(*server.Parts)

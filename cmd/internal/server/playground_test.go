@@ -54,8 +54,8 @@ func TestPlayground_AShopperAddsIsRefusedLogsInAndTurnsToArabic(t *testing.T) {
 	p.until(`document.querySelector("[data-line='1'] .total").textContent.includes("ر.س")`)
 }
 
-// The page cannot ask the service what the sample store sells: its own table must
-// say the same.
+// The service has no call that lists products, so the page has its own table, which must
+// match the sample store.
 func TestPlayground_ShowsWhatTheSampleStoreSells(t *testing.T) {
 	t.Parallel()
 	s := openShop(t, embeddedRedis(t), withPlayground(server.Playground{}))
@@ -136,7 +136,7 @@ func asSample(p *cart.Product) sampleProduct {
 
 func riyals(a money.Amount) float64 { return float64(a) / 100 }
 
-func TestPlayground_OffIsAsAnyUnknownAddress(t *testing.T) {
+func TestPlayground_OffIsNotFound(t *testing.T) {
 	t.Parallel()
 	s := openShop(t, embeddedRedis(t))
 	for _, address := range []string{"/", "/playground/js/main.js", "/playground/demo.json"} {
@@ -178,7 +178,7 @@ func TestPlayground_EveryFileIsServedUnderTheBasePathAndBoundToItsOrigin(t *test
 	}
 }
 
-func TestPlayground_LendsTokensToItsOwnOriginAlone(t *testing.T) {
+func TestPlayground_GivesTokensOnlyToItsOwnOrigin(t *testing.T) {
 	t.Parallel()
 	lent := server.Playground{CustomerJWT: "a.b.c"}
 	s := openShop(t, embeddedRedis(t), withPlayground(lent), func(p *server.Parts) { p.CORSOrigins = []string{"*"} })
@@ -197,7 +197,8 @@ func withPlayground(p server.Playground) func(*server.Parts) {
 	return func(parts *server.Parts) { parts.Playground = &p }
 }
 
-// get answers without its body, redirects as they are. Headers come in pairs.
+// get returns a response without its body, and does not follow redirects. Headers are
+// name, value, …
 func get(t *testing.T, address string, headers ...string) *http.Response {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
@@ -215,17 +216,17 @@ func get(t *testing.T, address string, headers ...string) *http.Response {
 	return response
 }
 
-// page is a browser's tab.
+// page is a browser tab.
 type page struct {
 	t   *testing.T
 	ctx context.Context
 }
 
-// patience is how long a page has for what a test waits for.
+// patience is how long a test waits for a page.
 const patience = 10 * time.Second
 
-// openPage starts a browser on an address. What goes wrong inside the page, its
-// policy included, fails the test.
+// openPage opens a URL in a new browser. An exception in the page, or a violation of its
+// security policy, fails the test.
 func openPage(t *testing.T, address string) page {
 	t.Helper()
 	ctx, cancel := chromedp.NewExecAllocator(context.Background(), append(chromedp.DefaultExecAllocatorOptions[:],
@@ -253,7 +254,7 @@ func openPage(t *testing.T, address string) page {
 	return p
 }
 
-// browser finds a Chromium, under one of the names that systems give it.
+// browser finds Chromium by its usual names.
 func browser(t *testing.T) string {
 	t.Helper()
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
@@ -265,7 +266,7 @@ func browser(t *testing.T) string {
 	return ""
 }
 
-// fault reports an exception in the page, or a breach of its policy.
+// fault reports an exception in the page, or a violation of its policy.
 func (p page) fault(event any) {
 	switch e := event.(type) {
 	case *runtime.EventExceptionThrown:

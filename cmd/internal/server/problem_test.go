@@ -38,7 +38,7 @@ func TestProblems_HaveTheCodesOfTheOpenAPIDocument(t *testing.T) {
 	}
 	slices.Sort(documented)
 	if known := slices.Sorted(maps.Keys(statuses)); !slices.Equal(known, documented) {
-		t.Errorf("the server knows %q,\nthe document %q", known, documented)
+		t.Errorf("codes of the server: %q,\nof the document: %q", known, documented)
 	}
 }
 
@@ -72,12 +72,12 @@ func TestProblems_HaveAStatusForEachConstantAndNoOther(t *testing.T) {
 	}
 	for code := range statuses {
 		if !declared[code] {
-			t.Errorf("%s has a status and no constant", code)
+			t.Errorf("%s has a status but no constant", code)
 		}
 	}
 }
 
-// codesOf collects what a response's schema says "code" may be.
+// codesOf collects the values that a response's schema allows for "code".
 func codesOf(schema *openapi3.Schema, into map[problem.Code]bool) {
 	for _, parts := range [][]*openapi3.SchemaRef{schema.AllOf, schema.OneOf, schema.AnyOf} {
 		for _, part := range parts {
@@ -85,7 +85,7 @@ func codesOf(schema *openapi3.Schema, into map[problem.Code]bool) {
 		}
 	}
 	code := schema.Properties["code"]
-	if code == nil || code.Ref != "" { // a reference is to all codes
+	if code == nil || code.Ref != "" { // a reference allows all codes
 		return
 	}
 	if only, ok := code.Value.Const.(string); ok {
@@ -109,7 +109,7 @@ func TestProblems_AreDocumentedUnderTheirStatus(t *testing.T) {
 		for code := range codes {
 			seen[code] = true
 			if statuses[code] != status {
-				t.Errorf("%s: %s is documented as %d and answered as %d", where, code, status, statuses[code])
+				t.Errorf("%s: %s is documented as %d but sent as %d", where, code, status, statuses[code])
 			}
 		}
 	}
@@ -126,12 +126,12 @@ func TestProblems_AreDocumentedUnderTheirStatus(t *testing.T) {
 	check("any method", http.StatusMethodNotAllowed, doc.Components.Responses["MethodNotAllowed"].Value)
 	for code := range statuses {
 		if !seen[code] {
-			t.Errorf("no response is documented to carry %s", code)
+			t.Errorf("no documented response has %s", code)
 		}
 	}
 }
 
-func TestProblems_OfTheServerSpeakEveryLanguage(t *testing.T) {
+func TestProblems_OfTheServerAreInEveryLanguage(t *testing.T) {
 	t.Parallel()
 	for _, p := range []*problem.Error{errNotFound, errMethodNotAllowed, errRateLimited, errUnavailable, errInternal} {
 		if statuses[p.Code] == 0 {
@@ -143,7 +143,7 @@ func TestProblems_OfTheServerSpeakEveryLanguage(t *testing.T) {
 	}
 }
 
-func TestProblemOf_TellsOnlyWhatWasForeseen(t *testing.T) {
+func TestProblemOf_HidesUnexpectedErrors(t *testing.T) {
 	t.Parallel()
 	unlisted := problem.New("surprise", "", locale.Text{locale.En: "dial tcp 10.0.0.1"})
 	for name, tt := range map[string]struct {

@@ -17,7 +17,7 @@ var (
 	errRefused   = errors.New("wrong password")
 )
 
-// operated is the admin side of a process with one dependency, which fails with err.
+// operated is the admin API of a process with one dependency, which fails with err.
 type operated struct {
 	*server.Admin
 	err error
@@ -32,7 +32,7 @@ func operate(started time.Time) *operated {
 	return o
 }
 
-// says asks /readyz while the dependency fails with err.
+// says requests /readyz while the dependency fails with err.
 func (o *operated) says(t *testing.T, err error) (status int, state string) {
 	t.Helper()
 	o.err = err
@@ -45,7 +45,7 @@ func (o *operated) says(t *testing.T, err error) (status int, state string) {
 	return w.Code, body.Checks["it"]
 }
 
-func TestReady_KeepsAnInstanceBackOnlyUntilItsDependencyHasAcceptedIt(t *testing.T) {
+func TestReady_IsNotReadyOnlyUntilTheFirstSuccessfulCheck(t *testing.T) {
 	t.Parallel()
 	type step struct {
 		err    error
@@ -79,7 +79,7 @@ func TestReady_KeepsAnInstanceBackOnlyUntilItsDependencyHasAcceptedIt(t *testing
 	}
 }
 
-func TestReady_CountsWhatWasReachedBeforeAnyoneAsked(t *testing.T) {
+func TestReady_CountsChecksBeforeTheFirstRequest(t *testing.T) {
 	t.Parallel()
 	o := operate(time.Now())
 	if failed := o.Reach(t.Context()); len(failed) > 0 {

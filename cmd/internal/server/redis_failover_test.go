@@ -16,19 +16,18 @@ import (
 
 const (
 	// recoveryLimit is how long shoppers may be refused after their master died:
-	// some 2 s until another is one, 1 s until the service has heard of it, and
+	// about 2 s for the failover, 1 s until the service knows the new master, and
 	// the rest for a busy machine.
 	recoveryLimit = 15 * time.Second
 
-	// answerLimit is how long one answer may take meanwhile. One that hangs takes the
-	// 5 s that a request has.
+	// answerLimit is how long one response may take meanwhile. A request that hangs
+	// takes 5 s.
 	answerLimit = 4500 * time.Millisecond
 )
 
-// Replicas follow their master a moment later, so a change that was accepted just
-// before the master died may be gone. What holds: changes that the replica had are
-// there, every change is answered at once with 200 or 503, and whoever repeats
-// changes with their keys ends up with each of them made once.
+// Replication is asynchronous, so a change that was accepted just before the master died
+// may be lost. But changes that the replica had are kept, every change gets a 200 or a 503
+// immediately, and a client that repeats changes with their keys makes each exactly once.
 func TestRedisFailover_SentinelsReplaceTheMaster(t *testing.T) {
 	t.Parallel()
 	sentinels := guarded(t).StartSentinels(t)
@@ -49,10 +48,10 @@ func TestRedisFailover_SentinelsReplaceTheMaster(t *testing.T) {
 	}
 }
 
-func TestRedisFailover_AClustersOtherShardsGoOnMeanwhile(t *testing.T) {
+func TestRedisFailover_AClustersOtherShardsAreStillServed(t *testing.T) {
 	t.Parallel()
 	cluster := guarded(t).StartCluster(t)
-	// With seconds of time, a 503 means a shard that is down, not a busy machine.
+	// With a budget of seconds, a 503 means that a shard is down, not that the machine is busy.
 	s := openShop(t, cluster.URL, asServed(t, cluster.URL, 3*time.Second, func(o *redis.UniversalOptions) {
 		o.ReadTimeout, o.PoolTimeout = 3*time.Second, 3*time.Second
 	}))
@@ -78,8 +77,8 @@ func TestRedisFailover_AClustersOtherShardsGoOnMeanwhile(t *testing.T) {
 	}
 }
 
-// asServed gives a shop the service's own time-outs, where other tests are patient,
-// and a budget for each request, 0 for the default. Edits may change the time-outs.
+// asServed gives a shop the service's own timeouts, which are shorter than in other tests,
+// and a budget per request, 0 for the default. Edits may change the timeouts.
 func asServed(t testing.TB, redisURL string, budget time.Duration, edits ...func(*redis.UniversalOptions)) func(*server.Parts) {
 	t.Helper()
 	rdb, err := connect.Redis(redisURL, edits...)
@@ -90,8 +89,8 @@ func asServed(t testing.TB, redisURL string, budget time.Duration, edits ...func
 	return func(p *server.Parts) { p.Redis, p.RedisBudget = rdb, budget }
 }
 
-// replicate waits until the replica of a key's master has all that was written
-// before: replicas get writes in order.
+// replicate waits until the replica of a key's master has all earlier writes: replicas get
+// writes in order.
 func (s *shop) replicate(t testing.TB, key string) {
 	t.Helper()
 	node, ok := s.Redis.(*redis.Client)
@@ -103,7 +102,7 @@ func (s *shop) replicate(t testing.TB, key string) {
 	} else if !ok {
 		t.Fatalf("a %T", s.Redis)
 	}
-	pipe := node.Pipeline() // WAIT is about its own connection's writes
+	pipe := node.Pipeline() // WAIT covers only its own connection's writes
 	pipe.HSet(t.Context(), key, "x", "")
 	replicas := pipe.Do(t.Context(), "wait", 1, 0)
 	if _, err := pipe.Exec(t.Context()); err != nil || replicas.Val() != int64(1) {
@@ -119,7 +118,7 @@ func (b *buyer) wantRefusals(t testing.TB, want bool) {
 	}
 }
 
-// tokenOn makes a cart token whose cart lies on one of a cluster's nodes.
+// tokenOn returns a cart token whose cart is on the given node of a cluster.
 func (s *shop) tokenOn(t testing.TB, cluster *ephemeral.RedisCluster, node int, whose string) string {
 	t.Helper()
 	for i := range 1000 {
@@ -128,19 +127,18 @@ func (s *shop) tokenOn(t testing.TB, cluster *ephemeral.RedisCluster, node int, 
 			return token
 		}
 	}
-	t.Fatalf("no token of node %d", node)
+	t.Fatalf("no token on node %d", node)
 	return ""
 }
 
-// buyer adds one more of a product at a time, each with a key of its own, and
-// repeats what was refused, as a careful client does. Only one goroutine may use
-// it.
+// buyer adds one of a product at a time, each with its own key, and repeats refused
+// changes, like a careful client. It is not safe for concurrent use.
 type buyer struct {
 	*shopper
 	name    int
 	bought  int // changes accepted, each under its own key
 	refused int
-	slowest time.Duration // answer
+	slowest time.Duration // response
 
 	last time.Time     // acceptance
 	gap  time.Duration // the longest between two acceptances
@@ -154,7 +152,7 @@ func (s *shop) buyer(t testing.TB, name int) *buyer {
 
 func (b *buyer) key(i int) string { return fmt.Sprintf("change-%d", i) }
 
-// buy makes a change under a key, whatever that takes, and says whether it had
+// buy makes a change with a key, repeats it until it succeeds, and reports whether it had
 // been made before.
 func (b *buyer) buy(key string) (replayed bool) {
 	for start := time.Now(); time.Since(start) < 2*recoveryLimit; time.Sleep(20 * time.Millisecond) {
@@ -175,8 +173,8 @@ func (b *buyer) buy(key string) (replayed bool) {
 	return false
 }
 
-// whileBuying lets something break while the buyers buy, and waits until each of
-// them was served again.
+// whileBuying breaks something while the buyers buy, and waits until each of them is served
+// again.
 func whileBuying(t *testing.T, buyers []*buyer, breaks func()) {
 	t.Helper()
 	stop := make(chan struct{})
@@ -212,7 +210,7 @@ func whileBuying(t *testing.T, buyers []*buyer, breaks func()) {
 	breaks()
 	close(broken)
 	recovered.Wait()
-	time.Sleep(200 * time.Millisecond) // the rest of it, should it not be over
+	time.Sleep(200 * time.Millisecond) // until the failover is surely over
 	close(stop)
 	all.Wait()
 	for _, b := range buyers {
@@ -222,7 +220,7 @@ func whileBuying(t *testing.T, buyers []*buyer, breaks func()) {
 			t.Errorf("buyer %d: nothing accepted for %v, want at most %v", b.name, b.gap, recoveryLimit)
 		}
 		if b.slowest > answerLimit {
-			t.Errorf("buyer %d: an answer took %v, want at most %v", b.name, b.slowest, answerLimit)
+			t.Errorf("buyer %d: a response took %v, want at most %v", b.name, b.slowest, answerLimit)
 		}
 	}
 }
@@ -236,8 +234,8 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// settle repeats every change once more. Those that were lost with the master are
-// made now, the others are replayed: each is there exactly once.
+// settle repeats every change once more. Changes that were lost with the master are made
+// now, the others are replayed: each counts exactly once.
 func (b *buyer) settle(t testing.TB) {
 	t.Helper()
 	lost := 0

@@ -16,7 +16,7 @@ import (
 	"commerce/deploy/ephemeral"
 )
 
-// redisUsers are the users that operators are given.
+// redisUsers are the Redis users for operators to install.
 func redisUsers(t testing.TB) string {
 	t.Helper()
 	return contents(t, "../../../deploy/redis/users.conf")
@@ -31,7 +31,7 @@ func contents(t testing.TB, file string) string {
 	return string(text)
 }
 
-// guarded is a Redis as it should be run: TLS, and a user with few rights.
+// guarded is a Redis with the recommended setup: TLS, and a user with few permissions.
 func guarded(t testing.TB) ephemeral.Guard {
 	t.Helper()
 	return ephemeral.Guard{TLS: true, Users: redisUsers(t)}
@@ -114,14 +114,14 @@ func (s *shop) trip(t testing.TB) {
 	customer.ok("DELETE", "/cart/clear", "")
 	customer.wantLines("")
 	if strings.Contains(s.Log.String(), "NOPERM") {
-		t.Errorf("the log speaks of NOPERM:\n%s", s.Log)
+		t.Errorf("the log contains NOPERM:\n%s", s.Log)
 	}
 	s.confirmMerges(t, customer, guest)
 }
 
-// confirmMerges waits until replicas have confirmed what was merged: a merge that is not
-// confirmed holds up the next one. On a busy machine a replica is late. Without the right
-// to ask replicas, none ever confirms.
+// confirmMerges waits until replicas have confirmed what was merged: an unconfirmed merge
+// delays the next one. On a busy machine a replica is late. Without the permission for WAIT,
+// none ever confirms.
 func (s *shop) confirmMerges(t testing.TB, customer, guest *shopper) {
 	t.Helper()
 	within(t, 20*time.Second, "replicas confirm the merges", func() bool {
@@ -130,7 +130,7 @@ func (s *shop) confirmMerges(t testing.TB, customer, guest *shopper) {
 	})
 }
 
-// nodeOf says which of the cluster's nodes is the master of a guest's cart.
+// nodeOf returns which of the cluster's nodes is the master of a guest's cart.
 func (s *shop) nodeOf(t testing.TB, cluster *ephemeral.RedisCluster, token string) int {
 	t.Helper()
 	return s.nodeOfKey(t, cluster, s.guestKey(token))
@@ -147,15 +147,15 @@ func (s *shop) nodeOfKey(t testing.TB, cluster *ephemeral.RedisCluster, key stri
 	})
 }
 
-// guestKey is where a guest's cart lies.
+// guestKey returns the key of a guest's cart.
 func (s *shop) guestKey(token string) string {
 	return fmt.Sprintf("cart:{%d:g:%s}", s.ID, auth.CartToken(token).Digest())
 }
 
-// customerKey is where a customer's cart lies, for one whose id is short and plain.
+// customerKey returns the key of a customer's cart, for a short and plain customer ID.
 func (s *shop) customerKey(c *shopper) string { return fmt.Sprintf("cart:{%d:c:%s}", s.ID, c.ID) }
 
-// within waits until something is so, and fails the test when it takes too long.
+// within waits until a condition is true, and fails the test after limit.
 func within(t testing.TB, limit time.Duration, what string, so func() bool) {
 	t.Helper()
 	for start := time.Now(); !so(); time.Sleep(10 * time.Millisecond) {
@@ -195,7 +195,7 @@ func TestRedisKinds_ARedisThatRefusesEveryUserIs503(t *testing.T) {
 		},
 		"plain where TLS is spoken": {
 			locked.URL, func(u *url.URL, q url.Values) { u.Scheme = "redis"; q.Del("ca_file") },
-			"", // the server hangs up
+			"", // the server closes the connection
 		},
 		"TLS where none is spoken": {
 			ephemeral.Redis(t), func(u *url.URL, _ url.Values) { u.Scheme = "rediss" },
@@ -234,7 +234,7 @@ func TestRedisKinds_ARedisThatRefusesEveryUserIs503(t *testing.T) {
 				}
 			}
 			refused("POST", "/cart/add", `{"product_id":1}`)
-			// One call may have had no time to get as far as the reason.
+			// A single call may time out before it gets the reason.
 			within(t, 10*time.Second, "the log says "+test.log, func() bool {
 				refused("GET", "/cart", "")
 				return strings.Contains(s.Log.String(), test.log)
@@ -250,7 +250,7 @@ func TestRedisKinds_ARedisThatRefusesEveryUserIs503(t *testing.T) {
 	}
 }
 
-// parameter is one of a URL's.
+// parameter returns a query parameter of a URL.
 func parameter(t testing.TB, raw, name string) string {
 	t.Helper()
 	u, err := url.Parse(raw)

@@ -14,7 +14,7 @@ import (
 	"commerce/deploy/connect"
 )
 
-func TestRedisUsers_TheServiceReachesItsCartsAlone(t *testing.T) {
+func TestRedisUsers_TheServiceCanAccessOnlyItsCarts(t *testing.T) {
 	t.Parallel()
 	redisServer := guarded(t).StartRedis(t)
 	admin := redisServer.Admin()
@@ -50,7 +50,7 @@ func TestRedisUsers_TheServiceReachesItsCartsAlone(t *testing.T) {
 		{"shutdown", "nosave"},
 	} {
 		err := service.Do(t.Context(), command...).Err()
-		// What a script may not do, Redis 7.0 says in a sentence of its own.
+		// Redis 7.0 words NOPERM in a script differently.
 		if err == nil || (!redis.HasErrorPrefix(err, "NOPERM") && !strings.Contains(err.Error(), "The user executing the script can't")) {
 			t.Errorf("%v: %v, want NOPERM", command, err)
 		}
@@ -85,9 +85,9 @@ func TestRedisUsers_SupportFindsAndErases(t *testing.T) {
 	customer.wantLines("")
 }
 
-// A command that is added to a script and not to the users fails every cart of
-// whoever uses them, so they are held equal.
-func TestRedisUsers_TheServiceMayDoWhatItDoes(t *testing.T) {
+// If a command were added to a script but not to the users, every cart call would fail for
+// those who use them. So the two must be equal.
+func TestRedisUsers_HaveThePermissionsThatTheServiceNeeds(t *testing.T) {
 	t.Parallel()
 	want := map[string]bool{
 		"ping": true, "client|setname": true, "cluster|slots": true, "command": true, "asking": true, // go-redis
@@ -102,7 +102,7 @@ func TestRedisUsers_TheServiceMayDoWhatItDoes(t *testing.T) {
 	for _, script := range scripts {
 		text := contents(t, script)
 		if all := strings.Count(text, "redis.call(") + strings.Count(text, "redis.pcall("); all != len(calls.FindAllString(text, -1)) {
-			t.Errorf("%s: a call whose command this test cannot read", script)
+			t.Errorf("%s: a call whose command this test cannot parse", script)
 		}
 		for _, call := range calls.FindAllStringSubmatch(text, -1) {
 			want[strings.ToLower(call[1])] = true
@@ -117,6 +117,6 @@ func TestRedisUsers_TheServiceMayDoWhatItDoes(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("rights of user commerce (-needed +given):\n%s", diff)
+		t.Errorf("permissions of user commerce (-needed +given):\n%s", diff)
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"commerce/cmd/internal/server"
 )
 
-// shown is an answer with a version, an object as data, and edits.
+// shown returns an answer with a version, an object as data, and edits.
 func shown(edits ...func(*wire.Answer)) wire.Answer {
 	a := wire.Answer{Language: locale.En, Version: "c1.7", Data: func(w *wire.Writer) {
 		w.BeginObject()
@@ -31,7 +31,7 @@ func shown(edits ...func(*wire.Answer)) wire.Answer {
 	return a
 }
 
-// areaOf serves one answer at /shown.
+// areaOf returns an area that serves one answer at /shown.
 func areaOf(t *testing.T, success bool, answer wire.Answer, err error) http.Handler {
 	t.Helper()
 	h, _ := handlerOf(t, func(c *server.Config) {
@@ -61,7 +61,7 @@ func TestRespond_PutsDataIntoTheEnvelopeOfItsArea(t *testing.T) {
 	}
 }
 
-func TestRespond_AnswersWithoutABodyWhatTheClientHas(t *testing.T) {
+func TestRespond_Sends304IfTheClientHasTheVersion(t *testing.T) {
 	t.Parallel()
 	tag := strings.Trim(ask(areaOf(t, true, shown(), nil), "192.0.2.1", "GET", "/shown").Header().Get("ETag"), `"`)
 	knows := func(tags ...string) func(*wire.Answer) {
@@ -90,7 +90,7 @@ func TestRespond_AnswersWithoutABodyWhatTheClientHas(t *testing.T) {
 	}
 }
 
-func TestRespond_CarriesDataBesideAnError(t *testing.T) {
+func TestRespond_IncludesDataInAnError(t *testing.T) {
 	t.Parallel()
 	mismatch := problem.New(problem.VersionMismatch, "If-Match", locale.Text{locale.En: "It is %d now.", locale.Ar: "هو الآن %d."}, 8)
 	whole := shown(func(a *wire.Answer) { a.Once = true })

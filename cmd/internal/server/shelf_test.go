@@ -21,7 +21,7 @@ import (
 	"commerce/deploy/sample"
 )
 
-// shelf is a catalog that tests change: one of values, or the one of `serve`.
+// shelf is a catalog that tests change: in memory, or the one of `serve`.
 type shelf interface {
 	service.Catalog
 	service.Coupons
@@ -31,8 +31,8 @@ type shelf interface {
 	DeleteCoupon(store int64, code string)
 }
 
-// inPostgres is the catalog of `serve`: rows in a database, behind the cache. A
-// change counts at once, as if the database had sent its message.
+// inPostgres is the catalog of `serve`: rows in a database, behind the cache. A change shows
+// immediately, as if the database had sent its message.
 type inPostgres struct {
 	*catalog.Cache
 	t     testing.TB
@@ -40,11 +40,11 @@ type inPostgres struct {
 	db    *pgxpool.Pool
 }
 
-// newInPostgres writes a store to a database of its own.
+// newInPostgres writes a store to a new database.
 func newInPostgres(t testing.TB, store *store.Store) (*inPostgres, auth.StoreDirectory) {
 	t.Helper()
 	db := ephemeral.MigratedPool(t)
-	const patience = 10 * time.Second // or a busy machine shows what was there before a Put
+	const patience = 10 * time.Second // a busy machine would otherwise show the state before a Put
 	s := &inPostgres{t: t, store: store, db: db, Cache: catalog.NewCache(catalog.CacheConfig{
 		Source: catalog.NewPostgres(db), Patience: patience,
 	})}
@@ -52,7 +52,7 @@ func newInPostgres(t testing.TB, store *store.Store) (*inPostgres, auth.StoreDir
 	return s, auth.NewPostgresStores(auth.PostgresStoresConfig{DB: db, KnownCurrency: money.Known, Patience: patience})
 }
 
-// Put fills in what tests of the cart leave out and the schema wants.
+// Put fills in the required columns that tests of the cart leave out.
 func (s *inPostgres) Put(store int64, p *cart.Product) {
 	s.t.Helper()
 	whole := *p
@@ -103,5 +103,5 @@ func (s *inPostgres) write(products []*cart.Product, coupons []*cart.Coupon) {
 		s.t.Fatal(err)
 	}
 	s.InvalidateAll()
-	time.Sleep(time.Microsecond) // what is read from now on is newer
+	time.Sleep(time.Microsecond) // later loads are newer than the change
 }

@@ -17,7 +17,7 @@ import (
 	"commerce/subscriptions"
 )
 
-// offerSubscriptions gives the shop what customers of the sample store have.
+// offerSubscriptions gives the shop the sample store's subscriptions.
 func (s *shop) offerSubscriptions(t testing.TB, parts *server.Parts) {
 	t.Helper()
 	now := time.Now()
@@ -117,8 +117,8 @@ func TestSubscriptions_AreReadOnly(t *testing.T) {
 	}
 }
 
-// Every page and every subscription of the sample is as the document says, which send
-// checks. The links lead through all of them.
+// Every page and every subscription of the sample matches the document, as send checks. The
+// links lead through all of them.
 func TestSubscriptions_AreAsDocumented(t *testing.T) {
 	t.Parallel()
 	for name, public := range map[string]string{"as the request has it": "", "public URL": "https://api.example.com/shop"} {
@@ -158,7 +158,7 @@ func TestSubscriptions_AreAsDocumented(t *testing.T) {
 	}
 }
 
-// Page numbers and telephone numbers are accepted and refused as the document says.
+// Page numbers and telephone numbers are accepted and refused as documented.
 func TestSubscriptions_QueriesAreAsDocumented(t *testing.T) {
 	t.Parallel()
 	shop := openShop(t, embeddedRedis(t))

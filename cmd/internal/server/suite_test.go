@@ -34,12 +34,12 @@ import (
 func TestMain(m *testing.M) {
 	redis.SetLogger(connect.RedisLog{Log: slog.New(slog.DiscardHandler)}) // it reports every failed dial
 	goleak.VerifyTestMain(m,
-		// Shared by the tests of this process until it ends.
+		// Shared by all tests of this process.
 		goleak.IgnoreAnyFunction("github.com/alicebob/miniredis/v2/server.(*Server).servePeer"),
 		goleak.IgnoreAnyFunction("github.com/alicebob/miniredis/v2/server.NewServer.func1"),
 		goleak.IgnoreAnyFunction("github.com/sethvargo/go-limiter/memorystore.(*store).purge"),
 		goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).checkMinIdleConns"),
-		// Notices the end of its pool a second later.
+		// Ends up to a second after its pool is closed.
 		goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"),
 	)
 }
@@ -68,7 +68,7 @@ func onEachRedis(t *testing.T, test func(*testing.T, *shop), edits ...func(*serv
 	})
 }
 
-// onRealRedis is for what does not differ between kinds of Redis.
+// onRealRedis runs a test that does not depend on the kind of Redis.
 func onRealRedis(t *testing.T, test func(*testing.T, *shop)) {
 	t.Helper()
 	t.Parallel()
@@ -79,20 +79,21 @@ func embeddedRedis(tb testing.TB) string {
 	return "redis://" + miniredis.RunT(tb).Addr()
 }
 
-// asService is a Redis' URL for a user who has no more rights than the service needs.
+// asService returns a Redis URL for a user with only the permissions that the service
+// needs.
 func asService(tb testing.TB, url string) string {
 	tb.Helper()
 	return ephemeral.AsUser(tb, url, redisUsers(tb), "commerce")
 }
 
-// shop is a running service with a store of its own, so that tests share a Redis.
+// shop is a running service with its own store, so that tests can share a Redis.
 type shop struct {
 	URL     string
 	ID      int64
 	Key     string // the store's publishable key
 	Store   *store.Store
 	Catalog shelf
-	Redis   redis.UniversalClient // may do everything, where the service may not
+	Redis   redis.UniversalClient // has all permissions, unlike the service
 	JWT     *auth.JWT
 	API     string // the store's API token
 	Revoked string // one that was revoked
@@ -102,13 +103,13 @@ type shop struct {
 	handler http.Handler // at URL
 }
 
-// clock runs as the real one does, and can be set forward.
+// clock is the real clock, and can be set forward.
 type clock struct{ ahead atomic.Int64 }
 
 func (c *clock) Now() time.Time          { return time.Now().Add(time.Duration(c.ahead.Load())) }
 func (c *clock) Forward(d time.Duration) { c.ahead.Add(int64(d)) }
 
-// logBuffer keeps what was logged.
+// logBuffer collects the log.
 type logBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -126,15 +127,15 @@ func (l *logBuffer) String() string {
 	return l.b.String()
 }
 
-// lastStore gives every shop of every process that shares a Redis its own id.
+// lastStore gives every shop its own ID, also across processes that share a Redis.
 var lastStore atomic.Int64
 
 func nextStore() int64 {
 	return int64(os.Getpid())*100_000 + lastStore.Add(1)
 }
 
-// openShop starts the service on a Redis, selling what the sample store sells.
-// Edits may change its parts first.
+// openShop starts the service on a Redis, with the sample store's products. Edits may
+// change its config first.
 func openShop(t testing.TB, redisURL string, edits ...func(*server.Parts)) *shop {
 	t.Helper()
 	return openShopAs(t, redisURL, false, edits...)
@@ -171,7 +172,7 @@ func openShopAs(t testing.TB, redisURL string, postgres bool, edits ...func(*ser
 		CartTTL:     redisstore.TTLs{Guest: 720 * time.Hour, Customer: 2160 * time.Hour},
 		CartLimits:  cart.Limits{Lines: 100, Quantity: 999, LineText: 4096, CartText: 65536},
 		Strategy:    cart.Sum,
-		RedisBudget: 5 * time.Second, // a busy test machine is no reason for a 503
+		RedisBudget: 5 * time.Second, // no 503 on a busy test machine
 		Now:         s.Clock.Now,
 		CORSOrigins: []string{"https://shop.example.com"},
 		Log:         slog.New(slog.NewJSONHandler(s.Log, &slog.HandlerOptions{Level: slog.LevelDebug})),
@@ -205,13 +206,13 @@ func dialRedis(t testing.TB, url string, edits ...func(*redis.UniversalOptions))
 	return client
 }
 
-// patient gives Redis time on a machine that runs many tests at once; what happens
-// when it does not answer in time has tests of its own.
+// patient sets long Redis timeouts, for a machine that runs many tests at once. Timeouts
+// have their own tests.
 func patient(o *redis.UniversalOptions) {
 	o.DialTimeout, o.ReadTimeout, o.WriteTimeout = 5*time.Second, 5*time.Second, 5*time.Second
 }
 
-// shopper is one client: it keeps its cart token as the published one does.
+// shopper is one client: it keeps its cart token, like the published client.
 type shopper struct {
 	t     testing.TB
 	shop  *shop
@@ -235,7 +236,7 @@ func (s *shop) token(t testing.TB, customer string) string {
 	return token
 }
 
-// answer is a response, held against the OpenAPI document.
+// answer is a response that matches the OpenAPI document.
 type answer struct {
 	Status int
 	Header http.Header
@@ -243,7 +244,7 @@ type answer struct {
 	Body   body
 }
 
-// body has what tests look at of any answer.
+// body has the members of responses that tests check.
 type body struct {
 	Success bool                `json:"success"`
 	Message string              `json:"message"`
@@ -319,8 +320,8 @@ type mergeBody struct {
 	Code *string `json:"code"`
 }
 
-// send makes one call. body is JSON as text, "" for none; headers come in pairs,
-// and stand in for those that the shopper would send.
+// send makes one call. body is JSON text, "" for none; headers are name, value, …, and
+// replace those that the shopper would send.
 func (c *shopper) send(method, path, payload string, headers ...string) answer {
 	c.t.Helper()
 	var content io.Reader
@@ -360,7 +361,7 @@ func (c *shopper) do(r *http.Request) answer {
 	}
 	defer response.Body.Close()
 	if err := conforms(r, response, c.shop.basePath(r)); err != nil {
-		c.t.Fatalf("%s %s is not as the OpenAPI document says: %v", r.Method, r.URL.Path, err)
+		c.t.Fatalf("%s %s does not match the OpenAPI document: %v", r.Method, r.URL.Path, err)
 	}
 	raw, err := io.ReadAll(response.Body)
 	if err != nil {
@@ -414,7 +415,7 @@ func (c *shopper) cart() cartBody {
 	return c.ok("GET", "/cart", "").Body.Data
 }
 
-// lines shows a cart as "id×quantity …", in cart order.
+// lines formats a cart as "id×quantity …", in cart order.
 func (b cartBody) lines() string {
 	parts := make([]string, len(b.Items))
 	for i, item := range b.Items {

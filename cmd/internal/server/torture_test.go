@@ -21,13 +21,12 @@ import (
 	"commerce/deploy/ephemeral"
 )
 
-// torture is how long TestTorture breaks things. `make torture` sets it.
+// torture is how long TestTorture runs. `make torture` sets it.
 var torture = flag.Duration("torture", 8*time.Second, "how long TestTorture runs")
 
-// Shoppers change guests' carts, lose answers, log in, and repeat what they do not know
-// the outcome of, as guests or as customers, while masters freeze and die and replies
-// are cut. Each change must count once: twice never, and not at all only when a
-// failover lost it that nobody had confirmed.
+// Shoppers change guests' carts, lose responses, log in, and repeat changes with an unknown
+// outcome, as guests or as customers, while masters freeze and die and replies are lost.
+// Each change must count exactly once, except an unconfirmed one that a failover lost.
 func TestTorture_EachChangeCountsOnceAcrossLoginsAndFailovers(t *testing.T) {
 	t.Parallel()
 	cluster := ephemeral.StartCluster(t)
@@ -64,10 +63,10 @@ func TestTorture_EachChangeCountsOnceAcrossLoginsAndFailovers(t *testing.T) {
 	}
 }
 
-// tally counts what the shoppers saw.
+// tally counts the shoppers' outcomes.
 type tally struct{ changes, unknown, replayed, merges, lost, wrong atomic.Int64 }
 
-// cutReplies loses one reply in fifty: the command ran, and the service does not know.
+// cutReplies loses one in fifty Redis replies, after the command ran.
 type cutReplies struct {
 	off atomic.Bool
 }
@@ -106,9 +105,9 @@ func breakNodes(ctx context.Context, t *testing.T, cluster *ephemeral.RedisClust
 	}
 }
 
-// replaceMaster kills the master of a shard and brings it back as the replica of the
-// other node. It waits for each step: a node that came back empty as a master would
-// lose everything, whatever was confirmed.
+// replaceMaster kills the master of a shard and restarts it as the replica of the other
+// node. It waits for each step: a node that restarted empty as a master would lose
+// everything, even confirmed changes.
 func replaceMaster(t *testing.T, one, other *ephemeral.Server) {
 	is := func(node *ephemeral.Server, line string) func() bool {
 		admin := node.Admin()
@@ -132,8 +131,8 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// torment is one shopper's visit: changes as a guest, a login, changes as a customer,
-// each repeated until its outcome is known, and a look at what came of them.
+// torment is one shopper's visit: changes as a guest, a login, and changes as a customer,
+// each repeated until its outcome is known. It then checks the cart.
 func (s *shop) torment(t *testing.T, r *rand.Rand, name string, count *tally) {
 	guest := s.guest(t)
 	guest.Token = "a-token-of-a-tormented-shopper-" + name
@@ -153,14 +152,14 @@ func (s *shop) torment(t *testing.T, r *rand.Rand, name string, count *tally) {
 		switch n := quantities[product]; {
 		case n > 1, n == 0 && o == confirmed:
 			count.wrong.Add(1)
-			t.Errorf("%s: product %s is there %d times after a change that was %s", name, product, n, o)
+			t.Errorf("%s: product %s counts %d times after a change that was %s", name, product, n, o)
 		case n == 0:
 			count.lost.Add(1)
 		}
 	}
 }
 
-// outcome is what a shopper knows of a change.
+// outcome is what a shopper knows about a change.
 type outcome string
 
 const (
@@ -168,9 +167,9 @@ const (
 	unconfirmed outcome = "unconfirmed"
 )
 
-// insist repeats a change until it is answered. A retry of a guest's change with a key
-// may come from the customer that the guest has become; the published client's own
-// retries, which have only a stamp, carry the same tokens as the first try.
+// insist repeats a change until it gets a response. A guest's change with a key may be
+// retried as the customer that the guest has become. The published client's own retries,
+// which have only a stamp, have the same tokens as the first try.
 func (s *shop) insist(guest, customer *shopper, asGuest bool, r *rand.Rand, body string, marks []string, count *tally) outcome {
 	for {
 		c := customer
@@ -193,7 +192,7 @@ func (s *shop) insist(guest, customer *shopper, asGuest bool, r *rand.Rand, body
 			c.t.Errorf("%s: %d %s", body, a.Status, a.Raw)
 			return unconfirmed
 		}
-		time.Sleep(1100 * time.Millisecond) // from 1 s on, a stamp is known as a repeat
+		time.Sleep(1100 * time.Millisecond) // after 1 s, a stamp counts as a repeat
 		asGuest = asGuest && (marks[0] == "X-Timestamp" || r.IntN(2) == 0)
 	}
 }
@@ -225,6 +224,6 @@ func (s *shop) settled(t *testing.T, customer, guest *shopper, count *tally) map
 		}
 		return quantities
 	}
-	t.Errorf("the merge into %s never comes to its end", customer.ID)
+	t.Errorf("the merge into %s did not finish", customer.ID)
 	return nil
 }

@@ -15,14 +15,14 @@ import (
 	"time"
 )
 
-// published is the published storefront client as it stands on the wire, in a
-// browser. See npmtrip_test.go for the client itself; this one needs no Node.
+// published sends the requests of the published storefront client in a browser. See
+// npmtrip_test.go for the client itself; this one needs no Node.
 type published struct{ *shopper }
 
 func (s *shop) published(t testing.TB) published { return published{s.guest(t)} }
 
-// request is what the client sends: the same headers with every method, a body of
-// no bytes with DELETE, and a stamp that its own retries repeat.
+// request returns what the client sends: the same headers with every method, an empty body
+// with DELETE, and a stamp that its own retries repeat.
 func (c published) request(method, path, payload string) *http.Request {
 	c.t.Helper()
 	r, err := http.NewRequestWithContext(c.t.Context(), method, c.shop.URL+path, strings.NewReader(payload))
@@ -30,7 +30,7 @@ func (c published) request(method, path, payload string) *http.Request {
 		c.t.Fatal(err)
 	}
 	if method == http.MethodDelete {
-		r.TransferEncoding = []string{"identity"} // net/http then says Content-Length: 0, as browsers do
+		r.TransferEncoding = []string{"identity"} // net/http then sends Content-Length: 0, like browsers
 	}
 	for name, value := range map[string]string{
 		"Content-Type":        "application/json",
@@ -52,7 +52,7 @@ func (c published) request(method, path, payload string) *http.Request {
 	return r
 }
 
-// gets makes a call that must end with this status, and code where it is an error's.
+// gets makes a call that must return this status and, for an error, this code.
 func (c published) gets(status int, code, method, path, payload string) answer {
 	c.t.Helper()
 	a := c.do(c.request(method, path, payload))
@@ -78,7 +78,7 @@ func (c published) shows(lines, method, path, payload string) cartBody {
 	return got
 }
 
-// The trip that testdata/npmtrip/trip.mjs makes, by requests of the same form.
+// The trip of testdata/npmtrip/trip.mjs, with the same requests.
 func TestPublishedClient_ShopsAndLogsIn(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, s *shop) {
 		phone, tablet := s.published(t), s.published(t)
@@ -108,7 +108,7 @@ func TestPublishedClient_ShopsAndLogsIn(t *testing.T) {
 
 		phone.JWT = "" // logged out
 		if out := phone.shows("", "GET", "/cart", ""); *out.CartToken != token {
-			t.Error("a guest again, the phone has another token")
+			t.Error("after the logout, the phone has another token")
 		}
 		phone.JWT = "expired"
 		phone.gets(http.StatusUnauthorized, "unauthenticated", "GET", "/cart", "")
@@ -116,19 +116,19 @@ func TestPublishedClient_ShopsAndLogsIn(t *testing.T) {
 
 		phone.shows("1×1", "POST", "/cart/add", `{"product_id":1,"qty":1}`)
 		phone.shows("", "DELETE", "/cart/clear", "")
-		phone.Token = "" // which the client forgets when it clears
+		phone.Token = "" // the client forgets it when it clears
 		if fresh := phone.shows("", "GET", "/cart", ""); *fresh.CartToken == token {
-			t.Error("cleared, the phone has its old token")
+			t.Error("after the clear, the phone has its old token")
 		}
 		phone.Token = "left by an older shop"
 		phone.shows("1×1", "POST", "/cart/add", `{"product_id":1,"qty":1}`)
-		phone.shows("1×1", "GET", "/cart", "") // under the token that it was given
+		phone.shows("1×1", "GET", "/cart", "") // with its new token
 		tablet.shows("2×3 1×2 7×2", "GET", "/cart", "")
 	})
 }
 
-// shopAsGuest fills and changes a cart until it holds 1×4 2×3, past refusals that
-// change nothing.
+// shopAsGuest fills and changes a cart until it holds 1×4 2×3, with some refused changes
+// that must change nothing.
 func shopAsGuest(c published) {
 	c.t.Helper()
 	c.shows("", "GET", "/cart", "")
@@ -141,7 +141,7 @@ func shopAsGuest(c published) {
 	if line.Quantity != 2 || line.UnitPrice != 20.25 || line.Notice == nil || *line.Notice != "For my sister" {
 		c.t.Errorf("line with fields: %+v", line)
 	}
-	at(2, func(int) { // clicks within a second have one stamp, and are no retries
+	at(2, func(int) { // clicks within a second have the same stamp, but are not retries
 		c := published{c.shop.with(c.t, c.shopper)}
 		c.cart("POST", "/cart/add", `{"product_id":1,"qty":1}`)
 	})
@@ -168,14 +168,14 @@ func shopAsGuest(c published) {
 		c.t.Errorf("refusals changed %q to %q", before.lines(), after.lines())
 	}
 
-	// The published cart page names lines by their product.
+	// The published cart page identifies lines by their product.
 	c.cart("PATCH", "/cart/items/4", `{"quantity":3}`)
 	c.cart("DELETE", "/cart/items/4", "")
 	c.cart("DELETE", "/cart/items/"+line.ID, "")
 	c.shows("1×4 2×3", "PATCH", "/cart/items/4.p42", `{"quantity":0}`)
 }
 
-// checkOut asks what a storefront asks before it shows its checkout page.
+// checkOut makes the calls of a storefront before its checkout page.
 func checkOut(c published) {
 	c.t.Helper()
 	if count := c.cart("GET", "/cart/count", ""); count.Count != 7 || count.Lines != 2 {
@@ -194,8 +194,7 @@ func checkOut(c published) {
 	}
 }
 
-// The client sends a change again, a second later and with the same stamp, when it
-// got no reply.
+// The client retries a change without a response a second later, with the same stamp.
 func TestPublishedClient_ALostReplyCountsOnce(t *testing.T) {
 	const plans = `{"product_id":4,"qty":1,"subscription_plan":41}|{"product_id":4,"qty":1,"subscription_plan":42}`
 	cases := map[string]struct {
@@ -204,16 +203,16 @@ func TestPublishedClient_ALostReplyCountsOnce(t *testing.T) {
 		want                  string // lines
 		version               int64
 	}{
-		"add":                       {`{"product_id":1,"qty":2}`, "POST", "/cart/add", `{"product_id":1,"qty":3}`, "1×5", 2},
-		"first add":                 {``, "POST", "/cart/add", `{"product_id":1,"qty":3}`, "1×3", 1},
-		"add of all in stock":       {``, "POST", "/cart/add", `{"product_id":2,"qty":3}`, "2×3", 1},
-		"quantity":                  {`{"product_id":1,"qty":2}`, "PATCH", "/cart/items/1", `{"quantity":7}`, "1×7", 2},
-		"quantity of 0 by product":  {plans, "PATCH", "/cart/items/4", `{"quantity":0}`, "4.p42×1", 3},
-		"removal by product":        {plans, "DELETE", "/cart/items/4", "", "4.p42×1", 3},
-		"removal of the last line":  {`{"product_id":1,"qty":2}`, "DELETE", "/cart/items/1", "", "", 2},
-		"clear":                     {`{"product_id":1,"qty":2}`, "DELETE", "/cart/clear", "", "", 2},
-		"add by a customer":         {`customer|{"product_id":1,"qty":2}`, "POST", "/cart/add", `{"product_id":1,"qty":3}`, "1×5", 2},
-		"add that brings a cart in": {`{"product_id":1,"qty":2}|customer`, "POST", "/cart/add", `{"product_id":1,"qty":3}`, "1×5", 2},
+		"add":                      {`{"product_id":1,"qty":2}`, "POST", "/cart/add", `{"product_id":1,"qty":3}`, "1×5", 2},
+		"first add":                {``, "POST", "/cart/add", `{"product_id":1,"qty":3}`, "1×3", 1},
+		"add of all in stock":      {``, "POST", "/cart/add", `{"product_id":2,"qty":3}`, "2×3", 1},
+		"quantity":                 {`{"product_id":1,"qty":2}`, "PATCH", "/cart/items/1", `{"quantity":7}`, "1×7", 2},
+		"quantity of 0 by product": {plans, "PATCH", "/cart/items/4", `{"quantity":0}`, "4.p42×1", 3},
+		"removal by product":       {plans, "DELETE", "/cart/items/4", "", "4.p42×1", 3},
+		"removal of the last line": {`{"product_id":1,"qty":2}`, "DELETE", "/cart/items/1", "", "", 2},
+		"clear":                    {`{"product_id":1,"qty":2}`, "DELETE", "/cart/clear", "", "", 2},
+		"add by a customer":        {`customer|{"product_id":1,"qty":2}`, "POST", "/cart/add", `{"product_id":1,"qty":3}`, "1×5", 2},
+		"add that merges a cart":   {`{"product_id":1,"qty":2}|customer`, "POST", "/cart/add", `{"product_id":1,"qty":3}`, "1×5", 2},
 	}
 	onEachRedis(t, func(t *testing.T, s *shop) {
 		line := loseReplies(t, s.URL)
@@ -221,7 +220,7 @@ func TestPublishedClient_ALostReplyCountsOnce(t *testing.T) {
 			c := s.published(t)
 			for held := range strings.SplitSeq(tc.held, "|") {
 				switch held {
-				case "": // a shopper of whom nothing is known
+				case "": // a new shopper
 				case "customer":
 					c.JWT = s.token(t, strings.ReplaceAll(name, " ", "-"))
 				default:
@@ -245,9 +244,9 @@ func TestPublishedClient_ALostReplyCountsOnce(t *testing.T) {
 	})
 }
 
-// lossyLine stands between client and service. It loses the first reply to every
-// change: the change is made, and the connection cut before the client hears of
-// it. Reads, and changes that are sent again, pass.
+// lossyLine is a proxy between client and service. It loses the first response to every
+// change: the change is made, and the connection closed before the response. Reads and
+// retries pass.
 type lossyLine struct {
 	URL            string
 	lost, repeated atomic.Int64
@@ -278,7 +277,7 @@ func loseReplies(t testing.TB, service string) *lossyLine {
 	return line
 }
 
-// lose returns an error for the first reply to a change.
+// lose returns an error for the first response to a change.
 func (l *lossyLine) lose(reply *http.Response) error {
 	r := reply.Request
 	if r.Method == http.MethodGet {
@@ -293,7 +292,7 @@ func (l *lossyLine) lose(reply *http.Response) error {
 	return errLost
 }
 
-// carry sends a change over the line, which must lose its reply.
+// carry sends a change through the proxy, which must lose its response.
 func (l *lossyLine) carry(t testing.TB, r *http.Request) {
 	t.Helper()
 	over, _ := url.Parse(l.URL)
