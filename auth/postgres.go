@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"time"
 	"unsafe"
 
@@ -153,6 +154,7 @@ func scanStore(row pgx.CollectableRow) (*store.Store, error) {
 	}
 	for _, m := range methods {
 		name := locale.Text{locale.En: m.En, locale.Ar: m.Ar}
+		maps.DeleteFunc(name, func(_ locale.Locale, text string) bool { return text == "" })
 		s.PaymentMethods = append(s.PaymentMethods, store.PaymentMethod{ID: m.ID, Name: name, Icon: m.Icon, Enabled: m.Enabled})
 	}
 	return &s, nil
