@@ -13,10 +13,10 @@ import (
 	"strings"
 	"time"
 
-	"commerce/auth/store"
-
 	"github.com/maypok86/otter/v2"
 	"golang.org/x/sync/singleflight"
+
+	"commerce/auth/store"
 )
 
 // APIToken is a store's API token as it is stored, without the secret.

@@ -90,7 +90,8 @@ func (c Cart) Merge(guest Cart, by Strategy, bounds map[LineID]Bounds, before Of
 			after.Lines = map[LineID]int64{}
 		}
 		after.Lines[l.ID] = l.Quantity
-		report.add(l.ID, wanted, kept, b)
+		report.Lines++
+		report.Cut(l.ID, wanted, kept, b)
 	}
 	redeemed := guest.Coupon != "" && before.Coupon == "" && c.Coupon == ""
 	if redeemed {
@@ -144,8 +145,9 @@ func (c Cart) joined(at int, guest Line, quantity int64) Line {
 	return guest
 }
 
-func (m *MergeReport) add(id LineID, wanted, kept int64, b Bounds) {
-	m.Lines++
+// Cut reports the quantity that was kept of what a line would have got, if that is less,
+// and by which bound it was cut.
+func (m *MergeReport) Cut(id LineID, wanted, kept int64, b Bounds) {
 	if kept == wanted {
 		return
 	}

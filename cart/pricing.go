@@ -85,7 +85,7 @@ func Price(c Cart, store *store.Store, products map[int64]*Product, limits Limit
 			priced.Buyable += line.Total
 		}
 	}
-	priced.Tax, priced.Total = taxed(priced.Subtotal-priced.Discount, store)
+	priced.Tax, priced.Total = taxed(priced.Subtotal, store)
 	return priced
 }
 

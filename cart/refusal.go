@@ -49,8 +49,10 @@ func (r Refusal) sentence(product string) locale.Sentence {
 			return onlySomeHeld(r.A, product, r.B)
 		}
 		return onlySome(r.A, product)
+	case problem.QuantityOutOfRange:
+		return quantityRange(r.A, r.B, product)
 	}
-	return quantityRange(r.A, r.B, product)
+	return textRefused.With()
 }
 
 // onlySome says how many are available. English needs another verb for one.
@@ -82,6 +84,11 @@ func quantityRange(minimum, maximum int64, product string) locale.Sentence {
 }
 
 var (
+	// textRefused is for a code that has no sentence yet.
+	textRefused = locale.Text{
+		locale.En: "The cart does not allow this change.",
+		locale.Ar: "لا تسمح السلة بهذا التغيير.",
+	}
 	textItemNotFound = locale.Text{
 		locale.En: "That item is not in the cart.",
 		locale.Ar: "هذا العنصر غير موجود في السلة.",

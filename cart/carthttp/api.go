@@ -12,7 +12,6 @@ import (
 	"commerce/auth/locale"
 	"commerce/auth/problem"
 	"commerce/cart"
-	"commerce/cart/redisstore"
 	"commerce/cart/service"
 	"commerce/cart/wire"
 )
@@ -43,9 +42,9 @@ func (a *API) Area() wire.Area {
 			{Method: "POST", Path: "/cart/add", Handle: change(a, request.addition, a.carts.Add)},
 			{Method: "PATCH", Path: "/cart/items/:item_id", Handle: change(a, request.newQuantity, a.carts.SetQuantity)},
 			{Method: "DELETE", Path: "/cart/items/:item_id", Handle: change(a, request.lineID, a.carts.Remove)},
-			{Method: "DELETE", Path: "/cart/clear", Handle: change(a, request.nothing, a.clear)},
+			{Method: "DELETE", Path: "/cart/clear", Handle: change(a, request.nothing, plain(a.carts.Clear))},
 			{Method: "POST", Path: "/cart/coupon", Handle: change(a, request.couponCode, a.carts.RedeemCoupon)},
-			{Method: "DELETE", Path: "/cart/coupon", Handle: change(a, request.nothing, a.dropCoupon)},
+			{Method: "DELETE", Path: "/cart/coupon", Handle: change(a, request.nothing, plain(a.carts.DropCoupon))},
 		},
 	}
 }
@@ -54,10 +53,20 @@ func (a *API) Area() wire.Area {
 type visit struct {
 	*gin.Context
 	*service.Visit
-	language locale.Locale
+	language    locale.Locale
+	issuesToken bool // the answer gives a new guest cart's token to the client
 }
 
 func (v *visit) ctx() context.Context { return v.Request.Context() }
+
+// token is what the answer shows as the cart's token: "" for a new one that this answer
+// does not issue.
+func (v *visit) token() auth.CartToken {
+	if v.Fresh && !v.issuesToken {
+		return ""
+	}
+	return v.Token
+}
 
 // serve identifies the caller, calls handle, and adds the language and a new cart token
 // to the answer.
@@ -71,11 +80,14 @@ func (a *API) serve(handle func(*visit) (wire.Answer, error)) wire.Handler {
 		if err != nil {
 			return wire.Answer{}, err
 		}
-		v := &visit{c, opened, locale.Match(c.GetHeader("Accept-Language"), caller.Store.Locale)}
+		v := &visit{
+			Context: c, Visit: opened, issuesToken: opened.Fresh,
+			language: locale.Match(c.GetHeader("Accept-Language"), caller.Store.Locale),
+		}
 		answer, err := handle(v)
 		if err != nil {
-			answer = v.refused(err)
-		} else if v.Fresh {
+			answer = v.beside(err)
+		} else if v.issuesToken {
 			v.Header("X-Cart-Token", v.Token.Reveal())
 		}
 		answer.Language, answer.Once = v.language, v.Merge != nil
@@ -83,11 +95,9 @@ func (a *API) serve(handle func(*visit) (wire.Answer, error)) wire.Handler {
 	}
 }
 
-// refused returns the answer that goes with an error. An error never issues a token.
-func (v *visit) refused(err error) wire.Answer {
-	if v.Fresh {
-		v.Token = ""
-	}
+// beside returns the answer that goes with an error. An error never issues a token.
+func (v *visit) beside(err error) wire.Answer {
+	v.issuesToken = false
 	e, ok := errors.AsType[*problem.Error](err)
 	if !ok {
 		return wire.Answer{}
@@ -110,7 +120,7 @@ func (v *visit) refused(err error) wire.Answer {
 func change[T any](
 	a *API,
 	decode func(request) (T, *problem.Error),
-	make func(context.Context, *service.Visit, redisstore.Conditions, T) (service.Changed, error),
+	call func(context.Context, *service.Visit, service.Conditions, T) (service.Changed, error),
 ) wire.Handler {
 	return a.serve(func(v *visit) (wire.Answer, error) {
 		key, _ := keyDigest(v.Request.Header) // readRequest refuses an invalid key
@@ -123,16 +133,17 @@ func change[T any](
 		if refusal != nil {
 			return v.showChanged(a.carts.Refuse(v.ctx(), v.Visit, r.on, refusal))
 		}
-		return v.showChanged(make(v.ctx(), v.Visit, r.on, wanted))
+		return v.showChanged(call(v.ctx(), v.Visit, r.on, wanted))
 	})
 }
 
-func (a *API) clear(ctx context.Context, v *service.Visit, on redisstore.Conditions, _ struct{}) (service.Changed, error) {
-	return a.carts.Clear(ctx, v, on)
-}
-
-func (a *API) dropCoupon(ctx context.Context, v *service.Visit, on redisstore.Conditions, _ struct{}) (service.Changed, error) {
-	return a.carts.DropCoupon(ctx, v, on)
+// plain adapts a change that needs nothing but the cart.
+func plain(
+	call func(context.Context, *service.Visit, service.Conditions) (service.Changed, error),
+) func(context.Context, *service.Visit, service.Conditions, struct{}) (service.Changed, error) {
+	return func(ctx context.Context, v *service.Visit, on service.Conditions, _ struct{}) (service.Changed, error) {
+		return call(ctx, v, on)
+	}
 }
 
 // showChanged shows the cart after a change.
@@ -165,14 +176,14 @@ func (a *API) read(v *visit, write func(view, *cart.Priced, auth.CartToken, *car
 		return wire.Answer{}, err
 	}
 	known, err := wire.ParseTags(v.Request.Header, "If-None-Match")
-	answer := v.show(func(w view) { write(w, &priced, v.Token, v.Merge) })
+	answer := v.show(func(w view) { write(w, &priced, v.token(), v.Merge) })
 	answer.Known, answer.Version = known, version(&priced.Cart)
 	return answer, err
 }
 
 func (a *API) count(v *visit) (wire.Answer, error) {
 	quantity, lines, err := a.carts.Count(v.ctx(), v.Visit)
-	return v.show(func(w view) { w.count(quantity, lines, v.Token, v.Merge) }), err
+	return v.show(func(w view) { w.count(quantity, lines, v.token(), v.Merge) }), err
 }
 
 func (a *API) validate(v *visit) (wire.Answer, error) {
@@ -180,13 +191,13 @@ func (a *API) validate(v *visit) (wire.Answer, error) {
 	if err == nil && !validation.Valid() {
 		err = problem.New(problem.CartInvalid, "", textCartInvalid).WithData(&validation)
 	}
-	v.Fresh = false // validate issues no token
+	v.issuesToken = false
 	return v.show(func(w view) { w.validation(&validation, v.Merge) }), err
 }
 
 // showCart shows the whole cart.
 func (v *visit) showCart(p *cart.Priced) wire.Answer {
-	answer := v.show(func(w view) { w.cart(p, v.Token, v.Merge) })
+	answer := v.show(func(w view) { w.cart(p, v.token(), v.Merge) })
 	answer.Version = version(&p.Cart)
 	return answer
 }

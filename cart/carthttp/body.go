@@ -11,10 +11,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"commerce/auth/locale"
 	"commerce/auth/problem"
-
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 const (

@@ -7,25 +7,23 @@ import (
 	"strconv"
 	"strings"
 
-	"commerce/auth/locale"
-	"commerce/auth/problem"
 	"commerce/cart"
-	"commerce/cart/redisstore"
+	"commerce/cart/service"
 	"commerce/cart/wire"
 )
 
 // conditionsOf reads the headers that decide whether a change is made: If-Match, and
 // Idempotency-Key or X-Timestamp, which identify a repeat.
-func conditionsOf(r *http.Request, basePath string, body []byte) (redisstore.Conditions, error) {
+func conditionsOf(r *http.Request, basePath string, body []byte) (service.Conditions, error) {
 	key, err := keyDigest(r.Header)
 	if err != nil {
-		return redisstore.Conditions{}, err
+		return service.Conditions{}, err
 	}
 	ifMatch, err := wire.ParseTags(r.Header, "If-Match")
 	if err != nil {
-		return redisstore.Conditions{}, err
+		return service.Conditions{}, err
 	}
-	on := redisstore.Conditions{IfMatch: versions(ifMatch)}
+	on := service.Conditions{IfMatch: versions(ifMatch)}
 	path := strings.TrimPrefix(r.URL.EscapedPath(), basePath) // escaped as the client sent it
 	if key != "" {
 		on.Key = key
@@ -55,7 +53,7 @@ func idempotencyKey(h http.Header) (string, error) {
 	}
 	visible := !strings.ContainsFunc(keys[0], func(r rune) bool { return r < '!' || r > '~' })
 	if len(keys) > 1 || len(keys[0]) < 1 || len(keys[0]) > 255 || !visible {
-		return "", problem.New(problem.InvalidParameter, "Idempotency-Key", textBadHeader, "Idempotency-Key")
+		return "", wire.BadHeader("Idempotency-Key")
 	}
 	return keys[0], nil
 }
@@ -71,7 +69,7 @@ func digest(parts ...string) string {
 }
 
 // versions returns the part before "-" of each tag, in the form of
-// redisstore.Conditions.IfMatch. Only that part is compared, so that a new price or another
+// service.Conditions.IfMatch. Only that part is compared, so that a new price or another
 // language never causes a version mismatch.
 func versions(t wire.Tags) string {
 	if t.Any {
@@ -97,9 +95,4 @@ func version(c *cart.Cart) string {
 		id = "0"
 	}
 	return id + "." + strconv.FormatInt(c.Version, 10)
-}
-
-var textBadHeader = locale.Text{
-	locale.En: "The %s header is not valid.",
-	locale.Ar: "الترويسة %s غير صالحة.",
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"commerce/cart/redisstore"
+	"commerce/cart/service"
 	"commerce/cart/wire"
 )
 
@@ -47,7 +47,7 @@ func TestIdempotencyKey(t *testing.T) {
 
 func TestConditionsOf_TellsRequestsApart(t *testing.T) {
 	t.Parallel()
-	of := func(method, path, body string, headers ...string) redisstore.Conditions {
+	of := func(method, path, body string, headers ...string) service.Conditions {
 		r := httptest.NewRequest(method, path, nil)
 		for i := 0; i+1 < len(headers); i += 2 {
 			r.Header.Set(headers[i], headers[i+1])
@@ -66,7 +66,7 @@ func TestConditionsOf_TellsRequestsApart(t *testing.T) {
 		if based := of("POST", "/api/cart/add", `{"product_id":1}`, header, "1"); based != one {
 			t.Errorf("%s: under the base path it is another request", header)
 		}
-		for name, other := range map[string]redisstore.Conditions{
+		for name, other := range map[string]service.Conditions{
 			"method": of("PATCH", "/cart/add", `{"product_id":1}`, header, "1"),
 			"path":   of("POST", "/cart/coupon", `{"product_id":1}`, header, "1"),
 			"body":   of("POST", "/cart/add", `{"product_id":11}`, header, "1"),
@@ -82,7 +82,7 @@ func TestConditionsOf_TellsRequestsApart(t *testing.T) {
 	if both.Key == "" || both.Stamp != "" {
 		t.Errorf("with both headers, want only the key: %+v", both)
 	}
-	if neither := of("POST", "/cart/add", "{}"); neither != (redisstore.Conditions{}) {
+	if neither := of("POST", "/cart/add", "{}"); neither != (service.Conditions{}) {
 		t.Errorf("with neither header: %+v", neither)
 	}
 }

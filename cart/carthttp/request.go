@@ -14,17 +14,14 @@ import (
 	"commerce/auth/locale"
 	"commerce/auth/problem"
 	"commerce/cart"
-	"commerce/cart/redisstore"
 	"commerce/cart/service"
 )
-
-const maxNotice = 500 // characters
 
 // request is a client's request to change the cart.
 type request struct {
 	item    cart.LineID // from the path; "" if no line can have that ID
 	members object      // of the body; nil for a DELETE, whose body is not read
-	on      redisstore.Conditions
+	on      service.Conditions
 }
 
 // readRequest reads a request's path, headers and JSON. It does not interpret the members
@@ -184,8 +181,8 @@ func (o object) notice() (string, *problem.Error) {
 		return "", nil
 	}
 	s, err := text(o[name], name)
-	if err == nil && utf8.RuneCountInString(s) > maxNotice {
-		err = problem.New(problem.ValidationFailed, name, textTextTooLong, name, maxNotice)
+	if err == nil && utf8.RuneCountInString(s) > cart.MaxNotice {
+		err = problem.New(problem.ValidationFailed, name, textTextTooLong, name, cart.MaxNotice)
 	}
 	return s, err
 }

@@ -125,7 +125,7 @@ func TestReadBody_WantsJSONInUTF8(t *testing.T) {
 
 func TestAddition(t *testing.T) {
 	t.Parallel()
-	longest, plan := strings.Repeat("ص", maxNotice), int64(41)
+	longest, plan := strings.Repeat("ص", cart.MaxNotice), int64(41)
 	for body, want := range map[string]cart.Addition{
 		`{"product_id":1}`: {ProductID: 1, Quantity: 1, QuantityMember: "qty"},
 		`{"product_id":1,"qty":null,"fields":null,"x":[]}`:      {ProductID: 1, Quantity: 1, QuantityMember: "qty"},
@@ -141,8 +141,8 @@ func TestAddition(t *testing.T) {
 		`{"product_id":1,"fields":{"a":" cafe\u0301 ","b":"\u200b","c":"\u0000"},"notice":"\ufeff \u001b"}`: {
 			ProductID: 1, Quantity: 1, Fields: map[string]string{"a": "café", "b": "", "c": ""}, QuantityMember: "qty",
 		},
-		`{"product_id":1,"notice":"  ` + strings.Repeat(`o\u0308`, maxNotice) + ` "}`: {
-			ProductID: 1, Quantity: 1, Notice: strings.Repeat("ö", maxNotice), QuantityMember: "qty",
+		`{"product_id":1,"notice":"  ` + strings.Repeat(`o\u0308`, cart.MaxNotice) + ` "}`: {
+			ProductID: 1, Quantity: 1, Notice: strings.Repeat("ö", cart.MaxNotice), QuantityMember: "qty",
 		},
 		`{"product_id":1,"notice":"` + longest + `"}`: {ProductID: 1, Quantity: 1, Notice: longest, QuantityMember: "qty"},
 	} {
@@ -163,30 +163,30 @@ func TestAddition(t *testing.T) {
 func TestAddition_NamesEveryInvalidMember(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string][]string{
-		`{}`:                                                                   {"product_id"},
-		`{"product_id":null}`:                                                  {"product_id"},
-		`{"product_id":"1"}`:                                                   {"product_id"},
-		`{"product_id":1.5}`:                                                   {"product_id"},
-		`{"product_id":1,"qty":0}`:                                             {"qty"},
-		`{"product_id":1,"quantity":0}`:                                        {"quantity"},
-		`{"product_id":1,"qty":-1}`:                                            {"qty"},
-		`{"product_id":1,"qty":1.5}`:                                           {"qty"},
-		`{"product_id":1,"qty":"2"}`:                                           {"qty"},
-		`{"product_id":1,"qty":2,"quantity":3}`:                                {"quantity"},
-		`{"product_id":1,"qty":2,"quantity":"2"}`:                              {"quantity"},
-		`{"product_id":1,"subscription_plan":"41"}`:                            {"subscription_plan"},
-		`{"product_id":1,"subscription_plan":{}}`:                              {"subscription_plan"},
-		`{"product_id":1,"subscription_plan":{"id":null}}`:                     {"subscription_plan"},
-		`{"product_id":1,"subscription_plan":[41]}`:                            {"subscription_plan"},
-		`{"product_id":1,"fields":[]}`:                                         {"fields"},
-		`{"product_id":1,"fields":{"a":1}}`:                                    {"fields.a"},
-		`{"product_id":1,"fields":{"a":"x\u0000"}}`:                            {"fields.a"},
-		`{"product_id":1,"notice":5}`:                                          {"notice"},
-		`{"product_id":1,"notice":"x\u001b"}`:                                  {"notice"},
-		`{"product_id":1,"notice":"` + strings.Repeat("x", maxNotice+1) + `"}`: {"notice"},
-		`{"product_id":1,"qty":"x","quantity":1.5}`:                            {"qty", "quantity"},
-		`{"product_id":1,"fields":{"a":1,"b":"x\u0000","c":[]}}`:               {"fields.a", "fields.b", "fields.c"},
-		`{"qty":0,"subscription_plan":"x","fields":{"a":1},"notice":1}`:        {"fields.a", "notice", "product_id", "qty", "subscription_plan"},
+		`{}`:                                               {"product_id"},
+		`{"product_id":null}`:                              {"product_id"},
+		`{"product_id":"1"}`:                               {"product_id"},
+		`{"product_id":1.5}`:                               {"product_id"},
+		`{"product_id":1,"qty":0}`:                         {"qty"},
+		`{"product_id":1,"quantity":0}`:                    {"quantity"},
+		`{"product_id":1,"qty":-1}`:                        {"qty"},
+		`{"product_id":1,"qty":1.5}`:                       {"qty"},
+		`{"product_id":1,"qty":"2"}`:                       {"qty"},
+		`{"product_id":1,"qty":2,"quantity":3}`:            {"quantity"},
+		`{"product_id":1,"qty":2,"quantity":"2"}`:          {"quantity"},
+		`{"product_id":1,"subscription_plan":"41"}`:        {"subscription_plan"},
+		`{"product_id":1,"subscription_plan":{}}`:          {"subscription_plan"},
+		`{"product_id":1,"subscription_plan":{"id":null}}`: {"subscription_plan"},
+		`{"product_id":1,"subscription_plan":[41]}`:        {"subscription_plan"},
+		`{"product_id":1,"fields":[]}`:                     {"fields"},
+		`{"product_id":1,"fields":{"a":1}}`:                {"fields.a"},
+		`{"product_id":1,"fields":{"a":"x\u0000"}}`:        {"fields.a"},
+		`{"product_id":1,"notice":5}`:                      {"notice"},
+		`{"product_id":1,"notice":"x\u001b"}`:              {"notice"},
+		`{"product_id":1,"notice":"` + strings.Repeat("x", cart.MaxNotice+1) + `"}`: {"notice"},
+		`{"product_id":1,"qty":"x","quantity":1.5}`:                                 {"qty", "quantity"},
+		`{"product_id":1,"fields":{"a":1,"b":"x\u0000","c":[]}}`:                    {"fields.a", "fields.b", "fields.c"},
+		`{"qty":0,"subscription_plan":"x","fields":{"a":1},"notice":1}`:             {"fields.a", "notice", "product_id", "qty", "subscription_plan"},
 	} {
 		members, err := parseObject([]byte(body))
 		if err != nil {
@@ -303,7 +303,7 @@ func FuzzAddition(f *testing.F) {
 			}
 			return
 		}
-		if a.Quantity < 1 || utf8.RuneCountInString(a.Notice) > maxNotice {
+		if a.Quantity < 1 || utf8.RuneCountInString(a.Notice) > cart.MaxNotice {
 			t.Fatalf("accepted %+v", a)
 		}
 		for name, value := range a.Fields {

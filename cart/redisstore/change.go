@@ -131,7 +131,7 @@ func (s *Store) changeOnce(ctx context.Context, ref Ref, on Conditions, with Att
 	}, c.args...)
 	script := c.script(s.scripts)
 	sent := time.Now()
-	cmd, written := s.write(ctx, home, script, how, keys, args)
+	cmd, copies := s.write(ctx, home, script, how, keys, args)
 	reply, err := cmd.Slice()
 	if err != nil && on.Key == "" && mayHaveRun(err) && script.sha != s.scripts.judge.sha {
 		return Outcome{}, cart.OutcomeUnknown("change cart", err)
@@ -139,30 +139,25 @@ func (s *Store) changeOnce(ctx context.Context, ref Ref, on Conditions, with Att
 	if err != nil {
 		return Outcome{}, cart.Unavailable("change cart", err)
 	}
-	home.learn(reply[5].(int64), sent, written.replied)
+	home.learn(reply[5].(int64), sent, copies.replied)
 	held, err := parseCart(reply[3].([]any), reply[4].(int64), s.now())
 	if err != nil {
 		return Outcome{}, cart.Unavailable("change cart", err)
 	}
-	return Outcome{
-		Word: Word(reply[0].(string)), A: reply[1].(int64), B: reply[2].(int64), Held: held, Durability: written.durability,
-	}, nil
-}
-
-// written is when Redis replied to a change, and whether replicas have it.
-type written struct {
-	replied    time.Time
-	durability string
+	o := Outcome{Word: Word(reply[0].(string)), A: reply[1].(int64), B: reply[2].(int64), Held: held}
+	if s.durable {
+		o.Durability = copies.durability()
+	}
+	return o, nil
 }
 
 // write runs a change's script and, where changes are durable, waits for replicas.
-func (s *Store) write(ctx context.Context, home located, c script, how sending, keys []string, args []any) (*redis.Cmd, written) {
+func (s *Store) write(ctx context.Context, home located, c script, how sending, keys []string, args []any) (*redis.Cmd, replication) {
 	if !s.durable {
 		cmd := c.run(ctx, s.client, how, keys, args...)
-		return cmd, written{replied: time.Now()}
+		return cmd, replication{replied: time.Now()}
 	}
-	cmd, p := s.runReplicated(ctx, home, c, replicaWait, how, keys, args...)
-	return cmd, written{p.replied, p.durability()}
+	return s.runReplicated(ctx, home, c, replicaWait, how, keys, args...)
 }
 
 // mayHaveRun reports whether a script that failed with err may still have changed

@@ -66,7 +66,7 @@ func openDesk(t *testing.T, by cart.Strategy) *desk {
 	})
 	d.strategy = by
 	d.Carts = service.New(service.Config{
-		Store:    d.redis,
+		Redis:    d.redis,
 		Catalog:  d.goods,
 		Limits:   carttest.Limits,
 		Strategy: by,

@@ -8,9 +8,9 @@ import (
 	"sync"
 	"time"
 
-	"commerce/cart"
-
 	"github.com/redis/go-redis/v9"
+
+	"commerce/cart"
 )
 
 // masters is what this instance knows about each Redis master that it uses.

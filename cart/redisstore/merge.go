@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"commerce/auth/problem"
 	"commerce/cart"
 )
 
@@ -190,12 +189,8 @@ func mergeReport(reply []any, bounds map[cart.LineID]cart.Bounds) *cart.MergeRep
 	report := &cart.MergeReport{Lines: reply[0].(int64)}
 	cuts := reply[1].([]any)
 	for i := 0; i+2 < len(cuts); i += 3 {
-		a := cart.Adjustment{Line: cart.LineID(cuts[i].(string)), Requested: cuts[i+1].(int64), Kept: cuts[i+2].(int64)}
-		a.Code = problem.InsufficientStock
-		if a.Kept >= bounds[a.Line].Max {
-			a.Code = cart.AboveMaxQuantity
-		}
-		report.Adjusted = append(report.Adjusted, a)
+		line := cart.LineID(cuts[i].(string))
+		report.Cut(line, cuts[i+1].(int64), cuts[i+2].(int64), bounds[line])
 	}
 	return report
 }

@@ -81,7 +81,7 @@ func newWorld(ctx context.Context, client redis.UniversalClient, template *redis
 		limits := carttest.Limits
 		limits.Lines = set.lines
 		w.services[i] = service.New(service.Config{
-			Store:   template.Instance(set.durable, set.minReplicas, func() time.Time { return time.Now().Add(set.skew[i] + w.passed) }),
+			Redis:   template.Instance(set.durable, set.minReplicas, func() time.Time { return time.Now().Add(set.skew[i] + w.passed) }),
 			Catalog: sold, Limits: limits, Rand: random, Budget: scheduleBudget,
 			Log: slog.New(slog.DiscardHandler),
 			Now: func() time.Time { return time.Now().Add(set.skew[i]) },

@@ -12,10 +12,10 @@ import (
 
 // Waiting is what is stored for a guest's token that a customer sends.
 type Waiting struct {
-	Claimed  bool    // an earlier request has claimed a cart and not finished its merge
-	Applied  string  // fingerprint of the change applied under the given key; "" for none
-	Products []int64 // of the token's current cart
-	Bring    Bring
+	Claimed     bool    // an earlier request has claimed a cart and not finished its merge
+	Fingerprint string  // fingerprint of the change applied under the given key; "" for none
+	Products    []int64 // of the token's current cart
+	Bring       Bring
 }
 
 // Any reports whether there is anything to merge.
@@ -61,9 +61,9 @@ func (s *Store) LoadWithGuest(ctx, quick context.Context, customer, guest Ref) (
 	return held, w, err
 }
 
-// AppliedUnder returns the fingerprint of the change that a guest's cart has applied under
+// FingerprintUnder returns the fingerprint of the change that a guest's cart has applied under
 // an idempotency key, given by its digest; "" for none.
-func (s *Store) AppliedUnder(ctx context.Context, customer, guest Ref, key string) (fingerprint string, err error) {
+func (s *Store) FingerprintUnder(ctx context.Context, customer, guest Ref, key string) (fingerprint string, err error) {
 	err = s.askGuest(ctx, customer, guest, func(located) error {
 		fingerprint, err = fingerprintOf(s.client.HGet(ctx, guest.keysKey(), key))
 		return err
@@ -101,7 +101,7 @@ func (s *Store) answer(q waitingQuestion) (Waiting, error) {
 		Bring:    Bring{CartID: held.ID, Lines: int64(len(held.Lines)), Text: held.TextSize()},
 	}
 	if q.key != nil {
-		w.Applied, err = fingerprintOf(q.key)
+		w.Fingerprint, err = fingerprintOf(q.key)
 	}
 	return w, err
 }

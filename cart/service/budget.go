@@ -5,6 +5,14 @@ import (
 	"time"
 )
 
+const (
+	// defaultBudget is the time that a request may spend waiting for Redis.
+	defaultBudget = 200 * time.Millisecond
+
+	// mergeBudgets is how many times its budget a request may spend on merges.
+	mergeBudgets = 5
+)
+
 // budget is the time that one request may spend waiting for Redis. Nothing else uses it
 // up, such as a slow request body or the catalog. It is not safe for concurrent use: one
 // goroutine serves a request.

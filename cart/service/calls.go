@@ -10,7 +10,7 @@ import (
 
 // Add adds a product. It is atomic: a refusal changes nothing. A failure is
 // problem.Unavailable, or problem.OutcomeUnknown when the change may have been made.
-func (s *Carts) Add(ctx context.Context, v *Visit, on redisstore.Conditions, a cart.Addition) (Changed, error) {
+func (s *Carts) Add(ctx context.Context, v *Visit, on Conditions, a cart.Addition) (Changed, error) {
 	product, err := s.product(ctx, v, a.ProductID)
 	if err != nil {
 		return Changed{}, err
@@ -21,7 +21,7 @@ func (s *Carts) Add(ctx context.Context, v *Visit, on redisstore.Conditions, a c
 		}
 	}
 	line, refusal := cart.Resolve(a, product, s.limits)
-	return s.apply(ctx, v, on, change{redisstore.Add(line, s.limits), refusal, a.QuantityMember, product})
+	return s.makeChange(ctx, v, on, change{redisstore.Add(line, s.limits), refusal, a.QuantityMember, product})
 }
 
 // NewQuantity is a shopper's request to change the quantity of a line.
@@ -32,9 +32,9 @@ type NewQuantity struct {
 }
 
 // SetQuantity sets the quantity of a line; 0 removes it. It fails like Add.
-func (s *Carts) SetQuantity(ctx context.Context, v *Visit, on redisstore.Conditions, n NewQuantity) (Changed, error) {
+func (s *Carts) SetQuantity(ctx context.Context, v *Visit, on Conditions, n NewQuantity) (Changed, error) {
 	if n.Quantity == 0 || n.Item == "" {
-		return s.apply(ctx, v, on, change{Change: redisstore.SetQuantity(n.Item, n.Quantity, cart.BoundsOf(nil, s.limits), "")})
+		return s.makeChange(ctx, v, on, change{Change: redisstore.SetQuantity(n.Item, n.Quantity, cart.BoundsOf(nil, s.limits), "")})
 	}
 	product, err := s.product(ctx, v, n.Item.Product())
 	if err != nil {
@@ -48,17 +48,17 @@ func (s *Carts) SetQuantity(ctx context.Context, v *Visit, on redisstore.Conditi
 		raise = problem.ProductInactive
 	}
 	set := redisstore.SetQuantity(n.Item, n.Quantity, cart.BoundsOf(product, s.limits), raise)
-	return s.apply(ctx, v, on, change{Change: set, member: n.Member, product: product})
+	return s.makeChange(ctx, v, on, change{Change: set, member: n.Member, product: product})
 }
 
 // Remove removes a line. Removing a line that does not exist changes nothing and succeeds.
-func (s *Carts) Remove(ctx context.Context, v *Visit, on redisstore.Conditions, item cart.LineID) (Changed, error) {
-	return s.apply(ctx, v, on, change{Change: redisstore.Remove(item)})
+func (s *Carts) Remove(ctx context.Context, v *Visit, on Conditions, item cart.LineID) (Changed, error) {
+	return s.makeChange(ctx, v, on, change{Change: redisstore.Remove(item)})
 }
 
 // Clear removes all lines and the coupon.
-func (s *Carts) Clear(ctx context.Context, v *Visit, on redisstore.Conditions) (Changed, error) {
-	return s.apply(ctx, v, on, change{Change: redisstore.Clear()})
+func (s *Carts) Clear(ctx context.Context, v *Visit, on Conditions) (Changed, error) {
+	return s.makeChange(ctx, v, on, change{Change: redisstore.Clear()})
 }
 
 // CouponCode is a shopper's request to redeem a coupon.
@@ -68,7 +68,7 @@ type CouponCode struct {
 }
 
 // RedeemCoupon sets the cart's coupon, and replaces any other.
-func (s *Carts) RedeemCoupon(ctx context.Context, v *Visit, on redisstore.Conditions, c CouponCode) (Changed, error) {
+func (s *Carts) RedeemCoupon(ctx context.Context, v *Visit, on Conditions, c CouponCode) (Changed, error) {
 	coupon, err := s.coupon(ctx, v, c.Code)
 	if err != nil {
 		return Changed{}, err
@@ -78,19 +78,19 @@ func (s *Carts) RedeemCoupon(ctx context.Context, v *Visit, on redisstore.Condit
 		return Changed{}, err
 	}
 	refusal := cart.JudgeCoupon(coupon, v.Store, priced.Buyable, s.now(), c.Member)
-	return s.apply(ctx, v, on, change{redisstore.SetCoupon(c.Code), refusal, c.Member, nil})
+	return s.makeChange(ctx, v, on, change{redisstore.SetCoupon(c.Code), refusal, c.Member, nil})
 }
 
 // DropCoupon removes the coupon, if there is one.
-func (s *Carts) DropCoupon(ctx context.Context, v *Visit, on redisstore.Conditions) (Changed, error) {
-	return s.apply(ctx, v, on, change{Change: redisstore.SetCoupon("")})
+func (s *Carts) DropCoupon(ctx context.Context, v *Visit, on Conditions) (Changed, error) {
+	return s.makeChange(ctx, v, on, change{Change: redisstore.SetCoupon("")})
 }
 
 // Refuse returns refusal, which is about an invalid request body, unless a replay or
 // If-Match takes precedence.
-func (s *Carts) Refuse(ctx context.Context, v *Visit, on redisstore.Conditions, refusal *problem.Error) (Changed, error) {
+func (s *Carts) Refuse(ctx context.Context, v *Visit, on Conditions, refusal *problem.Error) (Changed, error) {
 	if on.Key == "" && on.IfMatch == "" {
 		return Changed{}, refusal
 	}
-	return s.apply(ctx, v, on, change{refusal: refusal})
+	return s.makeChange(ctx, v, on, change{refusal: refusal})
 }

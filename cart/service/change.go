@@ -9,6 +9,9 @@ import (
 	"commerce/cart/redisstore"
 )
 
+// Conditions are what a client sends with a change beside what it changes.
+type Conditions = redisstore.Conditions
+
 // Changed is the cart after a change.
 type Changed struct {
 	cart.Priced
@@ -24,9 +27,9 @@ type change struct {
 	product *cart.Product  // that a refusal by the cart names; nil for none
 }
 
-// apply makes a change and returns the changed cart. For a request that is refused by
+// makeChange makes a change and returns the changed cart. For a request that is refused by
 // itself it runs only the replay and If-Match checks, which take precedence.
-func (s *Carts) apply(ctx context.Context, v *Visit, on redisstore.Conditions, c change) (Changed, error) {
+func (s *Carts) makeChange(ctx context.Context, v *Visit, on Conditions, c change) (Changed, error) {
 	if c.refusal != nil {
 		c.Change = redisstore.Judge()
 	}
@@ -41,7 +44,7 @@ func (s *Carts) apply(ctx context.Context, v *Visit, on redisstore.Conditions, c
 }
 
 // conclude turns an outcome into the priced cart, or into an error.
-func (s *Carts) conclude(ctx context.Context, v *Visit, on redisstore.Conditions, c change, o redisstore.Outcome) (Changed, error) {
+func (s *Carts) conclude(ctx context.Context, v *Visit, on Conditions, c change, o redisstore.Outcome) (Changed, error) {
 	switch code := problem.Code(o.Word); {
 	case o.Word == redisstore.Applied || o.Word == redisstore.Replayed:
 		priced, err := s.price(ctx, v, o.Cart)
@@ -66,15 +69,15 @@ func (s *Carts) conclude(ctx context.Context, v *Visit, on redisstore.Conditions
 // finished now, the change is made without it. But the first attempt of a change with an
 // idempotency key may have gone to a guest's cart that is not merged yet, or that another
 // customer has claimed, so send looks the key up there first.
-func (s *Carts) send(ctx context.Context, v *Visit, on redisstore.Conditions, c redisstore.Change) (redisstore.Outcome, error) {
+func (s *Carts) send(ctx context.Context, v *Visit, on Conditions, c redisstore.Change) (redisstore.Outcome, error) {
 	with := redisstore.Attempt{CartID: s.newCartID()}
-	if v.Postponed || v.applied == on.Fingerprint { // after a merge, the customer's own keys decide about another fingerprint
-		if o, err := s.repeats(ctx, v, on, v.applied); err != nil || o.Word != "" {
+	if v.Postponed || v.guestFingerprint == on.Fingerprint { // after a merge, the customer's own keys decide about another fingerprint
+		if o, err := s.repeats(ctx, v, on, v.guestFingerprint); err != nil || o.Word != "" {
 			return o, err
 		}
 	}
 	var unmerged []redisstore.Ref
-	if v.Postponed && v.applied == "" {
+	if v.Postponed && v.guestFingerprint == "" {
 		unmerged = []redisstore.Ref{v.guest}
 	}
 	for ctx.Err() == nil {
@@ -93,26 +96,26 @@ func (s *Carts) send(ctx context.Context, v *Visit, on redisstore.Conditions, c 
 	return redisstore.Outcome{}, cart.Unavailable("change cart", ctx.Err())
 }
 
-func (s *Carts) sendOnce(ctx context.Context, v *Visit, on redisstore.Conditions, with redisstore.Attempt, c redisstore.Change) (redisstore.Outcome, error) {
+func (s *Carts) sendOnce(ctx context.Context, v *Visit, on Conditions, with redisstore.Attempt, c redisstore.Change) (redisstore.Outcome, error) {
 	ctx, done := v.budget.spend(ctx)
 	defer done()
-	return s.store.Change(ctx, v.own, on, with, c)
+	return s.redis.Change(ctx, v.own, on, with, c)
 }
 
 // repeatElsewhere looks for a change's idempotency key in guests' carts that are not merged
 // yet. The outcome's Word is "" when none of them has the key.
-func (s *Carts) repeatElsewhere(ctx context.Context, v *Visit, on redisstore.Conditions, guests []redisstore.Ref) (redisstore.Outcome, error) {
+func (s *Carts) repeatElsewhere(ctx context.Context, v *Visit, on Conditions, guests []redisstore.Ref) (redisstore.Outcome, error) {
 	if on.Key == "" {
 		return redisstore.Outcome{}, nil
 	}
 	for _, guest := range guests {
 		quick, done := v.budget.spendHalf(ctx)
-		applied, err := s.store.AppliedUnder(quick, v.own, guest, on.Key)
+		fingerprint, err := s.redis.FingerprintUnder(quick, v.own, guest, on.Key)
 		done()
 		if err != nil {
 			return redisstore.Outcome{}, err
 		}
-		if o, err := s.repeats(ctx, v, on, applied); err != nil || o.Word != "" {
+		if o, err := s.repeats(ctx, v, on, fingerprint); err != nil || o.Word != "" {
 			return o, err
 		}
 	}
@@ -122,7 +125,7 @@ func (s *Carts) repeatElsewhere(ctx context.Context, v *Visit, on redisstore.Con
 // repeats compares a change with the one that a guest's cart applied under the same key,
 // by fingerprint: the outcome is Replayed or idempotency_conflict. Its Word is "" when
 // fingerprint is "".
-func (s *Carts) repeats(ctx context.Context, v *Visit, on redisstore.Conditions, fingerprint string) (redisstore.Outcome, error) {
+func (s *Carts) repeats(ctx context.Context, v *Visit, on Conditions, fingerprint string) (redisstore.Outcome, error) {
 	word := redisstore.Replayed
 	switch fingerprint {
 	case "":

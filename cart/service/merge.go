@@ -33,14 +33,14 @@ func (s *Carts) Merge(ctx context.Context, v *Visit, key string) {
 		return
 	}
 	quick, done := v.budget.spendHalf(ctx)
-	waiting, err := s.store.WaitingUnder(quick, v.own, v.guest, key)
+	waiting, err := s.redis.WaitingUnder(quick, v.own, v.guest, key)
 	done()
 	if err != nil {
 		s.logPostponed(ctx, err)
 		v.Postponed = true
 		return
 	}
-	v.applied = waiting.Applied
+	v.guestFingerprint = waiting.Fingerprint
 	if waiting.Any() {
 		v.Postponed = s.merge(ctx, v, waiting) != nil
 	}
@@ -76,7 +76,7 @@ func (s *Carts) resume(ctx context.Context, v *Visit, unfinished redisstore.Note
 		}
 		switch {
 		case errors.Is(err, redisstore.ErrNothingToMerge) && note.Old(s.now()):
-			err = s.store.ForgetOld(ctx, v.own, note)
+			err = s.redis.ForgetOld(ctx, v.own, note)
 		case errors.Is(err, redisstore.ErrNothingToMerge):
 			err = nil
 		case err != nil:
@@ -91,7 +91,7 @@ func (s *Carts) resume(ctx context.Context, v *Visit, unfinished redisstore.Note
 // mergeTime gives merges a timeout of their own: they take several round trips, and may
 // wait for replicas. A client that disconnects does not stop a merge halfway.
 func (s *Carts) mergeTime(ctx context.Context, v *Visit) (_ context.Context, end func()) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*s.budget)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), mergeBudgets*s.budget)
 	return ctx, func() {
 		cancel()
 		v.budget.renew()
@@ -135,7 +135,7 @@ const mergeRounds = 4
 // more to merge: another request had claimed an earlier cart, or this one has grown.
 func (s *Carts) mergeCart(ctx context.Context, v *Visit, b *redisstore.Bring) (again bool, err error) {
 	note := "m" + s.newCartID()[:10]
-	if err := s.store.Intend(ctx, v.own, v.guest, note, *b, s.limits); err != nil {
+	if err := s.redis.Intend(ctx, v.own, v.guest, note, *b, s.limits); err != nil {
 		if errors.Is(err, redisstore.ErrCartFull) {
 			v.Merge = v.Merge.Plus(&cart.MergeReport{Code: problem.CartFull})
 		}
@@ -144,10 +144,10 @@ func (s *Carts) mergeCart(ctx context.Context, v *Visit, b *redisstore.Bring) (a
 	again, err = s.drive(ctx, v, v.own, v.guest, note, *b)
 	if grown, ok := errors.AsType[*redisstore.GrownError](err); ok {
 		*b = grown.Bring
-		return true, s.store.Forget(ctx, v.own, note)
+		return true, s.redis.Forget(ctx, v.own, note)
 	}
 	if errors.Is(err, redisstore.ErrNothingToMerge) {
-		return false, s.store.Forget(ctx, v.own, note)
+		return false, s.redis.Forget(ctx, v.own, note)
 	}
 	return again, err
 }
@@ -171,17 +171,17 @@ func (s *Carts) drive(ctx context.Context, v *Visit, customer, guest redisstore.
 		return false, cart.Unavailable("products of guest cart", err)
 	}
 	bounds := cart.MergeBounds(c.Cart, products, s.limits)
-	report, err := s.store.Apply(ctx, customer, c, s.strategy, bounds, s.newCartID())
+	report, err := s.redis.Apply(ctx, customer, c, s.strategy, bounds, s.newCartID())
 	if customer == v.own { // another customer's report is not for this one
 		v.Merge = v.Merge.Plus(report)
 	}
 	if err != nil {
 		return false, err
 	}
-	if err := s.store.Finish(ctx, customer, guest, c.Cart.ID); err != nil {
+	if err := s.redis.Finish(ctx, customer, guest, c.Cart.ID); err != nil {
 		return false, err
 	}
-	return c.Again, s.store.Forget(ctx, customer, c.Note, note)
+	return c.Again, s.redis.Forget(ctx, customer, c.Note, note)
 }
 
 // claim waits no longer than one request's budget: the guest's Redis may be unresponsive
@@ -189,5 +189,5 @@ func (s *Carts) drive(ctx context.Context, v *Visit, customer, guest redisstore.
 func (s *Carts) claim(ctx context.Context, customer, guest redisstore.Ref, note string, b redisstore.Bring) (redisstore.Claimed, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.budget)
 	defer cancel()
-	return s.store.Claim(ctx, customer, guest, note, b)
+	return s.redis.Claim(ctx, customer, guest, note, b)
 }

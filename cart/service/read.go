@@ -37,7 +37,7 @@ func (s *Carts) load(ctx context.Context, v *Visit) (redisstore.Held, error) {
 	if v.Fresh {
 		return redisstore.Held{}, nil
 	}
-	held, waiting, err := s.loadOnce(ctx, v)
+	held, waiting, err := s.loadWithGuest(ctx, v)
 	if err != nil || len(held.Notes) == 0 && !waiting.Any() {
 		return held, err
 	}
@@ -48,7 +48,7 @@ func (s *Carts) load(ctx context.Context, v *Visit) (redisstore.Held, error) {
 	return s.loadOwn(ctx, v)
 }
 
-func (s *Carts) loadOnce(ctx context.Context, v *Visit) (redisstore.Held, redisstore.Waiting, error) {
+func (s *Carts) loadWithGuest(ctx context.Context, v *Visit) (redisstore.Held, redisstore.Waiting, error) {
 	if !v.logsIn() {
 		held, err := s.loadOwn(ctx, v)
 		return held, redisstore.Waiting{}, err
@@ -57,13 +57,13 @@ func (s *Carts) loadOnce(ctx context.Context, v *Visit) (redisstore.Held, rediss
 	defer done()
 	quick, cancel := context.WithTimeout(ctx, v.budget.left/2)
 	defer cancel()
-	return s.store.LoadWithGuest(ctx, quick, v.own, v.guest)
+	return s.redis.LoadWithGuest(ctx, quick, v.own, v.guest)
 }
 
 func (s *Carts) loadOwn(ctx context.Context, v *Visit) (redisstore.Held, error) {
 	ctx, done := v.budget.spend(ctx)
 	defer done()
-	return s.store.Load(ctx, v.own)
+	return s.redis.Load(ctx, v.own)
 }
 
 // price prices a cart with the current catalog and applies its coupon.
@@ -93,7 +93,7 @@ func (s *Carts) priceable(ctx context.Context, v *Visit) error {
 	if v.Fresh || s.catalog.Reachable() {
 		return nil
 	}
-	held, _, err := s.loadOnce(ctx, v)
+	held, _, err := s.loadWithGuest(ctx, v)
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ import (
 // Carts implements every cart call. Prices, stock and status come from the catalog at each
 // call; everything else is in Redis. It is safe for concurrent use.
 type Carts struct {
-	store    *redisstore.Store
+	redis    *redisstore.Store
 	catalog  Catalog
 	coupons  Coupons
 	limits   cart.Limits
@@ -48,7 +48,7 @@ type Coupons interface {
 
 // Config configures Carts. Store, Catalog, Coupons and Limits are required.
 type Config struct {
-	Store    *redisstore.Store
+	Redis    *redisstore.Store
 	Catalog  Catalog
 	Coupons  Coupons
 	Limits   cart.Limits
@@ -62,14 +62,14 @@ type Config struct {
 // New returns Carts.
 func New(c Config) *Carts {
 	s := &Carts{
-		store: c.Store, catalog: c.Catalog, coupons: c.Coupons, limits: c.Limits, strategy: c.Strategy,
+		redis: c.Redis, catalog: c.Catalog, coupons: c.Coupons, limits: c.Limits, strategy: c.Strategy,
 		budget: c.Budget, now: c.Now, rand: c.Rand, log: c.Log,
 	}
 	if s.strategy == "" {
 		s.strategy = cart.Sum
 	}
 	if s.budget == 0 {
-		s.budget = 200 * time.Millisecond
+		s.budget = defaultBudget
 	}
 	if s.now == nil {
 		s.now = time.Now

@@ -16,6 +16,11 @@ type Tags struct {
 	Any  bool // it was "*"
 }
 
+// BadHeader is the refusal of a request header that is not valid.
+func BadHeader(name string) *problem.Error {
+	return problem.New(problem.InvalidParameter, name, textBadHeader, name)
+}
+
 var textBadHeader = locale.Text{
 	locale.En: "The %s header is not valid.",
 	locale.Ar: "الترويسة %s غير صالحة.",
@@ -25,7 +30,7 @@ var textBadHeader = locale.Text{
 // compress turn strong tags into weak ones. An invalid header is a
 // problem.InvalidParameter.
 func ParseTags(h http.Header, name string) (Tags, error) {
-	refusal := problem.New(problem.InvalidParameter, name, textBadHeader, name)
+	refusal := BadHeader(name)
 	values := h.Values(name)
 	rest := strings.Trim(strings.Join(values, ","), ", \t")
 	if rest == "*" {

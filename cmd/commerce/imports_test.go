@@ -34,7 +34,7 @@ var imports = map[string][]string{
 	"cart/service":    {"auth", "auth/locale", "auth/store", "auth/problem", "cart", "cart/redisstore"},
 	"cart/carthttp": {
 		"auth", "auth/locale", "auth/store", "auth/problem",
-		"cart", "cart/redisstore", "cart/service", "cart/wire", "cart/money",
+		"cart", "cart/service", "cart/wire", "cart/money",
 	},
 	"cart/catalog":  {"auth/lastknown", "cart", "cart/money", "cart/period"},
 	"cart/money":    {"auth/locale"},

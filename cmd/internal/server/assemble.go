@@ -58,7 +58,7 @@ type Parts struct {
 // Assemble returns the public handler of the service.
 func Assemble(p Parts) (http.Handler, error) {
 	carts := service.New(service.Config{
-		Store: redisstore.New(redisstore.Config{
+		Redis: redisstore.New(redisstore.Config{
 			Client: p.Redis, TTL: p.CartTTL, Durable: p.Durable,
 			MinReplicas: p.RedisMinReplicas, Sentinels: p.RedisSentinels, Now: p.Now,
 		}),
