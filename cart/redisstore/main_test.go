@@ -47,10 +47,13 @@ type desk struct {
 
 var lastStore atomic.Int64
 
+// newStoreID is of a store that no other test has, also where test processes share a Redis.
+func newStoreID() int64 { return int64(os.Getpid())*100_000 + lastStore.Add(1) }
+
 func openDesk(t *testing.T, by cart.Strategy) *desk {
 	t.Helper()
 	client := dial(t, ephemeral.Redis(t))
-	id := int64(os.Getpid())*100_000 + lastStore.Add(1)
+	id := newStoreID()
 	d := &desk{
 		t: t, client: client,
 		store: &store.Store{ID: id, Currency: "SAR", PricesIncludeTax: true},

@@ -138,7 +138,7 @@ func newScheduler(t *testing.T, url string) *scheduler {
 	return &scheduler{
 		ctx: t.Context(), client: client, catalog: catalog,
 		redis: redisstore.New(redisstore.Config{Client: client, TTL: scheduleTTLs}),
-		store: lastStore.Add(1), names: redisstore.ScriptNames(),
+		store: newStoreID(), names: redisstore.ScriptNames(),
 	}
 }
 

@@ -21,7 +21,7 @@ func TestTwin_Changes(t *testing.T) {
 	t.Parallel()
 	bench := openBench(t)
 	rapid.Check(t, func(r *rapid.T) {
-		store := lastStore.Add(1)
+		store := newStoreID()
 		customer, guest := redisstore.CustomerRef(store, "c"), redisstore.GuestRef(store, tokenOf("t"))
 		w := bench.begin(t.Context(), r, customer)
 		w.remembersMuch(r, customer, 1)

@@ -18,7 +18,7 @@ func TestTwin_Merges(t *testing.T) {
 	t.Parallel()
 	bench := openBench(t)
 	rapid.Check(t, func(r *rapid.T) {
-		store := lastStore.Add(1)
+		store := newStoreID()
 		m := &merging{
 			customers: []redisstore.Ref{redisstore.CustomerRef(store, "c1"), redisstore.CustomerRef(store, "c2")},
 			guests:    []redisstore.Ref{redisstore.GuestRef(store, tokenOf("t1")), redisstore.GuestRef(store, tokenOf("t2"))},

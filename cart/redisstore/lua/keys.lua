@@ -21,9 +21,11 @@ local function trim(keys)
     local time = tonumber(string.match(all[n + 1], '^%d+'))
     ms[n], times[#times + 1] = time, time
   end
-  local bound = age_limit(times, excess)
+  local bound, at_bound = age_limit(times, excess)
   for n = 1, #all, 2 do
-    if #old < excess and ms[n] <= bound then old[#old + 1] = all[n] end
+    local last = ms[n] == bound and at_bound > 0
+    if last then at_bound = at_bound - 1 end
+    if last or ms[n] < bound then old[#old + 1] = all[n] end
   end
   redis.call('HDEL', keys, unpack(old))
 end

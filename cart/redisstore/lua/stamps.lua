@@ -24,28 +24,32 @@ local function stamp_at(hash, member, ms, now)
   if not before then hash.stamps[#hash.stamps + 1] = n end
 end
 
--- age_limit is the time in ms of the excess-th oldest. One too many is the usual case,
--- and needs no sorting. keys.lua uses it too.
+-- age_limit is for dropping the excess oldest of some times: all before the bound go, and
+-- as many at the bound itself. One too many is the usual case, and needs no sorting.
+-- keys.lua uses it too.
 local function age_limit(times, excess)
-  if excess == 1 then return math.min(unpack(times)) end
+  if excess == 1 then return math.min(unpack(times)), 1 end
   table.sort(times)
-  return times[excess]
+  local bound, at_bound = times[excess], 0
+  for i = 1, excess do
+    if times[i] == bound then at_bound = at_bound + 1 end
+  end
+  return bound, at_bound
 end
 
 -- sweep drops stamps that are too old, or too many.
 local function sweep(hash, now)
   local stamps, flat = hash.stamps, hash.flat
-  local excess, bound = #stamps - STAMPS, 0
-  if excess > 0 then
+  local bound, at_bound = 0, 0
+  if #stamps > STAMPS then
     local times = {}
     for i, n in ipairs(stamps) do times[i] = tonumber(flat[n + 1]) end
-    bound = age_limit(times, excess)
+    bound, at_bound = age_limit(times, #stamps - STAMPS)
   end
   for _, n in ipairs(stamps) do
     local ms = tonumber(flat[n + 1])
-    if now - ms > STAMP_LIFE or excess > 0 and ms <= bound then
-      drop(hash, n)
-      excess = excess - 1
-    end
+    local last = ms == bound and at_bound > 0
+    if last then at_bound = at_bound - 1 end
+    if last or ms < bound or now - ms > STAMP_LIFE then drop(hash, n) end
   end
 end
