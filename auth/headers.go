@@ -6,8 +6,8 @@ import (
 )
 
 // bearer returns the token of the Authorization header. The token is "" if the header is
-// present but is not exactly one "Bearer <token>": an empty header, another scheme or two
-// headers do not make the sender a guest.
+// present but is not exactly one "Bearer <token>", so that an empty header or two headers
+// do not make the sender a guest. Another scheme gives "" too; see otherScheme.
 func bearer(h http.Header) (token string, present bool) {
 	values, present := h["Authorization"]
 	if !present || len(values) == 0 {
@@ -24,8 +24,9 @@ func bearer(h http.Header) (token string, present bool) {
 }
 
 // otherScheme reports whether the Authorization header has another scheme, such as the
-// Basic authentication of a staging site in front of the service. A single word is not a
-// scheme: it may be a token without "Bearer".
+// Basic authentication of a staging site in front of the service. On cart calls, such a
+// header counts as none, and its sender is a guest. A single word is not a scheme: it may
+// be a token without "Bearer".
 func otherScheme(h http.Header) bool {
 	values := h["Authorization"]
 	if len(values) != 1 {
