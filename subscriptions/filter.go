@@ -9,7 +9,7 @@ import (
 type Filter struct {
 	Email       string // in any case
 	Phone       Phone
-	CallingCode string // digits
+	CallingCode string // 1 to 4 ASCII digits
 }
 
 // byCustomer reports whether a query must find customers first.

@@ -12,7 +12,7 @@ type Phone string
 
 // ParsePhone reads a number in any usual format. Digits may be ASCII or of either Arabic
 // block. Spaces, dashes, dots, slashes, parentheses and invisible format characters may
-// separate them, and a plus sign may precede them. A number has 1 to 20 digits, at least
+// separate them, and plus signs may precede them. A number has 1 to 20 digits, at least
 // one of which is not zero.
 func ParsePhone(s string) (Phone, bool) {
 	digits := make([]byte, 0, 20)
