@@ -17,9 +17,8 @@
 -- list once (scan). put and drop change the list, which is also what the caller gets
 -- back, and collect what write then sends in one HDEL and one HSET.
 --
--- Redis runs a script from its first line at every call, which creates each function here
--- again. That is cheap only for functions that capture few locals, so these take what they
--- need as arguments.
+-- Every call defines these functions again. Captured locals make that slow, so they take
+-- arguments.
 --
 -- All times are by the clock of the Redis that runs the script: the clocks of the
 -- service's instances differ.
@@ -35,7 +34,8 @@ local function clock()
 end
 
 -- upgrade rewrites what layout 1 kept in another way: one stamp in r, all notes in m.
--- It writes the number of the layout last: if Redis stops it earlier, it runs again.
+-- It writes the number of the layout last, so the next read repeats an upgrade that was
+-- stopped halfway.
 local function upgrade(key)
   local stamp, ms = string.match(redis.call('HGET', key, 'r') or '', '^(%S+) (%d+)$')
   if stamp then redis.call('HSET', key, 'r' .. stamp, ms) end

@@ -1,6 +1,6 @@
 -- What every change of a cart does around its own rule; prepended to add, set,
 -- remove, clear, coupon and judge, each of which says what its ARGV are from 9 on.
--- Judged in this order: a merge under way, a replay, If-Match, the rule itself.
+-- Judged in this order: the deadline, a merge under way, a replay, If-Match, the rule itself.
 -- A refused change leaves no trace; an applied one is remembered, by its key or its
 -- stamp, in the same step.
 --
@@ -21,7 +21,9 @@
 
 local cart, keys = KEYS[1], KEYS[2]
 local ttl, if_match, key, fingerprint, stamp = ARGV[1], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
-local item = ARGV[9] or '' -- of add, set and remove; a coupon's code here does no harm
+-- Of add, set and remove. coupon.lua's ARGV[9] is a code; at worst scan collects a product
+-- that coupon.lua ignores.
+local item = ARGV[9] or ''
 local now = clock()
 local hash = scan(read(cart), string.match(item, '^%d*'))
 

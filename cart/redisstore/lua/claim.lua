@@ -9,9 +9,14 @@
 --         claimed before
 --       4 deadline in ms for a new claim  5 the guest's cart id, cut, 6 lines and
 --       7 bytes of text, as the note has reserved them
--- Reply {"nothing"}; {"late"}; {"other", tag} when another customer's claim must be
---       driven first; {"grown", id, lines, bytes} when the reservation does not fit; or
---       {"claimed" now or "again", note of the claim, flat hash, flat keys}
+-- Replies:
+--   {"other", tag}                another customer's claim must be driven first
+--   {"nothing"}                   there is no claim, and no cart or no note to claim under
+--   {"late"}                      the deadline has passed
+--   {"grown", id, lines, bytes}   the reservation does not fit the cart
+--   {"claimed", note, flat hash, flat keys}
+--                                 "again" instead of "claimed" if an earlier call claimed it;
+--                                 note is the one of that call
 
 local guest, claimed = KEYS[1], KEYS[2]
 

@@ -7,8 +7,7 @@
 -- ARGV  1 member of the note  2 TTL in ms  3 guest's digest
 --       4 lines and 5 bytes of text that the guest brings, 6 the guest's cart id, cut
 --       7 maximum number of lines and 8 maximum bytes of text after a merge
--- Reply "noted"; "full", or "crowded" where too many merges are under way: no note was
---       written then
+-- Replies: noted; full; crowded (too many merges). Only noted has written a note.
 
 local NOTES = 32
 local cart, own = KEYS[1], ARGV[1]

@@ -1,4 +1,4 @@
--- For a change that is refused whatever the cart holds: says whether it is a repeat or
--- comes too late, which take precedence over its own refusal. Changes nothing.
+-- For a change that is refused whatever the cart holds: runs only the checks of
+-- change.lua, which take precedence over the change's own refusal. Changes nothing.
 
 return reply('applied')
