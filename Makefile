@@ -47,12 +47,12 @@ fuzz: ## run each fuzz target for FUZZTIME (10m)
 	$(WITH_SERVERS) $(MAKE) --no-print-directory go-fuzz FUZZTIME=$(FUZZTIME)
 
 torture: TORTURE = 10m
-torture: ## test retries and merges while Redis nodes fail, for TORTURE
+torture: ## test retries and merges while nodes fail, for TORTURE (10m)
 	$(WITH_SERVERS) $(GO) test -timeout 2h -count 1 -v -run TestTorture ./cmd/internal/server -torture $(TORTURE)
 
 schedules: SCHEDULES = 1000000
 schedules: SEED = 1
-schedules: ## test SCHEDULES (1000000) request interleavings, from SEED on
+schedules: ## test SCHEDULES (1000000) request interleavings from SEED (1) on
 	$(GO) test -c -o bin/redisstore.test ./cart/redisstore
 	sh deploy/ephemeral/install.sh bin/redisstore.test -test.run 'TestSchedules$$' -test.timeout 0 \
 		-schedules $(SCHEDULES) -seed $(SEED)

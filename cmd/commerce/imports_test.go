@@ -53,11 +53,12 @@ var imports = map[string][]string{
 	"deploy/ephemeral/run": {"deploy/ephemeral"},
 }
 
-// Packages below cmd may import everything, because they connect the others. Tests may
-// also import packages that start servers or fill them with data.
+// Packages below cmd may import everything, because they connect the others.
 const wiring = "cmd"
 
-// The tests of carts in Redis drive whole requests, merges above all.
+// What tests may import beyond their package and its imports: packages that start servers
+// or fill them with data, and packages with which the tests of carts in Redis drive whole
+// requests.
 var forTests = []string{"auth/store", "cart/service", "cart/carttest", "deploy/connect", "deploy/ephemeral", "deploy/migrations", "deploy/sample"}
 
 // pure packages take values and return values: neither they nor the packages of ours that
