@@ -21,7 +21,7 @@ func (c Cart) Add(l NewLine, limits Limits) (Cart, *Refusal) {
 	} else if lines := int64(len(c.Lines)); lines >= limits.Lines {
 		return c, &Refusal{Code: problem.CartFull, A: lines, B: 0}
 	}
-	if refusal := l.Bounds.refuseAddition(line.Quantity, l.Quantity, c.quantityOf(l.ID)); refusal != nil {
+	if refusal := l.Bounds.refuse(line.Quantity+l.Quantity, l.Quantity, c.quantityOf(l.ID)); refusal != nil {
 		return c, refusal
 	}
 	before := line.TextSize()
@@ -39,11 +39,11 @@ func (c Cart) Add(l NewLine, limits Limits) (Cart, *Refusal) {
 	return c.with(at, line), nil
 }
 
-// refuseAddition judges a quantity added to a line that holds some already; inCart is
-// what all lines of the product hold.
-func (b Bounds) refuseAddition(held, added, inCart int64) *Refusal {
-	switch total := held + added; {
-	case total < b.Min || total > b.Max:
+// refuse judges the quantity that a line would have. Stock must cover added as well as
+// inCart, the quantity that lines of the product hold apart from it.
+func (b Bounds) refuse(quantity, added, inCart int64) *Refusal {
+	switch {
+	case quantity < b.Min || quantity > b.Max:
 		return &Refusal{Code: problem.QuantityOutOfRange, A: b.Min, B: b.Max}
 	case b.Stock == 0:
 		return &Refusal{Code: problem.OutOfStock}
@@ -67,7 +67,10 @@ func (c Cart) SetQuantity(item LineID, quantity int64, b Bounds, raise problem.C
 	case quantity == 0:
 		return c.without(at), nil
 	case quantity > line.Quantity:
-		if refusal := b.refuseRaise(quantity, c.quantityOf(line.ID)-line.Quantity, raise); refusal != nil {
+		if raise != "" {
+			return c, &Refusal{Code: raise}
+		}
+		if refusal := b.refuse(quantity, quantity, c.quantityOf(line.ID)-line.Quantity); refusal != nil {
 			return c, refusal
 		}
 	case quantity < b.Min:
@@ -77,22 +80,6 @@ func (c Cart) SetQuantity(item LineID, quantity int64, b Bounds, raise problem.C
 	}
 	line.Quantity = quantity
 	return c.with(at, line), nil
-}
-
-// refuseRaise judges a higher quantity of a line; others is what the product's other
-// lines hold.
-func (b Bounds) refuseRaise(quantity, others int64, raise problem.Code) *Refusal {
-	switch {
-	case raise != "":
-		return &Refusal{Code: raise}
-	case quantity < b.Min || quantity > b.Max:
-		return &Refusal{Code: problem.QuantityOutOfRange, A: b.Min, B: b.Max}
-	case b.Stock == 0:
-		return &Refusal{Code: problem.OutOfStock}
-	case b.Stock > 0 && others+quantity > b.Stock:
-		return &Refusal{Code: problem.InsufficientStock, A: b.Stock, B: others}
-	}
-	return nil
 }
 
 // Remove removes a line. Removing a line that is not there changes nothing.

@@ -45,7 +45,8 @@ func (r Reservation) Covers(guest Cart) bool {
 func (r Record) Reserve(name string, b Reservation, limits Limits) (Record, error) {
 	others := maps.Clone(r.Merges)
 	delete(others, name)
-	lines, text := r.Cart.Brings().Lines, r.Cart.Brings().Text
+	held := r.Cart.Brings()
+	lines, text := held.Lines, held.Text
 	for _, shared := range perCart(others, b) {
 		lines += shared.Lines
 		text += shared.Text

@@ -170,14 +170,14 @@ func (a *API) summary(v *visit) (wire.Answer, error) {
 
 // read answers with the cart, in the form that write gives it. An invalid If-None-Match is
 // refused after the merge, like every refusal.
-func (a *API) read(v *visit, write func(view, *cart.Priced, auth.CartToken, *cart.MergeReport)) (wire.Answer, error) {
+func (a *API) read(v *visit, write form) (wire.Answer, error) {
 	priced, err := a.carts.Read(v.ctx(), v.Visit)
 	if err != nil {
 		return wire.Answer{}, err
 	}
 	known, err := wire.ParseTags(v.Request.Header, "If-None-Match")
-	answer := v.show(func(w view) { write(w, &priced, v.token(), v.Merge) })
-	answer.Known, answer.Version = known, version(&priced.Cart)
+	answer := v.showAs(write, &priced)
+	answer.Known = known
 	return answer, err
 }
 
@@ -195,10 +195,15 @@ func (a *API) validate(v *visit) (wire.Answer, error) {
 	return v.show(func(w view) { w.validation(&validation, v.Merge) }), err
 }
 
+// form is how an answer shows the whole cart.
+type form func(view, *cart.Priced, auth.CartToken, *cart.MergeReport)
+
 // showCart shows the whole cart.
-func (v *visit) showCart(p *cart.Priced) wire.Answer {
-	answer := v.show(func(w view) { w.cart(p, v.token(), v.Merge) })
-	answer.Version = version(&p.Cart)
+func (v *visit) showCart(p *cart.Priced) wire.Answer { return v.showAs(view.cart, p) }
+
+func (v *visit) showAs(write form, p *cart.Priced) wire.Answer {
+	answer := v.show(func(w view) { write(w, p, v.token(), v.Merge) })
+	answer.Version = p.Cart.Tag()
 	return answer
 }
 

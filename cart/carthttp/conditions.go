@@ -4,10 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"net/http"
-	"strconv"
 	"strings"
 
-	"commerce/cart"
 	"commerce/cart/service"
 	"commerce/cart/wire"
 )
@@ -86,13 +84,4 @@ func versions(t wire.Tags) string {
 		b.WriteByte(' ')
 	}
 	return b.String()
-}
-
-// version returns the part of a cart's ETag before "-".
-func version(c *cart.Cart) string {
-	id := c.ID
-	if id == "" {
-		id = "0"
-	}
-	return id + "." + strconv.FormatInt(c.Version, 10)
 }

@@ -22,19 +22,13 @@ const (
 	noteGrace = 5 * time.Minute
 )
 
-// Bring is what a guest's cart would add to a customer's.
-type Bring struct {
-	CartID      string // "" for no cart
-	Lines, Text int64  // number of lines, bytes of text
-}
-
 // cut returns the prefix of a guest's cart ID that notes store: long enough to tell a
 // customer's few notes apart, short enough to keep the cart small in Redis.
-func (b Bring) cut() string {
-	if b.CartID == "" {
+func cut(cartID string) string {
+	if cartID == "" {
 		return "-"
 	}
-	return b.CartID[:min(len(b.CartID), 10)]
+	return cartID[:min(len(cartID), 10)]
 }
 
 // Claimed is a guest's cart that is set aside for its new owner.
@@ -56,12 +50,6 @@ var (
 	// claimed cart must stay, so that a failover that loses the merged lines still has
 	// it.
 	ErrUnconfirmed = errors.New("redisstore: merge not confirmed by every replica")
-
-	// ErrCartFull means that the guest's cart does not fit into the customer's.
-	ErrCartFull = errors.New("redisstore: no room for the guest's cart")
-
-	// ErrCrowded means that too many merges into one cart are under way.
-	ErrCrowded = errors.New("redisstore: too many merges under way")
 )
 
 // OtherOwnerError means that another customer's claim on the same token comes first.
@@ -71,23 +59,23 @@ func (e *OtherOwnerError) Error() string { return "redisstore: claimed by anothe
 
 // GrownError means that the guest's cart was replaced or has grown since room was
 // reserved for it.
-type GrownError struct{ Bring Bring }
+type GrownError struct{ Bring cart.Reservation }
 
 func (e *GrownError) Error() string { return "redisstore: the guest's cart has changed" }
 
 // Intend reserves room for a guest's cart and writes a note, under a name that the caller
-// chooses, that it is to be merged. After ErrCartFull or ErrCrowded there is no note.
-func (s *Store) Intend(ctx context.Context, customer, guest Ref, note string, b Bring, limits cart.Limits) error {
+// chooses, that it is to be merged. After cart.ErrNoRoom or cart.ErrCrowded there is no note.
+func (s *Store) Intend(ctx context.Context, customer, guest Ref, note string, b cart.Reservation, limits cart.Limits) error {
 	word, err := s.scripts.intend.run(ctx, s.client, repeatable, []string{customer.cartKey()},
-		note, s.ttlOf(customer).Milliseconds(), guest.tokenDigest(), b.Lines, b.Text, b.cut(),
+		note, s.ttlOf(customer).Milliseconds(), guest.tokenDigest(), b.Lines, b.Text, cut(b.CartID),
 		cart.MergeFactor*limits.Lines, cart.MergeFactor*limits.CartText).Text()
 	switch {
 	case err != nil:
 		return cart.Unavailable("intend merge", err)
 	case word == "full":
-		return ErrCartFull
+		return cart.ErrNoRoom
 	case word == "crowded":
-		return ErrCrowded
+		return cart.ErrCrowded
 	}
 	return nil
 }
@@ -98,7 +86,7 @@ func (s *Store) Intend(ctx context.Context, customer, guest Ref, note string, b 
 // It waits for replicas, for a limited time, so that a failover does not give the cart to
 // another customer. It continues when they do not confirm: otherwise no request could see
 // the cart.
-func (s *Store) Claim(ctx context.Context, customer, guest Ref, note string, b Bring) (c Claimed, err error) {
+func (s *Store) Claim(ctx context.Context, customer, guest Ref, note string, b cart.Reservation) (c Claimed, err error) {
 	err = s.askGuest(ctx, customer, guest, func(at located) error {
 		c, err = s.claim(ctx, at, customer, guest, note, b)
 		return err
@@ -106,14 +94,14 @@ func (s *Store) Claim(ctx context.Context, customer, guest Ref, note string, b B
 	return c, err
 }
 
-func (s *Store) claim(ctx context.Context, at located, customer, guest Ref, note string, b Bring) (Claimed, error) {
+func (s *Store) claim(ctx context.Context, at located, customer, guest Ref, note string, b cart.Reservation) (Claimed, error) {
 	deadline, err := at.deadline(ctx)
 	if err != nil {
 		return Claimed{}, cart.Unavailable("ask time", err)
 	}
 	cmd, _ := s.runReplicated(ctx, at, s.scripts.claim, claimWait, repeatable,
 		[]string{guest.cartKey(), guest.claimedKey(), guest.keysKey()},
-		customer.tag, s.ttl.Customer.Milliseconds(), note, deadline, b.cut(), b.Lines, b.Text)
+		customer.tag, s.ttl.Customer.Milliseconds(), note, deadline, cut(b.CartID), b.Lines, b.Text)
 	reply, err := cmd.Slice()
 	if err != nil {
 		return Claimed{}, cart.Unavailable("claim guest cart", err)
@@ -126,7 +114,7 @@ func (s *Store) claim(ctx context.Context, at located, customer, guest Ref, note
 	case "other":
 		return Claimed{}, &OtherOwnerError{Owner: Ref{tag: reply[1].(string)}}
 	case "grown":
-		return Claimed{}, &GrownError{Bring{CartID: reply[1].(string), Lines: reply[2].(int64), Text: reply[3].(int64)}}
+		return Claimed{}, &GrownError{cart.Reservation{CartID: reply[1].(string), Lines: reply[2].(int64), Text: reply[3].(int64)}}
 	}
 	flat := reply[2].([]any)
 	held, err := parseCart(flat, 0, s.now())
@@ -161,7 +149,7 @@ func (s *Store) Apply(ctx context.Context, customer Ref, c Claimed, by cart.Stra
 	}
 	args := []any{
 		s.ttlOf(customer).Milliseconds(), (s.ttl.Customer + offersOutlive).Milliseconds(), newID, string(by),
-		c.Cart.Coupon, Bring{CartID: c.Cart.ID}.cut(), shift, len(c.Cart.Lines),
+		c.Cart.Coupon, cut(c.Cart.ID), shift, len(c.Cart.Lines),
 	}
 	for _, l := range c.Cart.Lines {
 		b := bounds[l.ID]

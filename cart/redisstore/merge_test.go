@@ -297,7 +297,7 @@ func TestMerge_OfferedQuantitiesOutliveTheClaim(t *testing.T) {
 	d, token := setup(t, cart.Sum, "", "1×1")
 	d.dieAfter(appliedStep, "c", token)
 	customer, guest := redisstore.CustomerRef(d.store.ID, "c"), redisstore.GuestRef(d.store.ID, token)
-	c, err := d.redis.Claim(t.Context(), customer, guest, "", redisstore.Bring{})
+	c, err := d.redis.Claim(t.Context(), customer, guest, "", cart.Reservation{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package redisstore_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -45,10 +46,8 @@ const (
 // token.
 func (s *schedule) returning() []caller {
 	var all []caller
-	seen := map[caller]bool{}
 	add := func(who caller) {
-		if !seen[who] {
-			seen[who] = true
+		if !slices.Contains(all, who) {
 			all = append(all, who)
 		}
 	}
@@ -70,10 +69,8 @@ func (s *schedule) returning() []caller {
 // everyone lists the owner of each cart in the plan.
 func (s *schedule) everyone() []caller {
 	var all []caller
-	seen := map[caller]bool{}
 	add := func(who caller) {
-		if !seen[who] {
-			seen[who] = true
+		if !slices.Contains(all, who) {
 			all = append(all, who)
 		}
 	}

@@ -159,13 +159,11 @@ func (w *twins) sendBy(deadline time.Time) func(context.Context, redisstore.Ref,
 // reserve notes a merge on both sides.
 func (w *twins) reserve(t *rapid.T, customer, guest redisstore.Ref, note string, b cart.Reservation, limits cart.Limits) {
 	w.step(customer, func() any {
-		switch err := w.store.Intend(w.ctx, customer, guest, note, redisstore.Bring(b), limits); err {
+		switch err := w.store.Intend(w.ctx, customer, guest, note, b, limits); err {
 		case nil:
 			return nil
-		case redisstore.ErrCartFull:
-			return cart.ErrNoRoom.Error()
-		case redisstore.ErrCrowded:
-			return cart.ErrCrowded.Error()
+		case cart.ErrNoRoom, cart.ErrCrowded:
+			return err.Error()
 		default:
 			t.Fatal(err)
 			return nil

@@ -125,12 +125,12 @@ func (m *merging) claimFor(t *rapid.T, customer, guest redisstore.Ref, note stri
 	var taken *aside
 	m.step(guest, func() any {
 		var err error
-		got, err = m.store.Claim(m.ctx, customer, guest, note, redisstore.Bring(b))
+		got, err = m.store.Claim(m.ctx, customer, guest, note, b)
 		if other, ok := errors.AsType[*redisstore.OtherOwnerError](err); ok {
 			return claimed{Word: "other", Owner: other.Owner.Tag()}
 		}
 		if grown, ok := errors.AsType[*redisstore.GrownError](err); ok {
-			return claimed{Word: "grown", Grown: cart.Reservation(grown.Bring)}
+			return claimed{Word: "grown", Grown: grown.Bring}
 		}
 		switch {
 		case errors.Is(err, redisstore.ErrNothingToMerge):

@@ -12,10 +12,10 @@ import (
 
 // Waiting is what is stored for a guest's token that a customer sends.
 type Waiting struct {
-	Claimed     bool    // an earlier request has claimed a cart and not finished its merge
-	Fingerprint string  // fingerprint of the change applied under the given key; "" for none
-	Products    []int64 // of the token's current cart
-	Bring       Bring
+	Claimed     bool             // an earlier request has claimed a cart and not finished its merge
+	Fingerprint string           // fingerprint of the change applied under the given key; "" for none
+	Products    []int64          // of the token's current cart
+	Bring       cart.Reservation // what the cart that lies there now needs room for
 }
 
 // Any reports whether there is anything to merge.
@@ -98,7 +98,7 @@ func (s *Store) answer(q waitingQuestion) (Waiting, error) {
 	w := Waiting{
 		Claimed:  q.claimed.Val() > 0,
 		Products: held.ProductIDs(),
-		Bring:    Bring{CartID: held.ID, Lines: int64(len(held.Lines)), Text: held.TextSize()},
+		Bring:    held.Brings(),
 	}
 	if q.key != nil {
 		w.Fingerprint, err = fingerprintOf(q.key)

@@ -71,7 +71,7 @@ func (s *Carts) resume(ctx context.Context, v *Visit, unfinished redisstore.Note
 		guest := note.Guest(v.own)
 		err, done := results[guest]
 		if !done {
-			_, err = s.drive(ctx, v, v.own, guest, "", redisstore.Bring{})
+			_, err = s.drive(ctx, v, v.own, guest, "", cart.Reservation{})
 			results[guest] = err
 		}
 		switch {
@@ -101,14 +101,14 @@ func (s *Carts) mergeTime(ctx context.Context, v *Visit) (_ context.Context, end
 // logPostponed logs why a merge was postponed, except for a full cart, which the response
 // reports.
 func (s *Carts) logPostponed(ctx context.Context, err error) {
-	if err != nil && !errors.Is(err, redisstore.ErrCartFull) {
+	if err != nil && !errors.Is(err, cart.ErrNoRoom) {
 		s.log.WarnContext(ctx, "merge postponed to a later request", "err", err)
 	}
 }
 
 func (s *Carts) mergeWaiting(ctx context.Context, v *Visit, w redisstore.Waiting) error {
 	if w.Claimed {
-		_, err := s.drive(ctx, v, v.own, v.guest, "", redisstore.Bring{})
+		_, err := s.drive(ctx, v, v.own, v.guest, "", cart.Reservation{})
 		if err != nil && !errors.Is(err, redisstore.ErrNothingToMerge) {
 			return err
 		}
@@ -133,10 +133,10 @@ const mergeRounds = 4
 
 // mergeCart reserves room for a guest's cart and merges it. again means that there may be
 // more to merge: another request had claimed an earlier cart, or this one has grown.
-func (s *Carts) mergeCart(ctx context.Context, v *Visit, b *redisstore.Bring) (again bool, err error) {
+func (s *Carts) mergeCart(ctx context.Context, v *Visit, b *cart.Reservation) (again bool, err error) {
 	note := "m" + s.newCartID()[:10]
 	if err := s.redis.Intend(ctx, v.own, v.guest, note, *b, s.limits); err != nil {
-		if errors.Is(err, redisstore.ErrCartFull) {
+		if errors.Is(err, cart.ErrNoRoom) {
 			v.Merge = v.Merge.Plus(&cart.MergeReport{Code: problem.CartFull})
 		}
 		return false, err
@@ -155,10 +155,10 @@ func (s *Carts) mergeCart(ctx context.Context, v *Visit, b *redisstore.Bring) (a
 // drive runs one merge from claim to forget. With a note it may claim the guest's cart;
 // with "" it only continues an earlier claim. again means that the claim was an earlier
 // one, so the token may have a newer cart.
-func (s *Carts) drive(ctx context.Context, v *Visit, customer, guest redisstore.Ref, note string, b redisstore.Bring) (again bool, err error) {
+func (s *Carts) drive(ctx context.Context, v *Visit, customer, guest redisstore.Ref, note string, b cart.Reservation) (again bool, err error) {
 	c, err := s.claim(ctx, customer, guest, note, b)
 	if other, ok := errors.AsType[*redisstore.OtherOwnerError](err); ok {
-		if _, err := s.drive(ctx, v, other.Owner, guest, "", redisstore.Bring{}); err != nil && !errors.Is(err, redisstore.ErrNothingToMerge) {
+		if _, err := s.drive(ctx, v, other.Owner, guest, "", cart.Reservation{}); err != nil && !errors.Is(err, redisstore.ErrNothingToMerge) {
 			return false, err
 		}
 		c, err = s.claim(ctx, customer, guest, note, b)
@@ -186,7 +186,7 @@ func (s *Carts) drive(ctx context.Context, v *Visit, customer, guest redisstore.
 
 // claim waits no longer than one request's budget: the guest's Redis may be unresponsive
 // when the customer's is not.
-func (s *Carts) claim(ctx context.Context, customer, guest redisstore.Ref, note string, b redisstore.Bring) (redisstore.Claimed, error) {
+func (s *Carts) claim(ctx context.Context, customer, guest redisstore.Ref, note string, b cart.Reservation) (redisstore.Claimed, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.budget)
 	defer cancel()
 	return s.redis.Claim(ctx, customer, guest, note, b)
