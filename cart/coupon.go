@@ -18,7 +18,19 @@ type Coupon struct {
 	Rate    int64        // of a percent coupon: parts per million of the subtotal
 	Amount  money.Amount // of a fixed coupon
 	Minimum money.Amount // minimum subtotal, counting only lines that can be bought; 0 for none
+	Starts  time.Time    // the coupon is valid from this time; zero for always
 	Expires time.Time    // the coupon is valid before this time; zero for never expires
+
+	Products        []int64 // the products that it applies to, sorted; nil for all
+	MaxUses         *int64  // by all customers together; nil for no limit
+	MaxUsesCustomer *int64  // by each customer; nil for no limit
+}
+
+// Uses is how often a coupon was used in orders that checkout has placed. The platform
+// counts, the service only reads.
+type Uses struct {
+	All      int64
+	Customer int64 // by the customer whose cart it is; 0 for a guest
 }
 
 // CouponKind says how a coupon lowers the price.

@@ -19,6 +19,9 @@ type Product struct {
 	Stock         *int64       // nil: unlimited
 	MinQuantity   int64        // of one line; at least 1
 	MaxQuantity   *int64       // of one line; nil: only the service's own limit
+	Step          int64        // a line's quantity is MinQuantity plus a multiple of it; 0 and 1: any
+	MaxPerCart    *int64       // of all lines of the product; nil: no limit
+	TaxRate       *int64       // parts per million; nil: the store's rate
 	Image         *Image       // nil: none
 	Plans         []Plan       // a product with plans is bought by choosing one
 	Fields        []Field      // in the merchant's order, which gives each its position
