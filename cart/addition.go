@@ -32,6 +32,20 @@ type NewLine struct {
 	Bounds   Bounds
 }
 
+// LineID returns the ID of the line that the addition gives, or gave when its product (nil
+// if the store does not have it) was another. What is not valid now is left out.
+func (a Addition) LineID(p *Product) LineID {
+	var planID int64
+	if a.PlanID != nil {
+		planID = *a.PlanID
+	}
+	if p == nil {
+		p = &Product{ID: a.ProductID}
+	}
+	fields, _ := answerFields(a.Fields, p)
+	return NewLineID(p.ID, planID, fields)
+}
+
 // Resolve checks an addition against its product (nil if the store does not have it) and
 // returns the line to add. It does not check what depends on the rest of the cart.
 func Resolve(a Addition, p *Product, limits Limits) (NewLine, *problem.Error) {
@@ -41,9 +55,10 @@ func Resolve(a Addition, p *Product, limits Limits) (NewLine, *problem.Error) {
 	if !p.Active {
 		return NewLine{}, problem.New(problem.ProductInactive, "product_id", textInactive, p.Name)
 	}
-	plan, badPlan := choosePlan(a, p)
-	fields, badFields := answerFields(a, p)
-	if err := problem.Join(badPlan, badFields, tooMuchText(fields, a.Notice, limits)); err != nil {
+	plan, badPlan := choosePlan(a.PlanID, p)
+	fields, badFields := answerFields(a.Fields, p)
+	text := tooMuchText(TextSize(fields)+int64(len(a.Notice)), len(fields) > 0, limits)
+	if err := problem.Join(badPlan, badFields, text); err != nil {
 		return NewLine{}, err
 	}
 	var planID int64
@@ -62,45 +77,47 @@ func Resolve(a Addition, p *Product, limits Limits) (NewLine, *problem.Error) {
 
 // choosePlan requires a plan for a product that has plans, and refuses one for a product
 // that has none.
-func choosePlan(a Addition, p *Product) (*Plan, *problem.Error) {
+func choosePlan(id *int64, p *Product) (*Plan, *problem.Error) {
 	const member = "subscription_plan"
 	switch {
-	case a.PlanID == nil && len(p.Plans) == 0:
+	case id == nil && len(p.Plans) == 0:
 		return nil, nil
-	case a.PlanID == nil:
+	case id == nil:
 		return nil, problem.New(problem.PlanUnavailable, member, textPlanNeeded, p.Name)
 	case len(p.Plans) == 0:
 		return nil, problem.New(problem.PlanUnavailable, member, textNoPlans, p.Name)
 	}
-	if plan := p.Plan(*a.PlanID); plan != nil {
+	if plan := p.Plan(*id); plan != nil {
 		return plan, nil
 	}
 	return nil, problem.New(problem.PlanUnavailable, member, textPlanGone, p.Name)
 }
 
-// tooMuchText refuses a line whose text exceeds its limit.
-func tooMuchText(fields []FieldValue, notice string, limits Limits) *problem.Error {
-	if TextSize(fields)+int64(len(notice)) <= limits.LineText {
+// tooMuchText refuses a line whose text exceeds its limit. It names the fields if they were
+// given, else the notice.
+func tooMuchText(size int64, fields bool, limits Limits) *problem.Error {
+	if size <= limits.LineText {
 		return nil
 	}
-	member := "fields"
-	if len(fields) == 0 {
-		member = "notice"
+	member := "notice"
+	if fields {
+		member = "fields"
 	}
 	return problem.New(problem.ValidationFailed, member, textLineTextTooLong, limits.LineText)
 }
 
 // answerFields matches the shopper's answers to the product's fields, sorted by
 // name so that the same answers give the same line. "" is no answer. A refusal names
-// every invalid field in the product's order, then the unknown keys.
-func answerFields(a Addition, p *Product) ([]FieldValue, *problem.Error) {
-	if len(a.Fields) == 0 && len(p.Fields) == 0 {
+// every invalid field in the product's order, then the unknown keys; the answers are then
+// those that are valid.
+func answerFields(given map[string]string, p *Product) ([]FieldValue, *problem.Error) {
+	if len(given) == 0 && len(p.Fields) == 0 {
 		return nil, nil
 	}
-	answers := slices.Grow([]FieldValue(nil), min(len(a.Fields), len(p.Fields)))
+	answers := slices.Grow([]FieldValue(nil), min(len(given), len(p.Fields)))
 	var refusals, unknown []*problem.Error
 	keys := make([][]string, len(p.Fields)) // per field, the keys that the shopper sent
-	for _, key := range slices.Sorted(maps.Keys(a.Fields)) {
+	for _, key := range slices.Sorted(maps.Keys(given)) {
 		if i := fieldIndex(p, key); i >= 0 {
 			keys[i] = append(keys[i], key)
 		} else {
@@ -109,7 +126,7 @@ func answerFields(a Addition, p *Product) ([]FieldValue, *problem.Error) {
 	}
 	for i := range p.Fields {
 		f := &p.Fields[i]
-		value, refusal := answer(f, keys[i], a.Fields, p.Name)
+		value, refusal := answer(f, keys[i], given, p.Name)
 		if refusal != nil {
 			refusals = append(refusals, refusal)
 		}
@@ -146,6 +163,28 @@ func answer(f *Field, keys []string, given map[string]string, product string) (s
 		return "", problem.New(problem.FieldMissing, "fields."+f.Name, textFieldMissing, f.Name, product)
 	}
 	return value, nil
+}
+
+// fieldOf returns the field that a key names, and its name. A product that is nil, or does
+// not have the field, gives nil and the key itself.
+func (p *Product) fieldOf(key string) (f *Field, name string) {
+	if p == nil {
+		return nil, key
+	}
+	i := fieldIndex(p, key)
+	if i < 0 {
+		return nil, key
+	}
+	return &p.Fields[i], p.Fields[i].Name
+}
+
+// normal returns an answer as a line holds it: for a select, the code as the catalog spells
+// it.
+func (f *Field) normal(answer string) string {
+	if o := f.Option(answer); o != nil {
+		return o.Code
+	}
+	return answer
 }
 
 // fieldIndex finds a field by name, or else by position; -1 if there is none.

@@ -7,6 +7,7 @@
 package cart
 
 import (
+	"slices"
 	"time"
 
 	"commerce/cart/money"
@@ -44,6 +45,11 @@ func (c *Cart) Count() int64 {
 		n += c.Lines[i].Quantity
 	}
 	return n
+}
+
+// Has reports whether the cart has a line.
+func (c *Cart) Has(line LineID) bool {
+	return slices.ContainsFunc(c.Lines, func(l Line) bool { return l.ID == line })
 }
 
 // ProductIDs lists each product of the cart once, in cart order.

@@ -12,8 +12,8 @@ import (
 // decide by the same rules; TestTwin_Changes in redisstore holds the two equal.
 
 // Add adds to a line, or begins it at the end of the cart. A line keeps its order and the
-// price when it was first added. Refusals: cart_full, quantity_out_of_range, out_of_stock,
-// insufficient_stock; their numbers are the Refusal's.
+// price when it was first added. Refusals: cart_full, quantity_out_of_range, off_step,
+// above_max_per_cart, out_of_stock, insufficient_stock; their numbers are the Refusal's.
 func (c Cart) Add(l NewLine, limits Limits) (Cart, *Refusal) {
 	line, at := Line{ID: l.ID, AddedPrice: l.Price}, slices.IndexFunc(c.Lines, func(held Line) bool { return held.ID == l.ID })
 	if at >= 0 {
@@ -32,54 +32,41 @@ func (c Cart) Add(l NewLine, limits Limits) (Cart, *Refusal) {
 	if l.Notice != "" {
 		line.Notice = l.Notice
 	}
-	text, after := c.TextSize(), line.TextSize()
-	if after > before && text-before+after > limits.CartText {
-		return c, &Refusal{Code: problem.CartFull, A: text, B: 1}
+	if refusal := c.refuseText(before, line.TextSize(), limits); refusal != nil {
+		return c, refusal
 	}
 	return c.with(at, line), nil
 }
 
-// refuse judges the quantity that a line would have. Stock must cover added as well as
-// inCart, the quantity that lines of the product hold apart from it.
-func (b Bounds) refuse(quantity, added, inCart int64) *Refusal {
-	switch {
-	case quantity < b.Min || quantity > b.Max:
-		return &Refusal{Code: problem.QuantityOutOfRange, A: b.Min, B: b.Max}
-	case b.Stock == 0:
-		return &Refusal{Code: problem.OutOfStock}
-	case b.Stock > 0 && inCart+added > b.Stock:
-		return &Refusal{Code: problem.InsufficientStock, A: b.Stock, B: inCart}
+// refuseText judges a change of the size of one line's text.
+func (c Cart) refuseText(before, after int64, limits Limits) *Refusal {
+	if text := c.TextSize(); after > before && text-before+after > limits.CartText {
+		return &Refusal{Code: problem.CartFull, A: text, B: 1}
 	}
 	return nil
 }
 
 // SetQuantity sets the quantity of a line; 0 removes it. A line can always be removed, or
-// lowered to the product's minimum. raise is the code for which the product may not be
-// raised at all; "" when it may. Refusals: item_not_found, that code,
-// quantity_out_of_range, out_of_stock, insufficient_stock.
-func (c Cart) SetQuantity(item LineID, quantity int64, b Bounds, raise problem.Code) (Cart, *Refusal) {
+// lowered to the product's minimum, in steps. raise is RaiseRefusal of its product.
+// moved is the line's ID, if item is not that ID. Refusals: item_not_found, raise,
+// quantity_out_of_range, off_step, above_max_per_cart, out_of_stock, insufficient_stock.
+func (c Cart) SetQuantity(item LineID, quantity int64, b Bounds, raise problem.Code) (changed Cart, moved LineID, refusal *Refusal) {
 	at := c.find(item)
 	if at < 0 {
-		return c, &Refusal{Code: problem.ItemNotFound}
+		return c, "", &Refusal{Code: problem.ItemNotFound}
 	}
 	line := c.Lines[at]
-	switch {
-	case quantity == 0:
-		return c.without(at), nil
-	case quantity > line.Quantity:
-		if raise != "" {
-			return c, &Refusal{Code: raise}
-		}
-		if refusal := b.refuse(quantity, quantity, c.quantityOf(line.ID)-line.Quantity); refusal != nil {
-			return c, refusal
-		}
-	case quantity < b.Min:
-		return c, &Refusal{Code: problem.QuantityOutOfRange, A: b.Min, B: b.Max}
-	case quantity == line.Quantity:
-		return c, nil
+	if quantity == 0 {
+		return c.without(at), "", nil
 	}
-	line.Quantity = quantity
-	return c.with(at, line), nil
+	if refusal := b.refuseNew(quantity, line.Quantity, c.quantityOf(line.ID)-line.Quantity, raise); refusal != nil {
+		return c, "", refusal
+	}
+	if quantity != line.Quantity {
+		line.Quantity = quantity
+		c = c.with(at, line)
+	}
+	return c, movedTo(line.ID, item), nil
 }
 
 // Remove removes a line. Removing a line that is not there changes nothing.
@@ -119,6 +106,14 @@ func (c Cart) find(item LineID) int {
 		product, _, _ := strings.Cut(string(l.ID), ".")
 		return product == string(item)
 	})
+}
+
+// Line returns the line that a client names, as Edit finds it; nil for none.
+func (c *Cart) Line(item LineID) *Line {
+	if at := c.find(item); at >= 0 {
+		return &c.Lines[at]
+	}
+	return nil
 }
 
 // quantityOf is what all lines of a line's product hold.

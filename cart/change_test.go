@@ -87,13 +87,19 @@ func TestSetQuantity(t *testing.T) {
 		"higher, of a product not sold":   {"1", 3, anyQuantity, problem.ProductInactive, &Refusal{Code: problem.ProductInactive}, 1},
 		"lower, above the maximum":        {"1.p1", 4, Bounds{Stock: 0, Min: 1, Max: 3}, "", nil, 2},
 		"lower, below the minimum":        {"1", 1, Bounds{Stock: -1, Min: 2, Max: 9}, "", &Refusal{problem.QuantityOutOfRange, 2, 9}, 1},
-		"the same, below the minimum":     {"1", 2, Bounds{Stock: -1, Min: 3, Max: 9}, "", &Refusal{problem.QuantityOutOfRange, 3, 9}, 1},
+		"the same, below the minimum":     {"1", 2, Bounds{Stock: -1, Min: 3, Max: 9}, "", nil, 1},
 		"removed, below the minimum":      {"1", 0, Bounds{Stock: 0, Min: 2, Max: 9}, problem.ProductNotFound, nil, 2},
 		"higher, out of stock":            {"1", 3, Bounds{Stock: 0, Min: 1, Max: 9}, "", &Refusal{Code: problem.OutOfStock}, 1},
 		"higher than the other lines let": {"1", 4, Bounds{Stock: 9, Min: 1, Max: 9}, "", &Refusal{problem.InsufficientStock, 9, 6}, 1},
+		"lower, off its step":             {"1.p1", 4, Bounds{Stock: -1, Min: 1, Max: 9, Step: 2}, "", &Refusal{OffStep, 1, 2}, 1},
+		"lower, on its step":              {"1.p1", 3, Bounds{Stock: -1, Min: 1, Max: 9, Step: 2}, "", nil, 2},
+		"the same, off its step":          {"1", 2, Bounds{Stock: -1, Min: 1, Max: 9, Step: 2}, "", nil, 1},
+		"higher, off its step":            {"1", 4, Bounds{Stock: -1, Min: 1, Max: 9, Step: 2}, "", &Refusal{OffStep, 1, 2}, 1},
+		"higher than a cart may hold":     {"1", 3, Bounds{Stock: -1, PerCart: 8, Min: 1, Max: 9}, "", &Refusal{AboveMaxPerCart, 8, 6}, 1},
+		"lower, above what a cart holds":  {"1", 1, Bounds{Stock: -1, PerCart: 2, Min: 1, Max: 9}, "", nil, 2},
 		"higher, all of the stock":        {"1", 3, Bounds{Stock: 9, Min: 1, Max: 9}, "", nil, 2},
 	} {
-		got, refusal := held.SetQuantity(test.item, test.quantity, test.bounds, test.raise)
+		got, _, refusal := held.SetQuantity(test.item, test.quantity, test.bounds, test.raise)
 		if diff := cmp.Diff(test.want, refusal); diff != "" || got.Version != test.version {
 			t.Errorf("%s: version %d (-want +got)\n%s", name, got.Version, diff)
 		}

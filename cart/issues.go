@@ -22,13 +22,14 @@ const (
 	CartEmpty        problem.Code = "cart_empty"
 	BelowMinQuantity problem.Code = "below_min_quantity"
 	AboveMaxQuantity problem.Code = "above_max_quantity"
+	OffStep          problem.Code = "off_step"
 	PriceChanged     problem.Code = "price_changed"
 	LowStock         problem.Code = "low_stock"
 )
 
-// issueOf returns what is wrong with one line, or nil. left is the stock that the lines
-// before it leave; nil for unlimited.
-func issueOf(l *Line, p *Product, left *int64, limits Limits) *Issue {
+// issueOf returns what is wrong with one line, or nil. taken is the quantity that the lines
+// before it have taken of the product.
+func issueOf(l *Line, p *Product, taken int64, limits Limits) *Issue {
 	issue := func(code problem.Code, sentence locale.Sentence) *Issue {
 		return &Issue{Code: code, Requested: l.Quantity, Sentence: sentence}
 	}
@@ -46,12 +47,12 @@ func issueOf(l *Line, p *Product, left *int64, limits Limits) *Issue {
 	if i := fieldIssue(l, p, issue); i != nil {
 		return i
 	}
-	if left != nil && l.Quantity > *left {
+	if p.Stock != nil && taken+l.Quantity > *p.Stock {
 		i := issue(problem.InsufficientStock, onlySome(*p.Stock, p.Name))
 		if *p.Stock <= 0 {
 			i = issue(problem.OutOfStock, textOutOfStock.With(p.Name))
 		}
-		i.Available = left
+		i.Available = new(max(*p.Stock-taken, 0))
 		return i
 	}
 	switch b := BoundsOf(p, limits); {
@@ -59,8 +60,26 @@ func issueOf(l *Line, p *Product, left *int64, limits Limits) *Issue {
 		return issue(BelowMinQuantity, textAtLeast.With(b.Min, p.Name))
 	case l.Quantity > b.Max:
 		return issue(AboveMaxQuantity, textAtMost.With(b.Max, p.Name))
+	case b.PerCart > 0 && taken+l.Quantity > b.PerCart:
+		return issue(AboveMaxQuantity, textAtMostPerCart.With(b.PerCart, p.Name))
+	case b.offStep(l.Quantity):
+		return issue(OffStep, textOffStep.With(p.Name, b.Step, b.Min))
 	}
 	return nil
+}
+
+// taken counts, by product ID, the quantity of the lines so far: of products whose lines
+// share stock or a maximum per cart. It is nil until one does.
+type taken map[int64]int64
+
+func (t *taken) take(p *Product, quantity int64) {
+	if p.Stock == nil && p.MaxPerCart == nil {
+		return
+	}
+	if *t == nil {
+		*t = taken{}
+	}
+	(*t)[p.ID] += quantity
 }
 
 // fieldIssue compares a line's answers with the fields that the product has now.

@@ -25,30 +25,34 @@ func TestIssueOf(t *testing.T) {
 	for name, tc := range map[string]struct {
 		line    Line
 		product *Product
-		left    *int64
+		taken   int64
 		want    problem.Code
 	}{
-		"nothing wrong":                {Line{ID: "1", Quantity: 1}, sold(1, 100), nil, ""},
-		"gone":                         {Line{ID: "1", Quantity: 1}, nil, nil, problem.ProductNotFound},
-		"inactive":                     {Line{ID: "1", Quantity: 1}, sells(func(p *Product) { p.Active = false }), nil, problem.ProductInactive},
-		"inactive before out of stock": {Line{ID: "1", Quantity: 1}, sells(func(p *Product) { p.Active, p.Stock = false, &zero }), &zero, problem.ProductInactive},
-		"plan gone":                    {Line{ID: "5.p59", Quantity: 1, Fields: email}, account(), nil, problem.PlanUnavailable},
-		"plan now required":            {Line{ID: "5", Quantity: 1, Fields: email}, account(), nil, problem.PlanUnavailable},
-		"product no longer has plans":  {Line{ID: "1.p9", Quantity: 1}, sold(1, 100), nil, problem.PlanUnavailable},
-		"field gone":                   {Line{ID: "1", Quantity: 1, Fields: email}, sold(1, 100), nil, problem.FieldInvalid},
-		"option gone":                  {Line{ID: "5.p51", Quantity: 1, Fields: []FieldValue{{"email", "x"}, {"region", "fr"}}}, account(), nil, problem.FieldInvalid},
-		"field now required":           {Line{ID: "5.p51", Quantity: 1, Fields: []FieldValue{{"region", "us"}}}, account(), nil, problem.FieldMissing},
-		"invisible answer":             {Line{ID: "5.p51", Quantity: 1, Fields: []FieldValue{{"email", "\u200b"}}}, account(), nil, problem.FieldMissing},
-		"valid fields and plan":        {Line{ID: "5.p51", Quantity: 1, Fields: email}, account(), nil, ""},
-		"sold out":                     {Line{ID: "1", Quantity: 1}, stocked(0), &zero, problem.OutOfStock},
-		"too few left":                 {Line{ID: "1", Quantity: 3}, stocked(2), &two, problem.InsufficientStock},
-		"lines before take all stock":  {Line{ID: "1", Quantity: 1}, stocked(2), &zero, problem.InsufficientStock},
-		"just enough":                  {Line{ID: "1", Quantity: 2}, stocked(2), &two, ""},
-		"below its minimum":            {Line{ID: "1", Quantity: 1}, sells(func(p *Product) { p.MinQuantity = 2 }), nil, BelowMinQuantity},
-		"above its maximum":            {Line{ID: "1", Quantity: 3}, sells(func(p *Product) { p.MaxQuantity = &two }), nil, AboveMaxQuantity},
-		"above the service's limit":    {Line{ID: "1", Quantity: 1000}, sold(1, 100), nil, AboveMaxQuantity},
+		"nothing wrong":                {Line{ID: "1", Quantity: 1}, sold(1, 100), 0, ""},
+		"gone":                         {Line{ID: "1", Quantity: 1}, nil, 0, problem.ProductNotFound},
+		"inactive":                     {Line{ID: "1", Quantity: 1}, sells(func(p *Product) { p.Active = false }), 0, problem.ProductInactive},
+		"inactive before out of stock": {Line{ID: "1", Quantity: 1}, sells(func(p *Product) { p.Active, p.Stock = false, &zero }), 0, problem.ProductInactive},
+		"plan gone":                    {Line{ID: "5.p59", Quantity: 1, Fields: email}, account(), 0, problem.PlanUnavailable},
+		"plan now required":            {Line{ID: "5", Quantity: 1, Fields: email}, account(), 0, problem.PlanUnavailable},
+		"product no longer has plans":  {Line{ID: "1.p9", Quantity: 1}, sold(1, 100), 0, problem.PlanUnavailable},
+		"field gone":                   {Line{ID: "1", Quantity: 1, Fields: email}, sold(1, 100), 0, problem.FieldInvalid},
+		"option gone":                  {Line{ID: "5.p51", Quantity: 1, Fields: []FieldValue{{"email", "x"}, {"region", "fr"}}}, account(), 0, problem.FieldInvalid},
+		"field now required":           {Line{ID: "5.p51", Quantity: 1, Fields: []FieldValue{{"region", "us"}}}, account(), 0, problem.FieldMissing},
+		"invisible answer":             {Line{ID: "5.p51", Quantity: 1, Fields: []FieldValue{{"email", "\u200b"}}}, account(), 0, problem.FieldMissing},
+		"valid fields and plan":        {Line{ID: "5.p51", Quantity: 1, Fields: email}, account(), 0, ""},
+		"sold out":                     {Line{ID: "1", Quantity: 1}, stocked(0), 0, problem.OutOfStock},
+		"too few left":                 {Line{ID: "1", Quantity: 3}, stocked(2), 0, problem.InsufficientStock},
+		"lines before take all stock":  {Line{ID: "1", Quantity: 1}, stocked(2), 2, problem.InsufficientStock},
+		"just enough":                  {Line{ID: "1", Quantity: 2}, stocked(2), 0, ""},
+		"below its minimum":            {Line{ID: "1", Quantity: 1}, sells(func(p *Product) { p.MinQuantity = 2 }), 0, BelowMinQuantity},
+		"above its maximum":            {Line{ID: "1", Quantity: 3}, sells(func(p *Product) { p.MaxQuantity = &two }), 0, AboveMaxQuantity},
+		"above the service's limit":    {Line{ID: "1", Quantity: 1000}, sold(1, 100), 0, AboveMaxQuantity},
+		"more than a cart may hold":    {Line{ID: "1", Quantity: 2}, sells(func(p *Product) { p.MaxPerCart = &two }), 1, AboveMaxQuantity},
+		"all that a cart may hold":     {Line{ID: "1", Quantity: 1}, sells(func(p *Product) { p.MaxPerCart = &two }), 1, ""},
+		"between two steps":            {Line{ID: "1", Quantity: 6}, sells(func(p *Product) { p.MinQuantity, p.Step = 3, 2 }), 0, OffStep},
+		"on a step":                    {Line{ID: "1", Quantity: 7}, sells(func(p *Product) { p.MinQuantity, p.Step = 3, 2 }), 0, ""},
 	} {
-		got := issueOf(&tc.line, tc.product, tc.left, testLimits)
+		got := issueOf(&tc.line, tc.product, tc.taken, testLimits)
 		if got == nil {
 			if tc.want != "" {
 				t.Errorf("%s: no issue, want %s", name, tc.want)

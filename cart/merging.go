@@ -83,15 +83,16 @@ func (c Cart) Merge(guest Cart, by Strategy, bounds map[LineID]Bounds, before Of
 		if !ok {
 			continue
 		}
-		b := bounds[l.ID]
-		kept := b.cut(wanted, held, merged.quantityOf(l.ID))
+		kept, cutBy := bounds[l.ID].cut(wanted, held, merged.quantityOf(l.ID)-held)
 		merged = merged.with(at, merged.joined(at, l, kept))
 		if after.Lines == nil {
 			after.Lines = map[LineID]int64{}
 		}
 		after.Lines[l.ID] = l.Quantity
 		report.Lines++
-		report.Cut(l.ID, wanted, kept, b)
+		if cutBy != "" {
+			report.Adjusted = append(report.Adjusted, Adjustment{Line: l.ID, Requested: wanted, Kept: kept, Code: cutBy})
+		}
 	}
 	redeemed := guest.Coupon != "" && before.Coupon == "" && c.Coupon == ""
 	if redeemed {
@@ -121,16 +122,6 @@ func (s Strategy) wanted(held, offered, before int64) (quantity int64, ok bool) 
 	return held, true
 }
 
-// cut bounds a quantity by stock and by the maximum of a line, but never below what the
-// customer had, and never to nothing. inCart is what all lines of the product hold.
-func (b Bounds) cut(wanted, held, inCart int64) int64 {
-	kept := min(wanted, b.Max)
-	if b.Stock > 0 {
-		kept = min(kept, b.Stock-inCart+held)
-	}
-	return max(kept, min(wanted, held), 1)
-}
-
 // joined is a guest's line as it joins the line at an index; -1 for none.
 func (c Cart) joined(at int, guest Line, quantity int64) Line {
 	if at >= 0 {
@@ -143,19 +134,6 @@ func (c Cart) joined(at int, guest Line, quantity int64) Line {
 	}
 	guest.Quantity = quantity
 	return guest
-}
-
-// Cut reports the quantity that was kept of what a line would have got, if that is less,
-// and by which bound it was cut.
-func (m *MergeReport) Cut(id LineID, wanted, kept int64, b Bounds) {
-	if kept == wanted {
-		return
-	}
-	code := problem.InsufficientStock
-	if kept >= b.Max {
-		code = AboveMaxQuantity
-	}
-	m.Adjusted = append(m.Adjusted, Adjustment{Line: id, Requested: wanted, Kept: kept, Code: code})
 }
 
 // Merge merges a guest's record: its cart (see Cart.Merge), and what it remembers, by a

@@ -63,7 +63,7 @@ func TestMerge_SumAddsOnlyGrowth(t *testing.T) {
 	t.Parallel()
 	bounds := map[LineID]Bounds{"1": anyQuantity}
 	got, offers, _ := cartOf().Merge(cartOf(Line{ID: "1", Quantity: 3}), Sum, bounds, Offers{})
-	got, _ = got.SetQuantity("1", 1, anyQuantity, "")
+	got, _, _ = got.SetQuantity("1", 1, anyQuantity, "")
 	got, _, _ = got.Merge(cartOf(Line{ID: "1", Quantity: 5}), Sum, bounds, offers)
 	if got.Lines[0].Quantity != 3 {
 		t.Errorf("got %+v", got.Lines)
@@ -106,9 +106,7 @@ func TestMerge_TakesACouponOnce(t *testing.T) {
 
 func TestRecordMerge_BringsMemoryAndFreesTheRoom(t *testing.T) {
 	t.Parallel()
-	guest, _, _ := Record{}.Change(Attempt{Key: "k", Fingerprint: "f"}, "GUEST", noon, func(c Cart) (Cart, *Refusal) {
-		return c.Add(newLine("1", 1, anyQuantity), roomy)
-	})
+	guest, _, _, _ := Record{}.Change(Attempt{Key: "k", Fingerprint: "f"}, "GUEST", noon, addOne)
 	r, err := Record{}.Reserve("m1", guest.Cart.Brings(), roomy)
 	if err != nil {
 		t.Fatal(err)
@@ -117,7 +115,7 @@ func TestRecordMerge_BringsMemoryAndFreesTheRoom(t *testing.T) {
 	if r.Cart.ID != "NEW" || r.Cart.Version != 1 || r.Merges["m1"] != (Reservation{CartID: "GUEST"}) {
 		t.Errorf("got %+v", r)
 	}
-	if verdict, _ := r.Judge(Attempt{Key: "k", Fingerprint: "f", PassBy: []string{"m1"}}, noon); verdict != Replayed {
+	if verdict, _, _ := r.Judge(Attempt{Key: "k", Fingerprint: "f", PassBy: []string{"m1"}}, noon); verdict != Replayed {
 		t.Errorf("the guest's change again: %s", verdict)
 	}
 	if left := guest.Claimed(); left.Cart.ID != "" || len(left.Memory.Keys) != 1 {

@@ -67,17 +67,17 @@ type PricedLine struct {
 // longer exists. Lines get stock in cart order. The coupon is not applied: see Redeem.
 func Price(c Cart, store *store.Store, products map[int64]*Product, limits Limits) Priced {
 	priced := Priced{Cart: c, Lines: make([]PricedLine, len(c.Lines))}
-	stock := stockLeft{}
+	var shared taken
 	for i := range c.Lines {
 		l := &c.Lines[i]
 		p := products[l.ID.Product()]
 		line := PricedLine{Line: l, Product: p}
-		line.Issue = issueOf(l, p, stock.left(p), limits)
+		line.Issue = issueOf(l, p, shared[l.ID.Product()], limits)
 		if p != nil {
 			line.Plan = p.Plan(l.ID.Plan())
 			line.Unit = unitPrice(p, line.Plan, l.Fields)
 			line.Total = line.Unit.Total() * money.Amount(l.Quantity)
-			stock.take(p, l.Quantity)
+			shared.take(p, l.Quantity)
 		}
 		priced.Lines[i] = line
 		priced.Subtotal += line.Total
@@ -110,22 +110,4 @@ func (l *PricedLine) intact() bool {
 		}
 	}
 	return true
-}
-
-// stockLeft counts, by product ID, the quantity that the lines so far have taken.
-type stockLeft map[int64]int64
-
-// left returns the stock that remains of a product; nil for unlimited or no product.
-func (s stockLeft) left(p *Product) *int64 {
-	if p == nil || p.Stock == nil {
-		return nil
-	}
-	n := max(*p.Stock-s[p.ID], 0)
-	return &n
-}
-
-func (s stockLeft) take(p *Product, quantity int64) {
-	if p.Stock != nil {
-		s[p.ID] += quantity
-	}
 }

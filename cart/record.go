@@ -54,30 +54,35 @@ func (c Cart) Tag() string {
 }
 
 // Judge judges what comes before a change's own rule. Applied means that the rule decides.
-// The refusal is nil except for Refused: idempotency_conflict, version_mismatch.
-func (r Record) Judge(a Attempt, now time.Time) (Verdict, *Refusal) {
+// The refusal is nil except for Refused: idempotency_conflict, version_mismatch. moved is
+// that of the change which was Replayed.
+func (r Record) Judge(a Attempt, now time.Time) (v Verdict, moved LineID, refusal *Refusal) {
 	if !a.Deadline.IsZero() && now.After(a.Deadline) {
-		return Late, nil
+		return Late, "", nil
 	}
 	for name := range r.Merges {
 		if !slices.Contains(a.PassBy, name) {
-			return Resume, nil
+			return Resume, "", nil
 		}
 	}
 	if applied, ok := r.Memory.appliedUnder(a.Key, now); ok && a.Key != "" {
-		if applied != a.Fingerprint {
-			return Refused, &Refusal{Code: problem.IdempotencyConflict}
+		if applied.Fingerprint != a.Fingerprint {
+			return Refused, "", &Refusal{Code: problem.IdempotencyConflict}
 		}
-		return Replayed, nil
+		return Replayed, applied.Line, nil
 	}
 	if a.Stamp != "" && r.Memory.isRetry(a.Stamp, now) {
-		return Replayed, nil
+		return Replayed, r.Memory.Stamps[a.Stamp].Line, nil
 	}
 	if a.IfMatch != nil && !slices.Contains(a.IfMatch, "*") && !slices.Contains(a.IfMatch, r.Cart.Tag()) {
-		return Refused, &Refusal{Code: problem.VersionMismatch}
+		return Refused, "", &Refusal{Code: problem.VersionMismatch}
 	}
-	return Applied, nil
+	return Applied, "", nil
 }
+
+// Rule is the rule of one change. moved is the line that it changed, if its request names
+// another; "" for none.
+type Rule func(Cart) (changed Cart, moved LineID, refusal *Refusal)
 
 // Change judges an attempt and makes the change if nothing comes before it. newID is for a
 // cart that begins with this change.
@@ -85,20 +90,20 @@ func (r Record) Judge(a Attempt, now time.Time) (Verdict, *Refusal) {
 // An applied change is remembered even if it altered nothing: its repeat may come after a
 // change that it would undo. A cart that was never used stays so until something alters
 // it. Any other verdict leaves no trace.
-func (r Record) Change(a Attempt, newID string, now time.Time, rule func(Cart) (Cart, *Refusal)) (Record, Verdict, *Refusal) {
-	verdict, refusal := r.Judge(a, now)
+func (r Record) Change(a Attempt, newID string, now time.Time, rule Rule) (Record, Verdict, LineID, *Refusal) {
+	verdict, moved, refusal := r.Judge(a, now)
 	if verdict != Applied {
-		return r, verdict, refusal
+		return r, verdict, moved, refusal
 	}
-	changed, refusal := rule(r.Cart)
+	changed, moved, refusal := rule(r.Cart)
 	if refusal != nil {
-		return r, Refused, refusal
+		return r, Refused, "", refusal
 	}
 	r = r.become(changed, newID)
 	if r.Cart.ID != "" {
-		r.Memory = r.Memory.remember(a, now)
+		r.Memory = r.Memory.remember(a, moved, now)
 	}
-	return r, Applied, nil
+	return r, Applied, moved, nil
 }
 
 // become replaces the cart. One that begins gets an id.

@@ -13,7 +13,7 @@ import (
 func TestJudge_GoesByItsOrder(t *testing.T) {
 	t.Parallel()
 	cart := cartOf(Line{ID: "1", Quantity: 1})
-	known := Memory{Keys: map[string]KeyUse{"k": {noon, "f"}}, Stamps: map[string]time.Time{"s": noon}}
+	known := Memory{Keys: map[string]KeyUse{"k": {noon, "f", ""}}, Stamps: map[string]StampUse{"s": {At: noon}}}
 	merges := map[string]Reservation{"m1": {CartID: "G"}}
 	now := noon.Add(time.Minute)
 	for name, test := range map[string]struct {
@@ -34,27 +34,31 @@ func TestJudge_GoesByItsOrder(t *testing.T) {
 		"any version":             {Record{cart, known, nil}, Attempt{IfMatch: []string{"*"}}, Applied, ""},
 		"no cart yet":             {Record{}, Attempt{IfMatch: []string{"0.0"}}, Applied, ""},
 	} {
-		got, refusal := test.record.Judge(test.attempt, now)
+		got, _, refusal := test.record.Judge(test.attempt, now)
 		if got != test.want || (refusal == nil) != (test.code == "") || refusal != nil && refusal.Code != test.code {
 			t.Errorf("%s: %s, %v", name, got, refusal)
 		}
 	}
 }
 
-func nothing(c Cart) (Cart, *Refusal) { return c, nil }
+func nothing(c Cart) (Cart, LineID, *Refusal) { return c, "", nil }
+
+func addOne(c Cart) (Cart, LineID, *Refusal) {
+	changed, refusal := c.Add(newLine("1", 1, anyQuantity), roomy)
+	return changed, "", refusal
+}
 
 func TestChange_RemembersWhatItApplied(t *testing.T) {
 	t.Parallel()
-	add := func(c Cart) (Cart, *Refusal) { return c.Add(newLine("1", 1, anyQuantity), roomy) }
-	first, verdict, _ := Record{}.Change(Attempt{Key: "k", Fingerprint: "f"}, "NEW", noon, add)
+	first, verdict, _, _ := Record{}.Change(Attempt{Key: "k", Fingerprint: "f"}, "NEW", noon, addOne)
 	if verdict != Applied || first.Cart.ID != "NEW" || first.Cart.Version != 1 || len(first.Memory.Keys) != 1 {
 		t.Errorf("%s: %+v", verdict, first)
 	}
-	again, verdict, _ := first.Change(Attempt{Key: "k", Fingerprint: "f"}, "OTHER", noon, add)
+	again, verdict, _, _ := first.Change(Attempt{Key: "k", Fingerprint: "f"}, "OTHER", noon, addOne)
 	if diff := cmp.Diff(first, again); diff != "" || verdict != Replayed {
 		t.Errorf("again: %s (-first +again)\n%s", verdict, diff)
 	}
-	idle, _, _ := first.Change(Attempt{Stamp: "s"}, "OTHER", noon, nothing)
+	idle, _, _, _ := first.Change(Attempt{Stamp: "s"}, "OTHER", noon, nothing)
 	if len(idle.Memory.Stamps) != 1 || idle.Cart.Version != 1 {
 		t.Errorf("a change that altered nothing: %+v", idle)
 	}
@@ -62,11 +66,11 @@ func TestChange_RemembersWhatItApplied(t *testing.T) {
 
 func TestChange_LeavesNoTraceOtherwise(t *testing.T) {
 	t.Parallel()
-	refuse := func(Cart) (Cart, *Refusal) { return Cart{ID: "X"}, &Refusal{Code: problem.OutOfStock} }
-	if got, verdict, refusal := (Record{}).Change(Attempt{Key: "k"}, "NEW", noon, refuse); verdict != Refused || refusal == nil || !cmp.Equal(got, Record{}) {
+	refuse := func(Cart) (Cart, LineID, *Refusal) { return Cart{ID: "X"}, "", &Refusal{Code: problem.OutOfStock} }
+	if got, verdict, _, refusal := (Record{}).Change(Attempt{Key: "k"}, "NEW", noon, refuse); verdict != Refused || refusal == nil || !cmp.Equal(got, Record{}) {
 		t.Errorf("refused: %s, %+v", verdict, got)
 	}
-	if got, verdict, _ := (Record{}).Change(Attempt{Key: "k"}, "NEW", noon, nothing); verdict != Applied || !cmp.Equal(got, Record{}) {
+	if got, verdict, _, _ := (Record{}).Change(Attempt{Key: "k"}, "NEW", noon, nothing); verdict != Applied || !cmp.Equal(got, Record{}) {
 		t.Errorf("nothing in a cart never used: %s, %+v", verdict, got)
 	}
 }
@@ -81,7 +85,7 @@ func TestRecord_LivesByWhatItHolds(t *testing.T) {
 		"a coupon":    {Record{Cart: cartOf().SetCoupon("TEN")}, time.Hour},
 		"a merge":     {Record{Merges: map[string]Reservation{"m": {}}}, time.Hour},
 		"an id":       {Record{Cart: cartOf()}, EmptiedLife},
-		"stamps only": {Record{Memory: Memory{Stamps: map[string]time.Time{"s": noon}}}, StampLife},
+		"stamps only": {Record{Memory: Memory{Stamps: map[string]StampUse{"s": {At: noon}}}}, StampLife},
 	} {
 		if got := test.record.Life(time.Hour); got != test.want {
 			t.Errorf("%s: %v", name, got)

@@ -11,11 +11,20 @@ import (
 //	product_not_found, product_inactive, out_of_stock, item_not_found
 //	insufficient_stock     A in stock, B in the cart already
 //	quantity_out_of_range  A minimum, B maximum of the line
+//	off_step               A minimum, B step of the line
+//	above_max_per_cart     A maximum of the product's lines, B in the cart already
+//	line_changed           the line is not as the edit's read found it
 //	cart_full              B is 0 for too many lines, 1 for too much text
 type Refusal struct {
 	Code problem.Code
 	A, B int64
 }
+
+// Codes of refusals that an error response shows as another code.
+const (
+	AboveMaxPerCart problem.Code = "above_max_per_cart" // as quantity_out_of_range
+	LineChanged     problem.Code = "line_changed"       // the edit is computed again
+)
 
 // Problem returns the refusal as an error. member is the request's member that the error
 // names; p is the changed line's product, nil for none.
@@ -33,7 +42,11 @@ func (r Refusal) Problem(member string, p *Product, limits Limits) *problem.Erro
 		}
 		return problem.New(r.Code, "", textTooManyLines, limits.Lines)
 	}
-	return &problem.Error{Code: r.Code, Faults: []problem.Fault{{Member: member, Sentence: r.sentence(name)}}}
+	code := r.Code
+	if code == OffStep || code == AboveMaxPerCart {
+		code = problem.QuantityOutOfRange
+	}
+	return &problem.Error{Code: code, Faults: []problem.Fault{{Member: member, Sentence: r.sentence(name)}}}
 }
 
 func (r Refusal) sentence(product string) locale.Sentence {
@@ -51,6 +64,10 @@ func (r Refusal) sentence(product string) locale.Sentence {
 		return onlySome(r.A, product)
 	case problem.QuantityOutOfRange:
 		return quantityRange(r.A, r.B, product)
+	case OffStep:
+		return textOffStep.With(product, r.B, r.A)
+	case AboveMaxPerCart:
+		return textAtMostPerCart.With(r.A, product)
 	}
 	return textRefused.With()
 }
@@ -116,6 +133,14 @@ var (
 	textAtMost = locale.Text{
 		locale.En: "You can buy at most %d of “%s”.",
 		locale.Ar: "الحد الأقصى للكمية هو %d من «%s».",
+	}
+	textOffStep = locale.Text{
+		locale.En: "You can buy “%s” in steps of %d, starting at %d.",
+		locale.Ar: "يُباع «%s» بكميات تتزايد بمقدار %d ابتداءً من %d.",
+	}
+	textAtMostPerCart = locale.Text{
+		locale.En: "A cart can hold at most %d of “%s”.",
+		locale.Ar: "الحد الأقصى للكمية في السلة الواحدة هو %d من «%s».",
 	}
 	textNoProduct = locale.Text{
 		locale.En: "This product does not exist in this store.",

@@ -24,39 +24,47 @@ const (
 // redisstore/lua/keys.lua and stamps.lua decide by the same rules; TestTwin_Changes and
 // TestTwin_Merges in redisstore hold the two equal.
 type Memory struct {
-	Keys   map[string]KeyUse    // by idempotency key
-	Stamps map[string]time.Time // when a change with the stamp was first applied
+	Keys   map[string]KeyUse   // by idempotency key
+	Stamps map[string]StampUse // by stamp: its first use
 }
 
 // KeyUse is the change that was applied under an idempotency key.
 type KeyUse struct {
 	At          time.Time
 	Fingerprint string // of its request
+	Line        LineID // the line that it changed, if its request names another; else ""
 }
 
-// appliedUnder returns the fingerprint of the change applied under a key. ok is false
-// when there was none, or too long ago.
-func (m Memory) appliedUnder(key string, now time.Time) (fingerprint string, ok bool) {
-	use, ok := m.Keys[key]
-	return use.Fingerprint, ok && now.Sub(use.At) < KeyLife
+// StampUse is the change that was applied with a stamp.
+type StampUse struct {
+	At   time.Time
+	Line LineID // as in KeyUse
+}
+
+// appliedUnder returns the change applied under a key. ok is false when there was none,
+// or too long ago.
+func (m Memory) appliedUnder(key string, now time.Time) (use KeyUse, ok bool) {
+	use, ok = m.Keys[key]
+	return use, ok && now.Sub(use.At) < KeyLife
 }
 
 // isRetry reports whether a change with this stamp is the client's own retry. Below
 // StampFrom it is a second click, which counts.
 func (m Memory) isRetry(stamp string, now time.Time) bool {
-	at, ok := m.Stamps[stamp]
-	age := now.Sub(at)
+	use, ok := m.Stamps[stamp]
+	age := now.Sub(use.At)
 	return ok && age >= StampFrom && age <= StampLife
 }
 
-// remember adds an applied change.
-func (m Memory) remember(a Attempt, now time.Time) Memory {
+// remember adds an applied change. line is the line that it changed, if its request names
+// another.
+func (m Memory) remember(a Attempt, line LineID, now time.Time) Memory {
 	change := Memory{}
 	if a.Key != "" {
-		change.Keys = map[string]KeyUse{a.Key: {At: now, Fingerprint: a.Fingerprint}}
+		change.Keys = map[string]KeyUse{a.Key: {At: now, Fingerprint: a.Fingerprint, Line: line}}
 	}
 	if a.Stamp != "" {
-		change.Stamps = map[string]time.Time{a.Stamp: now}
+		change.Stamps = map[string]StampUse{a.Stamp: {At: now, Line: line}}
 	}
 	return m.Join(change, 0, now)
 }
@@ -72,17 +80,17 @@ func (m Memory) Join(other Memory, behind time.Duration, now time.Time) Memory {
 			keys = put(keys, key, use)
 		}
 	}
-	for stamp, at := range other.Stamps {
-		at = earlier(at.Add(behind), now)
+	for stamp, use := range other.Stamps {
+		use.At = earlier(use.At.Add(behind), now)
 		own, ok := stamps[stamp]
-		if now.Sub(at) <= StampLife && (!ok || now.Sub(own) > StampLife || at.Before(own)) {
-			stamps = put(stamps, stamp, at)
+		if now.Sub(use.At) <= StampLife && (!ok || now.Sub(own.At) > StampLife || use.At.Before(own.At)) {
+			stamps = put(stamps, stamp, use)
 		}
 	}
-	maps.DeleteFunc(stamps, func(_ string, at time.Time) bool { return now.Sub(at) > StampLife })
+	maps.DeleteFunc(stamps, func(_ string, use StampUse) bool { return now.Sub(use.At) > StampLife })
 	return Memory{
 		Keys:   newest(keys, KeysKept, func(use KeyUse) time.Time { return use.At }),
-		Stamps: newest(stamps, StampsKept, func(at time.Time) time.Time { return at }),
+		Stamps: newest(stamps, StampsKept, func(use StampUse) time.Time { return use.At }),
 	}
 }
 

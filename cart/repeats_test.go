@@ -10,17 +10,17 @@ var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 
 func TestMemory_KnowsAKeyForADay(t *testing.T) {
 	t.Parallel()
-	m := Memory{}.remember(Attempt{Key: "k", Fingerprint: "f"}, noon)
+	m := Memory{}.remember(Attempt{Key: "k", Fingerprint: "f"}, "", noon)
 	for age, want := range map[time.Duration]bool{0: true, KeyLife - time.Millisecond: true, KeyLife: false} {
-		if f, ok := m.appliedUnder("k", noon.Add(age)); ok != want || ok && f != "f" {
-			t.Errorf("after %v: %q, %v", age, f, ok)
+		if use, ok := m.appliedUnder("k", noon.Add(age)); ok != want || ok && use.Fingerprint != "f" {
+			t.Errorf("after %v: %+v, %v", age, use, ok)
 		}
 	}
 }
 
 func TestMemory_TellsARetryFromASecondClick(t *testing.T) {
 	t.Parallel()
-	m := Memory{}.remember(Attempt{Stamp: "s"}, noon)
+	m := Memory{}.remember(Attempt{Stamp: "s"}, "", noon)
 	for age, want := range map[time.Duration]bool{
 		999 * time.Millisecond: false, time.Second: true, 5 * time.Minute: true, 5*time.Minute + time.Millisecond: false,
 	} {
@@ -34,12 +34,12 @@ func TestMemory_TellsARetryFromASecondClick(t *testing.T) {
 // after the other.
 func TestMemory_OfTwoClicksTheFirstCounts(t *testing.T) {
 	t.Parallel()
-	m := Memory{}.remember(Attempt{Stamp: "s"}, noon)
-	m = m.remember(Attempt{Stamp: "s"}, noon.Add(900*time.Millisecond))
+	m := Memory{}.remember(Attempt{Stamp: "s"}, "", noon)
+	m = m.remember(Attempt{Stamp: "s"}, "", noon.Add(900*time.Millisecond))
 	if !m.isRetry("s", noon.Add(time.Second)) {
 		t.Error("the retry would count")
 	}
-	m = m.remember(Attempt{Stamp: "s"}, noon.Add(time.Hour))
+	m = m.remember(Attempt{Stamp: "s"}, "", noon.Add(time.Hour))
 	if m.isRetry("s", noon.Add(time.Hour+time.Millisecond)) {
 		t.Error("an hour later, the first still counts")
 	}
@@ -51,8 +51,8 @@ func TestMemory_KeepsTheNewest(t *testing.T) {
 	at := noon
 	for i := range KeysKept + 1 {
 		at = at.Add(time.Second)
-		m = m.remember(Attempt{Key: fmt.Sprint(i)}, at)
-		m = m.remember(Attempt{Stamp: fmt.Sprint(i)}, at)
+		m = m.remember(Attempt{Key: fmt.Sprint(i)}, "", at)
+		m = m.remember(Attempt{Stamp: fmt.Sprint(i)}, "", at)
 	}
 	_, first := m.Keys["0"]
 	_, second := m.Keys["1"]
@@ -66,13 +66,13 @@ func TestMemory_KeepsTheNewest(t *testing.T) {
 
 func TestMemory_JoinsByTheCustomersClock(t *testing.T) {
 	t.Parallel()
-	own := Memory{Keys: map[string]KeyUse{"k": {noon, "own"}}}
+	own := Memory{Keys: map[string]KeyUse{"k": {noon, "own", ""}}}
 	guest := Memory{
-		Keys:   map[string]KeyUse{"k": {noon.Add(-time.Minute), "guest's"}, "late": {noon.Add(time.Minute), "f"}},
-		Stamps: map[string]time.Time{"s": noon.Add(-2 * time.Minute), "old": noon.Add(-7 * time.Minute)},
+		Keys:   map[string]KeyUse{"k": {noon.Add(-time.Minute), "guest's", ""}, "late": {noon.Add(time.Minute), "f", ""}},
+		Stamps: map[string]StampUse{"s": {At: noon.Add(-2 * time.Minute)}, "old": {At: noon.Add(-7 * time.Minute)}},
 	}
 	got := own.Join(guest, time.Minute, noon)
-	if got.Keys["k"].Fingerprint != "own" || !got.Keys["late"].At.Equal(noon) || !got.Stamps["s"].Equal(noon.Add(-time.Minute)) {
+	if got.Keys["k"].Fingerprint != "own" || !got.Keys["late"].At.Equal(noon) || !got.Stamps["s"].At.Equal(noon.Add(-time.Minute)) {
 		t.Errorf("got %+v", got)
 	}
 	if _, ok := got.Stamps["old"]; ok {

@@ -40,7 +40,7 @@ func (a *API) Area() wire.Area {
 			{Method: "GET", Path: "/cart/validate", Handle: a.serve(a.validate)},
 			{Method: "GET", Path: "/cart/summary", Handle: a.serve(a.summary)},
 			{Method: "POST", Path: "/cart/add", Handle: change(a, request.addition, a.carts.Add)},
-			{Method: "PATCH", Path: "/cart/items/:item_id", Handle: change(a, request.newQuantity, a.carts.SetQuantity)},
+			{Method: "PATCH", Path: "/cart/items/:item_id", Handle: change(a, request.edit, a.carts.Edit)},
 			{Method: "DELETE", Path: "/cart/items/:item_id", Handle: change(a, request.lineID, a.carts.Remove)},
 			{Method: "DELETE", Path: "/cart/clear", Handle: change(a, request.nothing, plain(a.carts.Clear))},
 			{Method: "POST", Path: "/cart/coupon", Handle: change(a, request.couponCode, a.carts.RedeemCoupon)},
@@ -157,7 +157,9 @@ func (v *visit) showChanged(c service.Changed, err error) (wire.Answer, error) {
 	if c.Replayed {
 		v.Header("Idempotency-Replayed", "true")
 	}
-	return v.showCart(&c.Priced), nil
+	return v.showAs(func(w view, p *cart.Priced, token auth.CartToken, m *cart.MergeReport) {
+		w.changedCart(p, token, c.Item, m)
+	}, &c.Priced), nil
 }
 
 func (a *API) cart(v *visit) (wire.Answer, error) {

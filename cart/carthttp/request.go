@@ -224,18 +224,56 @@ func (o object) code(name string) (string, *problem.Error) {
 	return code, nil
 }
 
-// newQuantity reads the path and the body of PATCH /cart/items/<item_id>.
-func (r request) newQuantity() (service.NewQuantity, *problem.Error) {
-	n, name, given, refusal := r.members.quantity("quantity", "qty")
-	switch {
-	case refusal != nil:
-		return service.NewQuantity{}, refusal
-	case !given:
-		return service.NewQuantity{}, problem.New(problem.ValidationFailed, name, textRequired, name)
-	case n < 0:
-		return service.NewQuantity{}, problem.New(problem.ValidationFailed, name, textNotNegative, name)
+// edit reads the path and the body of PATCH /cart/items/<item_id>. A refusal names every
+// invalid member. A quantity of 0 removes the line, whatever else the body has.
+func (r request) edit() (service.Edit, *problem.Error) {
+	o, e := r.members, service.Edit{Item: r.item}
+	quantity, member, given, badQuantity := o.quantity("quantity", "qty")
+	if given && badQuantity == nil {
+		e.Quantity, e.QuantityMember = &quantity, member
 	}
-	return service.NewQuantity{Item: r.item, Quantity: n, Member: name}, nil
+	switch {
+	case badQuantity == nil && quantity < 0:
+		badQuantity = problem.New(problem.ValidationFailed, member, textNotNegative, member)
+	case e.Quantity != nil && quantity == 0:
+		return e, nil
+	}
+	var badPlan, badFields, badNotice *problem.Error
+	e.PlanID, badPlan = o.plan()
+	e.Fields, badFields = o.fields()
+	if _, ok := o["notice"]; ok {
+		notice, bad := o.notice()
+		e.Notice, badNotice = &notice, bad
+	}
+	err := problem.Join(badQuantity, badPlan, badFields, badNotice, o.neverNull(), r.otherProduct())
+	if err == nil && e.Quantity == nil && e.PlanID == nil && e.Fields == nil && e.Notice == nil {
+		err = problem.New(problem.ValidationFailed, "quantity", textNothingToEdit)
+	}
+	return e, err
+}
+
+// neverNull refuses null for the members of an edit that it cannot clear.
+func (o object) neverNull() *problem.Error {
+	var refusals []*problem.Error
+	for _, name := range []string{"quantity", "qty", "fields", "subscription_plan"} {
+		if _, ok := o[name]; ok && !o.has(name) {
+			refusals = append(refusals, problem.New(problem.ValidationFailed, name, textNotNull, name))
+		}
+	}
+	return problem.Join(refusals...)
+}
+
+// otherProduct refuses an edit that asks for another product, which would have no effect.
+func (r request) otherProduct() *problem.Error {
+	const name = "product_id"
+	if !r.members.has(name) {
+		return nil
+	}
+	id, err := r.members.whole(name)
+	if err == nil && r.item != "" && id != r.item.Product() {
+		err = problem.New(problem.ValidationFailed, name, textOtherProduct)
+	}
+	return err
 }
 
 // lineID returns the line that the path names.
@@ -256,6 +294,18 @@ var (
 	textAtLeastOne = locale.Text{
 		locale.En: "%s must be 1 or more.",
 		locale.Ar: "يجب ألا يقل %s عن واحد.",
+	}
+	textNothingToEdit = locale.Text{
+		locale.En: "Send at least one of quantity, fields, subscription_plan and notice.",
+		locale.Ar: "أرسل واحدًا على الأقل من quantity وfields وsubscription_plan وnotice.",
+	}
+	textNotNull = locale.Text{
+		locale.En: "%s must not be null.",
+		locale.Ar: "يجب ألا تكون قيمة %s فارغة (null).",
+	}
+	textOtherProduct = locale.Text{
+		locale.En: "The product of an item cannot be changed. Remove the item and add the other product.",
+		locale.Ar: "لا يمكن تغيير المنتج في هذا العنصر. أزل العنصر ثم أضف المنتج الآخر.",
 	}
 	textNotNegative = locale.Text{
 		locale.En: "%s must be 0 or more.",

@@ -5,6 +5,7 @@ import (
 	"math"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -211,33 +212,52 @@ func TestAddition_NamesEveryInvalidMember(t *testing.T) {
 	}
 }
 
-func TestNewQuantity(t *testing.T) {
+func TestEdit(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]struct {
-		n    int64
-		name string
-		code problem.Code
+		edit cart.Edit
+		at   []string // invalid members
 	}{
-		`{"quantity":0}`:         {0, "quantity", ""},
-		`{"qty":4}`:              {4, "qty", ""},
-		`{"quantity":4,"qty":4}`: {4, "quantity", ""},
-		`{"quantity":1e300}`:     {math.MaxInt64, "quantity", ""}, // out of any range
-		`{"quantity":4,"qty":5}`: {0, "qty", problem.ValidationFailed},
-		`{}`:                     {0, "quantity", problem.ValidationFailed},
-		`{"quantity":null}`:      {0, "quantity", problem.ValidationFailed},
-		`{"quantity":-1}`:        {0, "quantity", problem.ValidationFailed},
-		`{"qty":0.5}`:            {0, "qty", problem.ValidationFailed},
+		`{"quantity":0}`:                        {cart.Edit{Quantity: new(int64(0)), QuantityMember: "quantity"}, nil},
+		`{"qty":4}`:                             {cart.Edit{Quantity: new(int64(4)), QuantityMember: "qty"}, nil},
+		`{"quantity":4,"qty":4}`:                {cart.Edit{Quantity: new(int64(4)), QuantityMember: "quantity"}, nil},
+		`{"quantity":1e300}`:                    {cart.Edit{Quantity: new(int64(math.MaxInt64)), QuantityMember: "quantity"}, nil}, // out of any range
+		`{"notice":null}`:                       {cart.Edit{Notice: new("")}, nil},
+		`{"notice":" \u200b"}`:                  {cart.Edit{Notice: new("")}, nil},
+		`{"fields":{"a":null,"b":" ","c":"x"}}`: {cart.Edit{Fields: map[string]string{"a": "", "b": "", "c": "x"}}, nil},
+		`{"subscription_plan":{"id":7}}`:        {cart.Edit{PlanID: new(int64(7))}, nil},
+		`{"product_id":5,"qty":1}`:              {cart.Edit{Quantity: new(int64(1)), QuantityMember: "qty"}, nil},
+		`{"quantity":0,"fields":5,"notice":5,"subscription_plan":null}`: {cart.Edit{Quantity: new(int64(0)), QuantityMember: "quantity"}, nil},
+
+		`{"quantity":4,"qty":5}`:   {at: []string{"qty"}},
+		`{}`:                       {at: []string{"quantity"}},
+		`{"metadata":1}`:           {at: []string{"quantity"}},
+		`{"quantity":null}`:        {at: []string{"quantity"}},
+		`{"quantity":-1}`:          {at: []string{"quantity"}},
+		`{"qty":0.5}`:              {at: []string{"qty"}},
+		`{"product_id":6,"qty":1}`: {at: []string{"product_id"}},
+		`{"product_id":5}`:         {at: []string{"quantity"}},
+		`{"quantity":null,"fields":null,"subscription_plan":null,"notice":"x"}`:    {at: []string{"fields", "quantity", "subscription_plan"}},
+		`{"qty":-1,"fields":[],"subscription_plan":"x","notice":7,"product_id":6}`: {at: []string{"fields", "notice", "product_id", "qty", "subscription_plan"}},
 	} {
 		members, err := parseObject([]byte(body))
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, refusal := request{members: members}.newQuantity()
-		if refusal != nil {
-			got.Member = refusal.Faults[0].Member
+		got, refusal := request{item: "5.p51", members: members}.edit()
+		if refusal == nil {
+			if diff := cmp.Diff(want.edit, got.Edit); diff != "" || want.at != nil {
+				t.Errorf("%s: accepted (-want +got)\n%s", body, diff)
+			}
+			continue
 		}
-		if got.Quantity != want.n || got.Member != want.name || (refusal != nil) != (want.code != "") || refusal != nil && refusal.Code != want.code {
-			t.Errorf("%s: %+v, %v", body, got, refusal)
+		var at []string
+		for _, f := range refusal.Faults {
+			at = append(at, f.Member)
+		}
+		slices.Sort(at)
+		if refusal.Code != problem.ValidationFailed || !slices.Equal(at, want.at) {
+			t.Errorf("%s: %s at %q, want %q", body, refusal.Code, at, want.at)
 		}
 	}
 }

@@ -43,6 +43,18 @@ func (w view) cart(p *cart.Priced, token auth.CartToken, m *cart.MergeReport) {
 	w.EndObject()
 }
 
+// changedCart writes the response of a change: the cart and, if item is not nil, the line
+// that was changed; "" is null.
+func (w view) changedCart(p *cart.Priced, token auth.CartToken, item *cart.LineID, m *cart.MergeReport) {
+	w.BeginObject()
+	w.members(p, token)
+	w.rest(p, m)
+	if item != nil {
+		w.Optional("item_id", string(*item))
+	}
+	w.EndObject()
+}
+
 // members writes what the cart's ETag covers.
 func (w view) members(p *cart.Priced, token auth.CartToken) {
 	w.Optional("cart_token", token.Reveal())
@@ -234,6 +246,8 @@ func (w view) product(l *cart.PricedLine) {
 	w.Bool("unlimited", p.Stock == nil)
 	w.Number("min_qty", max(p.MinQuantity, 1))
 	w.NullableNumber("max_qty", p.MaxQuantity)
+	w.NullableNumber("max_per_cart", p.MaxPerCart)
+	w.Number("step", max(p.Step, 1))
 	w.EndObject()
 	w.image(l.Product)
 	w.EndObject()

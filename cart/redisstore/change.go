@@ -19,23 +19,35 @@ type Change struct {
 	args   []any
 }
 
-// Add adds to a line, and creates it if needed. Refusals: cart_full,
-// quantity_out_of_range, out_of_stock, insufficient_stock.
+// Add adds to a line, and creates it if needed. See cart.Cart.Add.
 func Add(l cart.NewLine, limits cart.Limits) Change {
-	return Change{func(s scripts) script { return s.add }, []any{
-		string(l.ID), l.Quantity, int64(l.Price), encodeFields(l.Fields), l.Notice,
-		l.Bounds.Stock, l.Bounds.Min, l.Bounds.Max, limits.Lines, limits.CartText,
-	}}
+	return Change{func(s scripts) script { return s.add }, append(
+		boundArgs(string(l.ID), l.Bounds),
+		l.Quantity, int64(l.Price), encodeFields(l.Fields), l.Notice, limits.Lines, limits.CartText,
+	)}
 }
 
-// SetQuantity sets the quantity of a line; 0 removes it. raiseRefusal is the refusal for any
-// higher quantity; "" when the line may grow. Refusals: item_not_found, raiseRefusal,
-// quantity_out_of_range, out_of_stock, insufficient_stock.
-func SetQuantity(item cart.LineID, quantity int64, b cart.Bounds, raiseRefusal problem.Code) Change {
-	return Change{
-		func(s scripts) script { return s.set },
-		[]any{string(item), quantity, b.Stock, b.Min, b.Max, string(raiseRefusal)},
+// SetQuantity sets the quantity of a line; 0 removes it. See cart.Cart.SetQuantity.
+func SetQuantity(item cart.LineID, quantity int64, b cart.Bounds, raise problem.Code) Change {
+	return Change{func(s scripts) script { return s.set }, append(boundArgs(string(item), b), quantity, string(raise))}
+}
+
+// Edit edits a line. See cart.Cart.Edit.
+func Edit(item cart.LineID, e cart.EditedLine, limits cart.Limits) Change {
+	var quantity any = ""
+	if e.Quantity != nil {
+		quantity = *e.Quantity
 	}
+	return Change{func(s scripts) script { return s.edit }, append(
+		boundArgs(string(item), e.Bounds),
+		quantity, string(e.Raise), string(e.From.ID), e.From.Notice,
+		string(e.ID), int64(e.Price), encodeFields(e.Fields), e.Notice, limits.CartText,
+	)}
+}
+
+// boundArgs are the first arguments of the scripts that judge quantities.
+func boundArgs(item string, b cart.Bounds) []any {
+	return append(make([]any, 0, 16), item, b.Stock, b.PerCart, b.Min, b.Max, b.Step)
 }
 
 // Remove removes a line. Removing a line that does not exist changes nothing.
@@ -74,6 +86,10 @@ type Outcome struct {
 	Word Word
 	A, B int64 // as in cart.Refusal
 	Held       // the cart after the change
+
+	// Moved is the line that an applied or replayed change has changed, if its request
+	// names another; "" for none.
+	Moved cart.LineID
 
 	Durability string // confirmed or unconfirmed; "" when changes do not wait for replicas
 }
@@ -144,7 +160,10 @@ func (s *Store) changeOnce(ctx context.Context, ref Ref, on Conditions, with Att
 	if err != nil {
 		return Outcome{}, cart.Unavailable("change cart", err)
 	}
-	o := Outcome{Word: Word(reply[0].(string)), A: reply[1].(int64), B: reply[2].(int64), Held: held}
+	o := Outcome{
+		Word: Word(reply[0].(string)), A: reply[1].(int64), B: reply[2].(int64), Held: held,
+		Moved: cart.LineID(reply[6].(string)),
+	}
 	if s.durable {
 		o.Durability = copies.durability()
 	}

@@ -101,7 +101,10 @@ func (s *Store) ChangeAt(ctx context.Context, ref Ref, on Conditions, with Attem
 		return Outcome{}, err
 	}
 	held, err := parseCart(reply[3].([]any), reply[4].(int64), s.now())
-	return Outcome{Word: Word(reply[0].(string)), A: reply[1].(int64), B: reply[2].(int64), Held: held}, err
+	return Outcome{
+		Word: Word(reply[0].(string)), A: reply[1].(int64), B: reply[2].(int64), Held: held,
+		Moved: cart.LineID(reply[6].(string)),
+	}, err
 }
 
 // ClaimedBehind is a claimed cart as it comes from a Redis whose clock is behind that of

@@ -93,8 +93,8 @@ func TestLayout_ALineWithTextNotInNormalFormCanBeReadAndChanged(t *testing.T) {
 	if l := priced.Lines[0]; l.ID != old.ID || l.Issue != nil || l.Total != 4025 || l.Fields[0].Value != " jose\u0301@example.com" {
 		t.Errorf("line %s with issue %v, total %d, fields %q", l.ID, l.Issue, l.Total, l.Fields)
 	}
-	three := service.NewQuantity{Item: old.ID, Quantity: 3, Member: "quantity"}
-	if changed, err := d.SetQuantity(t.Context(), d.as("", token), redisstore.Conditions{}, three); err != nil || changed.Lines[0].Quantity != 3 {
+	three := service.Edit{Item: old.ID, Edit: cart.Edit{Quantity: new(int64(3))}}
+	if changed, err := d.Edit(t.Context(), d.as("", token), redisstore.Conditions{}, three); err != nil || changed.Lines[0].Quantity != 3 {
 		t.Errorf("set to 3: %v, %v", linesOf(changed.Cart), err)
 	}
 	if changed, err := d.Remove(t.Context(), d.as("", token), redisstore.Conditions{}, old.ID); err != nil || len(changed.Lines) != 0 {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"commerce/auth/problem"
 	"commerce/cart"
 )
 
@@ -37,7 +38,7 @@ type Claimed struct {
 	Again bool   // an earlier request had claimed it; the token may have a newer cart
 	Note  string // the note under which it was claimed; "" for none
 
-	stamps []any   // member, ms, member, ms, …
+	stamps []any   // stamp, ms, line or "", …
 	keys   []any   // digest, value, digest, value, …
 	master *master // whose clock the times in stamps and keys are by
 }
@@ -124,11 +125,22 @@ func (s *Store) claim(ctx context.Context, at located, customer, guest Ref, note
 	}, err
 }
 
+// stampsOf returns the stamps of a cart in the form of Claimed.
 func stampsOf(flat []any) []any {
+	lines := map[string]any{} // by stamp
+	for i := 0; i+1 < len(flat); i += 2 {
+		if stamp, ok := strings.CutPrefix(flat[i].(string), "e"); ok {
+			lines[stamp] = flat[i+1]
+		}
+	}
 	var stamps []any
 	for i := 0; i+1 < len(flat); i += 2 {
-		if member := flat[i].(string); strings.HasPrefix(member, "r") {
-			stamps = append(stamps, member, flat[i+1])
+		if stamp, ok := strings.CutPrefix(flat[i].(string), "r"); ok {
+			line, moved := lines[stamp]
+			if !moved {
+				line = ""
+			}
+			stamps = append(stamps, stamp, flat[i+1], line)
 		}
 	}
 	return stamps
@@ -154,9 +166,9 @@ func (s *Store) Apply(ctx context.Context, customer Ref, c Claimed, by cart.Stra
 	for _, l := range c.Cart.Lines {
 		b := bounds[l.ID]
 		args = append(args, string(l.ID), l.Quantity, int64(l.AddedPrice),
-			encodeFields(l.Fields), l.Notice, b.Stock, b.Max)
+			encodeFields(l.Fields), l.Notice, b.Stock, b.PerCart, b.Min, b.Max, b.Step)
 	}
-	args = append(append(append(args, len(c.stamps)/2), c.stamps...), c.keys...)
+	args = append(append(append(args, len(c.stamps)/3), c.stamps...), c.keys...)
 	cmd, copies := s.runReplicated(ctx, at, s.scripts.apply, replicaWait, repeatable,
 		[]string{customer.cartKey(), customer.offeredKey(c.Cart.ID), customer.keysKey()}, args...)
 	reply, err := cmd.Slice()
@@ -166,19 +178,21 @@ func (s *Store) Apply(ctx context.Context, customer Ref, c Claimed, by cart.Stra
 	if !copies.survivesFailover() {
 		err = ErrUnconfirmed
 	}
-	return mergeReport(reply, bounds), err
+	return mergeReport(reply), err
 }
 
 // mergeReport parses the reply of apply.lua; nil when it did nothing.
-func mergeReport(reply []any, bounds map[cart.LineID]cart.Bounds) *cart.MergeReport {
+func mergeReport(reply []any) *cart.MergeReport {
 	if reply[0].(int64) == 0 && reply[2].(int64) == 0 {
 		return nil
 	}
 	report := &cart.MergeReport{Lines: reply[0].(int64)}
 	cuts := reply[1].([]any)
-	for i := 0; i+2 < len(cuts); i += 3 {
-		line := cart.LineID(cuts[i].(string))
-		report.Cut(line, cuts[i+1].(int64), cuts[i+2].(int64), bounds[line])
+	for i := 0; i+3 < len(cuts); i += 4 {
+		report.Adjusted = append(report.Adjusted, cart.Adjustment{
+			Line: cart.LineID(cuts[i].(string)), Requested: cuts[i+1].(int64), Kept: cuts[i+2].(int64),
+			Code: problem.Code(cuts[i+3].(string)),
+		})
 	}
 	return report
 }

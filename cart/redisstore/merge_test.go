@@ -131,7 +131,7 @@ var calls = map[string]struct {
 	"set": {
 		make: func(d *desk, sh *service.Visit) *cart.MergeReport {
 			return d.change(sh, func() (service.Changed, error) {
-				return d.SetQuantity(d.t.Context(), sh, redisstore.Conditions{}, service.NewQuantity{Item: "2", Quantity: 9, Member: "quantity"})
+				return d.Edit(d.t.Context(), sh, redisstore.Conditions{}, service.Edit{Item: "2", Edit: cart.Edit{Quantity: new(int64(9))}})
 			})
 		},
 		merged: "1×1 2×9 3×1", before: "1×1 2×9",

@@ -218,7 +218,7 @@ func (a *request) change(ctx context.Context, v *service.Visit) (service.Changed
 	case adds:
 		return a.service.Add(ctx, v, on, cart.Addition{ProductID: o.product, Quantity: o.quantity})
 	case sets:
-		return a.service.SetQuantity(ctx, v, on, service.NewQuantity{Item: line, Quantity: o.quantity, Member: "quantity"})
+		return a.service.Edit(ctx, v, on, service.Edit{Item: line, Edit: cart.Edit{Quantity: &o.quantity}})
 	case removes:
 		return a.service.Remove(ctx, v, on, line)
 	}

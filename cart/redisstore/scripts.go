@@ -18,16 +18,19 @@ var lua embed.FS
 
 // scripts are all scripts that read or write carts. Each is atomic in one slot.
 type scripts struct {
-	read, add, set, remove, clear, coupon, judge script
-	intend, claim, apply, finish, forget         script
+	read, add, set, edit, remove, clear, coupon, judge script
+	intend, claim, apply, finish, forget               script
 }
 
 func newScripts() scripts {
-	change := func(rule string) script { return newScript("cart", "stamps", "keys", "change", rule) }
+	change := func(rule ...string) script {
+		return newScript(append([]string{"cart", "stamps", "keys", "change"}, rule...)...)
+	}
 	return scripts{
 		read:   newScript("cart", "read"),
-		add:    change("add"),
-		set:    change("set"),
+		add:    change("bounds", "add"),
+		set:    change("bounds", "set"),
+		edit:   change("bounds", "edit"),
 		remove: change("remove"),
 		clear:  change("clear"),
 		coupon: change("coupon"),

@@ -96,14 +96,15 @@ type command struct {
 // doing is what a change does, for both sides.
 type doing struct {
 	change redisstore.Change
-	rule   func(cart.Cart) (cart.Cart, *cart.Refusal) // nil to judge only
+	rule   cart.Rule // nil to judge only
 }
 
 // changed is what a change answers.
 type changed struct {
-	Word redisstore.Word
-	A, B int64
-	Cart cart.Cart
+	Word  redisstore.Word
+	A, B  int64
+	Moved cart.LineID
+	Cart  cart.Cart
 }
 
 var passedBy = []string{"those under way", "those under way", "those under way", "those before", "none"}
@@ -124,13 +125,13 @@ func (w *twins) change(t *rapid.T, ref redisstore.Ref, c command) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return changed{o.Word, o.A, o.B, o.Cart}
+		return changed{o.Word, o.A, o.B, o.Moved, o.Cart}
 	}, func(r cart.Record, now time.Time) becomes {
-		verdict, refusal := r.Judge(c.attempt, now)
+		verdict, moved, refusal := r.Judge(c.attempt, now)
 		if c.rule != nil {
-			r, verdict, refusal = r.Change(c.attempt, with.CartID, now, c.rule)
+			r, verdict, moved, refusal = r.Change(c.attempt, with.CartID, now, c.rule)
 		}
-		answer := changed{Word: redisstore.Word(verdict), Cart: r.Cart}
+		answer := changed{Word: redisstore.Word(verdict), Moved: moved, Cart: r.Cart}
 		if refusal != nil {
 			answer.Word, answer.A, answer.B = redisstore.Word(refusal.Code), refusal.A, refusal.B
 		}
@@ -225,14 +226,15 @@ func drawIfMatch(t *rapid.T, c cart.Cart) []string {
 }
 
 func drawDoing(t *rapid.T, on cart.Cart) doing {
-	switch rapid.SampledFrom([]string{"add", "add", "add", "set", "set", "remove", "clear", "coupon", "judge"}).Draw(t, "what") {
+	switch rapid.SampledFrom([]string{"add", "add", "add", "set", "set", "edit", "edit", "edit", "remove", "clear", "coupon", "judge"}).Draw(t, "what") {
 	case "add":
 		return doAdd(drawNewLine(t), drawLimits(t))
 	case "set":
 		item, held := drawItem(t, on)
 		quantity := rapid.SampledFrom([]int64{0, 1, 3, 5, 8, held, held + 1, max(held-1, 0)}).Draw(t, "quantity")
-		raise := rapid.SampledFrom([]problem.Code{"", "", "", problem.ProductInactive, problem.ProductNotFound}).Draw(t, "raising")
-		return doSet(item, quantity, drawBounds(t), raise)
+		return doSet(item, quantity, drawBounds(t), drawRaise(t))
+	case "edit":
+		return drawEdit(t, on)
 	case "remove":
 		item, _ := drawItem(t, on)
 		return doing{change: redisstore.Remove(item), rule: unrefused(func(c cart.Cart) cart.Cart { return c.Remove(item) })}
@@ -245,13 +247,18 @@ func drawDoing(t *rapid.T, on cart.Cart) doing {
 }
 
 func doAdd(l cart.NewLine, limits cart.Limits) doing {
-	return doing{change: redisstore.Add(l, limits), rule: func(c cart.Cart) (cart.Cart, *cart.Refusal) { return c.Add(l, limits) }}
+	return doing{change: redisstore.Add(l, limits), rule: func(c cart.Cart) (cart.Cart, cart.LineID, *cart.Refusal) {
+		changed, refusal := c.Add(l, limits)
+		return changed, "", refusal
+	}}
 }
 
 func doSet(item cart.LineID, quantity int64, b cart.Bounds, raise problem.Code) doing {
 	return doing{
 		change: redisstore.SetQuantity(item, quantity, b, raise),
-		rule:   func(c cart.Cart) (cart.Cart, *cart.Refusal) { return c.SetQuantity(item, quantity, b, raise) },
+		rule: func(c cart.Cart) (cart.Cart, cart.LineID, *cart.Refusal) {
+			return c.SetQuantity(item, quantity, b, raise)
+		},
 	}
 }
 
@@ -266,8 +273,17 @@ func doSetCoupon(code string) doing {
 	}
 }
 
-func unrefused(rule func(cart.Cart) cart.Cart) func(cart.Cart) (cart.Cart, *cart.Refusal) {
-	return func(c cart.Cart) (cart.Cart, *cart.Refusal) { return rule(c), nil }
+func doEdit(item cart.LineID, e cart.EditedLine, limits cart.Limits) doing {
+	return doing{
+		change: redisstore.Edit(item, e, limits),
+		rule: func(c cart.Cart) (cart.Cart, cart.LineID, *cart.Refusal) {
+			return c.Edit(item, e, limits)
+		},
+	}
+}
+
+func unrefused(rule func(cart.Cart) cart.Cart) cart.Rule {
+	return func(c cart.Cart) (cart.Cart, cart.LineID, *cart.Refusal) { return rule(c), "", nil }
 }
 
 // twinLines are the lines that there may be. Product 12 begins like product 1.
@@ -277,6 +293,7 @@ var twinLines = []cart.NewLine{
 	{ID: "1.p2"},
 	{ID: "12"},
 	{ID: cart.NewLineID(2, 0, []cart.FieldValue{{Name: "a", Value: "xyz"}}), Fields: []cart.FieldValue{{Name: "a", Value: "xyz"}}},
+	{ID: cart.NewLineID(2, 0, []cart.FieldValue{{Name: "a", Value: "w"}}), Fields: []cart.FieldValue{{Name: "a", Value: "w"}}},
 	{ID: cart.NewLineID(2, 3, []cart.FieldValue{{Name: "a", Value: "é"}}), Fields: []cart.FieldValue{{Name: "a", Value: "é"}}},
 }
 
@@ -304,5 +321,39 @@ func drawBounds(t *rapid.T) cart.Bounds {
 		Stock: rapid.SampledFrom([]int64{-1, -1, -1, 0, 1, 3, 5, 6, 8}).Draw(t, "stock"),
 		Min:   rapid.SampledFrom([]int64{1, 1, 1, 2, 3}).Draw(t, "min"),
 		Max:   rapid.SampledFrom([]int64{2, 4, 6, 9, 9}).Draw(t, "max"),
+
+		PerCart: rapid.SampledFrom([]int64{0, 0, 0, 1, 4, 7}).Draw(t, "maximum per cart"),
+		Step:    rapid.SampledFrom([]int64{0, 0, 1, 2, 3}).Draw(t, "step"),
 	}
+}
+
+func drawRaise(t *rapid.T) problem.Code {
+	return rapid.SampledFrom([]problem.Code{"", "", "", problem.ProductInactive, problem.ProductNotFound}).Draw(t, "raising")
+}
+
+// drawEdit draws an edit that was computed from a line of the cart as it is, mostly, and
+// gives it the content of any line of the same product.
+func drawEdit(t *rapid.T, on cart.Cart) doing {
+	item, held := drawItem(t, on)
+	from := cart.Line{ID: item}
+	for _, l := range on.Lines {
+		if l.ID == item || strings.HasPrefix(string(l.ID), string(item)+".") && from.Quantity == 0 {
+			from = l
+		}
+	}
+	if rapid.IntRange(0, 7).Draw(t, "as another read it") == 0 {
+		from.Notice = "before"
+	}
+	e := cart.EditedLine{From: from, ID: from.ID, Fields: from.Fields, Notice: from.Notice, Bounds: drawBounds(t), Raise: drawRaise(t)}
+	if to := rapid.SampledFrom(twinLines).Draw(t, "to"); to.ID.Product() == from.ID.Product() {
+		e.ID, e.Fields = to.ID, to.Fields
+	}
+	e.Price = money.Amount(rapid.Int64Range(0, 3).Draw(t, "price"))
+	if rapid.Bool().Draw(t, "new notice") {
+		e.Notice = rapid.SampledFrom([]string{"", "n", "note"}).Draw(t, "notice")
+	}
+	if rapid.Bool().Draw(t, "new quantity") {
+		e.Quantity = new(rapid.SampledFrom([]int64{1, 3, held + 1, max(held-1, 1)}).Draw(t, "quantity"))
+	}
+	return doEdit(item, e, drawLimits(t))
 }

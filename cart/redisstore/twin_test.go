@@ -132,7 +132,7 @@ var likeTwins = cmp.Options{cmpopts.EquateEmpty(), cmpopts.IgnoreFields(cart.Car
 // is reports whether the answer and the record are what should be at a moment.
 func (b becomes) is(answer any, found cart.Record, now time.Time) bool {
 	want, got := alive(b.Record, now), alive(found, now)
-	return sameNewest(want.Memory.Stamps, got.Memory.Stamps, cart.StampsKept, func(at time.Time) time.Time { return at }) &&
+	return sameNewest(want.Memory.Stamps, got.Memory.Stamps, cart.StampsKept, func(use cart.StampUse) time.Time { return use.At }) &&
 		sameNewest(want.Memory.Keys, got.Memory.Keys, cart.KeysKept, func(use cart.KeyUse) time.Time { return use.At }) &&
 		cmp.Equal(b.answer, answer, likeTwins) && cmp.Equal(want.Cart, got.Cart, likeTwins) && maps.Equal(want.Merges, got.Merges)
 }
@@ -165,7 +165,7 @@ func sameNewest[V comparable](want, got map[string]V, kept int, at func(V) time.
 func alive(r cart.Record, now time.Time) cart.Record {
 	r.Memory = cart.Memory{Keys: maps.Clone(r.Memory.Keys), Stamps: maps.Clone(r.Memory.Stamps)}
 	maps.DeleteFunc(r.Memory.Keys, func(_ string, use cart.KeyUse) bool { return now.Sub(use.At) >= cart.KeyLife })
-	maps.DeleteFunc(r.Memory.Stamps, func(_ string, at time.Time) bool { return now.Sub(at) > cart.StampLife })
+	maps.DeleteFunc(r.Memory.Stamps, func(_ string, use cart.StampUse) bool { return now.Sub(use.At) > cart.StampLife })
 	return r
 }
 
@@ -185,14 +185,22 @@ func (w *twins) observe(ref redisstore.Ref) (_ cart.Record, left time.Duration) 
 		flat = append(flat, member, value)
 		switch member[0] {
 		case 'r':
-			r.Memory.Stamps = with(r.Memory.Stamps, member[1:], w.at(number(w.t, value)))
+			use := cart.StampUse{At: w.at(number(w.t, value)), Line: cart.LineID(hash.Val()["e"+member[1:]])}
+			r.Memory.Stamps = with(r.Memory.Stamps, member[1:], use)
 		case 'm':
 			r.Merges = with(r.Merges, member, reservation(w.t, value))
 		}
 	}
 	for key, value := range keys.Val() {
+		if strings.HasSuffix(key, ":l") {
+			continue
+		}
 		ms, fingerprint, _ := strings.Cut(value, " ")
-		r.Memory.Keys = with(r.Memory.Keys, key, cart.KeyUse{At: w.at(number(w.t, ms)), Fingerprint: fingerprint})
+		use := cart.KeyUse{At: w.at(number(w.t, ms)), Fingerprint: fingerprint}
+		if lineMS, line, _ := strings.Cut(keys.Val()[key+":l"], " "); lineMS == ms {
+			use.Line = cart.LineID(line)
+		}
+		r.Memory.Keys = with(r.Memory.Keys, key, use)
 	}
 	held, err := redisstore.ParseCart(flat, 0, time.Time{})
 	if err != nil {
@@ -248,13 +256,13 @@ func (w *twins) pass(t *rapid.T) {
 func (w *twins) passToAnEdge(t *rapid.T, ref redisstore.Ref) (stamp string) {
 	stamps := w.carts[ref].Memory.Stamps
 	age := rapid.SampledFrom([]time.Duration{cart.StampFrom, cart.StampLife}).Draw(t, "age")
-	due := slices.DeleteFunc(slices.Sorted(maps.Keys(stamps)), func(stamp string) bool { return w.clock.Sub(stamps[stamp]) > age-10*time.Millisecond })
+	due := slices.DeleteFunc(slices.Sorted(maps.Keys(stamps)), func(stamp string) bool { return w.clock.Sub(stamps[stamp].At) > age-10*time.Millisecond })
 	if len(due) == 0 {
 		return ""
 	}
 	stamp = due[rapid.IntRange(0, len(due)-1).Draw(t, "stamp")]
 	before := time.Duration(rapid.IntRange(1, 4).Draw(t, "ms before")) * time.Millisecond
-	w.passAbout(stamps[stamp].Add(age).Sub(w.clock) - before)
+	w.passAbout(stamps[stamp].At.Add(age).Sub(w.clock) - before)
 	return stamp
 }
 

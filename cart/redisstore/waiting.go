@@ -12,10 +12,10 @@ import (
 
 // Waiting is what is stored for a guest's token that a customer sends.
 type Waiting struct {
-	Claimed     bool             // an earlier request has claimed a cart and not finished its merge
-	Fingerprint string           // fingerprint of the change applied under the given key; "" for none
-	Products    []int64          // of the token's current cart
-	Bring       cart.Reservation // what the cart that lies there now needs room for
+	Claimed  bool             // an earlier request has claimed a cart and not finished its merge
+	Applied  cart.KeyUse      // the change applied under the given key; zero for none
+	Products []int64          // of the token's current cart
+	Bring    cart.Reservation // what the cart that lies there now needs room for
 }
 
 // Any reports whether there is anything to merge.
@@ -61,28 +61,31 @@ func (s *Store) LoadWithGuest(ctx, quick context.Context, customer, guest Ref) (
 	return held, w, err
 }
 
-// FingerprintUnder returns the fingerprint of the change that a guest's cart has applied under
-// an idempotency key, given by its digest; "" for none.
-func (s *Store) FingerprintUnder(ctx context.Context, customer, guest Ref, key string) (fingerprint string, err error) {
+// AppliedUnder returns the change that a guest's cart has applied under an idempotency key,
+// given by its digest; zero for none.
+func (s *Store) AppliedUnder(ctx context.Context, customer, guest Ref, key string) (use cart.KeyUse, err error) {
 	err = s.askGuest(ctx, customer, guest, func(located) error {
-		fingerprint, err = fingerprintOf(s.client.HGet(ctx, guest.keysKey(), key))
+		pipe := s.client.Pipeline()
+		question := askKey(ctx, pipe, guest, key)
+		_, _ = pipe.Exec(ctx)
+		use, err = question.answer()
 		return err
 	})
-	return fingerprint, err
+	return use, err
 }
 
 // waitingQuestion are the commands in a pipeline that ask for a Waiting.
 type waitingQuestion struct {
 	members *redis.MapStringStringCmd
 	claimed *redis.IntCmd
-	key     *redis.StringCmd // nil without an idempotency key
+	key     *keyQuestion // nil without an idempotency key
 }
 
 // askWaiting adds the commands to pipe. key is an idempotency key's digest; "" for none.
 func askWaiting(ctx context.Context, pipe redis.Pipeliner, guest Ref, key string) waitingQuestion {
 	q := waitingQuestion{members: pipe.HGetAll(ctx, guest.cartKey()), claimed: pipe.Exists(ctx, guest.claimedKey())}
 	if key != "" {
-		q.key = pipe.HGet(ctx, guest.keysKey(), key)
+		q.key = askKey(ctx, pipe, guest, key)
 	}
 	return q
 }
@@ -101,7 +104,7 @@ func (s *Store) answer(q waitingQuestion) (Waiting, error) {
 		Bring:    held.Brings(),
 	}
 	if q.key != nil {
-		w.Fingerprint, err = fingerprintOf(q.key)
+		w.Applied, err = q.key.answer()
 	}
 	return w, err
 }
@@ -115,12 +118,25 @@ func flatten(hash map[string]string) []any {
 	return flat
 }
 
-// fingerprintOf returns the fingerprint in the value of an idempotency key, "" for none.
-func fingerprintOf(key *redis.StringCmd) (string, error) {
-	value, err := key.Result()
-	if err != nil && !errors.Is(err, redis.Nil) {
-		return "", cart.Unavailable("look for key in guest's cart", err)
+// keyQuestion are the commands in a pipeline that ask for one key's use.
+type keyQuestion struct{ use, line *redis.StringCmd }
+
+// askKey adds the commands to pipe.
+func askKey(ctx context.Context, pipe redis.Pipeliner, guest Ref, key string) *keyQuestion {
+	return &keyQuestion{pipe.HGet(ctx, guest.keysKey(), key), pipe.HGet(ctx, guest.keysKey(), key+":l")}
+}
+
+// answer returns the change applied under the key, without its time; zero for none.
+func (q *keyQuestion) answer() (cart.KeyUse, error) {
+	for _, err := range []error{q.use.Err(), q.line.Err()} {
+		if err != nil && !errors.Is(err, redis.Nil) {
+			return cart.KeyUse{}, cart.Unavailable("look for key in guest's cart", err)
+		}
 	}
-	_, fingerprint, _ := strings.Cut(value, " ")
-	return fingerprint, nil
+	ms, fingerprint, _ := strings.Cut(q.use.Val(), " ")
+	use := cart.KeyUse{Fingerprint: fingerprint}
+	if lineMS, line, _ := strings.Cut(q.line.Val(), " "); lineMS == ms {
+		use.Line = cart.LineID(line)
+	}
+	return use, nil
 }

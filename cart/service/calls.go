@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"errors"
 
 	"commerce/auth/problem"
 	"commerce/cart"
@@ -21,34 +22,78 @@ func (s *Carts) Add(ctx context.Context, v *Visit, on Conditions, a cart.Additio
 		}
 	}
 	line, refusal := cart.Resolve(a, product, s.limits)
-	return s.makeChange(ctx, v, on, change{redisstore.Add(line, s.limits), refusal, a.QuantityMember, product})
-}
-
-// NewQuantity is a shopper's request to change the quantity of a line.
-type NewQuantity struct {
-	Item     cart.LineID // "" if no line can have the requested ID
-	Quantity int64       // 0 removes the line
-	Member   string      // name of the request member that held the quantity, for errors
-}
-
-// SetQuantity sets the quantity of a line; 0 removes it. It fails like Add.
-func (s *Carts) SetQuantity(ctx context.Context, v *Visit, on Conditions, n NewQuantity) (Changed, error) {
-	if n.Quantity == 0 || n.Item == "" {
-		return s.makeChange(ctx, v, on, change{Change: redisstore.SetQuantity(n.Item, n.Quantity, cart.BoundsOf(nil, s.limits), "")})
+	if refusal != nil {
+		line.ID = a.LineID(product)
 	}
-	product, err := s.product(ctx, v, n.Item.Product())
+	return s.makeChange(ctx, v, on, change{redisstore.Add(line, s.limits), refusal, a.QuantityMember, product, &line.ID})
+}
+
+// Edit is a shopper's request to edit a line.
+type Edit struct {
+	Item cart.LineID // a line, or a product for the first line that holds it; "" if no line can have the requested ID
+	cart.Edit
+}
+
+// maxReads is how often an edit is computed from a read of its line before the call fails.
+const maxReads = 5
+
+// Edit edits a line: its quantity, where 0 removes it, its plan, fields and notice. It is
+// atomic, and fails like Add; also with problem.Unavailable if other requests change the
+// line all the time.
+func (s *Carts) Edit(ctx context.Context, v *Visit, on Conditions, e Edit) (Changed, error) {
+	if e.Item == "" {
+		return s.makeChange(ctx, v, on, change{refusal: itemNotFound(), line: &e.Item})
+	}
+	if e.Quantity != nil && *e.Quantity == 0 {
+		set := redisstore.SetQuantity(e.Item, 0, cart.Bounds{}, "")
+		return s.makeChange(ctx, v, on, change{Change: set, line: new(cart.LineID(""))})
+	}
+	product, err := s.product(ctx, v, e.Item.Product())
 	if err != nil {
 		return Changed{}, err
 	}
-	var raise problem.Code
-	switch {
-	case product == nil:
-		raise = problem.ProductNotFound
-	case !product.Active:
-		raise = problem.ProductInactive
+	if e.OnlyQuantity() {
+		set := redisstore.SetQuantity(e.Item, *e.Quantity, cart.BoundsOf(product, s.limits), cart.RaiseRefusal(product))
+		return s.makeChange(ctx, v, on, change{set, nil, e.QuantityMember, product, &e.Item})
 	}
-	set := redisstore.SetQuantity(n.Item, n.Quantity, cart.BoundsOf(product, s.limits), raise)
-	return s.makeChange(ctx, v, on, change{Change: set, member: n.Member, product: product})
+	if on.Key == "" {
+		if err := s.priceable(ctx, v); err != nil {
+			return Changed{}, err
+		}
+	}
+	for range maxReads {
+		changed, again, err := s.editOnce(ctx, v, on, e, product)
+		if !again {
+			return changed, err
+		}
+	}
+	return Changed{}, cart.Unavailable("edit line", errBusyLine)
+}
+
+var errBusyLine = errors.New("service: other requests changed the line after each read")
+
+// editOnce reads the line, and makes the edit if the line is still as it was read. again
+// means that it is not: nothing changed.
+func (s *Carts) editOnce(ctx context.Context, v *Visit, on Conditions, e Edit, product *cart.Product) (_ Changed, again bool, err error) {
+	held, err := s.loadOwn(ctx, v)
+	if err != nil {
+		return Changed{}, false, err
+	}
+	c := change{member: e.QuantityMember, product: product, line: &e.Item}
+	if line := held.Line(e.Item); line == nil {
+		c.refusal = itemNotFound()
+	} else {
+		var edited cart.EditedLine
+		edited, c.refusal = e.Resolve(*line, product, s.limits)
+		c.Change = redisstore.Edit(e.Item, edited, s.limits)
+	}
+	changed, err := s.makeChange(ctx, v, on, c)
+	return changed, errors.Is(err, errLineChanged), err
+}
+
+// itemNotFound returns the refusal of an edit of a line that the cart does not have.
+func itemNotFound() *problem.Error {
+	return cart.Refusal{Code: problem.ItemNotFound}.Problem("", nil, cart.Limits{})
 }
 
 // Remove removes a line. Removing a line that does not exist changes nothing and succeeds.
@@ -78,7 +123,7 @@ func (s *Carts) RedeemCoupon(ctx context.Context, v *Visit, on Conditions, c Cou
 		return Changed{}, err
 	}
 	refusal := cart.JudgeCoupon(coupon, v.Store, priced.Buyable, s.now(), c.Member)
-	return s.makeChange(ctx, v, on, change{redisstore.SetCoupon(c.Code), refusal, c.Member, nil})
+	return s.makeChange(ctx, v, on, change{Change: redisstore.SetCoupon(c.Code), refusal: refusal, member: c.Member})
 }
 
 // DropCoupon removes the coupon, if there is one.

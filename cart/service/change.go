@@ -1,7 +1,9 @@
 package service
 
 import (
+	"cmp"
 	"context"
+	"errors"
 
 	"commerce/auth/locale"
 	"commerce/auth/problem"
@@ -17,6 +19,10 @@ type Changed struct {
 	cart.Priced
 	Durability string // confirmed or unconfirmed; "" when changes do not wait for replicas
 	Replayed   bool   // an earlier request made this change; nothing changed now
+
+	// Item is the line that an addition or an edit changed; "" when the cart does not hold
+	// it. nil for other changes.
+	Item *cart.LineID
 }
 
 // change is what one call changes, and the details of the error if the cart refuses it.
@@ -25,6 +31,7 @@ type change struct {
 	refusal *problem.Error // why the request is invalid by itself; nil when it is valid
 	member  string         // request member that a refusal by the cart names
 	product *cart.Product  // that a refusal by the cart names; nil for none
+	line    *cart.LineID   // the line that the request names; "" for none. See Changed.Item
 }
 
 // makeChange makes a change and returns the changed cart. For a request that is refused by
@@ -51,7 +58,7 @@ func (s *Carts) conclude(ctx context.Context, v *Visit, on Conditions, c change,
 		if err != nil && o.Word == redisstore.Applied && on.Key == "" {
 			err = cart.OutcomeUnknown("show cart", err) // the change was made; a repeat would count twice
 		}
-		return Changed{Priced: priced, Durability: o.Durability, Replayed: o.Word == redisstore.Replayed}, err
+		return Changed{Priced: priced, Durability: o.Durability, Replayed: o.Word == redisstore.Replayed, Item: c.item(o)}, err
 	case code == problem.VersionMismatch:
 		priced, err := s.price(ctx, v, o.Cart)
 		if err != nil {
@@ -60,9 +67,23 @@ func (s *Carts) conclude(ctx context.Context, v *Visit, on Conditions, c change,
 		return Changed{}, problem.New(code, "If-Match", textVersionMismatch).WithData(&priced)
 	case code == problem.IdempotencyConflict:
 		return Changed{}, problem.New(code, "Idempotency-Key", textKeyReused)
+	case code == cart.LineChanged:
+		return Changed{}, errLineChanged
 	default:
 		return Changed{}, cart.Refusal{Code: code, A: o.A, B: o.B}.Problem(c.member, c.product, s.limits)
 	}
+}
+
+// item returns the line that a change has changed, if the cart holds it. See Changed.Item.
+func (c change) item(o redisstore.Outcome) *cart.LineID {
+	if c.line == nil {
+		return nil
+	}
+	line := cmp.Or(o.Moved, *c.line)
+	if !o.Cart.Has(line) {
+		line = ""
+	}
+	return &line
 }
 
 // send sends a change to Redis, and finishes unfinished merges first. If a merge cannot be
@@ -71,13 +92,13 @@ func (s *Carts) conclude(ctx context.Context, v *Visit, on Conditions, c change,
 // customer has claimed, so send looks the key up there first.
 func (s *Carts) send(ctx context.Context, v *Visit, on Conditions, c redisstore.Change) (redisstore.Outcome, error) {
 	with := redisstore.Attempt{CartID: s.newCartID()}
-	if v.Postponed || v.guestFingerprint == on.Fingerprint { // after a merge, the customer's own keys decide about another fingerprint
-		if o, err := s.repeats(ctx, v, on, v.guestFingerprint); err != nil || o.Word != "" {
+	if v.Postponed || v.guestApplied.Fingerprint == on.Fingerprint { // after a merge, the customer's own keys decide about another fingerprint
+		if o, err := s.repeats(ctx, v, on, v.guestApplied); err != nil || o.Word != "" {
 			return o, err
 		}
 	}
 	var unmerged []redisstore.Ref
-	if v.Postponed && v.guestFingerprint == "" {
+	if v.Postponed && v.guestApplied.Fingerprint == "" {
 		unmerged = []redisstore.Ref{v.guest}
 	}
 	for ctx.Err() == nil {
@@ -110,12 +131,12 @@ func (s *Carts) repeatElsewhere(ctx context.Context, v *Visit, on Conditions, gu
 	}
 	for _, guest := range guests {
 		quick, done := v.budget.spendHalf(ctx)
-		fingerprint, err := s.redis.FingerprintUnder(quick, v.own, guest, on.Key)
+		applied, err := s.redis.AppliedUnder(quick, v.own, guest, on.Key)
 		done()
 		if err != nil {
 			return redisstore.Outcome{}, err
 		}
-		if o, err := s.repeats(ctx, v, on, fingerprint); err != nil || o.Word != "" {
+		if o, err := s.repeats(ctx, v, on, applied); err != nil || o.Word != "" {
 			return o, err
 		}
 	}
@@ -124,10 +145,10 @@ func (s *Carts) repeatElsewhere(ctx context.Context, v *Visit, on Conditions, gu
 
 // repeats compares a change with the one that a guest's cart applied under the same key,
 // by fingerprint: the outcome is Replayed or idempotency_conflict. Its Word is "" when
-// fingerprint is "".
-func (s *Carts) repeats(ctx context.Context, v *Visit, on Conditions, fingerprint string) (redisstore.Outcome, error) {
+// none was applied.
+func (s *Carts) repeats(ctx context.Context, v *Visit, on Conditions, applied cart.KeyUse) (redisstore.Outcome, error) {
 	word := redisstore.Replayed
-	switch fingerprint {
+	switch applied.Fingerprint {
 	case "":
 		return redisstore.Outcome{}, nil
 	case on.Fingerprint:
@@ -135,8 +156,11 @@ func (s *Carts) repeats(ctx context.Context, v *Visit, on Conditions, fingerprin
 		word = redisstore.Word(problem.IdempotencyConflict)
 	}
 	held, err := s.loadOwn(ctx, v)
-	return redisstore.Outcome{Word: word, Held: held}, err
+	return redisstore.Outcome{Word: word, Held: held, Moved: applied.Line}, err
 }
+
+// errLineChanged means that an edit was not made, since its line is not as it was read.
+var errLineChanged = errors.New("service: the line has changed since it was read")
 
 var (
 	textVersionMismatch = locale.Text{

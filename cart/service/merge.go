@@ -40,7 +40,7 @@ func (s *Carts) Merge(ctx context.Context, v *Visit, key string) {
 		v.Postponed = true
 		return
 	}
-	v.guestFingerprint = waiting.Fingerprint
+	v.guestApplied = waiting.Applied
 	if waiting.Any() {
 		v.Postponed = s.merge(ctx, v, waiting) != nil
 	}

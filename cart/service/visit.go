@@ -26,7 +26,7 @@ type Visit struct {
 	guest  redisstore.Ref // of the guest's token that came with a customer; zero for none
 	budget *budget
 
-	guestFingerprint string // fingerprint of the change that guest has applied under the request's key; "" for none
+	guestApplied cart.KeyUse // the change that guest has applied under the request's key; zero for none
 }
 
 // Visit begins a call. A guest without a token gets a new one, and Fresh is set.

@@ -1,36 +1,24 @@
 -- Adds to a line, and creates it if needed.
 --
--- ARGV  9 line  10 quantity  11 unit price now  12 fields as stored, or ""  13 notice or ""
---       14 stock, -1 for unlimited  15 minimum and 16 maximum quantity of a line
---       17 maximum number of lines  18 maximum bytes of text in the cart
--- Refusals: cart_full (lines held, 0 or text held, 1), quantity_out_of_range
---       (minimum, maximum), out_of_stock, insufficient_stock (stock, held already)
+-- ARGV  9 line  10 to 14 see bounds.lua  15 quantity  16 unit price now
+--       17 fields as stored, or ""  18 notice or ""
+--       19 maximum number of lines  20 maximum bytes of text in the cart
+-- Refusals: cart_full (lines held, 0 or text held, 1), those of bounds.lua
 
-local line, quantity = item, tonumber(ARGV[10])
-local fields, notice = ARGV[12], ARGV[13]
-local stock, minimum, maximum = tonumber(ARGV[14]), tonumber(ARGV[15]), tonumber(ARGV[16])
+local line, quantity = item, tonumber(ARGV[15])
+local fields, notice = ARGV[17], ARGV[18]
 local held, order, price = parse(get(hash, line))
 
-if not held and #hash.lines >= tonumber(ARGV[17]) then return reply('cart_full', #hash.lines, 0) end
+if not held and #hash.lines >= tonumber(ARGV[19]) then return reply('cart_full', #hash.lines, 0) end
 
 local total = (held or 0) + quantity
-if total < minimum or total > maximum then return reply('quantity_out_of_range', minimum, maximum) end
-if stock == 0 then return reply('out_of_stock') end
-if stock > 0 then
-  local of_product = held_of_product(hash)
-  if of_product + quantity > stock then return reply('insufficient_stock', stock, of_product) end
-end
-
-local function size(fields, notice)
-  return tonumber(string.match(fields, '^%d+') or 0) + #notice
-end
+local code, a, b = refuse(hash, total, quantity, 0)
+if code then return reply(code, a, b) end
 
 local old_notice = get(hash, line .. ':n') or ''
-local before = size(get(hash, line .. ':f') or '', old_notice)
-local after = size(fields, notice ~= '' and notice or old_notice)
-if after > before and hash.text - before + after > tonumber(ARGV[18]) then
-  return reply('cart_full', hash.text, 1)
-end
+local before = text_size(get(hash, line .. ':f') or '', old_notice)
+code, a, b = refuse_text(hash, before, text_size(fields, notice ~= '' and notice or old_notice), ARGV[20])
+if code then return reply(code, a, b) end
 
 if not held then
   order = 1
@@ -39,7 +27,7 @@ if not held then
     if other >= order then order = other + 1 end
   end
 end
-put(hash, line, string.format('%d %d %s', total, order, price or ARGV[11]))
+put(hash, line, string.format('%d %d %s', total, order, price or ARGV[16]))
 if fields ~= '' then put(hash, line .. ':f', fields) end
 if notice ~= '' then put(hash, line .. ':n', notice) end
 return accept(true)

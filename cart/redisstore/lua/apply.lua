@@ -9,10 +9,12 @@
 --       ahead of that of the guest's Redis
 --       8 number of lines, then for each: line, quantity offered, unit price when
 --       added, fields as stored or "", notice or "", stock (-1 where it does not
---       bound the line), maximum quantity of a line
---       then number of stamps and for each: member, ms; then keys: digest, value, …
--- Reply {number of lines merged now, {line, requested, kept, …} for those that were cut,
---       1 when the coupon was merged}
+--       bound the line), maximum of all lines of the product (0 for none), minimum and
+--       maximum quantity of a line, step (0 and 1 for any)
+--       then number of stamps and for each: stamp, ms, line or ""; then keys: digest,
+--       value, …
+-- Reply {number of lines merged now, {line, requested, kept, code of the bound, …} for
+--       those that were cut, 1 when the coupon was merged}
 
 local cart, offers, keys = KEYS[1], KEYS[2], KEYS[3]
 local strategy, coupon, n_lines = ARGV[4], ARGV[5], tonumber(ARGV[8])
@@ -45,22 +47,29 @@ local function wanted(held, offered, before)
   end
 end
 
--- cut limits a quantity by stock and by the maximum of a line. It never lowers what the
--- customer had, and keeps at least 1.
-local function cut(product, want, held, stock, maximum)
-  local kept = math.min(want, maximum)
-  if stock > 0 then kept = math.min(kept, stock - (in_cart[product] or 0) + held) end
-  return math.max(kept, math.min(want, held), 1)
+-- cut limits a quantity by the maximums, by stock, and then down to a step. It never lowers
+-- what the customer had, and keeps at least 1. others is what other lines of the product
+-- hold. It also returns the code of the bound.
+local function cut(want, held, others, stock, per_cart, minimum, maximum, step)
+  local most, code = maximum, 'above_max_quantity'
+  if per_cart > 0 then most = math.min(most, per_cart - others) end
+  if stock > 0 and stock - others < most then most, code = stock - others, 'insufficient_stock' end
+  local kept = want
+  if kept > most then kept = most else code = 'off_step' end
+  if step > 1 and kept > minimum then kept = kept - (kept - minimum) % step end
+  return math.max(kept, math.min(want, held), 1), code
 end
 
+local WIDTH = 10  -- arguments of a line
 local taken, adjusted, now_noted = 0, {}, {}
-for i = 9, 8 + n_lines * 7, 7 do
-  local line, offered, price, fields, notice, stock, maximum = unpack(ARGV, i, i + 6)
+for i = 9, 8 + n_lines * WIDTH, WIDTH do
+  local line, offered, price, fields, notice = unpack(ARGV, i, i + 4)
   local held, order, added = parse(get(hash, line))
   local want = wanted(held, tonumber(offered), tonumber(noted[line] or 0))
   if want then
     local product = string.match(line, '^%d+')
-    local kept = cut(product, want, held or 0, tonumber(stock), tonumber(maximum))
+    local kept, code = cut(want, held or 0, (in_cart[product] or 0) - (held or 0),
+      tonumber(ARGV[i + 5]), tonumber(ARGV[i + 6]), tonumber(ARGV[i + 7]), tonumber(ARGV[i + 8]), tonumber(ARGV[i + 9]))
     in_cart[product] = (in_cart[product] or 0) + kept - (held or 0)
     if not held then
       last_order = last_order + 1
@@ -76,6 +85,7 @@ for i = 9, 8 + n_lines * 7, 7 do
       adjusted[#adjusted + 1] = line
       adjusted[#adjusted + 1] = want
       adjusted[#adjusted + 1] = kept
+      adjusted[#adjusted + 1] = code
     end
   end
 end
@@ -92,14 +102,14 @@ for _, n in ipairs(hash.notes) do
 end
 
 -- The newest of both carts' stamps and keys.
-local first = 9 + n_lines * 7
+local first = 9 + n_lines * WIDTH
 local n_stamps = tonumber(ARGV[first])
-for i = first + 1, first + 2 * n_stamps, 2 do
-  local ms = math.min(tonumber(ARGV[i + 1]) + shift, now)
-  if now - ms <= STAMP_LIFE then stamp_at(hash, ARGV[i], ms, now) end
+for i = first + 1, first + 3 * n_stamps, 3 do
+  local ms, line = math.min(tonumber(ARGV[i + 1]) + shift, now), ARGV[i + 2]
+  if now - ms <= STAMP_LIFE then stamp_at(hash, ARGV[i], ms, now, line ~= '' and line or nil) end
 end
 local new_keys = {}
-for i = first + 1 + 2 * n_stamps, #ARGV, 2 do
+for i = first + 1 + 3 * n_stamps, #ARGV, 2 do
   local ms, fingerprint = string.match(ARGV[i + 1], '^(%d+) (%S+)$')
   ms = math.min(tonumber(ms) + shift, now)
   local own = tonumber(string.match(redis.call('HGET', keys, ARGV[i]) or '', '^%d+') or 0)

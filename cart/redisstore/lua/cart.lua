@@ -8,6 +8,7 @@
 --   c                the coupon's code
 --   l                the number of this layout; missing in layout 1
 --   r<digest>        ms at which a change with this stamp was applied (see stamps.lua)
+--   e<digest>        the line that this change has changed, if its request names another
 --   m<random>        a request is merging a guest's cart into this one:
 --                    "<guest's digest> <seconds> <lines> <bytes of text> <guest's cart id, cut>"
 --   o                in a claimed guest cart: "<new owner's tag> <member of the note>"

@@ -1,5 +1,5 @@
 -- What every change of a cart does around its own rule; prepended to add, set,
--- remove, clear, coupon and judge, each of which says what its ARGV are from 9 on.
+-- edit, remove, clear, coupon and judge, each of which says what its ARGV are from 9 on.
 -- Judged in this order: the deadline, a merge under way, a replay, If-Match, the rule itself.
 -- A refused change leaves no trace; an applied one is remembered, by its key or its
 -- stamp, in the same step.
@@ -13,43 +13,45 @@
 --         " <member> <member> … ", or ""
 --       8 deadline in ms: a change that begins later changes nothing, since its
 --         caller was told that its outcome is unknown, and may be repeating it
--- Reply {outcome, number, number, flat hash, ms left, now in ms}. Outcomes: applied,
+-- Reply {outcome, number, number, flat hash, ms left, now in ms, line}. Outcomes: applied,
 --       replayed, late, resume (a merge must be driven to its end first; nothing was
 --       done), idempotency_conflict, version_mismatch, or the code of a refusal with
 --       its two numbers. The hash is as it is after the change, with '' for members
---       that the change has removed.
+--       that the change has removed. The line is the one that an applied or replayed
+--       change has changed, if its request names another; else "".
 
 local cart, keys = KEYS[1], KEYS[2]
 local ttl, if_match, key, fingerprint, stamp = ARGV[1], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
--- Of add, set and remove. coupon.lua's ARGV[9] is a code; at worst scan collects a product
+-- Of add, set, edit and remove. coupon.lua's ARGV[9] is a code; at worst scan collects a product
 -- that coupon.lua ignores.
 local item = ARGV[9] or ''
 local now = clock()
 local hash = scan(read(cart), string.match(item, '^%d*'))
 
-local function reply(outcome, a, b)
-  return { outcome, a or 0, b or 0, hash.flat, redis.call('PTTL', cart), now }
+local function reply(outcome, a, b, line)
+  return { outcome, a or 0, b or 0, hash.flat, redis.call('PTTL', cart), now, line or '' }
 end
 
--- accept ends a change that was allowed: changed says whether it altered anything.
--- One that altered nothing is remembered too: its repeat may come after a change that
--- it would undo. A cart never used stays unused.
-local function accept(changed)
+-- accept ends a change that was allowed: changed says whether it altered anything, line
+-- is the line that it changed. One that altered nothing is remembered too: its repeat may
+-- come after a change that it would undo. A cart never used stays unused.
+local function accept(changed, line)
+  if line == item then line = nil end
   if changed then
     if not hash.at.i then put(hash, 'i', ARGV[2]) end
     put(hash, 'v', string.format('%d', tonumber(get(hash, 'v') or 0) + 1))
     if not hash.at.l then put(hash, 'l', LAYOUT) end
   end
-  if not hash.at.i then return reply('applied') end
+  if not hash.at.i then return reply('applied', 0, 0, line) end
   -- What makes a repeat safe goes in the same write as the change, or right after it:
   -- Redis may end a script in the middle, as for a command that its user may not run.
-  if stamp ~= '' then stamp_at(hash, 'r' .. stamp, now, now) end
+  if stamp ~= '' then stamp_at(hash, stamp, now, now, line) end
   write(cart, hash)
-  if key ~= '' then remember(keys, { key, string.format('%d %s', now, fingerprint) }) end
+  if key ~= '' then remember(keys, use_of(key, now, fingerprint, line)) end
   sweep(hash, now)
   write(cart, hash)
   settle(cart, hash, ttl)
-  return reply('applied')
+  return reply('applied', 0, 0, line)
 end
 
 -- find_line is the index of the line that an item names: the line of that id, or else,
@@ -84,11 +86,12 @@ for _, n in ipairs(hash.notes) do
   if not string.find(ARGV[7], ' ' .. hash.flat[n] .. ' ', 1, true) then return reply('resume') end
 end
 
-local applied = key ~= '' and known(keys, key, now)
+local applied, applied_at
+if key ~= '' then applied, applied_at = known(keys, key, now) end
 if applied and applied ~= fingerprint then return reply('idempotency_conflict') end
 if applied or stamp ~= '' and is_retry(get(hash, 'r' .. stamp), now) then
   if hash.at.i then settle(cart, hash, ttl) end
-  return reply('replayed')
+  return reply('replayed', 0, 0, applied and line_under(keys, key, applied_at) or get(hash, 'e' .. stamp))
 end
 
 if if_match ~= '' and if_match ~= '*' then

@@ -1,31 +1,53 @@
 -- Idempotency keys of the changes applied to a cart: a separate hash, so that reading the
 -- cart does not read them.
---   <digest of the key>   "<ms when applied> <fingerprint of the request>"
+--   <digest of the key>     "<ms when applied> <fingerprint of the request>"
+--   <digest of the key>:l   "<the same ms> <line>"   the line that the change has changed,
+--                           if its request names another
 
 local KEYS_KEPT = 256   -- of a cart, the newest
 local KEY_LIFE = DAY
 
--- known returns the fingerprint of the change that was applied under a key; nil for none.
+-- known returns the fingerprint of the change that was applied under a key, and when;
+-- nil for none.
 local function known(keys, key, now)
   local ms, fingerprint = string.match(redis.call('HGET', keys, key) or '', '^(%d+) (%S+)$')
-  if ms and now - tonumber(ms) < KEY_LIFE then return fingerprint end
+  if ms and now - tonumber(ms) < KEY_LIFE then return fingerprint, ms end
+end
+
+-- line_under returns the line that the change applied under a key at ms has changed; nil
+-- for none.
+local function line_under(keys, key, ms)
+  local its_ms, line = string.match(redis.call('HGET', keys, key .. ':l') or '', '^(%d+) (%S+)$')
+  if its_ms == ms then return line end
+end
+
+-- use_of returns what remember takes for one key. line is nil for none.
+local function use_of(key, ms, fingerprint, line)
+  local use = { key, string.format('%d %s', ms, fingerprint) }
+  if line then use[3], use[4] = key .. ':l', string.format('%d %s', ms, line) end
+  return use
 end
 
 -- trim keeps the newest keys. It reads all of them, which are few.
 local function trim(keys)
-  local excess = redis.call('HLEN', keys) - KEYS_KEPT
-  if excess <= 0 then return end
+  if redis.call('HLEN', keys) <= KEYS_KEPT then return end
   local all = redis.call('HGETALL', keys)
   local ms, times, old = {}, {}, {}
   for n = 1, #all, 2 do
-    local time = tonumber(string.match(all[n + 1], '^%d+'))
-    ms[n], times[#times + 1] = time, time
+    if string.sub(all[n], -2) ~= ':l' then
+      ms[n] = tonumber(string.match(all[n + 1], '^%d+'))
+      times[#times + 1] = ms[n]
+    end
   end
-  local bound, at_bound = age_limit(times, excess)
-  for n = 1, #all, 2 do
-    local last = ms[n] == bound and at_bound > 0
+  if #times <= KEYS_KEPT then return end
+  local bound, at_bound = age_limit(times, #times - KEYS_KEPT)
+  for n, time in pairs(ms) do
+    local last = time == bound and at_bound > 0
     if last then at_bound = at_bound - 1 end
-    if last or ms[n] < bound then old[#old + 1] = all[n] end
+    if last or time < bound then
+      old[#old + 1] = all[n]
+      old[#old + 1] = all[n] .. ':l'
+    end
   end
   redis.call('HDEL', keys, unpack(old))
 end

@@ -1,34 +1,22 @@
 -- Sets the quantity of a line; 0 removes it. Lowering a quantity is refused only when it
--- falls below the product's minimum.
+-- falls below the product's minimum, or between two steps.
 --
--- ARGV  9 item  10 quantity  11 stock, -1 for unlimited
---       12 minimum and 13 maximum quantity of a line
---       14 the code for which the product cannot be raised at all, or ""
--- Refusals: item_not_found, the code of ARGV 14, quantity_out_of_range (minimum,
---       maximum), out_of_stock, insufficient_stock (stock, held in other lines)
+-- ARGV  9 item  10 to 14 see bounds.lua  15 quantity
+--       16 the code for which the product cannot be raised at all, or ""
+-- Refusals: item_not_found, the code of ARGV 16, those of bounds.lua
 
-local line = find_line(hash, item)
-if not line then return reply('item_not_found') end
+local at = find_line(hash, item)
+if not at then return reply('item_not_found') end
 
-local quantity = tonumber(ARGV[10])
+local line, quantity = hash.flat[at], tonumber(ARGV[15])
 if quantity == 0 then
-  drop_line(hash, line)
+  drop_line(hash, at)
   return accept(true)
 end
 
-local held, order, price = parse(hash.flat[line + 1])
-local stock, minimum, maximum = tonumber(ARGV[11]), tonumber(ARGV[12]), tonumber(ARGV[13])
-local raised = quantity > held
-if raised and ARGV[14] ~= '' then return reply(ARGV[14]) end
-if quantity < minimum or (raised and quantity > maximum) then
-  return reply('quantity_out_of_range', minimum, maximum)
-end
-if raised and stock == 0 then return reply('out_of_stock') end
-if raised and stock > 0 then
-  local others = held_of_product(hash) - held
-  if others + quantity > stock then return reply('insufficient_stock', stock, others) end
-end
-
-if quantity == held then return accept(false) end
-put(hash, hash.flat[line], string.format('%d %d %s', quantity, order, price))
-return accept(true)
+local held, order, price = parse(hash.flat[at + 1])
+local code, a, b = refuse_new(hash, quantity, held, ARGV[16])
+if code then return reply(code, a, b) end
+if quantity == held then return accept(false, line) end
+put(hash, line, string.format('%d %d %s', quantity, order, price))
+return accept(true, line)

@@ -2,6 +2,9 @@
 -- path, body and X-Timestamp, 1 s or more after the first try. A second click carries
 -- another X-Timestamp, or comes within that second.
 --
+--   r<digest>   ms when the change was applied
+--   e<digest>   the line that it has changed, if its request names another
+--
 -- They are members of the cart itself, so that a change without an idempotency key uses
 -- only one Redis key, and so that they move with the cart when it is merged.
 
@@ -15,13 +18,21 @@ local function is_retry(ms, now)
   return age and age >= STAMP_FROM and age <= STAMP_LIFE
 end
 
--- stamp_at remembers a change by its stamp. Of two clicks within a second the first
--- counts: a retry of either comes a second or more after it.
-local function stamp_at(hash, member, ms, now)
-  local before = tonumber(get(hash, member))
+-- stamp_at remembers a change by its stamp, and the line that it has changed, nil for
+-- none. Of two clicks within a second the first counts: a retry of either comes a second
+-- or more after it.
+local function stamp_at(hash, stamp, ms, now, line)
+  local before = tonumber(get(hash, 'r' .. stamp))
   if before and now - before <= STAMP_LIFE and ms >= before then return end
-  local n = put(hash, member, string.format('%d', ms))
+  local n = put(hash, 'r' .. stamp, string.format('%d', ms))
   if not before then hash.stamps[#hash.stamps + 1] = n end
+  if line then put(hash, 'e' .. stamp, line) else drop(hash, hash.at['e' .. stamp]) end
+end
+
+-- drop_stamp forgets the stamp of an index.
+local function drop_stamp(hash, n)
+  drop(hash, hash.at['e' .. string.sub(hash.flat[n], 2)])
+  drop(hash, n)
 end
 
 -- age_limit is for dropping the excess oldest of some times: all before the bound go, and
@@ -50,6 +61,6 @@ local function sweep(hash, now)
     local ms = tonumber(flat[n + 1])
     local last = ms == bound and at_bound > 0
     if last then at_bound = at_bound - 1 end
-    if last or ms < bound or now - ms > STAMP_LIFE then drop(hash, n) end
+    if last or ms < bound or now - ms > STAMP_LIFE then drop_stamp(hash, n) end
   end
 end

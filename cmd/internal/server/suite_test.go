@@ -271,6 +271,7 @@ type cartBody struct {
 	Version   int64      `json:"version"`
 	ExpiresAt *string    `json:"expires_at"`
 	Merge     *mergeBody `json:"merge"`
+	ItemID    *string    `json:"item_id"`
 	Shipping  *struct {
 		Required bool    `json:"required"`
 		Cost     float64 `json:"cost"`
@@ -298,6 +299,11 @@ type itemBody struct {
 	TotalPrice float64    `json:"total_price"`
 	Notice     *string    `json:"notice"`
 	Issue      *issueBody `json:"issue"`
+	Fields     []struct {
+		Name   string  `json:"name"`
+		Value  string  `json:"value"`
+		Option *string `json:"option"`
+	} `json:"custom_fields"`
 }
 
 type issueBody struct {

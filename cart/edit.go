@@ -1,0 +1,216 @@
+package cart
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"commerce/auth/problem"
+	"commerce/cart/money"
+)
+
+// Edit is a shopper's request to edit a line. What is nil stays as it is. Each part is
+// judged only if it alters the line, so a line with an issue can still be lowered, removed
+// or given another notice.
+type Edit struct {
+	Quantity *int64            // 0 removes the line, whatever else is requested
+	PlanID   *int64            // of another plan
+	Fields   map[string]string // answers to change, keyed as in Addition; "" clears one
+	Notice   *string           // "" clears it
+
+	QuantityMember string // name of the request member that held the quantity, for errors
+}
+
+// OnlyQuantity reports whether the edit needs nothing but the line's ID and its product.
+func (e Edit) OnlyQuantity() bool {
+	return e.Quantity != nil && (*e.Quantity == 0 || e.PlanID == nil && e.Fields == nil && e.Notice == nil)
+}
+
+// EditedLine is what an edit makes of a line.
+type EditedLine struct {
+	From Line   // the line from which the edit was computed
+	ID   LineID // the ID that the line gets; another line with this ID absorbs it
+
+	Quantity *int64       // 1 or more; nil keeps the line's
+	Price    money.Amount // unit price now, for a line that gets another ID
+	Fields   []FieldValue // sorted by name
+	Notice   string
+	Bounds   Bounds
+	Raise    problem.Code // see RaiseRefusal
+}
+
+// Resolve computes what an edit makes of a line of a product (nil if the store no longer
+// has it). New fields and a new plan are judged like those of an Addition. What depends on
+// the rest of the cart, or on the line's quantity, is judged by Cart.Edit.
+func (e Edit) Resolve(l Line, p *Product, limits Limits) (EditedLine, *problem.Error) {
+	edited := EditedLine{
+		From: l, ID: l.ID, Quantity: e.Quantity, Fields: l.Fields, Notice: l.Notice,
+		Bounds: BoundsOf(p, limits), Raise: RaiseRefusal(p),
+	}
+	if e.Notice != nil {
+		edited.Notice = *e.Notice
+	}
+	newPlan, newFields := e.altersPlan(l), e.altersFields(l, p)
+	if newPlan || newFields {
+		if err := e.unsold(p, newPlan, newFields); err != nil {
+			return EditedLine{}, err
+		}
+		if err := edited.become(e, p, newPlan, newFields); err != nil {
+			return EditedLine{}, err
+		}
+	}
+	if size := TextSize(edited.Fields) + int64(len(edited.Notice)); size > l.TextSize() {
+		return edited, tooMuchText(size, newFields, limits)
+	}
+	return edited, nil
+}
+
+// become gives the edited line its new fields and plan.
+func (l *EditedLine) become(e Edit, p *Product, newPlan, newFields bool) *problem.Error {
+	planID := l.From.ID.Plan()
+	plan := p.Plan(planID)
+	var badPlan, badFields *problem.Error
+	if newPlan {
+		if plan, badPlan = choosePlan(e.PlanID, p); plan != nil {
+			planID = plan.ID
+		}
+	}
+	if newFields {
+		l.Fields, badFields = answerFields(e.merge(l.From.Fields, p), p)
+	}
+	l.ID = NewLineID(p.ID, planID, l.Fields)
+	l.Price = unitPrice(p, plan, l.Fields).Total()
+	return problem.Join(badPlan, badFields)
+}
+
+// unsold refuses a new plan or new fields of a product that is not sold now.
+func (e Edit) unsold(p *Product, newPlan, newFields bool) *problem.Error {
+	raise := RaiseRefusal(p)
+	if raise == "" {
+		return nil
+	}
+	var refusals []*problem.Error
+	if newPlan {
+		refusals = append(refusals, Refusal{Code: raise}.Problem("subscription_plan", p, Limits{}))
+	}
+	if newFields {
+		refusals = append(refusals, Refusal{Code: raise}.Problem("fields", p, Limits{}))
+	}
+	return problem.Join(refusals...)
+}
+
+// altersPlan reports whether the edit changes the line's plan. No plan has the ID 0.
+func (e Edit) altersPlan(l Line) bool {
+	return e.PlanID != nil && (*e.PlanID == 0 || *e.PlanID != l.ID.Plan())
+}
+
+// altersFields reports whether the edit changes an answer of the line. A key that is no
+// field of the product counts as a change, unless it repeats an answer that the line holds
+// from an earlier catalog: a misspelled key must not pass for a change that was made.
+func (e Edit) altersFields(l Line, p *Product) bool {
+	for key, value := range e.Fields {
+		f, name := p.fieldOf(key)
+		held, ok := answerOf(l.Fields, name)
+		if f != nil {
+			value = f.normal(value)
+		} else if !ok {
+			return true
+		}
+		if value != held {
+			return true
+		}
+	}
+	return false
+}
+
+// merge returns the line's answers with those of the edit in their place, keyed as in
+// Addition. An answer to a field that the product no longer has can only be cleared.
+func (e Edit) merge(held []FieldValue, p *Product) map[string]string {
+	merged := maps.Clone(e.Fields)
+	given := map[string]bool{}
+	for key := range e.Fields {
+		_, name := p.fieldOf(key)
+		given[name] = true
+	}
+	for _, a := range held {
+		if !given[a.Name] {
+			merged[a.Name] = a.Value
+		} else if p.Field(a.Name) == nil && merged[a.Name] == "" {
+			delete(merged, a.Name)
+		}
+	}
+	return merged
+}
+
+// answerOf returns the answer to a field.
+func answerOf(fields []FieldValue, name string) (value string, ok bool) {
+	i, ok := slices.BinarySearchFunc(fields, name, byFieldName)
+	if !ok {
+		return "", false
+	}
+	return fields[i].Value, true
+}
+
+// Edit edits the line that item names, as Resolve has computed it. The line keeps its
+// place. If another line has its new ID, that line absorbs it: the quantities add, and the
+// edited line's notice wins unless it is empty. moved is the ID of the line that the
+// edited one is now, if item is not that ID. Refusals: item_not_found, line_changed,
+// cart_full for too much text, and those of SetQuantity.
+func (c Cart) Edit(item LineID, e EditedLine, limits Limits) (changed Cart, moved LineID, refusal *Refusal) {
+	at := c.find(item)
+	if at < 0 {
+		return c, "", &Refusal{Code: problem.ItemNotFound}
+	}
+	line := c.Lines[at]
+	if line.ID != e.From.ID || line.Notice != e.From.Notice {
+		return c, "", &Refusal{Code: LineChanged}
+	}
+	quantity := line.Quantity
+	if e.Quantity != nil {
+		quantity = *e.Quantity
+	}
+	if refusal := e.Bounds.refuseNew(quantity, line.Quantity, c.quantityOf(line.ID)-line.Quantity, e.Raise); refusal != nil {
+		return c, "", refusal
+	}
+	other := -1
+	if e.ID != line.ID {
+		line.AddedPrice = e.Price
+		other = slices.IndexFunc(c.Lines, func(l Line) bool { return l.ID == e.ID })
+	}
+	edited := Line{ID: e.ID, Quantity: quantity, AddedPrice: line.AddedPrice, Fields: e.Fields, Notice: e.Notice}
+	text := line.TextSize()
+	if other >= 0 {
+		absorbing := c.Lines[other]
+		edited = absorbing.absorb(edited)
+		if refusal := e.Bounds.refuseLine(edited.Quantity); refusal != nil {
+			return c, "", refusal
+		}
+		text += absorbing.TextSize()
+	}
+	if refusal := c.refuseText(text, edited.TextSize(), limits); refusal != nil {
+		return c, "", refusal
+	}
+	switch {
+	case other >= 0:
+		c = c.with(other, edited)
+		c.Lines = slices.Delete(c.Lines, at, at+1)
+	case e.ID != line.ID || quantity != line.Quantity || e.Notice != line.Notice:
+		c = c.with(at, edited)
+	}
+	return c, movedTo(e.ID, item), nil
+}
+
+// absorb returns the line with an equal one added to it.
+func (l Line) absorb(equal Line) Line {
+	l.Quantity += equal.Quantity
+	l.Notice = cmp.Or(equal.Notice, l.Notice)
+	return l
+}
+
+// movedTo returns the line's ID if item is another one, such as the product's; else "".
+func movedTo(line, item LineID) LineID {
+	if line == item {
+		return ""
+	}
+	return line
+}

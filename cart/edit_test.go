@@ -1,0 +1,185 @@
+package cart
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"commerce/auth/problem"
+)
+
+// The account has the required field email, the select region, and the plans 51 and 52.
+func accountLine(plan int64, fields ...FieldValue) Line {
+	return Line{ID: NewLineID(5, plan, fields), Quantity: 2, AddedPrice: 1, Fields: fields, Notice: "n"}
+}
+
+func TestEditResolve(t *testing.T) {
+	t.Parallel()
+	inactive := account()
+	inactive.Active = false
+	email, other := FieldValue{"email", "x"}, FieldValue{"email", "y"}
+	us, stale := FieldValue{"region", "us"}, FieldValue{"nickname", "z"}
+	for name, test := range map[string]struct {
+		line    Line
+		product *Product
+		edit    Edit
+		want    Line         // as it becomes; its quantity and price do not count
+		code    problem.Code // "" when it is accepted
+		members []string
+	}{
+		"a typo":                           {accountLine(51, email, us), account(), Edit{Fields: map[string]string{"email": "y"}}, accountLine(51, other, us), "", nil},
+		"by position":                      {accountLine(51, email), account(), Edit{Fields: map[string]string{"0": "y", "1": "us"}}, accountLine(51, other, us), "", nil},
+		"a field cleared":                  {accountLine(51, email, us), account(), Edit{Fields: map[string]string{"region": ""}}, accountLine(51, email), "", nil},
+		"another plan":                     {accountLine(51, email), account(), Edit{PlanID: new(int64(52))}, accountLine(52, email), "", nil},
+		"everything":                       {accountLine(51, email), account(), Edit{PlanID: new(int64(52)), Fields: map[string]string{"region": "us"}, Notice: new("n")}, accountLine(52, email, us), "", nil},
+		"nothing new":                      {accountLine(51, email), inactive, Edit{PlanID: new(int64(51)), Fields: map[string]string{"email": "x", "region": ""}}, accountLine(51, email), "", nil},
+		"an answer of an earlier catalog":  {accountLine(51, email, stale), account(), Edit{Fields: map[string]string{"nickname": "", "email": "y"}}, accountLine(51, other), "", nil},
+		"that answer again":                {accountLine(51, email, stale), account(), Edit{Fields: map[string]string{"nickname": "z"}}, accountLine(51, email, stale), "", nil},
+		"a required field cleared":         {accountLine(51, email), account(), Edit{Fields: map[string]string{"email": ""}}, Line{}, problem.FieldMissing, []string{"fields.email"}},
+		"a key that is no field":           {accountLine(51, email), account(), Edit{Fields: map[string]string{"emial": ""}}, Line{}, problem.FieldInvalid, []string{"fields.emial"}},
+		"no such option":                   {accountLine(51, email), account(), Edit{Fields: map[string]string{"region": "fr"}}, Line{}, problem.FieldInvalid, []string{"fields.region"}},
+		"every fault":                      {accountLine(51, email), account(), Edit{PlanID: new(int64(59)), Fields: map[string]string{"email": "", "9": "q"}}, Line{}, problem.PlanUnavailable, []string{"fields.9", "fields.email", "subscription_plan"}},
+		"plan 0":                           {Line{ID: "1", Quantity: 1}, sold(1, 100), Edit{PlanID: new(int64(0))}, Line{}, problem.PlanUnavailable, []string{"subscription_plan"}},
+		"fields of a product not sold":     {accountLine(51, email), inactive, Edit{Fields: map[string]string{"email": "y"}}, Line{}, problem.ProductInactive, []string{"fields"}},
+		"plan of a product that is gone":   {accountLine(51, email), nil, Edit{PlanID: new(int64(52)), Fields: map[string]string{"email": "y"}}, Line{}, problem.ProductNotFound, []string{"fields", "subscription_plan"}},
+		"a notice, the product is gone":    {accountLine(51, email), nil, Edit{Notice: new("n")}, accountLine(51, email), "", nil},
+		"the plan, while a field is stale": {accountLine(51, email, stale), account(), Edit{PlanID: new(int64(52))}, accountLine(52, email, stale), "", nil},
+		"too much text":                    {accountLine(51, email), account(), Edit{Notice: new(strings.Repeat("n", 5000))}, Line{}, problem.ValidationFailed, []string{"notice"}},
+		"too much text in a field":         {accountLine(51, email), account(), Edit{Fields: map[string]string{"email": strings.Repeat("n", 5000)}}, Line{}, problem.ValidationFailed, []string{"fields"}},
+	} {
+		got, refusal := test.edit.Resolve(test.line, test.product, testLimits)
+		if (refusal == nil) != (test.code == "") {
+			t.Errorf("%s: refused with %v", name, refusal)
+			continue
+		}
+		if refusal != nil {
+			var members []string
+			for _, f := range refusal.Faults {
+				members = append(members, f.Member)
+			}
+			slices.Sort(members)
+			if refusal.Code != test.code || !slices.Equal(members, test.members) {
+				t.Errorf("%s: %s, %q, want %s, %q", name, refusal.Code, members, test.code, test.members)
+			}
+			continue
+		}
+		became := Line{ID: got.ID, Fields: got.Fields, Notice: got.Notice}
+		want := Line{ID: test.want.ID, Fields: test.want.Fields, Notice: test.want.Notice}
+		if diff := cmp.Diff(want, became); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", name, diff)
+		}
+	}
+}
+
+// A line that an operator's lower limit would refuse can still be shortened.
+func TestEditResolve_TextMayShrinkAboveTheLimit(t *testing.T) {
+	t.Parallel()
+	long := Line{ID: "1", Quantity: 1, Notice: strings.Repeat("n", 300)}
+	if _, refusal := (Edit{Notice: new(strings.Repeat("n", 200))}).Resolve(long, sold(1, 100), Limits{LineText: 100}); refusal != nil {
+		t.Error(refusal)
+	}
+}
+
+func TestEdit(t *testing.T) {
+	t.Parallel()
+	plan := func(n int64) LineID { return NewLineID(1, n, nil) }
+	held := cartOf(
+		Line{ID: plan(1), Quantity: 2, AddedPrice: 10, Notice: "one"},
+		Line{ID: "2", Quantity: 1, AddedPrice: 20},
+		Line{ID: plan(2), Quantity: 3, AddedPrice: 30, Notice: "two"},
+	)
+	from := func(i int) EditedLine {
+		l := held.Lines[i]
+		return EditedLine{From: l, ID: l.ID, Notice: l.Notice, Price: 99, Bounds: anyQuantity}
+	}
+	for name, test := range map[string]struct {
+		item   LineID
+		edited EditedLine
+		edit   func(*EditedLine)
+		want   []Line
+		moved  LineID
+	}{
+		"another plan keeps the place": {
+			plan(1), from(0), func(e *EditedLine) { e.ID = plan(3) },
+			[]Line{{ID: plan(3), Quantity: 2, AddedPrice: 99, Notice: "one"}, held.Lines[1], held.Lines[2]},
+			plan(3),
+		},
+		"a notice keeps the price": {
+			"2", from(1), func(e *EditedLine) { e.Notice = "new" },
+			[]Line{held.Lines[0], {ID: "2", Quantity: 1, AddedPrice: 20, Notice: "new"}, held.Lines[2]},
+			"",
+		},
+		"joins an earlier line": {
+			plan(2), from(2), func(e *EditedLine) { e.ID = plan(1) },
+			[]Line{{ID: plan(1), Quantity: 5, AddedPrice: 10, Notice: "two"}, held.Lines[1]},
+			plan(1),
+		},
+		"joins a later line": {
+			plan(1), from(0), func(e *EditedLine) { e.ID, e.Notice, e.Quantity = plan(2), "", new(int64(4)) },
+			[]Line{held.Lines[1], {ID: plan(2), Quantity: 7, AddedPrice: 30, Notice: "two"}},
+			plan(2),
+		},
+		"a product names its first line": {
+			"1", from(0), func(e *EditedLine) { e.Notice = "" },
+			[]Line{{ID: plan(1), Quantity: 2, AddedPrice: 10}, held.Lines[1], held.Lines[2]},
+			plan(1),
+		},
+	} {
+		test.edit(&test.edited)
+		got, moved, refusal := held.Edit(test.item, test.edited, roomy)
+		if diff := cmp.Diff(test.want, got.Lines); diff != "" || refusal != nil || moved != test.moved || got.Version != held.Version+1 {
+			t.Errorf("%s: %v, moved to %q, version %d (-want +got)\n%s", name, refusal, moved, got.Version, diff)
+		}
+	}
+	for name, test := range map[string]struct {
+		item   LineID
+		edited EditedLine
+		edit   func(*EditedLine)
+		want   *Refusal
+	}{
+		"nothing":                    {plan(1), from(0), func(*EditedLine) {}, nil},
+		"no such line":               {plan(7), from(0), func(*EditedLine) {}, &Refusal{Code: problem.ItemNotFound}},
+		"read with another notice":   {plan(1), from(0), func(e *EditedLine) { e.From.Notice = "old" }, &Refusal{Code: LineChanged}},
+		"another line is the first":  {"1", from(2), func(*EditedLine) {}, &Refusal{Code: LineChanged}},
+		"more than a line may hold":  {plan(1), from(0), func(e *EditedLine) { e.ID, e.Bounds.Max = plan(2), 4 }, &Refusal{problem.QuantityOutOfRange, 1, 4}},
+		"a sum between two steps":    {plan(1), from(0), func(e *EditedLine) { e.ID, e.Bounds.Step = plan(2), 3 }, &Refusal{OffStep, 1, 3}},
+		"growth beyond the stock":    {plan(1), from(0), func(e *EditedLine) { e.Quantity, e.Bounds.Stock = new(int64(3)), 5 }, &Refusal{problem.InsufficientStock, 5, 3}},
+		"growth of what is not sold": {plan(1), from(0), func(e *EditedLine) { e.Quantity, e.Raise = new(int64(3)), problem.ProductInactive }, &Refusal{Code: problem.ProductInactive}},
+	} {
+		test.edit(&test.edited)
+		got, _, refusal := held.Edit(test.item, test.edited, roomy)
+		if diff := cmp.Diff(test.want, refusal); diff != "" || !cmp.Equal(got, held) {
+			t.Errorf("%s: %+v (-want +got)\n%s", name, got, diff)
+		}
+	}
+}
+
+// Whatever an edit makes of a line, the quantities of its cart stay the same unless it
+// sets one, and no two lines are equal.
+func TestEdit_NeitherLosesNorDoublesQuantities(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		c := cartOf()
+		for _, plan := range rapid.SliceOfNDistinct(rapid.Int64Range(0, 4), 1, 4, rapid.ID).Draw(t, "plans") {
+			c, _ = c.Add(newLine(NewLineID(1, plan, nil), rapid.Int64Range(1, 9).Draw(t, "quantity"), anyQuantity), roomy)
+		}
+		for range rapid.IntRange(1, 6).Draw(t, "edits") {
+			from := c.Lines[rapid.IntRange(0, len(c.Lines)-1).Draw(t, "line")]
+			e := EditedLine{From: from, ID: NewLineID(1, rapid.Int64Range(0, 4).Draw(t, "plan"), nil), Bounds: anyQuantity}
+			after, _, refusal := c.Edit(from.ID, e, roomy)
+			if refusal != nil {
+				t.Fatal(refusal.Code)
+			}
+			if after.Count() != c.Count() {
+				t.Fatalf("%d became %d", c.Count(), after.Count())
+			}
+			if len(after.ProductIDs()) != 1 || len(after.Lines) > len(c.Lines) {
+				t.Fatalf("%+v became %+v", c.Lines, after.Lines)
+			}
+			c = after
+		}
+	})
+}

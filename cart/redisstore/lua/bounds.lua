@@ -1,0 +1,56 @@
+-- The bounds of a line's quantity and text; prepended to add, set and edit. cart/bounds.go
+-- has the same rules.
+--
+-- ARGV  10 stock, -1 for unlimited  11 maximum of all lines of the product, 0 for none
+--       12 minimum and 13 maximum of a line  14 step from the minimum, 0 and 1 for any
+-- Refusals: quantity_out_of_range (minimum, maximum), off_step (minimum, step),
+--       above_max_per_cart (maximum, held in the cart), out_of_stock,
+--       insufficient_stock (stock, held in the cart)
+
+local STOCK, PER_CART = tonumber(ARGV[10]), tonumber(ARGV[11])
+local MIN, MAX, STEP = tonumber(ARGV[12]), tonumber(ARGV[13]), tonumber(ARGV[14])
+
+local function refuse_step(quantity)
+  if STEP > 1 and quantity > MIN and (quantity - MIN) % STEP ~= 0 then return 'off_step', MIN, STEP end
+end
+
+-- refuse_line judges the quantity of a line by the bounds of a line. Like all functions
+-- here, it returns the code of a refusal and its two numbers, or nil.
+local function refuse_line(quantity)
+  if quantity < MIN or quantity > MAX then return 'quantity_out_of_range', MIN, MAX end
+  return refuse_step(quantity)
+end
+
+-- refuse judges the quantity that a line would have. Stock and the maximum per cart must
+-- cover added as well as what the product's lines hold, apart from that much of it.
+local function refuse(hash, quantity, added, apart)
+  local code, a, b = refuse_line(quantity)
+  if code then return code, a, b end
+  if STOCK < 0 and PER_CART == 0 then return end
+  local held = held_of_product(hash) - apart
+  if PER_CART > 0 and held + added > PER_CART then return 'above_max_per_cart', PER_CART, held end
+  if STOCK == 0 then return 'out_of_stock' end
+  if STOCK > 0 and held + added > STOCK then return 'insufficient_stock', STOCK, held end
+end
+
+-- refuse_new judges a new quantity of a line that has held. raise is the code for which it
+-- may not grow at all, or "".
+local function refuse_new(hash, quantity, held, raise)
+  if quantity > held then
+    if raise ~= '' then return raise end
+    return refuse(hash, quantity, quantity, held)
+  end
+  if quantity < held then
+    if quantity < MIN then return 'quantity_out_of_range', MIN, MAX end
+    return refuse_step(quantity)
+  end
+end
+
+local function text_size(fields, notice)
+  return tonumber(string.match(fields, '^%d+') or 0) + #notice
+end
+
+-- refuse_text judges a change of the size of a line's text.
+local function refuse_text(hash, before, after, maximum)
+  if after > before and hash.text - before + after > tonumber(maximum) then return 'cart_full', hash.text, 1 end
+end

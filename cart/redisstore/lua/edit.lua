@@ -1,0 +1,51 @@
+-- Edits a line: what the service has computed from a read of it takes its place. A line
+-- that has the new ID already absorbs it.
+--
+-- ARGV  9 item  10 to 14 see bounds.lua  15 quantity, or "" to keep it
+--       16 the code for which the product cannot be raised at all, or ""
+--       17 ID and 18 notice of the line as it was read; the ID stands for product, plan
+--          and fields  19 new ID  20 unit price now, for a line that gets another ID
+--       21 fields as stored, or ""  22 new notice or ""  23 maximum bytes of text in the cart
+-- Refusals: item_not_found, line_changed (the line is not as it was read), cart_full
+--       (text held, 1), the code of ARGV 16, those of bounds.lua
+
+local at = find_line(hash, item)
+if not at then return reply('item_not_found') end
+local from = hash.flat[at]
+local old_notice = get(hash, from .. ':n') or ''
+if from ~= ARGV[17] or old_notice ~= ARGV[18] then return reply('line_changed') end
+
+local held, order, price = parse(hash.flat[at + 1])
+local quantity = tonumber(ARGV[15]) or held
+local code, a, b = refuse_new(hash, quantity, held, ARGV[16])
+if code then return reply(code, a, b) end
+
+local line, fields, notice = ARGV[19], ARGV[21], ARGV[22]
+if line == from and quantity == held and notice == old_notice then return accept(false, line) end
+
+local before = text_size(get(hash, from .. ':f') or '', old_notice)
+local other = line ~= from and hash.at[line]
+if other then
+  local absorbing
+  absorbing, order, price = parse(hash.flat[other + 1])
+  quantity = quantity + absorbing
+  code, a, b = refuse_line(quantity)
+  if code then return reply(code, a, b) end
+  local its_notice = get(hash, line .. ':n') or ''
+  if notice == '' then notice = its_notice end
+  before = before + text_size(fields, its_notice)
+elseif line ~= from then
+  price = ARGV[20]
+end
+code, a, b = refuse_text(hash, before, text_size(fields, notice), ARGV[23])
+if code then return reply(code, a, b) end
+
+if line ~= from then drop_line(hash, at) end
+put(hash, line, string.format('%d %d %s', quantity, order, price))
+if fields ~= '' and not hash.at[line .. ':f'] then put(hash, line .. ':f', fields) end
+if notice ~= '' then
+  put(hash, line .. ':n', notice)
+else
+  drop(hash, hash.at[line .. ':n'])
+end
+return accept(true, line)

@@ -1,0 +1,313 @@
+package server_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"commerce/cart"
+	"commerce/deploy/sample"
+)
+
+// account adds a line of product 5 and returns its id.
+func (c *shopper) account(email, region string) string {
+	c.t.Helper()
+	a := c.add(fmt.Sprintf(`{"product_id":5,"fields":{"Account email":%q,"Region":%q}}`, email, region))
+	return *a.Body.Data.ItemID
+}
+
+// fields lists a line's answers as "email/region".
+func (b cartBody) fields(t testing.TB, id string) string {
+	t.Helper()
+	for _, item := range b.Items {
+		if item.ID != id {
+			continue
+		}
+		var answers []string
+		for _, f := range item.Fields {
+			answers = append(answers, f.Value)
+		}
+		return strings.Join(answers, "/")
+	}
+	t.Fatalf("no line %s in %q", id, b.lines())
+	return ""
+}
+
+// edited edits a line and returns the cart and the line's id, "" for null.
+func (c *shopper) edited(item, payload string, headers ...string) (cartBody, string) {
+	c.t.Helper()
+	got := c.ok("PATCH", "/cart/items/"+item, payload, headers...).Body.Data
+	if got.ItemID == nil {
+		return got, ""
+	}
+	return got, *got.ItemID
+}
+
+func TestEdit_FieldsAreMergedByKey(t *testing.T) {
+	onEachRedis(t, func(t *testing.T, s *shop) {
+		c := s.guest(t)
+		c.add(`{"product_id":1}`)
+		id := c.account("sara@exmaple.com", "us")
+		c.add(`{"product_id":7,"qty":2}`)
+		before := c.cart()
+
+		got, corrected := c.edited(id, `{"fields":{"Account email":"sara@example.com"}}`)
+		if answers := got.fields(t, corrected); answers != "sara@example.com/United States" || corrected == id {
+			t.Errorf("%s became %s with %s", id, corrected, answers)
+		}
+		if want := "1×1 " + corrected + "×1 7×2"; got.lines() != want || got.Version != before.Version+1 {
+			t.Errorf("%q at version %d, want %q at %d", got.lines(), got.Version, want, before.Version+1)
+		}
+		if got.Items[1].UnitPrice != 20.25 {
+			t.Errorf("unit price %v", got.Items[1].UnitPrice)
+		}
+
+		got, cleared := c.edited(corrected, `{"fields":{"1":null}}`)
+		if answers := got.fields(t, cleared); answers != "sara@example.com" || got.Items[1].UnitPrice != 15 {
+			t.Errorf("%s at %v", answers, got.Items[1].UnitPrice)
+		}
+		c.refused(422, "field_missing", "PATCH", "/cart/items/"+cleared, `{"fields":{"Account email":" "}}`)
+		c.refused(422, "field_invalid", "PATCH", "/cart/items/"+cleared, `{"fields":{"Acount email":null}}`)
+		if _, same := c.edited(cleared, `{"fields":{"Account email":" sara@example.com "},"notice":null}`); same != cleared {
+			t.Errorf("%s became %s by nothing", cleared, same)
+		}
+		if after := c.cart(); after.Version != got.Version {
+			t.Errorf("nothing raised the version from %d to %d", got.Version, after.Version)
+		}
+	})
+}
+
+func TestEdit_AllPartsAtOnceOrNone(t *testing.T) {
+	onEachRedis(t, func(t *testing.T, s *shop) {
+		c := s.guest(t)
+		c.add(`{"product_id":4,"subscription_plan":41,"notice":"old"}`)
+		refused := c.refused(422, "plan_unavailable", "PATCH", "/cart/items/4.p41", `{"quantity":3,"subscription_plan":43,"notice":"new"}`)
+		if len(refused.Body.Errors["subscription_plan"]) != 1 {
+			t.Errorf("errors name %v", refused.Body.Errors)
+		}
+		c.refused(422, "quantity_out_of_range", "PATCH", "/cart/items/4.p41", `{"quantity":1000,"subscription_plan":42,"notice":"new"}`)
+		if got := c.wantLines("4.p41×1"); got.Version != 1 || *got.Items[0].Notice != "old" {
+			t.Errorf("a refusal left version %d, notice %v", got.Version, got.Items[0].Notice)
+		}
+		got, id := c.edited("4", `{"qty":3,"subscription_plan":{"id":42},"notice":"new"}`)
+		if id != "4.p42" || got.lines() != "4.p42×3" || *got.Items[0].Notice != "new" || got.Items[0].UnitPrice != 200 || got.Version != 2 {
+			t.Errorf("%s: %q at version %d, %+v", id, got.lines(), got.Version, got.Items[0])
+		}
+		if got, _ = c.edited(id, `{"notice":"\u200b "}`); got.Items[0].Notice != nil {
+			t.Errorf("notice %q", *got.Items[0].Notice)
+		}
+		c.refused(422, "validation_failed", "PATCH", "/cart/items/"+id, `{"notice":"`+strings.Repeat("n", 501)+`"}`)
+		if got, id = c.edited(id, `{"quantity":0,"notice":7,"fields":null}`); id != "" || len(got.Items) != 0 {
+			t.Errorf("removed: %q, item_id %q", got.lines(), id)
+		}
+	})
+}
+
+func TestEdit_ALineThatBecomesAnotherIsAbsorbed(t *testing.T) {
+	onEachRedis(t, func(t *testing.T, s *shop) {
+		c := s.guest(t)
+		first := c.account("a@example.com", "")
+		c.add(`{"product_id":1}`)
+		second := c.account("b@example.com", "")
+		c.edited(first, `{"quantity":600,"notice":"one"}`)
+		c.edited(second, `{"quantity":400,"notice":"two"}`)
+
+		before := c.cart()
+		c.refused(422, "quantity_out_of_range", "PATCH", "/cart/items/"+second, `{"fields":{"0":"a@example.com"}}`)
+		if after := c.cart(); after.Version != before.Version {
+			t.Error("the refusal raised the version")
+		}
+		got, id := c.edited(second, `{"fields":{"0":"a@example.com"},"quantity":399}`)
+		if id != first || got.lines() != first+"×999 1×1" || *got.Items[0].Notice != "two" || got.Version != before.Version+1 {
+			t.Errorf("%s: %q at version %d, notice %v", id, got.lines(), got.Version, got.Items[0].Notice)
+		}
+	})
+}
+
+// A line with an issue can still be lowered, removed or given another notice, and only
+// what an edit alters is judged.
+func TestEdit_JudgesOnlyWhatItAlters(t *testing.T) {
+	onEachRedis(t, func(t *testing.T, s *shop) {
+		c := s.guest(t)
+		id := c.account("a@example.com", "us")
+		c.edited(id, `{"quantity":5}`)
+		product5 := soldInSample(t, 5)
+		for name, now := range map[string]struct {
+			code   string
+			status int
+			set    func()
+		}{
+			"inactive": {"product_inactive", 422, func() { s.Catalog.Put(s.ID, notSold(product5)) }},
+			"gone":     {"product_not_found", 404, func() { s.Catalog.Delete(s.ID, 5) }},
+		} {
+			c.edited(id, `{"quantity":5}`)
+			now.set()
+			c.edited(id, `{"notice":"`+name+`"}`)
+			c.edited(id, `{"quantity":4,"notice":"`+name+` still","fields":{"Account email":"a@example.com"}}`)
+			c.refused(now.status, now.code, "PATCH", "/cart/items/"+id, `{"quantity":6,"notice":"no"}`)
+			c.refused(now.status, now.code, "PATCH", "/cart/items/"+id, `{"fields":{"Account email":"b@example.com"}}`)
+			c.refused(now.status, now.code, "PATCH", "/cart/items/"+id, `{"subscription_plan":1}`)
+			if got := c.wantLines(id + "×4"); *got.Items[0].Notice != name+" still" {
+				t.Errorf("%s: notice %q", name, *got.Items[0].Notice)
+			}
+			s.Catalog.Put(s.ID, product5)
+		}
+		if got, _ := c.edited(id, `{"quantity":0}`); len(got.Items) != 0 {
+			t.Errorf("holds %q", got.lines())
+		}
+	})
+}
+
+// soldInSample returns a product of the sample store.
+func soldInSample(t testing.TB, id int64) *cart.Product {
+	t.Helper()
+	for _, p := range sample.Products()[1] {
+		if p.ID == id {
+			return p
+		}
+	}
+	t.Fatalf("no sample product %d", id)
+	return nil
+}
+
+func notSold(p *cart.Product) *cart.Product {
+	changed := *p
+	changed.Active = false
+	return &changed
+}
+
+// Members that PATCH does not take but an add does are never swallowed.
+func TestEdit_RefusesAnotherProduct(t *testing.T) {
+	onRealRedis(t, func(t *testing.T, s *shop) {
+		c := s.guest(t)
+		c.add(`{"product_id":1}`)
+		a := c.refused(422, "validation_failed", "PATCH", "/cart/items/1", `{"product_id":2,"quantity":3}`)
+		if len(a.Body.Errors["product_id"]) != 1 {
+			t.Errorf("errors name %v", a.Body.Errors)
+		}
+		for _, nothing := range []string{`{}`, `{"product_id":1}`, `{"metadata":{"a":1}}`, `{"quantity":null}`, `{"fields":null,"quantity":2}`} {
+			c.refused(422, "validation_failed", "PATCH", "/cart/items/1", nothing)
+		}
+		c.wantLines("1×1")
+		c.edited("1", `{"product_id":1,"quantity":3}`)
+		c.wantLines("1×3")
+	})
+}
+
+// A repeat answers before the line is looked up, and names the line that the first try
+// made.
+func TestEdit_ARepeatNamesTheLineItMade(t *testing.T) {
+	onEachRedis(t, func(t *testing.T, s *shop) {
+		c := s.guest(t)
+		first := c.account("a@example.com", "sa")
+		other := c.account("b@example.com", "us")
+		payload := `{"fields":{"Account email":"b@example.com"}}`
+		stamp := fmt.Sprint(time.Now().Unix())
+		for repeat, headers := range map[string][]string{"key": {"Idempotency-Key", "k"}, "stamp": {"X-Timestamp", stamp}} {
+			got, made := c.edited(first, payload, headers...)
+			if got.fields(t, made) != "b@example.com/Saudi Arabia" || made == other {
+				t.Fatalf("%s: %s made %s", repeat, first, made)
+			}
+			s.pass(t, 2*time.Second)
+			again := c.ok("PATCH", "/cart/items/"+first, payload, headers...)
+			if !again.replayed(t) || again.Body.Data.ItemID == nil || *again.Body.Data.ItemID != made {
+				t.Errorf("%s: replayed %v, item_id %v, want %s", repeat, again.replayed(t), again.Body.Data.ItemID, made)
+			}
+			c.ok("DELETE", "/cart/items/"+made, "")
+			again = c.ok("PATCH", "/cart/items/"+first, payload, headers...)
+			if !again.replayed(t) || again.Body.Data.ItemID != nil {
+				t.Errorf("%s, its line removed: replayed %v, item_id %v", repeat, again.replayed(t), again.Body.Data.ItemID)
+			}
+			c.refused(404, "item_not_found", "PATCH", "/cart/items/"+first, payload)
+			c.account("a@example.com", "sa")
+		}
+	})
+}
+
+// A repeat that comes with the customer's login names the line, too.
+func TestEdit_ARepeatAfterTheMergeNamesTheLine(t *testing.T) {
+	onEachRedis(t, func(t *testing.T, s *shop) {
+		stamp := fmt.Sprint(time.Now().Unix())
+		for repeat, headers := range map[string][]string{"key": {"Idempotency-Key", "k"}, "stamp": {"X-Timestamp", stamp}} {
+			guest := s.guest(t)
+			first := guest.account("a@example.com", "sa")
+			payload := `{"fields":{"Region":"us"}}`
+			_, made := guest.edited(first, payload, headers...)
+			customer := s.customer(t, "repeats by "+repeat)
+			customer.Token = guest.Token
+			s.pass(t, 2*time.Second)
+			again := customer.ok("PATCH", "/cart/items/"+first, payload, headers...)
+			if !again.replayed(t) || again.Body.Data.ItemID == nil || *again.Body.Data.ItemID != made {
+				t.Errorf("%s: replayed %v, item_id %v, want %s", repeat, again.replayed(t), again.Body.Data.ItemID, made)
+			}
+			guest.refused(404, "item_not_found", "PATCH", "/cart/items/"+first, payload)
+		}
+	})
+}
+
+func TestItemID_NamesTheLineOfAnAdd(t *testing.T) {
+	onRealRedis(t, func(t *testing.T, s *shop) {
+		c := s.guest(t)
+		add := `{"product_id":5,"qty":2,"fields":{"1":"us","0":"a@example.com"}}`
+		made := *c.add(add, "Idempotency-Key", "k").Body.Data.ItemID
+		c.wantLines(made + "×2")
+		p := soldInSample(t, 5)
+		for _, now := range []*cart.Product{p, notSold(p)} {
+			s.Catalog.Put(s.ID, now)
+			if a := c.add(add, "Idempotency-Key", "k"); a.Body.Data.ItemID == nil || *a.Body.Data.ItemID != made {
+				t.Errorf("a repeat names %v", a.Body.Data.ItemID)
+			}
+		}
+		c.ok("DELETE", "/cart/items/"+made, "")
+		if a := c.add(add, "Idempotency-Key", "k"); a.Body.Data.ItemID != nil {
+			t.Errorf("the line is removed, a repeat names %s", *a.Body.Data.ItemID)
+		}
+		if a := c.ok("DELETE", "/cart/clear", ""); strings.Contains(string(a.Raw), `"item_id"`) {
+			t.Error("a change of the whole cart names a line")
+		}
+	})
+}
+
+// Edits of a line's fields race with adds to every line that it may become. Each call that
+// was answered counts once: the cart is what some order of them gives.
+func TestEdit_RacesWithAddsLoseNothing(t *testing.T) {
+	onEachRedis(t, func(t *testing.T, s *shop) {
+		c := s.guest(t)
+		emails := []string{"a@example.com", "b@example.com", "c@example.com"}
+		lines := map[string]string{}
+		for _, email := range emails {
+			lines[email] = c.account(email, "")
+		}
+		const callers, calls = 50, 6
+		added := make([]int64, callers)
+		at(callers, func(i int) {
+			own := s.with(t, c)
+			for n := range calls {
+				from, to := emails[(i+n)%3], emails[(i+n+1)%3]
+				var a answer
+				if i%2 == 0 {
+					a = own.send("POST", "/cart/add", fmt.Sprintf(`{"product_id":5,"fields":{"0":%q}}`, from))
+				} else {
+					a = own.send("PATCH", "/cart/items/"+lines[from], fmt.Sprintf(`{"fields":{"0":%q},"notice":"n%d"}`, to, i))
+				}
+				switch {
+				case a.Status == http.StatusOK && i%2 == 0:
+					added[i]++
+				case a.Status == http.StatusOK, a.Body.Code == "item_not_found", a.Body.Code == "unavailable":
+				default:
+					t.Errorf("%d %s", a.Status, a.Raw)
+				}
+			}
+		})
+		want := int64(len(emails))
+		for _, n := range added {
+			want += n
+		}
+		got := c.cart()
+		if got.Count != want || len(got.Items) > len(emails) {
+			t.Errorf("%d items in %d lines, want %d", got.Count, len(got.Items), want)
+		}
+	})
+}
