@@ -85,21 +85,45 @@ func FuzzAddBody(f *testing.F) {
 	})
 }
 
+// A line is edited in whatever way, next to one that it may become. A success changes the
+// version at most once and the quantity only if the body has one; a repeat changes nothing.
 func FuzzPatchBody(f *testing.F) {
-	for _, body := range []string{`{"quantity":3}`, `{"qty":0}`, `{"quantity":1,"qty":1.0}`, `{"quantity":-1}`, `{"quantity":1e-400}`, `[]`, ``} {
+	for _, body := range []string{
+		`{"quantity":3}`, `{"qty":0}`, `{"quantity":1,"qty":1.0}`, `{"quantity":-1}`, `{"quantity":1e-400}`, `[]`, ``,
+		`{"fields":{"Account email":"b@example.com"}}`, `{"fields":{"0":"b@example.com","1":null}}`, `{"fields":{"Region":"us"},"notice":"n"}`,
+		`{"fields":{"Account email":null}}`, `{"fields":{}}`, `{"fields":null}`, `{"notice":null}`, `{"notice":"\u200b"}`,
+		`{"subscription_plan":41,"quantity":2}`, `{"subscription_plan":{"id":null}}`, `{"product_id":5,"qty":998}`, `{"product_id":1,"qty":2}`,
+	} {
 		f.Add([]byte(body))
 	}
 	s := openShop(f, embeddedRedis(f))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		c := s.guest(t)
-		c.add(`{"product_id":1,"qty":5}`)
-		a := c.fuzzed("PATCH", "/cart/items/1", body, "Content-Type", "application/json")
+		own := *c.add(`{"product_id":5,"qty":5,"fields":{"0":"a@example.com"}}`).Body.Data.ItemID
+		c.add(`{"product_id":5,"qty":3,"fields":{"0":"b@example.com"}}`)
+		before := c.cart()
+		a := c.fuzzed("PATCH", "/cart/items/"+own, body, "Content-Type", "application/json", "Idempotency-Key", "k")
 		after := c.cart()
-		switch {
-		case a.Status != http.StatusOK && after.lines() != "1×5":
-			t.Fatalf("%d %s, and the cart holds %q", a.Status, a.Body.Code, after.lines())
-		case a.Status == http.StatusOK && len(after.Items) == 1 && (after.Count < 1 || after.Count > 999):
-			t.Fatalf("the cart holds %q", after.lines())
+		if a.Status != http.StatusOK {
+			if after.lines() != before.lines() || after.Version != before.Version {
+				t.Fatalf("%d %s, and the cart holds %q at version %d", a.Status, a.Body.Code, after.lines(), after.Version)
+			}
+			return
+		}
+		if after.Count < 3 || after.Count > 3+999 || after.Version > before.Version+1 || len(after.Items) == 0 || len(after.Items) > 2 {
+			t.Fatalf("the cart holds %q at version %d", after.lines(), after.Version)
+		}
+		var asked struct{ Qty, Quantity *float64 }
+		if err := json.Unmarshal(body, &asked); err == nil && asked.Qty == nil && asked.Quantity == nil && after.Count != before.Count {
+			t.Fatalf("%q became %q", before.lines(), after.lines())
+		}
+		made := a.Body.Data.ItemID
+		if removed := after.Count == 3; (made == nil) != removed {
+			t.Fatalf("item_id %v, and the cart holds %q", made, after.lines())
+		}
+		repeat := c.fuzzed("PATCH", "/cart/items/"+own, body, "Content-Type", "application/json", "Idempotency-Key", "k")
+		if again := repeat.Body.Data; again.Version != after.Version || (again.ItemID == nil) != (made == nil) || made != nil && *again.ItemID != *made {
+			t.Fatalf("a repeat: version %d, item_id %v, want %v", again.Version, again.ItemID, made)
 		}
 	})
 }
