@@ -140,7 +140,7 @@ func answerFields(given map[string]string, p *Product) ([]FieldValue, *problem.E
 
 // answer returns the shopper's answer to one field, given under any of keys: text, or an
 // option's code; "" for none.
-func answer(f *Field, keys []string, given map[string]string, product string) (string, *problem.Error) {
+func answer(f *Field, keys []string, given map[string]string, product locale.Name) (string, *problem.Error) {
 	var value string
 	for _, key := range keys {
 		v := given[key]

@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"commerce/auth/locale"
 	"commerce/auth/store"
 	"commerce/cart/money"
 )
@@ -23,7 +24,7 @@ func costliest(id int64, base, plan, surcharge money.Amount, quantity int64) (*P
 	var answers []FieldValue
 	for i := range MaxFields {
 		name := fmt.Sprintf("field %02d", i)
-		p.Fields = append(p.Fields, Field{Name: name, Options: []Option{{Code: "x", Name: "X", Price: surcharge}}})
+		p.Fields = append(p.Fields, Field{Name: name, Options: []Option{{Code: "x", Name: locale.Named("X"), Price: surcharge}}})
 		answers = append(answers, FieldValue{name, "x"})
 	}
 	return p, Line{ID: NewLineID(id, 1, answers), Quantity: quantity, Fields: answers}

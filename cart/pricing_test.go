@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"commerce/auth/locale"
 	"commerce/auth/problem"
 	"commerce/auth/store"
 	"commerce/cart/money"
@@ -16,7 +17,7 @@ var testLimits = Limits{Lines: 100, Quantity: 999, LineText: 4096, CartText: 655
 
 // sold returns a product with unlimited stock.
 func sold(id int64, price money.Amount) *Product {
-	return &Product{ID: id, Name: fmt.Sprintf("P%d", id), Active: true, MinQuantity: 1, Price: price, OriginalPrice: price}
+	return &Product{ID: id, Name: locale.Named(fmt.Sprintf("P%d", id)), Active: true, MinQuantity: 1, Price: price, OriginalPrice: price}
 }
 
 func ptr[T any](v T) *T { return &v }
@@ -24,11 +25,11 @@ func ptr[T any](v T) *T { return &v }
 // account returns a product that has plans and fields.
 func account() *Product {
 	return &Product{
-		ID: 5, Name: "Account", Active: true, MinQuantity: 1, Price: 1500,
+		ID: 5, Name: locale.Named("Account"), Active: true, MinQuantity: 1, Price: 1500,
 		Plans: []Plan{{ID: 51, Duration: "monthly", Price: 2000}, {ID: 52, Duration: "annually", Price: 20000}},
 		Fields: []Field{
 			{Name: "email", Required: true},
-			{Name: "region", Options: []Option{{Code: "sa", Name: "Saudi Arabia"}, {Code: "us", Name: "United States", Price: 525}}},
+			{Name: "region", Options: []Option{{Code: "sa", Name: locale.Named("Saudi Arabia")}, {Code: "us", Name: locale.Named("United States"), Price: 525}}},
 		},
 	}
 }

@@ -10,7 +10,7 @@ import (
 // do not change it.
 type Product struct {
 	ID            int64
-	Name          string
+	Name          locale.Name
 	Slug          string
 	Type          string // passed through: digital, subscription, course, …
 	Active        bool   // sold now
@@ -53,7 +53,7 @@ type Field struct {
 // price, 0 for none.
 type Option struct {
 	Code  string
-	Name  string
+	Name  locale.Name
 	Price money.Amount
 }
 

@@ -29,7 +29,7 @@ const (
 // Problem returns the refusal as an error. member is the request's member that the error
 // names; p is the changed line's product, nil for none.
 func (r Refusal) Problem(member string, p *Product, limits Limits) *problem.Error {
-	name := ""
+	var name locale.Name
 	if p != nil {
 		name = p.Name
 	}
@@ -49,7 +49,7 @@ func (r Refusal) Problem(member string, p *Product, limits Limits) *problem.Erro
 	return &problem.Error{Code: code, Faults: []problem.Fault{{Member: member, Sentence: r.sentence(name)}}}
 }
 
-func (r Refusal) sentence(product string) locale.Sentence {
+func (r Refusal) sentence(product locale.Name) locale.Sentence {
 	switch r.Code {
 	case problem.ProductNotFound:
 		return textNoProduct.With()
@@ -73,14 +73,14 @@ func (r Refusal) sentence(product string) locale.Sentence {
 }
 
 // onlySome says how many are available. English needs another verb for one.
-func onlySome(available int64, product string) locale.Sentence {
+func onlySome(available int64, product locale.Name) locale.Sentence {
 	if available == 1 {
 		return textOnlyOne.With(available, product)
 	}
 	return textOnlySome.With(available, product)
 }
 
-func onlySomeHeld(available int64, product string, held int64) locale.Sentence {
+func onlySomeHeld(available int64, product locale.Name, held int64) locale.Sentence {
 	if available == 1 {
 		return textOnlyOneHeld.With(available, product, held)
 	}
@@ -88,7 +88,7 @@ func onlySomeHeld(available int64, product string, held int64) locale.Sentence {
 }
 
 // quantityRange says how many may be bought, and avoids ranges such as "1 to 1".
-func quantityRange(minimum, maximum int64, product string) locale.Sentence {
+func quantityRange(minimum, maximum int64, product locale.Name) locale.Sentence {
 	switch {
 	case minimum > maximum: // more than this service sells at once
 		return textInactive.With(product)

@@ -8,7 +8,7 @@ import (
 
 func TestSentences_ReadWellWithEveryNumber(t *testing.T) {
 	t.Parallel()
-	const name = "Loot box"
+	name := locale.Named("Loot box")
 	lowStock := func(left int64) locale.Sentence {
 		p := sold(1, 100)
 		p.Name, p.Stock = name, &left

@@ -31,7 +31,8 @@ func (t Text) In(l Locale) string {
 // With returns the text with arguments for its verbs, as fmt.Sprintf takes them.
 func (t Text) With(args ...any) Sentence { return Sentence{t, args} }
 
-// Sentence is a text and the arguments for its verbs.
+// Sentence is a text and the arguments for its verbs. An argument with a method In(Locale)
+// string, such as a Name or a Text, is given in the sentence's language.
 type Sentence struct {
 	Text Text
 	Args []any
@@ -42,5 +43,24 @@ func (s Sentence) In(l Locale) string {
 	if len(s.Args) == 0 {
 		return s.Text.In(l)
 	}
-	return fmt.Sprintf(s.Text.In(l), s.Args...)
+	var few [4]any
+	args := append(few[:0], s.Args...)
+	for i, a := range args {
+		args[i] = in(l, a)
+	}
+	return fmt.Sprintf(s.Text.In(l), args...)
+}
+
+// in returns an argument in l. A name without translations stays as it is and prints
+// itself: to box its text would allocate.
+func in(l Locale, argument any) any {
+	switch a := argument.(type) {
+	case Name:
+		if len(a.Others) > 0 {
+			return a.In(l)
+		}
+	case interface{ In(Locale) string }:
+		return a.In(l)
+	}
+	return argument
 }

@@ -130,7 +130,7 @@ func (w view) productName(p *cart.Product) string {
 	if p == nil {
 		return cart.GoneName.In(w.Language)
 	}
-	return p.Name
+	return p.Name.In(w.Language)
 }
 
 func (w view) image(p *cart.Product) {
@@ -191,7 +191,7 @@ func (w view) customField(a cart.FieldValue, o *cart.Option) {
 		w.Null("option")
 		w.Null("price")
 	} else {
-		w.Text("value", o.Name)
+		w.Text("value", o.Name.In(w.Language))
 		w.Text("option", o.Code)
 		if o.Price == 0 {
 			w.Null("price")

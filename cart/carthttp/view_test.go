@@ -75,7 +75,7 @@ func fullCart() cart.Cart {
 
 func fullCatalog() map[int64]*cart.Product {
 	plain, few, asking := carttest.Sold(1, 4950), carttest.Sold(2, 1000), carttest.Account()
-	plain.Name, plain.Slug, plain.Type = "Game credit", "game-credit", "digital"
+	plain.Name, plain.Slug, plain.Type = locale.Named("Game credit"), "game-credit", "digital"
 	plain.OriginalPrice, plain.MaxQuantity = 5500, pointerTo(int64(10))
 	plain.Image = &cart.Image{URL: "https://cdn.example.com/1.webp", Alt: "A pile of coins"}
 	few.Stock = pointerTo(int64(3))
@@ -214,12 +214,12 @@ func TestETag_ChangesWithEverythingShown(t *testing.T) {
 	for name, other := range map[string]string{
 		"price":    with(func(p map[int64]*cart.Product) { p[1].Price++ }),
 		"was":      with(func(p map[int64]*cart.Product) { p[1].OriginalPrice++ }),
-		"name":     with(func(p map[int64]*cart.Product) { p[1].Name += "!" }),
+		"name":     with(func(p map[int64]*cart.Product) { p[1].Name.Own += "!" }),
 		"stock":    with(func(p map[int64]*cart.Product) { *p[2].Stock-- }),
 		"status":   with(func(p map[int64]*cart.Product) { p[1].Active = false }),
 		"maximum":  with(func(p map[int64]*cart.Product) { *p[1].MaxQuantity++ }),
 		"picture":  with(func(p map[int64]*cart.Product) { p[1].Image = nil }),
-		"option":   with(func(p map[int64]*cart.Product) { p[5].Fields[1].Options[1].Name += "!" }),
+		"option":   with(func(p map[int64]*cart.Product) { p[5].Fields[1].Options[1].Name.Own += "!" }),
 		"plan":     with(func(p map[int64]*cart.Product) { p[5].Plans[1].Duration = "monthly" }),
 		"gone":     with(func(p map[int64]*cart.Product) { delete(p, 5) }),
 		"coupon":   cartTag("en", &lapsed),

@@ -3,23 +3,24 @@ package carttest
 import (
 	"fmt"
 
+	"commerce/auth/locale"
 	"commerce/cart"
 	"commerce/cart/money"
 )
 
 // Sold returns a product with unlimited stock.
 func Sold(id int64, price money.Amount) *cart.Product {
-	return &cart.Product{ID: id, Name: fmt.Sprintf("P%d", id), Active: true, MinQuantity: 1, Price: price, OriginalPrice: price}
+	return &cart.Product{ID: id, Name: locale.Named(fmt.Sprintf("P%d", id)), Active: true, MinQuantity: 1, Price: price, OriginalPrice: price}
 }
 
 // Account returns a product that has plans and fields.
 func Account() *cart.Product {
 	return &cart.Product{
-		ID: 5, Name: "Account", Active: true, MinQuantity: 1, Price: 1500,
+		ID: 5, Name: locale.Named("Account"), Active: true, MinQuantity: 1, Price: 1500,
 		Plans: []cart.Plan{{ID: 51, Duration: "monthly", Price: 2000}, {ID: 52, Duration: "annually", Price: 20000}},
 		Fields: []cart.Field{
 			{Name: "email", Required: true},
-			{Name: "region", Options: []cart.Option{{Code: "sa", Name: "Saudi Arabia"}, {Code: "us", Name: "United States", Price: 525}}},
+			{Name: "region", Options: []cart.Option{{Code: "sa", Name: locale.Named("Saudi Arabia")}, {Code: "us", Name: locale.Named("United States"), Price: 525}}},
 		},
 	}
 }

@@ -149,7 +149,7 @@ func productWeight(_ productKey, p *cart.Product) uint32 {
 	if p == nil {
 		return 0
 	}
-	size := int(unsafe.Sizeof(*p)) + len(p.Name) + len(p.Slug) + len(p.Type)
+	size := int(unsafe.Sizeof(*p)) + len(p.Name.Own) + len(p.Slug) + len(p.Type)
 	if p.Image != nil {
 		size += int(unsafe.Sizeof(*p.Image)) + len(p.Image.URL) + len(p.Image.Alt)
 	}
@@ -157,7 +157,7 @@ func productWeight(_ productKey, p *cart.Product) uint32 {
 	for _, f := range p.Fields {
 		size += int(unsafe.Sizeof(f)) + len(f.Name)
 		for _, o := range f.Options {
-			size += int(unsafe.Sizeof(o)) + len(o.Code) + len(o.Name)
+			size += int(unsafe.Sizeof(o)) + len(o.Code) + len(o.Name.Own)
 		}
 	}
 	return uint32(size)

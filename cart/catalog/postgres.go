@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"commerce/auth/locale"
 	"commerce/cart"
 	"commerce/cart/money"
 	"commerce/cart/period"
@@ -77,7 +78,7 @@ func scanProduct(row pgx.CollectableRow) (*cart.Product, error) {
 		plans  []planRow
 		fields []fieldRow
 	)
-	err := row.Scan(&p.ID, &p.Name, &p.Slug, &p.Type, &p.Active, &p.Price, &p.OriginalPrice, &p.Stock, &p.MinQuantity, &p.MaxQuantity,
+	err := row.Scan(&p.ID, &p.Name.Own, &p.Slug, &p.Type, &p.Active, &p.Price, &p.OriginalPrice, &p.Stock, &p.MinQuantity, &p.MaxQuantity,
 		&url, &image.Alt, &plans, &fields)
 	if err != nil {
 		return nil, err
@@ -92,7 +93,7 @@ func scanProduct(row pgx.CollectableRow) (*cart.Product, error) {
 	for _, f := range fields {
 		field := cart.Field{Name: f.Name, Required: f.Required}
 		for _, o := range f.Options {
-			field.Options = append(field.Options, cart.Option(o))
+			field.Options = append(field.Options, cart.Option{Code: o.Code, Name: locale.Named(o.Name), Price: o.Price})
 		}
 		p.Fields = append(p.Fields, field)
 	}

@@ -37,7 +37,7 @@ func Products() map[int64][]*cart.Product {
 			stocked(product(2, "Gift card", "gift-card", "digital", 1000), 3),
 			inactive(product(3, "Old wallpaper pack", "old-wallpaper-pack", "digital", 500)),
 			{
-				ID: 4, Name: "Pro membership", Slug: "pro-membership", Type: "subscription", Active: true, MinQuantity: 1,
+				ID: 4, Name: locale.Named("Pro membership"), Slug: "pro-membership", Type: "subscription", Active: true, MinQuantity: 1,
 				Image: image("pro-membership", "Pro membership"),
 				Plans: []cart.Plan{
 					{ID: 41, Duration: period.Monthly, Price: 2000},
@@ -45,13 +45,13 @@ func Products() map[int64][]*cart.Product {
 				},
 			},
 			{
-				ID: 5, Name: "Streaming account", Slug: "streaming-account", Type: "digital", Active: true, MinQuantity: 1,
+				ID: 5, Name: locale.Named("Streaming account"), Slug: "streaming-account", Type: "digital", Active: true, MinQuantity: 1,
 				Price: 1500, OriginalPrice: 1500, Image: image("streaming-account", "Streaming account"),
 				Fields: []cart.Field{
 					{Name: "Account email", Required: true},
 					{Name: "Region", Options: []cart.Option{
-						{Code: "sa", Name: "Saudi Arabia"},
-						{Code: "us", Name: "United States", Price: 525},
+						{Code: "sa", Name: locale.Named("Saudi Arabia")},
+						{Code: "us", Name: locale.Named("United States"), Price: 525},
 					}},
 				},
 			},
@@ -61,7 +61,7 @@ func Products() map[int64][]*cart.Product {
 		2: {
 			product(21, "E-book", "e-book", "digital", 1200),
 			{
-				ID: 22, Name: "Magazine", Slug: "magazine", Type: "subscription", Active: true, MinQuantity: 1,
+				ID: 22, Name: locale.Named("Magazine"), Slug: "magazine", Type: "subscription", Active: true, MinQuantity: 1,
 				Image: image("magazine", "Magazine"),
 				Plans: []cart.Plan{{ID: 221, Duration: period.Monthly, Price: 499}},
 			},
@@ -71,7 +71,7 @@ func Products() map[int64][]*cart.Product {
 
 func product(id int64, name, slug, kind string, price money.Amount) *cart.Product {
 	return &cart.Product{
-		ID: id, Name: name, Slug: slug, Type: kind, Active: true, MinQuantity: 1,
+		ID: id, Name: locale.Named(name), Slug: slug, Type: kind, Active: true, MinQuantity: 1,
 		Price: price, OriginalPrice: price, Image: image(slug, name),
 	}
 }

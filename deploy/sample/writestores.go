@@ -57,7 +57,7 @@ func queueProduct(batch *pgx.Batch, store int64, p *cart.Product) {
 	}
 	batch.Queue(upsert("products", "store_id, id",
 		"name, slug, type, active, price, original_price, stock, min_quantity, max_quantity, image_url, image_alt"),
-		store, p.ID, p.Name, p.Slug, p.Type, p.Active, p.Price, p.OriginalPrice, p.Stock, p.MinQuantity, p.MaxQuantity, url, alt)
+		store, p.ID, p.Name.Own, p.Slug, p.Type, p.Active, p.Price, p.OriginalPrice, p.Stock, p.MinQuantity, p.MaxQuantity, url, alt)
 	for _, n := range p.Plans {
 		batch.Queue(upsert("plans", "store_id, id", "product_id, duration, price"),
 			store, n.ID, p.ID, n.Duration, n.Price)
@@ -67,7 +67,7 @@ func queueProduct(batch *pgx.Batch, store int64, p *cart.Product) {
 			store, p.ID, f.Name, f.Required, i)
 		for j, o := range f.Options {
 			batch.Queue(upsert("field_options", "store_id, product_id, field, code", "name, price, position"),
-				store, p.ID, f.Name, o.Code, o.Name, o.Price, j)
+				store, p.ID, f.Name, o.Code, o.Name.Own, o.Price, j)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"commerce/auth/locale"
 	"commerce/cart"
 	"commerce/cmd/internal/server"
 	"commerce/deploy/ephemeral"
@@ -89,7 +90,7 @@ func TestCart_ConcurrentAddsNeverExceedTheStock(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, s *shop) {
 		three := int64(3)
 		s.Catalog.Put(s.ID, &cart.Product{
-			ID: 9, Name: "Two plans", Active: true, MinQuantity: 1, Stock: &three,
+			ID: 9, Name: locale.Named("Two plans"), Active: true, MinQuantity: 1, Stock: &three,
 			Plans: []cart.Plan{{ID: 91, Duration: "monthly"}, {ID: 92, Duration: "annually"}},
 		})
 		c := s.guest(t)
@@ -153,7 +154,7 @@ func TestCart_LoweringIsNeverRefused(t *testing.T) {
 		c.add(`{"product_id":2,"qty":3}`)
 		c.add(`{"product_id":7,"qty":4}`)
 		one := int64(1)
-		s.Catalog.Put(s.ID, &cart.Product{ID: 2, Name: "Gift card", MinQuantity: 1, Stock: &one, Price: 1000})
+		s.Catalog.Put(s.ID, &cart.Product{ID: 2, Name: locale.Named("Gift card"), MinQuantity: 1, Stock: &one, Price: 1000})
 		c.ok("PATCH", "/cart/items/2", `{"quantity":2}`)
 		c.refused(422, "product_inactive", "PATCH", "/cart/items/2", `{"quantity":3}`)
 		c.refused(422, "quantity_out_of_range", "PATCH", "/cart/items/7", `{"quantity":1}`)
@@ -250,7 +251,7 @@ func TestCart_LinesKeepTheOrderOfTheirFirstAdd(t *testing.T) {
 	want := make([]string, lines)
 	for i := range lines {
 		id := int64(1000 + (i*7919)%lines)
-		s.Catalog.Put(s.ID, &cart.Product{ID: id, Name: "P", Active: true, MinQuantity: 1, Price: 100})
+		s.Catalog.Put(s.ID, &cart.Product{ID: id, Name: locale.Named("P"), Active: true, MinQuantity: 1, Price: 100})
 		c.addUnseen(fmt.Sprintf(`{"product_id":%d}`, id))
 		want[i] = fmt.Sprintf("%d×1", id)
 	}
@@ -301,7 +302,7 @@ func TestCart_FiveLinesAreASmallListpack(t *testing.T) {
 	onRealRedis(t, func(t *testing.T, s *shop) {
 		c := s.guest(t)
 		for id := range int64(5) {
-			s.Catalog.Put(s.ID, &cart.Product{ID: 100 + id, Name: "P", Active: true, MinQuantity: 1, Price: 4950})
+			s.Catalog.Put(s.ID, &cart.Product{ID: 100 + id, Name: locale.Named("P"), Active: true, MinQuantity: 1, Price: 4950})
 			c.add(fmt.Sprintf(`{"product_id":%d,"qty":2}`, 100+id))
 		}
 		key := s.keys(t)[0]

@@ -73,7 +73,7 @@ func TestETag_ChangesWithTheShownCart(t *testing.T) {
 			t.Error("the tag changes with expires_at")
 		}
 		arabic := tag("Accept-Language", "ar")
-		s.Catalog.Put(s.ID, &cart.Product{ID: 1, Name: "Game credit", Active: true, MinQuantity: 1, Price: 9900})
+		s.Catalog.Put(s.ID, &cart.Product{ID: 1, Name: locale.Named("Game credit"), Active: true, MinQuantity: 1, Price: 9900})
 		dearer := tag()
 		c.add(`{"product_id":2}`)
 		grown := tag()
@@ -200,7 +200,7 @@ func TestIfMatch_RefusesAChangeToAnOldVersion(t *testing.T) {
 
 		for i, form := range []string{"%", "W/%", `"x.1-y", %`, "%, %", "*"} {
 			tag := c.ok("GET", "/cart", "", "Accept-Language", "ar").Header.Get("ETag")
-			s.Catalog.Put(s.ID, &cart.Product{ID: 1, Name: "P", Active: true, MinQuantity: 1, Price: money.Amount(100 + i)})
+			s.Catalog.Put(s.ID, &cart.Product{ID: 1, Name: locale.Named("P"), Active: true, MinQuantity: 1, Price: money.Amount(100 + i)})
 			c.add(`{"product_id":1}`, "If-Match", strings.ReplaceAll(form, "%", tag))
 		}
 		c.wantLines("1×6 2×1")

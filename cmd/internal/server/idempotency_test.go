@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"commerce/auth/locale"
 	"commerce/cart"
 	"commerce/deploy/ephemeral"
 )
@@ -98,7 +99,7 @@ func TestKey_OfARefusalIsNotRemembered(t *testing.T) {
 		c.refused(422, "validation_failed", "POST", "/cart/add", `{"product_id":6,"qty":0}`, "Idempotency-Key", "k")
 		c.refused(404, "item_not_found", "PATCH", "/cart/items/6", `{"quantity":1}`, "Idempotency-Key", "k")
 		c.refused(412, "version_mismatch", "DELETE", "/cart/clear", "", "Idempotency-Key", "k", "If-Match", `"x.1-y"`)
-		s.Catalog.Put(s.ID, &cart.Product{ID: 6, Name: "Back again", Active: true, MinQuantity: 1, Price: 777})
+		s.Catalog.Put(s.ID, &cart.Product{ID: 6, Name: locale.Named("Back again"), Active: true, MinQuantity: 1, Price: 777})
 		if a := c.add(`{"product_id":6}`, "Idempotency-Key", "k"); a.replayed(t) {
 			t.Error("a refusal was replayed")
 		}
@@ -208,16 +209,16 @@ func TestReplay_OfAnAddWhoseProductIsNoLongerSold(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, s *shop) {
 		none := int64(0)
 		for name, change := range map[string]func(){
-			"inactive": func() { s.Catalog.Put(s.ID, &cart.Product{ID: 1, Name: "P", MinQuantity: 1}) },
+			"inactive": func() { s.Catalog.Put(s.ID, &cart.Product{ID: 1, Name: locale.Named("P"), MinQuantity: 1}) },
 			"out of stock": func() {
-				s.Catalog.Put(s.ID, &cart.Product{ID: 1, Name: "P", Active: true, MinQuantity: 1, Stock: &none})
+				s.Catalog.Put(s.ID, &cart.Product{ID: 1, Name: locale.Named("P"), Active: true, MinQuantity: 1, Stock: &none})
 			},
 			"with plans": func() {
-				s.Catalog.Put(s.ID, &cart.Product{ID: 1, Name: "P", Active: true, Plans: []cart.Plan{{ID: 1}}})
+				s.Catalog.Put(s.ID, &cart.Product{ID: 1, Name: locale.Named("P"), Active: true, Plans: []cart.Plan{{ID: 1}}})
 			},
 			"gone": func() { s.Catalog.Delete(s.ID, 1) },
 		} {
-			s.Catalog.Put(s.ID, &cart.Product{ID: 1, Name: "P", Active: true, MinQuantity: 1})
+			s.Catalog.Put(s.ID, &cart.Product{ID: 1, Name: locale.Named("P"), Active: true, MinQuantity: 1})
 			c := s.guest(t)
 			c.add(`{"product_id":1}`, "Idempotency-Key", "k")
 			c.ok("PATCH", "/cart/items/1", `{"quantity":2}`, "Idempotency-Key", "l")
@@ -334,7 +335,7 @@ func TestUnkeyedRetry_OfARefusalRunsAgain(t *testing.T) {
 	c := s.guest(t)
 	c.add(`{"product_id":1}`)
 	c.refused(422, "out_of_stock", "POST", "/cart/add", `{"product_id":6}`, "X-Timestamp", "1")
-	s.Catalog.Put(s.ID, &cart.Product{ID: 6, Name: "Back again", Active: true, MinQuantity: 1, Price: 777})
+	s.Catalog.Put(s.ID, &cart.Product{ID: 6, Name: locale.Named("Back again"), Active: true, MinQuantity: 1, Price: 777})
 	s.pass(t, 2*time.Second)
 	if a := c.add(`{"product_id":6}`, "X-Timestamp", "1"); a.replayed(t) {
 		t.Error("a refusal was replayed")

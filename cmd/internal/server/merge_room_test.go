@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"commerce/auth/locale"
 	"commerce/cart"
 	"commerce/cmd/internal/server"
 	"commerce/deploy/ephemeral"
@@ -17,7 +18,7 @@ func small(p *server.Parts) { p.CartLimits.Lines = 5 }
 // sell makes the store sell products 101 to 100+n.
 func (s *shop) sell(n int64) {
 	for i := range n {
-		s.Catalog.Put(s.ID, &cart.Product{ID: 101 + i, Name: "P", Active: true, MinQuantity: 1, Price: 100})
+		s.Catalog.Put(s.ID, &cart.Product{ID: 101 + i, Name: locale.Named("P"), Active: true, MinQuantity: 1, Price: 100})
 	}
 }
 
@@ -129,7 +130,7 @@ func TestMerge_ACustomersCartStopsGrowing(t *testing.T) {
 	s := openShop(t, ephemeral.Redis(t), small)
 	s.sell(5)
 	for i := range 8 {
-		s.Catalog.Put(s.ID, &cart.Product{ID: int64(200 + i), Name: "P", Active: true, MinQuantity: 1, Price: 1})
+		s.Catalog.Put(s.ID, &cart.Product{ID: int64(200 + i), Name: locale.Named("P"), Active: true, MinQuantity: 1, Price: 1})
 	}
 	customer := s.customer(t, "1")
 	for i := range 8 {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"commerce/auth/locale"
 	"commerce/cart"
 	"commerce/cart/service"
 	"commerce/cmd/internal/server"
@@ -131,7 +132,7 @@ const (
 func mergeProducts(merging bool) map[int64]*cart.Product {
 	products := map[int64]*cart.Product{}
 	for id := int64(plain); id <= twoPlans; id++ {
-		products[id] = &cart.Product{ID: id, Name: fmt.Sprintf("P%d", id), Active: true, MinQuantity: 1, Price: 100}
+		products[id] = &cart.Product{ID: id, Name: locale.Named(fmt.Sprintf("P%d", id)), Active: true, MinQuantity: 1, Price: 100}
 	}
 	products[twoPlans].Plans = []cart.Plan{{ID: 171, Duration: "monthly"}, {ID: 172, Duration: "annually"}}
 	if merging {
@@ -298,7 +299,7 @@ func TestMerge_MayExceedTheLimitOfLines(t *testing.T) {
 		customer, guest := s.customer(t, "1"), s.guest(t)
 		var want []string
 		for i := range int64(120) {
-			s.Catalog.Put(s.ID, &cart.Product{ID: 100 + i, Name: "P", Active: true, MinQuantity: 1, Price: 100})
+			s.Catalog.Put(s.ID, &cart.Product{ID: 100 + i, Name: locale.Named("P"), Active: true, MinQuantity: 1, Price: 100})
 			c := customer
 			if i >= 60 {
 				c = guest

@@ -116,7 +116,7 @@ type sampleOption struct {
 
 func asSample(p *cart.Product) sampleProduct {
 	row := sampleProduct{
-		ID: p.ID, Name: p.Name, Slug: p.Slug, Price: riyals(p.Price), Stock: p.Stock, Inactive: !p.Active, Most: p.MaxQuantity,
+		ID: p.ID, Name: p.Name.Own, Slug: p.Slug, Price: riyals(p.Price), Stock: p.Stock, Inactive: !p.Active, Most: p.MaxQuantity,
 	}
 	if p.MinQuantity > 1 {
 		row.Least = p.MinQuantity
@@ -127,7 +127,7 @@ func asSample(p *cart.Product) sampleProduct {
 	for _, f := range p.Fields {
 		field := sampleField{Name: f.Name, Required: f.Required}
 		for _, o := range f.Options {
-			field.Options = append(field.Options, sampleOption{o.Code, o.Name, riyals(o.Price)})
+			field.Options = append(field.Options, sampleOption{o.Code, o.Name.Own, riyals(o.Price)})
 		}
 		row.Fields = append(row.Fields, field)
 	}

@@ -1,0 +1,59 @@
+package locale_test
+
+import (
+	"testing"
+
+	"commerce/auth/locale"
+)
+
+func TestName_FallsBackToTheStoresLanguage(t *testing.T) {
+	t.Parallel()
+	box := locale.Name{Own: "Boîte", Others: map[locale.Locale]string{locale.Ar: "صندوق", locale.En: ""}}
+	for _, tc := range []struct {
+		name locale.Name
+		in   locale.Locale
+		want string
+	}{
+		{box, locale.Ar, "صندوق"},
+		{box, locale.En, "Boîte"},
+		{box, "fr", "Boîte"},
+		{locale.Named("Box"), locale.Ar, "Box"},
+		{locale.Name{}, locale.Ar, ""},
+	} {
+		if got := tc.name.In(tc.in); got != tc.want {
+			t.Errorf("%+v in %s: %q, want %q", tc.name, tc.in, got, tc.want)
+		}
+	}
+}
+
+func TestSentence_SaysItsArgumentsInItsLanguage(t *testing.T) {
+	t.Parallel()
+	left := locale.Text{locale.En: "%d of “%s” left: %s.", locale.Ar: "بقي %d من «%s»: %s."}
+	box := locale.Name{Own: "Box", Others: map[locale.Locale]string{locale.Ar: "صندوق"}}
+	sentence := left.With(3, box, locale.Named("new"))
+	for l, want := range map[locale.Locale]string{
+		locale.En: "3 of “Box” left: new.",
+		locale.Ar: "بقي 3 من «صندوق»: new.",
+		"fr":      "3 of “Box” left: new.",
+	} {
+		if got := sentence.In(l); got != want {
+			t.Errorf("in %s: %q, want %q", l, got, want)
+		}
+	}
+	if got := left.With(3, box, locale.Text{locale.En: "new", locale.Ar: "جديد"}).In(locale.Ar); got != "بقي 3 من «صندوق»: جديد." {
+		t.Errorf("a text as an argument: %q", got)
+	}
+	if diff := sentence.Args[1].(locale.Name).Own; diff != "Box" {
+		t.Errorf("the sentence's arguments have changed: %q", diff)
+	}
+}
+
+// A sentence about a product without translations is as cheap as one about a text.
+func TestSentence_ResolvesOnlyTranslatedNames(t *testing.T) {
+	left := locale.Text{locale.En: "%d of “%s” left."}
+	text, name := left.With(3, "Box"), left.With(3, locale.Named("Box"))
+	plain := testing.AllocsPerRun(100, func() { _ = text.In(locale.En) })
+	if named := testing.AllocsPerRun(100, func() { _ = name.In(locale.En) }); named > plain {
+		t.Errorf("%v allocations with a name, %v with a text", named, plain)
+	}
+}
