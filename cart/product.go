@@ -39,6 +39,15 @@ type Plan struct {
 	ID       int64
 	Duration period.Duration
 	Price    money.Amount
+	Label    locale.Name // shown for the duration; zero: the duration's own label
+}
+
+// Text returns what to show for the plan's duration.
+func (p *Plan) Text(l locale.Locale) string {
+	if p.Label.Own == "" {
+		return p.Duration.Label(l)
+	}
+	return p.Label.In(l)
 }
 
 // Field is a question that the shopper answers when adding the product: with free text,

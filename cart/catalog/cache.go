@@ -10,6 +10,7 @@ import (
 	"unsafe"
 
 	"commerce/auth/lastknown"
+	"commerce/auth/locale"
 	"commerce/cart"
 )
 
@@ -149,18 +150,33 @@ func productWeight(_ productKey, p *cart.Product) uint32 {
 	if p == nil {
 		return 0
 	}
-	size := int(unsafe.Sizeof(*p)) + len(p.Name.Own) + len(p.Slug) + len(p.Type)
+	size := int(unsafe.Sizeof(*p)) + nameWeight(p.Name) + len(p.Slug) + len(p.Type)
 	if p.Image != nil {
 		size += int(unsafe.Sizeof(*p.Image)) + len(p.Image.URL) + len(p.Image.Alt)
 	}
-	size += len(p.Plans) * int(unsafe.Sizeof(cart.Plan{}))
+	for _, plan := range p.Plans {
+		size += int(unsafe.Sizeof(plan)) + nameWeight(plan.Label)
+	}
 	for _, f := range p.Fields {
 		size += int(unsafe.Sizeof(f)) + len(f.Name)
 		for _, o := range f.Options {
-			size += int(unsafe.Sizeof(o)) + len(o.Code) + len(o.Name.Own)
+			size += int(unsafe.Sizeof(o)) + len(o.Code) + nameWeight(o.Name)
 		}
 	}
 	return uint32(size)
+}
+
+// nameWeight returns the bytes of a name outside of its struct.
+func nameWeight(n locale.Name) int {
+	size := len(n.Own)
+	if len(n.Others) > 0 {
+		const mapOfAFewTexts = 336
+		size += mapOfAFewTexts
+	}
+	for _, text := range n.Others {
+		size += len(text)
+	}
+	return size
 }
 
 func couponWeight(key couponKey, _ *cart.Coupon) uint32 {

@@ -23,12 +23,14 @@ type Postgres struct{ db *pgxpool.Pool }
 func NewPostgres(db *pgxpool.Pool) *Postgres { return &Postgres{db: db} }
 
 const selectProducts = `
-SELECT p.id, p.name, p.slug, p.type, p.active, p.price, p.original_price, p.stock, p.min_quantity, p.max_quantity,
-	p.image_url, p.image_alt,
-	(SELECT json_agg(json_build_object('id', n.id, 'duration', n.duration, 'price', n.price) ORDER BY n.id)
+SELECT p.id, p.name, nullif(p.names, '{}'), p.slug, p.type, p.active, p.price, p.original_price, p.tax_ppm,
+	p.stock, p.min_quantity, p.max_quantity, p.step, p.max_per_cart, p.image_url, p.image_alt,
+	(SELECT json_agg(json_build_object('id', n.id, 'duration', n.duration, 'price', n.price,
+			'label', n.label, 'labels', nullif(n.labels, '{}')) ORDER BY n.id)
 		FROM plans n WHERE (n.store_id, n.product_id) = (p.store_id, p.id)),
 	(SELECT json_agg(json_build_object('name', f.name, 'required', f.required, 'options',
-			(SELECT json_agg(json_build_object('code', o.code, 'name', o.name, 'price', o.price) ORDER BY o.position, o.code)
+			(SELECT json_agg(json_build_object('code', o.code, 'name', o.name, 'names', nullif(o.names, '{}'), 'price', o.price)
+					ORDER BY o.position, o.code)
 				FROM field_options o WHERE (o.store_id, o.product_id, o.field) = (f.store_id, f.product_id, f.name))
 		) ORDER BY f.position)
 		FROM fields f WHERE (f.store_id, f.product_id) = (p.store_id, p.id))
@@ -41,6 +43,8 @@ type (
 		ID       int64
 		Duration period.Duration
 		Price    money.Amount
+		Label    string
+		Labels   map[locale.Locale]string
 	}
 	fieldRow struct {
 		Name     string
@@ -49,6 +53,7 @@ type (
 	}
 	optionRow struct {
 		Code, Name string
+		Names      map[locale.Locale]string
 		Price      money.Amount
 	}
 )
@@ -78,8 +83,8 @@ func scanProduct(row pgx.CollectableRow) (*cart.Product, error) {
 		plans  []planRow
 		fields []fieldRow
 	)
-	err := row.Scan(&p.ID, &p.Name.Own, &p.Slug, &p.Type, &p.Active, &p.Price, &p.OriginalPrice, &p.Stock, &p.MinQuantity, &p.MaxQuantity,
-		&url, &image.Alt, &plans, &fields)
+	err := row.Scan(&p.ID, &p.Name.Own, &p.Name.Others, &p.Slug, &p.Type, &p.Active, &p.Price, &p.OriginalPrice, &p.TaxRate,
+		&p.Stock, &p.MinQuantity, &p.MaxQuantity, &p.Step, &p.MaxPerCart, &url, &image.Alt, &plans, &fields)
 	if err != nil {
 		return nil, err
 	}
@@ -88,12 +93,14 @@ func scanProduct(row pgx.CollectableRow) (*cart.Product, error) {
 		p.Image = &image
 	}
 	for _, plan := range plans {
-		p.Plans = append(p.Plans, cart.Plan(plan))
+		p.Plans = append(p.Plans, cart.Plan{
+			ID: plan.ID, Duration: plan.Duration, Price: plan.Price, Label: locale.Name{Own: plan.Label, Others: plan.Labels},
+		})
 	}
 	for _, f := range fields {
 		field := cart.Field{Name: f.Name, Required: f.Required}
 		for _, o := range f.Options {
-			field.Options = append(field.Options, cart.Option{Code: o.Code, Name: locale.Named(o.Name), Price: o.Price})
+			field.Options = append(field.Options, cart.Option{Code: o.Code, Name: locale.Name{Own: o.Name, Others: o.Names}, Price: o.Price})
 		}
 		p.Fields = append(p.Fields, field)
 	}

@@ -36,11 +36,11 @@ var imports = map[string][]string{
 		"auth", "auth/locale", "auth/store", "auth/problem",
 		"cart", "cart/service", "cart/wire", "cart/money",
 	},
-	"cart/catalog":  {"auth/lastknown", "cart", "cart/money", "cart/period"},
+	"cart/catalog":  {"auth/lastknown", "auth/locale", "cart", "cart/money", "cart/period"},
 	"cart/money":    {"auth/locale"},
 	"cart/period":   {"auth/locale"},
 	"cart/wire":     {"auth/locale", "auth/problem", "cart/money"},
-	"cart/carttest": {"cart", "cart/money"},
+	"cart/carttest": {"auth/locale", "cart", "cart/money"},
 
 	"subscriptions": {"auth", "auth/locale", "auth/store", "auth/problem", "cart/wire", "cart/money", "cart/period"},
 

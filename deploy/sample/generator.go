@@ -79,7 +79,7 @@ func newStoreSpec(id int64) storeSpec {
 	}
 	for i, name := range []string{"Streaming", "Cloud storage"} {
 		p := &cart.Product{
-			ID: int64(1 + i), Name: locale.Named(name), Slug: []string{"streaming", "cloud-storage"}[i], Type: "subscription", Active: true, MinQuantity: 1,
+			ID: int64(1 + i), Name: locale.Named(name), Slug: []string{"streaming", "cloud-storage"}[i], Type: "subscription", Active: true, MinQuantity: 1, Step: 1,
 		}
 		for k, d := range []period.Duration{period.Monthly, period.Quarterly, period.SemiAnnual, period.Annually} {
 			p.Plans = append(p.Plans, cart.Plan{ID: int64(10*(1+i) + k), Duration: d, Price: unit * money.Amount(10*d.Months())})

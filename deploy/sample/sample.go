@@ -29,51 +29,60 @@ func Stores() []*store.Store {
 	}
 }
 
-// Products returns the products of each store by the store's id.
+// Products returns the products of each store by the store's id. Their names are in English
+// and Arabic.
 func Products() map[int64][]*cart.Product {
 	return map[int64][]*cart.Product{
 		1: {
-			product(1, "Game credit", "game-credit", "digital", 4950),
-			stocked(product(2, "Gift card", "gift-card", "digital", 1000), 3),
-			inactive(product(3, "Old wallpaper pack", "old-wallpaper-pack", "digital", 500)),
-			{
-				ID: 4, Name: locale.Named("Pro membership"), Slug: "pro-membership", Type: "subscription", Active: true, MinQuantity: 1,
-				Image: image("pro-membership", "Pro membership"),
-				Plans: []cart.Plan{
-					{ID: 41, Duration: period.Monthly, Price: 2000},
-					{ID: 42, Duration: period.Annually, Price: 20000},
-				},
-			},
-			{
-				ID: 5, Name: locale.Named("Streaming account"), Slug: "streaming-account", Type: "digital", Active: true, MinQuantity: 1,
-				Price: 1500, OriginalPrice: 1500, Image: image("streaming-account", "Streaming account"),
-				Fields: []cart.Field{
-					{Name: "Account email", Required: true},
-					{Name: "Region", Options: []cart.Option{
-						{Code: "sa", Name: locale.Named("Saudi Arabia")},
-						{Code: "us", Name: locale.Named("United States"), Price: 525},
-					}},
-				},
-			},
-			stocked(product(6, "Limited skin", "limited-skin", "digital", 777), 0),
-			limited(product(7, "Loot box", "loot-box", "digital", 333), 2, 5),
+			product(1, named("Game credit", "رصيد ألعاب"), "game-credit", 4950),
+			stocked(product(2, named("Concert ticket", "تذكرة حفل"), "concert-ticket", 1000), 3),
+			inactive(product(3, named("Old wallpaper pack", "حزمة خلفيات قديمة"), "old-wallpaper-pack", 500)),
+			subscription(product(4, named("Pro membership", "العضوية الاحترافية"), "pro-membership", 0),
+				cart.Plan{ID: 41, Duration: period.Monthly, Price: 2000},
+				cart.Plan{ID: 42, Duration: period.Annually, Price: 20000}),
+			asking(product(5, named("Streaming account", "حساب بث"), "streaming-account", 1500),
+				cart.Field{Name: "Account email", Required: true},
+				cart.Field{Name: "Region", Options: []cart.Option{
+					{Code: "sa", Name: named("Saudi Arabia", "السعودية")},
+					{Code: "us", Name: named("United States", "الولايات المتحدة"), Price: 525},
+				}}),
+			stocked(product(6, named("Limited skin", "مظهر محدود"), "limited-skin", 777), 0),
+			limited(product(7, named("Loot box", "صندوق غنائم"), "loot-box", 333), 2, 5),
+			untaxed(product(8, named("Gift card", "بطاقة هدية"), "gift-card", 2500)),
+			single(subscription(product(9, named("Fan club", "نادي المعجبين"), "fan-club", 0),
+				cart.Plan{ID: 91, Duration: period.Monthly, Price: 1000},
+				cart.Plan{ID: 92, Duration: period.Annually, Price: 10000, Label: named("1 year for the price of 10 months", "سنة بسعر 10 أشهر")})),
+			stepped(product(10, named("Sticker pack", "حزمة ملصقات"), "sticker-pack", 200), 5, 5),
 		},
 		2: {
-			product(21, "E-book", "e-book", "digital", 1200),
-			{
-				ID: 22, Name: locale.Named("Magazine"), Slug: "magazine", Type: "subscription", Active: true, MinQuantity: 1,
-				Image: image("magazine", "Magazine"),
-				Plans: []cart.Plan{{ID: 221, Duration: period.Monthly, Price: 499}},
-			},
+			product(21, named("E-book", "كتاب إلكتروني"), "e-book", 1200),
+			subscription(product(22, named("Magazine", "مجلة"), "magazine", 0),
+				cart.Plan{ID: 221, Duration: period.Monthly, Price: 499}),
 		},
 	}
 }
 
-func product(id int64, name, slug, kind string, price money.Amount) *cart.Product {
+// named returns a name for a store whose language is English.
+func named(en, ar string) locale.Name {
+	return locale.Name{Own: en, Others: map[locale.Locale]string{locale.Ar: ar}}
+}
+
+func product(id int64, name locale.Name, slug string, price money.Amount) *cart.Product {
 	return &cart.Product{
-		ID: id, Name: locale.Named(name), Slug: slug, Type: kind, Active: true, MinQuantity: 1,
-		Price: price, OriginalPrice: price, Image: image(slug, name),
+		ID: id, Name: name, Slug: slug, Type: "digital", Active: true, MinQuantity: 1, Step: 1,
+		Price: price, OriginalPrice: price,
+		Image: &cart.Image{URL: "https://cdn.example.com/products/" + slug + ".webp", Alt: name.Own},
 	}
+}
+
+func subscription(p *cart.Product, plans ...cart.Plan) *cart.Product {
+	p.Type, p.Plans = "subscription", plans
+	return p
+}
+
+func asking(p *cart.Product, fields ...cart.Field) *cart.Product {
+	p.Fields = fields
+	return p
 }
 
 func stocked(p *cart.Product, stock int64) *cart.Product {
@@ -91,6 +100,19 @@ func limited(p *cart.Product, minimum, maximum int64) *cart.Product {
 	return p
 }
 
-func image(slug, alt string) *cart.Image {
-	return &cart.Image{URL: "https://cdn.example.com/products/" + slug + ".webp", Alt: alt}
+func stepped(p *cart.Product, minimum, step int64) *cart.Product {
+	p.MinQuantity, p.Step = minimum, step
+	return p
+}
+
+// single allows one of the product in a cart.
+func single(p *cart.Product) *cart.Product {
+	one := int64(1)
+	p.MaxPerCart = &one
+	return p
+}
+
+func untaxed(p *cart.Product) *cart.Product {
+	p.TaxRate = new(int64)
+	return p
 }

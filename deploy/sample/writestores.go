@@ -56,20 +56,37 @@ func queueProduct(batch *pgx.Batch, store int64, p *cart.Product) {
 		url, alt = &p.Image.URL, p.Image.Alt
 	}
 	batch.Queue(upsert("products", "store_id, id",
-		"name, slug, type, active, price, original_price, stock, min_quantity, max_quantity, image_url, image_alt"),
-		store, p.ID, p.Name.Own, p.Slug, p.Type, p.Active, p.Price, p.OriginalPrice, p.Stock, p.MinQuantity, p.MaxQuantity, url, alt)
+		"name, names, slug, type, active, price, original_price, tax_ppm, stock, min_quantity, max_quantity, step, max_per_cart, image_url, image_alt"),
+		store, p.ID, p.Name.Own, translations(p.Name), p.Slug, p.Type, p.Active, p.Price, p.OriginalPrice, p.TaxRate,
+		p.Stock, p.MinQuantity, p.MaxQuantity, max(p.Step, 1), p.MaxPerCart, url, alt)
 	for _, n := range p.Plans {
-		batch.Queue(upsert("plans", "store_id, id", "product_id, duration, price"),
-			store, n.ID, p.ID, n.Duration, n.Price)
+		batch.Queue(upsert("plans", "store_id, id", "product_id, duration, price, label, labels"),
+			store, n.ID, p.ID, n.Duration, n.Price, label(n.Label), translations(n.Label))
 	}
 	for i, f := range p.Fields {
 		batch.Queue(upsert("fields", "store_id, product_id, name", "required, position"),
 			store, p.ID, f.Name, f.Required, i)
 		for j, o := range f.Options {
-			batch.Queue(upsert("field_options", "store_id, product_id, field, code", "name, price, position"),
-				store, p.ID, f.Name, o.Code, o.Name.Own, o.Price, j)
+			batch.Queue(upsert("field_options", "store_id, product_id, field, code", "name, names, price, position"),
+				store, p.ID, f.Name, o.Code, o.Name.Own, translations(o.Name), o.Price, j)
 		}
 	}
+}
+
+// label returns the text of a plan's label in the store's language, nil for none.
+func label(n locale.Name) *string {
+	if n.Own == "" {
+		return nil
+	}
+	return &n.Own
+}
+
+// translations returns an object also for none, because the columns are not nullable.
+func translations(n locale.Name) map[locale.Locale]string {
+	if n.Others == nil {
+		return map[locale.Locale]string{}
+	}
+	return n.Others
 }
 
 func queueCoupon(batch *pgx.Batch, store int64, c *cart.Coupon) {

@@ -154,7 +154,7 @@ func TestCart_LoweringIsNeverRefused(t *testing.T) {
 		c.add(`{"product_id":2,"qty":3}`)
 		c.add(`{"product_id":7,"qty":4}`)
 		one := int64(1)
-		s.Catalog.Put(s.ID, &cart.Product{ID: 2, Name: locale.Named("Gift card"), MinQuantity: 1, Stock: &one, Price: 1000})
+		s.Catalog.Put(s.ID, &cart.Product{ID: 2, Name: locale.Named("Concert ticket"), MinQuantity: 1, Stock: &one, Price: 1000})
 		c.ok("PATCH", "/cart/items/2", `{"quantity":2}`)
 		c.refused(422, "product_inactive", "PATCH", "/cart/items/2", `{"quantity":3}`)
 		c.refused(422, "quantity_out_of_range", "PATCH", "/cart/items/7", `{"quantity":1}`)

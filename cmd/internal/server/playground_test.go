@@ -16,6 +16,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/google/go-cmp/cmp"
 
+	"commerce/auth/locale"
 	"commerce/cart"
 	"commerce/cart/money"
 	"commerce/cmd/internal/server"
@@ -46,7 +47,7 @@ func TestPlayground_AShopperAddsIsRefusedLogsInAndTurnsToArabic(t *testing.T) {
 	p.click(`#use-token`)
 	p.do(chromedp.SetValue(`#token-form [name="jwt"]`, sara.JWT))
 	p.click(`#token-form [value="use"]`)
-	p.until(`document.querySelector("#merge").textContent.includes("Gift card: quantity reduced from 4 to 3")`)
+	p.until(`document.querySelector("#merge").textContent.includes("Concert ticket: quantity reduced from 4 to 3")`)
 	sara.wantLines("2×3 1×1")
 
 	p.click(`#language`)
@@ -85,21 +86,23 @@ func TestPlayground_ShowsWhatTheSampleStoreSells(t *testing.T) {
 // sampleProduct is a row of the page's table. Prices are in major units.
 type sampleProduct struct {
 	ID       int64         `json:"id"`
-	Name     string        `json:"name"`
+	Name     languages     `json:"name"`
 	Slug     string        `json:"slug"`
 	Price    float64       `json:"price"`
 	Stock    *int64        `json:"stock"` // nil: unlimited
 	Inactive bool          `json:"inactive"`
 	Least    int64         `json:"least"` // 0 for 1
 	Most     *int64        `json:"most"`
+	Step     int64         `json:"step"` // 0 for 1
 	Plans    []samplePlan  `json:"plans"`
 	Fields   []sampleField `json:"fields"`
 }
 
 type samplePlan struct {
-	ID       int64   `json:"id"`
-	Duration string  `json:"duration"`
-	Price    float64 `json:"price"`
+	ID       int64     `json:"id"`
+	Duration string    `json:"duration"`
+	Label    languages `json:"label"` // nil for the duration's
+	Price    float64   `json:"price"`
 }
 
 type sampleField struct {
@@ -109,25 +112,43 @@ type sampleField struct {
 }
 
 type sampleOption struct {
-	Code  string  `json:"code"`
-	Name  string  `json:"name"`
-	Price float64 `json:"price"`
+	Code  string    `json:"code"`
+	Name  languages `json:"name"`
+	Price float64   `json:"price"`
+}
+
+// languages is a text in every language.
+type languages map[locale.Locale]string
+
+// inLanguages returns nil for no name.
+func inLanguages(n locale.Name) languages {
+	if n.Own == "" {
+		return nil
+	}
+	all := languages{}
+	for _, l := range locale.All() {
+		all[l] = n.In(l)
+	}
+	return all
 }
 
 func asSample(p *cart.Product) sampleProduct {
 	row := sampleProduct{
-		ID: p.ID, Name: p.Name.Own, Slug: p.Slug, Price: riyals(p.Price), Stock: p.Stock, Inactive: !p.Active, Most: p.MaxQuantity,
+		ID: p.ID, Name: inLanguages(p.Name), Slug: p.Slug, Price: riyals(p.Price), Stock: p.Stock, Inactive: !p.Active, Most: p.MaxQuantity,
 	}
 	if p.MinQuantity > 1 {
 		row.Least = p.MinQuantity
 	}
+	if p.Step > 1 {
+		row.Step = p.Step
+	}
 	for _, plan := range p.Plans {
-		row.Plans = append(row.Plans, samplePlan{plan.ID, string(plan.Duration), riyals(plan.Price)})
+		row.Plans = append(row.Plans, samplePlan{plan.ID, string(plan.Duration), inLanguages(plan.Label), riyals(plan.Price)})
 	}
 	for _, f := range p.Fields {
 		field := sampleField{Name: f.Name, Required: f.Required}
 		for _, o := range f.Options {
-			field.Options = append(field.Options, sampleOption{o.Code, o.Name.Own, riyals(o.Price)})
+			field.Options = append(field.Options, sampleOption{o.Code, inLanguages(o.Name), riyals(o.Price)})
 		}
 		row.Fields = append(row.Fields, field)
 	}

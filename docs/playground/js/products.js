@@ -3,7 +3,7 @@
 import { add, events, refusedByRule, state } from "./cart.js";
 import { byId, el, icon } from "./dom.js";
 import { clearErrors, showErrors } from "./forms.js";
-import { counted, money, number, onLanguage, t } from "./language.js";
+import { counted, language, money, number, onLanguage, t } from "./language.js";
 import { announce } from "./notices.js";
 import { currency, products } from "./sample.js";
 import { stepper } from "./stepper.js";
@@ -29,21 +29,23 @@ function refill(form, values) {
   }
 }
 
+/** said returns a text of the sample data in the page's language. */
+const said = (text) => text[language()];
+
 function card(product) {
-  const form = el("form", { class: "card product", noValidate: true, "data-product": product.id, "aria-label": product.name },
+  const form = el("form", { class: "card product", noValidate: true, "data-product": product.id, "aria-label": said(product.name) },
     el("div", { class: "art", "data-art": product.slug }, icon(product.slug, "drawing")),
     el("div", { class: "about" },
-      el("h3", {}, el("bdi", {}, product.name)),
+      el("h3", {}, el("bdi", {}, said(product.name))),
       el("p", { class: "price" }, priceOf(product)),
-      el("p", { class: "facts" }, stockOf(product), product.least && el("span", { class: "tag" },
-        t("bounds", { least: number(product.least), most: number(product.most) })), el("span", { class: "tag good in-cart", hidden: true }))),
+      el("p", { class: "facts" }, stockOf(product), boundsOf(product), el("span", { class: "tag good in-cart", hidden: true }))),
     product.plans && plans(product),
     product.fields?.map(field),
     el("details", { class: "more" },
       el("summary", {}, t("note")),
       el("textarea", { name: "notice", rows: 2, "aria-label": t("note"), dir: "auto" })),
     el("div", { class: "row buy" },
-      stepper({ name: "qty", of: product.name, value: product.least ?? 1, key: `p${product.id}` }),
+      stepper({ name: "qty", of: said(product.name), value: product.least ?? 1, by: product.step, key: `p${product.id}` }),
       el("button", { class: sellable(product) ? "primary" : "" }, t(sellable(product) ? "add" : "tryAnyway"))));
   form.addEventListener("submit", (event) => {
     event.preventDefault();
@@ -58,7 +60,7 @@ async function submit(form, product) {
   button.disabled = true; // a double click adds once
   const answer = await add(additionOf(form, product));
   button.disabled = false;
-  if (answer.ok) announce(t("added", { name: product.name }));
+  if (answer.ok) announce(t("added", { name: said(product.name) }));
   else if (refusedByRule(answer)) showErrors(form, answer.errors, answer.message);
 }
 
@@ -91,12 +93,18 @@ function stockOf(product) {
   return el("span", { class: "tag" }, t("inStock"));
 }
 
+function boundsOf(product) {
+  if (!product.least) return undefined;
+  const [least, most, step] = [product.least, product.most, product.step].map((n) => n && number(n));
+  return el("span", { class: "tag" }, step ? t("steps", { least, step }) : t("bounds", { least, most }));
+}
+
 function plans(product) {
   return el("fieldset", { class: "plans" },
     el("legend", {}, t("plan")),
     product.plans.map((plan, i) => el("label", {},
       el("input", { type: "radio", name: "subscription_plan", value: plan.id, checked: i === 0 }),
-      el("span", {}, t(plan.duration)), el("b", {}, money(plan.price, currency)))));
+      el("span", {}, plan.label ? said(plan.label) : t(plan.duration)), el("b", {}, money(plan.price, currency)))));
 }
 
 function field(f) {
@@ -104,7 +112,7 @@ function field(f) {
   const control = f.options
     ? el("select", { name },
       el("option", { value: "" }, t("noChoice")),
-      f.options.map((o) => el("option", { value: o.code }, o.price ? `${o.name} (+${money(o.price, currency)})` : o.name)))
+      f.options.map((o) => el("option", { value: o.code }, o.price ? `${said(o.name)} (+${money(o.price, currency)})` : said(o.name))))
     : el("input", { name, autocomplete: "off", dir: "auto" });
   return el("label", { class: "field" },
     el("span", {}, el("bdi", {}, f.name), " ", el("small", {}, t(f.required ? "required" : "optional"))), control);

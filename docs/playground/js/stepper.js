@@ -7,10 +7,11 @@ import { t } from "./language.js";
  * stepper makes the control. It calls change with each new whole number. Without change,
  * it is only an input of a form.
  *
- * @param {{name: string, of: string, value: number, key: string, change?: (n: number) => void}} options
- *   name of the input, the product's name, and a key to restore the focus
+ * @param {{name: string, of: string, value: number, by?: number, key: string, change?: (n: number) => void}} options
+ *   name of the input, the product's name, what a button adds (default 1), and a key to
+ *   restore the focus
  */
-export function stepper({ name, of, value, key, change }) {
+export function stepper({ name, of, value, by = 1, key, change }) {
   const input = el("input", {
     name, value, inputMode: "numeric", autocomplete: "off", "aria-label": `${t("quantity")}: ${of}`, "data-key": `${key}-n`,
     onchange: () => {
@@ -18,12 +19,12 @@ export function stepper({ name, of, value, key, change }) {
       else change?.(Number(input.value));
     },
   });
-  const step = (by) => {
+  const move = (by) => {
     input.value = Math.max((Number(input.value) || 0) + by, 0);
     change?.(Number(input.value));
   };
   return el("span", { class: "stepper", role: "group" },
-    el("button", { type: "button", "aria-label": t("fewer", { name: of }), "data-key": `${key}-less`, onclick: () => step(-1) }, icon("minus")),
+    el("button", { type: "button", "aria-label": t("fewer", { name: of }), "data-key": `${key}-less`, onclick: () => move(-by) }, icon("minus")),
     input,
-    el("button", { type: "button", "aria-label": t("more", { name: of }), "data-key": `${key}-more`, onclick: () => step(1) }, icon("plus")));
+    el("button", { type: "button", "aria-label": t("more", { name: of }), "data-key": `${key}-more`, onclick: () => move(by) }, icon("plus")));
 }

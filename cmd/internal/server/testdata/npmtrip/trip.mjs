@@ -94,7 +94,7 @@ async function trip(place, open, jwt) {
   whole(await phone.cart.addItem(2, 3));
   const before = whole(await phone.cart.get());
   let error = await refused(phone.cart.addItem(2), 422, 'insufficient_stock');
-  assert.match(error.message, /3.*Gift card/);
+  assert.match(error.message, /3.*Concert ticket/);
   assert.deepEqual(Object.keys(error.response.data.errors), ['qty']);
   error = await refused(phone.cart.updateItem('2', 4), 422, 'insufficient_stock');
   assert.deepEqual(Object.keys(error.response.data.errors), ['quantity']);
