@@ -109,6 +109,7 @@ func (a *API) list(v *visit) (func(*wire.Writer), error) {
 	if err != nil {
 		return nil, err
 	}
+	q.Language = v.language
 	rows, err := a.source.List(v.ctx(), v.store.ID, q.Query)
 	if err != nil {
 		return nil, fmt.Errorf("list subscriptions of store %d: %w", v.store.ID, err)
@@ -146,7 +147,7 @@ func (a *API) get(v *visit) (func(*wire.Writer), error) {
 	if err != nil || id < 1 || strconv.FormatInt(id, 10) != v.Param("id") {
 		return nil, errNotFound
 	}
-	s, err := a.source.Get(v.ctx(), v.store.ID, id)
+	s, err := a.source.Get(v.ctx(), v.store.ID, id, v.language)
 	switch {
 	case errors.Is(err, ErrNotFound):
 		return nil, errNotFound

@@ -3,6 +3,7 @@ package subscriptions_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"commerce/auth/locale"
 	"commerce/cart/period"
 	"commerce/subscriptions"
 )
@@ -21,7 +23,8 @@ var update = flag.Bool("update", false, "write the answers as they are now into 
 // sixStates returns one subscription per state, numbered in order. Each nullable member is
 // null in at least one of them, and not null in another.
 func sixStates() data {
-	product := subscriptions.Product{ID: 4, Name: "Pro membership", Slug: "pro-membership", Type: "subscription"}
+	name := locale.Name{Own: "Pro membership", Others: map[locale.Locale]string{locale.Ar: "العضوية الاحترافية"}}
+	product := subscriptions.Product{ID: 4, Name: name, Slug: "pro-membership", Type: "subscription"}
 	monthly := subscriptions.Variant{ID: 41, Duration: period.Monthly, Price: 2500}
 	yearly := subscriptions.Variant{ID: 42, Duration: period.Annually, Price: 20000}
 	start := time.Date(2025, 11, 6, 8, 30, 15, 250000000, time.UTC)
@@ -86,6 +89,47 @@ func golden(t *testing.T, name string, b bundle, url, language string) {
 	if diff := cmp.Diff(string(want), got.String()); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", name, diff)
 	}
+}
+
+func TestProductName_IsInTheLanguageOfTheRequestElseTheStores(t *testing.T) {
+	t.Parallel()
+	d := sixStates()
+	one := d.all[1]
+	one.Card, one.Scheduled = nil, nil
+	d.all, d.customers = nil, nil
+	for store, name := range map[int64]locale.Name{ // stores 1 and 2 are in English, 4 is in Arabic
+		1: {Own: "Club", Others: map[locale.Locale]string{locale.Ar: "نادي"}},
+		2: locale.Named("Club"),
+		4: {Own: "نادي", Others: map[locale.Locale]string{locale.En: "Club"}},
+	} {
+		s := one
+		s.StoreID, s.Product.Name = store, name
+		d.all = append(d.all, s)
+		d.customers = append(d.customers, subscriptions.Customer{StoreID: store, ID: s.CustomerID})
+	}
+	onEach(t, d, func(t *testing.T, b bundle) {
+		for _, tt := range []struct {
+			store          int64
+			language, want string
+		}{
+			{1, "en", "Club"}, {1, "ar", "نادي"}, {1, "fr", "Club"}, {1, "", "Club"},
+			{2, "en", "Club"}, {2, "ar", "Club"},
+			{4, "en", "Club"}, {4, "ar", "نادي"}, {4, "fr", "نادي"}, {4, "", "نادي"},
+		} {
+			type named struct{ Product struct{ Name string } }
+			var single struct{ Data named }
+			var page struct{ Data struct{ Data []named } }
+			err := errors.Join(
+				json.Unmarshal(b.do("/subscriptions/2", tt.store, tt.language).Body.Bytes(), &single),
+				json.Unmarshal(b.do("/subscriptions", tt.store, tt.language).Body.Bytes(), &page))
+			if err != nil || len(page.Data.Data) != 1 {
+				t.Fatalf("store %d in %q: %d rows, %v", tt.store, tt.language, len(page.Data.Data), err)
+			}
+			if got := [2]string{single.Data.Product.Name, page.Data.Data[0].Product.Name}; got != [2]string{tt.want, tt.want} {
+				t.Errorf("store %d in %q: %q, want %q twice", tt.store, tt.language, got, tt.want)
+			}
+		}
+	})
 }
 
 func TestPrice_IsExactInEveryCurrency(t *testing.T) {

@@ -5,6 +5,8 @@ import (
 	"context"
 	"crypto/rand"
 	"slices"
+
+	"commerce/auth/locale"
 )
 
 // Memory is a source of subscriptions that never change.
@@ -42,7 +44,7 @@ func NewMemory(customers []Customer, all []Subscription) *Memory {
 func (m *Memory) LinkKeys(context.Context, bool) ([][]byte, error) { return m.keys, nil }
 
 // Get implements Source.
-func (m *Memory) Get(_ context.Context, store, id int64) (*Subscription, error) {
+func (m *Memory) Get(_ context.Context, store, id int64, _ locale.Locale) (*Subscription, error) {
 	rows := m.byStore[store]
 	at, found := newestFirst(rows, id)
 	if !found {

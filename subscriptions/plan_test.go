@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"commerce/auth/locale"
 	"commerce/deploy/ephemeral"
 )
 
@@ -20,8 +21,8 @@ const aMillion = `
 SET session_replication_role = replica;
 SET work_mem = '256MB';
 INSERT INTO stores (id, name, currency) SELECT s, 'Store ' || s, 'SAR' FROM generate_series(1, 1000) s;
-INSERT INTO products (store_id, id, name, slug, type, price, original_price)
-	SELECT s, 4, 'Streaming', 'streaming', 'subscription', 0, 0 FROM generate_series(1, 1000) s;
+INSERT INTO products (store_id, id, name, names, slug, type, price, original_price)
+	SELECT s, 4, 'Streaming', '{"ar": "بث"}', 'streaming', 'subscription', 0, 0 FROM generate_series(1, 1000) s;
 INSERT INTO plans (store_id, id, product_id, duration, price)
 	SELECT s, p, 4, 'monthly', 2000 FROM generate_series(1, 1000) s, generate_series(41, 43) p;
 INSERT INTO customers (store_id, id, email, phone, calling_code)
@@ -86,6 +87,7 @@ func TestPlans_UseIndexesAndDoNotSort(t *testing.T) {
 		{"by two that differ", Query{Limit: 16, Filter: Filter{Email: "customer20@example.com", Phone: "520000030"}}, 0, 0},
 		{"without a match", Query{Limit: 16, Filter: Filter{Email: "nobody@example.com"}}, 0, 0},
 	} {
+		tt.q.Language = locale.Ar
 		sql, args := listSQL(1, tt.q)
 		for _, mode := range []string{"force_custom_plan", "force_generic_plan"} {
 			plan, err := explain(t.Context(), conn, mode, sql, args)
@@ -102,7 +104,7 @@ func TestPlans_UseIndexesAndDoNotSort(t *testing.T) {
 			}
 		}
 	}
-	plan, err := explain(t.Context(), conn, "force_generic_plan", getSQL, []any{int64(1), int64(850_004)})
+	plan, err := explain(t.Context(), conn, "force_generic_plan", getSQL, []any{int64(1), "ar", int64(850_004)})
 	if err != nil {
 		t.Fatal(err)
 	}

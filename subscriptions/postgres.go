@@ -12,6 +12,8 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"commerce/auth/locale"
 )
 
 // PostgresConfig configures a Postgres source.
@@ -97,11 +99,11 @@ func (p *Postgres) List(ctx context.Context, store int64, q Query) ([]Subscripti
 }
 
 // Get implements Source.
-func (p *Postgres) Get(ctx context.Context, store, id int64) (*Subscription, error) {
+func (p *Postgres) Get(ctx context.Context, store, id int64, l locale.Locale) (*Subscription, error) {
 	var found *Subscription
 	r := row{Subscription: Subscription{StoreID: store}}
 	var scheduled scheduledVariant
-	err := p.read(ctx, store, getSQL, []any{store, id}, append(r.into(), scheduled.into()...), func() {
+	err := p.read(ctx, store, getSQL, []any{store, string(l), id}, append(r.into(), scheduled.into()...), func() {
 		s := p.subscription(&r)
 		s.Scheduled = scheduled.variant()
 		found = &s

@@ -3,6 +3,8 @@ package subscriptions
 import (
 	"context"
 	"errors"
+
+	"commerce/auth/locale"
 )
 
 // ErrNotFound means that the store does not have the subscription.
@@ -15,8 +17,9 @@ type Source interface {
 	// is not set, since the list does not show it.
 	List(ctx context.Context, store int64, q Query) ([]Subscription, error)
 
-	// Get returns one complete subscription of the store.
-	Get(ctx context.Context, store, id int64) (*Subscription, error)
+	// Get returns one complete subscription of the store, with the product's name in a
+	// language.
+	Get(ctx context.Context, store, id int64, l locale.Locale) (*Subscription, error)
 
 	// LinkKeys returns the secrets of page links. The first one signs new links. Links
 	// of all of them are accepted. Instances with the same source have the same keys
@@ -28,8 +31,9 @@ type Source interface {
 // Query is a page of the rows that match a filter. At most one of Skip, Older and Newer is
 // set.
 type Query struct {
-	Filter Filter
-	Limit  int // maximum number of rows
+	Filter   Filter
+	Language locale.Locale // of the products' names
+	Limit    int           // maximum number of rows
 
 	Skip  int   // rows to skip first; takes proportional time
 	Older int64 // only IDs below it

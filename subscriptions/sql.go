@@ -13,13 +13,14 @@ import (
 )
 
 // columns are the columns of both statements, in the order of row.into. Texts that are
-// too long to be shown are truncated just above their limit.
+// too long to be shown are truncated just above their limit. $2 is the language of the
+// product's name.
 const columns = `
 	s.id, s.customer_id, s.status, coalesce(left(s.external_customer_id, 256), ''),
 	s.starts_at, s.ends_at, s.current_period_start, s.current_period_end, s.trial_ends_at,
 	s.cancel_at_period_end, s.canceled_at, s.paused_at, coalesce(s.paused_remaining_days, 0),
 	s.next_retry_at, s.grace_ends_at, s.duration, s.order_id, s.price_amount, s.currency,
-	s.product_id, p.name, p.slug, p.type, s.variant_id, v.duration, v.price,
+	s.product_id, coalesce(p.names ->> $2::text, p.name), p.slug, p.type, s.variant_id, v.duration, v.price,
 	coalesce(c.last_four, ''), coalesce(c.scheme, ''), left(s.metadata::text, 16385), s.created_at, s.updated_at`
 
 const joins = `
@@ -30,7 +31,7 @@ const joins = `
 const getSQL = "SELECT" + columns + `, n.id, n.duration, n.price
 	FROM subscriptions s` + joins + `
 	LEFT JOIN plans n ON n.store_id = s.store_id AND n.id = s.scheduled_variant_id
-	WHERE s.store_id = $1 AND s.id = $2`
+	WHERE s.store_id = $1 AND s.id = $3`
 
 // listSQL selects IDs with an index-only scan and joins only those rows: skipping the
 // rows of a thousand pages only scans the index. The IDs are selected in a subquery, so
@@ -43,6 +44,7 @@ func listSQL(store int64, q Query) (sql string, args []any) {
 		return "$" + strconv.Itoa(len(args))
 	}
 	of := "store_id = " + arg(store)
+	arg(string(q.Language)) // for columns
 	if q.Older != 0 {
 		of += " AND id < " + arg(q.Older)
 	}
@@ -112,7 +114,7 @@ func (r *row) into() []any {
 		&r.CancelAtPeriodEnd, (*instant)(&r.CanceledAt), (*instant)(&r.PausedAt), &r.PausedRemainingDays,
 		(*instant)(&r.NextRetryAt), (*instant)(&r.GraceEndsAt),
 		(*string)(&r.Duration), &r.OrderID, (*int64)(&r.Price), &r.Currency,
-		&r.Product.ID, &r.Product.Name, &r.Product.Slug, &r.Product.Type,
+		&r.Product.ID, &r.Product.Name.Own, &r.Product.Slug, &r.Product.Type,
 		&r.Variant.ID, (*string)(&r.Variant.Duration), (*int64)(&r.Variant.Price),
 		&r.card.LastFour, &r.card.Scheme, &r.Metadata, (*instant)(&r.CreatedAt), (*instant)(&r.UpdatedAt),
 	}

@@ -5,6 +5,7 @@ package subscriptions
 import (
 	"time"
 
+	"commerce/auth/locale"
 	"commerce/cart/money"
 	"commerce/cart/period"
 )
@@ -66,10 +67,12 @@ type Subscription struct {
 	CreatedAt, UpdatedAt time.Time
 }
 
-// Product is the product of a subscription.
+// Product is the product of a subscription. Its name may lack translations that nothing
+// asked the source for.
 type Product struct {
-	ID               int64
-	Name, Slug, Type string
+	ID         int64
+	Name       locale.Name
+	Slug, Type string
 }
 
 // Variant is a duration of a product's subscriptions and its current price, in minor units

@@ -93,8 +93,8 @@ func writeCatalog(ctx context.Context, tx pgx.Tx, d data) error {
 		batch.Queue("INSERT INTO stores (id, name, currency, language) VALUES ($1, $2, $3, $4)", s.ID, s.Name, s.Currency, string(s.Locale))
 	}
 	for _, s := range d.all {
-		batch.Queue(`INSERT INTO products (store_id, id, name, slug, type, price, original_price) VALUES ($1, $2, $3, $4, $5, 0, 0)
-			ON CONFLICT DO NOTHING`, s.StoreID, s.Product.ID, s.Product.Name, s.Product.Slug, s.Product.Type)
+		batch.Queue(`INSERT INTO products (store_id, id, name, names, slug, type, price, original_price) VALUES ($1, $2, $3, coalesce($4, '{}'::jsonb), $5, $6, 0, 0)
+			ON CONFLICT DO NOTHING`, s.StoreID, s.Product.ID, s.Product.Name.Own, s.Product.Name.Others, s.Product.Slug, s.Product.Type)
 		for _, v := range []*subscriptions.Variant{&s.Variant, s.Scheduled} {
 			if v != nil {
 				batch.Queue(`INSERT INTO plans (store_id, id, product_id, duration, price) VALUES ($1, $2, $3, $4, $5)

@@ -160,7 +160,7 @@ func (v *view) price(s *Subscription) {
 func (v *view) product(p *Product) {
 	v.Object("product")
 	v.Number("id", p.ID)
-	v.Text("name", p.Name)
+	v.Text("name", p.Name.In(v.Language))
 	v.Text("slug", p.Slug)
 	v.Text("type", p.Type)
 	v.EndObject()

@@ -89,7 +89,7 @@ func offerOf(store, product, plan int64) offer {
 	}
 	for _, p := range Products()[store] {
 		if p.ID == product {
-			o.product = subscriptions.Product{ID: p.ID, Name: p.Name.Own, Slug: p.Slug, Type: p.Type}
+			o.product = subscriptions.Product{ID: p.ID, Name: p.Name, Slug: p.Slug, Type: p.Type}
 			o.variant = variantOf(p, plan)
 		}
 	}

@@ -21,7 +21,7 @@ func TestSubscriptions_HaveWhatTheDocumentationPromises(t *testing.T) {
 		if s.StoreID == 1 {
 			states[s.Status]++
 		}
-		if s.Product.Name == "" || s.Variant.ID == 0 || s.Currency == "" {
+		if s.Product.Name.Own == "" || s.Variant.ID == 0 || s.Currency == "" {
 			t.Errorf("subscription %d is to nothing that the sample stores sell: %+v", s.ID, s)
 		}
 	}
