@@ -80,7 +80,16 @@ func fullCatalog() map[int64]*cart.Product {
 	plain.Image = &cart.Image{URL: "https://cdn.example.com/1.webp", Alt: "A pile of coins"}
 	few.Stock = pointerTo(int64(3))
 	asking.Slug, asking.Type = "account", "subscription"
+	translate(&plain.Name, "رصيد ألعاب")
+	translate(&few.Name, "تذكرة")
+	translate(&asking.Fields[1].Options[1].Name, "الولايات المتحدة")
+	asking.Plans[1].Label = locale.Named("1 year, best price")
+	translate(&asking.Plans[1].Label, "سنة بأفضل سعر")
 	return map[int64]*cart.Product{1: plain, 2: few, 5: asking}
+}
+
+func translate(n *locale.Name, arabic string) {
+	n.Others = map[locale.Locale]string{locale.Ar: arabic}
 }
 
 func fullPriced() *cart.Priced {
@@ -123,12 +132,41 @@ func TestView_Golden(t *testing.T) {
 		"summary.json":          in("ar", func(w view) { w.summary(&empty, token, nil) }),
 		"count.json":            in("en", func(w view) { w.count(8, 4, token, fullReport) }),
 		"validation.json":       in("en", func(w view) { w.validation(&full, fullReport) }),
+		"validation.ar.json":    in("ar", func(w view) { w.validation(&full, nil) }),
 		"validation.empty.json": in("ar", func(w view) { w.validation(&none, nil) }),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			golden(t, name, got.Bytes())
 		})
+	}
+}
+
+// A name is read where it stands: neither names with translations nor names without cost
+// an allocation.
+func TestView_NamesCostNoAllocations(t *testing.T) {
+	translated, named := fullPriced(), fullPriced()
+	for i := range named.Lines {
+		translated.Lines[i].Issue, named.Lines[i].Issue = nil, nil // their sentences allocate
+		if p := named.Lines[i].Product; p != nil {
+			p.Name.Others = nil
+			for j := range p.Fields {
+				for k := range p.Fields[j].Options {
+					p.Fields[j].Options[k].Name.Others = nil
+				}
+			}
+		}
+	}
+	buffer, prices := make([]byte, 0, 64<<10), money.NewFormatter()
+	count := func(p *cart.Priced, l locale.Locale) float64 {
+		return testing.AllocsPerRun(100, func() {
+			newView(wire.NewWriter(buffer, l, prices), riyadh).members(p, "")
+		})
+	}
+	for _, l := range locale.All() {
+		if with, without := count(translated, l), count(named, l); with != without {
+			t.Errorf("in %s: %v allocations with translations, %v without", l, with, without)
+		}
 	}
 }
 
@@ -219,6 +257,7 @@ func TestETag_ChangesWithEverythingShown(t *testing.T) {
 		"status":   with(func(p map[int64]*cart.Product) { p[1].Active = false }),
 		"maximum":  with(func(p map[int64]*cart.Product) { *p[1].MaxQuantity++ }),
 		"picture":  with(func(p map[int64]*cart.Product) { p[1].Image = nil }),
+		"label":    with(func(p map[int64]*cart.Product) { p[5].Plans[1].Label.Own += "!" }),
 		"option":   with(func(p map[int64]*cart.Product) { p[5].Fields[1].Options[1].Name.Own += "!" }),
 		"plan":     with(func(p map[int64]*cart.Product) { p[5].Plans[1].Duration = "monthly" }),
 		"gone":     with(func(p map[int64]*cart.Product) { delete(p, 5) }),

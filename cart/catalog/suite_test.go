@@ -152,6 +152,7 @@ func TestPostgres_HasTheLimitsOfPackageCart(t *testing.T) {
 		{"UPDATE field_options SET price = $1 WHERE (store_id, code) = (1, 'us')", int64(cart.MaxSurcharge)},
 		{"UPDATE fields SET position = $1::int - 1 WHERE (store_id, name) = (1, 'Region')", cart.MaxFields},
 		{"UPDATE stores SET tax_ppm = $1 WHERE id = 1", cart.MaxTaxRate},
+		{"UPDATE products SET tax_ppm = $1 WHERE (store_id, id) = (1, 1)", cart.MaxTaxRate},
 	} {
 		if _, err := d.admin.Exec(t.Context(), change.sql, change.highest); err != nil {
 			t.Errorf("%s with %d: %v", change.sql, change.highest, err)
@@ -160,6 +161,65 @@ func TestPostgres_HasTheLimitsOfPackageCart(t *testing.T) {
 			t.Errorf("%s with %d is allowed", change.sql, change.highest+1)
 		}
 	}
+}
+
+// A language that is added to locale.All needs a migration.
+func TestPostgres_AcceptsNamesInEveryLanguage(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	all := map[locale.Locale]string{}
+	for _, l := range locale.All() {
+		all[l] = strings.Repeat("ب", 500)
+	}
+	d.exec(t, "UPDATE products SET names = $1 WHERE (store_id, id) = (1, 1)", all)
+	found, err := catalog.NewPostgres(d.pool).Products(t.Context(), 1, []int64{1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(locale.Name{Own: "Game credit", Others: all}, found[1].Name); diff != "" {
+		t.Errorf("name (-want +got):\n%s", diff)
+	}
+}
+
+// Names are in the cache's memory limit: with long ones, fewer products fit.
+func TestCache_WeighsTranslations(t *testing.T) {
+	t.Parallel()
+	const products, size = 200, 4096
+	long := locale.Name{Own: "P", Others: map[locale.Locale]string{locale.Ar: strings.Repeat("ب", size)}}
+	for part, p := range map[string]cart.Product{
+		"product": {Name: long},
+		"plan":    {Plans: []cart.Plan{{Label: long}}},
+		"option":  {Fields: []cart.Field{{Options: []cart.Option{{Name: long}}}}},
+	} {
+		memory, ids := catalog.NewMemory(nil), make([]int64, products)
+		for i := range ids {
+			one := p
+			one.ID = int64(i + 1)
+			ids[i] = one.ID
+			memory.Put(1, &one)
+		}
+		source := &counting{Source: memory}
+		cache := catalog.NewCache(catalog.CacheConfig{Source: source, Memory: products * size, Now: func() time.Time { return noon }})
+		for range 2 {
+			if _, err := cache.Products(t.Context(), 1, ids); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if source.loaded.Load() == products {
+			t.Errorf("%s: all %d products fit, each with %d bytes of names", part, products, 2*size)
+		}
+	}
+}
+
+// counting counts the products that are loaded.
+type counting struct {
+	catalog.Source
+	loaded atomic.Int64
+}
+
+func (c *counting) Products(ctx context.Context, store int64, ids []int64) (map[int64]*cart.Product, error) {
+	c.loaded.Add(int64(len(ids)))
+	return c.Source.Products(ctx, store, ids)
 }
 
 // A code that is not in normal form could never be redeemed, so the schema refuses it.

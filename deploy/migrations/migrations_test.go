@@ -265,6 +265,26 @@ func TestSchema_RejectsImpossibleRowsByConstraintName(t *testing.T) {
 		`UPDATE products SET stock = -1`:                                          "product_stock_is_in_range",
 		`UPDATE products SET min_quantity = 0`:                                    "product_min_quantity_is_in_range",
 		`UPDATE products SET min_quantity = 3, max_quantity = 2`:                  "product_max_quantity_is_in_range",
+		`UPDATE products SET names = '[]'`:                                        "product_names_are_translations",
+		`UPDATE products SET names = '"ar"'`:                                      "product_names_are_translations",
+		`UPDATE products SET names = 'null'`:                                      "product_names_are_translations",
+		`UPDATE products SET names = '{"fr": "Livre"}'`:                           "product_names_are_translations",
+		`UPDATE products SET names = '{"ar": ""}'`:                                "product_names_are_translations",
+		`UPDATE products SET names = '{"ar": 5}'`:                                 "product_names_are_translations",
+		`UPDATE products SET names = '{"ar": null}'`:                              "product_names_are_translations",
+		`UPDATE products SET names = '{"ar": {"ar": "كتاب"}}'`:                    "product_names_are_translations",
+		`UPDATE products SET names = jsonb_build_object('ar', repeat('ب', 501))`:  "product_names_are_translations",
+		`UPDATE products SET tax_ppm = -1`:                                        "product_tax_is_a_share",
+		`UPDATE products SET tax_ppm = 1000001`:                                   "product_tax_is_a_share",
+		`UPDATE products SET max_per_cart = 0`:                                    "product_max_per_cart_is_in_range",
+		`UPDATE products SET min_quantity = 2, max_per_cart = 1`:                  "product_max_per_cart_is_in_range",
+		`UPDATE products SET max_per_cart = 1000001`:                              "product_max_per_cart_is_in_range",
+		`UPDATE products SET step = 0`:                                            "product_step_is_in_range",
+		`UPDATE products SET step = 1000001`:                                      "product_step_is_in_range",
+		`UPDATE field_options SET names = '{"ar": ""}'`:                           "option_names_are_translations",
+		`UPDATE plans SET label = ''`:                                             "plan_label_is_short",
+		`UPDATE plans SET label = 'Pass', labels = '{"fr": "Carte"}'`:             "plan_labels_are_translations",
+		`UPDATE plans SET labels = '{"ar": "بطاقة"}'`:                             "plan_labels_translate_a_label",
 		`UPDATE products SET slug = ''`:                                           "product_has_a_slug",
 		`UPDATE products SET image_url = ''`:                                      "product_image_has_a_url",
 		`UPDATE products SET id = 1`:                                              "products_pkey",
@@ -388,6 +408,11 @@ func TestSchema_NotifiesOfEveryChange(t *testing.T) {
 		want   []string
 	}{
 		{`UPDATE products SET stock = 3 WHERE id = 1`, []string{"product 1 1"}},
+		{`UPDATE products SET names = '{"ar": "كتاب"}' WHERE id = 1`, []string{"product 1 1"}},
+		{`UPDATE products SET tax_ppm = 0 WHERE id = 1`, []string{"product 1 1"}},
+		{`UPDATE products SET max_per_cart = 1, step = 2 WHERE id = 1`, []string{"product 1 1"}},
+		{`UPDATE plans SET label = 'Pass', labels = '{"ar": "بطاقة"}'`, []string{"product 1 2"}},
+		{`UPDATE field_options SET names = '{"ar": "السعودية"}'`, []string{"product 1 1"}},
 		{`UPDATE products SET price = price WHERE false`, nil},
 		{`UPDATE plans SET price = 200`, []string{"product 1 2"}},
 		{`UPDATE plans SET product_id = 1`, []string{"product 1 1", "product 1 2"}},
@@ -454,5 +479,51 @@ func TestDropProductRevision_RollbackRestoresRevisions(t *testing.T) {
 	}
 	if _, err := m.Up(t.Context()); err != nil {
 		t.Errorf("Up: %v", err)
+	}
+}
+
+// Statements of the release before, which know none of the new columns, work before, during
+// and after the migration, also when a connection has prepared them earlier.
+func TestCatalogInLanguages_KeepsTheReleaseBeforeRunning(t *testing.T) {
+	t.Parallel()
+	url := ephemeral.Migrated(t)
+	conn, m := dial(t, url), open(t, url)
+	exec(t, conn, aShop)
+	read := func() (found string) {
+		t.Helper()
+		err := conn.QueryRow(t.Context(), `
+			SELECT concat_ws(' ', p.name, p.price, p.stock, p.min_quantity, p.max_quantity,
+				(SELECT json_agg(json_build_object('id', n.id, 'price', n.price)) FROM plans n WHERE (n.store_id, n.product_id) = (p.store_id, p.id)),
+				(SELECT json_agg(o.name) FROM field_options o WHERE (o.store_id, o.product_id) = (p.store_id, p.id)))
+			FROM products p WHERE p.store_id = $1 AND p.id = ANY($2)`, 1, []int64{1}).Scan(&found)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found
+	}
+	write := func(id int) {
+		t.Helper()
+		exec(t, conn, `INSERT INTO products (store_id, id, name, slug, type, price, original_price, min_quantity) VALUES (1, $1, 'Pen', 'pen', 'digital', 1, 1, 3)`, id)
+		exec(t, conn, `INSERT INTO plans (store_id, id, product_id, duration, price) VALUES (1, $1, $1, 'monthly', 1)`, id)
+		exec(t, conn, `UPDATE products SET min_quantity = 2, stock = $2 WHERE id = $1`, id, id)
+	}
+	downTo(t, m, 5)
+	before := read()
+	write(101)
+	if _, err := m.Up(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if during := read(); during != before {
+		t.Errorf("after the migration it reads %q, before %q", during, before)
+	}
+	write(102)
+	exec(t, conn, `UPDATE products SET names = '{"ar": "كتاب"}', tax_ppm = 0, max_per_cart = 9, step = 2; UPDATE plans SET label = 'Pass', labels = '{"ar": "بطاقة"}'`)
+	downTo(t, m, 5)
+	if after := read(); after != before {
+		t.Errorf("after the rollback it reads %q, before %q", after, before)
+	}
+	write(103)
+	if _, err := m.Up(t.Context()); err != nil {
+		t.Errorf("Up, after the rollback: %v", err)
 	}
 }
