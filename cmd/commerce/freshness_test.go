@@ -1,13 +1,17 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"strconv"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"commerce/auth/locale"
+	"commerce/cart"
 	"commerce/deploy/ephemeral"
 )
 
@@ -111,4 +115,63 @@ func TestCatalog_ShowsAChangeWithoutANotificationToTheNextRequest(t *testing.T) 
 		}
 		return ""
 	})
+}
+
+func TestCatalog_ShowsEveryColumnOfAProductWithinASecond(t *testing.T) {
+	t.Parallel()
+	url := seeded(t)
+	db := writer(t, url)
+	reader := openCatalog(db, slog.New(slog.DiscardHandler))
+	t.Cleanup(reader.listen(context.WithoutCancel(t.Context())))
+	change(t, db, `INSERT INTO products (store_id, id, name, slug, type, price, original_price) VALUES (1, 30, 'Pass', 'pass', 'digital', 1, 1);
+		INSERT INTO plans (store_id, id, product_id, duration, price) VALUES (1, 301, 30, 'monthly', 1);
+		INSERT INTO fields (store_id, product_id, name, position) VALUES (1, 30, 'Size', 0);
+		INSERT INTO field_options (store_id, product_id, field, code, name, position) VALUES (1, 30, 'Size', 's', 'Small', 0)`)
+	wantListeners(t, db, 1)
+	for name, column := range map[string]struct {
+		change string // of product 30; %d is a number
+		shown  func(*cart.Product) string
+		want   string
+	}{
+		"name":           {`UPDATE products SET name = 'N%d' WHERE id = 30`, func(p *cart.Product) string { return p.Name.Own }, "N%d"},
+		"names":          {`UPDATE products SET names = '{"ar": "N%d"}' WHERE id = 30`, func(p *cart.Product) string { return p.Name.In(locale.Ar) }, "N%d"},
+		"tax_ppm":        {`UPDATE products SET tax_ppm = %d WHERE id = 30`, func(p *cart.Product) string { return number(p.TaxRate) }, "%d"},
+		"max_per_cart":   {`UPDATE products SET max_per_cart = %d WHERE id = 30`, func(p *cart.Product) string { return number(p.MaxPerCart) }, "%d"},
+		"step":           {`UPDATE products SET step = %d WHERE id = 30`, func(p *cart.Product) string { return number(&p.Step) }, "%d"},
+		"label":          {`UPDATE plans SET label = 'L%d' WHERE id = 301`, func(p *cart.Product) string { return p.Plans[0].Text(locale.En) }, "L%d"},
+		"labels":         {`UPDATE plans SET label = 'L', labels = '{"ar": "L%d"}' WHERE id = 301`, func(p *cart.Product) string { return p.Plans[0].Text(locale.Ar) }, "L%d"},
+		"option's names": {`UPDATE field_options SET names = '{"ar": "O%d"}' WHERE product_id = 30`, func(p *cart.Product) string { return p.Fields[0].Options[0].Name.In(locale.Ar) }, "O%d"},
+	} {
+		inTime(t, func(try int) string {
+			shown := func() string {
+				products, err := reader.products.Products(t.Context(), 1, []int64{30})
+				if err != nil || products[30] == nil || len(products[30].Plans) == 0 || len(products[30].Fields) == 0 {
+					return fmt.Sprint("nothing: ", err)
+				}
+				return column.shown(products[30])
+			}
+			shown()
+			change(t, db, fmt.Sprintf(column.change, try))
+			changed, want := time.Now(), fmt.Sprintf(column.want, try)
+			for {
+				sent := time.Since(changed)
+				got := shown()
+				if got == want {
+					return ""
+				}
+				if sent > time.Second {
+					return fmt.Sprintf("%s: %q %v after the change, want %q", name, got, sent, want)
+				}
+				time.Sleep(5 * time.Millisecond)
+			}
+		})
+	}
+}
+
+// number formats a number, "" for nil.
+func number(n *int64) string {
+	if n == nil {
+		return ""
+	}
+	return strconv.FormatInt(*n, 10)
 }
