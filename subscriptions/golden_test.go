@@ -112,9 +112,16 @@ func TestProductName_IsInTheLanguageOfTheRequestElseTheStores(t *testing.T) {
 			store          int64
 			language, want string
 		}{
-			{1, "en", "Club"}, {1, "ar", "نادي"}, {1, "fr", "Club"}, {1, "", "Club"},
-			{2, "en", "Club"}, {2, "ar", "Club"},
-			{4, "en", "Club"}, {4, "ar", "نادي"}, {4, "fr", "نادي"}, {4, "", "نادي"},
+			{1, "en", "Club"},
+			{1, "ar", "نادي"},
+			{1, "fr", "Club"},
+			{1, "", "Club"},
+			{2, "en", "Club"},
+			{2, "ar", "Club"},
+			{4, "en", "Club"},
+			{4, "ar", "نادي"},
+			{4, "fr", "نادي"},
+			{4, "", "نادي"},
 		} {
 			type named struct{ Product struct{ Name string } }
 			var single struct{ Data named }
