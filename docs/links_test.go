@@ -1,0 +1,82 @@
+package docs_test
+
+import (
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+)
+
+// Links of the documentation to files of the repository, and to sections of its pages.
+func TestPages_LinkToWhatExists(t *testing.T) {
+	t.Parallel()
+	pages, err := filepath.Glob("*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	link := regexp.MustCompile(`\]\(([^):#]*)(?:#([^)]*))?\)`) // the colon leaves out other sites
+	links := 0
+	for _, page := range append(pages, "../README.md") {
+		for _, match := range link.FindAllStringSubmatch(string(read(t, page)), -1) {
+			links++
+			target := page
+			if match[1] != "" {
+				target = path.Join(path.Dir(page), match[1])
+			}
+			if _, err := os.Stat(target); err != nil {
+				t.Errorf("%s links to %s: %v", page, match[1], err)
+			} else if match[2] != "" && !slices.Contains(anchorsOf(string(read(t, target))), match[2]) {
+				t.Errorf("%s links to %s, which has no section #%s", page, target, match[2])
+			}
+		}
+	}
+	if links < 100 {
+		t.Errorf("found %d links: this test does not read all", links)
+	}
+}
+
+func TestAnchorsOf(t *testing.T) {
+	t.Parallel()
+	got := anchorsOf("# Which store, whose cart\n## What the ETag covers\n```sh\n# a comment\n```\n### `step` – in multiples\n#5\n")
+	want := []string{"which-store-whose-cart", "what-the-etag-covers", "step--in-multiples"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// anchorsOf returns the anchors of a page's headings, as GitHub makes them.
+func anchorsOf(page string) (anchors []string) {
+	code := false
+	for line := range strings.Lines(page) {
+		if strings.HasPrefix(line, "```") {
+			code = !code
+		}
+		if marks, heading, ok := strings.Cut(line, " "); ok && !code && marks != "" && strings.Trim(marks, "#") == "" {
+			anchors = append(anchors, strings.Map(anchorRune, strings.TrimSpace(heading)))
+		}
+	}
+	return anchors
+}
+
+func anchorRune(r rune) rune {
+	switch {
+	case r == ' ':
+		return '-'
+	case r == '-' || r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r):
+		return unicode.ToLower(r)
+	}
+	return -1
+}
+
+func read(t *testing.T, file string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(filepath.FromSlash(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
