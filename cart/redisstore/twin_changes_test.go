@@ -3,6 +3,7 @@ package redisstore_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -331,6 +332,13 @@ func drawRaise(t *rapid.T) problem.Code {
 	return rapid.SampledFrom([]problem.Code{"", "", "", problem.ProductInactive, problem.ProductNotFound}).Draw(t, "raising")
 }
 
+// otherLinesOf lists the lines of a line's product except that line.
+func otherLinesOf(c cart.Cart, id cart.LineID) []cart.Line {
+	return slices.DeleteFunc(slices.Clone(c.Lines), func(l cart.Line) bool {
+		return l.ID == id || l.ID.Product() != id.Product()
+	})
+}
+
 // drawEdit draws an edit that was computed from a line of the cart as it is, mostly, and
 // gives it the content of any line of the same product.
 func drawEdit(t *rapid.T, on cart.Cart) doing {
@@ -348,9 +356,13 @@ func drawEdit(t *rapid.T, on cart.Cart) doing {
 	if to := rapid.SampledFrom(twinLines).Draw(t, "to"); to.ID.Product() == from.ID.Product() {
 		e.ID, e.Fields = to.ID, to.Fields
 	}
+	if others := otherLinesOf(on, from.ID); len(others) > 0 && rapid.IntRange(0, 2).Draw(t, "joins") > 0 {
+		to := rapid.SampledFrom(others).Draw(t, "other line")
+		e.ID, e.Fields, e.Bounds = to.ID, to.Fields, cart.Bounds{Stock: -1, Min: 1, Max: 99}
+	}
 	e.Price = money.Amount(rapid.Int64Range(0, 3).Draw(t, "price"))
 	if rapid.Bool().Draw(t, "new notice") {
-		e.Notice = rapid.SampledFrom([]string{"", "n", "note"}).Draw(t, "notice")
+		e.Notice = rapid.SampledFrom([]string{"", "", "n", "note"}).Draw(t, "notice")
 	}
 	if rapid.Bool().Draw(t, "new quantity") {
 		e.Quantity = new(rapid.SampledFrom([]int64{1, 3, held + 1, max(held-1, 1)}).Draw(t, "quantity"))

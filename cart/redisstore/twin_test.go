@@ -187,12 +187,19 @@ func (w *twins) observe(ref redisstore.Ref) (_ cart.Record, left time.Duration) 
 		case 'r':
 			use := cart.StampUse{At: w.at(number(w.t, value)), Line: cart.LineID(hash.Val()["e"+member[1:]])}
 			r.Memory.Stamps = with(r.Memory.Stamps, member[1:], use)
+		case 'e':
+			if hash.Val()["r"+member[1:]] == "" {
+				w.t.Fatalf("%s outlives its stamp", member)
+			}
 		case 'm':
 			r.Merges = with(r.Merges, member, reservation(w.t, value))
 		}
 	}
 	for key, value := range keys.Val() {
-		if strings.HasSuffix(key, ":l") {
+		if owner, ok := strings.CutSuffix(key, ":l"); ok {
+			if keys.Val()[owner] == "" {
+				w.t.Fatalf("%s outlives its key", key)
+			}
 			continue
 		}
 		ms, fingerprint, _ := strings.Cut(value, " ")

@@ -226,6 +226,23 @@ func TestEdit_ARepeatNamesTheLineItMade(t *testing.T) {
 	})
 }
 
+// A key that is used again after a day names the line of its new use.
+func TestEdit_AnOldKeyForgetsItsLine(t *testing.T) {
+	onRealRedis(t, func(t *testing.T, s *shop) {
+		c := s.guest(t)
+		first := c.account("a@example.com", "sa")
+		_, made := c.edited(first, `{"fields":{"Region":"us"}}`, "Idempotency-Key", "k")
+		s.pass(t, 23*time.Hour)
+		c.add(`{"product_id":1}`, "Idempotency-Key", "keeps-the-keys")
+		s.pass(t, 2*time.Hour)
+		for range 2 {
+			if _, got := c.edited("1", `{"quantity":2}`, "Idempotency-Key", "k"); got != "1" {
+				t.Errorf("item_id %s, want 1; before, the key made %s", got, made)
+			}
+		}
+	})
+}
+
 // A repeat that comes with the customer's login names the line, too.
 func TestEdit_ARepeatAfterTheMergeNamesTheLine(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, s *shop) {
