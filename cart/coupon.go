@@ -1,12 +1,10 @@
 package cart
 
 import (
-	"fmt"
+	"slices"
 	"strings"
 	"time"
 
-	"commerce/auth/locale"
-	"commerce/auth/problem"
 	"commerce/auth/store"
 	"commerce/cart/money"
 )
@@ -15,7 +13,7 @@ import (
 type Coupon struct {
 	Code    string // in the form that NormalCouponCode returns
 	Kind    CouponKind
-	Rate    int64        // of a percent coupon: parts per million of the subtotal
+	Rate    int64        // of a percent coupon: parts per million of what it applies to
 	Amount  money.Amount // of a fixed coupon
 	Minimum money.Amount // minimum subtotal, counting only lines that can be bought; 0 for none
 	Starts  time.Time    // the coupon is valid from this time; zero for always
@@ -58,48 +56,48 @@ func NormalCouponCode(code string) string {
 	}, NormalText(code))
 }
 
-// expired reports whether the coupon has expired.
-func (c *Coupon) expired(now time.Time) bool {
-	return !c.Expires.IsZero() && !now.Before(c.Expires)
+// applies reports whether the coupon lowers the price of a product.
+func (c *Coupon) applies(product int64) bool {
+	if c.Products == nil {
+		return true
+	}
+	_, listed := slices.BinarySearch(c.Products, product)
+	return listed
 }
 
-// discount returns what a valid coupon takes off a subtotal: rounded once, and never more
-// than the subtotal.
-func (c *Coupon) discount(subtotal money.Amount) money.Amount {
+// discount returns what a valid coupon takes off the lines that it applies to: rounded
+// once, and never more than they cost.
+func (c *Coupon) discount(cost money.Amount) money.Amount {
 	if c.Kind == Percent {
-		return min(money.Share(subtotal, c.Rate), subtotal)
+		return min(money.Share(cost, c.Rate), cost)
 	}
-	return min(c.Amount, subtotal)
+	return min(c.Amount, cost)
 }
 
-// JudgeCoupon returns why a coupon cannot be redeemed; nil when it can. A nil coupon is
-// one that the store does not have. buyable is the subtotal of the lines that can be
-// bought. member is the request's member that an error names.
-func JudgeCoupon(c *Coupon, store *store.Store, buyable money.Amount, now time.Time, member string) *problem.Error {
-	switch {
-	case c == nil:
-		return problem.New(problem.CouponInvalid, member, textCouponUnknown)
-	case c.expired(now):
-		return problem.New(problem.CouponInvalid, member, textCouponExpired, c.Code)
-	case buyable < c.Minimum:
-		return problem.New(problem.CouponMinimum, member, textCouponMinimum, c.Code, plainPrice(c.Minimum, store.Currency))
-	}
-	return nil
-}
-
-// Redeem applies the discount of the cart's coupon. A coupon that is not valid now, or no
-// longer exists (nil), stays in the cart with a warning and takes nothing off.
-func (p *Priced) Redeem(c *Coupon, store *store.Store, now time.Time) {
-	p.Coupon = &AppliedCoupon{Code: p.Cart.Coupon}
+// Redeem applies the discount of the cart's coupon, and splits it among the lines that the
+// coupon applies to. A coupon that is not valid now, or no longer exists (nil), stays in
+// the cart with an issue and takes nothing off.
+func (p *Priced) Redeem(c *Coupon, uses Uses, store *store.Store, now time.Time) {
+	p.Coupon = &AppliedCoupon{Code: p.Cart.Coupon, Issue: c.issue(p, uses, store, now)}
 	if c != nil {
 		p.Coupon.Kind, p.Coupon.Rate, p.Coupon.Amount = c.Kind, c.Rate, c.Amount
 	}
-	if err := JudgeCoupon(c, store, p.Buyable, now, ""); err != nil {
-		p.Coupon.Lapsed = &err.Faults[0].Sentence
+	if p.Coupon.Issue != nil {
 		return
 	}
-	p.Discount = c.discount(p.Subtotal)
-	p.Tax, p.Total = taxed(p.Subtotal-p.Discount, store)
+	var cost money.Amount
+	costs := make([]money.Amount, len(p.Lines)) // 0 for a line that it does not apply to
+	for i := range p.Lines {
+		if l := &p.Lines[i]; c.applies(l.ID.Product()) {
+			costs[i] = l.Total
+			cost += l.Total
+		}
+	}
+	p.Discount = c.discount(cost)
+	for i, part := range money.Split(p.Discount, costs) {
+		p.Lines[i].Discount = part
+	}
+	p.levy(store)
 }
 
 // AppliedCoupon is the coupon of a priced cart. The amount that it takes off is
@@ -109,32 +107,5 @@ type AppliedCoupon struct {
 	Kind   CouponKind   // "" for a coupon that no longer exists
 	Rate   int64        // of a percent coupon: parts per million
 	Amount money.Amount // of a fixed coupon
-
-	Lapsed *locale.Sentence // why it takes nothing off now; nil when it is valid
+	Issue  *CouponIssue // why it takes nothing off now; nil when it is valid
 }
-
-// plainPrice formats an amount for a sentence: the currency's code, and major units with
-// all decimals.
-func plainPrice(a money.Amount, currency string) string {
-	digits, _ := money.Digits(currency)
-	text := fmt.Sprintf("%0*d", digits+1, int64(a))
-	if digits == 0 {
-		return currency + " " + text
-	}
-	return currency + " " + text[:len(text)-digits] + "." + text[len(text)-digits:]
-}
-
-var (
-	textCouponUnknown = locale.Text{
-		locale.En: "This coupon does not exist.",
-		locale.Ar: "هذه القسيمة غير موجودة.",
-	}
-	textCouponExpired = locale.Text{
-		locale.En: "Coupon %s has expired.",
-		locale.Ar: "انتهت صلاحية القسيمة %s.",
-	}
-	textCouponMinimum = locale.Text{
-		locale.En: "Coupon %s requires a subtotal of at least %s, not counting items that cannot be bought.",
-		locale.Ar: "تتطلب القسيمة %s مجموعًا فرعيًا لا يقل عن %s، ولا تُحتسب فيه العناصر التي لا يمكن شراؤها.",
-	}
-)

@@ -1,6 +1,7 @@
 package cart
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,27 +12,57 @@ import (
 	"commerce/cart/money"
 )
 
+// drawnStore is a store with any tax, in a currency with 0, 2, 3 or 4 decimals.
+var drawnStore = rapid.Custom(func(t *rapid.T) *store.Store {
+	return &store.Store{
+		Currency:         rapid.SampledFrom([]string{"JPY", "SAR", "USD", "KWD", "CLF"}).Draw(t, "currency"),
+		TaxRate:          rapid.Int64Range(0, MaxTaxRate).Draw(t, "rate"),
+		PricesIncludeTax: rapid.Bool().Draw(t, "included"),
+	}
+})
+
+// drawnPriced is a priced cart of a store, with products of any tax rate, some of which are
+// gone, inactive or sold out.
+func drawnPriced(t *rapid.T, store *store.Store) Priced {
+	highest := rapid.SampledFrom([]int64{9, 9999, int64(MaxPrice)}).Draw(t, "highest price")
+	products := map[int64]*Product{}
+	c := Cart{Coupon: "C"}
+	for id := range rapid.Int64Range(0, 9).Draw(t, "lines") {
+		c.Lines = append(c.Lines, Line{ID: NewLineID(id+1, 0, nil), Quantity: rapid.Int64Range(1, 999).Draw(t, "quantity")})
+		p := sold(id+1, money.Amount(rapid.Int64Range(0, highest).Draw(t, "price")))
+		if rapid.Bool().Draw(t, "own rate") {
+			p.TaxRate = ptr(rapid.SampledFrom([]int64{0, 50_000, 150_000, MaxTaxRate}).Draw(t, "own"))
+		}
+		p.Active = rapid.IntRange(0, 4).Draw(t, "active") > 0
+		if rapid.IntRange(0, 4).Draw(t, "exists") > 0 {
+			products[p.ID] = p
+		}
+	}
+	return Price(c, store, products, testLimits)
+}
+
+// drawnCoupon is a coupon without limits, for all products or some.
+var drawnCoupon = rapid.Custom(func(t *rapid.T) *Coupon {
+	c := &Coupon{
+		Code: "C", Kind: rapid.SampledFrom([]CouponKind{Percent, Fixed}).Draw(t, "kind"),
+		Rate:   rapid.Int64Range(1, 1_000_000).Draw(t, "percent"),
+		Amount: money.Amount(rapid.OneOf(rapid.Int64Range(1, 1000), rapid.Int64Range(1, 1<<40)).Draw(t, "amount")),
+	}
+	if rapid.Bool().Draw(t, "restricted") {
+		c.Products = []int64{2, 3, 5}
+	}
+	return c
+})
+
 // For every coupon, tax rate and currency, the amounts that a shopper sees add up to the
 // total and have no more decimals than the currency.
 func TestRedeem_PartsSumToTheTotalInEveryCurrency(t *testing.T) {
 	t.Parallel()
-	noon := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	rapid.Check(t, func(t *rapid.T) {
-		store := &store.Store{
-			Currency:         rapid.SampledFrom([]string{"SAR", "USD", "JPY", "KWD"}).Draw(t, "currency"),
-			TaxRate:          rapid.Int64Range(0, 300_000).Draw(t, "rate"),
-			PricesIncludeTax: rapid.Bool().Draw(t, "included"),
-		}
-		coupon := &Coupon{
-			Code: "C", Kind: rapid.SampledFrom([]CouponKind{Percent, Fixed}).Draw(t, "kind"),
-			Rate:    rapid.Int64Range(0, 1_000_000).Draw(t, "percent"),
-			Amount:  money.Amount(rapid.Int64Range(0, 1<<40).Draw(t, "amount")),
-			Minimum: money.Amount(rapid.Int64Range(0, 1<<30).Draw(t, "minimum")),
-		}
-		p := sold(1, money.Amount(rapid.Int64Range(0, 1<<40).Draw(t, "price")))
-		c := Cart{Coupon: "C", Lines: []Line{{ID: "1", Quantity: rapid.Int64Range(1, 999).Draw(t, "quantity")}}}
-		got := Price(c, store, map[int64]*Product{1: p}, testLimits)
-		got.Redeem(coupon, store, noon)
+		store, coupon := drawnStore.Draw(t, "store"), drawnCoupon.Draw(t, "coupon")
+		got := drawnPriced(t, store)
+		coupon.Minimum = money.Amount(rapid.Int64Range(0, 1<<30).Draw(t, "minimum"))
+		got.Redeem(coupon, Uses{}, store, time.Now())
 
 		if got.Discount < 0 || got.Discount > got.Subtotal {
 			t.Fatalf("discount %d of subtotal %d", got.Discount, got.Subtotal)
@@ -47,6 +78,34 @@ func TestRedeem_PartsSumToTheTotalInEveryCurrency(t *testing.T) {
 		_, decimals, _ := strings.Cut(string(money.AppendMajor(nil, got.Total, digits)), ".")
 		if len(decimals) > digits {
 			t.Fatalf("%d shows %d decimals in %s", got.Total, len(decimals), store.Currency)
+		}
+	})
+}
+
+func TestRedeem_SplitsTheDiscountAmongTheLinesThatTheCouponAppliesTo(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		store, coupon := drawnStore.Draw(t, "store"), drawnCoupon.Draw(t, "coupon")
+		got := drawnPriced(t, store)
+		got.Redeem(coupon, Uses{}, store, time.Now())
+		var parts, cost money.Amount
+		for i := range got.Lines {
+			l := &got.Lines[i]
+			parts += l.Discount
+			applies := coupon.Products == nil || slices.Contains(coupon.Products, l.ID.Product())
+			if applies {
+				cost += l.Total
+			}
+			if l.Discount < 0 || l.Discount > l.Total || l.Discount > 0 && !applies {
+				t.Fatalf("line %s costs %d, %d of it is discount", l.ID, l.Total, l.Discount)
+			}
+		}
+		want := min(coupon.Amount, cost)
+		if coupon.Kind == Percent {
+			want = money.Share(cost, coupon.Rate)
+		}
+		if got.Discount != want || parts != want {
+			t.Fatalf("discount %d and parts of %d, want %d of %d", got.Discount, parts, want, cost)
 		}
 	})
 }
@@ -67,11 +126,15 @@ func TestRedeem_AppliesTheDiscount(t *testing.T) {
 		"just below the minimum":        {Coupon{Kind: Fixed, Amount: 500, Minimum: 2000}, 1999, 0},
 		"the moment before it expires":  {Coupon{Kind: Fixed, Amount: 500, Expires: now.Add(1)}, 2000, 500},
 		"the moment it expires":         {Coupon{Kind: Fixed, Amount: 500, Expires: now}, 2000, 0},
+		"the moment before it starts":   {Coupon{Kind: Fixed, Amount: 500, Starts: now.Add(1)}, 2000, 0},
+		"the moment it starts":          {Coupon{Kind: Fixed, Amount: 500, Starts: now}, 2000, 500},
+		"for this product":              {Coupon{Kind: Fixed, Amount: 500, Products: []int64{1, 9}}, 2000, 500},
+		"for another product":           {Coupon{Kind: Fixed, Amount: 500, Products: []int64{2}}, 2000, 0},
 		"subtotal 0":                    {Coupon{Kind: Percent, Rate: 100_000}, 0, 0},
 	} {
 		store := &store.Store{Currency: "SAR", PricesIncludeTax: true}
 		got := Price(Cart{Coupon: "C", Lines: []Line{{ID: "1", Quantity: 1}}}, store, map[int64]*Product{1: sold(1, tc.subtotal)}, testLimits)
-		got.Redeem(&tc.coupon, store, now)
+		got.Redeem(&tc.coupon, Uses{}, store, now)
 		if got.Discount != tc.want || got.Total != tc.subtotal-tc.want {
 			t.Errorf("%s: %d off %d", name, got.Discount, tc.subtotal)
 		}
@@ -95,8 +158,8 @@ func TestRedeem_CountsOnlyBuyableLinesTowardTheMinimum(t *testing.T) {
 		"enough without the inactive one": {[]Line{{ID: "1", Quantity: 2}, {ID: "2", Quantity: 1}}, 500},
 	} {
 		got := Price(Cart{Coupon: "FIVE", Lines: tc.lines}, store, products, testLimits)
-		got.Redeem(five, store, time.Now())
-		if got.Discount != tc.want || (got.Coupon.Lapsed == nil) != (tc.want > 0) {
+		got.Redeem(five, Uses{}, store, time.Now())
+		if got.Discount != tc.want || (got.Coupon.Issue == nil) != (tc.want > 0) {
 			t.Errorf("%s: %d off %d", name, got.Discount, got.Subtotal)
 		}
 	}
@@ -113,15 +176,6 @@ func TestNormalCouponCode_FoldsOnlyASCII(t *testing.T) {
 		got := NormalCouponCode(given)
 		if got != want || NormalCouponCode(got) != got {
 			t.Errorf("%+q is %+q, want %+q", given, got, want)
-		}
-	}
-}
-
-func TestPlainPrice_HasAllDecimals(t *testing.T) {
-	t.Parallel()
-	for want, of := range map[string]money.Amount{"SAR 20.00": 2000, "SAR 0.05": 5, "JPY 20": 20, "KWD 1.250": 1250, "KWD 0.001": 1} {
-		if got := plainPrice(of, want[:3]); got != want {
-			t.Errorf("%d is %q, want %q", of, got, want)
 		}
 	}
 }

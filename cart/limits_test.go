@@ -41,7 +41,7 @@ func TestPrice_DoesNotOverflowAtTheMaximums(t *testing.T) {
 	}
 	store := &store.Store{Currency: "KWD", TaxRate: MaxTaxRate}
 	got := Price(c, store, products, highestLimits)
-	got.Redeem(&Coupon{Code: "C", Kind: Percent, Rate: 1}, store, time.Now()) // 0.0001 %
+	got.Redeem(&Coupon{Code: "C", Kind: Percent, Rate: 1}, Uses{}, store, time.Now()) // 0.0001 %
 
 	subtotal := new(big.Int).Mul(big.NewInt(MergeFactor*MaxLines*MaxQuantity), big.NewInt(int64(2*MaxPrice+MaxFields*MaxSurcharge)))
 	if big.NewInt(int64(got.Subtotal)).Cmp(subtotal) != 0 || 2*got.Subtotal != highestTotal {
@@ -79,7 +79,7 @@ func TestPrice_IsExactWithinTheBounds(t *testing.T) {
 		}
 		coupon := &Coupon{Code: "C", Kind: Percent, Rate: rapid.Int64Range(1, 1_000_000).Draw(t, "percent")}
 		got := Price(c, store, products, highestLimits)
-		got.Redeem(coupon, store, time.Now())
+		got.Redeem(coupon, Uses{}, store, time.Now())
 
 		discount := nearest(subtotal, coupon.Rate, 1_000_000)
 		rest := new(big.Int).Sub(subtotal, discount)

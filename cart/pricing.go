@@ -46,8 +46,9 @@ type Priced struct {
 	Lines    []PricedLine // one for each line of the cart, in its order
 	Subtotal money.Amount
 	Coupon   *AppliedCoupon // nil for none
-	Discount money.Amount   // of the coupon
+	Discount money.Amount   // of the coupon; the sum of the lines' discounts
 	Tax      money.Amount   // contained in Total, whether or not prices include it
+	TaxLines []TaxLine      // one for each rate, the highest first; their amounts sum to Tax
 	Total    money.Amount
 
 	Buyable money.Amount // sum of the lines without an issue
@@ -56,11 +57,12 @@ type Priced struct {
 // PricedLine is a line with its product, price and issue.
 type PricedLine struct {
 	*Line
-	Product *Product // nil when the store no longer has it
-	Plan    *Plan    // nil for none, or when it no longer exists
-	Unit    Unit     // zero when the product no longer exists
-	Total   money.Amount
-	Issue   *Issue // nil when the line would pass validation
+	Product  *Product // nil when the store no longer has it
+	Plan     *Plan    // nil for none, or when it no longer exists
+	Unit     Unit     // zero when the product no longer exists
+	Total    money.Amount
+	Discount money.Amount // this line's part of the coupon's discount
+	Issue    *Issue       // nil when the line would pass validation
 }
 
 // Price prices a cart with the catalog's current products; a product without an entry no
@@ -85,17 +87,8 @@ func Price(c Cart, store *store.Store, products map[int64]*Product, limits Limit
 			priced.Buyable += line.Total
 		}
 	}
-	priced.Tax, priced.Total = taxed(priced.Subtotal, store)
+	priced.levy(store)
 	return priced
-}
-
-// taxed returns the tax on an amount, rounded once, and the total including it.
-func taxed(amount money.Amount, store *store.Store) (tax, total money.Amount) {
-	if store.PricesIncludeTax {
-		return money.IncludedShare(amount, store.TaxRate), amount
-	}
-	tax = money.Share(amount, store.TaxRate)
-	return tax, amount + tax
 }
 
 // intact reports whether the line still has all parts that it had when it was added. A

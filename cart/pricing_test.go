@@ -86,22 +86,6 @@ func TestPrice_Totals(t *testing.T) {
 	}
 }
 
-func TestTaxed_PartsSumToTheTotal(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		amount := money.Amount(rapid.Int64Range(0, 1<<50).Draw(t, "amount"))
-		rate := rapid.Int64Range(0, 1_000_000).Draw(t, "rate")
-		tax, total := taxed(amount, &store.Store{TaxRate: rate})
-		if amount+tax != total || tax < 0 {
-			t.Fatalf("%d and tax %d make %d", amount, tax, total)
-		}
-		within, same := taxed(total, &store.Store{TaxRate: rate, PricesIncludeTax: true})
-		if within != tax || same != total {
-			t.Fatalf("the total %d includes %d tax, want the %d that was added", total, within, tax)
-		}
-	})
-}
-
 func TestPrice_LinesSumToTheSubtotal(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

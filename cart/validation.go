@@ -36,8 +36,8 @@ func Validate(p *Priced) Validation {
 			v.Warnings = append(v.Warnings, LineIssue{Line: l, Issue: w})
 		}
 	}
-	if p.Coupon != nil && p.Coupon.Lapsed != nil {
-		v.Warnings = append(v.Warnings, LineIssue{Issue: Issue{Code: problem.CouponInvalid, Sentence: *p.Coupon.Lapsed}})
+	if p.Coupon != nil && p.Coupon.Issue != nil {
+		v.Warnings = append(v.Warnings, LineIssue{Issue: Issue{Code: problem.CouponInvalid, Sentence: p.Coupon.Issue.Sentence}})
 	}
 	return v
 }

@@ -107,6 +107,8 @@ func (v *visit) beside(err error) wire.Answer {
 		return v.showCart(data)
 	case *cart.Validation:
 		return v.show(func(w view) { w.validation(data, v.Merge) })
+	case cart.CouponReason:
+		return v.show(func(w view) { w.couponRefusal(data, v.Merge) })
 	}
 	if v.Merge == nil {
 		return wire.Answer{}

@@ -66,6 +66,7 @@ func (w view) members(p *cart.Priced, token auth.CartToken) {
 	w.Number("count", p.Cart.Count())
 	w.amount("subtotal", p.Subtotal)
 	w.amount("discount_amount", p.Discount)
+	w.amount("tax_amount", p.Tax)
 	w.amount("total", p.Total)
 	w.coupon(p)
 	w.Text("currency", w.store.Currency)
@@ -100,6 +101,20 @@ func (w view) coupon(p *cart.Priced) {
 		w.Null("value")
 	}
 	w.amount("discount", p.Discount)
+	w.couponIssue(p.Coupon.Issue)
+	w.EndObject()
+}
+
+// couponIssue writes why a coupon takes nothing off; null when it is valid.
+func (w view) couponIssue(i *cart.CouponIssue) {
+	if i == nil {
+		w.Null("issue")
+		return
+	}
+	w.Object("issue")
+	w.Text("code", string(i.Code()))
+	w.Text("reason", string(i.Reason))
+	w.Text("message", i.Sentence.In(w.Language))
 	w.EndObject()
 }
 
@@ -117,6 +132,8 @@ func (w view) line(l *cart.PricedLine) {
 	w.Number("quantity", l.Quantity)
 	w.amount("unit_price", l.Unit.Total())
 	w.amount("total_price", l.Total)
+	w.amount("added_price", l.AddedPrice)
+	w.amount("discount", l.Discount)
 	w.pricing(l)
 	w.customFields(l)
 	w.plan(l.Plan)
@@ -296,6 +313,14 @@ func (w view) mergeAlone(m *cart.MergeReport) {
 	w.EndObject()
 }
 
+// couponRefusal writes the data of a refused coupon's error response.
+func (w view) couponRefusal(reason cart.CouponReason, m *cart.MergeReport) {
+	w.BeginObject()
+	w.Text("reason", string(reason))
+	w.merge(m)
+	w.EndObject()
+}
+
 // summary writes the response of GET /cart/summary: the cart and more. shipping is always
 // free, since digital goods are not shipped.
 func (w view) summary(p *cart.Priced, token auth.CartToken, m *cart.MergeReport) {
@@ -307,12 +332,34 @@ func (w view) summary(p *cart.Priced, token auth.CartToken, m *cart.MergeReport)
 	w.Number("cost", 0)
 	w.EndObject()
 	w.amount("discount", p.Discount)
+	w.tax(p)
+	w.Bool("payment_required", p.Total > 0)
+	w.rest(p, m)
+	w.EndObject()
+}
+
+// tax writes the tax, also by rate. A cart without a rate of its own has the store's.
+func (w view) tax(p *cart.Priced) {
 	w.Object("tax")
-	w.Percent("rate", w.store.TaxRate)
+	switch len(p.TaxLines) {
+	case 0:
+		w.Percent("rate", w.store.TaxRate)
+	case 1:
+		w.Percent("rate", p.TaxLines[0].Rate)
+	default:
+		w.Null("rate")
+	}
 	w.amount("amount", p.Tax)
 	w.Bool("included", w.store.PricesIncludeTax)
-	w.EndObject()
-	w.rest(p, m)
+	w.Array("lines")
+	for _, line := range p.TaxLines {
+		w.BeginObject()
+		w.Percent("rate", line.Rate)
+		w.amount("base", line.Base)
+		w.amount("amount", line.Amount)
+		w.EndObject()
+	}
+	w.EndArray()
 	w.EndObject()
 }
 

@@ -94,7 +94,7 @@ func translate(n *locale.Name, arabic string) {
 
 func fullPriced() *cart.Priced {
 	p := cart.Price(fullCart(), riyadh, fullCatalog(), carttest.Limits)
-	p.Redeem(&cart.Coupon{Code: "TEN", Kind: cart.Percent, Rate: 100_000}, riyadh, time.Now())
+	p.Redeem(&cart.Coupon{Code: "TEN", Kind: cart.Percent, Rate: 100_000}, cart.Uses{}, riyadh, time.Now())
 	return &p
 }
 
@@ -119,6 +119,16 @@ func cartTag(l locale.Locale, p *cart.Priced) string {
 
 var fullReport = &cart.MergeReport{Lines: 3, Adjusted: []cart.Adjustment{{Line: "2", Requested: 6, Kept: 3, Code: problem.InsufficientStock}}}
 
+// twoRates has a coupon that does not count now, and tax at two rates.
+var twoRates = &cart.Priced{
+	Subtotal: 3000, Total: 3000, Tax: 261,
+	TaxLines: []cart.TaxLine{{Rate: 150_000, Base: 1739, Amount: 261}, {Rate: 0, Base: 1000}},
+	Coupon: &cart.AppliedCoupon{
+		Code: "FIVE", Kind: cart.Fixed, Amount: 500,
+		Issue: &cart.CouponIssue{Reason: cart.CouponMinimum, Sentence: locale.Text{locale.En: "Coupon FIVE needs more."}.With()},
+	},
+}
+
 func TestView_Golden(t *testing.T) {
 	t.Parallel()
 	token := auth.CartToken(strings.Repeat("t", 22))
@@ -130,6 +140,8 @@ func TestView_Golden(t *testing.T) {
 		"cart.empty.json":       in("en", func(w view) { w.cart(&empty, token, nil) }),
 		"cart.merged.json":      in("en", func(w view) { w.cart(&empty, "", fullReport) }),
 		"summary.json":          in("ar", func(w view) { w.summary(&empty, token, nil) }),
+		"summary.rates.json":    in("en", func(w view) { w.summary(twoRates, "", nil) }),
+		"coupon.refused.json":   in("en", func(w view) { w.couponRefusal(cart.CouponUsedUp, fullReport) }),
 		"count.json":            in("en", func(w view) { w.count(8, 4, token, fullReport) }),
 		"validation.json":       in("en", func(w view) { w.validation(&full, fullReport) }),
 		"validation.ar.json":    in("ar", func(w view) { w.validation(&full, nil) }),
@@ -234,7 +246,7 @@ func TestETag_ChangesWithEverythingShown(t *testing.T) {
 		products := fullCatalog()
 		edit(products)
 		p := cart.Price(fullCart(), riyadh, products, carttest.Limits)
-		p.Redeem(&cart.Coupon{Code: "TEN", Kind: cart.Percent, Rate: 100_000}, riyadh, time.Now())
+		p.Redeem(&cart.Coupon{Code: "TEN", Kind: cart.Percent, Rate: 100_000}, cart.Uses{}, riyadh, time.Now())
 		return cartTag("en", &p)
 	}
 	if same := with(func(map[int64]*cart.Product) {}); same != tag {
@@ -244,11 +256,11 @@ func TestETag_ChangesWithEverythingShown(t *testing.T) {
 		c := fullCart()
 		edit(&c)
 		p := cart.Price(c, riyadh, fullCatalog(), carttest.Limits)
-		p.Redeem(&cart.Coupon{Code: "TEN", Kind: cart.Percent, Rate: 100_000}, riyadh, time.Now())
+		p.Redeem(&cart.Coupon{Code: "TEN", Kind: cart.Percent, Rate: 100_000}, cart.Uses{}, riyadh, time.Now())
 		return cartTag("en", &p)
 	}
 	lapsed := cart.Price(fullCart(), riyadh, fullCatalog(), carttest.Limits)
-	lapsed.Redeem(nil, riyadh, time.Now())
+	lapsed.Redeem(nil, cart.Uses{}, riyadh, time.Now())
 	for name, other := range map[string]string{
 		"price":    with(func(p map[int64]*cart.Product) { p[1].Price++ }),
 		"was":      with(func(p map[int64]*cart.Product) { p[1].OriginalPrice++ }),

@@ -18,6 +18,7 @@ import (
 type Source interface {
 	Products(ctx context.Context, store int64, ids []int64) (map[int64]*cart.Product, error)
 	Coupon(ctx context.Context, store int64, code string) (*cart.Coupon, error)
+	Uses(ctx context.Context, store int64, code, customer string, limit int64) (int64, error)
 }
 
 // CacheConfig configures a Cache. Source is required.
@@ -39,11 +40,28 @@ type CacheConfig struct {
 
 // Cache serves products and coupons from memory. It loads the missing ones of a cart with
 // one query, and serves stale ones while the source is unreachable. A change at the source
-// shows within a second, or immediately after Invalidate. It is safe for concurrent use.
+// shows within a second, or immediately after Invalidate; a use of a coupon shows within a
+// minute. It is safe for concurrent use.
 type Cache struct {
 	products *lastknown.Cache[productKey, *cart.Product]
 	coupons  *lastknown.Cache[couponKey, *cart.Coupon]
+	uses     *lastknown.Cache[useKey, int64]
 }
+
+// useKey is one question for a number of uses. Its limit is a part of it: a count that
+// ended at a lower limit does not answer for a higher one.
+type useKey struct {
+	couponKey
+	customer string // "" for all
+	limit    int64
+}
+
+// Uses send no messages, since each order would send one, and every instance would count
+// anew. Checkout decides in its own transaction.
+const (
+	usesRefreshAfter = 20 * time.Second
+	usesMaxAge       = 50 * time.Second // and a load, so less than a minute
+)
 
 const defaultMemory = 128 << 20
 
@@ -60,6 +78,11 @@ func NewCache(c CacheConfig) *Cache {
 		coupons: lastknown.New(lastknown.Config[couponKey, *cart.Coupon]{
 			Name: "coupons", Source: couponsOf(c.Source), Log: c.Log, Now: c.Now,
 			MaxWeight: c.Memory / 8, Weigh: couponWeight, MaxLoads: 4, Patience: c.Patience,
+		}),
+		uses: lastknown.New(lastknown.Config[useKey, int64]{
+			Name: "coupon uses", Source: usesOf(c.Source), Log: c.Log, Now: c.Now,
+			MaxWeight: c.Memory / 8, Weigh: useWeight, MaxLoads: 4, Patience: c.Patience,
+			RefreshAfter: usesRefreshAfter, MaxAge: usesMaxAge,
 		}),
 	}
 }
@@ -82,6 +105,13 @@ func (c *Cache) Products(ctx context.Context, store int64, ids []int64) (map[int
 func (c *Cache) Coupon(ctx context.Context, store int64, code string) (coupon *cart.Coupon, err error) {
 	err = c.coupons.Get(ctx, []couponKey{{store, code}}, func(_ couponKey, found *cart.Coupon) { coupon = found })
 	return coupon, err
+}
+
+// Uses implements service.Coupons.
+func (c *Cache) Uses(ctx context.Context, store int64, code, customer string, limit int64) (n int64, err error) {
+	key := useKey{couponKey{store, code}, customer, limit}
+	err = c.uses.Get(ctx, []useKey{key}, func(_ useKey, count int64) { n = count })
+	return n, err
 }
 
 // Invalidate handles a message from the database's channel (see deploy/migrations): it
@@ -110,6 +140,7 @@ func (c *Cache) Invalidate(message string) {
 func (c *Cache) InvalidateAll() {
 	c.products.ExpireAll()
 	c.coupons.ExpireAll()
+	c.uses.ExpireAll()
 }
 
 // Reachable implements service.Catalog: it reports whether the last load of products
@@ -146,6 +177,14 @@ func couponsOf(source Source) func(context.Context, []couponKey) (map[couponKey]
 	})
 }
 
+// usesOf adapts a Source to lastknown.
+func usesOf(source Source) func(context.Context, []useKey) (map[useKey]int64, error) {
+	return lastknown.Each(func(ctx context.Context, key useKey) (int64, bool, error) {
+		n, err := source.Uses(ctx, key.store, key.code, key.customer, key.limit)
+		return n, true, err
+	})
+}
+
 func productWeight(_ productKey, p *cart.Product) uint32 {
 	if p == nil {
 		return 0
@@ -179,6 +218,14 @@ func nameWeight(n locale.Name) int {
 	return size
 }
 
-func couponWeight(key couponKey, _ *cart.Coupon) uint32 {
-	return uint32(len(key.code)) + uint32(unsafe.Sizeof(cart.Coupon{}))
+func couponWeight(key couponKey, c *cart.Coupon) uint32 {
+	size := len(key.code) + int(unsafe.Sizeof(cart.Coupon{}))
+	if c != nil {
+		size += 8 * len(c.Products)
+	}
+	return uint32(size)
+}
+
+func useWeight(key useKey, _ int64) uint32 {
+	return uint32(len(key.code)+len(key.customer)) + uint32(unsafe.Sizeof(key))
 }

@@ -15,6 +15,7 @@ type Memory struct {
 	mu       sync.RWMutex
 	products map[productKey]*cart.Product
 	coupons  map[couponKey]*cart.Coupon
+	uses     map[couponKey]map[int64]string // customer, "" for a guest, by order
 }
 
 type (
@@ -27,7 +28,10 @@ type (
 
 // NewMemory returns a Memory with products, keyed by store ID.
 func NewMemory(products map[int64][]*cart.Product) *Memory {
-	m := &Memory{products: map[productKey]*cart.Product{}, coupons: map[couponKey]*cart.Coupon{}}
+	m := &Memory{
+		products: map[productKey]*cart.Product{}, coupons: map[couponKey]*cart.Coupon{},
+		uses: map[couponKey]map[int64]string{},
+	}
 	for store, list := range products {
 		for _, p := range list {
 			m.Put(store, p)
@@ -62,6 +66,32 @@ func (m *Memory) DeleteCoupon(store int64, code string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.coupons, couponKey{store, code})
+}
+
+// PutUse records that an order of a customer, "" for a guest, used a coupon. An order uses
+// a coupon once.
+func (m *Memory) PutUse(store int64, code, customer string, order int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	key := couponKey{store, code}
+	if m.uses[key] == nil {
+		m.uses[key] = map[int64]string{}
+	}
+	if _, again := m.uses[key][order]; !again {
+		m.uses[key][order] = customer
+	}
+}
+
+// Uses implements service.Coupons.
+func (m *Memory) Uses(_ context.Context, store int64, code, customer string, limit int64) (n int64, err error) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	for _, user := range m.uses[couponKey{store, code}] {
+		if n < limit && (customer == "" || user == customer) {
+			n++
+		}
+	}
+	return n, nil
 }
 
 // Coupon implements service.Coupons.

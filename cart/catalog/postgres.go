@@ -2,9 +2,7 @@ package catalog
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -105,30 +103,4 @@ func scanProduct(row pgx.CollectableRow) (*cart.Product, error) {
 		p.Fields = append(p.Fields, field)
 	}
 	return &p, nil
-}
-
-// Coupon implements service.Coupons.
-func (c *Postgres) Coupon(ctx context.Context, store int64, code string) (*cart.Coupon, error) {
-	coupon := cart.Coupon{Code: code}
-	var (
-		rate, amount *int64
-		expires      *time.Time
-	)
-	err := c.db.QueryRow(ctx, `SELECT rate_ppm, amount, minimum, expires_at FROM coupons WHERE store_id = $1 AND code = $2`, store, code).
-		Scan(&rate, &amount, &coupon.Minimum, &expires)
-	switch {
-	case errors.Is(err, pgx.ErrNoRows):
-		return nil, nil
-	case err != nil:
-		return nil, fmt.Errorf("select coupon of store %d: %w", store, err)
-	}
-	if rate != nil {
-		coupon.Kind, coupon.Rate = cart.Percent, *rate
-	} else {
-		coupon.Kind, coupon.Amount = cart.Fixed, money.Amount(*amount)
-	}
-	if expires != nil {
-		coupon.Expires = expires.UTC()
-	}
-	return &coupon, nil
 }

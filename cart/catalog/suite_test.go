@@ -56,7 +56,10 @@ func newDatabase(t testing.TB) *database {
 	d.pool = ephemeral.OpenPool(t, url, connect.PostgresConfig{Edit: func(c *pgxpool.Config) { c.ConnConfig.Tracer = d.asked }})
 	d.admin = ephemeral.OpenPool(t, url, connect.PostgresConfig{Writable: true, StatementTimeout: -1})
 	err := pgx.BeginFunc(t.Context(), d.admin, func(tx pgx.Tx) error {
-		return sample.WriteStores(t.Context(), tx, sample.Stores(), sample.Products(), sample.Coupons(noon))
+		if err := sample.WriteStores(t.Context(), tx, sample.Stores(), sample.Products(), sample.Coupons(noon)); err != nil {
+			return err
+		}
+		return sample.WriteCouponUses(t.Context(), tx, sample.CouponUses())
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -87,6 +90,9 @@ func TestCatalogs_AnswerAlike(t *testing.T) {
 			memory.PutCoupon(store, c)
 		}
 	}
+	for _, u := range sample.CouponUses() {
+		memory.PutUse(u.Store, u.Code, u.Customer, u.Order)
+	}
 	postgres := catalog.NewPostgres(newDatabase(t).pool)
 	for name, c := range map[string]catalog.Source{
 		"memory": memory, "postgres": postgres, "cached memory": newCache(memory), "cached postgres": newCache(postgres),
@@ -95,6 +101,7 @@ func TestCatalogs_AnswerAlike(t *testing.T) {
 			t.Parallel()
 			testProducts(t, c)
 			testCoupons(t, c)
+			testUses(t, c)
 		})
 	}
 }
@@ -134,6 +141,26 @@ func testCoupons(t *testing.T, c catalog.Source) {
 		}
 		if got, err := c.Coupon(t.Context(), 2, wanted.Code); err != nil || got != nil {
 			t.Errorf("coupon %s of another store: %v, %v, want none", wanted.Code, got, err)
+		}
+	}
+}
+
+func testUses(t *testing.T, c catalog.Source) {
+	t.Helper()
+	for _, ask := range []struct {
+		store          int64
+		code, customer string
+		limit, want    int64
+	}{
+		{1, "USED", "", 10, 1},
+		{1, "USED", "", 1, 1},
+		{1, "USED", "1002", 1, 1},
+		{1, "USED", "1001", 1, 0},
+		{1, "TEN", "", 1, 0},
+		{2, "USED", "", 1, 0},
+	} {
+		if got, err := c.Uses(t.Context(), ask.store, ask.code, ask.customer, ask.limit); err != nil || got != ask.want {
+			t.Errorf("%+v: %d, %v", ask, got, err)
 		}
 	}
 }
@@ -378,6 +405,11 @@ func (s *slow) Products(context.Context, int64, []int64) (map[int64]*cart.Produc
 func (s *slow) Coupon(context.Context, int64, string) (*cart.Coupon, error) {
 	time.Sleep(slowly)
 	return &cart.Coupon{Code: "TEN", Rate: s.version.Load()}, nil
+}
+
+func (s *slow) Uses(context.Context, int64, string, string, int64) (int64, error) {
+	time.Sleep(slowly)
+	return s.version.Load(), nil
 }
 
 func TestCache_WaitsForItsSourceUpToPatience(t *testing.T) {

@@ -106,31 +106,6 @@ func (s *Carts) Clear(ctx context.Context, v *Visit, on Conditions) (Changed, er
 	return s.makeChange(ctx, v, on, change{Change: redisstore.Clear()})
 }
 
-// CouponCode is a shopper's request to redeem a coupon.
-type CouponCode struct {
-	Code   string // in the form that cart.NormalCouponCode returns
-	Member string // name of the request member that held the code, for errors
-}
-
-// RedeemCoupon sets the cart's coupon, and replaces any other.
-func (s *Carts) RedeemCoupon(ctx context.Context, v *Visit, on Conditions, c CouponCode) (Changed, error) {
-	coupon, err := s.coupon(ctx, v, c.Code)
-	if err != nil {
-		return Changed{}, err
-	}
-	priced, err := s.Read(ctx, v)
-	if err != nil {
-		return Changed{}, err
-	}
-	refusal := cart.JudgeCoupon(coupon, v.Store, priced.Buyable, s.now(), c.Member)
-	return s.makeChange(ctx, v, on, change{Change: redisstore.SetCoupon(c.Code), refusal: refusal, member: c.Member})
-}
-
-// DropCoupon removes the coupon, if there is one.
-func (s *Carts) DropCoupon(ctx context.Context, v *Visit, on Conditions) (Changed, error) {
-	return s.makeChange(ctx, v, on, change{Change: redisstore.SetCoupon("")})
-}
-
 // Refuse returns refusal, which is about an invalid request body, unless a replay or
 // If-Match takes precedence.
 func (s *Carts) Refuse(ctx context.Context, v *Visit, on Conditions, refusal *problem.Error) (Changed, error) {

@@ -77,11 +77,11 @@ func (s *Carts) price(ctx context.Context, v *Visit, c cart.Cart) (cart.Priced, 
 	}
 	priced := cart.Price(c, v.Store, products, s.limits)
 	if c.Coupon != "" {
-		coupon, err := s.coupon(ctx, v, c.Coupon)
+		coupon, uses, err := s.coupon(ctx, v, c.Coupon)
 		if err != nil {
 			return cart.Priced{}, err
 		}
-		priced.Redeem(coupon, v.Store, s.now())
+		priced.Redeem(coupon, uses, v.Store, s.now())
 	}
 	return priced, nil
 }
@@ -108,13 +108,4 @@ func (s *Carts) product(ctx context.Context, v *Visit, id int64) (*cart.Product,
 		return nil, cart.Unavailable("products", err)
 	}
 	return products[id], nil
-}
-
-// coupon returns one coupon of the visit's store; nil when the store does not have it.
-func (s *Carts) coupon(ctx context.Context, v *Visit, code string) (*cart.Coupon, error) {
-	coupon, err := s.coupons.Coupon(ctx, v.Store.ID, code)
-	if err != nil {
-		return nil, cart.Unavailable("coupon", err)
-	}
-	return coupon, nil
 }

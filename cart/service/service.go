@@ -44,6 +44,11 @@ type Coupons interface {
 	// Coupon returns the store's coupon with a code, nil when the store does not have
 	// it. An error means that the coupons are unreachable.
 	Coupon(ctx context.Context, store int64, code string) (*cart.Coupon, error)
+
+	// Uses returns how many orders of a customer, "" for all customers and guests, have
+	// used a coupon. It counts no further than limit. An error means that no count is
+	// known.
+	Uses(ctx context.Context, store int64, code, customer string, limit int64) (int64, error)
 }
 
 // Config configures Carts. Store, Catalog, Coupons and Limits are required.

@@ -22,9 +22,10 @@ type Visit struct {
 	// not be looked up or merged.
 	Postponed bool
 
-	own    redisstore.Ref
-	guest  redisstore.Ref // of the guest's token that came with a customer; zero for none
-	budget *budget
+	own      redisstore.Ref
+	guest    redisstore.Ref // of the guest's token that came with a customer; zero for none
+	customer string         // the subject of the customer's JWT; "" for a guest
+	budget   *budget
 
 	guestApplied cart.KeyUse // the change that guest has applied under the request's key; zero for none
 }
@@ -33,7 +34,7 @@ type Visit struct {
 func (s *Carts) Visit(c auth.Caller) (*Visit, error) {
 	v := &Visit{Store: c.Store, budget: newBudget(s.budget)}
 	if c.Customer != "" {
-		v.own = redisstore.CustomerRef(c.Store.ID, c.Customer)
+		v.own, v.customer = redisstore.CustomerRef(c.Store.ID, c.Customer), c.Customer
 		if c.Token != "" {
 			v.guest = redisstore.GuestRef(c.Store.ID, c.Token)
 		}

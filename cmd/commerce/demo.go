@@ -75,6 +75,9 @@ func sampleCatalog(now time.Time) *catalog.Memory {
 			memory.PutCoupon(store, c)
 		}
 	}
+	for _, u := range sample.CouponUses() {
+		memory.PutUse(u.Store, u.Code, u.Customer, u.Order)
+	}
 	return memory
 }
 

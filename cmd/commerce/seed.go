@@ -39,7 +39,10 @@ func (c *seedCommand) Run(ctx context.Context, out output) error {
 func (c *seedCommand) write(ctx context.Context, db *pgxpool.Pool, out output) error {
 	now := time.Now()
 	err := pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error {
-		return sample.WriteStores(ctx, tx, sample.Stores(), sample.Products(), sample.Coupons(now))
+		if err := sample.WriteStores(ctx, tx, sample.Stores(), sample.Products(), sample.Coupons(now)); err != nil {
+			return err
+		}
+		return sample.WriteCouponUses(ctx, tx, sample.CouponUses())
 	})
 	if err != nil {
 		return err

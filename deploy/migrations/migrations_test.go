@@ -246,10 +246,16 @@ const aShop = `
 	INSERT INTO field_options (store_id, product_id, field, code, name, position) VALUES (1, 1, 'Region', 'sa', 'Saudi Arabia', 0);
 	INSERT INTO coupons (store_id, code, rate_ppm) VALUES (1, 'TEN', 100000);`
 
+// aRestriction adds a restricted coupon and a use of it.
+const aRestriction = `
+	INSERT INTO coupons (store_id, code, rate_ppm, max_uses) VALUES (1, 'BOOKS', 100000, 9);
+	INSERT INTO coupon_products (store_id, code, product_id) VALUES (1, 'BOOKS', 1);
+	INSERT INTO coupon_uses (store_id, code, customer, order_id) VALUES (1, 'BOOKS', 'c', 7);`
+
 func TestSchema_RejectsImpossibleRowsByConstraintName(t *testing.T) {
 	t.Parallel()
 	conn := dial(t, ephemeral.Migrated(t))
-	exec(t, conn, aShop)
+	exec(t, conn, aShop+aRestriction)
 	for change, rule := range map[string]string{
 		`INSERT INTO stores (id, name, currency) VALUES (0, 'Shop', 'SAR')`:       "store_id_is_positive",
 		`UPDATE stores SET name = ''`:                                             "store_has_a_name",
@@ -305,6 +311,18 @@ func TestSchema_RejectsImpossibleRowsByConstraintName(t *testing.T) {
 		`INSERT INTO coupons (store_id, code) VALUES (1, 'NONE')`:                 "coupon_is_a_rate_or_an_amount",
 		`UPDATE coupons SET amount = 500`:                                         "coupon_is_a_rate_or_an_amount",
 		`UPDATE coupons SET rate_ppm = 0`:                                         "coupon_rate_is_a_share",
+		`UPDATE coupons SET max_uses = 0`:                                         "coupon_max_uses_is_in_range",
+		`UPDATE coupons SET max_uses = 1000001`:                                   "coupon_max_uses_is_in_range",
+		`UPDATE coupons SET max_uses_customer = 0`:                                "coupon_max_uses_customer_is_in_range",
+		`UPDATE coupons SET starts_at = '-infinity'`:                              "coupon_starts_at_is_a_date",
+		`UPDATE coupons SET starts_at = now(), expires_at = now()`:                "coupon_starts_before_it_expires",
+		`INSERT INTO coupon_products VALUES (1, 'TEN', 0)`:                        "coupon_product_id_is_positive",
+		`INSERT INTO coupon_products VALUES (1, 'NEW', 1)`:                        "coupon_products_store_id_code_fkey",
+		`INSERT INTO coupon_uses VALUES (1, 'BOOKS', NULL, 7)`:                    "use_counts_once_an_order",
+		`INSERT INTO coupon_uses VALUES (1, 'books', NULL, 8)`:                    "use_code_is_normal",
+		`INSERT INTO coupon_uses VALUES (1, 'BOOKS', '', 8)`:                      "use_customer_is_short",
+		`INSERT INTO coupon_uses VALUES (1, 'BOOKS', NULL, 0)`:                    "use_order_id_is_positive",
+		`INSERT INTO coupon_uses VALUES (2, 'BOOKS', NULL, 8)`:                    "coupon_uses_store_id_fkey",
 	} {
 		_, err := conn.Exec(t.Context(), change)
 		var refusal *pgconn.PgError
@@ -426,6 +444,11 @@ func TestSchema_NotifiesOfEveryChange(t *testing.T) {
 		{`INSERT INTO plans (store_id, id, product_id, duration, price)
 			SELECT 1, n, n - 2000 + 100, 'monthly', 1 FROM generate_series(2001, 2101) n`, []string{"product *"}},
 		{`UPDATE coupons SET minimum = 5`, []string{"coupon 1 TEN"}},
+		{`INSERT INTO coupon_products SELECT 1, 'TEN', n FROM generate_series(1, 400) n`, []string{"coupon 1 TEN"}},
+		{`DELETE FROM coupon_products WHERE product_id < 0`, nil},
+		{`DELETE FROM coupon_products WHERE product_id > 2`, []string{"coupon 1 TEN"}},
+		{`UPDATE coupon_products SET product_id = 3 WHERE product_id = 2`, []string{"coupon 1 TEN"}},
+		{`INSERT INTO coupon_uses (store_id, code, order_id) VALUES (1, 'TEN', 1)`, nil},
 		{`INSERT INTO publishable_keys VALUES ('pk', 1)`, []string{"store"}},
 		{`UPDATE stores SET name = 'New'`, []string{"store"}},
 	} {
@@ -525,5 +548,37 @@ func TestCatalogInLanguages_KeepsTheReleaseBeforeRunning(t *testing.T) {
 	write(103)
 	if _, err := m.Up(t.Context()); err != nil {
 		t.Errorf("Up, after the rollback: %v", err)
+	}
+}
+
+// A coupon that a rollback frees from its conditions must not give its discount to everyone.
+func TestCouponConditions_RollbackExpiresRestrictedCoupons(t *testing.T) {
+	t.Parallel()
+	url := ephemeral.Migrated(t)
+	conn, m := dial(t, url), open(t, url)
+	exec(t, conn, aShop+aRestriction+`
+		INSERT INTO coupons (store_id, code, amount, starts_at, expires_at, max_uses, max_uses_customer) VALUES
+			(1, 'EARLY', 1, now() + interval '1 day', NULL, NULL, NULL),
+			(1, 'EARLY-UNTIL', 1, now() + interval '1 day', now() + interval '2 days', NULL, NULL),
+			(1, 'EACH', 1, NULL, NULL, NULL, 1),
+			(1, 'STARTED', 1, now() - interval '1 day', now() + interval '2 days', NULL, NULL),
+			(1, 'OLD', 1, NULL, '2020-01-01', 1, NULL),
+			(1, 'LIMITED-PRODUCT', 1, NULL, now() + interval '2 days', NULL, NULL);
+		INSERT INTO coupon_products VALUES (1, 'LIMITED-PRODUCT', 1);`)
+	downTo(t, m, 6)
+	rows, err := conn.Query(t.Context(), `SELECT code FROM coupons WHERE expires_at IS NULL OR expires_at > now() ORDER BY code`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	valid, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if diff := cmp.Diff([]string{"STARTED", "TEN"}, valid); err != nil || diff != "" {
+		t.Errorf("valid after the rollback: %v (-want +got):\n%s", err, diff)
+	}
+	var old bool
+	if err := conn.QueryRow(t.Context(), `SELECT expires_at = '2020-01-01' FROM coupons WHERE code = 'OLD'`).Scan(&old); err != nil || !old {
+		t.Errorf("a coupon that had expired expires at another time: %v", err)
+	}
+	if _, err := m.Up(t.Context()); err != nil {
+		t.Errorf("Up: %v", err)
 	}
 }

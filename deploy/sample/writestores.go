@@ -3,7 +3,6 @@ package sample
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -87,19 +86,4 @@ func translations(n locale.Name) map[locale.Locale]string {
 		return map[locale.Locale]string{}
 	}
 	return n.Others
-}
-
-func queueCoupon(batch *pgx.Batch, store int64, c *cart.Coupon) {
-	var rate, amount *int64
-	if c.Kind == cart.Percent {
-		rate = &c.Rate
-	} else {
-		amount = (*int64)(&c.Amount)
-	}
-	var expires *time.Time
-	if !c.Expires.IsZero() {
-		expires = &c.Expires
-	}
-	batch.Queue(upsert("coupons", "store_id, code", "rate_ppm, amount, minimum, expires_at"),
-		store, c.Code, rate, amount, c.Minimum, expires)
 }

@@ -55,10 +55,19 @@ func TestCoupon_IsRefusedWithAReason(t *testing.T) {
 	onRealRedis(t, func(t *testing.T, s *shop) {
 		c := s.guest(t)
 		c.add(`{"product_id":2}`)
-		c.refused(422, "coupon_invalid", "POST", "/cart/coupon", `{"coupon":"NOPE"}`)
-		c.refused(422, "coupon_invalid", "POST", "/cart/coupon", `{"coupon":"old"}`)
-		c.refused(422, "coupon_minimum", "POST", "/cart/coupon", `{"coupon":"FIVE"}`)
-		c.refused(422, "coupon_invalid", "POST", "/cart/coupon", `{"coupon":"fıve"}`)
+		for _, tc := range []struct{ coupon, code, reason string }{
+			{"NOPE", "coupon_invalid", "gone"},
+			{"old", "coupon_invalid", "expired"},
+			{"FIVE", "coupon_minimum", "minimum"},
+			{"fıve", "coupon_invalid", "gone"},
+			{"LATER", "coupon_invalid", "gone"},
+			{"USED", "coupon_invalid", "used_up"},
+			{"GAMES", "coupon_invalid", "not_applicable"},
+		} {
+			if got := c.refused(422, tc.code, "POST", "/cart/coupon", `{"coupon":"`+tc.coupon+`"}`); got.Body.Data.Reason != tc.reason {
+				t.Errorf("%s: %s, want the reason %s", tc.coupon, got.Raw, tc.reason)
+			}
+		}
 		c.refused(422, "validation_failed", "POST", "/cart/coupon", `{"coupon":"TEN","code":"FIVE"}`)
 		c.refused(422, "validation_failed", "POST", "/cart/coupon", `{"coupon":"`+strings.Repeat("خ", 65)+`"}`)
 		c.refused(422, "validation_failed", "POST", "/cart/coupon", `{}`)
@@ -120,7 +129,7 @@ func TestCoupon_StaysInTheCartAfterItExpiresOrIsDeleted(t *testing.T) {
 		c.ok("PATCH", "/cart/items/2", `{"quantity":2}`, "If-Match", before.Header.Get("ETag"))
 		s.Catalog.DeleteCoupon(s.ID, "SOON")
 		vanished := c.ok("GET", "/cart", "")
-		if got := vanished.Body.Data; got.Coupon == nil || got.Total != 20 || !strings.Contains(string(vanished.Raw), `"coupon":{"code":"SOON","type":null,"value":null,"discount":0}`) {
+		if got := vanished.Body.Data; got.Coupon == nil || got.Total != 20 || !strings.Contains(string(vanished.Raw), `"coupon":{"code":"SOON","type":null,"value":null,"discount":0,"issue":{"code":"coupon_invalid","reason":"gone",`) {
 			t.Errorf("deleted: %s", vanished.Raw)
 		}
 	})

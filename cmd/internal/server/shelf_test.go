@@ -29,6 +29,7 @@ type shelf interface {
 	Delete(store, id int64)
 	PutCoupon(store int64, c *cart.Coupon)
 	DeleteCoupon(store int64, code string)
+	PutUse(store int64, code, customer string, order int64)
 }
 
 // inPostgres is the catalog of `serve`: rows in a database, behind the cache. A change shows
@@ -82,6 +83,12 @@ func (s *inPostgres) PutCoupon(_ int64, c *cart.Coupon) {
 func (s *inPostgres) DeleteCoupon(store int64, code string) {
 	s.t.Helper()
 	s.exec("DELETE FROM coupons WHERE (store_id, code) = ($1, $2)", store, code)
+}
+
+func (s *inPostgres) PutUse(store int64, code, customer string, order int64) {
+	s.t.Helper()
+	s.exec("INSERT INTO coupon_uses (store_id, code, customer, order_id) VALUES ($1, $2, nullif($3, ''), $4)", store, code, customer, order)
+	time.Sleep(time.Microsecond) // later loads are newer than the change
 }
 
 func (s *inPostgres) exec(sql string, args ...any) {

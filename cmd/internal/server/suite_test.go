@@ -167,6 +167,9 @@ func openShopAs(t testing.TB, redisURL string, postgres bool, edits ...func(*ser
 	for _, coupon := range sample.Coupons(time.Now())[1] {
 		s.Catalog.PutCoupon(id, coupon)
 	}
+	for _, use := range sample.CouponUses() {
+		s.Catalog.PutUse(id, use.Code, use.Customer, use.Order)
+	}
 	parts := server.Parts{
 		Catalog: s.Catalog, Coupons: s.Catalog, Stores: stores, JWT: tokens,
 		CartTTL:     redisstore.TTLs{Guest: 720 * time.Hour, Customer: 2160 * time.Hour},
@@ -265,7 +268,14 @@ type cartBody struct {
 		Type     string  `json:"type"`
 		Value    float64 `json:"value"`
 		Discount float64 `json:"discount"`
+		Issue    *struct {
+			Code    string `json:"code"`
+			Reason  string `json:"reason"`
+			Message string `json:"message"`
+		} `json:"issue"`
 	} `json:"coupon"`
+	Reason    string     `json:"reason"` // of a refused coupon
+	TaxAmount float64    `json:"tax_amount"`
 	Total     float64    `json:"total"`
 	Currency  string     `json:"currency"`
 	Version   int64      `json:"version"`
@@ -277,17 +287,25 @@ type cartBody struct {
 		Cost     float64 `json:"cost"`
 	} `json:"shipping"`
 	Tax *struct {
-		Rate     float64 `json:"rate"`
-		Amount   float64 `json:"amount"`
-		Included bool    `json:"included"`
+		Rate     *float64      `json:"rate"`
+		Amount   float64       `json:"amount"`
+		Included bool          `json:"included"`
+		Lines    []taxLineBody `json:"lines"`
 	} `json:"tax"`
-	PaymentMethods []struct {
+	PaymentRequired *bool `json:"payment_required"`
+	PaymentMethods  []struct {
 		ID string `json:"id"`
 	} `json:"payment_methods"`
 	Valid    *bool       `json:"valid"`
 	Errors   []string    `json:"errors"`
 	Issues   []issueBody `json:"issues"`
 	Warnings []issueBody `json:"warnings"`
+}
+
+type taxLineBody struct {
+	Rate   float64 `json:"rate"`
+	Base   float64 `json:"base"`
+	Amount float64 `json:"amount"`
 }
 
 type itemBody struct {
@@ -297,6 +315,8 @@ type itemBody struct {
 	Quantity   int64      `json:"quantity"`
 	UnitPrice  float64    `json:"unit_price"`
 	TotalPrice float64    `json:"total_price"`
+	AddedPrice float64    `json:"added_price"`
+	Discount   float64    `json:"discount"`
 	Notice     *string    `json:"notice"`
 	Issue      *issueBody `json:"issue"`
 	Fields     []struct {

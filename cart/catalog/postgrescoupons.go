@@ -1,0 +1,67 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"commerce/cart"
+	"commerce/cart/money"
+)
+
+const selectCoupon = `
+SELECT rate_ppm, amount, minimum, starts_at, expires_at, max_uses, max_uses_customer,
+	(SELECT array_agg(p.product_id ORDER BY p.product_id)
+		FROM coupon_products p WHERE (p.store_id, p.code) = (c.store_id, c.code))
+FROM coupons c
+WHERE c.store_id = $1 AND c.code = $2`
+
+// Coupon implements service.Coupons.
+func (c *Postgres) Coupon(ctx context.Context, store int64, code string) (*cart.Coupon, error) {
+	coupon := cart.Coupon{Code: code}
+	var (
+		rate, amount    *int64
+		starts, expires *time.Time
+	)
+	err := c.db.QueryRow(ctx, selectCoupon, store, code).Scan(&rate, &amount, &coupon.Minimum, &starts, &expires,
+		&coupon.MaxUses, &coupon.MaxUsesCustomer, &coupon.Products)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("select coupon of store %d: %w", store, err)
+	}
+	if rate != nil {
+		coupon.Kind, coupon.Rate = cart.Percent, *rate
+	} else {
+		coupon.Kind, coupon.Amount = cart.Fixed, money.Amount(*amount)
+	}
+	if starts != nil {
+		coupon.Starts = starts.UTC()
+	}
+	if expires != nil {
+		coupon.Expires = expires.UTC()
+	}
+	return &coupon, nil
+}
+
+// The counts read only the index coupon_uses_by_customer.
+const (
+	countUses         = `SELECT count(*) FROM (SELECT FROM coupon_uses WHERE store_id = $1 AND code = $2 LIMIT $3) u`
+	countCustomerUses = `SELECT count(*) FROM (SELECT FROM coupon_uses WHERE store_id = $1 AND code = $2 AND customer = $4 LIMIT $3) u`
+)
+
+// Uses implements service.Coupons.
+func (c *Postgres) Uses(ctx context.Context, store int64, code, customer string, limit int64) (n int64, err error) {
+	sql, args := countUses, []any{store, code, limit}
+	if customer != "" {
+		sql, args = countCustomerUses, append(args, customer)
+	}
+	if err := c.db.QueryRow(ctx, sql, args...).Scan(&n); err != nil {
+		return 0, fmt.Errorf("count uses of a coupon of store %d: %w", store, err)
+	}
+	return n, nil
+}

@@ -1,0 +1,203 @@
+package catalog_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+
+	"commerce/auth/lastknown"
+	"commerce/cart/catalog"
+)
+
+// Every source counts the uses of guests for all customers together, and no further than
+// the limit.
+func TestUses_CountNoFurtherThanTheLimit(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	memory := catalog.NewMemory(nil)
+	sub := strings.Repeat("أ", 255) // the longest subject
+	for order := range int64(9) {
+		customer := []string{"", sub, "other"}[order%3]
+		memory.PutUse(1, "TEN", customer, 1+order)
+		d.exec(t, "INSERT INTO coupon_uses (store_id, code, customer, order_id) VALUES (1, 'TEN', nullif($1, ''), $2)", customer, 1+order)
+	}
+	memory.PutUse(1, "TEN", "", 9) // again
+	postgres := catalog.NewPostgres(d.pool)
+	for name, source := range map[string]catalog.Source{
+		"memory": memory, "postgres": postgres, "cached memory": newCache(memory), "cached postgres": newCache(postgres),
+	} {
+		for customer, all := range map[string]int64{"": 9, sub: 3, "other": 3, "Other": 0, "nobody": 0} {
+			for limit := range int64(12) {
+				if got, err := source.Uses(t.Context(), 1, "TEN", customer, limit+1); err != nil || got != min(all, limit+1) {
+					t.Errorf("%s: %d uses by %.9q up to %d, %v; want %d", name, got, customer, limit+1, err, min(all, limit+1))
+				}
+			}
+		}
+	}
+}
+
+func TestPostgres_CountsUsesFromAnIndexAlone(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	d.exec(t, `INSERT INTO coupon_uses (store_id, code, customer, order_id)
+		SELECT 1, 'C' || n % 50, CASE n % 3 WHEN 0 THEN 'c' || n % 7 END, 10000 + n FROM generate_series(1, 50000) n`)
+	d.exec(t, `VACUUM ANALYZE coupon_uses`)
+	for _, where := range []string{"", " AND customer = 'c0'"} {
+		rows, err := d.pool.Query(t.Context(), `EXPLAIN (ANALYZE, BUFFERS OFF, COSTS OFF)
+			SELECT count(*) FROM (SELECT FROM coupon_uses WHERE store_id = 1 AND code = 'C0'`+where+` LIMIT 5000) u`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := strings.Join(plan, "\n")
+		if !strings.Contains(text, "Index Only Scan using coupon_uses_by_customer") || !strings.Contains(text, "Heap Fetches: 0") {
+			t.Errorf("where%s:\n%s", where, text)
+		}
+	}
+}
+
+func TestPostgres_AcceptsOnlyUsesThatCount(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	for name, use := range map[string]struct {
+		code     string
+		customer any
+		order    int64
+		ok       bool
+	}{
+		"a guest's":                      {"TEN", nil, 1, true},
+		"a customer's":                   {"TEN", "1001", 2, true},
+		"of a coupon that is gone":       {"NEVER", "1001", 3, true},
+		"a second coupon of one order":   {"FIVE", "1002", 7001, true},
+		"the same order again":           {"USED", "1009", 7001, false},
+		"a code in lower case":           {"ten", nil, 4, false},
+		"a code with a space":            {"TEN\u00a0", nil, 5, false},
+		"a customer without characters":  {"TEN", "", 6, false},
+		"a customer with too many":       {"TEN", strings.Repeat("x", 256), 7, false},
+		"an order without a positive id": {"TEN", nil, 0, false},
+	} {
+		_, err := d.admin.Exec(t.Context(), "INSERT INTO coupon_uses (store_id, code, customer, order_id) VALUES (1, $1, $2, $3)",
+			use.code, use.customer, use.order)
+		if (err == nil) != use.ok {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	d.exec(t, "DELETE FROM coupons WHERE (store_id, code) = (1, 'GAMES')")
+	var products, uses int
+	err := d.admin.QueryRow(t.Context(), "SELECT (SELECT count(*) FROM coupon_products), (SELECT count(*) FROM coupon_uses)").Scan(&products, &uses)
+	if err != nil || products != 0 || uses != 6 {
+		t.Errorf("%d products and %d uses after their coupon was deleted, %v; want 0 and 6", products, uses, err)
+	}
+}
+
+// A product that is deleted must not make a coupon for it apply to all products.
+func TestPostgres_DeletedProductsStayInACoupon(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	d.exec(t, "DELETE FROM products WHERE (store_id, id) = (1, 1)")
+	got, err := catalog.NewPostgres(d.pool).Coupon(t.Context(), 1, "GAMES")
+	if err != nil || !slices.Equal(got.Products, []int64{1}) {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// counted is a source whose uses and failures a test sets.
+type counted struct {
+	*catalog.Memory
+	failing bool
+	asked   []string
+}
+
+func (c *counted) Uses(ctx context.Context, store int64, code, customer string, limit int64) (int64, error) {
+	c.asked = append(c.asked, code+" "+customer)
+	if c.failing {
+		return 0, errors.New("connection refused")
+	}
+	return c.Memory.Uses(ctx, store, code, customer, limit)
+}
+
+func TestCache_ShowsUsesWithinAMinute(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		source := &counted{Memory: catalog.NewMemory(nil)}
+		cache := newCache(source)
+		uses := func() int64 {
+			t.Helper()
+			n, err := cache.Uses(t.Context(), 1, "TEN", "c", 5)
+			synctest.Wait() // for a load in the background
+			if err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+		uses()
+		source.PutUse(1, "TEN", "c", 1)
+		time.Sleep(19 * time.Second)
+		if n := uses(); n != 0 || len(source.asked) != 1 {
+			t.Errorf("%d uses after 19 s, asked %q", n, source.asked)
+		}
+		time.Sleep(41 * time.Second)
+		if n := uses(); n != 1 {
+			t.Errorf("%d uses after a minute, want 1", n)
+		}
+		source.PutUse(1, "TEN", "c", 2)
+		time.Sleep(25 * time.Second)
+		uses() // starts a load in the background
+		if n := uses(); n != 2 {
+			t.Errorf("%d uses after a load in the background, want 2", n)
+		}
+	})
+}
+
+func TestCache_KeepsTheLastKnownUsesWhileTheSourceFails(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		source := &counted{Memory: catalog.NewMemory(nil)}
+		source.PutUse(1, "TEN", "", 1)
+		cache := newCache(source)
+		if n, err := cache.Uses(t.Context(), 1, "TEN", "", 5); n != 1 || err != nil {
+			t.Fatalf("%d uses, %v", n, err)
+		}
+		source.failing = true
+		for range 3 {
+			time.Sleep(time.Hour)
+			if n, err := cache.Uses(t.Context(), 1, "TEN", "", 5); n != 1 || err != nil {
+				t.Errorf("%d uses, %v; want the last known one", n, err)
+			}
+			if _, err := cache.Uses(t.Context(), 1, "TEN", "c", 5); !errors.Is(err, lastknown.ErrUnknown) {
+				t.Errorf("uses that were never known: %v, want ErrUnknown", err)
+			}
+		}
+		synctest.Wait()
+	})
+}
+
+// A limit that is raised must not be compared with a count that ended at the lower one.
+func TestCache_CountsAgainForAnotherLimit(t *testing.T) {
+	t.Parallel()
+	source := &counted{Memory: catalog.NewMemory(nil)}
+	for order := range int64(9) {
+		source.PutUse(1, "TEN", "", 1+order)
+	}
+	cache, got := newCache(source), []int64{}
+	for _, limit := range []int64{3, 6, 3, 20} {
+		n, err := cache.Uses(t.Context(), 1, "TEN", "", limit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, n)
+	}
+	if diff := cmp.Diff([]int64{3, 6, 3, 9}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,133 @@
+package cart
+
+import (
+	"fmt"
+	"time"
+
+	"commerce/auth/locale"
+	"commerce/auth/problem"
+	"commerce/auth/store"
+	"commerce/cart/money"
+)
+
+// CouponReason is the stable word for why a coupon takes nothing off, for programs.
+type CouponReason string
+
+// The reasons, in the order in which they are judged. If several hold, a coupon has the
+// first one. Those that the shopper cannot change come before those that other items in the
+// cart would change: otherwise a shopper would fill the cart for a coupon that is lost.
+const (
+	CouponGone          CouponReason = "gone" // the store does not have it
+	CouponNotStarted    CouponReason = "not_started"
+	CouponExpired       CouponReason = "expired"
+	CouponUsedUp        CouponReason = "used_up" // by all customers together, or by this one
+	CouponMinimum       CouponReason = "minimum" // the subtotal is too small
+	CouponNotApplicable CouponReason = "not_applicable"
+)
+
+// CouponIssue is why a coupon takes nothing off a cart now.
+type CouponIssue struct {
+	Reason   CouponReason
+	Sentence locale.Sentence
+}
+
+// Code returns the code of an error with this reason.
+func (i *CouponIssue) Code() problem.Code {
+	if i.Reason == CouponMinimum {
+		return problem.CouponMinimum
+	}
+	return problem.CouponInvalid
+}
+
+// issue returns why the coupon takes nothing off a priced cart; nil when it is valid. A nil
+// coupon is one that the store does not have.
+func (c *Coupon) issue(p *Priced, uses Uses, store *store.Store, now time.Time) *CouponIssue {
+	switch {
+	case c == nil:
+		return &CouponIssue{CouponGone, textCouponUnknown.With()}
+	case now.Before(c.Starts):
+		return &CouponIssue{CouponNotStarted, textCouponNotStarted.With(c.Code)}
+	case !c.Expires.IsZero() && !now.Before(c.Expires):
+		return &CouponIssue{CouponExpired, textCouponExpired.With(c.Code)}
+	case c.MaxUses != nil && uses.All >= *c.MaxUses:
+		return &CouponIssue{CouponUsedUp, textCouponUsedUp.With(c.Code)}
+	case c.MaxUsesCustomer != nil && uses.Customer >= *c.MaxUsesCustomer:
+		return &CouponIssue{CouponUsedUp, textCouponUsedByCustomer.With(c.Code)}
+	case p.Buyable < c.Minimum:
+		return &CouponIssue{CouponMinimum, textCouponMinimum.With(c.Code, plainPrice(c.Minimum, store.Currency))}
+	case !c.appliesToAny(p.Lines):
+		return &CouponIssue{CouponNotApplicable, textCouponNotApplicable.With(c.Code)}
+	}
+	return nil
+}
+
+// appliesToAny reports whether the coupon applies to a line. A coupon for all products
+// applies to an empty cart too.
+func (c *Coupon) appliesToAny(lines []PricedLine) bool {
+	for i := range lines {
+		if c.applies(lines[i].ID.Product()) {
+			return true
+		}
+	}
+	return c.Products == nil
+}
+
+// RefuseCoupon returns why a coupon cannot be redeemed for a priced cart, with the reason
+// as data; nil when it can. A nil coupon is one that the store does not have. The answers
+// for it and for a coupon that has not started are equal, so that guessing does not find
+// codes before they start. member is the request's member that an error names.
+func RefuseCoupon(c *Coupon, p *Priced, uses Uses, store *store.Store, now time.Time, member string) *problem.Error {
+	issue := c.issue(p, uses, store, now)
+	if issue == nil {
+		return nil
+	}
+	if issue.Reason == CouponNotStarted {
+		issue = (*Coupon)(nil).issue(p, uses, store, now)
+	}
+	return &problem.Error{
+		Code: issue.Code(), Data: issue.Reason,
+		Faults: []problem.Fault{{Member: member, Sentence: issue.Sentence}},
+	}
+}
+
+// plainPrice formats an amount for a sentence: the currency's code, and major units with
+// all decimals.
+func plainPrice(a money.Amount, currency string) string {
+	digits, _ := money.Digits(currency)
+	text := fmt.Sprintf("%0*d", digits+1, int64(a))
+	if digits == 0 {
+		return currency + " " + text
+	}
+	return currency + " " + text[:len(text)-digits] + "." + text[len(text)-digits:]
+}
+
+var (
+	textCouponUnknown = locale.Text{
+		locale.En: "This coupon does not exist.",
+		locale.Ar: "هذه القسيمة غير موجودة.",
+	}
+	textCouponNotStarted = locale.Text{
+		locale.En: "Coupon %s is not valid yet.",
+		locale.Ar: "لم يبدأ سريان القسيمة %s بعد.",
+	}
+	textCouponExpired = locale.Text{
+		locale.En: "Coupon %s has expired.",
+		locale.Ar: "انتهت صلاحية القسيمة %s.",
+	}
+	textCouponUsedUp = locale.Text{
+		locale.En: "Coupon %s has been used up.",
+		locale.Ar: "استُنفدت مرات استخدام القسيمة %s.",
+	}
+	textCouponUsedByCustomer = locale.Text{
+		locale.En: "You have already used coupon %s as often as it allows.",
+		locale.Ar: "لقد استخدمت القسيمة %s بعدد المرات المسموح به.",
+	}
+	textCouponMinimum = locale.Text{
+		locale.En: "Coupon %s requires a subtotal of at least %s, not counting items that cannot be bought.",
+		locale.Ar: "تتطلب القسيمة %s مجموعًا فرعيًا لا يقل عن %s، ولا تُحتسب فيه العناصر التي لا يمكن شراؤها.",
+	}
+	textCouponNotApplicable = locale.Text{
+		locale.En: "Coupon %s does not apply to any item in the cart.",
+		locale.Ar: "لا تنطبق القسيمة %s على أي عنصر في السلة.",
+	}
+)

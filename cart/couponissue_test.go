@@ -1,0 +1,141 @@
+package cart
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"commerce/auth/locale"
+	"commerce/auth/problem"
+	"commerce/auth/store"
+	"commerce/cart/money"
+)
+
+// lost returns a coupon with every fault that one can have, except for those listed. It
+// costs a cart of product 1 for 10.00 nothing.
+func lost(now time.Time, without ...CouponReason) (*Coupon, Uses) {
+	c := &Coupon{
+		Code: "C", Kind: Fixed, Amount: 100, Minimum: 2000, Starts: now.Add(time.Hour), Expires: now,
+		Products: []int64{2}, MaxUses: ptr(int64(3)), MaxUsesCustomer: ptr(int64(1)),
+	}
+	uses := Uses{All: 3, Customer: 1}
+	for _, reason := range without {
+		switch reason {
+		case CouponNotStarted:
+			c.Starts = now
+		case CouponExpired:
+			c.Expires = now.Add(1)
+		case CouponUsedUp:
+			uses = Uses{All: 2}
+		case CouponMinimum:
+			c.Minimum = 1000
+		case CouponNotApplicable:
+			c.Products = []int64{1, 2}
+		}
+	}
+	return c, uses
+}
+
+var riyals = &store.Store{Currency: "SAR", PricesIncludeTax: true}
+
+// tenRiyals is a priced cart of product 1.
+func tenRiyals() Priced {
+	c := Cart{Coupon: "C", Lines: []Line{{ID: "1", Quantity: 1}}}
+	return Price(c, riyals, map[int64]*Product{1: sold(1, 1000)}, testLimits)
+}
+
+func TestRedeem_NamesTheFirstReasonThatHolds(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	order := []CouponReason{CouponNotStarted, CouponExpired, CouponUsedUp, CouponMinimum, CouponNotApplicable}
+	for i, want := range order {
+		coupon, uses := lost(now, order[:i]...)
+		p := tenRiyals()
+		p.Redeem(coupon, uses, riyals, now)
+		if p.Coupon.Issue == nil || p.Coupon.Issue.Reason != want || p.Discount != 0 || p.Lines[0].Discount != 0 {
+			t.Errorf("without %v: %+v, discount %d, want %s", order[:i], p.Coupon.Issue, p.Discount, want)
+		}
+		only, onlyUses := lost(now, append(append([]CouponReason{}, order[:i]...), order[i+1:]...)...)
+		p = tenRiyals()
+		p.Redeem(only, onlyUses, riyals, now)
+		if p.Coupon.Issue == nil || p.Coupon.Issue.Reason != want {
+			t.Errorf("with %s alone: %+v", want, p.Coupon.Issue)
+		}
+	}
+	coupon, uses := lost(now, order...)
+	p := tenRiyals()
+	if p.Redeem(coupon, uses, riyals, now); p.Coupon.Issue != nil || p.Discount != 100 {
+		t.Errorf("without faults: %+v, discount %d", p.Coupon.Issue, p.Discount)
+	}
+	p = tenRiyals()
+	if p.Redeem(nil, Uses{}, riyals, now); p.Coupon.Issue.Reason != CouponGone {
+		t.Errorf("a coupon that is gone: %+v", p.Coupon.Issue)
+	}
+}
+
+func TestRedeem_CountsUsesUpToTheLimits(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		all, customer *int64
+		uses          Uses
+		usedUp        bool
+	}{
+		"no limits":                         {nil, nil, Uses{All: 900, Customer: 900}, false},
+		"one use left":                      {ptr(int64(3)), nil, Uses{All: 2}, false},
+		"all used":                          {ptr(int64(3)), nil, Uses{All: 3}, true},
+		"one left for the customer":         {nil, ptr(int64(2)), Uses{All: 900, Customer: 1}, false},
+		"none left for the customer":        {nil, ptr(int64(2)), Uses{All: 2, Customer: 2}, true},
+		"none left for the other customers": {ptr(int64(9)), ptr(int64(1)), Uses{All: 8}, false},
+	} {
+		p := tenRiyals()
+		p.Redeem(&Coupon{Code: "C", Kind: Fixed, Amount: 100, MaxUses: tc.all, MaxUsesCustomer: tc.customer}, tc.uses, riyals, time.Now())
+		if (p.Coupon.Issue != nil) != tc.usedUp || tc.usedUp != (p.Discount == 0) {
+			t.Errorf("%s: %+v, discount %d", name, p.Coupon.Issue, p.Discount)
+		}
+	}
+}
+
+func TestRefuseCoupon_DoesNotRevealACodeBeforeItStarts(t *testing.T) {
+	t.Parallel()
+	now, p := time.Now(), tenRiyals()
+	early, uses := lost(now)
+	refusal := RefuseCoupon(early, &p, uses, riyals, now, "coupon")
+	if diff := cmp.Diff(RefuseCoupon(nil, &p, Uses{}, riyals, now, "coupon"), refusal); diff != "" {
+		t.Errorf("unknown and not started differ (-unknown +not started):\n%s", diff)
+	}
+	if refusal.Data != CouponGone || refusal.Code != problem.CouponInvalid {
+		t.Errorf("refused with %s, %v", refusal.Code, refusal.Data)
+	}
+}
+
+func TestRefuseCoupon_HasACodeAndAReason(t *testing.T) {
+	t.Parallel()
+	now, p := time.Now(), tenRiyals()
+	for reason, code := range map[CouponReason]problem.Code{
+		CouponExpired: problem.CouponInvalid, CouponUsedUp: problem.CouponInvalid,
+		CouponMinimum: problem.CouponMinimum, CouponNotApplicable: problem.CouponInvalid,
+	} {
+		without := []CouponReason{CouponNotStarted, CouponExpired, CouponUsedUp, CouponMinimum, CouponNotApplicable}
+		for i, r := range without {
+			if r == reason {
+				without = append(without[:i:i], without[i+1:]...)
+				break
+			}
+		}
+		coupon, uses := lost(now, without...)
+		got := RefuseCoupon(coupon, &p, uses, riyals, now, "code")
+		if got == nil || got.Code != code || got.Data != reason || got.Faults[0].Member != "code" || got.Message(locale.Ar) == "" {
+			t.Errorf("%s: %+v", reason, got)
+		}
+	}
+}
+
+func TestPlainPrice_HasAllDecimals(t *testing.T) {
+	t.Parallel()
+	for want, of := range map[string]money.Amount{"SAR 20.00": 2000, "SAR 0.05": 5, "JPY 20": 20, "KWD 1.250": 1250, "KWD 0.001": 1} {
+		if got := plainPrice(of, want[:3]); got != want {
+			t.Errorf("%d is %q, want %q", of, got, want)
+		}
+	}
+}

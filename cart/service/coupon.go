@@ -1,0 +1,60 @@
+package service
+
+import (
+	"context"
+
+	"commerce/cart"
+	"commerce/cart/redisstore"
+)
+
+// CouponCode is a shopper's request to redeem a coupon.
+type CouponCode struct {
+	Code   string // in the form that cart.NormalCouponCode returns
+	Member string // name of the request member that held the code, for errors
+}
+
+// RedeemCoupon sets the cart's coupon, and replaces any other.
+func (s *Carts) RedeemCoupon(ctx context.Context, v *Visit, on Conditions, c CouponCode) (Changed, error) {
+	coupon, uses, err := s.coupon(ctx, v, c.Code)
+	if err != nil {
+		return Changed{}, err
+	}
+	priced, err := s.Read(ctx, v)
+	if err != nil {
+		return Changed{}, err
+	}
+	refusal := cart.RefuseCoupon(coupon, &priced, uses, v.Store, s.now(), c.Member)
+	return s.makeChange(ctx, v, on, change{Change: redisstore.SetCoupon(c.Code), refusal: refusal, member: c.Member})
+}
+
+// DropCoupon removes the coupon, if there is one.
+func (s *Carts) DropCoupon(ctx context.Context, v *Visit, on Conditions) (Changed, error) {
+	return s.makeChange(ctx, v, on, change{Change: redisstore.SetCoupon("")})
+}
+
+// coupon returns one coupon of the visit's store, nil when the store does not have it, and
+// how often it was used.
+func (s *Carts) coupon(ctx context.Context, v *Visit, code string) (*cart.Coupon, cart.Uses, error) {
+	coupon, err := s.coupons.Coupon(ctx, v.Store.ID, code)
+	if err != nil {
+		return nil, cart.Uses{}, cart.Unavailable("coupon", err)
+	}
+	var uses cart.Uses
+	if coupon != nil && coupon.MaxUses != nil {
+		uses.All = s.uses(ctx, v, code, "", *coupon.MaxUses)
+	}
+	if coupon != nil && coupon.MaxUsesCustomer != nil && v.customer != "" {
+		uses.Customer = s.uses(ctx, v, code, v.customer, *coupon.MaxUsesCustomer)
+	}
+	return coupon, uses, nil
+}
+
+// uses counts the uses of a coupon. An unknown number counts as 0: checkout counts again,
+// and the cart must not fail for it.
+func (s *Carts) uses(ctx context.Context, v *Visit, code, customer string, limit int64) int64 {
+	n, err := s.coupons.Uses(ctx, v.Store.ID, code, customer, limit)
+	if err != nil {
+		return 0
+	}
+	return n
+}

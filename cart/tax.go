@@ -1,0 +1,64 @@
+package cart
+
+import (
+	"cmp"
+	"slices"
+
+	"commerce/auth/store"
+	"commerce/cart/money"
+)
+
+// TaxLine is the tax at one rate on all of a cart's lines that have it.
+type TaxLine struct {
+	Rate   int64        // parts per million
+	Base   money.Amount // what is taxed: after the discount, without the tax
+	Amount money.Amount // rounded once
+}
+
+// levy computes the tax and the total from the lines and their discounts. Tax is rounded
+// once for each rate. A line whose product no longer exists has no rate.
+func (p *Priced) levy(store *store.Store) {
+	p.TaxLines, p.Tax = p.TaxLines[:0], 0
+	for i := range p.Lines {
+		if l := &p.Lines[i]; l.Product != nil {
+			p.taxLine(taxRate(l.Product, store)).Base += l.Total - l.Discount
+		}
+	}
+	for i := range p.TaxLines {
+		t := &p.TaxLines[i]
+		if store.PricesIncludeTax {
+			t.Amount = money.IncludedShare(t.Base, t.Rate)
+			t.Base -= t.Amount
+		} else {
+			t.Amount = money.Share(t.Base, t.Rate)
+		}
+		p.Tax += t.Amount
+	}
+	if len(p.TaxLines) > 1 {
+		slices.SortFunc(p.TaxLines, func(a, b TaxLine) int { return cmp.Compare(b.Rate, a.Rate) })
+	}
+	p.Total = p.Subtotal - p.Discount
+	if !store.PricesIncludeTax {
+		p.Total += p.Tax
+	}
+}
+
+// taxLine returns the tax line of a rate, which it adds if there is none. The pointer is
+// valid until the next one is added.
+func (p *Priced) taxLine(rate int64) *TaxLine {
+	for i := range p.TaxLines { // a cart has few rates
+		if p.TaxLines[i].Rate == rate {
+			return &p.TaxLines[i]
+		}
+	}
+	p.TaxLines = append(p.TaxLines, TaxLine{Rate: rate})
+	return &p.TaxLines[len(p.TaxLines)-1]
+}
+
+// taxRate returns a product's own rate, or else its store's.
+func taxRate(p *Product, store *store.Store) int64 {
+	if p.TaxRate != nil {
+		return *p.TaxRate
+	}
+	return store.TaxRate
+}
