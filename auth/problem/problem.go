@@ -4,7 +4,11 @@
 // The server turns it into a response. Any other error becomes a 500 without detail.
 package problem
 
-import "commerce/auth/locale"
+import (
+	"time"
+
+	"commerce/auth/locale"
+)
 
 // Error is a call that was refused or that failed. A refusal changed nothing. Neither
 // did a call that was Unavailable, unless it carried an idempotency key, with which it
@@ -14,6 +18,8 @@ type Error struct {
 	Faults []Fault // at least one; the first one gives the message
 	Data   any     // what the answer carries beside the error; nil for nothing
 	Cause  error   // for the log, without tokens or bodies; nil where the caller is at fault
+
+	RetryAfter time.Duration // when a repeat may succeed; 0: in a moment, or never
 }
 
 // Fault is one thing that is wrong: the member, parameter or header of the request

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"errors"
 
 	"commerce/cart"
 	"commerce/cart/redisstore"
@@ -11,20 +12,37 @@ import (
 type CouponCode struct {
 	Code   string // in the form that cart.NormalCouponCode returns
 	Member string // name of the request member that held the code, for errors
+	Client string // address that the request came from, for Guesses
 }
 
-// RedeemCoupon sets the cart's coupon, and replaces any other.
+// RedeemCoupon sets the cart's coupon, and replaces any other. A client that has had too
+// many codes refused gets problem.RateLimited, unless a replay or If-Match takes
+// precedence.
 func (s *Carts) RedeemCoupon(ctx context.Context, v *Visit, on Conditions, c CouponCode) (Changed, error) {
-	coupon, uses, err := s.coupon(ctx, v, c.Code)
-	if err != nil {
-		return Changed{}, err
-	}
 	priced, err := s.Read(ctx, v)
 	if err != nil {
 		return Changed{}, err
 	}
-	refusal := cart.RefuseCoupon(coupon, &priced, uses, v.Store, s.now(), c.Member)
-	return s.makeChange(ctx, v, on, change{Change: redisstore.SetCoupon(c.Code), refusal: refusal, member: c.Member})
+	guess := s.guesses.begin(c.Client, priced.Cart.ID)
+	if guess.tooMany != nil {
+		return s.makeChange(ctx, v, on, change{refusal: guess.tooMany})
+	}
+	changed, refused, err := s.redeem(ctx, v, on, c, &priced)
+	if !refused {
+		guess.forget()
+	}
+	return changed, err
+}
+
+// redeem sets the cart's coupon. refused reports whether the coupon was judged and refused.
+func (s *Carts) redeem(ctx context.Context, v *Visit, on Conditions, c CouponCode, priced *cart.Priced) (_ Changed, refused bool, _ error) {
+	coupon, uses, err := s.coupon(ctx, v, c.Code)
+	if err != nil {
+		return Changed{}, false, err
+	}
+	refusal := cart.RefuseCoupon(coupon, priced, uses, v.Store, s.now(), c.Member)
+	changed, err := s.makeChange(ctx, v, on, change{Change: redisstore.SetCoupon(c.Code), refusal: refusal, member: c.Member})
+	return changed, refusal != nil && errors.Is(err, refusal), err
 }
 
 // DropCoupon removes the coupon, if there is one.

@@ -20,6 +20,7 @@ type Carts struct {
 	redis    *redisstore.Store
 	catalog  Catalog
 	coupons  Coupons
+	guesses  *Guesses
 	limits   cart.Limits
 	strategy cart.Strategy
 	budget   time.Duration
@@ -56,6 +57,7 @@ type Config struct {
 	Redis    *redisstore.Store
 	Catalog  Catalog
 	Coupons  Coupons
+	Guesses  *Guesses // nil: any number of coupon codes may be refused
 	Limits   cart.Limits
 	Strategy cart.Strategy    // of merges; default cart.Sum
 	Budget   time.Duration    // how long each request may wait for Redis; default 200 ms
@@ -67,7 +69,7 @@ type Config struct {
 // New returns Carts.
 func New(c Config) *Carts {
 	s := &Carts{
-		redis: c.Redis, catalog: c.Catalog, coupons: c.Coupons, limits: c.Limits, strategy: c.Strategy,
+		redis: c.Redis, catalog: c.Catalog, coupons: c.Coupons, guesses: c.Guesses, limits: c.Limits, strategy: c.Strategy,
 		budget: c.Budget, now: c.Now, rand: c.Rand, log: c.Log,
 	}
 	if s.strategy == "" {

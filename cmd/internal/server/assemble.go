@@ -57,6 +57,10 @@ type Parts struct {
 
 // Assemble returns the public handler of the service.
 func Assemble(p Parts) (http.Handler, error) {
+	guesses, err := couponGuesses(p.RateLimit)
+	if err != nil {
+		return nil, err
+	}
 	carts := service.New(service.Config{
 		Redis: redisstore.New(redisstore.Config{
 			Client: p.Redis, TTL: p.CartTTL, Durable: p.Durable,
@@ -64,6 +68,7 @@ func Assemble(p Parts) (http.Handler, error) {
 		}),
 		Catalog:  p.Catalog,
 		Coupons:  p.Coupons,
+		Guesses:  guesses,
 		Limits:   p.CartLimits,
 		Strategy: p.Strategy,
 		Budget:   p.RedisBudget,
@@ -100,4 +105,13 @@ func Assemble(p Parts) (http.Handler, error) {
 		return nil, err
 	}
 	return origins.warn(handler, p.Log), nil
+}
+
+// couponGuesses returns the limit of refused coupon codes; nil, which has no limit, if rates
+// are not limited.
+func couponGuesses(limited bool) (*service.Guesses, error) {
+	if !limited {
+		return nil, nil
+	}
+	return service.NewGuesses()
 }

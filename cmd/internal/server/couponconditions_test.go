@@ -172,7 +172,7 @@ func TestCoupon_CountsAsUnusedWhileItsUsesAreUnknown(t *testing.T) {
 }
 
 func TestTax_IsByProduct(t *testing.T) {
-	onRealRedis(t, func(t *testing.T, s *shop) {
+	onEachRedis(t, func(t *testing.T, s *shop) {
 		untaxed, low := *sample.Products()[1][1], *sample.Products()[1][4]
 		untaxed.TaxRate, untaxed.Stock, low.TaxRate, low.Fields = new(int64), nil, ptr(int64(50_000)), nil
 		s.Catalog.Put(s.ID, &untaxed)

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"net/netip"
 	"strconv"
 	"time"
 
@@ -27,7 +26,7 @@ func rateLimit(r *responder) (gin.HandlerFunc, error) {
 		return nil, err
 	}
 	return func(c *gin.Context) {
-		limit, left, reset, ok, err := buckets.Take(c.Request.Context(), client(c.ClientIP()))
+		limit, left, reset, ok, err := buckets.Take(c.Request.Context(), wire.Client(c))
 		if err != nil { // only after Close
 			return
 		}
@@ -40,15 +39,4 @@ func rateLimit(r *responder) (gin.HandlerFunc, error) {
 			r.fail(c, wire.Answer{}, errRateLimited)
 		}
 	}, nil
-}
-
-// client returns the key that requests are counted by: an IPv4 address, or the /64
-// network that one IPv6 subscriber gets.
-func client(ip string) string {
-	addr, err := netip.ParseAddr(ip)
-	if err != nil || addr.Unmap().Is4() {
-		return ip
-	}
-	network, _ := addr.Prefix(64) // 64 fits every IPv6 address
-	return network.String()
 }

@@ -106,7 +106,8 @@ func (r *responder) fail(c *gin.Context, answer wire.Answer, err error) {
 	case http.StatusUnauthorized:
 		c.Header("WWW-Authenticate", "Bearer")
 	case http.StatusServiceUnavailable, http.StatusTooManyRequests, http.StatusGatewayTimeout:
-		c.Header("Retry-After", "1")
+		seconds := max((known.RetryAfter+time.Second-1)/time.Second, 1)
+		c.Header("Retry-After", strconv.Itoa(int(seconds)))
 	}
 	c.Header("Cache-Control", "no-store")
 	r.finish(c, w, status)

@@ -1,0 +1,115 @@
+package server_test
+
+import (
+	"net/http"
+	"strconv"
+	"sync/atomic"
+	"testing"
+
+	"commerce/cmd/internal/server"
+)
+
+// limited turns on the limits, for clients whose addresses a test names in
+// X-Forwarded-For.
+func limited(p *server.Parts) {
+	p.RateLimit, p.TrustedProxies = true, []string{"127.0.0.1", "::1"}
+}
+
+// tries sends n codes that the store does not have and returns the last answer.
+func (c *shopper) tries(n int, headers ...string) (last answer) {
+	c.t.Helper()
+	for range n {
+		last = c.send("POST", "/cart/coupon", `{"coupon":"GUESS"}`, headers...)
+	}
+	return last
+}
+
+func TestCouponGuesses_AreLimitedForEachAddressAndCart(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, embeddedRedis(t), limited)
+	c, other := s.guest(t), s.guest(t)
+	c.add(`{"product_id":1}`)
+	other.add(`{"product_id":1}`)
+	c.ok("POST", "/cart/coupon", `{"coupon":"TEN"}`, "Idempotency-Key", "k")
+	if a := c.tries(20); a.Status != 422 {
+		t.Fatalf("refusal 20: %d %s", a.Status, a.Raw)
+	}
+	refused := c.refused(429, "rate_limited", "POST", "/cart/coupon", `{"coupon":"TEN"}`)
+	if wait, err := strconv.Atoi(refused.Header.Get("Retry-After")); err != nil || wait < 500 || wait > 600 {
+		t.Errorf("Retry-After %q, want what is left of 10 minutes", refused.Header.Get("Retry-After"))
+	}
+	if a := c.ok("POST", "/cart/coupon", `{"coupon":"TEN"}`, "Idempotency-Key", "k"); a.Header.Get("Idempotency-Replayed") != "true" {
+		t.Errorf("a replay: %s", a.Raw)
+	}
+	c.refused(412, "version_mismatch", "POST", "/cart/coupon", `{"coupon":"TEN"}`, "If-Match", `"x.1-y"`)
+	c.ok("DELETE", "/cart/coupon", "")
+	other.ok("POST", "/cart/coupon", `{"coupon":"TEN"}`)
+	c.ok("POST", "/cart/coupon", `{"coupon":"TEN"}`, "X-Forwarded-For", "192.0.2.7")
+}
+
+func TestCouponGuesses_DoNotCountCodesThatApply(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, embeddedRedis(t), limited)
+	c := s.customer(t, "1001")
+	c.add(`{"product_id":1}`)
+	for range 30 {
+		c.ok("POST", "/cart/coupon", `{"coupon":"TEN"}`)
+	}
+	for range 30 { // neither is a code that was refused
+		c.refused(412, "version_mismatch", "POST", "/cart/coupon", `{"coupon":"GUESS"}`, "If-Match", `"x.1-y"`)
+		c.refused(422, "validation_failed", "POST", "/cart/coupon", `{}`)
+	}
+	if a := c.tries(20); a.Status != 422 {
+		t.Fatalf("refusal 20: %d %s", a.Status, a.Raw)
+	}
+	c.refused(429, "rate_limited", "POST", "/cart/coupon", `{"coupon":"GUESS"}`)
+}
+
+// Cart tokens can be left out or made up, so carts that hold nothing count as one.
+func TestCouponGuesses_OfAnAddressAreLimitedWithoutACart(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, embeddedRedis(t), limited)
+	from := []string{"X-Forwarded-For", "2001:db8:1:2::1"}
+	for i := range 20 {
+		token := ""
+		if i%2 == 0 {
+			token = "made-up-cart-token-number-" + strconv.Itoa(i)
+		}
+		a := s.guest(t).send("POST", "/cart/coupon", `{"coupon":"GUESS"}`, append(from, "X-Cart-Token", token)...)
+		if a.Status != 422 {
+			t.Fatalf("refusal %d: %d %s", i+1, a.Status, a.Raw)
+		}
+	}
+	neighbor := "2001:db8:1:2:ffff::9" // the same subscriber
+	s.guest(t).refused(429, "rate_limited", "POST", "/cart/coupon", `{"coupon":"TEN"}`, "X-Forwarded-For", neighbor)
+	s.guest(t).ok("POST", "/cart/coupon", `{"coupon":"TEN"}`, "X-Forwarded-For", "2001:db8:1:3::1")
+	c := s.guest(t)
+	c.add(`{"product_id":1}`, from...)
+	c.ok("POST", "/cart/coupon", `{"coupon":"TEN"}`, from...)
+}
+
+func TestCouponGuesses_AtTheSameTimeCannotPassTheLimit(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, embeddedRedis(t), limited)
+	c := s.customer(t, "1001")
+	c.add(`{"product_id":1}`)
+	var judged atomic.Int64
+	at(60, func(int) {
+		if s.with(t, c).tries(1).Status != http.StatusTooManyRequests {
+			judged.Add(1)
+		}
+	})
+	if n := judged.Load(); n != 20 {
+		t.Errorf("%d codes were judged, want 20", n)
+	}
+}
+
+func TestCouponGuesses_HaveNoLimitWithoutRateLimits(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, embeddedRedis(t))
+	c := s.guest(t)
+	c.add(`{"product_id":1}`)
+	if a := c.tries(30); a.Status != 422 {
+		t.Errorf("refusal 30: %d %s", a.Status, a.Raw)
+	}
+}
