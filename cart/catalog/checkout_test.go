@@ -1,0 +1,151 @@
+package catalog_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"commerce/deploy/connect"
+	"commerce/deploy/ephemeral"
+)
+
+// errUsedUp means that a checkout may not use a coupon.
+var errUsedUp = errors.New("no row")
+
+// checkouts plays the platform's checkout with the SQL of docs/cart.md.
+type checkouts struct {
+	db         *pgxpool.Pool
+	statements []string // without BEGIN and COMMIT
+}
+
+func openCheckouts(t *testing.T) *checkouts {
+	t.Helper()
+	guide, err := os.ReadFile("../../docs/cart.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, sql, _ := strings.Cut(string(guide), "```sql\n")
+	sql, _, found := strings.Cut(sql, "```")
+	statements := strings.Split(strings.TrimSpace(sql), ";\n")
+	if !found || len(statements) != 4 || statements[0] != "BEGIN" || !strings.HasSuffix(statements[3], "COMMIT;") {
+		t.Fatalf("docs/cart.md has no SQL of checkout from BEGIN to COMMIT: %q", statements)
+	}
+	url := ephemeral.Migrated(t)
+	db := ephemeral.OpenPool(t, url, connect.PostgresConfig{
+		Writable: true, StatementTimeout: -1, Edit: func(c *pgxpool.Config) { c.MaxConns = 20 },
+	})
+	if _, err := db.Exec(t.Context(), "INSERT INTO stores (id, name, currency) VALUES (1, 'Shop', 'SAR')"); err != nil {
+		t.Fatal(err)
+	}
+	return &checkouts{db, statements[1:3]}
+}
+
+// place runs the documented SQL for an order. customer is "" for a guest.
+func (c *checkouts) place(ctx context.Context, code, customer string, order int) error {
+	quoted := "NULL"
+	if customer != "" {
+		quoted = "'" + customer + "'"
+	}
+	fill := strings.NewReplacer("'ONCE'", "'"+code+"'", "'1001'", quoted, "7100", strconv.Itoa(order))
+	return pgx.BeginFunc(ctx, c.db, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, fill.Replace(c.statements[0])); err != nil {
+			return err
+		}
+		var counted int
+		err := tx.QueryRow(ctx, fill.Replace(c.statements[1])).Scan(&counted)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return errUsedUp
+		}
+		if err == nil && counted != order {
+			err = fmt.Errorf("counted order %d, want %d", counted, order)
+		}
+		return err
+	})
+}
+
+func (c *checkouts) exec(t *testing.T, sql string) {
+	t.Helper()
+	if _, err := c.db.Exec(t.Context(), sql); err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+}
+
+func TestCheckout_RacingOrdersNeverPassALimit(t *testing.T) {
+	t.Parallel()
+	c := openCheckouts(t)
+	c.exec(t, `INSERT INTO coupons (store_id, code, amount, max_uses, max_uses_customer) VALUES
+		(1, 'ALL', 1, 10, NULL), (1, 'EACH', 1, NULL, 1)`)
+	for _, race := range []struct {
+		code     string
+		customer func(order int) string
+		want     int64
+	}{
+		{"ALL", func(order int) string { return []string{"", "a", "b"}[order%3] }, 10},
+		{"EACH", func(order int) string { return strconv.Itoa(order % 5) }, 5},
+	} {
+		var placed, refused atomic.Int64
+		var all sync.WaitGroup
+		for order := 1; order <= 50; order++ {
+			for range 2 { // each checkout is repeated
+				all.Go(func() {
+					switch err := c.place(t.Context(), race.code, race.customer(order), order); {
+					case err == nil:
+						placed.Add(1)
+					case errors.Is(err, errUsedUp):
+						refused.Add(1)
+					default:
+						t.Errorf("%s, order %d: %v", race.code, order, err)
+					}
+				})
+			}
+		}
+		all.Wait()
+		var rows int64
+		if err := c.db.QueryRow(t.Context(), "SELECT count(*) FROM coupon_uses WHERE code = $1", race.code).Scan(&rows); err != nil {
+			t.Fatal(err)
+		}
+		if rows != race.want || placed.Load() != 2*race.want || refused.Load() != 100-2*race.want {
+			t.Errorf("%s: %d uses, %d of 100 checkouts succeeded, %d were refused; want %d uses, each placed twice",
+				race.code, rows, placed.Load(), refused.Load(), race.want)
+		}
+	}
+}
+
+func TestCheckout_RefusesWhatTheCartWouldRefuse(t *testing.T) {
+	t.Parallel()
+	c := openCheckouts(t)
+	c.exec(t, `INSERT INTO coupons (store_id, code, amount, starts_at, expires_at, max_uses_customer) VALUES
+		(1, 'PLAIN', 1, NULL, NULL, NULL), (1, 'EARLY', 1, now() + interval '1 hour', NULL, NULL),
+		(1, 'OLD', 1, NULL, now(), NULL), (1, 'NOW', 1, now(), now() + interval '1 hour', NULL), (1, 'EACH', 1, NULL, NULL, 1)`)
+	for _, step := range []struct {
+		code, customer string
+		order          int
+		ok             bool
+	}{
+		{"PLAIN", "", 1, true},
+		{"PLAIN", "", 2, true},
+		{"NOW", "a", 3, true},
+		{"GONE", "a", 4, false},
+		{"EARLY", "a", 5, false},
+		{"OLD", "a", 6, false},
+		{"EACH", "", 7, true},
+		{"EACH", "", 8, true}, // a guest again
+		{"EACH", "a", 9, true},
+		{"EACH", "a", 9, true}, // the same order again
+		{"EACH", "a", 10, false},
+		{"EACH", "b", 11, true},
+	} {
+		if err := c.place(t.Context(), step.code, step.customer, step.order); (err == nil) != step.ok || err != nil && !errors.Is(err, errUsedUp) {
+			t.Errorf("%+v: %v", step, err)
+		}
+	}
+}
