@@ -60,7 +60,8 @@ function totals(cart) {
   const { summary } = state;
   if (summary && summary.version === cart.version) {
     const { tax, shipping } = summary;
-    rows.push(row(t(tax.included ? "taxIncluded" : "tax", { rate: number(tax.rate) }), price(tax.amount)));
+    const taxes = tax.lines.length > 0 ? tax.lines : [tax];
+    for (const { rate, amount } of taxes) rows.push(row(t(tax.included ? "taxIncluded" : "tax", { rate: number(rate) }), price(amount)));
     rows.push(row(t("shipping"), shipping.required ? price(shipping.cost) : t("noShipping")));
     rows.push(row(t("pay"), summary.payment_methods.filter((m) => m.enabled).map((m) => m.name).join(" · ")));
   }

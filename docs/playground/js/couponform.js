@@ -29,7 +29,9 @@ export function drawCoupon(cart) {
   byId("coupon-form").hidden = Boolean(cart.coupon);
   given.hidden = !cart.coupon;
   if (!cart.coupon) return given.replaceChildren();
+  const { code, issue } = cart.coupon;
   given.replaceChildren(
-    el("span", { class: "tag good" }, t("couponGiven", { code: cart.coupon.code })),
-    el("button", { class: "plain sign", "aria-label": t("couponOff"), onclick: dropCoupon }, icon("close")));
+    el("span", { class: `tag ${issue ? "warm" : "good"}` }, t("couponGiven", { code })),
+    el("button", { class: "plain sign", "aria-label": t("couponOff"), onclick: dropCoupon }, icon("close")),
+    ...(issue ? [el("span", { class: "hint" }, issue.message)] : []));
 }

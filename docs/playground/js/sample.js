@@ -35,4 +35,4 @@ export const products = [
   { id: 3, name: { en: "Old wallpaper pack", ar: "حزمة خلفيات قديمة" }, slug: "old-wallpaper-pack", price: 5, inactive: true },
 ];
 
-export const coupons = ["TEN", "FIVE", "OLD"];
+export const coupons = ["TEN", "FIVE", "GAMES", "ONCE", "USED", "LATER", "OLD"];

@@ -1,0 +1,28 @@
+package server_test
+
+import (
+	"testing"
+
+	"commerce/cmd/internal/server"
+	"commerce/deploy/sample"
+)
+
+func TestPlayground_ShowsTaxByRateAndWhyACouponDoesNotCount(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, embeddedRedis(t), withPlayground(server.Playground{}))
+	untaxed := *sample.Products()[1][1]
+	untaxed.TaxRate = new(int64)
+	s.Catalog.Put(s.ID, &untaxed)
+
+	p := openPage(t, s.URL+"/")
+	p.until(`document.querySelector("#cart").ariaBusy === "false"`)
+	for _, product := range []string{"1", "2"} {
+		p.click(`[data-product="` + product + `"] .buy > button`)
+		p.until(`document.querySelector("[data-line='` + product + `']")`)
+	}
+	p.until(`["(15 %)", "(0 %)"].every((rate) => document.querySelector("#totals").textContent.includes(rate))`)
+	p.until(`[...document.querySelectorAll("#sample-coupons button")].some((b) => b.textContent === "GAMES" && (b.click(), true))`)
+	p.until(`document.querySelector("#coupon-given .tag.good")?.textContent.includes("GAMES")`)
+	p.click(`[data-line="1"] .remove`)
+	p.until(`document.querySelector("#coupon-given .hint")?.textContent.includes("does not apply")`)
+}
