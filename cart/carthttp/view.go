@@ -128,7 +128,7 @@ func (w view) line(l *cart.PricedLine) {
 		slug = l.Product.Slug
 	}
 	w.Text("slug", slug)
-	w.image(l.Product)
+	image := w.image(l.Product)
 	w.Number("quantity", l.Quantity)
 	w.amount("unit_price", l.Unit.Total())
 	w.amount("total_price", l.Total)
@@ -138,7 +138,7 @@ func (w view) line(l *cart.PricedLine) {
 	w.customFields(l)
 	w.plan(l.Plan)
 	w.Optional("notice", l.Notice)
-	w.product(l)
+	w.product(l, image)
 	w.issue(l.Issue)
 	w.EndObject()
 }
@@ -150,17 +150,20 @@ func (w view) productName(p *cart.Product) string {
 	return p.Name.In(w.Language)
 }
 
-func (w view) image(p *cart.Product) {
+// image writes a product's image and returns what it wrote, because a line shows it twice.
+func (w view) image(p *cart.Product) (value []byte) {
 	if p == nil || p.Image == nil {
 		w.Null("image")
-		return
+		return []byte("null")
 	}
 	w.Object("image")
+	from := len(w.Bytes()) - 1
 	w.Text("url", p.Image.URL)
 	w.Text("full_link", p.Image.URL)
 	w.Text("alt", p.Image.Alt)
 	w.Text("alt_text", p.Image.Alt)
 	w.EndObject()
+	return w.Bytes()[from:]
 }
 
 func (w view) pricing(l *cart.PricedLine) {
@@ -237,7 +240,7 @@ func (w view) plan(p *cart.Plan) {
 // gone stands in for a product that no longer exists.
 var gone = cart.Product{Stock: new(int64), MinQuantity: 1}
 
-func (w view) product(l *cart.PricedLine) {
+func (w view) product(l *cart.PricedLine, image []byte) {
 	p := l.Product
 	if p == nil {
 		p = &gone
@@ -266,7 +269,7 @@ func (w view) product(l *cart.PricedLine) {
 	w.NullableNumber("max_per_cart", p.MaxPerCart)
 	w.Number("step", max(p.Step, 1))
 	w.EndObject()
-	w.image(l.Product)
+	w.JSON("image", image)
 	w.EndObject()
 }
 

@@ -49,6 +49,9 @@ func withdrawn(code string) bool {
 // AppendMajor appends a in major units of a currency with digits decimals, as the shortest
 // exact JSON number: 4950 with two decimals is 49.5.
 func AppendMajor(dst []byte, a Amount, digits int) []byte {
+	if a == 0 { // most discounts and surcharges
+		return append(dst, '0')
+	}
 	if a < 0 {
 		dst = append(dst, '-')
 	}
