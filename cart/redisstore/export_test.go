@@ -26,7 +26,6 @@ func (r Ref) CartKey() string                      { return r.cartKey() }
 func (r Ref) ClaimedKey() string                   { return r.claimedKey() }
 func (r Ref) KeysKey() string                      { return r.keysKey() }
 func (r Ref) OfferedKey(guestCartID string) string { return r.offeredKey(guestCartID) }
-func (r Ref) Tag() string                          { return r.tag }
 func (r Ref) IsGuest() bool                        { return r.guest }
 
 // ScriptNames maps the digests of all scripts to their names.

@@ -31,6 +31,9 @@ func CustomerRef(store int64, customer string) Ref {
 	return Ref{tag: strconv.FormatInt(store, 10) + ":c:" + auth.CustomerKey(customer)}
 }
 
+// String identifies the cart in this process. It has no token.
+func (r Ref) String() string { return r.tag }
+
 func (r Ref) cartKey() string    { return "cart:{" + r.tag + "}" }
 func (r Ref) keysKey() string    { return r.cartKey() + ":keys" }
 func (r Ref) claimedKey() string { return r.cartKey() + ":claimed" }

@@ -127,7 +127,7 @@ func (m *merging) claimFor(t *rapid.T, customer, guest redisstore.Ref, note stri
 		var err error
 		got, err = m.store.Claim(m.ctx, customer, guest, note, b)
 		if other, ok := errors.AsType[*redisstore.OtherOwnerError](err); ok {
-			return claimed{Word: "other", Owner: other.Owner.Tag()}
+			return claimed{Word: "other", Owner: other.Owner.String()}
 		}
 		if grown, ok := errors.AsType[*redisstore.GrownError](err); ok {
 			return claimed{Word: "grown", Grown: grown.Bring}
@@ -143,7 +143,7 @@ func (m *merging) claimFor(t *rapid.T, customer, guest redisstore.Ref, note stri
 		taken = nil
 		switch own := m.aside[guest]; {
 		case own != nil && own.owner != customer:
-			return becomes{r, claimed{Word: "other", Owner: own.owner.Tag()}, false}
+			return becomes{r, claimed{Word: "other", Owner: own.owner.String()}, false}
 		case own != nil:
 			taken = own
 			return becomes{r, claimed{Word: "again", Note: own.note, Cart: own.Cart}, false}

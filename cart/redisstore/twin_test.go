@@ -106,7 +106,7 @@ func (w *twins) step(ref redisstore.Ref, do func() any, rule func(r cart.Record,
 	next, now := rule(own.Record, from), from
 	for !next.is(answer, found, now) {
 		if now = now.Add(time.Millisecond); now.After(w.clock) {
-			w.t.Fatalf("%s: Redis differs from package cart (-cart +Redis)\n%s", ref.Tag(), next.diff(answer, found, w.clock))
+			w.t.Fatalf("%s: Redis differs from package cart (-cart +Redis)\n%s", ref.String(), next.diff(answer, found, w.clock))
 		}
 		next = rule(own.Record, now)
 	}
@@ -116,7 +116,7 @@ func (w *twins) step(ref redisstore.Ref, do func() any, rule func(r cart.Record,
 		own.lapses = now.Add(next.Life(ttlOf(ref)))
 	}
 	if due := w.clock.Add(left).Sub(own.lapses).Abs(); left == -1 || left >= 0 && due > w.clock.Sub(from)+time.Second {
-		w.t.Fatalf("%s lapses in %v, which is %v from when it should", ref.Tag(), left, due)
+		w.t.Fatalf("%s lapses in %v, which is %v from when it should", ref.String(), left, due)
 	}
 }
 

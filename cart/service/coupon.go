@@ -23,7 +23,7 @@ func (s *Carts) RedeemCoupon(ctx context.Context, v *Visit, on Conditions, c Cou
 	if err != nil {
 		return Changed{}, err
 	}
-	guess := s.guesses.begin(c.Client, priced.Cart.ID)
+	guess := s.guesses.begin(c.Client, v.name(), priced.Cart.ID == "")
 	if guess.tooMany != nil {
 		return s.makeChange(ctx, v, on, change{refusal: guess.tooMany})
 	}

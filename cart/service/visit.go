@@ -52,5 +52,13 @@ func (s *Carts) Visit(c auth.Caller) (*Visit, error) {
 	return v, nil
 }
 
+// name identifies the visit's cart, whether or not it is stored; "" for a new guest's.
+func (v *Visit) name() string {
+	if v.Fresh {
+		return ""
+	}
+	return v.own.String()
+}
+
 // logsIn reports whether a guest's token came with a customer.
 func (v *Visit) logsIn() bool { return v.guest != (redisstore.Ref{}) }

@@ -65,12 +65,28 @@ func TestCouponGuesses_DoNotCountCodesThatApply(t *testing.T) {
 	c.refused(429, "rate_limited", "POST", "/cart/coupon", `{"coupon":"GUESS"}`)
 }
 
-// Cart tokens can be left out or made up, so carts that hold nothing count as one.
+// An empty cart has the limit of its own token, whatever other carts of its address do.
+func TestCouponGuesses_OfAnEmptyCartCountByItsToken(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, embeddedRedis(t), limited)
+	c, other := s.guest(t), s.guest(t)
+	c.cart()
+	other.cart()
+	if a := c.tries(20); a.Status != 422 {
+		t.Fatalf("refusal 20: %d %s", a.Status, a.Raw)
+	}
+	c.refused(429, "rate_limited", "POST", "/cart/coupon", `{"coupon":"TEN"}`)
+	if a := other.tries(20); a.Status != 422 {
+		t.Fatalf("refusal 20 of another cart: %d %s", a.Status, a.Raw)
+	}
+}
+
+// Cart tokens can be left out or made up, so carts that hold nothing also share a limit.
 func TestCouponGuesses_OfAnAddressAreLimitedWithoutACart(t *testing.T) {
 	t.Parallel()
 	s := openShop(t, embeddedRedis(t), limited)
 	from := []string{"X-Forwarded-For", "2001:db8:1:2::1"}
-	for i := range 20 {
+	for i := range 200 {
 		token := ""
 		if i%2 == 0 {
 			token = "made-up-cart-token-number-" + strconv.Itoa(i)
