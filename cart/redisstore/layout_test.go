@@ -22,9 +22,9 @@ func TestLayout_OfThePreviousReleaseIsUpgraded(t *testing.T) {
 	customer, guest := redisstore.CustomerRef(d.store.ID, "c"), redisstore.GuestRef(d.store.ID, token)
 	ctx, now := t.Context(), time.Now().Add(-2*time.Second)
 	d.client.Del(ctx, customer.CartKey())
-	d.client.HSet(ctx, customer.CartKey(), "i", "OLD", "v", 3, "1", "4 1 100", "r", "stamp "+ms(now), "m", guest.Tag()+" "+ms(now))
+	d.client.HSet(ctx, customer.CartKey(), "i", "OLD", "v", 3, "1", "4 1 100", "r", "stamp "+ms(now), "m", guest.String()+" "+ms(now))
 	d.client.PExpire(ctx, customer.CartKey(), time.Hour)
-	d.client.HSet(ctx, guest.ClaimedKey(), "o", customer.Tag())
+	d.client.HSet(ctx, guest.ClaimedKey(), "o", customer.String())
 	d.client.HDel(ctx, guest.ClaimedKey(), "l")
 
 	again, err := d.Add(ctx, d.as("c", ""), redisstore.Conditions{Stamp: "stamp"}, cart.Addition{ProductID: 1, Quantity: 4})

@@ -18,7 +18,7 @@ end
 -- for none.
 local function line_under(keys, key, ms)
   local its_ms, line = string.match(redis.call('HGET', keys, key .. ':l') or '', '^(%d+) (%S+)$')
-  return line
+  if its_ms == ms then return line end
 end
 
 -- use_of returns what remember takes for one key. line is nil for none.
