@@ -18,6 +18,9 @@ func (c *shopper) quickly(method, path, payload string, headers ...string) answe
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("X-Public-Key", c.shop.Key)
 	r.Header.Set("X-Cart-Token", c.Token)
+	if c.JWT != "" {
+		r.Header.Set("Authorization", "Bearer "+c.JWT)
+	}
 	for i := 0; i+1 < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}

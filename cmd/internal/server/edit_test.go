@@ -328,3 +328,54 @@ func TestEdit_RacesWithAddsLoseNothing(t *testing.T) {
 		}
 	})
 }
+
+// A customer's devices shop as guests and log in, each several times, while one device
+// edits the lines of the customer's cart. What was added is in the carts in the end.
+func TestEdit_RacesWithMergesLoseNothing(t *testing.T) {
+	onEachRedis(t, func(t *testing.T, s *shop) {
+		emails := []string{"a@example.com", "b@example.com", "c@example.com"}
+		add := func(i int) string { return fmt.Sprintf(`{"product_id":5,"fields":{"0":%q}}`, emails[i%3]) }
+		first := s.guest(t)
+		lines := []string{first.account(emails[0], ""), first.account(emails[1], ""), first.account(emails[2], "")}
+		const devices, rounds = 8, 5
+		added := make([]int64, devices)
+		customer := s.customer(t, "edits while others log in")
+		guests := make([]*shopper, devices)
+		at(devices+2, func(i int) {
+			if i >= devices { // the editors
+				own := s.with(t, customer)
+				own.Token = ""
+				for n := range 4 * rounds {
+					own.surely("PATCH", "/cart/items/"+lines[n%3], fmt.Sprintf(`{"fields":{"0":%q},"notice":"n%d"}`, emails[(n+i)%3], n),
+						"Idempotency-Key", fmt.Sprintf("edit-%d-%d", i, n))
+				}
+				return
+			}
+			guests[i] = s.guest(t)
+			guests[i].Token = fmt.Sprintf("device-%d-of-the-customer-%d", i, s.ID)
+			own := s.with(t, customer)
+			own.Token = guests[i].Token
+			for n := range rounds {
+				if guests[i].surely("POST", "/cart/add", add(i+n), "Idempotency-Key", fmt.Sprintf("guest-%d-%d", i, n)).Status == http.StatusOK {
+					added[i]++
+				}
+				if own.surely("POST", "/cart/add", add(i), "Idempotency-Key", fmt.Sprintf("own-%d-%d", i, n)).Status == http.StatusOK {
+					added[i]++
+				}
+			}
+		})
+		var want int64
+		for i, n := range added {
+			want += n
+			own := s.with(t, customer)
+			own.Token = guests[i].Token
+			for len(guests[i].cart().Items) > 0 { // a merge may wait for the next request
+				own.cart()
+			}
+		}
+		customer.Token = ""
+		if got := customer.cart(); got.Count != want || want != devices*rounds*2 || len(got.Items) > len(emails) {
+			t.Errorf("%q, want %d items of %d added", got.lines(), want, devices*rounds*2)
+		}
+	})
+}
