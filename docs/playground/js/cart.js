@@ -15,6 +15,7 @@ export const state = {
   validation: null, // of the last check, until the cart changes
   merge: null,      // report of the last merge, until dismissed
   refusals: {},     // by line: why its last change was refused
+  edited: null,     // the line that the last edit made, until the cart changes
 };
 
 const tags = { cart: "", summary: "" }; // ETags of what is shown
@@ -36,10 +37,11 @@ export function load() {
   });
 }
 
-/** forget drops the state of the previous shopper's cart. */
+/** forget drops the state of the previous shopper's cart, and has an event "forget". */
 export function forget() {
-  Object.assign(state, { validation: null, merge: null, refusals: {} });
+  Object.assign(state, { validation: null, merge: null, refusals: {}, edited: null });
   Object.assign(tags, { cart: "", summary: "" });
+  events.dispatchEvent(new Event("forget"));
 }
 
 /** add adds a product. The caller shows a refusal. */
@@ -47,11 +49,32 @@ export function add(body) {
   return change("POST", "/cart/add", { body });
 }
 
-/** setQuantity changes a line, but only if the cart is still the one that is shown. */
+/** setQuantity changes the quantity of a line. The line shows a refusal. */
 export async function setQuantity(item, quantity) {
-  const answer = await change("PATCH", `/cart/items/${encodeURIComponent(item.id)}`, { body: { quantity }, ifMatch: true });
+  const answer = await patch(item, { quantity });
+  if (refusedByRule(answer)) refuse(item.id, answer);
+  return answer;
+}
+
+/**
+ * edit changes members of a line. Another line absorbs it if the two become equal. The
+ * caller shows a refusal.
+ */
+export async function edit(item, members) {
+  const others = state.cart.items.map(({ id }) => id).filter((id) => id !== item.id);
+  const answer = await patch(item, members);
+  if (answer.ok) {
+    const id = answer.data.item_id;
+    state.edited = { id, absorbed: others.includes(id), at: Date.now() };
+    changed();
+  }
+  return answer;
+}
+
+/** patch changes a line, but only if the cart is still the one that is shown. */
+async function patch(item, body) {
+  const answer = await change("PATCH", `/cart/items/${encodeURIComponent(item.id)}`, { body, ifMatch: true });
   if (answer.code === "version_mismatch") tell(t("changedElsewhere", { message: answer.message }));
-  else if (refusedByRule(answer)) refuse(item.id, answer);
   return answer;
 }
 
@@ -149,7 +172,7 @@ function accept(answer) {
   if (answer.data?.items) {
     state.cart = answer.data;
     tags.cart = answer.header("ETag") ?? "";
-    Object.assign(state, { validation: null, refusals: {} });
+    Object.assign(state, { validation: null, refusals: {}, edited: null });
   }
   if (ended(answer) && session.jwt) {
     session.jwt = "";

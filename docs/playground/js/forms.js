@@ -1,9 +1,17 @@
-// Shows errors next to their inputs. An error names the request fields at fault, and the
-// controls of a form have the names of these fields.
+// Fills forms, and shows errors next to their inputs. An error names the request fields at
+// fault, and the controls of a form have the names of these fields.
 
 import { el } from "./dom.js";
 
 let lastId = 0;
+
+/** refill sets the controls that [name, value] pairs name, such as those of FormData. */
+export function refill(form, values) {
+  for (const [name, value] of values) {
+    const control = form.elements.namedItem(name);
+    if (control) control.value = value;
+  }
+}
 
 /** clearErrors removes what showErrors showed. */
 export function clearErrors(form) {

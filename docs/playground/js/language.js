@@ -44,6 +44,11 @@ export function t(key, values = {}) {
   return text.replace(/\{(\w+)\}/g, (_, name) => values[name] ?? "");
 }
 
+/** said returns a text that is written in each language, in the page's language. */
+export function said(text) {
+  return text[language()];
+}
+
 /** counted returns the plural form of a text for n. */
 export function counted(key, n) {
   const form = new Intl.PluralRules(language()).select(n);

@@ -1,9 +1,10 @@
 // The product list: one card for each sample product. Each card is a form.
 
 import { add, events, refusedByRule, state } from "./cart.js";
+import { choices } from "./choices.js";
 import { byId, el, icon } from "./dom.js";
-import { clearErrors, showErrors } from "./forms.js";
-import { counted, language, money, number, onLanguage, t } from "./language.js";
+import { clearErrors, refill, showErrors } from "./forms.js";
+import { counted, money, number, onLanguage, said, t } from "./language.js";
 import { announce } from "./notices.js";
 import { currency, products } from "./sample.js";
 import { stepper } from "./stepper.js";
@@ -22,16 +23,6 @@ function draw() {
   countInCart();
 }
 
-function refill(form, values) {
-  for (const [name, value] of values) {
-    const control = form.elements.namedItem(name);
-    if (control) control.value = value;
-  }
-}
-
-/** said returns a text of the sample data in the page's language. */
-const said = (text) => text[language()];
-
 function card(product) {
   const form = el("form", { class: "card product", noValidate: true, "data-product": product.id, "aria-label": said(product.name) },
     el("div", { class: "art", "data-art": product.slug }, icon(product.slug, "drawing")),
@@ -39,8 +30,7 @@ function card(product) {
       el("h3", {}, el("bdi", {}, said(product.name))),
       el("p", { class: "price" }, priceOf(product)),
       el("p", { class: "facts" }, stockOf(product), boundsOf(product), el("span", { class: "tag good in-cart", hidden: true }))),
-    product.plans && plans(product),
-    product.fields?.map(field),
+    choices(product),
     el("details", { class: "more" },
       el("summary", {}, t("note")),
       el("textarea", { name: "notice", rows: 2, "aria-label": t("note"), dir: "auto" })),
@@ -97,25 +87,6 @@ function boundsOf(product) {
   if (!product.least) return undefined;
   const [least, most, step] = [product.least, product.most, product.step].map((n) => n && number(n));
   return el("span", { class: "tag" }, step ? t("steps", { least, step }) : t("bounds", { least, most }));
-}
-
-function plans(product) {
-  return el("fieldset", { class: "plans" },
-    el("legend", {}, t("plan")),
-    product.plans.map((plan, i) => el("label", {},
-      el("input", { type: "radio", name: "subscription_plan", value: plan.id, checked: i === 0 }),
-      el("span", {}, plan.label ? said(plan.label) : t(plan.duration)), el("b", {}, money(plan.price, currency)))));
-}
-
-function field(f) {
-  const name = `fields.${f.name}`;
-  const control = f.options
-    ? el("select", { name },
-      el("option", { value: "" }, t("noChoice")),
-      f.options.map((o) => el("option", { value: o.code }, o.price ? `${said(o.name)} (+${money(o.price, currency)})` : said(o.name))))
-    : el("input", { name, autocomplete: "off", dir: "auto" });
-  return el("label", { class: "field" },
-    el("span", {}, el("bdi", {}, f.name), " ", el("small", {}, t(f.required ? "required" : "optional"))), control);
 }
 
 function countInCart() {

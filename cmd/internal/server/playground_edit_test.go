@@ -1,0 +1,141 @@
+package server_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"commerce/cmd/internal/server"
+)
+
+func TestPlayground_EditsFieldsWithOnePatchOfWhatChanged(t *testing.T) {
+	t.Parallel()
+	p := openStore(t)
+	p.fill(`[data-product="5"] [name="fields.Account email"]`, "sara@exmaple.com")
+	p.fill(`[data-product="5"] [name="fields.Region"]`, "us")
+	p.addProduct("5")
+
+	p.press(`.line [aria-expanded="false"]`)
+	p.until(`document.activeElement.name === "fields.Account email" && document.activeElement.value === "sara@exmaple.com"`)
+	p.fill(`.edit [name="fields.Account email"]`, "sara@example.com")
+	p.press(`.edit .primary`)
+	p.until(`document.querySelector(".line.edited .outcome")?.textContent === "Changes saved."`)
+	p.until(`["sara@example.com", "United States"].every((text) => document.querySelector(".line").textContent.includes(text))`)
+	p.until(`document.activeElement.matches(".line [aria-expanded='false']")`)
+	p.sentPatch(`{"fields":{"Account email":"sara@example.com"}}`)
+
+	p.press(`.line [aria-expanded="false"]`)
+	p.fill(`.edit [name="fields.Region"]`, "")
+	p.fill(`.edit [name="notice"]`, "Before Friday")
+	p.press(`.edit .primary`)
+	p.until(`document.querySelector(".line .about").textContent.includes("Note: Before Friday")`)
+	p.until(`!document.querySelector(".line").textContent.includes("United States")`)
+	p.sentPatch(`{"fields":{"Region":null},"notice":"Before Friday"}`)
+}
+
+func TestPlayground_SaysThatAnEditedLineBecameAnother(t *testing.T) {
+	t.Parallel()
+	p := openStore(t)
+	p.addProduct("4")
+	p.press(`.line [aria-expanded="false"]`)
+	p.press(`.edit [value="42"]`)
+	p.press(`.edit .primary`)
+	p.until(`document.querySelector("[data-line='4.p42'] .outcome")`)
+	p.sentPatch(`{"subscription_plan":42}`)
+
+	p.addProduct("4")
+	p.press(`[data-line="4.p41"] [aria-expanded="false"]`)
+	p.press(`.edit [value="42"]`)
+	p.press(`.edit .primary`)
+	p.until(`document.querySelector("[data-line='4.p42'].edited .outcome")?.textContent.includes("now one line. Quantity: 2.")`)
+	p.until(`document.querySelectorAll(".line").length === 1 && document.activeElement.dataset.key === "4.p42-edit"`)
+}
+
+func TestPlayground_ShowsAnEditsErrorsAtItsFieldsUntilItIsCanceled(t *testing.T) {
+	t.Parallel()
+	p := openStore(t)
+	p.fill(`[data-product="5"] [name="fields.Account email"]`, "sara@example.com")
+	p.addProduct("5")
+
+	p.press(`.line [aria-expanded="false"]`)
+	p.fill(`.edit [name="fields.Account email"]`, "")
+	p.press(`.edit .primary`)
+	p.until(`document.querySelector(".edit [name='fields.Account email'] + .refusal")?.textContent.includes("is required")`)
+	p.until(`document.activeElement.name === "fields.Account email" && document.activeElement.ariaInvalid === "true"`)
+
+	// The form outlives other changes of the cart, and turns to Arabic with its input.
+	p.fill(`.edit [name="notice"]`, "unsaved")
+	p.addProduct("1")
+	p.until(`document.querySelector(".edit .refusal")`)
+	p.click(`#language`)
+	p.until(`document.querySelector(".edit .primary").textContent === "حفظ" && document.querySelector(".edit [name='notice']").value === "unsaved"`)
+
+	p.do(chromedp.SendKeys(`.edit [name="notice"]`, "\x1b"))
+	p.until(`!document.querySelector(".edit") && document.activeElement.matches(".line [aria-expanded='false']")`)
+	p.until(`document.querySelector(".line .about").textContent.includes("sara@example.com")`)
+	p.press(`.line [aria-expanded="false"]`)
+	p.press(`.edit .primary + button`)
+	p.until(`!document.querySelector(".edit") && document.querySelectorAll(".method.patch").length === 1`)
+}
+
+func TestPlayground_ALinesQuantityMovesByItsStep(t *testing.T) {
+	t.Parallel()
+	p := openStore(t)
+	p.addProduct("10")
+	p.press(`[data-line="10"] [data-key="10-more"]`)
+	p.until(`document.querySelector("#cart-count").textContent === "10"`)
+	p.press(`[data-line="10"] [aria-expanded="false"]`)
+	p.press(`.edit [data-key="10-edit-more"]`)
+	p.press(`.edit .primary`)
+	p.until(`document.querySelector("#cart-count").textContent === "15"`)
+	p.sentPatch(`{"quantity":15}`)
+}
+
+// openStore opens the playground of a new shop, with an empty cart.
+func openStore(t *testing.T) page {
+	t.Helper()
+	s := openShop(t, embeddedRedis(t), withPlayground(server.Playground{}))
+	p := openPage(t, s.URL+"/")
+	p.until(`document.querySelector("#cart").ariaBusy === "false"`)
+	return p
+}
+
+// addProduct adds a line with the product's form.
+func (p page) addProduct(id string) {
+	p.t.Helper()
+	p.click(`[data-product="` + id + `"] .buy > button`)
+	p.until(`[...document.querySelectorAll(".line")].some((line) => line.dataset.line.split(".")[0] === "` + id + `" && !line.querySelector(".outcome"))`)
+}
+
+// press activates a control with the keyboard's focus. chromedp's own actions fail if the
+// cart redraws its lines meanwhile.
+func (p page) press(selector string) {
+	p.t.Helper()
+	p.with(selector, `control.focus(); control.click()`)
+}
+
+func (p page) fill(selector, value string) {
+	p.t.Helper()
+	p.with(selector, fmt.Sprintf(`control.value = %q`, value))
+}
+
+// with waits for a control and runs a statement on it.
+func (p page) with(selector, statement string) {
+	p.t.Helper()
+	p.until(fmt.Sprintf(`document.querySelector(%q)`, selector))
+	script := fmt.Sprintf(`{ const control = document.querySelector(%q); %s; null }`, selector, statement)
+	if _, err := chromedp.Run(p.ctx, chromedp.Evaluate[any](script)); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// sentPatch waits until the log shows this body of the newest PATCH.
+func (p page) sentPatch(body string) {
+	p.t.Helper()
+	p.until(fmt.Sprintf(`(() => {
+		const entry = document.querySelector(".entry:has(.patch) details");
+		if (entry) entry.open = true;
+		return entry?.querySelector("pre")?.textContent.replace(/": |\n */g, (space) => space.trim()) === %q;
+	})()`, body))
+}
