@@ -64,14 +64,17 @@ func TestPlayground_ShowsAnEditsErrorsAtItsFieldsUntilItIsCanceled(t *testing.T)
 	p.until(`document.querySelector(".edit [name='fields.Account email'] + .refusal")?.textContent.includes("is required")`)
 	p.until(`document.activeElement.name === "fields.Account email" && document.activeElement.ariaInvalid === "true"`)
 
-	// The form outlives other changes of the cart, and turns to Arabic with its input.
+	// The form outlives other changes of the cart with its input and focus, and turns to
+	// Arabic with its input.
 	p.fill(`.edit [name="notice"]`, "unsaved")
-	p.addProduct("1")
-	p.until(`document.querySelector(".edit .refusal")`)
+	p.with(`[data-product="1"] .buy > button`, `control.click()`)
+	p.until(`document.querySelector("[data-line='1']") && document.querySelector(".edit .refusal")`)
+	p.until(`document.activeElement.matches(".edit [name='fields.Account email']")`)
 	p.click(`#language`)
 	p.until(`document.querySelector(".edit .primary").textContent === "حفظ" && document.querySelector(".edit [name='notice']").value === "unsaved"`)
 
-	p.do(chromedp.SendKeys(`.edit [name="notice"]`, "\x1b"))
+	p.with(`.edit [name="notice"]`, `control.focus()`)
+	p.do(chromedp.KeyEvent("\x1b"))
 	p.until(`!document.querySelector(".edit") && document.activeElement.matches(".line [aria-expanded='false']")`)
 	p.until(`document.querySelector(".line .about").textContent.includes("sara@example.com")`)
 	p.press(`.line [aria-expanded="false"]`)

@@ -24,7 +24,7 @@ function draw() {
   byId("cart-owner").textContent = session.jwt ? t("customer", { id: customerOf(session.jwt) }) : t("cartOfGuest");
   byId("cart-clear").hidden = cart.items.length === 0;
   byId("cart-empty").hidden = cart.items.length > 0;
-  redraw(byId("cart-lines"), cart.items.map((item) => line(item, cart.currency, warningsOf(item))), panel);
+  redraw(byId("cart-lines"), () => cart.items.map((item) => line(item, cart.currency, warningsOf(item))), panel);
   drawMerge();
   drawCoupon(cart);
   byId("totals").replaceChildren(...totals(cart));

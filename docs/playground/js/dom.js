@@ -31,12 +31,12 @@ export function icon(name, className = "icon") {
 }
 
 /**
- * redraw replaces an element's children and keeps the focus: on the same element if it is
- * among the new ones, otherwise on the one with the same data-key, otherwise on `otherwise`.
+ * redraw replaces an element's children and keeps the focus: on the same element if build
+ * uses it again, otherwise on the one with the same data-key, otherwise on `otherwise`.
  */
-export function redraw(parent, children, otherwise) {
+export function redraw(parent, build, otherwise) {
   const focused = parent.contains(document.activeElement) ? document.activeElement : null;
-  parent.replaceChildren(...children);
+  parent.replaceChildren(...build());
   if (!focused) return;
   const same = parent.contains(focused) ? focused : parent.querySelector(`[data-key="${CSS.escape(focused.dataset.key ?? "")}"]`);
   (same ?? otherwise)?.focus({ preventScroll: true });

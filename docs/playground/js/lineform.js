@@ -35,13 +35,19 @@ export function openForm(item, quantity) {
   form.scrollIntoView({ block: "nearest" });
 }
 
-/** closeForm ends an edit and moves the focus to the Edit button of a line. */
+/**
+ * closeForm ends an edit. Unless the shopper has left the cart meanwhile, it moves the
+ * focus to the Edit button of the line `next`.
+ */
 export function closeForm(item, next = item.id) {
   edits.delete(item.id);
   const panel = byId("cart");
   const here = panel.contains(document.activeElement) || document.activeElement === document.body;
   events.dispatchEvent(new Event("change"));
-  if (here) (panel.querySelector(`[data-key="${CSS.escape(`${next}-edit`)}"]`) ?? panel).focus();
+  if (!here) return;
+  const button = panel.querySelector(`[data-key="${CSS.escape(`${next}-edit`)}"]`);
+  (button ?? panel).focus();
+  button?.closest(".line").scrollIntoView({ block: "nearest" });
 }
 
 /** outcomeOf returns what the last edit did to a line, or "". */
@@ -59,8 +65,11 @@ function build(item) {
   },
   product && choices(product, item.subscription_plan?.id),
   el("label", { class: "field" }, el("span", {}, t("note")), el("textarea", { name: "notice", rows: 2, dir: "auto" })),
+  el("div", { class: "field" },
+    el("span", { "aria-hidden": "true" }, t("quantity")), // the stepper has its own label
+    el("div", { class: "row" },
+      stepper({ name: "quantity", of: item.name, value: item.quantity, by: item.product.stock.step, key: `${item.id}-edit` }))),
   el("div", { class: "row" },
-    stepper({ name: "quantity", of: item.name, value: item.quantity, by: item.product.stock.step, key: `${item.id}-edit` }),
     el("button", { class: "primary" }, t("save")),
     el("button", { type: "button", onclick: () => cancel(item) }, t("cancel"))));
   return form;
