@@ -58,7 +58,7 @@ export function outcomeOf(item) {
 
 function build(item) {
   const product = products.find((p) => p.id === item.product_id);
-  const form = el("form", {
+  return el("form", {
     class: "edit", id: `edit-${item.id}`, lang: language(), noValidate: true, "aria-label": t("editOf", { name: item.name }),
     onsubmit: (event) => { event.preventDefault(); save(item); },
     onkeydown: (event) => { if (event.key === "Escape" && !event.isComposing) cancel(item); },
@@ -72,7 +72,6 @@ function build(item) {
   el("div", { class: "row" },
     el("button", { class: "primary" }, t("save")),
     el("button", { type: "button", onclick: () => cancel(item) }, t("cancel"))));
-  return form;
 }
 
 /** valuesOf returns what a line has, by the names of the form's controls. */
