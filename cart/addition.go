@@ -32,8 +32,9 @@ type NewLine struct {
 	Bounds   Bounds
 }
 
-// LineID returns the ID of the line that the addition gives, or gave when its product (nil
-// if the store does not have it) was another. What is not valid now is left out.
+// LineID returns the ID of the line that the addition makes of its product (nil if the
+// store does not have it), also if Resolve refuses it: invalid answers are left out. A
+// replay names the line of the first try by it.
 func (a Addition) LineID(p *Product) LineID {
 	var planID int64
 	if a.PlanID != nil {
@@ -93,8 +94,8 @@ func choosePlan(id *int64, p *Product) (*Plan, *problem.Error) {
 	return nil, problem.New(problem.PlanUnavailable, member, textPlanGone, p.Name)
 }
 
-// tooMuchText refuses a line whose text exceeds its limit. It names the fields if they were
-// given, else the notice.
+// tooMuchText refuses a line whose text exceeds its limit. The error names the fields if
+// they were given, otherwise the notice.
 func tooMuchText(size int64, fields bool, limits Limits) *problem.Error {
 	if size <= limits.LineText {
 		return nil
@@ -108,8 +109,8 @@ func tooMuchText(size int64, fields bool, limits Limits) *problem.Error {
 
 // answerFields matches the shopper's answers to the product's fields, sorted by
 // name so that the same answers give the same line. "" is no answer. A refusal names
-// every invalid field in the product's order, then the unknown keys; the answers are then
-// those that are valid.
+// every invalid field in the product's order, then the unknown keys; it comes with the
+// valid answers.
 func answerFields(given map[string]string, p *Product) ([]FieldValue, *problem.Error) {
 	if len(given) == 0 && len(p.Fields) == 0 {
 		return nil, nil
@@ -165,8 +166,8 @@ func answer(f *Field, keys []string, given map[string]string, product locale.Nam
 	return value, nil
 }
 
-// fieldOf returns the field that a key names, and its name. A product that is nil, or does
-// not have the field, gives nil and the key itself.
+// fieldOf returns the field that a key names, and its name. It returns nil and the key if
+// the product is nil or does not have the field.
 func (p *Product) fieldOf(key string) (f *Field, name string) {
 	if p == nil {
 		return nil, key

@@ -31,8 +31,8 @@ func BoundsOf(p *Product, limits Limits) Bounds {
 	return b
 }
 
-// RaiseRefusal returns the code for which lines of a product may not grow at all; "" when
-// they may. A nil product no longer exists.
+// RaiseRefusal returns the code with which any higher quantity of a product's line is
+// refused; "" if the line may grow. A nil product no longer exists.
 func RaiseRefusal(p *Product) problem.Code {
 	switch {
 	case p == nil:
@@ -49,7 +49,7 @@ func (b Bounds) offStep(quantity int64) bool {
 	return b.Step > 1 && quantity > b.Min && (quantity-b.Min)%b.Step != 0
 }
 
-// refuseLine judges the quantity of a line by the bounds of a line.
+// refuseLine checks the quantity of a line by the bounds of a line.
 func (b Bounds) refuseLine(quantity int64) *Refusal {
 	switch {
 	case quantity < b.Min || quantity > b.Max:
@@ -60,9 +60,8 @@ func (b Bounds) refuseLine(quantity int64) *Refusal {
 	return nil
 }
 
-// refuse judges the quantity that a line would have. Stock and the maximum per cart must
-// cover added as well as inCart, the quantity that lines of the product hold apart from
-// it.
+// refuse checks the quantity that a line would have. Stock and the maximum per cart must
+// cover added plus inCart, which is what the product's lines hold without added.
 func (b Bounds) refuse(quantity, added, inCart int64) *Refusal {
 	if refusal := b.refuseLine(quantity); refusal != nil {
 		return refusal
@@ -78,9 +77,9 @@ func (b Bounds) refuse(quantity, added, inCart int64) *Refusal {
 	return nil
 }
 
-// refuseNew judges a new quantity of a line that has held. It can always be lowered to
-// the product's minimum, in steps. raise is the code for which it may not grow at all; ""
-// when it may. inCart is what other lines of the product hold.
+// refuseNew checks a new quantity of a line whose quantity is held. It can always be lowered
+// to the product's minimum, in steps. raise is RaiseRefusal of the product. inCart is what
+// other lines of the product hold.
 func (b Bounds) refuseNew(quantity, held, inCart int64, raise problem.Code) *Refusal {
 	switch {
 	case quantity == held:
@@ -97,9 +96,9 @@ func (b Bounds) refuseNew(quantity, held, inCart int64, raise problem.Code) *Ref
 	return nil
 }
 
-// cut bounds the quantity that a merge would give a line, but never below what the
-// customer had, and never to nothing. inCart is what other lines of the product hold. by
-// is the code of the bound that cut it; "" for none.
+// cut limits the quantity that a merge would give a line. The result is at least 1, and
+// never below what the customer had. inCart is what other lines of the product hold. by is
+// the code of the bound that cut the quantity; "" if none did.
 func (b Bounds) cut(wanted, held, inCart int64) (kept int64, by problem.Code) {
 	most, by := b.Max, AboveMaxQuantity
 	if b.PerCart > 0 {

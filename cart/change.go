@@ -38,7 +38,7 @@ func (c Cart) Add(l NewLine, limits Limits) (Cart, *Refusal) {
 	return c.with(at, line), nil
 }
 
-// refuseText judges a change of the size of one line's text.
+// refuseText checks a change of the size of one line's text.
 func (c Cart) refuseText(before, after int64, limits Limits) *Refusal {
 	if text := c.TextSize(); after > before && text-before+after > limits.CartText {
 		return &Refusal{Code: problem.CartFull, A: text, B: 1}

@@ -13,9 +13,9 @@ import (
 // CouponReason is the stable word for why a coupon takes nothing off, for programs.
 type CouponReason string
 
-// The reasons, in the order in which they are judged. If several hold, a coupon has the
-// first one. Those that the shopper cannot change come before those that other items in the
-// cart would change: otherwise a shopper would fill the cart for a coupon that is lost.
+// The reasons, in the order in which they are checked. If several hold, a coupon has the
+// first one. Those that the shopper cannot change come first: otherwise a shopper would add
+// items for a coupon that does not apply even then.
 const (
 	CouponGone          CouponReason = "gone" // the store does not have it
 	CouponNotStarted    CouponReason = "not_started"

@@ -10,7 +10,7 @@ import (
 )
 
 // Edit is a shopper's request to edit a line. What is nil stays as it is. Each part is
-// judged only if it alters the line, so a line with an issue can still be lowered, removed
+// checked only if it alters the line, so a line with an issue can still be lowered, removed
 // or given another notice.
 type Edit struct {
 	Quantity *int64            // 0 removes the line, whatever else is requested
@@ -40,8 +40,8 @@ type EditedLine struct {
 }
 
 // Resolve computes what an edit makes of a line of a product (nil if the store no longer
-// has it). New fields and a new plan are judged like those of an Addition. What depends on
-// the rest of the cart, or on the line's quantity, is judged by Cart.Edit.
+// has it). It checks new fields and a new plan like those of an Addition. Cart.Edit checks
+// what depends on the rest of the cart, or on the line's quantity.
 func (e Edit) Resolve(l Line, p *Product, limits Limits) (EditedLine, *problem.Error) {
 	edited := EditedLine{
 		From: l, ID: l.ID, Quantity: e.Quantity, Fields: l.Fields, Notice: l.Notice,
@@ -105,8 +105,8 @@ func (e Edit) altersPlan(l Line) bool {
 }
 
 // altersFields reports whether the edit changes an answer of the line. A key that is no
-// field of the product counts as a change, unless it repeats an answer that the line holds
-// from an earlier catalog: a misspelled key must not pass for a change that was made.
+// field of the product counts as a change, so that a misspelled key is refused and not
+// ignored. A key with an answer that the line holds from an earlier catalog does not.
 func (e Edit) altersFields(l Line, p *Product) bool {
 	for key, value := range e.Fields {
 		f, name := p.fieldOf(key)
@@ -152,9 +152,9 @@ func answerOf(fields []FieldValue, name string) (value string, ok bool) {
 }
 
 // Edit edits the line that item names, as Resolve has computed it. The line keeps its
-// place. If another line has its new ID, that line absorbs it: the quantities add, and the
-// edited line's notice wins unless it is empty. moved is the ID of the line that the
-// edited one is now, if item is not that ID. Refusals: item_not_found, line_changed,
+// place. If another line has its new ID, that line absorbs it: it keeps its own place, the
+// quantities add, and the edited line's notice wins unless it is empty. moved is the ID of
+// the line after the edit, if item is not that ID. Refusals: item_not_found, line_changed,
 // cart_full for too much text, and those of SetQuantity.
 func (c Cart) Edit(item LineID, e EditedLine, limits Limits) (changed Cart, moved LineID, refusal *Refusal) {
 	at := c.find(item)

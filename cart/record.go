@@ -53,9 +53,9 @@ func (c Cart) Tag() string {
 	return c.ID + "." + strconv.FormatInt(c.Version, 10)
 }
 
-// Judge judges what comes before a change's own rule. Applied means that the rule decides.
-// The refusal is nil except for Refused: idempotency_conflict, version_mismatch. moved is
-// that of the change which was Replayed.
+// Judge checks what comes before a change's own rule. Applied means that the rule decides.
+// The refusal is nil except for Refused: idempotency_conflict, version_mismatch. moved is ""
+// except for Replayed: what the Rule returned when the change was applied.
 func (r Record) Judge(a Attempt, now time.Time) (v Verdict, moved LineID, refusal *Refusal) {
 	if !a.Deadline.IsZero() && now.After(a.Deadline) {
 		return Late, "", nil
@@ -80,8 +80,8 @@ func (r Record) Judge(a Attempt, now time.Time) (v Verdict, moved LineID, refusa
 	return Applied, "", nil
 }
 
-// Rule is the rule of one change. moved is the line that it changed, if its request names
-// another; "" for none.
+// Rule is the rule of one change. moved is the line that it changed, if the request names
+// it by another ID; otherwise "".
 type Rule func(Cart) (changed Cart, moved LineID, refusal *Refusal)
 
 // Change judges an attempt and makes the change if nothing comes before it. newID is for a

@@ -13,7 +13,7 @@ import (
 //	quantity_out_of_range  A minimum, B maximum of the line
 //	off_step               A minimum, B step of the line
 //	above_max_per_cart     A maximum of the product's lines, B in the cart already
-//	line_changed           the line is not as the edit's read found it
+//	line_changed           the line has changed since the edit read it
 //	cart_full              B is 0 for too many lines, 1 for too much text
 type Refusal struct {
 	Code problem.Code

@@ -16,7 +16,7 @@ type TaxLine struct {
 }
 
 // levy computes the tax and the total from the lines and their discounts. Tax is rounded
-// once for each rate. A line whose product no longer exists has no rate.
+// once for each rate. A line whose product no longer exists costs nothing and has no rate.
 func (p *Priced) levy(store *store.Store) {
 	p.TaxLines, p.Tax = p.TaxLines[:0], 0
 	for i := range p.Lines {

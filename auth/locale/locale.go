@@ -32,7 +32,7 @@ func (t Text) In(l Locale) string {
 func (t Text) With(args ...any) Sentence { return Sentence{t, args} }
 
 // Sentence is a text and the arguments for its verbs. An argument with a method In(Locale)
-// string, such as a Name or a Text, is given in the sentence's language.
+// string, such as a Name or a Text, is written in the sentence's language.
 type Sentence struct {
 	Text Text
 	Args []any
@@ -51,8 +51,8 @@ func (s Sentence) In(l Locale) string {
 	return fmt.Sprintf(s.Text.In(l), args...)
 }
 
-// in returns an argument in l. A name without translations stays as it is and prints
-// itself: to box its text would allocate.
+// in returns an argument in l. It returns a name without translations as it is, because
+// that avoids an allocation; fmt calls its String method.
 func in(l Locale, argument any) any {
 	switch a := argument.(type) {
 	case Name:

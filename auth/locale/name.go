@@ -9,7 +9,7 @@ type Name struct {
 // Named returns a name that is the same in every language.
 func Named(own string) Name { return Name{Own: own} }
 
-// In returns the name in l, or in the store's language where l is missing or empty.
+// In returns the name in l, or in the store's language if there is none in l.
 func (n Name) In(l Locale) string {
 	if len(n.Others) > 0 {
 		if s := n.Others[l]; s != "" {

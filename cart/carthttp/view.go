@@ -105,7 +105,7 @@ func (w view) coupon(p *cart.Priced) {
 	w.EndObject()
 }
 
-// couponIssue writes why a coupon takes nothing off; null when it is valid.
+// couponIssue writes why a coupon takes nothing off; null if it is valid.
 func (w view) couponIssue(i *cart.CouponIssue) {
 	if i == nil {
 		w.Null("issue")
@@ -341,7 +341,7 @@ func (w view) summary(p *cart.Priced, token auth.CartToken, m *cart.MergeReport)
 	w.EndObject()
 }
 
-// tax writes the tax, also by rate. A cart without a rate of its own has the store's.
+// tax writes the tax, also by rate. A cart without lines has the store's rate.
 func (w view) tax(p *cart.Priced) {
 	w.Object("tax")
 	switch len(p.TaxLines) {

@@ -48,16 +48,16 @@ type Cache struct {
 	uses     *lastknown.Cache[useKey, int64]
 }
 
-// useKey is one question for a number of uses. Its limit is a part of it: a count that
-// ended at a lower limit does not answer for a higher one.
+// useKey identifies a number of uses. The limit is part of it, because a count that ended at
+// a lower limit is not valid for a higher one.
 type useKey struct {
 	couponKey
 	customer string // "" for all
 	limit    int64
 }
 
-// Uses send no messages, since each order would send one, and every instance would count
-// anew. Checkout decides in its own transaction.
+// Uses send no messages, because each order would send one and make every instance count
+// again. Checkout decides in its own transaction.
 const (
 	usesRefreshAfter = 20 * time.Second
 	usesMaxAge       = 50 * time.Second // and a load, so less than a minute

@@ -38,8 +38,8 @@ type Edit struct {
 const maxReads = 5
 
 // Edit edits a line: its quantity, where 0 removes it, its plan, fields and notice. It is
-// atomic, and fails like Add; also with problem.Unavailable if other requests change the
-// line all the time.
+// atomic, and fails like Add; also with problem.Unavailable if other requests keep changing
+// the line.
 func (s *Carts) Edit(ctx context.Context, v *Visit, on Conditions, e Edit) (Changed, error) {
 	if e.Item == "" {
 		return s.makeChange(ctx, v, on, change{refusal: itemNotFound(), line: &e.Item})
@@ -73,7 +73,7 @@ func (s *Carts) Edit(ctx context.Context, v *Visit, on Conditions, e Edit) (Chan
 var errBusyLine = errors.New("service: other requests changed the line after each read")
 
 // editOnce reads the line, and makes the edit if the line is still as it was read. again
-// means that it is not: nothing changed.
+// means that another request changed the line, and that the edit was not made.
 func (s *Carts) editOnce(ctx context.Context, v *Visit, on Conditions, e Edit, product *cart.Product) (_ Changed, again bool, err error) {
 	held, err := s.loadOwn(ctx, v)
 	if err != nil {

@@ -159,7 +159,8 @@ func (s *Carts) repeats(ctx context.Context, v *Visit, on Conditions, applied ca
 	return redisstore.Outcome{Word: word, Held: held, Moved: applied.Line}, err
 }
 
-// errLineChanged means that an edit was not made, since its line is not as it was read.
+// errLineChanged means that an edit was not made, because its line has changed since it was
+// read.
 var errLineChanged = errors.New("service: the line has changed since it was read")
 
 var (

@@ -25,7 +25,8 @@ const (
 // limit.
 type Guesses struct{ ofCart, ofEmpty limiter.Store }
 
-// NewGuesses returns Guesses, whose memory goroutines sweep as long as the process lives.
+// NewGuesses returns Guesses. Their goroutines, which free memory, run until the process
+// ends.
 func NewGuesses() (*Guesses, error) {
 	ofCart, err := newGuessLimit(maxGuesses)
 	if err != nil {
@@ -59,7 +60,7 @@ type counted struct {
 }
 
 // begin counts a guess before it is judged, so that concurrent guesses cannot pass the
-// limit together. cart is "" for a client without a cart token; empty says that nothing is
+// limit together. cart is "" for a client without a cart token. empty says that nothing is
 // stored for the cart.
 func (g *Guesses) begin(client, cart string, empty bool) (made guess) {
 	if g == nil {

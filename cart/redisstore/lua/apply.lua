@@ -47,9 +47,9 @@ local function wanted(held, offered, before)
   end
 end
 
--- cut limits a quantity by the maximums, by stock, and then down to a step. It never lowers
--- what the customer had, and keeps at least 1. others is what other lines of the product
--- hold. It also returns the code of the bound.
+-- cut limits a quantity by the maximums and by stock, and then lowers it to a step. The
+-- result is at least 1, and never below what the customer had. others is what other lines of
+-- the product hold. It also returns the code of the bound that cut the quantity, if one did.
 local function cut(want, held, others, stock, per_cart, minimum, maximum, step)
   local most, code = maximum, 'above_max_quantity'
   if per_cart > 0 then most = math.min(most, per_cart - others) end

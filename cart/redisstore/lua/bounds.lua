@@ -14,15 +14,15 @@ local function refuse_step(quantity)
   if STEP > 1 and quantity > MIN and (quantity - MIN) % STEP ~= 0 then return 'off_step', MIN, STEP end
 end
 
--- refuse_line judges the quantity of a line by the bounds of a line. Like all functions
--- here, it returns the code of a refusal and its two numbers, or nil.
+-- refuse_line checks the quantity of a line by the bounds of a line. Like all refuse
+-- functions here, it returns the code of a refusal and its two numbers, or nil.
 local function refuse_line(quantity)
   if quantity < MIN or quantity > MAX then return 'quantity_out_of_range', MIN, MAX end
   return refuse_step(quantity)
 end
 
--- refuse judges the quantity that a line would have. Stock and the maximum per cart must
--- cover added as well as what the product's lines hold, apart from that much of it.
+-- refuse checks the quantity that a line would have. Stock and the maximum per cart must
+-- cover added plus what the product's lines hold, where apart of that does not count.
 local function refuse(hash, quantity, added, apart)
   local code, a, b = refuse_line(quantity)
   if code then return code, a, b end
@@ -33,8 +33,8 @@ local function refuse(hash, quantity, added, apart)
   if STOCK > 0 and held + added > STOCK then return 'insufficient_stock', STOCK, held end
 end
 
--- refuse_new judges a new quantity of a line that has held. raise is the code for which it
--- may not grow at all, or "".
+-- refuse_new checks a new quantity of a line whose quantity is held. raise is the code with
+-- which any higher quantity is refused, or "".
 local function refuse_new(hash, quantity, held, raise)
   if quantity > held then
     if raise ~= '' then return raise end
@@ -50,7 +50,7 @@ local function text_size(fields, notice)
   return tonumber(string.match(fields, '^%d+') or 0) + #notice
 end
 
--- refuse_text judges a change of the size of a line's text.
+-- refuse_text checks a change of the size of a line's text.
 local function refuse_text(hash, before, after, maximum)
   if after > before and hash.text - before + after > tonumber(maximum) then return 'cart_full', hash.text, 1 end
 end

@@ -32,9 +32,9 @@ local function reply(outcome, a, b, line)
   return { outcome, a or 0, b or 0, hash.flat, redis.call('PTTL', cart), now, line or '' }
 end
 
--- accept ends a change that was allowed: changed says whether it altered anything, line
--- is the line that it changed. One that altered nothing is remembered too: its repeat may
--- come after a change that it would undo. A cart never used stays unused.
+-- accept ends a change that was allowed. changed says whether it altered anything. line is
+-- the line that it changed, nil for none. A change that altered nothing is remembered too,
+-- because its repeat may come after a change that it would undo. An unused cart stays unused.
 local function accept(changed, line)
   if line == item then line = nil end
   if changed then

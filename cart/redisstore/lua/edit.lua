@@ -1,8 +1,8 @@
--- Edits a line: what the service has computed from a read of it takes its place. A line
--- that has the new ID already absorbs it.
+-- Edits a line: replaces it with what the service has computed from a read of it. If
+-- another line already has the new ID, that line absorbs the edited one.
 --
 -- ARGV  9 item  10 to 14 see bounds.lua  15 quantity, or "" to keep it
---       16 the code for which the product cannot be raised at all, or ""
+--       16 the code with which any higher quantity is refused, or ""
 --       17 ID and 18 notice of the line as it was read; the ID stands for product, plan
 --          and fields  19 new ID  20 unit price now, for a line that gets another ID
 --       21 fields as stored, or ""  22 new notice or ""  23 maximum bytes of text in the cart

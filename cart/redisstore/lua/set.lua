@@ -1,8 +1,8 @@
--- Sets the quantity of a line; 0 removes it. Lowering a quantity is refused only when it
--- falls below the product's minimum, or between two steps.
+-- Sets the quantity of a line; 0 removes it. A lower quantity is refused only if it is
+-- below the product's minimum, or between two steps.
 --
 -- ARGV  9 item  10 to 14 see bounds.lua  15 quantity
---       16 the code for which the product cannot be raised at all, or ""
+--       16 the code with which any higher quantity is refused, or ""
 -- Refusals: item_not_found, the code of ARGV 16, those of bounds.lua
 
 local at = find_line(hash, item)

@@ -29,7 +29,7 @@ local function stamp_at(hash, stamp, ms, now, line)
   if line then put(hash, 'e' .. stamp, line) else drop(hash, hash.at['e' .. stamp]) end
 end
 
--- drop_stamp forgets the stamp of an index.
+-- drop_stamp removes the stamp at an index, and the line that it remembers.
 local function drop_stamp(hash, n)
   drop(hash, hash.at['e' .. string.sub(hash.flat[n], 2)])
   drop(hash, n)
