@@ -12,8 +12,8 @@ import (
 	"commerce/cart/money"
 )
 
-// lost returns a coupon with every fault that one can have, except for those listed. It
-// costs a cart of product 1 for 10.00 nothing.
+// lost returns a coupon, and its uses, that has every reason not to apply to the cart of
+// tenRiyals, except for those listed.
 func lost(now time.Time, without ...CouponReason) (*Coupon, Uses) {
 	c := &Coupon{
 		Code: "C", Kind: Fixed, Amount: 100, Minimum: 2000, Starts: now.Add(time.Hour), Expires: now,

@@ -60,8 +60,8 @@ func TestPrice_TaxesEachRateOnce(t *testing.T) {
 	}
 }
 
-// The taxes of all rates are what one computes from each rate's lines, and they and their
-// bases make up the total.
+// The tax of each rate is what its lines give. The sum of all taxes is the tax, and the sum
+// of all taxes and bases is the total.
 func TestPrice_TaxLinesSumToTheTaxAndTheTotal(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

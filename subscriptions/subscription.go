@@ -67,8 +67,8 @@ type Subscription struct {
 	CreatedAt, UpdatedAt time.Time
 }
 
-// Product is the product of a subscription. Its name may lack translations that nothing
-// asked the source for.
+// Product is the product of a subscription. A source may return its name only in the
+// language that the call asks for.
 type Product struct {
 	ID         int64
 	Name       locale.Name

@@ -154,8 +154,8 @@ func TestView_Golden(t *testing.T) {
 	}
 }
 
-// A name is read where it stands: neither names with translations nor names without cost
-// an allocation.
+// A view reads names without copying them, so no name costs an allocation, with translations
+// or without.
 func TestView_NamesCostNoAllocations(t *testing.T) {
 	translated, named := fullPriced(), fullPriced()
 	for i := range named.Lines {

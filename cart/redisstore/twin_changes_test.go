@@ -339,8 +339,8 @@ func otherLinesOf(c cart.Cart, id cart.LineID) []cart.Line {
 	})
 }
 
-// drawEdit draws an edit that was computed from a line of the cart as it is, mostly, and
-// gives it the content of any line of the same product.
+// drawEdit draws an edit, mostly of a line as it is now, which gives it the content of any
+// line of the same product.
 func drawEdit(t *rapid.T, on cart.Cart) doing {
 	item, held := drawItem(t, on)
 	from := cart.Line{ID: item}

@@ -67,8 +67,8 @@ func (s *Carts) coupon(ctx context.Context, v *Visit, code string) (*cart.Coupon
 	return coupon, uses, nil
 }
 
-// uses counts the uses of a coupon. An unknown number counts as 0: checkout counts again,
-// and the cart must not fail for it.
+// uses returns the number of uses of a coupon, 0 if it is not known: the cart must not fail
+// for it, and checkout counts again.
 func (s *Carts) uses(ctx context.Context, v *Visit, code, customer string, limit int64) int64 {
 	n, err := s.coupons.Uses(ctx, v.Store.ID, code, customer, limit)
 	if err != nil {

@@ -1,4 +1,4 @@
--- Coupons start at a date, apply to some products only, and have limits of their uses.
+-- Coupons can start at a date, apply to some products only, and have limits of uses.
 -- The platform's checkout writes coupon_uses in the transaction that places the order;
 -- docs/cart.md has its SQL. The service only reads.
 
@@ -14,8 +14,8 @@ COMMENT ON COLUMN coupons.max_uses IS 'by all customers together; null: no limit
 COMMENT ON COLUMN coupons.max_uses_customer IS 'by each customer; null: no limit. Guests have none';
 
 -- The products that a coupon applies to. A coupon without rows here applies to all.
--- product_id does not reference products: if a deleted product took its row with it, the
--- deletion of a coupon's last product would make the coupon apply to all.
+-- product_id does not reference products: the deletion of a product would delete its row
+-- here, and a coupon that loses its last row would apply to all products.
 CREATE TABLE coupon_products (
     store_id   bigint NOT NULL,
     code       text   NOT NULL,
@@ -24,9 +24,9 @@ CREATE TABLE coupon_products (
     FOREIGN KEY (store_id, code) REFERENCES coupons ON UPDATE CASCADE ON DELETE CASCADE
 );
 
--- One row for each order that used a coupon. The rows do not reference the coupon: an
--- order outlives it. They count for a new coupon with the same code too: delete them if
--- it must start from zero.
+-- One row for each order that used a coupon. The rows do not reference the coupon, because
+-- orders remain when it is deleted. They count for a new coupon with the same code too:
+-- delete them if it must start from zero.
 CREATE TABLE coupon_uses (
     store_id bigint NOT NULL REFERENCES stores ON DELETE CASCADE,
     code     text   NOT NULL CONSTRAINT use_code_is_normal CHECK (
@@ -41,9 +41,9 @@ CREATE TABLE coupon_uses (
 COMMENT ON COLUMN coupon_uses.code IS 'in the form of coupons.code';
 COMMENT ON COLUMN coupon_uses.customer IS 'the sub of the customer''s JWT, unchanged; null: a guest';
 
--- Counts the uses of all customers and those of one from the index alone, also without
--- those of one order, as checkout does. For that, VACUUM must mark the pages of new rows
--- as visible to all soon.
+-- Postgres counts uses from this index alone: those of all customers or of one, and, for
+-- checkout, without those of one order. For that, VACUUM must soon mark the pages of new
+-- rows as visible to all.
 CREATE INDEX coupon_uses_by_customer ON coupon_uses (store_id, code, customer) INCLUDE (order_id);
 ALTER TABLE coupon_uses SET (autovacuum_vacuum_insert_scale_factor = 0.02);
 

@@ -8,7 +8,7 @@ import (
 	"commerce/cart"
 )
 
-// A membership that a cart may hold only twice, whichever plan.
+// A membership of which a cart may hold only perCart, with any plan.
 func membership(perCart int64) *cart.Product {
 	return &cart.Product{
 		ID: 301, Name: locale.Named("Club"), Active: true, MinQuantity: 1, MaxPerCart: &perCart,

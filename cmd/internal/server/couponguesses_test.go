@@ -55,7 +55,7 @@ func TestCouponGuesses_DoNotCountCodesThatApply(t *testing.T) {
 	for range 30 {
 		c.ok("POST", "/cart/coupon", `{"coupon":"TEN"}`)
 	}
-	for range 30 { // neither is a code that was refused
+	for range 30 { // neither of these calls judges a code
 		c.refused(412, "version_mismatch", "POST", "/cart/coupon", `{"coupon":"GUESS"}`, "If-Match", `"x.1-y"`)
 		c.refused(422, "validation_failed", "POST", "/cart/coupon", `{}`)
 	}
@@ -65,7 +65,7 @@ func TestCouponGuesses_DoNotCountCodesThatApply(t *testing.T) {
 	c.refused(429, "rate_limited", "POST", "/cart/coupon", `{"coupon":"GUESS"}`)
 }
 
-// An empty cart has the limit of its own token, whatever other carts of its address do.
+// An empty cart with a token has its own limit: codes refused for other carts do not count.
 func TestCouponGuesses_OfAnEmptyCartCountByItsToken(t *testing.T) {
 	t.Parallel()
 	s := openShop(t, embeddedRedis(t), limited)

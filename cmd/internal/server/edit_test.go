@@ -178,7 +178,7 @@ func notSold(p *cart.Product) *cart.Product {
 	return &changed
 }
 
-// Members that PATCH does not take but an add does are never swallowed.
+// An edit does not ignore the product_id that an add has.
 func TestEdit_RefusesAnotherProduct(t *testing.T) {
 	onRealRedis(t, func(t *testing.T, s *shop) {
 		c := s.guest(t)

@@ -85,7 +85,7 @@ func FuzzAddBody(f *testing.F) {
 	})
 }
 
-// A line is edited in whatever way, next to one that it may become. A success changes the
+// Any body may edit a line, next to one that it may become. A success changes the
 // version at most once and the quantity only if the body has one; a repeat changes nothing.
 func FuzzPatchBody(f *testing.F) {
 	for _, body := range []string{

@@ -64,8 +64,8 @@ func TestPlayground_ShowsAnEditsErrorsAtItsFieldsUntilItIsCanceled(t *testing.T)
 	p.until(`document.querySelector(".edit [name='fields.Account email'] + .refusal")?.textContent.includes("is required")`)
 	p.until(`document.activeElement.name === "fields.Account email" && document.activeElement.ariaInvalid === "true"`)
 
-	// The form outlives other changes of the cart with its input and focus, and turns to
-	// Arabic with its input.
+	// The form keeps its input and focus when the cart changes, and its input when the page
+	// changes to Arabic.
 	p.fill(`.edit [name="notice"]`, "unsaved")
 	p.with(`[data-product="1"] .buy > button`, `control.click()`)
 	p.until(`document.querySelector("[data-line='1']") && document.querySelector(".edit .refusal")`)
