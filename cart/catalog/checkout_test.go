@@ -27,16 +27,26 @@ type checkouts struct {
 	statements []string // without BEGIN and COMMIT
 }
 
-func openCheckouts(t *testing.T) *checkouts {
+// documented returns the first SQL of a section of docs/cart.md.
+func documented(t *testing.T, section string) string {
 	t.Helper()
 	guide, err := os.ReadFile("../../docs/cart.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, sql, _ := strings.Cut(string(guide), "```sql\n")
+	_, text, _ := strings.Cut(string(guide), "### "+section+"\n")
+	_, sql, _ := strings.Cut(text, "```sql\n")
 	sql, _, found := strings.Cut(sql, "```")
-	statements := strings.Split(strings.TrimSpace(sql), ";\n")
-	if !found || len(statements) != 4 || statements[0] != "BEGIN" || !strings.HasSuffix(statements[3], "COMMIT;") {
+	if !found {
+		t.Fatalf("docs/cart.md has no SQL in %q", section)
+	}
+	return strings.TrimSpace(sql)
+}
+
+func openCheckouts(t *testing.T) *checkouts {
+	t.Helper()
+	statements := strings.Split(documented(t, "Counting the use of a coupon"), ";\n")
+	if len(statements) != 4 || statements[0] != "BEGIN" || !strings.HasSuffix(statements[3], "COMMIT;") {
 		t.Fatalf("docs/cart.md has no SQL of checkout from BEGIN to COMMIT: %q", statements)
 	}
 	url := ephemeral.Migrated(t)
@@ -116,6 +126,36 @@ func TestCheckout_RacingOrdersNeverPassALimit(t *testing.T) {
 		if rows != race.want || placed.Load() != 2*race.want || refused.Load() != 100-2*race.want {
 			t.Errorf("%s: %d uses, %d of 100 checkouts succeeded, %d were refused; want %d uses, each placed twice",
 				race.code, rows, placed.Load(), refused.Load(), race.want)
+		}
+	}
+}
+
+func TestCheckout_TakesTheStock(t *testing.T) {
+	t.Parallel()
+	c := openCheckouts(t)
+	take := documented(t, "Taking the stock")
+	for name, test := range map[string]struct {
+		stock, left string
+		active      bool
+		taken       bool
+	}{
+		"unlimited":    {"NULL", "NULL", true, true},
+		"enough":       {"2", "0", true, true},
+		"too few":      {"1", "1", true, false},
+		"not for sale": {"5", "5", false, false},
+	} {
+		c.exec(t, fmt.Sprintf(`DELETE FROM products; INSERT INTO products (store_id, id, name, slug, type, price, original_price, stock, active)
+			VALUES (1, 2, 'P', 'p', 'digital', 1, 1, %s, %t)`, test.stock, test.active))
+		done, err := c.db.Exec(t.Context(), take)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var left string
+		if err := c.db.QueryRow(t.Context(), "SELECT coalesce(stock::text, 'NULL') FROM products").Scan(&left); err != nil {
+			t.Fatal(err)
+		}
+		if left != test.left || (done.RowsAffected() == 1) != test.taken {
+			t.Errorf("%s: %s left, %d taken", name, left, done.RowsAffected())
 		}
 	}
 }

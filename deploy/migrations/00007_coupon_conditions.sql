@@ -9,6 +9,8 @@ ALTER TABLE coupons
     ADD COLUMN max_uses_customer integer CONSTRAINT coupon_max_uses_customer_is_in_range CHECK (max_uses_customer BETWEEN 1 AND 1000000),
     ADD CONSTRAINT coupon_starts_at_is_a_date CHECK (starts_at BETWEEN '0001-01-01 00:00:00+00' AND '9999-12-31 23:59:59.999999+00'),
     ADD CONSTRAINT coupon_starts_before_it_expires CHECK (starts_at < expires_at);
+COMMENT ON COLUMN coupons.rate_ppm IS 'of a percent coupon, in parts per million: 100000 is 10 %; null for a fixed one';
+COMMENT ON COLUMN coupons.amount IS 'of a fixed coupon; null for a percent one';
 COMMENT ON COLUMN coupons.starts_at IS 'the first moment at which it counts; null: always';
 COMMENT ON COLUMN coupons.max_uses IS 'by all customers together; null: no limit';
 COMMENT ON COLUMN coupons.max_uses_customer IS 'by each customer; null: no limit. Guests have none';
@@ -23,6 +25,7 @@ CREATE TABLE coupon_products (
     PRIMARY KEY (store_id, code, product_id),
     FOREIGN KEY (store_id, code) REFERENCES coupons ON UPDATE CASCADE ON DELETE CASCADE
 );
+COMMENT ON TABLE coupon_products IS 'the products that a coupon applies to; a coupon without rows applies to all';
 
 -- One row for each order that used a coupon. The rows do not reference the coupon, because
 -- orders remain when it is deleted. They count for a new coupon with the same code too:
@@ -38,6 +41,7 @@ CREATE TABLE coupon_uses (
     -- A checkout that is repeated counts once.
     CONSTRAINT use_counts_once_an_order UNIQUE (store_id, order_id, code)
 );
+COMMENT ON TABLE coupon_uses IS 'one row for each order that used a coupon; rows outlive their coupon';
 COMMENT ON COLUMN coupon_uses.code IS 'in the form of coupons.code';
 COMMENT ON COLUMN coupon_uses.customer IS 'the sub of the customer''s JWT, unchanged; null: a guest';
 
@@ -76,6 +80,8 @@ WHERE (expires_at IS NULL OR expires_at > now())
 
 DROP TABLE coupon_uses, coupon_products;
 DROP FUNCTION coupon_part_changed();
+COMMENT ON COLUMN coupons.rate_ppm IS NULL;
+COMMENT ON COLUMN coupons.amount IS NULL;
 ALTER TABLE coupons
     DROP CONSTRAINT coupon_starts_before_it_expires,
     DROP CONSTRAINT coupon_starts_at_is_a_date,
