@@ -25,6 +25,7 @@ export function line(item, currency, warnings) {
       el("p", { class: "name" }, el("bdi", {}, item.name)),
       !form && chosen(item, currency),
       item.quantity > 1 && el("p", { class: "hint" }, t("each", { price: money(item.unit_price, currency) })),
+      item.discount > 0 && el("p", { class: "hint" }, t("lineDiscount", { amount: money(item.discount, currency) })),
       !form && item.notice && el("p", { class: "hint" }, t("noteOf", { note: item.notice })),
       outcome && el("p", { class: "outcome" }, outcome),
       problem && el("p", { class: "refusal" }, problem),

@@ -63,7 +63,7 @@ function totals(cart) {
     const taxes = tax.lines.length > 0 ? tax.lines : [tax];
     for (const { rate, amount } of taxes) rows.push(row(t(tax.included ? "taxIncluded" : "tax", { rate: number(rate) }), price(amount)));
     rows.push(row(t("shipping"), shipping.required ? price(shipping.cost) : t("noShipping")));
-    rows.push(row(t("pay"), summary.payment_methods.filter((m) => m.enabled).map((m) => m.name).join(" · ")));
+    if (summary.payment_required) rows.push(row(t("pay"), summary.payment_methods.filter((m) => m.enabled).map((m) => m.name).join(" · ")));
   }
   rows.push(row(t("total"), price(cart.total), "sum"));
   return rows;
