@@ -38,7 +38,7 @@ func refusedByPostgres(err error) bool {
 	if errors.As(err, &refused) {
 		return strings.HasPrefix(refused.Code, "28") || refused.Code == "3D000" || refused.Code == "42501"
 	}
-	return errors.Is(err, migrations.ErrOlder) || errors.Is(err, migrations.ErrNewer)
+	return errors.Is(err, migrations.ErrOlder) || errors.Is(err, migrations.ErrNewer) || errors.Is(err, migrations.ErrUnreadable)
 }
 
 // reach is how long a command waits for Postgres to respond.

@@ -3,6 +3,7 @@
 -- docs/cart.md has its SQL. The service only reads.
 
 -- +goose Up
+SET LOCAL lock_timeout = '2s'; -- as in 00006
 ALTER TABLE coupons
     ADD COLUMN starts_at timestamptz,
     ADD COLUMN max_uses integer CONSTRAINT coupon_max_uses_is_in_range CHECK (max_uses BETWEEN 1 AND 1000000),
@@ -69,6 +70,10 @@ CREATE TRIGGER changed_to AFTER UPDATE ON coupon_products REFERENCING NEW TABLE 
 CREATE TRIGGER removed AFTER DELETE ON coupon_products REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION coupon_part_changed();
 
 -- +goose Down
+SET LOCAL lock_timeout = '2s';
+
+-- A coupon that is written meanwhile must not miss the next statement.
+LOCK TABLE coupons, coupon_products IN SHARE ROW EXCLUSIVE MODE;
 
 -- Without the new columns and tables, a coupon with conditions would apply without them:
 -- to all products, before its start, without limits. It expires instead. Going up again

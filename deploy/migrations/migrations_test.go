@@ -3,6 +3,7 @@ package migrations_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"regexp"
 	"strings"
 	"sync"
@@ -153,6 +154,7 @@ func TestStatus_ListsWhatIsApplied(t *testing.T) {
 
 func TestCheck_DistinguishesOlderNewerAndUnreadable(t *testing.T) {
 	t.Parallel()
+	reader := fmt.Sprintf("reader_%d", time.Now().UnixNano()) // roles belong to all databases
 	for name, test := range map[string]struct {
 		prepare string // SQL to run on a migrated database
 		says    string
@@ -162,6 +164,7 @@ func TestCheck_DistinguishesOlderNewerAndUnreadable(t *testing.T) {
 		"never touched": {"DROP TABLE goose_db_version", "version 0, want", migrations.ErrOlder},
 		"too old":       {"DELETE FROM goose_db_version WHERE version_id > 0", "version 0, want", migrations.ErrOlder},
 		"too new":       {"INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, true)", "version 9999, want", migrations.ErrNewer},
+		"not all ours":  {"CREATE ROLE " + reader + "; GRANT SELECT ON ALL TABLES IN SCHEMA public TO " + reader + "; REVOKE SELECT ON coupon_uses FROM " + reader + "; SET ROLE " + reader, "coupon_uses: no permission", migrations.ErrUnreadable},
 		"closed to us":  {"ALTER TABLE goose_db_version RENAME version_id TO version", "read schema version", nil},
 	} {
 		t.Run(name, func(t *testing.T) {

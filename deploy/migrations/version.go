@@ -15,14 +15,17 @@ var (
 	ErrNewer = errors.New("the database's schema is newer than this program's: run a newer release of commerce")
 )
 
+// ErrUnreadable is for a database whose tables the user may not all read.
+var ErrUnreadable = errors.New("no permission to read a table: see deploy/postgres/roles.sql")
+
 // Querier is a connection, a pool or a transaction.
 type Querier interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
 // Check returns an error that wraps ErrOlder or ErrNewer if db's schema is not the one
-// this program was built for, and another error if it cannot read the version. It does
-// not change db.
+// this program was built for, ErrUnreadable if the user may not read all of it, and another
+// error if it cannot read the version. It does not change db.
 func Check(ctx context.Context, db Querier) error {
 	has, err := version(ctx, db)
 	if err != nil {
@@ -33,6 +36,22 @@ func Check(ctx context.Context, db Querier) error {
 		return fmt.Errorf("version %d, want %d: %w", has, wants, ErrOlder)
 	case has > wants:
 		return fmt.Errorf("version %d, want %d: %w", has, wants, ErrNewer)
+	}
+	return readable(ctx, db)
+}
+
+// readable returns an error for tables that the user may not read. A release may add
+// tables that a role made for the release before has no rights on.
+func readable(ctx context.Context, db Querier) error {
+	var closed string
+	err := db.QueryRow(ctx, `
+		SELECT coalesce(string_agg(relname, ', ' ORDER BY relname), '') FROM pg_class
+		WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r' AND NOT has_table_privilege(oid, 'SELECT')`).Scan(&closed)
+	if err != nil {
+		return fmt.Errorf("read rights on tables: %w", err)
+	}
+	if closed != "" {
+		return fmt.Errorf("%s: %w", closed, ErrUnreadable)
 	}
 	return nil
 }
