@@ -61,15 +61,18 @@ func (c *Coupon) issue(p *Priced, uses Uses, store *store.Store, now time.Time) 
 	return nil
 }
 
-// appliesToAny reports whether the coupon applies to a line. A coupon for all products
-// applies to an empty cart too.
+// appliesToAny reports whether the coupon applies to a line whose product still exists. A
+// coupon for all products applies to an empty cart too.
 func (c *Coupon) appliesToAny(lines []PricedLine) bool {
+	if c.Products == nil {
+		return true
+	}
 	for i := range lines {
-		if c.applies(lines[i].ID.Product()) {
+		if lines[i].Product != nil && c.applies(lines[i].ID.Product()) {
 			return true
 		}
 	}
-	return c.Products == nil
+	return false
 }
 
 // RefuseCoupon returns why a coupon cannot be redeemed for a priced cart, with the reason

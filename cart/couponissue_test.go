@@ -74,6 +74,21 @@ func TestRedeem_NamesTheFirstReasonThatHolds(t *testing.T) {
 	}
 }
 
+// A line whose product is gone costs nothing, so a coupon for that product takes nothing off.
+func TestRedeem_DoesNotApplyToAProductThatIsGone(t *testing.T) {
+	t.Parallel()
+	p := tenRiyals()
+	listed := &Coupon{Code: "C", Kind: Fixed, Amount: 100, Products: []int64{p.Lines[0].ID.Product()}}
+	if p.Redeem(listed, Uses{}, riyals, time.Now()); p.Coupon.Issue != nil {
+		t.Fatalf("a product that is sold: %+v", p.Coupon.Issue)
+	}
+	p = tenRiyals()
+	p.Lines[0].Product = nil
+	if p.Redeem(listed, Uses{}, riyals, time.Now()); p.Coupon.Issue == nil || p.Coupon.Issue.Reason != CouponNotApplicable {
+		t.Errorf("a product that is gone: %+v", p.Coupon.Issue)
+	}
+}
+
 func TestRedeem_CountsUsesUpToTheLimits(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
