@@ -1,6 +1,10 @@
 package cart
 
-import "commerce/auth/problem"
+import (
+	"cmp"
+
+	"commerce/auth/problem"
+)
 
 // Bounds are the quantities that the catalog and the limits allow for one line.
 type Bounds struct {
@@ -60,12 +64,9 @@ func (b Bounds) refuseLine(quantity int64) *Refusal {
 	return nil
 }
 
-// refuse checks the quantity that a line would have. Stock and the maximum per cart must
-// cover added plus inCart, which is what the product's lines hold without added.
-func (b Bounds) refuse(quantity, added, inCart int64) *Refusal {
-	if refusal := b.refuseLine(quantity); refusal != nil {
-		return refusal
-	}
+// refuseShared checks what the product's lines share: stock and the maximum per cart must
+// cover added as well as inCart, the quantity that they hold apart from it.
+func (b Bounds) refuseShared(added, inCart int64) *Refusal {
 	switch {
 	case b.PerCart > 0 && inCart+added > b.PerCart:
 		return &Refusal{Code: AboveMaxPerCart, A: b.PerCart, B: inCart}
@@ -77,9 +78,27 @@ func (b Bounds) refuse(quantity, added, inCart int64) *Refusal {
 	return nil
 }
 
-// refuseNew checks a new quantity of a line whose quantity is held. It can always be lowered
-// to the product's minimum, in steps. raise is RaiseRefusal of the product. inCart is what
+// refuse checks the quantity that a line would have, of which added is new to the cart.
+// See refuseShared.
+func (b Bounds) refuse(quantity, added, inCart int64) *Refusal {
+	return cmp.Or(b.refuseLine(quantity), b.refuseShared(added, inCart))
+}
+
+// refuseGrowth checks a new quantity of a line that has held, except for the bounds of the
+// line. raise is the code for which it may not grow at all; "" when it may. inCart is what
 // other lines of the product hold.
+func (b Bounds) refuseGrowth(quantity, held, inCart int64, raise problem.Code) *Refusal {
+	switch {
+	case quantity <= held:
+		return nil
+	case raise != "":
+		return &Refusal{Code: raise}
+	}
+	return b.refuseShared(quantity, inCart)
+}
+
+// refuseNew checks a new quantity of a line that has held. It can always be lowered to the
+// product's minimum, in steps. raise and inCart are those of refuseGrowth.
 func (b Bounds) refuseNew(quantity, held, inCart int64, raise problem.Code) *Refusal {
 	switch {
 	case quantity == held:

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strconv"
 
 	"commerce/auth/problem"
 	"commerce/cart/money"
@@ -77,6 +78,7 @@ func (l *EditedLine) become(e Edit, p *Product, newPlan, newFields bool) *proble
 	}
 	if newFields {
 		l.Fields, badFields = answerFields(e.merge(l.From.Fields, p), p)
+		badFields = problem.Join(badFields, e.clearedAndGiven(p))
 	}
 	l.ID = NewLineID(p.ID, planID, l.Fields)
 	l.Price = unitPrice(p, plan, l.Fields).Total()
@@ -123,6 +125,34 @@ func (e Edit) altersFields(l Line, p *Product) bool {
 	return false
 }
 
+// clearedAndGiven refuses a field that is cleared under one key and given under another,
+// its name and its position.
+func (e Edit) clearedAndGiven(p *Product) *problem.Error {
+	var refusals []*problem.Error
+	for i := range p.Fields {
+		name := p.Fields[i].Name
+		byName, named := e.Fields[name]
+		byPosition, placed := e.Fields[strconv.Itoa(i)]
+		if p.Field(strconv.Itoa(i)) == nil && named && placed && (byName == "") != (byPosition == "") {
+			refusals = append(refusals, problem.New(problem.FieldInvalid, "fields."+name, textFieldTwice, name))
+		}
+	}
+	return problem.Join(refusals...)
+}
+
+// Member names the request member at fault when the cart refuses the edit as a whole.
+func (e Edit) Member() string {
+	switch {
+	case e.Quantity != nil:
+		return e.QuantityMember
+	case e.Fields != nil:
+		return "fields"
+	case e.PlanID != nil:
+		return "subscription_plan"
+	}
+	return "notice"
+}
+
 // merge returns the line's answers with those of the edit in their place, keyed as in
 // Addition. An answer to a field that the product no longer has can only be cleared.
 func (e Edit) merge(held []FieldValue, p *Product) map[string]string {
@@ -153,8 +183,8 @@ func answerOf(fields []FieldValue, name string) (value string, ok bool) {
 
 // Edit edits the line that item names, as Resolve has computed it. The line keeps its
 // place. If another line has its new ID, that line absorbs it: it keeps its own place, the
-// quantities add, and the edited line's notice wins unless it is empty. moved is the ID of
-// the line after the edit, if item is not that ID. Refusals: item_not_found, line_changed,
+// quantities add, and the edited line's notice wins unless it is empty. The bounds of a line
+// then apply to the sum alone. moved is the ID of the line after the edit, if item is not that ID. Refusals: item_not_found, line_changed,
 // cart_full for too much text, and those of SetQuantity.
 func (c Cart) Edit(item LineID, e EditedLine, limits Limits) (changed Cart, moved LineID, refusal *Refusal) {
 	at := c.find(item)
@@ -169,25 +199,20 @@ func (c Cart) Edit(item LineID, e EditedLine, limits Limits) (changed Cart, move
 	if e.Quantity != nil {
 		quantity = *e.Quantity
 	}
-	if refusal := e.Bounds.refuseNew(quantity, line.Quantity, c.quantityOf(line.ID)-line.Quantity, e.Raise); refusal != nil {
-		return c, "", refusal
-	}
 	other := -1
 	if e.ID != line.ID {
-		line.AddedPrice = e.Price
 		other = slices.IndexFunc(c.Lines, func(l Line) bool { return l.ID == e.ID })
 	}
-	edited := Line{ID: e.ID, Quantity: quantity, AddedPrice: line.AddedPrice, Fields: e.Fields, Notice: e.Notice}
-	text := line.TextSize()
-	if other >= 0 {
-		absorbing := c.Lines[other]
-		edited = absorbing.absorb(edited)
-		if refusal := e.Bounds.refuseLine(edited.Quantity); refusal != nil {
-			return c, "", refusal
-		}
-		text += absorbing.TextSize()
+	inCart := c.quantityOf(line.ID) - line.Quantity
+	edited, text := e.line(line, quantity), line.TextSize()
+	if other < 0 {
+		refusal = e.Bounds.refuseNew(quantity, line.Quantity, inCart, e.Raise)
+	} else {
+		text += c.Lines[other].TextSize()
+		edited = c.Lines[other].absorb(edited)
+		refusal = cmp.Or(e.Bounds.refuseGrowth(quantity, line.Quantity, inCart, e.Raise), e.Bounds.refuseLine(edited.Quantity))
 	}
-	if refusal := c.refuseText(text, edited.TextSize(), limits); refusal != nil {
+	if refusal = cmp.Or(refusal, c.refuseText(text, edited.TextSize(), limits)); refusal != nil {
 		return c, "", refusal
 	}
 	switch {
@@ -198,6 +223,15 @@ func (c Cart) Edit(item LineID, e EditedLine, limits Limits) (changed Cart, move
 		c = c.with(at, edited)
 	}
 	return c, movedTo(e.ID, item), nil
+}
+
+// line returns what the line becomes with a quantity.
+func (e EditedLine) line(from Line, quantity int64) Line {
+	l := Line{ID: e.ID, Quantity: quantity, AddedPrice: from.AddedPrice, Fields: e.Fields, Notice: e.Notice}
+	if e.ID != from.ID {
+		l.AddedPrice = e.Price
+	}
+	return l
 }
 
 // absorb returns the line with an equal one added to it.

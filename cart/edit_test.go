@@ -40,6 +40,7 @@ func TestEditResolve(t *testing.T) {
 		"that answer again":                {accountLine(51, email, stale), account(), Edit{Fields: map[string]string{"nickname": "z"}}, accountLine(51, email, stale), "", nil},
 		"a required field cleared":         {accountLine(51, email), account(), Edit{Fields: map[string]string{"email": ""}}, Line{}, problem.FieldMissing, []string{"fields.email"}},
 		"a key that is no field":           {accountLine(51, email), account(), Edit{Fields: map[string]string{"emial": ""}}, Line{}, problem.FieldInvalid, []string{"fields.emial"}},
+		"cleared and given":                {accountLine(51, email, us), account(), Edit{Fields: map[string]string{"email": "", "0": "y"}}, Line{}, problem.FieldInvalid, []string{"fields.email"}},
 		"no such option":                   {accountLine(51, email), account(), Edit{Fields: map[string]string{"region": "fr"}}, Line{}, problem.FieldInvalid, []string{"fields.region"}},
 		"every fault":                      {accountLine(51, email), account(), Edit{PlanID: new(int64(59)), Fields: map[string]string{"email": "", "9": "q"}}, Line{}, problem.PlanUnavailable, []string{"fields.9", "fields.email", "subscription_plan"}},
 		"plan 0":                           {Line{ID: "1", Quantity: 1}, sold(1, 100), Edit{PlanID: new(int64(0))}, Line{}, problem.PlanUnavailable, []string{"subscription_plan"}},
@@ -122,6 +123,9 @@ func TestEdit(t *testing.T) {
 			[]Line{held.Lines[1], {ID: plan(2), Quantity: 7, AddedPrice: 30, Notice: "two"}},
 			plan(2),
 		},
+		"the bounds apply to the sum": {plan(1), from(0), func(e *EditedLine) {
+			e.ID, e.Quantity, e.Bounds = plan(2), new(int64(1)), Bounds{Stock: -1, Min: 2, Max: 4, Step: 2}
+		}, []Line{held.Lines[1], {ID: plan(2), Quantity: 4, AddedPrice: 30, Notice: "one"}}, plan(2)},
 		"a product names its first line": {
 			"1", from(0), func(e *EditedLine) { e.Notice = "" },
 			[]Line{{ID: plan(1), Quantity: 2, AddedPrice: 10}, held.Lines[1], held.Lines[2]},

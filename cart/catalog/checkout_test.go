@@ -46,7 +46,7 @@ func documented(t *testing.T, section string) string {
 func openCheckouts(t *testing.T) *checkouts {
 	t.Helper()
 	statements := strings.Split(documented(t, "Counting the use of a coupon"), ";\n")
-	if len(statements) != 4 || statements[0] != "BEGIN" || !strings.HasSuffix(statements[3], "COMMIT;") {
+	if len(statements) != 4 || statements[0] != "BEGIN ISOLATION LEVEL READ COMMITTED" || !strings.HasSuffix(statements[3], "COMMIT;") {
 		t.Fatalf("docs/cart.md has no SQL of checkout from BEGIN to COMMIT: %q", statements)
 	}
 	url := ephemeral.Migrated(t)

@@ -135,8 +135,16 @@ func (s *Store) holding(ctx context.Context, kind HoldingKind, key string) (h Ho
 	}
 	h = Holding{Kind: kind, Key: key, Expires: left}
 	switch kind {
-	case HeldKeys, HeldOffers:
+	case HeldOffers:
 		h.Entries, err = s.client.HLen(ctx, key).Result()
+	case HeldKeys:
+		var uses map[string]string
+		uses, err = s.client.HGetAll(ctx, key).Result()
+		for member := range uses {
+			if !strings.HasSuffix(member, lineOfKey) {
+				h.Entries++
+			}
+		}
 	default:
 		var hash map[string]string
 		if hash, err = s.client.HGetAll(ctx, key).Result(); err == nil {

@@ -136,6 +136,14 @@ var calls = map[string]struct {
 		},
 		merged: "1×1 2×9 3×1", before: "1×1 2×9",
 	},
+	"edit": {
+		make: func(d *desk, sh *service.Visit) *cart.MergeReport {
+			return d.change(sh, func() (service.Changed, error) {
+				return d.Edit(d.t.Context(), sh, redisstore.Conditions{}, service.Edit{Item: "2", Edit: cart.Edit{Quantity: new(int64(9)), Notice: new("n")}})
+			})
+		},
+		merged: "1×1 2×9 3×1", before: "1×1 2×9",
+	},
 	"remove": {
 		make: func(d *desk, sh *service.Visit) *cart.MergeReport {
 			return d.change(sh, func() (service.Changed, error) {
@@ -148,6 +156,17 @@ var calls = map[string]struct {
 		make:   func(d *desk, sh *service.Visit) *cart.MergeReport { return d.clear(sh) },
 		merged: "", before: "",
 	},
+}
+
+// An edit is computed from a read. It finds a line that is on its way from a guest's cart.
+func TestMerge_AnEditFindsALineThatItBrings(t *testing.T) {
+	t.Parallel()
+	d, token := setup(t, cart.Sum, "1×1 2×1", "2×2 3×1")
+	d.dieAfter(claimedStep, "c", token)
+	changed, err := d.Edit(t.Context(), d.as("c", ""), redisstore.Conditions{}, service.Edit{Item: "3", Edit: cart.Edit{Notice: new("n")}})
+	if err != nil || changed.Cart.Line("3") == nil || changed.Cart.Line("3").Notice != "n" {
+		t.Errorf("%v, the cart holds %v", err, linesOf(changed.Cart))
+	}
 }
 
 func TestMerge_IsResumedExactlyOnceAfterAnyStep(t *testing.T) {

@@ -250,7 +250,7 @@ func drawDoing(t *rapid.T, on cart.Cart) doing {
 func doAdd(l cart.NewLine, limits cart.Limits) doing {
 	return doing{change: redisstore.Add(l, limits), rule: func(c cart.Cart) (cart.Cart, cart.LineID, *cart.Refusal) {
 		changed, refusal := c.Add(l, limits)
-		return changed, "", refusal
+		return changed, l.Unnamed(), refusal
 	}}
 }
 

@@ -118,12 +118,16 @@ func flatten(hash map[string]string) []any {
 	return flat
 }
 
+// lineOfKey follows a key's digest in the name of the member with the line that its change
+// has changed.
+const lineOfKey = ":l"
+
 // keyQuestion are the commands in a pipeline that ask for one key's use.
 type keyQuestion struct{ use, line *redis.StringCmd }
 
 // askKey adds the commands to pipe.
 func askKey(ctx context.Context, pipe redis.Pipeliner, guest Ref, key string) *keyQuestion {
-	return &keyQuestion{pipe.HGet(ctx, guest.keysKey(), key), pipe.HGet(ctx, guest.keysKey(), key+":l")}
+	return &keyQuestion{pipe.HGet(ctx, guest.keysKey(), key), pipe.HGet(ctx, guest.keysKey(), key+lineOfKey)}
 }
 
 // answer returns the change applied under the key, without its time; zero for none.

@@ -76,10 +76,14 @@ var errBusyLine = errors.New("service: other requests changed the line after eac
 // means that another request changed the line, and that the edit was not made.
 func (s *Carts) editOnce(ctx context.Context, v *Visit, on Conditions, e Edit, product *cart.Product) (_ Changed, again bool, err error) {
 	held, err := s.loadOwn(ctx, v)
+	if err == nil && len(held.Notes) > 0 { // the line may be on its way from a guest's cart
+		_ = s.resume(ctx, v, held.Notes)
+		held, err = s.loadOwn(ctx, v)
+	}
 	if err != nil {
 		return Changed{}, false, err
 	}
-	c := change{member: e.QuantityMember, product: product, line: &e.Item}
+	c := change{member: e.Member(), product: product, line: &e.Item}
 	if line := held.Line(e.Item); line == nil {
 		c.refusal = itemNotFound()
 	} else {

@@ -117,7 +117,7 @@ func (s *shopperFlags) with(ctx context.Context, do func(*redisstore.Store, []re
 func summary(h redisstore.Holding) string {
 	switch h.Kind {
 	case redisstore.HeldKeys:
-		return fmt.Sprintf("idempotency keys: %d (digests of requests, not their content)", h.Entries)
+		return fmt.Sprintf("idempotency keys: %d (digests of requests, and the lines that some of them changed)", h.Entries)
 	case redisstore.HeldOffers:
 		return fmt.Sprintf("quantities merged from a guest's cart: %d", h.Entries)
 	case redisstore.HeldClaimed:

@@ -30,4 +30,5 @@ end
 put(hash, line, string.format('%d %d %s', total, order, price or ARGV[16]))
 if fields ~= '' then put(hash, line .. ':f', fields) end
 if notice ~= '' then put(hash, line .. ':n', notice) end
-return accept(true)
+-- A repeat may come when the catalog gives the request's fields another meaning.
+return accept(true, fields ~= '' and line or nil)

@@ -21,11 +21,9 @@ local function refuse_line(quantity)
   return refuse_step(quantity)
 end
 
--- refuse checks the quantity that a line would have. Stock and the maximum per cart must
--- cover added plus what the product's lines hold, where apart of that does not count.
-local function refuse(hash, quantity, added, apart)
-  local code, a, b = refuse_line(quantity)
-  if code then return code, a, b end
+-- refuse_shared checks what the product's lines share: stock and the maximum per cart must
+-- cover added plus what the lines hold, where apart of that does not count.
+local function refuse_shared(hash, added, apart)
   if STOCK < 0 and PER_CART == 0 then return end
   local held = held_of_product(hash) - apart
   if PER_CART > 0 and held + added > PER_CART then return 'above_max_per_cart', PER_CART, held end
@@ -33,8 +31,23 @@ local function refuse(hash, quantity, added, apart)
   if STOCK > 0 and held + added > STOCK then return 'insufficient_stock', STOCK, held end
 end
 
--- refuse_new checks a new quantity of a line whose quantity is held. raise is the code with
--- which any higher quantity is refused, or "".
+-- refuse checks the quantity that a line would have, of which added is new to the cart.
+local function refuse(hash, quantity, added, apart)
+  local code, a, b = refuse_line(quantity)
+  if code then return code, a, b end
+  return refuse_shared(hash, added, apart)
+end
+
+-- refuse_growth checks a new quantity of a line whose quantity is held, except for the
+-- bounds of the line. raise is the code with which any higher quantity is refused, or "".
+local function refuse_growth(hash, quantity, held, raise)
+  if quantity <= held then return end
+  if raise ~= '' then return raise end
+  return refuse_shared(hash, quantity, held)
+end
+
+-- refuse_new checks a new quantity of a line whose quantity is held. raise is that of
+-- refuse_growth.
 local function refuse_new(hash, quantity, held, raise)
   if quantity > held then
     if raise ~= '' then return raise end

@@ -8,7 +8,7 @@
 --   c                the coupon's code
 --   l                the number of this layout; missing in layout 1
 --   r<digest>        ms at which a change with this stamp was applied (see stamps.lua)
---   e<digest>        the line that this change has changed, if its request names another
+--   e<digest>        the line that this change has changed, if its request does not name it
 --   m<random>        a request is merging a guest's cart into this one:
 --                    "<guest's digest> <seconds> <lines> <bytes of text> <guest's cart id, cut>"
 --   o                in a claimed guest cart: "<new owner's tag> <member of the note>"
@@ -72,13 +72,13 @@ end
 --   lines    the indexes of all lines
 --   same     the indexes of the product's lines
 --   notes    the indexes of the notes of merges
---   stamps   the indexes of the stamps
+--   stamps   the indexes of the stamps, and moved of the lines that belong to them
 --   text     the bytes of text of all lines
 --   written  what write is to set: member, value, …
 --   gone     what write is to remove: members
 local function scan(flat, product)
   local byte, find, match = string.byte, string.find, string.match
-  local at, lines, same, notes, stamps, text = {}, {}, {}, {}, {}, 0
+  local at, lines, same, notes, stamps, moved, text = {}, {}, {}, {}, {}, {}, 0
   local count = 0
   for n = 1, #flat, 2 do
     local member = flat[n]
@@ -103,12 +103,14 @@ local function scan(flat, product)
         stamps[#stamps + 1] = n
       elseif first == 109 then                               -- m
         notes[#notes + 1] = n
+      elseif first == 101 then                               -- e
+        moved[#moved + 1] = n
       end
     end
   end
   return {
-    flat = flat, at = at, lines = lines, same = same, notes = notes, stamps = stamps, text = text,
-    written = {}, gone = {},
+    flat = flat, at = at, lines = lines, same = same, notes = notes, stamps = stamps, moved = moved,
+    text = text, written = {}, gone = {},
   }
 end
 

@@ -18,7 +18,7 @@
 --       done), idempotency_conflict, version_mismatch, or the code of a refusal with
 --       its two numbers. The hash is as it is after the change, with '' for members
 --       that the change has removed. The line is the one that an applied or replayed
---       change has changed, if its request names another; else "".
+--       change has changed, if its request does not name it; else "".
 
 local cart, keys = KEYS[1], KEYS[2]
 local ttl, if_match, key, fingerprint, stamp = ARGV[1], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
@@ -32,11 +32,16 @@ local function reply(outcome, a, b, line)
   return { outcome, a or 0, b or 0, hash.flat, redis.call('PTTL', cart), now, line or '' }
 end
 
+-- unnamed returns a line unless the request names it by its ID.
+local function unnamed(line)
+  if line ~= item then return line end
+end
+
 -- accept ends a change that was allowed. changed says whether it altered anything. line is
--- the line that it changed, nil for none. A change that altered nothing is remembered too,
--- because its repeat may come after a change that it would undo. An unused cart stays unused.
+-- the line that it changed, if the request does not name it; else nil. A change that altered
+-- nothing is remembered too, because its repeat may come after a change that it would undo.
+-- An unused cart stays unused.
 local function accept(changed, line)
-  if line == item then line = nil end
   if changed then
     if not hash.at.i then put(hash, 'i', ARGV[2]) end
     put(hash, 'v', string.format('%d', tonumber(get(hash, 'v') or 0) + 1))

@@ -17,15 +17,20 @@ if from ~= ARGV[17] or old_notice ~= ARGV[18] then return reply('line_changed') 
 
 local held, order, price = parse(hash.flat[at + 1])
 local quantity = tonumber(ARGV[15]) or held
-local code, a, b = refuse_new(hash, quantity, held, ARGV[16])
-if code then return reply(code, a, b) end
-
 local line, fields, notice = ARGV[19], ARGV[21], ARGV[22]
-if line == from and quantity == held and notice == old_notice then return accept(false, line) end
-
-local before = text_size(get(hash, from .. ':f') or '', old_notice)
 local other = line ~= from and hash.at[line]
-if other then
+
+-- The bounds of a line apply to the sum if another line absorbs this one.
+local before = text_size(get(hash, from .. ':f') or '', old_notice)
+local code, a, b
+if not other then
+  code, a, b = refuse_new(hash, quantity, held, ARGV[16])
+  if code then return reply(code, a, b) end
+  if line == from and quantity == held and notice == old_notice then return accept(false, unnamed(line)) end
+  if line ~= from then price = ARGV[20] end
+else
+  code, a, b = refuse_growth(hash, quantity, held, ARGV[16])
+  if code then return reply(code, a, b) end
   local absorbing
   absorbing, order, price = parse(hash.flat[other + 1])
   quantity = quantity + absorbing
@@ -34,8 +39,6 @@ if other then
   local its_notice = get(hash, line .. ':n') or ''
   if notice == '' then notice = its_notice end
   before = before + text_size(fields, its_notice)
-elseif line ~= from then
-  price = ARGV[20]
 end
 code, a, b = refuse_text(hash, before, text_size(fields, notice), ARGV[23])
 if code then return reply(code, a, b) end
@@ -48,4 +51,4 @@ if notice ~= '' then
 else
   drop(hash, hash.at[line .. ':n'])
 end
-return accept(true, line)
+return accept(true, unnamed(line))

@@ -2,7 +2,7 @@
 -- cart does not read them.
 --   <digest of the key>     "<ms when applied> <fingerprint of the request>"
 --   <digest of the key>:l   "<the same ms> <line>"   the line that the change has changed,
---                           if its request names another
+--                           if its request does not name it
 
 local KEYS_KEPT = 256   -- of a cart, the newest
 local KEY_LIFE = DAY

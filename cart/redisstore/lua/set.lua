@@ -17,6 +17,6 @@ end
 local held, order, price = parse(hash.flat[at + 1])
 local code, a, b = refuse_new(hash, quantity, held, ARGV[16])
 if code then return reply(code, a, b) end
-if quantity == held then return accept(false, line) end
+if quantity == held then return accept(false, unnamed(line)) end
 put(hash, line, string.format('%d %d %s', quantity, order, price))
-return accept(true, line)
+return accept(true, unnamed(line))

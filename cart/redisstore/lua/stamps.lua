@@ -3,7 +3,7 @@
 -- another X-Timestamp, or comes within that second.
 --
 --   r<digest>   ms when the change was applied
---   e<digest>   the line that it has changed, if its request names another
+--   e<digest>   the line that it has changed, if its request does not name it
 --
 -- They are members of the cart itself, so that a change without an idempotency key uses
 -- only one Redis key, and so that they move with the cart when it is merged.
@@ -29,12 +29,6 @@ local function stamp_at(hash, stamp, ms, now, line)
   if line then put(hash, 'e' .. stamp, line) else drop(hash, hash.at['e' .. stamp]) end
 end
 
--- drop_stamp removes the stamp at an index, and the line that it remembers.
-local function drop_stamp(hash, n)
-  drop(hash, hash.at['e' .. string.sub(hash.flat[n], 2)])
-  drop(hash, n)
-end
-
 -- age_limit is for dropping the excess oldest of some times: all before the bound go, and
 -- as many at the bound itself. One too many is the usual case, and needs no sorting.
 -- keys.lua uses it too.
@@ -48,7 +42,8 @@ local function age_limit(times, excess)
   return bound, at_bound
 end
 
--- sweep drops stamps that are too old, or too many.
+-- sweep drops stamps that are too old, or too many, and then the lines of stamps that are
+-- gone. The release before drops stamps without their lines.
 local function sweep(hash, now)
   local stamps, flat = hash.stamps, hash.flat
   local bound, at_bound = 0, 0
@@ -61,6 +56,10 @@ local function sweep(hash, now)
     local ms = tonumber(flat[n + 1])
     local last = ms == bound and at_bound > 0
     if last then at_bound = at_bound - 1 end
-    if last or ms < bound or now - ms > STAMP_LIFE then drop_stamp(hash, n) end
+    if last or ms < bound or now - ms > STAMP_LIFE then drop(hash, n) end
+  end
+  for _, n in ipairs(hash.moved) do
+    local owner = 'r' .. string.sub(flat[n], 2)
+    if flat[n] ~= '' and not hash.at[owner] then drop(hash, n) end
   end
 end

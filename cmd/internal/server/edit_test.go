@@ -115,7 +115,10 @@ func TestEdit_ALineThatBecomesAnotherIsAbsorbed(t *testing.T) {
 		c.edited(second, `{"quantity":400,"notice":"two"}`)
 
 		before := c.cart()
-		c.refused(422, "quantity_out_of_range", "PATCH", "/cart/items/"+second, `{"fields":{"0":"a@example.com"}}`)
+		a := c.refused(422, "quantity_out_of_range", "PATCH", "/cart/items/"+second, `{"fields":{"0":"a@example.com"}}`)
+		if len(a.Body.Errors["fields"]) != 1 {
+			t.Errorf("errors name %v", a.Body.Errors)
+		}
 		if after := c.cart(); after.Version != before.Version {
 			t.Error("the refusal raised the version")
 		}
@@ -283,6 +286,32 @@ func TestItemID_NamesTheLineOfAnAdd(t *testing.T) {
 		}
 		if a := c.ok("DELETE", "/cart/clear", ""); strings.Contains(string(a.Raw), `"item_id"`) {
 			t.Error("a change of the whole cart names a line")
+		}
+	})
+}
+
+// A repeat names the line that its first try made, also when the catalog has given the
+// same request another meaning.
+func TestItemID_OfARepeatDoesNotFollowTheCatalog(t *testing.T) {
+	onEachRedis(t, func(t *testing.T, s *shop) {
+		add := `{"product_id":5,"fields":{"0":"sa","1":"us"}}`
+		p := *soldInSample(t, 5)
+		p.Fields = []cart.Field{{Name: "first"}, {Name: "second"}}
+		s.Catalog.Put(s.ID, &p)
+		stamp := fmt.Sprint(time.Now().Unix())
+		for repeat, headers := range map[string][]string{"key": {"Idempotency-Key", "k"}, "stamp": {"X-Timestamp", stamp}} {
+			c := s.guest(t)
+			s.Catalog.Put(s.ID, &p)
+			made := *c.add(add, headers...).Body.Data.ItemID
+			swapped := p
+			swapped.Fields = []cart.Field{{Name: "second"}, {Name: "first"}}
+			s.Catalog.Put(s.ID, &swapped)
+			other := *c.add(add).Body.Data.ItemID
+			s.pass(t, 2*time.Second)
+			again := c.add(add, headers...)
+			if id := again.Body.Data.ItemID; !again.replayed(t) || id == nil || *id != made || made == other {
+				t.Errorf("%s: replayed %v, item_id %v, want %s, not %s", repeat, again.replayed(t), id, made, other)
+			}
 		}
 	})
 }
