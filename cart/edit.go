@@ -226,12 +226,12 @@ func (c Cart) Edit(item LineID, e EditedLine, limits Limits) (changed Cart, move
 }
 
 // line returns what the line becomes with a quantity.
-func (e EditedLine) line(from Line, quantity int64) Line {
-	l := Line{ID: e.ID, Quantity: quantity, AddedPrice: from.AddedPrice, Fields: e.Fields, Notice: e.Notice}
-	if e.ID != from.ID {
-		l.AddedPrice = e.Price
+func (l EditedLine) line(from Line, quantity int64) Line {
+	edited := Line{ID: l.ID, Quantity: quantity, AddedPrice: from.AddedPrice, Fields: l.Fields, Notice: l.Notice}
+	if l.ID != from.ID {
+		edited.AddedPrice = l.Price
 	}
-	return l
+	return edited
 }
 
 // absorb returns the line with an equal one added to it.
