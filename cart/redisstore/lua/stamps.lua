@@ -26,7 +26,10 @@ local function stamp_at(hash, stamp, ms, now, line)
   if before and now - before <= STAMP_LIFE and ms >= before then return end
   local n = put(hash, 'r' .. stamp, string.format('%d', ms))
   if not before then hash.stamps[#hash.stamps + 1] = n end
-  if line then put(hash, 'e' .. stamp, line) else drop(hash, hash.at['e' .. stamp]) end
+  local known = hash.at['e' .. stamp]
+  if not line then return drop(hash, known) end
+  n = put(hash, 'e' .. stamp, line)
+  if not known then hash.moved[#hash.moved + 1] = n end
 end
 
 -- age_limit is for dropping the excess oldest of some times: all before the bound go, and
