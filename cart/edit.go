@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"strconv"
 
 	"commerce/auth/problem"
 	"commerce/cart/money"
@@ -22,9 +21,12 @@ type Edit struct {
 	QuantityMember string // name of the request member that held the quantity, for errors
 }
 
-// OnlyQuantity reports whether the edit needs nothing but the line's ID and its product.
+// Removes reports whether the edit removes the line.
+func (e Edit) Removes() bool { return e.Quantity != nil && *e.Quantity == 0 }
+
+// OnlyQuantity reports whether the edit changes nothing but the quantity.
 func (e Edit) OnlyQuantity() bool {
-	return e.Quantity != nil && (*e.Quantity == 0 || e.PlanID == nil && e.Fields == nil && e.Notice == nil)
+	return e.Quantity != nil && e.PlanID == nil && e.Fields == nil && e.Notice == nil
 }
 
 // EditedLine is what an edit makes of a line.
@@ -129,13 +131,14 @@ func (e Edit) altersFields(l Line, p *Product) bool {
 // its name and its position.
 func (e Edit) clearedAndGiven(p *Product) *problem.Error {
 	var refusals []*problem.Error
-	for i := range p.Fields {
-		name := p.Fields[i].Name
-		byName, named := e.Fields[name]
-		byPosition, placed := e.Fields[strconv.Itoa(i)]
-		if p.Field(strconv.Itoa(i)) == nil && named && placed && (byName == "") != (byPosition == "") {
+	cleared := map[string]bool{} // by the name of the field
+	for _, key := range slices.Sorted(maps.Keys(e.Fields)) {
+		_, name := p.fieldOf(key)
+		clears := e.Fields[key] == ""
+		if before, twice := cleared[name]; twice && before != clears {
 			refusals = append(refusals, problem.New(problem.FieldInvalid, "fields."+name, textFieldTwice, name))
 		}
+		cleared[name] = clears
 	}
 	return problem.Join(refusals...)
 }
@@ -184,8 +187,9 @@ func answerOf(fields []FieldValue, name string) (value string, ok bool) {
 // Edit edits the line that item names, as Resolve has computed it. The line keeps its
 // place. If another line has its new ID, that line absorbs it: it keeps its own place, the
 // quantities add, and the edited line's notice wins unless it is empty. The bounds of a line
-// then apply to the sum alone. moved is the ID of the line after the edit, if item is not that ID. Refusals: item_not_found, line_changed,
-// cart_full for too much text, and those of SetQuantity.
+// then apply to the sum alone. moved is the ID of the line after the edit, if item is not
+// that ID. Refusals: item_not_found, line_changed, cart_full for too much text, and those of
+// SetQuantity.
 func (c Cart) Edit(item LineID, e EditedLine, limits Limits) (changed Cart, moved LineID, refusal *Refusal) {
 	at := c.find(item)
 	if at < 0 {

@@ -44,7 +44,7 @@ func (s *Carts) Edit(ctx context.Context, v *Visit, on Conditions, e Edit) (Chan
 	if e.Item == "" {
 		return s.makeChange(ctx, v, on, change{refusal: itemNotFound(), line: &e.Item})
 	}
-	if e.Quantity != nil && *e.Quantity == 0 {
+	if e.Removes() {
 		set := redisstore.SetQuantity(e.Item, 0, cart.Bounds{}, "")
 		return s.makeChange(ctx, v, on, change{Change: set, line: new(cart.LineID(""))})
 	}
