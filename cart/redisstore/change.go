@@ -156,12 +156,13 @@ func (s *Store) changeOnce(ctx context.Context, ref Ref, on Conditions, with Att
 		return Outcome{}, cart.Unavailable("change cart", err)
 	}
 	home.learn(reply[5].(int64), sent, copies.replied)
-	held, err := parseCart(reply[3].([]any), reply[4].(int64), s.now())
+	held, err := parseCart(texts(reply[3].([]any)))
 	if err != nil {
 		return Outcome{}, cart.Unavailable("change cart", err)
 	}
 	o := Outcome{
-		Word: Word(reply[0].(string)), A: reply[1].(int64), B: reply[2].(int64), Held: held,
+		Word: Word(reply[0].(string)), A: reply[1].(int64), B: reply[2].(int64),
+		Held:  held.expiring(time.Duration(reply[4].(int64))*time.Millisecond, s.now()),
 		Moved: cart.LineID(reply[6].(string)),
 	}
 	if s.durable {

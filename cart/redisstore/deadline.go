@@ -52,6 +52,12 @@ func (l located) ahead(ctx context.Context) (int64, error) {
 	return l.ahead(ctx)
 }
 
+// redisNow returns the time in ms by the master's clock.
+func (l located) redisNow(ctx context.Context) (int64, error) {
+	ahead, err := l.ahead(ctx)
+	return l.own(time.Now()) + ahead, err
+}
+
 // aheadOf returns how many ms the master's clock is ahead of another master's, whose
 // estimate must exist.
 func (l located) aheadOf(ctx context.Context, other *master) (int64, error) {

@@ -146,11 +146,13 @@ func (s *Store) holding(ctx context.Context, kind HoldingKind, key string) (h Ho
 			}
 		}
 	default:
-		var hash map[string]string
-		if hash, err = s.client.HGetAll(ctx, key).Result(); err == nil {
+		read := plainHash(ctx, key)
+		_ = s.client.Process(ctx, read.cmd)
+		var flat []string
+		if flat, err = read.flat(); err == nil {
 			var held Held
-			held, err = parseCart(flatten(hash), left.Milliseconds(), s.now())
-			h.Cart = held.Cart
+			held, err = parseCart(flat)
+			h.Cart = held.expiring(left, s.now()).Cart
 		}
 	}
 	if err != nil {

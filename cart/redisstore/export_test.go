@@ -19,6 +19,8 @@ const (
 
 var (
 	ParseCart = parseCart
+	ParseHash = parseHash
+	Texts     = texts
 	RefOf     = refOf
 )
 
@@ -99,7 +101,7 @@ func (s *Store) ChangeAt(ctx context.Context, ref Ref, on Conditions, with Attem
 	if err != nil {
 		return Outcome{}, err
 	}
-	held, err := parseCart(reply[3].([]any), reply[4].(int64), s.now())
+	held, err := parseCart(texts(reply[3].([]any)))
 	return Outcome{
 		Word: Word(reply[0].(string)), A: reply[1].(int64), B: reply[2].(int64), Held: held,
 		Moved: cart.LineID(reply[6].(string)),

@@ -18,14 +18,16 @@ import (
 // errLayout means that a cart's hash has a value that no release writes.
 var errLayout = errors.New("redisstore: not a cart's layout")
 
-// parseCart parses a cart's hash: field, value, field, value, … ttl is in ms; 0 or less is
-// no TTL.
-func parseCart(flat []any, ttl int64, now time.Time) (Held, error) {
+// layout is the number of the layout that the scripts write.
+const layout = "2"
+
+// parseCart parses a cart's hash: member, value, member, value, …
+func parseCart(flat []string) (Held, error) {
 	var c Held
 	stored := make([]storedLine, 0, len(flat)/2)
 	var texts map[string]string
 	for i := 0; i+1 < len(flat); i += 2 {
-		member, value := flat[i].(string), flat[i+1].(string)
+		member, value := flat[i], flat[i+1]
 		switch {
 		case member == "i":
 			c.ID = value
@@ -33,6 +35,10 @@ func parseCart(flat []any, ttl int64, now time.Time) (Held, error) {
 			c.Version, _ = strconv.ParseInt(value, 10, 64)
 		case member == "c":
 			c.Coupon = value
+		case member == "l":
+			c.layout = value
+		case member == "x":
+			c.expires, _ = strconv.ParseInt(value, 10, 64)
 		case strings.HasPrefix(member, "m"):
 			c.Notes = append(c.Notes, parseNote(member, value))
 		case member == "" || member[0] < '0' || member[0] > '9':
@@ -50,10 +56,7 @@ func parseCart(flat []any, ttl int64, now time.Time) (Held, error) {
 		}
 	}
 	if c.ID == "" { // only notes or stamps: there is no cart yet
-		return Held{Notes: c.Notes}, nil
-	}
-	if ttl > 0 {
-		c.ExpiresAt = now.Add(time.Duration(ttl) * time.Millisecond)
+		return Held{Notes: c.Notes, layout: c.layout, expires: c.expires}, nil
 	}
 	slices.SortFunc(stored, func(a, b storedLine) int { return cmp.Compare(a.order, b.order) })
 	c.Lines = make([]cart.Line, len(stored))

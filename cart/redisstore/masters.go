@@ -92,6 +92,7 @@ func timedOut(err error) bool {
 type master struct {
 	now   func() time.Time
 	start time.Time
+	reads reads
 
 	mu                sync.Mutex
 	slowReplicasUntil time.Time // set when its replicas did not confirm in time

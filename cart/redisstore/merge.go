@@ -117,8 +117,8 @@ func (s *Store) claim(ctx context.Context, at located, customer, guest Ref, note
 	case "grown":
 		return Claimed{}, &GrownError{cart.Reservation{CartID: reply[1].(string), Lines: reply[2].(int64), Text: reply[3].(int64)}}
 	}
-	flat := reply[2].([]any)
-	held, err := parseCart(flat, 0, s.now())
+	flat := texts(reply[2].([]any))
+	held, err := parseCart(flat)
 	return Claimed{
 		Cart: held.Cart, Again: reply[0] == "again", Note: reply[1].(string),
 		stamps: stampsOf(flat), keys: reply[3].([]any), master: at.master,
@@ -126,16 +126,16 @@ func (s *Store) claim(ctx context.Context, at located, customer, guest Ref, note
 }
 
 // stampsOf returns the stamps of a cart in the form of Claimed.
-func stampsOf(flat []any) []any {
+func stampsOf(flat []string) []any {
 	lines := map[string]any{} // by stamp
 	for i := 0; i+1 < len(flat); i += 2 {
-		if stamp, ok := strings.CutPrefix(flat[i].(string), "e"); ok {
+		if stamp, ok := strings.CutPrefix(flat[i], "e"); ok {
 			lines[stamp] = flat[i+1]
 		}
 	}
 	var stamps []any
 	for i := 0; i+1 < len(flat); i += 2 {
-		if stamp, ok := strings.CutPrefix(flat[i].(string), "r"); ok {
+		if stamp, ok := strings.CutPrefix(flat[i], "r"); ok {
 			line, moved := lines[stamp]
 			if !moved {
 				line = ""

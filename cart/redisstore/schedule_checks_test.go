@@ -120,7 +120,7 @@ func (s *schedule) ending() ending {
 			e.complain("%s still exists", short)
 		}
 		for i := 0; i < len(key.members); i += 2 {
-			if strings.HasPrefix(key.members[i].(string), "m") {
+			if strings.HasPrefix(key.members[i], "m") {
 				e.complain("%s still has a note", short)
 			}
 		}
@@ -132,7 +132,7 @@ func (s *schedule) ending() ending {
 }
 
 func (s *schedule) read(e *ending, short string, key stored) {
-	held, err := redisstore.ParseCart(key.members, key.left.Milliseconds(), time.Now())
+	held, err := redisstore.ParseCart(key.members)
 	if err != nil {
 		e.complain("%s: %v", short, err)
 	}

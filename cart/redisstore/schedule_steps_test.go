@@ -187,12 +187,7 @@ func (a *request) performHalf(p *pending) error {
 			continue
 		}
 		a.schedule.know([]redis.Cmder{cmd})
-		run := redis.NewCmd(a.schedule.ctx, cmd.Args()...)
-		_ = a.schedule.client.Process(a.schedule.ctx, run)
-		cmd.SetErr(run.Err())
-		if into, ok := cmd.(*redis.Cmd); ok {
-			into.SetVal(run.Val())
-		}
+		_ = a.schedule.client.Process(a.schedule.ctx, cmd)
 	}
 	return errTimeout
 }

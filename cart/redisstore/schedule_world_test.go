@@ -229,7 +229,7 @@ return all`)
 type stored struct {
 	key     string
 	left    time.Duration // time to live; negative for none
-	members []any         // of a hash: member, value, member, value, …
+	members []string      // of a hash: member, value, member, value, …
 }
 
 // look returns all keys that exist.
@@ -240,7 +240,7 @@ func (w *world) look() []stored {
 	for i, entry := range all {
 		e := entry.([]any)
 		if ms := e[0].(int64); ms != -2 {
-			found = append(found, stored{w.keys[i], time.Duration(ms) * time.Millisecond, e[1].([]any)})
+			found = append(found, stored{w.keys[i], time.Duration(ms) * time.Millisecond, redisstore.Texts(e[1].([]any))})
 		}
 	}
 	return found

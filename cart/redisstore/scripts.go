@@ -16,10 +16,10 @@ import (
 //go:embed lua/*.lua
 var lua embed.FS
 
-// scripts are all scripts that read or write carts. Each is atomic in one slot.
+// scripts are all scripts that write carts. Each is atomic in one slot.
 type scripts struct {
-	read, add, set, edit, remove, clear, coupon, judge script
-	intend, claim, apply, finish, forget               script
+	renew, add, set, edit, remove, clear, coupon, judge script
+	intend, claim, apply, finish, forget                script
 }
 
 func newScripts() scripts {
@@ -27,7 +27,7 @@ func newScripts() scripts {
 		return newScript(append([]string{"cart", "stamps", "keys", "change"}, rule...)...)
 	}
 	return scripts{
-		read:   newScript("cart", "read"),
+		renew:  newScript("cart", "renew"),
 		add:    change("bounds", "add"),
 		set:    change("bounds", "set"),
 		edit:   change("bounds", "edit"),

@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-
-	"commerce/cart"
 )
 
 // Store stores carts. It is safe for concurrent use.
@@ -20,6 +18,7 @@ type Store struct {
 	ttl         TTLs
 	durable     bool
 	minReplicas int
+	batchReads  bool
 	sentinels   func(context.Context, time.Duration) (int, error)
 	masters     *masters
 	now         func() time.Time
@@ -40,6 +39,9 @@ type Config struct {
 	// known. A merge drops the guest's cart only after that many have confirmed it.
 	MinReplicas int
 
+	// BatchReads makes reads that come at the same time share a round trip.
+	BatchReads bool
+
 	// Sentinels returns how many replicas that were reachable within the given time
 	// the sentinels list; nil without sentinels.
 	Sentinels func(context.Context, time.Duration) (int, error)
@@ -47,7 +49,8 @@ type Config struct {
 	Now func() time.Time // default time.Now
 }
 
-// TTLs are how long after its last read or change a cart expires.
+// TTLs are how long after its last read or change a cart expires. A read renews the TTL
+// only once 1/720 of it has passed (an hour of 30 days), because renewing is a write.
 type TTLs struct {
 	Guest    time.Duration
 	Customer time.Duration
@@ -60,7 +63,7 @@ func New(c Config) *Store {
 	}
 	return &Store{
 		client: c.Client, scripts: newScripts(), ttl: c.TTL, durable: c.Durable,
-		minReplicas: c.MinReplicas, sentinels: c.Sentinels, masters: newMasters(c.Now), now: c.Now,
+		minReplicas: c.MinReplicas, batchReads: c.BatchReads, sentinels: c.Sentinels, masters: newMasters(c.Now), now: c.Now,
 	}
 }
 
@@ -69,30 +72,4 @@ func (s *Store) ttlOf(ref Ref) time.Duration {
 		return s.ttl.Guest
 	}
 	return s.ttl.Customer
-}
-
-// Held is what is stored for a reference. The zero value means nothing is.
-type Held struct {
-	cart.Cart
-	Notes Notes // of merges under way into this cart
-}
-
-// Load reads a cart and renews its TTL. It creates nothing: if there is no cart, it
-// returns the zero Held.
-func (s *Store) Load(ctx context.Context, ref Ref) (Held, error) {
-	return s.readCart(s.scripts.read.run(ctx, s.client, repeatable,
-		[]string{ref.cartKey()}, s.ttlOf(ref).Milliseconds()))
-}
-
-// readCart parses the reply of read.lua.
-func (s *Store) readCart(cmd *redis.Cmd) (Held, error) {
-	reply, err := cmd.Slice()
-	if err != nil {
-		return Held{}, cart.Unavailable("read cart", err)
-	}
-	held, err := parseCart(reply[0].([]any), reply[1].(int64), s.now())
-	if err != nil {
-		return Held{}, cart.Unavailable("read cart", err)
-	}
-	return held, nil
 }

@@ -180,7 +180,7 @@ func (w *twins) observe(ref redisstore.Ref) (_ cart.Record, left time.Duration) 
 	}
 	w.clock = w.at(told.Val().UnixMilli())
 	var r cart.Record
-	var flat []any
+	var flat []string
 	for member, value := range hash.Val() {
 		flat = append(flat, member, value)
 		switch member[0] {
@@ -190,6 +190,10 @@ func (w *twins) observe(ref redisstore.Ref) (_ cart.Record, left time.Duration) 
 		case 'e':
 			if hash.Val()["r"+member[1:]] == "" {
 				w.t.Fatalf("%s outlives its stamp", member)
+			}
+		case 'x':
+			if off := number(w.t, value) - told.Val().Add(ttl.Val()).UnixMilli(); off < -10 || off > 10 {
+				w.t.Fatalf("the cart expires %d ms before what it says", off)
 			}
 		case 'm':
 			r.Merges = with(r.Merges, member, reservation(w.t, value))
@@ -209,7 +213,7 @@ func (w *twins) observe(ref redisstore.Ref) (_ cart.Record, left time.Duration) 
 		}
 		r.Memory.Keys = with(r.Memory.Keys, key, use)
 	}
-	held, err := redisstore.ParseCart(flat, 0, time.Time{})
+	held, err := redisstore.ParseCart(flat)
 	if err != nil {
 		w.t.Fatal(err)
 	}

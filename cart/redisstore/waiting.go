@@ -25,11 +25,12 @@ func (w Waiting) Any() bool { return w.Claimed || w.Bring.CartID != "" }
 // guest's cart has applied under an idempotency key. key is the key's digest; "" for none.
 func (s *Store) WaitingUnder(ctx context.Context, customer, guest Ref, key string) (Waiting, error) {
 	var w Waiting
-	err := s.askGuest(ctx, customer, guest, func(located) (err error) {
-		pipe := s.client.Pipeline()
-		question := askWaiting(ctx, pipe, guest, key)
-		_, _ = pipe.Exec(ctx)
-		w, err = s.answer(question)
+	err := s.askGuest(ctx, customer, guest, func(at located) (err error) {
+		q, err := ask(ctx, s, at, func(hash hashForm) waitingQuestion { return askWaiting(ctx, hash, guest, key) })
+		if err != nil {
+			return cart.Unavailable("look for guest cart", err)
+		}
+		w, err = q.answer()
 		return err
 	})
 	return w, err
@@ -48,53 +49,73 @@ func (s *Store) LoadWithGuest(ctx, quick context.Context, customer, guest Ref) (
 		held, err := s.Load(ctx, customer)
 		return held, <-asked, err
 	}
-	pipe := s.client.Pipeline()
-	read := pipe.EvalSha(ctx, s.scripts.read.sha, []string{customer.cartKey()}, s.ttlOf(customer).Milliseconds())
-	question := askWaiting(ctx, pipe, guest, "")
-	_, _ = pipe.Exec(ctx)
-	w, _ := s.answer(question)
-	if redis.HasErrorPrefix(read.Err(), "NOSCRIPT") { // a pipeline does not send the script itself
-		held, err := s.Load(ctx, customer)
-		return held, w, err
+	at, err := s.masterOf(ctx, customer.cartKey())
+	if err != nil {
+		return Held{}, Waiting{}, cart.Unavailable("find master", err)
 	}
-	held, err := s.readCart(read)
+	q, err := ask(ctx, s, at, func(hash hashForm) bothCarts {
+		return bothCarts{ownCart{hash(ctx, customer.cartKey())}, askWaiting(ctx, hash, guest, "")}
+	})
+	if err != nil {
+		return Held{}, Waiting{}, cart.Unavailable("read cart", err)
+	}
+	w, _ := q.guest.answer()
+	held, err := s.held(ctx, at, customer, q.own.hash)
 	return held, w, err
 }
+
+// bothCarts is the question of LoadWithGuest.
+type bothCarts struct {
+	own   ownCart
+	guest waitingQuestion
+}
+
+func (q bothCarts) cmds() []redis.Cmder { return append(q.guest.cmds(), q.own.hash.cmd) }
 
 // AppliedUnder returns the change that a guest's cart has applied under an idempotency key,
 // given by its digest; zero for none.
 func (s *Store) AppliedUnder(ctx context.Context, customer, guest Ref, key string) (use cart.KeyUse, err error) {
-	err = s.askGuest(ctx, customer, guest, func(located) error {
-		pipe := s.client.Pipeline()
-		question := askKey(ctx, pipe, guest, key)
-		_, _ = pipe.Exec(ctx)
-		use, err = question.answer()
+	err = s.askGuest(ctx, customer, guest, func(at located) error {
+		q, err := ask(ctx, s, at, func(hashForm) keyQuestion { return askKey(ctx, guest, key) })
+		if err != nil {
+			return cart.Unavailable("look for key in guest's cart", err)
+		}
+		use, err = q.answer()
 		return err
 	})
 	return use, err
 }
 
-// waitingQuestion are the commands in a pipeline that ask for a Waiting.
+// waitingQuestion are the commands that ask for a Waiting.
 type waitingQuestion struct {
-	members *redis.MapStringStringCmd
+	cart    hashRead
 	claimed *redis.IntCmd
 	key     *keyQuestion // nil without an idempotency key
 }
 
-// askWaiting adds the commands to pipe. key is an idempotency key's digest; "" for none.
-func askWaiting(ctx context.Context, pipe redis.Pipeliner, guest Ref, key string) waitingQuestion {
-	q := waitingQuestion{members: pipe.HGetAll(ctx, guest.cartKey()), claimed: pipe.Exists(ctx, guest.claimedKey())}
+// askWaiting returns the commands to send. key is an idempotency key's digest; "" for none.
+func askWaiting(ctx context.Context, hash hashForm, guest Ref, key string) waitingQuestion {
+	q := waitingQuestion{cart: hash(ctx, guest.cartKey()), claimed: redis.NewIntCmd(ctx, "exists", guest.claimedKey())}
 	if key != "" {
-		q.key = askKey(ctx, pipe, guest, key)
+		q.key = new(askKey(ctx, guest, key))
 	}
 	return q
 }
 
-func (s *Store) answer(q waitingQuestion) (Waiting, error) {
-	if err := errors.Join(q.members.Err(), q.claimed.Err()); err != nil {
+func (q waitingQuestion) cmds() []redis.Cmder {
+	cmds := []redis.Cmder{q.cart.cmd, q.claimed}
+	if q.key != nil {
+		cmds = append(cmds, q.key.cmds()...)
+	}
+	return cmds
+}
+
+func (q waitingQuestion) answer() (Waiting, error) {
+	flat, err := q.cart.flat()
+	if err := errors.Join(err, q.claimed.Err()); err != nil {
 		return Waiting{}, cart.Unavailable("look for guest cart", err)
 	}
-	held, err := parseCart(flatten(q.members.Val()), 0, s.now())
+	held, err := parseCart(flat)
 	if err != nil {
 		return Waiting{}, cart.Unavailable("look for guest cart", err)
 	}
@@ -109,29 +130,25 @@ func (s *Store) answer(q waitingQuestion) (Waiting, error) {
 	return w, err
 }
 
-// flatten turns a hash into a list like HGETALL's in a script: field, value, …
-func flatten(hash map[string]string) []any {
-	flat := make([]any, 0, 2*len(hash))
-	for member, value := range hash {
-		flat = append(flat, member, value)
-	}
-	return flat
-}
-
 // lineOfKey follows a key's digest in the name of the member with the line that its change
 // has changed.
 const lineOfKey = ":l"
 
-// keyQuestion are the commands in a pipeline that ask for one key's use.
+// keyQuestion are the commands that ask for one key's use.
 type keyQuestion struct{ use, line *redis.StringCmd }
 
-// askKey adds the commands to pipe.
-func askKey(ctx context.Context, pipe redis.Pipeliner, guest Ref, key string) *keyQuestion {
-	return &keyQuestion{pipe.HGet(ctx, guest.keysKey(), key), pipe.HGet(ctx, guest.keysKey(), key+lineOfKey)}
+// askKey returns the commands to send.
+func askKey(ctx context.Context, guest Ref, key string) keyQuestion {
+	return keyQuestion{
+		redis.NewStringCmd(ctx, "hget", guest.keysKey(), key),
+		redis.NewStringCmd(ctx, "hget", guest.keysKey(), key+lineOfKey),
+	}
 }
 
+func (q keyQuestion) cmds() []redis.Cmder { return []redis.Cmder{q.use, q.line} }
+
 // answer returns the change applied under the key, without its time; zero for none.
-func (q *keyQuestion) answer() (cart.KeyUse, error) {
+func (q keyQuestion) answer() (cart.KeyUse, error) {
 	for _, err := range []error{q.use.Err(), q.line.Err()} {
 		if err != nil && !errors.Is(err, redis.Nil) {
 			return cart.KeyUse{}, cart.Unavailable("look for key in guest's cart", err)

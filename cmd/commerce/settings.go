@@ -30,6 +30,7 @@ type settings struct {
 	DefaultStore    int64         `env:"DEFAULT_STORE" placeholder:"ID" help:"Store of cart calls that name no store. Default: 1 in the demo, otherwise the only store if there is just one."`
 
 	RedisMinReplicas int64  `name:"redis-min-replicas" env:"REDIS_MIN_REPLICAS" default:"0" help:"Minimum number of replicas of each Redis master, at most ${max_replicas}. A merge on login waits for this many, connected or not."`
+	RedisBatchReads  string `name:"redis-batch-reads" env:"REDIS_BATCH_READS" default:"on" help:"on or off: concurrent reads of carts share round trips to Redis."`
 	Durability       string `env:"DURABILITY" default:"memory" help:"memory or replica. With replica, each change waits up to half a second for all replicas, and the response says whether they have it."`
 
 	MaxLines    int64 `env:"MAX_LINES" default:"${lines}" help:"Maximum lines of a cart; at most ${max_lines}."`
@@ -63,6 +64,7 @@ func (s *settings) faults() faults {
 		f.add("DEFAULT_STORE", errors.New("must be a store's id"))
 	}
 	f.add("REDIS_MIN_REPLICAS", within(s.RedisMinReplicas, 0, maxReplicas))
+	f.add("REDIS_BATCH_READS", oneOf(s.RedisBatchReads, "on", "off"))
 	f.add("DURABILITY", oneOf(s.Durability, "memory", "replica"))
 	f.add("MAX_LINES", within(s.MaxLines, 1, cart.MaxLines))
 	f.add("MAX_QUANTITY", within(s.MaxQuantity, 1, cart.MaxQuantity))
@@ -105,6 +107,7 @@ func (s *settings) parts(log *slog.Logger) (server.Parts, error) {
 		Durable:  s.Durability == "replica",
 
 		RedisMinReplicas: int(s.RedisMinReplicas),
+		RedisBatchReads:  s.RedisBatchReads == "on",
 
 		BasePath:       strings.TrimSuffix(s.BasePath, "/"),
 		PublicURL:      strings.TrimRight(s.PublicURL, "/"),

@@ -125,12 +125,12 @@ if taken > 0 or redeemed then
 end
 if #hash.written > 0 and not hash.at.l then put(hash, 'l', LAYOUT) end
 
+if n_stamps > 0 then sweep(hash, now) end
+local life = lifetime(hash, ARGV[1], now)
 write(cart, hash)
 if #now_noted > 0 then redis.call('HSET', offers, unpack(now_noted)) end
 if offers_coupon then redis.call('HSETNX', offers, 'c', coupon) end
 redis.call('PEXPIRE', offers, ARGV[2])
 remember(keys, new_keys)
-if n_stamps > 0 then sweep(hash, now) end
-write(cart, hash)
-settle(cart, hash, ARGV[1])
+expire(cart, life)
 return { taken, adjusted, redeemed and 1 or 0 }

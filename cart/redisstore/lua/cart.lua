@@ -6,6 +6,7 @@
 --   42.p41:n         the notice                                     only lines with a notice
 --   i  v             cart id and version
 --   c                the coupon's code
+--   x                ms when the cart expires, by Redis' clock, so that a read sees it
 --   l                the number of this layout; missing in layout 1
 --   r<digest>        ms at which a change with this stamp was applied (see stamps.lua)
 --   e<digest>        the line that this change has changed, if its request does not name it
@@ -147,13 +148,20 @@ local function drop(hash, n)
   flat[n], flat[n + 1] = '', ''
 end
 
--- write sends what put and drop have collected, first what was dropped: a member must
--- not be dropped in the same write in which it was put. A merged cart of 1,000 lines
--- with fields and notices is within the 7,999 values that unpack allows.
+-- write sends what put and drop have collected, first what was dropped. A merged cart of
+-- 1,000 lines with fields and notices is within the 7,999 values that unpack allows.
 local function write(key, hash)
   if #hash.gone > 0 then
     redis.call('HDEL', key, unpack(hash.gone))
-    hash.gone = {}
+    -- What was put and then dropped must not come back.
+    local kept = {}
+    for i = 1, #hash.written, 2 do
+      if hash.at[hash.written[i]] then
+        kept[#kept + 1] = hash.written[i]
+        kept[#kept + 1] = hash.written[i + 1]
+      end
+    end
+    hash.gone, hash.written = {}, kept
   end
   if #hash.written > 0 then
     redis.call('HSET', key, unpack(hash.written))
@@ -171,15 +179,32 @@ local function in_use(flat)
   return false
 end
 
--- settle ends every write, so that no cart is without a TTL and no key is empty. An emptied
--- cart keeps for a day what is needed to recognize a stale If-Match or a retry. If there
--- was never a cart, the key may hold only stamps: it lives as long as they count.
-local function settle(key, hash, ttl)
-  local life = in_use(hash.flat) and ttl or hash.at.i and DAY
-  if not life then
-    for member in pairs(hash.at) do
-      if member ~= 'l' then life = STAMP_LIFE end
-    end
+-- lifetime returns for how many ms to keep a cart, and puts when it expires; nil when
+-- nothing of it is left. An emptied cart keeps for a day what is needed to recognize a
+-- stale If-Match or a retry. If there was never a cart, the key may hold only stamps: it
+-- lives as long as they count.
+local function lifetime(hash, ttl, now)
+  local life = in_use(hash.flat) and tonumber(ttl) or hash.at.i and DAY
+  if life then
+    put(hash, 'x', string.format('%d', now + life))
+    return life
   end
+  for member in pairs(hash.at) do
+    if member ~= 'l' and member ~= 'x' then return STAMP_LIFE end
+  end
+end
+
+-- expire ends every write, so that no cart is without a TTL and no key is empty. life is
+-- what lifetime has returned.
+local function expire(key, life)
   if life then redis.call('PEXPIRE', key, life) else redis.call('DEL', key) end
+end
+
+-- settle writes what put and drop have collected, and renews the TTL. It returns the ms
+-- left.
+local function settle(key, hash, ttl, now)
+  local life = lifetime(hash, ttl, now)
+  write(key, hash)
+  expire(key, life)
+  return life
 end

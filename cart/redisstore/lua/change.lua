@@ -28,8 +28,12 @@ local item = ARGV[9] or ''
 local now = clock()
 local hash = scan(read(cart), string.match(item, '^%d*'))
 
+-- left is the number of ms after which the cart expires; nil until a write sets it.
+local left
+
 local function reply(outcome, a, b, line)
-  return { outcome, a or 0, b or 0, hash.flat, redis.call('PTTL', cart), now, line or '' }
+  if not left then left = hash.at.x and get(hash, 'x') - now or redis.call('PTTL', cart) end
+  return { outcome, a or 0, b or 0, hash.flat, left, now, line or '' }
 end
 
 -- unnamed returns a line unless the request names it by its ID.
@@ -51,11 +55,11 @@ local function accept(changed, line)
   -- What makes a repeat safe goes in the same write as the change, or right after it:
   -- Redis may end a script in the middle, as for a command that its user may not run.
   if stamp ~= '' then stamp_at(hash, stamp, now, now, line) end
+  sweep(hash, now)
+  left = lifetime(hash, ttl, now)
   write(cart, hash)
   if key ~= '' then remember(keys, use_of(key, now, fingerprint, line)) end
-  sweep(hash, now)
-  write(cart, hash)
-  settle(cart, hash, ttl)
+  expire(cart, left)
   return reply('applied', 0, 0, line)
 end
 
@@ -95,7 +99,7 @@ local applied, applied_at
 if key ~= '' then applied, applied_at = known(keys, key, now) end
 if applied and applied ~= fingerprint then return reply('idempotency_conflict') end
 if applied or stamp ~= '' and is_retry(get(hash, 'r' .. stamp), now) then
-  if hash.at.i then settle(cart, hash, ttl) end
+  if hash.at.i then left = settle(cart, hash, ttl, now) end
   return reply('replayed', 0, 0, applied and line_under(keys, key, applied_at) or get(hash, 'e' .. stamp))
 end
 

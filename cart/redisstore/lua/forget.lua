@@ -6,11 +6,10 @@
 --       3 … members of the notes
 
 local hash = scan(read(KEYS[1]), '')
-local seconds = clock() / 1000
+local now = clock()
 for i = 3, #ARGV do
   local began = string.match(get(hash, ARGV[i]) or '', ' (%d+) %d+ %d+ %S+$')
-  if began and seconds - tonumber(began) >= tonumber(ARGV[2]) then drop(hash, hash.at[ARGV[i]]) end
+  if began and now / 1000 - tonumber(began) >= tonumber(ARGV[2]) then drop(hash, hash.at[ARGV[i]]) end
 end
-write(KEYS[1], hash)
-settle(KEYS[1], hash, ARGV[1])
+settle(KEYS[1], hash, ARGV[1], now)
 return 1

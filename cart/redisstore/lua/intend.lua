@@ -36,8 +36,8 @@ if lines > 0 and all_lines > tonumber(ARGV[7]) or text > 0 and all_text > tonumb
 end
 if others >= NOTES then return 'crowded' end
 
-put(hash, own, string.format('%s %d %d %d %s', ARGV[3], math.floor(clock() / 1000), lines, text, ARGV[6]))
+local now = clock()
+put(hash, own, string.format('%s %d %d %d %s', ARGV[3], math.floor(now / 1000), lines, text, ARGV[6]))
 put(hash, 'l', LAYOUT)
-write(cart, hash)
-settle(cart, hash, ARGV[2])
+settle(cart, hash, ARGV[2], now)
 return 'noted'

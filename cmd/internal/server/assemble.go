@@ -42,6 +42,8 @@ type Parts struct {
 	RedisMinReplicas int
 	RedisSentinels   func(context.Context, time.Duration) (int, error)
 
+	RedisBatchReads bool // concurrent reads share round trips
+
 	RedisBudget time.Duration    // of each request; 0: the default
 	Now         func() time.Time // default time.Now
 
@@ -64,7 +66,7 @@ func Assemble(p Parts) (http.Handler, error) {
 	carts := service.New(service.Config{
 		Redis: redisstore.New(redisstore.Config{
 			Client: p.Redis, TTL: p.CartTTL, Durable: p.Durable,
-			MinReplicas: p.RedisMinReplicas, Sentinels: p.RedisSentinels, Now: p.Now,
+			MinReplicas: p.RedisMinReplicas, BatchReads: p.RedisBatchReads, Sentinels: p.RedisSentinels, Now: p.Now,
 		}),
 		Catalog:  p.Catalog,
 		Coupons:  p.Coupons,

@@ -1,0 +1,137 @@
+package redisstore
+
+import (
+	"context"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"commerce/cart"
+)
+
+// Held is what is stored for a reference. The zero value means nothing is.
+type Held struct {
+	cart.Cart
+	Notes Notes // of merges under way into this cart
+
+	layout  string // "" in layout 1
+	expires int64  // ms by Redis' clock; 0 when a release before this one wrote the cart
+}
+
+// inUse reports whether reads renew the cart's TTL. The remains of an emptied cart are not
+// in use.
+func (h *Held) inUse() bool { return len(h.Lines) > 0 || h.Coupon != "" || len(h.Notes) > 0 }
+
+// Load reads a cart with one HGETALL, and renews its TTL if 1/renewals of it has passed. It
+// creates nothing: if there is no cart, it returns the zero Held.
+func (s *Store) Load(ctx context.Context, ref Ref) (Held, error) {
+	at, err := s.masterOf(ctx, ref.cartKey())
+	if err != nil {
+		return Held{}, cart.Unavailable("find master", err)
+	}
+	read, err := ask(ctx, s, at, func(hash hashForm) ownCart { return ownCart{hash(ctx, ref.cartKey())} })
+	if err != nil {
+		return Held{}, cart.Unavailable("read cart", err)
+	}
+	return s.held(ctx, at, ref, read.hash)
+}
+
+// ownCart is the question that reads a cart.
+type ownCart struct{ hash hashRead }
+
+func (q ownCart) cmds() []redis.Cmder { return []redis.Cmder{q.hash.cmd} }
+
+// hashForm is cheapHash or plainHash.
+type hashForm func(ctx context.Context, key string) hashRead
+
+// question are commands that only read, and are sent together.
+type question interface{ cmds() []redis.Cmder }
+
+// ask asks a master, together with other callers. If the master cannot be reached or
+// refuses a command, ask repeats the question through the client: it knows which node has
+// the cart now, and whether a refusal is temporary. An error means that there is no reply;
+// otherwise each command has its own result.
+func ask[Q question](ctx context.Context, s *Store, at located, form func(hashForm) Q) (Q, error) {
+	q := form(cheapHash)
+	err := at.reads.send(ctx, at.client, s.batchReads, q.cmds()...)
+	if err == nil {
+		return q, nil
+	}
+	if ctx.Err() != nil {
+		return q, err
+	}
+	q = form(plainHash)
+	exec(ctx, s.client, q.cmds())
+	return q, nil
+}
+
+// held parses a cart that was read from a master, and renews its TTL if needed.
+func (s *Store) held(ctx context.Context, at located, ref Ref, read hashRead) (Held, error) {
+	flat, err := read.flat()
+	if err != nil {
+		return Held{}, cart.Unavailable("read cart", err)
+	}
+	if len(flat) == 0 {
+		return Held{}, nil
+	}
+	held, err := parseCart(flat)
+	if err != nil {
+		return Held{}, cart.Unavailable("read cart", err)
+	}
+	redisNow, err := at.redisNow(ctx)
+	if err != nil {
+		return Held{}, cart.Unavailable("ask time", err)
+	}
+	left := time.Duration(held.expires-redisNow) * time.Millisecond
+	if held.layout != layout || held.renewedAt(left, s.ttlOf(ref)) {
+		renewed, err := s.renew(ctx, at, ref)
+		if err == nil || held.layout != layout || left <= 0 {
+			return renewed, err
+		}
+		// A Redis that refuses writes can still be read.
+	}
+	if !held.inUse() { // a release before this one may have emptied it without setting x
+		left = min(left, emptiedLife)
+	}
+	return held.expiring(left, s.now()), nil
+}
+
+// renewals is into how many parts a TTL is divided: a read renews it when one has passed.
+const renewals = 720
+
+// emptiedLife is how long what remains of an emptied cart is kept: DAY in lua/cart.lua.
+const emptiedLife = 24 * time.Hour
+
+// renewedAt reports whether a read renews the TTL of a cart that has this much time left.
+// More than a whole TTL also means yes: the setting has changed, or the estimate of Redis'
+// clock is wrong, which renewing corrects.
+func (h *Held) renewedAt(left, ttl time.Duration) bool {
+	if h.expires == 0 {
+		return h.ID != "" || h.inUse()
+	}
+	part := ttl / renewals
+	return h.inUse() && (left <= ttl-part || left > ttl+part)
+}
+
+// renew reads a cart and renews its TTL. It also converts an earlier layout.
+func (s *Store) renew(ctx context.Context, at located, ref Ref) (Held, error) {
+	sent := time.Now()
+	reply, err := s.scripts.renew.run(ctx, s.client, repeatable, []string{ref.cartKey()}, s.ttlOf(ref).Milliseconds()).Slice()
+	if err != nil {
+		return Held{}, cart.Unavailable("renew cart", err)
+	}
+	at.learn(reply[2].(int64), sent, time.Now())
+	held, err := parseCart(texts(reply[0].([]any)))
+	if err != nil {
+		return Held{}, cart.Unavailable("renew cart", err)
+	}
+	return held.expiring(time.Duration(reply[1].(int64))*time.Millisecond, s.now()), nil
+}
+
+// expiring sets when the cart expires; never if left is not positive.
+func (h Held) expiring(left time.Duration, now time.Time) Held {
+	if h.ID != "" && left > 0 {
+		h.ExpiresAt = now.Add(left)
+	}
+	return h
+}

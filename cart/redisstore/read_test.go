@@ -1,0 +1,372 @@
+package redisstore_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+
+	"commerce/cart"
+	"commerce/cart/carttest"
+	"commerce/cart/redisstore"
+	"commerce/deploy/ephemeral"
+)
+
+// reader is a store that reads, and the commands that it sends.
+type reader struct {
+	*redisstore.Store
+	t      *testing.T
+	client redis.UniversalClient // for the test itself
+	sent   *commands
+}
+
+var readerTTL = redisstore.TTLs{Guest: 720 * time.Hour, Customer: 2160 * time.Hour}
+
+func newReader(t *testing.T, url string, batch bool) reader {
+	t.Helper()
+	sent := &commands{}
+	client := dial(t, url)
+	client.AddHook(sent)
+	return reader{
+		Store: redisstore.New(redisstore.Config{Client: client, TTL: readerTTL, BatchReads: batch}),
+		t:     t, client: dial(t, url), sent: sent,
+	}
+}
+
+// filled returns the reference of a new guest's cart that holds one line.
+func (r reader) filled() redisstore.Ref {
+	r.t.Helper()
+	ref := redisstore.GuestRef(newStoreID(), tokenOf("reader"))
+	r.add(ref)
+	return ref
+}
+
+func (r reader) add(ref redisstore.Ref) redisstore.Outcome {
+	r.t.Helper()
+	line := cart.NewLine{ID: "1", Quantity: 1, Price: 100, Bounds: cart.BoundsOf(carttest.Sold(1, 100), carttest.Limits)}
+	o, err := r.Change(r.t.Context(), ref, redisstore.Conditions{}, redisstore.Attempt{CartID: "ID"}, redisstore.Add(line, carttest.Limits))
+	if err != nil || o.Word != redisstore.Applied {
+		r.t.Fatalf("add: %v %v", o.Word, err)
+	}
+	return o
+}
+
+func (r reader) load(ref redisstore.Ref) redisstore.Held {
+	r.t.Helper()
+	held, err := r.Load(r.t.Context(), ref)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return held
+}
+
+// wantLeft fails unless the key lives, the cart says so, and the answer said so.
+func (r reader) wantLeft(ref redisstore.Ref, want time.Duration, answered time.Time) {
+	r.t.Helper()
+	ctx := r.t.Context()
+	now := r.client.Time(ctx).Val()
+	left := r.client.PTTL(ctx, ref.CartKey()).Val()
+	stored, _ := r.client.HGet(ctx, ref.CartKey(), "x").Int64()
+	for what, got := range map[string]time.Duration{
+		"TTL": left, "x": time.UnixMilli(stored).Sub(now), "the answer": time.Until(answered),
+	} {
+		if (got - want).Abs() > time.Minute {
+			r.t.Errorf("%s: the cart has %v left, want %v", what, got, want)
+		}
+	}
+}
+
+// commands counts the commands that a client sends, and its round trips.
+type commands struct {
+	mu    sync.Mutex
+	names map[string]int
+	trips int
+}
+
+func (c *commands) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (c *commands) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		c.count(cmd)
+		return next(ctx, cmd)
+	}
+}
+
+func (c *commands) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		c.count(cmds...)
+		return next(ctx, cmds)
+	}
+}
+
+func (c *commands) count(cmds ...redis.Cmder) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.names == nil {
+		c.names = map[string]int{}
+	}
+	c.trips++
+	for _, cmd := range cmds {
+		c.names[cmd.Name()]++
+	}
+}
+
+// take returns what was sent since the last call.
+func (c *commands) take() (names map[string]int, trips int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	names, trips = maps.Clone(c.names), c.trips
+	c.names, c.trips = nil, 0
+	return names, trips
+}
+
+func TestRead_IsOneCommandThatWritesNothing(t *testing.T) {
+	t.Parallel()
+	r := newReader(t, ephemeral.Redis(t), true)
+	ref := r.filled()
+	r.sent.take()
+	for range 1000 {
+		r.load(ref)
+	}
+	if names, _ := r.sent.take(); !cmp.Equal(names, map[string]int{"hgetall": 1000}) {
+		t.Errorf("1,000 reads sent %v", names)
+	}
+}
+
+func TestRead_RenewsAfterAPartOfTheTTL(t *testing.T) {
+	t.Parallel()
+	r := newReader(t, ephemeral.Redis(t), true)
+	ref := r.filled()
+	const part = 720 * time.Hour / 720
+	r.age(ref, part-time.Minute)
+	r.sent.take()
+	r.wantLeft(ref, readerTTL.Guest-part+time.Minute, r.load(ref).ExpiresAt)
+	r.age(ref, 2*time.Minute)
+	r.wantLeft(ref, readerTTL.Guest, r.load(ref).ExpiresAt)
+	r.wantLeft(ref, readerTTL.Guest, r.load(ref).ExpiresAt)
+	if names, _ := r.sent.take(); names["hgetall"] != 3 || names["evalsha"] != 1 {
+		t.Errorf("sent %v, want one renewal", names)
+	}
+}
+
+func (r reader) age(ref redisstore.Ref, by time.Duration) {
+	r.t.Helper()
+	if err := carttest.Age(r.t.Context(), r.client, by, ref.CartKey()); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func TestRead_RenewsWhatAnotherReleaseOrSettingLeft(t *testing.T) {
+	t.Parallel()
+	r := newReader(t, ephemeral.Redis(t), true)
+	for name, left := range map[string]func(ref redisstore.Ref){
+		"the release before this one knows no x": func(ref redisstore.Ref) {
+			r.client.HDel(t.Context(), ref.CartKey(), "x")
+			r.client.PExpire(t.Context(), ref.CartKey(), time.Hour)
+		},
+		"a longer TTL was set": func(ref redisstore.Ref) { r.age(ref, -1000*time.Hour) },
+		"x has passed":         func(ref redisstore.Ref) { r.client.HSet(t.Context(), ref.CartKey(), "x", "1") },
+	} {
+		ref := r.filled()
+		left(ref)
+		t.Log(name)
+		r.wantLeft(ref, readerTTL.Guest, r.load(ref).ExpiresAt)
+	}
+}
+
+func TestRead_NeverRevives(t *testing.T) {
+	t.Parallel()
+	r := newReader(t, ephemeral.Redis(t), true)
+	ctx, ref := t.Context(), r.filled()
+	r.client.Del(ctx, ref.CartKey())
+	if held := r.load(ref); held.ID != "" || !held.ExpiresAt.IsZero() {
+		t.Errorf("read %+v under a key that is gone", held)
+	}
+	if n := r.client.Exists(ctx, ref.CartKey()).Val(); n != 0 {
+		t.Error("a read created a key")
+	}
+
+	emptied := r.filled()
+	if _, err := r.Change(ctx, emptied, redisstore.Conditions{}, redisstore.Attempt{}, redisstore.Clear()); err != nil {
+		t.Fatal(err)
+	}
+	r.age(emptied, 2*time.Hour)
+	r.wantLeft(emptied, 22*time.Hour, r.load(emptied).ExpiresAt)
+
+	// The release before this one has emptied it, and left x as it was.
+	r.client.HSet(ctx, emptied.CartKey(), "x", time.Now().Add(readerTTL.Guest).UnixMilli())
+	if held := r.load(emptied); time.Until(held.ExpiresAt) > 24*time.Hour {
+		t.Errorf("an emptied cart says that it expires in %v", time.Until(held.ExpiresAt))
+	}
+}
+
+func TestRead_CorrectsAWrongEstimateOfRedisClock(t *testing.T) {
+	t.Parallel()
+	r := newReader(t, ephemeral.Redis(t), true)
+	for _, off := range []time.Duration{-100 * time.Hour, 100 * time.Hour} {
+		ref := r.filled()
+		if err := r.MistakeClock(t.Context(), ref, off); err != nil {
+			t.Fatal(err)
+		}
+		r.load(ref)
+		r.wantLeft(ref, readerTTL.Guest, r.load(ref).ExpiresAt)
+	}
+}
+
+// many reads carts concurrently until stop is closed, and returns how many reads succeeded
+// and failed.
+func (r reader) many(callers int, ref redisstore.Ref, timeout time.Duration, stop <-chan struct{}) (read, failed int64, slowest time.Duration) {
+	var good, bad, worst atomic.Int64
+	var all sync.WaitGroup
+	for range callers {
+		all.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				ctx, cancel := context.WithTimeout(r.t.Context(), timeout)
+				began := time.Now()
+				held, err := r.Load(ctx, ref)
+				took := int64(time.Since(began))
+				cancel()
+				for old := worst.Load(); took > old && !worst.CompareAndSwap(old, took); old = worst.Load() {
+				}
+				switch {
+				case err != nil:
+					bad.Add(1)
+				case len(held.Lines) != 1:
+					r.t.Errorf("read %d lines", len(held.Lines))
+				default:
+					good.Add(1)
+				}
+			}
+		})
+	}
+	all.Wait()
+	return good.Load(), bad.Load(), time.Duration(worst.Load())
+}
+
+func TestReads_ThatComeTogetherShareRoundTrips(t *testing.T) {
+	t.Parallel()
+	for _, batch := range []bool{true, false} {
+		r := newReader(t, ephemeral.Redis(t), batch)
+		ref := r.filled()
+		r.sent.take()
+		stop := make(chan struct{})
+		time.AfterFunc(300*time.Millisecond, func() { close(stop) })
+		read, failed, _ := r.many(32, ref, 5*time.Second, stop)
+		_, trips := r.sent.take()
+		if failed > 0 || read == 0 {
+			t.Errorf("%d reads succeeded, %d failed", read, failed)
+		}
+		if shared := int64(trips) < read/2; shared != batch {
+			t.Errorf("batch %v: %d reads took %d round trips", batch, read, trips)
+		}
+	}
+}
+
+// While Redis hangs, each caller waits for its own timeout; afterwards all is as before.
+func TestReads_EndWithTheirCallersWhileRedisHangs(t *testing.T) {
+	t.Parallel()
+	server := ephemeral.StartRedis(t)
+	r := newReader(t, server.URL, true)
+	ref := r.filled()
+	stop := make(chan struct{})
+	done := make(chan time.Duration)
+	var failed int64
+	go func() {
+		var slowest time.Duration
+		_, failed, slowest = r.many(32, ref, 200*time.Millisecond, stop)
+		done <- slowest
+	}()
+	time.Sleep(50 * time.Millisecond)
+	server.Freeze()
+	time.Sleep(900 * time.Millisecond)
+	server.Thaw()
+	for thawed := time.Now(); ; {
+		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		_, err := r.Load(ctx, ref)
+		cancel()
+		if err == nil {
+			break
+		}
+		if time.Since(thawed) > 10*time.Second {
+			t.Fatalf("reads still fail: %v", err)
+		}
+	}
+	close(stop)
+	if slowest := <-done; slowest > 700*time.Millisecond { // some more for a busy machine
+		t.Errorf("a read with a timeout of 200 ms took %v", slowest)
+	}
+	if failed < 32 {
+		t.Errorf("%d reads failed while Redis hung for 900 ms", failed)
+	}
+}
+
+func TestReads_SurviveALostConnection(t *testing.T) {
+	t.Parallel()
+	server := ephemeral.StartRedis(t)
+	r := newReader(t, server.URL, true)
+	ref := r.filled()
+	stop := make(chan struct{})
+	go func() {
+		defer close(stop)
+		for range 20 {
+			time.Sleep(20 * time.Millisecond)
+			r.client.ClientKillByFilter(context.WithoutCancel(t.Context()), "TYPE", "normal", "SKIPME", "yes")
+		}
+	}()
+	read, failed, _ := r.many(32, ref, 5*time.Second, stop)
+	if failed > 0 || read == 0 {
+		t.Errorf("%d reads succeeded, %d failed while connections were killed", read, failed)
+	}
+}
+
+func TestReads_FindCartsOnEveryNodeOfACluster(t *testing.T) {
+	t.Parallel()
+	for _, batch := range []bool{true, false} {
+		r := newReader(t, ephemeral.Cluster(t), batch)
+		refs := make([]redisstore.Ref, 30)
+		for i := range refs {
+			refs[i] = r.filled()
+		}
+		for _, ref := range refs {
+			if held := r.load(ref); len(held.Lines) != 1 {
+				t.Errorf("read %d lines", len(held.Lines))
+			}
+		}
+	}
+}
+
+func FuzzParseHash(f *testing.F) {
+	for _, reply := range []string{
+		"*0\r\n", "%0\r\n", "*2\r\n$1\r\na\r\n$2\r\nbb\r\n", "%1\r\n$1\r\na\r\n$0\r\n\r\n", "*2\r\n$1\r\na\r\n$2\r\nb",
+		"-ERR no\r\n", "", "*-1\r\n", "*9999999999\r\n", "%1\r\n$-1\r\n$1\r\na\r\n", "*1\r\n$1\r\n",
+	} {
+		f.Add(reply)
+	}
+	f.Fuzz(func(t *testing.T, reply string) {
+		flat, err := redisstore.ParseHash(reply)
+		if err != nil {
+			return
+		}
+		var again strings.Builder
+		fmt.Fprintf(&again, "*%d\r\n", len(flat))
+		for _, s := range flat {
+			fmt.Fprintf(&again, "$%d\r\n%s\r\n", len(s), s)
+		}
+		same, err := redisstore.ParseHash(again.String())
+		if err != nil || !cmp.Equal(same, flat) {
+			t.Errorf("%q: %q, then %q (%v)", reply, flat, same, err)
+		}
+	})
+}
