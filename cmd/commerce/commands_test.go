@@ -128,6 +128,8 @@ func TestCommands_FailWithOneLineThatNamesABadSetting(t *testing.T) {
 		"CORS_ORIGINS: .*shop/":                    {"demo", []string{"CORS_ORIGINS=https://a.example.com,https://shop/"}},
 		"TRUSTED_PROXIES: .gateway.":               {"demo", []string{"TRUSTED_PROXIES=10.0.0.0/8,gateway"}},
 		"RATE_LIMIT: .maybe.":                      {"demo", []string{"RATE_LIMIT=maybe"}},
+		"MEMORY_LIMIT: .lots.":                     {"demo", []string{"MEMORY_LIMIT=lots"}},
+		"MEMORY_LIMIT: must be .* 32MiB":           {"serve", []string{serving, redis, postgres, "MEMORY_LIMIT=512"}},
 		"LOG_LEVEL: .loud.":                        {"demo", []string{"LOG_LEVEL=loud"}},
 		"LOG_FORMAT: .xml.":                        {"demo", []string{"LOG_FORMAT=xml"}},
 		"REDIS_URL: is required":                   {"serve", []string{serving, postgres}},

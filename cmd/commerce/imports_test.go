@@ -48,6 +48,7 @@ var imports = map[string][]string{
 
 	"deploy/migrations":    nil,
 	"deploy/connect":       nil,
+	"deploy/heap":          nil,
 	"deploy/sample":        {"auth/locale", "auth/store", "cart", "cart/money", "cart/period", "subscriptions"},
 	"deploy/ephemeral":     {"deploy/connect", "deploy/migrations"},
 	"deploy/ephemeral/run": {"deploy/ephemeral"},

@@ -13,6 +13,7 @@ import (
 	"commerce/cart/redisstore"
 	"commerce/cmd/internal/server"
 	"commerce/deploy/connect"
+	"commerce/deploy/heap"
 )
 
 // settings are the settings of both demo and serve. A new one needs a field here, its
@@ -44,6 +45,8 @@ type settings struct {
 	RateLimit      string   `env:"RATE_LIMIT" default:"on" help:"on or off. Turn it off if a gateway limits requests."`
 	TrustedProxies []string `env:"TRUSTED_PROXIES" placeholder:"NETWORK" help:"Addresses or networks of proxies whose X-Forwarded-For, X-Forwarded-Proto and X-Forwarded-Host headers are trusted. Default: none."`
 	Playground     string   `env:"PLAYGROUND" placeholder:"on|off" help:"on or off: serve a page at / to try the API. Default: on in the demo, otherwise off."`
+
+	MemoryLimit string `env:"MEMORY_LIMIT" placeholder:"SIZE" help:"Soft limit of the process's memory, in bytes or with a suffix, such as 512MiB. Default: 90 % of the cgroup's limit, if it has one."`
 
 	LogLevel  string `env:"LOG_LEVEL" default:"info" help:"debug, info, warn or error."`
 	LogFormat string `env:"LOG_FORMAT" placeholder:"json|text" help:"json or text. Default: text in the demo, otherwise json."`
@@ -80,6 +83,8 @@ func (s *settings) faults() faults {
 		f.add("TRUSTED_PROXIES", checkNetwork(proxy))
 	}
 	f.add("PLAYGROUND", oneOf(s.Playground, "", "on", "off"))
+	_, err = heap.ParseSize(s.MemoryLimit)
+	f.add("MEMORY_LIMIT", err)
 	_, err = parseLevel(s.LogLevel)
 	f.add("LOG_LEVEL", err)
 	f.add("LOG_FORMAT", oneOf(s.LogFormat, "", "json", "text"))
@@ -118,6 +123,15 @@ func (s *settings) parts(log *slog.Logger) (server.Parts, error) {
 		Metrics:        server.NewMetrics(),
 		Playground:     playground,
 	}, nil
+}
+
+// limitMemory applies MEMORY_LIMIT. Without a limit the service still works, so a failure is
+// only logged.
+func (s *settings) limitMemory(log *slog.Logger) {
+	limit, _ := heap.ParseSize(s.MemoryLimit) // faults has checked it
+	if _, err := heap.Configure(limit); err != nil {
+		log.Warn("starting without a memory limit", "err", err)
+	}
 }
 
 // logger returns a logger that writes to standard error; standard output is for

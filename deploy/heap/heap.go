@@ -1,0 +1,44 @@
+// Package heap configures Go's garbage collector for a server with a small live heap.
+package heap
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime/debug"
+
+	"github.com/KimMachineGun/automemlimit/memlimit"
+)
+
+// growth is how much the heap grows between two collections, as a percentage of the live
+// heap; Go's default is 100. The live heap of the service has about 10 MB, so that the
+// default collects many times a second under load.
+const growth = 400
+
+// Configure sets how the garbage collector works: how much the heap may grow between two
+// collections, and a soft limit of all memory that Go uses. limit is in bytes. 0 means 90 %
+// of the cgroup's limit, or no limit if there is no cgroup or it has none. GOGC and
+// GOMEMLIMIT in the environment take precedence.
+//
+// It returns the limit in force; math.MaxInt64 means none. An error means that the limit
+// of the cgroup cannot be read. There is no limit then, but the growth is set.
+func Configure(limit int64) (int64, error) {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(growth)
+	}
+	if os.Getenv("GOMEMLIMIT") != "" {
+		return debug.SetMemoryLimit(-1), nil
+	}
+	if limit > 0 {
+		debug.SetMemoryLimit(limit)
+		return limit, nil
+	}
+	limit, err := memlimit.Set()
+	if errors.Is(err, memlimit.ErrNoCgroup) || errors.Is(err, memlimit.ErrCgroupsNotSupported) {
+		return limit, nil
+	}
+	if err != nil {
+		return limit, fmt.Errorf("read the cgroup's memory limit: %w", err)
+	}
+	return limit, nil
+}
