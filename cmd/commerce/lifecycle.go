@@ -74,9 +74,10 @@ func (s *settings) profiles(admin net.Listener) bool {
 // requests in flight, at most until the grace period is over.
 func (l listeners) serve(ctx context.Context, public http.Handler, admin *server.Admin, delay time.Duration, log *slog.Logger) error {
 	publicSide, adminSide := httpServer(reconnect(public, admin), log), httpServer(admin.Handler(), log)
+	publicSide.ConnContext = server.ConnContext
 	adminSide.WriteTimeout = 0 // the caller chooses the duration of a profile
 	failed := make(chan error, 2)
-	go func() { failed <- publicSide.Serve(l.public) }()
+	go func() { failed <- publicSide.Serve(server.HoldWrites(l.public)) }()
 	go func() { failed <- adminSide.Serve(l.admin) }()
 
 	select {

@@ -134,6 +134,9 @@ func (r *responder) finish(c *gin.Context, w *wire.Writer, status int) {
 	w.Number("timestamp", r.now().Unix())
 	w.EndObject()
 	c.Header("Content-Length", strconv.Itoa(len(w.Bytes())))
+	if len(w.Bytes()) > fitsNetHTTP {
+		hold(c.Request.Context())
+	}
 	c.Data(status, "application/json; charset=utf-8", w.Bytes())
 }
 

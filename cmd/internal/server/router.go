@@ -81,7 +81,7 @@ func NewHandler(c Config) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return headAsGet(compressed), nil
+	return sendHeld(headAsGet(compressed)), nil
 }
 
 // route registers all routes: those of the areas, the playground's and the document's.
