@@ -30,29 +30,28 @@ var textBadHeader = locale.Text{
 // compress turn strong tags into weak ones. An invalid header is a
 // problem.InvalidParameter.
 func ParseTags(h http.Header, name string) (Tags, error) {
-	refusal := BadHeader(name)
 	values := h.Values(name)
 	rest := strings.Trim(strings.Join(values, ","), ", \t")
 	if rest == "*" {
 		return Tags{Any: true}, nil
 	}
 	if rest == "" && len(values) > 0 {
-		return Tags{}, refusal // an empty header is not the same as no header
+		return Tags{}, BadHeader(name) // an empty header is not the same as no header
 	}
 	var t Tags
 	for rest != "" {
 		rest = strings.TrimPrefix(rest, "W/")
 		if !strings.HasPrefix(rest, `"`) {
-			return Tags{}, refusal
+			return Tags{}, BadHeader(name)
 		}
 		tag, after, closed := strings.Cut(rest[1:], `"`)
 		if !closed || strings.ContainsAny(tag, " \x00") {
-			return Tags{}, refusal
+			return Tags{}, BadHeader(name)
 		}
 		t.List = append(t.List, tag)
 		after = strings.TrimSpace(after)
 		if after != "" && after[0] != ',' {
-			return Tags{}, refusal
+			return Tags{}, BadHeader(name)
 		}
 		rest = strings.TrimLeft(after, ", \t")
 	}

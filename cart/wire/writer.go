@@ -27,6 +27,11 @@ func NewWriter(buffer []byte, l locale.Locale, prices *money.Formatter) *Writer 
 	return &Writer{Language: l, json: buffer, prices: prices, start: len(buffer)}
 }
 
+// Reset makes w a new writer for l, which overwrites what Bytes has returned.
+func (w *Writer) Reset(l locale.Locale) {
+	*w = Writer{Language: l, json: w.json[:0], prices: w.prices}
+}
+
 // Bytes returns the buffer's initial content and what was written so far.
 func (w *Writer) Bytes() []byte { return w.json }
 

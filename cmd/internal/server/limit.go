@@ -25,16 +25,19 @@ func rateLimit(r *responder) (gin.HandlerFunc, error) {
 	if err != nil {
 		return nil, err
 	}
+	limit := strconv.Itoa(clientRate)
 	return func(c *gin.Context) {
-		limit, left, reset, ok, err := buckets.Take(c.Request.Context(), wire.Client(c))
+		_, left, reset, ok, err := buckets.Take(c.Request.Context(), wire.Client(c))
 		if err != nil { // only after Close
 			return
 		}
 		// The limiter has no injected clock, so its reset time needs the real one.
 		wait := max(time.Until(time.Unix(0, int64(reset))), 0)
-		c.Header("RateLimit-Limit", strconv.FormatUint(limit, 10))
-		c.Header("RateLimit-Remaining", strconv.FormatUint(left, 10))
-		c.Header("RateLimit-Reset", strconv.Itoa(int((wait+time.Second-1)/time.Second)))
+		// Names in the canonical form of net/http, as it sends them. It converts other forms
+		// with three allocations.
+		c.Header("Ratelimit-Limit", limit)
+		c.Header("Ratelimit-Remaining", strconv.FormatUint(left, 10))
+		c.Header("Ratelimit-Reset", strconv.Itoa(int((wait+time.Second-1)/time.Second)))
 		if !ok {
 			r.fail(c, wire.Answer{}, errRateLimited)
 		}

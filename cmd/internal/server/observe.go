@@ -56,7 +56,7 @@ func record(c *gin.Context, log *slog.Logger, metrics *Metrics, client context.C
 		slog.Int("status", status),
 		slog.Float64("ms", float64(took.Microseconds())/1000),
 		slog.Int("bytes", max(c.Writer.Size(), 0)),
-		slog.String("request_id", c.GetString(requestIDKey)),
+		slog.String("request_id", requestIDOf(c)),
 	}
 	if last := c.Errors.Last(); last != nil {
 		attrs = append(attrs, slog.String("code", string(problemOf(last.Err).Code)))

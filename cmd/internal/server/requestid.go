@@ -6,8 +6,6 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-const requestIDKey = "request_id"
-
 // requestID sets the ID that identifies a request in the log and in the response: the
 // caller's if it is 1 to 64 characters of A-Za-z0-9._-, else a new one.
 func requestID(c *gin.Context) {
@@ -15,9 +13,11 @@ func requestID(c *gin.Context) {
 	if !usableRequestID(id) {
 		id = rand.Text()
 	}
-	c.Set(requestIDKey, id)
 	c.Header("X-Request-Id", id)
 }
+
+// requestIDOf returns the ID that requestID has set.
+func requestIDOf(c *gin.Context) string { return c.Writer.Header().Get("X-Request-Id") }
 
 func usableRequestID(id string) bool {
 	if id == "" || len(id) > 64 {

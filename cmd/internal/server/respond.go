@@ -14,7 +14,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"commerce/auth/locale"
-	"commerce/cart/money"
 	"commerce/cart/wire"
 )
 
@@ -23,30 +22,33 @@ import (
 type responder struct {
 	log           *slog.Logger
 	now           func() time.Time
-	prices        *money.Formatter
 	storeLanguage func(*http.Request) locale.Locale // nil: English
-	buffers       buffers
+	writers       writers
 }
 
 // adapt turns a handler of an area into one that Gin takes.
 func (r *responder) adapt(area *wire.Area, handle wire.Handler) gin.HandlerFunc {
+	var vary []string // all responses share it
+	if area.Vary != "" {
+		vary = []string{area.Vary, "Accept-Encoding"}
+	}
 	return func(c *gin.Context) {
 		answer, err := handle(c)
 		switch {
 		case err != nil:
 			r.fail(c, answer, err)
 		case answer.Data != nil:
-			r.show(c, area, answer)
+			r.show(c, area.Success, vary, answer)
 		}
 	}
 }
 
 // show writes data in its envelope, or 304 if the client has the data already.
-func (r *responder) show(c *gin.Context, area *wire.Area, answer wire.Answer) {
-	w := wire.NewWriter(r.buffers.get(), answer.Language, r.prices)
-	defer func() { r.buffers.put(w.Bytes()) }()
+func (r *responder) show(c *gin.Context, success bool, vary []string, answer wire.Answer) {
+	w := r.writers.get(answer.Language)
+	defer r.writers.put(w)
 	w.BeginObject()
-	if area.Success {
+	if success {
 		w.Bool("success", true)
 	}
 	w.Null("message")
@@ -56,9 +58,9 @@ func (r *responder) show(c *gin.Context, area *wire.Area, answer wire.Answer) {
 	if answer.Once {
 		c.Header("Cache-Control", "no-store")
 	}
-	if area.Vary != "" {
+	if vary != nil {
 		// Compression adds Accept-Encoding, but CORS replaces it.
-		c.Writer.Header()["Vary"] = []string{area.Vary, "Accept-Encoding"}
+		c.Writer.Header()["Vary"] = vary
 	}
 	if tag != "" {
 		c.Header("ETag", `"`+tag+`"`)
@@ -85,8 +87,8 @@ func (r *responder) fail(c *gin.Context, answer wire.Answer, err error) {
 	status := statuses[known.Code]
 	l := r.language(c, answer.Language, status)
 
-	w := wire.NewWriter(r.buffers.get(), l, r.prices)
-	defer func() { r.buffers.put(w.Bytes()) }()
+	w := r.writers.get(l)
+	defer r.writers.put(w)
 	w.BeginObject()
 	w.Bool("success", false)
 	w.Text("message", known.Message(l))
@@ -100,7 +102,7 @@ func (r *responder) fail(c *gin.Context, answer wire.Answer, err error) {
 	} else if tag := writeData(w, &answer); tag != "" {
 		c.Header("ETag", `"`+tag+`"`)
 	}
-	w.Text("request_id", c.GetString(requestIDKey))
+	w.Text("request_id", requestIDOf(c))
 
 	switch status {
 	case http.StatusUnauthorized:
@@ -137,8 +139,15 @@ func (r *responder) finish(c *gin.Context, w *wire.Writer, status int) {
 	if len(w.Bytes()) > fitsNetHTTP {
 		hold(c.Request.Context())
 	}
-	c.Data(status, "application/json; charset=utf-8", w.Bytes())
+	c.Writer.Header()["Content-Type"] = jsonContent
+	c.Status(status)
+	if _, err := c.Writer.Write(w.Bytes()); err != nil {
+		_ = c.Error(err) // for the request's line in the log
+	}
 }
+
+// jsonContent is the Content-Type of every response. Nothing changes it.
+var jsonContent = []string{"application/json; charset=utf-8"}
 
 // safe reports whether a request changes nothing.
 func safe(r *http.Request) bool {
@@ -156,7 +165,7 @@ func (r *responder) recover(c *gin.Context) {
 		if ok && errors.Is(err, http.ErrAbortHandler) {
 			panic(v)
 		}
-		r.log.ErrorContext(c.Request.Context(), "panic", "value", cut(fmt.Sprint(v), maxLoggedError), "stack", string(debug.Stack()), "request_id", c.GetString(requestIDKey))
+		r.log.ErrorContext(c.Request.Context(), "panic", "value", cut(fmt.Sprint(v), maxLoggedError), "stack", string(debug.Stack()), "request_id", requestIDOf(c))
 		r.fail(c, wire.Answer{}, fmt.Errorf("panic: %v", v))
 	}()
 	c.Next()

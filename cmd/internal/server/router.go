@@ -62,7 +62,7 @@ func NewHandler(c Config) (http.Handler, error) {
 	if err := engine.SetTrustedProxies(c.TrustedProxies); err != nil {
 		return nil, err
 	}
-	respond := &responder{log: c.Log, now: c.Now, prices: c.Prices, storeLanguage: c.Language}
+	respond := &responder{log: c.Log, now: c.Now, storeLanguage: c.Language, writers: writers{prices: c.Prices}}
 	engine.Use(requestID, observe(c.Log, c.Metrics, c.Now), respond.recover, crossOrigin(c.CORSOrigins))
 	if c.RateLimit {
 		limit, err := rateLimit(respond)
