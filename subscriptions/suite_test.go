@@ -65,7 +65,7 @@ func onEach(t *testing.T, d data, test func(t *testing.T, b bundle)) {
 }
 
 // filled returns a pool for a database with the data, and its stores and products.
-func filled(t *testing.T, d data) *pgxpool.Pool {
+func filled(t testing.TB, d data) *pgxpool.Pool {
 	t.Helper()
 	pool := ephemeral.MigratedPool(t)
 	fill(t, pool, d)
@@ -73,7 +73,7 @@ func filled(t *testing.T, d data) *pgxpool.Pool {
 }
 
 // fill writes the data, and its stores and products, into an empty database.
-func fill(t *testing.T, pool *pgxpool.Pool, d data) {
+func fill(t testing.TB, pool *pgxpool.Pool, d data) {
 	t.Helper()
 	err := pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
 		if err := writeCatalog(t.Context(), tx, d); err != nil {
@@ -125,16 +125,21 @@ var secret = strings.Repeat("s", 43)
 func tokenOf(store int64) string { return strconv.FormatInt(store, 10) + "|" + secret }
 
 func newBundle(source subscriptions.Source, stores ...*store.Store) bundle {
+	return bundle{source, newEngine(configOf(source, stores...))}
+}
+
+// configOf returns the configuration of an API over one source, with a token per store.
+func configOf(source subscriptions.Source, stores ...*store.Store) subscriptions.Config {
 	var tokens []auth.APIToken
 	for _, s := range stores {
 		tokens = append(tokens, auth.APIToken{ID: s.ID, StoreID: s.ID, Hash: sha256.Sum256([]byte(secret))})
 	}
-	return bundle{source, newEngine(subscriptions.Config{
+	return subscriptions.Config{
 		Source: source, Now: func() time.Time { return now },
 		Tokens: auth.NewAPITokens(auth.APITokensConfig{
 			Source: auth.NewMemoryAPITokens(tokens...), Stores: auth.NewMemoryStores(money.Known, stores...),
 		}),
-	})}
+	}
 }
 
 // newEngine serves only this API. It writes envelopes like the server, and errors in a

@@ -1,0 +1,111 @@
+package subscriptions_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"commerce/auth/locale"
+	"commerce/cart/money"
+	"commerce/cart/wire"
+	"commerce/deploy/sample"
+	"commerce/subscriptions"
+)
+
+// BenchmarkList measures a page of 15 rows without its source: identifying the store,
+// reading the query, signing the page's links and writing the JSON.
+func BenchmarkList(b *testing.B) {
+	rows := sample.Subscriptions(now)[:16]
+	slices.Reverse(rows)
+	route := subscriptions.NewAPI(configOf(fixedPage{rows: rows}, stores()...)).Area().Routes[0]
+	prices := money.NewFormatter()
+	for name, url := range map[string]string{
+		"page 1":   "/subscriptions",
+		"filtered": "/subscriptions?customerEmail=Sara%40Example.com&customerCountryCode=966&per_page=15",
+	} {
+		b.Run(name, func(b *testing.B) {
+			c, _ := gin.CreateTestContext(httptest.NewRecorder())
+			c.Request = httptest.NewRequest(http.MethodGet, url, nil)
+			c.Request.Header.Set("Authorization", "Bearer "+tokenOf(1))
+			var buffer []byte
+			b.ReportAllocs()
+			for b.Loop() {
+				answer, err := route.Handle(c)
+				if err != nil {
+					b.Fatal(err)
+				}
+				w := wire.NewWriter(buffer[:0], answer.Language, prices)
+				answer.Data(w)
+				buffer = w.Bytes()
+			}
+		})
+	}
+}
+
+// fixedPage is a source that returns the same rows for every query.
+type fixedPage struct {
+	subscriptions.Source
+	rows []subscriptions.Subscription
+}
+
+func (f fixedPage) List(context.Context, int64, subscriptions.Query) ([]subscriptions.Subscription, error) {
+	return f.rows, nil
+}
+
+func (fixedPage) LinkKeys(context.Context, bool) ([][]byte, error) {
+	return [][]byte{[]byte("0123456789abcdef0123456789abcdef")}, nil
+}
+
+// BenchmarkPostgres measures a page of 15 rows and a single row from Postgres, with the
+// time that Postgres takes.
+func BenchmarkPostgres(b *testing.B) {
+	source := subscriptions.NewPostgres(subscriptions.PostgresConfig{Pool: filled(b, sampleData()), Budget: time.Minute, Wait: time.Minute})
+	b.Run("list", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if rows, err := source.List(b.Context(), 1, subscriptions.Query{Language: locale.Ar, Limit: 16}); err != nil || len(rows) != 16 {
+				b.Fatal(len(rows), err)
+			}
+		}
+	})
+	b.Run("get", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := source.Get(b.Context(), 1, 5001, locale.Ar); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+// BenchmarkStatusRules measures all rules about the state of 48 subscriptions.
+func BenchmarkStatusRules(b *testing.B) {
+	all := sample.Subscriptions(now)
+	b.ReportAllocs()
+	for b.Loop() {
+		for i := range all {
+			s := &all[i]
+			s.GrantsAccess(now)
+			s.HasExpired(now)
+			s.DaysRemaining(now)
+			s.RenewsItself()
+			s.PaymentMethod()
+		}
+	}
+}
+
+// BenchmarkParsePhone measures the reading of a phone number of a query.
+func BenchmarkParsePhone(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, ok := subscriptions.ParsePhone("+966 (0)50 111 2222"); !ok {
+			b.Fatal("refused")
+		}
+	}
+}
+
