@@ -115,13 +115,13 @@ func (a *API) list(v *visit) (func(*wire.Writer), error) {
 		return nil, fmt.Errorf("list subscriptions of store %d: %w", v.store.ID, err)
 	}
 	p := newPage(key, v.store.ID, asked, q, rows)
-	digits, err := digitsOf(v.store, p.rows)
+	storeDigits, digits, err := digitsOf(v.store, p.rows)
 	if err != nil {
 		return nil, err
 	}
 	path := a.origin(v.Request) + v.FullPath()
 	return func(w *wire.Writer) {
-		view := view{w, digits, digits[v.store.Currency], a.now()}
+		view := view{w, digits, storeDigits, a.now()}
 		view.page(&p, path)
 	}, nil
 }
@@ -154,12 +154,12 @@ func (a *API) get(v *visit) (func(*wire.Writer), error) {
 	case err != nil:
 		return nil, fmt.Errorf("get subscription %d of store %d: %w", id, v.store.ID, err)
 	}
-	digits, err := digitsOf(v.store, []Subscription{*s})
+	storeDigits, digits, err := digitsOf(v.store, []Subscription{*s})
 	if err != nil {
 		return nil, err
 	}
 	return func(w *wire.Writer) {
-		view := view{w, digits, digits[v.store.Currency], a.now()}
+		view := view{w, digits, storeDigits, a.now()}
 		view.full(s)
 	}, nil
 }

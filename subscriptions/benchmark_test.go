@@ -108,4 +108,3 @@ func BenchmarkParsePhone(b *testing.B) {
 		}
 	}
 }
-

@@ -89,13 +89,29 @@ func (p *Postgres) List(ctx context.Context, store int64, q Query) ([]Subscripti
 	sql, args := listSQL(store, q)
 	all := make([]Subscription, 0, q.Limit)
 	r := row{Subscription: Subscription{StoreID: store}}
-	err := p.read(ctx, store, sql, args, r.into(), func() { all = append(all, p.subscription(&r)) })
+	err := p.read(ctx, store, sql, args, r.into(), func() {
+		all = append(all, r.Subscription)
+		p.complete(&all[len(all)-1], &r)
+	})
 	if err != nil {
 		return nil, err
 	}
-	// Only the subquery of IDs is ordered, not the statement.
-	slices.SortFunc(all, func(a, b Subscription) int { return cmp.Compare(b.ID, a.ID) })
+	sortNewestFirst(all)
 	return all, nil
+}
+
+// sortNewestFirst sorts the rows of a list. Only the subquery of IDs is ordered, not the
+// statement, but rows nearly always come in that order or, for Query.Newer, in reverse.
+func sortNewestFirst(all []Subscription) {
+	if len(all) > 1 && all[0].ID < all[1].ID {
+		slices.Reverse(all)
+	}
+	for i := 1; i < len(all); i++ {
+		if all[i-1].ID < all[i].ID {
+			slices.SortFunc(all, func(a, b Subscription) int { return cmp.Compare(b.ID, a.ID) })
+			return
+		}
+	}
 }
 
 // Get implements Source.
@@ -104,9 +120,9 @@ func (p *Postgres) Get(ctx context.Context, store, id int64, l locale.Locale) (*
 	r := row{Subscription: Subscription{StoreID: store}}
 	var scheduled scheduledVariant
 	err := p.read(ctx, store, getSQL, []any{store, string(l), id}, append(r.into(), scheduled.into()...), func() {
-		s := p.subscription(&r)
-		s.Scheduled = scheduled.variant()
-		found = &s
+		found = &r.Subscription
+		p.complete(found, &r)
+		found.Scheduled = scheduled.variant()
 	})
 	switch {
 	case err != nil:
@@ -117,12 +133,15 @@ func (p *Postgres) Get(ctx context.Context, store, id int64, l locale.Locale) (*
 	return found, nil
 }
 
-func (p *Postgres) subscription(r *row) Subscription {
-	s, changed := r.subscription()
-	if changed {
-		p.outOfBounds.warn(&s)
+// complete makes a copy of a row's subscription what is shown.
+func (p *Postgres) complete(s *Subscription, r *row) {
+	if r.card.LastFour != "" {
+		card := r.card
+		s.Card = &card
 	}
-	return s
+	if s.bound() {
+		p.outOfBounds.warn(s)
+	}
 }
 
 // LinkKeys implements Source.

@@ -1,6 +1,7 @@
 package subscriptions
 
 import (
+	"errors"
 	"strconv"
 	"strings"
 	"time"
@@ -109,14 +110,14 @@ type row struct {
 // into returns the destinations of the columns, in their order.
 func (r *row) into() []any {
 	return []any{
-		&r.ID, &r.CustomerID, (*string)(&r.Status), &r.ExternalCustomerID,
+		&r.ID, &r.CustomerID, (*text)(&r.Status), (*text)(&r.ExternalCustomerID),
 		(*instant)(&r.StartsAt), (*instant)(&r.EndsAt), (*instant)(&r.PeriodStart), (*instant)(&r.PeriodEnd), (*instant)(&r.TrialEndsAt),
 		&r.CancelAtPeriodEnd, (*instant)(&r.CanceledAt), (*instant)(&r.PausedAt), &r.PausedRemainingDays,
 		(*instant)(&r.NextRetryAt), (*instant)(&r.GraceEndsAt),
-		(*string)(&r.Duration), &r.OrderID, (*int64)(&r.Price), &r.Currency,
-		&r.Product.ID, &r.Product.Name.Own, &r.Product.Slug, &r.Product.Type,
-		&r.Variant.ID, (*string)(&r.Variant.Duration), (*int64)(&r.Variant.Price),
-		&r.card.LastFour, &r.card.Scheme, &r.Metadata, (*instant)(&r.CreatedAt), (*instant)(&r.UpdatedAt),
+		(*text)(&r.Duration), &r.OrderID, (*int64)(&r.Price), (*text)(&r.Currency),
+		&r.Product.ID, (*text)(&r.Product.Name.Own), (*text)(&r.Product.Slug), (*text)(&r.Product.Type),
+		&r.Variant.ID, (*text)(&r.Variant.Duration), (*int64)(&r.Variant.Price),
+		(*text)(&r.card.LastFour), (*text)(&r.card.Scheme), &r.Metadata, (*instant)(&r.CreatedAt), (*instant)(&r.UpdatedAt),
 	}
 }
 
@@ -126,15 +127,9 @@ const (
 	maxMetadata         = 16 * 1024 // bytes
 )
 
-// subscription returns the row as it can be shown, and whether that differs from what is
-// stored. The result does not share memory with the next row.
-func (r *row) subscription() (s Subscription, changed bool) {
-	s = r.Subscription
-	if r.card.LastFour != "" {
-		card := r.card
-		s.Card = &card
-	}
-	for _, at := range []*time.Time{
+// bound replaces what cannot be shown, and reports whether there was anything.
+func (s *Subscription) bound() (changed bool) {
+	for _, at := range [...]*time.Time{
 		&s.StartsAt, &s.EndsAt, &s.PeriodStart, &s.PeriodEnd, &s.TrialEndsAt, &s.CanceledAt,
 		&s.PausedAt, &s.NextRetryAt, &s.GraceEndsAt, &s.CreatedAt, &s.UpdatedAt,
 	} {
@@ -142,14 +137,31 @@ func (r *row) subscription() (s Subscription, changed bool) {
 			*at, changed = near, true
 		}
 	}
-	if utf8.RuneCountInString(s.ExternalCustomerID) > maxExternalCustomer {
+	if len(s.ExternalCustomerID) > maxExternalCustomer && utf8.RuneCountInString(s.ExternalCustomerID) > maxExternalCustomer {
 		s.ExternalCustomerID, changed = "", true
 	}
 	if len(s.Metadata) > maxMetadata {
 		s.Metadata, changed = nil, true
 	}
-	return s, changed
+	return changed
 }
+
+// text reads a column that is not null. If it is the same as in the row before, as most
+// are, the string is used again.
+type text string
+
+// ScanBytes implements pgtype.BytesScanner.
+func (t *text) ScanBytes(b []byte) error {
+	if b == nil {
+		return errNull
+	}
+	if string(*t) != string(b) {
+		*t = text(b)
+	}
+	return nil
+}
+
+var errNull = errors.New("null in a column that must not be null")
 
 // instant reads null as the zero time, and infinity as a time outside of what can be
 // shown.

@@ -9,41 +9,38 @@ import (
 	"commerce/cart/wire"
 )
 
-// digitsOf returns the decimals of each currency of a store and of its subscriptions. An
-// unknown currency is unavailable: an amount in it could be wrong by a factor of a hundred.
-func digitsOf(s *store.Store, rows []Subscription) (map[string]int, error) {
-	digits := make(map[string]int, 1)
-	n, known := money.Digits(s.Currency)
+// digitsOf returns the decimals of a store's currency, and those of each of its
+// subscriptions. An unknown currency is unavailable: an amount in it could be wrong by a
+// factor of a hundred.
+func digitsOf(s *store.Store, rows []Subscription) (ofStore int, ofRows []int, err error) {
+	ofStore, known := money.Digits(s.Currency)
 	if !known {
-		return nil, unavailable(fmt.Errorf("store %d: unknown currency %q", s.ID, s.Currency))
+		return 0, nil, unavailable(fmt.Errorf("store %d: unknown currency %q", s.ID, s.Currency))
 	}
-	digits[s.Currency] = n
+	ofRows = make([]int, len(rows))
+	last, digits := s.Currency, ofStore
 	for i := range rows {
-		currency := rows[i].Currency
-		if _, found := digits[currency]; found {
-			continue
+		if currency := rows[i].Currency; currency != last {
+			if digits, known = money.Digits(currency); !known {
+				return 0, nil, unavailable(fmt.Errorf("subscription %d of store %d: unknown currency %q", rows[i].ID, s.ID, currency))
+			}
+			last = currency
 		}
-		if digits[currency], known = money.Digits(currency); !known {
-			return nil, unavailable(fmt.Errorf("subscription %d of store %d: unknown currency %q", rows[i].ID, s.ID, currency))
-		}
+		ofRows[i] = digits
 	}
-	return digits, nil
+	return ofStore, ofRows, nil
 }
 
 // view writes subscriptions as the store's programs read them.
 type view struct {
 	*wire.Writer
-	digits      map[string]int // decimals, by currency
-	storeDigits int            // of the store's currency
+	digits      []int // decimals of each subscription's currency
+	storeDigits int   // of the store's currency
 	now         time.Time
 }
 
 func (v *view) date(name string, at time.Time, f dateForm) {
-	v.Append(name, func(b []byte) []byte {
-		b = append(b, '"')
-		b = f.append(b, at)
-		return append(b, '"')
-	})
+	v.JSON(name, f.quoted(at))
 }
 
 // instant writes null for the zero time.
@@ -61,7 +58,7 @@ func (v *view) page(p *page, path string) {
 	v.Number("current_page", int64(p.number))
 	v.Array("data")
 	for i := range p.rows {
-		v.item(&p.rows[i])
+		v.item(&p.rows[i], v.digits[i])
 	}
 	v.EndArray()
 	v.Text("first_page_url", path+p.numbered(1))
@@ -89,16 +86,16 @@ func (v *view) link(name, path, query string) {
 }
 
 // item writes a subscription of the list.
-func (v *view) item(s *Subscription) {
+func (v *view) item(s *Subscription, digits int) {
 	v.BeginObject()
-	v.subscription(s, seconds, seconds)
+	v.subscription(s, digits, seconds, seconds)
 	v.EndObject()
 }
 
 // full writes a single subscription, which has more members than one of the list.
 func (v *view) full(s *Subscription) {
 	v.BeginObject()
-	v.subscription(s, days, instants)
+	v.subscription(s, v.digits[0], days, instants)
 	if s.Scheduled == nil {
 		v.Null("scheduled_variant")
 	} else {
@@ -114,16 +111,17 @@ func (v *view) full(s *Subscription) {
 	v.EndObject()
 }
 
-// subscription writes the members that both answers have. dates and periods are the
-// forms of their dates.
-func (v *view) subscription(s *Subscription, dates, periods dateForm) {
+// subscription writes the members that both answers have. digits are the decimals of its
+// currency, dates and periods the forms of its dates.
+func (v *view) subscription(s *Subscription, digits int, dates, periods dateForm) {
 	v.Number("id", s.ID)
 	v.Text("status", string(s.Status))
 	v.Optional("external_customer_id", s.ExternalCustomerID)
-	v.date("starts_at", s.StartsAt, dates)
-	v.date("ends_at", s.EndsAt, dates)
-	v.date("start_date", s.StartsAt, dates)
-	v.date("end_date", s.EndsAt, dates)
+	starts, ends := dates.quoted(s.StartsAt), dates.quoted(s.EndsAt)
+	v.JSON("starts_at", starts)
+	v.JSON("ends_at", ends)
+	v.JSON("start_date", starts)
+	v.JSON("end_date", ends)
 	v.date("current_period_start", s.PeriodStart, periods)
 	v.date("current_period_end", s.PeriodEnd, periods)
 	v.instant("trial_ends_at", s.TrialEndsAt)
@@ -132,7 +130,7 @@ func (v *view) subscription(s *Subscription, dates, periods dateForm) {
 	v.Text("duration", string(s.Duration))
 	v.Number("order_id", s.OrderID)
 	v.Bool("auto_renew", s.RenewsItself())
-	v.price(s)
+	v.price(s, digits)
 	v.product(&s.Product)
 	v.variant("variant", &s.Variant)
 	v.paymentMethod(s.PaymentMethod())
@@ -149,9 +147,9 @@ func (v *view) subscription(s *Subscription, dates, periods dateForm) {
 	v.instant("updated_at", s.UpdatedAt)
 }
 
-func (v *view) price(s *Subscription) {
+func (v *view) price(s *Subscription, digits int) {
 	v.Object("price")
-	v.Amount("amount", s.Price, v.digits[s.Currency])
+	v.Amount("amount", s.Price, digits)
 	v.Price("formatted", s.Price, s.Currency)
 	v.Text("currency", s.Currency)
 	v.EndObject()
