@@ -52,17 +52,14 @@ func (c *Cart) Has(line LineID) bool {
 	return slices.ContainsFunc(c.Lines, func(l Line) bool { return l.ID == line })
 }
 
-// ProductIDs lists each product of the cart once, in cart order.
+// ProductIDs lists each product of the cart once, in ascending order.
 func (c *Cart) ProductIDs() []int64 {
-	ids := make([]int64, 0, len(c.Lines))
-	seen := make(map[int64]bool, len(c.Lines))
+	ids := make([]int64, len(c.Lines))
 	for i := range c.Lines {
-		if id := c.Lines[i].ID.Product(); !seen[id] {
-			seen[id] = true
-			ids = append(ids, id)
-		}
+		ids[i] = c.Lines[i].ID.Product()
 	}
-	return ids
+	slices.Sort(ids)
+	return slices.Compact(ids)
 }
 
 // TextSize returns the size in bytes of the text of all lines: fields and notices.

@@ -72,16 +72,17 @@ func Price(c Cart, store *store.Store, products map[int64]*Product, limits Limit
 	var shared taken
 	for i := range c.Lines {
 		l := &c.Lines[i]
-		p := products[l.ID.Product()]
-		line := PricedLine{Line: l, Product: p}
-		line.Issue = issueOf(l, p, shared[l.ID.Product()], limits)
+		id := l.ID.Product()
+		p := products[id]
+		line := &priced.Lines[i]
+		line.Line, line.Product = l, p
+		line.Issue = issueOf(l, p, shared[id], limits)
 		if p != nil {
 			line.Plan = p.Plan(l.ID.Plan())
 			line.Unit = unitPrice(p, line.Plan, l.Fields)
 			line.Total = line.Unit.Total() * money.Amount(l.Quantity)
 			shared.take(p, l.Quantity)
 		}
-		priced.Lines[i] = line
 		priced.Subtotal += line.Total
 		if line.Issue == nil {
 			priced.Buyable += line.Total

@@ -162,7 +162,7 @@ func TestCart_CountAndProductIDs(t *testing.T) {
 	if c.Count() != 6 {
 		t.Errorf("count %d", c.Count())
 	}
-	if diff := cmp.Diff([]int64{5, 1}, c.ProductIDs()); diff != "" {
+	if diff := cmp.Diff([]int64{1, 5}, c.ProductIDs()); diff != "" {
 		t.Errorf("products (-want +got)\n%s", diff)
 	}
 }

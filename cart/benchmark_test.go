@@ -1,0 +1,70 @@
+package cart_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"commerce/auth/store"
+	"commerce/cart"
+	"commerce/cart/carttest"
+)
+
+// cartOf returns a cart with lines of as many products, and the products.
+func cartOf(lines int) (cart.Cart, map[int64]*cart.Product) {
+	c, products := cart.Cart{ID: "CARTID", Version: 7}, map[int64]*cart.Product{}
+	for i := range int64(lines) {
+		p := carttest.Sold(9001+i, 1000)
+		products[p.ID] = p
+		c.Lines = append(c.Lines, cart.Line{ID: cart.NewLineID(p.ID, 0, nil), Quantity: 2, AddedPrice: 1000})
+	}
+	return c, products
+}
+
+var inSaudiArabia = &store.Store{ID: 1, Currency: "SAR", TaxRate: 150_000, PricesIncludeTax: true}
+
+// BenchmarkPrice measures the prices of a cart: with its tax, and with a coupon that is
+// split among its lines.
+func BenchmarkPrice(b *testing.B) {
+	coupon := &cart.Coupon{Code: "TEN", Kind: cart.Percent, Rate: 100_000}
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	for _, lines := range []int{5, 50} {
+		c, products := cartOf(lines)
+		b.Run(fmt.Sprintf("%d lines", lines), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				cart.Price(c, inSaudiArabia, products, carttest.Limits)
+			}
+		})
+		b.Run(fmt.Sprintf("%d lines, coupon", lines), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				p := cart.Price(c, inSaudiArabia, products, carttest.Limits)
+				p.Redeem(coupon, cart.Uses{}, inSaudiArabia, now)
+			}
+		})
+	}
+}
+
+// BenchmarkValidate measures the issues and warnings of a priced cart.
+func BenchmarkValidate(b *testing.B) {
+	c, products := cartOf(50)
+	p := cart.Price(c, inSaudiArabia, products, carttest.Limits)
+	b.ReportAllocs()
+	for b.Loop() {
+		cart.Validate(&p)
+	}
+}
+
+// BenchmarkProductIDs measures which products a cart has.
+func BenchmarkProductIDs(b *testing.B) {
+	for _, lines := range []int{5, 50} {
+		c, _ := cartOf(lines)
+		b.Run(fmt.Sprintf("%d lines", lines), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				c.ProductIDs()
+			}
+		})
+	}
+}
