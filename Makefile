@@ -18,7 +18,7 @@ endif
 WITH_SERVERS = sh deploy/ephemeral/install.sh $(GO) run ./deploy/ephemeral/run --
 
 .DEFAULT_GOAL := help
-.PHONY: run test race lint build bench fuzz torture schedules help go-test go-fuzz
+.PHONY: run test race lint build bench compare fuzz torture schedules help go-test go-fuzz
 
 run: ## run the demo with sample data, without Redis or Postgres
 	@echo "Compiling the demo. The first time takes a minute or two; later it takes seconds."
@@ -42,6 +42,11 @@ build: ## build the service as bin/commerce
 bench: ## measure CPU per request, compared to minimal programs
 	$(WITH_SERVERS) $(GO) run ./cmd/bench
 
+compare: COMMIT = main
+compare: PACKAGES = ./...
+compare: ## compare microbenchmarks of PACKAGES (all) with those of COMMIT (main)
+	$(WITH_SERVERS) env GO=$(GO) sh deploy/compare.sh $(COMMIT) $(PACKAGES)
+
 fuzz: FUZZTIME = 10m
 fuzz: ## run each fuzz target for FUZZTIME (10m)
 	$(WITH_SERVERS) $(MAKE) --no-print-directory go-fuzz FUZZTIME=$(FUZZTIME)
@@ -63,9 +68,13 @@ help: ## list the targets
 # Packages whose tests load the machine run alone, because other tests depend on timing.
 LOADS = ./cart/redisstore ./cmd/bench
 
+# Each benchmark runs once, so that it stays correct, except the one that fills a catalog
+# with a million products.
+ONCE = -bench . -benchtime 1x -skip MillionProducts
+
 go-test:
-	$(GO) test -timeout 6m $$($(GO) list ./... | grep -vx $(patsubst ./%,-e commerce/%,$(LOADS)))
-	$(GO) test -timeout 6m -p 1 $(LOADS)
+	$(GO) test $(ONCE) -timeout 6m $$($(GO) list ./... | grep -vx $(patsubst ./%,-e commerce/%,$(LOADS)))
+	$(GO) test $(ONCE) -timeout 6m -p 1 $(LOADS)
 
 go-fuzz:
 	GO=$(GO) sh deploy/fuzz.sh $(FUZZTIME)

@@ -1,0 +1,31 @@
+#!/bin/sh
+# Compares benchmarks of this tree with those of a commit, with benchstat.
+#
+#   deploy/compare.sh main ./cart/...                    # all of some packages
+#   BENCH=Scripts ROUNDS=20 deploy/compare.sh main ./cart/redisstore
+#
+# Both take turns, so that other load on the machine affects them alike. Benchmarks that
+# need servers find them in the environment (see deploy/ephemeral).
+set -eu
+
+commit=$1
+shift
+dir=$(mktemp -d)
+trap 'git worktree remove --force "$dir/tree"; rm -rf "$dir"' EXIT
+git worktree add --quiet --detach "$dir/tree" "$commit"
+
+bench() { # tree results, packages
+	out=$2
+	cd "$1"
+	shift 2
+	${GO:-go} test -run '^$' -bench "${BENCH:-.}" -benchtime "${BENCHTIME:-200ms}" -skip 'MillionProducts|Start' "$@" >>"$out"
+	cd "$OLDPWD"
+}
+
+round=0
+while [ "$round" -lt "${ROUNDS:-10}" ]; do
+	bench "$dir/tree" "$dir/$(basename "$commit").txt" "$@"
+	bench . "$dir/this.txt" "$@"
+	round=$((round + 1))
+done
+cd "$dir" && ${GO:-go} tool -modfile "$OLDPWD/go.mod" benchstat "$(basename "$commit").txt" this.txt
