@@ -9,16 +9,21 @@ local line, quantity = item, tonumber(ARGV[15])
 local fields, notice = ARGV[17], ARGV[18]
 local held, order, price = parse(get(hash, line))
 
-if not held and #hash.lines >= tonumber(ARGV[19]) then return reply('cart_full', #hash.lines, 0) end
+if not held then
+  survey(hash)
+  if #hash.lines >= tonumber(ARGV[19]) then return reply('cart_full', #hash.lines, 0) end
+end
 
 local total = (held or 0) + quantity
 local code, a, b = refuse(hash, total, quantity, 0)
 if code then return reply(code, a, b) end
 
-local old_notice = get(hash, line .. ':n') or ''
-local before = text_size(get(hash, line .. ':f') or '', old_notice)
-code, a, b = refuse_text(hash, before, text_size(fields, notice ~= '' and notice or old_notice), ARGV[20])
-if code then return reply(code, a, b) end
+-- A line's ID stands for its fields: only a notice or a new line changes the size of its text.
+if notice ~= '' or not held then
+  local old_fields, old_notice = held and fields or '', held and get(hash, line .. ':n') or ''
+  code, a, b = refuse_text(hash, text_size(old_fields, old_notice), text_size(fields, notice), ARGV[20])
+  if code then return reply(code, a, b) end
+end
 
 if not held then
   order = 1
@@ -27,8 +32,8 @@ if not held then
     if other >= order then order = other + 1 end
   end
 end
-put(hash, line, string.format('%d %d %s', total, order, price or ARGV[16]))
-if fields ~= '' then put(hash, line .. ':f', fields) end
+put(hash, line, total .. ' ' .. order .. ' ' .. (price or ARGV[16]))
+if fields ~= '' and not held then put(hash, line .. ':f', fields) end
 if notice ~= '' then put(hash, line .. ':n', notice) end
 -- A repeat may come when the catalog gives the request's fields another meaning.
 return accept(true, fields ~= '' and line or nil)

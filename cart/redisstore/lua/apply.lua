@@ -20,7 +20,8 @@ local cart, offers, keys = KEYS[1], KEYS[2], KEYS[3]
 local strategy, coupon, n_lines = ARGV[4], ARGV[5], tonumber(ARGV[8])
 local now = clock()
 local shift = tonumber(ARGV[7])
-local hash = scan(read(cart), nil)
+local hash = scan(cart, nil)
+survey(hash)
 
 -- in_cart has the quantity of each product in the customer's cart.
 local in_cart, last_order = {}, 0
@@ -28,7 +29,7 @@ for _, n in ipairs(hash.lines) do
   local quantity, order = parse(hash.flat[n + 1])
   local product = string.match(hash.flat[n], '^%d+')
   in_cart[product] = (in_cart[product] or 0) + quantity
-  if order > last_order then last_order = order end
+  last_order = math.max(last_order, tonumber(order))
 end
 
 local noted = {}
@@ -75,7 +76,7 @@ for i = 9, 8 + n_lines * WIDTH, WIDTH do
       last_order = last_order + 1
       order, added = last_order, price
     end
-    put(hash, line, string.format('%d %d %s', kept, order, added))
+    put(hash, line, kept .. ' ' .. order .. ' ' .. added)
     if fields ~= '' and not get(hash, line .. ':f') then put(hash, line .. ':f', fields) end
     if notice ~= '' and not get(hash, line .. ':n') then put(hash, line .. ':n', notice) end
     taken = taken + 1

@@ -65,5 +65,7 @@ end
 
 -- refuse_text checks a change of the size of a line's text.
 local function refuse_text(hash, before, after, maximum)
-  if after > before and hash.text - before + after > tonumber(maximum) then return 'cart_full', hash.text, 1 end
+  if after <= before then return end
+  survey(hash)
+  if hash.text - before + after > tonumber(maximum) then return 'cart_full', hash.text, 1 end
 end

@@ -17,7 +17,8 @@
 --
 -- A script reads a cart once, into the list that HGETALL gives, and goes through that
 -- list once (scan). put and drop change the list, which is also what the caller gets
--- back, and collect what write then sends in one HDEL and one HSET.
+-- back, and collect what write then sends in one HDEL and one HSET. What only some
+-- changes need is looked up when they need it (index, survey).
 --
 -- Every call defines these functions again. Captured locals make that slow, so they take
 -- arguments.
@@ -51,53 +52,27 @@ local function upgrade(key)
   redis.call('HSET', key, 'l', LAYOUT)
 end
 
--- read returns a cart as HGETALL does: member, value, member, value, … A layout of a
--- later release is an error: this release would misread its members.
-local function read(key)
-  local flat = redis.call('HGETALL', key)
-  for n = 1, #flat, 2 do
-    if flat[n] == 'l' then
-      if flat[n + 1] == LAYOUT then return flat end
-      error('LAYOUT ' .. flat[n + 1] .. ' of a cart, this release knows ' .. LAYOUT)
-    end
-  end
-  if #flat == 0 then return flat end
-  upgrade(key)
-  return redis.call('HGETALL', key)
-end
-
--- scan goes once through what read returned. Its result, called hash below, has
---   flat     the list itself; the index of an entry is that of its member
---   at       member -> index, of the cart's own members, and of the lines of one product
---            with their fields and notices: of every product for nil, of none for ''
---   lines    the indexes of all lines
---   same     the indexes of the product's lines
+-- scan reads a cart and goes once through it. A layout of a later release is an error:
+-- this release would misread its members. The result, called hash below, has
+--   flat     member, value, member, value, … as HGETALL gives it; the index of an entry is
+--            that of its member
+--   at       member -> index, of the cart's own members and of one line, or for line nil
+--            of all members
 --   notes    the indexes of the notes of merges
 --   stamps   the indexes of the stamps, and moved of the lines that belong to them
---   text     the bytes of text of all lines
 --   written  what write is to set: member, value, …
 --   gone     what write is to remove: members
-local function scan(flat, product)
-  local byte, find, match = string.byte, string.find, string.match
-  local at, lines, same, notes, stamps, moved, text = {}, {}, {}, {}, {}, {}, 0
-  local count = 0
+-- and after survey
+--   lines    the indexes of all lines
+--   text     the bytes of text of all lines
+local function scan(key, line)
+  local flat, byte = redis.call('HGETALL', key), string.byte
+  local at, notes, stamps, moved = {}, {}, {}, {}
   for n = 1, #flat, 2 do
     local member = flat[n]
-    local first = byte(member) or 0
-    if first >= 48 and first <= 57 then                      -- 0 to 9
-      -- find is only there because it is faster than match, and fails for most lines.
-      local chosen = not product or find(member, product, 1, true) == 1 and match(member, '^%d+') == product
-      if chosen then at[member] = n end
-      local colon, kind = byte(member, -2, -1)
-      if colon ~= 58 then                                    -- no :
-        count = count + 1
-        lines[count] = n
-        if chosen then same[#same + 1] = n end
-      elseif kind == 102 then                                -- f
-        text = text + (tonumber(match(flat[n + 1], '^%d+')) or 0)
-      else
-        text = text + #flat[n + 1]
-      end
+    local first = byte(member)
+    if first and first <= 57 then                            -- up to 9: of a line
+      if not line or member == line then at[member] = n end
     else
       at[member] = n
       if first == 114 then                                   -- r
@@ -109,30 +84,68 @@ local function scan(flat, product)
       end
     end
   end
+  local layout = at.l and flat[at.l + 1]
+  if not layout and #flat > 0 then
+    upgrade(key)
+    return scan(key, line)
+  end
+  if layout and layout ~= LAYOUT then error('LAYOUT ' .. layout .. ' of a cart, this release knows ' .. LAYOUT) end
   return {
-    flat = flat, at = at, lines = lines, same = same, notes = notes, stamps = stamps, moved = moved,
-    text = text, written = {}, gone = {},
+    flat = flat, at = at, all = not line, notes = notes, stamps = stamps, moved = moved, written = {}, gone = {},
   }
 end
 
--- get returns the value of a member that is in at; nil for any other.
-local function get(hash, member)
+-- survey adds to hash what only some scripts need.
+local function survey(hash)
+  if hash.lines then return end
+  local lines, text, flat, byte = {}, 0, hash.flat, string.byte
+  for n = 1, #flat, 2 do
+    local member = flat[n]
+    if (byte(member) or 58) <= 57 then
+      local colon, kind = byte(member, -2, -1)
+      if colon ~= 58 then                                    -- no :
+        lines[#lines + 1] = n
+      elseif kind == 102 then                                -- f
+        text = text + (tonumber(string.match(flat[n + 1], '^%d+')) or 0)
+      else
+        text = text + #flat[n + 1]
+      end
+    end
+  end
+  hash.lines, hash.text = lines, text
+end
+
+-- index returns the index of a member; nil if there is none.
+local function index(hash, member)
   local n = hash.at[member]
+  if n or hash.all or (string.byte(member) or 58) > 57 then return n end
+  local flat = hash.flat
+  for i = 1, #flat, 2 do
+    if flat[i] == member then
+      hash.at[member] = i
+      return i
+    end
+  end
+end
+
+-- get returns the value of a member; nil if there is none.
+local function get(hash, member)
+  local n = index(hash, member)
   return n and hash.flat[n + 1]
 end
 
--- parse returns the quantity, order and price of a line; nothing for nil.
+-- parse returns the quantity of a line, and its order and price as text; nothing for nil.
 local function parse(line)
   if not line then return end
   local quantity, order, price = string.match(line, '^(%d+) (%d+) (%-?%d+)$')
-  return tonumber(quantity), tonumber(order), price
+  return tonumber(quantity), order, price
 end
 
 -- put sets a member, in flat now and in Redis with the next write. It returns the
 -- member's index.
 local function put(hash, member, value)
   local flat, written = hash.flat, hash.written
-  local n = hash.at[member] or #flat + 1
+  local n = index(hash, member) or #flat + 1
   hash.at[member], flat[n], flat[n + 1] = n, member, value
   written[#written + 1] = member
   written[#written + 1] = value

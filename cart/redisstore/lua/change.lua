@@ -22,11 +22,10 @@
 
 local cart, keys = KEYS[1], KEYS[2]
 local ttl, if_match, key, fingerprint, stamp = ARGV[1], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
--- Of add, set, edit and remove. coupon.lua's ARGV[9] is a code; at worst scan collects a product
--- that coupon.lua ignores.
+-- Of add, set, edit and remove. coupon.lua's ARGV[9] is a code, which is no line.
 local item = ARGV[9] or ''
 local now = clock()
-local hash = scan(read(cart), string.match(item, '^%d*'))
+local hash = scan(cart, item)
 
 -- left is the number of ms after which the cart expires; nil until a write sets it.
 local left
@@ -63,13 +62,24 @@ local function accept(changed, line)
   return reply('applied', 0, 0, line)
 end
 
+-- lines_of_product returns the indexes of a product's lines.
+local function lines_of_product(hash, product)
+  survey(hash)
+  local same = {}
+  for _, n in ipairs(hash.lines) do
+    if string.match(hash.flat[n], '^%d+') == product then same[#same + 1] = n end
+  end
+  return same
+end
+
 -- find_line is the index of the line that an item names: the line of that id, or else,
 -- where it names a product, that product's first line in cart order; nil for none.
 local function find_line(hash, item)
-  local first, lowest = hash.at[item], nil
+  local first, lowest = index(hash, item), nil
   if first or string.find(item, '%D') then return first end
-  for _, n in ipairs(hash.same) do
+  for _, n in ipairs(lines_of_product(hash, item)) do
     local _, order = parse(hash.flat[n + 1])
+    order = tonumber(order)
     if not first or order < lowest then first, lowest = n, order end
   end
   return first
@@ -78,15 +88,15 @@ end
 -- held_of_product is the quantity that all lines of the item's product hold.
 local function held_of_product(hash)
   local sum = 0
-  for _, n in ipairs(hash.same) do sum = sum + parse(hash.flat[n + 1]) end
+  for _, n in ipairs(lines_of_product(hash, string.match(item, '^%d*'))) do sum = sum + parse(hash.flat[n + 1]) end
   return sum
 end
 
 local function drop_line(hash, n)
   local line = hash.flat[n]
   drop(hash, n)
-  drop(hash, hash.at[line .. ':f'])
-  drop(hash, hash.at[line .. ':n'])
+  drop(hash, index(hash, line .. ':f'))
+  drop(hash, index(hash, line .. ':n'))
 end
 
 if now > tonumber(ARGV[8]) then return reply('late') end

@@ -22,9 +22,10 @@ local guest, claimed = KEYS[1], KEYS[2]
 
 local owner, note = string.match(redis.call('HGET', claimed, 'o') or '', '^(%S+) ?(%S*)$')
 if owner and owner ~= ARGV[1] then return { 'other', owner } end
-if owner then return { 'again', note, read(claimed), redis.call('HGETALL', KEYS[3]) } end
+if owner then return { 'again', note, scan(claimed, '').flat, redis.call('HGETALL', KEYS[3]) } end
 
-local hash = scan(read(guest), '')
+local hash = scan(guest, '')
+survey(hash)
 local id, lines, text = get(hash, 'i'), #hash.lines, hash.text
 if ARGV[3] == '' or not id then return { 'nothing' } end
 if clock() > tonumber(ARGV[4]) then return { 'late' } end

@@ -18,7 +18,7 @@ if from ~= ARGV[17] or old_notice ~= ARGV[18] then return reply('line_changed') 
 local held, order, price = parse(hash.flat[at + 1])
 local quantity = tonumber(ARGV[15]) or held
 local line, fields, notice = ARGV[19], ARGV[21], ARGV[22]
-local other = line ~= from and hash.at[line]
+local other = line ~= from and index(hash, line)
 
 -- The bounds of a line apply to the sum if another line absorbs this one.
 local before = text_size(get(hash, from .. ':f') or '', old_notice)
@@ -44,11 +44,11 @@ code, a, b = refuse_text(hash, before, text_size(fields, notice), ARGV[23])
 if code then return reply(code, a, b) end
 
 if line ~= from then drop_line(hash, at) end
-put(hash, line, string.format('%d %d %s', quantity, order, price))
-if fields ~= '' and not hash.at[line .. ':f'] then put(hash, line .. ':f', fields) end
+put(hash, line, quantity .. ' ' .. order .. ' ' .. price)
+if fields ~= '' and not index(hash, line .. ':f') then put(hash, line .. ':f', fields) end
 if notice ~= '' then
   put(hash, line .. ':n', notice)
 else
-  drop(hash, hash.at[line .. ':n'])
+  drop(hash, index(hash, line .. ':n'))
 end
 return accept(true, unnamed(line))

@@ -13,7 +13,8 @@ local NOTES = 32
 local cart, own = KEYS[1], ARGV[1]
 local lines, text = tonumber(ARGV[4]), tonumber(ARGV[5])
 
-local hash = scan(read(cart), '')
+local hash = scan(cart, '')
+survey(hash)
 
 -- Requests that bring the same cart reserve it once.
 local others, reserved = 0, { [ARGV[6]] = { lines = lines, text = text } }

@@ -18,5 +18,5 @@ local held, order, price = parse(hash.flat[at + 1])
 local code, a, b = refuse_new(hash, quantity, held, ARGV[16])
 if code then return reply(code, a, b) end
 if quantity == held then return accept(false, unnamed(line)) end
-put(hash, line, string.format('%d %d %s', quantity, order, price))
+put(hash, line, quantity .. ' ' .. order .. ' ' .. price)
 return accept(true, unnamed(line))
