@@ -120,21 +120,34 @@ func checkRedirect(next *http.Request, via []*http.Request) error {
 	return nil
 }
 
+// current returns the key set in use, nil if there is none.
+func (j *JWKS) current() *keySet {
+	if j == nil {
+		return nil
+	}
+	return j.set.Load()
+}
+
+// refresh begins a fetch in the background if a set that has verified a token is old.
+func (j *JWKS) refresh(ctx context.Context, set *keySet) {
+	if set != nil && j.now().Sub(set.fetched) > jwksMaxAge {
+		j.renew(ctx)
+	}
+}
+
 // keyFor returns the public key for t's kid and alg. Its errors are problem.Errors.
 func (j *JWKS) keyFor(ctx context.Context, t *jwt.Token) (any, error) {
 	name, ok := keyNameOf(t)
 	if !ok {
 		return nil, errTokenMalformed
 	}
-	set := j.set.Load()
+	set := j.current()
 	key, found := set.find(name)
 	switch found {
 	case keyMisfit:
 		return nil, errTokenKeyUnknown
 	case keyFound:
-		if j.now().Sub(set.fetched) > jwksMaxAge {
-			j.renew(ctx)
-		}
+		j.refresh(ctx, set)
 		return key, nil
 	}
 	if err := j.obtain(ctx, name); err != nil {

@@ -2,6 +2,7 @@ package auth
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"strings"
@@ -43,12 +44,14 @@ type JWT struct {
 	now              func() time.Time
 	parser           *jwt.Parser
 	keyFor           func(context.Context, *jwt.Token) (any, error)
+	jwks             *JWKS // nil if secrets verify
+	verified         verifiedTokens
 }
 
 // NewJWT returns a JWT for a config, or an error that names the setting that is missing or
 // too short.
 func NewJWT(cfg JWTConfig) (*JWT, error) {
-	j := &JWT{issuer: cfg.Issuer, audience: cfg.Audience, now: cfg.Now}
+	j := &JWT{issuer: cfg.Issuer, audience: cfg.Audience, now: cfg.Now, jwks: cfg.JWKS, verified: newVerifiedTokens()}
 	if j.now == nil {
 		j.now = time.Now
 	}
@@ -111,6 +114,21 @@ func (j *JWT) Verify(ctx context.Context, token string) (Claims, error) {
 	if len(token) > maxJWT || strings.ContainsAny(token, "\r\n") {
 		return Claims{}, errTokenMalformed
 	}
+	digest, keys := tokenDigest(sha256.Sum256([]byte(token))), j.jwks.current()
+	if claims, ok := j.verified.find(digest, j.now(), keys); ok {
+		j.jwks.refresh(ctx, keys)
+		return claims, nil
+	}
+	claims, p, err := j.verify(ctx, token)
+	if err == nil {
+		j.verified.keep(digest, claims, p, keys)
+	}
+	return claims, err
+}
+
+// verify is Verify without the tokens that are remembered. It also returns the payload of a
+// valid token.
+func (j *JWT) verify(ctx context.Context, token string) (Claims, *payload, error) {
 	var p payload
 	_, err := j.parser.ParseWithClaims(token, &p, func(t *jwt.Token) (any, error) {
 		if err := checkHeader(t.Header); err != nil {
@@ -119,16 +137,16 @@ func (j *JWT) Verify(ctx context.Context, token string) (Claims, error) {
 		return j.keyFor(ctx, t)
 	})
 	if err != nil {
-		return Claims{}, tokenError(err)
+		return Claims{}, nil, tokenError(err)
 	}
 	if !validSubject(p.subject) {
-		return Claims{}, errTokenSubject
+		return Claims{}, nil, errTokenSubject
 	}
 	store, ok := claimStore(p.storeID)
 	if !ok {
-		return Claims{}, errTokenStoreID
+		return Claims{}, nil, errTokenStoreID
 	}
-	return Claims{Customer: p.subject, Store: store}, nil
+	return Claims{Customer: p.subject, Store: store}, &p, nil
 }
 
 // checkHeader refuses headers with crit or another typ. jku, x5u, jwk and x5c, which would
