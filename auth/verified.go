@@ -18,7 +18,9 @@ const maxVerified = 8192
 // A token is remembered only if it was valid, and with everything that could make it
 // invalid later: its times, and the key set. So it is refused at the same moment as without
 // verifiedTokens. The required issuer and audience and the secrets never change.
-type verifiedTokens struct{ cache *otter.Cache[tokenDigest, verifiedToken] }
+type verifiedTokens struct {
+	cache *otter.Cache[tokenDigest, verifiedToken]
+}
 
 type tokenDigest [sha256.Size]byte
 
