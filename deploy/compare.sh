@@ -14,18 +14,17 @@ dir=$(mktemp -d)
 trap 'git worktree remove --force "$dir/tree"; rm -rf "$dir"' EXIT
 git worktree add --quiet --detach "$dir/tree" "$commit"
 
-bench() { # tree results, packages
-	out=$2
+bench() ( # tree, results, packages
 	cd "$1"
+	results=$2
 	shift 2
-	${GO:-go} test -run '^$' -bench "${BENCH:-.}" -benchtime "${BENCHTIME:-200ms}" -skip 'MillionProducts|Start' "$@" >>"$out"
-	cd "$OLDPWD"
-}
+	${GO:-go} test -run '^$' -bench "${BENCH:-.}" -benchtime "${BENCHTIME:-200ms}" -skip 'MillionProducts|Start' "$@" >>"$results"
+)
 
 round=0
 while [ "$round" -lt "${ROUNDS:-10}" ]; do
-	bench "$dir/tree" "$dir/$(basename "$commit").txt" "$@"
-	bench . "$dir/this.txt" "$@"
+	bench "$dir/tree" "$dir/old" "$@"
+	bench . "$dir/new" "$@"
 	round=$((round + 1))
 done
-cd "$dir" && ${GO:-go} tool -modfile "$OLDPWD/go.mod" benchstat "$(basename "$commit").txt" this.txt
+${GO:-go} tool benchstat "$commit=$dir/old" "this tree=$dir/new"

@@ -89,9 +89,10 @@ func NewCache(c CacheConfig) *Cache {
 
 // Products implements service.Catalog.
 func (c *Cache) Products(ctx context.Context, store int64, ids []int64) (map[int64]*cart.Product, error) {
-	keys := make([]productKey, len(ids))
-	for i, id := range ids {
-		keys[i] = productKey{store, id}
+	var room [16]productKey // enough for most carts, without an allocation
+	keys := room[:0]
+	for _, id := range ids {
+		keys = append(keys, productKey{store, id})
 	}
 	products := make(map[int64]*cart.Product, len(ids))
 	err := c.products.Get(ctx, keys, func(key productKey, p *cart.Product) { products[key.product] = p })
