@@ -133,8 +133,8 @@ func (s *Subscription) bound() (changed bool) {
 		&s.StartsAt, &s.EndsAt, &s.PeriodStart, &s.PeriodEnd, &s.TrialEndsAt, &s.CanceledAt,
 		&s.PausedAt, &s.NextRetryAt, &s.GraceEndsAt, &s.CreatedAt, &s.UpdatedAt,
 	} {
-		if near := shown(*at); !at.IsZero() && !near.Equal(*at) {
-			*at, changed = near, true
+		if at.Before(time.Time{}) || at.After(lastShown) {
+			*at, changed = shown(*at), true
 		}
 	}
 	if len(s.ExternalCustomerID) > maxExternalCustomer && utf8.RuneCountInString(s.ExternalCustomerID) > maxExternalCustomer {
