@@ -9,7 +9,9 @@ local function age(key, member, value)
   if string.find(key, ':keys$') then
     local ms, rest = string.match(value, '^(%d+)(.*)$')
     redis.call('HSET', key, member, string.format('%d%s', tonumber(ms) - passed, rest))
-  elseif member == 'x' or string.find(member, '^r.') then
+  elseif member == 'x' then
+    redis.call('HSET', key, member, string.format('%d', math.floor(tonumber(value) - passed / 1000)))
+  elseif string.find(member, '^r.') then
     redis.call('HSET', key, member, string.format('%d', tonumber(value) - passed))
   elseif string.find(member, '^m.') then
     local guest, seconds, rest = string.match(value, '^(%S+) (%d+)(.*)$')

@@ -38,7 +38,8 @@ func parseCart(flat []string) (Held, error) {
 		case member == "l":
 			c.layout = value
 		case member == "x":
-			c.expires, _ = strconv.ParseInt(value, 10, 64)
+			seconds, _ := strconv.ParseInt(value, 10, 64)
+			c.expires = seconds * 1000
 		case strings.HasPrefix(member, "m"):
 			c.Notes = append(c.Notes, parseNote(member, value))
 		case member == "" || member[0] < '0' || member[0] > '9':

@@ -15,7 +15,7 @@ type Held struct {
 	Notes Notes // of merges under way into this cart
 
 	layout  string // "" in layout 1
-	expires int64  // ms by Redis' clock; 0 when a release before this one wrote the cart
+	expires int64  // ms by Redis' clock, a whole second; 0 when a release before this one wrote the cart
 }
 
 // inUse reports whether reads renew the cart's TTL. The remains of an emptied cart are not

@@ -75,7 +75,7 @@ func (r reader) wantLeft(ref redisstore.Ref, want time.Duration, answered time.T
 	left := r.client.PTTL(ctx, ref.CartKey()).Val()
 	stored, _ := r.client.HGet(ctx, ref.CartKey(), "x").Int64()
 	for what, got := range map[string]time.Duration{
-		"TTL": left, "x": time.UnixMilli(stored).Sub(now), "the answer": time.Until(answered),
+		"TTL": left, "x": time.Unix(stored, 0).Sub(now), "the answer": time.Until(answered),
 	} {
 		if (got - want).Abs() > time.Minute {
 			r.t.Errorf("%s: the cart has %v left, want %v", what, got, want)
@@ -201,7 +201,7 @@ func TestRead_NeverRevives(t *testing.T) {
 	r.wantLeft(emptied, 22*time.Hour, r.load(emptied).ExpiresAt)
 
 	// The release before this one has emptied it, and left x as it was.
-	r.client.HSet(ctx, emptied.CartKey(), "x", time.Now().Add(readerTTL.Guest).UnixMilli())
+	r.client.HSet(ctx, emptied.CartKey(), "x", time.Now().Add(readerTTL.Guest).Unix())
 	if held := r.load(emptied); time.Until(held.ExpiresAt) > 24*time.Hour {
 		t.Errorf("an emptied cart says that it expires in %v", time.Until(held.ExpiresAt))
 	}

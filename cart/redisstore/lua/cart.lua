@@ -6,7 +6,7 @@
 --   42.p41:n         the notice                                     only lines with a notice
 --   i  v             cart id and version
 --   c                the coupon's code
---   x                ms when the cart expires, by Redis' clock, so that a read sees it
+--   x                when the cart expires, in seconds by Redis' clock, so that a read sees it
 --   l                the number of this layout; missing in layout 1
 --   r<digest>        ms at which a change with this stamp was applied (see stamps.lua)
 --   e<digest>        the line that this change has changed, if its request does not name it
@@ -199,7 +199,7 @@ end
 local function lifetime(hash, ttl, now)
   local life = in_use(hash.flat) and tonumber(ttl) or hash.at.i and DAY
   if life then
-    put(hash, 'x', string.format('%d', now + life))
+    put(hash, 'x', string.format('%d', math.floor((now + life) / 1000)))
     return life
   end
   for member in pairs(hash.at) do

@@ -299,8 +299,8 @@ func TestCart_FiveLinesAreASmallListpack(t *testing.T) {
 	onRealRedis(t, func(t *testing.T, s *shop) {
 		c := s.guest(t)
 		for id := range int64(5) {
-			s.Catalog.Put(s.ID, &cart.Product{ID: 100 + id, Name: locale.Named("P"), Active: true, MinQuantity: 1, Price: 4950})
-			c.add(fmt.Sprintf(`{"product_id":%d,"qty":2}`, 100+id))
+			s.Catalog.Put(s.ID, &cart.Product{ID: 9001 + id, Name: locale.Named("P"), Active: true, MinQuantity: 1, Price: 10001})
+			c.add(fmt.Sprintf(`{"product_id":%d,"qty":2}`, 9001+id))
 		}
 		key := s.keys(t)[0]
 		if encoding := s.Redis.ObjectEncoding(t.Context(), key).Val(); encoding != "listpack" {
