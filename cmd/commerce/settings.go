@@ -11,6 +11,7 @@ import (
 
 	"commerce/cart"
 	"commerce/cart/redisstore"
+	"commerce/cmd/internal/jsonlog"
 	"commerce/cmd/internal/server"
 	"commerce/deploy/connect"
 	"commerce/deploy/heap"
@@ -138,10 +139,9 @@ func (s *settings) limitMemory(log *slog.Logger) {
 // people. It also sets the logger of go-redis and of s.JWT.
 func (s *settings) logger(out output) *slog.Logger {
 	level, _ := parseLevel(s.LogLevel) // faults has checked it
-	options := &slog.HandlerOptions{Level: level}
-	var handler slog.Handler = slog.NewJSONHandler(out.errors, options)
+	var handler slog.Handler = jsonlog.New(out.errors, level)
 	if s.LogFormat == "text" {
-		handler = slog.NewTextHandler(out.errors, options)
+		handler = slog.NewTextHandler(out.errors, &slog.HandlerOptions{Level: level})
 	}
 	log := slog.New(handler)
 	redis.SetLogger(connect.RedisLog{Log: log}) // go-redis has one logger for the whole process

@@ -64,7 +64,10 @@ func record(c *gin.Context, log *slog.Logger, metrics *Metrics, client context.C
 			attrs = append(attrs, slog.String("err", cut(last.Error(), maxLoggedError)))
 		}
 	}
-	log.LogAttrs(client, level, "request", attrs...)
+	// Unlike slog.Logger, this does not search for the line of code that logs.
+	line := slog.NewRecord(time.Now(), level, "request", 0)
+	line.AddAttrs(attrs...)
+	_ = log.Handler().Handle(client, line)
 }
 
 // cut returns at most n bytes of s.
