@@ -39,8 +39,9 @@ lint: ## run gofumpt, go vet and staticcheck
 build: ## build the service as bin/commerce
 	$(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/commerce ./cmd/commerce
 
-bench: ## measure CPU per request, compared to minimal programs
-	$(WITH_SERVERS) $(GO) run ./cmd/bench
+bench: OUT = bin/bench
+bench: ## compare the service to minimal programs; tables and plots in OUT (bin/bench)
+	$(WITH_SERVERS) $(GO) run ./cmd/bench -out $(OUT)
 
 compare: COMMIT = main
 compare: PACKAGES = ./...

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -12,6 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
+	"commerce/cmd/bench/results"
 	"commerce/deploy/ephemeral"
 )
 
@@ -24,80 +26,122 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func TestCartBenchmarks_RunEndToEnd(t *testing.T) {
+func TestBenchmarks_RunEndToEnd(t *testing.T) {
 	t.Parallel()
 	binary, err := build(t.Context(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(t.TempDir(), "results.json")
-	chosen, o, err := parse([]string{
-		"get", "-rounds", "1", "-turn", "100ms", "count", "-connections", "3", "add",
-		"-binary", binary, "-against", binary, "-json", path,
+	t.Run("all benchmarks", func(t *testing.T) {
+		got := measured(t, "-binary", binary)
+		checkAll(t, got, []size{ // floors run twice
+			{"get", 4 + 5, 1, 0},
+			{"count", 2 + 3, 0, 0},
+			{"add", 2 + 6, 0, 0},
+			{"latency", 1 + 1, 6, 3},
+			{"readers", 3 * 5, 0, 1},
+			{"memory", 0, 4, 1},
+			{"writes", 0, 3, 0},
+			{"start", 0, 2, 0},
+			{"soak", 0, 4, 1},
+			{"list", 2 + 1 + 2 + 3, 0, 1}, // the first page, page 10 by link and by number, filters
+		})
 	})
+	t.Run("two builds", func(t *testing.T) {
+		got := measured(t, "get", "-binary", binary, "-against", binary, "memory")
+		checkAll(t, got, []size{{"get", 4 + 2*5, 1, 0}, {"memory", 0, 2 * 4, 1}})
+		if len(got.Programs) != 2 || got.Programs[1].Path != binary || got.Programs[1].Go == "" {
+			t.Errorf("the results do not describe the second program: %+v", got.Programs)
+		}
+	})
+}
+
+// measured runs benchmarks briefly, and returns their results as read from the file.
+func measured(t *testing.T, arguments ...string) results.Report {
+	t.Helper()
+	out := t.TempDir()
+	chosen, o, err := parse(append(arguments,
+		"-rounds", "1", "-turn", "50ms", "-connections", "3", "-rows", "3000", "-soak", "300ms", "-out", out))
 	if err != nil {
 		t.Fatal(err)
 	}
 	o.postgres = ephemeral.Postgres(t)
-	var table strings.Builder
-	if err := runAll(t.Context(), chosen, o, &table); err != nil {
+	var tables strings.Builder
+	if err := runAll(t.Context(), chosen, o, &tables); err != nil {
 		t.Fatal(err)
 	}
-	written, err := os.ReadFile(path)
+	got, err := results.Read(filepath.Join(out, resultsFile))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got report
-	if err := json.Unmarshal(written, &got); err != nil {
-		t.Fatal(err)
-	}
-	if got.Machine.CPUs == 0 || got.Go == "" || got.Connections != 3 || got.Rounds != 1 || got.Turn != "100ms" ||
-		len(got.Programs) != 2 || got.Programs[1].Path != binary || got.Programs[1].Go == "" {
+	if got.Machine.CPUs == 0 || got.Go == "" || got.Connections != 3 || got.Rounds != 1 || got.Turn != "50ms" {
 		t.Errorf("the results do not describe the run: %+v", got)
 	}
-	for i, want := range []struct {
-		name  string
-		cases int // floors, and each case for both services
-	}{{"get", 2 + 2*5}, {"count", 2 + 2*3}, {"add", 1 + 2*6}} {
-		if i >= len(got.Benchmarks) || got.Benchmarks[i].Name != want.name || len(got.Benchmarks[i].Cases) != want.cases {
-			t.Errorf("benchmark %d is not %s with %d cases:\n%s", i, want.name, want.cases, written)
-			continue
-		}
-		for _, c := range got.Benchmarks[i].Cases {
-			checkCase(t, want.name, c)
-			if !strings.Contains(table.String(), c.Name) {
-				t.Errorf("%s: the table has no row for %s", want.name, c.Name)
+	for _, b := range got.Benchmarks {
+		for _, c := range b.Cases {
+			if !strings.Contains(tables.String(), c.Name) {
+				t.Errorf("%s: the tables have no row for %s", b.Name, c.Name)
 			}
 		}
 	}
+	again, err := os.ReadFile(filepath.Join(out, tablesFile))
+	if err != nil || !strings.Contains(string(again), "## Targets") {
+		t.Errorf("%v; the tables beside the results are:\n%s", err, again)
+	}
+	return got
 }
 
-func checkCase(t *testing.T, benchmark string, c caseResult) {
+// size is how much a benchmark reports.
+type size struct {
+	name                  string
+	cases, values, curves int
+}
+
+func checkAll(t *testing.T, got results.Report, want []size) {
 	t.Helper()
-	ratios := 1
-	switch {
-	case strings.HasPrefix(c.Name, "floor-"):
-		ratios = 0
-	case strings.HasSuffix(c.Name, " [against]"):
-		ratios = 2
+	var sizes []size
+	for _, b := range got.Benchmarks {
+		sizes = append(sizes, size{b.Name, len(b.Cases), len(b.Values), len(b.Curves)})
+		for _, c := range b.Cases {
+			checkCase(t, b.Name, c)
+		}
 	}
-	if len(c.Rounds) != 1 || c.Rounds[0].Requests < 1 || c.Rate.Median <= 0 || c.P50.Median <= 0 || c.P99.Max < c.P50.Min || len(c.Ratios) != ratios {
+	if diff := cmp.Diff(want, sizes, cmp.AllowUnexported(size{})); diff != "" {
+		t.Errorf("cases, values and curves (-want +got):\n%s", diff)
+	}
+}
+
+func checkCase(t *testing.T, benchmark string, c results.Case) {
+	t.Helper()
+	if len(c.Rounds) != 1 || c.Rounds[0].Requests < 1 || c.Rate.Median <= 0 || c.P50.Median <= 0 || c.P99.Max < c.P50.Min {
 		t.Errorf("%s, %s: %+v", benchmark, c.Name, c)
+	}
+	if c.Server.Median <= 0 || c.Allocations.Median <= 0 || c.Allocated.Median <= 0 || c.Resident.Median <= 0 {
+		t.Errorf("%s, %s does not know what the server used: %+v", benchmark, c.Name, c)
+	}
+	if strings.HasSuffix(c.Name, " [against]") && len(c.Ratios) == 0 {
+		t.Errorf("%s, %s is not compared", benchmark, c.Name)
 	}
 }
 
 func TestSummarize_ComparesWithinEachRound(t *testing.T) {
 	t.Parallel()
-	cases := []testCase{{name: "floor"}, {name: "ours", compared: []comparison{{of: "floor", maximum: 3, cost: wholeCost}}}}
-	got := summarize(cases, [][]round{
+	cases := []testCase{
+		{name: "floor"},
+		{name: "ours", compared: []results.Comparison{{Cost: results.CPU, Of: "floor", AtMost: new(1.25)}}},
+	}
+	got := summarize(cases, [][]results.Round{
 		{{Server: 8, Store: 2}, {Server: 16, Store: 4}, {}},
 		{{Server: 10, Store: 10}, {Server: 10, Store: 10}, {Server: 9, Store: 9}},
 	})
-	want := ratio{Of: "floor", figure: figure{Median: 1.5, Min: 1, Max: 2}, Maximum: 3}
-	if r := got.Cases[1].Ratios; len(r) != 1 || r[0] != want {
-		t.Errorf("ratios %+v, want %+v", r, want)
+	want := results.Ratio{Cost: results.CPU, Of: "floor", Figure: results.Figure{Median: 1.5, Min: 1, Max: 2}, AtMost: new(1.25)}
+	if diff := cmp.Diff([]results.Ratio{want}, got[1].Ratios); diff != "" {
+		t.Errorf("ratios (-want +got):\n%s", diff)
 	}
-	if median := got.Cases[1].Server.Median; median != 10 {
+	if !got[1].Ratios[0].Missed() {
+		t.Error("a ratio above its target is not missed")
+	}
+	if median := got[1].Server.Median; median != 10 {
 		t.Errorf("median of three is %v, want 10", median)
 	}
 }
@@ -105,7 +149,7 @@ func TestSummarize_ComparesWithinEachRound(t *testing.T) {
 func TestParse_RefusesUnknownBenchmarks(t *testing.T) {
 	t.Parallel()
 	_, _, err := parse([]string{"get", "gte"})
-	if err == nil || !strings.Contains(err.Error(), "list, get, count, add") {
+	if err == nil || !strings.Contains(err.Error(), "get, count, add, latency") {
 		t.Errorf("got %v, want an error that lists the benchmarks", err)
 	}
 }
@@ -135,8 +179,10 @@ func TestPut_CountsUnavailableAndStopsAtAnyOtherStatus(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.setAddresses(0)
-		l, err := put(ctx, []*client{c}, time.Minute)
+		transport := newTransport(1)
+		l, err := put(ctx, transport, []*client{c}, time.Minute)
 		cancel()
+		transport.CloseIdleConnections()
 		target.Close()
 		if l.failed != want.failed || (err != nil) != want.wrong || l.requests != want.good {
 			t.Errorf("after a %d: %d good, %d failed, %v", status, l.requests, l.failed, err)

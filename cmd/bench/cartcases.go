@@ -6,46 +6,78 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
+
+	"commerce/cmd/bench/results"
 )
 
-// Numbers of lines: a usual cart, and a cart with all products.
+// Numbers of lines: a usual cart, and a large one.
 const (
 	fewLines  = 5
-	manyLines = products
+	manyLines = 50
 )
 
+// usualRead is the case that other reads are compared with.
+const usualRead = "guest, 5 lines"
+
 // benchGet measures GET /cart.
-func benchGet(ctx context.Context, o options) (results, error) {
-	return cartBench{"get", []string{"floor-ping", "floor-get"}, []cartCase{
-		{"guest, 5 lines", reading("/cart", fewLines, (*shop).newGuest)},
-		{"guest, 50 lines", reading("/cart", manyLines, (*shop).newGuest)},
-		{"guest, 5 lines, 304", unchanged},
-		{"customer, 5 lines", reading("/cart", fewLines, (*shop).newCustomer)},
-		{"customer with a merged token, 5 lines", reading("/cart", fewLines, (*shop).newMerged)},
+func benchGet(ctx context.Context, o options) (results.Benchmark, error) {
+	b, err := cartBench{"get", twice("floor-ping", "floor-get"), []cartCase{
+		{usualRead, reading("/cart", fewLines, (*shop).newGuest), cpuOf("floor-get", 0.9)},
+		{"guest, 50 lines", reading("/cart", manyLines, (*shop).newGuest), cpuOf(usualRead, 4)},
+		{"guest, 5 lines, 304", unchanged, cpuOf(usualRead, 0.7)},
+		{"customer, 5 lines", reading("/cart", fewLines, (*shop).newCustomer), cpuOf(usualRead, 1.1)},
+		{"customer with a merged token, 5 lines", reading("/cart", fewLines, (*shop).newMerged), cpuOf(usualRead, 1.25)},
 	}}.run(ctx, o)
+	if err == nil {
+		b.Values = append(b.Values, ownAllocations(b))
+	}
+	return b, err
+}
+
+// ownAllocations is how many objects a read allocates beyond those that Gin and net/http
+// allocate for a fixed body. It includes the Redis client's.
+func ownAllocations(b results.Benchmark) results.Value {
+	read, _ := b.Case(usualRead)
+	ping, _ := b.Case("floor-ping")
+	var own []float64
+	for i := range read.Rounds {
+		own = append(own, read.Rounds[i].Allocations-ping.Rounds[i].Allocations)
+	}
+	return results.Value{Name: usualRead + ": allocations beyond floor-ping's", Figure: results.FigureOf(own...), AtMost: new(40.0)}
 }
 
 // benchCount measures GET /cart/count.
-func benchCount(ctx context.Context, o options) (results, error) {
-	return cartBench{"count", []string{"floor-ping", "floor-get"}, []cartCase{
-		{"guest, 5 lines", reading("/cart/count", fewLines, (*shop).newGuest)},
-		{"guest, 50 lines", reading("/cart/count", manyLines, (*shop).newGuest)},
-		{"customer, 5 lines", reading("/cart/count", fewLines, (*shop).newCustomer)},
+func benchCount(ctx context.Context, o options) (results.Benchmark, error) {
+	return cartBench{"count", twice("floor-get"), []cartCase{
+		{usualRead, reading("/cart/count", fewLines, (*shop).newGuest), cpuOf("floor-get", 0.6)},
+		{"guest, 50 lines", reading("/cart/count", manyLines, (*shop).newGuest), nil},
+		{"customer, 5 lines", reading("/cart/count", fewLines, (*shop).newCustomer), nil},
 	}}.run(ctx, o)
 }
 
 // benchAdd measures changes of a guest's cart of five lines: adds that increase a
 // quantity, and PATCH.
-func benchAdd(ctx context.Context, o options) (results, error) {
-	return cartBench{"add", []string{"floor-add"}, []cartCase{
-		{"add", adding(plain)},
-		{"add, X-Timestamp", adding(stamped)},
-		{"add, Idempotency-Key", adding(keyed)},
-		{"patch", patching(plain)},
-		{"patch, X-Timestamp", patching(stamped)},
-		{"patch, Idempotency-Key", patching(keyed)},
+func benchAdd(ctx context.Context, o options) (results.Benchmark, error) {
+	inRedis := results.Comparison{Cost: results.StoreCPU, Of: "floor-add", AtMost: new(1.0)}
+	return cartBench{"add", twice("floor-add"), []cartCase{
+		{"add", adding(plain), append(cpuOf("floor-add", 1.1), inRedis)},
+		{"add, X-Timestamp", adding(stamped), cpuOf("floor-add", 0)},
+		{"add, Idempotency-Key", adding(keyed), cpuOf("floor-add", 0)},
+		{"patch", patching(plain), cpuOf("floor-add", 1.1)},
+		{"patch, X-Timestamp", patching(stamped), cpuOf("floor-add", 0)},
+		{"patch, Idempotency-Key", patching(keyed), cpuOf("floor-add", 0)},
 	}}.run(ctx, o)
+}
+
+// cpuOf compares CPU with another case. A target of 0 means none.
+func cpuOf(other string, atMost float64) []results.Comparison {
+	c := results.Comparison{Cost: results.CPU, Of: other}
+	if atMost > 0 {
+		c.AtMost = &atMost
+	}
+	return []results.Comparison{c}
 }
 
 // reading returns clients that repeat a GET, each on its own cart.
@@ -158,7 +190,7 @@ func patching(mark mark) func(*shop) clients {
 
 // floorClients returns the clients of a floor. Each client of floor-add has its own key.
 func floorClients(name, rawURL string) clients {
-	if name != "floor-add" {
+	if !strings.HasPrefix(name, "floor-add") {
 		return same(rawURL+"/cart", http.Header{})
 	}
 	return func(context.Context) (*client, error) {

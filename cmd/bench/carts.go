@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"commerce/auth"
+	"commerce/cmd/bench/results"
 )
 
 // jwtSecret signs customers' tokens.
@@ -24,70 +25,75 @@ func serviceSettings(database string, redis *process) []string {
 // cartBench is a benchmark of carts.
 type cartBench struct {
 	name   string
-	floors []string // cases are compared with the last one
+	floors []string
 	cases  []cartCase
 }
 
-// cartCase is one kind of request.
+// cartCase is one kind of request to the service. Its comparisons are with floors and
+// with earlier cases of the service.
 type cartCase struct {
-	name    string
-	clients func(*shop) clients
+	name     string
+	clients  func(*shop) clients
+	compared []results.Comparison
 }
 
-func (b cartBench) run(ctx context.Context, o options) (results, error) {
+func (b cartBench) run(ctx context.Context, o options) (results.Benchmark, error) {
 	s, err := newStage(o)
 	if err != nil {
-		return results{}, err
+		return results.Benchmark{}, err
 	}
 	defer s.close()
 	cases, err := b.open(ctx, s)
 	if err != nil {
-		return results{}, err
+		return results.Benchmark{}, err
 	}
-	return measure(ctx, o, b.name, cases)
+	return measure(ctx, o, b.name, "Redis", cases)
 }
 
 // open starts the floors and the services. Each case of the second service follows the
 // same case of the first one.
 func (b cartBench) open(ctx context.Context, s *stage) ([]testCase, error) {
-	all, err := b.openFloors(ctx, s)
+	all, err := openFloors(ctx, s, b.floors)
 	if err != nil {
 		return nil, err
 	}
-	binary, err := s.service(ctx)
+	shops, err := openShops(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	first, err := openShop(ctx, s, binary)
-	if err != nil {
-		return nil, err
-	}
-	var second *shop
-	if s.against != "" {
-		if second, err = openShop(ctx, s, s.against); err != nil {
-			return nil, err
-		}
-	}
-	floor := comparison{of: b.floors[len(b.floors)-1], cost: wholeCost}
 	for _, c := range b.cases {
-		all = append(all, testCase{c.name, first.server, c.clients(first), []comparison{floor}})
-		if second != nil {
-			all = append(all, testCase{
-				c.name + " [against]", second.server, c.clients(second),
-				[]comparison{floor, {of: c.name, cost: wholeCost}},
-			})
+		for _, shop := range shops {
+			compared := c.compared
+			if shop.label != "" {
+				compared = []results.Comparison{{Cost: results.CPU, Of: c.name}}
+			}
+			all = append(all, testCase{name: c.name + shop.label, server: shop.server, clients: c.clients(shop), compared: compared})
 		}
 	}
 	return all, nil
 }
 
-func (b cartBench) openFloors(ctx context.Context, s *stage) ([]testCase, error) {
+// withDefaultGC follows the name of a floor that runs with Go's default collector.
+const withDefaultGC = ", default GC"
+
+// twice returns each floor with the collector's settings of the service, and with Go's
+// defaults.
+func twice(floors ...string) []string {
+	var all []string
+	for _, name := range floors {
+		all = append(all, name, name+withDefaultGC)
+	}
+	return all
+}
+
+// openFloors starts floors. They share a Redis server.
+func openFloors(ctx context.Context, s *stage, names []string) ([]testCase, error) {
 	redis, err := s.redis(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var all []testCase
-	for _, name := range b.floors {
+	for _, name := range names {
 		p, err := s.floor(ctx, []string{"REDIS_URL=" + redis.url}, name)
 		if err != nil {
 			return nil, err
@@ -104,11 +110,30 @@ func only(p *process) func(context.Context) ([]int, error) {
 // shop is a service with its own database and Redis server, so that two builds may use
 // different storage layouts.
 type shop struct {
-	server *server
-	tokens *auth.JWT
+	label    string // follows the names of its cases
+	binary   string
+	server   *server
+	redis    *process
+	settings []string
+	tokens   *auth.JWT
 }
 
-func openShop(ctx context.Context, s *stage, binary string) (*shop, error) {
+// openShops starts the service, and the second service if there is one.
+func openShops(ctx context.Context, s *stage) ([]*shop, error) {
+	first, err := openShop(ctx, s, s.binary)
+	if err != nil || s.against == "" {
+		return []*shop{first}, err
+	}
+	second, err := openShop(ctx, s, s.against)
+	if err != nil {
+		return nil, err
+	}
+	second.label = " [against]"
+	return []*shop{first, second}, nil
+}
+
+// openShop starts a service. Settings are added to the usual ones.
+func openShop(ctx context.Context, s *stage, binary string, settings ...string) (*shop, error) {
 	database, err := s.database(ctx, binary, 0)
 	if err != nil {
 		return nil, err
@@ -116,22 +141,24 @@ func openShop(ctx context.Context, s *stage, binary string) (*shop, error) {
 	if err := addProducts(ctx, database); err != nil {
 		return nil, err
 	}
-	redis, err := s.redis(ctx)
+	// Without these pings the replication stream has nothing but the service's changes.
+	redis, err := s.redis(ctx, "--repl-ping-replica-period", "3600")
 	if err != nil {
 		return nil, err
 	}
-	service, err := s.http(ctx, serviceSettings(database, redis), "/openapi.yaml", binary, "serve")
+	settings = append(serviceSettings(database, redis), settings...)
+	service, err := s.http(ctx, settings, responds("/openapi.yaml"), binary, "serve")
 	if err != nil {
 		return nil, err
 	}
 	tokens, err := auth.NewJWT(auth.JWTConfig{Secret: []byte(jwtSecret)})
-	return &shop{&server{service, only(redis)}, tokens}, err
+	return &shop{binary: binary, server: &server{service, only(redis)}, redis: redis, settings: settings, tokens: tokens}, err
 }
 
 // The products of a benchmark are in store 1, without plans, fields or limits.
 const (
 	firstProduct = 9001
-	products     = 50
+	products     = 100
 )
 
 func addProducts(ctx context.Context, database string) error {

@@ -16,17 +16,16 @@ import (
 //go:embed flooradd.lua
 var floorAddLua string
 
-// floorAdd runs a script that increases one field of a hash. It uses Gin, go-redis with
-// the service's settings, and encoding/json.
-func floorAdd(context.Context) error {
+// floorAdd runs a script that changes one line of a cart, and responds with the whole
+// cart, as an add of the service does. It uses Gin, go-redis with the service's settings,
+// and encoding/json.
+func floorAdd(_ context.Context, engine *gin.Engine) error {
 	rdb, err := connect.Redis(os.Getenv("REDIS_URL"))
 	if err != nil {
 		return err
 	}
 	defer rdb.Close()
 	add := redis.NewScript(floorAddLua)
-	gin.SetMode(gin.ReleaseMode)
-	engine := gin.New()
 	engine.POST("/cart/add", func(c *gin.Context) {
 		var body struct {
 			ProductID int64 `json:"product_id"`
@@ -36,13 +35,25 @@ func floorAdd(context.Context) error {
 			c.Status(http.StatusBadRequest)
 			return
 		}
-		key := []string{"floor:" + c.GetHeader("X-Cart-Token")}
-		n, err := add.Run(c.Request.Context(), rdb, key, body.ProductID, body.Quantity, 1_000_000, (720 * time.Hour).Milliseconds()).Int64()
+		line, err := newFloorLine(body.ProductID, body.Quantity)
 		if err != nil {
 			c.Status(http.StatusInternalServerError)
 			return
 		}
-		c.JSON(http.StatusOK, gin.H{"product_id": body.ProductID, "quantity": n})
+		key := []string{"floor:" + c.GetHeader("X-Cart-Token")}
+		stored, err := add.Run(c.Request.Context(), rdb, key, body.ProductID, line, 1_000_000, (720 * time.Hour).Milliseconds()).StringSlice()
+		if err != nil {
+			c.Status(http.StatusInternalServerError)
+			return
+		}
+		lines := make(floorCart, 0, len(stored)/2)
+		for i := 1; i < len(stored); i += 2 {
+			if err := lines.add(stored[i]); err != nil {
+				c.Status(http.StatusInternalServerError)
+				return
+			}
+		}
+		c.JSON(http.StatusOK, gin.H{"data": lines})
 	})
-	return http.ListenAndServe(os.Getenv("ADDR"), engine)
+	return serveFloor(engine)
 }

@@ -55,14 +55,12 @@ func (r *floorRow) scan(rows pgx.Rows) error {
 
 // floorList responds with the newest 15 rows of one store, without authentication. It
 // uses Gin, pgx and encoding/json.
-func floorList(ctx context.Context) error {
+func floorList(ctx context.Context, engine *gin.Engine) error {
 	pool, err := pgxpool.New(ctx, os.Getenv("DATABASE_URL"))
 	if err != nil {
 		return err
 	}
 	defer pool.Close()
-	gin.SetMode(gin.ReleaseMode)
-	engine := gin.New()
 	engine.GET("/subscriptions", func(c *gin.Context) {
 		rows, err := pool.Query(c.Request.Context(), floorSQL, 1)
 		if err != nil {
@@ -85,5 +83,5 @@ func floorList(ctx context.Context) error {
 		}
 		c.JSON(http.StatusOK, gin.H{"data": all})
 	})
-	return http.ListenAndServe(os.Getenv("ADDR"), engine)
+	return serveFloor(engine)
 }

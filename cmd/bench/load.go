@@ -11,6 +11,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"commerce/cmd/bench/results"
 )
 
 // client sends requests one after the other on its own connection.
@@ -57,54 +59,59 @@ func (c *client) setAddresses(n int) {
 	}
 }
 
-// load is the measurement of a turn.
+// load is what the clients see in a turn.
 type load struct {
 	requests int // with the expected status
 	failed   int // answered 503 or 504
 	took     time.Duration
-	server   time.Duration // CPU time of the server process
-	store    time.Duration // CPU time of the server's Redis or Postgres processes
 	times    []time.Duration
 }
 
-// round is the result of a turn, per second and per request.
-type round struct {
-	Requests int     `json:"requests"`
-	Failed   int     `json:"failed"`
-	Seconds  float64 `json:"seconds"`
-	Rate     float64 `json:"requests_per_second"`
-	P50      float64 `json:"p50_ms"`
-	P99      float64 `json:"p99_ms"`
-	Server   float64 `json:"server_us"` // CPU per request
-	Store    float64 `json:"store_us"`
+// round returns the result of a turn in which the server used u and ended with that many
+// resident bytes.
+func (l *load) round(u usage, resident int64) results.Round {
+	slices.Sort(l.times)
+	each := func(x float64) float64 { return results.Rounded(x / float64(max(l.requests, 1))) }
+	return results.Round{
+		Requests: l.requests, Failed: l.failed,
+		Seconds: results.Rounded(l.took.Seconds()), Rate: results.Rounded(float64(l.requests) / l.took.Seconds()),
+		P50:         milliseconds(percentile(l.times, 0.5)),
+		P99:         milliseconds(percentile(l.times, 0.99)),
+		Server:      each(u.server.Seconds() * 1e6),
+		Store:       each(u.store.Seconds() * 1e6),
+		Allocations: each(u.allocations),
+		Allocated:   each(u.allocated),
+		Resident:    megabytes(resident),
+	}
 }
 
-func (l *load) round() round {
-	slices.Sort(l.times)
-	percentile := func(p float64) float64 {
-		if len(l.times) == 0 {
-			return 0
-		}
-		return l.times[int(p*float64(len(l.times)-1))].Seconds() * 1e3
+// percentile returns a percentile of sorted times, 0 if there are none.
+func percentile(sorted []time.Duration, p float64) time.Duration {
+	if len(sorted) == 0 {
+		return 0
 	}
-	each := func(used time.Duration) float64 { return used.Seconds() * 1e6 / float64(max(l.requests, 1)) }
-	return round{
-		Requests: l.requests, Failed: l.failed, Seconds: l.took.Seconds(), Rate: float64(l.requests) / l.took.Seconds(),
-		P50: percentile(0.5), P99: percentile(0.99), Server: each(l.server), Store: each(l.store),
-	}
+	return sorted[int(p*float64(len(sorted)-1))]
 }
+
+func milliseconds(d time.Duration) float64 { return results.Rounded(d.Seconds() * 1e3) }
+
+func megabytes(bytes int64) float64 { return results.Rounded(float64(bytes) / 1e6) }
 
 // spoiled reports whether so many requests failed that the result is meaningless. A few
 // may fail because other processes use the CPU.
 func (l *load) spoiled() bool { return l.failed*100 > l.requests }
 
+// newTransport returns a transport that keeps n connections open. The caller closes the
+// idle ones.
+func newTransport(n int) *http.Transport {
+	return &http.Transport{MaxIdleConnsPerHost: n, DisableCompression: true}
+}
+
 // put lets all clients send requests for d. An unexpected status other than 503 and 504
 // ends it with an error.
-func put(ctx context.Context, all []*client, d time.Duration) (load, error) {
+func put(ctx context.Context, transport *http.Transport, all []*client, d time.Duration) (load, error) {
 	ctx, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
-	transport := &http.Transport{MaxIdleConnsPerHost: len(all), DisableCompression: true}
-	defer transport.CloseIdleConnections()
 
 	var sum load
 	var wrong error
@@ -134,27 +141,42 @@ func put(ctx context.Context, all []*client, d time.Duration) (load, error) {
 func (c *client) repeat(ctx context.Context, transport *http.Transport) (load, error) {
 	var l load
 	for ctx.Err() == nil {
-		if c.prepare != nil {
-			if err := c.prepare(context.WithoutCancel(ctx)); err != nil {
-				return l, err
-			}
-		}
-		i := c.sent % len(c.addresses)
-		c.request.Header["X-Forwarded-For"] = c.addresses[i : i+1 : i+1]
-		c.sent++
-		began := time.Now()
-		good, err := c.send(transport)
-		if err != nil {
+		if err := c.next(ctx); err != nil {
 			return l, err
 		}
-		if !good {
-			l.failed++
-			continue
+		if err := c.timed(&l, transport, time.Now()); err != nil {
+			return l, err
 		}
-		l.requests++
-		l.times = append(l.times, time.Since(began))
 	}
 	return l, nil
+}
+
+// next prepares the next request.
+func (c *client) next(ctx context.Context) error {
+	if c.prepare != nil {
+		if err := c.prepare(context.WithoutCancel(ctx)); err != nil {
+			return err
+		}
+	}
+	i := c.sent % len(c.addresses)
+	c.request.Header["X-Forwarded-For"] = c.addresses[i : i+1 : i+1]
+	c.sent++
+	return nil
+}
+
+// timed sends the request and adds the time since began to l.
+func (c *client) timed(l *load, transport *http.Transport, began time.Time) error {
+	good, err := c.send(transport)
+	if err != nil {
+		return err
+	}
+	if !good {
+		l.failed++
+		return nil
+	}
+	l.requests++
+	l.times = append(l.times, time.Since(began))
+	return nil
 }
 
 // send reports whether the response has the expected status. It returns false for 503

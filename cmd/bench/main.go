@@ -4,6 +4,8 @@
 //	go run ./cmd/bench                        # all benchmarks
 //	go run ./cmd/bench get add -rounds 7      # some of them
 //	go run ./cmd/bench get -against /tmp/old  # with another build in the same rounds
+//	go run ./cmd/bench -out results           # write tables and plots to a directory
+//	go run ./cmd/bench draw results           # write them again from the run's data
 //
 // Compare only ratios within one run. Absolute numbers depend on the machine and on its
 // load.
@@ -20,17 +22,21 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
+
+	"commerce/cmd/bench/results"
 )
 
 // options are the command's flags.
 type options struct {
 	rounds      int
 	turn        time.Duration
+	soak        time.Duration
 	connections int    // clients at a time, each on its own connection
-	json        string // file for the results, "" for none
+	out         string // directory for results and plots, "" for none
 	binary      string // the service, "" to build it from this tree
 	against     string // a second service, "" for none
 	rows        int
@@ -41,25 +47,21 @@ type options struct {
 // benchmark is one benchmark. Its run starts and stops what it needs.
 type benchmark struct {
 	name string
-	run  func(ctx context.Context, o options) (results, error)
+	run  func(ctx context.Context, o options) (results.Benchmark, error)
 }
 
 func benchmarks() []benchmark {
 	return []benchmark{
-		{"list", benchList},
 		{"get", benchGet},
 		{"count", benchCount},
 		{"add", benchAdd},
-	}
-}
-
-// floors are the floor programs, by name. Benchmarks run them as separate processes.
-func floors() map[string]func(context.Context) error {
-	return map[string]func(context.Context) error{
-		"floor-list": floorList,
-		"floor-ping": floorPing,
-		"floor-get":  floorGet,
-		"floor-add":  floorAdd,
+		{"latency", benchLatency},
+		{"readers", benchReaders},
+		{"memory", benchMemory},
+		{"writes", benchWrites},
+		{"start", benchStart},
+		{"soak", benchSoak},
+		{"list", benchList},
 	}
 }
 
@@ -75,7 +77,10 @@ func main() {
 func run(ctx context.Context, args []string) error {
 	if len(args) > 0 {
 		if floor, ok := floors()[args[0]]; ok {
-			return floor(ctx)
+			return runFloor(ctx, floor, args[1:])
+		}
+		if args[0] == "draw" {
+			return drawFrom(args[1:])
 		}
 	}
 	chosen, o, err := parse(args)
@@ -88,24 +93,47 @@ func run(ctx context.Context, args []string) error {
 	return runAll(ctx, chosen, o, os.Stdout)
 }
 
-// runAll runs the chosen benchmarks and prints the table of each when it is done.
+// runAll runs the chosen benchmarks and prints the tables of each when it is done.
 func runAll(ctx context.Context, chosen []benchmark, o options, out io.Writer) error {
 	report := newReport(ctx, o)
-	for _, b := range chosen {
-		results, err := b.run(ctx, o)
+	began := time.Now()
+	if o.binary == "" {
+		dir, err := os.MkdirTemp("", "bench")
 		if err != nil {
-			return fmt.Errorf("%s: %w", b.name, err)
-		}
-		results.Name = b.name
-		if err := results.print(out); err != nil {
 			return err
 		}
-		report.Benchmarks = append(report.Benchmarks, results)
+		defer os.RemoveAll(dir)
+		if o.binary, err = build(ctx, dir); err != nil {
+			return err
+		}
 	}
-	if o.json == "" {
+	for _, b := range chosen {
+		measured, err := b.run(ctx, o)
+		if err != nil {
+			return errors.Join(fmt.Errorf("%s: %w", b.name, err), save(report, o.out, out))
+		}
+		if err := measured.Print(out); err != nil {
+			return err
+		}
+		report.Benchmarks = append(report.Benchmarks, measured)
+		report.Took = time.Since(began).Round(time.Second).String()
+	}
+	return save(report, o.out, out)
+}
+
+// save writes the results and their plots to a directory, unless it is "".
+func save(report results.Report, dir string, out io.Writer) error {
+	if dir == "" {
 		return nil
 	}
-	return report.write(o.json)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	if err := report.Write(filepath.Join(dir, resultsFile)); err != nil {
+		return err
+	}
+	fmt.Fprintln(out, "Tables and plots are in", dir)
+	return draw(dir)
 }
 
 // parse reads flags and names of benchmarks, in any order. No name means all benchmarks.
@@ -113,9 +141,10 @@ func parse(args []string) ([]benchmark, options, error) {
 	o := options{postgres: os.Getenv("TEST_POSTGRES_URL")}
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.IntVar(&o.rounds, "rounds", 5, "number of rounds; each case takes one turn per round")
-	flags.DurationVar(&o.turn, "turn", 2*time.Second, "duration of a turn")
+	flags.DurationVar(&o.turn, "turn", time.Second, "duration of a turn")
+	flags.DurationVar(&o.soak, "soak", 20*time.Second, "duration of soak")
 	flags.IntVar(&o.connections, "connections", 64, "number of concurrent clients, each with its own connection")
-	flags.StringVar(&o.json, "json", "", "write the results to this file, as JSON")
+	flags.StringVar(&o.out, "out", "", "write results and plots to this directory")
 	flags.StringVar(&o.binary, "binary", "", "program of the service (default: built from this tree)")
 	flags.StringVar(&o.against, "against", "", "program of a second service to measure in the same rounds")
 	flags.IntVar(&o.rows, "rows", 1_000_000, "number of subscriptions for list")
@@ -134,8 +163,8 @@ func parse(args []string) ([]benchmark, options, error) {
 		}
 		chosen, args = append(chosen, b), args[1:]
 	}
-	if o.rounds < 1 || o.turn <= 0 || o.connections < 1 {
-		return nil, o, errors.New("-rounds, -turn and -connections must be more than 0")
+	if o.rounds < 1 || o.turn <= 0 || o.soak <= 0 || o.connections < 1 {
+		return nil, o, errors.New("-rounds, -turn, -soak and -connections must be more than 0")
 	}
 	if chosen == nil {
 		chosen = benchmarks()

@@ -12,7 +12,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -22,37 +21,54 @@ import (
 
 // process is a server process.
 type process struct {
-	url string
-	cmd *exec.Cmd
+	url   string
+	admin string // address of its metrics, "" for none
+	cmd   *exec.Cmd
 }
 
-// startHTTP starts a server that reads its address from ADDR, and waits until the path
-// probe responds. The server's log is discarded.
-func startHTTP(ctx context.Context, settings []string, probe, name string, args ...string) (*process, error) {
+// probe fails until the server at a URL is ready.
+type probe func(ctx context.Context, url string) error
+
+// responds is ready when path has any response.
+func responds(path string) probe {
+	return func(ctx context.Context, url string) error {
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, url+path, nil)
+		if err != nil {
+			return err
+		}
+		response, err := http.DefaultClient.Do(r)
+		if err != nil {
+			return err
+		}
+		return discard(response.Body)
+	}
+}
+
+// startHTTP starts a server that reads its addresses from ADDR and ADMIN_ADDR, and waits
+// until it is ready. The server's log is discarded.
+func startHTTP(ctx context.Context, settings []string, ready probe, name string, args ...string) (*process, error) {
 	addr, err := freeAddr()
 	if err != nil {
 		return nil, err
 	}
-	p := &process{url: "http://" + addr, cmd: exec.CommandContext(ctx, name, args...)}
-	p.cmd.Env = append(append(os.Environ(), "ADDR="+addr, "ADMIN_ADDR=127.0.0.1:0"), settings...)
-	return p, p.start(func() error {
-		response, err := http.Get(p.url + probe)
-		if err != nil {
-			return err
-		}
-		return response.Body.Close()
-	})
+	admin, err := freeAddr()
+	if err != nil {
+		return nil, err
+	}
+	p := &process{url: "http://" + addr, admin: "http://" + admin, cmd: exec.CommandContext(ctx, name, args...)}
+	p.cmd.Env = append(append(os.Environ(), "ADDR="+addr, "ADMIN_ADDR="+admin), settings...)
+	return p, p.start(func() error { return ready(ctx, p.url) })
 }
 
 // startRedis starts a Redis server that does not persist its data.
-func startRedis(ctx context.Context, dir string) (*process, error) {
+func startRedis(ctx context.Context, dir string, settings ...string) (*process, error) {
 	addr, err := freeAddr()
 	if err != nil {
 		return nil, err
 	}
 	host, port, _ := net.SplitHostPort(addr)
-	p := &process{url: "redis://" + addr, cmd: exec.CommandContext(ctx, "redis-server",
-		"--bind", host, "--port", port, "--dir", dir, "--save", "", "--appendonly", "no")}
+	arguments := []string{"--bind", host, "--port", port, "--dir", dir, "--save", "", "--appendonly", "no"}
+	p := &process{url: "redis://" + addr, cmd: exec.CommandContext(ctx, "redis-server", append(arguments, settings...)...)}
 	probe := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1, DisableIdentity: true})
 	defer probe.Close()
 	return p, p.start(func() error {
@@ -70,7 +86,7 @@ func (p *process) start(answers func() error) error {
 	if err := p.cmd.Start(); err != nil {
 		return err
 	}
-	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+	for began := time.Now(); ; time.Sleep(time.Millisecond) {
 		err := answers()
 		if err == nil {
 			return nil
@@ -98,35 +114,7 @@ func (p *process) stop() {
 	_ = p.cmd.Wait()
 }
 
-// cpu returns the CPU time of processes, in user and system mode. A process that has
-// ended counts as 0.
-func cpu(pids ...int) (time.Duration, error) {
-	const tick = 10 * time.Millisecond // USER_HZ is 100 on every Linux
-	var used time.Duration
-	for _, pid := range pids {
-		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-		if errors.Is(err, os.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return 0, err
-		}
-		// The process name, in parentheses, may contain spaces. utime and stime are the 14th
-		// and 15th fields.
-		_, after, _ := strings.Cut(string(stat), ") ")
-		fields := strings.Fields(after)
-		for _, f := range fields[11:13] {
-			n, err := strconv.Atoi(f)
-			if err != nil {
-				return 0, err
-			}
-			used += time.Duration(n) * tick
-		}
-	}
-	return used, nil
-}
-
-// build compiles the service into dir.
+// build compiles the service into dir, and returns the path of the program.
 func build(ctx context.Context, dir string) (string, error) {
 	binary := filepath.Join(dir, "commerce")
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", binary, "commerce/cmd/commerce")

@@ -3,65 +3,26 @@ package main
 import (
 	"context"
 	"debug/buildinfo"
-	"encoding/json"
-	"fmt"
 	"os"
 	"os/exec"
 	"runtime"
 	"strings"
 	"time"
+
+	"commerce/cmd/bench/results"
 )
 
-// report is the result of a run, as written to a file.
-type report struct {
-	Began       time.Time   `json:"began"`
-	Machine     machine     `json:"machine"`
-	Go          string      `json:"go"`
-	Commit      string      `json:"commit"` // of the working tree
-	Connections int         `json:"connections"`
-	Rounds      int         `json:"rounds"`
-	Turn        string      `json:"turn"`
-	Programs    []programID `json:"programs"`
-	Benchmarks  []results   `json:"benchmarks"`
-}
-
-type machine struct {
-	OS   string `json:"os"`
-	Arch string `json:"arch"`
-	CPU  string `json:"cpu"`
-	CPUs int    `json:"cpus"`
-	Load string `json:"load"` // averages of 1, 5 and 15 minutes before the run
-}
-
-// programID identifies a measured service.
-type programID struct {
-	Name   string `json:"name"` // as in the names of cases
-	Path   string `json:"path"` // "" if built from this tree
-	Go     string `json:"go"`
-	Commit string `json:"commit"` // "" if unknown
-}
-
-func newReport(ctx context.Context, o options) report {
-	r := report{
+// newReport describes the run and the machine.
+func newReport(ctx context.Context, o options) results.Report {
+	r := results.Report{
 		Began: time.Now().UTC().Truncate(time.Second), Machine: thisMachine(), Go: runtime.Version(), Commit: head(ctx),
-		Connections: o.connections, Rounds: o.rounds, Turn: o.turn.String(),
+		Connections: o.connections, Rounds: o.rounds, Turn: o.turn.String(), Benchmarks: []results.Benchmark{},
 	}
 	r.Programs = append(r.Programs, identify("service", o.binary, r.Commit))
 	if o.against != "" {
 		r.Programs = append(r.Programs, identify("against", o.against, ""))
 	}
 	return r
-}
-
-func (r report) write(path string) error {
-	out, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(path, append(out, '\n'), 0o644); err != nil {
-		return fmt.Errorf("write the results: %w", err)
-	}
-	return nil
 }
 
 // head returns the commit of the working tree, with "-dirty" if it has changes. It returns
@@ -78,8 +39,8 @@ func head(ctx context.Context) string {
 	return id
 }
 
-func identify(name, path, commit string) programID {
-	id := programID{Name: name, Path: path, Go: runtime.Version(), Commit: commit}
+func identify(name, path, commit string) results.Program {
+	id := results.Program{Name: name, Path: path, Go: runtime.Version(), Commit: commit}
 	if path == "" {
 		return id
 	}
@@ -97,8 +58,8 @@ func identify(name, path, commit string) programID {
 	return id
 }
 
-func thisMachine() machine {
-	m := machine{OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU()}
+func thisMachine() results.Machine {
+	m := results.Machine{OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU()}
 	info, _ := os.ReadFile("/proc/cpuinfo")
 	for line := range strings.Lines(string(info)) {
 		if name, value, _ := strings.Cut(line, ":"); strings.TrimSpace(name) == "model name" {

@@ -1,14 +1,16 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
-	"time"
 
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/sync/errgroup"
+
+	"commerce/cmd/bench/results"
 )
 
 // server is a process under load.
@@ -22,42 +24,52 @@ type server struct {
 
 // testCase is one kind of request to one server.
 type testCase struct {
-	name     string
-	server   *server
-	clients  clients
-	compared []comparison
+	name        string
+	server      *server
+	clients     clients
+	compared    []results.Comparison
+	connections int // clients at a time; 0 for -connections
 }
-
-// comparison is a ratio of CPU per request to that of another case.
-type comparison struct {
-	of      string  // the other case, which must be an earlier one
-	maximum float64 // target for the ratio; 0 for none
-	cost    func(round) float64
-}
-
-func serverCost(r round) float64 { return r.Server }
-func storeCost(r round) float64  { return r.Store }
-func wholeCost(r round) float64  { return r.Server + r.Store }
 
 // measure gives each case a turn in every round, so that other load on the machine affects
-// all cases alike.
-func measure(ctx context.Context, o options, name string, cases []testCase) (results, error) {
-	bar := progressbar.NewOptions(o.rounds*len(cases),
-		progressbar.OptionSetWriter(os.Stderr), progressbar.OptionSetVisibility(onTerminal()),
-		progressbar.OptionSetDescription(name), progressbar.OptionShowCount(), progressbar.OptionSetPredictTime(true),
-		progressbar.OptionFullWidth(), progressbar.OptionClearOnFinish())
-	rounds := make([][]round, len(cases))
+// all cases alike. store names what keeps the servers' data.
+func measure(ctx context.Context, o options, name, store string, cases []testCase) (results.Benchmark, error) {
+	bar := progress(name, o.rounds*len(cases))
+	rounds := make([][]results.Round, len(cases))
 	for range o.rounds {
 		for i, c := range cases {
-			l, err := c.turn(ctx, o)
+			r, err := c.turn(ctx, o)
 			if err = errors.Join(err, ctx.Err()); err != nil {
-				return results{}, fmt.Errorf("%s: %w", c.name, err)
+				return results.Benchmark{}, fmt.Errorf("%s: %w", c.name, err)
 			}
-			rounds[i] = append(rounds[i], l.round())
+			rounds[i] = append(rounds[i], r)
 			_ = bar.Add(1)
 		}
 	}
-	return summarize(cases, rounds), nil
+	return results.Benchmark{Name: name, Store: store, Cases: summarize(cases, rounds)}, nil
+}
+
+// summarize compares each case with earlier ones.
+func summarize(cases []testCase, rounds [][]results.Round) []results.Case {
+	byName := map[string][]results.Round{}
+	var all []results.Case
+	for i, c := range cases {
+		byName[c.name] = rounds[i]
+		s := results.NewCase(c.name, rounds[i])
+		for _, by := range c.compared {
+			s.Ratios = append(s.Ratios, by.Ratio(rounds[i], byName[by.Of]))
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+// progress returns a progress bar, which is visible only on a terminal.
+func progress(name string, turns int) *progressbar.ProgressBar {
+	return progressbar.NewOptions(turns,
+		progressbar.OptionSetWriter(os.Stderr), progressbar.OptionSetVisibility(onTerminal()),
+		progressbar.OptionSetDescription(name), progressbar.OptionShowCount(), progressbar.OptionSetPredictTime(true),
+		progressbar.OptionFullWidth(), progressbar.OptionClearOnFinish())
 }
 
 // onTerminal reports whether standard error is a terminal.
@@ -68,48 +80,43 @@ func onTerminal() bool {
 
 // turn measures one case with new clients. Before that, it runs the case for a tenth of a
 // turn, to open connections and fill caches.
-func (c testCase) turn(ctx context.Context, o options) (load, error) {
-	all, err := c.newClients(ctx, o.connections)
+func (c testCase) turn(ctx context.Context, o options) (results.Round, error) {
+	all, err := newClients(ctx, cmp.Or(c.connections, o.connections), c.clients)
 	if err != nil {
-		return load{}, err
+		return results.Round{}, err
 	}
-	if _, err := put(ctx, all, o.turn/10); err != nil {
-		return load{}, err
+	transport := newTransport(len(all))
+	defer transport.CloseIdleConnections()
+	if _, err := put(ctx, transport, all, o.turn/10); err != nil {
+		return results.Round{}, err
 	}
-	var behind []int
+	var store []int
 	if c.server.store != nil {
-		if behind, err = c.server.store(ctx); err != nil {
-			return load{}, err
+		if store, err = c.server.store(ctx); err != nil {
+			return results.Round{}, err
 		}
 	}
 	for tries := 1; ; tries++ {
-		l, err := c.measured(ctx, all, o.turn, behind)
-		if err != nil || !l.spoiled() {
-			return l, err
+		before, err := usedBy(ctx, c.server.process, store)
+		l, err2 := put(ctx, transport, all, o.turn)
+		after, err3 := usedBy(ctx, c.server.process, store)
+		size, err4 := resident(c.server.pid())
+		if err := errors.Join(err, err2, err3, err4); err != nil || !l.spoiled() {
+			return l.round(after.since(before), size), err
 		}
 		if tries == 3 {
-			return l, fmt.Errorf("%d of %d requests failed with 503 or 504", l.failed, l.failed+l.requests)
+			return results.Round{}, fmt.Errorf("%d of %d requests failed with 503 or 504", l.failed, l.failed+l.requests)
 		}
 	}
 }
 
-func (c testCase) measured(ctx context.Context, all []*client, d time.Duration, behind []int) (load, error) {
-	server, err := cpu(c.server.pid())
-	store, err2 := cpu(behind...)
-	l, err3 := put(ctx, all, d)
-	serverThen, err4 := cpu(c.server.pid())
-	storeThen, err5 := cpu(behind...)
-	l.server, l.store = serverThen-server, storeThen-store
-	return l, errors.Join(err, err2, err3, err4, err5)
-}
-
-func (c testCase) newClients(ctx context.Context, n int) ([]*client, error) {
+func newClients(ctx context.Context, n int, one clients) ([]*client, error) {
 	all := make([]*client, n)
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(8)
 	for i := range all {
 		group.Go(func() (err error) {
-			if all[i], err = c.clients(ctx); err != nil {
+			if all[i], err = one(ctx); err != nil {
 				return err
 			}
 			all[i].setAddresses(i)

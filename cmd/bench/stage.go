@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -36,15 +37,6 @@ func (s *stage) close() {
 	}
 }
 
-// service returns the path of the program to measure. It builds the program if no path
-// is given.
-func (s *stage) service(ctx context.Context) (string, error) {
-	if s.binary != "" {
-		return s.binary, nil
-	}
-	return build(ctx, s.dir)
-}
-
 // keep stops a started process at the end of the benchmark.
 func (s *stage) keep(p *process, err error) (*process, error) {
 	if err != nil {
@@ -54,12 +46,12 @@ func (s *stage) keep(p *process, err error) (*process, error) {
 	return p, nil
 }
 
-func (s *stage) redis(ctx context.Context) (*process, error) {
-	return s.keep(startRedis(ctx, s.dir))
+func (s *stage) redis(ctx context.Context, settings ...string) (*process, error) {
+	return s.keep(startRedis(ctx, s.dir, settings...))
 }
 
-func (s *stage) http(ctx context.Context, settings []string, probe, name string, args ...string) (*process, error) {
-	return s.keep(startHTTP(ctx, settings, probe, name, args...))
+func (s *stage) http(ctx context.Context, settings []string, ready probe, name string, args ...string) (*process, error) {
+	return s.keep(startHTTP(ctx, settings, ready, name, args...))
 }
 
 // floor starts this program as one of its floors.
@@ -68,7 +60,11 @@ func (s *stage) floor(ctx context.Context, settings []string, name string) (*pro
 	if err != nil {
 		return nil, err
 	}
-	return s.http(ctx, settings, "/", self, name)
+	args := []string{name}
+	if base, usual := strings.CutSuffix(name, withDefaultGC); usual {
+		args = []string{base, defaultGC}
+	}
+	return s.http(ctx, settings, responds("/"), self, args...)
 }
 
 // database creates a database with the schema and the sample data of binary, and returns
