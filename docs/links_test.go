@@ -39,6 +39,23 @@ func TestPages_LinkToWhatExists(t *testing.T) {
 	}
 }
 
+// Plots, as the light and the dark variant of one picture.
+func TestPages_ShowPicturesThatExist(t *testing.T) {
+	t.Parallel()
+	pages, err := filepath.Glob("*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	picture := regexp.MustCompile(`(?:src|srcset)="([^":]+)"`)
+	for _, page := range append(pages, "../README.md") {
+		for _, match := range picture.FindAllStringSubmatch(string(read(t, page)), -1) {
+			if _, err := os.Stat(path.Join(path.Dir(page), match[1])); err != nil {
+				t.Errorf("%s shows %s: %v", page, match[1], err)
+			}
+		}
+	}
+}
+
 func TestAnchorsOf(t *testing.T) {
 	t.Parallel()
 	got := anchorsOf("# Which store, whose cart\n## What the ETag covers\n```sh\n# a comment\n```\n### `step` – in multiples\n#5\n")
