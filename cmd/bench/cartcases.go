@@ -23,29 +23,13 @@ const usualRead = "guest, 5 lines"
 
 // benchGet measures GET /cart.
 func benchGet(ctx context.Context, o options) (results.Benchmark, error) {
-	b, err := cartBench{"get", twice("floor-ping", "floor-get"), []cartCase{
+	return cartBench{"get", twice("floor-ping", "floor-get"), []cartCase{
 		{usualRead, reading("/cart", fewLines, (*shop).newGuest), cpuOf("floor-get", 0.9)},
 		{"guest, 50 lines", reading("/cart", manyLines, (*shop).newGuest), cpuOf(usualRead, 4)},
 		{"guest, 5 lines, 304", unchanged, cpuOf(usualRead, 0.7)},
 		{"customer, 5 lines", reading("/cart", fewLines, (*shop).newCustomer), cpuOf(usualRead, 1.1)},
 		{"customer with a merged token, 5 lines", reading("/cart", fewLines, (*shop).newMerged), cpuOf(usualRead, 1.25)},
 	}}.run(ctx, o)
-	if err == nil {
-		b.Values = append(b.Values, ownAllocations(b))
-	}
-	return b, err
-}
-
-// ownAllocations is how many objects a read allocates beyond those that Gin and net/http
-// allocate for a fixed body. It includes the Redis client's.
-func ownAllocations(b results.Benchmark) results.Value {
-	read, _ := b.Case(usualRead)
-	ping, _ := b.Case("floor-ping")
-	var own []float64
-	for i := range read.Rounds {
-		own = append(own, read.Rounds[i].Allocations-ping.Rounds[i].Allocations)
-	}
-	return results.Value{Name: usualRead + ": allocations beyond floor-ping's", Figure: results.FigureOf(own...), AtMost: new(40.0)}
 }
 
 // benchCount measures GET /cart/count.

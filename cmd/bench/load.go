@@ -151,6 +151,19 @@ func (c *client) repeat(ctx context.Context, transport *http.Transport) (load, e
 	return l, nil
 }
 
+// times sends n requests.
+func (c *client) times(ctx context.Context, transport *http.Transport, n int) error {
+	for range n {
+		if err := c.next(ctx); err != nil {
+			return err
+		}
+		if _, err := c.send(transport); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // next prepares the next request.
 func (c *client) next(ctx context.Context) error {
 	if c.prepare != nil {

@@ -55,6 +55,7 @@ func benchmarks() []benchmark {
 		{"get", benchGet},
 		{"count", benchCount},
 		{"add", benchAdd},
+		{"allocations", benchAllocations},
 		{"latency", benchLatency},
 		{"readers", benchReaders},
 		{"memory", benchMemory},
