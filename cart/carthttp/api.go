@@ -206,9 +206,10 @@ type form func(view, *cart.Priced, auth.CartToken, *cart.MergeReport)
 func (v *visit) showCart(p *cart.Priced) wire.Answer { return v.showAs(view.cart, p) }
 
 func (v *visit) showAs(write form, p *cart.Priced) wire.Answer {
-	answer := v.show(func(w view) { write(w, p, v.token(), v.Merge) })
-	answer.Version = p.Cart.Tag()
-	return answer
+	return wire.Answer{
+		Version: p.Cart.Tag(),
+		Data:    func(w *wire.Writer) { write(newView(w, v.Store), p, v.token(), v.Merge) },
+	}
 }
 
 // show returns an answer whose data is written by write.

@@ -69,22 +69,22 @@ func unreadable(err error) *problem.Error {
 // wantJSON refuses anything but JSON in UTF-8. A body without a Content-Type counts as
 // JSON.
 func wantJSON(h http.Header) error {
-	refusal := problem.New(problem.UnsupportedMediaType, "Content-Type", textNeedsJSON)
 	if encoding := h.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
 		return problem.New(problem.UnsupportedMediaType, "Content-Encoding", textNeedsJSON)
 	}
-	switch types := h.Values("Content-Type"); len(types) {
-	case 0:
-		return nil
-	case 1:
-		media, params, err := mime.ParseMediaType(types[0])
-		charset := params["charset"]
-		if err != nil || media != "application/json" || (charset != "" && !strings.EqualFold(charset, "utf-8")) {
-			return refusal
-		}
-		return nil
+	if types := h.Values("Content-Type"); len(types) > 1 || len(types) == 1 && !jsonInUTF8(types[0]) {
+		return problem.New(problem.UnsupportedMediaType, "Content-Type", textNeedsJSON)
 	}
-	return refusal
+	return nil
+}
+
+func jsonInUTF8(contentType string) bool {
+	if contentType == "application/json" { // what most clients send
+		return true
+	}
+	media, params, err := mime.ParseMediaType(contentType)
+	charset := params["charset"]
+	return err == nil && media == "application/json" && (charset == "" || strings.EqualFold(charset, "utf-8"))
 }
 
 var (
@@ -96,7 +96,7 @@ func parseObject(body []byte) (object, error) {
 	if err := checkJSON(body); err != nil {
 		return nil, unreadable(err)
 	}
-	d := jsontext.NewDecoder(bytes.NewReader(body))
+	d := jsontext.NewDecoder(bytes.NewBuffer(body)) // reads a Buffer without a copy
 	if d.PeekKind() != '{' {
 		return nil, malformed(nil, "", textNotObject)
 	}
@@ -113,7 +113,7 @@ func parseObject(body []byte) (object, error) {
 
 // checkJSON reads the whole body once, so that reading it again cannot fail.
 func checkJSON(body []byte) error {
-	d := jsontext.NewDecoder(bytes.NewReader(body))
+	d := jsontext.NewDecoder(bytes.NewBuffer(body))
 	for {
 		if _, err := d.ReadToken(); err != nil {
 			return err

@@ -1,8 +1,6 @@
 package carthttp
 
 import (
-	"time"
-
 	"commerce/auth"
 	"commerce/auth/locale"
 	"commerce/auth/store"
@@ -79,7 +77,7 @@ func (w view) rest(p *cart.Priced, m *cart.MergeReport) {
 	if p.Cart.ExpiresAt.IsZero() {
 		w.Null("expires_at")
 	} else {
-		w.Text("expires_at", p.Cart.ExpiresAt.UTC().Format(time.RFC3339))
+		w.Time("expires_at", p.Cart.ExpiresAt)
 	}
 	w.merge(m)
 }

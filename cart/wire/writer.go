@@ -2,6 +2,7 @@ package wire
 
 import (
 	"strconv"
+	"time"
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/go-json-experiment/json/jsontext"
@@ -110,6 +111,14 @@ func (w *Writer) quote(text string) {
 	w.json = append(w.json, '"')
 }
 
+// Time writes a moment as RFC 3339, in UTC and whole seconds.
+func (w *Writer) Time(name string, t time.Time) {
+	w.Member(name)
+	w.json = append(w.json, '"')
+	w.json = t.UTC().AppendFormat(w.json, time.RFC3339)
+	w.json = append(w.json, '"')
+}
+
 // Optional writes text, or null for "".
 func (w *Writer) Optional(name, value string) {
 	if value == "" {
@@ -184,5 +193,6 @@ func (w *Writer) ETag(version string) string {
 	d.Reset()
 	_, _ = d.WriteString(string(w.Language))
 	_, _ = d.Write(view)
-	return version + "-" + strconv.FormatUint(d.Sum64(), 36)
+	var tag [64]byte // enough for most versions, so that only the result is allocated
+	return string(strconv.AppendUint(append(append(tag[:0], version...), '-'), d.Sum64(), 36))
 }

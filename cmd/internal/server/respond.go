@@ -54,7 +54,7 @@ func (r *responder) show(c *gin.Context, success bool, vary []string, answer wir
 	w.Null("message")
 	tag := writeData(w, &answer)
 
-	c.Header("Cache-Control", "private, no-cache")
+	c.Writer.Header()["Cache-Control"] = revalidated
 	if answer.Once {
 		c.Header("Cache-Control", "no-store")
 	}
@@ -146,8 +146,11 @@ func (r *responder) finish(c *gin.Context, w *wire.Writer, status int) {
 	}
 }
 
-// jsonContent is the Content-Type of every response. Nothing changes it.
-var jsonContent = []string{"application/json; charset=utf-8"}
+// Values of headers that responses share. Nothing changes them.
+var (
+	jsonContent = []string{"application/json; charset=utf-8"}
+	revalidated = []string{"private, no-cache"}
+)
 
 // safe reports whether a request changes nothing.
 func safe(r *http.Request) bool {
