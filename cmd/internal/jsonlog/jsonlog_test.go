@@ -29,7 +29,8 @@ func TestHandler_WritesTheLinesOfSlog(t *testing.T) {
 		rapid.Map(rapid.Bool(), slog.BoolValue),
 		rapid.Map(rapid.Int64(), func(n int64) slog.Value { return slog.DurationValue(time.Duration(n)) }),
 		rapid.SampledFrom([]slog.Value{
-			slog.AnyValue(nil), slog.AnyValue(errors.New("failed")), slog.AnyValue([]int{1}), {},
+			slog.AnyValue(nil), slog.AnyValue(errors.New("failed")), slog.AnyValue([]int{1}),
+			{},
 			slog.GroupValue(), slog.GroupValue(slog.Int("a", 1)), slog.TimeValue(time.Unix(1, 2)),
 		}),
 	)
