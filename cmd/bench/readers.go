@@ -3,12 +3,21 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"commerce/cmd/bench/results"
 )
 
-// callers returns the numbers of concurrent readers to measure.
-func callers() []int { return []int{1, 4, 16, 64, 256} }
+// callers returns the numbers of concurrent readers to measure, up to four times the usual
+// connections: 1, 4, 16, 64, 256 for 64.
+func callers(connections int) []int {
+	var all []int
+	for n := 4 * connections; n > 0; n /= 4 {
+		all = append(all, n)
+	}
+	slices.Reverse(all)
+	return all
+}
 
 // benchReaders measures what a read of a cart costs Redis, by the number of concurrent
 // readers, when the service sends their commands together and when it does not.
@@ -23,7 +32,7 @@ func benchReaders(ctx context.Context, o options) (results.Benchmark, error) {
 		return results.Benchmark{}, err
 	}
 	b, err := measure(ctx, o, "readers", "Redis", cases)
-	b.Curves = []results.Curve{readerCurve(b)}
+	b.Curves = []results.Curve{readerCurve(b, callers(o.connections))}
 	return b, err
 }
 
@@ -58,7 +67,7 @@ func readerCases(ctx context.Context, s *stage) ([]testCase, error) {
 	targets := map[int]float64{4: 1, 64: 0.3}
 	read := reading("/cart", fewLines, (*shop).newGuest)
 	var all []testCase
-	for _, n := range callers() {
+	for _, n := range callers(s.connections) {
 		ofFloor := results.Comparison{Cost: results.StoreCPU, Of: reads(floorRead, n)}
 		ofBoth := ofFloor
 		if atMost, ok := targets[n]; ok {
@@ -73,11 +82,11 @@ func readerCases(ctx context.Context, s *stage) ([]testCase, error) {
 }
 
 // readerCurve is the CPU time of Redis by the number of readers.
-func readerCurve(b results.Benchmark) results.Curve {
+func readerCurve(b results.Benchmark, callers []int) results.Curve {
 	curve := results.Curve{Name: "readers", X: "concurrent readers", Y: "CPU of Redis per read (µs)"}
 	for _, way := range []string{floorRead, single, batched} {
 		series := results.Series{Name: way}
-		for _, n := range callers() {
+		for _, n := range callers {
 			if c, ok := b.Case(reads(way, n)); ok {
 				series.Points = append(series.Points, results.Point{X: float64(n), Figure: c.Store})
 			}

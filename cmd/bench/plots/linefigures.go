@@ -59,10 +59,11 @@ func pageLines(r results.Report) (drawing, bool) {
 // readerLines shows what a read costs Redis by the number of concurrent readers.
 func readerLines(r results.Report) (drawing, bool) {
 	c, ok := curveOf(r, "readers", "readers")
-	if !ok || len(c.Series) < 3 || len(c.Series[0].Points) < 4 {
+	if !ok || len(c.Series) < 3 || len(c.Series[2].Points) < 2 {
 		return nil, false
 	}
-	at, single, batched := 3, c.Series[1], c.Series[2]
+	single, batched := c.Series[1], c.Series[2]
+	at := len(batched.Points) - 2 // the usual number of readers
 	return checked(lines{
 		title: fmt.Sprintf("With %.0f readers, a read takes %s µs of Redis in batches, %s µs one by one",
 			batched.Points[at].X, number(batched.Points[at].Median), number(single.Points[at].Median)),
