@@ -202,8 +202,9 @@ local function lifetime(hash, ttl, now)
     put(hash, 'x', string.format('%d', math.floor((now + life) / 1000)))
     return life
   end
+  drop(hash, hash.at.x)
   for member in pairs(hash.at) do
-    if member ~= 'l' and member ~= 'x' then return STAMP_LIFE end
+    if member ~= 'l' then return STAMP_LIFE end
   end
 end
 
