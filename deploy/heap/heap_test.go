@@ -26,19 +26,19 @@ func TestConfigure_SetsGrowthAndLimitUnlessTheEnvironmentDoes(t *testing.T) {
 		growth string
 		want   string // the memory limit; "" for any
 	}{
-		"a limit":               {"67108864", nil, "400", "67108864"},
-		"the cgroup's":          {"0", nil, "400", ""},
-		"no cgroup's":           {"0", []string{"AUTOMEMLIMIT=off"}, "400", strconv.Itoa(math.MaxInt64)},
+		"a limit":               {"67108864", nil, "200", "67108864"},
+		"the cgroup's":          {"0", nil, "200", ""},
+		"no cgroup's":           {"0", []string{"AUTOMEMLIMIT=off"}, "200", strconv.Itoa(math.MaxInt64)},
 		"GOGC":                  {"67108864", []string{"GOGC=50"}, "50", "67108864"},
-		"GOGC empty":            {"67108864", []string{"GOGC="}, "400", "67108864"},
-		"GOMEMLIMIT":            {"67108864", []string{"GOMEMLIMIT=99MiB"}, "400", strconv.Itoa(99 << 20)},
-		"GOMEMLIMIT, no limit":  {"0", []string{"GOMEMLIMIT=99MiB"}, "400", strconv.Itoa(99 << 20)},
-		"GOMEMLIMIT empty":      {"67108864", []string{"GOMEMLIMIT="}, "400", "67108864"},
+		"GOGC empty":            {"67108864", []string{"GOGC="}, "200", "67108864"},
+		"GOMEMLIMIT":            {"67108864", []string{"GOMEMLIMIT=99MiB"}, "200", strconv.Itoa(99 << 20)},
+		"GOMEMLIMIT, no limit":  {"0", []string{"GOMEMLIMIT=99MiB"}, "200", strconv.Itoa(99 << 20)},
+		"GOMEMLIMIT empty":      {"67108864", []string{"GOMEMLIMIT="}, "200", "67108864"},
 		"GOGC=off, no limit":    {"0", []string{"GOGC=off"}, "-1", ""},
 		"GOGC=off and a limit":  {"67108864", []string{"GOGC=off"}, "-1", "67108864"},
 		"GOGC and GOMEMLIMIT":   {"0", []string{"GOGC=200", "GOMEMLIMIT=1GiB"}, "200", strconv.Itoa(1 << 30)},
-		"GOMEMLIMIT=off":        {"67108864", []string{"GOMEMLIMIT=off"}, "400", strconv.Itoa(math.MaxInt64)},
-		"the ratio of a cgroup": {"0", []string{"AUTOMEMLIMIT=0.5"}, "400", ""},
+		"GOMEMLIMIT=off":        {"67108864", []string{"GOMEMLIMIT=off"}, "200", strconv.Itoa(math.MaxInt64)},
+		"the ratio of a cgroup": {"0", []string{"AUTOMEMLIMIT=0.5"}, "200", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
