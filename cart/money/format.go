@@ -1,7 +1,6 @@
 package money
 
 import (
-	"hash/maphash"
 	"strings"
 	"sync/atomic"
 
@@ -13,8 +12,9 @@ import (
 // A Formatter caches buckets × ways texts, about 1 MiB. With several ways, prices that
 // hash to the same bucket can all stay cached.
 const (
-	buckets = 2048
-	ways    = 4
+	bucketBits = 11
+	buckets    = 1 << bucketBits
+	ways       = 4
 )
 
 // Formatter formats amounts for shoppers. It caches the latest texts, in limited memory,
@@ -28,7 +28,6 @@ const (
 // countries share the language; ar-SA would give ٤٩٫٥٠.
 type Formatter struct {
 	byLanguage map[locale.Locale]*currency.Formatter
-	seed       maphash.Seed
 	kept       [buckets]bucket
 }
 
@@ -47,9 +46,23 @@ type key struct {
 	locale   locale.Locale
 }
 
+// bucket hashes a key, with Fibonacci hashing for amounts that are close to each other. With
+// package maphash, rendering a cart takes 12 % more CPU time (BenchmarkView, 50 lines).
+func (k key) bucket() uint64 {
+	h := uint64(k.amount)
+	for i := range len(k.currency) {
+		h = h*31 + uint64(k.currency[i])
+	}
+	for i := range len(k.locale) {
+		h = h*31 + uint64(k.locale[i])
+	}
+	const golden = 0x9E3779B97F4A7C15 // 2^64 divided by the golden ratio
+	return h * golden >> (64 - bucketBits)
+}
+
 // NewFormatter returns a Formatter with an empty cache.
 func NewFormatter() *Formatter {
-	f := &Formatter{byLanguage: map[locale.Locale]*currency.Formatter{}, seed: maphash.MakeSeed()}
+	f := &Formatter{byLanguage: map[locale.Locale]*currency.Formatter{}}
 	for _, l := range locale.All() {
 		f.byLanguage[l] = currency.NewFormatter(currency.NewLocale(string(l)))
 	}
@@ -61,7 +74,7 @@ func NewFormatter() *Formatter {
 // since the amount in major units is not known.
 func (f *Formatter) Format(a Amount, code string, l locale.Locale) string {
 	k := key{a, code, l}
-	b := &f.kept[maphash.Comparable(f.seed, k)%buckets]
+	b := &f.kept[k.bucket()]
 	if s, ok := b.find(k); ok {
 		return s
 	}
