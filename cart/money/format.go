@@ -46,8 +46,9 @@ type key struct {
 	locale   locale.Locale
 }
 
-// slot returns the index of a key in the cache, with Fibonacci hashing for amounts that are close to each other. With
-// package maphash, rendering a cart takes 12 % more CPU time (BenchmarkView, 50 lines).
+// slot returns the index of a key in the cache. Fibonacci hashing spreads amounts that are
+// close to each other. With package maphash, rendering a cart takes 12 % more CPU time
+// (BenchmarkView, 50 lines).
 func (k key) slot() uint64 {
 	h := uint64(k.amount)
 	for i := range len(k.currency) {
