@@ -141,8 +141,9 @@ func openShop(ctx context.Context, s *stage, binary string, settings ...string) 
 	if err := addProducts(ctx, database); err != nil {
 		return nil, err
 	}
-	// Without these pings the replication stream has nothing but the service's changes.
-	redis, err := s.redis(ctx, "--repl-ping-replica-period", "3600")
+	// Without pings the replication stream has nothing but the service's changes. A replica
+	// need not wait for others.
+	redis, err := s.redis(ctx, "--repl-ping-replica-period", "3600", "--repl-diskless-sync-delay", "0")
 	if err != nil {
 		return nil, err
 	}

@@ -50,7 +50,7 @@ func pageLines(r results.Report) (drawing, bool) {
 	return checked(lines{
 		title: fmt.Sprintf("Page %s costs %.2f × page 1 by its link, %.1f × by its number", number(link.Points[deepest].X),
 			link.Points[deepest].Median/link.Points[0].Median, number1.Points[deepest].Median/number1.Points[0].Median),
-		note: "Subscriptions of a store with 100,000 of a million rows, 15 a page. Bands: range of the rounds.",
+		note: "A list of subscriptions, 15 a page. Bands: range of the rounds.",
 		x:    axis{label: "page", log: true, at: xs(link)}, y: axis{label: "CPU time, service and Postgres (µs, logarithmic)", log: true},
 		curves: curves(c, map[string]role{"by link": service, "by number": variant}),
 	})
