@@ -118,7 +118,7 @@ func (s *Store) claimsOf(ctx context.Context, ref Ref) ([]string, error) {
 		if err != nil && err != redis.Nil {
 			return nil, fmt.Errorf("read claimed cart: %w", err)
 		}
-		if tag, _, _ := strings.Cut(owner, " "); tag == ref.tag {
+		if tag, _, _ := strings.Cut(owner, " "); tag == ref.tag() {
 			own = append(own, key)
 		}
 	}

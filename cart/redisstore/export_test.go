@@ -80,7 +80,7 @@ func (s *Store) ClearAt(ctx context.Context, ref Ref, deadline int64) ([]any, er
 func (s *Store) ClaimAt(ctx context.Context, customer, guest Ref, note string, b cart.Reservation, deadline int64) ([]any, error) {
 	return s.scripts.claim.run(ctx, s.client, repeatable,
 		[]string{guest.cartKey(), guest.claimedKey(), guest.keysKey()},
-		customer.tag, 1000, note, deadline, cut(b.CartID), b.Lines, b.Text).Slice()
+		customer.tag(), 1000, note, deadline, cut(b.CartID), b.Lines, b.Text).Slice()
 }
 
 // MistakeClock makes the store assume that the clock of a cart's master is ahead by that

@@ -17,41 +17,54 @@ import (
 
 // Ref refers to the cart of one guest or customer, whether or not it exists.
 type Ref struct {
-	tag   string // store, kind and owner, such as "1:c:1001"
+	key   string // of the cart, such as "cart:{1:c:1001}"; every call needs it several times
 	guest bool
 }
 
 // GuestRef refers to a guest's cart. Keys contain the token's digest, never the token.
 func GuestRef(store int64, token auth.CartToken) Ref {
-	return Ref{tag: strconv.FormatInt(store, 10) + ":g:" + token.Digest(), guest: true}
+	return Ref{key: beforeTag + strconv.FormatInt(store, 10) + ":g:" + token.Digest() + afterTag, guest: true}
 }
 
 // CustomerRef refers to a customer's cart.
 func CustomerRef(store int64, customer string) Ref {
-	return Ref{tag: strconv.FormatInt(store, 10) + ":c:" + auth.CustomerKey(customer)}
+	return Ref{key: beforeTag + strconv.FormatInt(store, 10) + ":c:" + auth.CustomerKey(customer) + afterTag}
 }
 
-// String identifies the cart in this process. It has no token.
-func (r Ref) String() string { return r.tag }
+// tagged refers to a cart by its tag.
+func tagged(tag string, guest bool) Ref { return Ref{key: beforeTag + tag + afterTag, guest: guest} }
 
-func (r Ref) cartKey() string    { return "cart:{" + r.tag + "}" }
-func (r Ref) keysKey() string    { return r.cartKey() + ":keys" }
-func (r Ref) claimedKey() string { return r.cartKey() + ":claimed" }
+const beforeTag, afterTag = "cart:{", "}"
+
+// tag is the store, the kind and the owner, such as "1:c:1001".
+func (r Ref) tag() string { return r.key[len(beforeTag) : len(r.key)-len(afterTag)] }
+
+// String identifies the cart in this process. It has no token.
+func (r Ref) String() string {
+	if r.key == "" {
+		return ""
+	}
+	return r.tag()
+}
+
+func (r Ref) cartKey() string    { return r.key }
+func (r Ref) keysKey() string    { return r.key + ":keys" }
+func (r Ref) claimedKey() string { return r.key + ":claimed" }
 
 // guestPattern matches all keys that a token has in any store.
-func guestPattern(token auth.CartToken) string { return "cart:{*:g:" + token.Digest() + "}*" }
+func guestPattern(token auth.CartToken) string { return beforeTag + "*:g:" + token.Digest() + "}*" }
 
 // refOf returns the reference that a key belongs to.
 func refOf(key string) Ref {
 	_, rest, _ := strings.Cut(key, "{")
 	tag, _, _ := strings.Cut(rest, "}")
-	return Ref{tag: tag, guest: strings.Contains(tag, ":g:")}
+	return tagged(tag, strings.Contains(tag, ":g:"))
 }
 
 // claimsPattern matches the claimed carts of all guests of the same store.
 func (r Ref) claimsPattern() string {
-	store, _, _ := strings.Cut(r.tag, ":")
-	return "cart:{" + store + ":g:*}:claimed"
+	store, _, _ := strings.Cut(r.tag(), ":")
+	return beforeTag + store + ":g:*}:claimed"
 }
 
 // offeredKey is the key of the quantities that one guest's cart has offered to this
@@ -60,9 +73,9 @@ func (r Ref) offeredKey(guestCartID string) string { return r.cartKey() + ":offe
 
 // guestOfStore refers to a guest's cart in the same store, by the digest of the token.
 func (r Ref) guestOfStore(digest string) Ref {
-	store, _, _ := strings.Cut(r.tag, ":")
-	return Ref{tag: store + ":g:" + digest, guest: true}
+	store, _, _ := strings.Cut(r.tag(), ":")
+	return tagged(store+":g:"+digest, true)
 }
 
 // tokenDigest is the digest of the token in a guest's tag.
-func (r Ref) tokenDigest() string { return r.tag[strings.LastIndexByte(r.tag, ':')+1:] }
+func (r Ref) tokenDigest() string { return r.tag()[strings.LastIndexByte(r.tag(), ':')+1:] }

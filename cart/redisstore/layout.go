@@ -1,10 +1,10 @@
 package redisstore
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -24,7 +24,9 @@ const layout = "2"
 // parseCart parses a cart's hash: member, value, member, value, …
 func parseCart(flat []string) (Held, error) {
 	var c Held
-	stored := make([]storedLine, 0, len(flat)/2)
+	lines := make([]cart.Line, 0, len(flat)/2)
+	var few [16]int64 // on the stack
+	orders := few[:0]
 	var texts map[string]string
 	for i := 0; i+1 < len(flat); i += 2 {
 		member, value := flat[i], flat[i+1]
@@ -49,48 +51,63 @@ func parseCart(flat []string) (Held, error) {
 			}
 			texts[member] = value
 		default:
-			line, err := parseLine(member, value)
+			line, order, err := parseLine(member, value)
 			if err != nil {
 				return Held{}, err
 			}
-			stored = append(stored, line)
+			lines, orders = append(lines, line), append(orders, order)
 		}
 	}
 	if c.ID == "" { // only notes or stamps: there is no cart yet
 		return Held{Notes: c.Notes, layout: c.layout, expires: c.expires}, nil
 	}
-	slices.SortFunc(stored, func(a, b storedLine) int { return cmp.Compare(a.order, b.order) })
-	c.Lines = make([]cart.Line, len(stored))
-	for i, s := range stored {
-		c.Lines[i] = s.Line
-		if texts == nil {
-			continue
-		}
-		fields, err := decodeFields(texts[string(s.ID)+":f"])
-		if err != nil {
-			return Held{}, fmt.Errorf("fields of line %s: %w", s.ID, err)
-		}
-		c.Lines[i].Fields, c.Lines[i].Notice = fields, texts[string(s.ID)+":n"]
+	if !slices.IsSorted(orders) { // Redis keeps small hashes in the order in which lines were added
+		sort.Sort(byOrder{lines, slices.Clone(orders)})
 	}
-	return c, nil
+	c.Lines = lines
+	return c, addTexts(lines, texts)
 }
 
-type storedLine struct {
-	cart.Line
-	order int64
+// byOrder sorts lines by their orders.
+type byOrder struct {
+	lines  []cart.Line
+	orders []int64
+}
+
+func (b byOrder) Len() int           { return len(b.lines) }
+func (b byOrder) Less(i, j int) bool { return b.orders[i] < b.orders[j] }
+func (b byOrder) Swap(i, j int) {
+	b.lines[i], b.lines[j] = b.lines[j], b.lines[i]
+	b.orders[i], b.orders[j] = b.orders[j], b.orders[i]
+}
+
+// addTexts adds the fields and notices to the lines.
+func addTexts(lines []cart.Line, texts map[string]string) error {
+	if texts == nil {
+		return nil
+	}
+	for i := range lines {
+		l := &lines[i]
+		var err error
+		if l.Fields, err = decodeFields(texts[string(l.ID)+":f"]); err != nil {
+			return fmt.Errorf("fields of line %s: %w", l.ID, err)
+		}
+		l.Notice = texts[string(l.ID)+":n"]
+	}
+	return nil
 }
 
 // parseLine parses "<quantity> <order> <unit price when added>".
-func parseLine(id, value string) (storedLine, error) {
+func parseLine(id, value string) (_ cart.Line, order int64, _ error) {
 	quantity, rest, _ := strings.Cut(value, " ")
-	order, price, _ := strings.Cut(rest, " ")
+	place, price, _ := strings.Cut(rest, " ")
 	q, err1 := strconv.ParseInt(quantity, 10, 64)
-	o, err2 := strconv.ParseInt(order, 10, 64)
+	order, err2 := strconv.ParseInt(place, 10, 64)
 	p, err3 := strconv.ParseInt(price, 10, 64)
 	if err1 != nil || err2 != nil || err3 != nil {
-		return storedLine{}, fmt.Errorf("line %s: %w", id, errLayout)
+		return cart.Line{}, 0, fmt.Errorf("line %s: %w", id, errLayout)
 	}
-	return storedLine{Line: cart.Line{ID: cart.LineID(id), Quantity: q, AddedPrice: money.Amount(p)}, order: o}, nil
+	return cart.Line{ID: cart.LineID(id), Quantity: q, AddedPrice: money.Amount(p)}, order, nil
 }
 
 // Note is what one request leaves in a customer's cart while it merges a guest's cart.

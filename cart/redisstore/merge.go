@@ -102,7 +102,7 @@ func (s *Store) claim(ctx context.Context, at located, customer, guest Ref, note
 	}
 	cmd, _ := s.runReplicated(ctx, at, s.scripts.claim, claimWait, repeatable,
 		[]string{guest.cartKey(), guest.claimedKey(), guest.keysKey()},
-		customer.tag, s.ttl.Customer.Milliseconds(), note, deadline, cut(b.CartID), b.Lines, b.Text)
+		customer.tag(), s.ttl.Customer.Milliseconds(), note, deadline, cut(b.CartID), b.Lines, b.Text)
 	reply, err := cmd.Slice()
 	if err != nil {
 		return Claimed{}, cart.Unavailable("claim guest cart", err)
@@ -113,7 +113,7 @@ func (s *Store) claim(ctx context.Context, at located, customer, guest Ref, note
 	case "late":
 		return Claimed{}, cart.Unavailable("claim guest cart", errLate)
 	case "other":
-		return Claimed{}, &OtherOwnerError{Owner: Ref{tag: reply[1].(string)}}
+		return Claimed{}, &OtherOwnerError{Owner: tagged(reply[1].(string), false)}
 	case "grown":
 		return Claimed{}, &GrownError{cart.Reservation{CartID: reply[1].(string), Lines: reply[2].(int64), Text: reply[3].(int64)}}
 	}
@@ -200,7 +200,7 @@ func mergeReport(reply []any) *cart.MergeReport {
 // Finish deletes a claimed cart. Call it only after Apply has succeeded.
 func (s *Store) Finish(ctx context.Context, customer, guest Ref, guestCartID string) error {
 	err := s.scripts.finish.run(ctx, s.client, repeatable,
-		[]string{guest.claimedKey()}, customer.tag, guestCartID).Err()
+		[]string{guest.claimedKey()}, customer.tag(), guestCartID).Err()
 	if err != nil {
 		return cart.Unavailable("finish merge", err)
 	}

@@ -20,26 +20,34 @@ type budget struct {
 	full, left time.Duration
 }
 
-func newBudget(full time.Duration) *budget { return &budget{full: full, left: full} }
+func newBudget(full time.Duration) budget { return budget{full: full, left: full} }
 
-// spend limits one round trip to the time left; done subtracts the time that it took.
-func (b *budget) spend(ctx context.Context) (_ context.Context, done func()) {
-	return b.spendOf(ctx, b.left)
+// trip is one round trip that is under way.
+type trip struct {
+	budget *budget
+	start  time.Time
+	cancel context.CancelFunc
 }
+
+// done subtracts the time that the round trip took.
+func (t trip) done() {
+	t.cancel()
+	t.budget.left -= time.Since(t.start)
+}
+
+// spend limits one round trip to the time left.
+func (b *budget) spend(ctx context.Context) (context.Context, trip) { return b.spendOf(ctx, b.left) }
 
 // spendHalf is for a round trip that the request can be served without: it leaves time for
 // the rest.
-func (b *budget) spendHalf(ctx context.Context) (_ context.Context, done func()) {
+func (b *budget) spendHalf(ctx context.Context) (context.Context, trip) {
 	return b.spendOf(ctx, b.left/2)
 }
 
-func (b *budget) spendOf(ctx context.Context, limit time.Duration) (_ context.Context, done func()) {
-	start := time.Now()
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	return ctx, func() {
-		cancel()
-		b.left -= time.Since(start)
-	}
+func (b *budget) spendOf(ctx context.Context, limit time.Duration) (context.Context, trip) {
+	t := trip{budget: b, start: time.Now()}
+	ctx, t.cancel = context.WithTimeout(ctx, limit)
+	return ctx, t
 }
 
 // renew restores the full budget after a merge, which has its own timeout.

@@ -118,8 +118,8 @@ func (s *Carts) send(ctx context.Context, v *Visit, on Conditions, c redisstore.
 }
 
 func (s *Carts) sendOnce(ctx context.Context, v *Visit, on Conditions, with redisstore.Attempt, c redisstore.Change) (redisstore.Outcome, error) {
-	ctx, done := v.budget.spend(ctx)
-	defer done()
+	ctx, trip := v.budget.spend(ctx)
+	defer trip.done()
 	return s.redis.Change(ctx, v.own, on, with, c)
 }
 
@@ -130,9 +130,9 @@ func (s *Carts) repeatElsewhere(ctx context.Context, v *Visit, on Conditions, gu
 		return redisstore.Outcome{}, nil
 	}
 	for _, guest := range guests {
-		quick, done := v.budget.spendHalf(ctx)
+		quick, trip := v.budget.spendHalf(ctx)
 		applied, err := s.redis.AppliedUnder(quick, v.own, guest, on.Key)
-		done()
+		trip.done()
 		if err != nil {
 			return redisstore.Outcome{}, err
 		}

@@ -32,9 +32,9 @@ func (s *Carts) Merge(ctx context.Context, v *Visit, key string) {
 	if !v.logsIn() {
 		return
 	}
-	quick, done := v.budget.spendHalf(ctx)
+	quick, trip := v.budget.spendHalf(ctx)
 	waiting, err := s.redis.WaitingUnder(quick, v.own, v.guest, key)
-	done()
+	trip.done()
 	if err != nil {
 		s.logPostponed(ctx, err)
 		v.Postponed = true

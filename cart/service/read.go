@@ -53,16 +53,16 @@ func (s *Carts) loadWithGuest(ctx context.Context, v *Visit) (redisstore.Held, r
 		held, err := s.loadOwn(ctx, v)
 		return held, redisstore.Waiting{}, err
 	}
-	ctx, done := v.budget.spend(ctx)
-	defer done()
+	ctx, trip := v.budget.spend(ctx)
+	defer trip.done()
 	quick, cancel := context.WithTimeout(ctx, v.budget.left/2)
 	defer cancel()
 	return s.redis.LoadWithGuest(ctx, quick, v.own, v.guest)
 }
 
 func (s *Carts) loadOwn(ctx context.Context, v *Visit) (redisstore.Held, error) {
-	ctx, done := v.budget.spend(ctx)
-	defer done()
+	ctx, trip := v.budget.spend(ctx)
+	defer trip.done()
 	return s.redis.Load(ctx, v.own)
 }
 

@@ -25,7 +25,7 @@ type Visit struct {
 	own      redisstore.Ref
 	guest    redisstore.Ref // of the guest's token that came with a customer; zero for none
 	customer string         // the subject of the customer's JWT; "" for a guest
-	budget   *budget
+	budget   budget
 
 	guestApplied cart.KeyUse // the change that guest has applied under the request's key; zero for none
 }
