@@ -103,7 +103,7 @@ func pointerTo[T any](v T) *T { return &v }
 // written is what a view wrote, and its ETag.
 type written struct{ *wire.Writer }
 
-func (w written) etag(p *cart.Priced) string { return w.ETag(p.Cart.Tag()) }
+func (w written) etag(p *cart.Priced) string { return strings.Trim(w.ETag(p.Cart.Tag()), `"`) }
 
 // in runs write with a view in a language.
 func in(l locale.Locale, write func(view)) written {

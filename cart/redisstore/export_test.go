@@ -15,6 +15,7 @@ import (
 const (
 	NoteGrace          = noteGrace
 	ReplicasRemembered = replicasRemembered
+	MaxBatch           = maxBatch
 )
 
 var (

@@ -51,6 +51,9 @@ func (r Ref) cartKey() string    { return r.key }
 func (r Ref) keysKey() string    { return r.key + ":keys" }
 func (r Ref) claimedKey() string { return r.key + ":claimed" }
 
+// neverExists is a key that no cart has. exec says what it is for.
+const neverExists = "cart:master"
+
 // guestPattern matches all keys that a token has in any store.
 func guestPattern(token auth.CartToken) string { return beforeTag + "*:g:" + token.Digest() + "}*" }
 

@@ -53,15 +53,15 @@ type question interface{ cmds() []redis.Cmder }
 // otherwise each command has its own result.
 func ask[Q question](ctx context.Context, s *Store, at located, form func(hashForm) Q) (Q, error) {
 	q := form(cheapHash)
-	err := at.reads.send(ctx, at.client, s.batchReads, q.cmds()...)
+	err := at.reads.send(ctx, at.client, s.reading, q.cmds()...)
 	if err == nil {
 		return q, nil
 	}
-	if ctx.Err() != nil {
+	if ctx.Err() != nil || !s.clustered() && !isReply(err) { // the client has already tried again
 		return q, err
 	}
 	q = form(plainHash)
-	exec(ctx, s.client, q.cmds())
+	exec(ctx, s.client, s.reading.guard, q.cmds())
 	return q, nil
 }
 
@@ -85,10 +85,13 @@ func (s *Store) held(ctx context.Context, at located, ref Ref, read hashRead) (H
 	left := time.Duration(held.expires-redisNow) * time.Millisecond
 	if held.layout != layout || held.renewedAt(left, s.ttlOf(ref)) {
 		renewed, err := s.renew(ctx, at, ref)
-		if err == nil || held.layout != layout || left <= 0 {
+		if err == nil || held.layout != layout {
 			return renewed, err
 		}
-		// A Redis that refuses writes can still be read.
+		// A Redis that refuses writes can still be read. x may be that of an earlier write.
+		if left, err = s.client.PTTL(ctx, ref.cartKey()).Result(); err != nil {
+			return Held{}, cart.Unavailable("read TTL", err)
+		}
 	}
 	if !held.inUse() { // a release before this one may have emptied it without setting x
 		left = min(left, emptiedLife)

@@ -88,6 +88,7 @@ type commands struct {
 	mu    sync.Mutex
 	names map[string]int
 	trips int
+	most  int // commands in one round trip
 }
 
 func (c *commands) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -113,9 +114,17 @@ func (c *commands) count(cmds ...redis.Cmder) {
 		c.names = map[string]int{}
 	}
 	c.trips++
+	c.most = max(c.most, len(cmds))
 	for _, cmd := range cmds {
 		c.names[cmd.Name()]++
 	}
+}
+
+// largest returns the largest number of commands in one round trip.
+func (c *commands) largest() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.most
 }
 
 // take returns what was sent since the last call.
@@ -135,7 +144,7 @@ func TestRead_IsOneCommandThatWritesNothing(t *testing.T) {
 	for range 1000 {
 		r.load(ref)
 	}
-	if names, _ := r.sent.take(); !cmp.Equal(names, map[string]int{"hgetall": 1000}) {
+	if names, _ := r.sent.take(); !cmp.Equal(names, map[string]int{"hgetall": 1000, "pexpire": 1000}) {
 		t.Errorf("1,000 reads sent %v", names)
 	}
 }
@@ -350,7 +359,7 @@ func TestReads_FindCartsOnEveryNodeOfACluster(t *testing.T) {
 func FuzzParseHash(f *testing.F) {
 	for _, reply := range []string{
 		"*0\r\n", "%0\r\n", "*2\r\n$1\r\na\r\n$2\r\nbb\r\n", "%1\r\n$1\r\na\r\n$0\r\n\r\n", "*2\r\n$1\r\na\r\n$2\r\nb",
-		"-ERR no\r\n", "", "*-1\r\n", "*9999999999\r\n", "%1\r\n$-1\r\n$1\r\na\r\n", "*1\r\n$1\r\n",
+		"-ERR no\r\n", "", "*-1\r\n", "*9999999999\r\n", "%1\r\n$-1\r\n$1\r\na\r\n", "*1\r\n$1\r\n", "%4611686018427387904\r\n",
 	} {
 		f.Add(reply)
 	}

@@ -53,6 +53,12 @@ func refusal(raw *redis.RawCmd) error {
 	return nil
 }
 
+// isReply reports whether an error is what Redis replied.
+func isReply(err error) bool {
+	_, refused := errors.AsType[redis.Error](err)
+	return refused || errors.Is(err, errReply)
+}
+
 // parseHash parses the reply of HGETALL: a list in RESP2, a map in RESP3. The result
 // shares the memory of reply.
 func parseHash(reply string) ([]string, error) {
@@ -61,7 +67,7 @@ func parseHash(reply string) ([]string, error) {
 	if pairs, isMap := parseLength(head, '%'); isMap {
 		n, ok = 2*pairs, true
 	}
-	if !ok || n > len(reply) {
+	if !ok || n < 0 || n > len(reply) {
 		return nil, fmt.Errorf("%w: %.40q", errReply, head)
 	}
 	flat := make([]string, n)

@@ -18,7 +18,7 @@ type Store struct {
 	ttl         TTLs
 	durable     bool
 	minReplicas int
-	batchReads  bool
+	reading     reading
 	sentinels   func(context.Context, time.Duration) (int, error)
 	masters     *masters
 	now         func() time.Time
@@ -61,9 +61,11 @@ func New(c Config) *Store {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
+	_, clustered := c.Client.(*redis.ClusterClient)
 	return &Store{
-		client: c.Client, scripts: newScripts(), ttl: c.TTL, durable: c.Durable,
-		minReplicas: c.MinReplicas, batchReads: c.BatchReads, sentinels: c.Sentinels, masters: newMasters(c.Now), now: c.Now,
+		reading: reading{batch: c.BatchReads, guard: !clustered},
+		client:  c.Client, scripts: newScripts(), ttl: c.TTL, durable: c.Durable,
+		minReplicas: c.MinReplicas, sentinels: c.Sentinels, masters: newMasters(c.Now), now: c.Now,
 	}
 }
 

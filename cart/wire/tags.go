@@ -58,5 +58,5 @@ func ParseTags(h http.Header, name string) (Tags, error) {
 	return t, nil
 }
 
-// Contain reports whether the tags include tag, or are "*".
+// Contain reports whether the tags include tag, which is without quotes, or are "*".
 func (t Tags) Contain(tag string) bool { return t.Any || slices.Contains(t.List, tag) }

@@ -182,8 +182,8 @@ func (w *Writer) BeginView() { w.start = len(w.json) }
 // EndOfView ends what the ETag covers: what is written later does not change the ETag.
 func (w *Writer) EndOfView() { w.end = len(w.json) }
 
-// ETag returns an entity tag without quotes: version, "-", and a digest of the language
-// and of what was written between BeginView and EndOfView.
+// ETag returns the value of an ETag header, in quotes: version, "-", and a digest of the
+// language and of what was written between BeginView and EndOfView.
 func (w *Writer) ETag(version string) string {
 	view := w.json[w.start:]
 	if w.end > 0 {
@@ -193,6 +193,7 @@ func (w *Writer) ETag(version string) string {
 	d.Reset()
 	_, _ = d.WriteString(string(w.Language))
 	_, _ = d.Write(view)
-	var tag [64]byte // enough for most versions, so that only the result is allocated
-	return string(strconv.AppendUint(append(append(tag[:0], version...), '-'), d.Sum64(), 36))
+	var room [64]byte // enough for most versions, so that only the result is allocated
+	tag := append(append(append(room[:0], '"'), version...), '-')
+	return string(append(strconv.AppendUint(tag, d.Sum64(), 36), '"'))
 }

@@ -90,7 +90,7 @@ func TestETag_CoversTheLanguageAndTheView(t *testing.T) {
 		return w.ETag("7.1")
 	}
 	base := tag(locale.En, "a", "b", "c")
-	if !strings.HasPrefix(base, "7.1-") {
+	if !strings.HasPrefix(base, `"7.1-`) {
 		t.Errorf("got %s, want the version first", base)
 	}
 	if tag(locale.En, "x", "b", "c") != base || tag(locale.En, "a", "b", "x") != base {

@@ -31,7 +31,7 @@ local hash = scan(cart, item)
 local left
 
 local function reply(outcome, a, b, line)
-  if not left then left = hash.at.x and get(hash, 'x') * 1000 - now or redis.call('PTTL', cart) end
+  if not left then left = redis.call('PTTL', cart) end  -- x may be that of a release before this one
   return { outcome, a or 0, b or 0, hash.flat, left, now, line or '' }
 end
 

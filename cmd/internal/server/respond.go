@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"runtime/debug"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -63,8 +64,8 @@ func (r *responder) show(c *gin.Context, success bool, vary []string, answer wir
 		c.Writer.Header()["Vary"] = vary
 	}
 	if tag != "" {
-		c.Header("ETag", `"`+tag+`"`)
-		if !answer.Once && safe(c.Request) && answer.Known.Contain(tag) {
+		c.Header("ETag", tag)
+		if !answer.Once && safe(c.Request) && answer.Known.Contain(strings.Trim(tag, `"`)) {
 			c.Status(http.StatusNotModified)
 			return
 		}
@@ -100,7 +101,7 @@ func (r *responder) fail(c *gin.Context, answer wire.Answer, err error) {
 	if answer.Data == nil {
 		w.Null("data")
 	} else if tag := writeData(w, &answer); tag != "" {
-		c.Header("ETag", `"`+tag+`"`)
+		c.Header("ETag", tag)
 	}
 	w.Text("request_id", requestIDOf(c))
 
@@ -115,7 +116,7 @@ func (r *responder) fail(c *gin.Context, answer wire.Answer, err error) {
 	r.finish(c, w, status)
 }
 
-// writeData writes the member data and returns its entity tag, "" for none.
+// writeData writes the member data and returns its entity tag in quotes, "" for none.
 func writeData(w *wire.Writer, answer *wire.Answer) (tag string) {
 	w.Member("data")
 	w.BeginView()
@@ -125,7 +126,7 @@ func writeData(w *wire.Writer, answer *wire.Answer) (tag string) {
 	}
 	tag = w.ETag(answer.Version)
 	if answer.Once {
-		tag += "-merged" // differs from the tag of the same data without the report
+		tag = strings.TrimSuffix(tag, `"`) + `-merged"` // differs from the tag of the same data without the report
 	}
 	return tag
 }

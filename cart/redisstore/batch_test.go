@@ -1,0 +1,219 @@
+package redisstore_test
+
+import (
+	"context"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"commerce/cart"
+	"commerce/cart/carttest"
+	"commerce/cart/redisstore"
+	"commerce/deploy/ephemeral"
+)
+
+// switchboard is a fixed address in front of Redis, such as a load balancer's. It can send new
+// connections elsewhere, and stop passing on what existing ones send.
+type switchboard struct {
+	net.Listener
+	target atomic.Value // address
+	mu     sync.Mutex
+	open   []*line
+}
+
+// line is a connection through a switchboard.
+type line struct {
+	client, server net.Conn
+	dead           atomic.Bool
+}
+
+func newSwitchboard(t *testing.T, target string) *switchboard {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &switchboard{Listener: l}
+	s.target.Store(target)
+	var all sync.WaitGroup
+	all.Go(func() {
+		for {
+			client, err := l.Accept()
+			if err != nil {
+				return
+			}
+			server, err := net.Dial("tcp", s.target.Load().(string))
+			if err != nil {
+				client.Close()
+				continue
+			}
+			c := &line{client: client, server: server}
+			s.mu.Lock()
+			s.open = append(s.open, c)
+			s.mu.Unlock()
+			all.Go(func() { _, _ = io.Copy(c, client); server.Close() })
+			all.Go(func() { _, _ = io.Copy(client, server); client.Close() })
+		}
+	})
+	t.Cleanup(func() {
+		l.Close()
+		s.mu.Lock()
+		for _, c := range s.open {
+			c.client.Close()
+			c.server.Close()
+		}
+		s.mu.Unlock()
+		all.Wait()
+	})
+	return s
+}
+
+// Write passes on what a client sends, unless the line is dead.
+func (c *line) Write(p []byte) (int, error) {
+	if c.dead.Load() {
+		return len(p), nil
+	}
+	return c.server.Write(p)
+}
+
+// hang makes all open connections hang, and returns how many there are.
+func (s *switchboard) hang() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.open {
+		c.dead.Store(true)
+	}
+	return len(s.open)
+}
+
+func (s *switchboard) url() string { return "redis://" + s.Addr().String() }
+
+func addressOf(url string) string { return url[len("redis://"):] }
+
+// A connection to a demoted master may stay open behind a fixed address.
+func TestReads_ShowNoCartOfADemotedMaster(t *testing.T) {
+	t.Parallel()
+	for _, batch := range []bool{true, false} {
+		a, b := ephemeral.StartRedis(t), ephemeral.StartRedis(t)
+		board := newSwitchboard(t, addressOf(a.URL))
+		r := newReader(t, board.url(), batch)
+		ref := r.filled()
+		stop := make(chan struct{})
+		time.AfterFunc(50*time.Millisecond, func() { close(stop) })
+		r.many(8, ref, time.Second, stop) // opens connections
+
+		newer := newReader(t, b.URL, true)
+		newer.add(ref)
+		newer.add(ref)
+		board.target.Store(addressOf(b.URL))
+		if err := dial(t, a.URL).Do(t.Context(), "REPLICAOF", "127.0.0.1", "1").Err(); err != nil {
+			t.Fatal(err)
+		}
+		var fresh int
+		for range 100 {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			held, err := r.Load(ctx, ref)
+			cancel()
+			switch {
+			case err != nil:
+			case len(held.Lines) != 1 || held.Lines[0].Quantity != 2:
+				t.Fatalf("batch %v: read the old cart %+v", batch, held.Lines)
+			default:
+				fresh++
+			}
+		}
+		if fresh == 0 {
+			t.Errorf("batch %v: no read found the new master", batch)
+		}
+	}
+}
+
+// Other connections work while the one of a batch hangs.
+func TestReads_DoNotAllWaitForAConnectionThatHangs(t *testing.T) {
+	t.Parallel()
+	server := ephemeral.StartRedis(t)
+	board := newSwitchboard(t, addressOf(server.URL))
+	r := newReader(t, board.url(), true)
+	ref := r.filled()
+	r.load(ref)
+	if n := board.hang(); n == 0 {
+		t.Fatal("no connection is open")
+	}
+	const limit = 5 * time.Second
+	var quick atomic.Int64
+	var all sync.WaitGroup
+	for i := range 40 {
+		all.Go(func() {
+			time.Sleep(time.Duration(i) * 15 * time.Millisecond)
+			ctx, cancel := context.WithTimeout(t.Context(), limit)
+			defer cancel()
+			began := time.Now()
+			if _, err := r.Load(ctx, ref); err == nil && time.Since(began) < 150*time.Millisecond {
+				quick.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	if quick.Load() < 10 {
+		t.Errorf("%d of 40 reads were quick while one connection hung", quick.Load())
+	}
+}
+
+// A batch of every waiting read would keep all their carts in Redis' memory at a time.
+func TestReads_ShareARoundTripInLimitedNumbers(t *testing.T) {
+	t.Parallel()
+	r := newReader(t, ephemeral.Redis(t), true)
+	ref := r.filled()
+	r.sent.take()
+	stop := make(chan struct{})
+	time.AfterFunc(300*time.Millisecond, func() { close(stop) })
+	if _, failed, _ := r.many(500, ref, 10*time.Second, stop); failed > 0 {
+		t.Errorf("%d reads failed", failed)
+	}
+	if largest := r.sent.largest(); largest > redisstore.MaxBatch+1 {
+		t.Errorf("%d commands shared a round trip", largest)
+	}
+}
+
+// The release before this one renews the TTL and leaves x as it is. A Redis that is full
+// cannot set it right.
+func TestRead_WithoutARenewalSaysWhenTheCartExpires(t *testing.T) {
+	t.Parallel()
+	server := ephemeral.StartRedis(t)
+	r := newReader(t, server.URL, true)
+	for _, x := range []time.Duration{-time.Hour, 24 * time.Hour} {
+		ref := r.filled()
+		if err := r.client.HSet(t.Context(), ref.CartKey(), "x", time.Now().Add(x).Unix()).Err(); err != nil {
+			t.Fatal(err)
+		}
+		for _, bytes := range []string{"1", "0"} {
+			if err := r.client.ConfigSet(t.Context(), "maxmemory", bytes).Err(); err != nil {
+				t.Fatal(err)
+			}
+			if left := time.Until(r.load(ref).ExpiresAt); (left - readerTTL.Guest).Abs() > time.Minute {
+				t.Errorf("x %v from now, maxmemory %s: the cart expires in %v", x, bytes, left)
+			}
+		}
+	}
+}
+
+// The release before this one renews the TTL and leaves x as it is.
+func TestChange_ARefusalSaysWhenTheCartExpires(t *testing.T) {
+	t.Parallel()
+	r := newReader(t, ephemeral.Redis(t), true)
+	ref := r.filled()
+	if err := r.client.HSet(t.Context(), ref.CartKey(), "x", time.Now().Add(-time.Hour).Unix()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	absent := redisstore.SetQuantity("9", 1, cart.BoundsOf(carttest.Sold(9, 100), carttest.Limits), "")
+	o, err := r.Change(t.Context(), ref, redisstore.Conditions{}, redisstore.Attempt{}, absent)
+	if err != nil || o.Word != "item_not_found" {
+		t.Fatal(o.Word, err)
+	}
+	if left := time.Until(o.ExpiresAt); (left - readerTTL.Guest).Abs() > time.Minute {
+		t.Errorf("the refusal says that the cart expires in %v", left)
+	}
+}
