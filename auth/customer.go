@@ -30,7 +30,8 @@ func CustomerKey(sub string) string {
 // digest128 returns the first 128 bits of the SHA-256 of s, in base64url.
 func digest128(s string) string {
 	sum := sha256.Sum256([]byte(s))
-	return base64.RawURLEncoding.EncodeToString(sum[:16])
+	var room [22]byte // of the result, which alone is allocated
+	return string(base64.RawURLEncoding.AppendEncode(room[:0], sum[:16]))
 }
 
 // wordOnly reports whether all characters of s are in A-Za-z0-9_-.

@@ -12,6 +12,7 @@ commit=$1
 shift
 dir=$(mktemp -d)
 trap 'git worktree remove --force "$dir/tree"; rm -rf "$dir"' EXIT
+trap 'exit 130' HUP INT TERM # some shells run no EXIT trap when a signal ends them
 git worktree add --quiet --detach "$dir/tree" "$commit"
 
 bench() ( # tree, results, packages

@@ -133,7 +133,7 @@ func (p *Postgres) Get(ctx context.Context, store, id int64, l locale.Locale) (*
 	return found, nil
 }
 
-// complete makes a copy of a row's subscription what is shown.
+// complete adds the card to a copy of a row's subscription, and replaces what cannot be shown.
 func (p *Postgres) complete(s *Subscription, r *row) {
 	if r.card.LastFour != "" {
 		card := r.card

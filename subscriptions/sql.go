@@ -127,7 +127,7 @@ const (
 	maxMetadata         = 16 * 1024 // bytes
 )
 
-// bound replaces what cannot be shown, and reports whether there was anything.
+// bound replaces what cannot be shown, and reports whether it replaced anything.
 func (s *Subscription) bound() (changed bool) {
 	for _, at := range [...]*time.Time{
 		&s.StartsAt, &s.EndsAt, &s.PeriodStart, &s.PeriodEnd, &s.TrialEndsAt, &s.CanceledAt,
@@ -146,8 +146,8 @@ func (s *Subscription) bound() (changed bool) {
 	return changed
 }
 
-// text reads a column that is not null. If it is the same as in the row before, as most
-// are, the string is used again.
+// text reads a column that is not null. If the value equals the previous row's, as it
+// usually does, it reuses that string.
 type text string
 
 // ScanBytes implements pgtype.BytesScanner.

@@ -19,8 +19,8 @@ import (
 // Only reads may share a batch: a lost connection fails everything in it. A caller waits
 // no longer than its own context allows, even if Redis hangs and the batch takes longer.
 //
-// go-redis' AutoPipeline measured the same. But its batches do not end with their callers'
-// contexts, so it would need a second client with other timeouts for each server.
+// go-redis's AutoPipeline is equally fast, but its batches ignore the callers' contexts.
+// It would need a second client with other timeouts for each server.
 //
 // The zero value is ready to use.
 type reads struct {
@@ -121,7 +121,7 @@ func (r *reads) next() []*read {
 	return batch
 }
 
-// sendBatch sends the reads whose callers still wait, and wakes all callers.
+// sendBatch sends the reads whose callers are still waiting, and wakes all callers.
 func sendBatch(batch []*read) {
 	cmds := make([]redis.Cmder, 0, 2*len(batch))
 	var last time.Time

@@ -15,7 +15,7 @@ type Held struct {
 	Notes Notes // of merges under way into this cart
 
 	layout  string // "" in layout 1
-	expires int64  // ms by Redis' clock, a whole second; 0 when a release before this one wrote the cart
+	expires int64  // ms by Redis' clock, a whole second; 0 if only earlier releases wrote the cart
 }
 
 // inUse reports whether reads renew the cart's TTL. The remains of an emptied cart are not
@@ -131,7 +131,7 @@ func (s *Store) renew(ctx context.Context, at located, ref Ref) (Held, error) {
 	return held.expiring(time.Duration(reply[1].(int64))*time.Millisecond, s.now()), nil
 }
 
-// expiring sets when the cart expires; never if left is not positive.
+// expiring sets ExpiresAt. If left is not positive, it stays zero.
 func (h Held) expiring(left time.Duration, now time.Time) Held {
 	if h.ID != "" && left > 0 {
 		h.ExpiresAt = now.Add(left)

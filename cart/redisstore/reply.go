@@ -42,7 +42,7 @@ func (r hashRead) flat() ([]string, error) {
 	return flat, err
 }
 
-// errReply means that Redis replied with an error, or with something else than a hash.
+// errReply means that Redis replied with an error, or with something other than a hash.
 var errReply = errors.New("redisstore: unexpected reply")
 
 // refusal returns the error that Redis replied with; nil if it replied with a value.

@@ -14,7 +14,7 @@ import (
 	"commerce/cmd/bench/results"
 )
 
-// benchAllocations counts every allocation of single requests, by whose code makes it.
+// benchAllocations counts every allocation of single requests, by the module that makes it.
 func benchAllocations(ctx context.Context, o options) (results.Benchmark, error) {
 	s, err := newStage(o)
 	if err != nil {
@@ -113,8 +113,8 @@ func (s *shop) allocated(ctx context.Context) (map[string]float64, error) {
 	return made, nil
 }
 
-// owner returns whose code makes an allocation: the innermost function on the stack that
-// is not of the standard library decides.
+// owner returns the module that makes an allocation: that of the innermost function on the
+// stack that is not of the standard library.
 func owner(stack []*profile.Location) string {
 	who := standard
 	for _, location := range stack {

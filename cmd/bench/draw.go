@@ -9,7 +9,7 @@ import (
 	"commerce/cmd/bench/results"
 )
 
-// Names of the files that a run writes beside its plots.
+// Names of the files that a run writes next to its plots.
 const (
 	resultsFile = "results.json"
 	tablesFile  = "results.md"
@@ -23,7 +23,7 @@ func drawFrom(args []string) error {
 	return draw(args[0])
 }
 
-// draw reads the results in a directory, and writes their tables and plots beside them.
+// draw reads the results in a directory, and writes their tables and plots next to them.
 func draw(dir string) error {
 	report, err := results.Read(filepath.Join(dir, resultsFile))
 	if err != nil {

@@ -70,6 +70,10 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	if err := run(ctx, os.Args[1:]); err != nil {
+		if ctx.Err() != nil {
+			fmt.Fprintln(os.Stderr, "bench: interrupted")
+			os.Exit(130)
+		}
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
@@ -111,7 +115,7 @@ func runAll(ctx context.Context, chosen []benchmark, o options, out io.Writer) e
 	for _, b := range chosen {
 		measured, err := b.run(ctx, o)
 		if err != nil {
-			return errors.Join(fmt.Errorf("%s: %w", b.name, err), save(report, o.out, out))
+			return fmt.Errorf("%s: %w", b.name, err) // without saving: earlier results may be complete
 		}
 		if err := measured.Print(out); err != nil {
 			return err
@@ -141,15 +145,20 @@ func save(report results.Report, dir string, out io.Writer) error {
 func parse(args []string) ([]benchmark, options, error) {
 	o := options{postgres: os.Getenv("TEST_POSTGRES_URL")}
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	flags.Usage = func() {
+		fmt.Fprintf(flags.Output(), "usage: bench [flags] [benchmark …]   run benchmarks, by default all: %s\n"+
+			"       bench draw DIRECTORY          write tables and plots again from results.json\n", strings.Join(names(), ", "))
+		flags.PrintDefaults()
+	}
 	flags.IntVar(&o.rounds, "rounds", 5, "number of rounds; each case takes one turn per round")
 	flags.DurationVar(&o.turn, "turn", time.Second, "duration of a turn")
 	flags.DurationVar(&o.soak, "soak", 20*time.Second, "duration of soak")
 	flags.IntVar(&o.connections, "connections", 64, "number of concurrent clients, each with its own connection")
 	flags.StringVar(&o.out, "out", "", "write results and plots to this directory")
-	flags.StringVar(&o.binary, "binary", "", "program of the service (default: built from this tree)")
-	flags.StringVar(&o.against, "against", "", "program of a second service to measure in the same rounds")
+	flags.StringVar(&o.binary, "binary", "", "path of the service's executable (default: built from this tree)")
+	flags.StringVar(&o.against, "against", "", "path of a second executable of the service, measured in the same rounds")
 	flags.IntVar(&o.rows, "rows", 1_000_000, "number of subscriptions for list")
-	flags.StringVar(&o.database, "database", "", "URL of a database with data for list, which does not change it")
+	flags.StringVar(&o.database, "database", "", "URL of an existing database for list, which only reads it (default: a new one)")
 	var chosen []benchmark
 	for {
 		if err := flags.Parse(args); err != nil {
@@ -177,11 +186,16 @@ func find(name string) (benchmark, error) {
 	all := benchmarks()
 	i := slices.IndexFunc(all, func(b benchmark) bool { return b.name == name })
 	if i < 0 {
-		var names []string
-		for _, b := range all {
-			names = append(names, b.name)
-		}
-		return benchmark{}, fmt.Errorf("no benchmark %q; choose from: %s", name, strings.Join(names, ", "))
+		return benchmark{}, fmt.Errorf("no benchmark %q; choose from: %s", name, strings.Join(names(), ", "))
 	}
 	return all[i], nil
+}
+
+// names are the names of all benchmarks.
+func names() []string {
+	var all []string
+	for _, b := range benchmarks() {
+		all = append(all, b.name)
+	}
+	return all
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// stage starts the processes and databases of a benchmark, and removes them in the end.
+// stage starts the processes and databases of a benchmark, and removes them at the end.
 type stage struct {
 	options
 	dir  string

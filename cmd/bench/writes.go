@@ -16,7 +16,7 @@ import (
 	"commerce/cmd/bench/results"
 )
 
-// benchWrites measures how many bytes reads of a cart make Redis send to a replica. It
+// benchWrites measures how many bytes reads of a cart make Redis send to a replica. Redis
 // writes the same bytes to its append-only file.
 func benchWrites(ctx context.Context, o options) (results.Benchmark, error) {
 	s, err := newStage(o)
@@ -101,7 +101,7 @@ func (s *shop) openReplica(ctx context.Context, stage *stage) error {
 			return nil
 		}
 		if time.Since(began) > 15*time.Second {
-			return errors.New("the replica does not come in sync")
+			return errors.New("the replica did not synchronize in time")
 		}
 	}
 }

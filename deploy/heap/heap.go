@@ -11,7 +11,7 @@ import (
 )
 
 // growth is how much the heap grows between two collections, as a percentage of the live
-// heap; Go's default is 100. The live heap of the service has about 10 MB, so the default
+// heap; Go's default is 100. The service's live heap is about 10 MB, so the default
 // collects many times a second under load. With 200, half as often, the service stays below
 // 100 MB of resident memory; with 400 it took up to 119.
 const growth = 200

@@ -11,7 +11,7 @@ import (
 // spend its time collecting garbage. It also catches a forgotten suffix.
 const MinLimit = 32 << 20
 
-// ParseSize reads a memory limit as GOMEMLIMIT has it: a number of bytes, with an optional
+// ParseSize reads a memory limit in the format of GOMEMLIMIT: a number of bytes, with an optional
 // suffix B, KiB, MiB, GiB or TiB. The limit of "" is 0.
 func ParseSize(s string) (int64, error) {
 	if s == "" {

@@ -6,7 +6,8 @@
 --   42.p41:n         the notice                                     only lines with a notice
 --   i  v             cart id and version
 --   c                the coupon's code
---   x                when the cart expires, in seconds by Redis' clock, so that a read sees it
+--   x                when the cart expires, in seconds by Redis's clock; HGETALL does
+--                    not return the TTL
 --   l                the number of this layout; missing in layout 1
 --   r<digest>        ms at which a change with this stamp was applied (see stamps.lua)
 --   e<digest>        the line that this change has changed, if its request does not name it
@@ -192,8 +193,8 @@ local function in_use(flat)
   return false
 end
 
--- lifetime returns for how many ms to keep a cart, and puts when it expires; nil when
--- nothing of it is left. An emptied cart keeps for a day what is needed to recognize a
+-- lifetime returns how many ms to keep a cart, and puts its expiry into x. It returns nil
+-- if nothing is left. An emptied cart keeps for a day what is needed to recognize a
 -- stale If-Match or a retry. If there was never a cart, the key may hold only stamps: it
 -- lives as long as they count.
 local function lifetime(hash, ttl, now)

@@ -22,7 +22,8 @@
 
 local cart, keys = KEYS[1], KEYS[2]
 local ttl, if_match, key, fingerprint, stamp = ARGV[1], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
--- Of add, set, edit and remove. coupon.lua's ARGV[9] is a code, which is no line.
+-- The item of add, set, edit and remove. For coupon.lua it is a code, and a line with that
+-- ID does no harm.
 local item = ARGV[9] or ''
 local now = clock()
 local hash = scan(cart, item)

@@ -1,4 +1,4 @@
--- Renews a cart's TTL, for a read that has found too little of it left. Creates nothing;
+-- Renews a cart's TTL, for a read that finds the renewal due. Creates nothing;
 -- the remains of an emptied cart keep the time they have.
 --
 -- KEYS  1 cart

@@ -38,7 +38,7 @@ func cpuBars(r results.Report) (drawing, bool) {
 	get, ok := ratio(r, "get", usualRead, floorGet)
 	add, ok2 := ratio(r, "add", "add", floorAdd)
 	b := bars{
-		title: fmt.Sprintf("GET /cart takes %.2f × floor-get's CPU time, POST /cart/add %.2f × floor-add's", get, add),
+		title: fmt.Sprintf("GET /cart takes %.2f × the CPU time of a minimal program, POST /cart/add %.2f ×", get, add),
 		note:  "A cart of five lines. A floor is a minimal program for the same task. Thin lines: range of the rounds.",
 		label: "CPU time per request (µs)", unit: " µs", parts: true,
 	}

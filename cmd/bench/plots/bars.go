@@ -34,7 +34,7 @@ func (b bars) draw(on *page) {
 	}{{"service", service}, {"floor", floor}} {
 		legend = append(legend, entry{e.name, on.series[e.as].strong})
 		if b.parts {
-			legend = append(legend, entry{"its Redis", on.series[e.as].weak})
+			legend = append(legend, entry{e.name + "'s Redis", on.series[e.as].weak})
 		}
 	}
 	on.headline(b.title, b.note, legend...)

@@ -17,7 +17,7 @@ func latencyLines(r results.Report) (drawing, bool) {
 	return checked(lines{
 		title: fmt.Sprintf("At %s reads per second, 99 of 100 take less than %s ms (floor-get: %s ms)",
 			number(own.X), number(own.Median), number(least.Median)),
-		note: "GET /cart at a constant rate of arrival, from 10 % to 90 % of the highest rate. Bands: range of the rounds.",
+		note: "Requests arrive at a constant rate, 10 % to 90 % of the service's maximum throughput. Bands: range of the rounds.",
 		x:    axis{label: c.X}, y: axis{label: "99th percentile of latency (ms, logarithmic)", log: true},
 		curves: curves(c, map[string]role{floorGet: floor, "GET /cart": service}),
 	})
@@ -32,7 +32,7 @@ func memoryLines(r results.Report) (drawing, bool) {
 	points := c.Series[0].Points
 	last := points[len(points)-1]
 	return checked(lines{
-		title: fmt.Sprintf("A cart of 5 lines takes %s bytes of Redis, one of %.0f lines %s", number(points[4].Median), last.X, number(last.Median)),
+		title: fmt.Sprintf("A cart with 5 lines takes %s bytes in Redis, one with %.0f lines takes %s", number(points[4].Median), last.X, number(last.Median)),
 		note:  "All keys of a guest's cart, as MEMORY USAGE counts them. The published client's adds carry X-Timestamp.",
 		x:     axis{label: "lines in the cart"}, y: axis{label: "Redis memory of the cart (bytes)"},
 		curves: curves(c, map[string]role{"plain adds": service, "published client": variant}),
@@ -48,10 +48,10 @@ func pageLines(r results.Report) (drawing, bool) {
 	number1, link := c.Series[0], c.Series[1]
 	deepest := len(link.Points) - 1
 	return checked(lines{
-		title: fmt.Sprintf("Page %s costs %.2f × page 1 by its link, %.1f × by its number", number(link.Points[deepest].X),
+		title: fmt.Sprintf("By link, page %s costs %.2f × page 1; by number, %.1f ×", number(link.Points[deepest].X),
 			link.Points[deepest].Median/link.Points[0].Median, number1.Points[deepest].Median/number1.Points[0].Median),
-		note: "A list of subscriptions, 15 a page. Bands: range of the rounds.",
-		x:    axis{label: "page", log: true, at: xs(link)}, y: axis{label: "CPU time, service and Postgres (µs, logarithmic)", log: true},
+		note: "Subscriptions of a store with a tenth of all rows, 15 on a page. Bands: range of the rounds.",
+		x:    axis{label: "page (logarithmic)", log: true, at: xs(link)}, y: axis{label: "CPU time, service and Postgres (µs, logarithmic)", log: true},
 		curves: curves(c, map[string]role{"by link": service, "by number": variant}),
 	})
 }
@@ -65,10 +65,10 @@ func readerLines(r results.Report) (drawing, bool) {
 	single, batched := c.Series[1], c.Series[2]
 	at := len(batched.Points) - 2 // the usual number of readers
 	return checked(lines{
-		title: fmt.Sprintf("With %.0f readers, a read takes %s µs of Redis in batches, %s µs one by one",
+		title: fmt.Sprintf("With %.0f readers, a read takes %s µs of Redis CPU time batched, %s µs one by one",
 			batched.Points[at].X, number(batched.Points[at].Median), number(single.Points[at].Median)),
 		note: "GET /cart of five lines. Bands: range of the rounds.",
-		x:    axis{label: c.X, log: true, at: xs(single)}, y: axis{label: "CPU time of Redis per read (µs, logarithmic)", log: true},
+		x:    axis{label: c.X + " (logarithmic)", log: true, at: xs(single)}, y: axis{label: "CPU time of Redis per read (µs, logarithmic)", log: true},
 		curves: curves(c, map[string]role{floorGet: floor, "one by one": variant, "batched": service}),
 	})
 }

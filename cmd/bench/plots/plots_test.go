@@ -94,12 +94,12 @@ func TestDraw_SaysWhatTheFiguresAre(t *testing.T) {
 	t.Parallel()
 	dir := drawn(t, smallReport(t))
 	for name, want := range map[string][]string{
-		"cpu":        {"GET /cart takes 0.92 × floor-get's CPU time", "CPU time per request (µs)"},
+		"cpu":        {"GET /cart takes 0.92 × the CPU time of a minimal program", "CPU time per request (µs)"},
 		"throughput": {"20,000 reads of a cart per second", "requests per second"},
 		"latency":    {"At 12,000 reads per second, 99 of 100 take less than 4.5 ms (floor-get: 4 ms)", "offered load (requests/s)", "floor-get"},
-		"memory":     {"A cart of 5 lines takes 216 bytes of Redis", "lines in the cart", "published client"},
-		"pages":      {"Page 1,000 costs 1.02 × page 1 by its link, 5.5 × by its number", "by link"},
-		"readers":    {"With 64 readers, a read takes 2.3 µs of Redis in batches, 17 µs one by one", "concurrent readers"},
+		"memory":     {"A cart with 5 lines takes 216 bytes in Redis", "lines in the cart", "published client"},
+		"pages":      {"By link, page 1,000 costs 1.02 × page 1; by number, 5.5 ×", "by link"},
+		"readers":    {"With 64 readers, a read takes 2.3 µs of Redis CPU time batched, 17 µs one by one", "concurrent readers"},
 	} {
 		svg, err := os.ReadFile(filepath.Join(dir, name+"-light.svg"))
 		if err != nil {

@@ -33,8 +33,8 @@ func TestMarkdown_ListsTargetsFirstAndMarksWhatMisses(t *testing.T) {
 	}
 	targets, rest, _ := strings.Cut(out.String(), "## get\n")
 	for _, row := range []string{
-		"| get: slow: CPU | 4.10 (4..4.20) of fast | 0.900 | MISSED |",
-		"| writes: bytes of 1000 reads | 0 bytes | 0 | reached |",
+		"| get: slow: CPU | 4.10 (4..4.20) × fast | 0.900 | MISSED |",
+		"| writes: bytes of 1000 reads | 0 bytes | 0 | met |",
 	} {
 		if !strings.Contains(targets, row+"\n") {
 			t.Errorf("no row %q among the targets:\n%s", row, targets)
@@ -43,7 +43,7 @@ func TestMarkdown_ListsTargetsFirstAndMarksWhatMisses(t *testing.T) {
 	if strings.Contains(targets, "requests") {
 		t.Errorf("a value without a target is among the targets:\n%s", targets)
 	}
-	for _, row := range []string{"| slow | 110 (100..120) |", "| slow: Redis CPU | 2 of fast |  |  |", "| requests | 1000 |  |  |"} {
+	for _, row := range []string{"| slow | 110 (100..120) |", "| slow: Redis CPU | 2 × fast |  |  |", "| requests | 1000 |  |  |"} {
 		if !strings.Contains(rest, row) {
 			t.Errorf("no row %q:\n%s", row, rest)
 		}
@@ -58,8 +58,8 @@ func TestPrint_MarksWhatMisses(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := out.String(); strings.Count(got, "MISSED") != 1 || strings.Count(got, "reached") != 1 {
-		t.Errorf("want one target missed and one reached:\n%s", got)
+	if got := out.String(); strings.Count(got, "MISSED") != 1 || strings.Count(got, " met") != 1 {
+		t.Errorf("want one target missed and one met:\n%s", got)
 	}
 }
 

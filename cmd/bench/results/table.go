@@ -63,7 +63,7 @@ func (b Benchmark) compared(onlyTargets bool) table {
 		}
 		row := []string{what, measured, "", ""}
 		if atMost != nil {
-			row[2], row[3] = short(*atMost), "reached"
+			row[2], row[3] = short(*atMost), "met"
 		}
 		if missed {
 			row[3] = "MISSED"
@@ -72,7 +72,7 @@ func (b Benchmark) compared(onlyTargets bool) table {
 	}
 	for _, c := range b.Cases {
 		for _, r := range c.Ratios {
-			add(c.Name+": "+r.Cost.name(b.Store), r.String()+" of "+r.Of, r.AtMost, r.Missed())
+			add(c.Name+": "+r.Cost.name(b.Store), r.String()+" × "+r.Of, r.AtMost, r.Missed())
 		}
 	}
 	for _, v := range b.Values {
@@ -131,5 +131,5 @@ func (r Report) conditions() string {
 	s := fmt.Sprintf("Commit %s, %s, %s: %d CPUs (%s), %s/%s, load averages %s. %d connections, %d rounds, turns of %s; %s in all.",
 		r.Commit, r.Began.Format("2006-01-02 15:04 MST"), r.Go, r.Machine.CPUs, r.Machine.CPU, r.Machine.OS, r.Machine.Arch,
 		r.Machine.Load, r.Connections, r.Rounds, r.Turn, r.Took)
-	return s + " Values are medians with the range of the rounds."
+	return s + " Values are medians with the range of the rounds. CPU times, allocations and allocated bytes are per request."
 }

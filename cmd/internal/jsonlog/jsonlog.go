@@ -14,9 +14,9 @@ import (
 // Handler writes the same lines as slog.JSONHandler, in one Write call each. It writes
 // records of plain texts and numbers itself, such as the line of each request, and leaves
 // all others to slog.JSONHandler, which formats floats with encoding/json and keeps state for
-// groups. Together with a record without its line of code, GET /cart/count takes 5 % less CPU
-// time, measured with 64 connections in 40 interleaved turns. No log at all would save 7 %:
-// so lines are not buffered, and none is late or lost.
+// groups. With records that have no source line, this saves 5 % of the CPU time of
+// GET /cart/count, measured with 64 connections in 40 interleaved turns. No log at all would
+// save 7 %, so buffering is not worth late or lost lines.
 type Handler struct {
 	slog.Handler // for all other records
 	out          *writer

@@ -128,7 +128,7 @@ func sendHeld(h http.Handler) http.Handler {
 
 // flushComplete makes net/http write the rest of the response, together with what is held.
 // It does not flush a response without Content-Length, such as a compressed one, because
-// net/http then would not add the length to a short one.
+// net/http adds Content-Length to a short response only if nothing was flushed.
 func flushComplete(w http.ResponseWriter) {
 	if f, ok := w.(http.Flusher); ok && len(w.Header()["Content-Length"]) > 0 {
 		f.Flush()

@@ -33,8 +33,7 @@ func rateLimit(r *responder) (gin.HandlerFunc, error) {
 		}
 		// The limiter has no injected clock, so its reset time needs the real one.
 		wait := max(time.Until(time.Unix(0, int64(reset))), 0)
-		// Names in the canonical form of net/http, as it sends them. It converts other forms
-		// with three allocations.
+		// Names are in canonical form: net/http allocates to convert each other name.
 		c.Header("Ratelimit-Limit", limit)
 		c.Header("Ratelimit-Remaining", strconv.FormatUint(left, 10))
 		c.Header("Ratelimit-Reset", strconv.Itoa(int((wait+time.Second-1)/time.Second)))

@@ -64,7 +64,7 @@ func record(c *gin.Context, log *slog.Logger, metrics *Metrics, client context.C
 			attrs = append(attrs, slog.String("err", cut(last.Error(), maxLoggedError)))
 		}
 	}
-	// Unlike slog.Logger, this does not search for the line of code that logs.
+	// slog.Logger would look up the calling line of code for each record.
 	line := slog.NewRecord(time.Now(), level, "request", 0)
 	line.AddAttrs(attrs...)
 	_ = log.Handler().Handle(client, line)
