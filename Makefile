@@ -69,9 +69,9 @@ help: ## list the targets
 # Packages whose tests load the machine run alone, because other tests depend on timing.
 LOADS = ./cart/redisstore ./cmd/bench
 
-# Each benchmark runs once, so that it stays correct, except the one that fills a catalog
-# with a million products.
-ONCE = -bench . -benchtime 1x -skip MillionProducts
+# Each benchmark runs once, so that it stays correct, except those that fill a catalog
+# with a million products or start servers.
+ONCE = -bench . -benchtime 1x -skip 'MillionProducts|^BenchmarkStart$$'
 
 go-test:
 	$(GO) test $(ONCE) -timeout 6m $$($(GO) list ./... | grep -vx $(patsubst ./%,-e commerce/%,$(LOADS)))

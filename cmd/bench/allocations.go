@@ -15,13 +15,8 @@ import (
 )
 
 // benchAllocations counts every allocation of single requests, by the module that makes it.
-func benchAllocations(ctx context.Context, o options) (results.Benchmark, error) {
-	s, err := newStage(o)
-	if err != nil {
-		return results.Benchmark{}, err
-	}
-	defer s.close()
-	service, err := openShop(ctx, s, o.binary, "PPROF=on", "GODEBUG=memprofilerate=1")
+func benchAllocations(ctx context.Context, s *stage) (results.Benchmark, error) {
+	service, err := openShop(ctx, s, s.binary, "PPROF=on", "GODEBUG=memprofilerate=1")
 	if err != nil {
 		return results.Benchmark{}, err
 	}

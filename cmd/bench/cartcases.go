@@ -22,28 +22,28 @@ const (
 const usualRead = "guest, 5 lines"
 
 // benchGet measures GET /cart.
-func benchGet(ctx context.Context, o options) (results.Benchmark, error) {
+func benchGet(ctx context.Context, s *stage) (results.Benchmark, error) {
 	return cartBench{"get", twice("floor-ping", "floor-get"), []cartCase{
 		{usualRead, reading("/cart", fewLines, (*shop).newGuest), cpuOf("floor-get", 0.9)},
 		{"guest, 50 lines", reading("/cart", manyLines, (*shop).newGuest), cpuOf(usualRead, 4)},
 		{"guest, 5 lines, 304", unchanged, cpuOf(usualRead, 0.7)},
 		{"customer, 5 lines", reading("/cart", fewLines, (*shop).newCustomer), cpuOf(usualRead, 1.1)},
 		{"customer with a merged token, 5 lines", reading("/cart", fewLines, (*shop).newMerged), cpuOf(usualRead, 1.25)},
-	}}.run(ctx, o)
+	}}.run(ctx, s)
 }
 
 // benchCount measures GET /cart/count.
-func benchCount(ctx context.Context, o options) (results.Benchmark, error) {
+func benchCount(ctx context.Context, s *stage) (results.Benchmark, error) {
 	return cartBench{"count", twice("floor-get"), []cartCase{
 		{usualRead, reading("/cart/count", fewLines, (*shop).newGuest), cpuOf("floor-get", 0.6)},
 		{"guest, 50 lines", reading("/cart/count", manyLines, (*shop).newGuest), nil},
 		{"customer, 5 lines", reading("/cart/count", fewLines, (*shop).newCustomer), nil},
-	}}.run(ctx, o)
+	}}.run(ctx, s)
 }
 
 // benchAdd measures changes of a guest's cart of five lines: adds that increase a
 // quantity, and PATCH.
-func benchAdd(ctx context.Context, o options) (results.Benchmark, error) {
+func benchAdd(ctx context.Context, s *stage) (results.Benchmark, error) {
 	inRedis := results.Comparison{Cost: results.StoreCPU, Of: "floor-add", AtMost: new(1.0)}
 	return cartBench{"add", twice("floor-add"), []cartCase{
 		{"add", adding(plain), append(cpuOf("floor-add", 1.1), inRedis)},
@@ -52,7 +52,7 @@ func benchAdd(ctx context.Context, o options) (results.Benchmark, error) {
 		{"patch", patching(plain), cpuOf("floor-add", 1.1)},
 		{"patch, X-Timestamp", patching(stamped), cpuOf("floor-add", 0)},
 		{"patch, Idempotency-Key", patching(keyed), cpuOf("floor-add", 0)},
-	}}.run(ctx, o)
+	}}.run(ctx, s)
 }
 
 // cpuOf compares CPU with another case. A target of 0 means none.

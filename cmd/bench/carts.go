@@ -37,17 +37,12 @@ type cartCase struct {
 	compared []results.Comparison
 }
 
-func (b cartBench) run(ctx context.Context, o options) (results.Benchmark, error) {
-	s, err := newStage(o)
-	if err != nil {
-		return results.Benchmark{}, err
-	}
-	defer s.close()
+func (b cartBench) run(ctx context.Context, s *stage) (results.Benchmark, error) {
 	cases, err := b.open(ctx, s)
 	if err != nil {
 		return results.Benchmark{}, err
 	}
-	return measure(ctx, o, b.name, "Redis", cases)
+	return measure(ctx, s.options, b.name, "Redis", cases)
 }
 
 // open starts the floors and the services. Each case of the second service follows the

@@ -16,19 +16,14 @@ const targetShare = 0.6
 func shares() []float64 { return []float64{0.1, 0.3, targetShare, 0.75, 0.9} }
 
 // benchLatency measures how long a read of a cart takes at constant rates of arrival.
-func benchLatency(ctx context.Context, o options) (results.Benchmark, error) {
-	s, err := newStage(o)
-	if err != nil {
-		return results.Benchmark{}, err
-	}
-	defer s.close()
+func benchLatency(ctx context.Context, s *stage) (results.Benchmark, error) {
 	cases, err := cartBench{floors: []string{"floor-get"}, cases: []cartCase{
 		{"GET /cart", reading("/cart", fewLines, (*shop).newGuest), nil},
 	}}.open(ctx, s)
 	if err != nil {
 		return results.Benchmark{}, err
 	}
-	return latency{options: o, cases: cases}.measure(ctx)
+	return latency{options: s.options, cases: cases}.measure(ctx)
 }
 
 // latency compares the cases at the same rates. The first case is the floor, the second

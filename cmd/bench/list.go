@@ -15,17 +15,12 @@ import (
 
 // benchList measures the subscription list of a store that has a tenth of a million
 // rows.
-func benchList(ctx context.Context, o options) (results.Benchmark, error) {
-	s, err := newStage(o)
-	if err != nil {
-		return results.Benchmark{}, err
-	}
-	defer s.close()
+func benchList(ctx context.Context, s *stage) (results.Benchmark, error) {
 	cases, err := listCases(ctx, s)
 	if err != nil {
 		return results.Benchmark{}, err
 	}
-	b, err := measure(ctx, o, "list", "Postgres", cases)
+	b, err := measure(ctx, s.options, "list", "Postgres", cases)
 	b.Curves = []results.Curve{pageCurve(b)}
 	return b, err
 }

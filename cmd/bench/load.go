@@ -113,14 +113,22 @@ func put(ctx context.Context, transport *http.Transport, all []*client, d time.D
 	ctx, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
 
+	began := time.Now()
+	sum, err := together(all, cancel, func(c *client) (load, error) { return c.repeat(ctx, transport) })()
+	sum.took = time.Since(began)
+	return sum, err
+}
+
+// together starts call for all clients. The returned function waits for them, and adds up
+// what they saw. The first error calls cancel, which must end the other calls.
+func together(all []*client, cancel func(), call func(*client) (load, error)) (wait func() (load, error)) {
 	var sum load
 	var wrong error
 	var mu sync.Mutex
 	var running sync.WaitGroup
-	began := time.Now()
 	for _, c := range all {
 		running.Go(func() {
-			own, err := c.repeat(ctx, transport)
+			own, err := call(c)
 			mu.Lock()
 			defer mu.Unlock()
 			sum.requests += own.requests
@@ -132,9 +140,10 @@ func put(ctx context.Context, transport *http.Transport, all []*client, d time.D
 			}
 		})
 	}
-	running.Wait()
-	sum.took = time.Since(began)
-	return sum, wrong
+	return func() (load, error) {
+		running.Wait()
+		return sum, wrong
+	}
 }
 
 // repeat sends requests until ctx ends. It does not interrupt a request.

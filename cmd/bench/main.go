@@ -44,10 +44,20 @@ type options struct {
 	postgres    string // URL of the server for new databases
 }
 
-// benchmark is one benchmark. Its run starts and stops what it needs.
+// benchmark is one benchmark. Its run starts what it needs on a stage of its own.
 type benchmark struct {
 	name string
-	run  func(ctx context.Context, o options) (results.Benchmark, error)
+	run  func(context.Context, *stage) (results.Benchmark, error)
+}
+
+// measure runs a benchmark and stops what it has started.
+func (b benchmark) measure(ctx context.Context, o options) (results.Benchmark, error) {
+	s, err := newStage(o)
+	if err != nil {
+		return results.Benchmark{}, err
+	}
+	defer s.close()
+	return b.run(ctx, s)
 }
 
 func benchmarks() []benchmark {
@@ -113,7 +123,7 @@ func runAll(ctx context.Context, chosen []benchmark, o options, out io.Writer) e
 		}
 	}
 	for _, b := range chosen {
-		measured, err := b.run(ctx, o)
+		measured, err := b.measure(ctx, o)
 		if err != nil {
 			return fmt.Errorf("%s: %w", b.name, err) // without saving: earlier results may be complete
 		}

@@ -13,12 +13,7 @@ import (
 
 // benchMemory measures how many bytes of Redis a guest's cart takes: its keys, their
 // values and Redis' own structures, as MEMORY USAGE counts them.
-func benchMemory(ctx context.Context, o options) (results.Benchmark, error) {
-	s, err := newStage(o)
-	if err != nil {
-		return results.Benchmark{}, err
-	}
-	defer s.close()
+func benchMemory(ctx context.Context, s *stage) (results.Benchmark, error) {
 	shops, err := openShops(ctx, s)
 	if err != nil {
 		return results.Benchmark{}, err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"slices"
-	"sync"
 	"syscall"
 	"time"
 )
@@ -18,30 +17,13 @@ func arrive(ctx context.Context, transport *http.Transport, all []*client, rate 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	due := make(chan time.Time, int(rate*d.Seconds())+1) // never blocks the clock
-	var sum load
-	var wrong error
-	var mu sync.Mutex
-	var running sync.WaitGroup
-	for _, c := range all {
-		running.Go(func() {
-			own, err := c.answer(ctx, transport, due)
-			mu.Lock()
-			defer mu.Unlock()
-			sum.requests += own.requests
-			sum.failed += own.failed
-			sum.times = append(sum.times, own.times...)
-			if err != nil && wrong == nil {
-				wrong = err
-				cancel()
-			}
-		})
-	}
+	wait := together(all, cancel, func(c *client) (load, error) { return c.answer(ctx, transport, due) })
 	began := time.Now()
 	tick(ctx, due, rate, d)
-	running.Wait()
+	sum, err := wait()
 	sum.took = time.Since(began)
 	slices.Sort(sum.times)
-	return sum, wrong
+	return sum, err
 }
 
 // tick sends the time of each arrival when it comes, and closes due after d.

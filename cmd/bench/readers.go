@@ -21,18 +21,13 @@ func callers(connections int) []int {
 
 // benchReaders measures what a read of a cart costs Redis, by the number of concurrent
 // readers, when the service sends their commands together and when it does not.
-func benchReaders(ctx context.Context, o options) (results.Benchmark, error) {
-	s, err := newStage(o)
-	if err != nil {
-		return results.Benchmark{}, err
-	}
-	defer s.close()
+func benchReaders(ctx context.Context, s *stage) (results.Benchmark, error) {
 	cases, err := readerCases(ctx, s)
 	if err != nil {
 		return results.Benchmark{}, err
 	}
-	b, err := measure(ctx, o, "readers", "Redis", cases)
-	b.Curves = []results.Curve{readerCurve(b, callers(o.connections))}
+	b, err := measure(ctx, s.options, "readers", "Redis", cases)
+	b.Curves = []results.Curve{readerCurve(b, callers(s.connections))}
 	return b, err
 }
 

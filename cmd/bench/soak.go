@@ -11,28 +11,23 @@ import (
 
 // benchSoak measures the resident memory of the service under full load for a long time.
 // Half of the clients read carts; the others count lines or add.
-func benchSoak(ctx context.Context, o options) (results.Benchmark, error) {
-	s, err := newStage(o)
+func benchSoak(ctx context.Context, s *stage) (results.Benchmark, error) {
+	shop, err := openShop(ctx, s, s.binary)
 	if err != nil {
 		return results.Benchmark{}, err
 	}
-	defer s.close()
-	shop, err := openShop(ctx, s, o.binary)
-	if err != nil {
-		return results.Benchmark{}, err
-	}
-	all, err := newClients(ctx, o.connections, shop.mixed())
+	all, err := newClients(ctx, s.connections, shop.mixed())
 	if err != nil {
 		return results.Benchmark{}, err
 	}
 	transport := newTransport(len(all))
 	defer transport.CloseIdleConnections()
 
-	ctx, stop := context.WithTimeout(ctx, o.soak)
+	ctx, stop := context.WithTimeout(ctx, s.soak)
 	defer stop()
 	sizes := make(chan []results.Point, 1)
-	go func() { sizes <- residentOver(ctx, shop.server.pid(), o.soak) }()
-	l, err := put(ctx, transport, all, o.soak)
+	go func() { sizes <- residentOver(ctx, shop.server.pid(), s.soak) }()
+	l, err := put(ctx, transport, all, s.soak)
 	if err = errors.Join(err, context.Cause(ctx)); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		return results.Benchmark{}, err
 	}

@@ -11,19 +11,14 @@ import (
 
 // benchStart measures the time from the start of a process until it shows a cart, with
 // its lines and prices. Redis and Postgres are running, and the schema is up to date.
-func benchStart(ctx context.Context, o options) (results.Benchmark, error) {
-	s, err := newStage(o)
-	if err != nil {
-		return results.Benchmark{}, err
-	}
-	defer s.close()
+func benchStart(ctx context.Context, s *stage) (results.Benchmark, error) {
 	shops, err := openShops(ctx, s)
 	if err != nil {
 		return results.Benchmark{}, err
 	}
-	bar := progress("start", o.rounds*len(shops))
+	bar := progress("start", s.rounds*len(shops))
 	took, size := make([][]float64, len(shops)), make([][]float64, len(shops))
-	for range o.rounds {
+	for range s.rounds {
 		for i, shop := range shops {
 			d, bytes, err := shop.restart(ctx)
 			if err != nil {

@@ -18,12 +18,7 @@ import (
 
 // benchWrites measures how many bytes reads of a cart make Redis send to a replica. Redis
 // writes the same bytes to its append-only file.
-func benchWrites(ctx context.Context, o options) (results.Benchmark, error) {
-	s, err := newStage(o)
-	if err != nil {
-		return results.Benchmark{}, err
-	}
-	defer s.close()
+func benchWrites(ctx context.Context, s *stage) (results.Benchmark, error) {
 	shops, err := openShops(ctx, s)
 	if err != nil {
 		return results.Benchmark{}, err
