@@ -106,11 +106,9 @@ func sortNewestFirst(all []Subscription) {
 	if len(all) > 1 && all[0].ID < all[1].ID {
 		slices.Reverse(all)
 	}
-	for i := 1; i < len(all); i++ {
-		if all[i-1].ID < all[i].ID {
-			slices.SortFunc(all, func(a, b Subscription) int { return cmp.Compare(b.ID, a.ID) })
-			return
-		}
+	newestFirst := func(a, b Subscription) int { return cmp.Compare(b.ID, a.ID) }
+	if !slices.IsSortedFunc(all, newestFirst) {
+		slices.SortFunc(all, newestFirst)
 	}
 }
 

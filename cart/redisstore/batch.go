@@ -53,7 +53,7 @@ type reading struct {
 type read struct {
 	ctx    context.Context
 	client *redis.Client
-	how    reading
+	guard  bool // see exec
 	cmds   []redis.Cmder
 	sent   bool          // whether cmds were sent; only after done
 	done   chan struct{} // closed when cmds have their results
@@ -69,7 +69,7 @@ func (r *reads) send(ctx context.Context, client *redis.Client, how reading, cmd
 		exec(ctx, client, how.guard, cmds)
 		return firstFailure(cmds)
 	}
-	mine := &read{ctx: ctx, client: client, how: how, cmds: cmds, done: make(chan struct{})}
+	mine := &read{ctx: ctx, client: client, guard: how.guard, cmds: cmds, done: make(chan struct{})}
 	r.add(mine)
 	select {
 	case <-mine.done:
@@ -142,7 +142,7 @@ func sendBatch(batch []*read) {
 	if len(cmds) > 0 {
 		ctx, cancel := context.WithDeadline(context.Background(), last)
 		latest := batch[len(batch)-1] // all clients of a master are alike, and this one is open
-		exec(ctx, latest.client, latest.how.guard, cmds)
+		exec(ctx, latest.client, latest.guard, cmds)
 		cancel()
 	}
 	for _, r := range batch {
@@ -170,23 +170,14 @@ func exec(ctx context.Context, client redis.UniversalClient, guard bool, cmds []
 		master = pipe.PExpire(ctx, neverExists, time.Second)
 	}
 	_ = pipe.BatchProcess(ctx, cmds...)
-	_, err := pipe.Exec(ctx)
-	if guard && redis.HasErrorPrefix(master.Err(), "READONLY") {
-		setErrors(cmds, master.Err())
-		return
-	}
+	sent, err := pipe.Exec(ctx)
+	demoted := guard && redis.HasErrorPrefix(master.Err(), "READONLY")
 	// When Redis refuses a new connection, go-redis returns that without setting it.
-	if err != nil && !slices.ContainsFunc(cmds, func(cmd redis.Cmder) bool { return cmd.Err() != nil }) && !answered(master) {
-		setErrors(cmds, err)
-	}
-}
-
-// answered reports whether the guard's command has its own reply.
-func answered(master *redis.BoolCmd) bool { return master != nil && master.Err() != nil }
-
-func setErrors(cmds []redis.Cmder, err error) {
-	for _, cmd := range cmds {
-		cmd.SetErr(err)
+	unset := err != nil && !slices.ContainsFunc(sent, func(cmd redis.Cmder) bool { return cmd.Err() != nil })
+	if demoted || unset {
+		for _, cmd := range cmds {
+			cmd.SetErr(err)
+		}
 	}
 }
 

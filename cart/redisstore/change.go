@@ -156,13 +156,12 @@ func (s *Store) changeOnce(ctx context.Context, ref Ref, on Conditions, with Att
 		return Outcome{}, cart.Unavailable("change cart", err)
 	}
 	home.learn(reply[5].(int64), sent, copies.replied)
-	held, err := parseCart(texts(reply[3].([]any)))
+	held, err := s.replied(reply[3], reply[4])
 	if err != nil {
 		return Outcome{}, cart.Unavailable("change cart", err)
 	}
 	o := Outcome{
-		Word: Word(reply[0].(string)), A: reply[1].(int64), B: reply[2].(int64),
-		Held:  held.expiring(time.Duration(reply[4].(int64))*time.Millisecond, s.now()),
+		Word: Word(reply[0].(string)), A: reply[1].(int64), B: reply[2].(int64), Held: held,
 		Moved: cart.LineID(reply[6].(string)),
 	}
 	if s.durable {

@@ -102,7 +102,7 @@ func (s *Store) ChangeAt(ctx context.Context, ref Ref, on Conditions, with Attem
 	if err != nil {
 		return Outcome{}, err
 	}
-	held, err := parseCart(texts(reply[3].([]any)))
+	held, err := s.replied(reply[3], reply[4])
 	return Outcome{
 		Word: Word(reply[0].(string)), A: reply[1].(int64), B: reply[2].(int64), Held: held,
 		Moved: cart.LineID(reply[6].(string)),

@@ -62,7 +62,7 @@ func parseCart(flat []string) (Held, error) {
 		return Held{Notes: c.Notes, layout: c.layout, expires: c.expires}, nil
 	}
 	if !slices.IsSorted(orders) { // Redis keeps small hashes in the order in which lines were added
-		sort.Sort(byOrder{lines, slices.Clone(orders)})
+		sort.Sort(byOrder{lines, slices.Clone(orders)}) // a clone, so that few stays on the stack
 	}
 	c.Lines = lines
 	return c, addTexts(lines, texts)

@@ -94,16 +94,13 @@ func (s *Store) held(ctx context.Context, at located, ref Ref, read hashRead) (H
 		}
 	}
 	if !held.inUse() { // a release before this one may have emptied it without setting x
-		left = min(left, emptiedLife)
+		left = min(left, cart.EmptiedLife)
 	}
 	return held.expiring(left, s.now()), nil
 }
 
 // renewals is into how many parts a TTL is divided: a read renews it when one has passed.
 const renewals = 720
-
-// emptiedLife is how long what remains of an emptied cart is kept: DAY in lua/cart.lua.
-const emptiedLife = 24 * time.Hour
 
 // renewedAt reports whether a read renews the TTL of a cart that has this much time left.
 // More than a whole TTL also means yes: the setting has changed, or the estimate of Redis'
@@ -124,11 +121,17 @@ func (s *Store) renew(ctx context.Context, at located, ref Ref) (Held, error) {
 		return Held{}, cart.Unavailable("renew cart", err)
 	}
 	at.learn(reply[2].(int64), sent, time.Now())
-	held, err := parseCart(texts(reply[0].([]any)))
+	held, err := s.replied(reply[0], reply[1])
 	if err != nil {
 		return Held{}, cart.Unavailable("renew cart", err)
 	}
-	return held.expiring(time.Duration(reply[1].(int64))*time.Millisecond, s.now()), nil
+	return held, nil
+}
+
+// replied parses a cart in a script's reply, and the ms that it has left.
+func (s *Store) replied(flat, left any) (Held, error) {
+	held, err := parseCart(texts(flat.([]any)))
+	return held.expiring(time.Duration(left.(int64))*time.Millisecond, s.now()), err
 }
 
 // expiring sets ExpiresAt. If left is not positive, it stays zero.

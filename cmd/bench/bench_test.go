@@ -179,18 +179,25 @@ func TestPut_CountsUnavailableAndStopsAtAnyOtherStatus(t *testing.T) {
 				cancel()
 			}
 		}))
-		c, err := same(target.URL, http.Header{})(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
-		c.setAddresses(0)
-		transport := newTransport(1)
+		c, transport := loneClient(t, target.URL)
 		l, err := put(ctx, transport, []*client{c}, time.Minute)
 		cancel()
-		transport.CloseIdleConnections()
 		target.Close()
 		if l.failed != want.failed || (err != nil) != want.wrong || l.requests != want.good {
 			t.Errorf("after a %d: %d good, %d failed, %v", status, l.requests, l.failed, err)
 		}
 	}
+}
+
+// loneClient returns a client that repeats one GET, and the transport for it.
+func loneClient(t *testing.T, url string) (*client, *http.Transport) {
+	t.Helper()
+	c, err := same(url, http.Header{})(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.setAddresses(0)
+	transport := newTransport(1)
+	t.Cleanup(transport.CloseIdleConnections)
+	return c, transport
 }

@@ -19,13 +19,7 @@ func TestArrive_CountsFromWhenARequestIsDue(t *testing.T) {
 		once.Do(func() { time.Sleep(stall) })
 	}))
 	defer target.Close()
-	c, err := same(target.URL, http.Header{})(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.setAddresses(0)
-	transport := newTransport(1)
-	defer transport.CloseIdleConnections()
+	c, transport := loneClient(t, target.URL)
 
 	const rate = 200
 	l, err := arrive(t.Context(), transport, []*client{c}, rate, time.Second)
@@ -52,13 +46,7 @@ func TestArrive_StopsAtAWrongStatus(t *testing.T) {
 	t.Parallel()
 	target := httptest.NewServer(http.NotFoundHandler())
 	defer target.Close()
-	c, err := same(target.URL, http.Header{})(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.setAddresses(0)
-	transport := newTransport(1)
-	defer transport.CloseIdleConnections()
+	c, transport := loneClient(t, target.URL)
 	if _, err := arrive(t.Context(), transport, []*client{c}, 100, time.Minute); err == nil {
 		t.Error("a 404 is not an error")
 	}
