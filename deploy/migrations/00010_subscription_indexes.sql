@@ -1,0 +1,31 @@
+-- +goose NO TRANSACTION
+
+-- The indexes for changes, for the filters status and externalCustomerId, and for the
+-- summary. They are built while others read and write. A build that was interrupted leaves
+-- an invalid index, so repeating the migration begins with dropping it.
+
+-- +goose Up
+DROP INDEX CONCURRENTLY IF EXISTS subscriptions_by_change;
+CREATE INDEX CONCURRENTLY subscriptions_by_change ON subscriptions (store_id, changed_in, id);
+
+-- Also for the summary, which reads the included columns of all rows of a store.
+DROP INDEX CONCURRENTLY IF EXISTS subscriptions_by_status;
+CREATE INDEX CONCURRENTLY subscriptions_by_status ON subscriptions (store_id, status, id)
+    INCLUDE (duration, currency, price_amount, cancel_at_period_end);
+
+DROP INDEX CONCURRENTLY IF EXISTS subscriptions_by_external_customer;
+CREATE INDEX CONCURRENTLY subscriptions_by_external_customer ON subscriptions (store_id, external_customer_id, id)
+    WHERE external_customer_id IS NOT NULL;
+
+-- Lists of a calling code merge the states, so one index has both.
+DROP INDEX CONCURRENTLY IF EXISTS subscriptions_by_calling_code;
+CREATE INDEX CONCURRENTLY subscriptions_by_calling_code ON subscriptions (store_id, calling_code, status, id);
+DROP INDEX CONCURRENTLY IF EXISTS subscriptions_store_id_calling_code_id_idx;
+
+-- +goose Down
+DROP INDEX CONCURRENTLY IF EXISTS subscriptions_store_id_calling_code_id_idx;
+CREATE INDEX CONCURRENTLY subscriptions_store_id_calling_code_id_idx ON subscriptions (store_id, calling_code, id);
+DROP INDEX CONCURRENTLY IF EXISTS subscriptions_by_calling_code;
+DROP INDEX CONCURRENTLY IF EXISTS subscriptions_by_external_customer;
+DROP INDEX CONCURRENTLY IF EXISTS subscriptions_by_status;
+DROP INDEX CONCURRENTLY IF EXISTS subscriptions_by_change;
