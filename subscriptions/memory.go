@@ -14,6 +14,7 @@ type Memory struct {
 	byStore   map[int64][]Subscription // newest first
 	customers map[customerKey]*Customer
 	keys      [][]byte
+	history   history // for the changes: all rows have the same transaction
 }
 
 type customerKey struct{ store, id int64 }
@@ -27,6 +28,7 @@ func NewMemory(customers []Customer, all []Subscription) *Memory {
 		byStore:   map[int64][]Subscription{},
 		customers: make(map[customerKey]*Customer, len(customers)),
 		keys:      [][]byte{[]byte(rand.Text() + rand.Text())},
+		history:   newMemoryHistory(),
 	}
 	for _, c := range customers {
 		m.customers[customerKey{c.StoreID, c.ID}] = &c

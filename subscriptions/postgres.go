@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -167,9 +168,21 @@ func (p *Postgres) LinkKeys(ctx context.Context, fresh bool) ([][]byte, error) {
 // noStore is the store of statements that concern no store.
 const noStore = 0
 
-// read runs one statement for a store, on one connection and within the budget. It
-// calls each after it has read a row into the given variables.
+// read runs one statement for a store. It calls each after it has read a row into the given
+// variables.
 func (p *Postgres) read(ctx context.Context, store int64, sql string, args, into []any, each func()) error {
+	return p.query(ctx, store, sql, args, func(rows pgx.Rows) error {
+		if err := rows.Scan(into...); err != nil {
+			return err
+		}
+		each()
+		return nil
+	})
+}
+
+// query runs one statement for a store, on one connection and within the budget. It calls
+// scan for each row.
+func (p *Postgres) query(ctx context.Context, store int64, sql string, args []any, scan func(pgx.Rows) error) error {
 	ctx, cancel := context.WithTimeout(ctx, p.budget)
 	defer cancel()
 	conn, release, err := p.acquire(ctx, store)
@@ -183,10 +196,9 @@ func (p *Postgres) read(ctx context.Context, store int64, sql string, args, into
 	}
 	defer rows.Close()
 	for rows.Next() {
-		if err := rows.Scan(into...); err != nil {
+		if err := scan(rows); err != nil {
 			return fmt.Errorf("scan: %w", err)
 		}
-		each()
 	}
 	if err := rows.Err(); err != nil {
 		return classify(err)

@@ -10,7 +10,11 @@ import (
 // ErrNotFound means that the store does not have the subscription.
 var ErrNotFound = errors.New("subscriptions: no such subscription")
 
-// Source has the subscriptions of stores. Any error other than ErrNotFound means that it
+// ErrCursorExpired means that the changes after a cursor are no longer known, or that the
+// database is not the one in which the cursor was made.
+var ErrCursorExpired = errors.New("subscriptions: the changes after the cursor are not known")
+
+// Source has the subscriptions of stores. Any error other than these two means that it
 // failed. Errors for the caller are problem.Errors.
 type Source interface {
 	// List returns the rows of a query for one store by descending ID. Their Scheduled
@@ -20,6 +24,10 @@ type Source interface {
 	// Get returns one complete subscription of the store, with the product's name in a
 	// language.
 	Get(ctx context.Context, store, id int64, l locale.Locale) (*Subscription, error)
+
+	// Changes returns what changed in a store after a cursor. The error is
+	// ErrCursorExpired if a reader with this cursor could miss something.
+	Changes(ctx context.Context, store int64, q ChangesQuery) (Changes, error)
 
 	// LinkKeys returns the secrets of page links. The first one signs new links. Links
 	// of all of them are accepted. Instances with the same source have the same keys

@@ -1,0 +1,89 @@
+package subscriptions_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"commerce/auth/locale"
+	"commerce/subscriptions"
+)
+
+// follow reads all changes of a store after a cursor, limit at a time.
+func follow(t *testing.T, s subscriptions.Source, store int64, after subscriptions.Cursor, limit int) (changed, deleted []int64, next subscriptions.Cursor) {
+	t.Helper()
+	for {
+		c, err := s.Changes(t.Context(), store, subscriptions.ChangesQuery{After: after, Limit: limit, Language: locale.En})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := len(c.Changed) + len(c.Deleted); n > limit || c.More && n < limit {
+			t.Fatalf("%d changes, more: %v, with limit %d", n, c.More, limit)
+		}
+		for _, s := range c.Changed {
+			changed = append(changed, s.ID)
+		}
+		for _, d := range c.Deleted {
+			deleted = append(deleted, d.ID)
+		}
+		if after = c.Next; !c.More {
+			return changed, deleted, after
+		}
+	}
+}
+
+func TestChanges_FromTheBeginningAreAllSubscriptions(t *testing.T) {
+	t.Parallel()
+	d := sampleData()
+	onEach(t, d, func(t *testing.T, b bundle) {
+		for _, limit := range []int{1, 2, 100, 1000} {
+			changed, deleted, next := follow(t, b.source, 1, subscriptions.Cursor{}, limit)
+			slices.Sort(changed)
+			var want []int64
+			for _, s := range d.all {
+				if s.StoreID == 1 {
+					want = append(want, s.ID)
+				}
+			}
+			slices.Sort(want)
+			if diff := cmp.Diff(want, changed); diff != "" || len(deleted) != 0 {
+				t.Errorf("limit %d: deleted %v, changed (-want +got):\n%s", limit, deleted, diff)
+			}
+			if again, _, at := follow(t, b.source, 1, next, limit); len(again) != 0 || at != next {
+				t.Errorf("limit %d: after the end: %v, cursor %v, want %v", limit, again, at, next)
+			}
+		}
+	})
+}
+
+func TestChanges_AreCompleteSubscriptions(t *testing.T) {
+	t.Parallel()
+	onEach(t, sampleData(), func(t *testing.T, b bundle) {
+		c, err := b.source.Changes(t.Context(), 1, subscriptions.ChangesQuery{Limit: 1000, Language: locale.En})
+		if err != nil || len(c.Changed) == 0 {
+			t.Fatal(len(c.Changed), err)
+		}
+		for _, changed := range c.Changed {
+			got, err := b.source.Get(t.Context(), 1, changed.ID, locale.En)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(*got, changed); diff != "" {
+				t.Fatalf("subscription %d (-get +changes):\n%s", changed.ID, diff)
+			}
+		}
+	})
+}
+
+func TestChanges_OfAnotherSourceExpireTheCursor(t *testing.T) {
+	t.Parallel()
+	onEach(t, sampleData(), func(t *testing.T, b bundle) {
+		_, _, next := follow(t, subscriptions.NewMemory(nil, sampleData().all), 1, subscriptions.Cursor{}, 10)
+		_, err := b.source.Changes(t.Context(), 1, subscriptions.ChangesQuery{After: next, Limit: 10})
+		if !errors.Is(err, subscriptions.ErrCursorExpired) {
+			t.Error(err)
+		}
+	})
+}

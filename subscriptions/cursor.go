@@ -1,0 +1,92 @@
+package subscriptions
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"slices"
+)
+
+// Cursor is how far a reader has come in the changes of a store. The zero Cursor is the
+// beginning.
+//
+// Changes are ordered by the transaction that made them, and then by ID. Transactions have
+// their order only in one history of one database, so a cursor says in which one it was
+// made. Its text is not a secret and has no signature, so that it stays valid as long as
+// the data: whoever forges one misleads only himself. A checksum finds damaged ones.
+type Cursor struct {
+	database database
+
+	// timeline is the mark of the latest timeline that the reader has seen, 0 if the
+	// database had none.
+	timeline int64
+
+	// log is a position in the write-ahead log. All that the reader has seen was committed
+	// before it. 0: the reader has seen nothing.
+	log uint64
+
+	// since is a transaction. All transactions below it had ended when the reader started.
+	since uint64
+
+	// transaction and id are those of the last change that the reader has seen, 0 if it
+	// has seen none.
+	transaction uint64
+	id          int64
+}
+
+// database identifies a database and its copies.
+type database struct {
+	system int64  // the system identifier of its server
+	oid    uint32 // its object ID
+}
+
+const (
+	cursorVersion = 1
+	cursorSum     = 8   // bytes of the checksum
+	maxCursor     = 100 // characters; texts of cursors have at most 96
+)
+
+// text returns a cursor as a store's programs see it.
+//
+//	version 1 byte · system, timeline 8 bytes · oid 4 bytes ·
+//	log, since, transaction, id: uvarint · checksum, 8 bytes
+func (c Cursor) text(store int64) string {
+	b := append(make([]byte, 0, maxCursor), cursorVersion)
+	b = binary.BigEndian.AppendUint64(b, uint64(c.database.system))
+	b = binary.BigEndian.AppendUint64(b, uint64(c.timeline))
+	b = binary.BigEndian.AppendUint32(b, c.database.oid)
+	for _, v := range [...]uint64{c.log, c.since, c.transaction, uint64(c.id)} {
+		b = binary.AppendUvarint(b, v)
+	}
+	return base64.RawURLEncoding.EncodeToString(append(b, checksum(b, store)...))
+}
+
+// parseCursor reads the text of a cursor. ok is true only if text made exactly this one for
+// the same store.
+func parseCursor(s string, store int64) (c Cursor, ok bool) {
+	const fixed = 1 + 8 + 8 + 4
+	b, err := base64.RawURLEncoding.DecodeString(s)
+	if err != nil || len(s) > maxCursor || len(b) < fixed+cursorSum || b[0] != cursorVersion {
+		return Cursor{}, false
+	}
+	c.database.system = int64(binary.BigEndian.Uint64(b[1:]))
+	c.timeline = int64(binary.BigEndian.Uint64(b[9:]))
+	c.database.oid = binary.BigEndian.Uint32(b[17:])
+	rest, id := b[fixed:], uint64(0)
+	for _, v := range [...]*uint64{&c.log, &c.since, &c.transaction, &id} {
+		n := 0
+		if *v, n = binary.Uvarint(rest); n <= 0 {
+			return Cursor{}, false
+		}
+		rest = rest[n:]
+	}
+	c.id = int64(id)
+	return c, c.text(store) == s
+}
+
+// checksum covers the store, so that a cursor of another one is not accepted.
+func checksum(b []byte, store int64) []byte {
+	salted := binary.BigEndian.AppendUint64([]byte("changes cursor\x00"), uint64(store))
+	sum := sha256.Sum256(slices.Concat(salted, b))
+	return sum[:cursorSum]
+}
