@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -171,18 +170,13 @@ const noStore = 0
 // read runs one statement for a store. It calls each after it has read a row into the given
 // variables.
 func (p *Postgres) read(ctx context.Context, store int64, sql string, args, into []any, each func()) error {
-	return p.query(ctx, store, sql, args, func(rows pgx.Rows) error {
-		if err := rows.Scan(into...); err != nil {
-			return err
-		}
-		each()
-		return nil
+	return p.connected(ctx, store, func(ctx context.Context, conn *pgxpool.Conn) error {
+		return readRows(ctx, conn, sql, args, into, each)
 	})
 }
 
-// query runs one statement for a store, on one connection and within the budget. It calls
-// scan for each row.
-func (p *Postgres) query(ctx context.Context, store int64, sql string, args []any, scan func(pgx.Rows) error) error {
+// connected calls read with a connection for a store, within the budget.
+func (p *Postgres) connected(ctx context.Context, store int64, read func(context.Context, *pgxpool.Conn) error) error {
 	ctx, cancel := context.WithTimeout(ctx, p.budget)
 	defer cancel()
 	conn, release, err := p.acquire(ctx, store)
@@ -190,15 +184,21 @@ func (p *Postgres) query(ctx context.Context, store int64, sql string, args []an
 		return unavailable(fmt.Errorf("wait for a connection: %w", err))
 	}
 	defer release()
+	return read(ctx, conn)
+}
+
+// readRows runs a statement. It calls each after it has read a row into the given variables.
+func readRows(ctx context.Context, conn *pgxpool.Conn, sql string, args, into []any, each func()) error {
 	rows, err := conn.Query(ctx, sql, args...)
 	if err != nil {
 		return classify(err)
 	}
 	defer rows.Close()
 	for rows.Next() {
-		if err := scan(rows); err != nil {
+		if err := rows.Scan(into...); err != nil {
 			return fmt.Errorf("scan: %w", err)
 		}
+		each()
 	}
 	if err := rows.Err(); err != nil {
 		return classify(err)

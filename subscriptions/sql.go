@@ -13,7 +13,7 @@ import (
 	"commerce/cart/period"
 )
 
-// columns are the columns of both statements, in the order of row.into. Texts that are
+// columns are the columns of all statements, in the order of row.into. Texts that are
 // too long to be shown are truncated just above their limit. $2 is the language of the
 // product's name.
 const columns = `
@@ -29,9 +29,14 @@ const joins = `
 	JOIN plans v ON v.store_id = s.store_id AND v.id = s.variant_id
 	LEFT JOIN saved_cards c ON c.store_id = s.store_id AND c.id = s.saved_card_id`
 
-const getSQL = "SELECT" + columns + `, n.id, n.duration, n.price
-	FROM subscriptions s` + joins + `
-	LEFT JOIN plans n ON n.store_id = s.store_id AND n.id = s.scheduled_variant_id
+// scheduledColumns are the columns of a scheduledVariant.
+const scheduledColumns = `, n.id, n.duration, n.price`
+
+const scheduledJoin = `
+	LEFT JOIN plans n ON n.store_id = s.store_id AND n.id = s.scheduled_variant_id`
+
+const getSQL = "SELECT" + columns + scheduledColumns + `
+	FROM subscriptions s` + joins + scheduledJoin + `
 	WHERE s.store_id = $1 AND s.id = $3`
 
 // listSQL selects IDs with an index-only scan and joins only those rows: skipping the
