@@ -10,7 +10,7 @@ import (
 )
 
 type migrateCommand struct {
-	Up     migrateUpCommand     `cmd:"" help:"Apply all pending migrations."`
+	Up     migrateUpCommand     `cmd:"" help:"Apply all pending migrations. Also run it after you restore a dump or upgrade Postgres."`
 	Down   migrateDownCommand   `cmd:"" help:"Roll back the latest migration and delete the data in the tables and columns that it added."`
 	Status migrateStatusCommand `cmd:"" help:"List all migrations, applied or pending."`
 }
@@ -31,14 +31,19 @@ type (
 // another process is applying them.
 func (c *migrateUpCommand) Run(ctx context.Context, out output) error {
 	return c.Database.migrate(ctx, func(m *migrations.Migrator) error {
-		steps, err := m.Up(ctx)
-		for _, s := range steps {
+		result, err := m.Up(ctx)
+		for _, s := range result.Applied {
 			fmt.Fprintln(out, "applied", s.Name)
 		}
-		if err == nil && len(steps) == 0 {
+		switch {
+		case err != nil:
+			return err
+		case result.Restarted:
+			fmt.Fprintf(out, "the database is a copy: stamped %d subscriptions anew, so that readers of their changes start from the beginning\n", result.Stamped)
+		case len(result.Applied) == 0:
 			fmt.Fprintln(out, "nothing to do")
 		}
-		return err
+		return nil
 	})
 }
 

@@ -58,17 +58,31 @@ func Open(config *pgx.ConnConfig) (*Migrator, error) {
 // Close closes the connections.
 func (m *Migrator) Close() error { return m.db.Close() }
 
-// Up applies the pending migrations and returns them.
-func (m *Migrator) Up(ctx context.Context) ([]Step, error) {
+// Result is what Up has done.
+type Result struct {
+	Applied []Step
+
+	// Restarted is true if the database was a copy, so that the changes of its
+	// subscriptions start anew. Stamped is the number of subscriptions.
+	Restarted bool
+	Stamped   int64
+}
+
+// Up applies the pending migrations, and then restarts the changes of subscriptions if the
+// database is a copy of another one.
+func (m *Migrator) Up(ctx context.Context) (Result, error) {
+	var r Result
 	results, err := m.goose.Up(ctx)
 	if err != nil {
-		return nil, failed("migrate up", err)
+		return r, failed("migrate up", err)
 	}
-	steps := make([]Step, len(results))
-	for i, r := range results {
-		steps[i] = step(r.Source, true)
+	for _, applied := range results {
+		r.Applied = append(r.Applied, step(applied.Source, true))
 	}
-	return steps, nil
+	if r.Restarted, r.Stamped, err = restartChanges(ctx, m.db); err != nil {
+		return r, fmt.Errorf("restart the changes of subscriptions: %w", err)
+	}
+	return r, nil
 }
 
 // Down rolls back the latest migration and deletes its tables' data. It returns nil if

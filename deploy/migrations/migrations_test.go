@@ -99,7 +99,7 @@ func TestMigrations_CanBeRolledBackAndRepeated(t *testing.T) {
 	if diff := cmp.Diff(full, objects(t, conn)); diff != "" {
 		t.Errorf("schema after down and up (-before +after):\n%s", diff)
 	}
-	if steps, err := m.Up(t.Context()); err != nil || len(steps) > 0 {
+	if steps, err := m.Up(t.Context()); err != nil || len(steps.Applied) > 0 {
 		t.Errorf("repeated Up applied %v, %v; want nothing", steps, err)
 	}
 }
@@ -107,7 +107,7 @@ func TestMigrations_CanBeRolledBackAndRepeated(t *testing.T) {
 func TestMigrations_CanRunConcurrently(t *testing.T) {
 	t.Parallel()
 	url := ephemeral.Postgres(t)
-	var taken [2][]migrations.Step
+	var taken [2]migrations.Result
 	var both sync.WaitGroup
 	for i := range taken {
 		m := open(t, url)
@@ -123,7 +123,7 @@ func TestMigrations_CanRunConcurrently(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(taken[0])+len(taken[1]) != len(all) {
+	if len(taken[0].Applied)+len(taken[1].Applied) != len(all) {
 		t.Errorf("applied %v and %v, want each migration once", taken[0], taken[1])
 	}
 }

@@ -1,0 +1,62 @@
+package migrations
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+)
+
+// restartChanges stamps all subscriptions anew if the database is a copy that was restored
+// from a dump, or was upgraded by pg_upgrade: its changed_in have the transactions of
+// another server.
+//
+// Everything is one transaction. Meanwhile the subscriptions can be read, and instances
+// refuse to read changes.
+func restartChanges(ctx context.Context, db *sql.DB) (restarted bool, stamped int64, err error) {
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return false, 0, err
+	}
+	defer func() { _ = tx.Rollback() }() // does nothing after Commit
+	if restarted, err = isCopy(ctx, tx); err != nil || !restarted {
+		return false, 0, err
+	}
+	if stamped, err = stampAnew(ctx, tx); err != nil {
+		return false, 0, err
+	}
+	return true, stamped, tx.Commit()
+}
+
+// isCopy reports whether the latest timeline was recorded in another database. Until tx
+// ends, no other Migrator comes to the same conclusion.
+func isCopy(ctx context.Context, tx *sql.Tx) (copied bool, err error) {
+	if _, err := tx.ExecContext(ctx, "LOCK subscription_timelines IN SHARE ROW EXCLUSIVE MODE"); err != nil {
+		return false, fmt.Errorf("lock subscription_timelines: %w", err)
+	}
+	err = tx.QueryRowContext(ctx, `
+		SELECT (t.system_identifier, t.database_oid, t.table_oid) <> (here.system_identifier, here.database_oid, here.table_oid)
+		FROM subscription_timelines t, database_identity() here ORDER BY t.timeline DESC LIMIT 1`).Scan(&copied)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil // nothing has changed in this database yet
+	}
+	return copied, err
+}
+
+func stampAnew(ctx context.Context, tx *sql.Tx) (stamped int64, err error) {
+	for _, statement := range []string{
+		"DELETE FROM subscription_timelines",
+		"DELETE FROM deleted_subscriptions",
+		"DELETE FROM pruned_deletions",
+		"SELECT mark_timeline()",
+	} {
+		if _, err := tx.ExecContext(ctx, statement); err != nil {
+			return 0, fmt.Errorf("%s: %w", statement, err)
+		}
+	}
+	result, err := tx.ExecContext(ctx, "UPDATE subscriptions SET id = id") // a trigger stamps them
+	if err != nil {
+		return 0, fmt.Errorf("stamp subscriptions: %w", err)
+	}
+	return result.RowsAffected()
+}
