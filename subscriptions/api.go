@@ -31,6 +31,10 @@ type Config struct {
 	// called.
 	Used func(tokenID int64)
 
+	// Stopping, if not nil, reports whether the process is about to stop, so that streams
+	// end. Their clients go on at another instance.
+	Stopping func() bool
+
 	// Now is the clock. Default: time.Now.
 	Now func() time.Time
 }
@@ -42,11 +46,14 @@ type API struct {
 	origin func(*http.Request) string
 	used   func(tokenID int64)
 	now    func() time.Time
+
+	streams  *slots
+	stopping func() bool // nil: never
 }
 
 // NewAPI returns an API for a Config.
 func NewAPI(c Config) *API {
-	a := &API{source: c.Source, tokens: c.Tokens, origin: c.Origin, used: c.Used, now: c.Now}
+	a := &API{source: c.Source, tokens: c.Tokens, origin: c.Origin, used: c.Used, now: c.Now, streams: newSlots(maxStreams, maxStreamsOfStore), stopping: c.Stopping}
 	if a.used == nil {
 		a.used = func(int64) {}
 	}
@@ -70,8 +77,9 @@ func requestOrigin(r *http.Request) string {
 func (a *API) Area() wire.Area {
 	return wire.Area{
 		Routes: []wire.Route{
-			{Method: http.MethodGet, Path: "/subscriptions", Handle: a.serve(a.list)},
-			{Method: http.MethodGet, Path: "/subscriptions/:id", Handle: a.serve(a.get)},
+			{Method: http.MethodGet, Path: "/subscriptions", Handle: a.serve(showing(a.list))},
+			{Method: http.MethodGet, Path: "/subscriptions/changes", Handle: a.serve(a.changes), Vary: "Accept"},
+			{Method: http.MethodGet, Path: "/subscriptions/:id", Handle: a.serve(showing(a.get))},
 		},
 		Vary: "Authorization, Accept-Language, Origin",
 	}
@@ -86,8 +94,8 @@ type visit struct {
 
 func (v *visit) ctx() context.Context { return v.Request.Context() }
 
-// serve identifies the store before a call. The call returns the data to show.
-func (a *API) serve(call func(*visit) (func(*wire.Writer), error)) wire.Handler {
+// serve identifies the store before a call.
+func (a *API) serve(call func(*visit) (wire.Answer, error)) wire.Handler {
 	return func(c *gin.Context) (wire.Answer, error) {
 		store, token, err := a.tokens.Identify(c.Request)
 		if err != nil {
@@ -95,8 +103,17 @@ func (a *API) serve(call func(*visit) (func(*wire.Writer), error)) wire.Handler 
 		}
 		a.used(token)
 		v := &visit{c, store, locale.Match(c.GetHeader("Accept-Language"), store.Locale)}
+		answer, err := call(v)
+		answer.Language = v.language
+		return answer, err
+	}
+}
+
+// showing makes a call of one that returns only the data to show.
+func showing(call func(*visit) (func(*wire.Writer), error)) func(*visit) (wire.Answer, error) {
+	return func(v *visit) (wire.Answer, error) {
 		data, err := call(v)
-		return wire.Answer{Data: data, Language: v.language}, err
+		return wire.Answer{Data: data}, err
 	}
 }
 
@@ -121,8 +138,8 @@ func (a *API) list(v *visit) (func(*wire.Writer), error) {
 	}
 	path := a.origin(v.Request) + v.FullPath()
 	return func(w *wire.Writer) {
-		view := view{w, digits, storeDigits, a.now()}
-		view.page(&p, path)
+		view := view{w, storeDigits, a.now()}
+		view.page(&p, digits, path)
 	}, nil
 }
 
@@ -159,7 +176,7 @@ func (a *API) get(v *visit) (func(*wire.Writer), error) {
 		return nil, err
 	}
 	return func(w *wire.Writer) {
-		view := view{w, digits, storeDigits, a.now()}
-		view.full(s)
+		view := view{w, storeDigits, a.now()}
+		view.full(s, digits[0])
 	}, nil
 }

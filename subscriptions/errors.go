@@ -18,6 +18,11 @@ func unavailable(cause error) *problem.Error {
 // connection.
 var errManySkips = problem.New(problem.Unavailable, "", textManySkips)
 
+// errManyStreams refuses a stream immediately.
+var errManyStreams = problem.New(problem.Unavailable, "", textManyStreams)
+
+var errCursorExpired = problem.New(problem.CursorExpired, "after", textCursorExpired)
+
 var (
 	textNotFound = locale.Text{
 		locale.En: "This store has no such subscription.",
@@ -70,6 +75,34 @@ var (
 	textCallingCode = locale.Text{
 		locale.En: "customerCountryCode must be 1 to 4 digits, such as 966.",
 		locale.Ar: "يجب أن يكون customerCountryCode من 1 إلى 4 أرقام، مثل 966.",
+	}
+	textUnknownOfChanges = locale.Text{
+		locale.En: "Unknown parameter. Changes accept after and limit.",
+		locale.Ar: "معامل غير معروف. تقبل التغييرات after و limit.",
+	}
+	textNoValue = locale.Text{
+		locale.En: "The parameter has no value. Omit it for the default.",
+		locale.Ar: "لا قيمة لهذا المعامل. احذفه لاستخدام القيمة الافتراضية.",
+	}
+	textLimit = locale.Text{
+		locale.En: "limit must be a whole number from 1 to 1000.",
+		locale.Ar: "يجب أن يكون limit عددًا صحيحًا من 1 إلى 1000.",
+	}
+	textLimitOfStream = locale.Text{
+		locale.En: "A stream has no limit. Omit limit, or ask for application/json.",
+		locale.Ar: "لا حد للبث. احذف limit، أو اطلب application/json.",
+	}
+	textCursor = locale.Text{
+		locale.En: "after is not a cursor of this store's changes. Send the value of next unchanged, or omit after to start from the beginning.",
+		locale.Ar: "قيمة after لا تخص تغييرات هذا المتجر. أرسل قيمة next دون تغيير، أو احذف after للبدء من البداية.",
+	}
+	textCursorExpired = locale.Text{
+		locale.En: "The changes after this cursor are no longer known. Start again without after.",
+		locale.Ar: "لم تعد التغييرات بعد هذه القيمة معروفة. ابدأ من جديد دون after.",
+	}
+	textManyStreams = locale.Text{
+		locale.En: "Too many streams of changes are being read. Repeat the request when one has ended.",
+		locale.Ar: "تُقرأ حاليًا عمليات بث كثيرة للتغييرات. أعد إرسال الطلب بعد انتهاء إحداها.",
 	}
 	textLink = locale.Text{
 		locale.En: "cursor is not from this list. Follow next_page_url and prev_page_url unchanged, or use page without cursor.",

@@ -79,7 +79,7 @@ func parseListing(query string) (listing, error) {
 			l.kept += "&" + p.name + "=" + url.QueryEscape(given[0])
 		}
 	}
-	faults = append(faults, unknown(values)...)
+	faults = append(faults, unknown(values, textUnknown)...)
 	if !slices.ContainsFunc(faults, func(f problem.Fault) bool { return f.Member == "page" || f.Member == "per_page" }) {
 		faults = append(faults, l.tooFar()...)
 	}
@@ -102,7 +102,7 @@ func (l *listing) tooFar() []problem.Fault {
 
 // unknown returns a fault for each parameter that is left. It bounds how much of a query
 // the response repeats.
-func unknown(values url.Values) []problem.Fault {
+func unknown(values url.Values, text locale.Text) []problem.Fault {
 	const maxNames, maxBytes = 10, 64
 	var faults []problem.Fault
 	for _, name := range slices.Sorted(maps.Keys(values)) {
@@ -110,7 +110,7 @@ func unknown(values url.Values) []problem.Fault {
 			break
 		}
 		name = strings.ToValidUTF8(name[:min(len(name), maxBytes)], "\uFFFD")
-		faults = append(faults, fault(cmp.Or(name, wholeQuery), textUnknown))
+		faults = append(faults, fault(cmp.Or(name, wholeQuery), text))
 	}
 	return faults
 }

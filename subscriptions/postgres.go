@@ -42,7 +42,7 @@ type Postgres struct {
 	wait, budget time.Duration
 	keys         atomic.Pointer[linkKeys] // nil until they were read
 	now          func() time.Time
-	skippers     skippers
+	skippers     *slots // pages that skip many rows
 	shares       *shares
 	outOfBounds  outOfBounds
 }
@@ -72,6 +72,7 @@ func NewPostgres(c PostgresConfig) *Postgres {
 		wait:        cmp.Or(c.Wait, 300*time.Millisecond),
 		budget:      cmp.Or(c.Budget, time.Second),
 		shares:      newShares(max(2, int(c.Pool.Config().MaxConns)/storeShare)),
+		skippers:    newSlots(maxSkippers, maxSkippersOfStore),
 		now:         c.Now,
 		outOfBounds: outOfBounds{log: cmp.Or(c.Log, slog.Default()), now: c.Now},
 	}

@@ -34,8 +34,7 @@ func digitsOf(s *store.Store, rows []Subscription) (ofStore int, ofRows []int, e
 // view writes subscriptions as the store's programs read them.
 type view struct {
 	*wire.Writer
-	digits      []int // decimals of each subscription's currency
-	storeDigits int   // of the store's currency
+	storeDigits int // decimals of the store's currency
 	now         time.Time
 }
 
@@ -52,13 +51,14 @@ func (v *view) instant(name string, at time.Time) {
 	v.date(name, at, instants)
 }
 
-// page writes a page of the list. path is the list's URL without a query.
-func (v *view) page(p *page, path string) {
+// page writes a page of the list. digits are the decimals of its subscriptions' currencies,
+// path is the list's URL without a query.
+func (v *view) page(p *page, digits []int, path string) {
 	v.BeginObject()
 	v.Number("current_page", int64(p.number))
 	v.Array("data")
 	for i := range p.rows {
-		v.item(&p.rows[i], v.digits[i])
+		v.item(&p.rows[i], digits[i])
 	}
 	v.EndArray()
 	v.Text("first_page_url", path+p.numbered(1))
@@ -93,9 +93,9 @@ func (v *view) item(s *Subscription, digits int) {
 }
 
 // full writes a single subscription, which has more members than one of the list.
-func (v *view) full(s *Subscription) {
+func (v *view) full(s *Subscription, digits int) {
 	v.BeginObject()
-	v.subscription(s, v.digits[0], days, instants)
+	v.subscription(s, digits, days, instants)
 	if s.Scheduled == nil {
 		v.Null("scheduled_variant")
 	} else {
@@ -108,6 +108,31 @@ func (v *view) full(s *Subscription) {
 	case PastDue:
 		v.instant("next_retry_at", s.NextRetryAt)
 	}
+	v.EndObject()
+}
+
+func (v *view) deletion(d Deletion) {
+	v.BeginObject()
+	v.Number("id", d.ID)
+	v.instant("deleted_at", d.At)
+	v.EndObject()
+}
+
+// changes writes a page of changes.
+func (v *view) changes(c *Changes, digits []int, store int64) {
+	v.BeginObject()
+	v.Array("data")
+	for i := range c.Changed {
+		v.full(&c.Changed[i], digits[i])
+	}
+	v.EndArray()
+	v.Array("deleted")
+	for _, d := range c.Deleted {
+		v.deletion(d)
+	}
+	v.EndArray()
+	v.Text("next", c.Next.text(store))
+	v.Bool("has_more", c.More)
 	v.EndObject()
 }
 

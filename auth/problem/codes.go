@@ -18,6 +18,7 @@ const (
 	SubscriptionNotFound Code = "subscription_not_found"
 	MethodNotAllowed     Code = "method_not_allowed"
 	IdempotencyConflict  Code = "idempotency_conflict"
+	CursorExpired        Code = "cursor_expired"
 	VersionMismatch      Code = "version_mismatch"
 	BodyTooLarge         Code = "body_too_large"
 	UnsupportedMediaType Code = "unsupported_media_type"

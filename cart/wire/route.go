@@ -3,6 +3,9 @@
 package wire
 
 import (
+	"context"
+	"iter"
+
 	"github.com/gin-gonic/gin"
 
 	"commerce/auth/locale"
@@ -19,6 +22,7 @@ type Area struct {
 type Route struct {
 	Method string
 	Path   string // as Gin takes it, such as "/cart/items/:item_id"
+	Vary   string // further request headers that its answers depend on
 	Handle Handler
 }
 
@@ -29,8 +33,11 @@ type Handler func(*gin.Context) (Answer, error)
 // Answer is what a handler returns for the response.
 type Answer struct {
 	// Data writes the member data. nil means null with an error; without an error it
-	// means that the handler has written the response itself.
+	// means that there is a Stream, or that the handler has written the response itself.
 	Data func(*Writer)
+
+	// Stream is the response instead of Data, without an envelope.
+	Stream *Stream
 
 	Language locale.Locale // of texts; "" when the caller could not be identified
 
@@ -42,4 +49,14 @@ type Answer struct {
 
 	// Once marks an answer that must not be cached, such as the report of a merge.
 	Once bool
+}
+
+// Stream is a response of any length that is sent while it is made.
+type Stream struct {
+	ContentType string
+
+	// Parts yields the body. It may use w, whose language is the answer's. Its context has no
+	// deadline and ends when the client disconnects. An error before the first part is an
+	// error response; a later one closes the connection.
+	Parts func(ctx context.Context, w *Writer) iter.Seq2[[]byte, error]
 }

@@ -36,13 +36,14 @@ func (w *Writer) Reset(l locale.Locale) {
 // Bytes returns the buffer's initial content and what was written so far.
 func (w *Writer) Bytes() []byte { return w.json }
 
-// separate writes the comma before an element or a member that is not the first.
+// separate writes the comma before an element or a member, unless it is the first one of
+// its object, array or line.
 func (w *Writer) separate() {
 	if len(w.json) == 0 {
 		return
 	}
 	switch w.json[len(w.json)-1] {
-	case '{', '[', ':':
+	case '{', '[', ':', '\n':
 	default:
 		w.json = append(w.json, ',')
 	}
@@ -64,6 +65,9 @@ func (w *Writer) BeginObject() {
 
 // EndObject ends an object.
 func (w *Writer) EndObject() { w.json = append(w.json, '}') }
+
+// EndLine ends a line of several JSON values.
+func (w *Writer) EndLine() { w.json = append(w.json, '\n') }
 
 // Object begins an object that is a member.
 func (w *Writer) Object(name string) {

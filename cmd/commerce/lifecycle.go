@@ -50,6 +50,7 @@ func listen(setting, addr string) (net.Listener, error) {
 // drainDelay. It calls announce once both addresses accept connections.
 func (s *settings) run(ctx context.Context, parts server.Parts, admin *server.Admin, drainDelay time.Duration, announce func(listeners)) error {
 	s.limitMemory(parts.Log)
+	parts.Stopping = admin.Draining
 	handler, err := server.Assemble(parts)
 	if err != nil {
 		return fmt.Errorf("assemble: %w", err)

@@ -32,6 +32,8 @@ type Parts struct {
 	APITokens     *auth.APITokens      // verifies stores' API tokens
 	APITokenUsed  func(id int64)       // called for each accepted token; nil: nothing is called
 
+	Stopping func() bool // whether the process is about to stop; nil: never
+
 	CartTTL    redisstore.TTLs
 	CartLimits cart.Limits
 	Strategy   cart.Strategy
@@ -87,7 +89,7 @@ func Assemble(p Parts) (http.Handler, error) {
 	if p.Subscriptions != nil {
 		areas = append(areas, subscriptions.NewAPI(subscriptions.Config{
 			Source: p.Subscriptions, Tokens: p.APITokens, Used: p.APITokenUsed,
-			Origin: origins.of, Now: p.Now,
+			Origin: origins.of, Stopping: p.Stopping, Now: p.Now,
 		}).Area())
 	}
 	handler, err := NewHandler(Config{

@@ -29,6 +29,7 @@ var statuses = map[problem.Code]int{
 	problem.BodyTooLarge:         http.StatusRequestEntityTooLarge,
 	problem.UnsupportedMediaType: http.StatusUnsupportedMediaType,
 	problem.IdempotencyConflict:  http.StatusConflict,
+	problem.CursorExpired:        http.StatusGone,
 	problem.VersionMismatch:      http.StatusPreconditionFailed,
 	problem.ValidationFailed:     http.StatusUnprocessableEntity,
 	problem.InsufficientStock:    http.StatusUnprocessableEntity,

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -23,23 +24,36 @@ import (
 type responder struct {
 	log           *slog.Logger
 	now           func() time.Time
+	deadline      time.Duration                     // of each request, except for streams
 	storeLanguage func(*http.Request) locale.Locale // nil: English
 	writers       writers
 }
 
 // adapt turns a handler of an area into one that Gin takes.
-func (r *responder) adapt(area *wire.Area, handle wire.Handler) gin.HandlerFunc {
+func (r *responder) adapt(area *wire.Area, route *wire.Route) gin.HandlerFunc {
 	var vary []string // all responses share it
-	if area.Vary != "" {
-		vary = []string{area.Vary, "Accept-Encoding"}
+	for _, headers := range []string{area.Vary, route.Vary} {
+		if headers != "" {
+			vary = append(vary, headers)
+		}
+	}
+	if vary != nil {
+		vary = append(vary, "Accept-Encoding")
 	}
 	return func(c *gin.Context) {
-		answer, err := handle(c)
+		client := c.Request.Context()
+		ctx, cancel := context.WithTimeout(client, r.deadline)
+		defer cancel()
+		c.Request = c.Request.WithContext(ctx)
+		answer, err := route.Handle(c)
 		switch {
 		case err != nil:
 			r.fail(c, answer, err)
 		case answer.Data != nil:
 			r.show(c, area.Success, vary, answer)
+		case answer.Stream != nil:
+			c.Request = c.Request.WithContext(client)
+			r.stream(c, vary, answer)
 		}
 	}
 }
@@ -59,10 +73,7 @@ func (r *responder) show(c *gin.Context, success bool, vary []string, answer wir
 	if answer.Once {
 		c.Header("Cache-Control", "no-store")
 	}
-	if vary != nil {
-		// Compression adds Accept-Encoding, but CORS replaces it.
-		c.Writer.Header()["Vary"] = vary
-	}
+	setVary(c, vary)
 	if tag != "" {
 		c.Header("ETag", tag)
 		if !answer.Once && safe(c.Request) && answer.Known.Contain(strings.Trim(tag, `"`)) {
@@ -71,6 +82,14 @@ func (r *responder) show(c *gin.Context, success bool, vary []string, answer wir
 		}
 	}
 	r.finish(c, w, http.StatusOK)
+}
+
+// setVary sets the header for all responses of a route. Compression adds Accept-Encoding,
+// but CORS replaces it.
+func setVary(c *gin.Context, vary []string) {
+	if vary != nil {
+		c.Writer.Header()["Vary"] = vary
+	}
 }
 
 // fail writes an error. One that wraps http.ErrAbortHandler closes the connection

@@ -31,7 +31,7 @@ type Config struct {
 	CORSOrigins    []string         // "*" for all; none: no CORS headers
 	RateLimit      bool             // false if a gateway limits rates
 	TrustedProxies []string         // addresses or networks whose X-Forwarded-For is trusted; default none
-	Deadline       time.Duration    // of one request; default 5 s
+	Deadline       time.Duration    // of one request, except streams; default 5 s
 	Now            func() time.Time // default time.Now
 	Log            *slog.Logger
 	Metrics        *Metrics    // nil: no metrics
@@ -62,7 +62,7 @@ func NewHandler(c Config) (http.Handler, error) {
 	if err := engine.SetTrustedProxies(c.TrustedProxies); err != nil {
 		return nil, err
 	}
-	respond := &responder{log: c.Log, now: c.Now, storeLanguage: c.Language, writers: writers{prices: c.Prices}}
+	respond := &responder{log: c.Log, now: c.Now, deadline: c.Deadline, storeLanguage: c.Language, writers: writers{prices: c.Prices}}
 	engine.Use(requestID, observe(c.Log, c.Metrics, c.Now), respond.recover, crossOrigin(c.CORSOrigins))
 	if c.RateLimit {
 		limit, err := rateLimit(respond)
@@ -71,7 +71,6 @@ func NewHandler(c Config) (http.Handler, error) {
 		}
 		engine.Use(limit)
 	}
-	engine.Use(deadline(c.Deadline))
 	engine.NoRoute(func(c *gin.Context) { respond.fail(c, wire.Answer{}, errNotFound) })
 	engine.NoMethod(func(c *gin.Context) { respond.fail(c, wire.Answer{}, errMethodNotAllowed) })
 	if err := route(engine.Group(c.BasePath), respond, &c); err != nil {
@@ -93,7 +92,7 @@ func route(base *gin.RouterGroup, respond *responder, c *Config) error {
 	pages = append(pages, wire.Route{Method: http.MethodGet, Path: "/openapi.yaml", Handle: openAPI})
 	for _, area := range append(slices.Clip(c.Areas), wire.Area{Routes: pages}) {
 		for _, r := range area.Routes {
-			handle := respond.adapt(&area, r.Handle)
+			handle := respond.adapt(&area, &r)
 			base.Handle(r.Method, r.Path, handle)
 			if r.Method == http.MethodGet {
 				base.Handle(http.MethodHead, r.Path, handle)
@@ -107,16 +106,6 @@ func openAPI(c *gin.Context) (wire.Answer, error) {
 	c.Header("Cache-Control", "public, max-age=300")
 	c.Data(http.StatusOK, "application/yaml; charset=utf-8", docs.OpenAPI)
 	return wire.Answer{}, nil
-}
-
-// deadline bounds the time of every request.
-func deadline(d time.Duration) gin.HandlerFunc {
-	return func(c *gin.Context) {
-		ctx, cancel := context.WithTimeout(c.Request.Context(), d)
-		defer cancel()
-		c.Request = c.Request.WithContext(ctx)
-		c.Next()
-	}
 }
 
 // compress compresses large responses for clients that accept it.

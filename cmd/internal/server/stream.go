@@ -1,0 +1,69 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"commerce/cart/wire"
+)
+
+const (
+	// stalledAfter is how long a client may take nothing of a stream.
+	stalledAfter = 15 * time.Second
+
+	// streamWrite is the most that is written at once, in bytes, so that a slow client
+	// makes progress within stalledAfter.
+	streamWrite = 32 << 10
+)
+
+// stream sends the parts of a stream as they come. An error before the first part is a
+// response like any other. A later one closes the connection, so that the client does not
+// take the rest for the whole.
+func (r *responder) stream(c *gin.Context, vary []string, answer wire.Answer) {
+	w := r.writers.get(answer.Language)
+	defer r.writers.put(w)
+	begun := false
+	for part, err := range answer.Stream.Parts(c.Request.Context(), w) {
+		switch {
+		case err != nil && begun:
+			r.fail(c, answer, fmt.Errorf("%w: late error: %w", http.ErrAbortHandler, err))
+		case err != nil:
+			r.fail(c, answer, err)
+			return
+		case !begun:
+			setVary(c, vary)
+			c.Header("Content-Type", answer.Stream.ContentType)
+			c.Header("Cache-Control", "no-store")
+			c.Header("X-Accel-Buffering", "no") // or nginx would hold it back
+			c.Status(http.StatusOK)
+			begun = true
+		}
+		if methodOf(c.Request) == http.MethodHead {
+			return
+		}
+		if err := send(c.Writer, part); err != nil {
+			r.fail(c, answer, fmt.Errorf("%w: send a part of the stream: %w", http.ErrAbortHandler, err))
+		}
+	}
+}
+
+// send writes and flushes one part.
+func send(w http.ResponseWriter, part []byte) error {
+	connection := http.NewResponseController(w)
+	for len(part) > 0 {
+		n := min(len(part), streamWrite)
+		err := connection.SetWriteDeadline(time.Now().Add(stalledAfter))
+		if err != nil && !errors.Is(err, http.ErrNotSupported) { // a test's recorder has no deadline
+			return err
+		}
+		if _, err := w.Write(part[:n]); err != nil {
+			return err
+		}
+		part = part[n:]
+	}
+	return connection.Flush()
+}

@@ -1,0 +1,120 @@
+package subscriptions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"net/url"
+
+	"commerce/auth/locale"
+	"commerce/auth/problem"
+	"commerce/cart/wire"
+)
+
+// changesRequest is a request for changes.
+type changesRequest struct {
+	after  Cursor
+	limit  int
+	format Format
+}
+
+// parseChanges reads a raw query and an Accept header. Its problem.Error names every
+// parameter at fault.
+func parseChanges(query, accept string, store int64) (changesRequest, error) {
+	r := changesRequest{limit: defaultChanges, format: preferred(accept)}
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return r, problem.New(problem.InvalidParameter, wholeQuery, textUnreadable)
+	}
+	var faults []problem.Fault
+	for _, p := range []struct {
+		name string
+		text locale.Text // for an invalid value
+		read func(value string) bool
+	}{
+		{"after", textCursor, func(s string) (ok bool) {
+			r.after, ok = parseCursor(s, store)
+			return ok
+		}},
+		{"limit", textLimit, func(s string) (ok bool) {
+			r.limit, ok = wholeNumber(s, maxChanges)
+			return ok
+		}},
+	} {
+		given, present := values[p.name]
+		delete(values, p.name)
+		switch {
+		case !present:
+		case len(given) > 1:
+			faults = append(faults, fault(p.name, textRepeated))
+		case p.name == "limit" && r.format != JSON:
+			faults = append(faults, fault(p.name, textLimitOfStream))
+		case given[0] == "":
+			faults = append(faults, fault(p.name, textNoValue))
+		case !p.read(given[0]):
+			faults = append(faults, fault(p.name, p.text))
+		}
+	}
+	faults = append(faults, unknown(values, textUnknownOfChanges)...)
+	if faults != nil {
+		return r, &problem.Error{Code: problem.InvalidParameter, Faults: faults}
+	}
+	return r, nil
+}
+
+// changes answers with a page, or with a stream if the client prefers one of its formats.
+func (a *API) changes(v *visit) (wire.Answer, error) {
+	r, err := parseChanges(v.Request.URL.RawQuery, v.GetHeader("Accept"), v.store.ID)
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	if r.format != JSON {
+		return a.streamed(v, r)
+	}
+	c, err := a.source.Changes(v.ctx(), v.store.ID, ChangesQuery{After: r.after, Limit: r.limit, Language: v.language})
+	if err != nil {
+		return wire.Answer{}, changesFailed(v.store.ID, err)
+	}
+	storeDigits, digits, err := digitsOf(v.store, c.Changed)
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	return wire.Answer{Data: func(w *wire.Writer) {
+		view := view{w, storeDigits, a.now()}
+		view.changes(&c, digits, v.store.ID)
+	}}, nil
+}
+
+// streamed answers with everything after the cursor.
+func (a *API) streamed(v *visit, r changesRequest) (wire.Answer, error) {
+	store := v.store
+	s := Stream{Source: a.source, Store: store, After: r.after, Format: r.format, Stopping: a.stopping, Now: a.now}
+	parts := func(ctx context.Context, w *wire.Writer) iter.Seq2[[]byte, error] {
+		return func(yield func([]byte, error) bool) {
+			if !a.streams.enter(store.ID) {
+				yield(nil, errManyStreams)
+				return
+			}
+			defer a.streams.leave(store.ID)
+			for page, err := range s.Pages(ctx, w) {
+				if err != nil {
+					yield(nil, changesFailed(store.ID, err))
+					return
+				}
+				if !yield(page.Lines, nil) {
+					return
+				}
+			}
+		}
+	}
+	return wire.Answer{Stream: &wire.Stream{ContentType: r.format.contentType(), Parts: parts}}, nil
+}
+
+// changesFailed returns the error for the caller of a source's error.
+func changesFailed(store int64, err error) error {
+	if errors.Is(err, ErrCursorExpired) {
+		return errCursorExpired
+	}
+	return fmt.Errorf("read changes of store %d: %w", store, err)
+}
