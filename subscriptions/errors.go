@@ -41,8 +41,8 @@ var (
 		locale.Ar: "تتعذر قراءة معاملات الطلب. رمّز قيمها بصيغة percent-encoding.",
 	}
 	textUnknown = locale.Text{
-		locale.En: "Unknown parameter. The list accepts page, per_page, customerEmail, customerPhone and customerCountryCode.",
-		locale.Ar: "معامل غير معروف. تقبل القائمة page و per_page و customerEmail و customerPhone و customerCountryCode.",
+		locale.En: "Unknown parameter. The list accepts page, per_page, customerEmail, customerPhone, customerCountryCode, status and externalCustomerId.",
+		locale.Ar: "معامل غير معروف. تقبل القائمة page و per_page و customerEmail و customerPhone و customerCountryCode و status و externalCustomerId.",
 	}
 	textRepeated = locale.Text{
 		locale.En: "The parameter must appear only once.",
@@ -103,6 +103,14 @@ var (
 	textManyStreams = locale.Text{
 		locale.En: "Too many streams of changes are being read. Repeat the request when one has ended.",
 		locale.Ar: "تُقرأ حاليًا عمليات بث كثيرة للتغييرات. أعد إرسال الطلب بعد انتهاء إحداها.",
+	}
+	textStatuses = locale.Text{
+		locale.En: "status must be one or more of trialing, active, past_due, paused, canceled and expired, separated by commas, each only once.",
+		locale.Ar: "يجب أن يكون status حالة واحدة أو أكثر من trialing و active و past_due و paused و canceled و expired، تفصل بينها فواصل (,) دون تكرار.",
+	}
+	textExternalCustomer = locale.Text{
+		locale.En: "externalCustomerId must have at most 255 characters.",
+		locale.Ar: "يجب ألا يتجاوز externalCustomerId 255 محرفًا.",
 	}
 	textLink = locale.Text{
 		locale.En: "cursor is not from this list. Follow next_page_url and prev_page_url unchanged, or use page without cursor.",

@@ -20,7 +20,7 @@ func TestErrors_HaveSentencesInBothLanguages(t *testing.T) {
 	t.Parallel()
 	texts := []locale.Text{
 		textNotFound, textUnavailable, textManySkips, textUnreadable, textUnknown, textRepeated, textEmpty,
-		textPage, textTooFar, textPerPage, textEmail, textPhone, textCallingCode, textLink,
+		textPage, textTooFar, textPerPage, textEmail, textPhone, textCallingCode, textStatuses, textExternalCustomer, textLink,
 	}
 	for _, text := range texts {
 		en, ar := text[locale.En], text[locale.Ar]

@@ -5,11 +5,15 @@ import (
 	"golang.org/x/text/language"
 )
 
-// Filter limits a list to the subscriptions of some customers. "" matches everything.
+// Filter limits a list to the subscriptions that match all of its members. A zero value
+// matches everything.
 type Filter struct {
 	Email       string // in any case
 	Phone       Phone
 	CallingCode string // 1 to 4 ASCII digits
+
+	Statuses           StatusSet
+	ExternalCustomerID string // exact
 }
 
 // byCustomer reports whether a query must find customers first.

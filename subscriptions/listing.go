@@ -48,6 +48,8 @@ var parameters = []struct {
 	{"customerEmail", (*listing).readEmail, true, textEmail},
 	{"customerPhone", (*listing).readPhone, true, textPhone},
 	{"customerCountryCode", (*listing).readCallingCode, true, textCallingCode},
+	{"status", (*listing).readStatuses, true, textStatuses},
+	{"externalCustomerId", (*listing).readExternalCustomer, true, textExternalCustomer},
 	{"page", (*listing).readPage, false, textPage},
 	{linkParameter, (*listing).readLink, false, textLink},
 }
@@ -150,6 +152,17 @@ func (l *listing) readPhone(s string) (ok bool) {
 func (l *listing) readCallingCode(s string) bool {
 	l.filter.CallingCode = s
 	return len(s) <= maxCallingCode && digitsOnly(s)
+}
+
+func (l *listing) readStatuses(s string) (ok bool) {
+	l.filter.Statuses, ok = parseStatusSet(s)
+	return ok
+}
+
+// readExternalCustomer refuses only what no stored ID can be.
+func (l *listing) readExternalCustomer(s string) bool {
+	l.filter.ExternalCustomerID = s
+	return utf8.ValidString(s) && utf8.RuneCountInString(s) <= maxExternalCustomer && !strings.Contains(s, "\x00")
 }
 
 func (l *listing) readLink(s string) bool {

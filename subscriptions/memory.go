@@ -85,8 +85,7 @@ func newestFirst(rows []Subscription, id int64) (at int, found bool) {
 func (m *Memory) passing(rows []Subscription, f Filter) []Subscription {
 	var passing []Subscription
 	for i := range rows {
-		c := m.customers[customerKey{rows[i].StoreID, rows[i].CustomerID}]
-		if f == (Filter{}) || c != nil && f.passes(c) {
+		if f == (Filter{}) || f.passes(&rows[i]) && f.passesCustomer(m.customers[customerKey{rows[i].StoreID, rows[i].CustomerID}]) {
 			s := rows[i]
 			s.Scheduled = nil
 			passing = append(passing, s)
@@ -95,7 +94,19 @@ func (m *Memory) passing(rows []Subscription, f Filter) []Subscription {
 	return passing
 }
 
-func (f Filter) passes(c *Customer) bool {
+func (f Filter) passes(s *Subscription) bool {
+	return (f.Statuses == 0 || f.Statuses.has(s.Status)) &&
+		(f.ExternalCustomerID == "" || f.ExternalCustomerID == s.ExternalCustomerID)
+}
+
+// passesCustomer applies the filters by customer. c is nil if the customer is unknown.
+func (f Filter) passesCustomer(c *Customer) bool {
+	if !f.byCustomer() && f.CallingCode == "" {
+		return true
+	}
+	if c == nil {
+		return false
+	}
 	national, uncoded := NationalPhone(c.Phone, c.CallingCode)
 	return (f.Email == "" || foldEmail(f.Email) == foldEmail(c.Email)) &&
 		(f.Phone == "" || f.Phone.Matches(c.CallingCode, national, uncoded)) &&

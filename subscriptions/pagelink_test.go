@@ -23,6 +23,9 @@ func drawListing(t *rapid.T) listing {
 			Email:       rapid.SampledFrom([]string{"", "a@b", "a@b.example"}).Draw(t, "email"),
 			Phone:       Phone(rapid.SampledFrom([]string{"", "5", "50"}).Draw(t, "phone")),
 			CallingCode: rapid.SampledFrom([]string{"", "9", "966"}).Draw(t, "code"),
+
+			Statuses:           StatusSet(rapid.IntRange(0, int(everyStatus)).Draw(t, "statuses")),
+			ExternalCustomerID: rapid.SampledFrom([]string{"", "7", "crm-7", "active"}).Draw(t, "external"),
 		},
 	}
 }
@@ -60,7 +63,7 @@ func TestLink_OpensWhatItWasSealedFor(t *testing.T) {
 
 func TestLink_IsBoundToItsWholeListing(t *testing.T) {
 	t.Parallel()
-	l := listing{perPage: 15, filter: Filter{Email: "a@b", Phone: "5", CallingCode: "966"}}
+	l := listing{perPage: 15, filter: Filter{Email: "a@b", Phone: "5", CallingCode: "966", Statuses: setOf(Active, Paused), ExternalCustomerID: "crm-7"}}
 	l.link = place{page: 2, id: 7}.seal(linkKey, 1, &l)
 	for name, change := range map[string]func(l *listing, store *int64, key *[]byte){
 		"nothing":       func(*listing, *int64, *[]byte) {},
@@ -73,6 +76,12 @@ func TestLink_IsBoundToItsWholeListing(t *testing.T) {
 		"phone":         func(l *listing, _ *int64, _ *[]byte) { l.filter.Phone = "6" },
 		"calling code":  func(l *listing, _ *int64, _ *[]byte) { l.filter.CallingCode = "965" },
 		"moved between": func(l *listing, _ *int64, _ *[]byte) { l.filter.Phone, l.filter.CallingCode = "", "5966" },
+		"more states":   func(l *listing, _ *int64, _ *[]byte) { l.filter.Statuses |= setOf(Expired) },
+		"fewer states":  func(l *listing, _ *int64, _ *[]byte) { l.filter.Statuses = setOf(Active) },
+		"no state":      func(l *listing, _ *int64, _ *[]byte) { l.filter.Statuses = 0 },
+		"external":      func(l *listing, _ *int64, _ *[]byte) { l.filter.ExternalCustomerID = "crm-8" },
+		"no external":   func(l *listing, _ *int64, _ *[]byte) { l.filter.ExternalCustomerID = "" },
+		"neither":       func(l *listing, _ *int64, _ *[]byte) { l.filter.Statuses, l.filter.ExternalCustomerID = 0, "" },
 		"cut":           func(l *listing, _ *int64, _ *[]byte) { l.link = l.link[:len(l.link)-1] },
 		"longer":        func(l *listing, _ *int64, _ *[]byte) { l.link += "A" },
 		"padded":        func(l *listing, _ *int64, _ *[]byte) { l.link += "=" },
@@ -96,6 +105,49 @@ func TestLink_IsBoundToItsWholeListing(t *testing.T) {
 	}
 }
 
+// These links were made before the list had the filters status and externalCustomerId.
+func TestLink_OfThePreviousReleaseStaysValid(t *testing.T) {
+	t.Parallel()
+	key := []byte("a key of the tests, 32 bytes long")
+	all := listing{perPage: 15}
+	filtered := listing{perPage: 15, filter: Filter{Email: "Sara@Example.com", Phone: "966501234567", CallingCode: "966"}}
+	for _, tt := range []struct {
+		link string
+		of   listing
+		want place
+	}{
+		{"AAKqJ607vCr3np8KE6MnDbGApQc", all, place{page: 2, id: 5034}},
+		{"AQGqJz7fSuopZyWHdC9gIjE-Ftc", all, place{page: 1, id: 5034, newer: true}},
+		{"AAKqJ_mimDCEVRbc2QqfdNXZVOo", filtered, place{page: 2, id: 5034}},
+		{"AQGqJzmTSJgu_XR_04sWxOmFtu4", filtered, place{page: 1, id: 5034, newer: true}},
+	} {
+		tt.of.link = tt.link
+		if got, ok := openLink([][]byte{key}, 1, &tt.of); !ok || got != tt.want {
+			t.Errorf("%s opens %v as %+v, want %+v", tt.link, ok, got, tt.want)
+		}
+		tt.of.filter.Statuses = everyStatus
+		if _, ok := openLink([][]byte{key}, 1, &tt.of); ok {
+			t.Errorf("%s opens with a filter that it was not made for", tt.link)
+		}
+	}
+}
+
+// The order of the states does not change a list, so it does not change its links.
+func TestLink_OpensForTheSameStatesInAnyOrder(t *testing.T) {
+	t.Parallel()
+	sealed, err := parseListing("status=active,paused&externalCustomerId=crm-7")
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked, err := parseListing("status=paused,active&externalCustomerId=crm-7&cursor=" + place{page: 2, id: 7}.seal(linkKey, 1, &sealed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := openLink(keys, 1, &asked); !ok {
+		t.Error("refused")
+	}
+}
+
 func FuzzOpenLink(f *testing.F) {
 	l := listing{perPage: 15}
 	f.Add(place{page: 2, id: 7}.seal(linkKey, 1, &l))
@@ -114,6 +166,8 @@ func FuzzParseListing(f *testing.F) {
 	f.Add("page=2&per_page=20&customerEmail=sara%40example.com")
 	f.Add("customerPhone=%2B966+50&customerCountryCode=966&cursor=AA")
 	f.Add("page=1;per_page=2&%zz")
+	f.Add("status=active,past_due&externalCustomerId=crm-7")
+	f.Add("status=active%2Cactive&externalCustomerId=%00")
 	f.Fuzz(func(t *testing.T, query string) {
 		l, err := parseListing(query)
 		if err != nil {

@@ -43,7 +43,8 @@ const getSQL = "SELECT" + columns + scheduledColumns + `
 // rows of a thousand pages only scans the index. The IDs are selected in a subquery, so
 // that no plan joins first and limits afterwards. The limit is a literal, since for a
 // parameter a generic plan assumes a tenth of the store's rows and reads the whole table
-// to join them.
+// to join them. Each ID is joined by itself (LIMIT 1), since a generic plan takes every
+// store for one of average size, and would read all rows of a large one for a hash join.
 func listSQL(store int64, q Query) (sql string, args []any) {
 	arg := func(v any) string {
 		args = append(args, v)
@@ -63,17 +64,62 @@ func listSQL(store int64, q Query) (sql string, args []any) {
 	if q.Filter.byCustomer() {
 		ids = ofCustomersSQL(of, order, q, arg)
 	} else {
-		if q.Filter.CallingCode != "" {
-			of += " AND calling_code = " + arg(q.Filter.CallingCode)
-		}
-		ids = "SELECT id FROM subscriptions WHERE " + of + " ORDER BY " + order
+		ids = ofStoreSQL(of, order, q, arg)
 	}
 	ids += " LIMIT " + strconv.Itoa(q.Limit)
 	if q.Skip != 0 {
 		ids += " OFFSET " + arg(q.Skip)
 	}
-	sql = "SELECT" + columns + " FROM (" + ids + ") page JOIN subscriptions s ON s.store_id = $1 AND s.id = page.id" + joins
+	sql = "SELECT shown.* FROM (" + ids + ") page CROSS JOIN LATERAL (SELECT" + columns +
+		" FROM subscriptions s" + joins + " WHERE s.store_id = $1 AND s.id = page.id LIMIT 1) shown"
 	return sql, args
+}
+
+const selectIDs = "SELECT id FROM subscriptions WHERE "
+
+// ofStoreSQL selects the IDs of a store's subscriptions by what the subscriptions
+// themselves have. The indexes by status and by calling code are ordered by ID only within
+// one state, so each state has a branch, and Postgres merges the branches in order. States
+// are literals, so that even a generic plan takes into account how rare they are.
+func ofStoreSQL(of, order string, q Query, arg func(any) string) string {
+	f, ordered := q.Filter, " ORDER BY "+order
+	if f.CallingCode != "" {
+		of += " AND calling_code = " + arg(f.CallingCode)
+	}
+	statuses := f.Statuses
+	switch {
+	case f.ExternalCustomerID != "": // few rows
+		return selectIDs + of + ofRowSQL(f, arg) + ordered
+	case statuses == 0, statuses == everyStatus:
+		if f.CallingCode == "" {
+			return selectIDs + of + ordered
+		}
+		statuses = everyStatus
+	}
+	names := statuses.names()
+	for i, name := range names {
+		names[i] = selectIDs + of + " AND status = '" + name + "'" + ordered
+	}
+	if len(names) == 1 {
+		return names[0]
+	}
+	each := " LIMIT " + strconv.Itoa(q.Limit)
+	if q.Skip != 0 {
+		each = " LIMIT " + arg(q.Skip+q.Limit)
+	}
+	return "SELECT id FROM ((" + strings.Join(names, each+") UNION ALL (") + each + ")) states" + ordered
+}
+
+// ofRowSQL returns the conditions for filters that match few rows anyway.
+func ofRowSQL(f Filter, arg func(any) string) string {
+	var conditions string
+	if f.ExternalCustomerID != "" {
+		conditions += " AND external_customer_id = " + arg(f.ExternalCustomerID)
+	}
+	if f.Statuses != 0 {
+		conditions += " AND status = ANY(" + arg(f.Statuses.names()) + ")"
+	}
+	return conditions
 }
 
 // ofCustomersSQL selects the IDs of the subscriptions of matching customers. There are
@@ -96,7 +142,7 @@ func ofCustomersSQL(of, order string, q Query, arg func(any) string) string {
 	}
 	each := arg(q.Skip + q.Limit)
 	return "SELECT id FROM (SELECT id AS customer FROM customers WHERE " + strings.Join(who, " AND ") + ") whose" +
-		" CROSS JOIN LATERAL (SELECT id FROM subscriptions WHERE " + of + " AND customer_id = customer" +
+		" CROSS JOIN LATERAL (" + selectIDs + of + " AND customer_id = customer" + ofRowSQL(q.Filter, arg) +
 		" ORDER BY " + order + " LIMIT " + each + ") theirs ORDER BY " + order
 }
 

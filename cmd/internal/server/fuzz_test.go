@@ -304,6 +304,7 @@ func FuzzCallerHeaders(f *testing.F) {
 func FuzzSubscriptionsQuery(f *testing.F) {
 	for _, query := range []string{
 		"page=2&per_page=5", "customerEmail=SARA@example.com", "customerPhone=%2B966501234567", "customerCountryCode=966",
+		"status=active,canceled&per_page=3", "status=active,", "externalCustomerId=crm-7", "externalCustomerId=%00",
 		"page=0", "per_page=101", "cursor=AAAA", "customerMail=x", "page=1&page=2", "%zz", "customerEmail=%00@x", "a;b",
 	} {
 		f.Add(query, "1")
