@@ -114,7 +114,8 @@ func ofStoreSQL(of, order string, q Query, arg func(any) string) string {
 func ofRowSQL(f Filter, arg func(any) string) string {
 	var conditions string
 	if f.ExternalCustomerID != "" {
-		conditions += " AND external_customer_id = " + arg(f.ExternalCustomerID)
+		// The length is the condition of the index.
+		conditions += " AND length(external_customer_id) <= 255 AND external_customer_id = " + arg(f.ExternalCustomerID)
 	}
 	if f.Statuses != 0 {
 		conditions += " AND status = ANY(" + arg(f.Statuses.names()) + ")"
