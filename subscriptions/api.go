@@ -49,6 +49,7 @@ type API struct {
 
 	streams  *slots
 	stopping func() bool // nil: never
+	summaries *summaries
 }
 
 // NewAPI returns an API for a Config.
@@ -63,6 +64,7 @@ func NewAPI(c Config) *API {
 	if a.origin == nil {
 		a.origin = requestOrigin
 	}
+	a.summaries = newSummaries(c.Source, a.now)
 	return a
 }
 
@@ -79,6 +81,7 @@ func (a *API) Area() wire.Area {
 		Routes: []wire.Route{
 			{Method: http.MethodGet, Path: "/subscriptions", Handle: a.serve(showing(a.list))},
 			{Method: http.MethodGet, Path: "/subscriptions/changes", Handle: a.serve(a.changes), Vary: "Accept"},
+			{Method: http.MethodGet, Path: "/subscriptions/summary", Handle: a.serve(showing(a.summary))},
 			{Method: http.MethodGet, Path: "/subscriptions/:id", Handle: a.serve(showing(a.get))},
 		},
 		Vary: "Authorization, Accept-Language, Origin",

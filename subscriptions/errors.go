@@ -36,6 +36,10 @@ var (
 		locale.En: "Too many pages far down a list are being read by page number. Follow next_page_url, which is as fast as page 1, or repeat the request in a moment.",
 		locale.Ar: "تُقرأ حاليًا صفحات بعيدة كثيرة بأرقامها. اتبع next_page_url فهو بسرعة الصفحة الأولى، أو أعد إرسال الطلب بعد لحظات.",
 	}
+	textNoParameters = locale.Text{
+		locale.En: "Unknown parameter. The summary accepts no parameters.",
+		locale.Ar: "معامل غير معروف. لا يقبل الملخص أي معاملات.",
+	}
 	textUnreadable = locale.Text{
 		locale.En: "The query cannot be read. Percent-encode the parameters' values.",
 		locale.Ar: "تتعذر قراءة معاملات الطلب. رمّز قيمها بصيغة percent-encoding.",

@@ -19,8 +19,9 @@ import (
 func TestErrors_HaveSentencesInBothLanguages(t *testing.T) {
 	t.Parallel()
 	texts := []locale.Text{
-		textNotFound, textUnavailable, textManySkips, textUnreadable, textUnknown, textRepeated, textEmpty,
+		textNotFound, textUnavailable, textManySkips, textNoParameters, textUnreadable, textUnknown, textRepeated, textEmpty,
 		textPage, textTooFar, textPerPage, textEmail, textPhone, textCallingCode, textStatuses, textExternalCustomer, textLink,
+		textUnknownOfChanges, textNoValue, textLimit, textLimitOfStream, textCursor, textCursorExpired, textManyStreams,
 	}
 	for _, text := range texts {
 		en, ar := text[locale.En], text[locale.Ar]

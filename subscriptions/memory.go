@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"math/big"
 	"slices"
 
 	"commerce/auth/locale"
+	"commerce/cart/period"
 )
 
 // Memory is a source of subscriptions that never change.
@@ -74,6 +76,35 @@ func (m *Memory) List(_ context.Context, store int64, q Query) ([]Subscription, 
 	passing := m.passing(rows, q.Filter)
 	passing = passing[min(q.Skip, len(passing)):]
 	return passing[:min(q.Limit, len(passing))], nil
+}
+
+// Totals implements Source.
+func (m *Memory) Totals(_ context.Context, store int64) ([]Total, error) {
+	type group struct {
+		status   Status
+		currency string
+		duration period.Duration
+	}
+	groups := map[group]*Total{}
+	for i := range m.byStore[store] {
+		s := &m.byStore[store][i]
+		of := group{s.Status, s.Currency, s.Duration}
+		t := groups[of]
+		if t == nil {
+			t = &Total{Status: s.Status, Currency: s.Currency, Duration: s.Duration, Prices: new(big.Int)}
+			groups[of] = t
+		}
+		t.Count++
+		if s.CancelAtPeriodEnd {
+			t.Ending++
+		}
+		t.Prices.Add(t.Prices, big.NewInt(int64(s.Price)))
+	}
+	totals := make([]Total, 0, len(groups))
+	for _, t := range groups {
+		totals = append(totals, *t)
+	}
+	return totals, nil
 }
 
 // newestFirst returns the position of id, or where it would be inserted, in rows of

@@ -22,6 +22,14 @@ type PostgresConfig struct {
 	// longer waits for.
 	Pool *pgxpool.Pool
 
+	// SummaryPool is for Totals, which reads all rows of a store: its statements take
+	// longer than the others. It may be read-only. nil: Pool.
+	SummaryPool *pgxpool.Pool
+
+	// Base ends all calls of Totals when it ends. They may outlive their requests, and
+	// the pool can be closed only after they have ended. Default: context.Background().
+	Base context.Context
+
 	// Wait bounds the wait for a connection of the pool. Default: 300 ms.
 	Wait time.Duration
 
@@ -45,6 +53,9 @@ type Postgres struct {
 	skippers     *slots // pages that skip many rows
 	shares       *shares
 	outOfBounds  outOfBounds
+
+	summaryPool *pgxpool.Pool
+	base        context.Context
 }
 
 // storeShare limits each store to a quarter of the pool's connections.
@@ -67,6 +78,9 @@ func NewPostgres(c PostgresConfig) *Postgres {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
+	if c.Base == nil {
+		c.Base = context.Background()
+	}
 	return &Postgres{
 		pool:        c.Pool,
 		wait:        cmp.Or(c.Wait, 300*time.Millisecond),
@@ -75,6 +89,8 @@ func NewPostgres(c PostgresConfig) *Postgres {
 		skippers:    newSlots(maxSkippers, maxSkippersOfStore),
 		now:         c.Now,
 		outOfBounds: outOfBounds{log: cmp.Or(c.Log, slog.Default()), now: c.Now},
+		summaryPool: cmp.Or(c.SummaryPool, c.Pool),
+		base:        c.Base,
 	}
 }
 

@@ -29,6 +29,10 @@ type Source interface {
 	// ErrCursorExpired if a reader with this cursor could miss something.
 	Changes(ctx context.Context, store int64, q ChangesQuery) (Changes, error)
 
+	// Totals adds up all subscriptions of the store by status, currency and duration. The
+	// order is undefined. A call may outlive the request that caused it.
+	Totals(ctx context.Context, store int64) ([]Total, error)
+
 	// LinkKeys returns the secrets of page links. The first one signs new links. Links
 	// of all of them are accepted. Instances with the same source have the same keys
 	// within seconds of a change, or immediately with fresh. The caller must not

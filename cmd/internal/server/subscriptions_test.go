@@ -67,6 +67,8 @@ func TestCredentials_WorkForTheirOwnCallsOnly(t *testing.T) {
 		{merchant, "GET", "/subscriptions", ""},
 		{merchant, "GET", "/subscriptions/5001", ""},
 		{merchant, "HEAD", "/subscriptions", ""},
+		{merchant, "GET", "/subscriptions/summary", ""},
+		{merchant, "HEAD", "/subscriptions/summary", ""},
 	}
 	for _, tt := range []struct {
 		name          string
@@ -107,7 +109,7 @@ func TestCredentials_WorkForTheirOwnCallsOnly(t *testing.T) {
 func TestSubscriptions_AreReadOnly(t *testing.T) {
 	t.Parallel()
 	shop := openShop(t, embeddedRedis(t))
-	for _, path := range []string{"/subscriptions", "/subscriptions/5001"} {
+	for _, path := range []string{"/subscriptions", "/subscriptions/5001", "/subscriptions/summary"} {
 		for _, method := range []string{"POST", "PUT", "PATCH", "DELETE"} {
 			a := shop.guest(t).send(method, path, "{}", "Authorization", "Bearer "+shop.API)
 			if a.Status != http.StatusMethodNotAllowed || a.Body.Code != "method_not_allowed" {
@@ -155,6 +157,35 @@ func TestSubscriptions_AreAsDocumented(t *testing.T) {
 				t.Errorf("saw %d, want 48", seen)
 			}
 		})
+	}
+}
+
+// The summary and its refusals match the document, as send checks.
+func TestSubscriptions_SummaryIsAsDocumented(t *testing.T) {
+	t.Parallel()
+	shop := openShop(t, embeddedRedis(t))
+	send := func(method, path string) answer {
+		return shop.guest(t).send(method, path, "", "Authorization", "Bearer "+shop.API)
+	}
+	got := send("GET", "/subscriptions/summary")
+	var body struct {
+		Data struct {
+			AsOf string `json:"as_of"`
+			MRR  []struct{ Currency string }
+		}
+	}
+	if err := json.Unmarshal(got.Raw, &body); err != nil || got.Status != http.StatusOK || len(body.Data.MRR) == 0 {
+		t.Fatalf("%d %s (%v)", got.Status, got.Raw, err)
+	}
+	if _, err := time.Parse("2006-01-02T15:04:05.000000Z", body.Data.AsOf); err != nil {
+		t.Error(err)
+	}
+	if head := send("HEAD", "/subscriptions/summary"); head.Status != http.StatusOK || len(head.Raw) != 0 {
+		t.Errorf("HEAD: %d %q", head.Status, head.Raw)
+	}
+	refused := send("GET", "/subscriptions/summary?status=active")
+	if refused.Status != http.StatusBadRequest || refused.Body.Code != "invalid_parameter" {
+		t.Errorf("with a parameter: %d %s", refused.Status, refused.Body.Code)
 	}
 }
 

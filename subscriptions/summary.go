@@ -1,0 +1,99 @@
+package subscriptions
+
+import (
+	"fmt"
+	"maps"
+	"math/big"
+	"slices"
+	"strconv"
+	"time"
+
+	"commerce/cart/money"
+	"commerce/cart/period"
+)
+
+// allStatuses are the states that a summary counts, in its order.
+var allStatuses = [...]Status{Trialing, Active, PastDue, Paused, Canceled, Expired}
+
+// Total adds up a store's subscriptions of one status, currency and duration.
+type Total struct {
+	Status   Status
+	Currency string // ISO 4217
+	Duration period.Duration
+
+	Count  int64
+	Ending int64    // those with CancelAtPeriodEnd
+	Prices *big.Int // sum of the prices, in minor units of Currency
+}
+
+// Summary has the figures of a store.
+type Summary struct {
+	AsOf     time.Time        // the source was read then or later
+	ByStatus map[Status]int64 // has every status
+	Ending   int64            // on trial or active, and canceled at the period's end
+	MRR      []Revenue        // by currency
+}
+
+// Revenue is the monthly recurring revenue in one currency: the sum of each active or past
+// due subscription's price, divided by the months of its duration.
+type Revenue struct {
+	Currency      string
+	Digits        int          // decimals of Currency
+	Amount        money.Amount // rounded once, half away from zero
+	Subscriptions int64
+}
+
+// summarize makes the summary of a store's totals, except for AsOf. A figure that cannot be
+// shown is an error: there is no summary that leaves it out.
+func summarize(totals []Total) (*Summary, error) {
+	s := &Summary{ByStatus: make(map[Status]int64, len(allStatuses))}
+	for _, status := range allStatuses {
+		s.ByStatus[status] = 0
+	}
+	recurring := map[string][]Total{} // by currency
+	for _, t := range totals {
+		if _, known := s.ByStatus[t.Status]; !known {
+			return nil, fmt.Errorf("unknown status %q", t.Status)
+		}
+		s.ByStatus[t.Status] += t.Count
+		if t.Status == Trialing || t.Status == Active {
+			s.Ending += t.Ending
+		}
+		if t.Status == Active || t.Status == PastDue {
+			recurring[t.Currency] = append(recurring[t.Currency], t)
+		}
+	}
+	for _, currency := range slices.Sorted(maps.Keys(recurring)) {
+		revenue, err := monthly(currency, recurring[currency])
+		if err != nil {
+			return nil, err
+		}
+		s.MRR = append(s.MRR, revenue)
+	}
+	return s, nil
+}
+
+// monthly returns the revenue of totals in one currency.
+func monthly(currency string, totals []Total) (Revenue, error) {
+	digits, known := money.Digits(currency)
+	if !known {
+		return Revenue{}, fmt.Errorf("unknown currency %q", currency)
+	}
+	r := Revenue{Currency: currency, Digits: digits}
+	sum := new(big.Rat)
+	for _, t := range totals {
+		months := t.Duration.Months()
+		if months == 0 {
+			return Revenue{}, fmt.Errorf("unknown duration %q", t.Duration)
+		}
+		sum.Add(sum, new(big.Rat).SetFrac(t.Prices, big.NewInt(int64(months))))
+		r.Subscriptions += t.Count
+	}
+	// FloatString rounds half away from zero. ParseInt refuses what an Amount cannot hold.
+	amount, err := strconv.ParseInt(sum.FloatString(0), 10, 64)
+	if err != nil {
+		return Revenue{}, fmt.Errorf("monthly revenue in %s: %w", currency, err)
+	}
+	r.Amount = money.Amount(amount)
+	return r, nil
+}

@@ -1,0 +1,102 @@
+package subscriptions
+
+import (
+	"math/big"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"commerce/cart/money"
+	"commerce/cart/period"
+)
+
+// totalOf returns a total of n subscriptions with a sum of prices.
+func totalOf(status Status, currency string, duration period.Duration, n int64, prices string) Total {
+	sum, ok := new(big.Int).SetString(prices, 10)
+	if !ok {
+		panic(prices)
+	}
+	return Total{Status: status, Currency: currency, Duration: duration, Count: n, Prices: sum}
+}
+
+func TestSummarize_RoundsOncePerCurrencyHalfAwayFromZero(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name   string
+		totals []Total
+		want   money.Amount
+	}{
+		{"a whole amount", []Total{totalOf(Active, "SAR", period.Annually, 1, "12000")}, 1000},
+		{"below a half", []Total{totalOf(Active, "SAR", period.Quarterly, 1, "1")}, 0},
+		{"a half", []Total{totalOf(Active, "SAR", period.SemiAnnual, 1, "3")}, 1},
+		{"a negative half", []Total{totalOf(Active, "SAR", period.SemiAnnual, 1, "-3")}, -1},
+		{"just below a half", []Total{totalOf(Active, "SAR", period.Decennial, 1, "59")}, 0},
+		{"parts below a half", []Total{
+			totalOf(Active, "SAR", period.Quarterly, 1, "1"), totalOf(PastDue, "SAR", period.Quarterly, 1, "1"),
+			totalOf(Active, "SAR", period.SemiAnnual, 1, "2"),
+		}, 1},
+		{"the largest", []Total{totalOf(Active, "SAR", period.Annually, 9, "110680464442257309689")}, 1<<63 - 1}, // one more would be a half
+	} {
+		s, err := summarize(tt.totals)
+		if err != nil || len(s.MRR) != 1 || s.MRR[0].Amount != tt.want {
+			t.Errorf("%s: %+v, %v; want %d", tt.name, s, err, tt.want)
+		}
+	}
+}
+
+func TestSummarize_CountsEveryStatusAndSortsCurrencies(t *testing.T) {
+	t.Parallel()
+	var totals []Total
+	for i, status := range allStatuses {
+		for j, currency := range []string{"SAR", "JPY", "KWD"} {
+			total := totalOf(status, currency, period.Monthly, int64(10*i+j), "700")
+			total.Ending = int64(i + 1)
+			totals = append(totals, total)
+		}
+	}
+	totals = append(totals, totalOf(Expired, "USD", period.Monthly, 1, "100"))
+	want := &Summary{
+		ByStatus: map[Status]int64{Trialing: 3, Active: 33, PastDue: 63, Paused: 93, Canceled: 123, Expired: 154},
+		Ending:   3*1 + 3*2,
+		MRR:      []Revenue{{"JPY", 0, 1400, 11 + 21}, {"KWD", 3, 1400, 12 + 22}, {"SAR", 2, 1400, 10 + 20}},
+	}
+	got, err := summarize(totals)
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+}
+
+func TestSummarize_OfNothingHasEveryStatus(t *testing.T) {
+	t.Parallel()
+	s, err := summarize(nil)
+	if err != nil || len(s.ByStatus) != len(allStatuses) || len(s.MRR) != 0 {
+		t.Errorf("%+v, %v", s, err)
+	}
+}
+
+// A wrong figure is worse than none. What has no amount is counted in any case.
+func TestSummarize_RefusesWhatItCannotShow(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		total Total
+		want  string
+	}{
+		"more than an Amount":  {totalOf(Active, "SAR", period.Monthly, 9, "9223372036854775808"), "monthly revenue in SAR"},
+		"rounded to more":      {totalOf(PastDue, "SAR", period.SemiAnnual, 9, "55340232221128654845"), "monthly revenue in SAR"},
+		"an unknown currency":  {totalOf(Active, "XYZ", period.Monthly, 1, "1"), `unknown currency "XYZ"`},
+		"an unknown duration":  {totalOf(PastDue, "SAR", "weekly", 1, "1"), `unknown duration "weekly"`},
+		"an unknown status":    {totalOf("frozen", "SAR", period.Monthly, 1, "1"), `unknown status "frozen"`},
+		"expired":              {totalOf(Expired, "XYZ", "weekly", 1, "9223372036854775808"), ""},
+		"on trial, not billed": {totalOf(Trialing, "XYZ", "weekly", 1, "9223372036854775808"), ""},
+	} {
+		s, err := summarize([]Total{totalOf(Active, "SAR", period.Monthly, 1, "0"), tt.total})
+		if tt.want == "" {
+			if err != nil || s.ByStatus[tt.total.Status] != 1 {
+				t.Errorf("%s: %+v, %v", name, s, err)
+			}
+		} else if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %+v, %v; want %s", name, s, err, tt.want)
+		}
+	}
+}

@@ -1,0 +1,292 @@
+package subscriptions_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/big"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"pgregory.net/rapid"
+
+	"commerce/cart/money"
+	"commerce/cart/period"
+	"commerce/deploy/sample"
+	"commerce/subscriptions"
+)
+
+// summary is a summary as a client decodes it.
+type summary struct {
+	AsOf     string           `json:"as_of"`
+	ByStatus map[string]int64 `json:"by_status"`
+	Ending   int64
+	MRR      []revenue
+}
+
+type revenue struct {
+	Currency      string
+	Amount        json.Number
+	Subscriptions int64
+}
+
+// summary requests a store's summary, which must succeed.
+func (b bundle) summary(t rapid.TB, store int64) summary {
+	t.Helper()
+	w := b.do("/subscriptions/summary", store, "en")
+	var body struct{ Data summary }
+	if err := json.Unmarshal(w.Body.Bytes(), &body); err != nil || w.Code != http.StatusOK {
+		t.Fatalf("GET /subscriptions/summary: %d %s (%v)", w.Code, w.Body, err)
+	}
+	return body.Data
+}
+
+func TestSummary_MatchesGoldenFile(t *testing.T) {
+	t.Parallel()
+	d := sixStates()
+	d.all[0].CancelAtPeriodEnd = true
+	d.all[2].Duration, d.all[2].Currency, d.all[2].Price = period.Annually, "KWD", 100_000
+	onEach(t, d, func(t *testing.T, b bundle) {
+		golden(t, "summary", b, "/subscriptions/summary", "ar")
+	})
+}
+
+func TestSummary_OfAStoreWithoutSubscriptionsIsAllZero(t *testing.T) {
+	t.Parallel()
+	onEach(t, sixStates(), func(t *testing.T, b bundle) {
+		want := summary{
+			AsOf:     "2025-11-20T10:00:00.123456Z",
+			ByStatus: map[string]int64{"trialing": 0, "active": 0, "past_due": 0, "paused": 0, "canceled": 0, "expired": 0},
+			MRR:      []revenue{},
+		}
+		if diff := cmp.Diff(want, b.summary(t, 3)); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+var durations = []period.Duration{
+	period.Monthly, period.Quarterly, period.SemiAnnual, period.Annually, period.Biennial, period.Quinquennial, period.Decennial,
+}
+
+// someSubscriptions draws the subscriptions of two stores, in currencies with 0, 2 and 3
+// decimals.
+func someSubscriptions(t *rapid.T) []subscriptions.Subscription {
+	states := sixStates().all
+	prices := rapid.OneOf(rapid.Int64Range(0, 50), rapid.Int64Range(0, 1_000_000_000_000))
+	var all []subscriptions.Subscription
+	for id := range rapid.Int64Range(0, 40).Draw(t, "subscriptions") {
+		s := rapid.SampledFrom(states).Draw(t, "state")
+		s.ID, s.StoreID = id+1, rapid.Int64Range(1, 2).Draw(t, "store")
+		s.Currency = rapid.SampledFrom([]string{"SAR", "JPY", "KWD", "USD"}).Draw(t, "currency")
+		s.Duration = rapid.SampledFrom(durations).Draw(t, "duration")
+		s.Price = money.Amount(prices.Draw(t, "price"))
+		s.CancelAtPeriodEnd = rapid.Bool().Draw(t, "ending")
+		s.Card, s.Scheduled = nil, nil
+		all = append(all, s)
+	}
+	return all
+}
+
+// recount makes a store's summary from its subscriptions, one by one.
+func recount(all []subscriptions.Subscription, store int64) summary {
+	want := summary{
+		AsOf:     "2025-11-20T10:00:00.123456Z",
+		ByStatus: map[string]int64{"trialing": 0, "active": 0, "past_due": 0, "paused": 0, "canceled": 0, "expired": 0},
+		MRR:      []revenue{},
+	}
+	for _, currency := range []string{"JPY", "KWD", "SAR", "USD"} {
+		sum, n := new(big.Rat), int64(0)
+		for _, s := range all {
+			if s.StoreID == store && s.Currency == currency && (s.Status == "active" || s.Status == "past_due") {
+				sum.Add(sum, big.NewRat(int64(s.Price), int64(s.Duration.Months())))
+				n++
+			}
+		}
+		if n > 0 {
+			want.MRR = append(want.MRR, revenue{currency, inMajorUnits(sum, currency), n})
+		}
+	}
+	for _, s := range all {
+		if s.StoreID == store {
+			want.ByStatus[string(s.Status)]++
+			if s.CancelAtPeriodEnd && (s.Status == "active" || s.Status == "trialing") {
+				want.Ending++
+			}
+		}
+	}
+	return want
+}
+
+// inMajorUnits rounds half up, and writes the amount as the shortest number.
+func inMajorUnits(minor *big.Rat, currency string) json.Number {
+	doubled := new(big.Rat).Add(minor, big.NewRat(1, 2))
+	rounded := new(big.Int).Quo(doubled.Num(), doubled.Denom())
+	digits := map[string]int{"JPY": 0, "KWD": 3, "SAR": 2, "USD": 2}[currency]
+	unit := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(digits)), nil)
+	text := new(big.Rat).SetFrac(rounded, unit).FloatString(digits)
+	if strings.Contains(text, ".") {
+		text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
+	}
+	return json.Number(text)
+}
+
+// customersOfBoth are the customer of the subscriptions, in two stores.
+func customersOfBoth() []subscriptions.Customer {
+	customers := sixStates().customers
+	second := customers[0]
+	second.StoreID = 2
+	return append(customers, second)
+}
+
+func TestSummary_EqualsARecount(t *testing.T) {
+	t.Parallel()
+	wantRecount := func(t *rapid.T, source subscriptions.Source, all []subscriptions.Subscription) {
+		b := newBundle(source, stores()...)
+		for _, store := range []int64{1, 2, 3} {
+			if diff := cmp.Diff(recount(all, store), b.summary(t, store)); diff != "" {
+				t.Errorf("store %d (-want +got):\n%s", store, diff)
+			}
+		}
+	}
+	t.Run("memory", func(t *testing.T) {
+		t.Parallel()
+		rapid.Check(t, func(t *rapid.T) {
+			all := someSubscriptions(t)
+			wantRecount(t, subscriptions.NewMemory(nil, all), all)
+		})
+	})
+	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
+		d := data{customersOfBoth(), slices.Concat(sixStates().all, sixStates().all)}
+		for i := range sixStates().all {
+			d.all[i].StoreID = 2
+		}
+		pool := filled(t, d)
+		rapid.Check(t, func(rt *rapid.T) {
+			all := someSubscriptions(rt)
+			replace(t, pool, d.customers, all)
+			wantRecount(rt, subscriptions.NewPostgres(subscriptions.PostgresConfig{Pool: pool}), all)
+		})
+	})
+}
+
+// replace makes the given subscriptions the only ones.
+func replace(t *testing.T, pool *pgxpool.Pool, customers []subscriptions.Customer, all []subscriptions.Subscription) {
+	t.Helper()
+	err := pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(t.Context(), "DELETE FROM subscriptions"); err != nil {
+			return err
+		}
+		return sample.WriteSubscriptions(t.Context(), tx, customers, all)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestSummary_RefusesEveryParameter(t *testing.T) {
+	t.Parallel()
+	onEach(t, sixStates(), func(t *testing.T, b bundle) {
+		for query, want := range map[string][]string{
+			"status=active":           {"status"},
+			"page=1&customerEmail=":   {"customerEmail", "page"},
+			"as_of=x&as_of=y":         {"as_of"},
+			"=":                       {"query"},
+			"%zz":                     {"query"},
+			"per_page=1&cursor=abc&x": {"cursor", "per_page", "x"},
+		} {
+			refused := b.refused(t, "/subscriptions/summary?"+query, 1)
+			var named []string
+			for name := range refused.Errors {
+				named = append(named, name)
+			}
+			slices.Sort(named)
+			if refused.Code != "invalid_parameter" || !slices.Equal(named, want) {
+				t.Errorf("%s: %+v, want %q named", query, refused, want)
+			}
+		}
+		if w := b.do("/subscriptions/summary?", 1, "en"); w.Code != http.StatusOK {
+			t.Errorf("an empty query: %d %s", w.Code, w.Body)
+		}
+	})
+}
+
+// The path of the summary is no subscription's, and paths like it are no summary's.
+func TestSummary_IsNotASubscription(t *testing.T) {
+	t.Parallel()
+	b := newBundle(sources["memory"](t, sixStates()), stores()...)
+	b.summary(t, 1)
+	for _, id := range []string{"summar", "summaryy", "s", "Summary", "summary%20"} {
+		if refused := b.refused(t, "/subscriptions/"+id, 1); refused.Code != "subscription_not_found" {
+			t.Errorf("%s: %+v", id, refused)
+		}
+	}
+	if w := b.do("/subscriptions/1", 1, "en"); w.Code != http.StatusOK {
+		t.Errorf("one by id: %d %s", w.Code, w.Body)
+	}
+}
+
+// A figure that cannot be shown makes the summary unavailable, and the log says why.
+func TestSummary_WithoutARightFigureIsUnavailable(t *testing.T) {
+	t.Parallel()
+	foreign, huge := sixStates(), sixStates()
+	foreign.all[1].Currency, foreign.all[5].Currency = "XYZ", "XXY"
+	huge.all[1].Price, huge.all[2].Price = math.MaxInt64, math.MaxInt64
+	for name, tt := range map[string]struct {
+		d    data
+		want string
+	}{
+		"unknown currency":     {foreign, `unknown currency "XYZ"`},
+		"more than 64 bits":    {huge, "monthly revenue in SAR"},
+		"one not billed":       {data{foreign.customers, foreign.all[2:]}, ""},
+		"one of 64 bits alone": {data{huge.customers, huge.all[2:]}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test := func(t *testing.T, b bundle) {
+				if tt.want == "" {
+					b.summary(t, 1)
+					return
+				}
+				refused := b.refused(t, "/subscriptions/summary", 1)
+				if refused.Code != "unavailable" || !strings.Contains(refused.Text, tt.want) {
+					t.Errorf("%+v, want unavailable and %q in the log", refused, tt.want)
+				}
+			}
+			t.Run("memory", func(t *testing.T) { test(t, newBundle(sources["memory"](t, tt.d), stores()...)) })
+			t.Run("postgres", func(t *testing.T) {
+				pool := filled(t, sixStates())
+				if _, err := pool.Exec(t.Context(), "ALTER TABLE subscriptions DROP CONSTRAINT subscription_price_is_in_range"); err != nil {
+					t.Fatal(err)
+				}
+				replace(t, pool, tt.d.customers, tt.d.all)
+				test(t, newBundle(subscriptions.NewPostgres(subscriptions.PostgresConfig{Pool: pool}), stores()...))
+			})
+		})
+	}
+}
+
+// The answer does not depend on the language, and the sample's store has figures.
+func TestSummary_OfTheSample(t *testing.T) {
+	t.Parallel()
+	d := sampleData()
+	onEach(t, d, func(t *testing.T, b bundle) {
+		got := b.summary(t, 1)
+		var n int64
+		for _, of := range got.ByStatus {
+			n += of
+		}
+		if want := len(idsOf(d.all, 1, nil)); int(n) != want || len(got.MRR) == 0 {
+			t.Errorf("%+v counts %d, want %d", got, n, want)
+		}
+		if en, ar := fmt.Sprint(b.do("/subscriptions/summary", 1, "en").Body), fmt.Sprint(b.do("/subscriptions/summary", 1, "ar").Body); en != ar {
+			t.Errorf("in English %s, in Arabic %s", en, ar)
+		}
+	})
+}
