@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"log/slog"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -14,8 +15,9 @@ import (
 
 // subscriptionReader reads subscriptions, verifies stores' API tokens and records when
 // tokens are used. Lists have their own pool, so that carts do not wait for them.
-// Token checks have their own small pool, so that the lists of one store do not block
-// the token checks of others.
+// Summaries have their own, so that lists do not wait for summaries. Token checks have
+// their own small pool, so that the lists of one store do not block the token checks of
+// others.
 type subscriptionReader struct {
 	source *subscriptions.Postgres
 	tokens *auth.APITokens
@@ -25,6 +27,13 @@ type subscriptionReader struct {
 	stop    context.CancelFunc
 	stopped chan struct{}
 }
+
+// summaryConns is the maximum number of concurrent summaries. Each reads all rows of a
+// store, so they have their own connections and more time than lists.
+const (
+	summaryConns   = 2
+	summaryTimeout = 10 * time.Second
+)
 
 // tokenConns is the maximum number of concurrent token look-ups. A look-up takes a
 // fraction of a millisecond, and concurrent requests with the same token share it.
@@ -36,6 +45,7 @@ func (d databaseSettings) openSubscriptions(ctx context.Context, stores auth.Sto
 	var pools []*pgxpool.Pool
 	for _, config := range []connect.PostgresConfig{
 		{ApplicationName: "commerce subscriptions", Edit: planOnce},
+		{ApplicationName: "commerce summaries", MaxConns: summaryConns, StatementTimeout: summaryTimeout, Edit: onOneCore},
 		{ApplicationName: "commerce tokens", MaxConns: tokenConns},
 		{ApplicationName: "commerce last used", Writable: true, MaxConns: 1},
 	} {
@@ -46,10 +56,10 @@ func (d databaseSettings) openSubscriptions(ctx context.Context, stores auth.Sto
 		}
 		pools = append(pools, pool)
 	}
-	lists, tokens, writer := pools[0], pools[1], pools[2]
+	lists, summaries, tokens, writer := pools[0], pools[1], pools[2], pools[3]
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx)) // requests in flight outlive ctx
 	r := &subscriptionReader{
-		source: subscriptions.NewPostgres(subscriptions.PostgresConfig{Pool: lists, Log: log}),
+		source: subscriptions.NewPostgres(subscriptions.PostgresConfig{Pool: lists, SummaryPool: summaries, Base: ctx, Log: log}),
 		tokens: auth.NewAPITokens(auth.APITokensConfig{Source: auth.NewPostgresAPITokens(tokens, rand.Reader), Stores: stores}),
 		used:   auth.NewLastUsed(auth.LastUsedConfig{Pool: writer, Log: log}),
 		pools:  pools, stop: stop, stopped: make(chan struct{}),
@@ -67,6 +77,12 @@ func (d databaseSettings) openSubscriptions(ctx context.Context, stores auth.Sto
 // same.
 func planOnce(pool *pgxpool.Config) {
 	pool.ConnConfig.RuntimeParams["plan_cache_mode"] = "force_generic_plan"
+}
+
+// onOneCore leaves the database's other cores to lists. A summary of 100,000 rows takes as
+// long with parallel workers as without.
+func onOneCore(pool *pgxpool.Config) {
+	pool.ConnConfig.RuntimeParams["max_parallel_workers_per_gather"] = "0"
 }
 
 // close records the last token uses and closes the pools.

@@ -244,6 +244,41 @@ func TestSubscriptions_CheckTokensOnTheirOwnConnections(t *testing.T) {
 	lists.Wait()
 }
 
+// A summary that runs without a caller must not delay the end of the process.
+func TestSubscriptions_CloseEndsSummaries(t *testing.T) {
+	t.Parallel()
+	url := seeded(t)
+	stores := auth.NewMemoryStores(money.Known, sample.Stores()...)
+	m, err := databaseSettings{URL: url}.openSubscriptions(t.Context(), stores, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lock, err := writer(t, url).Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Rollback(context.Background())
+	if _, err := lock.Exec(t.Context(), "LOCK TABLE subscriptions"); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		_, err := m.source.Totals(context.Background(), 1)
+		ended <- err
+	}()
+	for m.pools[1].Stat().AcquiredConns() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	began := time.Now()
+	m.close()
+	if took := time.Since(began); took > summaryTimeout/2 {
+		t.Errorf("closed after %v", took)
+	}
+	if err := <-ended; err == nil {
+		t.Error("a summary of a locked table has an answer")
+	}
+}
+
 func TestStoreToken_ReportsErrorsInOneLine(t *testing.T) {
 	t.Parallel()
 	url := seeded(t)
