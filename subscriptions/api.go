@@ -47,8 +47,8 @@ type API struct {
 	used   func(tokenID int64)
 	now    func() time.Time
 
-	streams  *slots
-	stopping func() bool // nil: never
+	streams   *slots
+	stopping  func() bool // nil: never
 	summaries *summaries
 }
 

@@ -5,62 +5,48 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"net/url"
 
-	"commerce/auth/locale"
-	"commerce/auth/problem"
 	"commerce/cart/wire"
 )
 
 // changesRequest is a request for changes.
 type changesRequest struct {
+	store  int64
 	after  Cursor
 	limit  int
 	format Format
 }
 
+var (
+	pageParameters = []parameter[changesRequest]{
+		{"after", (*changesRequest).readAfter, textCursor},
+		{"limit", (*changesRequest).readLimit, textLimit},
+	}
+	streamParameters = []parameter[changesRequest]{
+		{"after", (*changesRequest).readAfter, textCursor},
+		{"limit", func(*changesRequest, string) bool { return false }, textLimitOfStream},
+	}
+)
+
 // parseChanges reads a raw query and an Accept header. Its problem.Error names every
 // parameter at fault.
 func parseChanges(query, accept string, store int64) (changesRequest, error) {
-	r := changesRequest{limit: defaultChanges, format: preferred(accept)}
-	values, err := url.ParseQuery(query)
-	if err != nil {
-		return r, problem.New(problem.InvalidParameter, wholeQuery, textUnreadable)
+	r := changesRequest{store: store, limit: defaultChanges, format: preferred(accept)}
+	accepted := pageParameters
+	if r.format != JSON {
+		accepted = streamParameters
 	}
-	var faults []problem.Fault
-	for _, p := range []struct {
-		name string
-		text locale.Text // for an invalid value
-		read func(value string) bool
-	}{
-		{"after", textCursor, func(s string) (ok bool) {
-			r.after, ok = parseCursor(s, store)
-			return ok
-		}},
-		{"limit", textLimit, func(s string) (ok bool) {
-			r.limit, ok = wholeNumber(s, maxChanges)
-			return ok
-		}},
-	} {
-		given, present := values[p.name]
-		delete(values, p.name)
-		switch {
-		case !present:
-		case len(given) > 1:
-			faults = append(faults, fault(p.name, textRepeated))
-		case p.name == "limit" && r.format != JSON:
-			faults = append(faults, fault(p.name, textLimitOfStream))
-		case given[0] == "":
-			faults = append(faults, fault(p.name, textNoValue))
-		case !p.read(given[0]):
-			faults = append(faults, fault(p.name, p.text))
-		}
-	}
-	faults = append(faults, unknown(values, textUnknownOfChanges)...)
-	if faults != nil {
-		return r, &problem.Error{Code: problem.InvalidParameter, Faults: faults}
-	}
-	return r, nil
+	return r, refused(readQuery(query, &r, accepted, textNoValue, textUnknownOfChanges))
+}
+
+func (r *changesRequest) readAfter(s string) (ok bool) {
+	r.after, ok = parseCursor(s, r.store)
+	return ok
+}
+
+func (r *changesRequest) readLimit(s string) (ok bool) {
+	r.limit, ok = wholeNumber(s, maxChanges)
+	return ok
 }
 
 // changes answers with a page, or with a stream if the client prefers one of its formats.

@@ -1,8 +1,6 @@
 package subscriptions
 
 import (
-	"cmp"
-	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -37,58 +35,37 @@ type listing struct {
 	kept string
 }
 
-// parameters are the parameters of the list, in the order in which URLs repeat them.
-var parameters = []struct {
-	name string
-	read func(l *listing, value string) bool
-	kept bool
-	text locale.Text // for an invalid value
-}{
-	{"per_page", (*listing).readPerPage, true, textPerPage},
-	{"customerEmail", (*listing).readEmail, true, textEmail},
-	{"customerPhone", (*listing).readPhone, true, textPhone},
-	{"customerCountryCode", (*listing).readCallingCode, true, textCallingCode},
-	{"status", (*listing).readStatuses, true, textStatuses},
-	{"externalCustomerId", (*listing).readExternalCustomer, true, textExternalCustomer},
-	{"page", (*listing).readPage, false, textPage},
-	{linkParameter, (*listing).readLink, false, textLink},
+// listParameters are the parameters of the list, in the order in which URLs repeat them.
+var listParameters = []parameter[listing]{
+	kept("per_page", (*listing).readPerPage, textPerPage),
+	kept("customerEmail", (*listing).readEmail, textEmail),
+	kept("customerPhone", (*listing).readPhone, textPhone),
+	kept("customerCountryCode", (*listing).readCallingCode, textCallingCode),
+	kept("status", (*listing).readStatuses, textStatuses),
+	kept("externalCustomerId", (*listing).readExternalCustomer, textExternalCustomer),
+	{"page", (*listing).readPage, textPage},
+	{linkParameter, (*listing).readLink, textLink},
 }
 
-// parseListing reads a raw query. It refuses unknown parameters, since a misspelled
-// filter must not list everything. Its problem.Error names every parameter at fault.
+// kept returns a parameter that every URL of the answer repeats as it was given.
+func kept(name string, read func(l *listing, value string) bool, text locale.Text) parameter[listing] {
+	return parameter[listing]{name, func(l *listing, value string) bool {
+		l.kept += "&" + name + "=" + url.QueryEscape(value)
+		return read(l, value)
+	}, text}
+}
+
+// parseListing reads a raw query. Its problem.Error names every parameter at fault.
 func parseListing(query string) (listing, error) {
 	l := listing{perPage: defaultPerPage}
 	if query == "" {
 		return l, nil
 	}
-	values, err := url.ParseQuery(query)
-	if err != nil {
-		return listing{}, problem.New(problem.InvalidParameter, wholeQuery, textUnreadable)
-	}
-	var faults []problem.Fault
-	for _, p := range parameters {
-		given, present := values[p.name]
-		delete(values, p.name)
-		switch {
-		case !present:
-		case len(given) > 1:
-			faults = append(faults, fault(p.name, textRepeated))
-		case given[0] == "":
-			faults = append(faults, fault(p.name, textEmpty))
-		case !p.read(&l, given[0]):
-			faults = append(faults, fault(p.name, p.text))
-		case p.kept:
-			l.kept += "&" + p.name + "=" + url.QueryEscape(given[0])
-		}
-	}
-	faults = append(faults, unknown(values, textUnknown)...)
+	faults := readQuery(query, &l, listParameters, textEmpty, textUnknown)
 	if !slices.ContainsFunc(faults, func(f problem.Fault) bool { return f.Member == "page" || f.Member == "per_page" }) {
 		faults = append(faults, l.tooFar()...)
 	}
-	if faults != nil {
-		return listing{}, &problem.Error{Code: problem.InvalidParameter, Faults: faults}
-	}
-	return l, nil
+	return l, refused(faults)
 }
 
 // tooFar refuses a page by number that would skip too many rows.
@@ -100,28 +77,6 @@ func (l *listing) tooFar() []problem.Fault {
 		return []problem.Fault{fault("page", textTooFar)}
 	}
 	return nil
-}
-
-// unknown returns a fault for each parameter that is left. It bounds how much of a query
-// the response repeats.
-func unknown(values url.Values, text locale.Text) []problem.Fault {
-	const maxNames, maxBytes = 10, 64
-	var faults []problem.Fault
-	for _, name := range slices.Sorted(maps.Keys(values)) {
-		if len(faults) == maxNames {
-			break
-		}
-		name = strings.ToValidUTF8(name[:min(len(name), maxBytes)], "\uFFFD")
-		faults = append(faults, fault(cmp.Or(name, wholeQuery), text))
-	}
-	return faults
-}
-
-// wholeQuery stands for the query itself where no parameter can be named.
-const wholeQuery = "query"
-
-func fault(parameter string, text locale.Text) problem.Fault {
-	return problem.Fault{Member: parameter, Sentence: text.With()}
 }
 
 func (l *listing) readPage(s string) (ok bool) {

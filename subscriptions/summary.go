@@ -12,9 +12,6 @@ import (
 	"commerce/cart/period"
 )
 
-// allStatuses are the states that a summary counts, in its order.
-var allStatuses = [...]Status{Trialing, Active, PastDue, Paused, Canceled, Expired}
-
 // Total adds up a store's subscriptions of one status, currency and duration.
 type Total struct {
 	Status   Status
