@@ -81,6 +81,8 @@ const selectIDs = "SELECT id FROM subscriptions WHERE "
 // themselves have. The indexes by status and by calling code are ordered by ID only within
 // one state, so each state has a branch, and Postgres merges the branches in order. States
 // are literals, so that even a generic plan takes into account how rare they are.
+// Branches have their own limit, since Postgres plans each as if all of its rows were read,
+// and would sort those of a large store.
 func ofStoreSQL(of, order string, q Query, arg func(any) string) string {
 	f, ordered := q.Filter, " ORDER BY "+order
 	if f.CallingCode != "" {
