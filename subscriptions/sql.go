@@ -78,8 +78,7 @@ func listSQL(store int64, q Query) (sql string, args []any) {
 const selectIDs = "SELECT id FROM subscriptions WHERE "
 
 // ofStoreSQL selects the IDs of a store's subscriptions by what the subscriptions
-// themselves have. The indexes by status and by calling code are ordered by ID only within
-// one state, so each state has a branch, and Postgres merges the branches in order. States
+// themselves have. The indexes with the status are ordered by ID only within one state, so each state has a branch, and Postgres merges the branches in order. States
 // are literals, so that even a generic plan takes into account how rare they are.
 // Branches have their own limit, since Postgres plans each as if all of its rows were read,
 // and would sort those of a large store.
@@ -88,17 +87,13 @@ func ofStoreSQL(of, order string, q Query, arg func(any) string) string {
 	if f.CallingCode != "" {
 		of += " AND calling_code = " + arg(f.CallingCode)
 	}
-	statuses := f.Statuses
 	switch {
 	case f.ExternalCustomerID != "": // few rows
 		return selectIDs + of + ofRowSQL(f, arg) + ordered
-	case statuses == 0, statuses == everyStatus:
-		if f.CallingCode == "" {
-			return selectIDs + of + ordered
-		}
-		statuses = everyStatus
+	case f.Statuses == 0, f.Statuses == everyStatus:
+		return selectIDs + of + ordered
 	}
-	names := statuses.names()
+	names := f.Statuses.names()
 	for i, name := range names {
 		names[i] = selectIDs + of + " AND status = '" + name + "'" + ordered
 	}

@@ -18,15 +18,11 @@ DROP INDEX CONCURRENTLY IF EXISTS subscriptions_by_external_customer;
 CREATE INDEX CONCURRENTLY subscriptions_by_external_customer ON subscriptions (store_id, external_customer_id, id)
     WHERE length(external_customer_id) <= 255;
 
--- Lists of a calling code merge the states, so one index has both.
-DROP INDEX CONCURRENTLY IF EXISTS subscriptions_by_calling_code;
-CREATE INDEX CONCURRENTLY subscriptions_by_calling_code ON subscriptions (store_id, calling_code, status, id);
-DROP INDEX CONCURRENTLY IF EXISTS subscriptions_store_id_calling_code_id_idx;
+DROP INDEX CONCURRENTLY IF EXISTS subscriptions_by_calling_code_and_status;
+CREATE INDEX CONCURRENTLY subscriptions_by_calling_code_and_status ON subscriptions (store_id, calling_code, status, id);
 
 -- +goose Down
-DROP INDEX CONCURRENTLY IF EXISTS subscriptions_store_id_calling_code_id_idx;
-CREATE INDEX CONCURRENTLY subscriptions_store_id_calling_code_id_idx ON subscriptions (store_id, calling_code, id);
-DROP INDEX CONCURRENTLY IF EXISTS subscriptions_by_calling_code;
+DROP INDEX CONCURRENTLY IF EXISTS subscriptions_by_calling_code_and_status;
 DROP INDEX CONCURRENTLY IF EXISTS subscriptions_by_external_customer;
 DROP INDEX CONCURRENTLY IF EXISTS subscriptions_by_status;
 DROP INDEX CONCURRENTLY IF EXISTS subscriptions_by_change;
