@@ -1,0 +1,66 @@
+package subscriptions
+
+import (
+	"math"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func drawCursor(t *rapid.T) Cursor {
+	return Cursor{
+		database:    database{rapid.Int64().Draw(t, "system"), rapid.Uint32().Draw(t, "oid")},
+		timeline:    rapid.Int64().Draw(t, "timeline"),
+		log:         rapid.Uint64().Draw(t, "log"),
+		since:       rapid.Uint64().Draw(t, "since"),
+		transaction: rapid.Uint64().Draw(t, "transaction"),
+		id:          rapid.Int64Range(0, math.MaxInt64).Draw(t, "id"),
+	}
+}
+
+func TestCursor_ReadsItsText(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		want, store := drawCursor(t), rapid.Int64().Draw(t, "store")
+		text := want.text(store)
+		got, ok := parseCursor(text, store)
+		if !ok || got != want || len(text) > maxCursor {
+			t.Errorf("%s: %+v, %v, want %+v", text, got, ok, want)
+		}
+		if _, ok := parseCursor(text, store+1); ok {
+			t.Errorf("%s: accepted for another store", text)
+		}
+	})
+}
+
+func TestCursor_RefusesEveryChangeOfACharacter(t *testing.T) {
+	t.Parallel()
+	text := seen().text(1)
+	for i := range text {
+		for _, other := range "AQgw_-=.0 é" {
+			changed := text[:i] + string(other) + text[i+1:]
+			if _, ok := parseCursor(changed, 1); ok && changed != text {
+				t.Errorf("%s: accepted instead of %s", changed, text)
+			}
+		}
+		if _, ok := parseCursor(text[:i], 1); ok {
+			t.Errorf("%s: accepted, cut after %d characters", text[:i], i)
+		}
+	}
+	for _, longer := range []string{text + "A", text + "=", " " + text, text + text} {
+		if _, ok := parseCursor(longer, 1); ok {
+			t.Errorf("%s: accepted", longer)
+		}
+	}
+}
+
+func FuzzParseCursor(f *testing.F) {
+	f.Add("", int64(1))
+	f.Add(seen().text(1), int64(1))
+	f.Add(Cursor{}.text(2), int64(2))
+	f.Fuzz(func(t *testing.T, text string, store int64) {
+		if c, ok := parseCursor(text, store); ok && c.text(store) != text {
+			t.Errorf("%q is also %q", text, c.text(store))
+		}
+	})
+}
