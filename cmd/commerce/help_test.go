@@ -8,7 +8,7 @@ import (
 
 // everyCommand lists all commands of the program.
 var everyCommand = []string{
-	"", "demo", "serve", "migrate", "migrate up", "migrate down", "migrate status", "seed", "token", "token customer",
+	"", "demo", "serve", "migrate", "migrate up", "migrate down", "migrate status", "seed", "import", "token", "token customer",
 	"token store", "token list", "token revoke", "cart", "cart show", "cart erase", "version",
 }
 

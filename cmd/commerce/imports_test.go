@@ -50,6 +50,7 @@ var imports = map[string][]string{
 	"deploy/connect":       nil,
 	"deploy/heap":          nil,
 	"deploy/sample":        {"auth/locale", "auth/store", "cart", "cart/money", "cart/period", "subscriptions"},
+	"deploy/ingest":        {"cart/money"},
 	"deploy/ephemeral":     {"deploy/connect", "deploy/migrations"},
 	"deploy/ephemeral/run": {"deploy/ephemeral"},
 }

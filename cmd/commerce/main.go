@@ -27,6 +27,7 @@ type commands struct {
 	Serve   serveCommand   `cmd:"" help:"Run the service."`
 	Migrate migrateCommand `cmd:"" help:"Migrate the database schema."`
 	Seed    seedCommand    `cmd:"" help:"Write the sample data to the database. Safe to repeat."`
+	Import  importCommand  `cmd:"" help:"Import products and subscriptions of a store from files. Safe to repeat."`
 	Token   tokenCommand   `cmd:"" help:"Create and manage tokens."`
 	Cart    cartCommand    `cmd:"" help:"Show or erase the data stored about a shopper."`
 	Version versionCommand `cmd:"" help:"Print the version."`

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/schollz/progressbar/v3"
+
+	"commerce/deploy/connect"
+	"commerce/deploy/ingest"
+)
+
+type importCommand struct {
+	Database      databaseSettings `embed:""`
+	Store         int64            `required:"" placeholder:"ID" help:"The store's id. The store must exist."`
+	Products      string           `placeholder:"FILE" help:"Products with their plans and fields, a JSON object a line. docs/data.md describes both files."`
+	Subscriptions string           `placeholder:"FILE" help:"Subscriptions with their customers and cards, a JSON object a line."`
+}
+
+// Run imports the files, or lists their faults on standard error and writes nothing.
+func (c *importCommand) Run(ctx context.Context, out output) error {
+	switch {
+	case c.Store < 1:
+		return &badSetting{"--store", errors.New("must be a store's id")}
+	case c.Products == "" && c.Subscriptions == "":
+		return &badSetting{"--products or --subscriptions", errRequired}
+	}
+	files, size, err := c.open()
+	defer func() {
+		for _, f := range files {
+			f.Close()
+		}
+	}()
+	if err != nil {
+		return err
+	}
+	db, err := c.Database.openMigrated(ctx, connect.PostgresConfig{Writable: true, ApplicationName: "commerce import", MaxConns: 1, StatementTimeout: -1})
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	conn, err := db.Acquire(ctx)
+	if err != nil {
+		return fmt.Errorf("connect: %w", err)
+	}
+	defer conn.Release()
+	return c.write(ctx, conn.Conn(), out, files, size)
+}
+
+// opened is a file to import that the command closes.
+type opened struct {
+	ingest.File
+	io.Closer
+}
+
+// open opens the files. size is that of all in bytes. The caller closes the files, also
+// with an error.
+func (c *importCommand) open() (files []opened, size int64, err error) {
+	for _, f := range []struct{ flag, name string }{{"--products", c.Products}, {"--subscriptions", c.Subscriptions}} {
+		if f.name == "" {
+			continue
+		}
+		file, err := os.Open(f.name)
+		if err != nil {
+			return files, 0, &badSetting{f.flag, err}
+		}
+		of := ingest.Subscriptions
+		if f.flag == "--products" {
+			of = ingest.Products
+		}
+		files = append(files, opened{of(f.name, file), file})
+		if info, err := file.Stat(); err == nil {
+			size += info.Size()
+		}
+	}
+	return files, size, nil
+}
+
+func (c *importCommand) write(ctx context.Context, conn *pgx.Conn, out output, files []opened, size int64) error {
+	var all []ingest.File
+	for _, f := range files {
+		all = append(all, f.File)
+	}
+	bars := &importBars{out: out}
+	written, err := ingest.Import(ctx, conn, c.Store, all, bars.start(size))
+	bars.end()
+	var faults *ingest.Faults
+	switch {
+	case errors.Is(err, ingest.ErrNoStore):
+		return &badSetting{"--store", fmt.Errorf("there is no store %d", c.Store)}
+	case errors.As(err, &faults):
+		report(out, faults)
+		return fmt.Errorf("%w; nothing was written", err)
+	case err != nil:
+		return err
+	}
+	counts := make([]string, len(written))
+	for i, t := range written {
+		counts[i] = fmt.Sprintf("%s %d", t.Table, t.Rows)
+	}
+	fmt.Fprintf(out, "rows written: %s\n", strings.Join(counts, ", "))
+	return nil
+}
+
+// report lists the first faults on standard error.
+func report(out output, faults *ingest.Faults) {
+	for _, f := range faults.First {
+		fmt.Fprintln(out.errors, f)
+	}
+	if more := faults.Total - int64(len(faults.First)); more > 0 {
+		fmt.Fprintf(out.errors, "and %d more\n", more)
+	}
+	if faults.Unrelated {
+		fmt.Fprintln(out.errors, "references between lines were not checked, because some lines cannot be read")
+	}
+}
+
+// importBars shows on standard error how far an import is: the bytes read, then the lines
+// written.
+type importBars struct {
+	out output
+	bar *progressbar.ProgressBar
+}
+
+func (b *importBars) start(size int64) ingest.Progress {
+	add := func(n int64) { _ = b.bar.Add64(n) }
+	b.bar = b.next("reading", size, progressbar.OptionShowBytes(true))
+	return ingest.Progress{
+		Read:     add,
+		Checking: func() { b.bar.Describe("checking") },
+		Writing: func(lines int64) {
+			b.end()
+			b.bar = b.next("writing lines", lines, progressbar.OptionShowIts())
+		},
+		Written: add,
+	}
+}
+
+func (b *importBars) next(description string, size int64, option progressbar.Option) *progressbar.ProgressBar {
+	return progressbar.NewOptions64(max(size, 1),
+		progressbar.OptionSetWriter(b.out.errors), progressbar.OptionSetDescription(description), option,
+		progressbar.OptionShowCount(), progressbar.OptionThrottle(200*time.Millisecond),
+		progressbar.OptionSetPredictTime(true), progressbar.OptionFullWidth())
+}
+
+// end ends the line of the bar.
+func (b *importBars) end() {
+	_ = b.bar.Exit()
+	fmt.Fprintln(b.out.errors)
+}

@@ -1,0 +1,168 @@
+// Package ingest imports products and subscriptions of a store from files into the
+// platform's tables. It writes all of the files or nothing. docs/data.md describes the
+// files: one JSON object a line, whose members are the columns of the tables.
+//
+// The rows are first staged in temporary tables. There the constraints of the schema are
+// evaluated row by row, so each fault can name its line, and the schema stays the only
+// place with these rules.
+package ingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// ErrNoStore means that the store is not in the database.
+var ErrNoStore = errors.New("ingest: no such store")
+
+// File is a file to import. Products and Subscriptions make one.
+type File struct {
+	Name string // for faults
+	From io.Reader
+
+	shape *shape
+}
+
+// Products is a file with a product on each line.
+func Products(name string, from io.Reader) File { return File{name, from, productShape} }
+
+// Subscriptions is a file with a subscription on each line.
+func Subscriptions(name string, from io.Reader) File { return File{name, from, subscriptionShape} }
+
+// Progress receives how far an import is. Its functions may be nil.
+type Progress struct {
+	Read     func(bytes int64) // since the last call
+	Checking func()            // all files are read
+	Writing  func(lines int64) // all files are checked; the number of lines
+	Written  func(lines int64) // since the last call
+}
+
+// Count is the number of rows of a table that an import inserted or changed.
+type Count struct {
+	Table string
+	Rows  int64
+}
+
+// Import writes the files to a store, products before subscriptions. The error is *Faults
+// if a file has faults. With any error nothing was written, except that IDs of cards may
+// have been used up. An import of the same store waits for another one to end.
+//
+// conn must be writable and have no statement timeout. Import leaves a lock and temporary
+// tables on conn: close it afterwards.
+func Import(ctx context.Context, conn *pgx.Conn, store int64, files []File, progress Progress) ([]Count, error) {
+	progress = progress.complete()
+	if err := prepare(ctx, conn, store); err != nil {
+		return nil, err
+	}
+	tables, err := readTables(ctx, conn)
+	if err != nil {
+		return nil, err
+	}
+	faults := &Faults{}
+	staging := newStage(conn, tables, faults)
+	lines := make([]int64, len(files))
+	total := int64(0)
+	for i, f := range files {
+		if lines[i], err = staging.load(ctx, f, progress.Read); err != nil {
+			return nil, err
+		}
+		total += lines[i]
+	}
+	progress.Checking()
+	c := &checker{conn, store, tables, faults}
+	if err := c.all(ctx, files); err != nil {
+		return nil, err
+	}
+	if err := identify(ctx, conn, store); err != nil {
+		return nil, err
+	}
+	progress.Writing(total)
+	w := &writer{store: store, tables: tables, written: map[string]int64{}, progress: progress.Written}
+	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+		w.tx = tx
+		for i, f := range files {
+			if err := w.file(ctx, f, lines[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return w.counts(files), nil
+}
+
+// prepare waits until no other import of the store runs.
+func prepare(ctx context.Context, conn *pgx.Conn, store int64) error {
+	if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock(hashtextextended('commerce import', $1))", store); err != nil {
+		return fmt.Errorf("wait for another import: %w", err)
+	}
+	var found bool
+	if err := conn.QueryRow(ctx, "SELECT EXISTS (SELECT FROM stores WHERE id = $1)", store).Scan(&found); err != nil {
+		return fmt.Errorf("find store %d: %w", store, err)
+	}
+	if !found {
+		return ErrNoStore
+	}
+	return nil
+}
+
+// readTables reads the tables of both kinds of files and makes their staging tables.
+func readTables(ctx context.Context, conn *pgx.Conn) (map[*shape]*table, error) {
+	tables := map[*shape]*table{}
+	for _, s := range append(productShape.all(), subscriptionShape.all()...) {
+		t, err := readTable(ctx, conn, s)
+		if err != nil {
+			return nil, err
+		}
+		if err := t.create(ctx, conn); err != nil {
+			return nil, err
+		}
+		tables[s] = t
+	}
+	return tables, nil
+}
+
+// all checks all files. The error is the faults, if there are any.
+func (c *checker) all(ctx context.Context, files []File) error {
+	if err := index(ctx, c.conn, c.tables); err != nil {
+		return err
+	}
+	for _, f := range files {
+		if err := c.file(ctx, f); err != nil {
+			return err
+		}
+	}
+	if !c.faults.Unrelated {
+		if err := c.references(ctx, files); err != nil {
+			return err
+		}
+	}
+	if c.faults.Total > 0 {
+		c.faults.trim()
+		return c.faults
+	}
+	return nil
+}
+
+func (p Progress) complete() Progress {
+	ignore := func(int64) {}
+	if p.Read == nil {
+		p.Read = ignore
+	}
+	if p.Checking == nil {
+		p.Checking = func() {}
+	}
+	if p.Writing == nil {
+		p.Writing = ignore
+	}
+	if p.Written == nil {
+		p.Written = ignore
+	}
+	return p
+}

@@ -1,0 +1,106 @@
+package ingest_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+
+	"commerce/deploy/ephemeral"
+	"commerce/deploy/ingest"
+)
+
+func dial(t *testing.T, url string) *pgx.Conn {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close(t.Context()) })
+	return conn
+}
+
+// aStore returns the URL of a database with store 1, which has no products.
+func aStore(t *testing.T) string {
+	t.Helper()
+	url := ephemeral.Migrated(t)
+	exec(t, url, "INSERT INTO stores (id, name, currency) VALUES (1, 'Shop', 'SAR')")
+	return url
+}
+
+func exec(t *testing.T, url, sql string) {
+	t.Helper()
+	if _, err := dial(t, url).Exec(t.Context(), sql); err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+}
+
+// load imports files of both kinds, "" for none, to store 1.
+func load(t *testing.T, url, products, subscriptions string) (map[string]int64, error) {
+	t.Helper()
+	var files []ingest.File
+	if products != "" {
+		files = append(files, ingest.Products("p", strings.NewReader(products)))
+	}
+	if subscriptions != "" {
+		files = append(files, ingest.Subscriptions("s", strings.NewReader(subscriptions)))
+	}
+	conn := dial(t, url)
+	counts, err := ingest.Import(t.Context(), conn, 1, files, ingest.Progress{})
+	if closed := conn.Close(t.Context()); closed != nil { // its lock would make the next import wait
+		t.Error(closed)
+	}
+	written := map[string]int64{}
+	for _, c := range counts {
+		if c.Rows > 0 {
+			written[c.Table] = c.Rows
+		}
+	}
+	return written, err
+}
+
+// faultsOf returns the faults of an import that must fail.
+func faultsOf(t *testing.T, err error) (faults []string) {
+	t.Helper()
+	var all *ingest.Faults
+	if !errors.As(err, &all) {
+		t.Fatalf("got %v, want faults", err)
+	}
+	for _, f := range all.First {
+		faults = append(faults, f.String())
+	}
+	return faults
+}
+
+const (
+	aClub = `{"id":2,"name":"Club","slug":"club","type":"subscription","price":0,"original_price":0,"plans":[` +
+		`{"id":21,"duration":"monthly","price":4900},{"id":22,"duration":"annually","price":49000,"label":"Year","labels":{"ar":"سنة"}}]}` + "\n"
+	aBook = `{"id":1,"name":"Book","names":{"ar":"كتاب"},"slug":"book","type":"digital","active":false,"price":500,"original_price":600,` +
+		`"stock":9,"min_quantity":2,"max_quantity":8,"step":2,"max_per_cart":8,"tax_ppm":0,"image_url":"https://x/y","image_alt":"A \\ \t\n\r book",` +
+		`"fields":[{"name":"Region","required":true,"options":[{"code":"sa","name":"Saudi Arabia"},{"code":"us","name":"US","names":{"ar":"أمريكا"},"price":100}]},{"name":"Note"}]}` + "\n"
+	aSubscription = `{"id":100,"status":"active","starts_at":"2026-01-01T00:00:00Z","ends_at":"2026-02-01T00:00:00Z",` +
+		`"current_period_start":"2026-01-01T00:00:00Z","current_period_end":"2026-02-01T03:00:00.123456789+03:00","duration":"monthly","order_id":7,` +
+		`"price_amount":4900,"currency":"SAR","product_id":2,"variant_id":21,"metadata":{"a":"b\\c\n"},` +
+		`"created_at":"2026-01-01T00:00:00Z","updated_at":"2026-01-01T00:00:00Z",` +
+		`"customer":{"id":5,"email":"Sara@example.com","phone":"0501112222","calling_code":"966"},"card":{"last_four":"4242","scheme":"visa"}}` + "\n"
+)
+
+func TestImport_WritesBothFilesOnce(t *testing.T) {
+	t.Parallel()
+	url := aStore(t)
+	want := map[string]int64{
+		"products": 2, "plans": 2, "fields": 2, "field_options": 2, "customers": 1, "saved_cards": 1, "subscriptions": 1,
+	}
+	for range 2 {
+		written, err := load(t, url, aClub+aBook, aSubscription)
+		if err != nil {
+			t.Fatal(err, faultsOf(t, err))
+		}
+		if diff := cmp.Diff(want, written); diff != "" {
+			t.Errorf("rows written (-want +got):\n%s", diff)
+		}
+		want = map[string]int64{}
+	}
+}
