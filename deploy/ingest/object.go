@@ -106,7 +106,7 @@ func (l *line) unreadable(path string, err error) {
 		path = join(path, dotted(syntax.JSONPointer))
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) {
-		text = "the line ends too early"
+		path, text = "", "the line ends too early"
 	}
 	l.fault(path, "is not valid JSON: "+text)
 }
