@@ -52,6 +52,8 @@ func TestImport_NamesTheLineAndMemberOfEachFault(t *testing.T) {
 		"member twice":         {club(`"id":2`, `"id":2,"id":3`), "", []string{"p:1: id: is there twice"}},
 		"part's member twice":  {club(`"id":22`, `"id":22,"id":3`), "", []string{"p:1: plans[1].id: is there twice"}},
 		"unknown member":       {club(`"slug"`, `"slag"`), "", []string{"p:1: slag: is not a known member"}},
+		"unprintable member":   {club(`"slug"`, `"\u001b[2J"`), "", []string{`p:1: "\x1b[2J": is not a known member`}},
+		"long member":          {club(`"slug"`, `"`+strings.Repeat("a", 5000)+`"`), "", []string{"p:1: " + strings.Repeat("a", 100) + "…: is not a known member"}},
 		"the store":            {club(`"id":2`, `"store_id":1,"id":2`), "", []string{"p:1: store_id: is not a known member"}},
 		"unknown in part":      {club(`"id":22`, `"product_id":2,"id":22`), "", []string{"p:1: plans[1].product_id: is not a known member"}},
 		"two wrong types":      {club(`"price":0`, `"price":"0"`, `"Club"`, `5`), "", []string{"p:1: name: must be a text", "p:1: price: must be a number"}},

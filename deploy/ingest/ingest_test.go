@@ -3,6 +3,7 @@ package ingest_test
 import (
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -103,4 +104,90 @@ func TestImport_WritesBothFilesOnce(t *testing.T) {
 		}
 		want = map[string]int64{}
 	}
+}
+
+// A card without an ID is the customer's card with the same digits and scheme, or a new one.
+func TestImport_FindsOrMakesCards(t *testing.T) {
+	t.Parallel()
+	url := aStore(t)
+	exec(t, url, `INSERT INTO customers (store_id, id) VALUES (1, 5), (1, 6);
+		INSERT INTO saved_cards (store_id, id, customer_id, last_four, scheme) VALUES (1, 30, 6, '4242', 'visa'), (1, 31, 5, '4242', 'visa')`)
+	file := aSubscription +
+		edit(t, aSubscription, `"id":100`, `"id":101`, "4242", "1111") +
+		edit(t, aSubscription, `"id":100`, `"id":102`, "4242", "1111") +
+		edit(t, aSubscription, `"id":100`, `"id":103`, `"last_four":"4242"`, `"id":40,"last_four":"2222"`) +
+		edit(t, aSubscription, `"id":100`, `"id":104`, `,"card":{"last_four":"4242","scheme":"visa"}`, "")
+	for range 2 {
+		if _, err := load(t, url, aClub, file); err != nil {
+			t.Fatal(err, faultsOf(t, err))
+		}
+	}
+	rows, err := dial(t, url).Query(t.Context(), "SELECT coalesce(saved_card_id, 0) FROM subscriptions ORDER BY id")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := pgx.CollectRows(rows, pgx.RowTo[int64])
+	if diff := cmp.Diff([]int64{31, 41, 41, 40, 0}, got); err != nil || diff != "" {
+		t.Errorf("%v, cards of the subscriptions (-want +got):\n%s", err, diff)
+	}
+}
+
+// Fields may swap places, and go. A plan that the line does not have stays.
+func TestImport_ReplacesFields(t *testing.T) {
+	t.Parallel()
+	url := aStore(t)
+	plan := edit(t, aBook, `"fields"`, `"plans":[{"id":11,"duration":"monthly","price":1}],"fields"`)
+	for _, file := range []string{
+		plan,
+		edit(t, aBook, `{"name":"Region"`, `{"name":"Note"},{"name":"Region"`, `,{"name":"Note"}]}`, "]}"),
+		edit(t, aBook, `{"name":"Note"}`, `{"name":"Size"}`),
+	} {
+		if _, err := load(t, url, file, ""); err != nil {
+			t.Fatal(err, faultsOf(t, err))
+		}
+	}
+	var fields string
+	var plans int
+	err := dial(t, url).QueryRow(t.Context(), "SELECT string_agg(name, ' ' ORDER BY position), (SELECT count(*) FROM plans) FROM fields").Scan(&fields, &plans)
+	if err != nil || fields != "Region Size" || plans != 1 {
+		t.Errorf("%v: fields %s, %d plans, want Region Size, 1 plan", err, fields, plans)
+	}
+}
+
+func TestImport_ConcurrentOnesTakeTurns(t *testing.T) {
+	t.Parallel()
+	url := aStore(t)
+	var all sync.WaitGroup
+	for i := range 4 {
+		all.Go(func() {
+			line := edit(t, aSubscription, "4242", []string{"0000", "1111", "2222", "3333"}[i])
+			if _, err := load(t, url, aClub+aBook, line); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	wantRows(t, url, 2, 2, 1, 4, 1)
+}
+
+// A change of the tables between the checks and the writing fails the whole import.
+func TestImport_IsRolledBackWhenAProductGoesMeanwhile(t *testing.T) {
+	t.Parallel()
+	url := aStore(t)
+	if _, err := load(t, url, aClub, ""); err != nil {
+		t.Fatal(err)
+	}
+	other := dial(t, url)
+	conn := dial(t, url)
+	_, err := ingest.Import(t.Context(), conn, 1, []ingest.File{ingest.Subscriptions("s", strings.NewReader(aSubscription))}, ingest.Progress{
+		Writing: func(int64) {
+			if _, err := other.Exec(t.Context(), "DELETE FROM products"); err != nil {
+				t.Error(err)
+			}
+		},
+	})
+	if err == nil || !strings.Contains(err.Error(), "write subscriptions: ") {
+		t.Errorf("got %v, want a failed write", err)
+	}
+	wantRows(t, url, 0, 0, 0, 0, 0)
 }

@@ -121,7 +121,7 @@ func (l *line) member(r row, parts []jsontext.Value, name string, value jsontext
 	}
 	at := r.table.find(name)
 	if at < 0 || !r.table.columns[at].member {
-		l.fault(join(r.path, name), "is not a known member")
+		l.fault(join(r.path, printable(name)), "is not a known member")
 		return
 	}
 	if r.values[at] = nil; value.Kind() == 'n' {
@@ -195,8 +195,21 @@ func dotted(p jsontext.Pointer) string {
 		if _, err := strconv.ParseUint(name, 10, 64); err == nil && path != "" {
 			path += "[" + name + "]"
 		} else {
-			path = join(path, name)
+			path = join(path, printable(name))
 		}
 	}
 	return path
+}
+
+// printable returns the name of a member so that it is safe and short enough for a
+// terminal.
+func printable(name string) string {
+	const longest = 100
+	if quoted := strconv.QuoteToGraphic(name); quoted != `"`+name+`"` {
+		name = quoted
+	}
+	if len(name) > longest {
+		name = strings.ToValidUTF8(name[:longest], "") + "…"
+	}
+	return name
 }

@@ -49,7 +49,7 @@ var (
 	customerShape = &shape{table: "customers"}
 	cardShape     = &shape{table: "saved_cards", inherited: map[string]string{"customer_id": "customer_id"}, optional: []string{"id"}}
 
-	// A transaction sets changed_in. A generated card gets its ID after all lines were read.
+	// A trigger sets changed_in. A generated card gets its ID after all lines were read.
 	subscriptionShape = &shape{
 		table: "subscriptions", keys: []string{"id"}, omitted: []string{"changed_in", "saved_card_id"},
 		required: []string{"created_at", "updated_at"}, // now() would make a repeated import a change

@@ -64,6 +64,7 @@ func (s *stage) load(ctx context.Context, f File, progress func(bytes int64)) (i
 			if number == 1 {
 				s.fault(f, 1, "", "the file is empty")
 			}
+			progress(all.read - bytes)
 			return number - 1, s.send(ctx, f)
 		}
 		if errors.Is(err, errLong) {

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+
+	"commerce/deploy/connect"
+	"commerce/deploy/ephemeral"
+	"commerce/subscriptions"
+)
+
+// dataPage returns docs/data.md.
+func dataPage(t *testing.T) string {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/data.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(page)
+}
+
+// codeUnder returns the code blocks of a language below a heading of a page, up to the next
+// heading.
+func codeUnder(t *testing.T, page, heading, language string) (blocks []string) {
+	t.Helper()
+	_, section, found := strings.Cut(page, "# "+heading+"\n")
+	if !found {
+		t.Fatalf("docs/data.md has no section %q", heading)
+	}
+	section, _, _ = strings.Cut(section, "\n#")
+	for _, block := range strings.Split(section, "```"+language+"\n")[1:] {
+		code, _, _ := strings.Cut(block, "\n```")
+		blocks = append(blocks, code)
+	}
+	if len(blocks) == 0 {
+		t.Fatalf("section %q has no %s", heading, language)
+	}
+	return blocks
+}
+
+// seen is what a merchant sees of a subscription at a time.
+func seen(s *subscriptions.Subscription, now time.Time) string {
+	scheduled := ""
+	if s.Scheduled != nil {
+		scheduled = fmt.Sprintf(", then plan %d", s.Scheduled.ID)
+	}
+	return fmt.Sprintf("%s, active %t, expired %t, %d days, renews %t, plan %d%s at %d",
+		s.Status, s.GrantsAccess(now), s.HasExpired(now), s.DaysRemaining(now), s.RenewsItself(), s.Variant.ID, scheduled, s.Price)
+}
+
+// The example of docs/data.md, as it is written there.
+func TestDataPage_ExampleShowsWhatItSays(t *testing.T) {
+	t.Parallel()
+	url, page := ephemeral.Migrated(t), dataPage(t)
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	source := subscriptions.NewPostgres(subscriptions.PostgresConfig{Pool: ephemeral.OpenPool(t, url, connect.PostgresConfig{})})
+	changed := ""
+	for _, step := range []struct{ section, at, want string }{
+		{"A new store", "", ""},
+		{"A product with two plans", "", ""},
+		{"A customer subscribes", "2026-01-01", "active, active true, expired false, 31 days, renews true, plan 401 at 4900"},
+		{"A renewal", "2026-02-01", "active, active true, expired false, 28 days, renews true, plan 401 at 4900"},
+		{"A plan change is scheduled", "2026-02-10", "active, active true, expired false, 19 days, renews true, plan 401, then plan 402 at 4900"},
+		{"The plan change is applied", "2026-03-01", "active, active true, expired false, 365 days, renews true, plan 402 at 49000"},
+		{"A pause", "2026-04-10", "paused, active false, expired false, 334 days, renews true, plan 402 at 49000"},
+		{"The end of the pause", "2026-05-02", "active, active true, expired false, 334 days, renews true, plan 402 at 49000"},
+		{"A failed payment", "2027-04-07", "past_due, active true, expired false, 0 days, renews true, plan 402 at 49000"},
+		{"A failed payment", "2027-04-08", "past_due, active false, expired false, 0 days, renews true, plan 402 at 49000"},
+		{"The payment succeeds", "2027-04-04", "active, active true, expired false, 363 days, renews true, plan 402 at 49000"},
+		{"A cancellation at the end of the period", "2027-09-01", "active, active true, expired false, 213 days, renews false, plan 402 at 49000"},
+		{"The expiry", "2028-04-01", "expired, active false, expired true, 0 days, renews false, plan 402 at 49000"},
+	} {
+		for _, sql := range codeUnder(t, page, step.section, "sql") {
+			if _, err := conn.Exec(t.Context(), sql); err != nil {
+				t.Fatalf("%s: %v", step.section, err)
+			}
+		}
+		if step.at == "" {
+			continue
+		}
+		now, err := time.Parse(time.DateOnly, step.at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := source.Get(t.Context(), 7, 9001, "en")
+		if err != nil {
+			t.Fatalf("%s: %v", step.section, err)
+		}
+		if diff := cmp.Diff(step.want, seen(s, now)); diff != "" || s.Product.Name.Own != "Club" || s.Card.LastFour != "4242" {
+			t.Errorf("%s, on %s, %+v (-want +got):\n%s", step.section, step.at, s, diff)
+		}
+		var stamp string
+		if err := conn.QueryRow(t.Context(), "SELECT changed_in FROM subscriptions").Scan(&stamp); err != nil || stamp == changed {
+			t.Errorf("%s: changed_in is still %s, %v", step.section, stamp, err)
+		}
+		changed = stamp
+	}
+}
+
+// The page must have a step in the test above for each of its own.
+func TestDataPage_ExampleHasNoUntestedStep(t *testing.T) {
+	t.Parallel()
+	_, example, _ := strings.Cut(dataPage(t), "\n## A worked example\n")
+	example, _, _ = strings.Cut(example, "\n## ")
+	if n := strings.Count(example, "\n### "); n != 12 || strings.Count(example, "```sql") != n {
+		t.Errorf("the example has %d steps and %d blocks of SQL, want 12", n, strings.Count(example, "```sql"))
+	}
+}
+
+func TestDataPage_FindsTheOldestTransaction(t *testing.T) {
+	t.Parallel()
+	db := writer(t, ephemeral.Migrated(t))
+	tx, err := db.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback(t.Context()) }()
+	if _, err := tx.Exec(t.Context(), "INSERT INTO stores (id, name, currency) VALUES (1, 'S', 'SAR')"); err != nil {
+		t.Fatal(err)
+	}
+	queries := codeUnder(t, dataPage(t), "Long transactions", "sql")
+	for i, want := range []bool{true, false} { // other tests may have older ones, but none prepared
+		rows, err := db.Query(t.Context(), queries[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := rows.Next(); got != want {
+			t.Errorf("%s finds one: %t, %v", queries[i], got, rows.Err())
+		}
+		rows.Close()
+	}
+}
+
+// Each column of the tables is on the page.
+func TestDataPage_NamesEachColumn(t *testing.T) {
+	t.Parallel()
+	page := dataPage(t)
+	rows, err := writer(t, ephemeral.Migrated(t)).Query(t.Context(), `
+		SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = 'public' AND column_name NOT IN ('store_id', 'id')
+			AND table_name IN ('stores', 'publishable_keys', 'payment_methods', 'products', 'plans', 'fields', 'field_options',
+				'coupons', 'customers', 'saved_cards', 'subscriptions', 'api_tokens')`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var table, column string
+	done, err := pgx.ForEachRow(rows, []any{&table, &column}, func() error {
+		_, section, _ := strings.Cut(page, "| `"+table+"` | meaning |\n")
+		section, _, _ = strings.Cut(section, "\n\n")
+		if !strings.Contains(section, "`"+column+"`") && column != "product_id" {
+			t.Errorf("docs/data.md does not describe %s.%s", table, column)
+		}
+		return nil
+	})
+	if err != nil || done.RowsAffected() < 50 {
+		t.Errorf("%d columns, %v", done.RowsAffected(), err)
+	}
+}
