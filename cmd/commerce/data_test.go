@@ -141,6 +141,43 @@ func TestDataPage_FindsTheOldestTransaction(t *testing.T) {
 	}
 }
 
+// The table of what turns triggers off, for changed_in and deletions.
+func TestDataPage_TriggersFireAsItSays(t *testing.T) {
+	t.Parallel()
+	url, page := ephemeral.Migrated(t), dataPage(t)
+	db := writer(t, url)
+	for _, section := range []string{"A new store", "A product with two plans", "A customer subscribes"} {
+		change(t, db, codeUnder(t, page, section, "sql")[0])
+	}
+	stamped := func(sql string) bool {
+		t.Helper()
+		const stamp = "SELECT changed_in::text::int FROM subscriptions"
+		before := count(t, db, stamp)
+		change(t, db, sql)
+		return count(t, db, stamp) != before
+	}
+	for sql, want := range map[string]bool{
+		"UPDATE subscriptions SET id = id WHERE store_id = 7":                                           true,
+		"UPDATE saved_cards SET last_four = '1234'":                                                     true,
+		"UPDATE saved_cards SET last_four = last_four":                                                  false,
+		"BEGIN; SET LOCAL session_replication_role = replica; UPDATE subscriptions SET id = id; COMMIT": true,
+		`BEGIN; ALTER TABLE subscriptions DISABLE TRIGGER stamp; UPDATE subscriptions SET id = id;
+			ALTER TABLE subscriptions ENABLE ALWAYS TRIGGER stamp; COMMIT`: false,
+	} {
+		if got := stamped(sql); got != want {
+			t.Errorf("%s: changed_in was set: %t, want %t", sql, got, want)
+		}
+	}
+	if _, err := db.Exec(t.Context(), "DELETE FROM stores"); err == nil {
+		t.Error("a store with subscriptions was deleted")
+	}
+	change(t, db, "TRUNCATE subscriptions")
+	if n := count(t, db, "SELECT id FROM deleted_subscriptions"); n != 9001 {
+		t.Errorf("TRUNCATE recorded %d as deleted, want 9001", n)
+	}
+	change(t, db, "DELETE FROM stores")
+}
+
 // Each column of the tables is on the page.
 func TestDataPage_NamesEachColumn(t *testing.T) {
 	t.Parallel()

@@ -3,6 +3,7 @@ package ingest
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -118,10 +119,7 @@ func (c *checker) references(ctx context.Context, files []File) error {
 	for _, f := range files {
 		queries := ofProducts
 		if f.shape == subscriptionShape {
-			queries = ofSubscriptions
-			for _, s := range []*shape{customerShape, cardShape} {
-				queries = append(queries, c.tables[s].contradicting()...)
-			}
+			queries = append(slices.Clone(ofSubscriptions), c.tables[customerShape].contradicting(), c.tables[cardShape].contradicting())
 		}
 		for _, sql := range queries {
 			var args []any
@@ -136,20 +134,21 @@ func (c *checker) references(ctx context.Context, files []File) error {
 	return nil
 }
 
-// contradicting selects rows whose columns differ from those of the first row with the
-// same ID, a query for each column.
-func (t *table) contradicting() []string {
-	var queries []string
-	for _, column := range t.columns {
-		if column.name == "id" {
-			continue
+// contradicting selects the members of rows that differ from those of the first row with
+// the same ID.
+func (t *table) contradicting() string {
+	var members []string
+	for _, c := range t.columns {
+		if c.name != "id" {
+			members = append(members, fmt.Sprintf("('%s', s.%s IS DISTINCT FROM f.%[2]s)", c.name, quoted(c.name)))
 		}
-		queries = append(queries, fmt.Sprintf(`SELECT line, path, '%s', format('differs from line %%s, which has the same id', first) FROM (
-				SELECT line, path, %s AS own, first_value(%[2]s) OVER w AS other, first_value(line) OVER w AS first
-				FROM %s WHERE id IS NOT NULL WINDOW w AS (PARTITION BY id ORDER BY line)
-			) rows WHERE own IS DISTINCT FROM other`, column.name, quoted(column.name), t.staged()))
 	}
-	return queries
+	return fmt.Sprintf(`
+SELECT s.line, s.path, v.member, format('differs from line %%s, which has the same id', f.line)
+FROM %s s JOIN (SELECT DISTINCT ON (id) * FROM %[1]s WHERE id IS NOT NULL ORDER BY id, line) f USING (id)
+CROSS JOIN LATERAL (VALUES %s) v (member, differs)
+WHERE (%s) IS DISTINCT FROM (%s) AND v.differs`,
+		t.staged(), strings.Join(members, ", "), strings.Join(t.names("s."), ", "), strings.Join(t.names("f."), ", "))
 }
 
 // A plan stays with its product, because subscriptions name both.

@@ -97,8 +97,12 @@ func Import(ctx context.Context, conn *pgx.Conn, store int64, files []File, prog
 	return w.counts(files), nil
 }
 
-// prepare waits until no other import of the store runs.
+// prepare waits until no other import of the store runs. It gives the session more memory,
+// so that the checks of many rows can sort there.
 func prepare(ctx context.Context, conn *pgx.Conn, store int64) error {
+	if _, err := conn.Exec(ctx, "SET work_mem = '64MB'"); err != nil {
+		return fmt.Errorf("set memory: %w", err)
+	}
 	if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock(hashtextextended('commerce import', $1))", store); err != nil {
 		return fmt.Errorf("wait for another import: %w", err)
 	}
