@@ -20,6 +20,28 @@ type checker struct {
 	faults *Faults
 }
 
+// all checks all files. The error is the faults, if there are any.
+func (c *checker) all(ctx context.Context, files []File) error {
+	if err := index(ctx, c.conn, c.tables); err != nil {
+		return err
+	}
+	for _, f := range files {
+		if err := c.file(ctx, f); err != nil {
+			return err
+		}
+	}
+	if !c.faults.Unrelated {
+		if err := c.references(ctx, files); err != nil {
+			return err
+		}
+	}
+	if c.faults.Total > 0 {
+		c.faults.trim()
+		return c.faults
+	}
+	return nil
+}
+
 // file reports what is wrong with the rows of a file alone.
 func (c *checker) file(ctx context.Context, f File) error {
 	for _, s := range f.shape.all() {

@@ -47,8 +47,8 @@ type Count struct {
 	Rows  int64
 }
 
-// Import writes the files to a store, products before subscriptions. The error is *Faults
-// if a file has faults. With any error nothing was written, except that IDs of cards may
+// Import writes the files to a store. There may be one of each kind, products first. The
+// error is *Faults if a file has faults. With any error nothing was written, except that IDs of cards may
 // have been used up. An import of the same store waits for another one to end.
 //
 // conn must be writable and have no statement timeout. Import leaves a lock and temporary
@@ -63,14 +63,9 @@ func Import(ctx context.Context, conn *pgx.Conn, store int64, files []File, prog
 		return nil, err
 	}
 	faults := &Faults{}
-	staging := newStage(conn, tables, faults)
-	lines := make([]int64, len(files))
-	total := int64(0)
-	for i, f := range files {
-		if lines[i], err = staging.load(ctx, f, progress.Read); err != nil {
-			return nil, err
-		}
-		total += lines[i]
+	lines, err := newStage(conn, tables, faults).all(ctx, files, progress.Read)
+	if err != nil {
+		return nil, err
 	}
 	progress.Checking()
 	c := &checker{conn, store, tables, faults}
@@ -80,18 +75,8 @@ func Import(ctx context.Context, conn *pgx.Conn, store int64, files []File, prog
 	if err := identify(ctx, conn, store); err != nil {
 		return nil, err
 	}
-	progress.Writing(total)
-	w := &writer{store: store, tables: tables, written: map[string]int64{}, progress: progress.Written}
-	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-		w.tx = tx
-		for i, f := range files {
-			if err := w.file(ctx, f, lines[i]); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
+	w := &writer{store: store, tables: tables, written: map[string]int64{}, progress: progress}
+	if err := pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error { return w.all(ctx, tx, files, lines) }); err != nil {
 		return nil, err
 	}
 	return w.counts(files), nil
@@ -130,28 +115,6 @@ func readTables(ctx context.Context, conn *pgx.Conn) (map[*shape]*table, error) 
 		tables[s] = t
 	}
 	return tables, nil
-}
-
-// all checks all files. The error is the faults, if there are any.
-func (c *checker) all(ctx context.Context, files []File) error {
-	if err := index(ctx, c.conn, c.tables); err != nil {
-		return err
-	}
-	for _, f := range files {
-		if err := c.file(ctx, f); err != nil {
-			return err
-		}
-	}
-	if !c.faults.Unrelated {
-		if err := c.references(ctx, files); err != nil {
-			return err
-		}
-	}
-	if c.faults.Total > 0 {
-		c.faults.trim()
-		return c.faults
-	}
-	return nil
 }
 
 func (p Progress) complete() Progress {

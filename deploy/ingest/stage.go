@@ -53,6 +53,18 @@ func (t *table) create(ctx context.Context, conn *pgx.Conn) error {
 	return nil
 }
 
+// all stages all files and returns the number of lines of each.
+func (s *stage) all(ctx context.Context, files []File, progress func(bytes int64)) ([]int64, error) {
+	lines := make([]int64, len(files))
+	for i, f := range files {
+		var err error
+		if lines[i], err = s.load(ctx, f, progress); err != nil {
+			return nil, err
+		}
+	}
+	return lines, nil
+}
+
 // load stages all lines of a file and returns their number. It reports faults of lines,
 // and leaves these lines out.
 func (s *stage) load(ctx context.Context, f File, progress func(bytes int64)) (int64, error) {

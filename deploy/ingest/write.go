@@ -19,7 +19,23 @@ type writer struct {
 	store    int64
 	tables   map[*shape]*table
 	written  map[string]int64 // by table
-	progress func(lines int64)
+	progress Progress
+}
+
+// all writes all files, of which lines has the numbers of lines.
+func (w *writer) all(ctx context.Context, tx pgx.Tx, files []File, lines []int64) error {
+	w.tx = tx
+	total := int64(0)
+	for _, n := range lines {
+		total += n
+	}
+	w.progress.Writing(total)
+	for i, f := range files {
+		if err := w.file(ctx, f, lines[i]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // products writes the products of lines from to to, with their plans, and makes their
@@ -103,7 +119,7 @@ func (w *writer) file(ctx context.Context, f File, lines int64) error {
 		if err := write(ctx, from, to); err != nil {
 			return err
 		}
-		w.progress(to - from + 1)
+		w.progress.Written(to - from + 1)
 	}
 	return nil
 }
