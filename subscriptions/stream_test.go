@@ -208,6 +208,7 @@ func TestStream_HasDeletions(t *testing.T) {
 	if _, err := pool.Exec(t.Context(), "DELETE FROM subscriptions WHERE store_id = 1 AND id IN (5001, 5002)"); err != nil {
 		t.Fatal(err)
 	}
+	awaitChanges(t, pool)
 	asJSON, _ := streamed(t, subscriptions.Stream{Source: source, Store: shop(t), Format: subscriptions.NDJSON, After: end})
 	var ids []int64
 	for line := range bytes.Lines(asJSON) {

@@ -85,8 +85,8 @@ func TestMigrate_PrintsWhatItDid(t *testing.T) {
 		{"up", "applied 00001_catalogue.sql"},
 		{"up", "nothing to do"},
 		{"status", "applied  00001_catalogue.sql"},
-		{"down", "rolled back 0000"},
-		{"up", "applied 0000"},
+		{"down", "rolled back 000"},
+		{"up", "applied 000"},
 	} {
 		if out := onDatabase(t, url, "migrate", step.command); !strings.Contains(out, step.says) {
 			t.Errorf("migrate %s says %q, want %q", step.command, out, step.says)

@@ -5,7 +5,7 @@
 --	psql "$OWNER_URL" -c '\password commerce_service'
 --
 -- Use commerce_service in the DATABASE_URL of `commerce serve`. `commerce migrate`,
--- `commerce seed` and `commerce token` still need the owner.
+-- `commerce seed`, `commerce import`, `commerce prune` and `commerce token` still need the owner.
 
 DO $$
 BEGIN
