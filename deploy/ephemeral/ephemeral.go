@@ -90,10 +90,18 @@ func StartCluster(tb testing.TB) *RedisCluster { tb.Helper(); return Guard{}.Sta
 func StartSentinels(tb testing.TB) *RedisSentinels { tb.Helper(); return Guard{}.StartSentinels(tb) }
 
 // StartPostgres starts a Postgres server for this test alone. Its URL names an empty
-// database.
-func StartPostgres(tb testing.TB) *Server {
+// database. Settings are those of postgresql.conf, "name=value", such as "fsync=on", without
+// which the server does not wait for the disk.
+func StartPostgres(tb testing.TB, settings ...string) *Server {
 	tb.Helper()
-	return private(tb, startPostgres)
+	return private(tb, func(home *home) (*Server, error) { return startPostgres(home, settings...) })
+}
+
+// StartStandby starts a hot standby of primary for this test alone, with all databases. The
+// primary must not be a standby, but a standby can follow another one later.
+func StartStandby(tb testing.TB, primary *Server) *Standby {
+	tb.Helper()
+	return private(tb, func(home *home) (*Standby, error) { return startStandby(home, primary) })
 }
 
 // private starts servers for one test, and stops them when the test ends.
