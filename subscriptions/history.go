@@ -54,11 +54,12 @@ func (c change) after(other change) bool {
 // Errors for a cursor, or for a database, from which no changes can be read.
 var (
 	errOtherDatabase = errors.New("the database is a copy: run `commerce migrate up`, which starts the changes anew")
-	errForkUnknown   = errors.New("the server was promoted and restarted, and nothing was written since")
+	errForkUnknown   = errors.New("the server was promoted twice, or restarted since, and no subscription has changed since")
 )
 
-// ahead reports whether a reader has seen more than a replica has, so that it must wait for
-// the replica.
+// ahead reports whether a replica may lack something that a reader has seen, so that it
+// cannot tell whether the cursor is good. A replica that knows the cursor's timeline needs
+// not be asked: it shows no change before all transactions up to the cursor's have ended.
 func (h *history) ahead(c Cursor) bool {
 	return h.replica && c.database == h.database && h.replayed < c.log
 }
@@ -66,10 +67,10 @@ func (h *history) ahead(c Cursor) bool {
 // judge returns the changes after a cursor, of which last is the last, or why they cannot be
 // used.
 func (h *history) judge(after Cursor, c Changes, last change) (Changes, error) {
-	if h.ahead(after) {
+	switch err := h.check(after); {
+	case errors.Is(err, ErrCursorExpired) && h.ahead(after):
 		return Changes{Next: after}, nil
-	}
-	if err := h.check(after); err != nil {
+	case err != nil:
 		return Changes{}, err
 	}
 	c.Next = h.start(after)
@@ -85,7 +86,7 @@ func (h *history) check(c Cursor) error {
 	switch {
 	case h.recorded() && !h.ours:
 		return unavailable(errOtherDatabase)
-	case h.unrecorded() && h.fork == 0:
+	case h.unrecorded() && (h.fork == 0 || h.current != h.latest.number+1):
 		return unavailable(errForkUnknown)
 	case c == Cursor{}:
 		return nil
@@ -109,7 +110,7 @@ func (h *history) has(c Cursor) bool {
 		return false
 	case !h.replica && h.log < c.log: // an earlier state, such as a snapshot of the disk
 		return false
-	case h.unrecorded() && (h.current != h.latest.number+1 || h.fork < c.log):
+	case h.unrecorded() && h.fork < c.log:
 		return false
 	case h.later == 0:
 		return true
@@ -128,7 +129,7 @@ func (h *history) missed(c Cursor) bool {
 // next returns the cursor of a reader that was at c and has now seen a further change.
 func (h *history) next(c Cursor, last change) Cursor {
 	c.transaction, c.id = last.transaction, last.id
-	c.timeline, c.log = h.latest.mark, h.log
+	c.timeline, c.log = h.latest.mark, max(c.log, h.log)
 	if h.unrecorded() {
 		c.log = min(c.log, h.fork) // nothing was changed on the new timeline
 	}
