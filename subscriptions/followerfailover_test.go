@@ -1,0 +1,317 @@
+package subscriptions_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"commerce/deploy/ephemeral"
+	"commerce/subscriptions"
+)
+
+// failover is what happens to a primary and its standbys.
+type failover struct {
+	lacks   bool // the standby lacks the last writes when it is promoted
+	restart bool // each promoted server restarts at once, so that it no longer knows where the old one ended
+	second  bool // another standby is promoted afterwards
+	between bool // subscriptions change between the two promotions
+}
+
+var failovers = []failover{
+	{},
+	{restart: true},
+	{second: true},
+	{second: true, between: true},
+	{lacks: true},
+	{lacks: true, restart: true},
+	{lacks: true, second: true},
+	{lacks: true, second: true, between: true},
+	{lacks: true, second: true, between: true, restart: true},
+}
+
+// known reports whether the new primary knows where the old one's log ended.
+func (o failover) known() bool { return !o.restart && (!o.second || o.between) }
+
+// After a promotion, a follower goes on, or its cursor expires and it starts from the
+// beginning. It ends with the rows of the table in both cases, also if nothing changes on the
+// new primary. A cursor expires if the new primary lacks what its follower has seen. It does
+// not expire if the follower has seen nothing that the new primary lacks.
+func TestFollower_MissesNothingAfterAPromotion(t *testing.T) {
+	t.Parallel()
+	for i, o := range failovers {
+		t.Run(fmt.Sprintf("%+v", o), func(t *testing.T) {
+			t.Parallel()
+			f := newPromotions(t, o, uint64(i))
+			f.promote()
+			for _, reader := range f.readers {
+				f.wantEqualOrUnavailable(reader)
+			}
+			f.write(f.now)
+			for _, reader := range f.readers {
+				wantComplete(t, f.now, reader.follower)
+				f.wantExpired(reader)
+			}
+		})
+	}
+}
+
+// promotions are a failover on servers.
+type promotions struct {
+	t *testing.T
+	failover
+	random *rand.Rand
+
+	before, now  *setting // the old primary and the latest one
+	first, other *ephemeral.Standby
+	readers      []*promotionReader
+}
+
+// promotionReader is a follower that reads the old primary or a standby before a promotion.
+type promotionReader struct {
+	*follower
+	name  string
+	ahead bool // it has seen what the new primary lacks
+}
+
+func newPromotions(t *testing.T, o failover, seed uint64) *promotions {
+	t.Helper()
+	f := &promotions{t: t, failover: o, random: rand.New(rand.NewPCG(seed, 0)), before: newSetting(t)}
+	f.first = ephemeral.StartStandby(t, f.before.primary)
+	if o.second {
+		f.other = ephemeral.StartStandby(t, f.before.primary)
+		f.other.Follow(f.first.Server)
+	}
+	return f
+}
+
+// read adds a follower that has read all that there is.
+func (f *promotions) read(name string, source subscriptions.Source, ahead bool) {
+	f.t.Helper()
+	reader := &promotionReader{newFollower(1, f.random.Uint64()), name, ahead}
+	readAll(f.t, reader.follower, source)
+	f.readers = append(f.readers, reader)
+}
+
+// write changes subscriptions on a primary.
+func (f *promotions) write(h *setting) {
+	f.t.Helper()
+	w := &writer{random: rand.New(rand.NewPCG(f.random.Uint64(), 0)), pool: h.writes, longest: time.Millisecond}
+	for range 20 {
+		if err := w.transaction(f.t.Context()); err != nil && !isExpected(err) {
+			f.t.Fatal(err)
+		}
+	}
+	_, err := h.writes.Exec(f.t.Context(), insertOne, 1, f.random.Int64N(1e9))
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	if err := h.settle(f.t.Context()); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+func (f *promotions) promote() {
+	f.t.Helper()
+	f.write(f.before)
+	f.read("early", f.before.source, false)
+	f.first.CatchUp(f.before.primary)
+	f.read("early on the standby", sourceOf(f.t, f.first.URL), false)
+	if f.lacks {
+		f.first.CutOff()
+		f.write(f.before)
+	}
+	f.read("late", f.before.source, f.lacks)
+	if !f.lacks {
+		f.first.CatchUp(f.before.primary)
+	}
+	f.promoteOne(f.first)
+	if !f.second {
+		return
+	}
+	if f.between {
+		f.write(f.now)
+		f.read("between", f.now.source, false)
+	}
+	f.other.CatchUp(f.now.primary)
+	f.read("between on the standby", sourceOf(f.t, f.other.URL), false)
+	if f.between && f.lacks {
+		f.other.CutOff()
+		f.write(f.now)
+		f.read("late between", f.now.source, true)
+	}
+	f.promoteOne(f.other)
+}
+
+// promoteOne makes a standby the latest primary. The one before goes on, but nobody reads it.
+func (f *promotions) promoteOne(standby *ephemeral.Standby) {
+	f.t.Helper()
+	standby.Promote()
+	if f.restart {
+		standby.Restart()
+	}
+	f.now = &setting{t: f.t, primary: standby.Server, writes: writesTo(f.t, standby.URL), source: sourceOf(f.t, standby.URL)}
+}
+
+// wantEqualOrUnavailable checks a follower before anything was written on the new primary.
+func (f *promotions) wantEqualOrUnavailable(r *promotionReader) {
+	f.t.Helper()
+	if err := f.now.settle(f.t.Context()); err != nil {
+		f.t.Fatal(err)
+	}
+	err := f.now.check(f.t.Context(), r.follower, f.now.source)
+	if isUnavailable(err) && !f.known() {
+		return
+	}
+	if err != nil {
+		f.t.Errorf("%s, before a write: %v", r.name, err)
+	}
+}
+
+func (f *promotions) wantExpired(r *promotionReader) {
+	f.t.Helper()
+	switch {
+	case r.ahead && r.expired == 0:
+		f.t.Errorf("%s: the cursor did not expire", r.name)
+	case !r.ahead && r.expired > 0 && f.known():
+		f.t.Errorf("%s: %d cursors expired", r.name, r.expired)
+	}
+}
+
+// Transactions whose commit is not on the disk are lost in a crash, and others get their
+// numbers. No follower has seen them.
+func TestFollower_MissesNothingAfterACrash(t *testing.T) {
+	t.Parallel()
+	h := newSetting(t, "fsync=on", "full_page_writes=on", "synchronous_commit=off", "wal_writer_delay=10s")
+	followers := []*follower{newFollower(1, 1), newFollower(1, 2), newFollower(2, 3)}
+	for crash := range uint64(6) {
+		crashWhileWriting(t, h, crash, followers)
+		if crash%2 == 1 {
+			crashAfterReading(t, h, crash, followers)
+		}
+	}
+	for _, f := range followers {
+		wantComplete(t, h, f)
+		if f.expired > 0 {
+			t.Errorf("%d cursors expired", f.expired)
+		}
+	}
+}
+
+// crashWhileWriting lets writers write and followers read until the server crashes.
+func crashWhileWriting(t *testing.T, h *setting, seed uint64, followers []*follower) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var all sync.WaitGroup
+	for i := range uint64(writers) {
+		w := &writer{random: rand.New(rand.NewPCG(seed, i)), pool: h.writes, longest: 10 * time.Millisecond}
+		all.Go(func() {
+			for ctx.Err() == nil {
+				_ = w.transaction(context.WithoutCancel(ctx)) // fails when the server crashes
+			}
+		})
+	}
+	for _, f := range followers {
+		all.Go(func() {
+			onPrimary := func(*rand.Rand) subscriptions.Source { return h.source }
+			if err := f.follow(ctx, onPrimary); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	time.Sleep(200 * time.Millisecond)
+	h.primary.Kill()
+	cancel()
+	all.Wait()
+	h.restart()
+}
+
+// restart starts the primary, and replaces the pools, whose connections are lost.
+func (h *setting) restart() {
+	h.t.Helper()
+	h.primary.Restart()
+	h.writes, h.source = writesTo(h.t, h.primary.URL), sourceOf(h.t, h.primary.URL)
+}
+
+// crashAfterReading changes subscriptions one after another, lets followers read each
+// change, and crashes the server at once. Then it changes another subscription.
+func crashAfterReading(t *testing.T, h *setting, seed uint64, followers []*follower) {
+	t.Helper()
+	change := func(id int) {
+		t.Helper()
+		if _, err := h.writes.Exec(t.Context(), insertOne, id, seed); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 10 {
+		change(100 + i)
+		if err := h.settle(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range followers {
+			readAll(t, f, h.source)
+		}
+	}
+	h.primary.Kill()
+	h.restart()
+	for i := range 20 {
+		change(200 + i)
+	}
+}
+
+// A database that was restored from a dump has no changes until `commerce migrate up` has
+// stamped its subscriptions. All cursors expire then.
+func TestFollower_StartsFromTheBeginningAfterARestore(t *testing.T) {
+	t.Parallel()
+	for name, into := range map[string]func(t *testing.T, h *setting, dump []byte) *setting{
+		"another database":  restoreElsewhere,
+		"the same database": restoreInPlace,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := &promotions{t: t, random: rand.New(rand.NewPCG(1, 1)), before: newSetting(t)}
+			f.write(f.before)
+			f.read("before the dump", f.before.source, true)
+			dump := ephemeral.Dump(t, f.before.primary.URL)
+			f.write(f.before)
+			f.read("after the dump", f.before.source, true)
+			f.now = into(t, f.before, dump)
+			for _, cursor := range []subscriptions.Cursor{{}, f.readers[0].cursor, f.readers[1].cursor} {
+				if _, err := f.now.source.Changes(t.Context(), 1, subscriptions.ChangesQuery{After: cursor, Limit: 1}); !isUnavailable(err) {
+					t.Errorf("before migrate up: %v, want unavailable", err)
+				}
+			}
+			if err := ephemeral.Migrate(t.Context(), f.now.writes.Config().ConnString()); err != nil {
+				t.Fatal(err)
+			}
+			for _, writes := range []bool{false, true} {
+				if writes {
+					f.write(f.now)
+				}
+				for _, reader := range f.readers {
+					wantComplete(t, f.now, reader.follower)
+					f.wantExpired(reader)
+				}
+			}
+		})
+	}
+}
+
+func restoreElsewhere(t *testing.T, h *setting, dump []byte) *setting {
+	t.Helper()
+	if _, err := h.writes.Exec(t.Context(), "CREATE DATABASE elsewhere TEMPLATE template0"); err != nil {
+		t.Fatal(err)
+	}
+	other := h.database(t, "elsewhere")
+	ephemeral.Restore(t, dump, other.writes.Config().ConnString())
+	return other
+}
+
+func restoreInPlace(t *testing.T, h *setting, dump []byte) *setting {
+	t.Helper()
+	ephemeral.Restore(t, dump, h.primary.URL, "--clean", "--if-exists")
+	return h
+}
