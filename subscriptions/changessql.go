@@ -64,11 +64,10 @@ func changesSQL(limit int) string {
 	ORDER BY page.transaction, page.id`
 }
 
-// changedSQL reads the given subscriptions, except those that another transaction has
-// changed since: they are among the later changes.
+// changedSQL reads the given subscriptions.
 const changedSQL = "SELECT" + columns + scheduledColumns + `
-	FROM unnest($3::bigint[], $4::xid8[]) page (id, transaction)
-	JOIN subscriptions s ON s.store_id = $1 AND s.id = page.id AND s.changed_in = page.transaction` + joins + scheduledJoin
+	FROM unnest($3::bigint[]) page (id)
+	JOIN subscriptions s ON s.store_id = $1 AND s.id = page.id` + joins + scheduledJoin
 
 // changeRow is the destination of a row of changesSQL.
 type changeRow struct {

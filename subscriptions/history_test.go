@@ -69,7 +69,6 @@ func TestHistory_RefusesCursorsOfReadersThatCouldMissSomething(t *testing.T) {
 		"with an unknown fork":                    func(h *history, _ *Cursor) { promote(h, 2) },
 		"with a timeline between that is unknown": func(h *history, _ *Cursor) { promote(h, 3); h.later, h.laterFork = 1, 950 },
 		"beyond a fork that is not recorded":      func(h *history, _ *Cursor) { h.current, h.fork = 2, 899 },
-		"two forks that are not recorded":         func(h *history, _ *Cursor) { h.current, h.fork = 3, 950 },
 		"pruned after the cursor":                 func(h *history, _ *Cursor) { h.pruned = change{100, 4} },
 		"pruned long after the cursor":            func(h *history, _ *Cursor) { h.pruned = change{101, 1} },
 		"pruned since the reader started":         func(h *history, c *Cursor) { c.since, h.pruned = 120, change{120, 1} },
@@ -87,6 +86,7 @@ func TestHistory_IsUnavailableInACopyAndWhenAForkIsUnknown(t *testing.T) {
 	for name, edit := range map[string]func(h *history){
 		"a copy that was not stamped anew": func(h *history) { h.ours = false },
 		"restarted after a promotion":      func(h *history) { h.current = 2 },
+		"promoted twice":                   func(h *history) { h.current, h.fork = 3, 950 },
 	} {
 		h := primary()
 		edit(&h)

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -204,9 +205,14 @@ func (p *Postgres) connected(ctx context.Context, store int64, read func(context
 	return read(ctx, conn)
 }
 
+// querier is a connection or a transaction.
+type querier interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+}
+
 // readRows runs a statement. It calls each after it has read a row into the given variables.
-func readRows(ctx context.Context, conn *pgxpool.Conn, sql string, args, into []any, each func()) error {
-	rows, err := conn.Query(ctx, sql, args...)
+func readRows(ctx context.Context, on querier, sql string, args, into []any, each func()) error {
+	rows, err := on.Query(ctx, sql, args...)
 	if err != nil {
 		return classify(err)
 	}

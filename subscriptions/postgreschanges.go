@@ -3,9 +3,11 @@ package subscriptions
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"commerce/auth/locale"
@@ -14,64 +16,72 @@ import (
 // Changes implements Source.
 func (p *Postgres) Changes(ctx context.Context, store int64, q ChangesQuery) (found Changes, err error) {
 	err = p.connected(ctx, store, func(ctx context.Context, conn *pgxpool.Conn) error {
-		found, err = p.changes(ctx, conn, store, q)
+		system, err := systemIdentifier(ctx, conn)
+		if err != nil {
+			return err
+		}
+		found, err = p.changes(ctx, conn, store, q, system)
+		if errors.Is(err, errOtherDatabase) {
+			forgetSystem(conn) // a pooler may have changed the server behind the connection
+		}
 		return err
 	})
 	return found, err
 }
 
-// changes reads on one connection. So it reads the subscriptions, which it reads last, at
-// least as they were when it found that they had changed.
-func (p *Postgres) changes(ctx context.Context, conn *pgxpool.Conn, store int64, q ChangesQuery) (Changes, error) {
-	var r changeRow
-	var err error
-	if r.database.system, err = systemIdentifier(ctx, conn); err != nil {
-		return Changes{}, err
+// oneSnapshot lets both statements see the same, also on a pooler that spreads transactions
+// over several servers.
+var oneSnapshot = pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
+
+func (p *Postgres) changes(ctx context.Context, conn *pgxpool.Conn, store int64, q ChangesQuery, system int64) (c Changes, err error) {
+	tx, err := conn.BeginTx(ctx, oneSnapshot)
+	if err != nil {
+		return Changes{}, classify(err)
 	}
-	var c Changes
-	var changed, all []change
-	args := []any{store, q.After.transaction, q.After.id, q.Limit + 1, q.After.timeline, r.database.system}
-	err = readRows(ctx, conn, changesSQL(q.Limit), args, r.into(), func() {
-		switch at := time.Time(r.deletedAt); {
-		case r.change == change{}:
+	defer func() { _ = tx.Rollback(ctx) }() // it wrote nothing; if this fails, the connection is closed
+	r := changeRow{history: history{database: database{system: system}}}
+	var changed []int64
+	var last change
+	n := 0
+	args := []any{store, q.After.transaction, q.After.id, q.Limit + 1, q.After.timeline, system}
+	err = readRows(ctx, tx, changesSQL(q.Limit), args, r.into(), func() {
+		if (r.change == change{}) {
 			return
-		case len(all) == q.Limit:
+		}
+		if n++; n > q.Limit {
 			c.More = true
 			return
-		case at.IsZero():
-			changed = append(changed, r.change)
-		default:
+		}
+		last = r.change
+		if at := time.Time(r.deletedAt); at.IsZero() {
+			changed = append(changed, r.id)
+		} else {
 			c.Deleted = append(c.Deleted, Deletion{ID: r.id, At: at})
 		}
-		all = append(all, r.change)
 	})
 	if err != nil {
 		return Changes{}, err
 	}
-	var last change
-	if len(all) > 0 {
-		last = all[len(all)-1]
-	}
 	if c, err = r.judge(q.After, c, last); err != nil || c.Next == q.After {
 		return c, err
 	}
-	c.Changed, err = p.changed(ctx, conn, store, changed, q.Language)
+	c.Changed, err = p.changed(ctx, tx, store, changed, q.Language)
 	return c, err
 }
 
-// changed returns subscriptions in the order of their changes, as those changes left them.
-func (p *Postgres) changed(ctx context.Context, conn *pgxpool.Conn, store int64, changes []change, l locale.Locale) ([]Subscription, error) {
-	if len(changes) == 0 {
+// changed returns subscriptions in the order of ids.
+func (p *Postgres) changed(ctx context.Context, tx pgx.Tx, store int64, ids []int64, l locale.Locale) ([]Subscription, error) {
+	if len(ids) == 0 {
 		return nil, nil
 	}
-	ids, transactions, order := make([]int64, len(changes)), make([]uint64, len(changes)), make(map[int64]int, len(changes))
-	for i, c := range changes {
-		ids[i], transactions[i], order[c.id] = c.id, c.transaction, i
+	order := make(map[int64]int, len(ids))
+	for i, id := range ids {
+		order[id] = i
 	}
 	r := row{Subscription: Subscription{StoreID: store}}
 	var scheduled scheduledVariant
-	found := make([]Subscription, 0, len(changes))
-	err := readRows(ctx, conn, changedSQL, []any{store, string(l), ids, transactions}, append(r.into(), scheduled.into()...), func() {
+	found := make([]Subscription, 0, len(ids))
+	err := readRows(ctx, tx, changedSQL, []any{store, string(l), ids}, append(r.into(), scheduled.into()...), func() {
 		found = append(found, r.Subscription)
 		s := &found[len(found)-1]
 		p.complete(s, &r)
@@ -99,3 +109,5 @@ func systemIdentifier(ctx context.Context, conn *pgxpool.Conn) (int64, error) {
 	known[systemKey] = id
 	return id, nil
 }
+
+func forgetSystem(conn *pgxpool.Conn) { delete(conn.Conn().PgConn().CustomData(), systemKey) }

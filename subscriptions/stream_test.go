@@ -140,7 +140,9 @@ func cellsOf(t *testing.T, columns []string, line []byte) []string {
 		t.Fatal(err)
 	}
 	values := map[string]string{"kind": "row"}
-	var raw struct{ Subscription struct{ Metadata json.RawMessage } }
+	var raw struct {
+		Subscription struct{ Metadata json.RawMessage }
+	}
 	_ = json.Unmarshal(line, &raw)
 	if next, ok := object["next"].(string); ok {
 		values["kind"], values["cursor"] = "next", next
