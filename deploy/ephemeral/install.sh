@@ -1,12 +1,12 @@
 #!/bin/sh
-# Installs redis-server, Postgres and Chromium if they are missing, and then runs the
-# given command, if any:
+# Installs redis-server, Postgres, Chromium, curl, jq and sqlite3 if they are missing, and
+# then runs the given command, if any:
 #
 #	sh deploy/ephemeral/install.sh go run ./deploy/ephemeral/run -- go test ./...
 #
 # Installing needs apt-get, and root or sudo. If servers are still missing, the command
 # runs in the "test" container of deploy/compose.yaml, provided that Docker is running.
-# If Chromium is still missing, the test that needs it says so.
+# If one of the others is still missing, the tests that need it say so.
 set -eu
 
 has_postgres() {
@@ -22,6 +22,11 @@ has_servers() {
 
 has_browser() {
 	command -v chromium || command -v chromium-browser || command -v google-chrome
+} >/dev/null
+
+# What the examples of docs/subscriptions.md need.
+has_tools() {
+	command -v curl && command -v jq && command -v sqlite3
 } >/dev/null
 
 as_root() {
@@ -58,6 +63,7 @@ install_packages() {
 
 if has_servers || { install_packages redis-server postgresql && has_servers; }; then
 	has_browser || install_packages chromium || true
+	has_tools || install_packages curl jq sqlite3 || true
 	[ $# = 0 ] || exec "$@"
 	exit 0
 fi

@@ -3,7 +3,7 @@
 --
 -- The new constraints are checked for every row that is written from now on. If all
 -- existing rows satisfy a constraint, it is marked as valid. Otherwise it stays NOT
--- VALID and the migration still succeeds; docs/subscriptions.md says how to find the rows.
+-- VALID and the migration still succeeds; docs/operations.md says how to find the rows.
 --
 -- This migration rewrites customers and reads subscriptions once. The tables that it
 -- alters stay locked until it commits.

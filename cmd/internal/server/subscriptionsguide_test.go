@@ -1,0 +1,303 @@
+package server_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"commerce/auth"
+	"commerce/cart/money"
+	"commerce/cmd/internal/server"
+	"commerce/deploy/ephemeral"
+	"commerce/deploy/sample"
+	"commerce/subscriptions"
+)
+
+// example is a shell block of docs/subscriptions.md, and what the page says that it prints.
+type example struct{ script, prints string }
+
+// guideExamples returns the examples of docs/subscriptions.md.
+func guideExamples(t *testing.T) (all []example) {
+	t.Helper()
+	guide, err := os.ReadFile("../../../docs/subscriptions.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fence := regexp.MustCompile("(?ms)^```(\\w+)\n(.*?)^```$")
+	for _, block := range fence.FindAllStringSubmatch(string(guide), -1) {
+		if block[1] == "sh" {
+			all = append(all, example{script: block[2]})
+		} else {
+			all[len(all)-1].prints += block[2]
+		}
+	}
+	return all
+}
+
+// reader is a store's program that follows the guide.
+type reader struct {
+	dir  string // where its scripts run
+	url  string // of the service
+	shop *shop
+	db   *pgxpool.Pool // of the service; nil: it has its subscriptions in memory
+}
+
+// newReader starts a service with the sample's subscriptions, in Postgres or in memory, for
+// a program that knows nothing but the service's URL.
+func newReader(t *testing.T, postgres bool) *reader {
+	t.Helper()
+	for _, tool := range []string{"curl", "jq", "sqlite3"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Fatalf("%v: deploy/ephemeral/install.sh installs it", err)
+		}
+	}
+	r := &reader{dir: t.TempDir()}
+	page := &server.Playground{}
+	r.shop = openShop(t, embeddedRedis(t), func(p *server.Parts) {
+		p.Playground = page
+		if postgres {
+			page.APIToken = r.fromPostgres(t, p)
+		} else {
+			page.APIToken = "of the shop"
+		}
+	})
+	if !postgres {
+		page.APIToken = r.shop.API
+	}
+	r.url = r.shop.URL
+	return r
+}
+
+// fromPostgres makes the service read the sample from a new database. It returns the API
+// token of store 1.
+func (r *reader) fromPostgres(t *testing.T, p *server.Parts) string {
+	t.Helper()
+	r.db = ephemeral.MigratedPool(t)
+	err := pgx.BeginFunc(t.Context(), r.db, func(tx pgx.Tx) error {
+		if err := sample.WriteStores(t.Context(), tx, sample.Stores(), sample.Products(), nil); err != nil {
+			return err
+		}
+		return sample.WriteSubscriptions(t.Context(), tx, sample.Customers(), sample.Subscriptions(time.Now()))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.settle(t)
+	secret, sum, err := auth.NewAPISecret(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Stores = auth.NewMemoryStores(money.Known, sample.Stores()...)
+	p.Subscriptions = subscriptions.NewPostgres(subscriptions.PostgresConfig{Pool: r.db, Budget: 10 * time.Second, Wait: 5 * time.Second})
+	p.APITokens = auth.NewAPITokens(auth.APITokensConfig{
+		Source: auth.NewMemoryAPITokens(auth.APIToken{ID: 1, StoreID: 1, Hash: sum}), Stores: p.Stores,
+	})
+	return "1|" + secret
+}
+
+// change changes the database.
+func (r *reader) change(t *testing.T, sql string) {
+	t.Helper()
+	if _, err := r.db.Exec(t.Context(), sql); err != nil {
+		t.Fatal(err)
+	}
+	r.settle(t)
+}
+
+// settle waits until all changes can be read: until the transactions that were running
+// while they were made have ended, also those of other tests.
+func (r *reader) settle(t *testing.T) {
+	t.Helper()
+	const settled = `SELECT coalesce(max(transaction) < pg_snapshot_xmin(pg_current_snapshot()), true) FROM (
+		SELECT max(changed_in) FROM subscriptions UNION ALL SELECT max(deleted_in) FROM deleted_subscriptions) last (transaction)`
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for done := false; !done; {
+		if err := r.db.QueryRow(ctx, settled).Scan(&done); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// run runs a script in the reader's directory, with the demo's URL replaced by the
+// service's. It returns what the script printed.
+func (r *reader) run(t *testing.T, script string) string {
+	t.Helper()
+	sh := command(t, "sh", "-eu")
+	sh.Dir = r.dir
+	sh.Stdin = strings.NewReader(strings.ReplaceAll(script, "http://localhost:8080", r.url))
+	var out, problems bytes.Buffer
+	sh.Stdout, sh.Stderr = &out, &problems
+	if err := sh.Run(); err != nil {
+		t.Fatalf("%v\n%s%s", err, out.Bytes(), problems.Bytes())
+	}
+	return out.String()
+}
+
+// likeThis replaces what differs between two runs by its form.
+func likeThis(printed string) string {
+	for _, form := range [][2]string{
+		{`\b\d{4}-\d\d-\d\d`, "YYYY-MM-DD"},
+		{`\d\d:\d\d:\d\d(\.\d{6}Z)?`, "hh:mm:ss$1"},
+		{`\.\d{6}Z`, ".ffffffZ"},
+		{`"timestamp": \d{10}\b`, `"timestamp": N`},
+		{`"[A-Za-z0-9_-]{26,}"`, `"opaque"`},
+		{`\x{a0}`, " "},
+		{`(?m)^ +(\d+) `, "$1 "}, // of uniq
+	} {
+		printed = regexp.MustCompile(form[0]).ReplaceAllString(printed, form[1])
+	}
+	return printed
+}
+
+// Copied one after the other into a terminal, all examples print what the guide shows.
+func TestSubscriptionsGuide_PrintsWhatItShows(t *testing.T) {
+	t.Parallel()
+	for name, postgres := range map[string]bool{"as demo": false, "as serve": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			const mark = "--- the next example ---\n"
+			var all strings.Builder
+			examples := guideExamples(t)
+			for _, e := range examples {
+				all.WriteString(e.script + "printf %s '" + mark + "'\n")
+			}
+			printed := strings.Split(newReader(t, postgres).run(t, all.String()), mark)
+			if len(examples) < 10 || len(printed) != len(examples)+1 {
+				t.Fatalf("%d examples, %d outputs", len(examples), len(printed)-1)
+			}
+			for i, e := range examples {
+				if diff := cmp.Diff(likeThis(e.prints), likeThis(printed[i])); diff != "" {
+					t.Errorf("%s(-the guide +printed):\n%s", e.script, diff)
+				}
+			}
+		})
+	}
+}
+
+// follow runs the example that writes a script, in the environment of the first example.
+func (r *reader) follow(t *testing.T, script string) string {
+	t.Helper()
+	examples := guideExamples(t)
+	for _, e := range examples {
+		if strings.HasPrefix(e.script, "cat >"+script+" ") {
+			return r.run(t, examples[0].script+e.script)
+		}
+	}
+	t.Fatalf("no example writes %s", script)
+	return ""
+}
+
+// copied returns what the copy of the sync example has, and listed what the service has.
+func (r *reader) copied(t *testing.T) []string {
+	t.Helper()
+	return strings.Fields(r.run(t, `sqlite3 copy.db "SELECT id || (body ->> 'status') FROM subscriptions ORDER BY id DESC"`))
+}
+
+func (r *reader) listed(t *testing.T) []string {
+	t.Helper()
+	return strings.Fields(r.run(t, guideExamples(t)[0].script+
+		`curl -sSf "$BASE/subscriptions?per_page=100" -H "Authorization: Bearer $TOKEN" | jq -r '.data.data[] | "\(.id)\(.status)"'`))
+}
+
+func TestSubscriptionsGuide_SyncFollowsChangesAndStartsAgain(t *testing.T) {
+	t.Parallel()
+	r := newReader(t, true)
+	for _, step := range []struct{ name, sql string }{
+		{"first copy", ""},
+		{"changes", `
+			UPDATE subscriptions SET status = 'expired' WHERE (store_id, id) = (1, 5001);
+			DELETE FROM subscriptions WHERE (store_id, id) = (1, 5003);
+			INSERT INTO subscriptions (store_id, id, customer_id, calling_code, status, starts_at, ends_at, current_period_start,
+				current_period_end, duration, order_id, price_amount, currency, product_id, variant_id)
+			SELECT 1, 6000, 1001, '966', 'active', now(), now(), now(), now() + interval '1 day', 'monthly', 7, 2000, 'SAR', 4, 41`},
+		{"nothing", ""},
+		{"a restored backup, in which a deletion is not known", `
+			DELETE FROM subscriptions WHERE (store_id, id) = (1, 5004);
+			DELETE FROM deleted_subscriptions;
+			DELETE FROM subscription_timelines;
+			SELECT mark_timeline()`},
+	} {
+		if step.sql != "" {
+			r.change(t, step.sql)
+		}
+		r.follow(t, "sync.sh")
+		if diff := cmp.Diff(r.listed(t), r.copied(t)); diff != "" {
+			t.Errorf("%s: (-listed +copied):\n%s", step.name, diff)
+		}
+	}
+	if copied := r.copied(t); len(copied) != 47 || copied[0] != "6000active" {
+		t.Errorf("copied %q", copied)
+	}
+	if made := r.run(t, "sqlite3 copy.db 'SELECT copy FROM sync'"); made != "2\n" {
+		t.Errorf("copy %s, want the second, after the backup", made)
+	}
+}
+
+// cutting cuts the first stream of a handler in its second page.
+type cutting struct {
+	http.ResponseWriter
+	pages int
+}
+
+func (c *cutting) Write(p []byte) (int, error) {
+	if c.pages == 0 {
+		return c.ResponseWriter.Write(p)
+	}
+	_, _ = c.ResponseWriter.Write(p[:len(p)/2])
+	c.Flush()
+	panic(http.ErrAbortHandler)
+}
+
+func (c *cutting) Flush() {
+	c.ResponseWriter.(http.Flusher).Flush()
+	c.pages++
+}
+
+func TestSubscriptionsGuide_ExportGoesOnAfterACut(t *testing.T) {
+	t.Parallel()
+	r := newReader(t, true)
+	r.change(t, `
+		INSERT INTO subscriptions (store_id, id, customer_id, calling_code, status, starts_at, ends_at, current_period_start,
+			current_period_end, duration, order_id, price_amount, currency, product_id, variant_id)
+		SELECT 1, 10000 + i, 1001, '966', 'active', now(), now(), now(), now() + interval '1 day', 'monthly', i, 2000, 'SAR', 4, 41
+		FROM generate_series(1, 2500) i`)
+	streams := make(chan string, 9) // the cursors from which they began
+	cut := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		if q.URL.Path == "/subscriptions/changes" {
+			streams <- q.URL.Query().Get("after")
+			if len(streams) == 1 {
+				w = &cutting{ResponseWriter: w}
+			}
+		}
+		r.shop.handler.ServeHTTP(w, q)
+	}))
+	t.Cleanup(cut.Close)
+	r.url = cut.URL
+	r.follow(t, "export.sh")
+	if len(streams) != 2 || <-streams != "" || <-streams == "" {
+		t.Errorf("the second download does not go on after the first")
+	}
+	printed := r.run(t, `jq -r '.subscription.id // empty' export.ndjson | sort -u | wc -l; jq -c 'keys[0]' export.ndjson | sort | uniq -c`)
+	const want = "2548\n      3 \"next\"\n   2548 \"subscription\"\n"
+	if diff := cmp.Diff(want, strings.TrimLeft(printed, " ")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	whole, err := os.ReadFile(filepath.Join(r.dir, "export.ndjson"))
+	if err != nil || !bytes.Contains(whole[bytes.LastIndexByte(whole[:len(whole)-1], '\n'):], []byte(`{"next":`)) {
+		t.Errorf("the file does not end with a cursor (%v)", err)
+	}
+}
