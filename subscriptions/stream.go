@@ -32,7 +32,8 @@ type Page struct {
 	Next    Cursor // after the changes of this and all earlier pages
 }
 
-var errStopping = errors.New("the process is stopping")
+// errStopping is the end of a stream. The client goes on at another instance.
+var errStopping = unavailable(errors.New("the process is stopping"))
 
 // Pages yields the changes up to the last one at the time. Every page ends with its cursor,
 // also the only one of a stream without changes. It reads a page when the one before was

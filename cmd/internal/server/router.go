@@ -32,6 +32,7 @@ type Config struct {
 	RateLimit      bool             // false if a gateway limits rates
 	TrustedProxies []string         // addresses or networks whose X-Forwarded-For is trusted; default none
 	Deadline       time.Duration    // of one request, except streams; default 5 s
+	Stall          time.Duration    // how long the client of a stream may take nothing; default 15 s
 	Now            func() time.Time // default time.Now
 	Log            *slog.Logger
 	Metrics        *Metrics    // nil: no metrics
@@ -46,6 +47,9 @@ type Config struct {
 func NewHandler(c Config) (http.Handler, error) {
 	if c.Deadline == 0 {
 		c.Deadline = 5 * time.Second
+	}
+	if c.Stall == 0 {
+		c.Stall = 15 * time.Second
 	}
 	if c.Now == nil {
 		c.Now = time.Now
@@ -62,7 +66,10 @@ func NewHandler(c Config) (http.Handler, error) {
 	if err := engine.SetTrustedProxies(c.TrustedProxies); err != nil {
 		return nil, err
 	}
-	respond := &responder{log: c.Log, now: c.Now, deadline: c.Deadline, storeLanguage: c.Language, writers: writers{prices: c.Prices}}
+	respond := &responder{
+		log: c.Log, now: c.Now, deadline: c.Deadline, stall: c.Stall,
+		storeLanguage: c.Language, writers: writers{prices: c.Prices},
+	}
 	engine.Use(requestID, observe(c.Log, c.Metrics, c.Now), respond.recover, crossOrigin(c.CORSOrigins))
 	if c.RateLimit {
 		limit, err := rateLimit(respond)

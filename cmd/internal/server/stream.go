@@ -11,14 +11,9 @@ import (
 	"commerce/cart/wire"
 )
 
-const (
-	// stalledAfter is how long a client may take nothing of a stream.
-	stalledAfter = 15 * time.Second
-
-	// streamWrite is the most that is written at once, in bytes, so that a slow client
-	// makes progress within stalledAfter.
-	streamWrite = 32 << 10
-)
+// streamWrite is the most that is written at once, in bytes. A slow client that takes this
+// much within the time for a stall makes progress.
+const streamWrite = 32 << 10
 
 // stream sends the parts of a stream as they come. An error before the first part is a
 // response like any other. A later one closes the connection, so that the client does not
@@ -45,18 +40,18 @@ func (r *responder) stream(c *gin.Context, vary []string, answer wire.Answer) {
 		if methodOf(c.Request) == http.MethodHead {
 			return
 		}
-		if err := send(c.Writer, part); err != nil {
+		if err := r.send(c.Writer, part); err != nil {
 			r.fail(c, answer, fmt.Errorf("%w: send a part of the stream: %w", http.ErrAbortHandler, err))
 		}
 	}
 }
 
 // send writes and flushes one part.
-func send(w http.ResponseWriter, part []byte) error {
+func (r *responder) send(w http.ResponseWriter, part []byte) error {
 	connection := http.NewResponseController(w)
 	for len(part) > 0 {
 		n := min(len(part), streamWrite)
-		err := connection.SetWriteDeadline(time.Now().Add(stalledAfter))
+		err := connection.SetWriteDeadline(time.Now().Add(r.stall))
 		if err != nil && !errors.Is(err, http.ErrNotSupported) { // a test's recorder has no deadline
 			return err
 		}

@@ -1,0 +1,207 @@
+package migrations_test
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+
+	"commerce/deploy/ephemeral"
+)
+
+// threeSubscriptions adds a customer with a card and subscriptions 1, 2 and 3 to aShop. The
+// card pays subscriptions 1 and 2.
+const threeSubscriptions = `
+	INSERT INTO customers (store_id, id, calling_code) VALUES (1, 7, '966');
+	INSERT INTO saved_cards (store_id, id, customer_id, last_four, scheme) VALUES (1, 4, 7, '4242', 'visa');
+	INSERT INTO subscriptions (store_id, id, customer_id, calling_code, status, starts_at, ends_at, current_period_start,
+			current_period_end, duration, order_id, price_amount, currency, product_id, variant_id, saved_card_id)
+		SELECT 1, i, 7, '966', 'active', now(), now() + interval '1 day', now(), now() + interval '1 day', 'monthly', i, 100, 'SAR', 2, 21, CASE WHEN i < 3 THEN 4 END
+		FROM generate_series(1, 3) i;`
+
+// inOne runs statements in one transaction and returns its ID.
+func inOne(t *testing.T, conn *pgx.Conn, statements ...string) (transaction uint64) {
+	t.Helper()
+	err := pgx.BeginFunc(t.Context(), conn, func(tx pgx.Tx) error {
+		for _, s := range statements {
+			if _, err := tx.Exec(t.Context(), s); err != nil {
+				return err
+			}
+		}
+		return tx.QueryRow(t.Context(), "SELECT pg_current_xact_id()").Scan(&transaction)
+	})
+	if err != nil {
+		t.Fatalf("%s: %v", statements, err)
+	}
+	return transaction
+}
+
+// changedIn returns the rows of subscriptions, or those that were deleted, by transaction.
+func changedIn(t *testing.T, conn *pgx.Conn) string {
+	t.Helper()
+	var all string
+	err := conn.QueryRow(t.Context(), `SELECT coalesce(string_agg(concat_ws(' ', id, kind, at), ', ' ORDER BY id, kind), '') FROM (
+		SELECT id, '' AS kind, changed_in AS at FROM subscriptions UNION ALL SELECT id, 'deleted', deleted_in FROM deleted_subscriptions) rows`).Scan(&all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.ReplaceAll(all, "  ", " ")
+}
+
+func TestChanges_AreStampedWithTheirTransaction(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		change string
+		want   string // B: the transaction before, T: that of the change
+	}{
+		"update":                        {"UPDATE subscriptions SET order_id = 9 WHERE id = 2", "1 B, 2 T, 3 B"},
+		"update of nothing":             {"UPDATE subscriptions SET order_id = order_id WHERE id = 2", "1 B, 2 T, 3 B"},
+		"a stamp of the writer's own":   {"UPDATE subscriptions SET changed_in = '1' WHERE id = 2", "1 B, 2 T, 3 B"},
+		"delete":                        {"DELETE FROM subscriptions WHERE id = 2", "1 B, 2 deleted T, 3 B"},
+		"another ID":                    {"UPDATE subscriptions SET id = 5 WHERE id = 2", "1 B, 2 deleted T, 3 B, 5 T"},
+		"truncate":                      {"TRUNCATE subscriptions", "1 deleted T, 2 deleted T, 3 deleted T"},
+		"truncate of what it refers to": {"TRUNCATE customers CASCADE", "1 deleted T, 2 deleted T, 3 deleted T"},
+		"another card":                  {"UPDATE saved_cards SET last_four = '1111'", "1 T, 2 T, 3 B"},
+		"the same card":                 {"UPDATE saved_cards SET last_four = '4242'", "1 B, 2 B, 3 B"},
+		"a card that is removed":        {"DELETE FROM saved_cards", "1 T, 2 T, 3 B"},
+		"a calling code":                {"UPDATE customers SET calling_code = '971'", "1 T, 2 T, 3 T"},
+		"a product, which is not shown": {"UPDATE products SET name = 'New'", "1 B, 2 B, 3 B"},
+		"as a subscriber of logical replication": {
+			"SET LOCAL session_replication_role = replica; UPDATE subscriptions SET order_id = 9 WHERE id = 2; DELETE FROM subscriptions WHERE id = 1",
+			"1 deleted T, 2 T, 3 B",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			conn := dial(t, ephemeral.Migrated(t))
+			before := inOne(t, conn, aShop, threeSubscriptions)
+			change := inOne(t, conn, tc.change)
+			want := strings.NewReplacer("B", strconv.FormatUint(before, 10), "T", strconv.FormatUint(change, 10)).Replace(tc.want)
+			if diff := cmp.Diff(want, changedIn(t, conn)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestChanges_OfATransactionThatIsRolledBackLeaveNothing(t *testing.T) {
+	t.Parallel()
+	conn := dial(t, ephemeral.Migrated(t))
+	inOne(t, conn, aShop, threeSubscriptions)
+	before := changedIn(t, conn)
+	exec(t, conn, "BEGIN; UPDATE subscriptions SET order_id = 9; DELETE FROM subscriptions WHERE id = 1; ROLLBACK")
+	inOne(t, conn, "SAVEPOINT s", "DELETE FROM subscriptions", "ROLLBACK TO s")
+	if diff := cmp.Diff(before, changedIn(t, conn)); diff != "" {
+		t.Errorf("(-before +after):\n%s", diff)
+	}
+}
+
+// Otherwise a crash could lose what readers have already seen.
+func TestChanges_AreCommittedSynchronously(t *testing.T) {
+	t.Parallel()
+	conn := dial(t, ephemeral.Migrated(t))
+	inOne(t, conn, aShop, threeSubscriptions)
+	for change, want := range map[string]string{
+		"UPDATE subscriptions SET order_id = 9":                               "local",
+		"DELETE FROM subscriptions WHERE id = 3":                              "local",
+		"UPDATE saved_cards SET last_four = '1111'":                           "local",
+		"UPDATE products SET name = 'New'":                                    "off",
+		"SAVEPOINT s; DELETE FROM subscriptions; ROLLBACK TO s":               "off",
+		"SET LOCAL synchronous_commit = remote_apply; TRUNCATE subscriptions": "remote_apply",
+	} {
+		var got string
+		exec(t, conn, "BEGIN; SET LOCAL synchronous_commit = off; "+change)
+		err := conn.QueryRow(t.Context(), "SHOW synchronous_commit").Scan(&got)
+		exec(t, conn, "ROLLBACK")
+		if err != nil || got != want {
+			t.Errorf("%s: synchronous_commit is %s, %v, want %s", change, got, err, want)
+		}
+	}
+}
+
+// A platform's role needs no rights on the tables of the changes, and cannot redirect the
+// triggers to tables of its own.
+func TestChanges_NeedOnlyTheRightsOfTheWriter(t *testing.T) {
+	t.Parallel()
+	conn := dial(t, ephemeral.Migrated(t))
+	inOne(t, conn, aShop, threeSubscriptions)
+	exec(t, conn, `
+		BEGIN;
+		CREATE ROLE changes_test_writer;
+		GRANT SELECT, INSERT, UPDATE, DELETE ON subscriptions, saved_cards TO changes_test_writer;
+		SET LOCAL ROLE changes_test_writer;
+		CREATE TEMP TABLE deleted_subscriptions (store_id bigint, id bigint, deleted_in xid8, deleted_at timestamptz, PRIMARY KEY (store_id, id));
+		SET LOCAL search_path = pg_temp, public;
+		UPDATE subscriptions SET order_id = 9 WHERE id = 1;
+		DELETE FROM subscriptions WHERE id = 3;
+		UPDATE saved_cards SET last_four = '1111';
+		RESET ROLE;
+		DROP TABLE pg_temp.deleted_subscriptions;
+		DROP OWNED BY changes_test_writer;
+		DROP ROLE changes_test_writer;
+		COMMIT`)
+	if got := changedIn(t, conn); !strings.Contains(got, "3 deleted") {
+		t.Error(got)
+	}
+}
+
+// A database that was copied has other transactions than those in its rows.
+func TestUp_StampsTheSubscriptionsOfACopyAnew(t *testing.T) {
+	t.Parallel()
+	url := ephemeral.Migrated(t)
+	conn, m := dial(t, url), open(t, url)
+	inOne(t, conn, aShop, threeSubscriptions, "DELETE FROM subscriptions WHERE id = 3")
+	if r, err := m.Up(t.Context()); err != nil || r.Restarted {
+		t.Fatalf("in its own database: %+v, %v", r, err)
+	}
+	mark := func() (mark int64) {
+		t.Helper()
+		if err := conn.QueryRow(t.Context(), "SELECT mark FROM subscription_timelines").Scan(&mark); err != nil {
+			t.Fatal(err)
+		}
+		return mark
+	}
+	before := mark()
+	for _, copied := range []string{"system_identifier = 1", "database_oid = 1", "table_oid = 1"} {
+		last := inOne(t, conn, "UPDATE subscription_timelines SET "+copied)
+		inOne(t, conn, "UPDATE subscriptions SET order_id = 9 WHERE id = 1") // the platform may write before Up
+		r, err := m.Up(t.Context())
+		if err != nil || !r.Restarted || r.Stamped != 2 {
+			t.Errorf("%s: %+v, %v", copied, r, err)
+		}
+		var old int
+		if err := conn.QueryRow(t.Context(), "SELECT count(*) FROM subscriptions WHERE changed_in <= $1", last).Scan(&old); err != nil || old > 0 {
+			t.Errorf("%s: %d subscriptions have the old stamp (%v)", copied, old, err)
+		}
+		if got := changedIn(t, conn); strings.Contains(got, "deleted") {
+			t.Errorf("%s: %s", copied, got)
+		}
+		after := mark()
+		if after == before {
+			t.Errorf("%s: the timeline has the same mark", copied)
+		}
+		before = after
+		if r, err := m.Up(t.Context()); err != nil || r.Restarted {
+			t.Errorf("%s, repeated: %+v, %v", copied, r, err)
+		}
+	}
+}
+
+// Existing rows are not rewritten by the migration, and are among the changes.
+func TestSubscriptionChanges_StampsExistingRows(t *testing.T) {
+	t.Parallel()
+	url := ephemeral.Migrated(t)
+	conn, m := dial(t, url), open(t, url)
+	downTo(t, m, 8)
+	exec(t, conn, aShop+threeSubscriptions)
+	if _, err := m.Up(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var transactions, marks int
+	err := conn.QueryRow(t.Context(), "SELECT count(DISTINCT changed_in), (SELECT count(*) FROM subscription_timelines) FROM subscriptions").Scan(&transactions, &marks)
+	if err != nil || transactions != 1 || marks != 1 {
+		t.Errorf("%d transactions and %d timelines, %v", transactions, marks, err)
+	}
+}
