@@ -40,7 +40,7 @@ func parseChanges(query, accept string, store int64) (changesRequest, error) {
 }
 
 func (r *changesRequest) readAfter(s string) (ok bool) {
-	r.after, ok = parseCursor(s, r.store)
+	r.after, ok = ParseCursor(s, r.store)
 	return ok
 }
 

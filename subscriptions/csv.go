@@ -26,19 +26,29 @@ var csvColumns = []string{
 }
 
 // csvLines writes RFC 4180. The cells of a row come from its JSON, so that both formats have
-// the same values.
+// the same values. The JSON has its members in the order of the columns, so a line is written
+// from left to right.
 type csvLines struct {
 	w       *wire.Writer // for the JSON of one row
 	lines   []byte
-	begun   bool // the header is written
-	columns map[string]int
-	cells   []string // of the current line
+	begun   bool        // the header is written
+	columns []csvColumn // all
+	at      int         // the current column
+	text    []byte      // of a cell that had escapes
 }
 
-func newCSV(w *wire.Writer) *csvLines {
-	c := &csvLines{w: w, columns: make(map[string]int, len(csvColumns)), cells: make([]string, len(csvColumns))}
+// csvColumn is a member, and the object that has it, "" for a subscription itself.
+type csvColumn struct{ object, member string }
+
+// newCSV writes no header if it is begun already.
+func newCSV(w *wire.Writer, begun bool) *csvLines {
+	c := &csvLines{w: w, begun: begun, columns: make([]csvColumn, len(csvColumns))}
 	for i, name := range csvColumns {
-		c.columns[name] = i
+		object, member, nested := strings.Cut(name, ".")
+		if !nested {
+			object, member = "", name
+		}
+		c.columns[i] = csvColumn{object, member}
 	}
 	return c
 }
@@ -46,8 +56,7 @@ func newCSV(w *wire.Writer) *csvLines {
 func (c *csvLines) reset() {
 	c.lines = c.lines[:0]
 	if !c.begun {
-		copy(c.cells, csvColumns)
-		c.end()
+		c.lines = append(append(c.lines, strings.Join(csvColumns, ",")...), "\r\n"...)
 		c.begun = true
 	}
 }
@@ -57,8 +66,8 @@ func (c *csvLines) bytes() []byte { return c.lines }
 func (c *csvLines) changed(v *view, s *Subscription, digits int) error {
 	c.w.Reset(c.w.Language)
 	v.full(s, digits)
-	c.set("kind", "row")
-	if err := c.object("", jsontext.NewDecoder(bytes.NewReader(c.w.Bytes()))); err != nil {
+	c.cell(nil, []byte("kind"), []byte("row"))
+	if _, err := c.members(nil, c.w.Bytes()); err != nil {
 		return err
 	}
 	c.end()
@@ -66,84 +75,109 @@ func (c *csvLines) changed(v *view, s *Subscription, digits int) error {
 }
 
 func (c *csvLines) deleted(_ *view, d Deletion) {
-	c.set("kind", "deleted")
-	c.set("id", strconv.FormatInt(d.ID, 10))
-	c.set("deleted_at", string(instants.append(nil, d.At)))
+	c.cell(nil, []byte("kind"), []byte("deleted"))
+	c.cell(nil, []byte("id"), strconv.AppendInt(nil, d.ID, 10))
+	c.cell(nil, []byte("deleted_at"), instants.append(nil, d.At))
 	c.end()
 }
 
 func (c *csvLines) next(cursor string) {
-	c.set("kind", "next")
-	c.set("cursor", cursor)
+	c.cell(nil, []byte("kind"), []byte("next"))
+	c.cell(nil, []byte("cursor"), []byte(cursor))
 	c.end()
 }
 
-// object sets the cells of an object's members. null is an empty cell.
-func (c *csvLines) object(prefix string, d *jsontext.Decoder) error {
-	if _, err := d.ReadToken(); err != nil {
-		return err
-	}
-	for d.PeekKind() != '}' {
-		name, err := d.ReadToken()
-		if err != nil {
-			return err
+// members writes the cells of an object's members, and returns what is after them. The JSON is
+// that of a wire.Writer, which has no spaces between members and no escapes in names. null is
+// an empty cell.
+func (c *csvLines) members(object, json []byte) (rest []byte, err error) {
+	for json[0] != '}' {
+		json = json[len(`{"`):] // or a comma
+		name := json[:bytes.IndexByte(json, '"')]
+		json = json[len(name)+len(`":`):]
+		if json[0] == '{' && string(name) != "metadata" {
+			if json, err = c.members(name, json); err != nil {
+				return nil, err
+			}
+			continue
 		}
-		if err := c.member(prefix+name.String(), d); err != nil {
-			return err
+		value := json[:valueEnd(json)]
+		json = json[len(value):]
+		if err := c.value(object, name, value); err != nil {
+			return nil, err
 		}
 	}
-	_, err := d.ReadToken()
+	return json[1:], nil
+}
+
+// valueEnd returns the length of the member's value that the JSON begins with.
+func valueEnd(json []byte) int {
+	depth := 0
+	for i := 0; ; i++ {
+		switch json[i] {
+		case '"':
+			for i++; json[i] != '"'; i++ {
+				if json[i] == '\\' {
+					i++
+				}
+			}
+		case '{', '[':
+			depth++
+		case '}', ']', ',':
+			if depth == 0 {
+				return i
+			}
+			if json[i] != ',' {
+				depth--
+			}
+		}
+	}
+}
+
+// value writes the cell of a member's JSON.
+func (c *csvLines) value(object, name, json []byte) (err error) {
+	switch {
+	case json[0] == 'n':
+		return nil
+	case json[0] != '"':
+	case bytes.IndexByte(json, '\\') >= 0:
+		c.text, err = jsontext.AppendUnquote(c.text[:0], json)
+		json = harmless(c.text)
+	default:
+		json = harmless(json[1 : len(json)-1])
+	}
+	c.cell(object, name, json)
 	return err
 }
 
-func (c *csvLines) member(column string, d *jsontext.Decoder) error {
-	kind := d.PeekKind()
-	if kind == '{' && column != "metadata" {
-		return c.object(column+".", d)
-	}
-	value, err := d.ReadValue()
-	switch {
-	case err != nil:
-		return err
-	case kind == 'n':
-		return nil
-	case kind == '"':
-		text, err := jsontext.AppendUnquote(nil, value)
-		c.set(column, harmless(string(text)))
-		return err
-	}
-	c.set(column, string(value))
-	return nil
-}
-
-func (c *csvLines) set(column, cell string) {
-	at, ok := c.columns[column]
-	if !ok {
-		panic(fmt.Sprintf("subscriptions: no CSV column %s", column))
-	}
-	c.cells[at] = cell
-}
-
 // harmless returns a text that no spreadsheet takes for a formula.
-func harmless(text string) string {
-	if text != "" && strings.IndexByte("=+-@\t\r", text[0]) >= 0 {
-		return "'" + text
+func harmless(text []byte) []byte {
+	if len(text) > 0 && strings.IndexByte("=+-@\t\r", text[0]) >= 0 {
+		return append([]byte{'\''}, text...)
 	}
 	return text
 }
 
-// end writes the current line. Line breaks inside of cells stay as they are, which
-// encoding/csv would change.
-func (c *csvLines) end() {
-	for i, cell := range c.cells {
-		if i > 0 {
-			c.lines = append(c.lines, ',')
+// cell writes a cell, and empty ones for the columns before it.
+func (c *csvLines) cell(object, member, text []byte) {
+	for c.columns[c.at].object != string(object) || c.columns[c.at].member != string(member) {
+		c.lines = append(c.lines, ',')
+		if c.at++; c.at == len(c.columns) {
+			panic(fmt.Sprintf("subscriptions: no CSV column for %s.%s, or not in this place", object, member))
 		}
-		if strings.ContainsAny(cell, "\",\r\n") {
-			cell = `"` + strings.ReplaceAll(cell, `"`, `""`) + `"`
-		}
-		c.lines = append(c.lines, cell...)
 	}
-	c.lines = append(c.lines, '\r', '\n')
-	clear(c.cells)
+	if bytes.ContainsAny(text, "\",\r\n") {
+		text = fmt.Appendf(nil, `"%s"`, bytes.ReplaceAll(text, []byte{'"'}, []byte(`""`)))
+	}
+	c.lines = append(c.lines, text...)
+}
+
+// end ends the line. Line breaks inside of cells stay as they are, which encoding/csv would
+// change.
+func (c *csvLines) end() {
+	for ; c.at < len(c.columns)-1; c.at++ {
+		c.lines = append(c.lines, ',')
+	}
+	c.lines = append(c.lines, "\r\n"...)
+	c.at = 0
 }

@@ -46,11 +46,11 @@ const (
 	maxCursor     = 100 // characters; texts of cursors have at most 96
 )
 
-// text returns a cursor as a store's programs see it.
+// Text returns a cursor as a store's programs see it.
 //
 //	version 1 byte · system, timeline 8 bytes · oid 4 bytes ·
 //	log, since, transaction, id: uvarint · checksum, 8 bytes
-func (c Cursor) text(store int64) string {
+func (c Cursor) Text(store int64) string {
 	b := append(make([]byte, 0, maxCursor), cursorVersion)
 	b = binary.BigEndian.AppendUint64(b, uint64(c.database.system))
 	b = binary.BigEndian.AppendUint64(b, uint64(c.timeline))
@@ -61,9 +61,9 @@ func (c Cursor) text(store int64) string {
 	return base64.RawURLEncoding.EncodeToString(append(b, checksum(b, store)...))
 }
 
-// parseCursor reads the text of a cursor. ok is true only if text made exactly this one for
-// the same store.
-func parseCursor(s string, store int64) (c Cursor, ok bool) {
+// ParseCursor reads the text of a cursor, as the `next` of an answer or a stream has it. ok is
+// true only if exactly this text was made for the same store.
+func ParseCursor(s string, store int64) (c Cursor, ok bool) {
 	const fixed = 1 + 8 + 8 + 4
 	b, err := base64.RawURLEncoding.DecodeString(s)
 	if err != nil || len(s) > maxCursor || len(b) < fixed+cursorSum || b[0] != cursorVersion {
@@ -81,7 +81,7 @@ func parseCursor(s string, store int64) (c Cursor, ok bool) {
 		rest = rest[n:]
 	}
 	c.id = int64(id)
-	return c, c.text(store) == s
+	return c, c.Text(store) == s
 }
 
 // checksum covers the store, so that a cursor of another one is not accepted.

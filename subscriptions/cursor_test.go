@@ -23,11 +23,11 @@ func TestCursor_ReadsItsText(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want, store := drawCursor(t), rapid.Int64().Draw(t, "store")
 		text := want.text(store)
-		got, ok := parseCursor(text, store)
+		got, ok := ParseCursor(text, store)
 		if !ok || got != want || len(text) > maxCursor {
 			t.Errorf("%s: %+v, %v, want %+v", text, got, ok, want)
 		}
-		if _, ok := parseCursor(text, store+1); ok {
+		if _, ok := ParseCursor(text, store+1); ok {
 			t.Errorf("%s: accepted for another store", text)
 		}
 	})
@@ -39,16 +39,16 @@ func TestCursor_RefusesEveryChangeOfACharacter(t *testing.T) {
 	for i := range text {
 		for _, other := range "AQgw_-=.0 é" {
 			changed := text[:i] + string(other) + text[i+1:]
-			if _, ok := parseCursor(changed, 1); ok && changed != text {
+			if _, ok := ParseCursor(changed, 1); ok && changed != text {
 				t.Errorf("%s: accepted instead of %s", changed, text)
 			}
 		}
-		if _, ok := parseCursor(text[:i], 1); ok {
+		if _, ok := ParseCursor(text[:i], 1); ok {
 			t.Errorf("%s: accepted, cut after %d characters", text[:i], i)
 		}
 	}
 	for _, longer := range []string{text + "A", text + "=", " " + text, text + text} {
-		if _, ok := parseCursor(longer, 1); ok {
+		if _, ok := ParseCursor(longer, 1); ok {
 			t.Errorf("%s: accepted", longer)
 		}
 	}
@@ -59,7 +59,7 @@ func FuzzParseCursor(f *testing.F) {
 	f.Add(seen().text(1), int64(1))
 	f.Add(Cursor{}.text(2), int64(2))
 	f.Fuzz(func(t *testing.T, text string, store int64) {
-		if c, ok := parseCursor(text, store); ok && c.text(store) != text {
+		if c, ok := ParseCursor(text, store); ok && c.text(store) != text {
 			t.Errorf("%q is also %q", text, c.text(store))
 		}
 	})

@@ -18,6 +18,9 @@ type Stream struct {
 	After  Cursor
 	Format Format // NDJSON or CSV
 
+	// Continues leaves out the header of CSV, for what goes on with another stream.
+	Continues bool
+
 	// Stopping, if not nil, ends the stream with an error after the current page when it
 	// returns true.
 	Stopping func() bool
@@ -47,7 +50,7 @@ func (s Stream) Pages(ctx context.Context, w *wire.Writer) iter.Seq2[Page, error
 	return func(yield func(Page, error) bool) {
 		var lines lines = &ndjson{w}
 		if s.Format == CSV {
-			lines = newCSV(w)
+			lines = newCSV(w, s.Continues)
 		}
 		q := ChangesQuery{After: s.After, Limit: maxChanges, Language: w.Language}
 		for more := true; more; {
@@ -87,7 +90,7 @@ func (s Stream) write(lines lines, w *wire.Writer, c *Changes) error {
 			return fmt.Errorf("write subscription %d of store %d: %w", c.Changed[i].ID, s.Store.ID, err)
 		}
 	}
-	lines.next(c.Next.text(s.Store.ID))
+	lines.next(c.Next.Text(s.Store.ID))
 	return nil
 }
 

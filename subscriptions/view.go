@@ -131,7 +131,7 @@ func (v *view) changes(c *Changes, digits []int, store int64) {
 		v.deletion(d)
 	}
 	v.EndArray()
-	v.Text("next", c.Next.text(store))
+	v.Text("next", c.Next.Text(store))
 	v.Bool("has_more", c.More)
 	v.EndObject()
 }

@@ -23,14 +23,16 @@ import (
 var version = "dev"
 
 type commands struct {
-	Demo    demoCommand    `cmd:"" help:"Run the service in one process, with sample data and without Redis or Postgres."`
-	Serve   serveCommand   `cmd:"" help:"Run the service."`
-	Migrate migrateCommand `cmd:"" help:"Migrate the database schema."`
-	Seed    seedCommand    `cmd:"" help:"Write the sample data to the database. Safe to repeat."`
-	Import  importCommand  `cmd:"" help:"Import products and subscriptions of a store from files. Safe to repeat."`
-	Token   tokenCommand   `cmd:"" help:"Create and manage tokens."`
-	Cart    cartCommand    `cmd:"" help:"Show or erase the data stored about a shopper."`
-	Version versionCommand `cmd:"" help:"Print the version."`
+	Demo          demoCommand          `cmd:"" help:"Run the service in one process, with sample data and without Redis or Postgres."`
+	Serve         serveCommand         `cmd:"" help:"Run the service."`
+	Migrate       migrateCommand       `cmd:"" help:"Migrate the database schema."`
+	Seed          seedCommand          `cmd:"" help:"Write the sample data to the database. Safe to repeat."`
+	Import        importCommand        `cmd:"" help:"Import products and subscriptions of a store from files. Safe to repeat."`
+	Prune         pruneCommand         `cmd:"" help:"Delete the records of subscriptions that were deleted long ago. Run it daily."`
+	Token         tokenCommand         `cmd:"" help:"Create and manage tokens."`
+	Cart          cartCommand          `cmd:"" help:"Show or erase the data stored about a shopper."`
+	Subscriptions subscriptionsCommand `cmd:"" help:"Export subscriptions."`
+	Version       versionCommand       `cmd:"" help:"Print the version."`
 }
 
 func main() {

@@ -1,0 +1,203 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/schollz/progressbar/v3"
+	"golang.org/x/term"
+
+	"commerce/auth"
+	"commerce/auth/locale"
+	"commerce/auth/store"
+	"commerce/cart/money"
+	"commerce/cart/wire"
+	"commerce/deploy/connect"
+	"commerce/subscriptions"
+)
+
+type subscriptionsCommand struct {
+	Export exportCommand `cmd:"" help:"Write a store's subscriptions to a file. Repeated, it adds what has changed since."`
+}
+
+type exportCommand struct {
+	Database databaseSettings `embed:""`
+	Store    int64            `required:"" placeholder:"ID" help:"The store's id."`
+	Format   string           `default:"ndjson" help:"ndjson or csv."`
+	Output   string           `placeholder:"FILE" help:"File to write. If it has an earlier export, even an interrupted one, the export continues it. Default: standard output, as with -."`
+	After    string           `placeholder:"CURSOR" help:"Write only what has changed after this cursor. Has no effect on a file with an export that can be continued."`
+	Language string           `placeholder:"en|ar" help:"Language of texts. Default: the store's."`
+}
+
+// exportTimeout bounds the statements for one page, and the count of all changes.
+const exportTimeout = time.Minute
+
+var exportFormats = map[string]subscriptions.Format{"ndjson": subscriptions.NDJSON, "csv": subscriptions.CSV}
+
+func (c *exportCommand) faults() faults {
+	var f faults
+	if c.Store < 1 {
+		f.add("--store", errors.New("must be a store's id"))
+	} else if _, ok := subscriptions.ParseCursor(c.After, c.Store); c.After != "" && !ok {
+		f.add("--after", fmt.Errorf("is not a cursor of store %d", c.Store))
+	}
+	f.add("--format", oneOf(c.Format, "ndjson", "csv"))
+	if c.Language != "" && !slices.Contains(locale.All(), locale.Locale(c.Language)) {
+		f.add("--language", fmt.Errorf("%q is not one of en, ar", c.Language))
+	}
+	return f
+}
+
+// Run writes the export. After an interrupt it ends with the current page.
+func (c *exportCommand) Run(ctx context.Context, out output) error {
+	db, err := c.Database.openMigrated(ctx, connect.PostgresConfig{
+		ApplicationName: "commerce export", MaxConns: 2, StatementTimeout: exportTimeout, Edit: planOnce,
+	})
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	log := slog.New(slog.NewTextHandler(out.errors, nil))
+	exported, err := c.findStore(ctx, db, log)
+	if err != nil {
+		return err
+	}
+	e := export{
+		stream: subscriptions.Stream{Store: exported, Format: exportFormats[c.Format]},
+		source: subscriptions.NewPostgres(subscriptions.PostgresConfig{Pool: db, Wait: reach, Budget: exportTimeout, Log: log}),
+		writer: wire.NewWriter(nil, cmp.Or(locale.Locale(c.Language), exported.Locale), money.NewFormatter()),
+	}
+	e.stream.Source = e.source
+	e.stream.After, _ = subscriptions.ParseCursor(c.After, c.Store) // faults has checked it
+	if c.Output == "" || c.Output == "-" {
+		return e.toOutput(ctx, out)
+	}
+	return e.toFile(ctx, c.Output, out)
+}
+
+func (c *exportCommand) findStore(ctx context.Context, db *pgxpool.Pool, log *slog.Logger) (*store.Store, error) {
+	stores := auth.NewPostgresStores(auth.PostgresStoresConfig{DB: db, KnownCurrency: money.Known, Patience: reach, Log: log})
+	found, err := stores.ByID(ctx, c.Store)
+	if errors.Is(err, auth.ErrNoStore) {
+		return nil, &badSetting{"--store", fmt.Errorf("there is no store %d", c.Store)}
+	}
+	return found, err
+}
+
+// export is one run of the command.
+type export struct {
+	source *subscriptions.Postgres
+	stream subscriptions.Stream
+	writer *wire.Writer
+}
+
+// toOutput writes to standard output. On a terminal, a progress bar would be in the way.
+func (e *export) toOutput(ctx context.Context, out output) error {
+	progress := out.errors
+	if file, ok := out.Writer.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
+		progress = io.Discard
+	}
+	_, last, err := e.write(ctx, out, progress)
+	hint := "run the command again"
+	if last != nil {
+		hint = fmt.Sprintf("add --after %s", last.Text(e.stream.Store.ID))
+	}
+	return e.explain(err, hint, "start again without --after")
+}
+
+// toFile writes a file, or continues the export that it has.
+func (e *export) toFile(ctx context.Context, name string, out output) (err error) {
+	file, at, err := openExport(name, e.stream.Format, e.stream.Store.ID)
+	if errors.Is(err, subscriptions.ErrOtherFormat) {
+		return &badSetting{"--format", err}
+	}
+	if err != nil {
+		return &badSetting{"--output", err}
+	}
+	defer func() { err = errors.Join(err, file.close()) }()
+	if at.End > 0 {
+		e.stream.After, e.stream.Continues = at.After, true
+	}
+	changes, _, err := e.write(ctx, file, out.errors)
+	if err != nil {
+		return e.explain(err, "run the command again", "start with a new file")
+	}
+	_, err = fmt.Fprintf(out, "wrote %d changes to %s\n", changes, name)
+	return err
+}
+
+// explain adds to an error how to go on, or how to start again if that is impossible.
+func (e *export) explain(err error, goOn, restart string) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, subscriptions.ErrCursorExpired):
+		return fmt.Errorf("the changes after the cursor are no longer known, or it is of another database: %s", restart)
+	}
+	return fmt.Errorf("%w: to go on, %s", err, goOn)
+}
+
+var errInterrupted = errors.New("interrupted")
+
+// write writes the stream, one page at a time, and shows on progress how far it is. It
+// returns the number of changes and the cursor of the last page that was written, nil if
+// there is none. After an interrupt it ends with the current page.
+func (e *export) write(ctx context.Context, w, progress io.Writer) (changes int, last *subscriptions.Cursor, err error) {
+	total, err := e.source.Remaining(ctx, e.stream.Store.ID, e.stream.After)
+	if err != nil {
+		return 0, nil, fmt.Errorf("count changes: %w", err)
+	}
+	bar := startBar(progress, total)
+	defer bar.end()
+	interrupted := false
+	e.stream.Stopping = func() bool {
+		interrupted = ctx.Err() != nil
+		return interrupted
+	}
+	for page, err := range e.stream.Pages(context.WithoutCancel(ctx), e.writer) {
+		switch {
+		case interrupted:
+			return changes, last, errInterrupted
+		case err != nil:
+			return changes, last, fmt.Errorf("read changes: %w", err)
+		case page.Changes == 0 && e.stream.Continues:
+			continue // the file ends with this cursor already
+		}
+		if _, err := w.Write(page.Lines); err != nil {
+			return changes, last, fmt.Errorf("write: %w", err)
+		}
+		last = &page.Next
+		changes += page.Changes
+		_ = bar.Add(page.Changes)
+	}
+	return changes, last, nil
+}
+
+// exportBar is a progress bar on its own line.
+type exportBar struct {
+	*progressbar.ProgressBar
+	to io.Writer
+}
+
+func startBar(to io.Writer, total int64) exportBar {
+	if total == 0 {
+		to = io.Discard
+	}
+	return exportBar{progressbar.NewOptions64(total,
+		progressbar.OptionSetWriter(to), progressbar.OptionSetDescription("changes"),
+		progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionThrottle(200*time.Millisecond),
+		progressbar.OptionSetPredictTime(true), progressbar.OptionFullWidth()), to}
+}
+
+func (b exportBar) end() {
+	_ = b.Exit()
+	fmt.Fprintln(b.to)
+}

@@ -1,0 +1,32 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"commerce/deploy/connect"
+	"commerce/subscriptions"
+)
+
+type pruneCommand struct {
+	Database databaseSettings `embed:""`
+}
+
+// pruneTimeout bounds each of the short transactions.
+const pruneTimeout = time.Minute
+
+// Run prunes the deletions of all stores, and prints how many it has deleted, also before an
+// error.
+func (c *pruneCommand) Run(ctx context.Context, out output) error {
+	db, err := c.Database.openMigrated(ctx, connect.PostgresConfig{
+		Writable: true, ApplicationName: "commerce prune", MaxConns: 1, StatementTimeout: pruneTimeout,
+	})
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	deleted, err := subscriptions.Prune(ctx, db)
+	fmt.Fprintf(out, "deleted the records of %d deletions older than %d days\n", deleted, subscriptions.KeepDeletions/(24*time.Hour))
+	return err
+}
