@@ -22,7 +22,7 @@ func TestCursor_ReadsItsText(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		want, store := drawCursor(t), rapid.Int64().Draw(t, "store")
-		text := want.text(store)
+		text := want.Text(store)
 		got, ok := ParseCursor(text, store)
 		if !ok || got != want || len(text) > maxCursor {
 			t.Errorf("%s: %+v, %v, want %+v", text, got, ok, want)
@@ -35,7 +35,7 @@ func TestCursor_ReadsItsText(t *testing.T) {
 
 func TestCursor_RefusesEveryChangeOfACharacter(t *testing.T) {
 	t.Parallel()
-	text := seen().text(1)
+	text := seen().Text(1)
 	for i := range text {
 		for _, other := range "AQgw_-=.0 é" {
 			changed := text[:i] + string(other) + text[i+1:]
@@ -56,11 +56,11 @@ func TestCursor_RefusesEveryChangeOfACharacter(t *testing.T) {
 
 func FuzzParseCursor(f *testing.F) {
 	f.Add("", int64(1))
-	f.Add(seen().text(1), int64(1))
-	f.Add(Cursor{}.text(2), int64(2))
+	f.Add(seen().Text(1), int64(1))
+	f.Add(Cursor{}.Text(2), int64(2))
 	f.Fuzz(func(t *testing.T, text string, store int64) {
-		if c, ok := ParseCursor(text, store); ok && c.text(store) != text {
-			t.Errorf("%q is also %q", text, c.text(store))
+		if c, ok := ParseCursor(text, store); ok && c.Text(store) != text {
+			t.Errorf("%q is also %q", text, c.Text(store))
 		}
 	})
 }

@@ -12,11 +12,13 @@ import (
 	"commerce/subscriptions"
 )
 
-func execute(t *testing.T, pool *pgxpool.Pool, sql string, args ...any) {
+// settle runs a statement, and waits until its changes can be read.
+func settle(t *testing.T, pool *pgxpool.Pool, sql string, args ...any) {
 	t.Helper()
 	if _, err := pool.Exec(t.Context(), sql, args...); err != nil {
 		t.Fatalf("%s: %v", sql, err)
 	}
+	awaitChanges(t, pool)
 }
 
 // prune expects a number of pruned deletions.
@@ -30,7 +32,7 @@ func prune(t *testing.T, pool *pgxpool.Pool, want int64) {
 // age makes the deletions of a store older than they may become.
 func age(t *testing.T, pool *pgxpool.Pool, store int64) {
 	t.Helper()
-	execute(t, pool, "UPDATE deleted_subscriptions SET deleted_at = now() - interval '90 days 1 minute' WHERE store_id = $1", store)
+	settle(t, pool, "UPDATE deleted_subscriptions SET deleted_at = now() - interval '90 days 1 minute' WHERE store_id = $1", store)
 }
 
 func expired(t *testing.T, s subscriptions.Source, store int64, after subscriptions.Cursor) bool {
@@ -42,7 +44,7 @@ func expired(t *testing.T, s subscriptions.Source, store int64, after subscripti
 	return err != nil
 }
 
-func pruned(t *testing.T) (*subscriptions.Postgres, *pgxpool.Pool) {
+func pruning(t *testing.T) (*subscriptions.Postgres, *pgxpool.Pool) {
 	t.Helper()
 	pool := filled(t, sampleData())
 	return subscriptions.NewPostgres(subscriptions.PostgresConfig{Pool: pool, Budget: 10 * time.Second, Wait: 5 * time.Second}), pool
@@ -50,10 +52,10 @@ func pruned(t *testing.T) (*subscriptions.Postgres, *pgxpool.Pool) {
 
 func TestPrune_ExpiresOnlyCursorsBeforeAPrunedDeletion(t *testing.T) {
 	t.Parallel()
-	source, pool := pruned(t)
+	source, pool := pruning(t)
 	_, _, before := follow(t, source, 1, subscriptions.Cursor{}, 1000)
 	_, _, others := follow(t, source, 2, subscriptions.Cursor{}, 1000)
-	execute(t, pool, "DELETE FROM subscriptions WHERE store_id = 1 AND id = 5001")
+	settle(t, pool, "DELETE FROM subscriptions WHERE store_id = 1 AND id = 5001")
 	_, deleted, after := follow(t, source, 1, before, 1000)
 	if len(deleted) != 1 {
 		t.Fatalf("deleted %v", deleted)
@@ -79,9 +81,9 @@ func TestPrune_ExpiresOnlyCursorsBeforeAPrunedDeletion(t *testing.T) {
 // It has not seen the subscription that was deleted, so it does not have to delete it.
 func TestPrune_LeavesTheCursorOfAFirstCopyThatBeganAfterTheDeletion(t *testing.T) {
 	t.Parallel()
-	source, pool := pruned(t)
-	execute(t, pool, "UPDATE subscriptions SET order_id = order_id WHERE store_id = 1 AND id > 5005") // after the others
-	execute(t, pool, "DELETE FROM subscriptions WHERE store_id = 1 AND id = 5048")
+	source, pool := pruning(t)
+	settle(t, pool, "UPDATE subscriptions SET order_id = order_id WHERE store_id = 1 AND id > 5005") // after the others
+	settle(t, pool, "DELETE FROM subscriptions WHERE store_id = 1 AND id = 5048")
 	first, err := source.Changes(t.Context(), 1, subscriptions.ChangesQuery{Limit: 3, Language: locale.En})
 	if err != nil || len(first.Changed) != 3 || !first.More {
 		t.Fatal(first, err)
@@ -96,10 +98,10 @@ func TestPrune_LeavesTheCursorOfAFirstCopyThatBeganAfterTheDeletion(t *testing.T
 
 func TestPrune_KeepsYoungDeletions(t *testing.T) {
 	t.Parallel()
-	source, pool := pruned(t)
+	source, pool := pruning(t)
 	_, _, before := follow(t, source, 1, subscriptions.Cursor{}, 1000)
-	execute(t, pool, "DELETE FROM subscriptions WHERE store_id = 1 AND id IN (5001, 5002)")
-	execute(t, pool, "UPDATE deleted_subscriptions SET deleted_at = now() - interval '89 days 23 hours'")
+	settle(t, pool, "DELETE FROM subscriptions WHERE store_id = 1 AND id IN (5001, 5002)")
+	settle(t, pool, "UPDATE deleted_subscriptions SET deleted_at = now() - interval '89 days 23 hours'")
 	prune(t, pool, 0)
 	if _, deleted, _ := follow(t, source, 1, before, 1000); len(deleted) != 2 {
 		t.Errorf("deleted %v, want two", deleted)
@@ -108,11 +110,11 @@ func TestPrune_KeepsYoungDeletions(t *testing.T) {
 
 func TestPrune_ExpiresNothingForASubscriptionThatExistsAgain(t *testing.T) {
 	t.Parallel()
-	source, pool := pruned(t)
+	source, pool := pruning(t)
 	_, _, before := follow(t, source, 1, subscriptions.Cursor{}, 1000)
-	execute(t, pool, "CREATE TABLE copy AS SELECT * FROM subscriptions WHERE store_id = 1 AND id = 5001")
-	execute(t, pool, "DELETE FROM subscriptions WHERE store_id = 1 AND id = 5001")
-	execute(t, pool, "INSERT INTO subscriptions SELECT * FROM copy")
+	settle(t, pool, "CREATE TABLE copy AS SELECT * FROM subscriptions WHERE store_id = 1 AND id = 5001")
+	settle(t, pool, "DELETE FROM subscriptions WHERE store_id = 1 AND id = 5001")
+	settle(t, pool, "INSERT INTO subscriptions SELECT * FROM copy")
 	age(t, pool, 1)
 	prune(t, pool, 1)
 	changed, deleted, _ := follow(t, source, 1, before, 1000)
@@ -125,11 +127,11 @@ func TestPrune_ExpiresNothingForASubscriptionThatExistsAgain(t *testing.T) {
 // later one.
 func TestPrune_NeverLowersTheLastPrunedDeletion(t *testing.T) {
 	t.Parallel()
-	source, pool := pruned(t)
-	execute(t, pool, "DELETE FROM subscriptions WHERE store_id = 1 AND id = 5001")
+	source, pool := pruning(t)
+	settle(t, pool, "DELETE FROM subscriptions WHERE store_id = 1 AND id = 5001")
 	_, _, between := follow(t, source, 1, subscriptions.Cursor{}, 1000)
-	execute(t, pool, "DELETE FROM subscriptions WHERE store_id = 1 AND id = 5002")
-	execute(t, pool, "UPDATE deleted_subscriptions SET deleted_at = now() - interval '91 days' WHERE id = 5002")
+	settle(t, pool, "DELETE FROM subscriptions WHERE store_id = 1 AND id = 5002")
+	settle(t, pool, "UPDATE deleted_subscriptions SET deleted_at = now() - interval '91 days' WHERE id = 5002")
 	prune(t, pool, 1)
 	age(t, pool, 1)
 	prune(t, pool, 1)
@@ -141,8 +143,8 @@ func TestPrune_NeverLowersTheLastPrunedDeletion(t *testing.T) {
 // Two prunes beside writers delete every old deletion once, and no young one.
 func TestPrune_RunsConcurrently(t *testing.T) {
 	t.Parallel()
-	_, pool := pruned(t)
-	execute(t, pool, `INSERT INTO deleted_subscriptions
+	_, pool := pruning(t)
+	settle(t, pool, `INSERT INTO deleted_subscriptions
 		SELECT 1 + i % 4, 100000 + i, pg_current_xact_id(), now() - interval '91 days' FROM generate_series(1, 25000) i`)
 	var all sync.WaitGroup
 	var counts [2]int64
