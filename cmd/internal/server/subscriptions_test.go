@@ -69,6 +69,8 @@ func TestCredentials_WorkForTheirOwnCallsOnly(t *testing.T) {
 		{merchant, "HEAD", "/subscriptions", ""},
 		{merchant, "GET", "/subscriptions/summary", ""},
 		{merchant, "HEAD", "/subscriptions/summary", ""},
+		{merchant, "GET", "/subscriptions/changes", ""},
+		{merchant, "HEAD", "/subscriptions/changes?limit=1", ""},
 	}
 	for _, tt := range []struct {
 		name          string
@@ -109,7 +111,7 @@ func TestCredentials_WorkForTheirOwnCallsOnly(t *testing.T) {
 func TestSubscriptions_AreReadOnly(t *testing.T) {
 	t.Parallel()
 	shop := openShop(t, embeddedRedis(t))
-	for _, path := range []string{"/subscriptions", "/subscriptions/5001", "/subscriptions/summary"} {
+	for _, path := range []string{"/subscriptions", "/subscriptions/5001", "/subscriptions/summary", "/subscriptions/changes"} {
 		for _, method := range []string{"POST", "PUT", "PATCH", "DELETE"} {
 			a := shop.guest(t).send(method, path, "{}", "Authorization", "Bearer "+shop.API)
 			if a.Status != http.StatusMethodNotAllowed || a.Body.Code != "method_not_allowed" {
@@ -186,6 +188,96 @@ func TestSubscriptions_SummaryIsAsDocumented(t *testing.T) {
 	refused := send("GET", "/subscriptions/summary?status=active")
 	if refused.Status != http.StatusBadRequest || refused.Body.Code != "invalid_parameter" {
 		t.Errorf("with a parameter: %d %s", refused.Status, refused.Body.Code)
+	}
+}
+
+// The changes in every form and their refusals match the document, as send checks.
+func TestSubscriptions_ChangesAreAsDocumented(t *testing.T) {
+	t.Parallel()
+	shop, other := openShop(t, embeddedRedis(t)), openShop(t, embeddedRedis(t))
+	send := func(method, path string, headers ...string) answer {
+		return shop.guest(t).send(method, path, "", append(headers, "Authorization", "Bearer "+shop.API)...)
+	}
+	type page struct {
+		Data struct {
+			Data    []struct{ ID int64 }
+			Next    string
+			HasMore bool `json:"has_more"`
+		}
+	}
+	read := func(a answer) (p page) {
+		t.Helper()
+		if err := json.Unmarshal(a.Raw, &p); err != nil || a.Status != http.StatusOK || p.Data.Next == "" {
+			t.Fatalf("%d %s (%v)", a.Status, a.Raw, err)
+		}
+		return p
+	}
+	seen, after := 0, ""
+	for more := true; more; {
+		p := read(send("GET", "/subscriptions/changes?limit=20"+after))
+		seen, after, more = seen+len(p.Data.Data), "&after="+p.Data.Next, p.Data.HasMore
+	}
+	if seen != 48 {
+		t.Errorf("saw %d, want 48", seen)
+	}
+	for _, format := range []string{"application/x-ndjson", "text/csv"} {
+		a := send("GET", "/subscriptions/changes", "Accept", format)
+		if lines := strings.Count(string(a.Raw), "\n"); a.Status != http.StatusOK || lines < 49 || !strings.HasPrefix(a.Header.Get("Content-Type"), format) {
+			t.Errorf("%s: %d, %d lines of %s", format, a.Status, lines, a.Header.Get("Content-Type"))
+		}
+		if vary := strings.Join(a.Header.Values("Vary"), ", "); vary != "Authorization, Accept-Language, Origin, Accept, Accept-Encoding" {
+			t.Errorf("%s: Vary is %s", format, vary)
+		}
+		if head := send("HEAD", "/subscriptions/changes", "Accept", format); head.Status != http.StatusOK || len(head.Raw) != 0 {
+			t.Errorf("HEAD: %d %q", head.Status, head.Raw)
+		}
+		if a := send("GET", "/subscriptions/changes?limit=1", "Accept", format); a.Status != http.StatusBadRequest || a.Body.Errors["limit"] == nil {
+			t.Errorf("%s with a limit: %d %v", format, a.Status, a.Body.Errors)
+		}
+	}
+	for query, parameters := range map[string][]string{
+		"?limit=0": {"limit"}, "?limit=1001": {"limit"}, "?limit=": {"limit"}, "?limit=1&limit=1": {"limit"}, "?limit=01": {"limit"}, "?limit=1.0": {"limit"},
+		"?after=": {"after"}, "?after=x&limit=x": {"after", "limit"}, "?" + after + after: {"after"}, "?page=1": {"page"}, "?status=active&Limit=1": {"status", "Limit"},
+		"?%zz": {"query"},
+	} {
+		a := send("GET", "/subscriptions/changes"+query)
+		if a.Status != http.StatusBadRequest || a.Body.Code != "invalid_parameter" || len(a.Body.Errors) != len(parameters) {
+			t.Errorf("%s: %d %s %v, want %v", query, a.Status, a.Body.Code, a.Body.Errors, parameters)
+		}
+		for _, name := range parameters {
+			if a.Body.Errors[name] == nil {
+				t.Errorf("%s: %v, want %s", query, a.Body.Errors, name)
+			}
+		}
+	}
+	foreign := other.guest(t).send("GET", "/subscriptions/changes"+"?"+after, "", "Authorization", "Bearer "+other.API)
+	if foreign.Status != http.StatusBadRequest || foreign.Body.Errors["after"] == nil {
+		t.Errorf("another store's cursor: %d %v", foreign.Status, foreign.Body.Errors)
+	}
+}
+
+// A cursor of another database expires. Streams end when the process stops.
+func TestSubscriptions_ChangesEnd(t *testing.T) {
+	t.Parallel()
+	stopping := false
+	shop := openShop(t, embeddedRedis(t), func(p *server.Parts) { p.Stopping = func() bool { return stopping } })
+	send := func(path string, headers ...string) answer {
+		return shop.guest(t).send("GET", path, "", append(headers, "Authorization", "Bearer "+shop.API)...)
+	}
+	elsewhere, err := subscriptions.NewMemory(nil, []subscriptions.Subscription{{StoreID: shop.ID, ID: 1}}).
+		Changes(t.Context(), shop.ID, subscriptions.ChangesQuery{Limit: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := "/subscriptions/changes?after=" + elsewhere.Next.Text(shop.ID)
+	for _, accept := range []string{"application/json", "text/csv"} {
+		if a := send(path, "Accept", accept); a.Status != http.StatusGone || a.Body.Code != "cursor_expired" || a.Body.Errors["after"] == nil {
+			t.Errorf("%s: %d %s %v", accept, a.Status, a.Body.Code, a.Body.Errors)
+		}
+	}
+	stopping = true
+	if a := send("/subscriptions/changes", "Accept", "text/csv"); a.Status != http.StatusServiceUnavailable {
+		t.Errorf("%d %s", a.Status, a.Raw)
 	}
 }
 
