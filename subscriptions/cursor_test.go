@@ -1,6 +1,8 @@
 package subscriptions
 
 import (
+	"commerce/auth/problem"
+	"errors"
 	"math"
 	"testing"
 
@@ -54,13 +56,27 @@ func TestCursor_RefusesEveryChangeOfACharacter(t *testing.T) {
 	}
 }
 
-func FuzzParseCursor(f *testing.F) {
-	f.Add("", int64(1))
-	f.Add(seen().Text(1), int64(1))
-	f.Add(Cursor{}.Text(2), int64(2))
-	f.Fuzz(func(t *testing.T, text string, store int64) {
-		if c, ok := ParseCursor(text, store); ok && c.Text(store) != text {
-			t.Errorf("%q is also %q", text, c.Text(store))
+func FuzzParseChanges(f *testing.F) {
+	f.Add("", "", int64(1))
+	f.Add("after="+seen().Text(1)+"&limit=7", "text/html, text/csv;q=0.3", int64(1))
+	f.Add("after="+(Cursor{}).Text(2), "application/x-ndjson", int64(2))
+	f.Add("limit=0&limit=1&%zz", ";q=", int64(-1))
+	f.Fuzz(func(t *testing.T, query, accept string, store int64) {
+		r, err := parseChanges(query, accept, store)
+		var refused *problem.Error
+		switch {
+		case errors.As(err, &refused):
+			if refused.Code != problem.InvalidParameter || len(refused.Members("en")) == 0 {
+				t.Errorf("%q: %v", query, err)
+			}
+		case err != nil:
+			t.Errorf("%q: %v", query, err)
+		case r.limit < 1 || r.limit > maxChanges:
+			t.Errorf("%q: limit %d", query, r.limit)
+		default:
+			if again, ok := ParseCursor(r.after.Text(store), store); !ok || again != r.after {
+				t.Errorf("%q: %+v", query, r.after)
+			}
 		}
 	})
 }

@@ -111,8 +111,12 @@ func TestPlans_UseIndexesAndDoNotSort(t *testing.T) {
 	if wrong := plan.faults(false); len(wrong) > 0 {
 		t.Errorf("one by id: %v\n%s", wrong, plan)
 	}
+	checkChangesPlans(t, conn)
 	hideRows(t, conn)
 	checkPlans(t, conn, cases, 1)
+	checkChangesPlans(t, conn)
+	deleteSome(t, conn)
+	checkChangesPlans(t, conn)
 }
 
 // customerCases find customers first. Customer 20 has 10 subscriptions: 6 active, 2
@@ -244,8 +248,10 @@ func TestPlans_OfALargeStoreReadByIndex(t *testing.T) {
 				{"by link, back", Query{Limit: 15, Newer: 50_000}, 15, 0},
 			}...)
 			checkPlans(t, conn, cases, 1)
+			checkChangesPlans(t, conn)
 			hideRows(t, conn)
 			checkPlans(t, conn, cases, 1.5) // a state of most rows may be a filter on the list of all
+			checkChangesPlans(t, conn)
 		})
 	}
 }
@@ -289,6 +295,8 @@ func literal(arg any) string {
 	switch arg := arg.(type) {
 	case string:
 		return "'" + strings.ReplaceAll(arg, "'", "''") + "'"
+	case []int64:
+		return "'{" + strings.Trim(strings.ReplaceAll(fmt.Sprint(arg), " ", ","), "[]") + "}'"
 	case []string:
 		quoted := make([]string, len(arg))
 		for i, s := range arg {

@@ -1,0 +1,129 @@
+package subscriptions
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// unprepared is for statements between those of explain, which deallocates prepared ones.
+const unprepared = pgx.QueryExecModeExec
+
+// checkChangesPlans explains the statements of a page of changes of store 1, from the
+// beginning, from the middle of its changes and from their end. They read
+// subscriptions and deletions by index and only those of the page, and sort nothing but the
+// page.
+func checkChangesPlans(t *testing.T, conn *pgx.Conn) {
+	t.Helper()
+	awaitAll(t, conn)
+	for _, limit := range []int{1, 100, 1000} {
+		for name, after := range map[string]change{"the beginning": {}, "the middle": middle(t, conn), "the end": {1 << 62, 1}} {
+			rows := limit + 1
+			if name == "the end" {
+				rows = 0
+			}
+			args := []any{int64(1), fmt.Sprint(after.transaction), after.id, limit + 1, int64(1), int64(1)}
+			plan := checkPagePlan(t, conn, fmt.Sprintf("%d changes after %s", limit, name), changesSQL(limit), args, rows, "force_custom_plan", "force_generic_plan")
+			if plan.largestSort() > float64(limit+1) {
+				t.Errorf("%d changes after %s: sorts more than the page\n%s", limit, name, plan)
+			}
+		}
+		// With a custom plan, to scan a small table can be as fast.
+		checkPagePlan(t, conn, fmt.Sprintf("%d subscriptions", limit), changedSQL, []any{int64(1), "ar", idsOf(t, conn, limit)}, limit, "force_generic_plan")
+	}
+}
+
+// checkPagePlan checks that a statement reads subscriptions and deletions by index, and not
+// more than two for each row of the page. An empty table may be scanned.
+func checkPagePlan(t *testing.T, conn *pgx.Conn, name, sql string, args []any, rows int, modes ...string) (last explained) {
+	t.Helper()
+	for _, mode := range modes {
+		plan, err := explain(t.Context(), conn, mode, sql, args)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		for _, table := range []string{"subscriptions", "deleted_subscriptions"} {
+			// A deletion is compared with the subscription of its ID.
+			if read := plan.read(table); read > 0 && plan.readsWhole(table) || read > float64(2*rows) {
+				t.Errorf("%s, %s: reads %v of %s, want %d at most, by index\n%s", name, mode, read, table, 2*rows, plan)
+			}
+		}
+		last = plan
+	}
+	return last
+}
+
+// readsWhole reports whether a table is read without an index.
+func (n explained) readsWhole(table string) bool {
+	if n.Relation == table && n.Type == "Seq Scan" {
+		return true
+	}
+	for _, p := range n.Plans {
+		if p.readsWhole(table) {
+			return true
+		}
+	}
+	return false
+}
+
+// largestSort returns the rows of the largest sort.
+func (n explained) largestSort() float64 {
+	var most float64
+	if n.Type == "Sort" || n.Type == "Incremental Sort" {
+		most = n.Rows
+		for _, p := range n.Plans {
+			most = max(most, p.Rows)
+		}
+	}
+	for _, p := range n.Plans {
+		most = max(most, p.largestSort())
+	}
+	return most
+}
+
+// middle returns the place of a change in the middle of those of store 1.
+func middle(t *testing.T, conn *pgx.Conn) (c change) {
+	t.Helper()
+	err := conn.QueryRow(t.Context(), "SELECT changed_in, id FROM subscriptions WHERE store_id = 1 ORDER BY changed_in, id OFFSET 40000 LIMIT 1", unprepared).Scan(&c.transaction, &c.id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func idsOf(t *testing.T, conn *pgx.Conn, n int) []int64 {
+	t.Helper()
+	rows, err := conn.Query(t.Context(), "SELECT id FROM subscriptions WHERE store_id = 1 ORDER BY changed_in DESC, id LIMIT $1", unprepared, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids, err := pgx.CollectRows(rows, pgx.RowTo[int64])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ids
+}
+
+// awaitAll waits until all that was committed so far is among the changes.
+func awaitAll(t *testing.T, conn *pgx.Conn) {
+	t.Helper()
+	var until uint64
+	if err := conn.QueryRow(t.Context(), "SELECT pg_snapshot_xmax(pg_current_snapshot())", unprepared).Scan(&until); err != nil {
+		t.Fatal(err)
+	}
+	for ended := uint64(0); ended < until; time.Sleep(time.Millisecond) {
+		if err := conn.QueryRow(t.Context(), "SELECT pg_snapshot_xmin(pg_current_snapshot())", unprepared).Scan(&ended); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// deleteSome deletes 5 % of the subscriptions of each store.
+func deleteSome(t *testing.T, conn *pgx.Conn) {
+	t.Helper()
+	if _, err := conn.PgConn().Exec(t.Context(), "DELETE FROM subscriptions WHERE id % 20 = 7; ANALYZE").ReadAll(); err != nil {
+		t.Fatal(err)
+	}
+}
