@@ -1,10 +1,11 @@
 package subscriptions
 
 import (
-	"commerce/auth/problem"
 	"errors"
 	"math"
 	"testing"
+
+	"commerce/auth/problem"
 
 	"pgregory.net/rapid"
 )
