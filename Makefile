@@ -18,7 +18,7 @@ endif
 WITH_SERVERS = sh deploy/ephemeral/install.sh $(GO) run ./deploy/ephemeral/run --
 
 .DEFAULT_GOAL := help
-.PHONY: run test race lint build bench compare fuzz torture schedules help go-test go-fuzz
+.PHONY: run test race lint build bench compare fuzz torture schedules histories help go-test go-fuzz
 
 run: ## run the demo with sample data, without Redis or Postgres
 	@echo "Compiling the demo. The first time takes a minute or two; later it takes seconds."
@@ -62,6 +62,10 @@ schedules: ## test SCHEDULES (1000000) request interleavings from SEED (1) on
 	$(GO) test -c -o bin/redisstore.test ./cart/redisstore
 	sh deploy/ephemeral/install.sh bin/redisstore.test -test.run 'TestSchedules$$' -test.timeout 0 \
 		-schedules $(SCHEDULES) -seed $(SEED)
+
+histories: HISTORIES = 100
+histories: ## test HISTORIES (100) random histories of changes and their followers
+	$(WITH_SERVERS) $(GO) test -timeout 2h -count 1 -run TestFollower ./subscriptions -histories $(HISTORIES)
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
