@@ -2,12 +2,18 @@ package subscriptions_test
 
 import (
 	"errors"
+	"net/http"
+	"net/url"
+	"os"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"commerce/auth/locale"
+	"commerce/deploy/connect"
+	"commerce/deploy/ephemeral"
 	"commerce/subscriptions"
 )
 
@@ -86,4 +92,34 @@ func TestChanges_OfAnotherSourceExpireTheCursor(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+func TestSource_NeedsOnlyTheRightsOfTheServicesRole(t *testing.T) {
+	t.Parallel()
+	owner := ephemeral.StartPostgres(t).URL // roles belong to a whole server
+	if err := ephemeral.Migrate(t.Context(), owner); err != nil {
+		t.Fatal(err)
+	}
+	pool := ephemeral.OpenPool(t, owner, connect.PostgresConfig{Writable: true})
+	fill(t, pool, sampleData())
+	script, err := os.ReadFile("../deploy/postgres/roles.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pool.Exec(t.Context(), string(script)); err != nil {
+		t.Fatal(err)
+	}
+	service, err := url.Parse(owner)
+	if err != nil {
+		t.Fatal(err)
+	}
+	service.User = url.User("commerce_service")
+	b := newBundle(subscriptions.NewPostgres(subscriptions.PostgresConfig{
+		Pool: ephemeral.OpenPool(t, service.String(), connect.PostgresConfig{}), Budget: 10 * time.Second,
+	}), stores()...)
+	for _, path := range []string{"/subscriptions", "/subscriptions/5001", "/subscriptions/changes", "/subscriptions/summary"} {
+		if w := b.do(path, 1, "en"); w.Code != http.StatusOK {
+			t.Errorf("%s: %d %s", path, w.Code, w.Body)
+		}
+	}
 }
