@@ -45,7 +45,8 @@ func TestBenchmarks_RunEndToEnd(t *testing.T) {
 			{"writes", 0, 3, 0},
 			{"start", 0, 2, 0},
 			{"soak", 0, 4, 1},
-			{"list", 2 + 1 + 2 + 3, 0, 1}, // the first page, page 10 by link and by number, filters
+			{"list", 2 + 1 + 2 + 7 + 1, 0, 1},       // the first page, page 10 by link and by number, filters, changes
+			{"export", 0, 2*5 + 2*2 + 2*(2+2*2), 1}, // memory and time, pages near and far, exports compared to them
 		})
 	})
 	t.Run("two builds", func(t *testing.T) {

@@ -2,10 +2,7 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -32,6 +29,9 @@ func listCases(ctx context.Context, s *stage) ([]testCase, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := first.startFloors(ctx, s); err != nil {
+		return nil, err
+	}
 	cases, err := first.cases(ctx)
 	if err != nil || s.against == "" {
 		return cases, err
@@ -50,6 +50,7 @@ func listCases(ctx context.Context, s *stage) ([]testCase, error) {
 // listBench is a database with data, the service and a floor.
 type listBench struct {
 	db           *pgx.Conn
+	settings     []string
 	service      *server
 	floor        *server
 	floorUsualGC *server // with Go's default collector
@@ -58,39 +59,57 @@ type listBench struct {
 }
 
 // newListBench starts a service on a filled database; "" fills one.
-func newListBench(ctx context.Context, s *stage, binary, database string) (b *listBench, err error) {
+func newListBench(ctx context.Context, s *stage, binary, database string) (*listBench, error) {
 	if database == "" {
+		var err error
 		if database, err = s.database(ctx, binary, s.rows); err != nil {
 			return nil, err
 		}
 	}
-	b = &listBench{}
-	if b.db, err = pgx.Connect(ctx, database); err != nil {
+	b := &listBench{}
+	if err := b.connect(ctx, s, database); err != nil {
 		return nil, err
+	}
+	return b, b.serve(ctx, s, binary, database)
+}
+
+// connect connects to the database and counts the store's rows.
+func (b *listBench) connect(ctx context.Context, s *stage, database string) (err error) {
+	if b.db, err = pgx.Connect(ctx, database); err != nil {
+		return err
 	}
 	s.ends = append(s.ends, func() error { return b.db.Close(context.WithoutCancel(ctx)) })
-	if err := b.db.QueryRow(ctx, "SELECT count(*) FROM subscriptions WHERE store_id = 1").Scan(&b.rows); err != nil {
-		return nil, err
-	}
+	return b.count(ctx)
+}
+
+func (b *listBench) count(ctx context.Context) error {
+	return b.db.QueryRow(ctx, "SELECT count(*) FROM subscriptions WHERE store_id = 1").Scan(&b.rows)
+}
+
+// serve starts the service.
+func (b *listBench) serve(ctx context.Context, s *stage, binary, database string) error {
 	redis, err := s.redis(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	settings := serviceSettings(database, redis)
-	if b.token, err = call(ctx, binary, settings, "token", "store", "--store", "1", "--name", "bench"); err != nil {
-		return nil, err
+	b.settings = serviceSettings(database, redis)
+	if b.token, err = call(ctx, binary, b.settings, "token", "store", "--store", "1", "--name", "bench"); err != nil {
+		return err
 	}
-	service, err := s.http(ctx, settings, responds("/openapi.yaml"), binary, "serve")
+	service, err := s.http(ctx, b.settings, responds("/openapi.yaml"), binary, "serve")
+	b.service = &server{service, b.sessions}
+	return err
+}
+
+// startFloors starts the floors on the service's database.
+func (b *listBench) startFloors(ctx context.Context, s *stage) error {
+	floor, err := s.floor(ctx, b.settings, "floor-list")
 	if err != nil {
-		return nil, err
+		return err
 	}
-	floor, err := s.floor(ctx, settings, "floor-list")
-	if err != nil {
-		return nil, err
-	}
-	usual, err := s.floor(ctx, settings, "floor-list"+withDefaultGC)
-	b.service, b.floor, b.floorUsualGC = &server{service, b.sessions}, &server{floor, b.sessions}, &server{usual, b.sessions}
-	return b, err
+	usual, err := s.floor(ctx, b.settings, "floor-list"+withDefaultGC)
+	b.floor, b.floorUsualGC = &server{floor, b.sessions}, &server{usual, b.sessions}
+	return err
 }
 
 func (b *listBench) url() string { return b.service.url + "/subscriptions" }
@@ -116,51 +135,16 @@ func (b *listBench) cases(ctx context.Context) ([]testCase, error) {
 		return nil, err
 	}
 	filters, err := b.filters(ctx)
-	return slices.Concat(all, pages, filters), err
+	if err != nil {
+		return nil, err
+	}
+	poll, err := b.poll(ctx)
+	return slices.Concat(all, pages, filters, []testCase{poll}), err
 }
 
 // ours is a list with a query.
 func (b *listBench) ours(name, query string, compared ...results.Comparison) testCase {
 	return testCase{name: name, server: b.service, clients: same(b.url()+query, b.header()), compared: compared}
-}
-
-// filters are lists with a filter that many rows match.
-func (b *listBench) filters(ctx context.Context) ([]testCase, error) {
-	var email, phone string
-	err := b.db.QueryRow(ctx, `SELECT email, calling_code || national_phone FROM customers c WHERE store_id = 1 AND id > 1000000
-		ORDER BY (SELECT count(*) FROM subscriptions s WHERE s.store_id = 1 AND s.customer_id = c.id) DESC LIMIT 1`).Scan(&email, &phone)
-	if err != nil {
-		return nil, err
-	}
-	page1 := results.Comparison{Cost: results.ServerCPU, Of: firstPage}
-	return []testCase{
-		b.ours("by e-mail", "?customerEmail="+url.QueryEscape(email), page1),
-		b.ours("by phone", "?customerPhone="+phone, page1),
-		b.ours("by calling code", "?customerCountryCode=966", page1),
-	}, nil
-}
-
-// nextPage requests a page and returns its link to the next page.
-func nextPage(ctx context.Context, rawURL string, header http.Header) (string, error) {
-	made, err := http.NewRequestWithContext(ctx, http.MethodGet, rawURL, nil)
-	if err != nil {
-		return "", err
-	}
-	made.Header = header
-	response, err := http.DefaultClient.Do(made)
-	if err != nil {
-		return "", err
-	}
-	defer response.Body.Close()
-	var page struct {
-		Data struct {
-			Next string `json:"next_page_url"`
-		}
-	}
-	if err := json.NewDecoder(response.Body).Decode(&page); err != nil || page.Data.Next == "" {
-		return "", fmt.Errorf("no link to a next page at %s: %s (%v)", rawURL, response.Status, err)
-	}
-	return page.Data.Next, nil
 }
 
 // sessions returns the process ids of the database's other sessions.

@@ -73,6 +73,7 @@ func benchmarks() []benchmark {
 		{"start", benchStart},
 		{"soak", benchSoak},
 		{"list", benchList},
+		{"export", benchExport},
 	}
 }
 
@@ -167,8 +168,8 @@ func parse(args []string) ([]benchmark, options, error) {
 	flags.StringVar(&o.out, "out", "", "write results and plots to this directory")
 	flags.StringVar(&o.binary, "binary", "", "path of the service's executable (default: built from this tree)")
 	flags.StringVar(&o.against, "against", "", "path of a second executable of the service, measured in the same rounds")
-	flags.IntVar(&o.rows, "rows", 1_000_000, "number of subscriptions for list")
-	flags.StringVar(&o.database, "database", "", "URL of an existing database for list, which only reads it (default: a new one)")
+	flags.IntVar(&o.rows, "rows", 1_000_000, "number of subscriptions for list and export")
+	flags.StringVar(&o.database, "database", "", "URL of an existing database for list and export, which only read it (default: new ones)")
 	var chosen []benchmark
 	for {
 		if err := flags.Parse(args); err != nil {

@@ -26,7 +26,10 @@ func benchSoak(ctx context.Context, s *stage) (results.Benchmark, error) {
 	ctx, stop := context.WithTimeout(ctx, s.soak)
 	defer stop()
 	sizes := make(chan []results.Point, 1)
-	go func() { sizes <- residentOver(ctx, shop.server.pid(), s.soak) }()
+	bar := progress("soak", 100)
+	go func() {
+		sizes <- residentOver(ctx, shop.server.pid(), s.soak/101, func() { _ = bar.Add(1) })
+	}()
 	l, err := put(ctx, transport, all, s.soak)
 	if err = errors.Join(err, context.Cause(ctx)); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		return results.Benchmark{}, err
@@ -68,11 +71,11 @@ func (s *shop) mixed() clients {
 	return func(ctx context.Context) (*client, error) { return kinds[made.Add(1)%int64(len(kinds))](ctx) }
 }
 
-// residentOver samples the resident memory of a process 100 times in d, until ctx ends.
-func residentOver(ctx context.Context, pid int, d time.Duration) []results.Point {
+// residentOver samples the resident memory of a process at an interval, until ctx ends. It
+// calls sampled after each sample.
+func residentOver(ctx context.Context, pid int, every time.Duration, sampled func()) []results.Point {
 	var points []results.Point
-	bar := progress("soak", 100)
-	samples := time.NewTicker(d / 101)
+	samples := time.NewTicker(every)
 	defer samples.Stop()
 	for began := time.Now(); ; {
 		select {
@@ -85,6 +88,6 @@ func residentOver(ctx context.Context, pid int, d time.Duration) []results.Point
 			return points
 		}
 		points = append(points, results.Point{X: results.Rounded(time.Since(began).Seconds()), Figure: results.FigureOf(megabytes(size))})
-		_ = bar.Add(1)
+		sampled()
 	}
 }

@@ -17,7 +17,8 @@ import (
 // Generator makes synthetic subscriptions, for lists as long as those in production.
 // Each row is a function of its number, so a million rows need no memory. A tenth of
 // the subscriptions belong to the sample's first store, so that its list is long; the
-// others are spread evenly over up to 999 generated stores.
+// others are spread evenly over up to 999 generated stores. One customer of the first
+// store has many subscriptions, so that lists of one customer have several pages.
 type Generator struct {
 	n         int
 	now       time.Time
@@ -37,7 +38,8 @@ const (
 	maxStores        = 1000
 	perCustomer      = 3 // subscriptions, on average
 	firstStoreID     = 1001
-	firstStoresShare = 10 // one in ten customers
+	firstStoresShare = 10   // one in ten customers
+	manyShare        = 1000 // one in a thousand subscriptions belongs to the first customer
 )
 
 // NewGenerator returns a Generator of n subscriptions, with dates in the two years
@@ -132,6 +134,9 @@ func (g *Generator) cardOf(customer int) (i int, ok bool) {
 func (g *Generator) subscription(i int) []any {
 	random := rand.New(rand.NewPCG(uint64(g.firstID), uint64(i)))
 	customer := random.IntN(g.customers)
+	if random.IntN(manyShare) == 0 {
+		customer = 0
+	}
 	spec := g.storeOf(customer)
 	s := g.bought(random, spec, i)
 	s.ID, s.StoreID, s.CustomerID = g.firstID+int64(i), spec.store.ID, g.firstCustomer+int64(customer)
