@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -26,36 +27,61 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// Each benchmark belongs to one of the subtests, two of which run at the same time on two
+// CPUs: most of their time they wait for servers to start.
 func TestBenchmarks_RunEndToEnd(t *testing.T) {
 	t.Parallel()
 	binary, err := build(t.Context(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Run("all benchmarks", func(t *testing.T) {
-		got := measured(t, "-binary", binary)
-		checkAll(t, got, []size{ // floors run twice
+	runs := map[string][]size{ // floors run twice
+		"carts under load": {
 			{"get", 4 + 5, 0, 0},
 			{"count", 2 + 3, 0, 0},
 			{"add", 2 + 6, 0, 0},
-			{"allocations", 0, 16, 0}, // at least four owners of four requests
 			{"latency", 1 + 1, 6, 3},
 			{"readers", 3 * 2, 0, 1}, // 3 and 12 readers
+			{"soak", 0, 4, 1},
+		},
+		"carts": {
+			{"allocations", 0, 16, 0}, // at least four owners of four requests
 			{"memory", 0, 4, 1},
 			{"writes", 0, 3, 0},
 			{"start", 0, 2, 0},
-			{"soak", 0, 4, 1},
-			{"list", 2 + 1 + 2 + 7 + 1, 0, 1},       // the first page, page 10 by link and by number, filters, changes
-			{"export", 0, 2*5 + 2*2 + 2*(2+2*2), 1}, // memory and time, pages near and far, exports compared to them
+		},
+		"subscriptions": {
+			{"list", 2 + 1 + 2 + 7 + 1, 0, 1},     // the first page, page 10 by link and by number, filters, changes
+			{"export", 0, 2*5 + 2*2 + 2*(2+3), 1}, // all rows; pages near and far; formats, compared to both
+		},
+	}
+	var tested []string
+	for name, want := range runs {
+		tested = append(tested, namesOf(want)...)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			checkAll(t, measured(t, append(namesOf(want), "-binary", binary)...), want)
 		})
-	})
+	}
+	if diff := cmp.Diff(slices.Sorted(slices.Values(names())), slices.Sorted(slices.Values(tested))); diff != "" {
+		t.Errorf("tested benchmarks (-all +tested):\n%s", diff)
+	}
 	t.Run("two builds", func(t *testing.T) {
-		got := measured(t, "get", "-binary", binary, "-against", binary, "memory")
-		checkAll(t, got, []size{{"get", 4 + 2*5, 0, 0}, {"memory", 0, 2 * 4, 1}})
+		t.Parallel()
+		got := measured(t, "get", "-binary", binary, "-against", binary, "memory", "export")
+		checkAll(t, got, []size{{"get", 4 + 2*5, 0, 0}, {"memory", 0, 2 * 4, 1}, {"export", 0, 24 + 2*5 + 4*(2+2), 1}})
 		if len(got.Programs) != 2 || got.Programs[1].Path != binary || got.Programs[1].Go == "" {
 			t.Errorf("the results do not describe the second program: %+v", got.Programs)
 		}
 	})
+}
+
+func namesOf(all []size) []string {
+	var names []string
+	for _, s := range all {
+		names = append(names, s.name)
+	}
+	return names
 }
 
 // measured runs benchmarks briefly, and returns their results as read from the file.

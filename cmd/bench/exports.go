@@ -83,8 +83,8 @@ func (e *exports) close() {
 	}
 }
 
-// multiply copies the first store's rows until it has that many. This takes a third less
-// time than to generate them.
+// multiply copies the first store's rows until it has that many, which takes about a
+// third less time than generating them.
 func multiply(ctx context.Context, database string, rows int) error {
 	db, err := pgx.Connect(ctx, database)
 	if err != nil {

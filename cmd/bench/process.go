@@ -114,10 +114,11 @@ func (p *process) stop() {
 	_ = p.cmd.Wait()
 }
 
-// build compiles the service into dir, and returns the path of the program.
+// build compiles the service into dir as `make build` does, and returns the path of the
+// program.
 func build(ctx context.Context, dir string) (string, error) {
 	binary := filepath.Join(dir, "commerce")
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", binary, "commerce/cmd/commerce")
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", binary, "commerce/cmd/commerce")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("go build: %w\n%s", err, out)
 	}

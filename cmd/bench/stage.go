@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net/url"
@@ -18,7 +19,6 @@ type stage struct {
 	options
 	dir  string
 	ends []func() error // clean-up, in reverse order
-	made int            // number of databases
 }
 
 func newStage(o options) (*stage, error) {
@@ -73,8 +73,7 @@ func (s *stage) database(ctx context.Context, binary string, subscriptions int) 
 	if s.postgres == "" {
 		return "", errors.New("TEST_POSTGRES_URL is not set: run `make bench` or `go run ./deploy/ephemeral/run -- go run ./cmd/bench`")
 	}
-	s.made++
-	name := fmt.Sprintf("bench_%d_%d", os.Getpid(), s.made)
+	name := "bench_" + strings.ToLower(rand.Text())
 	if err := s.administer(ctx, "CREATE DATABASE "+name); err != nil {
 		return "", err
 	}
