@@ -153,3 +153,17 @@ func (e *exports) watched(ctx context.Context, stream *export) ([]results.Point,
 	stop()
 	return <-points, rows, err
 }
+
+// memoryOf summarizes the resident memory during an export that began with before. All are
+// in megabytes.
+func memoryOf(name string, before float64, points []results.Point) []results.Value {
+	highest := before
+	for _, p := range points {
+		highest = max(highest, p.Median)
+	}
+	return []results.Value{
+		{Name: name + ": resident memory before", Unit: "MB", Figure: results.FigureOf(before)},
+		{Name: name + ": highest resident memory", Unit: "MB", Figure: results.FigureOf(highest)},
+		{Name: name + ": growth", Unit: "MB", Figure: results.FigureOf(highest - before), AtMost: new(16.0)},
+	}
+}

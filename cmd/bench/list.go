@@ -79,10 +79,6 @@ func (b *listBench) connect(ctx context.Context, s *stage, database string) (err
 		return err
 	}
 	s.ends = append(s.ends, func() error { return b.db.Close(context.WithoutCancel(ctx)) })
-	return b.count(ctx)
-}
-
-func (b *listBench) count(ctx context.Context) error {
 	return b.db.QueryRow(ctx, "SELECT count(*) FROM subscriptions WHERE store_id = 1").Scan(&b.rows)
 }
 

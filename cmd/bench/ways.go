@@ -14,7 +14,7 @@ type reader interface {
 	// and after the last row with the first one.
 	read(ctx context.Context, until time.Time) (rows int, err error)
 
-	// pause gives free what the service keeps between two reads.
+	// pause releases what the service would hold until the next read.
 	pause()
 }
 
@@ -133,18 +133,4 @@ func ratioOf(own, base []float64) results.Figure {
 		ratios[i] = own[i] / base[i]
 	}
 	return results.FigureOf(ratios...)
-}
-
-// memoryOf summarizes the resident memory during an export that began with before. All are
-// in megabytes.
-func memoryOf(name string, before float64, points []results.Point) []results.Value {
-	highest := before
-	for _, p := range points {
-		highest = max(highest, p.Median)
-	}
-	return []results.Value{
-		{Name: name + ": resident memory before", Unit: "MB", Figure: results.FigureOf(before)},
-		{Name: name + ": highest resident memory", Unit: "MB", Figure: results.FigureOf(highest)},
-		{Name: name + ": growth", Unit: "MB", Figure: results.FigureOf(highest - before), AtMost: new(16.0)},
-	}
 }
