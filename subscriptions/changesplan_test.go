@@ -30,6 +30,7 @@ func checkChangesPlans(t *testing.T, conn *pgx.Conn) {
 				t.Errorf("%d changes after %s: sorts more than the page\n%s", limit, name, plan)
 			}
 		}
+		checkPagePlan(t, conn, "a poll without changes", newsSQL, []any{int64(1), fmt.Sprint(1 << 62), int64(1)}, 0, "force_custom_plan", "force_generic_plan")
 		// With a custom plan, to scan a small table can be as fast.
 		checkPagePlan(t, conn, fmt.Sprintf("%d subscriptions", limit), changedSQL, []any{int64(1), "ar", idsOf(t, conn, limit)}, limit, "force_generic_plan")
 	}

@@ -54,6 +54,7 @@ type Postgres struct {
 	skippers     *slots // pages that skip many rows
 	shares       *shares
 	outOfBounds  outOfBounds
+	polls        polls
 
 	summaryPool *pgxpool.Pool
 	base        context.Context

@@ -16,6 +16,13 @@ import (
 // Changes implements Source.
 func (p *Postgres) Changes(ctx context.Context, store int64, q ChangesQuery) (found Changes, err error) {
 	err = p.connected(ctx, store, func(ctx context.Context, conn *pgxpool.Conn) error {
+		if p.polls.good(q.After, p.now()) {
+			news, err := hasNews(ctx, conn, store, q.After)
+			if err != nil || !news {
+				found.Next = q.After
+				return err
+			}
+		}
 		system, err := systemIdentifier(ctx, conn)
 		if err != nil {
 			return err
@@ -62,8 +69,12 @@ func (p *Postgres) changes(ctx context.Context, conn *pgxpool.Conn, store int64,
 	if err != nil {
 		return Changes{}, err
 	}
-	if c, err = r.judge(q.After, c, last); err != nil || c.Next == q.After {
-		return c, err
+	if c, err = r.judge(q.After, c, last); err != nil {
+		return Changes{}, err
+	}
+	p.polls.remember(&r.history, p.now())
+	if c.Next == q.After {
+		return c, nil
 	}
 	c.Changed, err = p.changed(ctx, tx, store, changed, q.Language)
 	return c, err

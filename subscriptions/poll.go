@@ -1,0 +1,57 @@
+package subscriptions
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// polls answers requests for changes when there are none, with a statement that costs half of
+// changesSQL. The zero value is ready to use.
+//
+// That statement does not look at the history of the database. It is enough that a cursor of
+// the same timeline was good a moment ago: to tell a reader that nothing has changed yet, and
+// to keep its cursor, is never wrong. A cursor that has expired since is refused a moment later.
+type polls struct{ lately atomic.Pointer[goodCursors] }
+
+// goodCursors are the cursors that are good at a time, except for deletions that were pruned.
+type goodCursors struct {
+	database database
+	timeline int64
+	log      uint64 // up to this position
+	at       time.Time
+}
+
+const goodFor = time.Second
+
+func (p *polls) good(c Cursor, now time.Time) bool {
+	g := p.lately.Load()
+	return g != nil && c.timeline != 0 && c.timeline == g.timeline && c.database == g.database && c.log <= g.log && now.Sub(g.at) < goodFor
+}
+
+// remember notes which cursors are good by a history. On a timeline that is not recorded yet,
+// that depends on the cursor.
+func (p *polls) remember(h *history, now time.Time) {
+	if h.recorded() && !h.unrecorded() {
+		p.lately.Store(&goodCursors{h.database, h.latest.mark, h.log, now})
+	}
+}
+
+// newsSQL reports whether there may be a change of a store after a cursor. The arguments are
+// the store, and the transaction and the ID of the cursor.
+const newsSQL = `
+	SELECT EXISTS (SELECT FROM subscriptions
+			WHERE store_id = $1 AND (changed_in, id) > ($2, $3) AND changed_in < pg_snapshot_xmin(pg_current_snapshot()))
+		OR EXISTS (SELECT FROM deleted_subscriptions
+			WHERE store_id = $1 AND (deleted_in, id) > ($2, $3) AND deleted_in < pg_snapshot_xmin(pg_current_snapshot()))
+		OR EXISTS (SELECT FROM pruned_deletions WHERE store_id = $1 AND (deleted_in, id) > ($2, $3))`
+
+func hasNews(ctx context.Context, conn *pgxpool.Conn, store int64, after Cursor) (news bool, err error) {
+	err = conn.QueryRow(ctx, newsSQL, store, after.transaction, after.id).Scan(&news)
+	if err != nil {
+		return false, classify(err)
+	}
+	return news, nil
+}
