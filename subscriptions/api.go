@@ -32,7 +32,7 @@ type Config struct {
 	Used func(tokenID int64)
 
 	// Stopping, if not nil, reports whether the process is about to stop, so that streams
-	// end. Their clients go on at another instance.
+	// end. Their clients continue at another instance.
 	Stopping func() bool
 
 	// Now is the clock. Default: time.Now.

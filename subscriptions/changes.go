@@ -13,12 +13,12 @@ type ChangesQuery struct {
 	Language locale.Locale // of the products' names
 }
 
-// Changes are subscriptions that changed or were deleted. Each subscription is in one of
-// the lists at most, and both are in the order of the changes. A subscription that changed
+// Changes are subscriptions that changed or were deleted. A subscription is in at most one
+// of the lists, and both are in the order of the changes. A subscription that changed
 // several times appears once, as it is now.
 //
-// A copy stays complete when its owner applies Deleted, then Changed, and then asks for
-// the changes after Next. To apply the same Changes again does no harm.
+// A copy stays complete when its owner applies Deleted, then Changed, and then requests
+// the changes after Next. Applying the same Changes again is harmless.
 type Changes struct {
 	Changed []Subscription
 	Deleted []Deletion
@@ -38,6 +38,6 @@ const (
 	maxChanges     = 1000
 )
 
-// KeepDeletions is how long a deletion is among the changes. A reader that does not ask for
-// that long has to start from the beginning.
+// KeepDeletions is how long a deletion stays among the changes. A reader whose cursor is
+// older may have to start from the beginning.
 const KeepDeletions = 90 * 24 * time.Hour

@@ -72,7 +72,7 @@ func (a *API) changes(v *visit) (wire.Answer, error) {
 	}}, nil
 }
 
-// streamed answers with everything after the cursor.
+// streamed answers with a stream of everything after the cursor.
 func (a *API) streamed(v *visit, r changesRequest) (wire.Answer, error) {
 	store := v.store
 	s := Stream{Source: a.source, Store: store, After: r.after, Format: r.format, Stopping: a.stopping, Now: a.now}
@@ -97,7 +97,7 @@ func (a *API) streamed(v *visit, r changesRequest) (wire.Answer, error) {
 	return wire.Answer{Stream: &wire.Stream{ContentType: r.format.contentType(), Parts: parts}}, nil
 }
 
-// changesFailed returns the error for the caller of a source's error.
+// changesFailed turns a source's error into the one that the caller gets.
 func changesFailed(store int64, err error) error {
 	if errors.Is(err, ErrCursorExpired) {
 		return errCursorExpired

@@ -7,8 +7,8 @@ import "strconv"
 // cursor, the maximum number of changes, the cursor's timeline, and the system identifier.
 //
 // Only transactions below the snapshot's xmin are read. All of those have ended, so no
-// change can still appear among or before those that were read. A deletion does not count
-// while a subscription has its ID again.
+// change can appear later before or between those that were read. A deletion is ignored
+// if a new subscription has the same ID.
 //
 // The result has at least one row. Without changes, its transaction is 0. The outer limit
 // is a literal for the planner, as in listSQL.

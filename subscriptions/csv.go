@@ -40,7 +40,7 @@ type csvLines struct {
 // csvColumn is a member, and the object that has it, "" for a subscription itself.
 type csvColumn struct{ object, member string }
 
-// newCSV writes no header if it is begun already.
+// newCSV leaves out the header if begun is true.
 func newCSV(w *wire.Writer, begun bool) *csvLines {
 	c := &csvLines{w: w, begun: begun, columns: make([]csvColumn, len(csvColumns))}
 	for i, name := range csvColumns {
@@ -142,16 +142,16 @@ func (c *csvLines) value(object, name, json []byte) (err error) {
 	case json[0] != '"':
 	case bytes.IndexByte(json, '\\') >= 0:
 		c.text, err = jsontext.AppendUnquote(c.text[:0], json)
-		json = harmless(c.text)
+		json = escapeFormula(c.text)
 	default:
-		json = harmless(json[1 : len(json)-1])
+		json = escapeFormula(json[1 : len(json)-1])
 	}
 	c.cell(object, name, json)
 	return err
 }
 
-// harmless returns a text that no spreadsheet takes for a formula.
-func harmless(text []byte) []byte {
+// escapeFormula returns a text that no spreadsheet takes for a formula.
+func escapeFormula(text []byte) []byte {
 	if len(text) > 0 && strings.IndexByte("=+-@\t\r", text[0]) >= 0 {
 		return append([]byte{'\''}, text...)
 	}
@@ -172,8 +172,8 @@ func (c *csvLines) cell(object, member, text []byte) {
 	c.lines = append(c.lines, text...)
 }
 
-// end ends the line. Line breaks inside of cells stay as they are, which encoding/csv would
-// change.
+// end ends the line. Line breaks inside of cells stay as they are; encoding/csv would
+// change them.
 func (c *csvLines) end() {
 	for ; c.at < len(c.columns)-1; c.at++ {
 		c.lines = append(c.lines, ',')

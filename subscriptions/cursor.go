@@ -7,13 +7,14 @@ import (
 	"slices"
 )
 
-// Cursor is how far a reader has come in the changes of a store. The zero Cursor is the
+// Cursor is a reader's position in the changes of a store. The zero Cursor is the
 // beginning.
 //
-// Changes are ordered by the transaction that made them, and then by ID. Transactions have
-// their order only in one history of one database, so a cursor says in which one it was
-// made. Its text is not a secret and has no signature, so that it stays valid as long as
-// the data: whoever forges one misleads only himself. A checksum finds damaged ones.
+// Changes are ordered by the transaction that made them, and then by ID. Transaction
+// IDs are comparable only within one history of one database, so a cursor identifies the
+// one in which it was made. Its text is not a secret and has no signature, so that it stays
+// valid as long as the data. A forged cursor can mislead only the client that forged it. A
+// checksum detects damaged ones.
 type Cursor struct {
 	database database
 
@@ -21,8 +22,8 @@ type Cursor struct {
 	// database had none.
 	timeline int64
 
-	// log is a position in the write-ahead log. All that the reader has seen was committed
-	// before it. 0: the reader has seen nothing.
+	// log is a position in the write-ahead log. Everything that the reader has seen was
+	// committed before it. 0: the reader has seen nothing.
 	log uint64
 
 	// since is a transaction. All transactions below it had ended when the reader started.

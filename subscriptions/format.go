@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// Format is how changes are sent.
+// Format is the media type in which changes are sent.
 type Format string
 
-// All formats of changes. Each is the media type that asks for it.
+// All formats of changes.
 const (
 	JSON   Format = "application/json" // one page
 	NDJSON Format = "application/x-ndjson"
@@ -17,8 +17,8 @@ const (
 )
 
 // preferred returns the format that an Accept header prefers: the one with the highest
-// quality, the first of several, JSON if it names none. A wildcard names none, since most
-// programs send one without knowing what else there is.
+// quality, the first of several, JSON if it names none. A wildcard names none, because most
+// programs send one by default.
 func preferred(accept string) Format {
 	best, quality := JSON, 0.0
 	for item := range strings.SplitSeq(accept, ",") {

@@ -2,8 +2,8 @@ package subscriptions
 
 import "errors"
 
-// history is what a database knows about its past when changes are read. A cursor is only
-// good in a database that has all that its reader has seen.
+// history is what a database knows about its past when changes are read. A cursor is valid
+// only in a database that has everything that its reader has seen.
 //
 // The timeline of the write-ahead log changes when a replica is promoted, or a backup is
 // recovered up to some time: the part of the log after the fork is lost there. Triggers
@@ -12,13 +12,13 @@ import "errors"
 type history struct {
 	database database
 	ended    uint64 // all transactions below have ended, and what they changed is read
-	log      uint64 // position of the write-ahead log; all that is read was committed before it
+	log      uint64 // position of the write-ahead log; everything that is read was committed before it
 
 	replica  bool
 	replayed uint64 // position up to which a replica has the log
 
 	latest timeline // that a trigger recorded; number 0: none yet
-	ours   bool     // it was recorded in this database, not in one of which this is a copy
+	ours   bool     // it was recorded in this database, not in the original of a copy
 
 	// current is the timeline of the log, 0 on a replica. fork is where it left the one
 	// before, 0 if the server no longer knows.
@@ -53,20 +53,20 @@ func (c change) after(other change) bool {
 
 // Errors for a cursor, or for a database, from which no changes can be read.
 var (
-	errOtherDatabase = errors.New("the database is a copy: run `commerce migrate up`, which starts the changes anew")
+	errOtherDatabase = errors.New("the database is a copy: run `commerce migrate up`, which restarts the changes")
 	errForkUnknown   = errors.New("the server was promoted twice, or restarted since, and no subscription has changed since")
 )
 
 // ahead reports whether a replica may lack something that a reader has seen, so that it
-// cannot tell whether the cursor is good. A replica that knows the cursor's timeline needs
-// not be asked: it shows no change before all transactions up to the cursor's have ended.
+// cannot decide whether the cursor is valid. If check accepts the cursor, this does not
+// matter: the replica shows no change before all transactions up to the cursor's have ended.
 func (h *history) ahead(c Cursor) bool {
 	return h.replica && c.database == h.database && h.replayed < c.log
 }
 
-// judge returns the changes after a cursor, of which last is the last, or why they cannot be
-// used.
-func (h *history) judge(after Cursor, c Changes, last change) (Changes, error) {
+// result completes the changes c after a cursor, the last of which is last. The error says
+// why they cannot be used. A replica that is behind the cursor returns no changes yet.
+func (h *history) result(after Cursor, c Changes, last change) (Changes, error) {
 	switch err := h.check(after); {
 	case errors.Is(err, ErrCursorExpired) && h.ahead(after):
 		return Changes{Next: after}, nil
@@ -101,7 +101,7 @@ func (h *history) unrecorded() bool { return h.recorded() && h.current > h.lates
 
 func (h *history) recorded() bool { return h.latest.number != 0 }
 
-// has reports whether the database has all that the reader has seen.
+// has reports whether the database has everything that the reader has seen.
 func (h *history) has(c Cursor) bool {
 	switch {
 	case c.timeline == 0:
@@ -131,7 +131,7 @@ func (h *history) next(c Cursor, last change) Cursor {
 	c.transaction, c.id = last.transaction, last.id
 	c.timeline, c.log = h.latest.mark, max(c.log, h.log)
 	if h.unrecorded() {
-		c.log = min(c.log, h.fork) // nothing was changed on the new timeline
+		c.log = min(c.log, h.fork) // no subscription has changed on the new timeline
 	}
 	return c
 }

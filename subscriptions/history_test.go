@@ -84,9 +84,9 @@ func TestHistory_RefusesCursorsOfReadersThatCouldMissSomething(t *testing.T) {
 func TestHistory_IsUnavailableInACopyAndWhenAForkIsUnknown(t *testing.T) {
 	t.Parallel()
 	for name, edit := range map[string]func(h *history){
-		"a copy that was not stamped anew": func(h *history) { h.ours = false },
-		"restarted after a promotion":      func(h *history) { h.current = 2 },
-		"promoted twice":                   func(h *history) { h.current, h.fork = 3, 950 },
+		"a copy that was not stamped again": func(h *history) { h.ours = false },
+		"restarted after a promotion":       func(h *history) { h.current = 2 },
+		"promoted twice":                    func(h *history) { h.current, h.fork = 3, 950 },
 	} {
 		h := primary()
 		edit(&h)
@@ -104,7 +104,7 @@ func TestHistory_LetsAReaderWaitForAReplicaThatIsBehind(t *testing.T) {
 	h := primary()
 	h.replica, h.replayed, h.cursorTimeline, h.latest = true, 899, 0, timeline{} // the timeline is not there yet either
 	found := Changes{Changed: make([]Subscription, 1), More: true}
-	got, err := h.judge(seen(), found, change{90, 1})
+	got, err := h.result(seen(), found, change{90, 1})
 	if diff := cmp.Diff(Changes{Next: seen()}, got, cmp.AllowUnexported(Cursor{}, database{})); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
@@ -138,7 +138,7 @@ func TestHistory_NextCursor(t *testing.T) {
 		if tc.edit != nil {
 			tc.edit(&h)
 		}
-		got, err := h.judge(tc.after, Changes{}, tc.last)
+		got, err := h.result(tc.after, Changes{}, tc.last)
 		if got.Next != tc.want || err != nil {
 			t.Errorf("%s: %+v, %v, want %+v", tc.name, got.Next, err, tc.want)
 		}

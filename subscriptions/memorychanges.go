@@ -33,5 +33,5 @@ func (m *Memory) Changes(_ context.Context, store int64, q ChangesQuery) (Change
 			c.Changed, last = append(c.Changed, s), at
 		}
 	}
-	return m.history.judge(q.After, c, last)
+	return m.history.result(q.After, c, last)
 }

@@ -69,7 +69,7 @@ func (p *Postgres) changes(ctx context.Context, conn *pgxpool.Conn, store int64,
 	if err != nil {
 		return Changes{}, err
 	}
-	if c, err = r.judge(q.After, c, last); err != nil {
+	if c, err = r.result(q.After, c, last); err != nil {
 		return Changes{}, err
 	}
 	p.polls.remember(&r.history, p.now())

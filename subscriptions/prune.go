@@ -12,13 +12,13 @@ import (
 const pruneBatch = 10_000
 
 // pruneSQL prunes up to $2 deletions that are older than $1. A statement is a transaction,
-// so a reader sees either a deletion or that it was pruned.
+// so a reader sees either the deletion or the record that it was pruned.
 //
-// If a subscription exists again, readers no longer need its deletion, so that one does not
+// If a subscription exists again, readers no longer need its deletion. Pruning it does not
 // expire their cursors.
 //
 // Rows that another transaction has locked are skipped: another prune deletes them, or a
-// subscription is just deleted again. The order of the stores keeps two prunes from
+// transaction is deleting the subscription again. The order of the stores keeps two prunes from
 // waiting for each other.
 const pruneSQL = `
 	WITH old AS (
@@ -41,9 +41,9 @@ const pruneSQL = `
 	)
 	SELECT count(*) FROM pruned`
 
-// Prune deletes the deletions that are older than KeepDeletions by the clock of the
-// database, and returns how many it deleted, also with an error. The cursors of readers that
-// have not seen one of them expire. It is safe to repeat, also after an error, and to run
+// Prune deletes the records of deletions that are older than KeepDeletions by the clock of
+// the database. It returns how many it deleted, also with an error. The cursors of readers
+// that have not seen one of them expire. It is safe to repeat, also after an error, and to run
 // several at the same time. The pool must be able to write.
 func Prune(ctx context.Context, db *pgxpool.Pool) (deleted int64, err error) {
 	for {

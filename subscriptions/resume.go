@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// Position is where a stream that was cut can go on.
+// Position is where a stream that was cut can continue.
 type Position struct {
 	After Cursor // of its last complete page; zero if it has none
-	End   int64  // of its last complete page, in bytes. What follows is to be dropped
+	End   int64  // of its last complete page, in bytes. Drop what follows
 }
 
 // Errors of Resume.
@@ -23,12 +23,12 @@ var (
 	ErrOtherHeader = errors.New("an export with other columns, from another release")
 )
 
-// Resume reads a stream of a store that was cut anywhere, and returns where it can go on: after
-// the last next line that only lines of a stream precede. It reads all of r and holds little
-// of it in memory.
+// Resume reads a store's stream that was cut anywhere, and returns where it can continue:
+// after the last next line before which all lines are those of a stream. It reads all of r
+// and holds little of it in memory.
 //
-// The position is zero for what is empty or was cut in its first page. The error is one of
-// those above for anything else that has no next line of the store.
+// The position is zero if r is empty or was cut in its first page. If r has anything else
+// and no next line of the store, the error is one of those above.
 func Resume(r io.Reader, f Format, store int64) (Position, error) {
 	layout := f.layout()
 	lines := &lineReader{in: bufio.NewReaderSize(r, 256<<10), quotes: f == CSV}
@@ -42,7 +42,7 @@ func Resume(r io.Reader, f Format, store int64) (Position, error) {
 			return Position{}, err
 		}
 		end += line.size
-		after, ends, err := layout.judge(line, n, store)
+		after, ends, err := layout.parse(line, n, store)
 		switch {
 		case ends:
 			at = Position{after, end}
@@ -74,9 +74,9 @@ func (f Format) layout() layout {
 	return layout{f, "", []string{`{"next":"`, `{"subscription":{`, `{"deleted":{`}, "\"}\n"}
 }
 
-// judge returns the cursor of a complete next line. The error is why line n cannot be one of
+// parse returns the cursor of a complete next line. The error is why line n cannot be one of
 // a stream of the store.
-func (l layout) judge(line line, n int, store int64) (after Cursor, ends bool, err error) {
+func (l layout) parse(line line, n int, store int64) (after Cursor, ends bool, err error) {
 	if !l.has(line, n) {
 		return Cursor{}, false, l.refusal(line, n)
 	}

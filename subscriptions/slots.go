@@ -8,8 +8,8 @@ const (
 	// the rows from their index; 1,000,000 rows take 50 times as long.
 	manySkips = 20_000
 
-	// maxSkippers is how many such pages one instance reads at the same time: one for
-	// each store, and so few in total that most connections remain for other requests.
+	// maxSkippers is how many such pages one instance reads at the same time. They are few,
+	// so that most connections remain for other requests.
 	maxSkippers, maxSkippersOfStore = 2, 1
 
 	// maxStreams is how many streams of changes one instance sends at the same time. They
@@ -17,7 +17,7 @@ const (
 	maxStreams, maxStreamsOfStore = 16, 2
 )
 
-// slots bound how often something happens at the same time, in all and for each store.
+// slots limit how many operations run at the same time, in total and for each store.
 type slots struct {
 	all, ofStore int
 

@@ -43,8 +43,8 @@ const getSQL = "SELECT" + columns + scheduledColumns + `
 // rows of a thousand pages only scans the index. The IDs are selected in a subquery, so
 // that no plan joins first and limits afterwards. The limit is a literal, since for a
 // parameter a generic plan assumes a tenth of the store's rows and reads the whole table
-// to join them. Each ID is joined by itself (LIMIT 1), since a generic plan takes every
-// store for one of average size, and would read all rows of a large one for a hash join.
+// to join them. Each ID is joined separately (LIMIT 1), because a generic plan assumes that
+// every store has the average size, and would read all rows of a large one for a hash join.
 func listSQL(store int64, q Query) (sql string, args []any) {
 	arg := func(v any) string {
 		args = append(args, v)
@@ -78,10 +78,11 @@ func listSQL(store int64, q Query) (sql string, args []any) {
 const selectIDs = "SELECT id FROM subscriptions WHERE "
 
 // ofStoreSQL selects the IDs of a store's subscriptions by what the subscriptions
-// themselves have. The indexes with the status are ordered by ID only within one state, so each state has a branch, and Postgres merges the branches in order. States
-// are literals, so that even a generic plan takes into account how rare they are.
-// Branches have their own limit, since Postgres plans each as if all of its rows were read,
-// and would sort those of a large store.
+// themselves have. The indexes with the status are ordered by ID only within one
+// state, so each state has a branch, and Postgres merges the branches in order. States are
+// literals, so that even a generic plan takes into account how rare they are. Branches have
+// their own limit. Without it, Postgres plans each as if all of its rows were read, and
+// sorts those of a large store.
 func ofStoreSQL(of, order string, q Query, arg func(any) string) string {
 	f, ordered := q.Filter, " ORDER BY "+order
 	if f.CallingCode != "" {

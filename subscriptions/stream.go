@@ -18,7 +18,7 @@ type Stream struct {
 	After  Cursor
 	Format Format // NDJSON or CSV
 
-	// Continues leaves out the header of CSV, for what goes on with another stream.
+	// Continues leaves out the header of CSV, because the stream is appended to another one.
 	Continues bool
 
 	// Stopping, if not nil, ends the stream with an error after the current page when it
@@ -35,12 +35,13 @@ type Page struct {
 	Next    Cursor // after the changes of this and all earlier pages
 }
 
-// errStopping is the end of a stream. The client goes on at another instance.
+// errStopping ends a stream. The client continues at another instance.
 var errStopping = unavailable(errors.New("the process is stopping"))
 
-// Pages yields the changes up to the last one at the time. Every page ends with its cursor,
-// also the only one of a stream without changes. It reads a page when the one before was
-// used, and holds no connection and no transaction in between. After an error it ends.
+// Pages yields all changes until there are no more. Every page ends with its cursor, also
+// the only page of a stream without changes. Pages reads a page after the caller has used
+// the previous one, and holds no connection and no transaction in between. It ends after an
+// error.
 //
 // It uses w, and the language of w.
 func (s Stream) Pages(ctx context.Context, w *wire.Writer) iter.Seq2[Page, error] {

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// summaryFor is how long a summary is shown. It is at most a minute old when the
-	// caller has it, so a second is left for the response.
+	// summaryFor is how long a summary is reused. It must be at most a minute old when the
+	// caller gets it, so a second is left for the response.
 	summaryFor = 59 * time.Second
 
 	// summaryPatience is how long a caller waits for a summary, and a run for its start.
@@ -29,8 +29,8 @@ const (
 	maxSummaries = 4096
 )
 
-// summaries make and keep the summaries of stores. All callers of a store share one run. It
-// outlives them: a late summary serves the next caller.
+// summaries makes and caches the summaries of stores. All callers of a store share one run.
+// The run outlives them: a late summary serves the next caller.
 type summaries struct {
 	source Source
 	now    func() time.Time

@@ -25,7 +25,7 @@ type Total struct {
 
 // Summary has the figures of a store.
 type Summary struct {
-	AsOf     time.Time        // the source was read then or later
+	AsOf     time.Time        // when reading the source began
 	ByStatus map[Status]int64 // has every status
 	Ending   int64            // on trial or active, and canceled at the period's end
 	MRR      []Revenue        // by currency

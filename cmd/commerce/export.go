@@ -25,7 +25,7 @@ import (
 )
 
 type subscriptionsCommand struct {
-	Export exportCommand `cmd:"" help:"Write a store's subscriptions to a file. Repeated, it adds what has changed since."`
+	Export exportCommand `cmd:"" help:"Write a store's subscriptions to a file, or add to it what has changed since the last export."`
 }
 
 type exportCommand struct {
@@ -33,7 +33,7 @@ type exportCommand struct {
 	Store    int64            `required:"" placeholder:"ID" help:"The store's id."`
 	Format   string           `default:"ndjson" help:"ndjson or csv."`
 	Output   string           `placeholder:"FILE" help:"File to write. If it has an earlier export, even an interrupted one, the export continues it. Default: standard output, as with -."`
-	After    string           `placeholder:"CURSOR" help:"Write only what has changed after this cursor. Has no effect on a file with an export that can be continued."`
+	After    string           `placeholder:"CURSOR" help:"Write only what has changed after this cursor. Ignored if the file has an export to continue."`
 	Language string           `placeholder:"en|ar" help:"Language of texts. Default: the store's."`
 }
 
@@ -134,7 +134,7 @@ func (e *export) toFile(ctx context.Context, name string, out output) (err error
 	return err
 }
 
-// explain adds to an error how to go on, or how to start again if that is impossible.
+// explain adds to an error how to continue, or how to start again if that is impossible.
 func (e *export) explain(err error, goOn, restart string) error {
 	switch {
 	case err == nil:

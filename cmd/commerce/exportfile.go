@@ -15,8 +15,8 @@ import (
 // exportFile is the file of an export. Each Write is a page of the stream, which ends with
 // its `next` line.
 //
-// The other lines of a page are on disk before its `next` line is written. So what comes
-// before a `next` line is complete, whatever a crash of the machine leaves.
+// The other lines of a page are on disk before its `next` line is written. So everything
+// before a `next` line is complete, even after a crash of the machine.
 type exportFile struct {
 	file *os.File
 	lock *flock.Flock

@@ -19,8 +19,8 @@ import (
 type importCommand struct {
 	Database      databaseSettings `embed:""`
 	Store         int64            `required:"" placeholder:"ID" help:"The store's id. The store must exist."`
-	Products      string           `placeholder:"FILE" help:"Products with their plans and fields, a JSON object a line. docs/data.md describes both files."`
-	Subscriptions string           `placeholder:"FILE" help:"Subscriptions with their customers and cards, a JSON object a line."`
+	Products      string           `placeholder:"FILE" help:"Products with their plans and fields, one JSON object per line. docs/data.md describes both files."`
+	Subscriptions string           `placeholder:"FILE" help:"Subscriptions with their customers and cards, one JSON object per line."`
 }
 
 // Run imports the files, or lists their faults on standard error and writes nothing.
@@ -59,8 +59,8 @@ type opened struct {
 	io.Closer
 }
 
-// open opens the files. size is that of all in bytes. The caller closes the files, also
-// with an error.
+// open opens the files. size is their total in bytes. The caller closes the files, also
+// after an error.
 func (c *importCommand) open() (files []opened, size int64, err error) {
 	for _, f := range []struct{ flag, name string }{{"--products", c.Products}, {"--subscriptions", c.Subscriptions}} {
 		if f.name == "" {
@@ -116,7 +116,7 @@ func report(out output, faults *ingest.Faults) {
 	if more := faults.Total - int64(len(faults.First)); more > 0 {
 		fmt.Fprintf(out.errors, "and %d more\n", more)
 	}
-	if faults.Unrelated {
+	if faults.ReferencesSkipped {
 		fmt.Fprintln(out.errors, "references between lines were not checked, because some lines cannot be read")
 	}
 }

@@ -39,7 +39,7 @@ func (c *migrateUpCommand) Run(ctx context.Context, out output) error {
 		case err != nil:
 			return err
 		case result.Restarted:
-			fmt.Fprintf(out, "the database is a copy: stamped %d subscriptions anew, so that readers of their changes start from the beginning\n", result.Stamped)
+			fmt.Fprintf(out, "the database is a copy: stamped %d subscriptions again, so that readers of their changes start from the beginning\n", result.Stamped)
 		case len(result.Applied) == 0:
 			fmt.Fprintln(out, "nothing to do")
 		}

@@ -30,7 +30,7 @@ func (c *checker) all(ctx context.Context, files []File) error {
 			return err
 		}
 	}
-	if !c.faults.Unrelated {
+	if !c.faults.ReferencesSkipped {
 		if err := c.references(ctx, files); err != nil {
 			return err
 		}

@@ -26,9 +26,9 @@ type Faults struct {
 	First []Fault // in the order of file names and lines, at most 100
 	Total int64
 
-	// Unrelated is true if lines could not be read. References between lines were then
-	// not checked, because they could be to one of those.
-	Unrelated bool
+	// ReferencesSkipped is true if some lines could not be read. References between lines
+	// were then not checked, because they could refer to one of those.
+	ReferencesSkipped bool
 }
 
 func (f *Faults) Error() string {

@@ -1,6 +1,6 @@
 // Package ingest imports products and subscriptions of a store from files into the
 // platform's tables. It writes all of the files or nothing. docs/data.md describes the
-// files: one JSON object a line, whose members are the columns of the tables.
+// files: one JSON object per line, whose members are the columns of the tables.
 //
 // The rows are first staged in temporary tables. There the constraints of the schema are
 // evaluated row by row, so each fault can name its line, and the schema stays the only
@@ -48,8 +48,8 @@ type Count struct {
 }
 
 // Import writes the files to a store. There may be one of each kind, products first. The
-// error is *Faults if a file has faults. With any error nothing was written, except that IDs of cards may
-// have been used up. An import of the same store waits for another one to end.
+// error is *Faults if a file has faults. With any error nothing was written, except that
+// IDs of cards may have been used up. Imports of the same store run one after the other.
 //
 // conn must be writable and have no statement timeout. Import leaves a lock and temporary
 // tables on conn: close it afterwards.
@@ -72,7 +72,7 @@ func Import(ctx context.Context, conn *pgx.Conn, store int64, files []File, prog
 	if err := c.all(ctx, files); err != nil {
 		return nil, err
 	}
-	if err := identify(ctx, conn, store); err != nil {
+	if err := assignCardIDs(ctx, conn, store); err != nil {
 		return nil, err
 	}
 	w := &writer{store: store, tables: tables, written: map[string]int64{}, progress: progress}

@@ -20,7 +20,8 @@ type lines struct {
 func newLines(r io.Reader) *lines { return &lines{from: bufio.NewReaderSize(r, maxLine+2)} }
 
 // next returns the next line, without its line break. It is valid until the next call.
-// The error after the last line is io.EOF. A last line break begins no line.
+// The error after the last line is io.EOF. A line break at the end of the file does not
+// begin another line.
 func (l *lines) next() ([]byte, error) {
 	text, err := l.from.ReadSlice('\n')
 	l.read += int64(len(text))

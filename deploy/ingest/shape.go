@@ -8,8 +8,8 @@ type shape struct {
 
 	inherited map[string]string // columns that have the value of the parent's column
 	index     string            // column with the object's place in its list, from 0
-	omitted   []string          // columns that are no members
-	required  []string          // members that have a default only for other writers
+	omitted   []string          // columns that are not members
+	required  []string          // members that an import requires although the column has a default
 	optional  []string          // members that an import adds where they are missing
 
 	parts []part

@@ -29,7 +29,7 @@ type stage struct {
 	faults *Faults
 }
 
-// copied is what was not sent yet for one table.
+// copied has the rows of one table that were not sent yet.
 type copied struct {
 	text  bytes.Buffer
 	lines []int64 // of the rows
@@ -99,7 +99,7 @@ func (s *stage) load(ctx context.Context, f File, progress func(bytes int64)) (i
 
 // fault reports a line that is not staged.
 func (s *stage) fault(f File, number int64, member, text string) {
-	s.faults.Unrelated = true
+	s.faults.ReferencesSkipped = true
 	s.faults.add(Fault{f.Name, number, member, text})
 }
 
@@ -145,8 +145,8 @@ func (s *stage) send(ctx context.Context, f File) error {
 // copyPlace finds the row and the column in the context of an error of COPY.
 var copyPlace = regexp.MustCompile(`(?m)^COPY \w+, line (\d+)(?:, column (\w+))?`)
 
-// refused reports a value that its type does not admit, such as a number in jsonb that is
-// too large, as a fault of its line. ok is false for any other error.
+// refused reports a value that its column's type does not accept, such as a number in jsonb
+// that is too large, as a fault of its line. ok is false for any other error.
 func (s *stage) refused(f File, c *copied, err error) (ok bool) {
 	var refused *pgconn.PgError
 	if !errors.As(err, &refused) || !strings.HasPrefix(refused.Code, "22") && !strings.HasPrefix(refused.Code, "54") {

@@ -55,8 +55,8 @@ func readBoolean(dst []byte, v jsontext.Value) ([]byte, error) {
 	return append(dst, v...), nil
 }
 
-// readTime returns the time in UTC. Postgres keeps microseconds; it would round what is
-// below, so that is cut off.
+// readTime returns the time in UTC. It truncates to microseconds, which Postgres would
+// round to.
 func readTime(dst []byte, v jsontext.Value) ([]byte, error) {
 	var t time.Time
 	text, err := readText(nil, v)

@@ -22,7 +22,7 @@ type writer struct {
 	progress Progress
 }
 
-// all writes all files, of which lines has the numbers of lines.
+// all writes all files. lines has the number of lines of each.
 func (w *writer) all(ctx context.Context, tx pgx.Tx, files []File, lines []int64) error {
 	w.tx = tx
 	total := int64(0)
@@ -124,10 +124,10 @@ func (w *writer) file(ctx context.Context, f File, lines int64) error {
 	return nil
 }
 
-// identify gives the cards without an ID one: that of a card of the customer with the same
+// assignCardIDs gives cards without an ID the one of the customer's card with the same
 // digits and scheme, or a new one. It first moves the sequences past the IDs of the file.
 // Sequences are not part of transactions, so a failed import may leave a gap.
-func identify(ctx context.Context, conn *pgx.Conn, store int64) error {
+func assignCardIDs(ctx context.Context, conn *pgx.Conn, store int64) error {
 	for _, name := range []string{"saved_cards", "subscriptions"} {
 		if _, err := conn.Exec(ctx, fmt.Sprintf(skipIDs, name)); err != nil {
 			return fmt.Errorf("skip IDs of %s: %w", name, err)
@@ -139,8 +139,8 @@ func identify(ctx context.Context, conn *pgx.Conn, store int64) error {
 	return nil
 }
 
-// An ID above 2^53 moves no sequence, since it would leave few numbers to the sequence and
-// none that every JSON reader can represent.
+// An ID above 2^53 does not move a sequence. Otherwise few numbers would be left, and none
+// that every JSON reader can represent.
 const skipIDs = `
 SELECT setval(sequence, highest) FROM (
 	SELECT pg_get_serial_sequence('%[1]s', 'id')::regclass AS sequence, max(id) AS highest FROM staged_%[1]s WHERE id <= 1::bigint << 53

@@ -1,5 +1,5 @@
 -- What GET /subscriptions/changes reads: which transaction changed a subscription last,
--- which subscriptions were deleted, and whose history the database holds.
+-- which subscriptions were deleted, and which history the database has.
 -- docs/design.md explains how a reader misses no change.
 --
 -- Existing rows get this migration's transaction, without being rewritten.
@@ -27,8 +27,8 @@ CREATE TABLE deleted_subscriptions (
 CREATE INDEX deleted_subscriptions_by_change ON deleted_subscriptions (store_id, deleted_in, id);
 CREATE INDEX deleted_subscriptions_by_time ON deleted_subscriptions (deleted_at);
 
--- The last deletion of each store that was pruned. A reader that has not come so far would
--- miss it.
+-- The last deletion of each store that was pruned. A reader whose cursor is before
+-- it would miss it.
 CREATE TABLE pruned_deletions (
     store_id   bigint PRIMARY KEY,
     deleted_in xid8   NOT NULL,
@@ -36,8 +36,9 @@ CREATE TABLE pruned_deletions (
 );
 
 -- The timelines on which subscriptions changed or API tokens were used. The row of the
--- latest one says in which database changed_in has its meaning. A database that was
--- restored from a dump has other transactions, so `commerce migrate up` starts anew there.
+-- latest one identifies the database in which the values of changed_in are valid. They mean
+-- nothing in a database that was restored from a dump, so `commerce migrate up` restarts
+-- the changes there.
 CREATE TABLE subscription_timelines (
     timeline          bigint PRIMARY KEY,
     mark              bigint NOT NULL,
@@ -48,7 +49,7 @@ CREATE TABLE subscription_timelines (
 );
 COMMENT ON COLUMN subscription_timelines.timeline IS 'of the write-ahead log; each promotion of a replica begins another one';
 COMMENT ON COLUMN subscription_timelines.mark IS 'a random number, so that two copies of a database with the same timeline differ';
-COMMENT ON COLUMN subscription_timelines.forked_at IS 'the end of the timeline before; null: not known';
+COMMENT ON COLUMN subscription_timelines.forked_at IS 'where the timeline before ended; null: not known';
 COMMENT ON COLUMN subscription_timelines.table_oid IS 'of subscriptions; pg_restore --clean creates another table';
 
 -- The functions that write other tables run with the rights of the tables' owner, so that
@@ -57,15 +58,15 @@ SELECT set_config('search_path', quote_ident(current_schema()) || ', pg_temp', t
 
 -- +goose StatementBegin
 
--- The timeline of the write-ahead log, and where the timeline before ended. That is only
--- known until the server restarts: for a promoted replica, the end of what it replayed. A
+-- The timeline of the write-ahead log, and where the timeline before ended. The latter is
+-- known only until the server restarts: for a promoted replica, the end of what it replayed. A
 -- server that has only recovered from a crash has no last_xact_replay_timestamp.
 CREATE FUNCTION wal_timeline(OUT timeline bigint, OUT forked_at pg_lsn) LANGUAGE sql AS $$
     SELECT ('x' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))::bit(32)::bigint,
         CASE WHEN pg_last_xact_replay_timestamp() IS NOT NULL THEN pg_last_wal_replay_lsn() END
 $$;
 
--- Where the meaning of transaction IDs ends.
+-- Identifies the database and the table in which transaction IDs are valid.
 CREATE FUNCTION database_identity(OUT system_identifier bigint, OUT database_oid oid, OUT table_oid oid) LANGUAGE sql AS $$
     SELECT s.system_identifier, d.oid, to_regclass('subscriptions')::oid
     FROM pg_control_system() s, pg_database d WHERE d.datname = current_database()
@@ -82,7 +83,7 @@ BEGIN
     SELECT * INTO latest FROM subscription_timelines ORDER BY timeline DESC LIMIT 1;
     IF latest.timeline >= wal.timeline
         OR (latest.system_identifier, latest.database_oid, latest.table_oid) <> (here.system_identifier, here.database_oid, here.table_oid) THEN
-        RETURN; -- known, or to be started anew by commerce migrate up
+        RETURN; -- known, or commerce migrate up must restart the changes
     END IF;
     INSERT INTO subscription_timelines VALUES (wal.timeline,
         ('x' || encode(substr(uuid_send(gen_random_uuid()), 1, 8), 'hex'))::bit(64)::bigint,
@@ -121,8 +122,8 @@ BEGIN
     RETURN NULL;
 END $$;
 
--- Refuses a statement that must see what others committed just before, in a transaction whose
--- snapshot is older.
+-- Refuses a statement that must see everything that is committed, if the transaction's
+-- snapshot may be older.
 CREATE FUNCTION must_see_all(what text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     IF current_setting('transaction_isolation') <> 'read committed' THEN

@@ -1,8 +1,8 @@
 -- +goose NO TRANSACTION
 
 -- The indexes for changes, for the filters status and externalCustomerId, and for the
--- summary. They are built while others read and write. A build that was interrupted leaves
--- an invalid index, so repeating the migration begins with dropping it.
+-- summary. They are built while others read and write. An interrupted build leaves
+-- an invalid index, so the migration first drops it.
 
 -- +goose Up
 DROP INDEX CONCURRENTLY IF EXISTS subscriptions_by_change;

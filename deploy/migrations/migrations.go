@@ -63,7 +63,7 @@ type Result struct {
 	Applied []Step
 
 	// Restarted is true if the database was a copy, so that the changes of its
-	// subscriptions start anew. Stamped is the number of subscriptions.
+	// subscriptions were restarted. Stamped is the number of subscriptions.
 	Restarted bool
 	Stamped   int64
 }

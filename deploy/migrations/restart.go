@@ -7,9 +7,8 @@ import (
 	"fmt"
 )
 
-// restartChanges stamps all subscriptions anew if the database is a copy that was restored
-// from a dump, or was upgraded by pg_upgrade: its changed_in have the transactions of
-// another server.
+// restartChanges stamps all subscriptions again if the database was restored from a dump or
+// upgraded by pg_upgrade: its changed_in then has transaction IDs of another server.
 //
 // Everything is one transaction. Meanwhile the subscriptions can be read, and instances
 // refuse to read changes.
@@ -22,14 +21,14 @@ func restartChanges(ctx context.Context, db *sql.DB) (restarted bool, stamped in
 	if restarted, err = isCopy(ctx, tx); err != nil || !restarted {
 		return false, 0, err
 	}
-	if stamped, err = stampAnew(ctx, tx); err != nil {
+	if stamped, err = restamp(ctx, tx); err != nil {
 		return false, 0, err
 	}
 	return true, stamped, tx.Commit()
 }
 
-// isCopy reports whether the latest timeline was recorded in another database. Until tx
-// ends, no other Migrator comes to the same conclusion.
+// isCopy reports whether the latest timeline was recorded in another database. It locks the
+// timelines until tx ends, so only one Migrator at a time restarts the changes.
 func isCopy(ctx context.Context, tx *sql.Tx) (copied bool, err error) {
 	if _, err := tx.ExecContext(ctx, "LOCK subscription_timelines IN SHARE ROW EXCLUSIVE MODE"); err != nil {
 		return false, fmt.Errorf("lock subscription_timelines: %w", err)
@@ -43,7 +42,7 @@ func isCopy(ctx context.Context, tx *sql.Tx) (copied bool, err error) {
 	return copied, err
 }
 
-func stampAnew(ctx context.Context, tx *sql.Tx) (stamped int64, err error) {
+func restamp(ctx context.Context, tx *sql.Tx) (stamped int64, err error) {
 	for _, statement := range []string{
 		"DELETE FROM subscription_timelines",
 		"DELETE FROM deleted_subscriptions",

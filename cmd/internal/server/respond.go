@@ -25,7 +25,7 @@ type responder struct {
 	log           *slog.Logger
 	now           func() time.Time
 	deadline      time.Duration                     // of each request, except for streams
-	stall         time.Duration                     // how long the client of a stream may take nothing
+	stall         time.Duration                     // how long the client of a stream may read nothing
 	storeLanguage func(*http.Request) locale.Locale // nil: English
 	writers       writers
 }

@@ -32,7 +32,7 @@ type Config struct {
 	RateLimit      bool             // false if a gateway limits rates
 	TrustedProxies []string         // addresses or networks whose X-Forwarded-For is trusted; default none
 	Deadline       time.Duration    // of one request, except streams; default 5 s
-	Stall          time.Duration    // how long the client of a stream may take nothing; default 15 s
+	Stall          time.Duration    // how long the client of a stream may read nothing; default 15 s
 	Now            func() time.Time // default time.Now
 	Log            *slog.Logger
 	Metrics        *Metrics    // nil: no metrics

@@ -11,13 +11,13 @@ import (
 	"commerce/cart/wire"
 )
 
-// streamWrite is the most that is written at once, in bytes. A slow client that takes this
-// much within the time for a stall makes progress.
+// streamWrite is the maximum number of bytes of one write. A slow client must read this
+// much within responder.stall.
 const streamWrite = 32 << 10
 
 // stream sends the parts of a stream as they come. An error before the first part is a
-// response like any other. A later one closes the connection, so that the client does not
-// take the rest for the whole.
+// response like any other. A later one closes the connection, so that the client
+// notices that the response is incomplete.
 func (r *responder) stream(c *gin.Context, vary []string, answer wire.Answer) {
 	w := r.writers.get(answer.Language)
 	defer r.writers.put(w)
