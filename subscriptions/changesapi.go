@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"net/http"
+	"strings"
 
 	"commerce/cart/wire"
 )
@@ -51,7 +53,7 @@ func (r *changesRequest) readLimit(s string) (ok bool) {
 
 // changes answers with a page, or with a stream if the client prefers one of its formats.
 func (a *API) changes(v *visit) (wire.Answer, error) {
-	r, err := parseChanges(v.Request.URL.RawQuery, v.GetHeader("Accept"), v.store.ID)
+	r, err := parseChanges(v.Request.URL.RawQuery, strings.Join(v.Request.Header.Values("Accept"), ","), v.store.ID)
 	if err != nil {
 		return wire.Answer{}, err
 	}
@@ -75,7 +77,7 @@ func (a *API) changes(v *visit) (wire.Answer, error) {
 // streamed answers with a stream of everything after the cursor.
 func (a *API) streamed(v *visit, r changesRequest) (wire.Answer, error) {
 	store := v.store
-	s := Stream{Source: a.source, Store: store, After: r.after, Format: r.format, Stopping: a.stopping, Now: a.now}
+	s := Stream{Source: a.source, Store: store, After: r.after, Format: r.format, Now: a.now, Check: func() error { return a.mayContinue(v.Request) }}
 	parts := func(ctx context.Context, w *wire.Writer) iter.Seq2[[]byte, error] {
 		return func(yield func([]byte, error) bool) {
 			if !a.streams.enter(store.ID) {
@@ -95,6 +97,18 @@ func (a *API) streamed(v *visit, r changesRequest) (wire.Answer, error) {
 		}
 	}
 	return wire.Answer{Stream: &wire.Stream{ContentType: r.format.contentType(), Parts: parts}}, nil
+}
+
+// errStopping ends a stream. The client continues at another instance.
+var errStopping = unavailable(errors.New("the process is stopping"))
+
+// mayContinue returns why a stream must end: the process stops, or the token was revoked.
+func (a *API) mayContinue(r *http.Request) error {
+	if a.stopping != nil && a.stopping() {
+		return errStopping
+	}
+	_, _, err := a.tokens.Identify(r)
+	return err
 }
 
 // changesFailed turns a source's error into the one that the caller gets.

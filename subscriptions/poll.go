@@ -11,9 +11,10 @@ import (
 // polls answers requests for changes when there are none, with a statement that costs half of
 // changesSQL. The zero value is ready to use.
 //
-// That statement does not look at the history of the database. It is enough that a cursor of
-// the same timeline was good a moment ago: to tell a reader that nothing has changed yet, and
-// to keep its cursor, is never wrong. A cursor that has expired since is refused a moment later.
+// That statement does not read the whole history of the database. It is enough that the
+// latest timeline is the cursor's, and that such a cursor was good a moment ago. It is safe to
+// answer that nothing has changed yet, with the same cursor, even to a reader whose cursor has
+// expired since: it is refused a moment later.
 type polls struct{ lately atomic.Pointer[goodCursors] }
 
 // goodCursors are the cursors that are good at a time, except for deletions that were pruned.
@@ -39,17 +40,19 @@ func (p *polls) remember(h *history, now time.Time) {
 	}
 }
 
-// newsSQL reports whether there may be a change of a store after a cursor. The arguments are
-// the store, and the transaction and the ID of the cursor.
+// newsSQL reports whether there may be a change of a store after a cursor, or another history.
+// The arguments are the store, the transaction and the ID of the cursor, and its timeline.
 const newsSQL = `
-	SELECT EXISTS (SELECT FROM subscriptions
+	SELECT NOT EXISTS (SELECT FROM subscription_timelines
+			WHERE mark = $4 AND table_oid = to_regclass('subscriptions') AND timeline = (SELECT max(timeline) FROM subscription_timelines))
+		OR EXISTS (SELECT FROM subscriptions
 			WHERE store_id = $1 AND (changed_in, id) > ($2, $3) AND changed_in < pg_snapshot_xmin(pg_current_snapshot()))
 		OR EXISTS (SELECT FROM deleted_subscriptions
 			WHERE store_id = $1 AND (deleted_in, id) > ($2, $3) AND deleted_in < pg_snapshot_xmin(pg_current_snapshot()))
 		OR EXISTS (SELECT FROM pruned_deletions WHERE store_id = $1 AND (deleted_in, id) > ($2, $3))`
 
 func hasNews(ctx context.Context, conn *pgxpool.Conn, store int64, after Cursor) (news bool, err error) {
-	err = conn.QueryRow(ctx, newsSQL, store, after.transaction, after.id).Scan(&news)
+	err = conn.QueryRow(ctx, newsSQL, store, after.transaction, after.id, after.timeline).Scan(&news)
 	if err != nil {
 		return false, classify(err)
 	}

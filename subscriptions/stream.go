@@ -2,11 +2,12 @@ package subscriptions
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
+	"sync"
 	"time"
 
+	"commerce/auth/locale"
 	"commerce/auth/store"
 	"commerce/cart/wire"
 )
@@ -21,9 +22,8 @@ type Stream struct {
 	// Continues leaves out the header of CSV, because the stream is appended to another one.
 	Continues bool
 
-	// Stopping, if not nil, ends the stream with an error after the current page when it
-	// returns true.
-	Stopping func() bool
+	// Check, if not nil, is called before each page is read. Its error ends the stream.
+	Check func() error
 
 	Now func() time.Time // default time.Now
 }
@@ -35,13 +35,10 @@ type Page struct {
 	Next    Cursor // after the changes of this and all earlier pages
 }
 
-// errStopping ends a stream. The client continues at another instance.
-var errStopping = unavailable(errors.New("the process is stopping"))
-
 // Pages yields all changes until there are no more. Every page ends with its cursor, also
-// the only page of a stream without changes. Pages reads a page after the caller has used
-// the previous one, and holds no connection and no transaction in between. It ends after an
-// error.
+// the only page of a stream without changes. Pages reads the next page while the caller uses
+// one, and holds no connection and no transaction while it waits for the caller. It stops at
+// the first error.
 //
 // It uses w, and the language of w.
 func (s Stream) Pages(ctx context.Context, w *wire.Writer) iter.Seq2[Page, error] {
@@ -53,13 +50,7 @@ func (s Stream) Pages(ctx context.Context, w *wire.Writer) iter.Seq2[Page, error
 		if s.Format == CSV {
 			lines = newCSV(w, s.Continues)
 		}
-		q := ChangesQuery{After: s.After, Limit: maxChanges, Language: w.Language}
-		for more := true; more; {
-			if s.Stopping != nil && s.Stopping() {
-				yield(Page{}, errStopping)
-				return
-			}
-			c, err := s.Source.Changes(ctx, s.Store.ID, q)
+		for c, err := range s.changes(ctx, w.Language) {
 			if err == nil {
 				err = s.write(lines, w, &c)
 			}
@@ -70,9 +61,48 @@ func (s Stream) Pages(ctx context.Context, w *wire.Writer) iter.Seq2[Page, error
 			if !yield(Page{lines.bytes(), len(c.Changed) + len(c.Deleted), c.Next}, nil) {
 				return
 			}
-			q.After, more = c.Next, c.More
 		}
 	}
+}
+
+// changes yields what the pages show. It reads one page ahead.
+func (s Stream) changes(ctx context.Context, l locale.Locale) iter.Seq2[Changes, error] {
+	return func(yield func(Changes, error) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		var reading sync.WaitGroup
+		defer reading.Wait()
+		defer cancel()
+		type result struct {
+			Changes
+			err error
+		}
+		ahead := make(chan result, 1)
+		read := func(after Cursor) {
+			reading.Go(func() {
+				c, err := s.read(ctx, ChangesQuery{After: after, Limit: maxChanges, Language: l})
+				ahead <- result{c, err}
+			})
+		}
+		read(s.After)
+		for more := true; more; {
+			r := <-ahead
+			if more = r.err == nil && r.More; more {
+				read(r.Next)
+			}
+			if !yield(r.Changes, r.err) {
+				return
+			}
+		}
+	}
+}
+
+func (s Stream) read(ctx context.Context, q ChangesQuery) (Changes, error) {
+	if s.Check != nil {
+		if err := s.Check(); err != nil {
+			return Changes{}, err
+		}
+	}
+	return s.Source.Changes(ctx, s.Store.ID, q)
 }
 
 // write replaces what lines holds by the changes of a page.

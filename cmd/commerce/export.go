@@ -157,15 +157,8 @@ func (e *export) write(ctx context.Context, w, progress io.Writer) (changes int,
 	}
 	bar := startBar(progress, total)
 	defer bar.end()
-	interrupted := false
-	e.stream.Stopping = func() bool {
-		interrupted = ctx.Err() != nil
-		return interrupted
-	}
 	for page, err := range e.stream.Pages(context.WithoutCancel(ctx), e.writer) {
 		switch {
-		case interrupted:
-			return changes, last, errInterrupted
 		case err != nil:
 			return changes, last, fmt.Errorf("read changes: %w", err)
 		case page.Changes == 0 && e.stream.Continues:
@@ -177,6 +170,9 @@ func (e *export) write(ctx context.Context, w, progress io.Writer) (changes int,
 		last = &page.Next
 		changes += page.Changes
 		_ = bar.Add(page.Changes)
+		if ctx.Err() != nil {
+			return changes, last, errInterrupted
+		}
 	}
 	return changes, last, nil
 }
