@@ -7,8 +7,10 @@ import "strconv"
 // cursor, the maximum number of changes, the cursor's timeline, and the system identifier.
 //
 // Only transactions below the snapshot's xmin are read. All of those have ended, so no
-// change can appear later before or between those that were read. A deletion is ignored
-// if a new subscription has the same ID.
+// change can appear later before or between those that were read. A deletion is void if a
+// new subscription has the same ID. It counts as a change all the same, so that a page reads
+// few rows after all of a store was deleted and inserted again. If both are of one
+// transaction, the subscription comes first: a page may end between the two.
 //
 // The result has at least one row. Without changes, its transaction is 0. The outer limit
 // is a literal for the planner, as in listSQL.
@@ -52,16 +54,18 @@ func changesSQL(limit int) string {
 			WHERE store_id = $1 AND (changed_in, id) > ($2, $3) AND changed_in < pg_snapshot_xmin(pg_current_snapshot())
 			ORDER BY changed_in, id LIMIT $4)
 			UNION ALL
-			(SELECT deleted_in, id, deleted_at FROM deleted_subscriptions d
+			(SELECT deleted_in, id, deleted_at FROM deleted_subscriptions
 			WHERE store_id = $1 AND (deleted_in, id) > ($2, $3) AND deleted_in < pg_snapshot_xmin(pg_current_snapshot())
-				AND NOT EXISTS (SELECT FROM subscriptions s WHERE s.store_id = d.store_id AND s.id = d.id)
 			ORDER BY deleted_in, id LIMIT $4)
-			ORDER BY transaction, id LIMIT $4
+			ORDER BY transaction, id, deleted_at NULLS FIRST LIMIT $4
 		) merged LIMIT ` + strconv.Itoa(atMost) + `
 	)
-	SELECT history.*, coalesce(page.transaction, '0'), coalesce(page.id, 0), page.deleted_at
+	SELECT history.*, coalesce(page.transaction, '0'), coalesce(page.id, 0), page.deleted_at, again.id IS NOT NULL
 	FROM history LEFT JOIN page ON true
-	ORDER BY page.transaction, page.id`
+	LEFT JOIN LATERAL (
+		SELECT s.id FROM subscriptions s WHERE page.deleted_at IS NOT NULL AND s.store_id = $1 AND s.id = page.id LIMIT 1
+	) again ON true
+	ORDER BY page.transaction, page.id, page.deleted_at NULLS FIRST`
 }
 
 // changedSQL reads the given subscriptions.
@@ -74,6 +78,7 @@ type changeRow struct {
 	history
 	change            // zero: none
 	deletedAt instant // zero: it is not a deletion
+	void      bool    // a deletion of an ID that a subscription has again
 }
 
 // into returns the destinations of the columns, in their order.
@@ -83,6 +88,6 @@ func (r *changeRow) into() []any {
 		&h.database.oid, &h.ended, &h.log, &h.replica, &h.replayed,
 		&h.latest.number, &h.latest.mark, &h.ours, &h.current, &h.fork,
 		&h.cursorTimeline, &h.later, &h.laterFork, &h.pruned.transaction, &h.pruned.id,
-		&r.transaction, &r.id, &r.deletedAt,
+		&r.transaction, &r.id, &r.deletedAt, &r.void,
 	}
 }

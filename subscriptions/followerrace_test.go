@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"commerce/auth/locale"
 	"commerce/subscriptions"
 )
 
@@ -116,4 +117,32 @@ func wantComplete(t *testing.T, h *setting, f *follower) {
 	if err := h.check(t.Context(), f, h.source); err != nil {
 		t.Error(err)
 	}
+}
+
+// A transaction deletes a subscription and inserts it again, so both changes have the same
+// place. A page may end between them.
+func TestFollower_SeesASubscriptionThatWasReplaced(t *testing.T) {
+	t.Parallel()
+	h, f := newSetting(t), newFollower(1, 1)
+	readAll(t, f, h.source)
+	replaces := begin(t, h, pgx.ReadCommitted)
+	do(t, replaces, "CREATE TEMPORARY TABLE before ON COMMIT DROP AS SELECT * FROM subscriptions WHERE store_id = 1")
+	do(t, replaces, "DELETE FROM subscriptions WHERE store_id = 1")
+	do(t, replaces, "INSERT INTO subscriptions SELECT * FROM before")
+	do(t, replaces, "UPDATE subscriptions SET order_id = 777 WHERE store_id = 1")
+	commit(t, replaces)
+	if err := h.settle(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for more := true; more; {
+		page, err := h.source.Changes(t.Context(), 1, subscriptions.ChangesQuery{After: f.cursor, Limit: 1, Language: locale.En})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := f.apply(page, 1); err != nil {
+			t.Fatal(err)
+		}
+		more = page.More
+	}
+	wantComplete(t, h, f)
 }

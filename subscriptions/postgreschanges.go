@@ -60,9 +60,11 @@ func (p *Postgres) changes(ctx context.Context, conn *pgxpool.Conn, store int64,
 			return
 		}
 		last = r.change
-		if at := time.Time(r.deletedAt); at.IsZero() {
+		switch at := time.Time(r.deletedAt); {
+		case r.void:
+		case at.IsZero():
 			changed = append(changed, r.id)
-		} else {
+		default:
 			c.Deleted = append(c.Deleted, Deletion{ID: r.id, At: at})
 		}
 	})
