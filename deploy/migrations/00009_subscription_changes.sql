@@ -10,6 +10,10 @@
 -- the migration when it gives up.
 SET LOCAL lock_timeout = '2s';
 
+-- Writers come from a card to its subscriptions, so this does too: neither waits for the
+-- other. The lock that stops readers comes last, so that it is never held while waiting.
+LOCK api_tokens, saved_cards IN SHARE ROW EXCLUSIVE MODE;
+
 ALTER TABLE subscriptions ADD COLUMN changed_in xid8 NOT NULL DEFAULT pg_current_xact_id();
 ALTER TABLE subscriptions ALTER COLUMN changed_in DROP DEFAULT; -- a trigger sets it
 COMMENT ON COLUMN subscriptions.changed_in IS 'the transaction that inserted or updated the row last; a trigger sets it';

@@ -1,9 +1,11 @@
 package migrations_test
 
 import (
+	"context"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
@@ -203,5 +205,32 @@ func TestSubscriptionChanges_StampsExistingRows(t *testing.T) {
 	err := conn.QueryRow(t.Context(), "SELECT count(DISTINCT changed_in), (SELECT count(*) FROM subscription_timelines) FROM subscriptions").Scan(&transactions, &marks)
 	if err != nil || transactions != 1 || marks != 1 {
 		t.Errorf("%d transactions and %d timelines, %v", transactions, marks, err)
+	}
+}
+
+// While the migration waits for a writer, the release before can read subscriptions, and the
+// writer can go on to them.
+func TestSubscriptionChanges_StopsNobodyWhileItWaits(t *testing.T) {
+	t.Parallel()
+	url := ephemeral.Migrated(t)
+	conn, m, writer := dial(t, url), open(t, url), dial(t, url)
+	downTo(t, m, 8)
+	exec(t, conn, aShop+threeSubscriptions)
+	exec(t, writer, "BEGIN; UPDATE saved_cards SET last_four = '1111'")
+	migrated := make(chan error, 1)
+	go func() {
+		_, err := m.Up(context.Background())
+		migrated <- err
+	}()
+	for waits := false; !waits; time.Sleep(time.Millisecond) {
+		err := conn.QueryRow(t.Context(), "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND relation = 'saved_cards'::regclass)").Scan(&waits)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	exec(t, conn, "SET lock_timeout = '100ms'; SELECT FROM subscriptions")
+	exec(t, writer, "UPDATE subscriptions SET order_id = 9 WHERE id = 1; COMMIT")
+	if err := <-migrated; err != nil {
+		t.Error(err)
 	}
 }
