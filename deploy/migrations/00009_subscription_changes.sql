@@ -108,6 +108,9 @@ BEGIN
     PERFORM set_config('commerce.changes_in', pg_current_xact_id()::text, true);
 END $$;
 
+-- A writer may have no rights on new functions by default, as after ALTER DEFAULT PRIVILEGES.
+GRANT EXECUTE ON FUNCTION begin_subscription_changes() TO PUBLIC;
+
 -- Runs for each row, so it prepares the transaction only once, and sets no search_path.
 CREATE FUNCTION stamp_subscription() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -120,7 +123,9 @@ END $$;
 
 CREATE FUNCTION keep_deletion() RETURNS trigger SECURITY DEFINER SET search_path FROM CURRENT LANGUAGE plpgsql AS $$
 BEGIN
-    PERFORM begin_subscription_changes();
+    IF current_setting('commerce.changes_in', true) IS DISTINCT FROM pg_current_xact_id()::text THEN
+        PERFORM begin_subscription_changes();
+    END IF;
     INSERT INTO deleted_subscriptions VALUES (OLD.store_id, OLD.id, pg_current_xact_id(), now())
     ON CONFLICT (store_id, id) DO UPDATE SET deleted_in = excluded.deleted_in, deleted_at = excluded.deleted_at;
     RETURN NULL;
@@ -156,7 +161,7 @@ BEGIN
     RETURN NULL;
 END $$;
 
-CREATE FUNCTION mark_timeline_of_use() RETURNS trigger SET search_path FROM CURRENT LANGUAGE plpgsql AS $$
+CREATE FUNCTION mark_timeline_of_use() RETURNS trigger SECURITY DEFINER SET search_path FROM CURRENT LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM mark_timeline();
     RETURN NULL;

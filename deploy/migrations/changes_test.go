@@ -127,18 +127,25 @@ func TestChanges_AreCommittedSynchronously(t *testing.T) {
 // triggers to tables of its own.
 func TestChanges_NeedOnlyTheRightsOfTheWriter(t *testing.T) {
 	t.Parallel()
-	conn := dial(t, ephemeral.Migrated(t))
+	url := ephemeral.Migrated(t)
+	conn, m := dial(t, url), open(t, url)
+	downTo(t, m, 8)
+	exec(t, conn, "ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC")
+	if _, err := m.Up(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	inOne(t, conn, aShop, threeSubscriptions)
 	exec(t, conn, `
 		BEGIN;
 		CREATE ROLE changes_test_writer;
-		GRANT SELECT, INSERT, UPDATE, DELETE ON subscriptions, saved_cards TO changes_test_writer;
+		GRANT SELECT, INSERT, UPDATE, DELETE ON subscriptions, saved_cards, api_tokens TO changes_test_writer;
 		SET LOCAL ROLE changes_test_writer;
 		CREATE TEMP TABLE deleted_subscriptions (store_id bigint, id bigint, deleted_in xid8, deleted_at timestamptz, PRIMARY KEY (store_id, id));
 		SET LOCAL search_path = pg_temp, public;
 		UPDATE subscriptions SET order_id = 9 WHERE id = 1;
 		DELETE FROM subscriptions WHERE id = 3;
 		UPDATE saved_cards SET last_four = '1111';
+		UPDATE api_tokens SET last_used_at = now();
 		RESET ROLE;
 		DROP TABLE pg_temp.deleted_subscriptions;
 		DROP OWNED BY changes_test_writer;
