@@ -75,6 +75,9 @@ func Import(ctx context.Context, conn *pgx.Conn, store int64, files []File, prog
 	if err := assignCardIDs(ctx, conn, store); err != nil {
 		return nil, err
 	}
+	if err := markTimeline(ctx, conn); err != nil {
+		return nil, err
+	}
 	w := &writer{store: store, tables: tables, written: map[string]int64{}, progress: progress}
 	if err := pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error { return w.all(ctx, tx, files, lines) }); err != nil {
 		return nil, err
@@ -97,6 +100,15 @@ func prepare(ctx context.Context, conn *pgx.Conn, store int64) error {
 	}
 	if !found {
 		return ErrNoStore
+	}
+	return nil
+}
+
+// markTimeline records the timeline of the write-ahead log if it is new. Otherwise the long
+// transaction would, and all writers of subscriptions would wait for its end.
+func markTimeline(ctx context.Context, conn *pgx.Conn) error {
+	if _, err := conn.Exec(ctx, "SELECT mark_timeline()"); err != nil {
+		return fmt.Errorf("mark the timeline: %w", err)
 	}
 	return nil
 }

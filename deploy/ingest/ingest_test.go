@@ -170,6 +170,28 @@ func TestImport_ConcurrentOnesTakeTurns(t *testing.T) {
 	wantRows(t, url, 2, 2, 1, 4, 1)
 }
 
+// The first change of a subscription in a database, or after a promotion, records the timeline.
+// Others that must record it too would wait for the import.
+func TestImport_LetsOthersRecordTheTimeline(t *testing.T) {
+	t.Parallel()
+	url := aStore(t)
+	if _, err := load(t, url, aClub, ""); err != nil {
+		t.Fatal(err)
+	}
+	other, conn := dial(t, url), dial(t, url)
+	files := []ingest.File{ingest.Subscriptions("s", strings.NewReader(aSubscription))}
+	_, err := ingest.Import(t.Context(), conn, 1, files, ingest.Progress{
+		Written: func(int64) {
+			if _, err := other.Exec(t.Context(), "SET lock_timeout = '1s'; UPDATE api_tokens SET last_used_at = now()"); err != nil {
+				t.Error(err)
+			}
+		},
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
 // A change of the tables between the checks and the writing fails the whole import.
 func TestImport_IsRolledBackWhenAProductGoesMeanwhile(t *testing.T) {
 	t.Parallel()
