@@ -113,8 +113,8 @@ var (
 		locale.Ar: "يجب أن يكون status حالة واحدة أو أكثر من trialing و active و past_due و paused و canceled و expired، تفصل بينها فواصل (,) دون تكرار.",
 	}
 	textExternalCustomer = locale.Text{
-		locale.En: "externalCustomerId must have at most 255 characters.",
-		locale.Ar: "يجب ألا يتجاوز externalCustomerId 255 محرفًا.",
+		locale.En: "externalCustomerId must be valid text of at most 255 characters.",
+		locale.Ar: "يجب أن يكون externalCustomerId نصًا صالحًا لا يتجاوز 255 محرفًا.",
 	}
 	textLink = locale.Text{
 		locale.En: "cursor is not from this list. Follow next_page_url and prev_page_url unchanged, or use page without cursor.",

@@ -13,8 +13,9 @@ const (
 	maxSkippers, maxSkippersOfStore = 2, 1
 
 	// maxStreams is how many streams of changes one instance sends at the same time. They
-	// share the connections with other requests and hold up to a few megabytes each.
-	maxStreams, maxStreamsOfStore = 16, 2
+	// share the connections with other requests. Each holds two pages of 1,000 changes, which
+	// is 2 MB, or 34 MB if all subscriptions have the largest metadata.
+	maxStreams, maxStreamsOfStore = 8, 2
 )
 
 // slots limit how many operations run at the same time, in total and for each store.

@@ -17,6 +17,7 @@ import (
 
 	"commerce/auth"
 	"commerce/auth/locale"
+	"commerce/auth/problem"
 	"commerce/auth/store"
 	"commerce/cart/money"
 	"commerce/cart/wire"
@@ -142,6 +143,9 @@ func (e *export) explain(err error, goOn, restart string) error {
 	case errors.Is(err, subscriptions.ErrCursorExpired):
 		return fmt.Errorf("the changes after the cursor are no longer known, or it is of another database: %s", restart)
 	}
+	if refused, ok := errors.AsType[*problem.Error](err); ok && refused.Cause != nil {
+		err = refused.Cause // its sentence is for callers over HTTP
+	}
 	return fmt.Errorf("%w: to go on, %s", err, goOn)
 }
 
@@ -155,7 +159,7 @@ func (e *export) write(ctx context.Context, w, progress io.Writer) (changes int,
 	if err != nil {
 		return 0, nil, fmt.Errorf("count changes: %w", err)
 	}
-	bar := startBar(progress, total)
+	bar := startProgress(progress, "changes", total, progressbar.OptionShowIts())
 	defer bar.end()
 	for page, err := range e.stream.Pages(context.WithoutCancel(ctx), e.writer) {
 		switch {
@@ -175,25 +179,4 @@ func (e *export) write(ctx context.Context, w, progress io.Writer) (changes int,
 		}
 	}
 	return changes, last, nil
-}
-
-// exportBar is a progress bar on its own line.
-type exportBar struct {
-	*progressbar.ProgressBar
-	to io.Writer
-}
-
-func startBar(to io.Writer, total int64) exportBar {
-	if total == 0 {
-		to = io.Discard
-	}
-	return exportBar{progressbar.NewOptions64(total,
-		progressbar.OptionSetWriter(to), progressbar.OptionSetDescription("changes"),
-		progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionThrottle(200*time.Millisecond),
-		progressbar.OptionSetPredictTime(true), progressbar.OptionFullWidth()), to}
-}
-
-func (b exportBar) end() {
-	_ = b.Exit()
-	fmt.Fprintln(b.to)
 }

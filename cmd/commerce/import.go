@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/schollz/progressbar/v3"
@@ -50,7 +49,11 @@ func (c *importCommand) Run(ctx context.Context, out output) error {
 		return fmt.Errorf("connect: %w", err)
 	}
 	defer conn.Release()
-	return c.write(ctx, conn.Conn(), out, files, size)
+	err = c.write(ctx, conn.Conn(), out, files, size)
+	if err != nil && ctx.Err() != nil {
+		return errors.New("interrupted: nothing was written")
+	}
+	return err
 }
 
 // opened is a file to import that the command closes.
@@ -89,7 +92,7 @@ func (c *importCommand) write(ctx context.Context, conn *pgx.Conn, out output, f
 	}
 	bars := &importBars{out: out}
 	written, err := ingest.Import(ctx, conn, c.Store, all, bars.start(size))
-	bars.end()
+	bars.bar.end()
 	var faults *ingest.Faults
 	switch {
 	case errors.Is(err, ingest.ErrNoStore):
@@ -125,32 +128,19 @@ func report(out output, faults *ingest.Faults) {
 // written.
 type importBars struct {
 	out output
-	bar *progressbar.ProgressBar
+	bar progress
 }
 
 func (b *importBars) start(size int64) ingest.Progress {
 	add := func(n int64) { _ = b.bar.Add64(n) }
-	b.bar = b.next("reading", size, progressbar.OptionShowBytes(true))
+	b.bar = startProgress(b.out.errors, "reading", size, progressbar.OptionShowBytes(true))
 	return ingest.Progress{
 		Read:     add,
 		Checking: func() { b.bar.Describe("checking") },
 		Writing: func(lines int64) {
-			b.end()
-			b.bar = b.next("writing lines", lines, progressbar.OptionShowIts())
+			b.bar.end()
+			b.bar = startProgress(b.out.errors, "writing lines", lines, progressbar.OptionShowIts())
 		},
 		Written: add,
 	}
-}
-
-func (b *importBars) next(description string, size int64, option progressbar.Option) *progressbar.ProgressBar {
-	return progressbar.NewOptions64(max(size, 1),
-		progressbar.OptionSetWriter(b.out.errors), progressbar.OptionSetDescription(description), option,
-		progressbar.OptionShowCount(), progressbar.OptionThrottle(200*time.Millisecond),
-		progressbar.OptionSetPredictTime(true), progressbar.OptionFullWidth())
-}
-
-// end ends the line of the bar.
-func (b *importBars) end() {
-	_ = b.bar.Exit()
-	fmt.Fprintln(b.out.errors)
 }

@@ -105,7 +105,7 @@ func TestImport_WritesNothingWithAFault(t *testing.T) {
 		"--products", written(t, "products.ndjson", products), "--subscriptions", "subscriptions.ndjson")
 	command.Dir = filepath.Dir(written(t, "subscriptions.ndjson", file.String()))
 	got := ended(t, command)
-	if want := codeUnder(t, dataPage(t), "Importing files", "text")[0]; got.status != 1 || got.out != "" || !strings.Contains(got.errors, "\n"+want+"\ncommerce: 1 fault; nothing was written\n") {
+	if want := codeUnder(t, dataPage(t), "Importing files", "text")[0]; got.status != 1 || got.out != "" || got.errors != want+"\ncommerce: 1 fault; nothing was written\n" {
 		t.Errorf("%+v, want status 1 and %q", got, want)
 	}
 	if n := count(t, writer(t, url), "SELECT (SELECT count(*) FROM products) + (SELECT count(*) FROM customers)"); n != 0 {

@@ -64,17 +64,12 @@ func (c *seedCommand) write(ctx context.Context, db *pgxpool.Pool, out output) e
 
 // addSynthetic writes g's rows, with a progress bar on standard error.
 func addSynthetic(ctx context.Context, db *pgxpool.Pool, out output, g *sample.Generator) error {
-	bar := progressbar.NewOptions(g.Rows(),
-		progressbar.OptionSetWriter(out.errors), progressbar.OptionSetDescription("subscriptions, customers, cards"),
-		progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionThrottle(200*time.Millisecond),
-		progressbar.OptionSetPredictTime(true), progressbar.OptionFullWidth())
-	if err := g.Write(ctx, db, func(rows int) { _ = bar.Add(rows) }); err != nil {
+	bar := startProgress(out.errors, "subscriptions, customers, cards", int64(g.Rows()), progressbar.OptionShowIts())
+	err := g.Write(ctx, db, func(rows int) { _ = bar.Add(rows) })
+	bar.end()
+	if err != nil {
 		return err
 	}
-	if err := bar.Finish(); err != nil {
-		return err
-	}
-	fmt.Fprintln(out.errors)
 	fmt.Fprintf(out, "added %d synthetic subscriptions of %d customers in %d stores\n", g.Subscriptions(), g.Customers(), g.Stores())
 	return nil
 }

@@ -127,7 +127,7 @@ func TestImport_FindsOrMakesCards(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := pgx.CollectRows(rows, pgx.RowTo[int64])
-	if diff := cmp.Diff([]int64{31, 41, 41, 40, 0}, got); err != nil || diff != "" {
+	if diff := cmp.Diff([]int64{31, 1041, 1041, 40, 0}, got); err != nil || diff != "" {
 		t.Errorf("%v, cards of the subscriptions (-want +got):\n%s", err, diff)
 	}
 }

@@ -115,7 +115,7 @@ GRANT EXECUTE ON FUNCTION begin_subscription_changes() TO PUBLIC;
 CREATE FUNCTION stamp_subscription() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     NEW.changed_in := pg_current_xact_id();
-    IF current_setting('commerce.changes_in', true) IS DISTINCT FROM NEW.changed_in::text THEN
+    IF current_setting('synchronous_commit') = 'off' OR current_setting('commerce.changes_in', true) IS DISTINCT FROM NEW.changed_in::text THEN
         EXECUTE format('SELECT %I.begin_subscription_changes()', TG_TABLE_SCHEMA);
     END IF;
     RETURN NEW;
@@ -123,7 +123,7 @@ END $$;
 
 CREATE FUNCTION keep_deletion() RETURNS trigger SECURITY DEFINER SET search_path FROM CURRENT LANGUAGE plpgsql AS $$
 BEGIN
-    IF current_setting('commerce.changes_in', true) IS DISTINCT FROM pg_current_xact_id()::text THEN
+    IF current_setting('synchronous_commit') = 'off' OR current_setting('commerce.changes_in', true) IS DISTINCT FROM pg_current_xact_id()::text THEN
         PERFORM begin_subscription_changes();
     END IF;
     INSERT INTO deleted_subscriptions VALUES (OLD.store_id, OLD.id, pg_current_xact_id(), now())

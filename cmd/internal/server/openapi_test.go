@@ -28,6 +28,9 @@ import (
 
 // document is the OpenAPI description, loaded once for all tests.
 var document = sync.OnceValues(func() (spec, error) {
+	for _, stream := range []string{"application/x-ndjson", "text/csv"} {
+		openapi3filter.RegisterBodyDecoder(stream, openapi3filter.FileBodyDecoder) // as text
+	}
 	doc, err := openapi3.NewLoader().LoadFromData(docs.OpenAPI)
 	if err != nil {
 		return spec{}, err

@@ -49,6 +49,7 @@ func (r *responder) adapt(area *wire.Area, route *wire.Route) gin.HandlerFunc {
 		answer, err := route.Handle(c)
 		switch {
 		case err != nil:
+			setVary(c, vary)
 			r.fail(c, answer, err)
 		case answer.Data != nil:
 			r.show(c, area.Success, vary, answer)

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -27,6 +28,7 @@ func (r *responder) stream(c *gin.Context, vary []string, answer wire.Answer) {
 		case err != nil && begun:
 			r.fail(c, answer, fmt.Errorf("%w: late error: %w", http.ErrAbortHandler, err))
 		case err != nil:
+			setVary(c, vary)
 			r.fail(c, answer, err)
 			return
 		case !begun:
@@ -35,6 +37,7 @@ func (r *responder) stream(c *gin.Context, vary []string, answer wire.Answer) {
 			c.Header("Cache-Control", "no-store")
 			c.Header("X-Accel-Buffering", "no") // or nginx would hold it back
 			c.Status(http.StatusOK)
+			r.limitUnsent(c.Request.Context())
 			begun = true
 		}
 		if methodOf(c.Request) == http.MethodHead {
@@ -61,4 +64,14 @@ func (r *responder) send(w http.ResponseWriter, part []byte) error {
 		part = part[n:]
 	}
 	return connection.Flush()
+}
+
+// limitUnsent lets the deadlines of send notice progress of a slow client. It stays for later
+// requests of the connection.
+func (r *responder) limitUnsent(ctx context.Context) {
+	if c, ok := ctx.Value(connKey{}).(*holdingConn); ok {
+		if err := limitUnsent(c.Conn); err != nil {
+			r.log.WarnContext(ctx, "slow clients of streams may be cut", "err", err)
+		}
+	}
 }
