@@ -93,13 +93,13 @@ func TestWalk_FollowsLinksAndBeginsAgainAtTheEnd(t *testing.T) {
 		fmt.Fprintf(w, `{"data":{"data":[{"metadata":{"next_page_url":1}}],"next_page_url":%s,"path":"p"}}`, link)
 	}))
 	t.Cleanup(target.Close)
-	w, err := newWalk(&listBench{service: &server{process: &process{url: target.URL}}}, 0)
+	w, err := newWalk(&listBench{service: &server{process: &process{url: target.URL}}}, longPage, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer w.close()
 	for range 2 {
-		if n, err := w.read(t.Context(), time.Time{}); n != walkedPage || err != nil {
+		if n, err := w.read(t.Context(), time.Time{}); n != longPage || err != nil {
 			t.Fatalf("%d rows, %v; want one page", n, err)
 		}
 	}

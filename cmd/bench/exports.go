@@ -45,8 +45,9 @@ func benchExport(ctx context.Context, s *stage) (results.Benchmark, error) {
 type exports struct {
 	*listBench
 	label   string // follows the names of its results
-	walk    *walk
-	remote  *walk // of a client at a distance
+	usual   *walk  // with pages of the default size
+	walk    *walk  // with the longest pages
+	remote  *walk  // the same, of a client at a distance
 	streams []*export
 }
 
@@ -66,16 +67,20 @@ func openExports(ctx context.Context, s *stage, binary, database, label string) 
 		return nil, err
 	}
 	e := &exports{listBench: b, label: label, streams: []*export{newExport(b, ndjson), newExport(b, csv)}}
-	if e.walk, err = newWalk(b, 0); err != nil {
+	if e.usual, err = newWalk(b, usualPage, 0); err != nil {
 		return nil, err
 	}
-	if e.remote, err = newWalk(b, distance); err != nil {
+	if e.walk, err = newWalk(b, longPage, 0); err != nil {
+		return nil, err
+	}
+	if e.remote, err = newWalk(b, longPage, distance); err != nil {
 		return nil, err
 	}
 	return e, b.awaitChanges(ctx)
 }
 
 func (e *exports) close() {
+	e.usual.close()
 	e.walk.close()
 	e.remote.close()
 	for _, stream := range e.streams {

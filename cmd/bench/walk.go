@@ -13,21 +13,25 @@ import (
 
 // walk reads all rows of a store by links from page to page.
 type walk struct {
-	first     string        // URL of page 1
+	first     string // URL of page 1
+	perPage   int
 	distance  time.Duration // how long to wait before each request, as for a network
 	client    *client
 	transport *http.Transport
 }
 
 const (
-	walkedPage = 100 // rows, the maximum
+	usualPage, longPage = 15, 100 // rows, by default and at most
 
 	// distance is a round trip to a service in the same region.
 	distance = 10 * time.Millisecond
 )
 
-func newWalk(b *listBench, distance time.Duration) (*walk, error) {
-	w := &walk{first: fmt.Sprintf("%s?per_page=%d", b.url(), walkedPage), distance: distance, transport: newTransport(1)}
+func newWalk(b *listBench, perPage int, distance time.Duration) (*walk, error) {
+	w := &walk{
+		first:   fmt.Sprintf("%s?per_page=%d", b.url(), perPage),
+		perPage: perPage, distance: distance, transport: newTransport(1),
+	}
 	r, err := newRequest(http.MethodGet, w.first, b.header())
 	w.client = &client{request: r}
 	w.client.setAddresses(0)
@@ -65,7 +69,7 @@ func (w *walk) page(ctx context.Context) (rows int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	rows = walkedPage
+	rows = w.perPage
 	if link == "" {
 		link, rows = w.first, 0
 	}

@@ -37,13 +37,16 @@ type base struct {
 // ways are the ways to read the rows of a service. Those of a second service are compared
 // to those of the first one, which are in the same order.
 func (e *exports) ways(first []*way) []*way {
-	pages := &way{name: fmt.Sprintf("pages of %d%s", walkedPage, e.label), server: e.service, reader: e.walk}
-	remote := &way{name: fmt.Sprintf("pages of %d, %d ms away%s", walkedPage, distance.Milliseconds(), e.label), server: e.service, reader: e.remote}
-	all := []*way{pages, remote}
+	walks := func(w *walk, away string) *way {
+		return &way{name: fmt.Sprintf("pages of %d%s%s", w.perPage, away, e.label), server: e.service, reader: w}
+	}
+	usual, long := walks(e.usual, ""), walks(e.walk, "")
+	remote := walks(e.remote, fmt.Sprintf(", %d ms away", distance.Milliseconds()))
+	all := []*way{usual, long, remote}
 	for _, stream := range e.streams {
 		all = append(all, &way{
 			name: stream.name + e.label, server: e.service, reader: stream,
-			compared: []base{{pages, new(0.2)}, {remote, nil}},
+			compared: []base{{usual, new(0.2)}, {long, nil}, {remote, nil}},
 		})
 	}
 	for i := range first {
@@ -119,7 +122,7 @@ func (w *way) values() []results.Value {
 	for i, other := range w.compared {
 		unit := "× " + other.name
 		all = append(all, results.Value{Name: w.name + ": time per row", Unit: unit, Figure: ratioOf(w.took, other.took), AtMost: other.atMost})
-		if i == 0 { // the others have the same CPU time
+		if i < 2 { // the third has the same CPU time as the second
 			all = append(all, results.Value{Name: w.name + ": CPU per row", Unit: unit, Figure: ratioOf(w.cpu, other.cpu)})
 		}
 	}
