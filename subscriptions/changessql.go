@@ -1,6 +1,9 @@
 package subscriptions
 
-import "strconv"
+import (
+	"strconv"
+	"time"
+)
 
 // changesSQL reads the history and which subscriptions changed, in one statement, so that
 // both are of one snapshot. The arguments are the store, the transaction and the ID of the
@@ -12,8 +15,8 @@ import "strconv"
 // few rows after all of a store was deleted and inserted again. If both are of one
 // transaction, the subscription comes first: a page may end between the two.
 //
-// The result has at least one row. Without changes, its transaction is 0. The outer limit
-// is a literal for the planner, as in listSQL.
+// The result is one row, with arrays of the changes. The outer limit is a literal for the
+// planner, as in listSQL.
 func changesSQL(limit int) string {
 	atMost := maxChanges + 1
 	if limit <= defaultChanges {
@@ -60,12 +63,15 @@ func changesSQL(limit int) string {
 			ORDER BY transaction, id, deleted_at NULLS FIRST LIMIT $4
 		) merged LIMIT ` + strconv.Itoa(atMost) + `
 	)
-	SELECT history.*, coalesce(page.transaction, '0'), coalesce(page.id, 0), page.deleted_at, again.id IS NOT NULL
-	FROM history LEFT JOIN page ON true
-	LEFT JOIN LATERAL (
-		SELECT s.id FROM subscriptions s WHERE page.deleted_at IS NOT NULL AND s.store_id = $1 AND s.id = page.id LIMIT 1
-	) again ON true
-	ORDER BY page.transaction, page.id, page.deleted_at NULLS FIRST`
+	SELECT history.*, changes.* FROM history CROSS JOIN (
+		SELECT array_agg(transaction), array_agg(id), array_agg(deleted_at), array_agg(void) FROM (
+			SELECT page.transaction, page.id, page.deleted_at, again.id IS NOT NULL AS void FROM page
+			LEFT JOIN LATERAL (
+				SELECT s.id FROM subscriptions s WHERE page.deleted_at IS NOT NULL AND s.store_id = $1 AND s.id = page.id LIMIT 1
+			) again ON true
+			ORDER BY page.transaction, page.id, page.deleted_at NULLS FIRST
+		) ordered
+	) changes`
 }
 
 // changedSQL reads the given subscriptions.
@@ -73,21 +79,42 @@ const changedSQL = "SELECT" + columns + scheduledColumns + `
 	FROM unnest($3::bigint[]) page (id)
 	JOIN subscriptions s ON s.store_id = $1 AND s.id = page.id` + joins + scheduledJoin
 
-// changeRow is the destination of a row of changesSQL.
-type changeRow struct {
+// changesRow is the destination of the row of changesSQL. Its slices have an element for
+// each change.
+type changesRow struct {
 	history
-	change            // zero: none
-	deletedAt instant // zero: it is not a deletion
-	void      bool    // a deletion of an ID that a subscription has again
+	transactions []uint64
+	ids          []int64
+	deletedAt    []*time.Time // nil: it is not a deletion
+	void         []bool       // a deletion of an ID that a subscription has again
 }
 
 // into returns the destinations of the columns, in their order.
-func (r *changeRow) into() []any {
+func (r *changesRow) into() []any {
 	h := &r.history
 	return []any{
 		&h.database.oid, &h.ended, &h.log, &h.replica, &h.replayed,
 		&h.latest.number, &h.latest.mark, &h.ours, &h.current, &h.fork,
 		&h.cursorTimeline, &h.later, &h.laterFork, &h.pruned.transaction, &h.pruned.id,
-		&r.transaction, &r.id, &r.deletedAt, &r.void,
+		&r.transactions, &r.ids, &r.deletedAt, &r.void,
 	}
+}
+
+// changes returns the first changes, at most limit, without the subscriptions that changed;
+// their IDs; and the place of the last change, zero for none.
+func (r *changesRow) changes(limit int) (c Changes, changed []int64, last change) {
+	n := min(len(r.ids), limit)
+	c.More = len(r.ids) > limit
+	for i, id := range r.ids[:n] {
+		switch at := r.deletedAt[i]; {
+		case at == nil:
+			changed = append(changed, id)
+		case !r.void[i]:
+			c.Deleted = append(c.Deleted, Deletion{ID: id, At: *at})
+		}
+	}
+	if n > 0 {
+		last = change{r.transactions[n-1], r.ids[n-1]}
+	}
+	return c, changed, last
 }

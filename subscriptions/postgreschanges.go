@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -40,37 +39,18 @@ func (p *Postgres) Changes(ctx context.Context, store int64, q ChangesQuery) (fo
 // over several servers.
 var oneSnapshot = pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
 
-func (p *Postgres) changes(ctx context.Context, conn *pgxpool.Conn, store int64, q ChangesQuery, system int64) (c Changes, err error) {
+func (p *Postgres) changes(ctx context.Context, conn *pgxpool.Conn, store int64, q ChangesQuery, system int64) (Changes, error) {
 	tx, err := conn.BeginTx(ctx, oneSnapshot)
 	if err != nil {
 		return Changes{}, classify(err)
 	}
 	defer func() { _ = tx.Rollback(ctx) }() // it wrote nothing; if this fails, the connection is closed
-	r := changeRow{history: history{database: database{system: system}}}
-	var changed []int64
-	var last change
-	n := 0
+	r := changesRow{history: history{database: database{system: system}}}
 	args := []any{store, q.After.transaction, q.After.id, q.Limit + 1, q.After.timeline, system}
-	err = readRows(ctx, tx, changesSQL(q.Limit), args, r.into(), func() {
-		if (r.change == change{}) {
-			return
-		}
-		if n++; n > q.Limit {
-			c.More = true
-			return
-		}
-		last = r.change
-		switch at := time.Time(r.deletedAt); {
-		case r.void:
-		case at.IsZero():
-			changed = append(changed, r.id)
-		default:
-			c.Deleted = append(c.Deleted, Deletion{ID: r.id, At: at})
-		}
-	})
-	if err != nil {
+	if err := readRows(ctx, tx, changesSQL(q.Limit), args, r.into(), func() {}); err != nil {
 		return Changes{}, err
 	}
+	c, changed, last := r.changes(q.Limit)
 	if c, err = r.result(q.After, c, last); err != nil {
 		return Changes{}, err
 	}
