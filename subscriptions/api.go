@@ -48,15 +48,21 @@ type API struct {
 	now    func() time.Time
 
 	streams   *slots
-	stopping  func() bool // nil: never
+	stopping  func() bool
 	summaries *summaries
 }
 
 // NewAPI returns an API for a Config.
 func NewAPI(c Config) *API {
-	a := &API{source: c.Source, tokens: c.Tokens, origin: c.Origin, used: c.Used, now: c.Now, streams: newSlots(maxStreams, maxStreamsOfStore), stopping: c.Stopping}
+	a := &API{
+		source: c.Source, tokens: c.Tokens, origin: c.Origin, used: c.Used, now: c.Now,
+		streams: newSlots(maxStreams, maxStreamsOfStore), stopping: c.Stopping,
+	}
 	if a.used == nil {
 		a.used = func(int64) {}
+	}
+	if a.stopping == nil {
+		a.stopping = func() bool { return false }
 	}
 	if a.now == nil {
 		a.now = time.Now

@@ -104,7 +104,7 @@ var errStopping = unavailable(errors.New("the process is stopping"))
 
 // mayContinue returns why a stream must end: the process stops, or the token was revoked.
 func (a *API) mayContinue(r *http.Request) error {
-	if a.stopping != nil && a.stopping() {
+	if a.stopping() {
 		return errStopping
 	}
 	_, _, err := a.tokens.Identify(r)

@@ -4,7 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
+
+	"commerce/deploy/ephemeral"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -18,7 +19,7 @@ const unprepared = pgx.QueryExecModeExec
 // page.
 func checkChangesPlans(t *testing.T, conn *pgx.Conn) {
 	t.Helper()
-	awaitAll(t, conn)
+	ephemeral.Settle(t, conn)
 	var mark int64
 	if err := conn.QueryRow(t.Context(), "SELECT max(mark) FROM subscription_timelines", unprepared).Scan(&mark); err != nil {
 		t.Fatal(err)
@@ -53,7 +54,7 @@ func TestPlans_OfChangesOfAReplacedStore(t *testing.T) {
 		SET session_replication_role = DEFAULT;
 		CREATE TEMPORARY TABLE before AS SELECT * FROM subscriptions;
 		BEGIN; DELETE FROM subscriptions; INSERT INTO subscriptions SELECT * FROM before; COMMIT`)
-	awaitAll(t, conn)
+	ephemeral.Settle(t, conn)
 	for _, limit := range []int{1, 100, 1000} {
 		args := []any{int64(1), "0", int64(0), limit + 1, int64(1), int64(1)}
 		checkPagePlan(t, conn, fmt.Sprintf("%d changes", limit), changesSQL(limit), args, limit+1, "force_custom_plan", "force_generic_plan")
@@ -129,20 +130,6 @@ func idsOf(t *testing.T, conn *pgx.Conn, n int) []int64 {
 		t.Fatal(err)
 	}
 	return ids
-}
-
-// awaitAll waits until all that was committed so far is among the changes.
-func awaitAll(t *testing.T, conn *pgx.Conn) {
-	t.Helper()
-	var until uint64
-	if err := conn.QueryRow(t.Context(), "SELECT pg_snapshot_xmax(pg_current_snapshot())", unprepared).Scan(&until); err != nil {
-		t.Fatal(err)
-	}
-	for ended := uint64(0); ended < until; time.Sleep(time.Millisecond) {
-		if err := conn.QueryRow(t.Context(), "SELECT pg_snapshot_xmin(pg_current_snapshot())", unprepared).Scan(&ended); err != nil {
-			t.Fatal(err)
-		}
-	}
 }
 
 // deleteSome deletes 5 % of the subscriptions of each store.

@@ -5,13 +5,23 @@ import (
 	"time"
 )
 
+// The changes of a store after a cursor that may be read. The arguments are the store, and the
+// transaction and the ID of the cursor.
+//
+// Only transactions below the snapshot's xmin are read. All of those have ended, so no
+// change can appear later before or between those that were read.
+const (
+	readableChanges = `FROM subscriptions
+		WHERE store_id = $1 AND (changed_in, id) > ($2, $3) AND changed_in < pg_snapshot_xmin(pg_current_snapshot())`
+	readableDeletions = `FROM deleted_subscriptions
+		WHERE store_id = $1 AND (deleted_in, id) > ($2, $3) AND deleted_in < pg_snapshot_xmin(pg_current_snapshot())`
+)
+
 // changesSQL reads the history and which subscriptions changed, in one statement, so that
 // both are of one snapshot. The arguments are the store, the transaction and the ID of the
 // cursor, the maximum number of changes, the cursor's timeline, and the system identifier.
 //
-// Only transactions below the snapshot's xmin are read. All of those have ended, so no
-// change can appear later before or between those that were read. A deletion is void if a
-// new subscription has the same ID. It counts as a change all the same, so that a page reads
+// A deletion is void if a new subscription has the same ID. It counts as a change all the same, so that a page reads
 // few rows after all of a store was deleted and inserted again. If both are of one
 // transaction, the subscription comes first: a page may end between the two.
 //
@@ -53,12 +63,10 @@ func changesSQL(limit int) string {
 	),
 	page AS (
 		SELECT * FROM (
-			(SELECT changed_in AS transaction, id, NULL::timestamptz AS deleted_at FROM subscriptions
-			WHERE store_id = $1 AND (changed_in, id) > ($2, $3) AND changed_in < pg_snapshot_xmin(pg_current_snapshot())
+			(SELECT changed_in AS transaction, id, NULL::timestamptz AS deleted_at ` + readableChanges + `
 			ORDER BY changed_in, id LIMIT $4)
 			UNION ALL
-			(SELECT deleted_in, id, deleted_at FROM deleted_subscriptions
-			WHERE store_id = $1 AND (deleted_in, id) > ($2, $3) AND deleted_in < pg_snapshot_xmin(pg_current_snapshot())
+			(SELECT deleted_in, id, deleted_at ` + readableDeletions + `
 			ORDER BY deleted_in, id LIMIT $4)
 			ORDER BY transaction, id, deleted_at NULLS FIRST LIMIT $4
 		) merged LIMIT ` + strconv.Itoa(atMost) + `

@@ -39,7 +39,7 @@ func NewMemory(customers []Customer, all []Subscription) *Memory {
 		m.byStore[s.StoreID] = append(m.byStore[s.StoreID], s)
 	}
 	for _, rows := range m.byStore {
-		slices.SortFunc(rows, func(a, b Subscription) int { return cmp.Compare(b.ID, a.ID) })
+		slices.SortFunc(rows, newerFirst)
 	}
 	return m
 }

@@ -46,11 +46,9 @@ func (p *polls) remember(h *history, now time.Time) {
 const newsSQL = `
 	SELECT NOT EXISTS (SELECT FROM subscription_timelines
 			WHERE mark = $4 AND table_oid = to_regclass('subscriptions') AND timeline = (SELECT max(timeline) FROM subscription_timelines))
-		OR (SELECT id FROM subscriptions
-			WHERE store_id = $1 AND (changed_in, id) > ($2, $3) AND changed_in < pg_snapshot_xmin(pg_current_snapshot())
+		OR (SELECT id ` + readableChanges + `
 			ORDER BY changed_in, id LIMIT 1) IS NOT NULL
-		OR (SELECT id FROM deleted_subscriptions
-			WHERE store_id = $1 AND (deleted_in, id) > ($2, $3) AND deleted_in < pg_snapshot_xmin(pg_current_snapshot())
+		OR (SELECT id ` + readableDeletions + `
 			ORDER BY deleted_in, id LIMIT 1) IS NOT NULL
 		OR EXISTS (SELECT FROM pruned_deletions WHERE store_id = $1 AND (deleted_in, id) > ($2, $3))`
 

@@ -125,11 +125,13 @@ func sortNewestFirst(all []Subscription) {
 	if len(all) > 1 && all[0].ID < all[1].ID {
 		slices.Reverse(all)
 	}
-	newestFirst := func(a, b Subscription) int { return cmp.Compare(b.ID, a.ID) }
-	if !slices.IsSortedFunc(all, newestFirst) {
-		slices.SortFunc(all, newestFirst)
+	if !slices.IsSortedFunc(all, newerFirst) {
+		slices.SortFunc(all, newerFirst)
 	}
 }
+
+// newerFirst is the order of lists: by descending ID.
+func newerFirst(a, b Subscription) int { return cmp.Compare(b.ID, a.ID) }
 
 // Get implements Source.
 func (p *Postgres) Get(ctx context.Context, store, id int64, l locale.Locale) (*Subscription, error) {

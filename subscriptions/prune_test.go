@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"commerce/auth/locale"
+	"commerce/deploy/ephemeral"
 	"commerce/subscriptions"
 )
 
@@ -18,7 +19,7 @@ func settle(t *testing.T, pool *pgxpool.Pool, sql string, args ...any) {
 	if _, err := pool.Exec(t.Context(), sql, args...); err != nil {
 		t.Fatalf("%s: %v", sql, err)
 	}
-	awaitChanges(t, pool)
+	ephemeral.Settle(t, pool)
 }
 
 // prune expects a number of pruned deletions.

@@ -19,6 +19,7 @@ import (
 	"commerce/auth/store"
 	"commerce/cart/money"
 	"commerce/cart/wire"
+	"commerce/deploy/ephemeral"
 	"commerce/subscriptions"
 )
 
@@ -213,7 +214,7 @@ func TestStream_HasDeletions(t *testing.T) {
 	if _, err := pool.Exec(t.Context(), "DELETE FROM subscriptions WHERE store_id = 1 AND id IN (5001, 5002)"); err != nil {
 		t.Fatal(err)
 	}
-	awaitChanges(t, pool)
+	ephemeral.Settle(t, pool)
 	asJSON, _ := streamed(t, subscriptions.Stream{Source: source, Store: shop(t), Format: subscriptions.NDJSON, After: end})
 	var ids []int64
 	for line := range bytes.Lines(asJSON) {

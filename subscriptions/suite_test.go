@@ -84,23 +84,7 @@ func fill(t testing.TB, pool *pgxpool.Pool, d data) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	awaitChanges(t, pool)
-}
-
-// awaitChanges waits until everything that was committed so far is among the changes. Older
-// transactions delay that, also those of other tests in other databases of the server.
-func awaitChanges(t testing.TB, pool *pgxpool.Pool) {
-	t.Helper()
-	var until uint64
-	if err := pool.QueryRow(t.Context(), "SELECT pg_snapshot_xmax(pg_current_snapshot())").Scan(&until); err != nil {
-		t.Fatal(err)
-	}
-	for ended := uint64(0); ended < until; {
-		if err := pool.QueryRow(t.Context(), "SELECT pg_snapshot_xmin(pg_current_snapshot())").Scan(&ended); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(time.Millisecond)
-	}
+	ephemeral.Settle(t, pool)
 }
 
 // writeCatalog writes what the subscriptions refer to.

@@ -7,13 +7,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/schollz/progressbar/v3"
-	"golang.org/x/term"
 
 	"commerce/auth"
 	"commerce/auth/locale"
@@ -103,7 +101,7 @@ type export struct {
 // toOutput writes to standard output. On a terminal, a progress bar would be in the way.
 func (e *export) toOutput(ctx context.Context, out output) error {
 	progress := out.errors
-	if file, ok := out.Writer.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
+	if isTerminal(out.Writer) {
 		progress = io.Discard
 	}
 	_, last, err := e.write(ctx, out, progress)

@@ -10,7 +10,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 	"unicode/utf8"
 
 	"github.com/gofrs/flock"
@@ -34,20 +33,6 @@ func bigStore(t *testing.T) (url string, db *pgxpool.Pool) {
 	db = writer(t, url)
 	change(t, db, threePages)
 	return url, db
-}
-
-// settled waits until everything that was committed so far is among the changes.
-func settled(t *testing.T, db *pgxpool.Pool) {
-	t.Helper()
-	var until uint64
-	if err := db.QueryRow(t.Context(), "SELECT pg_snapshot_xmax(pg_current_snapshot())").Scan(&until); err != nil {
-		t.Fatal(err)
-	}
-	for ended := uint64(0); ended < until; time.Sleep(time.Millisecond) {
-		if err := db.QueryRow(t.Context(), "SELECT pg_snapshot_xmin(pg_current_snapshot())").Scan(&ended); err != nil {
-			t.Fatal(err)
-		}
-	}
 }
 
 // exported runs an export of store 1 that must succeed, and returns its output.
@@ -87,7 +72,7 @@ func lastCursor(export string) string {
 func TestExport_ContinuesAFileThatWasCutAnywhere(t *testing.T) {
 	t.Parallel()
 	url, db := bigStore(t)
-	settled(t, db)
+	ephemeral.Settle(t, db)
 	for _, format := range []string{"ndjson", "csv"} {
 		t.Run(format, func(t *testing.T) {
 			t.Parallel()
@@ -147,14 +132,14 @@ func cuts(export string) map[string]int {
 func TestExport_AddsWhatHasChangedSince(t *testing.T) {
 	t.Parallel()
 	url, db := bigStore(t)
-	settled(t, db)
+	ephemeral.Settle(t, db)
 	for _, format := range []string{"ndjson", "csv"} {
 		file := filepath.Join(t.TempDir(), "export")
 		exported(t, url, "--output", file, "--format", format)
 		whole := read(t, file)
 		change(t, db, "UPDATE subscriptions SET order_id = order_id + 1 WHERE store_id = 1 AND id > 102100")
 		change(t, db, "DELETE FROM subscriptions WHERE store_id = 1 AND id = (SELECT max(id) FROM subscriptions WHERE store_id = 1)")
-		settled(t, db)
+		ephemeral.Settle(t, db)
 		if says := exported(t, url, "--output", file, "--format", format); !strings.Contains(says, " changes to "+file) {
 			t.Errorf("printed %q", says)
 		}
@@ -175,7 +160,7 @@ func TestExport_AddsWhatHasChangedSince(t *testing.T) {
 func TestExport_WritesToStandardOutput(t *testing.T) {
 	t.Parallel()
 	url, db := bigStore(t)
-	settled(t, db)
+	ephemeral.Settle(t, db)
 	file := filepath.Join(t.TempDir(), "export")
 	exported(t, url, "--output", file, "--language", "ar")
 	for _, output := range [][]string{nil, {"--output", "-"}} {
@@ -204,7 +189,7 @@ func (i *interrupting) Write(page []byte) (int, error) {
 func TestExport_EndsWithThePageWhenItIsInterrupted(t *testing.T) {
 	t.Parallel()
 	url, db := bigStore(t)
-	settled(t, db)
+	ephemeral.Settle(t, db)
 	ctx, interrupt := context.WithCancel(t.Context())
 	out := &interrupting{interrupt: interrupt}
 	c := exportCommand{Database: databaseSettings{URL: url}, Store: 1, Format: "ndjson"}
@@ -246,7 +231,7 @@ func TestExport_RefusesAndKeepsAFileThatItCannotContinue(t *testing.T) {
 func TestExport_StartsWithAnEmptyFile(t *testing.T) {
 	t.Parallel()
 	url := seeded(t)
-	settled(t, writer(t, url))
+	ephemeral.Settle(t, writer(t, url))
 	file := filepath.Join(t.TempDir(), "export")
 	write(t, file, "")
 	exported(t, url, "--output", file)
@@ -299,12 +284,12 @@ func TestExport_CanBeginAfterACursor(t *testing.T) {
 	t.Parallel()
 	url := seeded(t)
 	db := writer(t, url)
-	settled(t, db)
+	ephemeral.Settle(t, db)
 	after := lastCursor(exported(t, url))
 	file := filepath.Join(t.TempDir(), "export")
 	for id := 5001; id <= 5002; id++ {
 		change(t, db, fmt.Sprintf("UPDATE subscriptions SET order_id = order_id + 1 WHERE store_id = 1 AND id = %d", id))
-		settled(t, db)
+		ephemeral.Settle(t, db)
 		exported(t, url, "--output", file, "--after", after)
 	}
 	found := regexp.MustCompile(`"subscription":\{"id":(\d+)`).FindAllStringSubmatch(read(t, file), -1)

@@ -19,13 +19,18 @@ type progress struct {
 // startProgress shows a bar, unless the total is 0. A log file would fill with bars, so a file
 // or a pipe gets none.
 func startProgress(to io.Writer, description string, total int64, options ...progressbar.Option) progress {
-	if file, ok := to.(*os.File); total == 0 || ok && !term.IsTerminal(int(file.Fd())) {
+	if _, ok := to.(*os.File); total == 0 || ok && !isTerminal(to) {
 		to = io.Discard
 	}
 	return progress{progressbar.NewOptions64(max(total, 1), append(options,
 		progressbar.OptionSetWriter(to), progressbar.OptionSetDescription(description),
 		progressbar.OptionShowCount(), progressbar.OptionThrottle(200*time.Millisecond),
 		progressbar.OptionSetPredictTime(true), progressbar.OptionFullWidth())...), to}
+}
+
+func isTerminal(w io.Writer) bool {
+	file, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
 }
 
 // end ends the line.

@@ -204,25 +204,39 @@ func (i instance) status(ctx context.Context, token, path string) (status int, r
 	return response.StatusCode, response.Header.Get("Retry-After")
 }
 
-// Token checks have their own connections, so that lists cannot use all of them.
-func TestSubscriptions_CheckTokensOnTheirOwnConnections(t *testing.T) {
-	t.Parallel()
-	url := seeded(t)
+// openReader returns the parts of `commerce serve` that read subscriptions. The caller closes
+// it.
+func openReader(t *testing.T, url string) *subscriptionReader {
+	t.Helper()
 	stores := auth.NewMemoryStores(money.Known, sample.Stores()...)
 	m, err := databaseSettings{URL: url}.openSubscriptions(t.Context(), stores, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer m.close()
-	token := strings.TrimSuffix(onDatabase(t, url, "token", "store", "--store", "1", "--name", "test"), "\n")
+	return m
+}
+
+// lockSubscriptions makes all statements that read subscriptions wait for unlock.
+func lockSubscriptions(t *testing.T, url string) (unlock func()) {
+	t.Helper()
 	lock, err := writer(t, url).Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer lock.Rollback(context.Background())
 	if _, err := lock.Exec(t.Context(), "LOCK TABLE subscriptions"); err != nil {
 		t.Fatal(err)
 	}
+	return func() { _ = lock.Rollback(context.Background()) }
+}
+
+// Token checks have their own connections, so that lists cannot use all of them.
+func TestSubscriptions_CheckTokensOnTheirOwnConnections(t *testing.T) {
+	t.Parallel()
+	url := seeded(t)
+	m := openReader(t, url)
+	defer m.close()
+	token := strings.TrimSuffix(onDatabase(t, url, "token", "store", "--store", "1", "--name", "test"), "\n")
+	defer lockSubscriptions(t, url)()
 	ctx, stop := context.WithCancel(t.Context())
 	var lists sync.WaitGroup
 	for store := range int64(8*runtime.GOMAXPROCS(0) + 8) { // more than the connections for lists
@@ -248,25 +262,17 @@ func TestSubscriptions_CheckTokensOnTheirOwnConnections(t *testing.T) {
 func TestSubscriptions_CloseEndsSummaries(t *testing.T) {
 	t.Parallel()
 	url := seeded(t)
-	stores := auth.NewMemoryStores(money.Known, sample.Stores()...)
-	m, err := databaseSettings{URL: url}.openSubscriptions(t.Context(), stores, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	lock, err := writer(t, url).Begin(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer lock.Rollback(context.Background())
-	if _, err := lock.Exec(t.Context(), "LOCK TABLE subscriptions"); err != nil {
-		t.Fatal(err)
-	}
+	db := writer(t, url)
+	m := openReader(t, url)
+	defer lockSubscriptions(t, url)()
 	ended := make(chan error, 1)
 	go func() {
 		_, err := m.source.Totals(context.Background(), 1)
 		ended <- err
 	}()
-	for m.pools[1].Stat().AcquiredConns() == 0 {
+	// Postgres ignores a cancellation that comes before the statement.
+	const waiting = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+	for count(t, db, waiting) == 0 {
 		time.Sleep(time.Millisecond)
 	}
 	began := time.Now()

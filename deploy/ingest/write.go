@@ -140,8 +140,8 @@ func assignCardIDs(ctx context.Context, conn *pgx.Conn, store int64) error {
 }
 
 // Others may take numbers between the comparison and setval. They must not get them again,
-// so 1000 numbers are left out. An ID above 2^53 does not move a sequence. Otherwise few numbers would be left, and none
-// that every JSON reader can represent.
+// so 1000 numbers are left out. An ID above 2^53 does not move a sequence. Otherwise few
+// numbers would be left, and none that every JSON reader can represent.
 const skipIDs = `
 SELECT setval(sequence, highest + 1000) FROM (
 	SELECT pg_get_serial_sequence('%[1]s', 'id')::regclass AS sequence, max(id) AS highest FROM staged_%[1]s WHERE id <= 1::bigint << 53
