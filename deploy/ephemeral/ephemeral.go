@@ -81,7 +81,10 @@ func shared(tb testing.TB, env string, start func() (string, error)) string {
 }
 
 // StartRedis is Guard.StartRedis without access control.
-func StartRedis(tb testing.TB) *Server { tb.Helper(); return Guard{}.StartRedis(tb) }
+func StartRedis(tb testing.TB, settings ...string) *Server {
+	tb.Helper()
+	return Guard{}.StartRedis(tb, settings...)
+}
 
 // StartCluster is Guard.StartCluster without access control.
 func StartCluster(tb testing.TB) *RedisCluster { tb.Helper(); return Guard{}.StartCluster(tb) }

@@ -30,11 +30,12 @@ type Guard struct {
 	Users string
 }
 
-// StartRedis starts a Redis server for this test alone.
-func (g Guard) StartRedis(tb testing.TB) *Server {
+// StartRedis starts a Redis server for this test alone. Settings are arguments of
+// redis-server, such as "--appendonly", "yes", without which it does not persist its data.
+func (g Guard) StartRedis(tb testing.TB, settings ...string) *Server {
 	tb.Helper()
 	lock := g.lock(tb)
-	return private(tb, func(home *home) (*Server, error) { return startRedis(home, lock) })
+	return private(tb, func(home *home) (*Server, error) { return startRedis(home, lock, settings...) })
 }
 
 // StartCluster starts a Redis Cluster for this test alone. Its nodes fail over after

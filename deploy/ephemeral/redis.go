@@ -17,13 +17,13 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-func startRedis(home *home, lock lock) (*Server, error) {
+func startRedis(home *home, lock lock, settings ...string) (*Server, error) {
 	return retried(func() (*Server, error) {
 		ports, err := freePorts(1)
 		if err != nil {
 			return nil, err
 		}
-		server, err := newRedis(home, lock, ports[0])
+		server, err := newRedis(home, lock, ports[0], settings...)
 		if err != nil {
 			return nil, err
 		}
@@ -31,7 +31,8 @@ func startRedis(home *home, lock lock) (*Server, error) {
 	})
 }
 
-// newRedis returns a server that does not persist its data. It is not started.
+// newRedis returns a server that does not persist its data, unless settings say so. It is
+// not started.
 func newRedis(home *home, lock lock, port int, settings ...string) (*Server, error) {
 	program, err := exec.LookPath("redis-server")
 	if err != nil {

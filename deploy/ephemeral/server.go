@@ -59,8 +59,8 @@ func (s *Server) Freeze() { s.tb.Helper(); s.must("freeze", s.signal(syscall.SIG
 // Thaw resumes a frozen server.
 func (s *Server) Thaw() { s.tb.Helper(); s.must("thaw", s.signal(syscall.SIGCONT)) }
 
-// Restart stops the server if it is running, and starts it on the same port. Data in
-// memory is lost.
+// Restart stops the server if it is running, and starts it on the same port. It loses what
+// it did not persist.
 func (s *Server) Restart() {
 	s.tb.Helper()
 	s.must("stop", s.stop())

@@ -1,0 +1,229 @@
+package torture
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"commerce/deploy/ephemeral"
+)
+
+// Shoppers add to their carts while the service and Redis are killed with SIGKILL, and the
+// carts are compared with what was acknowledged.
+func TestPromise01_AnAcknowledgedChangeSurvivesKills(t *testing.T) {
+	t.Parallel()
+	p := promised(t, 1, "an acknowledged change survives the death of the service and of Redis", "always: 0 lost; everysec: none older than 2 s")
+	for _, policy := range []string{"always", "everysec"} {
+		k := startKills(t, p, policy)
+		bar := p.progress(policy, k.wanted)
+		for k.acknowledged < int64(k.wanted) || k.kills < 20 {
+			k.round()
+			_ = bar.Set(min(k.wanted, int(k.acknowledged)))
+		}
+		k.recount()
+		p.counted("acknowledged, "+policy, k.acknowledged)
+		p.counted("kills of Redis, "+policy, int64(k.kills))
+		p.counted("lost, "+policy, k.lost)
+		if policy == "everysec" {
+			p.lasted("oldest loss, "+policy, k.oldest)
+		}
+		if limit := (map[string]time.Duration{"everysec": 2 * time.Second})[policy]; k.lost > 0 && k.oldest > limit {
+			p.broke("%s: %d acknowledged changes were lost, the oldest %v before the kill", policy, k.lost, k.oldest)
+		}
+	}
+}
+
+// kills runs rounds of changes that end with a kill.
+type kills struct {
+	p       *promise
+	redis   *ephemeral.Server
+	service *service
+	wanted  int // acknowledged changes
+	rnd     *rand.Rand
+
+	shoppers []*loyal
+	kills    int
+
+	acknowledged, lost int64
+	oldest             time.Duration // from the acknowledgment of a lost change to the kill
+}
+
+func startKills(t *testing.T, p *promise, policy string) *kills {
+	redis := ephemeral.StartRedis(t, "--appendonly", "yes", "--appendfsync", policy)
+	k := &kills{
+		p: p, redis: redis, service: startService(t, "REDIS_URL="+redis.URL, "DATABASE_URL="+catalog(t)),
+		wanted: sized(2_000, map[string]int{"always": 1_000_000, "everysec": 200_000}[policy]),
+		rnd:    rand.New(rand.NewPCG(1, uint64(os.Getpid()))),
+	}
+	client := newShopper(t, k.service)
+	for i := range 48 {
+		k.shoppers = append(k.shoppers, &loyal{shopper: client, name: fmt.Sprintf("%s-%d", policy, i)})
+	}
+	return k
+}
+
+// loyal is a shopper who fills one cart after another, and remembers what was acknowledged.
+type loyal struct {
+	*shopper
+	name  string
+	carts []*filled
+}
+
+// filled is a cart of one line.
+type filled struct {
+	token string
+	acks  []time.Time // of its changes, in their order
+	open  bool        // the next change was sent, and its outcome is unknown
+}
+
+// A cart remembers its newest 256 idempotency keys, so each change of a cart can be repeated.
+const changesPerCart = 200
+
+// current returns the cart that the shopper fills.
+func (l *loyal) current() *filled {
+	if n := len(l.carts); n > 0 && len(l.carts[n-1].acks) < changesPerCart {
+		return l.carts[n-1]
+	}
+	l.carts = append(l.carts, &filled{token: fmt.Sprintf("a-loyal-shoppers-cart-%s-%d", l.name, len(l.carts))})
+	return l.carts[len(l.carts)-1]
+}
+
+// buy adds one to the current cart, and reports whether that was acknowledged.
+func (l *loyal) buy() (reply, bool) {
+	c := l.current()
+	c.open = true
+	r := l.as(c.token, "").send("POST", "/cart/add", fmt.Sprintf(`{"product_id":%d}`, firstProduct),
+		"Idempotency-Key", fmt.Sprint(len(c.acks)))
+	if r.outcome() == applied {
+		c.acks, c.open = append(c.acks, time.Now()), false
+	}
+	return r, r.outcome() == applied
+}
+
+// round lets all shoppers buy, kills the service, Redis or both, restarts them, and compares
+// the carts.
+func (k *kills) round() {
+	var killed atomic.Bool
+	var all sync.WaitGroup
+	for _, l := range k.shoppers {
+		all.Go(func() {
+			for {
+				r, ok := l.buy()
+				switch {
+				case !ok && killed.Load():
+					return
+				case !ok && r.outcome() == refused:
+					k.p.broke("an add was refused: %v", r)
+					return
+				case !ok:
+					time.Sleep(5 * time.Millisecond) // the same change again
+				case killed.Load():
+					return
+				}
+			}
+		})
+	}
+	time.Sleep(sized(100*time.Millisecond, time.Second) + time.Duration(k.rnd.IntN(300))*time.Millisecond)
+	at := time.Now()
+	killed.Store(true)
+	victims := k.rnd.IntN(3) // 0: the service, 1: Redis, 2: both
+	if victims != 1 {
+		k.service.kill()
+	}
+	if victims != 0 {
+		k.redis.Kill()
+		k.kills++
+	}
+	all.Wait()
+	if victims != 0 {
+		k.redis.Restart()
+	}
+	if victims != 1 {
+		k.service.start()
+	}
+	k.compare(at)
+}
+
+// compare repeats the open change of each shopper, and counts what a kill has lost.
+func (k *kills) compare(killed time.Time) {
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	for _, l := range k.shoppers {
+		all.Go(func() {
+			c := l.current()
+			wasOpen := c.open
+			for began := time.Now(); c.open || len(c.acks) == 0; time.Sleep(10 * time.Millisecond) {
+				if r, ok := l.buy(); !ok && time.Since(began) > startLimit {
+					k.p.broke("not served again %v after a restart: %v", startLimit, r)
+					return
+				}
+			}
+			lost := int64(len(c.acks)) - k.quantity(l, c)
+			mu.Lock()
+			defer mu.Unlock()
+			k.note(lost, c, wasOpen, killed)
+		})
+	}
+	all.Wait()
+	k.total()
+}
+
+// note records the changes that a cart has lost: the last acknowledged ones, before the one
+// that was repeated after the kill.
+func (k *kills) note(lost int64, c *filled, repeated bool, killed time.Time) {
+	switch {
+	case lost < 0:
+		k.p.broke("cart %s holds %d more than were acknowledged", c.token, -lost)
+	case lost > 0:
+		last := len(c.acks)
+		if repeated {
+			last--
+		}
+		first := max(0, last-int(lost))
+		k.oldest = max(k.oldest, killed.Sub(c.acks[first]))
+		k.lost += lost
+		c.acks = c.acks[:len(c.acks)-int(lost)]
+	}
+}
+
+func (k *kills) total() {
+	k.acknowledged = k.lost
+	for _, l := range k.shoppers {
+		for _, c := range l.carts {
+			k.acknowledged += int64(len(c.acks))
+		}
+	}
+}
+
+// quantity returns what a cart holds.
+func (k *kills) quantity(l *loyal, c *filled) int64 {
+	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		r := l.as(c.token, "").send("GET", "/cart/count", "")
+		if r.Status == 200 {
+			return r.Cart.Count
+		}
+		if time.Since(began) > startLimit {
+			k.p.broke("a cart cannot be read %v after a restart: %v", startLimit, r)
+			return 0
+		}
+	}
+}
+
+// recount compares all carts once more, also those of earlier rounds.
+func (k *kills) recount() {
+	var all sync.WaitGroup
+	for _, l := range k.shoppers {
+		all.Go(func() {
+			for _, c := range l.carts {
+				if got := k.quantity(l, c); got != int64(len(c.acks)) {
+					k.p.broke("at the end, cart %s holds %d, and %d changes were acknowledged", c.token, got, len(c.acks))
+				}
+			}
+		})
+	}
+	all.Wait()
+}

@@ -1,0 +1,30 @@
+package torture
+
+import (
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"commerce/deploy/connect"
+)
+
+var (
+	long = flag.Bool("long", false, "run the long form of each promise")
+	out  = flag.String("out", "", "directory for the table, as torture.json and torture.md")
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	redis.SetLogger(connect.RedisLog{Log: slog.New(slog.DiscardHandler)}) // it reports every failed dial
+	status := m.Run()
+	programs.remove()
+	if err := results.publish(os.Stdout, *out); err != nil {
+		fmt.Fprintln(os.Stderr, "torture:", err)
+		status = max(status, 1)
+	}
+	os.Exit(status)
+}

@@ -1,0 +1,110 @@
+package torture
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"golang.org/x/term"
+)
+
+// promise collects what a test has tried and found. Its methods may be called from any
+// goroutine.
+type promise struct {
+	t testing.TB
+
+	mu  sync.Mutex
+	row row
+}
+
+// row is a promise in the table.
+type row struct {
+	Number  int      `json:"promise"`
+	Promise string   `json:"text"`
+	ToReach string   `json:"to_reach"`
+	Figures []figure `json:"figures"`
+	Broken  int      `json:"broken"` // how often the promise was broken
+	Kept    bool     `json:"kept"`   // also false if the test failed for another reason
+	Seconds float64  `json:"seconds"`
+	Long    bool     `json:"long"`
+}
+
+// figure is something that was counted or measured.
+type figure struct {
+	Name  string  `json:"name"`
+	Value float64 `json:"value"`
+	Unit  string  `json:"unit,omitempty"` // "" for a count
+}
+
+func (f figure) String() string {
+	value := strconv.FormatFloat(f.Value, 'f', -1, 64)
+	if f.Unit != "" {
+		value += " " + f.Unit
+	}
+	return f.Name + ": " + value
+}
+
+// promised begins the test of a promise. Its row enters the table when the test ends.
+func promised(t testing.TB, number int, text, toReach string) *promise {
+	p := &promise{t: t, row: row{Number: number, Promise: text, ToReach: toReach, Long: *long}}
+	began := time.Now()
+	t.Cleanup(func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.row.Kept = !t.Failed()
+		p.row.Seconds = time.Since(began).Round(100 * time.Millisecond).Seconds()
+		results.add(p.row)
+	})
+	return p
+}
+
+// sized returns the size of the form that runs.
+func sized[T any](short, inLong T) T {
+	if *long {
+		return inLong
+	}
+	return short
+}
+
+// broke reports that the promise was broken.
+func (p *promise) broke(format string, arguments ...any) {
+	p.t.Helper()
+	p.t.Errorf(format, arguments...)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.row.Broken++
+}
+
+// counted adds a count to the promise's row.
+func (p *promise) counted(name string, n int64) { p.measured(name, float64(n), "") }
+
+// lasted adds a duration, in milliseconds.
+func (p *promise) lasted(name string, d time.Duration) {
+	p.measured(name, float64(d.Round(100*time.Microsecond).Microseconds())/1000, "ms")
+}
+
+// measured adds a value to the promise's row.
+func (p *promise) measured(name string, value float64, unit string) {
+	p.t.Helper()
+	f := figure{name, value, unit}
+	p.t.Log(f)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.row.Figures = append(p.row.Figures, f)
+}
+
+// progress shows a bar on a terminal while the long form runs.
+func (p *promise) progress(what string, total int) *progressbar.ProgressBar {
+	visible := *long && term.IsTerminal(int(os.Stderr.Fd()))
+	bar := progressbar.NewOptions(total,
+		progressbar.OptionSetWriter(os.Stderr), progressbar.OptionSetVisibility(visible),
+		progressbar.OptionSetDescription(fmt.Sprintf("promise %d: %s", p.row.Number, what)),
+		progressbar.OptionShowCount(), progressbar.OptionSetPredictTime(true),
+		progressbar.OptionThrottle(200*time.Millisecond), progressbar.OptionClearOnFinish())
+	p.t.Cleanup(func() { _ = bar.Finish() })
+	return bar
+}

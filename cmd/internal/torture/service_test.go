@@ -1,0 +1,221 @@
+package torture
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+const (
+	jwtSecret  = "a secret of the tests, 32 bytes and more"
+	startLimit = 20 * time.Second
+)
+
+// service is a process of `commerce serve`. After a restart it has the same addresses.
+type service struct {
+	t        testing.TB
+	program  string
+	settings []string
+	log      string // file
+
+	mu    sync.Mutex
+	cmd   *exec.Cmd // nil when it does not run
+	addr  string    // host:port
+	admin string
+}
+
+// startService starts an instance of this release. Settings are "NAME=value".
+func startService(t testing.TB, settings ...string) *service {
+	t.Helper()
+	return startProgram(t, programs.compiled(t, ""), settings...)
+}
+
+// startProgram starts an instance of any release.
+func startProgram(t testing.TB, program string, settings ...string) *service {
+	t.Helper()
+	s := &service{
+		t: t, program: program, settings: settings, log: filepath.Join(t.TempDir(), "log"),
+		addr: "127.0.0.1:0", admin: "127.0.0.1:0",
+	}
+	s.start()
+	t.Cleanup(func() { s.kill() })
+	return s
+}
+
+// start starts the process and waits until it serves.
+func (s *service) start() {
+	s.t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	log, err := os.OpenFile(s.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer log.Close()
+	from, err := log.Seek(0, io.SeekEnd)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	cmd := exec.Command(s.program, "serve")
+	cmd.Env = slices.Concat(
+		[]string{"PATH=" + os.Getenv("PATH"), "ADDR=" + s.addr, "ADMIN_ADDR=" + s.admin, "JWT_SECRET=" + jwtSecret, "RATE_LIMIT=off"},
+		s.settings)
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := cmd.Start(); err != nil {
+		s.t.Fatalf("start the service: %v", err)
+	}
+	s.cmd = cmd
+	for began := time.Now(); !s.announced(from); time.Sleep(2 * time.Millisecond) {
+		if time.Since(began) > startLimit {
+			s.t.Fatalf("the service does not serve within %v; its log:\n%s", startLimit, s.said(from))
+		}
+	}
+}
+
+// announced reports whether the log, from an offset on, says that the service serves, and
+// takes its addresses from there.
+func (s *service) announced(from int64) bool {
+	for _, line := range s.entries(from) {
+		if line["msg"] == "serving" {
+			s.addr, s.admin = line["addr"].(string), line["admin"].(string)
+			return true
+		}
+	}
+	return false
+}
+
+// said returns the log from an offset on.
+func (s *service) said(from int64) []byte {
+	s.t.Helper()
+	text, err := os.ReadFile(s.log)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return text[min(from, int64(len(text))):]
+}
+
+// entries returns the complete lines of the log from an offset on.
+func (s *service) entries(from int64) []map[string]any {
+	s.t.Helper()
+	var found []map[string]any
+	for text := range bytes.Lines(s.said(from)) {
+		var line map[string]any
+		if json.Unmarshal(text, &line) == nil {
+			found = append(found, line)
+		}
+	}
+	return found
+}
+
+// URL is the address of the API.
+func (s *service) URL() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return "http://" + s.addr
+}
+
+// kill ends the process with SIGKILL.
+func (s *service) kill() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.cmd == nil {
+		return
+	}
+	_ = s.cmd.Process.Kill()
+	_ = s.cmd.Wait()
+	s.cmd = nil
+}
+
+// terminate sends SIGTERM, waits for the end, and returns how long that took. The process
+// must exit with status 0.
+func (s *service) terminate() (time.Duration, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	began := time.Now()
+	late := time.AfterFunc(time.Minute, func() { _ = s.cmd.Process.Kill() })
+	defer late.Stop()
+	err := errors.Join(s.cmd.Process.Signal(syscall.SIGTERM), s.cmd.Wait())
+	s.cmd = nil
+	return time.Since(began), err
+}
+
+// signal sends SIGSTOP or SIGCONT.
+func (s *service) signal(signal syscall.Signal) {
+	s.t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.cmd.Process.Signal(signal); err != nil {
+		s.t.Errorf("signal the service: %v", err)
+	}
+}
+
+// adminGet reads a page of the admin address.
+func (s *service) adminGet(path string) (status int, body string, err error) {
+	s.mu.Lock()
+	url := "http://" + s.admin + path
+	s.mu.Unlock()
+	response, err := http.Get(url)
+	if err != nil {
+		return 0, "", err
+	}
+	defer response.Body.Close()
+	content, err := io.ReadAll(response.Body)
+	return response.StatusCode, string(content), err
+}
+
+// metric returns a value of /metrics. name includes the labels, such as
+// `go_goroutines` or `x{a="b"}`.
+func (s *service) metric(name string) float64 {
+	s.t.Helper()
+	_, page, err := s.adminGet("/metrics")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for line := range strings.Lines(page) {
+		if value, ok := strings.CutPrefix(line, name+" "); ok {
+			n, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
+			if err != nil {
+				s.t.Fatal(err)
+			}
+			return n
+		}
+	}
+	s.t.Fatalf("no metric %s", name)
+	return 0
+}
+
+// command runs another command of the program, and returns its standard output.
+func command(t testing.TB, program string, settings []string, arguments ...string) string {
+	t.Helper()
+	text, err := execute(program, settings, arguments...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func execute(program string, settings []string, arguments ...string) (string, error) {
+	cmd := exec.Command(program, arguments...)
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH")}, settings...)
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	text, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("commerce %s: %w: %s", strings.Join(arguments, " "), err, said.Bytes())
+	}
+	return strings.TrimSpace(string(text)), nil
+}

@@ -1,0 +1,184 @@
+package torture
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"commerce/auth"
+)
+
+// callLimit is how long a shopper waits for a response. The service's own limit is 5 s.
+const callLimit = 15 * time.Second
+
+// shopper is a client of the cart API. It is not safe for concurrent use, except send.
+type shopper struct {
+	client *http.Client
+	base   func() string // URL of the service that the next call goes to
+	Token  string        // of a guest's cart
+	JWT    string        // of a customer
+}
+
+// newShopper returns a client of a service with a connection pool of its own.
+func newShopper(t testing.TB, s *service) *shopper {
+	t.Helper()
+	return shopperAt(t, s.URL)
+}
+
+// shopperAt returns a client whose calls go to what base returns.
+func shopperAt(t testing.TB, base func() string) *shopper {
+	transport := &http.Transport{MaxIdleConnsPerHost: 100}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &shopper{client: &http.Client{Transport: transport, Timeout: callLimit}, base: base}
+}
+
+// as returns a client of the same connections with other credentials.
+func (c *shopper) as(token, jwt string) *shopper {
+	other := *c
+	other.Token, other.JWT = token, jwt
+	return &other
+}
+
+// customer returns a JWT of a customer of store 1.
+func customer(t testing.TB, id string) string {
+	t.Helper()
+	tokens, err := auth.NewJWT(auth.JWTConfig{Secret: []byte(jwtSecret)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, err := tokens.Sign(1, id, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token
+}
+
+// reply is what a shopper learns of a call.
+type reply struct {
+	Status int // 0 if there was no response
+	Code   string
+	Header http.Header
+	Cart   cartView
+	Raw    []byte
+	Err    error // of a call without a complete response
+	Took   time.Duration
+}
+
+func (r reply) String() string {
+	if r.Err != nil {
+		return r.Err.Error()
+	}
+	return fmt.Sprintf("%d %s", r.Status, r.Raw)
+}
+
+// outcome is what a shopper knows about a change.
+type outcome string
+
+const (
+	applied   outcome = "applied"   // or a replay of an applied change
+	refused   outcome = "refused"   // understood and not applied
+	unchanged outcome = "unchanged" // 503: not applied, or safe to repeat
+	unknown   outcome = "unknown"   // 504, or no response
+)
+
+func (r reply) outcome() outcome {
+	switch {
+	case r.Status == http.StatusOK:
+		return applied
+	case r.Status == http.StatusServiceUnavailable:
+		return unchanged
+	case r.Status == 0 || r.Status == http.StatusGatewayTimeout || r.Status == http.StatusBadGateway:
+		return unknown
+	}
+	return refused
+}
+
+func (r reply) replayed() bool { return r.Header.Get("Idempotency-Replayed") == "true" }
+
+// cartView has the members of a cart that tests check.
+type cartView struct {
+	Token   *string    `json:"cart_token"`
+	Items   []lineView `json:"items"`
+	Count   int64      `json:"count"`
+	Version int64      `json:"version"`
+	ItemID  *string    `json:"item_id"`
+	Merge   *struct {
+		Lines int64 `json:"lines"`
+	} `json:"merge"`
+}
+
+type lineView struct {
+	ID        string `json:"id"`
+	ProductID int64  `json:"product_id"`
+	Quantity  int64  `json:"quantity"`
+}
+
+// quantities returns the quantity of each line.
+func (c cartView) quantities() map[string]int64 {
+	found := map[string]int64{}
+	for _, item := range c.Items {
+		found[item.ID] = item.Quantity
+	}
+	return found
+}
+
+// send makes one call. body is JSON, "" for none; headers are name, value, ….
+func (c *shopper) send(method, path, body string, headers ...string) reply {
+	began := time.Now()
+	r := c.attempt(method, path, body, headers)
+	r.Took = time.Since(began)
+	return r
+}
+
+func (c *shopper) attempt(method, path, body string, headers []string) reply {
+	request, err := http.NewRequestWithContext(context.Background(), method, c.base()+path, once(body))
+	if err != nil {
+		return reply{Err: err}
+	}
+	request.Header.Set("X-Public-Key", "pk_demo")
+	if body != "" {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	if c.Token != "" {
+		request.Header.Set("X-Cart-Token", c.Token)
+	}
+	if c.JWT != "" {
+		request.Header.Set("Authorization", "Bearer "+c.JWT)
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		request.Header.Set(headers[i], headers[i+1])
+	}
+	response, err := c.client.Do(request)
+	if err != nil {
+		return reply{Err: err}
+	}
+	defer response.Body.Close()
+	raw, err := io.ReadAll(response.Body)
+	if err != nil {
+		return reply{Err: err}
+	}
+	r := reply{Status: response.StatusCode, Header: response.Header, Raw: raw}
+	var envelope struct {
+		Code string          `json:"code"`
+		Data json.RawMessage `json:"data"`
+	}
+	if json.Unmarshal(raw, &envelope) == nil {
+		r.Code = envelope.Code
+		_ = json.Unmarshal(envelope.Data, &r.Cart) // not every response has a cart
+	}
+	return r
+}
+
+// once returns a body that cannot be rewound, so that the transport cannot repeat the
+// request. Without a body, it repeats a GET or a request with a key, which is safe.
+func once(body string) io.Reader {
+	if body == "" {
+		return nil
+	}
+	return struct{ io.Reader }{strings.NewReader(body)}
+}
