@@ -15,7 +15,7 @@ endif
 
 # Runs a command with a Redis, a Redis Cluster and a Postgres server, whose URLs are in
 # the command's environment.
-WITH_SERVERS = sh deploy/ephemeral/install.sh $(GO) run ./deploy/ephemeral/run --
+WITH_SERVERS = sh $(CURDIR)/deploy/ephemeral/install.sh $(GO) run commerce/deploy/ephemeral/run --
 
 .DEFAULT_GOAL := help
 .PHONY: run test race lint build bench compare fuzz torture schedules histories help go-test go-fuzz
@@ -52,9 +52,13 @@ fuzz: FUZZTIME = 10m
 fuzz: ## run each fuzz target for FUZZTIME (10m)
 	$(WITH_SERVERS) $(MAKE) --no-print-directory go-fuzz FUZZTIME=$(FUZZTIME)
 
-torture: TORTURE = 10m
-torture: ## test retries and merges while nodes fail, for TORTURE (10m)
-	$(WITH_SERVERS) $(GO) test -timeout 2h -count 1 -v -run TestTorture ./cmd/internal/server -torture $(TORTURE)
+torture: PROMISE = .
+torture: LONG = true
+torture: OUT = bin/torture
+torture: ## break Redis, Postgres and the service under load; PROMISE=07 tests one promise
+	$(GO) test -c -o bin/torture.test ./cmd/internal/torture
+	cd cmd/internal/torture && $(WITH_SERVERS) ../../../bin/torture.test -test.run 'Promise$(PROMISE)' \
+		-test.parallel 1 -test.timeout 0 -long=$(LONG) -out $(abspath $(OUT))
 
 schedules: SCHEDULES = 1000000
 schedules: SEED = 1
@@ -71,7 +75,7 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
 
 # Packages whose tests load the machine run alone, because other tests depend on timing.
-LOADS = ./cart/redisstore ./cmd/bench
+LOADS = ./cart/redisstore ./cmd/bench ./cmd/internal/torture
 
 # Each benchmark runs once, so that it stays correct, except those that fill a catalog
 # with a million products or start servers.

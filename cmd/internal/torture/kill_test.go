@@ -17,51 +17,70 @@ import (
 func TestPromise01_AnAcknowledgedChangeSurvivesKills(t *testing.T) {
 	t.Parallel()
 	p := promised(t, 1, "an acknowledged change survives the death of the service and of Redis", "always: 0 lost; everysec: none older than 2 s")
-	for _, policy := range []string{"always", "everysec"} {
-		k := startKills(t, p, policy)
-		bar := p.progress(policy, k.wanted)
-		for k.acknowledged < int64(k.wanted) || k.kills < 20 {
-			k.round()
-			_ = bar.Set(min(k.wanted, int(k.acknowledged)))
+	var all sync.WaitGroup // in the short form, at the same time
+	for _, f := range []fsync{
+		{policy: "always", changes: sized(2_000, 1_000_000), kills: 20},
+		{policy: "everysec", changes: sized(1_000, 200_000), kills: sized(5, 20), maxAge: 2 * time.Second},
+	} {
+		k := startKills(t, p, f)
+		all.Go(k.run)
+		if *long {
+			all.Wait()
 		}
-		k.recount()
-		p.counted("acknowledged, "+policy, k.acknowledged)
-		p.counted("kills of Redis, "+policy, int64(k.kills))
-		p.counted("lost, "+policy, k.lost)
-		if policy == "everysec" {
-			p.lasted("oldest loss, "+policy, k.oldest)
-		}
-		if limit := (map[string]time.Duration{"everysec": 2 * time.Second})[policy]; k.lost > 0 && k.oldest > limit {
-			p.broke("%s: %d acknowledged changes were lost, the oldest %v before the kill", policy, k.lost, k.oldest)
-		}
+	}
+	all.Wait()
+}
+
+// fsync is a setting of appendfsync, and how hard it is tried.
+type fsync struct {
+	policy  string
+	changes int           // acknowledged ones, at least
+	kills   int           // of Redis, at least
+	maxAge  time.Duration // a lost change may be as old as this when Redis is killed; 0: none may be lost
+}
+
+func (k *kills) run() {
+	bar := k.p.progress("appendfsync "+k.policy, k.changes)
+	for k.acknowledged < int64(k.changes) || k.killed < k.fsync.kills {
+		k.round()
+		_ = bar.Set(min(k.changes, int(k.acknowledged)))
+	}
+	k.recount()
+	k.p.counted("acknowledged, "+k.policy, k.acknowledged)
+	k.p.counted("kills of Redis, "+k.policy, int64(k.killed))
+	k.p.counted("lost, "+k.policy, k.lost)
+	if k.maxAge > 0 {
+		k.p.lasted("age of the oldest loss, "+k.policy, k.oldest)
+	}
+	if k.lost > 0 && (k.maxAge == 0 || k.oldest > k.maxAge) {
+		k.p.broke("%s: %d acknowledged changes were lost, the oldest %v before the kill", k.policy, k.lost, k.oldest)
 	}
 }
 
 // kills runs rounds of changes that end with a kill.
 type kills struct {
+	fsync
 	p       *promise
 	redis   *ephemeral.Server
 	service *service
-	wanted  int // acknowledged changes
 	rnd     *rand.Rand
 
 	shoppers []*loyal
-	kills    int
+	killed   int // Redis
 
 	acknowledged, lost int64
 	oldest             time.Duration // from the acknowledgment of a lost change to the kill
 }
 
-func startKills(t *testing.T, p *promise, policy string) *kills {
-	redis := ephemeral.StartRedis(t, "--appendonly", "yes", "--appendfsync", policy)
+func startKills(t *testing.T, p *promise, f fsync) *kills {
+	redis := ephemeral.StartRedis(t, "--appendonly", "yes", "--appendfsync", f.policy)
 	k := &kills{
-		p: p, redis: redis, service: startService(t, "REDIS_URL="+redis.URL, "DATABASE_URL="+catalog(t)),
-		wanted: sized(2_000, map[string]int{"always": 1_000_000, "everysec": 200_000}[policy]),
-		rnd:    rand.New(rand.NewPCG(1, uint64(os.Getpid()))),
+		fsync: f, p: p, redis: redis, service: startService(t, "REDIS_URL="+redis.URL, "DATABASE_URL="+catalog(t)),
+		rnd: rand.New(rand.NewPCG(1, uint64(os.Getpid()))),
 	}
 	client := newShopper(t, k.service)
 	for i := range 48 {
-		k.shoppers = append(k.shoppers, &loyal{shopper: client, name: fmt.Sprintf("%s-%d", policy, i)})
+		k.shoppers = append(k.shoppers, &loyal{shopper: client, name: fmt.Sprintf("%s-%d", f.policy, i)})
 	}
 	return k
 }
@@ -127,7 +146,7 @@ func (k *kills) round() {
 			}
 		})
 	}
-	time.Sleep(sized(100*time.Millisecond, time.Second) + time.Duration(k.rnd.IntN(300))*time.Millisecond)
+	time.Sleep(sized(50*time.Millisecond, 2*time.Second) + time.Duration(k.rnd.IntN(300))*time.Millisecond)
 	at := time.Now()
 	killed.Store(true)
 	victims := k.rnd.IntN(3) // 0: the service, 1: Redis, 2: both
@@ -136,7 +155,7 @@ func (k *kills) round() {
 	}
 	if victims != 0 {
 		k.redis.Kill()
-		k.kills++
+		k.killed++
 	}
 	all.Wait()
 	if victims != 0 {

@@ -97,9 +97,9 @@ func (p *promise) measured(name string, value float64, unit string) {
 	p.row.Figures = append(p.row.Figures, f)
 }
 
-// progress shows a bar on a terminal while the long form runs.
+// progress shows a bar on a terminal for tests that run one at a time, with a table.
 func (p *promise) progress(what string, total int) *progressbar.ProgressBar {
-	visible := *long && term.IsTerminal(int(os.Stderr.Fd()))
+	visible := *out != "" && term.IsTerminal(int(os.Stderr.Fd()))
 	bar := progressbar.NewOptions(total,
 		progressbar.OptionSetWriter(os.Stderr), progressbar.OptionSetVisibility(visible),
 		progressbar.OptionSetDescription(fmt.Sprintf("promise %d: %s", p.row.Number, what)),
