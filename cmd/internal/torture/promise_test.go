@@ -3,13 +3,15 @@ package torture
 import (
 	"fmt"
 	"os"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
+	"golang.org/x/text/number"
 )
 
 // promise collects what a test has tried and found. Its methods may be called from any
@@ -31,6 +33,7 @@ type row struct {
 	Kept    bool     `json:"kept"`   // also false if the test failed for another reason
 	Seconds float64  `json:"seconds"`
 	Long    bool     `json:"long"`
+	Date    string   `json:"date"`
 }
 
 // figure is something that was counted or measured.
@@ -41,7 +44,7 @@ type figure struct {
 }
 
 func (f figure) String() string {
-	value := strconv.FormatFloat(f.Value, 'f', -1, 64)
+	value := message.NewPrinter(language.English).Sprint(number.Decimal(f.Value))
 	if f.Unit != "" {
 		value += " " + f.Unit
 	}
@@ -52,6 +55,7 @@ func (f figure) String() string {
 func promised(t testing.TB, number int, text, toReach string) *promise {
 	p := &promise{t: t, row: row{Number: number, Promise: text, ToReach: toReach, Long: *long}}
 	began := time.Now()
+	p.row.Date = began.Format(time.DateOnly)
 	t.Cleanup(func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -30,34 +31,59 @@ func (t *table) add(r row) {
 	t.rows = append(t.rows, r)
 }
 
-// publish prints the table, and writes it to dir as torture.json and torture.md unless dir
-// is empty.
+// publish prints the table. It also writes it to dir as torture.json and torture.md, unless
+// dir is empty. Rows of an earlier run that were not tested again stay there.
 func (t *table) publish(w io.Writer, dir string) error {
-	slices.SortStableFunc(t.rows, func(a, b row) int { return cmp.Compare(a.Number, b.Number) })
-	if err := t.text(w); err != nil || dir == "" {
+	slices.SortStableFunc(t.rows, byNumber)
+	if err := text(w, t.rows); err != nil || dir == "" {
 		return err
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	rows, err := json.MarshalIndent(t.rows, "", "  ")
+	file := filepath.Join(dir, "torture.json")
+	rows, err := earlier(file)
 	if err != nil {
 		return err
 	}
-	var page bytes.Buffer
-	t.markdown(&page)
-	for name, content := range map[string][]byte{"torture.json": append(rows, '\n'), "torture.md": page.Bytes()} {
-		if err := os.WriteFile(filepath.Join(dir, name), content, 0o644); err != nil {
-			return err
-		}
+	rows = slices.DeleteFunc(rows, t.hasAgain)
+	rows = append(rows, t.rows...)
+	slices.SortStableFunc(rows, byNumber)
+	content, err := json.MarshalIndent(rows, "", "  ")
+	if err != nil {
+		return err
 	}
-	return nil
+	if err := os.WriteFile(file, append(content, '\n'), 0o644); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, "torture.md"), markdown(rows), 0o644)
+}
+
+// earlier returns the rows of a file, none if there is no file.
+func earlier(file string) (rows []row, err error) {
+	content, err := os.ReadFile(file)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(content, &rows)
+	}
+	return rows, err
+}
+
+// hasAgain reports whether the promise of an earlier row was tested again.
+func (t *table) hasAgain(r row) bool {
+	return slices.ContainsFunc(t.rows, func(again row) bool { return again.Number == r.Number && again.Promise == r.Promise })
+}
+
+func byNumber(a, b row) int {
+	return cmp.Or(cmp.Compare(a.Number, b.Number), cmp.Compare(a.Promise, b.Promise))
 }
 
 // text prints one line for each figure, because a row is wider than a terminal.
-func (t *table) text(w io.Writer) error {
+func text(w io.Writer, rows []row) error {
 	aligned := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, r := range t.rows {
+	for _, r := range rows {
 		fmt.Fprintf(aligned, "%d\t%s\t%s\t%s\n", r.Number, r.verdict(), r.time(), r.Promise)
 		for _, f := range r.Figures {
 			fmt.Fprintf(aligned, "\t\t\t  %s\n", f)
@@ -66,16 +92,18 @@ func (t *table) text(w io.Writer) error {
 	return aligned.Flush()
 }
 
-func (t *table) markdown(w io.Writer) {
-	fmt.Fprintln(w, "| # | promise | to reach | found | | time |\n|---|---|---|---|---|---|")
-	for _, r := range t.rows {
+func markdown(rows []row) []byte {
+	var page bytes.Buffer
+	page.WriteString("| # | promise | to reach | found | | time | date |\n|---|---|---|---|---|---|---|\n")
+	for _, r := range rows {
 		found := make([]string, len(r.Figures))
 		for i, f := range r.Figures {
 			found[i] = f.String()
 		}
-		fmt.Fprintf(w, "| %d | %s | %s | %s | %s | %s |\n",
-			r.Number, r.Promise, r.ToReach, strings.Join(found, "<br>"), r.verdict(), r.time())
+		fmt.Fprintf(&page, "| %d | %s | %s | %s | %s | %s | %s |\n",
+			r.Number, r.Promise, r.ToReach, strings.Join(found, "<br>"), r.verdict(), r.time(), r.Date)
 	}
+	return page.Bytes()
 }
 
 func (r row) verdict() string {

@@ -1,0 +1,88 @@
+package torture
+
+import (
+	"bufio"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/schollz/progressbar/v3"
+)
+
+// The tests of this file run tests of other packages that show a part of a promise. They
+// only have a long form: `make test` runs the others' short form anyway.
+
+func TestPromise03_SchedulesOfMergesLoseAndDoubleNothing(t *testing.T) {
+	t.Parallel()
+	if !*long {
+		t.Skip("make test runs TestSchedules itself")
+	}
+	p := promised(t, 3, "a merge never loses or doubles a line, in any order of its steps", "0 wrong of 1,000,000 schedules")
+	program := filepath.Join(t.TempDir(), "redisstore.test")
+	if out, err := exec.CommandContext(t.Context(), "go", "test", "-c", "-o", program, "commerce/cart/redisstore").CombinedOutput(); err != nil {
+		t.Fatalf("go test -c: %v\n%s", err, out)
+	}
+	const wanted = 1_000_000
+	cmd := exec.CommandContext(t.Context(), program, "-test.run", "^TestSchedules$", "-test.v", "-test.timeout", "0", "-schedules", strconv.Itoa(wanted))
+	figures := p.follow(cmd, p.progress("schedules", wanted), regexp.MustCompile(`schedules: .*`))
+	for _, name := range []string{"schedules", "wrong"} {
+		if _, found := figures[name]; !found {
+			t.Errorf("TestSchedules does not say how many %s", name)
+		}
+	}
+	if figures["wrong"] > 0 || figures["schedules"] < wanted {
+		p.broke("%d of %d schedules were wrong", figures["wrong"], figures["schedules"])
+	}
+}
+
+func TestPromise13_NoInputCausesA500(t *testing.T) {
+	t.Parallel()
+	if !*long {
+		t.Skip("make test runs each fuzz target itself")
+	}
+	p := promised(t, 13, "no input causes a 500", "0 in ten minutes for each target (make fuzz)")
+	cmd := exec.CommandContext(t.Context(), "sh", "deploy/fuzz.sh", "15s")
+	cmd.Dir = "../../.."
+	figures := p.follow(cmd, p.progress("fuzz targets", -1), regexp.MustCompile(`targets: .*`))
+	if figures["targets"] == 0 || figures["executions"] == 0 {
+		t.Error("nothing was fuzzed")
+	}
+	if figures["failures"] > 0 {
+		p.broke("%d targets failed", figures["failures"])
+	}
+}
+
+// follow runs a command, shows each line of its output as progress, and returns the counts
+// of the line that matches, "name: 1, other: 2". It adds them to the row.
+func (p *promise) follow(cmd *exec.Cmd, bar *progressbar.ProgressBar, summary *regexp.Regexp) map[string]int64 {
+	p.t.Helper()
+	output, err := cmd.StdoutPipe()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		p.t.Fatal(err)
+	}
+	figures := map[string]int64{}
+	var said strings.Builder
+	for lines := bufio.NewScanner(io.TeeReader(output, &said)); lines.Scan(); {
+		_ = bar.Add(1)
+		for part := range strings.SplitSeq(summary.FindString(lines.Text()), ", ") {
+			name, count, _ := strings.Cut(part, ": ")
+			if n, err := strconv.ParseInt(count, 10, 64); err == nil {
+				figures[name] = n
+				p.counted(name, n)
+			}
+		}
+	}
+	if err := cmd.Wait(); err != nil {
+		p.broke("%v: %v\n%s", cmd, err, said.String())
+	}
+	return figures
+}

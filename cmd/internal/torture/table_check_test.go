@@ -1,0 +1,31 @@
+package torture
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestTable_KeepsRowsThatWereNotTestedAgain(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, run := range []*table{
+		{rows: []row{{Number: 2, Promise: "b", Kept: true, Figures: []figure{{"tried", 1_000_000, ""}}}, {Number: 1, Promise: "a", Broken: 3}}},
+		{rows: []row{{Number: 1, Promise: "a", Kept: true, Figures: []figure{{"slowest", 4.25, "ms"}}}}},
+	} {
+		if err := run.publish(&bytes.Buffer{}, dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	page, err := os.ReadFile(filepath.Join(dir, "torture.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(page)), "\n")
+	if len(lines) != 4 || !strings.HasPrefix(lines[2], "| 1 | a |  | slowest: 4.25 ms | kept |") ||
+		!strings.HasPrefix(lines[3], "| 2 | b |  | tried: 1,000,000 | kept |") {
+		t.Errorf("%s", page)
+	}
+}
