@@ -72,10 +72,14 @@ func TestParseAPIToken_Forms(t *testing.T) {
 	}
 }
 
-func FuzzParseAPIToken(f *testing.F) {
-	f.Add("1|" + strings.Repeat("a", 43))
-	f.Add("01|" + strings.Repeat("a", 43))
-	f.Add("||")
+// FuzzParseTokens fuzzes both kinds of opaque tokens.
+func FuzzParseTokens(f *testing.F) {
+	for _, s := range []string{
+		"1|" + strings.Repeat("a", 43), "01|" + strings.Repeat("a", 43), "||", guestToken, "null", guestToken + "\x00",
+	} {
+		f.Add(s)
+	}
+	cartForm := regexp.MustCompile(`\A[A-Za-z0-9_-]{22,128}\z`)
 	f.Fuzz(func(t *testing.T, s string) {
 		id, secret, ok := ParseAPIToken(s)
 		if ok && (id <= 0 || strconv.FormatInt(id, 10)+"|"+secret != s || len(secret) < 40) {
@@ -83,6 +87,9 @@ func FuzzParseAPIToken(f *testing.F) {
 		}
 		if !ok && (id != 0 || secret != "") {
 			t.Errorf("ParseAPIToken(%q) is not ok, but returns %d, %q", s, id, secret)
+		}
+		if _, ok := ParseCartToken(s); ok != cartForm.MatchString(s) {
+			t.Errorf("ParseCartToken(%q) is ok: %v", s, ok)
 		}
 	})
 }

@@ -1,11 +1,8 @@
 package subscriptions
 
 import (
-	"errors"
 	"math"
 	"testing"
-
-	"commerce/auth/problem"
 
 	"pgregory.net/rapid"
 )
@@ -55,29 +52,4 @@ func TestCursor_RefusesEveryChangeOfACharacter(t *testing.T) {
 			t.Errorf("%s: accepted", longer)
 		}
 	}
-}
-
-func FuzzParseChanges(f *testing.F) {
-	f.Add("", "", int64(1))
-	f.Add("after="+seen().Text(1)+"&limit=7", "text/html, text/csv;q=0.3", int64(1))
-	f.Add("after="+(Cursor{}).Text(2), "application/x-ndjson", int64(2))
-	f.Add("limit=0&limit=1&%zz", ";q=", int64(-1))
-	f.Fuzz(func(t *testing.T, query, accept string, store int64) {
-		r, err := parseChanges(query, accept, store)
-		var refused *problem.Error
-		switch {
-		case errors.As(err, &refused):
-			if refused.Code != problem.InvalidParameter || len(refused.Members("en")) == 0 {
-				t.Errorf("%q: %v", query, err)
-			}
-		case err != nil:
-			t.Errorf("%q: %v", query, err)
-		case r.limit < 1 || r.limit > maxChanges:
-			t.Errorf("%q: limit %d", query, r.limit)
-		default:
-			if again, ok := ParseCursor(r.after.Text(store), store); !ok || again != r.after {
-				t.Errorf("%q: %+v", query, r.after)
-			}
-		}
-	})
 }

@@ -6,8 +6,6 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
-
-	"commerce/auth/problem"
 )
 
 var (
@@ -146,42 +144,4 @@ func TestLink_OpensForTheSameStatesInAnyOrder(t *testing.T) {
 	if _, ok := openLink(keys, 1, &asked); !ok {
 		t.Error("refused")
 	}
-}
-
-func FuzzOpenLink(f *testing.F) {
-	l := listing{perPage: 15}
-	f.Add(place{page: 2, id: 7}.seal(linkKey, 1, &l))
-	f.Add(place{page: maxLinkedPage, id: math.MaxInt64, newer: true}.seal(linkKey, 1, &l))
-	f.Add("AQIHAAAAAAAAAAAAAAAAAAAAAA")
-	f.Fuzz(func(t *testing.T, link string) {
-		asked := listing{perPage: 15, link: link}
-		p, ok := openLink(keys, 1, &asked)
-		if ok && p.seal(linkKey, 1, &l) != link {
-			t.Errorf("%q opens as %+v and was never sealed", link, p)
-		}
-	})
-}
-
-func FuzzParseListing(f *testing.F) {
-	f.Add("page=2&per_page=20&customerEmail=sara%40example.com")
-	f.Add("customerPhone=%2B966+50&customerCountryCode=966&cursor=AA")
-	f.Add("page=1;per_page=2&%zz")
-	f.Add("status=active,past_due&externalCustomerId=crm-7")
-	f.Add("status=active%2Cactive&externalCustomerId=%00")
-	f.Fuzz(func(t *testing.T, query string) {
-		l, err := parseListing(query)
-		if err != nil {
-			if refused, ok := err.(*problem.Error); !ok || refused.Code != problem.InvalidParameter || len(refused.Members("en")) == 0 {
-				t.Errorf("%q: %v names no parameter", query, err)
-			}
-			return
-		}
-		if l.page < 0 || l.link == "" && (l.page > maxPage || (l.page-1)*l.perPage > maxSkip) || l.perPage < 1 || l.perPage > maxPerPage {
-			t.Errorf("%q: page %d of %d", query, l.page, l.perPage)
-		}
-		again, err := parseListing(strings.TrimPrefix(l.kept, "&"))
-		if err != nil || again.filter != l.filter || again.perPage != l.perPage {
-			t.Errorf("%q: keeps %q, which is %+v (%v)", query, l.kept, again, err)
-		}
-	})
 }
