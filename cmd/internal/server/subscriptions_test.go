@@ -17,21 +17,27 @@ import (
 	"commerce/subscriptions"
 )
 
-// offerSubscriptions gives the shop the sample store's subscriptions.
-func (s *shop) offerSubscriptions(t testing.TB, parts *server.Parts) {
-	t.Helper()
-	now := time.Now()
+// sampleOf returns the sample's customers and subscriptions. Those of store 1 belong to store.
+func sampleOf(store int64, now time.Time) ([]subscriptions.Customer, []subscriptions.Subscription) {
 	customers, all := sample.Customers(), sample.Subscriptions(now)
 	for i := range customers {
 		if customers[i].StoreID == 1 {
-			customers[i].StoreID = s.ID
+			customers[i].StoreID = store
 		}
 	}
 	for i := range all {
 		if all[i].StoreID == 1 {
-			all[i].StoreID = s.ID
+			all[i].StoreID = store
 		}
 	}
+	return customers, all
+}
+
+// offerSubscriptions gives the shop the sample store's subscriptions.
+func (s *shop) offerSubscriptions(t testing.TB, parts *server.Parts) {
+	t.Helper()
+	now := time.Now()
+	customers, all := sampleOf(s.ID, now)
 	var tokens []auth.APIToken
 	issue := func(id, store int64, revoked *time.Time) (text string) {
 		secret, sum, err := auth.NewAPISecret(rand.Reader)

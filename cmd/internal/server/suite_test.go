@@ -387,12 +387,16 @@ func (c *shopper) do(r *http.Request) answer {
 		c.t.Fatalf("%s %s: %v", r.Method, r.URL.Path, err)
 	}
 	defer response.Body.Close()
-	if err := conforms(r, response, c.shop.basePath(r)); err != nil {
-		c.t.Fatalf("%s %s does not match the OpenAPI document: %v", r.Method, r.URL.Path, err)
-	}
 	raw, err := io.ReadAll(response.Body)
+	if err == nil {
+		err = uncompressed(response, &raw)
+	}
 	if err != nil {
 		c.t.Fatal(err)
+	}
+	response.Body = io.NopCloser(bytes.NewReader(raw))
+	if err := conforms(r, response, c.shop.basePath(r)); err != nil {
+		c.t.Fatalf("%s %s does not match the OpenAPI document: %v", r.Method, r.URL.Path, err)
 	}
 	if response.Header.Get("X-Request-Id") == "" {
 		c.t.Errorf("%s %s: no X-Request-Id", r.Method, r.URL.Path)

@@ -1,0 +1,179 @@
+package server_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"testing"
+)
+
+func FuzzAddBody(f *testing.F) {
+	for _, bad := range unreadable() {
+		if len(bad.body) < 2_000 {
+			f.Add([]byte(bad.body))
+		}
+	}
+	for _, body := range []string{
+		`{"product_id":1}`, `{"product_id":1.0,"qty":2e0}`, `{"product_id":2,"quantity":3,"notice":"é\u0000"}`,
+		`{"product_id":4,"subscription_plan":41}`, `{"product_id":4,"subscription_plan":{"id":42}}`,
+		`{"product_id":5,"fields":{"Account email":"x","1":"us"}}`, `{"product_id":5,"fields":{"0":"","Region":null}}`,
+		`{"product_id":7,"qty":2}`, `{"product_id":1,"qty":1e400}`, `{"product_id":-1,"qty":-0.0}`,
+	} {
+		f.Add([]byte(body))
+	}
+	f.Add([]byte(`{"product_id":1,"qUantity":3}`))
+	s := openFuzzed(f)
+	f.Fuzz(func(t *testing.T, body []byte) {
+		s.begin(t)
+		c := s.guest(t)
+		c.cart()
+		a := c.fuzzed("POST", "/cart/add", body, "Content-Type", "application/json")
+		after := c.cart()
+		after.sound(t)
+		if a.Status != http.StatusOK {
+			if after.Version != 0 || len(after.Items) != 0 {
+				t.Fatalf("%d %s, and the cart holds %q", a.Status, a.Body.Code, after.lines())
+			}
+			return
+		}
+		if after.Version != 1 || len(after.Items) != 1 || after.Count < 1 || after.Count > 999 {
+			t.Fatalf("the cart holds %q at version %d", after.lines(), after.Version)
+		}
+		asked, err := quantitiesIn(body)
+		if err != nil {
+			t.Fatalf("accepted what another JSON parser refuses: %v", err)
+		}
+		want := 1.0
+		for _, quantity := range asked {
+			want = quantity
+		}
+		if float64(after.Count) != want {
+			t.Fatalf("%d in the cart, want %v", after.Count, want)
+		}
+	})
+}
+
+// quantitiesIn returns the quantities of a body, as another JSON parser reads them. Names of
+// members must be exact, unlike those of a struct.
+func quantitiesIn(body []byte) (quantities []float64, err error) {
+	var members map[string]json.RawMessage
+	if err := json.NewDecoder(bytes.NewReader(body)).Decode(&members); err != nil {
+		return nil, err
+	}
+	for _, name := range []string{"qty", "quantity"} {
+		var quantity *float64
+		if text, ok := members[name]; ok {
+			if err := json.Unmarshal(text, &quantity); err != nil {
+				return nil, err
+			}
+		}
+		if quantity != nil {
+			quantities = append(quantities, *quantity)
+		}
+	}
+	return quantities, nil
+}
+
+// Any body may edit a line, next to one that it may become. A success changes the
+// version at most once and the quantity only if the body has one; a repeat changes nothing.
+// Any ID but a line's own edits nothing.
+func FuzzPatch(f *testing.F) {
+	for _, body := range []string{
+		`{"quantity":3}`, `{"qty":0}`, `{"quantity":1,"qty":1.0}`, `{"quantity":-1}`, `{"quantity":1e-400}`, `[]`, ``,
+		`{"fields":{"Account email":"b@example.com"}}`, `{"fields":{"0":"b@example.com","1":null}}`, `{"fields":{"Region":"us"},"notice":"n"}`,
+		`{"fields":{"Account email":null}}`, `{"fields":{}}`, `{"fields":null}`, `{"notice":null}`, `{"notice":"\u200b"}`,
+		`{"subscription_plan":41,"quantity":2}`, `{"subscription_plan":{"id":null}}`, `{"product_id":5,"qty":998}`, `{"product_id":1,"qty":2}`,
+	} {
+		f.Add("1", []byte(body))
+	}
+	for _, id := range []string{"1", "v", "i", "m", "r", "1:n", "1:f", "1.p1", "5.fAAAAAAAAAAAAAAAA", "a/b", "..", "\x00", "1\n", "٣", "+", "%31", ""} {
+		f.Add(id, []byte(`{"quantity":1}`))
+	}
+	s := openFuzzed(f)
+	f.Fuzz(func(t *testing.T, id string, body []byte) {
+		s.begin(t)
+		s.guest(t).editsOnly("1", id)
+		c := s.guest(t)
+		own := *c.add(`{"product_id":5,"qty":5,"fields":{"0":"a@example.com"}}`).Body.Data.ItemID
+		c.add(`{"product_id":5,"qty":3,"fields":{"0":"b@example.com"}}`)
+		before := c.cart()
+		a := c.fuzzed("PATCH", "/cart/items/"+own, body, "Content-Type", "application/json", "Idempotency-Key", "k")
+		after := c.cart()
+		after.sound(t)
+		if a.Status != http.StatusOK {
+			if after.lines() != before.lines() || after.Version != before.Version {
+				t.Fatalf("%d %s, and the cart holds %q at version %d", a.Status, a.Body.Code, after.lines(), after.Version)
+			}
+			return
+		}
+		if after.Count < 3 || after.Count > 3+999 || after.Version > before.Version+1 || len(after.Items) == 0 || len(after.Items) > 2 {
+			t.Fatalf("the cart holds %q at version %d", after.lines(), after.Version)
+		}
+		if asked, err := quantitiesIn(body); err == nil && len(asked) == 0 && after.Count != before.Count {
+			t.Fatalf("%q became %q", before.lines(), after.lines())
+		}
+		made := a.Body.Data.ItemID
+		if removed := after.Count == 3; (made == nil) != removed {
+			t.Fatalf("item_id %v, and the cart holds %q", made, after.lines())
+		}
+		repeat := c.fuzzed("PATCH", "/cart/items/"+own, body, "Content-Type", "application/json", "Idempotency-Key", "k")
+		if again := repeat.Body.Data; again.Version != after.Version || (again.ItemID == nil) != (made == nil) || made != nil && *again.ItemID != *made {
+			t.Fatalf("a repeat: version %d, item_id %v, want %v", again.Version, again.ItemID, made)
+		}
+	})
+}
+
+// editsOnly adds the plain line own. Whatever other id says, only own can be edited and
+// removed.
+func (c *shopper) editsOnly(own, id string) {
+	c.t.Helper()
+	c.add(`{"product_id":` + own + `,"notice":"n"}`)
+	before := c.cart()
+	path := "/cart/items/" + url.PathEscape(id)
+	patched := c.fuzzed("PATCH", path, []byte(`{"quantity":1}`))
+	var removed answer
+	if id != own {
+		removed = c.fuzzed("DELETE", path, nil)
+	}
+	switch {
+	case id == own:
+		if patched.Status != http.StatusOK {
+			c.t.Fatalf("its own line: %s", patched.Raw)
+		}
+	case id == "":
+		if patched.Status != http.StatusNotFound || removed.Body.Code != "not_found" {
+			c.t.Fatalf("no line: %s", removed.Raw)
+		}
+	case patched.Body.Code != "item_not_found" || removed.Status != http.StatusOK:
+		c.t.Fatalf("%q: %s, %s", id, patched.Raw, removed.Raw)
+	}
+	if got := c.cart(); got.Version != before.Version || got.lines() != own+"×1" {
+		c.t.Fatalf("%q: the cart holds %q", id, got.lines())
+	}
+}
+
+func FuzzCouponBody(f *testing.F) {
+	for _, body := range []string{
+		`{"coupon":"TEN"}`, `{"code":"five"}`, `{"coupon":" old "}`, `{"coupon":null,"code":"TEN"}`, `{"coupon":""}`,
+		`{"coupon":"TEN","code":"FIVE"}`, `{"coupon":1}`, `{"coupon":"\u0000"}`, `{"coupon":"ß"}`, `[]`, `{`,
+	} {
+		f.Add([]byte(body))
+	}
+	s := openFuzzed(f)
+	f.Fuzz(func(t *testing.T, body []byte) {
+		s.begin(t)
+		c := s.guest(t)
+		c.add(`{"product_id":2,"qty":2}`)
+		a := c.fuzzed("POST", "/cart/coupon", body, "Content-Type", "application/json")
+		after := c.cart()
+		after.sound(t)
+		if redeemed := after.Coupon != nil; redeemed != (a.Status == http.StatusOK) || after.Count != 2 {
+			t.Fatalf("%d, and the cart holds %q with coupon %v", a.Status, after.lines(), after.Coupon)
+		}
+		c.fuzzed("DELETE", "/cart/coupon", body)
+		if got := c.cart(); got.Coupon != nil || got.Count != 2 {
+			t.Fatalf("the cart holds %q with coupon %v", got.lines(), got.Coupon)
+		}
+	})
+}

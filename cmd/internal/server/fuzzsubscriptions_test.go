@@ -1,0 +1,183 @@
+package server_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+// FuzzSubscriptions reads subscriptions from Postgres. Without cursors, the answers must be
+// those of a shop with the same subscriptions in memory. No link of a list and no cursor of changes may be
+// refused. "{cursor}" in the query is a cursor with the given position, which can be any:
+// cursors have no signature.
+func FuzzSubscriptions(f *testing.F) {
+	for _, query := range []string{
+		"page=2&per_page=5", "customerEmail=SARA@example.com", "customerPhone=%2B966501234567", "customerCountryCode=966",
+		"status=active,canceled&per_page=3", "status=active,", "externalCustomerId=crm-7", "externalCustomerId=%00",
+		"page=0", "per_page=101", "cursor=AAAA", "customerMail=x", "page=1&page=2", "%zz", "customerEmail=%00@x", "a;b",
+		"customerEmail=%ff@x", "externalCustomerId=%ed%a0%80", "customerEmail=%25_%27%22%5C@x", "customerPhone=%D9%A5%D9%A0",
+	} {
+		f.Add(query, "1", "", []byte(nil))
+	}
+	f.Add("", "9223372036854775808", "text/csv", []byte(nil))
+	f.Add("limit=3", "5001", "application/x-ndjson;q=0.2", []byte(nil))
+	f.Add("after={cursor}&limit=1000", "0", "application/json", position(1, 1, 1, 1))
+	f.Add("after={cursor}", "-1", "application/x-ndjson", position(0, 1<<63, 1<<64-1, 1<<63-1))
+	f.Add("after={cursor}", "05001", "text/csv", position(1<<64-1, 0, 1<<32, 1<<63))
+	s := openFuzzed(f)
+	memory := openShop(f, embeddedRedis(f))
+	f.Fuzz(func(t *testing.T, query, id, accept string, place []byte) {
+		s.begin(t)
+		r := subscriptionReader{shopper: s.guest(t), twin: memory.guest(t), accept: accept}
+		query = strings.ReplaceAll(query, "{cursor}", r.cursor(place))
+		r.one(id)
+		if _, err := url.Parse("/subscriptions?" + query); err != nil || strings.ContainsAny(query, "# \t\r\n") {
+			t.Skip("no query that a client can send")
+		}
+		r.list(query)
+		r.changes(query)
+		if a := r.get("/subscriptions/summary?" + query); (a.Status == http.StatusOK) != (query == "") {
+			t.Fatalf("the summary with %q: %d", query, a.Status)
+		}
+	})
+}
+
+// subscriptionReader reads from a shop and from its twin.
+type subscriptionReader struct {
+	*shopper
+	twin   *shopper
+	accept string
+}
+
+func (r subscriptionReader) get(path string, headers ...string) answer {
+	r.t.Helper()
+	return r.fuzzed("GET", path, nil, append(headers, "Authorization", "Bearer "+r.shop.API)...)
+}
+
+// same makes a call that both shops must answer with the same status and the same IDs.
+func (r subscriptionReader) same(path string, headers ...string) answer {
+	r.t.Helper()
+	a := r.get(path, headers...)
+	b := r.twin.fuzzed("GET", path, nil, append(headers, "Authorization", "Bearer "+r.twin.shop.API)...)
+	if a.Status != b.Status || a.Body.Code != b.Body.Code || idsOf(r.t, a) != idsOf(r.t, b) {
+		r.t.Fatalf("%s: %d %s, in memory %d %s", path, a.Status, a.Raw, b.Status, b.Raw)
+	}
+	return a
+}
+
+var memberID = json.RawMessage(`"id":`)
+
+// idsOf returns the IDs of an answer, in their order.
+func idsOf(t testing.TB, a answer) string {
+	t.Helper()
+	var ids strings.Builder
+	for _, part := range bytes.Split(a.Raw, memberID)[1:] {
+		id, _, _ := bytes.Cut(part, []byte(","))
+		ids.Write(id)
+		ids.WriteByte(' ')
+	}
+	return ids.String()
+}
+
+func (r subscriptionReader) one(id string) {
+	r.t.Helper()
+	a := r.same("/subscriptions/" + url.PathEscape(id))
+	if a.Status != http.StatusOK && a.Status != http.StatusNotFound {
+		r.t.Fatalf("%q: %d", id, a.Status)
+	}
+}
+
+// list reads a list, and the pages next to it.
+func (r subscriptionReader) list(query string) {
+	r.t.Helper()
+	read := r.same
+	if strings.Contains(query, "cursor=") {
+		read = r.get
+	}
+	a := read("/subscriptions?" + query)
+	var page struct {
+		Data struct {
+			Next string `json:"next_page_url"`
+			Prev string `json:"prev_page_url"`
+		} `json:"data"`
+	}
+	if a.Status != http.StatusOK || json.Unmarshal(a.Raw, &page) != nil {
+		return
+	}
+	for _, link := range []string{page.Data.Next, page.Data.Prev} {
+		if link != "" && r.get(strings.TrimPrefix(link, r.shop.URL)).Status != http.StatusOK {
+			r.t.Fatalf("%q gave the link %q, which is refused", query, link)
+		}
+	}
+}
+
+// changes reads changes, and those after them.
+func (r subscriptionReader) changes(query string) {
+	r.t.Helper()
+	read := r.same
+	if strings.Contains(query, "after=") {
+		read = r.get
+	}
+	a := read("/subscriptions/changes?"+query, "Accept", r.accept)
+	if a.Status != http.StatusOK {
+		return
+	}
+	var page struct{ Data struct{ Next string } }
+	switch media, _, _ := strings.Cut(a.Header.Get("Content-Type"), ";"); media {
+	case "application/json":
+		if err := json.Unmarshal(a.Raw, &page); err != nil {
+			r.t.Fatal(err)
+		}
+	case "text/csv":
+		page.Data.Next = lastOf(string(a.Raw), "next,", ",")
+	default:
+		page.Data.Next = lastOf(string(a.Raw), `{"next":"`, `"`)
+	}
+	if page.Data.Next == "" || r.get("/subscriptions/changes?after="+page.Data.Next).Status != http.StatusOK {
+		r.t.Fatalf("%q gave the cursor %q, which is refused", query, page.Data.Next)
+	}
+}
+
+// lastOf returns what is between before and after in the last line of a stream, "" if
+// the line does not begin so.
+func lastOf(stream, before, after string) string {
+	lines := strings.Split(strings.TrimRight(stream, "\r\n"), "\n")
+	rest, ok := strings.CutPrefix(lines[len(lines)-1], before)
+	value, _, ended := strings.Cut(rest, after)
+	if !ok || !ended {
+		return ""
+	}
+	return value
+}
+
+// position returns the end of a cursor: numbers as the service writes them.
+func position(numbers ...uint64) (b []byte) {
+	for _, n := range numbers {
+		b = binary.AppendUvarint(b, n)
+	}
+	return b
+}
+
+// cursor returns a cursor of this database at any place. Its checksum is right.
+func (r subscriptionReader) cursor(place []byte) string {
+	r.t.Helper()
+	var page struct{ Data struct{ Next string } }
+	if err := json.Unmarshal(r.get("/subscriptions/changes?limit=1").Raw, &page); err != nil {
+		r.t.Fatal(err)
+	}
+	b, err := base64.RawURLEncoding.DecodeString(page.Data.Next)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	const fixed = 1 + 8 + 8 + 4 // version, system, timeline, database
+	b = append(b[:fixed:fixed], place[:min(len(place), 40)]...)
+	salted := binary.BigEndian.AppendUint64([]byte("changes cursor\x00"), uint64(r.shop.ID))
+	sum := sha256.Sum256(append(salted, b...))
+	return base64.RawURLEncoding.EncodeToString(append(b, sum[:8]...))
+}
