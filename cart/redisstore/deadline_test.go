@@ -27,7 +27,7 @@ func TestChange_AfterItsDeadlineChangesNothing(t *testing.T) {
 	d.wantLines(d.as("", token), "1×1")
 
 	// An instance with a wrong estimate of Redis' clock corrects it without an error.
-	r := d.redis.Instance(false, 0, time.Now)
+	r := redisstore.New(redisstore.Config{Client: d.client, TTL: twinTTLs})
 	if err := r.MistakeClock(t.Context(), ref, -time.Hour); err != nil {
 		t.Fatal(err)
 	}

@@ -1,8 +1,11 @@
 package redisstore
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"reflect"
+	"strings"
 	"time"
 
 	"commerce/cart"
@@ -31,41 +34,98 @@ func (r Ref) KeysKey() string                      { return r.keysKey() }
 func (r Ref) OfferedKey(guestCartID string) string { return r.offeredKey(guestCartID) }
 func (r Ref) IsGuest() bool                        { return r.guest }
 
-// ScriptNames maps the digests of all scripts to their names.
-func ScriptNames() map[string]string {
-	names := map[string]string{}
-	v := reflect.ValueOf(newScripts())
-	for i := range v.NumField() {
-		names[v.Field(i).FieldByName("sha").String()] = v.Type().Field(i).Name
-	}
-	return names
+// Variant says how scripts differ from those in production. The zero value does not differ.
+type Variant struct {
+	Remembers   int           // how many keys, and stamps, a cart remembers; 0 for the usual numbers
+	GuestsAhead time.Duration // how far the clock of the guests' Redis is ahead of the customers'
 }
 
-// LoadScripts loads all scripts into Redis, so that EVAL is never needed.
-func LoadScripts(ctx context.Context, client redis.UniversalClient) error {
-	v := reflect.ValueOf(newScripts())
-	for i := range v.NumField() {
-		if err := client.ScriptLoad(ctx, v.Field(i).FieldByName("source").String()).Err(); err != nil {
-			return err
+// ownClock is how scripts ask for the time.
+const ownClock = `redis.call('TIME')`
+
+// scripts returns the scripts of a variant.
+func (v Variant) scripts() scripts {
+	all := newScripts()
+	if v == (Variant{}) {
+		return all
+	}
+	edit := strings.NewReplacer(
+		"STAMPS = 16 ", fmt.Sprintf("STAMPS = %d ", cmp.Or(v.Remembers, 16)),
+		"KEYS_KEPT = 256 ", fmt.Sprintf("KEYS_KEPT = %d ", cmp.Or(v.Remembers, 256)),
+		ownClock, fmt.Sprintf(`(function()
+  local time = redis.call('TIME')
+  if string.find(KEYS[1], ':g:', 1, true) then time[1] = time[1] + %d end
+  return time
+end)()`, int(v.GuestsAhead.Seconds())),
+	)
+	fields := reflect.ValueOf(&all).Elem()
+	for i := range fields.NumField() {
+		s := (*script)(fields.Field(i).Addr().UnsafePointer())
+		*s = scriptOf(edit.Replace(s.source))
+	}
+	return all
+}
+
+// Scripts are the scripts of some variants.
+type Scripts struct {
+	Names     map[string]string // by digest
+	byVariant map[Variant]scripts
+}
+
+// LoadScripts loads the scripts of variants into Redis, so that EVAL is never needed.
+func LoadScripts(ctx context.Context, client redis.UniversalClient, variants ...Variant) (Scripts, error) {
+	loaded := Scripts{map[string]string{}, map[Variant]scripts{}}
+	for _, v := range variants {
+		all := v.scripts()
+		loaded.byVariant[v] = all
+		fields := reflect.ValueOf(all)
+		for i := range fields.NumField() {
+			if err := client.ScriptLoad(ctx, fields.Field(i).FieldByName("source").String()).Err(); err != nil {
+				return Scripts{}, err
+			}
+			loaded.Names[fields.Field(i).FieldByName("sha").String()] = fields.Type().Field(i).Name
 		}
 	}
-	return nil
+	return loaded, nil
 }
 
-// Instance returns a copy of a store, as another instance of the service would have. It
-// has seen one replica of its client's master.
-func (s *Store) Instance(durable bool, minReplicas int, now func() time.Time) *Store {
+// InstanceConfig is what distinguishes an instance from its template.
+type InstanceConfig struct {
+	Durable     bool
+	MinReplicas int
+	Now         func() time.Time
+	Scripts     Scripts // with Variant
+	Variant     Variant
+}
+
+// Instance returns a copy of a store, as another instance of the service would have. The
+// guests' carts have another master than the customers'. It has seen one replica of each,
+// and knows their clocks: those of this machine, apart from c.Variant.
+func (s *Store) Instance(c InstanceConfig) *Store {
 	other := *s
-	other.durable, other.minReplicas, other.now = durable, minReplicas, now
-	other.masters = newMasters(now)
-	other.masters.at(s.client.(*redis.Client).Options().Addr).maxReplicas(1)
+	other.durable, other.minReplicas, other.now = c.Durable, c.MinReplicas, c.Now
+	other.scripts = c.Scripts.byVariant[c.Variant]
+	known := newMasters(c.Now)
+	client := s.client.(*redis.Client)
+	guests, customers := located{known.at("guests"), client}, located{known.at("customers"), client}
+	for _, at := range []located{guests, customers} {
+		at.maxReplicas(1)
+		at.clock = redisClock{ahead: known.start.UnixMilli(), known: true}
+	}
+	guests.clock.ahead += c.Variant.GuestsAhead.Milliseconds()
+	other.masterOf = func(_ context.Context, key string) (located, error) {
+		if refOf(key).guest {
+			return guests, nil
+		}
+		return customers, nil
+	}
 	return &other
 }
 
 // Survives reports whether the last write on conn would survive a failover.
 func (s *Store) Survives(ctx context.Context, conn *redis.Conn) bool {
-	at := s.masters.at(s.client.(*redis.Client).Options().Addr)
-	return s.awaitReplicas(ctx, conn, at, replicaWait).survivesFailover()
+	at, err := s.masterOf(ctx, "")
+	return err == nil && s.awaitReplicas(ctx, conn, at.master, replicaWait).survivesFailover()
 }
 
 // Conn is one connection to a single Redis.

@@ -40,18 +40,25 @@ type located struct {
 	client *redis.Client
 }
 
-// masterOf finds the master that has a key.
-func (s *Store) masterOf(ctx context.Context, key string) (located, error) {
-	client, ok := s.client.(*redis.Client)
-	if cluster, is := s.client.(*redis.ClusterClient); is {
-		var err error
-		if client, err = cluster.MasterForKey(ctx, key); err != nil {
-			return located{}, fmt.Errorf("%w: %w", errNotSent, err)
+// locator finds the master that has a key.
+type locator func(ctx context.Context, key string) (located, error)
+
+// newLocator returns the locator for a client's kind.
+func newLocator(client redis.UniversalClient, known *masters) locator {
+	switch client := client.(type) {
+	case *redis.Client:
+		only := located{known.at(client.Options().Addr), client}
+		return func(context.Context, string) (located, error) { return only, nil }
+	case *redis.ClusterClient:
+		return func(ctx context.Context, key string) (located, error) {
+			master, err := client.MasterForKey(ctx, key)
+			if err != nil {
+				return located{}, fmt.Errorf("%w: %w", errNotSent, err)
+			}
+			return located{known.at(master.Options().Addr), master}, nil
 		}
-	} else if !ok {
-		return located{}, errNotSent
 	}
-	return located{s.masters.at(client.Options().Addr), client}, nil
+	return func(context.Context, string) (located, error) { return located{}, errNotSent }
 }
 
 // errUnresponsive means that a Redis has just timed out and was not asked again.

@@ -2,106 +2,15 @@ package redisstore_test
 
 import (
 	"fmt"
-	"slices"
+	"strconv"
 	"strings"
 	"time"
 
+	"commerce/auth/problem"
 	"commerce/cart"
 	"commerce/cart/carttest"
 	"commerce/cart/redisstore"
 )
-
-// lay fills the carts with the plan's base lines, without faults.
-func (s *schedule) lay() {
-	for _, b := range s.plan.base {
-		op := &operation{name: "before", verb: adds, product: b.product, quantity: 1, tries: []caller{b.who}}
-		s.must(s.inPeace(op))
-	}
-	s.log, s.clock = nil, 0
-}
-
-// settle ends all faults and makes every shopper return, with the tokens they sent before
-// and without, until notes are old and every merge is finished.
-func (s *schedule) settle() error {
-	for _, sh := range []shard{guestShard, customerShard} {
-		s.catchUp(sh)
-	}
-	for range settleRounds {
-		for _, who := range s.returning() {
-			if err := s.inPeace(&operation{name: "end", verb: reads, tries: []caller{who}}); err != nil {
-				return fmt.Errorf("%s, after all faults ended: %w", who, err)
-			}
-		}
-		s.advance(noteLife)
-	}
-	return nil
-}
-
-const (
-	settleRounds = 3
-	noteLife     = 6 * time.Minute
-)
-
-// returning lists all logins of the plan, unless it is silent, and each customer without a
-// token.
-func (s *schedule) returning() []caller {
-	var all []caller
-	add := func(who caller) {
-		if !slices.Contains(all, who) {
-			all = append(all, who)
-		}
-	}
-	for _, op := range s.ops {
-		for _, who := range op.tries {
-			if who.logsIn() && !s.plan.silent {
-				add(who)
-			}
-		}
-	}
-	for _, who := range s.everyone() {
-		if who.customer >= 0 {
-			add(who)
-		}
-	}
-	return all
-}
-
-// everyone lists the owner of each cart in the plan.
-func (s *schedule) everyone() []caller {
-	var all []caller
-	add := func(who caller) {
-		if !slices.Contains(all, who) {
-			all = append(all, who)
-		}
-	}
-	note := func(who caller) {
-		if who.customer >= 0 {
-			add(caller{who.customer, -1})
-		}
-		if who.token >= 0 {
-			add(caller{-1, who.token})
-		}
-	}
-	for _, b := range s.plan.base {
-		note(b.who)
-	}
-	for _, op := range s.ops {
-		for _, who := range op.tries {
-			note(who)
-		}
-	}
-	return all
-}
-
-// inPeace makes a request without faults, while no other is running.
-func (s *schedule) inPeace(op *operation) error {
-	a := s.attempt(op)
-	s.spawn(a)
-	for !a.over {
-		s.resume(a, goesOn)
-	}
-	return a.result.err
-}
 
 // ending is the final state of Redis.
 type ending struct {
@@ -111,18 +20,13 @@ type ending struct {
 
 func (s *schedule) ending() ending {
 	e := ending{carts: map[string]cart.Cart{}}
-	for _, key := range s.look() {
+	for _, key := range s.found {
 		short := strings.Replace(key.key, fmt.Sprintf("{%d:", s.store.ID), "{", 1)
 		if key.left < 0 {
 			e.complain("%s has no TTL", short)
 		}
 		if strings.HasSuffix(key.key, ":claimed") {
 			e.complain("%s still exists", short)
-		}
-		for i := 0; i < len(key.members); i += 2 {
-			if strings.HasPrefix(key.members[i], "m") {
-				e.complain("%s still has a note", short)
-			}
 		}
 		if strings.HasSuffix(key.key, "}") {
 			s.read(&e, short, key)
@@ -137,6 +41,21 @@ func (s *schedule) read(e *ending, short string, key stored) {
 		e.complain("%s: %v", short, err)
 	}
 	c := held.Cart
+	if key.count("m") > 0 {
+		e.complain("%s still has a note", short)
+	}
+	if c.ID == "" && key.count("0123456789cx") > 0 {
+		e.complain("%s has no id, but %q", short, key.members)
+	}
+	if says, ok := key.expiry(); ok {
+		late := time.Until(says) - key.left
+		if shardOf(key.key) == guestShard {
+			late -= s.plan.ahead
+		}
+		if late.Abs() > expirySlack {
+			e.complain("%s expires %v before what it says", short, late)
+		}
+	}
 	for _, l := range c.Lines {
 		if l.Quantity < 1 || l.Quantity > carttest.Limits.Quantity {
 			e.complain("%s holds %s×%d", short, l.ID, l.Quantity)
@@ -146,6 +65,20 @@ func (s *schedule) read(e *ending, short string, key stored) {
 		e.complain("%s holds %d lines, want at most %d", short, len(c.Lines), maximum)
 	}
 	e.carts[key.key] = c
+}
+
+// expirySlack is for jumps of the clock, each of which rounds the expiry down to a second.
+const expirySlack = time.Minute
+
+// expiry is when a cart says that it expires.
+func (k stored) expiry() (at time.Time, ok bool) {
+	for i := 0; i < len(k.members); i += 2 {
+		if k.members[i] == "x" {
+			seconds, err := strconv.ParseInt(k.members[i+1], 10, 64)
+			return time.Unix(seconds, 0), err == nil
+		}
+	}
+	return time.Time{}, false
 }
 
 func (e *ending) complain(format string, args ...any) {
@@ -164,7 +97,7 @@ func (s *schedule) check() []string {
 	if !s.failedOver() && !s.plan.forgetful {
 		wrong = append(wrong, s.checkVersions()...)
 	}
-	return append(wrong, s.checkTokens(e)...)
+	return append(append(wrong, s.checkConditions()...), s.checkTokens(e)...)
 }
 
 func (s *schedule) failedOver() bool {
@@ -190,6 +123,27 @@ func (s *schedule) countLines(e ending) (wrong []string) {
 	for _, op := range s.ops {
 		if op.verb == adds {
 			judge("the add "+op.name, op.product, s.atLeast(op.kept(s)), op.possible())
+		}
+	}
+	return wrong
+}
+
+// checkConditions checks that each change with an If-Match was made to that version.
+func (s *schedule) checkConditions() (wrong []string) {
+	for _, op := range s.ops {
+		for _, a := range op.attempts {
+			r := a.result
+			if !op.checks || r.unknown() || r.replayed {
+				continue
+			}
+			now, want := etag{r.cart.ID, r.cart.Version}, op.ifMatch
+			made := now.version == want.version+1 && (now.id == want.id || want.id == "")
+			switch {
+			case r.refused() == "" && now != want && !made:
+				wrong = append(wrong, fmt.Sprintf("%s changed version %v to %v", a, want, now))
+			case r.refused() == problem.VersionMismatch && now == want:
+				wrong = append(wrong, fmt.Sprintf("%s was refused although the cart had version %v", a, want))
+			}
 		}
 	}
 	return wrong
@@ -272,8 +226,13 @@ func (s *schedule) checkTokens(e ending) (wrong []string) {
 		}
 		guests := e.carts[caller{-1, who.token}.ref(s.store).CartKey()]
 		own := e.carts[who.ref(s.store).CartKey()]
-		if n := len(guests.Lines); n > 0 && int64(n+len(own.Lines)) <= 2*s.plan.setting.lines {
+		n := len(guests.Lines)
+		switch {
+		case n == 0:
+		case int64(n+len(own.Lines)) <= 2*s.plan.setting.lines:
 			wrong = append(wrong, fmt.Sprintf("the cart of t%d still holds %s", who.token+1, linesOf(guests)))
+		case s.told[who] == nil || s.told[who].Code != problem.CartFull:
+			wrong = append(wrong, fmt.Sprintf("%s was not told that the cart is full", who))
 		}
 	}
 	return wrong

@@ -1,10 +1,6 @@
 package redisstore_test
 
 import (
-	"fmt"
-	"math"
-	"time"
-
 	"commerce/auth/problem"
 	"commerce/cart"
 
@@ -18,39 +14,12 @@ import (
 const (
 	modelCustomers = 2
 	modelTokens    = 2
-	modelProducts  = 3
 )
-
-// contents are the quantities of the products 1 to 3 in one cart.
-type contents [modelProducts]int64
-
-func contentsOf(c cart.Cart) contents {
-	var all contents
-	for _, l := range c.Lines {
-		all[l.ID.Product()-1] = l.Quantity
-	}
-	return all
-}
-
-// count is the number of lines.
-func (c contents) count() (n int64) {
-	for _, quantity := range c {
-		n += min(quantity, 1)
-	}
-	return n
-}
-
-func (c contents) plus(other contents) contents {
-	for i := range c {
-		c[i] += other[i]
-	}
-	return c
-}
 
 // moving is a guest's cart between its token and its customer.
 type moving struct {
-	to    int // the customer, counted from 1; 0 for nobody
-	lines contents
+	to   int8 // the customer, counted from 1; 0 for nobody
+	cart contents
 }
 
 // carts is a state of the model.
@@ -58,7 +27,7 @@ type carts struct {
 	customer [modelCustomers]contents
 	guest    [modelTokens]contents
 	transit  [modelTokens]moving
-	logins   [modelCustomers][modelTokens]int // under way
+	logins   [modelCustomers][modelTokens]int8 // under way
 }
 
 func (c *carts) of(who caller) *contents {
@@ -69,11 +38,11 @@ func (c *carts) of(who caller) *contents {
 }
 
 // reachable lists c and all states that merges can make of it.
-func (c carts) reachable() []carts {
+func (c carts) reachable(by cart.Strategy) []carts {
 	all := []carts{c}
 	seen := map[carts]bool{c: true}
 	for i := 0; i < len(all); i++ {
-		for _, next := range all[i].merges() {
+		for _, next := range all[i].merges(by) {
 			if !seen[next] {
 				seen[next] = true
 				all = append(all, next)
@@ -84,12 +53,12 @@ func (c carts) reachable() []carts {
 }
 
 // merges lists what one step of a merge can make of c.
-func (c carts) merges() []carts {
+func (c carts) merges(by cart.Strategy) []carts {
 	var all []carts
 	for t := range modelTokens {
 		if to := c.transit[t].to; to != 0 {
 			next := c
-			next.customer[to-1] = c.customer[to-1].plus(c.transit[t].lines)
+			next.customer[to-1] = c.customer[to-1].merged(c.transit[t].cart, by)
 			next.transit[t] = moving{}
 			all = append(all, next)
 			continue
@@ -97,7 +66,7 @@ func (c carts) merges() []carts {
 		for customer := range modelCustomers {
 			if c.logins[customer][t] > 0 && c.guest[t] != (contents{}) {
 				next := c
-				next.guest[t], next.transit[t] = contents{}, moving{customer + 1, c.guest[t]}
+				next.guest[t], next.transit[t] = contents{}, moving{int8(customer + 1), c.guest[t]}
 				all = append(all, next)
 			}
 		}
@@ -109,13 +78,13 @@ func (c carts) merges() []carts {
 // cart, a login begins or ends, or the schedule ends.
 type event struct {
 	op       *operation
+	setting  *setting
 	as       []caller // as one of whom it takes effect; none for no effect
 	optional bool     // it may also have no effect
 	shows    *reply   // nil when its answer was lost
-	most     int64    // lines that a cart may hold
 
 	login *caller // begins, or ends, by count
-	count int
+	count int8
 
 	ending *carts // what lies in Redis in the end
 }
@@ -124,13 +93,14 @@ type event struct {
 type reply struct {
 	who     caller
 	refused problem.Code
-	lines   contents
+	cart    contents
+	item    *cart.LineID // the line that the request changed; nil when the answer names none
 }
 
 // step returns all states that an event may lead to.
 func (e *event) step(from carts) []carts {
 	var all []carts
-	for _, c := range from.reachable() {
+	for _, c := range from.reachable(e.setting.strategy) {
 		switch {
 		case e.login != nil:
 			c.logins[e.login.customer][e.login.token] += e.count
@@ -142,12 +112,15 @@ func (e *event) step(from carts) []carts {
 			}
 			continue
 		case len(e.as) == 0 || e.optional:
-			if e.allows(c, c) {
+			if e.allows(&c, &c) {
 				all = append(all, c)
 			}
 		}
 		for _, who := range e.as {
-			if next := e.op.effect(c, who); e.allows(c, next) {
+			next := c
+			own := next.of(who)
+			*own = e.op.effect(*own)
+			if e.allows(&c, &next) {
 				all = append(all, next)
 			}
 		}
@@ -156,36 +129,57 @@ func (e *event) step(from carts) []carts {
 }
 
 // allows reports whether the answer could be what it was.
-func (e *event) allows(before, after carts) bool {
-	switch {
-	case e.shows == nil:
+func (e *event) allows(before, after *carts) bool {
+	if e.shows == nil {
 		return true
-	case e.shows.refused == problem.ItemNotFound:
-		return e.op.verb == sets && before.of(e.shows.who)[e.op.product-1] == 0
-	case e.shows.refused == problem.CartFull:
-		lines := before.of(e.shows.who)
-		return e.op.verb == adds && lines[e.op.product-1] == 0 && lines.count() >= e.most
 	}
-	return e.shows.refused == "" && *after.of(e.shows.who) == e.shows.lines &&
-		(e.op.verb != sets || len(e.as) == 0 || before.of(e.shows.who)[e.op.product-1] > 0)
+	old, now := before.of(e.shows.who), after.of(e.shows.who)
+	switch e.shows.refused {
+	case "":
+		missing := len(e.as) > 0 && e.op.needsLine() && old.lines[e.op.target(old)].quantity == 0
+		return *now == e.shows.cart && !missing && e.namesItem(old, now)
+	case problem.VersionMismatch:
+		return *now == e.shows.cart
+	case problem.ItemNotFound:
+		return e.op.needsLine() && old.lines[e.op.target(old)].quantity == 0
+	case problem.CartFull:
+		return e.op.verb == adds && old.lines[e.op.line()].quantity == 0 && old.count() >= e.setting.lines
+	case problem.CouponInvalid:
+		return e.op.verb == redeems && e.op.coupon != 0 && len(e.as) == 0
+	}
+	return false
 }
 
-// effect is what an operation makes of the carts.
-func (o *operation) effect(c carts, who caller) carts {
-	lines := c.of(who)
-	switch o.verb {
-	case adds:
-		lines[o.product-1] += o.quantity
-	case sets:
-		if lines[o.product-1] > 0 {
-			lines[o.product-1] = o.quantity
-		}
-	case removes:
-		lines[o.product-1] = 0
-	case clears:
-		*lines = contents{}
+// namesItem reports whether the answer names the line that the operation has changed, if
+// the cart still holds it.
+func (e *event) namesItem(before, after *contents) bool {
+	if e.shows.item == nil {
+		return e.op.verb != adds && !e.op.needsLine()
 	}
-	return c
+	item := *e.shows.item
+	if e.op.verb == sets && len(e.as) == 0 && e.op.product == engravable { // which line the first try has changed depends on the cart of that time
+		return item == "" || after.lines[placeOf(item)].quantity > 0
+	}
+	changed := e.op.line()
+	if e.op.verb == sets {
+		changed = before.named(e.op.product)
+	}
+	removed := e.op.verb == sets && e.op.quantity == 0
+	if removed || after.lines[changed].quantity == 0 {
+		return item == ""
+	}
+	return item != "" && placeOf(item) == changed
+}
+
+// needsLine reports whether the operation is refused if its line does not exist.
+func (o *operation) needsLine() bool { return o.verb == sets || o.verb == edits }
+
+// target is the line that a request of needsLine names.
+func (o *operation) target(c *contents) int {
+	if o.verb == sets {
+		return c.named(o.product)
+	}
+	return o.edited(c)
 }
 
 var cartsModel = (&porcupine.NondeterministicModel{
@@ -201,102 +195,3 @@ var cartsModel = (&porcupine.NondeterministicModel{
 		return all
 	},
 }).ToModel()
-
-const never = math.MaxInt64
-
-// checkHistory asks whether the answers and the end can be explained by the model.
-func (s *schedule) checkHistory(e ending) []string {
-	history := []porcupine.Operation{{Input: s.beginning(), Call: -2, Return: -1}}
-	note := func(e *event, call, end int64) {
-		history = append(history, porcupine.Operation{Input: e, Call: call, Return: end})
-	}
-	for _, op := range s.ops {
-		if len(op.attempts) > 0 {
-			op.events(s.plan.setting.lines, note)
-		}
-	}
-	for _, who := range s.returning() {
-		if who.logsIn() {
-			note(&event{login: &who, count: 1}, s.clock+1, s.clock+1)
-		}
-	}
-	note(&event{ending: s.modelOf(e.carts)}, s.clock+2, never)
-	switch porcupine.CheckOperationsTimeout(cartsModel, history, modelTime) {
-	case porcupine.Illegal:
-		return []string{fmt.Sprintf("no order of the operations explains the answers and the end: %s", e)}
-	case porcupine.Unknown:
-		return []string{"the model took too long"}
-	}
-	return nil
-}
-
-const modelTime = time.Minute
-
-// events are what an operation may have done, and what its answers show.
-func (o *operation) events(most int64, note func(e *event, call, end int64)) {
-	var unseen []caller // as whom it may have taken effect
-	done, replayed := false, int64(never)
-	for _, a := range o.attempts {
-		a.loginEvents(note)
-		r := a.result
-		if (r.unknown() || r.replayed) && !a.effectless() { // replayed: go-redis itself may have sent it twice
-			unseen = append(unseen, a.who)
-			if o.mayRepeat() {
-				note(&event{op: o, as: []caller{a.who}, optional: true}, a.call, never)
-			}
-		}
-		if r.unknown() {
-			continue
-		}
-		shows := &event{op: o, most: most, shows: &reply{who: a.who, refused: r.refused(), lines: contentsOf(r.cart)}}
-		switch {
-		case r.replayed:
-			replayed = min(replayed, a.end)
-		case r.refused() == "" && o.verb != reads:
-			shows.as, done = []caller{a.who}, true
-		}
-		note(shows, a.call, a.end)
-	}
-	if !done && o.verb != reads && len(unseen) > 0 {
-		note(&event{op: o, as: unseen, optional: replayed == never}, o.attempts[0].call, replayed)
-	}
-}
-
-// loginEvents say for how long an attempt may take a guest's cart in.
-func (a *request) loginEvents(note func(e *event, call, end int64)) {
-	if !a.who.logsIn() {
-		return
-	}
-	note(&event{login: &a.who, count: 1}, a.call, a.call)
-	if a.late == 0 {
-		note(&event{login: &a.who, count: -1}, a.end, a.end)
-	}
-}
-
-// beginning is what the carts hold before the schedule.
-func (s *schedule) beginning() carts {
-	var c carts
-	for _, b := range s.plan.base {
-		c.of(b.who)[b.product-1]++
-	}
-	return c
-}
-
-func (s *schedule) modelOf(found map[string]cart.Cart) *carts {
-	var c carts
-	for _, who := range s.everyone() {
-		*c.of(who) = contentsOf(found[who.ref(s.store).CartKey()])
-	}
-	return &c
-}
-
-// String lists the carts that hold something.
-func (e ending) String() string {
-	text := ""
-	for key, c := range e.carts {
-		if len(c.Lines) > 0 {
-			text += fmt.Sprintf(" %s [%s]", key, linesOf(c))
-		}
-	}
-	return text
-}

@@ -4,7 +4,9 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"commerce/cart"
 	"commerce/cart/carttest"
+	"commerce/cart/redisstore"
 )
 
 // randomPlan draws the plan of a random schedule.
@@ -13,11 +15,20 @@ func randomPlan(r *rand.Rand) plan {
 		setting: setting{
 			skew:    [2]time.Duration{randomSkew(r), randomSkew(r)},
 			durable: r.IntN(4) == 0, minReplicas: r.IntN(2), lines: carttest.Limits.Lines,
+			strategy:  []cart.Strategy{cart.Sum, cart.Sum, cart.Max, cart.KeepGuest, cart.KeepCustomer}[r.IntN(5)],
+			oldLayout: r.IntN(8) == 0,
 		},
 		jumps: []time.Duration{210 * time.Millisecond, 1200 * time.Millisecond, 2 * time.Second},
+		hasty: r.IntN(4) == 0,
 		budgets: budgets{
 			faults: max(0, r.IntN(5)-1), jumpsLeft: r.IntN(4), switches: -1,
 		},
+	}
+	if r.IntN(3) == 0 {
+		p.setting.ahead = []time.Duration{-clocksDiffer, clocksDiffer}[r.IntN(2)]
+	}
+	if r.IntN(6) == 0 {
+		p.setting.remembers = 1 + r.IntN(mostRemembered)
 	}
 	if r.IntN(3) == 0 {
 		p.jumps = append(p.jumps, 6*time.Minute, 25*time.Hour)
@@ -25,7 +36,7 @@ func randomPlan(r *rand.Rand) plan {
 	switch r.IntN(9) {
 	case 0, 1, 2:
 		p.counted = true
-		p.budgets.failovers = 1 + r.IntN(2)
+		p.budgets.failovers = 1 + r.IntN(3)
 	case 3, 4:
 		p.setting.lines = 2
 		p.counted = r.IntN(2) == 0
@@ -38,6 +49,22 @@ func randomPlan(r *rand.Rand) plan {
 	return p
 }
 
+const (
+	clocksDiffer   = 2 * time.Second // between the guests' Redis and the customers', in some schedules
+	mostRemembered = 2               // keys, and stamps, of a cart in some schedules
+)
+
+// variants are the variants of the scripts that random plans need.
+func variants() []redisstore.Variant {
+	var all []redisstore.Variant
+	for _, ahead := range []time.Duration{-clocksDiffer, 0, clocksDiffer} {
+		for remembers := range mostRemembered + 1 {
+			all = append(all, redisstore.Variant{Remembers: remembers, GuestsAhead: ahead})
+		}
+	}
+	return all
+}
+
 func randomSkew(r *rand.Rand) time.Duration {
 	if r.IntN(2) == 0 {
 		return 0
@@ -47,7 +74,7 @@ func randomSkew(r *rand.Rand) time.Duration {
 
 // draw adds the carts' base lines and the operations.
 func (p *plan) draw(r *rand.Rand) {
-	cast := cast{Rand: r, customers: 1 + r.IntN(5)/4, tokens: 1 + r.IntN(3)/2}
+	cast := cast{Rand: r, plan: p, customers: 1 + r.IntN(5)/4, tokens: 1 + r.IntN(3)/2}
 	if p.budgets.failovers > 0 {
 		cast.customers = 1 // after a lost claim, another customer could claim the cart
 	}
@@ -58,50 +85,111 @@ func (p *plan) draw(r *rand.Rand) {
 		p.lay(r, caller{customer: -1, token: i})
 	}
 	for i := range 2 + r.IntN(3) {
-		p.ops = append(p.ops, cast.operation(string(rune('A'+i)), p.counted, int64(i)))
+		o := cast.operation(int64(i))
+		o.name = string(rune('A' + i))
+		cast.repeat(o)
+		p.ops = append(p.ops, o)
 	}
 }
 
 // lay adds base lines to a cart, or none. If lines are counted, each has its own product.
 func (p *plan) lay(r *rand.Rand, who caller) {
 	for range r.IntN(3) {
-		product := 1 + r.Int64N(3)
+		b := base{who: who, product: 1 + r.Int64N(modelProducts)}
 		if p.counted {
-			product = int64(len(p.base)) + 10
+			p.base = append(p.base, base{who: who, product: int64(len(p.base)) + firstBase})
+			continue
 		}
-		p.base = append(p.base, base{who, product})
+		b.engraved = b.product == engravable && r.IntN(2) == 0
+		b.notice = rarely(r, 4)
+		b.coupon = rarely(r, 4)
+		p.base = append(p.base, b)
 	}
+}
+
+// firstBase is the first product of the base lines of a plan that counts lines.
+const firstBase = 10
+
+// rarely is a letter for a notice or a coupon, and 0 for none except in one of n times.
+func rarely(r *rand.Rand, n int) byte {
+	if r.IntN(n) > 0 {
+		return 0
+	}
+	return "12"[r.IntN(2)]
 }
 
 // cast are the shoppers of a plan.
 type cast struct {
 	*rand.Rand
+	plan              *plan
 	customers, tokens int
 }
 
-func (c cast) operation(name string, counted bool, number int64) *operation {
-	o := &operation{name: name, verb: adds, product: 1 + c.Int64N(3), quantity: 1 + c.Int64N(2)}
-	first := c.caller()
-	switch {
-	case counted:
-		o.product, o.quantity = number+1, 1
-		if first.logsIn() && c.IntN(2) == 0 {
-			o.verb = reads
+// operation draws the operation with a number, for its first caller.
+func (c cast) operation(number int64) *operation {
+	o := &operation{tries: []caller{c.caller()}}
+	if c.plan.counted {
+		c.count(o, number)
+		return o
+	}
+	o.verb = []verb{adds, adds, adds, adds, sets, sets, edits, edits, edits, removes, clears, redeems, reads, reads, reads}[c.IntN(15)]
+	o.product, o.quantity = 1+c.Int64N(modelProducts), 1+c.Int64N(2)
+	o.checks = o.verb != reads && c.IntN(8) == 0
+	switch o.verb {
+	case adds:
+		o.engraved = o.product == engravable && c.IntN(2) == 0
+		o.notice = rarely(c.Rand, 4)
+	case sets:
+		o.quantity = c.Int64N(3)
+	case edits:
+		if c.IntN(2) == 0 {
+			o.product = engravable
 		}
-	default:
-		o.verb = []verb{adds, adds, adds, sets, removes, clears, reads, reads}[c.IntN(8)]
+		o.engraved = o.product == engravable && c.IntN(2) == 0
+		o.quantity = max(0, c.Int64N(5)-2)
+		o.renotes = o.product != engravable || c.IntN(4) == 0
+		o.notice = rarely(c.Rand, 1)
+		if !o.renotes || c.IntN(3) == 0 {
+			o.notice = 0
+		}
+	case redeems:
+		o.coupon = "\x0012"[c.IntN(3)]
 	}
-	o.tries = []caller{first}
-	if o.verb == reads {
-		return o
+	return o
+}
+
+// count makes an operation one that a plan can count: each add has its own product, and
+// edits keep the quantity.
+func (c cast) count(o *operation, number int64) {
+	o.verb, o.product, o.quantity = adds, number+1, 1
+	first := &o.tries[0]
+	switch n := c.IntN(8); {
+	case first.logsIn() && n < 4:
+		o.verb = reads
+	case n == 4 && c.plan.forgetful:
+		o.verb, *first, c.plan.silent = erases, first.owner(), false
+	case n == 5 && (first.customer >= 0 || c.plan.budgets.failovers == 0):
+		// After a lost claim, a guest's edited line would be merged beside the line that it was.
+		o.verb, o.product, o.quantity, o.engraved = edits, firstBase+c.Int64N(4), 0, c.IntN(4) > 0
 	}
-	switch c.IntN(3) {
+}
+
+// repeat gives an operation a key or a stamp, and repeats, or neither.
+func (c cast) repeat(o *operation) {
+	if o.verb == reads || o.verb == erases {
+		return
+	}
+	kind := c.IntN(3)
+	if c.plan.remembers > 0 {
+		kind /= 2 // mostly keys, so that they are too many
+	}
+	switch kind {
 	case 0:
-		o.key = "key-" + name
+		o.key = "key-" + o.name
 	case 1:
-		o.stamp = "stamp-" + name
+		o.stamp = "stamp-" + o.name
 	default:
-		return o
+		return
 	}
 	for range 1 + c.IntN(2) {
 		again := o.tries[len(o.tries)-1]
@@ -113,7 +201,6 @@ func (c cast) operation(name string, counted bool, number int64) *operation {
 		}
 		o.tries = append(o.tries, again)
 	}
-	return o
 }
 
 func (c cast) caller() caller {

@@ -1,6 +1,7 @@
 package redisstore_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,19 +20,30 @@ type verb int
 const (
 	reads verb = iota
 	adds
-	sets
+	sets  // a quantity; 0 removes the line
+	edits // fields, notice, and perhaps the quantity
 	removes
 	clears
+	redeems // a coupon, or removes it
+	erases  // what is stored for the caller
 )
 
-func (v verb) String() string { return [...]string{"read", "add", "set", "remove", "clear"}[v] }
+func (v verb) String() string {
+	return [...]string{"read", "add", "set", "edit", "remove", "clear", "redeem", "erase"}[v]
+}
 
 // operation is a request and its repeats, which must count once.
 type operation struct {
 	name     string
 	verb     verb
 	product  int64
-	quantity int64
+	quantity int64  // of an edit: 0 to keep it
+	engraved bool   // whether the line that is added, or that an edit makes, has an engraving
+	notice   byte   // 0 for none
+	renotes  bool   // whether an edit changes the notice
+	coupon   byte   // 0 to remove it
+	checks   bool   // whether the requests have an If-Match
+	ifMatch  etag   // that of the first request
 	key      string // the Idempotency-Key of all its requests; "" for none
 	stamp    string // their X-Timestamp; "" for none
 	tries    []caller
@@ -42,16 +54,26 @@ func (o *operation) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s", o.name, o.verb)
 	switch o.verb {
-	case adds, sets:
+	case adds, sets, edits:
 		fmt.Fprintf(&b, " %d×%d", o.product, o.quantity)
 	case removes:
 		fmt.Fprintf(&b, " %d", o.product)
+	case redeems:
+		fmt.Fprintf(&b, " %q", couponOf(o.coupon))
 	}
-	if o.key != "" {
-		b.WriteString(" with a key")
-	}
-	if o.stamp != "" {
-		b.WriteString(" with a stamp")
+	for _, part := range []struct {
+		has  bool
+		text string
+	}{
+		{o.engraved, " engraved"},
+		{o.renotes || o.notice != 0, fmt.Sprintf(" with the notice %q", noticeOf(o.notice))},
+		{o.checks, " with If-Match"},
+		{o.key != "", " with a key"},
+		{o.stamp != "", " with a stamp"},
+	} {
+		if part.has {
+			b.WriteString(part.text)
+		}
 	}
 	for i, who := range o.tries {
 		b.WriteString([]string{" as ", ", then as "}[min(i, 1)] + who.String())
@@ -59,16 +81,71 @@ func (o *operation) String() string {
 	return b.String()
 }
 
+// couponOf is the code of a coupon of the model, and noticeOf the text of a notice: "" for none.
+func couponOf(coupon byte) string { return lettered("C", coupon) }
+func noticeOf(notice byte) string { return lettered("N", notice) }
+
+func lettered(prefix string, last byte) string {
+	if last == 0 {
+		return ""
+	}
+	return prefix + string(rune(last))
+}
+
+// etag is the version of a cart that a client has seen.
+type etag struct {
+	id      string
+	version int64
+}
+
+func (e etag) String() string { return fmt.Sprintf(" %s.%d ", cmp.Or(e.id, "0"), e.version) }
+
 // mayRepeat reports whether each of its requests may count. The service looks up only keys
 // in a guest's cart that could not be merged, so it recognizes a stamp there only when the
-// repeat comes from the same shopper.
+// repeat comes from the same shopper. It also may have forgotten the first request.
 func (o *operation) mayRepeat() bool {
 	for _, a := range o.attempts {
 		if o.stamp != "" && a.unmerged && a.who != o.attempts[0].who {
 			return true
 		}
 	}
-	return false
+	return o.mayBeForgotten()
+}
+
+// mayBeForgotten reports whether a cart may have forgotten the first request because of
+// newer ones: it remembers a number of keys, and of stamps.
+func (o *operation) mayBeForgotten() bool {
+	if len(o.attempts) == 0 || o.attempts[0].schedule.plan.remembers == 0 {
+		return false
+	}
+	newer := 0
+	for _, other := range o.attempts[0].schedule.ops {
+		if other != o && other.remembered() == o.remembered() && len(other.attempts) > 0 &&
+			!other.endedBefore(o.attempts[0].call) {
+			newer++
+		}
+	}
+	return newer >= o.attempts[0].schedule.plan.remembers
+}
+
+// remembered says how a cart remembers the operation.
+func (o *operation) remembered() string {
+	switch {
+	case o.key != "":
+		return "key"
+	case o.stamp != "":
+		return "stamp"
+	}
+	return ""
+}
+
+func (o *operation) endedBefore(moment int64) bool {
+	for _, a := range o.attempts {
+		if !a.over || a.end > moment || a.late > 0 {
+			return false
+		}
+	}
+	return true
 }
 
 func (o *operation) triesLeft() int { return len(o.tries) - len(o.attempts) }
@@ -109,7 +186,7 @@ type request struct {
 	op       *operation
 	number   int
 	who      caller
-	service  *service.Carts
+	service  instance
 
 	at     *pending // the commands that it waits with; nil while it runs
 	decide chan decision
@@ -143,6 +220,8 @@ type result struct {
 	err        error // nil, a refusal, or what left the outcome unknown
 	died       bool
 	cart       cart.Cart
+	item       *cart.LineID // that the answer names
+	merge      *cart.MergeReport
 	replayed   bool
 	durability string
 }
@@ -190,6 +269,10 @@ func (a *request) run(ctx context.Context) {
 		a.result.died = a.dead
 		a.schedule.stopped <- a
 	}()
+	if a.op.verb == erases {
+		_, a.result.err = a.service.redis.Erase(ctx, a.who.ref(a.schedule.store))
+		return
+	}
 	v, err := a.service.Visit(a.who.auth(a.schedule.store))
 	if err != nil {
 		a.result.err = err
@@ -197,14 +280,20 @@ func (a *request) run(ctx context.Context) {
 	}
 	if a.op.verb == reads {
 		priced, err := a.service.Read(ctx, v)
-		a.result.cart, a.result.err = priced.Cart, err
+		a.result.cart, a.result.err, a.result.merge = priced.Cart, err, v.Merge
 		return
 	}
 	a.service.Merge(ctx, v, a.op.key)
 	a.unmerged = v.Postponed
 	changed, err := a.change(ctx, v)
-	a.result.cart, a.result.err = changed.Cart, err
-	a.result.replayed, a.result.durability = changed.Replayed, changed.Durability
+	a.result = result{
+		err: err, cart: changed.Cart, item: changed.Item, merge: v.Merge,
+		replayed: changed.Replayed, durability: changed.Durability,
+	}
+	var e *problem.Error
+	if errors.As(err, &e) && e.Code == problem.VersionMismatch {
+		a.result.cart = e.Data.(*cart.Priced).Cart
+	}
 }
 
 func (a *request) change(ctx context.Context, v *service.Visit) (service.Changed, error) {
@@ -213,14 +302,47 @@ func (a *request) change(ctx context.Context, v *service.Visit) (service.Changed
 	if o.key != "" {
 		on.Fingerprint = "request-" + o.name
 	}
-	line := cart.LineID(fmt.Sprint(o.product))
+	if o.checks {
+		on.IfMatch = o.ifMatch.String()
+	}
+	item := cart.LineID(fmt.Sprint(o.product))
 	switch o.verb {
 	case adds:
-		return a.service.Add(ctx, v, on, cart.Addition{ProductID: o.product, Quantity: o.quantity})
+		add := cart.Addition{ProductID: o.product, Quantity: o.quantity, Notice: noticeOf(o.notice)}
+		if o.engraved {
+			add.Fields = map[string]string{engraving: engravedFor}
+		}
+		return a.service.Add(ctx, v, on, add)
 	case sets:
-		return a.service.Edit(ctx, v, on, service.Edit{Item: line, Edit: cart.Edit{Quantity: &o.quantity}})
+		return a.service.Edit(ctx, v, on, service.Edit{Item: item, Edit: cart.Edit{Quantity: &o.quantity}})
+	case edits:
+		return a.service.Edit(ctx, v, on, o.request())
 	case removes:
-		return a.service.Remove(ctx, v, on, line)
+		return a.service.Remove(ctx, v, on, item)
+	case redeems:
+		if o.coupon == 0 {
+			return a.service.DropCoupon(ctx, v, on)
+		}
+		return a.service.RedeemCoupon(ctx, v, on, service.CouponCode{Code: couponOf(o.coupon)})
 	}
 	return a.service.Clear(ctx, v, on)
+}
+
+// request is the request of an edit. An engraving is added to the product's line, and
+// removed from the engraved one.
+func (o *operation) request() service.Edit {
+	e := service.Edit{Item: cart.LineID(fmt.Sprint(o.product))}
+	switch {
+	case o.engraved:
+		e.Fields = map[string]string{engraving: engravedFor}
+	case o.product >= engravable:
+		e.Item, e.Fields = engravedID(o.product), map[string]string{engraving: ""}
+	}
+	if o.quantity > 0 {
+		e.Quantity = &o.quantity
+	}
+	if o.renotes {
+		e.Notice = new(noticeOf(o.notice))
+	}
+	return e
 }

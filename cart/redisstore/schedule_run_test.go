@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"commerce/cart"
 )
 
 // plan is the input of a schedule: the operations, and how much may go wrong.
@@ -18,6 +20,7 @@ type plan struct {
 	budgets
 	counted   bool // each add has its own product, and the final lines are counted
 	silent    bool // customers finally return without the tokens that they sent
+	hasty     bool // they return at once, when notes are not old yet
 	forgetful bool // enough time may pass for carts to expire
 }
 
@@ -32,9 +35,15 @@ type budgets struct {
 
 // base is a line in a cart at the start.
 type base struct {
-	who     caller
-	product int64
+	who      caller
+	product  int64
+	engraved bool
+	notice   byte // 0 for none
+	coupon   byte // that is redeemed after the line was added; 0 for none
 }
+
+// line is the line in the model.
+func (b base) line() int { return (&operation{product: b.product, engraved: b.engraved}).line() }
 
 // schedule is one run of a plan.
 type schedule struct {
@@ -48,7 +57,10 @@ type schedule struct {
 	delayed []delayed
 	last    *request // that ran last
 	stopped chan *request
-	clock   int64 // of the history
+	clock   int64                        // of the history
+	seen    map[caller]etag              // the version that the client of each cart saw last
+	found   []stored                     // in Redis after the schedule
+	told    map[caller]*cart.MergeReport // by the last read of each shopper
 	scripts map[string]string
 	log     []entry
 }
@@ -62,6 +74,7 @@ type entry struct {
 func newSchedule(w *world, p plan, names map[string]string) *schedule {
 	return &schedule{
 		world: w, plan: p, ops: p.ops, scripts: names, stopped: make(chan *request),
+		seen: map[caller]etag{}, told: map[caller]*cart.MergeReport{},
 		faults: p.budgets.faults, jumps: p.jumpsLeft, failovers: p.budgets.failovers, switches: p.budgets.switches,
 	}
 }
@@ -92,6 +105,9 @@ func (s *schedule) start(op *operation) {
 	if len(op.attempts) > 0 && op.stamp != "" { // the published client waits before it repeats
 		s.advance(1200 * time.Millisecond)
 	}
+	if s.plan.remembers > 0 { // so that the carts know which request was first
+		s.advance(50 * time.Millisecond)
+	}
 	a := s.attempt(op)
 	if s.last != nil && s.last.at != nil {
 		s.switches--
@@ -107,6 +123,9 @@ func (s *schedule) attempt(op *operation) *request {
 		schedule: s, op: op, number: n, who: op.tries[n], decide: make(chan decision),
 		service: s.services[(int(op.name[0])+n)%len(s.services)],
 		call:    s.tick(), startedAt: s.passed,
+	}
+	if n == 0 {
+		op.ifMatch = s.seen[a.who.owner()]
 	}
 	op.attempts = append(op.attempts, a)
 	return a
@@ -135,6 +154,9 @@ func (s *schedule) await() {
 	case a := <-s.stopped:
 		if a.over {
 			a.end, a.endedAt = s.tick(), s.passed
+			if c := a.result.cart; c.ID != "" {
+				s.seen[a.who.owner()] = etag{c.ID, c.Version}
+			}
 			s.drop(a)
 			s.note(a.String(), "ends: "+a.result.String(), nil)
 		}
@@ -166,8 +188,10 @@ func (s *schedule) note(who, what string, cmds []redis.Cmder) {
 // story formats the steps of a schedule for a failure message.
 func (s *schedule) story() string {
 	var b strings.Builder
+	fmt.Fprintf(&b, "  %+v\n", s.plan.setting)
 	for _, line := range s.plan.base {
-		fmt.Fprintf(&b, "  before: %s holds %d×1\n", line.who, line.product)
+		fmt.Fprintf(&b, "  before: %s adds %d×1, engraved: %v, notice %q, coupon %q\n",
+			line.who, line.product, line.engraved, noticeOf(line.notice), couponOf(line.coupon))
 	}
 	for _, op := range s.ops {
 		fmt.Fprintf(&b, "  %s\n", op)

@@ -81,7 +81,7 @@ func (r *runs) inTurn(w *scheduler, name string) (n int) {
 	for {
 		p := plan{
 			setting: setting{lines: carttest.Limits.Lines},
-			base:    []base{{guestT1, 1}, {guestT1, 2}, {c1, 3}},
+			base:    []base{{who: guestT1, product: 1}, {who: guestT1, product: 2}, {who: c1, product: 3}},
 			ops:     smallScenarios[name](),
 			budgets: budgets{faults: 1, switches: *switches},
 		}

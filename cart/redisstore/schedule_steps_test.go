@@ -101,7 +101,7 @@ func aboutGuest(cmd redis.Cmder) bool {
 // keyOf returns the first cart key in a command's arguments, "" for none.
 func keyOf(cmd redis.Cmder) string {
 	for _, arg := range cmd.Args() {
-		if key, ok := arg.(string); ok && strings.HasPrefix(key, "cart:{") {
+		if key, ok := arg.(string); ok && isCartKey(key) {
 			return key
 		}
 	}

@@ -115,7 +115,7 @@ type scheduler struct {
 	redis   *redisstore.Store
 	catalog *goods
 	store   int64
-	names   map[string]string
+	scripts redisstore.Scripts
 }
 
 func newScheduler(t *testing.T, url string) *scheduler {
@@ -127,18 +127,21 @@ func newScheduler(t *testing.T, url string) *scheduler {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { client.Close() })
-	if err := redisstore.LoadScripts(t.Context(), client); err != nil {
+	scripts, err := redisstore.LoadScripts(t.Context(), client, variants()...)
+	if err != nil {
 		t.Fatal(err)
 	}
 	client.AddHook(stepHook{})
 	catalog := &goods{products: map[int64]*cart.Product{}, out: map[int64]bool{}}
 	for id := range int64(30) {
-		catalog.put(carttest.Sold(id+1, 100))
+		p := carttest.Sold(id+1, 100)
+		p.Fields = []cart.Field{{Name: engraving}}
+		catalog.put(p)
 	}
 	return &scheduler{
 		ctx: t.Context(), client: client, catalog: catalog,
 		redis: redisstore.New(redisstore.Config{Client: client, TTL: scheduleTTLs}),
-		store: newStoreID(), names: redisstore.ScriptNames(),
+		store: newStoreID(), scripts: scripts,
 	}
 }
 
@@ -150,9 +153,9 @@ func (w *scheduler) random(seed uint64) judged {
 
 // run runs a plan; c chooses its moves.
 func (w *scheduler) run(p plan, c chooser) judged {
-	world := newWorld(w.ctx, w.client, w.redis, w.store, w.catalog, p.setting)
+	world := newWorld(w.ctx, w.client, w.redis, w.scripts, w.store, w.catalog, p.setting)
 	defer world.end()
-	s := newSchedule(world, p, w.names)
+	s := newSchedule(world, p, w.scripts.Names)
 	s.lay()
 	s.run(c)
 	if err := s.settle(); err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"commerce/auth"
 	"commerce/auth/store"
+	"commerce/cart"
 	"commerce/cart/carttest"
 	"commerce/cart/redisstore"
 	"commerce/cart/service"
@@ -42,12 +43,18 @@ type world struct {
 	ctx      context.Context
 	client   redis.UniversalClient
 	store    *store.Store
-	services [2]*service.Carts
+	services [2]instance
 
 	keys   []string // every key that a command has used, in order of first use
 	known  map[string]bool
 	passed time.Duration // simulated time: the sum of all advances
 	shards [2]replicaState
+}
+
+// instance is one instance of the service.
+type instance struct {
+	*service.Carts
+	redis *redisstore.Store
 }
 
 // replicaState is the state of a shard's one replica, as its master sees it, and the
@@ -66,9 +73,13 @@ type setting struct {
 	durable     bool             // changes wait for replicas
 	minReplicas int              // 0: an instance knows the replica only because it saw it
 	lines       int64            // maximum number of lines in a cart
+	strategy    cart.Strategy
+	remembers   int           // how many keys, and stamps, a cart remembers; 0: as many as in production
+	ahead       time.Duration // how far the guests' Redis clock is ahead of the customers'
+	oldLayout   bool          // the carts at the start are in layout 1
 }
 
-func newWorld(ctx context.Context, client redis.UniversalClient, template *redisstore.Store, storeID int64, sold *goods, set setting) *world {
+func newWorld(ctx context.Context, client redis.UniversalClient, template *redisstore.Store, scripts redisstore.Scripts, storeID int64, sold *goods, set setting) *world {
 	w := &world{
 		ctx: ctx, client: client, known: map[string]bool{},
 		store: &store.Store{ID: storeID, Currency: "SAR", PricesIncludeTax: true},
@@ -80,15 +91,32 @@ func newWorld(ctx context.Context, client redis.UniversalClient, template *redis
 	for i := range w.services {
 		limits := carttest.Limits
 		limits.Lines = set.lines
-		w.services[i] = service.New(service.Config{
-			Redis:   template.Instance(set.durable, set.minReplicas, func() time.Time { return time.Now().Add(set.skew[i] + w.passed) }),
-			Catalog: sold, Limits: limits, Rand: random, Budget: scheduleBudget,
-			Log: slog.New(slog.DiscardHandler),
-			Now: func() time.Time { return time.Now().Add(set.skew[i]) },
+		own := template.Instance(redisstore.InstanceConfig{
+			Durable: set.durable, MinReplicas: set.minReplicas, Scripts: scripts, Variant: set.variant(),
+			Now: func() time.Time { return time.Now().Add(set.skew[i] + w.passed) },
 		})
+		w.services[i] = instance{service.New(service.Config{
+			Redis: own, Catalog: sold, Coupons: anyCoupon{}, Strategy: set.strategy,
+			Limits: limits, Rand: random, Budget: scheduleBudget, Log: slog.New(slog.DiscardHandler),
+			Now: func() time.Time { return time.Now().Add(set.skew[i]) },
+		}), own}
 	}
 	return w
 }
+
+// variant is the variant of the scripts that a setting needs.
+func (s *setting) variant() redisstore.Variant {
+	return redisstore.Variant{Remembers: s.remembers, GuestsAhead: s.ahead}
+}
+
+// anyCoupon accepts every code.
+type anyCoupon struct{}
+
+func (anyCoupon) Coupon(_ context.Context, _ int64, code string) (*cart.Coupon, error) {
+	return &cart.Coupon{Code: code, Kind: cart.Percent, Rate: 100_000}, nil
+}
+
+func (anyCoupon) Uses(context.Context, int64, string, string, int64) (int64, error) { return 0, nil }
 
 var scheduleTTLs = redisstore.TTLs{Guest: 720 * time.Hour, Customer: 2160 * time.Hour}
 
@@ -111,6 +139,14 @@ func (c caller) String() string {
 
 // logsIn reports whether the request may merge a guest's cart.
 func (c caller) logsIn() bool { return c.customer >= 0 && c.token >= 0 }
+
+// owner is the caller without a token that came along.
+func (c caller) owner() caller {
+	if c.logsIn() {
+		c.token = -1
+	}
+	return c
+}
 
 func (c caller) shard() shard {
 	if c.customer < 0 {
@@ -143,12 +179,17 @@ func (c caller) ref(store *store.Store) redisstore.Ref {
 func (w *world) know(cmds []redis.Cmder) {
 	for _, cmd := range cmds {
 		for _, arg := range cmd.Args() {
-			if key, ok := arg.(string); ok && strings.HasPrefix(key, "cart:{") && !w.known[key] {
+			if key, ok := arg.(string); ok && isCartKey(key) && !w.known[key] {
 				w.known[key] = true
 				w.keys = append(w.keys, key)
 			}
 		}
 	}
+}
+
+// isCartKey reports whether an argument is a key of a cart, and not a pattern of keys.
+func isCartKey(arg string) bool {
+	return strings.HasPrefix(arg, "cart:{") && !strings.Contains(arg, "*")
 }
 
 func (w *world) keysOf(s shard) []string {
@@ -215,6 +256,15 @@ func (w *world) failover(s shard) {
 	w.age(keys, w.passed-r.hasAt)
 	r.failovers++
 	w.catchUp(s)
+}
+
+// downgrade rewrites all carts to layout 1.
+func (w *world) downgrade() {
+	for _, key := range w.keys {
+		if strings.HasSuffix(key, "}") {
+			w.must(w.client.HDel(w.ctx, key, "l", "x").Err())
+		}
+	}
 }
 
 var lookLua = redis.NewScript(`

@@ -55,7 +55,10 @@ func newScript(files ...string) script {
 		part, _ := lua.ReadFile("lua/" + file + ".lua") // the files are embedded, and tests load all of them
 		parts[i] = string(part)
 	}
-	source := strings.Join(parts, "\n")
+	return scriptOf(strings.Join(parts, "\n"))
+}
+
+func scriptOf(source string) script {
 	sum := sha1.Sum([]byte(source))
 	return script{source: source, sha: hex.EncodeToString(sum[:])}
 }

@@ -35,7 +35,7 @@ func newMeter(b *testing.B, lines int) *meter {
 		customer: redisstore.CustomerRef(1, "1001"),
 		guest:    redisstore.GuestRef(1, auth.CartToken(strings.Repeat("t", 22))),
 	}
-	if err := redisstore.LoadScripts(b.Context(), client); err != nil {
+	if _, err := redisstore.LoadScripts(b.Context(), client, redisstore.Variant{}); err != nil {
 		b.Fatal(err)
 	}
 	for _, ref := range []redisstore.Ref{m.customer, m.guest} {

@@ -20,7 +20,7 @@ type Store struct {
 	minReplicas int
 	reading     reading
 	sentinels   func(context.Context, time.Duration) (int, error)
-	masters     *masters
+	masterOf    locator
 	now         func() time.Time
 }
 
@@ -62,10 +62,11 @@ func New(c Config) *Store {
 		c.Now = time.Now
 	}
 	_, clustered := c.Client.(*redis.ClusterClient)
+	known := newMasters(c.Now)
 	return &Store{
 		reading: reading{batch: c.BatchReads, guard: !clustered},
 		client:  c.Client, scripts: newScripts(), ttl: c.TTL, durable: c.Durable,
-		minReplicas: c.MinReplicas, sentinels: c.Sentinels, masters: newMasters(c.Now), now: c.Now,
+		minReplicas: c.MinReplicas, sentinels: c.Sentinels, masterOf: newLocator(c.Client, known), now: c.Now,
 	}
 }
 

@@ -1,0 +1,170 @@
+package redisstore_test
+
+import (
+	"strings"
+
+	"commerce/cart"
+)
+
+// Lines of the model. The products 1 to 3 are plain; product 3 has a second line, with an
+// engraving. Products are numbered from 1, so the plain line of product p is p-1.
+const (
+	modelProducts = 3
+	engravedLine  = modelProducts
+	modelLines    = modelProducts + 1
+
+	engravable  = modelProducts // the product with two lines
+	engraving   = "engraving"   // its field
+	engravedFor = "Sara"        // the value of that field
+)
+
+// engravedID is the ID of the engraved line of a product.
+func engravedID(product int64) cart.LineID {
+	return cart.NewLineID(product, 0, []cart.FieldValue{{Name: engraving, Value: engravedFor}})
+}
+
+// contents are the lines and the coupon of one cart.
+type contents struct {
+	lines  [modelLines]modelLine
+	coupon byte // 0 for none, else the code's last character
+}
+
+// modelLine is a line of the model.
+type modelLine struct {
+	quantity uint8 // 0: there is no line
+	notice   byte  // 0 for none, else the notice's last character
+}
+
+func contentsOf(c cart.Cart) contents {
+	all := contents{coupon: lastByte(c.Coupon)}
+	for _, l := range c.Lines {
+		all.lines[placeOf(l.ID)] = modelLine{uint8(l.Quantity), lastByte(l.Notice)}
+	}
+	return all
+}
+
+func lastByte(s string) byte {
+	if s == "" {
+		return 0
+	}
+	return s[len(s)-1]
+}
+
+// placeOf is the model's line with an ID.
+func placeOf(id cart.LineID) int {
+	if strings.Contains(string(id), ".f") {
+		return engravedLine
+	}
+	return int(id.Product()) - 1
+}
+
+// count is the number of lines.
+func (c *contents) count() (n int64) {
+	for _, l := range c.lines {
+		if l.quantity > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// named is the line that a product's ID names: its plain line, or else its first one.
+func (c *contents) named(product int64) int {
+	if product == engravable && c.lines[product-1].quantity == 0 {
+		return engravedLine
+	}
+	return int(product) - 1
+}
+
+// merged returns a customer's contents after a guest's were merged.
+func (c contents) merged(guest contents, by cart.Strategy) contents {
+	for i, offered := range guest.lines {
+		own := &c.lines[i]
+		switch {
+		case offered.quantity == 0:
+			continue
+		case own.quantity == 0 || by == cart.KeepGuest:
+			own.quantity = offered.quantity
+		case by == cart.Sum:
+			own.quantity += offered.quantity
+		case by == cart.Max:
+			own.quantity = max(own.quantity, offered.quantity)
+		}
+		if own.notice == 0 {
+			own.notice = offered.notice
+		}
+	}
+	if c.coupon == 0 {
+		c.coupon = guest.coupon
+	}
+	return c
+}
+
+// effect is what an operation makes of a cart.
+func (o *operation) effect(c contents) contents {
+	switch o.verb {
+	case adds:
+		l := &c.lines[o.line()]
+		l.quantity += uint8(o.quantity)
+		if o.notice != 0 {
+			l.notice = o.notice
+		}
+	case sets:
+		if l := &c.lines[c.named(o.product)]; l.quantity > 0 {
+			l.quantity = uint8(o.quantity)
+			if o.quantity == 0 {
+				*l = modelLine{}
+			}
+		}
+	case edits:
+		return o.edit(c)
+	case removes:
+		c.lines[c.named(o.product)] = modelLine{}
+	case clears:
+		return contents{}
+	case redeems:
+		c.coupon = o.coupon
+	}
+	return c
+}
+
+// edit is what an edit makes of a cart. An engraving is added to the line that the product
+// names, and removed from the engraved one. A line that is like another then joins it.
+func (o *operation) edit(c contents) contents {
+	from, to := o.edited(&c), o.line()
+	l := c.lines[from]
+	if l.quantity == 0 {
+		return c
+	}
+	if o.quantity > 0 {
+		l.quantity = uint8(o.quantity)
+	}
+	if o.renotes {
+		l.notice = o.notice
+	}
+	if from != to {
+		c.lines[from] = modelLine{}
+		l.quantity += c.lines[to].quantity
+		if l.notice == 0 {
+			l.notice = c.lines[to].notice
+		}
+	}
+	c.lines[to] = l
+	return c
+}
+
+// line is the line that an addition adds to, or that an edit makes.
+func (o *operation) line() int {
+	if o.engraved {
+		return engravedLine
+	}
+	return int(o.product) - 1
+}
+
+// edited is the line that an edit begins with.
+func (o *operation) edited(c *contents) int {
+	if o.engraved || o.product != engravable {
+		return c.named(o.product)
+	}
+	return engravedLine
+}

@@ -1,0 +1,116 @@
+package redisstore_test
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"time"
+
+	"commerce/cart"
+
+	"github.com/anishathalye/porcupine"
+)
+
+const never = math.MaxInt64
+
+// checkHistory asks whether the answers and the end can be explained by the model.
+func (s *schedule) checkHistory(e ending) []string {
+	history := []porcupine.Operation{{Input: s.beginning(), Call: -2, Return: -1}}
+	note := func(e *event, call, end int64) {
+		history = append(history, porcupine.Operation{Input: e, Call: call, Return: end})
+	}
+	set := &s.plan.setting
+	for _, op := range s.ops {
+		if len(op.attempts) > 0 {
+			op.events(set, note)
+		}
+	}
+	for _, who := range s.returning() {
+		if who.logsIn() {
+			note(&event{setting: set, login: &who, count: 1}, s.clock+1, s.clock+1)
+		}
+	}
+	note(&event{setting: set, ending: s.modelOf(e.carts)}, s.clock+2, never)
+	switch porcupine.CheckOperationsTimeout(cartsModel, history, modelTime) {
+	case porcupine.Illegal:
+		return []string{fmt.Sprintf("no order of the operations explains the answers and the end: %s", e)}
+	case porcupine.Unknown:
+		return []string{"the model took too long"}
+	}
+	return nil
+}
+
+const modelTime = time.Minute
+
+// events are what an operation may have done, and what its answers show.
+func (o *operation) events(set *setting, note func(e *event, call, end int64)) {
+	var unseen []caller // as whom it may have taken effect
+	done, replayed := false, int64(never)
+	for _, a := range o.attempts {
+		a.loginEvents(set, note)
+		r := a.result
+		if (r.unknown() || r.replayed) && !a.effectless() { // replayed: go-redis itself may have sent it twice
+			unseen = append(unseen, a.who)
+			if o.mayRepeat() {
+				note(&event{op: o, setting: set, as: []caller{a.who}, optional: true}, a.call, never)
+			}
+		}
+		if r.unknown() {
+			continue
+		}
+		shows := &event{op: o, setting: set, shows: &reply{who: a.who, refused: r.refused(), cart: contentsOf(r.cart), item: r.item}}
+		switch {
+		case r.replayed:
+			replayed = min(replayed, a.end)
+		case r.refused() == "" && o.verb != reads:
+			shows.as, done = []caller{a.who}, true
+		}
+		note(shows, a.call, a.end)
+	}
+	if !done && o.verb != reads && len(unseen) > 0 {
+		note(&event{op: o, setting: set, as: unseen, optional: replayed == never}, o.attempts[0].call, replayed)
+	}
+}
+
+// loginEvents say for how long an attempt may take a guest's cart in.
+func (a *request) loginEvents(set *setting, note func(e *event, call, end int64)) {
+	if !a.who.logsIn() {
+		return
+	}
+	note(&event{setting: set, login: &a.who, count: 1}, a.call, a.call)
+	if a.late == 0 {
+		note(&event{setting: set, login: &a.who, count: -1}, a.end, a.end)
+	}
+}
+
+// beginning is what the carts hold before the schedule.
+func (s *schedule) beginning() carts {
+	var c carts
+	for _, b := range s.plan.base {
+		own := c.of(b.who)
+		l := &own.lines[b.line()]
+		l.quantity++
+		l.notice = cmp.Or(b.notice, l.notice)
+		own.coupon = cmp.Or(b.coupon, own.coupon)
+	}
+	return c
+}
+
+func (s *schedule) modelOf(found map[string]cart.Cart) *carts {
+	var c carts
+	for _, who := range s.everyone() {
+		*c.of(who) = contentsOf(found[who.ref(s.store).CartKey()])
+	}
+	return &c
+}
+
+// String lists the carts that hold something.
+func (e ending) String() string {
+	text := ""
+	for key, c := range e.carts {
+		if len(c.Lines) > 0 {
+			text += fmt.Sprintf(" %s [%s]", key, linesOf(c))
+		}
+	}
+	return text
+}

@@ -1,0 +1,141 @@
+package redisstore_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// lay fills the carts with the plan's base lines, without faults.
+func (s *schedule) lay() {
+	for _, b := range s.plan.base {
+		add := operation{verb: adds, product: b.product, quantity: 1, engraved: b.engraved, notice: b.notice}
+		s.must(s.inPeace("before", b.who, add).err)
+		if b.coupon != 0 {
+			s.must(s.inPeace("before", b.who, operation{verb: redeems, coupon: b.coupon}).err)
+		}
+	}
+	if s.plan.oldLayout {
+		s.downgrade()
+	}
+	s.log, s.clock = nil, 0
+}
+
+// settle ends all faults and makes every shopper return, with the tokens they sent before
+// and without, until notes are old and every merge is finished.
+func (s *schedule) settle() error {
+	for _, sh := range []shard{guestShard, customerShard} {
+		s.catchUp(sh)
+	}
+	for round := range settleRounds {
+		if s.found = s.look(); s.quiet() {
+			return nil
+		}
+		if round > 0 || !s.plan.hasty {
+			s.advance(noteLife)
+		}
+		for _, who := range s.returning() {
+			r := s.inPeace("end", who, operation{verb: reads})
+			if r.err != nil {
+				return fmt.Errorf("%s, after all faults ended: %w", who, r.err)
+			}
+			s.told[who] = r.merge
+		}
+	}
+	s.found = s.look()
+	return nil
+}
+
+// quiet reports whether there is nothing that the next requests could merge or finish.
+func (s *schedule) quiet() bool {
+	waits := map[string]bool{}
+	for _, who := range s.returning() {
+		if who.logsIn() {
+			waits[caller{-1, who.token}.ref(s.store).CartKey()] = true
+		}
+	}
+	for _, key := range s.found {
+		if strings.HasSuffix(key.key, ":claimed") || key.count("m") > 0 || waits[key.key] && key.count("i") > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// count is the number of members that begin with one of the letters.
+func (k stored) count(letters string) (n int) {
+	for i := 0; i < len(k.members); i += 2 {
+		if strings.Contains(letters, k.members[i][:1]) {
+			n++
+		}
+	}
+	return n
+}
+
+const (
+	settleRounds = 4
+	noteLife     = 6 * time.Minute
+)
+
+// returning lists all logins of the plan, unless it is silent, and each customer without a
+// token.
+func (s *schedule) returning() []caller {
+	var all []caller
+	add := func(who caller) {
+		if !slices.Contains(all, who) {
+			all = append(all, who)
+		}
+	}
+	for _, op := range s.ops {
+		for _, who := range op.tries {
+			if who.logsIn() && !s.plan.silent {
+				add(who)
+			}
+		}
+	}
+	for _, who := range s.everyone() {
+		if who.customer >= 0 {
+			add(who)
+		}
+	}
+	return all
+}
+
+// everyone lists the owner of each cart in the plan.
+func (s *schedule) everyone() []caller {
+	var all []caller
+	add := func(who caller) {
+		if !slices.Contains(all, who) {
+			all = append(all, who)
+		}
+	}
+	note := func(who caller) {
+		if who.customer >= 0 {
+			add(caller{who.customer, -1})
+		}
+		if who.token >= 0 {
+			add(caller{-1, who.token})
+		}
+	}
+	for _, b := range s.plan.base {
+		note(b.who)
+	}
+	for _, op := range s.ops {
+		for _, who := range op.tries {
+			note(who)
+		}
+	}
+	return all
+}
+
+// inPeace makes a request without faults, while no other is running.
+func (s *schedule) inPeace(name string, who caller, op operation) result {
+	op.name, op.tries = name, []caller{who}
+	a := s.attempt(&op)
+	s.spawn(a)
+	for !a.over {
+		s.resume(a, goesOn)
+	}
+	return a.result
+}
