@@ -111,6 +111,7 @@ func (s *schedule) times() []move {
 		if s.mayPass(d) {
 			all = append(all, move{weight: 4, do: func() {
 				s.jumps--
+				s.tried.jumps++
 				s.advance(d)
 				s.note("clock", "moves by "+d.String(), nil)
 			}})
@@ -166,7 +167,7 @@ func (s *schedule) failures() []move {
 		}
 		add("replica catches up", sh, s.catchUp)
 		if s.failovers > 0 {
-			add("fails over", sh, func(sh shard) { s.failovers--; s.failover(sh) })
+			add("fails over", sh, func(sh shard) { s.failovers--; s.tried.failovers++; s.failover(sh) })
 		}
 	}
 	return all

@@ -63,6 +63,7 @@ type schedule struct {
 	told    map[caller]*cart.MergeReport // by the last read of each shopper
 	scripts map[string]string
 	log     []entry
+	tried   tried
 }
 
 // entry is a line of the log of a schedule.
@@ -89,6 +90,7 @@ func (s *schedule) run(c chooser) {
 		m := moves[c.choose(moves)]
 		if m.fault {
 			s.faults--
+			s.tried.faults++
 		}
 		if m.of != nil {
 			if s.last != m.of && s.last != nil && s.last.at != nil {

@@ -167,6 +167,7 @@ func (a *request) perform(p *pending) error {
 	case "claim": // apply gets its times from claim
 		a.claimedAt = s.passed
 	case "apply":
+		s.tried.merges++
 		p.at = a.claimedAt
 	}
 	for _, cmd := range p.cmds {

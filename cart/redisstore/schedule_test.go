@@ -5,7 +5,9 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"os"
+	"path/filepath"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -54,6 +56,7 @@ func TestSchedules(t *testing.T) {
 	close(seeds)
 	run.Wait()
 	_ = bar.Finish()
+	t.Log(run)
 }
 
 // workers returns how many schedules run at once: one runs while another waits for Redis.
@@ -72,24 +75,59 @@ func progress(n int) *progressbar.ProgressBar {
 type runs struct {
 	sync.WaitGroup
 	t        *testing.T
-	url      string
+	began    time.Time
+	servers  []string // paths of the sockets of Redis servers
+	workers  int
 	failures atomic.Int64
+
+	mu    sync.Mutex
+	tried tried
 }
 
+// newRuns starts a Redis for every two CPUs: it takes as much time as the schedules themselves.
 func newRuns(t *testing.T) *runs {
 	t.Helper()
-	return &runs{t: t, url: ephemeral.StartRedis(t).URL}
+	r := &runs{t: t, began: time.Now()}
+	for range max(1, runtime.GOMAXPROCS(0)/2) {
+		r.servers = append(r.servers, startRedis(t))
+	}
+	return r
+}
+
+// startRedis starts a Redis and returns the path of its socket, which is faster than TCP.
+func startRedis(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "schedules") // t.TempDir would be too long for a socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	path := filepath.Join(dir, "redis.sock")
+	ephemeral.StartRedis(t, "--unixsocket", path)
+	return path
 }
 
 func (r *runs) enough() bool { return r.failures.Load() >= enoughFailures }
 
 // worker runs do concurrently, with a scheduler that has a store of its own.
 func (r *runs) worker(do func(*scheduler)) {
-	w := newScheduler(r.t, r.url)
+	w := newScheduler(r.t, r.servers[r.workers%len(r.servers)])
+	r.workers++
 	r.Go(func() { do(w) })
 }
 
+// String says what was tried.
+func (r *runs) String() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return fmt.Sprintf("schedules: %d, wrong: %d, %s, per second: %.0f", r.tried.schedules, r.failures.Load(),
+		r.tried, float64(r.tried.schedules)/time.Since(r.began).Seconds())
+}
+
 func (r *runs) report(replay string, o judged) {
+	r.mu.Lock()
+	r.tried.add(o.tried)
+	r.mu.Unlock()
 	if len(o.wrong) > 0 {
 		r.failures.Add(1)
 		text := ""
@@ -100,6 +138,26 @@ func (r *runs) report(replay string, o judged) {
 	} else if *schedules == 1 {
 		r.t.Log("\n" + o.story())
 	}
+}
+
+// tried counts what schedules have tried.
+type tried struct {
+	schedules, requests, repeats, merges, faults, failovers, jumps int
+}
+
+func (t *tried) add(other tried) {
+	t.schedules++
+	t.requests += other.requests
+	t.repeats += other.repeats
+	t.merges += other.merges
+	t.faults += other.faults
+	t.failovers += other.failovers
+	t.jumps += other.jumps
+}
+
+func (t tried) String() string {
+	return fmt.Sprintf("requests: %d, repeats: %d, merges: %d, faults: %d, failovers: %d, clock jumps: %d",
+		t.requests, t.repeats, t.merges, t.faults, t.failovers, t.jumps)
 }
 
 // judged is a finished schedule with what is wrong about it.
@@ -118,9 +176,12 @@ type scheduler struct {
 	scripts redisstore.Scripts
 }
 
-func newScheduler(t *testing.T, url string) *scheduler {
+func newScheduler(t *testing.T, socket string) *scheduler {
 	t.Helper()
-	client, err := connect.Redis(url, func(o *redis.UniversalOptions) {
+	client, err := connect.Redis("redis://localhost", func(o *redis.UniversalOptions) {
+		o.Dialer = func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", socket)
+		}
 		o.ReadTimeout, o.WriteTimeout, o.MaxRetries = stepLimit, stepLimit, -1
 	})
 	if err != nil {
@@ -158,6 +219,10 @@ func (w *scheduler) run(p plan, c chooser) judged {
 	s := newSchedule(world, p, w.scripts.Names)
 	s.lay()
 	s.run(c)
+	for _, op := range s.ops {
+		s.tried.requests += len(op.attempts)
+		s.tried.repeats += max(0, len(op.attempts)-1)
+	}
 	if err := s.settle(); err != nil {
 		return judged{s, []string{err.Error()}}
 	}
