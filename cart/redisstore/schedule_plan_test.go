@@ -38,7 +38,7 @@ func randomPlan(r *rand.Rand) plan {
 		p.counted = true
 		p.budgets.failovers = 1 + r.IntN(3)
 	case 3, 4:
-		p.setting.lines = 2
+		p.setting.lines = 1 + r.Int64N(2)
 		p.counted = r.IntN(2) == 0
 	case 5:
 		p.counted, p.forgetful = true, true
@@ -94,7 +94,7 @@ func (p *plan) draw(r *rand.Rand) {
 
 // lay adds base lines to a cart, or none. If lines are counted, each has its own product.
 func (p *plan) lay(r *rand.Rand, who caller) {
-	for range r.IntN(3) {
+	for range min(r.Int64N(3), p.setting.lines) {
 		b := base{who: who, product: 1 + r.Int64N(modelProducts)}
 		if p.counted {
 			p.base = append(p.base, base{who: who, product: int64(len(p.base)) + firstBase})

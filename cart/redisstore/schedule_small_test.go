@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"commerce/cart"
 	"commerce/cart/carttest"
 )
 
@@ -44,6 +45,18 @@ var smallScenarios = map[string]func() []*operation{
 	"a guest adds between two customers' logins": func() []*operation {
 		return []*operation{login("A", c1t1), addOne("B", "", guestT1), login("C", c2t1)}
 	},
+	"a customer edits a line, with a key, so that it is like one of the guest's": func() []*operation {
+		return []*operation{login("A", c1t1), {name: "B", verb: edits, product: 3, engraved: true, key: "key-B", tries: []caller{c1, c1}}}
+	},
+	"a guest edits a line, and repeats it after a login": func() []*operation {
+		return []*operation{login("A", c1t1), {name: "B", verb: edits, product: 3, key: "key-B", tries: []caller{guestT1, c1t1}}}
+	},
+	"a customer redeems a coupon during a login": func() []*operation {
+		return []*operation{login("A", c1t1), {name: "B", verb: redeems, coupon: '2', tries: []caller{c1}}}
+	},
+	"a customer changes the version that they saw, during a login": func() []*operation {
+		return []*operation{login("A", c1t1), {name: "B", verb: sets, product: 3, quantity: 2, checks: true, tries: []caller{c1}}}
+	},
 	"a customer clears during a login": func() []*operation {
 		return []*operation{login("A", c1t1), {name: "B", verb: clears, tries: []caller{c1t1}}}
 	},
@@ -80,8 +93,8 @@ func (r *runs) inTurn(w *scheduler, name string) (n int) {
 	c := &inTurn{}
 	for {
 		p := plan{
-			setting: setting{lines: carttest.Limits.Lines},
-			base:    []base{{who: guestT1, product: 1}, {who: guestT1, product: 2}, {who: c1, product: 3}},
+			setting: setting{lines: carttest.Limits.Lines, strategy: cart.Sum},
+			base:    []base{{who: guestT1, product: 1}, {who: guestT1, product: 3, engraved: true, coupon: '1'}, {who: c1, product: 3}},
 			ops:     smallScenarios[name](),
 			budgets: budgets{faults: 1, switches: *switches},
 		}

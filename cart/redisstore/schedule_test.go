@@ -17,6 +17,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/schollz/progressbar/v3"
 
+	"commerce/auth/problem"
 	"commerce/cart"
 	"commerce/cart/carttest"
 	"commerce/cart/redisstore"
@@ -142,22 +143,38 @@ func (r *runs) report(replay string, o judged) {
 
 // tried counts what schedules have tried.
 type tried struct {
-	schedules, requests, repeats, merges, faults, failovers, jumps int
+	schedules, requests, replays, merges, full, faults, failovers, jumps int
 }
 
 func (t *tried) add(other tried) {
 	t.schedules++
 	t.requests += other.requests
-	t.repeats += other.repeats
+	t.replays += other.replays
 	t.merges += other.merges
+	t.full += other.full
 	t.faults += other.faults
 	t.failovers += other.failovers
 	t.jumps += other.jumps
 }
 
 func (t tried) String() string {
-	return fmt.Sprintf("requests: %d, repeats: %d, merges: %d, faults: %d, failovers: %d, clock jumps: %d",
-		t.requests, t.repeats, t.merges, t.faults, t.failovers, t.jumps)
+	return fmt.Sprintf("requests: %d, replays: %d, merges: %d, cart full: %d, faults: %d, failovers: %d, clock jumps: %d",
+		t.requests, t.replays, t.merges, t.full, t.faults, t.failovers, t.jumps)
+}
+
+// count counts the requests of a schedule.
+func (s *schedule) count() {
+	for _, op := range s.ops {
+		s.tried.requests += len(op.attempts)
+		for _, a := range op.attempts {
+			if a.result.replayed {
+				s.tried.replays++
+			}
+			if m := a.result.merge; m != nil && m.Code == problem.CartFull {
+				s.tried.full++
+			}
+		}
+	}
 }
 
 // judged is a finished schedule with what is wrong about it.
@@ -219,10 +236,7 @@ func (w *scheduler) run(p plan, c chooser) judged {
 	s := newSchedule(world, p, w.scripts.Names)
 	s.lay()
 	s.run(c)
-	for _, op := range s.ops {
-		s.tried.requests += len(op.attempts)
-		s.tried.repeats += max(0, len(op.attempts)-1)
-	}
+	s.count()
 	if err := s.settle(); err != nil {
 		return judged{s, []string{err.Error()}}
 	}
