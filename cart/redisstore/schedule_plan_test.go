@@ -74,7 +74,7 @@ func randomSkew(r *rand.Rand) time.Duration {
 
 // draw adds the carts' base lines and the operations.
 func (p *plan) draw(r *rand.Rand) {
-	cast := cast{Rand: r, plan: p, customers: 1 + r.IntN(5)/4, tokens: 1 + r.IntN(3)/2}
+	cast := cast{Rand: r, plan: p, narrow: r.IntN(3) == 0, customers: 1 + r.IntN(5)/4, tokens: 1 + r.IntN(3)/2}
 	if p.budgets.failovers > 0 {
 		cast.customers = 1 // after a lost claim, another customer could claim the cart
 	}
@@ -122,6 +122,7 @@ func rarely(r *rand.Rand, n int) byte {
 type cast struct {
 	*rand.Rand
 	plan              *plan
+	narrow            bool // all requests are about the lines of one product
 	customers, tokens int
 }
 
@@ -134,6 +135,9 @@ func (c cast) operation(number int64) *operation {
 	}
 	o.verb = []verb{adds, adds, adds, adds, sets, sets, edits, edits, edits, removes, clears, redeems, reads, reads, reads}[c.IntN(15)]
 	o.product, o.quantity = 1+c.Int64N(modelProducts), 1+c.Int64N(2)
+	if c.narrow {
+		o.product = engravable
+	}
 	o.checks = o.verb != reads && c.IntN(8) == 0
 	switch o.verb {
 	case adds:
@@ -147,7 +151,7 @@ func (c cast) operation(number int64) *operation {
 		}
 		o.engraved = o.product == engravable && c.IntN(2) == 0
 		o.quantity = max(0, c.Int64N(5)-2)
-		o.renotes = o.product != engravable || c.IntN(4) == 0
+		o.renotes = o.product != engravable || c.IntN(3) == 0
 		o.notice = rarely(c.Rand, 1)
 		if !o.renotes || c.IntN(3) == 0 {
 			o.notice = 0
