@@ -97,6 +97,9 @@ func (s *schedule) check() []string {
 	if !s.failedOver() && !s.plan.forgetful {
 		wrong = append(wrong, s.checkVersions()...)
 	}
+	if !s.failedOver() {
+		wrong = append(wrong, s.checkRepeats()...)
+	}
 	return append(append(wrong, s.checkConditions()...), s.checkTokens(e)...)
 }
 
@@ -123,6 +126,23 @@ func (s *schedule) countLines(e ending) (wrong []string) {
 	for _, op := range s.ops {
 		if op.verb == adds {
 			judge("the add "+op.name, op.product, s.atLeast(op.kept(s)), op.possible())
+		}
+	}
+	return wrong
+}
+
+// checkRepeats checks that no operation was carried out twice. Nothing is remembered by a
+// cart that was never used.
+func (s *schedule) checkRepeats() (wrong []string) {
+	for _, op := range s.ops {
+		n := 0
+		for _, a := range op.attempts {
+			if r := a.result; !r.unknown() && r.refused() == "" && !r.replayed && r.cart.ID != "" {
+				n++
+			}
+		}
+		if op.remembered() != "" && n > 1 && !op.mayRepeat() {
+			wrong = append(wrong, fmt.Sprintf("%s was carried out %d times", op.name, n))
 		}
 	}
 	return wrong
@@ -185,7 +205,7 @@ func (o *operation) kept(s *schedule) bool {
 func (o *operation) possible() (n int64) {
 	for _, a := range o.attempts {
 		if !a.effectless() {
-			n++
+			n += 1 + int64(a.twice)
 		}
 	}
 	if o.mayRepeat() {

@@ -53,7 +53,7 @@ func (s *schedule) moves() []move {
 			all = append(all, move{weight: 30, do: func() { s.start(op) }})
 		}
 	}
-	if len(s.live) == 0 && len(s.delayed) == 0 {
+	if len(s.live) == 0 && (len(s.delayed) == 0 || s.plan.tardy) {
 		return all // time and failovers matter only while a request or command is in flight
 	}
 	return append(append(all, s.times()...), s.failures()...)
@@ -61,6 +61,9 @@ func (s *schedule) moves() []move {
 
 // deliveries lists the arrivals of delayed commands.
 func (s *schedule) deliveries() (all []move) {
+	if s.plan.tardy {
+		return nil
+	}
 	for i := range s.delayed {
 		all = append(all, move{weight: 10, do: func() { s.deliver(i) }})
 	}

@@ -55,6 +55,11 @@ func (o *operation) events(set *setting, note func(e *event, call, end int64)) {
 				note(&event{op: o, setting: set, as: []caller{a.who}, optional: true}, a.call, never)
 			}
 		}
+		for range a.twice {
+			if o.mayRepeat() {
+				note(&event{op: o, setting: set, as: []caller{a.who}, optional: true}, a.call, never)
+			}
+		}
 		if r.unknown() {
 			continue
 		}

@@ -19,7 +19,7 @@ func randomPlan(r *rand.Rand) plan {
 			oldLayout: r.IntN(8) == 0,
 		},
 		jumps: []time.Duration{210 * time.Millisecond, 1200 * time.Millisecond, 2 * time.Second},
-		hasty: r.IntN(4) == 0,
+		hasty: r.IntN(4) == 0, tardy: r.IntN(4) == 0,
 		budgets: budgets{
 			faults: max(0, r.IntN(5)-1), jumpsLeft: r.IntN(4), switches: -1,
 		},
@@ -65,11 +65,10 @@ func variants() []redisstore.Variant {
 	return all
 }
 
+// randomSkew is none, that of clocks which are not synchronized well, or that of wrong ones.
 func randomSkew(r *rand.Rand) time.Duration {
-	if r.IntN(2) == 0 {
-		return 0
-	}
-	return time.Duration(r.IntN(180_001)-90_000) * time.Millisecond
+	limit := []int{0, 0, 90_000, 900_000}[r.IntN(4)]
+	return time.Duration(r.IntN(2*limit+1)-limit) * time.Millisecond
 }
 
 // draw adds the carts' base lines and the operations.
@@ -195,6 +194,7 @@ func (c cast) repeat(o *operation) {
 	default:
 		return
 	}
+	o.insists = c.plan.budgets.failovers == 0 && c.IntN(3) == 0
 	for range 1 + c.IntN(2) {
 		again := o.tries[len(o.tries)-1]
 		// A guest who has logged in since. If two customers share the token, the other
@@ -202,6 +202,9 @@ func (c cast) repeat(o *operation) {
 		// stamp is not.
 		if again.customer < 0 && (c.customers == 1 || o.key != "") && c.IntN(2) == 0 {
 			again.customer = c.IntN(c.customers)
+			if o.insists && o.key != "" && c.customers == 1 && c.tokens == 1 && c.IntN(2) == 0 {
+				again.token = -1
+			}
 		}
 		o.tries = append(o.tries, again)
 	}

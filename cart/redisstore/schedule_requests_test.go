@@ -42,6 +42,7 @@ type operation struct {
 	notice   byte   // 0 for none
 	renotes  bool   // whether an edit changes the notice
 	coupon   byte   // 0 to remove it
+	insists  bool   // whether its client repeats it although it was carried out
 	checks   bool   // whether the requests have an If-Match
 	ifMatch  etag   // that of the first request
 	key      string // the Idempotency-Key of all its requests; "" for none
@@ -109,23 +110,51 @@ func (o *operation) mayRepeat() bool {
 			return true
 		}
 	}
-	return o.mayBeForgotten()
+	return len(o.attempts) > 0 && (o.mayBeForgotten() || o.cameBare())
+}
+
+// cameBare reports whether a customer has repeated a guest's request without the guest's
+// token, and the service cannot be expected to know it: no merge in between was reported.
+func (o *operation) cameBare() bool {
+	first := o.attempts[0]
+	for _, a := range o.attempts[1:] {
+		if first.who.customer < 0 && a.who.token < 0 && !first.schedule.mergedBetween(first, a) {
+			return true
+		}
+	}
+	return false
+}
+
+// mergedBetween reports whether the cart of a guest's request was merged by one that began
+// after it and ended before a later one.
+func (s *schedule) mergedBetween(first, then *request) bool {
+	login := caller{then.who.customer, first.who.token}
+	for _, op := range s.ops {
+		for _, a := range op.attempts {
+			if m := a.result.merge; a.who == login && a.over && m != nil && m.Lines > 0 &&
+				first.over && first.late == 0 && a.call > first.end && a.end < then.call {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // mayBeForgotten reports whether a cart may have forgotten the first request because of
-// newer ones: it remembers a number of keys, and of stamps.
+// newer ones, since it remembers a number of keys, and of stamps; or because it was erased.
 func (o *operation) mayBeForgotten() bool {
-	if len(o.attempts) == 0 || o.attempts[0].schedule.plan.remembers == 0 {
-		return false
-	}
 	newer := 0
 	for _, other := range o.attempts[0].schedule.ops {
+		if other.verb == erases && len(other.attempts) > 0 {
+			return true
+		}
 		if other != o && other.remembered() == o.remembered() && len(other.attempts) > 0 &&
 			!other.endedBefore(o.attempts[0].call) {
 			newer++
 		}
 	}
-	return newer >= o.attempts[0].schedule.plan.remembers
+	remembers := o.attempts[0].schedule.plan.remembers
+	return remembers > 0 && newer >= remembers
 }
 
 // remembered says how a cart remembers the operation.
@@ -157,7 +186,14 @@ func (o *operation) mayStart(s *schedule) bool {
 	if o.triesLeft() == 0 {
 		return false
 	}
-	return len(o.attempts) == 0 || o.last().leftOpen()
+	return len(o.attempts) == 0 || o.mayGoOn()
+}
+
+// mayGoOn reports whether the client would repeat the request now, if it has tries left. A
+// cart that was never used does not remember a request that leaves it so.
+func (o *operation) mayGoOn() bool {
+	a := o.last()
+	return a.leftOpen() || o.insists && a.over && a.result.refused() == "" && a.result.cart.ID != ""
 }
 
 // leftOpen reports whether the client of a request does not know its outcome.
@@ -177,7 +213,7 @@ func (o *operation) settled() bool {
 			return false
 		}
 	}
-	return len(o.attempts) > 0 && (o.triesLeft() == 0 || !o.last().leftOpen())
+	return len(o.attempts) > 0 && (o.triesLeft() == 0 || !o.mayGoOn())
 }
 
 // request is one try of an operation.
@@ -204,6 +240,7 @@ type request struct {
 	abandoned bool // its client is gone
 	over      bool
 	late      int // its commands that were delayed
+	twice     int // its commands that were sent again
 	tails     int // its delayed commands that have not arrived yet
 	result    result
 }

@@ -21,6 +21,7 @@ type plan struct {
 	counted   bool // each add has its own product, and the final lines are counted
 	silent    bool // customers finally return without the tokens that they sent
 	hasty     bool // they return at once, when notes are not old yet
+	tardy     bool // delayed commands arrive after everything else has ended
 	forgetful bool // enough time may pass for carts to expire
 }
 

@@ -75,7 +75,7 @@ func (k stored) count(letters string) (n int) {
 
 const (
 	settleRounds = 4
-	noteLife     = 6 * time.Minute
+	noteLife     = 21 * time.Minute // notes are old by every clock
 )
 
 // returning lists all logins of the plan, unless it is silent, and each customer without a

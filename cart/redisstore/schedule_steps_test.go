@@ -142,6 +142,7 @@ func (a *request) carryOut(d decision) (err error, again bool) {
 		return a.performHalf(p), false
 	case sendsTwice:
 		_ = a.perform(p)
+		a.twice++
 		return nil, true
 	case arrivesLate:
 		a.schedule.delay(a, p)

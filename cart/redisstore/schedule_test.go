@@ -237,7 +237,14 @@ func (w *scheduler) run(p plan, c chooser) judged {
 	s.lay()
 	s.run(c)
 	s.count()
-	if err := s.settle(); err != nil {
+	err := s.settle()
+	if len(s.delayed) > 0 && err == nil {
+		for len(s.delayed) > 0 {
+			s.deliver(0)
+		}
+		err = s.settle()
+	}
+	if err != nil {
 		return judged{s, []string{err.Error()}}
 	}
 	return judged{s, s.check()}
