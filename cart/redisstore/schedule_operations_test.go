@@ -1,0 +1,231 @@
+package redisstore_test
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"commerce/cart"
+	"commerce/cart/service"
+)
+
+// verb is what a request does.
+type verb int
+
+const (
+	reads verb = iota
+	adds
+	sets  // a quantity; 0 removes the line
+	edits // fields, notice, and perhaps the quantity
+	removes
+	clears
+	redeems // a coupon, or removes it
+	erases  // what is stored for the caller
+)
+
+func (v verb) String() string {
+	return [...]string{"read", "add", "set", "edit", "remove", "clear", "redeem", "erase"}[v]
+}
+
+// operation is a request and its repeats, which must count once.
+type operation struct {
+	name     string
+	verb     verb
+	product  int64
+	quantity int64  // of an edit: 0 to keep it
+	engraved bool   // whether the line that is added, or that an edit makes, has an engraving
+	notice   byte   // 0 for none
+	renotes  bool   // whether an edit changes the notice
+	coupon   byte   // 0 to remove it
+	insists  bool   // whether its client repeats it although it was carried out
+	checks   bool   // whether the requests have an If-Match
+	ifMatch  etag   // that of the first request
+	key      string // the Idempotency-Key of all its requests; "" for none
+	stamp    string // their X-Timestamp; "" for none
+	tries    []caller
+	attempts []*request
+}
+
+func (o *operation) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s", o.name, o.verb)
+	switch o.verb {
+	case adds, sets, edits:
+		fmt.Fprintf(&b, " %d×%d", o.product, o.quantity)
+	case removes:
+		fmt.Fprintf(&b, " %d", o.product)
+	case redeems:
+		fmt.Fprintf(&b, " %q", couponOf(o.coupon))
+	}
+	for _, part := range []struct {
+		has  bool
+		text string
+	}{
+		{o.engraved, " engraved"},
+		{o.renotes || o.notice != 0, fmt.Sprintf(" with the notice %q", noticeOf(o.notice))},
+		{o.checks, " with If-Match"},
+		{o.key != "", " with a key"},
+		{o.stamp != "", " with a stamp"},
+	} {
+		if part.has {
+			b.WriteString(part.text)
+		}
+	}
+	for i, who := range o.tries {
+		b.WriteString([]string{" as ", ", then as "}[min(i, 1)] + who.String())
+	}
+	return b.String()
+}
+
+// couponOf is the code of a coupon of the model, and noticeOf the text of a notice: "" for none.
+func couponOf(coupon byte) string { return lettered("C", coupon) }
+func noticeOf(notice byte) string { return lettered("N", notice) }
+
+func lettered(prefix string, last byte) string {
+	if last == 0 {
+		return ""
+	}
+	return prefix + string(rune(last))
+}
+
+// etag is the version of a cart that a client has seen.
+type etag struct {
+	id      string
+	version int64
+}
+
+func (e etag) String() string { return fmt.Sprintf(" %s.%d ", cmp.Or(e.id, "0"), e.version) }
+
+// mayRepeat reports whether each of its requests may count. The service looks up only keys
+// in a guest's cart that could not be merged, so it recognizes a stamp there only when the
+// repeat comes from the same shopper. It also may have forgotten the first request.
+func (o *operation) mayRepeat() bool {
+	for _, a := range o.attempts {
+		if o.stamp != "" && a.unmerged && a.who != o.attempts[0].who {
+			return true
+		}
+	}
+	return len(o.attempts) > 0 && (o.mayBeForgotten() || o.cameBare())
+}
+
+// cameBare reports whether a customer has repeated a guest's request without the guest's
+// token, and the service cannot be expected to know it: no merge in between was reported.
+func (o *operation) cameBare() bool {
+	first := o.attempts[0]
+	for _, a := range o.attempts[1:] {
+		if first.who.customer < 0 && a.who.token < 0 && !first.schedule.mergedBetween(first, a) {
+			return true
+		}
+	}
+	return false
+}
+
+// mergedBetween reports whether the cart of a guest's request was merged by one that began
+// after it and ended before a later one.
+func (s *schedule) mergedBetween(first, then *request) bool {
+	login := caller{then.who.customer, first.who.token}
+	for _, op := range s.ops {
+		for _, a := range op.attempts {
+			if m := a.result.merge; a.who == login && a.over && m != nil && m.Lines > 0 &&
+				first.over && first.late == 0 && a.call > first.end && a.end < then.call {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// mayBeForgotten reports whether a cart may have forgotten the first request because of
+// newer ones, since it remembers a number of keys, and of stamps; or because it was erased.
+func (o *operation) mayBeForgotten() bool {
+	newer := 0
+	for _, other := range o.attempts[0].schedule.ops {
+		if other.verb == erases && len(other.attempts) > 0 {
+			return true
+		}
+		if other != o && other.remembered() == o.remembered() && len(other.attempts) > 0 &&
+			!other.endedBefore(o.attempts[0].call) {
+			newer++
+		}
+	}
+	remembers := o.attempts[0].schedule.plan.remembers
+	return remembers > 0 && newer >= remembers
+}
+
+// remembered says how a cart remembers the operation.
+func (o *operation) remembered() string {
+	switch {
+	case o.key != "":
+		return "key"
+	case o.stamp != "":
+		return "stamp"
+	}
+	return ""
+}
+
+func (o *operation) endedBefore(moment int64) bool {
+	for _, a := range o.attempts {
+		if !a.over || a.end > moment || a.late > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func (o *operation) triesLeft() int { return len(o.tries) - len(o.attempts) }
+
+func (o *operation) last() *request { return o.attempts[len(o.attempts)-1] }
+
+// mayStart reports whether the shopper would send the (next) request now.
+func (o *operation) mayStart(s *schedule) bool {
+	if o.triesLeft() == 0 {
+		return false
+	}
+	return len(o.attempts) == 0 || o.mayGoOn()
+}
+
+// mayGoOn reports whether the client would repeat the request now, if it has tries left. A
+// cart that was never used does not remember a request that leaves it so.
+func (o *operation) mayGoOn() bool {
+	a := o.last()
+	return a.leftOpen() || o.insists && a.over && a.result.refused() == "" && a.result.cart.ID != ""
+}
+
+// leftOpen reports whether the client of a request does not know its outcome.
+func (a *request) leftOpen() bool { return a.abandoned || a.over && a.result.unknown() }
+
+// mayGiveUp reports whether the client of a request may repeat it before it has ended. It
+// may not if a guest has logged in since: the two tries go to different shards, and each
+// knows the other only after that one has ended.
+func (o *operation) mayGiveUp(a *request) bool {
+	return o.key != "" && a == o.last() && !a.abandoned && o.triesLeft() > 0 && o.tries[len(o.attempts)] == a.who
+}
+
+// settled reports whether no request of the operation is running or still to come.
+func (o *operation) settled() bool {
+	for _, a := range o.attempts {
+		if !a.over || a.tails > 0 {
+			return false
+		}
+	}
+	return len(o.attempts) > 0 && (o.triesLeft() == 0 || !o.mayGoOn())
+}
+
+// request is the request of an edit. An engraving is added to the product's line, and
+// removed from the engraved one.
+func (o *operation) request() service.Edit {
+	e := service.Edit{Item: cart.LineID(fmt.Sprint(o.product))}
+	switch {
+	case o.engraved:
+		e.Fields = map[string]string{engraving: engravedFor}
+	case o.product >= engravable:
+		e.Item, e.Fields = engravedID(o.product), map[string]string{engraving: ""}
+	}
+	if o.quantity > 0 {
+		e.Quantity = &o.quantity
+	}
+	if o.renotes {
+		e.Notice = new(noticeOf(o.notice))
+	}
+	return e
+}
