@@ -80,9 +80,9 @@ func (r Record) Judge(a Attempt, now time.Time) (v Verdict, moved LineID, refusa
 	return Applied, "", nil
 }
 
-// Rule is the rule of one change. moved is the line that it changed, if the request names
-// it by another ID; otherwise "".
-type Rule func(Cart) (changed Cart, moved LineID, refusal *Refusal)
+// Rule is the rule of one change. reserved is the room that merges under way need. moved is
+// the line that it changed, if the request names it by another ID; otherwise "".
+type Rule func(c Cart, reserved Room) (changed Cart, moved LineID, refusal *Refusal)
 
 // Change judges an attempt and makes the change if nothing comes before it. newID is for a
 // cart that begins with this change.
@@ -95,7 +95,7 @@ func (r Record) Change(a Attempt, newID string, now time.Time, rule Rule) (Recor
 	if verdict != Applied {
 		return r, verdict, moved, refusal
 	}
-	changed, moved, refusal := rule(r.Cart)
+	changed, moved, refusal := rule(r.Cart, reserved(r.Merges))
 	if refusal != nil {
 		return r, Refused, "", refusal
 	}

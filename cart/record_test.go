@@ -41,9 +41,9 @@ func TestJudge_GoesByItsOrder(t *testing.T) {
 	}
 }
 
-func nothing(c Cart) (Cart, LineID, *Refusal) { return c, "", nil }
+func nothing(c Cart, _ Room) (Cart, LineID, *Refusal) { return c, "", nil }
 
-func addOne(c Cart) (Cart, LineID, *Refusal) {
+func addOne(c Cart, _ Room) (Cart, LineID, *Refusal) {
 	changed, refusal := c.Add(newLine("1", 1, anyQuantity), roomy)
 	return changed, "", refusal
 }
@@ -66,7 +66,9 @@ func TestChange_RemembersWhatItApplied(t *testing.T) {
 
 func TestChange_LeavesNoTraceOtherwise(t *testing.T) {
 	t.Parallel()
-	refuse := func(Cart) (Cart, LineID, *Refusal) { return Cart{ID: "X"}, "", &Refusal{Code: problem.OutOfStock} }
+	refuse := func(Cart, Room) (Cart, LineID, *Refusal) {
+		return Cart{ID: "X"}, "", &Refusal{Code: problem.OutOfStock}
+	}
 	if got, verdict, _, refusal := (Record{}).Change(Attempt{Key: "k"}, "NEW", noon, refuse); verdict != Refused || refusal == nil || !cmp.Equal(got, Record{}) {
 		t.Errorf("refused: %s, %+v", verdict, got)
 	}

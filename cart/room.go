@@ -39,36 +39,49 @@ func (r Reservation) Covers(guest Cart) bool {
 	return now.CartID == r.CartID && now.Lines <= r.Lines && now.Text <= r.Text
 }
 
+// Room is what lines and their text take up in a cart.
+type Room struct {
+	Lines int64
+	Text  int64 // bytes
+}
+
 // Reserve notes a merge, under a name of the caller's making, and reserves its room. The
-// same name again replaces its reservation. Merges that bring the same guest's cart share
-// their room. ErrNoRoom comes before ErrCrowded; either changes nothing.
+// same name again replaces its reservation. ErrNoRoom comes before ErrCrowded; either changes
+// nothing.
 func (r Record) Reserve(name string, b Reservation, limits Limits) (Record, error) {
-	others := maps.Clone(r.Merges)
-	delete(others, name)
-	held := r.Cart.Brings()
-	lines, text := held.Lines, held.Text
-	for _, shared := range perCart(others, b) {
-		lines += shared.Lines
-		text += shared.Text
-	}
-	if b.Lines > 0 && lines > MergeFactor*limits.Lines || b.Text > 0 && text > MergeFactor*limits.CartText {
+	merges := put(maps.Clone(r.Merges), name, b)
+	held, all := r.Cart.Brings(), reserved(merges)
+	if b.Lines > 0 && held.Lines+all.Lines > MergeFactor*limits.Lines || b.Text > 0 && held.Text+all.Text > MergeFactor*limits.CartText {
 		return r, ErrNoRoom
 	}
-	if len(others) >= MaxMerges {
+	if len(merges) > MaxMerges {
 		return r, ErrCrowded
 	}
-	r.Merges = put(others, name, b)
+	r.Merges = merges
 	return r, nil
 }
 
-// perCart is the room that is reserved for each guest's cart.
-func perCart(merges map[string]Reservation, b Reservation) map[string]Reservation {
-	all := map[string]Reservation{b.CartID: b}
+// reserved is the room that merges under way have reserved. Merges that bring the same
+// guest's cart share their room.
+func reserved(merges map[string]Reservation) (all Room) {
+	perCart := map[string]Room{}
 	for _, m := range merges {
-		r := all[m.CartID]
-		all[m.CartID] = Reservation{CartID: m.CartID, Lines: max(r.Lines, m.Lines), Text: max(r.Text, m.Text)}
+		r := perCart[m.CartID]
+		perCart[m.CartID] = Room{Lines: max(r.Lines, m.Lines), Text: max(r.Text, m.Text)}
+	}
+	for _, r := range perCart {
+		all.Lines += r.Lines
+		all.Text += r.Text
 	}
 	return all
+}
+
+// Beside returns the limits of a change that is made while merges under way have reserved
+// room. What they bring must still fit.
+func (l Limits) Beside(reserved Room) Limits {
+	l.Lines = min(l.Lines, MergeFactor*l.Lines-reserved.Lines)
+	l.CartText = min(l.CartText, MergeFactor*l.CartText-reserved.Text)
+	return l
 }
 
 // Forget drops a merge that has come to its end.

@@ -33,6 +33,35 @@ func TestReserve_CountsTheCartAndAllThatIsReserved(t *testing.T) {
 	}
 }
 
+// Two merges of two lines each may bring four lines to a cart that may have two, and then no
+// change may add a fifth.
+func TestChange_LeavesTheRoomThatMergesHaveReserved(t *testing.T) {
+	t.Parallel()
+	limits := Limits{Lines: 2, Quantity: 9, CartText: 2}
+	add := func(notice string) Rule {
+		return func(c Cart, reserved Room) (Cart, LineID, *Refusal) {
+			c, refusal := c.Add(NewLine{ID: "1", Quantity: 1, Notice: notice, Bounds: Bounds{Stock: -1, Min: 1, Max: 9}}, limits.Beside(reserved))
+			return c, "", refusal
+		}
+	}
+	for name, test := range map[string]struct {
+		merges map[string]Reservation
+		notice string
+		want   Verdict
+	}{
+		"room for a line":           {map[string]Reservation{"m1": {"G", 2, 0}, "m2": {"H", 1, 0}}, "", Applied},
+		"all lines are reserved":    {map[string]Reservation{"m1": {"G", 2, 0}, "m2": {"H", 2, 0}}, "", Refused},
+		"by two merges of one cart": {map[string]Reservation{"m1": {"G", 2, 0}, "m2": {"G", 2, 0}}, "", Applied},
+		"room for text":             {map[string]Reservation{"m1": {"G", 1, 2}, "m2": {"H", 1, 0}}, "no", Applied},
+		"text is reserved":          {map[string]Reservation{"m1": {"G", 1, 2}, "m2": {"H", 1, 1}}, "no", Refused},
+	} {
+		attempt := Attempt{PassBy: []string{"m1", "m2"}}
+		if _, verdict, _, refusal := (Record{Merges: test.merges}).Change(attempt, "NEW", noon, add(test.notice)); verdict != test.want {
+			t.Errorf("%s: %s %+v, want %s", name, verdict, refusal, test.want)
+		}
+	}
+}
+
 func TestReserve_TakesSoManyMergesAtOnce(t *testing.T) {
 	t.Parallel()
 	var r Record

@@ -16,7 +16,9 @@ const never = math.MaxInt64
 // checkHistory asks whether the answers and the end can be explained by the model.
 func (s *schedule) checkHistory(e ending) []string {
 	history := []porcupine.Operation{{Input: s.beginning(), Call: -2, Return: -1}}
+	merges := s.mayMerge()
 	note := func(e *event, call, end int64) {
+		e.merges = merges
 		history = append(history, porcupine.Operation{Input: e, Call: call, Return: end})
 	}
 	set := &s.plan.setting
@@ -41,6 +43,18 @@ func (s *schedule) checkHistory(e ending) []string {
 }
 
 const modelTime = time.Minute
+
+// mayMerge counts each customer's requests that bring a guest's token.
+func (s *schedule) mayMerge() (n [modelCustomers]int) {
+	for _, op := range s.ops {
+		for _, a := range op.attempts {
+			if a.who.logsIn() {
+				n[a.who.customer]++
+			}
+		}
+	}
+	return n
+}
 
 // events are what an operation may have done, and what its answers show.
 func (o *operation) events(set *setting, note func(e *event, call, end int64)) {

@@ -79,9 +79,10 @@ func (c carts) merges(by cart.Strategy) []carts {
 type event struct {
 	op       *operation
 	setting  *setting
-	as       []caller // as one of whom it takes effect; none for no effect
-	optional bool     // it may also have no effect
-	shows    *reply   // nil when its answer was lost
+	as       []caller            // as one of whom it takes effect; none for no effect
+	optional bool                // it may also have no effect
+	shows    *reply              // nil when its answer was lost
+	merges   [modelCustomers]int // requests of the schedule that may begin one
 
 	login *caller // begins, or ends, by count
 	count int8
@@ -143,12 +144,17 @@ func (e *event) allows(before, after *carts) bool {
 	case problem.ItemNotFound:
 		return e.op.needsLine() && old.lines[e.op.target(old)].quantity == 0
 	case problem.CartFull:
-		return e.op.verb == adds && old.lines[e.op.line()].quantity == 0 && old.count() >= e.setting.lines
+		return e.op.verb == adds && old.lines[e.op.line()].quantity == 0 &&
+			(old.count() >= e.setting.lines || e.takesAllRoom(e.shows.who))
 	case problem.CouponInvalid:
 		return e.op.verb == redeems && e.op.coupon != 0 && len(e.as) == 0
 	}
 	return false
 }
+
+// takesAllRoom reports whether merges may have reserved all the room in a customer's cart: it
+// takes two.
+func (e *event) takesAllRoom(who caller) bool { return who.customer >= 0 && e.merges[who.customer] > 1 }
 
 // namesItem reports whether the answer names the line that the operation has changed, if
 // the cart still holds it.

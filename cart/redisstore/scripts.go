@@ -28,14 +28,14 @@ func newScripts() scripts {
 	}
 	return scripts{
 		renew:  newScript("cart", "renew"),
-		add:    change("bounds", "add"),
+		add:    change("bounds", "room", "add"),
 		set:    change("bounds", "set"),
-		edit:   change("bounds", "edit"),
+		edit:   change("bounds", "room", "edit"),
 		remove: change("remove"),
 		clear:  change("clear"),
 		coupon: change("coupon"),
 		judge:  change("judge"),
-		intend: newScript("cart", "intend"),
+		intend: newScript("cart", "room", "intend"),
 		claim:  newScript("cart", "stamps", "claim"),
 		apply:  newScript("cart", "stamps", "keys", "apply"),
 		finish: newScript("cart", "finish"),

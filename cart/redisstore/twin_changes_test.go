@@ -248,8 +248,8 @@ func drawDoing(t *rapid.T, on cart.Cart) doing {
 }
 
 func doAdd(l cart.NewLine, limits cart.Limits) doing {
-	return doing{change: redisstore.Add(l, limits), rule: func(c cart.Cart) (cart.Cart, cart.LineID, *cart.Refusal) {
-		changed, refusal := c.Add(l, limits)
+	return doing{change: redisstore.Add(l, limits), rule: func(c cart.Cart, reserved cart.Room) (cart.Cart, cart.LineID, *cart.Refusal) {
+		changed, refusal := c.Add(l, limits.Beside(reserved))
 		return changed, l.Unnamed(), refusal
 	}}
 }
@@ -257,7 +257,7 @@ func doAdd(l cart.NewLine, limits cart.Limits) doing {
 func doSet(item cart.LineID, quantity int64, b cart.Bounds, raise problem.Code) doing {
 	return doing{
 		change: redisstore.SetQuantity(item, quantity, b, raise),
-		rule: func(c cart.Cart) (cart.Cart, cart.LineID, *cart.Refusal) {
+		rule: func(c cart.Cart, _ cart.Room) (cart.Cart, cart.LineID, *cart.Refusal) {
 			return c.SetQuantity(item, quantity, b, raise)
 		},
 	}
@@ -277,14 +277,14 @@ func doSetCoupon(code string) doing {
 func doEdit(item cart.LineID, e cart.EditedLine, limits cart.Limits) doing {
 	return doing{
 		change: redisstore.Edit(item, e, limits),
-		rule: func(c cart.Cart) (cart.Cart, cart.LineID, *cart.Refusal) {
-			return c.Edit(item, e, limits)
+		rule: func(c cart.Cart, reserved cart.Room) (cart.Cart, cart.LineID, *cart.Refusal) {
+			return c.Edit(item, e, limits.Beside(reserved))
 		},
 	}
 }
 
 func unrefused(rule func(cart.Cart) cart.Cart) cart.Rule {
-	return func(c cart.Cart) (cart.Cart, cart.LineID, *cart.Refusal) { return rule(c), "", nil }
+	return func(c cart.Cart, _ cart.Room) (cart.Cart, cart.LineID, *cart.Refusal) { return rule(c), "", nil }
 }
 
 // twinLines are the lines that there may be. Product 12 begins like product 1.

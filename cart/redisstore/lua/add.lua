@@ -8,10 +8,11 @@
 local line, quantity = item, tonumber(ARGV[15])
 local fields, notice = ARGV[17], ARGV[18]
 local held, order, price = parse(get(hash, line))
+local max_lines, max_text = beside(hash, tonumber(ARGV[19]), tonumber(ARGV[20]))
 
 if not held then
   survey(hash)
-  if #hash.lines >= tonumber(ARGV[19]) then return reply('cart_full', #hash.lines, 0) end
+  if #hash.lines >= max_lines then return reply('cart_full', #hash.lines, 0) end
 end
 
 local total = (held or 0) + quantity
@@ -21,7 +22,7 @@ if code then return reply(code, a, b) end
 -- A line's ID stands for its fields: only a notice or a new line changes the size of its text.
 if notice ~= '' or not held then
   local old_fields, old_notice = held and fields or '', held and get(hash, line .. ':n') or ''
-  code, a, b = refuse_text(hash, text_size(old_fields, old_notice), text_size(fields, notice), ARGV[20])
+  code, a, b = refuse_text(hash, text_size(old_fields, old_notice), text_size(fields, notice), max_text)
   if code then return reply(code, a, b) end
 end
 

@@ -67,5 +67,5 @@ end
 local function refuse_text(hash, before, after, maximum)
   if after <= before then return end
   survey(hash)
-  if hash.text - before + after > tonumber(maximum) then return 'cart_full', hash.text, 1 end
+  if hash.text - before + after > maximum then return 'cart_full', hash.text, 1 end
 end

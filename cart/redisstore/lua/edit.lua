@@ -40,7 +40,8 @@ else
   if notice == '' then notice = its_notice end
   before = before + text_size(fields, its_notice)
 end
-code, a, b = refuse_text(hash, before, text_size(fields, notice), ARGV[23])
+local _, max_text = beside(hash, 0, tonumber(ARGV[23]))
+code, a, b = refuse_text(hash, before, text_size(fields, notice), max_text)
 if code then return reply(code, a, b) end
 
 if line ~= from then drop_line(hash, at) end

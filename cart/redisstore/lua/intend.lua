@@ -16,22 +16,8 @@ local lines, text = tonumber(ARGV[4]), tonumber(ARGV[5])
 local hash = scan(cart, '')
 survey(hash)
 
--- Requests that bring the same cart reserve it once.
-local others, reserved = 0, { [ARGV[6]] = { lines = lines, text = text } }
-for _, n in ipairs(hash.notes) do
-  if hash.flat[n] ~= own then
-    others = others + 1
-    local its_lines, its_text, id = string.match(hash.flat[n + 1], '(%d+) (%d+) (%S+)$')
-    local r = reserved[id] or { lines = 0, text = 0 }
-    r.lines, r.text = math.max(r.lines, tonumber(its_lines)), math.max(r.text, tonumber(its_text))
-    reserved[id] = r
-  end
-end
-local all_lines, all_text = #hash.lines, hash.text
-for _, r in pairs(reserved) do
-  all_lines = all_lines + r.lines
-  all_text = all_text + r.text
-end
+local reserved_lines, reserved_text, others = reserved(hash, own, { [ARGV[6]] = { lines = lines, text = text } })
+local all_lines, all_text = #hash.lines + reserved_lines, hash.text + reserved_text
 if lines > 0 and all_lines > tonumber(ARGV[7]) or text > 0 and all_text > tonumber(ARGV[8]) then
   return 'full'
 end
