@@ -1,0 +1,210 @@
+package torture
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+var nextPage = regexp.MustCompile(`"next_page_url":"([^"]+)"`)
+
+// call is a call of an endpoint.
+type call struct {
+	route        string // of the OpenAPI document, "METHOD /path"
+	method, path string
+	body         string
+	headers      []string
+	programs     bool // for API tokens
+	anyone       bool // needs no credentials
+
+	// alike is the group of calls that differ only in what they name. named is its text, and
+	// yours says whether the visitor has it. If not, the answer does not tell whether
+	// somebody else has it: all answers of the group are the same to the byte.
+	alike, named string
+	yours        func(visitor) bool
+
+	// expected is the answer to a visitor who is served.
+	expected func(v visitor) (status int, code string)
+}
+
+func (c call) String() string { return c.method + " " + c.path }
+
+// changes reports whether the call may change the visitor's own cart.
+func (c call) changes() bool { return c.method != "GET" && c.method != "HEAD" }
+
+func always(status int, code string) func(visitor) (int, string) {
+	return func(visitor) (int, string) { return status, code }
+}
+
+// unless is for a call that is refused unless the visitor has what it names.
+func unless(yours func(visitor) bool, status int, code string) func(visitor) (int, string) {
+	return func(v visitor) (int, string) {
+		if yours(v) {
+			return 200, ""
+		}
+		return status, code
+	}
+}
+
+func inStore(store int64) func(visitor) bool {
+	return func(v visitor) bool { return v.store == store }
+}
+
+// calls returns calls of all endpoints, with everything that others own.
+func (m *mall) calls() []call {
+	all := slices.Concat(m.cartReads(), m.cartChanges(), m.itemChanges(), m.subscriptionCalls(), []call{
+		{route: "GET /openapi.yaml", method: "GET", path: "/openapi.yaml", anyone: true, expected: always(200, "")},
+		{route: "-", method: "GET", path: "/nothing", anyone: true, expected: always(404, "not_found")},
+		{route: "-", method: "POST", path: "/subscriptions", body: "{}", anyone: true, expected: always(405, "method_not_allowed")},
+	})
+	for _, c := range slices.Clone(all) {
+		if c.method == "GET" {
+			c.method = "HEAD"
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+func (m *mall) cartReads() []call {
+	calls := []call{
+		{path: "/cart/count", expected: always(200, "")},
+		{path: "/cart/summary", expected: always(200, "")},
+		{path: "/cart/validate", expected: unless(func(v visitor) bool { return len(m.reaches(v)) > 0 }, 400, "cart_invalid")},
+		{path: "/cart", expected: always(200, ""), alike: "cart", yours: func(v visitor) bool { return len(m.reaches(v)) > 0 }},
+	}
+	for _, o := range m.owners {
+		calls = append(calls, call{
+			path: "/cart", headers: []string{"If-None-Match", o.etag},
+			expected: func(v visitor) (int, string) {
+				if v.cart == o.cart && !m.merges(v) {
+					return 304, ""
+				}
+				return 200, ""
+			},
+		})
+	}
+	for i := range calls {
+		calls[i].method, calls[i].route = "GET", "GET "+calls[i].path
+	}
+	return calls
+}
+
+func (m *mall) cartChanges() []call {
+	calls := []call{
+		{method: "DELETE", path: "/cart/clear", expected: always(200, "")},
+		{method: "DELETE", path: "/cart/coupon", expected: always(200, "")},
+		{method: "POST", path: "/cart/coupon", body: `{"coupon":"TEN"}`, expected: unless(inStore(storeOne), 422, "coupon_invalid")},
+	}
+	for product, store := range map[string]int64{"1001": storeOne, "2010": storeTwo, "9999": 0} {
+		calls = append(calls, call{
+			method: "POST", path: "/cart/add", body: `{"product_id":` + product + `}`, expected: unless(inStore(store), 404, "product_not_found"),
+			alike: "product", named: product, yours: inStore(store),
+		})
+	}
+	for _, o := range m.owners {
+		current := func(v visitor) bool { return v.cart == o.cart && !m.merges(v) }
+		calls = append(calls, call{
+			method: "DELETE", path: "/cart/clear", headers: []string{"If-Match", o.etag},
+			expected: unless(current, 412, "version_mismatch"),
+		}, call{ // nobody else has a change under this key
+			method: "POST", path: "/cart/add", body: `{"product_id":1002}`, headers: []string{"Idempotency-Key", plantedKey + o.slug()},
+			expected: func(v visitor) (int, string) {
+				switch {
+				case o.has(v.cart), o.cart == v.guest:
+					return 409, "idempotency_conflict"
+				case v.store != storeOne:
+					return 404, "product_not_found"
+				}
+				return 200, ""
+			},
+		})
+	}
+	for i := range calls {
+		calls[i].route = calls[i].method + " " + calls[i].path
+	}
+	return calls
+}
+
+// itemChanges edit and remove the lines of all owners, and a line that nobody has.
+func (m *mall) itemChanges() []call {
+	items := []int64{9999}
+	for _, o := range m.owners {
+		items = append(items, o.product)
+	}
+	var calls []call
+	for _, item := range items {
+		named := fmt.Sprint(item)
+		yours := func(v visitor) bool {
+			return slices.ContainsFunc(m.reaches(v), func(o *owner) bool { return o.product == item })
+		}
+		calls = append(calls, call{
+			route: "PATCH /cart/items/{item_id}", method: "PATCH", path: "/cart/items/" + named, body: `{"quantity":3}`,
+			expected: unless(yours, 404, "item_not_found"), alike: "edited line", named: named, yours: yours,
+		}, call{
+			route: "DELETE /cart/items/{item_id}", method: "DELETE", path: "/cart/items/" + named,
+			expected: always(200, ""), alike: "removed line", named: named, yours: yours,
+		})
+	}
+	return calls
+}
+
+func (m *mall) subscriptionCalls() []call {
+	calls := []call{
+		{path: "/subscriptions", expected: always(200, "")},
+		{path: "/subscriptions/summary", expected: always(200, "")},
+		{path: "/subscriptions/changes?limit=1000", expected: always(200, "")},
+		{path: "/subscriptions/changes", headers: []string{"Accept", "application/x-ndjson"}, expected: always(200, "")},
+		{path: "/subscriptions/changes", headers: []string{"Accept", "text/csv"}, expected: always(200, "")},
+		{path: "/subscriptions/900009", expected: always(200, "")},
+	}
+	for store, p := range m.programsAndNobody() {
+		yours, id, external := inStore(store), fmt.Sprint(p.subscription), fmt.Sprint("planted-external-", store)
+		missing, refused := unless(yours, 404, "subscription_not_found"), unless(yours, 400, "invalid_parameter")
+		calls = append(calls,
+			call{path: "/subscriptions/" + id, alike: "subscription", named: id, yours: yours, expected: missing},
+			call{path: "/subscriptions?" + p.link, alike: "page link", named: p.link, yours: yours, expected: refused},
+			call{path: "/subscriptions/changes?" + p.cursor, alike: "cursor", named: p.cursor, yours: yours, expected: refused},
+			call{path: "/subscriptions?customerEmail=" + p.email, alike: "e-mail", named: p.email, yours: yours, expected: always(200, "")},
+			call{path: "/subscriptions?externalCustomerId=" + external, alike: "external id", named: external, yours: yours, expected: always(200, "")})
+	}
+	for i := range calls {
+		path, _, _ := strings.Cut(calls[i].path, "?")
+		if calls[i].method, calls[i].programs = "GET", true; subscriptionID.MatchString(path) {
+			path = "/subscriptions/{id}"
+		}
+		calls[i].route = "GET " + path
+	}
+	return calls
+}
+
+var subscriptionID = regexp.MustCompile(`^/subscriptions/\d+$`)
+
+// programsAndNobody adds what no store has, as store 0.
+func (m *mall) programsAndNobody() map[int64]*program {
+	madeUp := func(text string) string { return text[:len(text)-4] + "AAAA" }
+	return map[int64]*program{
+		storeOne: m.programs[storeOne], storeTwo: m.programs[storeTwo],
+		0: {
+			subscription: 123456789, email: "planted-store-0@example.com",
+			link: madeUp(m.programs[storeOne].link), cursor: madeUp(m.programs[storeOne].cursor),
+		},
+	}
+}
+
+// reaches returns the owners whose lines a visitor's cart has when the call is served.
+func (m *mall) reaches(v visitor) []*owner {
+	var found []*owner
+	for _, o := range m.owners {
+		if o.cart == v.cart || o.cart == v.guest {
+			found = append(found, o)
+		}
+	}
+	return found
+}
+
+// merges reports whether the visitor's call merges a guest's cart.
+func (m *mall) merges(v visitor) bool {
+	return slices.ContainsFunc(m.owners, func(o *owner) bool { return o.cart == v.guest })
+}

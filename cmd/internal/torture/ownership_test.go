@@ -1,0 +1,240 @@
+package torture
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"commerce/docs"
+)
+
+// Every endpoint is called with every kind of credentials, for the caller's own things and
+// for those of others. What the answers may say follows from a few rules (see visits,
+// programs and calls).
+func TestPromise12_NobodyReachesAnothersCartOrStore(t *testing.T) {
+	t.Parallel()
+	p := promised(t, 12, "nobody reaches another's cart or store",
+		"0 leaks; what others have and what nobody has are answered alike, to the byte")
+	o := &ownership{p: p, seen: map[string]bool{}, groups: map[string]map[string]string{}}
+	defaults := sized([]int64{storeOne}, []int64{0, storeOne, storeTwo})
+	bar := p.progress("settings of DEFAULT_STORE", len(defaults))
+	for _, store := range defaults {
+		o.mall = openMall(t, store)
+		o.run()
+		_ = bar.Add(1)
+	}
+	p.counted("kinds of credentials", int64(o.kinds))
+	p.counted("cells", o.cells)
+	p.counted("answers that say \"not yours\"", o.foreign)
+	p.counted("leaks", o.leaks)
+	p.counted("answers that differ from \"does not exist\"", o.unlike)
+}
+
+type ownership struct {
+	*mall
+	p    *promise
+	seen map[string]bool // owners whose marks they have seen themselves
+
+	groups map[string]map[string]string // answers of calls that are to be alike, and one call each
+
+	kinds                         int
+	cells, foreign, leaks, unlike int64
+}
+
+// run calls all endpoints. The short form leaves out most combinations, but no call and no
+// kind of header.
+func (o *ownership) run() {
+	calls, everyone := o.calls(), o.everyone()
+	o.compareRoutes(calls)
+	o.kinds = len(everyone)
+	clear(o.groups)
+	step := sized(7, 1)
+	for i, c := range everyone {
+		for j, call := range calls {
+			if (i+j)%step == 0 || call.alike != "" && i%step == 0 {
+				o.try(c, call)
+			}
+		}
+	}
+	o.compareGroups()
+	for _, owner := range o.owners {
+		if !o.seen[owner.name] {
+			o.p.t.Errorf("the %s has not seen their own cart: the test shows nothing", owner.name)
+		}
+	}
+	for store := range o.programs {
+		if !o.seen[fmt.Sprint("store ", store)] {
+			o.p.t.Errorf("store %d has not seen its own subscriptions: the test shows nothing", store)
+		}
+	}
+}
+
+// everyone returns all combinations of credentials.
+func (o *ownership) everyone() []credentials {
+	var all []credentials
+	for _, key := range []publicKey{
+		{name: "none"}, {"of store 1", storeOneKey, storeOne}, {"of store 2", storeTwoKey, storeTwo}, {name: "unknown", value: "pk_nobody"},
+	} {
+		for _, bearer := range bearers(o.t, o.tokens) {
+			for _, token := range []cartToken{
+				{name: "none"},
+				{"of a guest in both stores", guestToken, true},
+				{"of the other guest", otherToken, true},
+				{"of a merged cart", claimedToken, true},
+				{"made up", madeUpToken, true},
+				{name: "malformed", value: "too-short"},
+			} {
+				all = append(all, credentials{key, bearer, token})
+			}
+		}
+	}
+	return all
+}
+
+// compareRoutes fails if there is an endpoint that is not called.
+func (o *ownership) compareRoutes(calls []call) {
+	doc, err := openapi3.NewLoader().LoadFromData(docs.OpenAPI)
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	for path, item := range doc.Paths.Map() {
+		for method := range item.Operations() {
+			if !slices.ContainsFunc(calls, func(c call) bool { return c.route == method+" "+path }) {
+				o.p.t.Errorf("%s %s is not tested", method, path)
+			}
+		}
+	}
+}
+
+// try makes one call and checks it.
+func (o *ownership) try(c credentials, call call) {
+	v := c.visits(o.defaultStore)
+	if call.programs {
+		v = c.programs()
+	}
+	status, code := v.status, v.code
+	if status == 0 || call.anyone {
+		status, code = call.expected(v)
+	}
+	a := o.ask(c, call.method, call.path, call.body, call.headers...)
+	o.cells++
+	coded := code == "" || call.method == "HEAD" || bytes.Contains(a.body, fmt.Appendf(nil, `"code":%q`, code))
+	if a.status != status || !coded {
+		o.p.broke("%v, %v: got %d %.300s, want %d %s", call, c, a.status, a.body, status, code)
+	}
+	o.compareMarks(c, call, v, a)
+	o.compareStored(c, call, v)
+	if v.status == 0 && call.yours != nil && !call.yours(v) {
+		o.foreign++
+		o.group(fmt.Sprintf("%s %s, %v", call.method, call.alike, c), call, a)
+	}
+	if v.status == 0 && call.alike == "cart" && v.cart.sub == "" && c.token.usable && len(o.reaches(v)) == 0 {
+		call.named = c.token.value
+		o.group(fmt.Sprintf("%s an empty cart, key %s, bearer %s", call.method, c.key.name, c.bearer.name), call, a)
+	}
+	if call.programs && c.bearer.refused != "" {
+		call.named = ""
+		o.group(call.String()+" with "+c.bearer.refused, call, a)
+	}
+}
+
+// compareMarks looks for marks of others in an answer.
+func (o *ownership) compareMarks(c credentials, call call, v visitor, a answer) {
+	reached := o.reaches(v)
+	for _, owner := range o.owners {
+		switch own := v.status == 0 && !call.programs && slices.Contains(reached, owner); {
+		case own && a.shows(owner.marks):
+			o.seen[owner.name] = true
+		case !own && a.shows(owner.without(call.headers)):
+			o.leaks++
+			o.p.broke("%v, %v: the answer shows the cart of the %s: %.500s", call, c, owner.name, a.body)
+		}
+	}
+	for store, program := range o.programs {
+		switch own := v.status == 0 && call.programs && v.store == store; {
+		case own && a.shows(program.marks):
+			o.seen[fmt.Sprint("store ", store)] = true
+		case !own && a.shows(without(program.marks, call.path)):
+			o.leaks++
+			o.p.broke("%v, %v: the answer shows a subscription of store %d: %.500s", call, c, store, a.body)
+		}
+	}
+	if v.cart.sub != "" && !call.anyone && !call.programs && (a.header.Get("X-Cart-Token") != "" || bytes.Contains(a.body, []byte(`"cart_token":"`))) {
+		o.leaks++
+		o.p.broke("%v, %v: a customer got a cart token: %.500s", call, c, a.body)
+	}
+}
+
+// without returns the marks that the request itself does not have.
+func without(marks []string, request string) []string {
+	return slices.DeleteFunc(slices.Clone(marks), func(mark string) bool { return strings.Contains(request, mark) })
+}
+
+func (o *owner) without(headers []string) []string {
+	return without(o.marks, strings.Join(headers, " "))
+}
+
+// compareStored looks for changes in the carts of others, and undoes all changes.
+func (o *ownership) compareStored(c credentials, call call, v visitor) {
+	now := o.stored()
+	changed := func(key string) bool { return now[key] != o.planted[key] }
+	for _, owner := range o.owners {
+		own := v.status == 0 && !call.programs && !call.anyone && (owner.has(v.cart) || owner.has(v.guest))
+		if !own && slices.ContainsFunc(slices.Collect(maps.Keys(owner.keys)), changed) {
+			o.leaks++
+			o.p.broke("%v, %v: the call has changed the cart of the %s", call, c, owner.name)
+		}
+	}
+	mayWrite := v.status == 0 && !call.programs && !call.anyone && (call.changes() || o.merges(v))
+	if !mayWrite && !maps.Equal(now, o.planted) {
+		o.p.broke("%v, %v: the call has changed Redis", call, c)
+	}
+	o.restore(now)
+}
+
+// group remembers an answer for compareGroups.
+func (o *ownership) group(name string, call call, a answer) {
+	if o.groups[name] == nil {
+		o.groups[name] = map[string]string{}
+	}
+	o.groups[name][a.withoutIDs(call.named)] = call.String()
+}
+
+// compareGroups compares the answers that must be alike.
+func (o *ownership) compareGroups() {
+	for name, answers := range o.groups {
+		if len(answers) > 1 {
+			o.unlike += int64(len(answers) - 1)
+			o.p.broke("%s: %d different answers:\n%s", name, len(answers), strings.Join(slices.Sorted(maps.Keys(answers)), "\n"))
+		}
+	}
+}
+
+var idsAndTimes = regexp.MustCompile(`"(request_id|timestamp|expires_at)":("[^"]*"|\d+)`)
+
+// withoutIDs returns the status, the headers and the body, without what differs in any two
+// answers and without what the request has named.
+func (a answer) withoutIDs(named string) string {
+	header := a.header.Clone()
+	header.Del("Date")
+	header.Del("X-Request-Id")
+	header.Del("ETag") // has the cart's random ID, and a digest of the body with its IDs
+	var text bytes.Buffer
+	fmt.Fprintln(&text, a.status)
+	_ = header.Write(&text)
+	text.Write(idsAndTimes.ReplaceAll(a.body, []byte(`"$1":"*"`)))
+	var ids []string
+	for _, id := range []string{named, url.QueryEscape(named), header.Get("X-Cart-Token")} {
+		if id != "" {
+			ids = append(ids, id, "*")
+		}
+	}
+	return strings.NewReplacer(ids...).Replace(text.String())
+}
