@@ -55,10 +55,10 @@ type program struct {
 
 // Cart tokens of the mall. guestToken opens a cart in either store.
 const (
-	guestToken   = "a-guests-token-in-both-stores"
-	otherToken   = "another-guests-token-0"
-	claimedToken = "a-token-whose-cart-was-merged"
-	madeUpToken  = "a-made-up-token-of-nobody"
+	guestToken   = "a-token-of-guests-in-both-st"
+	otherToken   = "a-token-of-the-other-guest-0"
+	claimedToken = "a-token-whose-cart-was-merge"
+	madeUpToken  = "a-made-up-token-of-nobody-00"
 )
 
 const plantedKey = "a-planted-idempotency-key"

@@ -1,0 +1,215 @@
+package torture
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/redis/go-redis/v9"
+
+	"commerce/deploy/ephemeral"
+)
+
+// limitsOfCart are the limits of a service, and its settings for them.
+type limitsOfCart struct {
+	lines, text int
+	settings    []string
+}
+
+// tallProduct has a field, so that a cart can have many lines of it, and limits that all of
+// its lines share, so that scripts must add them up.
+const tallProduct = 3001
+
+// scriptLimit is how long a script may keep Redis from serving others.
+const scriptLimit = 5 * time.Millisecond
+
+// largest is a guest and a customer with the largest carts that the limits allow.
+type largest struct {
+	t        *testing.T
+	redis    *redis.Client
+	limits   limitsOfCart
+	guest    *shopper
+	customer *shopper
+	both     *shopper
+
+	names map[string]string          // of scripts, by digest
+	took  map[string][]time.Duration // by name
+}
+
+func measureLargest(t *testing.T, p *promise, name string, limits limitsOfCart) {
+	l := startLargest(t, limits)
+	l.fill(l.guest)
+	l.fill(l.customer)
+	l.save()
+	l.changeAll(l.customer)
+	l.restore("full:")
+	l.merge()
+	clear(l.took) // Redis did not have the scripts before
+	runs := sized(3, 40)
+	bar := p.progress(name, 2*runs)
+	for range runs {
+		l.restore("full:")
+		l.changeAll(l.customer)
+		l.restore("full:")
+		l.merge()
+		_ = bar.Add(1)
+	}
+	l.saveAs("merged:")
+	for range runs {
+		l.restore("merged:")
+		l.changeAll(l.customer)
+		_ = bar.Add(1)
+	}
+	l.report(p, name)
+}
+
+func startLargest(t *testing.T, limits limitsOfCart) *largest {
+	server, database := ephemeral.StartRedis(t, "--slowlog-log-slower-than", "0", "--slowlog-max-len", "1000"), catalog(t)
+	db, err := pgx.Connect(t.Context(), database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close(context.WithoutCancel(t.Context()))
+	_, err = db.Exec(t.Context(), fmt.Sprintf(`
+		INSERT INTO products (store_id, id, name, slug, type, price, original_price, stock, max_per_cart)
+		VALUES (1, %[1]d, 'Tall', 'tall', 'digital', 1000, 1000, 1000000, 1000000);
+		INSERT INTO fields (store_id, product_id, name, required, position) VALUES (1, %[1]d, 'f', false, 0)`, tallProduct))
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings := slices.Concat([]string{"REDIS_URL=" + server.URL, "DATABASE_URL=" + database}, limits.settings)
+	client := newShopper(t, startService(t, settings...))
+	token, login := "a-token-of-the-largest-cart", customer(t, "largest")
+	return &largest{
+		t: t, redis: server.Admin(), limits: limits,
+		guest: client.as(token, ""), customer: client.as("", login), both: client.as(token, login),
+		names: map[string]string{}, took: map[string][]time.Duration{},
+	}
+}
+
+// line returns the body of an add. Both carts have other lines, and the text of all lines of
+// a cart is just within the limit.
+func (l *largest) line(of *shopper, i int) string {
+	owner, text := "customer", l.limits.text/l.limits.lines
+	if of == l.guest {
+		owner = "guest"
+	}
+	notice := min(500, text*2/3)
+	value := fmt.Sprintf("%s-%d-", owner, i)
+	value += strings.Repeat("f", text-notice-len("f")-len(value)) // the name of the field counts
+	return fmt.Sprintf(`{"product_id":%d,"fields":{"f":%q},"notice":%q}`, tallProduct, value, strings.Repeat("n", notice))
+}
+
+// fill fills a cart: lines, text, idempotency keys that know their lines, and stamps.
+func (l *largest) fill(c *shopper) {
+	for i := range max(l.limits.lines, 256) {
+		l.must(l.send(c, "POST", "/cart/add", l.line(c, i%l.limits.lines), "Idempotency-Key", fmt.Sprint("key-", i)))
+	}
+	for i := range 16 {
+		l.must(l.send(c, "POST", "/cart/add", l.line(c, i), "X-Timestamp", fmt.Sprint(i)))
+	}
+	l.must(l.send(c, "POST", "/cart/coupon", `{"coupon":"TEN"}`))
+	r := l.send(c, "POST", "/cart/add", `{"product_id":1001}`)
+	if r.Code != "cart_full" {
+		l.t.Fatalf("the cart is not full: %v", r)
+	}
+}
+
+// send repeats a call while the machine is too busy to serve it. That a change may be applied
+// twice does not matter here.
+func (l *largest) send(c *shopper, method, path, body string, headers ...string) reply {
+	for range 50 {
+		if r := c.send(method, path, body, headers...); r.Status != 0 && r.Status < 500 {
+			return r
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	return c.send(method, path, body, headers...)
+}
+
+func (l *largest) must(r reply) reply {
+	l.t.Helper()
+	if r.Status != 200 {
+		l.t.Fatalf("got %d %s %v", r.Status, r.Code, r.Err)
+	}
+	return r
+}
+
+// changeAll makes each kind of change on the customer's cart.
+func (l *largest) changeAll(c *shopper) {
+	items := l.must(l.send(c, "GET", "/cart", "")).Cart.Items
+	first, last := "/cart/items/"+items[0].ID, "/cart/items/"+items[len(items)-1].ID
+	line, key := l.line(c, 1), strconv.FormatInt(time.Now().UnixNano(), 36)
+	for _, step := range []struct {
+		script, method, path, body string
+		headers                    []string
+		code                       string
+	}{
+		{"add", "POST", "/cart/add", line, []string{"Idempotency-Key", key}, ""},
+		{"add", "POST", "/cart/add", line, []string{"Idempotency-Key", key}, ""}, // a replay
+		{"add", "POST", "/cart/add", line, []string{"X-Timestamp", key}, ""},
+		{"add", "POST", "/cart/add", `{"product_id":1001}`, nil, "cart_full"},
+		{"set", "PATCH", last, `{"quantity":7}`, []string{"Idempotency-Key", key + "set"}, ""},
+		{"set", "PATCH", fmt.Sprint("/cart/items/", tallProduct), `{"quantity":8}`, []string{"X-Timestamp", key}, ""},
+		{"edit", "PATCH", last, `{"notice":"short"}`, []string{"Idempotency-Key", key + "notice"}, ""},
+		{"edit", "PATCH", first, `{"fields":{"f":"other"}}`, []string{"X-Timestamp", key}, ""},
+		{"judge", "POST", "/cart/add", `{"product_id":1001,"qty":0}`, []string{"Idempotency-Key", key + "judge"}, "validation_failed"},
+		{"coupon", "DELETE", "/cart/coupon", "", []string{"Idempotency-Key", key + "coupon"}, ""},
+		{"remove", "DELETE", last, "", []string{"Idempotency-Key", key + "remove"}, ""},
+		{"clear", "DELETE", "/cart/clear", "", []string{"Idempotency-Key", key + "clear"}, ""},
+	} {
+		l.run([]string{step.script}, func() {
+			if r := l.send(c, step.method, step.path, step.body, step.headers...); r.Code != step.code {
+				l.t.Fatalf("%s %s: got %d %s %v, want %q", step.method, step.path, r.Status, r.Code, r.Err, step.code)
+			}
+		})
+	}
+}
+
+// merge merges the guest's cart.
+func (l *largest) merge() {
+	l.run([]string{"intend", "claim", "apply", "finish", "forget"}, func() {
+		for range 50 {
+			r := l.must(l.send(l.both, "GET", "/cart", ""))
+			if len(r.Cart.Items) == 2*l.limits.lines {
+				return
+			}
+			time.Sleep(50 * time.Millisecond) // postponed, because the machine is busy
+		}
+		l.t.Fatal("the carts do not merge")
+	})
+}
+
+// save copies all keys, and saveAs does so under a prefix.
+func (l *largest) save() { l.saveAs("full:") }
+
+func (l *largest) saveAs(prefix string) {
+	for _, key := range l.redis.Keys(l.t.Context(), "cart:*").Val() {
+		if err := l.redis.Copy(l.t.Context(), key, prefix+key, 0, true).Err(); err != nil {
+			l.t.Fatal(err)
+		}
+	}
+}
+
+// restore brings back what was saved under a prefix.
+func (l *largest) restore(prefix string) {
+	ctx := l.t.Context()
+	saved := l.redis.Keys(ctx, prefix+"*").Val()
+	_, err := l.redis.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for _, key := range l.redis.Keys(ctx, "cart:*").Val() {
+			p.Del(ctx, key)
+		}
+		for _, key := range saved {
+			p.Copy(ctx, key, strings.TrimPrefix(key, prefix), 0, true)
+		}
+		return nil
+	})
+	if err != nil || len(saved) == 0 {
+		l.t.Fatalf("restore %d keys: %v", len(saved), err)
+	}
+}
