@@ -1,0 +1,182 @@
+package torture
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"commerce/deploy/ephemeral"
+)
+
+// One client sends as much as it may, of each kind of expensive request, while a shopper of
+// another address buys. Both share the cores with the test, whose load generator counts as a
+// part of the neighbor.
+func TestPromise14_NoNeighborIsStarved(t *testing.T) {
+	t.Parallel()
+	p := promised(t, 14, "no neighbor is starved", "the shopper's p99 at most 3 × the quiet one, no 5xx")
+	s := openStreet(t)
+	neighbors := s.neighbors()
+	bar := p.progress("kinds of neighbors", len(neighbors)+1)
+	quiet := s.shop(sized(time.Second, 30*time.Second))
+	_ = bar.Add(1)
+	p.lasted("p99 when quiet", quiet.p99())
+	bound := 3 * max(quiet.p99(), quietFloor)
+	p.lasted("limit: 3 × quiet, where less than 2 ms counts as 2 ms", bound)
+	for _, n := range neighbors {
+		beside, rate := s.beside(n)
+		for range sized(2, 0) { // a busy machine is no neighbor
+			if beside.failed > 0 {
+				beside, rate = s.beside(n)
+			}
+		}
+		p.lasted("p99 beside "+n.name, beside.p99())
+		p.measured("requests served to "+n.name, float64(rate), "per second")
+		if beside.failed > 0 {
+			p.broke("beside %s, %d of the shopper's %d requests failed, such as: %s", n.name, beside.failed, len(beside.took), beside.failure)
+		}
+		if rate == 0 {
+			t.Errorf("%s did not get any answer: the test shows nothing", n.name)
+		}
+		if *long && beside.p99() > bound {
+			p.broke("beside %s, the shopper's p99 is %v, with a limit of %v", n.name, beside.p99(), bound)
+		}
+		_ = bar.Add(1)
+	}
+}
+
+const (
+	quietFloor   = 2 * time.Millisecond // 3 × less than this is noise of the scheduler
+	shopperRate  = 50                   // requests per second
+	neighborRate = 1100                 // requests per second: a little over the limit
+	neighborPool = 16                   // its connections
+)
+
+// street is a service and its two clients, which have addresses of their own.
+type street struct {
+	t                 *testing.T
+	service           *service
+	shopper, neighbor *http.Client
+	apiToken          string
+	deepest           int // page
+	made              atomic.Int64
+}
+
+func openStreet(t *testing.T) *street {
+	database := catalog(t)
+	program, settings := programs.compiled(t, ""), []string{"DATABASE_URL=" + database}
+	s := &street{t: t, shopper: clientAt(t, "127.0.0.3"), neighbor: clientAt(t, "127.0.0.2"), deepest: 40}
+	if *long {
+		s.deepest = 199_000
+		command(t, program, settings, "seed", "--subscriptions", "200000")
+	}
+	s.apiToken = command(t, program, settings, "token", "store", "--store", "1", "--name", "neighbor")
+	s.service = startService(t, append(settings, "REDIS_URL="+ephemeral.StartRedis(t).URL, "RATE_LIMIT=on")...)
+	return s
+}
+
+// clientAt returns a client that connects from an address of this machine.
+func clientAt(t testing.TB, address string) *http.Client {
+	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}}
+	transport := &http.Transport{DialContext: dialer.DialContext, MaxIdleConnsPerHost: neighborPool, DisableCompression: true}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Transport: transport, Timeout: callLimit}
+}
+
+// visitTo sends a request and returns its status; 0 if there is no response.
+func (s *street) visitTo(client *http.Client, method, path, body string, headers ...string) int {
+	r, err := http.NewRequestWithContext(context.Background(), method, s.service.URL()+path, strings.NewReader(body))
+	if err != nil {
+		return 0
+	}
+	r.Header.Set("X-Public-Key", storeOneKey)
+	for i := 0; i+1 < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	response, err := client.Do(r)
+	if err != nil {
+		return 0
+	}
+	defer response.Body.Close()
+	if _, err := io.Copy(io.Discard, response.Body); err != nil {
+		return 0
+	}
+	return response.StatusCode
+}
+
+// shopping is what a shopper has met.
+type shopping struct {
+	took    []time.Duration
+	failed  int
+	failure string
+}
+
+func (s shopping) p99() time.Duration {
+	sorted := slices.Sorted(slices.Values(s.took))
+	return sorted[len(sorted)*99/100]
+}
+
+// shop lets the shopper read, add and edit for some time. A request that is late counts from
+// when it was due.
+func (s *street) shop(span time.Duration) (met shopping) {
+	token := fmt.Sprintf("a-shoppers-token-%010d", s.made.Add(1))
+	calls := [][3]string{
+		{"POST", "/cart/add", `{"product_id":1001}`},
+		{"GET", "/cart"},
+		{"PATCH", "/cart/items/1001", `{"quantity":3}`},
+		{"GET", "/cart"},
+	}
+	began := time.Now()
+	for i := range int(span.Seconds() * shopperRate) {
+		due := began.Add(time.Duration(i) * time.Second / shopperRate)
+		time.Sleep(time.Until(due))
+		c := calls[i%len(calls)]
+		status := s.visitTo(s.shopper, c[0], c[1], c[2], "X-Cart-Token", token)
+		met.took = append(met.took, time.Since(due))
+		if status != http.StatusOK {
+			met.failed++
+			met.failure = fmt.Sprintf("%s %s: %d", c[0], c[1], status)
+		}
+	}
+	return met
+}
+
+// neighbor is a client that abuses one kind of request.
+type neighbor struct {
+	name string
+	act  func(i int64) (status int)
+	wait func() // before the measurement; nil for nothing
+}
+
+// beside measures a shopper beside a neighbor. rate is how many of the neighbor's requests
+// per second were answered, except with 429 or 5xx.
+func (s *street) beside(n neighbor) (met shopping, rate int64) {
+	if n.wait != nil {
+		n.wait()
+	}
+	span := sized(time.Second, 30*time.Second)
+	var served, next atomic.Int64
+	var all sync.WaitGroup
+	began := time.Now()
+	for range neighborPool {
+		all.Go(func() {
+			for time.Since(began) < span {
+				i := next.Add(1)
+				time.Sleep(time.Until(began.Add(time.Duration(i) * time.Second / neighborRate)))
+				if status := n.act(i); status > 0 && status < 500 && status != http.StatusTooManyRequests {
+					served.Add(1)
+				}
+			}
+		})
+	}
+	met = s.shop(span)
+	all.Wait()
+	return met, int64(float64(served.Load()) / time.Since(began).Seconds())
+}
