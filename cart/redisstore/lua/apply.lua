@@ -109,11 +109,15 @@ for i = first + 1, first + 3 * n_stamps, 3 do
   local ms, line = math.min(tonumber(ARGV[i + 1]) + shift, now), ARGV[i + 2]
   if now - ms <= STAMP_LIFE then stamp_at(hash, ARGV[i], ms, now, line ~= '' and line or nil) end
 end
-local new_keys = {}
+local new_keys, own_keys = {}, {}
+if #ARGV > first + 3 * n_stamps then
+  local all = redis.call('HGETALL', keys)  -- one call instead of one for each key
+  for n = 1, #all, 2 do own_keys[all[n]] = all[n + 1] end
+end
 for i = first + 1 + 3 * n_stamps, #ARGV, 2 do
   local ms, fingerprint = string.match(ARGV[i + 1], '^(%d+) (%S+)$')
   ms = math.min(tonumber(ms) + shift, now)
-  local own = tonumber(string.match(redis.call('HGET', keys, ARGV[i]) or '', '^%d+') or 0)
+  local own = tonumber(string.match(own_keys[ARGV[i]] or '', '^%d+') or 0)
   if ms > own and now - ms < KEY_LIFE then
     new_keys[#new_keys + 1] = ARGV[i]
     new_keys[#new_keys + 1] = string.format('%d %s', ms, fingerprint)
