@@ -176,13 +176,22 @@ func (l *largest) merge() {
 	l.run([]string{"intend", "claim", "apply", "finish", "forget"}, func() {
 		for range 50 {
 			r := l.must(l.send(l.both, "GET", "/cart", ""))
-			if len(r.Cart.Items) == 2*l.limits.lines {
+			if len(r.Cart.Items) == 2*l.limits.lines && !l.merging() {
 				return
 			}
 			time.Sleep(50 * time.Millisecond) // postponed, because the machine is busy
 		}
 		l.t.Fatal("the carts do not merge")
 	})
+}
+
+// merging reports whether the customer's cart has a note of an unfinished merge.
+func (l *largest) merging() bool {
+	members := l.redis.HKeys(l.t.Context(), "cart:{1:c:largest}").Val()
+	if len(members) == 0 {
+		l.t.Fatal("Redis does not have the customer's cart")
+	}
+	return slices.ContainsFunc(members, func(m string) bool { return m[0] == 'm' })
 }
 
 // save copies all keys, and saveAs does so under a prefix.
