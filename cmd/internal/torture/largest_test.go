@@ -157,7 +157,7 @@ func (l *largest) changeAll(c *shopper) {
 		{"set", "PATCH", last, `{"quantity":7}`, []string{"Idempotency-Key", key + "set"}, ""},
 		{"set", "PATCH", fmt.Sprint("/cart/items/", tallProduct), `{"quantity":8}`, []string{"X-Timestamp", key}, ""},
 		{"edit", "PATCH", last, `{"notice":"short"}`, []string{"Idempotency-Key", key + "notice"}, ""},
-		{"edit", "PATCH", first, `{"fields":{"f":"other"}}`, []string{"X-Timestamp", key}, ""},
+		{"edit", "PATCH", first, `{"fields":{"f":"other"}}`, []string{"Idempotency-Key", key + "fields"}, ""},
 		{"judge", "POST", "/cart/add", `{"product_id":1001,"qty":0}`, []string{"Idempotency-Key", key + "judge"}, "validation_failed"},
 		{"coupon", "DELETE", "/cart/coupon", "", []string{"Idempotency-Key", key + "coupon"}, ""},
 		{"remove", "DELETE", last, "", []string{"Idempotency-Key", key + "remove"}, ""},
