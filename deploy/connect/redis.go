@@ -44,6 +44,7 @@ func Redis(rawURL string, edits ...func(*redis.UniversalOptions)) (redis.Univers
 	for _, edit := range edits {
 		edit(o)
 	}
+	o.Dialer = dialer(o)
 	switch target.kind {
 	case sentinels:
 		return redis.NewFailoverClient(o.Failover()), nil

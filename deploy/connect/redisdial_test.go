@@ -1,0 +1,73 @@
+package connect_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"commerce/deploy/ephemeral"
+)
+
+// go-redis stops dialing for a second after as many failed dials as the pool has
+// connections.
+func TestRedis_UsesAServerThatIsBackImmediately(t *testing.T) {
+	t.Parallel()
+	server := ephemeral.StartRedis(t)
+	client := open(t, server.URL, func(o *redis.UniversalOptions) { o.MaxRetries, o.PoolSize = -1, 5 })
+	server.Stop()
+	var all sync.WaitGroup
+	for range 20 {
+		all.Go(func() {
+			err := client.Ping(t.Context()).Err()
+			if failed, ok := errors.AsType[*net.OpError](err); !ok || failed.Op != "dial" {
+				t.Errorf("ping of a stopped server: %v, want that the dial failed", err)
+			}
+		})
+	}
+	all.Wait()
+	server.Restart()
+	for range 20 {
+		if err := client.Ping(t.Context()).Err(); err != nil {
+			t.Fatalf("ping of a server that is back: %v", err)
+		}
+	}
+}
+
+// A dial may fail after its command has given up. Its result then belongs to nobody.
+func TestRedis_DoesNotUseADialThatFailedLate(t *testing.T) {
+	t.Parallel()
+	server := ephemeral.StartRedis(t, "--tcp-backlog", "1")
+	client := open(t, server.URL, func(o *redis.UniversalOptions) { o.MaxRetries = -1 })
+	server.Freeze()
+	for range 10 { // the server's queue is full after a few, and further dials hang
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		if err := client.Ping(ctx).Err(); err == nil {
+			t.Error("ping of a frozen server succeeded")
+		}
+		cancel()
+	}
+	time.Sleep(500 * time.Millisecond) // dials fail after 200 ms
+	server.Thaw()
+	eventually(t, "the server's queue has room", func() bool {
+		return open(t, server.URL).Ping(t.Context()).Err() == nil
+	})
+	for range 20 {
+		if err := client.Ping(t.Context()).Err(); err != nil {
+			t.Fatalf("ping of a server that is back: %v", err)
+		}
+	}
+}
+
+func eventually(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for began := time.Now(); !is(); time.Sleep(10 * time.Millisecond) {
+		if time.Since(began) > 20*time.Second {
+			t.Fatalf("not after 20s: %s", what)
+		}
+	}
+}
