@@ -31,8 +31,8 @@ type Config struct {
 	// called.
 	Used func(tokenID int64)
 
-	// Stopping, if not nil, reports whether the process is about to stop, so that streams
-	// end. Their clients continue at another instance.
+	// Stopping, if not nil, reports whether streams must end because the process stops.
+	// Their clients continue at another instance.
 	Stopping func() bool
 
 	// Now is the clock. Default: time.Now.

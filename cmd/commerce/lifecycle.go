@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -16,6 +17,10 @@ import (
 // gracePeriod is the time from SIGTERM to the end of the process. It covers the drain
 // delay and the requests in flight.
 const gracePeriod = 9 * time.Second
+
+// streamPeriod is the time from SIGTERM until streams are cut. Until then they start and go
+// on like other requests.
+const streamPeriod = gracePeriod - time.Second
 
 // listeners are the sockets of the public and the admin address.
 type listeners struct {
@@ -50,7 +55,7 @@ func listen(setting, addr string) (net.Listener, error) {
 // drainDelay. It calls announce once both addresses accept connections.
 func (s *settings) run(ctx context.Context, parts server.Parts, admin *server.Admin, drainDelay time.Duration, announce func(listeners)) error {
 	s.limitMemory(parts.Log)
-	parts.Stopping = admin.Draining
+	parts.Stopping = endedFor(ctx, streamPeriod)
 	handler, err := server.Assemble(parts)
 	if err != nil {
 		return fmt.Errorf("assemble: %w", err)
@@ -62,6 +67,13 @@ func (s *settings) run(ctx context.Context, parts server.Parts, admin *server.Ad
 	admin.Metrics, admin.Version, admin.Profiles = parts.Metrics, version, s.profiles(sockets.admin)
 	announce(sockets)
 	return sockets.serve(ctx, handler, admin, drainDelay, parts.Log)
+}
+
+// endedFor returns a function that reports whether ctx ended at least d ago.
+func endedFor(ctx context.Context, d time.Duration) func() bool {
+	var is atomic.Bool
+	context.AfterFunc(ctx, func() { time.AfterFunc(d, func() { is.Store(true) }) })
+	return is.Load
 }
 
 // profiles reports whether to serve profiles on the admin address.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -199,7 +200,10 @@ func TestServe_RefusesADefaultStoreThatDoesNotExist(t *testing.T) {
 func TestServe_AcceptsRequestsDuringTheDrainDelay(t *testing.T) {
 	t.Parallel()
 	const delay = 3 * time.Second // in which the checks below have to fit
-	serve := startServe(t, seeded(t), "DRAIN_DELAY="+delay.String())
+	database := seeded(t)
+	onDatabase(t, database, "migrate", "up") // changes can be read in this copy of a database
+	token := storeToken(t, database)
+	serve := startServe(t, database, "DRAIN_DELAY="+delay.String())
 	serve.wantReady(t, http.StatusOK, "ok", "ok")
 	signaled := time.Now()
 	if err := serve.cmd.Process.Signal(syscall.SIGTERM); err != nil {
@@ -219,6 +223,9 @@ func TestServe_AcceptsRequestsDuringTheDrainDelay(t *testing.T) {
 	response.Body.Close()
 	if !response.Close {
 		t.Error("a response during the delay keeps its connection alive")
+	}
+	if status, text := serve.stream(t, token); status != http.StatusOK || !strings.Contains(text, `{"next":`) {
+		t.Errorf("a stream during the delay: %d %s", status, text)
 	}
 	for accepted := true; accepted; {
 		began := time.Now()
@@ -265,4 +272,25 @@ func TestServe_HasProfilesOnlyOnLoopbackByDefault(t *testing.T) {
 			}
 		}
 	}
+}
+
+// stream reads all changes of subscriptions as NDJSON.
+func (r *running) stream(t *testing.T, token string) (status int, text string) {
+	t.Helper()
+	request, err := http.NewRequest("GET", r.URL+"/subscriptions/changes", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+token)
+	request.Header.Set("Accept", "application/x-ndjson")
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	content, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, string(content)
 }

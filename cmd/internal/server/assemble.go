@@ -32,7 +32,7 @@ type Parts struct {
 	APITokens     *auth.APITokens      // verifies stores' API tokens
 	APITokenUsed  func(id int64)       // called for each accepted token; nil: nothing is called
 
-	Stopping func() bool // whether the process is about to stop; nil: never
+	Stopping func() bool // whether streams must end because the process stops; nil: never
 
 	CartTTL    redisstore.TTLs
 	CartLimits cart.Limits
