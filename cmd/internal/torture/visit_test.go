@@ -1,240 +1,62 @@
 package torture
 
 import (
-	"bytes"
-	"encoding/json"
-	"fmt"
-	"math/rand/v2"
 	"net/http"
-	"os"
-	"slices"
-	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
 
-// releases are clients of two releases that share a Redis and a Postgres.
-type releases struct {
-	p            *promise
-	older, newer *shopper
-}
-
-// visit is a shopper who changes releases between requests.
-type visit struct {
-	*releases
-	name   string
-	jwt    string // of the customer that the guest becomes
-	token  string
-	rnd    *rand.Rand
-	keys   int
-	want   map[string]int64 // quantity of each line
-	lines  []string         // in the order of the first add
-	counts map[string]int64
-}
-
-func newVisit(t testing.TB, pair *releases, i int) *visit {
-	v := &visit{
-		releases: pair, name: fmt.Sprintf("visitor-%d", i), jwt: customer(t, fmt.Sprintf("visitor-%d", i)),
-		rnd: rand.New(rand.NewPCG(uint64(i), uint64(os.Getpid()))), want: map[string]int64{}, counts: map[string]int64{},
-	}
-	v.enter()
-	return v
-}
-
-// enter begins with an empty guest's cart.
-func (v *visit) enter() {
-	v.token = fmt.Sprintf("the-token-of-a-%s-%d", v.name, v.keys)
-}
-
-// release picks a release: the newer one for so many of ten requests.
-func (v *visit) release(newer int) *shopper {
-	if v.rnd.IntN(10) < newer {
-		return v.newer
-	}
-	return v.older
-}
-
-// step makes one change as the customer, who may bring a guest's cart, repeats it on any
-// release, and compares what both releases show.
-func (v *visit) step(newer int) {
-	v.keys++
-	c := v.draw()
-	mark := []string{"Idempotency-Key", fmt.Sprint(v.name, v.keys)}
-	stamped := v.rnd.IntN(20) == 0
-	if stamped {
-		mark[0] = "X-Timestamp"
-	}
-	token := ""
-	if v.rnd.IntN(8) == 0 {
-		v.buyAsGuest(newer)
-		token = v.token
-	}
-	made := v.must(v.release(newer).as(token, v.jwt), c, mark...)
-	if made.Cart.Merge != nil {
-		v.counts["merges"]++
-	}
-	c.apply(made.Cart)
-	v.counts["changes"]++
-	if stamped {
-		time.Sleep(1100 * time.Millisecond) // from 1 s on, a stamp marks a repeat
-	}
-	if stamped || v.rnd.IntN(3) == 0 {
-		v.repeat(newer, c, token, made, mark)
-	}
-	v.compare(newer)
-}
-
-// repeat sends a change again, which must be recognized.
-func (v *visit) repeat(newer int, c change, token string, made reply, mark []string) {
-	again := v.must(v.release(newer).as(token, v.jwt), c, mark...)
-	v.counts["replays"]++
-	if !again.replayed() {
-		v.p.broke("%s: a repeat of %v was applied", v.name, c)
-	}
-	one, other := made.Cart.ItemID, again.Cart.ItemID
-	if (one == nil) != (other == nil) || one != nil && *one != *other {
-		v.p.broke("%s: a repeat of %v answers with another line", v.name, c)
-	}
-}
-
-// buyAsGuest puts one line into a new guest's cart, which a login then merges.
-func (v *visit) buyAsGuest(newer int) {
-	v.enter()
-	id := v.product()
-	add := change{method: "POST", path: "/cart/add", body: fmt.Sprintf(`{"product_id":%s,"qty":2}`, id)}
-	v.must(v.release(newer).as(v.token, ""), add, "Idempotency-Key", "guest")
-	v.bought(id, 2)
-}
-
-// product is one of ten, so that lines often meet.
-func (v *visit) product() string { return fmt.Sprint(firstProduct + v.rnd.IntN(10)) }
-
-// change is a call, and what it does to the lines that the visit expects.
-type change struct {
-	method, path, body string
-	apply              func(after cartView)
-}
-
-func (c change) String() string { return c.method + " " + c.path + " " + c.body }
-
-// draw returns a random change.
-func (v *visit) draw() change {
-	id, n := v.product(), int64(1+v.rnd.IntN(3))
-	field := fmt.Sprintf(`{"Account email":"%d@example.com"}`, v.rnd.IntN(3))
-	item := func(c cartView) string { return *c.ItemID }
-	switch kind := v.rnd.IntN(12); {
-	case kind < 4 || len(v.lines) == 0:
-		body := fmt.Sprintf(`{"product_id":%s,"qty":%d,"notice":"by %s"}`, id, n, v.name)
-		return change{"POST", "/cart/add", body, func(cartView) { v.bought(id, n) }}
-	case kind < 6:
-		id = v.lines[v.rnd.IntN(len(v.lines))]
-		body := fmt.Sprintf(`{"quantity":%d,"notice":"n%d"}`, n, v.keys)
-		return change{"PATCH", "/cart/items/" + id, body, func(cartView) { v.want[id] = n }}
-	case kind < 7:
-		return change{"DELETE", "/cart/items/" + id, "", func(cartView) { v.removed(id) }}
-	case kind < 9:
-		body := fmt.Sprintf(`{"product_id":5,"qty":%d,"fields":%s}`, n, field)
-		return change{"POST", "/cart/add", body, func(c cartView) { v.bought(item(c), n) }}
-	case kind < 10:
-		return v.edit(field)
-	case kind < 11:
-		return change{"POST", "/cart/coupon", `{"coupon":"TEN"}`, func(cartView) {}}
-	}
-	return change{"DELETE", "/cart/clear", "", func(cartView) { clear(v.want); v.lines = nil }}
-}
-
-// edit gives a line other fields, with which it may join another line. Without such a line,
-// it removes the coupon.
-func (v *visit) edit(field string) change {
-	for _, id := range v.lines {
-		if strings.HasPrefix(id, "5.") {
-			return change{"PATCH", "/cart/items/" + id, `{"fields":` + field + `}`, func(c cartView) { v.became(id, *c.ItemID) }}
-		}
-	}
-	return change{"DELETE", "/cart/coupon", "", func(cartView) {}}
-}
-
-func (v *visit) bought(id string, n int64) {
-	if v.want[id] == 0 {
-		v.lines = append(v.lines, id)
-	}
-	v.want[id] += n
-}
-
-func (v *visit) removed(id string) {
-	delete(v.want, id)
-	v.lines = slices.DeleteFunc(v.lines, func(line string) bool { return line == id })
-}
-
-// became changes the id of a line. It keeps its place, unless it joins another line.
-func (v *visit) became(id, now string) {
-	switch n := v.want[id]; {
-	case id == now:
-	case v.want[now] > 0:
-		v.removed(id)
-		v.want[now] += n
-	default:
-		delete(v.want, id)
-		v.lines[slices.Index(v.lines, id)], v.want[now] = now, n
-	}
-}
-
-// compare reads the cart from both releases, or from the one that runs alone.
-func (v *visit) compare(newer int) {
-	one, other := v.release(newer), v.release(newer)
-	read := change{method: "GET", path: "/cart"}
-	a, b := v.must(one.as("", v.jwt), read), v.must(other.as("", v.jwt), read)
-	v.counts["comparisons"]++
-	var got []string
-	for _, item := range a.Cart.Items {
-		got = append(got, fmt.Sprintf("%s×%d", item.ID, item.Quantity))
-	}
-	var want []string
-	for _, id := range v.lines {
-		want = append(want, fmt.Sprintf("%s×%d", id, v.want[id]))
-	}
-	if strings.Join(got, " ") != strings.Join(want, " ") {
-		v.p.broke("%s: the cart holds %v, want %v", v.name, got, want)
-		v.lines, v.want = nil, a.Cart.quantities()
-		for _, item := range a.Cart.Items {
-			v.lines = append(v.lines, item.ID)
-		}
-	}
-	if x, y := shown(a.Raw), shown(b.Raw); !bytes.Equal(x, y) {
-		v.p.broke("%s: one release shows %s, the other %s", v.name, x, y)
-	}
-	if x, y := life(a.Header), life(b.Header); x != y {
-		v.p.broke("%s: the ETags begin with %s and %s", v.name, x, y)
-	}
-}
-
-// shown is the cart in a response, without the time at which it lapses, which a read may
-// renew.
-func shown(raw []byte) []byte {
-	var body struct {
-		Data map[string]any `json:"data"`
-	}
-	_ = json.Unmarshal(raw, &body)
-	delete(body.Data, "expires_at")
-	text, _ := json.Marshal(body.Data)
-	return text
-}
-
-// life is the part of an ETag that If-Match compares.
-func life(h http.Header) string {
-	tag, _, _ := strings.Cut(h.Get("ETag"), "-")
-	return tag
-}
-
-// must makes a call that must succeed. A busy machine may answer 503: then again.
-func (v *visit) must(c *shopper, call change, headers ...string) reply {
-	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
-		r := c.send(call.method, call.path, call.body, headers...)
-		if r.Status == http.StatusOK || r.outcome() != unchanged || time.Since(began) > startLimit {
-			if r.Status != http.StatusOK {
-				v.p.broke("%s: %v: %v", v.name, call, r)
+// visit lets all clients make every call, in turn, until the returned function is called.
+// note gets each call, when it began, and its reply.
+func visit(clients []*regular, note func(cartCall, time.Time, reply)) (stop func()) {
+	var stopped atomic.Bool
+	var next atomic.Int64
+	var all sync.WaitGroup
+	calls := everyCall()
+	for _, c := range clients {
+		all.Go(func() {
+			for !stopped.Load() {
+				call, began := calls[int(next.Add(1))%len(calls)], time.Now()
+				note(call, began, c.send(call))
+				time.Sleep(5 * time.Millisecond)
 			}
-			return r
+		})
+	}
+	return sync.OnceFunc(func() { stopped.Store(true); all.Wait() })
+}
+
+// awaitServed waits until each call has been served once. On a busy machine, some calls may
+// fail at any time.
+func awaitServed(t testing.TB, clients []*regular) {
+	t.Helper()
+	var mu sync.Mutex
+	failed := map[cartCall]reply{}
+	for _, call := range everyCall() {
+		failed[call] = reply{}
+	}
+	stop := visit(clients, func(call cartCall, _ time.Time, a reply) {
+		mu.Lock()
+		defer mu.Unlock()
+		if _, yet := failed[call]; yet {
+			failed[call] = a
+		}
+		if a.Status == http.StatusOK {
+			delete(failed, call)
+		}
+	})
+	defer stop()
+	for began := time.Now(); ; time.Sleep(5 * time.Millisecond) {
+		mu.Lock()
+		left := len(failed)
+		mu.Unlock()
+		if left == 0 {
+			return
+		}
+		if time.Since(began) > startLimit {
+			stop()
+			t.Fatalf("not served within %v: %v", startLimit, failed)
 		}
 	}
 }

@@ -1,0 +1,118 @@
+package torture
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// cartCall is one kind of request of one kind of caller.
+type cartCall struct {
+	who                string // guest, customer, or both: a customer with a guest's token
+	method, path, body string // # in the body is a new number for each call
+	keyed              bool   // with an Idempotency-Key
+}
+
+func (c cartCall) String() string {
+	s := fmt.Sprintf("%s: %s %s %s", c.who, c.method, c.path, c.body)
+	if c.keyed {
+		s += " (keyed)"
+	}
+	return s
+}
+
+// everyCall returns all calls of the cart: reads, and changes with and without a key.
+func everyCall() []cartCall {
+	var all []cartCall
+	for _, who := range []string{"guest", "customer", "both"} {
+		for _, call := range [][3]string{
+			{"GET", "/cart"},
+			{"GET", "/cart/count"},
+			{"GET", "/cart/validate"},
+			{"GET", "/cart/summary"},
+			{"POST", "/cart/add", `{"product_id":1001}`},
+			{"POST", "/cart/add", `{"product_id":5,"fields":{"Account email":"a@example.com"},"notice":"Please"}`},
+			{"PATCH", "/cart/items/1001", `{"quantity":3}`},
+			{"PATCH", "/cart/items/5", `{"fields":{"Account email":"#@example.com"}}`},
+			{"PATCH", "/cart/items/5", `{"notice":"#"}`},
+			{"DELETE", "/cart/items/1002"},
+			{"POST", "/cart/coupon", `{"coupon":"TEN"}`},
+			{"DELETE", "/cart/coupon"},
+			{"DELETE", "/cart/clear"},
+		} {
+			plain := cartCall{who: who, method: call[0], path: call[1], body: call[2]}
+			all = append(all, plain)
+			if plain.method != "GET" {
+				plain.keyed = true
+				all = append(all, plain)
+			}
+		}
+	}
+	return all
+}
+
+// regular is a client with carts that it fills, and others that it only clears. It is safe
+// for concurrent use.
+type regular struct {
+	t      testing.TB
+	name   string
+	fills  map[string]*shopper // by who
+	clears map[string]*shopper
+	sent   atomic.Int64
+}
+
+// newRegular returns a client whose carts contain what the calls change.
+func newRegular(t testing.TB, client *shopper, name string) *regular {
+	t.Helper()
+	r := &regular{t: t, name: name, fills: map[string]*shopper{}, clears: map[string]*shopper{}}
+	for purpose, carts := range map[string]map[string]*shopper{"fills": r.fills, "clears": r.clears} {
+		id := name + "-" + purpose
+		carts["guest"] = client.as("a-regular-guests-cart-"+id, "")
+		carts["customer"] = client.as("", customer(t, id))
+		carts["both"] = client.as("a-guests-cart-to-bring-"+id, customer(t, id+"-both"))
+		for _, c := range carts {
+			r.add(c, `{"product_id":1001}`)
+			r.add(c, `{"product_id":5,"fields":{"Account email":"b@example.com"}}`)
+		}
+	}
+	return r
+}
+
+// bring fills the guest's cart whose token the next calls of both send, so that they merge
+// it.
+func (r *regular) bring() {
+	r.t.Helper()
+	r.add(r.fills["both"].as(r.fills["both"].Token, ""), `{"product_id":1001}`)
+}
+
+// add adds to a cart. It repeats a 503, which on a busy machine may occur.
+func (r *regular) add(c *shopper, body string) {
+	r.t.Helper()
+	key := fmt.Sprint(r.name, "-add-", r.sent.Add(1))
+	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+		a := c.send("POST", "/cart/add", body, "Idempotency-Key", key)
+		if a.Status == http.StatusOK {
+			return
+		}
+		if a.Status != http.StatusServiceUnavailable || time.Since(began) > startLimit {
+			r.t.Fatalf("add %s: %v", body, a)
+		}
+	}
+}
+
+// send makes one call.
+func (r *regular) send(call cartCall) reply {
+	n, c, body := r.sent.Add(1), r.fills[call.who], call.body
+	if call.path == "/cart/clear" {
+		c = r.clears[call.who]
+	}
+	body = strings.ReplaceAll(body, "#", strconv.FormatInt(n, 10))
+	if call.keyed {
+		return c.send(call.method, call.path, body, "Idempotency-Key", fmt.Sprint(r.name, "-", n))
+	}
+	return c.send(call.method, call.path, body)
+}
