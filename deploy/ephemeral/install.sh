@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs redis-server, Postgres, Chromium, curl, jq and sqlite3 if they are missing, and
-# then runs the given command, if any:
+# Installs redis-server, Postgres, Chromium, haproxy, curl, jq and sqlite3 if they are
+# missing, and then runs the given command, if any:
 #
 #	sh deploy/ephemeral/install.sh go run ./deploy/ephemeral/run -- go test ./...
 #
@@ -27,6 +27,11 @@ has_browser() {
 # What the examples of docs/subscriptions.md need.
 has_tools() {
 	command -v curl && command -v jq && command -v sqlite3
+} >/dev/null
+
+# Debian has it in /usr/sbin, which is not in every PATH.
+has_haproxy() {
+	command -v haproxy || [ -x /usr/sbin/haproxy ]
 } >/dev/null
 
 as_root() {
@@ -63,6 +68,7 @@ install_packages() {
 
 if has_servers || { install_packages redis-server postgresql && has_servers; }; then
 	has_browser || install_packages chromium || true
+	has_haproxy || install_packages haproxy || true
 	has_tools || install_packages curl jq sqlite3 || true
 	[ $# = 0 ] || exec "$@"
 	exit 0

@@ -1,0 +1,90 @@
+package torture
+
+import (
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// startHAProxy starts haproxy with the configuration of deploy/haproxy in front of two
+// instances, and returns its URL.
+func startHAProxy(t testing.TB, a, b *service) string {
+	t.Helper()
+	program, err := exec.LookPath("haproxy")
+	if err != nil {
+		program = "/usr/sbin/haproxy" // where Debian has it, which is not in every PATH
+		if _, err := os.Stat(program); err != nil {
+			t.Fatal("haproxy is not installed (sh deploy/ephemeral/install.sh)")
+		}
+	}
+	socket, file := listening(t)
+	said := filepath.Join(t.TempDir(), "log")
+	log, err := os.Create(said)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	cmd := exec.Command(program, "-db", "-f", "../../../deploy/haproxy/haproxy.cfg")
+	cmd.Env = []string{
+		"LISTEN=fd@3",
+		"A=" + a.addr, "A_ADMIN=" + a.admin,
+		"B=" + b.addr, "B_ADMIN=" + b.admin,
+	}
+	cmd.ExtraFiles = []*os.File{file}
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := cmd.Start(); err != nil {
+		t.Fatalf("start haproxy: %v", err)
+	}
+	_ = file.Close()
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		if text, _ := os.ReadFile(said); t.Failed() {
+			t.Logf("haproxy: %s", text)
+		}
+	})
+	url := "http://" + socket
+	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		response, err := http.Get(url + "/openapi.yaml")
+		if err == nil {
+			_ = response.Body.Close()
+			return url
+		}
+		if time.Since(began) > startLimit {
+			t.Fatalf("haproxy does not answer: %v", err)
+		}
+	}
+}
+
+// listening returns the address and the file of a socket that another process will accept
+// from.
+func listening(t testing.TB) (string, *os.File) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	file, err := l.(*net.TCPListener).File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l.Addr().String(), file
+}
+
+// served returns how many requests an instance has answered.
+func (s *service) served() (n int) {
+	s.t.Helper()
+	_, page, err := s.adminGet("/metrics")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return strings.Count(page, "\ncommerce_http_request_seconds_count{")
+}
