@@ -49,6 +49,7 @@ func TestBenchmarks_RunEndToEnd(t *testing.T) {
 			{"memory", 0, 4, 1},
 			{"writes", 0, 3, 0},
 			{"start", 0, 2, 0},
+			{"outage", 0, 2*2 + 1, 0},
 		},
 		"subscriptions": {
 			{"list", 2 + 1 + 2 + 7 + 1, 0, 1},     // the first page, page 10 by link and by number, filters, changes

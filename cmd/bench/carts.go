@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"net/url"
 
 	"github.com/jackc/pgx/v5"
 
@@ -129,6 +130,11 @@ func openShops(ctx context.Context, s *stage) ([]*shop, error) {
 
 // openShop starts a service. Settings are added to the usual ones.
 func openShop(ctx context.Context, s *stage, binary string, settings ...string) (*shop, error) {
+	return openShopVia(ctx, s, binary, func(*url.URL) {}, settings...)
+}
+
+// openShopVia starts a service that uses an edited URL of its database.
+func openShopVia(ctx context.Context, s *stage, binary string, edit func(*url.URL), settings ...string) (*shop, error) {
 	database, err := s.database(ctx, binary, 0)
 	if err != nil {
 		return nil, err
@@ -136,13 +142,18 @@ func openShop(ctx context.Context, s *stage, binary string, settings ...string) 
 	if err := addProducts(ctx, database); err != nil {
 		return nil, err
 	}
+	via, err := url.Parse(database)
+	if err != nil {
+		return nil, err
+	}
+	edit(via)
 	// Without pings the replication stream has nothing but the service's changes. A replica
 	// need not wait for others.
 	redis, err := s.redis(ctx, "--repl-ping-replica-period", "3600", "--repl-diskless-sync-delay", "0")
 	if err != nil {
 		return nil, err
 	}
-	settings = append(serviceSettings(database, redis), settings...)
+	settings = append(serviceSettings(via.String(), redis), settings...)
 	service, err := s.http(ctx, settings, responds("/openapi.yaml"), binary, "serve")
 	if err != nil {
 		return nil, err

@@ -71,6 +71,7 @@ func benchmarks() []benchmark {
 		{"memory", benchMemory},
 		{"writes", benchWrites},
 		{"start", benchStart},
+		{"outage", benchOutage},
 		{"soak", benchSoak},
 		{"list", benchList},
 		{"export", benchExport},
