@@ -34,8 +34,8 @@ func redisOutages() []redisOutage {
 	for i := range durable {
 		durable[i].name, durable[i].durable = durable[i].name+", awaiting a replica", true
 	}
-	if !*long {
-		durable = durable[3:4]
+	if !*long { // a kill is like a stop
+		all, durable = all[:5], durable[3:4]
 	}
 	return slices.Concat(all, durable, []redisOutage{{
 		name: "frozen replica", direct: true, durable: true, served: true,
@@ -100,7 +100,7 @@ func openOnRedis(t *testing.T, p *promise, database string, o redisOutage) *shop
 	}
 	s.service = startService(t, append(settings, "REDIS_URL="+via)...)
 	s.client = newShopper(t, s.service)
-	for i := range sized(16, 32) {
+	for i := range sized(8, 32) {
 		s.clients = append(s.clients, newRegular(t, s.client, fmt.Sprint("regular-", i)))
 	}
 	return s
