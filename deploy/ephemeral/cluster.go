@@ -39,9 +39,10 @@ func (c *RedisCluster) belongTo(tb testing.TB) {
 	}
 }
 
-func startCluster(home *home, lock lock, failover time.Duration) (*RedisCluster, error) {
+// startCluster starts a cluster. ahead[i], if given, is how far the clock of node i is ahead.
+func startCluster(home *home, lock lock, failover time.Duration, ahead ...time.Duration) (*RedisCluster, error) {
 	return retried(func() (*RedisCluster, error) {
-		nodes, err := startNodes(home, lock)
+		nodes, err := startNodes(home, lock, ahead)
 		if err == nil {
 			err = formCluster(nodes, failover)
 		}
@@ -60,7 +61,7 @@ func startCluster(home *home, lock lock, failover time.Duration) (*RedisCluster,
 }
 
 // startNodes starts servers that do not know each other yet.
-func startNodes(home *home, lock lock) ([]*Server, error) {
+func startNodes(home *home, lock lock, ahead []time.Duration) ([]*Server, error) {
 	ports, err := freePorts(2 * masters)
 	if err != nil {
 		return nil, err
@@ -77,6 +78,9 @@ func startNodes(home *home, lock lock) ([]*Server, error) {
 			"--repl-ping-replica-period", "1")
 		if err != nil {
 			return nil, err
+		}
+		if i < len(ahead) {
+			nodes[i].ahead = ahead[i]
 		}
 	}
 	return nodes, inParallel(nodes, func(_ int, node *Server) error { return node.start() })

@@ -17,6 +17,7 @@ package ephemeral
 import (
 	"os"
 	"testing"
+	"time"
 )
 
 // The environment variables that name running servers.
@@ -87,7 +88,10 @@ func StartRedis(tb testing.TB, settings ...string) *Server {
 }
 
 // StartCluster is Guard.StartCluster without access control.
-func StartCluster(tb testing.TB) *RedisCluster { tb.Helper(); return Guard{}.StartCluster(tb) }
+func StartCluster(tb testing.TB, ahead ...time.Duration) *RedisCluster {
+	tb.Helper()
+	return Guard{}.StartCluster(tb, ahead...)
+}
 
 // StartSentinels is Guard.StartSentinels without access control.
 func StartSentinels(tb testing.TB) *RedisSentinels { tb.Helper(); return Guard{}.StartSentinels(tb) }

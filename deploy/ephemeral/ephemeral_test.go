@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -194,6 +195,25 @@ func TestStartCluster_ReplacesADeadMaster(t *testing.T) {
 	client := dialRedis(cluster.Nodes[3])
 	defer client.Close()
 	wantTakeover(t, client)
+}
+
+func TestStartCluster_SetsClocksAhead(t *testing.T) {
+	t.Parallel()
+	const ahead = 2 * time.Second
+	cluster := StartCluster(t, 0, ahead)
+	for i, want := range []time.Duration{0, ahead, 0} {
+		before := time.Now()
+		now, err := cluster.Nodes[i].Admin().Time(t.Context()).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if now.Before(before.Add(want-time.Second/2)) || now.After(time.Now().Add(want+time.Second/2)) {
+			t.Errorf("the clock of node %d is %v ahead, want %v", i, now.Sub(before), want)
+		}
+	}
+	if left, _ := filepath.Glob("/dev/shm/*faketime*_" + strconv.Itoa(cluster.Nodes[1].process.Pid)); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
 }
 
 // wantTakeover waits until a replica is the master.

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 // Guard is the access control of a private Redis. The zero value has none. The URLs of
@@ -40,11 +41,12 @@ func (g Guard) StartRedis(tb testing.TB, settings ...string) *Server {
 
 // StartCluster starts a Redis Cluster for this test alone. Its nodes fail over after
 // about 2 s. Those of the shared cluster take longer, so that a busy machine does not
-// cause a failover.
-func (g Guard) StartCluster(tb testing.TB) *RedisCluster {
+// cause a failover. ahead[i], if given, is how far the clock of node i is ahead of this
+// machine's.
+func (g Guard) StartCluster(tb testing.TB, ahead ...time.Duration) *RedisCluster {
 	tb.Helper()
 	lock := g.lock(tb)
-	return private(tb, func(home *home) (*RedisCluster, error) { return startCluster(home, lock, fastFailover) })
+	return private(tb, func(home *home) (*RedisCluster, error) { return startCluster(home, lock, fastFailover, ahead...) })
 }
 
 // StartSentinels starts a Redis master, its replica and a sentinel for this

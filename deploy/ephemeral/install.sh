@@ -1,12 +1,11 @@
 #!/bin/sh
-# Installs redis-server, Postgres, Chromium, haproxy, curl, jq and sqlite3 if they are
-# missing, and then runs the given command, if any:
+# Installs what the tests need, if it is missing, and then runs the given command, if any:
 #
 #	sh deploy/ephemeral/install.sh go run ./deploy/ephemeral/run -- go test ./...
 #
 # Installing needs apt-get, and root or sudo. If servers are still missing, the command
 # runs in the "test" container of deploy/compose.yaml, provided that Docker is running.
-# If one of the others is still missing, the tests that need it say so.
+# If something else is still missing, the tests that need it say so.
 set -eu
 
 has_postgres() {
@@ -20,19 +19,18 @@ has_servers() {
 	command -v redis-server >/dev/null && has_postgres
 }
 
-has_browser() {
-	command -v chromium || command -v chromium-browser || command -v google-chrome
+has() { # some of these programs are in a directory that is not in every PATH
+	command -v "$1" || [ -x "/usr/sbin/$1" ]
 } >/dev/null
 
-# What the examples of docs/subscriptions.md need.
-has_tools() {
-	command -v curl && command -v jq && command -v sqlite3
-} >/dev/null
-
-# Debian has it in /usr/sbin, which is not in every PATH.
-has_haproxy() {
-	command -v haproxy || [ -x /usr/sbin/haproxy ]
-} >/dev/null
+# Prints the missing packages of those that single tests need.
+missing() {
+	has chromium || has chromium-browser || has google-chrome || echo chromium
+	for program in haproxy pgbouncer curl jq sqlite3; do
+		has $program || echo $program
+	done
+	ls /usr/lib/*/faketime/libfaketime.so.1 >/dev/null 2>&1 || echo faketime # sets the clocks of servers ahead
+}
 
 as_root() {
 	if [ "$(id -u)" = 0 ]; then
@@ -67,9 +65,9 @@ install_packages() {
 }
 
 if has_servers || { install_packages redis-server postgresql && has_servers; }; then
-	has_browser || install_packages chromium || true
-	has_haproxy || install_packages haproxy || true
-	has_tools || install_packages curl jq sqlite3 || true
+	packages=$(missing)
+	# shellcheck disable=SC2086 # the names are separate arguments
+	[ -z "$packages" ] || install_packages $packages || true
 	[ $# = 0 ] || exec "$@"
 	exit 0
 fi

@@ -40,6 +40,7 @@ type Server struct {
 	answers   func(ctx context.Context, s *Server) error // checks that this process serves URL
 	shutdown  syscall.Signal                             // asks for an orderly shutdown
 	crash     syscall.Signal                             // ends the process like a crash
+	ahead     time.Duration                              // how far its clock is ahead of this machine's
 	tb        testing.TB                                 // nil for a server of a fleet
 
 	mu      sync.Mutex
@@ -101,10 +102,18 @@ func (s *Server) start() error {
 		Credential: s.as,
 	}
 	dieWithParent(cmd.SysProcAttr, s.crash)
+	if s.ahead != 0 {
+		clock, err := clockAhead(s.ahead)
+		if err != nil {
+			return fmt.Errorf("start %s: %w", s.arguments[0], err)
+		}
+		cmd.Env = append(os.Environ(), clock...)
+	}
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("start %s: %w", s.arguments[0], err)
 	}
 	s.process = cmd.Process
+	defer removeClockFiles(cmd.Process.Pid)
 	if err := s.await(); err != nil {
 		return errors.Join(fmt.Errorf("start %s: %w; the end of its log:\n%s", s.arguments[0], err, s.logTail()), s.end(s.crash))
 	}
