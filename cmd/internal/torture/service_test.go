@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"os"
 	"os/exec"
@@ -101,11 +102,16 @@ func (s *service) announced(from int64) bool {
 // said returns the log from an offset on.
 func (s *service) said(from int64) []byte {
 	s.t.Helper()
-	text, err := os.ReadFile(s.log)
+	log, err := os.Open(s.log)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return text[min(from, int64(len(text))):]
+	defer log.Close()
+	text, err := io.ReadAll(io.NewSectionReader(log, from, math.MaxInt64-from))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return text
 }
 
 // entries returns the complete lines of the log from an offset on.

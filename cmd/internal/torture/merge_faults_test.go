@@ -1,0 +1,274 @@
+package torture
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"commerce/deploy/ephemeral"
+)
+
+// healLimit is how long a cluster may take to replace a master, or a replica to catch up.
+const healLimit = 30 * time.Second
+
+// faults are what happens to a cluster and to the instances during merges. Those of the
+// cluster come one after another, because two at the same time lose data however the
+// service behaves: a master and its only replica, or a master that has just got a slot.
+type faults struct {
+	m      *merges
+	t      *testing.T
+	nodes  []*clusterNode
+	kinds  []faultKind
+	counts map[string]int64
+	turn   int
+
+	timeline []string // for the report of a failure
+
+	stopped sync.Once
+	quit    chan struct{}
+	all     sync.WaitGroup
+	kills   int64 // of instances
+}
+
+// clusterNode is a node with a client that has all rights.
+type clusterNode struct {
+	*ephemeral.Server
+	admin *redis.Client
+}
+
+// faultKind is one kind of fault. do reports whether the fault happened.
+type faultKind struct {
+	name string
+	do   func(f *faults) bool
+}
+
+func startFaults(m *merges) *faults {
+	f := &faults{m: m, t: m.t, counts: map[string]int64{}, quit: make(chan struct{})}
+	for _, server := range m.cluster.Nodes {
+		f.nodes = append(f.nodes, &clusterNode{server, server.Admin()})
+	}
+	f.kinds = []faultKind{
+		{"slots moved", (*faults).moveSlot},
+		{"replicas cut off for a moment", (*faults).cutReplica},
+		{"masters killed", (*faults).killMaster},
+		{"replication links dropped", (*faults).dropLinks},
+		{"connections of instances closed", (*faults).closeConnections},
+		{"nodes frozen for a moment", (*faults).freezeNode},
+		{"masters killed while their replica was cut off", (*faults).killMasterWithoutReplica},
+		{"masters frozen until they were replaced", (*faults).freezeMaster},
+	}
+	if *long {
+		f.kinds = append(f.kinds, faultKind{"replicas frozen until they count as dead", (*faults).freezeReplica},
+			faultKind{"slots moved", (*faults).moveSlot})
+	}
+	f.all.Go(f.killInstances)
+	return f
+}
+
+// next makes the next fault, and waits until the cluster is whole again.
+func (f *faults) next() {
+	kind := f.kinds[f.turn%len(f.kinds)]
+	f.turn++
+	began := time.Now()
+	if kind.do(f) {
+		f.counts[kind.name]++
+		f.timeline = append(f.timeline, fmt.Sprintf("%s to %s: %s", clock(began), clock(time.Now()), kind.name))
+	}
+	f.pause(sized(50, 300))
+}
+
+// complete reports whether each fault had its turn.
+func (f *faults) complete() bool { return f.turn >= len(f.kinds) }
+
+// end stops the faults. It may be called twice.
+func (f *faults) end() {
+	f.stopped.Do(func() { close(f.quit) })
+	f.all.Wait()
+}
+
+func (f *faults) report() {
+	if f.t.Failed() {
+		f.t.Logf("faults:\n%s", strings.Join(f.timeline, "\n"))
+	}
+	f.counts["instances killed"] = f.kills
+	reported := map[string]bool{}
+	for _, kind := range append(f.kinds, faultKind{name: "instances killed"}) {
+		if reported[kind.name] {
+			continue
+		}
+		reported[kind.name] = true
+		f.m.p.counted(kind.name, f.counts[kind.name])
+		if f.counts[kind.name] == 0 {
+			f.t.Errorf("no %s: nothing was tried", kind.name)
+		}
+	}
+}
+
+// pause waits up to a number of ms.
+func (f *faults) pause(ms int) { time.Sleep(time.Duration(rand.IntN(ms)) * time.Millisecond) }
+
+// killInstances kills one instance at a time with SIGKILL, and starts it again.
+func (f *faults) killInstances() {
+	for {
+		select {
+		case <-f.quit:
+			return
+		case <-time.After(time.Second + rand.N(sized(time.Second, 4*time.Second))):
+		}
+		s := f.m.instances[rand.IntN(len(f.m.instances))]
+		s.kill()
+		f.pause(200)
+		s.start()
+		f.kills++
+	}
+}
+
+// says reports whether a node's INFO REPLICATION has a line.
+func (f *faults) says(n *clusterNode, line string) bool {
+	return strings.Contains(n.admin.Info(f.t.Context(), "replication").Val(), line)
+}
+
+func (f *faults) await(what string, done func() bool) {
+	f.t.Helper()
+	for began := time.Now(); !done(); time.Sleep(10 * time.Millisecond) {
+		if time.Since(began) > healLimit {
+			f.t.Fatalf("not within %v: %s", healLimit, what)
+		}
+	}
+}
+
+// shard returns the master and the replica of a random shard. The replica has everything
+// that the master has.
+func (f *faults) shard() (master, replica *clusterNode) {
+	i := rand.IntN(3)
+	one, other := f.nodes[i], f.nodes[i+3]
+	f.await("a shard has a master and a replica that follows it", func() bool {
+		master, replica = one, other
+		if f.says(other, "role:master") {
+			master, replica = other, one
+		}
+		return f.says(master, "role:master") && f.says(replica, "role:slave") && f.says(replica, "master_link_status:up")
+	})
+	return master, replica
+}
+
+// follow waits until a node is the replica of its shard.
+func (f *faults) follow(n *clusterNode) {
+	f.await("a node follows the new master", func() bool { return f.says(n, "role:slave") && f.says(n, "master_link_status:up") })
+}
+
+func (f *faults) killMaster() bool {
+	f.replace(f.shard())
+	return true
+}
+
+// replace kills a master and restarts it as the replica of its replica. A node that was
+// restarted earlier would come back as a master without data.
+func (f *faults) replace(master, replica *clusterNode) {
+	master.Kill()
+	f.await("the replica is the master", func() bool { return f.says(replica, "role:master") })
+	f.pause(500)
+	master.Restart()
+	f.follow(master)
+}
+
+// cut disconnects a replica from its master until the returned function is called. The
+// cluster's nodes keep seeing each other, so the replica can become master.
+func (f *faults) cut(master, replica *clusterNode) (mend func()) {
+	ctx := f.t.Context()
+	f.do(replica.admin.ConfigSet(ctx, "masterauth", "no master takes this"))
+	f.do(master.admin.Do(ctx, "client", "kill", "type", "replica"))
+	return func() { f.do(replica.admin.ConfigSet(ctx, "masterauth", "")) }
+}
+
+func (f *faults) do(cmd redis.Cmder) {
+	f.t.Helper()
+	if err := cmd.Err(); err != nil {
+		f.t.Fatalf("%v: %v", cmd.Args(), err)
+	}
+}
+
+func (f *faults) cutReplica() bool {
+	master, replica := f.shard()
+	mend := f.cut(master, replica)
+	f.pause(1000)
+	mend()
+	f.shard()
+	f.follow(replica)
+	return true
+}
+
+// killMasterWithoutReplica kills a master whose replica lacks the last changes.
+func (f *faults) killMasterWithoutReplica() bool {
+	master, replica := f.shard()
+	mend := f.cut(master, replica)
+	f.pause(700)
+	behind := f.says(master, "role:master") && f.says(replica, "role:slave") && !f.says(replica, "master_link_status:up")
+	if behind {
+		master.Kill()
+		f.await("the replica is the master", func() bool { return f.says(replica, "role:master") })
+	}
+	mend()
+	if behind {
+		master.Restart()
+		f.follow(master)
+	}
+	return behind
+}
+
+// dropLinks closes a replica's connection again and again. It reconnects and goes on.
+func (f *faults) dropLinks() bool {
+	master, _ := f.shard()
+	for range 10 {
+		f.do(master.admin.Do(f.t.Context(), "client", "kill", "type", "replica"))
+		f.pause(100)
+	}
+	return true
+}
+
+// closeConnections loses the replies that are under way, after their commands ran.
+func (f *faults) closeConnections() bool {
+	for range 10 {
+		for _, n := range f.nodes {
+			f.do(n.admin.Do(f.t.Context(), "client", "kill", "type", "normal"))
+		}
+		f.pause(60)
+	}
+	return true
+}
+
+// freezeNode suspends a node for less than a failover takes.
+func (f *faults) freezeNode() bool {
+	master, replica := f.shard()
+	n := []*clusterNode{master, replica}[rand.IntN(2)]
+	n.Freeze()
+	f.pause(500)
+	n.Thaw()
+	return true
+}
+
+func (f *faults) freezeReplica() bool {
+	_, replica := f.shard()
+	replica.Freeze()
+	time.Sleep(1500 * time.Millisecond)
+	replica.Thaw()
+	f.follow(replica)
+	return true
+}
+
+// freezeMaster suspends a master until its replica has replaced it. When it continues, it
+// still believes to be the master for a moment.
+func (f *faults) freezeMaster() bool {
+	master, replica := f.shard()
+	master.Freeze()
+	f.await("the replica is the master", func() bool { return f.says(replica, "role:master") })
+	f.pause(500)
+	master.Thaw()
+	f.follow(master)
+	return true
+}

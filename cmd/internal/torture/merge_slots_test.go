@@ -1,0 +1,117 @@
+package torture
+
+import (
+	"math/rand/v2"
+	"net"
+	"strconv"
+	"strings"
+)
+
+// moveSlot moves the slot of a cart that is in use to another master, as operators do:
+// with a while in which some of its keys are here and some there.
+func (f *faults) moveSlot() bool {
+	key := f.m.someKey()
+	from, to := f.owner(key), f.otherMaster(key)
+	if from == nil || to == nil {
+		return false
+	}
+	f.patience("30000") // a failover now would lose the slot, and what has moved
+	defer f.patience("1000")
+	ctx := f.t.Context()
+	slot := from.admin.ClusterKeySlot(ctx, key).Val()
+	number := strconv.FormatInt(slot, 10)
+	fromID, toID := from.admin.ClusterMyID(ctx).Val(), to.admin.ClusterMyID(ctx).Val()
+	f.do(to.admin.Do(ctx, "cluster", "setslot", number, "importing", fromID))
+	f.do(from.admin.Do(ctx, "cluster", "setslot", number, "migrating", toID))
+	f.pause(100)
+	for {
+		keys := from.admin.ClusterGetKeysInSlot(ctx, int(slot), 100).Val()
+		if len(keys) == 0 {
+			break
+		}
+		f.migrate(from, to, keys[:1+rand.IntN(len(keys))])
+		f.pause(50)
+	}
+	f.do(to.admin.Do(ctx, "cluster", "setslot", number, "node", toID))
+	f.do(from.admin.Do(ctx, "cluster", "setslot", number, "node", toID))
+	f.await("all nodes know where a slot is", func() bool { return f.known(key, number, to) })
+	moved, _ := offsets(to.admin.Info(ctx, "replication").Val())
+	f.await("the slot's new replica has its keys", func() bool {
+		_, replica := offsets(to.admin.Info(ctx, "replication").Val())
+		return replica >= moved
+	})
+	return true
+}
+
+// patience sets after how many ms without a response a node is replaced.
+func (f *faults) patience(ms string) {
+	for _, n := range f.nodes {
+		f.do(n.admin.ConfigSet(f.t.Context(), "cluster-node-timeout", ms))
+	}
+}
+
+// owner returns the master that serves a key; nil while none does.
+func (f *faults) owner(key string) *clusterNode {
+	for _, n := range f.nodes {
+		if n.admin.Type(f.t.Context(), key).Err() == nil {
+			return n
+		}
+	}
+	return nil
+}
+
+// otherMaster returns a random master that does not serve a key; nil for none.
+func (f *faults) otherMaster(key string) *clusterNode {
+	var found []*clusterNode
+	for _, n := range f.nodes {
+		if f.says(n, "role:master") && n.admin.Type(f.t.Context(), key).Err() != nil {
+			found = append(found, n)
+		}
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	return found[rand.IntN(len(found))]
+}
+
+func (f *faults) migrate(from, to *clusterNode, keys []string) {
+	host, port, err := net.SplitHostPort(to.admin.Options().Addr)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	args := []any{"migrate", host, port, "", 0, 5000, "keys"}
+	for _, key := range keys {
+		args = append(args, key)
+	}
+	f.do(from.admin.Do(f.t.Context(), args...))
+}
+
+// known reports whether all nodes say that a master serves a slot.
+func (f *faults) known(key, slot string, master *clusterNode) bool {
+	for _, n := range f.nodes {
+		err := n.admin.Type(f.t.Context(), key).Err()
+		switch {
+		case n == master && err == nil:
+		case err != nil && err.Error() == "MOVED "+slot+" "+master.admin.Options().Addr:
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// offsets returns, from a master's INFO REPLICATION, how far it is, and how far it knows
+// its replica to be.
+func offsets(info string) (master, replica int64) {
+	for line := range strings.Lines(info) {
+		line = strings.TrimSpace(line)
+		if rest, ok := strings.CutPrefix(line, "master_repl_offset:"); ok {
+			master, _ = strconv.ParseInt(rest, 10, 64)
+		}
+		if _, rest, ok := strings.Cut(line, ",offset="); ok {
+			rest, _, _ = strings.Cut(rest, ",")
+			replica, _ = strconv.ParseInt(rest, 10, 64)
+		}
+	}
+	return master, replica
+}

@@ -1,0 +1,159 @@
+package torture
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"commerce/deploy/connect"
+	"commerce/deploy/ephemeral"
+)
+
+// Shoppers fill guests' carts and log in, on several devices and with shared tokens, while
+// nodes of a cluster die, hang, lose their replicas and exchange slots, and instances are
+// killed. Each change must count exactly once. Only an unconfirmed one may be lost, and only
+// by a failover.
+func TestPromise03_AMergeNeitherLosesNorDoublesALine(t *testing.T) {
+	t.Parallel()
+	p := promised(t, 3, "a merge never loses or doubles a line", "0 wrong of 100,000 merges")
+	m := startMerges(t, p)
+	stop := m.shop()
+	defer stop()
+	f := startFaults(m)
+	defer f.end()
+	bar := p.progress("merges", int(m.wanted))
+	limit := sized(2*time.Minute, 10*time.Minute)
+	began := time.Now()
+	for (m.merged.Load() < m.wanted || !f.complete()) && time.Since(began) < limit {
+		f.next()
+		_ = bar.Set(int(min(m.wanted, m.merged.Load())))
+	}
+	took := time.Since(began)
+	f.end()
+	stop()
+	m.recount()
+	m.report(took)
+	f.report()
+}
+
+// merges is a run of shoppers who log in.
+type merges struct {
+	p         *promise
+	t         *testing.T
+	cluster   *ephemeral.RedisCluster
+	redis     redis.UniversalClient // sees claimed carts, which no response shows
+	instances []*service
+	calls     atomic.Int64 // which alternate between the instances
+	client    *shopper
+	wanted    int64
+
+	merged, changes, unknown, repeats, lost, wrong atomic.Int64
+
+	over    atomic.Bool // no further visits begin
+	current []atomic.Pointer[visit]
+	mu      sync.Mutex
+	visits  []*visit // that have ended
+}
+
+func startMerges(t *testing.T, p *promise) *merges {
+	const ahead = 2 * time.Second
+	m := &merges{
+		p: p, t: t, wanted: sized[int64](300, 100_000),
+		// Each replica's clock differs from its master's, and masters' clocks differ too.
+		cluster: ephemeral.StartCluster(t, 0, ahead, 0, ahead, 0, ahead),
+		current: make([]atomic.Pointer[visit], sized(32, 128)),
+	}
+	database := catalog(t)
+	for range 2 {
+		m.instances = append(m.instances, startService(t, "REDIS_URL="+m.cluster.URL, "DATABASE_URL="+database, "DURABILITY=replica"))
+	}
+	client, err := connect.Redis(m.cluster.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Close() })
+	m.redis = client
+	m.client = shopperAt(t, func() string { return m.instances[m.calls.Add(1)%2].URL() })
+	return m
+}
+
+// shop lets shoppers make one visit after another, until the returned function is called.
+// That waits for their last visits.
+func (m *merges) shop() (stop func()) {
+	var all sync.WaitGroup
+	for i := range m.current {
+		all.Go(func() {
+			for n := 0; !m.over.Load(); n++ {
+				v := m.newVisit(fmt.Sprintf("%d-%d", i, n))
+				m.current[i].Store(v)
+				v.make()
+			}
+		})
+	}
+	return func() {
+		m.over.Store(true)
+		all.Wait()
+	}
+}
+
+// ended checks a visit, and keeps it for recount.
+func (m *merges) ended(v *visit) {
+	v.compare("at its end")
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.visits = append(m.visits, v)
+}
+
+// recount compares all carts once more, after all faults.
+func (m *merges) recount() {
+	todo := make(chan *visit, len(m.visits))
+	for _, v := range m.visits {
+		todo <- v
+	}
+	close(todo)
+	var all sync.WaitGroup
+	for range 16 {
+		all.Go(func() {
+			for v := range todo {
+				v.compare("after all faults")
+				m.lost.Add(v.lost)
+			}
+		})
+	}
+	all.Wait()
+}
+
+func (m *merges) report(took time.Duration) {
+	p := m.p
+	p.counted("merges", m.merged.Load())
+	p.counted("wrong", m.wrong.Load())
+	p.counted("changes", m.changes.Load())
+	p.counted("lost unconfirmed", m.lost.Load())
+	p.counted("outcomes unknown at first", m.unknown.Load())
+	p.counted("repeats recognized", m.repeats.Load())
+	p.measured("rate", float64(m.merged.Load()*10/max(1, int64(took.Seconds())))/10, "merges/s")
+	if n := m.merged.Load(); n < m.wanted {
+		p.t.Errorf("only %d merges in %v, want %d", n, took, m.wanted)
+	}
+	if m.unknown.Load() == 0 || m.repeats.Load() == 0 {
+		p.t.Error("no outcome was unknown, or no repeat recognized: nothing was tried")
+	}
+}
+
+// someKey returns the Redis key of a cart that is in use now.
+func (m *merges) someKey() string {
+	for range 1000 {
+		if v := m.current[rand.IntN(len(m.current))].Load(); v != nil {
+			keys := v.keys()
+			return keys[rand.IntN(len(keys))]
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	m.t.Fatal("no visit has begun")
+	return ""
+}
