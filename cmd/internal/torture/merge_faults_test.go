@@ -3,6 +3,7 @@ package torture
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -14,7 +15,7 @@ import (
 )
 
 // healLimit is how long a cluster may take to replace a master, or a replica to catch up.
-const healLimit = 30 * time.Second
+const healLimit = time.Minute
 
 // faults are what happens to a cluster and to the instances during merges. Those of the
 // cluster come one after another, because two at the same time lose data however the
@@ -27,7 +28,8 @@ type faults struct {
 	counts map[string]int64
 	turn   int
 
-	timeline []string // for the report of a failure
+	timeline  []string // for the report of a failure
+	failovers [][2]time.Time
 
 	stopped sync.Once
 	quit    chan struct{}
@@ -74,12 +76,28 @@ func startFaults(m *merges) *faults {
 func (f *faults) next() {
 	kind := f.kinds[f.turn%len(f.kinds)]
 	f.turn++
-	began := time.Now()
+	began, before := time.Now(), f.masters()
 	if kind.do(f) {
 		f.counts[kind.name]++
 		f.timeline = append(f.timeline, fmt.Sprintf("%s to %s: %s", clock(began), clock(time.Now()), kind.name))
 	}
+	if f.masters() != before {
+		f.failovers = append(f.failovers, [2]time.Time{began, time.Now()})
+	}
 	f.pause(sized(50, 300))
+}
+
+// masters returns which nodes are masters now.
+func (f *faults) masters() (found [6]bool) {
+	for i, n := range f.nodes {
+		found[i] = f.says(n, "role:master")
+	}
+	return found
+}
+
+// failedOver reports whether a replica replaced a master in a span of time.
+func (f *faults) failedOver(from, to time.Time) bool {
+	return slices.ContainsFunc(f.failovers, func(span [2]time.Time) bool { return span[0].Before(to) && span[1].After(from) })
 }
 
 // complete reports whether each fault had its turn.
@@ -143,11 +161,17 @@ func (f *faults) await(what string, done func() bool) {
 }
 
 // shard returns the master and the replica of a random shard. The replica has everything
-// that the master has.
+// that the master had just now.
 func (f *faults) shard() (master, replica *clusterNode) {
 	i := rand.IntN(3)
-	one, other := f.nodes[i], f.nodes[i+3]
-	f.await("a shard has a master and a replica that follows it", func() bool {
+	return f.whole(f.nodes[i], f.nodes[i+3])
+}
+
+// whole waits until one node of a shard follows the other. On a busy machine, they may
+// change roles at any time.
+func (f *faults) whole(one, other *clusterNode) (master, replica *clusterNode) {
+	f.t.Helper()
+	f.await("a replica follows its master", func() bool {
 		master, replica = one, other
 		if f.says(other, "role:master") {
 			master, replica = other, one
@@ -157,24 +181,40 @@ func (f *faults) shard() (master, replica *clusterNode) {
 	return master, replica
 }
 
-// follow waits until a node is the replica of its shard.
-func (f *faults) follow(n *clusterNode) {
-	f.await("a node follows the new master", func() bool { return f.says(n, "role:slave") && f.says(n, "master_link_status:up") })
+// succeeded waits until a replica has replaced its master, which is dead or frozen.
+func (f *faults) succeeded(replica *clusterNode) {
+	f.t.Helper()
+	f.await("a replica is the master", func() bool { return f.says(replica, "role:master") })
 }
 
 func (f *faults) killMaster() bool {
-	f.replace(f.shard())
+	master, replica := f.shard()
+	master.Kill()
+	f.succeeded(replica)
+	f.pause(500)
+	f.rejoin(master, replica)
 	return true
 }
 
-// replace kills a master and restarts it as the replica of its replica. A node that was
-// restarted earlier would come back as a master without data.
-func (f *faults) replace(master, replica *clusterNode) {
-	master.Kill()
-	f.await("the replica is the master", func() bool { return f.says(replica, "role:master") })
-	f.pause(500)
-	master.Restart()
-	f.follow(master)
+// rejoin restarts a dead node as the replica of its successor. Until it has all data, it
+// must not become master.
+func (f *faults) rejoin(dead, successor *clusterNode) {
+	f.patience(longPatience)
+	dead.Restart()
+	f.patience(longPatience)
+	f.whole(dead, successor)
+	f.patience(shortPatience)
+}
+
+// After how many ms without a response a node is replaced. On a busy machine, nodes are
+// sometimes slow.
+const shortPatience, longPatience = "1000", "30000"
+
+// patience sets that for all nodes that run.
+func (f *faults) patience(ms string) {
+	for _, n := range f.nodes {
+		_ = n.admin.ConfigSet(f.t.Context(), "cluster-node-timeout", ms)
+	}
 }
 
 // cut disconnects a replica from its master until the returned function is called. The
@@ -198,8 +238,7 @@ func (f *faults) cutReplica() bool {
 	mend := f.cut(master, replica)
 	f.pause(1000)
 	mend()
-	f.shard()
-	f.follow(replica)
+	f.whole(master, replica)
 	return true
 }
 
@@ -208,17 +247,16 @@ func (f *faults) killMasterWithoutReplica() bool {
 	master, replica := f.shard()
 	mend := f.cut(master, replica)
 	f.pause(700)
-	behind := f.says(master, "role:master") && f.says(replica, "role:slave") && !f.says(replica, "master_link_status:up")
-	if behind {
-		master.Kill()
-		f.await("the replica is the master", func() bool { return f.says(replica, "role:master") })
+	if !f.says(master, "role:master") || !f.says(replica, "role:slave") || f.says(replica, "master_link_status:up") {
+		mend()
+		f.whole(master, replica)
+		return false
 	}
+	master.Kill()
+	f.succeeded(replica)
 	mend()
-	if behind {
-		master.Restart()
-		f.follow(master)
-	}
-	return behind
+	f.rejoin(master, replica)
+	return true
 }
 
 // dropLinks closes a replica's connection again and again. It reconnects and goes on.
@@ -253,11 +291,11 @@ func (f *faults) freezeNode() bool {
 }
 
 func (f *faults) freezeReplica() bool {
-	_, replica := f.shard()
+	master, replica := f.shard()
 	replica.Freeze()
 	time.Sleep(1500 * time.Millisecond)
 	replica.Thaw()
-	f.follow(replica)
+	f.whole(master, replica)
 	return true
 }
 
@@ -266,9 +304,11 @@ func (f *faults) freezeReplica() bool {
 func (f *faults) freezeMaster() bool {
 	master, replica := f.shard()
 	master.Freeze()
-	f.await("the replica is the master", func() bool { return f.says(replica, "role:master") })
+	f.succeeded(replica)
 	f.pause(500)
 	master.Thaw()
-	f.follow(master)
+	f.patience(longPatience)
+	f.whole(master, replica)
+	f.patience(shortPatience)
 	return true
 }

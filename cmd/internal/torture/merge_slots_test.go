@@ -15,8 +15,8 @@ func (f *faults) moveSlot() bool {
 	if from == nil || to == nil {
 		return false
 	}
-	f.patience("30000") // a failover now would lose the slot, and what has moved
-	defer f.patience("1000")
+	f.patience(longPatience) // a failover now would lose the slot, and what has moved
+	defer f.patience(shortPatience)
 	ctx := f.t.Context()
 	slot := from.admin.ClusterKeySlot(ctx, key).Val()
 	number := strconv.FormatInt(slot, 10)
@@ -41,13 +41,6 @@ func (f *faults) moveSlot() bool {
 		return replica >= moved
 	})
 	return true
-}
-
-// patience sets after how many ms without a response a node is replaced.
-func (f *faults) patience(ms string) {
-	for _, n := range f.nodes {
-		f.do(n.admin.ConfigSet(f.t.Context(), "cluster-node-timeout", ms))
-	}
 }
 
 // owner returns the master that serves a key; nil while none does.

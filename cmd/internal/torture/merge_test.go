@@ -36,7 +36,7 @@ func TestPromise03_AMergeNeitherLosesNorDoublesALine(t *testing.T) {
 	took := time.Since(began)
 	f.end()
 	stop()
-	m.recount()
+	m.recount(f)
 	m.report(took)
 	f.report()
 }
@@ -52,7 +52,7 @@ type merges struct {
 	client    *shopper
 	wanted    int64
 
-	merged, changes, unknown, repeats, lost, wrong atomic.Int64
+	merged, changes, unknown, repeats, lost, twice, wrong atomic.Int64
 
 	over    atomic.Bool // no further visits begin
 	current []atomic.Pointer[visit]
@@ -101,16 +101,17 @@ func (m *merges) shop() (stop func()) {
 	}
 }
 
-// ended checks a visit, and keeps it for recount.
-func (m *merges) ended(v *visit) {
-	v.compare("at its end")
+// keep keeps a visit for recount.
+func (m *merges) keep(v *visit) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.visits = append(m.visits, v)
 }
 
-// recount compares all carts once more, after all faults.
-func (m *merges) recount() {
+// recount compares all carts once more, after all faults. A failover that loses a claim
+// before replicas have it gives a guest's cart to a second customer with the same token.
+// Nothing else may.
+func (m *merges) recount(f *faults) {
 	todo := make(chan *visit, len(m.visits))
 	for _, v := range m.visits {
 		todo <- v
@@ -122,6 +123,10 @@ func (m *merges) recount() {
 			for v := range todo {
 				v.compare("after all faults")
 				m.lost.Add(v.lost)
+				m.twice.Add(v.twice)
+				if v.twice > 0 && !f.failedOver(v.began, v.ended) {
+					v.isWrong(fmt.Sprintf("without a failover: two customers got %d changes of one token", v.twice))
+				}
 			}
 		})
 	}
@@ -134,6 +139,7 @@ func (m *merges) report(took time.Duration) {
 	p.counted("wrong", m.wrong.Load())
 	p.counted("changes", m.changes.Load())
 	p.counted("lost unconfirmed", m.lost.Load())
+	p.counted("given to both customers of a token by a failover", m.twice.Load())
 	p.counted("outcomes unknown at first", m.unknown.Load())
 	p.counted("repeats recognized", m.repeats.Load())
 	p.measured("rate", float64(m.merged.Load()*10/max(1, int64(took.Seconds())))/10, "merges/s")

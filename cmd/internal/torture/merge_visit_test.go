@@ -35,8 +35,10 @@ type visit struct {
 	customers []string
 	bought    []*purchase
 
-	lost    int64 // changes that the last comparison missed
-	counted bool  // as wrong
+	began, ended time.Time
+	lost         int64 // changes that the last comparison missed
+	twice        int64 // changes that it found in the carts of both customers
+	counted      bool  // as wrong
 }
 
 // purchase is an add to a line. Its quantity is a power of 3, which no other change of the
@@ -54,7 +56,7 @@ type purchase struct {
 
 func (m *merges) newVisit(name string) *visit {
 	token, _ := auth.ParseCartToken("a-token-of-a-shopper-who-logs-in-" + name)
-	v := &visit{run: m, name: name, token: token, guest: m.client.as(token.Reveal(), ""), customers: []string{"c-" + name}}
+	v := &visit{run: m, name: name, token: token, guest: m.client.as(token.Reveal(), ""), customers: []string{"c-" + name}, began: time.Now()}
 	if rand.IntN(4) == 0 {
 		v.customers = append(v.customers, "d-"+name)
 	}
@@ -86,7 +88,9 @@ func (v *visit) make() {
 		v.logIn()
 		v.repeat(last)
 	}
-	v.run.ended(v)
+	v.compare("at its end")
+	v.ended = time.Now()
+	v.run.keep(v)
 }
 
 // choose returns the next change.
@@ -201,54 +205,64 @@ func (v *visit) compare(when string) {
 			wrong = fmt.Sprintf("a merge did not finish within %v", serveLimit)
 			break
 		}
-		if wrong = v.difference(held); wrong == "" {
+		if wrong = v.difference(held...); wrong == "" {
 			return
 		}
 	}
+	v.isWrong(when + ": " + wrong)
+}
+
+// isWrong reports a visit once.
+func (v *visit) isWrong(how string) {
 	if !v.counted {
 		v.counted = true
 		v.run.wrong.Add(1)
-		v.run.p.broke("visit %s of %v, %s: %s", v.name, v.customers, when, wrong)
+		v.run.p.broke("visit %s of %v, %s", v.name, v.customers, how)
 	}
 }
 
-// difference returns what is wrong with the quantities that the customers hold; "" for
+// difference returns what is wrong with the quantities that each customer holds; "" for
 // nothing.
-func (v *visit) difference(held map[string]int64) (wrong string) {
-	v.lost = 0
+func (v *visit) difference(held ...map[string]int64) (wrong string) {
+	v.lost, v.twice = 0, 0
 	for _, p := range v.bought {
 		line := strconv.Itoa(firstProduct + p.line)
-		times := held[line] % 3
-		held[line] /= 3
+		var times, most int64
+		for _, h := range held {
+			times, most = times+h[line]%3, max(most, h[line]%3)
+			h[line] /= 3
+		}
 		switch {
 		case times == 0 && !p.confirmed:
 			v.lost++
+		case times == 2 && most == 1:
+			v.twice++
 		case times != 1:
 			wrong += fmt.Sprintf("\n%s %s, confirmed: %t, counts %d times\n\t%s", p.mark, p.body, p.confirmed, times, strings.Join(p.calls, "\n\t"))
 		}
 	}
-	for line, left := range held {
-		if left > 0 {
-			wrong += fmt.Sprintf("\nline %s has more than was bought", line)
+	for _, h := range held {
+		for line, left := range h {
+			if left > 0 {
+				wrong += fmt.Sprintf("\nline %s has more than was bought", line)
+			}
 		}
 	}
 	return wrong
 }
 
-// settled reads the customers' carts until nothing waits to be merged, and returns the sum
-// of their quantities.
-func (v *visit) settled() (map[string]int64, bool) {
+// settled reads the customers' carts until nothing waits to be merged, and returns the
+// quantities of each.
+func (v *visit) settled() ([]map[string]int64, bool) {
 	for began := time.Now(); time.Since(began) < serveLimit; time.Sleep(30 * time.Millisecond) {
 		left := v.guest.send("GET", "/cart/count", "")
 		claimed, err := v.run.redis.Exists(context.Background(), v.guestKey()+":claimed").Result()
 		quiet := err == nil && claimed == 0 && left.Status == 200 && left.Cart.Count == 0
-		held := map[string]int64{}
+		var held []map[string]int64
 		for _, d := range v.devices[:len(v.customers)] {
 			r := d.send("GET", "/cart", "")
 			quiet = !v.note(r) && r.Status == 200 && quiet
-			for line, n := range r.Cart.quantities() {
-				held[line] += n
-			}
+			held = append(held, r.Cart.quantities())
 		}
 		if quiet {
 			return held, true
