@@ -1,0 +1,119 @@
+package torture
+
+import (
+	"math/rand/v2"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	toxiproxy "github.com/Shopify/toxiproxy/v2"
+	"github.com/Shopify/toxiproxy/v2/toxics"
+	"github.com/rs/zerolog"
+)
+
+// line is a proxy in front of a server. its faults can change at any time.
+type line struct {
+	t       testing.TB
+	proxy   *toxiproxy.Proxy
+	replies *lossy // of what the server sends
+}
+
+// startLine starts a line to host:port, without faults.
+func startLine(t testing.TB, upstream string) *line {
+	t.Helper()
+	toxics.Register("lossy", new(lossy))
+	api := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop())
+	l := &line{t: t, proxy: toxiproxy.NewProxy(api, "line", "127.0.0.1:0", upstream)}
+	added, err := l.proxy.Toxics.AddToxicJson(strings.NewReader(`{"type":"lossy","stream":"downstream","attributes":{}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.replies = added.Toxic.(*lossy)
+	if err := l.proxy.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(l.proxy.Stop)
+	return l
+}
+
+// lineTo starts a line to the server of a URL, and returns the URL that goes through it.
+func lineTo(t testing.TB, server string) (*line, string) {
+	t.Helper()
+	u, err := url.Parse(server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := startLine(t, u.Host)
+	u.Host = l.proxy.Listen
+	return l, u.String()
+}
+
+// lineToService starts a line to a service, and returns the URL of its API.
+func lineToService(t testing.TB, s *service) (*line, func() string) {
+	t.Helper()
+	l, through := lineTo(t, s.URL())
+	return l, func() string { return through }
+}
+
+// cutReplies closes the connection instead of passing on a reply, once in oneIn replies; 0
+// for never.
+func (l *line) cutReplies(oneIn int64) { l.replies.oneIn.Store(oneIn) }
+
+// slow delays each reply; 0 for not at all.
+func (l *line) slow(by time.Duration) { l.replies.delay.Store(int64(by)) }
+
+// swallow loses all replies, but leaves the connections open.
+func (l *line) swallow(on bool) { l.replies.swallow.Store(on) }
+
+// down closes all connections, and refuses new ones until up.
+func (l *line) down() { l.proxy.Stop() }
+
+func (l *line) up() {
+	if err := l.proxy.Start(); err != nil {
+		l.t.Errorf("start the line to %s again: %v", l.proxy.Upstream, err)
+	}
+}
+
+// hangUp closes all connections.
+func (l *line) hangUp() {
+	l.down()
+	l.up()
+}
+
+// lossy is a toxic that lines keep all the time. Removing one of toxiproxy's own toxics
+// can wait for ever, if a connection breaks meanwhile.
+type lossy struct {
+	oneIn   atomic.Int64
+	delay   atomic.Int64 // time.Duration
+	swallow atomic.Bool
+
+	cut atomic.Int64 // replies
+}
+
+// Pipe implements toxics.Toxic. A chunk is a reply, or a part of a long one.
+func (f *lossy) Pipe(stub *toxics.ToxicStub) {
+	for {
+		select {
+		case <-stub.Interrupt:
+			return
+		case chunk := <-stub.Input:
+			if chunk == nil {
+				stub.Close()
+				return
+			}
+			if n := f.oneIn.Load(); n > 0 && rand.Int64N(n) == 0 {
+				f.cut.Add(1)
+				stub.Close()
+				for range stub.Input { // until both connections are closed
+				}
+				return
+			}
+			time.Sleep(time.Duration(f.delay.Load()))
+			if !f.swallow.Load() {
+				stub.Output <- chunk
+			}
+		}
+	}
+}

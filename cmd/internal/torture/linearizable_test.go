@@ -1,0 +1,238 @@
+package torture
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"commerce/deploy/ephemeral"
+)
+
+// 50 clients change a few carts through two instances, while connections break, replies are
+// slow, Redis and the service freeze, and the service dies. The history of each cart is
+// checked against the cart's rules. A change without a key that got a 503 is no event: if
+// it was made, no order explains the versions that others see.
+func TestPromise04_EachCartIsLinearizable(t *testing.T) {
+	t.Parallel()
+	p := promised(t, 4, "each cart is linearizable", "0 violations in 1,000 histories")
+	m := startMarket(t, p)
+	wanted := sized(20, 1000)
+	bar := p.progress("histories", wanted)
+	stop := m.troubles.start()
+	var before []*watchedCart
+	for m.histories < wanted && !t.Failed() {
+		carts := m.round()
+		m.check(before) // later than any change of that round can take effect
+		before = carts
+		_ = bar.Set(min(wanted, m.histories))
+	}
+	stop()
+	time.Sleep(time.Second)
+	m.check(before)
+	m.reread()
+	p.counted("histories", int64(m.histories))
+	p.counted("calls", m.calls.Load())
+	p.counted("calls with an unknown outcome", m.unknown.Load())
+	p.counted("503s of changes without a key, all without effect", m.unchanged.Load())
+	p.counted("repeats recognized", m.replayed.Load())
+	m.troubles.count(p)
+	if m.unknown.Load() == 0 || m.unchanged.Load() == 0 || m.replayed.Load() == 0 {
+		t.Error("nothing was tried")
+	}
+}
+
+// market is carts that many clients change.
+type market struct {
+	p         *promise
+	troubles  *troubles
+	instances []*shopper
+	rnd       *rand.Rand
+	rounds    int
+	histories int
+	checked   []*watchedCart
+
+	calls, unknown, unchanged, replayed atomic.Int64
+}
+
+// watchedCart is a cart with its history.
+type watchedCart struct {
+	*history
+	token string
+	end   cartState
+}
+
+const (
+	marketClients  = 50
+	marketCarts    = 5  // at the same time
+	callsPerClient = 20 // so 200 calls of each cart
+)
+
+func startMarket(t *testing.T, p *promise) *market {
+	redis := ephemeral.StartRedis(t)
+	m := &market{p: p, rnd: rand.New(rand.NewPCG(4, uint64(os.Getpid()))), troubles: &troubles{t: t, redis: redis}}
+	database := catalog(t)
+	for range 2 {
+		back, url := lineTo(t, redis.URL)
+		s := startService(t, "REDIS_URL="+url, "DATABASE_URL="+database)
+		front, base := lineToService(t, s)
+		front.cutReplies(300)
+		back.cutReplies(300)
+		m.troubles.add(s, front, back)
+		m.instances = append(m.instances, shopperAt(t, base))
+	}
+	return m
+}
+
+// round lets all clients change new carts.
+func (m *market) round() []*watchedCart {
+	m.rounds++
+	carts := make([]*watchedCart, marketCarts)
+	for i := range carts {
+		carts[i] = &watchedCart{history: newHistory(), token: fmt.Sprintf("a-cart-of-the-market-%d-%d", m.rounds, i)}
+	}
+	var all sync.WaitGroup
+	for i := range marketClients {
+		b := &marketClient{market: m, rnd: rand.New(rand.NewPCG(m.rnd.Uint64(), uint64(i))), name: fmt.Sprint(i), tags: map[*watchedCart]string{}}
+		all.Go(func() {
+			for n := range callsPerClient {
+				b.call(carts[b.rnd.IntN(len(carts))], n)
+			}
+		})
+	}
+	all.Wait()
+	return carts
+}
+
+// check reads the carts of an earlier round, and checks their histories.
+func (m *market) check(carts []*watchedCart) {
+	var all sync.WaitGroup
+	for _, c := range carts {
+		all.Go(func() {
+			c.end = m.read(c)
+			if found := c.violation(); found != "" {
+				m.p.broke("cart %s: %s", c.token, found)
+			}
+		})
+	}
+	all.Wait()
+	m.histories += len(carts)
+	m.checked = append(m.checked, carts...)
+}
+
+// reread reports carts that have changed after their histories ended.
+func (m *market) reread() {
+	for _, c := range m.checked {
+		if now := m.read(c); !now.equal(c.end) {
+			m.p.broke("cart %s was %v when all calls had returned, and is %v later", c.token, c.end, now)
+		}
+	}
+}
+
+// read returns a cart, however long that takes, and notes the read.
+func (m *market) read(c *watchedCart) cartState {
+	e := cartEvent{call: readCall()}
+	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+		e.begins = c.now()
+		r := m.instances[0].as(c.token, "").send("GET", "/cart", "")
+		if e.ends = c.now(); r.Status == 200 {
+			e = e.seenIn(answered, r)
+			c.note(e)
+			return e.shows
+		}
+		if time.Since(began) > startLimit {
+			m.p.broke("cart %s cannot be read: %v", c.token, r)
+			return cartState{}
+		}
+	}
+}
+
+// marketClient is one client.
+type marketClient struct {
+	*market
+	rnd  *rand.Rand
+	name string
+	tags map[*watchedCart]string // the latest that this client has seen, such as "id.version"
+}
+
+// call makes one random call of a cart and notes it. A third of the changes have an
+// idempotency key, and are repeated until their outcome is known.
+func (b *marketClient) call(c *watchedCart, n int) {
+	tag, version := b.tags[c], int64(0)
+	if tag == "" {
+		tag = "0.0"
+	}
+	_, _ = fmt.Sscan(tag[strings.LastIndexByte(tag, '.')+1:], &version)
+	e := cartEvent{call: drawCall(b.rnd, version)}
+	var headers []string
+	if e.call.ifMatch != noCondition {
+		headers = append(headers, "If-Match", `"`+tag+`"`)
+	}
+	if e.call.verb != verbRead && b.rnd.IntN(3) == 0 {
+		b.insist(c, e, append(headers, "Idempotency-Key", fmt.Sprintf("%s-%d", b.name, n)))
+		return
+	}
+	e.begins = c.now()
+	r := b.send(c, e.call, headers)
+	e.ends = c.now()
+	switch outcome := r.outcome(); {
+	case outcome == unchanged && e.call.verb != verbRead:
+		b.unchanged.Add(1)
+	case outcome == unknown && e.call.verb != verbRead:
+		e.knows, e.ends = open, noEnd
+		c.note(e)
+	case outcome == applied || outcome == refused:
+		c.note(e.seenIn(answered, r))
+	}
+}
+
+// insist repeats a change with a key.
+func (b *marketClient) insist(c *watchedCart, e cartEvent, headers []string) {
+	first := time.Duration(-1) // when the first try began that may have taken effect
+	for range 20 {
+		e.begins = c.now()
+		r := b.send(c, e.call, headers)
+		e.ends = c.now()
+		if first < 0 {
+			first = e.begins
+		}
+		switch outcome := r.outcome(); {
+		case outcome == applied && r.replayed():
+			b.replayed.Add(1)
+			c.note(cartEvent{call: e.call, knows: made, begins: first, ends: e.ends})
+			c.note(e.seenIn(observed, r))
+			return
+		case outcome == applied:
+			c.note(e.seenIn(answered, r))
+			return
+		case outcome == refused:
+			c.note(e.seenIn(answered, r))
+			if first < e.begins {
+				c.note(cartEvent{call: e.call, knows: open, begins: first, ends: noEnd})
+			}
+			return
+		}
+		time.Sleep(time.Duration(b.rnd.IntN(100)) * time.Millisecond)
+	}
+	c.note(cartEvent{call: e.call, knows: open, begins: first, ends: noEnd})
+}
+
+// send makes a call through either instance.
+func (b *marketClient) send(c *watchedCart, call cartCall, headers []string) reply {
+	r := b.instances[b.rnd.IntN(len(b.instances))].as(c.token, "").send(call.method, call.path, call.body, headers...)
+	b.calls.Add(1)
+	if r.outcome() == unknown {
+		b.unknown.Add(1)
+	}
+	if r.Status >= 500 && r.Status != 503 && r.Status != 504 {
+		b.p.broke("%v: %v", call, r)
+	}
+	if tag := strings.Trim(r.Header.Get("ETag"), `"`); tag != "" {
+		b.tags[c], _, _ = strings.Cut(tag, "-")
+	}
+	return r
+}

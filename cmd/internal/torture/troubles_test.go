@@ -1,0 +1,82 @@
+package torture
+
+import (
+	"maps"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"commerce/deploy/ephemeral"
+)
+
+// troubles are faults of a few instances that share a Redis. Redis keeps its memory.
+type troubles struct {
+	t         testing.TB
+	redis     *ephemeral.Server
+	instances []troubled
+	times     map[string]int64 // by name
+}
+
+// troubled is an instance, the line to it, and its own line to Redis.
+type troubled struct {
+	service     *service
+	front, back *line
+}
+
+func (t *troubles) add(s *service, front, back *line) {
+	t.instances = append(t.instances, troubled{s, front, back})
+}
+
+// start begins one fault after the other, until stop is called.
+func (t *troubles) start() (stop func()) {
+	done := make(chan struct{})
+	var all sync.WaitGroup
+	all.Go(func() {
+		r := rand.New(rand.NewPCG(uint64(os.Getpid()), 4))
+		t.times = map[string]int64{}
+		names := slices.Sorted(maps.Keys(t.all(r)))
+		for i := r.IntN(len(names)); ; i++ {
+			select {
+			case <-done:
+				return
+			case <-time.After(time.Duration(100+r.IntN(400)) * time.Millisecond):
+				name := names[i%len(names)]
+				t.all(r)[name]()
+				t.times[name]++
+			}
+		}
+	})
+	return func() { close(done); all.Wait() }
+}
+
+// all returns the faults by their names. Each lasts for a moment, on a random instance.
+func (t *troubles) all(r *rand.Rand) map[string]func() {
+	x := t.instances[r.IntN(len(t.instances))]
+	hold := func() { time.Sleep(time.Duration(50+r.IntN(400)) * time.Millisecond) }
+	return map[string]func(){
+		"cut connections to Redis":       func() { x.back.hangUp() },
+		"cut connections to the service": func() { x.front.hangUp() },
+		"Redis refuses connections":      func() { x.back.down(); hold(); x.back.up() },
+		"slow replies of Redis": func() {
+			x.back.slow(time.Duration(20+r.IntN(200)) * time.Millisecond)
+			hold()
+			x.back.slow(0)
+		},
+		"lost replies of Redis":       func() { x.back.swallow(true); hold(); x.back.swallow(false) },
+		"lost replies of the service": func() { x.front.swallow(true); hold(); x.front.hangUp(); x.front.swallow(false) },
+		"frozen Redis":                func() { t.redis.Freeze(); hold(); t.redis.Thaw() },
+		"frozen service":              func() { x.service.signal(syscall.SIGSTOP); hold(); x.service.signal(syscall.SIGCONT) },
+		"death of the service":        func() { x.service.kill(); hold(); x.service.start() },
+	}
+}
+
+// count adds how often each fault happened to the row of a promise.
+func (t *troubles) count(p *promise) {
+	for _, name := range slices.Sorted(maps.Keys(t.times)) {
+		p.counted(name, t.times[name])
+	}
+}
