@@ -1,0 +1,227 @@
+package torture
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"commerce/deploy/ephemeral"
+)
+
+// Shoppers add to their carts and log in while one in fifty replies is cut: those of Redis
+// to the service, and those of the service to the shopper. They repeat each change until
+// they get a response.
+func TestPromise02_ARetriedChangeCountsOnce(t *testing.T) {
+	t.Parallel()
+	p := promised(t, 2, "a retried change counts once", "0 doubled of 100,000")
+	redis, database := ephemeral.StartRedis(t), catalog(t)
+	back, url := lineTo(t, redis.URL)
+	front, base := lineToService(t, startService(t, "REDIS_URL="+url, "DATABASE_URL="+database))
+	r := &retries{p: p, wanted: sized[int64](2_000, 100_000), client: shopperAt(t, base)}
+
+	back.cutReplies(50)
+	front.cutReplies(50)
+	r.run()
+	r.whileMergesWait(startUncached(t, url, database), sized(1, 40))
+	back.cutReplies(0)
+	front.cutReplies(0)
+	r.recount()
+
+	p.counted("changes", r.changes.Load())
+	p.counted("doubled", r.doubled.Load())
+	p.counted("lost", r.lost.Load())
+	p.counted("replies of Redis cut", back.replies.cut.Load())
+	p.counted("replies of the service cut", front.replies.cut.Load())
+	for _, tried := range []struct {
+		name string
+		n    *atomic.Int64
+	}{
+		{"repeats by shoppers", &r.repeats},
+		{"repeats recognized, with a key", &r.replayedKeys},
+		{"repeats recognized, with X-Timestamp only", &r.replayedStamps},
+		{"repeats by go-redis recognized", &r.replayedAtOnce},
+		{"repeats as a customer", &r.asCustomer},
+		{"repeats while the merge waited", &r.waiting},
+	} {
+		p.counted(tried.name, tried.n.Load())
+		if tried.n.Load() == 0 {
+			t.Errorf("%s: none", tried.name)
+		}
+	}
+}
+
+// retries is shoppers who repeat changes.
+type retries struct {
+	p      *promise
+	client *shopper
+	wanted int64
+
+	mu     sync.Mutex
+	visits []*retryVisit
+
+	changes, doubled, lost, repeats                                   atomic.Int64
+	replayedKeys, replayedStamps, replayedAtOnce, asCustomer, waiting atomic.Int64
+}
+
+// retryVisit is a guest who becomes a customer.
+type retryVisit struct {
+	*retries
+	rnd             *rand.Rand
+	guest, customer *shopper
+	loggedIn        bool
+	waits           bool             // its merge is to wait: only whileMergesWait logs in
+	made            map[string]int64 // quantity by line
+}
+
+const (
+	retryShoppers   = 64
+	changesPerVisit = 16
+)
+
+// run makes visits until enough changes were made.
+func (r *retries) run() {
+	var all sync.WaitGroup
+	bar := r.p.progress("changes", int(r.wanted))
+	for i := range retryShoppers {
+		all.Go(func() {
+			rnd := rand.New(rand.NewPCG(uint64(i), uint64(os.Getpid())))
+			for n := 0; r.changes.Load() < r.wanted; n++ {
+				r.visit(rnd, fmt.Sprintf("%d-%d", i, n)).shop()
+				_ = bar.Set64(min(r.wanted, r.changes.Load()))
+			}
+		})
+	}
+	all.Wait()
+}
+
+func (r *retries) visit(rnd *rand.Rand, name string) *retryVisit {
+	token := "a-token-that-is-retried-" + name
+	v := &retryVisit{
+		retries: r, rnd: rnd, made: map[string]int64{},
+		guest: r.client.as(token, ""), customer: r.client.as(token, customer(r.p.t, token)),
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.visits = append(r.visits, v)
+	return v
+}
+
+// shop makes changes, the first half of them as a guest, and checks the cart.
+func (v *retryVisit) shop() {
+	for i := range changesPerVisit {
+		v.loggedIn = v.loggedIn || i >= changesPerVisit/2
+		item := plainLine(v.rnd.IntN(10))
+		if !v.insist(item, fmt.Sprint(i), v.rnd.IntN(3) == 0) {
+			return
+		}
+	}
+	v.compare()
+}
+
+// insist adds one of a product, and repeats that until it is answered with a 200. A repeat
+// with a key may be the first request after the login. A repeat that has only a stamp, an
+// X-Timestamp, has the tokens of the first try, like those of the published client, and
+// comes a second later.
+func (v *retryVisit) insist(item, mark string, stamped bool) bool {
+	headers := []string{"Idempotency-Key", mark}
+	if stamped {
+		headers[0] = "X-Timestamp"
+	}
+	for tries, began := 0, time.Now(); ; tries++ {
+		c := v.guest
+		if v.loggedIn {
+			c = v.customer
+		}
+		a := c.send("POST", "/cart/add", addOne(item), headers...)
+		if a.outcome() == applied {
+			v.made[item]++
+			v.changes.Add(1)
+			v.countReplay(a, stamped, tries)
+			return true
+		}
+		if a.outcome() == refused || time.Since(began) > 3*startLimit {
+			v.p.broke("a change was not made in %d tries: %v", tries, a)
+			return false
+		}
+		v.repeats.Add(1)
+		if stamped {
+			time.Sleep(1050 * time.Millisecond)
+		} else if !v.loggedIn && !v.waits && v.rnd.IntN(2) == 0 {
+			v.loggedIn = true
+			v.asCustomer.Add(1)
+		}
+	}
+}
+
+func addOne(item string) string { return fmt.Sprintf(`{"product_id":%s}`, item) }
+
+func (v *retryVisit) countReplay(a reply, stamped bool, tries int) {
+	switch {
+	case !a.replayed():
+	case stamped:
+		v.replayedStamps.Add(1)
+	case tries == 0 && !v.waits:
+		v.replayedAtOnce.Add(1) // go-redis has sent the script twice
+	default:
+		v.replayedKeys.Add(1)
+	}
+}
+
+// compare reads the customer's cart until it holds what the shopper has added: a merge may
+// be left to a later request.
+func (v *retryVisit) compare() {
+	var held map[string]int64
+	for began := time.Now(); time.Since(began) < startLimit; time.Sleep(20 * time.Millisecond) {
+		a := v.customer.send("GET", "/cart", "")
+		if a.Status != 200 {
+			continue
+		}
+		held = a.Cart.quantities()
+		if more, less := v.differs(held); more > 0 {
+			v.doubled.Add(more)
+			v.p.broke("%d changes of %s count twice: %v, added %v", more, v.guest.Token, held, v.made)
+			return
+		} else if less == 0 {
+			return
+		}
+	}
+	_, less := v.differs(held)
+	v.lost.Add(less)
+	v.p.broke("%d changes of %s are lost: %v, added %v", less, v.guest.Token, held, v.made)
+}
+
+// differs returns how many changes a cart holds too often, and how many it lacks.
+func (v *retryVisit) differs(held map[string]int64) (more, less int64) {
+	for item, n := range v.made {
+		more += max(0, held[item]-n)
+		less += max(0, n-held[item])
+	}
+	for item, n := range held {
+		if v.made[item] == 0 {
+			more += n
+		}
+	}
+	return more, less
+}
+
+// recount compares all carts once more: what was still to be merged may have counted twice.
+func (r *retries) recount() {
+	visits := make(chan *retryVisit)
+	var all sync.WaitGroup
+	for range 16 {
+		all.Go(func() {
+			for v := range visits {
+				v.compare()
+			}
+		})
+	}
+	for _, v := range r.visits {
+		visits <- v
+	}
+	close(visits)
+	all.Wait()
+}
