@@ -231,8 +231,15 @@ func (b *marketClient) send(c *watchedCart, call cartCall, headers []string) rep
 	if r.Status >= 500 && r.Status != 503 && r.Status != 504 {
 		b.p.broke("%v: %v", call, r)
 	}
-	if tag := strings.Trim(r.Header.Get("ETag"), `"`); tag != "" {
-		b.tags[c], _, _ = strings.Cut(tag, "-")
-	}
+	b.tags[c] = r.versionTag(b.tags[c])
 	return r
+}
+
+// versionTag returns what If-Match compares of the tag in a response, "id.version", or
+// known if the response has none.
+func (r reply) versionTag(known string) string {
+	if tag := r.Header.Get("ETag"); tag != "" {
+		known, _, _ = strings.Cut(strings.Trim(tag, `"`), "-")
+	}
+	return known
 }

@@ -175,8 +175,9 @@ func (v *retryVisit) countReplay(a reply, stamped bool, tries int) {
 // be left to a later request.
 func (v *retryVisit) compare() {
 	var held map[string]int64
+	var a reply
 	for began := time.Now(); time.Since(began) < startLimit; time.Sleep(20 * time.Millisecond) {
-		a := v.customer.send("GET", "/cart", "")
+		a = v.customer.send("GET", "/cart", "")
 		if a.Status != 200 {
 			continue
 		}
@@ -191,7 +192,7 @@ func (v *retryVisit) compare() {
 	}
 	_, less := v.differs(held)
 	v.lost.Add(less)
-	v.p.broke("%d changes of %s are lost: %v, added %v", less, v.guest.Token, held, v.made)
+	v.p.broke("%d changes of %s are lost: %v, added %v: %v after %v", less, v.guest.Token, held, v.made, a, a.Took)
 }
 
 // differs returns how many changes a cart holds too often, and how many it lacks.
