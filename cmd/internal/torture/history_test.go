@@ -34,6 +34,7 @@ type cartEvent struct {
 	refusal    string    // its code; "" for none
 	shows      cartState // the cart in the response
 	showsACart bool
+	look       int // see known
 }
 
 // knowledge is what a client knows about an event.
@@ -108,11 +109,13 @@ const checkLimit = 20 * time.Second
 func (h *history) violation() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	slices.SortFunc(h.events, func(a, b cartEvent) int { return cmp.Compare(a.begins, b.begins) })
+	model := h.model()
 	var operations []porcupine.Operation
 	for _, e := range h.events {
 		operations = append(operations, porcupine.Operation{Input: e, Call: int64(e.begins), Return: int64(e.ends)})
 	}
-	switch result := porcupine.CheckOperationsTimeout(h.model(), operations, checkLimit); result {
+	switch result := porcupine.CheckOperationsTimeout(model, operations, checkLimit); result {
 	case porcupine.Ok:
 		return ""
 	case porcupine.Illegal:
@@ -123,60 +126,94 @@ func (h *history) violation() string {
 }
 
 func (h *history) text() string {
-	sorted := slices.SortedFunc(slices.Values(h.events), func(a, b cartEvent) int { return cmp.Compare(a.begins, b.begins) })
-	lines := make([]string, len(sorted))
-	for i, e := range sorted {
+	lines := make([]string, len(h.events))
+	for i, e := range h.events {
 		lines[i] = e.String()
 	}
 	return strings.Join(lines, "\n")
 }
 
-// model returns the cart's rules. To keep the search small, it uses that each version of a
-// cart is unique, and that nobody sees a version after the last read's.
+// model returns the cart's rules.
 func (h *history) model() porcupine.Model {
-	shown := map[int64]cartState{}
-	for _, e := range h.events {
-		if e.showsACart {
-			shown[e.shows.version] = e.shows
-		}
-	}
-	last := int64(-1)
-	if n := len(h.events); n > 0 {
-		last = h.events[n-1].shows.version
-	}
+	k := h.known()
 	return porcupine.Model{
-		Init: func() any { return cartState{} },
+		Init: func() any { return searched{} },
 		Step: func(state, input, _ any) (bool, any) {
-			next, ok := input.(cartEvent).step(state.(cartState), shown, last)
+			next, ok := k.step(state.(searched), input.(cartEvent))
 			return ok, next
 		},
-		Equal: func(a, b any) bool { return a.(cartState).equal(b.(cartState)) },
-		Hash:  func(state any) uint64 { return uint64(state.(cartState).version) },
+		Equal: func(a, b any) bool { return a.(searched).equal(b.(searched)) },
+		Hash:  func(state any) uint64 { return uint64(state.(searched).version) },
 	}
+}
+
+// known is what all events of a history say about the cart's versions. It keeps the search
+// small and loses nothing: each version exists once, and nobody sees one after the last.
+type known struct {
+	shown map[int64]cartState // carts that somebody has seen, by version
+	added map[int64]bool      // versions that an answered add has made
+	looks map[int64]int       // how many events see a version and change nothing
+	last  int64               // version that the last event sees
+}
+
+// searched is a state of the search.
+type searched struct {
+	cartState
+	looks int // events so far that see this version and change nothing
+}
+
+func (s searched) equal(other searched) bool {
+	return s.looks == other.looks && s.cartState.equal(other.cartState)
+}
+
+// known also numbers the events that see the same version and change nothing. They take
+// effect one after the other, so their order can be that of their beginnings.
+func (h *history) known() known {
+	k := known{map[int64]cartState{}, map[int64]bool{}, map[int64]int{}, -1}
+	for i := range h.events {
+		e := &h.events[i]
+		if !e.showsACart {
+			continue
+		}
+		k.last, k.shown[e.shows.version] = e.shows.version, e.shows
+		if e.onlyLooks() {
+			e.look = k.looks[e.shows.version]
+			k.looks[e.shows.version]++
+		} else if e.call.verb == verbAdd {
+			k.added[e.shows.version] = true
+		}
+	}
+	return k
+}
+
+// onlyLooks reports whether an event that shows a cart cannot have changed it.
+func (e cartEvent) onlyLooks() bool {
+	return e.knows == observed || e.refusal != "" || e.call.verb == verbRead
 }
 
 // step returns the cart after an event, and whether the event could happen to this cart as
 // it was seen.
-func (e cartEvent) step(before cartState, shown map[int64]cartState, last int64) (cartState, bool) {
-	if e.knows == observed {
-		return before, e.shows.equal(before)
-	}
-	if e.knows == answered && e.showsACart && e.shows.version-before.version > 1 { // decides most cases quickly
-		return before, false
-	}
-	after, refusal := e.call.apply(before)
-	if known, ok := shown[after.version]; ok && !known.equal(after) {
-		return before, false
-	}
-	switch e.knows {
-	case made:
-		return after, refusal == ""
-	case open:
-		// An event without effect is as good at the end, where nothing is seen any more.
-		if before.version >= last {
-			return before, true
+func (k known) step(before searched, e cartEvent) (after searched, ok bool) {
+	if e.showsACart && e.onlyLooks() {
+		if e.look != before.looks || !e.shows.equal(before.cartState) {
+			return before, false
 		}
-		return after, after.version > before.version
+		_, refusal := e.call.apply(before.cartState)
+		before.looks++
+		return before, e.knows == observed || refusal == e.refusal
 	}
-	return after, refusal == e.refusal && (!e.showsACart || e.shows.equal(after))
+	if e.knows == open && before.version >= k.last { // nothing is seen any more
+		return before, true
+	}
+	next, refusal := e.call.apply(before.cartState)
+	switch {
+	case refusal != e.refusal, e.showsACart && !e.shows.equal(next):
+		return before, false
+	case next.version == before.version: // without effect, an open event is as good at the end
+		return before, e.knows != open
+	case before.looks < k.looks[before.version], e.knows != answered && k.added[next.version]:
+		return before, false
+	}
+	shown, seen := k.shown[next.version]
+	return searched{cartState: next}, !seen || shown.equal(next)
 }

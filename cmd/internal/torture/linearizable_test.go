@@ -1,8 +1,10 @@
 package torture
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"os"
 	"strings"
 	"sync"
@@ -21,7 +23,7 @@ func TestPromise04_EachCartIsLinearizable(t *testing.T) {
 	t.Parallel()
 	p := promised(t, 4, "each cart is linearizable", "0 violations in 1,000 histories")
 	m := startMarket(t, p)
-	wanted := sized(20, 1000)
+	wanted := sized(10, 1000)
 	bar := p.progress("histories", wanted)
 	stop := m.troubles.start()
 	var before []*watchedCart
@@ -69,7 +71,7 @@ type watchedCart struct {
 const (
 	marketClients  = 50
 	marketCarts    = 5  // at the same time
-	callsPerClient = 20 // so 200 calls of each cart
+	callsPerClient = 12 // so 120 calls of each cart
 )
 
 func startMarket(t *testing.T, p *promise) *market {
@@ -176,13 +178,11 @@ func (b *marketClient) call(c *watchedCart, n int) {
 		b.insist(c, e, append(headers, "Idempotency-Key", fmt.Sprintf("%s-%d", b.name, n)))
 		return
 	}
-	e.begins = c.now()
-	r := b.send(c, e.call, headers)
-	e.ends = c.now()
+	r := b.send(c, &e, headers)
 	switch outcome := r.outcome(); {
 	case outcome == unchanged && e.call.verb != verbRead:
 		b.unchanged.Add(1)
-	case outcome == unknown && e.call.verb != verbRead:
+	case outcome == unknown && e.call.verb != verbRead && !r.unsent():
 		e.knows, e.ends = open, noEnd
 		c.note(e)
 	case outcome == applied || outcome == refused:
@@ -194,9 +194,7 @@ func (b *marketClient) call(c *watchedCart, n int) {
 func (b *marketClient) insist(c *watchedCart, e cartEvent, headers []string) {
 	first := time.Duration(-1) // when the first try began that may have taken effect
 	for range 20 {
-		e.begins = c.now()
-		r := b.send(c, e.call, headers)
-		e.ends = c.now()
+		r := b.send(c, &e, headers)
 		if first < 0 {
 			first = e.begins
 		}
@@ -221,18 +219,28 @@ func (b *marketClient) insist(c *watchedCart, e cartEvent, headers []string) {
 	c.note(cartEvent{call: e.call, knows: open, begins: first, ends: noEnd})
 }
 
-// send makes a call through either instance.
-func (b *marketClient) send(c *watchedCart, call cartCall, headers []string) reply {
-	r := b.instances[b.rnd.IntN(len(b.instances))].as(c.token, "").send(call.method, call.path, call.body, headers...)
+// send makes the call of an event through either instance.
+func (b *marketClient) send(c *watchedCart, e *cartEvent, headers []string) reply {
+	client := b.instances[b.rnd.IntN(len(b.instances))].as(c.token, "")
+	e.begins = c.now()
+	r := client.send(e.call.method, e.call.path, e.call.body, headers...)
+	e.ends = c.now()
 	b.calls.Add(1)
 	if r.outcome() == unknown {
 		b.unknown.Add(1)
+		time.Sleep(time.Duration(b.rnd.IntN(200)) * time.Millisecond) // each one makes the check harder
 	}
 	if r.Status >= 500 && r.Status != 503 && r.Status != 504 {
-		b.p.broke("%v: %v", call, r)
+		b.p.broke("%v: %v", e.call, r)
 	}
 	b.tags[c] = r.versionTag(b.tags[c])
 	return r
+}
+
+// unsent reports whether the client could not connect.
+func (r reply) unsent() bool {
+	failed, ok := errors.AsType[*net.OpError](r.Err)
+	return ok && failed.Op == "dial"
 }
 
 // versionTag returns what If-Match compares of the tag in a response, "id.version", or

@@ -70,7 +70,7 @@ func (t *troubles) all(r *rand.Rand) map[string]func() {
 		"lost replies of the service": func() { x.front.swallow(true); hold(); x.front.hangUp(); x.front.swallow(false) },
 		"frozen Redis":                func() { t.redis.Freeze(); hold(); t.redis.Thaw() },
 		"frozen service":              func() { x.service.signal(syscall.SIGSTOP); hold(); x.service.signal(syscall.SIGCONT) },
-		"death of the service":        func() { x.service.kill(); hold(); x.service.start() },
+		"death of the service":        func() { x.service.kill(); x.front.down(); hold(); x.service.start(); x.front.up() },
 	}
 }
 
