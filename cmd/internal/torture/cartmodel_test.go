@@ -46,11 +46,11 @@ func (s cartState) changed(lines []stateLine) cartState {
 // cartCall is a call on a cart of lines with at most maxQuantity.
 type cartCall struct {
 	verb     verb
-	item     string // line
-	quantity int64  // to add or to set
-	becomes  string // line that an edit makes of item
-	notice   string // that an edit gives
-	ifMatch  int64  // version; noCondition for none
+	item     string  // line
+	quantity int64   // to add or to set
+	becomes  string  // line that an edit makes of item
+	notice   *string // that an edit gives; nil to keep the line's
+	ifMatch  int64   // version; noCondition for none
 
 	method, path, body string
 }
@@ -74,7 +74,7 @@ const (
 func (c cartCall) String() string {
 	text := fmt.Sprintf("%s %s %d", c.verb, c.item, c.quantity)
 	if c.verb == verbEdit {
-		text = fmt.Sprintf("edit %s to %s%s", c.item, c.becomes, c.notice)
+		text = fmt.Sprintf("%s %s %s", c.verb, c.item, c.body)
 	}
 	if c.ifMatch != noCondition {
 		text += fmt.Sprintf(" if %d", c.ifMatch)
@@ -116,9 +116,12 @@ func (c cartCall) applyAdd(s cartState, at int) (cartState, string) {
 }
 
 func (c cartCall) applyEdit(s cartState, at int) (cartState, string) {
-	into := s.find(c.becomes)
+	into, notice := s.find(c.becomes), s.lines[at].notice
+	if c.notice != nil {
+		notice = *c.notice
+	}
 	if into < 0 || into == at {
-		return s.with(at, func(l *stateLine) { l.id, l.notice = c.becomes, c.notice }), ""
+		return s.with(at, func(l *stateLine) { l.id, l.notice = c.becomes, notice }), ""
 	}
 	sum := s.lines[at].quantity + s.lines[into].quantity
 	if sum > maxQuantity {
@@ -126,8 +129,8 @@ func (c cartCall) applyEdit(s cartState, at int) (cartState, string) {
 	}
 	lines := slices.Clone(s.lines)
 	lines[into].quantity = sum
-	if c.notice != "" {
-		lines[into].notice = c.notice
+	if notice != "" {
+		lines[into].notice = notice
 	}
 	return s.changed(slices.Delete(lines, at, at+1)), ""
 }
@@ -165,13 +168,11 @@ func drawCall(r *rand.Rand, version int64) cartCall {
 	switch n := r.IntN(100); {
 	case n < 35:
 		return c.add(email)
-	case n < 50:
+	case n < 45:
 		c.quantity = r.Int64N(300)
 		return c.with(verbSet, "PATCH", "/cart/items/"+c.item, fmt.Sprintf(`{"quantity":%d}`, c.quantity))
 	case n < 65:
-		to := r.IntN(len(emails))
-		c.item, c.becomes, c.notice = emailLine(email), emailLine(to), fmt.Sprintf("n%d", r.IntN(50))
-		return c.with(verbEdit, "PATCH", "/cart/items/"+c.item, fmt.Sprintf(`{"fields":{"0":%q},"notice":%q}`, emails[to], c.notice))
+		return c.edit(r, email)
 	case n < 75:
 		return c.with(verbRemove, "DELETE", "/cart/items/"+c.item, "")
 	case n < 78:
@@ -186,6 +187,28 @@ func (c cartCall) add(email int) cartCall {
 		return c.with(verbAdd, "POST", "/cart/add", fmt.Sprintf(`{"product_id":5,"qty":%d,"fields":{"0":%q}}`, c.quantity, emails[email]))
 	}
 	return c.with(verbAdd, "POST", "/cart/add", fmt.Sprintf(`{"product_id":%s,"qty":%d}`, c.item, c.quantity))
+}
+
+// edit makes c an edit of a line's answer, its notice or both.
+func (c cartCall) edit(r *rand.Rand, email int) cartCall {
+	c.item = emailLine(email)
+	c.becomes = c.item
+	var parts []string
+	members := 1 + r.IntN(3)
+	if members&1 != 0 {
+		to := r.IntN(len(emails))
+		c.becomes = emailLine(to)
+		parts = append(parts, fmt.Sprintf(`"fields":{"0":%q}`, emails[to]))
+	}
+	if members&2 != 0 {
+		notice := ""
+		if n := r.IntN(50); n > 5 {
+			notice = fmt.Sprintf("n%d", n)
+		}
+		c.notice = &notice
+		parts = append(parts, fmt.Sprintf(`"notice":%q`, notice))
+	}
+	return c.with(verbEdit, "PATCH", "/cart/items/"+c.item, "{"+strings.Join(parts, ",")+"}")
 }
 
 func (c cartCall) with(v verb, method, path, body string) cartCall {

@@ -70,8 +70,8 @@ type watchedCart struct {
 
 const (
 	marketClients  = 50
-	marketCarts    = 5  // at the same time
-	callsPerClient = 12 // so 120 calls of each cart
+	marketCarts    = 10 // at the same time
+	callsPerClient = 16 // so 80 calls of each cart: long histories take long to check
 )
 
 func startMarket(t *testing.T, p *promise) *market {
