@@ -176,7 +176,7 @@ func (v *retryVisit) countReplay(a reply, stamped bool, tries int) {
 func (v *retryVisit) compare() {
 	var held map[string]int64
 	var a reply
-	for began := time.Now(); time.Since(began) < startLimit; time.Sleep(20 * time.Millisecond) {
+	for began := time.Now(); time.Since(began) < 3*startLimit; time.Sleep(20 * time.Millisecond) {
 		a = v.customer.send("GET", "/cart", "")
 		if a.Status != 200 {
 			continue
@@ -190,9 +190,13 @@ func (v *retryVisit) compare() {
 			return
 		}
 	}
+	if held == nil {
+		v.p.broke("the cart of %s cannot be read: %v after %v", v.guest.Token, a, a.Took)
+		return
+	}
 	_, less := v.differs(held)
 	v.lost.Add(less)
-	v.p.broke("%d changes of %s are lost: %v, added %v: %v after %v", less, v.guest.Token, held, v.made, a, a.Took)
+	v.p.broke("%d changes of %s are lost: %v, added %v", less, v.guest.Token, held, v.made)
 }
 
 // differs returns how many changes a cart holds too often, and how many it lacks.
