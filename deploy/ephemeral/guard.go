@@ -49,8 +49,8 @@ func (g Guard) StartCluster(tb testing.TB, ahead ...time.Duration) *RedisCluster
 	return private(tb, func(home *home) (*RedisCluster, error) { return startCluster(home, lock, fastFailover, ahead...) })
 }
 
-// StartSentinels starts a Redis master, its replica and a sentinel for this
-// test alone.
+// StartSentinels starts a Redis master, its replica and three sentinels for this test
+// alone.
 func (g Guard) StartSentinels(tb testing.TB) *RedisSentinels {
 	tb.Helper()
 	lock := g.lock(tb)

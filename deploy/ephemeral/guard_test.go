@@ -68,6 +68,7 @@ user commerce on +ping
 user replica on +ping +psync +replconf
 user sentinel on &* +@all
 `}.StartSentinels(t)
+	sentinels.Sentinels[0].Kill() // the other two need each other's votes
 	sentinels.Master.Kill()
 	wantTakeover(t, sentinels.Replica.Admin())
 }

@@ -13,16 +13,21 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/redis/go-redis/v9"
 )
 
-// RedisSentinels is a master with one replica and one sentinel. The sentinel promotes
-// the replica when the master has not responded for a second. URL names the sentinel.
+// RedisSentinels is a master with one replica and three sentinels. Two sentinels promote
+// the replica when the master has not responded for a second. URL names all sentinels.
 type RedisSentinels struct {
-	URL                       string
-	Master, Replica, Sentinel *Server
+	URL             string
+	Master, Replica *Server
+	Sentinels       []*Server
 }
 
-func (s *RedisSentinels) servers() []*Server { return []*Server{s.Master, s.Replica, s.Sentinel} }
+func (s *RedisSentinels) servers() []*Server {
+	return append([]*Server{s.Master, s.Replica}, s.Sentinels...)
+}
 
 func (s *RedisSentinels) belongTo(tb testing.TB) {
 	for _, server := range s.servers() {
@@ -47,7 +52,7 @@ func startSentinels(home *home, lock lock) (*RedisSentinels, error) {
 }
 
 func newSentinels(home *home, lock lock) (*RedisSentinels, error) {
-	ports, err := freePorts(3)
+	ports, err := freePorts(5)
 	if err != nil {
 		return nil, err
 	}
@@ -59,65 +64,100 @@ func newSentinels(home *home, lock lock) (*RedisSentinels, error) {
 	if err != nil {
 		return nil, err
 	}
-	sentinel, err := newSentinel(home, lock, ports[2], ports[0])
-	if err != nil {
-		return nil, err
+	s := &RedisSentinels{Master: master, Replica: replica}
+	var addrs []string
+	for i := range ports[2:] {
+		sentinel, err := newSentinel(home, lock, ports, i)
+		if err != nil {
+			return nil, err
+		}
+		s.Sentinels = append(s.Sentinels, sentinel)
+		addrs = append(addrs, sentinel.admin.addr)
 	}
 	query := url.Values{"master": {"main"}}
 	if lock.password != "" {
 		query.Set("sentinel_password", lock.password)
 	}
-	return &RedisSentinels{
-		URL:    lock.url([]string{sentinel.admin.addr}, query),
-		Master: master, Replica: replica, Sentinel: sentinel,
-	}, nil
+	s.URL = lock.url(addrs, query)
+	return s, nil
 }
 
-// newSentinel returns a sentinel of the master on a port. It has a password but no users.
-func newSentinel(home *home, lock lock, port, master int) (*Server, error) {
+// newSentinel returns sentinel i. ports are those of the master, the replica and the
+// sentinels. A sentinel has a password but no users.
+func newSentinel(home *home, lock lock, ports []int, i int) (*Server, error) {
+	port := ports[2+i]
 	sentinel, err := newRedis(home, lock, port)
 	if err != nil {
 		return nil, err
 	}
 	sentinel.admin.user = ""
-	text := fmt.Sprintf("sentinel monitor main 127.0.0.1 %d 1\n"+
-		"sentinel down-after-milliseconds main 1000\nsentinel failover-timeout main 2000\n", master)
-	if lock.password != "" {
-		text += fmt.Sprintf("requirepass %[1]s\nsentinel auth-user main sentinel\nsentinel auth-pass main %[1]s\n", lock.password)
-	}
 	// A sentinel writes its state into its configuration file.
 	file := filepath.Join(sentinel.dir, "sentinel.conf")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(sentinelConf(lock, ports, i)), 0o600); err != nil {
 		return nil, err
 	}
 	sentinel.arguments = slices.Concat([]string{sentinel.arguments[0], file, "--sentinel"}, lock.listen(port))
 	return sentinel, nil
 }
 
-// start starts the sentinel last. A sentinel asks a master for its replicas only every
-// 10 s, and cannot fail over to a replica that it does not know.
+// sentinelConf introduces sentinel i to the replica and to the other sentinels. Otherwise it
+// learns of the sentinels after 2 s, and of a new replica after up to 10 s.
+func sentinelConf(lock lock, ports []int, i int) string {
+	var conf strings.Builder
+	id := func(i int) string { return fmt.Sprintf("%040x", i+1) }
+	fmt.Fprintf(&conf, "sentinel myid %s\nsentinel monitor main 127.0.0.1 %d 2\n"+
+		"sentinel down-after-milliseconds main 1000\nsentinel failover-timeout main 2000\n"+
+		"sentinel known-replica main 127.0.0.1 %d\n", id(i), ports[0], ports[1])
+	for other, port := range ports[2:] {
+		if other != i {
+			fmt.Fprintf(&conf, "sentinel known-sentinel main 127.0.0.1 %d %s\n", port, id(other))
+		}
+	}
+	if lock.password != "" {
+		fmt.Fprintf(&conf, "requirepass %[1]s\nsentinel auth-user main sentinel\nsentinel auth-pass main %[1]s\n", lock.password)
+	}
+	return conf.String()
+}
+
+// start starts the sentinels last, because they promote nothing that they have not seen
+// working.
 func (s *RedisSentinels) start() error {
 	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
 	defer cancel()
-	err := inParallel([]*Server{s.Master, s.Replica}, func(_ int, server *Server) error { return server.start() })
-	if err != nil {
+	start := func(_ int, server *Server) error { return server.start() }
+	if err := inParallel([]*Server{s.Master, s.Replica}, start); err != nil {
 		return err
 	}
 	if err := s.settle(ctx); err != nil {
 		return err
 	}
-	if err := s.Sentinel.start(); err != nil {
+	if err := inParallel(s.Sentinels, start); err != nil {
 		return err
 	}
-	sentinel := dialRedis(s.Sentinel)
-	defer sentinel.Close()
-	return until(ctx, func() error {
-		replicas, err := sentinel.Do(ctx, "sentinel", "replicas", "main").Slice()
-		if err == nil && !strings.Contains(fmt.Sprint(replicas), "master-link-status:ok") {
-			err = fmt.Errorf("sentinel knows replicas %v", replicas)
-		}
-		return err
+	return inParallel(s.Sentinels, func(_ int, server *Server) error {
+		sentinel := dialRedis(server)
+		defer sentinel.Close()
+		return until(ctx, func() error { return ready(ctx, sentinel) })
 	})
+}
+
+// ready returns an error until a sentinel is connected to the replica and to the other
+// sentinels, and knows that the replica works.
+func ready(ctx context.Context, sentinel *redis.Client) error {
+	replicas, err := sentinel.Do(ctx, "sentinel", "replicas", "main").Slice()
+	if err != nil {
+		return err
+	}
+	others, err := sentinel.Do(ctx, "sentinel", "sentinels", "main").Slice()
+	if err != nil {
+		return err
+	}
+	known := fmt.Sprint(replicas, others)
+	if !strings.Contains(known, "master-link-status:ok") || len(others) != 2 ||
+		strings.Contains(known, "disconnected") || strings.Contains(known, "s_down") {
+		return fmt.Errorf("sentinel knows %s", known)
+	}
+	return nil
 }
 
 // settle waits until the replica confirms a write. A new replica may need a second for
