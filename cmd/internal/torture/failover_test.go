@@ -1,0 +1,307 @@
+package torture
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"commerce/deploy/ephemeral"
+)
+
+const (
+	// hangs is how long a response may never take: the limit of a request is 5 s.
+	hangs = 4500 * time.Millisecond
+
+	// visitPause is how long a patron waits between two calls.
+	visitPause = 20 * time.Millisecond
+)
+
+// healLimit is how long a patron may be refused after a master was lost. The short form
+// runs beside other tests.
+func healLimit() time.Duration { return sized(15*time.Second, 5*time.Second) }
+
+// Patrons of two instances change and read carts on all shards while masters are killed or
+// hang. One instance waits for replicas with each change.
+func TestPromise07_ALostMasterHeals(t *testing.T) {
+	t.Parallel()
+	p := promised(t, 7, "a lost cluster master or Sentinel primary heals", "outage at most 5 s in each of 20 kills")
+	for name, start := range map[string]func(testing.TB) *replicatedRedis{
+		"cluster": startReplicatedCluster, "sentinels": startReplicatedSentinels,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := startFailovers(t, p, start(t))
+			for _, loss := range []struct {
+				what   string
+				rounds int
+				lose   func(*ephemeral.Server)
+			}{
+				{"kill", sized(1, 10), (*ephemeral.Server).Kill},
+				{"hang", sized(0, 3), (*ephemeral.Server).Freeze},
+			} {
+				bar := p.progress(name+", "+loss.what, loss.rounds)
+				var outages []time.Duration
+				for range loss.rounds {
+					outages = append(outages, f.round(loss.lose))
+					_ = bar.Add(1)
+				}
+				f.report(name+", "+loss.what, outages)
+			}
+			p.counted("failures on other shards, "+name, f.elsewhere)
+			p.counted("changes, "+name, f.changes)
+			p.counted("lost confirmed, "+name, f.lostConfirmed)
+			p.counted("lost unconfirmed, "+name, f.lostUnconfirmed)
+			p.lasted("slowest response, "+name, f.slowest)
+		})
+	}
+}
+
+// report adds the distribution of outages to the table.
+func (f *failovers) report(name string, outages []time.Duration) {
+	if len(outages) == 0 {
+		return
+	}
+	slices.Sort(outages)
+	f.p.counted("rounds, "+name, int64(len(outages)))
+	f.p.lasted("longest outage, "+name, outages[len(outages)-1])
+	f.p.lasted("median outage, "+name, outages[len(outages)/2])
+}
+
+// failovers loses one master after the other.
+type failovers struct {
+	t       *testing.T
+	p       *promise
+	redis   *replicatedRedis
+	clients []*shopper // of each instance
+	rnd     *rand.Rand
+	rounds  int
+	lost    *redisShard // whose old master must rejoin; nil if none
+	lostAt  time.Time   // when the latest master was lost
+
+	elsewhere, elsewhereCalls      int64
+	changes                        int64
+	lostConfirmed, lostUnconfirmed int64
+	slowest                        time.Duration
+}
+
+func startFailovers(t *testing.T, p *promise, redis *replicatedRedis) *failovers {
+	f := &failovers{t: t, p: p, redis: redis, rnd: rand.New(rand.NewPCG(7, uint64(os.Getpid())))}
+	database := catalog(t)
+	for _, durability := range []string{"memory", "replica"} {
+		s := startService(t, "REDIS_URL="+redis.URL, "DATABASE_URL="+database, "DURABILITY="+durability)
+		f.clients = append(f.clients, newShopper(t, s))
+	}
+	return f
+}
+
+// round loses the master of a shard while patrons visit, and checks what was lost with it.
+// It returns how long a patron of the shard was not served.
+func (f *failovers) round(lose func(*ephemeral.Server)) (outage time.Duration) {
+	f.t.Helper()
+	if f.lost != nil {
+		f.rejoin(f.lost)
+		time.Sleep(time.Until(f.lostAt.Add(f.redis.between)))
+	}
+	at := f.rnd.IntN(len(f.redis.shards))
+	shard := f.redis.shards[at]
+	patrons := f.patrons()
+	f.lost, f.lostAt = shard, time.Now()
+	f.visit(patrons, func() { lose(shard.master.Server) })
+
+	failed := 0
+	for _, v := range patrons {
+		f.slowest = max(f.slowest, v.slowest)
+		if v.shard != at {
+			f.elsewhere += int64(v.failed)
+			f.elsewhereCalls += int64(v.calls)
+			continue
+		}
+		failed += v.failed
+		outage = max(outage, v.gap)
+	}
+	if failed == 0 {
+		f.p.broke("nobody noticed that a master was lost")
+	}
+	if outage > healLimit() {
+		f.p.broke("a patron of the lost master was not served for %v, want at most %v", outage, healLimit())
+	}
+	// On a busy machine, a response may be late without any fault.
+	if allowed := sized(f.elsewhereCalls/50, 0); f.elsewhere > allowed {
+		f.p.broke("%d of %d calls on other shards failed", f.elsewhere, f.elsewhereCalls)
+	}
+	f.compare(patrons)
+	return outage
+}
+
+// rejoin restarts a lost master as the replica of the one that replaced it, and waits until
+// all nodes know that.
+func (f *failovers) rejoin(shard *redisShard) {
+	f.t.Helper()
+	shard.master.Kill() // it may hang
+	shard.master.Restart()
+	shard.master, shard.replica = shard.replica, shard.master
+	if err := f.redis.follow(shard.replica, shard.master); err != nil {
+		f.t.Fatal(err)
+	}
+	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+		err := f.redis.settled()
+		if err == nil {
+			return
+		}
+		if time.Since(began) > 2*startLimit {
+			f.t.Fatalf("Redis is not settled after %v: %v", 2*startLimit, err)
+		}
+	}
+}
+
+// patron visits one shard through one instance. It repeats what is refused, like a careful
+// client.
+type patron struct {
+	keyedBuyer
+	p     *promise
+	shard int
+
+	calls, failed int
+	last          time.Time     // when it was served
+	gap           time.Duration // the longest time without being served
+	slowest       time.Duration // response
+}
+
+// patrons returns patrons of every shard and instance, with new carts.
+func (f *failovers) patrons() []*patron {
+	f.rounds++
+	var all []*patron
+	for instance, client := range f.clients {
+		for shard := range f.redis.shards {
+			for i := range 3 {
+				token := f.tokens(shard, fmt.Sprintf("a-patrons-cart-%d-%d-%d", f.rounds, instance, i))
+				all = append(all, &patron{keyedBuyer: keyedBuyer{shopper: client, token: token}, p: f.p, shard: shard})
+			}
+		}
+	}
+	return all
+}
+
+// tokens returns a source of tokens of a shard's carts.
+func (f *failovers) tokens(shard int, prefix string) func(int) string {
+	var ready []string // found while all nodes respond
+	for i := 0; len(ready) < 20; i++ {
+		if token := fmt.Sprintf("%s-%d-%d", prefix, shard, i); f.redis.shardOf(token) == shard {
+			ready = append(ready, token)
+		}
+	}
+	return func(cart int) string { return ready[cart] }
+}
+
+// visit lets all patrons visit, loses a master, and returns when each patron was served
+// again.
+func (f *failovers) visit(patrons []*patron, lose func()) {
+	var lost, healed atomic.Bool
+	var all, begun, again sync.WaitGroup
+	for _, v := range patrons {
+		begun.Add(1)
+		again.Add(1)
+		all.Go(func() {
+			begin, heal := sync.OnceFunc(begun.Done), sync.OnceFunc(again.Done)
+			defer begin()
+			defer heal()
+			v.last = time.Now()
+			for visits := 0; !healed.Load(); visits++ {
+				after := lost.Load()
+				if !v.insist(v.buy) || !v.insist(func() reply { return v.look(v.current()) }) {
+					return
+				}
+				if visits == 10 {
+					begin()
+				}
+				if after {
+					heal()
+				}
+			}
+		})
+	}
+	begun.Wait()
+	lose()
+	lost.Store(true)
+	again.Wait()
+	time.Sleep(200 * time.Millisecond) // until the failover is surely over
+	healed.Store(true)
+	all.Wait()
+}
+
+// insist repeats a call until it is served. Each response must be a success or a refusal
+// that may be repeated.
+func (v *patron) insist(call func() reply) bool {
+	for began := time.Now(); time.Since(began) < 3*startLimit; {
+		r := call()
+		v.calls++
+		v.slowest = max(v.slowest, r.Took)
+		if r.Took > hangs {
+			v.p.broke("a response took %v", r.Took)
+		}
+		switch {
+		case r.Status == http.StatusOK:
+			v.gap, v.last = max(v.gap, time.Since(v.last)), time.Now()
+			time.Sleep(visitPause)
+			return true
+		case r.Status == http.StatusServiceUnavailable && r.Header.Get("Retry-After") != "":
+			v.failed++
+			time.Sleep(visitPause)
+		default:
+			v.p.broke("neither served nor refused: %v", r)
+			return false
+		}
+	}
+	v.p.broke("a patron was not served for %v", 3*startLimit)
+	return false
+}
+
+// compare repeats every change. Those that were lost with the master are made now, and the
+// others are replayed: each counts exactly once.
+func (f *failovers) compare(patrons []*patron) {
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	for _, v := range patrons {
+		all.Go(func() {
+			for _, c := range v.carts {
+				lost, confirmed := v.repeat(c)
+				mu.Lock()
+				f.changes += int64(len(c.confirmed))
+				f.lostConfirmed += confirmed
+				f.lostUnconfirmed += lost - confirmed
+				mu.Unlock()
+			}
+		})
+	}
+	all.Wait()
+}
+
+// repeat repeats the changes of a cart, and returns how many the master had lost, and how
+// many of these were confirmed.
+func (v *patron) repeat(c *keyedCart) (lost, confirmed int64) {
+	for i, was := range c.confirmed {
+		r, ok := served(func() reply { return v.change(c, i) })
+		switch {
+		case !ok:
+			v.p.broke("a change cannot be repeated: %v", r)
+			return lost, confirmed
+		case r.replayed():
+		case was:
+			v.p.broke("a confirmed change was lost")
+			confirmed++
+			fallthrough
+		default:
+			lost++
+		}
+	}
+	if r, ok := served(func() reply { return v.look(c) }); !ok || r.Cart.Count != int64(len(c.confirmed)) {
+		v.p.broke("after %d changes, a cart shows %v", len(c.confirmed), r)
+	}
+	return lost, confirmed
+}

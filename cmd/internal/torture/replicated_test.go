@@ -1,0 +1,151 @@
+package torture
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"commerce/auth"
+	"commerce/deploy/ephemeral"
+)
+
+// replicatedRedis is a Redis that replaces its masters by itself. It has the recommended
+// setup: TLS, and users with few permissions.
+type replicatedRedis struct {
+	URL     string
+	shards  []*redisShard
+	shardOf func(token string) int // of a guest's cart
+	follow  func(replica, master redisNode) error
+	settled func() error  // nil when every node knows all others, and they work
+	between time.Duration // minimum from one failover to the next
+}
+
+// redisShard is a master and its replica.
+type redisShard struct{ master, replica redisNode }
+
+// redisNode is a server with a client that has all rights.
+type redisNode struct {
+	*ephemeral.Server
+	admin *redis.Client
+}
+
+func nodeOf(s *ephemeral.Server) redisNode { return redisNode{s, s.Admin()} }
+
+func (n redisNode) addr() (host, port string) {
+	host, port, _ = net.SplitHostPort(n.admin.Options().Addr) // of a client that works
+	return host, port
+}
+
+func redisGuard(t testing.TB) ephemeral.Guard {
+	t.Helper()
+	users, err := os.ReadFile("../../../deploy/redis/users.conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ephemeral.Guard{TLS: true, Users: string(users)}
+}
+
+func startReplicatedCluster(t testing.TB) *replicatedRedis {
+	t.Helper()
+	cluster := redisGuard(t).StartCluster(t)
+	r := &replicatedRedis{
+		URL: cluster.URL,
+		// A node keeps the configuration of the cluster, so it follows by itself.
+		follow: func(_, _ redisNode) error { return nil },
+	}
+	var nodes []redisNode
+	for _, s := range cluster.Nodes {
+		nodes = append(nodes, nodeOf(s))
+	}
+	n := len(nodes) / 2
+	for i := range n {
+		r.shards = append(r.shards, &redisShard{nodes[i], nodes[i+n]})
+	}
+	r.shardOf = func(token string) int {
+		key := fmt.Sprintf("cart:{1:g:%s}", auth.CartToken(token).Digest())
+		slot, err := nodes[0].admin.ClusterKeySlot(t.Context(), key).Result()
+		if err != nil { // the node was lost; shards never exchange slots
+			slot = nodes[n].admin.ClusterKeySlot(t.Context(), key).Val()
+		}
+		return int(slot+1) * n / 16384 // rounded as StartCluster does
+	}
+	r.settled = func() error {
+		for _, node := range nodes {
+			seen, err := node.admin.ClusterNodes(t.Context()).Result()
+			if err != nil {
+				return err
+			}
+			if strings.Contains(seen, "fail") || strings.Contains(seen, "disconnected") || strings.Count(seen, "slave") != n {
+				return fmt.Errorf("a node sees %s", seen)
+			}
+		}
+		return r.linked(t)
+	}
+	return r
+}
+
+func startReplicatedSentinels(t testing.TB) *replicatedRedis {
+	t.Helper()
+	trio := redisGuard(t).StartSentinels(t)
+	r := &replicatedRedis{
+		URL:     trio.URL,
+		shards:  []*redisShard{{nodeOf(trio.Master), nodeOf(trio.Replica)}},
+		shardOf: func(string) int { return 0 },
+		// Sentinels would do it too, after 8 s or more.
+		follow: func(replica, master redisNode) error {
+			host, port := master.addr()
+			return replica.admin.ReplicaOf(t.Context(), host, port).Err()
+		},
+		// Twice the failover-timeout, and a random second.
+		between: 6 * time.Second,
+	}
+	var sentinels []redisNode
+	for _, s := range trio.Sentinels {
+		sentinels = append(sentinels, nodeOf(s))
+	}
+	r.settled = func() error {
+		host, port := r.shards[0].master.addr()
+		for _, s := range sentinels {
+			master, err := s.admin.Do(t.Context(), "sentinel", "get-master-addr-by-name", "main").StringSlice()
+			if err != nil {
+				return err
+			}
+			replicas, err := s.admin.Do(t.Context(), "sentinel", "replicas", "main").Slice()
+			if err != nil {
+				return err
+			}
+			seen := fmt.Sprint(master, replicas)
+			if fmt.Sprint(master) != fmt.Sprint([]string{host, port}) || !strings.Contains(seen, "master-link-status:ok") ||
+				strings.Contains(seen, "_down") || strings.Contains(seen, "disconnected") {
+				return fmt.Errorf("a sentinel sees %s", seen)
+			}
+		}
+		return r.linked(t)
+	}
+	return r
+}
+
+// linked returns an error unless every master has its replica.
+func (r *replicatedRedis) linked(t testing.TB) error {
+	for _, shard := range r.shards {
+		master, err := shard.master.admin.Info(t.Context(), "replication").Result()
+		if err != nil {
+			return err
+		}
+		replica, err := shard.replica.admin.Info(t.Context(), "replication").Result()
+		if err != nil {
+			return err
+		}
+		if !strings.Contains(master, "role:master") || !strings.Contains(master, "state=online") ||
+			!strings.Contains(replica, "master_link_status:up") {
+			return errors.New("a replica is not linked to its master")
+		}
+	}
+	return nil
+}
