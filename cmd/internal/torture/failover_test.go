@@ -146,18 +146,8 @@ func (f *failovers) rejoin(shard *redisShard) {
 	shard.master.Kill() // it may hang
 	shard.master.Restart()
 	shard.master, shard.replica = shard.replica, shard.master
-	if err := f.redis.follow(shard.replica, shard.master); err != nil {
-		f.t.Fatal(err)
-	}
-	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
-		err := f.redis.settled()
-		if err == nil {
-			return
-		}
-		if time.Since(began) > 2*startLimit {
-			f.t.Fatalf("Redis is not settled after %v: %v", 2*startLimit, err)
-		}
-	}
+	settles(f.t, func() error { return f.redis.follow(shard.replica, shard.master) }) // old connections fail
+	settles(f.t, f.redis.settled)
 }
 
 // patron visits one shard through one instance. It repeats what is refused, like a careful
@@ -180,7 +170,7 @@ func (f *failovers) patrons() []*patron {
 	for instance, client := range f.clients {
 		for shard := range f.redis.shards {
 			for i := range 3 {
-				token := f.tokens(shard, fmt.Sprintf("a-patrons-cart-%d-%d-%d", f.rounds, instance, i))
+				token := f.tokens(shard, fmt.Sprintf("a-patrons-cart-and-token-%d-%d-%d", f.rounds, instance, i))
 				all = append(all, &patron{keyedBuyer: keyedBuyer{shopper: client, token: token}, p: f.p, shard: shard})
 			}
 		}

@@ -149,3 +149,17 @@ func (r *replicatedRedis) linked(t testing.TB) error {
 	}
 	return nil
 }
+
+// settles waits until attempt succeeds.
+func settles(t testing.TB, attempt func() error) {
+	t.Helper()
+	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		err := attempt()
+		if err == nil {
+			return
+		}
+		if time.Since(began) > 2*startLimit {
+			t.Fatalf("Redis is not settled after %v: %v", 2*startLimit, err)
+		}
+	}
+}

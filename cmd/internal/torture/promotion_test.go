@@ -1,0 +1,207 @@
+package torture
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// Buyers fill carts while replicas lag or are cut off. Then the master dies, and any replica
+// of the last minutes takes its place, also an outdated one.
+func TestPromise09_AFailoverLosesOnlyWhatWasNotConfirmed(t *testing.T) {
+	t.Parallel()
+	p := promised(t, 9, "a failover loses only what was not confirmed", "0 confirmed lost; unconfirmed counted")
+	f := startPromotions(t, p)
+	rounds := sized(len(troubles), 120)
+	bar := p.progress("failovers", rounds)
+	for i := range rounds {
+		f.round(troubles[i%len(troubles)], i >= len(troubles))
+		_ = bar.Add(1)
+	}
+	f.recount()
+	p.counted("failovers", int64(rounds))
+	p.counted("confirmed", f.confirmed)
+	p.counted("lost confirmed", f.lostConfirmed)
+	p.counted("unconfirmed", f.unconfirmed)
+	p.counted("lost unconfirmed", f.lostUnconfirmed)
+	if f.confirmed == 0 || f.lostUnconfirmed == 0 {
+		t.Error("no change was confirmed, or no failover lost anything: this shows nothing")
+	}
+}
+
+// trouble is what happens to the replicas before their master dies.
+type trouble struct {
+	name string
+	// hides says that the first replica is cut off before an instance starts, which
+	// knows the number of replicas only from REDIS_MIN_REPLICAS.
+	hides bool
+	begin func(f *promotions, first, second int)
+}
+
+// troubles are in the order in which they are tried.
+var troubles = []trouble{
+	{name: "one is cut off", begin: func(f *promotions, first, _ int) { f.redis.lines[first].Stop() }},
+	{name: "one is hidden", hides: true, begin: func(*promotions, int, int) {}},
+	{name: "one lags", begin: func(f *promotions, first, _ int) { f.redis.lag(first, f.some(400)) }},
+	{name: "one receives nothing", begin: func(f *promotions, first, _ int) { f.redis.swallow(first) }},
+	{name: "none", begin: func(*promotions, int, int) {}},
+	{name: "one receives little", begin: func(f *promotions, first, _ int) { f.redis.narrow(first, 8+f.rnd.IntN(64)) }},
+	{name: "one lags, the other is cut off", begin: func(f *promotions, first, second int) {
+		f.redis.lag(first, f.some(100))
+		f.redis.lines[second].Stop()
+	}},
+	{name: "one is hidden, the other lags", hides: true, begin: func(f *promotions, _, second int) { f.redis.lag(second, f.some(100)) }},
+}
+
+// promotions kills one master after the other.
+type promotions struct {
+	t     *testing.T
+	p     *promise
+	redis *managedRedis
+	rnd   *rand.Rand
+
+	seeing *service // has seen both replicas
+	told   *service // has REDIS_MIN_REPLICAS
+	shops  []*shopper
+	rounds int
+	buyers []*keyedBuyer // of all rounds
+	held   map[*keyedCart]int64
+
+	confirmed, lostConfirmed     int64
+	unconfirmed, lostUnconfirmed int64
+}
+
+func startPromotions(t *testing.T, p *promise) *promotions {
+	redis := startManagedRedis(t)
+	settings := []string{"REDIS_URL=" + redis.URL(), "DATABASE_URL=" + catalog(t), "DURABILITY=replica"}
+	f := &promotions{
+		t: t, p: p, redis: redis, rnd: rand.New(rand.NewPCG(9, uint64(os.Getpid()))), held: map[*keyedCart]int64{},
+		seeing: startService(t, settings...),
+		told:   startService(t, append(settings, "REDIS_MIN_REPLICAS=2")...),
+	}
+	f.shops = []*shopper{newShopper(t, f.seeing), newShopper(t, f.told)}
+	return f
+}
+
+// some returns up to a number of milliseconds, and at least a quarter of it.
+func (f *promotions) some(ms int) time.Duration {
+	return time.Duration(ms/4+f.rnd.IntN(ms*3/4)) * time.Millisecond
+}
+
+// round kills the master in trouble, promotes a replica, and compares the carts. The first
+// replica is promoted, or any.
+func (f *promotions) round(what trouble, any bool) {
+	f.t.Helper()
+	f.rounds++
+	replicas := f.redis.replicas()
+	f.rnd.Shuffle(2, func(i, j int) { replicas[i], replicas[j] = replicas[j], replicas[i] })
+	first, second := replicas[0], replicas[1]
+	if what.hides {
+		f.redis.hide(first)
+		f.told.kill()
+		f.told.start()
+	}
+	buyers := f.newBuyers()
+	f.buy(buyers, func() {
+		time.Sleep(f.some(200))
+		what.begin(f, first, second)
+		time.Sleep(f.some(400))
+		if any && f.rnd.IntN(4) == 0 {
+			f.redis.heal(first)
+			time.Sleep(f.some(400))
+		}
+		f.redis.nodes[f.redis.master].Kill()
+	})
+	old, promoted := f.redis.master, first
+	if any && f.rnd.IntN(2) == 0 {
+		promoted = second
+	}
+	f.redis.promote(promoted)
+	for _, b := range buyers {
+		for _, c := range b.carts {
+			f.compare(b, c, what.name)
+		}
+	}
+	f.redis.nodes[old].Restart()
+	f.redis.settle()
+}
+
+// newBuyers returns buyers with new carts, half of them for each instance.
+func (f *promotions) newBuyers() []*keyedBuyer {
+	var all []*keyedBuyer
+	for i := range 16 {
+		all = append(all, &keyedBuyer{shopper: f.shops[i%2], token: func(cart int) string {
+			return fmt.Sprintf("a-buyers-cart-and-token-%d-%d-%d", f.rounds, i, cart)
+		}})
+	}
+	f.buyers = append(f.buyers, all...)
+	return all
+}
+
+// buy lets buyers buy until the master is dead.
+func (f *promotions) buy(buyers []*keyedBuyer, kill func()) {
+	var dead atomic.Bool
+	var all sync.WaitGroup
+	for _, b := range buyers {
+		all.Go(func() {
+			for !dead.Load() {
+				if r := b.buy(); r.outcome() != applied && r.outcome() != unchanged {
+					f.p.broke("a change with a key: %v", r)
+					return
+				}
+				time.Sleep(time.Millisecond)
+			}
+		})
+	}
+	kill()
+	dead.Store(true)
+	all.Wait()
+}
+
+// compare counts what a cart has lost. A replica receives changes in their order, so it lacks
+// the last ones.
+func (f *promotions) compare(b *keyedBuyer, c *keyedCart, what string) {
+	f.t.Helper()
+	r, ok := served(func() reply { return b.look(c) })
+	if !ok {
+		f.p.broke("%s: a cart cannot be read: %v", what, r)
+		return
+	}
+	made := int64(len(c.confirmed))
+	if r.Cart.Count > made+1 || r.Cart.Count > made && !c.open {
+		f.p.broke("%s: after %d changes, a cart holds %d", what, made, r.Cart.Count)
+	}
+	f.held[c] = r.Cart.Count
+	for i, confirmed := range c.confirmed {
+		lost := int64(i) >= r.Cart.Count
+		switch {
+		case confirmed && lost:
+			f.p.broke("%s: a confirmed change was lost", what)
+			f.lostConfirmed++
+			fallthrough
+		case confirmed:
+			f.confirmed++
+		case lost:
+			f.lostUnconfirmed++
+			fallthrough
+		default:
+			f.unconfirmed++
+		}
+	}
+}
+
+// recount compares the carts of all rounds: later failovers lose nothing of them.
+func (f *promotions) recount() {
+	f.t.Helper()
+	for _, b := range f.buyers {
+		for _, c := range b.carts {
+			if r, ok := served(func() reply { return b.look(c) }); !ok || r.Cart.Count != f.held[c] {
+				f.p.broke("at the end, a cart that held %d shows %v", f.held[c], r)
+			}
+		}
+	}
+}
