@@ -59,7 +59,7 @@ func Redis(rawURL string, edits ...func(*redis.UniversalOptions)) (redis.Univers
 
 // options returns the client options for t.
 func (t redisTarget) options() *redis.UniversalOptions {
-	return &redis.UniversalOptions{
+	o := &redis.UniversalOptions{
 		Addrs:            t.addrs,
 		Username:         t.username,
 		Password:         t.password,
@@ -88,4 +88,8 @@ func (t redisTarget) options() *redis.UniversalOptions {
 		DisableIdentity:          true,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	}
+	if t.kind == sentinels {
+		o.Dialer = t.sentinelDialer()
+	}
+	return o
 }

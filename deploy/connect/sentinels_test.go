@@ -1,6 +1,7 @@
 package connect_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -48,5 +49,35 @@ func TestRedisSentinels_AreNoneWithoutAMaster(t *testing.T) {
 	}
 	if _, err := connect.RedisSentinels("http://a"); err == nil {
 		t.Error("another scheme was taken")
+	}
+}
+
+// A machine that is lost takes its sentinel with it, which then hangs instead of refusing.
+func TestRedis_FindsTheMasterWhileASentinelHangs(t *testing.T) {
+	t.Parallel()
+	servers := ephemeral.StartSentinels(t)
+	client := open(t, servers.URL)
+	findsMaster := func() {
+		t.Helper()
+		for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond) // of a request
+			err := client.Ping(ctx).Err()
+			cancel()
+			if err == nil {
+				return
+			}
+			if time.Since(began) > 10*time.Second {
+				t.Fatalf("no master for 10 s: %v", err)
+			}
+		}
+	}
+	findsMaster()
+	for _, sentinel := range servers.Sentinels { // the client uses one of them
+		sentinel.Freeze()
+		if err := servers.Master.Admin().ClientKillByFilter(t.Context(), "type", "normal").Err(); err != nil {
+			t.Fatal(err)
+		}
+		findsMaster()
+		sentinel.Thaw()
 	}
 }

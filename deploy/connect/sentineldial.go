@@ -1,0 +1,101 @@
+package connect
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// sentinelPatience is how long a sentinel may take to respond on a new connection. It is
+// much shorter than a request's time for Redis, which must be enough for another sentinel.
+const sentinelPatience = 50 * time.Millisecond
+
+// dial is the type of a go-redis dialer.
+type dial func(ctx context.Context, network, addr string) (net.Conn, error)
+
+// sentinelDialer returns a dialer for sentinels and for what they name.
+//
+// go-redis asks the same sentinel until it fails. But it takes the end of a request's time
+// for a decision of the caller. So it would keep to a sentinel that hangs, for example
+// because its machine is lost, and find no master any more. If a sentinel does not respond,
+// this dialer connects to another one.
+func (t redisTarget) sentinelDialer() dial {
+	direct := redis.NewDialer(&redis.Options{DialTimeout: dialTimeout, TLSConfig: t.tls})
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		if !slices.Contains(t.addrs, addr) {
+			return direct(ctx, network, addr)
+		}
+		return dialAny(ctx, func(ctx context.Context, addr string) (net.Conn, error) {
+			conn, err := direct(ctx, network, addr)
+			if err != nil {
+				return nil, err
+			}
+			if err := respond(ctx, conn); err != nil {
+				_ = conn.Close()
+				return nil, err
+			}
+			return conn, nil
+		}, addr, t.addrs)
+	}
+}
+
+// dialAny connects to first, or to any address if first takes longer than sentinelPatience.
+func dialAny(ctx context.Context, connect func(context.Context, string) (net.Conn, error), first string, all []string) (net.Conn, error) {
+	type result struct {
+		conn net.Conn
+		err  error
+	}
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	results := make(chan result)
+	begin := func(addr string) {
+		conn, err := connect(ctx, addr)
+		select {
+		case results <- result{conn, err}:
+		case <-ctx.Done(): // another one was faster
+			if err == nil {
+				_ = conn.Close()
+			}
+		}
+	}
+	go begin(first)
+	pending, late := 1, time.After(sentinelPatience)
+	for {
+		select {
+		case r := <-results:
+			pending--
+			if r.err == nil || pending == 0 {
+				return r.conn, r.err
+			}
+		case <-late:
+			for _, addr := range all {
+				if addr != first {
+					pending++
+					go begin(addr)
+				}
+			}
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// respond waits until a server responds to a PING, also if it requires a login first.
+func respond(ctx context.Context, conn net.Conn) error {
+	if deadline, bounded := ctx.Deadline(); bounded {
+		_ = conn.SetDeadline(deadline)
+	}
+	if _, err := conn.Write([]byte("PING\r\n")); err != nil {
+		return err
+	}
+	for end := make([]byte, 1); !bytes.Equal(end, []byte("\n")); { // go-redis reads what follows
+		if _, err := conn.Read(end); err != nil {
+			return err
+		}
+	}
+	return conn.SetDeadline(time.Time{})
+}
