@@ -10,6 +10,10 @@ import (
 	"commerce/deploy/ephemeral"
 )
 
+// recoveryLimit is how long shoppers may be refused after their master died: about 2 s for
+// the failover, 1 s until the service knows the new master, and the rest for a busy machine.
+const recoveryLimit = 15 * time.Second
+
 // A replica is unresponsive until its master forgets it, and later becomes master. What was
 // merged meanwhile is lost with the old master, so the claimed cart must still exist.
 func TestMerge_SurvivesAFailoverToAnOutdatedReplica(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 
 	"commerce/auth"
 	"commerce/cmd/internal/server"
+	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"
 )
 
@@ -136,6 +137,19 @@ func (s *shop) nodeOf(t testing.TB, cluster *ephemeral.RedisCluster, token strin
 	return s.nodeOfKey(t, cluster, s.guestKey(token))
 }
 
+// tokenOn returns a cart token whose cart is on the given node of a cluster.
+func (s *shop) tokenOn(t testing.TB, cluster *ephemeral.RedisCluster, node int, whose string) string {
+	t.Helper()
+	for i := range 1000 {
+		token := fmt.Sprintf("a-token-of-its-own-making-%s-%d", whose, i)
+		if s.nodeOf(t, cluster, token) == node {
+			return token
+		}
+	}
+	t.Fatalf("no token on node %d", node)
+	return ""
+}
+
 func (s *shop) nodeOfKey(t testing.TB, cluster *ephemeral.RedisCluster, key string) int {
 	t.Helper()
 	master, err := s.Redis.(*redis.ClusterClient).MasterForKey(t.Context(), key)
@@ -164,6 +178,10 @@ func within(t testing.TB, limit time.Duration, what string, so func() bool) {
 		}
 	}
 }
+
+// answerLimit is how long one response may take while Redis is down. A request that hangs
+// takes 5 s.
+const answerLimit = 4500 * time.Millisecond
 
 func TestRedisKinds_ARedisThatRefusesEveryUserIs503(t *testing.T) {
 	t.Parallel()
@@ -258,4 +276,16 @@ func parameter(t testing.TB, raw, name string) string {
 		t.Fatal(err)
 	}
 	return u.Query().Get(name)
+}
+
+// asServed gives a shop the service's own timeouts, which are shorter than in other tests,
+// and a budget per request, 0 for the default. Edits may change the timeouts.
+func asServed(t testing.TB, redisURL string, budget time.Duration, edits ...func(*redis.UniversalOptions)) func(*server.Parts) {
+	t.Helper()
+	rdb, err := connect.Redis(redisURL, edits...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = rdb.Close() })
+	return func(p *server.Parts) { p.Redis, p.RedisBudget = rdb, budget }
 }

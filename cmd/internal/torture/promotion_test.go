@@ -16,10 +16,10 @@ func TestPromise09_AFailoverLosesOnlyWhatWasNotConfirmed(t *testing.T) {
 	t.Parallel()
 	p := promised(t, 9, "a failover loses only what was not confirmed", "0 confirmed lost; unconfirmed counted")
 	f := startPromotions(t, p)
-	rounds := sized(len(troubles), 120)
+	rounds := sized(4, 100)
 	bar := p.progress("failovers", rounds)
 	for i := range rounds {
-		f.round(troubles[i%len(troubles)], i >= len(troubles))
+		f.round(troubles[i%len(troubles)], *long)
 		_ = bar.Add(1)
 	}
 	f.recount()
@@ -109,7 +109,7 @@ func (f *promotions) round(what trouble, any bool) {
 	f.buy(buyers, func() {
 		time.Sleep(f.some(200))
 		what.begin(f, first, second)
-		time.Sleep(f.some(400))
+		time.Sleep(f.some(sized(600, 1500)))
 		if any && f.rnd.IntN(4) == 0 {
 			f.redis.heal(first)
 			time.Sleep(f.some(400))

@@ -24,6 +24,7 @@ type replicatedRedis struct {
 	follow  func(replica, master redisNode) error
 	settled func() error  // nil when every node knows all others, and they work
 	between time.Duration // minimum from one failover to the next
+	beside  []redisNode   // the sentinels, one of them on the machine of the master
 }
 
 // redisShard is a master and its replica.
@@ -105,13 +106,12 @@ func startReplicatedSentinels(t testing.TB) *replicatedRedis {
 		// Twice the failover-timeout, and a random second.
 		between: 6 * time.Second,
 	}
-	var sentinels []redisNode
 	for _, s := range trio.Sentinels {
-		sentinels = append(sentinels, nodeOf(s))
+		r.beside = append(r.beside, nodeOf(s))
 	}
 	r.settled = func() error {
 		host, port := r.shards[0].master.addr()
-		for _, s := range sentinels {
+		for _, s := range r.beside {
 			master, err := s.admin.Do(t.Context(), "sentinel", "get-master-addr-by-name", "main").StringSlice()
 			if err != nil {
 				return err
