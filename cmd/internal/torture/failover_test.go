@@ -123,6 +123,7 @@ func (f *failovers) round(l loss) (outage time.Duration) {
 	patrons := f.patrons()
 	f.lost, f.lostAt = shard, time.Now()
 	f.visit(patrons, func() {
+		shard.find(f.t)
 		l.master(shard.master.Server)
 		if n := len(f.redis.beside); n > 0 {
 			l.beside(f.redis.beside[f.rnd.IntN(n)].Server)
@@ -300,12 +301,14 @@ func (v *patron) repeat(c *keyedCart) (lost, confirmed int64) {
 			return lost, confirmed
 		case r.replayed():
 		case was:
-			v.p.broke("a confirmed change was lost")
+			lost++
 			confirmed++
-			fallthrough
 		default:
 			lost++
 		}
+	}
+	if confirmed > 0 {
+		v.p.broke("a cart lost %d confirmed changes", confirmed)
 	}
 	if r, ok := served(func() reply { return v.look(c) }); !ok || r.Cart.Count != int64(len(c.confirmed)) {
 		v.p.broke("after %d changes, a cart shows %v", len(c.confirmed), r)

@@ -176,21 +176,22 @@ func (f *promotions) compare(b *keyedBuyer, c *keyedCart, what string) {
 		f.p.broke("%s: after %d changes, a cart holds %d", what, made, r.Cart.Count)
 	}
 	f.held[c] = r.Cart.Count
+	before := f.lostConfirmed
 	for i, confirmed := range c.confirmed {
 		lost := int64(i) >= r.Cart.Count
-		switch {
-		case confirmed && lost:
-			f.p.broke("%s: a confirmed change was lost", what)
-			f.lostConfirmed++
-			fallthrough
-		case confirmed:
-			f.confirmed++
-		case lost:
-			f.lostUnconfirmed++
-			fallthrough
-		default:
-			f.unconfirmed++
-		}
+		count(confirmed, &f.confirmed)
+		count(!confirmed, &f.unconfirmed)
+		count(confirmed && lost, &f.lostConfirmed)
+		count(!confirmed && lost, &f.lostUnconfirmed)
+	}
+	if n := f.lostConfirmed - before; n > 0 {
+		f.p.broke("%s: a cart lost %d confirmed changes", what, n)
+	}
+}
+
+func count(it bool, n *int64) {
+	if it {
+		*n++
 	}
 }
 
