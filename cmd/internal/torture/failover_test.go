@@ -31,9 +31,11 @@ type loss struct {
 }
 
 // A lost machine does not close its connections. A sentinel sends a ping every second, so it
-// notices that up to a second later than a closed connection.
+// notices that up to a second later than a closed connection. And the two sentinels that are
+// left may both vote for themselves. They try again after twice their failover-timeout, 4 s,
+// and a random second.
 func machineLost() loss {
-	return loss{"machine", sized(15*time.Second, 6*time.Second), (*ephemeral.Server).Freeze, (*ephemeral.Server).Freeze}
+	return loss{"machine", sized(15*time.Second, 12*time.Second), (*ephemeral.Server).Freeze, (*ephemeral.Server).Freeze}
 }
 
 func processKilled() loss {

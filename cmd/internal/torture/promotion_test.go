@@ -16,7 +16,7 @@ func TestPromise09_AFailoverLosesOnlyWhatWasNotConfirmed(t *testing.T) {
 	t.Parallel()
 	p := promised(t, 9, "a failover loses only what was not confirmed", "0 confirmed lost; unconfirmed counted")
 	f := startPromotions(t, p)
-	rounds := sized(4, 100)
+	rounds := sized(4, 80)
 	bar := p.progress("failovers", rounds)
 	for i := range rounds {
 		f.round(troubles[i%len(troubles)], *long)
