@@ -3,7 +3,6 @@ package torture
 import (
 	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"os"
 	"slices"
 	"sync"
@@ -12,14 +11,6 @@ import (
 	"time"
 
 	"commerce/deploy/ephemeral"
-)
-
-const (
-	// hangs is how long a response may never take: the limit of a request is 5 s.
-	hangs = 4500 * time.Millisecond
-
-	// visitPause is how long a patron waits between two calls.
-	visitPause = 20 * time.Millisecond
 )
 
 // loss is a way to lose a master.
@@ -170,19 +161,6 @@ func (f *failovers) rejoin(shard *redisShard) {
 	settles(f.t, f.redis.settled)
 }
 
-// patron visits one shard through one instance. It repeats what is refused, like a careful
-// client.
-type patron struct {
-	keyedBuyer
-	p     *promise
-	shard int
-
-	calls, failed int
-	last          time.Time     // when it was served
-	gap           time.Duration // the longest time without being served
-	slowest       time.Duration // response
-}
-
 // patrons returns patrons of every shard and instance, with new carts.
 func (f *failovers) patrons() []*patron {
 	f.rounds++
@@ -245,33 +223,6 @@ func (f *failovers) visit(patrons []*patron, lose func()) {
 	all.Wait()
 }
 
-// insist repeats a call until it is served. Each response must be a success or a refusal
-// that may be repeated.
-func (v *patron) insist(call func() reply) bool {
-	for began := time.Now(); time.Since(began) < 3*startLimit; {
-		r := call()
-		v.calls++
-		v.slowest = max(v.slowest, r.Took)
-		if r.Took > hangs {
-			v.p.broke("a response took %v", r.Took)
-		}
-		switch {
-		case r.Status == http.StatusOK:
-			v.gap, v.last = max(v.gap, time.Since(v.last)), time.Now()
-			time.Sleep(visitPause)
-			return true
-		case r.Status == http.StatusServiceUnavailable && r.Header.Get("Retry-After") != "":
-			v.failed++
-			time.Sleep(visitPause)
-		default:
-			v.p.broke("neither served nor refused: %v", r)
-			return false
-		}
-	}
-	v.p.broke("a patron was not served for %v", 3*startLimit)
-	return false
-}
-
 // compare repeats every change. Those that were lost with the master are made now, and the
 // others are replayed: each counts exactly once.
 func (f *failovers) compare(patrons []*patron) {
@@ -290,30 +241,4 @@ func (f *failovers) compare(patrons []*patron) {
 		})
 	}
 	all.Wait()
-}
-
-// repeat repeats the changes of a cart, and returns how many the master had lost, and how
-// many of these were confirmed.
-func (v *patron) repeat(c *keyedCart) (lost, confirmed int64) {
-	for i, was := range c.confirmed {
-		r, ok := served(func() reply { return v.change(c, i) })
-		switch {
-		case !ok:
-			v.p.broke("a change cannot be repeated: %v", r)
-			return lost, confirmed
-		case r.replayed():
-		case was:
-			lost++
-			confirmed++
-		default:
-			lost++
-		}
-	}
-	if confirmed > 0 {
-		v.p.broke("a cart lost %d confirmed changes", confirmed)
-	}
-	if r, ok := served(func() reply { return v.look(c) }); !ok || r.Cart.Count != int64(len(c.confirmed)) {
-		v.p.broke("after %d changes, a cart shows %v", len(c.confirmed), r)
-	}
-	return lost, confirmed
 }

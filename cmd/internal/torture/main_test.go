@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/rs/zerolog"
 
 	"commerce/deploy/connect"
 )
@@ -20,6 +21,7 @@ var (
 func TestMain(m *testing.M) {
 	flag.Parse()
 	redis.SetLogger(connect.RedisLog{Log: slog.New(slog.DiscardHandler)}) // it reports every failed dial
+	zerolog.SetGlobalLevel(zerolog.Disabled)                              // toxiproxy traces to standard error
 	status := m.Run()
 	programs.remove()
 	if err := results.publish(os.Stdout, *out); err != nil {
