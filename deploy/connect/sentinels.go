@@ -19,17 +19,13 @@ type Sentinels struct {
 // RedisSentinels returns the sentinels of rawURL, nil if it has none. It does not
 // connect. The caller closes them. Errors are like those of Redis.
 func RedisSentinels(rawURL string) (*Sentinels, error) {
-	target, err := parseRedisURL(rawURL)
-	if err != nil || target.kind != sentinels {
+	servers, err := NewRedisServers(rawURL, func(o *redis.UniversalOptions) { o.PoolSize = 2 })
+	if err != nil || servers.Master() == "" {
 		return nil, err
 	}
-	s := &Sentinels{master: target.master}
-	for _, addr := range target.addrs {
-		o := target.options().Simple()
-		o.Addr, o.DB = addr, 0
-		o.Username, o.Password = target.sentinelUsername, target.sentinelPassword
-		o.PoolSize = 2
-		s.clients = append(s.clients, redis.NewSentinelClient(o))
+	s := &Sentinels{master: servers.Master()}
+	for _, addr := range servers.Addrs() {
+		s.clients = append(s.clients, servers.Sentinel(addr))
 	}
 	return s, nil
 }
