@@ -25,7 +25,7 @@ type Guard struct {
 	// ClientCertificates are required as well. Needs TLS.
 	ClientCertificates bool
 
-	// Users are lines of redis.conf with the users commerce, support, replica and
+	// Users are lines of redis.conf with the users commerce, support, check, replica and
 	// sentinel. All get the same password. URLs log in as commerce, and contain the
 	// password for the sentinel too. Empty: no login is required.
 	Users string
@@ -94,7 +94,7 @@ func (l lock) file(name string) string { return filepath.Join(l.dir, name) }
 func (l lock) users() string {
 	var b strings.Builder
 	for line := range strings.Lines(l.Users + "\n") {
-		for _, name := range []string{"commerce", "support", "replica", "sentinel"} {
+		for _, name := range []string{"commerce", "support", "check", "replica", "sentinel"} {
 			if strings.HasPrefix(line, "user "+name+" ") {
 				line = strings.TrimSpace(line) + " >" + l.password + "\n"
 			}
