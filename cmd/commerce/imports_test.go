@@ -49,6 +49,8 @@ var imports = map[string][]string{
 	"deploy/migrations":    nil,
 	"deploy/connect":       nil,
 	"deploy/heap":          nil,
+	"deploy/inspect":       nil,
+	"deploy/observe":       {"deploy/connect", "deploy/inspect", "deploy/migrations"},
 	"deploy/sample":        {"auth/locale", "auth/store", "cart", "cart/money", "cart/period", "subscriptions"},
 	"deploy/ingest":        {"cart/money"},
 	"deploy/ephemeral":     {"deploy/connect", "deploy/migrations"},
@@ -66,7 +68,7 @@ var forTests = []string{"auth/store", "cart/service", "cart/carttest", "deploy/c
 // pure packages take values and return values: neither they nor the packages of ours that
 // they import may use any of impure.
 var (
-	pure   = []string{"cart", "auth/locale", "auth/store", "auth/problem", "cart/money", "cart/period"}
+	pure   = []string{"cart", "auth/locale", "auth/store", "auth/problem", "cart/money", "cart/period", "deploy/inspect"}
 	impure = []string{"net/http", "log/slog", "github.com/gin-gonic/gin", "github.com/redis/go-redis", "github.com/jackc/pgx"}
 )
 

@@ -1,0 +1,179 @@
+package observe
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"commerce/deploy/connect"
+	"commerce/deploy/inspect"
+	"commerce/deploy/migrations"
+)
+
+// observePostgres reads one server. A statement that fails leaves its value unknown.
+func observePostgres(ctx context.Context, c Config) (*inspect.Postgres, error) {
+	db, err := connect.Postgres(ctx, c.DatabaseURL, connect.PostgresConfig{
+		ApplicationName: "commerce check", MaxConns: 2, ConnectTimeout: patience, StatementTimeout: patience,
+		// Not prepared: behind a pooler, the next statement may be on another connection.
+		Edit: func(pool *pgxpool.Config) { pool.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec },
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close()
+	at := db.Config().ConnConfig
+	p := &inspect.Postgres{Server: net.JoinHostPort(at.Host, strconv.Itoa(int(at.Port)))}
+	answers, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if err := db.Ping(answers); err != nil {
+		p.Failure = failure(err)
+		return p, nil
+	}
+	p.Clock = postgresClock(ctx, db, c.Now)
+	_ = db.QueryRow(ctx, "SELECT current_setting('server_version_num')::int, pg_is_in_recovery()").Scan(&p.Version, &p.Standby)
+	_ = db.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_collation WHERE collname = 'und-x-icu')").Scan(&p.ICU)
+	p.Settings = settings(ctx, db)
+	p.Schema = schema(ctx, db)
+	p.Unreadable, _ = tables(ctx, db, "NOT has_table_privilege(oid, 'SELECT')")
+	p.Role = rights(ctx, db)
+	p.Writing = writing(ctx, db)
+	if p.Standby != nil && !*p.Standby {
+		p.Listening = listening(ctx, db)
+	}
+	return p, nil
+}
+
+func postgresClock(ctx context.Context, db *pgxpool.Pool, now func() time.Time) *inspect.Clock {
+	var at time.Time
+	sent := now()
+	if err := db.QueryRow(ctx, "SELECT clock_timestamp()").Scan(&at); err != nil {
+		return nil
+	}
+	return clock(at, sent, now())
+}
+
+// settings returns the settings that rules look at.
+func settings(ctx context.Context, db *pgxpool.Pool) map[string]inspect.Setting {
+	found := map[string]inspect.Setting{}
+	rows, _ := db.Query(ctx, `
+		SELECT name, setting, source IN ('user', 'database user', 'client') FROM pg_settings
+		WHERE name IN ('fsync', 'full_page_writes', 'synchronous_commit', 'idle_in_transaction_session_timeout')`)
+	var name string
+	var setting inspect.Setting
+	_, _ = pgx.ForEachRow(rows, []any{&name, &setting.Value, &setting.Own}, func() error {
+		found[name] = setting
+		return nil
+	})
+	return found
+}
+
+func schema(ctx context.Context, db *pgxpool.Pool) inspect.Schema {
+	err := migrations.Check(ctx, db)
+	switch {
+	case err == nil || errors.Is(err, migrations.ErrUnreadable): // its version is right
+		return inspect.Schema{State: inspect.SchemaCurrent}
+	case errors.Is(err, migrations.ErrOlder):
+		return inspect.Schema{State: inspect.SchemaOlder, Cause: versions(err, migrations.ErrOlder)}
+	case errors.Is(err, migrations.ErrNewer):
+		return inspect.Schema{State: inspect.SchemaNewer, Cause: versions(err, migrations.ErrNewer)}
+	}
+	return inspect.Schema{Cause: failure(err)}
+}
+
+// versions returns what err adds to the reason that it wraps: the two versions.
+func versions(err, reason error) string { return strings.TrimSuffix(err.Error(), ": "+reason.Error()) }
+
+// tables returns the tables of the schema that meet a condition.
+func tables(ctx context.Context, db *pgxpool.Pool, condition string) ([]string, error) {
+	rows, err := db.Query(ctx, `
+		SELECT relname FROM pg_class
+		WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p') AND `+condition+` ORDER BY relname`)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[string])
+}
+
+// rights returns what the role may write. The service records uses of API tokens as
+// commerce_last_used, if it is a member of that role.
+func rights(ctx context.Context, db *pgxpool.Pool) *inspect.Role {
+	var r inspect.Role
+	err := db.QueryRow(ctx, "SELECT rolsuper FROM pg_roles WHERE rolname = current_user").Scan(&r.Superuser)
+	if err != nil {
+		return nil
+	}
+	if r.Writable, err = tables(ctx, db, "has_table_privilege(oid, 'INSERT, UPDATE, DELETE, TRUNCATE')"); err != nil {
+		return nil
+	}
+	err = db.QueryRow(ctx, `
+		SELECT EXISTS (
+			SELECT FROM pg_roles, pg_attribute
+			WHERE (rolname = current_user OR rolname = 'commerce_last_used' AND pg_has_role(pg_roles.oid, 'MEMBER'))
+				AND attrelid = to_regclass('api_tokens') AND attname = 'last_used_at'
+				AND has_column_privilege(pg_roles.oid, attrelid, attnum, 'UPDATE'))`).Scan(&r.LastUsed)
+	if err != nil {
+		return nil
+	}
+	return &r
+}
+
+// writing returns the oldest transaction that has written something, also a prepared one.
+func writing(ctx context.Context, db *pgxpool.Pool) *inspect.Writing {
+	var w inspect.Writing
+	var seconds float64
+	err := db.QueryRow(ctx, `
+		SELECT coalesce(extract(epoch FROM clock_timestamp() - min(begun)), 0)::float8,
+			pg_has_role('pg_read_all_stats', 'USAGE') FROM (
+			SELECT xact_start FROM pg_stat_activity WHERE backend_xid IS NOT NULL
+			UNION ALL
+			SELECT prepared FROM pg_prepared_xacts
+		) AS writing (begun)`).Scan(&seconds, &w.SeesAll)
+	if err != nil {
+		return nil
+	}
+	w.For = time.Duration(seconds * float64(time.Second))
+	return &w
+}
+
+// heardWithin is how long a notification may take.
+const heardWithin = time.Second
+
+// listening reports whether a notification from one connection reaches another one; nil if
+// that cannot be tried. A pooler in transaction mode accepts LISTEN and delivers nothing.
+func listening(ctx context.Context, db *pgxpool.Pool) *bool {
+	conn, err := db.Acquire(ctx)
+	if err != nil {
+		return nil
+	}
+	defer conn.Release()
+	const channel = "commerce_check"
+	if _, err := conn.Exec(ctx, "LISTEN "+channel); err != nil {
+		return nil
+	}
+	defer conn.Conn().Close(context.WithoutCancel(ctx)) // a later user of it must not listen
+	message := rand.Text()
+	if _, err := db.Exec(ctx, "SELECT pg_notify($1, $2)", channel, message); err != nil {
+		return nil
+	}
+	wait, cancel := context.WithTimeout(ctx, heardWithin)
+	defer cancel()
+	for {
+		heard, err := conn.Conn().WaitForNotification(wait)
+		switch {
+		case err != nil && ctx.Err() == nil && pgconn.Timeout(err):
+			return new(false)
+		case err != nil:
+			return nil
+		case heard.Payload == message: // others may run the same check
+			return new(true)
+		}
+	}
+}

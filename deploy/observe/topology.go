@@ -1,0 +1,183 @@
+package observe
+
+import (
+	"context"
+	"errors"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"commerce/deploy/connect"
+	"commerce/deploy/inspect"
+)
+
+// reader reads the Redis servers of one URL.
+type reader struct {
+	servers *connect.RedisServers
+	kind    inspect.Kind
+	now     func() time.Time
+}
+
+// remembered is how long a replica counts after it was last seen, as in package redisstore.
+const remembered = 10 * time.Minute
+
+// askSentinels asks all sentinels, and returns the master that the first one names.
+func (r reader) askSentinels(ctx context.Context) (masters []string, all []inspect.Sentinel) {
+	type answer struct {
+		inspect.Sentinel
+		master string
+	}
+	answers := each(r.servers.Addrs(), func(addr string) answer {
+		sentinel, master := r.sentinel(ctx, addr)
+		return answer{sentinel, master}
+	})
+	for _, a := range answers {
+		all = append(all, a.Sentinel)
+		if a.master != "" && len(masters) == 0 {
+			masters = []string{a.master}
+		}
+	}
+	return masters, all
+}
+
+// sentinel asks one sentinel for the address of the master.
+func (r reader) sentinel(ctx context.Context, addr string) (s inspect.Sentinel, master string) {
+	s.Server = addr
+	client := r.servers.Sentinel(addr)
+	defer client.Close()
+	at, err := client.GetMasterAddrByName(ctx, r.servers.Master()).Result()
+	switch {
+	case errors.Is(err, redis.Nil):
+		s.Failure = "it does not know " + r.servers.Master()
+	case err != nil:
+		s.Failure = failure(err)
+	case len(at) != 2:
+		s.Failure = "its answer is not an address"
+	default:
+		master = net.JoinHostPort(at[0], at[1])
+		s.Quorum, s.Hidden = quorum(ctx, client, r.servers.Master())
+	}
+	return s, master
+}
+
+// quorum returns why the sentinels could not agree on a failover.
+func quorum(ctx context.Context, client *redis.SentinelClient, master string) (missing string, hidden bool) {
+	err := client.CkQuorum(ctx, master).Err()
+	switch {
+	case redis.HasErrorPrefix(err, "NOQUORUM"):
+		return strings.TrimRight(err.Error(), "."), false
+	case err != nil:
+		return "", true
+	}
+	return "", false
+}
+
+// askCluster asks the nodes in the URL for the layout of the cluster. If none answers, these
+// nodes are the masters.
+func (r reader) askCluster(ctx context.Context) (c *inspect.Cluster, masters, replicas []string) {
+	layouts := each(r.servers.Addrs(), func(addr string) []redis.ClusterSlot {
+		client := r.servers.Server(addr)
+		defer client.Close()
+		return client.ClusterSlots(ctx).Val()
+	})
+	at := slices.IndexFunc(layouts, func(l []redis.ClusterSlot) bool { return len(l) > 0 })
+	if at < 0 {
+		return nil, r.servers.Addrs(), nil
+	}
+	c = &inspect.Cluster{Server: r.servers.Addrs()[at]}
+	for _, part := range layouts[at] {
+		c.Slots += part.End - part.Start + 1
+		for i, node := range part.Nodes {
+			addr := reachable(node.Addr, c.Server)
+			if i == 0 {
+				masters = append(masters, addr)
+			} else {
+				replicas = append(replicas, addr)
+			}
+		}
+	}
+	return c, unique(masters), replicas
+}
+
+// reachable completes the address of a node that does not know its own host: it is at the
+// host that was asked.
+func reachable(addr, asked string) string {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil || host != "" && host != "?" {
+		return addr
+	}
+	host, _, _ = net.SplitHostPort(asked)
+	return net.JoinHostPort(host, port)
+}
+
+func unique(addrs []string) []string {
+	slices.Sort(addrs)
+	return slices.Compact(addrs)
+}
+
+// listed returns how many replicas of a master the cluster or the sentinels list; nil if they
+// do not say.
+func (r reader) listed(ctx context.Context, client *redis.Client) *int {
+	switch r.kind {
+	case inspect.Clustered:
+		nodes, err := client.ClusterNodes(ctx).Result()
+		if err != nil {
+			return nil
+		}
+		return new(replicasOfMyself(nodes, r.now()))
+	case inspect.Watched:
+		for _, addr := range r.servers.Addrs() {
+			if n, err := r.replicasKnownTo(ctx, addr); err == nil {
+				return &n
+			}
+		}
+		return nil
+	}
+	return new(0)
+}
+
+// replicasKnownTo counts the replicas that have answered a sentinel lately.
+func (r reader) replicasKnownTo(ctx context.Context, addr string) (n int, err error) {
+	client := r.servers.Sentinel(addr)
+	defer client.Close()
+	replicas, err := client.Replicas(ctx, r.servers.Master()).Result()
+	for _, replica := range replicas {
+		ms, err := strconv.ParseInt(replica["last-ok-ping-reply"], 10, 64)
+		if err != nil || time.Duration(ms)*time.Millisecond <= remembered {
+			n++
+		}
+	}
+	return n, err
+}
+
+// replicasOfMyself counts the replicas of the node that printed CLUSTER NODES, except those
+// that have been silent for long. A line begins with
+//
+//	<id> <address> <flags> <master's id> <ping sent, ms>
+func replicasOfMyself(nodes string, now time.Time) (n int) {
+	var myself string
+	var masters []string // of the replicas
+	for line := range strings.Lines(nodes) {
+		f := strings.Fields(line)
+		if len(f) < 5 {
+			continue
+		}
+		if strings.Contains(f[2], "myself") {
+			myself = f[0]
+		}
+		silent, _ := strconv.ParseInt(f[4], 10, 64) // 0 when no ping is unanswered
+		if strings.Contains(f[2], "slave") && (silent == 0 || now.Sub(time.UnixMilli(silent)) <= remembered) {
+			masters = append(masters, f[3])
+		}
+	}
+	for _, id := range masters {
+		if id == myself {
+			n++
+		}
+	}
+	return n
+}
