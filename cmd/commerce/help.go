@@ -65,18 +65,18 @@ func usage(command *kong.Node) string {
 func printSettings(w io.Writer, flags []*kong.Flag) {
 	for _, flag := range flags {
 		if len(flag.Envs) > 0 {
-			printWrapped(w, fmt.Sprintf("  %-20s  %-14s  ", flag.Envs[0], cmp.Or(flag.Default, "–")), flag.Help)
+			printWrapped(w, fmt.Sprintf("  %-20s  %-14s  ", flag.Envs[0], cmp.Or(flag.Default, "–")), flag.Help, helpWidth)
 		}
 	}
 }
 
-// printWrapped prints text in lines of at most helpWidth columns. The lines after the
-// first are indented by the width of label.
-func printWrapped(w io.Writer, label, text string) {
+// printWrapped prints text in lines of at most width columns. The lines after the first
+// are indented by the width of label.
+func printWrapped(w io.Writer, label, text string, width int) {
 	indent := strings.Repeat(" ", len([]rune(label)))
 	line := label
 	for _, word := range strings.Fields(text) {
-		if len([]rune(line))+len([]rune(word)) > helpWidth {
+		if len([]rune(line))+len([]rune(word)) > width {
 			fmt.Fprintln(w, strings.TrimRight(line, " "))
 			line = indent
 		}

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"commerce/deploy/ephemeral"
+	"commerce/deploy/inspect"
+)
+
+// users returns deploy/redis/users.conf.
+func users(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("../../deploy/redis/users.conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// startGuarded starts a healthy Redis with the users of users.conf. Its URL logs in as
+// commerce.
+func startGuarded(t *testing.T) *ephemeral.Server {
+	t.Helper()
+	server := ephemeral.Guard{Users: users(t)}.StartRedis(t)
+	admin := server.Admin()
+	for name, value := range map[string]string{"maxmemory": "100mb", "appendonly": "yes", "appendfsync": "always"} {
+		if err := admin.ConfigSet(t.Context(), name, value).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return server
+}
+
+// asUser returns a URL of startGuarded with another user of users.conf.
+func asUser(t *testing.T, rawURL, user string) string {
+	t.Helper()
+	u, err := url.Parse(rawURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	password, _ := u.User.Password()
+	u.User = url.UserPassword(user, password)
+	return u.String()
+}
+
+// found runs `commerce check --json`, and returns the codes at each level.
+func found(t *testing.T, status int, settings ...string) map[inspect.Level][]string {
+	t.Helper()
+	got := ended(t, program(t, settings, "check", "--json"))
+	var findings []inspect.Finding
+	if err := json.Unmarshal([]byte(got.out), &findings); err != nil || got.status != status || got.errors != "" {
+		t.Fatalf("ended with %d, want %d: %+v, %v", got.status, status, got, err)
+	}
+	codes := map[inspect.Level][]string{}
+	for _, f := range findings {
+		if !slices.Contains(codes[f.Level], f.Code) {
+			codes[f.Level] = append(codes[f.Level], f.Code)
+		}
+	}
+	return codes
+}
+
+func TestCheck_TheUserCheckSeesAllOfRedis(t *testing.T) {
+	t.Parallel()
+	guard := ephemeral.Guard{Users: users(t)}
+	for name, redisURL := range map[string]string{
+		"single": startGuarded(t).URL, "cluster": guard.StartCluster(t).URL, "sentinels": guard.StartSentinels(t).URL,
+	} {
+		got := ended(t, program(t, []string{"REDIS_URL=" + asUser(t, redisURL, "check")}, "check"))
+		if strings.Count(got.out, "\nunknown ") != 1 || !strings.Contains(got.out, "\nunknown  Postgres ") || got.errors != "" {
+			t.Errorf("%s: %+v, want nothing unknown but Postgres, which is not given", name, got)
+		}
+	}
+}
+
+func TestCheck_TheServicesUserSeesLess(t *testing.T) {
+	t.Parallel()
+	codes := found(t, 0, "REDIS_URL="+startGuarded(t).URL)
+	want := map[inspect.Level][]string{
+		inspect.Warning: {"redis_replicas"},
+		inspect.Unknown: {
+			"redis_version", "redis_eviction", "redis_persistence", "redis_disk", "redis_memory", "redis_min_replicas_to_write", "postgres_answers",
+		},
+		inspect.OK: {"redis_answers", "redis_role", "redis_merges", "redis_rights", "machine_clock", "redis_clock"},
+	}
+	if diff := cmp.Diff(want, codes); diff != "" {
+		t.Errorf("findings (-want +got):\n%s", diff)
+	}
+}
+
+func TestCheck_ExitsWith1IfAFindingIsSerious(t *testing.T) {
+	t.Parallel()
+	server := startGuarded(t)
+	redisURL := "REDIS_URL=" + asUser(t, server.URL, "check")
+	if codes := found(t, 0, redisURL); codes[inspect.Serious] != nil {
+		t.Errorf("serious: %v", codes)
+	}
+	if codes := found(t, 1, redisURL, "DURABILITY=replica"); !slices.Equal(codes[inspect.Serious], []string{"redis_replicas"}) {
+		t.Errorf("DURABILITY=replica: %v", codes)
+	}
+	if codes := found(t, 1, redisURL, "REDIS_MIN_REPLICAS=1"); !slices.Equal(codes[inspect.Serious], []string{"redis_merges"}) {
+		t.Errorf("REDIS_MIN_REPLICAS=1: %v", codes)
+	}
+}
+
+func TestCheck_PrintsOneLineForEachFinding(t *testing.T) {
+	t.Parallel()
+	server := startGuarded(t)
+	if err := server.Admin().ConfigSet(t.Context(), "maxmemory-policy", "allkeys-lru").Err(); err != nil {
+		t.Fatal(err)
+	}
+	addr := "redis " + server.Admin().Options().Addr
+	got := ended(t, program(t, []string{"REDIS_URL=" + asUser(t, server.URL, "check")}, "check"))
+	lead := func(level, server string) string { return fmt.Sprintf("%-7s  %-*s  ", level, len(addr), server) }
+	want := lead("serious", addr) + "Redis deletes carts when its memory is full: maxmemory-policy is allkeys-lru. Change: maxmemory-policy noeviction\n" +
+		lead("warning", addr) + "No replica is connected. If this machine is lost, so are the carts on it. Change: replicaof on another server\n" +
+		lead("unknown", "Postgres") + "Postgres was not checked, because its URL is not set. Look up: DATABASE_URL\n" +
+		lead("ok", addr) + "answers, version, persistence, disk, memory, role, merges, min replicas to write, clock\n" +
+		lead("ok", "this machine") + "clock\n" +
+		"\n1 serious, 1 warning, 1 unknown, 10 ok\n"
+	if diff := cmp.Diff(want, got.out); diff != "" || got.status != 1 || got.errors != "" {
+		t.Errorf("ended with %d and %q (-want +got):\n%s", got.status, got.errors, diff)
+	}
+}
+
+func TestCheck_RefusesWrongSettings(t *testing.T) {
+	t.Parallel()
+	for setting, settings := range map[string][]string{
+		"DATABASE_URL":       nil,
+		"REDIS_URL":          {"REDIS_URL=redis://user:hunter2@redis:six"},
+		"REDIS_MIN_REPLICAS": {"REDIS_URL=redis://redis", "REDIS_MIN_REPLICAS=101"},
+		"DURABILITY":         {"REDIS_URL=redis://redis", "DURABILITY=disk"},
+	} {
+		got := ended(t, program(t, settings, "check"))
+		if got.status != 2 || got.out != "" || !strings.HasPrefix(got.errors, "commerce: "+setting+": ") || strings.Contains(got.errors, "hunter2") {
+			t.Errorf("%v: %+v, want 2 and one line about %s", settings, got, setting)
+		}
+	}
+}
+
+// The lines of several servers with the same fault are one, and a narrow terminal wraps it.
+func TestFindings_AreGroupedByMessage(t *testing.T) {
+	t.Parallel()
+	var text strings.Builder
+	fault := inspect.Finding{Code: "redis_eviction", Level: inspect.Serious, Message: "Deletes carts.", Setting: "noeviction"}
+	var findings []inspect.Finding
+	for _, server := range []string{"a:1", "b:1", "c:1"} {
+		fault.Server = server
+		findings = append(findings, fault, inspect.Finding{Code: "redis_version", Level: inspect.OK, Server: server})
+	}
+	if err := printFindings(output{&text, io.Discard}, findings); err != nil {
+		t.Fatal(err)
+	}
+	want := "serious  redis a:1 and 2 more  Deletes carts. Change: noeviction\n" +
+		"ok       redis a:1 and 2 more  version\n\n3 serious, 0 warning, 0 unknown, 3 ok\n"
+	if diff := cmp.Diff(want, text.String()); diff != "" {
+		t.Error(diff)
+	}
+}
