@@ -90,8 +90,11 @@ func (c *serveCommand) Run(ctx context.Context, out output) error {
 	defer subs.close()
 	parts.Subscriptions, parts.APITokens, parts.APITokenUsed = subs.source, subs.tokens, subs.used.Record
 
+	stopCheck := func() {}
+	defer func() { stopCheck() }()
 	return c.run(ctx, parts, admin, c.DrainDelay, func(sockets listeners) {
 		log.Info("serving", "addr", sockets.public.Addr().String(), "admin", sockets.admin.Addr().String(), "version", version)
+		stopCheck = c.startCheck(ctx, log)
 	})
 }
 
