@@ -39,7 +39,7 @@ func follow(t *testing.T, admin, master *redis.Client) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := admin.SlaveOf(t.Context(), host, port).Err(); err != nil {
+	if err := admin.ReplicaOf(t.Context(), host, port).Err(); err != nil {
 		t.Fatal(err)
 	}
 }

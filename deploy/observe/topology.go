@@ -82,7 +82,9 @@ func (r reader) askCluster(ctx context.Context) (c *inspect.Cluster, masters, re
 	layouts := each(r.servers.Addrs(), func(addr string) []redis.ClusterSlot {
 		client := r.servers.Server(addr)
 		defer client.Close()
-		return client.ClusterSlots(ctx).Val()
+		slots := redis.NewClusterSlotsCmd(ctx, "cluster", "slots") // as go-redis's own client of clusters
+		_ = client.Process(ctx, slots)
+		return slots.Val()
 	})
 	at := slices.IndexFunc(layouts, func(l []redis.ClusterSlot) bool { return len(l) > 0 })
 	if at < 0 {
