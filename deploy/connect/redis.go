@@ -44,7 +44,7 @@ func Redis(rawURL string, edits ...func(*redis.UniversalOptions)) (redis.Univers
 	for _, edit := range edits {
 		edit(o)
 	}
-	o.Dialer = dialer(o)
+	o.Dialer = target.dialer(o)
 	switch target.kind {
 	case sentinels:
 		return redis.NewFailoverClient(o.Failover()), nil
@@ -59,7 +59,7 @@ func Redis(rawURL string, edits ...func(*redis.UniversalOptions)) (redis.Univers
 
 // options returns the client options for t.
 func (t redisTarget) options() *redis.UniversalOptions {
-	o := &redis.UniversalOptions{
+	return &redis.UniversalOptions{
 		Addrs:            t.addrs,
 		Username:         t.username,
 		Password:         t.password,
@@ -88,8 +88,4 @@ func (t redisTarget) options() *redis.UniversalOptions {
 		DisableIdentity:          true,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	}
-	if t.kind == sentinels {
-		o.Dialer = t.sentinelDialer()
-	}
-	return o
 }

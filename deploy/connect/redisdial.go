@@ -9,14 +9,25 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// dialer returns go-redis' own dialer, except that a failed dial is a connection that
-// fails. After as many failed dials as its pool has connections, go-redis refuses all
-// commands and dials only once a second, so a Redis that is back would stay unused for up
-// to a second. A failed connection does not count as a failed dial.
-func dialer(o *redis.UniversalOptions) func(ctx context.Context, network, addr string) (net.Conn, error) {
-	dial := redis.NewDialer(&redis.Options{DialTimeout: o.DialTimeout, TLSConfig: o.TLSConfig})
+// dial is the type of a go-redis dialer.
+type dial func(ctx context.Context, network, addr string) (net.Conn, error)
+
+// dialer returns the dialer of a client with these options.
+func (t redisTarget) dialer(o *redis.UniversalOptions) dial {
+	direct := dial(redis.NewDialer(&redis.Options{DialTimeout: o.DialTimeout, TLSConfig: o.TLSConfig}))
+	if t.kind == sentinels {
+		direct = direct.orAnotherSentinel(t.addrs)
+	}
+	return direct.alwaysConnected()
+}
+
+// alwaysConnected returns a dialer whose failed dial is a connection that fails. After as many
+// failed dials as its pool has connections, go-redis refuses all commands and dials only once
+// a second. A Redis that is back would stay unused for up to a second. A failed connection
+// does not count as a failed dial.
+func (d dial) alwaysConnected() dial {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
-		conn, err := dial(ctx, network, addr)
+		conn, err := d(ctx, network, addr)
 		if err != nil {
 			unused, _ := net.Pipe()
 			return failedConn{unused, fmt.Errorf("dial redis: %w", err)}, nil

@@ -6,31 +6,25 @@ import (
 	"net"
 	"slices"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 )
 
 // sentinelPatience is how long a sentinel may take to respond on a new connection. It is
 // much shorter than a request's time for Redis, which must be enough for another sentinel.
 const sentinelPatience = 50 * time.Millisecond
 
-// dial is the type of a go-redis dialer.
-type dial func(ctx context.Context, network, addr string) (net.Conn, error)
-
-// sentinelDialer returns a dialer for sentinels and for what they name.
+// orAnotherSentinel returns a dialer for sentinels and for the servers that they name.
 //
 // go-redis asks the same sentinel until it fails. But it takes the end of a request's time
 // for a decision of the caller. So it would keep to a sentinel that hangs, for example
 // because its machine is lost, and find no master any more. If a sentinel does not respond,
 // this dialer connects to another one.
-func (t redisTarget) sentinelDialer() dial {
-	direct := redis.NewDialer(&redis.Options{DialTimeout: dialTimeout, TLSConfig: t.tls})
+func (d dial) orAnotherSentinel(sentinels []string) dial {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
-		if !slices.Contains(t.addrs, addr) {
-			return direct(ctx, network, addr)
+		if !slices.Contains(sentinels, addr) {
+			return d(ctx, network, addr)
 		}
 		return dialAny(ctx, func(ctx context.Context, addr string) (net.Conn, error) {
-			conn, err := direct(ctx, network, addr)
+			conn, err := d(ctx, network, addr)
 			if err != nil {
 				return nil, err
 			}
@@ -39,7 +33,7 @@ func (t redisTarget) sentinelDialer() dial {
 				return nil, err
 			}
 			return conn, nil
-		}, addr, t.addrs)
+		}, addr, sentinels)
 	}
 }
 

@@ -134,12 +134,18 @@ func startHealthySentinels(t *testing.T) *ephemeral.RedisSentinels {
 func TestSentinels_FindThatTheyCannotAgree(t *testing.T) {
 	t.Parallel()
 	servers := startHealthySentinels(t)
-	sentinel := redis.NewSentinelClient(servers.Sentinel.Admin().Options())
-	defer sentinel.Close()
-	if err := sentinel.Set(t.Context(), "main", "quorum", "2").Err(); err != nil {
-		t.Fatal(err)
+	for _, server := range servers.Sentinels[1:] { // one of three is no majority
+		server.Kill()
 	}
-	wantWrong(t, "quorum 2", findings(t, observe.Config{RedisURL: servers.URL}, inspect.Expect{}), wrong{"redis_sentinel": inspect.Serious})
+	alone := redis.NewSentinelClient(servers.Sentinels[0].Admin().Options())
+	defer alone.Close()
+	eventually(t, func() error { // it takes a second to notice
+		if err := alone.CkQuorum(t.Context(), "main").Err(); !redis.HasErrorPrefix(err, "NOQUORUM") {
+			return fmt.Errorf("quorum: %v", err)
+		}
+		return nil
+	})
+	wantWrong(t, "one of three", findings(t, observe.Config{RedisURL: servers.URL}, inspect.Expect{}), wrong{"redis_sentinel": inspect.Serious})
 }
 
 func TestSentinels_DoNotNameTheMaster(t *testing.T) {
@@ -148,11 +154,12 @@ func TestSentinels_DoNotNameTheMaster(t *testing.T) {
 	another := strings.Replace(servers.URL, "master=main", "master=other", 1)
 	wantWrong(t, "another name", findings(t, observe.Config{RedisURL: another}, inspect.Expect{}), wrong{"redis_sentinel": inspect.Serious})
 
-	address := strings.TrimPrefix(strings.Split(servers.URL, "/?")[0], "redis://")
-	half := strings.Replace(servers.URL, address, "127.0.0.1:1,"+address, 1)
-	wantWrong(t, "one of two", findings(t, observe.Config{RedisURL: half}, inspect.Expect{}), wrong{"redis_sentinel": inspect.Warning})
+	one := strings.Replace(servers.URL, "redis://", "redis://127.0.0.1:1,", 1)
+	wantWrong(t, "one does not answer", findings(t, observe.Config{RedisURL: one}, inspect.Expect{}), wrong{"redis_sentinel": inspect.Warning})
 
-	servers.Sentinel.Kill()
+	for _, server := range servers.Sentinels {
+		server.Kill()
+	}
 	wantWrong(t, "dead", findings(t, observe.Config{RedisURL: servers.URL}, inspect.Expect{}), wrong{"redis_sentinel": inspect.Serious})
 }
 

@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// cartCall is one kind of request of one kind of caller.
-type cartCall struct {
+// shopCall is one kind of request of one kind of caller.
+type shopCall struct {
 	who                string // guest, customer, or both: a customer with a guest's token
 	method, path, body string // # in the body is a new number for each call
 	keyed              bool   // with an Idempotency-Key
 }
 
-func (c cartCall) String() string {
+func (c shopCall) String() string {
 	s := fmt.Sprintf("%s: %s %s %s", c.who, c.method, c.path, c.body)
 	if c.keyed {
 		s += " (keyed)"
@@ -26,8 +26,8 @@ func (c cartCall) String() string {
 }
 
 // everyCall returns all calls of the cart: reads, and changes with and without a key.
-func everyCall() []cartCall {
-	var all []cartCall
+func everyCall() []shopCall {
+	var all []shopCall
 	for _, who := range []string{"guest", "customer", "both"} {
 		for _, call := range [][3]string{
 			{"GET", "/cart"},
@@ -45,7 +45,7 @@ func everyCall() []cartCall {
 			{"DELETE", "/cart/coupon"},
 			{"DELETE", "/cart/clear"},
 		} {
-			plain := cartCall{who: who, method: call[0], path: call[1], body: call[2]}
+			plain := shopCall{who: who, method: call[0], path: call[1], body: call[2]}
 			all = append(all, plain)
 			if plain.method != "GET" {
 				plain.keyed = true
@@ -106,7 +106,7 @@ func (r *regular) add(c *shopper, body string) {
 }
 
 // send makes one call.
-func (r *regular) send(call cartCall) reply {
+func (r *regular) send(call shopCall) reply {
 	n, c, body := r.sent.Add(1), r.fills[call.who], call.body
 	if call.path == "/cart/clear" {
 		c = r.clears[call.who]

@@ -17,9 +17,9 @@ type faultyLine struct {
 	proxy *toxiproxy.Proxy
 }
 
-// lineTo starts a proxy to the server that a URL names, and returns the URL of the same
+// faultyLineTo starts a proxy to the server that a URL names, and returns the URL of the same
 // server through the proxy.
-func lineTo(t testing.TB, rawURL string) (via string, line *faultyLine) {
+func faultyLineTo(t testing.TB, rawURL string) (via string, line *faultyLine) {
 	t.Helper()
 	u, err := url.Parse(rawURL)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 func newOutageSeen(p *promise, o redisOutage) *outageSeen {
 	return &outageSeen{
 		redisOutage: o, p: p, calls: everyCall(), began: time.Now(),
-		fastest: map[cartCall]time.Duration{}, servedAgain: map[cartCall]bool{},
+		fastest: map[shopCall]time.Duration{}, servedAgain: map[shopCall]bool{},
 	}
 }
 
@@ -18,21 +18,21 @@ func newOutageSeen(p *promise, o redisOutage) *outageSeen {
 type outageSeen struct {
 	redisOutage
 	p     *promise
-	calls []cartCall
+	calls []shopCall
 
 	mu                      sync.Mutex
 	began                   time.Time
 	ending                  bool                       // Redis may answer already
 	returned                time.Time                  // zero during the outage
-	fastest                 map[cartCall]time.Duration // answer of the outage
-	servedAgain             map[cartCall]bool
+	fastest                 map[shopCall]time.Duration // answer of the outage
+	servedAgain             map[shopCall]bool
 	firstServed, lastFailed time.Time // of calls that began after the return; when they ended
 	lastFailure             reply
 	answers                 int64
 	slowest                 time.Duration
 }
 
-func (s *outageSeen) note(call cartCall, began time.Time, a reply) {
+func (s *outageSeen) note(call shopCall, began time.Time, a reply) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.returned.IsZero() || began.Before(s.returned) {
@@ -42,7 +42,7 @@ func (s *outageSeen) note(call cartCall, began time.Time, a reply) {
 	}
 }
 
-func (s *outageSeen) noteDuring(call cartCall, a reply) {
+func (s *outageSeen) noteDuring(call shopCall, a reply) {
 	if fastest, seen := s.fastest[call]; !seen || a.Took < fastest {
 		s.fastest[call] = a.Took
 	}
@@ -60,7 +60,7 @@ func (s *outageSeen) noteDuring(call cartCall, a reply) {
 const hang = 4500 * time.Millisecond
 
 // right reports whether this is what the outage must look like.
-func (s *outageSeen) right(call cartCall, a reply) bool {
+func (s *outageSeen) right(call shopCall, a reply) bool {
 	down := a.Status == http.StatusServiceUnavailable && a.Code == "unavailable"
 	unknown := a.Status == http.StatusGatewayTimeout && a.Code == "outcome_unknown" && call.method != "GET" && !call.keyed
 	switch {
@@ -72,7 +72,7 @@ func (s *outageSeen) right(call cartCall, a reply) bool {
 	return (down || unknown) && a.Header.Get("Retry-After") != ""
 }
 
-func (s *outageSeen) noteAfter(call cartCall, a reply) {
+func (s *outageSeen) noteAfter(call shopCall, a reply) {
 	now := time.Now()
 	if a.Status != http.StatusOK {
 		s.lastFailed, s.lastFailure = now, a
@@ -120,8 +120,8 @@ func (s *outageSeen) answered() bool {
 }
 
 // late returns the calls without an answer in time.
-func (s *outageSeen) late() []cartCall {
-	return slices.DeleteFunc(slices.Clone(s.calls), func(call cartCall) bool {
+func (s *outageSeen) late() []shopCall {
+	return slices.DeleteFunc(slices.Clone(s.calls), func(call shopCall) bool {
 		fastest, seen := s.fastest[call]
 		return seen && fastest <= s.limit()
 	})

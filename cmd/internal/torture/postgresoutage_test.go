@@ -27,7 +27,7 @@ func TestPromise08_CartsDoNotNeedPostgres(t *testing.T) {
 		{"stopped", s.postgres.URL, s.postgres.Kill, s.postgres.Restart, false},
 		{"frozen", s.postgres.URL, s.postgres.Freeze, s.postgres.Thaw, false},
 	}
-	via, line := lineTo(t, s.postgres.URL)
+	via, line := faultyLineTo(t, s.postgres.URL)
 	outages = append(outages, postgresOutage{"slow", via, func() { line.delay(900) }, line.heal, true})
 	rounds := sized(1, 3)
 	bar := p.progress("outages of Postgres", rounds*len(outages))
@@ -79,10 +79,10 @@ func (s *shopOnPostgres) suffer(o postgresOutage) {
 		clients = append(clients, newRegular(s.t, client, fmt.Sprint(o.name, s.outages, "-", i)))
 	}
 	again.Token = clients[0].fills["guest"].Token
-	awaitServed(s.t, clients)
+	awaitEveryCall(s.t, clients)
 
 	o.begin()
-	stop := visit(clients, s.note)
+	stop := browse(clients, s.note)
 	var restart sync.WaitGroup
 	restart.Go(func() { s.restart(o, restarted, again) })
 	s.wantNewProductUnavailable(o, client)
@@ -96,7 +96,7 @@ func (s *shopOnPostgres) suffer(o postgresOutage) {
 }
 
 // note records a call of the instance that keeps running.
-func (s *shopOnPostgres) note(call cartCall, _ time.Time, a reply) {
+func (s *shopOnPostgres) note(call shopCall, _ time.Time, a reply) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls++

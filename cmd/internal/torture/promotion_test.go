@@ -19,7 +19,7 @@ func TestPromise09_AFailoverLosesOnlyWhatWasNotConfirmed(t *testing.T) {
 	rounds := sized(4, 80)
 	bar := p.progress("failovers", rounds)
 	for i := range rounds {
-		f.round(troubles[i%len(troubles)], *long)
+		f.round(replicationTroubles[i%len(replicationTroubles)], *long)
 		_ = bar.Add(1)
 	}
 	f.recount()
@@ -42,8 +42,8 @@ type trouble struct {
 	begin func(f *promotions, first, second int)
 }
 
-// troubles are in the order in which they are tried.
-var troubles = []trouble{
+// replicationTroubles are in the order in which they are tried.
+var replicationTroubles = []trouble{
 	{name: "one is cut off", begin: func(f *promotions, first, _ int) { f.redis.lines[first].Stop() }},
 	{name: "one is hidden", hides: true, begin: func(*promotions, int, int) {}},
 	{name: "one lags", begin: func(f *promotions, first, _ int) { f.redis.lag(first, f.some(400)) }},

@@ -96,7 +96,7 @@ func openOnRedis(t *testing.T, p *promise, database string, o redisOutage) *shop
 	}
 	via := s.redis.URL
 	if !o.direct {
-		via, s.line = lineTo(t, via)
+		via, s.line = faultyLineTo(t, via)
 	}
 	s.service = startService(t, append(settings, "REDIS_URL="+via)...)
 	s.client = newShopper(t, s.service)
@@ -111,14 +111,14 @@ func (s *shopOnRedis) heal() { s.line.heal() }
 // suffer has the outage, and reports what the clients see.
 func (s *shopOnRedis) suffer(total *outageTotal) {
 	s.p.t.Helper()
-	awaitServed(s.p.t, s.clients) // opens as many connections as the outage will use
+	awaitEveryCall(s.p.t, s.clients) // opens as many connections as the outage will use
 	for _, c := range s.clients {
 		c.bring()
 	}
 	before := s.resources()
 	s.begin(s)
 	seen := newOutageSeen(s.p, s.redisOutage)
-	stop := visit(s.clients, seen.note)
+	stop := browse(s.clients, seen.note)
 	seen.await(seen.answered)
 	seen.ends()
 	s.end(s)

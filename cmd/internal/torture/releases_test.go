@@ -29,9 +29,9 @@ func TestPromise15_TwoReleasesShareARedis(t *testing.T) {
 	}{{"both", 5}, {"newer alone", 10}, {"older alone, back again", 0}, {"both again", 5}}
 	steps, visitors := sized(10, 400), sized(12, 48)
 	bar := p.progress("calls", len(phases)*steps*visitors)
-	var visits []*visit
+	var visits []*releaseVisit
 	for i := range visitors {
-		visits = append(visits, newVisit(t, pair, i))
+		visits = append(visits, newReleaseVisit(t, pair, i))
 	}
 	for _, phase := range phases {
 		var all sync.WaitGroup

@@ -19,8 +19,8 @@ type releases struct {
 	older, newer *shopper
 }
 
-// visit is a shopper who changes releases between requests.
-type visit struct {
+// releaseVisit is a shopper who changes releases between requests.
+type releaseVisit struct {
 	*releases
 	name   string
 	jwt    string // of the customer that the guest becomes
@@ -32,8 +32,8 @@ type visit struct {
 	counts map[string]int64
 }
 
-func newVisit(t testing.TB, pair *releases, i int) *visit {
-	v := &visit{
+func newReleaseVisit(t testing.TB, pair *releases, i int) *releaseVisit {
+	v := &releaseVisit{
 		releases: pair, name: fmt.Sprintf("visitor-%d", i), jwt: customer(t, fmt.Sprintf("visitor-%d", i)),
 		rnd: rand.New(rand.NewPCG(uint64(i), uint64(os.Getpid()))), want: map[string]int64{}, counts: map[string]int64{},
 	}
@@ -42,12 +42,12 @@ func newVisit(t testing.TB, pair *releases, i int) *visit {
 }
 
 // enter begins with an empty guest's cart.
-func (v *visit) enter() {
+func (v *releaseVisit) enter() {
 	v.token = fmt.Sprintf("the-token-of-a-%s-%d", v.name, v.keys)
 }
 
 // release picks a release: the newer one for so many of ten requests.
-func (v *visit) release(newer int) *shopper {
+func (v *releaseVisit) release(newer int) *shopper {
 	if v.rnd.IntN(10) < newer {
 		return v.newer
 	}
@@ -56,7 +56,7 @@ func (v *visit) release(newer int) *shopper {
 
 // step makes one change as the customer, who may bring a guest's cart, repeats it on any
 // release, and compares what both releases show.
-func (v *visit) step(newer int) {
+func (v *releaseVisit) step(newer int) {
 	v.keys++
 	c := v.draw()
 	mark := []string{"Idempotency-Key", fmt.Sprint(v.name, v.keys)}
@@ -85,7 +85,7 @@ func (v *visit) step(newer int) {
 }
 
 // repeat sends a change again, which must be recognized.
-func (v *visit) repeat(newer int, c change, token string, made reply, mark []string) {
+func (v *releaseVisit) repeat(newer int, c change, token string, made reply, mark []string) {
 	again := v.must(v.release(newer).as(token, v.jwt), c, mark...)
 	v.counts["replays"]++
 	if !again.replayed() {
@@ -98,7 +98,7 @@ func (v *visit) repeat(newer int, c change, token string, made reply, mark []str
 }
 
 // buyAsGuest puts one line into a new guest's cart, which a login then merges.
-func (v *visit) buyAsGuest(newer int) {
+func (v *releaseVisit) buyAsGuest(newer int) {
 	v.enter()
 	id := v.product()
 	add := change{method: "POST", path: "/cart/add", body: fmt.Sprintf(`{"product_id":%s,"qty":2}`, id)}
@@ -107,9 +107,9 @@ func (v *visit) buyAsGuest(newer int) {
 }
 
 // product is one of ten, so that lines often meet.
-func (v *visit) product() string { return fmt.Sprint(firstProduct + v.rnd.IntN(10)) }
+func (v *releaseVisit) product() string { return fmt.Sprint(firstProduct + v.rnd.IntN(10)) }
 
-// change is a call, and what it does to the lines that the visit expects.
+// change is a call, and what it does to the lines that the releaseVisit expects.
 type change struct {
 	method, path, body string
 	apply              func(after cartView)
@@ -118,7 +118,7 @@ type change struct {
 func (c change) String() string { return c.method + " " + c.path + " " + c.body }
 
 // draw returns a random change.
-func (v *visit) draw() change {
+func (v *releaseVisit) draw() change {
 	id, n := v.product(), int64(1+v.rnd.IntN(3))
 	field := fmt.Sprintf(`{"Account email":"%d@example.com"}`, v.rnd.IntN(3))
 	item := func(c cartView) string { return *c.ItemID }
@@ -145,7 +145,7 @@ func (v *visit) draw() change {
 
 // edit gives a line other fields, with which it may join another line. Without such a line,
 // it removes the coupon.
-func (v *visit) edit(field string) change {
+func (v *releaseVisit) edit(field string) change {
 	for _, id := range v.lines {
 		if strings.HasPrefix(id, "5.") {
 			return change{"PATCH", "/cart/items/" + id, `{"fields":` + field + `}`, func(c cartView) { v.became(id, *c.ItemID) }}
@@ -154,20 +154,20 @@ func (v *visit) edit(field string) change {
 	return change{"DELETE", "/cart/coupon", "", func(cartView) {}}
 }
 
-func (v *visit) bought(id string, n int64) {
+func (v *releaseVisit) bought(id string, n int64) {
 	if v.want[id] == 0 {
 		v.lines = append(v.lines, id)
 	}
 	v.want[id] += n
 }
 
-func (v *visit) removed(id string) {
+func (v *releaseVisit) removed(id string) {
 	delete(v.want, id)
 	v.lines = slices.DeleteFunc(v.lines, func(line string) bool { return line == id })
 }
 
 // became changes the id of a line. It keeps its place, unless it joins another line.
-func (v *visit) became(id, now string) {
+func (v *releaseVisit) became(id, now string) {
 	switch n := v.want[id]; {
 	case id == now:
 	case v.want[now] > 0:
@@ -180,7 +180,7 @@ func (v *visit) became(id, now string) {
 }
 
 // compare reads the cart from both releases, or from the one that runs alone.
-func (v *visit) compare(newer int) {
+func (v *releaseVisit) compare(newer int) {
 	one, other := v.release(newer), v.release(newer)
 	read := change{method: "GET", path: "/cart"}
 	a, b := v.must(one.as("", v.jwt), read), v.must(other.as("", v.jwt), read)
@@ -227,7 +227,7 @@ func life(h http.Header) string {
 }
 
 // must makes a call that must succeed. A busy machine may answer 503: then again.
-func (v *visit) must(c *shopper, call change, headers ...string) reply {
+func (v *releaseVisit) must(c *shopper, call change, headers ...string) reply {
 	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
 		r := c.send(call.method, call.path, call.body, headers...)
 		if r.Status == http.StatusOK || r.outcome() != unchanged || time.Since(began) > startLimit {

@@ -85,8 +85,8 @@ func (c *crowd) arrive(t *testing.T, n int) (stop func()) {
 	for i := range n {
 		clients = append(clients, newRegular(t, client, fmt.Sprint("regular-", i)))
 	}
-	awaitServed(t, clients)
-	shopping := visit(clients, func(call cartCall, _ time.Time, a reply) {
+	awaitEveryCall(t, clients)
+	shopping := browse(clients, func(call shopCall, _ time.Time, a reply) {
 		c.requests.Add(1)
 		if a.Status != http.StatusOK {
 			c.fail("%v: %v", call, a)

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// visit lets all clients make every call, in turn, until the returned function is called.
+// browse lets all clients make every call, in turn, until the returned function is called.
 // note gets each call, when it began, and its reply.
-func visit(clients []*regular, note func(cartCall, time.Time, reply)) (stop func()) {
+func browse(clients []*regular, note func(shopCall, time.Time, reply)) (stop func()) {
 	var stopped atomic.Bool
 	var next atomic.Int64
 	var all sync.WaitGroup
@@ -27,16 +27,16 @@ func visit(clients []*regular, note func(cartCall, time.Time, reply)) (stop func
 	return sync.OnceFunc(func() { stopped.Store(true); all.Wait() })
 }
 
-// awaitServed waits until each call has been served once. On a busy machine, some calls may
+// awaitEveryCall waits until each call has been served once. On a busy machine, some calls may
 // fail at any time.
-func awaitServed(t testing.TB, clients []*regular) {
+func awaitEveryCall(t testing.TB, clients []*regular) {
 	t.Helper()
 	var mu sync.Mutex
-	failed := map[cartCall]reply{}
+	failed := map[shopCall]reply{}
 	for _, call := range everyCall() {
 		failed[call] = reply{}
 	}
-	stop := visit(clients, func(call cartCall, _ time.Time, a reply) {
+	stop := browse(clients, func(call shopCall, _ time.Time, a reply) {
 		mu.Lock()
 		defer mu.Unlock()
 		if _, yet := failed[call]; yet {
