@@ -29,9 +29,19 @@ func (m *masters) at(addr string) *master {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.byAddr[addr] == nil {
-		m.byAddr[addr] = &master{now: m.now, start: m.start}
+		m.byAddr[addr] = &master{now: m.now, start: m.start, all: m}
 	}
 	return m.byAddr[addr]
+}
+
+// mostReplicas returns the maximum of all masters in the last ten minutes.
+func (m *masters) mostReplicas() (most int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, each := range m.byAddr {
+		most = max(most, each.remembered())
+	}
+	return most
 }
 
 // located is a master with the client for it.
@@ -99,6 +109,7 @@ func timedOut(err error) bool {
 type master struct {
 	now   func() time.Time
 	start time.Time
+	all   *masters // with this one
 	reads reads
 
 	mu                sync.Mutex
@@ -122,8 +133,10 @@ const (
 	// that has been disconnected for 1 to 3 minutes, well below these 10.
 	replicasRemembered = 10 * time.Minute
 
-	// listingRemembered is how long a list of replicas is cached.
+	// listingRemembered is how long a list of replicas is cached, and noneRemembered how
+	// long one without replicas: after a failover the former master is soon listed.
 	listingRemembered = 10 * time.Second
+	noneRemembered    = time.Second
 
 	// slowFor is how long after a timeout the waits for a master or its replicas are
 	// shorter.
@@ -165,30 +178,60 @@ func (m *master) noteTimeout() {
 }
 
 // maxReplicas records how many replicas are connected now and returns the maximum of the
-// last ten minutes.
+// last ten minutes. A node of a cluster that was not a master in this time has taken over from
+// one, whose other replicas follow it and which returns as its replica. How many these are is
+// not known. So it then counts as many as any other master has.
 func (m *master) maxReplicas(connected int) int {
+	inherited := 0
+	if m.remembered() < 0 {
+		inherited = m.all.mostReplicas()
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := m.now()
-	// Sightings stay in descending order: one that is not higher than a later one can
-	// never be the maximum again.
-	for len(m.seen) > 0 && m.seen[len(m.seen)-1].replicas <= connected {
-		m.seen = m.seen[:len(m.seen)-1]
+	if inherited > 0 {
+		m.sight(now, inherited)
 	}
-	m.seen = append(m.seen, sighting{now, connected})
-	for now.Sub(m.seen[0].at) > replicasRemembered {
-		m.seen = m.seen[1:]
-	}
+	m.sight(now, connected)
 	return m.seen[0].replicas
 }
 
-// listedReplicas returns the number of replicas that ask returned, cached for
-// listingRemembered. If ask fails, the previous number counts.
+// sight records a number of replicas.
+func (m *master) sight(now time.Time, replicas int) {
+	// Sightings stay in descending order: one that is not higher than a later one can
+	// never be the maximum again.
+	for len(m.seen) > 0 && m.seen[len(m.seen)-1].replicas <= replicas {
+		m.seen = m.seen[:len(m.seen)-1]
+	}
+	m.seen = append(m.seen, sighting{now, replicas})
+	for now.Sub(m.seen[0].at) > replicasRemembered {
+		m.seen = m.seen[1:]
+	}
+}
+
+// remembered returns the maximum of the last ten minutes, or -1 if none was recorded.
+func (m *master) remembered() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, s := range m.seen {
+		if m.now().Sub(s.at) <= replicasRemembered {
+			return s.replicas
+		}
+	}
+	return -1
+}
+
+// listedReplicas returns the number of replicas that ask returned, which is cached. If ask
+// fails, the previous number counts.
 func (m *master) listedReplicas(ask func() (int, error)) int {
 	m.mu.Lock()
 	last := m.listed
 	m.mu.Unlock()
-	if !last.at.IsZero() && m.now().Sub(last.at) < listingRemembered {
+	lasts := listingRemembered
+	if last.replicas == 0 {
+		lasts = noneRemembered
+	}
+	if !last.at.IsZero() && m.now().Sub(last.at) < lasts {
 		return last.replicas
 	}
 	n, err := ask()

@@ -53,24 +53,68 @@ func TestMaster_CachesTheListOfReplicas(t *testing.T) {
 	want(2, 3)
 }
 
+// After a failover the new master has no replica until the former master returns, which may
+// then become master again without what was written meanwhile.
+func TestMaster_ThatHasTakenOverCountsAsManyReplicasAsOthersHave(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	known := newMasters(func() time.Time { return now })
+	known.at("a").maxReplicas(1)
+	known.at("b").maxReplicas(2)
+	if got := known.at("c").maxReplicas(0); got != 2 {
+		t.Errorf("a new master counts %d replicas, want 2 as another has", got)
+	}
+	now = now.Add(replicasRemembered + time.Second)
+	known.at("b").maxReplicas(1)
+	if got := known.at("a").maxReplicas(0); got != 1 {
+		t.Errorf("a master that was not one for ten minutes counts %d replicas, want 1 as another has", got)
+	}
+	now = now.Add(replicasRemembered + time.Second)
+	if got := known.at("c").maxReplicas(0); got != 0 {
+		t.Errorf("%d replicas, when no master has had one for ten minutes", got)
+	}
+}
+
+func TestMaster_AsksAgainSoonForAListWithoutReplicas(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	m := newMasters(func() time.Time { return now }).at("a")
+	answer := 0
+	ask := func() (int, error) { return answer, nil }
+	m.listedReplicas(ask)
+	answer, now = 1, now.Add(noneRemembered)
+	if got := m.listedReplicas(ask); got != 1 {
+		t.Errorf("%d replicas are listed, want the one that has returned", got)
+	}
+}
+
 func TestReplicasOfMyself_CountsReplicasThatMayReturn(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	line := func(id, flags, master string, silent time.Duration) string {
+	node := func(id, flags, master string, silent time.Duration, slots string) string {
 		sent := int64(0)
 		if silent > 0 {
 			sent = now.Add(-silent).UnixMilli()
 		}
-		return fmt.Sprintf("%s 127.0.0.1:7000@17000,host %s %s %d 1763632800000 3 connected 0-5460\n", id, flags, master, sent)
+		return fmt.Sprintf("%s 127.0.0.1:7000@17000,host %s %s %d 1763632800000 3 connected %s\n", id, flags, master, sent, slots)
 	}
-	nodes := line("b", "slave", "a", 0) +
-		line("a", "myself,master", "-", 0) +
-		line("c", "slave,fail", "a", 9*time.Minute) + // unresponsive, but may still become master
-		line("d", "slave,fail", "a", 11*time.Minute) +
-		line("e", "slave", "f", 0) +
-		line("f", "master", "-", 0) + "\n"
-	if got := replicasOfMyself(nodes, now); got != 2 {
-		t.Errorf("%d replicas, want b and c", got)
+	others := node("e", "slave", "f", 0, "") + node("f", "master", "-", 0, "5461-10922") + "\n"
+	myself := node("a", "myself,master", "-", 0, "0-5460")
+	for name, test := range map[string]struct {
+		nodes string
+		want  int
+	}{
+		"none": {myself, 0},
+		"one, and one that may still become master": {myself + node("b", "slave", "a", 0, "") + node("c", "slave,fail", "a", 9*time.Minute, ""), 2},
+		"one lost for long":                         {myself + node("d", "slave,fail", "a", 11*time.Minute, ""), 0},
+		"the master that it replaced":               {myself + node("g", "master,fail", "-", time.Minute, ""), 1},
+		"a failed master of other slots":            {myself + node("g", "master,fail", "-", time.Minute, "10923-16383"), 0},
+		"a failed master, beside its own replica":   {myself + node("b", "slave", "a", 0, "") + node("g", "master,fail", "-", time.Minute, ""), 1},
+		"an empty master":                           {myself + node("g", "master", "-", 0, ""), 0},
+	} {
+		if got := replicasOfMyself(test.nodes+others, now); got != test.want {
+			t.Errorf("%s: %d, want %d", name, got, test.want)
+		}
 	}
 }
 

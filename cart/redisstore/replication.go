@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -167,32 +168,35 @@ func (s *Store) clustered() bool {
 	return is
 }
 
-// replicasOfMyself counts the replicas of the node that printed CLUSTER NODES, except
-// those that have not answered it for ten minutes. The format of a line is
+// replicasOfMyself counts the replicas of the node that printed CLUSTER NODES. If it has none,
+// it counts failed masters without slots: this node may have replaced one of them, which then
+// returns as its replica. Nodes that have not answered it for ten minutes do not count. The
+// format of a line is
 //
-//	<id> <address> <flags> <master's id> <ping sent, ms> <pong received, ms> …
+//	<id> <address> <flags> <master's id> <ping sent, ms> <pong received, ms> <epoch> <link> <slots> …
 func replicasOfMyself(nodes string, now time.Time) int {
 	var myself string
-	var masters []string // of each replica
+	replicas, replaced := map[string]int{}, 0 // replicas by their master
 	for line := range strings.Lines(nodes) {
 		f := strings.Fields(line)
-		if len(f) < 6 {
+		if len(f) < 8 {
 			continue
 		}
-		if strings.Contains(f[2], "myself") {
+		flags := strings.Split(f[2], ",")
+		if slices.Contains(flags, "myself") {
 			myself = f[0]
 		}
 		silentSince, _ := strconv.ParseInt(f[4], 10, 64) // 0 when no ping is unanswered
-		lost := silentSince > 0 && now.Sub(time.UnixMilli(silentSince)) > replicasRemembered
-		if strings.Contains(f[2], "slave") && !lost {
-			masters = append(masters, f[3])
+		switch lost := silentSince > 0 && now.Sub(time.UnixMilli(silentSince)) > replicasRemembered; {
+		case lost:
+		case slices.Contains(flags, "slave"):
+			replicas[f[3]]++
+		case slices.Contains(flags, "fail") && len(f) == 8:
+			replaced++
 		}
 	}
-	n := 0
-	for _, id := range masters {
-		if id == myself {
-			n++
-		}
+	if n := replicas[myself]; n > 0 {
+		return n
 	}
-	return n
+	return replaced
 }

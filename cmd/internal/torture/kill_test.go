@@ -181,10 +181,12 @@ func (k *kills) compare(killed time.Time) {
 					return
 				}
 			}
-			lost := int64(len(c.acks)) - k.quantity(l, c)
-			mu.Lock()
-			defer mu.Unlock()
-			k.note(lost, c, wasOpen, killed)
+			for _, recent := range l.carts[max(0, len(l.carts)-2):] { // the current one may be new
+				lost := int64(len(recent.acks)) - k.quantity(l, recent)
+				mu.Lock()
+				k.note(lost, recent, wasOpen && recent == c, killed)
+				mu.Unlock()
+			}
 		})
 	}
 	all.Wait()
