@@ -56,5 +56,5 @@ for found in $(grep -ro --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*' . | sed 
 	}
 	targets=$((targets + 1)) executions=$((executions + count))
 done
-echo "$targets fuzz targets, $executions executions, $failures failures"
+echo "targets: $targets, executions: $executions, failures: $failures"
 [ $targets -gt 0 ] && [ $failures = 0 ]

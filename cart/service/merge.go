@@ -76,7 +76,7 @@ func (s *Carts) resume(ctx context.Context, v *Visit, unfinished redisstore.Note
 		}
 		switch {
 		case errors.Is(err, redisstore.ErrNothingToMerge) && note.Old(s.now()):
-			err = s.redis.ForgetOld(ctx, v.own, note)
+			err = s.step(ctx, func(ctx context.Context) error { return s.redis.ForgetOld(ctx, v.own, note) })
 		case errors.Is(err, redisstore.ErrNothingToMerge):
 			err = nil
 		case err != nil:
@@ -135,7 +135,8 @@ const mergeRounds = 4
 // more to merge: another request had claimed an earlier cart, or this one has grown.
 func (s *Carts) mergeCart(ctx context.Context, v *Visit, b *cart.Reservation) (again bool, err error) {
 	note := "m" + s.newCartID()[:10]
-	if err := s.redis.Intend(ctx, v.own, v.guest, note, *b, s.limits); err != nil {
+	err = s.step(ctx, func(ctx context.Context) error { return s.redis.Intend(ctx, v.own, v.guest, note, *b, s.limits) })
+	if err != nil {
 		if errors.Is(err, cart.ErrNoRoom) {
 			v.Merge = v.Merge.Plus(&cart.MergeReport{Code: problem.CartFull})
 		}
@@ -144,10 +145,10 @@ func (s *Carts) mergeCart(ctx context.Context, v *Visit, b *cart.Reservation) (a
 	again, err = s.drive(ctx, v, v.own, v.guest, note, *b)
 	if grown, ok := errors.AsType[*redisstore.GrownError](err); ok {
 		*b = grown.Bring
-		return true, s.redis.Forget(ctx, v.own, note)
+		return true, s.forget(ctx, v.own, note)
 	}
 	if errors.Is(err, redisstore.ErrNothingToMerge) {
-		return false, s.redis.Forget(ctx, v.own, note)
+		return false, s.forget(ctx, v.own, note)
 	}
 	return again, err
 }
@@ -171,23 +172,40 @@ func (s *Carts) drive(ctx context.Context, v *Visit, customer, guest redisstore.
 		return false, cart.Unavailable("products of guest cart", err)
 	}
 	bounds := cart.MergeBounds(c.Cart, products, s.limits)
-	report, err := s.redis.Apply(ctx, customer, c, s.strategy, bounds, s.newCartID())
+	var report *cart.MergeReport
+	err = s.step(ctx, func(ctx context.Context) error {
+		report, err = s.redis.Apply(ctx, customer, c, s.strategy, bounds, s.newCartID())
+		return err
+	})
 	if customer == v.own { // another customer's report is not for this one
 		v.Merge = v.Merge.Plus(report)
 	}
 	if err != nil {
 		return false, err
 	}
-	if err := s.redis.Finish(ctx, customer, guest, c.Cart.ID); err != nil {
+	err = s.step(ctx, func(ctx context.Context) error { return s.redis.Finish(ctx, customer, guest, c.Cart.ID) })
+	if err != nil {
 		return false, err
 	}
-	return c.Again, s.redis.Forget(ctx, customer, c.Note, note)
+	return c.Again, s.forget(ctx, customer, c.Note, note)
 }
 
-// claim waits no longer than one request's budget: the guest's Redis may be unresponsive
-// when the customer's is not.
-func (s *Carts) claim(ctx context.Context, customer, guest redisstore.Ref, note string, b cart.Reservation) (redisstore.Claimed, error) {
+func (s *Carts) claim(ctx context.Context, customer, guest redisstore.Ref, note string, b cart.Reservation) (c redisstore.Claimed, err error) {
+	err = s.step(ctx, func(ctx context.Context) error {
+		c, err = s.redis.Claim(ctx, customer, guest, note, b)
+		return err
+	})
+	return c, err
+}
+
+func (s *Carts) forget(ctx context.Context, customer redisstore.Ref, notes ...string) error {
+	return s.step(ctx, func(ctx context.Context) error { return s.redis.Forget(ctx, customer, notes...) })
+}
+
+// step runs one step of a merge. It waits for Redis no longer than one request's budget, apart
+// from a wait for replicas: a Redis that hangs must not use up the time of the whole merge.
+func (s *Carts) step(ctx context.Context, do func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, s.budget)
 	defer cancel()
-	return s.redis.Claim(ctx, customer, guest, note, b)
+	return do(ctx)
 }

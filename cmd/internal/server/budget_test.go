@@ -1,11 +1,13 @@
 package server_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -50,6 +52,53 @@ func TestBudget_AnUnresponsiveGuestShardLeavesTimeForTheChange(t *testing.T) {
 	defer cluster.Nodes[0].Thaw()
 	if got := customer.add(`{"product_id":1}`).Body.Data; got.lines() != "1×2" {
 		t.Errorf("cart holds %q", got.lines())
+	}
+}
+
+// hangingScripts lets scripts hang until their time is over, once it is on.
+type hangingScripts struct{ on atomic.Bool }
+
+func (*hangingScripts) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (h *hangingScripts) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if !h.on.Load() || !strings.HasPrefix(cmd.Name(), "eval") {
+			return next(ctx, cmd)
+		}
+		<-ctx.Done()
+		cmd.SetErr(ctx.Err())
+		return ctx.Err()
+	}
+}
+
+func (*hangingScripts) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+// A merge has five times the budget of a request, but one step that hangs must not use all
+// of it.
+func TestBudget_AStepOfAMergeThatHangsDoesNotDelayTheAnswer(t *testing.T) {
+	t.Parallel()
+	const budget = 500 * time.Millisecond
+	scripts := &hangingScripts{}
+	s := openShop(t, ephemeral.Redis(t), func(p *server.Parts) {
+		client := dialRedis(t, ephemeral.Redis(t), patient)
+		client.AddHook(scripts)
+		p.Redis, p.RedisBudget = client, budget
+	})
+	both := s.customer(t, "1001")
+	guest := s.guest(t)
+	guest.add(addOne)
+	both.Token = guest.Token
+	scripts.on.Store(true)
+	fastest := time.Hour
+	for range 3 { // the machine may be busy
+		began := time.Now()
+		both.refused(503, "unavailable", "POST", "/cart/add", addOne, "Idempotency-Key", "k")
+		fastest = min(fastest, time.Since(began))
+	}
+	if fastest > 4*budget {
+		t.Errorf("the answer took %v: one step of the merge and the change have %v each", fastest, budget)
 	}
 }
 
