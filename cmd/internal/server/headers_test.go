@@ -669,6 +669,38 @@ func TestRateLimit_LimitsEachClient(t *testing.T) {
 	}
 }
 
+// Otherwise a client that reads large carts slows down its neighbors.
+func TestRateLimit_CountsALargeResponseAsSeveralRequests(t *testing.T) {
+	t.Parallel()
+	h, _ := handlerOf(t, func(c *server.Config) {
+		c.RateLimit = true
+		c.Areas = only("/page", func(c *gin.Context) (wire.Answer, error) {
+			size, err := strconv.Atoi(c.Query("size"))
+			c.String(200, strings.Repeat("x", size))
+			return wire.Answer{}, err
+		})
+	})
+	left := func(size int) int {
+		n, err := strconv.Atoi(ask(h, "192.0.2.1", "GET", "/page?size="+strconv.Itoa(size)).Header().Get("RateLimit-Remaining"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	for start := time.Now(); time.Since(start) < 20*time.Second; {
+		before := left(150_000)
+		between := left(1000)
+		after := left(1000)
+		if before-between == 5 && between-after == 1 {
+			return
+		}
+		if before > between { // otherwise a new second has begun
+			t.Fatalf("150,000 bytes count as %d requests, 1,000 as %d; want 5 and 1", before-between, between-after)
+		}
+	}
+	t.Error("no second was long enough")
+}
+
 func TestRateLimit_TrustsConfiguredProxiesOnly(t *testing.T) {
 	t.Parallel()
 	h, _ := handlerOf(t, func(c *server.Config) { c.RateLimit = true; c.TrustedProxies = []string{"192.0.2.0/24"} })

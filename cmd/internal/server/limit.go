@@ -15,6 +15,15 @@ import (
 // of many shoppers.
 const clientRate = 1000
 
+// chargedBytes is how many bytes of a response count as one more request. The largest carts
+// have four times as many. At the full rate, they would slow down other clients. maxCharge is
+// the maximum for one response. A page of subscriptions is smaller; a stream is limited
+// otherwise.
+const (
+	chargedBytes = 32 << 10
+	maxCharge    = 100
+)
+
 // rateLimit bounds the requests of each client. It counts in the process, so that it
 // needs no round trip and works during outages.
 func rateLimit(r *responder) (gin.HandlerFunc, error) {
@@ -39,6 +48,11 @@ func rateLimit(r *responder) (gin.HandlerFunc, error) {
 		c.Header("Ratelimit-Reset", strconv.Itoa(int((wait+time.Second-1)/time.Second)))
 		if !ok {
 			r.fail(c, wire.Answer{}, errRateLimited)
+			return
+		}
+		c.Next()
+		for range min(c.Writer.Size()/chargedBytes, maxCharge) {
+			_, _, _, _, _ = buckets.Take(c.Request.Context(), wire.Client(c))
 		}
 	}, nil
 }
