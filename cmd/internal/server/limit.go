@@ -1,58 +1,62 @@
 package server
 
 import (
+	"math"
 	"strconv"
 	"time"
 
 	"github.com/gin-gonic/gin"
-	"github.com/sethvargo/go-limiter/memorystore"
+	"github.com/maypok86/otter/v2"
+	"golang.org/x/time/rate"
 
 	"commerce/cart/wire"
 )
 
-// clientRate is how many requests per second one instance accepts from one client
-// address. It is high because a storefront that renders on its server sends the requests
-// of many shoppers.
-const clientRate = 1000
-
-// chargedBytes is how many bytes of a response count as one more request. The largest carts
-// have four times as many. At the full rate, they would slow down other clients. maxCharge is
-// the maximum for one response. A page of subscriptions is smaller; a stream is limited
-// otherwise.
 const (
+	// clientRate is how many requests per second one instance accepts from one client
+	// address. It is high because a storefront that renders on its server sends the
+	// requests of many shoppers.
+	clientRate = 1000
+
+	// clientBurst is how many requests a client may send at once. More would delay other
+	// clients.
+	clientBurst = 500
+
+	// chargedBytes is how many bytes of a response count as one more request. The largest
+	// carts have four times as many. At the full rate, they would delay other clients.
 	chargedBytes = 32 << 10
-	maxCharge    = 100
+
+	// maxCharge is the maximum charge for the size of one response. A page of
+	// subscriptions has less. Streams have limits of their own.
+	maxCharge = 100
+
+	// maxClients is how many addresses an instance remembers. A client that it has forgotten
+	// can send a full burst again.
+	maxClients = 50_000
 )
 
 // rateLimit bounds the requests of each client. It counts in the process, so that it
 // needs no round trip and works during outages.
-func rateLimit(r *responder) (gin.HandlerFunc, error) {
-	buckets, err := memorystore.New(&memorystore.Config{
-		Tokens: clientRate, Interval: time.Second,
-		SweepInterval: time.Minute, SweepMinTTL: time.Minute, // forget a client a minute after its last request
-	})
-	if err != nil {
-		return nil, err
-	}
+func rateLimit(r *responder, now func() time.Time) gin.HandlerFunc {
+	clients := otter.Must(&otter.Options[string, *rate.Limiter]{MaximumSize: maxClients})
+	begin := func() (*rate.Limiter, bool) { return rate.NewLimiter(clientRate, clientBurst), false }
 	limit := strconv.Itoa(clientRate)
 	return func(c *gin.Context) {
-		_, left, reset, ok, err := buckets.Take(c.Request.Context(), wire.Client(c))
-		if err != nil { // only after Close
-			return
-		}
-		// The limiter has no injected clock, so its reset time needs the real one.
-		wait := max(time.Until(time.Unix(0, int64(reset))), 0)
+		client, _ := clients.ComputeIfAbsent(wire.Client(c), begin)
+		at := now()
+		allowed := client.AllowN(at, 1)
+		left := client.TokensAt(at)
 		// Names are in canonical form: net/http allocates to convert each other name.
 		c.Header("Ratelimit-Limit", limit)
-		c.Header("Ratelimit-Remaining", strconv.FormatUint(left, 10))
-		c.Header("Ratelimit-Reset", strconv.Itoa(int((wait+time.Second-1)/time.Second)))
-		if !ok {
+		c.Header("Ratelimit-Remaining", strconv.Itoa(max(int(left), 0)))
+		c.Header("Ratelimit-Reset", strconv.Itoa(int(math.Ceil((clientBurst-left)/clientRate))))
+		if !allowed {
 			r.fail(c, wire.Answer{}, errRateLimited)
 			return
 		}
 		c.Next()
-		for range min(c.Writer.Size()/chargedBytes, maxCharge) {
-			_, _, _, _, _ = buckets.Take(c.Request.Context(), wire.Client(c))
+		if charge := min(c.Writer.Size()/chargedBytes, maxCharge); charge > 0 {
+			client.ReserveN(now(), charge) // what is missing delays the client's next requests
 		}
-	}, nil
+	}
 }

@@ -72,11 +72,7 @@ func NewHandler(c Config) (http.Handler, error) {
 	}
 	engine.Use(requestID, observe(c.Log, c.Metrics, c.Now), respond.recover, crossOrigin(c.CORSOrigins))
 	if c.RateLimit {
-		limit, err := rateLimit(respond)
-		if err != nil {
-			return nil, err
-		}
-		engine.Use(limit)
+		engine.Use(rateLimit(respond, c.Now))
 	}
 	engine.NoRoute(func(c *gin.Context) { respond.fail(c, wire.Answer{}, errNotFound) })
 	engine.NoMethod(func(c *gin.Context) { respond.fail(c, wire.Answer{}, errMethodNotAllowed) })
