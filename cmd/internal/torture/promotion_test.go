@@ -84,7 +84,23 @@ func startPromotions(t *testing.T, p *promise) *promotions {
 		told:   startService(t, append(settings, "REDIS_MIN_REPLICAS=2")...),
 	}
 	f.shops = []*shopper{newShopper(t, f.seeing), newShopper(t, f.told)}
+	f.see()
 	return f
+}
+
+// see lets the instances see both replicas. Before that, they would not wait for a replica that
+// is cut off.
+func (f *promotions) see() {
+	f.t.Helper()
+	for i, shop := range f.shops {
+		b := &keyedBuyer{shopper: shop, token: func(cart int) string { return fmt.Sprintf("the-first-cart-and-token-%d-%d", i, cart) }}
+		settles(f.t, func() error {
+			if r := b.buy(); r.Header.Get("Durability") != "confirmed" {
+				return fmt.Errorf("not confirmed: %v", r)
+			}
+			return nil
+		})
+	}
 }
 
 // some returns up to a number of milliseconds, and at least a quarter of it.
