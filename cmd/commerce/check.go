@@ -12,7 +12,7 @@ import (
 
 type checkCommand struct {
 	Database    databaseSettings `embed:""`
-	RedisURL    string           `name:"redis-url" env:"REDIS_URL" secret:"" placeholder:"URL" help:"Redis URL, as for serve, of the user check in deploy/redis/users.conf."`
+	RedisURL    string           `name:"redis-url" env:"REDIS_URL" secret:"" placeholder:"URL" help:"Redis URL, as for serve. Use the Redis user check from deploy/redis/users.conf."`
 	MinReplicas int64            `name:"redis-min-replicas" env:"REDIS_MIN_REPLICAS" default:"0" help:"As for serve."`
 	Durability  string           `env:"DURABILITY" default:"memory" help:"As for serve: memory or replica."`
 	JSON        bool             `name:"json" help:"Print the findings as JSON."`
@@ -20,8 +20,8 @@ type checkCommand struct {
 
 // Help explains the exit status.
 func (c *checkCommand) Help() string {
-	return "A finding is serious, a warning, or unknown if the server does not show it to the user of the URL. The exit status is 1 if a finding is serious, 0 if none is, and 2 for a wrong setting. " +
-		"A server whose URL is not set is not checked."
+	return "A finding is serious, a warning, or unknown if the server does not show the value to the user of the URL. The exit status is 1 if a finding is serious, 2 if a setting of this command is wrong, and otherwise 0. " +
+		"The command does not check a server whose URL is not set."
 }
 
 func (c *checkCommand) faults() faults {

@@ -77,7 +77,7 @@ func TestCheck_TheUserCheckSeesAllOfRedis(t *testing.T) {
 	} {
 		got := ended(t, program(t, []string{"REDIS_URL=" + asUser(t, redisURL, "check")}, "check"))
 		if strings.Count(got.out, "\nunknown ") != 1 || !strings.Contains(got.out, "\nunknown  Postgres ") || got.errors != "" {
-			t.Errorf("%s: %+v, want nothing unknown but Postgres, which is not given", name, got)
+			t.Errorf("%s: %+v, want nothing unknown except Postgres, whose URL is not set", name, got)
 		}
 	}
 }
@@ -122,7 +122,7 @@ func TestCheck_PrintsOneLineForEachFinding(t *testing.T) {
 	got := ended(t, program(t, []string{"REDIS_URL=" + asUser(t, server.URL, "check")}, "check"))
 	lead := func(level, server string) string { return fmt.Sprintf("%-7s  %-*s  ", level, len(addr), server) }
 	want := lead("serious", addr) + "Redis deletes carts when its memory is full: maxmemory-policy is allkeys-lru. Change: maxmemory-policy noeviction\n" +
-		lead("warning", addr) + "No replica is connected. If this machine is lost, so are the carts on it. Change: replicaof on another server\n" +
+		lead("warning", addr) + "If this machine is lost, its carts are lost, because no replica is connected. Change: replicaof on another server\n" +
 		lead("unknown", "Postgres") + "Postgres was not checked, because its URL is not set. Look up: DATABASE_URL\n" +
 		lead("ok", addr) + "answers, version, persistence, disk, memory, role, merges, min replicas to write, clock\n" +
 		lead("ok", "this machine") + "clock\n" +
@@ -147,7 +147,7 @@ func TestCheck_RefusesWrongSettings(t *testing.T) {
 	}
 }
 
-// The lines of several servers with the same fault are one, and a narrow terminal wraps it.
+// Several servers with the same fault share one line.
 func TestFindings_AreGroupedByMessage(t *testing.T) {
 	t.Parallel()
 	var text strings.Builder

@@ -14,9 +14,9 @@ import (
 	"commerce/deploy/inspect"
 )
 
-// printFindings prints one line for each finding, the worst first, and a summary. What is
-// equal for several servers is one line, and so is what is right on a server. In a terminal,
-// long lines continue below their message.
+// printFindings prints one line for each finding, the worst ones first, and a summary. Equal
+// findings of several servers share a line, and so do the checks of a server that found no
+// problem. In a terminal, it wraps long messages.
 func printFindings(out output, findings []inspect.Finding) error {
 	lines := together(append(wrongLines(findings), rightLines(findings)...))
 	levels, servers := 0, 0
@@ -51,7 +51,7 @@ func wrongLines(findings []inspect.Finding) []findingLine {
 	return lines
 }
 
-// label returns the server of a finding, with what it is.
+// label returns the server of a finding, after the kind of server.
 func label(f inspect.Finding) string {
 	what, _, _ := strings.Cut(f.Code, "_")
 	if strings.Contains(f.Server, ":") {
@@ -60,7 +60,7 @@ func label(f inspect.Finding) string {
 	return f.Server
 }
 
-// rightLines returns a line for each server that lists the checks that found nothing wrong.
+// rightLines returns a line for each server that lists the checks that found no problem.
 func rightLines(findings []inspect.Finding) []findingLine {
 	var lines []findingLine
 	for _, f := range findings {
@@ -79,7 +79,7 @@ func rightLines(findings []inspect.Finding) []findingLine {
 	return lines
 }
 
-// together turns lines that differ only in their server into one.
+// together merges lines that differ only in their server.
 func together(lines []findingLine) []findingLine {
 	var kept []findingLine
 	var more []int // servers of each line, beyond the first
@@ -114,7 +114,7 @@ func summarize(findings []inspect.Finding) string {
 
 // lineWidth returns the width of the terminal, or no limit for a file or a pipe.
 func lineWidth(out output) int {
-	const narrow = 60 // in which a message would have no room
+	const narrow = 60 // columns; less leaves no room for a message
 	if file, ok := out.Writer.(*os.File); ok && isTerminal(file) {
 		if width, _, err := term.GetSize(int(file.Fd())); err == nil && width >= narrow {
 			return width

@@ -18,8 +18,8 @@ import (
 // delay and the requests in flight.
 const gracePeriod = 9 * time.Second
 
-// streamPeriod is the time from SIGTERM until streams are cut. Until then they start and go
-// on like other requests.
+// streamPeriod is the time from SIGTERM until streams are ended. Until then they start and
+// continue like other requests.
 const streamPeriod = gracePeriod - time.Second
 
 // listeners are the sockets of the public and the admin address.

@@ -25,7 +25,7 @@ var version = "dev"
 type commands struct {
 	Demo          demoCommand          `cmd:"" help:"Run the service in one process, with sample data and without Redis or Postgres."`
 	Serve         serveCommand         `cmd:"" help:"Run the service."`
-	Check         checkCommand         `cmd:"" help:"Check the settings of the Redis and Postgres servers: what would lose carts or break promises."`
+	Check         checkCommand         `cmd:"" help:"Check the Redis and Postgres servers for settings that could lose carts or break promises."`
 	Migrate       migrateCommand       `cmd:"" help:"Migrate the database schema."`
 	Seed          seedCommand          `cmd:"" help:"Write the sample data to the database. Safe to repeat."`
 	Import        importCommand        `cmd:"" help:"Import products and subscriptions of a store from files. Safe to repeat."`
@@ -89,7 +89,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 // checked is a command that checks its settings before it runs.
 type checked interface{ faults() faults }
 
-// errPrinted is a failure that the output of a command has already explained.
+// errPrinted means that a command has failed and that its output already explains why.
 var errPrinted = errors.New("failed, as printed")
 
 func fail(stderr io.Writer, err error) int {

@@ -7,15 +7,15 @@ import (
 	"commerce/deploy/inspect"
 )
 
-// startCheck checks the servers in the background, and logs what is wrong. It ends by itself
-// within seconds, or when ctx ends or the returned function is called, which waits for it.
+// startCheck checks the servers in the background and logs what is wrong. The check ends within
+// seconds. It ends earlier if ctx ends or stop is called, which waits for its end.
 func (c *serveCommand) startCheck(ctx context.Context, log *slog.Logger) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		findings, err := check(ctx, c.RedisURL, c.Database.URL, inspect.Expect{MinReplicas: int(c.RedisMinReplicas), Durable: c.Durability == "replica"})
-		if err != nil || ctx.Err() != nil { // the process stops, so servers only seem not to answer
+		if err != nil || ctx.Err() != nil { // the process stops, so the check may be incomplete
 			return
 		}
 		logFindings(ctx, log, findings)
@@ -26,8 +26,8 @@ func (c *serveCommand) startCheck(ctx context.Context, log *slog.Logger) (stop f
 	}
 }
 
-// logFindings logs a line for each finding that is serious or a warning, and one line for all
-// that are unknown, because the service's user may usually not read settings.
+// logFindings logs a line for each finding that is serious or a warning. It logs one line for
+// all unknown ones, because the service's user usually has no right to read settings.
 func logFindings(ctx context.Context, log *slog.Logger, findings []inspect.Finding) {
 	var hidden []string
 	for _, f := range findings {
@@ -39,7 +39,7 @@ func logFindings(ctx context.Context, log *slog.Logger, findings []inspect.Findi
 		}
 	}
 	if len(hidden) > 0 {
-		log.InfoContext(ctx, "check: not everything is visible to this process. Run `commerce check` with the Redis user check of deploy/redis/users.conf",
+		log.InfoContext(ctx, "check: some settings are not visible to this process. To see them, run `commerce check` with the Redis user check from deploy/redis/users.conf",
 			"unknown", len(hidden))
 	}
 }

@@ -14,8 +14,8 @@ import (
 // checkLine is a line that the check at the start of serve logs.
 type checkLine struct{ Level, Msg, Finding, Code string }
 
-// linesOfCheck starts `commerce serve`, and returns what the check logs, up to a message that
-// has last in it. Then it stops serve.
+// linesOfCheck starts `commerce serve` and returns the lines that the check logs. It stops
+// serve after a message that contains last.
 func linesOfCheck(t *testing.T, last string, settings ...string) (lines []checkLine) {
 	t.Helper()
 	cmd := program(t, append(settings, "JWT_SECRET="+secret, "DRAIN_DELAY=0s"), "serve")
@@ -63,7 +63,7 @@ func TestServe_LogsWhatTheCheckFinds(t *testing.T) {
 	}
 }
 
-// A check that waits for a frozen server must not hold up the process' end.
+// A check that waits for a frozen server must not delay the end of the process.
 func TestServe_EndsWhileTheCheckWaits(t *testing.T) {
 	t.Parallel()
 	server := ephemeral.StartRedis(t)

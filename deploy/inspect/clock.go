@@ -9,7 +9,7 @@ import (
 // Clock is a server's clock, compared with that of this machine.
 type Clock struct {
 	Ahead  time.Duration // negative: it is behind
-	Within time.Duration // the error of Ahead, from the time that the question took
+	Within time.Duration // the maximum error of Ahead: half of the round trip
 }
 
 // maxSkew is how far a clock may be off.
@@ -18,27 +18,27 @@ const maxSkew = time.Second
 // machine is the server in the finding about this machine's clock.
 const machine = "this machine"
 
-// clockOf is a clock that is judged.
+// clockOf is a clock to judge.
 type clockOf struct {
 	server, code string
-	breaks       string // what a difference breaks
+	breaks       string // what a wrong clock breaks
 	clock        *Clock
 }
 
-// What each clock decides. Redis's scripts compare times of the server that runs them, so a
-// time that another one has written counts wrong after a failover, or after a slot has moved.
-// See docs/operations.md, "Clocks".
+// What each clock decides. Redis's scripts use the clock of the server that runs them. After a
+// failover, or after a slot has moved, they compare it with times that another server has
+// stored. See docs/operations.md, "Clocks".
 const (
-	redisClockBreaks = "After a failover from or to it, or when a slot moves, " +
+	redisClockBreaks = "After a failover from or to this server, or when a slot moves, " +
 		"carts expire early or late by this much, and a retry without an idempotency key can count twice."
-	postgresClockBreaks = "What the platform dates with Postgres's clock, such as the end of a subscription, " +
-		"takes effect early or late by this much."
+	postgresClockBreaks = "Times that the platform takes from Postgres's clock, such as the end of a subscription, " +
+		"take effect early or late by this much."
 	machineClockBreaks = "On an instance with this clock, access tokens, coupons and subscriptions " +
-		"begin and end early or late by this much, and so does the expires_at that it shows."
+		"begin and end early or late by this much, and expires_at in responses is wrong by this much."
 )
 
-// judgeClocks compares every clock with the median of all, so that one wrong clock is one
-// finding.
+// judgeClocks compares every clock with the median of all, so that one wrong clock causes only
+// one finding.
 func judgeClocks(o Observation) []Finding {
 	clocks := []clockOf{{machine, "machine_clock", machineClockBreaks, &Clock{}}}
 	for _, r := range o.Redis {
@@ -69,8 +69,8 @@ func judgeClocks(o Observation) []Finding {
 	return all
 }
 
-// judgeClock compares a clock with the median of others, which are sorted. Of two medians it
-// takes the one that is nearer to this machine's clock.
+// judgeClock compares a clock with the median of the known clocks, which are sorted. If there
+// are two medians, it takes the one that is closer to this machine's clock.
 func judgeClock(c clockOf, others []time.Duration) Finding {
 	switch {
 	case c.clock == nil:
@@ -84,7 +84,7 @@ func judgeClock(c clockOf, others []time.Duration) Finding {
 	}
 	off := c.clock.Ahead - median
 	if off.Abs() <= maxSkew+c.clock.Within {
-		return ok(c.code, "The clock is right within about %s.", (maxSkew + c.clock.Within).Round(100*time.Millisecond))
+		return ok(c.code, "The clock differs from the others by at most about %s.", (maxSkew + c.clock.Within).Round(100*time.Millisecond))
 	}
 	side := "ahead of"
 	if off < 0 {

@@ -1,6 +1,6 @@
-// Package inspect judges the Redis and Postgres servers that the service uses: which of
-// their settings would lose carts, or break what the documentation promises. It takes
-// what package observe has read, and connects to nothing itself.
+// Package inspect judges the Redis and Postgres servers that the service uses: it finds the
+// settings that would lose carts or break a promise of the documentation. Its input is what
+// package observe has read. It does not connect to anything.
 package inspect
 
 import (
@@ -58,7 +58,7 @@ func unknown(code, setting, message string, args ...any) Finding {
 	return Finding{Code: code, Level: Unknown, Setting: setting, Message: fmt.Sprintf(message, args...)}
 }
 
-// Expect are the settings of the service that the servers must fit.
+// Expect contains the settings of the service that the servers must match.
 type Expect struct {
 	MinReplicas int  // REDIS_MIN_REPLICAS
 	Durable     bool // DURABILITY=replica
@@ -72,7 +72,7 @@ type Observation struct {
 	Postgres  *Postgres
 }
 
-// Judge returns a finding for each check of each server, the worst first.
+// Judge returns a finding for each check of each server, the worst ones first.
 func Judge(o Observation, e Expect) []Finding {
 	all := judgeSentinels(o.Sentinels)
 	if o.Cluster != nil {

@@ -66,7 +66,7 @@ func TestJudge_FindsNothingWrongWithHealthyServers(t *testing.T) {
 	}
 }
 
-// What a server on this machine cannot be made to show.
+// The tests of package observe cannot make a real server show these values.
 func TestJudge_FindsWhatRealServersCannotShow(t *testing.T) {
 	t.Parallel()
 	for what, version := range map[string]string{"6.2.14": "6.2.14", "KeyDB": "6.3.4"} {
@@ -122,12 +122,12 @@ func TestJudge_CountsReplicas(t *testing.T) {
 	}
 }
 
-// Nothing that is hidden may count as right.
+// A hidden value must not count as correct.
 func TestJudge_SaysWhatIsUnknown(t *testing.T) {
 	t.Parallel()
 	got := judge(inspect.Redis{Server: "redis:6379", Kind: inspect.Clustered}, inspect.Postgres{Server: "postgres:5432"})
 	for _, f := range got {
-		// That a server answers is known. If the version of the schema cannot be read, the service does not become ready.
+		// It is known that a server answers. An unreadable schema version is serious, because the service does not become ready.
 		known := strings.HasSuffix(f.Code, "_answers") || f.Code == "postgres_schema"
 		if f.Level != inspect.Unknown && !known && f.Code != "machine_clock" {
 			t.Errorf("%+v, want unknown", f)

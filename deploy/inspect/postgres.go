@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Postgres is what was read from the Postgres server. Nil and missing values are those that
-// the server does not show to this role.
+// Postgres is what was read from the Postgres server. A value is nil or missing if the server
+// does not show it to this role.
 type Postgres struct {
 	Server  string
 	Failure string // why it does not answer; empty if it does
@@ -28,7 +28,7 @@ type Postgres struct {
 // Setting is a setting of Postgres, as it applies to this role.
 type Setting struct {
 	Value string
-	Own   bool // set for this role alone, so others may have another value
+	Own   bool // set for this role only, so other roles may have another value
 }
 
 // Schema is how a database's schema compares with the one that this program needs.
@@ -93,9 +93,9 @@ func postgresSchema(p Postgres) Finding {
 	const code = "postgres_schema"
 	switch p.Schema.State {
 	case SchemaOlder:
-		return serious(code, "commerce migrate up", "The service does not start, because the schema is older than it needs (%s).", p.Schema.Cause)
+		return serious(code, "commerce migrate up", "The service does not start, because it needs a newer schema (%s).", p.Schema.Cause)
 	case SchemaNewer:
-		return serious(code, "the release of commerce", "The service does not start, because the schema is newer than it knows (%s).", p.Schema.Cause)
+		return serious(code, "the release of commerce", "The service does not start, because it needs an older schema (%s).", p.Schema.Cause)
 	case SchemaCurrent:
 		return ok(code, "The schema is the one that this release needs.")
 	}
@@ -106,7 +106,7 @@ func postgresICU(p Postgres) Finding {
 	const code = "postgres_icu"
 	switch {
 	case p.ICU == nil:
-		return unknown(code, "pg_collation", "Whether Postgres has ICU, which the migrations need, is not visible.")
+		return unknown(code, "pg_collation", "It is not visible whether Postgres has ICU, which the migrations need.")
 	case !*p.ICU:
 		return serious(code, "a Postgres that is built with ICU", "The migrations fail, because Postgres has no collation und-x-icu.")
 	}
@@ -117,7 +117,7 @@ func postgresReads(p Postgres) Finding {
 	const code = "postgres_reads"
 	switch {
 	case p.Unreadable == nil:
-		return unknown(code, "has_table_privilege", "Whether the role may read all tables is not visible.")
+		return unknown(code, "has_table_privilege", "It is not visible whether the role may read all tables.")
 	case len(p.Unreadable) > 0:
 		return serious(code, "deploy/postgres/roles.sql",
 			"The service does not become ready, because its role may not read %s.", few(p.Unreadable))
@@ -129,7 +129,7 @@ func postgresWrites(p Postgres) Finding {
 	const code, setting = "postgres_writes", "DATABASE_URL: use commerce_service (deploy/postgres/roles.sql)"
 	switch {
 	case p.Role == nil:
-		return unknown(code, "has_table_privilege", "Whether the role may write more than it must is not visible.")
+		return unknown(code, "has_table_privilege", "It is not visible whether the role may write more than it needs to.")
 	case p.Role.Superuser:
 		return warning(code, setting, "If the service's password leaks, others can do anything in Postgres: the role is a superuser.")
 	case len(p.Role.Writable) > 0:
@@ -144,7 +144,7 @@ func postgresLastUsed(p Postgres) Finding {
 	case p.Schema.State != SchemaCurrent || p.onStandby():
 		return Finding{}
 	case p.Role == nil:
-		return unknown(code, "has_column_privilege", "Whether uses of API tokens are recorded is not visible.")
+		return unknown(code, "has_column_privilege", "It is not visible whether uses of API tokens are recorded.")
 	case !p.Role.LastUsed:
 		return warning(code, "deploy/postgres/roles.sql",
 			"Uses of API tokens are not recorded, because the role may not update api_tokens.last_used_at.")

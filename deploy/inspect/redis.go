@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// Redis is what was read from one Redis server. A value that is missing is one that the
-// server does not show to this user.
+// Redis is what was read from one Redis server. A value is missing if the server does not
+// show it to this user.
 type Redis struct {
 	Server  string // host:port
-	Replica bool   // it was found as the replica of another one
+	Replica bool   // it was found as the replica of another server
 	Kind    Kind
 
 	Failure string            // why it does not answer; empty if it does
@@ -22,8 +22,8 @@ type Redis struct {
 	Listed    *int   // replicas that the cluster or the sentinels list for it; 0 without these
 	Clock     *Clock
 
-	// ReadsCarts is whether this user may read carts, as the service's user must. Refused
-	// are the other commands of the service that this user may not run.
+	// ReadsCarts reports whether this user may read carts, as the service's user must.
+	// Refused lists the other commands of the service that this user may not run.
 	ReadsCarts bool
 	Refused    []string
 }
@@ -73,7 +73,7 @@ func redisFails(r Redis) Finding {
 		return unknown(code, "the address that the replica announces", "This replica cannot be checked from here: %s.", r.Failure)
 	case r.Replica:
 		return warning(code, "the address that the replica announces",
-			"This replica does not answer: %s. If it became master, its carts would get a 503.", r.Failure)
+			"This replica does not answer: %s. If it becomes master, calls for its carts get a 503.", r.Failure)
 	case r.Kind == Clustered:
 		return serious(code, "REDIS_URL, or the server", "Redis does not answer: %s. Calls for the carts of this shard get a 503.", r.Failure)
 	}
@@ -100,7 +100,7 @@ func redisEviction(r Redis) Finding {
 	policy, known := r.either("maxmemory-policy", "maxmemory_policy")
 	switch {
 	case !known:
-		return unknown(code, "maxmemory-policy", "Whether Redis deletes carts when its memory is full is not visible.")
+		return unknown(code, "maxmemory-policy", "It is not visible whether Redis deletes carts when its memory is full.")
 	case policy != "noeviction":
 		return serious(code, "maxmemory-policy noeviction", "Redis deletes carts when its memory is full: maxmemory-policy is %s.", policy)
 	}
@@ -111,12 +111,12 @@ func redisRole(r Redis) Finding {
 	const code = "redis_role"
 	switch {
 	case r.Role == "":
-		return unknown(code, "ROLE", "Whether this server is a master is not visible.")
+		return unknown(code, "ROLE", "It is not visible whether this server is a master.")
 	case r.Role != "master":
-		return serious(code, "REDIS_URL", "This server is a replica, so it refuses all cart calls (503).")
+		return serious(code, "REDIS_URL", "All cart calls get a 503, because this server is a replica.")
 	case r.Kind == Single && r.Info["cluster_enabled"] == "1":
 		return serious(code, "REDIS_URL: add ?cluster=true",
-			"This server is a node of a cluster. Calls for the carts of other nodes get a 503.")
+			"Calls for the carts of other nodes get a 503, because this server is a node of a cluster.")
 	}
 	return ok(code, "This server is a master.")
 }
@@ -126,7 +126,7 @@ type Sentinel struct {
 	Server  string
 	Failure string // why it does not answer, or does not know the master
 	Quorum  string // why no failover would happen; empty if one would
-	Hidden  bool   // whether one would is not visible
+	Hidden  bool   // it is not visible whether one would happen
 }
 
 func judgeSentinels(sentinels []Sentinel) []Finding {
@@ -139,16 +139,17 @@ func judgeSentinels(sentinels []Sentinel) []Finding {
 	return all
 }
 
-// sentinelAnswers judges a sentinel. Named is whether at least one of them names the master.
+// sentinelAnswers judges a sentinel. named reports whether at least one sentinel names the
+// master.
 func sentinelAnswers(s Sentinel, named bool) Finding {
 	const code = "redis_sentinel"
 	switch {
 	case s.Failure != "" && !named:
-		return serious(code, "REDIS_URL, or the sentinel", "No sentinel names the master: %s. All cart calls get a 503.", s.Failure)
+		return serious(code, "REDIS_URL, or the sentinel", "All cart calls get a 503, because no sentinel names the master: %s.", s.Failure)
 	case s.Failure != "":
 		return warning(code, "REDIS_URL, or the sentinel", "This sentinel does not name the master: %s.", s.Failure)
 	case s.Hidden:
-		return unknown(code, "SENTINEL CKQUORUM", "Whether enough sentinels can agree on a failover is not visible.")
+		return unknown(code, "SENTINEL CKQUORUM", "It is not visible whether enough sentinels can agree on a failover.")
 	case s.Quorum != "":
 		return serious(code, "sentinel monitor, or the number of sentinels",
 			"If the master fails, no replica replaces it, and all cart calls get a 503: %s.", s.Quorum)
@@ -169,7 +170,7 @@ func judgeCluster(c Cluster) Finding {
 	const code = "redis_slots"
 	f := ok(code, "Every slot of the cluster has a master.")
 	if missing := clusterSlots - c.Slots; missing > 0 {
-		f = serious(code, "redis-cli --cluster fix", "%d of %d slots of the cluster have no master. Calls for their carts get a 503.", missing, clusterSlots)
+		f = serious(code, "redis-cli --cluster fix", "Calls for some carts get a 503, because %d of %d slots of the cluster have no master.", missing, clusterSlots)
 	}
 	f.Server = c.Server
 	return f
@@ -182,9 +183,9 @@ func redisCoverage(r Redis) Finding {
 	}
 	switch value, known := r.Config[setting]; {
 	case !known:
-		return unknown(code, setting, "Whether the loss of one shard stops the carts of all shards is not visible.")
+		return unknown(code, setting, "It is not visible whether the loss of one shard affects the carts of all shards.")
 	case value != "no":
-		return warning(code, setting+" no", "If one shard is lost, the carts of all shards get a 503.")
+		return warning(code, setting+" no", "If one shard is lost, calls for the carts of all shards get a 503.")
 	}
 	return ok(code, "If one shard is lost, the other shards still serve their carts.")
 }

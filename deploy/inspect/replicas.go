@@ -10,18 +10,18 @@ import (
 func redisReplicas(r Redis, e Expect) Finding {
 	const code = "redis_replicas"
 	switch {
-	case r.Role != "" && r.Role != "master": // redisRole says so
+	case r.Role != "" && r.Role != "master": // redisRole reports that
 		return Finding{}
 	case r.Connected == nil:
-		return unknown(code, "ROLE", "How many replicas are connected is not visible.")
+		return unknown(code, "ROLE", "It is not visible how many replicas are connected.")
 	case *r.Connected > 0:
 		return ok(code, "Connected replicas: %d.", *r.Connected)
 	case e.Durable:
 		return serious(code, "replicaof on another server",
-			"DURABILITY=replica confirms no change, because no replica is connected.")
+			"With DURABILITY=replica, no change is confirmed, because no replica is connected.")
 	}
 	return warning(code, "replicaof on another server",
-		"No replica is connected. If this machine is lost, so are the carts on it.")
+		"If this machine is lost, its carts are lost, because no replica is connected.")
 }
 
 // redisMerges compares the replicas that a merge waits for with those that can confirm it
@@ -33,39 +33,38 @@ func redisMerges(r Redis, e Expect) Finding {
 		return Finding{}
 	case r.Connected == nil || r.Listed == nil:
 		return unknown(code, "ROLE, and CLUSTER NODES or SENTINEL REPLICAS",
-			"Whether all replicas are connected that merges on login wait for is not visible.")
+			"It is not visible whether all replicas that merges on login wait for are connected.")
 	case e.MinReplicas > *r.Connected:
 		return serious(code, "REDIS_MIN_REPLICAS, or replicaof on more servers",
-			"Merges on login never complete: they wait for %d replicas, and %d are connected.", e.MinReplicas, *r.Connected)
+			"Merges on login never complete: they wait for %d replicas, but only %d are connected.", e.MinReplicas, *r.Connected)
 	case *r.Listed > *r.Connected:
 		return serious(code, "replicaof, masteruser and masterauth of the replicas",
-			"Merges on login do not complete: they wait for all %d replicas that are listed, and %d are connected.", *r.Listed, *r.Connected)
+			"Merges on login do not complete: they wait for all %d listed replicas, but only %d are connected.", *r.Listed, *r.Connected)
 	}
 	return ok(code, "All replicas that merges on login wait for are connected.")
 }
 
-// redisWrites judges how many replicas the master itself demands.
+// redisWrites judges how many replicas the master itself requires for changes.
 func redisWrites(r Redis) Finding {
 	const code, setting = "redis_min_replicas_to_write", "min-replicas-to-write"
 	value, known := r.Config[setting]
 	wanted, err := strconv.Atoi(value)
 	if !known || err != nil {
-		return unknown(code, setting, "Whether Redis refuses changes when it has too few replicas is not visible.")
+		return unknown(code, setting, "It is not visible whether Redis refuses changes when it has too few replicas.")
 	}
 	switch good, known := r.number("min_slaves_good_slaves"); {
 	case wanted > 0 && !known:
-		return unknown(code, "min_slaves_good_slaves of INFO", "Redis refuses changes with fewer than %d replicas. How many it has is not visible.", wanted)
+		return unknown(code, "min_slaves_good_slaves of INFO", "Redis refuses changes if it has fewer than %d replicas. It is not visible how many it has.", wanted)
 	case wanted > int(good):
-		return serious(code, setting, "Redis refuses all changes (503): it demands %d replicas, and %d are up to date.", wanted, good)
+		return serious(code, setting, "Redis refuses all changes (503): it requires %d replicas, but only %d are up to date.", wanted, good)
 	case wanted == 0 && r.Kind == Watched && r.Connected != nil && *r.Connected > 1:
 		return warning(code, setting+" 1",
-			"A master that loses contact to its replicas and sentinels still accepts changes. They are lost when another master replaces it.")
+			"A master that loses contact with its replicas and sentinels still accepts changes. They are lost when another master replaces it.")
 	}
-	return ok(code, "Redis has as many replicas as it demands (%d).", wanted)
+	return ok(code, "Redis has the replicas that it requires (%d).", wanted)
 }
 
-// redisRights judges the service's user only. The user of this check need not be able to
-// read carts.
+// redisRights judges only the service's user. Other users, such as check, cannot read carts.
 func redisRights(r Redis) Finding {
 	const code, setting = "redis_rights", "the rights of this user (deploy/redis/users.conf)"
 	if !r.ReadsCarts {

@@ -8,11 +8,11 @@ func postgresPrimary(p Postgres) Finding {
 	const code = "postgres_primary"
 	switch {
 	case p.Standby == nil:
-		return unknown(code, "pg_is_in_recovery", "Whether this server is a primary is not visible.")
+		return unknown(code, "pg_is_in_recovery", "It is not visible whether this server is a primary.")
 	case *p.Standby:
 		return warning(code, "DATABASE_URL",
-			"This server is a hot standby: it sends no notifications, so that changes of the catalog show within 1 second, "+
-				"and it does not record uses of API tokens.")
+			"This server is a hot standby. It sends no notifications, so changes of the catalog can take 1 second to show. "+
+				"It does not record uses of API tokens.")
 	}
 	return ok(code, "This server is a primary.")
 }
@@ -20,13 +20,13 @@ func postgresPrimary(p Postgres) Finding {
 func postgresListen(p Postgres) Finding {
 	const code, setting = "postgres_listen", "DATABASE_URL: connect directly, or through a pooler in session mode"
 	switch {
-	case p.onStandby(): // postgresPrimary says so
+	case p.onStandby(): // postgresPrimary reports that
 		return Finding{}
 	case p.Listening == nil:
-		return unknown(code, "LISTEN and pg_notify", "Whether notifications arrive is not visible.")
+		return unknown(code, "LISTEN and pg_notify", "It is not visible whether notifications arrive.")
 	case !*p.Listening:
-		return warning(code, setting, "Notifications do not arrive, as behind a pooler in transaction mode. "+
-			"Changes of the catalog show within 1 second, instead of at once.")
+		return warning(code, setting, "Changes of the catalog can take 1 second to show, because notifications do not arrive. "+
+			"A possible cause is a pooler in transaction mode.")
 	}
 	return ok(code, "Notifications arrive.")
 }
@@ -57,7 +57,7 @@ func postgresPages(p Postgres) Finding {
 			return warning(code, "full_page_writes on",
 				"If the machine dies while it writes a page, the page can be damaged, unless the file system prevents that.")
 		}
-		return ok(code, "Pages that were only partly written are repaired.")
+		return ok(code, "Postgres repairs pages that were only partly written.")
 	})
 }
 
@@ -67,9 +67,9 @@ func postgresCommit(p Postgres) Finding {
 		switch {
 		case s.Value == "off":
 			return warning(code, "synchronous_commit on",
-				"A crash can lose the last commits, such as a revoked API token or the use of a coupon. Changes of subscriptions are exempt.")
+				"A crash can lose the last commits, such as a revocation of an API token or a use of a coupon. Changes of subscriptions are not affected.")
 		case s.Own:
-			return unknown(code, "synchronous_commit", "synchronous_commit is set for this role. What others have, such as the platform, is not visible.")
+			return unknown(code, "synchronous_commit", "synchronous_commit is set for this role. Its value for other roles, such as the platform's, is not visible.")
 		}
 		return ok(code, "Commits are on the disk before they are acknowledged.")
 	})
@@ -80,9 +80,9 @@ func postgresIdle(p Postgres) Finding {
 	return postgresSetting(p, code, setting, func(s Setting) Finding {
 		switch {
 		case s.Own:
-			return unknown(code, setting, "%s is set for this role. What others have, such as the platform, is not visible.", setting)
+			return unknown(code, setting, "%s is set for this role. Its value for other roles, such as the platform's, is not visible.", setting)
 		case s.Value == "0":
-			return warning(code, setting, "A client that forgets to end its transaction stops the changes of all stores, for as long as it is connected.")
+			return warning(code, setting, "If a client does not end its transaction, it delays the subscription changes of all stores while it stays connected.")
 		}
 		return ok(code, "Postgres ends transactions that wait for their client too long.")
 	})
@@ -97,10 +97,10 @@ func postgresOldest(p Postgres) Finding {
 	switch {
 	case w != nil && w.For >= longWriting:
 		return warning(code, "the transaction (docs/data.md, Long transactions)",
-			"The changes of all stores have stopped: a transaction that has written something is open for %s.", w.For.Round(time.Second))
+			"The subscription changes of all stores are delayed: a writing transaction has been open for %s.", w.For.Round(time.Second))
 	case w == nil || !w.SeesAll:
 		return unknown(code, "pg_stat_activity, as a role with pg_monitor",
-			"How long the oldest transaction that writes is open is not visible. It delays the changes of all stores.")
+			"It is not visible how long the oldest writing transaction has been open. A long one delays the subscription changes of all stores.")
 	}
-	return ok(code, "No transaction that writes is open for %s.", longWriting)
+	return ok(code, "No writing transaction has been open for %s.", longWriting)
 }
