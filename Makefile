@@ -55,7 +55,7 @@ fuzz: ## run each fuzz target for FUZZTIME (10m)
 torture: PROMISE = .
 torture: LONG = true
 torture: OUT = bin/torture
-torture: ## break Redis, Postgres and the service under load; PROMISE=07 tests one promise
+torture: ## test docs/guarantees.md while servers fail; PROMISE=07 tests one promise
 	$(GO) test -c -o bin/torture.test ./cmd/internal/torture
 	cd cmd/internal/torture && $(WITH_SERVERS) ../../../bin/torture.test -test.run 'Promise$(PROMISE)' \
 		-test.parallel 1 -test.timeout 0 -long=$(LONG) -out $(abspath $(OUT))

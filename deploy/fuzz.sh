@@ -1,11 +1,11 @@
 #!/bin/sh
 # Runs every fuzz target for the given time, one after the other, because Go fuzzes only
-# one target at a time. Prints a line for each, and their sum.
+# one target at a time. Prints a line for each target, and the totals.
 #
 #   deploy/fuzz.sh 5s
 #
-# A failure prints the failing input and writes it to testdata. The other targets still run.
-# Before version 1.27, Go sometimes also fails with just "context deadline exceeded" when
+# If a target fails, Go prints the failing input and writes it to testdata. The other targets
+# still run. Before version 1.27, Go sometimes fails with only "context deadline exceeded" when
 # the time is over (go.dev/issue/75804). This script ignores that.
 set -eu
 
@@ -16,10 +16,10 @@ trap 'rm -rf "$dir"' EXIT
 log=$dir/log
 cache=$($go env GOCACHE)/fuzz
 
-# Compiles the tests of a package once for all of its targets. Counters, which guide the
-# fuzzer, are only in code that reads what clients send. `go test -fuzz` has them in all code,
-# also in what checks the answers and in the HTTP client of the tests: that leads the fuzzer
-# astray, makes each input take ten times as long, and compiles all dependencies again.
+# Compiles the tests of a package once for all of its targets. Only code that reads clients'
+# input gets the counters that guide the fuzzer. `go test -fuzz` adds counters to all code, also
+# to the checks of the responses and to the HTTP client of the tests. That misleads the fuzzer,
+# makes each input take ten times as long, and compiles all dependencies again.
 compile() { # package binary
 	set -- -o "$2" "$1"
 	for counted in commerce github.com/gin-gonic github.com/go-json-experiment github.com/golang-jwt github.com/MicahParks; do
@@ -28,8 +28,8 @@ compile() { # package binary
 	$go test -c "$@"
 }
 
-# Fuzzes a target. Sets result, and count to the number of executions, "" if the time was over
-# before the first one.
+# Fuzzes a target. Sets result to ok or FAIL, and count to the number of executions. count is
+# empty if the time was over before the first execution.
 fuzz() { # package binary target time
 	result=ok
 	(cd "$1" && "$2" -test.run '^$' -test.fuzz "^$3\$" -test.fuzztime "$4" -test.fuzzminimizetime 1x \
@@ -47,7 +47,7 @@ for found in $(grep -ro --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*' . | sed 
 	binary=$dir/$(echo "$package" | tr / _)
 	[ -e "$binary" ] || compile "./$package" "$binary"
 	fuzz "$package" "$binary" "$target" "$time"
-	[ -n "$count" ] || fuzz "$package" "$binary" "$target" 1m # a busy machine takes long to start the servers
+	[ -n "$count" ] || fuzz "$package" "$binary" "$target" 1m # a busy machine needs longer to start the servers
 	[ -n "$count" ] || result=FAIL
 	echo "$result  $package $target: ${count:=0} executions"
 	[ $result = ok ] || {

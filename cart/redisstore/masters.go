@@ -34,7 +34,8 @@ func (m *masters) at(addr string) *master {
 	return m.byAddr[addr]
 }
 
-// mostReplicas returns the maximum of all masters in the last ten minutes.
+// mostReplicas returns the maximum number of replicas that any master had in the last ten
+// minutes.
 func (m *masters) mostReplicas() (most int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -109,7 +110,7 @@ func timedOut(err error) bool {
 type master struct {
 	now   func() time.Time
 	start time.Time
-	all   *masters // with this one
+	all   *masters // all masters, this one included
 	reads reads
 
 	mu                sync.Mutex
@@ -133,8 +134,8 @@ const (
 	// that has been disconnected for 1 to 3 minutes, well below these 10.
 	replicasRemembered = 10 * time.Minute
 
-	// listingRemembered is how long a list of replicas is cached, and noneRemembered how
-	// long one without replicas: after a failover the former master is soon listed.
+	// listingRemembered is how long a list of replicas is cached. noneRemembered is how
+	// long an empty list is cached: after a failover, the former master is listed soon.
 	listingRemembered = 10 * time.Second
 	noneRemembered    = time.Second
 
@@ -178,9 +179,10 @@ func (m *master) noteTimeout() {
 }
 
 // maxReplicas records how many replicas are connected now and returns the maximum of the
-// last ten minutes. A node of a cluster that was not a master in this time has taken over from
-// one, whose other replicas follow it and which returns as its replica. How many these are is
-// not known. So it then counts as many as any other master has.
+// last ten minutes. If this instance has not used the master in this time, the master may be a
+// cluster node that has just replaced another master. The other replicas then follow it, and
+// the former master returns as its replica. Their number is not known, so maxReplicas records
+// the maximum of the other masters.
 func (m *master) maxReplicas(connected int) int {
 	inherited := 0
 	if m.remembered() < 0 {
@@ -198,8 +200,8 @@ func (m *master) maxReplicas(connected int) int {
 
 // sight records a number of replicas.
 func (m *master) sight(now time.Time, replicas int) {
-	// Sightings stay in descending order: one that is not higher than a later one can
-	// never be the maximum again.
+	// Sightings stay in descending order: a sighting that is not higher than a later one
+	// can never be the maximum again.
 	for len(m.seen) > 0 && m.seen[len(m.seen)-1].replicas <= replicas {
 		m.seen = m.seen[:len(m.seen)-1]
 	}

@@ -53,8 +53,8 @@ func TestMaster_CachesTheListOfReplicas(t *testing.T) {
 	want(2, 3)
 }
 
-// After a failover the new master has no replica until the former master returns, which may
-// then become master again without what was written meanwhile.
+// After a failover, the new master has no replica until the former master returns. The former
+// master may then become master again without the writes of the meantime.
 func TestMaster_ThatHasTakenOverCountsAsManyReplicasAsOthersHave(t *testing.T) {
 	t.Parallel()
 	now := time.Now()

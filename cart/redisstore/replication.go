@@ -168,10 +168,10 @@ func (s *Store) clustered() bool {
 	return is
 }
 
-// replicasOfMyself counts the replicas of the node that printed CLUSTER NODES. If it has none,
-// it counts failed masters without slots: this node may have replaced one of them, which then
-// returns as its replica. Nodes that have not answered it for ten minutes do not count. The
-// format of a line is
+// replicasOfMyself counts the replicas of the node that printed CLUSTER NODES. If the node has
+// none, the function counts failed masters without slots: the node may have replaced one of
+// them, which then returns as its replica. Nodes that have not answered for ten minutes do not
+// count. The format of a line is
 //
 //	<id> <address> <flags> <master's id> <ping sent, ms> <pong received, ms> <epoch> <link> <slots> …
 func replicasOfMyself(nodes string, now time.Time) int {

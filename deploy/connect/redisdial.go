@@ -21,10 +21,10 @@ func (t redisTarget) dialer(o *redis.UniversalOptions) dial {
 	return direct.alwaysConnected()
 }
 
-// alwaysConnected returns a dialer whose failed dial is a connection that fails. After as many
-// failed dials as its pool has connections, go-redis refuses all commands and dials only once
-// a second. A Redis that is back would stay unused for up to a second. A failed connection
-// does not count as a failed dial.
+// alwaysConnected returns a dialer that never fails: instead of an error, it returns a
+// connection on which every read and write fails. go-redis counts failed dials. Once there are
+// as many as its pool has connections, it refuses all commands and dials only once a second.
+// A Redis that is back would then stay unused for up to a second.
 func (d dial) alwaysConnected() dial {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := d(ctx, network, addr)
@@ -45,5 +45,5 @@ type failedConn struct {
 func (c failedConn) Read([]byte) (int, error)  { return 0, c.err }
 func (c failedConn) Write([]byte) (int, error) { return 0, c.err }
 
-// SyscallConn tells go-redis' pool not to give the connection to another command.
+// SyscallConn fails, so that go-redis's pool does not give the connection to another command.
 func (c failedConn) SyscallConn() (syscall.RawConn, error) { return nil, c.err }

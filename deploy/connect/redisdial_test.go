@@ -13,8 +13,8 @@ import (
 	"commerce/deploy/ephemeral"
 )
 
-// go-redis stops dialing for a second after as many failed dials as the pool has
-// connections.
+// By default, go-redis stops dialing for a second once as many dials have failed as the pool
+// has connections.
 func TestRedis_UsesAServerThatIsBackImmediately(t *testing.T) {
 	t.Parallel()
 	server := ephemeral.StartRedis(t)
@@ -38,7 +38,8 @@ func TestRedis_UsesAServerThatIsBackImmediately(t *testing.T) {
 	}
 }
 
-// A dial may fail after its command has given up. Its result then belongs to nobody.
+// A dial may fail after its command has given up. No other command may get the failed
+// connection.
 func TestRedis_DoesNotUseADialThatFailedLate(t *testing.T) {
 	t.Parallel()
 	server := ephemeral.StartRedis(t, "--tcp-backlog", "1")

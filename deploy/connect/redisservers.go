@@ -3,7 +3,7 @@ package connect
 import "github.com/redis/go-redis/v9"
 
 // RedisServers opens connections to single servers of a Redis URL, with the credentials
-// and the certificates of the URL. Redis, in contrast, returns one client for all of them.
+// and the certificates of the URL. The function Redis returns one client for all servers.
 type RedisServers struct {
 	target redisTarget
 	edits  []func(*redis.UniversalOptions)
@@ -19,14 +19,14 @@ func NewRedisServers(rawURL string, edits ...func(*redis.UniversalOptions)) (*Re
 	return &RedisServers{target, edits}, nil
 }
 
-// Addrs returns the addresses in the URL as host:port: of the server, of nodes of the
-// cluster, or of the sentinels.
+// Addrs returns the addresses in the URL as host:port. They are the addresses of the server,
+// of nodes of the cluster, or of the sentinels.
 func (s *RedisServers) Addrs() []string { return s.target.addrs }
 
 // Clustered reports whether the URL is that of a cluster.
 func (s *RedisServers) Clustered() bool { return s.target.kind == cluster }
 
-// Master returns the name by which the sentinels know the master, "" without sentinels.
+// Master returns the sentinels' name for the master, or "" without sentinels.
 func (s *RedisServers) Master() string { return s.target.master }
 
 // Server returns a client of the server at addr. The caller closes it.

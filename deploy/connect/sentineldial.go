@@ -8,16 +8,17 @@ import (
 	"time"
 )
 
-// sentinelPatience is how long a sentinel may take to respond on a new connection. It is
-// much shorter than a request's time for Redis, which must be enough for another sentinel.
+// sentinelPatience is how long the dialer waits for the first sentinel before it also tries the
+// others. It is much shorter than a request's time for Redis, so that the others have time to
+// respond.
 const sentinelPatience = 50 * time.Millisecond
 
 // orAnotherSentinel returns a dialer for sentinels and for the servers that they name.
 //
-// go-redis asks the same sentinel until it fails. But it takes the end of a request's time
-// for a decision of the caller. So it would keep to a sentinel that hangs, for example
-// because its machine is lost, and find no master any more. If a sentinel does not respond,
-// this dialer connects to another one.
+// go-redis uses the same sentinel until it fails. But go-redis does not count it as a failure
+// of the sentinel when a request runs out of time. So it would keep using a sentinel that
+// hangs, for example because its machine is lost, and would not find the master any more. If a
+// sentinel does not respond, this dialer connects to another one.
 func (d dial) orAnotherSentinel(sentinels []string) dial {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		if !slices.Contains(sentinels, addr) {
@@ -37,7 +38,8 @@ func (d dial) orAnotherSentinel(sentinels []string) dial {
 	}
 }
 
-// dialAny connects to first, or to any address if first takes longer than sentinelPatience.
+// dialAny connects to first. If that takes longer than sentinelPatience, it also tries all
+// other addresses, and returns the first connection that succeeds.
 func dialAny(ctx context.Context, connect func(context.Context, string) (net.Conn, error), first string, all []string) (net.Conn, error) {
 	type result struct {
 		conn net.Conn
@@ -50,7 +52,7 @@ func dialAny(ctx context.Context, connect func(context.Context, string) (net.Con
 		conn, err := connect(ctx, addr)
 		select {
 		case results <- result{conn, err}:
-		case <-ctx.Done(): // another one was faster
+		case <-ctx.Done(): // another address was faster, or the time is over
 			if err == nil {
 				_ = conn.Close()
 			}
@@ -78,7 +80,8 @@ func dialAny(ctx context.Context, connect func(context.Context, string) (net.Con
 	}
 }
 
-// respond waits until a server responds to a PING, also if it requires a login first.
+// respond waits until a server responds to a PING. An error response counts, because the
+// server may require a login first.
 func respond(ctx context.Context, conn net.Conn) error {
 	if deadline, bounded := ctx.Deadline(); bounded {
 		_ = conn.SetDeadline(deadline)
@@ -86,7 +89,7 @@ func respond(ctx context.Context, conn net.Conn) error {
 	if _, err := conn.Write([]byte("PING\r\n")); err != nil {
 		return err
 	}
-	for end := make([]byte, 1); !bytes.Equal(end, []byte("\n")); { // go-redis reads what follows
+	for end := make([]byte, 1); !bytes.Equal(end, []byte("\n")); { // byte by byte, because go-redis reads what follows
 		if _, err := conn.Read(end); err != nil {
 			return err
 		}

@@ -52,7 +52,7 @@ func TestRedisSentinels_AreNoneWithoutAMaster(t *testing.T) {
 	}
 }
 
-// A machine that is lost takes its sentinel with it, which then hangs instead of refusing.
+// If a machine is lost, its sentinel hangs instead of refusing connections.
 func TestRedis_FindsTheMasterWhileASentinelHangs(t *testing.T) {
 	t.Parallel()
 	servers := ephemeral.StartSentinels(t)

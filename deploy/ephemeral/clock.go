@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// clockAhead returns the environment of a program whose clock is ahead of this machine's.
-// It preloads libfaketime, and libc so that Redis does not use jemalloc: the two call each
-// other at the start without an end.
+// clockAhead returns environment variables that set a program's clock ahead of this machine's.
+// They preload libfaketime. They also preload libc, so that Redis does not use jemalloc:
+// libfaketime and jemalloc would call each other endlessly at the start.
 func clockAhead(by time.Duration) ([]string, error) {
 	found, err := filepath.Glob("/usr/lib/*/faketime/libfaketime.so.1")
 	if err != nil {
@@ -30,8 +30,8 @@ func clockAhead(by time.Duration) ([]string, error) {
 	}, nil
 }
 
-// removeClockFiles removes what libfaketime would share with child processes. A program that
-// is killed would leave it behind.
+// removeClockFiles removes the files that libfaketime would share with child processes. A
+// killed program would leave them behind.
 func removeClockFiles(pid int) {
 	_ = os.Remove("/dev/shm/faketime_shm_" + strconv.Itoa(pid))
 	_ = os.Remove("/dev/shm/sem.faketime_sem_" + strconv.Itoa(pid))

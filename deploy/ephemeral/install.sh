@@ -19,11 +19,11 @@ has_servers() {
 	command -v redis-server >/dev/null && has_postgres
 }
 
-has() { # some of these programs are in a directory that is not in every PATH
+has() { # Debian has some of these programs in /usr/sbin, which is not in every PATH
 	command -v "$1" || [ -x "/usr/sbin/$1" ]
 } >/dev/null
 
-# Prints the missing packages of those that single tests need.
+# Prints the missing packages that only some tests need.
 missing() {
 	has chromium || has chromium-browser || has google-chrome || echo chromium
 	for program in haproxy pgbouncer curl jq sqlite3; do

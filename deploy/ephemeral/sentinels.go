@@ -100,8 +100,9 @@ func newSentinel(home *home, lock lock, ports []int, i int) (*Server, error) {
 	return sentinel, nil
 }
 
-// sentinelConf introduces sentinel i to the replica and to the other sentinels. Otherwise it
-// learns of the sentinels after 2 s, and of a new replica after up to 10 s.
+// sentinelConf returns the configuration of sentinel i. It lists the replica and the other
+// sentinels. Otherwise the sentinel would find the other sentinels only after 2 s, and a new
+// replica after up to 10 s.
 func sentinelConf(lock lock, ports []int, i int) string {
 	var conf strings.Builder
 	id := func(i int) string { return fmt.Sprintf("%040x", i+1) }
@@ -119,8 +120,8 @@ func sentinelConf(lock lock, ports []int, i int) string {
 	return conf.String()
 }
 
-// start starts the sentinels last, because they promote nothing that they have not seen
-// working.
+// start starts the sentinels last, because they never promote a replica that they have not
+// seen working.
 func (s *RedisSentinels) start() error {
 	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
 	defer cancel()
