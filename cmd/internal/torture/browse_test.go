@@ -9,7 +9,7 @@ import (
 )
 
 // browse lets all clients make every call, in turn, until the returned function is called.
-// note gets each call, when it began, and its reply.
+// It passes each call, its start and its reply to note.
 func browse(clients []*regular, note func(shopCall, time.Time, reply)) (stop func()) {
 	var stopped atomic.Bool
 	var next atomic.Int64
@@ -28,7 +28,7 @@ func browse(clients []*regular, note func(shopCall, time.Time, reply)) (stop fun
 }
 
 // awaitEveryCall waits until each call has been served once. On a busy machine, some calls may
-// fail at any time.
+// fail even without a fault.
 func awaitEveryCall(t testing.TB, clients []*regular) {
 	t.Helper()
 	var mu sync.Mutex

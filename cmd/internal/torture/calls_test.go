@@ -18,9 +18,9 @@ type call struct {
 	programs     bool // for API tokens
 	anyone       bool // needs no credentials
 
-	// alike is the group of calls that differ only in what they name. named is its text, and
-	// yours says whether the visitor has it. If not, the answer does not tell whether
-	// somebody else has it: all answers of the group are the same to the byte.
+	// alike is a group of calls that differ only in the thing that they name. named is the
+	// text of that name, and yours says whether the thing belongs to the visitor. If it does
+	// not, the answer must not reveal whether it exists: all answers of the group are equal.
 	alike, named string
 	yours        func(visitor) bool
 
@@ -37,7 +37,8 @@ func always(status int, code string) func(visitor) (int, string) {
 	return func(visitor) (int, string) { return status, code }
 }
 
-// unless is for a call that is refused unless the visitor has what it names.
+// unless returns the expectation for a call that is refused unless the visitor has what the
+// call names.
 func unless(yours func(visitor) bool, status int, code string) func(visitor) (int, string) {
 	return func(v visitor) (int, string) {
 		if yours(v) {
@@ -51,7 +52,7 @@ func inStore(store int64) func(visitor) bool {
 	return func(v visitor) bool { return v.store == store }
 }
 
-// calls returns calls of all endpoints, with everything that others own.
+// calls returns calls of all endpoints, with the names of everything that others own.
 func (m *mall) calls() []call {
 	all := slices.Concat(m.cartReads(), m.cartChanges(), m.itemChanges(), m.subscriptionCalls(), []call{
 		{route: "GET /openapi.yaml", method: "GET", path: "/openapi.yaml", anyone: true, expected: always(200, "")},
@@ -108,7 +109,7 @@ func (m *mall) cartChanges() []call {
 		calls = append(calls, call{
 			method: "DELETE", path: "/cart/clear", headers: []string{"If-Match", o.etag},
 			expected: unless(current, 412, "version_mismatch"),
-		}, call{ // nobody else has a change under this key
+		}, call{ // no other owner has used this key
 			method: "POST", path: "/cart/add", body: `{"product_id":1002}`, headers: []string{"Idempotency-Key", plantedKey + o.slug()},
 			expected: func(v visitor) (int, string) {
 				switch {
@@ -127,7 +128,8 @@ func (m *mall) cartChanges() []call {
 	return calls
 }
 
-// itemChanges edit and remove the lines of all owners, and a line that nobody has.
+// itemChanges returns calls that edit and remove the lines of all owners, and a line that
+// nobody has.
 func (m *mall) itemChanges() []call {
 	items := []int64{9999}
 	for _, o := range m.owners {
@@ -181,7 +183,8 @@ func (m *mall) subscriptionCalls() []call {
 
 var subscriptionID = regexp.MustCompile(`^/subscriptions/\d+$`)
 
-// programsAndNobody adds what no store has, as store 0.
+// programsAndNobody returns the programs by store. Store 0 has made-up values that no store
+// has.
 func (m *mall) programsAndNobody() map[int64]*program {
 	madeUp := func(text string) string { return text[:len(text)-4] + "AAAA" }
 	return map[int64]*program{
@@ -193,7 +196,7 @@ func (m *mall) programsAndNobody() map[int64]*program {
 	}
 }
 
-// reaches returns the owners whose lines a visitor's cart has when the call is served.
+// reaches returns the owners whose lines are in the visitor's cart when the call is served.
 func (m *mall) reaches(v visitor) []*owner {
 	var found []*owner
 	for _, o := range m.owners {

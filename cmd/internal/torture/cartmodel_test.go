@@ -9,7 +9,7 @@ import (
 	"commerce/cart"
 )
 
-// The model of one cart: the rules of docs/cart.md, written apart from package cart.
+// The model of one cart: the rules of docs/cart.md, written independently of package cart.
 
 // cartState is what a cart holds.
 type cartState struct {
@@ -49,7 +49,7 @@ type cartCall struct {
 	item     string  // line
 	quantity int64   // to add or to set
 	becomes  string  // line that an edit makes of item
-	notice   *string // that an edit gives; nil to keep the line's
+	notice   *string // that an edit sets; nil to keep the line's notice
 	ifMatch  int64   // version; noCondition for none
 
 	method, path, body string
@@ -82,7 +82,8 @@ func (c cartCall) String() string {
 	return text
 }
 
-// apply returns the cart after the call, and the code with which it is refused; "" for none.
+// apply returns the cart after the call, and the code of the refusal, or "" if the call is not
+// refused.
 func (c cartCall) apply(s cartState) (cartState, string) {
 	if c.ifMatch != noCondition && c.ifMatch != s.version {
 		return s, "version_mismatch"

@@ -10,8 +10,8 @@ import (
 	"commerce/deploy/migrations"
 )
 
-// The products that torture adds to the sample data of store 1: plain ones with unlimited
-// stock.
+// The products that these tests add to the sample data of store 1. They have no fields and
+// unlimited stock.
 const (
 	firstProduct = 1001
 	lastProduct  = 1200
@@ -27,7 +27,7 @@ func catalog(t testing.TB) string {
 	})
 }
 
-// stock fills a database of any server.
+// stock adds the sample data and these products to a database.
 func stock(ctx context.Context, program, url string) error {
 	for _, command := range [][]string{{"migrate", "up"}, {"seed"}} {
 		if _, err := execute(program, []string{"DATABASE_URL=" + url}, command...); err != nil {

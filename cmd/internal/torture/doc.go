@@ -1,6 +1,6 @@
-// Package torture tests the promises of docs/guarantees.md on real processes: the service,
-// Redis and Postgres are killed, frozen, slowed and cut off under load.
+// Package torture tests the promises of docs/guarantees.md on real processes. Under load, it
+// kills, freezes, slows down and cuts off the service, Redis and Postgres.
 //
-// Each promise is a test. `go test` runs a short form of all of them, and `make torture`
-// the long form, which prints a table of what it tried and found.
+// Each promise has a test. `go test` runs the short form of all tests. `make torture` runs the
+// long form, which prints a table of the figures.
 package torture

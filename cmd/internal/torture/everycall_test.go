@@ -56,7 +56,7 @@ func everyCall() []shopCall {
 	return all
 }
 
-// regular is a client with carts that it fills, and others that it only clears. It is safe
+// regular is a client with some carts that it fills and others that it only clears. It is safe
 // for concurrent use.
 type regular struct {
 	t      testing.TB
@@ -83,14 +83,14 @@ func newRegular(t testing.TB, client *shopper, name string) *regular {
 	return r
 }
 
-// bring fills the guest's cart whose token the next calls of both send, so that they merge
+// bring fills the guest's cart. The next calls of "both" send its token, so that they merge
 // it.
 func (r *regular) bring() {
 	r.t.Helper()
 	r.add(r.fills["both"].as(r.fills["both"].Token, ""), `{"product_id":1001}`)
 }
 
-// add adds to a cart. It repeats a 503, which on a busy machine may occur.
+// add adds to a cart. It repeats the call after a 503, which may occur on a busy machine.
 func (r *regular) add(c *shopper, body string) {
 	r.t.Helper()
 	key := fmt.Sprint(r.name, "-add-", r.sent.Add(1))

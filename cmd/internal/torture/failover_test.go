@@ -16,15 +16,15 @@ import (
 // loss is a way to lose a master.
 type loss struct {
 	name   string
-	limit  time.Duration // of the outage; the short form runs beside other tests
+	limit  time.Duration // of the outage; longer in the short form, which runs at the same time as other tests
 	master func(*ephemeral.Server)
-	beside func(*ephemeral.Server) // what else was on its machine
+	beside func(*ephemeral.Server) // does the same to a server on the same machine
 }
 
 // A lost machine does not close its connections. A sentinel sends a ping every second, so it
-// notices that up to a second later than a closed connection. And the two sentinels that are
-// left may both vote for themselves. They try again after twice their failover-timeout, 4 s,
-// and a random second.
+// notices the loss up to a second later than a closed connection. The two remaining sentinels
+// may each vote for itself. Then they try again after twice their failover-timeout, 4 s, and up
+// to a random second.
 func machineLost() loss {
 	return loss{"machine", sized(15*time.Second, 12*time.Second), (*ephemeral.Server).Freeze, (*ephemeral.Server).Freeze}
 }
@@ -33,8 +33,8 @@ func processKilled() loss {
 	return loss{"kill", sized(15*time.Second, 5*time.Second), (*ephemeral.Server).Kill, func(*ephemeral.Server) {}}
 }
 
-// Patrons of two instances change and read carts on all shards while masters are lost. One
-// instance waits for replicas with each change.
+// Patrons use two instances to change and read carts on all shards while masters are lost. One
+// of the instances waits for replicas after each change.
 func TestPromise07_ALostMasterHeals(t *testing.T) {
 	t.Parallel()
 	p := promised(t, 7, "a lost cluster master or Sentinel primary heals", "outage at most 5 s in each of 20 kills")
@@ -76,7 +76,7 @@ func (f *failovers) report(name string, outages []time.Duration) {
 	f.p.lasted("median outage, "+name, outages[len(outages)/2])
 }
 
-// failovers loses one master after the other.
+// failovers makes one master after the other fail.
 type failovers struct {
 	t       *testing.T
 	p       *promise
@@ -103,8 +103,8 @@ func startFailovers(t *testing.T, p *promise, redis *replicatedRedis) *failovers
 	return f
 }
 
-// round loses the master of a shard while patrons visit, and checks what was lost with it.
-// It returns how long a patron of the shard was not served.
+// round makes the master of a shard fail while patrons visit, and checks which changes were
+// lost. It returns how long a patron of the shard was not served.
 func (f *failovers) round(l loss) (outage time.Duration) {
 	f.t.Helper()
 	if f.lost != nil {
@@ -187,7 +187,7 @@ func (f *failovers) tokens(shard int, prefix string) func(int) string {
 	return func(cart int) string { return ready[cart] }
 }
 
-// visit lets all patrons visit, loses a master, and returns when each patron was served
+// visit lets all patrons visit, makes a master fail, and returns after each patron was served
 // again.
 func (f *failovers) visit(patrons []*patron, lose func()) {
 	var lost, healed atomic.Bool
@@ -223,8 +223,8 @@ func (f *failovers) visit(patrons []*patron, lose func()) {
 	all.Wait()
 }
 
-// compare repeats every change. Those that were lost with the master are made now, and the
-// others are replayed: each counts exactly once.
+// compare repeats every change. The changes that were lost with the master are made now, and
+// the others are replayed. So each must count exactly once.
 func (f *failovers) compare(patrons []*patron) {
 	var all sync.WaitGroup
 	var mu sync.Mutex

@@ -11,7 +11,7 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// faultyLine is a proxy to a server that can lose, cut or delay what passes.
+// faultyLine is a proxy to a server. It can lose or delay data and cut connections.
 type faultyLine struct {
 	t     testing.TB
 	proxy *toxiproxy.Proxy
@@ -35,7 +35,7 @@ func faultyLineTo(t testing.TB, rawURL string) (via string, line *faultyLine) {
 	return u.String(), &faultyLine{t, proxy}
 }
 
-// blackhole drops everything that passes. Connections stay open.
+// blackhole drops all data. Connections stay open.
 func (l *faultyLine) blackhole() { l.add("timeout", `{"timeout":0}`, "upstream", "downstream") }
 
 // reset resets each connection when the client uses it.

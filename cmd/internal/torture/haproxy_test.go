@@ -18,7 +18,7 @@ func startHAProxy(t testing.TB, a, b *service) string {
 	t.Helper()
 	program, err := exec.LookPath("haproxy")
 	if err != nil {
-		program = "/usr/sbin/haproxy" // where Debian has it, which is not in every PATH
+		program = "/usr/sbin/haproxy" // Debian installs it here, which is not in every PATH
 		if _, err := os.Stat(program); err != nil {
 			t.Fatal("haproxy is not installed (sh deploy/ephemeral/install.sh)")
 		}
@@ -63,8 +63,8 @@ func startHAProxy(t testing.TB, a, b *service) string {
 	}
 }
 
-// listening returns the address and the file of a socket that another process will accept
-// from.
+// listening returns the address and the file of a socket on which another process will accept
+// connections.
 func listening(t testing.TB) (string, *os.File) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

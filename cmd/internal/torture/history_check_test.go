@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// The check of histories can fail.
+// Shows that the check of histories can fail.
 func TestHistory_FindsWhatNoOrderExplains(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -53,8 +53,8 @@ func TestHistory_FindsWhatNoOrderExplains(t *testing.T) {
 	}
 }
 
-// A change that is missing in a long history is found, whichever it is, also among calls with
-// an unknown outcome.
+// The check finds any change that is missing in a long history, even among calls with an
+// unknown outcome.
 func TestHistory_FindsOneMissingChangeOfMany(t *testing.T) {
 	t.Parallel()
 	whole := newHistory()

@@ -13,8 +13,7 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// history is what clients asked of one cart and what they learned. It is safe for
-// concurrent use.
+// history records the calls of one cart and their responses. It is safe for concurrent use.
 type history struct {
 	began time.Time
 
@@ -41,7 +40,7 @@ type cartEvent struct {
 type knowledge string
 
 const (
-	answered knowledge = "answered" // its effect is what the response shows
+	answered knowledge = "answered" // the response shows its effect
 	made     knowledge = "made"     // it took effect, but the response shows a later cart
 	observed knowledge = "observed" // it changed nothing, and shows the cart
 	open     knowledge = "open"     // it may take effect at any later time, or never
@@ -104,8 +103,8 @@ func stateIn(r reply) (s cartState, ok bool) {
 // checkLimit is how long porcupine may take for one history.
 const checkLimit = 20 * time.Second
 
-// violation returns why no order of the calls explains the history, "" if one does. The
-// last event must be a read that began when all other calls had returned.
+// violation returns why no order of the calls explains the history, or "" if an order does. The
+// last event must be a read that began after all other calls had returned.
 func (h *history) violation() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -147,10 +146,11 @@ func (h *history) model() porcupine.Model {
 	}
 }
 
-// known is what all events of a history say about the cart's versions. It keeps the search
-// small and loses nothing: each version exists once, and nobody sees one after the last.
+// known is what all events of a history say about the cart's versions. It makes the search
+// smaller without missing a solution: each version exists once, and no event sees a version
+// after the last one.
 type known struct {
-	shown map[int64]cartState // carts that somebody has seen, by version
+	shown map[int64]cartState // carts that events show, by version
 	added map[int64]bool      // versions that an answered add has made
 	looks map[int64]int       // how many events see a version and change nothing
 	last  int64               // version that the last event sees
@@ -166,8 +166,8 @@ func (s searched) equal(other searched) bool {
 	return s.looks == other.looks && s.cartState.equal(other.cartState)
 }
 
-// known also numbers the events that see the same version and change nothing. They take
-// effect one after the other, so their order can be that of their beginnings.
+// known also numbers the events that see the same version and change nothing. Any order of
+// these events has the same effect, so the search uses the order in which they began.
 func (h *history) known() known {
 	k := known{map[int64]cartState{}, map[int64]bool{}, map[int64]int{}, -1}
 	for i := range h.events {
@@ -191,8 +191,8 @@ func (e cartEvent) onlyLooks() bool {
 	return e.knows == observed || e.refusal != "" || e.call.verb == verbRead
 }
 
-// step returns the cart after an event, and whether the event could happen to this cart as
-// it was seen.
+// step returns the cart after an event, and whether the event could have happened to this cart
+// with its response.
 func (k known) step(before searched, e cartEvent) (after searched, ok bool) {
 	if e.showsACart && e.onlyLooks() {
 		if e.look != before.looks || !e.shows.equal(before.cartState) {
@@ -202,14 +202,14 @@ func (k known) step(before searched, e cartEvent) (after searched, ok bool) {
 		before.looks++
 		return before, e.knows == observed || refusal == e.refusal
 	}
-	if e.knows == open && before.version >= k.last { // nothing is seen any more
+	if e.knows == open && before.version >= k.last { // no later event shows its effect
 		return before, true
 	}
 	next, refusal := e.call.apply(before.cartState)
 	switch {
 	case refusal != e.refusal, e.showsACart && !e.shows.equal(next):
 		return before, false
-	case next.version == before.version: // without effect, an open event is as good at the end
+	case next.version == before.version: // an open event without effect can be the last one as well
 		return before, e.knows != open
 	case before.looks < k.looks[before.version], e.knows != answered && k.added[next.version]:
 		return before, false

@@ -17,9 +17,9 @@ import (
 	"commerce/deploy/ephemeral"
 )
 
-// Clients make up cart tokens and customers, and send what is refused or changes nothing.
-// Redis stores nothing of it. Then the largest carts that the limits allow are changed and
-// merged, and the slow log of Redis says how long each script took.
+// Clients make up cart tokens and customers, and send requests that are refused or change
+// nothing. Redis must store nothing. Then the test changes and merges the largest carts that
+// the limits allow. Redis's slow log shows how long each script took.
 func TestPromise11_JunkNeitherFillsNorBlocksRedis(t *testing.T) {
 	t.Parallel()
 	p := promised(t, 11, "junk cannot fill Redis or block it", "0 keys; no script over 5 ms")
@@ -79,7 +79,7 @@ func (j *junk) read(i int) wanted {
 	return wanted{j.request("GET", path, j.sender(i), ""), status}
 }
 
-// junkChanges are changes that a cart without lines refuses, or that do not alter it.
+// junkChanges are changes that an empty cart refuses or that do not change it.
 var junkChanges = []struct {
 	method, path, body string
 	headers            string
@@ -117,7 +117,7 @@ func (j *junk) request(method, path, headers, body string) string {
 
 const (
 	junkConnections = 8
-	junkBatch       = 20 // requests of a connection that are sent together, which is cheap for the test
+	junkBatch       = 20 // requests that a connection sends together, which saves CPU time of the test
 )
 
 // send sends n requests and returns how many. Redis must hold no key afterwards.

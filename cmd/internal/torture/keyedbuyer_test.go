@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// keyedBuyer fills one cart after another, one change at a time. Each change has a key. It
-// remembers which changes replicas have confirmed.
+// keyedBuyer fills one cart after another, one change at a time. Each change has a key. The
+// buyer remembers which changes the replicas have confirmed.
 type keyedBuyer struct {
 	*shopper
 	token func(cart int) string

@@ -12,12 +12,12 @@ import (
 	"commerce/deploy/ephemeral"
 )
 
-// Shoppers add to their carts while the service and Redis are killed with SIGKILL, and the
-// carts are compared with what was acknowledged.
+// Shoppers add to their carts while the test kills the service and Redis with SIGKILL. Then it
+// compares the carts with the acknowledged changes.
 func TestPromise01_AnAcknowledgedChangeSurvivesKills(t *testing.T) {
 	t.Parallel()
 	p := promised(t, 1, "an acknowledged change survives the death of the service and of Redis", "always: 0 lost; everysec: none older than 2 s")
-	var all sync.WaitGroup // in the short form, at the same time
+	var all sync.WaitGroup // the short form runs them at the same time
 	for _, f := range []fsync{
 		{policy: "always", changes: sized(2_000, 1_000_000), kills: 20},
 		{policy: "everysec", changes: sized(1_000, 200_000), kills: sized(5, 20), maxAge: 2 * time.Second},
@@ -31,11 +31,11 @@ func TestPromise01_AnAcknowledgedChangeSurvivesKills(t *testing.T) {
 	all.Wait()
 }
 
-// fsync is a setting of appendfsync, and how hard it is tried.
+// fsync is a setting of appendfsync, and how much it is tested.
 type fsync struct {
 	policy  string
-	changes int           // acknowledged ones, at least
-	kills   int           // of Redis, at least
+	changes int           // minimum of acknowledged changes
+	kills   int           // minimum of kills of Redis
 	maxAge  time.Duration // a lost change may be as old as this when Redis is killed; 0: none may be lost
 }
 
@@ -85,7 +85,7 @@ func startKills(t *testing.T, p *promise, f fsync) *kills {
 	return k
 }
 
-// loyal is a shopper who fills one cart after another, and remembers what was acknowledged.
+// loyal is a shopper who fills one cart after another and remembers the acknowledged changes.
 type loyal struct {
 	*shopper
 	name  string
@@ -193,8 +193,8 @@ func (k *kills) compare(killed time.Time) {
 	k.total()
 }
 
-// note records the changes that a cart has lost: the last acknowledged ones, before the one
-// that was repeated after the kill.
+// note records the changes that a cart has lost. These are the last acknowledged changes before
+// the one that was repeated after the kill.
 func (k *kills) note(lost int64, c *filled, repeated bool, killed time.Time) {
 	switch {
 	case lost < 0:
@@ -234,7 +234,7 @@ func (k *kills) quantity(l *loyal, c *filled) int64 {
 	}
 }
 
-// recount compares all carts once more, also those of earlier rounds.
+// recount compares all carts again, including those of earlier rounds.
 func (k *kills) recount() {
 	var all sync.WaitGroup
 	for _, l := range k.shoppers {

@@ -15,7 +15,7 @@ import (
 	"commerce/deploy/ephemeral"
 )
 
-// limitsOfCart are the limits of a service, and its settings for them.
+// limitsOfCart are cart limits and the settings of the service that set them.
 type limitsOfCart struct {
 	lines, text int
 	settings    []string
@@ -25,7 +25,7 @@ type limitsOfCart struct {
 // its lines share, so that scripts must add them up.
 const tallProduct = 3001
 
-// scriptLimit is how long a script may keep Redis from serving others.
+// scriptLimit is how long a script may block Redis.
 const scriptLimit = 5 * time.Millisecond
 
 // largest is a guest and a customer with the largest carts that the limits allow.
@@ -105,7 +105,7 @@ func (l *largest) line(of *shopper, i int) string {
 	return fmt.Sprintf(`{"product_id":%d,"fields":{"f":%q},"notice":%q}`, tallProduct, value, strings.Repeat("n", notice))
 }
 
-// fill fills a cart: lines, text, idempotency keys that know their lines, and stamps.
+// fill fills a cart with lines, text, idempotency keys that record their lines, and stamps.
 func (l *largest) fill(c *shopper) {
 	for i := range max(l.limits.lines, 256) {
 		l.must(l.send(c, "POST", "/cart/add", l.line(c, i%l.limits.lines), "Idempotency-Key", fmt.Sprint("key-", i)))
@@ -120,8 +120,8 @@ func (l *largest) fill(c *shopper) {
 	}
 }
 
-// send repeats a call while the machine is too busy to serve it. That a change may be applied
-// twice does not matter here.
+// send repeats a call while the machine is too busy to serve it. A change may then be applied
+// twice, which does not matter here.
 func (l *largest) send(c *shopper, method, path, body string, headers ...string) reply {
 	for range 50 {
 		if r := c.send(method, path, body, headers...); r.Status != 0 && r.Status < 500 {
@@ -194,7 +194,7 @@ func (l *largest) merging() bool {
 	return slices.ContainsFunc(members, func(m string) bool { return m[0] == 'm' })
 }
 
-// save copies all keys, and saveAs does so under a prefix.
+// save copies all keys. saveAs copies them under a prefix.
 func (l *largest) save() { l.saveAs("full:") }
 
 func (l *largest) saveAs(prefix string) {

@@ -13,7 +13,7 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// line is a proxy in front of a server. its faults can change at any time.
+// line is a proxy in front of a server. Its faults can change at any time.
 type line struct {
 	t       testing.TB
 	proxy   *toxiproxy.Proxy
@@ -38,7 +38,7 @@ func startLine(t testing.TB, upstream string) *line {
 	return l
 }
 
-// lineTo starts a line to the server of a URL, and returns the URL that goes through it.
+// lineTo starts a line to the server of a URL, and returns the URL of the line.
 func lineTo(t testing.TB, server string) (*line, string) {
 	t.Helper()
 	u, err := url.Parse(server)
@@ -82,8 +82,8 @@ func (l *line) hangUp() {
 	l.up()
 }
 
-// lossy is a toxic that lines keep all the time. Removing one of toxiproxy's own toxics
-// can wait for ever, if a connection breaks meanwhile.
+// lossy is a toxic that stays on a line all the time. Removing one of toxiproxy's own toxics
+// can hang if a connection breaks meanwhile.
 type lossy struct {
 	oneIn   atomic.Int64
 	delay   atomic.Int64 // time.Duration
@@ -92,7 +92,7 @@ type lossy struct {
 	cut atomic.Int64 // replies
 }
 
-// Pipe implements toxics.Toxic. A chunk is a reply, or a part of a long one.
+// Pipe implements toxics.Toxic. A chunk is a reply or a part of a long reply.
 func (f *lossy) Pipe(stub *toxics.ToxicStub) {
 	for {
 		select {

@@ -16,9 +16,9 @@ import (
 )
 
 // 50 clients change a few carts through two instances, while connections break, replies are
-// slow, Redis and the service freeze, and the service dies. The history of each cart is
-// checked against the cart's rules. A change without a key that got a 503 is no event: if
-// it was made, no order explains the versions that others see.
+// slow, Redis and the service freeze, and the service dies. The test checks the history of each
+// cart against the cart's rules. A change without a key that got a 503 is not recorded as an
+// event. So if it was made after all, no order explains the versions that others see.
 func TestPromise04_EachCartIsLinearizable(t *testing.T) {
 	t.Parallel()
 	p := promised(t, 4, "each cart is linearizable", "0 violations in 1,000 histories")
@@ -48,7 +48,7 @@ func TestPromise04_EachCartIsLinearizable(t *testing.T) {
 	}
 }
 
-// market is carts that many clients change.
+// market is a set of carts that many clients change.
 type market struct {
 	p         *promise
 	troubles  *troubles
@@ -70,8 +70,8 @@ type watchedCart struct {
 
 const (
 	marketClients  = 50
-	marketCarts    = 10 // at the same time
-	callsPerClient = 16 // so 80 calls of each cart: long histories take long to check
+	marketCarts    = 10 // changed at the same time
+	callsPerClient = 16 // so each cart gets 80 calls: long histories take long to check
 )
 
 func startMarket(t *testing.T, p *promise) *market {
@@ -90,7 +90,7 @@ func startMarket(t *testing.T, p *promise) *market {
 	return m
 }
 
-// round lets all clients change new carts.
+// round makes new carts and lets all clients change them.
 func (m *market) round() []*watchedCart {
 	m.rounds++
 	carts := make([]*watchedCart, marketCarts)
@@ -135,7 +135,7 @@ func (m *market) reread() {
 	}
 }
 
-// read returns a cart, however long that takes, and notes the read.
+// read reads a cart, repeats that until it succeeds, and records the read.
 func (m *market) read(c *watchedCart) cartState {
 	e := cartEvent{call: readCall()}
 	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
@@ -158,11 +158,11 @@ type marketClient struct {
 	*market
 	rnd  *rand.Rand
 	name string
-	tags map[*watchedCart]string // the latest that this client has seen, such as "id.version"
+	tags map[*watchedCart]string // the latest one that this client has seen, such as "id.version"
 }
 
-// call makes one random call of a cart and notes it. A third of the changes have an
-// idempotency key, and are repeated until their outcome is known.
+// call makes one random call of a cart and records it. A third of the changes have an
+// idempotency key and are repeated until their outcome is known.
 func (b *marketClient) call(c *watchedCart, n int) {
 	tag, version := b.tags[c], int64(0)
 	if tag == "" {
@@ -228,7 +228,7 @@ func (b *marketClient) send(c *watchedCart, e *cartEvent, headers []string) repl
 	b.calls.Add(1)
 	if r.outcome() == unknown {
 		b.unknown.Add(1)
-		time.Sleep(time.Duration(b.rnd.IntN(200)) * time.Millisecond) // each one makes the check harder
+		time.Sleep(time.Duration(b.rnd.IntN(200)) * time.Millisecond) // each unknown outcome makes the check slower
 	}
 	if r.Status >= 500 && r.Status != 503 && r.Status != 504 {
 		b.p.broke("%v: %v", e.call, r)
@@ -243,8 +243,8 @@ func (r reply) unsent() bool {
 	return ok && failed.Op == "dial"
 }
 
-// versionTag returns what If-Match compares of the tag in a response, "id.version", or
-// known if the response has none.
+// versionTag returns the part of a response's tag that If-Match compares, "id.version". If the
+// response has no tag, it returns known.
 func (r reply) versionTag(known string) string {
 	if tag := r.Header.Get("ETag"); tag != "" {
 		known, _, _ = strings.Cut(strings.Trim(tag, `"`), "-")

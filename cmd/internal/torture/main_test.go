@@ -20,8 +20,8 @@ var (
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	redis.SetLogger(connect.RedisLog{Log: slog.New(slog.DiscardHandler)}) // it reports every failed dial
-	zerolog.SetGlobalLevel(zerolog.Disabled)                              // toxiproxy traces to standard error
+	redis.SetLogger(connect.RedisLog{Log: slog.New(slog.DiscardHandler)}) // it would report every failed dial
+	zerolog.SetGlobalLevel(zerolog.Disabled)                              // toxiproxy would write traces to standard error
 	status := m.Run()
 	programs.remove()
 	if err := results.publish(os.Stdout, *out); err != nil {

@@ -19,8 +19,8 @@ import (
 	"commerce/deploy/ephemeral"
 )
 
-// mall is a service of two stores. Carts and subscriptions have owners, and each owner's
-// things carry marks that only answers to this owner may show.
+// mall is a service of two stores. Each cart and each subscription has an owner, and contains
+// marks that only answers to this owner may show.
 type mall struct {
 	t            testing.TB
 	service      *service
@@ -30,7 +30,7 @@ type mall struct {
 	tokens       apiTokens
 	owners       []*owner
 	programs     map[int64]*program // by store
-	planted      map[string]string  // the keys of Redis and their dumps
+	planted      map[string]string  // dumps of Redis's values, by key
 }
 
 // owner is the owner of a cart with one line, and with a change under an idempotency key.
@@ -48,7 +48,7 @@ type owner struct {
 // program reads the subscriptions of a store.
 type program struct {
 	marks        []string
-	subscription int64 // that only this store has; both have a 900009
+	subscription int64 // ID that only this store has; both stores have 900009
 	email        string
 	link, cursor string // as parameters of a query
 }
@@ -150,10 +150,10 @@ func (m *mall) plantCarts() {
 // slug is the name without spaces.
 func (o *owner) slug() string { return strings.ReplaceAll(o.name, " ", "-") }
 
-// has reports whether the owner may change a cart, or could before it was merged.
+// has reports whether the owner may change a cart, or could do so before it was merged.
 func (o *owner) has(c cartOf) bool { return c != cartOf{} && (c == o.cart || c == o.merged) }
 
-// credentials returns those with which an owner reaches the cart.
+// credentials returns the credentials that give an owner access to the cart.
 func (o *owner) credentials(t testing.TB, token string) credentials {
 	c := credentials{key: o.key, token: cartToken{value: token}}
 	if o.cart.sub != "" {
@@ -238,7 +238,7 @@ func (m *mall) ask(c credentials, method, path, body string, headers ...string) 
 	return answer{response.StatusCode, response.Header, text}
 }
 
-// stored returns all that Redis holds: dumps by key.
+// stored returns dumps of all values in Redis, by key.
 func (m *mall) stored() map[string]string {
 	m.t.Helper()
 	const all = `local r = {} for _, k in ipairs(redis.call('KEYS', '*')) do r[#r+1] = k r[#r+1] = redis.call('DUMP', k) end return r`
@@ -253,7 +253,7 @@ func (m *mall) stored() map[string]string {
 	return found
 }
 
-// restore brings back what was planted.
+// restore restores the planted data.
 func (m *mall) restore(now map[string]string) {
 	m.t.Helper()
 	if maps.Equal(now, m.planted) {
@@ -272,7 +272,7 @@ func (m *mall) restore(now map[string]string) {
 	}
 }
 
-// shows reports whether an answer has one of these marks.
+// shows reports whether an answer contains one of these marks.
 func (a answer) shows(marks []string) bool {
 	var headers bytes.Buffer
 	_ = a.header.Write(&headers)

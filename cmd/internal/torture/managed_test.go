@@ -62,7 +62,7 @@ func (m *managedRedis) promote(replica int) {
 	m.aim(m.address)
 }
 
-// aim ends all connections of a proxy, and lets it forward to the master.
+// aim closes all connections of a proxy and lets it forward to the master.
 func (m *managedRedis) aim(proxy *toxiproxy.Proxy) {
 	m.t.Helper()
 	proxy.Stop()
@@ -72,7 +72,7 @@ func (m *managedRedis) aim(proxy *toxiproxy.Proxy) {
 	}
 }
 
-// settle makes all other nodes replicas of the master over lines without trouble, and waits
+// settle makes all other nodes replicas of the master, over lines without faults, and waits
 // until they have all of its writes.
 func (m *managedRedis) settle() {
 	m.t.Helper()
@@ -111,7 +111,7 @@ func (m *managedRedis) lag(replica int, d time.Duration) {
 	m.slow(replica, `{"type":"latency","attributes":{"latency":%d,"jitter":%d}}`, d.Milliseconds(), d.Milliseconds()/4)
 }
 
-// narrow lets a replica receive only that much.
+// narrow limits the rate at which a replica receives data.
 func (m *managedRedis) narrow(replica, kibPerSecond int) {
 	m.slow(replica, `{"type":"bandwidth","attributes":{"rate":%d}}`, kibPerSecond)
 }
@@ -121,7 +121,7 @@ func (m *managedRedis) swallow(replica int) {
 	m.slow(replica, `{"type":"timeout","attributes":{"timeout":0}}`)
 }
 
-// hide cuts a replica off, and waits until its master does not know it any more.
+// hide cuts a replica off and waits until its master no longer lists it.
 func (m *managedRedis) hide(replica int) {
 	m.t.Helper()
 	m.lines[replica].Stop()
@@ -134,7 +134,7 @@ func (m *managedRedis) hide(replica int) {
 	})
 }
 
-// heal ends all trouble of a line.
+// heal ends all faults of a line.
 func (m *managedRedis) heal(replica int) {
 	m.t.Helper()
 	m.lines[replica].Toxics.ResetToxics(context.WithoutCancel(m.t.Context()))

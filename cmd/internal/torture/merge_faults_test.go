@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// faults are what happens to a cluster and to the instances during merges. Those of the
-// cluster come one after another, because two at the same time lose data however the
-// service behaves: a master and its only replica, or a master that has just got a slot.
+// faults are the faults of a cluster and of the instances during merges. The faults of the
+// cluster come one after another. Two at the same time, such as the loss of a master and of its
+// only replica, or of a master that has just got a slot, lose data whatever the service does.
 type faults struct {
 	m      *merges
 	t      *testing.T
@@ -59,7 +59,7 @@ func startFaults(m *merges) *faults {
 	return f
 }
 
-// next makes the next fault, and waits until the cluster is whole again.
+// next makes the next fault and waits until the cluster has recovered.
 func (f *faults) next() {
 	kind := f.kinds[f.turn%len(f.kinds)]
 	f.turn++
@@ -79,7 +79,7 @@ func (f *faults) failedOver(from, to time.Time) bool {
 	return slices.ContainsFunc(f.failovers, func(span [2]time.Time) bool { return span[0].Before(to) && span[1].After(from) })
 }
 
-// complete reports whether each fault had its turn.
+// complete reports whether each fault has happened.
 func (f *faults) complete() bool { return f.turn >= len(f.kinds) }
 
 // end stops the faults. It may be called twice.
@@ -169,7 +169,7 @@ func (f *faults) killMasterWithoutReplica() bool {
 	return true
 }
 
-// dropLinks closes a replica's connection again and again. It reconnects and goes on.
+// dropLinks closes a replica's connection again and again. The replica reconnects each time.
 func (f *faults) dropLinks() bool {
 	master, _ := f.shard()
 	for range 10 {
@@ -179,7 +179,8 @@ func (f *faults) dropLinks() bool {
 	return true
 }
 
-// closeConnections loses the replies that are under way, after their commands ran.
+// closeConnections closes all client connections. Replies on their way get lost, although
+// their commands ran.
 func (f *faults) closeConnections() bool {
 	for range 10 {
 		for _, n := range f.nodes {
@@ -190,7 +191,7 @@ func (f *faults) closeConnections() bool {
 	return true
 }
 
-// freezeNode suspends a node for less than a failover takes.
+// freezeNode suspends a node for too short a time to cause a failover.
 func (f *faults) freezeNode() bool {
 	master, replica := f.shard()
 	n := []*clusterNode{master, replica}[rand.IntN(2)]
@@ -209,8 +210,8 @@ func (f *faults) freezeReplica() bool {
 	return true
 }
 
-// freezeMaster suspends a master until its replica has replaced it. When it continues, it
-// still believes to be the master for a moment.
+// freezeMaster suspends a master until its replica has replaced it. When the node resumes, it
+// still acts as a master for a moment.
 func (f *faults) freezeMaster() bool {
 	master, replica := f.shard()
 	master.Freeze()

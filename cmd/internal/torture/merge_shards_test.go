@@ -13,7 +13,7 @@ import (
 // healLimit is how long a cluster may take to replace a master, or a replica to catch up.
 const healLimit = time.Minute
 
-// clusterNode is a node with a client that has all rights.
+// clusterNode is a node, with a client that has all rights.
 type clusterNode struct {
 	*ephemeral.Server
 	admin *redis.Client
@@ -41,8 +41,8 @@ func (f *faults) await(what string, done func() bool) {
 	}
 }
 
-// shard returns the master and the replica of a random shard. The replica has everything
-// that the master had just now.
+// shard returns the master and the replica of a random shard. The replica has everything that
+// the master had when shard was called.
 func (f *faults) shard() (master, replica *clusterNode) {
 	i := rand.IntN(3)
 	return f.whole(f.nodes[i], f.nodes[i+3])
@@ -62,7 +62,7 @@ func (f *faults) whole(one, other *clusterNode) (master, replica *clusterNode) {
 	return master, replica
 }
 
-// succeeded waits until a replica has replaced its master, which is dead or frozen.
+// succeeded waits until a replica has replaced its dead or frozen master.
 func (f *faults) succeeded(replica *clusterNode) {
 	f.t.Helper()
 	f.await("a replica is the master", func() bool { return f.says(replica, "role:master") })
@@ -78,11 +78,11 @@ func (f *faults) rejoin(dead, successor *clusterNode) {
 	f.patience(shortPatience)
 }
 
-// After how many ms without a response a node is replaced. On a busy machine, nodes are
-// sometimes slow.
+// Node timeouts in milliseconds: a node that does not respond for so long is replaced. On a
+// busy machine, nodes are sometimes slow.
 const shortPatience, longPatience = "1000", "30000"
 
-// patience sets that for all nodes that run.
+// patience sets the node timeout of all running nodes.
 func (f *faults) patience(ms string) {
 	for _, n := range f.nodes {
 		_ = n.admin.ConfigSet(f.t.Context(), "cluster-node-timeout", ms)

@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// moveSlot moves the slot of a cart that is in use to another master, as operators do:
-// with a while in which some of its keys are here and some there.
+// moveSlot moves the slot of a cart that is in use to another master, as operators do. For a
+// while, some of its keys are on the old master and some on the new one.
 func (f *faults) moveSlot() bool {
 	key := f.m.someKey()
 	from, to := f.owner(key), f.otherMaster(key)
 	if from == nil || to == nil {
 		return false
 	}
-	f.patience(longPatience) // a failover now would lose the slot, and what has moved
+	f.patience(longPatience) // a failover now would lose the slot and the keys that have moved
 	defer f.patience(shortPatience)
 	ctx := f.t.Context()
 	slot := from.admin.ClusterKeySlot(ctx, key).Val()
@@ -43,7 +43,7 @@ func (f *faults) moveSlot() bool {
 	return true
 }
 
-// owner returns the master that serves a key; nil while none does.
+// owner returns the master that serves a key, or nil if none does.
 func (f *faults) owner(key string) *clusterNode {
 	for _, n := range f.nodes {
 		if n.admin.Type(f.t.Context(), key).Err() == nil {
@@ -53,7 +53,7 @@ func (f *faults) owner(key string) *clusterNode {
 	return nil
 }
 
-// otherMaster returns a random master that does not serve a key; nil for none.
+// otherMaster returns a random master that does not serve a key, or nil if there is none.
 func (f *faults) otherMaster(key string) *clusterNode {
 	var found []*clusterNode
 	for _, n := range f.nodes {
@@ -93,8 +93,8 @@ func (f *faults) known(key, slot string, master *clusterNode) bool {
 	return true
 }
 
-// offsets returns, from a master's INFO REPLICATION, how far it is, and how far it knows
-// its replica to be.
+// offsets returns the replication offsets of a master and of its replica, from the master's
+// INFO REPLICATION.
 func offsets(info string) (master, replica int64) {
 	for line := range strings.Lines(info) {
 		line = strings.TrimSpace(line)

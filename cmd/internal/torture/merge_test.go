@@ -14,10 +14,10 @@ import (
 	"commerce/deploy/ephemeral"
 )
 
-// Shoppers fill guests' carts and log in, on several devices and with shared tokens, while
+// Shoppers fill guests' carts and log in, on several devices and with shared tokens. Meanwhile
 // nodes of a cluster die, hang, lose their replicas and exchange slots, and instances are
-// killed. Each change must count exactly once. Only an unconfirmed one may be lost, and only
-// by a failover.
+// killed. Each change must count exactly once. Only a failover may lose a change, and only an
+// unconfirmed one.
 func TestPromise03_AMergeNeitherLosesNorDoublesALine(t *testing.T) {
 	t.Parallel()
 	p := promised(t, 3, "a merge never loses or doubles a line", "0 wrong of 100,000 merges")
@@ -82,8 +82,8 @@ func startMerges(t *testing.T, p *promise) *merges {
 	return m
 }
 
-// shop lets shoppers make one visit after another, until the returned function is called.
-// That waits for their last visits.
+// shop lets shoppers make one visit after another until the returned function is called. That
+// function waits for their last visits.
 func (m *merges) shop() (stop func()) {
 	var all sync.WaitGroup
 	for i := range m.current {
@@ -108,9 +108,8 @@ func (m *merges) keep(v *visit) {
 	m.visits = append(m.visits, v)
 }
 
-// recount compares all carts once more, after all faults. A failover that loses a claim
-// before replicas have it gives a guest's cart to a second customer with the same token.
-// Nothing else may.
+// recount compares all carts again after all faults. A guest's cart may go to a second customer
+// with the same token only if a failover lost the first claim before replicas had it.
 func (m *merges) recount(f *faults) {
 	todo := make(chan *visit, len(m.visits))
 	for _, v := range m.visits {
@@ -147,7 +146,7 @@ func (m *merges) report(took time.Duration) {
 		p.t.Errorf("only %d merges in %v, want %d", n, took, m.wanted)
 	}
 	if m.unknown.Load() == 0 || m.repeats.Load() == 0 {
-		p.t.Error("no outcome was unknown, or no repeat recognized: nothing was tried")
+		p.t.Error("no outcome was unknown, or no repeat was recognized, so the test shows nothing")
 	}
 }
 

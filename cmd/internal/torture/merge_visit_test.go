@@ -21,11 +21,11 @@ const (
 	// identifies. A stamp counts after 1 s by Redis's clock, and clocks are 2 s apart.
 	stampPause = 3200 * time.Millisecond
 
-	serveLimit = time.Minute // until an outage has ended
+	serveLimit = time.Minute // by then, every outage has ended
 )
 
-// visit is what one guest does: changes, logins, and changes as a customer. Some guests log
-// in on two devices, and some tokens are shared by two customers.
+// visit is everything that one guest does: changes, logins, and changes as a customer. Some
+// guests log in on two devices, and some tokens are shared by two customers.
 type visit struct {
 	run       *merges
 	name      string
@@ -41,14 +41,14 @@ type visit struct {
 	counted      bool  // as wrong
 }
 
-// purchase is an add to a line. Its quantity is a power of 3, which no other change of the
-// line has. So the digits of a line's quantity, in base 3, say how often each one counts.
+// purchase is an add to a line. Its quantity is a power of 3 that no other change of the line
+// has. So the digits of the line's quantity in base 3 say how often each change counts.
 type purchase struct {
 	line, digit int
 	body        string
 	mark        []string // header
 	stamped     bool
-	by          *shopper // who was told that it was made
+	by          *shopper // who got the response that it was made
 	confirmed   bool     // by all replicas
 
 	calls []string // for the report of a failure
@@ -111,7 +111,7 @@ func (v *visit) choose() *purchase {
 	return p
 }
 
-// logIn sends what customers send first: reads and changes, one or two at a time.
+// logIn sends a customer's first requests: reads and changes, one or two at a time.
 func (v *visit) logIn() {
 	var calls []func()
 	for i, d := range v.devices[:1+rand.IntN(2)] {
@@ -129,10 +129,10 @@ func (v *visit) logIn() {
 	all.Wait()
 }
 
-// repeat repeats a guest's change that was acknowledged, as someone who must be recognized:
-// as a customer with the guest's token, or from a page that is still a guest's. A key that
-// replicas have not confirmed may be lost with the guest's cart after the change has moved
-// on, and only its new owner knows it then. A guest does not know a customer's keys.
+// repeat repeats a guest's acknowledged change in a way that the service must recognize: as a
+// customer with the guest's token, or from a page that is still the guest's. A failover may
+// lose an unconfirmed key with the guest's cart after a merge has moved the change. Then only
+// the new owner's cart knows the key. A guest's cart does not know a customer's keys.
 func (v *visit) repeat(p *purchase) {
 	as := []*shopper{v.devices[0], v.devices[1], v.guest}[rand.IntN(3)]
 	ofGuest := p.by == v.guest && p.confirmed
@@ -142,8 +142,8 @@ func (v *visit) repeat(p *purchase) {
 	}
 }
 
-// insist repeats a change until it gets a response. A guest's change with a key may be
-// repeated as the customer that the guest has become.
+// insist repeats a change until it gets a response. If a guest's change has a key, the repeat
+// may come from the customer that the guest has become.
 func (v *visit) insist(p *purchase, as *shopper) {
 	for began := time.Now(); time.Since(began) < serveLimit; {
 		r := as.send("POST", "/cart/add", p.body, p.mark...)
@@ -174,7 +174,7 @@ func (v *visit) insist(p *purchase, as *shopper) {
 	v.run.p.broke("%s: %s was not served for %v", v.name, p.body, serveLimit)
 }
 
-// role is what a report calls one of the visit's clients.
+// role returns a report's name for one of the visit's clients.
 func (v *visit) role(as *shopper) string {
 	if as == v.guest {
 		return "the guest"
@@ -185,7 +185,7 @@ func (v *visit) role(as *shopper) string {
 // clock formats a time for a report.
 func clock(t time.Time) string { return t.Format("15:04:05.000") }
 
-// note counts a merge that a response reports.
+// note counts the merge that a response reports, if any.
 func (v *visit) note(r reply) (merged bool) {
 	if r.Cart.Merge == nil || r.Cart.Merge.Lines == 0 {
 		return false
@@ -194,9 +194,9 @@ func (v *visit) note(r reply) (merged bool) {
 	return true
 }
 
-// compare reads the carts and compares them with what was bought. A cart that lacks
-// something is read again for a while: a master that was frozen may show an old one until
-// it learns of its successor.
+// compare reads the carts and compares them with the purchases. If a cart lacks something,
+// compare reads it again for a while: a master that was frozen may show an old cart until it
+// learns about its successor.
 func (v *visit) compare(when string) {
 	var wrong string
 	for began := time.Now(); time.Since(began) < 5*time.Second; time.Sleep(200 * time.Millisecond) {
@@ -212,7 +212,7 @@ func (v *visit) compare(when string) {
 	v.isWrong(when + ": " + wrong)
 }
 
-// isWrong reports a visit once.
+// isWrong reports a visit as wrong, once.
 func (v *visit) isWrong(how string) {
 	if !v.counted {
 		v.counted = true
@@ -221,8 +221,7 @@ func (v *visit) isWrong(how string) {
 	}
 }
 
-// difference returns what is wrong with the quantities that each customer holds; "" for
-// nothing.
+// difference returns what is wrong with the quantities of each customer, or "" if nothing is.
 func (v *visit) difference(held ...map[string]int64) (wrong string) {
 	v.lost, v.twice = 0, 0
 	for _, p := range v.bought {
@@ -251,8 +250,8 @@ func (v *visit) difference(held ...map[string]int64) (wrong string) {
 	return wrong
 }
 
-// settled reads the customers' carts until nothing waits to be merged, and returns the
-// quantities of each.
+// settled reads the customers' carts until no merge is pending, and returns the quantities of
+// each.
 func (v *visit) settled() ([]map[string]int64, bool) {
 	for began := time.Now(); time.Since(began) < serveLimit; time.Sleep(30 * time.Millisecond) {
 		left := v.guest.send("GET", "/cart/count", "")

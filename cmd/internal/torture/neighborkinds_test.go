@@ -50,7 +50,7 @@ func (s *street) largeCart(i int64) int {
 	return s.visitTo(s.neighbor, "GET", "/cart", "", "X-Cart-Token", largeCartToken)
 }
 
-// newToken returns a cart token that nobody has used.
+// newToken returns an unused cart token.
 func (s *street) newToken() string { return fmt.Sprintf("a-new-cart-token-%010d", s.made.Add(1)) }
 
 // mergeCart returns an act that fills a guest's cart and merges it.
@@ -73,8 +73,8 @@ func (s *street) newCart(int64) int {
 	return s.visitTo(s.neighbor, "POST", "/cart/add", `{"product_id":1004}`, "X-Cart-Token", s.newToken())
 }
 
-// badCredentials returns an act with JWTs of a wrong signature, which must be verified, and
-// with API tokens that do not exist, which must be looked up.
+// badCredentials returns an act that sends JWTs with a wrong signature, which the service must
+// verify, and API tokens that do not exist, which it must look up.
 func (s *street) badCredentials() func(int64) int {
 	bad := signJWT(s.t, jwt.SigningMethodHS256, []byte(strings.Repeat("x", 32)), claimsOf(1, "1001"))
 	secret := strings.Repeat("s", 43)

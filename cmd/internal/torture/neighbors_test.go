@@ -16,9 +16,9 @@ import (
 	"commerce/deploy/ephemeral"
 )
 
-// One client sends as much as it may, of each kind of expensive request, while a shopper of
-// another address buys. Both share the cores with the test, whose load generator counts as a
-// part of the neighbor.
+// One client sends each kind of expensive request as fast as the rate limit allows, while a
+// shopper at another address buys. Both share the CPU cores with the test, whose load generator
+// counts as a part of the neighbor.
 func TestPromise14_NoNeighborIsStarved(t *testing.T) {
 	t.Parallel()
 	p := promised(t, 14, "no neighbor is starved", "the shopper's p99 at most 3 × the quiet one, no 5xx")
@@ -32,7 +32,7 @@ func TestPromise14_NoNeighborIsStarved(t *testing.T) {
 	p.lasted("limit: 3 × quiet, where less than 2 ms counts as 2 ms", bound)
 	for _, n := range neighbors {
 		beside, rate := s.beside(n)
-		for range sized(2, 0) { // a busy machine is no neighbor
+		for range sized(2, 0) { // a busy machine, not the neighbor, may cause failures
 			if beside.failed > 0 {
 				beside, rate = s.beside(n)
 			}
@@ -53,13 +53,13 @@ func TestPromise14_NoNeighborIsStarved(t *testing.T) {
 }
 
 const (
-	quietFloor   = 2 * time.Millisecond // 3 × less than this is noise of the scheduler
+	quietFloor   = 2 * time.Millisecond // differences below 3 × this are noise of the scheduler
 	shopperRate  = 50                   // requests per second
 	neighborRate = 1100                 // requests per second: a little over the limit
 	neighborPool = 16                   // its connections
 )
 
-// street is a service and its two clients, which have addresses of their own.
+// street is a service and its two clients, each with an address of its own.
 type street struct {
 	t                 *testing.T
 	service           *service
@@ -90,7 +90,7 @@ func clientAt(t testing.TB, address string) *http.Client {
 	return &http.Client{Transport: transport, Timeout: callLimit}
 }
 
-// visitTo sends a request and returns its status; 0 if there is no response.
+// visitTo sends a request and returns the status, or 0 if there is no response.
 func (s *street) visitTo(client *http.Client, method, path, body string, headers ...string) int {
 	r, err := http.NewRequestWithContext(context.Background(), method, s.service.URL()+path, strings.NewReader(body))
 	if err != nil {
@@ -111,7 +111,7 @@ func (s *street) visitTo(client *http.Client, method, path, body string, headers
 	return response.StatusCode
 }
 
-// shopping is what a shopper has met.
+// shopping is what a shopper has measured.
 type shopping struct {
 	took    []time.Duration
 	failed  int
@@ -123,8 +123,8 @@ func (s shopping) p99() time.Duration {
 	return sorted[len(sorted)*99/100]
 }
 
-// shop lets the shopper read, add and edit for some time. A request that is late counts from
-// when it was due.
+// shop lets the shopper read, add and edit for some time. If a request starts late, its latency
+// counts from the time at which it was due.
 func (s *street) shop(span time.Duration) (met shopping) {
 	token := fmt.Sprintf("a-shoppers-token-%010d", s.made.Add(1))
 	calls := [][3]string{
@@ -152,7 +152,7 @@ func (s *street) shop(span time.Duration) (met shopping) {
 type neighbor struct {
 	name string
 	act  func(i int64) (status int)
-	wait func() // before the measurement; nil for nothing
+	wait func() // runs before the measurement; may be nil
 }
 
 // beside measures a shopper beside a neighbor. rate is how many of the neighbor's requests

@@ -14,8 +14,8 @@ import (
 	"github.com/schollz/progressbar/v3"
 )
 
-// The tests of this file run tests of other packages that show a part of a promise. They
-// only have a long form: `make test` runs the others' short form anyway.
+// The tests in this file run tests of other packages that show a part of a promise. They have
+// only a long form, because `make test` already runs the short form in the other packages.
 
 func TestPromise03_SchedulesOfMergesLoseAndDoubleNothing(t *testing.T) {
 	t.Parallel()
@@ -57,8 +57,8 @@ func TestPromise13_NoInputCausesA500(t *testing.T) {
 	}
 }
 
-// follow runs a command, shows each line of its output as progress, and returns the counts
-// of the line that matches, "name: 1, other: 2". It adds them to the row.
+// follow runs a command, shows each line of its output as progress, and returns the counts in
+// the matching line, such as "name: 1, other: 2". It adds them to the row.
 func (p *promise) follow(cmd *exec.Cmd, bar *progressbar.ProgressBar, summary *regexp.Regexp) map[string]int64 {
 	p.t.Helper()
 	output, err := cmd.StdoutPipe()

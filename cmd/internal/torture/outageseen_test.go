@@ -56,10 +56,10 @@ func (s *outageSeen) noteDuring(call shopCall, a reply) {
 	}
 }
 
-// hang is less than the deadline of a request, which ends one that waits.
+// hang is less than the deadline at which the service ends a waiting request.
 const hang = 4500 * time.Millisecond
 
-// right reports whether this is what the outage must look like.
+// right reports whether a reply is one that the outage may cause.
 func (s *outageSeen) right(call shopCall, a reply) bool {
 	down := a.Status == http.StatusServiceUnavailable && a.Code == "unavailable"
 	unknown := a.Status == http.StatusGatewayTimeout && a.Code == "outcome_unknown" && call.method != "GET" && !call.keyed
@@ -113,13 +113,13 @@ func (s *outageSeen) await(done func() bool) {
 	}
 }
 
-// answered reports whether the outage was long enough. In the short form, the fastest of
-// several answers must be in time, because the machine may be busy.
+// answered reports whether the outage was long enough and every call was answered in time. Only
+// the fastest answer of each call counts here, because the machine may be busy.
 func (s *outageSeen) answered() bool {
 	return time.Since(s.began) > sized(300*time.Millisecond, 5*time.Second) && len(s.late()) == 0
 }
 
-// late returns the calls without an answer in time.
+// late returns the calls that got no answer in time.
 func (s *outageSeen) late() []shopCall {
 	return slices.DeleteFunc(slices.Clone(s.calls), func(call shopCall) bool {
 		fastest, seen := s.fastest[call]
@@ -127,8 +127,8 @@ func (s *outageSeen) late() []shopCall {
 	})
 }
 
-// recovered reports whether all calls are served again: in the long form for a while. On a
-// busy machine, some calls may fail at any time.
+// recovered reports whether all calls are served again, in the long form for a while. On a busy
+// machine, some calls may fail even without a fault.
 func (s *outageSeen) recovered() bool {
 	if len(s.servedAgain) < len(s.calls) {
 		return false
@@ -163,7 +163,7 @@ func (s *outageSeen) report(total *outageTotal) {
 // outageTotal is what clients have seen of all outages.
 type outageTotal struct {
 	outages, answers int64
-	slowest          map[bool]time.Duration // by whether replicas are awaited
+	slowest          map[bool]time.Duration // the key says whether the service waits for replicas
 	first, normal    time.Duration
 }
 

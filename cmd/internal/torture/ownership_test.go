@@ -16,9 +16,9 @@ import (
 	"commerce/docs"
 )
 
-// Every endpoint is called with every kind of credentials, for the caller's own things and
-// for those of others. What the answers may say follows from a few rules (see visits,
-// programs and calls).
+// The test calls every endpoint with every kind of credentials, for the caller's own things and
+// for those of others. A few rules say what each answer must be (see visits, programs and
+// calls).
 func TestPromise12_NobodyReachesAnothersCartOrStore(t *testing.T) {
 	t.Parallel()
 	p := promised(t, 12, "nobody reaches another's cart or store",
@@ -43,14 +43,14 @@ type ownership struct {
 	p    *promise
 	seen map[string]bool // owners whose marks they have seen themselves
 
-	groups map[string]map[string]string // answers of calls that are to be alike, and one call each
+	groups map[string]map[string]string // by group: the different answers, each with a call that got it
 
 	kinds                         int
 	cells, foreign, leaks, unlike int64
 }
 
-// run calls all endpoints. The short form leaves out most combinations, but no call and no
-// kind of header.
+// run calls all endpoints. The short form omits most combinations, but covers every call and
+// every kind of header.
 func (o *ownership) run() {
 	calls, everyone := o.calls(), o.everyone()
 	o.compareRoutes(calls)
@@ -114,7 +114,7 @@ func (o *ownership) compareRoutes(calls []call) {
 	}
 }
 
-// try makes one call and checks it.
+// try makes one call and checks the answer.
 func (o *ownership) try(c credentials, call call) {
 	v := c.visits(o.defaultStore)
 	if call.programs {
@@ -146,8 +146,8 @@ func (o *ownership) try(c credentials, call call) {
 	}
 }
 
-// answered makes a call, and again while the machine is too busy to answer it or to merge the
-// guest's cart. No attempt may show or change what is another's.
+// answered makes a call, and repeats it while the machine is too busy to answer it or to merge
+// the guest's cart. No attempt may show or change anything that belongs to another owner.
 func (o *ownership) answered(c credentials, call call, v visitor) (a answer, ok bool) {
 	for range 20 {
 		a = o.ask(c, call.method, call.path, call.body, call.headers...)
@@ -175,7 +175,7 @@ func (o *ownership) postponed(v visitor, now map[string]string) bool {
 	return false
 }
 
-// compareMarks looks for marks of others in an answer.
+// compareMarks looks for other owners' marks in an answer.
 func (o *ownership) compareMarks(c credentials, call call, v visitor, a answer) {
 	reached := o.reaches(v)
 	for _, owner := range o.owners {
@@ -202,7 +202,7 @@ func (o *ownership) compareMarks(c credentials, call call, v visitor, a answer) 
 	}
 }
 
-// without returns the marks that the request itself does not have.
+// without returns the marks that the request itself does not contain.
 func without(marks []string, request string) []string {
 	return slices.DeleteFunc(slices.Clone(marks), func(mark string) bool { return strings.Contains(request, mark) })
 }
@@ -211,7 +211,7 @@ func (o *owner) without(headers []string) []string {
 	return without(o.marks, strings.Join(headers, " "))
 }
 
-// compareStored looks for changes in the carts of others.
+// compareStored looks for changes in other owners' carts.
 func (o *ownership) compareStored(c credentials, call call, v visitor, now map[string]string) {
 	changed := func(key string) bool { return now[key] != o.planted[key] }
 	for _, owner := range o.owners {
@@ -235,7 +235,7 @@ func (o *ownership) group(name string, call call, a answer) {
 	o.groups[name][a.withoutIDs(call.named)] = call.String()
 }
 
-// compareGroups compares the answers that must be alike.
+// compareGroups compares the answers that must be equal.
 func (o *ownership) compareGroups() {
 	for name, answers := range o.groups {
 		if len(answers) > 1 {
@@ -247,8 +247,8 @@ func (o *ownership) compareGroups() {
 
 var idsAndTimes = regexp.MustCompile(`"(request_id|timestamp|expires_at)":("[^"]*"|\d+)`)
 
-// withoutIDs returns the status, the headers and the body, without what differs in any two
-// answers and without what the request has named.
+// withoutIDs returns the status, the headers and the body. It removes everything that differs
+// between any two answers, and everything that the request itself has named.
 func (a answer) withoutIDs(named string) string {
 	header := a.header.Clone()
 	header.Del("Date")

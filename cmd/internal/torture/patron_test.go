@@ -6,14 +6,15 @@ import (
 )
 
 const (
-	// hangs is how long a response may never take: the limit of a request is 5 s.
+	// hangs is a response time that means that a request hangs: the service limits requests
+	// to 5 s.
 	hangs = 4500 * time.Millisecond
 
 	// visitPause is how long a patron waits between two calls.
 	visitPause = 20 * time.Millisecond
 )
 
-// patron visits one shard through one instance. It repeats what is refused, like a careful
+// patron visits one shard through one instance. It repeats refused calls, like a careful
 // client.
 type patron struct {
 	keyedBuyer
@@ -53,8 +54,8 @@ func (v *patron) insist(call func() reply) bool {
 	return false
 }
 
-// repeat repeats the changes of a cart, and returns how many the master had lost, and how
-// many of these were confirmed.
+// repeat repeats the changes of a cart. It returns how many of them the master had lost, and how
+// many of the lost ones were confirmed.
 func (v *patron) repeat(c *keyedCart) (lost, confirmed int64) {
 	for i, was := range c.confirmed {
 		r, ok := served(func() reply { return v.change(c, i) })

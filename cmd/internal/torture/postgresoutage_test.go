@@ -13,7 +13,7 @@ import (
 	"commerce/deploy/ephemeral"
 )
 
-// Clients make every call of the cart while Postgres is gone or slow. Meanwhile another
+// Clients make every call of the cart while Postgres is down or slow. Meanwhile another
 // instance restarts.
 func TestPromise08_CartsDoNotNeedPostgres(t *testing.T) {
 	t.Parallel()
@@ -49,10 +49,10 @@ func TestPromise08_CartsDoNotNeedPostgres(t *testing.T) {
 type postgresOutage struct {
 	name, url  string
 	begin, end func()
-	slow       bool // a restarted instance may reach it
+	slow       bool // a restarted instance may be able to use it
 }
 
-// shopOnPostgres is a Postgres for several outages, and what they showed.
+// shopOnPostgres is a Postgres for several outages, and what the clients saw.
 type shopOnPostgres struct {
 	p        *promise
 	t        *testing.T
@@ -110,17 +110,18 @@ func (s *shopOnPostgres) note(call shopCall, _ time.Time, a reply) {
 	}
 }
 
-// postgresWait is less than the time of a request that waits for a slow or frozen Postgres:
-// 900 ms over the slow line, 1 s until a load is abandoned.
+// postgresWait is less than the time of a request that waits for a slow or frozen Postgres: 900
+// ms over the slow line, or 1 s until the service abandons the load.
 const postgresWait = 800 * time.Millisecond
 
-// wantNoWaiting checks that no call fails. On a busy machine some may: then there must be
-// a window in which no call failed or waited. A window is longer than a cached value is
-// fresh plus one load, so calls that wait for Postgres would occur in every window.
+// wantNoWaiting checks that no call fails. On a busy machine some calls may fail. Then there
+// must be a window in which no call failed or waited. A window is longer than the time for which
+// a cached value is fresh plus the time of one load. So if calls waited for Postgres, they would
+// do so in every window.
 func (s *shopOnPostgres) wantNoWaiting(o postgresOutage) {
 	s.t.Helper()
 	const window = 2 * time.Second
-	time.Sleep(time.Second) // what is cached is too old from now on
+	time.Sleep(time.Second) // from now on, all cached values are too old
 	if *long {
 		s.count()
 		time.Sleep(10 * time.Second)
@@ -173,12 +174,12 @@ func (s *shopOnPostgres) restart(o postgresOutage, i *service, c *shopper) {
 		}
 	}
 	if *long && o.name == "stopped" && s.outages == 0 {
-		time.Sleep(31 * time.Second) // then it is ready, since Postgres may be down for all
+		time.Sleep(31 * time.Second) // then it counts as ready, because Postgres may be down for all instances
 		s.wantReadiness(o, i, http.StatusOK)
 	}
 }
 
-// wantReadiness checks what a restarted instance says about Postgres.
+// wantReadiness checks what a restarted instance reports about Postgres.
 func (s *shopOnPostgres) wantReadiness(o postgresOutage, i *service, want int) {
 	status, text, err := i.adminGet("/readyz")
 	var said struct{ Checks map[string]string }

@@ -16,11 +16,12 @@ type built struct {
 	paths map[string]string // by the source's directory
 }
 
-// programs is what all tests of this process share. TestMain removes it.
+// programs are the compiled programs that all tests of this process share. TestMain removes
+// them.
 var programs built
 
-// compiled returns the path of the service's program, compiled from the module at source:
-// "" for this one.
+// compiled returns the path of the service's program, compiled from the module at source, or
+// from this module if source is empty.
 func (b *built) compiled(t testing.TB, source string) string {
 	t.Helper()
 	b.mu.Lock()

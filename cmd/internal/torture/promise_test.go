@@ -14,8 +14,7 @@ import (
 	"golang.org/x/text/number"
 )
 
-// promise collects what a test has tried and found. Its methods may be called from any
-// goroutine.
+// promise collects the figures of a test. Its methods are safe for concurrent use.
 type promise struct {
 	t testing.TB
 
@@ -51,7 +50,7 @@ func (f figure) String() string {
 	return f.Name + ": " + value
 }
 
-// promised begins the test of a promise. Its row enters the table when the test ends.
+// promised starts the row of a promise. The row enters the table when the test ends.
 func promised(t testing.TB, number int, text, toReach string) *promise {
 	p := &promise{t: t, row: row{Number: number, Promise: text, ToReach: toReach, Long: *long}}
 	began := time.Now()
@@ -74,7 +73,7 @@ func sized[T any](short, inLong T) T {
 	return short
 }
 
-// broke reports that the promise was broken.
+// broke reports that a test saw the promise broken.
 func (p *promise) broke(format string, arguments ...any) {
 	p.t.Helper()
 	p.t.Errorf(format, arguments...)
@@ -101,7 +100,8 @@ func (p *promise) measured(name string, value float64, unit string) {
 	p.row.Figures = append(p.row.Figures, f)
 }
 
-// progress shows a bar on a terminal for tests that run one at a time, with a table.
+// progress shows a progress bar if standard error is a terminal and the run writes a table. Then
+// the tests run one at a time.
 func (p *promise) progress(what string, total int) *progressbar.ProgressBar {
 	visible := *out != "" && term.IsTerminal(int(os.Stderr.Fd()))
 	bar := progressbar.NewOptions(total,

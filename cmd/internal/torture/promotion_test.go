@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Buyers fill carts while replicas lag or are cut off. Then the master dies, and any replica
-// of the last minutes takes its place, also an outdated one.
+// Buyers fill carts while replicas lag or are cut off. Then the master dies, and any recent
+// replica takes its place, even an outdated one.
 func TestPromise09_AFailoverLosesOnlyWhatWasNotConfirmed(t *testing.T) {
 	t.Parallel()
 	p := promised(t, 9, "a failover loses only what was not confirmed", "0 confirmed lost; unconfirmed counted")
@@ -29,15 +29,15 @@ func TestPromise09_AFailoverLosesOnlyWhatWasNotConfirmed(t *testing.T) {
 	p.counted("unconfirmed", f.unconfirmed)
 	p.counted("lost unconfirmed", f.lostUnconfirmed)
 	if f.confirmed == 0 || f.lostUnconfirmed == 0 {
-		t.Error("no change was confirmed, or no failover lost anything: this shows nothing")
+		t.Error("no change was confirmed, or no failover lost anything, so the test shows nothing")
 	}
 }
 
 // trouble is what happens to the replicas before their master dies.
 type trouble struct {
 	name string
-	// hides says that the first replica is cut off before an instance starts, which
-	// knows the number of replicas only from REDIS_MIN_REPLICAS.
+	// hides says that the first replica is cut off before one of the instances starts. That
+	// instance knows the number of replicas only from REDIS_MIN_REPLICAS.
 	hides bool
 	begin func(f *promotions, first, second int)
 }
@@ -103,13 +103,14 @@ func (f *promotions) see() {
 	}
 }
 
-// some returns up to a number of milliseconds, and at least a quarter of it.
+// some returns a random duration of up to a number of milliseconds, and at least a quarter of
+// it.
 func (f *promotions) some(ms int) time.Duration {
 	return time.Duration(ms/4+f.rnd.IntN(ms*3/4)) * time.Millisecond
 }
 
-// round kills the master in trouble, promotes a replica, and compares the carts. The first
-// replica is promoted, or any.
+// round kills the master during the trouble, promotes a replica, and compares the carts. With
+// any, it may also promote the second replica.
 func (f *promotions) round(what trouble, any bool) {
 	f.t.Helper()
 	f.rounds++
@@ -178,8 +179,8 @@ func (f *promotions) buy(buyers []*keyedBuyer, kill func()) {
 	all.Wait()
 }
 
-// compare counts what a cart has lost. A replica receives changes in their order, so it lacks
-// the last ones.
+// compare counts the changes that a cart has lost. A replica receives changes in order, so it
+// can lack only the last ones.
 func (f *promotions) compare(b *keyedBuyer, c *keyedCart, what string) {
 	f.t.Helper()
 	r, ok := served(func() reply { return b.look(c) })
@@ -211,7 +212,8 @@ func count(it bool, n *int64) {
 	}
 }
 
-// recount compares the carts of all rounds: later failovers lose nothing of them.
+// recount compares the carts of all rounds again: later failovers must not lose anything of
+// them.
 func (f *promotions) recount() {
 	f.t.Helper()
 	for _, b := range f.buyers {

@@ -12,7 +12,7 @@ import (
 	"commerce/deploy/ephemeral"
 )
 
-// redisOutage is one way in which Redis fails, and returns.
+// redisOutage is one way in which Redis fails and returns.
 type redisOutage struct {
 	name       string
 	begin, end func(*shopOnRedis)
@@ -51,7 +51,7 @@ func (o redisOutage) limit() time.Duration {
 	return 300 * time.Millisecond
 }
 
-// Clients make every call of the cart while Redis is gone or slow, and after its return.
+// Clients make every call of the cart while Redis is down or slow, and after its return.
 func TestPromise06_RedisGoneIsAnAnswer(t *testing.T) {
 	t.Parallel()
 	p := promised(t, 6, "Redis gone or slow is an answer, not a hang",
@@ -108,7 +108,7 @@ func openOnRedis(t *testing.T, p *promise, database string, o redisOutage) *shop
 
 func (s *shopOnRedis) heal() { s.line.heal() }
 
-// suffer has the outage, and reports what the clients see.
+// suffer runs the outage and reports what the clients see.
 func (s *shopOnRedis) suffer(total *outageTotal) {
 	s.p.t.Helper()
 	awaitEveryCall(s.p.t, s.clients) // opens as many connections as the outage will use
@@ -130,15 +130,15 @@ func (s *shopOnRedis) suffer(total *outageTotal) {
 	s.service.kill()
 }
 
-// resources returns the goroutines and the files of the service without clients.
+// resources returns the numbers of goroutines and open files of the service without clients.
 func (s *shopOnRedis) resources() (used [2]float64) {
 	s.client.client.CloseIdleConnections()
 	time.Sleep(50 * time.Millisecond) // until the service notices
 	return [2]float64{s.service.metric("go_goroutines"), s.service.metric("process_open_fds")}
 }
 
-// wantNothingLeft checks that the service uses no more than before. It may have opened all
-// connections of its pool to Redis.
+// wantNothingLeft checks that the service uses no more resources than before, except that it may
+// have opened all connections of its Redis pool.
 func (s *shopOnRedis) wantNothingLeft(before [2]float64) {
 	s.p.t.Helper()
 	pool := float64(32 * runtime.GOMAXPROCS(0))

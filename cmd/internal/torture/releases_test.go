@@ -13,8 +13,9 @@ import (
 // previousRelease is the commit of the release before this one.
 const previousRelease = "b2d7f37bbc036899aa67fa423d8c4f0e2c282c5b"
 
-// Shoppers whose requests alternate between two releases notice nothing: each reads what the
-// other writes, and recognizes the other's repeats. Then all return to the older release.
+// Requests of shoppers alternate between two releases. Each release reads what the other one
+// writes, and recognizes repeats of the other one's changes. Then all shoppers return to the
+// older release.
 func TestPromise15_TwoReleasesShareARedis(t *testing.T) {
 	t.Parallel()
 	p := promised(t, 15, "two releases share a Redis", "0 wrong")

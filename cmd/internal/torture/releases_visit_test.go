@@ -46,7 +46,8 @@ func (v *releaseVisit) enter() {
 	v.token = fmt.Sprintf("the-token-of-a-%s-%d", v.name, v.keys)
 }
 
-// release picks a release: the newer one for so many of ten requests.
+// release picks the release for a request. newer says how many of ten requests go to the newer
+// one.
 func (v *releaseVisit) release(newer int) *shopper {
 	if v.rnd.IntN(10) < newer {
 		return v.newer
@@ -54,8 +55,8 @@ func (v *releaseVisit) release(newer int) *shopper {
 	return v.older
 }
 
-// step makes one change as the customer, who may bring a guest's cart, repeats it on any
-// release, and compares what both releases show.
+// step makes one change as the customer, who may bring a guest's cart. It repeats the change on
+// a random release, and compares the carts that both releases show.
 func (v *releaseVisit) step(newer int) {
 	v.keys++
 	c := v.draw()
@@ -76,7 +77,7 @@ func (v *releaseVisit) step(newer int) {
 	c.apply(made.Cart)
 	v.counts["changes"]++
 	if stamped {
-		time.Sleep(1100 * time.Millisecond) // from 1 s on, a stamp marks a repeat
+		time.Sleep(1100 * time.Millisecond) // after 1 s, the stamp identifies a repeat
 	}
 	if stamped || v.rnd.IntN(3) == 0 {
 		v.repeat(newer, c, token, made, mark)
@@ -106,7 +107,7 @@ func (v *releaseVisit) buyAsGuest(newer int) {
 	v.bought(id, 2)
 }
 
-// product is one of ten, so that lines often meet.
+// product returns one of ten products, so that changes often affect the same line.
 func (v *releaseVisit) product() string { return fmt.Sprint(firstProduct + v.rnd.IntN(10)) }
 
 // change is a call, and what it does to the lines that the releaseVisit expects.
@@ -143,8 +144,8 @@ func (v *releaseVisit) draw() change {
 	return change{"DELETE", "/cart/clear", "", func(cartView) { clear(v.want); v.lines = nil }}
 }
 
-// edit gives a line other fields, with which it may join another line. Without such a line,
-// it removes the coupon.
+// edit gives a line other fields, so that it may join another line. Without a line to edit, it
+// removes the coupon.
 func (v *releaseVisit) edit(field string) change {
 	for _, id := range v.lines {
 		if strings.HasPrefix(id, "5.") {
@@ -166,7 +167,7 @@ func (v *releaseVisit) removed(id string) {
 	v.lines = slices.DeleteFunc(v.lines, func(line string) bool { return line == id })
 }
 
-// became changes the id of a line. It keeps its place, unless it joins another line.
+// became changes the ID of a line. The line keeps its place, unless it joins another line.
 func (v *releaseVisit) became(id, now string) {
 	switch n := v.want[id]; {
 	case id == now:
@@ -179,7 +180,7 @@ func (v *releaseVisit) became(id, now string) {
 	}
 }
 
-// compare reads the cart from both releases, or from the one that runs alone.
+// compare reads the cart from both releases, or from the only one that runs.
 func (v *releaseVisit) compare(newer int) {
 	one, other := v.release(newer), v.release(newer)
 	read := change{method: "GET", path: "/cart"}
@@ -208,8 +209,7 @@ func (v *releaseVisit) compare(newer int) {
 	}
 }
 
-// shown is the cart in a response, without the time at which it lapses, which a read may
-// renew.
+// shown returns the cart in a response, without its expiry, which a read may change.
 func shown(raw []byte) []byte {
 	var body struct {
 		Data map[string]any `json:"data"`
@@ -220,13 +220,14 @@ func shown(raw []byte) []byte {
 	return text
 }
 
-// life is the part of an ETag that If-Match compares.
+// life returns the part of an ETag that If-Match compares.
 func life(h http.Header) string {
 	tag, _, _ := strings.Cut(h.Get("ETag"), "-")
 	return tag
 }
 
-// must makes a call that must succeed. A busy machine may answer 503: then again.
+// must makes a call that must succeed. It repeats the call after a 503, which a busy machine may
+// cause.
 func (v *releaseVisit) must(c *shopper, call change, headers ...string) reply {
 	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
 		r := c.send(call.method, call.path, call.body, headers...)

@@ -22,7 +22,7 @@ type replicatedRedis struct {
 	shards  []*redisShard
 	shardOf func(token string) int // of a guest's cart
 	follow  func(replica, master redisNode) error
-	settled func() error  // nil when every node knows all others, and they work
+	settled func() error  // returns nil when every node knows all others and they work
 	between time.Duration // minimum from one failover to the next
 	beside  []redisNode   // the sentinels, one of them on the machine of the master
 }
@@ -30,8 +30,8 @@ type replicatedRedis struct {
 // redisShard is a master and its replica.
 type redisShard struct{ master, replica redisNode }
 
-// find finds out which node is the master: on a busy machine, there may be a failover
-// without a loss.
+// find finds out which node is the master. On a busy machine, a failover may happen although no
+// node was lost.
 func (s *redisShard) find(t testing.TB) {
 	t.Helper()
 	if strings.Contains(s.master.admin.Info(t.Context(), "replication").Val(), "role:slave") {
@@ -39,7 +39,7 @@ func (s *redisShard) find(t testing.TB) {
 	}
 }
 
-// redisNode is a server with a client that has all rights.
+// redisNode is a server, with a client that has all rights.
 type redisNode struct {
 	*ephemeral.Server
 	admin *redis.Client
@@ -66,7 +66,7 @@ func startReplicatedCluster(t testing.TB) *replicatedRedis {
 	cluster := redisGuard(t).StartCluster(t)
 	r := &replicatedRedis{
 		URL: cluster.URL,
-		// A node keeps the configuration of the cluster, so it follows by itself.
+		// A node keeps the configuration of the cluster, so it follows on its own.
 		follow: func(_, _ redisNode) error { return nil },
 	}
 	var nodes []redisNode
@@ -107,12 +107,12 @@ func startReplicatedSentinels(t testing.TB) *replicatedRedis {
 		URL:     trio.URL,
 		shards:  []*redisShard{{nodeOf(trio.Master), nodeOf(trio.Replica)}},
 		shardOf: func(string) int { return 0 },
-		// Sentinels would do it too, after 8 s or more.
+		// The sentinels would do this too, but only after 8 s or more.
 		follow: func(replica, master redisNode) error {
 			host, port := master.addr()
 			return replica.admin.ReplicaOf(t.Context(), host, port).Err()
 		},
-		// Twice the failover-timeout, and a random second.
+		// Twice the failover-timeout, and up to a random second.
 		between: 6 * time.Second,
 	}
 	for _, s := range trio.Sentinels {

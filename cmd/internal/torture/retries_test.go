@@ -12,9 +12,9 @@ import (
 	"commerce/deploy/ephemeral"
 )
 
-// Shoppers add to their carts and log in while one in fifty replies is cut: those of Redis
-// to the service, and those of the service to the shopper. They repeat each change until
-// they get a response.
+// Shoppers add to their carts and log in while one in fifty replies is cut, both from Redis to
+// the service and from the service to the shopper. They repeat each change until they get a
+// response.
 func TestPromise02_ARetriedChangeCountsOnce(t *testing.T) {
 	t.Parallel()
 	p := promised(t, 2, "a retried change counts once", "0 doubled of 100,000")
@@ -54,7 +54,7 @@ func TestPromise02_ARetriedChangeCountsOnce(t *testing.T) {
 	}
 }
 
-// retries is shoppers who repeat changes.
+// retries is a run of shoppers who repeat changes.
 type retries struct {
 	p      *promise
 	client *shopper
@@ -73,7 +73,7 @@ type retryVisit struct {
 	rnd             *rand.Rand
 	guest, customer *shopper
 	loggedIn        bool
-	waits           bool             // its merge is to wait: only whileMergesWait logs in
+	waits           bool             // its merge must wait, so only whileMergesWait logs in
 	made            map[string]int64 // quantity by line
 }
 
@@ -122,10 +122,9 @@ func (v *retryVisit) shop() {
 	v.compare()
 }
 
-// insist adds one of a product, and repeats that until it is answered with a 200. A repeat
-// with a key may be the first request after the login. A repeat that has only a stamp, an
-// X-Timestamp, has the tokens of the first try, like those of the published client, and
-// comes a second later.
+// insist adds one of a product, and repeats that until it gets a 200. A repeat with a key may be
+// the first request after the login. A repeat with only a stamp (X-Timestamp) has the tokens of
+// the first try, as the published client sends them, and comes a second later.
 func (v *retryVisit) insist(item, mark string, stamped bool) bool {
 	headers := []string{"Idempotency-Key", mark}
 	if stamped {
@@ -171,8 +170,8 @@ func (v *retryVisit) countReplay(a reply, stamped bool, tries int) {
 	}
 }
 
-// compare reads the customer's cart until it holds what the shopper has added: a merge may
-// be left to a later request.
+// compare reads the customer's cart until it holds what the shopper has added, because a later
+// request may complete the merge.
 func (v *retryVisit) compare() {
 	var held map[string]int64
 	var a reply
@@ -199,7 +198,7 @@ func (v *retryVisit) compare() {
 	v.p.broke("%d changes of %s are lost: %v, added %v", less, v.guest.Token, held, v.made)
 }
 
-// differs returns how many changes a cart holds too often, and how many it lacks.
+// differs returns how many changes a cart holds too often, and how many it does not hold.
 func (v *retryVisit) differs(held map[string]int64) (more, less int64) {
 	for item, n := range v.made {
 		more += max(0, held[item]-n)
@@ -213,7 +212,7 @@ func (v *retryVisit) differs(held map[string]int64) (more, less int64) {
 	return more, less
 }
 
-// recount compares all carts once more: what was still to be merged may have counted twice.
+// recount compares all carts again, because a late merge may have counted changes twice.
 func (r *retries) recount() {
 	visits := make(chan *retryVisit)
 	var all sync.WaitGroup

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// uncached is an instance that can be kept from loading products.
+// uncached is an instance that the test can prevent from loading products.
 type uncached struct {
 	client   *shopper
 	database *line
@@ -24,8 +24,8 @@ const (
 	firstUncached   = 20 // as in plainLine
 )
 
-// whileMergesWait lets guests make changes, and repeats them as customers through an
-// instance that cannot merge: the guests' carts have a product that it cannot load.
+// whileMergesWait lets guests make changes. It repeats them as customers through an instance
+// that cannot merge, because it cannot load a product in the guests' carts.
 func (r *retries) whileMergesWait(at *uncached, rounds int) {
 	warm := r.visit(rand.New(rand.NewPCG(2, 2)), "warm")
 	warm.guest = at.client.as(warm.guest.Token, "")
@@ -56,7 +56,7 @@ func (r *retries) whileMergesWait(at *uncached, rounds int) {
 
 const changesThatWait = 4
 
-// fillAsGuest makes changes, and does not wait for their outcome, except for the first.
+// fillAsGuest makes changes. It waits only for the outcome of the first one.
 func (v *retryVisit) fillAsGuest(unknownProduct string) {
 	v.waits = true
 	v.insist(unknownProduct, "first", false)

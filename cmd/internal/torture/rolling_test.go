@@ -14,14 +14,14 @@ import (
 	"commerce/deploy/ephemeral"
 )
 
-// Shoppers use two instances through haproxy at full load, while one instance after the
-// other is replaced.
+// Shoppers use two instances through haproxy at full load, while the test replaces one instance
+// after the other.
 func TestPromise10_AReplacementDropsNobody(t *testing.T) {
 	t.Parallel()
 	p := promised(t, 10, "SIGTERM and a rolling replacement drop nobody", "0 failed requests; exit 0 within 10 s")
 	redis, database := ephemeral.StartRedis(t), catalog(t)
 	program := programs.compiled(t, "")
-	command(t, program, []string{"DATABASE_URL=" + database}, "migrate", "up") // changes can be read in this copy of a database
+	command(t, program, []string{"DATABASE_URL=" + database}, "migrate", "up") // so that changes can be read in this copy of a database
 	settings := []string{"REDIS_URL=" + redis.URL, "DATABASE_URL=" + database, "TRUSTED_PROXIES=127.0.0.1"}
 	instances := []*service{startService(t, settings...), startService(t, settings...)}
 	url := startHAProxy(t, instances[0], instances[1])
@@ -67,7 +67,7 @@ func awaitRequests(t *testing.T, s *service) {
 	}
 }
 
-// crowd are clients that make calls without a break, on connections that stay open.
+// crowd is a set of clients that make calls without pauses, on connections that stay open.
 type crowd struct {
 	p      *promise
 	url    string
@@ -140,8 +140,8 @@ func (c *crowd) stream(client *http.Client) {
 	c.streams.Add(1)
 }
 
-// noRepeats counts a request that the transport had to repeat on another connection as
-// failed. The transport repeats those without a body.
+// noRepeats counts a request as failed if the transport had to repeat it on another connection.
+// The transport repeats requests without a body.
 type noRepeats struct {
 	http.RoundTripper
 	crowd *crowd

@@ -7,8 +7,8 @@ import (
 )
 
 // run makes a call and records from the slow log how long each script took. names are the
-// scripts that the call runs, in the order in which they run first. A call that is repeated
-// runs some more than once.
+// scripts that the call runs, in the order of their first runs. A repeated call runs some of
+// them more than once.
 func (l *largest) run(names []string, call func()) {
 	l.t.Helper()
 	ctx := l.t.Context()
@@ -20,7 +20,7 @@ func (l *largest) run(names []string, call func()) {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	slices.Reverse(logged) // it begins with the newest
+	slices.Reverse(logged) // the newest entry comes first
 	fresh := names
 	for _, name := range l.names {
 		fresh = slices.DeleteFunc(slices.Clone(fresh), func(n string) bool { return n == name })
@@ -45,8 +45,8 @@ func (l *largest) run(names []string, call func()) {
 	}
 }
 
-// report adds the times of all scripts to the promise's row. In the short form, only a
-// script that is always slow counts.
+// report adds the times of all scripts to the promise's row. In the short form, only a script
+// that is always slow breaks the promise.
 func (l *largest) report(p *promise, limits string) {
 	worst, worstMedian := "", ""
 	slowest, median := map[string]time.Duration{}, map[string]time.Duration{}

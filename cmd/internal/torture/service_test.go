@@ -87,8 +87,8 @@ func (s *service) start() {
 	}
 }
 
-// announced reports whether the log, from an offset on, says that the service serves, and
-// takes its addresses from there.
+// announced reports whether the log, from an offset on, says that the service serves. If so, it
+// takes the addresses from the log.
 func (s *service) announced(from int64) bool {
 	for _, line := range s.entries(from) {
 		if line["msg"] == "serving" {

@@ -58,7 +58,7 @@ func customer(t testing.TB, id string) string {
 	return token
 }
 
-// reply is what a shopper learns of a call.
+// reply is what a shopper learns about a call.
 type reply struct {
 	Status int // 0 if there was no response
 	Code   string
@@ -174,8 +174,8 @@ func (c *shopper) attempt(method, path, body string, headers []string) reply {
 	return r
 }
 
-// once returns a body that cannot be rewound, so that the transport cannot repeat the
-// request. Without a body, it repeats a GET or a request with a key, which is safe.
+// once returns a body that cannot be rewound, so that the transport cannot repeat the request.
+// The transport may repeat a GET or a request with a key if it has no body, which is safe.
 func once(body string) io.Reader {
 	if body == "" {
 		return nil

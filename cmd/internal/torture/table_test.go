@@ -31,8 +31,8 @@ func (t *table) add(r row) {
 	t.rows = append(t.rows, r)
 }
 
-// publish prints the table. It also writes it to dir as torture.json and torture.md, unless
-// dir is empty. Rows of an earlier run that were not tested again stay there.
+// publish prints the table. Unless dir is empty, it also writes the table to dir as torture.json
+// and torture.md. The files keep rows of earlier runs whose promises were not tested again.
 func (t *table) publish(w io.Writer, dir string) error {
 	slices.SortStableFunc(t.rows, byNumber)
 	if err := text(w, t.rows); err != nil || dir == "" {
@@ -59,7 +59,7 @@ func (t *table) publish(w io.Writer, dir string) error {
 	return os.WriteFile(filepath.Join(dir, "torture.md"), markdown(rows), 0o644)
 }
 
-// earlier returns the rows of a file, none if there is no file.
+// earlier returns the rows of a file, or none if the file does not exist.
 func earlier(file string) (rows []row, err error) {
 	content, err := os.ReadFile(file)
 	if errors.Is(err, os.ErrNotExist) {

@@ -21,7 +21,7 @@ type troubles struct {
 	times     map[string]int64 // by name
 }
 
-// troubled is an instance, the line to it, and its own line to Redis.
+// troubled is an instance, with the line to it and its own line to Redis.
 type troubled struct {
 	service     *service
 	front, back *line
@@ -53,7 +53,7 @@ func (t *troubles) start() (stop func()) {
 	return func() { close(done); all.Wait() }
 }
 
-// all returns the faults by their names. Each lasts for a moment, on a random instance.
+// all returns the faults by name. Each fault lasts for a moment and affects a random instance.
 func (t *troubles) all(r *rand.Rand) map[string]func() {
 	x := t.instances[r.IntN(len(t.instances))]
 	hold := func() { time.Sleep(time.Duration(50+r.IntN(400)) * time.Millisecond) }

@@ -12,13 +12,14 @@ import (
 	"commerce/deploy/ephemeral"
 )
 
-// Shoppers change carts of their own without a pause, while Redis fails in every way that
-// leads to 503s. After the 503 of a change without a key, the cart must be as before. A
-// change with a key is repeated, and must then count exactly once.
+// Shoppers change their own carts without pauses, while Redis fails in every way that causes
+// 503s. After a change without a key got a 503, the cart must be as before. A change with a key
+// is repeated, and must then count exactly once.
 func TestPromise05_A503ChangedNothingOrIsSafeToRepeat(t *testing.T) {
 	t.Parallel()
 	p := promised(t, 5, "a 503 changed nothing, or was safe to repeat", "0 untrue")
-	// The system writes what a killed Redis leaves, so this one need not wait for the disk.
+	// After a kill of Redis, the operating system still writes what Redis has given to it. So
+	// this Redis does not need to wait for the disk.
 	server := ephemeral.StartRedis(t, "--appendonly", "yes", "--appendfsync", "no")
 	back, url := lineTo(t, server.URL)
 	s := startService(t, "REDIS_URL="+url, "DATABASE_URL="+catalog(t))
@@ -72,12 +73,12 @@ func closed(c <-chan struct{}) bool {
 	}
 }
 
-// awaitServed waits until changes are made again.
+// awaitServed waits until changes are served again.
 func awaitServed(t *testing.T, client *shopper, after *unavailability) {
 	t.Helper()
 	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
 		r := client.as("a-token-of-someone-who-waits", "").send("POST", "/cart/add", addOne(plainLine(0)))
-		if r.outcome() == applied || r.outcome() == refused { // it may be full
+		if r.outcome() == applied || r.outcome() == refused { // a full cart refuses it
 			return
 		}
 		if time.Since(began) > startLimit {
@@ -86,7 +87,7 @@ func awaitServed(t *testing.T, client *shopper, after *unavailability) {
 	}
 }
 
-// unavailability is a way in which Redis fails, and the 503s of changes that it has led to.
+// unavailability is a way in which Redis fails, with the number of 503s that it has caused.
 type unavailability struct {
 	name       string
 	begin, end func()

@@ -8,23 +8,23 @@ const (
 	storeOneKey, storeTwoKey = "pk_demo", "pk_demo2"
 )
 
-// visitor is who a call comes from, as the rules of docs/cart.md have it.
+// visitor is the sender of a call, by the rules of docs/cart.md.
 type visitor struct {
 	store  int64
 	cart   cartOf
 	guest  cartOf // that is merged into cart; zero for none
-	status int    // of the refusal of a caller who is not served; else 0
+	status int    // of the refusal if the caller is not served; otherwise 0
 	code   string
 }
 
-// cartOf is whose cart is meant.
+// cartOf identifies a cart.
 type cartOf struct {
 	store int64
 	sub   string // of a customer; "" for a guest
 	token string // of a guest
 }
 
-// credentials are what a request can say about its sender.
+// credentials are everything in a request that identifies its sender.
 type credentials struct {
 	key    publicKey
 	bearer bearer
@@ -47,14 +47,14 @@ type cartToken struct {
 	usable      bool
 }
 
-// bearer is the values of Authorization, and what they are.
+// bearer is the values of Authorization, with their meaning.
 type bearer struct {
 	name    string
 	values  []string
 	kind    bearerKind
 	sub     string // of a customer
 	store   int64  // of a customer or a program; 0 if the token names none
-	refused string // API tokens with the same text are refused alike; "" for other tokens
+	refused string // API tokens with the same text here must get the same refusal; "" for other tokens
 }
 
 type bearerKind int
@@ -67,7 +67,7 @@ const (
 	invalid
 )
 
-// visits returns who sends a cart request with these credentials.
+// visits returns the sender of a cart request with these credentials.
 func (c credentials) visits(defaultStore int64) visitor {
 	if c.bearer.kind == invalid || c.bearer.kind == storeProgram {
 		return refusedVisitor(401, "unauthenticated")
@@ -105,8 +105,8 @@ func (c credentials) visits(defaultStore int64) visitor {
 	return v
 }
 
-// programs returns who sends a request for subscriptions with these credentials. The other
-// headers do not count.
+// programs returns the sender of a request for subscriptions with these credentials. Other
+// headers do not matter.
 func (c credentials) programs() visitor {
 	if c.bearer.kind != storeProgram {
 		return refusedVisitor(401, "unauthenticated")
