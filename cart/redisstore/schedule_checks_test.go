@@ -67,10 +67,10 @@ func (s *schedule) read(e *ending, short string, key stored) {
 	e.carts[key.key] = c
 }
 
-// expirySlack is for jumps of the clock, each of which rounds the expiry down to a second.
+// expirySlack allows for jumps of the clock: each jump rounds the expiry down to a second.
 const expirySlack = time.Minute
 
-// expiry is when a cart says that it expires.
+// expiry returns when a cart says that it expires.
 func (k stored) expiry() (at time.Time, ok bool) {
 	for i := 0; i < len(k.members); i += 2 {
 		if k.members[i] == "x" {
@@ -131,8 +131,8 @@ func (s *schedule) countLines(e ending) (wrong []string) {
 	return wrong
 }
 
-// checkRepeats checks that no operation was carried out twice. Nothing is remembered by a
-// cart that was never used.
+// checkRepeats checks that no operation was carried out twice. A cart that was never used
+// remembers no requests.
 func (s *schedule) checkRepeats() (wrong []string) {
 	for _, op := range s.ops {
 		n := 0
@@ -148,7 +148,7 @@ func (s *schedule) checkRepeats() (wrong []string) {
 	return wrong
 }
 
-// checkConditions checks that each change with an If-Match was made to that version.
+// checkConditions checks that each change with an If-Match applied to that version.
 func (s *schedule) checkConditions() (wrong []string) {
 	for _, op := range s.ops {
 		for _, a := range op.attempts {

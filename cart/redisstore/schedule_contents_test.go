@@ -6,8 +6,8 @@ import (
 	"commerce/cart"
 )
 
-// Lines of the model. The products 1 to 3 are plain; product 3 has a second line, with an
-// engraving. Products are numbered from 1, so the plain line of product p is p-1.
+// Lines of the model. Products 1 to 3 each have a plain line. Product 3 has a second line, with
+// an engraving. Products are numbered from 1, so the plain line of product p is line p-1.
 const (
 	modelProducts = 3
 	engravedLine  = modelProducts
@@ -26,13 +26,13 @@ func engravedID(product int64) cart.LineID {
 // contents are the lines and the coupon of one cart.
 type contents struct {
 	lines  [modelLines]modelLine
-	coupon byte // 0 for none, else the code's last character
+	coupon byte // the code's last character; 0 for no coupon
 }
 
 // modelLine is a line of the model.
 type modelLine struct {
 	quantity uint8 // 0: there is no line
-	notice   byte  // 0 for none, else the notice's last character
+	notice   byte  // the notice's last character; 0 for no notice
 }
 
 func contentsOf(c cart.Cart) contents {
@@ -50,7 +50,7 @@ func lastByte(s string) byte {
 	return s[len(s)-1]
 }
 
-// placeOf is the model's line with an ID.
+// placeOf returns the index of the line with an ID.
 func placeOf(id cart.LineID) int {
 	if strings.Contains(string(id), ".f") {
 		return engravedLine
@@ -58,7 +58,7 @@ func placeOf(id cart.LineID) int {
 	return int(id.Product()) - 1
 }
 
-// count is the number of lines.
+// count returns the number of lines.
 func (c *contents) count() (n int64) {
 	for _, l := range c.lines {
 		if l.quantity > 0 {
@@ -68,7 +68,8 @@ func (c *contents) count() (n int64) {
 	return n
 }
 
-// named is the line that a product's ID names: its plain line, or else its first one.
+// named returns the line that a product's ID names: its plain line or, without that, its first
+// line.
 func (c *contents) named(product int64) int {
 	if product == engravable && c.lines[product-1].quantity == 0 {
 		return engravedLine
@@ -76,7 +77,7 @@ func (c *contents) named(product int64) int {
 	return int(product) - 1
 }
 
-// merged returns a customer's contents after a guest's were merged.
+// merged returns a customer's contents after a guest's contents were merged into them.
 func (c contents) merged(guest contents, by cart.Strategy) contents {
 	for i, offered := range guest.lines {
 		own := &c.lines[i]
@@ -100,7 +101,7 @@ func (c contents) merged(guest contents, by cart.Strategy) contents {
 	return c
 }
 
-// effect is what an operation makes of a cart.
+// effect returns the contents of a cart after an operation.
 func (o *operation) effect(c contents) contents {
 	switch o.verb {
 	case adds:
@@ -128,8 +129,9 @@ func (o *operation) effect(c contents) contents {
 	return c
 }
 
-// edit is what an edit makes of a cart. An engraving is added to the line that the product
-// names, and removed from the engraved one. A line that is like another then joins it.
+// edit returns the contents of a cart after an edit. An edit adds an engraving to the line that
+// the product names, or removes the engraving from the engraved line. If the line is then equal
+// to another one, they become one line.
 func (o *operation) edit(c contents) contents {
 	from, to := o.edited(&c), o.line()
 	l := c.lines[from]
@@ -153,7 +155,7 @@ func (o *operation) edit(c contents) contents {
 	return c
 }
 
-// line is the line that an addition adds to, or that an edit makes.
+// line returns the line that an add adds to, or that an edit results in.
 func (o *operation) line() int {
 	if o.engraved {
 		return engravedLine
@@ -161,7 +163,7 @@ func (o *operation) line() int {
 	return int(o.product) - 1
 }
 
-// edited is the line that an edit begins with.
+// edited returns the line that an edit changes.
 func (o *operation) edited(c *contents) int {
 	if o.engraved || o.product != engravable {
 		return c.named(o.product)

@@ -13,7 +13,7 @@ import (
 
 const never = math.MaxInt64
 
-// checkHistory asks whether the answers and the end can be explained by the model.
+// checkHistory checks that the model can explain the answers and the final state.
 func (s *schedule) checkHistory(e ending) []string {
 	history := []porcupine.Operation{{Input: s.beginning(), Call: -2, Return: -1}}
 	merges := s.mayMerge()
@@ -56,14 +56,14 @@ func (s *schedule) mayMerge() (n [modelCustomers]int) {
 	return n
 }
 
-// events are what an operation may have done, and what its answers show.
+// events notes what an operation may have done, and what its answers show.
 func (o *operation) events(set *setting, note func(e *event, call, end int64)) {
-	var unseen []caller // as whom it may have taken effect
+	var unseen []caller // callers as whom it may have taken effect
 	done, replayed := false, int64(never)
 	for _, a := range o.attempts {
 		a.loginEvents(set, note)
 		r := a.result
-		if (r.unknown() || r.replayed) && !a.effectless() { // replayed: go-redis itself may have sent it twice
+		if (r.unknown() || r.replayed) && !a.effectless() { // a replay may mean that go-redis sent it twice
 			unseen = append(unseen, a.who)
 			if o.mayRepeat() {
 				note(&event{op: o, setting: set, as: []caller{a.who}, optional: true}, a.call, never)
@@ -91,7 +91,7 @@ func (o *operation) events(set *setting, note func(e *event, call, end int64)) {
 	}
 }
 
-// loginEvents say for how long an attempt may take a guest's cart in.
+// loginEvents notes from when until when an attempt may merge a guest's cart.
 func (a *request) loginEvents(set *setting, note func(e *event, call, end int64)) {
 	if !a.who.logsIn() {
 		return
@@ -102,7 +102,7 @@ func (a *request) loginEvents(set *setting, note func(e *event, call, end int64)
 	}
 }
 
-// beginning is what the carts hold before the schedule.
+// beginning returns the contents of the carts before the schedule.
 func (s *schedule) beginning() carts {
 	var c carts
 	for _, b := range s.plan.base {
@@ -123,7 +123,7 @@ func (s *schedule) modelOf(found map[string]cart.Cart) *carts {
 	return &c
 }
 
-// String lists the carts that hold something.
+// String lists the carts that are not empty.
 func (e ending) String() string {
 	text := ""
 	for key, c := range e.carts {

@@ -79,15 +79,15 @@ func (c carts) merges(by cart.Strategy) []carts {
 type event struct {
 	op       *operation
 	setting  *setting
-	as       []caller            // as one of whom it takes effect; none for no effect
+	as       []caller            // it takes effect as one of these callers; empty for no effect
 	optional bool                // it may also have no effect
-	shows    *reply              // nil when its answer was lost
-	merges   [modelCustomers]int // requests of the schedule that may begin one
+	shows    *reply              // nil if the answer was lost
+	merges   [modelCustomers]int // number of requests in the schedule that may begin a merge, by customer
 
 	login *caller // begins, or ends, by count
 	count int8
 
-	ending *carts // what lies in Redis in the end
+	ending *carts // what is in Redis at the end
 }
 
 // reply is what a request's client learned.
@@ -95,7 +95,7 @@ type reply struct {
 	who     caller
 	refused problem.Code
 	cart    contents
-	item    *cart.LineID // the line that the request changed; nil when the answer names none
+	item    *cart.LineID // the line that the request changed; nil if the answer names none
 }
 
 // step returns all states that an event may lead to.
@@ -129,7 +129,7 @@ func (e *event) step(from carts) []carts {
 	return all
 }
 
-// allows reports whether the answer could be what it was.
+// allows reports whether the event could have got this answer.
 func (e *event) allows(before, after *carts) bool {
 	if e.shows == nil {
 		return true
@@ -152,8 +152,8 @@ func (e *event) allows(before, after *carts) bool {
 	return false
 }
 
-// takesAllRoom reports whether merges may have reserved all the room in a customer's cart: it
-// takes two.
+// takesAllRoom reports whether merges may have reserved all the room in a customer's cart. That
+// takes two merges.
 func (e *event) takesAllRoom(who caller) bool { return who.customer >= 0 && e.merges[who.customer] > 1 }
 
 // namesItem reports whether the answer names the line that the operation has changed, if
@@ -163,7 +163,7 @@ func (e *event) namesItem(before, after *contents) bool {
 		return e.op.verb != adds && !e.op.needsLine()
 	}
 	item := *e.shows.item
-	if e.op.verb == sets && len(e.as) == 0 && e.op.product == engravable { // which line the first try has changed depends on the cart of that time
+	if e.op.verb == sets && len(e.as) == 0 && e.op.product == engravable { // the first try's line depends on the cart at that time
 		return item == "" || after.lines[placeOf(item)].quantity > 0
 	}
 	changed := e.op.line()

@@ -19,27 +19,27 @@ const (
 	edits // fields, notice, and perhaps the quantity
 	removes
 	clears
-	redeems // a coupon, or removes it
-	erases  // what is stored for the caller
+	redeems // a coupon; 0 removes it
+	erases  // everything that is stored for the caller
 )
 
 func (v verb) String() string {
 	return [...]string{"read", "add", "set", "edit", "remove", "clear", "redeem", "erase"}[v]
 }
 
-// operation is a request and its repeats, which must count once.
+// operation is a request with its repeats. Together they must count once.
 type operation struct {
 	name     string
 	verb     verb
 	product  int64
-	quantity int64  // of an edit: 0 to keep it
-	engraved bool   // whether the line that is added, or that an edit makes, has an engraving
+	quantity int64  // 0 in an edit keeps the quantity
+	engraved bool   // whether the line that an add or edit results in has an engraving
 	notice   byte   // 0 for none
 	renotes  bool   // whether an edit changes the notice
 	coupon   byte   // 0 to remove it
-	insists  bool   // whether its client repeats it although it was carried out
+	insists  bool   // whether the client repeats it even after a success
 	checks   bool   // whether the requests have an If-Match
-	ifMatch  etag   // that of the first request
+	ifMatch  etag   // the If-Match of the first request
 	key      string // the Idempotency-Key of all its requests; "" for none
 	stamp    string // their X-Timestamp; "" for none
 	tries    []caller
@@ -77,7 +77,8 @@ func (o *operation) String() string {
 	return b.String()
 }
 
-// couponOf is the code of a coupon of the model, and noticeOf the text of a notice: "" for none.
+// couponOf returns the code of a coupon of the model, and noticeOf the text of a notice; "" for
+// none.
 func couponOf(coupon byte) string { return lettered("C", coupon) }
 func noticeOf(notice byte) string { return lettered("N", notice) }
 
@@ -96,9 +97,9 @@ type etag struct {
 
 func (e etag) String() string { return fmt.Sprintf(" %s.%d ", cmp.Or(e.id, "0"), e.version) }
 
-// mayRepeat reports whether each of its requests may count. The service looks up only keys
-// in a guest's cart that could not be merged, so it recognizes a stamp there only when the
-// repeat comes from the same shopper. It also may have forgotten the first request.
+// mayRepeat reports whether each of its requests may count. In a guest's cart that could not be
+// merged, the service looks up only keys. It recognizes a stamp there only if the repeat comes
+// from the same shopper. The cart may also have forgotten the first request.
 func (o *operation) mayRepeat() bool {
 	for _, a := range o.attempts {
 		if o.stamp != "" && a.unmerged && a.who != o.attempts[0].who {
@@ -108,8 +109,8 @@ func (o *operation) mayRepeat() bool {
 	return len(o.attempts) > 0 && (o.mayBeForgotten() || o.cameBare())
 }
 
-// cameBare reports whether a customer has repeated a guest's request without the guest's
-// token, and the service cannot be expected to know it: no merge in between was reported.
+// cameBare reports whether a customer has repeated a guest's request without the guest's token,
+// and no merge in between was reported. Then the service cannot recognize the repeat.
 func (o *operation) cameBare() bool {
 	first := o.attempts[0]
 	for _, a := range o.attempts[1:] {
@@ -120,8 +121,8 @@ func (o *operation) cameBare() bool {
 	return false
 }
 
-// mergedBetween reports whether the cart of a guest's request was merged by one that began
-// after it and ended before a later one.
+// mergedBetween reports whether some request merged the cart of the guest's request first, and
+// began after first and ended before then.
 func (s *schedule) mergedBetween(first, then *request) bool {
 	login := caller{then.who.customer, first.who.token}
 	for _, op := range s.ops {
@@ -135,8 +136,8 @@ func (s *schedule) mergedBetween(first, then *request) bool {
 	return false
 }
 
-// mayBeForgotten reports whether a cart may have forgotten the first request because of
-// newer ones, since it remembers a number of keys, and of stamps; or because it was erased.
+// mayBeForgotten reports whether a cart may have forgotten the first request: either the cart was
+// erased, or newer requests have used up the limited number of keys or stamps.
 func (o *operation) mayBeForgotten() bool {
 	newer := 0
 	for _, other := range o.attempts[0].schedule.ops {
@@ -152,7 +153,7 @@ func (o *operation) mayBeForgotten() bool {
 	return remembers > 0 && newer >= remembers
 }
 
-// remembered says how a cart remembers the operation.
+// remembered says how a cart remembers the operation: by "key", "stamp" or not at all.
 func (o *operation) remembered() string {
 	switch {
 	case o.key != "":
@@ -184,8 +185,8 @@ func (o *operation) mayStart(s *schedule) bool {
 	return len(o.attempts) == 0 || o.mayGoOn()
 }
 
-// mayGoOn reports whether the client would repeat the request now, if it has tries left. A
-// cart that was never used does not remember a request that leaves it so.
+// mayGoOn reports whether the client would repeat the request now, if it has tries left. If a
+// request leaves an unused cart unused, the cart does not remember the request.
 func (o *operation) mayGoOn() bool {
 	a := o.last()
 	return a.leftOpen() || o.insists && a.over && a.result.refused() == "" && a.result.cart.ID != ""
@@ -194,9 +195,9 @@ func (o *operation) mayGoOn() bool {
 // leftOpen reports whether the client of a request does not know its outcome.
 func (a *request) leftOpen() bool { return a.abandoned || a.over && a.result.unknown() }
 
-// mayGiveUp reports whether the client of a request may repeat it before it has ended. It
-// may not if a guest has logged in since: the two tries go to different shards, and each
-// knows the other only after that one has ended.
+// mayGiveUp reports whether the client of a request may repeat it before it has ended. It may not
+// do so if a guest has logged in since: the two tries go to different shards, and neither shard
+// knows the other try before it has ended.
 func (o *operation) mayGiveUp(a *request) bool {
 	return o.key != "" && a == o.last() && !a.abandoned && o.triesLeft() > 0 && o.tries[len(o.attempts)] == a.who
 }
@@ -211,8 +212,8 @@ func (o *operation) settled() bool {
 	return len(o.attempts) > 0 && (o.triesLeft() == 0 || !o.mayGoOn())
 }
 
-// request is the request of an edit. An engraving is added to the product's line, and
-// removed from the engraved one.
+// request returns the request of an edit. It adds an engraving to the product's line, or removes
+// the engraving from the engraved line.
 func (o *operation) request() service.Edit {
 	e := service.Edit{Item: cart.LineID(fmt.Sprint(o.product))}
 	switch {

@@ -51,7 +51,7 @@ func randomPlan(r *rand.Rand) plan {
 
 const (
 	clocksDiffer   = 2 * time.Second // between the guests' Redis and the customers', in some schedules
-	mostRemembered = 2               // keys, and stamps, of a cart in some schedules
+	mostRemembered = 2               // limit of keys and of stamps of a cart in some schedules
 )
 
 // variants are the variants of the scripts that random plans need.
@@ -65,7 +65,7 @@ func variants() []redisstore.Variant {
 	return all
 }
 
-// randomSkew is none, that of clocks which are not synchronized well, or that of wrong ones.
+// randomSkew returns no skew, the skew of badly synchronized clocks, or that of wrong clocks.
 func randomSkew(r *rand.Rand) time.Duration {
 	limit := []int{0, 0, 90_000, 900_000}[r.IntN(4)]
 	return time.Duration(r.IntN(2*limit+1)-limit) * time.Millisecond
@@ -106,10 +106,10 @@ func (p *plan) lay(r *rand.Rand, who caller) {
 	}
 }
 
-// firstBase is the first product of the base lines of a plan that counts lines.
+// firstBase is the first product of the base lines in a plan that counts lines.
 const firstBase = 10
 
-// rarely is a letter for a notice or a coupon, and 0 for none except in one of n times.
+// rarely returns a letter for a notice or a coupon once in n times, and otherwise 0 for none.
 func rarely(r *rand.Rand, n int) byte {
 	if r.IntN(n) > 0 {
 		return 0
@@ -172,19 +172,19 @@ func (c cast) count(o *operation, number int64) {
 	case n == 4 && c.plan.forgetful:
 		o.verb, *first, c.plan.silent = erases, first.owner(), false
 	case n == 5 && (first.customer >= 0 || c.plan.budgets.failovers == 0):
-		// After a lost claim, a guest's edited line would be merged beside the line that it was.
+		// After a lost claim, both a guest's edited line and its former state would be merged.
 		o.verb, o.product, o.quantity, o.engraved = edits, firstBase+c.Int64N(4), 0, c.IntN(4) > 0
 	}
 }
 
-// repeat gives an operation a key or a stamp, and repeats, or neither.
+// repeat may give an operation a key or a stamp, and repeats.
 func (c cast) repeat(o *operation) {
 	if o.verb == reads || o.verb == erases {
 		return
 	}
 	kind := c.IntN(3)
 	if c.plan.remembers > 0 {
-		kind /= 2 // mostly keys, so that they are too many
+		kind /= 2 // mostly keys, so that they exceed the limit
 	}
 	switch kind {
 	case 0:

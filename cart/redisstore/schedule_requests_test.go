@@ -36,7 +36,7 @@ type request struct {
 	abandoned bool // its client is gone
 	over      bool
 	late      int // its commands that were delayed
-	twice     int // its commands that were sent again
+	twice     int // its commands that were sent twice
 	tails     int // its delayed commands that have not arrived yet
 	result    result
 }
@@ -53,7 +53,7 @@ type result struct {
 	err        error // nil, a refusal, or what left the outcome unknown
 	died       bool
 	cart       cart.Cart
-	item       *cart.LineID // that the answer names
+	item       *cart.LineID // the line that the answer names
 	merge      *cart.MergeReport
 	replayed   bool
 	durability string

@@ -20,7 +20,7 @@ type plan struct {
 	budgets
 	counted   bool // each add has its own product, and the final lines are counted
 	silent    bool // customers finally return without the tokens that they sent
-	hasty     bool // they return at once, when notes are not old yet
+	hasty     bool // customers return immediately, when notes are not old yet
 	tardy     bool // delayed commands arrive after everything else has ended
 	forgetful bool // enough time may pass for carts to expire
 }
@@ -40,10 +40,10 @@ type base struct {
 	product  int64
 	engraved bool
 	notice   byte // 0 for none
-	coupon   byte // that is redeemed after the line was added; 0 for none
+	coupon   byte // redeemed after the line was added; 0 for none
 }
 
-// line is the line in the model.
+// line returns the line in the model.
 func (b base) line() int { return (&operation{product: b.product, engraved: b.engraved}).line() }
 
 // schedule is one run of a plan.
@@ -56,7 +56,7 @@ type schedule struct {
 
 	live    []*request
 	delayed []delayed
-	last    *request // that ran last
+	last    *request // the request that ran last
 	stopped chan *request
 	clock   int64                        // of the history
 	seen    map[caller]etag              // the version that the client of each cart saw last

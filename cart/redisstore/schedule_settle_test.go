@@ -22,8 +22,8 @@ func (s *schedule) lay() {
 	s.log, s.clock = nil, 0
 }
 
-// settle ends all faults and makes every shopper return, with the tokens they sent before
-// and without, until notes are old and every merge is finished.
+// settle ends all faults. Then it makes every shopper return, with and without the tokens that
+// they sent before, until notes are old and every merge is finished.
 func (s *schedule) settle() error {
 	for _, sh := range []shard{guestShard, customerShard} {
 		s.catchUp(sh)
@@ -47,7 +47,7 @@ func (s *schedule) settle() error {
 	return nil
 }
 
-// quiet reports whether there is nothing that the next requests could merge or finish.
+// quiet reports whether nothing is left that the next requests could merge or finish.
 func (s *schedule) quiet() bool {
 	waits := map[string]bool{}
 	for _, who := range s.returning() {
@@ -63,7 +63,7 @@ func (s *schedule) quiet() bool {
 	return true
 }
 
-// count is the number of members that begin with one of the letters.
+// count returns the number of members that begin with one of the letters.
 func (k stored) count(letters string) (n int) {
 	for i := 0; i < len(k.members); i += 2 {
 		if strings.Contains(letters, k.members[i][:1]) {
@@ -78,8 +78,8 @@ const (
 	noteLife     = 21 * time.Minute // notes are old by every clock
 )
 
-// returning lists all logins of the plan, unless it is silent, and each customer without a
-// token.
+// returning lists each customer without a token and, unless the plan is silent, all logins of the
+// plan.
 func (s *schedule) returning() []caller {
 	var all []caller
 	add := func(who caller) {
@@ -129,7 +129,7 @@ func (s *schedule) everyone() []caller {
 	return all
 }
 
-// inPeace makes a request without faults, while no other is running.
+// inPeace makes a request without faults, while no other request is running.
 func (s *schedule) inPeace(name string, who caller, op operation) result {
 	op.name, op.tries = name, []caller{who}
 	a := s.attempt(&op)

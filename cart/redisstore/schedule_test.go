@@ -85,7 +85,8 @@ type runs struct {
 	tried tried
 }
 
-// newRuns starts a Redis for every two CPUs: it takes as much time as the schedules themselves.
+// newRuns starts a Redis for every two CPUs, because Redis needs as much CPU time as the
+// schedules themselves.
 func newRuns(t *testing.T) *runs {
 	t.Helper()
 	r := &runs{t: t, began: time.Now()}
@@ -117,7 +118,7 @@ func (r *runs) worker(do func(*scheduler)) {
 	r.Go(func() { do(w) })
 }
 
-// String says what was tried.
+// String lists what the schedules have tried.
 func (r *runs) String() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -74,7 +74,7 @@ type setting struct {
 	minReplicas int              // 0: an instance knows the replica only because it saw it
 	lines       int64            // maximum number of lines in a cart
 	strategy    cart.Strategy
-	remembers   int           // how many keys, and stamps, a cart remembers; 0: as many as in production
+	remembers   int           // how many keys and how many stamps a cart remembers; 0: as in production
 	ahead       time.Duration // how far the guests' Redis clock is ahead of the customers'
 	oldLayout   bool          // the carts at the start are in layout 1
 }
@@ -104,7 +104,7 @@ func newWorld(ctx context.Context, client redis.UniversalClient, template *redis
 	return w
 }
 
-// variant is the variant of the scripts that a setting needs.
+// variant returns the variant of the scripts that a setting needs.
 func (s *setting) variant() redisstore.Variant {
 	return redisstore.Variant{Remembers: s.remembers, GuestsAhead: s.ahead}
 }
@@ -140,7 +140,8 @@ func (c caller) String() string {
 // logsIn reports whether the request may merge a guest's cart.
 func (c caller) logsIn() bool { return c.customer >= 0 && c.token >= 0 }
 
-// owner is the caller without a token that came along.
+// owner returns the caller without the guest's token, if the caller is a customer who brings
+// one.
 func (c caller) owner() caller {
 	if c.logsIn() {
 		c.token = -1

@@ -13,18 +13,18 @@ import (
 	"commerce/deploy/observe"
 )
 
-// All real servers share this machine's clock. So a miniredis has another one, and so has
-// this process.
+// All real servers share this machine's clock. So the test sets the clock of a miniredis, and
+// the clock that the check itself uses.
 func TestClocks_FindTheOneThatIsOff(t *testing.T) {
 	t.Parallel()
 	const five, ok, warning = 5 * time.Second, inspect.OK, inspect.Warning
 	postgres := ephemeral.Postgres(t)
 	for _, test := range []struct {
 		redis, machine time.Duration
-		want           wrong // also what is OK
+		want           wrong // with the findings that are OK
 		says           string
 	}{
-		{0, 0, wrong{"redis_clock": ok, "postgres_clock": ok, "machine_clock": ok}, "right"},
+		{0, 0, wrong{"redis_clock": ok, "postgres_clock": ok, "machine_clock": ok}, "differs from the others by at most"},
 		{five, 0, wrong{"redis_clock": warning, "postgres_clock": ok, "machine_clock": ok}, "5.0 seconds ahead of the other clocks"},
 		{-five, 0, wrong{"redis_clock": warning, "postgres_clock": ok, "machine_clock": ok}, "5.0 seconds behind the other clocks"},
 		{0, five, wrong{"redis_clock": ok, "postgres_clock": ok, "machine_clock": warning}, "5.0 seconds ahead of the other clocks"},

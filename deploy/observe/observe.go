@@ -1,6 +1,6 @@
-// Package observe reads what package inspect judges from the Redis and Postgres servers
-// that the service uses. It changes nothing in them, except that it sends one notification
-// on a Postgres channel of its own.
+// Package observe reads settings and state from the Redis and Postgres servers that the service
+// uses. Package inspect judges them. Package observe changes nothing in the servers, except that
+// it sends one notification on a Postgres channel of its own.
 package observe
 
 import (
@@ -27,7 +27,7 @@ type Config struct {
 }
 
 const (
-	// patience is how long a server has for each answer.
+	// patience is how long to wait for each answer of a server.
 	patience = 2 * time.Second
 
 	// limit is how long everything may take.
@@ -61,10 +61,10 @@ func clock(at, sent, received time.Time) *inspect.Clock {
 	return &inspect.Clock{Ahead: at.Sub(sent.Add(within)), Within: within}
 }
 
-// failure says in a few words why a server does not answer, without its user.
+// failure says in a few words why a server does not answer. It leaves out the user.
 func failure(err error) string {
 	var connecting *pgconn.ConnectError
-	if errors.As(err, &connecting) { // whose text has the user and the database
+	if errors.As(err, &connecting) { // its text contains the user and the database
 		err = connecting.Unwrap()
 	}
 	var refused *pgconn.PgError
@@ -81,7 +81,7 @@ func failure(err error) string {
 	return strings.TrimRight(strings.Join(strings.Fields(err.Error()), " "), ".")
 }
 
-// patient makes a client wait for a distant server, and ask each question once.
+// patient makes a client wait long enough for a distant server, and send each command once.
 func patient(o *redis.UniversalOptions) {
 	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = patience, patience, patience, patience
 	o.MaxRetries, o.PoolSize = -1, 1

@@ -16,8 +16,8 @@ import (
 	"commerce/deploy/observe"
 )
 
-// startPooler starts a PgBouncer in front of a database, and returns the database's URL
-// through it.
+// startPooler starts a PgBouncer in front of a database, and returns the URL that goes through
+// it.
 func startPooler(t *testing.T, database, mode string) string {
 	t.Helper()
 	to, err := pgx.ParseConfig(database)

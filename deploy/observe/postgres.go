@@ -18,11 +18,11 @@ import (
 	"commerce/deploy/migrations"
 )
 
-// observePostgres reads one server. A statement that fails leaves its value unknown.
+// observePostgres reads one server. If a statement fails, its value stays unknown.
 func observePostgres(ctx context.Context, c Config) (*inspect.Postgres, error) {
 	db, err := connect.Postgres(ctx, c.DatabaseURL, connect.PostgresConfig{
 		ApplicationName: "commerce check", MaxConns: 2, ConnectTimeout: patience, StatementTimeout: patience,
-		// Not prepared: behind a pooler, the next statement may be on another connection.
+		// No prepared statements: behind a pooler, the next statement may use another connection.
 		Edit: func(pool *pgxpool.Config) { pool.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec },
 	})
 	if err != nil {
@@ -60,7 +60,7 @@ func postgresClock(ctx context.Context, db *pgxpool.Pool, now func() time.Time) 
 	return clock(at, sent, now())
 }
 
-// settings returns the settings that rules look at.
+// settings returns the settings that package inspect judges.
 func settings(ctx context.Context, db *pgxpool.Pool) map[string]inspect.Setting {
 	found := map[string]inspect.Setting{}
 	rows, _ := db.Query(ctx, `
@@ -78,7 +78,7 @@ func settings(ctx context.Context, db *pgxpool.Pool) map[string]inspect.Setting 
 func schema(ctx context.Context, db *pgxpool.Pool) inspect.Schema {
 	err := migrations.Check(ctx, db)
 	switch {
-	case err == nil || errors.Is(err, migrations.ErrUnreadable): // its version is right
+	case err == nil || errors.Is(err, migrations.ErrUnreadable): // the version is correct
 		return inspect.Schema{State: inspect.SchemaCurrent}
 	case errors.Is(err, migrations.ErrOlder):
 		return inspect.Schema{State: inspect.SchemaOlder, Cause: versions(err, migrations.ErrOlder)}
@@ -88,7 +88,7 @@ func schema(ctx context.Context, db *pgxpool.Pool) inspect.Schema {
 	return inspect.Schema{Cause: failure(err)}
 }
 
-// versions returns what err adds to the reason that it wraps: the two versions.
+// versions returns the text that err adds to the reason that it wraps: the two versions.
 func versions(err, reason error) string { return strings.TrimSuffix(err.Error(), ": "+reason.Error()) }
 
 // tables returns the tables of the schema that meet a condition.
@@ -125,7 +125,7 @@ func rights(ctx context.Context, db *pgxpool.Pool) *inspect.Role {
 	return &r
 }
 
-// writing returns the oldest transaction that has written something, also a prepared one.
+// writing returns the oldest transaction that has written something, including prepared ones.
 func writing(ctx context.Context, db *pgxpool.Pool) *inspect.Writing {
 	var w inspect.Writing
 	var seconds float64
@@ -143,11 +143,11 @@ func writing(ctx context.Context, db *pgxpool.Pool) *inspect.Writing {
 	return &w
 }
 
-// heardWithin is how long a notification may take.
+// heardWithin is how long to wait for a notification.
 const heardWithin = time.Second
 
-// listening reports whether a notification from one connection reaches another one; nil if
-// that cannot be tried. A pooler in transaction mode accepts LISTEN and delivers nothing.
+// listening reports whether a notification from one connection reaches another one, or nil if
+// that cannot be tested. A pooler in transaction mode accepts LISTEN but delivers nothing.
 func listening(ctx context.Context, db *pgxpool.Pool) *bool {
 	conn, err := db.Acquire(ctx)
 	if err != nil {
@@ -158,7 +158,7 @@ func listening(ctx context.Context, db *pgxpool.Pool) *bool {
 	if _, err := conn.Exec(ctx, "LISTEN "+channel); err != nil {
 		return nil
 	}
-	defer conn.Conn().Close(context.WithoutCancel(ctx)) // a later user of it must not listen
+	defer conn.Conn().Close(context.WithoutCancel(ctx)) // a later user of this connection must not listen
 	message := rand.Text()
 	if _, err := db.Exec(ctx, "SELECT pg_notify($1, $2)", channel, message); err != nil {
 		return nil
@@ -172,7 +172,7 @@ func listening(ctx context.Context, db *pgxpool.Pool) *bool {
 			return new(false)
 		case err != nil:
 			return nil
-		case heard.Payload == message: // others may run the same check
+		case heard.Payload == message: // another process may run the same check
 			return new(true)
 		}
 	}

@@ -24,8 +24,8 @@ type database struct {
 	url     string    // the URL of a superuser
 }
 
-// startDatabase starts a Postgres with which nothing is wrong, with the roles of
-// deploy/postgres/roles.sql. Settings are added.
+// startDatabase starts a Postgres without problems, with the roles of
+// deploy/postgres/roles.sql and the given additional settings.
 func startDatabase(t *testing.T, settings ...string) (*ephemeral.Server, database) {
 	t.Helper()
 	server := ephemeral.StartPostgres(t, append([]string{"fsync=on", "full_page_writes=on"}, settings...)...)
@@ -47,7 +47,7 @@ func startDatabase(t *testing.T, settings ...string) (*ephemeral.Server, databas
 	return server, d
 }
 
-// as returns a URL with another role.
+// as returns the URL of another role.
 func as(t *testing.T, rawURL, role string) string {
 	t.Helper()
 	u, err := url.Parse(rawURL)
@@ -174,7 +174,7 @@ func TestPostgres_FindsAnEmptyDatabase(t *testing.T) {
 	}
 }
 
-// The shared server does not wait for its disk.
+// The shared server has fsync and full_page_writes off.
 func TestPostgres_FindsSettingsThatACrashNeeds(t *testing.T) {
 	t.Parallel()
 	wantWrong(t, "fsync", findings(t, observe.Config{DatabaseURL: ephemeral.Migrated(t)}, inspect.Expect{}), wrong{

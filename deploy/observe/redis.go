@@ -34,7 +34,7 @@ func (r reader) replica(ctx context.Context, addr string) inspect.Redis {
 	return read
 }
 
-// server reads one server, and more with more if it answers.
+// server reads one server. If the server answers, more reads further values.
 func (r reader) server(ctx context.Context, addr string, more func(*redis.Client, *inspect.Redis)) inspect.Redis {
 	read := inspect.Redis{Server: addr, Kind: r.kind}
 	client := r.servers.Server(addr)
@@ -53,7 +53,7 @@ func (r reader) server(ctx context.Context, addr string, more func(*redis.Client
 	return read
 }
 
-// info returns the fields of INFO by name. None of them is in two sections.
+// info returns the fields of INFO by name. No name is in two sections.
 func info(ctx context.Context, client *redis.Client) map[string]string {
 	fields := map[string]string{}
 	for _, section := range client.InfoMap(ctx).Val() {
@@ -62,8 +62,8 @@ func info(ctx context.Context, client *redis.Client) map[string]string {
 	return fields
 }
 
-// config returns the settings that rules look at. A server that hides one still shows the
-// others.
+// config returns the settings that package inspect judges. A server that hides one setting still
+// shows the others.
 func config(ctx context.Context, client *redis.Client) map[string]string {
 	settings := map[string]string{}
 	pipe := client.Pipeline()
@@ -105,15 +105,15 @@ func role(ctx context.Context, client *redis.Client, read *inspect.Redis) (repli
 	return replicas
 }
 
-// nobody is the key of a cart that does not exist, in a store that does not exist.
+// nobody is the key of a cart in a store that does not exist.
 const nobody = "cart:{0:c:check}"
 
-// tryCommands runs commands of the service that change nothing. Redis refuses those that the
-// user may not run, whatever else is wrong with them.
+// tryCommands runs the service's commands that change nothing. Redis checks the user's rights
+// before anything else, so wrong arguments do not matter.
 func (r reader) tryCommands(ctx context.Context, client *redis.Client, read *inspect.Redis) {
 	read.ReadsCarts = !refused(client.HGetAll(ctx, nobody).Err())
 	if !read.ReadsCarts {
-		return // not the service's user. Redis logs each command that it refuses.
+		return // not the service's user; Redis would log each refused command
 	}
 	type try struct {
 		name string

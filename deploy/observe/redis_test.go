@@ -17,7 +17,7 @@ import (
 	"commerce/deploy/observe"
 )
 
-// healthy are the settings of a Redis with which nothing is wrong.
+// healthy are the settings of a Redis without problems.
 var healthy = map[string]string{
 	"maxmemory": "100mb", "maxmemory-policy": "noeviction", "appendonly": "yes", "appendfsync": "always", "save": "",
 	"min-replicas-to-write": "0",
@@ -32,7 +32,7 @@ func set(t *testing.T, admin *redis.Client, settings map[string]string) {
 	}
 }
 
-// follow makes a server the replica of another one.
+// follow makes a server the replica of another server.
 func follow(t *testing.T, admin, master *redis.Client) {
 	t.Helper()
 	host, port, err := net.SplitHostPort(master.Options().Addr)
@@ -127,7 +127,7 @@ func TestServers_FindEachWrongSettingOfRedis(t *testing.T) {
 	wantWrong(t, "healthy again", findings(t, observe.Config{RedisURL: master.URL}, inspect.Expect{}), wrong{})
 }
 
-// A replica becomes master one day, with its own settings.
+// A replica may become master, with its own settings.
 func TestServers_FindWrongSettingsOfReplicas(t *testing.T) {
 	t.Parallel()
 	master, replica := startPair(t)
@@ -233,7 +233,7 @@ func TestServers_AreDeadOrFrozen(t *testing.T) {
 	}
 }
 
-// A single server hides what a managed service hides, and what a user may not read.
+// The users of this single server may not read what a managed service hides.
 func TestServers_SayWhatIsHidden(t *testing.T) {
 	t.Parallel()
 	server := ephemeral.StartRedis(t)
@@ -278,7 +278,7 @@ func TestServers_EndWithTheirContext(t *testing.T) {
 	}
 }
 
-// What answers at an address need not be a database.
+// The server at an address may not be a database.
 func TestServers_ShowNoUserOfWhatIsNotPostgres(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

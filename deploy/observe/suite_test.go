@@ -13,7 +13,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// wrong are the findings that are not OK: the worst level of each code.
+// wrong is the worst level of each code that has findings other than OK.
 type wrong map[string]inspect.Level
 
 // findings observes and judges servers.

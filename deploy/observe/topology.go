@@ -64,7 +64,8 @@ func (r reader) sentinel(ctx context.Context, addr string) (s inspect.Sentinel, 
 	return s, master
 }
 
-// quorum returns why the sentinels could not agree on a failover.
+// quorum returns why the sentinels cannot agree on a failover, or "" if they can. hidden reports
+// that the sentinel does not show it.
 func quorum(ctx context.Context, client *redis.SentinelClient, master string) (missing string, hidden bool) {
 	err := client.CkQuorum(ctx, master).Err()
 	switch {
@@ -76,13 +77,13 @@ func quorum(ctx context.Context, client *redis.SentinelClient, master string) (m
 	return "", false
 }
 
-// askCluster asks the nodes in the URL for the layout of the cluster. If none answers, these
-// nodes are the masters.
+// askCluster asks the nodes in the URL for the layout of the cluster. If none answers, it returns
+// these nodes as the masters.
 func (r reader) askCluster(ctx context.Context) (c *inspect.Cluster, masters, replicas []string) {
 	layouts := each(r.servers.Addrs(), func(addr string) []redis.ClusterSlot {
 		client := r.servers.Server(addr)
 		defer client.Close()
-		slots := redis.NewClusterSlotsCmd(ctx, "cluster", "slots") // as go-redis's own client of clusters
+		slots := redis.NewClusterSlotsCmd(ctx, "cluster", "slots") // as go-redis's own cluster client does
 		_ = client.Process(ctx, slots)
 		return slots.Val()
 	})
@@ -105,7 +106,7 @@ func (r reader) askCluster(ctx context.Context) (c *inspect.Cluster, masters, re
 	return c, unique(masters), replicas
 }
 
-// reachable completes the address of a node that does not know its own host: it is at the
+// reachable completes the address of a node that does not know its own host. The node is at the
 // host that was asked.
 func reachable(addr, asked string) string {
 	host, port, err := net.SplitHostPort(addr)
@@ -121,8 +122,8 @@ func unique(addrs []string) []string {
 	return slices.Compact(addrs)
 }
 
-// listed returns how many replicas of a master the cluster or the sentinels list; nil if they
-// do not say.
+// listed returns how many replicas of a master the cluster or the sentinels list, or nil if they
+// do not tell.
 func (r reader) listed(ctx context.Context, client *redis.Client) *int {
 	switch r.kind {
 	case inspect.Clustered:
@@ -142,7 +143,7 @@ func (r reader) listed(ctx context.Context, client *redis.Client) *int {
 	return new(0)
 }
 
-// replicasKnownTo counts the replicas that have answered a sentinel lately.
+// replicasKnownTo counts the replicas that have answered a sentinel recently.
 func (r reader) replicasKnownTo(ctx context.Context, addr string) (n int, err error) {
 	client := r.servers.Sentinel(addr)
 	defer client.Close()
@@ -156,8 +157,8 @@ func (r reader) replicasKnownTo(ctx context.Context, addr string) (n int, err er
 	return n, err
 }
 
-// replicasOfMyself counts the replicas of the node that printed CLUSTER NODES, except those
-// that have been silent for long. A line begins with
+// replicasOfMyself counts the replicas of the node that printed CLUSTER NODES, except those that
+// have not answered for ten minutes. A line begins with
 //
 //	<id> <address> <flags> <master's id> <ping sent, ms>
 func replicasOfMyself(nodes string, now time.Time) (n int) {

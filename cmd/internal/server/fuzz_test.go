@@ -25,11 +25,11 @@ import (
 	"commerce/subscriptions"
 )
 
-// Each target calls the whole service, on servers of its own as `commerce serve` uses them.
-// Every response must match the OpenAPI document and must not be a 5xx, nothing may be
-// logged as an error, and a refused change must change nothing.
+// Each fuzz target calls the whole service, with its own Redis and Postgres, as `commerce serve`
+// uses them. Every response must match the OpenAPI document and must not be a 5xx. The service
+// must not log errors, and a refused change must change nothing.
 
-// openFuzzed opens a shop for a fuzz target, with its rows in Postgres. Its log has only
+// openFuzzed opens a shop for a fuzz target, with its data in Postgres. Its log contains only
 // errors.
 func openFuzzed(f *testing.F, edits ...func(*server.Parts)) *shop {
 	f.Helper()
@@ -40,7 +40,7 @@ func openFuzzed(f *testing.F, edits ...func(*server.Parts)) *shop {
 	return s
 }
 
-// openFuzzedAs is openFuzzed with the store in Postgres, or in memory.
+// openFuzzedAs is openFuzzed with the data in Postgres or in memory.
 func openFuzzedAs(f *testing.F, postgres bool, edits ...func(*server.Parts)) *shop {
 	f.Helper()
 	failures := errorLog{&logBuffer{}}
@@ -88,8 +88,8 @@ func subscriptionsFromPostgres(t testing.TB, p *server.Parts) string {
 	return token
 }
 
-// begin prepares the shop for one input: no cart is left from the one before. At the end it
-// fails if the service has logged an error.
+// begin prepares the shop for one input: it removes the carts of the previous input. At the end,
+// the test fails if the service has logged an error.
 func (s *shop) begin(t *testing.T) {
 	t.Helper()
 	if err := s.Redis.FlushDB(t.Context()).Err(); err != nil {
@@ -122,8 +122,7 @@ func (c *shopper) fuzzed(method, path string, body []byte, headers ...string) an
 	return a
 }
 
-// sound fails if the numbers of a cart do not belong together. The store's prices include
-// tax.
+// sound fails if the numbers of a cart do not add up. The store's prices include tax.
 func (b cartBody) sound(t testing.TB) {
 	t.Helper()
 	minor := func(amount float64) int64 { return int64(math.Round(amount * 100)) }
@@ -141,7 +140,7 @@ func (b cartBody) sound(t testing.TB) {
 	}
 }
 
-// fuzzedCall is a call that is fuzzed, with a body that it accepts.
+// fuzzedCall is a call to fuzz, with a body that it accepts.
 type fuzzedCall struct{ method, path, body string }
 
 // fuzzedCalls returns the calls that FuzzRequest and FuzzRawRequest make.

@@ -54,8 +54,8 @@ func FuzzAddBody(f *testing.F) {
 	})
 }
 
-// quantitiesIn returns the quantities of a body, as another JSON parser reads them. Names of
-// members must be exact, unlike those of a struct.
+// quantitiesIn returns the quantities in a body, as another JSON parser reads them. It matches
+// member names exactly, unlike that parser when it decodes into a struct.
 func quantitiesIn(body []byte) (quantities []float64, err error) {
 	var members map[string]json.RawMessage
 	if err := json.NewDecoder(bytes.NewReader(body)).Decode(&members); err != nil {
@@ -75,9 +75,9 @@ func quantitiesIn(body []byte) (quantities []float64, err error) {
 	return quantities, nil
 }
 
-// Any body may edit a line, next to one that it may become. A success changes the
-// version at most once and the quantity only if the body has one; a repeat changes nothing.
-// Any ID but a line's own edits nothing.
+// FuzzPatch sends any body to edit a line. The cart has a second line, which the edited line may
+// join. A success changes the version at most once, and the quantity only if the body has one. A
+// repeat changes nothing. An ID that is not the line's own edits nothing.
 func FuzzPatch(f *testing.F) {
 	for _, body := range []string{
 		`{"quantity":3}`, `{"qty":0}`, `{"quantity":1,"qty":1.0}`, `{"quantity":-1}`, `{"quantity":1e-400}`, `[]`, ``,
@@ -124,8 +124,7 @@ func FuzzPatch(f *testing.F) {
 	})
 }
 
-// editsOnly adds the plain line own. Whatever other id says, only own can be edited and
-// removed.
+// editsOnly adds the plain line own, and checks that no other id edits or removes it.
 func (c *shopper) editsOnly(own, id string) {
 	c.t.Helper()
 	c.add(`{"product_id":` + own + `,"notice":"n"}`)

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// FuzzCredentials fuzzes who is calling: only a usable token opens a guest's cart, and no
-// text but an issued token opens a customer's cart or a store's subscriptions.
+// FuzzCredentials fuzzes the caller's credentials. Only a usable token gives access to a guest's
+// cart. Only an issued token gives access to a customer's cart or a store's subscriptions.
 func FuzzCredentials(f *testing.F) {
 	s := openFuzzed(f)
 	good := "Bearer " + s.token(f, "1001")
@@ -42,12 +42,12 @@ var (
 	guestsKey   = regexp.MustCompile(`^cart:\{[0-9]+:g:[A-Za-z0-9_-]{22}\}$`)
 )
 
-// opensOnlyWithUsableToken adds to the cart of any X-Cart-Token.
+// opensOnlyWithUsableToken adds to a cart with any X-Cart-Token.
 func (s *shop) opensOnlyWithUsableToken(t *testing.T, token string) {
 	t.Helper()
 	c := s.guest(t)
 	a := c.fuzzed("POST", "/cart/add", []byte(`{"product_id":1}`), "X-Cart-Token", token)
-	sent := strings.Trim(token, " \t") // as HTTP does
+	sent := strings.Trim(token, " \t") // as net/http does
 	if a.Status != http.StatusOK || usableToken.MatchString(sent) != (c.Token == sent) || !usableToken.MatchString(c.Token) {
 		t.Fatalf("%d with the token %q", a.Status, c.Token)
 	}
@@ -62,7 +62,7 @@ func (s *shop) opensOnlyWithUsableToken(t *testing.T, token string) {
 	c.ok("DELETE", "/cart/clear", "")
 }
 
-// refuses sends an Authorization header without a valid token.
+// refuses sends an Authorization header without a valid token, and checks the refusals.
 func (s *shop) refuses(t *testing.T, authorization string) {
 	t.Helper()
 	c := s.guest(t)

@@ -18,9 +18,9 @@ import (
 	"commerce/cmd/internal/server"
 )
 
-// FuzzRawRequest writes bytes to a connection of a server like that of `commerce serve`.
-// Whatever comes back must be HTTP responses that match the document, except those that
-// net/http makes itself.
+// FuzzRawRequest writes bytes to a connection of a server like that of `commerce serve`. The
+// server may send only HTTP responses that match the OpenAPI document, or that net/http itself
+// makes.
 func FuzzRawRequest(f *testing.F) {
 	seedRawRequests(f)
 	s := openFuzzed(f)
@@ -35,7 +35,7 @@ func FuzzRawRequest(f *testing.F) {
 	})
 }
 
-// seedRawRequests adds a request for each call, and odd ones.
+// seedRawRequests adds a request for each call, and unusual requests.
 func seedRawRequests(f *testing.F) {
 	var headers strings.Builder
 	for _, name := range fuzzedHeaders() {
@@ -69,7 +69,7 @@ func seedRawRequests(f *testing.F) {
 // rawServer is a server like that of `commerce serve`.
 type rawServer struct{ addr string }
 
-// listen serves the shop on another address. What net/http logs is in the shop's log.
+// listen serves the shop on another address. Errors of net/http go to the shop's log.
 func (s *shop) listen(f *testing.F) rawServer {
 	f.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -85,8 +85,8 @@ func (s *shop) listen(f *testing.F) rawServer {
 	return rawServer{listener.Addr().String()}
 }
 
-// talk sends bytes, and checks what comes back: first the responses to complete requests,
-// and then the response to the rest, if any, without which the server waits for more.
+// talk sends bytes and checks the responses: first those to complete requests, and then the
+// response to the incomplete rest, if any. Without a rest, the server waits for more.
 func (w rawServer) talk(t *testing.T, sent []byte) {
 	t.Helper()
 	c, err := net.DialTimeout("tcp", w.addr, 5*time.Second)
@@ -116,7 +116,8 @@ func (w rawServer) talk(t *testing.T, sent []byte) {
 	}
 }
 
-// write ignores that the server has closed the connection before it read everything.
+// write writes bytes. The server may close the connection before it has read everything, which
+// is not an error.
 func write(c net.Conn, sent []byte) error {
 	_, err := c.Write(sent)
 	if closed, _ := errors.AsType[*net.OpError](err); closed != nil && !closed.Timeout() {
@@ -125,8 +126,8 @@ func write(c net.Conn, sent []byte) error {
 	return err
 }
 
-// wantResponse reads one response, to r if not nil. It returns false if no other can follow:
-// at the end of the connection, or after a refusal of net/http, which closes it.
+// wantResponse reads one response, to r if r is not nil. It returns false if no further response
+// can follow: at the end of the connection, or after a refusal by net/http, which closes it.
 func wantResponse(t *testing.T, received *bufio.Reader, r *http.Request) (more bool) {
 	t.Helper()
 	if _, err := received.Peek(1); err != nil {
@@ -193,8 +194,8 @@ func uncompressed(response *http.Response, body *[]byte) error {
 	return err
 }
 
-// wantNetHTTP fails if a response is none of those that net/http makes itself: refusals,
-// and the answer to "OPTIONS *".
+// wantNetHTTP fails unless net/http itself makes such a response: a refusal, or the answer to
+// "OPTIONS *".
 func wantNetHTTP(t *testing.T, r *http.Request, response *http.Response) {
 	t.Helper()
 	switch status := response.StatusCode; {

@@ -13,9 +13,9 @@ import (
 	"commerce/cmd/internal/server"
 )
 
-// FuzzRequest makes any call with any path segment, query, headers and body. Each line of
-// headers is one: its first byte chooses the name. Without an Authorization header the caller is
-// a guest, or the store's program.
+// FuzzRequest makes any call with any path segment, query, headers and body. Each line of headers
+// is one header, whose first byte chooses the name. Without an Authorization header, the caller
+// is a guest, or the store's program for subscriptions.
 func FuzzRequest(f *testing.F) {
 	seedRequests(f)
 	s := openFuzzed(f, func(p *server.Parts) { p.TrustedProxies = []string{"127.0.0.1"} })
@@ -48,7 +48,7 @@ func FuzzRequest(f *testing.F) {
 	})
 }
 
-// seedRequests adds each call with ordinary and odd headers.
+// seedRequests adds each call with usual and unusual headers.
 func seedRequests(f *testing.F) {
 	line := func(name, value string) string {
 		return string(rune('A'+slices.Index(fuzzedHeaders(), name))) + value + "\n"
@@ -74,8 +74,8 @@ func seedRequests(f *testing.F) {
 	}
 }
 
-// readHeaders returns the headers of lines in the form of send. It leaves out values that no
-// HTTP client can send.
+// readHeaders returns the headers in lines, in the form that send takes. It leaves out values
+// that no HTTP client can send.
 func readHeaders(lines []byte, known *strings.Replacer) (headers []string) {
 	for line := range bytes.SplitSeq(lines, []byte("\n")) {
 		if len(line) == 0 {

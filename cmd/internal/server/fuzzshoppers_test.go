@@ -10,8 +10,8 @@ import (
 	"commerce/deploy/sample"
 )
 
-// FuzzShoppers makes a sequence of calls of a guest and a customer, who may bring the guest's
-// cart, while products change. Three bytes are a step: who does what, with what, and under
+// FuzzShoppers makes a sequence of calls of a guest and of a customer, who may bring the guest's
+// cart, while products change. Three bytes describe a step: who does what, with what, and under
 // which conditions.
 func FuzzShoppers(f *testing.F) {
 	const customer, both, argument = 1, 3, 0
@@ -63,7 +63,7 @@ const (
 	shopperActs
 )
 
-// step does what three bytes say, and compares the carts before and after it.
+// step makes the step that three bytes describe, and compares the carts before and after it.
 func (p *pair) step(what, with, under byte) {
 	p.t.Helper()
 	act := shopperAct(what>>2) % shopperActs
@@ -185,7 +185,7 @@ func (p *pair) look() {
 	}
 }
 
-// judge fails if a call had another effect than its answer says. brought means that the
+// judge fails if a call's effect differs from what its answer says. brought means that the
 // customer brought the guest's cart.
 func (p *pair) judge(call string, who int, brought, change bool, before [2]cartBody, a answer) {
 	p.t.Helper()
@@ -219,7 +219,7 @@ func (p *pair) judge(call string, who int, brought, change bool, before [2]cartB
 	}
 }
 
-// wantAll fails if a merge has dropped something of the two carts.
+// wantAll fails if a merge has lost something from the two carts.
 func (p *pair) wantAll(before [2]cartBody) {
 	p.t.Helper()
 	after := map[string]int64{}

@@ -12,10 +12,10 @@ import (
 	"testing"
 )
 
-// FuzzSubscriptions reads subscriptions from Postgres. Without cursors, the answers must be
-// those of a shop with the same subscriptions in memory. No link of a list and no cursor of changes may be
-// refused. "{cursor}" in the query is a cursor with the given position, which can be any:
-// cursors have no signature.
+// FuzzSubscriptions reads subscriptions from Postgres. Without cursors, the answers must equal
+// those of a shop with the same subscriptions in memory. The service must accept every link of a
+// list and every cursor of changes that it has returned. "{cursor}" in the query stands for a
+// cursor with the given position. Any position is possible, because cursors have no signature.
 func FuzzSubscriptions(f *testing.F) {
 	for _, query := range []string{
 		"page=2&per_page=5", "customerEmail=SARA@example.com", "customerPhone=%2B966501234567", "customerCountryCode=966",
@@ -144,8 +144,8 @@ func (r subscriptionReader) changes(query string) {
 	}
 }
 
-// lastOf returns what is between before and after in the last line of a stream, "" if
-// the line does not begin so.
+// lastOf returns the text between before and after in the last line of a stream, or "" if the
+// line does not begin with before.
 func lastOf(stream, before, after string) string {
 	lines := strings.Split(strings.TrimRight(stream, "\r\n"), "\n")
 	rest, ok := strings.CutPrefix(lines[len(lines)-1], before)
@@ -164,7 +164,7 @@ func position(numbers ...uint64) (b []byte) {
 	return b
 }
 
-// cursor returns a cursor of this database at any place. Its checksum is right.
+// cursor returns a cursor of this database with any position and a correct checksum.
 func (r subscriptionReader) cursor(place []byte) string {
 	r.t.Helper()
 	var page struct{ Data struct{ Next string } }
