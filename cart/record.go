@@ -80,8 +80,8 @@ func (r Record) Judge(a Attempt, now time.Time) (v Verdict, moved LineID, refusa
 	return Applied, "", nil
 }
 
-// Rule is the rule of one change. reserved is the room that merges under way need. moved is
-// the line that it changed, if the request names it by another ID; otherwise "".
+// Rule is the rule of one change. reserved is the room that merges under way need. moved is the
+// ID of the changed line if the request names the line by another ID; otherwise it is "".
 type Rule func(c Cart, reserved Room) (changed Cart, moved LineID, refusal *Refusal)
 
 // Change judges an attempt and makes the change if nothing comes before it. newID is for a

@@ -76,8 +76,8 @@ func reserved(merges map[string]Reservation) (all Room) {
 	return all
 }
 
-// Beside returns the limits of a change that is made while merges under way have reserved
-// room. What they bring must still fit.
+// Beside returns the limits for a change while merges under way have reserved room, so that the
+// lines of these merges still fit.
 func (l Limits) Beside(reserved Room) Limits {
 	l.Lines = min(l.Lines, MergeFactor*l.Lines-reserved.Lines)
 	l.CartText = min(l.CartText, MergeFactor*l.CartText-reserved.Text)

@@ -60,7 +60,7 @@ func TestRedis_FindsTheMasterWhileASentinelHangs(t *testing.T) {
 	findsMaster := func() {
 		t.Helper()
 		for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
-			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond) // of a request
+			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond) // as for a request
 			err := client.Ping(ctx).Err()
 			cancel()
 			if err == nil {

@@ -1,9 +1,9 @@
--- The room that merges under way have reserved in a customer's cart; prepended to intend, and
--- to add and edit, which must leave that room. cart/room.go has the same rules.
+-- The room that merges under way have reserved in a customer's cart. This file is prepended to
+-- intend, and to add and edit, which must leave that room free. cart/room.go has the same rules.
 
 -- reserved returns the reserved lines and bytes of text, and the number of notes. Notes of the
--- same guest's cart share their room. own is a note that does not count. rooms has what is
--- reserved besides the notes, by guest's cart id: { lines, text }.
+-- same guest's cart share their room. own is a note that does not count. rooms has the room that
+-- is reserved in addition to the notes, by guest's cart id: { lines, text }.
 local function reserved(hash, own, rooms)
   local lines, text, notes = 0, 0, 0
   for _, n in ipairs(hash.notes) do
@@ -21,8 +21,8 @@ local function reserved(hash, own, rooms)
   return lines, text, notes
 end
 
--- beside returns the limits of lines and of bytes of text for a change of a cart: twice the
--- limit must cover what the cart holds and what is reserved.
+-- beside returns the limits of lines and of bytes of text for a change of a cart. The contents
+-- of the cart and the reserved room together must not exceed twice the limit.
 local function beside(hash, lines, text)
   if #hash.notes == 0 then return lines, text end
   local reserved_lines, reserved_text = reserved(hash, nil, {})

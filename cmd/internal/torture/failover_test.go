@@ -135,7 +135,7 @@ func (f *failovers) round(l loss) (outage time.Duration) {
 		outage = max(outage, v.gap)
 	}
 	if failed == 0 {
-		f.p.broke("nobody noticed that a master was lost")
+		f.p.broke("a master was lost, but no call on its shard failed")
 	}
 	if outage > l.limit {
 		f.p.broke("%s: a patron of the lost master was not served for %v, want at most %v", l.name, outage, l.limit)

@@ -44,7 +44,7 @@ func TestPromise04_EachCartIsLinearizable(t *testing.T) {
 	p.counted("repeats recognized", m.replayed.Load())
 	m.troubles.count(p)
 	if m.unknown.Load() == 0 || m.unchanged.Load() == 0 || m.replayed.Load() == 0 {
-		t.Error("nothing was tried")
+		t.Error("some kind of call or outcome never occurred, so the test shows nothing")
 	}
 }
 

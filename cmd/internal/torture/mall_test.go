@@ -70,7 +70,7 @@ func openMall(t testing.TB, defaultStore int64) *mall {
 	m := &mall{t: t, redis: server.Admin(), defaultStore: defaultStore, client: &http.Client{Timeout: callLimit, Transport: &http.Transport{}}}
 	t.Cleanup(m.client.CloseIdleConnections)
 	plantRows(t, database)
-	command(t, programs.compiled(t, ""), settings, "migrate", "up") // the database is a copy: this restarts its changes
+	command(t, programs.compiled(t, ""), settings, "migrate", "up") // so that changes can be read in this copy of a database
 	token := func(store int) string {
 		return command(t, programs.compiled(t, ""), settings, "token", "store", "--store", fmt.Sprint(store), "--name", "torture")
 	}

@@ -101,7 +101,7 @@ func (f *faults) report() {
 		reported[kind.name] = true
 		f.m.p.counted(kind.name, f.counts[kind.name])
 		if f.counts[kind.name] == 0 {
-			f.t.Errorf("no %s: nothing was tried", kind.name)
+			f.t.Errorf("no %s happened, so the test shows nothing", kind.name)
 		}
 	}
 }
