@@ -101,7 +101,7 @@ func markdown(rows []row) []byte {
 			found[i] = f.String()
 		}
 		fmt.Fprintf(&page, "| %d | %s | %s | %s | %s | %s | %s |\n",
-			r.Number, r.Promise, r.ToReach, strings.Join(found, "<br>"), r.verdict(), r.time(), r.Date)
+			r.Number, r.Promise, r.ToReach, strings.Join(found, "<br>"), r.verdict(), r.time(), r.when())
 	}
 	return page.Bytes()
 }
@@ -114,6 +114,14 @@ func (r row) verdict() string {
 		return "BROKEN"
 	}
 	return "FAILED"
+}
+
+// when is the date of the run, and which form was run unless it was the long one.
+func (r row) when() string {
+	if !r.Long {
+		return r.Date + ", short form"
+	}
+	return r.Date
 }
 
 func (r row) time() string {
