@@ -44,7 +44,9 @@ func Redis(rawURL string, edits ...func(*redis.UniversalOptions)) (redis.Univers
 	for _, edit := range edits {
 		edit(o)
 	}
-	o.Dialer = target.dialer(o)
+	if o.Dialer == nil {
+		o.Dialer = target.dialer(o)
+	}
 	switch target.kind {
 	case sentinels:
 		return redis.NewFailoverClient(o.Failover()), nil
