@@ -3,12 +3,10 @@ package torture
 import (
 	"context"
 	"fmt"
-	"net/url"
 	"strings"
 	"testing"
 
 	toxiproxy "github.com/Shopify/toxiproxy/v2"
-	"github.com/rs/zerolog"
 )
 
 // faultyLine is a proxy to a server. It can lose or delay data and cut connections.
@@ -19,20 +17,16 @@ type faultyLine struct {
 
 // faultyLineTo starts a proxy to the server that a URL names, and returns the URL of the same
 // server through the proxy.
-func faultyLineTo(t testing.TB, rawURL string) (via string, line *faultyLine) {
+func faultyLineTo(t testing.TB, server string) (via string, line *faultyLine) {
 	t.Helper()
-	u, err := url.Parse(rawURL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	api := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop())
-	proxy := toxiproxy.NewProxy(api, "line", "127.0.0.1:0", u.Host)
-	if err := proxy.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(proxy.Stop)
-	u.Host = proxy.Listen
-	return u.String(), &faultyLine{t, proxy}
+	via = through(t, server, func(upstream string) *toxiproxy.Proxy {
+		line = &faultyLine{t, newProxy(t, upstream)}
+		if err := line.proxy.Start(); err != nil {
+			t.Fatal(err)
+		}
+		return line.proxy
+	})
+	return via, line
 }
 
 // blackhole drops all data. Connections stay open.

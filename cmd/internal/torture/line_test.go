@@ -2,7 +2,6 @@ package torture
 
 import (
 	"math/rand/v2"
-	"net/url"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -10,7 +9,6 @@ import (
 
 	toxiproxy "github.com/Shopify/toxiproxy/v2"
 	"github.com/Shopify/toxiproxy/v2/toxics"
-	"github.com/rs/zerolog"
 )
 
 // line is a proxy in front of a server. Its faults can change at any time.
@@ -24,8 +22,7 @@ type line struct {
 func startLine(t testing.TB, upstream string) *line {
 	t.Helper()
 	toxics.Register("lossy", new(lossy))
-	api := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop())
-	l := &line{t: t, proxy: toxiproxy.NewProxy(api, "line", "127.0.0.1:0", upstream)}
+	l := &line{t: t, proxy: newProxy(t, upstream)}
 	added, err := l.proxy.Toxics.AddToxicJson(strings.NewReader(`{"type":"lossy","stream":"downstream","attributes":{}}`))
 	if err != nil {
 		t.Fatal(err)
@@ -34,20 +31,17 @@ func startLine(t testing.TB, upstream string) *line {
 	if err := l.proxy.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(l.proxy.Stop)
 	return l
 }
 
 // lineTo starts a line to the server of a URL, and returns the URL of the line.
-func lineTo(t testing.TB, server string) (*line, string) {
+func lineTo(t testing.TB, server string) (l *line, via string) {
 	t.Helper()
-	u, err := url.Parse(server)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l := startLine(t, u.Host)
-	u.Host = l.proxy.Listen
-	return l, u.String()
+	via = through(t, server, func(upstream string) *toxiproxy.Proxy {
+		l = startLine(t, upstream)
+		return l.proxy
+	})
+	return l, via
 }
 
 // lineToService starts a line to a service, and returns the URL of its API.

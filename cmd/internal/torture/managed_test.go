@@ -10,7 +10,6 @@ import (
 	"time"
 
 	toxiproxy "github.com/Shopify/toxiproxy/v2"
-	"github.com/rs/zerolog"
 
 	"commerce/deploy/ephemeral"
 )
@@ -29,17 +28,15 @@ type managedRedis struct {
 func startManagedRedis(t testing.TB) *managedRedis {
 	t.Helper()
 	m := &managedRedis{t: t}
-	api := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop())
-	for i := range 3 {
+	for range 3 {
 		m.nodes = append(m.nodes, nodeOf(ephemeral.StartRedis(t)))
-		m.lines = append(m.lines, toxiproxy.NewProxy(api, fmt.Sprint("line-", i), "127.0.0.1:0", m.nodes[0].admin.Options().Addr))
+		m.lines = append(m.lines, newProxy(t, m.nodes[0].admin.Options().Addr))
 	}
-	m.address = toxiproxy.NewProxy(api, "address", "127.0.0.1:0", m.nodes[0].admin.Options().Addr)
+	m.address = newProxy(t, m.nodes[0].admin.Options().Addr)
 	for _, proxy := range append(m.lines, m.address) {
 		if err := proxy.Start(); err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(proxy.Stop)
 	}
 	m.settle()
 	return m
