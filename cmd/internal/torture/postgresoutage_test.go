@@ -63,6 +63,7 @@ type shopOnPostgres struct {
 	mu                     sync.Mutex
 	calls, failed, waiting int // waiting: in the current window
 	example                string
+	unexplained            string // request id of the last failed call
 	slowest                time.Duration
 	recovery               time.Duration
 }
@@ -91,6 +92,7 @@ func (s *shopOnPostgres) suffer(o postgresOutage) {
 	o.end()
 	s.wantServes(o, restarted, again)
 	stop()
+	s.explain(kept)
 	s.wantRevalidated(o, client)
 	s.outages++
 }
@@ -104,10 +106,23 @@ func (s *shopOnPostgres) note(call shopCall, _ time.Time, a reply) {
 	if a.Status != http.StatusOK {
 		s.failed++
 		s.example = fmt.Sprintf("%v: %v", call, a)
+		s.unexplained = a.Header.Get("X-Request-Id")
 	}
 	if a.Status != http.StatusOK || a.Took > postgresWait {
 		s.waiting++
 	}
+}
+
+// explain prints what an instance logged about the last failed call.
+func (s *shopOnPostgres) explain(from *service) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, line := range from.entries(0) {
+		if s.unexplained != "" && line["request_id"] == s.unexplained {
+			s.t.Logf("the log about a failed call: %v", line)
+		}
+	}
+	s.unexplained = ""
 }
 
 // postgresWait is less than the time of a request that waits for a slow or frozen Postgres: 900
