@@ -75,15 +75,17 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
 
 # Packages whose tests load the machine run alone, because other tests depend on timing.
-LOADS = ./cart/redisstore ./cmd/bench ./cmd/internal/torture
+LOADS = ./cart/redisstore ./cmd/bench
+TORTURE = ./cmd/internal/torture
 
 # Each benchmark runs once, so that it stays correct, except those that fill a catalog
 # with a million products or start servers.
 ONCE = -bench . -benchtime 1x -skip 'MillionProducts|^BenchmarkStart$$'
 
 go-test:
-	$(GO) test $(ONCE) -timeout 6m $$($(GO) list ./... | grep -vx $(patsubst ./%,-e commerce/%,$(LOADS)))
+	$(GO) test $(ONCE) -timeout 6m $$($(GO) list ./... | grep -vx $(patsubst ./%,-e commerce/%,$(LOADS) $(TORTURE)))
 	$(GO) test $(ONCE) -timeout 6m -p 1 $(LOADS)
+	$(GO) test -timeout 6m -parallel 4 $(TORTURE) # its tests mostly wait
 
 go-fuzz:
 	GO=$(GO) sh deploy/fuzz.sh $(FUZZTIME)
