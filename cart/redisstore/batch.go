@@ -2,7 +2,6 @@ package redisstore
 
 import (
 	"context"
-	"errors"
 	"runtime"
 	"slices"
 	"sync"
@@ -188,7 +187,7 @@ func firstFailure(cmds []redis.Cmder) error {
 		if raw, ok := cmd.(*redis.RawCmd); ok && err == nil {
 			err = refusal(raw)
 		}
-		if err != nil && !errors.Is(err, redis.Nil) {
+		if err != nil && !isMissing(err) {
 			return err
 		}
 	}

@@ -150,7 +150,7 @@ func (q keyQuestion) cmds() []redis.Cmder { return []redis.Cmder{q.use, q.line} 
 // answer returns the change applied under the key, without its time; zero for none.
 func (q keyQuestion) answer() (cart.KeyUse, error) {
 	for _, err := range []error{q.use.Err(), q.line.Err()} {
-		if err != nil && !errors.Is(err, redis.Nil) {
+		if err != nil && !isMissing(err) {
 			return cart.KeyUse{}, cart.Unavailable("look for key in guest's cart", err)
 		}
 	}
