@@ -49,7 +49,9 @@ func Redis(rawURL string, edits ...func(*redis.UniversalOptions)) (redis.Univers
 	}
 	switch target.kind {
 	case sentinels:
-		return redis.NewFailoverClient(o.Failover()), nil
+		client := redis.NewFailoverClient(o.Failover())
+		client.AddHook(serverDials{})
+		return client, nil
 	case cluster:
 		c := o.Cluster()
 		c.ClusterStateReloadInterval = stateReload

@@ -16,7 +16,7 @@ type dial func(ctx context.Context, network, addr string) (net.Conn, error)
 func (t redisTarget) dialer(o *redis.UniversalOptions) dial {
 	direct := dial(redis.NewDialer(&redis.Options{DialTimeout: o.DialTimeout, TLSConfig: o.TLSConfig}))
 	if t.kind == sentinels {
-		direct = direct.orAnotherSentinel(t.addrs)
+		return direct.orAnotherSentinel(t.addrs) // serverDials does the rest
 	}
 	return direct.alwaysConnected()
 }

@@ -4,24 +4,25 @@ import (
 	"bytes"
 	"context"
 	"net"
-	"slices"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
-// sentinelPatience is how long the dialer waits for the first sentinel before it also tries the
-// others. It is much shorter than a request's time for Redis, so that the others have time to
-// respond.
+// sentinelPatience is how long a sentinel may take to respond on a new connection. It is
+// much shorter than a request's time for Redis, which must be enough for another sentinel.
 const sentinelPatience = 50 * time.Millisecond
 
 // orAnotherSentinel returns a dialer for sentinels and for the servers that they name.
 //
-// go-redis uses the same sentinel until it fails. But go-redis does not count it as a failure
-// of the sentinel when a request runs out of time. So it would keep using a sentinel that
-// hangs, for example because its machine is lost, and would not find the master any more. If a
-// sentinel does not respond, this dialer connects to another one.
+// go-redis asks the same sentinel until it fails. But it takes the end of a request's time
+// for a decision of the caller. So it would keep to a sentinel that hangs, for example
+// because its machine is lost, and find no master any more. If a sentinel does not respond,
+// this dialer connects to another one. go-redis may have learned of the first one from
+// others, so its address need not be one of sentinels.
 func (d dial) orAnotherSentinel(sentinels []string) dial {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
-		if !slices.Contains(sentinels, addr) {
+		if ctx.Value(toServer{}) != nil {
 			return d(ctx, network, addr)
 		}
 		return dialAny(ctx, func(ctx context.Context, addr string) (net.Conn, error) {
@@ -38,8 +39,29 @@ func (d dial) orAnotherSentinel(sentinels []string) dial {
 	}
 }
 
-// dialAny connects to first. If that takes longer than sentinelPatience, it also tries all
-// other addresses, and returns the first connection that succeeds.
+// serverDials is a hook for a client that asks sentinels for the server to dial. go-redis has
+// one dialer for servers and sentinels; the hook is called only for servers. If no sentinel
+// names a server, that is a failed dial too.
+type serverDials struct{}
+
+// toServer marks the context of a dial to a server.
+type toServer struct{}
+
+func (serverDials) DialHook(next redis.DialHook) redis.DialHook {
+	marked := dial(func(ctx context.Context, network, addr string) (net.Conn, error) {
+		return next(context.WithValue(ctx, toServer{}, true), network, addr)
+	})
+	return redis.DialHook(marked.alwaysConnected())
+}
+
+func (serverDials) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+func (serverDials) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+// dialAny connects to first, or to any address if first fails or takes longer than
+// sentinelPatience.
 func dialAny(ctx context.Context, connect func(context.Context, string) (net.Conn, error), first string, all []string) (net.Conn, error) {
 	type result struct {
 		conn net.Conn
@@ -52,7 +74,7 @@ func dialAny(ctx context.Context, connect func(context.Context, string) (net.Con
 		conn, err := connect(ctx, addr)
 		select {
 		case results <- result{conn, err}:
-		case <-ctx.Done(): // another address was faster, or the time is over
+		case <-ctx.Done(): // another one was faster
 			if err == nil {
 				_ = conn.Close()
 			}
@@ -60,28 +82,36 @@ func dialAny(ctx context.Context, connect func(context.Context, string) (net.Con
 	}
 	go begin(first)
 	pending, late := 1, time.After(sentinelPatience)
+	beginOthers := func() {
+		late = nil
+		for _, addr := range all {
+			if addr != first {
+				pending++
+				go begin(addr)
+			}
+		}
+	}
 	for {
 		select {
 		case r := <-results:
-			pending--
-			if r.err == nil || pending == 0 {
-				return r.conn, r.err
+			if pending--; r.err == nil {
+				return r.conn, nil
+			}
+			if late != nil {
+				beginOthers()
+			}
+			if pending == 0 {
+				return nil, r.err
 			}
 		case <-late:
-			for _, addr := range all {
-				if addr != first {
-					pending++
-					go begin(addr)
-				}
-			}
+			beginOthers()
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
 	}
 }
 
-// respond waits until a server responds to a PING. An error response counts, because the
-// server may require a login first.
+// respond waits until a server responds to a PING, also if it requires a login first.
 func respond(ctx context.Context, conn net.Conn) error {
 	if deadline, bounded := ctx.Deadline(); bounded {
 		_ = conn.SetDeadline(deadline)
@@ -89,7 +119,7 @@ func respond(ctx context.Context, conn net.Conn) error {
 	if _, err := conn.Write([]byte("PING\r\n")); err != nil {
 		return err
 	}
-	for end := make([]byte, 1); !bytes.Equal(end, []byte("\n")); { // byte by byte, because go-redis reads what follows
+	for end := make([]byte, 1); !bytes.Equal(end, []byte("\n")); { // go-redis reads what follows
 		if _, err := conn.Read(end); err != nil {
 			return err
 		}

@@ -2,8 +2,12 @@ package connect_test
 
 import (
 	"context"
+	"errors"
+	"net"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"
@@ -79,5 +83,50 @@ func TestRedis_FindsTheMasterWhileASentinelHangs(t *testing.T) {
 		}
 		findsMaster()
 		sentinel.Thaw()
+	}
+}
+
+// go-redis tries one sentinel several times. A request's time must be enough for another one.
+func TestRedis_FindsTheMasterWhileASentinelIsDown(t *testing.T) {
+	t.Parallel()
+	servers := ephemeral.StartSentinels(t)
+	client := open(t, servers.URL)
+	for _, sentinel := range servers.Sentinels { // the client uses one of them
+		eventually(t, "the client finds the master", func() bool { return client.Ping(t.Context()).Err() == nil })
+		sentinel.Stop()
+		if err := servers.Master.Admin().ClientKillByFilter(t.Context(), "type", "normal").Err(); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "the client finds the master", func() bool {
+			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond) // of a request
+			defer cancel()
+			return client.Ping(ctx).Err() == nil
+		})
+		sentinel.Restart()
+	}
+}
+
+// go-redis stops asking the sentinels for a second after as many failures as the pool has
+// connections.
+func TestRedis_UsesSentinelsThatAreBackImmediately(t *testing.T) {
+	t.Parallel()
+	servers := ephemeral.StartSentinels(t)
+	client := open(t, servers.URL, func(o *redis.UniversalOptions) { o.MaxRetries, o.PoolSize = -1, 5 })
+	for _, sentinel := range servers.Sentinels {
+		sentinel.Stop()
+	}
+	for range 20 {
+		err := client.Ping(t.Context()).Err()
+		if failed, ok := errors.AsType[*net.OpError](err); !ok || failed.Op != "dial" {
+			t.Errorf("ping without sentinels: %v, want that the dial failed", err)
+		}
+	}
+	for _, sentinel := range servers.Sentinels {
+		sentinel.Restart()
+	}
+	for range 20 {
+		if err := client.Ping(t.Context()).Err(); err != nil {
+			t.Fatalf("ping with sentinels that are back: %v", err)
+		}
 	}
 }
