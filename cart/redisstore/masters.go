@@ -135,7 +135,8 @@ const (
 	replicasRemembered = 10 * time.Minute
 
 	// listingRemembered is how long a list of replicas is cached. noneRemembered is how
-	// long an empty list is cached: after a failover, the former master is listed soon.
+	// long an empty list or a failure is cached: after a failover, the former master is
+	// listed soon.
 	listingRemembered = 10 * time.Second
 	noneRemembered    = time.Second
 
@@ -185,7 +186,7 @@ func (m *master) noteTimeout() {
 // the maximum of the other masters.
 func (m *master) maxReplicas(connected int) int {
 	inherited := 0
-	if m.remembered() < 0 {
+	if connected == 0 && m.remembered() < 0 {
 		inherited = m.all.mostReplicas()
 	}
 	m.mu.Lock()
@@ -224,7 +225,7 @@ func (m *master) remembered() int {
 }
 
 // listedReplicas returns the number of replicas that ask returned, which is cached. If ask
-// fails, the previous number counts.
+// fails, the previous number counts, and ask is called again after noneRemembered.
 func (m *master) listedReplicas(ask func() (int, error)) int {
 	m.mu.Lock()
 	last := m.listed
@@ -237,11 +238,12 @@ func (m *master) listedReplicas(ask func() (int, error)) int {
 		return last.replicas
 	}
 	n, err := ask()
+	at := m.now()
 	if err != nil {
-		return last.replicas
+		n, at = last.replicas, at.Add(noneRemembered-lasts)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.listed = sighting{m.now(), n}
+	m.listed = sighting{at, n}
 	return n
 }

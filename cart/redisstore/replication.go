@@ -15,11 +15,13 @@ import (
 // replicaWait limits how long a write waits for its replicas; claimWait limits a claim,
 // which continues without them. While replicas do not confirm, writes wait no longer than
 // slowReplicaWait, so that an unresponsive replica does not block every connection to its
-// master.
+// master. listingWait limits how long the sentinels may take to list replicas: time must be
+// left to wait for these.
 const (
 	replicaWait     = 500 * time.Millisecond
 	claimWait       = 50 * time.Millisecond
 	slowReplicaWait = 10 * time.Millisecond
+	listingWait     = 200 * time.Millisecond
 )
 
 // replication is how far a write has been replicated.
@@ -150,7 +152,11 @@ func connectedReplicas(ctx context.Context, conn *redis.Conn) (int, error) {
 func (s *Store) listedReplicas(ctx context.Context, conn *redis.Conn, m *master) int {
 	switch {
 	case s.sentinels != nil:
-		return m.listedReplicas(func() (int, error) { return s.sentinels(ctx, replicasRemembered) })
+		return m.listedReplicas(func() (int, error) {
+			ctx, cancel := context.WithTimeout(ctx, listingWait)
+			defer cancel()
+			return s.sentinels(ctx, replicasRemembered)
+		})
 	case s.clustered():
 		return m.listedReplicas(func() (int, error) {
 			nodes := redis.NewStringCmd(ctx, "cluster", "nodes")

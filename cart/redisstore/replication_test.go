@@ -114,6 +114,20 @@ func TestReplication_CountsConfiguredAndListedReplicas(t *testing.T) {
 	}
 }
 
+// The sentinels may be unreachable while the master and its replica are not.
+func TestReplication_IsConfirmedWhileTheSentinelsHang(t *testing.T) {
+	t.Parallel()
+	p := startPair(t)
+	hang := func(ctx context.Context, _ time.Duration) (int, error) {
+		<-ctx.Done()
+		return 0, ctx.Err()
+	}
+	client := dial(t, p.master.URL)
+	p.await(func() bool { // each with a store that has not asked the sentinels yet
+		return p.survives(redisstore.New(redisstore.Config{Client: client, Sentinels: hang, MinReplicas: 1}))
+	})
+}
+
 func TestReplication_AWriteToAReplicaIsUnsafe(t *testing.T) {
 	t.Parallel()
 	p := startPair(t)

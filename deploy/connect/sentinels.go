@@ -43,23 +43,45 @@ func (s *Sentinels) Close() error {
 }
 
 // Replicas returns the number of replicas of the master that have answered a sentinel
-// within the given time, according to the first sentinel that responds.
+// within the given time, according to the first sentinel that responds. It asks all of them
+// at the same time, so that one that hangs does not use up the time of the others.
 func (s *Sentinels) Replicas(ctx context.Context, within time.Duration) (int, error) {
-	var all error
+	type answer struct {
+		replicas int
+		err      error
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	answers := make(chan answer, len(s.clients))
 	for _, client := range s.clients {
-		replicas, err := client.Replicas(ctx, s.master).Result()
-		if err != nil {
-			all = errors.Join(all, err)
-			continue
+		go func() {
+			n, err := s.ask(ctx, client, within)
+			answers <- answer{n, err}
+		}()
+	}
+	var all error
+	for range s.clients {
+		a := <-answers
+		if a.err == nil {
+			return a.replicas, nil
 		}
-		n := 0
-		for _, replica := range replicas {
-			ms, err := strconv.ParseInt(replica["last-ok-ping-reply"], 10, 64)
-			if err != nil || time.Duration(ms)*time.Millisecond <= within {
-				n++
-			}
-		}
-		return n, nil
+		all = errors.Join(all, a.err)
 	}
 	return 0, all
+}
+
+// ask asks one sentinel.
+func (s *Sentinels) ask(ctx context.Context, client *redis.SentinelClient, within time.Duration) (int, error) {
+	replicas, err := client.Replicas(ctx, s.master).Result()
+	if err != nil {
+		return 0, err
+	}
+	n := 0
+	for _, replica := range replicas {
+		ms, err := strconv.ParseInt(replica["last-ok-ping-reply"], 10, 64)
+		if err != nil || time.Duration(ms)*time.Millisecond <= within {
+			n++
+		}
+	}
+	return n, nil
 }

@@ -3,6 +3,7 @@ package connect_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"testing"
 	"time"
@@ -37,6 +38,27 @@ func TestRedisSentinels_ListAReplicaThatHangs(t *testing.T) {
 		if time.Now().After(deadline) {
 			t.Fatal("a replica that does not respond still counts")
 		}
+	}
+}
+
+// Every durable change waits for the list, and then for the replicas in the same time.
+func TestRedisSentinels_ListReplicasWhileASentinelHangs(t *testing.T) {
+	t.Parallel()
+	servers := ephemeral.StartSentinels(t)
+	sentinels, err := connect.RedisSentinels(servers.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sentinels.Close()
+	for i, sentinel := range servers.Sentinels {
+		sentinel.Freeze()
+		eventually(t, fmt.Sprintf("a list while sentinel %d hangs", i), func() bool {
+			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+			defer cancel()
+			n, err := sentinels.Replicas(ctx, time.Hour)
+			return n == 1 && err == nil
+		})
+		sentinel.Thaw()
 	}
 }
 
