@@ -52,12 +52,12 @@ fuzz: FUZZTIME = 10m
 fuzz: ## run each fuzz target for FUZZTIME (10m)
 	$(WITH_SERVERS) $(MAKE) --no-print-directory go-fuzz FUZZTIME=$(FUZZTIME)
 
-torture: PROMISE = .
+torture: PROMISE = ..
 torture: LONG = true
 torture: OUT = bin/torture
 torture: ## test docs/guarantees.md while servers fail; PROMISE=07 tests one promise
 	$(GO) test -c -o bin/torture.test ./cmd/internal/torture
-	cd cmd/internal/torture && $(WITH_SERVERS) ../../../bin/torture.test -test.run 'Promise$(PROMISE)' \
+	cd cmd/internal/torture && $(WITH_SERVERS) ../../../bin/torture.test -test.run '^TestPromise$(PROMISE)_' \
 		-test.parallel 1 -test.timeout 0 -long=$(LONG) -out $(abspath $(OUT))
 
 schedules: SCHEDULES = 1000000

@@ -14,7 +14,7 @@ func (c *serveCommand) startCheck(ctx context.Context, log *slog.Logger) (stop f
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		findings, err := check(ctx, c.RedisURL, c.Database.URL, inspect.Expect{MinReplicas: int(c.RedisMinReplicas), Durable: c.Durability == "replica"})
+		findings, err := check(ctx, c.RedisURL, c.Database.URL, inspect.Expect{MinReplicas: int(c.RedisMinReplicas), Durable: c.Durability == "replica", Serving: true})
 		if err != nil || ctx.Err() != nil { // the process stops, so the check may be incomplete
 			return
 		}

@@ -62,6 +62,7 @@ func unknown(code, setting, message string, args ...any) Finding {
 type Expect struct {
 	MinReplicas int  // REDIS_MIN_REPLICAS
 	Durable     bool // DURABILITY=replica
+	Serving     bool // the user of Redis is the service's
 }
 
 // Observation is what was read from the servers.

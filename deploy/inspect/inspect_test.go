@@ -57,6 +57,18 @@ func wantOne(t *testing.T, what string, got []inspect.Finding, code string, leve
 	}
 }
 
+func TestJudge_FindsThatTheServicesUserCannotReadCarts(t *testing.T) {
+	t.Parallel()
+	other := master(func(r *inspect.Redis) { r.ReadsCarts = false })
+	seen := inspect.Observation{Redis: []inspect.Redis{other}}
+	wantOne(t, "the service's user", inspect.Judge(seen, inspect.Expect{Serving: true}), "redis_rights", inspect.Serious)
+	for _, f := range inspect.Judge(seen, inspect.Expect{}) {
+		if f.Level != inspect.OK {
+			t.Errorf("another user: %+v", f)
+		}
+	}
+}
+
 func TestJudge_FindsNothingWrongWithHealthyServers(t *testing.T) {
 	t.Parallel()
 	for _, f := range judge(master(), primary()) {

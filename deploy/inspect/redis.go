@@ -63,7 +63,8 @@ func judgeRedis(r Redis, e Expect) []Finding {
 	}
 	replicas := func(r Redis) Finding { return redisReplicas(r, e) }
 	merges := func(r Redis) Finding { return redisMerges(r, e) }
-	return append(all, applied(r.Server, r, redisRole, replicas, merges, redisWrites, redisCoverage, redisRights)...)
+	rights := func(r Redis) Finding { return redisRights(r, e) }
+	return append(all, applied(r.Server, r, redisRole, replicas, merges, redisWrites, redisCoverage, rights)...)
 }
 
 func redisFails(r Redis) Finding {

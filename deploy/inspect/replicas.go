@@ -65,9 +65,12 @@ func redisWrites(r Redis) Finding {
 }
 
 // redisRights judges only the service's user. Other users, such as check, cannot read carts.
-func redisRights(r Redis) Finding {
+func redisRights(r Redis, e Expect) Finding {
 	const code, setting = "redis_rights", "the rights of this user (deploy/redis/users.conf)"
-	if !r.ReadsCarts {
+	switch {
+	case !r.ReadsCarts && e.Serving:
+		return serious(code, setting, "All cart calls get a 503, because the user may not read carts (hgetall on cart:*).")
+	case !r.ReadsCarts:
 		return Finding{}
 	}
 	var essential, waits []string

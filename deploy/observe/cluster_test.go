@@ -123,6 +123,14 @@ func TestSentinels_FindNothingWrongWithHealthyServers(t *testing.T) {
 	wantOK(t, got, "redis_sentinel", "redis_merges", "redis_replicas", "redis_eviction")
 }
 
+func TestCluster_FindsThatANodeIsInNoCluster(t *testing.T) {
+	t.Parallel()
+	server := ephemeral.StartRedis(t, "--cluster-enabled", "yes")
+	set(t, server.Admin(), healthy)
+	wantWrong(t, "alone", findings(t, observe.Config{RedisURL: server.URL + "?cluster=true"}, inspect.Expect{}),
+		wrong{"redis_slots": inspect.Serious, "redis_replicas": inspect.Warning, "redis_coverage": inspect.Warning})
+}
+
 func startHealthySentinels(t *testing.T) *ephemeral.RedisSentinels {
 	t.Helper()
 	servers := ephemeral.StartSentinels(t)

@@ -28,7 +28,7 @@ func observePostgres(ctx context.Context, c Config) (*inspect.Postgres, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer db.Close()
+	defer func() { go db.Close() }() // waits for connections that hang
 	at := db.Config().ConnConfig
 	p := &inspect.Postgres{Server: net.JoinHostPort(at.Host, strconv.Itoa(int(at.Port)))}
 	answers, cancel := context.WithTimeout(ctx, patience)
@@ -47,6 +47,9 @@ func observePostgres(ctx context.Context, c Config) (*inspect.Postgres, error) {
 	p.Writing = writing(ctx, db)
 	if p.Standby != nil && !*p.Standby {
 		p.Listening = listening(ctx, db)
+	}
+	if err := db.Ping(ctx); err != nil { // then what is missing is not hidden
+		p.Failure = failure(err)
 	}
 	return p, nil
 }

@@ -39,7 +39,7 @@ func (r reader) server(ctx context.Context, addr string, more func(*redis.Client
 	read := inspect.Redis{Server: addr, Kind: r.kind}
 	client := r.servers.Server(addr)
 	defer client.Close()
-	if err := client.Ping(ctx).Err(); err != nil {
+	if err := client.Ping(ctx).Err(); err != nil && !redis.HasErrorPrefix(err, "MISCONF") { // a failed snapshot
 		read.Failure = failure(err)
 		return read
 	}
@@ -108,7 +108,8 @@ func role(ctx context.Context, client *redis.Client, read *inspect.Redis) (repli
 // nobody is the key of a cart in a store that does not exist.
 const nobody = "cart:{0:c:check}"
 
-// tryCommands runs the service's commands that change nothing. Redis checks the user's rights
+// tryCommands runs commands of the service, on a key that never exists, so that they change
+// nothing. Only HSET and HSETNX cannot be tried. Redis checks the user's rights
 // before anything else, so wrong arguments do not matter.
 func (r reader) tryCommands(ctx context.Context, client *redis.Client, read *inspect.Redis) {
 	read.ReadsCarts = !refused(client.HGetAll(ctx, nobody).Err())
@@ -120,8 +121,13 @@ func (r reader) tryCommands(ctx context.Context, client *redis.Client, read *ins
 		err  error
 	}
 	tries := []try{
+		{"eval", client.Eval(ctx, "return 1", []string{nobody}).Err()},
 		{"evalsha", client.EvalSha(ctx, "0000000000000000000000000000000000000000", []string{nobody}).Err()},
 		{"exists", client.Exists(ctx, nobody).Err()},
+		{"del", client.Del(ctx, nobody).Err()},
+		{"hdel", client.HDel(ctx, nobody, "i").Err()},
+		{"pexpire", client.PExpire(ctx, nobody, time.Minute).Err()},
+		{"rename", client.Rename(ctx, nobody, nobody).Err()},
 		{"hget", client.HGet(ctx, nobody, "i").Err()},
 		{"hlen", client.HLen(ctx, nobody).Err()},
 		{"pttl", client.PTTL(ctx, nobody).Err()},

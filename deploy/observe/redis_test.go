@@ -164,6 +164,9 @@ func TestServers_FindADiskThatCannotBeWritten(t *testing.T) {
 	save("err")
 	wantWrong(t, "blocked", findings(t, observe.Config{RedisURL: server.URL}, inspect.Expect{}),
 		wrong{"redis_disk": inspect.Serious, "redis_replicas": inspect.Warning})
+	set(t, admin, map[string]string{"save": "3600 1"}) // now even PING is an error
+	wantWrong(t, "blocked, with snapshots", findings(t, observe.Config{RedisURL: server.URL}, inspect.Expect{}),
+		wrong{"redis_disk": inspect.Serious, "redis_replicas": inspect.Warning})
 	if err := os.RemoveAll(filepath.Dir(blocked)); err != nil {
 		t.Fatal(err)
 	}

@@ -78,21 +78,28 @@ func quorum(ctx context.Context, client *redis.SentinelClient, master string) (m
 }
 
 // askCluster asks the nodes in the URL for the layout of the cluster. If none answers, it returns
-// these nodes as the masters.
+// these nodes as the masters. A node that is in no cluster answers with an empty layout.
 func (r reader) askCluster(ctx context.Context) (c *inspect.Cluster, masters, replicas []string) {
-	layouts := each(r.servers.Addrs(), func(addr string) []redis.ClusterSlot {
+	type layout struct {
+		slots []redis.ClusterSlot
+		err   error
+	}
+	layouts := each(r.servers.Addrs(), func(addr string) layout {
 		client := r.servers.Server(addr)
 		defer client.Close()
 		slots := redis.NewClusterSlotsCmd(ctx, "cluster", "slots") // as go-redis's own cluster client does
-		_ = client.Process(ctx, slots)
-		return slots.Val()
+		err := client.Process(ctx, slots)
+		return layout{slots.Val(), err}
 	})
-	at := slices.IndexFunc(layouts, func(l []redis.ClusterSlot) bool { return len(l) > 0 })
+	at := slices.IndexFunc(layouts, func(l layout) bool { return len(l.slots) > 0 })
 	if at < 0 {
-		return nil, r.servers.Addrs(), nil
+		if at = slices.IndexFunc(layouts, func(l layout) bool { return l.err == nil }); at >= 0 {
+			c = &inspect.Cluster{Server: r.servers.Addrs()[at]}
+		}
+		return c, r.servers.Addrs(), nil
 	}
 	c = &inspect.Cluster{Server: r.servers.Addrs()[at]}
-	for _, part := range layouts[at] {
+	for _, part := range layouts[at].slots {
 		c.Slots += part.End - part.Start + 1
 		for i, node := range part.Nodes {
 			addr := reachable(node.Addr, c.Server)

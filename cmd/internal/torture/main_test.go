@@ -24,6 +24,10 @@ func TestMain(m *testing.M) {
 	zerolog.SetGlobalLevel(zerolog.Disabled)                              // toxiproxy would write traces to standard error
 	status := m.Run()
 	programs.remove()
+	if *out != "" && len(results.rows) == 0 {
+		fmt.Fprintln(os.Stderr, "torture: no promise was tested. PROMISE is a number of two digits, such as 07. 13 has only a long form")
+		status = max(status, 1)
+	}
 	if err := results.publish(os.Stdout, *out); err != nil {
 		fmt.Fprintln(os.Stderr, "torture:", err)
 		status = max(status, 1)

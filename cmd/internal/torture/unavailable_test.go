@@ -40,7 +40,7 @@ func TestPromise05_A503ChangedNothingOrIsSafeToRepeat(t *testing.T) {
 	}
 	rounds := sized(1, 25)
 	bar := p.progress("outages", rounds*len(ways))
-	for n := range rounds + 5 {
+	for n := range rounds + 30 {
 		for _, way := range ways {
 			if n >= rounds && way.enough() { // a busy machine may need more rounds
 				continue
