@@ -1,6 +1,7 @@
 package observe_test
 
 import (
+	"context"
 	"io"
 	"net"
 	"net/url"
@@ -31,12 +32,9 @@ func stalling(t *testing.T, upstream string, bytes int64) string {
 				_ = client.Close()
 				return
 			}
+			context.AfterFunc(t.Context(), func() { _ = client.Close(); _ = server.Close() })
 			go func() { _, _ = io.CopyN(client, server, bytes) }()
-			go func() {
-				_, _ = io.Copy(server, client) // until the client closes the connection
-				_ = server.Close()
-				_ = client.Close()
-			}()
+			go func() { _, _ = io.Copy(server, client) }()
 		}
 	}()
 	return listener.Addr().String()
