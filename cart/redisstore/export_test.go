@@ -16,9 +16,8 @@ import (
 // Exports for the tests in package redisstore_test, which also import package service.
 
 const (
-	NoteGrace          = noteGrace
-	ReplicasRemembered = replicasRemembered
-	MaxBatch           = maxBatch
+	NoteGrace = noteGrace
+	MaxBatch  = maxBatch
 )
 
 var (

@@ -128,11 +128,11 @@ type sighting struct {
 }
 
 const (
-	// replicasRemembered is how long a replica counts after it was last seen. A
+	// ReplicasRemembered is how long a replica counts after it was last seen. A
 	// master forgets an unresponsive replica after repl-timeout, but the replica may
 	// still become master. By default Redis and Sentinel refuse to promote a replica
 	// that has been disconnected for 1 to 3 minutes, well below these 10.
-	replicasRemembered = 10 * time.Minute
+	ReplicasRemembered = 10 * time.Minute
 
 	// listingRemembered is how long a list of replicas is cached. noneRemembered is how
 	// long an empty list or a failure is cached: after a failover, the former master is
@@ -180,8 +180,8 @@ func (m *master) noteTimeout() {
 }
 
 // maxReplicas records how many replicas are connected now and returns the maximum of the
-// last ten minutes. If this instance has not used the master in this time, the master may be a
-// cluster node that has just replaced another master. The other replicas then follow it, and
+// last ten minutes. If none is, and this instance has not used the master in this time, the
+// master may be a cluster node that has just replaced another master. The other replicas then follow it, and
 // the former master returns as its replica. Their number is not known, so maxReplicas records
 // the maximum of the other masters.
 func (m *master) maxReplicas(connected int) int {
@@ -207,7 +207,7 @@ func (m *master) sight(now time.Time, replicas int) {
 		m.seen = m.seen[:len(m.seen)-1]
 	}
 	m.seen = append(m.seen, sighting{now, replicas})
-	for now.Sub(m.seen[0].at) > replicasRemembered {
+	for now.Sub(m.seen[0].at) > ReplicasRemembered {
 		m.seen = m.seen[1:]
 	}
 }
@@ -217,7 +217,7 @@ func (m *master) remembered() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, s := range m.seen {
-		if m.now().Sub(s.at) <= replicasRemembered {
+		if m.now().Sub(s.at) <= ReplicasRemembered {
 			return s.replicas
 		}
 	}

@@ -66,12 +66,12 @@ func TestMaster_ThatHasTakenOverCountsAsManyReplicasAsOthersHave(t *testing.T) {
 	if got := known.at("c").maxReplicas(0); got != 2 {
 		t.Errorf("a new master counts %d replicas, want 2 as another has", got)
 	}
-	now = now.Add(replicasRemembered + time.Second)
+	now = now.Add(ReplicasRemembered + time.Second)
 	known.at("b").maxReplicas(1)
 	if got := known.at("a").maxReplicas(0); got != 1 {
 		t.Errorf("a master that was not one for ten minutes counts %d replicas, want 1 as another has", got)
 	}
-	now = now.Add(replicasRemembered + time.Second)
+	now = now.Add(ReplicasRemembered + time.Second)
 	if got := known.at("c").maxReplicas(0); got != 0 {
 		t.Errorf("%d replicas, when no master has had one for ten minutes", got)
 	}
@@ -114,7 +114,7 @@ func TestReplicasOfMyself_CountsReplicasThatMayReturn(t *testing.T) {
 		"a failed master, beside its own replica":   {myself + node("b", "slave", "a", 0, "") + node("g", "master,fail", "-", time.Minute, ""), 1},
 		"an empty master":                           {myself + node("g", "master", "-", 0, ""), 0},
 	} {
-		if got := replicasOfMyself(test.nodes+others, now); got != test.want {
+		if got := ReplicasOfMyself(test.nodes+others, now); got != test.want {
 			t.Errorf("%s: %d, want %d", name, got, test.want)
 		}
 	}

@@ -155,7 +155,7 @@ func (s *Store) listedReplicas(ctx context.Context, conn *redis.Conn, m *master)
 		return m.listedReplicas(func() (int, error) {
 			ctx, cancel := context.WithTimeout(ctx, listingWait)
 			defer cancel()
-			return s.sentinels(ctx, replicasRemembered)
+			return s.sentinels(ctx, ReplicasRemembered)
 		})
 	case s.clustered():
 		return m.listedReplicas(func() (int, error) {
@@ -163,7 +163,7 @@ func (s *Store) listedReplicas(ctx context.Context, conn *redis.Conn, m *master)
 			if err := conn.Process(ctx, nodes); err != nil {
 				return 0, err
 			}
-			return replicasOfMyself(nodes.Val(), m.now()), nil
+			return ReplicasOfMyself(nodes.Val(), m.now()), nil
 		})
 	}
 	return 0
@@ -174,13 +174,13 @@ func (s *Store) clustered() bool {
 	return is
 }
 
-// replicasOfMyself counts the replicas of the node that printed CLUSTER NODES. If the node has
+// ReplicasOfMyself counts the replicas of the node that printed CLUSTER NODES. If the node has
 // none, the function counts failed masters without slots: the node may have replaced one of
 // them, which then returns as its replica. Nodes that have not answered for ten minutes do not
 // count. The format of a line is
 //
 //	<id> <address> <flags> <master's id> <ping sent, ms> <pong received, ms> <epoch> <link> <slots> …
-func replicasOfMyself(nodes string, now time.Time) int {
+func ReplicasOfMyself(nodes string, now time.Time) int {
 	var myself string
 	replicas, replaced := map[string]int{}, 0 // replicas by their master
 	for line := range strings.Lines(nodes) {
@@ -193,7 +193,7 @@ func replicasOfMyself(nodes string, now time.Time) int {
 			myself = f[0]
 		}
 		silentSince, _ := strconv.ParseInt(f[4], 10, 64) // 0 when no ping is unanswered
-		switch lost := silentSince > 0 && now.Sub(time.UnixMilli(silentSince)) > replicasRemembered; {
+		switch lost := silentSince > 0 && now.Sub(time.UnixMilli(silentSince)) > ReplicasRemembered; {
 		case lost:
 		case slices.Contains(flags, "slave"):
 			replicas[f[3]]++

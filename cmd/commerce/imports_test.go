@@ -50,7 +50,7 @@ var imports = map[string][]string{
 	"deploy/connect":       nil,
 	"deploy/heap":          nil,
 	"deploy/inspect":       nil,
-	"deploy/observe":       {"deploy/connect", "deploy/inspect", "deploy/migrations"},
+	"deploy/observe":       {"cart/redisstore", "deploy/connect", "deploy/inspect", "deploy/migrations"},
 	"deploy/sample":        {"auth/locale", "auth/store", "cart", "cart/money", "cart/period", "subscriptions"},
 	"deploy/ingest":        {"cart/money"},
 	"deploy/ephemeral":     {"deploy/connect", "deploy/migrations"},

@@ -55,7 +55,7 @@ func (s *Sentinels) Replicas(ctx context.Context, within time.Duration) (int, er
 	answers := make(chan answer, len(s.clients))
 	for _, client := range s.clients {
 		go func() {
-			n, err := s.ask(ctx, client, within)
+			n, err := KnownReplicas(ctx, client, s.master, within)
 			answers <- answer{n, err}
 		}()
 	}
@@ -70,9 +70,10 @@ func (s *Sentinels) Replicas(ctx context.Context, within time.Duration) (int, er
 	return 0, all
 }
 
-// ask asks one sentinel.
-func (s *Sentinels) ask(ctx context.Context, client *redis.SentinelClient, within time.Duration) (int, error) {
-	replicas, err := client.Replicas(ctx, s.master).Result()
+// KnownReplicas returns the number of replicas of a master that have answered this sentinel
+// within the given time.
+func KnownReplicas(ctx context.Context, client *redis.SentinelClient, master string, within time.Duration) (int, error) {
+	replicas, err := client.Replicas(ctx, master).Result()
 	if err != nil {
 		return 0, err
 	}

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"net"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"commerce/cart/redisstore"
 	"commerce/deploy/connect"
 	"commerce/deploy/inspect"
 )
@@ -21,9 +21,6 @@ type reader struct {
 	kind    inspect.Kind
 	now     func() time.Time
 }
-
-// remembered is how long a replica counts after it was last seen, as in package redisstore.
-const remembered = 10 * time.Minute
 
 // askSentinels asks all sentinels, and returns the master that the first one names.
 func (r reader) askSentinels(ctx context.Context) (masters []string, all []inspect.Sentinel) {
@@ -138,7 +135,7 @@ func (r reader) listed(ctx context.Context, client *redis.Client) *int {
 		if err != nil {
 			return nil
 		}
-		return new(replicasOfMyself(nodes, r.now()))
+		return new(redisstore.ReplicasOfMyself(nodes, r.now()))
 	case inspect.Watched:
 		for _, addr := range r.servers.Addrs() {
 			if n, err := r.replicasKnownTo(ctx, addr); err == nil {
@@ -151,43 +148,8 @@ func (r reader) listed(ctx context.Context, client *redis.Client) *int {
 }
 
 // replicasKnownTo counts the replicas that have answered a sentinel recently.
-func (r reader) replicasKnownTo(ctx context.Context, addr string) (n int, err error) {
+func (r reader) replicasKnownTo(ctx context.Context, addr string) (int, error) {
 	client := r.servers.Sentinel(addr)
 	defer client.Close()
-	replicas, err := client.Replicas(ctx, r.servers.Master()).Result()
-	for _, replica := range replicas {
-		ms, err := strconv.ParseInt(replica["last-ok-ping-reply"], 10, 64)
-		if err != nil || time.Duration(ms)*time.Millisecond <= remembered {
-			n++
-		}
-	}
-	return n, err
-}
-
-// replicasOfMyself counts the replicas of the node that printed CLUSTER NODES, except those that
-// have not answered for ten minutes. A line begins with
-//
-//	<id> <address> <flags> <master's id> <ping sent, ms>
-func replicasOfMyself(nodes string, now time.Time) (n int) {
-	var myself string
-	var masters []string // of the replicas
-	for line := range strings.Lines(nodes) {
-		f := strings.Fields(line)
-		if len(f) < 5 {
-			continue
-		}
-		if strings.Contains(f[2], "myself") {
-			myself = f[0]
-		}
-		silent, _ := strconv.ParseInt(f[4], 10, 64) // 0 when no ping is unanswered
-		if strings.Contains(f[2], "slave") && (silent == 0 || now.Sub(time.UnixMilli(silent)) <= remembered) {
-			masters = append(masters, f[3])
-		}
-	}
-	for _, id := range masters {
-		if id == myself {
-			n++
-		}
-	}
-	return n
+	return connect.KnownReplicas(ctx, client, r.servers.Master(), redisstore.ReplicasRemembered)
 }
