@@ -233,7 +233,7 @@ func (f *failovers) compare(patrons []*patron) {
 			for _, c := range v.carts {
 				lost, confirmed := v.repeat(c)
 				mu.Lock()
-				f.changes += int64(len(c.confirmed))
+				f.changes += int64(len(c.acks))
 				f.lostConfirmed += confirmed
 				f.lostUnconfirmed += lost - confirmed
 				mu.Unlock()

@@ -8,7 +8,7 @@ import (
 )
 
 // keyedBuyer fills one cart after another, one change at a time. Each change has a key. The
-// buyer remembers which changes the replicas have confirmed.
+// buyer remembers the acknowledged changes.
 type keyedBuyer struct {
 	*shopper
 	token func(cart int) string
@@ -17,14 +17,23 @@ type keyedBuyer struct {
 
 // keyedCart is a cart with one line.
 type keyedCart struct {
-	token     string
-	confirmed []bool // of each acknowledged change, in their order
-	open      bool   // the next change was sent, and its outcome is unknown
+	token string
+	acks  []ack // in the order of the changes
+	open  bool  // the next change was sent, and its outcome is unknown
 }
+
+// ack is the acknowledgment of a change.
+type ack struct {
+	at        time.Time
+	confirmed bool // by all replicas
+}
+
+// A cart remembers its newest 256 idempotency keys, so each change of a cart can be repeated.
+const changesPerCart = 200
 
 // current returns the cart that the buyer fills.
 func (b *keyedBuyer) current() *keyedCart {
-	if n := len(b.carts); n > 0 && len(b.carts[n-1].confirmed) < changesPerCart {
+	if n := len(b.carts); n > 0 && len(b.carts[n-1].acks) < changesPerCart {
 		return b.carts[n-1]
 	}
 	b.carts = append(b.carts, &keyedCart{token: b.token(len(b.carts))})
@@ -35,9 +44,9 @@ func (b *keyedBuyer) current() *keyedCart {
 func (b *keyedBuyer) buy() reply {
 	c := b.current()
 	c.open = true
-	r := b.change(c, len(c.confirmed))
+	r := b.change(c, len(c.acks))
 	if r.outcome() == applied {
-		c.confirmed, c.open = append(c.confirmed, r.Header.Get("Durability") == "confirmed"), false
+		c.acks, c.open = append(c.acks, ack{time.Now(), r.Header.Get("Durability") == "confirmed"}), false
 	}
 	return r
 }

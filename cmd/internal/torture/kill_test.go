@@ -65,8 +65,8 @@ type kills struct {
 	service *service
 	rnd     *rand.Rand
 
-	shoppers []*loyal
-	killed   int // Redis
+	buyers []*keyedBuyer
+	killed int // Redis
 
 	acknowledged, lost int64
 	oldest             time.Duration // from the acknowledgment of a lost change to the kill
@@ -80,47 +80,11 @@ func startKills(t *testing.T, p *promise, f fsync) *kills {
 	}
 	client := newShopper(t, k.service)
 	for i := range 48 {
-		k.shoppers = append(k.shoppers, &loyal{shopper: client, name: fmt.Sprintf("%s-%d", f.policy, i)})
+		k.buyers = append(k.buyers, &keyedBuyer{shopper: client, token: func(cart int) string {
+			return fmt.Sprintf("a-loyal-shoppers-cart-%s-%d-%d", f.policy, i, cart)
+		}})
 	}
 	return k
-}
-
-// loyal is a shopper who fills one cart after another and remembers the acknowledged changes.
-type loyal struct {
-	*shopper
-	name  string
-	carts []*filled
-}
-
-// filled is a cart of one line.
-type filled struct {
-	token string
-	acks  []time.Time // of its changes, in their order
-	open  bool        // the next change was sent, and its outcome is unknown
-}
-
-// A cart remembers its newest 256 idempotency keys, so each change of a cart can be repeated.
-const changesPerCart = 200
-
-// current returns the cart that the shopper fills.
-func (l *loyal) current() *filled {
-	if n := len(l.carts); n > 0 && len(l.carts[n-1].acks) < changesPerCart {
-		return l.carts[n-1]
-	}
-	l.carts = append(l.carts, &filled{token: fmt.Sprintf("a-loyal-shoppers-cart-%s-%d", l.name, len(l.carts))})
-	return l.carts[len(l.carts)-1]
-}
-
-// buy adds one to the current cart, and reports whether that was acknowledged.
-func (l *loyal) buy() (reply, bool) {
-	c := l.current()
-	c.open = true
-	r := l.as(c.token, "").send("POST", "/cart/add", fmt.Sprintf(`{"product_id":%d}`, firstProduct),
-		"Idempotency-Key", fmt.Sprint(len(c.acks)))
-	if r.outcome() == applied {
-		c.acks, c.open = append(c.acks, time.Now()), false
-	}
-	return r, r.outcome() == applied
 }
 
 // round lets all shoppers buy, kills the service, Redis or both, restarts them, and compares
@@ -128,14 +92,14 @@ func (l *loyal) buy() (reply, bool) {
 func (k *kills) round() {
 	var killed atomic.Bool
 	var all sync.WaitGroup
-	for _, l := range k.shoppers {
+	for _, b := range k.buyers {
 		all.Go(func() {
 			for {
-				r, ok := l.buy()
-				switch {
+				r := b.buy()
+				switch ok := r.outcome() == applied; {
 				case !ok && killed.Load():
 					return
-				case !ok && r.outcome() == refused:
+				case r.outcome() == refused:
 					k.p.broke("an add was refused: %v", r)
 					return
 				case !ok:
@@ -171,18 +135,18 @@ func (k *kills) round() {
 func (k *kills) compare(killed time.Time) {
 	var all sync.WaitGroup
 	var mu sync.Mutex
-	for _, l := range k.shoppers {
+	for _, b := range k.buyers {
 		all.Go(func() {
-			c := l.current()
+			c := b.current()
 			wasOpen := c.open
 			for began := time.Now(); c.open || len(c.acks) == 0; time.Sleep(10 * time.Millisecond) {
-				if r, ok := l.buy(); !ok && time.Since(began) > startLimit {
+				if r := b.buy(); r.outcome() != applied && time.Since(began) > startLimit {
 					k.p.broke("not served again %v after a restart: %v", startLimit, r)
 					return
 				}
 			}
-			for _, recent := range l.carts[max(0, len(l.carts)-2):] { // the current one may be new
-				lost := int64(len(recent.acks)) - k.quantity(l, recent)
+			for _, recent := range b.carts[max(0, len(b.carts)-2):] { // the current one may be new
+				lost := int64(len(recent.acks)) - k.quantity(b, recent)
 				mu.Lock()
 				k.note(lost, recent, wasOpen && recent == c, killed)
 				mu.Unlock()
@@ -195,7 +159,7 @@ func (k *kills) compare(killed time.Time) {
 
 // note records the changes that a cart has lost. These are the last acknowledged changes before
 // the one that was repeated after the kill.
-func (k *kills) note(lost int64, c *filled, repeated bool, killed time.Time) {
+func (k *kills) note(lost int64, c *keyedCart, repeated bool, killed time.Time) {
 	switch {
 	case lost < 0:
 		k.p.broke("cart %s holds %d more than were acknowledged", c.token, -lost)
@@ -205,7 +169,7 @@ func (k *kills) note(lost int64, c *filled, repeated bool, killed time.Time) {
 			last--
 		}
 		first := max(0, last-int(lost))
-		k.oldest = max(k.oldest, killed.Sub(c.acks[first]))
+		k.oldest = max(k.oldest, killed.Sub(c.acks[first].at))
 		k.lost += lost
 		c.acks = c.acks[:len(c.acks)-int(lost)]
 	}
@@ -213,34 +177,29 @@ func (k *kills) note(lost int64, c *filled, repeated bool, killed time.Time) {
 
 func (k *kills) total() {
 	k.acknowledged = k.lost
-	for _, l := range k.shoppers {
-		for _, c := range l.carts {
+	for _, b := range k.buyers {
+		for _, c := range b.carts {
 			k.acknowledged += int64(len(c.acks))
 		}
 	}
 }
 
 // quantity returns what a cart holds.
-func (k *kills) quantity(l *loyal, c *filled) int64 {
-	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
-		r := l.as(c.token, "").send("GET", "/cart/count", "")
-		if r.Status == 200 {
-			return r.Cart.Count
-		}
-		if time.Since(began) > startLimit {
-			k.p.broke("a cart cannot be read %v after a restart: %v", startLimit, r)
-			return 0
-		}
+func (k *kills) quantity(b *keyedBuyer, c *keyedCart) int64 {
+	r, ok := served(func() reply { return b.look(c) })
+	if !ok {
+		k.p.broke("a cart cannot be read %v after a restart: %v", startLimit, r)
 	}
+	return r.Cart.Count
 }
 
 // recount compares all carts again, including those of earlier rounds.
 func (k *kills) recount() {
 	var all sync.WaitGroup
-	for _, l := range k.shoppers {
+	for _, b := range k.buyers {
 		all.Go(func() {
-			for _, c := range l.carts {
-				if got := k.quantity(l, c); got != int64(len(c.acks)) {
+			for _, c := range b.carts {
+				if got := k.quantity(b, c); got != int64(len(c.acks)) {
 					k.p.broke("at the end, cart %s holds %d, and %d changes were acknowledged", c.token, got, len(c.acks))
 				}
 			}

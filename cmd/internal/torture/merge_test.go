@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"golang.org/x/sync/errgroup"
 
 	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"
@@ -111,25 +112,20 @@ func (m *merges) keep(v *visit) {
 // recount compares all carts again after all faults. A guest's cart may go to a second customer
 // with the same token only if a failover lost the first claim before replicas had it.
 func (m *merges) recount(f *faults) {
-	todo := make(chan *visit, len(m.visits))
+	var all errgroup.Group
+	all.SetLimit(16)
 	for _, v := range m.visits {
-		todo <- v
-	}
-	close(todo)
-	var all sync.WaitGroup
-	for range 16 {
-		all.Go(func() {
-			for v := range todo {
-				v.compare("after all faults")
-				m.lost.Add(v.lost)
-				m.twice.Add(v.twice)
-				if v.twice > 0 && !f.failedOver(v.began, v.ended) {
-					v.isWrong(fmt.Sprintf("without a failover: two customers got %d changes of one token", v.twice))
-				}
+		all.Go(func() error {
+			v.compare("after all faults")
+			m.lost.Add(v.lost)
+			m.twice.Add(v.twice)
+			if v.twice > 0 && !f.failedOver(v.began, v.ended) {
+				v.isWrong(fmt.Sprintf("without a failover: two customers got %d changes of one token", v.twice))
 			}
+			return nil
 		})
 	}
-	all.Wait()
+	_ = all.Wait()
 }
 
 func (m *merges) report(took time.Duration) {

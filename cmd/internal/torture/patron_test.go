@@ -57,14 +57,14 @@ func (v *patron) insist(call func() reply) bool {
 // repeat repeats the changes of a cart. It returns how many of them the master had lost, and how
 // many of the lost ones were confirmed.
 func (v *patron) repeat(c *keyedCart) (lost, confirmed int64) {
-	for i, was := range c.confirmed {
+	for i, was := range c.acks {
 		r, ok := served(func() reply { return v.change(c, i) })
 		switch {
 		case !ok:
 			v.p.broke("a change cannot be repeated: %v", r)
 			return lost, confirmed
 		case r.replayed():
-		case was:
+		case was.confirmed:
 			lost++
 			confirmed++
 		default:
@@ -74,8 +74,8 @@ func (v *patron) repeat(c *keyedCart) (lost, confirmed int64) {
 	if confirmed > 0 {
 		v.p.broke("a cart lost %d confirmed changes", confirmed)
 	}
-	if r, ok := served(func() reply { return v.look(c) }); !ok || r.Cart.Count != int64(len(c.confirmed)) {
-		v.p.broke("after %d changes, a cart shows %v", len(c.confirmed), r)
+	if r, ok := served(func() reply { return v.look(c) }); !ok || r.Cart.Count != int64(len(c.acks)) {
+		v.p.broke("after %d changes, a cart shows %v", len(c.acks), r)
 	}
 	return lost, confirmed
 }

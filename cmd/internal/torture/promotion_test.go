@@ -188,18 +188,18 @@ func (f *promotions) compare(b *keyedBuyer, c *keyedCart, what string) {
 		f.p.broke("%s: a cart cannot be read: %v", what, r)
 		return
 	}
-	made := int64(len(c.confirmed))
+	made := int64(len(c.acks))
 	if r.Cart.Count > made+1 || r.Cart.Count > made && !c.open {
 		f.p.broke("%s: after %d changes, a cart holds %d", what, made, r.Cart.Count)
 	}
 	f.held[c] = r.Cart.Count
 	before := f.lostConfirmed
-	for i, confirmed := range c.confirmed {
+	for i, ack := range c.acks {
 		lost := int64(i) >= r.Cart.Count
-		count(confirmed, &f.confirmed)
-		count(!confirmed, &f.unconfirmed)
-		count(confirmed && lost, &f.lostConfirmed)
-		count(!confirmed && lost, &f.lostUnconfirmed)
+		count(ack.confirmed, &f.confirmed)
+		count(!ack.confirmed, &f.unconfirmed)
+		count(ack.confirmed && lost, &f.lostConfirmed)
+		count(!ack.confirmed && lost, &f.lostUnconfirmed)
 	}
 	if n := f.lostConfirmed - before; n > 0 {
 		f.p.broke("%s: a cart lost %d confirmed changes", what, n)

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"commerce/deploy/ephemeral"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // Shoppers add to their carts and log in while one in fifty replies is cut, both from Redis to
@@ -214,18 +216,10 @@ func (v *retryVisit) differs(held map[string]int64) (more, less int64) {
 
 // recount compares all carts again, because a late merge may have counted changes twice.
 func (r *retries) recount() {
-	visits := make(chan *retryVisit)
-	var all sync.WaitGroup
-	for range 16 {
-		all.Go(func() {
-			for v := range visits {
-				v.compare()
-			}
-		})
-	}
+	var all errgroup.Group
+	all.SetLimit(16)
 	for _, v := range r.visits {
-		visits <- v
+		all.Go(func() error { v.compare(); return nil })
 	}
-	close(visits)
-	all.Wait()
+	_ = all.Wait()
 }

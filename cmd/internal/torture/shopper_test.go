@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"commerce/auth"
 )
 
 // callLimit is how long a shopper waits for a response. The service's own limit is 5 s.
@@ -47,15 +45,7 @@ func (c *shopper) as(token, jwt string) *shopper {
 // customer returns a JWT of a customer of store 1.
 func customer(t testing.TB, id string) string {
 	t.Helper()
-	tokens, err := auth.NewJWT(auth.JWTConfig{Secret: []byte(jwtSecret)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	token, err := tokens.Sign(1, id, time.Hour)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return token
+	return customerToken(t, storeOne, id)
 }
 
 // reply is what a shopper learns about a call.
