@@ -206,11 +206,12 @@ func (s *shopOnPostgres) wantReadiness(o postgresOutage, i *service, want int) {
 	}
 }
 
-// wantServes waits until a restarted instance serves and is ready.
+// wantServes waits until a restarted instance serves and is ready. It adds a product that the
+// instance that kept running has loaded, because both serve this cart.
 func (s *shopOnPostgres) wantServes(o postgresOutage, i *service, c *shopper) {
 	s.t.Helper()
 	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
-		a := c.send("POST", "/cart/add", `{"product_id":1002}`)
+		a := c.send("POST", "/cart/add", `{"product_id":1001}`)
 		status, text, err := i.adminGet("/readyz")
 		took := time.Since(began)
 		if a.Status == http.StatusOK && status == http.StatusOK {
