@@ -48,11 +48,13 @@ const (
 	SchemaNewer
 )
 
-// Role is what the role of DATABASE_URL may do beyond reading.
+// Role is what the role of DATABASE_URL may do beyond reading, by itself and as any role that it
+// is a member of.
 type Role struct {
-	Superuser bool
-	Writable  []string // tables in which it may insert, update, delete or truncate
-	LastUsed  bool     // whether it can record when API tokens were last used
+	Superuser    bool // or it may run programs or write files on the server
+	CreatesRoles bool
+	Writable     []string // tables in which it may insert, update, delete or truncate
+	LastUsed     bool     // whether it can record when API tokens were last used
 }
 
 // Writing is the oldest transaction that has written something.
@@ -131,7 +133,9 @@ func postgresWrites(p Postgres) Finding {
 	case p.Role == nil:
 		return unknown(code, "has_table_privilege", "It is not visible whether the role may write more than it needs to.")
 	case p.Role.Superuser:
-		return warning(code, setting, "If the service's password leaks, others can do anything in Postgres: the role is a superuser.")
+		return warning(code, setting, "If the service's password leaks, others can do anything in Postgres: the role is a superuser or can become one.")
+	case p.Role.CreatesRoles:
+		return warning(code, setting, "If the service's password leaks, others can get the rights of other roles: the role may create roles.")
 	case len(p.Role.Writable) > 0:
 		return warning(code, setting, "If the service's password leaks, others can write to %s. The service only reads.", few(p.Role.Writable))
 	}

@@ -105,15 +105,17 @@ func tables(ctx context.Context, db *pgxpool.Pool, condition string) ([]string, 
 	return pgx.CollectRows(rows, pgx.RowTo[string])
 }
 
-// rights returns what the role may write. The service records uses of API tokens as
-// commerce_last_used, if it is a member of that role.
+// rights returns what the role may write, by itself and as any role that it is a member of. The
+// service records uses of API tokens as commerce_last_used, if it is a member of that role.
 func rights(ctx context.Context, db *pgxpool.Pool) *inspect.Role {
 	var r inspect.Role
-	err := db.QueryRow(ctx, "SELECT rolsuper FROM pg_roles WHERE rolname = current_user").Scan(&r.Superuser)
+	err := db.QueryRow(ctx, `
+		SELECT bool_or(rolsuper OR rolname IN ('pg_execute_server_program', 'pg_write_server_files')), bool_or(rolcreaterole)
+		FROM pg_roles WHERE pg_has_role(oid, 'MEMBER')`).Scan(&r.Superuser, &r.CreatesRoles)
 	if err != nil {
 		return nil
 	}
-	if r.Writable, err = tables(ctx, db, "has_table_privilege(oid, 'INSERT, UPDATE, DELETE, TRUNCATE')"); err != nil {
+	if r.Writable, err = tables(ctx, db, writable); err != nil {
 		return nil
 	}
 	err = db.QueryRow(ctx, `
@@ -127,6 +129,15 @@ func rights(ctx context.Context, db *pgxpool.Pool) *inspect.Role {
 	}
 	return &r
 }
+
+// writable is whether the role may write to a table or to some of its columns, except for the
+// one that the service writes.
+const writable = `EXISTS (
+	SELECT FROM pg_roles, pg_attribute
+	WHERE pg_has_role(pg_roles.oid, 'MEMBER') AND attrelid = pg_class.oid AND attnum > 0 AND NOT attisdropped
+		AND (has_table_privilege(pg_roles.oid, attrelid, 'DELETE, TRUNCATE')
+			OR has_column_privilege(pg_roles.oid, attrelid, attnum, 'INSERT')
+			OR has_column_privilege(pg_roles.oid, attrelid, attnum, 'UPDATE') AND (relname, attname) <> ('api_tokens', 'last_used_at')))`
 
 // writing returns the oldest transaction that has written something, including prepared ones.
 func writing(ctx context.Context, db *pgxpool.Pool) *inspect.Writing {

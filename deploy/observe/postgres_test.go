@@ -123,6 +123,26 @@ func TestPostgres_FindsEachFault(t *testing.T) {
 			wrong{"postgres_writes": inspect.Warning},
 		},
 		{
+			"GRANT UPDATE (price) ON products TO commerce_service", "REVOKE UPDATE (price) ON products FROM commerce_service",
+			wrong{"postgres_writes": inspect.Warning},
+		},
+		{
+			"GRANT UPDATE (name) ON api_tokens TO commerce_last_used", "REVOKE UPDATE (name) ON api_tokens FROM commerce_last_used",
+			wrong{"postgres_writes": inspect.Warning},
+		},
+		{
+			"GRANT pg_write_all_data TO commerce_service", "REVOKE pg_write_all_data FROM commerce_service",
+			wrong{"postgres_writes": inspect.Warning},
+		},
+		{
+			"GRANT pg_execute_server_program TO commerce_service", "REVOKE pg_execute_server_program FROM commerce_service",
+			wrong{"postgres_writes": inspect.Warning},
+		},
+		{
+			"ALTER ROLE commerce_service CREATEROLE", "ALTER ROLE commerce_service NOCREATEROLE",
+			wrong{"postgres_writes": inspect.Warning},
+		},
+		{
 			"REVOKE UPDATE (last_used_at) ON api_tokens FROM commerce_last_used", "GRANT UPDATE (last_used_at) ON api_tokens TO commerce_last_used",
 			wrong{"postgres_last_used": inspect.Warning},
 		},
