@@ -23,15 +23,16 @@ const (
 //
 //	carthttp → service → redisstore → cart → locale, store, problem, money, period
 var imports = map[string][]string{
-	"auth":           {"auth/locale", "auth/store", "auth/problem", "auth/lastknown"},
-	"auth/lastknown": nil,
+	"auth":           {"auth/locale", "auth/store", "auth/problem", "auth/lastknown", "auth/timing"},
+	"auth/lastknown": {"auth/timing"},
 	"auth/locale":    nil,
 	"auth/problem":   {"auth/locale"},
 	"auth/store":     {"auth/locale"},
+	"auth/timing":    nil,
 
 	"cart":            {"auth/locale", "auth/store", "auth/problem", "cart/money", "cart/period"},
-	"cart/redisstore": {"auth", "auth/problem", "cart", "cart/money"},
-	"cart/service":    {"auth", "auth/locale", "auth/store", "auth/problem", "cart", "cart/redisstore"},
+	"cart/redisstore": {"auth", "auth/problem", "auth/timing", "cart", "cart/money"},
+	"cart/service":    {"auth", "auth/locale", "auth/store", "auth/problem", "auth/timing", "cart", "cart/redisstore"},
 	"cart/carthttp": {
 		"auth", "auth/locale", "auth/store", "auth/problem",
 		"cart", "cart/service", "cart/wire", "cart/money",
@@ -42,7 +43,7 @@ var imports = map[string][]string{
 	"cart/wire":     {"auth/locale", "auth/problem", "cart/money"},
 	"cart/carttest": {"auth/locale", "cart", "cart/money"},
 
-	"subscriptions": {"auth", "auth/locale", "auth/store", "auth/problem", "cart/wire", "cart/money", "cart/period"},
+	"subscriptions": {"auth", "auth/locale", "auth/store", "auth/problem", "auth/timing", "cart/wire", "cart/money", "cart/period"},
 
 	"docs": nil,
 
