@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"commerce/auth/store"
+	"commerce/auth/timing"
 )
 
 // APIToken is a store's API token as it is stored, without the secret.
@@ -172,9 +173,11 @@ func (a *APITokens) check(ctx context.Context, id int64) (apiTokenCheck, error) 
 	if c, ok := a.checks.GetIfPresent(id); ok && c.at.After(oldest) {
 		return c, nil
 	}
+	start := time.Now()
+	defer func() { timing.Add(ctx, timing.Postgres, time.Since(start)) }()
 	for {
 		result := a.lookups.DoChan(strconv.FormatInt(id, 10), func() (any, error) {
-			return a.lookUp(context.WithoutCancel(ctx), id)
+			return a.lookUp(timing.Detach(ctx), id)
 		})
 		select {
 		case <-ctx.Done():

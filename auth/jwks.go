@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
+
+	"commerce/auth/timing"
 )
 
 const (
@@ -165,6 +167,8 @@ func (j *JWKS) obtain(ctx context.Context, name keyName) error {
 	if err != nil || fetch == nil {
 		return err
 	}
+	start := time.Now()
+	defer func() { timing.Add(ctx, timing.Waiting, time.Since(start)) }()
 	patience := time.NewTimer(jwksWait)
 	defer patience.Stop()
 	select {

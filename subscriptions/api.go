@@ -113,7 +113,7 @@ func (a *API) serve(call func(*visit) (wire.Answer, error)) wire.Handler {
 		a.used(token)
 		v := &visit{c, store, locale.Match(c.GetHeader("Accept-Language"), store.Locale)}
 		answer, err := call(v)
-		answer.Language = v.language
+		answer.Language, answer.Store, answer.Caller = v.language, store.ID, wire.Merchant
 		return answer, err
 	}
 }

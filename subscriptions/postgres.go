@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"commerce/auth/locale"
+	"commerce/auth/timing"
 )
 
 // PostgresConfig configures a Postgres source.
@@ -200,11 +201,15 @@ func (p *Postgres) read(ctx context.Context, store int64, sql string, args, into
 func (p *Postgres) connected(ctx context.Context, store int64, read func(context.Context, *pgxpool.Conn) error) error {
 	ctx, cancel := context.WithTimeout(ctx, p.budget)
 	defer cancel()
+	start := time.Now()
 	conn, release, err := p.acquire(ctx, store)
+	acquired := time.Now()
+	timing.Add(ctx, timing.Waiting, acquired.Sub(start))
 	if err != nil {
 		return unavailable(fmt.Errorf("wait for a connection: %w", err))
 	}
 	defer release()
+	defer func() { timing.Add(ctx, timing.Postgres, time.Since(acquired)) }()
 	return read(ctx, conn)
 }
 

@@ -8,6 +8,8 @@ import (
 
 	"github.com/maypok86/otter/v2"
 	"golang.org/x/sync/singleflight"
+
+	"commerce/auth/timing"
 )
 
 const (
@@ -53,7 +55,9 @@ func (s *summaries) get(ctx context.Context, store int64) (*Summary, error) {
 	if kept := s.fresh(store); kept != nil {
 		return kept, nil
 	}
-	lasting := context.WithoutCancel(ctx)
+	start := time.Now()
+	defer func() { timing.Add(ctx, timing.Postgres, time.Since(start)) }()
+	lasting := timing.Detach(ctx)
 	run := s.runs.DoChan(strconv.FormatInt(store, 10), func() (any, error) { return s.run(lasting, store) })
 	ctx, cancel := context.WithTimeout(ctx, summaryPatience)
 	defer cancel()

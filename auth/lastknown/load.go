@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"commerce/auth/timing"
 )
 
 // begin starts one load for the overdue and aging keys that have none, and returns the
@@ -21,7 +23,7 @@ func (c *Cache[K, V]) begin(ctx context.Context, overdue, aging []K) map[K]*load
 			for _, key := range wanted {
 				c.loading[key] = l
 			}
-			go c.run(context.WithoutCancel(ctx), l, entered)
+			go c.run(timing.Detach(ctx), l, entered)
 		}
 	}
 	loads := make(map[K]*load[K, V], len(overdue))
@@ -105,6 +107,8 @@ func (c *Cache[K, V]) await(ctx context.Context, loads map[K]*load[K, V], held b
 			return nil
 		}
 	}
+	start := time.Now()
+	defer func() { timing.Add(ctx, timing.Catalog, time.Since(start)) }()
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	for _, l := range loads {

@@ -51,8 +51,12 @@ func Of(ctx context.Context) *Times {
 	return t
 }
 
-// Add adds time that the request has just spent at a place. Without With it does nothing.
-func Add(ctx context.Context, at Place, d time.Duration) { Of(ctx).Add(at, d) }
+// Add adds time that the request has just spent at a place. Without With it adds nothing. If
+// the request is traced, a wait for the catalog or in a queue also becomes a span.
+func Add(ctx context.Context, at Place, d time.Duration) {
+	Of(ctx).Add(at, d)
+	traceWait(ctx, at, d)
+}
 
 // Add adds time spent at a place.
 func (t *Times) Add(at Place, d time.Duration) {

@@ -91,8 +91,16 @@ func (a *API) serve(handle func(*visit) (wire.Answer, error)) wire.Handler {
 			v.Header("X-Cart-Token", v.Token.Reveal())
 		}
 		answer.Language, answer.Once = v.language, v.Merge != nil
+		answer.Store, answer.Caller = caller.Store.ID, kindOf(caller)
 		return answer, err
 	}
+}
+
+func kindOf(c auth.Caller) wire.Caller {
+	if c.Customer == "" {
+		return wire.Guest
+	}
+	return wire.Customer
 }
 
 // beside returns the answer that goes with an error. An error never issues a token.

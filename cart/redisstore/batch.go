@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"commerce/auth/timing"
 )
 
 // reads sends the reads of one master. While several requests read at the same time, their
@@ -68,17 +70,24 @@ func (r *reads) send(ctx context.Context, client *redis.Client, how reading, cmd
 		exec(ctx, client, how.guard, cmds)
 		return firstFailure(cmds)
 	}
-	mine := &read{ctx: ctx, client: client, guard: how.guard, cmds: cmds, done: make(chan struct{})}
+	ctx, end := timing.Step(ctx, "redis shared read") // the batch itself belongs to no request
+	err := r.share(&read{ctx: ctx, client: client, guard: how.guard, cmds: cmds, done: make(chan struct{})})
+	end(err)
+	return err
+}
+
+// share sends a read in a batch and waits for it.
+func (r *reads) share(mine *read) error {
 	r.add(mine)
 	select {
 	case <-mine.done:
-	case <-ctx.Done():
-		return ctx.Err()
+	case <-mine.ctx.Done():
+		return mine.ctx.Err()
 	}
 	if !mine.sent { // ctx ended before
-		return ctx.Err()
+		return mine.ctx.Err()
 	}
-	return firstFailure(cmds)
+	return firstFailure(mine.cmds)
 }
 
 func (r *reads) add(mine *read) {

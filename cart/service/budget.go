@@ -3,6 +3,8 @@ package service
 import (
 	"context"
 	"time"
+
+	"commerce/auth/timing"
 )
 
 const (
@@ -25,6 +27,7 @@ func newBudget(full time.Duration) budget { return budget{full: full, left: full
 // trip is one round trip that is under way.
 type trip struct {
 	budget *budget
+	times  *timing.Times
 	start  time.Time
 	cancel context.CancelFunc
 }
@@ -32,7 +35,9 @@ type trip struct {
 // done subtracts the time that the round trip took.
 func (t trip) done() {
 	t.cancel()
-	t.budget.left -= time.Since(t.start)
+	took := time.Since(t.start)
+	t.budget.left -= took
+	t.times.Add(timing.Redis, took)
 }
 
 // spend limits one round trip to the time left.
@@ -45,7 +50,7 @@ func (b *budget) spendHalf(ctx context.Context) (context.Context, trip) {
 }
 
 func (b *budget) spendOf(ctx context.Context, limit time.Duration) (context.Context, trip) {
-	t := trip{budget: b, start: time.Now()}
+	t := trip{budget: b, times: timing.Of(ctx), start: time.Now()}
 	ctx, t.cancel = context.WithTimeout(ctx, limit)
 	return ctx, t
 }

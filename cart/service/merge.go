@@ -3,8 +3,10 @@ package service
 import (
 	"context"
 	"errors"
+	"time"
 
 	"commerce/auth/problem"
+	"commerce/auth/timing"
 	"commerce/cart"
 	"commerce/cart/redisstore"
 )
@@ -50,8 +52,8 @@ func (s *Carts) Merge(ctx context.Context, v *Visit, key string) {
 // a later request finishes the merge; the caller's request continues.
 func (s *Carts) merge(ctx context.Context, v *Visit, w redisstore.Waiting) error {
 	ctx, end := s.mergeTime(ctx, v)
-	defer end()
 	err := s.mergeWaiting(ctx, v, w)
+	end(err)
 	s.logPostponed(ctx, err)
 	return err
 }
@@ -64,7 +66,6 @@ func (s *Carts) resume(ctx context.Context, v *Visit, unfinished redisstore.Note
 		return nil
 	}
 	ctx, end := s.mergeTime(ctx, v)
-	defer end()
 	var failed error
 	results := map[redisstore.Ref]error{}
 	for _, note := range unfinished {
@@ -84,16 +85,19 @@ func (s *Carts) resume(ctx context.Context, v *Visit, unfinished redisstore.Note
 		}
 		failed = errors.Join(failed, err)
 	}
+	end(failed)
 	s.logPostponed(ctx, failed)
 	return waiting
 }
 
 // mergeTime gives merges a timeout of their own: they take several round trips, and may
 // wait for replicas. A client that disconnects does not stop a merge halfway.
-func (s *Carts) mergeTime(ctx context.Context, v *Visit) (_ context.Context, end func()) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), mergeBudgets*s.budget)
-	return ctx, func() {
+func (s *Carts) mergeTime(ctx context.Context, v *Visit) (_ context.Context, end func(error)) {
+	ctx, traced := timing.Step(context.WithoutCancel(ctx), "merge")
+	ctx, cancel := context.WithTimeout(ctx, mergeBudgets*s.budget)
+	return ctx, func(err error) {
 		cancel()
+		traced(err)
 		v.budget.renew()
 	}
 }
@@ -207,5 +211,7 @@ func (s *Carts) forget(ctx context.Context, customer redisstore.Ref, notes ...st
 func (s *Carts) step(ctx context.Context, do func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, s.budget)
 	defer cancel()
+	start := time.Now()
+	defer func() { timing.Add(ctx, timing.Redis, time.Since(start)) }()
 	return do(ctx)
 }

@@ -41,6 +41,11 @@ type Answer struct {
 
 	Language locale.Locale // of texts; "" when the caller could not be identified
 
+	// Store and Caller are for the log and traces. They are zero when the caller could not be
+	// identified.
+	Store  int64
+	Caller Caller
+
 	// Version is the part of the ETag before "-"; "" for an answer without an ETag.
 	Version string
 
@@ -50,6 +55,16 @@ type Answer struct {
 	// Once marks an answer that must not be cached, such as the report of a merge.
 	Once bool
 }
+
+// Caller is the kind of a caller.
+type Caller string
+
+// The kinds of callers.
+const (
+	Guest    Caller = "guest"
+	Customer Caller = "customer"
+	Merchant Caller = "merchant"
+)
 
 // Stream is a response of any length that is sent while it is made.
 type Stream struct {

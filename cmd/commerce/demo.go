@@ -43,11 +43,18 @@ func (c *demoCommand) Run(ctx context.Context, out output) error {
 		return err
 	}
 	defer embedded.Close()
+	traces, flush, err := openTraces(ctx, log)
+	if err != nil {
+		return err
+	}
+	defer flush()
+	parts.Traces = traces
 	rdb, err := connect.Redis("redis://" + embedded.Addr())
 	if err != nil {
 		return err
 	}
 	defer rdb.Close()
+	traces.TraceRedis(rdb)
 	parts.Redis = rdb
 	now := time.Now()
 	memory := sampleCatalog(now)

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/redis/go-redis/v9"
 
@@ -57,11 +58,18 @@ func (c *serveCommand) Run(ctx context.Context, out output) error {
 	if err != nil {
 		return err
 	}
+	traces, flush, err := openTraces(ctx, log)
+	if err != nil {
+		return err
+	}
+	defer flush()
+	parts.Traces = traces
 	rdb, err := connect.Redis(c.RedisURL)
 	if err != nil {
 		return &badSetting{"REDIS_URL", err}
 	}
 	defer rdb.Close()
+	traces.TraceRedis(rdb)
 	parts.Redis = rdb
 	sentinels, err := connect.RedisSentinels(c.RedisURL)
 	if err != nil {
@@ -71,7 +79,9 @@ func (c *serveCommand) Run(ctx context.Context, out output) error {
 	if sentinels != nil {
 		parts.RedisSentinels = sentinels.Replicas
 	}
-	db, err := connect.Postgres(ctx, c.Database.URL, connect.PostgresConfig{ApplicationName: "commerce carts", MaxConns: catalogConns})
+	db, err := connect.Postgres(ctx, c.Database.URL, connect.PostgresConfig{
+		ApplicationName: "commerce carts", MaxConns: catalogConns, Tracers: []pgx.QueryTracer{traces.PostgresTracer()},
+	})
 	if err != nil {
 		return &badSetting{"DATABASE_URL", err}
 	}
@@ -83,7 +93,7 @@ func (c *serveCommand) Run(ctx context.Context, out output) error {
 	}
 	defer catalog.listen(ctx)()
 	parts.Catalog, parts.Coupons, parts.Stores = catalog.products, catalog.products, catalog.stores
-	subs, err := c.Database.openSubscriptions(ctx, catalog.stores, log)
+	subs, err := c.Database.openSubscriptions(ctx, catalog.stores, traces.PostgresTracer(), log)
 	if err != nil {
 		return err
 	}

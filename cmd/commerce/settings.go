@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"strings"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"commerce/cart/redisstore"
 	"commerce/cmd/internal/jsonlog"
 	"commerce/cmd/internal/server"
+	"commerce/cmd/internal/tracing"
 	"commerce/deploy/connect"
 	"commerce/deploy/heap"
 )
@@ -89,6 +91,9 @@ func (s *settings) faults() faults {
 	_, err = parseLevel(s.LogLevel)
 	f.add("LOG_LEVEL", err)
 	f.add("LOG_FORMAT", oneOf(s.LogFormat, "", "json", "text"))
+	for name, err := range tracing.Faults(os.Getenv) {
+		f.add(name, err)
+	}
 	return f
 }
 

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"commerce/auth"
@@ -41,7 +42,7 @@ const tokenConns = 4
 
 // openSubscriptions opens the pools and starts to record token use. The caller calls
 // close.
-func (d databaseSettings) openSubscriptions(ctx context.Context, stores auth.StoreDirectory, log *slog.Logger) (*subscriptionReader, error) {
+func (d databaseSettings) openSubscriptions(ctx context.Context, stores auth.StoreDirectory, tracer pgx.QueryTracer, log *slog.Logger) (*subscriptionReader, error) {
 	var pools []*pgxpool.Pool
 	for _, config := range []connect.PostgresConfig{
 		{ApplicationName: "commerce subscriptions", Edit: planOnce},
@@ -49,6 +50,7 @@ func (d databaseSettings) openSubscriptions(ctx context.Context, stores auth.Sto
 		{ApplicationName: "commerce tokens", MaxConns: tokenConns},
 		{ApplicationName: "commerce last used", Writable: true, MaxConns: 1},
 	} {
+		config.Tracers = []pgx.QueryTracer{tracer}
 		pool, err := connect.Postgres(ctx, d.URL, config)
 		if err != nil {
 			closeAll(pools)

@@ -7,9 +7,12 @@ import (
 	"fmt"
 	"io/fs"
 	"runtime"
+	"slices"
 	"strconv"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/multitracer"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
@@ -36,7 +39,10 @@ type PostgresConfig struct {
 	// timeout.
 	StatementTimeout time.Duration
 
-	// Edit, if not nil, may change other settings of the pool, such as the tracer.
+	// Tracers see every statement. Those that are nil are ignored.
+	Tracers []pgx.QueryTracer
+
+	// Edit, if not nil, may change other settings of the pool.
 	Edit func(*pgxpool.Config)
 }
 
@@ -69,6 +75,10 @@ func Postgres(ctx context.Context, url string, c PostgresConfig) (*pgxpool.Pool,
 	params["default_transaction_read_only"] = "on"
 	if c.Writable {
 		params["default_transaction_read_only"] = "off"
+	}
+	tracers := slices.DeleteFunc(slices.Clone(c.Tracers), func(t pgx.QueryTracer) bool { return t == nil })
+	if len(tracers) > 0 {
+		pool.ConnConfig.Tracer = multitracer.New(tracers...)
 	}
 	if c.Edit != nil {
 		c.Edit(pool)

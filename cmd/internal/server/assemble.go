@@ -15,6 +15,7 @@ import (
 	"commerce/cart/redisstore"
 	"commerce/cart/service"
 	"commerce/cart/wire"
+	"commerce/cmd/internal/tracing"
 	"commerce/subscriptions"
 )
 
@@ -55,8 +56,9 @@ type Parts struct {
 	RateLimit      bool
 	TrustedProxies []string
 	Log            *slog.Logger
-	Metrics        *Metrics    // nil: no metrics
-	Playground     *Playground // nil: no page
+	Metrics        *Metrics        // nil: no metrics
+	Traces         *tracing.Traces // nil: no traces
+	Playground     *Playground     // nil: no page
 }
 
 // Assemble returns the public handler of the service.
@@ -102,6 +104,7 @@ func Assemble(p Parts) (http.Handler, error) {
 		TrustedProxies: p.TrustedProxies,
 		Log:            p.Log,
 		Metrics:        p.Metrics,
+		Traces:         p.Traces,
 		Playground:     p.Playground,
 		Language:       callers.Language,
 	})

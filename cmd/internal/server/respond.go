@@ -47,6 +47,7 @@ func (r *responder) adapt(area *wire.Area, route *wire.Route) gin.HandlerFunc {
 		defer cancel()
 		c.Request = c.Request.WithContext(ctx)
 		answer, err := route.Handle(c)
+		tallyOf(client).identify(&answer)
 		switch {
 		case err != nil:
 			setVary(c, vary)

@@ -1,0 +1,50 @@
+package timing
+
+import (
+	"context"
+	"time"
+
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// Scope is the name of the instrumentation in traces.
+const Scope = "commerce"
+
+// Step begins a part of a request that has its own span if the request is traced. The caller
+// calls end. A span has no text of its error, which may quote a caller.
+func Step(ctx context.Context, name string) (_ context.Context, end func(error)) {
+	parent := trace.SpanFromContext(ctx)
+	if !parent.IsRecording() {
+		return ctx, untraced
+	}
+	ctx, span := parent.TracerProvider().Tracer(Scope).Start(ctx, name)
+	return ctx, func(err error) {
+		if err != nil {
+			span.SetStatus(codes.Error, "")
+		}
+		span.End()
+	}
+}
+
+func untraced(error) {}
+
+// waits are the names of spans of waits. Commands and statements have spans of their own.
+var waits = [places]string{Catalog: "wait for the catalog", Waiting: "wait in a queue"}
+
+// minWait is the shortest wait that has a span.
+const minWait = 100 * time.Microsecond
+
+// traceWait adds a span for a wait that has just ended.
+func traceWait(ctx context.Context, at Place, d time.Duration) {
+	if waits[at] == "" || d < minWait {
+		return
+	}
+	parent := trace.SpanFromContext(ctx)
+	if !parent.IsRecording() {
+		return
+	}
+	ended := time.Now()
+	_, span := parent.TracerProvider().Tracer(Scope).Start(ctx, waits[at], trace.WithTimestamp(ended.Add(-d)))
+	span.End(trace.WithTimestamp(ended))
+}

@@ -1,0 +1,66 @@
+package server
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"commerce/auth/timing"
+	"commerce/cart/wire"
+)
+
+// tally is the context of one request. It collects what the request's line in the log has
+// beside the response: whose request it was, and where its time went.
+type tally struct {
+	timing.Times
+	store  int64       // 0: not known
+	caller wire.Caller // "": not known
+}
+
+// newTally returns a tally whose values, deadline and end are those of ctx.
+func newTally(ctx context.Context) *tally {
+	return &tally{Times: timing.Times{Context: ctx}}
+}
+
+type tallyKey struct{}
+
+// Value implements context.Context.
+func (t *tally) Value(key any) any {
+	if key == (tallyKey{}) {
+		return t
+	}
+	return t.Times.Value(key)
+}
+
+// tallyOf returns the tally of a request of the engine.
+func tallyOf(ctx context.Context) *tally {
+	t, _ := ctx.Value(tallyKey{}).(*tally)
+	return t
+}
+
+// identify records whose request it is.
+func (t *tally) identify(a *wire.Answer) { t.store, t.caller = a.Store, a.Caller }
+
+// places are the members of a line in the log with the time at each place.
+var places = [...]struct {
+	member string
+	place  timing.Place
+}{
+	{"redis_ms", timing.Redis},
+	{"postgres_ms", timing.Postgres},
+	{"catalog_ms", timing.Catalog},
+	{"waiting_ms", timing.Waiting},
+}
+
+// appendPlaces appends the times that are not 0.
+func (t *tally) appendPlaces(attrs []slog.Attr) []slog.Attr {
+	for _, p := range places {
+		if spent := t.Spent(p.place); spent > 0 {
+			attrs = append(attrs, slog.Float64(p.member, milliseconds(spent)))
+		}
+	}
+	return attrs
+}
+
+// milliseconds returns d in milliseconds, in steps of a microsecond.
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

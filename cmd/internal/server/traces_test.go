@@ -1,0 +1,292 @@
+package server_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/codes"
+	sdk "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+
+	"commerce/cmd/internal/server"
+	"commerce/cmd/internal/tracing"
+	"commerce/deploy/ephemeral"
+)
+
+// recorder keeps the spans that a shop exports.
+type recorder struct {
+	traces *tracing.Traces
+	mu     sync.Mutex
+	spans  []sdk.ReadOnlySpan
+}
+
+func (r *recorder) ExportSpans(_ context.Context, spans []sdk.ReadOnlySpan) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.spans = append(r.spans, spans...)
+	return nil
+}
+
+func (r *recorder) Shutdown(context.Context) error { return nil }
+
+func newRecorder(t testing.TB) *recorder {
+	t.Helper()
+	r := &recorder{}
+	traces, err := tracing.New(t.Context(), tracing.Config{Version: "test", Exporter: r})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.traces = traces
+	t.Cleanup(func() { traces.Close(context.Background()) })
+	return r
+}
+
+// on lets a shop on a Redis record its requests and commands.
+func (r *recorder) on(t testing.TB, redisURL string) func(*server.Parts) {
+	return func(p *server.Parts) {
+		p.Redis = dialRedis(t, asService(t, redisURL), patient)
+		r.traces.TraceRedis(p.Redis)
+		p.Traces = r.traces
+	}
+}
+
+// ended returns all spans, and ends the recording.
+func (r *recorder) ended(t testing.TB) []sdk.ReadOnlySpan {
+	t.Helper()
+	if err := r.traces.Close(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	return r.spans
+}
+
+// root returns the span of the request with an ID.
+func root(t testing.TB, spans []sdk.ReadOnlySpan, requestID string) sdk.ReadOnlySpan {
+	t.Helper()
+	for _, s := range spans {
+		if attributes(s)["commerce.request_id"] == requestID {
+			return s
+		}
+	}
+	t.Fatalf("no span of request %s", requestID)
+	return nil
+}
+
+// below returns the spans that are part of another.
+func below(spans []sdk.ReadOnlySpan, parent sdk.ReadOnlySpan) (children []sdk.ReadOnlySpan) {
+	for _, s := range spans {
+		if s.Parent().SpanID() == parent.SpanContext().SpanID() {
+			children = append(children, s)
+		}
+	}
+	return children
+}
+
+// named returns the first of these spans whose name begins with a text, nil if there is none.
+func named(spans []sdk.ReadOnlySpan, name string) sdk.ReadOnlySpan {
+	for _, s := range spans {
+		if strings.HasPrefix(s.Name(), name) {
+			return s
+		}
+	}
+	return nil
+}
+
+func attributes(s sdk.ReadOnlySpan) map[string]string {
+	all := map[string]string{}
+	for _, a := range s.Attributes() {
+		all[string(a.Key)] = a.Value.Emit()
+	}
+	return all
+}
+
+func took(s sdk.ReadOnlySpan) time.Duration { return s.EndTime().Sub(s.StartTime()) }
+
+// line returns the line in the log of the request with an ID.
+func (s *shop) line(t testing.TB, requestID string) map[string]any {
+	t.Helper()
+	for _, line := range s.Log.logged(t) {
+		if line["msg"] == "request" && line["request_id"] == requestID {
+			return line
+		}
+	}
+	t.Fatalf("no line of request %s", requestID)
+	return nil
+}
+
+func TestTraces_HaveTheRequestAndItsCommands(t *testing.T) {
+	t.Parallel()
+	for name, url := range map[string]func(testing.TB) string{"single": ephemeral.Redis, "cluster": ephemeral.Cluster} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, redis := newRecorder(t), url(t)
+			s := openShop(t, redis, r.on(t, redis))
+			guest := s.guest(t)
+			const traceID, parent = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
+			guest.add(`{"product_id":1}`, "X-Request-Id", "added", "traceparent", "00-"+traceID+"-"+parent+"-01")
+			guest.send("GET", "/cart", "", "X-Request-Id", "read")
+			guest.send("PATCH", "/cart/items/77", `{"quantity":1}`, "X-Request-Id", "refused")
+			spans := r.ended(t)
+
+			added := root(t, spans, "added")
+			if added.SpanContext().TraceID().String() != traceID || added.Parent().SpanID().String() != parent {
+				t.Errorf("the request is not part of the caller's trace: %v", added.SpanContext())
+			}
+			for _, want := range []struct{ name, id, command, code string }{
+				{"POST /cart/add", "added", "redis ", ""},
+				{"GET /cart", "read", "redis ", ""},
+				{"PATCH /cart/items/:item_id", "refused", "redis ", "item_not_found"},
+			} {
+				request := root(t, spans, want.id)
+				children := below(spans, request)
+				has := attributes(request)
+				if request.Name() != want.name || request.SpanKind() != trace.SpanKindServer || has["commerce.code"] != want.code ||
+					has["commerce.caller"] != "guest" || has["commerce.store"] != fmt.Sprint(s.ID) {
+					t.Errorf("%s: span %q with %v", want.id, request.Name(), has)
+				}
+				if request.Status().Code != codes.Unset {
+					t.Errorf("%s: status %v; a refusal is no error", want.id, request.Status())
+				}
+				if named(children, want.command) == nil {
+					t.Errorf("%s: no span of a Redis command among %d children", want.id, len(children))
+				}
+				if id := s.line(t, want.id)["trace_id"]; id != request.SpanContext().TraceID().String() {
+					t.Errorf("%s: trace_id %v in the log", want.id, id)
+				}
+			}
+		})
+	}
+}
+
+// Callers decide whether a request is part of a trace that they do not record.
+func TestTraces_FollowTheDecisionOfTheCaller(t *testing.T) {
+	t.Parallel()
+	r, redis := newRecorder(t), ephemeral.Redis(t)
+	s := openShop(t, redis, r.on(t, redis))
+	s.guest(t).send("GET", "/cart", "", "X-Request-Id", "unsampled",
+		"traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00")
+	if id := s.line(t, "unsampled")["trace_id"]; id != nil {
+		t.Errorf("trace_id %v of a request without a trace", id)
+	}
+	if spans := r.ended(t); len(spans) > 0 {
+		t.Errorf("%d spans", len(spans))
+	}
+}
+
+func TestTraces_HaveAMergeAsOneSpan(t *testing.T) {
+	t.Parallel()
+	r, redis := newRecorder(t), ephemeral.Cluster(t)
+	s := openShop(t, redis, r.on(t, redis))
+	guest, customer := s.guest(t), s.customer(t, "1001")
+	guest.add(`{"product_id":1}`)
+	customer.send("GET", "/cart", "", "X-Cart-Token", guest.Token, "X-Request-Id", "login")
+	spans := r.ended(t)
+	login := root(t, spans, "login")
+	if caller := attributes(login)["commerce.caller"]; caller != "customer" {
+		t.Errorf("caller %q", caller)
+	}
+	merge := named(below(spans, login), "merge")
+	if merge == nil {
+		t.Fatal("no span of the merge")
+	}
+	if steps := below(spans, merge); len(steps) < 5 { // intend, claim, apply, finish, forget
+		t.Errorf("%d spans below the merge", len(steps))
+	}
+}
+
+// Reads that share a round trip belong to no single request, so each has a span for its wait.
+func TestTraces_OfConcurrentReadsAreComplete(t *testing.T) {
+	t.Parallel()
+	r, redis := newRecorder(t), ephemeral.Redis(t)
+	s := openShop(t, redis, r.on(t, redis))
+	guest := s.guest(t)
+	guest.add(`{"product_id":1}`)
+	const readers = 50
+	at(readers, func(i int) { s.with(t, guest).send("GET", "/cart", "", "X-Request-Id", fmt.Sprint("read", i)) })
+	spans := r.ended(t)
+	for i := range readers {
+		request := root(t, spans, fmt.Sprint("read", i))
+		if named(below(spans, request), "redis ") == nil {
+			t.Errorf("read %d has no span of Redis", i)
+		}
+	}
+}
+
+func TestTraces_HaveTheCodeOfAFailure(t *testing.T) {
+	t.Parallel()
+	redis := ephemeral.StartRedis(t)
+	r := newRecorder(t)
+	s := openShop(t, redis.URL, r.on(t, redis.URL))
+	guest := s.guest(t)
+	guest.add(`{"product_id":1}`)
+	redis.Stop()
+	guest.send("GET", "/cart", "", "X-Request-Id", "failed")
+	spans := r.ended(t)
+	failed := root(t, spans, "failed")
+	if status := failed.Status(); status.Code != codes.Error || status.Description != "unavailable" {
+		t.Errorf("status %v of the request", status)
+	}
+	command := named(below(spans, failed), "redis ")
+	if command == nil || command.Status().Code != codes.Error || command.Status().Description != "connection" {
+		t.Errorf("the span of the command: %v", command)
+	}
+}
+
+// wantNoSecret fails if a planted value is anywhere in a span.
+func wantNoSecret(t *testing.T, spans []sdk.ReadOnlySpan) {
+	t.Helper()
+	for _, s := range spans {
+		all := fmt.Sprint(s.Name(), s.Status(), s.Events(), s.Links(), attributes(s), s.Resource().String())
+		if strings.Contains(strings.ToLower(all), "planted") || strings.Contains(all, "@example.com") {
+			t.Errorf("a secret in a span: %s", all)
+		}
+	}
+}
+
+func TestTraces_HaveNoSecret(t *testing.T) {
+	t.Parallel()
+	r, redis := newRecorder(t), ephemeral.Redis(t)
+	s := openShop(t, redis, r.on(t, redis))
+	requests := plant(t, s)
+	spans := r.ended(t)
+	wantNoSecret(t, spans)
+	isRequest := func(s sdk.ReadOnlySpan) bool { return s.SpanKind() == trace.SpanKindServer }
+	if n := len(slices.DeleteFunc(slices.Clone(spans), func(s sdk.ReadOnlySpan) bool { return !isRequest(s) })); n != requests {
+		t.Errorf("%d spans of %d requests", n, requests)
+	}
+}
+
+func TestTraces_HaveNoSecretWhenRedisIsDown(t *testing.T) {
+	t.Parallel()
+	r, redis := newRecorder(t), ephemeral.StartRedis(t)
+	s := openShop(t, redis.URL, r.on(t, redis.URL))
+	s.guest(t).add(`{"product_id":1}`)
+	redis.Stop()
+	plant(t, s)
+	wantNoSecret(t, r.ended(t))
+}
+
+// A method that a client makes up is not a part of a name.
+func TestTraces_NameOnlyStandardMethods(t *testing.T) {
+	t.Parallel()
+	r, redis := newRecorder(t), ephemeral.Redis(t)
+	s := openShop(t, redis, r.on(t, redis))
+	request, err := http.NewRequestWithContext(t.Context(), "PLANTED", s.URL+"/planted", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.DefaultTransport.RoundTrip(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
+	spans := r.ended(t)
+	if len(spans) != 1 || spans[0].Name() != "_OTHER unmatched" {
+		t.Errorf("spans %v", spans)
+	}
+}

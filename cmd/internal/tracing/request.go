@@ -1,0 +1,88 @@
+package tracing
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// Request is the span of one request. A nil *Request records nothing.
+type Request struct{ span trace.Span }
+
+// Response is what a request's span has about its end.
+type Response struct {
+	Method    string // as the client sent it
+	Route     string // the pattern, such as "/cart/items/:item_id"; not the path
+	Status    int
+	Code      string // of the error; "" for none
+	Store     int64  // 0: not known
+	Caller    string // kind of the caller; "": not known
+	RequestID string
+}
+
+// Begin begins the span of a request, as a part of the trace that its traceparent header names,
+// if any. It returns nil if the request is not sampled.
+func (t *Traces) Begin(r *http.Request) (context.Context, *Request) {
+	ctx := r.Context()
+	if t == nil {
+		return ctx, nil
+	}
+	parent := propagation.TraceContext{}.Extract(ctx, propagation.HeaderCarrier(r.Header))
+	inner, span := t.tracer.Start(parent, "request", trace.WithSpanKind(trace.SpanKindServer))
+	if !span.IsRecording() {
+		return ctx, nil
+	}
+	return inner, &Request{span}
+}
+
+// TraceID returns the ID of the trace in hexadecimal, "" if none is recorded.
+func (r *Request) TraceID() string {
+	if r == nil {
+		return ""
+	}
+	return r.span.SpanContext().TraceID().String()
+}
+
+// End ends the span. Its names and attributes are those of OpenTelemetry's conventions for
+// HTTP, and some of our own.
+func (r *Request) End(a Response) {
+	if r == nil {
+		return
+	}
+	defer r.span.End()
+	method := standard(a.Method)
+	r.span.SetName(method + " " + a.Route)
+	r.span.SetAttributes(
+		attribute.String("http.request.method", method),
+		attribute.String("http.route", a.Route),
+		attribute.Int("http.response.status_code", a.Status),
+		attribute.String("commerce.request_id", a.RequestID),
+	)
+	if a.Store != 0 {
+		r.span.SetAttributes(attribute.Int64("commerce.store", a.Store), attribute.String("commerce.caller", a.Caller))
+	}
+	if a.Code != "" {
+		r.span.SetAttributes(attribute.String("commerce.code", a.Code))
+	}
+	if a.Status >= http.StatusInternalServerError {
+		if a.Code == "" {
+			a.Code = strconv.Itoa(a.Status)
+		}
+		r.span.SetAttributes(attribute.String("error.type", a.Code))
+		r.span.SetStatus(codes.Error, a.Code)
+	}
+}
+
+// standard returns a method, or "_OTHER" for one that a client made up.
+func standard(method string) string {
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
+		return method
+	}
+	return "_OTHER"
+}
