@@ -73,9 +73,10 @@ func TestCommands_FailWithOneLineThatNamesABadSetting(t *testing.T) {
 	t.Cleanup(func() { taken.Close() })
 	noFile := filepath.Join(t.TempDir(), "missing")
 	const (
-		serving  = "JWT_SECRET=" + secret
-		redis    = "REDIS_URL=redis://127.0.0.1:1"
-		postgres = "DATABASE_URL=postgres://user:hunter2@127.0.0.1:1/commerce"
+		serving   = "JWT_SECRET=" + secret
+		redis     = "REDIS_URL=redis://127.0.0.1:1"
+		collector = "OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:1"
+		postgres  = "DATABASE_URL=postgres://user:hunter2@127.0.0.1:1/commerce"
 	)
 
 	for names, call := range map[string]struct {
@@ -128,6 +129,10 @@ func TestCommands_FailWithOneLineThatNamesABadSetting(t *testing.T) {
 		"CORS_ORIGINS: .*shop/":                    {"demo", []string{"CORS_ORIGINS=https://a.example.com,https://shop/"}},
 		"TRUSTED_PROXIES: .gateway.":               {"demo", []string{"TRUSTED_PROXIES=10.0.0.0/8,gateway"}},
 		"RATE_LIMIT: .maybe.":                      {"demo", []string{"RATE_LIMIT=maybe"}},
+		"OTEL_EXPORTER_OTLP_ENDPOINT: must be":     {"demo", []string{"OTEL_EXPORTER_OTLP_ENDPOINT=user:hunter2@collector:4318"}},
+		"OTEL_EXPORTER_OTLP_PROTOCOL: .grpc.":      {"demo", []string{collector, "OTEL_EXPORTER_OTLP_PROTOCOL=grpc"}},
+		"OTEL_TRACES_SAMPLER: .half.":              {"demo", []string{collector, "OTEL_TRACES_SAMPLER=half"}},
+		"OTEL_TRACES_SAMPLER_ARG: .5 %.":           {"demo", []string{collector, "OTEL_TRACES_SAMPLER=traceidratio", "OTEL_TRACES_SAMPLER_ARG=5 %"}},
 		"MEMORY_LIMIT: .lots.":                     {"demo", []string{"MEMORY_LIMIT=lots"}},
 		"MEMORY_LIMIT: must be .* 32MiB":           {"serve", []string{serving, redis, postgres, "MEMORY_LIMIT=512"}},
 		"LOG_LEVEL: .loud.":                        {"demo", []string{"LOG_LEVEL=loud"}},

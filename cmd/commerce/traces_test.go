@@ -1,0 +1,160 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	collected "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	spans "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/proto"
+)
+
+// collector receives traces.
+type collector struct {
+	URL string
+
+	mu       sync.Mutex
+	raw      []byte // all bodies
+	spans    []*spans.Span
+	resource map[string]string
+}
+
+func startCollector(t *testing.T) *collector {
+	t.Helper()
+	c := &collector{resource: map[string]string{}}
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil || r.URL.Path != "/v1/traces" {
+			t.Errorf("%s: %v", r.URL.Path, err)
+		}
+		c.receive(t, body)
+	}))
+	t.Cleanup(web.Close)
+	c.URL = web.URL
+	return c
+}
+
+func (c *collector) receive(t *testing.T, body []byte) {
+	var batch collected.ExportTraceServiceRequest
+	if err := proto.Unmarshal(body, &batch); err != nil {
+		t.Error(err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.raw = append(c.raw, body...)
+	for _, r := range batch.ResourceSpans {
+		for _, a := range r.Resource.Attributes {
+			c.resource[a.Key] = a.Value.GetStringValue()
+		}
+		for _, s := range r.ScopeSpans {
+			c.spans = append(c.spans, s.Spans...)
+		}
+	}
+}
+
+// has reports whether a span, whose name begins with name, is a part of a span of the given
+// name; "" for a span of a request. The caller holds mu.
+func (c *collector) has(name, parent string) bool {
+	return slices.ContainsFunc(c.spans, func(s *spans.Span) bool {
+		if !strings.HasPrefix(s.Name, name) {
+			return false
+		}
+		return parent == "" && len(s.ParentSpanId) == 0 || slices.ContainsFunc(c.spans, func(p *spans.Span) bool {
+			return p.Name == parent && bytes.Equal(p.SpanId, s.ParentSpanId)
+		})
+	})
+}
+
+// The collector gets all spans before the process ends, although none was due before.
+func TestServe_SendsTracesToACollector(t *testing.T) {
+	t.Parallel()
+	c, database := startCollector(t), seeded(t)
+	api := strings.TrimSuffix(onDatabase(t, database, "token", "store", "--store", "1", "--name", "test"), "\n")
+	serve := startServe(t, database, "OTEL_EXPORTER_OTLP_ENDPOINT="+c.URL, "OTEL_BSP_SCHEDULE_DELAY=600000",
+		"OTEL_SERVICE_NAME=carts", "OTEL_RESOURCE_ATTRIBUTES=deployment.environment.name=test")
+	token := serve.mustCall(t, "", "POST", "/cart/add", `{"product_id":1,"notice":"planted"}`).Data.CartToken
+	serve.mustCall(t, token, "GET", "/cart?planted=1", "")
+	if status, _ := serve.asStoreServed(t, api, "/subscriptions?customerEmail=planted@example.com"); status != http.StatusOK {
+		t.Errorf("subscriptions: status %d", status)
+	}
+	serve.end(t)
+
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, want := range []struct{ name, parent string }{
+		{"POST /cart/add", ""},
+		{"GET /cart", ""},
+		{"GET /subscriptions", ""},
+		{"wait for the catalog", "POST /cart/add"},
+		{"redis ", "POST /cart/add"},
+		{"redis ", "GET /cart"},
+		{"postgres ", "GET /subscriptions"},
+		{"postgres ", "POST /cart/add"}, // loads the catalog
+	} {
+		if !c.has(want.name, want.parent) {
+			t.Errorf("no span %q below %q", want.name, want.parent)
+		}
+	}
+	if c.resource["service.name"] != "carts" || c.resource["deployment.environment.name"] != "test" || c.resource["service.version"] == "" {
+		t.Errorf("resource %v", c.resource)
+	}
+	_, secret, _ := strings.Cut(api, "|")
+	for _, text := range []string{"planted", token, secret, "pk_demo"} {
+		if bytes.Contains(c.raw, []byte(text)) {
+			t.Errorf("%q is in the traces", text)
+		}
+	}
+}
+
+// A collector that hangs delays neither requests nor, for longer than flushPeriod, the end.
+func TestServe_DoesNotWaitForACollector(t *testing.T) {
+	t.Parallel()
+	silent := make(chan struct{})
+	web := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-silent }))
+	t.Cleanup(web.Close)
+	t.Cleanup(func() { close(silent) })
+	for name, url := range map[string]string{"hangs": web.URL, "is down": "http://127.0.0.1:1"} {
+		t.Run(name, func(t *testing.T) {
+			serve := startServe(t, seeded(t), "OTEL_EXPORTER_OTLP_ENDPOINT="+url, "OTEL_BSP_SCHEDULE_DELAY=1")
+			for range 20 {
+				serve.mustCall(t, "", "GET", "/cart", "")
+			}
+			began := time.Now()
+			serve.end(t)
+			if took := time.Since(began); took > gracePeriod {
+				t.Errorf("the end took %v", took)
+			}
+		})
+	}
+}
+
+func TestTraces_AreOffUnlessAnEndpointIsSet(t *testing.T) {
+	t.Parallel()
+	c := startCollector(t)
+	endpoint := "OTEL_EXPORTER_OTLP_ENDPOINT=" + c.URL
+	for name, settings := range map[string][]string{
+		"no endpoint":  {"OTEL_TRACES_SAMPLER=always_on", "OTEL_SERVICE_NAME=carts"},
+		"SDK disabled": {endpoint, "OTEL_SDK_DISABLED=true"},
+		"no exporter":  {endpoint, "OTEL_TRACES_EXPORTER=none"},
+		"not sampled":  {endpoint, "OTEL_TRACES_SAMPLER=parentbased_traceidratio", "OTEL_TRACES_SAMPLER_ARG=0"},
+	} {
+		d := startDemo(t, settings...)
+		if _, err := (instance{"http://" + d.public}).call("", "GET", "/cart", ""); err != nil {
+			t.Fatal(err)
+		}
+		(&running{cmd: d.cmd}).end(t)
+		c.mu.Lock()
+		received := len(c.spans)
+		c.mu.Unlock()
+		if received > 0 {
+			t.Fatalf("%s: %d spans", name, received)
+		}
+	}
+}

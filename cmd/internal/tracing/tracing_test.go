@@ -1,0 +1,150 @@
+package tracing
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"net"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/redis/go-redis/v9"
+	sdk "go.opentelemetry.io/otel/sdk/trace"
+)
+
+func TestFaults_NameEachWrongVariable(t *testing.T) {
+	t.Parallel()
+	const endpoint = "OTEL_EXPORTER_OTLP_ENDPOINT"
+	for settings, want := range map[string]string{
+		"OTEL_TRACES_SAMPLER=half":                                          "", // traces are off
+		endpoint + "=http://c:4318":                                         "",
+		endpoint + "=https://user:hunter2@c/otlp":                           "",
+		endpoint + "=c:4318":                                                endpoint,
+		endpoint + "=grpc://c:4317":                                         endpoint,
+		"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=//c":                            "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+		endpoint + "=http://c OTEL_EXPORTER_OTLP_PROTOCOL=grpc":             "OTEL_EXPORTER_OTLP_PROTOCOL",
+		endpoint + "=http://c OTEL_EXPORTER_OTLP_TRACES_PROTOCOL=http/json": "",
+		endpoint + "=http://c OTEL_TRACES_EXPORTER=zipkin":                  "OTEL_TRACES_EXPORTER",
+		endpoint + "=http://c OTEL_TRACES_EXPORTER=otlp":                    "",
+		endpoint + "=http://c OTEL_TRACES_SAMPLER=parentbased_traceidratio OTEL_TRACES_SAMPLER_ARG=0.1": "",
+		endpoint + "=http://c OTEL_TRACES_SAMPLER=traceidratio OTEL_TRACES_SAMPLER_ARG=2":               "OTEL_TRACES_SAMPLER_ARG",
+		endpoint + "=http://c OTEL_TRACES_SAMPLER=traceidratio OTEL_TRACES_SAMPLER_ARG=NaN":             "OTEL_TRACES_SAMPLER_ARG",
+		endpoint + "=http://c OTEL_TRACES_SAMPLER=always_on OTEL_TRACES_SAMPLER_ARG=none":               "",
+		endpoint + "=c OTEL_SDK_DISABLED=TRUE":                                                          "",
+	} {
+		faults := Faults(environment(settings))
+		if got := strings.Join(slices.Sorted(maps.Keys(faults)), " "); got != want {
+			t.Errorf("%s: faults of %q, want %q", settings, got, want)
+		}
+		if strings.Contains(fmt.Sprint(faults), "hunter2") {
+			t.Errorf("%s: a password in %v", settings, faults)
+		}
+	}
+}
+
+// environment returns the variables of NAME=value pairs.
+func environment(pairs string) func(string) string {
+	all := map[string]string{}
+	for _, pair := range strings.Fields(pairs) {
+		name, value, _ := strings.Cut(pair, "=")
+		all[name] = value
+	}
+	return func(name string) string { return all[name] }
+}
+
+func TestStatementName_IsTheCommentOrTheFirstWord(t *testing.T) {
+	t.Parallel()
+	for sql, want := range map[string]string{
+		"/* list */ SELECT 1":               "list",
+		"\n\t/* summary */\n\tSELECT 1":     "summary",
+		"SELECT 'secret'":                   "select",
+		"\n\tUPDATE api_tokens SET x = 'y'": "update",
+		"/*list*/ SELECT 1":                 "/*list*/",
+		"":                                  "statement",
+		"begin":                             "begin",
+	} {
+		if got := statementName(sql); got != want {
+			t.Errorf("%q: %q, want %q", sql, got, want)
+		}
+	}
+}
+
+// The text of an error may quote a caller; its kind may not.
+func TestKinds_AreWordsOfTheProgram(t *testing.T) {
+	t.Parallel()
+	refused := &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+	for want, err := range map[string]error{
+		"timeout":    fmt.Errorf("read: %w", context.DeadlineExceeded),
+		"canceled":   fmt.Errorf("read: %w", context.Canceled),
+		"connection": fmt.Errorf("write: %w", refused),
+		"failed":     io.ErrUnexpectedEOF,
+		"42501":      fmt.Errorf("select: %w", &pgconn.PgError{Code: "42501", Message: "planted"}),
+	} {
+		if got := postgresKind(err); got != want {
+			t.Errorf("%v: %q, want %q", err, got, want)
+		}
+	}
+	for want, said := range map[string]string{
+		"READONLY":  "READONLY You can't write against a read only replica.",
+		"WRONGTYPE": "WRONGTYPE Operation against a key",
+		"ERR":       "planted' was not understood",
+	} {
+		if got := redisKind(reply(said)); got != want {
+			t.Errorf("%s: %q, want %q", said, got, want)
+		}
+	}
+}
+
+// reply is an error that Redis has sent.
+type reply string
+
+func (r reply) Error() string { return string(r) }
+func (reply) RedisError()     {}
+
+var _ redis.Error = reply("")
+
+// flaky is an exporter with one error for each batch.
+type flaky []error
+
+func (f *flaky) ExportSpans(context.Context, []sdk.ReadOnlySpan) error {
+	err := (*f)[0]
+	*f = (*f)[1:]
+	return err
+}
+
+func (*flaky) Shutdown(context.Context) error { return nil }
+
+func TestReporting_LogsOnlyTheBeginAndTheEndOfAnOutage(t *testing.T) {
+	t.Parallel()
+	down := errors.New("connection refused")
+	batches := flaky{nil, down, down, down, nil, nil, down}
+	var log bytes.Buffer
+	e := &reporting{SpanExporter: &batches, log: slog.New(slog.NewTextHandler(&log, nil))}
+	for range len(batches) {
+		if err := e.ExportSpans(t.Context(), nil); err != nil {
+			t.Errorf("the SDK would log %v again", err)
+		}
+	}
+	if warned, ended := strings.Count(log.String(), "level=WARN"), strings.Count(log.String(), "level=INFO"); warned != 2 || ended != 1 {
+		t.Errorf("%d warnings and %d ends of two outages, of which one ended:\n%s", warned, ended, log.String())
+	}
+}
+
+// Without traces, nothing is installed.
+func TestTraces_AreNothingWhenTheyAreOff(t *testing.T) {
+	t.Parallel()
+	var off *Traces
+	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
+	defer client.Close()
+	off.TraceRedis(client)
+	if off.PostgresTracer() != nil || off.Close(t.Context()) != nil {
+		t.Error("traces that are off trace Postgres, or must be closed")
+	}
+}
