@@ -47,6 +47,9 @@ type JWKSConfig struct {
 	// Transport sends the requests. nil: a new transport.
 	Transport http.RoundTripper
 
+	// Propagate adds the headers of a trace to a fetch. nil: none.
+	Propagate func(context.Context, http.Header)
+
 	// Now is the clock. Default: time.Now.
 	Now func() time.Time
 
@@ -62,11 +65,12 @@ type JWKSConfig struct {
 // cause fetches, or errors in the log, with invented key IDs. While the issuer is down the
 // token is unavailable.
 type JWKS struct {
-	url    string
-	client *http.Client
-	now    func() time.Time
-	log    *slog.Logger
-	set    atomic.Pointer[keySet] // nil before the first successful fetch
+	url       string
+	client    *http.Client
+	propagate func(context.Context, http.Header)
+	now       func() time.Time
+	log       *slog.Logger
+	set       atomic.Pointer[keySet] // nil before the first successful fetch
 
 	mu     sync.Mutex
 	fetch  *jwksFetch // in progress; nil for none
@@ -89,13 +93,17 @@ func NewJWKS(cfg JWKSConfig) (*JWKS, error) {
 		return nil, errors.New("JWT_JWKS_URL must be an http or https URL")
 	}
 	j := &JWKS{
-		url:    cfg.URL,
-		client: &http.Client{Transport: cfg.Transport, CheckRedirect: checkRedirect, Timeout: jwksTimeout},
-		now:    cfg.Now,
-		log:    cmp.Or(cfg.Log, slog.Default()),
+		url:       cfg.URL,
+		client:    &http.Client{Transport: cfg.Transport, CheckRedirect: checkRedirect, Timeout: jwksTimeout},
+		propagate: cfg.Propagate,
+		now:       cfg.Now,
+		log:       cmp.Or(cfg.Log, slog.Default()),
 	}
 	if j.client.Transport == nil {
 		j.client.Transport = newJWKSTransport()
+	}
+	if j.propagate == nil {
+		j.propagate = func(context.Context, http.Header) {}
 	}
 	if j.now == nil {
 		j.now = time.Now
@@ -222,8 +230,9 @@ func (j *JWKS) begin(ctx context.Context) {
 	fetch := &jwksFetch{began: j.now(), asked: make(map[keyName]struct{}), done: make(chan struct{})}
 	j.fetch = fetch
 	go func() {
-		ctx := context.WithoutCancel(ctx)
+		ctx, traced := timing.Step(timing.Detach(ctx), "fetch JWKS")
 		keys, err := j.load(ctx)
+		traced(err)
 		before := j.end(fetch, keys, err)
 		j.report(ctx, before, err)
 	}()
@@ -272,6 +281,7 @@ func (j *JWKS) load(ctx context.Context) ([]verificationKey, error) {
 		return nil, err
 	}
 	request.Header.Set("Accept", "application/jwk-set+json, application/json")
+	j.propagate(ctx, request.Header)
 	response, err := j.client.Do(request)
 	if err != nil {
 		return nil, withoutURL(err)

@@ -30,7 +30,7 @@ func Step(ctx context.Context, name string) (_ context.Context, end func(error))
 func untraced(error) {}
 
 // waits are the names of spans of waits. Commands and statements have spans of their own.
-var waits = [places]string{Catalog: "wait for the catalog", Waiting: "wait in a queue"}
+var waits = [places]string{Catalog: "wait for the catalog", Waiting: "wait"}
 
 // minWait is the shortest wait that has a span.
 const minWait = 100 * time.Microsecond

@@ -16,7 +16,7 @@ const (
 	Redis    Place = iota
 	Postgres       // statements that the request itself waits for
 	Catalog        // loads of a cache of the catalog
-	Waiting        // queues: for a limiter, or for a connection of a pool
+	Waiting        // everything else: a limiter, a connection of a pool, an issuer's keys
 	places
 )
 
@@ -52,7 +52,7 @@ func Of(ctx context.Context) *Times {
 }
 
 // Add adds time that the request has just spent at a place. Without With it adds nothing. If
-// the request is traced, a wait for the catalog or in a queue also becomes a span.
+// the request is traced, a wait for the catalog or at Waiting also becomes a span.
 func Add(ctx context.Context, at Place, d time.Duration) {
 	Of(ctx).Add(at, d)
 	traceWait(ctx, at, d)

@@ -34,21 +34,21 @@ func (c *demoCommand) faults() faults {
 // Run serves the sample stores from memory until ctx ends.
 func (c *demoCommand) Run(ctx context.Context, out output) error {
 	log := c.logger(out)
+	traces, flush, err := c.openTraces(ctx, log)
+	if err != nil {
+		return err
+	}
+	defer flush()
 	parts, err := c.parts(log)
 	if err != nil {
 		return err
 	}
+	parts.Traces = traces
 	embedded, err := startEmbeddedRedis(ctx)
 	if err != nil {
 		return err
 	}
 	defer embedded.Close()
-	traces, flush, err := openTraces(ctx, log)
-	if err != nil {
-		return err
-	}
-	defer flush()
-	parts.Traces = traces
 	rdb, err := connect.Redis("redis://" + embedded.Addr())
 	if err != nil {
 		return err

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"log/slog"
+	"net/http"
 
 	"commerce/auth"
 )
@@ -15,7 +17,9 @@ type jwtSettings struct {
 	Issuer   string `name:"jwt-issuer" env:"JWT_ISSUER" placeholder:"TEXT" help:"Issuer that tokens must have. Default: any."`
 	Audience string `name:"jwt-audience" env:"JWT_AUDIENCE" placeholder:"TEXT" help:"Audience that tokens must have. Default: any."`
 
-	log *slog.Logger // set by demo and serve; nil in commands, which fetch no keys
+	// Set by demo and serve; nil in commands, which fetch no keys.
+	log       *slog.Logger
+	propagate func(context.Context, http.Header) // see auth.JWKSConfig
 }
 
 // fault returns what is wrong with the settings.
@@ -44,7 +48,7 @@ func (j jwtSettings) verifier() (*auth.JWT, error) {
 	case j.Secret != "" && j.JWKSURL != "":
 		return nil, errors.New("JWT_SECRET and JWT_JWKS_URL are both set; set only one")
 	case j.JWKSURL != "":
-		keys, err := auth.NewJWKS(auth.JWKSConfig{URL: j.JWKSURL, Log: j.log})
+		keys, err := auth.NewJWKS(auth.JWKSConfig{URL: j.JWKSURL, Log: j.log, Propagate: j.propagate})
 		if err != nil {
 			return nil, err
 		}

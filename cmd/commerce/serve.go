@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/redis/go-redis/v9"
 
@@ -54,15 +53,15 @@ func refusedByRedis(err error) bool {
 // Run serves until ctx ends. Redis and Postgres may be unreachable when it starts.
 func (c *serveCommand) Run(ctx context.Context, out output) error {
 	log := c.logger(out)
-	parts, err := c.parts(log)
-	if err != nil {
-		return err
-	}
-	traces, flush, err := openTraces(ctx, log)
+	traces, flush, err := c.openTraces(ctx, log)
 	if err != nil {
 		return err
 	}
 	defer flush()
+	parts, err := c.parts(log)
+	if err != nil {
+		return err
+	}
 	parts.Traces = traces
 	rdb, err := connect.Redis(c.RedisURL)
 	if err != nil {
@@ -80,7 +79,7 @@ func (c *serveCommand) Run(ctx context.Context, out output) error {
 		parts.RedisSentinels = sentinels.Replicas
 	}
 	db, err := connect.Postgres(ctx, c.Database.URL, connect.PostgresConfig{
-		ApplicationName: "commerce carts", MaxConns: catalogConns, Tracers: []pgx.QueryTracer{traces.PostgresTracer()},
+		ApplicationName: "commerce carts", MaxConns: catalogConns, Tracer: traces.PostgresTracer(),
 	})
 	if err != nil {
 		return &badSetting{"DATABASE_URL", err}

@@ -50,7 +50,7 @@ func (d databaseSettings) openSubscriptions(ctx context.Context, stores auth.Sto
 		{ApplicationName: "commerce tokens", MaxConns: tokenConns},
 		{ApplicationName: "commerce last used", Writable: true, MaxConns: 1},
 	} {
-		config.Tracers = []pgx.QueryTracer{tracer}
+		config.Tracer = tracer
 		pool, err := connect.Postgres(ctx, d.URL, config)
 		if err != nil {
 			closeAll(pools)

@@ -15,8 +15,9 @@ import (
 const flushPeriod = 500 * time.Millisecond
 
 // openTraces begins to record traces if the environment asks for them; otherwise traces is nil.
-// The caller calls flush at the end.
-func openTraces(ctx context.Context, log *slog.Logger) (traces *tracing.Traces, flush func(), err error) {
+// The caller calls flush at the end, and openTraces before parts, which then passes the trace on
+// to the issuer of tokens.
+func (s *settings) openTraces(ctx context.Context, log *slog.Logger) (traces *tracing.Traces, flush func(), err error) {
 	if !tracing.On(os.Getenv) {
 		return nil, func() {}, nil
 	}
@@ -24,6 +25,7 @@ func openTraces(ctx context.Context, log *slog.Logger) (traces *tracing.Traces, 
 	if err != nil {
 		return nil, nil, fmt.Errorf("start traces: %w", err)
 	}
+	s.JWT.propagate = traces.Propagate
 	return traces, func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushPeriod)
 		defer cancel()

@@ -7,12 +7,10 @@ import (
 	"fmt"
 	"io/fs"
 	"runtime"
-	"slices"
 	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/multitracer"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
@@ -39,8 +37,8 @@ type PostgresConfig struct {
 	// timeout.
 	StatementTimeout time.Duration
 
-	// Tracers see every statement. Those that are nil are ignored.
-	Tracers []pgx.QueryTracer
+	// Tracer is called for each statement and connection; nil: none.
+	Tracer pgx.QueryTracer
 
 	// Edit, if not nil, may change other settings of the pool.
 	Edit func(*pgxpool.Config)
@@ -76,10 +74,7 @@ func Postgres(ctx context.Context, url string, c PostgresConfig) (*pgxpool.Pool,
 	if c.Writable {
 		params["default_transaction_read_only"] = "off"
 	}
-	tracers := slices.DeleteFunc(slices.Clone(c.Tracers), func(t pgx.QueryTracer) bool { return t == nil })
-	if len(tracers) > 0 {
-		pool.ConnConfig.Tracer = multitracer.New(tracers...)
-	}
+	pool.ConnConfig.Tracer = c.Tracer
 	if c.Edit != nil {
 		c.Edit(pool)
 	}

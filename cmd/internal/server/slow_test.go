@@ -48,7 +48,7 @@ func slowLine(t testing.TB, server string) (via string, slow func()) {
 func patientPool(t testing.TB, url string, tracer pgx.QueryTracer) *pgxpool.Pool {
 	t.Helper()
 	return ephemeral.OpenPool(t, url, connect.PostgresConfig{
-		StatementTimeout: -1, ConnectTimeout: 10 * time.Second, Tracers: []pgx.QueryTracer{tracer},
+		StatementTimeout: -1, ConnectTimeout: 10 * time.Second, Tracer: tracer,
 		Edit: func(c *pgxpool.Config) { c.PingTimeout = 10 * time.Second },
 	})
 }

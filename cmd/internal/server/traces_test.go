@@ -2,8 +2,11 @@ package server_test
 
 import (
 	"context"
+	"encoding/base64"
 	"fmt"
+	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -14,6 +17,7 @@ import (
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
+	"commerce/auth"
 	"commerce/cmd/internal/server"
 	"commerce/cmd/internal/tracing"
 	"commerce/deploy/ephemeral"
@@ -288,5 +292,35 @@ func TestTraces_NameOnlyStandardMethods(t *testing.T) {
 	spans := r.ended(t)
 	if len(spans) != 1 || spans[0].Name() != "_OTHER unmatched" {
 		t.Errorf("spans %v", spans)
+	}
+}
+
+func TestTraces_GoOnAtTheIssuerOfTokens(t *testing.T) {
+	t.Parallel()
+	r := newRecorder(t)
+	asked := make(chan string, 1)
+	issuer := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { asked <- r.Header.Get("Traceparent") }))
+	t.Cleanup(issuer.Close)
+	keys, err := auth.NewJWKS(auth.JWKSConfig{URL: issuer.URL, Propagate: r.traces.Propagate, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tokens, err := auth.NewJWT(auth.JWTConfig{JWKS: keys})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := openShop(t, embeddedRedis(t), func(p *server.Parts) { p.JWT, p.Traces = tokens, r.traces })
+	part := base64.RawURLEncoding.EncodeToString
+	token := part([]byte(`{"alg":"EdDSA","kid":"a"}`)) + "." + part([]byte(`{"sub":"1001"}`)) + "." + part(make([]byte, 64))
+	s.guest(t).refused(503, "unavailable", "GET", "/cart", "", "Authorization", "Bearer "+token, "X-Request-Id", "customer")
+	spans := r.ended(t)
+	customer := root(t, spans, "customer")
+	fetch := named(below(spans, customer), "fetch JWKS")
+	if fetch == nil {
+		t.Fatal("no span of the fetch")
+	}
+	ids := fetch.SpanContext()
+	if got, want := <-asked, "00-"+ids.TraceID().String()+"-"+ids.SpanID().String()+"-01"; got != want {
+		t.Errorf("the issuer got traceparent %q, want %q", got, want)
 	}
 }

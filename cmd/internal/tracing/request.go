@@ -40,6 +40,11 @@ func (t *Traces) Begin(r *http.Request) (context.Context, *Request) {
 	return inner, &Request{span}
 }
 
+// Propagate adds the headers that make a call to another service a part of the trace of ctx.
+func (t *Traces) Propagate(ctx context.Context, h http.Header) {
+	propagation.TraceContext{}.Inject(ctx, propagation.HeaderCarrier(h))
+}
+
 // TraceID returns the ID of the trace in hexadecimal, "" if none is recorded.
 func (r *Request) TraceID() string {
 	if r == nil {
