@@ -116,6 +116,7 @@ type master struct {
 	mu                sync.Mutex
 	slowReplicasUntil time.Time // set when its replicas did not confirm in time
 	unresponsiveUntil time.Time // set when it did not answer in time
+	connected         int       // replicas, at the latest look
 	seen              []sighting
 	listed            sighting
 	clock             redisClock
@@ -128,7 +129,7 @@ type sighting struct {
 }
 
 const (
-	// ReplicasRemembered is how long a replica counts after it was last seen. A
+	// ReplicasRemembered is how long a replica counts after it was found missing. A
 	// master forgets an unresponsive replica after repl-timeout, but the replica may
 	// still become master. By default Redis and Sentinel refuse to promote a replica
 	// that has been disconnected for 1 to 3 minutes, well below these 10.
@@ -180,10 +181,11 @@ func (m *master) noteTimeout() {
 }
 
 // maxReplicas records how many replicas are connected now and returns the maximum of the
-// last ten minutes. If none is, and this instance has not used the master in this time, the
-// master may be a cluster node that has just replaced another master. The other replicas then follow it, and
-// the former master returns as its replica. Their number is not known, so maxReplicas records
-// the maximum of the other masters.
+// last ten minutes. Replicas that were connected at the previous call and are missing now count
+// from now on, because it is not known when they were lost. If none is connected, and this
+// instance has not used the master for ten minutes, the master may be a cluster node that has just
+// replaced another master. The other replicas then follow it, and the former master returns as its
+// replica. Their number is not known, so maxReplicas records the maximum of the other masters.
 func (m *master) maxReplicas(connected int) int {
 	inherited := 0
 	if connected == 0 && m.remembered() < 0 {
@@ -192,10 +194,11 @@ func (m *master) maxReplicas(connected int) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := m.now()
-	if inherited > 0 {
-		m.sight(now, inherited)
+	if before := max(m.connected, inherited); before > connected {
+		m.sight(now, before)
 	}
 	m.sight(now, connected)
+	m.connected = connected
 	return m.seen[0].replicas
 }
 

@@ -20,9 +20,13 @@ func TestMaster_RemembersTheMaximumOfReplicasForTenMinutes(t *testing.T) {
 		{time.Minute, 2, 2},
 		{time.Minute, 1, 2},
 		{time.Minute, 0, 2},
-		{8*time.Minute + 30*time.Second, 0, 1}, // the 2 are too old, the 1 is not
+		{8*time.Minute + 30*time.Second, 0, 2}, // one of the 2 was found missing 9.5 minutes ago
+		{time.Minute, 0, 1},                    // that one is too old, the other is not
 		{time.Minute, 0, 0},
 		{time.Minute, 3, 3},
+		{24 * time.Hour, 0, 3}, // lost at some time since the previous look, maybe just now
+		{9 * time.Minute, 0, 3},
+		{2 * time.Minute, 0, 0},
 	} {
 		now = now.Add(step.after)
 		if got := m.maxReplicas(step.connected); got != step.want {
@@ -68,8 +72,8 @@ func TestMaster_ThatHasTakenOverCountsAsManyReplicasAsOthersHave(t *testing.T) {
 	}
 	now = now.Add(ReplicasRemembered + time.Second)
 	known.at("b").maxReplicas(1)
-	if got := known.at("a").maxReplicas(0); got != 1 {
-		t.Errorf("a master that was not one for ten minutes counts %d replicas, want 1 as another has", got)
+	if got := known.at("a").maxReplicas(0); got != 2 {
+		t.Errorf("a master that was not one for ten minutes counts %d replicas, want 2 as another had until now", got)
 	}
 	now = now.Add(ReplicasRemembered + time.Second)
 	if got := known.at("c").maxReplicas(0); got != 0 {
