@@ -77,3 +77,16 @@ func BenchmarkWith(b *testing.B) {
 		timing.Add(ctx, timing.Redis, time.Millisecond)
 	}
 }
+
+// Not parallel, because testing counts the allocations of the whole process.
+func TestStep_AllocatesNothingWithoutATrace(t *testing.T) {
+	ctx, _ := timing.With(t.Context())
+	allocated := testing.AllocsPerRun(100, func() {
+		inner, end := timing.Step(ctx, "step")
+		timing.Add(inner, timing.Catalog, time.Second)
+		end(nil)
+	})
+	if allocated != 0 {
+		t.Errorf("%v allocations", allocated)
+	}
+}

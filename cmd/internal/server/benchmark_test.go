@@ -49,10 +49,14 @@ func BenchmarkCart(b *testing.B) {
 }
 
 // repeated returns a function that sends a request, always the same, without a connection.
-func repeated(b *testing.B, shop *shop, token, method, path, body string) (send func()) {
+// headers are name, value, …
+func repeated(b *testing.B, shop *shop, token, method, path, body string, headers ...string) (send func()) {
 	r := httptest.NewRequest(method, path, nil)
 	r.Header.Set("X-Public-Key", shop.Key)
 	r.Header.Set("X-Cart-Token", token)
+	for i := 0; i+1 < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
 	content := strings.NewReader(body)
 	return func() {
 		content.Reset(body)

@@ -245,7 +245,7 @@ func TestTraces_HaveTheCodeOfAFailure(t *testing.T) {
 func wantNoSecret(t *testing.T, spans []sdk.ReadOnlySpan) {
 	t.Helper()
 	for _, s := range spans {
-		all := fmt.Sprint(s.Name(), s.Status(), s.Events(), s.Links(), attributes(s), s.Resource().String())
+		all := fmt.Sprint(s.Name(), s.Status(), s.Events(), s.Links(), attributes(s), s.Resource().String(), s.SpanContext().TraceState())
 		if strings.Contains(strings.ToLower(all), "planted") || strings.Contains(all, "@example.com") {
 			t.Errorf("a secret in a span: %s", all)
 		}
@@ -256,7 +256,9 @@ func TestTraces_HaveNoSecret(t *testing.T) {
 	t.Parallel()
 	r, redis := newRecorder(t), ephemeral.Redis(t)
 	s := openShop(t, redis, r.on(t, redis))
-	requests := plant(t, s)
+	requests := plant(t, s) + 1
+	s.guest(t).send("GET", "/cart", "", "tracestate", "planted=planted",
+		"traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
 	spans := r.ended(t)
 	wantNoSecret(t, spans)
 	isRequest := func(s sdk.ReadOnlySpan) bool { return s.SpanKind() == trace.SpanKindServer }
@@ -322,5 +324,32 @@ func TestTraces_GoOnAtTheIssuerOfTokens(t *testing.T) {
 	ids := fetch.SpanContext()
 	if got, want := <-asked, "00-"+ids.TraceID().String()+"-"+ids.SpanID().String()+"-01"; got != want {
 		t.Errorf("the issuer got traceparent %q, want %q", got, want)
+	}
+}
+
+// BenchmarkTraces compares GET /cart without traces, with a request that is not sampled, and with
+// one that is recorded. Spans are not sent.
+func BenchmarkTraces(b *testing.B) {
+	redis := ephemeral.Redis(b)
+	token := strings.Repeat("t", 22)
+	for name, traced := range map[string]bool{"off": false, "not sampled": true, "recorded": true} {
+		shop := openShop(b, redis, func(p *server.Parts) {
+			p.Log, p.Now = slog.New(slog.NewJSONHandler(discard{}, nil)), nil
+			if traced {
+				newRecorder(b).on(b, redis)(p)
+			}
+		})
+		repeated(b, shop, token, "POST", "/cart/add", `{"product_id":1}`)()
+		b.Run(name, func(b *testing.B) {
+			var headers []string
+			if name == "not sampled" {
+				headers = []string{"Traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00"}
+			}
+			send := repeated(b, shop, token, "GET", "/cart", "", headers...)
+			b.ReportAllocs()
+			for b.Loop() {
+				send()
+			}
+		})
 	}
 }

@@ -26,14 +26,16 @@ type Response struct {
 }
 
 // Begin begins the span of a request, as a part of the trace that its traceparent header names,
-// if any. It returns nil if the request is not sampled.
+// if any. It drops tracestate, which can hold any text. It returns nil if the request is not
+// sampled.
 func (t *Traces) Begin(r *http.Request) (context.Context, *Request) {
 	ctx := r.Context()
 	if t == nil {
 		return ctx, nil
 	}
-	parent := propagation.TraceContext{}.Extract(ctx, propagation.HeaderCarrier(r.Header))
-	inner, span := t.tracer.Start(parent, "request", trace.WithSpanKind(trace.SpanKindServer))
+	parent := trace.SpanContextFromContext(propagation.TraceContext{}.Extract(ctx, propagation.HeaderCarrier(r.Header)))
+	inner := trace.ContextWithRemoteSpanContext(ctx, parent.WithTraceState(trace.TraceState{}))
+	inner, span := t.tracer.Start(inner, "request", trace.WithSpanKind(trace.SpanKindServer))
 	if !span.IsRecording() {
 		return ctx, nil
 	}
