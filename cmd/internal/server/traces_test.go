@@ -104,7 +104,7 @@ func named(spans []sdk.ReadOnlySpan, name string) sdk.ReadOnlySpan {
 func attributes(s sdk.ReadOnlySpan) map[string]string {
 	all := map[string]string{}
 	for _, a := range s.Attributes() {
-		all[string(a.Key)] = a.Value.Emit()
+		all[string(a.Key)] = a.Value.String()
 	}
 	return all
 }
