@@ -53,21 +53,31 @@ func patientPool(t testing.TB, url string, tracer pgx.QueryTracer) *pgxpool.Pool
 	})
 }
 
-// wantSlow fails unless the line of a request says that it spent most of its time in one place,
-// and its trace has a span of that length.
-func wantSlow(t *testing.T, s *shop, r *recorder, requestID, member, span string) {
+// wantSlow sends requests until the line of one says that it spent most of its time in one
+// place: on a busy machine, the first may be slow for another reason. Then it fails unless the
+// request's trace has a span of that length.
+func wantSlow(t *testing.T, s *shop, r *recorder, member, span string, send func(requestID string)) {
 	t.Helper()
-	line := s.line(t, requestID)
-	all, _ := line["ms"].(float64)
-	there, _ := line[member].(float64)
-	if there < float64(delay.Milliseconds()) || there < all/2 || there > all {
-		t.Errorf("%s is %v of %v ms: %v", member, there, all, line)
-	}
-	for _, p := range []string{"redis_ms", "postgres_ms", "catalog_ms", "waiting_ms"} {
-		if other, _ := line[p].(float64); p != member && other > all/2 {
-			t.Errorf("%s is %v of %v ms, want most in %s", p, other, all, member)
+	for try := range 20 {
+		id := fmt.Sprint("slow", try)
+		send(id)
+		line := s.line(t, id)
+		all, _ := line["ms"].(float64)
+		there, _ := line[member].(float64)
+		if there < float64(delay.Milliseconds()) || there > all {
+			t.Fatalf("%s is %v of %v ms", member, there, all)
+		}
+		if there > all/2 {
+			wantSpan(t, r, id, span)
+			return
 		}
 	}
+	t.Errorf("%s is never most of the time", member)
+}
+
+// wantSpan ends the recording. It fails unless a request has a span that took the delay.
+func wantSpan(t *testing.T, r *recorder, requestID, span string) {
+	t.Helper()
 	spans := r.ended(t)
 	found := named(below(spans, root(t, spans, requestID)), span)
 	if found == nil || took(found) < delay {
@@ -79,15 +89,12 @@ func TestSlowRequest_SaysThatRedisIsSlow(t *testing.T) {
 	t.Parallel()
 	r := newRecorder(t)
 	via, slow := slowLine(t, ephemeral.Redis(t))
-	s := openShop(t, ephemeral.Redis(t), func(p *server.Parts) {
-		r.on(t, via)(p)
-	})
+	s := openShop(t, ephemeral.Redis(t), r.on(t, via))
 	guest := s.guest(t)
 	guest.add(`{"product_id":1}`)
 	guest.cart()
 	slow()
-	guest.send("GET", "/cart", "", "X-Request-Id", "slow")
-	wantSlow(t, s, r, "slow", "redis_ms", "redis ")
+	wantSlow(t, s, r, "redis_ms", "redis ", func(id string) { guest.send("GET", "/cart", "", "X-Request-Id", id) })
 }
 
 func TestSlowRequest_SaysThatAMergeIsSlow(t *testing.T) {
@@ -99,7 +106,10 @@ func TestSlowRequest_SaysThatAMergeIsSlow(t *testing.T) {
 	guest.add(`{"product_id":1}`)
 	slow()
 	customer.send("GET", "/cart", "", "X-Cart-Token", guest.Token, "X-Request-Id", "slow")
-	wantSlow(t, s, r, "slow", "redis_ms", "merge")
+	if spent, _ := s.line(t, "slow")["redis_ms"].(float64); spent < 5*float64(delay.Milliseconds()) { // five steps
+		t.Errorf("redis_ms %v", spent)
+	}
+	wantSpan(t, r, "slow", "merge")
 }
 
 func TestSlowRequest_SaysThatPostgresIsSlow(t *testing.T) {
@@ -118,11 +128,12 @@ func TestSlowRequest_SaysThatPostgresIsSlow(t *testing.T) {
 	}
 	list("quick")
 	slow()
-	list("slow")
-	if line := s.line(t, "slow"); line["caller"] != "merchant" || line["store"] != float64(s.ID) {
-		t.Errorf("not the store's: %v", line)
-	}
-	wantSlow(t, s, r, "slow", "postgres_ms", "postgres ")
+	wantSlow(t, s, r, "postgres_ms", "postgres ", func(id string) {
+		list(id)
+		if line := s.line(t, id); line["caller"] != "merchant" || line["store"] != float64(s.ID) {
+			t.Errorf("not the store's: %v", line)
+		}
+	})
 }
 
 func TestSlowRequest_SaysThatTheCatalogIsSlow(t *testing.T) {
@@ -141,12 +152,13 @@ func TestSlowRequest_SaysThatTheCatalogIsSlow(t *testing.T) {
 	guest := s.guest(t)
 	guest.add(`{"product_id":1}`)
 	slow()
-	cache.InvalidateAll()
-	guest.send("GET", "/cart", "", "X-Request-Id", "slow")
-	if spent := s.line(t, "slow")["postgres_ms"]; spent != nil {
-		t.Errorf("the load of the cache counts twice: postgres_ms %v", spent)
-	}
-	wantSlow(t, s, r, "slow", "catalog_ms", "wait for the catalog")
+	wantSlow(t, s, r, "catalog_ms", "wait for the catalog", func(id string) {
+		cache.InvalidateAll()
+		guest.send("GET", "/cart", "", "X-Request-Id", id)
+		if spent := s.line(t, id)["postgres_ms"]; spent != nil {
+			t.Errorf("the load of the cache counts twice: postgres_ms %v", spent)
+		}
+	})
 }
 
 // Lines of fast requests stay short.
