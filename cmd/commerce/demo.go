@@ -48,6 +48,7 @@ func (c *demoCommand) Run(ctx context.Context, out output) error {
 		return err
 	}
 	defer rdb.Close()
+	parts.Metrics.ObserveRedis(rdb)
 	parts.Redis = rdb
 	now := time.Now()
 	memory := sampleCatalog(now)

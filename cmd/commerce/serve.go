@@ -62,6 +62,7 @@ func (c *serveCommand) Run(ctx context.Context, out output) error {
 		return &badSetting{"REDIS_URL", err}
 	}
 	defer rdb.Close()
+	parts.Metrics.ObserveRedis(rdb)
 	parts.Redis = rdb
 	sentinels, err := connect.RedisSentinels(c.RedisURL)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"commerce/cart/redisstore"
 	"commerce/cart/service"
 	"commerce/cart/wire"
+	"commerce/cmd/internal/telemetry"
 	"commerce/subscriptions"
 )
 
@@ -55,8 +56,8 @@ type Parts struct {
 	RateLimit      bool
 	TrustedProxies []string
 	Log            *slog.Logger
-	Metrics        *Metrics    // nil: no metrics
-	Playground     *Playground // nil: no page
+	Metrics        *telemetry.Metrics // nil: no metrics
+	Playground     *Playground        // nil: no page
 }
 
 // Assemble returns the public handler of the service.

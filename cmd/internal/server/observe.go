@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/gin-gonic/gin"
+
+	"commerce/cmd/internal/telemetry"
 )
 
 // statusClientGone is the status in the log and the metrics of a request whose client
@@ -23,9 +25,10 @@ const (
 
 // observe logs and counts each request. The log has the route instead of the path, and
 // no header, query or body, so that it never contains tokens or e-mail addresses.
-func observe(log *slog.Logger, metrics *Metrics, now func() time.Time) gin.HandlerFunc {
+func observe(log *slog.Logger, metrics *telemetry.Metrics, now func() time.Time) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		start, client, aborted := now(), c.Request.Context(), true
+		metrics.RequestBegan()
 		defer func() { record(c, log, metrics, client, now().Sub(start), aborted) }()
 		c.Next()
 		aborted = false
@@ -34,14 +37,14 @@ func observe(log *slog.Logger, metrics *Metrics, now func() time.Time) gin.Handl
 
 // record ends observe. aborted means that the connection will be closed without a
 // response.
-func record(c *gin.Context, log *slog.Logger, metrics *Metrics, client context.Context, took time.Duration, aborted bool) {
+func record(c *gin.Context, log *slog.Logger, metrics *telemetry.Metrics, client context.Context, took time.Duration, aborted bool) {
 	route := cmp.Or(c.FullPath(), "unmatched")
 	status := c.Writer.Status()
 	if aborted || status >= http.StatusInternalServerError && client.Err() != nil {
 		status = statusClientGone
 	}
 	method := methodOf(c.Request)
-	metrics.observe(method, route, status, took)
+	metrics.RequestEnded(method, route, status, took)
 
 	level := slog.LevelInfo
 	if status >= http.StatusInternalServerError {

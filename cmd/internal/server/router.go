@@ -17,6 +17,7 @@ import (
 	"commerce/auth/locale"
 	"commerce/cart/money"
 	"commerce/cart/wire"
+	"commerce/cmd/internal/telemetry"
 	"commerce/docs"
 )
 
@@ -35,8 +36,8 @@ type Config struct {
 	Stall          time.Duration    // how long the client of a stream may read nothing; default 15 s
 	Now            func() time.Time // default time.Now
 	Log            *slog.Logger
-	Metrics        *Metrics    // nil: no metrics
-	Playground     *Playground // nil: no page
+	Metrics        *telemetry.Metrics // nil: no metrics
+	Playground     *Playground        // nil: no page
 
 	// Language returns the language of a request's store, "" if it has none. It is
 	// for errors that come before the store is known. nil: English.

@@ -1,0 +1,18 @@
+package telemetry
+
+import "github.com/prometheus/client_golang/prometheus"
+
+func newLimiterRefusals() *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "commerce_limiter_refusals_total",
+		Help: "Requests that a limit refused with 429 or 503, by limit.",
+	}, []string{"limit"})
+}
+
+// Refused counts a request that a limit refused. limit is a name in the program, such as
+// "client".
+func (m *Metrics) Refused(limit string) {
+	if m != nil {
+		m.refusals.WithLabelValues(limit).Inc()
+	}
+}
