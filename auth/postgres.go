@@ -106,7 +106,7 @@ func (s *PostgresStores) find(ctx context.Context, key storeKey) (*store.Store, 
 	return found(cached, s.known)
 }
 
-const selectStore = `
+const selectStore = `/* store */
 SELECT s.id, s.name, s.currency, s.language, s.tax_ppm, s.prices_include_tax,
 	ARRAY(SELECT k.key FROM publishable_keys k WHERE k.store_id = s.id ORDER BY k.key),
 	(SELECT json_agg(json_build_object('id', m.id, 'name_en', m.name_en, 'name_ar', m.name_ar, 'icon', m.icon, 'enabled', m.enabled)

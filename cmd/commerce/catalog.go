@@ -91,7 +91,7 @@ type currencyInUse struct {
 }
 
 func currenciesInUse(ctx context.Context, db *pgxpool.Pool) ([]currencyInUse, error) {
-	rows, err := db.Query(ctx, "SELECT currency, count(*), min(id) FROM stores GROUP BY currency ORDER BY currency")
+	rows, err := db.Query(ctx, "/* currencies */ SELECT currency, count(*), min(id) FROM stores GROUP BY currency ORDER BY currency")
 	if err != nil {
 		return nil, fmt.Errorf("select currencies: %w", err)
 	}

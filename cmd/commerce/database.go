@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"commerce/cmd/internal/telemetry"
 	"commerce/deploy/connect"
 	"commerce/deploy/migrations"
 )
@@ -39,6 +40,20 @@ func refusedByPostgres(err error) bool {
 		return strings.HasPrefix(refused.Code, "28") || refused.Code == "3D000" || refused.Code == "42501"
 	}
 	return errors.Is(err, migrations.ErrOlder) || errors.Is(err, migrations.ErrNewer) || errors.Is(err, migrations.ErrUnreadable)
+}
+
+// pool returns a pool whose statements and connections are measured. The application name of
+// config, without "commerce", becomes the name of the pool. It does not connect; the caller
+// closes it.
+func (d databaseSettings) pool(ctx context.Context, config connect.PostgresConfig, metrics *telemetry.Metrics) (*pgxpool.Pool, error) {
+	config.Tracer = metrics.PostgresTracer()
+	pool, err := connect.Postgres(ctx, d.URL, config)
+	if err != nil {
+		return nil, &badSetting{"DATABASE_URL", err}
+	}
+	name := strings.TrimPrefix(config.ApplicationName, "commerce ")
+	metrics.ObservePool(strings.ReplaceAll(name, " ", "_"), pool)
+	return pool, nil
 }
 
 // reach is how long a command waits for Postgres to respond.

@@ -72,9 +72,9 @@ func (c *serveCommand) Run(ctx context.Context, out output) error {
 	if sentinels != nil {
 		parts.RedisSentinels = sentinels.Replicas
 	}
-	db, err := connect.Postgres(ctx, c.Database.URL, connect.PostgresConfig{ApplicationName: "commerce carts", MaxConns: catalogConns})
+	db, err := c.Database.pool(ctx, connect.PostgresConfig{ApplicationName: "commerce carts", MaxConns: catalogConns}, parts.Metrics)
 	if err != nil {
-		return &badSetting{"DATABASE_URL", err}
+		return err
 	}
 	defer db.Close()
 	admin := &server.Admin{Started: time.Now(), Dependencies: dependencies(rdb, db)}
@@ -84,7 +84,7 @@ func (c *serveCommand) Run(ctx context.Context, out output) error {
 	}
 	defer catalog.listen(ctx)()
 	parts.Catalog, parts.Coupons, parts.Stores = catalog.products, catalog.products, catalog.stores
-	subs, err := c.Database.openSubscriptions(ctx, catalog.stores, log)
+	subs, err := c.Database.openSubscriptions(ctx, catalog.stores, parts.Metrics, log)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"commerce/auth"
+	"commerce/cmd/internal/telemetry"
 	"commerce/deploy/connect"
 	"commerce/subscriptions"
 )
@@ -41,7 +42,7 @@ const tokenConns = 4
 
 // openSubscriptions opens the pools and starts to record token use. The caller calls
 // close.
-func (d databaseSettings) openSubscriptions(ctx context.Context, stores auth.StoreDirectory, log *slog.Logger) (*subscriptionReader, error) {
+func (d databaseSettings) openSubscriptions(ctx context.Context, stores auth.StoreDirectory, metrics *telemetry.Metrics, log *slog.Logger) (*subscriptionReader, error) {
 	var pools []*pgxpool.Pool
 	for _, config := range []connect.PostgresConfig{
 		{ApplicationName: "commerce subscriptions", Edit: planOnce},
@@ -49,10 +50,10 @@ func (d databaseSettings) openSubscriptions(ctx context.Context, stores auth.Sto
 		{ApplicationName: "commerce tokens", MaxConns: tokenConns},
 		{ApplicationName: "commerce last used", Writable: true, MaxConns: 1},
 	} {
-		pool, err := connect.Postgres(ctx, d.URL, config)
+		pool, err := d.pool(ctx, config, metrics)
 		if err != nil {
 			closeAll(pools)
-			return nil, &badSetting{"DATABASE_URL", err}
+			return nil, err
 		}
 		pools = append(pools, pool)
 	}

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
@@ -36,7 +37,10 @@ type PostgresConfig struct {
 	// timeout.
 	StatementTimeout time.Duration
 
-	// Edit, if not nil, may change other settings of the pool, such as the tracer.
+	// Tracer is called for each statement and connection; nil: none.
+	Tracer pgx.QueryTracer
+
+	// Edit, if not nil, may change other settings of the pool.
 	Edit func(*pgxpool.Config)
 }
 
@@ -70,6 +74,7 @@ func Postgres(ctx context.Context, url string, c PostgresConfig) (*pgxpool.Pool,
 	if c.Writable {
 		params["default_transaction_read_only"] = "off"
 	}
+	pool.ConnConfig.Tracer = c.Tracer
 	if c.Edit != nil {
 		c.Edit(pool)
 	}

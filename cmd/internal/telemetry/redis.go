@@ -119,11 +119,10 @@ func (m *Metrics) ObserveRedis(client redis.UniversalClient) {
 	if m == nil {
 		return
 	}
-	hook := newRedisHook()
-	m.registry.MustRegister(append(redisPool(client), hook.duration, hook.failures)...)
+	m.registry.MustRegister(redisPool(client)...)
 	if cluster, ok := client.(*redis.ClusterClient); ok {
-		cluster.OnNewNode(func(node *redis.Client) { node.AddHook(hook) })
+		cluster.OnNewNode(func(node *redis.Client) { node.AddHook(m.redis) })
 		return
 	}
-	client.AddHook(hook)
+	client.AddHook(m.redis)
 }

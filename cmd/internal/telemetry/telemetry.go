@@ -21,6 +21,8 @@ type Metrics struct {
 	requests     *requests
 	refusals     *prometheus.CounterVec
 	dependencies *prometheus.GaugeVec
+	redis        *redisHook
+	postgres     *postgresTracer
 }
 
 // New returns the metrics of a program of the given version. They include those of the Go
@@ -31,10 +33,13 @@ func New(version string) *Metrics {
 		requests:     newRequests(),
 		refusals:     newLimiterRefusals(),
 		dependencies: newDependencies(),
+		redis:        newRedisHook(),
+		postgres:     newPostgresTracer(),
 	}
 	m.registry.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), buildInfo(version),
 		m.requests.took, m.requests.inFlight, m.refusals, m.dependencies,
+		m.redis.duration, m.redis.failures, m.postgres.duration, m.postgres.failures,
 	)
 	return m
 }
