@@ -78,7 +78,7 @@ func (c *serveCommand) Run(ctx context.Context, out output) error {
 	}
 	defer db.Close()
 	admin := &server.Admin{Started: time.Now(), Dependencies: dependencies(rdb, db)}
-	catalog := openCatalog(db, log)
+	catalog := openCatalog(db, parts.Metrics, log)
 	if err := c.reach(ctx, admin, catalog.stores, log); err != nil {
 		return err
 	}

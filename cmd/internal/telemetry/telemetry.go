@@ -23,6 +23,7 @@ type Metrics struct {
 	dependencies *prometheus.GaugeVec
 	redis        *redisHook
 	postgres     *postgresTracer
+	changeDelay  *prometheus.HistogramVec
 }
 
 // New returns the metrics of a program of the given version. They include those of the Go
@@ -35,11 +36,13 @@ func New(version string) *Metrics {
 		dependencies: newDependencies(),
 		redis:        newRedisHook(),
 		postgres:     newPostgresTracer(),
+		changeDelay:  newChangeDelay(),
 	}
 	m.registry.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), buildInfo(version),
 		m.requests.took, m.requests.inFlight, m.refusals, m.dependencies,
 		m.redis.duration, m.redis.failures, m.postgres.duration, m.postgres.failures,
+		m.changeDelay,
 	)
 	return m
 }
