@@ -77,7 +77,7 @@ func (c *serveCommand) Run(ctx context.Context, out output) error {
 		return err
 	}
 	defer db.Close()
-	admin := &server.Admin{Started: time.Now(), Dependencies: dependencies(rdb, db)}
+	admin := &server.Admin{Metrics: parts.Metrics, Started: time.Now(), Dependencies: dependencies(rdb, db)}
 	catalog := openCatalog(db, parts.Metrics, log)
 	if err := c.reach(ctx, admin, catalog.stores, log); err != nil {
 		return err

@@ -79,6 +79,7 @@ func Assemble(p Parts) (http.Handler, error) {
 		Budget:   p.RedisBudget,
 		Now:      p.Now,
 		Log:      p.Log,
+		Events:   p.Metrics.CartEvents(),
 	})
 	origins, err := newOrigins(p.PublicURL, p.BasePath, p.TrustedProxies)
 	if err != nil {

@@ -68,7 +68,7 @@ func NewHandler(c Config) (http.Handler, error) {
 		return nil, err
 	}
 	respond := &responder{
-		log: c.Log, now: c.Now, deadline: c.Deadline, stall: c.Stall,
+		log: c.Log, metrics: c.Metrics, now: c.Now, deadline: c.Deadline, stall: c.Stall,
 		storeLanguage: c.Language, writers: writers{prices: c.Prices},
 	}
 	engine.Use(requestID, observe(c.Log, c.Metrics, c.Now), respond.recover, crossOrigin(c.CORSOrigins))

@@ -1,12 +1,18 @@
 package telemetry
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"commerce/cart/service"
+)
 
 func newLimiterRefusals() *prometheus.CounterVec {
-	return prometheus.NewCounterVec(prometheus.CounterOpts{
+	refusals := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "commerce_limiter_refusals_total",
 		Help: "Requests that a limit refused with 429 or 503, by limit.",
 	}, []string{"limit"})
+	refusals.WithLabelValues(service.LimitCouponCodes)
+	return refusals
 }
 
 // Refused counts a request that a limit refused. limit is a name in the program, such as

@@ -24,6 +24,8 @@ type Metrics struct {
 	redis        *redisHook
 	postgres     *postgresTracer
 	changeDelay  *prometheus.HistogramVec
+	carts        *carts
+	problems     *problems
 }
 
 // New returns the metrics of a program of the given version. They include those of the Go
@@ -37,13 +39,16 @@ func New(version string) *Metrics {
 		redis:        newRedisHook(),
 		postgres:     newPostgresTracer(),
 		changeDelay:  newChangeDelay(),
+		carts:        newCarts(),
+		problems:     newProblems(),
 	}
 	m.registry.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), buildInfo(version),
 		m.requests.took, m.requests.inFlight, m.refusals, m.dependencies,
 		m.redis.duration, m.redis.failures, m.postgres.duration, m.postgres.failures,
-		m.changeDelay,
+		m.changeDelay, m.problems.refusals, m.problems.conflicts, m.problems.credentials,
 	)
+	m.registry.MustRegister(m.carts.collectors()...)
 	return m
 }
 
