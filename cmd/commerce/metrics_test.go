@@ -33,7 +33,7 @@ func (r *running) browse(t *testing.T, apiToken string) {
 	t.Helper()
 	cart := r.mustCall(t, "", "POST", "/cart/add", `{"product_id":1}`).Data.CartToken
 	for _, c := range []struct{ method, path, body, token string }{
-		{"POST", "/cart/add", `{"product_id":3}`, ""}, // refused
+		{"POST", "/cart/add", `{"product_id":3}`, ""},         // refused
 		{"POST", "/cart/add", `{"product_id":2,"qty":3}`, ""}, // the rest of the stock: a warning
 		{"GET", "/cart/validate", "", ""},
 		{"POST", "/cart/coupon", `{"coupon":"OLD"}`, ""},
