@@ -16,6 +16,7 @@ import (
 	"github.com/maypok86/otter/v2"
 	"golang.org/x/sync/singleflight"
 
+	"commerce/auth/problem"
 	"commerce/auth/store"
 	"commerce/auth/timing"
 )
@@ -121,9 +122,10 @@ type APITokens struct {
 	lookups singleflight.Group
 }
 
-// apiTokenCheck is the result of a lookup. Its store is nil if the token does not exist
-// or was revoked, or if its store does not exist.
+// apiTokenCheck is the result of a lookup.
 type apiTokenCheck struct {
+	refusal *problem.Error // why the token is refused with any secret; nil if its store is set
+
 	store *store.Store
 	hash  [32]byte
 	at    time.Time // when the lookup began
@@ -153,15 +155,19 @@ func (a *APITokens) Identify(r *http.Request) (store *store.Store, tokenID int64
 	}
 	id, secret, ok := ParseAPIToken(token)
 	if !ok {
-		return nil, 0, errAPITokenInvalid
+		return nil, 0, errAPITokenMalformed
 	}
 	check, err := a.check(r.Context(), id)
 	if err != nil {
 		return nil, 0, unavailable(fmt.Errorf("check API token %d: %w", id, err))
 	}
 	sum := sha256.Sum256([]byte(secret))
-	if subtle.ConstantTimeCompare(sum[:], check.hash[:]) != 1 || check.store == nil {
-		return nil, 0, errAPITokenInvalid
+	matches := subtle.ConstantTimeCompare(sum[:], check.hash[:]) == 1
+	switch {
+	case check.refusal != nil:
+		return nil, 0, check.refusal
+	case !matches:
+		return nil, 0, errAPITokenSecret
 	}
 	return check.store, id, nil
 }
@@ -201,13 +207,19 @@ func (a *APITokens) lookUp(ctx context.Context, id int64) (apiTokenCheck, error)
 	defer cancel()
 	check := apiTokenCheck{at: a.now()}
 	token, err := a.source.APIToken(ctx, id)
-	if err != nil && !errors.Is(err, ErrNoAPIToken) {
+	switch {
+	case errors.Is(err, ErrNoAPIToken):
+		check.refusal = errAPITokenUnknown
+	case err != nil:
 		return check, err
-	}
-	if err == nil && token.RevokedAt == nil {
+	case token.RevokedAt != nil:
+		check.refusal = errAPITokenRevoked
+	default:
 		check.hash = token.Hash
 		check.store, err = a.stores.ByID(ctx, token.StoreID)
-		if err != nil && !errors.Is(err, ErrNoStore) {
+		if errors.Is(err, ErrNoStore) {
+			check.refusal = errAPITokenUnknown
+		} else if err != nil {
 			return check, fmt.Errorf("find store %d: %w", token.StoreID, err)
 		}
 	}

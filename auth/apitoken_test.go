@@ -171,15 +171,15 @@ func TestAPITokens_Identify(t *testing.T) {
 		{"valid", []string{"Authorization", "Bearer " + token}, nil},
 		{"scheme in any case", []string{"Authorization", "bearer " + token}, nil},
 		{"missing", nil, errAPITokenMissing},
-		{"empty", []string{"Authorization", ""}, errAPITokenInvalid},
-		{"another scheme", []string{"Authorization", "Basic " + token}, errAPITokenInvalid},
-		{"twice", []string{"Authorization", "Bearer " + token, "Authorization", "Bearer " + token}, errAPITokenInvalid},
-		{"customer's JWT", []string{"Authorization", "Bearer " + customer}, errAPITokenInvalid},
-		{"wrong secret", []string{"Authorization", "Bearer 7|" + changed}, errAPITokenInvalid},
-		{"longer secret", []string{"Authorization", "Bearer " + token + "0"}, errAPITokenInvalid},
-		{"unknown id", []string{"Authorization", "Bearer 6|" + secret}, errAPITokenInvalid},
-		{"store is gone", []string{"Authorization", "Bearer 8|" + secret}, errAPITokenInvalid},
-		{"revoked", []string{"Authorization", "Bearer 9|" + secret}, errAPITokenInvalid},
+		{"empty", []string{"Authorization", ""}, errAPITokenMalformed},
+		{"another scheme", []string{"Authorization", "Basic " + token}, errAPITokenMalformed},
+		{"twice", []string{"Authorization", "Bearer " + token, "Authorization", "Bearer " + token}, errAPITokenMalformed},
+		{"customer's JWT", []string{"Authorization", "Bearer " + customer}, errAPITokenMalformed},
+		{"wrong secret", []string{"Authorization", "Bearer 7|" + changed}, errAPITokenSecret},
+		{"longer secret", []string{"Authorization", "Bearer " + token + "0"}, errAPITokenSecret},
+		{"unknown id", []string{"Authorization", "Bearer 6|" + secret}, errAPITokenUnknown},
+		{"store is gone", []string{"Authorization", "Bearer 8|" + secret}, errAPITokenUnknown},
+		{"revoked", []string{"Authorization", "Bearer 9|" + secret}, errAPITokenRevoked},
 		{"public key is no token", []string{"X-Public-Key", "pk_one"}, errAPITokenMissing},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -203,7 +203,7 @@ func TestAPITokens_UnknownTokensAreRefused(t *testing.T) {
 	source := NewMemoryAPITokens(APIToken{ID: 1, StoreID: 9, Hash: sha256.Sum256([]byte(strings.Repeat("a", 43)))})
 	tokens := NewAPITokens(APITokensConfig{Source: source, Stores: testStores()})
 	_, _, err := tokens.Identify(apiRequest("1|" + strings.Repeat("a", 43)))
-	wantRefusal(t, err, errAPITokenInvalid)
+	wantRefusal(t, err, errAPITokenUnknown)
 }
 
 func TestAPITokens_ChecksAreCachedForTheTTL(t *testing.T) {
@@ -227,7 +227,7 @@ func TestAPITokens_ChecksAreCachedForTheTTL(t *testing.T) {
 		}
 		time.Sleep(time.Millisecond)
 		_, _, err := tokens.Identify(apiRequest(token))
-		wantRefusal(t, err, errAPITokenInvalid)
+		wantRefusal(t, err, errAPITokenRevoked)
 	})
 }
 
@@ -239,7 +239,7 @@ func TestAPITokens_NewTokenIsValidAfterTheTTL(t *testing.T) {
 		delete(ledger.tokens, 7)
 		tokens := NewAPITokens(APITokensConfig{Source: ledger, Stores: testStores()})
 		_, _, err := tokens.Identify(apiRequest(token))
-		wantRefusal(t, err, errAPITokenInvalid)
+		wantRefusal(t, err, errAPITokenUnknown)
 
 		ledger.change(func(l *tokenLedger) { l.tokens[7] = known })
 		time.Sleep(500 * time.Millisecond)
@@ -266,7 +266,7 @@ func TestAPITokens_SlowSourceDoesNotDelayRevocation(t *testing.T) {
 		both.Go(func() { _, _, late = tokens.Identify(apiRequest(token)) })
 		both.Wait()
 		wantRefusal(t, early, nil)
-		wantRefusal(t, late, errAPITokenInvalid)
+		wantRefusal(t, late, errAPITokenRevoked)
 	})
 }
 
@@ -356,7 +356,7 @@ func TestAPITokens_GuessingDoesNotFillMemory(t *testing.T) {
 	secret := strings.Repeat("x", 43)
 	for id := range 3 * maxAPITokens {
 		_, _, err := tokens.Identify(apiRequest(fmt.Sprintf("%d|%s", id+1, secret)))
-		wantRefusal(t, err, errAPITokenInvalid)
+		wantRefusal(t, err, errAPITokenUnknown)
 	}
 	tokens.checks.CleanUp()
 	if n := tokens.checks.EstimatedSize(); n > maxAPITokens {

@@ -37,63 +37,63 @@ var (
 
 // Refusals of a customer's token.
 var (
-	errBearerMalformed = unauthenticated(locale.Text{
+	errBearerMalformed = unauthenticated(kindMalformed, locale.Text{
 		locale.En: "The request must have a single Authorization header, as \"Bearer <access token>\". Omit it for a guest.",
 		locale.Ar: "يجب أن ترد الترويسة Authorization مرة واحدة بالصيغة \"Bearer <access token>\". احذفها إذا كان العميل زائرًا.",
 	})
-	errNoCustomers = unauthenticated(locale.Text{
+	errNoCustomers = unauthenticated(kindNotAccepted, locale.Text{
 		locale.En: "This service does not accept access tokens. Omit the Authorization header.",
 		locale.Ar: "لا تقبل هذه الخدمة رموز الوصول. احذف الترويسة Authorization.",
 	})
-	errTokenMalformed = unauthenticated(locale.Text{
+	errTokenMalformed = unauthenticated(kindMalformed, locale.Text{
 		locale.En: "The access token cannot be read. It must be a signed JSON Web Token of at most 8 KiB without critical extensions.",
 		locale.Ar: "تعذرت قراءة رمز الوصول: يجب أن يكون JSON Web Token موقّعًا لا يتجاوز 8 كيلوبايت وبلا امتدادات إلزامية.",
 	})
-	errTokenType = unauthenticated(locale.Text{
+	errTokenType = unauthenticated(kindType, locale.Text{
 		locale.En: "The typ of the access token must be JWT or at+jwt, or be absent.",
 		locale.Ar: "يجب أن تكون قيمة typ في رمز الوصول JWT أو at+jwt أو أن تُحذف.",
 	})
-	errTokenSignature = unauthenticated(locale.Text{
+	errTokenSignature = unauthenticated(kindSignature, locale.Text{
 		locale.En: "The access token's signature or algorithm is not accepted. Check that the issuer and this service use the same keys.",
 		locale.Ar: "توقيع رمز الوصول أو خوارزميته غير مقبولين. تحقق من أن جهة الإصدار والخدمة تستخدمان المفاتيح نفسها.",
 	})
-	errTokenKeyUnknown = unauthenticated(locale.Text{
+	errTokenKeyUnknown = unauthenticated(kindKey, locale.Text{
 		locale.En: "The issuer does not publish a key with the access token's kid and alg. Obtain a new token.",
 		locale.Ar: "لا تنشر جهة الإصدار مفتاحًا يوافق kid و alg في رمز الوصول. احصل على رمز جديد.",
 	})
-	errTokenExpired = unauthenticated(locale.Text{
+	errTokenExpired = unauthenticated(kindExpired, locale.Text{
 		locale.En: "The access token has expired. Obtain a new one.",
 		locale.Ar: "انتهت صلاحية رمز الوصول. احصل على رمز جديد.",
 	})
-	errTokenNotYetValid = unauthenticated(locale.Text{
+	errTokenNotYetValid = unauthenticated(kindNotYetValid, locale.Text{
 		locale.En: "The access token is not valid yet. Check its nbf and the issuer's clock.",
 		locale.Ar: "لم تبدأ صلاحية رمز الوصول بعد. تحقق من nbf ومن ساعة جهة الإصدار.",
 	})
-	errTokenIssuer = unauthenticated(locale.Text{
+	errTokenIssuer = unauthenticated(kindIssuer, locale.Text{
 		locale.En: "The iss of the access token is not the issuer that this service accepts.",
 		locale.Ar: "قيمة iss في رمز الوصول ليست جهة الإصدار التي تقبلها هذه الخدمة.",
 	})
-	errTokenAudience = unauthenticated(locale.Text{
+	errTokenAudience = unauthenticated(kindAudience, locale.Text{
 		locale.En: "The aud of the access token does not name this service.",
 		locale.Ar: "قيمة aud في رمز الوصول لا تشمل هذه الخدمة.",
 	})
-	errTokenClaimMissing = unauthenticated(locale.Text{
+	errTokenClaimMissing = unauthenticated(kindClaim, locale.Text{
 		locale.En: "The access token lacks a claim. exp is required. iss and aud are required if this service checks them.",
 		locale.Ar: "ينقص رمز الوصول حقل مطلوب: exp إلزامي، وكذلك iss و aud عندما تتحقق الخدمة منهما.",
 	})
-	errTokenSubject = unauthenticated(locale.Text{
+	errTokenSubject = unauthenticated(kindSubject, locale.Text{
 		locale.En: "The sub of the access token must be the customer's id: 1 to 255 characters.",
 		locale.Ar: "يجب أن تكون قيمة sub في رمز الوصول معرّف العميل: من 1 إلى 255 محرفًا.",
 	})
-	errTokenStoreID = unauthenticated(locale.Text{
+	errTokenStoreID = unauthenticated(kindStore, locale.Text{
 		locale.En: "The store_id of the access token must be a positive integer or its decimal text.",
 		locale.Ar: "يجب أن تكون قيمة store_id في رمز الوصول عددًا صحيحًا موجبًا أو نصه العشري.",
 	})
-	errTokenNamesNoStore = unauthenticated(locale.Text{
+	errTokenNamesNoStore = unauthenticated(kindStore, locale.Text{
 		locale.En: "The access token has no store_id and this service has no default store. Obtain a token with a store_id.",
 		locale.Ar: "لا يحتوي رمز الوصول على store_id وليس لهذه الخدمة متجر افتراضي. احصل على رمز يتضمن store_id.",
 	})
-	errOtherStore = unauthenticated(locale.Text{
+	errOtherStore = unauthenticated(kindStore, locale.Text{
 		locale.En: "The access token belongs to a different store than X-Public-Key.",
 		locale.Ar: "رمز الوصول يخص متجرًا غير الذي تحدده الترويسة X-Public-Key.",
 	})
@@ -101,16 +101,23 @@ var (
 
 // Refusals of a store's token.
 var (
-	errAPITokenMissing = unauthenticated(locale.Text{
+	errAPITokenMissing = unauthenticated(kindMissing, locale.Text{
 		locale.En: "An API token is required. Send one header, \"Authorization: Bearer <id>|<secret>\".",
 		locale.Ar: "رمز API مطلوب. أرسله في ترويسة واحدة بالصيغة \"Authorization: Bearer <id>|<secret>\".",
 	})
-	errAPITokenInvalid = unauthenticated(locale.Text{
-		locale.En: "The API token is not valid. It may be mistyped or revoked, or be a token of another type.",
-		locale.Ar: "رمز API غير صالح: إما أنه مكتوب خطأً أو أُلغي أو أنه من نوع آخر.",
-	})
+	errAPITokenMalformed = unauthenticated(kindMalformed, textAPITokenInvalid)
+	errAPITokenUnknown   = unauthenticated(kindUnknown, textAPITokenInvalid)
+	errAPITokenRevoked   = unauthenticated(kindRevoked, textAPITokenInvalid)
+	errAPITokenSecret    = unauthenticated(kindSecret, textAPITokenInvalid)
 )
 
-func unauthenticated(text locale.Text) *problem.Error {
-	return problem.New(problem.Unauthenticated, "Authorization", text)
+// textAPITokenInvalid does not say what is wrong, so that nobody can find out which tokens
+// exist.
+var textAPITokenInvalid = locale.Text{
+	locale.En: "The API token is not valid. It may be mistyped or revoked, or be a token of another type.",
+	locale.Ar: "رمز API غير صالح: إما أنه مكتوب خطأً أو أُلغي أو أنه من نوع آخر.",
+}
+
+func unauthenticated(kind string, text locale.Text) *problem.Error {
+	return problem.New(problem.Unauthenticated, "Authorization", text).OfKind(kind)
 }

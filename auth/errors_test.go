@@ -26,7 +26,8 @@ var refusals = map[string]*problem.Error{
 	"errTokenClaimMissing": errTokenClaimMissing, "errTokenSubject": errTokenSubject,
 	"errTokenStoreID": errTokenStoreID, "errTokenNamesNoStore": errTokenNamesNoStore,
 	"errOtherStore": errOtherStore, "errAPITokenMissing": errAPITokenMissing,
-	"errAPITokenInvalid": errAPITokenInvalid,
+	"errAPITokenMalformed": errAPITokenMalformed, "errAPITokenUnknown": errAPITokenUnknown,
+	"errAPITokenRevoked": errAPITokenRevoked, "errAPITokenSecret": errAPITokenSecret,
 }
 
 func TestErrors_AllAreListed(t *testing.T) {
@@ -63,6 +64,9 @@ func TestErrors_HaveSentencesInBothLanguages(t *testing.T) {
 			if !strings.HasSuffix(e.Message(l), ".") {
 				t.Errorf("%q is not a sentence", e.Message(l))
 			}
+		}
+		if (e.Code == "unauthenticated") != slices.Contains(CredentialKinds(), e.Kind) {
+			t.Errorf("%v has the kind %q", e, e.Kind)
 		}
 		if e.Code == "unauthenticated" && e.Faults[0].Member != "Authorization" {
 			t.Errorf("%v names the member %q", e, e.Faults[0].Member)

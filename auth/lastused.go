@@ -126,7 +126,7 @@ func (l *LastUsed) keep(uses map[int64]time.Time) {
 const lastUsedRole = "commerce_last_used"
 
 func writeUses(ctx context.Context, tx pgx.Tx, uses map[int64]time.Time) error {
-	_, err := tx.Exec(ctx, `
+	_, err := tx.Exec(ctx, `/* last_used_role */
 		SELECT set_config('role', rolname, true) FROM pg_roles
 		WHERE rolname = $1 AND pg_has_role(current_user, oid, 'MEMBER')`, lastUsedRole)
 	if err != nil {
@@ -136,7 +136,7 @@ func writeUses(ctx context.Context, tx pgx.Tx, uses map[int64]time.Time) error {
 	for id, at := range uses {
 		ids, times = append(ids, id), append(times, at)
 	}
-	_, err = tx.Exec(ctx, `
+	_, err = tx.Exec(ctx, `/* last_used */
 		UPDATE api_tokens SET last_used_at = used.at
 		FROM unnest($1::bigint[], $2::timestamptz[]) AS used (id, at)
 		WHERE api_tokens.id = used.id AND (last_used_at IS NULL OR last_used_at < used.at)`, ids, times)

@@ -30,6 +30,10 @@ type PostgresStoresConfig struct {
 	// long, and fails. Default 50 ms, and 250 ms where nothing is stored.
 	Patience time.Duration
 
+	// Shown is called when a store that was invalidated has been loaded again (see
+	// lastknown.Config). nil: nothing is called.
+	Shown func(delay time.Duration)
+
 	Log *slog.Logger     // of outages of the database; default slog.Default
 	Now func() time.Time // default time.Now
 }
@@ -60,7 +64,7 @@ func NewPostgresStores(c PostgresStoresConfig) *PostgresStores {
 	s := &PostgresStores{db: c.DB, known: c.KnownCurrency}
 	s.cache = lastknown.New(lastknown.Config[storeKey, *store.Store]{
 		Name: "stores", Source: lastknown.Each(s.load), Log: c.Log, Now: c.Now,
-		MaxWeight: storeMemory, Weigh: storeWeight, MaxLoads: 4, Patience: c.Patience,
+		MaxWeight: storeMemory, Weigh: storeWeight, MaxLoads: 4, Patience: c.Patience, Shown: c.Shown,
 	})
 	return s
 }
@@ -97,6 +101,9 @@ func (s *PostgresStores) Invalidate(message string) {
 // InvalidateAll reloads every store. Call it when messages may have been lost.
 func (s *PostgresStores) InvalidateAll() { s.cache.ExpireAll() }
 
+// Stats returns how the cache has answered.
+func (s *PostgresStores) Stats() lastknown.Stats { return s.cache.Stats() }
+
 func (s *PostgresStores) find(ctx context.Context, key storeKey) (*store.Store, error) {
 	var cached *store.Store
 	err := s.cache.Get(ctx, []storeKey{key}, func(_ storeKey, found *store.Store) { cached = found })
@@ -106,7 +113,7 @@ func (s *PostgresStores) find(ctx context.Context, key storeKey) (*store.Store, 
 	return found(cached, s.known)
 }
 
-const selectStore = `
+const selectStore = `/* store */
 SELECT s.id, s.name, s.currency, s.language, s.tax_ppm, s.prices_include_tax,
 	ARRAY(SELECT k.key FROM publishable_keys k WHERE k.store_id = s.id ORDER BY k.key),
 	(SELECT json_agg(json_build_object('id', m.id, 'name_en', m.name_en, 'name_ar', m.name_ar, 'icon', m.icon, 'enabled', m.enabled)

@@ -58,7 +58,7 @@ func (p *PostgresAPITokens) Create(ctx context.Context, store int64, name string
 		return "", err
 	}
 	var id int64
-	err = p.db.QueryRow(ctx, "INSERT INTO api_tokens (store_id, name, hash) VALUES ($1, $2, $3) RETURNING id",
+	err = p.db.QueryRow(ctx, "/* create_api_token */ INSERT INTO api_tokens (store_id, name, hash) VALUES ($1, $2, $3) RETURNING id",
 		store, name, sum[:]).Scan(&id)
 	var refused *pgconn.PgError
 	switch {
@@ -76,7 +76,7 @@ const foreignKeyViolation = "23503"
 // APITokensConfig.TTL. Revoking it again has no effect. It returns ErrNoAPIToken if the
 // token does not exist.
 func (p *PostgresAPITokens) Revoke(ctx context.Context, id int64) error {
-	done, err := p.db.Exec(ctx, "UPDATE api_tokens SET revoked_at = coalesce(revoked_at, now()) WHERE id = $1", id)
+	done, err := p.db.Exec(ctx, "/* revoke_api_token */ UPDATE api_tokens SET revoked_at = coalesce(revoked_at, now()) WHERE id = $1", id)
 	switch {
 	case err != nil:
 		return fmt.Errorf("revoke API token %d: %w", id, err)
@@ -88,7 +88,7 @@ func (p *PostgresAPITokens) Revoke(ctx context.Context, id int64) error {
 
 func (p *PostgresAPITokens) query(ctx context.Context, which string, args ...any) ([]APIToken, error) {
 	rows, err := p.db.Query(ctx,
-		"SELECT id, store_id, name, hash, created_at, revoked_at, last_used_at FROM api_tokens "+which, args...)
+		"/* api_token */ SELECT id, store_id, name, hash, created_at, revoked_at, last_used_at FROM api_tokens "+which, args...)
 	if err != nil {
 		return nil, fmt.Errorf("read API tokens: %w", err)
 	}

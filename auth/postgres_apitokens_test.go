@@ -130,7 +130,7 @@ func revocationIsLate(t *testing.T, table *PostgresAPITokens, instances []*APITo
 		for {
 			sent := time.Since(revoked)
 			_, _, err := tokens.Identify(apiRequest(text))
-			if errors.Is(err, errAPITokenInvalid) {
+			if errors.Is(err, errAPITokenRevoked) {
 				break
 			}
 			if sent > time.Second {

@@ -32,7 +32,7 @@ func changesSQL(limit int) string {
 	if limit <= defaultChanges {
 		atMost = defaultChanges + 1
 	}
-	return `
+	return `/* changes */
 	WITH latest AS (SELECT * FROM subscription_timelines ORDER BY timeline DESC LIMIT 1),
 	reader AS (SELECT timeline FROM subscription_timelines WHERE mark = $5),
 	later AS (
@@ -83,7 +83,7 @@ func changesSQL(limit int) string {
 }
 
 // changedSQL reads the given subscriptions.
-const changedSQL = "SELECT" + columns + scheduledColumns + `
+const changedSQL = "/* changed_subscriptions */ SELECT" + columns + scheduledColumns + `
 	FROM unnest($3::bigint[]) page (id)
 	JOIN subscriptions s ON s.store_id = $1 AND s.id = page.id` + joins + scheduledJoin
 

@@ -43,7 +43,7 @@ func (p *polls) remember(h *history, now time.Time) {
 // newsSQL reports whether there may be a change of a store after a cursor, or another history.
 // The arguments are the store, the transaction and the ID of the cursor, and its timeline.
 // The order makes the planner choose the indexes: it expects that any row is soon found.
-const newsSQL = `
+const newsSQL = `/* changes_poll */
 	SELECT NOT EXISTS (SELECT FROM subscription_timelines
 			WHERE mark = $4 AND table_oid = to_regclass('subscriptions') AND timeline = (SELECT max(timeline) FROM subscription_timelines))
 		OR (SELECT id ` + readableChanges + `

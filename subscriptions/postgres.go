@@ -171,7 +171,7 @@ func (p *Postgres) LinkKeys(ctx context.Context, fresh bool) ([][]byte, error) {
 	}
 	began := p.now()
 	var key, previous []byte
-	err := p.read(ctx, noStore, "SELECT key, previous FROM page_link_key", nil, []any{&key, &previous}, func() {})
+	err := p.read(ctx, noStore, "/* page_link_key */ SELECT key, previous FROM page_link_key", nil, []any{&key, &previous}, func() {})
 	switch {
 	case err != nil:
 		return nil, err

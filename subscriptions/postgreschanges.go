@@ -95,7 +95,7 @@ func systemIdentifier(ctx context.Context, conn *pgxpool.Conn) (int64, error) {
 		return id, nil
 	}
 	var id int64
-	err := conn.QueryRow(ctx, "SELECT system_identifier FROM pg_control_system()").Scan(&id)
+	err := conn.QueryRow(ctx, "/* system_identifier */ SELECT system_identifier FROM pg_control_system()").Scan(&id)
 	if err != nil {
 		return 0, classify(err)
 	}

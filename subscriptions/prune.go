@@ -20,7 +20,7 @@ const pruneBatch = 10_000
 // Rows that another transaction has locked are skipped: another prune deletes them, or a
 // transaction is deleting the subscription again. The order of the stores keeps two prunes from
 // waiting for each other.
-const pruneSQL = `
+const pruneSQL = `/* prune */
 	WITH old AS (
 		SELECT store_id, id FROM deleted_subscriptions WHERE deleted_at < now() - $1::interval
 		ORDER BY deleted_at LIMIT $2 FOR UPDATE SKIP LOCKED

@@ -9,7 +9,7 @@ func (p *Postgres) Remaining(ctx context.Context, store int64, after Cursor) (n 
 	return n, err
 }
 
-const remainingSQL = `
+const remainingSQL = `/* changes_remaining */
 	SELECT (SELECT count(*) FROM subscriptions WHERE store_id = $1 AND (changed_in, id) > ($2, $3))
 		+ (SELECT count(*) FROM deleted_subscriptions d WHERE store_id = $1 AND (deleted_in, id) > ($2, $3)
 			AND NOT EXISTS (SELECT FROM subscriptions s WHERE s.store_id = d.store_id AND s.id = d.id))`

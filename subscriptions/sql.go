@@ -35,7 +35,7 @@ const scheduledColumns = `, n.id, n.duration, n.price`
 const scheduledJoin = `
 	LEFT JOIN plans n ON n.store_id = s.store_id AND n.id = s.scheduled_variant_id`
 
-const getSQL = "SELECT" + columns + scheduledColumns + `
+const getSQL = "/* subscription */ SELECT" + columns + scheduledColumns + `
 	FROM subscriptions s` + joins + scheduledJoin + `
 	WHERE s.store_id = $1 AND s.id = $3`
 
@@ -70,7 +70,7 @@ func listSQL(store int64, q Query) (sql string, args []any) {
 	if q.Skip != 0 {
 		ids += " OFFSET " + arg(q.Skip)
 	}
-	sql = "SELECT shown.* FROM (" + ids + ") page CROSS JOIN LATERAL (SELECT" + columns +
+	sql = "/* subscriptions */ SELECT shown.* FROM (" + ids + ") page CROSS JOIN LATERAL (SELECT" + columns +
 		" FROM subscriptions s" + joins + " WHERE s.store_id = $1 AND s.id = page.id LIMIT 1) shown"
 	return sql, args
 }

@@ -10,7 +10,7 @@ import (
 
 // totalsSQL reads all of a store's rows from the index subscriptions_by_status, which has
 // all of these columns. The sum is numeric, so it cannot overflow.
-const totalsSQL = `
+const totalsSQL = `/* summary */
 	SELECT status, currency, duration, count(*), count(*) FILTER (WHERE cancel_at_period_end), sum(price_amount)::text
 	FROM subscriptions WHERE store_id = $1 GROUP BY status, currency, duration`
 

@@ -39,6 +39,11 @@ type Config[K comparable, V any] struct {
 	Log  *slog.Logger     // default slog.Default
 	Now  func() time.Time // default time.Now
 
+	// Shown is called when a key that was expired has been loaded again, with the time since
+	// the first read that needed it: until then nobody can have seen the old value. nil:
+	// nothing is called.
+	Shown func(delay time.Duration)
+
 	RefreshAfter time.Duration // age at which a read starts a reload in the background. Default 350 ms
 	MaxAge       time.Duration // age at which readers wait for a reload. Default 700 ms
 	Patience     time.Duration // how long they wait before they use the old value. Default 50 ms
@@ -55,6 +60,7 @@ type Cache[K comparable, V any] struct {
 	born    time.Time
 	expired atomic.Int64 // moment of the last ExpireAll
 	gate    gate
+	counts  counts
 
 	mu      sync.Mutex
 	loading map[K]*load[K, V] // loads that readers may wait for; not those that were expired since
@@ -73,6 +79,7 @@ type entry[V any] struct {
 	known   bool
 	at      moment       // start of the load
 	expired atomic.Int64 // moment of the last Expire
+	wanted  atomic.Int64 // moment of the first read after it expired; 0 for none
 }
 
 // overhead is what the cache itself needs for an entry, in bytes.
@@ -117,6 +124,8 @@ func New[K comparable, V any](c Config[K, V]) *Cache[K, V] {
 // error.
 func (c *Cache[K, V]) Get(ctx context.Context, keys []K, put func(K, V)) error {
 	now := c.moment()
+	var t tally
+	defer func() { c.counts.add(&t, now) }()
 	var aging, overdue []K // to load in the background, and before the answer
 	held := true           // all overdue keys have a usable entry
 	for _, key := range keys {
@@ -125,13 +134,14 @@ func (c *Cache[K, V]) Get(ctx context.Context, keys []K, put func(K, V)) error {
 		case overdueState:
 			overdue = append(overdue, key)
 			held = held && e.usable()
+			if c.isExpired(e) {
+				e.wanted.CompareAndSwap(0, now)
+			}
 			continue
 		case agingState:
 			aging = append(aging, key)
 		}
-		if e.exists {
-			put(key, e.value)
-		}
+		serve(&t, key, e, fromCache, now, put)
 	}
 	if len(overdue)+len(aging) == 0 {
 		return nil
@@ -141,23 +151,25 @@ func (c *Cache[K, V]) Get(ctx context.Context, keys []K, put func(K, V)) error {
 		return nil
 	}
 	if err := c.await(ctx, loads, held); err != nil {
+		c.counts.failed.Add(uint64(len(overdue)))
 		return err
 	}
-	return c.settle(overdue, loads, put)
+	now = c.moment()
+	return c.settle(overdue, loads, &t, now, put)
 }
 
 // settle returns the overdue keys from their loads, or else the last known values.
-func (c *Cache[K, V]) settle(keys []K, loads map[K]*load[K, V], put func(K, V)) error {
-	for _, key := range keys {
-		e := loads[key].answer(key)
+func (c *Cache[K, V]) settle(keys []K, loads map[K]*load[K, V], t *tally, now moment, put func(K, V)) error {
+	for i, key := range keys {
+		e, from := loads[key].answer(key), fromSource
 		if e == nil {
 			if e, _ = c.entries.GetIfPresent(key); !e.usable() {
+				c.counts.failed.Add(uint64(len(keys) - i))
 				return fmt.Errorf("%s %v: %w", c.c.Name, key, ErrUnknown)
 			}
+			from = fromBefore
 		}
-		if e.exists {
-			put(key, e.value)
-		}
+		serve(t, key, e, from, now, put)
 	}
 	return nil
 }
@@ -197,12 +209,17 @@ const (
 
 func (c *Cache[K, V]) state(e *entry[V], now moment) state {
 	switch {
-	case e == nil || e.at <= e.expired.Load() || e.at <= c.expired.Load() || now-e.at >= int64(c.c.MaxAge):
+	case e == nil || c.isExpired(e) || now-e.at >= int64(c.c.MaxAge):
 		return overdueState
 	case now-e.at >= int64(c.c.RefreshAfter):
 		return agingState
 	}
 	return freshState
+}
+
+// isExpired reports whether an entry was expired since it was loaded.
+func (c *Cache[K, V]) isExpired(e *entry[V]) bool {
+	return e != nil && (e.at <= e.expired.Load() || e.at <= c.expired.Load())
 }
 
 // usable reports whether the entry may be served while the source is unreachable.

@@ -50,13 +50,16 @@ func (c *Cache[K, V]) run(ctx context.Context, l *load[K, V], entered bool) {
 	values, err := c.c.Source(ctx, l.keys)
 
 	c.mu.Lock()
+	var wanted []moment
 	if err == nil {
+		wanted = c.wanted(l, began)
 		l.answers = c.keep(l, values, began)
 	}
 	now := c.c.Now()
 	turned := c.gate.leave(err == nil, now.Sub(start), now)
 	c.end(l)
 	c.mu.Unlock()
+	c.reportShown(wanted)
 	switch {
 	case turned && err != nil:
 		c.c.Log.WarnContext(ctx, "source unreachable; serving last known values", "of", c.c.Name, "err", err)
@@ -95,6 +98,33 @@ func (c *Cache[K, V]) keep(l *load[K, V], values map[K]V, began moment) map[K]*e
 		answers[key] = e
 	}
 	return answers
+}
+
+// wanted returns since when readers have wanted the keys that were expired before the load
+// began. The caller holds mu.
+func (c *Cache[K, V]) wanted(l *load[K, V], began moment) []moment {
+	if c.c.Shown == nil {
+		return nil
+	}
+	var since []moment
+	for _, key := range l.keys {
+		old, held := c.entries.GetEntryQuietly(key)
+		if !held || c.loading[key] != l || old.Value.at > began {
+			continue
+		}
+		if at := old.Value.wanted.Load(); at != 0 {
+			since = append(since, at)
+		}
+	}
+	return since
+}
+
+// reportShown calls Shown for values that readers have wanted since the given moments.
+func (c *Cache[K, V]) reportShown(wanted []moment) {
+	now := c.moment()
+	for _, since := range wanted {
+		c.c.Shown(time.Duration(now - since))
+	}
 }
 
 // await waits for loads, at most Patience for a reader with old values (held), else

@@ -18,6 +18,7 @@ type Error struct {
 	Faults []Fault // at least one; the first one gives the message
 	Data   any     // what the answer carries beside the error; nil for nothing
 	Cause  error   // for the log, without tokens or bodies; nil where the caller is at fault
+	Kind   string  // finer than Code, for operators: a fixed word that callers are not told; "" for none
 
 	RetryAfter time.Duration // when a repeat may succeed; 0: in a moment, or never
 }
@@ -46,6 +47,13 @@ func (e *Error) WithData(data any) *Error {
 	informed := *e
 	informed.Data = data
 	return &informed
+}
+
+// OfKind returns a copy of the error with a kind.
+func (e *Error) OfKind(kind string) *Error {
+	finer := *e
+	finer.Kind = kind
+	return &finer
 }
 
 // Join makes one error of several. It has the code of the first one and the faults of

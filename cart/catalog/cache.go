@@ -34,6 +34,10 @@ type CacheConfig struct {
 	// fails. Default 50 ms, and 250 ms without a cached value.
 	Patience time.Duration
 
+	// Shown is called when a value that was invalidated has been loaded again (see
+	// lastknown.Config). of is one of the names below. nil: nothing is called.
+	Shown func(of string, delay time.Duration)
+
 	Log *slog.Logger     // for a source that becomes unreachable or returns; default slog.Default
 	Now func() time.Time // default time.Now
 }
@@ -47,6 +51,13 @@ type Cache struct {
 	coupons  *lastknown.Cache[couponKey, *cart.Coupon]
 	uses     *lastknown.Cache[useKey, int64]
 }
+
+// The names of what a Cache holds, for Shown.
+const (
+	ofProducts = "products"
+	ofCoupons  = "coupons"
+	ofUses     = "coupon_uses"
+)
 
 // useKey identifies a number of uses. The limit is part of it, because a count that ended at
 // a lower limit is not valid for a higher one.
@@ -73,17 +84,33 @@ func NewCache(c CacheConfig) *Cache {
 	return &Cache{
 		products: lastknown.New(lastknown.Config[productKey, *cart.Product]{
 			Name: "products", Source: productsOf(c.Source), Log: c.Log, Now: c.Now,
-			MaxWeight: c.Memory, Weigh: productWeight, Patience: c.Patience,
+			MaxWeight: c.Memory, Weigh: productWeight, Patience: c.Patience, Shown: c.shown(ofProducts),
 		}),
 		coupons: lastknown.New(lastknown.Config[couponKey, *cart.Coupon]{
 			Name: "coupons", Source: couponsOf(c.Source), Log: c.Log, Now: c.Now,
-			MaxWeight: c.Memory / 8, Weigh: couponWeight, MaxLoads: 4, Patience: c.Patience,
+			MaxWeight: c.Memory / 8, Weigh: couponWeight, MaxLoads: 4, Patience: c.Patience, Shown: c.shown(ofCoupons),
 		}),
 		uses: lastknown.New(lastknown.Config[useKey, int64]{
 			Name: "coupon uses", Source: usesOf(c.Source), Log: c.Log, Now: c.Now,
-			MaxWeight: c.Memory / 8, Weigh: useWeight, MaxLoads: 4, Patience: c.Patience,
+			MaxWeight: c.Memory / 8, Weigh: useWeight, MaxLoads: 4, Patience: c.Patience, Shown: c.shown(ofUses),
 			RefreshAfter: usesRefreshAfter, MaxAge: usesMaxAge,
 		}),
+	}
+}
+
+// shown returns Shown for one of the caches.
+func (c *CacheConfig) shown(of string) func(time.Duration) {
+	if c.Shown == nil {
+		return nil
+	}
+	return func(delay time.Duration) { c.Shown(of, delay) }
+}
+
+// Stats returns how the caches have answered, by the names of what they hold: products,
+// coupons, coupon_uses.
+func (c *Cache) Stats() map[string]func() lastknown.Stats {
+	return map[string]func() lastknown.Stats{
+		ofProducts: c.products.Stats, ofCoupons: c.coupons.Stats, ofUses: c.uses.Stats,
 	}
 }
 

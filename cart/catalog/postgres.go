@@ -20,7 +20,7 @@ type Postgres struct{ db *pgxpool.Pool }
 // NewPostgres returns a catalog that reads from db.
 func NewPostgres(db *pgxpool.Pool) *Postgres { return &Postgres{db: db} }
 
-const selectProducts = `
+const selectProducts = `/* products */
 SELECT p.id, p.name, nullif(p.names, '{}'), p.slug, p.type, p.active, p.price, p.original_price, p.tax_ppm,
 	p.stock, p.min_quantity, p.max_quantity, p.step, p.max_per_cart, p.image_url, p.image_alt,
 	(SELECT json_agg(json_build_object('id', n.id, 'duration', n.duration, 'price', n.price,

@@ -12,7 +12,7 @@ import (
 	"commerce/cart/money"
 )
 
-const selectCoupon = `
+const selectCoupon = `/* coupon */
 SELECT rate_ppm, amount, minimum, starts_at, expires_at, max_uses, max_uses_customer,
 	(SELECT array_agg(p.product_id ORDER BY p.product_id)
 		FROM coupon_products p WHERE (p.store_id, p.code) = (c.store_id, c.code))
@@ -50,8 +50,8 @@ func (c *Postgres) Coupon(ctx context.Context, store int64, code string) (*cart.
 
 // The counts read only the index coupon_uses_by_customer.
 const (
-	countUses         = `SELECT count(*) FROM (SELECT FROM coupon_uses WHERE store_id = $1 AND code = $2 LIMIT $3) u`
-	countCustomerUses = `SELECT count(*) FROM (SELECT FROM coupon_uses WHERE store_id = $1 AND code = $2 AND customer = $4 LIMIT $3) u`
+	countUses         = `/* coupon_uses */ SELECT count(*) FROM (SELECT FROM coupon_uses WHERE store_id = $1 AND code = $2 LIMIT $3) u`
+	countCustomerUses = `/* coupon_uses_customer */ SELECT count(*) FROM (SELECT FROM coupon_uses WHERE store_id = $1 AND code = $2 AND customer = $4 LIMIT $3) u`
 )
 
 // Uses implements service.Coupons.

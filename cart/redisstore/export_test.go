@@ -60,7 +60,7 @@ end)()`, int(v.GuestsAhead.Seconds())),
 	fields := reflect.ValueOf(&all).Elem()
 	for i := range fields.NumField() {
 		s := (*script)(fields.Field(i).Addr().UnsafePointer())
-		*s = scriptOf(edit.Replace(s.source))
+		*s = scriptOf(s.name, edit.Replace(s.source))
 	}
 	return all
 }

@@ -43,24 +43,34 @@ func newScripts() scripts {
 	}
 }
 
-// script is a Lua script and its SHA-1 digest for EVALSHA.
-type script struct {
-	source, sha string
+// ScriptNames lists the names of all scripts. The commands that run them have these names as
+// their FullName.
+func ScriptNames() []string {
+	all := newScripts()
+	return []string{
+		all.renew.name, all.add.name, all.set.name, all.edit.name, all.remove.name, all.clear.name, all.coupon.name,
+		all.judge.name, all.intend.name, all.claim.name, all.apply.name, all.finish.name, all.forget.name,
+	}
 }
 
-// newScript concatenates files of lua/.
+// script is a Lua script and its SHA-1 digest for EVALSHA.
+type script struct {
+	name, source, sha string
+}
+
+// newScript concatenates files of lua/. The last one gives the script its name.
 func newScript(files ...string) script {
 	parts := make([]string, len(files))
 	for i, file := range files {
 		part, _ := lua.ReadFile("lua/" + file + ".lua") // the files are embedded, and tests load all of them
 		parts[i] = string(part)
 	}
-	return scriptOf(strings.Join(parts, "\n"))
+	return scriptOf(files[len(files)-1], strings.Join(parts, "\n"))
 }
 
-func scriptOf(source string) script {
+func scriptOf(name, source string) script {
 	sum := sha1.Sum([]byte(source))
-	return script{source: source, sha: hex.EncodeToString(sum[:])}
+	return script{name: name, source: source, sha: hex.EncodeToString(sum[:])}
 }
 
 // sending says whether a script may be sent to Redis more than once per call.
@@ -97,24 +107,23 @@ func (s script) send(ctx context.Context, rdb processor, how sending, verb, body
 	for _, key := range keys {
 		all = append(all, key)
 	}
-	cmd := redis.NewCmd(ctx, append(all, args...)...)
+	cmd := &command{Cmd: redis.NewCmd(ctx, append(all, args...)...), script: s.name, how: how}
 	cmd.SetFirstKeyPos(3)
 	if how == repeatable {
 		_ = rdb.Process(ctx, cmd)
-		return cmd
+		return cmd.Cmd
 	}
-	one := &sentOnce{Cmd: cmd}
 	for range dials {
 		cmd.SetErr(nil)
 		var failed *net.OpError
-		if err := rdb.Process(ctx, one); !errors.As(err, &failed) || failed.Op != "dial" {
+		if err := rdb.Process(ctx, cmd); !errors.As(err, &failed) || failed.Op != "dial" {
 			break
 		}
 	}
-	if err := cmd.Err(); err != nil && !one.written {
+	if err := cmd.Err(); err != nil && !cmd.written {
 		cmd.SetErr(fmt.Errorf("%w: %w", errNotSent, err))
 	}
-	return cmd
+	return cmd.Cmd
 }
 
 // dials is how often a command that must run once tries to connect.
@@ -123,19 +132,24 @@ const dials = 3
 // errNotSent means that a command failed before any of it was written.
 var errNotSent = errors.New("redisstore: not sent")
 
-// sentOnce is a command that go-redis must not retry.
-type sentOnce struct {
+// command runs a script.
+type command struct {
 	*redis.Cmd
+	script  string
+	how     sending
 	written bool
 }
 
-// NoRetry is go-redis' way to opt out of its retries.
-func (*sentOnce) NoRetry() bool { return true }
+// FullName is the script's name, for hooks.
+func (c *command) FullName() string { return c.script }
 
-// Args returns what go-redis writes, and records that it was about to. If go-redis calls it
-// earlier for another reason, the outcome of a failed command only looks less certain than
-// it is.
-func (c *sentOnce) Args() []any {
+// NoRetry is go-redis' way to opt out of its retries.
+func (c *command) NoRetry() bool { return c.how == once }
+
+// Args returns what go-redis writes, and records that it was about to. If go-redis or a hook
+// calls it earlier for another reason, the outcome of a failed command only looks less certain
+// than it is.
+func (c *command) Args() []any {
 	c.written = true
 	return c.Cmd.Args()
 }

@@ -106,6 +106,9 @@ func (s *Carts) send(ctx context.Context, v *Visit, on Conditions, c redisstore.
 			return o, err
 		}
 		o, err := s.sendOnce(ctx, v, on, with, c)
+		if err == nil && o.Word == redisstore.Applied && o.Cart.ID == with.CartID {
+			s.events.Created(v.customer != "")
+		}
 		if err != nil || o.Word != redisstore.Resume {
 			return o, err
 		}

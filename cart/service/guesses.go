@@ -97,4 +97,7 @@ func (m guess) forget() {
 var errTooManyGuesses = problem.New(problem.RateLimited, "", locale.Text{
 	locale.En: "Too many coupon codes were refused. Please try again in a few minutes.",
 	locale.Ar: "رُفض عدد كبير جدًا من رموز القسائم. يُرجى المحاولة بعد بضع دقائق.",
-})
+}).OfKind(LimitCouponCodes)
+
+// LimitCouponCodes is the Kind of the error after too many refused coupon codes.
+const LimitCouponCodes = "coupon_codes"

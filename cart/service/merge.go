@@ -34,10 +34,12 @@ func (s *Carts) Merge(ctx context.Context, v *Visit, key string) {
 	if !v.logsIn() {
 		return
 	}
+	began := time.Now()
 	quick, trip := v.budget.spendHalf(ctx)
 	waiting, err := s.redis.WaitingUnder(quick, v.own, v.guest, key)
 	trip.done()
 	if err != nil {
+		s.events.Merged(MergePostponed, time.Since(began))
 		s.logPostponed(ctx, err)
 		v.Postponed = true
 		return
@@ -52,9 +54,19 @@ func (s *Carts) Merge(ctx context.Context, v *Visit, key string) {
 // a later request finishes the merge; the caller's request continues.
 func (s *Carts) merge(ctx context.Context, v *Visit, w redisstore.Waiting) error {
 	ctx, end := s.mergeTime(ctx, v)
-	err := s.mergeWaiting(ctx, v, w)
+	err := s.observed(v, func() error { return s.mergeWaiting(ctx, v, w) })
 	end(err)
 	s.logPostponed(ctx, err)
+	return err
+}
+
+// observed runs a merge and calls Events.Merged with its outcome.
+func (s *Carts) observed(v *Visit, merge func() error) error {
+	began, earlier := time.Now(), v.Merge
+	v.Merge = nil
+	err := merge()
+	s.events.Merged(mergeOutcome(v.Merge, err), time.Since(began))
+	v.Merge = earlier.Plus(v.Merge)
 	return err
 }
 
@@ -66,7 +78,16 @@ func (s *Carts) resume(ctx context.Context, v *Visit, unfinished redisstore.Note
 		return nil
 	}
 	ctx, end := s.mergeTime(ctx, v)
-	var failed error
+	failed := s.observed(v, func() (err error) {
+		waiting, err = s.resumeEach(ctx, v, unfinished)
+		return err
+	})
+	end(failed)
+	s.logPostponed(ctx, failed)
+	return waiting
+}
+
+func (s *Carts) resumeEach(ctx context.Context, v *Visit, unfinished redisstore.Notes) (waiting redisstore.Notes, failed error) {
 	results := map[redisstore.Ref]error{}
 	for _, note := range unfinished {
 		guest := note.Guest(v.own)
@@ -85,9 +106,7 @@ func (s *Carts) resume(ctx context.Context, v *Visit, unfinished redisstore.Note
 		}
 		failed = errors.Join(failed, err)
 	}
-	end(failed)
-	s.logPostponed(ctx, failed)
-	return waiting
+	return waiting, failed
 }
 
 // mergeTime gives merges a timeout of their own: they take several round trips, and may

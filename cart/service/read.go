@@ -29,7 +29,9 @@ func (s *Carts) Validate(ctx context.Context, v *Visit) (cart.Validation, error)
 	if err != nil {
 		return cart.Validation{}, err
 	}
-	return cart.Validate(&priced), nil
+	validation := cart.Validate(&priced)
+	s.events.Validated(&validation)
+	return validation, nil
 }
 
 // load reads the cart in one round trip, and again only after a merge.

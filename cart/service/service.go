@@ -27,6 +27,7 @@ type Carts struct {
 	now      func() time.Time
 	rand     io.Reader
 	log      *slog.Logger
+	events   Events
 }
 
 // Catalog returns the products that a store sells.
@@ -64,13 +65,14 @@ type Config struct {
 	Now      func() time.Time // default time.Now
 	Rand     io.Reader        // for cart IDs and tokens; default crypto/rand
 	Log      *slog.Logger     // for postponed merges; default slog.Default
+	Events   Events
 }
 
 // New returns Carts.
 func New(c Config) *Carts {
 	s := &Carts{
 		redis: c.Redis, catalog: c.Catalog, coupons: c.Coupons, guesses: c.Guesses, limits: c.Limits, strategy: c.Strategy,
-		budget: c.Budget, now: c.Now, rand: c.Rand, log: c.Log,
+		budget: c.Budget, now: c.Now, rand: c.Rand, log: c.Log, events: c.Events.withDefaults(),
 	}
 	if s.strategy == "" {
 		s.strategy = cart.Sum

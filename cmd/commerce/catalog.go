@@ -12,6 +12,7 @@ import (
 	"commerce/auth"
 	"commerce/cart/catalog"
 	"commerce/cart/money"
+	"commerce/cmd/internal/telemetry"
 	"commerce/deploy/connect"
 )
 
@@ -27,13 +28,19 @@ type storeCatalog struct {
 	log      *slog.Logger
 }
 
-func openCatalog(db *pgxpool.Pool, log *slog.Logger) *storeCatalog {
-	return &storeCatalog{
-		stores:   auth.NewPostgresStores(auth.PostgresStoresConfig{DB: db, KnownCurrency: money.Known, Log: log}),
-		products: catalog.NewCache(catalog.CacheConfig{Source: catalog.NewPostgres(db), Log: log}),
+func openCatalog(db *pgxpool.Pool, metrics *telemetry.Metrics, log *slog.Logger) *storeCatalog {
+	storeShown := func(delay time.Duration) { metrics.CatalogChangeShown("stores", delay) }
+	s := &storeCatalog{
+		stores:   auth.NewPostgresStores(auth.PostgresStoresConfig{DB: db, KnownCurrency: money.Known, Log: log, Shown: storeShown}),
+		products: catalog.NewCache(catalog.CacheConfig{Source: catalog.NewPostgres(db), Log: log, Shown: metrics.CatalogChangeShown}),
 		db:       db,
 		log:      log,
 	}
+	metrics.ObserveCatalog("stores", s.stores.Stats)
+	for of, stats := range s.products.Stats() {
+		metrics.ObserveCatalog(of, stats)
+	}
+	return s
 }
 
 // listen invalidates what changes in the database until ctx ends or the returned
@@ -91,7 +98,7 @@ type currencyInUse struct {
 }
 
 func currenciesInUse(ctx context.Context, db *pgxpool.Pool) ([]currencyInUse, error) {
-	rows, err := db.Query(ctx, "SELECT currency, count(*), min(id) FROM stores GROUP BY currency ORDER BY currency")
+	rows, err := db.Query(ctx, "/* currencies */ SELECT currency, count(*), min(id) FROM stores GROUP BY currency ORDER BY currency")
 	if err != nil {
 		return nil, fmt.Errorf("select currencies: %w", err)
 	}

@@ -6,9 +6,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/multitracer"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"commerce/cmd/internal/telemetry"
+	"commerce/cmd/internal/tracing"
 	"commerce/deploy/connect"
 	"commerce/deploy/migrations"
 )
@@ -39,6 +43,34 @@ func refusedByPostgres(err error) bool {
 		return strings.HasPrefix(refused.Code, "28") || refused.Code == "3D000" || refused.Code == "42501"
 	}
 	return errors.Is(err, migrations.ErrOlder) || errors.Is(err, migrations.ErrNewer) || errors.Is(err, migrations.ErrUnreadable)
+}
+
+// instruments measure and trace the statements of the service. Either may be nil.
+type instruments struct {
+	metrics *telemetry.Metrics
+	traces  *tracing.Traces
+}
+
+// tracer returns a tracer for a pool. Without traces it costs no more than the metrics.
+func (i instruments) tracer() pgx.QueryTracer {
+	if i.traces == nil {
+		return i.metrics.PostgresTracer()
+	}
+	return multitracer.New(i.metrics.PostgresTracer(), i.traces.PostgresTracer())
+}
+
+// pool returns a pool whose statements and connections are measured. The application name of
+// config, without "commerce", becomes the name of the pool. It does not connect; the caller
+// closes it.
+func (d databaseSettings) pool(ctx context.Context, config connect.PostgresConfig, seen instruments) (*pgxpool.Pool, error) {
+	config.Tracer = seen.tracer()
+	pool, err := connect.Postgres(ctx, d.URL, config)
+	if err != nil {
+		return nil, &badSetting{"DATABASE_URL", err}
+	}
+	name := strings.TrimPrefix(config.ApplicationName, "commerce ")
+	seen.metrics.ObservePool(strings.ReplaceAll(name, " ", "_"), pool)
+	return pool, nil
 }
 
 // reach is how long a command waits for Postgres to respond.

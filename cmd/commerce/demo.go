@@ -54,6 +54,7 @@ func (c *demoCommand) Run(ctx context.Context, out output) error {
 		return err
 	}
 	defer rdb.Close()
+	parts.Metrics.ObserveRedis(rdb)
 	traces.TraceRedis(rdb)
 	parts.Redis = rdb
 	now := time.Now()

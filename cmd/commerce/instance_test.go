@@ -35,7 +35,7 @@ func startInstance(t *testing.T, databaseURL string) instance {
 		t.Fatal(err)
 	}
 	t.Cleanup(db.Close)
-	catalog := openCatalog(db, log)
+	catalog := openCatalog(db, nil, log)
 	t.Cleanup(catalog.listen(context.WithoutCancel(t.Context())))
 	handler, err := server.Assemble(server.Parts{
 		Redis: rdb, Catalog: catalog.products, Coupons: catalog.products, Stores: catalog.stores,

@@ -68,6 +68,7 @@ func (c *serveCommand) Run(ctx context.Context, out output) error {
 		return &badSetting{"REDIS_URL", err}
 	}
 	defer rdb.Close()
+	parts.Metrics.ObserveRedis(rdb)
 	traces.TraceRedis(rdb)
 	parts.Redis = rdb
 	sentinels, err := connect.RedisSentinels(c.RedisURL)
@@ -78,21 +79,20 @@ func (c *serveCommand) Run(ctx context.Context, out output) error {
 	if sentinels != nil {
 		parts.RedisSentinels = sentinels.Replicas
 	}
-	db, err := connect.Postgres(ctx, c.Database.URL, connect.PostgresConfig{
-		ApplicationName: "commerce carts", MaxConns: catalogConns, Tracer: traces.PostgresTracer(),
-	})
+	seen := instruments{parts.Metrics, traces}
+	db, err := c.Database.pool(ctx, connect.PostgresConfig{ApplicationName: "commerce carts", MaxConns: catalogConns}, seen)
 	if err != nil {
-		return &badSetting{"DATABASE_URL", err}
+		return err
 	}
 	defer db.Close()
-	admin := &server.Admin{Started: time.Now(), Dependencies: dependencies(rdb, db)}
-	catalog := openCatalog(db, log)
+	admin := &server.Admin{Metrics: parts.Metrics, Started: time.Now(), Dependencies: dependencies(rdb, db)}
+	catalog := openCatalog(db, parts.Metrics, log)
 	if err := c.reach(ctx, admin, catalog.stores, log); err != nil {
 		return err
 	}
 	defer catalog.listen(ctx)()
 	parts.Catalog, parts.Coupons, parts.Stores = catalog.products, catalog.products, catalog.stores
-	subs, err := c.Database.openSubscriptions(ctx, catalog.stores, traces.PostgresTracer(), log)
+	subs, err := c.Database.openSubscriptions(ctx, catalog.stores, seen, log)
 	if err != nil {
 		return err
 	}

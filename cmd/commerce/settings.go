@@ -14,6 +14,7 @@ import (
 	"commerce/cart/redisstore"
 	"commerce/cmd/internal/jsonlog"
 	"commerce/cmd/internal/server"
+	"commerce/cmd/internal/telemetry"
 	"commerce/cmd/internal/tracing"
 	"commerce/deploy/connect"
 	"commerce/deploy/heap"
@@ -126,7 +127,7 @@ func (s *settings) parts(log *slog.Logger) (server.Parts, error) {
 		RateLimit:      s.RateLimit == "on",
 		TrustedProxies: s.TrustedProxies,
 		Log:            log,
-		Metrics:        server.NewMetrics(),
+		Metrics:        telemetry.New(version),
 		Playground:     playground,
 	}, nil
 }

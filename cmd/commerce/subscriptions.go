@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"commerce/auth"
@@ -42,7 +41,7 @@ const tokenConns = 4
 
 // openSubscriptions opens the pools and starts to record token use. The caller calls
 // close.
-func (d databaseSettings) openSubscriptions(ctx context.Context, stores auth.StoreDirectory, tracer pgx.QueryTracer, log *slog.Logger) (*subscriptionReader, error) {
+func (d databaseSettings) openSubscriptions(ctx context.Context, stores auth.StoreDirectory, seen instruments, log *slog.Logger) (*subscriptionReader, error) {
 	var pools []*pgxpool.Pool
 	for _, config := range []connect.PostgresConfig{
 		{ApplicationName: "commerce subscriptions", Edit: planOnce},
@@ -50,11 +49,10 @@ func (d databaseSettings) openSubscriptions(ctx context.Context, stores auth.Sto
 		{ApplicationName: "commerce tokens", MaxConns: tokenConns},
 		{ApplicationName: "commerce last used", Writable: true, MaxConns: 1},
 	} {
-		config.Tracer = tracer
-		pool, err := connect.Postgres(ctx, d.URL, config)
+		pool, err := d.pool(ctx, config, seen)
 		if err != nil {
 			closeAll(pools)
-			return nil, &badSetting{"DATABASE_URL", err}
+			return nil, err
 		}
 		pools = append(pools, pool)
 	}

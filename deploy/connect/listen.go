@@ -90,7 +90,7 @@ func (l *Listener) dial(ctx context.Context) (*pgx.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := conn.Exec(ctx, "LISTEN "+pgx.Identifier{l.Channel}.Sanitize()); err != nil {
+	if _, err := conn.Exec(ctx, "/* listen */ LISTEN "+pgx.Identifier{l.Channel}.Sanitize()); err != nil {
 		return nil, errors.Join(fmt.Errorf("listen: %w", err), conn.Close(ctx))
 	}
 	return conn, nil

@@ -44,7 +44,7 @@ func Check(ctx context.Context, db Querier) error {
 // tables that a role made for the release before has no rights on.
 func readable(ctx context.Context, db Querier) error {
 	var closed string
-	err := db.QueryRow(ctx, `
+	err := db.QueryRow(ctx, `/* schema_rights */
 		SELECT coalesce(string_agg(relname, ', ' ORDER BY relname), '') FROM pg_class
 		WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r' AND NOT has_table_privilege(oid, 'SELECT')`).Scan(&closed)
 	if err != nil {
@@ -59,11 +59,11 @@ func readable(ctx context.Context, db Querier) error {
 // version returns the latest applied migration, 0 if there is none.
 func version(ctx context.Context, db Querier) (int64, error) {
 	var begun bool
-	if err := db.QueryRow(ctx, "SELECT to_regclass($1) IS NOT NULL", goose.DefaultTablename).Scan(&begun); err != nil || !begun {
+	if err := db.QueryRow(ctx, "/* schema_begun */ SELECT to_regclass($1) IS NOT NULL", goose.DefaultTablename).Scan(&begun); err != nil || !begun {
 		return 0, err
 	}
 	var version int64
-	err := db.QueryRow(ctx, "SELECT coalesce(max(version_id), 0) FROM "+goose.DefaultTablename+" WHERE is_applied").Scan(&version)
+	err := db.QueryRow(ctx, "/* schema_version */ SELECT coalesce(max(version_id), 0) FROM "+goose.DefaultTablename+" WHERE is_applied").Scan(&version)
 	return version, err
 }
 

@@ -6,11 +6,13 @@ import (
 	"net/http/pprof"
 	"sync/atomic"
 	"time"
+
+	"commerce/cmd/internal/telemetry"
 )
 
 // Admin is the operator's side. It has a separate address, which must not be public.
 type Admin struct {
-	Metrics *Metrics
+	Metrics *telemetry.Metrics // nil: no /metrics
 	Version string
 	// Profiles adds /debug/pprof/. Profiles show the contents of the process's memory.
 	Profiles bool
@@ -43,7 +45,7 @@ func (a *Admin) Handler() http.Handler {
 		writeJSON(w, http.StatusOK, map[string]any{"version": a.Version})
 	})
 	if a.Metrics != nil {
-		mux.Handle("GET /metrics", a.Metrics.handler())
+		mux.Handle("GET /metrics", a.Metrics.Handler())
 	}
 	if a.Profiles {
 		// Not cmdline: flags may hold secrets.

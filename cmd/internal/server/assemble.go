@@ -15,6 +15,7 @@ import (
 	"commerce/cart/redisstore"
 	"commerce/cart/service"
 	"commerce/cart/wire"
+	"commerce/cmd/internal/telemetry"
 	"commerce/cmd/internal/tracing"
 	"commerce/subscriptions"
 )
@@ -56,9 +57,9 @@ type Parts struct {
 	RateLimit      bool
 	TrustedProxies []string
 	Log            *slog.Logger
-	Metrics        *Metrics        // nil: no metrics
-	Traces         *tracing.Traces // nil: no traces
-	Playground     *Playground     // nil: no page
+	Metrics        *telemetry.Metrics // nil: no metrics
+	Traces         *tracing.Traces    // nil: no traces
+	Playground     *Playground        // nil: no page
 }
 
 // Assemble returns the public handler of the service.
@@ -80,6 +81,7 @@ func Assemble(p Parts) (http.Handler, error) {
 		Budget:   p.RedisBudget,
 		Now:      p.Now,
 		Log:      p.Log,
+		Events:   p.Metrics.CartEvents(),
 	})
 	origins, err := newOrigins(p.PublicURL, p.BasePath, p.TrustedProxies)
 	if err != nil {

@@ -222,7 +222,7 @@ func (l *leaving) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 func (l *leaving) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		err := next(ctx, cmd)
-		if c, ok := cmd.(*redis.Cmd); ok && c.Val() == "noted" {
+		if c, ok := cmd.(interface{ Val() any }); ok && c.Val() == "noted" {
 			select {
 			case cancel := <-l.armed:
 				cancel()

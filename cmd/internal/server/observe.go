@@ -11,6 +11,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"commerce/auth/problem"
+	"commerce/cmd/internal/telemetry"
 	"commerce/cmd/internal/tracing"
 )
 
@@ -31,7 +32,7 @@ const slowRequest = 250 * time.Millisecond
 // path, and no header, query or body, so that they never contain tokens or e-mail addresses.
 type observer struct {
 	log     *slog.Logger
-	metrics *Metrics
+	metrics *telemetry.Metrics
 	traces  *tracing.Traces
 	now     func() time.Time
 }
@@ -51,13 +52,14 @@ type served struct {
 
 func (o *observer) handle(c *gin.Context) {
 	start, client, aborted := o.now(), c.Request.Context(), true
+	o.metrics.RequestBegan()
 	ctx, span := o.traces.Begin(c.Request)
 	t := newTally(ctx)
 	c.Request = c.Request.WithContext(t)
 	defer func() {
 		s := endOf(c, client, t, aborted)
 		s.took, s.traceID = o.now().Sub(start), span.TraceID()
-		o.metrics.observe(s.method, s.route, s.status, s.took)
+		o.metrics.RequestEnded(s.method, s.route, s.status, s.took)
 		span.End(s.traced())
 		o.write(client, &s)
 	}()

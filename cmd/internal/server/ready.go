@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"sync/atomic"
 	"time"
+
+	"commerce/cmd/internal/telemetry"
 )
 
 const (
@@ -39,8 +41,9 @@ type state struct {
 	err        error
 }
 
-func (d *Dependency) check(ctx context.Context, name string, age time.Duration) state {
+func (d *Dependency) check(ctx context.Context, metrics *telemetry.Metrics, name string, age time.Duration) state {
 	err := d.Ping(ctx)
+	metrics.DependencyUp(name, err == nil)
 	switch {
 	case err == nil:
 		d.accepted.Store(true)
@@ -79,7 +82,7 @@ func (a *Admin) check(ctx context.Context) []state {
 	age := now().Sub(a.Started)
 	seen := make(chan state, len(a.Dependencies))
 	for name, d := range a.Dependencies {
-		go func() { seen <- d.check(ctx, name, age) }()
+		go func() { seen <- d.check(ctx, a.Metrics, name, age) }()
 	}
 	all := make([]state, 0, len(a.Dependencies))
 	for range a.Dependencies {

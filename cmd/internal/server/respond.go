@@ -17,12 +17,14 @@ import (
 
 	"commerce/auth/locale"
 	"commerce/cart/wire"
+	"commerce/cmd/internal/telemetry"
 )
 
 // responder writes every response of the API: the envelopes of data and of errors,
 // entity tags and caching headers. Nothing else does.
 type responder struct {
 	log           *slog.Logger
+	metrics       *telemetry.Metrics // nil: none
 	now           func() time.Time
 	deadline      time.Duration                     // of each request, except for streams
 	stall         time.Duration                     // how long the client of a stream may read nothing
@@ -72,6 +74,9 @@ func (r *responder) show(c *gin.Context, success bool, vary []string, answer wir
 	w.Null("message")
 	tag := writeData(w, &answer)
 
+	if !safe(c.Request) && c.Writer.Header()["Idempotency-Replayed"] != nil {
+		r.metrics.Replayed()
+	}
 	c.Writer.Header()["Cache-Control"] = revalidated
 	if answer.Once {
 		c.Header("Cache-Control", "no-store")
@@ -108,6 +113,7 @@ func (r *responder) fail(c *gin.Context, answer wire.Answer, err error) {
 	}
 	known := problemOf(err)
 	status := statuses[known.Code]
+	r.metrics.Failed(c.Request.Method, c.FullPath(), status, known)
 	l := r.language(c, answer.Language, status)
 
 	w := r.writers.get(l)

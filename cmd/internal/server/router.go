@@ -17,6 +17,7 @@ import (
 	"commerce/auth/locale"
 	"commerce/cart/money"
 	"commerce/cart/wire"
+	"commerce/cmd/internal/telemetry"
 	"commerce/cmd/internal/tracing"
 	"commerce/docs"
 )
@@ -36,9 +37,9 @@ type Config struct {
 	Stall          time.Duration    // how long the client of a stream may read nothing; default 15 s
 	Now            func() time.Time // default time.Now
 	Log            *slog.Logger
-	Metrics        *Metrics        // nil: no metrics
-	Traces         *tracing.Traces // nil: no traces
-	Playground     *Playground     // nil: no page
+	Metrics        *telemetry.Metrics // nil: no metrics
+	Traces         *tracing.Traces    // nil: no traces
+	Playground     *Playground        // nil: no page
 
 	// Language returns the language of a request's store, "" if it has none. It is
 	// for errors that come before the store is known. nil: English.
@@ -69,7 +70,7 @@ func NewHandler(c Config) (http.Handler, error) {
 		return nil, err
 	}
 	respond := &responder{
-		log: c.Log, now: c.Now, deadline: c.Deadline, stall: c.Stall,
+		log: c.Log, metrics: c.Metrics, now: c.Now, deadline: c.Deadline, stall: c.Stall,
 		storeLanguage: c.Language, writers: writers{prices: c.Prices},
 	}
 	observing := observer{log: c.Log, metrics: c.Metrics, traces: c.Traces, now: c.Now}

@@ -26,6 +26,7 @@ import (
 	"commerce/cart/money"
 	"commerce/cart/redisstore"
 	"commerce/cmd/internal/server"
+	"commerce/cmd/internal/telemetry"
 	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"
 	"commerce/deploy/sample"
@@ -180,7 +181,7 @@ func openShopAs(t testing.TB, redisURL string, postgres bool, edits ...func(*ser
 		Now:             s.Clock.Now,
 		CORSOrigins:     []string{"https://shop.example.com"},
 		Log:             slog.New(slog.NewJSONHandler(s.Log, &slog.HandlerOptions{Level: slog.LevelDebug})),
-		Metrics:         server.NewMetrics(),
+		Metrics:         telemetry.New("test"),
 	}
 	s.offerSubscriptions(t, &parts)
 	for _, edit := range edits {
@@ -189,6 +190,7 @@ func openShopAs(t testing.TB, redisURL string, postgres bool, edits ...func(*ser
 	if parts.Redis == nil {
 		parts.Redis = dialRedis(t, asService(t, redisURL), patient)
 	}
+	parts.Metrics.ObserveRedis(parts.Redis)
 	handler, err := server.Assemble(parts)
 	if err != nil {
 		t.Fatal(err)

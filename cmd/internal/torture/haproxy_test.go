@@ -86,5 +86,5 @@ func (s *service) served() (n int) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return strings.Count(page, "\ncommerce_http_request_seconds_count{")
+	return strings.Count(page, "\ncommerce_http_request_duration_seconds_count{")
 }

@@ -1,0 +1,87 @@
+package lastknown
+
+import (
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestStats_CountLookupsByResult(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *source, c *Cache[string, string]) {
+		want(t, c, 0, texts{"a": "1", "b": "1"}, "a", "b", "none") // the first two wait
+		want(t, c, 0, texts{"a": "1"}, "a", "none")
+		time.Sleep(2 * time.Second)
+		s.behave(0, errGone)
+		want(t, c, 0, texts{"a": "1"}, "a") // the last known one
+		wantUnknown(t, c, 0, "never seen")
+		got := c.Stats()
+		got.Oldest = got.Oldest.Truncate(time.Second)
+		if diff := cmp.Diff(Stats{Fresh: 1, Waited: 2, Stale: 1, Missing: 2, Failed: 1, Oldest: 2 * time.Second}, got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestStats_ForgetTheOldestValueAfterAMinute(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *source, c *Cache[string, string]) {
+		want(t, c, 0, texts{"a": "1"}, "a")
+		time.Sleep(time.Hour)
+		s.behave(0, errGone)
+		want(t, c, 0, texts{"a": "1"}, "a")
+		if got := c.Stats().Oldest; got < time.Hour {
+			t.Errorf("the oldest value is %v old, want an hour", got)
+		}
+		s.behave(0, nil)
+		time.Sleep(time.Second)
+		want(t, c, 0, texts{"a": "1"}, "a") // the last old one: it causes a load
+		time.Sleep(30 * time.Second)
+		want(t, c, 0, texts{"a": "1"}, "a")
+		if got := c.Stats().Oldest; got < time.Hour {
+			t.Errorf("after half a minute it is %v old, want an hour", got)
+		}
+		time.Sleep(31 * time.Second)
+		if got := c.Stats().Oldest; got > time.Second {
+			t.Errorf("after a minute it is %v old", got)
+		}
+		time.Sleep(time.Hour)
+		if got := c.Stats().Oldest; got != 0 {
+			t.Errorf("%v, although nothing was served", got)
+		}
+	})
+}
+
+func TestShown_ReportsHowLongReadersWaitForAChange(t *testing.T) {
+	t.Parallel()
+	for name, expire := range map[string]func(*Cache[string, string]){
+		"key": func(c *Cache[string, string]) { c.Expire("a") },
+		"all": (*Cache[string, string]).ExpireAll,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var shown []time.Duration
+				s := &source{rows: map[string]string{"a": "1"}}
+				c := New(Config[string, string]{
+					Name: "texts", Source: s.load, MaxWeight: 1 << 20, Log: slog.New(slog.DiscardHandler),
+					Weigh: func(string, string) uint32 { return 1 }, Shown: func(d time.Duration) { shown = append(shown, d) },
+				})
+				want(t, c, 0, texts{"a": "1"}, "a")
+				time.Sleep(time.Second)
+				want(t, c, 0, texts{"a": "1"}, "a") // too old, but not expired
+				s.set("a", "2")
+				expire(c)
+				time.Sleep(time.Minute) // nobody reads it
+				s.behave(200*time.Millisecond, nil)
+				want(t, c, 50*time.Millisecond, texts{"a": "1"}, "a")
+				time.Sleep(time.Second)
+				synctest.Wait()
+				if diff := cmp.Diff([]time.Duration{200 * time.Millisecond}, shown); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}

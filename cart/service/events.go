@@ -1,0 +1,63 @@
+package service
+
+import (
+	"errors"
+	"time"
+
+	"commerce/cart"
+)
+
+// Events are called when something happens to a cart, for metrics. A nil function is not
+// called. They must not block.
+type Events struct {
+	// Created is called when a change has created a cart: a customer's or a guest's. A
+	// customer's cart that a merge creates is only Merged.
+	Created func(customer bool)
+
+	// Merged is called after each attempt at a merge.
+	Merged func(outcome MergeOutcome, took time.Duration)
+
+	// Validated is called with the result of each validation.
+	Validated func(*cart.Validation)
+}
+
+// MergeOutcome is how an attempt at a merge ended.
+type MergeOutcome string
+
+// The outcomes of merges.
+const (
+	MergeDone      MergeOutcome = "merged"
+	MergeCut       MergeOutcome = "cut"       // merged, but some quantities were cut to what may be bought
+	MergeFull      MergeOutcome = "full"      // the customer's cart has no room for the guest's lines
+	MergePostponed MergeOutcome = "postponed" // to a later request, after a failure
+	MergeNothing   MergeOutcome = "nothing"   // another request did it, or it added nothing
+)
+
+// withDefaults replaces nil functions.
+func (e Events) withDefaults() Events {
+	if e.Created == nil {
+		e.Created = func(bool) {}
+	}
+	if e.Merged == nil {
+		e.Merged = func(MergeOutcome, time.Duration) {}
+	}
+	if e.Validated == nil {
+		e.Validated = func(*cart.Validation) {}
+	}
+	return e
+}
+
+// mergeOutcome returns how a merge with a report and an error ended.
+func mergeOutcome(report *cart.MergeReport, err error) MergeOutcome {
+	switch {
+	case errors.Is(err, cart.ErrNoRoom):
+		return MergeFull
+	case err != nil:
+		return MergePostponed
+	case report == nil || report.Lines == 0:
+		return MergeNothing
+	case len(report.Adjusted) > 0:
+		return MergeCut
+	}
+	return MergeDone
+}

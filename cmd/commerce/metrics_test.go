@@ -1,0 +1,97 @@
+package main
+
+import (
+	"io"
+	"maps"
+	"net/http"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// metrics returns the page /metrics.
+func (r *running) metrics(t *testing.T) string {
+	t.Helper()
+	response, err := http.Get(r.admin + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	page, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(page)
+}
+
+// browse makes each kind of call once, so that each metric has a value.
+func (r *running) browse(t *testing.T, apiToken string) {
+	t.Helper()
+	cart := r.mustCall(t, "", "POST", "/cart/add", `{"product_id":1}`).Data.CartToken
+	for _, c := range []struct{ method, path, body, token string }{
+		{"POST", "/cart/add", `{"product_id":3}`, ""},         // refused
+		{"POST", "/cart/add", `{"product_id":2,"qty":3}`, ""}, // the rest of the stock: a warning
+		{"GET", "/cart/validate", "", ""},
+		{"POST", "/cart/coupon", `{"coupon":"OLD"}`, ""},
+		{"GET", "/cart", "", "not.a.token"},
+		{"GET", "/subscriptions", "", apiToken},
+		{"GET", "/subscriptions/1", "", apiToken},
+		{"GET", "/subscriptions/summary", "", apiToken},
+		{"GET", "/subscriptions/changes", "", apiToken},
+	} {
+		request, err := http.NewRequest(c.method, r.URL+c.path, strings.NewReader(c.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("X-Public-Key", "pk_demo")
+		request.Header.Set("X-Cart-Token", cart)
+		request.Header.Set("Content-Type", "application/json")
+		if c.token != "" {
+			request.Header.Set("Authorization", "Bearer "+c.token)
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+	}
+}
+
+// documented returns the names of the metrics in the tables of docs/metrics.md, sorted.
+func documented(t *testing.T) []string {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/metrics.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.Sorted(captured("(?m)^\\| `(commerce_[a-z_]+)` \\|", string(page)))
+}
+
+// captured yields the first group of all matches.
+func captured(pattern, text string) func(yield func(string) bool) {
+	found := map[string]bool{}
+	for _, match := range regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1) {
+		found[match[1]] = true
+	}
+	return maps.Keys(found)
+}
+
+func TestMetrics_OfServeAreThoseInTheDocumentation(t *testing.T) {
+	t.Parallel()
+	database := seeded(t)
+	serve := startServe(t, database)
+	serve.browse(t, storeToken(t, database))
+	page := serve.metrics(t)
+	exposed := slices.Sorted(captured(`(?m)^# TYPE (commerce_[a-z_]+) `, page))
+	if diff := cmp.Diff(documented(t), exposed); diff != "" {
+		t.Errorf("docs/metrics.md lists other metrics than serve has (-docs +serve):\n%s", diff)
+	}
+	statements := slices.Sorted(captured(`commerce_postgres_statement_duration_seconds_count\{statement="([^"]*)"`, page))
+	if slices.Contains(statements, "other") || len(statements) < 10 {
+		t.Errorf("statements without a name, or too few: %q", statements)
+	}
+}

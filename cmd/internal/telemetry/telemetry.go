@@ -1,0 +1,69 @@
+// Package telemetry has the service's metrics for Prometheus: the registry, and what the
+// other packages report to it. docs/metrics.md lists all of them.
+//
+// No label value comes from a caller. Each label has a fixed set of values, or one of the
+// routes, scripts and statements of the program.
+package telemetry
+
+import (
+	"net/http"
+	"runtime"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// Metrics are all metrics of a process. It is safe for concurrent use. A nil *Metrics
+// counts nothing.
+type Metrics struct {
+	registry     *prometheus.Registry
+	requests     *requests
+	refusals     *prometheus.CounterVec
+	dependencies *prometheus.GaugeVec
+	redis        *redisHook
+	postgres     *postgresTracer
+	changeDelay  *prometheus.HistogramVec
+	carts        *carts
+	problems     *problems
+}
+
+// New returns the metrics of a program of the given version. They include those of the Go
+// runtime and the process.
+func New(version string) *Metrics {
+	m := &Metrics{
+		registry:     prometheus.NewRegistry(),
+		requests:     newRequests(),
+		refusals:     newLimiterRefusals(),
+		dependencies: newDependencies(),
+		redis:        newRedisHook(),
+		postgres:     newPostgresTracer(),
+		changeDelay:  newChangeDelay(),
+		carts:        newCarts(),
+		problems:     newProblems(),
+	}
+	m.registry.MustRegister(
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), buildInfo(version),
+		m.requests.took, m.requests.inFlight, m.refusals, m.dependencies,
+		m.redis.duration, m.redis.failures, m.postgres.duration, m.postgres.failures,
+		m.changeDelay, m.problems.refusals, m.problems.conflicts, m.problems.credentials,
+	)
+	m.registry.MustRegister(m.carts.collectors()...)
+	return m
+}
+
+// buildInfo is always 1, and has the versions as labels.
+func buildInfo(version string) prometheus.Collector {
+	info := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name:        "commerce_build_info",
+		Help:        "Always 1. The labels are the versions of the service and of Go.",
+		ConstLabels: prometheus.Labels{"version": version, "goversion": runtime.Version()},
+	})
+	info.Set(1)
+	return info
+}
+
+// Handler serves the metrics.
+func (m *Metrics) Handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
+}
