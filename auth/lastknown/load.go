@@ -51,6 +51,7 @@ func (c *Cache[K, V]) run(ctx context.Context, l *load[K, V], entered bool) {
 	if err == nil {
 		l.answers = c.keep(l, values, began)
 	}
+	c.failure = err
 	now := c.c.Now()
 	turned := c.gate.leave(err == nil, now.Sub(start), now)
 	c.end(l)

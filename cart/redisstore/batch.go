@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"commerce/auth/cause"
 )
 
 // reads sends the reads of one master. While several requests read at the same time, their
@@ -62,6 +64,7 @@ type read struct {
 // are errors. After an error of ctx, the commands must not be used: Redis may still be
 // answering them.
 func (r *reads) send(ctx context.Context, client *redis.Client, how reading, cmds ...redis.Cmder) error {
+	began := time.Now()
 	concurrent := r.inFlight.Add(1)
 	defer r.inFlight.Add(-1)
 	if !how.batch || concurrent == 1 {
@@ -73,10 +76,10 @@ func (r *reads) send(ctx context.Context, client *redis.Client, how reading, cmd
 	select {
 	case <-mine.done:
 	case <-ctx.Done():
-		return ctx.Err()
+		return cause.Of(serverOf(client), began, ctx.Err())
 	}
 	if !mine.sent { // ctx ended before
-		return ctx.Err()
+		return cause.Of(serverOf(client), began, ctx.Err())
 	}
 	return firstFailure(cmds)
 }

@@ -121,7 +121,7 @@ func (s script) send(ctx context.Context, rdb processor, how sending, verb, body
 const dials = 3
 
 // errNotSent means that a command failed before any of it was written.
-var errNotSent = errors.New("redisstore: not sent")
+var errNotSent = errors.New("not sent")
 
 // sentOnce is a command that go-redis must not retry.
 type sentOnce struct {

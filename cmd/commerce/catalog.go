@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"commerce/auth"
+	"commerce/auth/cause"
 	"commerce/cart/catalog"
 	"commerce/cart/money"
 	"commerce/deploy/connect"
@@ -30,7 +31,7 @@ type storeCatalog struct {
 func openCatalog(db *pgxpool.Pool, log *slog.Logger) *storeCatalog {
 	return &storeCatalog{
 		stores:   auth.NewPostgresStores(auth.PostgresStoresConfig{DB: db, KnownCurrency: money.Known, Log: log}),
-		products: catalog.NewCache(catalog.CacheConfig{Source: catalog.NewPostgres(db), Log: log}),
+		products: catalog.NewCache(catalog.CacheConfig{Source: catalog.NewPostgres(db), Server: cause.Postgres(db.Config().ConnConfig), Log: log}),
 		db:       db,
 		log:      log,
 	}

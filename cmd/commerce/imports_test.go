@@ -23,31 +23,32 @@ const (
 //
 //	carthttp → service → redisstore → cart → locale, store, problem, money, period
 var imports = map[string][]string{
-	"auth":           {"auth/locale", "auth/store", "auth/problem", "auth/lastknown"},
+	"auth":           {"auth/cause", "auth/locale", "auth/store", "auth/problem", "auth/lastknown"},
+	"auth/cause":     nil,
 	"auth/lastknown": nil,
 	"auth/locale":    nil,
 	"auth/problem":   {"auth/locale"},
 	"auth/store":     {"auth/locale"},
 
 	"cart":            {"auth/locale", "auth/store", "auth/problem", "cart/money", "cart/period"},
-	"cart/redisstore": {"auth", "auth/problem", "cart", "cart/money"},
+	"cart/redisstore": {"auth", "auth/cause", "auth/problem", "cart", "cart/money"},
 	"cart/service":    {"auth", "auth/locale", "auth/store", "auth/problem", "cart", "cart/redisstore"},
 	"cart/carthttp": {
 		"auth", "auth/locale", "auth/store", "auth/problem",
 		"cart", "cart/service", "cart/wire", "cart/money",
 	},
-	"cart/catalog":  {"auth/lastknown", "auth/locale", "cart", "cart/money", "cart/period"},
+	"cart/catalog":  {"auth/cause", "auth/lastknown", "auth/locale", "cart", "cart/money", "cart/period"},
 	"cart/money":    {"auth/locale"},
 	"cart/period":   {"auth/locale"},
 	"cart/wire":     {"auth/locale", "auth/problem", "cart/money"},
 	"cart/carttest": {"auth/locale", "cart", "cart/money"},
 
-	"subscriptions": {"auth", "auth/locale", "auth/store", "auth/problem", "cart/wire", "cart/money", "cart/period"},
+	"subscriptions": {"auth", "auth/cause", "auth/locale", "auth/store", "auth/problem", "cart/wire", "cart/money", "cart/period"},
 
 	"docs": nil,
 
 	"deploy/migrations":    nil,
-	"deploy/connect":       nil,
+	"deploy/connect":       {"auth/cause"},
 	"deploy/heap":          nil,
 	"deploy/inspect":       nil,
 	"deploy/observe":       {"cart/redisstore", "deploy/connect", "deploy/inspect", "deploy/migrations"},
