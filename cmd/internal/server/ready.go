@@ -27,6 +27,11 @@ type Dependency struct {
 	// accept us, such as a wrong password. Such a process must not replace one that
 	// works.
 	Refused func(error) bool
+	// PingAll returns nil if all servers of the dependency answer. nil: Ping. Only Watch
+	// calls it, since a process is ready without some shards of a cluster.
+	PingAll func(context.Context) error
+
+	lost time.Time // when it did not answer for the first time; zero while it answers
 
 	accepted atomic.Bool // at least once
 	refused  atomic.Bool // at least once
@@ -62,6 +67,7 @@ func (d *Dependency) check(ctx context.Context, name string, age time.Duration) 
 func (a *Admin) Reach(ctx context.Context) map[string]error {
 	failed := map[string]error{}
 	for _, s := range a.check(ctx) {
+		a.note(s.name, a.Dependencies[s.name], s.err)
 		if s.err != nil {
 			failed[s.name] = s.err
 		}
@@ -72,11 +78,7 @@ func (a *Admin) Reach(ctx context.Context) map[string]error {
 // check checks all dependencies concurrently, so that a slow one does not use up the
 // time of the others.
 func (a *Admin) check(ctx context.Context) []state {
-	now := a.Now
-	if now == nil {
-		now = time.Now
-	}
-	age := now().Sub(a.Started)
+	age := a.now().Sub(a.Started)
 	seen := make(chan state, len(a.Dependencies))
 	for name, d := range a.Dependencies {
 		go func() { seen <- d.check(ctx, name, age) }()
