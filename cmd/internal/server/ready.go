@@ -66,8 +66,9 @@ func (d *Dependency) check(ctx context.Context, name string, age time.Duration) 
 // later is known to have worked.
 func (a *Admin) Reach(ctx context.Context) map[string]error {
 	failed := map[string]error{}
+	began := a.now()
 	for _, s := range a.check(ctx) {
-		a.note(s.name, a.Dependencies[s.name], s.err)
+		a.note(s.name, a.Dependencies[s.name], began, s.err)
 		if s.err != nil {
 			failed[s.name] = s.err
 		}

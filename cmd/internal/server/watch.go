@@ -31,11 +31,12 @@ func (a *Admin) watch(ctx context.Context, name string, d *Dependency) {
 			return
 		case <-tick.C:
 		}
+		began := a.now()
 		probe, cancel := context.WithTimeout(ctx, pingTime)
 		err := d.pingAll(probe)
 		cancel()
 		if ctx.Err() == nil {
-			a.report(ctx, name, d, err)
+			a.report(ctx, name, d, began, err)
 		}
 	}
 }
@@ -48,9 +49,9 @@ func (d *Dependency) pingAll(ctx context.Context) error {
 }
 
 // report logs the result of a check if it differs from that of the previous one.
-func (a *Admin) report(ctx context.Context, name string, d *Dependency, err error) {
+func (a *Admin) report(ctx context.Context, name string, d *Dependency, began time.Time, err error) {
 	since := d.lost
-	a.note(name, d, err)
+	a.note(name, d, began, err)
 	switch {
 	case err != nil && since.IsZero():
 		a.Log.WarnContext(ctx, "lost "+name, "dependency", name, "err", err)
@@ -60,12 +61,12 @@ func (a *Admin) report(ctx context.Context, name string, d *Dependency, err erro
 }
 
 // note records whether a dependency is lost, and since when.
-func (a *Admin) note(name string, d *Dependency, err error) {
+func (a *Admin) note(name string, d *Dependency, began time.Time, err error) {
 	switch {
 	case err == nil:
 		d.lost = time.Time{}
 	case d.lost.IsZero():
-		d.lost = a.now()
+		d.lost = began
 	}
 	if a.DependencyUp != nil {
 		a.DependencyUp(name, err == nil)
