@@ -11,10 +11,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	toxiproxy "github.com/Shopify/toxiproxy/v2"
 	"github.com/rs/zerolog"
 
+	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"
 )
 
@@ -265,4 +267,32 @@ func TestServe_NamesAFailingIssuer(t *testing.T) {
 	serve.wantLogged(t, 0, `"level":"WARN"`, "cannot fetch the issuer's keys", name)
 	serve.wantLogged(t, 0, `"level":"ERROR"`, `"status":503`, name)
 	serve.wantClean(t, secrets{token, "1|" + plantedPassword})
+}
+
+// A ping of a cluster asks one node. The watch must notice the loss of any master.
+func TestPingMasters_NamesANodeThatIsLost(t *testing.T) {
+	t.Parallel()
+	cluster := ephemeral.StartCluster(t)
+	rdb, err := connect.Redis(cluster.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rdb.Close()
+	ping := func() error {
+		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		defer cancel()
+		return pingMasters(ctx, rdb)
+	}
+	eventually(t, func() string {
+		if err := ping(); err != nil {
+			return err.Error()
+		}
+		return ""
+	})
+	cluster.Nodes[1].Freeze()
+	defer cluster.Nodes[1].Thaw()
+	_, node, _ := strings.Cut(cluster.Nodes[1].URL, "://")
+	if err := ping(); err == nil || !strings.HasPrefix(err.Error(), "redis "+node+": no answer after ") {
+		t.Errorf("got %v, want that %s does not answer", err, node)
+	}
 }
