@@ -15,6 +15,7 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
+	"commerce/auth/cause"
 	"commerce/auth/timing"
 )
 
@@ -66,6 +67,7 @@ type JWKSConfig struct {
 // token is unavailable.
 type JWKS struct {
 	url       string
+	name      string // for errors: the URL without what may be a credential
 	client    *http.Client
 	propagate func(context.Context, http.Header)
 	now       func() time.Time
@@ -76,6 +78,7 @@ type JWKS struct {
 	fetch  *jwksFetch // in progress; nil for none
 	closed time.Time  // no fetch begins before this time
 	last   error      // of the last fetch; nil if it succeeded
+	lost   time.Time  // when fetches began to fail the last time
 }
 
 // jwksFetch is a fetch. Several requests may wait for it.
@@ -94,6 +97,7 @@ func NewJWKS(cfg JWKSConfig) (*JWKS, error) {
 	}
 	j := &JWKS{
 		url:       cfg.URL,
+		name:      "jwks " + (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String(),
 		client:    &http.Client{Transport: cfg.Transport, CheckRedirect: checkRedirect, Timeout: jwksTimeout},
 		propagate: cfg.Propagate,
 		now:       cfg.Now,
@@ -186,9 +190,9 @@ func (j *JWKS) obtain(ctx context.Context, name keyName) error {
 		}
 		return nil
 	case <-patience.C:
-		return unavailable(errors.New("fetch JWKS: still in progress"))
+		return unavailable(fmt.Errorf("%s: no answer after %s", j.name, jwksWait))
 	case <-ctx.Done():
-		return unavailable(fmt.Errorf("fetch JWKS: %w", ctx.Err()))
+		return unavailable(fmt.Errorf("%s: %w", j.name, ctx.Err()))
 	}
 }
 
@@ -204,7 +208,7 @@ func (j *JWKS) ask(ctx context.Context, name keyName) (*jwksFetch, error) {
 		if j.last == nil {
 			return nil, errTokenKeyUnknown
 		}
-		return nil, unavailable(fmt.Errorf("less than %s ago: %w", jwksInterval, j.last))
+		return nil, unavailable(fmt.Errorf("less than %s ago, %w", jwksInterval, j.last))
 	}
 	if j.fetch == nil {
 		j.begin(ctx)
@@ -231,37 +235,40 @@ func (j *JWKS) begin(ctx context.Context) {
 	j.fetch = fetch
 	go func() {
 		ctx, traced := timing.Step(timing.Detach(ctx), "fetch JWKS")
+		began := time.Now()
 		keys, err := j.load(ctx)
 		traced(err)
-		before := j.end(fetch, keys, err)
-		j.report(ctx, before, err)
+		err = cause.Of(j.name, began, err)
+		before, lost := j.end(fetch, keys, err)
+		j.report(ctx, before, err, lost)
 	}()
 }
 
 // report logs the result of a fetch if it differs from that of the previous one.
-func (j *JWKS) report(ctx context.Context, before, now error) {
+func (j *JWKS) report(ctx context.Context, before, now error, lost time.Time) {
 	switch {
 	case before == nil && now != nil:
 		j.log.WarnContext(ctx, "cannot fetch the issuer's keys; known keys stay in use", "err", now)
 	case before != nil && now == nil:
-		j.log.InfoContext(ctx, "the issuer's keys can be fetched again")
+		j.log.InfoContext(ctx, "the issuer's keys can be fetched again", "after", cause.Text(j.now().Sub(lost)))
 	}
 }
 
-// end publishes the result of a fetch and returns the error of the previous one. Unless
-// the fetch returned all requested keys, it delays the next fetch.
-func (j *JWKS) end(fetch *jwksFetch, keys []verificationKey, err error) (before error) {
+// end publishes the result of a fetch. It returns the error of the previous one, and when
+// fetches began to fail. Unless the fetch returned all requested keys, it delays the next
+// fetch.
+func (j *JWKS) end(fetch *jwksFetch, keys []verificationKey, err error) (before error, lost time.Time) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	defer close(fetch.done)
+	before, lost = j.last, j.lost
+	j.last, j.fetch, fetch.err = err, nil, err
 	if err != nil {
-		err = fmt.Errorf("fetch JWKS: %w", err)
-	}
-	before, j.last = j.last, err
-	j.fetch, fetch.err = nil, err
-	if err != nil {
+		if before == nil {
+			j.lost = fetch.began
+		}
 		j.closed = fetch.began.Add(jwksInterval)
-		return before
+		return before, lost
 	}
 	set := &keySet{keys: keys, fetched: fetch.began}
 	for name := range fetch.asked {
@@ -270,7 +277,7 @@ func (j *JWKS) end(fetch *jwksFetch, keys []verificationKey, err error) (before 
 		}
 	}
 	j.set.Store(set)
-	return before
+	return before, lost
 }
 
 // load fetches the set. A set without usable keys is an error: an issuer's error page must

@@ -532,8 +532,8 @@ func TestJWKS_LogsAnOutageOnceAndItsEndOnce(t *testing.T) {
 				t.Errorf("after fetch %d: %d warnings and %d all-clears, want %d and %d", i, warns, says, tt.warns, tt.says)
 			}
 		}
-		if text := log.String(); !strings.Contains(text, "connection refused") || strings.Contains(text, "hush") || strings.Contains(text, token) {
-			t.Errorf("the log reads %s: want the cause, and neither URL nor token", text)
+		if text := log.String(); !strings.Contains(text, ": connection refused") || !strings.Contains(text, `"jwks http`) || !strings.Contains(text, "after=10m2s") || strings.Contains(text, "hush") || strings.Contains(text, token) {
+			t.Errorf("the log reads %s: want the server, the cause and the duration, and neither credentials nor token", text)
 		}
 	})
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"commerce/auth/cause"
 )
 
 // LastUsedConfig configures a LastUsed.
@@ -104,10 +106,11 @@ func (l *LastUsed) Flush(ctx context.Context) error {
 	if len(uses) == 0 {
 		return nil
 	}
+	began := time.Now()
 	err := pgx.BeginFunc(ctx, l.pool, func(tx pgx.Tx) error { return writeUses(ctx, tx, uses) })
 	if err != nil {
 		l.keep(uses)
-		return fmt.Errorf("write last use of %d API tokens: %w", len(uses), err)
+		return fmt.Errorf("write last use of %d API tokens: %w", len(uses), cause.OfPostgres(l.pool, began, err))
 	}
 	return nil
 }

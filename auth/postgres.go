@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"commerce/auth/cause"
 	"commerce/auth/lastknown"
 	"commerce/auth/locale"
 	"commerce/auth/store"
@@ -63,7 +64,7 @@ const storeMemory = 32 << 20
 func NewPostgresStores(c PostgresStoresConfig) *PostgresStores {
 	s := &PostgresStores{db: c.DB, known: c.KnownCurrency}
 	s.cache = lastknown.New(lastknown.Config[storeKey, *store.Store]{
-		Name: "stores", Source: lastknown.Each(s.load), Log: c.Log, Now: c.Now,
+		Name: "stores", Server: cause.Postgres(c.DB.Config().ConnConfig), Source: lastknown.Each(s.load), Log: c.Log, Now: c.Now,
 		MaxWeight: storeMemory, Weigh: storeWeight, MaxLoads: 4, Patience: c.Patience, Shown: c.Shown,
 	})
 	return s
@@ -123,6 +124,7 @@ WHERE s.id = `
 
 // load reads one store, false if it does not exist.
 func (s *PostgresStores) load(ctx context.Context, key storeKey) (*store.Store, bool, error) {
+	began := time.Now()
 	var rows pgx.Rows
 	var err error
 	switch {
@@ -134,14 +136,14 @@ func (s *PostgresStores) load(ctx context.Context, key storeKey) (*store.Store, 
 		rows, err = s.db.Query(ctx, selectStore+`(SELECT min(id) FROM (SELECT id FROM stores LIMIT 2) two HAVING count(*) = 1)`)
 	}
 	if err != nil {
-		return nil, false, fmt.Errorf("select store: %w", err)
+		return nil, false, fmt.Errorf("select store: %w", cause.OfPostgres(s.db, began, err))
 	}
 	loaded, err := pgx.CollectExactlyOneRow(rows, scanStore)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return nil, false, nil
 	case err != nil:
-		return nil, false, fmt.Errorf("select store: %w", err)
+		return nil, false, fmt.Errorf("select store: %w", cause.OfPostgres(s.db, began, err))
 	}
 	return loaded, true, nil
 }

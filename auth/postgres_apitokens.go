@@ -12,6 +12,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"commerce/auth/cause"
 )
 
 // PostgresAPITokens stores API tokens in the table api_tokens. APIToken and List only
@@ -87,14 +89,15 @@ func (p *PostgresAPITokens) Revoke(ctx context.Context, id int64) error {
 }
 
 func (p *PostgresAPITokens) query(ctx context.Context, which string, args ...any) ([]APIToken, error) {
+	began := time.Now()
 	rows, err := p.db.Query(ctx,
 		"/* api_token */ SELECT id, store_id, name, hash, created_at, revoked_at, last_used_at FROM api_tokens "+which, args...)
 	if err != nil {
-		return nil, fmt.Errorf("read API tokens: %w", err)
+		return nil, fmt.Errorf("read API tokens: %w", cause.OfPostgres(p.db, began, err))
 	}
 	tokens, err := pgx.CollectRows(rows, scanAPIToken)
 	if err != nil {
-		return nil, fmt.Errorf("read API tokens: %w", err)
+		return nil, fmt.Errorf("read API tokens: %w", cause.OfPostgres(p.db, began, err))
 	}
 	return tokens, nil
 }

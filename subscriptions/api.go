@@ -90,7 +90,8 @@ func (a *API) Area() wire.Area {
 			{Method: http.MethodGet, Path: "/subscriptions/summary", Handle: a.serve(showing(a.summary))},
 			{Method: http.MethodGet, Path: "/subscriptions/:id", Handle: a.serve(showing(a.get))},
 		},
-		Vary: "Authorization, Accept-Language, Origin",
+		Vary:    "Authorization, Accept-Language, Origin",
+		Private: true,
 	}
 }
 

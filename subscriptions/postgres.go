@@ -14,7 +14,9 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"commerce/auth/cause"
 	"commerce/auth/locale"
+	"commerce/auth/problem"
 	"commerce/auth/timing"
 )
 
@@ -201,16 +203,16 @@ func (p *Postgres) read(ctx context.Context, store int64, sql string, args, into
 func (p *Postgres) connected(ctx context.Context, store int64, read func(context.Context, *pgxpool.Conn) error) error {
 	ctx, cancel := context.WithTimeout(ctx, p.budget)
 	defer cancel()
-	start := time.Now()
+	began := time.Now()
 	conn, release, err := p.acquire(ctx, store)
 	acquired := time.Now()
-	timing.Add(ctx, timing.Waiting, acquired.Sub(start))
+	timing.Add(ctx, timing.Waiting, acquired.Sub(began))
 	if err != nil {
-		return unavailable(fmt.Errorf("wait for a connection: %w", err))
+		return unavailable(cause.OfPostgres(p.pool, began, err))
 	}
 	defer release()
 	defer func() { timing.Add(ctx, timing.Postgres, time.Since(acquired)) }()
-	return read(ctx, conn)
+	return describe(p.pool, began, read(ctx, conn))
 }
 
 // querier is a connection or a transaction.
@@ -242,7 +244,8 @@ func (p *Postgres) acquire(ctx context.Context, store int64) (conn *pgxpool.Conn
 	defer cancel()
 	leave, err := p.shares.enter(ctx, store)
 	if err != nil {
-		return nil, nil, err
+		what := fmt.Sprintf("no connection became free within %s: the store already uses its share of %d", p.wait, p.shares.size)
+		return nil, nil, &cause.Failure{Server: cause.Postgres(p.pool.Config().ConnConfig), What: what, Err: err}
 	}
 	if conn, err = p.pool.Acquire(ctx); err != nil {
 		leave()
@@ -266,4 +269,16 @@ func classify(err error) error {
 		}
 	}
 	return unavailable(err)
+}
+
+// describe names the server of the pool in an error of a call that has begun at the given
+// time: in the cause of an error of classify, and in a statement that is wrong.
+func describe(pool *pgxpool.Pool, began time.Time, err error) error {
+	if known, ok := errors.AsType[*problem.Error](err); ok {
+		return known.Because(cause.OfPostgres(pool, began, known.Cause))
+	}
+	if _, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return cause.OfPostgres(pool, began, err)
+	}
+	return err
 }

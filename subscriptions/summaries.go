@@ -68,7 +68,7 @@ func (s *summaries) get(ctx context.Context, store int64) (*Summary, error) {
 		}
 		return made.Val.(*Summary), nil
 	case <-ctx.Done():
-		return nil, unavailable(fmt.Errorf("wait for the run: %w", ctx.Err()))
+		return nil, unavailable(fmt.Errorf("the summary is still being made after %s: %w", summaryPatience, ctx.Err()))
 	}
 }
 
@@ -87,7 +87,7 @@ func (s *summaries) run(ctx context.Context, store int64) (*Summary, error) {
 		return kept, nil
 	}
 	if err := s.enter(ctx); err != nil {
-		return nil, unavailable(fmt.Errorf("wait for other summaries: %w", err))
+		return nil, unavailable(fmt.Errorf("%d other summaries were being made for %s: %w", maxRuns, summaryPatience, err))
 	}
 	defer func() { <-s.slots }()
 	ctx, cancel := context.WithTimeout(ctx, summaryTimeout)

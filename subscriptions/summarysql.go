@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/big"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -19,13 +20,14 @@ func (p *Postgres) Totals(ctx context.Context, store int64) ([]Total, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(p.base, cancel)()
+	began := time.Now()
 	rows, err := p.summaryPool.Query(ctx, totalsSQL, store)
 	if err != nil {
-		return nil, classify(fmt.Errorf("total subscriptions: %w", err))
+		return nil, describe(p.summaryPool, began, classify(err))
 	}
 	totals, err := pgx.CollectRows(rows, scanTotal)
 	if err != nil {
-		return nil, classify(fmt.Errorf("total subscriptions: %w", err))
+		return nil, describe(p.summaryPool, began, classify(err))
 	}
 	return totals, nil
 }

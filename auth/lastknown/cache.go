@@ -17,8 +17,9 @@ import (
 	"github.com/maypok86/otter/v2"
 )
 
-// ErrUnknown means that a value is not cached and that its source is unreachable.
-var ErrUnknown = errors.New("not cached, and its source is unreachable")
+// ErrUnknown means that a value is not cached and that its source is unreachable. The text
+// of an error that wraps it says why.
+var ErrUnknown = errors.New("not cached")
 
 // Config configures a Cache. A change at the source is visible after at most MaxAge plus
 // one load, as long as the source answers within Patience.
@@ -34,10 +35,12 @@ type Config[K comparable, V any] struct {
 	// MaxWeight bounds the sum of all entries in bytes. The least used are evicted.
 	MaxWeight uint64
 
-	// Name is the name of the values in the log, such as "products".
-	Name string
-	Log  *slog.Logger     // default slog.Default
-	Now  func() time.Time // default time.Now
+	// Name is the name of the values in the log, such as "products". Server is the name of
+	// the source's server.
+	Name, Server string
+
+	Log *slog.Logger     // default slog.Default
+	Now func() time.Time // default time.Now
 
 	// Shown is called when a key that was expired has been loaded again, with the time since
 	// the first read that needed it: until then nobody can have seen the old value. nil:
@@ -64,6 +67,7 @@ type Cache[K comparable, V any] struct {
 
 	mu      sync.Mutex
 	loading map[K]*load[K, V] // loads that readers may wait for; not those that were expired since
+	failure error             // of the last load; nil if it succeeded
 }
 
 // moment is a positive duration since the cache was made. It does not change when the clock
@@ -165,13 +169,24 @@ func (c *Cache[K, V]) settle(keys []K, loads map[K]*load[K, V], t *tally, now mo
 		if e == nil {
 			if e, _ = c.entries.GetIfPresent(key); !e.usable() {
 				c.counts.failed.Add(uint64(len(keys) - i))
-				return fmt.Errorf("%s %v: %w", c.c.Name, key, ErrUnknown)
+				return c.unknown()
 			}
 			from = fromBefore
 		}
 		serve(t, key, e, from, now, put)
 	}
 	return nil
+}
+
+// unknown returns the error for a key that is not cached. It does not name the key, which
+// may be a customer's.
+func (c *Cache[K, V]) unknown() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.failure != nil {
+		return fmt.Errorf("%s %w: %v", c.c.Name, ErrUnknown, c.failure)
+	}
+	return fmt.Errorf("%s %w: %s: no answer after %s", c.c.Name, ErrUnknown, c.c.Server, c.c.MissPatience)
 }
 
 // Expire makes the next read of a key reload it. Its value is kept in case the source is

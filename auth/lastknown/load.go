@@ -55,6 +55,7 @@ func (c *Cache[K, V]) run(ctx context.Context, l *load[K, V], entered bool) {
 		wanted = c.wanted(l, began)
 		l.answers = c.keep(l, values, began)
 	}
+	c.failure = err
 	now := c.c.Now()
 	turned := c.gate.leave(err == nil, now.Sub(start), now)
 	c.end(l)

@@ -74,13 +74,13 @@ func Join(errs ...*Error) *Error {
 	return all
 }
 
-// Error is for logs: the code, the English sentence and the cause.
+// Error is for logs: the cause, or the code and the English sentence if the caller is at
+// fault.
 func (e *Error) Error() string {
-	text := string(e.Code) + ": " + e.Message(locale.En)
 	if e.Cause != nil {
-		text += ": " + e.Cause.Error()
+		return e.Cause.Error()
 	}
-	return text
+	return string(e.Code) + ": " + e.Message(locale.En)
 }
 
 // Unwrap returns the cause.

@@ -25,6 +25,9 @@ type Source interface {
 type CacheConfig struct {
 	Source Source
 
+	// Server is the name of the source's server, for the log.
+	Server string
+
 	// Memory is the approximate size limit, in bytes. Default 128 MiB: about 100,000
 	// products.
 	Memory uint64
@@ -83,15 +86,15 @@ func NewCache(c CacheConfig) *Cache {
 	}
 	return &Cache{
 		products: lastknown.New(lastknown.Config[productKey, *cart.Product]{
-			Name: "products", Source: productsOf(c.Source), Log: c.Log, Now: c.Now,
+			Name: "products", Server: c.Server, Source: productsOf(c.Source), Log: c.Log, Now: c.Now,
 			MaxWeight: c.Memory, Weigh: productWeight, Patience: c.Patience, Shown: c.shown(ofProducts),
 		}),
 		coupons: lastknown.New(lastknown.Config[couponKey, *cart.Coupon]{
-			Name: "coupons", Source: couponsOf(c.Source), Log: c.Log, Now: c.Now,
+			Name: "coupons", Server: c.Server, Source: couponsOf(c.Source), Log: c.Log, Now: c.Now,
 			MaxWeight: c.Memory / 8, Weigh: couponWeight, MaxLoads: 4, Patience: c.Patience, Shown: c.shown(ofCoupons),
 		}),
 		uses: lastknown.New(lastknown.Config[useKey, int64]{
-			Name: "coupon uses", Source: usesOf(c.Source), Log: c.Log, Now: c.Now,
+			Name: "coupon uses", Server: c.Server, Source: usesOf(c.Source), Log: c.Log, Now: c.Now,
 			MaxWeight: c.Memory / 8, Weigh: useWeight, MaxLoads: 4, Patience: c.Patience, Shown: c.shown(ofUses),
 			RefreshAfter: usesRefreshAfter, MaxAge: usesMaxAge,
 		}),

@@ -3,10 +3,12 @@ package catalog
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"commerce/auth/cause"
 	"commerce/auth/locale"
 	"commerce/cart"
 	"commerce/cart/money"
@@ -58,13 +60,14 @@ type (
 
 // Products implements service.Catalog with one query.
 func (c *Postgres) Products(ctx context.Context, store int64, ids []int64) (map[int64]*cart.Product, error) {
+	began := time.Now()
 	rows, err := c.db.Query(ctx, selectProducts, store, ids)
 	if err != nil {
-		return nil, fmt.Errorf("select products of store %d: %w", store, err)
+		return nil, fmt.Errorf("select products of store %d: %w", store, cause.OfPostgres(c.db, began, err))
 	}
 	list, err := pgx.CollectRows(rows, scanProduct)
 	if err != nil {
-		return nil, fmt.Errorf("select products of store %d: %w", store, err)
+		return nil, fmt.Errorf("select products of store %d: %w", store, cause.OfPostgres(c.db, began, err))
 	}
 	products := make(map[int64]*cart.Product, len(list))
 	for _, p := range list {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"commerce/auth/cause"
 	"commerce/cart"
 	"commerce/cart/money"
 )
@@ -26,13 +27,14 @@ func (c *Postgres) Coupon(ctx context.Context, store int64, code string) (*cart.
 		rate, amount    *int64
 		starts, expires *time.Time
 	)
+	began := time.Now()
 	err := c.db.QueryRow(ctx, selectCoupon, store, code).Scan(&rate, &amount, &coupon.Minimum, &starts, &expires,
 		&coupon.MaxUses, &coupon.MaxUsesCustomer, &coupon.Products)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return nil, nil
 	case err != nil:
-		return nil, fmt.Errorf("select coupon of store %d: %w", store, err)
+		return nil, fmt.Errorf("select coupon of store %d: %w", store, cause.OfPostgres(c.db, began, err))
 	}
 	if rate != nil {
 		coupon.Kind, coupon.Rate = cart.Percent, *rate
@@ -60,8 +62,9 @@ func (c *Postgres) Uses(ctx context.Context, store int64, code, customer string,
 	if customer != "" {
 		sql, args = countCustomerUses, append(args, customer)
 	}
+	began := time.Now()
 	if err := c.db.QueryRow(ctx, sql, args...).Scan(&n); err != nil {
-		return 0, fmt.Errorf("count uses of a coupon of store %d: %w", store, err)
+		return 0, fmt.Errorf("count uses of a coupon of store %d: %w", store, cause.OfPostgres(c.db, began, err))
 	}
 	return n, nil
 }

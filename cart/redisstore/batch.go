@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"commerce/auth/cause"
 	"commerce/auth/timing"
 )
 
@@ -64,6 +65,7 @@ type read struct {
 // are errors. After an error of ctx, the commands must not be used: Redis may still be
 // answering them.
 func (r *reads) send(ctx context.Context, client *redis.Client, how reading, cmds ...redis.Cmder) error {
+	began := time.Now()
 	concurrent := r.inFlight.Add(1)
 	defer r.inFlight.Add(-1)
 	if !how.batch || concurrent == 1 {
@@ -71,21 +73,21 @@ func (r *reads) send(ctx context.Context, client *redis.Client, how reading, cmd
 		return firstFailure(cmds)
 	}
 	ctx, end := timing.Step(ctx, "redis shared read") // the batch itself belongs to no request
-	err := r.share(&read{ctx: ctx, client: client, guard: how.guard, cmds: cmds, done: make(chan struct{})})
+	err := r.share(began, &read{ctx: ctx, client: client, guard: how.guard, cmds: cmds, done: make(chan struct{})})
 	end(err)
 	return err
 }
 
 // share sends a read in a batch and waits for it.
-func (r *reads) share(mine *read) error {
+func (r *reads) share(began time.Time, mine *read) error {
 	r.add(mine)
 	select {
 	case <-mine.done:
 	case <-mine.ctx.Done():
-		return mine.ctx.Err()
+		return cause.Of(serverOf(mine.client), began, mine.ctx.Err())
 	}
 	if !mine.sent { // ctx ended before
-		return mine.ctx.Err()
+		return cause.Of(serverOf(mine.client), began, mine.ctx.Err())
 	}
 	return firstFailure(mine.cmds)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"commerce/auth/cause"
 	"commerce/auth/problem"
 	"commerce/cart"
 )
@@ -124,7 +125,7 @@ func (s *Store) Change(ctx context.Context, ref Ref, on Conditions, with Attempt
 }
 
 // errLate means that a script reached Redis after its deadline, and changed nothing.
-var errLate = errors.New("redisstore: too late for the change")
+var errLate = errors.New("redis ran it after its deadline, and changed nothing")
 
 func (s *Store) changeOnce(ctx context.Context, ref Ref, on Conditions, with Attempt, c Change) (Outcome, error) {
 	home, err := s.masterOf(ctx, ref.cartKey())
@@ -136,7 +137,7 @@ func (s *Store) changeOnce(ctx context.Context, ref Ref, on Conditions, with Att
 		return Outcome{}, cart.Unavailable("ask time", err)
 	}
 	if err := ctx.Err(); err != nil {
-		return Outcome{}, cart.Unavailable("change cart", err)
+		return Outcome{}, cart.Unavailable("change cart", cause.Of(serverOf(home.client), time.Now(), err))
 	}
 	keys, how := []string{ref.cartKey()}, once
 	if on.Key != "" {

@@ -72,8 +72,17 @@ func newLocator(client redis.UniversalClient, known *masters) locator {
 	return func(context.Context, string) (located, error) { return located{}, errNotSent }
 }
 
+// serverOf returns the name of a client's server for errors.
+func serverOf(client *redis.Client) string {
+	addr := client.Options().Addr
+	if addr == "FailoverClient" { // go-redis keeps the address from sentinels to itself
+		addr = "master"
+	}
+	return "redis " + addr
+}
+
 // errUnresponsive means that a Redis has just timed out and was not asked again.
-var errUnresponsive = errors.New("redisstore: the guest's Redis is unresponsive")
+var errUnresponsive = errors.New("not called, because it has just timed out")
 
 // askGuest sends a guest's Redis a question that a customer's request can be served
 // without. After a timeout, that Redis is not asked again for slowFor. If both carts are on
@@ -91,7 +100,7 @@ func (s *Store) askGuest(ctx context.Context, customer, guest Ref, ask func(at l
 		return ask(at)
 	}
 	if at.unresponsive() {
-		return cart.Unavailable("look for guest cart", errUnresponsive)
+		return cart.Unavailable("look for guest cart", fmt.Errorf("%s: %w", serverOf(at.client), errUnresponsive))
 	}
 	err = ask(at)
 	if timedOut(err) {

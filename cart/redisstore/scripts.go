@@ -130,7 +130,7 @@ func (s script) send(ctx context.Context, rdb processor, how sending, verb, body
 const dials = 3
 
 // errNotSent means that a command failed before any of it was written.
-var errNotSent = errors.New("redisstore: not sent")
+var errNotSent = errors.New("not sent")
 
 // command runs a script.
 type command struct {

@@ -1,8 +1,8 @@
 package redisstore
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -112,7 +112,7 @@ func (q waitingQuestion) cmds() []redis.Cmder {
 
 func (q waitingQuestion) answer() (Waiting, error) {
 	flat, err := q.cart.flat()
-	if err := errors.Join(err, q.claimed.Err()); err != nil {
+	if err := cmp.Or(err, q.claimed.Err()); err != nil {
 		return Waiting{}, cart.Unavailable("look for guest cart", err)
 	}
 	held, err := parseCart(flat)

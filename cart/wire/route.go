@@ -16,6 +16,7 @@ type Area struct {
 	Routes  []Route // in the order in which to document them
 	Vary    string  // request headers that its answers depend on
 	Success bool    // whether the envelope of its answers begins with "success": true
+	Private bool    // whether its answers have personal data, which no cache may store
 }
 
 // Route is one call of the API.

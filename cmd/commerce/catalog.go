@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"commerce/auth"
+	"commerce/auth/cause"
 	"commerce/cart/catalog"
 	"commerce/cart/money"
 	"commerce/cmd/internal/telemetry"
@@ -32,7 +33,7 @@ func openCatalog(db *pgxpool.Pool, metrics *telemetry.Metrics, log *slog.Logger)
 	storeShown := func(delay time.Duration) { metrics.CatalogChangeShown("stores", delay) }
 	s := &storeCatalog{
 		stores:   auth.NewPostgresStores(auth.PostgresStoresConfig{DB: db, KnownCurrency: money.Known, Log: log, Shown: storeShown}),
-		products: catalog.NewCache(catalog.CacheConfig{Source: catalog.NewPostgres(db), Log: log, Shown: metrics.CatalogChangeShown}),
+		products: catalog.NewCache(catalog.CacheConfig{Source: catalog.NewPostgres(db), Server: cause.Postgres(db.Config().ConnConfig), Log: log, Shown: metrics.CatalogChangeShown}),
 		db:       db,
 		log:      log,
 	}

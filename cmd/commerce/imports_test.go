@@ -23,7 +23,8 @@ const (
 //
 //	carthttp → service → redisstore → cart → locale, store, problem, money, period
 var imports = map[string][]string{
-	"auth":           {"auth/locale", "auth/store", "auth/problem", "auth/lastknown", "auth/timing"},
+	"auth":           {"auth/cause", "auth/locale", "auth/store", "auth/problem", "auth/lastknown", "auth/timing"},
+	"auth/cause":     nil,
 	"auth/lastknown": {"auth/timing"},
 	"auth/locale":    nil,
 	"auth/problem":   {"auth/locale"},
@@ -31,24 +32,24 @@ var imports = map[string][]string{
 	"auth/timing":    nil,
 
 	"cart":            {"auth/locale", "auth/store", "auth/problem", "cart/money", "cart/period"},
-	"cart/redisstore": {"auth", "auth/problem", "auth/timing", "cart", "cart/money"},
+	"cart/redisstore": {"auth", "auth/cause", "auth/problem", "auth/timing", "cart", "cart/money"},
 	"cart/service":    {"auth", "auth/locale", "auth/store", "auth/problem", "auth/timing", "cart", "cart/redisstore"},
 	"cart/carthttp": {
 		"auth", "auth/locale", "auth/store", "auth/problem",
 		"cart", "cart/service", "cart/wire", "cart/money",
 	},
-	"cart/catalog":  {"auth/lastknown", "auth/locale", "cart", "cart/money", "cart/period"},
+	"cart/catalog":  {"auth/cause", "auth/lastknown", "auth/locale", "cart", "cart/money", "cart/period"},
 	"cart/money":    {"auth/locale"},
 	"cart/period":   {"auth/locale"},
 	"cart/wire":     {"auth/locale", "auth/problem", "cart/money"},
 	"cart/carttest": {"auth/locale", "cart", "cart/money"},
 
-	"subscriptions": {"auth", "auth/locale", "auth/store", "auth/problem", "auth/timing", "cart/wire", "cart/money", "cart/period"},
+	"subscriptions": {"auth", "auth/cause", "auth/locale", "auth/store", "auth/problem", "auth/timing", "cart/wire", "cart/money", "cart/period"},
 
 	"docs": nil,
 
 	"deploy/migrations":    nil,
-	"deploy/connect":       nil,
+	"deploy/connect":       {"auth/cause"},
 	"deploy/heap":          nil,
 	"deploy/inspect":       nil,
 	"deploy/observe":       {"cart/redisstore", "deploy/connect", "deploy/inspect", "deploy/migrations"},

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"commerce/auth"
+	"commerce/auth/cause"
 	"commerce/cmd/internal/server"
 	"commerce/deploy/connect"
 	"commerce/deploy/migrations"
@@ -85,11 +86,12 @@ func (c *serveCommand) Run(ctx context.Context, out output) error {
 		return err
 	}
 	defer db.Close()
-	admin := &server.Admin{Metrics: parts.Metrics, Started: time.Now(), Dependencies: dependencies(rdb, db)}
+	admin := &server.Admin{Metrics: parts.Metrics, Started: time.Now(), Dependencies: dependencies(rdb, db), Log: log}
 	catalog := openCatalog(db, parts.Metrics, log)
 	if err := c.reach(ctx, admin, catalog.stores, log); err != nil {
 		return err
 	}
+	defer watch(ctx, admin)()
 	defer catalog.listen(ctx)()
 	parts.Catalog, parts.Coupons, parts.Stores = catalog.products, catalog.products, catalog.stores
 	subs, err := c.Database.openSubscriptions(ctx, catalog.stores, seen, log)
@@ -112,11 +114,39 @@ func dependencies(rdb redis.UniversalClient, db *pgxpool.Pool) map[string]*serve
 		"redis": {
 			Ping:    func(ctx context.Context) error { return rdb.Ping(ctx).Err() },
 			Refused: refusedByRedis,
+			PingAll: func(ctx context.Context) error { return pingMasters(ctx, rdb) },
 		},
 		"postgres": {
-			Ping:    func(ctx context.Context) error { return migrations.Check(ctx, db) },
+			Ping: func(ctx context.Context) error {
+				return cause.OfPostgres(db, time.Now(), migrations.Check(ctx, db))
+			},
 			Refused: refusedByPostgres,
 		},
+	}
+}
+
+// pingMasters pings all masters of a cluster. Ping asks only one of them.
+func pingMasters(ctx context.Context, rdb redis.UniversalClient) error {
+	if cluster, ok := rdb.(*redis.ClusterClient); ok {
+		return cluster.ForEachMaster(ctx, func(ctx context.Context, master *redis.Client) error {
+			return master.Ping(ctx).Err()
+		})
+	}
+	return rdb.Ping(ctx).Err()
+}
+
+// watch checks the dependencies in the background until ctx ends or the returned function is
+// called, which waits for the end of the checks.
+func watch(ctx context.Context, admin *server.Admin) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		admin.Watch(ctx)
+	}()
+	return func() {
+		cancel()
+		<-done
 	}
 }
 

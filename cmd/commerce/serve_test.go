@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -19,6 +20,26 @@ type running struct {
 	instance
 	admin string
 	cmd   *exec.Cmd
+	log   *logLines
+}
+
+// logLines collects the log of a process. It is safe for concurrent use.
+type logLines struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+func (l *logLines) Write(text []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text = append(l.text, text...)
+	return len(text), nil
+}
+
+func (l *logLines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return string(l.text)
 }
 
 // asService returns a Redis URL for the user in deploy/redis/users.conf that the service
@@ -37,7 +58,7 @@ func asService(t testing.TB, url string) string {
 func startServe(t *testing.T, databaseURL string, settings ...string) *running {
 	t.Helper()
 	has := []string{"DATABASE_URL=" + databaseURL, "REDIS_URL=" + asService(t, ephemeral.Redis(t)), "JWT_SECRET=" + secret, "DRAIN_DELAY=0s"}
-	r := &running{cmd: program(t, append(has, settings...), "serve")}
+	r := &running{cmd: program(t, append(has, settings...), "serve"), log: &logLines{}}
 	log, err := r.cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -51,7 +72,8 @@ func startServe(t *testing.T, databaseURL string, settings ...string) *running {
 			_ = r.cmd.Wait()
 		}
 	})
-	logged := bufio.NewScanner(log)
+	lines := io.TeeReader(log, r.log)
+	logged := bufio.NewScanner(lines)
 	for r.URL == "" {
 		if !logged.Scan() {
 			t.Fatal("serve does not log its addresses")
@@ -64,7 +86,7 @@ func startServe(t *testing.T, databaseURL string, settings ...string) *running {
 			r.URL, r.admin = "http://"+line.Addr, "http://"+line.Admin
 		}
 	}
-	go io.Copy(io.Discard, log)
+	go io.Copy(io.Discard, lines)
 	return r
 }
 

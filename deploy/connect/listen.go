@@ -10,6 +10,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"commerce/auth/cause"
 )
 
 // Listener receives the notifications of a Postgres channel on its own connection. It
@@ -18,7 +20,8 @@ type Listener struct {
 	Config  *pgx.ConnConfig
 	Channel string
 
-	// Log receives a warning for each lost connection. Default: slog.Default().
+	// Log receives a warning when the connection is lost or cannot be opened, and a
+	// message when it works again. Default: slog.Default().
 	Log *slog.Logger
 
 	// Silence is the time without a notification after which the connection is
@@ -41,17 +44,29 @@ const (
 
 // Run listens until ctx ends. It reconnects after every failure.
 func (l *Listener) Run(ctx context.Context) {
+	log := cmp.Or(l.Log, slog.Default())
 	pause := listenPause
+	var lost time.Time // zero while it listens
+	found := func() {
+		if !lost.IsZero() {
+			log.InfoContext(ctx, "the connection for notifications works again", "channel", l.Channel, "after", cause.Text(time.Since(lost)))
+			lost = time.Time{}
+		}
+	}
 	for ctx.Err() == nil {
 		began := time.Now()
-		err := l.listen(ctx)
+		err := l.listen(ctx, found)
 		if ctx.Err() != nil {
 			return
 		}
 		if time.Since(began) > listenMaxPause {
 			pause = listenPause
 		}
-		cmp.Or(l.Log, slog.Default()).WarnContext(ctx, "lost the connection for notifications: reconnecting", "channel", l.Channel, "in", pause.String(), "err", err)
+		if lost.IsZero() {
+			lost = time.Now()
+			log.WarnContext(ctx, "lost the connection for notifications: changes of the catalog show within a second, not at once",
+				"channel", l.Channel, "err", err)
+		}
 		select {
 		case <-ctx.Done():
 		case <-time.After(pause):
@@ -60,22 +75,24 @@ func (l *Listener) Run(ctx context.Context) {
 	}
 }
 
-// listen receives notifications until the connection fails.
-func (l *Listener) listen(ctx context.Context) error {
+// listen receives notifications until the connection fails. It calls found once it listens.
+func (l *Listener) listen(ctx context.Context, found func()) error {
+	began := time.Now()
 	conn, err := l.dial(ctx)
 	if err != nil {
-		return err
+		return cause.OfConnection(l.Config, began, err)
 	}
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), listenTimeout)
 		defer cancel()
 		_ = conn.Close(ctx)
 	}()
+	found()
 	l.Missed()
 	for {
 		message, err := l.next(ctx, conn)
 		if err != nil {
-			return fmt.Errorf("listen: %w", err)
+			return err
 		}
 		l.Heard(message)
 	}
@@ -100,6 +117,7 @@ func (l *Listener) dial(ctx context.Context) (*pgx.Conn, error) {
 // while, to find out whether the connection still works.
 func (l *Listener) next(ctx context.Context, conn *pgx.Conn) (string, error) {
 	for {
+		began := time.Now()
 		quiet, cancel := context.WithTimeout(ctx, cmp.Or(l.Silence, listenSilence))
 		n, err := conn.WaitForNotification(quiet)
 		cancel()
@@ -107,13 +125,14 @@ func (l *Listener) next(ctx context.Context, conn *pgx.Conn) (string, error) {
 		case err == nil:
 			return n.Payload, nil
 		case ctx.Err() != nil || !pgconn.Timeout(err):
-			return "", err
+			return "", cause.OfConnection(l.Config, began, err)
 		}
 		probe, cancel := context.WithTimeout(ctx, listenTimeout)
+		began = time.Now()
 		err = conn.Ping(probe)
 		cancel()
 		if err != nil {
-			return "", err
+			return "", cause.OfConnection(l.Config, began, err)
 		}
 	}
 }

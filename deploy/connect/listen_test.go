@@ -3,6 +3,9 @@ package connect_test
 import (
 	"context"
 	"log/slog"
+	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -91,6 +94,57 @@ func TestListener_NeedsNoLogger(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 250*time.Millisecond)
 	defer cancel()
 	l.Run(ctx) // logs that it cannot connect
+}
+
+// lines collects the messages of a log.
+type lines struct {
+	mu  sync.Mutex
+	all []string
+}
+
+func (l *lines) Write(line []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all = append(l.all, string(line))
+	return len(line), nil
+}
+
+func (l *lines) seen() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.all)
+}
+
+func TestListener_LogsTheLossAndTheReturnOnce(t *testing.T) {
+	t.Parallel()
+	server := ephemeral.StartPostgres(t)
+	config, err := pgx.ParseConfig(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, missed := &lines{}, make(chan struct{}, 10)
+	l := connect.Listener{
+		Config: config, Channel: "news", Log: slog.New(slog.NewTextHandler(log, nil)),
+		Missed: func() { missed <- struct{}{} },
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		l.Run(ctx)
+	}()
+	<-missed
+	server.Kill()
+	time.Sleep(500 * time.Millisecond) // for some tries
+	server.Restart()
+	<-missed
+	cancel()
+	<-done
+	got := log.seen()
+	if len(got) != 2 || !strings.Contains(got[0], "level=WARN") || !strings.Contains(got[0], "postgres "+addr(t, server)+": ") ||
+		!strings.Contains(got[1], "level=INFO") || !strings.Contains(got[1], "works again") || !strings.Contains(got[1], "after=") {
+		t.Errorf("logged %q", got)
+	}
 }
 
 func TestListener_ReconnectsAfterARestartOfPostgres(t *testing.T) {

@@ -5,6 +5,7 @@ package connect
 
 import (
 	"runtime"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -29,6 +30,9 @@ const (
 // closes the client. Errors are one line and do not contain any part of the URL, so
 // that no password gets into a log.
 //
+// Errors of commands name the server (cause.Failure). Look for an error of go-redis with
+// errors.Is and errors.As.
+//
 // The client retries commands up to three times when the connection breaks. A command
 // that must not run twice must disable that (redis.Cmder's NoRetry). The deadline of a
 // context applies to dials, waits for the pool, and reads.
@@ -44,20 +48,26 @@ func Redis(rawURL string, edits ...func(*redis.UniversalOptions)) (redis.Univers
 	for _, edit := range edits {
 		edit(o)
 	}
+	failed := &tries{}
 	if o.Dialer == nil {
-		o.Dialer = target.dialer(o)
+		o.Dialer = target.dialer(o, failed)
 	}
 	switch target.kind {
 	case sentinels:
 		client := redis.NewFailoverClient(o.Failover())
-		client.AddHook(serverDials{})
+		dials := serverDials{target.master, target.addrs, new(atomic.Pointer[string]), failed}
+		client.AddHook(dials)
+		client.AddHook(failures{dials.server, failed})
 		return client, nil
 	case cluster:
 		c := o.Cluster()
 		c.ClusterStateReloadInterval = stateReload
-		return redis.NewClusterClient(c), nil
+		c.NewClient = newServerClient
+		client := redis.NewClusterClient(c)
+		client.AddHook(failures{func() string { return "redis cluster" }, failed})
+		return client, nil
 	default:
-		return redis.NewClient(o.Simple()), nil
+		return newServerClient(o.Simple()), nil
 	}
 }
 

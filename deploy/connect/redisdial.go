@@ -2,7 +2,6 @@ package connect
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"syscall"
 
@@ -12,11 +11,12 @@ import (
 // dial is the type of a go-redis dialer.
 type dial func(ctx context.Context, network, addr string) (net.Conn, error)
 
-// dialer returns the dialer of a client with these options.
-func (t redisTarget) dialer(o *redis.UniversalOptions) dial {
+// dialer returns the dialer of a client with these options. failed records failed dials to
+// sentinels.
+func (t redisTarget) dialer(o *redis.UniversalOptions, failed *tries) dial {
 	direct := dial(redis.NewDialer(&redis.Options{DialTimeout: o.DialTimeout, TLSConfig: o.TLSConfig}))
 	if t.kind == sentinels {
-		return direct.orAnotherSentinel(t.addrs) // serverDials does the rest
+		return direct.orAnotherSentinel(t.addrs, failed) // serverDials does the rest
 	}
 	return direct.alwaysConnected()
 }
@@ -30,7 +30,7 @@ func (d dial) alwaysConnected() dial {
 		conn, err := d(ctx, network, addr)
 		if err != nil {
 			unused, _ := net.Pipe()
-			return failedConn{unused, fmt.Errorf("dial redis: %w", err)}, nil
+			return failedConn{unused, err}, nil
 		}
 		return conn, nil
 	}

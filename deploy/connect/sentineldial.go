@@ -3,10 +3,15 @@ package connect
 import (
 	"bytes"
 	"context"
+	"errors"
 	"net"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"commerce/auth/cause"
 )
 
 // sentinelPatience is how long a sentinel may take to respond on a new connection. It is
@@ -20,12 +25,14 @@ const sentinelPatience = 50 * time.Millisecond
 // because its machine is lost, and find no master any more. If a sentinel does not respond,
 // this dialer connects to another one. go-redis may have learned of the first one from
 // others, so its address need not be one of sentinels.
-func (d dial) orAnotherSentinel(sentinels []string) dial {
+func (d dial) orAnotherSentinel(sentinels []string, failed *tries) dial {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
-		if ctx.Value(toServer{}) != nil {
+		if server, ok := ctx.Value(toServer{}).(*string); ok {
+			*server = addr
 			return d(ctx, network, addr)
 		}
-		return dialAny(ctx, func(ctx context.Context, addr string) (net.Conn, error) {
+		began := time.Now()
+		conn, err := dialAny(ctx, func(ctx context.Context, addr string) (net.Conn, error) {
 			conn, err := d(ctx, network, addr)
 			if err != nil {
 				return nil, err
@@ -36,22 +43,77 @@ func (d dial) orAnotherSentinel(sentinels []string) dial {
 			}
 			return conn, nil
 		}, addr, sentinels)
+		failed.ReportResult(cause.Of(nameOf(sentinels), began, err))
+		return conn, err
 	}
 }
 
 // serverDials is a hook for a client that asks sentinels for the server to dial. go-redis has
 // one dialer for servers and sentinels; the hook is called only for servers. If no sentinel
 // names a server, that is a failed dial too.
-type serverDials struct{}
+type serverDials struct {
+	master    string                  // the sentinels' name for it
+	sentinels []string                // their addresses
+	last      *atomic.Pointer[string] // address that they named last; nil for none
+	failed    *tries
+}
 
-// toServer marks the context of a dial to a server.
+// toServer marks the context of a dial to a server. Its value is a *string that receives the
+// address that the sentinels name.
 type toServer struct{}
 
-func (serverDials) DialHook(next redis.DialHook) redis.DialHook {
+// DialHook marks the dial, and keeps the server's address for errors.
+func (s serverDials) DialHook(next redis.DialHook) redis.DialHook {
 	marked := dial(func(ctx context.Context, network, addr string) (net.Conn, error) {
-		return next(context.WithValue(ctx, toServer{}, true), network, addr)
+		began, server := time.Now(), ""
+		conn, err := next(context.WithValue(ctx, toServer{}, &server), network, addr)
+		if server == "" {
+			err = s.unnamed(began, err)
+		} else {
+			s.last.Store(&server)
+			err = cause.Of("redis "+server, began, err)
+		}
+		if err != nil {
+			s.failed.ReportResult(err)
+			return nil, kept{err}
+		}
+		return conn, nil
 	})
 	return redis.DialHook(marked.alwaysConnected())
+}
+
+// kept is an error of a dial. go-redis unwraps such an error once.
+type kept struct{ error }
+
+// Unwrap returns the error.
+func (k kept) Unwrap() error { return k.error }
+
+// nameOf returns the name of sentinels for errors.
+func nameOf(sentinels []string) string { return "redis sentinels " + strings.Join(sentinels, ",") }
+
+// unnamed returns the error of a dial for which the sentinels named no server.
+func (s serverDials) unnamed(began time.Time, err error) error {
+	server := nameOf(s.sentinels)
+	described := cause.Of(server, began, err)
+	failure, ok := described.(*cause.Failure)
+	switch {
+	case !ok:
+		return described
+	case errors.Is(err, redis.Nil):
+		failure.What = "they know no master " + s.master
+	case errors.Is(err, context.DeadlineExceeded):
+		earlier, _ := errors.AsType[*cause.Failure](s.failed.failedSince(began, server))
+		return failure.Because(earlier)
+	}
+	return failure
+}
+
+// server returns the name of the master, which is the server that was dialed last.
+func (s serverDials) server() string {
+	if addr := s.last.Load(); addr != nil {
+		return "redis " + *addr
+	}
+	return "redis master " + s.master
 }
 
 func (serverDials) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }

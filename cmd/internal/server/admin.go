@@ -2,6 +2,7 @@ package server
 
 import (
 	"encoding/json"
+	"log/slog"
 	"net/http"
 	"net/http/pprof"
 	"sync/atomic"
@@ -22,8 +23,11 @@ type Admin struct {
 	Dependencies map[string]*Dependency
 	Started      time.Time
 
-	// Now is the clock. Default: time.Now.
-	Now func() time.Time
+	// WatchInterval is the time between two checks by Watch. Default: 1 s.
+	WatchInterval time.Duration
+
+	Log *slog.Logger     // of Watch
+	Now func() time.Time // default time.Now
 
 	draining atomic.Bool
 }
@@ -33,6 +37,13 @@ func (a *Admin) Drain() { a.draining.Store(true) }
 
 // Draining reports whether Drain was called.
 func (a *Admin) Draining() bool { return a.draining.Load() }
+
+func (a *Admin) now() time.Time {
+	if a.Now == nil {
+		return time.Now()
+	}
+	return a.Now()
+}
 
 // Handler serves health, readiness, metrics, version and profiles.
 func (a *Admin) Handler() http.Handler {
@@ -58,8 +69,10 @@ func (a *Admin) Handler() http.Handler {
 }
 
 func writeJSON(w http.ResponseWriter, status int, body any) {
-	w.Header().Set("Content-Type", "application/json; charset=utf-8")
-	w.Header().Set("Cache-Control", "no-store")
+	h := w.Header()
+	h["Content-Type"] = jsonContent
+	h["Cache-Control"] = notStored
+	protect(h)
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(body)
 }

@@ -5,8 +5,6 @@ import (
 	"net/http"
 	"sync/atomic"
 	"time"
-
-	"commerce/cmd/internal/telemetry"
 )
 
 const (
@@ -29,6 +27,11 @@ type Dependency struct {
 	// accept us, such as a wrong password. Such a process must not replace one that
 	// works.
 	Refused func(error) bool
+	// PingAll returns nil if all servers of the dependency answer. nil: Ping. Only Watch
+	// calls it, since a process is ready without some shards of a cluster.
+	PingAll func(context.Context) error
+
+	lost time.Time // when it did not answer for the first time; zero while it answers
 
 	accepted atomic.Bool // at least once
 	refused  atomic.Bool // at least once
@@ -41,9 +44,8 @@ type state struct {
 	err        error
 }
 
-func (d *Dependency) check(ctx context.Context, metrics *telemetry.Metrics, name string, age time.Duration) state {
+func (d *Dependency) check(ctx context.Context, name string, age time.Duration) state {
 	err := d.Ping(ctx)
-	metrics.DependencyUp(name, err == nil)
 	switch {
 	case err == nil:
 		d.accepted.Store(true)
@@ -64,7 +66,9 @@ func (d *Dependency) check(ctx context.Context, metrics *telemetry.Metrics, name
 // later is known to have worked.
 func (a *Admin) Reach(ctx context.Context) map[string]error {
 	failed := map[string]error{}
+	began := a.now()
 	for _, s := range a.check(ctx) {
+		a.note(s.name, a.Dependencies[s.name], began, s.err)
 		if s.err != nil {
 			failed[s.name] = s.err
 		}
@@ -75,14 +79,10 @@ func (a *Admin) Reach(ctx context.Context) map[string]error {
 // check checks all dependencies concurrently, so that a slow one does not use up the
 // time of the others.
 func (a *Admin) check(ctx context.Context) []state {
-	now := a.Now
-	if now == nil {
-		now = time.Now
-	}
-	age := now().Sub(a.Started)
+	age := a.now().Sub(a.Started)
 	seen := make(chan state, len(a.Dependencies))
 	for name, d := range a.Dependencies {
-		go func() { seen <- d.check(ctx, a.Metrics, name, age) }()
+		go func() { seen <- d.check(ctx, name, age) }()
 	}
 	all := make([]state, 0, len(a.Dependencies))
 	for range a.Dependencies {

@@ -55,7 +55,7 @@ func (r *responder) adapt(area *wire.Area, route *wire.Route) gin.HandlerFunc {
 			setVary(c, vary)
 			r.fail(c, answer, err)
 		case answer.Data != nil:
-			r.show(c, area.Success, vary, answer)
+			r.show(c, area, vary, answer)
 		case answer.Stream != nil:
 			c.Request = c.Request.WithContext(client)
 			r.stream(c, vary, answer)
@@ -64,11 +64,11 @@ func (r *responder) adapt(area *wire.Area, route *wire.Route) gin.HandlerFunc {
 }
 
 // show writes data in its envelope, or 304 if the client has the data already.
-func (r *responder) show(c *gin.Context, success bool, vary []string, answer wire.Answer) {
+func (r *responder) show(c *gin.Context, area *wire.Area, vary []string, answer wire.Answer) {
 	w := r.writers.get(answer.Language)
 	defer r.writers.put(w)
 	w.BeginObject()
-	if success {
+	if area.Success {
 		w.Bool("success", true)
 	}
 	w.Null("message")
@@ -78,8 +78,8 @@ func (r *responder) show(c *gin.Context, success bool, vary []string, answer wir
 		r.metrics.Replayed()
 	}
 	c.Writer.Header()["Cache-Control"] = revalidated
-	if answer.Once {
-		c.Header("Cache-Control", "no-store")
+	if area.Private || answer.Once {
+		c.Writer.Header()["Cache-Control"] = notStored
 	}
 	setVary(c, vary)
 	if tag != "" {
@@ -140,7 +140,7 @@ func (r *responder) fail(c *gin.Context, answer wire.Answer, err error) {
 		seconds := max((known.RetryAfter+time.Second-1)/time.Second, 1)
 		c.Header("Retry-After", strconv.Itoa(int(seconds)))
 	}
-	c.Header("Cache-Control", "no-store")
+	c.Writer.Header()["Cache-Control"] = notStored
 	r.finish(c, w, status)
 }
 
@@ -169,6 +169,7 @@ func (r *responder) finish(c *gin.Context, w *wire.Writer, status int) {
 		hold(c.Request.Context())
 	}
 	c.Writer.Header()["Content-Type"] = jsonContent
+	protect(c.Writer.Header())
 	c.Status(status)
 	if _, err := c.Writer.Write(w.Bytes()); err != nil {
 		_ = c.Error(err) // for the request's line in the log
@@ -179,7 +180,17 @@ func (r *responder) finish(c *gin.Context, w *wire.Writer, status int) {
 var (
 	jsonContent = []string{"application/json; charset=utf-8"}
 	revalidated = []string{"private, no-cache"}
+	notStored   = []string{"no-store"}
+	noSniffing  = []string{"nosniff"}
+	noContent   = []string{"default-src 'none'"}
 )
+
+// protect sets headers for a response that is not a page: a browser that opens it must
+// neither take it for one nor load or run anything that it names.
+func protect(h http.Header) {
+	h["X-Content-Type-Options"] = noSniffing
+	h["Content-Security-Policy"] = noContent
+}
 
 // safe reports whether a request changes nothing.
 func safe(r *http.Request) bool {

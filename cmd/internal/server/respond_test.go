@@ -52,6 +52,7 @@ func TestRespond_PutsDataIntoTheEnvelopeOfItsArea(t *testing.T) {
 			t.Errorf("got %d %s, want %s", w.Code, w.Body, want)
 		}
 		h := w.Header()
+		wantProtected(t, "/shown", h)
 		got := []string{h.Get("Content-Type"), h.Get("Content-Length"), h.Get("Cache-Control"), strings.Join(h["Vary"], "|"), h.Get("ETag")[:6]}
 		if diff := cmp.Diff([]string{
 			"application/json; charset=utf-8", strconv.Itoa(len(want)), "private, no-cache", "Authorization|Accept-Encoding", `"c1.7-`,

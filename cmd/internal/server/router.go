@@ -111,6 +111,7 @@ func route(base *gin.RouterGroup, respond *responder, c *Config) error {
 
 func openAPI(c *gin.Context) (wire.Answer, error) {
 	c.Header("Cache-Control", "public, max-age=300")
+	protect(c.Writer.Header())
 	c.Data(http.StatusOK, "application/yaml; charset=utf-8", docs.OpenAPI)
 	return wire.Answer{}, nil
 }

@@ -34,7 +34,8 @@ func (r *responder) stream(c *gin.Context, vary []string, answer wire.Answer) {
 		case !begun:
 			setVary(c, vary)
 			c.Header("Content-Type", answer.Stream.ContentType)
-			c.Header("Cache-Control", "no-store")
+			c.Writer.Header()["Cache-Control"] = notStored
+			protect(c.Writer.Header())
 			c.Header("X-Accel-Buffering", "no") // or nginx would hold it back
 			c.Status(http.StatusOK)
 			r.limitUnsent(c.Request.Context())

@@ -1,0 +1,105 @@
+// Package cause describes failed calls of other servers for the log: which server, what
+// happened, and after how long. A person who does not know the libraries must understand it.
+package cause
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Failure is a failed call of a server. Its text has no parameters of the call.
+type Failure struct {
+	Server string        // its kind and address, such as "redis 10.0.0.5:6379"
+	What   string        // what happened; "": described from Err
+	Took   time.Duration // until the call failed
+	Err    error
+}
+
+// Of returns err as the failure of a call that began at the given time. It returns nil for
+// nil, and err itself if a call further down has described it already.
+func Of(server string, began time.Time, err error) error {
+	if err == nil || described(err) {
+		return err
+	}
+	return &Failure{Server: server, Took: time.Since(began), Err: err}
+}
+
+func described(err error) bool {
+	_, is := errors.AsType[*Failure](err)
+	return is
+}
+
+// Error returns one line.
+func (f *Failure) Error() string { return f.Server + ": " + f.what() }
+
+func (f *Failure) what() string {
+	if f.What != "" {
+		return f.What
+	}
+	return describe(f.Err, f.Took)
+}
+
+// Because returns f with the text of an earlier failure, because of which the call was
+// repeated. It returns f itself if that is nil.
+func (f *Failure) Because(earlier *Failure) *Failure {
+	if earlier == nil {
+		return f
+	}
+	return &Failure{Server: earlier.Server, What: earlier.what(), Took: f.Took, Err: f.Err}
+}
+
+// Unwrap returns what the library reported.
+func (f *Failure) Unwrap() error { return f.Err }
+
+// reply is an error that Redis replied with.
+type reply interface {
+	error
+	RedisError()
+}
+
+// describe returns what happened, without the library's names for it.
+func describe(err error, took time.Duration) string {
+	if refused, ok := errors.AsType[reply](err); ok {
+		return refused.Error()
+	}
+	if failed, ok := errors.AsType[*net.OpError](err); ok {
+		return describeNet(failed, took)
+	}
+	switch {
+	case errors.Is(err, context.DeadlineExceeded) && took < time.Millisecond:
+		return "not called, because the time of the request was over"
+	case errors.Is(err, context.DeadlineExceeded):
+		return "no answer after " + Text(took)
+	case errors.Is(err, context.Canceled):
+		return "canceled after " + Text(took)
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return "it closed the connection"
+	}
+	return oneLine(err)
+}
+
+func describeNet(failed *net.OpError, took time.Duration) string {
+	dial := failed.Op == "dial"
+	errno, system := errors.AsType[syscall.Errno](failed.Err)
+	switch {
+	case failed.Timeout() && dial:
+		return "no connection after " + Text(took)
+	case failed.Timeout():
+		return "no answer after " + Text(took)
+	case system:
+		return errno.Error()
+	case dial:
+		return "no connection: " + oneLine(failed.Err)
+	}
+	return oneLine(failed.Err)
+}
+
+func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
+
+// Text returns a duration in milliseconds, as precise as anybody needs it.
+func Text(d time.Duration) string { return d.Round(time.Millisecond).String() }

@@ -1,0 +1,73 @@
+package cause_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"syscall"
+	"testing"
+	"time"
+
+	"commerce/auth/cause"
+)
+
+// refusal is an error that Redis replied with.
+type refusal string
+
+func (r refusal) Error() string { return string(r) }
+func (refusal) RedisError()     {}
+
+func TestOf_SaysWhatHappenedInPlainWords(t *testing.T) {
+	t.Parallel()
+	opError := func(op string, err error) error { return &net.OpError{Op: op, Net: "tcp", Err: err} }
+	for _, test := range []struct {
+		err  error
+		took time.Duration
+		want string
+	}{
+		{opError("dial", os.NewSyscallError("connect", syscall.ECONNREFUSED)), 0, "connection refused"},
+		{opError("dial", os.ErrDeadlineExceeded), 200 * time.Millisecond, "no connection after 200ms"},
+		{opError("dial", &net.DNSError{Err: "no such host", Name: "cart-3"}), 0, "no connection: lookup cart-3: no such host"},
+		{opError("read", os.ErrDeadlineExceeded), 200 * time.Millisecond, "no answer after 200ms"},
+		{opError("read", os.NewSyscallError("read", syscall.ECONNRESET)), 0, "connection reset by peer"},
+		{fmt.Errorf("read: %w", io.EOF), 0, "it closed the connection"},
+		{context.DeadlineExceeded, time.Second, "no answer after 1s"},
+		{context.DeadlineExceeded, 0, "not called, because the time of the request was over"},
+		{context.Canceled, 20 * time.Millisecond, "canceled after 20ms"},
+		{fmt.Errorf("failed to init: %w", refusal("LOADING Redis is loading")), 0, "LOADING Redis is loading"},
+		{errors.New("some\n\tother  text"), 0, "some other text"},
+	} {
+		f := &cause.Failure{Server: "redis cart-3:6379", Took: test.took, Err: test.err}
+		if got, want := f.Error(), "redis cart-3:6379: "+test.want; got != want || !errors.Is(f, test.err) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+func TestOf_DescribesAnErrorOnce(t *testing.T) {
+	t.Parallel()
+	if err := cause.Of("redis", time.Now(), nil); err != nil {
+		t.Errorf("no error became %v", err)
+	}
+	inner := cause.Of("redis a:1", time.Now(), io.EOF)
+	outer := fmt.Errorf("read cart: %w", inner)
+	if got := cause.Of("redis b:2", time.Now(), outer); got != outer {
+		t.Errorf("got %v, want %v", got, outer)
+	}
+}
+
+func TestFailure_TellsWhyACallWasRepeated(t *testing.T) {
+	t.Parallel()
+	first := &cause.Failure{Server: "redis a:1", Err: io.EOF}
+	last := &cause.Failure{Server: "redis", Took: time.Second, Err: context.DeadlineExceeded}
+	got := last.Because(first)
+	if want := "redis a:1: it closed the connection"; got.Error() != want || !errors.Is(got, context.DeadlineExceeded) || errors.Is(got, io.EOF) {
+		t.Errorf("got %v, want %s", got, want)
+	}
+	if got := last.Because(nil); got != last {
+		t.Errorf("without an earlier one: %v", got)
+	}
+}

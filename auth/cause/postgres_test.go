@@ -1,0 +1,119 @@
+package cause_test
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"commerce/auth/cause"
+	"commerce/deploy/connect"
+	"commerce/deploy/ephemeral"
+)
+
+// failed runs a statement for at most 300 ms and returns its described error.
+func failed(t *testing.T, pool *pgxpool.Pool, sql string, args ...any) error {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	began := time.Now()
+	_, err := pool.Exec(ctx, sql, args...)
+	return cause.OfPostgres(pool, began, err)
+}
+
+// wantText checks the whole text of an error. ADDR is the address in a URL, and TIME any
+// duration.
+func wantText(t *testing.T, err error, rawURL, want string) {
+	t.Helper()
+	u, parseErr := url.Parse(rawURL)
+	if parseErr != nil {
+		t.Fatal(parseErr)
+	}
+	want = strings.NewReplacer("ADDR", regexp.QuoteMeta(u.Host), "TIME", `\d+(\.\d+)?m?s`).Replace(regexp.QuoteMeta(want))
+	if err == nil || !regexp.MustCompile("^"+want+"$").MatchString(err.Error()) {
+		t.Errorf("got %v\nwant %s", err, want)
+	}
+}
+
+func TestOfPostgres_NamesTheServerAndWhatHappened(t *testing.T) {
+	t.Parallel()
+	open := func(t *testing.T, url string) *pgxpool.Pool {
+		return ephemeral.OpenPool(t, url, connect.PostgresConfig{MaxConns: 1, StatementTimeout: 100 * time.Millisecond})
+	}
+	t.Run("a statement", func(t *testing.T) {
+		t.Parallel()
+		url := ephemeral.Postgres(t)
+		for sql, want := range map[string]string{
+			"SELECT pg_sleep(10)":       "canceling statement due to statement timeout after TIME (SQLSTATE 57014)",
+			"SELECT * FROM none":        `relation "none" does not exist (SQLSTATE 42P01)`,
+			"SELECT 'sara'::text::int4": "it refused a value: SQLSTATE 22P02",
+		} {
+			wantText(t, failed(t, open(t, url), sql), url, "postgres ADDR: "+want)
+		}
+	})
+	t.Run("no connection is free", func(t *testing.T) {
+		t.Parallel()
+		url := ephemeral.Postgres(t)
+		pool := open(t, url)
+		conn, err := pool.Acquire(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Release()
+		wantText(t, failed(t, pool, "SELECT 1"), url, "postgres ADDR: no connection became free within TIME: all 1 are in use")
+	})
+	t.Run("stopped and frozen", func(t *testing.T) {
+		t.Parallel()
+		server := ephemeral.StartPostgres(t)
+		pool := open(t, server.URL)
+		if err := failed(t, pool, "SELECT 1"); err != nil {
+			t.Fatal(err)
+		}
+		server.Freeze()
+		wantText(t, failed(t, pool, "SELECT 1"), server.URL, "postgres ADDR: canceled after TIME")
+		wantText(t, failed(t, open(t, server.URL), "SELECT 1"), server.URL, "postgres ADDR: no connection after TIME")
+		server.Kill()
+		wantText(t, failed(t, open(t, server.URL), "SELECT 1"), server.URL, "postgres ADDR: connection refused")
+	})
+	t.Run("another database", func(t *testing.T) {
+		t.Parallel()
+		u, err := url.Parse(ephemeral.Postgres(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		u.Path = "/none"
+		wantText(t, failed(t, open(t, u.String()), "SELECT 1"), u.String(), `postgres ADDR: database "none" does not exist (SQLSTATE 3D000)`)
+	})
+}
+
+func TestOfPostgres_KeepsTheError(t *testing.T) {
+	t.Parallel()
+	pool := ephemeral.OpenPool(t, ephemeral.Postgres(t), connect.PostgresConfig{})
+	err := failed(t, pool, "SELECT * FROM none")
+	if refused, ok := errors.AsType[*pgconn.PgError](err); !ok || refused.Code != "42P01" {
+		t.Errorf("got %v", err)
+	}
+	for _, same := range []error{nil, pgx.ErrNoRows} {
+		if err := cause.OfPostgres(pool, time.Now(), same); err != same {
+			t.Errorf("%v became %v", same, err)
+		}
+	}
+}
+
+func TestPostgres_NamesAllHosts(t *testing.T) {
+	t.Parallel()
+	config, err := pgx.ParseConfig("postgres://user:hunter@a:5432,b:5433/db?sslmode=prefer")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := cause.Postgres(config); got != "postgres a:5432,b:5433" {
+		t.Errorf("got %q", got)
+	}
+}

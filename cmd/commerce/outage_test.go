@@ -1,0 +1,298 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	toxiproxy "github.com/Shopify/toxiproxy/v2"
+	"github.com/rs/zerolog"
+
+	"commerce/deploy/connect"
+	"commerce/deploy/ephemeral"
+)
+
+// line is a proxy to a server, on which data can be delayed or lost.
+type line struct {
+	t     *testing.T
+	proxy *toxiproxy.Proxy
+}
+
+// through starts a proxy to the server of a URL, and returns the URL through the proxy.
+func through(t *testing.T, rawURL string, user *url.Userinfo) (string, *line) {
+	t.Helper()
+	u, err := url.Parse(rawURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	api := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop())
+	l := &line{t, toxiproxy.NewProxy(api, "line", "127.0.0.1:0", u.Host)}
+	l.start()
+	t.Cleanup(l.proxy.Stop)
+	u.Host, u.User = l.proxy.Listen, user
+	return u.String(), l
+}
+
+func (l *line) start() {
+	l.t.Helper()
+	if err := l.proxy.Start(); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+func (l *line) add(kind, attributes, stream string) {
+	l.t.Helper()
+	toxic := fmt.Sprintf(`{"type":%q,"stream":%q,"attributes":%s}`, kind, stream, attributes)
+	if _, err := l.proxy.Toxics.AddToxicJson(strings.NewReader(toxic)); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+func (l *line) heal() { l.proxy.Toxics.ResetToxics(context.Background()) }
+
+// outage is a failure of a dependency, and the text that names it in the log.
+type outage struct {
+	name   string
+	begin  func()
+	end    func()
+	causes string // regular expression after the server's name
+}
+
+// wantLogged waits until the log has a line that contains all texts, after the first n bytes.
+func (r *running) wantLogged(t *testing.T, after int, texts ...string) {
+	t.Helper()
+	eventually(t, func() string {
+		log := r.log.String()[after:]
+		for text := range strings.Lines(log) {
+			found := true
+			for _, want := range texts {
+				found = found && regexp.MustCompile(want).MatchString(text)
+			}
+			if found {
+				return ""
+			}
+		}
+		return fmt.Sprintf("no line with %q in the log; its end is\n%s", texts, log[max(0, len(log)-2000):])
+	})
+}
+
+// secrets are values that must never get into a log.
+type secrets struct{ jwt, apiToken string }
+
+const (
+	plantedCart     = "planted-cart-token-000000"
+	plantedPassword = "planted-password"
+)
+
+// plant makes every kind of call, concurrently, with secrets everywhere in the requests.
+func (r *running) plant(t *testing.T, s secrets) {
+	t.Helper()
+	cart := [][3]string{
+		{"GET", "/cart?email=planted%40example.com", ""},
+		{"GET", "/cart/count", ""},
+		{"GET", "/cart/validate", ""},
+		{"GET", "/cart/summary", ""},
+		{"POST", "/cart/add", `{"product_id":5,"fields":{"0":"planted-field"},"notice":"planted-notice"}`},
+		{"PATCH", "/cart/items/planted-item", `{"notice":"planted-notice"}`},
+		{"DELETE", "/cart/items/planted-item", ""},
+		{"DELETE", "/cart/clear", ""},
+		{"POST", "/cart/coupon", `{"coupon":"PLANTED-COUPON"}`},
+		{"DELETE", "/cart/coupon", ""},
+	}
+	lists := []string{
+		"?customerEmail=planted%40example.com", "?customerPhone=966501234567", "?externalCustomerId=planted-customer",
+		"/5", "/changes", "/changes?after=planted-cursor", "/summary",
+	}
+	var all sync.WaitGroup
+	send := func(method, path, body string, headers map[string]string) {
+		all.Go(func() {
+			request, err := http.NewRequest(method, r.URL+path, strings.NewReader(body))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			for name, value := range headers {
+				request.Header.Set(name, value)
+			}
+			response, err := http.DefaultClient.Do(request)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			response.Body.Close()
+		})
+	}
+	for _, c := range cart {
+		for _, authorization := range []string{"", "Bearer " + s.jwt, "Bearer planted.planted.planted", "Basic cGxhbnRlZA=="} {
+			headers := map[string]string{
+				"X-Public-Key": "pk_demo", "X-Cart-Token": plantedCart, "Idempotency-Key": "planted-key", "Content-Type": "application/json",
+			}
+			if authorization != "" {
+				headers["Authorization"] = authorization
+			}
+			send(c[0], c[1], c[2], headers)
+		}
+	}
+	for _, path := range lists {
+		for _, authorization := range []string{s.apiToken, "7|planted-secret-planted-secret", s.jwt} {
+			send("GET", "/subscriptions"+path, "", map[string]string{"Authorization": "Bearer " + authorization})
+		}
+	}
+	all.Wait()
+}
+
+// wantClean fails if a secret is in the log.
+func (r *running) wantClean(t *testing.T, s secrets) {
+	t.Helper()
+	_, apiSecret, _ := strings.Cut(s.apiToken, "|")
+	log := r.log.String()
+	for _, secret := range append(strings.Split(s.jwt, "."), "planted", "cGxhbnRlZA", apiSecret, "966501234567", secret) {
+		if at := strings.Index(strings.ToLower(log), strings.ToLower(secret)); at >= 0 {
+			t.Errorf("%q is in the log: …%s…", secret, log[max(0, at-200):min(len(log), at+100)])
+		}
+	}
+}
+
+// endure makes each outage happen, with calls of every kind. Each must be visible in the log:
+// as the cause of a failed request, as a lost dependency, and as one that is back.
+func (r *running) endure(t *testing.T, dependency, server string, s secrets, route string, outages []outage) {
+	t.Helper()
+	for _, o := range outages {
+		after := len(r.log.String())
+		o.begin()
+		lost := `"msg":"lost ` + dependency + `"`
+		r.wantLogged(t, after, `"level":"WARN"`, lost, regexp.QuoteMeta(server))
+		named := regexp.QuoteMeta(server) + `: ` + o.causes
+		eventually(t, func() string {
+			r.plant(t, s)
+			for text := range strings.Lines(r.log.String()[after:]) {
+				var line struct{ Msg, Route, Err string }
+				if json.Unmarshal([]byte(text), &line) == nil && line.Msg == "request" && line.Route == route &&
+					regexp.MustCompile(named).MatchString(line.Err) {
+					t.Logf("%s: %s", o.name, text)
+					return ""
+				}
+			}
+			return fmt.Sprintf("%s: no request line with %s; the log ends with\n%s", o.name, named, tail(r.log.String(), 3000))
+		})
+		o.end()
+		r.wantLogged(t, after, `"level":"INFO"`, `"msg":"`+dependency+` is back"`, `"after":"[0-9.]+m?s"`)
+	}
+}
+
+func tail(text string, n int) string { return text[max(0, len(text)-n):] }
+
+func customerToken(t *testing.T) string {
+	t.Helper()
+	got := ended(t, program(t, []string{"JWT_SECRET=" + secret}, "token", "customer", "--store", "1", "--customer", "planted-customer"))
+	return strings.TrimSpace(got.out)
+}
+
+func TestServe_NamesAFailingRedisAndLogsNoSecret(t *testing.T) {
+	t.Parallel()
+	redis, database := ephemeral.StartRedis(t), seeded(t)
+	admin := redis.Admin()
+	do := func(args ...any) {
+		if err := admin.Do(t.Context(), args...).Err(); err != nil {
+			t.Error(err)
+		}
+	}
+	do("ACL", "SETUSER", "shop", "on", ">"+plantedPassword, "~*", "&*", "+@all")
+	redisURL, wire := through(t, redis.URL, url.UserPassword("shop", plantedPassword))
+	s := secrets{customerToken(t), storeToken(t, database)}
+	serve := startServe(t, database, "REDIS_URL="+redisURL, "LOG_LEVEL=debug", "RATE_LIMIT=off")
+	kill := func() { do("CLIENT", "KILL", "USER", "shop") }
+	serve.endure(t, "redis", "redis "+wire.proxy.Listen, s, "/cart", []outage{
+		{"slow", func() { wire.add("latency", `{"latency":1000}`, "downstream") }, wire.heal, `no answer after \d+ms`},
+		{"frozen", redis.Freeze, redis.Thaw, `no answer after \d+ms`},
+		{"reset", func() { wire.add("reset_peer", `{"timeout":0}`, "upstream") }, wire.heal, `(connection reset by peer|it closed the connection|broken pipe)`},
+		{"stopped", wire.proxy.Stop, wire.start, `connection refused`},
+		{
+			"another password", func() { do("ACL", "SETUSER", "shop", "resetpass", ">other"); kill() },
+			func() { do("ACL", "SETUSER", "shop", ">"+plantedPassword) }, `WRONGPASS invalid username-password pair`,
+		},
+	})
+	serve.wantClean(t, s)
+	serve.end(t)
+}
+
+func TestServe_NamesAFailingPostgresAndLogsNoSecret(t *testing.T) {
+	t.Parallel()
+	postgres := startSeeded(t)
+	change(t, writer(t, postgres.URL), "CREATE ROLE shop LOGIN SUPERUSER PASSWORD '"+plantedPassword+"'")
+	databaseURL, wire := through(t, postgres.URL, url.UserPassword("shop", plantedPassword))
+	s := secrets{customerToken(t), storeToken(t, postgres.URL)}
+	serve := startServe(t, databaseURL, "LOG_LEVEL=debug", "RATE_LIMIT=off")
+	kill := "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'shop'"
+	serve.endure(t, "postgres", "postgres "+wire.proxy.Listen, s, "/subscriptions", []outage{
+		{"slow", func() { wire.add("latency", `{"latency":3000}`, "downstream") }, wire.heal, `(canceled|no connection) after \d`},
+		{"stopped", wire.proxy.Stop, wire.start, `connection refused`},
+		{"no login", func() {
+			change(t, writer(t, postgres.URL), "ALTER ROLE shop NOLOGIN")
+			change(t, writer(t, postgres.URL), kill)
+		}, func() { change(t, writer(t, postgres.URL), "ALTER ROLE shop LOGIN") }, `role "shop" is not permitted to log in \(SQLSTATE 28000\)`},
+		{"frozen", postgres.Freeze, postgres.Thaw, `(canceled|no connection) after \d`},
+	})
+	serve.wantClean(t, s)
+	serve.end(t)
+}
+
+func TestServe_NamesAFailingIssuer(t *testing.T) {
+	t.Parallel()
+	issuer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }))
+	t.Cleanup(issuer.Close)
+	keys := strings.Replace(issuer.URL, "http://", "http://user:"+plantedPassword+"@", 1) + "/keys?token=planted"
+	serve := startServe(t, seeded(t), "JWT_SECRET=", "JWT_JWKS_URL="+keys, "LOG_LEVEL=debug")
+	const unknownKey = "eyJhbGciOiJFUzI1NiIsImtpZCI6ImEifQ.eyJzdWIiOiIxIn0." // {"alg":"ES256","kid":"a"}
+	token := unknownKey + strings.Repeat("A", 86)
+	request, err := http.NewRequest("GET", serve.URL+"/cart", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+token)
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
+	name := regexp.QuoteMeta("jwks " + issuer.URL + "/keys: status 502")
+	serve.wantLogged(t, 0, `"level":"WARN"`, "cannot fetch the issuer's keys", name)
+	serve.wantLogged(t, 0, `"level":"ERROR"`, `"status":503`, name)
+	serve.wantClean(t, secrets{token, "1|" + plantedPassword})
+}
+
+// A ping of a cluster asks one node. The watch must notice the loss of any master.
+func TestPingMasters_NamesANodeThatIsLost(t *testing.T) {
+	t.Parallel()
+	cluster := ephemeral.StartCluster(t)
+	rdb, err := connect.Redis(cluster.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rdb.Close()
+	ping := func() error {
+		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		defer cancel()
+		return pingMasters(ctx, rdb)
+	}
+	eventually(t, func() string {
+		if err := ping(); err != nil {
+			return err.Error()
+		}
+		return ""
+	})
+	cluster.Nodes[1].Freeze()
+	defer cluster.Nodes[1].Thaw()
+	_, node, _ := strings.Cut(cluster.Nodes[1].URL, "://")
+	if err := ping(); err == nil || !strings.HasPrefix(err.Error(), "redis "+node+": no answer after ") {
+		t.Errorf("got %v, want that %s does not answer", err, node)
+	}
+}

@@ -1,0 +1,124 @@
+package server_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http/httptest"
+	"regexp"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"commerce/cmd/internal/server"
+	"commerce/cmd/internal/telemetry"
+)
+
+// outage is a dependency that can be lost.
+type outage struct {
+	mu  sync.Mutex
+	err error
+}
+
+func (o *outage) set(err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.err = err
+}
+
+func (o *outage) ping(context.Context) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.err
+}
+
+// wantLines checks the lines of a log, each as its level, message, duration and error.
+func (l *logBuffer) wantLines(t *testing.T, want ...string) {
+	t.Helper()
+	var got []string
+	for _, line := range l.logged(t) {
+		text := line["level"].(string) + " " + line["msg"].(string)
+		for _, name := range []string{"after", "err"} {
+			if value, ok := line[name].(string); ok {
+				text += ", " + name + " " + value
+			}
+		}
+		got = append(got, text)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("log (-want +got):\n%s", diff)
+	}
+}
+
+// watched runs test while dependencies are watched. The first one is down from the start.
+func watched(t *testing.T, test func(redis, postgres *outage, log *logBuffer, up func() map[string]bool)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		redis, postgres, log := &outage{err: errors.New("connection refused")}, &outage{}, &logBuffer{}
+		refused := func(error) bool { return false }
+		a := &server.Admin{
+			Log:     slog.New(slog.NewJSONHandler(log, nil)),
+			Started: time.Now(),
+			Dependencies: map[string]*server.Dependency{
+				"redis":    {Ping: redis.ping, Refused: refused},
+				"postgres": {Ping: func(context.Context) error { return nil }, PingAll: postgres.ping, Refused: refused},
+			},
+			Metrics: telemetry.New("test"),
+		}
+		a.Reach(t.Context())
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			a.Watch(ctx)
+		}()
+		test(redis, postgres, log, func() map[string]bool {
+			synctest.Wait()
+			return dependenciesUp(a)
+		})
+		cancel()
+		<-done
+	})
+}
+
+func TestWatch_LogsEachLossAndEachReturnOnce(t *testing.T) {
+	watched(t, func(redis, postgres *outage, log *logBuffer, up func() map[string]bool) {
+		time.Sleep(10500 * time.Millisecond)
+		log.wantLines(t) // the start has logged it
+		redis.set(nil)
+		time.Sleep(10 * time.Second)
+		const back = "INFO redis is back, after 11s"
+		log.wantLines(t, back)
+
+		postgres.set(errors.New("connection reset"))
+		time.Sleep(time.Second)
+		const lost = "WARN lost postgres, err connection reset"
+		log.wantLines(t, back, lost)
+		if diff := cmp.Diff(map[string]bool{"redis": true, "postgres": false}, up()); diff != "" {
+			t.Errorf("states (-want +got):\n%s", diff)
+		}
+		postgres.set(errors.New("another error"))
+		time.Sleep(time.Minute)
+		postgres.set(nil)
+		time.Sleep(time.Second)
+		log.wantLines(t, back, lost, "INFO postgres is back, after 1m1s")
+		if diff := cmp.Diff(map[string]bool{"redis": true, "postgres": true}, up()); diff != "" {
+			t.Errorf("states (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// dependenciesUp returns the values of the gauge for dependencies.
+func dependenciesUp(a *server.Admin) map[string]bool {
+	scraped := httptest.NewRecorder()
+	a.Handler().ServeHTTP(scraped, httptest.NewRequest("GET", "/metrics", nil))
+	up := map[string]bool{}
+	for _, found := range regexp.MustCompile(`commerce_dependency_up\{dependency="(\w+)"\} ([01])`).FindAllStringSubmatch(scraped.Body.String(), -1) {
+		up[found[1]] = found[2] == "1"
+	}
+	return up
+}

@@ -1,0 +1,114 @@
+package connect
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"commerce/auth/cause"
+)
+
+// failures is a hook of a client that describes errors of commands as a cause.Failure, which
+// names the server. redis.Nil, which is no failure, and redis.ErrClosed, which go-redis
+// compares, stay as they are.
+type failures struct {
+	server func() string // its name
+	tries  *tries
+}
+
+// DialHook changes nothing.
+func (failures) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+// ProcessHook describes the error of a command.
+func (f failures) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		began := time.Now()
+		err := next(ctx, cmd)
+		if err == nil || usual(err) {
+			return err
+		}
+		err = f.describe(began, err, cmd.Err())
+		cmd.SetErr(err)
+		return err
+	}
+}
+
+// ProcessPipelineHook describes the errors of commands, and the error of the pipeline.
+func (f failures) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		began := time.Now()
+		err := next(ctx, cmds)
+		for _, cmd := range cmds {
+			if failed := cmd.Err(); failed != nil && !usual(failed) {
+				cmd.SetErr(f.describe(began, failed, nil))
+			}
+		}
+		if err == nil || usual(err) {
+			return err
+		}
+		return f.describe(began, err, nil)
+	}
+}
+
+// usual reports whether err is not a failure of the server.
+func usual(err error) bool { return err == redis.Nil || err == redis.ErrClosed }
+
+// describe returns err as a Failure. If it says only that the time of the command was over,
+// the text is that of an earlier try: of previous, or of one that the client has recorded.
+func (f failures) describe(began time.Time, err, previous error) error {
+	described := cause.Of(f.server(), began, err)
+	failure, ok := described.(*cause.Failure)
+	if !ok || described == err {
+		return err
+	}
+	if errors.Is(err, redis.ErrPoolTimeout) {
+		failure.What = "no connection became free within " + cause.Text(failure.Took)
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		earlier, _ := errors.AsType[*cause.Failure](cmp.Or(f.tries.failedSince(began, f.server()), previous))
+		return failure.Because(earlier)
+	}
+	return failure
+}
+
+// tries records the last failure of a client. go-redis repeats a command until its time is
+// over, and then returns only that. It implements redis.Limiter to see each try.
+type tries struct{ last atomic.Pointer[failedTry] }
+
+type failedTry struct {
+	at  time.Time
+	err error
+}
+
+// Allow implements redis.Limiter.
+func (*tries) Allow() error { return nil }
+
+// ReportResult implements redis.Limiter.
+func (t *tries) ReportResult(err error) {
+	if err != nil && err != redis.Nil && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
+		t.last.Store(&failedTry{time.Now(), err})
+	}
+}
+
+// failedSince returns the last failure as a Failure of server; nil if it was before began.
+func (t *tries) failedSince(began time.Time, server string) error {
+	last := t.last.Load()
+	if last == nil || last.at.Before(began) {
+		return nil
+	}
+	return cause.Of(server, began, last.err)
+}
+
+// newServerClient returns a client of one server.
+func newServerClient(o *redis.Options) *redis.Client {
+	tries := &tries{}
+	o.Limiter = tries
+	client := redis.NewClient(o)
+	server := "redis " + client.Options().Addr
+	client.AddHook(failures{func() string { return server }, tries})
+	return client
+}

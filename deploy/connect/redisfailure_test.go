@@ -1,0 +1,184 @@
+package connect_test
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"commerce/auth/cause"
+	"commerce/deploy/connect"
+	"commerce/deploy/ephemeral"
+)
+
+// addr returns the address of a server's URL.
+func addr(t *testing.T, server *ephemeral.Server) string {
+	t.Helper()
+	u, err := url.Parse(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u.Host
+}
+
+// wantFailure checks the whole text of an error. ADDR is the server's address, and TIME any
+// duration.
+func wantFailure(t *testing.T, err error, server *ephemeral.Server, want string) {
+	t.Helper()
+	want = regexp.QuoteMeta(want)
+	want = strings.ReplaceAll(want, "ADDR", regexp.QuoteMeta(addr(t, server)))
+	want = strings.ReplaceAll(want, "TIME", `\d+(\.\d+)?m?s`)
+	if err == nil || !regexp.MustCompile("^"+want+"$").MatchString(err.Error()) {
+		t.Errorf("got %v\nwant %s", err, want)
+	}
+}
+
+// briefly is the context of a request's call.
+func briefly(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func TestRedisFailure_NamesTheServerAndWhatHappened(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		fail func(*testing.T, *ephemeral.Server)
+		want string
+	}{
+		"stopped": {func(_ *testing.T, s *ephemeral.Server) { s.Stop() }, "redis ADDR: connection refused"},
+		"frozen":  {func(_ *testing.T, s *ephemeral.Server) { s.Freeze() }, "redis ADDR: no answer after TIME"},
+		"read-only": {
+			func(t *testing.T, s *ephemeral.Server) { do(t, s, "REPLICAOF 127.0.0.1 1") },
+			"redis ADDR: READONLY You can't write against a read only replica.",
+		},
+		"full": {
+			func(t *testing.T, s *ephemeral.Server) { do(t, s, "CONFIG SET maxmemory 1") },
+			"redis ADDR: OOM command not allowed when used memory > 'maxmemory'.",
+		},
+		"another password": {
+			func(t *testing.T, s *ephemeral.Server) { do(t, s, "CONFIG SET requirepass other", killClients) },
+			"redis ADDR: NOAUTH Authentication required.",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := ephemeral.StartRedis(t)
+			client := open(t, server.URL)
+			roundTrip(t, client)
+			test.fail(t, server)
+			wantFailure(t, client.Set(briefly(t), "k", "v", 0).Err(), server, test.want)
+			pipe := client.Pipeline()
+			pipe.Set(briefly(t), "k", "v", 0)
+			pipe.Set(briefly(t), "k", "v", 0)
+			_, err := pipe.Exec(briefly(t))
+			wantFailure(t, err, server, test.want)
+		})
+	}
+}
+
+const killClients = "CLIENT KILL TYPE normal SKIPME yes"
+
+// do sends commands on one connection, which stays open.
+func do(t *testing.T, server *ephemeral.Server, commands ...string) {
+	t.Helper()
+	conn := server.Admin().Conn()
+	t.Cleanup(func() { _ = conn.Close() })
+	for _, command := range commands {
+		var args []any
+		for _, word := range strings.Fields(command) {
+			args = append(args, word)
+		}
+		if err := conn.Do(t.Context(), args...).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestRedisFailure_SaysThatThePoolIsUsedUp(t *testing.T) {
+	t.Parallel()
+	server := ephemeral.StartRedis(t)
+	client := open(t, server.URL, func(o *redis.UniversalOptions) { o.PoolSize, o.PoolTimeout = 1, 50*time.Millisecond })
+	conn := client.(*redis.Client).Conn()
+	defer conn.Close()
+	if err := conn.Ping(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	wantFailure(t, client.Ping(t.Context()).Err(), server, "redis ADDR: no connection became free within TIME")
+}
+
+func TestRedisFailure_NamesTheNodeOfACluster(t *testing.T) {
+	t.Parallel()
+	cluster := ephemeral.StartCluster(t)
+	client := open(t, cluster.URL)
+	key := keyOf(t, client, cluster.Nodes[0])
+	for _, node := range cluster.Nodes { // so that no replica is promoted
+		if node != cluster.Nodes[0] {
+			do(t, node, "CONFIG SET cluster-replica-no-failover yes")
+		}
+	}
+	cluster.Nodes[0].Freeze()
+	wantFailure(t, client.Set(briefly(t), key, "v", 0).Err(), cluster.Nodes[0], "redis ADDR: no answer after TIME")
+	cluster.Nodes[0].Kill()
+	wantFailure(t, client.Set(briefly(t), key, "v", 0).Err(), cluster.Nodes[0], "redis ADDR: connection refused")
+}
+
+func TestRedisFailure_NamesTheMasterOfSentinelsOrTheSentinels(t *testing.T) {
+	t.Parallel()
+	servers := ephemeral.StartSentinels(t)
+	client := open(t, servers.URL)
+	roundTrip(t, client)
+	servers.Master.Freeze()
+	wantFailure(t, client.Ping(briefly(t)).Err(), servers.Master, "redis ADDR: no answer after TIME")
+	servers.Master.Thaw()
+	for _, sentinel := range servers.Sentinels {
+		sentinel.Stop()
+	}
+	servers.Master.Kill()
+	err := client.Ping(briefly(t)).Err()
+	if err == nil || !strings.HasPrefix(err.Error(), "redis sentinels 127.0.0.1:") || !strings.HasSuffix(err.Error(), ": connection refused") {
+		t.Errorf("without sentinels: %v", err)
+	}
+}
+
+func TestRedisFailure_NamesAMasterThatNoSentinelKnows(t *testing.T) {
+	t.Parallel()
+	servers := ephemeral.StartSentinels(t)
+	u, err := url.Parse(servers.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.RawQuery = "master=nobody"
+	err = open(t, u.String()).Ping(briefly(t)).Err()
+	if err == nil || !strings.HasPrefix(err.Error(), "redis sentinels 127.0.0.1:") || !strings.HasSuffix(err.Error(), ": they know no master nobody") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A missing key and a closed client are no failures of the server.
+func TestRedisFailure_LeavesOtherErrorsAsTheyAre(t *testing.T) {
+	t.Parallel()
+	client, err := connect.Redis(ephemeral.Redis(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := client.Get(t.Context(), "connect:none").Err(); err != redis.Nil {
+		t.Errorf("a missing key: %v", err)
+	}
+	err = client.Do(t.Context(), "EVALSHA", strings.Repeat("0", 40), 0).Err()
+	if _, named := errors.AsType[*cause.Failure](err); !named || !redis.HasErrorPrefix(err, "NOSCRIPT") {
+		t.Errorf("a missing script: %v", err)
+	}
+	if err := client.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := client.Ping(t.Context()).Err(); err != redis.ErrClosed {
+		t.Errorf("a closed client: %v", err)
+	}
+}
