@@ -239,7 +239,7 @@ func (j *JWKS) begin(ctx context.Context) {
 		keys, err := j.load(ctx)
 		traced(err)
 		err = cause.Of(j.name, began, err)
-		before, lost := j.end(fetch, keys, err)
+		lost, before := j.end(fetch, keys, err)
 		j.report(ctx, before, err, lost)
 	}()
 }
@@ -254,10 +254,10 @@ func (j *JWKS) report(ctx context.Context, before, now error, lost time.Time) {
 	}
 }
 
-// end publishes the result of a fetch. It returns the error of the previous one, and when
-// fetches began to fail. Unless the fetch returned all requested keys, it delays the next
+// end publishes the result of a fetch. It returns when fetches began to fail the last time,
+// and the error of the previous one. Unless the fetch returned all requested keys, it delays the next
 // fetch.
-func (j *JWKS) end(fetch *jwksFetch, keys []verificationKey, err error) (before error, lost time.Time) {
+func (j *JWKS) end(fetch *jwksFetch, keys []verificationKey, err error) (lost time.Time, before error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	defer close(fetch.done)
@@ -268,7 +268,7 @@ func (j *JWKS) end(fetch *jwksFetch, keys []verificationKey, err error) (before 
 			j.lost = fetch.began
 		}
 		j.closed = fetch.began.Add(jwksInterval)
-		return before, lost
+		return lost, before
 	}
 	set := &keySet{keys: keys, fetched: fetch.began}
 	for name := range fetch.asked {
@@ -277,7 +277,7 @@ func (j *JWKS) end(fetch *jwksFetch, keys []verificationKey, err error) (before 
 		}
 	}
 	j.set.Store(set)
-	return before, lost
+	return lost, before
 }
 
 // load fetches the set. A set without usable keys is an error: an issuer's error page must
