@@ -20,6 +20,13 @@ type Error struct {
 	Cause  error   // for the log, without tokens or bodies; nil where the caller is at fault
 
 	RetryAfter time.Duration // when a repeat may succeed; 0: in a moment, or never
+	Budget     Budget        // that a RateLimited call has used up
+}
+
+// Budget is a limit of what one client may do.
+type Budget struct {
+	Name string // for metrics
+	Uses int64  // in one period
 }
 
 // Fault is one thing that is wrong: the member, parameter or header of the request
@@ -46,6 +53,13 @@ func (e *Error) WithData(data any) *Error {
 	informed := *e
 	informed.Data = data
 	return &informed
+}
+
+// After returns a copy of the error that may be repeated after a while.
+func (e *Error) After(wait time.Duration) *Error {
+	later := *e
+	later.RetryAfter = wait
+	return &later
 }
 
 // Join makes one error of several. It has the code of the first one and the faults of

@@ -23,15 +23,16 @@ const (
 //
 //	carthttp → service → redisstore → cart → locale, store, problem, money, period
 var imports = map[string][]string{
-	"auth":           {"auth/locale", "auth/store", "auth/problem", "auth/lastknown"},
+	"auth":           {"auth/locale", "auth/store", "auth/problem", "auth/lastknown", "auth/quota"},
 	"auth/lastknown": nil,
 	"auth/locale":    nil,
 	"auth/problem":   {"auth/locale"},
+	"auth/quota":     {"auth/problem"},
 	"auth/store":     {"auth/locale"},
 
 	"cart":            {"auth/locale", "auth/store", "auth/problem", "cart/money", "cart/period"},
 	"cart/redisstore": {"auth", "auth/problem", "cart", "cart/money"},
-	"cart/service":    {"auth", "auth/locale", "auth/store", "auth/problem", "cart", "cart/redisstore"},
+	"cart/service":    {"auth", "auth/locale", "auth/store", "auth/problem", "auth/quota", "cart", "cart/redisstore"},
 	"cart/carthttp": {
 		"auth", "auth/locale", "auth/store", "auth/problem",
 		"cart", "cart/service", "cart/wire", "cart/money",

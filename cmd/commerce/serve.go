@@ -63,6 +63,8 @@ func (c *serveCommand) Run(ctx context.Context, out output) error {
 	}
 	defer rdb.Close()
 	parts.Redis = rdb
+	limits := c.quotas(rdb, log)
+	parts.Creation, parts.Failures = limits.creation, limits.failures
 	sentinels, err := connect.RedisSentinels(c.RedisURL)
 	if err != nil {
 		return &badSetting{"REDIS_URL", err}
@@ -83,7 +85,7 @@ func (c *serveCommand) Run(ctx context.Context, out output) error {
 	}
 	defer catalog.listen(ctx)()
 	parts.Catalog, parts.Coupons, parts.Stores = catalog.products, catalog.products, catalog.stores
-	subs, err := c.Database.openSubscriptions(ctx, catalog.stores, log)
+	subs, err := c.Database.openSubscriptions(ctx, catalog.stores, limits.failures, log)
 	if err != nil {
 		return err
 	}

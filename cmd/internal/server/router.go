@@ -30,13 +30,15 @@ type Config struct {
 	BasePath       string           // prefix of every path; "" for none
 	CORSOrigins    []string         // "*" for all; none: no CORS headers
 	RateLimit      bool             // false if a gateway limits rates
+	MaxInFlight    int              // requests of each area at the same time; default: 256 for each CPU
 	TrustedProxies []string         // addresses or networks whose X-Forwarded-For is trusted; default none
 	Deadline       time.Duration    // of one request, except streams; default 5 s
 	Stall          time.Duration    // how long the client of a stream may read nothing; default 15 s
 	Now            func() time.Time // default time.Now
 	Log            *slog.Logger
-	Metrics        *Metrics    // nil: no metrics
-	Playground     *Playground // nil: no page
+	Metrics        *Metrics           // nil: no metrics
+	Refused        func(limit string) // counts a request that a limit has refused; nil: nothing is counted
+	Playground     *Playground        // nil: no page
 
 	// Language returns the language of a request's store, "" if it has none. It is
 	// for errors that come before the store is known. nil: English.
@@ -68,7 +70,7 @@ func NewHandler(c Config) (http.Handler, error) {
 	}
 	respond := &responder{
 		log: c.Log, now: c.Now, deadline: c.Deadline, stall: c.Stall,
-		storeLanguage: c.Language, writers: writers{prices: c.Prices},
+		storeLanguage: c.Language, writers: writers{prices: c.Prices}, refused: c.Refused,
 	}
 	engine.Use(requestID, observe(c.Log, c.Metrics, c.Now), respond.recover, crossOrigin(c.CORSOrigins))
 	if c.RateLimit {
@@ -83,7 +85,7 @@ func NewHandler(c Config) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return sendHeld(headAsGet(compressed)), nil
+	return sendHeld(newGates(headAsGet(compressed), respond, &c)), nil
 }
 
 // route registers all routes: those of the areas, the playground's and the document's.
@@ -147,10 +149,7 @@ func methodOf(r *http.Request) string {
 // preflights included, are served without them and never refused: the browser decides
 // what scripts may read.
 func crossOrigin(origins []string) gin.HandlerFunc {
-	listed := make([]string, len(origins))
-	for i, origin := range origins {
-		listed[i] = strings.ToLower(origin) // as browsers send them
-	}
+	listed := allowedOrigins(origins)
 	config := cors.Config{
 		AllowMethods: []string{"GET", "HEAD", "POST", "PATCH", "DELETE", "OPTIONS"},
 		AllowHeaders: []string{
@@ -164,19 +163,28 @@ func crossOrigin(origins []string) gin.HandlerFunc {
 		},
 		MaxAge: 2 * time.Hour,
 	}
-	all := slices.Contains(listed, "*")
-	if all {
+	if slices.Contains(origins, "*") {
 		config.AllowAllOrigins = true
 	} else {
-		config.AllowOriginFunc = func(origin string) bool { return slices.Contains(listed, origin) }
+		config.AllowOriginFunc = listed
 	}
 	allow := cors.New(config)
 	return func(c *gin.Context) {
 		switch {
-		case all || slices.Contains(listed, c.GetHeader("Origin")):
+		case listed(c.GetHeader("Origin")):
 			allow(c)
 		case c.Request.Method == http.MethodOptions && c.GetHeader("Access-Control-Request-Method") != "":
 			c.AbortWithStatus(http.StatusNoContent)
 		}
 	}
+}
+
+// allowedOrigins returns whether the scripts of an origin may read responses.
+func allowedOrigins(origins []string) func(origin string) bool {
+	listed := make([]string, len(origins))
+	for i, origin := range origins {
+		listed[i] = strings.ToLower(origin) // as browsers send them
+	}
+	all := slices.Contains(listed, "*")
+	return func(origin string) bool { return all || slices.Contains(listed, origin) }
 }
