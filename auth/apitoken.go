@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"commerce/auth/problem"
+	"commerce/auth/quota"
 	"commerce/auth/store"
 	"commerce/auth/timing"
 )
@@ -105,6 +106,9 @@ type APITokensConfig struct {
 	// delay of a revocation. Default: 500 ms.
 	TTL time.Duration
 
+	// Failures limits the invalid tokens of a client. nil: no limit.
+	Failures *quota.Quota
+
 	// Now is the clock. Default: time.Now.
 	Now func() time.Time
 }
@@ -115,6 +119,8 @@ type APITokens struct {
 	stores StoreDirectory
 	ttl    time.Duration
 	now    func() time.Time
+
+	failures failures
 
 	// checks are cached by token ID only. Guessed secrets add none, and guessed IDs
 	// evict the least used.
@@ -134,7 +140,7 @@ type apiTokenCheck struct {
 // NewAPITokens returns APITokens for a config.
 func NewAPITokens(cfg APITokensConfig) *APITokens {
 	a := &APITokens{
-		source: cfg.Source, stores: cfg.Stores, ttl: cfg.TTL, now: cfg.Now,
+		source: cfg.Source, stores: cfg.Stores, ttl: cfg.TTL, now: cfg.Now, failures: failures{cfg.Failures},
 		checks: otter.Must(&otter.Options[int64, apiTokenCheck]{MaximumSize: maxAPITokens}),
 	}
 	if a.ttl == 0 {
@@ -146,16 +152,19 @@ func NewAPITokens(cfg APITokensConfig) *APITokens {
 	return a
 }
 
-// Identify returns the store that sent r and the ID of its token. Its errors are
-// problem.Errors.
-func (a *APITokens) Identify(r *http.Request) (store *store.Store, tokenID int64, err error) {
+// Identify returns the store that sent r, which counts for a client, and the ID of its token.
+// Its errors are problem.Errors.
+func (a *APITokens) Identify(r *http.Request, client string) (store *store.Store, tokenID int64, err error) {
 	token, present := bearer(r.Header)
 	if !present {
 		return nil, 0, errAPITokenMissing
 	}
 	id, secret, ok := ParseAPIToken(token)
 	if !ok {
-		return nil, 0, errAPITokenMalformed
+		return nil, 0, a.failures.count(r.Context(), client, errAPITokenMalformed)
+	}
+	if tooMany := a.failures.exceeded(client); tooMany != nil && !a.exists(id) {
+		return nil, 0, tooMany
 	}
 	check, err := a.check(r.Context(), id)
 	if err != nil {
@@ -165,11 +174,19 @@ func (a *APITokens) Identify(r *http.Request) (store *store.Store, tokenID int64
 	matches := subtle.ConstantTimeCompare(sum[:], check.hash[:]) == 1
 	switch {
 	case check.refusal != nil:
-		return nil, 0, check.refusal
+		return nil, 0, a.failures.count(r.Context(), client, check.refusal)
 	case !matches:
-		return nil, 0, errAPITokenSecret
+		return nil, 0, a.failures.count(r.Context(), client, errAPITokenSecret)
 	}
 	return check.store, id, nil
+}
+
+// exists reports whether the latest check found the token. A client that has sent too many
+// invalid tokens can use only such tokens. So its guesses cause no lookups, and the tokens of
+// its neighbors behind the same address keep working.
+func (a *APITokens) exists(id int64) bool {
+	c, ok := a.checks.GetIfPresent(id)
+	return ok && c.store != nil
 }
 
 // check returns a check of the token that began at most the TTL before this call.

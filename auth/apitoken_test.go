@@ -185,7 +185,7 @@ func TestAPITokens_Identify(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			tokens := NewAPITokens(APITokensConfig{Source: ledger, Stores: testStores()})
-			store, id, err := tokens.Identify(cartRequest(tt.headers...))
+			store, id, err := tokens.Identify(cartRequest(tt.headers...), "")
 			wantRefusal(t, err, tt.refused)
 			if tt.refused == nil && (store.ID != 1 || id != 7) {
 				t.Errorf("got store %d by token %d, want 1 by 7", store.ID, id)
@@ -202,7 +202,7 @@ func TestAPITokens_UnknownTokensAreRefused(t *testing.T) {
 	t.Parallel()
 	source := NewMemoryAPITokens(APIToken{ID: 1, StoreID: 9, Hash: sha256.Sum256([]byte(strings.Repeat("a", 43)))})
 	tokens := NewAPITokens(APITokensConfig{Source: source, Stores: testStores()})
-	_, _, err := tokens.Identify(apiRequest("1|" + strings.Repeat("a", 43)))
+	_, _, err := tokens.Identify(apiRequest("1|"+strings.Repeat("a", 43)), "")
 	wantRefusal(t, err, errAPITokenUnknown)
 }
 
@@ -214,7 +214,7 @@ func TestAPITokens_ChecksAreCachedForTheTTL(t *testing.T) {
 		for _, name := range []string{token, "7|" + strings.Repeat("x", 43), "5|" + token[2:]} {
 			before := ledger.asked.Load()
 			for range 3 {
-				_, _, _ = tokens.Identify(apiRequest(name))
+				_, _, _ = tokens.Identify(apiRequest(name), "")
 			}
 			if n := ledger.asked.Load() - before; n > 1 {
 				t.Errorf("%d lookups for one token at one time, want at most 1", n)
@@ -222,11 +222,11 @@ func TestAPITokens_ChecksAreCachedForTheTTL(t *testing.T) {
 		}
 		ledger.revoke(7)
 		time.Sleep(499 * time.Millisecond)
-		if _, _, err := tokens.Identify(apiRequest(token)); err != nil {
+		if _, _, err := tokens.Identify(apiRequest(token), ""); err != nil {
 			t.Errorf("a check of 499 ms ago was not used: %v", err)
 		}
 		time.Sleep(time.Millisecond)
-		_, _, err := tokens.Identify(apiRequest(token))
+		_, _, err := tokens.Identify(apiRequest(token), "")
 		wantRefusal(t, err, errAPITokenRevoked)
 	})
 }
@@ -238,12 +238,12 @@ func TestAPITokens_NewTokenIsValidAfterTheTTL(t *testing.T) {
 		known := ledger.tokens[7]
 		delete(ledger.tokens, 7)
 		tokens := NewAPITokens(APITokensConfig{Source: ledger, Stores: testStores()})
-		_, _, err := tokens.Identify(apiRequest(token))
+		_, _, err := tokens.Identify(apiRequest(token), "")
 		wantRefusal(t, err, errAPITokenUnknown)
 
 		ledger.change(func(l *tokenLedger) { l.tokens[7] = known })
 		time.Sleep(500 * time.Millisecond)
-		_, _, err = tokens.Identify(apiRequest(token))
+		_, _, err = tokens.Identify(apiRequest(token), "")
 		wantRefusal(t, err, nil)
 	})
 }
@@ -259,11 +259,11 @@ func TestAPITokens_SlowSourceDoesNotDelayRevocation(t *testing.T) {
 
 		var early, late error
 		var both sync.WaitGroup
-		both.Go(func() { _, _, early = tokens.Identify(apiRequest(token)) })
+		both.Go(func() { _, _, early = tokens.Identify(apiRequest(token), "") })
 		time.Sleep(100 * time.Millisecond)
 		ledger.revoke(7)
 		time.Sleep(900 * time.Millisecond)
-		both.Go(func() { _, _, late = tokens.Identify(apiRequest(token)) })
+		both.Go(func() { _, _, late = tokens.Identify(apiRequest(token), "") })
 		both.Wait()
 		wantRefusal(t, early, nil)
 		wantRefusal(t, late, errAPITokenRevoked)
@@ -280,7 +280,7 @@ func TestAPITokens_ConcurrentChecksShareALookup(t *testing.T) {
 		var all sync.WaitGroup
 		for range 50 {
 			all.Go(func() {
-				if _, _, err := tokens.Identify(apiRequest(token)); err != nil {
+				if _, _, err := tokens.Identify(apiRequest(token), ""); err != nil {
 					failed.Add(1)
 				}
 			})
@@ -303,9 +303,9 @@ func TestAPITokens_ACanceledRequestDoesNotFailOthers(t *testing.T) {
 		defer cancel()
 		var first, second error
 		var both sync.WaitGroup
-		both.Go(func() { _, _, first = tokens.Identify(apiRequest(token).WithContext(ctx)) })
+		both.Go(func() { _, _, first = tokens.Identify(apiRequest(token).WithContext(ctx), "") })
 		synctest.Wait()
-		both.Go(func() { _, _, second = tokens.Identify(apiRequest(token)) })
+		both.Go(func() { _, _, second = tokens.Identify(apiRequest(token), "") })
 		both.Wait()
 		if refused := wantCode(t, first, "unavailable"); !errors.Is(refused, context.DeadlineExceeded) {
 			t.Errorf("got %v, want the deadline", refused)
@@ -321,17 +321,17 @@ func TestAPITokens_UnreachableSourceIsUnavailableAndNotCached(t *testing.T) {
 	tokens := NewAPITokens(APITokensConfig{Source: ledger, Stores: testStores()})
 
 	ledger.change(func(l *tokenLedger) { l.err = down })
-	_, _, err := tokens.Identify(apiRequest(token))
+	_, _, err := tokens.Identify(apiRequest(token), "")
 	refused := wantCode(t, err, "unavailable")
 	if !errors.Is(refused, down) || strings.Contains(refused.Error(), token[2:]) {
 		t.Errorf("got %v, want the source's error and no secret", refused)
 	}
 	ledger.change(func(l *tokenLedger) { l.err = nil })
-	_, _, err = tokens.Identify(apiRequest(token))
+	_, _, err = tokens.Identify(apiRequest(token), "")
 	wantRefusal(t, err, nil)
 
 	tokens = NewAPITokens(APITokensConfig{Source: ledger, Stores: brokenStores{down}})
-	_, _, err = tokens.Identify(apiRequest(token))
+	_, _, err = tokens.Identify(apiRequest(token), "")
 	wantCode(t, err, "unavailable")
 }
 
@@ -342,7 +342,7 @@ func TestAPITokens_UnresponsiveSourceTimesOut(t *testing.T) {
 		ledger.delay = time.Hour
 		tokens := NewAPITokens(APITokensConfig{Source: ledger, Stores: testStores()})
 		began := time.Now()
-		_, _, err := tokens.Identify(apiRequest(token))
+		_, _, err := tokens.Identify(apiRequest(token), "")
 		wantCode(t, err, "unavailable")
 		if took := time.Since(began); took != apiTokenTimeout {
 			t.Errorf("took %s, want %s", took, apiTokenTimeout)
@@ -355,7 +355,7 @@ func TestAPITokens_GuessingDoesNotFillMemory(t *testing.T) {
 	tokens := NewAPITokens(APITokensConfig{Source: NewMemoryAPITokens(), Stores: testStores()})
 	secret := strings.Repeat("x", 43)
 	for id := range 3 * maxAPITokens {
-		_, _, err := tokens.Identify(apiRequest(fmt.Sprintf("%d|%s", id+1, secret)))
+		_, _, err := tokens.Identify(apiRequest(fmt.Sprintf("%d|%s", id+1, secret)), "")
 		wantRefusal(t, err, errAPITokenUnknown)
 	}
 	tokens.checks.CleanUp()
@@ -376,7 +376,7 @@ func BenchmarkAPITokens(b *testing.B) {
 	r := apiRequest("1|" + secret)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, _, err := tokens.Identify(r); err != nil {
+		if _, _, err := tokens.Identify(r, ""); err != nil {
 			b.Fatal(err)
 		}
 	}

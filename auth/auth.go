@@ -12,6 +12,7 @@ import (
 	"net/http"
 
 	"commerce/auth/problem"
+	"commerce/auth/quota"
 	"commerce/auth/store"
 )
 
@@ -25,6 +26,8 @@ type Caller struct {
 	// Token is the guest's cart token, "" if the request has none or a malformed
 	// one. A customer may send one too: then that cart is to be merged.
 	Token CartToken
+
+	Client string // that the request counts for, as it was passed to Identify
 }
 
 // Config configures CartCallers.
@@ -37,6 +40,9 @@ type Config struct {
 	// DefaultStore is the ID of the store of requests that name none, and of JWTs
 	// without a store_id. 0: the only store, if there is exactly one.
 	DefaultStore int64
+
+	// Failures limits the invalid tokens of a client. nil: no limit.
+	Failures *quota.Quota
 }
 
 // CartCallers identifies the callers of the cart.
@@ -44,24 +50,25 @@ type CartCallers struct {
 	stores       StoreDirectory
 	tokens       *JWT
 	defaultStore int64
+	failures     failures
 }
 
 // NewCartCallers returns CartCallers for a config.
 func NewCartCallers(cfg Config) *CartCallers {
-	return &CartCallers{stores: cfg.Stores, tokens: cfg.Tokens, defaultStore: cfg.DefaultStore}
+	return &CartCallers{stores: cfg.Stores, tokens: cfg.Tokens, defaultStore: cfg.DefaultStore, failures: failures{cfg.Failures}}
 }
 
-// Identify returns the sender of r. Its errors are problem.Errors.
+// Identify returns the sender of r, which counts for a client. Its errors are problem.Errors.
 //
 // It verifies the Bearer token first: an invalid one is unauthenticated, whatever else is
 // wrong, and never makes its sender a guest. Then it finds the store: by X-Public-Key,
 // else by the JWT's store_id, else the default. Last, a customer's token must belong to
 // that store. A malformed cart token is not an error: it counts as none, and the client
 // gets a new one.
-func (c *CartCallers) Identify(r *http.Request) (Caller, error) {
+func (c *CartCallers) Identify(r *http.Request, client string) (Caller, error) {
 	claims, err := c.customer(r)
 	if err != nil {
-		return Caller{}, err
+		return Caller{}, c.failures.count(r.Context(), client, err)
 	}
 	key, err := publicKey(r.Header)
 	if err != nil {
@@ -71,7 +78,7 @@ func (c *CartCallers) Identify(r *http.Request) (Caller, error) {
 	if err != nil {
 		return Caller{}, err
 	}
-	return Caller{Store: store, Customer: claims.Customer, Token: cartToken(r.Header)}, nil
+	return Caller{Store: store, Customer: claims.Customer, Token: cartToken(r.Header), Client: client}, nil
 }
 
 // customer returns the claims of r's JWT. They are zero for a guest.

@@ -136,7 +136,7 @@ func TestCartCallers_Identify(t *testing.T) {
 			if tt.noCustomers {
 				cfg.Tokens = nil
 			}
-			caller, err := NewCartCallers(cfg).Identify(cartRequest(tt.headers...))
+			caller, err := NewCartCallers(cfg).Identify(cartRequest(tt.headers...), "")
 			wantRefusal(t, err, tt.refused)
 			if tt.refused != nil {
 				if caller != (Caller{}) {
@@ -175,7 +175,7 @@ func TestCartCallers_UnreachableDirectoryIsUnavailable(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			callers := NewCartCallers(Config{Stores: brokenStores{down}, Tokens: tokens})
-			_, err := callers.Identify(cartRequest(headers...))
+			_, err := callers.Identify(cartRequest(headers...), "")
 			if refused := wantCode(t, err, "unavailable"); !errors.Is(refused, down) || refused.Faults[0].Member != "" {
 				t.Errorf("got %v of member %q, want the directory's error and no member", refused, refused.Faults[0].Member)
 			}
@@ -186,14 +186,14 @@ func TestCartCallers_UnreachableDirectoryIsUnavailable(t *testing.T) {
 func TestCartCallers_InvalidBearerIsRefusedWithoutADirectory(t *testing.T) {
 	t.Parallel()
 	callers := NewCartCallers(Config{Stores: brokenStores{errors.New("down")}, Tokens: newTestJWT(t)})
-	_, err := callers.Identify(cartRequest("Authorization", "Bearer x.y.z"))
+	_, err := callers.Identify(cartRequest("Authorization", "Bearer x.y.z"), "")
 	wantCode(t, err, "unauthenticated")
 }
 
 func TestCartCallers_GuestDoesNotAllocate(t *testing.T) {
 	callers := NewCartCallers(Config{Stores: testStores(), Tokens: newTestJWT(t)})
 	r := cartRequest("X-Public-Key", "pk_one", "X-Cart-Token", guestToken)
-	if n := testing.AllocsPerRun(100, func() { _, _ = callers.Identify(r) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { _, _ = callers.Identify(r, "") }); n != 0 {
 		t.Errorf("%v allocations per request, want 0", n)
 	}
 }
@@ -241,7 +241,7 @@ func BenchmarkCartCallers(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := callers.Identify(r); err != nil {
+				if _, err := callers.Identify(r, ""); err != nil {
 					b.Fatal(err)
 				}
 			}

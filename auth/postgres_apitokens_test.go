@@ -52,7 +52,7 @@ func TestPostgresAPITokens_StoresOnlyAHashOfTheSecret(t *testing.T) {
 		t.Errorf("found %+v, %v", found, err)
 	}
 	tokens := NewAPITokens(APITokensConfig{Source: table, Stores: testStores()})
-	if store, used, err := tokens.Identify(apiRequest(text)); err != nil || store.ID != 1 || used != id {
+	if store, used, err := tokens.Identify(apiRequest(text), ""); err != nil || store.ID != 1 || used != id {
 		t.Errorf("identified as %v by %d, %v", store, used, err)
 	}
 }
@@ -118,7 +118,7 @@ func revocationIsLate(t *testing.T, table *PostgresAPITokens, instances []*APITo
 	}
 	id, _, _ := ParseAPIToken(text)
 	for i, tokens := range instances {
-		if _, _, err := tokens.Identify(apiRequest(text)); err != nil {
+		if _, _, err := tokens.Identify(apiRequest(text), ""); err != nil {
 			return fmt.Sprintf("instance %d, before: %v", i, err)
 		}
 	}
@@ -129,7 +129,7 @@ func revocationIsLate(t *testing.T, table *PostgresAPITokens, instances []*APITo
 	for i, tokens := range instances {
 		for {
 			sent := time.Since(revoked)
-			_, _, err := tokens.Identify(apiRequest(text))
+			_, _, err := tokens.Identify(apiRequest(text), "")
 			if errors.Is(err, errAPITokenRevoked) {
 				break
 			}
@@ -242,7 +242,7 @@ func TestRoles_TheServiceReadsAndWritesOnlyLastUse(t *testing.T) {
 	}
 	db := ephemeral.OpenPool(t, roles(t, owner), connect.PostgresConfig{Writable: true})
 	tokens := NewAPITokens(APITokensConfig{Source: NewPostgresAPITokens(db, nil), Stores: testStores()})
-	if _, _, err := tokens.Identify(apiRequest(text)); err != nil {
+	if _, _, err := tokens.Identify(apiRequest(text), ""); err != nil {
 		t.Fatalf("read as the service: %v", err)
 	}
 	used := NewLastUsed(LastUsedConfig{Pool: db, Log: slog.New(slog.DiscardHandler)})

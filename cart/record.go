@@ -85,7 +85,7 @@ func (r Record) Judge(a Attempt, now time.Time) (v Verdict, moved LineID, refusa
 type Rule func(c Cart, reserved Room) (changed Cart, moved LineID, refusal *Refusal)
 
 // Change judges an attempt and makes the change if nothing comes before it. newID is for a
-// cart that begins with this change.
+// cart that begins with this change; "" refuses a change with which a cart would begin.
 //
 // An applied change is remembered even if it altered nothing: its repeat may come after a
 // change that it would undo. A cart that was never used stays so until something alters
@@ -98,6 +98,9 @@ func (r Record) Change(a Attempt, newID string, now time.Time, rule Rule) (Recor
 	changed, moved, refusal := rule(r.Cart, reserved(r.Merges))
 	if refusal != nil {
 		return r, Refused, "", refusal
+	}
+	if changed.Version != r.Cart.Version && changed.ID == "" && newID == "" {
+		return r, Refused, "", &Refusal{Code: problem.RateLimited}
 	}
 	r = r.become(changed, newID)
 	if r.Cart.ID != "" {

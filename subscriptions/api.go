@@ -107,7 +107,7 @@ func (v *visit) ctx() context.Context { return v.Request.Context() }
 // serve identifies the store before a call.
 func (a *API) serve(call func(*visit) (wire.Answer, error)) wire.Handler {
 	return func(c *gin.Context) (wire.Answer, error) {
-		store, token, err := a.tokens.Identify(c.Request)
+		store, token, err := a.tokens.Identify(c.Request, wire.Client(c))
 		if err != nil {
 			return wire.Answer{}, err
 		}

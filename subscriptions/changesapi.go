@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"net/http"
 	"strings"
 
 	"commerce/cart/wire"
@@ -77,7 +76,7 @@ func (a *API) changes(v *visit) (wire.Answer, error) {
 // streamed answers with a stream of everything after the cursor.
 func (a *API) streamed(v *visit, r changesRequest) (wire.Answer, error) {
 	store := v.store
-	s := Stream{Source: a.source, Store: store, After: r.after, Format: r.format, Now: a.now, Check: func() error { return a.mayContinue(v.Request) }}
+	s := Stream{Source: a.source, Store: store, After: r.after, Format: r.format, Now: a.now, Check: func() error { return a.mayContinue(v) }}
 	parts := func(ctx context.Context, w *wire.Writer) iter.Seq2[[]byte, error] {
 		return func(yield func([]byte, error) bool) {
 			if !a.streams.enter(store.ID) {
@@ -103,11 +102,11 @@ func (a *API) streamed(v *visit, r changesRequest) (wire.Answer, error) {
 var errStopping = unavailable(errors.New("the process is stopping"))
 
 // mayContinue returns why a stream must end: the process stops, or the token was revoked.
-func (a *API) mayContinue(r *http.Request) error {
+func (a *API) mayContinue(v *visit) error {
 	if a.stopping() {
 		return errStopping
 	}
-	_, _, err := a.tokens.Identify(r)
+	_, _, err := a.tokens.Identify(v.Request, wire.Client(v.Context))
 	return err
 }
 

@@ -21,6 +21,13 @@ type Error struct {
 	Kind   string  // finer than Code, for operators: a fixed word that callers are not told; "" for none
 
 	RetryAfter time.Duration // when a repeat may succeed; 0: in a moment, or never
+	Budget     Budget        // that a RateLimited call has used up
+}
+
+// Budget is a limit of what one client may do.
+type Budget struct {
+	Name string // for metrics
+	Uses int64  // in one period
 }
 
 // Fault is one thing that is wrong: the member, parameter or header of the request
@@ -54,6 +61,13 @@ func (e *Error) OfKind(kind string) *Error {
 	finer := *e
 	finer.Kind = kind
 	return &finer
+}
+
+// After returns a copy of the error that may be repeated after a while.
+func (e *Error) After(wait time.Duration) *Error {
+	later := *e
+	later.RetryAfter = wait
+	return &later
 }
 
 // Join makes one error of several. It has the code of the first one and the faults of

@@ -72,7 +72,7 @@ func (v *visit) token() auth.CartToken {
 // to the answer.
 func (a *API) serve(handle func(*visit) (wire.Answer, error)) wire.Handler {
 	return func(c *gin.Context) (wire.Answer, error) {
-		caller, err := a.callers.Identify(c.Request)
+		caller, err := a.callers.Identify(c.Request, wire.Client(c))
 		if err != nil {
 			return wire.Answer{}, err
 		}

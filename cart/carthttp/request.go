@@ -15,14 +15,12 @@ import (
 	"commerce/auth/problem"
 	"commerce/cart"
 	"commerce/cart/service"
-	"commerce/cart/wire"
 )
 
 // request is a client's request to change the cart.
 type request struct {
 	item    cart.LineID // from the path; "" if no line can have that ID
 	members object      // of the body; nil for a DELETE, whose body is not read
-	client  string      // as wire.Client returns it
 	on      service.Conditions
 }
 
@@ -36,7 +34,6 @@ func readRequest(c *gin.Context, basePath string) (r request, err error) {
 		}
 	}
 	r.item, _ = cart.ParseLineID(c.Param("item_id"))
-	r.client = wire.Client(c)
 	r.on, err = conditionsOf(c.Request, basePath, body)
 	return r, err
 }
@@ -207,7 +204,7 @@ func (r request) couponCode() (service.CouponCode, *problem.Error) {
 	if refusal != nil {
 		return service.CouponCode{}, refusal
 	}
-	return service.CouponCode{Code: code, Member: name, Client: r.client}, nil
+	return service.CouponCode{Code: code, Member: name}, nil
 }
 
 func (o object) code(name string) (string, *problem.Error) {

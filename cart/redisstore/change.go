@@ -78,7 +78,7 @@ type Conditions struct {
 
 // Attempt is what the service adds to one attempt at a change.
 type Attempt struct {
-	CartID string // for a cart that this change creates
+	CartID string // for a cart that this change creates; "": it may not create one, which is RateLimited
 	PassBy Notes  // merges that cannot be finished now: the change is made without them
 }
 

@@ -116,6 +116,9 @@ func (w *twins) change(t *rapid.T, ref redisstore.Ref, c command) {
 	pass := map[string]noted{"those under way": own.underWay, "those before": own.before}[rapid.SampledFrom(passedBy).Draw(t, "merges passed by")]
 	c.attempt.PassBy = pass.names
 	with := redisstore.Attempt{CartID: w.newID(), PassBy: pass.notes}
+	if rapid.IntRange(0, 3).Draw(t, "may begin a cart") == 0 {
+		with.CartID = ""
+	}
 	send := w.store.Change
 	if rapid.IntRange(0, 9).Draw(t, "late") == 0 {
 		c.attempt.Deadline = w.clock.Add(time.Duration(rapid.IntRange(-1, 1).Draw(t, "deadline")) * time.Millisecond)

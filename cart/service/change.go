@@ -69,6 +69,8 @@ func (s *Carts) conclude(ctx context.Context, v *Visit, on Conditions, c change,
 		return Changed{}, problem.New(code, "Idempotency-Key", textKeyReused)
 	case code == cart.LineChanged:
 		return Changed{}, errLineChanged
+	case code == problem.RateLimited:
+		return Changed{}, s.tooManyCarts(v)
 	default:
 		return Changed{}, cart.Refusal{Code: code, A: o.A, B: o.B}.Problem(c.member, c.product, s.limits)
 	}
@@ -91,7 +93,7 @@ func (c change) item(o redisstore.Outcome) *cart.LineID {
 // idempotency key may have gone to a guest's cart that is not merged yet, or that another
 // customer has claimed, so send looks the key up there first.
 func (s *Carts) send(ctx context.Context, v *Visit, on Conditions, c redisstore.Change) (redisstore.Outcome, error) {
-	with := redisstore.Attempt{CartID: s.newCartID()}
+	with := redisstore.Attempt{CartID: s.newCartIDFor(v)}
 	if v.Postponed || v.guestApplied.Fingerprint == on.Fingerprint { // after a merge, the customer's own keys decide about another fingerprint
 		if o, err := s.repeats(ctx, v, on, v.guestApplied); err != nil || o.Word != "" {
 			return o, err
@@ -121,9 +123,11 @@ func (s *Carts) send(ctx context.Context, v *Visit, on Conditions, c redisstore.
 }
 
 func (s *Carts) sendOnce(ctx context.Context, v *Visit, on Conditions, with redisstore.Attempt, c redisstore.Change) (redisstore.Outcome, error) {
-	ctx, trip := v.budget.spend(ctx)
-	defer trip.done()
-	return s.redis.Change(ctx, v.own, on, with, c)
+	limited, trip := v.budget.spend(ctx)
+	o, err := s.redis.Change(limited, v.own, on, with, c)
+	trip.done()
+	s.countCreation(ctx, v, with.CartID, o, err)
+	return o, err
 }
 
 // repeatElsewhere looks for a change's idempotency key in guests' carts that are not merged

@@ -12,7 +12,6 @@ import (
 type CouponCode struct {
 	Code   string // in the form that cart.NormalCouponCode returns
 	Member string // name of the request member that held the code, for errors
-	Client string // address that the request came from, for Guesses
 }
 
 // RedeemCoupon sets the cart's coupon, and replaces any other. A client that has had too
@@ -23,7 +22,7 @@ func (s *Carts) RedeemCoupon(ctx context.Context, v *Visit, on Conditions, c Cou
 	if err != nil {
 		return Changed{}, err
 	}
-	guess := s.guesses.begin(c.Client, v.name(), priced.Cart.ID == "")
+	guess := s.guesses.begin(v.client, v.name(), priced.Cart.ID == "")
 	if guess.tooMany != nil {
 		return s.makeChange(ctx, v, on, change{refusal: guess.tooMany})
 	}

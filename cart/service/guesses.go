@@ -1,12 +1,10 @@
 package service
 
 import (
-	"context"
-	"fmt"
+	"sync"
 	"time"
 
-	"github.com/sethvargo/go-limiter"
-	"github.com/sethvargo/go-limiter/memorystore"
+	"github.com/maypok86/otter/v2"
 
 	"commerce/auth/locale"
 	"commerce/auth/problem"
@@ -19,44 +17,69 @@ const (
 	guessWindow     = 10 * time.Minute
 )
 
+// maxGuessers is how many counts of each kind an instance remembers. It forgets those first
+// that were not used for long.
+const maxGuessers = 20_000
+
 // Guesses limits the coupon codes that are refused, so that codes cannot be found by trying
 // them. Carts that hold nothing also share a limit, because any client can make up cart
 // tokens. It counts in the process. It is safe for concurrent use; a nil *Guesses has no
 // limit.
-type Guesses struct{ ofCart, ofEmpty limiter.Store }
-
-// NewGuesses returns Guesses. Their goroutines, which free memory, run until the process
-// ends.
-func NewGuesses() (*Guesses, error) {
-	ofCart, err := newGuessLimit(maxGuesses)
-	if err != nil {
-		return nil, err
-	}
-	ofEmpty, err := newGuessLimit(maxEmptyGuesses)
-	return &Guesses{ofCart, ofEmpty}, err
+type Guesses struct {
+	now             func() time.Time
+	ofCart, ofEmpty *guessLimit
 }
 
-func newGuessLimit(most uint64) (limiter.Store, error) {
-	limit, err := memorystore.New(&memorystore.Config{
-		Tokens: most, Interval: guessWindow,
-		SweepInterval: time.Minute, SweepMinTTL: guessWindow,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("make the limit of coupon codes: %w", err)
+// NewGuesses returns Guesses. now is the clock; nil: time.Now.
+func NewGuesses(now func() time.Time) *Guesses {
+	if now == nil {
+		now = time.Now
 	}
-	return limit, nil
+	return &Guesses{now, newGuessLimit(maxGuesses), newGuessLimit(maxEmptyGuesses)}
+}
+
+// guessLimit limits the guesses of each key.
+type guessLimit struct {
+	most  int
+	byKey *otter.Cache[string, *guessCount]
+}
+
+func newGuessLimit(most int) *guessLimit {
+	return &guessLimit{most, otter.Must(&otter.Options[string, *guessCount]{MaximumSize: maxGuessers})}
+}
+
+// guessCount counts the guesses of one key in the current window.
+type guessCount struct {
+	mu   sync.Mutex
+	n    int
+	ends time.Time
+}
+
+// take counts a guess. At the limit it counts none, and returns when the window ends.
+func (l *guessLimit) take(key string, now time.Time) (count *guessCount, wait time.Duration) {
+	count, _ = l.byKey.ComputeIfAbsent(key, func() (*guessCount, bool) { return &guessCount{}, false })
+	count.mu.Lock()
+	defer count.mu.Unlock()
+	if !now.Before(count.ends) {
+		count.n, count.ends = 0, now.Add(guessWindow)
+	}
+	if count.n >= l.most {
+		return nil, count.ends.Sub(now)
+	}
+	count.n++
+	return count, 0
+}
+
+func (c *guessCount) forget() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.n = max(c.n-1, 0)
 }
 
 // guess is one code that a client tries.
 type guess struct {
 	tooMany *problem.Error // why the code must not be judged; nil when it may be
-	counted []counted
-}
-
-// counted is where a guess counts.
-type counted struct {
-	limit limiter.Store
-	key   string
+	counted []*guessCount
 }
 
 // begin counts a guess before it is judged, so that concurrent guesses cannot pass the
@@ -66,38 +89,34 @@ func (g *Guesses) begin(client, cart string, empty bool) (made guess) {
 	if g == nil {
 		return made
 	}
-	var limits []counted
 	if empty {
-		limits = append(limits, counted{g.ofEmpty, client})
+		made.count(g.ofEmpty, client, g.now())
 	}
-	if cart != "" {
-		limits = append(limits, counted{g.ofCart, client + " " + cart})
-	}
-	for _, c := range limits {
-		_, _, reset, ok, err := c.limit.Take(context.Background(), c.key) // in memory; an error only after Close
-		if err == nil && !ok {
-			tooMany := *errTooManyGuesses
-			tooMany.RetryAfter = time.Until(time.Unix(0, int64(reset))) // the limiter has no injected clock
-			made.tooMany = &tooMany
-			made.forget()
-			return made
-		}
-		made.counted = append(made.counted, c)
+	if cart != "" && made.tooMany == nil {
+		made.count(g.ofCart, client+" "+cart, g.now())
 	}
 	return made
 }
 
+func (m *guess) count(limit *guessLimit, key string, now time.Time) {
+	count, wait := limit.take(key, now)
+	if count == nil {
+		m.tooMany = errTooManyGuesses.After(wait)
+		m.tooMany.Budget = problem.Budget{Name: "coupons", Uses: int64(limit.most)}
+		m.forget()
+		return
+	}
+	m.counted = append(m.counted, count)
+}
+
 // forget removes the guess from all counts.
-func (m guess) forget() {
-	for _, c := range m.counted {
-		_ = c.limit.Burst(context.Background(), c.key, 1) // an error only after Close
+func (m *guess) forget() {
+	for _, count := range m.counted {
+		count.forget()
 	}
 }
 
 var errTooManyGuesses = problem.New(problem.RateLimited, "", locale.Text{
 	locale.En: "Too many coupon codes were refused. Please try again in a few minutes.",
 	locale.Ar: "رُفض عدد كبير جدًا من رموز القسائم. يُرجى المحاولة بعد بضع دقائق.",
-}).OfKind(LimitCouponCodes)
-
-// LimitCouponCodes is the Kind of the error after too many refused coupon codes.
-const LimitCouponCodes = "coupon_codes"
+})

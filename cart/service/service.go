@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"time"
 
+	"commerce/auth/quota"
 	"commerce/cart"
 	"commerce/cart/redisstore"
 )
@@ -21,6 +22,7 @@ type Carts struct {
 	catalog  Catalog
 	coupons  Coupons
 	guesses  *Guesses
+	creation *quota.Quota
 	limits   cart.Limits
 	strategy cart.Strategy
 	budget   time.Duration
@@ -58,7 +60,8 @@ type Config struct {
 	Redis    *redisstore.Store
 	Catalog  Catalog
 	Coupons  Coupons
-	Guesses  *Guesses // nil: any number of coupon codes may be refused
+	Guesses  *Guesses     // nil: any number of coupon codes may be refused
+	Creation *quota.Quota // how many guests' carts a client may create; nil: any number
 	Limits   cart.Limits
 	Strategy cart.Strategy    // of merges; default cart.Sum
 	Budget   time.Duration    // how long each request may wait for Redis; default 200 ms
@@ -71,7 +74,7 @@ type Config struct {
 // New returns Carts.
 func New(c Config) *Carts {
 	s := &Carts{
-		redis: c.Redis, catalog: c.Catalog, coupons: c.Coupons, guesses: c.Guesses, limits: c.Limits, strategy: c.Strategy,
+		redis: c.Redis, catalog: c.Catalog, coupons: c.Coupons, guesses: c.Guesses, creation: c.Creation, limits: c.Limits, strategy: c.Strategy,
 		budget: c.Budget, now: c.Now, rand: c.Rand, log: c.Log, events: c.Events.withDefaults(),
 	}
 	if s.strategy == "" {

@@ -25,6 +25,7 @@ type Visit struct {
 	own      redisstore.Ref
 	guest    redisstore.Ref // of the guest's token that came with a customer; zero for none
 	customer string         // the subject of the customer's JWT; "" for a guest
+	client   string         // that the call counts for
 	budget   budget
 
 	guestApplied cart.KeyUse // the change that guest has applied under the request's key; zero for none
@@ -32,7 +33,7 @@ type Visit struct {
 
 // Visit begins a call. A guest without a token gets a new one, and Fresh is set.
 func (s *Carts) Visit(c auth.Caller) (*Visit, error) {
-	v := &Visit{Store: c.Store, budget: newBudget(s.budget)}
+	v := &Visit{Store: c.Store, client: c.Client, budget: newBudget(s.budget)}
 	if c.Customer != "" {
 		v.own, v.customer = redisstore.CustomerRef(c.Store.ID, c.Customer), c.Customer
 		if c.Token != "" {

@@ -50,6 +50,7 @@ func TestBenchmarks_RunEndToEnd(t *testing.T) {
 			{"writes", 0, 3, 0},
 			{"start", 0, 2, 0},
 			{"outage", 0, 2*2 + 1, 0},
+			{"overload", 0, 3 * 3, 0},
 		},
 		"subscriptions": {
 			{"list", 2 + 1 + 2 + 7 + 1, 0, 1},     // the first page, page 10 by link and by number, filters, changes

@@ -19,7 +19,7 @@ const jwtSecret = "the secret of the benchmark, which needs 32 bytes"
 func serviceSettings(database string, redis *process) []string {
 	return []string{
 		"DATABASE_URL=" + database, "REDIS_URL=" + redis.url,
-		"JWT_SECRET=" + jwtSecret, "TRUSTED_PROXIES=127.0.0.1",
+		"JWT_SECRET=" + jwtSecret, "TRUSTED_PROXIES=127.0.0.1", "CREATE_LIMIT=off",
 	}
 }
 

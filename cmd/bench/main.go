@@ -72,6 +72,7 @@ func benchmarks() []benchmark {
 		{"writes", benchWrites},
 		{"start", benchStart},
 		{"outage", benchOutage},
+		{"overload", benchOverload},
 		{"soak", benchSoak},
 		{"list", benchList},
 		{"export", benchExport},

@@ -7,9 +7,6 @@ import (
 	"net/url"
 	"strings"
 
-	toxiproxy "github.com/Shopify/toxiproxy/v2"
-	"github.com/rs/zerolog"
-
 	"commerce/cmd/bench/results"
 )
 
@@ -46,12 +43,10 @@ func openCutOffShop(ctx context.Context, s *stage) (opened *shop, freeze func() 
 	if err != nil {
 		return nil, nil, err
 	}
-	api := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop())
-	line := toxiproxy.NewProxy(api, "postgres", "127.0.0.1:0", server.Host)
-	if err := line.Start(); err != nil {
+	line, err := s.proxy("postgres", server.Host)
+	if err != nil {
 		return nil, nil, err
 	}
-	s.ends = append(s.ends, func() error { line.Stop(); return nil })
 	freeze = func() error {
 		for _, direction := range []string{"upstream", "downstream"} {
 			toxic := fmt.Sprintf(`{"type":"timeout","stream":%q,"attributes":{"timeout":0}}`, direction)

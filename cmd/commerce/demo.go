@@ -57,6 +57,8 @@ func (c *demoCommand) Run(ctx context.Context, out output) error {
 	parts.Metrics.ObserveRedis(rdb)
 	traces.TraceRedis(rdb)
 	parts.Redis = rdb
+	limits := c.quotas(rdb, log)
+	parts.Creation, parts.Failures = limits.creation, limits.failures
 	now := time.Now()
 	memory := sampleCatalog(now)
 	parts.Catalog, parts.Coupons = memory, memory
@@ -98,7 +100,9 @@ func offerSubscriptions(parts *server.Parts, store int64, now time.Time) (token 
 	}
 	made := auth.APIToken{ID: 1, StoreID: store, Name: "demo", Hash: sum, CreatedAt: now}
 	parts.Subscriptions = subscriptions.NewMemory(sample.Customers(), sample.Subscriptions(now))
-	parts.APITokens = auth.NewAPITokens(auth.APITokensConfig{Source: auth.NewMemoryAPITokens(made), Stores: parts.Stores})
+	parts.APITokens = auth.NewAPITokens(auth.APITokensConfig{
+		Source: auth.NewMemoryAPITokens(made), Stores: parts.Stores, Failures: parts.Failures,
+	})
 	return "1|" + secret, nil
 }
 

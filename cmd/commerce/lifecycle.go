@@ -66,7 +66,12 @@ func (s *settings) run(ctx context.Context, parts server.Parts, admin *server.Ad
 	}
 	admin.Metrics, admin.Version, admin.Profiles = parts.Metrics, version, s.profiles(sockets.admin)
 	announce(sockets)
-	return sockets.serve(ctx, handler, admin, drainDelay, parts.Log)
+	public := httpServer(reconnect(handler, admin), timeLimits(), parts.Log)
+	public.ConnContext = server.ConnContext
+	if s.H2C == "on" {
+		acceptH2C(public)
+	}
+	return sockets.serve(ctx, public, admin, drainDelay, parts.Log)
 }
 
 // endedFor returns a function that reports whether ctx ended at least d ago.
@@ -85,17 +90,16 @@ func (s *settings) profiles(admin net.Listener) bool {
 // serve serves both addresses until ctx ends. Then /readyz fails, so that load balancers
 // stop sending requests. After the delay serve closes the public address and waits for
 // requests in flight, at most until the grace period is over.
-func (l listeners) serve(ctx context.Context, public http.Handler, admin *server.Admin, delay time.Duration, log *slog.Logger) error {
-	publicSide, adminSide := httpServer(reconnect(public, admin), log), httpServer(admin.Handler(), log)
-	publicSide.ConnContext = server.ConnContext
+func (l listeners) serve(ctx context.Context, public *http.Server, admin *server.Admin, delay time.Duration, log *slog.Logger) error {
+	adminSide := httpServer(admin.Handler(), timeLimits(), log)
 	adminSide.WriteTimeout = 0 // the caller chooses the duration of a profile
 	failed := make(chan error, 2)
-	go func() { failed <- publicSide.Serve(server.HoldWrites(l.public)) }()
+	go func() { failed <- public.Serve(server.HoldWrites(l.public)) }()
 	go func() { failed <- adminSide.Serve(l.admin) }()
 
 	select {
 	case err := <-failed:
-		return errors.Join(err, publicSide.Close(), adminSide.Close())
+		return errors.Join(err, public.Close(), adminSide.Close())
 	case <-ctx.Done():
 	}
 	admin.Drain()
@@ -103,10 +107,10 @@ func (l listeners) serve(ctx context.Context, public http.Handler, admin *server
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), gracePeriod)
 	defer cancel()
 	time.Sleep(delay)
-	err := publicSide.Shutdown(last)
+	err := public.Shutdown(last)
 	if errors.Is(err, context.DeadlineExceeded) {
 		log.Warn("requests were still running", "after", gracePeriod.String())
-		err = publicSide.Close()
+		err = public.Close()
 	}
 	return errors.Join(err, adminSide.Close())
 }
@@ -122,14 +126,43 @@ func reconnect(h http.Handler, admin *server.Admin) http.Handler {
 	})
 }
 
-func httpServer(h http.Handler, log *slog.Logger) *http.Server {
+// waits are how long a server waits for its clients. After that it closes the connection, or in
+// HTTP/2 ends the request.
+type waits struct {
+	header   time.Duration // for a request's headers
+	request  time.Duration // for a whole request
+	response time.Duration // until the client has read the response
+	idle     time.Duration // for the next request
+}
+
+func timeLimits() waits {
+	return waits{header: 5 * time.Second, request: 10 * time.Second, response: 15 * time.Second, idle: 2 * time.Minute}
+}
+
+func httpServer(h http.Handler, limits waits, log *slog.Logger) *http.Server {
 	return &http.Server{
 		Handler:           h,
-		ReadHeaderTimeout: 5 * time.Second,
-		ReadTimeout:       10 * time.Second,
-		WriteTimeout:      15 * time.Second,
-		IdleTimeout:       2 * time.Minute,
+		ReadHeaderTimeout: limits.header,
+		ReadTimeout:       limits.request,
+		WriteTimeout:      limits.response,
+		IdleTimeout:       limits.idle,
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+	}
+}
+
+// acceptH2C makes a server also accept HTTP/2 without TLS, from clients that know that it does.
+// A connection has a limited number of requests at the same time, and a client that does not
+// read them or answer pings loses it.
+func acceptH2C(s *http.Server) {
+	s.Protocols = new(http.Protocols)
+	s.Protocols.SetHTTP1(true)
+	s.Protocols.SetUnencryptedHTTP2(true)
+	s.HTTP2 = &http.HTTP2Config{
+		MaxConcurrentStreams:      128,
+		MaxReceiveBufferPerStream: 128 << 10, // a request's body has at most 64 KiB
+		SendPingTimeout:           s.IdleTimeout / 4,
+		PingTimeout:               s.WriteTimeout,
+		WriteByteTimeout:          s.WriteTimeout,
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"commerce/cart"
+	"commerce/cmd/internal/server"
 )
 
 // maxDrainDelay leaves enough of the grace period for the last request.
@@ -14,6 +15,9 @@ const maxDrainDelay = 4 * time.Second
 
 // maxReplicas is the highest REDIS_MIN_REPLICAS. It catches typing errors.
 const maxReplicas = 100
+
+// maxInFlight is the highest MAX_IN_FLIGHT. It catches typing errors.
+const maxInFlight = 100_000
 
 // defaultLimits are the limits of a cart, unless they are set.
 func defaultLimits() cart.Limits {
@@ -29,7 +33,7 @@ func helpNumbers() kong.Vars {
 		"lines": limits.Lines, "max_lines": cart.MaxLines,
 		"quantity": limits.Quantity, "max_quantity": cart.MaxQuantity,
 		"line_text": limits.LineText, "cart_text": limits.CartText, "max_text": cart.MaxText,
-		"max_replicas": maxReplicas,
+		"max_replicas": maxReplicas, "max_in_flight": maxInFlight, "in_flight_per_cpu": server.InFlightPerCPU,
 	} {
 		vars[name] = strconv.FormatInt(n, 10)
 	}

@@ -72,6 +72,8 @@ func (c *serveCommand) Run(ctx context.Context, out output) error {
 	parts.Metrics.ObserveRedis(rdb)
 	traces.TraceRedis(rdb)
 	parts.Redis = rdb
+	limits := c.quotas(rdb, log)
+	parts.Creation, parts.Failures = limits.creation, limits.failures
 	sentinels, err := connect.RedisSentinels(c.RedisURL)
 	if err != nil {
 		return &badSetting{"REDIS_URL", err}
@@ -94,7 +96,7 @@ func (c *serveCommand) Run(ctx context.Context, out output) error {
 	defer watch(ctx, admin)()
 	defer catalog.listen(ctx)()
 	parts.Catalog, parts.Coupons, parts.Stores = catalog.products, catalog.products, catalog.stores
-	subs, err := c.Database.openSubscriptions(ctx, catalog.stores, seen, log)
+	subs, err := c.Database.openSubscriptions(ctx, catalog.stores, limits.failures, seen, log)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"commerce/auth/quota"
 	"commerce/cart"
 	"commerce/cart/redisstore"
 	"commerce/cmd/internal/jsonlog"
@@ -47,6 +48,9 @@ type settings struct {
 	PublicURL      string   `name:"public-url" env:"PUBLIC_URL" placeholder:"URL" help:"URL that clients use, for page links. Default: taken from the request, or from a proxy in TRUSTED_PROXIES."`
 	CORSOrigins    []string `name:"cors-origins" env:"CORS_ORIGINS" placeholder:"ORIGIN" help:"Browser origins to allow, or * for all. Default: * in the demo, otherwise none."`
 	RateLimit      string   `env:"RATE_LIMIT" default:"on" help:"on or off. Turn it off if a gateway limits requests."`
+	CreateLimit    string   `env:"CREATE_LIMIT" default:"200/s,20000/h" help:"Carts that the guests of one address (IPv6: /64 network) may create, as rates per s, m or h, or off. No limit if RATE_LIMIT is off."`
+	MaxInFlight    int64    `env:"MAX_IN_FLIGHT" placeholder:"N" help:"Requests of carts, and of subscriptions, that are worked on at the same time; at most ${max_in_flight}. Further ones get a 503. Default: ${in_flight_per_cpu} for each CPU."`
+	H2C            string   `name:"h2c" env:"H2C" default:"off" help:"on or off: also accept HTTP/2 without TLS, for a proxy that uses it."`
 	TrustedProxies []string `env:"TRUSTED_PROXIES" placeholder:"NETWORK" help:"Addresses or networks of proxies whose X-Forwarded-For, X-Forwarded-Proto and X-Forwarded-Host headers are trusted. Default: none."`
 	Playground     string   `env:"PLAYGROUND" placeholder:"on|off" help:"on or off: serve a page at / to try the API. Default: on in the demo, otherwise off."`
 
@@ -83,6 +87,10 @@ func (s *settings) faults() faults {
 		f.add("CORS_ORIGINS", checkOrigin(origin))
 	}
 	f.add("RATE_LIMIT", oneOf(s.RateLimit, "on", "off"))
+	_, err = quota.Parse(s.CreateLimit)
+	f.add("CREATE_LIMIT", err)
+	f.add("MAX_IN_FLIGHT", within(s.MaxInFlight, 0, maxInFlight))
+	f.add("H2C", oneOf(s.H2C, "on", "off"))
 	for _, proxy := range s.TrustedProxies {
 		f.add("TRUSTED_PROXIES", checkNetwork(proxy))
 	}
@@ -125,6 +133,7 @@ func (s *settings) parts(log *slog.Logger) (server.Parts, error) {
 		PublicURL:      strings.TrimRight(s.PublicURL, "/"),
 		CORSOrigins:    s.CORSOrigins,
 		RateLimit:      s.RateLimit == "on",
+		MaxInFlight:    int(s.MaxInFlight),
 		TrustedProxies: s.TrustedProxies,
 		Log:            log,
 		Metrics:        telemetry.New(version),

@@ -44,7 +44,7 @@ func TestSettings_AreThoseOfTheOperationsGuide(t *testing.T) {
 	}
 	documented := map[string]bool{}
 	for _, code := range regexp.MustCompile("`[^`\n]*`").FindAllString(string(guide), -1) {
-		if name := regexp.MustCompile("^`([A-Z]+(?:_[A-Z]+)*)(?:=[^`]*)?`$").FindStringSubmatch(code); name != nil {
+		if name := regexp.MustCompile("^`([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*)(?:=[^`]*)?`$").FindStringSubmatch(code); name != nil {
 			documented[name[1]] = true
 		}
 	}

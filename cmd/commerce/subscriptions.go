@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"commerce/auth"
+	"commerce/auth/quota"
 	"commerce/deploy/connect"
 	"commerce/subscriptions"
 )
@@ -41,7 +42,7 @@ const tokenConns = 4
 
 // openSubscriptions opens the pools and starts to record token use. The caller calls
 // close.
-func (d databaseSettings) openSubscriptions(ctx context.Context, stores auth.StoreDirectory, seen instruments, log *slog.Logger) (*subscriptionReader, error) {
+func (d databaseSettings) openSubscriptions(ctx context.Context, stores auth.StoreDirectory, failures *quota.Quota, seen instruments, log *slog.Logger) (*subscriptionReader, error) {
 	var pools []*pgxpool.Pool
 	for _, config := range []connect.PostgresConfig{
 		{ApplicationName: "commerce subscriptions", Edit: planOnce},
@@ -60,9 +61,11 @@ func (d databaseSettings) openSubscriptions(ctx context.Context, stores auth.Sto
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx)) // requests in flight outlive ctx
 	r := &subscriptionReader{
 		source: subscriptions.NewPostgres(subscriptions.PostgresConfig{Pool: lists, SummaryPool: summaries, Base: ctx, Log: log}),
-		tokens: auth.NewAPITokens(auth.APITokensConfig{Source: auth.NewPostgresAPITokens(tokens, rand.Reader), Stores: stores}),
-		used:   auth.NewLastUsed(auth.LastUsedConfig{Pool: writer, Log: log}),
-		pools:  pools, stop: stop, stopped: make(chan struct{}),
+		tokens: auth.NewAPITokens(auth.APITokensConfig{
+			Source: auth.NewPostgresAPITokens(tokens, rand.Reader), Stores: stores, Failures: failures,
+		}),
+		used:  auth.NewLastUsed(auth.LastUsedConfig{Pool: writer, Log: log}),
+		pools: pools, stop: stop, stopped: make(chan struct{}),
 	}
 	go func() {
 		defer close(r.stopped)

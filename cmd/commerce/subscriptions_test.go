@@ -209,7 +209,7 @@ func (i instance) status(ctx context.Context, token, path string) (status int, r
 func openReader(t *testing.T, url string) *subscriptionReader {
 	t.Helper()
 	stores := auth.NewMemoryStores(money.Known, sample.Stores()...)
-	m, err := databaseSettings{URL: url}.openSubscriptions(t.Context(), stores, instruments{}, slog.New(slog.DiscardHandler))
+	m, err := databaseSettings{URL: url}.openSubscriptions(t.Context(), stores, nil, instruments{}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -251,7 +251,7 @@ func TestSubscriptions_CheckTokensOnTheirOwnConnections(t *testing.T) {
 	}
 	request := httptest.NewRequest("GET", "/subscriptions", nil)
 	request.Header.Set("Authorization", "Bearer "+token)
-	if store, _, err := m.tokens.Identify(request); err != nil || store.ID != 1 {
+	if store, _, err := m.tokens.Identify(request, ""); err != nil || store.ID != 1 {
 		t.Errorf("while lists use all of their connections: store %v, %v", store, err)
 	}
 	stop()

@@ -16,8 +16,14 @@ const (
 	// By default go-redis dials five times with a timeout of 5 s. A client then took
 	// 14 s, sometimes over 40 s, to fail over from a dead cluster master. With these
 	// values it takes 3.2 s, including the cluster's own failover.
-	dialTimeout    = 200 * time.Millisecond
-	ioTimeout      = 300 * time.Millisecond
+	dialTimeout = 200 * time.Millisecond
+	ioTimeout   = 300 * time.Millisecond
+
+	// A request may wait 200 ms for Redis. One that has waited half of it for a connection
+	// gives up, so that those that get a connection have time left to use it. Otherwise an
+	// overloaded Redis would serve only requests that are about to end.
+	poolTimeout = 100 * time.Millisecond
+
 	stateReload    = time.Second
 	poolPerCPU     = 32
 	idleConnection = 5 * time.Minute
@@ -93,7 +99,7 @@ func (t redisTarget) options() *redis.UniversalOptions {
 		// One bounded pool for commands and pipelines. The pipeline that reads a cart
 		// has three commands, too few for a second pool with 128 KiB buffers.
 		PoolSize:         poolPerCPU * runtime.GOMAXPROCS(0),
-		PoolTimeout:      ioTimeout,
+		PoolTimeout:      poolTimeout,
 		PipelinePoolSize: -1,
 		ConnMaxIdleTime:  idleConnection,
 

@@ -23,10 +23,14 @@ type Redis struct {
 	Clock     *Clock
 
 	// ReadsCarts reports whether this user may read carts, as the service's user must.
-	// Refused lists the other commands of the service that this user may not run.
+	// Refused lists the other commands of the service that this user may not run, and
+	// LimitKeys if it may not access these keys.
 	ReadsCarts bool
 	Refused    []string
 }
+
+// LimitKeys are the keys of limits of clients.
+const LimitKeys = "limit:*"
 
 // Kind is how the service finds a Redis server.
 type Kind int

@@ -74,10 +74,13 @@ func redisRights(r Redis, e Expect) Finding {
 		return Finding{}
 	}
 	var essential, waits []string
+	var limits bool
 	for _, command := range r.Refused {
 		switch command {
 		case "role", "wait", "cluster|nodes":
 			waits = append(waits, command)
+		case LimitKeys:
+			limits = true
 		default:
 			essential = append(essential, command)
 		}
@@ -88,6 +91,9 @@ func redisRights(r Redis, e Expect) Finding {
 	case len(waits) > 0:
 		return warning(code, setting,
 			"If there are replicas, a failover can lose a merge on login, because the user may not run %s.", strings.Join(waits, ", "))
+	case limits:
+		return warning(code, setting,
+			"Each instance counts alone what clients have used up, because the user may not access the keys %s.", LimitKeys)
 	}
 	return ok(code, "The user may run the commands that were tried.")
 }

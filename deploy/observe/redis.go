@@ -134,6 +134,7 @@ func (r reader) tryCommands(ctx context.Context, client *redis.Client, read *ins
 		{"time", client.Time(ctx).Err()},
 		{"role", client.Process(ctx, redis.NewSliceCmd(ctx, "role"))},
 		{"wait", client.Wait(ctx, 0, time.Millisecond).Err()},
+		{inspect.LimitKeys, client.HGet(ctx, "limit:check", "0").Err()},
 	}
 	if r.kind == inspect.Clustered {
 		tries = append(tries, try{"cluster|nodes", client.ClusterNodes(ctx).Err()})

@@ -5,7 +5,7 @@
 -- stamp, in the same step.
 --
 -- KEYS  1 cart  2 its idempotency keys: only of a change that has one
--- ARGV  1 TTL in ms  2 cart id, used when the cart begins here
+-- ARGV  1 TTL in ms  2 cart id, used when the cart begins here; "": no cart may begin here
 --       3 If-Match: " <id>.<version> …", "*" or ""
 --       4 digest of the idempotency key, or ""  5 fingerprint of the request
 --       6 stamp: digest of a request without a key that its client stamped, or ""
@@ -15,8 +15,8 @@
 --         caller was told that its outcome is unknown, and may be repeating it
 -- Reply {outcome, number, number, flat hash, ms left, now in ms, line}. Outcomes: applied,
 --       replayed, late, resume (a merge must be driven to its end first; nothing was
---       done), idempotency_conflict, version_mismatch, or the code of a refusal with
---       its two numbers. The hash is as it is after the change, with '' for members
+--       done), idempotency_conflict, version_mismatch, the code of a refusal with its two
+--       numbers, or rate_limited (the cart would begin here; nothing was done). The hash is as it is after the change, with '' for members
 --       that the change has removed. The line is the one that an applied or replayed
 --       change has changed, if its request does not name it; else "".
 
@@ -46,6 +46,10 @@ end
 -- nothing is remembered too, because its repeat may come after a change that it would undo.
 -- An unused cart stays unused.
 local function accept(changed, line)
+  if changed and not hash.at.i and ARGV[2] == '' then
+    hash.flat = {} -- without what the rule has put
+    return reply('rate_limited')
+  end
   if changed then
     if not hash.at.i then put(hash, 'i', ARGV[2]) end
     put(hash, 'v', string.format('%d', tonumber(get(hash, 'v') or 0) + 1))

@@ -46,11 +46,14 @@ type Value struct {
 	Name string `json:"name"`
 	Unit string `json:"unit"`
 	Figure
-	AtMost *float64 `json:"at_most,omitempty"` // the target; nil for none
+	AtMost  *float64 `json:"at_most,omitempty"`  // the target; nil for none
+	AtLeast *float64 `json:"at_least,omitempty"` // the same, of a value that should be high
 }
 
-// Missed reports whether the median is above the target.
-func (v Value) Missed() bool { return v.AtMost != nil && v.Median > *v.AtMost }
+// Missed reports whether the median misses the target.
+func (v Value) Missed() bool {
+	return v.AtMost != nil && v.Median > *v.AtMost || v.AtLeast != nil && v.Median < *v.AtLeast
+}
 
 // Curve is what a plot shows: series over the same axes.
 type Curve struct {

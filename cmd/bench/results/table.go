@@ -1,6 +1,7 @@
 package results
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -76,7 +77,11 @@ func (b Benchmark) compared(onlyTargets bool) table {
 		}
 	}
 	for _, v := range b.Values {
-		add(v.Name, strings.TrimSpace(v.String()+" "+v.Unit), v.AtMost, v.Missed())
+		measured := strings.TrimSpace(v.String() + " " + v.Unit)
+		add(v.Name, measured, cmp.Or(v.AtMost, v.AtLeast), v.Missed())
+		if v.AtLeast != nil {
+			t[len(t)-1][2] = "at least " + short(*v.AtLeast)
+		}
 	}
 	return t
 }

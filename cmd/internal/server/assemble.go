@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"commerce/auth"
+	"commerce/auth/quota"
 	"commerce/cart"
 	"commerce/cart/carthttp"
 	"commerce/cart/money"
@@ -55,6 +56,9 @@ type Parts struct {
 	PublicURL      string // by which clients reach the service; "": the URL of each request
 	CORSOrigins    []string
 	RateLimit      bool
+	Creation       *quota.Quota // guests' carts that one client may create; nil: no limit
+	Failures       *quota.Quota // invalid tokens of one client; nil: no limit
+	MaxInFlight    int          // requests of each area at the same time; 0: by CPUs
 	TrustedProxies []string
 	Log            *slog.Logger
 	Metrics        *telemetry.Metrics // nil: no metrics
@@ -64,9 +68,9 @@ type Parts struct {
 
 // Assemble returns the public handler of the service.
 func Assemble(p Parts) (http.Handler, error) {
-	guesses, err := couponGuesses(p.RateLimit)
-	if err != nil {
-		return nil, err
+	var guesses *service.Guesses // nil has no limit
+	if p.RateLimit {
+		guesses = service.NewGuesses(p.Now)
 	}
 	carts := service.New(service.Config{
 		Redis: redisstore.New(redisstore.Config{
@@ -76,6 +80,7 @@ func Assemble(p Parts) (http.Handler, error) {
 		Catalog:  p.Catalog,
 		Coupons:  p.Coupons,
 		Guesses:  guesses,
+		Creation: p.Creation,
 		Limits:   p.CartLimits,
 		Strategy: p.Strategy,
 		Budget:   p.RedisBudget,
@@ -87,7 +92,9 @@ func Assemble(p Parts) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	callers := auth.NewCartCallers(auth.Config{Stores: p.Stores, Tokens: p.JWT, DefaultStore: p.DefaultStore})
+	callers := auth.NewCartCallers(auth.Config{
+		Stores: p.Stores, Tokens: p.JWT, DefaultStore: p.DefaultStore, Failures: p.Failures,
+	})
 	prices := money.NewFormatter()
 	areas := []wire.Area{carthttp.New(callers, carts, p.BasePath).Area()}
 	if p.Subscriptions != nil {
@@ -103,6 +110,7 @@ func Assemble(p Parts) (http.Handler, error) {
 		BasePath:       p.BasePath,
 		CORSOrigins:    p.CORSOrigins,
 		RateLimit:      p.RateLimit,
+		MaxInFlight:    p.MaxInFlight,
 		TrustedProxies: p.TrustedProxies,
 		Log:            p.Log,
 		Metrics:        p.Metrics,
@@ -114,13 +122,4 @@ func Assemble(p Parts) (http.Handler, error) {
 		return nil, err
 	}
 	return origins.warn(handler, p.Log), nil
-}
-
-// couponGuesses returns the limit of refused coupon codes; nil, which has no limit, if rates
-// are not limited.
-func couponGuesses(limited bool) (*service.Guesses, error) {
-	if !limited {
-		return nil, nil
-	}
-	return service.NewGuesses()
 }

@@ -98,9 +98,19 @@ func (c *holdingConn) CloseWrite() error {
 	return nil
 }
 
+// heldFor returns the connection that may hold back the response to r, nil if none may. A
+// connection of HTTP/2 sends several responses at a time, so it never holds any.
+func heldFor(r *http.Request) *holdingConn {
+	if r.ProtoMajor > 1 {
+		return nil
+	}
+	c, _ := r.Context().Value(connKey{}).(*holdingConn)
+	return c
+}
+
 // hold makes the connection of a request hold back what is written until sendHeld sends it.
-func hold(ctx context.Context) {
-	if c, ok := ctx.Value(connKey{}).(*holdingConn); ok {
+func hold(r *http.Request) {
+	if c := heldFor(r); c != nil {
 		c.holding = true
 	}
 }
@@ -108,8 +118,8 @@ func hold(ctx context.Context) {
 // sendHeld sends what the connection holds when h returns or panics.
 func sendHeld(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		c, ok := r.Context().Value(connKey{}).(*holdingConn)
-		if !ok {
+		c := heldFor(r)
+		if c == nil {
 			h.ServeHTTP(w, r)
 			return
 		}

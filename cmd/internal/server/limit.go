@@ -9,19 +9,21 @@ import (
 	"github.com/maypok86/otter/v2"
 	"golang.org/x/time/rate"
 
+	"commerce/auth/problem"
 	"commerce/cart/wire"
 )
 
+// How many requests per second one instance accepts from one client, and how many at once.
+// They are many because a storefront that renders on its server sends the requests of many
+// shoppers. More at once would delay other clients. A change takes Redis five times as long
+// as a read. Reads and changes are counted separately, so that a page that polls too often
+// cannot prevent its shopper from buying.
 const (
-	// clientRate is how many requests per second one instance accepts from one client
-	// address. It is high because a storefront that renders on its server sends the
-	// requests of many shoppers.
-	clientRate = 1000
+	readRate, readBurst     = 1000, 500
+	changeRate, changeBurst = 500, 500
+)
 
-	// clientBurst is how many requests a client may send at once. More would delay other
-	// clients.
-	clientBurst = 500
-
+const (
 	// chargedBytes is how many bytes of a response count as one more request. The largest
 	// carts have four times as many. At the full rate, they would delay other clients.
 	chargedBytes = 32 << 10
@@ -30,33 +32,77 @@ const (
 	// subscriptions has less. Streams have limits of their own.
 	maxCharge = 100
 
-	// maxClients is how many addresses an instance remembers. A client that it has forgotten
+	// maxClients is how many addresses each budget remembers. A client that it has forgotten
 	// can send a full burst again.
-	maxClients = 50_000
+	maxClients = 25_000
 )
 
 // rateLimit bounds the requests of each client. It counts in the process, so that it
 // needs no round trip and works during outages.
 func rateLimit(r *responder, now func() time.Time) gin.HandlerFunc {
-	clients := otter.Must(&otter.Options[string, *rate.Limiter]{MaximumSize: maxClients})
-	begin := func() (*rate.Limiter, bool) { return rate.NewLimiter(clientRate, clientBurst), false }
-	limit := strconv.Itoa(clientRate)
+	reads, changes := newBudget("reads", readRate, readBurst), newBudget("changes", changeRate, changeBurst)
 	return func(c *gin.Context) {
-		client, _ := clients.ComputeIfAbsent(wire.Client(c), begin)
-		at := now()
-		allowed := client.AllowN(at, 1)
-		left := client.TokensAt(at)
-		// Names are in canonical form: net/http allocates to convert each other name.
-		c.Header("Ratelimit-Limit", limit)
-		c.Header("Ratelimit-Remaining", strconv.Itoa(max(int(left), 0)))
-		c.Header("Ratelimit-Reset", strconv.Itoa(int(math.Ceil((clientBurst-left)/clientRate))))
-		if !allowed {
-			r.fail(c, wire.Answer{}, errRateLimited)
-			return
+		budget := changes
+		if safe(c.Request) {
+			budget = reads
 		}
-		c.Next()
-		if charge := min(c.Writer.Size()/chargedBytes, maxCharge); charge > 0 {
-			client.ReserveN(now(), charge) // what is missing delays the client's next requests
-		}
+		budget.spend(c, r, now)
 	}
+}
+
+// budget is how many requests of one kind each client may send.
+type budget struct {
+	rate, burst int
+	limit       string // the rate, as a header
+	refusal     *problem.Error
+	clients     *otter.Cache[string, *rate.Limiter]
+}
+
+// newBudget returns a budget. The name is for metrics.
+func newBudget(name string, perSecond, burst int) *budget {
+	refusal := *errRateLimited
+	refusal.Budget = problem.Budget{Name: name, Uses: int64(perSecond)}
+	return &budget{
+		rate: perSecond, burst: burst, limit: strconv.Itoa(perSecond), refusal: &refusal,
+		clients: otter.Must(&otter.Options[string, *rate.Limiter]{MaximumSize: maxClients}),
+	}
+}
+
+// of returns what a client has left.
+func (b *budget) of(client string) *rate.Limiter {
+	left, _ := b.clients.ComputeIfAbsent(client, func() (*rate.Limiter, bool) {
+		return rate.NewLimiter(rate.Limit(b.rate), b.burst), false
+	})
+	return left
+}
+
+// spend handles a request if its client has any left. A large response counts more; what is
+// missing then delays the client's next requests.
+func (b *budget) spend(c *gin.Context, r *responder, now func() time.Time) {
+	client, at := b.of(wire.Client(c)), now()
+	allowed := client.AllowN(at, 1)
+	left := client.TokensAt(at)
+	// Names are in canonical form: net/http allocates to convert each other name.
+	c.Header("Ratelimit-Limit", b.limit)
+	c.Header("Ratelimit-Remaining", strconv.Itoa(max(int(left), 0)))
+	c.Header("Ratelimit-Reset", strconv.Itoa(int(math.Ceil((float64(b.burst)-left)/float64(b.rate)))))
+	if !allowed {
+		r.fail(c, wire.Answer{}, b.refusal)
+		return
+	}
+	c.Next()
+	if charge := min(c.Writer.Size()/chargedBytes, maxCharge); charge > 0 {
+		client.ReserveN(now(), charge)
+	}
+}
+
+// spent sets the headers of a response that a used-up budget has refused. seconds is when the
+// client may try again.
+func spent(c *gin.Context, b problem.Budget, seconds string) {
+	if b.Uses == 0 {
+		return
+	}
+	c.Header("Ratelimit-Limit", strconv.FormatInt(b.Uses, 10))
+	c.Header("Ratelimit-Remaining", "0")
+	c.Header("Ratelimit-Reset", seconds)
 }

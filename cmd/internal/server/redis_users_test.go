@@ -98,6 +98,7 @@ func TestRedisUsers_HaveThePermissionsThatTheServiceNeeds(t *testing.T) {
 	if err != nil || len(scripts) == 0 {
 		t.Fatalf("scripts: %v, %v", scripts, err)
 	}
+	scripts = append(scripts, "../../../auth/quota/quota.lua")
 	calls := regexp.MustCompile(`redis\.p?call\('([A-Z]+)'`)
 	for _, script := range scripts {
 		text := contents(t, script)
@@ -110,7 +111,7 @@ func TestRedisUsers_HaveThePermissionsThatTheServiceNeeds(t *testing.T) {
 	}
 	got := map[string]bool{}
 	for line := range strings.Lines(redisUsers(t)) {
-		if rules, ok := strings.CutPrefix(line, "user commerce on ~cart:* "); ok {
+		if rules, ok := strings.CutPrefix(line, "user commerce on ~cart:* ~limit:* "); ok {
 			for rule := range strings.FieldsSeq(rules) {
 				got[strings.TrimPrefix(rule, "+")] = true
 			}

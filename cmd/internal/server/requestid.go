@@ -9,11 +9,15 @@ import (
 // requestID sets the ID that identifies a request in the log and in the response: the
 // caller's if it is 1 to 64 characters of A-Za-z0-9._-, else a new one.
 func requestID(c *gin.Context) {
-	id := c.GetHeader("X-Request-Id")
-	if !usableRequestID(id) {
-		id = rand.Text()
+	c.Header("X-Request-Id", requestIDFrom(c.GetHeader("X-Request-Id")))
+}
+
+// requestIDFrom returns the caller's ID if it may be used, else a new one.
+func requestIDFrom(given string) string {
+	if usableRequestID(given) {
+		return given
 	}
-	c.Header("X-Request-Id", id)
+	return rand.Text()
 }
 
 // requestIDOf returns the ID that requestID has set.

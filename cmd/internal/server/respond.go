@@ -16,6 +16,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"commerce/auth/locale"
+	"commerce/auth/problem"
 	"commerce/cart/wire"
 	"commerce/cmd/internal/telemetry"
 )
@@ -118,14 +119,7 @@ func (r *responder) fail(c *gin.Context, answer wire.Answer, err error) {
 
 	w := r.writers.get(l)
 	defer r.writers.put(w)
-	w.BeginObject()
-	w.Bool("success", false)
-	w.Text("message", known.Message(l))
-	w.Text("code", string(known.Code))
-	// The names may be the caller's. Text always marshals.
-	members, _ := json.Marshal(known.Members(l),
-		json.Deterministic(true), json.FormatNilMapAsNull(true), jsontext.AllowInvalidUTF8(true))
-	w.JSON("errors", members)
+	beginError(w, known, l)
 	if answer.Data == nil {
 		w.Null("data")
 	} else if tag := writeData(w, &answer); tag != "" {
@@ -137,11 +131,26 @@ func (r *responder) fail(c *gin.Context, answer wire.Answer, err error) {
 	case http.StatusUnauthorized:
 		c.Header("WWW-Authenticate", "Bearer")
 	case http.StatusServiceUnavailable, http.StatusTooManyRequests, http.StatusGatewayTimeout:
-		seconds := max((known.RetryAfter+time.Second-1)/time.Second, 1)
-		c.Header("Retry-After", strconv.Itoa(int(seconds)))
+		seconds := strconv.Itoa(int(max((known.RetryAfter+time.Second-1)/time.Second, 1)))
+		c.Header("Retry-After", seconds)
+		if status == http.StatusTooManyRequests {
+			spent(c, known.Budget, seconds)
+		}
 	}
 	c.Writer.Header()["Cache-Control"] = notStored
 	r.finish(c, w, status)
+}
+
+// beginError writes the first members of an error's envelope, before data.
+func beginError(w *wire.Writer, known *problem.Error, l locale.Locale) {
+	w.BeginObject()
+	w.Bool("success", false)
+	w.Text("message", known.Message(l))
+	w.Text("code", string(known.Code))
+	// The names may be the caller's. Text always marshals.
+	members, _ := json.Marshal(known.Members(l),
+		json.Deterministic(true), json.FormatNilMapAsNull(true), jsontext.AllowInvalidUTF8(true))
+	w.JSON("errors", members)
 }
 
 // writeData writes the member data and returns its entity tag in quotes, "" for none.
@@ -159,14 +168,19 @@ func writeData(w *wire.Writer, answer *wire.Answer) (tag string) {
 	return tag
 }
 
-// finish ends the envelope and sends it.
-func (r *responder) finish(c *gin.Context, w *wire.Writer, status int) {
+// endEnvelope writes the last members of every envelope.
+func (r *responder) endEnvelope(w *wire.Writer) {
 	w.Text("api", APIName)
 	w.Number("timestamp", r.now().Unix())
 	w.EndObject()
+}
+
+// finish ends the envelope and sends it.
+func (r *responder) finish(c *gin.Context, w *wire.Writer, status int) {
+	r.endEnvelope(w)
 	c.Header("Content-Length", strconv.Itoa(len(w.Bytes())))
 	if len(w.Bytes()) > fitsNetHTTP {
-		hold(c.Request.Context())
+		hold(c.Request)
 	}
 	c.Writer.Header()["Content-Type"] = jsonContent
 	protect(c.Writer.Header())

@@ -32,6 +32,7 @@ type Config struct {
 	BasePath       string           // prefix of every path; "" for none
 	CORSOrigins    []string         // "*" for all; none: no CORS headers
 	RateLimit      bool             // false if a gateway limits rates
+	MaxInFlight    int              // requests of each area at the same time; default: 256 for each CPU
 	TrustedProxies []string         // addresses or networks whose X-Forwarded-For is trusted; default none
 	Deadline       time.Duration    // of one request, except streams; default 5 s
 	Stall          time.Duration    // how long the client of a stream may read nothing; default 15 s
@@ -87,7 +88,7 @@ func NewHandler(c Config) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return sendHeld(headAsGet(compressed)), nil
+	return sendHeld(newGates(headAsGet(compressed), respond, &c)), nil
 }
 
 // route registers all routes: those of the areas, the playground's and the document's.
@@ -152,10 +153,7 @@ func methodOf(r *http.Request) string {
 // preflights included, are served without them and never refused: the browser decides
 // what scripts may read.
 func crossOrigin(origins []string) gin.HandlerFunc {
-	listed := make([]string, len(origins))
-	for i, origin := range origins {
-		listed[i] = strings.ToLower(origin) // as browsers send them
-	}
+	listed := allowedOrigins(origins)
 	config := cors.Config{
 		AllowMethods: []string{"GET", "HEAD", "POST", "PATCH", "DELETE", "OPTIONS"},
 		AllowHeaders: []string{
@@ -169,19 +167,28 @@ func crossOrigin(origins []string) gin.HandlerFunc {
 		},
 		MaxAge: 2 * time.Hour,
 	}
-	all := slices.Contains(listed, "*")
-	if all {
+	if slices.Contains(origins, "*") {
 		config.AllowAllOrigins = true
 	} else {
-		config.AllowOriginFunc = func(origin string) bool { return slices.Contains(listed, origin) }
+		config.AllowOriginFunc = listed
 	}
 	allow := cors.New(config)
 	return func(c *gin.Context) {
 		switch {
-		case all || slices.Contains(listed, c.GetHeader("Origin")):
+		case listed(c.GetHeader("Origin")):
 			allow(c)
 		case c.Request.Method == http.MethodOptions && c.GetHeader("Access-Control-Request-Method") != "":
 			c.AbortWithStatus(http.StatusNoContent)
 		}
 	}
+}
+
+// allowedOrigins returns whether the scripts of an origin may read responses.
+func allowedOrigins(origins []string) func(origin string) bool {
+	listed := make([]string, len(origins))
+	for i, origin := range origins {
+		listed[i] = strings.ToLower(origin) // as browsers send them
+	}
+	all := slices.Contains(listed, "*")
+	return func(origin string) bool { return all || slices.Contains(listed, origin) }
 }

@@ -38,7 +38,6 @@ func TestMain(m *testing.M) {
 		// Shared by all tests of this process.
 		goleak.IgnoreAnyFunction("github.com/alicebob/miniredis/v2/server.(*Server).servePeer"),
 		goleak.IgnoreAnyFunction("github.com/alicebob/miniredis/v2/server.NewServer.func1"),
-		goleak.IgnoreAnyFunction("github.com/sethvargo/go-limiter/memorystore.(*store).purge"),
 		goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).checkMinIdleConns"),
 		// Ends up to a second after its pool is closed.
 		goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"),
@@ -215,7 +214,7 @@ func dialRedis(t testing.TB, url string, edits ...func(*redis.UniversalOptions))
 // patient sets long Redis timeouts, for a machine that runs many tests at once. Timeouts
 // have their own tests.
 func patient(o *redis.UniversalOptions) {
-	o.DialTimeout, o.ReadTimeout, o.WriteTimeout = 5*time.Second, 5*time.Second, 5*time.Second
+	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = 5*time.Second, 5*time.Second, 5*time.Second, 5*time.Second
 }
 
 // shopper is one client: it keeps its cart token, like the published client.

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"net/http/httptest"
-	"regexp"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -78,7 +76,11 @@ func watched(t *testing.T, test func(redis, postgres *outage, log *logBuffer, up
 		}()
 		test(redis, postgres, log, func() map[string]bool {
 			synctest.Wait()
-			return dependenciesUp(a)
+			up := map[string]bool{}
+			for name := range a.Dependencies {
+				up[name] = metric(t, a.Metrics, `commerce_dependency_up{dependency="`+name+`"}`) == 1
+			}
+			return up
 		})
 		cancel()
 		<-done
@@ -110,15 +112,4 @@ func TestWatch_LogsEachLossAndEachReturnOnce(t *testing.T) {
 			t.Errorf("states (-want +got):\n%s", diff)
 		}
 	})
-}
-
-// dependenciesUp returns the values of the gauge for dependencies.
-func dependenciesUp(a *server.Admin) map[string]bool {
-	scraped := httptest.NewRecorder()
-	a.Handler().ServeHTTP(scraped, httptest.NewRequest("GET", "/metrics", nil))
-	up := map[string]bool{}
-	for _, found := range regexp.MustCompile(`commerce_dependency_up\{dependency="(\w+)"\} ([01])`).FindAllStringSubmatch(scraped.Body.String(), -1) {
-		up[found[1]] = found[2] == "1"
-	}
-	return up
 }

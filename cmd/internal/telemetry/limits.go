@@ -2,8 +2,6 @@ package telemetry
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
-
-	"commerce/cart/service"
 )
 
 func newLimiterRefusals() *prometheus.CounterVec {
@@ -11,12 +9,14 @@ func newLimiterRefusals() *prometheus.CounterVec {
 		Name: "commerce_limiter_refusals_total",
 		Help: "Requests that a limit refused with 429 or 503, by limit.",
 	}, []string{"limit"})
-	refusals.WithLabelValues(service.LimitCouponCodes)
+	for _, limit := range []string{"reads", "changes", "create", "credentials", "coupons", "in_flight"} {
+		refusals.WithLabelValues(limit)
+	}
 	return refusals
 }
 
 // Refused counts a request that a limit refused. limit is a name in the program, such as
-// "client".
+// "reads".
 func (m *Metrics) Refused(limit string) {
 	if m != nil {
 		m.refusals.WithLabelValues(limit).Inc()

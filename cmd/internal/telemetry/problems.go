@@ -52,9 +52,7 @@ func (m *Metrics) Failed(method, route string, status int, p *problem.Error) {
 	case problem.IdempotencyConflict, problem.VersionMismatch:
 		m.problems.conflicts.WithLabelValues(string(p.Code)).Inc()
 	case problem.RateLimited:
-		if p.Kind != "" { // a limit within the call
-			m.Refused(p.Kind)
-		}
+		m.Refused(p.Budget.Name)
 	}
 	if route != "" && method != http.MethodGet && status < http.StatusInternalServerError { // only carts can be changed
 		m.problems.refusals.WithLabelValues(route, string(p.Code)).Inc()

@@ -1,0 +1,51 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"commerce/auth/locale"
+	"commerce/auth/problem"
+	"commerce/auth/quota"
+)
+
+// failures limit the invalid tokens of a client. A client beyond the limit gets 429 instead of
+// 401. Its valid tokens still work, because many clients may share one address.
+type failures struct{ quota *quota.Quota }
+
+// count counts an error that means that a token is not ours. It returns the error for the
+// caller: tooMany if the client is beyond the limit, and does not count it then.
+func (f failures) count(ctx context.Context, client string, err error) error {
+	if !foreign(err) {
+		return err
+	}
+	if tooMany := f.exceeded(client); tooMany != nil {
+		return tooMany
+	}
+	f.quota.Use(ctx, client)
+	return err
+}
+
+// exceeded returns the refusal of a client beyond the limit, nil for any other.
+func (f failures) exceeded(client string) error {
+	if refusal := f.quota.Refuse(client, errTooManyFailures); refusal != nil {
+		return refusal
+	}
+	return nil
+}
+
+// foreign reports whether err refuses a token that this service and its issuer have not made.
+// An expired token, or one for another store, is genuine: a storefront that renders on its
+// server may send thousands of them.
+func foreign(err error) bool {
+	return slices.ContainsFunc([]error{
+		errTokenMalformed, errTokenType, errTokenSignature, errTokenKeyUnknown,
+		errAPITokenMalformed, errAPITokenUnknown, errAPITokenSecret,
+	}, func(refusal error) bool { return errors.Is(err, refusal) })
+}
+
+var errTooManyFailures = problem.New(problem.RateLimited, "Authorization", locale.Text{
+	locale.En: "Too many invalid tokens came from your address. Check the token, and try again in a moment.",
+	locale.Ar: "وردت رموز غير صالحة كثيرة من عنوانك. تحقق من الرمز ثم حاول بعد لحظات.",
+})

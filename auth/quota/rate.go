@@ -1,0 +1,52 @@
+package quota
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Rate allows a number of uses in a period, all at once or spread over it. Used-up uses come
+// back one after the other, evenly over the period.
+type Rate struct {
+	Uses int64
+	Per  time.Duration
+}
+
+// maxUses is the highest number of uses of a rate. With it, the time between two uses is at
+// least a microsecond, which is how precisely Redis counts.
+const maxUses = 1_000_000
+
+// Parse reads rates such as "200/s,20000/h": uses per s, m or h. A client must keep to all of
+// them. "off" is no rate.
+func Parse(s string) ([]Rate, error) {
+	if s == "off" {
+		return nil, nil
+	}
+	var rates []Rate
+	for part := range strings.SplitSeq(s, ",") {
+		uses, unit, _ := strings.Cut(strings.TrimSpace(part), "/")
+		n, err := strconv.ParseInt(uses, 10, 64)
+		per := map[string]time.Duration{"s": time.Second, "m": time.Minute, "h": time.Hour}[unit]
+		if err != nil || n < 1 || n > maxUses || per == 0 {
+			return nil, fmt.Errorf("%q is neither off nor rates such as 200/s,20000/h, of at most %d", s, maxUses)
+		}
+		rates = append(rates, Rate{n, per})
+	}
+	return rates, nil
+}
+
+// interval is the time in which one use comes back.
+func (r Rate) interval() time.Duration { return r.Per / time.Duration(r.Uses) }
+
+// use counts one use at a time. whole is when all uses will have come back. It returns the new
+// value, and how long the client must wait for its next use; 0 or less: it need not wait.
+// quota.lua has the same rule.
+func (r Rate) use(whole, now time.Time) (_ time.Time, wait time.Duration) {
+	if whole.Before(now) {
+		whole = now
+	}
+	whole = whole.Add(r.interval())
+	return whole, whole.Add(r.interval() - r.Per).Sub(now)
+}

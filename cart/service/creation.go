@@ -1,0 +1,51 @@
+package service
+
+import (
+	"context"
+	"errors"
+
+	"commerce/auth/locale"
+	"commerce/auth/problem"
+	"commerce/cart/redisstore"
+)
+
+// A guest's first change stores a cart, and any client can make up tokens. So the carts that a
+// client creates are limited, or it could fill Redis. Customers are not limited: each of their
+// carts needs a token of the issuer.
+//
+// A change of a cart that exists costs nothing for this. The script of the change may create a
+// cart, unless this client is known to be over its limit. A cart that was created is counted
+// afterwards. So a client can exceed its limit by the changes that are in flight when it
+// reaches it; they count, so that it waits longer.
+
+// newCartIDFor returns the ID for a cart that a change creates, "" if it may not create one.
+func (s *Carts) newCartIDFor(v *Visit) string {
+	if v.customer == "" && s.creation.Refuse(v.client, errTooManyCarts) != nil {
+		return ""
+	}
+	return s.newCartID()
+}
+
+// countCreation counts a change that has created a cart. It also counts one whose client has
+// disconnected before the reply of Redis, which may have created it.
+func (s *Carts) countCreation(ctx context.Context, v *Visit, newID string, o redisstore.Outcome, err error) {
+	if v.customer != "" || newID == "" {
+		return
+	}
+	if err == nil && o.Cart.ID == newID || err != nil && errors.Is(ctx.Err(), context.Canceled) {
+		s.creation.Use(ctx, v.client)
+	}
+}
+
+// tooManyCarts is the refusal of a change that would have created a cart.
+func (s *Carts) tooManyCarts(v *Visit) *problem.Error {
+	if refusal := s.creation.Refuse(v.client, errTooManyCarts); refusal != nil {
+		return refusal
+	}
+	return errTooManyCarts // the wait has ended meanwhile
+}
+
+var errTooManyCarts = problem.New(problem.RateLimited, "", locale.Text{
+	locale.En: "Too many new carts came from your address. Please try again in a moment.",
+	locale.Ar: "أُنشئت سلات جديدة كثيرة من عنوانك. يُرجى المحاولة بعد لحظات.",
+})

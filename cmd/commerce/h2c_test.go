@@ -1,0 +1,129 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// newH2C returns a client that speaks HTTP/2 without TLS, on one connection.
+func newH2C(t *testing.T) *http.Client {
+	t.Helper()
+	transport := &http.Transport{Protocols: new(http.Protocols)}
+	transport.Protocols.SetUnencryptedHTTP2(true)
+	t.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Transport: transport}
+}
+
+// send sends a request of a guest of the sample's first store by HTTP/2.
+func (i instance) send(client *http.Client, token, method, path, body string) (answer, error) {
+	request, err := http.NewRequest(method, i.URL+path, strings.NewReader(body))
+	if err != nil {
+		return answer{}, err
+	}
+	request.Header.Set("X-Public-Key", "pk_demo")
+	request.Header.Set("X-Cart-Token", token)
+	if body != "" {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return answer{}, err
+	}
+	defer response.Body.Close()
+	content, err := io.ReadAll(response.Body)
+	if err != nil {
+		return answer{}, err
+	}
+	if response.ProtoMajor != 2 {
+		return answer{}, fmt.Errorf("%s instead of HTTP/2", response.Proto)
+	}
+	a := answer{Status: response.StatusCode, Header: response.Header, Body: string(content)}
+	return a, json.Unmarshal(content, &a)
+}
+
+func TestH2C_IsOffByDefault(t *testing.T) {
+	t.Parallel()
+	demo := instance{"http://" + startDemo(t).public}
+	if a, err := demo.send(newH2C(t), "", "GET", "/cart", ""); err == nil {
+		t.Errorf("got %d", a.Status)
+	}
+}
+
+// Responses of many sizes share a connection. Each is complete, also one that HTTP/1.1 would
+// hold back.
+func TestH2C_ServesManyRequestsOnOneConnection(t *testing.T) {
+	t.Parallel()
+	demo := instance{"http://" + startDemo(t, "H2C=on").public}
+	client := newH2C(t)
+	token := strings.Repeat("t", 22)
+	for line := range 20 {
+		body := fmt.Sprintf(`{"product_id":5,"fields":{"Account email":"%d@example.com"}}`, line)
+		if a, err := demo.send(client, token, "POST", "/cart/add", body); err != nil || a.Status != http.StatusOK {
+			t.Fatalf("add: %v, %d %s", err, a.Status, a.Body)
+		}
+	}
+	var running sync.WaitGroup
+	for i := range 200 {
+		running.Go(func() {
+			path, want := "/cart", 20
+			if i%2 == 0 {
+				path, want = "/cart/count", 0
+			}
+			if a, err := demo.send(client, token, "GET", path, ""); err != nil || a.Status != http.StatusOK || len(a.Data.Items) != want {
+				t.Errorf("%s: %v, %d, %d items", path, err, a.Status, len(a.Data.Items))
+			}
+		})
+	}
+	running.Wait()
+	if a := demo.mustCall(t, token, "GET", "/cart", ""); len(a.Data.Items) != 20 {
+		t.Errorf("HTTP/1.1: %s", a.Body)
+	}
+}
+
+// On SIGTERM every request is answered, or refused before it was begun.
+func TestH2C_FinishesRequestsOnSIGTERM(t *testing.T) {
+	t.Parallel()
+	serve := startServe(t, seeded(t), "H2C=on", "RATE_LIMIT=off")
+	client := newH2C(t)
+	token := "made-up-cart-token-" + strings.Repeat("t", 22)
+	serve.mustCall(t, token, "GET", "/cart", "")
+	var applied atomic.Int64
+	var stop atomic.Bool
+	var running sync.WaitGroup
+	for range 8 {
+		running.Go(func() {
+			for !stop.Load() {
+				a, err := serve.send(client, token, "PATCH", "/cart/items/1", `{"quantity":1}`)
+				if err != nil {
+					if !strings.Contains(err.Error(), "connection refused") {
+						t.Errorf("during the stop: %v", err)
+					}
+					return
+				}
+				if a.Status >= 500 && a.Status != http.StatusServiceUnavailable {
+					t.Errorf("got %d %s", a.Status, a.Body)
+				}
+				applied.Add(1)
+			}
+		})
+	}
+	for applied.Load() < 100 && !t.Failed() {
+		time.Sleep(time.Millisecond)
+	}
+	if err := serve.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := serve.cmd.Wait(); err != nil {
+		t.Errorf("exit: %v", err)
+	}
+	stop.Store(true)
+	running.Wait()
+}

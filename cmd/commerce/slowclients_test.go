@@ -1,0 +1,147 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"commerce/cmd/internal/server"
+)
+
+// briefly are waits that a test can sit out.
+func briefly() waits {
+	return waits{header: 300 * time.Millisecond, request: 600 * time.Millisecond, response: 600 * time.Millisecond, idle: 300 * time.Millisecond}
+}
+
+// serveBriefly serves a handler like the public address, with short waits, and returns its
+// address.
+func serveBriefly(t *testing.T, h http.Handler, edits ...func(*http.Server)) string {
+	t.Helper()
+	s := httpServer(h, briefly(), slog.New(slog.DiscardHandler))
+	s.ConnContext = server.ConnContext
+	for _, edit := range edits {
+		edit(s)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(server.HoldWrites(listener)) }()
+	t.Cleanup(func() {
+		_ = s.Close()
+		if err := <-served; !errors.Is(err, http.ErrServerClosed) {
+			t.Error(err)
+		}
+	})
+	return listener.Addr().String()
+}
+
+// patiently is longer than any wait, also on a busy machine.
+const patiently = 20 * time.Second
+
+func dialSlowly(t *testing.T, addr string) net.Conn {
+	t.Helper()
+	conn, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	_ = conn.SetDeadline(time.Now().Add(patiently))
+	return conn
+}
+
+// readsAndFloods reads each request, and answers /flood with more than a connection buffers.
+func readsAndFloods(w http.ResponseWriter, r *http.Request) {
+	if _, err := io.Copy(io.Discard, r.Body); err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	if r.URL.Path == "/flood" {
+		for part := make([]byte, 64<<10); ; {
+			if _, err := w.Write(part); err != nil {
+				panic(http.ErrAbortHandler)
+			}
+		}
+	}
+}
+
+// A slow client loses its connection, and others are served meanwhile.
+func TestSlowClients_LoseTheirConnection(t *testing.T) {
+	t.Parallel()
+	for name, sends := range map[string]string{
+		"nothing":              "",
+		"half of the headers":  "GET / HTTP/1.1\r\nHost: x\r\nX-",
+		"half of the body":     "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{",
+		"no further request":   "GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+		"and does not read":    "GET /flood HTTP/1.1\r\nHost: x\r\n\r\n",
+		"half of the preface":  "PRI * HT",
+		"only the h2c preface": "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+	} {
+		for protocol, edit := range map[string]func(*http.Server){"HTTP/1.1": func(*http.Server) {}, "and h2c": acceptH2C} {
+			t.Run(name+" "+protocol, func(t *testing.T) {
+				t.Parallel()
+				closed := make(chan struct{}, 100)
+				addr := serveBriefly(t, http.HandlerFunc(readsAndFloods), edit, func(s *http.Server) {
+					s.ConnState = func(_ net.Conn, state http.ConnState) {
+						if state == http.StateClosed {
+							closed <- struct{}{}
+						}
+					}
+				})
+				if _, err := io.WriteString(dialSlowly(t, addr), sends); err != nil {
+					t.Fatal(err)
+				}
+				other := dialSlowly(t, addr)
+				fmt.Fprint(other, "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+				if got, err := io.ReadAll(other); err != nil || !strings.HasPrefix(string(got), "HTTP/1.1 200") {
+					t.Errorf("another client: %q, %v", got, err)
+				}
+				for range 2 {
+					select {
+					case <-closed:
+					case <-time.After(patiently):
+						t.Fatal("the connection stays open")
+					}
+				}
+			})
+		}
+	}
+}
+
+// A trickle of bytes does not keep a connection open.
+func TestSlowClients_CannotTrickleARequest(t *testing.T) {
+	t.Parallel()
+	for name, begins := range map[string]string{
+		"headers": "GET / HTTP/1.1\r\nHost: x\r\n",
+		"body":    "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			conn := dialSlowly(t, serveBriefly(t, http.HandlerFunc(readsAndFloods)))
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				_, _ = bufio.NewReader(conn).WriteTo(io.Discard)
+			}()
+			_, err := io.WriteString(conn, begins)
+			for began := time.Now(); err == nil; {
+				select {
+				case <-ended:
+					return
+				case <-time.After(20 * time.Millisecond):
+					_, err = io.WriteString(conn, "X-A: a\r\n")
+				}
+				if time.Since(began) > patiently {
+					t.Fatal("the connection stays open")
+				}
+			}
+		})
+	}
+}

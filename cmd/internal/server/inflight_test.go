@@ -1,0 +1,235 @@
+package server_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/gin-gonic/gin"
+
+	"commerce/cart/wire"
+	"commerce/cmd/internal/server"
+	"commerce/cmd/internal/telemetry"
+	"commerce/subscriptions"
+)
+
+// waiting is a route whose requests wait until the test lets them go on.
+type waiting struct {
+	entered, leave chan struct{}
+}
+
+func (w waiting) handle(c *gin.Context) (wire.Answer, error) {
+	w.entered <- struct{}{}
+	<-w.leave
+	c.Status(http.StatusNoContent)
+	return wire.Answer{}, nil
+}
+
+func areaAt(path string, handle wire.Handler) wire.Area {
+	return wire.Area{Routes: []wire.Route{{Method: "GET", Path: path, Handle: handle}, {Method: "POST", Path: path, Handle: handle}}}
+}
+
+func quick(c *gin.Context) (wire.Answer, error) {
+	c.Status(http.StatusNoContent)
+	return wire.Answer{}, nil
+}
+
+// fill sends n requests that wait, and returns after they have reached their handler. Each
+// sends its status to done.
+func (w waiting) fill(h http.Handler, path string, n int) (done chan int) {
+	done = make(chan int, n)
+	for range n {
+		go func() { done <- ask(h, "192.0.2.1", "GET", path).Code }()
+	}
+	for range n {
+		<-w.entered
+	}
+	return done
+}
+
+func TestInFlight_RefusesFurtherRequestsAtOnceAndServesAgain(t *testing.T) {
+	t.Parallel()
+	slow := waiting{make(chan struct{}), make(chan struct{})}
+	metrics := telemetry.New("test")
+	h, log := handlerOf(t, func(c *server.Config) {
+		c.Areas = []wire.Area{areaAt("/subscriptions", slow.handle), areaAt("/cart", quick)}
+		c.MaxInFlight, c.BasePath = 2, "/api"
+		c.CORSOrigins = []string{"https://shop.example.com"}
+		c.Metrics = metrics
+	})
+	refused := 0.0
+	for range 2 {
+		done := slow.fill(h, "/api/subscriptions", 2)
+		for range 3 { // the test would hang if these waited
+			w := ask(h, "192.0.2.2", "GET", "/api/subscriptions", "X-Request-Id", "mine", "Accept-Language", "ar", "Origin", "https://shop.example.com")
+			var decoded struct {
+				body
+				RequestID string `json:"request_id"`
+				API       string `json:"api"`
+				Timestamp int64  `json:"timestamp"`
+			}
+			if err := json.Unmarshal(w.Body.Bytes(), &decoded); err != nil {
+				t.Fatal(err)
+			}
+			if w.Code != 503 || decoded.Code != "unavailable" || decoded.RequestID != "mine" || decoded.API != server.APIName || decoded.Timestamp == 0 {
+				t.Errorf("got %d %s", w.Code, w.Body)
+			}
+			if !strings.ContainsAny(decoded.Message, "ابتثج") {
+				t.Errorf("the message is not Arabic: %s", decoded.Message)
+			}
+			for header, want := range map[string]string{
+				"Retry-After": "1", "X-Request-Id": "mine", "Cache-Control": "no-store",
+				"Access-Control-Allow-Origin": "https://shop.example.com", "Content-Type": "application/json; charset=utf-8",
+			} {
+				if got := w.Header().Get(header); got != want {
+					t.Errorf("%s: %q, want %q", header, got, want)
+				}
+			}
+			refused++
+			if n := metric(t, metrics, `commerce_limiter_refusals_total{limit="in_flight"}`); n != refused {
+				t.Errorf("%v refusals are counted, want %v", n, refused)
+			}
+		}
+		if w := ask(h, "192.0.2.2", "GET", "/api/cart"); w.Code != http.StatusNoContent {
+			t.Errorf("the other area: %d", w.Code)
+		}
+		if w := ask(h, "192.0.2.2", "GET", "/api/openapi.yaml"); w.Code != http.StatusOK {
+			t.Errorf("a page: %d", w.Code)
+		}
+		for range 2 {
+			slow.leave <- struct{}{}
+			if status := <-done; status != http.StatusNoContent {
+				t.Errorf("a request that had been let in: %d", status)
+			}
+		}
+	}
+	if n := strings.Count(log.String(), "too many requests at the same time"); n < 1 || n > 6 {
+		t.Errorf("%d warnings", n)
+	}
+}
+
+// A client that sends its body slowly must not take the place of others.
+func TestInFlight_DoesNotCountARequestThatWaitsForItsBody(t *testing.T) {
+	t.Parallel()
+	h, _ := handlerOf(t, func(c *server.Config) {
+		c.MaxInFlight = 1
+		c.Areas = []wire.Area{areaAt("/cart", func(c *gin.Context) (wire.Answer, error) {
+			_, err := io.ReadAll(c.Request.Body)
+			c.Status(http.StatusNoContent)
+			return wire.Answer{}, err
+		})}
+	})
+	web := httptest.NewServer(h)
+	defer web.Close()
+	body, slow := io.Pipe()
+	status := make(chan int, 1)
+	go func() {
+		response, err := http.Post(web.URL+"/cart", "text/plain", body)
+		if err != nil {
+			status <- 0
+			return
+		}
+		response.Body.Close()
+		status <- response.StatusCode
+	}()
+	_, _ = io.WriteString(slow, "the first part") // the request is on its way
+	for range 20 {
+		if w := ask(h, "192.0.2.2", "GET", "/cart"); w.Code != http.StatusNoContent {
+			t.Fatalf("while another body is on its way: %d", w.Code)
+		}
+	}
+	slow.Close()
+	if got := <-status; got != http.StatusNoContent {
+		t.Errorf("the slow request: %d", got)
+	}
+}
+
+// A stream may take minutes.
+func TestInFlight_DoesNotCountAResponseThatIsBeingSent(t *testing.T) {
+	t.Parallel()
+	sent, leave := make(chan struct{}), make(chan struct{})
+	h, _ := handlerOf(t, func(c *server.Config) {
+		c.MaxInFlight = 1
+		c.Areas = []wire.Area{
+			{Routes: []wire.Route{
+				{Method: "GET", Path: "/it/stream", Handle: func(c *gin.Context) (wire.Answer, error) {
+					c.String(http.StatusOK, "the first part")
+					c.Writer.Flush()
+					close(sent)
+					<-leave
+					return wire.Answer{}, nil
+				}},
+				{Method: "GET", Path: "/it", Handle: quick},
+			}},
+		}
+	})
+	done := make(chan int, 1)
+	go func() { done <- ask(h, "192.0.2.1", "GET", "/it/stream").Code }()
+	<-sent
+	if w := ask(h, "192.0.2.2", "GET", "/it"); w.Code != http.StatusNoContent {
+		t.Errorf("during a stream: %d", w.Code)
+	}
+	close(leave)
+	<-done
+}
+
+func TestInFlight_APanicFreesItsPlace(t *testing.T) {
+	t.Parallel()
+	h, _ := handlerOf(t, func(c *server.Config) {
+		c.MaxInFlight = 1
+		c.Areas = only("/abort", func(*gin.Context) (wire.Answer, error) { panic(http.ErrAbortHandler) })
+	})
+	for range 3 {
+		func() {
+			defer func() {
+				if v := recover(); v != http.ErrAbortHandler {
+					t.Errorf("recovered %v", v)
+				}
+			}()
+			ask(h, "192.0.2.1", "GET", "/abort")
+		}()
+	}
+}
+
+// hanging is a source whose lists wait until the test lets them go on.
+type hanging struct {
+	subscriptions.Source
+	entered, leave chan struct{}
+}
+
+func (h hanging) List(ctx context.Context, store int64, q subscriptions.Query) ([]subscriptions.Subscription, error) {
+	h.entered <- struct{}{}
+	<-h.leave
+	return h.Source.List(ctx, store, q)
+}
+
+// All places for subscriptions are taken by requests that hang. Carts go on.
+func TestInFlight_CartsDoNotWaitForSubscriptions(t *testing.T) {
+	t.Parallel()
+	slow := hanging{entered: make(chan struct{}), leave: make(chan struct{})}
+	s := openShop(t, embeddedRedis(t), func(p *server.Parts) {
+		slow.Source = p.Subscriptions
+		p.MaxInFlight, p.Subscriptions = 2, slow
+	})
+	c, bearer := s.guest(t), []string{"Authorization", "Bearer " + s.API}
+	statuses := make(chan int, 2)
+	for range 2 {
+		go func() { statuses <- s.guest(t).send("GET", "/subscriptions", "", bearer...).Status }()
+	}
+	for range 2 {
+		<-slow.entered
+	}
+	s.guest(t).refused(503, "unavailable", "GET", "/subscriptions", "", bearer...)
+	c.add(addOne)
+	c.wantLines("1×1")
+	close(slow.leave)
+	for range 2 {
+		if status := <-statuses; status != http.StatusOK {
+			t.Errorf("a list that had been let in: %d", status)
+		}
+	}
+}

@@ -1,0 +1,65 @@
+package subscriptions
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+)
+
+// A store that sends more than its connections can serve is refused early. Another store
+// does not notice.
+func TestShares_RefuseAStoreThatHasManyWaiting(t *testing.T) {
+	t.Parallel()
+	const size = 2
+	all := newShares(size)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var leaves []func()
+	for range size {
+		leave, err := all.enter(ctx, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		leaves = append(leaves, leave)
+	}
+	waited := make(chan error, size*maxWaiting)
+	for range size * maxWaiting {
+		go func() {
+			leave, err := all.enter(ctx, 1)
+			if err == nil {
+				leave()
+			}
+			waited <- err
+		}()
+	}
+	for began := time.Now(); ; time.Sleep(time.Millisecond) {
+		late, done := context.WithTimeout(ctx, time.Millisecond)
+		_, err := all.enter(late, 1)
+		done()
+		if errors.Is(err, errManyWait) {
+			break
+		}
+		if time.Since(began) > 20*time.Second {
+			t.Fatal("no request is refused")
+		}
+	}
+	if leave, err := all.enter(ctx, 2); err != nil {
+		t.Errorf("another store: %v", err)
+	} else {
+		leave()
+	}
+	for _, leave := range leaves {
+		leave()
+	}
+	for range size * maxWaiting {
+		if err := <-waited; err != nil {
+			t.Errorf("a request that had waited: %v", err)
+		}
+	}
+	if leave, err := all.enter(ctx, 1); err != nil {
+		t.Errorf("afterwards: %v", err)
+	} else {
+		leave()
+	}
+}
