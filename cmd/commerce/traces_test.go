@@ -93,10 +93,10 @@ func TestServe_SendsTracesToACollector(t *testing.T) {
 		{"GET /cart", ""},
 		{"GET /subscriptions", ""},
 		{"wait for the catalog", "POST /cart/add"},
-		{"redis ", "POST /cart/add"},
+		{"redis add", "POST /cart/add"},
 		{"redis ", "GET /cart"},
-		{"postgres ", "GET /subscriptions"},
-		{"postgres ", "POST /cart/add"}, // loads the catalog
+		{"postgres subscriptions", "GET /subscriptions"},
+		{"postgres products", "POST /cart/add"}, // loads the catalog
 	} {
 		if !c.has(want.name, want.parent) {
 			t.Errorf("no span %q below %q", want.name, want.parent)

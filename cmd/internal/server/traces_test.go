@@ -142,7 +142,7 @@ func TestTraces_HaveTheRequestAndItsCommands(t *testing.T) {
 				t.Errorf("the request is not part of the caller's trace: %v", added.SpanContext())
 			}
 			for _, want := range []struct{ name, id, command, code string }{
-				{"POST /cart/add", "added", "redis ", ""},
+				{"POST /cart/add", "added", "redis add", ""},
 				{"GET /cart", "read", "redis ", ""},
 				{"PATCH /cart/items/:item_id", "refused", "redis ", "item_not_found"},
 			} {
