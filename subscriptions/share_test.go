@@ -33,16 +33,13 @@ func TestShares_RefuseAStoreThatHasManyWaiting(t *testing.T) {
 			waited <- err
 		}()
 	}
-	for began := time.Now(); ; time.Sleep(time.Millisecond) {
-		late, done := context.WithTimeout(ctx, time.Millisecond)
-		_, err := all.enter(late, 1)
-		done()
-		if errors.Is(err, errManyWait) {
-			break
-		}
+	for began := time.Now(); all.users(1) < size*(1+maxWaiting); time.Sleep(time.Millisecond) {
 		if time.Since(began) > 20*time.Second {
-			t.Fatal("no request is refused")
+			t.Fatalf("%d requests hold or wait for a connection", all.users(1))
 		}
+	}
+	if _, err := all.enter(ctx, 1); !errors.Is(err, errManyWait) {
+		t.Errorf("a further request: %v", err)
 	}
 	if leave, err := all.enter(ctx, 2); err != nil {
 		t.Errorf("another store: %v", err)
@@ -62,4 +59,14 @@ func TestShares_RefuseAStoreThatHasManyWaiting(t *testing.T) {
 	} else {
 		leave()
 	}
+}
+
+// users returns how many requests of a store hold or wait for a connection.
+func (s *shares) users(store int64) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if held := s.byStore[store]; held != nil {
+		return held.users
+	}
+	return 0
 }
