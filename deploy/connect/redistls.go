@@ -22,9 +22,9 @@ type tlsFiles struct {
 func (f tlsFiles) config() (*tls.Config, error) {
 	c := &tls.Config{MinVersion: tls.VersionTLS12}
 	if f.ca != "" {
-		pem, err := os.ReadFile(f.ca)
+		pem, err := readRegular(f.ca)
 		if err != nil {
-			return nil, fmt.Errorf("ca_file: %w", withoutPath(err))
+			return nil, fmt.Errorf("ca_file: %w", err)
 		}
 		c.RootCAs = x509.NewCertPool()
 		if !c.RootCAs.AppendCertsFromPEM(pem) {
@@ -45,11 +45,33 @@ func (f tlsFiles) config() (*tls.Config, error) {
 }
 
 func (f tlsFiles) pair() (*tls.Certificate, error) {
-	pair, err := tls.LoadX509KeyPair(f.cert, f.key)
+	cert, err := readRegular(f.cert)
 	if err != nil {
-		return nil, fmt.Errorf("cert_file and key_file: %w", withoutPath(err))
+		return nil, fmt.Errorf("cert_file: %w", err)
+	}
+	key, err := readRegular(f.key)
+	if err != nil {
+		return nil, fmt.Errorf("key_file: %w", err)
+	}
+	pair, err := tls.X509KeyPair(cert, key)
+	if err != nil {
+		return nil, fmt.Errorf("cert_file and key_file: %w", err)
 	}
 	return &pair, nil
+}
+
+// readRegular reads a regular file. Others, such as a device or a pipe, may never end or
+// block the process. Its errors do not have the path.
+func readRegular(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err == nil && !info.Mode().IsRegular() {
+		return nil, errors.New("not a regular file")
+	}
+	if err != nil {
+		return nil, withoutPath(err)
+	}
+	content, err := os.ReadFile(path)
+	return content, withoutPath(err)
 }
 
 // withoutPath returns the cause of a file error.

@@ -94,10 +94,10 @@ func TestRedis_NamesABadCertificateFile(t *testing.T) {
 	guard := ephemeral.Guard{TLS: true, ClientCertificates: true}
 	good, other := guard.StartRedis(t).URL, guard.StartRedis(t).URL
 	for want, edit := range map[string]func(url.Values){
-		"ca_file: is a directory":                    func(q url.Values) { q.Set("ca_file", os.TempDir()) },
+		"ca_file: not a regular file":                func(q url.Values) { q.Set("ca_file", os.TempDir()) },
 		"ca_file holds no certificate":               func(q url.Values) { q.Set("ca_file", q.Get("key_file")) },
 		"cert_file and key_file: tls: private key d": func(q url.Values) { q.Set("key_file", parameters(t, other).Get("key_file")) },
-		"cert_file and key_file: no such file":       func(q url.Values) { q.Set("key_file", q.Get("key_file")+"x") },
+		"key_file: no such file":                     func(q url.Values) { q.Set("key_file", q.Get("key_file")+"x") },
 	} {
 		bad := withParameters(t, good, edit)
 		_, err := connect.Redis(bad)

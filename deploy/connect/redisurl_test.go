@@ -81,10 +81,11 @@ var badRedisURLs = map[string]string{ // URL: part of its error
 	"redis://u:hunter@h,b/0?master=m&x=hun": "unknown parameter",
 	"redis://u:hunter@h?ca_file=ca.pem":     "need rediss://",
 	"rediss://u@h?ca_file=/hunter/ca.pem":   "ca_file: no such file",
-	"rediss://u:hunter@h?ca_file=/dev/null": "no certificate",
+	"rediss://u:hunter@h?ca_file=/dev/null": "ca_file: not a regular file",
+	"rediss://u:hunter@h?ca_file=/dev/zero": "ca_file: not a regular file", // it would be read forever
 	"rediss://h?cert_file=/hunter":          "need each other",
 	"rediss://h?key_file=/hunter":           "need each other",
-	"rediss://h?cert_file=/hun&key_file=/h": "cert_file and key_file: no such file",
+	"rediss://h?cert_file=/hun&key_file=/h": "cert_file: no such file",
 }
 
 func TestParseRedisURL_ReportsErrorsInOneLineWithoutThePassword(t *testing.T) {
