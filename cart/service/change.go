@@ -108,9 +108,6 @@ func (s *Carts) send(ctx context.Context, v *Visit, on Conditions, c redisstore.
 			return o, err
 		}
 		o, err := s.sendOnce(ctx, v, on, with, c)
-		if err == nil && o.Word == redisstore.Applied && o.Cart.ID == with.CartID {
-			s.events.Created(v.customer != "")
-		}
 		if err != nil || o.Word != redisstore.Resume {
 			return o, err
 		}
@@ -126,7 +123,7 @@ func (s *Carts) sendOnce(ctx context.Context, v *Visit, on Conditions, with redi
 	limited, trip := v.budget.spend(ctx)
 	o, err := s.redis.Change(limited, v.own, on, with, c)
 	trip.done()
-	s.countCreation(ctx, v, with.CartID, o, err)
+	s.noteCreation(ctx, v, with.CartID, o, err)
 	return o, err
 }
 

@@ -26,13 +26,17 @@ func (s *Carts) newCartIDFor(v *Visit) string {
 	return s.newCartID()
 }
 
-// countCreation counts a change that has created a cart. It also counts one whose client has
-// disconnected before the reply of Redis, which may have created it.
-func (s *Carts) countCreation(ctx context.Context, v *Visit, newID string, o redisstore.Outcome, err error) {
-	if v.customer != "" || newID == "" {
+// noteCreation reports a change that has created a cart, and counts it for its client. It also
+// counts one whose client has disconnected before the reply of Redis, which may have created it.
+func (s *Carts) noteCreation(ctx context.Context, v *Visit, newID string, o redisstore.Outcome, err error) {
+	if newID == "" {
 		return
 	}
-	if err == nil && o.Cart.ID == newID || err != nil && errors.Is(ctx.Err(), context.Canceled) {
+	created := err == nil && o.Cart.ID == newID
+	if created {
+		s.events.Created(v.customer != "")
+	}
+	if v.customer == "" && (created || err != nil && errors.Is(ctx.Err(), context.Canceled)) {
 		s.creation.Use(ctx, v.client)
 	}
 }

@@ -6,10 +6,24 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
+// ClientKey is the key of a context value, a *string, in which Client keeps its result,
+// because several limits of a request ask for it.
+type ClientKey struct{}
+
 // Client returns the client that a request counts for: its IPv4 address, or the /64
 // network that one IPv6 subscriber gets.
 func Client(c *gin.Context) string {
-	ip := c.ClientIP()
+	kept, ok := c.Request.Context().Value(ClientKey{}).(*string)
+	if !ok {
+		return clientOf(c.ClientIP())
+	}
+	if *kept == "" {
+		*kept = clientOf(c.ClientIP())
+	}
+	return *kept
+}
+
+func clientOf(ip string) string {
 	addr, err := netip.ParseAddr(ip)
 	if err != nil || addr.Unmap().Is4() {
 		return ip

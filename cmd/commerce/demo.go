@@ -54,11 +54,7 @@ func (c *demoCommand) Run(ctx context.Context, out output) error {
 		return err
 	}
 	defer rdb.Close()
-	parts.Metrics.ObserveRedis(rdb)
-	traces.TraceRedis(rdb)
-	parts.Redis = rdb
-	limits := c.quotas(rdb, log)
-	parts.Creation, parts.Failures = limits.creation, limits.failures
+	c.useRedis(&parts, rdb)
 	now := time.Now()
 	memory := sampleCatalog(now)
 	parts.Catalog, parts.Coupons = memory, memory
@@ -74,7 +70,7 @@ func (c *demoCommand) Run(ctx context.Context, out output) error {
 	if parts.Playground != nil {
 		parts.Playground.CustomerJWT, parts.Playground.APIToken = token, apiToken
 	}
-	return c.run(ctx, parts, &server.Admin{}, 0, func(sockets listeners) { c.welcome(out, sockets, token, apiToken) })
+	return c.run(ctx, parts, &server.Admin{Metrics: parts.Metrics}, 0, func(sockets listeners) { c.welcome(out, sockets, token, apiToken) })
 }
 
 // sampleCatalog returns the products and coupons of the sample stores.

@@ -64,7 +64,7 @@ func (s *settings) run(ctx context.Context, parts server.Parts, admin *server.Ad
 	if err != nil {
 		return err
 	}
-	admin.Metrics, admin.Version, admin.Profiles = parts.Metrics, version, s.profiles(sockets.admin)
+	admin.Version, admin.Profiles = version, s.profiles(sockets.admin)
 	announce(sockets)
 	public := httpServer(reconnect(handler, admin), timeLimits(), parts.Log)
 	public.ConnContext = server.ConnContext

@@ -1,12 +1,12 @@
 package main
 
 import (
-	"log/slog"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"commerce/auth/quota"
+	"commerce/cmd/internal/server"
 )
 
 // failuresPerMinute is how many invalid tokens a client may send. It is far above what programs with
@@ -14,22 +14,18 @@ import (
 // be guessed at any rate; the limit keeps attempts from costing work.
 const failuresPerMinute = 300
 
-// quotas are the limits of a client that all instances count together. They are nil, which
-// limits nothing, if they are turned off.
-type quotas struct {
-	creation *quota.Quota // of guests' carts
-	failures *quota.Quota // invalid tokens
-}
-
-func (s *settings) quotas(rdb redis.UniversalClient, log *slog.Logger) quotas {
+// useRedis adds a client to the parts, and what needs it: the limits that all instances count
+// together, unless they are turned off. The client must not be used yet.
+func (s *settings) useRedis(parts *server.Parts, rdb redis.UniversalClient) {
+	parts.Redis = rdb
+	parts.Metrics.ObserveRedis(rdb)
+	parts.Traces.TraceRedis(rdb)
 	if s.RateLimit == "off" {
-		return quotas{}
+		return
 	}
 	creations, _ := quota.Parse(s.CreateLimit) // faults has checked it
-	return quotas{
-		creation: quota.New(quota.Config{Name: "create", Rates: creations, Redis: rdb, Log: log}),
-		failures: quota.New(quota.Config{
-			Name: "credentials", Rates: []quota.Rate{{Uses: failuresPerMinute, Per: time.Minute}}, Redis: rdb, Log: log,
-		}),
-	}
+	parts.Creation = quota.New(quota.Config{Name: "create", Rates: creations, Redis: rdb, Log: parts.Log})
+	parts.Failures = quota.New(quota.Config{
+		Name: "credentials", Rates: []quota.Rate{{Uses: failuresPerMinute, Per: time.Minute}}, Redis: rdb, Log: parts.Log,
+	})
 }

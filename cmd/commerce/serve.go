@@ -69,11 +69,7 @@ func (c *serveCommand) Run(ctx context.Context, out output) error {
 		return &badSetting{"REDIS_URL", err}
 	}
 	defer rdb.Close()
-	parts.Metrics.ObserveRedis(rdb)
-	traces.TraceRedis(rdb)
-	parts.Redis = rdb
-	limits := c.quotas(rdb, log)
-	parts.Creation, parts.Failures = limits.creation, limits.failures
+	c.useRedis(&parts, rdb)
 	sentinels, err := connect.RedisSentinels(c.RedisURL)
 	if err != nil {
 		return &badSetting{"REDIS_URL", err}
@@ -96,7 +92,7 @@ func (c *serveCommand) Run(ctx context.Context, out output) error {
 	defer watch(ctx, admin)()
 	defer catalog.listen(ctx)()
 	parts.Catalog, parts.Coupons, parts.Stores = catalog.products, catalog.products, catalog.stores
-	subs, err := c.Database.openSubscriptions(ctx, catalog.stores, limits.failures, seen, log)
+	subs, err := c.Database.openSubscriptions(ctx, catalog.stores, parts.Failures, seen, log)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"bufio"
+	"cmp"
 	"io"
 	"net"
 	"net/http"
@@ -94,15 +95,7 @@ func (g *gates) refuse(w http.ResponseWriter, r *http.Request, gate *gate) {
 	id := requestIDFrom(r.Header.Get("X-Request-Id"))
 	h["X-Request-Id"] = []string{id}
 	h["Retry-After"] = []string{"1"}
-	g.respond.refuseEarly(w, errUnavailable, languageOf(r.Header), id)
-}
-
-// languageOf returns the language that a client asks for, or English.
-func languageOf(h http.Header) locale.Locale {
-	if wanted := locale.Match(h.Get("Accept-Language"), ""); wanted != "" {
-		return wanted
-	}
-	return locale.En
+	g.respond.refuseEarly(w, errUnavailable, cmp.Or(locale.Match(r.Header.Get("Accept-Language"), ""), locale.En), id)
 }
 
 // refuseEarly writes an error for a request that Gin has not seen.

@@ -2,6 +2,7 @@ package server
 
 import (
 	"math"
+	"net/http"
 	"strconv"
 	"time"
 
@@ -53,7 +54,7 @@ func rateLimit(r *responder, now func() time.Time) gin.HandlerFunc {
 // budget is how many requests of one kind each client may send.
 type budget struct {
 	rate, burst int
-	limit       string // the rate, as a header
+	limit       []string // the rate, as the values of a header
 	refusal     *problem.Error
 	clients     *otter.Cache[string, *rate.Limiter]
 }
@@ -63,7 +64,7 @@ func newBudget(name string, perSecond, burst int) *budget {
 	refusal := *errRateLimited
 	refusal.Budget = problem.Budget{Name: name, Uses: int64(perSecond)}
 	return &budget{
-		rate: perSecond, burst: burst, limit: strconv.Itoa(perSecond), refusal: &refusal,
+		rate: perSecond, burst: burst, limit: []string{strconv.Itoa(perSecond)}, refusal: &refusal,
 		clients: otter.Must(&otter.Options[string, *rate.Limiter]{MaximumSize: maxClients}),
 	}
 }
@@ -82,10 +83,7 @@ func (b *budget) spend(c *gin.Context, r *responder, now func() time.Time) {
 	client, at := b.of(wire.Client(c)), now()
 	allowed := client.AllowN(at, 1)
 	left := client.TokensAt(at)
-	// Names are in canonical form: net/http allocates to convert each other name.
-	c.Header("Ratelimit-Limit", b.limit)
-	c.Header("Ratelimit-Remaining", strconv.Itoa(max(int(left), 0)))
-	c.Header("Ratelimit-Reset", strconv.Itoa(int(math.Ceil((float64(b.burst)-left)/float64(b.rate)))))
+	b.announce(c.Writer.Header(), left)
 	if !allowed {
 		r.fail(c, wire.Answer{}, b.refusal)
 		return
@@ -94,6 +92,18 @@ func (b *budget) spend(c *gin.Context, r *responder, now func() time.Time) {
 	if charge := min(c.Writer.Size()/chargedBytes, maxCharge); charge > 0 {
 		client.ReserveN(now(), charge)
 	}
+}
+
+// announce sets the headers that say what a client has left.
+func (b *budget) announce(h http.Header, left float64) {
+	values := []string{
+		strconv.Itoa(max(int(left), 0)),
+		strconv.Itoa(int(math.Ceil((float64(b.burst) - left) / float64(b.rate)))),
+	}
+	// Names are in canonical form, and values share memory, to allocate little.
+	h["Ratelimit-Limit"] = b.limit
+	h["Ratelimit-Remaining"] = values[:1:1]
+	h["Ratelimit-Reset"] = values[1:]
 }
 
 // spent sets the headers of a response that a used-up budget has refused. seconds is when the

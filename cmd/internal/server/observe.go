@@ -31,10 +31,11 @@ const slowRequest = 250 * time.Millisecond
 // observer logs, counts and traces each request. All of them have the route instead of the
 // path, and no header, query or body, so that they never contain tokens or e-mail addresses.
 type observer struct {
-	log     *slog.Logger
-	metrics *telemetry.Metrics
-	traces  *tracing.Traces
-	now     func() time.Time
+	log      *slog.Logger
+	metrics  *telemetry.Metrics
+	traces   *tracing.Traces
+	deadline time.Duration // of each request, except for streams
+	now      func() time.Time
 }
 
 // served is a request that has ended.
@@ -54,7 +55,9 @@ func (o *observer) handle(c *gin.Context) {
 	start, client, aborted := o.now(), c.Request.Context(), true
 	o.metrics.RequestBegan()
 	ctx, span := o.traces.Begin(c.Request)
-	t := newTally(ctx)
+	limited, cancel := context.WithTimeout(ctx, o.deadline)
+	defer cancel()
+	t := newTally(limited, ctx)
 	c.Request = c.Request.WithContext(t)
 	defer func() {
 		s := endOf(c, client, t, aborted)

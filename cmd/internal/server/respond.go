@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -27,7 +26,6 @@ type responder struct {
 	log           *slog.Logger
 	metrics       *telemetry.Metrics // nil: none
 	now           func() time.Time
-	deadline      time.Duration                     // of each request, except for streams
 	stall         time.Duration                     // how long the client of a stream may read nothing
 	storeLanguage func(*http.Request) locale.Locale // nil: English
 	writers       writers
@@ -45,12 +43,9 @@ func (r *responder) adapt(area *wire.Area, route *wire.Route) gin.HandlerFunc {
 		vary = append(vary, "Accept-Encoding")
 	}
 	return func(c *gin.Context) {
-		client := c.Request.Context()
-		ctx, cancel := context.WithTimeout(client, r.deadline)
-		defer cancel()
-		c.Request = c.Request.WithContext(ctx)
 		answer, err := route.Handle(c)
-		tallyOf(client).identify(&answer)
+		t := tallyOf(c.Request.Context())
+		t.identify(&answer)
 		switch {
 		case err != nil:
 			setVary(c, vary)
@@ -58,7 +53,7 @@ func (r *responder) adapt(area *wire.Area, route *wire.Route) gin.HandlerFunc {
 		case answer.Data != nil:
 			r.show(c, area, vary, answer)
 		case answer.Stream != nil:
-			c.Request = c.Request.WithContext(client)
+			c.Request = c.Request.WithContext(untimed{Context: t.parent, tally: t})
 			r.stream(c, vary, answer)
 		}
 	}

@@ -71,10 +71,10 @@ func NewHandler(c Config) (http.Handler, error) {
 		return nil, err
 	}
 	respond := &responder{
-		log: c.Log, metrics: c.Metrics, now: c.Now, deadline: c.Deadline, stall: c.Stall,
+		log: c.Log, metrics: c.Metrics, now: c.Now, stall: c.Stall,
 		storeLanguage: c.Language, writers: writers{prices: c.Prices},
 	}
-	observing := observer{log: c.Log, metrics: c.Metrics, traces: c.Traces, now: c.Now}
+	observing := observer{log: c.Log, metrics: c.Metrics, traces: c.Traces, deadline: c.Deadline, now: c.Now}
 	engine.Use(requestID, observing.handle, respond.recover, crossOrigin(c.CORSOrigins))
 	if c.RateLimit {
 		engine.Use(rateLimit(respond, c.Now))

@@ -13,21 +13,27 @@ import (
 // beside the response: whose request it was, and where its time went.
 type tally struct {
 	timing.Times
-	store  int64       // 0: not known
-	caller wire.Caller // "": not known
+	parent context.Context // ends when the client disconnects; has no deadline
+	client string          // kept by wire.Client
+	store  int64           // 0: not known
+	caller wire.Caller     // "": not known
 }
 
-// newTally returns a tally whose values, deadline and end are those of ctx.
-func newTally(ctx context.Context) *tally {
-	return &tally{Times: timing.Times{Context: ctx}}
+// newTally returns a tally whose values, deadline and end are those of ctx. parent is the
+// context without a deadline from which ctx was made.
+func newTally(ctx, parent context.Context) *tally {
+	return &tally{Times: timing.Times{Context: ctx}, parent: parent}
 }
 
 type tallyKey struct{}
 
 // Value implements context.Context.
 func (t *tally) Value(key any) any {
-	if key == (tallyKey{}) {
+	switch key {
+	case tallyKey{}:
 		return t
+	case wire.ClientKey{}:
+		return &t.client
 	}
 	return t.Times.Value(key)
 }
@@ -37,6 +43,16 @@ func tallyOf(ctx context.Context) *tally {
 	t, _ := ctx.Value(tallyKey{}).(*tally)
 	return t
 }
+
+// untimed is the context of a stream, which may take longer than other requests: it has the
+// values of the tally, and ends when the client disconnects.
+type untimed struct {
+	context.Context
+	tally *tally
+}
+
+// Value implements context.Context.
+func (u untimed) Value(key any) any { return u.tally.Value(key) }
 
 // identify records whose request it is.
 func (t *tally) identify(a *wire.Answer) { t.store, t.caller = a.Store, a.Caller }

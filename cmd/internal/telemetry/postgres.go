@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"commerce/deploy/connect"
+
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
@@ -95,14 +97,11 @@ func (t *postgresTracer) count(kind string) {
 	}
 }
 
-// statementName returns the name in the comment with which the SQL texts of this program
-// begin, as in "/* products */ SELECT …". pg_stat_activity shows it too. pgx's own statements
-// have no comment.
+// statementName returns the name of a statement, and "other" for one without a name, such as
+// some of pgx's own.
 func statementName(sql string) string {
-	if rest, ok := strings.CutPrefix(sql, "/* "); ok {
-		if name, _, ok := strings.Cut(rest, " */"); ok {
-			return name
-		}
+	if name, ok := connect.StatementName(sql); ok {
+		return name
 	}
 	switch first, _, _ := strings.Cut(sql, " "); first {
 	case "begin", "commit", "rollback":

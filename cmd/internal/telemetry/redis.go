@@ -2,7 +2,6 @@ package telemetry
 
 import (
 	"context"
-	"net"
 	"slices"
 	"time"
 
@@ -10,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"commerce/cart/redisstore"
+	"commerce/deploy/connect"
 )
 
 // readBatch is the command of a round trip that reads one cart or several.
@@ -60,9 +60,7 @@ func newRedisHook() *redisHook {
 }
 
 // DialHook implements redis.Hook.
-func (h *redisHook) DialHook(next redis.DialHook) redis.DialHook {
-	return func(ctx context.Context, network, addr string) (net.Conn, error) { return next(ctx, network, addr) }
-}
+func (*redisHook) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 // ProcessHook implements redis.Hook.
 func (h *redisHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
@@ -120,9 +118,5 @@ func (m *Metrics) ObserveRedis(client redis.UniversalClient) {
 		return
 	}
 	m.registry.MustRegister(redisPool(client)...)
-	if cluster, ok := client.(*redis.ClusterClient); ok {
-		cluster.OnNewNode(func(node *redis.Client) { node.AddHook(m.redis) })
-		return
-	}
-	client.AddHook(m.redis)
+	connect.AddHook(client, m.redis)
 }

@@ -1,9 +1,10 @@
 package telemetry
 
 import (
-	"net/http"
 	"strconv"
 	"time"
+
+	"commerce/cart/wire"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -52,16 +53,8 @@ func (m *Metrics) RequestEnded(method, route string, status int, took time.Durat
 		return
 	}
 	m.requests.inFlight.Dec()
-	if !standardMethod(method) {
+	if !wire.StandardMethod(method) {
 		method = "other"
 	}
 	m.requests.series.of(request{method, route, status}).Observe(took.Seconds())
-}
-
-func standardMethod(method string) bool {
-	switch method {
-	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
-		return true
-	}
-	return false
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strings"
 
+	"commerce/deploy/connect"
+
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"go.opentelemetry.io/otel/attribute"
@@ -57,14 +59,11 @@ func postgresKind(err error) string {
 	return kind(err)
 }
 
-// statementName returns the name of a statement, which the comment at its beginning gives:
-// "list" for "/* list */ SELECT …". For another statement it returns its first word.
+// statementName returns the name of a statement, or the first word of one without a name.
 func statementName(sql string) string {
 	sql = strings.TrimSpace(sql)
-	if text, named := strings.CutPrefix(sql, "/* "); named {
-		if name, _, closed := strings.Cut(text, " */"); closed {
-			return name
-		}
+	if name, ok := connect.StatementName(sql); ok {
+		return name
 	}
 	if words := strings.Fields(sql[:min(len(sql), 32)]); len(words) > 0 {
 		return strings.ToLower(words[0])

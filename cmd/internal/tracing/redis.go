@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"commerce/deploy/connect"
+
 	"github.com/redis/go-redis/v9"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -20,12 +22,7 @@ func (t *Traces) TraceRedis(client redis.UniversalClient) {
 	if t == nil {
 		return
 	}
-	hook := redisHook{t.tracer}
-	if cluster, ok := client.(*redis.ClusterClient); ok {
-		cluster.OnNewNode(func(node *redis.Client) { node.AddHook(hook) })
-		return
-	}
-	client.AddHook(hook)
+	connect.AddHook(client, redisHook{t.tracer})
 }
 
 // redisHook never reads the arguments of a command: they have keys and values, and a command

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strconv"
 
+	"commerce/cart/wire"
+
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/propagation"
@@ -62,7 +64,10 @@ func (r *Request) End(a Response) {
 		return
 	}
 	defer r.span.End()
-	method := standard(a.Method)
+	method := a.Method
+	if !wire.StandardMethod(method) {
+		method = "_OTHER" // OpenTelemetry's word for a method that a client made up
+	}
 	r.span.SetName(method + " " + a.Route)
 	r.span.SetAttributes(
 		attribute.String("http.request.method", method),
@@ -83,13 +88,4 @@ func (r *Request) End(a Response) {
 		r.span.SetAttributes(attribute.String("error.type", a.Code))
 		r.span.SetStatus(codes.Error, a.Code)
 	}
-}
-
-// standard returns a method, or "_OTHER" for one that a client made up.
-func standard(method string) string {
-	switch method {
-	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
-		return method
-	}
-	return "_OTHER"
 }
