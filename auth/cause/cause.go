@@ -18,6 +18,10 @@ type Failure struct {
 	What   string        // what happened; "": described from Err
 	Took   time.Duration // until the call failed
 	Err    error
+
+	// Earlier is the failure because of which the call was repeated until its time was over;
+	// nil if it was not. Unwrap does not return it, since the last try had another failure.
+	Earlier *Failure
 }
 
 // Of returns err as the failure of a call that began at the given time. It returns nil for
@@ -50,7 +54,16 @@ func (f *Failure) Because(earlier *Failure) *Failure {
 	if earlier == nil {
 		return f
 	}
-	return &Failure{Server: earlier.Server, What: earlier.what(), Took: f.Took, Err: f.Err}
+	return &Failure{Server: earlier.Server, What: earlier.what(), Took: f.Took, Err: f.Err, Earlier: earlier}
+}
+
+// Root returns the error that tells best why a call failed: that of the earlier failure, if the
+// call was repeated because of it, otherwise err.
+func Root(err error) error {
+	if f, ok := errors.AsType[*Failure](err); ok && f.Earlier != nil {
+		return f.Earlier.Err
+	}
+	return err
 }
 
 // Unwrap returns what the library reported.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -26,6 +27,21 @@ func (r *running) metrics(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return string(page)
+}
+
+// metric returns the value of a time series; 0 if it does not exist.
+func (r *running) metric(t *testing.T, series string) float64 {
+	t.Helper()
+	for line := range strings.Lines(r.metrics(t)) {
+		if text, ok := strings.CutPrefix(line, series+" "); ok {
+			value, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return value
+		}
+	}
+	return 0
 }
 
 // browse makes each kind of call once, so that each metric has a value.

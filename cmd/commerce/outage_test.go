@@ -58,12 +58,13 @@ func (l *line) add(kind, attributes, stream string) {
 
 func (l *line) heal() { l.proxy.Toxics.ResetToxics(context.Background()) }
 
-// outage is a failure of a dependency, and the text that names it in the log.
+// outage is a failure of a dependency, and what tells the person on call about it.
 type outage struct {
 	name   string
 	begin  func()
 	end    func()
-	causes string // regular expression after the server's name
+	causes string // regular expression after the server's name, in the log
+	kind   string // of the errors in the metrics
 }
 
 // wantLogged waits until the log has a line that contains all texts, after the first n bytes.
@@ -161,30 +162,46 @@ func (r *running) wantClean(t *testing.T, s secrets) {
 	}
 }
 
-// endure makes each outage happen, with calls of every kind. Each must be visible in the log:
-// as the cause of a failed request, as a lost dependency, and as one that is back.
-func (r *running) endure(t *testing.T, dependency, server string, s secrets, route string, outages []outage) {
+// endure makes each outage happen, with calls of every kind. Each must be visible as docs/oncall.md
+// says: in the log as a lost dependency, as the cause of a failed request, and as one that is
+// back; in the metrics; and in the trace of that request, to which its line leads.
+func (r *running) endure(t *testing.T, dependency, server string, s secrets, route string, traces *collector, outages []outage) {
 	t.Helper()
+	up := `commerce_dependency_up{dependency="` + dependency + `"}`
 	for _, o := range outages {
 		after := len(r.log.String())
+		errors := fmt.Sprintf("commerce_%s_errors_total{kind=%q}", dependency, o.kind)
+		before := r.metric(t, errors)
 		o.begin()
 		lost := `"msg":"lost ` + dependency + `"`
 		r.wantLogged(t, after, `"level":"WARN"`, lost, regexp.QuoteMeta(server))
-		named := regexp.QuoteMeta(server) + `: ` + o.causes
+		named := regexp.MustCompile(regexp.QuoteMeta(server) + `: ` + o.causes)
 		eventually(t, func() string {
 			r.plant(t, s)
 			for text := range strings.Lines(r.log.String()[after:]) {
-				var line struct{ Msg, Route, Err string }
+				var line struct {
+					Msg, Route, Err string
+					TraceID         string `json:"trace_id"`
+				}
 				if json.Unmarshal([]byte(text), &line) == nil && line.Msg == "request" && line.Route == route &&
-					regexp.MustCompile(named).MatchString(line.Err) {
+					named.MatchString(line.Err) && traces.shows(line.TraceID, dependency) {
 					t.Logf("%s: %s", o.name, text)
 					return ""
 				}
 			}
-			return fmt.Sprintf("%s: no request line with %s; the log ends with\n%s", o.name, named, tail(r.log.String(), 3000))
+			return fmt.Sprintf("%s: no request line with %s and a trace; the log ends with\n%s", o.name, named, tail(r.log.String(), 3000))
 		})
+		if got := r.metric(t, up); got != 0 {
+			t.Errorf("%s: %s is %v", o.name, up, got)
+		}
+		if got := r.metric(t, errors); got <= before {
+			t.Errorf("%s: %s stays at %v", o.name, errors, got)
+		}
 		o.end()
 		r.wantLogged(t, after, `"level":"INFO"`, `"msg":"`+dependency+` is back"`, `"after":"[0-9.]+m?s"`)
+		if got := r.metric(t, up); got != 1 {
+			t.Errorf("after %s: %s is %v", o.name, up, got)
+		}
 	}
 }
 
@@ -207,17 +224,17 @@ func TestServe_NamesAFailingRedisAndLogsNoSecret(t *testing.T) {
 	}
 	do("ACL", "SETUSER", "shop", "on", ">"+plantedPassword, "~*", "&*", "+@all")
 	redisURL, wire := through(t, redis.URL, url.UserPassword("shop", plantedPassword))
-	s := secrets{customerToken(t), storeToken(t, database)}
-	serve := startServe(t, database, "REDIS_URL="+redisURL, "LOG_LEVEL=debug", "RATE_LIMIT=off")
+	s, traces := secrets{customerToken(t), storeToken(t, database)}, startCollector(t)
+	serve := startServe(t, database, "REDIS_URL="+redisURL, "OTEL_EXPORTER_OTLP_ENDPOINT="+traces.URL, "OTEL_BSP_SCHEDULE_DELAY=50", "LOG_LEVEL=debug", "RATE_LIMIT=off")
 	kill := func() { do("CLIENT", "KILL", "USER", "shop") }
-	serve.endure(t, "redis", "redis "+wire.proxy.Listen, s, "/cart", []outage{
-		{"slow", func() { wire.add("latency", `{"latency":1000}`, "downstream") }, wire.heal, `no answer after \d+ms`},
-		{"frozen", redis.Freeze, redis.Thaw, `no answer after \d+ms`},
-		{"reset", func() { wire.add("reset_peer", `{"timeout":0}`, "upstream") }, wire.heal, `(connection reset by peer|it closed the connection|broken pipe)`},
-		{"stopped", wire.proxy.Stop, wire.start, `connection refused`},
+	serve.endure(t, "redis", "redis "+wire.proxy.Listen, s, "/cart", traces, []outage{
+		{"slow", func() { wire.add("latency", `{"latency":1000}`, "downstream") }, wire.heal, `no answer after \d+ms`, "timeout"},
+		{"frozen", redis.Freeze, redis.Thaw, `no answer after \d+ms`, "timeout"},
+		{"reset", func() { wire.add("reset_peer", `{"timeout":0}`, "upstream") }, wire.heal, `(connection reset by peer|it closed the connection|broken pipe)`, "reset"},
+		{"stopped", wire.proxy.Stop, wire.start, `connection refused`, "refused"},
 		{
 			"another password", func() { do("ACL", "SETUSER", "shop", "resetpass", ">other"); kill() },
-			func() { do("ACL", "SETUSER", "shop", ">"+plantedPassword) }, `WRONGPASS invalid username-password pair`,
+			func() { do("ACL", "SETUSER", "shop", ">"+plantedPassword) }, `WRONGPASS invalid username-password pair`, "denied",
 		},
 	})
 	serve.wantClean(t, s)
@@ -229,17 +246,17 @@ func TestServe_NamesAFailingPostgresAndLogsNoSecret(t *testing.T) {
 	postgres := startSeeded(t)
 	change(t, writer(t, postgres.URL), "CREATE ROLE shop LOGIN SUPERUSER PASSWORD '"+plantedPassword+"'")
 	databaseURL, wire := through(t, postgres.URL, url.UserPassword("shop", plantedPassword))
-	s := secrets{customerToken(t), storeToken(t, postgres.URL)}
-	serve := startServe(t, databaseURL, "LOG_LEVEL=debug", "RATE_LIMIT=off")
+	s, traces := secrets{customerToken(t), storeToken(t, postgres.URL)}, startCollector(t)
+	serve := startServe(t, databaseURL, "OTEL_EXPORTER_OTLP_ENDPOINT="+traces.URL, "OTEL_BSP_SCHEDULE_DELAY=50", "LOG_LEVEL=debug", "RATE_LIMIT=off")
 	kill := "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'shop'"
-	serve.endure(t, "postgres", "postgres "+wire.proxy.Listen, s, "/subscriptions", []outage{
-		{"slow", func() { wire.add("latency", `{"latency":3000}`, "downstream") }, wire.heal, `(canceled|no connection) after \d`},
-		{"stopped", wire.proxy.Stop, wire.start, `connection refused`},
+	serve.endure(t, "postgres", "postgres "+wire.proxy.Listen, s, "/subscriptions", traces, []outage{
+		{"slow", func() { wire.add("latency", `{"latency":3000}`, "downstream") }, wire.heal, `(canceled|no connection) after \d`, "timeout"},
+		{"stopped", wire.proxy.Stop, wire.start, `connection refused`, "refused"},
 		{"no login", func() {
 			change(t, writer(t, postgres.URL), "ALTER ROLE shop NOLOGIN")
 			change(t, writer(t, postgres.URL), kill)
-		}, func() { change(t, writer(t, postgres.URL), "ALTER ROLE shop LOGIN") }, `role "shop" is not permitted to log in \(SQLSTATE 28000\)`},
-		{"frozen", postgres.Freeze, postgres.Thaw, `(canceled|no connection) after \d`},
+		}, func() { change(t, writer(t, postgres.URL), "ALTER ROLE shop LOGIN") }, `role "shop" is not permitted to log in \(SQLSTATE 28000\)`, "denied"},
+		{"frozen", postgres.Freeze, postgres.Thaw, `(canceled|no connection) after \d`, "timeout"},
 	})
 	serve.wantClean(t, s)
 	serve.end(t)

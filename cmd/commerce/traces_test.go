@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/hex"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -57,6 +58,29 @@ func (c *collector) receive(t *testing.T, body []byte) {
 			c.spans = append(c.spans, s.Spans...)
 		}
 	}
+}
+
+// shows reports whether a trace blames a dependency: a span of a call to it, or of a wait,
+// failed or took most of the request's time.
+func (c *collector) shows(traceID, dependency string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var request, longest time.Duration
+	failed := false
+	for _, s := range c.spans {
+		if hex.EncodeToString(s.TraceId) != traceID {
+			continue
+		}
+		took := time.Duration(s.EndTimeUnixNano - s.StartTimeUnixNano)
+		switch {
+		case len(s.ParentSpanId) == 0:
+			request = took
+		case strings.HasPrefix(s.Name, dependency+" ") || s.Name == "wait":
+			failed = failed || s.Status.GetCode() == spans.Status_STATUS_CODE_ERROR
+			longest = max(longest, took)
+		}
+	}
+	return request > 0 && (failed || longest > request/2)
 }
 
 // has reports whether a span, whose name begins with name, is a part of a span of the given

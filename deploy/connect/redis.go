@@ -62,15 +62,18 @@ func Redis(rawURL string, edits ...func(*redis.UniversalOptions)) (redis.Univers
 	case sentinels:
 		client := redis.NewFailoverClient(o.Failover())
 		dials := serverDials{target.master, target.addrs, new(atomic.Pointer[string]), failed}
+		failed.server = dials.server
+		client.Options().Limiter = failed // redis.FailoverOptions has no Limiter
 		client.AddHook(dials)
-		client.AddHook(failures{dials.server, failed})
+		client.AddHook(failures{failed})
 		return client, nil
 	case cluster:
 		c := o.Cluster()
 		c.ClusterStateReloadInterval = stateReload
 		c.NewClient = newServerClient
 		client := redis.NewClusterClient(c)
-		client.AddHook(failures{func() string { return "redis cluster" }, failed})
+		failed.server = func() string { return "redis cluster" }
+		client.AddHook(failures{failed})
 		return client, nil
 	default:
 		return newServerClient(o.Simple()), nil

@@ -15,10 +15,7 @@ import (
 // failures is a hook of a client that describes errors of commands as a cause.Failure, which
 // names the server. redis.Nil, which is no failure, and redis.ErrClosed, which go-redis
 // compares, stay as they are.
-type failures struct {
-	server func() string // its name
-	tries  *tries
-}
+type failures struct{ *tries }
 
 // DialHook changes nothing.
 func (failures) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -69,7 +66,7 @@ func (f failures) describe(began time.Time, err, previous error) error {
 		failure.What = "no connection became free within " + cause.Text(failure.Took)
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		earlier, _ := errors.AsType[*cause.Failure](cmp.Or(f.tries.failedSince(began, f.server()), previous))
+		earlier, _ := errors.AsType[*cause.Failure](cmp.Or(f.failedSince(began), previous))
 		return failure.Because(earlier)
 	}
 	return failure
@@ -77,7 +74,10 @@ func (f failures) describe(began time.Time, err, previous error) error {
 
 // tries records the last failure of a client. go-redis repeats a command until its time is
 // over, and then returns only that. It implements redis.Limiter to see each try.
-type tries struct{ last atomic.Pointer[failedTry] }
+type tries struct {
+	server func() string // its name
+	last   atomic.Pointer[failedTry]
+}
 
 type failedTry struct {
 	at  time.Time
@@ -94,13 +94,13 @@ func (t *tries) ReportResult(err error) {
 	}
 }
 
-// failedSince returns the last failure as a Failure of server; nil if it was before began.
-func (t *tries) failedSince(began time.Time, server string) error {
+// failedSince returns the last failure as a Failure; nil if it was before began.
+func (t *tries) failedSince(began time.Time) error {
 	last := t.last.Load()
 	if last == nil || last.at.Before(began) {
 		return nil
 	}
-	return cause.Of(server, began, last.err)
+	return cause.Of(t.server(), began, last.err)
 }
 
 // newServerClient returns a client of one server.
@@ -109,6 +109,7 @@ func newServerClient(o *redis.Options) *redis.Client {
 	o.Limiter = tries
 	client := redis.NewClient(o)
 	server := "redis " + client.Options().Addr
-	client.AddHook(failures{func() string { return server }, tries})
+	tries.server = func() string { return server }
+	client.AddHook(failures{tries})
 	return client
 }

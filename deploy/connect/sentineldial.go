@@ -102,7 +102,7 @@ func (s serverDials) unnamed(began time.Time, err error) error {
 	case errors.Is(err, redis.Nil):
 		failure.What = "they know no master " + s.master
 	case errors.Is(err, context.DeadlineExceeded):
-		earlier, _ := errors.AsType[*cause.Failure](s.failed.failedSince(began, server))
+		earlier, _ := errors.AsType[*cause.Failure](s.failed.failedSince(began))
 		return failure.Because(earlier)
 	}
 	return failure

@@ -9,6 +9,8 @@ import (
 	"syscall"
 
 	"github.com/redis/go-redis/v9"
+
+	"commerce/auth/cause"
 )
 
 // redisKinds are the kinds of failures of Redis commands.
@@ -58,6 +60,7 @@ func redisKind(err error) string {
 	if err == nil || err == redis.Nil || errors.Is(err, context.Canceled) {
 		return ""
 	}
+	err = cause.Root(err)
 	if reply, ok := errors.AsType[redis.Error](err); ok && reply != redis.Nil {
 		return replyKind(reply.Error())
 	}

@@ -4,17 +4,19 @@ import (
 	"context"
 	"errors"
 	"strings"
-
-	"commerce/deploy/connect"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
+
+	"commerce/deploy/connect"
 )
 
-// PostgresTracer returns a tracer that adds a span for each statement, as a part of the request
-// that runs it; nil if there are no traces.
+// PostgresTracer returns a tracer that adds a span for each statement and each wait for a
+// connection, as a part of the request; nil if there are no traces.
 //
 // otelpgx would name spans by the text of the statement.
 func (t *Traces) PostgresTracer() pgx.QueryTracer {
@@ -47,6 +49,34 @@ func (postgresTracer) TraceQueryEnd(ctx context.Context, _ *pgx.Conn, q pgx.Trac
 	}
 	if q.Err != nil {
 		fail(span, postgresKind(q.Err))
+	}
+	span.End()
+}
+
+// minWait is the shortest wait for a connection that has a span.
+const minWait = 100 * time.Microsecond
+
+type acquireKey struct{}
+
+// TraceAcquireStart implements pgxpool.AcquireTracer.
+func (p postgresTracer) TraceAcquireStart(ctx context.Context, _ *pgxpool.Pool, _ pgxpool.TraceAcquireStartData) context.Context {
+	if !trace.SpanFromContext(ctx).IsRecording() {
+		return ctx
+	}
+	return context.WithValue(ctx, acquireKey{}, time.Now())
+}
+
+// TraceAcquireEnd implements pgxpool.AcquireTracer. It adds a span for a wait for a connection:
+// until one became free or was opened.
+func (p postgresTracer) TraceAcquireEnd(ctx context.Context, _ *pgxpool.Pool, a pgxpool.TraceAcquireEndData) {
+	began, ok := ctx.Value(acquireKey{}).(time.Time)
+	if !ok || a.Err == nil && time.Since(began) < minWait {
+		return
+	}
+	_, span := p.tracer.Start(ctx, "postgres connection", trace.WithTimestamp(began), trace.WithSpanKind(trace.SpanKindClient),
+		trace.WithAttributes(attribute.String("db.system.name", "postgresql")))
+	if a.Err != nil {
+		fail(span, postgresKind(a.Err))
 	}
 	span.End()
 }

@@ -6,12 +6,13 @@ import (
 	"slices"
 	"strings"
 
-	"commerce/deploy/connect"
-
 	"github.com/redis/go-redis/v9"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
+
+	"commerce/auth/cause"
+	"commerce/deploy/connect"
 )
 
 // TraceRedis adds a span for each command of a client, as a part of the request that sends it.
@@ -88,6 +89,7 @@ func endRedis(span trace.Span, err error) {
 // redisKind returns the kind of a failure: the first word of Redis's reply, such as
 // "READONLY", or what failed on the way.
 func redisKind(err error) string {
+	err = cause.Root(err)
 	if _, reply := errors.AsType[redis.Error](err); !reply {
 		return kind(err)
 	}
