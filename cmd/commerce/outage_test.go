@@ -162,6 +162,25 @@ func (r *running) wantClean(t *testing.T, s secrets) {
 	}
 }
 
+// requestLine is the line of a failed request in the log.
+type requestLine struct {
+	Msg, Route, Err string
+	TraceID         string `json:"trace_id"`
+	text            string
+}
+
+// requestLines returns the lines of requests of a route after the first n bytes of the log,
+// whose error matches named.
+func (r *running) requestLines(after int, route string, named *regexp.Regexp) (found []requestLine) {
+	for text := range strings.Lines(r.log.String()[after:]) {
+		line := requestLine{text: text}
+		if json.Unmarshal([]byte(text), &line) == nil && line.Msg == "request" && line.Route == route && named.MatchString(line.Err) {
+			found = append(found, line)
+		}
+	}
+	return found
+}
+
 // endure makes each outage happen, with calls of every kind. Each must be visible as docs/oncall.md
 // says: in the log as a lost dependency, as the cause of a failed request, and as one that is
 // back; in the metrics; and in the trace of that request, to which its line leads.
@@ -178,14 +197,9 @@ func (r *running) endure(t *testing.T, dependency, server string, s secrets, rou
 		named := regexp.MustCompile(regexp.QuoteMeta(server) + `: ` + o.causes)
 		eventually(t, func() string {
 			r.plant(t, s)
-			for text := range strings.Lines(r.log.String()[after:]) {
-				var line struct {
-					Msg, Route, Err string
-					TraceID         string `json:"trace_id"`
-				}
-				if json.Unmarshal([]byte(text), &line) == nil && line.Msg == "request" && line.Route == route &&
-					named.MatchString(line.Err) && traces.shows(line.TraceID, dependency) {
-					t.Logf("%s: %s", o.name, text)
+			for _, line := range r.requestLines(after, route, named) {
+				if traces.shows(line.TraceID, dependency+" ") {
+					t.Logf("%s: %s", o.name, line.text)
 					return ""
 				}
 			}
@@ -264,26 +278,57 @@ func TestServe_NamesAFailingPostgresAndLogsNoSecret(t *testing.T) {
 
 func TestServe_NamesAFailingIssuer(t *testing.T) {
 	t.Parallel()
-	issuer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }))
-	t.Cleanup(issuer.Close)
-	keys := strings.Replace(issuer.URL, "http://", "http://user:"+plantedPassword+"@", 1) + "/keys?token=planted"
-	serve := startServe(t, seeded(t), "JWT_SECRET=", "JWT_JWKS_URL="+keys, "LOG_LEVEL=debug")
 	const unknownKey = "eyJhbGciOiJFUzI1NiIsImtpZCI6ImEifQ.eyJzdWIiOiIxIn0." // {"alg":"ES256","kid":"a"}
 	token := unknownKey + strings.Repeat("A", 86)
-	request, err := http.NewRequest("GET", serve.URL+"/cart", nil)
-	if err != nil {
-		t.Fatal(err)
+	for name, o := range map[string]struct {
+		takes time.Duration
+		stop  bool
+		cause string
+	}{
+		"failing": {cause: "status 502"},
+		"slow":    {takes: 3 * time.Second, cause: "no answer after "},
+		"stopped": {stop: true, cause: "connection refused"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			issuer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				time.Sleep(o.takes)
+				w.WriteHeader(http.StatusBadGateway)
+			}))
+			t.Cleanup(issuer.Close)
+			if o.stop {
+				issuer.Close()
+			}
+			traces := startCollector(t)
+			keys := strings.Replace(issuer.URL, "http://", "http://user:"+plantedPassword+"@", 1) + "/keys?token=planted"
+			serve := startServe(t, seeded(t), "JWT_SECRET=", "JWT_JWKS_URL="+keys, "LOG_LEVEL=debug",
+				"OTEL_EXPORTER_OTLP_ENDPOINT="+traces.URL, "OTEL_BSP_SCHEDULE_DELAY=50")
+			request, err := http.NewRequest("GET", serve.URL+"/cart", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			request.Header.Set("Authorization", "Bearer "+token)
+			response, err := http.DefaultClient.Do(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			response.Body.Close()
+			blamed := "jwks " + issuer.URL + "/keys: " + o.cause
+			serve.wantLogged(t, 0, `"level":"WARN"`, "cannot fetch the issuer's keys", regexp.QuoteMeta(blamed))
+			eventually(t, func() string {
+				for _, line := range serve.requestLines(0, "/cart", regexp.MustCompile(regexp.QuoteMeta(blamed))) {
+					if traces.shows(line.TraceID, "fetch JWKS") {
+						return ""
+					}
+				}
+				return "no request line with a trace; the log ends with\n" + tail(serve.log.String(), 3000)
+			})
+			if got := serve.metric(t, `commerce_http_request_duration_seconds_count{method="GET",route="/cart",status="503"}`); got != 1 {
+				t.Errorf("%v requests with status 503", got)
+			}
+			serve.wantClean(t, secrets{token, "1|" + plantedPassword})
+		})
 	}
-	request.Header.Set("Authorization", "Bearer "+token)
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	response.Body.Close()
-	name := regexp.QuoteMeta("jwks " + issuer.URL + "/keys: status 502")
-	serve.wantLogged(t, 0, `"level":"WARN"`, "cannot fetch the issuer's keys", name)
-	serve.wantLogged(t, 0, `"level":"ERROR"`, `"status":503`, name)
-	serve.wantClean(t, secrets{token, "1|" + plantedPassword})
 }
 
 // A ping of a cluster asks one node. The watch must notice the loss of any master.

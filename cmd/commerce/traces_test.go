@@ -60,9 +60,9 @@ func (c *collector) receive(t *testing.T, body []byte) {
 	}
 }
 
-// shows reports whether a trace blames a dependency: a span of a call to it, or of a wait,
-// failed or took most of the request's time.
-func (c *collector) shows(traceID, dependency string) bool {
+// shows reports whether a trace blames a dependency: a span of a call to it, whose name begins
+// with call, failed or took most of the request's time.
+func (c *collector) shows(traceID, call string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var request, longest time.Duration
@@ -75,7 +75,7 @@ func (c *collector) shows(traceID, dependency string) bool {
 		switch {
 		case len(s.ParentSpanId) == 0:
 			request = took
-		case strings.HasPrefix(s.Name, dependency+" ") || s.Name == "wait":
+		case strings.HasPrefix(s.Name, call):
 			failed = failed || s.Status.GetCode() == spans.Status_STATUS_CODE_ERROR
 			longest = max(longest, took)
 		}

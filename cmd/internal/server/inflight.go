@@ -81,10 +81,18 @@ func (g *gates) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.next.ServeHTTP(s, r)
 }
 
+// notRouted is the route in the metrics of requests that a gate has refused.
+const notRouted = "refused"
+
 // refuse writes the 503. It is the same as responder.fail would write, but takes a fraction of
 // the time, since Gin has no part in it.
 func (g *gates) refuse(w http.ResponseWriter, r *http.Request, gate *gate) {
+	start := g.respond.now()
 	g.respond.metrics.Refused("in_flight")
+	g.respond.metrics.RequestBegan()
+	defer func() {
+		g.respond.metrics.RequestEnded(r.Method, notRouted, http.StatusServiceUnavailable, g.respond.now().Sub(start))
+	}()
 	gate.warn(r, g.respond)
 	h := w.Header()
 	if origin := r.Header.Get("Origin"); origin != "" && g.allowed(origin) {

@@ -93,6 +93,9 @@ func TestInFlight_RefusesFurtherRequestsAtOnceAndServesAgain(t *testing.T) {
 			if n := metric(t, metrics, `commerce_limiter_refusals_total{limit="in_flight"}`); n != refused {
 				t.Errorf("%v refusals are counted, want %v", n, refused)
 			}
+			if n := metric(t, metrics, `commerce_http_request_duration_seconds_count{method="GET",route="refused",status="503"}`); n != refused {
+				t.Errorf("%v requests are counted, want %v", n, refused)
+			}
 		}
 		if w := ask(h, "192.0.2.2", "GET", "/api/cart"); w.Code != http.StatusNoContent {
 			t.Errorf("the other area: %d", w.Code)
