@@ -37,6 +37,9 @@ func readBody(r *http.Request) ([]byte, object, error) {
 		// A slow client's JSON is not malformed: it never arrived.
 		return nil, nil, fmt.Errorf("read body: %w: %w", err, http.ErrAbortHandler)
 	}
+	if refusal, ok := errors.AsType[*problem.Error](err); ok {
+		return nil, nil, refusal // the server is too busy for a body that has just arrived
+	}
 	if err != nil {
 		return nil, nil, malformed(err, "", textNotJSON)
 	}

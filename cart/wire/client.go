@@ -25,8 +25,11 @@ func Client(c *gin.Context) string {
 
 func clientOf(ip string) string {
 	addr, err := netip.ParseAddr(ip)
-	if err != nil || addr.Unmap().Is4() {
+	if err != nil {
 		return ip
+	}
+	if addr = addr.Unmap(); addr.Is4() {
+		return addr.String()
 	}
 	network, _ := addr.Prefix(64) // 64 fits every IPv6 address
 	return network.String()

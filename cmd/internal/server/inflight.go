@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"commerce/auth/locale"
 	"commerce/auth/problem"
@@ -30,7 +31,7 @@ type gates struct {
 	basePath string
 	allowed  func(origin string) bool
 	byPath   map[string]*gate // by the first segment of the path
-	rest     *gate            // of all other paths
+	rest     *gate            // of all other paths, such as those of pages
 }
 
 // newGates returns gates in front of a handler. limit is that of each area; 0: by CPUs.
@@ -41,10 +42,10 @@ func newGates(next http.Handler, respond *responder, c *Config) *gates {
 	}
 	g := &gates{
 		next: next, respond: respond, basePath: c.BasePath, allowed: allowedOrigins(c.CORSOrigins),
-		byPath: map[string]*gate{}, rest: &gate{limit: limit},
+		byPath: map[string]*gate{}, rest: &gate{of: "pages", limit: limit, respond: respond},
 	}
 	for _, area := range c.Areas {
-		own := &gate{limit: limit}
+		own := &gate{of: firstSegment(area.Routes[0].Path), limit: limit, respond: respond}
 		for _, route := range area.Routes {
 			g.byPath[firstSegment(route.Path)] = own
 		}
@@ -66,9 +67,14 @@ func (g *gates) of(path string) *gate {
 }
 
 func (g *gates) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if preflight(r) { // takes no work, and a browser hides a refused one from the page
+		g.next.ServeHTTP(w, r)
+		return
+	}
 	gate := g.of(r.URL.Path)
 	if !gate.enter() {
-		g.refuse(w, r, gate)
+		gate.count()
+		g.refuse(w, r)
 		return
 	}
 	s := &slot{ResponseWriter: w, body: r.Body, gate: gate, held: true}
@@ -86,14 +92,12 @@ const notRouted = "refused"
 
 // refuse writes the 503. It is the same as responder.fail would write, but takes a fraction of
 // the time, since Gin has no part in it.
-func (g *gates) refuse(w http.ResponseWriter, r *http.Request, gate *gate) {
+func (g *gates) refuse(w http.ResponseWriter, r *http.Request) {
 	start := g.respond.now()
-	g.respond.metrics.Refused("in_flight")
 	g.respond.metrics.RequestBegan()
 	defer func() {
 		g.respond.metrics.RequestEnded(r.Method, notRouted, http.StatusServiceUnavailable, g.respond.now().Sub(start))
 	}()
-	gate.warn(r, g.respond)
 	h := w.Header()
 	if origin := r.Header.Get("Origin"); origin != "" && g.allowed(origin) {
 		h.Set("Access-Control-Allow-Origin", origin)
@@ -125,10 +129,11 @@ func (r *responder) refuseEarly(out http.ResponseWriter, p *problem.Error, l loc
 
 // gate lets a limited number of requests in.
 type gate struct {
+	of      string // what its requests are for, such as "cart"
 	limit   int64
+	respond *responder
 	busy    atomic.Int64
-	refused atomic.Int64 // since the last warning
-	warned  atomic.Int64 // Unix seconds of the last warning
+	refused atomic.Int64 // not logged yet
 }
 
 func (g *gate) enter() bool {
@@ -139,15 +144,15 @@ func (g *gate) enter() bool {
 	return false
 }
 
-// warn logs at most once a second, because an overloaded service must not be slowed down by
-// its log.
-func (g *gate) warn(r *http.Request, to *responder) {
-	refused, now, last := g.refused.Add(1), to.now().Unix(), g.warned.Load()
-	if now == last || !g.warned.CompareAndSwap(last, now) {
-		return
+// count counts a refusal. All refusals of a second share a line in the log, because an
+// overloaded service must not be slowed down by its log.
+func (g *gate) count() {
+	g.respond.metrics.Refused("in_flight")
+	if g.refused.Add(1) == 1 {
+		time.AfterFunc(time.Second, func() {
+			g.respond.log.Warn("too many requests at the same time", "of", g.of, "limit", g.limit, "refused", g.refused.Swap(0))
+		})
 	}
-	g.refused.Add(-refused)
-	to.log.WarnContext(r.Context(), "too many requests at the same time", "limit", g.limit, "refused", refused)
 }
 
 // slot is a request's place in a gate. The place is free while the service waits for the
@@ -167,14 +172,19 @@ func (s *slot) leave() {
 	}
 }
 
-// Read reads the request's body. Afterwards the request continues even if the gate is full: it
-// had been let in.
+// Read reads the request's body. If the gate is full afterwards, it returns errUnavailable:
+// the request has not done anything yet.
 func (s *slot) Read(p []byte) (int, error) {
-	if s.held {
-		s.gate.busy.Add(-1)
-		defer s.gate.busy.Add(1)
+	if !s.held {
+		return s.body.Read(p)
 	}
-	return s.body.Read(p)
+	s.leave()
+	n, err := s.body.Read(p)
+	if s.held = s.gate.enter(); !s.held {
+		s.gate.count()
+		return n, errUnavailable
+	}
+	return n, err
 }
 
 // Close closes the request's body.

@@ -3,6 +3,7 @@ package server
 import (
 	"cmp"
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -26,7 +27,7 @@ const (
 )
 
 // slowRequest is the time from which the line of a request says where its time went.
-const slowRequest = 250 * time.Millisecond
+const slowRequest = 100 * time.Millisecond
 
 // observer logs, counts and traces each request. All of them have the route instead of the
 // path, and no header, query or body, so that they never contain tokens or e-mail addresses.
@@ -46,9 +47,9 @@ type served struct {
 	took          time.Duration
 	bytes         int
 	requestID     string
-	traceID       string       // "": not traced
-	err           error        // nil: none
-	code          problem.Code // of err; "" without an error
+	traceID       string         // "": not traced
+	err           error          // nil: none
+	problem       *problem.Error // what the client saw of err
 }
 
 func (o *observer) handle(c *gin.Context) {
@@ -77,11 +78,14 @@ func endOf(c *gin.Context, client context.Context, t *tally, aborted bool) serve
 		tally: t, method: methodOf(c.Request), route: cmp.Or(c.FullPath(), "unmatched"),
 		status: c.Writer.Status(), bytes: max(c.Writer.Size(), 0), requestID: requestIDOf(c),
 	}
-	if aborted || s.failed() && client.Err() != nil {
-		s.status = statusClientGone
-	}
 	if last := c.Errors.Last(); last != nil {
-		s.err, s.code = last, problemOf(last.Err).Code
+		s.err, s.problem = last, problemOf(last.Err)
+	}
+	switch broken := aborted && errors.Is(s.err, errLate); {
+	case broken && client.Err() == nil:
+		s.status = statuses[s.problem.Code] // the client got 200 and an incomplete response
+	case aborted, s.failed() && client.Err() != nil:
+		s.status = statusClientGone
 	}
 	return s
 }
@@ -121,8 +125,14 @@ func (s *served) appendAttrs(attrs []slog.Attr) []slog.Attr {
 	if s.traceID != "" {
 		attrs = append(attrs, slog.String("trace_id", s.traceID))
 	}
-	if s.code != "" {
-		attrs = append(attrs, slog.String("code", string(s.code)))
+	if s.problem != nil {
+		attrs = append(attrs, slog.String("code", string(s.problem.Code)))
+		if s.problem.Kind != "" {
+			attrs = append(attrs, slog.String("kind", s.problem.Kind))
+		}
+		if limit := s.problem.Budget.Name; limit != "" {
+			attrs = append(attrs, slog.String("limit", limit))
+		}
 	}
 	if s.failed() && s.err != nil {
 		attrs = append(attrs, slog.String("err", cut(s.err.Error(), maxLoggedError)))
@@ -135,10 +145,14 @@ func (s *served) appendAttrs(attrs []slog.Attr) []slog.Attr {
 
 // traced returns what the request's span has.
 func (s *served) traced() tracing.Response {
-	return tracing.Response{
-		Method: s.method, Route: s.route, Status: s.status, Code: string(s.code),
+	r := tracing.Response{
+		Method: s.method, Route: s.route, Status: s.status,
 		Store: s.store, Caller: string(s.caller), RequestID: s.requestID,
 	}
+	if s.problem != nil {
+		r.Code = string(s.problem.Code)
+	}
+	return r
 }
 
 // cut returns at most n bytes of s.

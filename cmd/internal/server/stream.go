@@ -26,7 +26,7 @@ func (r *responder) stream(c *gin.Context, vary []string, answer wire.Answer) {
 	for part, err := range answer.Stream.Parts(c.Request.Context(), w) {
 		switch {
 		case err != nil && begun:
-			r.fail(c, answer, fmt.Errorf("%w: late error: %w", http.ErrAbortHandler, err))
+			r.fail(c, answer, fmt.Errorf("%w: %w: %w", http.ErrAbortHandler, errLate, err))
 		case err != nil:
 			setVary(c, vary)
 			r.fail(c, answer, err)
@@ -49,6 +49,9 @@ func (r *responder) stream(c *gin.Context, vary []string, answer wire.Answer) {
 		}
 	}
 }
+
+// errLate marks an error after the first part of a stream.
+var errLate = errors.New("late error")
 
 // send writes and flushes one part.
 func (r *responder) send(w http.ResponseWriter, part []byte) error {
