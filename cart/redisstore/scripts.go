@@ -115,15 +115,22 @@ func (s script) send(ctx context.Context, rdb processor, how sending, verb, body
 	}
 	for range dials {
 		cmd.SetErr(nil)
-		var failed *net.OpError
-		if err := rdb.Process(ctx, cmd); !errors.As(err, &failed) || failed.Op != "dial" {
+		if !failedDial(rdb.Process(ctx, cmd)) {
 			break
 		}
 	}
-	if err := cmd.Err(); err != nil && !cmd.written {
+	// A cluster reads the arguments to find the node, long before it writes them. Without a
+	// connection it never did.
+	if err := cmd.Err(); err != nil && (!cmd.written || failedDial(err) || errors.Is(err, redis.ErrPoolTimeout)) {
 		cmd.SetErr(fmt.Errorf("%w: %w", errNotSent, err))
 	}
 	return cmd.Cmd
+}
+
+// failedDial reports whether a command failed because no connection could be opened.
+func failedDial(err error) bool {
+	failed, ok := errors.AsType[*net.OpError](err)
+	return ok && failed.Op == "dial"
 }
 
 // dials is how often a command that must run once tries to connect.

@@ -65,3 +65,18 @@ func TestUnresponsiveGuestShard_WithAnUnfinishedMerge(t *testing.T) {
 		t.Error("the node was asked each time")
 	}
 }
+
+// A change without a key that got no connection has certainly not run, so its client need not
+// read the cart first.
+func TestStoppedShard_RefusesChangesThatWereNotSent(t *testing.T) {
+	t.Parallel()
+	cluster := ephemeral.StartCluster(t)
+	s := openShop(t, cluster.URL, asServed(t, cluster.URL, 300*time.Millisecond))
+	guest := s.guest(t)
+	guest.Token = s.tokenOn(t, cluster, 1, "guest")
+	guest.add(addOne)
+	cluster.Nodes[1].Kill()
+	for range 5 {
+		guest.refused(503, "unavailable", "POST", "/cart/add", addOne)
+	}
+}
