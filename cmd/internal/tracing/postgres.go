@@ -13,8 +13,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// PostgresTracer returns a tracer that adds a span for each statement, as a part of the request
-// that runs it; nil if there are no traces.
+// PostgresTracer returns a tracer that adds a span for each statement to the trace of its
+// request. It returns nil if t is nil.
 //
 // otelpgx would name spans by the text of the statement.
 func (t *Traces) PostgresTracer() pgx.QueryTracer {
@@ -39,7 +39,7 @@ func (p postgresTracer) TraceQueryStart(ctx context.Context, _ *pgx.Conn, q pgx.
 	return context.WithValue(ctx, statementKey{}, span)
 }
 
-// TraceQueryEnd implements pgx.QueryTracer. pgx calls it when the rows were read.
+// TraceQueryEnd implements pgx.QueryTracer. pgx calls it after the rows are read.
 func (postgresTracer) TraceQueryEnd(ctx context.Context, _ *pgx.Conn, q pgx.TraceQueryEndData) {
 	span, ok := ctx.Value(statementKey{}).(trace.Span)
 	if !ok {
@@ -51,7 +51,7 @@ func (postgresTracer) TraceQueryEnd(ctx context.Context, _ *pgx.Conn, q pgx.Trac
 	span.End()
 }
 
-// postgresKind returns the SQLSTATE of an error, or what failed on the way.
+// postgresKind returns the SQLSTATE of an error reply, or the kind of any other error.
 func postgresKind(err error) string {
 	if refused, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return refused.Code
@@ -59,7 +59,7 @@ func postgresKind(err error) string {
 	return kind(err)
 }
 
-// statementName returns the name of a statement, or the first word of one without a name.
+// statementName returns the name of a statement, or its first word if it has no name.
 func statementName(sql string) string {
 	sql = strings.TrimSpace(sql)
 	if name, ok := connect.StatementName(sql); ok {
