@@ -10,12 +10,12 @@ import (
 	"commerce/auth/quota"
 )
 
-// failures limit the invalid tokens of a client. A client beyond the limit gets 429 instead of
-// 401. Its valid tokens still work, because many clients may share one address.
+// failures limits the invalid tokens of a client. Beyond the limit, the client gets a 429
+// instead of a 401. Its valid tokens still work, because many clients may share one address.
 type failures struct{ quota *quota.Quota }
 
-// count counts an error that means that a token is not ours. It returns the error for the
-// caller: tooMany if the client is beyond the limit, and does not count it then.
+// count counts err if it refuses a foreign token, and returns the error for the client. If the
+// client is beyond the limit, it returns errTooManyFailures instead of err, and does not count.
 func (f failures) count(ctx context.Context, client string, err error) error {
 	if !foreign(err) {
 		return err
@@ -27,7 +27,7 @@ func (f failures) count(ctx context.Context, client string, err error) error {
 	return err
 }
 
-// exceeded returns the refusal of a client beyond the limit, nil for any other.
+// exceeded returns the refusal if the client is beyond the limit, and nil otherwise.
 func (f failures) exceeded(client string) error {
 	if refusal := f.quota.Refuse(client, errTooManyFailures); refusal != nil {
 		return refusal
@@ -35,9 +35,9 @@ func (f failures) exceeded(client string) error {
 	return nil
 }
 
-// foreign reports whether err refuses a token that this service and its issuer have not made.
-// An expired token, or one for another store, is genuine: a storefront that renders on its
-// server may send thousands of them.
+// foreign reports whether err refuses a token that neither this service nor its issuer made. An
+// expired token, or one for another store, is genuine: a storefront that renders on its server
+// may send thousands of them.
 func foreign(err error) bool {
 	return slices.ContainsFunc([]error{
 		errTokenMalformed, errTokenType, errTokenSignature, errTokenKeyUnknown,

@@ -1,5 +1,5 @@
-// Package cause describes failed calls of other servers for the log: which server, what
-// happened, and after how long. A person who does not know the libraries must understand it.
+// Package cause describes failed calls to other servers for the log: which server, what
+// happened, and after how long. Readers need not know the client libraries.
 package cause
 
 import (
@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Failure is a failed call of a server. Its text has no parameters of the call.
+// Failure is a failed call to a server. Its text contains no parameters of the call.
 type Failure struct {
 	Server string        // its kind and address, such as "redis 10.0.0.5:6379"
 	What   string        // what happened; "": described from Err
@@ -24,8 +24,8 @@ type Failure struct {
 	Earlier *Failure
 }
 
-// Of returns err as the failure of a call that began at the given time. It returns nil for
-// nil, and err itself if a call further down has described it already.
+// Of returns err as the Failure of a call that began at the given time. If err is nil or
+// already contains a Failure, it returns err.
 func Of(server string, began time.Time, err error) error {
 	if err == nil || described(err) {
 		return err
@@ -38,7 +38,7 @@ func described(err error) bool {
 	return is
 }
 
-// Error returns one line.
+// Error returns the server and what happened, in one line.
 func (f *Failure) Error() string { return f.Server + ": " + f.what() }
 
 func (f *Failure) what() string {
@@ -48,8 +48,8 @@ func (f *Failure) what() string {
 	return describe(f.Err, f.Took)
 }
 
-// Because returns f with the text of an earlier failure, because of which the call was
-// repeated. It returns f itself if that is nil.
+// Because returns f with the server and the text of an earlier failure, which caused the retry.
+// If earlier is nil, it returns f.
 func (f *Failure) Because(earlier *Failure) *Failure {
 	if earlier == nil {
 		return f
@@ -66,16 +66,16 @@ func Root(err error) error {
 	return err
 }
 
-// Unwrap returns what the library reported.
+// Unwrap returns the error of the client library.
 func (f *Failure) Unwrap() error { return f.Err }
 
-// reply is an error that Redis replied with.
+// reply is an error reply of Redis.
 type reply interface {
 	error
 	RedisError()
 }
 
-// describe returns what happened, without the library's names for it.
+// describe returns what happened, without the library's terms.
 func describe(err error, took time.Duration) string {
 	if refused, ok := errors.AsType[reply](err); ok {
 		return refused.Error()
@@ -114,5 +114,5 @@ func describeNet(failed *net.OpError, took time.Duration) string {
 
 func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
 
-// Text returns a duration in milliseconds, as precise as anybody needs it.
+// Text returns a duration, rounded to milliseconds.
 func Text(d time.Duration) string { return d.Round(time.Millisecond).String() }

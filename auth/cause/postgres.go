@@ -22,7 +22,7 @@ func OfPostgres(pool *pgxpool.Pool, began time.Time, err error) error {
 	config := pool.Config()
 	took := time.Since(began)
 	what := describePostgres(err, took)
-	if errors.Is(err, context.DeadlineExceeded) && !pgconn.Timeout(err) { // it still waited for a connection
+	if errors.Is(err, context.DeadlineExceeded) && !pgconn.Timeout(err) { // the call was still waiting for a connection
 		what = "no connection after " + Text(took)
 		if config.MaxConns == pool.Stat().AcquiredConns() {
 			what = fmt.Sprintf("no connection became free within %s: all %d are in use", Text(took), config.MaxConns)
@@ -31,7 +31,7 @@ func OfPostgres(pool *pgxpool.Pool, began time.Time, err error) error {
 	return &Failure{Server: Postgres(config.ConnConfig), What: what, Took: took, Err: err}
 }
 
-// OfConnection is Of for a call that uses one connection, or that opens it.
+// OfConnection is Of for a call that uses or opens a single connection.
 func OfConnection(config *pgx.ConnConfig, began time.Time, err error) error {
 	if err == nil || described(err) {
 		return err
@@ -40,10 +40,11 @@ func OfConnection(config *pgx.ConnConfig, began time.Time, err error) error {
 	return &Failure{Server: Postgres(config), What: describePostgres(err, took), Took: took, Err: err}
 }
 
-// Postgres returns the name of a server: "postgres", and the hosts and ports of its URL.
+// Postgres returns the name of a server in the log: "postgres", and the hosts and ports of its
+// URL.
 func Postgres(c *pgx.ConnConfig) string {
 	hosts := []string{address(c.Host, c.Port)}
-	for _, other := range c.Fallbacks { // also another try without TLS, at the same address
+	for _, other := range c.Fallbacks { // a fallback can be the same address without TLS
 		if addr := address(other.Host, other.Port); addr != hosts[len(hosts)-1] {
 			hosts = append(hosts, addr)
 		}
@@ -77,8 +78,8 @@ func describeConnect(failed *pgconn.ConnectError, took time.Duration) string {
 	return describe(failed.Unwrap(), took)
 }
 
-// describeRefusal returns the message of an error response. Messages about data quote the
-// data, which may be a parameter.
+// describeRefusal returns the message of an error response. It omits messages about data,
+// because they quote the data, which may be a parameter.
 func describeRefusal(refused *pgconn.PgError, took time.Duration) string {
 	code := "SQLSTATE " + refused.Code
 	switch {

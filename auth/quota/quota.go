@@ -1,11 +1,10 @@
 // Package quota limits how often each client may do something, such as create carts. All
-// instances count together, in Redis. An instance that cannot reach Redis counts its own
-// clients until it can.
+// instances share the counts in Redis. While an instance cannot reach Redis, it counts alone.
 //
-// Uses are counted after they have happened, so that a client that does nothing of the kind
-// never waits for a count. Each use counts, even one beyond the limit: then the client waits
-// longer. So a client exceeds its limit only by the calls that are in flight when it reaches
-// the limit, and never over time.
+// A use counts after it has happened, so that requests that use nothing never wait for Redis.
+// Uses beyond the limit also count, and make the client wait longer. So a client can exceed its
+// limit only by the calls that are in flight when it reaches the limit. Over time, it never
+// exceeds the limit.
 package quota
 
 import (
@@ -26,16 +25,17 @@ import (
 )
 
 const (
-	// maxClients is how many clients an instance remembers. Redis remembers the others, and
-	// the next use of such a client finds its count there.
+	// maxClients is the number of clients that an instance remembers. Redis remembers all
+	// clients, so the next use of a forgotten client finds its count there.
 	maxClients = 20_000
 
-	// defaultTimeout bounds the wait for Redis. A use that is not counted there still counts in
-	// this process.
+	// defaultTimeout limits the wait for Redis. If Redis does not count a use, this process
+	// still does.
 	defaultTimeout = 50 * time.Millisecond
 
-	// After a failure an instance counts alone for a while, so that its calls do not all wait
-	// for a Redis that is down. Missing rights are not restored as quickly as a connection.
+	// After a failure, an instance counts alone for a pause, so that not every call waits while
+	// Redis is down. The pause is longer after a permission error, which takes longer to fix
+	// than a lost connection.
 	pause      = time.Second
 	longPause  = time.Minute
 	digestSize = 16 // bytes
@@ -53,13 +53,13 @@ type Quota struct {
 	clients *otter.Cache[string, *uses]
 
 	failing atomic.Bool
-	resume  atomic.Int64 // Unix ms until which Redis is not asked
+	resume  atomic.Int64 // Unix ms; until then, uses do not count in Redis
 }
 
 // Config configures a Quota.
 type Config struct {
-	Name  string // of what is limited, such as "create"; part of the keys in Redis
-	Rates []Rate // a client must keep to all of them; none: no limit
+	Name  string // of the limit, such as "create"; part of the keys in Redis
+	Rates []Rate // all of them apply; none: no limit
 
 	Redis   redis.UniversalClient // nil: each instance counts alone
 	Timeout time.Duration         // of a count in Redis; default 50 ms
@@ -67,7 +67,7 @@ type Config struct {
 	Log     *slog.Logger          // default slog.Default
 }
 
-// New returns a Quota, nil if the config has no rates.
+// New returns a Quota, or nil if c has no rates.
 func New(c Config) *Quota {
 	if len(c.Rates) == 0 {
 		return nil
@@ -88,8 +88,8 @@ func New(c Config) *Quota {
 	return q
 }
 
-// Refuse returns a copy of refusal that says how long the client must wait for its next use;
-// nil if it need not wait, as far as this instance knows. It does no I/O.
+// Refuse returns a copy of refusal with the time that the client must wait before its next use.
+// It returns nil if the client need not wait, as far as this instance knows. It does no I/O.
 func (q *Quota) Refuse(client string, refusal *problem.Error) *problem.Error {
 	if q == nil {
 		return nil
@@ -107,8 +107,8 @@ func (q *Quota) Refuse(client string, refusal *problem.Error) *problem.Error {
 	return refused
 }
 
-// Use counts one use of a client. It waits a limited time for Redis, even if ctx has ended: a
-// client must not avoid the count by disconnecting.
+// Use counts one use of a client. It waits for Redis up to the timeout, even if ctx has ended,
+// so that a client cannot avoid the count by disconnecting.
 func (q *Quota) Use(ctx context.Context, client string) {
 	if q == nil {
 		return
@@ -125,12 +125,12 @@ func (q *Quota) Use(ctx context.Context, client string) {
 //go:embed quota.lua
 var source string
 
-// script counts in one round trip and one key, also on a cluster. redis_rate would need a
-// round trip for each rate, and does not count what is beyond the limit.
+// script counts a use with one round trip and one key, also on a cluster. The package
+// redis_rate would need a round trip for each rate, and does not count uses beyond the limit.
 var script = redis.NewScript(source)
 
-// countInRedis counts a use for all instances and returns how long the client must wait; 0
-// also if Redis does not answer.
+// countInRedis counts a use for all instances and returns how long the client must wait. It
+// returns 0 if the client need not wait or Redis does not answer.
 func (q *Quota) countInRedis(ctx context.Context, client string) time.Duration {
 	now := q.now()
 	if q.redis == nil || now.UnixMilli() < q.resume.Load() {
@@ -152,13 +152,15 @@ func (q *Quota) args() []any {
 	return args
 }
 
-// key is made of the client's digest, so that Redis does not show who the clients are.
+// key returns the key of a client. It contains a digest, so that Redis does not show who the
+// clients are.
 func key(name, client string) string {
 	sum := sha256.Sum256([]byte(client))
 	return "limit:" + name + ":" + hex.EncodeToString(sum[:digestSize])
 }
 
-// report logs the first failure and the first success after it, and pauses after a failure.
+// report logs the first failure and the first success after it. After each failure, it starts a
+// pause.
 func (q *Quota) report(ctx context.Context, at time.Time, err error) {
 	if err == nil {
 		if q.failing.CompareAndSwap(true, false) {
@@ -180,7 +182,7 @@ func (q *Quota) report(ctx context.Context, at time.Time, err error) {
 type uses struct {
 	mu      sync.Mutex
 	whole   []time.Time // by rate; see Rate.use
-	refused time.Time   // until when the client must wait
+	refused time.Time   // the client must wait until then
 }
 
 func (u *uses) wait(now time.Time) time.Duration {
@@ -200,7 +202,7 @@ func (u *uses) count(rates []Rate, now time.Time) {
 	}
 }
 
-// delay makes the client wait at least until a time.
+// delay makes the client wait at least until the given time.
 func (u *uses) delay(until time.Time) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -1,9 +1,9 @@
 -- Counts one use of a client against its rates.
 --
--- KEYS  1 the client's hash: period in ms -> the ms at which all uses will have come back
--- ARGV  for each rate: its period in ms, and the ms in which one use comes back
+-- KEYS  1 the client's hash: period in ms -> the time in ms at which all uses are restored
+-- ARGV  for each rate: its period in ms, and the ms in which one use is restored
 -- Reply the ms that the client must wait for its next use; 0: it need not wait. The key
---       expires when all uses have come back.
+--       expires when all uses are restored.
 
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + tonumber(time[2]) / 1000

@@ -7,19 +7,19 @@ import (
 	"time"
 )
 
-// Rate allows a number of uses in a period, all at once or spread over it. Used-up uses come
-// back one after the other, evenly over the period.
+// Rate allows a number of uses in a period, all at once or spread over the period. Uses are
+// restored one at a time, evenly over the period.
 type Rate struct {
 	Uses int64
 	Per  time.Duration
 }
 
-// maxUses is the highest number of uses of a rate. With it, the time between two uses is at
-// least a microsecond, which is how precisely Redis counts.
+// maxUses is the maximum number of uses of a rate. It keeps the interval at 1 microsecond or
+// more, which is the precision of the times in Redis.
 const maxUses = 1_000_000
 
-// Parse reads rates such as "200/s,20000/h": uses per s, m or h. A client must keep to all of
-// them. "off" is no rate.
+// Parse parses rates such as "200/s,20000/h": uses per s, m or h. All of them apply. For "off",
+// it returns no rates.
 func Parse(s string) ([]Rate, error) {
 	if s == "off" {
 		return nil, nil
@@ -37,12 +37,12 @@ func Parse(s string) ([]Rate, error) {
 	return rates, nil
 }
 
-// interval is the time in which one use comes back.
+// interval returns the time in which one use is restored.
 func (r Rate) interval() time.Duration { return r.Per / time.Duration(r.Uses) }
 
-// use counts one use at a time. whole is when all uses will have come back. It returns the new
-// value, and how long the client must wait for its next use; 0 or less: it need not wait.
-// quota.lua has the same rule.
+// use counts one use at the time now. whole is the time at which all uses are restored. It
+// returns the new value of whole, and how long the client must wait for its next use; if 0 or
+// less, it need not wait. quota.lua implements the same rule.
 func (r Rate) use(whole, now time.Time) (_ time.Time, wait time.Duration) {
 	if whole.Before(now) {
 		whole = now

@@ -11,8 +11,9 @@ import (
 // Scope is the name of the instrumentation in traces.
 const Scope = "commerce"
 
-// Step begins a part of a request that has its own span if the request is traced. The caller
-// calls end. A span has no text of its error, which may quote a caller.
+// Step begins a step of a request. If the request is traced, the step has its own span. The
+// caller must call end. The span does not have the text of the error, which may contain a
+// caller's data.
 func Step(ctx context.Context, name string) (_ context.Context, end func(error)) {
 	parent := trace.SpanFromContext(ctx)
 	if !parent.IsRecording() {
@@ -29,7 +30,7 @@ func Step(ctx context.Context, name string) (_ context.Context, end func(error))
 
 func untraced(error) {}
 
-// waits are the names of spans of waits. Commands and statements have spans of their own.
+// waits are the span names of waits. Commands and statements have their own spans.
 var waits = [places]string{Catalog: "wait for the catalog", Waiting: "wait"}
 
 // minWait is the shortest wait that has a span.

@@ -1,5 +1,5 @@
-// Package timing measures where the time of one request went: in Redis, in Postgres, or in
-// waits. The server reads the sums at the end of the request.
+// Package timing measures where the time of a request goes: to Redis, to Postgres, or to waits.
+// The server reads the sums at the end of the request.
 package timing
 
 import (
@@ -20,16 +20,16 @@ const (
 	places
 )
 
-// Times are the sums of one request by place. They are safe for concurrent use. A nil
+// Times holds the time of one request at each place. It is safe for concurrent use. A nil
 // *Times measures nothing.
 //
-// Times are their own context, so that measuring a request takes one allocation.
+// Times is also the context, so that measuring a request takes only one allocation.
 type Times struct {
 	context.Context
 	spent [places]atomic.Int64 // nanoseconds
 }
 
-// With returns a context whose time is measured, and its sums.
+// With returns a context that measures time, and its Times.
 func With(ctx context.Context) (context.Context, *Times) {
 	t := &Times{Context: ctx}
 	return t, t
@@ -45,14 +45,15 @@ func (t *Times) Value(key any) any {
 	return t.Context.Value(key)
 }
 
-// Of returns the sums of the request that ctx belongs to, nil if it is not measured.
+// Of returns the Times of the request that ctx belongs to, or nil if the request is not
+// measured.
 func Of(ctx context.Context) *Times {
 	t, _ := ctx.Value(timesKey{}).(*Times)
 	return t
 }
 
-// Add adds time that the request has just spent at a place. Without With it adds nothing. If
-// the request is traced, a wait for the catalog or at Waiting also becomes a span.
+// Add adds time that the request has just spent at a place. If ctx does not come from With, it
+// adds nothing. If the request is traced, a wait at Catalog or Waiting also gets a span.
 func Add(ctx context.Context, at Place, d time.Duration) {
 	Of(ctx).Add(at, d)
 	traceWait(ctx, at, d)
@@ -65,7 +66,7 @@ func (t *Times) Add(at Place, d time.Duration) {
 	}
 }
 
-// Spent returns the time spent at a place so far. Overlapping waits count more than once.
+// Spent returns the time spent at a place so far. If waits overlap, each counts in full.
 func (t *Times) Spent(at Place) time.Duration {
 	if t == nil {
 		return 0

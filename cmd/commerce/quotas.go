@@ -9,13 +9,15 @@ import (
 	"commerce/cmd/internal/server"
 )
 
-// failuresPerMinute is how many invalid tokens a client may send. It is far above what programs with
-// a stale token send by mistake: many shops and shoppers may share one address. Tokens cannot
-// be guessed at any rate; the limit keeps attempts from costing work.
+// failuresPerMinute is the number of invalid tokens that a client may send per minute. It is
+// far above what programs with a stale token send by mistake, because many shops and shoppers
+// may share one address. No rate is high enough to guess tokens. The limit only bounds the work
+// for attempts.
 const failuresPerMinute = 300
 
-// useRedis adds a client to the parts, and what needs it: the limits that all instances count
-// together, unless they are turned off. The client must not be used yet.
+// useRedis adds a Redis client to parts, with its metrics and traces. Unless limits are turned
+// off, it also adds the limits that all instances count together. Call it before the first use
+// of the client.
 func (s *settings) useRedis(parts *server.Parts, rdb redis.UniversalClient) {
 	parts.Redis = rdb
 	parts.Metrics.ObserveRedis(rdb)

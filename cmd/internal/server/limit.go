@@ -14,32 +14,32 @@ import (
 	"commerce/cart/wire"
 )
 
-// How many requests per second one instance accepts from one client, and how many at once.
-// They are many because a storefront that renders on its server sends the requests of many
-// shoppers. More at once would delay other clients. A change takes Redis five times as long
-// as a read. Reads and changes are counted separately, so that a page that polls too often
-// cannot prevent its shopper from buying.
+// The rates (requests per second) and bursts that one instance accepts from one client. The
+// rates are high because a storefront that renders on its server sends the requests of many
+// shoppers. Higher bursts would delay other clients. A change takes Redis five times as long as
+// a read. Reads and changes count separately, so that a page that polls too often cannot
+// prevent its shopper from buying.
 const (
 	readRate, readBurst     = 1000, 500
 	changeRate, changeBurst = 500, 500
 )
 
 const (
-	// chargedBytes is how many bytes of a response count as one more request. The largest
-	// carts have four times as many. At the full rate, they would delay other clients.
+	// chargedBytes is the size in bytes of a response that counts as one more request. The
+	// largest carts are four times as large. At the full rate, they would delay other clients.
 	chargedBytes = 32 << 10
 
-	// maxCharge is the maximum charge for the size of one response. A page of
-	// subscriptions has less. Streams have limits of their own.
+	// maxCharge is the maximum charge for the size of one response. A page of subscriptions is
+	// charged less. Streams have their own limits.
 	maxCharge = 100
 
-	// maxClients is how many addresses each budget remembers. A client that it has forgotten
-	// can send a full burst again.
+	// maxClients is the number of clients that each budget remembers. A forgotten client can
+	// send a full burst again.
 	maxClients = 25_000
 )
 
-// rateLimit bounds the requests of each client. It counts in the process, so that it
-// needs no round trip and works during outages.
+// rateLimit limits the requests of each client. It counts in the process, so that it needs no
+// round trip and works during outages.
 func rateLimit(r *responder, now func() time.Time) gin.HandlerFunc {
 	reads, changes := newBudget("reads", readRate, readBurst), newBudget("changes", changeRate, changeBurst)
 	return func(c *gin.Context) {
@@ -51,15 +51,15 @@ func rateLimit(r *responder, now func() time.Time) gin.HandlerFunc {
 	}
 }
 
-// budget is how many requests of one kind each client may send.
+// budget limits the requests of one kind for each client.
 type budget struct {
 	rate, burst int
-	limit       []string // the rate, as the values of a header
+	limit       []string // the rate, as the values of its header
 	refusal     *problem.Error
 	clients     *otter.Cache[string, *rate.Limiter]
 }
 
-// newBudget returns a budget. The name is for metrics.
+// newBudget returns a budget. Metrics show the name.
 func newBudget(name string, perSecond, burst int) *budget {
 	refusal := *errRateLimited
 	refusal.Budget = problem.Budget{Name: name, Uses: int64(perSecond)}
@@ -69,7 +69,7 @@ func newBudget(name string, perSecond, burst int) *budget {
 	}
 }
 
-// of returns what a client has left.
+// of returns the limiter of a client.
 func (b *budget) of(client string) *rate.Limiter {
 	left, _ := b.clients.ComputeIfAbsent(client, func() (*rate.Limiter, bool) {
 		return rate.NewLimiter(rate.Limit(b.rate), b.burst), false
@@ -77,8 +77,8 @@ func (b *budget) of(client string) *rate.Limiter {
 	return left
 }
 
-// spend handles a request if its client has any left. A large response counts more; what is
-// missing then delays the client's next requests.
+// spend handles a request if its client has budget left. A large response counts as more
+// requests. If the budget does not cover them, the client's next requests must wait.
 func (b *budget) spend(c *gin.Context, r *responder, now func() time.Time) {
 	client, at := b.of(wire.Client(c)), now()
 	allowed := client.AllowN(at, 1)
@@ -94,20 +94,20 @@ func (b *budget) spend(c *gin.Context, r *responder, now func() time.Time) {
 	}
 }
 
-// announce sets the headers that say what a client has left.
+// announce sets the headers that describe the client's remaining budget.
 func (b *budget) announce(h http.Header, left float64) {
 	values := []string{
 		strconv.Itoa(max(int(left), 0)),
 		strconv.Itoa(int(math.Ceil((float64(b.burst) - left) / float64(b.rate)))),
 	}
-	// Names are in canonical form, and values share memory, to allocate little.
+	// Canonical names and shared memory for the values save allocations.
 	h["Ratelimit-Limit"] = b.limit
 	h["Ratelimit-Remaining"] = values[:1:1]
 	h["Ratelimit-Reset"] = values[1:]
 }
 
-// spent sets the headers of a response that a used-up budget has refused. seconds is when the
-// client may try again.
+// spent sets the headers of a response when budget b refused the request. The client may try
+// again after the given seconds.
 func spent(c *gin.Context, b problem.Budget, seconds string) {
 	if b.Uses == 0 {
 		return

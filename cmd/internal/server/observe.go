@@ -16,11 +16,11 @@ import (
 	"commerce/cmd/internal/tracing"
 )
 
-// statusClientGone is the status in the log and the metrics of a request whose client
-// disconnected before the response, or sent its body too slowly. No client sees it.
+// statusClientGone is the status in the log and the metrics if the client disconnected before
+// the response, or sent its body too slowly. No client sees it.
 const statusClientGone = 499
 
-// Bounds, in bytes, of texts in the log that a caller or a failed call chooses.
+// Maximum bytes of logged texts that come from callers or failed calls.
 const (
 	maxLoggedMethod = 16
 	maxLoggedError  = 2 << 10
@@ -29,8 +29,9 @@ const (
 // slowRequest is the time from which the line of a request says where its time went.
 const slowRequest = 100 * time.Millisecond
 
-// observer logs, counts and traces each request. All of them have the route instead of the
-// path, and no header, query or body, so that they never contain tokens or e-mail addresses.
+// observer logs, counts and traces each request. It records the route instead of the path, and
+// no header, query or body, so that logs, metrics and traces never contain tokens or e-mail
+// addresses.
 type observer struct {
 	log      *slog.Logger
 	metrics  *telemetry.Metrics
@@ -71,7 +72,7 @@ func (o *observer) handle(c *gin.Context) {
 	aborted = false
 }
 
-// endOf describes a request that has ended. aborted means that the connection will be closed
+// endOf describes a request that has ended. aborted means that the server closes the connection
 // without a response.
 func endOf(c *gin.Context, client context.Context, t *tally, aborted bool) served {
 	s := served{
@@ -92,7 +93,7 @@ func endOf(c *gin.Context, client context.Context, t *tally, aborted bool) serve
 
 func (s *served) failed() bool { return s.status >= http.StatusInternalServerError }
 
-// write logs the line of a request.
+// write logs a request.
 func (o *observer) write(ctx context.Context, s *served) {
 	level := slog.LevelInfo
 	if s.failed() {
@@ -101,14 +102,14 @@ func (o *observer) write(ctx context.Context, s *served) {
 	if !o.log.Enabled(ctx, level) {
 		return
 	}
-	// slog.Logger would look up the calling line of code for each record.
+	// slog.Logger would look up the caller's source line for each record.
 	line := slog.NewRecord(time.Now(), level, "request", 0)
-	var room [16]slog.Attr // without an allocation
+	var room [16]slog.Attr // avoids an allocation
 	line.AddAttrs(s.appendAttrs(room[:0])...)
 	_ = o.log.Handler().Handle(ctx, line)
 }
 
-// appendAttrs appends the members of the line. All are plain values, which package jsonlog
+// appendAttrs appends the members of the log line. All are plain values, which package jsonlog
 // writes fastest.
 func (s *served) appendAttrs(attrs []slog.Attr) []slog.Attr {
 	attrs = append(attrs,
@@ -143,7 +144,7 @@ func (s *served) appendAttrs(attrs []slog.Attr) []slog.Attr {
 	return attrs
 }
 
-// traced returns what the request's span has.
+// traced returns the data for the request's span.
 func (s *served) traced() tracing.Response {
 	r := tracing.Response{
 		Method: s.method, Route: s.route, Status: s.status,
@@ -155,7 +156,7 @@ func (s *served) traced() tracing.Response {
 	return r
 }
 
-// cut returns at most n bytes of s.
+// cut shortens s to at most n bytes, and then appends an ellipsis.
 func cut(s string, n int) string {
 	if len(s) > n {
 		return strings.ToValidUTF8(s[:n], "") + "…"

@@ -9,18 +9,18 @@ import (
 	"commerce/cart/wire"
 )
 
-// tally is the context of one request. It collects what the request's line in the log has
-// beside the response: whose request it was, and where its time went.
+// tally is the context of one request. It collects what the log line shows in addition to the
+// response: whose request it was, and where its time went.
 type tally struct {
 	timing.Times
-	parent context.Context // ends when the client disconnects; has no deadline
-	client string          // kept by wire.Client
+	parent context.Context // canceled when the client disconnects; has no deadline
+	client string          // cached by wire.Client
 	store  int64           // 0: not known
 	caller wire.Caller     // "": not known
 }
 
-// newTally returns a tally whose values, deadline and end are those of ctx. parent is the
-// context without a deadline from which ctx was made.
+// newTally returns a tally with the values, deadline and cancellation of ctx. parent is the
+// parent of ctx that has no deadline.
 func newTally(ctx, parent context.Context) *tally {
 	return &tally{Times: timing.Times{Context: ctx}, parent: parent}
 }
@@ -38,14 +38,14 @@ func (t *tally) Value(key any) any {
 	return t.Times.Value(key)
 }
 
-// tallyOf returns the tally of a request of the engine.
+// tallyOf returns the tally of the request that ctx belongs to, or nil.
 func tallyOf(ctx context.Context) *tally {
 	t, _ := ctx.Value(tallyKey{}).(*tally)
 	return t
 }
 
-// untimed is the context of a stream, which may take longer than other requests: it has the
-// values of the tally, and ends when the client disconnects.
+// untimed is the context of a stream, which may take longer than other requests. It has the
+// values of the tally, and is canceled only when the client disconnects.
 type untimed struct {
 	context.Context
 	tally *tally
@@ -57,7 +57,7 @@ func (u untimed) Value(key any) any { return u.tally.Value(key) }
 // identify records whose request it is.
 func (t *tally) identify(a *wire.Answer) { t.store, t.caller = a.Store, a.Caller }
 
-// places are the members of a line in the log with the time at each place.
+// places are the log members for the time at each place.
 var places = [...]struct {
 	member string
 	place  timing.Place
@@ -78,5 +78,5 @@ func (t *tally) appendPlaces(attrs []slog.Attr) []slog.Attr {
 	return attrs
 }
 
-// milliseconds returns d in milliseconds, in steps of a microsecond.
+// milliseconds returns d in milliseconds, with microsecond precision.
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

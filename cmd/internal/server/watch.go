@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// watchInterval is the time between two checks of a dependency by Watch.
+// watchInterval is the default time between two checks of a dependency.
 const watchInterval = time.Second
 
-// Watch checks all dependencies about once a second until ctx ends. It logs a warning when
-// one is lost, and for how long it was lost when it is back. Call Reach first: a dependency
-// that was lost then is not reported as lost again.
+// Watch checks all dependencies about once a second until ctx ends. It logs a warning when it
+// loses one, and the duration of the outage when the dependency is back. Call Reach first:
+// Watch does not report a dependency as lost again if Reach has found it lost.
 func (a *Admin) Watch(ctx context.Context) {
 	var all sync.WaitGroup
 	for name, d := range a.Dependencies {

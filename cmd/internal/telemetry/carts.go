@@ -9,7 +9,7 @@ import (
 	"commerce/cart/service"
 )
 
-// carts count what happens to carts.
+// carts are the metrics of carts.
 type carts struct {
 	created       *prometheus.CounterVec
 	merges        *prometheus.CounterVec
@@ -50,7 +50,7 @@ func (c *carts) collectors() []prometheus.Collector {
 	return []prometheus.Collector{c.created, c.merges, c.mergeDuration, c.validations, c.issues, c.replays}
 }
 
-// CartEvents returns the functions that count what happens to carts.
+// CartEvents returns functions that count the events of carts.
 func (m *Metrics) CartEvents() service.Events {
 	if m == nil {
 		return service.Events{}
@@ -85,7 +85,7 @@ func (c *carts) validated(v *cart.Validation) {
 	}
 }
 
-// Replayed counts a change that an earlier request had made.
+// Replayed counts a repeat of a change that an earlier request made.
 func (m *Metrics) Replayed() {
 	if m != nil {
 		m.carts.replays.Inc()

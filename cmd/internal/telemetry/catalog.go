@@ -17,7 +17,7 @@ func newChangeDelay() *prometheus.HistogramVec {
 	}, []string{"of"})
 }
 
-// CatalogChangeShown counts a changed value that was loaded. of is the name of a cache, as for
+// CatalogChangeShown counts the load of a changed value. of is the name of the cache, as for
 // ObserveCatalog.
 func (m *Metrics) CatalogChangeShown(of string, delay time.Duration) {
 	if m != nil {
@@ -25,8 +25,8 @@ func (m *Metrics) CatalogChangeShown(of string, delay time.Duration) {
 	}
 }
 
-// ObserveCatalog reports the numbers of a cache of the catalog when they are scraped. of tells
-// the caches apart.
+// ObserveCatalog adds the metrics of a catalog cache. stats is called at each scrape. of is the
+// name of the cache, and its label value.
 func (m *Metrics) ObserveCatalog(of string, stats func() lastknown.Stats) {
 	if m == nil {
 		return

@@ -15,8 +15,8 @@ func newLimiterRefusals() *prometheus.CounterVec {
 	return refusals
 }
 
-// Refused counts a request that a limit refused. limit is a name in the program, such as
-// "reads".
+// Refused counts a request that a limit refused. limit is a name that the program chooses, such
+// as "reads".
 func (m *Metrics) Refused(limit string) {
 	if m != nil {
 		m.refusals.WithLabelValues(limit).Inc()

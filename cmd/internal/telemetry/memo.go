@@ -6,13 +6,13 @@ import (
 	"sync/atomic"
 )
 
-// memo remembers what make returns for each key. A look-up takes no lock, and less time
-// than Prometheus needs to find a metric by its label values. Keys must be few, because none
-// is ever forgotten.
+// memo caches the result of make for each key. A lookup takes no lock, and is faster than
+// Prometheus's own lookup of a metric by label values. The number of keys must be bounded,
+// because memo never removes one.
 type memo[K comparable, V any] struct {
 	make  func(K) V
-	known atomic.Pointer[map[K]V] // replaced, never changed
-	mu    sync.Mutex              // for replacing it
+	known atomic.Pointer[map[K]V] // replaced, never modified
+	mu    sync.Mutex              // held while known is replaced
 }
 
 func (m *memo[K, V]) of(key K) V {

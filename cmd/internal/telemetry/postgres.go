@@ -17,8 +17,8 @@ import (
 type postgresTracer struct {
 	duration   *prometheus.HistogramVec
 	failures   *prometheus.CounterVec
-	statements memo[string, prometheus.Observer] // of duration
-	failed     map[string]prometheus.Counter     // by kind
+	statements memo[string, prometheus.Observer] // by name; series of duration
+	failed     map[string]prometheus.Counter     // by kind; series of failures
 }
 
 var (
@@ -47,7 +47,7 @@ func newPostgresTracer() *postgresTracer {
 	return t
 }
 
-// statement is one that is under way.
+// statement is a statement in progress.
 type statement struct {
 	took  prometheus.Observer
 	began time.Time
@@ -83,8 +83,8 @@ func (t *postgresTracer) TraceAcquireStart(ctx context.Context, _ *pgxpool.Pool,
 	return ctx
 }
 
-// TraceAcquireEnd implements pgxpool.AcquireTracer. It counts only waits that ended too late,
-// since TraceConnectEnd counts the other failures.
+// TraceAcquireEnd implements pgxpool.AcquireTracer. It counts only waits that timed out,
+// because TraceConnectEnd counts the other failures.
 func (t *postgresTracer) TraceAcquireEnd(_ context.Context, _ *pgxpool.Pool, data pgxpool.TraceAcquireEndData) {
 	if errors.Is(data.Err, context.DeadlineExceeded) {
 		t.count("pool_timeout")
@@ -97,8 +97,8 @@ func (t *postgresTracer) count(kind string) {
 	}
 }
 
-// statementName returns the name of a statement, and "other" for one without a name, such as
-// some of pgx's own.
+// statementName returns the name of a statement, or "other" for a statement without a name,
+// such as some of pgx's own.
 func statementName(sql string) string {
 	if name, ok := connect.StatementName(sql); ok {
 		return name
@@ -110,7 +110,7 @@ func statementName(sql string) string {
 	return "other"
 }
 
-// PostgresTracer measures the statements of a pool; nil if m is nil.
+// PostgresTracer returns a tracer that measures the statements of a pool, or nil if m is nil.
 func (m *Metrics) PostgresTracer() pgx.QueryTracer {
 	if m == nil {
 		return nil

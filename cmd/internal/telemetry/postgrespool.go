@@ -5,8 +5,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// ObservePool reports the numbers of a pool when they are scraped. name tells the pools of a
-// process apart.
+// ObservePool adds the metrics of a pool, which are read at each scrape. name is the name of
+// the pool, and its label value.
 func (m *Metrics) ObservePool(name string, pool *pgxpool.Pool) {
 	if m != nil {
 		m.registry.MustRegister(postgresPool(name, pool.Stat)...)

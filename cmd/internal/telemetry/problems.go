@@ -10,7 +10,7 @@ import (
 	"commerce/auth/problem"
 )
 
-// problems count the errors that callers are told about.
+// problems are the metrics of error responses.
 type problems struct {
 	refusals    *prometheus.CounterVec
 	conflicts   *prometheus.CounterVec
@@ -41,7 +41,7 @@ func newProblems() *problems {
 	return p
 }
 
-// Failed counts an error response. route is a pattern of the router, "" for none.
+// Failed counts an error response. route is the route pattern, or "" if no route matched.
 func (m *Metrics) Failed(method, route string, status int, p *problem.Error) {
 	if m == nil {
 		return

@@ -12,20 +12,20 @@ import (
 	"commerce/deploy/connect"
 )
 
-// readBatch is the command of a round trip that reads one cart or several.
+// readBatch is the command label of a round trip that reads one or more carts.
 const readBatch = "read_batch"
 
-// otherCommand stands for commands that are not listed in redisCommands.
+// otherCommand is the command label of commands that redisCommands does not list.
 const otherCommand = "other"
 
-// redisCommands are the commands that have a series of their own.
+// redisCommands returns the values of the command label.
 func redisCommands() []string {
 	return append(redisstore.ScriptNames(),
 		readBatch, "hgetall", "hget", "exists", "pttl", "ping", "time", "role", "wait", "cluster slots", "cluster nodes", otherCommand)
 }
 
-// connecting are the commands with which go-redis sets up a connection. They are not counted:
-// their errors are those of the command that needed the connection.
+// connecting lists the commands that go-redis sends to set up a connection. They do not count.
+// If one fails, the command that needs the connection fails with its error.
 var connecting = []string{"hello", "auth", "select", "client", "readonly"}
 
 // redisHook measures the commands of a Redis client. It is safe for concurrent use.
@@ -88,8 +88,8 @@ func (h *redisHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pr
 	}
 }
 
-// pipelineName returns the command of a pipeline. All pipelines read carts, except for those
-// with which go-redis follows the redirection of a single command.
+// pipelineName returns the command label of a pipeline. All pipelines read carts, except those
+// that go-redis sends to follow the redirection of a single command.
 func pipelineName(cmds []redis.Cmder) string {
 	if cmds[0].Name() == "asking" && len(cmds) == 2 {
 		return cmds[1].FullName()
@@ -108,11 +108,11 @@ func (h *redisHook) observe(command string, took time.Duration, failure string) 
 	}
 }
 
-// ObserveRedis measures the commands and the pool of a client. Call it once, before the client
-// is used.
+// ObserveRedis adds the metrics of a client's commands and pool. Call it once, before the first
+// use of the client.
 //
-// A command counts once, with all its retries. But on a cluster each attempt at a node counts,
-// so that the redirections and failures of single nodes are seen.
+// A command counts once, together with its retries. On a cluster, each attempt at a node
+// counts, so that redirections and failures of single nodes show.
 func (m *Metrics) ObserveRedis(client redis.UniversalClient) {
 	if m == nil {
 		return

@@ -13,13 +13,13 @@ import (
 	"commerce/auth/cause"
 )
 
-// redisKinds are the kinds of failures of Redis commands.
+// redisKinds are the kinds of Redis failures.
 var redisKinds = []string{
 	"timeout", "refused", "reset", "readonly", "loading", "out_of_memory", "no_replicas", "cluster_down",
 	"try_again", "moved", "denied", "pool_timeout", "other",
 }
 
-// redisReplies are the codes with which the replies of some failures begin.
+// redisReplies maps the first word of an error reply to its kind.
 var redisReplies = []struct{ code, kind string }{
 	{"MOVED ", "moved"},
 	{"ASK ", "moved"},
@@ -34,28 +34,29 @@ var redisReplies = []struct{ code, kind string }{
 	{"WRONGPASS ", "denied"},
 }
 
-// commandFailure returns the kind of a command's failure, "" for a success.
+// commandFailure returns the kind of a command's failure, or "" if it succeeded.
 func commandFailure(cmd redis.Cmder, err error) string {
 	if raw, ok := cmd.(*redis.RawCmd); ok && err == nil {
 		if reply := raw.Val(); len(reply) > 0 && (reply[0] == '-' || reply[0] == '!') {
-			return replyKind(string(reply[1:])) // go-redis does not look into raw replies
+			return replyKind(string(reply[1:])) // go-redis does not parse raw replies
 		}
 	}
 	return redisKind(err)
 }
 
-// pipelineFailure returns the kind of the first failure in a pipeline, "" for a success.
+// pipelineFailure returns the kind of the first failure in a pipeline, or "" if it succeeded.
 func pipelineFailure(cmds []redis.Cmder, err error) string {
 	for _, cmd := range cmds {
 		if kind := commandFailure(cmd, cmd.Err()); kind != "" {
 			return kind
 		}
 	}
-	return redisKind(err) // for example, if there is no connection
+	return redisKind(err) // for example, because there is no connection
 }
 
-// redisKind returns the kind of an error of go-redis. It returns "" for an error that is no
-// failure: there is no value, Redis does not have the script yet, or the caller left.
+// redisKind returns the kind of an error of go-redis. It returns "" if the error is not a
+// failure: the key does not exist, Redis does not have the script yet, or the caller canceled
+// the call.
 func redisKind(err error) string {
 	if err == nil || err == redis.Nil || errors.Is(err, context.Canceled) {
 		return ""
@@ -79,7 +80,7 @@ func redisKind(err error) string {
 	return "other"
 }
 
-// replyKind returns the kind of an error that Redis replied with.
+// replyKind returns the kind of an error reply of Redis.
 func replyKind(reply string) string {
 	if strings.HasPrefix(reply, "NOSCRIPT ") {
 		return ""

@@ -5,8 +5,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// redisPool returns the numbers of a client's pools, all nodes together. They are read when
-// they are scraped.
+// redisPool returns the metrics of a client's pools, summed over all nodes. They are read at
+// each scrape.
 func redisPool(client redis.UniversalClient) []prometheus.Collector {
 	connections := func(state string, count func(*redis.PoolStats) float64) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
@@ -18,7 +18,7 @@ func redisPool(client redis.UniversalClient) []prometheus.Collector {
 	return []prometheus.Collector{
 		connections("idle", func(s *redis.PoolStats) float64 { return float64(s.IdleConns) }),
 		connections("used", func(s *redis.PoolStats) float64 {
-			return max(float64(s.TotalConns)-float64(s.IdleConns), 0) // they are not counted at the same moment
+			return max(float64(s.TotalConns)-float64(s.IdleConns), 0) // go-redis does not count them at the same moment
 		}),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "commerce_redis_pool_waits_total",

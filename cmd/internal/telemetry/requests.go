@@ -9,10 +9,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// requests count the requests of the API.
+// requests are the metrics of the API's requests.
 type requests struct {
 	took     *prometheus.HistogramVec
-	series   memo[request, prometheus.Observer] // of took
+	series   memo[request, prometheus.Observer] // series of took
 	inFlight prometheus.Gauge
 }
 
@@ -40,14 +40,14 @@ func newRequests() *requests {
 	}
 }
 
-// RequestBegan counts a request that RequestEnded will end.
+// RequestBegan counts a request in flight. Call RequestEnded when it ends.
 func (m *Metrics) RequestBegan() {
 	if m != nil {
 		m.requests.inFlight.Inc()
 	}
 }
 
-// RequestEnded counts a response. route is a pattern of the router, never a path.
+// RequestEnded counts a response. route is the route pattern, never a path.
 func (m *Metrics) RequestEnded(method, route string, status int, took time.Duration) {
 	if m == nil {
 		return

@@ -1,8 +1,8 @@
-// Package telemetry has the service's metrics for Prometheus: the registry, and what the
-// other packages report to it. docs/metrics.md lists all of them.
+// Package telemetry has the service's Prometheus metrics: the registry, and the functions and
+// hooks that the other packages report to. docs/metrics.md lists all metrics.
 //
-// No label value comes from a caller. Each label has a fixed set of values, or one of the
-// routes, scripts and statements of the program.
+// No label value comes from a caller. Each label has a fixed set of values, or the names of the
+// program's routes, scripts and statements.
 package telemetry
 
 import (
@@ -14,8 +14,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Metrics are all metrics of a process. It is safe for concurrent use. A nil *Metrics
-// counts nothing.
+// Metrics holds all metrics of a process. It is safe for concurrent use. A nil *Metrics counts
+// nothing.
 type Metrics struct {
 	registry     *prometheus.Registry
 	requests     *requests
@@ -28,8 +28,8 @@ type Metrics struct {
 	problems     *problems
 }
 
-// New returns the metrics of a program of the given version. They include those of the Go
-// runtime and the process.
+// New returns the metrics of a program, including those of the Go runtime and the process.
+// version is the version of the program.
 func New(version string) *Metrics {
 	m := &Metrics{
 		registry:     prometheus.NewRegistry(),
@@ -52,7 +52,7 @@ func New(version string) *Metrics {
 	return m
 }
 
-// buildInfo is always 1, and has the versions as labels.
+// buildInfo returns a metric that is always 1 and has the versions as labels.
 func buildInfo(version string) prometheus.Collector {
 	info := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name:        "commerce_build_info",

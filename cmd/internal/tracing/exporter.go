@@ -8,15 +8,15 @@ import (
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// reporting is an exporter that logs when batches begin to fail and when they arrive again. The
-// SDK would report each failed batch, and so every few seconds.
+// reporting is an exporter that logs when exports begin to fail and when they succeed again.
+// The SDK would log each failed batch, that is, every few seconds.
 type reporting struct {
 	sdk.SpanExporter
 	log     *slog.Logger
 	failing atomic.Bool
 }
 
-// ExportSpans implements SpanExporter. It returns nil: the error is already reported.
+// ExportSpans implements SpanExporter. It always returns nil, because it has logged the error.
 func (e *reporting) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error {
 	err := e.SpanExporter.ExportSpans(ctx, spans)
 	failing := err != nil

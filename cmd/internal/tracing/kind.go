@@ -6,7 +6,8 @@ import (
 	"net"
 )
 
-// kind returns what failed, in a word. The text of an error may quote a caller or an address.
+// kind returns one word for the failure. It does not use the text of the error, which may
+// contain a caller's data or an address.
 func kind(err error) string {
 	failed, isNet := errors.AsType[net.Error](err)
 	switch {

@@ -41,7 +41,7 @@ func (p postgresTracer) TraceQueryStart(ctx context.Context, _ *pgx.Conn, q pgx.
 	return context.WithValue(ctx, statementKey{}, span)
 }
 
-// TraceQueryEnd implements pgx.QueryTracer. pgx calls it when the rows were read.
+// TraceQueryEnd implements pgx.QueryTracer. pgx calls it after the rows are read.
 func (postgresTracer) TraceQueryEnd(ctx context.Context, _ *pgx.Conn, q pgx.TraceQueryEndData) {
 	span, ok := ctx.Value(statementKey{}).(trace.Span)
 	if !ok {
@@ -89,7 +89,7 @@ func postgresKind(err error) string {
 	return kind(err)
 }
 
-// statementName returns the name of a statement, or the first word of one without a name.
+// statementName returns the name of a statement, or its first word if it has no name.
 func statementName(sql string) string {
 	sql = strings.TrimSpace(sql)
 	if name, ok := connect.StatementName(sql); ok {

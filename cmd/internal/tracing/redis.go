@@ -15,8 +15,8 @@ import (
 	"commerce/deploy/connect"
 )
 
-// TraceRedis adds a span for each command of a client, as a part of the request that sends it.
-// Call it before the client is used. On a cluster, each attempt at a node has a span.
+// TraceRedis makes a client add a span for each command to the trace of its request. Call it
+// before the first use of the client. On a cluster, each attempt at a node has a span.
 //
 // redisotel would name all scripts EVALSHA, and can record keys.
 func (t *Traces) TraceRedis(client redis.UniversalClient) {
@@ -26,11 +26,12 @@ func (t *Traces) TraceRedis(client redis.UniversalClient) {
 	connect.AddHook(client, redisHook{t.tracer})
 }
 
-// redisHook never reads the arguments of a command: they have keys and values, and a command
-// that must be sent only once counts as sent when they were read.
+// redisHook never reads the arguments of a command. They contain keys and values, and reading
+// them marks a command that must be sent only once as sent.
 type redisHook struct{ tracer trace.Tracer }
 
-// DialHook implements redis.Hook. The command that needs the connection has the span.
+// DialHook implements redis.Hook. It adds no span: the time is in the span of the command that
+// needs the connection.
 func (redisHook) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 // ProcessHook implements redis.Hook.
@@ -60,7 +61,7 @@ func (h redisHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 	}
 }
 
-// start begins the span of a command or of a script, by its name.
+// start begins the span of a command or a script with the given name.
 func (h redisHook) start(ctx context.Context, name string) (context.Context, trace.Span) {
 	return h.tracer.Start(ctx, "redis "+name, trace.WithSpanKind(trace.SpanKindClient),
 		trace.WithAttributes(attribute.String("db.system.name", "redis"), attribute.String("db.operation.name", name)))
@@ -77,7 +78,7 @@ func names(cmds []redis.Cmder) string {
 	return strings.Join(all, " ")
 }
 
-// endRedis ends a span. A missing value, and a script that Redis does not have yet, are no
+// endRedis ends a span. A missing value and a script that Redis does not have yet are not
 // errors.
 func endRedis(span trace.Span, err error) {
 	if err != nil && !errors.Is(err, redis.Nil) && !redis.HasErrorPrefix(err, "NOSCRIPT") {
@@ -86,8 +87,8 @@ func endRedis(span trace.Span, err error) {
 	span.End()
 }
 
-// redisKind returns the kind of a failure: the first word of Redis's reply, such as
-// "READONLY", or what failed on the way.
+// redisKind returns the kind of a failure: the first word of Redis's error reply, such as
+// "READONLY", or the kind of any other error.
 func redisKind(err error) string {
 	err = cause.Root(err)
 	if _, reply := errors.AsType[redis.Error](err); !reply {

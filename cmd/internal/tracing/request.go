@@ -16,20 +16,20 @@ import (
 // Request is the span of one request. A nil *Request records nothing.
 type Request struct{ span trace.Span }
 
-// Response is what a request's span has about its end.
+// Response describes the end of a request for its span.
 type Response struct {
 	Method    string // as the client sent it
 	Route     string // the pattern, such as "/cart/items/:item_id"; not the path
 	Status    int
-	Code      string // of the error; "" for none
+	Code      string // of the error; "": no error
 	Store     int64  // 0: not known
 	Caller    string // kind of the caller; "": not known
 	RequestID string
 }
 
-// Begin begins the span of a request, as a part of the trace that its traceparent header names,
-// if any. It drops tracestate, which can hold any text. It returns nil if the request is not
-// sampled.
+// Begin begins the span of a request. If the request has a traceparent header, the span
+// continues that trace. Begin drops tracestate, which can contain any text. It returns a nil
+// *Request if the request is not sampled.
 func (t *Traces) Begin(r *http.Request) (context.Context, *Request) {
 	ctx := r.Context()
 	if t == nil {
@@ -44,12 +44,12 @@ func (t *Traces) Begin(r *http.Request) (context.Context, *Request) {
 	return inner, &Request{span}
 }
 
-// Propagate adds the headers that make a call to another service a part of the trace of ctx.
+// Propagate adds headers to a call, so that the called service can continue the trace of ctx.
 func (t *Traces) Propagate(ctx context.Context, h http.Header) {
 	propagation.TraceContext{}.Inject(ctx, propagation.HeaderCarrier(h))
 }
 
-// TraceID returns the ID of the trace in hexadecimal, "" if none is recorded.
+// TraceID returns the ID of the trace in hexadecimal, or "" if r is nil.
 func (r *Request) TraceID() string {
 	if r == nil {
 		return ""
@@ -57,8 +57,8 @@ func (r *Request) TraceID() string {
 	return r.span.SpanContext().TraceID().String()
 }
 
-// End ends the span. Its names and attributes are those of OpenTelemetry's conventions for
-// HTTP, and some of our own.
+// End ends the span. Its name and attributes follow OpenTelemetry's conventions for HTTP. The
+// attributes that begin with "commerce." are our own.
 func (r *Request) End(a Response) {
 	if r == nil {
 		return
@@ -66,7 +66,7 @@ func (r *Request) End(a Response) {
 	defer r.span.End()
 	method := a.Method
 	if !wire.StandardMethod(method) {
-		method = "_OTHER" // OpenTelemetry's word for a method that a client made up
+		method = "_OTHER" // OpenTelemetry's value for nonstandard methods
 	}
 	r.span.SetName(method + " " + a.Route)
 	r.span.SetAttributes(

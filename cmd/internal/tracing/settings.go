@@ -9,15 +9,15 @@ import (
 	"strings"
 )
 
-// On reports whether the environment asks for traces: it names an endpoint, and turns neither
-// the SDK nor traces off.
+// On reports whether the environment turns traces on: it sets an endpoint, and disables neither
+// the SDK nor the traces exporter.
 func On(env func(string) string) bool {
 	off := strings.EqualFold(strings.TrimSpace(env("OTEL_SDK_DISABLED")), "true") || env("OTEL_TRACES_EXPORTER") == "none"
 	return !off && (env("OTEL_EXPORTER_OTLP_ENDPOINT") != "" || env("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") != "")
 }
 
-// Faults returns the variables that are wrong, each with its error. The SDK would ignore them,
-// and send no traces or all of them. It returns none if traces are off.
+// Faults returns the invalid variables, each with its error. The SDK would ignore them, and
+// send no traces or all of them. If traces are off, Faults returns an empty map.
 func Faults(env func(string) string) map[string]error {
 	faults := map[string]error{}
 	if !On(env) {
@@ -56,7 +56,7 @@ func oneOf(words ...string) func(string) error {
 	}
 }
 
-// endpoint does not quote the value, which may have a password.
+// endpoint does not quote the value, which may contain a password.
 func endpoint(value string) error {
 	u, err := url.Parse(value)
 	if err != nil || cmp.Or(u.Scheme, "none") != "http" && u.Scheme != "https" || u.Host == "" {

@@ -1,9 +1,9 @@
 // Package tracing records traces of requests with OpenTelemetry, and sends them to a collector
-// with OTLP over HTTP.
+// over OTLP/HTTP.
 //
-// A span has names that the program chooses: routes, scripts, statements, and codes of errors.
-// It has no key, parameter, path, query, header, body, address or text of an error, so that
-// traces never contain tokens or personal data.
+// A span has names that the program chooses: routes, scripts, statements and error codes. It
+// has no key, parameter, path, query, header, body, address or error text, so that traces never
+// contain tokens or personal data.
 package tracing
 
 import (
@@ -21,8 +21,8 @@ import (
 	"commerce/auth/timing"
 )
 
-// Traces records traces. It is safe for concurrent use. A nil *Traces records nothing, and
-// installs nothing.
+// Traces records traces. It is safe for concurrent use. A nil *Traces records nothing and
+// installs no hooks.
 type Traces struct {
 	exporter sdk.SpanExporter
 	provider *sdk.TracerProvider
@@ -32,18 +32,18 @@ type Traces struct {
 // Config configures Traces.
 type Config struct {
 	Version  string           // of the program
-	Exporter sdk.SpanExporter // default: OTLP over HTTP, as the environment says
+	Exporter sdk.SpanExporter // default: OTLP over HTTP, configured by the environment
 	Log      *slog.Logger     // default slog.Default
 }
 
-// retries bound how long the exporter repeats a batch: an outage is then logged soon, and the
-// queue of later spans does not overflow for longer.
+// retries limits how long the exporter retries a batch. A short limit logs an outage soon, and
+// drops fewer of the later spans that wait in the queue.
 var retries = otlptracehttp.RetryConfig{
 	Enabled: true, InitialInterval: time.Second, MaxInterval: 5 * time.Second, MaxElapsedTime: 10 * time.Second,
 }
 
-// New begins to record traces. The OTEL_ variables of the environment configure the exporter,
-// sampling and the resource. It does not connect. The caller calls Close.
+// New starts recording traces. The OTEL_ environment variables configure the exporter, sampling
+// and the resource. New does not connect to the collector. The caller must call Close.
 func New(ctx context.Context, c Config) (*Traces, error) {
 	if c.Log == nil {
 		c.Log = slog.Default()
@@ -69,14 +69,14 @@ func New(ctx context.Context, c Config) (*Traces, error) {
 	return t, nil
 }
 
-// Close sends the spans that were not sent yet, until ctx ends.
+// Close sends the remaining spans. It stops when ctx ends.
 func (t *Traces) Close(ctx context.Context) error {
 	if t == nil {
 		return nil
 	}
 	err := t.provider.Shutdown(ctx)
 	if err != nil {
-		_ = t.exporter.Shutdown(ctx) // ends a repeated batch
+		_ = t.exporter.Shutdown(ctx) // stops the retries of a batch
 	}
 	return err
 }
