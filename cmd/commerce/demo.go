@@ -11,6 +11,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 
 	"commerce/auth"
+	"commerce/auth/quota"
 	"commerce/cart/catalog"
 	"commerce/cart/money"
 	"commerce/cmd/internal/server"
@@ -54,7 +55,7 @@ func (c *demoCommand) Run(ctx context.Context, out output) error {
 		return err
 	}
 	defer rdb.Close()
-	c.useRedis(&parts, rdb)
+	apiFailures := c.useRedis(&parts, rdb)
 	now := time.Now()
 	memory := sampleCatalog(now)
 	parts.Catalog, parts.Coupons = memory, memory
@@ -63,7 +64,7 @@ func (c *demoCommand) Run(ctx context.Context, out output) error {
 	if err != nil {
 		return fmt.Errorf("sign the demo's token: %w", err)
 	}
-	apiToken, err := offerSubscriptions(&parts, c.DefaultStore, now)
+	apiToken, err := offerSubscriptions(&parts, c.DefaultStore, now, apiFailures)
 	if err != nil {
 		return err
 	}
@@ -89,7 +90,7 @@ func sampleCatalog(now time.Time) *catalog.Memory {
 
 // offerSubscriptions adds the sample subscriptions to parts, and returns a new API
 // token of the store.
-func offerSubscriptions(parts *server.Parts, store int64, now time.Time) (token string, err error) {
+func offerSubscriptions(parts *server.Parts, store int64, now time.Time, failures *quota.Quota) (token string, err error) {
 	secret, sum, err := auth.NewAPISecret(rand.Reader)
 	if err != nil {
 		return "", fmt.Errorf("make the demo's API token: %w", err)
@@ -97,7 +98,7 @@ func offerSubscriptions(parts *server.Parts, store int64, now time.Time) (token 
 	made := auth.APIToken{ID: 1, StoreID: store, Name: "demo", Hash: sum, CreatedAt: now}
 	parts.Subscriptions = subscriptions.NewMemory(sample.Customers(), sample.Subscriptions(now))
 	parts.APITokens = auth.NewAPITokens(auth.APITokensConfig{
-		Source: auth.NewMemoryAPITokens(made), Stores: parts.Stores, Failures: parts.Failures,
+		Source: auth.NewMemoryAPITokens(made), Stores: parts.Stores, Failures: failures,
 	})
 	return "1|" + secret, nil
 }

@@ -16,18 +16,25 @@ import (
 const failuresPerMinute = 300
 
 // useRedis adds a Redis client to parts, with its metrics and traces. Unless limits are turned
-// off, it also adds the limits that all instances count together. Call it before the first use
-// of the client.
-func (s *settings) useRedis(parts *server.Parts, rdb redis.UniversalClient) {
+// off, it also adds the limits that all instances count together, and returns that of invalid API
+// tokens. Call it before the first use of the client.
+func (s *settings) useRedis(parts *server.Parts, rdb redis.UniversalClient) (apiFailures *quota.Quota) {
 	parts.Redis = rdb
 	parts.Metrics.ObserveRedis(rdb)
 	parts.Traces.TraceRedis(rdb)
 	if s.RateLimit == "off" {
-		return
+		return nil
 	}
 	creations, _ := quota.Parse(s.CreateLimit) // faults has checked it
 	parts.Creation = quota.New(quota.Config{Name: "create", Rates: creations, Redis: rdb, Log: parts.Log})
-	parts.Failures = quota.New(quota.Config{
-		Name: "credentials", Rates: []quota.Rate{{Uses: failuresPerMinute, Per: time.Minute}}, Redis: rdb, Log: parts.Log,
+	parts.Failures = failures("credentials", parts, rdb)
+	return failures("api_tokens", parts, rdb)
+}
+
+// failures returns a limit of invalid tokens. Access tokens and API tokens have their own, so that
+// a flood of one kind does not disturb programs that send the other from the same address.
+func failures(name string, parts *server.Parts, rdb redis.UniversalClient) *quota.Quota {
+	return quota.New(quota.Config{
+		Name: name, Rates: []quota.Rate{{Uses: failuresPerMinute, Per: time.Minute}}, Redis: rdb, Log: parts.Log,
 	})
 }

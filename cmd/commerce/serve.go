@@ -69,7 +69,7 @@ func (c *serveCommand) Run(ctx context.Context, out output) error {
 		return &badSetting{"REDIS_URL", err}
 	}
 	defer rdb.Close()
-	c.useRedis(&parts, rdb)
+	apiFailures := c.useRedis(&parts, rdb)
 	sentinels, err := connect.RedisSentinels(c.RedisURL)
 	if err != nil {
 		return &badSetting{"REDIS_URL", err}
@@ -92,7 +92,7 @@ func (c *serveCommand) Run(ctx context.Context, out output) error {
 	defer watch(ctx, admin)()
 	defer catalog.listen(ctx)()
 	parts.Catalog, parts.Coupons, parts.Stores = catalog.products, catalog.products, catalog.stores
-	subs, err := c.Database.openSubscriptions(ctx, catalog.stores, parts.Failures, seen, log)
+	subs, err := c.Database.openSubscriptions(ctx, catalog.stores, apiFailures, seen, log)
 	if err != nil {
 		return err
 	}

@@ -57,7 +57,7 @@ type Parts struct {
 	CORSOrigins    []string
 	RateLimit      bool
 	Creation       *quota.Quota // guests' carts that one client may create; nil: no limit
-	Failures       *quota.Quota // invalid tokens of one client; nil: no limit
+	Failures       *quota.Quota // invalid access tokens of one client; nil: no limit
 	MaxInFlight    int          // requests of each area at the same time; 0: by CPUs
 	TrustedProxies []string
 	Log            *slog.Logger

@@ -75,7 +75,7 @@ func NewHandler(c Config) (http.Handler, error) {
 		storeLanguage: c.Language, writers: writers{prices: c.Prices},
 	}
 	observing := observer{log: c.Log, metrics: c.Metrics, traces: c.Traces, deadline: c.Deadline, now: c.Now}
-	engine.Use(requestID, observing.handle, respond.recover, crossOrigin(c.CORSOrigins))
+	engine.Use(requestID, cutPorts, observing.handle, respond.recover, crossOrigin(c.CORSOrigins))
 	if c.RateLimit {
 		engine.Use(rateLimit(respond, c.Now))
 	}

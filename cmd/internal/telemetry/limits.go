@@ -9,7 +9,7 @@ func newLimiterRefusals() *prometheus.CounterVec {
 		Name: "commerce_limiter_refusals_total",
 		Help: "Requests that a limit refused with 429 or 503, by limit.",
 	}, []string{"limit"})
-	for _, limit := range []string{"reads", "changes", "create", "credentials", "coupons", "in_flight"} {
+	for _, limit := range []string{"reads", "changes", "create", "credentials", "api_tokens", "coupons", "in_flight"} {
 		refusals.WithLabelValues(limit)
 	}
 	return refusals
