@@ -27,12 +27,12 @@ func addr(t *testing.T, server *ephemeral.Server) string {
 }
 
 // wantFailure checks the whole text of an error. ADDR is the server's address, and TIME any
-// duration.
+// duration, on a new connection or not.
 func wantFailure(t *testing.T, err error, server *ephemeral.Server, want string) {
 	t.Helper()
 	want = regexp.QuoteMeta(want)
 	want = strings.ReplaceAll(want, "ADDR", regexp.QuoteMeta(addr(t, server)))
-	want = strings.ReplaceAll(want, "TIME", `\d+(\.\d+)?m?s`)
+	want = strings.ReplaceAll(want, "TIME", `\d+(\.\d+)?m?s(, on a new connection)?`)
 	if err == nil || !regexp.MustCompile("^"+want+"$").MatchString(err.Error()) {
 		t.Errorf("got %v\nwant %s", err, want)
 	}
@@ -82,6 +82,35 @@ func TestRedisFailure_NamesTheServerAndWhatHappened(t *testing.T) {
 		})
 	}
 }
+
+// go-redis sets up a new connection with commands of its own, which must not hide how long the
+// caller waited.
+func TestRedisFailure_SaysHowLongACallThatOpensAConnectionTook(t *testing.T) {
+	t.Parallel()
+	server := ephemeral.StartRedis(t)
+	for name, hooks := range map[string]int{"without a hook": 0, "with a hook": 1} {
+		client := open(t, slowed(t, server, 150*time.Millisecond))
+		for range hooks {
+			connect.AddHook(client, passing{})
+		}
+		began := time.Now()
+		err := client.Set(briefly(t), "k", "v", 0).Err()
+		if took := time.Since(began); took < 190*time.Millisecond {
+			t.Errorf("%s: it failed after %s", name, took)
+		}
+		failed, ok := errors.AsType[*cause.Failure](err)
+		if !ok || failed.Took < 190*time.Millisecond || !strings.HasSuffix(failed.Error(), ": no answer after "+cause.Text(failed.Took)+", on a new connection") {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
+
+// passing is a hook that changes nothing.
+type passing struct{}
+
+func (passing) DialHook(next redis.DialHook) redis.DialHook                               { return next }
+func (passing) ProcessHook(next redis.ProcessHook) redis.ProcessHook                      { return next }
+func (passing) ProcessPipelineHook(n redis.ProcessPipelineHook) redis.ProcessPipelineHook { return n }
 
 const killClients = "CLIENT KILL TYPE normal SKIPME yes"
 
