@@ -288,11 +288,15 @@ func TestServe_DoesNotLoseASlowPostgresThatServesRequests(t *testing.T) {
 	databaseURL, wire := through(t, database, u.User)
 	serve := startServe(t, databaseURL)
 	serve.wantReady(t, http.StatusOK, "ok", "ok")
-	wire.add("latency", `{"latency":200}`, "downstream")
-	for range 10 {
+	list := func() {
 		if status, _ := serve.asStore(t, token, "/subscriptions"); status != http.StatusOK {
 			t.Errorf("a list: %d", status)
 		}
+	}
+	list() // opens connections
+	wire.add("latency", `{"latency":120}`, "downstream")
+	for range 10 {
+		list()
 		time.Sleep(300 * time.Millisecond)
 	}
 	if log := serve.log.String(); strings.Contains(log, "lost postgres") {
