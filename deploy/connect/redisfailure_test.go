@@ -153,7 +153,14 @@ func TestRedisFailure_NamesTheNodeOfACluster(t *testing.T) {
 		}
 	}
 	cluster.Nodes[0].Freeze()
-	wantFailure(t, client.Set(briefly(t), key, "v", 0).Err(), cluster.Nodes[0], "redis ADDR: no answer after TIME")
+	err := client.Set(briefly(t), key, "v", 0).Err()
+	for range 5 { // go-redis may use up the time for its map of the slots
+		if !strings.HasSuffix(err.Error(), "not called, because its time was over") {
+			break
+		}
+		err = client.Set(briefly(t), key, "v", 0).Err()
+	}
+	wantFailure(t, err, cluster.Nodes[0], "redis ADDR: no answer after TIME")
 	cluster.Nodes[0].Kill()
 	wantFailure(t, client.Set(briefly(t), key, "v", 0).Err(), cluster.Nodes[0], "redis ADDR: connection refused")
 }
