@@ -78,7 +78,7 @@ type JWKS struct {
 	fetch  *jwksFetch // in progress; nil for none
 	closed time.Time  // no fetch begins before this time
 	last   error      // of the last fetch; nil if it succeeded
-	lost   time.Time  // when fetches began to fail the last time
+	lost   time.Time  // when fetches began to fail or to be late; zero while they work
 }
 
 // jwksFetch is a fetch. Several requests may wait for it.
@@ -190,7 +190,9 @@ func (j *JWKS) obtain(ctx context.Context, name keyName) error {
 		}
 		return nil
 	case <-patience.C:
-		return unavailable(fmt.Errorf("%s: no answer after %s", j.name, jwksWait))
+		err := fmt.Errorf("%s: no answer after %s", j.name, jwksWait)
+		j.late(ctx, fetch, err)
+		return unavailable(err)
 	case <-ctx.Done():
 		return unavailable(fmt.Errorf("%s: %w", j.name, ctx.Err()))
 	}
@@ -208,7 +210,7 @@ func (j *JWKS) ask(ctx context.Context, name keyName) (*jwksFetch, error) {
 		if j.last == nil {
 			return nil, errTokenKeyUnknown
 		}
-		return nil, unavailable(fmt.Errorf("less than %s ago, %w", jwksInterval, j.last))
+		return nil, unavailable(fmt.Errorf("%w (fetched again after %s)", j.last, jwksInterval))
 	}
 	if j.fetch == nil {
 		j.begin(ctx)
@@ -239,37 +241,47 @@ func (j *JWKS) begin(ctx context.Context) {
 		keys, err := j.load(ctx)
 		traced(err)
 		err = cause.Of(j.name, began, err)
-		lost, before := j.end(fetch, keys, err)
-		j.report(ctx, before, err, lost)
+		lost := j.end(fetch, keys, err)
+		switch {
+		case err != nil && lost.IsZero():
+			j.warn(ctx, err)
+		case err == nil && !lost.IsZero():
+			j.log.InfoContext(ctx, "the issuer's keys can be fetched again", "after", cause.Text(j.now().Sub(lost)))
+		}
 	}()
 }
 
-// report logs the result of a fetch if it differs from that of the previous one.
-func (j *JWKS) report(ctx context.Context, before, now error, lost time.Time) {
-	switch {
-	case before == nil && now != nil:
-		j.log.WarnContext(ctx, "cannot fetch the issuer's keys; known keys stay in use", "err", now)
-	case before != nil && now == nil:
-		j.log.InfoContext(ctx, "the issuer's keys can be fetched again", "after", cause.Text(j.now().Sub(lost)))
+// late records that a request stopped waiting for a fetch, unless that has just ended.
+func (j *JWKS) late(ctx context.Context, fetch *jwksFetch, err error) {
+	j.mu.Lock()
+	first := j.fetch == fetch && j.lost.IsZero()
+	if first {
+		j.lost = fetch.began
+	}
+	j.mu.Unlock()
+	if first {
+		j.warn(ctx, err)
 	}
 }
 
-// end publishes the result of a fetch. It returns when fetches began to fail the last time,
-// and the error of the previous one. Unless the fetch returned all requested keys, it delays the next
-// fetch.
-func (j *JWKS) end(fetch *jwksFetch, keys []verificationKey, err error) (lost time.Time, before error) {
+func (j *JWKS) warn(ctx context.Context, err error) {
+	j.log.WarnContext(ctx, "cannot fetch the issuer's keys; known keys stay in use", "err", err)
+}
+
+// end publishes the result of a fetch. It returns since when fetches did not work before this
+// one, zero if they did. Unless the fetch returned all requested keys, it delays the next fetch.
+func (j *JWKS) end(fetch *jwksFetch, keys []verificationKey, err error) (lost time.Time) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	defer close(fetch.done)
-	before, lost = j.last, j.lost
+	lost = j.lost
 	j.last, j.fetch, fetch.err = err, nil, err
 	if err != nil {
-		if before == nil {
-			j.lost = fetch.began
-		}
+		j.lost = cmp.Or(lost, fetch.began)
 		j.closed = fetch.began.Add(jwksInterval)
-		return lost, before
+		return lost
 	}
+	j.lost = time.Time{}
 	set := &keySet{keys: keys, fetched: fetch.began}
 	for name := range fetch.asked {
 		if _, found := set.find(name); found == keyAbsent {
@@ -277,7 +289,7 @@ func (j *JWKS) end(fetch *jwksFetch, keys []verificationKey, err error) (lost ti
 		}
 	}
 	j.set.Store(set)
-	return lost, before
+	return lost
 }
 
 // load fetches the set. A set without usable keys is an error: an issuer's error page must

@@ -538,6 +538,48 @@ func TestJWKS_LogsAnOutageOnceAndItsEndOnce(t *testing.T) {
 	})
 }
 
+// A fetch may take seconds. The person on call must not wait for its end.
+func TestJWKS_WarnsWhenTheFirstRequestStopsWaiting(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		key, server, log := newEd25519(t), &issuer{}, &bytes.Buffer{}
+		server.publish(t, publish(t, "a", key))
+		server.change(func() { server.delay = 3 * time.Second })
+		j := verifierOf(t, JWKSConfig{Transport: server, Log: slog.New(slog.NewTextHandler(log, nil))})
+		token := signedBy(t, jwt.SigningMethodEdDSA, key, "a")
+		for range 2 {
+			_, err := j.Verify(t.Context(), token)
+			wantCode(t, err, "unavailable")
+			if text := log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "level=WARN") || !strings.Contains(text, "no answer after 500ms") {
+				t.Errorf("the log reads %s: want one warning", text)
+			}
+		}
+		time.Sleep(5 * time.Second)
+		_, err := j.Verify(t.Context(), token)
+		wantRefusal(t, err, nil)
+		if text := log.String(); strings.Count(text, "\n") != 2 || !strings.Contains(text, "after=3s") {
+			t.Errorf("the log reads %s: want that it works again", text)
+		}
+	})
+}
+
+func TestJWKS_NamesTheIssuerFirstBetweenFetches(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		j := verifierOf(t, JWKSConfig{Transport: &issuer{err: errors.New("connection refused")}})
+		token := signedBy(t, jwt.SigningMethodEdDSA, newEd25519(t), "a")
+		for _, want := range []string{
+			"jwks https://issuer.example/jwks: connection refused",
+			"jwks https://issuer.example/jwks: connection refused (fetched again after 10s)",
+		} {
+			_, err := j.Verify(t.Context(), token)
+			if got := errors.Unwrap(err); got == nil || got.Error() != want {
+				t.Errorf("got %v, want %s", got, want)
+			}
+		}
+	})
+}
+
 func TestJWKS_DownFromTheStartIsFetchedEveryTenSeconds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

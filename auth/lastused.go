@@ -25,7 +25,8 @@ type LastUsedConfig struct {
 	// Now is the clock. Default: time.Now.
 	Now func() time.Time
 
-	// Log receives a warning when a write fails. Default: slog.Default.
+	// Log receives a warning when writes begin to fail, and a message when they work again.
+	// Default: slog.Default.
 	Log *slog.Logger
 }
 
@@ -37,6 +38,7 @@ type LastUsed struct {
 	every time.Duration
 	now   func() time.Time
 	log   *slog.Logger
+	lost  time.Time // when writes began to fail; zero while they work. Only Run uses it
 
 	mu   sync.Mutex
 	uses map[int64]time.Time // at most maxAPITokens
@@ -92,8 +94,14 @@ func (l *LastUsed) Run(ctx context.Context) {
 func (l *LastUsed) tryFlush(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, apiTokenTimeout)
 	defer cancel()
-	if err := l.Flush(ctx); err != nil {
-		l.log.WarnContext(ctx, "cannot write the last use of API tokens", "err", err)
+	began := l.now()
+	switch err := l.Flush(ctx); {
+	case err != nil && l.lost.IsZero():
+		l.lost = began
+		l.log.WarnContext(ctx, "cannot write the last use of API tokens; it is written later", "err", err)
+	case err == nil && !l.lost.IsZero():
+		l.log.InfoContext(ctx, "the last use of API tokens can be written again", "after", cause.Text(l.now().Sub(l.lost)))
+		l.lost = time.Time{}
 	}
 }
 

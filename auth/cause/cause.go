@@ -19,6 +19,9 @@ type Failure struct {
 	Took   time.Duration // until the call failed
 	Err    error
 
+	// Connecting is whether the call opened a connection first, which takes some of its time.
+	Connecting bool
+
 	// Earlier is the failure because of which the call was repeated until its time was over;
 	// nil if it was not. Unwrap does not return it, since the last try had another failure.
 	Earlier *Failure
@@ -45,7 +48,11 @@ func (f *Failure) what() string {
 	if f.What != "" {
 		return f.What
 	}
-	return describe(f.Err, f.Took)
+	text := describe(f.Err, f.Took)
+	if f.Connecting && text == noAnswer(f.Took) {
+		text += ", on a new connection"
+	}
+	return text
 }
 
 // Because returns f with the server and the text of an earlier failure, which caused the retry.
@@ -54,7 +61,9 @@ func (f *Failure) Because(earlier *Failure) *Failure {
 	if earlier == nil {
 		return f
 	}
-	return &Failure{Server: earlier.Server, What: earlier.what(), Took: f.Took, Err: f.Err, Earlier: earlier}
+	first := *earlier
+	first.Connecting = earlier.Connecting || f.Connecting
+	return &Failure{Server: earlier.Server, What: first.what(), Took: f.Took, Err: f.Err, Earlier: earlier}
 }
 
 // Root returns the error that tells best why a call failed: that of the earlier failure, if the
@@ -75,19 +84,21 @@ type reply interface {
 	RedisError()
 }
 
+// scriptPosition begins what Redis adds to an error in a script: its SHA-1 and the line.
+const scriptPosition = " script: "
+
 // describe returns what happened, without the library's terms.
 func describe(err error, took time.Duration) string {
 	if refused, ok := errors.AsType[reply](err); ok {
-		return refused.Error()
+		text, _, _ := strings.Cut(refused.Error(), scriptPosition)
+		return text
 	}
 	if failed, ok := errors.AsType[*net.OpError](err); ok {
 		return describeNet(failed, took)
 	}
 	switch {
-	case errors.Is(err, context.DeadlineExceeded) && took < time.Millisecond:
-		return "not called, because the time of the request was over"
 	case errors.Is(err, context.DeadlineExceeded):
-		return "no answer after " + Text(took)
+		return noAnswer(took)
 	case errors.Is(err, context.Canceled):
 		return "canceled after " + Text(took)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
@@ -100,16 +111,25 @@ func describeNet(failed *net.OpError, took time.Duration) string {
 	dial := failed.Op == "dial"
 	errno, system := errors.AsType[syscall.Errno](failed.Err)
 	switch {
-	case failed.Timeout() && dial:
+	case failed.Timeout() && dial && took >= time.Millisecond:
 		return "no connection after " + Text(took)
 	case failed.Timeout():
-		return "no answer after " + Text(took)
+		return noAnswer(took)
 	case system:
 		return errno.Error()
 	case dial:
 		return "no connection: " + oneLine(failed.Err)
 	}
 	return oneLine(failed.Err)
+}
+
+// noAnswer returns that a call that failed after took had no answer. If that is no time at all,
+// it was over before the call.
+func noAnswer(took time.Duration) string {
+	if took < time.Millisecond {
+		return "not called, because its time was over"
+	}
+	return "no answer after " + Text(took)
 }
 
 func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }

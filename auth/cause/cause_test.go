@@ -32,16 +32,35 @@ func TestOf_SaysWhatHappenedInPlainWords(t *testing.T) {
 		{opError("dial", os.ErrDeadlineExceeded), 200 * time.Millisecond, "no connection after 200ms"},
 		{opError("dial", &net.DNSError{Err: "no such host", Name: "cart-3"}), 0, "no connection: lookup cart-3: no such host"},
 		{opError("read", os.ErrDeadlineExceeded), 200 * time.Millisecond, "no answer after 200ms"},
+		{opError("read", os.ErrDeadlineExceeded), 0, "not called, because its time was over"},
+		{opError("dial", os.ErrDeadlineExceeded), 0, "not called, because its time was over"},
 		{opError("read", os.NewSyscallError("read", syscall.ECONNRESET)), 0, "connection reset by peer"},
 		{fmt.Errorf("read: %w", io.EOF), 0, "it closed the connection"},
 		{context.DeadlineExceeded, time.Second, "no answer after 1s"},
-		{context.DeadlineExceeded, 0, "not called, because the time of the request was over"},
+		{context.DeadlineExceeded, 0, "not called, because its time was over"},
 		{context.Canceled, 20 * time.Millisecond, "canceled after 20ms"},
 		{fmt.Errorf("failed to init: %w", refusal("LOADING Redis is loading")), 0, "LOADING Redis is loading"},
+		{
+			refusal("OOM command not allowed when used memory > 'maxmemory'. script: 8b6d2f1a0c, on @user_script:181."), 0,
+			"OOM command not allowed when used memory > 'maxmemory'.",
+		},
 		{errors.New("some\n\tother  text"), 0, "some other text"},
 	} {
 		f := &cause.Failure{Server: "redis cart-3:6379", Took: test.took, Err: test.err}
 		if got, want := f.Error(), "redis cart-3:6379: "+test.want; got != want || !errors.Is(f, test.err) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+func TestFailure_SaysThatAnUnansweredCallOpenedAConnection(t *testing.T) {
+	t.Parallel()
+	for err, want := range map[error]string{
+		context.DeadlineExceeded: "redis a:1: no answer after 201ms, on a new connection",
+		io.EOF:                   "redis a:1: it closed the connection",
+	} {
+		f := &cause.Failure{Server: "redis a:1", Took: 201 * time.Millisecond, Err: err, Connecting: true}
+		if got := f.Error(); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}

@@ -68,6 +68,7 @@ type Cache[K comparable, V any] struct {
 	mu      sync.Mutex
 	loading map[K]*load[K, V] // loads that readers may wait for; not those that were expired since
 	failure error             // of the last load; nil if it succeeded
+	lost    time.Time         // when loads began to fail the last time
 }
 
 // moment is a positive duration since the cache was made. It does not change when the clock
@@ -179,14 +180,14 @@ func (c *Cache[K, V]) settle(keys []K, loads map[K]*load[K, V], t *tally, now mo
 }
 
 // unknown returns the error for a key that is not cached. It does not name the key, which
-// may be a customer's.
+// may be a customer's. The caller says what it looked for.
 func (c *Cache[K, V]) unknown() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.failure != nil {
-		return fmt.Errorf("%s %w: %v", c.c.Name, ErrUnknown, c.failure)
+		return fmt.Errorf("%w: %v", ErrUnknown, c.failure)
 	}
-	return fmt.Errorf("%s %w: %s: no answer after %s", c.c.Name, ErrUnknown, c.c.Server, c.c.MissPatience)
+	return fmt.Errorf("%w: %s: no answer after %s", ErrUnknown, c.c.Server, c.c.MissPatience)
 }
 
 // Expire makes the next read of a key reload it. Its value is kept in case the source is

@@ -58,14 +58,18 @@ func (c *Cache[K, V]) run(ctx context.Context, l *load[K, V], entered bool) {
 	c.failure = err
 	now := c.c.Now()
 	turned := c.gate.leave(err == nil, now.Sub(start), now)
+	if turned && err != nil {
+		c.lost = start
+	}
+	lost := c.lost
 	c.end(l)
 	c.mu.Unlock()
 	c.reportShown(wanted)
 	switch {
 	case turned && err != nil:
-		c.c.Log.WarnContext(ctx, "source unreachable; serving last known values", "of", c.c.Name, "err", err)
+		c.c.Log.WarnContext(ctx, "cannot load values; known ones stay in use", "of", c.c.Name, "server", c.c.Server, "err", err)
 	case turned:
-		c.c.Log.InfoContext(ctx, "source answers again", "of", c.c.Name)
+		c.c.Log.InfoContext(ctx, "values can be loaded again", "of", c.c.Name, "server", c.c.Server, "after", now.Sub(lost).Round(time.Millisecond).String())
 	}
 }
 

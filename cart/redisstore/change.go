@@ -186,11 +186,13 @@ func mayHaveRun(err error) bool {
 	if errors.Is(err, errNotSent) {
 		return false
 	}
-	if _, refused := errors.AsType[redis.Error](err); !refused {
+	reply, refused := errors.AsType[redis.Error](err)
+	if !refused {
 		return true
 	}
-	return strings.Contains(err.Error(), "user_script:") && !slices.ContainsFunc(beforeAnyWrite, func(said string) bool {
-		return strings.Contains(err.Error(), said)
+	text := reply.Error() // the text of err does not have the position in the script
+	return strings.Contains(text, "user_script:") && !slices.ContainsFunc(beforeAnyWrite, func(said string) bool {
+		return strings.Contains(text, said)
 	})
 }
 

@@ -276,6 +276,34 @@ func TestServe_NamesAFailingPostgresAndLogsNoSecret(t *testing.T) {
 	serve.end(t)
 }
 
+// A Postgres that is slow but serves requests is not lost.
+func TestServe_DoesNotLoseASlowPostgresThatServesRequests(t *testing.T) {
+	t.Parallel()
+	database := seeded(t)
+	token := storeToken(t, database)
+	u, err := url.Parse(database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	databaseURL, wire := through(t, database, u.User)
+	serve := startServe(t, databaseURL)
+	serve.wantReady(t, http.StatusOK, "ok", "ok")
+	list := func() {
+		if status, _ := serve.asStore(t, token, "/subscriptions"); status != http.StatusOK {
+			t.Errorf("a list: %d", status)
+		}
+	}
+	list() // opens connections
+	wire.add("latency", `{"latency":120}`, "downstream")
+	for range 10 {
+		list()
+		time.Sleep(300 * time.Millisecond)
+	}
+	if log := serve.log.String(); strings.Contains(log, "lost postgres") {
+		t.Error(log)
+	}
+}
+
 func TestServe_NamesAFailingIssuer(t *testing.T) {
 	t.Parallel()
 	const unknownKey = "eyJhbGciOiJFUzI1NiIsImtpZCI6ImEifQ.eyJzdWIiOiIxIn0." // {"alg":"ES256","kid":"a"}

@@ -118,7 +118,8 @@ func dependencies(rdb redis.UniversalClient, db *pgxpool.Pool) map[string]*serve
 			Ping: func(ctx context.Context) error {
 				return cause.OfPostgres(db, time.Now(), migrations.Check(ctx, db))
 			},
-			Refused: refusedByPostgres,
+			Refused:   refusedByPostgres,
+			WatchTime: time.Second, // as a list
 		},
 	}
 }

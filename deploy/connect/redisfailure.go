@@ -23,12 +23,12 @@ func (failures) DialHook(next redis.DialHook) redis.DialHook { return next }
 // ProcessHook describes the error of a command.
 func (f failures) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		began := time.Now()
+		ctx, c := f.callOf(ctx, cmd)
 		err := next(ctx, cmd)
 		if err == nil || usual(err) {
 			return err
 		}
-		err = f.describe(began, err, cmd.Err())
+		err = f.describe(c, err, cmd.Err())
 		cmd.SetErr(err)
 		return err
 	}
@@ -37,18 +37,39 @@ func (f failures) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 // ProcessPipelineHook describes the errors of commands, and the error of the pipeline.
 func (f failures) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
-		began := time.Now()
+		ctx, c := f.callOf(ctx, cmds[0])
 		err := next(ctx, cmds)
 		for _, cmd := range cmds {
 			if failed := cmd.Err(); failed != nil && !usual(failed) {
-				cmd.SetErr(f.describe(began, failed, nil))
+				cmd.SetErr(f.describe(c, failed, nil))
 			}
 		}
 		if err == nil || usual(err) {
 			return err
 		}
-		return f.describe(began, err, nil)
+		return f.describe(c, err, nil)
 	}
+}
+
+// call is a command or a pipeline of a caller. go-redis also calls hooks for the commands with
+// which it sets up a connection. Their failures are those of the call that needs it.
+type call struct {
+	began    time.Time
+	first    redis.Cmder
+	connects atomic.Bool // it opened a connection, or tries to
+}
+
+// callOf returns the call that cmd, or the pipeline that begins with it, is a part of, and a
+// context that holds the call.
+func (f failures) callOf(ctx context.Context, cmd redis.Cmder) (context.Context, *call) {
+	if c, inside := ctx.Value(f).(*call); inside {
+		if c.first != cmd { // otherwise another hook of this client has the same command
+			c.connects.Store(true)
+		}
+		return ctx, c
+	}
+	c := &call{began: time.Now(), first: cmd}
+	return context.WithValue(ctx, f, c), c
 }
 
 // usual reports whether err is not a failure of the server.
@@ -56,17 +77,18 @@ func usual(err error) bool { return err == redis.Nil || err == redis.ErrClosed }
 
 // describe returns err as a Failure. If it says only that the time of the command was over,
 // the text is that of an earlier try: of previous, or of one that the client has recorded.
-func (f failures) describe(began time.Time, err, previous error) error {
-	described := cause.Of(f.server(), began, err)
+func (f failures) describe(c *call, err, previous error) error {
+	described := cause.Of(f.server(), c.began, err)
 	failure, ok := described.(*cause.Failure)
 	if !ok || described == err {
 		return err
 	}
+	failure.Connecting = c.connects.Load()
 	if errors.Is(err, redis.ErrPoolTimeout) {
 		failure.What = "no connection became free within " + cause.Text(failure.Took)
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		earlier, _ := errors.AsType[*cause.Failure](cmp.Or(f.failedSince(began), previous))
+		earlier, _ := errors.AsType[*cause.Failure](cmp.Or(f.failedSince(c.began), previous))
 		return failure.Because(earlier)
 	}
 	return failure

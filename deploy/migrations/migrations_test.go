@@ -182,6 +182,26 @@ func TestCheck_DistinguishesOlderNewerAndUnreadable(t *testing.T) {
 	}
 }
 
+// counted counts the statements on a connection.
+type counted struct {
+	*pgx.Conn
+	statements int
+}
+
+func (c *counted) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
+	c.statements++
+	return c.Conn.QueryRow(ctx, sql, args...)
+}
+
+// Otherwise a check of a slow network takes several times as long as a request.
+func TestCheck_IsOneStatement(t *testing.T) {
+	t.Parallel()
+	conn := &counted{Conn: dial(t, ephemeral.Migrated(t))}
+	if err := migrations.Check(t.Context(), conn); err != nil || conn.statements != 1 {
+		t.Errorf("%d statements, %v", conn.statements, err)
+	}
+}
+
 // downTo rolls back all migrations after a version.
 func downTo(t *testing.T, m *migrations.Migrator, version int64) {
 	t.Helper()

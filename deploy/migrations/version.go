@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/pressly/goose/v3"
 )
 
@@ -27,7 +28,7 @@ type Querier interface {
 // this program was built for, ErrUnreadable if the user may not read all of it, and another
 // error if it cannot read the version. It does not change db.
 func Check(ctx context.Context, db Querier) error {
-	has, err := version(ctx, db)
+	has, closed, err := state(ctx, db)
 	if err != nil {
 		return fmt.Errorf("read schema version: %w", err)
 	}
@@ -36,36 +37,27 @@ func Check(ctx context.Context, db Querier) error {
 		return fmt.Errorf("version %d, want %d: %w", has, wants, ErrOlder)
 	case has > wants:
 		return fmt.Errorf("version %d, want %d: %w", has, wants, ErrNewer)
-	}
-	return readable(ctx, db)
-}
-
-// readable returns an error for tables that the user may not read. A release may add
-// tables that a role made for the release before has no rights on.
-func readable(ctx context.Context, db Querier) error {
-	var closed string
-	err := db.QueryRow(ctx, `/* schema_rights */
-		SELECT coalesce(string_agg(relname, ', ' ORDER BY relname), '') FROM pg_class
-		WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r' AND NOT has_table_privilege(oid, 'SELECT')`).Scan(&closed)
-	if err != nil {
-		return fmt.Errorf("read rights on tables: %w", err)
-	}
-	if closed != "" {
+	case closed != "":
 		return fmt.Errorf("%s: %w", closed, ErrUnreadable)
 	}
 	return nil
 }
 
-// version returns the latest applied migration, 0 if there is none.
-func version(ctx context.Context, db Querier) (int64, error) {
-	var begun bool
-	if err := db.QueryRow(ctx, "/* schema_begun */ SELECT to_regclass($1) IS NOT NULL", goose.DefaultTablename).Scan(&begun); err != nil || !begun {
-		return 0, err
+// state returns the latest applied migration, 0 if there is none, and the tables that the user
+// may not read: a release may add tables that a role made for the release before has no rights
+// on. It is one statement, because instances check a database every second.
+func state(ctx context.Context, db Querier) (version int64, closed string, err error) {
+	err = db.QueryRow(ctx, `/* schema */ SELECT
+		(SELECT coalesce(max(version_id), 0) FROM `+goose.DefaultTablename+` WHERE is_applied),
+		(SELECT coalesce(string_agg(relname, ', ' ORDER BY relname), '') FROM pg_class
+			WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r' AND NOT has_table_privilege(oid, 'SELECT'))`).Scan(&version, &closed)
+	if refused, ok := errors.AsType[*pgconn.PgError](err); ok && refused.Code == undefinedTable {
+		return 0, "", nil
 	}
-	var version int64
-	err := db.QueryRow(ctx, "/* schema_version */ SELECT coalesce(max(version_id), 0) FROM "+goose.DefaultTablename+" WHERE is_applied").Scan(&version)
-	return version, err
+	return version, closed, err
 }
+
+const undefinedTable = "42P01"
 
 // Latest returns the version of the schema that this program was built for.
 func Latest() int64 {

@@ -30,6 +30,9 @@ type Dependency struct {
 	// PingAll returns nil if all servers of the dependency answer. nil: Ping. Only Watch
 	// calls it, since a process is ready without some shards of a cluster.
 	PingAll func(context.Context) error
+	// WatchTime is how long Watch waits for an answer. It should not be shorter than a
+	// request waits, so that a server that serves requests is not lost. Default: 500 ms.
+	WatchTime time.Duration
 
 	lost time.Time // when it did not answer for the first time; zero while it answers
 

@@ -32,7 +32,7 @@ func (a *Admin) watch(ctx context.Context, name string, d *Dependency) {
 		case <-tick.C:
 		}
 		began := a.now()
-		probe, cancel := context.WithTimeout(ctx, pingTime)
+		probe, cancel := context.WithTimeout(ctx, cmp.Or(d.WatchTime, pingTime))
 		err := d.pingAll(probe)
 		cancel()
 		if ctx.Err() == nil {
