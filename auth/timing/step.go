@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 )
 
@@ -14,14 +14,27 @@ const Scope = "commerce"
 // Step begins a part of a request that has its own span if the request is traced. The caller
 // calls end. A span has no text of its error, which may quote a caller.
 func Step(ctx context.Context, name string) (_ context.Context, end func(error)) {
+	return step(ctx, name)
+}
+
+// RedisStep is Step for a wait for Redis, if the commands themselves belong to no request.
+func RedisStep(ctx context.Context, name string) (_ context.Context, end func(error)) {
+	return step(ctx, name, redisCall...)
+}
+
+var redisCall = []trace.SpanStartOption{
+	trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(attribute.String("db.system.name", "redis")),
+}
+
+func step(ctx context.Context, name string, options ...trace.SpanStartOption) (_ context.Context, end func(error)) {
 	parent := trace.SpanFromContext(ctx)
 	if !parent.IsRecording() {
 		return ctx, untraced
 	}
-	ctx, span := parent.TracerProvider().Tracer(Scope).Start(ctx, name)
+	ctx, span := parent.TracerProvider().Tracer(Scope).Start(ctx, name, options...)
 	return ctx, func(err error) {
 		if err != nil {
-			span.SetStatus(codes.Error, "")
+			Fail(span, Kind(err))
 		}
 		span.End()
 	}

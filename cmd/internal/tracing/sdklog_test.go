@@ -22,9 +22,11 @@ func TestLogSDK_LogsWhatTheSDKWouldPrint(t *testing.T) {
 	// The exporter logs a bad variable. Faults would have refused it before.
 	log.Reset()
 	t.Setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "10s")
-	if _, err := New(t.Context(), Config{Log: slog.New(slog.NewTextHandler(&log, nil))}); err != nil {
+	traces, err := New(t.Context(), Config{Log: slog.New(slog.NewTextHandler(&log, nil))})
+	if err != nil {
 		t.Fatal(err)
 	}
+	defer traces.Close(t.Context())
 	if got := log.String(); !strings.Contains(got, "level=ERROR") || !strings.Contains(got, "10s") {
 		t.Errorf("logged %q", got)
 	}
