@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -25,22 +26,28 @@ import (
 // knownCurrency replaces money.Known, which this package must not import.
 func knownCurrency(code string) bool { return code != "XYZ" }
 
+// clock is a clock that only the test moves. Loads in the background read it too.
+type clock struct{ ns atomic.Int64 }
+
+func (c *clock) now() time.Time          { return time.Unix(1_800_000_000, c.ns.Load()) }
+func (c *clock) forward(d time.Duration) { c.ns.Add(int64(d)) }
+
 // storesDatabase is a database with the sample's stores, and a directory over it.
 type storesDatabase struct {
 	stores *auth.PostgresStores
 	pool   *pgxpool.Pool // the directory's
 	admin  *pgxpool.Pool
-	clock  time.Time // of the directory
+	clock  clock // of the directory
 }
 
 func newStoresDatabase(t *testing.T) *storesDatabase {
 	t.Helper()
 	url := ephemeral.Migrated(t)
-	d := &storesDatabase{clock: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
+	d := &storesDatabase{}
 	d.pool = ephemeral.OpenPool(t, url, connect.PostgresConfig{})
 	d.admin = ephemeral.OpenPool(t, url, connect.PostgresConfig{Writable: true})
 	d.stores = auth.NewPostgresStores(auth.PostgresStoresConfig{
-		DB: d.pool, KnownCurrency: knownCurrency, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return d.clock },
+		DB: d.pool, KnownCurrency: knownCurrency, Log: slog.New(slog.DiscardHandler), Now: d.clock.now,
 		Patience: 10 * time.Second, // enough for a busy machine
 	})
 	err := pgx.BeginFunc(t.Context(), d.admin, func(tx pgx.Tx) error {
@@ -58,7 +65,7 @@ func (d *storesDatabase) exec(t *testing.T, sql string) {
 	if _, err := d.admin.Exec(t.Context(), sql); err != nil {
 		t.Fatalf("%s: %v", sql, err)
 	}
-	d.clock = d.clock.Add(time.Millisecond)
+	d.clock.forward(time.Millisecond)
 }
 
 func TestStoreDirectories_GiveTheSameAnswers(t *testing.T) {
@@ -141,7 +148,7 @@ func TestPostgresStores_SoleFollowsTheNumberOfStores(t *testing.T) {
 	} {
 		d.exec(t, step.change)
 		d.stores.Invalidate("store")
-		d.clock = d.clock.Add(time.Millisecond)
+		d.clock.forward(time.Millisecond)
 		store, err := d.stores.Sole(t.Context())
 		if (step.sole == 0) != errors.Is(err, auth.ErrNoStore) || (store != nil && store.ID != step.sole) {
 			t.Errorf("%s: sole store %v, %v, want %d", step.change, store, err, step.sole)
@@ -165,7 +172,7 @@ func TestPostgresStores_ShowAChangeAfterInvalidateOrWithinASecond(t *testing.T) 
 		}
 		d.exec(t, "UPDATE stores SET tax_ppm = tax_ppm + 1 WHERE id = 1")
 		step.invalidate()
-		d.clock = d.clock.Add(step.wait)
+		d.clock.forward(step.wait)
 		store, err := d.stores.ByPublicKey(t.Context(), "pk_demo")
 		if wanted := int64(150_001 + i); err != nil || store.TaxRate != wanted {
 			t.Errorf("step %d: tax %v, %v, want %d", i, store, err, wanted)
@@ -184,7 +191,7 @@ func TestPostgresStores_ReadNullColumns(t *testing.T) {
 	}
 	d.exec(t, `INSERT INTO payment_methods (store_id, id, name_en, position) VALUES (7, 'cash', 'Cash', 0)`)
 	d.stores.Invalidate("store")
-	d.clock = d.clock.Add(time.Millisecond)
+	d.clock.forward(time.Millisecond)
 	got, err = d.stores.ByID(t.Context(), 7)
 	methods := []store.PaymentMethod{{ID: "cash", Name: locale.Text{locale.En: "Cash"}, Enabled: true}}
 	if err != nil || !cmp.Equal(methods, got.PaymentMethods) {
@@ -200,7 +207,7 @@ func TestPostgresStores_ServeCachedStoresWhilePostgresIsDown(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.pool.Close()
-	d.clock = d.clock.Add(time.Hour)
+	d.clock.forward(time.Hour)
 	if got, err := d.stores.ByPublicKey(t.Context(), "pk_demo"); err != nil || got != known {
 		t.Errorf("known store: %v, %v, want as before", got, err)
 	}

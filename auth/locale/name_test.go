@@ -47,13 +47,3 @@ func TestSentence_SaysItsArgumentsInItsLanguage(t *testing.T) {
 		t.Errorf("the sentence's arguments have changed: %q", diff)
 	}
 }
-
-// A sentence about a product without translations is as cheap as one about a text.
-func TestSentence_ResolvesOnlyTranslatedNames(t *testing.T) {
-	left := locale.Text{locale.En: "%d of “%s” left."}
-	text, name := left.With(3, "Box"), left.With(3, locale.Named("Box"))
-	plain := testing.AllocsPerRun(100, func() { _ = text.In(locale.En) })
-	if named := testing.AllocsPerRun(100, func() { _ = name.In(locale.En) }); named > plain {
-		t.Errorf("%v allocations with a name, %v with a text", named, plain)
-	}
-}

@@ -10,7 +10,6 @@ package quota
 import (
 	"context"
 	"crypto/sha256"
-	_ "embed"
 	"encoding/hex"
 	"log/slog"
 	"strconv"
@@ -53,7 +52,7 @@ type Quota struct {
 	clients *otter.Cache[string, *uses]
 
 	failing atomic.Bool
-	resume  atomic.Int64 // Unix ms; until then, uses do not count in Redis
+	resume  atomic.Pointer[time.Time] // when Redis is asked again; nil: now
 }
 
 // Config configures a Quota.
@@ -94,17 +93,36 @@ func (q *Quota) Refuse(client string, refusal *problem.Error) *problem.Error {
 	if q == nil {
 		return nil
 	}
-	u, ok := q.clients.GetIfPresent(client)
-	if !ok {
-		return nil
-	}
-	wait := u.wait(q.now())
+	wait, rate := q.wait(client)
 	if wait <= 0 {
 		return nil
 	}
-	refused := refusal.After(wait)
-	refused.Budget = problem.Budget{Name: q.name, Uses: q.rates[0].Uses}
-	return refused
+	return q.refused(refusal.After(wait), rate)
+}
+
+// Refused is Refuse for a call that was refused a moment ago. It also returns the refusal if the
+// wait has ended since then, with 0 as the time to wait.
+func (q *Quota) Refused(client string, refusal *problem.Error) *problem.Error {
+	if q == nil {
+		return refusal
+	}
+	wait, rate := q.wait(client)
+	return q.refused(refusal.After(max(wait, 0)), rate)
+}
+
+// refused adds the budget of a rate to a copy of a refusal.
+func (q *Quota) refused(refusal *problem.Error, rate int) *problem.Error {
+	refusal.Budget = problem.Budget{Name: q.name, Uses: q.rates[rate].Uses}
+	return refusal
+}
+
+// wait returns how long a client must wait, and the index of the rate that it must wait for.
+func (q *Quota) wait(client string) (time.Duration, int) {
+	u, ok := q.clients.GetIfPresent(client)
+	if !ok {
+		return 0, 0
+	}
+	return u.wait(q.now())
 }
 
 // Use counts one use of a client. It waits for Redis up to the timeout, even if ctx has ended,
@@ -117,30 +135,23 @@ func (q *Quota) Use(ctx context.Context, client string) {
 		return &uses{whole: make([]time.Time, len(q.rates))}, false
 	})
 	u.count(q.rates, q.now())
-	if wait := q.countInRedis(context.WithoutCancel(ctx), client); wait > 0 {
-		u.delay(q.now().Add(wait))
+	if wait, rate := q.countInRedis(context.WithoutCancel(ctx), client); wait > 0 {
+		u.delay(q.now().Add(wait), rate)
 	}
 }
 
-//go:embed quota.lua
-var source string
-
-// script counts a use with one round trip and one key, also on a cluster. The package
-// redis_rate would need a round trip for each rate, and does not count uses beyond the limit.
-var script = redis.NewScript(source)
-
-// countInRedis counts a use for all instances and returns how long the client must wait. It
-// returns 0 if the client need not wait or Redis does not answer.
-func (q *Quota) countInRedis(ctx context.Context, client string) time.Duration {
+// countInRedis counts a use for all instances. It returns how long the client must wait, and the
+// index of the rate that it must wait for. The wait is 0 also if Redis does not answer.
+func (q *Quota) countInRedis(ctx context.Context, client string) (time.Duration, int) {
 	now := q.now()
-	if q.redis == nil || now.UnixMilli() < q.resume.Load() {
-		return 0
+	if resume := q.resume.Load(); q.redis == nil || resume != nil && now.Before(*resume) {
+		return 0, 0
 	}
 	ctx, cancel := context.WithTimeout(ctx, q.timeout)
 	defer cancel()
-	wait, err := script.Run(ctx, q.redis, []string{key(q.name, client)}, q.args()...).Int64()
+	wait, rate, err := runScript(ctx, q.redis, key(q.name, client), q.args())
 	q.report(ctx, now, err)
-	return time.Duration(wait) * time.Millisecond
+	return time.Duration(wait) * time.Millisecond, rate
 }
 
 func (q *Quota) args() []any {
@@ -175,20 +186,24 @@ func (q *Quota) report(ctx context.Context, at time.Time, err error) {
 	if redis.IsPermissionError(err) {
 		wait = longPause
 	}
-	q.resume.Store(at.Add(wait).UnixMilli())
+	resume := at.Add(wait) // not in Unix time, so that setting the clock changes nothing
+	q.resume.Store(&resume)
 }
 
 // uses are the uses of one client that this instance has seen.
 type uses struct {
 	mu      sync.Mutex
 	whole   []time.Time // by rate; see Rate.use
-	refused time.Time   // the client must wait until then
+	refused time.Time   // until when the client must wait
+	rate    int         // index of the rate that it must wait for
 }
 
-func (u *uses) wait(now time.Time) time.Duration {
+// wait returns how long the client must wait, and the index of the rate that it must wait for,
+// or had to wait for the last time.
+func (u *uses) wait(now time.Time) (time.Duration, int) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return u.refused.Sub(now)
+	return u.refused.Sub(now), u.rate
 }
 
 func (u *uses) count(rates []Rate, now time.Time) {
@@ -196,17 +211,22 @@ func (u *uses) count(rates []Rate, now time.Time) {
 	defer u.mu.Unlock()
 	for i, r := range rates {
 		var wait time.Duration
-		if u.whole[i], wait = r.use(u.whole[i], now); u.refused.Before(now.Add(wait)) {
-			u.refused = now.Add(wait)
+		if u.whole[i], wait = r.use(u.whole[i], now); wait > 0 {
+			u.extend(now.Add(wait), i)
 		}
 	}
 }
 
-// delay makes the client wait at least until the given time.
-func (u *uses) delay(until time.Time) {
+// delay makes the client wait for a rate at least until a time.
+func (u *uses) delay(until time.Time, rate int) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	u.extend(until, rate)
+}
+
+// extend is delay. The caller holds mu.
+func (u *uses) extend(until time.Time, rate int) {
 	if u.refused.Before(until) {
-		u.refused = until
+		u.refused, u.rate = until, rate
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
@@ -101,6 +102,9 @@ func TestQuota_AllowsTheUsesOfItsRateAndThenWaits(t *testing.T) {
 	if n := allowed(t, q, "a"); n != 5 {
 		t.Errorf("%d more uses within the hour, want 5", n)
 	}
+	if refused := q.Refuse("a", refusal); refused.RetryAfter < time.Minute || refused.Budget.Uses != 15 {
+		t.Errorf("refused for the hour with %v, %+v", refused.RetryAfter, refused.Budget)
+	}
 	at.forward(time.Hour)
 	if n := allowed(t, q, "a"); n != 10 {
 		t.Errorf("%d uses after an hour, want 10", n)
@@ -120,11 +124,27 @@ func TestQuota_CountsUsesBeyondTheLimit(t *testing.T) {
 	}
 }
 
+func TestQuota_RefusedHasItsBudgetAfterTheWait(t *testing.T) {
+	t.Parallel()
+	var at clock
+	q := quota.New(quota.Config{Name: "it", Now: at.now, Rates: []quota.Rate{{Uses: 10, Per: time.Second}, {Uses: 15, Per: time.Hour}}})
+	if refused := q.Refused("unknown", refusal); refused.Budget != (problem.Budget{Name: "it", Uses: 10}) || refused.RetryAfter != 0 {
+		t.Errorf("an unknown client: %v, %+v", refused.RetryAfter, refused.Budget)
+	}
+	for range 20 {
+		q.Use(t.Context(), "a")
+	}
+	at.forward(time.Hour)
+	if refused := q.Refused("a", refusal); q.Refuse("a", refusal) != nil || refused.Budget != (problem.Budget{Name: "it", Uses: 15}) || refused.RetryAfter != 0 {
+		t.Errorf("after the wait: %v, %+v", refused.RetryAfter, refused.Budget)
+	}
+}
+
 func TestQuota_NoneHasNoLimit(t *testing.T) {
 	t.Parallel()
 	q := quota.New(quota.Config{})
 	q.Use(t.Context(), "a")
-	if q != nil || q.Refuse("a", refusal) != nil {
+	if q != nil || q.Refuse("a", refusal) != nil || q.Refused("a", refusal) != refusal {
 		t.Error("a quota without rates refuses")
 	}
 }
@@ -152,6 +172,44 @@ func TestQuota_IsSharedByInstances(t *testing.T) {
 				t.Error("an instance that starts later does not continue the count")
 			}
 		})
+	}
+}
+
+func TestQuota_AnnouncesTheRateThatRefusesInRedis(t *testing.T) {
+	t.Parallel()
+	c := quota.Config{
+		Name: newName(), Redis: dial(t, ephemeral.Redis(t)), Timeout: time.Minute,
+		Rates: []quota.Rate{{Uses: 200, Per: time.Second}, {Uses: 3, Per: time.Hour}},
+	}
+	allowed(t, quota.New(c), "a")
+	later := quota.New(c) // has only the count in Redis
+	later.Use(t.Context(), "a")
+	if later.Refuse("a", refusal) == nil || later.Refused("a", refusal).Budget.Uses != 3 {
+		t.Errorf("refused with %+v", later.Refused("a", refusal).Budget)
+	}
+}
+
+// A failover may be to a server whose clock is behind.
+func TestQuota_DoesNotWaitForAClockOfRedisThatWasAhead(t *testing.T) {
+	t.Parallel()
+	client, name := dial(t, ephemeral.Redis(t)), newName()
+	c := quota.Config{
+		Name: name, Redis: client, Timeout: time.Minute,
+		Rates: []quota.Rate{{Uses: 200, Per: time.Second}, {Uses: 20_000, Per: time.Hour}},
+	}
+	quota.New(c).Use(t.Context(), "a")
+	key := client.Keys(t.Context(), "limit:"+name+":*").Val()[0]
+	ahead := time.Now().Add(10 * time.Hour).UnixMilli()
+	if err := client.HSet(t.Context(), key, "1000", ahead, "3600000", ahead).Err(); err != nil {
+		t.Fatal(err)
+	}
+	q := quota.New(c)
+	q.Use(t.Context(), "a")
+	if wait := q.Refused("a", refusal).RetryAfter; wait > 200*time.Second {
+		t.Errorf("the client waits %v, want at most the time of 1,000 uses", wait)
+	}
+	if left := client.PTTL(t.Context(), key).Val(); left > time.Hour+200*time.Second {
+		t.Errorf("the key expires in %v", left)
 	}
 }
 
@@ -194,6 +252,55 @@ func TestQuota_CountsAloneWithoutRedisAndLogsOnce(t *testing.T) {
 				t.Errorf("%d warnings, want 1:\n%s", n, log.String())
 			}
 		})
+	}
+}
+
+// sentScripts is a hook that counts scripts by their name.
+type sentScripts struct{ atomic.Int64 }
+
+func (*sentScripts) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (s *sentScripts) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if cmd.FullName() == quota.ScriptName {
+			s.Add(1)
+		}
+		return next(ctx, cmd)
+	}
+}
+
+func (*sentScripts) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+// setBack returns the time d later on a clock that was set back by an hour meanwhile. Only
+// time.Now makes times whose wall clock and monotonic clock differ, so it writes the seconds of
+// the wall clock, which begin at bit 30 of the first word.
+func setBack(t time.Time, d time.Duration) time.Time {
+	t = t.Add(d)
+	*(*uint64)(unsafe.Pointer(&t)) -= uint64(time.Hour/time.Second) << 30
+	return t
+}
+
+func TestQuota_PausesAsLongWhenItsClockIsSetBack(t *testing.T) {
+	t.Parallel()
+	down := ephemeral.StartRedis(t)
+	down.Kill()
+	client, sent := dial(t, down.URL), &sentScripts{}
+	client.AddHook(sent)
+	began := time.Now()
+	now := began
+	q := quota.New(quota.Config{
+		Redis: client, Now: func() time.Time { return now }, Log: slog.New(slog.DiscardHandler), Rates: []quota.Rate{{Uses: 10, Per: time.Second}},
+	})
+	for _, at := range []struct {
+		now  time.Time
+		want int64
+	}{{began, 1}, {setBack(began, 500*time.Millisecond), 1}, {setBack(began, 2*time.Second), 2}} {
+		now = at.now
+		if q.Use(t.Context(), "a"); sent.Load() != at.want {
+			t.Errorf("%v later Redis was asked %d times, want %d", at.now.Sub(began), sent.Load(), at.want)
+		}
 	}
 }
 

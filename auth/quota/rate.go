@@ -40,9 +40,9 @@ func Parse(s string) ([]Rate, error) {
 // interval returns the time in which one use is restored.
 func (r Rate) interval() time.Duration { return r.Per / time.Duration(r.Uses) }
 
-// use counts one use at the time now. whole is the time at which all uses are restored. It
-// returns the new value of whole, and how long the client must wait for its next use; if 0 or
-// less, it need not wait. quota.lua implements the same rule.
+// use counts one use at a time. whole is when all uses will have come back. It returns the new
+// value, and how long the client must wait for its next use; 0 or less: it need not wait.
+// quota.lua has the same rule, and a bound for clocks that are set back.
 func (r Rate) use(whole, now time.Time) (_ time.Time, wait time.Duration) {
 	if whole.Before(now) {
 		whole = now

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 )
 
@@ -15,14 +15,27 @@ const Scope = "commerce"
 // caller must call end. The span does not have the text of the error, which may contain a
 // caller's data.
 func Step(ctx context.Context, name string) (_ context.Context, end func(error)) {
+	return step(ctx, name)
+}
+
+// RedisStep is Step for a wait for Redis, if the commands themselves belong to no request.
+func RedisStep(ctx context.Context, name string) (_ context.Context, end func(error)) {
+	return step(ctx, name, redisCall...)
+}
+
+var redisCall = []trace.SpanStartOption{
+	trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(attribute.String("db.system.name", "redis")),
+}
+
+func step(ctx context.Context, name string, options ...trace.SpanStartOption) (_ context.Context, end func(error)) {
 	parent := trace.SpanFromContext(ctx)
 	if !parent.IsRecording() {
 		return ctx, untraced
 	}
-	ctx, span := parent.TracerProvider().Tracer(Scope).Start(ctx, name)
+	ctx, span := parent.TracerProvider().Tracer(Scope).Start(ctx, name, options...)
 	return ctx, func(err error) {
 		if err != nil {
-			span.SetStatus(codes.Error, "")
+			Fail(span, Kind(err))
 		}
 		span.End()
 	}

@@ -2,9 +2,17 @@ package timing_test
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	sdk "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
 
 	"commerce/auth/timing"
 )
@@ -75,6 +83,25 @@ func BenchmarkWith(b *testing.B) {
 	for b.Loop() {
 		ctx, _ := timing.With(b.Context())
 		timing.Add(ctx, timing.Redis, time.Millisecond)
+	}
+}
+
+func TestStep_HasWhatFailed(t *testing.T) {
+	t.Parallel()
+	recorded := tracetest.NewInMemoryExporter()
+	ctx, _ := sdk.NewTracerProvider(sdk.WithSyncer(recorded)).Tracer("test").Start(t.Context(), "request")
+	_, end := timing.Step(ctx, "own")
+	end(nil)
+	_, end = timing.RedisStep(ctx, "call")
+	end(fmt.Errorf("read: %w", context.DeadlineExceeded))
+	spans := recorded.GetSpans()
+	own, call := spans[0], spans[1]
+	if own.SpanKind != trace.SpanKindInternal || own.Status.Code != codes.Unset || len(own.Attributes) > 0 {
+		t.Errorf("a step that succeeds: %v %v %v", own.SpanKind, own.Status, own.Attributes)
+	}
+	want := []attribute.KeyValue{attribute.String("db.system.name", "redis"), attribute.String("error.type", "timeout")}
+	if call.SpanKind != trace.SpanKindClient || call.Status.Code != codes.Error || call.Status.Description != "timeout" || !slices.Equal(call.Attributes, want) {
+		t.Errorf("a call that fails: %v %v %v", call.SpanKind, call.Status, call.Attributes)
 	}
 }
 

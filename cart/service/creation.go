@@ -41,12 +41,10 @@ func (s *Carts) noteCreation(ctx context.Context, v *Visit, newID string, o redi
 	}
 }
 
-// tooManyCarts is the refusal of a change that would have created a cart.
+// tooManyCarts is the refusal of a change that would have created a cart. The client's wait may
+// have ended since newCartIDFor refused it.
 func (s *Carts) tooManyCarts(v *Visit) *problem.Error {
-	if refusal := s.creation.Refuse(v.client, errTooManyCarts); refusal != nil {
-		return refusal
-	}
-	return errTooManyCarts // the wait has ended meanwhile
+	return s.creation.Refused(v.client, errTooManyCarts)
 }
 
 var errTooManyCarts = problem.New(problem.RateLimited, "", locale.Text{

@@ -215,8 +215,9 @@ func TestTraces_OfConcurrentReadsAreComplete(t *testing.T) {
 	spans := r.ended(t)
 	for i := range readers {
 		request := root(t, spans, fmt.Sprint("read", i))
-		if named(below(spans, request), "redis ") == nil {
-			t.Errorf("read %d has no span of Redis", i)
+		read := named(below(spans, request), "redis ")
+		if read == nil || read.SpanKind() != trace.SpanKindClient || attributes(read)["db.system.name"] != "redis" {
+			t.Errorf("read %d has no span of a call of Redis", i)
 		}
 	}
 }
@@ -277,7 +278,7 @@ func TestTraces_HaveNoSecretWhenRedisIsDown(t *testing.T) {
 	wantNoSecret(t, r.ended(t))
 }
 
-// A method that a client makes up is not a part of a name.
+// A method or path that a client makes up is not a part of a name.
 func TestTraces_NameOnlyStandardMethods(t *testing.T) {
 	t.Parallel()
 	r, redis := newRecorder(t), ephemeral.Redis(t)
@@ -291,9 +292,15 @@ func TestTraces_NameOnlyStandardMethods(t *testing.T) {
 		t.Fatal(err)
 	}
 	response.Body.Close()
+	s.guest(t).send("GET", "/planted", "")
 	spans := r.ended(t)
-	if len(spans) != 1 || spans[0].Name() != "_OTHER unmatched" {
-		t.Errorf("spans %v", spans)
+	if len(spans) != 2 || spans[0].Name() != "HTTP" || spans[1].Name() != "GET" {
+		t.Fatalf("spans %v", spans)
+	}
+	for _, span := range spans {
+		if route, has := attributes(span)["http.route"]; has {
+			t.Errorf("%s has the route %q", span.Name(), route)
+		}
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
+	"commerce/auth/quota"
 	"commerce/cart/redisstore"
 	"commerce/deploy/connect"
 )
@@ -21,7 +22,7 @@ const otherCommand = "other"
 // redisCommands returns the values of the command label.
 func redisCommands() []string {
 	return append(redisstore.ScriptNames(),
-		readBatch, "hgetall", "hget", "exists", "pttl", "ping", "time", "role", "wait", "cluster slots", "cluster nodes", otherCommand)
+		quota.ScriptName, readBatch, "hgetall", "hget", "exists", "pttl", "ping", "time", "role", "wait", "cluster slots", "cluster nodes", otherCommand)
 }
 
 // connecting lists the commands that go-redis sends to set up a connection. They do not count.

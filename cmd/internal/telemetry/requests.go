@@ -26,7 +26,7 @@ func newRequests() *requests {
 	took := prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name:    "commerce_http_request_duration_seconds",
 		Help:    "Time to answer a request, by route pattern.",
-		Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5},
+		Buckets: []float64{.00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5},
 	}, []string{"method", "route", "status"})
 	return &requests{
 		took: took,

@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
+	"commerce/auth/timing"
 	"commerce/deploy/connect"
 )
 
@@ -48,7 +49,7 @@ func (postgresTracer) TraceQueryEnd(ctx context.Context, _ *pgx.Conn, q pgx.Trac
 		return
 	}
 	if q.Err != nil {
-		fail(span, postgresKind(q.Err))
+		failPostgres(span, q.Err)
 	}
 	span.End()
 }
@@ -76,17 +77,19 @@ func (p postgresTracer) TraceAcquireEnd(ctx context.Context, _ *pgxpool.Pool, a 
 	_, span := p.tracer.Start(ctx, "postgres connection", trace.WithTimestamp(began), trace.WithSpanKind(trace.SpanKindClient),
 		trace.WithAttributes(attribute.String("db.system.name", "postgresql")))
 	if a.Err != nil {
-		fail(span, postgresKind(a.Err))
+		failPostgres(span, a.Err)
 	}
 	span.End()
 }
 
-// postgresKind returns the SQLSTATE of an error, or what failed on the way.
-func postgresKind(err error) string {
+// failPostgres marks a span as failed, with the SQLSTATE or with what failed on the way.
+func failPostgres(span trace.Span, err error) {
+	kind := timing.Kind(err)
 	if refused, ok := errors.AsType[*pgconn.PgError](err); ok {
-		return refused.Code
+		kind = refused.Code
+		span.SetAttributes(attribute.String("db.response.status_code", kind))
 	}
-	return kind(err)
+	timing.Fail(span, kind)
 }
 
 // statementName returns the name of a statement, or its first word if it has no name.

@@ -8,10 +8,10 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 
 	"commerce/auth/cause"
+	"commerce/auth/timing"
 	"commerce/deploy/connect"
 )
 
@@ -40,7 +40,7 @@ func (h redisHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 		if !trace.SpanFromContext(ctx).IsRecording() {
 			return next(ctx, cmd)
 		}
-		ctx, span := h.start(ctx, cmd.FullName())
+		ctx, span := h.start(ctx, cmd.FullName(), cmd.FullName())
 		err := next(ctx, cmd)
 		endRedis(span, err)
 		return err
@@ -53,7 +53,8 @@ func (h redisHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 		if !trace.SpanFromContext(ctx).IsRecording() {
 			return next(ctx, cmds)
 		}
-		ctx, span := h.start(ctx, names(cmds))
+		all := names(cmds)
+		ctx, span := h.start(ctx, strings.Join(all, " "), pipelineOperation(all))
 		span.SetAttributes(attribute.Int("db.operation.batch.size", len(cmds)))
 		err := next(ctx, cmds)
 		endRedis(span, err)
@@ -61,48 +62,46 @@ func (h redisHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 	}
 }
 
-// start begins the span of a command or a script with the given name.
-func (h redisHook) start(ctx context.Context, name string) (context.Context, trace.Span) {
+// start begins the span of a command or of a script, by its name.
+func (h redisHook) start(ctx context.Context, name, operation string) (context.Context, trace.Span) {
 	return h.tracer.Start(ctx, "redis "+name, trace.WithSpanKind(trace.SpanKindClient),
-		trace.WithAttributes(attribute.String("db.system.name", "redis"), attribute.String("db.operation.name", name)))
+		trace.WithAttributes(attribute.String("db.system.name", "redis"), attribute.String("db.operation.name", operation)))
+}
+
+// pipelineOperation returns OpenTelemetry's name for the operation of a pipeline.
+func pipelineOperation(names []string) string {
+	if len(names) == 1 {
+		return "PIPELINE " + names[0]
+	}
+	return "PIPELINE"
 }
 
 // names returns the names of a pipeline's commands, each once.
-func names(cmds []redis.Cmder) string {
+func names(cmds []redis.Cmder) []string {
 	var all []string
 	for _, cmd := range cmds {
 		if name := cmd.FullName(); !slices.Contains(all, name) {
 			all = append(all, name)
 		}
 	}
-	return strings.Join(all, " ")
+	return all
 }
 
 // endRedis ends a span. A missing value and a script that Redis does not have yet are not
 // errors.
 func endRedis(span trace.Span, err error) {
 	if err != nil && !errors.Is(err, redis.Nil) && !redis.HasErrorPrefix(err, "NOSCRIPT") {
-		fail(span, redisKind(err))
+		failRedis(span, err)
 	}
 	span.End()
 }
 
-// redisKind returns the kind of a failure: the first word of Redis's error reply, such as
-// "READONLY", or the kind of any other error.
-func redisKind(err error) string {
+// failRedis marks a span as failed. Of a reply it has the first word.
+func failRedis(span trace.Span, err error) {
 	err = cause.Root(err)
-	if _, reply := errors.AsType[redis.Error](err); !reply {
-		return kind(err)
+	kind := timing.Kind(err)
+	if _, reply := errors.AsType[redis.Error](err); reply {
+		span.SetAttributes(attribute.String("db.response.status_code", kind))
 	}
-	word, _, _ := strings.Cut(err.Error(), " ")
-	if strings.Trim(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" {
-		return "ERR"
-	}
-	return word
-}
-
-// fail marks a span as failed, with the kind of the failure.
-func fail(span trace.Span, kind string) {
-	span.SetAttributes(attribute.String("error.type", kind))
-	span.SetStatus(codes.Error, kind)
+	timing.Fail(span, kind)
 }

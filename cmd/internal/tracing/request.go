@@ -5,10 +5,10 @@ import (
 	"net/http"
 	"strconv"
 
+	"commerce/auth/timing"
 	"commerce/cart/wire"
 
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 )
@@ -16,10 +16,13 @@ import (
 // Request is the span of one request. A nil *Request records nothing.
 type Request struct{ span trace.Span }
 
-// Response describes the end of a request for its span.
+// Unmatched is the Route of a request that matches no route.
+const Unmatched = "unmatched"
+
+// Response is what a request's span has about its end.
 type Response struct {
 	Method    string // as the client sent it
-	Route     string // the pattern, such as "/cart/items/:item_id"; not the path
+	Route     string // the pattern, such as "/cart/items/:item_id"; not the path; Unmatched for none
 	Status    int
 	Code      string // of the error; "": no error
 	Store     int64  // 0: not known
@@ -64,14 +67,17 @@ func (r *Request) End(a Response) {
 		return
 	}
 	defer r.span.End()
-	method := a.Method
+	name, method := a.Method, a.Method
 	if !wire.StandardMethod(method) {
-		method = "_OTHER" // OpenTelemetry's value for nonstandard methods
+		name, method = "HTTP", "_OTHER" // OpenTelemetry's words for a method that a client made up
 	}
-	r.span.SetName(method + " " + a.Route)
+	if a.Route != Unmatched {
+		name += " " + a.Route
+		r.span.SetAttributes(attribute.String("http.route", a.Route))
+	}
+	r.span.SetName(name)
 	r.span.SetAttributes(
 		attribute.String("http.request.method", method),
-		attribute.String("http.route", a.Route),
 		attribute.Int("http.response.status_code", a.Status),
 		attribute.String("commerce.request_id", a.RequestID),
 	)
@@ -85,7 +91,6 @@ func (r *Request) End(a Response) {
 		if a.Code == "" {
 			a.Code = strconv.Itoa(a.Status)
 		}
-		r.span.SetAttributes(attribute.String("error.type", a.Code))
-		r.span.SetStatus(codes.Error, a.Code)
+		timing.Fail(r.span, a.Code)
 	}
 }

@@ -1,23 +1,21 @@
 package tracing
 
 import (
-	"cmp"
-	"fmt"
-	"net/url"
-	"slices"
-	"strconv"
 	"strings"
 )
 
 // On reports whether the environment turns traces on: it sets an endpoint, and disables neither
 // the SDK nor the traces exporter.
 func On(env func(string) string) bool {
-	off := strings.EqualFold(strings.TrimSpace(env("OTEL_SDK_DISABLED")), "true") || env("OTEL_TRACES_EXPORTER") == "none"
-	return !off && (env("OTEL_EXPORTER_OTLP_ENDPOINT") != "" || env("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") != "")
+	is := func(name, value string) bool { return strings.EqualFold(strings.TrimSpace(env(name)), value) }
+	if is("OTEL_SDK_DISABLED", "true") || is("OTEL_TRACES_EXPORTER", "none") {
+		return false
+	}
+	return !is("OTEL_EXPORTER_OTLP_ENDPOINT", "") || !is("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "")
 }
 
-// Faults returns the invalid variables, each with its error. The SDK would ignore them, and
-// send no traces or all of them. If traces are off, Faults returns an empty map.
+// Faults returns the variables that are wrong, each with its error. The SDK would ignore them,
+// log their values, or send no traces or all of them. It returns none if traces are off.
 func Faults(env func(string) string) map[string]error {
 	faults := map[string]error{}
 	if !On(env) {
@@ -25,19 +23,30 @@ func Faults(env func(string) string) map[string]error {
 	}
 	check := func(fault func(string) error, names ...string) {
 		for _, name := range names {
-			if value := strings.TrimSpace(env(name)); value != "" {
+			if value := env(name); strings.TrimSpace(value) != "" {
 				if err := fault(value); err != nil {
 					faults[name] = err
 				}
 			}
 		}
 	}
-	check(oneOf("otlp"), "OTEL_TRACES_EXPORTER")
-	check(oneOf("http/protobuf", "http/json"), "OTEL_EXPORTER_OTLP_PROTOCOL", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL")
-	check(endpoint, "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
-	check(oneOf(samplers...), "OTEL_TRACES_SAMPLER")
-	if strings.HasSuffix(strings.ToLower(env("OTEL_TRACES_SAMPLER")), "traceidratio") {
+	check(oneOfAnyCase("otlp"), "OTEL_TRACES_EXPORTER")
+	check(oneOfAnyCase(samplers...), "OTEL_TRACES_SAMPLER")
+	if strings.HasSuffix(strings.ToLower(strings.TrimSpace(env("OTEL_TRACES_SAMPLER"))), "traceidratio") {
 		check(ratio, "OTEL_TRACES_SAMPLER_ARG")
+	}
+	check(pairs, "OTEL_RESOURCE_ATTRIBUTES")
+	check(count, "OTEL_BSP_SCHEDULE_DELAY", "OTEL_BSP_EXPORT_TIMEOUT", "OTEL_BSP_MAX_QUEUE_SIZE", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE")
+	for _, prefix := range []string{"OTEL_EXPORTER_OTLP_", "OTEL_EXPORTER_OTLP_TRACES_"} {
+		check(endpoint, prefix+"ENDPOINT")
+		check(oneOf("http/protobuf", "http/json"), prefix+"PROTOCOL")
+		check(headers, prefix+"HEADERS")
+		check(count, prefix+"TIMEOUT")
+		check(oneOf("gzip", "none"), prefix+"COMPRESSION")
+		check(certificates, prefix+"CERTIFICATE")
+		if name, err := clientCertificate(env, prefix); err != nil {
+			faults[name] = err
+		}
 	}
 	return faults
 }
@@ -45,29 +54,4 @@ func Faults(env func(string) string) map[string]error {
 var samplers = []string{
 	"always_on", "always_off", "traceidratio",
 	"parentbased_always_on", "parentbased_always_off", "parentbased_traceidratio",
-}
-
-func oneOf(words ...string) func(string) error {
-	return func(value string) error {
-		if slices.Contains(words, strings.ToLower(value)) {
-			return nil
-		}
-		return fmt.Errorf("%q is not one of %s", value, strings.Join(words, ", "))
-	}
-}
-
-// endpoint does not quote the value, which may contain a password.
-func endpoint(value string) error {
-	u, err := url.Parse(value)
-	if err != nil || cmp.Or(u.Scheme, "none") != "http" && u.Scheme != "https" || u.Host == "" {
-		return fmt.Errorf("must be an http or https URL, such as http://collector:4318")
-	}
-	return nil
-}
-
-func ratio(value string) error {
-	if n, err := strconv.ParseFloat(value, 64); err != nil || !(n >= 0 && n <= 1) {
-		return fmt.Errorf("%q is not a number from 0 to 1", value)
-	}
-	return nil
 }

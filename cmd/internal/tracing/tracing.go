@@ -48,6 +48,7 @@ func New(ctx context.Context, c Config) (*Traces, error) {
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
+	logSDK(c.Log)
 	if c.Exporter == nil {
 		otlp, err := otlptracehttp.New(ctx, otlptracehttp.WithRetry(retries))
 		if err != nil {

@@ -16,7 +16,10 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/redis/go-redis/v9"
+	"go.opentelemetry.io/otel/codes"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
 )
 
 func TestFaults_NameEachWrongVariable(t *testing.T) {
@@ -37,6 +40,29 @@ func TestFaults_NameEachWrongVariable(t *testing.T) {
 		endpoint + "=http://c OTEL_TRACES_SAMPLER=traceidratio OTEL_TRACES_SAMPLER_ARG=2":               "OTEL_TRACES_SAMPLER_ARG",
 		endpoint + "=http://c OTEL_TRACES_SAMPLER=traceidratio OTEL_TRACES_SAMPLER_ARG=NaN":             "OTEL_TRACES_SAMPLER_ARG",
 		endpoint + "=http://c OTEL_TRACES_SAMPLER=always_on OTEL_TRACES_SAMPLER_ARG=none":               "",
+		endpoint + "=http://c OTEL_TRACES_EXPORTER=NONE OTEL_TRACES_SAMPLER=half":                       "", // traces are off
+		endpoint + "=http://c OTEL_TRACES_EXPORTER=OTLP OTEL_TRACES_SAMPLER=Always_On":                  "",
+		endpoint + "=http://c OTEL_EXPORTER_OTLP_PROTOCOL=HTTP/JSON":                                    "OTEL_EXPORTER_OTLP_PROTOCOL",
+		endpoint + "=http://c OTEL_RESOURCE_ATTRIBUTES=a=b,c=%20d=e":                                    "",
+		endpoint + "=http://c OTEL_RESOURCE_ATTRIBUTES=a":                                               "OTEL_RESOURCE_ATTRIBUTES",
+		endpoint + "=http://c OTEL_RESOURCE_ATTRIBUTES=a=b,":                                            "OTEL_RESOURCE_ATTRIBUTES",
+		endpoint + "=http://c OTEL_RESOURCE_ATTRIBUTES=a=%zz":                                           "OTEL_RESOURCE_ATTRIBUTES",
+		endpoint + "=http://c OTEL_EXPORTER_OTLP_HEADERS=api-key=hunter2,authorization=Basic%20aGk=":    "",
+		endpoint + "=http://c OTEL_EXPORTER_OTLP_HEADERS=hunter2":                                       "OTEL_EXPORTER_OTLP_HEADERS",
+		endpoint + "=http://c OTEL_EXPORTER_OTLP_HEADERS=:=hunter2":                                     "OTEL_EXPORTER_OTLP_HEADERS",
+		endpoint + "=http://c OTEL_EXPORTER_OTLP_TRACES_HEADERS=a=hunter2%zz":                           "OTEL_EXPORTER_OTLP_TRACES_HEADERS",
+		endpoint + "=http://c OTEL_EXPORTER_OTLP_HEADERS=a=hunter2%0A":                                  "OTEL_EXPORTER_OTLP_HEADERS",
+		endpoint + "=http://c OTEL_EXPORTER_OTLP_TIMEOUT=10000":                                         "",
+		endpoint + "=http://c OTEL_EXPORTER_OTLP_TIMEOUT=10s":                                           "OTEL_EXPORTER_OTLP_TIMEOUT",
+		endpoint + "=http://c OTEL_EXPORTER_OTLP_TRACES_TIMEOUT=0":                                      "OTEL_EXPORTER_OTLP_TRACES_TIMEOUT",
+		endpoint + "=http://c OTEL_EXPORTER_OTLP_COMPRESSION=gzip OTEL_BSP_MAX_QUEUE_SIZE=9":            "",
+		endpoint + "=http://c OTEL_EXPORTER_OTLP_COMPRESSION=zstd":                                      "OTEL_EXPORTER_OTLP_COMPRESSION",
+		endpoint + "=http://c OTEL_BSP_SCHEDULE_DELAY=5s OTEL_BSP_MAX_QUEUE_SIZE=-1":                    "OTEL_BSP_MAX_QUEUE_SIZE OTEL_BSP_SCHEDULE_DELAY",
+		endpoint + "=http://c OTEL_EXPORTER_OTLP_CERTIFICATE=/none":                                     "OTEL_EXPORTER_OTLP_CERTIFICATE",
+		endpoint + "=http://c OTEL_EXPORTER_OTLP_CERTIFICATE=/dev/zero":                                 "OTEL_EXPORTER_OTLP_CERTIFICATE",
+		endpoint + "=http://c OTEL_EXPORTER_OTLP_CERTIFICATE=tracing.go":                                "OTEL_EXPORTER_OTLP_CERTIFICATE",
+		endpoint + "=http://c OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE=tracing.go":                         "OTEL_EXPORTER_OTLP_CLIENT_KEY",
+		endpoint + "=http://c OTEL_EXPORTER_OTLP_CLIENT_KEY=tracing.go":                                 "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE",
 		endpoint + "=c OTEL_SDK_DISABLED=TRUE":                                                          "",
 	} {
 		faults := Faults(environment(settings))
@@ -76,32 +102,6 @@ func TestStatementName_IsTheCommentOrTheFirstWord(t *testing.T) {
 	}
 }
 
-// The text of an error may quote a caller; its kind may not.
-func TestKinds_AreWordsOfTheProgram(t *testing.T) {
-	t.Parallel()
-	refused := &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
-	for want, err := range map[string]error{
-		"timeout":    fmt.Errorf("read: %w", context.DeadlineExceeded),
-		"canceled":   fmt.Errorf("read: %w", context.Canceled),
-		"connection": fmt.Errorf("write: %w", refused),
-		"failed":     io.ErrUnexpectedEOF,
-		"42501":      fmt.Errorf("select: %w", &pgconn.PgError{Code: "42501", Message: "planted"}),
-	} {
-		if got := postgresKind(err); got != want {
-			t.Errorf("%v: %q, want %q", err, got, want)
-		}
-	}
-	for want, said := range map[string]string{
-		"READONLY":  "READONLY You can't write against a read only replica.",
-		"WRONGTYPE": "WRONGTYPE Operation against a key",
-		"ERR":       "planted' was not understood",
-	} {
-		if got := redisKind(reply(said)); got != want {
-			t.Errorf("%s: %q, want %q", said, got, want)
-		}
-	}
-}
-
 // reply is an error that Redis has sent.
 type reply string
 
@@ -109,6 +109,54 @@ func (r reply) Error() string { return string(r) }
 func (reply) RedisError()     {}
 
 var _ redis.Error = reply("")
+
+// The text of an error may quote a caller; what a span has may not.
+func TestFailedSpans_HaveWordsOfTheServerOrOurOwn(t *testing.T) {
+	t.Parallel()
+	recorded := tracetest.NewInMemoryExporter()
+	tracer := sdk.NewTracerProvider(sdk.WithSyncer(recorded)).Tracer("test")
+	refused := &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+	for _, tc := range []struct {
+		fail         func(trace.Span, error)
+		err          error
+		kind, status string
+	}{
+		{failPostgres, fmt.Errorf("read: %w", context.DeadlineExceeded), "timeout", ""},
+		{failPostgres, fmt.Errorf("read: %w", context.Canceled), "canceled", ""},
+		{failPostgres, fmt.Errorf("write: %w", refused), "connection", ""},
+		{failPostgres, io.ErrUnexpectedEOF, "failed", ""},
+		{failPostgres, fmt.Errorf("select: %w", &pgconn.PgError{Code: "42501", Message: "planted"}), "42501", "42501"},
+		{failRedis, refused, "connection", ""},
+		{failRedis, reply("READONLY You can't write against a read only replica."), "READONLY", "READONLY"},
+		{failRedis, fmt.Errorf("add: %w", reply("WRONGTYPE Operation against a key")), "WRONGTYPE", "WRONGTYPE"},
+		{failRedis, reply("planted' was not understood"), "ERR", "ERR"},
+	} {
+		recorded.Reset()
+		_, span := tracer.Start(t.Context(), "span")
+		tc.fail(span, tc.err)
+		span.End()
+		got := recorded.GetSpans()[0]
+		has := map[string]string{}
+		for _, a := range got.Attributes {
+			has[string(a.Key)] = a.Value.String()
+		}
+		if got.Status.Code != codes.Error || got.Status.Description != tc.kind || has["error.type"] != tc.kind || has["db.response.status_code"] != tc.status {
+			t.Errorf("%v: status %v and %v, want %q and %q", tc.err, got.Status, has, tc.kind, tc.status)
+		}
+	}
+}
+
+func TestPipelineOperation_NamesOnlyACommonCommand(t *testing.T) {
+	t.Parallel()
+	for want, cmds := range map[string][]redis.Cmder{
+		"PIPELINE hgetall": {redis.NewCmd(t.Context(), "hgetall", "a"), redis.NewCmd(t.Context(), "hgetall", "b")},
+		"PIPELINE":         {redis.NewCmd(t.Context(), "pexpire", "a"), redis.NewCmd(t.Context(), "hgetall", "a")},
+	} {
+		if got := pipelineOperation(names(cmds)); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
 
 // flaky is an exporter with one error for each batch.
 type flaky []error

@@ -1,0 +1,27 @@
+package service
+
+import (
+	"testing"
+	"time"
+
+	"commerce/auth/problem"
+	"commerce/auth/quota"
+)
+
+// Metrics and headers need to know which limit has refused the change.
+func TestCreation_RefusesWithItsBudgetAfterTheWait(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1_800_000_000, 0)
+	s := &Carts{creation: quota.New(quota.Config{
+		Name: "create", Rates: []quota.Rate{{Uses: 1, Per: time.Hour}}, Now: func() time.Time { return now },
+	})}
+	v := &Visit{client: "192.0.2.1"}
+	s.creation.Use(t.Context(), v.client)
+	if id := s.newCartIDFor(v); id != "" {
+		t.Fatalf("a cart beyond the limit gets the ID %q", id)
+	}
+	now = now.Add(time.Hour)
+	if refused := s.tooManyCarts(v); refused.Budget != (problem.Budget{Name: "create", Uses: 1}) || refused.RetryAfter != 0 {
+		t.Errorf("refused with %v, %+v", refused.RetryAfter, refused.Budget)
+	}
+}
