@@ -164,6 +164,8 @@ type slot struct {
 	body io.ReadCloser
 	gate *gate
 	held bool
+
+	arrived bool // all of the body
 }
 
 func (s *slot) leave() {
@@ -173,14 +175,18 @@ func (s *slot) leave() {
 	}
 }
 
-// Read reads the request's body. If the gate is full afterwards, it returns errUnavailable:
-// the request has not done anything yet.
+// Read reads the request's body. The request has no place until all of its body has arrived. If
+// the gate is full then, Read returns errUnavailable: the request has not changed anything yet.
 func (s *slot) Read(p []byte) (int, error) {
-	if !s.held {
+	if s.arrived {
 		return s.body.Read(p)
 	}
 	s.leave()
 	n, err := s.body.Read(p)
+	if err != io.EOF {
+		return n, err
+	}
+	s.arrived = true
 	if s.held = s.gate.enter(); !s.held {
 		s.gate.count()
 		return n, errUnavailable

@@ -167,9 +167,13 @@ func TestInFlight_RefusesABodyThatArrivesWhenAllPlacesAreTaken(t *testing.T) {
 // A client that sends its body slowly must not take the place of others.
 func TestInFlight_DoesNotCountARequestThatWaitsForItsBody(t *testing.T) {
 	t.Parallel()
+	reading := make(chan struct{}, 1)
 	h, _ := handlerOf(t, func(c *server.Config) {
 		c.MaxInFlight = 1
 		c.Areas = []wire.Area{areaAt("/cart", func(c *gin.Context) (wire.Answer, error) {
+			if c.Request.Method == http.MethodPost {
+				reading <- struct{}{}
+			}
 			_, err := io.ReadAll(c.Request.Body)
 			c.Status(http.StatusNoContent)
 			return wire.Answer{}, err
@@ -189,9 +193,13 @@ func TestInFlight_DoesNotCountARequestThatWaitsForItsBody(t *testing.T) {
 		status <- response.StatusCode
 	}()
 	_, _ = io.WriteString(slow, "the first part") // the request is on its way
-	for range 20 {
-		if w := ask(h, "192.0.2.2", "GET", "/cart"); w.Code != http.StatusNoContent {
-			t.Fatalf("while another body is on its way: %d", w.Code)
+	<-reading
+	get := func() int { return ask(h, "192.0.2.2", "GET", "/cart").Code }
+	within(t, 10*time.Second, "the first request waits for its body", func() bool { return get() == http.StatusNoContent })
+	for i := range 20 {
+		_, _ = io.WriteString(slow, "another part")
+		if got := get(); got != http.StatusNoContent {
+			t.Fatalf("after %d parts of the other body: %d", i+1, got)
 		}
 	}
 	slow.Close()
