@@ -108,8 +108,10 @@ func TestRedisFailure_SaysHowLongACallThatOpensAConnectionTook(t *testing.T) {
 // passing is a hook that changes nothing.
 type passing struct{}
 
-func (passing) DialHook(next redis.DialHook) redis.DialHook                               { return next }
-func (passing) ProcessHook(next redis.ProcessHook) redis.ProcessHook                      { return next }
+func (passing) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (passing) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
 func (passing) ProcessPipelineHook(n redis.ProcessPipelineHook) redis.ProcessPipelineHook { return n }
 
 const killClients = "CLIENT KILL TYPE normal SKIPME yes"
