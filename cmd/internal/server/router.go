@@ -132,7 +132,7 @@ func compress(h http.Handler) (http.Handler, error) {
 			compressed.ServeHTTP(w, r)
 			return
 		}
-		w.Header()["Vary"] = byEncoding // as compressed does, which costs four allocations
+		w.Header()["Vary"] = byEncoding // as compressed does with allocations of its own
 		h.ServeHTTP(w, r)
 	}), nil
 }
