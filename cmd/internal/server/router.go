@@ -117,24 +117,13 @@ func openAPI(c *gin.Context) (wire.Answer, error) {
 	return wire.Answer{}, nil
 }
 
-// byEncoding is the header Vary of responses that vary by nothing else. Nothing changes it.
-var byEncoding = []string{"Accept-Encoding"}
-
 // compress compresses large responses for clients that accept it.
 func compress(h http.Handler) (http.Handler, error) {
 	wrap, err := gzhttp.NewWrapper(gzhttp.MinSize(1400), gzhttp.CompressionLevel(1))
 	if err != nil {
 		return nil, err
 	}
-	compressed := wrap(h)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header["Accept-Encoding"] != nil {
-			compressed.ServeHTTP(w, r)
-			return
-		}
-		w.Header()["Vary"] = byEncoding // as compressed does with allocations of its own
-		h.ServeHTTP(w, r)
-	}), nil
+	return wrap(h), nil
 }
 
 // originalMethod is the context key of the method that the client sent.
