@@ -46,12 +46,12 @@ func untraced(error) {}
 // waits are the span names of waits. Commands and statements have their own spans.
 var waits = [places]string{Catalog: "wait for the catalog", Waiting: "wait"}
 
-// minWait is the shortest wait that has a span.
-const minWait = 100 * time.Microsecond
+// MinWait is the shortest wait that has a span.
+const MinWait = 100 * time.Microsecond
 
 // traceWait adds a span for a wait that has just ended.
 func traceWait(ctx context.Context, at Place, d time.Duration) {
-	if waits[at] == "" || d < minWait {
+	if waits[at] == "" || d < MinWait {
 		return
 	}
 	parent := trace.SpanFromContext(ctx)

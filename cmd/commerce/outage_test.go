@@ -331,16 +331,7 @@ func TestServe_NamesAFailingIssuer(t *testing.T) {
 			keys := strings.Replace(issuer.URL, "http://", "http://user:"+plantedPassword+"@", 1) + "/keys?token=planted"
 			serve := startServe(t, seeded(t), "JWT_SECRET=", "JWT_JWKS_URL="+keys, "LOG_LEVEL=debug",
 				"OTEL_EXPORTER_OTLP_ENDPOINT="+traces.URL, "OTEL_BSP_SCHEDULE_DELAY=50")
-			request, err := http.NewRequest("GET", serve.URL+"/cart", nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			request.Header.Set("Authorization", "Bearer "+token)
-			response, err := http.DefaultClient.Do(request)
-			if err != nil {
-				t.Fatal(err)
-			}
-			response.Body.Close()
+			get(t, token, serve.URL+"/cart").Body.Close()
 			blamed := "jwks " + issuer.URL + "/keys: " + o.cause
 			serve.wantLogged(t, 0, `"level":"WARN"`, "cannot fetch the issuer's keys", regexp.QuoteMeta(blamed))
 			eventually(t, func() string {

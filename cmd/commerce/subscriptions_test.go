@@ -36,12 +36,9 @@ type listed struct {
 	}
 }
 
-// asStore sends a GET request with an API token.
-func (i instance) asStore(t *testing.T, token, url string) (status int, page listed) {
+// get sends a request with a Bearer token. The caller closes the response's body.
+func get(t *testing.T, token, url string) *http.Response {
 	t.Helper()
-	if strings.HasPrefix(url, "/") {
-		url = i.URL + url
-	}
 	request, err := http.NewRequest("GET", url, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -51,6 +48,16 @@ func (i instance) asStore(t *testing.T, token, url string) (status int, page lis
 	if err != nil {
 		t.Fatal(err)
 	}
+	return response
+}
+
+// asStore sends a GET request with an API token.
+func (i instance) asStore(t *testing.T, token, url string) (status int, page listed) {
+	t.Helper()
+	if strings.HasPrefix(url, "/") {
+		url = i.URL + url
+	}
+	response := get(t, token, url)
 	defer response.Body.Close()
 	if err := json.NewDecoder(response.Body).Decode(&page); err != nil {
 		t.Fatal(err)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 )
 
 // tlsFiles are paths of PEM files, "" for none.
@@ -22,9 +21,9 @@ type tlsFiles struct {
 func (f tlsFiles) config() (*tls.Config, error) {
 	c := &tls.Config{MinVersion: tls.VersionTLS12}
 	if f.ca != "" {
-		pem, err := readRegular(f.ca)
+		pem, err := ReadRegular(f.ca)
 		if err != nil {
-			return nil, fmt.Errorf("ca_file: %w", err)
+			return nil, fmt.Errorf("ca_file: %w", withoutPath(err))
 		}
 		c.RootCAs = x509.NewCertPool()
 		if !c.RootCAs.AppendCertsFromPEM(pem) {
@@ -45,33 +44,19 @@ func (f tlsFiles) config() (*tls.Config, error) {
 }
 
 func (f tlsFiles) pair() (*tls.Certificate, error) {
-	cert, err := readRegular(f.cert)
+	cert, err := ReadRegular(f.cert)
 	if err != nil {
-		return nil, fmt.Errorf("cert_file: %w", err)
+		return nil, fmt.Errorf("cert_file: %w", withoutPath(err))
 	}
-	key, err := readRegular(f.key)
+	key, err := ReadRegular(f.key)
 	if err != nil {
-		return nil, fmt.Errorf("key_file: %w", err)
+		return nil, fmt.Errorf("key_file: %w", withoutPath(err))
 	}
 	pair, err := tls.X509KeyPair(cert, key)
 	if err != nil {
 		return nil, fmt.Errorf("cert_file and key_file: %w", err)
 	}
 	return &pair, nil
-}
-
-// readRegular reads a regular file. Others, such as a device or a pipe, may never end or
-// block the process. Its errors do not have the path.
-func readRegular(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	if err == nil && !info.Mode().IsRegular() {
-		return nil, errors.New("not a regular file")
-	}
-	if err != nil {
-		return nil, withoutPath(err)
-	}
-	content, err := os.ReadFile(path)
-	return content, withoutPath(err)
 }
 
 // withoutPath returns the cause of a file error.

@@ -122,6 +122,23 @@ func TestInFlight_RefusesFurtherRequestsAtOnceAndServesAgain(t *testing.T) {
 	}
 }
 
+// post sends a request whose body the test writes, and closes at its end. status gets the status
+// of the response, or 0 if there is none.
+func post(url string) (body *io.PipeWriter, status chan int) {
+	sent, body := io.Pipe()
+	status = make(chan int, 1)
+	go func() {
+		response, err := http.Post(url, "text/plain", sent)
+		if err != nil {
+			status <- 0
+			return
+		}
+		response.Body.Close()
+		status <- response.StatusCode
+	}()
+	return body, status
+}
+
 // Otherwise clients could send all but the last byte of their bodies, and pass the gate together.
 func TestInFlight_RefusesABodyThatArrivesWhenAllPlacesAreTaken(t *testing.T) {
 	t.Parallel()
@@ -141,17 +158,7 @@ func TestInFlight_RefusesABodyThatArrivesWhenAllPlacesAreTaken(t *testing.T) {
 	})
 	web := httptest.NewServer(h)
 	defer web.Close()
-	body, late := io.Pipe()
-	status := make(chan int, 1)
-	go func() {
-		response, err := http.Post(web.URL+"/cart", "text/plain", body)
-		if err != nil {
-			status <- 0
-			return
-		}
-		response.Body.Close()
-		status <- response.StatusCode
-	}()
+	late, status := post(web.URL + "/cart")
 	<-reading
 	done := slow.fill(h, "/cart", 1) // gets in, since the other request waits for its body
 	late.Close()
@@ -181,17 +188,7 @@ func TestInFlight_DoesNotCountARequestThatWaitsForItsBody(t *testing.T) {
 	})
 	web := httptest.NewServer(h)
 	defer web.Close()
-	body, slow := io.Pipe()
-	status := make(chan int, 1)
-	go func() {
-		response, err := http.Post(web.URL+"/cart", "text/plain", body)
-		if err != nil {
-			status <- 0
-			return
-		}
-		response.Body.Close()
-		status <- response.StatusCode
-	}()
+	slow, status := post(web.URL + "/cart")
 	_, _ = io.WriteString(slow, "the first part") // the request is on its way
 	<-reading
 	get := func() int { return ask(h, "192.0.2.2", "GET", "/cart").Code }

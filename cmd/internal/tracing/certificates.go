@@ -4,13 +4,14 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"os"
 	"strings"
+
+	"commerce/deploy/connect"
 )
 
 // certificates checks a file of certificates that the collector's must be signed by.
 func certificates(path string) error {
-	pem, err := readRegular(path)
+	pem, err := connect.ReadRegular(strings.TrimSpace(path))
 	if err == nil && !x509.NewCertPool().AppendCertsFromPEM(pem) {
 		err = errors.New("has no certificate in PEM form")
 	}
@@ -30,27 +31,14 @@ func clientCertificate(env func(string) string, prefix string) (string, error) {
 	case keyPath == "":
 		return keyName, errors.New("is required with " + certName)
 	}
-	cert, err := readRegular(certPath)
+	cert, err := connect.ReadRegular(certPath)
 	if err != nil {
 		return certName, err
 	}
-	key, err := readRegular(keyPath)
+	key, err := connect.ReadRegular(keyPath)
 	if err != nil {
 		return keyName, err
 	}
 	_, err = tls.X509KeyPair(cert, key)
 	return certName, err
-}
-
-// readRegular reads a regular file. Others, such as a pipe, may never end.
-func readRegular(path string) ([]byte, error) {
-	path = strings.TrimSpace(path)
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, errors.New("not a regular file")
-	}
-	return os.ReadFile(path)
 }

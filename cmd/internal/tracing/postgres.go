@@ -54,9 +54,6 @@ func (postgresTracer) TraceQueryEnd(ctx context.Context, _ *pgx.Conn, q pgx.Trac
 	span.End()
 }
 
-// minWait is the shortest wait for a connection that has a span.
-const minWait = 100 * time.Microsecond
-
 type acquireKey struct{}
 
 // TraceAcquireStart implements pgxpool.AcquireTracer.
@@ -71,7 +68,7 @@ func (p postgresTracer) TraceAcquireStart(ctx context.Context, _ *pgxpool.Pool, 
 // until one became free or was opened.
 func (p postgresTracer) TraceAcquireEnd(ctx context.Context, _ *pgxpool.Pool, a pgxpool.TraceAcquireEndData) {
 	began, ok := ctx.Value(acquireKey{}).(time.Time)
-	if !ok || a.Err == nil && time.Since(began) < minWait {
+	if !ok || a.Err == nil && time.Since(began) < timing.MinWait {
 		return
 	}
 	_, span := p.tracer.Start(ctx, "postgres connection", trace.WithTimestamp(began), trace.WithSpanKind(trace.SpanKindClient),
