@@ -80,11 +80,19 @@ func TestCheckout_ClearsExactlyWhatItSold(t *testing.T) {
 		s.sell(adders)
 		c := s.guest(t)
 		c.cart()
+		ordered := make(chan struct{}) // closed after the first order
 		var adding sync.WaitGroup
 		for i := range adders {
 			adding.Go(func() {
 				add := fmt.Sprintf(`{"product_id":%d}`, 101+i)
 				for n := range adds {
+					if n == adds/2 { // or no order might find the cart as it was read
+						select {
+						case <-ordered:
+						case <-t.Context().Done():
+							return
+						}
+					}
 					if a := c.surely("POST", "/cart/add", add, "Idempotency-Key", fmt.Sprintf("add-%d-%d", i, n)); a.Status != http.StatusOK {
 						t.Errorf("add: %d %s", a.Status, a.Raw)
 						return
@@ -105,7 +113,9 @@ func TestCheckout_ClearsExactlyWhatItSold(t *testing.T) {
 				sold[product] += quantity
 			}
 			if placed != nil {
-				orders++
+				if orders++; orders == 1 {
+					close(ordered)
+				}
 			} else {
 				stale++
 			}
