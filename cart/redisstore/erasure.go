@@ -149,7 +149,7 @@ func (s *Store) holding(ctx context.Context, kind HoldingKind, key string) (h Ho
 		read := plainHash(ctx, key)
 		_ = s.client.Process(ctx, read.cmd)
 		var flat []string
-		if flat, err = read.flat(); err == nil {
+		if flat, err = read.flat(nil); err == nil {
 			var held Held
 			held, err = parseCart(flat)
 			h.Cart = held.expiring(left, s.now()).Cart

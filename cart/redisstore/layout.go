@@ -24,8 +24,8 @@ const layout = "2"
 // parseCart parses a cart's hash: member, value, member, value, …
 func parseCart(flat []string) (Held, error) {
 	var c Held
-	lines := make([]cart.Line, 0, len(flat)/2)
-	var few [16]int64 // on the stack
+	lines := make([]cart.Line, 0, countLines(flat))
+	var few [64]int64 // on the stack
 	orders := few[:0]
 	var texts map[string]string
 	for i := 0; i+1 < len(flat); i += 2 {
@@ -44,7 +44,7 @@ func parseCart(flat []string) (Held, error) {
 			c.expires = seconds * 1000
 		case strings.HasPrefix(member, "m"):
 			c.Notes = append(c.Notes, parseNote(member, value))
-		case member == "" || member[0] < '0' || member[0] > '9':
+		case !ofLine(member):
 		case strings.IndexByte(member, ':') >= 0:
 			if texts == nil {
 				texts = map[string]string{}
@@ -66,6 +66,20 @@ func parseCart(flat []string) (Held, error) {
 	}
 	c.Lines = lines
 	return c, addTexts(lines, texts)
+}
+
+// ofLine reports whether a member belongs to a line.
+func ofLine(member string) bool { return member != "" && '0' <= member[0] && member[0] <= '9' }
+
+// countLines returns the number of lines of a cart, or a few more if lines have texts.
+func countLines(flat []string) int {
+	n := 0
+	for i := 0; i+1 < len(flat); i += 2 {
+		if ofLine(flat[i]) {
+			n++
+		}
+	}
+	return n
 }
 
 // byOrder sorts lines by their orders.

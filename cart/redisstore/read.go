@@ -67,7 +67,8 @@ func ask[Q question](ctx context.Context, s *Store, at located, form func(hashFo
 
 // held parses a cart that was read from a master, and renews its TTL if needed.
 func (s *Store) held(ctx context.Context, at located, ref Ref, read hashRead) (Held, error) {
-	flat, err := read.flat()
+	var room [128]string // on the stack, for most carts
+	flat, err := read.flat(room[:0])
 	if err != nil {
 		return Held{}, cart.Unavailable("read cart", err)
 	}

@@ -364,7 +364,7 @@ func FuzzParseHash(f *testing.F) {
 		f.Add(reply)
 	}
 	f.Fuzz(func(t *testing.T, reply string) {
-		flat, err := redisstore.ParseHash(reply)
+		flat, err := redisstore.ParseHash(nil, reply)
 		if err != nil {
 			return
 		}
@@ -373,7 +373,7 @@ func FuzzParseHash(f *testing.F) {
 		for _, s := range flat {
 			fmt.Fprintf(&again, "$%d\r\n%s\r\n", len(s), s)
 		}
-		same, err := redisstore.ParseHash(again.String())
+		same, err := redisstore.ParseHash(nil, again.String())
 		if err != nil || !cmp.Equal(same, flat) {
 			t.Errorf("%q: %q, then %q (%v)", reply, flat, same, err)
 		}

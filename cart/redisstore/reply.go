@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
+	"slices"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -25,21 +25,20 @@ func plainHash(ctx context.Context, key string) hashRead {
 	return hashRead{redis.NewMapStringStringCmd(ctx, "hgetall", key)}
 }
 
-// flat returns the reply: member, value, member, value, …
-func (r hashRead) flat() ([]string, error) {
+// flat appends the reply to room: member, value, member, value, …
+func (r hashRead) flat(room []string) ([]string, error) {
 	if raw, ok := r.cmd.(*redis.RawCmd); ok {
 		reply, err := raw.Result()
 		if err != nil {
 			return nil, err
 		}
-		return parseHash(string(reply))
+		return parseHash(room, string(reply))
 	}
 	hash, err := r.cmd.(*redis.MapStringStringCmd).Result()
-	flat := make([]string, 0, 2*len(hash))
 	for member, value := range hash {
-		flat = append(flat, member, value)
+		room = append(room, member, value)
 	}
-	return flat, err
+	return room, err
 }
 
 // errReply means that Redis replied with an error, or with something other than a hash.
@@ -63,36 +62,39 @@ func isReply(err error) bool {
 	return refused || errors.Is(err, errReply)
 }
 
-// parseHash parses the reply of HGETALL: a list in RESP2, a map in RESP3. The result
-// shares the memory of reply.
-func parseHash(reply string) ([]string, error) {
-	head, rest, _ := strings.Cut(reply, "\r\n")
-	n, ok := parseLength(head, '*')
-	if pairs, isMap := parseLength(head, '%'); isMap {
-		n, ok = 2*pairs, true
+// parseHash parses the reply of HGETALL, a list in RESP2 and a map in RESP3, and appends it to
+// room. The texts share the memory of reply.
+func parseHash(room []string, reply string) ([]string, error) {
+	n, rest, ok := cutLength(reply, '*')
+	if pairs, after, isMap := cutLength(reply, '%'); isMap {
+		n, rest, ok = 2*pairs, after, true
 	}
-	if !ok || n < 0 || n > len(reply) {
-		return nil, fmt.Errorf("%w: %.40q", errReply, head)
+	if !ok {
+		return nil, fmt.Errorf("%w: %.40q", errReply, reply)
 	}
-	flat := make([]string, n)
-	for i := range flat {
-		head, rest, _ = strings.Cut(rest, "\r\n")
-		size, ok := parseLength(head, '$')
-		if !ok || size > len(rest)-len("\r\n") {
-			return nil, fmt.Errorf("%w: %.40q", errReply, head)
+	flat := slices.Grow(room, n)[:len(room)+n]
+	for i := len(room); i < len(flat); i++ {
+		size, text, ok := cutLength(rest, '$')
+		if !ok || size > len(text)-len("\r\n") {
+			return nil, fmt.Errorf("%w: %.40q", errReply, rest)
 		}
-		flat[i], rest = rest[:size], rest[size+len("\r\n"):]
+		flat[i], rest = text[:size], text[size+len("\r\n"):]
 	}
 	return flat, nil
 }
 
-// parseLength parses the first line of a reply: its type and its length.
-func parseLength(line string, kind byte) (n int, ok bool) {
-	if line == "" || line[0] != kind {
-		return 0, false
+// cutLength cuts the first line off a reply: its kind and a length. A length that exceeds the
+// reply is not valid.
+func cutLength(reply string, kind byte) (n int, rest string, ok bool) {
+	if reply == "" || reply[0] != kind {
+		return 0, "", false
 	}
-	n, err := strconv.Atoi(line[1:])
-	return n, err == nil && n >= 0
+	i := 1
+	for ; i < len(reply) && '0' <= reply[i] && reply[i] <= '9' && n <= len(reply); i++ {
+		n = 10*n + int(reply[i]-'0')
+	}
+	rest, ended := strings.CutPrefix(reply[i:], "\r\n")
+	return n, rest, i > 1 && ended && n <= len(reply)
 }
 
 // texts converts a list in a script's reply.

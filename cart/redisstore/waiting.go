@@ -111,7 +111,7 @@ func (q waitingQuestion) cmds() []redis.Cmder {
 }
 
 func (q waitingQuestion) answer() (Waiting, error) {
-	flat, err := q.cart.flat()
+	flat, err := q.cart.flat(nil)
 	if err := cmp.Or(err, q.claimed.Err()); err != nil {
 		return Waiting{}, cart.Unavailable("look for guest cart", err)
 	}

@@ -29,7 +29,7 @@ type trip struct {
 	budget *budget
 	times  *timing.Times
 	start  time.Time
-	cancel context.CancelFunc
+	cancel func()
 }
 
 // done subtracts the time that the round trip took.
@@ -51,7 +51,7 @@ func (b *budget) spendHalf(ctx context.Context) (context.Context, trip) {
 
 func (b *budget) spendOf(ctx context.Context, limit time.Duration) (context.Context, trip) {
 	t := trip{budget: b, times: timing.Of(ctx), start: time.Now()}
-	ctx, t.cancel = context.WithTimeout(ctx, limit)
+	ctx, t.cancel = timing.Within(ctx, limit)
 	return ctx, t
 }
 

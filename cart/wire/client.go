@@ -28,6 +28,9 @@ func clientOf(ip string) string {
 	if err != nil {
 		return ip
 	}
+	if addr.Is4() {
+		return ip // an IPv4 address can be written in one way only
+	}
 	if addr = addr.Unmap(); addr.Is4() {
 		return addr.String()
 	}

@@ -126,6 +126,7 @@ func TestCommands_FailWithOneLineThatNamesABadSetting(t *testing.T) {
 		"PUBLIC_URL: .https://a/#b. is":             {"demo", []string{"PUBLIC_URL=https://a/#b"}},
 		"PUBLIC_URL: .*credentials":                 {"demo", []string{"PUBLIC_URL=https://user:hunter2@a/"}},
 		"CORS_ORIGINS: .*credentials":               {"demo", []string{"CORS_ORIGINS=https://user:hunter2@a"}},
+		"CORS_ORIGINS: .*wildcard":                  {"demo", []string{"CORS_ORIGINS=https://*.example.com"}},
 		"CORS_ORIGINS: .*shop/":                     {"demo", []string{"CORS_ORIGINS=https://a.example.com,https://shop/"}},
 		"TRUSTED_PROXIES: .gateway.":                {"demo", []string{"TRUSTED_PROXIES=10.0.0.0/8,gateway"}},
 		"RATE_LIMIT: .maybe.":                       {"demo", []string{"RATE_LIMIT=maybe"}},

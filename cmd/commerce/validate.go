@@ -65,6 +65,8 @@ func checkOrigin(origin string) error {
 		return errors.New("must not contain credentials")
 	case err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" || u.Path != "" || strings.ContainsAny(origin, "?#"):
 		return fmt.Errorf("%q is not an origin such as https://shop.example.com", origin)
+	case strings.Contains(origin, "*"): // a browser sends no such origin
+		return fmt.Errorf("%q has a wildcard: list each origin, or allow all with *", origin)
 	}
 	return nil
 }

@@ -622,7 +622,7 @@ func ask(h http.Handler, from, method, path string, headers ...string) *httptest
 
 func TestRateLimit_LimitsEachClient(t *testing.T) {
 	t.Parallel()
-	h, _ := handlerOf(t, func(c *server.Config) {
+	h, log := handlerOf(t, func(c *server.Config) {
 		c.RateLimit = true
 		c.CORSOrigins = []string{"https://shop.example.com"}
 		c.Areas = only("/quick", func(c *gin.Context) (wire.Answer, error) { c.Status(204); return wire.Answer{}, nil })
@@ -659,6 +659,9 @@ func TestRateLimit_LimitsEachClient(t *testing.T) {
 	}
 	if refused.Header().Get("Access-Control-Allow-Origin") == "" || refused.Header().Get("X-Request-Id") == "" {
 		t.Errorf("headers of a refusal: %v", refused.Header())
+	}
+	if want := `"code":"rate_limited","limit":"reads","client":"192.0.2.1"`; !strings.Contains(log.String(), want) {
+		t.Errorf("the log does not have %s", want)
 	}
 	if w := ask(h, "192.0.2.2", "GET", "/quick"); w.Code != 204 {
 		t.Errorf("another client got %d", w.Code)

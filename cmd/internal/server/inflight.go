@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"runtime"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -123,7 +122,6 @@ func (r *responder) refuseEarly(out http.ResponseWriter, p *problem.Error, l loc
 	protect(h)
 	h["Cache-Control"] = notStored
 	h["Content-Type"] = jsonContent
-	h["Content-Length"] = []string{strconv.Itoa(len(w.Bytes()))}
 	out.WriteHeader(statuses[p.Code])
 	_, _ = out.Write(w.Bytes()) // the client may be gone
 }

@@ -57,9 +57,8 @@ func (o *observer) handle(c *gin.Context) {
 	start, client, aborted := o.now(), c.Request.Context(), true
 	o.metrics.RequestBegan()
 	ctx, span := o.traces.Begin(c.Request)
-	limited, cancel := context.WithTimeout(ctx, o.deadline)
-	defer cancel()
-	t := newTally(limited, ctx)
+	t := newTally(ctx, time.Now().Add(o.deadline))
+	defer t.deadline.stop()
 	c.Request = c.Request.WithContext(t)
 	defer func() {
 		s := endOf(c, client, t, aborted)
@@ -132,7 +131,7 @@ func (s *served) appendAttrs(attrs []slog.Attr) []slog.Attr {
 			attrs = append(attrs, slog.String("kind", s.problem.Kind))
 		}
 		if limit := s.problem.Budget.Name; limit != "" {
-			attrs = append(attrs, slog.String("limit", limit))
+			attrs = append(attrs, slog.String("limit", limit), slog.String("client", s.client))
 		}
 	}
 	if s.failed() && s.err != nil {

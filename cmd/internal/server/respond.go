@@ -53,7 +53,7 @@ func (r *responder) adapt(area *wire.Area, route *wire.Route) gin.HandlerFunc {
 		case answer.Data != nil:
 			r.show(c, area, vary, answer)
 		case answer.Stream != nil:
-			c.Request = c.Request.WithContext(untimed{Context: t.parent, tally: t})
+			c.Request = c.Request.WithContext(untimed{Context: t.deadline.parent, tally: t})
 			r.stream(c, vary, answer)
 		}
 	}
@@ -173,7 +173,9 @@ func (r *responder) endEnvelope(w *wire.Writer) {
 // finish ends the envelope and sends it.
 func (r *responder) finish(c *gin.Context, w *wire.Writer, status int) {
 	r.endEnvelope(w)
-	c.Header("Content-Length", strconv.Itoa(len(w.Bytes())))
+	if n := len(w.Bytes()); n > countedByNetHTTP {
+		c.Header("Content-Length", strconv.Itoa(n))
+	}
 	if len(w.Bytes()) > fitsNetHTTP {
 		hold(c.Request)
 	}

@@ -13,16 +13,18 @@ import (
 // response: whose request it was, and where its time went.
 type tally struct {
 	timing.Times
-	parent context.Context // canceled when the client disconnects; has no deadline
-	client string          // cached by wire.Client
-	store  int64           // 0: not known
-	caller wire.Caller     // "": not known
+	deadline deadline
+	client   string      // cached by wire.Client
+	store    int64       // 0: not known
+	caller   wire.Caller // "": not known
 }
 
-// newTally returns a tally with the values, deadline and cancellation of ctx. parent is the
-// parent of ctx that has no deadline.
-func newTally(ctx, parent context.Context) *tally {
-	return &tally{Times: timing.Times{Context: ctx}, parent: parent}
+// newTally returns a tally that ends at a certain time, or earlier with ctx, which has no
+// deadline. The caller must stop the deadline.
+func newTally(ctx context.Context, ends time.Time) *tally {
+	t := &tally{deadline: deadline{parent: ctx, at: ends}}
+	t.Times.Context = &t.deadline
+	return t
 }
 
 type tallyKey struct{}
@@ -44,8 +46,8 @@ func tallyOf(ctx context.Context) *tally {
 	return t
 }
 
-// untimed is the context of a stream, which may take longer than other requests. It has the
-// values of the tally, and is canceled only when the client disconnects.
+// untimed is a context with the values of the tally but without its deadline. It is canceled
+// only when the client disconnects. It is for streams, which may take longer than other requests.
 type untimed struct {
 	context.Context
 	tally *tally
