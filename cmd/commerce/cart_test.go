@@ -30,3 +30,11 @@ func TestCartShow_PrintsWhatAShopperWroteOnOneLine(t *testing.T) {
 		}
 	}
 }
+
+func TestCartShow_TakesATokenThatBeginsWithAHyphen(t *testing.T) {
+	t.Parallel()
+	shown := ended(t, program(t, []string{"REDIS_URL=" + ephemeral.Redis(t)}, "cart", "show", "--store", "1", "--token", "-OpRw04sg0pgZkBmWsSK-g"))
+	if shown.status != 0 || !strings.Contains(shown.out, "othing is stored") {
+		t.Errorf("status %d, shows %q, %q", shown.status, shown.out, shown.errors)
+	}
+}

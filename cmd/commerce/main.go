@@ -59,6 +59,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		kong.Name("commerce"),
 		kong.Description("Carts and subscriptions for a digital-products platform. Each setting is an environment variable and a flag. To read a secret from a file, set NAME_FILE to its path."),
 		helpNumbers(),
+		kong.WithHyphenPrefixedParameters(true), // one in 64 cart tokens begins with one
 		kong.Writers(stdout, stderr),
 		kong.Exit(func(status int) { exited = status }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: helpWidth}),
