@@ -1,0 +1,103 @@
+package redisstore_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"commerce/auth"
+	"commerce/cart/redisstore"
+	"commerce/deploy/ephemeral"
+)
+
+// keysOf are the keys that a shopper may have, by the function that builds them.
+func keysOf(shopper redisstore.Ref) map[string]string {
+	return map[string]string{
+		"cartKey":    shopper.CartKey(),
+		"keysKey":    shopper.KeysKey(),
+		"claimedKey": shopper.ClaimedKey(),
+		"offeredKey": shopper.OfferedKey("IHC2CEN3UINNEVCRMTWP"),
+	}
+}
+
+func TestErase_DeletesEachKindOfKey(t *testing.T) {
+	t.Parallel()
+	store := newStoreID()
+	guest := redisstore.GuestRef(store, auth.CartToken(strings.Repeat("g", 22)))
+	for name, shopper := range map[string]redisstore.Ref{"guest": guest, "customer": redisstore.CustomerRef(store, "1001")} {
+		for _, url := range []string{ephemeral.Redis(t), ephemeral.Cluster(t)} {
+			r := newReader(t, url, false)
+			keys := keysOf(shopper)
+			if !shopper.IsGuest() {
+				keys["claimedKey"] = guest.ClaimedKey() // of the guest who is becoming this customer
+			}
+			others := keysOf(redisstore.CustomerRef(store, "10011"))
+			maps.Copy(others, map[string]string{
+				"another store's": redisstore.CustomerRef(store+1, "1001").CartKey(),
+				"another guest's": redisstore.GuestRef(store, auth.CartToken(strings.Repeat("o", 22))).ClaimedKey(),
+			})
+			put(t, r.client, keys, redisstore.CustomerRef(store, "1001"))
+			put(t, r.client, others, redisstore.CustomerRef(store, "10011"))
+			if _, err := r.Erase(t.Context(), shopper); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			for of, key := range keys {
+				if exists(t, r.client, key) {
+					t.Errorf("%s: %s is still stored: %s", name, of, key)
+				}
+			}
+			for of, key := range others {
+				if !exists(t, r.client, key) {
+					t.Errorf("%s: %s of someone else was deleted: %s", name, of, key)
+				}
+			}
+		}
+	}
+}
+
+// put stores a hash under each key. If it is taken for a claimed cart, it belongs to owner.
+func put(t *testing.T, client redis.UniversalClient, keys map[string]string, owner redisstore.Ref) {
+	t.Helper()
+	for _, key := range keys {
+		if err := client.HSet(t.Context(), key, "i", "ID", "9001", "1 1 500", "o", owner.String()+" m1").Err(); err != nil {
+			t.Fatal(err)
+		}
+		client.Expire(t.Context(), key, time.Minute)
+	}
+}
+
+func exists(t *testing.T, client redis.UniversalClient, key string) bool {
+	t.Helper()
+	n, err := client.Exists(t.Context(), key).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n > 0
+}
+
+// A new kind of key must be erased too.
+func TestErase_KnowsEachFunctionThatBuildsAKey(t *testing.T) {
+	t.Parallel()
+	file, err := parser.ParseFile(token.NewFileSet(), "keys.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var builders []string
+	for _, declared := range file.Decls {
+		f, ok := declared.(*ast.FuncDecl)
+		if ok && f.Recv != nil && strings.HasSuffix(f.Name.Name, "Key") {
+			builders = append(builders, f.Name.Name)
+		}
+	}
+	slices.Sort(builders)
+	if known := slices.Sorted(maps.Keys(keysOf(redisstore.CustomerRef(1, "1001")))); !slices.Equal(builders, known) {
+		t.Errorf("keys.go builds keys with %v, and the test of Erase has keys of %v", builders, known)
+	}
+}

@@ -1,0 +1,141 @@
+package docs_test
+
+import (
+	"cmp"
+	"encoding/json"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/google/licensecheck"
+)
+
+// accepted are the licenses under which a binary may be given away without its source, by
+// SPDX identifier.
+var accepted = []string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT"}
+
+// acceptedInTests are further licenses of modules that are not given away.
+var acceptedInTests = []string{"CC-BY-4.0", "FTL", "MPL-2.0", "OFL-1.1"}
+
+// chosen are licenses of modules whose license file only offers a choice.
+var chosen = map[string]string{"github.com/golang/freetype": "FTL"}
+
+func TestLicenses_OfEachModuleAreListedAndAccepted(t *testing.T) {
+	t.Parallel()
+	inBinary := modulesOf(t, "./cmd/commerce")
+	elsewhere := modulesOf(t, "-test", "./...", "tool")
+	for path := range inBinary {
+		delete(elsewhere, path)
+	}
+	page := string(read(t, "licenses.md"))
+	for _, part := range []struct {
+		section  string
+		modules  map[string]string
+		accepted []string
+	}{
+		{"In the binary", inBinary, accepted},
+		{"In tests and tools only", elsewhere, slices.Concat(accepted, acceptedInTests)},
+	} {
+		want := map[string]string{}
+		for path, dir := range part.modules {
+			want[path] = cmp.Or(chosen[path], licenseIn(t, dir))
+			for license := range strings.SplitSeq(want[path], ", ") {
+				if !slices.Contains(part.accepted, license) {
+					t.Errorf("%s has the license %q, which nobody has accepted", path, license)
+				}
+			}
+		}
+		if diff := gocmp.Diff(want, listed(t, page, part.section)); diff != "" {
+			t.Errorf("%s (-modules +licenses.md):\n%s", part.section, diff)
+		}
+	}
+}
+
+func TestLicenses_OfNPMPackagesAreListedAndAccepted(t *testing.T) {
+	t.Parallel()
+	var lock struct {
+		Packages map[string]struct{ License string }
+	}
+	if err := json.Unmarshal(read(t, "../cmd/internal/server/testdata/npmtrip/package-lock.json"), &lock); err != nil {
+		t.Fatal(err)
+	}
+	delete(lock.Packages, "") // the test itself
+	want := map[string]string{}
+	for path, p := range lock.Packages {
+		want[strings.TrimPrefix(path, "node_modules/")] = p.License
+		if !slices.Contains(accepted, p.License) {
+			t.Errorf("%s has the license %q, which nobody has accepted", path, p.License)
+		}
+	}
+	if diff := gocmp.Diff(want, listed(t, string(read(t, "licenses.md")), "npm packages")); diff != "" {
+		t.Errorf("npm packages (-lock file +licenses.md):\n%s", diff)
+	}
+}
+
+// modulesOf returns the folders of the modules that packages depend on, by path.
+func modulesOf(t *testing.T, packages ...string) map[string]string {
+	t.Helper()
+	list := exec.Command("go", append([]string{"list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}} {{.Dir}}{{end}}{{end}}"}, packages...)...)
+	list.Dir, list.Stderr = "..", os.Stderr
+	out, err := list.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	dirs := map[string]string{}
+	for line := range strings.Lines(string(out)) {
+		if path, dir, ok := strings.Cut(strings.TrimSpace(line), " "); ok {
+			dirs[path] = dir
+		}
+	}
+	if len(dirs) < 10 {
+		t.Fatalf("found only %d modules: this test does not see all", len(dirs))
+	}
+	return dirs
+}
+
+var licenseFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|unlicense)([.-].*)?$`)
+
+// licenseIn returns the licenses in a module's folder.
+func licenseIn(t *testing.T, dir string) string {
+	t.Helper()
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]bool{}
+	for _, f := range files {
+		if f.IsDir() || !licenseFile.MatchString(f.Name()) {
+			continue
+		}
+		for _, match := range licensecheck.Scan(read(t, filepath.Join(dir, f.Name()))).Match {
+			if !match.IsURL {
+				found[match.ID] = true
+			}
+		}
+	}
+	if len(found) == 0 {
+		return "unknown"
+	}
+	return strings.Join(slices.Sorted(maps.Keys(found)), ", ")
+}
+
+// listed returns the rows of a section's table: name and license.
+func listed(t *testing.T, page, section string) map[string]string {
+	t.Helper()
+	_, rest, found := strings.Cut(page, "\n## "+section+"\n")
+	if !found {
+		t.Fatalf("licenses.md has no section %q", section)
+	}
+	rest, _, _ = strings.Cut(rest, "\n## ")
+	rows := map[string]string{}
+	for _, row := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\| ([^|]+) \\|$").FindAllStringSubmatch(rest, -1) {
+		rows[row[1]] = row[2]
+	}
+	return rows
+}
