@@ -27,8 +27,9 @@ run: ## run the demo with sample data, without Redis or Postgres
 test: ## run all tests on real servers, and each fuzz target briefly
 	$(WITH_SERVERS) $(MAKE) --no-print-directory go-test go-fuzz
 
-race: ## run all tests with the race detector (needs a C compiler)
-	CGO_ENABLED=1 $(WITH_SERVERS) $(GO) test -race -timeout 20m ./...
+race: PACKAGES = ./...
+race: ## run the tests of PACKAGES (all) with the race detector (needs a C compiler)
+	CGO_ENABLED=1 $(WITH_SERVERS) $(GO) test -vet=off -race -timeout 20m $(PACKAGES)
 
 lint: ## run gofumpt, go vet and staticcheck
 	@unformatted=$$($(GO) tool gofumpt -l .) && [ -z "$$unformatted" ] || { \

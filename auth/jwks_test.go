@@ -513,7 +513,7 @@ func TestJWKS_KnownKeysWorkWhileTheIssuerIsDown(t *testing.T) {
 func TestJWKS_LogsAnOutageOnceAndItsEndOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		key, server, log := newEd25519(t), &issuer{}, &bytes.Buffer{}
+		key, server, log := newEd25519(t), &issuer{}, &logBuffer{}
 		j := verifierOf(t, JWKSConfig{Transport: server, Log: slog.New(slog.NewTextHandler(log, nil))})
 		token := signedBy(t, jwt.SigningMethodEdDSA, key, "a")
 		good := func() { server.publish(t, publish(t, "a", key)) }
@@ -538,11 +538,29 @@ func TestJWKS_LogsAnOutageOnceAndItsEndOnce(t *testing.T) {
 	})
 }
 
+// logBuffer is a log that may be read while a fetch in the background writes it.
+type logBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *logBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *logBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
 // A fetch may take seconds. The person on call must not wait for its end.
 func TestJWKS_WarnsWhenTheFirstRequestStopsWaiting(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		key, server, log := newEd25519(t), &issuer{}, &bytes.Buffer{}
+		key, server, log := newEd25519(t), &issuer{}, &logBuffer{}
 		server.publish(t, publish(t, "a", key))
 		server.change(func() { server.delay = 3 * time.Second })
 		j := verifierOf(t, JWKSConfig{Transport: server, Log: slog.New(slog.NewTextHandler(log, nil))})
