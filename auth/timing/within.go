@@ -7,10 +7,10 @@ import (
 )
 
 // Within returns a context for a call that may take at most limit, and no longer than the
-// deadline of ctx allows. It has the values of ctx. Cancel frees it.
+// deadline of ctx allows. It has the values of ctx. The caller must call cancel.
 //
 // It costs a fraction of what context.WithTimeout does, because it takes no part in the
-// cancellation of ctx: if ctx has not ended yet, a client that disconnects does not end the call.
+// cancellation of ctx: a client that disconnects does not end a call that has begun.
 func Within(ctx context.Context, limit time.Duration) (_ context.Context, cancel func()) {
 	c := &call{Context: ctx, ends: time.Now().Add(limit), err: ctx.Err()}
 	if ends, bounded := ctx.Deadline(); bounded && ends.Before(c.ends) {
