@@ -8,8 +8,8 @@ import (
 )
 
 // deadline is a context that ends at a certain time, or earlier with its parent. It has no timer
-// until something waits for its end or derives a context from it. Few requests do: most calls
-// only read the deadline.
+// until something waits for its end or derives a context from it. Few requests do:
+// timing.Within only reads the deadline.
 type deadline struct {
 	parent  context.Context
 	at      time.Time

@@ -173,10 +173,11 @@ func (r *responder) endEnvelope(w *wire.Writer) {
 // finish ends the envelope and sends it.
 func (r *responder) finish(c *gin.Context, w *wire.Writer, status int) {
 	r.endEnvelope(w)
-	if n := len(w.Bytes()); n > countedByNetHTTP {
-		c.Header("Content-Length", strconv.Itoa(n))
+	size := len(w.Bytes())
+	if size > countedByNetHTTP {
+		c.Header("Content-Length", strconv.Itoa(size))
 	}
-	if len(w.Bytes()) > fitsNetHTTP {
+	if size > fitsNetHTTP {
 		hold(c.Request)
 	}
 	c.Writer.Header()["Content-Type"] = jsonContent

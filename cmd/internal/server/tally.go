@@ -46,8 +46,8 @@ func tallyOf(ctx context.Context) *tally {
 	return t
 }
 
-// untimed is a context with the values of the tally but without its deadline. It is canceled
-// only when the client disconnects. It is for streams, which may take longer than other requests.
+// untimed is the context of a stream, which may take longer than other requests. It has the
+// values of the tally, and is canceled only when the client disconnects.
 type untimed struct {
 	context.Context
 	tally *tally
