@@ -237,8 +237,13 @@ func TestOpenAPI_HasEveryRegisteredRoute(t *testing.T) {
 	for _, area := range areas {
 		for _, route := range area.Routes {
 			path := parameter.ReplaceAllString(route.Path, "{$1}")
-			if item := doc.Paths.Value(path); item == nil || item.GetOperation(route.Method) == nil {
+			item := doc.Paths.Value(path)
+			if item == nil || item.GetOperation(route.Method) == nil {
 				t.Errorf("%s %s is served, but not in the document", route.Method, route.Path)
+				continue
+			}
+			if err := sameRemoval(route.Removal, item.GetOperation(route.Method)); err != nil {
+				t.Errorf("%s %s: %v", route.Method, route.Path, err)
 			}
 		}
 	}

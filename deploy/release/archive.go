@@ -1,0 +1,69 @@
+package main
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+)
+
+// entry is a file of an archive.
+type entry struct {
+	name string
+	mode int64
+	file string
+}
+
+// writeArchive writes files to a compressed archive, in a folder of its own. All have the
+// commit's time and the same owner, so that the archive depends on their content alone.
+func writeArchive(file, folder string, tree source, entries []entry) (err error) {
+	out, err := os.Create(file)
+	if err != nil {
+		return err
+	}
+	compressed := gzip.NewWriter(out)
+	archive := tar.NewWriter(compressed)
+	defer func() { err = errors.Join(err, archive.Close(), compressed.Close(), out.Close()) }()
+	for _, e := range entries {
+		content, err := os.ReadFile(e.file)
+		if err != nil {
+			return err
+		}
+		header := tar.Header{Name: path.Join(folder, e.name), Mode: e.mode, Size: int64(len(content)), ModTime: tree.committed, Format: tar.FormatUSTAR}
+		if err := archive.WriteHeader(&header); err != nil {
+			return fmt.Errorf("archive %s: %w", e.name, err)
+		}
+		if _, err := archive.Write(content); err != nil {
+			return fmt.Errorf("archive %s: %w", e.name, err)
+		}
+	}
+	return nil
+}
+
+// writeChecksums writes SHA256SUMS, which `sha256sum -c` reads, for all files of a folder.
+func writeChecksums(folder string) error {
+	files, err := os.ReadDir(folder)
+	if err != nil {
+		return err
+	}
+	var sums strings.Builder
+	for _, f := range files {
+		digest := sha256.New()
+		content, err := os.Open(filepath.Join(folder, f.Name()))
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(digest, content)
+		if err := errors.Join(err, content.Close()); err != nil {
+			return err
+		}
+		fmt.Fprintf(&sums, "%x  %s\n", digest.Sum(nil), f.Name())
+	}
+	return os.WriteFile(filepath.Join(folder, "SHA256SUMS"), []byte(sums.String()), 0o644)
+}

@@ -1,0 +1,116 @@
+// Command release builds the service for several platforms from a commit of this
+// repository. It writes for each platform an archive with the program and the license texts
+// of the modules in it, and a list of these modules in the format CycloneDX (an SBOM). The
+// file SHA256SUMS has the checksums of all.
+//
+// The files depend only on the commit, the version, and the version of Go, so anyone can
+// build them again and compare.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	r := release{platforms: []platform{{"linux", "amd64"}, {"linux", "arm64"}, {"darwin", "arm64"}}}
+	flag.StringVar(&r.repository, "repository", ".", "`folder` of the repository")
+	flag.StringVar(&r.commit, "commit", "HEAD", "`commit` to build")
+	flag.StringVar(&r.version, "version", "", "`version` of the release: X.Y.Z as in docs/changelog.md, otherwise any name of a snapshot")
+	flag.StringVar(&r.out, "out", "bin/release", "`folder` to write; its content is replaced")
+	flag.Parse()
+	if err := r.make(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "release:", err)
+		os.Exit(1)
+	}
+}
+
+// release is what to build.
+type release struct {
+	repository, commit, version, out string
+	platforms                        []platform
+}
+
+// platform is an operating system and an architecture, as Go names them.
+type platform struct{ system, architecture string }
+
+func (p platform) String() string { return p.system + "_" + p.architecture }
+
+// make builds everything in a new folder and moves it to the release's folder at the end, so
+// that a failure leaves that as it was.
+func (r release) make(ctx context.Context) error {
+	work, err := os.MkdirTemp("", "release-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(work)
+	tree, err := checkOut(ctx, r.repository, r.commit, filepath.Join(work, "commerce"))
+	if err != nil {
+		return err
+	}
+	if err := tree.mayBecome(r.version); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(r.out), 0o755); err != nil {
+		return err
+	}
+	files, err := os.MkdirTemp(filepath.Dir(r.out), ".release-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(files)
+	for _, p := range r.platforms {
+		fmt.Println("building", p)
+		if err := r.build(ctx, tree, p, files); err != nil {
+			return fmt.Errorf("%s: %w", p, err)
+		}
+	}
+	if err := writeChecksums(files); err != nil {
+		return err
+	}
+	return replace(r.out, files)
+}
+
+// build writes the files of one platform.
+func (r release) build(ctx context.Context, tree source, p platform, files string) error {
+	program, err := tree.compile(ctx, r.version, p)
+	if err != nil {
+		return err
+	}
+	modules, err := modulesIn(program)
+	if err != nil {
+		return err
+	}
+	licenses, err := tree.licenses(ctx, p, modules)
+	if err != nil {
+		return err
+	}
+	name := "commerce_" + r.version + "_" + p.String()
+	if err := writeSBOM(filepath.Join(files, name+".cdx.json"), program, r.version, tree, modules, licenses); err != nil {
+		return err
+	}
+	return writeArchive(filepath.Join(files, name+".tar.gz"), name, tree, []entry{
+		{"commerce", 0o755, program},
+		{"README.md", 0o644, filepath.Join(tree.dir, "README.md")},
+		{"changelog.md", 0o644, filepath.Join(tree.dir, "docs/changelog.md")},
+		{"LICENSES.txt", 0o644, licenses.texts},
+	})
+}
+
+// replace moves a new folder to the place of an old one, if there is one.
+func replace(old, made string) error {
+	if err := os.Chmod(made, 0o755); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(old); err != nil {
+		return err
+	}
+	return os.Rename(made, old)
+}

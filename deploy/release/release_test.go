@@ -1,0 +1,211 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"debug/elf"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	cyclonedx "github.com/CycloneDX/cyclonedx-go"
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestRelease_IsTheSameWhenItIsBuiltAgain(t *testing.T) {
+	t.Parallel()
+	first, second := made(t, "1.0.0-test"), made(t, "1.0.0-test")
+	if len(first) != 3 {
+		t.Fatalf("a release for one platform has %d files, want an archive, an SBOM and checksums", len(first))
+	}
+	for name, content := range first {
+		if !bytes.Equal(content, second[name]) {
+			t.Errorf("%s differs", name)
+		}
+	}
+
+	base := "commerce_1.0.0-test_linux_" + runtime.GOARCH
+	packed := unpacked(t, first[base+".tar.gz"])
+	program := filepath.Join(t.TempDir(), "commerce")
+	if err := os.WriteFile(program, packed[base+"/commerce"], 0o755); err != nil {
+		t.Fatal(err)
+	}
+	checkProgram(t, program, "1.0.0-test")
+	checkLicenses(t, string(packed[base+"/LICENSES.txt"]))
+	checkSBOM(t, first[base+".cdx.json"])
+
+	delete(first, base+".tar.gz")
+	for name := range first {
+		if name != "SHA256SUMS" && !strings.Contains(string(first["SHA256SUMS"]), "  "+name+"\n") {
+			t.Errorf("SHA256SUMS does not have %s", name)
+		}
+	}
+}
+
+// made makes a release of HEAD for one platform and returns its files, after sha256sum has
+// checked them.
+func made(t *testing.T, version string) map[string][]byte {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "release")
+	r := release{repository: "../..", commit: "HEAD", version: version, out: out, platforms: []platform{{"linux", runtime.GOARCH}}}
+	if err := r.make(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	check := exec.CommandContext(t.Context(), "sha256sum", "--check", "--strict", "SHA256SUMS")
+	check.Dir = out
+	if said, err := check.CombinedOutput(); err != nil {
+		t.Errorf("sha256sum: %v: %s", err, said)
+	}
+	files := map[string][]byte{}
+	names, err := os.ReadDir(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range names {
+		if files[f.Name()], err = os.ReadFile(filepath.Join(out, f.Name())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return files
+}
+
+func unpacked(t *testing.T, archive []byte) map[string][]byte {
+	t.Helper()
+	compressed, err := gzip.NewReader(bytes.NewReader(archive))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string][]byte{}
+	for r := tar.NewReader(compressed); ; {
+		header, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return files
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if files[header.Name], err = io.ReadAll(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// checkProgram checks that a program is static, stripped and stamped.
+func checkProgram(t *testing.T, program, version string) {
+	t.Helper()
+	binary, err := elf.Open(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer binary.Close()
+	for _, section := range []string{".symtab", ".debug_info", ".interp"} {
+		if binary.Section(section) != nil {
+			t.Errorf("the program has the section %s", section)
+		}
+	}
+	said, err := exec.CommandContext(t.Context(), program, "version").Output()
+	if err != nil || strings.TrimSpace(string(said)) != version {
+		t.Errorf("commerce version prints %q (%v), want %s", said, err, version)
+	}
+	content, err := os.ReadFile(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if home, err := os.UserHomeDir(); err != nil || bytes.Contains(content, []byte(home+"/")) {
+		t.Errorf("the program has paths of this machine's user (%v)", err)
+	}
+}
+
+func checkLicenses(t *testing.T, texts string) {
+	t.Helper()
+	for _, want := range []string{"github.com/gin-gonic/gin v1.", "Permission is hereby granted", "std 1.", "Redistribution and use"} {
+		if !strings.Contains(texts, want) {
+			t.Errorf("LICENSES.txt does not have %q", want)
+		}
+	}
+}
+
+// checkSBOM compares the components with the modules that docs/licenses.md lists for the
+// program, which another test compares with the program's imports.
+func checkSBOM(t *testing.T, text []byte) {
+	t.Helper()
+	var bom cyclonedx.BOM
+	if err := cyclonedx.NewBOMDecoder(bytes.NewReader(text), cyclonedx.BOMFileFormatJSON).Decode(&bom); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, c := range *bom.Components {
+		got = append(got, c.Name)
+		if c.Version == "" || c.PackageURL != "pkg:golang/"+c.Name+"@"+c.Version || c.Licenses == nil {
+			t.Errorf("component %s: version %q, purl %q, licenses %v", c.Name, c.Version, c.PackageURL, c.Licenses)
+		}
+	}
+	page, err := os.ReadFile("../../docs/licenses.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(page), "\n## In the binary\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	want := []string{"std"}
+	for _, found := range row.FindAllStringSubmatch(section, -1) {
+		want = append(want, found[1])
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("components (-licenses.md +SBOM):\n%s", diff)
+	}
+	var raw struct{ SpecVersion, SerialNumber string }
+	if err := json.Unmarshal(text, &raw); err != nil || raw.SpecVersion != "1.6" ||
+		!regexp.MustCompile(`^urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`).MatchString(raw.SerialNumber) {
+		t.Errorf("SBOM begins with %+v (%v)", raw, err)
+	}
+}
+
+func TestRelease_RefusesAVersionThatIsNotPrepared(t *testing.T) {
+	t.Parallel()
+	out := filepath.Join(t.TempDir(), "release")
+	for version, want := range map[string]string{
+		"9.9.9":    "docs/changelog.md",
+		"":         "version \"\"",
+		"../other": "version \"../other\"",
+		"1 0":      "version \"1 0\"",
+	} {
+		r := release{repository: "../..", commit: "HEAD", version: version, out: out}
+		if err := r.make(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("version %q: %v, want an error with %q", version, err, want)
+		}
+	}
+	r := release{repository: "../..", commit: "no-such-commit", version: "test", out: out}
+	if err := r.make(t.Context()); err == nil || !strings.Contains(err.Error(), "no-such-commit") {
+		t.Errorf("unknown commit: %v", err)
+	}
+	if _, err := os.Stat(out); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a refused release left %s: %v", out, err)
+	}
+}
+
+func TestRelease_ThatFailsLeavesTheOldOne(t *testing.T) {
+	t.Parallel()
+	out := filepath.Join(t.TempDir(), "release")
+	old := filepath.Join(out, "SHA256SUMS")
+	if err := errors.Join(os.Mkdir(out, 0o755), os.WriteFile(old, []byte("old"), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	r := release{repository: "../..", commit: "HEAD", version: "test", out: out, platforms: []platform{{"linux", "no-such-architecture"}}}
+	if err := r.make(t.Context()); err == nil || !strings.Contains(err.Error(), "no-such-architecture") {
+		t.Errorf("make: %v", err)
+	}
+	if content, err := os.ReadFile(old); err != nil || string(content) != "old" {
+		t.Errorf("the old release: %q, %v", content, err)
+	}
+}
