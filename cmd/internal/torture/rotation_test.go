@@ -1,0 +1,296 @@
+package torture
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+	"github.com/jackc/pgx/v5"
+
+	"commerce/deploy/ephemeral"
+)
+
+// Customers and a merchant's program use two instances through haproxy while all secrets are
+// replaced, as docs/runbook.md says.
+func TestRotation_OfAllSecretsRefusesNobody(t *testing.T) {
+	t.Parallel()
+	redis, database := ephemeral.StartRedis(t), ephemeral.StartPostgres(t)
+	owner := database.URL
+	if err := stock(t.Context(), programs.compiled(t, ""), owner); err != nil {
+		t.Fatal(err)
+	}
+	execSQL(t, owner, readFile(t, "../../../deploy/postgres/roles.sql"))
+	s := &secrets{t: t, dir: t.TempDir()}
+	oldRedis := ephemeral.AsUser(t, redis.URL, readFile(t, "../../../deploy/redis/users.conf"), "commerce")
+	s.write("JWT_SECRET", strings.Repeat("o", 32))
+	s.write("REDIS_URL", oldRedis)
+	s.write("DATABASE_URL", loginAs(t, owner, "commerce_service", ""))
+	instances := []*service{startService(t, s.settings()...), startService(t, s.settings()...)}
+
+	c := &rotationCrowd{t: t, url: startHAProxy(t, instances[0], instances[1])}
+	c.issuer.Store(new(strings.Repeat("o", 32)))
+	c.apiToken.Store(new(apiToken(t, owner, "first")))
+	stop := c.arrive(4)
+	defer stop()
+	c.awaitCalls()
+
+	// The new secrets are accepted before anyone uses them.
+	newRedis := addPassword(t, redis, oldRedis, "the new password")
+	execSQL(t, owner, `CREATE ROLE commerce_service_b LOGIN PASSWORD 'the new password' IN ROLE commerce_service`)
+	s.write("JWT_SECRET", strings.Repeat("n", 32))
+	s.write("JWT_SECRET_PREVIOUS", strings.Repeat("o", 32))
+	s.write("REDIS_URL", newRedis)
+	s.write("DATABASE_URL", loginAs(t, owner, "commerce_service_b", "the new password"))
+	replaceEach(t, instances, s.settings())
+
+	// Those who sign or send secrets change to the new ones.
+	c.awaitCalls()
+	c.issuer.Store(new(strings.Repeat("n", 32)))
+	oldToken := *c.apiToken.Swap(new(apiToken(t, owner, "second")))
+	execSQL(t, owner, `UPDATE page_link_key SET key = uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())`)
+	c.awaitCalls() // all later calls use the new ones
+
+	// The old ones are withdrawn.
+	s.remove("JWT_SECRET_PREVIOUS")
+	replaceEach(t, instances, s.settings())
+	id, _, _ := strings.Cut(oldToken, "|")
+	command(t, programs.compiled(t, ""), []string{"DATABASE_URL=" + owner}, "token", "revoke", id)
+	execSQL(t, owner, `ALTER ROLE commerce_service NOLOGIN`)
+	removePassword(t, redis, oldRedis)
+	for _, instance := range instances { // they need the new logins to open connections
+		if _, err := instance.terminate(); err != nil {
+			t.Error(err)
+		}
+		instance.start()
+		awaitRequests(t, instance)
+	}
+	c.awaitCalls()
+	stop()
+	t.Logf("%d calls, %d pages by link", c.calls.Load(), c.links.Load())
+
+	for _, instance := range instances {
+		shopper := newShopper(t, instance)
+		if a := shopper.as("", c.token("withdrawn", strings.Repeat("o", 32))).send("GET", "/cart", ""); a.Status != http.StatusUnauthorized {
+			t.Errorf("a token of the old secret: %v", a)
+		}
+		if a := shopper.send("GET", "/subscriptions", "", "Authorization", "Bearer "+oldToken); a.Status != http.StatusUnauthorized {
+			t.Errorf("the old API token: %v", a)
+		}
+	}
+}
+
+// secrets are the files of an instance's secrets.
+type secrets struct {
+	t     testing.TB
+	dir   string
+	names []string
+}
+
+func (s *secrets) write(name, value string) {
+	s.t.Helper()
+	if err := os.WriteFile(filepath.Join(s.dir, name), []byte(value+"\n"), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *secrets) remove(name string) {
+	s.t.Helper()
+	if err := os.Remove(filepath.Join(s.dir, name)); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// settings name each file. They empty JWT_SECRET, which startService sets.
+func (s *secrets) settings() []string {
+	s.t.Helper()
+	files, err := os.ReadDir(s.dir)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	all := []string{"JWT_SECRET=", "TRUSTED_PROXIES=127.0.0.1"}
+	for _, f := range files {
+		all = append(all, f.Name()+"_FILE="+filepath.Join(s.dir, f.Name()))
+	}
+	return all
+}
+
+// replaceEach replaces one instance after the other.
+func replaceEach(t *testing.T, instances []*service, settings []string) {
+	t.Helper()
+	for _, instance := range instances {
+		if _, err := instance.terminate(); err != nil {
+			t.Error(err)
+		}
+		instance.settings = settings
+		instance.start()
+		awaitRequests(t, instance)
+	}
+}
+
+// rotationCrowd is customers and a merchant's program. None of their calls may fail.
+type rotationCrowd struct {
+	t        *testing.T
+	url      string
+	issuer   atomic.Pointer[string] // the secret that signs customers' tokens
+	apiToken atomic.Pointer[string]
+
+	calls, links, failed atomic.Int64
+	rounds               []atomic.Int64 // complete rounds of each client
+}
+
+// arrive starts n customers and one program.
+func (c *rotationCrowd) arrive(n int) (stop func()) {
+	var stopped atomic.Bool
+	var all sync.WaitGroup
+	c.rounds = make([]atomic.Int64, n+1)
+	client := shopperAt(c.t, func() string { return c.url })
+	for i := range n + 1 {
+		round := func() { c.shop(client, fmt.Sprint("customer-", i)) }
+		if i == n {
+			round = func() { c.read(client) }
+		}
+		all.Go(func() {
+			for !stopped.Load() {
+				round()
+				c.rounds[i].Add(1)
+				time.Sleep(5 * time.Millisecond)
+			}
+		})
+	}
+	return sync.OnceFunc(func() { stopped.Store(true); all.Wait() })
+}
+
+// awaitCalls waits until each client has made a whole round that begins after the call.
+func (c *rotationCrowd) awaitCalls() {
+	c.t.Helper()
+	for i := range c.rounds {
+		for from, began := c.rounds[i].Load(), time.Now(); c.rounds[i].Load() < from+2; time.Sleep(5 * time.Millisecond) {
+			if time.Since(began) > startLimit {
+				c.t.Fatalf("client %d makes no calls for %v", i, startLimit)
+			}
+		}
+	}
+}
+
+func (c *rotationCrowd) token(customer, secret string) string {
+	return signJWT(c.t, jwt.SigningMethodHS256, []byte(secret), claimsOf(storeOne, customer))
+}
+
+// check counts a call and reports whether it was served.
+func (c *rotationCrowd) check(what string, a reply) bool {
+	c.calls.Add(1)
+	if a.Status != http.StatusOK && c.failed.Add(1) <= 20 {
+		c.t.Errorf("%s: %v", what, a)
+	}
+	return a.Status == http.StatusOK
+}
+
+// shop adds a product and removes it, with one token of the issuer.
+func (c *rotationCrowd) shop(client *shopper, name string) {
+	customer := client.as("", c.token(name, *c.issuer.Load()))
+	c.check("add", customer.send("POST", "/cart/add", `{"product_id":1001}`))
+	c.check("read", customer.send("GET", "/cart", ""))
+	c.check("clear", customer.send("DELETE", "/cart/clear", ""))
+}
+
+// read follows the links of a list to its end.
+func (c *rotationCrowd) read(client *shopper) {
+	path, authorization := "/subscriptions?per_page=10", "Bearer "+*c.apiToken.Load()
+	for path != "" {
+		a := client.send("GET", path, "", "Authorization", authorization)
+		if !c.check(path, a) {
+			return
+		}
+		var page struct {
+			Data struct {
+				Next string `json:"next_page_url"`
+			}
+		}
+		if err := json.Unmarshal(a.Raw, &page); err != nil {
+			c.t.Errorf("%s: %v", path, err)
+			return
+		}
+		if path = ""; page.Data.Next != "" {
+			path = strings.TrimPrefix(page.Data.Next, c.url)
+			c.links.Add(1)
+		}
+	}
+}
+
+// apiToken creates an API token of store 1.
+func apiToken(t *testing.T, database, name string) string {
+	t.Helper()
+	return command(t, programs.compiled(t, ""), []string{"DATABASE_URL=" + database}, "token", "store", "--store", "1", "--name", name)
+}
+
+// loginAs returns the URL of a database with another user.
+func loginAs(t *testing.T, database, name, password string) string {
+	t.Helper()
+	u, err := url.Parse(database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.User = url.UserPassword(name, password)
+	return u.String()
+}
+
+// addPassword gives the user of a Redis URL one more password, and returns the URL with that.
+func addPassword(t *testing.T, redis *ephemeral.Server, old, password string) string {
+	t.Helper()
+	u, err := url.Parse(old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := redis.Admin().Do(t.Context(), "ACL", "SETUSER", u.User.Username(), ">"+password).Err(); err != nil {
+		t.Fatal(err)
+	}
+	u.User = url.UserPassword(u.User.Username(), password)
+	return u.String()
+}
+
+// removePassword withdraws the password of a Redis URL.
+func removePassword(t *testing.T, redis *ephemeral.Server, old string) {
+	t.Helper()
+	u, err := url.Parse(old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	password, _ := u.User.Password()
+	if err := redis.Admin().Do(t.Context(), "ACL", "SETUSER", u.User.Username(), "<"+password).Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// execSQL runs statements without parameters.
+func execSQL(t *testing.T, database, statements string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), startLimit)
+	defer cancel()
+	db, err := pgx.Connect(ctx, database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close(context.Background())
+	if _, err := db.PgConn().Exec(ctx, statements).ReadAll(); err != nil {
+		t.Fatalf("%.60s: %v", statements, err)
+	}
+}
+
+func readFile(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
