@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -86,5 +87,16 @@ func (s *service) served() (n int) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return strings.Count(page, "\ncommerce_http_request_duration_seconds_count{")
+	for line := range strings.Lines(page) {
+		if !strings.HasPrefix(line, "commerce_http_request_duration_seconds_count{") {
+			continue
+		}
+		fields := strings.Fields(line)
+		count, err := strconv.Atoi(fields[len(fields)-1])
+		if err != nil {
+			s.t.Fatalf("%s: %v", line, err)
+		}
+		n += count
+	}
+	return n
 }
