@@ -1,0 +1,107 @@
+package torture
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+
+	"commerce/deploy/ephemeral"
+)
+
+func TestBackup_OfRedisRestoresAllCarts(t *testing.T) {
+	t.Parallel()
+	steps := runbook(t, "### Redis")
+	if len(steps) != 2 {
+		t.Fatalf("the runbook has %d blocks, want the backup and the restore", len(steps))
+	}
+	lost, database := ephemeral.StartRedis(t), catalog(t)
+	s := newShopper(t, startService(t, "REDIS_URL="+lost.URL, "DATABASE_URL="+database))
+	before := map[string]reply{}
+	for _, token := range []string{"a-cart-that-is-backed-up", "a-cart-that-changes-later"} {
+		before[token] = mustChange(t, s.as(token, ""), "first-of-"+token, 1001)
+	}
+	dir := t.TempDir()
+	follow(t, dir, steps[0], "REDIS_BACKUP_URL="+ephemeral.AsUser(t, lost.URL, readFile(t, "../../../deploy/redis/users.conf"), "backup"))
+	mustChange(t, s.as("a-cart-that-changes-later", ""), "second", 1002)
+	mustChange(t, s.as("a-cart-that-begins-later", ""), "third", 1001)
+	lost.Kill()
+
+	url := restoreRedis(t, dir, steps[1])
+	s = newShopper(t, startService(t, "REDIS_URL="+url, "DATABASE_URL="+database))
+	for token, was := range before {
+		now := s.as(token, "").send("GET", "/cart", "")
+		if now.Header.Get("ETag") != was.Header.Get("ETag") || !cmp.Equal(now.Cart.Items, was.Cart.Items) {
+			t.Errorf("%s: %v, want %v", token, now, was)
+		}
+		if again := s.as(token, "").send("POST", "/cart/add", `{"product_id":1001}`, "Idempotency-Key", "first-of-"+token); !again.replayed() {
+			t.Errorf("%s: the repeat of a change from before the backup: %v, want a replay", token, again)
+		}
+	}
+	if a := s.as("a-cart-that-begins-later", "").send("GET", "/cart", ""); a.Cart.Count != 0 {
+		t.Errorf("a cart from after the backup: %v", a)
+	}
+	mustChange(t, s.as("a-cart-that-changes-later", ""), "second", 1002) // lost, so it is applied
+}
+
+// restoreRedis follows the runbook with a new data directory. Then it starts Redis as usual, and
+// returns its URL.
+func restoreRedis(t *testing.T, dir, steps string) string {
+	t.Helper()
+	socket, file := listening(t) // a port that was free just now
+	if err := file.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, port, _ := strings.Cut(socket, ":")
+	data := t.TempDir()
+	conf := filepath.Join(dir, "redis.conf")
+	text := fmt.Sprintf("bind 127.0.0.1\nport %s\ndir %s\nappendonly yes\nmaxmemory-policy noeviction\n", port, data)
+	if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	url := "redis://" + socket
+	admin := redis.NewClient(&redis.Options{Addr: socket})
+	t.Cleanup(func() { // the runbook's server runs in the background, if a step fails
+		_ = admin.ShutdownNoSave(context.Background()).Err()
+		_ = admin.Close()
+	})
+	follow(t, dir, steps, "REDIS_CONF="+conf, "REDIS_DATA="+data, "REDIS_ADMIN_URL="+url)
+	startUsual(t, conf, admin)
+	return url
+}
+
+// startUsual starts Redis with its settings alone, and waits until it has loaded its data.
+func startUsual(t *testing.T, conf string, admin *redis.Client) {
+	t.Helper()
+	server := exec.Command("redis-server", conf)
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = server.Process.Kill()
+		_ = server.Wait()
+	})
+	for began := time.Now(); admin.Ping(t.Context()).Err() != nil; time.Sleep(20 * time.Millisecond) {
+		if time.Since(began) > startLimit {
+			t.Fatalf("the restored Redis does not answer within %v", startLimit)
+		}
+	}
+}
+
+// mustChange adds a product with a key.
+func mustChange(t *testing.T, s *shopper, key string, product int64) reply {
+	t.Helper()
+	a := s.send("POST", "/cart/add", fmt.Sprintf(`{"product_id":%d}`, product), "Idempotency-Key", key)
+	if a.Status != http.StatusOK || a.replayed() {
+		t.Fatalf("add %d: %v", product, a)
+	}
+	return a
+}

@@ -1,0 +1,45 @@
+package torture
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// runbook returns the shell blocks of a section of docs/runbook.md.
+func runbook(t *testing.T, heading string) []string {
+	t.Helper()
+	_, section, found := strings.Cut(readFile(t, "../../../docs/runbook.md"), "\n"+heading+"\n")
+	if !found {
+		t.Fatalf("the runbook has no section %q", heading)
+	}
+	section, _, _ = strings.Cut(section, "\n#")
+	var blocks []string
+	for _, block := range regexp.MustCompile("(?ms)^```sh\n(.*?)^```$").FindAllStringSubmatch(section, -1) {
+		blocks = append(blocks, block[1])
+	}
+	return blocks
+}
+
+// follow runs a shell block of the runbook in a folder that has the repository's deploy and the
+// program commerce.
+func follow(t *testing.T, dir, block string, settings ...string) {
+	t.Helper()
+	bin := filepath.Dir(programs.compiled(t, ""))
+	link := filepath.Join(bin, "commerce")
+	if err := os.Symlink(programs.compiled(t, ""), link); err != nil && !os.IsExist(err) {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 3*startLimit)
+	defer cancel()
+	shell := exec.CommandContext(ctx, "sh", "-eux", "-c", block)
+	shell.Dir = dir
+	shell.Env = append([]string{"PATH=" + bin + ":" + os.Getenv("PATH")}, settings...)
+	if said, err := shell.CombinedOutput(); err != nil {
+		t.Fatalf("%v:\n%s", err, said)
+	}
+}
