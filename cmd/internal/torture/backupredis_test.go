@@ -35,7 +35,7 @@ func TestBackup_OfRedisRestoresAllCarts(t *testing.T) {
 	mustChange(t, s.as("a-cart-that-begins-later", ""), "third", 1001)
 	lost.Kill()
 
-	url := restoreRedis(t, dir, steps[1])
+	url := restoreRedis(t, dir, t.TempDir(), steps[1])
 	s = newShopper(t, startService(t, "REDIS_URL="+url, "DATABASE_URL="+database))
 	for token, was := range before {
 		now := s.as(token, "").send("GET", "/cart", "")
@@ -53,18 +53,17 @@ func TestBackup_OfRedisRestoresAllCarts(t *testing.T) {
 }
 
 // restoreRedis follows the runbook with a new data directory. Then it starts Redis as usual, and
-// returns its URL.
-func restoreRedis(t *testing.T, dir, steps string) string {
+// returns its URL. settings are lines of redis.conf.
+func restoreRedis(t *testing.T, dir, data, steps string, settings ...string) string {
 	t.Helper()
 	socket, file := listening(t) // a port that was free just now
 	if err := file.Close(); err != nil {
 		t.Fatal(err)
 	}
 	_, port, _ := strings.Cut(socket, ":")
-	data := t.TempDir()
 	conf := filepath.Join(dir, "redis.conf")
-	text := fmt.Sprintf("bind 127.0.0.1\nport %s\ndir %s\nappendonly yes\nmaxmemory-policy noeviction\n", port, data)
-	if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
+	lines := append(settings, "bind 127.0.0.1", "port "+port, "dir "+data, "appendonly yes", "maxmemory-policy noeviction")
+	if err := os.WriteFile(conf, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	url := "redis://" + socket

@@ -19,7 +19,7 @@ func runbook(t *testing.T, heading string) []string {
 	}
 	section, _, _ = strings.Cut(section, "\n#")
 	var blocks []string
-	for _, block := range regexp.MustCompile("(?ms)^```sh\n(.*?)^```$").FindAllStringSubmatch(section, -1) {
+	for _, block := range regexp.MustCompile("(?ms)^ *```sh\n(.*?)^ *```$").FindAllStringSubmatch(section, -1) {
 		blocks = append(blocks, block[1])
 	}
 	return blocks
