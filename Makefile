@@ -18,7 +18,7 @@ endif
 WITH_SERVERS = sh $(CURDIR)/deploy/ephemeral/install.sh $(GO) run commerce/deploy/ephemeral/run --
 
 .DEFAULT_GOAL := help
-.PHONY: run test race lint build bench compare fuzz torture schedules histories help go-test go-fuzz
+.PHONY: run test race lint build release bench compare fuzz torture schedules histories help go-test go-fuzz
 
 run: ## run the demo with sample data, without Redis or Postgres
 	@echo "Compiling the demo. The first time takes a minute or two; later it takes seconds."
@@ -39,6 +39,11 @@ lint: ## run gofumpt, go vet and staticcheck
 
 build: ## build the service as bin/commerce
 	$(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/commerce ./cmd/commerce
+
+release: OUT = bin/release
+release: VERSION = $(shell git describe --tags --always)
+release: ## build VERSION (the commit) for all platforms, with SBOMs and checksums, in OUT (bin/release)
+	$(GO) -C deploy/release run . -repository $(CURDIR) -version $(VERSION) -out $(abspath $(OUT))
 
 bench: OUT = bin/bench
 bench: ## compare the service to minimal programs; tables and plots in OUT (bin/bench)
