@@ -8,6 +8,7 @@ import (
 	"encoding/pem"
 	"fmt"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -141,9 +142,11 @@ func newIssuer(t *testing.T) issuer {
 		t.Fatal(err)
 	}
 	key := map[string]string{"kty": "OKP", "crv": "Ed25519", "alg": "EdDSA", "use": "sig", "kid": "1", "x": base64.RawURLEncoding.EncodeToString(public)}
-	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_ = json.NewEncoder(w).Encode(map[string]any{"keys": []any{key}})
 	}))
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // clients that do not know the authority
+	server.StartTLS()
 	t.Cleanup(server.Close)
 	return issuer{
 		keys:        server.URL,
