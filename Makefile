@@ -17,6 +17,9 @@ endif
 # the command's environment.
 WITH_SERVERS = sh $(CURDIR)/deploy/ephemeral/install.sh $(GO) run commerce/deploy/ephemeral/run --
 
+# A module of its own, with the tests of the files in deploy.
+CHECK = deploy/check
+
 .DEFAULT_GOAL := help
 .PHONY: run test race lint build bench compare fuzz torture schedules histories help go-test go-fuzz
 
@@ -36,6 +39,8 @@ lint: ## run gofumpt, go vet and staticcheck
 		echo "not formatted (go tool gofumpt -w .):" $$unformatted; exit 1; }
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
+	$(GO) -C $(CHECK) vet ./...
+	staticcheck=$$($(GO) tool -n staticcheck) && cd $(CHECK) && $$staticcheck ./...
 
 build: ## build the service as bin/commerce
 	$(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/commerce ./cmd/commerce
@@ -88,6 +93,7 @@ go-test:
 	$(GO) test -vet=off $(ONCE) -timeout 6m $$($(GO) list ./... | grep -vx $(patsubst ./%,-e commerce/%,$(LOADS) $(TORTURE)))
 	$(GO) test -vet=off $(ONCE) -timeout 6m -p 1 $(LOADS)
 	$(GO) test -vet=off -timeout 6m -parallel 4 $(TORTURE) # its tests mostly wait
+	$(GO) -C $(CHECK) test -vet=off -timeout 6m ./...
 
 go-fuzz:
 	GO=$(GO) sh deploy/fuzz.sh $(FUZZTIME)

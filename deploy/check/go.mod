@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	commerce v0.0.0
 	github.com/compose-spec/compose-go/v2 v2.16.2
+	github.com/coreos/go-systemd/v22 v22.7.0
 	github.com/golang-jwt/jwt/v5 v5.3.1
 	github.com/moby/buildkit v0.31.0
 	github.com/moby/patternmatcher v0.6.1

@@ -125,7 +125,9 @@ func TestRedis_OneServerKeepsCartsWhenItRestarts(t *testing.T) {
 	secrets := passwords(t)
 	server := startRedis(t, secrets, redisPorts(t, 1)[0], "server.conf", asIs)
 	server.wantNoAnonymous(t)
-	url := func(user string) string { return "redis://" + user + ":" + password(t, secrets, user) + "@" + server.addr() }
+	url := func(user string) string {
+		return "redis://" + user + ":" + password(t, secrets, user) + "@" + server.addr()
+	}
 	s := openShop(t, url("commerce"))
 	token := s.add(t, "")
 	server.end(syscall.SIGTERM)
