@@ -17,6 +17,10 @@ endif
 # the command's environment.
 WITH_SERVERS = sh $(CURDIR)/deploy/ephemeral/install.sh $(GO) run commerce/deploy/ephemeral/run --
 
+# Modules of their own, so that the service's module does not need what they need: the tests
+# of the files in deploy, and the program that makes releases.
+MODULES = deploy/check deploy/release
+
 .DEFAULT_GOAL := help
 .PHONY: run test race lint build release bench compare fuzz torture schedules histories help go-test go-fuzz
 
@@ -36,6 +40,8 @@ lint: ## run gofumpt, go vet and staticcheck
 		echo "not formatted (go tool gofumpt -w .):" $$unformatted; exit 1; }
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
+	staticcheck=$$($(GO) tool -n staticcheck) && for module in $(MODULES); do \
+		(cd $$module && $(GO) vet ./... && $$staticcheck ./...) || exit 1; done
 
 build: ## build the service as bin/commerce
 	$(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/commerce ./cmd/commerce
@@ -93,6 +99,7 @@ go-test:
 	$(GO) test -vet=off $(ONCE) -timeout 6m $$($(GO) list ./... | grep -vx $(patsubst ./%,-e commerce/%,$(LOADS) $(TORTURE)))
 	$(GO) test -vet=off $(ONCE) -timeout 6m -p 1 $(LOADS)
 	$(GO) test -vet=off -timeout 6m -parallel 4 $(TORTURE) # its tests mostly wait
+	for module in $(MODULES); do $(GO) -C $$module test -vet=off -timeout 6m ./... || exit 1; done
 
 go-fuzz:
 	GO=$(GO) sh deploy/fuzz.sh $(FUZZTIME)

@@ -21,15 +21,15 @@ import (
 var accepted = []string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT"}
 
 // acceptedInTests are further licenses of modules that are not given away.
-var acceptedInTests = []string{"CC-BY-4.0", "FTL", "MPL-2.0", "OFL-1.1"}
+var acceptedInTests = []string{"CC-BY-4.0", "CC-BY-SA-4.0", "FTL", "MPL-2.0", "OFL-1.1"}
 
 // chosen are licenses of modules whose license file only offers a choice.
 var chosen = map[string]string{"github.com/golang/freetype": "FTL"}
 
 func TestLicenses_OfEachModuleAreListedAndAccepted(t *testing.T) {
 	t.Parallel()
-	inBinary := modulesOf(t, "./cmd/commerce")
-	elsewhere := modulesOf(t, "-test", "./...", "tool")
+	inBinary := modulesOf(t, "..", "./cmd/commerce")
+	elsewhere := modulesOf(t, "..", "-test", "./...", "tool")
 	for path := range inBinary {
 		delete(elsewhere, path)
 	}
@@ -57,6 +57,23 @@ func TestLicenses_OfEachModuleAreListedAndAccepted(t *testing.T) {
 	}
 }
 
+// The module of the tests of deploy's files is not part of anything that is given away, and
+// needs many modules, so the page does not list them.
+func TestLicenses_OfTheChecksOfDeployAreAccepted(t *testing.T) {
+	t.Parallel()
+	for path, dir := range modulesOf(t, "../deploy/check", "-test", "./...") {
+		if path == "commerce" { // the service itself
+			continue
+		}
+		found := cmp.Or(chosen[path], licenseIn(t, dir))
+		for license := range strings.SplitSeq(found, ", ") {
+			if !slices.Contains(accepted, license) && !slices.Contains(acceptedInTests, license) {
+				t.Errorf("%s has the license %q, which nobody has accepted", path, license)
+			}
+		}
+	}
+}
+
 func TestLicenses_OfNPMPackagesAreListedAndAccepted(t *testing.T) {
 	t.Parallel()
 	var lock struct {
@@ -78,12 +95,13 @@ func TestLicenses_OfNPMPackagesAreListedAndAccepted(t *testing.T) {
 	}
 }
 
-// modulesOf returns the folders of the modules that packages depend on, by path.
-func modulesOf(t *testing.T, packages ...string) map[string]string {
+// modulesOf returns the folders of the modules that packages of the module in root depend on,
+// by path.
+func modulesOf(t *testing.T, root string, packages ...string) map[string]string {
 	t.Helper()
 	const each = "{{with .Module}}{{if not .Main}}{{.Path}} {{.Dir}}{{end}}{{end}}"
 	list := exec.Command("go", append([]string{"list", "-tags=nomsgpack", "-deps", "-f", each}, packages...)...) // the Makefile's tag
-	list.Dir, list.Stderr = "..", os.Stderr
+	list.Dir, list.Stderr = root, os.Stderr
 	out, err := list.Output()
 	if err != nil {
 		t.Fatalf("go list: %v", err)

@@ -49,6 +49,7 @@ var imports = map[string][]string{
 
 	"docs": nil,
 
+	"deploy/check":         nil, // tests only, in a module of their own
 	"deploy/migrations":    nil,
 	"deploy/connect":       {"auth/cause"},
 	"deploy/heap":          nil,

@@ -30,6 +30,8 @@ missing() {
 	for program in haproxy pgbouncer curl jq sqlite3; do
 		has $program || echo $program
 	done
+	has systemd-analyze || echo systemd # checks units
+	[ -e /etc/ssl/certs/ca-certificates.crt ] || echo ca-certificates
 	ls /usr/lib/*/faketime/libfaketime.so.1 >/dev/null 2>&1 || echo faketime # sets the clocks of servers ahead
 }
 

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"strconv"
+	"testing"
 )
 
 // Ports are below those that Linux assigns to outgoing connections (32768 and up), so
@@ -18,6 +19,17 @@ const (
 	lastPort  = 21999
 	busOffset = 10000
 )
+
+// FreePorts returns n different ports of 127.0.0.1 for servers that a test starts itself. They
+// are free now, as is the port 10000 above each.
+func FreePorts(tb testing.TB, n int) []int {
+	tb.Helper()
+	ports, err := freePorts(n)
+	if err != nil {
+		tb.Fatalf("ephemeral: %v", err)
+	}
+	return ports
+}
 
 // freePorts returns n ports of 127.0.0.1 that are free now, as is the port busOffset above
 // each.

@@ -1,0 +1,222 @@
+package check_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"commerce/deploy/ephemeral"
+)
+
+// asIs replaces nothing.
+var asIs = strings.NewReplacer()
+
+// faster makes replicas copy their master without a pause.
+var faster = []string{"--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1"}
+
+// shop is the image with a database, serving from Redis servers.
+type shop struct {
+	container
+	service
+	database string
+}
+
+// openShop starts the service with a Redis URL.
+func openShop(t *testing.T, redisURL string, settings ...string) shop {
+	t.Helper()
+	c := builtImage(t).container(t, nil)
+	database := ephemeral.Postgres(t)
+	env := append([]string{"DATABASE_URL=" + database, "REDIS_URL=" + redisURL, "JWT_SECRET=" + strings.Repeat("s", 32)}, settings...)
+	c.run(t, env, "migrate", "up")
+	c.run(t, env, "seed")
+	return shop{c, c.serve(t, env, "serve"), database}
+}
+
+// add puts a product into a new cart, and returns its token. It waits until the change has the
+// durability, "" if the service does not wait for replicas.
+func (s shop) add(t *testing.T, durability string) (token string) {
+	t.Helper()
+	eventually(t, func() error {
+		response, err := s.call(t, http.MethodPost, "/cart/add", `{"product_id":1,"qty":1}`, "")
+		token = response.Data.CartToken
+		if err == nil && response.durability != durability {
+			err = fmt.Errorf("the durability of the change is %q, want %q", response.durability, durability)
+		}
+		return err
+	})
+	return token
+}
+
+// wantCart waits until the cart of a token has one line.
+func (s shop) wantCart(t *testing.T, token string) {
+	t.Helper()
+	eventually(t, func() error {
+		response, err := s.call(t, http.MethodGet, "/cart", "", token)
+		if err == nil && response.Data.Count != 1 {
+			err = fmt.Errorf("the cart has %d products, want 1", response.Data.Count)
+		}
+		return err
+	})
+}
+
+type cartResponse struct {
+	Data struct {
+		CartToken string `json:"cart_token"`
+		Count     int    `json:"count"`
+	} `json:"data"`
+	durability string // the header
+}
+
+// call makes a cart call. A status other than 200 is an error.
+func (s shop) call(t *testing.T, method, path, body, token string) (parsed cartResponse, err error) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, s.public+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("X-Public-Key", "pk_demo")
+	request.Header.Set("X-Cart-Token", token)
+	request.Header.Set("Content-Type", "application/json")
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return parsed, err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		return parsed, err
+	}
+	if response.StatusCode != http.StatusOK {
+		return parsed, fmt.Errorf("%s %s: status %d: %s", method, path, response.StatusCode, text)
+	}
+	parsed.durability = response.Header.Get("Durability")
+	return parsed, json.Unmarshal(text, &parsed)
+}
+
+// wantChecked waits until `commerce check` has no serious finding about Redis, and no finding
+// but ok with the codes.
+func (s shop) wantChecked(t *testing.T, redisURL string, codes ...string) {
+	t.Helper()
+	eventually(t, func() error {
+		out, _ := s.command(t, []string{"REDIS_URL=" + redisURL}, "check", "--json").Output()
+		var findings []struct{ Code, Level, Server, Message string }
+		if err := json.Unmarshal(out, &findings); err != nil || len(findings) == 0 {
+			t.Fatalf("commerce check: %v\n%s", err, out)
+		}
+		for _, f := range findings {
+			if f.Level == "serious" || f.Level != "ok" && slices.Contains(codes, f.Code) {
+				return fmt.Errorf("commerce check: %s: %s %s: %s", f.Server, f.Level, f.Code, f.Message)
+			}
+		}
+		return nil
+	})
+}
+
+func TestRedis_OneServerKeepsCartsWhenItRestarts(t *testing.T) {
+	t.Parallel()
+	secrets := passwords(t)
+	server := startRedis(t, secrets, redisPorts(t, 1)[0], "server.conf", asIs)
+	server.wantNoAnonymous(t)
+	url := func(user string) string {
+		return "redis://" + user + ":" + password(t, secrets, user) + "@" + server.addr()
+	}
+	s := openShop(t, url("commerce"))
+	token := s.add(t, "")
+	server.end(syscall.SIGTERM)
+	server.start(t)
+	s.wantCart(t, token)
+	s.wantChecked(t, url("check"), "redis_eviction", "redis_memory", "redis_disk")
+}
+
+// The sentinels make the servers rewrite their files, from which they start again.
+func TestRedis_SentinelsPromoteAReplica(t *testing.T) {
+	t.Parallel()
+	secrets := passwords(t)
+	ports := redisPorts(t, 6)
+	replicaOf := []string{"--replicaof", "127.0.0.1 " + fmt.Sprint(ports[0])}
+	master := startRedis(t, secrets, ports[0], "replicated.conf", asIs, faster...)
+	for _, port := range ports[1:3] {
+		startRedis(t, secrets, port, "replicated.conf", asIs, slices.Concat(faster, replicaOf)...)
+	}
+	place := strings.NewReplacer("10.0.0.1 6379", "127.0.0.1 "+fmt.Sprint(ports[0]), "commerce 5000", "commerce 1000", "commerce 30000", "commerce 3000")
+	var sentinels []string
+	for _, port := range ports[3:] {
+		sentinel := startRedis(t, secrets, port, "sentinel.conf", place)
+		sentinel.wantNoAnonymous(t)
+		sentinels = append(sentinels, sentinel.addr())
+	}
+	url := func(user string) string {
+		return "redis://" + user + ":" + password(t, secrets, user) + "@" + strings.Join(sentinels, ",") +
+			"/?master=commerce&sentinel_password=" + password(t, secrets, "sentinel")
+	}
+	s := openShop(t, url("commerce"), "DURABILITY=replica")
+	s.wantChecked(t, url("check"), "redis_sentinel", "redis_replicas", "redis_min_replicas_to_write")
+	token := s.add(t, "confirmed")
+	master.end(syscall.SIGKILL)
+	s.wantCart(t, token)
+	s.add(t, "unconfirmed") // one replica is left, which is enough for changes
+
+	master.start(t) // as a replica of the new master
+	eventually(t, func() error {
+		role, err := master.client(t).Do(t.Context(), "role").Slice()
+		if err == nil && (role[0] != "slave" || role[3] != "connected") {
+			err = fmt.Errorf("the old master is %v", role)
+		}
+		return err
+	})
+	master.end(syscall.SIGTERM)
+	master.start(t)
+	s.wantChecked(t, url("check"), "redis_sentinel", "redis_replicas", "redis_min_replicas_to_write")
+}
+
+func TestRedis_ClusterReplacesALostMaster(t *testing.T) {
+	t.Parallel()
+	secrets := passwords(t)
+	var nodes []*redisServer
+	var addrs []string
+	for _, port := range redisPorts(t, 6) {
+		node := startRedis(t, secrets, port, "cluster.conf", strings.NewReplacer("cluster-node-timeout 5000", "cluster-node-timeout 1000"), faster...)
+		nodes, addrs = append(nodes, node), append(addrs, node.addr())
+	}
+	nodes[0].wantNoAnonymous(t)
+	createCluster(t, secrets, addrs)
+	url := func(user string) string {
+		return "redis://" + user + ":" + password(t, secrets, user) + "@" + strings.Join(addrs, ",")
+	}
+	s := openShop(t, url("commerce"), "DURABILITY=replica")
+	s.wantChecked(t, url("check"), "redis_coverage", "redis_slots", "redis_replicas", "redis_merges")
+	var tokens []string
+	for range 6 {
+		tokens = append(tokens, s.add(t, "confirmed"))
+	}
+	nodes[0].end(syscall.SIGKILL)
+	for _, token := range tokens {
+		s.wantCart(t, token)
+	}
+	nodes[0].start(t)
+	s.wantChecked(t, url("check"), "redis_coverage", "redis_slots", "redis_replicas", "redis_merges")
+}
+
+// createCluster runs the command in cluster.conf for other addresses.
+func createCluster(t *testing.T, secrets string, addrs []string) {
+	t.Helper()
+	text := strings.ReplaceAll(read(t, "deploy/redis/cluster.conf"), "\\\n#", "")
+	command := regexp.MustCompile(`REDISCLI_AUTH=<password> (redis-cli .*--cluster create .*?) 10\.0\.0\.1:6379 .*`).FindStringSubmatch(text)
+	if command == nil {
+		t.Fatal("cluster.conf has no command that creates the cluster")
+	}
+	words := slices.Concat(strings.Fields(command[1]), addrs, []string{"--cluster-yes"})
+	create := exec.CommandContext(t.Context(), words[0], words[1:]...)
+	create.Env = []string{"REDISCLI_AUTH=" + password(t, secrets, "admin"), "HOME=" + filepath.Join(secrets, "none")}
+	if out, err := create.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", strings.Join(words, " "), err, out)
+	}
+}

@@ -1,0 +1,162 @@
+package check_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"commerce/deploy/ephemeral"
+)
+
+// passwords returns the folder that deploy/redis/passwords.sh fills.
+func passwords(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for range 2 { // the second time keeps the passwords
+		if out, err := exec.CommandContext(t.Context(), "sh", filepath.Join(root, "deploy/redis/passwords.sh"), dir).CombinedOutput(); err != nil {
+			t.Fatalf("passwords.sh: %v\n%s", err, out)
+		}
+	}
+	return dir
+}
+
+// password returns the password of a user.
+func password(t *testing.T, secrets, user string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(secrets, user+".password"))
+	if err != nil || len(text) != 40 {
+		t.Fatalf("the password of %s has %d characters, want 40: %v", user, len(text), err)
+	}
+	return string(text)
+}
+
+// redisServer is a Redis server or a sentinel on a machine of its own: a folder with copies
+// of the files that docs/deploy.md puts into /etc/redis.
+type redisServer struct {
+	secrets   string
+	port      int
+	arguments []string
+	user      string // who may do everything
+	process   *exec.Cmd
+	ended     chan error
+	log       *bytes.Buffer // to be read when the process has ended
+}
+
+func (s *redisServer) addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) }
+
+// startRedis starts a server from a file of deploy/redis. The words that stand for addresses
+// of other servers are replaced, as an operator would replace them. Settings are arguments
+// that make the test faster.
+func startRedis(t *testing.T, secrets string, port int, file string, replace *strings.Replacer, settings ...string) *redisServer {
+	t.Helper()
+	machine := t.TempDir()
+	files := strings.NewReplacer("/etc/redis/", machine+"/", "/var/lib/redis", machine)
+	for _, name := range []string{
+		filepath.Join(root, "deploy/redis/common.conf"), filepath.Join(root, "deploy/redis", file),
+		filepath.Join(secrets, "users.acl"), filepath.Join(secrets, "replication.conf"), filepath.Join(secrets, "sentinel.conf"),
+	} {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(machine, filepath.Base(name)), []byte(replace.Replace(files.Replace(string(text)))), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := &redisServer{secrets: secrets, port: port, user: "admin"}
+	s.arguments = []string{filepath.Join(machine, file), "--bind", "127.0.0.1", "--port", strconv.Itoa(port)}
+	if file == "sentinel.conf" {
+		s.user, s.arguments = "", append(s.arguments, "--sentinel")
+	}
+	s.arguments = append(s.arguments, settings...)
+	t.Cleanup(func() { s.end(syscall.SIGKILL) })
+	s.start(t)
+	return s
+}
+
+// start starts the process and waits until it answers.
+func (s *redisServer) start(t *testing.T) {
+	t.Helper()
+	s.process = exec.Command("redis-server", s.arguments...)
+	s.log, s.ended = new(bytes.Buffer), make(chan error, 1)
+	s.process.Stdout, s.process.Stderr = s.log, s.log
+	s.process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := s.process.Start(); err != nil {
+		t.Fatalf("%v (sh deploy/ephemeral/install.sh)", err)
+	}
+	go func() { s.ended <- s.process.Wait() }()
+	client := s.client(t)
+	eventually(t, func() error {
+		select {
+		case err := <-s.ended:
+			s.ended <- err
+			t.Fatalf("redis-server %s: %v\n%s", strings.Join(s.arguments, " "), err, s.log)
+		default:
+		}
+		return client.Ping(t.Context()).Err()
+	})
+}
+
+// end sends a signal and waits for the end of the process. It repeats the signal, because
+// Redis ignores SIGTERM while it writes the first AOF of a new replica.
+func (s *redisServer) end(signal syscall.Signal) {
+	for s.process.Process.Signal(signal) == nil {
+		select {
+		case err := <-s.ended:
+			s.ended <- err
+			return
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// client returns a client that may do everything.
+func (s *redisServer) client(t *testing.T) *redis.Client {
+	t.Helper()
+	user := s.user
+	if user == "" {
+		user = "sentinel" // a sentinel has the password of this user, and no users
+	}
+	client := redis.NewClient(&redis.Options{Addr: s.addr(), Username: s.user, Password: password(t, s.secrets, user), MaxRetries: -1})
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+// wantNoAnonymous checks that a client without a password can do nothing.
+func (s *redisServer) wantNoAnonymous(t *testing.T) {
+	t.Helper()
+	client := redis.NewClient(&redis.Options{Addr: s.addr(), MaxRetries: -1})
+	defer client.Close()
+	if err := client.Ping(t.Context()).Err(); !redis.IsAuthError(err) {
+		t.Errorf("a client without a password: %v, want a refusal", err)
+	}
+}
+
+// redisPorts returns free ports.
+func redisPorts(t *testing.T, n int) []int {
+	t.Helper()
+	return ephemeral.FreePorts(t, n)
+}
+
+// eventually repeats a check until it succeeds, for up to a minute.
+func eventually(t *testing.T, check func() error) {
+	t.Helper()
+	err := errors.New("not checked")
+	for start := time.Now(); time.Since(start) < time.Minute; time.Sleep(50 * time.Millisecond) {
+		if err = check(); err == nil {
+			return
+		}
+	}
+	t.Fatal(fmt.Errorf("not within a minute: %w", err))
+}
