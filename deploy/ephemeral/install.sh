@@ -26,7 +26,7 @@ has() { # Debian has some of these programs in /usr/sbin, which is not in every 
 # Prints the missing packages that only some tests need.
 missing() {
 	has chromium || has chromium-browser || has google-chrome || echo chromium
-	for program in haproxy pgbouncer curl jq sqlite3; do
+	for program in haproxy pgbouncer prometheus curl jq sqlite3; do
 		has $program || echo $program
 	done
 	ls /usr/lib/*/faketime/libfaketime.so.1 >/dev/null 2>&1 || echo faketime # sets the clocks of servers ahead
