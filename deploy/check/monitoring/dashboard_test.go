@@ -1,6 +1,7 @@
 package monitoring
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -149,6 +150,33 @@ func (p panel) faults() (faults []string) {
 	}
 	return faults
 }
+
+// A panel that shows nothing while all is well looks broken, unless its description says why.
+func TestDashboard_ShowsDataOrSaysWhyNot(t *testing.T) {
+	t.Parallel()
+	s := staging{}.open(t)
+	s.always(func(context.Context) {
+		for _, c := range everyCall(s.apiToken) {
+			c.send(s.client, s.instances[0].url())
+		}
+	})
+	for _, p := range readDashboard(t).Panels {
+		if p.Type == "row" || saysWhyEmpty.MatchString(p.Description) {
+			continue
+		}
+		wait(t, "the panel "+p.Title+" shows data", func() string {
+			for _, target := range p.Targets {
+				query := strings.ReplaceAll(target.Expr, "$__rate_interval", "10s")
+				if s.prometheus.values(t, withoutVariables(query)) > 0 {
+					return ""
+				}
+			}
+			return "all queries return nothing"
+		})
+	}
+}
+
+var saysWhyEmpty = regexp.MustCompile(`Empty |No data: | no line\b| only if `)
 
 // Grafana reads these files at its start. The paths are those in its container.
 func TestGrafana_ProvisionsTheDashboardAndItsSource(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -139,6 +140,21 @@ func (p *prometheus) unevaluated(t testing.TB) (names []string) {
 		}
 	}
 	return names
+}
+
+// values returns how many values, other than NaN, a query returns now.
+func (p *prometheus) values(t testing.TB, query string) (n int) {
+	t.Helper()
+	var data struct {
+		Result []struct{ Value [2]any }
+	}
+	p.get(t, "/api/v1/query?query="+url.QueryEscape(query), &data)
+	for _, series := range data.Result {
+		if series.Value[1] != "NaN" {
+			n++
+		}
+	}
+	return n
 }
 
 // wantQuiet waits until no alert has fired for longer than any alert waits before it fires, and

@@ -55,8 +55,8 @@ func scraped(t *testing.T) known {
 			found[rule.Record] = map[string][]string{}
 		}
 	}
-	for _, labels := range found {
-		labels["job"], labels["instance"] = []string{"commerce"}, nil
+	for _, has := range found {
+		has["job"], has["instance"] = []string{"commerce"}, nil
 	}
 	return known{
 		series:     found,
@@ -87,8 +87,20 @@ func (s series) add(name string, pairs []*dto.LabelPair) {
 // browse makes each kind of call, so that each metric has a value.
 func (s *service) browse(t *testing.T, apiToken string) {
 	t.Helper()
-	guest := "a-guest-who-browses-0001"
-	for _, c := range []call{
+	for _, c := range everyCall(apiToken) {
+		wait(t, "an answer other than 503", func() string { // the first read of something can take long
+			if status, body := c.send(http.DefaultClient, s.url()); status == 0 || status == http.StatusServiceUnavailable {
+				return fmt.Sprintf("%s %s: %d %s", c.method, c.path, status, body)
+			}
+			return ""
+		})
+	}
+}
+
+// everyCall returns a call of each kind.
+func everyCall(apiToken string) []call {
+	const guest = "a-guest-who-browses-0001"
+	return []call{
 		{method: "POST", path: "/cart/add", body: `{"product_id":1}`, cart: guest},
 		{method: "POST", path: "/cart/add", body: `{"product_id":3}`, cart: guest}, // refused
 		{method: "POST", path: "/cart/add", body: `{"product_id":2,"qty":3}`, cart: guest},
@@ -99,13 +111,6 @@ func (s *service) browse(t *testing.T, apiToken string) {
 		{method: "GET", path: "/subscriptions", bearer: apiToken},
 		{method: "GET", path: "/subscriptions/summary", bearer: apiToken},
 		{method: "GET", path: "/subscriptions/changes", bearer: apiToken},
-	} {
-		wait(t, "an answer other than 503", func() string { // the first read of something can take long
-			if status, body := c.send(http.DefaultClient, s.url()); status == 0 || status == 503 {
-				return fmt.Sprintf("%s %s: %d %s", c.method, c.path, status, body)
-			}
-			return ""
-		})
 	}
 }
 
@@ -125,7 +130,7 @@ func (k known) faults(query string) (faults []string) {
 				return nil
 			}
 			for _, matcher := range n.LabelMatchers {
-				if matcher.Name != labels.MetricName {
+				if matcher.Name != model.MetricNameLabel {
 					faults = append(faults, k.faultsOfMatcher(n.Name, matcher)...)
 				}
 			}

@@ -3,7 +3,6 @@ package monitoring
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -173,7 +172,7 @@ func wait(t testing.TB, what string, try func() string) {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatal(fmt.Sprintf("not within %s: %s\n%s", patience, what, missing))
+			t.Fatalf("not within %s: %s\n%s", patience, what, missing)
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
