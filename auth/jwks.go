@@ -57,6 +57,10 @@ type JWKSConfig struct {
 	// Log receives a warning when fetches begin to fail, since withdrawn keys then stay
 	// valid, and a message when they work again. Default: slog.Default.
 	Log *slog.Logger
+
+	// Reachable is called after each fetch, with whether it succeeded, and with false when a
+	// request stops waiting for a slow one. It must not block. nil: not called.
+	Reachable func(bool)
 }
 
 // JWKS is an issuer's published key set. The first token causes the first fetch. Known
@@ -72,6 +76,7 @@ type JWKS struct {
 	propagate func(context.Context, http.Header)
 	now       func() time.Time
 	log       *slog.Logger
+	reachable func(bool)
 	set       atomic.Pointer[keySet] // nil before the first successful fetch
 
 	mu     sync.Mutex
@@ -102,6 +107,7 @@ func NewJWKS(cfg JWKSConfig) (*JWKS, error) {
 		propagate: cfg.Propagate,
 		now:       cfg.Now,
 		log:       cmp.Or(cfg.Log, slog.Default()),
+		reachable: cfg.Reachable,
 	}
 	if j.client.Transport == nil {
 		j.client.Transport = newJWKSTransport()
@@ -111,6 +117,9 @@ func NewJWKS(cfg JWKSConfig) (*JWKS, error) {
 	}
 	if j.now == nil {
 		j.now = time.Now
+	}
+	if j.reachable == nil {
+		j.reachable = func(bool) {}
 	}
 	return j, nil
 }
@@ -257,6 +266,7 @@ func (j *JWKS) late(ctx context.Context, fetch *jwksFetch, err error) {
 	first := j.fetch == fetch && j.lost.IsZero()
 	if first {
 		j.lost = fetch.began
+		j.reachable(false)
 	}
 	j.mu.Unlock()
 	if first {
@@ -274,6 +284,7 @@ func (j *JWKS) end(fetch *jwksFetch, keys []verificationKey, err error) (lost ti
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	defer close(fetch.done)
+	j.reachable(err == nil)
 	lost = j.lost
 	j.last, j.fetch, fetch.err = err, nil, err
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 	"math/big"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -507,6 +508,29 @@ func TestJWKS_KnownKeysWorkWhileTheIssuerIsDown(t *testing.T) {
 		}
 		server.publish(t, publish(t, "a", key), publish(t, "b", key))
 		wantRefusal(t, verify("b"), nil)
+	})
+}
+
+func TestJWKS_ReportsAfterEachFetchWhetherTheIssuerIsReachable(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var reports []bool
+		key, server := newEd25519(t), &issuer{}
+		j := verifierOf(t, JWKSConfig{Transport: server, Reachable: func(up bool) { reports = append(reports, up) }})
+		token := signedBy(t, jwt.SigningMethodEdDSA, key, "a")
+		fetch := func(change func()) {
+			change()
+			time.Sleep(jwksMaxAge + time.Second)
+			_, _ = j.Verify(t.Context(), token)
+			synctest.Wait() // for the fetch in the background
+		}
+		server.publish(t, publish(t, "a", key))
+		fetch(func() {})
+		fetch(func() { server.change(func() { server.err = errors.New("connection refused") }) })
+		fetch(func() { server.publish(t, publish(t, "a", key)) })
+		if want := []bool{true, false, true}; !slices.Equal(reports, want) {
+			t.Errorf("got %v, want %v", reports, want)
+		}
 	})
 }
 

@@ -92,7 +92,7 @@ type Outcome struct {
 	// names another; "" for none.
 	Moved cart.LineID
 
-	Durability string // confirmed or unconfirmed; "" when changes do not wait for replicas
+	Durability string // Confirmed or unconfirmed; "" when changes do not wait for replicas
 }
 
 // Word is an outcome: one of these, or the code of a refusal.

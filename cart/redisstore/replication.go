@@ -38,10 +38,13 @@ var unsafeWrite = replication{replicas: 1}
 // replica there is no failover that could lose it.
 func (p replication) survivesFailover() bool { return p.confirmed >= p.replicas }
 
+// Confirmed is the Durability of a change that all replicas have.
+const Confirmed = "confirmed"
+
 // durability returns the Durability header of an applied change.
 func (p replication) durability() string {
 	if p.replicas > 0 && p.survivesFailover() {
-		return "confirmed"
+		return Confirmed
 	}
 	return "unconfirmed"
 }

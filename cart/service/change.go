@@ -54,6 +54,9 @@ func (s *Carts) makeChange(ctx context.Context, v *Visit, on Conditions, c chang
 func (s *Carts) conclude(ctx context.Context, v *Visit, on Conditions, c change, o redisstore.Outcome) (Changed, error) {
 	switch code := problem.Code(o.Word); {
 	case o.Word == redisstore.Applied || o.Word == redisstore.Replayed:
+		if o.Durability != "" {
+			s.events.Replicated(o.Durability == redisstore.Confirmed)
+		}
 		priced, err := s.price(ctx, v, o.Cart)
 		if err != nil && o.Word == redisstore.Applied && on.Key == "" {
 			err = cart.OutcomeUnknown("show cart", err) // the change was made; a repeat would count twice

@@ -17,6 +17,10 @@ type Events struct {
 	// Merged is called after each attempt at a merge.
 	Merged func(outcome MergeOutcome, took time.Duration)
 
+	// Replicated is called after each change that waited for replicas, with whether all of
+	// them have it.
+	Replicated func(confirmed bool)
+
 	// Validated is called with the result of each validation.
 	Validated func(*cart.Validation)
 }
@@ -40,6 +44,9 @@ func (e Events) withDefaults() Events {
 	}
 	if e.Merged == nil {
 		e.Merged = func(MergeOutcome, time.Duration) {}
+	}
+	if e.Replicated == nil {
+		e.Replicated = func(bool) {}
 	}
 	if e.Validated == nil {
 		e.Validated = func(*cart.Validation) {}

@@ -49,16 +49,18 @@ var imports = map[string][]string{
 
 	"docs": nil,
 
-	"deploy/check":         nil, // tests only, in a module of their own
-	"deploy/migrations":    nil,
-	"deploy/connect":       {"auth/cause"},
-	"deploy/heap":          nil,
-	"deploy/inspect":       nil,
-	"deploy/observe":       {"cart/redisstore", "deploy/connect", "deploy/inspect", "deploy/migrations"},
-	"deploy/sample":        {"auth/locale", "auth/store", "cart", "cart/money", "cart/period", "subscriptions"},
-	"deploy/ingest":        {"cart/money"},
-	"deploy/ephemeral":     {"deploy/connect", "deploy/migrations"},
-	"deploy/ephemeral/run": {"deploy/ephemeral"},
+	"deploy/check":            nil, // this and the next two are in modules of their own
+	"deploy/check/monitoring": nil,
+	"deploy/release":          nil,
+	"deploy/migrations":       nil,
+	"deploy/connect":          {"auth/cause"},
+	"deploy/heap":             nil,
+	"deploy/inspect":          nil,
+	"deploy/observe":          {"cart/redisstore", "deploy/connect", "deploy/inspect", "deploy/migrations"},
+	"deploy/sample":           {"auth/locale", "auth/store", "cart", "cart/money", "cart/period", "subscriptions"},
+	"deploy/ingest":           {"cart/money"},
+	"deploy/ephemeral":        {"deploy/connect", "deploy/migrations"},
+	"deploy/ephemeral/run":    {"deploy/ephemeral"},
 }
 
 // Packages below cmd may import everything, because they connect the others.

@@ -20,6 +20,7 @@ type jwtSettings struct {
 	// Set by demo and serve; nil in commands, which fetch no keys.
 	log       *slog.Logger
 	propagate func(context.Context, http.Header) // see auth.JWKSConfig
+	reachable func(bool)                         // see auth.JWKSConfig
 }
 
 // fault returns what is wrong with the settings.
@@ -48,7 +49,7 @@ func (j jwtSettings) verifier() (*auth.JWT, error) {
 	case j.Secret != "" && j.JWKSURL != "":
 		return nil, errors.New("JWT_SECRET and JWT_JWKS_URL are both set; set only one")
 	case j.JWKSURL != "":
-		keys, err := auth.NewJWKS(auth.JWKSConfig{URL: j.JWKSURL, Log: j.log, Propagate: j.propagate})
+		keys, err := auth.NewJWKS(auth.JWKSConfig{URL: j.JWKSURL, Log: j.log, Propagate: j.propagate, Reachable: j.reachable})
 		if err != nil {
 			return nil, err
 		}

@@ -108,6 +108,8 @@ func (s *settings) faults() faults {
 
 // parts returns the parts of the service that depend on these settings alone.
 func (s *settings) parts(log *slog.Logger) (server.Parts, error) {
+	metrics := telemetry.New(version)
+	s.JWT.reachable = func(up bool) { metrics.DependencyUp("issuer", up) }
 	tokens, err := s.JWT.verifier()
 	if err != nil {
 		return server.Parts{}, err
@@ -136,7 +138,7 @@ func (s *settings) parts(log *slog.Logger) (server.Parts, error) {
 		MaxInFlight:    int(s.MaxInFlight),
 		TrustedProxies: s.TrustedProxies,
 		Log:            log,
-		Metrics:        telemetry.New(version),
+		Metrics:        metrics,
 		Playground:     playground,
 	}, nil
 }

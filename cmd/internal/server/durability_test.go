@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"commerce/cmd/internal/server"
+	"commerce/cmd/internal/telemetry"
 	"commerce/deploy/ephemeral"
 )
 
@@ -34,9 +35,13 @@ func TestDurability_ConfirmsWhatEveryReplicaHas(t *testing.T) {
 func TestDurability_IsUnconfirmedWithoutAReplica(t *testing.T) {
 	t.Parallel()
 	for name, url := range map[string]string{"embedded": embeddedRedis(t), "single": ephemeral.Redis(t)} {
-		s := openShop(t, url, func(p *server.Parts) { p.Durable = true })
+		var m *telemetry.Metrics
+		s := openShop(t, url, func(p *server.Parts) { p.Durable = true; m = p.Metrics })
 		if got := s.guest(t).add(`{"product_id":1}`).Header.Get("Durability"); got != "unconfirmed" {
 			t.Errorf("%s: %q", name, got)
+		}
+		if got := metric(t, m, `commerce_replicated_changes_total{result="unconfirmed"}`); got != 1 {
+			t.Errorf("%s: %v unconfirmed changes are counted, want 1", name, got)
 		}
 	}
 }

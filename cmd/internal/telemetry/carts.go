@@ -14,6 +14,7 @@ type carts struct {
 	created       *prometheus.CounterVec
 	merges        *prometheus.CounterVec
 	mergeDuration prometheus.Histogram
+	replicated    *prometheus.CounterVec
 	validations   *prometheus.CounterVec
 	issues        *prometheus.CounterVec
 	replays       prometheus.Counter
@@ -37,6 +38,7 @@ func newCarts() *carts {
 			Help:    "Time of an attempt to merge, with any outcome.",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5},
 		}),
+		replicated:  counters("commerce_replicated_changes_total", "Changes that waited for all replicas of Redis, by result.", "result", "confirmed", "unconfirmed"),
 		validations: counters("commerce_cart_validations_total", "Validations of carts.", "result", "valid", "invalid"),
 		issues:      counters("commerce_cart_validation_issues_total", "Issues and warnings that validations found.", "code"),
 		replays: prometheus.NewCounter(prometheus.CounterOpts{
@@ -47,7 +49,7 @@ func newCarts() *carts {
 }
 
 func (c *carts) collectors() []prometheus.Collector {
-	return []prometheus.Collector{c.created, c.merges, c.mergeDuration, c.validations, c.issues, c.replays}
+	return []prometheus.Collector{c.created, c.merges, c.mergeDuration, c.replicated, c.validations, c.issues, c.replays}
 }
 
 // CartEvents returns functions that count the events of carts.
@@ -56,6 +58,7 @@ func (m *Metrics) CartEvents() service.Events {
 		return service.Events{}
 	}
 	guests, customers := m.carts.created.WithLabelValues("guest"), m.carts.created.WithLabelValues("customer")
+	confirmed, unconfirmed := m.carts.replicated.WithLabelValues("confirmed"), m.carts.replicated.WithLabelValues("unconfirmed")
 	return service.Events{
 		Created: func(customer bool) {
 			if customer {
@@ -67,6 +70,13 @@ func (m *Metrics) CartEvents() service.Events {
 		Merged: func(outcome service.MergeOutcome, took time.Duration) {
 			m.carts.merges.WithLabelValues(string(outcome)).Inc()
 			m.carts.mergeDuration.Observe(took.Seconds())
+		},
+		Replicated: func(all bool) {
+			if all {
+				confirmed.Inc()
+			} else {
+				unconfirmed.Inc()
+			}
 		},
 		Validated: m.carts.validated,
 	}

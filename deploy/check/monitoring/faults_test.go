@@ -1,0 +1,309 @@
+package monitoring
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+
+	"commerce/deploy/ephemeral"
+)
+
+// fault is something that goes wrong, and the alerts that must say so.
+type fault struct {
+	name string
+	staging
+	begin  func(s *scene)
+	alerts []string
+}
+
+func faults() []fault {
+	return []fault{
+		{
+			name:   "Redis stops",
+			begin:  func(s *scene) { s.redis.Stop() },
+			alerts: []string{"CommerceRedisUnreachable", "CommerceCartsFail", "CommerceCartsFailSlowly"},
+		},
+		{
+			name:   "Redis hangs",
+			begin:  func(s *scene) { s.redis.Freeze(); s.Cleanup(s.redis.Thaw) },
+			alerts: []string{"CommerceRedisUnreachable", "CommerceCartsFail"},
+		},
+		{
+			name:   "Redis is full",
+			begin:  func(s *scene) { s.do(s.redis, "CONFIG", "SET", "maxmemory", "1") },
+			alerts: []string{"CommerceRedisFull", "CommerceCartsFail"},
+		},
+		{
+			name:   "Redis becomes a replica",
+			begin:  func(s *scene) { s.do(s.redis, "REPLICAOF", "127.0.0.1", "1") },
+			alerts: []string{"CommerceRedisErrors", "CommerceCartsFail"},
+		},
+		slowRedis(),
+		replicaHangs(),
+		{
+			name:    "Postgres stops",
+			staging: staging{ownPostgres: true},
+			begin:   func(s *scene) { s.postgres.Stop() },
+			alerts:  []string{"CommercePostgresUnreachable", "CommerceSubscriptionsFail", "CommerceCatalogStale"},
+		},
+		lostPermission(),
+		issuerStops(),
+		{
+			name: "tokens are signed with another secret",
+			begin: func(s *scene) {
+				token := customerToken(1, strings.ToUpper(jwtSecret))
+				s.always(func(context.Context) {
+					call{method: "GET", path: "/cart", bearer: token}.send(s.client, s.instances[0].url())
+				})
+			},
+			alerts: []string{"CommerceTokensRefused"},
+		},
+		{
+			name:    "a client creates too many carts",
+			staging: staging{settings: func(*scene, int) []string { return []string{"CREATE_LIMIT=1/s"} }},
+			begin: func(s *scene) {
+				s.always(func(context.Context) {
+					call{method: "POST", path: "/cart/add", body: `{"product_id":1}`}.send(s.client, s.instances[0].url())
+				})
+			},
+			alerts: []string{"CommerceClientsLimited"},
+		},
+		{
+			name:    "too many requests at the same time",
+			staging: staging{settings: func(*scene, int) []string { return []string{"MAX_IN_FLIGHT=1", "RATE_LIMIT=off"} }},
+			begin:   func(s *scene) { s.crowd(16, call{method: "GET", path: "/cart", cart: cartToken}) },
+			alerts:  []string{"CommerceOverloaded"},
+		},
+		{
+			name:    "a bug",
+			staging: staging{program: programs.buggy},
+			begin: func(s *scene) {
+				call{method: "GET", path: "/cart/summary", cart: cartToken}.send(s.client, s.instances[0].url())
+			},
+			alerts: []string{"CommerceInternalError"},
+		},
+		{
+			name:    "one of two instances ends",
+			staging: staging{instances: 2},
+			begin:   func(s *scene) { s.instances[1].kill() },
+			alerts:  []string{"CommerceInstanceDown"},
+		},
+		{
+			name:   "the only instance ends",
+			begin:  func(s *scene) { s.instances[0].kill() },
+			alerts: []string{"CommerceDown", "CommerceInstanceDown"},
+		},
+		oneInstanceCutOff(),
+		crashLoop(),
+		{
+			name: "a memory limit that is too low",
+			begin: func(s *scene) {
+				s.instances[0].kill()
+				s.instances[0].start("DATABASE_URL="+s.database, "REDIS_URL="+s.redis.URL, "GOMEMLIMIT=8MiB")
+			},
+			alerts: []string{"CommerceMemoryNearLimit"},
+		},
+		manyConnections(),
+	}
+}
+
+// slowRedis is a network that adds so much latency that no call fails yet.
+func slowRedis() fault {
+	var wire *line
+	return fault{
+		name: "Redis is slow",
+		staging: staging{settings: func(s *scene, _ int) (settings []string) {
+			var url string
+			url, wire = s.through(s.redis.URL)
+			return []string{"REDIS_URL=" + url}
+		}},
+		begin:  func(*scene) { wire.delay(120 * time.Millisecond) },
+		alerts: []string{"CommerceCartsSlow"},
+	}
+}
+
+// replicaHangs is a replica of Redis that stays connected and confirms nothing.
+func replicaHangs() fault {
+	var replica *ephemeral.Server
+	return fault{
+		name: "a replica hangs",
+		staging: staging{
+			settings: func(*scene, int) []string { return []string{"DURABILITY=replica"} },
+			prepare: func(s *scene) {
+				replica = ephemeral.StartRedis(s)
+				host, port, err := net.SplitHostPort(s.redis.Admin().Options().Addr)
+				if err != nil {
+					s.Fatal(err)
+				}
+				s.do(replica, "REPLICAOF", host, port)
+				master := s.redis.Admin()
+				wait(s, "the replica follows", func() string {
+					master.Set(s.Context(), "probe", 1, time.Second)
+					if confirmed, err := master.Wait(s.Context(), 1, 100*time.Millisecond).Result(); confirmed == 0 {
+						return fmt.Sprint("no replica confirms: ", err)
+					}
+					return ""
+				})
+			},
+		},
+		begin: func(s *scene) {
+			replica.Freeze()
+			s.Cleanup(replica.Thaw)
+			customer := 0
+			s.always(func(context.Context) { // logs in with a guest's cart
+				guest := rand.Text()
+				customer++
+				for _, c := range []call{
+					{method: "POST", path: "/cart/add", body: `{"product_id":1}`, cart: guest},
+					{method: "GET", path: "/cart", cart: guest, bearer: customerToken(customer, jwtSecret)},
+				} {
+					c.send(s.client, s.instances[0].url())
+				}
+			})
+		},
+		alerts: []string{"CommerceMergesPostponed", "CommerceChangesUnconfirmed"},
+	}
+}
+
+// lostPermission is a role that may not read a table anymore.
+func lostPermission() fault {
+	return fault{
+		name: "the role may not read subscriptions",
+		staging: staging{ownPostgres: true, settings: func(s *scene, _ int) []string {
+			s.statement("CREATE ROLE shop LOGIN; GRANT SELECT ON ALL TABLES IN SCHEMA public TO shop; GRANT UPDATE ON api_tokens TO shop")
+			return []string{"DATABASE_URL=" + strings.Replace(s.database, "postgres@", "shop@", 1)}
+		}},
+		begin:  func(s *scene) { s.statement("REVOKE SELECT ON subscriptions FROM shop") },
+		alerts: []string{"CommercePostgresErrors", "CommerceSubscriptionsFail"},
+	}
+}
+
+// statement runs SQL as the owner of the database.
+func (s *scene) statement(sql string) {
+	s.Helper()
+	conn := must(pgx.Connect(s.Context(), s.database))(s)
+	defer conn.Close(context.Background())
+	if _, err := conn.Exec(s.Context(), sql); err != nil {
+		s.Fatal(err)
+	}
+}
+
+func issuerStops() fault {
+	var published *issuer
+	return fault{
+		name: "the issuer stops",
+		staging: staging{settings: func(s *scene, _ int) []string {
+			published = startIssuer(s.T)
+			return []string{"JWT_SECRET=", "JWT_JWKS_URL=" + published.URL}
+		}},
+		begin: func(s *scene) {
+			known := call{method: "GET", path: "/cart", bearer: published.token("a")}
+			if status, body := known.send(s.client, s.instances[0].url()); status != 200 {
+				s.Fatalf("with a published key: %d %s", status, body)
+			}
+			published.Close()
+			unknown := call{method: "GET", path: "/cart", bearer: published.token("b")}
+			unknown.send(s.client, s.instances[0].url())
+		},
+		alerts: []string{"CommerceIssuerUnreachable"},
+	}
+}
+
+// oneInstanceCutOff is a network that separates one of two instances from Redis.
+func oneInstanceCutOff() fault {
+	var wire *line
+	return fault{
+		name: "one of two instances is cut off from Redis",
+		staging: staging{instances: 2, settings: func(s *scene, i int) []string {
+			if i == 0 {
+				return nil
+			}
+			var url string
+			url, wire = s.through(s.redis.URL)
+			return []string{"REDIS_URL=" + url}
+		}},
+		begin:  func(*scene) { wire.proxy.Stop() },
+		alerts: []string{"CommerceInstanceCutOff"},
+	}
+}
+
+func crashLoop() fault {
+	return fault{
+		name: "an instance crashes again and again",
+		begin: func(s *scene) {
+			wait(s, "crashes are noticed", func() string {
+				s.instances[0].kill()
+				s.instances[0].start("DATABASE_URL="+s.database, "REDIS_URL="+s.redis.URL)
+				time.Sleep(time.Second) // for two scrapes
+				firing := s.prometheus.alerts(s, "firing")
+				if slices.Contains(firing, "CommerceRestarts") {
+					return ""
+				}
+				return fmt.Sprint(firing)
+			})
+		},
+		alerts: []string{"CommerceRestarts"},
+	}
+}
+
+// manyConnections are more clients than the process may have files.
+func manyConnections() fault {
+	const files = 100
+	return fault{
+		name:    "almost no file descriptors are left",
+		staging: staging{wrapper: []string{"sh", "-c", fmt.Sprintf(`ulimit -n %d; exec "$0" "$@"`, files)}},
+		begin: func(s *scene) {
+			var open int
+			for line := range strings.Lines(s.instances[0].metrics(s)) {
+				if text, ok := strings.CutPrefix(line, "process_open_fds "); ok {
+					open = must(strconv.Atoi(strings.TrimSpace(text)))(s)
+				}
+			}
+			for range files*9/10 - open {
+				conn := must(net.Dial("tcp", strings.TrimPrefix(s.instances[0].url(), "http://")))(s)
+				s.Cleanup(func() { conn.Close() })
+				fmt.Fprint(conn, "GET / HTTP/1.1\r\nHost: shop\r\n\r\n") // a connection without a request is closed soon
+			}
+		},
+		alerts: []string{"CommerceFilesNearLimit"},
+	}
+}
+
+// Each fault happens to a real service. A real Prometheus evaluates the real rules, with shorter
+// durations. No alert may fire before the fault.
+func TestAlerts_FireOnTheirFaultsAndNotBefore(t *testing.T) {
+	var all sync.WaitGroup
+	for _, f := range faults() {
+		all.Go(func() { // not t.Parallel, which runs only as many tests as there are CPUs
+			t.Run(f.name, func(t *testing.T) {
+				s := f.open(t)
+				s.prometheus.wantQuiet(t)
+				f.begin(s)
+				s.prometheus.wantFiring(t, f.alerts)
+			})
+		})
+	}
+	all.Wait()
+}
+
+func TestAlerts_AllHaveAFault(t *testing.T) {
+	t.Parallel()
+	var fired []string
+	for _, f := range faults() {
+		fired = append(fired, f.alerts...)
+	}
+	slices.Sort(fired)
+	if diff := cmp.Diff(alertNames(t), slices.Compact(fired)); diff != "" {
+		t.Errorf("-rules +faults:\n%s", diff)
+	}
+}

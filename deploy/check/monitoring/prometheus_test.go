@@ -1,0 +1,198 @@
+package monitoring
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// prometheus is a Prometheus server, of Debian's package, that scrapes instances and evaluates
+// the project's rules with shorter durations.
+type prometheus struct{ url string }
+
+// How much faster the rules are, and how often they are evaluated. The shortest range, 5
+// minutes, becomes 3 seconds, and holds six scrapes.
+const (
+	speed    = 100
+	interval = "500ms"
+)
+
+func startPrometheus(t testing.TB, targets []string) *prometheus {
+	t.Helper()
+	program, err := exec.LookPath("prometheus")
+	if err != nil {
+		t.Fatal("prometheus is not installed (sh deploy/ephemeral/install.sh)")
+	}
+	dir := t.TempDir()
+	write := func(name string, content any) {
+		if err := os.WriteFile(filepath.Join(dir, name), must(yaml.Marshal(content))(t), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("rules.yml", faster(t, readRules(t), speed))
+	write("prometheus.yml", map[string]any{
+		"global":     map[string]any{"scrape_interval": interval, "scrape_timeout": interval, "evaluation_interval": interval},
+		"rule_files": []string{"rules.yml"},
+		"scrape_configs": []any{map[string]any{
+			"job_name": "commerce", "static_configs": []any{map[string]any{"targets": targets}},
+		}},
+	})
+	p := &prometheus{url: "http://" + freeAddress(t)}
+	log := must(os.Create(filepath.Join(dir, "log")))(t)
+	defer log.Close()
+	cmd := exec.Command(program,
+		"--config.file", filepath.Join(dir, "prometheus.yml"), "--storage.tsdb.path", filepath.Join(dir, "data"),
+		"--web.listen-address", strings.TrimPrefix(p.url, "http://"), "--log.level", "warn")
+	cmd.Stderr = log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait() // it has been killed
+	})
+	wait(t, "Prometheus is ready", func() string {
+		response, err := http.Get(p.url + "/-/ready")
+		if err == nil {
+			response.Body.Close()
+		}
+		if err != nil || response.StatusCode != http.StatusOK {
+			text, _ := os.ReadFile(log.Name())
+			return fmt.Sprint(err, "\n", string(text))
+		}
+		return ""
+	})
+	return p
+}
+
+// freeAddress returns an address of this machine on which nothing listens.
+func freeAddress(t testing.TB) string {
+	t.Helper()
+	listener := must(net.Listen("tcp", "127.0.0.1:0"))(t)
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+// get reads the data of an API call.
+func (p *prometheus) get(t testing.TB, path string, data any) {
+	t.Helper()
+	response := must(http.Get(p.url + path))(t)
+	defer response.Body.Close()
+	answer := struct {
+		Status string
+		Data   any
+	}{Data: data}
+	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil || answer.Status != "success" {
+		t.Fatalf("%s: %s, %v", path, answer.Status, err)
+	}
+}
+
+// alerts returns the names of the alerts in a state, "firing" or "pending", sorted.
+func (p *prometheus) alerts(t testing.TB, state string) []string {
+	t.Helper()
+	var data struct {
+		Alerts []struct {
+			State  string
+			Labels map[string]string
+		}
+	}
+	p.get(t, "/api/v1/alerts", &data)
+	names := []string{}
+	for _, alert := range data.Alerts {
+		if alert.State == state {
+			names = append(names, alert.Labels["alertname"])
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// unevaluated returns the names of the rules that have not been evaluated without an error.
+func (p *prometheus) unevaluated(t testing.TB) (names []string) {
+	t.Helper()
+	var data struct {
+		Groups []struct {
+			Rules []struct{ Name, Health, LastError string }
+		}
+	}
+	p.get(t, "/api/v1/rules", &data)
+	if len(data.Groups) == 0 {
+		return []string{"no rules"}
+	}
+	for _, group := range data.Groups {
+		for _, rule := range group.Rules {
+			if rule.Health != "ok" {
+				names = append(names, strings.TrimSpace(rule.Name+" "+rule.LastError))
+			}
+		}
+	}
+	return names
+}
+
+// values returns how many values, other than NaN, a query returns now.
+func (p *prometheus) values(t testing.TB, query string) (n int) {
+	t.Helper()
+	var data struct {
+		Result []struct{ Value [2]any }
+	}
+	p.get(t, "/api/v1/query?query="+url.QueryEscape(query), &data)
+	for _, series := range data.Result {
+		if series.Value[1] != "NaN" {
+			n++
+		}
+	}
+	return n
+}
+
+// wantQuiet waits until no alert has fired for longer than any alert waits before it fires, and
+// none is pending.
+func (p *prometheus) wantQuiet(t testing.TB) {
+	t.Helper()
+	var longest time.Duration
+	for rule := range rules(readRules(t)) {
+		longest = max(longest, time.Duration(rule.For))
+	}
+	since := time.Now()
+	wait(t, "all rules are evaluated, and no alert fires", func() string {
+		unevaluated, firing, pending := p.unevaluated(t), p.alerts(t, "firing"), p.alerts(t, "pending")
+		if len(unevaluated)+len(firing) > 0 {
+			since = time.Now()
+		}
+		if time.Since(since) > shorter(longest, speed)+2*time.Second && len(pending) == 0 {
+			return ""
+		}
+		return fmt.Sprintf("not evaluated: %q; firing: %q; pending: %q", unevaluated, firing, pending)
+	})
+}
+
+// wantFiring waits until all named alerts have fired.
+func (p *prometheus) wantFiring(t testing.TB, names []string) {
+	t.Helper()
+	began, missing := time.Now(), slices.Clone(names)
+	wait(t, "the alerts fire", func() string {
+		firing := p.alerts(t, "firing")
+		for _, name := range firing {
+			if at := slices.Index(missing, name); at >= 0 {
+				t.Logf("%s fires after %s", name, time.Since(began).Round(100*time.Millisecond))
+				missing = slices.Delete(missing, at, at+1)
+			}
+		}
+		if len(missing) == 0 {
+			return ""
+		}
+		return fmt.Sprintf("missing: %q; firing: %q", missing, firing)
+	})
+}

@@ -1,0 +1,216 @@
+package monitoring
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	toxiproxy "github.com/Shopify/toxiproxy/v2"
+	"github.com/rs/zerolog"
+
+	"commerce/deploy/ephemeral"
+)
+
+// scene is a running service whose shoppers and merchants are served well, and a Prometheus
+// that watches it.
+type scene struct {
+	*testing.T
+	redis      *ephemeral.Server
+	postgres   *ephemeral.Server // nil: the shared server
+	database   string            // URL
+	instances  []*service
+	prometheus *prometheus
+	client     *http.Client
+	apiToken   string
+}
+
+// staging is what a scene needs that others do not.
+type staging struct {
+	instances   int                            // 0: 1
+	ownPostgres bool                           // the fault concerns the server
+	program     func(testing.TB) string        // nil: the service without a bug
+	wrapper     []string                       // command that runs the service; nil: none
+	settings    func(s *scene, i int) []string // of instance i, "NAME=value"; nil: none
+	prepare     func(s *scene)                 // before the service starts; nil: nothing
+}
+
+// open starts the servers, the service, its callers and Prometheus.
+func (st staging) open(t *testing.T) *scene {
+	t.Helper()
+	s := &scene{T: t, redis: ephemeral.StartRedis(t), client: &http.Client{
+		Timeout: 2 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 64},
+	}}
+	t.Cleanup(s.client.CloseIdleConnections)
+	if st.ownPostgres {
+		s.postgres = ephemeral.StartPostgres(t)
+		s.database = s.postgres.URL
+		commerce(t, s.database, "migrate", "up")
+		commerce(t, s.database, "seed")
+	} else {
+		s.database = sharedDatabase(t)
+	}
+	s.apiToken = commerce(t, s.database, "token", "store", "--store", "1", "--name", "test")
+	if st.prepare != nil {
+		st.prepare(s)
+	}
+	program := st.program
+	if program == nil {
+		program = programs.right
+	}
+	var targets []string
+	for i := range max(st.instances, 1) {
+		settings := []string{"DATABASE_URL=" + s.database, "REDIS_URL=" + s.redis.URL}
+		if st.settings != nil {
+			settings = append(settings, st.settings(s, i)...)
+		}
+		instance := startService(t, program(t), st.wrapper, settings...)
+		s.instances = append(s.instances, instance)
+		targets = append(targets, instance.admin)
+	}
+	s.prometheus = startPrometheus(t, targets)
+	s.always(s.trade)
+	return s
+}
+
+// always repeats do until the test ends, at most ten times a second. Failing requests are part
+// of the test.
+func (s *scene) always(do func(ctx context.Context)) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for ctx.Err() == nil {
+			do(ctx)
+			select {
+			case <-ctx.Done():
+			case <-time.After(100 * time.Millisecond):
+			}
+		}
+	}()
+	s.Cleanup(func() { cancel(); <-done })
+}
+
+// trade makes the calls of a shopper and a merchant to each instance, one after the other.
+func (s *scene) trade(context.Context) {
+	for _, instance := range s.instances {
+		for _, c := range []call{
+			{method: "GET", path: "/cart", cart: cartToken},
+			{method: "POST", path: "/cart/add", body: `{"product_id":1}`, cart: cartToken},
+			{method: "DELETE", path: "/cart/clear", cart: cartToken},
+			{method: "GET", path: "/subscriptions", bearer: s.apiToken},
+		} {
+			c.send(s.client, instance.url())
+		}
+	}
+}
+
+// cartToken is the token of a guest.
+const cartToken = "a-guest-of-the-tests-00"
+
+// crowd lets n callers repeat a call to the first instance without pauses, until the test ends.
+func (s *scene) crowd(n int, c call) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var all sync.WaitGroup
+	for range n {
+		all.Go(func() {
+			for ctx.Err() == nil {
+				c.send(s.client, s.instances[0].url())
+			}
+		})
+	}
+	s.Cleanup(func() { cancel(); all.Wait() })
+}
+
+// do sends a command to Redis.
+func (s *scene) do(server *ephemeral.Server, arguments ...any) {
+	s.Helper()
+	if err := server.Admin().Do(s.Context(), arguments...).Err(); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// line is a proxy between the service and Redis.
+type line struct {
+	*testing.T
+	proxy *toxiproxy.Proxy
+}
+
+// through starts a proxy to the server of a URL, and returns the URL through the proxy.
+func (s *scene) through(rawURL string) (string, *line) {
+	s.Helper()
+	u := must(url.Parse(rawURL))(s)
+	api := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop())
+	proxy := toxiproxy.NewProxy(api, "line", "127.0.0.1:0", u.Host)
+	if err := proxy.Start(); err != nil {
+		s.Fatal(err)
+	}
+	s.Cleanup(proxy.Stop)
+	u.Host = proxy.Listen
+	return u.String(), &line{s.T, proxy}
+}
+
+// delay delays all data from the server.
+func (l *line) delay(by time.Duration) {
+	l.Helper()
+	toxic := fmt.Sprintf(`{"type":"latency","stream":"downstream","attributes":{"latency":%d}}`, by.Milliseconds())
+	if _, err := l.proxy.Toxics.AddToxicJson(strings.NewReader(toxic)); err != nil {
+		l.Fatal(err)
+	}
+}
+
+// customerToken returns a JWT of a customer, signed with a secret.
+func customerToken(customer int, secret string) string {
+	text := jwtText(`{"alg":"HS256"}`, customer)
+	mac := hmac.New(sha256.New, []byte(secret))
+	mac.Write([]byte(text))
+	return text + "." + base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
+}
+
+// jwtText returns the part of a JWT that is signed.
+func jwtText(header string, customer int) string {
+	claims := fmt.Sprintf(`{"sub":"%d","store_id":1,"exp":%d}`, customer, time.Now().Add(time.Hour).Unix())
+	return base64.RawURLEncoding.EncodeToString([]byte(header)) + "." + base64.RawURLEncoding.EncodeToString([]byte(claims))
+}
+
+// issuer publishes keys, and signs tokens with keys that it publishes or not.
+type issuer struct {
+	*httptest.Server
+	private ed25519.PrivateKey
+}
+
+func startIssuer(t *testing.T) *issuer {
+	t.Helper()
+	_, private, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := &issuer{private: private}
+	i.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(i.keys()) }))
+	t.Cleanup(i.Close)
+	return i
+}
+
+// token returns a JWT of a customer with a key of this ID. The issuer publishes only the key "a".
+func (i *issuer) token(keyID string) string {
+	text := jwtText(fmt.Sprintf(`{"alg":"EdDSA","kid":%q}`, keyID), 1)
+	return text + "." + base64.RawURLEncoding.EncodeToString(ed25519.Sign(i.private, []byte(text)))
+}
+
+func (i *issuer) keys() []byte {
+	keys, _ := json.Marshal(map[string]any{"keys": []map[string]string{{ // strings always marshal
+		"kty": "OKP", "crv": "Ed25519", "kid": "a",
+		"x": base64.RawURLEncoding.EncodeToString(i.private.Public().(ed25519.PublicKey)),
+	}}})
+	return keys
+}

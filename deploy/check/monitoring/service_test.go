@@ -1,0 +1,179 @@
+package monitoring
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"commerce/deploy/ephemeral"
+)
+
+const (
+	jwtSecret = "a secret of the tests, 32 bytes and more"
+
+	// patience is how long tests wait for what must happen. It is long, because the machine
+	// may be busy. No test passes because it is over.
+	patience = 2 * time.Minute
+)
+
+// service is an instance of `commerce serve`. After a restart it has the same addresses.
+type service struct {
+	t       testing.TB
+	program string
+	wrapper []string // command that runs the program; empty: none
+	log     string   // file
+
+	mu    sync.Mutex
+	cmd   *exec.Cmd // nil when it does not run
+	addr  string    // host:port
+	admin string
+}
+
+// startService starts an instance. Settings are "NAME=value".
+func startService(t testing.TB, program string, wrapper []string, settings ...string) *service {
+	t.Helper()
+	s := &service{
+		t: t, program: program, wrapper: wrapper, log: filepath.Join(t.TempDir(), "log"),
+		addr: "127.0.0.1:0", admin: "127.0.0.1:0",
+	}
+	s.start(settings...)
+	t.Cleanup(s.kill)
+	return s
+}
+
+// start starts the process and waits until it serves.
+func (s *service) start(settings ...string) {
+	s.t.Helper()
+	log := must(os.Create(s.log))(s.t)
+	defer log.Close()
+	arguments := append(append([]string{}, s.wrapper...), s.program, "serve")
+	cmd := exec.Command(arguments[0], arguments[1:]...)
+	cmd.Env = append([]string{
+		"PATH=" + os.Getenv("PATH"), "ADDR=" + s.addr, "ADMIN_ADDR=" + s.admin, "JWT_SECRET=" + jwtSecret, "DRAIN_DELAY=0s",
+	}, settings...)
+	cmd.Stderr = log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	s.mu.Lock()
+	s.cmd = cmd
+	s.mu.Unlock()
+	wait(s.t, "the service serves", func() string {
+		text := must(os.ReadFile(s.log))(s.t)
+		for line := range bytes.Lines(text) {
+			var entry struct{ Msg, Addr, Admin string }
+			if json.Unmarshal(line, &entry) == nil && entry.Msg == "serving" {
+				s.mu.Lock()
+				s.addr, s.admin = entry.Addr, entry.Admin
+				s.mu.Unlock()
+				return ""
+			}
+		}
+		return "its log: " + string(text)
+	})
+}
+
+// kill ends the process like a crash.
+func (s *service) kill() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.cmd != nil {
+		_ = s.cmd.Process.Kill()
+		_ = s.cmd.Wait() // it has been killed
+		s.cmd = nil
+	}
+}
+
+// url returns the address of the public API.
+func (s *service) url() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return "http://" + s.addr
+}
+
+// metrics returns the page /metrics.
+func (s *service) metrics(t testing.TB) string {
+	t.Helper()
+	response := must(http.Get("http://" + s.admin + "/metrics"))(t)
+	defer response.Body.Close()
+	return string(must(io.ReadAll(response.Body))(t))
+}
+
+// call is a request. Empty members are not sent.
+type call struct{ method, path, body, cart, bearer string }
+
+// send makes a request of the first sample store. It returns the status, or 0 if there is no
+// response, and the body.
+func (c call) send(client *http.Client, base string) (status int, body []byte) {
+	request, err := http.NewRequest(c.method, base+c.path, strings.NewReader(c.body))
+	if err != nil {
+		return 0, nil
+	}
+	request.Header.Set("X-Public-Key", "pk_demo")
+	request.Header.Set("Content-Type", "application/json")
+	if c.cart != "" {
+		request.Header.Set("X-Cart-Token", c.cart)
+	}
+	if c.bearer != "" {
+		request.Header.Set("Authorization", "Bearer "+c.bearer)
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return 0, nil
+	}
+	defer response.Body.Close()
+	body, err = io.ReadAll(response.Body)
+	if err != nil {
+		return 0, nil
+	}
+	return response.StatusCode, body
+}
+
+// sharedDatabase returns the URL of a new database with the sample data, on the shared server.
+func sharedDatabase(t testing.TB) string {
+	t.Helper()
+	url := ephemeral.Migrated(t)
+	commerce(t, url, "seed")
+	return url
+}
+
+// commerce runs a command of the program on a database and returns what it prints.
+func commerce(t testing.TB, database string, arguments ...string) string {
+	t.Helper()
+	cmd := exec.Command(programs.right(t), arguments...)
+	cmd.Env = []string{"DATABASE_URL=" + database}
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("commerce %s: %v\n%s", strings.Join(arguments, " "), err, &errs)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// wait repeats try until it returns "", which must happen within patience. Otherwise try
+// returns what is missing.
+func wait(t testing.TB, what string, try func() string) {
+	t.Helper()
+	deadline := time.Now().Add(patience)
+	for {
+		missing := try()
+		if missing == "" {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("not within %s: %s\n%s", patience, what, missing)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
