@@ -8,7 +8,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// polls answers requests for changes when there are none, with a statement that costs half of
+// polls answers requests for changes of one server when there are none, with a statement that costs half of
 // changesSQL. The zero value is ready to use.
 //
 // That statement does not read the whole history of the database. It is enough that the
