@@ -157,7 +157,7 @@ func (s *Set) PrimaryAnswers() bool { return s == nil || !s.primary.lost() }
 // States returns the state of each replica, by name. See State.
 func (s *Set) States() map[string]State {
 	states := map[string]State{}
-	for _, r := range s.replicas {
+	for _, r := range s.All() {
 		states[r.Name] = cmp.Or(r.verdict().state, Unchecked)
 	}
 	return states

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"commerce/deploy/connect"
+	"commerce/subscriptions/replicas"
+)
+
+// replicaSettings are the settings of reads from Postgres replicas.
+type replicaSettings struct {
+	URL    string        `name:"database-replica-url" env:"DATABASE_REPLICA_URL" secret:"" placeholder:"URL" help:"Postgres URL of the replicas that subscriptions are read from, each as one of its hosts. Default: DATABASE_URL."`
+	MaxLag time.Duration `name:"replica-max-lag" env:"REPLICA_MAX_LAG" default:"5s" help:"Do not read from a replica whose rows are older, from ${min_max_lag} to ${max_max_lag}."`
+}
+
+// fault returns what is wrong with the URL, without connecting.
+func (r replicaSettings) fault() error {
+	if r.URL == "" {
+		return nil
+	}
+	_, err := connect.PostgresHosts(r.URL)
+	return err
+}
+
+// replicaReader checks replicas in the background, and has their pools.
+type replicaReader struct {
+	set   *replicas.Set // nil: no replicas
+	pools []*pgxpool.Pool
+
+	stop    context.CancelFunc
+	stopped chan struct{}
+}
+
+// open opens the pools and starts the checks. Replicas may be unreachable. The caller calls
+// close.
+func (r replicaSettings) open(ctx context.Context, primary databaseSettings, seen instruments, log *slog.Logger) (*replicaReader, error) {
+	reader := &replicaReader{stop: func() {}, stopped: make(chan struct{})}
+	if r.URL == "" {
+		close(reader.stopped)
+		return reader, nil
+	}
+	config, err := reader.openAll(ctx, r, primary, seen)
+	if err != nil {
+		closeAll(reader.pools)
+		return nil, err
+	}
+	config.MaxLag, config.Log, config.Observe = r.MaxLag, log, seen.metrics.ReplicaChecked
+	reader.set = replicas.New(config)
+	ctx, reader.stop = context.WithCancel(context.WithoutCancel(ctx)) // requests in flight outlive ctx
+	go func() {
+		defer close(reader.stopped)
+		reader.set.Run(ctx)
+	}()
+	return reader, nil
+}
+
+// openAll opens the pools of the checks, and those of each replica.
+func (r *replicaReader) openAll(ctx context.Context, s replicaSettings, primary databaseSettings, seen instruments) (c replicas.Config, err error) {
+	if c.Primary, err = primary.pool(ctx, checkPool(""), seen); err != nil {
+		return c, err
+	}
+	r.pools = append(r.pools, c.Primary)
+	hosts, err := connect.PostgresHosts(s.URL)
+	if err != nil {
+		return c, &badSetting{"DATABASE_REPLICA_URL", err}
+	}
+	for _, host := range hosts {
+		server := replicas.Server{Name: host}
+		for _, of := range []struct {
+			config connect.PostgresConfig
+			pool   **pgxpool.Pool
+		}{
+			{listPool(host), &server.Pool}, {summaryPool(host), &server.SummaryPool}, {checkPool(host), &server.Checks},
+		} {
+			if *of.pool, err = openPool(ctx, s.URL, of.config, seen); err != nil {
+				return c, &badSetting{"DATABASE_REPLICA_URL", err}
+			}
+			r.pools = append(r.pools, *of.pool)
+		}
+		c.Servers = append(c.Servers, server)
+	}
+	return c, nil
+}
+
+// checkPool is listPool for checks of replicas.
+func checkPool(only string) connect.PostgresConfig {
+	return connect.PostgresConfig{ApplicationName: "commerce replica checks", Only: only, MaxConns: 1}
+}
+
+// states returns the state of each replica, by name.
+func (r *replicaReader) states() map[string]string {
+	states := map[string]string{}
+	for name, state := range r.set.States() {
+		states[name] = string(state)
+	}
+	return states
+}
+
+// close ends the checks and closes the pools.
+func (r *replicaReader) close() {
+	r.stop()
+	<-r.stopped
+	closeAll(r.pools)
+}
