@@ -18,8 +18,7 @@ const (
 	Foreign   State = "foreign"  // it belongs to another database
 )
 
-// verdict is a replica's state, and what follows from it. The zero verdict is that of a
-// replica that was never checked.
+// verdict is a replica's state, and what follows from it.
 type verdict struct {
 	state State
 	fit   bool          // it may serve reads
@@ -32,6 +31,10 @@ type judge struct {
 	maxLag time.Duration
 	verdict
 	previous reading // of the last check that succeeded
+}
+
+func newJudge(maxLag time.Duration) judge {
+	return judge{maxLag: maxLag, verdict: verdict{state: Unchecked}}
 }
 
 // fail is for a check that failed.

@@ -101,7 +101,7 @@ func (r *Replica) report(ctx context.Context, log *slog.Logger, now verdict) {
 	switch {
 	case now.fit:
 		r.outSince = time.Time{}
-	case r.outSince.IsZero():
+	case r.outSince.IsZero() && now.state != Unchecked:
 		r.outSince = time.Now()
 	}
 }

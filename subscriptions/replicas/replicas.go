@@ -24,6 +24,10 @@ type Config struct {
 	// MaxLag is the lag from which a replica serves no reads.
 	MaxLag time.Duration
 
+	// CheckTime is how long a server has to answer a check. Default: 500 ms, as a read has
+	// on a replica.
+	CheckTime time.Duration
+
 	// Log receives a line for each change of a replica's state.
 	Log *slog.Logger
 
@@ -49,35 +53,34 @@ const (
 	// maximum lag is less than five times as long.
 	maxInterval = time.Second
 
-	// checkTime is how long a server has to answer a check.
-	checkTime = 500 * time.Millisecond
-
 	// minPause is the shortest time between two checks, if reads keep failing.
 	minPause = 50 * time.Millisecond
 )
 
 // Set watches replicas. A nil *Set has none.
 type Set struct {
-	interval time.Duration
-	replicas []*Replica
-	primary  primary
-	log      *slog.Logger
-	observe  func(name string, fit bool, lag time.Duration)
+	interval, checkTime time.Duration
+	replicas            []*Replica
+	primary             primary
+	log                 *slog.Logger
+	observe             func(name string, fit bool, lag time.Duration)
 }
 
 // New returns a Set. No replica is fit until Run has checked it.
 func New(c Config) *Set {
 	s := &Set{
-		interval: min(maxInterval, c.MaxLag/5), log: c.Log,
-		observe: c.Observe,
-		primary: primary{pool: c.Primary, log: c.Log},
+		interval:  min(maxInterval, c.MaxLag/5),
+		checkTime: cmp.Or(c.CheckTime, 500*time.Millisecond),
+		primary:   primary{pool: c.Primary, log: c.Log},
+		log:       c.Log,
+		observe:   c.Observe,
 	}
 	if s.observe == nil {
 		s.observe = func(string, bool, time.Duration) {}
 	}
 	for i, server := range c.Servers {
 		s.replicas = append(s.replicas, &Replica{
-			Server: server, Index: i, wake: make(chan struct{}, 1), judge: judge{maxLag: c.MaxLag},
+			Server: server, Index: i, wake: make(chan struct{}, 1), judge: newJudge(c.MaxLag),
 		})
 	}
 	return s
@@ -94,19 +97,19 @@ func (s *Set) All() []*Replica {
 // Run checks all servers until ctx ends.
 func (s *Set) Run(ctx context.Context) {
 	var all sync.WaitGroup
-	all.Go(func() { every(ctx, s.interval, nil, s.primary.check) })
+	all.Go(func() { s.every(ctx, nil, s.primary.check) })
 	for _, r := range s.replicas {
-		all.Go(func() { every(ctx, s.interval, r.wake, func(ctx context.Context) { s.check(ctx, r) }) })
+		all.Go(func() { s.every(ctx, r.wake, func(ctx context.Context) { s.check(ctx, r) }) })
 	}
 	all.Wait()
 }
 
 // every calls check immediately, and again after each interval or when wake receives, until
 // ctx ends.
-func every(ctx context.Context, interval time.Duration, wake <-chan struct{}, check func(context.Context)) {
+func (s *Set) every(ctx context.Context, wake <-chan struct{}, check func(context.Context)) {
 	for {
 		began := time.Now()
-		probe, cancel := context.WithTimeout(ctx, checkTime)
+		probe, cancel := context.WithTimeout(ctx, s.checkTime)
 		check(probe)
 		cancel()
 		select {
@@ -118,7 +121,7 @@ func every(ctx context.Context, interval time.Duration, wake <-chan struct{}, ch
 		case <-ctx.Done():
 			return
 		case <-wake:
-		case <-time.After(interval - time.Since(began)):
+		case <-time.After(s.interval - time.Since(began)):
 		}
 	}
 }
@@ -158,7 +161,7 @@ func (s *Set) PrimaryAnswers() bool { return s == nil || !s.primary.lost() }
 func (s *Set) States() map[string]State {
 	states := map[string]State{}
 	for _, r := range s.All() {
-		states[r.Name] = cmp.Or(r.verdict().state, Unchecked)
+		states[r.Name] = r.verdict().state
 	}
 	return states
 }
