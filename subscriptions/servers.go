@@ -11,7 +11,7 @@ import (
 
 // servers are the primary and its replicas.
 type servers struct {
-	primary  []*server // one element
+	primary  *server
 	replicas []*server // in the order of watch.All
 	watch    *replicas.Set
 	served   func(by string)
@@ -19,7 +19,7 @@ type servers struct {
 
 func newServers(c PostgresConfig) servers {
 	s := servers{
-		primary: []*server{newServer(c.Pool, cmp.Or(c.SummaryPool, c.Pool), nil)},
+		primary: newServer(c.Pool, cmp.Or(c.SummaryPool, c.Pool), nil),
 		watch:   c.Replicas, served: c.Served,
 	}
 	for _, r := range c.Replicas.All() {
@@ -32,20 +32,23 @@ func newServers(c PostgresConfig) servers {
 // the primary decides that something does not exist or has expired, because a replica may not
 // have it yet. try must start anew in each call.
 func (s *servers) read(ctx context.Context, store int64, try func(context.Context, *server) error) error {
-	fit := s.fit(store)
-	if len(fit) == 0 { // allocates nothing
-		return s.each(ctx, s.primary, try)
+	counted := func(ctx context.Context, one *server) error {
+		err := try(ctx, one)
+		if err == nil || isMissing(err) {
+			s.served(one.kind())
+		}
+		return err
 	}
-	return s.each(ctx, append(fit, s.primary...), try)
+	fit := s.fit(store)
+	if len(fit) == 0 {
+		return counted(ctx, s.primary)
+	}
+	return s.each(ctx, append(fit, s.primary), counted)
 }
 
-// readLatest calls try with the primary, and if that fails, with replicas that are fit. If the
-// primary is known not to answer, it comes last.
+// readLatest calls try with the primary, and if that fails, with replicas that are fit.
 func (s *servers) readLatest(ctx context.Context, try func(context.Context, *server) error) error {
-	if !s.watch.PrimaryAnswers() {
-		return s.read(ctx, noStore, try)
-	}
-	return s.each(ctx, append(s.primary[:1:1], s.fit(noStore)...), try)
+	return s.each(ctx, append([]*server{s.primary}, s.fit(noStore)...), try)
 }
 
 func (s *servers) fit(store int64) []*server {
@@ -64,31 +67,23 @@ func (s *servers) fit(store int64) []*server {
 // remaining time, so that time remains for the next one if it hangs.
 func (s *servers) each(ctx context.Context, all []*server, try func(context.Context, *server) error) error {
 	for _, one := range all[:len(all)-1] {
-		err := withHalfOfTheTime(ctx, func(ctx context.Context) error { return s.try(ctx, one, try) })
+		err := withHalfOfTheTime(ctx, func(ctx context.Context) error { return try(ctx, one) })
 		switch {
 		case err == nil, ctx.Err() != nil:
 			return err
 		case one.replica != nil && isMissing(err):
-			return s.try(ctx, s.primary[0], try)
+			return try(ctx, s.primary)
 		case one.replica != nil && !errors.Is(err, errShareUsed):
 			one.replica.Suspect()
 		}
 	}
-	return s.try(ctx, all[len(all)-1], try)
+	return try(ctx, all[len(all)-1])
 }
 
 // isMissing reports whether a server answers that it has no such subscription, or not the
 // changes after a cursor.
 func isMissing(err error) bool {
 	return errors.Is(err, ErrNotFound) || errors.Is(err, ErrCursorExpired)
-}
-
-func (s *servers) try(ctx context.Context, one *server, try func(context.Context, *server) error) error {
-	err := try(ctx, one)
-	if err == nil || isMissing(err) {
-		s.served(one.kind())
-	}
-	return err
 }
 
 func withHalfOfTheTime(ctx context.Context, try func(context.Context) error) error {

@@ -5,8 +5,7 @@ import "time"
 // State is what a check found out about a replica.
 type State string
 
-// The states. Only replicas that are OK serve reads, and a Promoted one while the primary does
-// not answer.
+// The states. Only replicas that are OK serve reads.
 const (
 	Unchecked State = "unchecked" // it was not compared to the primary yet
 	OK        State = "ok"
@@ -21,7 +20,6 @@ const (
 // verdict is a replica's state, and what follows from it.
 type verdict struct {
 	state State
-	fit   bool          // it may serve reads
 	lag   time.Duration // at least, if it shows none of the samples
 	err   error         // of a check that failed
 }
@@ -45,7 +43,7 @@ func (j *judge) fail(err error) { j.verdict = verdict{state: Failing, lag: j.lag
 func (j *judge) next(seen reading, p *primary) {
 	was, previous := j.verdict, j.previous
 	j.previous = seen
-	latest, answers := p.state()
+	latest := p.seen()
 	lag, known := p.lag(seen.position)
 	switch {
 	case latest.began.IsZero():
@@ -55,7 +53,7 @@ func (j *judge) next(seen reading, p *primary) {
 	case !seen.replica && seen.started.Equal(latest.started):
 		j.verdict = verdict{state: IsPrimary}
 	case !seen.replica:
-		j.verdict = verdict{state: Promoted, fit: was.fit && !answers, lag: lag}
+		j.verdict = verdict{state: Promoted}
 	case diverged(previous, latest):
 		j.verdict = verdict{state: Diverged}
 	default:
@@ -80,8 +78,8 @@ func (j *judge) byLag(was verdict, lag time.Duration, known bool) verdict {
 	switch {
 	case lag > limit:
 		return verdict{state: Lagging, lag: lag}
-	case known, was.fit:
-		return verdict{state: OK, fit: true, lag: lag}
+	case known, was.state == OK:
+		return verdict{state: OK, lag: lag}
 	}
 	return verdict{state: Unchecked, lag: lag}
 }

@@ -23,7 +23,6 @@ type observed struct {
 // decided is what follows.
 type decided struct {
 	State State
-	Fit   bool
 	Lag   time.Duration
 }
 
@@ -42,79 +41,73 @@ func TestJudge(t *testing.T) {
 	}
 	for name, steps := range map[string][]step{
 		"a replica that keeps up": {
-			{observed{primary: 10, replica: 10}, decided{OK, true, 0}},
-			{observed{primary: 20, replica: 20}, decided{OK, true, 0}},
-			{observed{primary: 30, replica: 29}, decided{OK, true, 1 * s}},
+			{observed{primary: 10, replica: 10}, decided{OK, 0}},
+			{observed{primary: 20, replica: 20}, decided{OK, 0}},
+			{observed{primary: 30, replica: 29}, decided{OK, 1 * s}},
 		},
 		"an idle primary": {
-			{observed{primary: 10, replica: 10}, decided{OK, true, 0}},
-			{observed{primary: 10, replica: 10}, decided{OK, true, 0}},
-			{observed{primary: 10, replica: 10}, decided{OK, true, 0}},
-			{observed{primary: 10, replica: 10}, decided{OK, true, 0}},
-			{observed{primary: 10, replica: 10}, decided{OK, true, 0}},
+			{observed{primary: 10, replica: 10}, decided{OK, 0}},
+			{observed{primary: 10, replica: 10}, decided{OK, 0}},
+			{observed{primary: 10, replica: 10}, decided{OK, 0}},
+			{observed{primary: 10, replica: 10}, decided{OK, 0}},
+			{observed{primary: 10, replica: 10}, decided{OK, 0}},
 		},
 		"one that is behind at the start": {
-			{observed{primary: 10, replica: 5}, decided{Unchecked, false, 0}},
-			{observed{primary: 20, replica: 9}, decided{Unchecked, false, 1 * s}},
-			{observed{primary: 30, replica: 10}, decided{OK, true, 2 * s}},
+			{observed{primary: 10, replica: 5}, decided{Unchecked, 0}},
+			{observed{primary: 20, replica: 9}, decided{Unchecked, 1 * s}},
+			{observed{primary: 30, replica: 10}, decided{OK, 2 * s}},
 		},
 		"one that never catches up": {
-			{observed{primary: 10, replica: 5}, decided{Unchecked, false, 0}},
-			{observed{primary: 20, replica: 5}, decided{Unchecked, false, 1 * s}},
-			{observed{primary: 30, replica: 5}, decided{Unchecked, false, 2 * s}},
-			{observed{primary: 40, replica: 5}, decided{Lagging, false, 3 * s}},
+			{observed{primary: 10, replica: 5}, decided{Unchecked, 0}},
+			{observed{primary: 20, replica: 5}, decided{Unchecked, 1 * s}},
+			{observed{primary: 30, replica: 5}, decided{Unchecked, 2 * s}},
+			{observed{primary: 40, replica: 5}, decided{Lagging, 3 * s}},
 		},
 		"one that lags, and comes back when it lags half as much": {
-			{observed{primary: 10, replica: 10}, decided{OK, true, 0}},
-			{observed{primary: 20, replica: 10}, decided{OK, true, 1 * s}},
-			{observed{primary: 30, replica: 10}, decided{OK, true, 2 * s}},
-			{observed{primary: 40, replica: 10}, decided{Lagging, false, 3 * s}},
-			{observed{primary: 50, replica: 35}, decided{Lagging, false, 2 * s}},
-			{observed{primary: 60, replica: 50}, decided{OK, true, 1 * s}},
-			{observed{primary: 70, replica: 50}, decided{OK, true, 2 * s}},
+			{observed{primary: 10, replica: 10}, decided{OK, 0}},
+			{observed{primary: 20, replica: 10}, decided{OK, 1 * s}},
+			{observed{primary: 30, replica: 10}, decided{OK, 2 * s}},
+			{observed{primary: 40, replica: 10}, decided{Lagging, 3 * s}},
+			{observed{primary: 50, replica: 35}, decided{Lagging, 2 * s}},
+			{observed{primary: 60, replica: 50}, decided{OK, 1 * s}},
+			{observed{primary: 70, replica: 50}, decided{OK, 2 * s}},
 		},
 		"one that fails": {
-			{observed{primary: 10, replica: 10}, decided{OK, true, 0}},
-			{observed{primary: 20, replicaFails: true}, decided{Failing, false, 0}},
-			{observed{primary: 20, replica: 20}, decided{OK, true, 0}},
+			{observed{primary: 10, replica: 10}, decided{OK, 0}},
+			{observed{primary: 20, replicaFails: true}, decided{Failing, 0}},
+			{observed{primary: 20, replica: 20}, decided{OK, 0}},
 		},
 		"the primary fails": {
-			{observed{primary: 10, replica: 10}, decided{OK, true, 0}},
-			{observed{primary: 20, replica: 10}, decided{OK, true, 1 * s}},
-			{observed{primaryFails: true, replica: 10}, decided{OK, true, 1 * s}},
-			{observed{primaryFails: true, replica: 10}, decided{OK, true, 1 * s}},
-			{observed{primaryFails: true, replica: 20}, decided{OK, true, 0}},
+			{observed{primary: 10, replica: 10}, decided{OK, 0}},
+			{observed{primary: 20, replica: 10}, decided{OK, 1 * s}},
+			{observed{primaryFails: true, replica: 10}, decided{OK, 1 * s}},
+			{observed{primaryFails: true, replica: 10}, decided{OK, 1 * s}},
+			{observed{primaryFails: true, replica: 20}, decided{OK, 0}},
 		},
 		"the primary never answers": {
-			{observed{primaryFails: true, replica: 10}, decided{Unchecked, false, 0}},
+			{observed{primaryFails: true, replica: 10}, decided{Unchecked, 0}},
 		},
 		"the primary itself": {
-			{observed{primary: 10, edit: func(p, r *reading) { *r = *p }}, decided{IsPrimary, false, 0}},
+			{observed{primary: 10, edit: func(p, r *reading) { *r = *p }}, decided{IsPrimary, 0}},
 		},
 		"a replica that is promoted": {
-			{observed{primary: 10, replica: 10}, decided{OK, true, 0}},
-			{observed{primary: 10, replica: 10, edit: promotedTo(1)}, decided{Promoted, false, 0}},
-		},
-		"a replica that is promoted while the primary fails": {
-			{observed{primary: 10, replica: 10}, decided{OK, true, 0}},
-			{observed{primaryFails: true, replica: 11, edit: promotedTo(1)}, decided{Promoted, true, 0}},
-			{observed{primaryFails: true, replica: 12, edit: promotedTo(1)}, decided{Promoted, true, 0}},
-			{observed{primary: 11, replica: 12, edit: promotedTo(1)}, decided{Promoted, false, 0}},
+			{observed{primary: 10, replica: 10}, decided{OK, 0}},
+			{observed{primary: 10, replica: 10, edit: promotedTo(1)}, decided{Promoted, 0}},
 		},
 		"another database": {
-			{observed{primary: 10, replica: 10, edit: func(_, r *reading) { r.database.oid++ }}, decided{Foreign, false, 0}},
-			{observed{primary: 10, replica: 10, edit: promotedTo(2)}, decided{Foreign, false, 0}},
+			{observed{primary: 10, replica: 10, edit: func(_, r *reading) { r.database.oid++ }}, decided{Foreign, 0}},
+			{observed{primary: 10, replica: 10, edit: promotedTo(2)}, decided{Foreign, 0}},
 		},
 		"a replica of another primary": {
-			{observed{primary: 10, replica: 30}, decided{OK, true, 0}},
-			{observed{primary: 20, replica: 30}, decided{Diverged, false, 0}},
-			{observed{primary: 29, replica: 30}, decided{Diverged, false, 0}},
+			{observed{primary: 10, replica: 30}, decided{OK, 0}},
+			{observed{primary: 20, replica: 30}, decided{Diverged, 0}},
+			{observed{primary: 29, replica: 30}, decided{Diverged, 0}},
 		},
 		"a failover to a primary that lacks the latest writes": {
-			{observed{primary: 90, replica: 80}, decided{Unchecked, false, 0}},
-			{observed{primary: 95, replica: 90}, decided{OK, true, 1 * s}},
-			{observed{primary: 92, replica: 91, edit: onTimeline(2)}, decided{OK, true, 0}},
-			{observed{primary: 94, replica: 93, edit: onTimeline(2)}, decided{OK, true, 1 * s}},
+			{observed{primary: 90, replica: 80}, decided{Unchecked, 0}},
+			{observed{primary: 95, replica: 90}, decided{OK, 1 * s}},
+			{observed{primary: 92, replica: 91, edit: onTimeline(2)}, decided{OK, 0}},
+			{observed{primary: 94, replica: 93, edit: onTimeline(2)}, decided{OK, 1 * s}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -140,7 +133,6 @@ func (o observed) decide(p *primary, j *judge, at time.Time) decided {
 	if o.edit != nil {
 		o.edit(&seen, &replica)
 	}
-	p.failed = o.primaryFails
 	if !o.primaryFails {
 		p.add(seen)
 	}
@@ -149,7 +141,7 @@ func (o observed) decide(p *primary, j *judge, at time.Time) decided {
 	} else {
 		j.next(replica, p)
 	}
-	return decided{j.state, j.fit, j.lag}
+	return decided{j.state, j.lag}
 }
 
 func TestPrimary_KeepsTheSamplesOfAnHour(t *testing.T) {
@@ -183,7 +175,7 @@ func TestFit_KeepsEachStoreOnItsReplica(t *testing.T) {
 		t.Errorf("%s are fit before they were checked", got)
 	}
 	for _, r := range s.All() {
-		r.judge.verdict = verdict{state: OK, fit: true}
+		r.judge.verdict = verdict{state: OK}
 	}
 	for store, want := range map[int64]string{0: "ab", 1: "bc", 2: "ca", 3: "ab", 7: "bc"} {
 		if got := names(store); got != want {
@@ -207,7 +199,7 @@ func TestFit_KeepsEachStoreOnItsReplica(t *testing.T) {
 func TestSet_WithoutReplicasIsEmpty(t *testing.T) {
 	t.Parallel()
 	var none *Set
-	if none.Fit(1) != nil || none.All() != nil || len(none.States()) > 0 || !none.PrimaryAnswers() {
+	if none.Fit(1) != nil || none.All() != nil || len(none.States()) > 0 {
 		t.Error("a nil Set has replicas")
 	}
 }

@@ -23,9 +23,8 @@ type primary struct {
 	mu      sync.Mutex
 	latest  reading  // of the latest check that succeeded
 	samples []sample // on the timeline of latest, ascending
-	failed  bool     // the latest check failed
 
-	standby bool // the latest answer was that of a replica; only check uses it
+	standby bool // the latest answer was that of a replica. Only check uses it
 }
 
 // sample says that everything that was committed before a time is in the log before a position.
@@ -37,24 +36,22 @@ type sample struct {
 // check adds a sample.
 func (p *primary) check(ctx context.Context) {
 	seen, err := read(ctx, p.pool)
-	p.mu.Lock()
-	p.failed = err != nil || seen.replica
-	if !p.failed {
-		p.add(seen)
-	}
-	p.mu.Unlock()
 	if err != nil {
 		return // whoever needs the primary reports that
 	}
 	if seen.replica && !p.standby {
 		p.log.WarnContext(ctx, "replicas are not compared to the primary: the server of DATABASE_URL is a replica itself")
 	}
-	p.standby = seen.replica
+	if p.standby = seen.replica; !p.standby {
+		p.add(seen)
+	}
 }
 
 // add adds a sample. A new timeline may have left the old one before the older samples, and a
 // restored server may be before them too.
 func (p *primary) add(seen reading) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if seen.database != p.latest.database || seen.timeline != p.latest.timeline || seen.position < p.latest.position {
 		p.samples = nil
 	}
@@ -65,18 +62,11 @@ func (p *primary) add(seen reading) {
 	p.latest = seen
 }
 
-func (p *primary) lost() bool {
+// seen returns the latest reading, the zero one before the first check that succeeded.
+func (p *primary) seen() reading {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.failed
-}
-
-// state returns the latest reading, the zero one before the first check that succeeded, and
-// whether the latest check succeeded.
-func (p *primary) state() (latest reading, answers bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.latest, !p.failed
+	return p.latest
 }
 
 // lag returns how old the rows are that a replica shows. If it shows none of the samples, its

@@ -28,7 +28,7 @@ type Replica struct {
 	outSince time.Time // when a check found that it serves no reads; zero while it does. Only checks use it
 }
 
-func (r *Replica) fit() bool { return r.verdict().fit && r.failures.Load() == r.excused.Load() }
+func (r *Replica) fit() bool { return r.verdict().state == OK && r.failures.Load() == r.excused.Load() }
 
 func (r *Replica) verdict() verdict {
 	r.mu.Lock()
@@ -57,10 +57,10 @@ func (s *Set) check(ctx context.Context, r *Replica) {
 		r.excused.Store(failures)
 	}
 	before, after := r.decide(seen, cause.OfPostgres(r.Checks, began, err), &s.primary)
-	if before.state != after.state || before.fit != after.fit {
+	if before.state != after.state {
 		r.report(ctx, s.log, after)
 	}
-	s.observe(r.Name, after.fit, after.lag)
+	s.observe(r.Name, after.state == OK, after.lag)
 }
 
 func (r *Replica) decide(seen reading, err error, p *primary) (before, after verdict) {
@@ -84,13 +84,11 @@ func (r *Replica) report(ctx context.Context, log *slog.Logger, now verdict) {
 	case now.state == OK:
 		log.InfoContext(ctx, "a replica serves reads again", "after", cause.Text(time.Since(r.outSince)))
 	case now.state == Failing:
-		log.WarnContext(ctx, "a replica serves no reads: it does not answer", "err", now.err)
+		log.WarnContext(ctx, "a replica serves no reads: its check failed", "err", now.err)
 	case now.state == Lagging:
 		log.WarnContext(ctx, "a replica serves no reads: it lags", "lag", cause.Text(now.lag))
 	case now.state == IsPrimary:
 		log.InfoContext(ctx, "a replica serves no reads: it is the primary itself")
-	case now.state == Promoted && now.fit:
-		log.WarnContext(ctx, "a replica was promoted while the primary does not answer: it still serves reads")
 	case now.state == Promoted:
 		log.WarnContext(ctx, "a replica serves no reads: it was promoted, but DATABASE_URL names another primary. Make sure that only one of them accepts writes")
 	case now.state == Diverged:
@@ -99,7 +97,7 @@ func (r *Replica) report(ctx context.Context, log *slog.Logger, now verdict) {
 		log.WarnContext(ctx, "a replica serves no reads: it belongs to another database")
 	}
 	switch {
-	case now.fit:
+	case now.state == OK:
 		r.outSince = time.Time{}
 	case r.outSince.IsZero() && now.state != Unchecked:
 		r.outSince = time.Now()

@@ -153,10 +153,6 @@ func (s *Set) Fit(store int64) []*Replica {
 	return append(fit[first:], fit[:first]...)[:min(attempts, len(fit))]
 }
 
-// PrimaryAnswers reports whether the latest check of the primary succeeded. It is true if the
-// primary was not checked yet.
-func (s *Set) PrimaryAnswers() bool { return s == nil || !s.primary.lost() }
-
 // States returns the state of each replica, by name. See State.
 func (s *Set) States() map[string]State {
 	states := map[string]State{}
