@@ -405,6 +405,16 @@ func (h *setting) delay(ctx context.Context, standby *ephemeral.Standby, random 
 
 // settle waits until all transactions that have begun have ended, and the standbys have them.
 func (h *setting) settle(ctx context.Context) error {
+	if err := h.settlePrimary(ctx); err != nil {
+		return err
+	}
+	for _, standby := range h.standbys {
+		standby.CatchUp(h.primary)
+	}
+	return nil
+}
+
+func (h *setting) settlePrimary(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, settleLimit)
 	defer cancel()
 	var last uint64
@@ -416,9 +426,6 @@ func (h *setting) settle(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-	}
-	for _, standby := range h.standbys {
-		standby.CatchUp(h.primary)
 	}
 	return nil
 }

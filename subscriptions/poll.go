@@ -36,7 +36,7 @@ func (p *polls) good(c Cursor, now time.Time) bool {
 // that depends on the cursor.
 func (p *polls) remember(h *history, now time.Time) {
 	if h.recorded() && !h.unrecorded() {
-		p.lately.Store(&goodCursors{h.database, h.latest.mark, h.log, now})
+		p.lately.Store(&goodCursors{h.database, h.latest.mark, h.shown(), now})
 	}
 }
 

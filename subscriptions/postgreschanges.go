@@ -55,6 +55,9 @@ func (p *Postgres) changes(ctx context.Context, on *server, conn *pgxpool.Conn, 
 	if c, err = r.result(q.After, c, last); err != nil {
 		return Changes{}, err
 	}
+	if on.replica != nil && !c.More && r.ahead(q.After) {
+		return Changes{}, errBehind
+	}
 	on.polls.remember(&r.history, p.now())
 	if c.Next == q.After {
 		return c, nil

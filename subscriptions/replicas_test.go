@@ -267,6 +267,25 @@ func TestReplicas_LeaveRefusalsToThePrimary(t *testing.T) {
 	r.wantReads(0) // the replicas are not suspected
 }
 
+// A reader whose cursor is of the primary must not believe a replica that nothing follows.
+func TestReplicas_ThatAreBehindACursorLeaveItToThePrimary(t *testing.T) {
+	t.Parallel()
+	r, f := replicate(newSetting(t), time.Minute, patience), newFollower(1, 1)
+	for _, standby := range r.standbys {
+		standby.CutOff()
+	}
+	r.insert(900_001)
+	readAll(t, f, r.setting.source)
+	r.insert(900_002)
+	if err := r.settlePrimary(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	readAll(t, f, r.source)
+	if _, has := f.rows[900_002]; !has || f.expired > 0 {
+		t.Errorf("the follower has the latest change: %t; %d cursors expired", has, f.expired)
+	}
+}
+
 func TestReplicas_HaveNoPartInLinkKeysWhileThePrimaryAnswers(t *testing.T) {
 	t.Parallel()
 	r := replicate(newSetting(t), time.Minute, patience)

@@ -29,8 +29,8 @@ func newServers(c PostgresConfig) servers {
 }
 
 // read calls try with replicas that are fit, and then with the primary, until it succeeds. Only
-// the primary decides that something does not exist or has expired, because a replica may not
-// have it yet. try must start anew in each call.
+// the primary decides that something does not exist, because a replica may not have it yet. try
+// must start anew in each call.
 func (s *servers) read(ctx context.Context, store int64, try func(context.Context, *server) error) error {
 	counted := func(ctx context.Context, one *server) error {
 		err := try(ctx, one)
@@ -80,10 +80,9 @@ func (s *servers) each(ctx context.Context, all []*server, try func(context.Cont
 	return try(ctx, all[len(all)-1])
 }
 
-// isMissing reports whether a server answers that it has no such subscription, or not the
-// changes after a cursor.
+// isMissing reports whether a server answers that it does not have what was asked for.
 func isMissing(err error) bool {
-	return errors.Is(err, ErrNotFound) || errors.Is(err, ErrCursorExpired)
+	return errors.Is(err, ErrNotFound) || errors.Is(err, ErrCursorExpired) || errors.Is(err, errBehind)
 }
 
 func withHalfOfTheTime(ctx context.Context, try func(context.Context) error) error {
