@@ -25,6 +25,7 @@ import (
 // replicated is a source that reads a primary and its replicas.
 type replicated struct {
 	*setting
+	names  []string // of the replicas
 	set    *replicas.Set
 	source *subscriptions.Postgres
 	log    *lockedLog
@@ -61,38 +62,49 @@ const (
 // replicate starts two replicas of a primary, and waits until they serve reads. Store 1 reads
 // the second one.
 func replicate(h *setting, maxLag, checkTime time.Duration) *replicated {
+	h.t.Helper()
+	var urls []string
+	for range 2 {
+		h.addStandby()
+		urls = append(urls, h.standbys[len(h.standbys)-1].URL)
+	}
+	r := readFrom(h, h.primary.URL, urls, maxLag, checkTime)
+	r.wantStates("ok", "ok")
+	return r
+}
+
+// readFrom returns a source that reads a primary and replicas, which it watches until the test ends.
+func readFrom(h *setting, primary string, urls []string, maxLag, checkTime time.Duration) *replicated {
 	t := h.t
 	t.Helper()
 	r := &replicated{setting: h, log: &lockedLog{}}
 	config := replicas.Config{
-		Primary: ephemeral.OpenPool(t, r.primary.URL, connect.PostgresConfig{}),
+		Primary: ephemeral.OpenPool(t, primary, connect.PostgresConfig{MaxConns: 1}),
 		MaxLag:  maxLag, CheckTime: checkTime, Log: slog.New(slog.NewTextHandler(r.log, nil)),
 	}
-	for range 2 {
-		standby := ephemeral.StartStandby(t, r.primary)
-		r.standbys = append(r.standbys, standby)
-		pool := ephemeral.OpenPool(t, standby.URL, connect.PostgresConfig{})
+	for _, url := range urls {
+		r.names = append(r.names, hostOf(t, url))
+		pool := ephemeral.OpenPool(t, url, connect.PostgresConfig{})
 		config.Servers = append(config.Servers, replicas.Server{
-			Name: hostOf(t, standby), Pool: pool, SummaryPool: pool,
-			Checks: ephemeral.OpenPool(t, standby.URL, connect.PostgresConfig{MaxConns: 1}),
+			Name: hostOf(t, url), Pool: pool, SummaryPool: pool,
+			Checks: ephemeral.OpenPool(t, url, connect.PostgresConfig{MaxConns: 1}),
 		})
 	}
 	r.set = replicas.New(config)
 	r.source = subscriptions.NewPostgres(subscriptions.PostgresConfig{
-		Pool:     ephemeral.OpenPool(t, r.primary.URL, connect.PostgresConfig{}),
+		Pool:     ephemeral.OpenPool(t, primary, connect.PostgresConfig{}),
 		Replicas: r.set, Served: r.count, Budget: patience, Wait: patience / 4,
 	})
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	var running sync.WaitGroup
 	running.Go(func() { r.set.Run(ctx) })
 	t.Cleanup(func() { stop(); running.Wait() })
-	r.wantStates("ok", "ok")
 	return r
 }
 
-func hostOf(t *testing.T, standby *ephemeral.Standby) string {
+func hostOf(t *testing.T, rawURL string) string {
 	t.Helper()
-	u, err := url.Parse(standby.URL)
+	u, err := url.Parse(rawURL)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,8 +124,8 @@ func (r *replicated) wantStates(want ...replicas.State) {
 	r.t.Helper()
 	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
 		var got []replicas.State
-		for _, standby := range r.standbys {
-			got = append(got, r.set.States()[hostOf(r.t, standby)])
+		for _, name := range r.names {
+			got = append(got, r.set.States()[name])
 		}
 		diff := cmp.Diff(want, got)
 		if diff == "" {
@@ -231,7 +243,7 @@ func TestReplicas_ThatLagAreLeftOut(t *testing.T) {
 	}
 	r.standbys[1].Follow(r.primary)
 	r.wantStates("ok", "ok")
-	name := hostOf(t, r.standbys[1])
+	name := r.names[1]
 	r.wantLogged("it lags\" replica="+name, 1)
 	r.wantLogged("a replica serves reads again\" replica="+name, 1)
 }
@@ -239,9 +251,9 @@ func TestReplicas_ThatLagAreLeftOut(t *testing.T) {
 // Without writes there is nothing that a replica could lack.
 func TestReplicas_OfAnIdlePrimaryDoNotLag(t *testing.T) {
 	t.Parallel()
-	const maxLag = 3 * time.Second
+	const maxLag = 5 * time.Second
 	r := replicate(newSetting(t), maxLag, patience)
-	time.Sleep(2 * maxLag)
+	time.Sleep(maxLag + 2*time.Second)
 	r.wantStates("ok", "ok")
 	r.wantLogged("it lags", 0)
 	r.wantReads(0)
@@ -344,22 +356,33 @@ func TestReplicas_ThatArePromotedBesideThePrimaryAreLeftOut(t *testing.T) {
 
 func TestReplicas_OfAnotherDatabaseAreLeftOut(t *testing.T) {
 	t.Parallel()
-	r := replicate(newSetting(t), 10*time.Second, patience)
-	other := newSetting(t)
-	standby := ephemeral.StartStandby(t, other.primary)
-	pool := ephemeral.OpenPool(t, standby.URL, connect.PostgresConfig{})
-	set := replicas.New(replicas.Config{
-		Primary: ephemeral.OpenPool(t, r.primary.URL, connect.PostgresConfig{}),
-		Servers: []replicas.Server{{Name: hostOf(t, standby), Pool: pool, SummaryPool: pool, Checks: pool}},
-		MaxLag:  time.Second, CheckTime: patience, Log: slog.New(slog.NewTextHandler(r.log, nil)),
-	})
-	ctx, stop := context.WithCancel(t.Context())
-	var running sync.WaitGroup
-	running.Go(func() { set.Run(ctx) })
-	defer running.Wait()
-	defer stop()
+	h, other := newSetting(t), newSetting(t)
+	r := readFrom(h, h.primary.URL, []string{ephemeral.StartStandby(t, other.primary).URL}, 10*time.Second, patience)
+	r.wantStates("foreign")
 	r.wantLogged("it belongs to another database", 1)
-	if len(set.Fit(1)) > 0 {
-		t.Error("it is fit for reads")
-	}
+	r.wantReads(4)
+}
+
+// Both URLs may list all servers of a group, whichever of them is the primary.
+func TestReplicas_ThatAreListedWithThePrimaryFollowAFailover(t *testing.T) {
+	t.Parallel()
+	h := newSetting(t)
+	h.addStandby()
+	h.addStandby()
+	first, second := h.standbys[0], h.standbys[1]
+	urls := []string{h.primary.URL, first.URL, second.URL}
+	group := strings.Replace(urls[0], hostOf(t, urls[0]), hostOf(t, urls[0])+","+hostOf(t, urls[1])+","+hostOf(t, urls[2]), 1)
+	r := readFrom(h, group+"&target_session_attrs=primary", urls, 10*time.Second, patience)
+	r.wantStates("primary", "ok", "ok")
+	r.wantReads(0)
+	r.insert(900_001) // a server that never replayed a transaction does not know where it was promoted
+	first.CatchUp(h.primary)
+	second.CatchUp(h.primary)
+	h.primary.Stop()
+	first.Promote()
+	second.Follow(first.Server)
+	r.wantStates("failing", "primary", "ok")
+	r.wantReads(0)
+	second.Stop()
+	r.wantReads(4)
 }

@@ -43,12 +43,16 @@ func (r replicaSettings) open(ctx context.Context, primary databaseSettings, see
 		close(reader.stopped)
 		return reader, nil
 	}
-	config, err := reader.openAll(ctx, r, primary, seen)
-	if err != nil {
-		closeAll(reader.pools)
+	config := replicas.Config{MaxLag: r.MaxLag, Log: log, Observe: seen.metrics.ReplicaChecked}
+	var err error
+	if config.Primary, err = primary.pool(ctx, checkPool(""), seen); err != nil {
 		return nil, err
 	}
-	config.MaxLag, config.Log, config.Observe = r.MaxLag, log, seen.metrics.ReplicaChecked
+	reader.pools = append(reader.pools, config.Primary)
+	if config.Servers, err = reader.openServers(ctx, r.URL, seen); err != nil {
+		closeAll(reader.pools)
+		return nil, &badSetting{"DATABASE_REPLICA_URL", err}
+	}
 	reader.set = replicas.New(config)
 	ctx, reader.stop = context.WithCancel(context.WithoutCancel(ctx)) // requests in flight outlive ctx
 	go func() {
@@ -58,32 +62,26 @@ func (r replicaSettings) open(ctx context.Context, primary databaseSettings, see
 	return reader, nil
 }
 
-// openAll opens the pools of the checks, and those of each replica.
-func (r *replicaReader) openAll(ctx context.Context, s replicaSettings, primary databaseSettings, seen instruments) (c replicas.Config, err error) {
-	if c.Primary, err = primary.pool(ctx, checkPool(""), seen); err != nil {
-		return c, err
-	}
-	r.pools = append(r.pools, c.Primary)
-	hosts, err := connect.PostgresHosts(s.URL)
+// openServers opens the pools of each host of a URL.
+func (r *replicaReader) openServers(ctx context.Context, url string, seen instruments) ([]replicas.Server, error) {
+	hosts, err := connect.PostgresHosts(url)
 	if err != nil {
-		return c, &badSetting{"DATABASE_REPLICA_URL", err}
+		return nil, err
 	}
-	for _, host := range hosts {
-		server := replicas.Server{Name: host}
-		for _, of := range []struct {
-			config connect.PostgresConfig
-			pool   **pgxpool.Pool
-		}{
-			{listPool(host), &server.Pool}, {summaryPool(host), &server.SummaryPool}, {checkPool(host), &server.Checks},
+	servers := make([]replicas.Server, len(hosts))
+	for i, host := range hosts {
+		s := &servers[i]
+		s.Name = host
+		for pool, config := range map[**pgxpool.Pool]connect.PostgresConfig{
+			&s.Pool: listPool(host), &s.SummaryPool: summaryPool(host), &s.Checks: checkPool(host),
 		} {
-			if *of.pool, err = openPool(ctx, s.URL, of.config, seen); err != nil {
-				return c, &badSetting{"DATABASE_REPLICA_URL", err}
+			if *pool, err = openPool(ctx, url, config, seen); err != nil {
+				return nil, err
 			}
-			r.pools = append(r.pools, *of.pool)
+			r.pools = append(r.pools, *pool)
 		}
-		c.Servers = append(c.Servers, server)
 	}
-	return c, nil
+	return servers, nil
 }
 
 // checkPool is listPool for checks of replicas.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -66,6 +67,41 @@ func (r *replicatedServe) reads(t *testing.T, server string) float64 {
 	return r.metric(t, fmt.Sprintf("commerce_subscription_reads_total{server=%q}", server))
 }
 
+// wantFromReplica repeats a call until a replica serves it, in case that the machine is so busy
+// that a check fails. A summary is reused for a minute, so it is not repeated.
+func (r *replicatedServe) wantFromReplica(t *testing.T, path string) {
+	t.Helper()
+	eventually(t, func() string {
+		before := r.reads(t, "replica")
+		if status, page := r.asStore(t, r.token, path); status != http.StatusOK {
+			return fmt.Sprintf("%s: %d %s", path, status, page.Message)
+		}
+		if r.reads(t, "replica") == before && !strings.HasSuffix(path, "summary") {
+			return path + " was not read from a replica"
+		}
+		return ""
+	})
+}
+
+// wantEachStateOnce checks that each line about a replica has another state than the one before.
+func (r *replicatedServe) wantEachStateOnce(t *testing.T) {
+	t.Helper()
+	last := map[string]string{}
+	for text := range strings.Lines(r.log.String()) {
+		var line struct{ Replica, State string }
+		if err := json.Unmarshal([]byte(text), &line); err != nil {
+			t.Fatal(err)
+		}
+		if line.Replica != "" && last[line.Replica] == line.State {
+			t.Errorf("the state is logged again: %s", text)
+		}
+		last[line.Replica] = line.State
+	}
+	if len(last) < 3 { // two replicas, and lines about none
+		t.Errorf("the log has states of %v", last)
+	}
+}
+
 func TestServe_ReadsSubscriptionsFromReplicas(t *testing.T) {
 	t.Parallel()
 	r := startReplicated(t, "REPLICA_MAX_LAG=1m")
@@ -74,18 +110,16 @@ func TestServe_ReadsSubscriptionsFromReplicas(t *testing.T) {
 		t.Fatal("the list is empty")
 	}
 	single := fmt.Sprintf("/subscriptions/%d", page.Data.Data[0].ID)
-	for _, path := range []string{single, "/subscriptions/changes", "/subscriptions/summary"} {
-		if status, page := r.asStoreServed(t, r.token, path); status != http.StatusOK {
-			t.Errorf("%s: %d %s", path, status, page.Message)
-		}
-	}
-	if n := r.reads(t, "replica"); n < 4 {
-		t.Errorf("replicas served %v reads, want at least 4", n)
+	for _, path := range []string{"/subscriptions", single, "/subscriptions/changes", "/subscriptions/summary"} {
+		r.wantFromReplica(t, path)
 	}
 	second := hostOf(t, r.replicas[1].URL)
-	if up := r.metric(t, fmt.Sprintf("commerce_postgres_replica_up{replica=%q}", second)); up != 1 {
-		t.Errorf("the replica is up: %v, want 1", up)
-	}
+	eventually(t, func() string {
+		if up := r.metric(t, fmt.Sprintf("commerce_postgres_replica_up{replica=%q}", second)); up != 1 {
+			return fmt.Sprintf("the replica is up: %v, want 1", up)
+		}
+		return ""
+	})
 	r.replicas[1].Stop()
 	r.wantList(t, http.StatusOK)
 	r.wantStates(t, "ok", "ok", "failing")
@@ -97,14 +131,12 @@ func TestServe_ReadsSubscriptionsFromReplicas(t *testing.T) {
 		t.Error("the primary served no read without replicas")
 	}
 	r.wantLogged(t, 0, "its check failed", second)
-	if n := strings.Count(r.log.String(), "its check failed"); n != 2 {
-		t.Errorf("the loss of two replicas was logged %d times", n)
-	}
 	for _, replica := range r.replicas {
 		replica.Restart()
 	}
 	r.wantStates(t, "ok", "ok", "ok")
 	r.end(t)
+	r.wantEachStateOnce(t)
 }
 
 // Tokens are checked on the primary, so a replica that lags does not accept a revoked one.
