@@ -205,14 +205,31 @@ func TestFollower_MissesNothingOnAStandby(t *testing.T) {
 	})
 }
 
+// Followers whose reads go to the replicas that are fit, and sometimes to the primary, end with
+// the rows of the table, although the replicas keep being left out because they lag.
+func TestFollower_MissesNothingOnReplicas(t *testing.T) {
+	t.Parallel()
+	const workers, maxLag = 1, 50 * time.Millisecond
+	var replicated *replicated
+	runHistories(t, "TestFollower_MissesNothingOnReplicas", max(1, *histories/5), workers, func(h *setting) []reader {
+		replicated = replicate(h, maxLag, patience)
+		onReplicas := func(*rand.Rand) subscriptions.Source { return replicated.source }
+		return []reader{{onReplicas, replicated.source}, {onReplicas, h.source}, {onReplicas, replicated.source}}
+	})
+	if replicated.log.count("it lags") == 0 || replicated.fromReplicas.Load() == 0 || replicated.fromPrimary.Load() == 0 {
+		t.Errorf("%d reads were of replicas and %d of the primary; the log is\n%s",
+			replicated.fromReplicas.Load(), replicated.fromPrimary.Load(), &replicated.log.text)
+	}
+}
+
 // A standby that lacks what a follower has seen on the primary shows it no changes, and the
 // follower keeps its cursor. It goes on when the standby has caught up.
 func TestFollower_KeepsItsCursorWhileAStandbyIsBehind(t *testing.T) {
 	t.Parallel()
 	h, f := newSetting(t), newFollower(1, 1)
 	onStandby := h.addStandby()
-	h.standby.CatchUp(h.primary)
-	h.standby.CutOff()
+	h.standbys[0].CatchUp(h.primary)
+	h.standbys[0].CutOff()
 	change := func(ids ...int) {
 		t.Helper()
 		for _, id := range ids {
@@ -228,7 +245,7 @@ func TestFollower_KeepsItsCursorWhileAStandbyIsBehind(t *testing.T) {
 		t.Errorf("a standby that is behind: %v\n%s", err, diff)
 	}
 	change(2, 10, 12)
-	h.standby.Follow(h.primary)
+	h.standbys[0].Follow(h.primary)
 	if err := h.settle(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -268,11 +285,11 @@ func runHistories(t *testing.T, name string, n, workers int, follow func(*settin
 
 // setting is a server on which histories happen one after another.
 type setting struct {
-	t       *testing.T
-	primary *ephemeral.Server
-	standby *ephemeral.Standby // nil: none
-	writes  *pgxpool.Pool
-	source  *subscriptions.Postgres // of the primary
+	t        *testing.T
+	primary  *ephemeral.Server
+	standbys []*ephemeral.Standby
+	writes   *pgxpool.Pool
+	source   *subscriptions.Postgres // of the primary
 }
 
 func newSetting(t *testing.T, settings ...string) *setting {
@@ -296,8 +313,9 @@ func (h *setting) database(t *testing.T, name string) *setting {
 
 func (h *setting) addStandby() *subscriptions.Postgres {
 	h.t.Helper()
-	h.standby = ephemeral.StartStandby(h.t, h.primary)
-	return sourceOf(h.t, h.standby.URL)
+	standby := ephemeral.StartStandby(h.t, h.primary)
+	h.standbys = append(h.standbys, standby)
+	return sourceOf(h.t, standby.URL)
 }
 
 // inTwoStores returns the data of store 1 also for store 2.
@@ -349,8 +367,8 @@ func (h *setting) run(ctx context.Context, seed uint64, readers []reader) error 
 		followers[i] = newFollower(1, seed+uint64(i)<<32)
 		read.Go(func() { fail(followers[i].follow(writing, r.pick)) })
 	}
-	if h.standby != nil {
-		read.Go(func() { fail(h.delay(writing, rand.New(rand.NewPCG(seed, 1)))) })
+	for i, standby := range h.standbys {
+		read.Go(func() { fail(h.delay(writing, standby, rand.New(rand.NewPCG(seed, uint64(1+i))))) })
 	}
 	written.Wait()
 	read.Wait()
@@ -371,9 +389,9 @@ func (h *setting) run(ctx context.Context, seed uint64, readers []reader) error 
 	return nil
 }
 
-// delay pauses the standby's replay now and then until ctx ends.
-func (h *setting) delay(ctx context.Context, random *rand.Rand) error {
-	pool := writesTo(h.t, h.standby.URL)
+// delay pauses a standby's replay now and then until ctx ends.
+func (h *setting) delay(ctx context.Context, standby *ephemeral.Standby, random *rand.Rand) error {
+	pool := writesTo(h.t, standby.URL)
 	for ctx.Err() == nil {
 		for _, f := range []string{"pg_wal_replay_pause()", "pg_wal_replay_resume()"} {
 			if _, err := pool.Exec(context.WithoutCancel(ctx), "SELECT "+f); err != nil {
@@ -385,8 +403,18 @@ func (h *setting) delay(ctx context.Context, random *rand.Rand) error {
 	return nil
 }
 
-// settle waits until all transactions that have begun have ended, and the standby has them.
+// settle waits until all transactions that have begun have ended, and the standbys have them.
 func (h *setting) settle(ctx context.Context) error {
+	if err := h.settlePrimary(ctx); err != nil {
+		return err
+	}
+	for _, standby := range h.standbys {
+		standby.CatchUp(h.primary)
+	}
+	return nil
+}
+
+func (h *setting) settlePrimary(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, settleLimit)
 	defer cancel()
 	var last uint64
@@ -398,9 +426,6 @@ func (h *setting) settle(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-	}
-	if h.standby != nil {
-		h.standby.CatchUp(h.primary)
 	}
 	return nil
 }
@@ -416,7 +441,7 @@ func (h *setting) check(ctx context.Context, f *follower, source subscriptions.S
 		switch {
 		case err != nil:
 			return err
-		case diff != "" && (h.standby == nil || time.Since(began) > 5*time.Second):
+		case diff != "" && (len(h.standbys) == 0 || time.Since(began) > 5*time.Second):
 			return fmt.Errorf("the copy differs (-table +copy):\n%s", diff)
 		case diff == "":
 			return nil

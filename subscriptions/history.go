@@ -51,6 +51,9 @@ func (c change) after(other change) bool {
 	return c.transaction > other.transaction || c.transaction == other.transaction && c.id > other.id
 }
 
+// errBehind means that a replica cannot tell whether more changes follow a cursor.
+var errBehind = errors.New("the replica is behind the cursor")
+
 // Errors for a cursor, or for a database, from which no changes can be read.
 var (
 	errOtherDatabase = errors.New("the database is a copy: run `commerce migrate up`, which restarts the changes")
@@ -62,6 +65,14 @@ var (
 // matter: the replica shows no change before all transactions up to the cursor's have ended.
 func (h *history) ahead(c Cursor) bool {
 	return h.replica && c.database == h.database && h.replayed < c.log
+}
+
+// shown returns the position up to which the database certainly shows the log.
+func (h *history) shown() uint64 {
+	if h.replica {
+		return h.replayed
+	}
+	return h.log
 }
 
 // result completes the changes c after a cursor, the last of which is last. The error says

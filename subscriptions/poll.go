@@ -8,7 +8,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// polls answers requests for changes when there are none, with a statement that costs half of
+// polls answers requests for changes of one server when there are none, with a statement that costs half of
 // changesSQL. The zero value is ready to use.
 //
 // That statement does not read the whole history of the database. It is enough that the
@@ -36,7 +36,7 @@ func (p *polls) good(c Cursor, now time.Time) bool {
 // that depends on the cursor.
 func (p *polls) remember(h *history, now time.Time) {
 	if h.recorded() && !h.unrecorded() {
-		p.lately.Store(&goodCursors{h.database, h.latest.mark, h.log, now})
+		p.lately.Store(&goodCursors{h.database, h.latest.mark, h.shown(), now})
 	}
 }
 

@@ -11,13 +11,10 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"commerce/auth/cause"
 	"commerce/auth/locale"
-	"commerce/auth/problem"
-	"commerce/auth/timing"
+	"commerce/subscriptions/replicas"
 )
 
 // PostgresConfig configures a Postgres source.
@@ -29,6 +26,13 @@ type PostgresConfig struct {
 	// SummaryPool is for Totals, which reads all rows of a store: its statements take
 	// longer than the others. It may be read-only. nil: Pool.
 	SummaryPool *pgxpool.Pool
+
+	// Replicas serve most reads while they are fit. The caller runs the Set. nil: none.
+	Replicas *replicas.Set
+
+	// Served, if not nil, is called after each read that a server answered, with the kind of
+	// the server: "primary" or "replica".
+	Served func(by string)
 
 	// Base ends all calls of Totals when it ends. They may outlive their requests, and
 	// the pool can be closed only after they have ended. Default: context.Background().
@@ -50,21 +54,14 @@ type PostgresConfig struct {
 
 // Postgres is a source that reads the tables of the migrations.
 type Postgres struct {
-	pool         *pgxpool.Pool
+	servers      servers
 	wait, budget time.Duration
 	keys         atomic.Pointer[linkKeys] // nil until they were read
 	now          func() time.Time
 	skippers     *slots // pages that skip many rows
-	shares       *shares
 	outOfBounds  outOfBounds
-	polls        polls
-
-	summaryPool *pgxpool.Pool
-	base        context.Context
+	base         context.Context
 }
-
-// storeShare limits each store to a quarter of the pool's connections.
-const storeShare = 4
 
 // linkKeys are keys and the time when they were read.
 type linkKeys struct {
@@ -86,15 +83,16 @@ func NewPostgres(c PostgresConfig) *Postgres {
 	if c.Base == nil {
 		c.Base = context.Background()
 	}
+	if c.Served == nil {
+		c.Served = func(string) {}
+	}
 	return &Postgres{
-		pool:        c.Pool,
+		servers:     newServers(c),
 		wait:        cmp.Or(c.Wait, 300*time.Millisecond),
 		budget:      cmp.Or(c.Budget, time.Second),
-		shares:      newShares(max(2, int(c.Pool.Config().MaxConns)/storeShare)),
 		skippers:    newSlots(maxSkippers, maxSkippersOfStore),
 		now:         c.Now,
 		outOfBounds: outOfBounds{log: cmp.Or(c.Log, slog.Default()), now: c.Now},
-		summaryPool: cmp.Or(c.SummaryPool, c.Pool),
 		base:        c.Base,
 	}
 }
@@ -109,11 +107,14 @@ func (p *Postgres) List(ctx context.Context, store int64, q Query) ([]Subscripti
 		defer p.skippers.leave(store)
 	}
 	sql, args := listSQL(store, q)
-	all := make([]Subscription, 0, q.Limit)
-	r := row{Subscription: Subscription{StoreID: store}}
-	err := p.read(ctx, store, sql, args, r.into(), func() {
-		all = append(all, r.Subscription)
-		p.complete(&all[len(all)-1], &r)
+	var all []Subscription
+	err := p.read(ctx, store, func(ctx context.Context, _ *server, conn *pgxpool.Conn) error {
+		all = make([]Subscription, 0, q.Limit)
+		r := row{Subscription: Subscription{StoreID: store}}
+		return readRows(ctx, conn, sql, args, r.into(), func() {
+			all = append(all, r.Subscription)
+			p.complete(&all[len(all)-1], &r)
+		})
 	})
 	if err != nil {
 		return nil, err
@@ -139,18 +140,22 @@ func newerFirst(a, b Subscription) int { return cmp.Compare(b.ID, a.ID) }
 // Get implements Source.
 func (p *Postgres) Get(ctx context.Context, store, id int64, l locale.Locale) (*Subscription, error) {
 	var found *Subscription
-	r := row{Subscription: Subscription{StoreID: store}}
-	var scheduled scheduledVariant
-	err := p.read(ctx, store, getSQL, []any{store, string(l), id}, append(r.into(), scheduled.into()...), func() {
-		found = &r.Subscription
-		p.complete(found, &r)
-		found.Scheduled = scheduled.variant()
+	err := p.read(ctx, store, func(ctx context.Context, _ *server, conn *pgxpool.Conn) error {
+		found = nil
+		r := row{Subscription: Subscription{StoreID: store}}
+		var scheduled scheduledVariant
+		err := readRows(ctx, conn, getSQL, []any{store, string(l), id}, append(r.into(), scheduled.into()...), func() {
+			found = &r.Subscription
+			p.complete(found, &r)
+			found.Scheduled = scheduled.variant()
+		})
+		if err == nil && found == nil {
+			return ErrNotFound
+		}
+		return err
 	})
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case found == nil:
-		return nil, ErrNotFound
 	}
 	return found, nil
 }
@@ -172,13 +177,9 @@ func (p *Postgres) LinkKeys(ctx context.Context, fresh bool) ([][]byte, error) {
 		return held.keys, nil
 	}
 	began := p.now()
-	var key, previous []byte
-	err := p.read(ctx, noStore, "/* page_link_key */ SELECT key, previous FROM page_link_key", nil, []any{&key, &previous}, func() {})
-	switch {
-	case err != nil:
+	key, previous, err := p.readLinkKeys(ctx)
+	if err != nil {
 		return nil, err
-	case key == nil:
-		return nil, errors.New("page_link_key is empty")
 	}
 	keys := [][]byte{key}
 	if previous != nil {
@@ -188,31 +189,33 @@ func (p *Postgres) LinkKeys(ctx context.Context, fresh bool) ([][]byte, error) {
 	return keys, nil
 }
 
+// readLinkKeys prefers the primary: a replica may not have the latest keys yet.
+func (p *Postgres) readLinkKeys(ctx context.Context) (key, previous []byte, err error) {
+	ctx, cancel := context.WithTimeout(ctx, p.budget)
+	defer cancel()
+	err = p.servers.readLatest(ctx, func(ctx context.Context, s *server) error {
+		key, previous = nil, nil
+		return s.connected(ctx, noStore, p.wait, func(ctx context.Context, conn *pgxpool.Conn) error {
+			return readRows(ctx, conn, "/* page_link_key */ SELECT key, previous FROM page_link_key", nil, []any{&key, &previous}, func() {})
+		})
+	})
+	if err == nil && key == nil {
+		err = errors.New("page_link_key is empty")
+	}
+	return key, previous, err
+}
+
 // noStore is the store of statements that concern no store.
 const noStore = 0
 
-// read runs one statement for a store. It calls each after it has read a row into the given
-// variables.
-func (p *Postgres) read(ctx context.Context, store int64, sql string, args, into []any, each func()) error {
-	return p.connected(ctx, store, func(ctx context.Context, conn *pgxpool.Conn) error {
-		return readRows(ctx, conn, sql, args, into, each)
-	})
-}
-
-// connected calls read with a connection for a store, within the budget.
-func (p *Postgres) connected(ctx context.Context, store int64, read func(context.Context, *pgxpool.Conn) error) error {
+// read calls try with a connection for a store, within the budget. It calls try again, with
+// another connection, if a replica fails.
+func (p *Postgres) read(ctx context.Context, store int64, try func(context.Context, *server, *pgxpool.Conn) error) error {
 	ctx, cancel := context.WithTimeout(ctx, p.budget)
 	defer cancel()
-	began := time.Now()
-	conn, release, err := p.acquire(ctx, store)
-	acquired := time.Now()
-	timing.Add(ctx, timing.Waiting, acquired.Sub(began))
-	if err != nil {
-		return unavailable(cause.OfPostgres(p.pool, began, err))
-	}
-	defer release()
-	defer func() { timing.Add(ctx, timing.Postgres, time.Since(acquired)) }()
-	return describe(p.pool, began, read(ctx, conn))
+	return p.servers.read(ctx, store, func(ctx context.Context, s *server) error {
+		return s.connected(ctx, store, p.wait, func(ctx context.Context, conn *pgxpool.Conn) error { return try(ctx, s, conn) })
+	})
 }
 
 // querier is a connection or a transaction.
@@ -237,48 +240,4 @@ func readRows(ctx context.Context, on querier, sql string, args, into []any, eac
 		return classify(err)
 	}
 	return nil
-}
-
-func (p *Postgres) acquire(ctx context.Context, store int64) (conn *pgxpool.Conn, release func(), err error) {
-	ctx, cancel := context.WithTimeout(ctx, p.wait)
-	defer cancel()
-	leave, err := p.shares.enter(ctx, store)
-	if err != nil {
-		what := fmt.Sprintf("no connection became free within %s: the store already uses its share of %d", p.wait, p.shares.size)
-		return nil, nil, &cause.Failure{Server: cause.Postgres(p.pool.Config().ConnConfig), What: what, Err: err}
-	}
-	if conn, err = p.pool.Acquire(ctx); err != nil {
-		leave()
-		return nil, nil, err
-	}
-	return conn, func() { conn.Release(); leave() }, nil
-}
-
-// permissionDenied is the error while the role's rights are revoked. The statement
-// itself may be correct.
-const permissionDenied = "42501"
-
-// classify separates a database that is down or slow, which is unavailable, from a
-// statement that is wrong, which a retry does not fix.
-func classify(err error) error {
-	var refused *pgconn.PgError
-	if errors.As(err, &refused) && len(refused.Code) == 5 && refused.Code != permissionDenied {
-		switch refused.Code[:2] {
-		case "22", "23", "42": // data, integrity, syntax
-			return err
-		}
-	}
-	return unavailable(err)
-}
-
-// describe names the server of the pool in an error of a call that has begun at the given
-// time: in the cause of an error of classify, and in a statement that is wrong.
-func describe(pool *pgxpool.Pool, began time.Time, err error) error {
-	if known, ok := errors.AsType[*problem.Error](err); ok {
-		return known.Because(cause.OfPostgres(pool, began, known.Cause))
-	}
-	if _, ok := errors.AsType[*pgconn.PgError](err); ok {
-		return cause.OfPostgres(pool, began, err)
-	}
-	return err
 }

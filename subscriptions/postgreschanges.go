@@ -14,8 +14,9 @@ import (
 
 // Changes implements Source.
 func (p *Postgres) Changes(ctx context.Context, store int64, q ChangesQuery) (found Changes, err error) {
-	err = p.connected(ctx, store, func(ctx context.Context, conn *pgxpool.Conn) error {
-		if p.polls.good(q.After, p.now()) {
+	err = p.read(ctx, store, func(ctx context.Context, on *server, conn *pgxpool.Conn) error {
+		found = Changes{}
+		if on.polls.good(q.After, p.now()) {
 			news, err := hasNews(ctx, conn, store, q.After)
 			if err != nil || !news {
 				found.Next = q.After
@@ -26,7 +27,7 @@ func (p *Postgres) Changes(ctx context.Context, store int64, q ChangesQuery) (fo
 		if err != nil {
 			return err
 		}
-		found, err = p.changes(ctx, conn, store, q, system)
+		found, err = p.changes(ctx, on, conn, store, q, system)
 		if errors.Is(err, errOtherDatabase) {
 			forgetSystem(conn) // a pooler may have changed the server behind the connection
 		}
@@ -39,7 +40,7 @@ func (p *Postgres) Changes(ctx context.Context, store int64, q ChangesQuery) (fo
 // over several servers.
 var oneSnapshot = pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
 
-func (p *Postgres) changes(ctx context.Context, conn *pgxpool.Conn, store int64, q ChangesQuery, system int64) (Changes, error) {
+func (p *Postgres) changes(ctx context.Context, on *server, conn *pgxpool.Conn, store int64, q ChangesQuery, system int64) (Changes, error) {
 	tx, err := conn.BeginTx(ctx, oneSnapshot)
 	if err != nil {
 		return Changes{}, classify(err)
@@ -54,7 +55,10 @@ func (p *Postgres) changes(ctx context.Context, conn *pgxpool.Conn, store int64,
 	if c, err = r.result(q.After, c, last); err != nil {
 		return Changes{}, err
 	}
-	p.polls.remember(&r.history, p.now())
+	if on.replica != nil && !c.More && r.ahead(q.After) {
+		return Changes{}, errBehind
+	}
+	on.polls.remember(&r.history, p.now())
 	if c.Next == q.After {
 		return c, nil
 	}

@@ -1,11 +1,17 @@
 package subscriptions
 
-import "context"
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+)
 
 // Remaining returns how many changes a store has after a cursor now. It reads an index of all
 // of them, about a million in 200 ms.
 func (p *Postgres) Remaining(ctx context.Context, store int64, after Cursor) (n int64, err error) {
-	err = p.read(ctx, store, remainingSQL, []any{store, after.transaction, after.id}, []any{&n}, func() {})
+	err = p.read(ctx, store, func(ctx context.Context, _ *server, conn *pgxpool.Conn) error {
+		return readRows(ctx, conn, remainingSQL, []any{store, after.transaction, after.id}, []any{&n}, func() {})
+	})
 	return n, err
 }
 

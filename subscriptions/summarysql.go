@@ -20,14 +20,26 @@ func (p *Postgres) Totals(ctx context.Context, store int64) ([]Total, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(p.base, cancel)()
-	began := time.Now()
-	rows, err := p.summaryPool.Query(ctx, totalsSQL, store)
+	var totals []Total
+	err := p.servers.read(ctx, store, func(ctx context.Context, s *server) (err error) {
+		totals, err = s.totals(ctx, store)
+		return err
+	})
 	if err != nil {
-		return nil, describe(p.summaryPool, began, classify(err))
+		return nil, err
+	}
+	return totals, nil
+}
+
+func (s *server) totals(ctx context.Context, store int64) ([]Total, error) {
+	began := time.Now()
+	rows, err := s.summaryPool.Query(ctx, totalsSQL, store)
+	if err != nil {
+		return nil, describe(s.summaryPool, began, classify(err))
 	}
 	totals, err := pgx.CollectRows(rows, scanTotal)
 	if err != nil {
-		return nil, describe(p.summaryPool, began, classify(err))
+		return nil, describe(s.summaryPool, began, classify(err))
 	}
 	return totals, nil
 }

@@ -59,17 +59,29 @@ func (i instruments) tracer() pgx.QueryTracer {
 	return multitracer.New(i.metrics.PostgresTracer(), i.traces.PostgresTracer())
 }
 
-// pool returns a pool whose statements and connections are measured. The application name of
-// config, without "commerce", becomes the name of the pool. It does not connect; the caller
-// closes it.
+// pool is openPool for the primary.
 func (d databaseSettings) pool(ctx context.Context, config connect.PostgresConfig, seen instruments) (*pgxpool.Pool, error) {
-	config.Tracer = seen.tracer()
-	pool, err := connect.Postgres(ctx, d.URL, config)
+	pool, err := openPool(ctx, d.URL, config, seen)
 	if err != nil {
 		return nil, &badSetting{"DATABASE_URL", err}
 	}
-	name := strings.TrimPrefix(config.ApplicationName, "commerce ")
-	seen.metrics.ObservePool(strings.ReplaceAll(name, " ", "_"), pool)
+	return pool, nil
+}
+
+// openPool returns a pool whose statements and connections are measured. The application name
+// of config, without "commerce", becomes the name of the pool, with the host if it uses only
+// one. It does not connect; the caller closes it.
+func openPool(ctx context.Context, url string, config connect.PostgresConfig, seen instruments) (*pgxpool.Pool, error) {
+	config.Tracer = seen.tracer()
+	pool, err := connect.Postgres(ctx, url, config)
+	if err != nil {
+		return nil, err
+	}
+	name := strings.ReplaceAll(strings.TrimPrefix(config.ApplicationName, "commerce "), " ", "_")
+	if config.Only != "" {
+		name += "@" + config.Only
+	}
+	seen.metrics.ObservePool(name, pool)
 	return pool, nil
 }
 

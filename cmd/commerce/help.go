@@ -37,7 +37,7 @@ func printHelp(options kong.HelpOptions, c *kong.Context) error {
 	if err := kong.DefaultHelpPrinter(options, c); err != nil || selected != nil {
 		return err
 	}
-	fmt.Fprint(c.Stdout, "\nSettings of serve. Those of demo are the same, without DATABASE_URL, REDIS_URL\nand DRAIN_DELAY:\n\n")
+	fmt.Fprint(c.Stdout, "\nSettings of serve. Those of demo are the same, without DATABASE_URL,\nDATABASE_REPLICA_URL, REPLICA_MAX_LAG, REDIS_URL and DRAIN_DELAY:\n\n")
 	for _, command := range c.Model.Children {
 		if command.Name == "serve" {
 			printSettings(c.Stdout, command.Flags)

@@ -45,7 +45,11 @@ var imports = map[string][]string{
 	"cart/wire":     {"auth/locale", "auth/problem", "cart/money"},
 	"cart/carttest": {"auth/locale", "cart", "cart/money"},
 
-	"subscriptions": {"auth", "auth/cause", "auth/locale", "auth/store", "auth/problem", "auth/timing", "cart/wire", "cart/money", "cart/period"},
+	"subscriptions": {
+		"auth", "auth/cause", "auth/locale", "auth/store", "auth/problem", "auth/timing",
+		"cart/wire", "cart/money", "cart/period", "subscriptions/replicas",
+	},
+	"subscriptions/replicas": {"auth/cause"},
 
 	"docs": nil,
 

@@ -19,6 +19,13 @@ const maxReplicas = 100
 // maxInFlight is the highest MAX_IN_FLIGHT. It catches typing errors.
 const maxInFlight = 100_000
 
+// minMaxLag and maxMaxLag bound REPLICA_MAX_LAG. Replicas are checked five times within the
+// shortest, and the samples of the primary cover the longest.
+const (
+	minMaxLag = time.Second
+	maxMaxLag = 10 * time.Minute
+)
+
 // defaultLimits are the limits of a cart, unless they are set.
 func defaultLimits() cart.Limits {
 	return cart.Limits{Lines: 100, Quantity: 999, LineText: 4 << 10, CartText: 64 << 10}
@@ -27,7 +34,9 @@ func defaultLimits() cart.Limits {
 // helpNumbers are the numbers that help texts and defaults of settings refer to as
 // ${name}.
 func helpNumbers() kong.Vars {
-	vars := kong.Vars{"max_drain_delay": maxDrainDelay.String()}
+	vars := kong.Vars{
+		"max_drain_delay": maxDrainDelay.String(), "min_max_lag": minMaxLag.String(), "max_max_lag": maxMaxLag.String(),
+	}
 	limits := defaultLimits()
 	for name, n := range map[string]int64{
 		"lines": limits.Lines, "max_lines": cart.MaxLines,

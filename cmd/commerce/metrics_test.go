@@ -4,6 +4,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"net/url"
 	"os"
 	"regexp"
 	"slices"
@@ -96,10 +97,26 @@ func captured(pattern, text string) func(yield func(string) bool) {
 	return maps.Keys(found)
 }
 
+// hostOf returns the host and port of a URL.
+func hostOf(t *testing.T, rawURL string) string {
+	t.Helper()
+	u, err := url.Parse(rawURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u.Host
+}
+
 func TestMetrics_OfServeAreThoseInTheDocumentation(t *testing.T) {
 	t.Parallel()
 	database := seeded(t)
-	serve := startServe(t, database)
+	serve := startServe(t, database, "DATABASE_REPLICA_URL="+database)
+	eventually(t, func() string {
+		if state := serve.ready(t).Checks["replica "+hostOf(t, database)]; state != "primary" {
+			return "the state of the primary as a replica is " + state
+		}
+		return ""
+	})
 	serve.browse(t, storeToken(t, database))
 	page := serve.metrics(t)
 	exposed := slices.Sorted(captured(`(?m)^# TYPE (commerce_[a-z_]+) `, page))

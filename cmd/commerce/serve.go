@@ -20,6 +20,7 @@ import (
 type serveCommand struct {
 	settings   `embed:""`
 	Database   databaseSettings `embed:""`
+	Replicas   replicaSettings  `embed:""`
 	RedisURL   string           `name:"redis-url" env:"REDIS_URL" secret:"" placeholder:"URL" help:"redis:// or rediss:// URL. Several hosts or ?cluster=true: a cluster. ?master=NAME: the hosts are sentinels. ca_file=, cert_file= and key_file=: your own certificates."`
 	DrainDelay time.Duration    `env:"DRAIN_DELAY" default:"2s" help:"How long to accept requests after SIGTERM while /readyz already fails. At most ${max_drain_delay}."`
 }
@@ -27,6 +28,10 @@ type serveCommand struct {
 func (c *serveCommand) faults() faults {
 	f := c.settings.faults()
 	f.add("DATABASE_URL", c.Database.fault())
+	f.add("DATABASE_REPLICA_URL", c.Replicas.fault())
+	if c.Replicas.MaxLag < minMaxLag || c.Replicas.MaxLag > maxMaxLag {
+		f.add("REPLICA_MAX_LAG", fmt.Errorf("must be from %s to %s", minMaxLag, maxMaxLag))
+	}
 	f.add("REDIS_URL", c.redisFault())
 	if c.DrainDelay < 0 || c.DrainDelay > maxDrainDelay {
 		f.add("DRAIN_DELAY", fmt.Errorf("must be from 0s to %s", maxDrainDelay))
@@ -92,7 +97,13 @@ func (c *serveCommand) Run(ctx context.Context, out output) error {
 	defer watch(ctx, admin)()
 	defer catalog.listen(ctx)()
 	parts.Catalog, parts.Coupons, parts.Stores = catalog.products, catalog.products, catalog.stores
-	subs, err := c.Database.openSubscriptions(ctx, catalog.stores, apiFailures, seen, log)
+	replicas, err := c.Replicas.open(ctx, c.Database, seen, log)
+	if err != nil {
+		return err
+	}
+	defer replicas.close()
+	admin.Replicas = replicas.states
+	subs, err := c.Database.openSubscriptions(ctx, replicas, catalog.stores, apiFailures, seen, log)
 	if err != nil {
 		return err
 	}

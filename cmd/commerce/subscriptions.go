@@ -41,12 +41,12 @@ const (
 const tokenConns = 4
 
 // openSubscriptions opens the pools and starts to record token use. The caller calls
-// close.
-func (d databaseSettings) openSubscriptions(ctx context.Context, stores auth.StoreDirectory, failures *quota.Quota, seen instruments, log *slog.Logger) (*subscriptionReader, error) {
+// close, and only then closes the replicas.
+func (d databaseSettings) openSubscriptions(ctx context.Context, replicas *replicaReader, stores auth.StoreDirectory, failures *quota.Quota, seen instruments, log *slog.Logger) (*subscriptionReader, error) {
 	var pools []*pgxpool.Pool
 	for _, config := range []connect.PostgresConfig{
-		{ApplicationName: "commerce subscriptions", Edit: planOnce},
-		{ApplicationName: "commerce summaries", MaxConns: summaryConns, StatementTimeout: summaryTimeout, Edit: onOneCore},
+		listPool(""),
+		summaryPool(""),
 		{ApplicationName: "commerce tokens", MaxConns: tokenConns},
 		{ApplicationName: "commerce last used", Writable: true, MaxConns: 1},
 	} {
@@ -60,7 +60,9 @@ func (d databaseSettings) openSubscriptions(ctx context.Context, stores auth.Sto
 	lists, summaries, tokens, writer := pools[0], pools[1], pools[2], pools[3]
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx)) // requests in flight outlive ctx
 	r := &subscriptionReader{
-		source: subscriptions.NewPostgres(subscriptions.PostgresConfig{Pool: lists, SummaryPool: summaries, Base: ctx, Log: log}),
+		source: subscriptions.NewPostgres(subscriptions.PostgresConfig{
+			Pool: lists, SummaryPool: summaries, Replicas: replicas.set, Served: seen.metrics.SubscriptionsRead, Base: ctx, Log: log,
+		}),
 		tokens: auth.NewAPITokens(auth.APITokensConfig{
 			Source: auth.NewPostgresAPITokens(tokens, rand.Reader), Stores: stores, Failures: failures,
 		}),
@@ -72,6 +74,20 @@ func (d databaseSettings) openSubscriptions(ctx context.Context, stores auth.Sto
 		r.used.Run(ctx)
 	}()
 	return r, nil
+}
+
+// listPool configures the pool of lists and changes, on the only host to use or, if that is "",
+// on that of the URL.
+func listPool(only string) connect.PostgresConfig {
+	return connect.PostgresConfig{ApplicationName: "commerce subscriptions", Only: only, Edit: planOnce}
+}
+
+// summaryPool is listPool for summaries.
+func summaryPool(only string) connect.PostgresConfig {
+	return connect.PostgresConfig{
+		ApplicationName: "commerce summaries", Only: only,
+		MaxConns: summaryConns, StatementTimeout: summaryTimeout, Edit: onOneCore,
+	}
 }
 
 // planOnce makes Postgres plan each prepared statement once per connection. By default

@@ -216,7 +216,7 @@ func (i instance) status(ctx context.Context, token, path string) (status int, r
 func openReader(t *testing.T, url string) *subscriptionReader {
 	t.Helper()
 	stores := auth.NewMemoryStores(money.Known, sample.Stores()...)
-	m, err := databaseSettings{URL: url}.openSubscriptions(t.Context(), stores, nil, instruments{}, slog.New(slog.DiscardHandler))
+	m, err := databaseSettings{URL: url}.openSubscriptions(t.Context(), &replicaReader{}, stores, nil, instruments{}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,6 +21,10 @@ type PostgresConfig struct {
 	// transaction read-only, even if the role may write.
 	Writable bool
 
+	// Only is the host and port of the only server to use, one of PostgresHosts. Default: the
+	// first one of the url that accepts a connection.
+	Only string
+
 	// ApplicationName is shown in pg_stat_activity. Default: "commerce".
 	ApplicationName string
 
@@ -58,6 +62,9 @@ func Postgres(ctx context.Context, url string, c PostgresConfig) (*pgxpool.Pool,
 	pool, err := parsePostgresURL(url)
 	if err != nil {
 		return nil, err
+	}
+	if c.Only != "" {
+		keepOnly(pool.ConnConfig, c.Only)
 	}
 	pool.MaxConns = int32(cmp.Or(c.MaxConns, 8*runtime.GOMAXPROCS(0)))
 	pool.MaxConnLifetime = time.Hour

@@ -23,6 +23,10 @@ type Admin struct {
 	Dependencies map[string]*Dependency
 	Started      time.Time
 
+	// Replicas returns the state of each Postgres replica, by name, for /readyz. It does not
+	// affect readiness, because other servers serve the replica's reads. nil: none.
+	Replicas func() map[string]string
+
 	// WatchInterval is the time between two checks by Watch. Default: 1 s.
 	WatchInterval time.Duration
 

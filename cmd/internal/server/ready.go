@@ -95,7 +95,7 @@ func (a *Admin) check(ctx context.Context) []state {
 }
 
 // ready responds with 200 until Drain, unless the state of a dependency makes the
-// process not ready. It always lists the state of each dependency.
+// process not ready. It always lists the state of each dependency and replica.
 func (a *Admin) ready(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), pingTime)
 	defer cancel()
@@ -105,6 +105,11 @@ func (a *Admin) ready(w http.ResponseWriter, r *http.Request) {
 		checks[s.name] = s.text
 		if s.unready {
 			status, text = http.StatusServiceUnavailable, "not ready"
+		}
+	}
+	if a.Replicas != nil {
+		for name, state := range a.Replicas() {
+			checks["replica "+name] = state
 		}
 	}
 	if a.draining.Load() {

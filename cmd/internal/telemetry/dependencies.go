@@ -14,9 +14,12 @@ func (m *Metrics) DependencyUp(name string, up bool) {
 	if m == nil {
 		return
 	}
-	value := 0.0
-	if up {
-		value = 1
+	m.dependencies.WithLabelValues(name).Set(oneIf(up))
+}
+
+func oneIf(is bool) float64 {
+	if is {
+		return 1
 	}
-	m.dependencies.WithLabelValues(name).Set(value)
+	return 0
 }

@@ -23,6 +23,7 @@ type Metrics struct {
 	dependencies *prometheus.GaugeVec
 	redis        *redisHook
 	postgres     *postgresTracer
+	replicas     *replicas
 	changeDelay  *prometheus.HistogramVec
 	carts        *carts
 	problems     *problems
@@ -38,6 +39,7 @@ func New(version string) *Metrics {
 		dependencies: newDependencies(),
 		redis:        newRedisHook(),
 		postgres:     newPostgresTracer(),
+		replicas:     newReplicas(),
 		changeDelay:  newChangeDelay(),
 		carts:        newCarts(),
 		problems:     newProblems(),
@@ -46,6 +48,7 @@ func New(version string) *Metrics {
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), buildInfo(version),
 		m.requests.took, m.requests.inFlight, m.refusals, m.dependencies,
 		m.redis.duration, m.redis.failures, m.postgres.duration, m.postgres.failures,
+		m.replicas.up, m.replicas.lag, m.replicas.reads,
 		m.changeDelay, m.problems.refusals, m.problems.conflicts, m.problems.credentials,
 	)
 	m.registry.MustRegister(m.carts.collectors()...)

@@ -1,0 +1,181 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"commerce/deploy/ephemeral"
+)
+
+// replicatedServe is `commerce serve` on a primary and two replicas. Store 1 reads the second one.
+type replicatedServe struct {
+	*running
+	primary  *ephemeral.Server
+	replicas []*ephemeral.Standby
+	token    string // of store 1
+}
+
+// startReplicated waits until the replicas serve reads.
+func startReplicated(t *testing.T, settings ...string) *replicatedServe {
+	t.Helper()
+	r := &replicatedServe{primary: startSeeded(t)}
+	r.token = storeToken(t, r.primary.URL)
+	var hosts []string
+	for range 2 {
+		replica := ephemeral.StartStandby(t, r.primary)
+		r.replicas = append(r.replicas, replica)
+		hosts = append(hosts, hostOf(t, replica.URL))
+	}
+	several := strings.Replace(r.primary.URL, hostOf(t, r.primary.URL), strings.Join(hosts, ","), 1)
+	r.running = startServe(t, r.primary.URL, append(settings, "DATABASE_REPLICA_URL="+several)...)
+	r.wantStates(t, "ok", "ok", "ok")
+	return r
+}
+
+// wantStates waits until /readyz responds with 200 and these states.
+func (r *replicatedServe) wantStates(t *testing.T, primary string, replicas ...string) {
+	t.Helper()
+	want := map[string]string{"redis": "ok", "postgres": primary}
+	for i, replica := range r.replicas {
+		want["replica "+hostOf(t, replica.URL)] = replicas[i]
+	}
+	eventually(t, func() string {
+		if got := r.ready(t); got.Code != http.StatusOK || fmt.Sprint(got.Checks) != fmt.Sprint(want) {
+			return fmt.Sprintf("%d with %v, want 200 with %v", got.Code, got.Checks, want)
+		}
+		return ""
+	})
+}
+
+// wantList waits until the list of store 1 has a status.
+func (r *replicatedServe) wantList(t *testing.T, want int) {
+	t.Helper()
+	eventually(t, func() string {
+		if got, _ := r.asStore(t, r.token, "/subscriptions"); got != want {
+			return fmt.Sprintf("the list is a %d, want %d", got, want)
+		}
+		return ""
+	})
+}
+
+// reads returns how many reads servers of a kind served.
+func (r *replicatedServe) reads(t *testing.T, server string) float64 {
+	t.Helper()
+	return r.metric(t, fmt.Sprintf("commerce_subscription_reads_total{server=%q}", server))
+}
+
+// wantFromReplica repeats a call until a replica serves it, in case that the machine is so busy
+// that a check fails. A summary is reused for a minute, so it is not repeated.
+func (r *replicatedServe) wantFromReplica(t *testing.T, path string) {
+	t.Helper()
+	eventually(t, func() string {
+		before := r.reads(t, "replica")
+		if status, page := r.asStore(t, r.token, path); status != http.StatusOK {
+			return fmt.Sprintf("%s: %d %s", path, status, page.Message)
+		}
+		if r.reads(t, "replica") == before && !strings.HasSuffix(path, "summary") {
+			return path + " was not read from a replica"
+		}
+		return ""
+	})
+}
+
+// wantEachStateOnce checks that each line about a replica has another state than the one before.
+func (r *replicatedServe) wantEachStateOnce(t *testing.T) {
+	t.Helper()
+	last := map[string]string{}
+	for text := range strings.Lines(r.log.String()) {
+		var line struct{ Replica, State string }
+		if err := json.Unmarshal([]byte(text), &line); err != nil {
+			t.Fatal(err)
+		}
+		if line.Replica != "" && last[line.Replica] == line.State {
+			t.Errorf("the state is logged again: %s", text)
+		}
+		last[line.Replica] = line.State
+	}
+	if len(last) < 3 { // two replicas, and lines about none
+		t.Errorf("the log has states of %v", last)
+	}
+}
+
+func TestServe_ReadsSubscriptionsFromReplicas(t *testing.T) {
+	t.Parallel()
+	r := startReplicated(t, "REPLICA_MAX_LAG=1m")
+	_, page := r.asStoreServed(t, r.token, "/subscriptions")
+	if len(page.Data.Data) == 0 {
+		t.Fatal("the list is empty")
+	}
+	single := fmt.Sprintf("/subscriptions/%d", page.Data.Data[0].ID)
+	for _, path := range []string{"/subscriptions", single, "/subscriptions/changes", "/subscriptions/summary"} {
+		r.wantFromReplica(t, path)
+	}
+	second := hostOf(t, r.replicas[1].URL)
+	eventually(t, func() string {
+		if up := r.metric(t, fmt.Sprintf("commerce_postgres_replica_up{replica=%q}", second)); up != 1 {
+			return fmt.Sprintf("the replica is up: %v, want 1", up)
+		}
+		return ""
+	})
+	r.replicas[1].Stop()
+	r.wantList(t, http.StatusOK)
+	r.wantStates(t, "ok", "ok", "failing")
+	r.replicas[0].Stop()
+	r.wantStates(t, "ok", "failing", "failing")
+	before := r.reads(t, "primary")
+	r.wantList(t, http.StatusOK)
+	if r.reads(t, "primary") == before {
+		t.Error("the primary served no read without replicas")
+	}
+	r.wantLogged(t, 0, "its check failed", second)
+	for _, replica := range r.replicas {
+		replica.Restart()
+	}
+	r.wantStates(t, "ok", "ok", "ok")
+	r.end(t)
+	r.wantEachStateOnce(t)
+}
+
+// Tokens are checked on the primary, so a replica that lags does not accept a revoked one.
+func TestServe_RefusesARevokedTokenWhileReplicasLag(t *testing.T) {
+	t.Parallel()
+	r := startReplicated(t, "REPLICA_MAX_LAG=10m")
+	for _, replica := range r.replicas {
+		replica.CutOff()
+	}
+	r.wantList(t, http.StatusOK)
+	onDatabase(t, r.primary.URL, "token", "revoke", "1")
+	r.wantList(t, http.StatusUnauthorized) // package auth tests that it takes a second
+	r.wantStates(t, "ok", "ok", "ok")
+}
+
+func TestServe_RecoversFromTheLossOfThePrimaryOfReplicas(t *testing.T) {
+	t.Parallel()
+	r := startReplicated(t, "REPLICA_MAX_LAG=1m")
+	r.wantList(t, http.StatusOK)
+	r.primary.Kill()
+	r.wantStates(t, "failing", "ok", "ok")
+	r.wantList(t, http.StatusServiceUnavailable) // its token may have been revoked
+	r.primary.Restart()
+	r.wantList(t, http.StatusOK)
+	r.wantStates(t, "ok", "ok", "ok")
+}
+
+// A replica that is out of reach when the process starts is used later.
+func TestServe_StartsWithoutItsReplicas(t *testing.T) {
+	t.Parallel()
+	primary := startSeeded(t)
+	replica := ephemeral.StartStandby(t, primary)
+	replica.Stop()
+	r := &replicatedServe{
+		running: startServe(t, primary.URL, "DATABASE_REPLICA_URL="+replica.URL),
+		primary: primary, replicas: []*ephemeral.Standby{replica}, token: storeToken(t, primary.URL),
+	}
+	r.wantStates(t, "ok", "failing")
+	r.wantList(t, http.StatusOK)
+	replica.Restart()
+	r.wantStates(t, "ok", "ok")
+}

@@ -1,0 +1,47 @@
+package replicas
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// reading is what a server says about itself.
+type reading struct {
+	began    time.Time // when the server was asked
+	ended    time.Time // when it had answered
+	database database
+	replica  bool      // it accepts no writes
+	started  time.Time // tells a server from its copies
+
+	// position is in the write-ahead log: of a replica, up to which it shows the log; of a
+	// primary, up to which the log is on its disk.
+	position uint64
+	timeline int64 // of a primary; 0 for a replica
+}
+
+// database identifies a database and its replicas.
+type database struct {
+	system int64  // the system identifier of the server
+	oid    uint32 // the object ID of the database
+}
+
+// readingSQL needs no rights.
+const readingSQL = `/* replica_check */
+	SELECT server.replica, pg_postmaster_start_time(), (SELECT system_identifier FROM pg_control_system()),
+		(SELECT oid FROM pg_database WHERE datname = current_database()),
+		(CASE WHEN server.replica THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_flush_lsn() END - '0/0')::bigint,
+		CASE WHEN server.replica THEN 0 ELSE ('x' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))::bit(32)::bigint END
+	FROM (SELECT pg_is_in_recovery() AS replica OFFSET 0) server`
+
+func read(ctx context.Context, pool *pgxpool.Pool) (reading, error) {
+	r := reading{began: time.Now()}
+	err := pool.QueryRow(ctx, readingSQL).Scan(&r.replica, &r.started, &r.database.system, &r.database.oid, &r.position, &r.timeline)
+	if err != nil {
+		return reading{}, fmt.Errorf("read the position in the log: %w", err)
+	}
+	r.ended = time.Now()
+	return r, nil
+}

@@ -1,0 +1,163 @@
+// Package replicas watches the Postgres replicas of a primary, and decides which of them may
+// serve reads: those that answer, belong to the same database, and lag little.
+package replicas
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// Config configures a Set.
+type Config struct {
+	// Primary is checked once per interval. One connection is enough.
+	Primary *pgxpool.Pool
+
+	// Servers are the replicas. They are preferred in this order, so it must be the same on
+	// all instances. See Set.Fit.
+	Servers []Server
+
+	// MaxLag is the lag from which a replica serves no reads.
+	MaxLag time.Duration
+
+	// CheckTime is how long a server has to answer a check. Default: 500 ms, as a read has
+	// on a replica.
+	CheckTime time.Duration
+
+	// Log receives a line for each change of a replica's state.
+	Log *slog.Logger
+
+	// Observe, if not nil, is called after each check of a replica: with its name, whether it
+	// serves reads, and its lag.
+	Observe func(name string, fit bool, lag time.Duration)
+}
+
+// Server is a replica.
+type Server struct {
+	Name string // host and port
+
+	Pool        *pgxpool.Pool // for lists and changes
+	SummaryPool *pgxpool.Pool // for summaries
+
+	// Checks is used for one check at a time. It is apart from the other pools, so that a
+	// check never waits for reads.
+	Checks *pgxpool.Pool
+}
+
+const (
+	// maxInterval is the longest time between two checks of a server. It is shorter if the
+	// maximum lag is less than five times as long.
+	maxInterval = time.Second
+
+	// minPause is the shortest time between two checks, if reads keep failing.
+	minPause = 50 * time.Millisecond
+)
+
+// Set watches replicas. A nil *Set has none.
+type Set struct {
+	interval, checkTime time.Duration
+	replicas            []*Replica
+	primary             primary
+	log                 *slog.Logger
+	observe             func(name string, fit bool, lag time.Duration)
+}
+
+// New returns a Set. No replica is fit until Run has checked it.
+func New(c Config) *Set {
+	s := &Set{
+		interval:  min(maxInterval, c.MaxLag/5),
+		checkTime: cmp.Or(c.CheckTime, 500*time.Millisecond),
+		primary:   primary{pool: c.Primary, log: c.Log},
+		log:       c.Log,
+		observe:   c.Observe,
+	}
+	if s.observe == nil {
+		s.observe = func(string, bool, time.Duration) {}
+	}
+	for i, server := range c.Servers {
+		s.replicas = append(s.replicas, &Replica{
+			Server: server, Index: i, wake: make(chan struct{}, 1), judge: newJudge(c.MaxLag),
+		})
+	}
+	return s
+}
+
+// All returns all replicas, in the order of Config.Servers.
+func (s *Set) All() []*Replica {
+	if s == nil {
+		return nil
+	}
+	return s.replicas
+}
+
+// Run checks all servers until ctx ends.
+func (s *Set) Run(ctx context.Context) {
+	var all sync.WaitGroup
+	all.Go(func() { s.every(ctx, nil, s.primary.check) })
+	for _, r := range s.replicas {
+		all.Go(func() { s.every(ctx, r.wake, func(ctx context.Context) { s.check(ctx, r) }) })
+	}
+	all.Wait()
+}
+
+// every calls check immediately, and again after each interval or when wake receives, until
+// ctx ends.
+func (s *Set) every(ctx context.Context, wake <-chan struct{}, check func(context.Context)) {
+	for {
+		began := time.Now()
+		probe, cancel := context.WithTimeout(ctx, s.checkTime)
+		check(probe)
+		cancel()
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(minPause):
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-wake:
+		case <-time.After(s.interval - time.Since(began)):
+		}
+	}
+}
+
+// Fit returns up to two replicas to read a store's rows from, the preferred one first. A
+// store's reads use the same replica while it is fit, on all instances, so that a page is
+// never older than the one before. If it is not fit, its stores are spread over the others.
+func (s *Set) Fit(store int64) []*Replica {
+	if s == nil {
+		return nil
+	}
+	const attempts = 2
+	fit := make([]*Replica, 0, len(s.replicas))
+	for _, r := range s.replicas {
+		if r.fit() {
+			fit = append(fit, r)
+		}
+	}
+	if len(fit) == 0 {
+		return nil
+	}
+	n := uint64(len(s.replicas))
+	first := int(uint64(store) / n % uint64(len(fit)))
+	for i, r := range fit {
+		if r.Index == int(uint64(store)%n) {
+			first = i
+		}
+	}
+	return append(fit[first:], fit[:first]...)[:min(attempts, len(fit))]
+}
+
+// States returns the state of each replica, by name. See State.
+func (s *Set) States() map[string]State {
+	states := map[string]State{}
+	for _, r := range s.All() {
+		states[r.Name] = r.verdict().state
+	}
+	return states
+}

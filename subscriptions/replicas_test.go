@@ -1,0 +1,388 @@
+package subscriptions_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"commerce/auth/locale"
+	"commerce/deploy/connect"
+	"commerce/deploy/ephemeral"
+	"commerce/subscriptions"
+	"commerce/subscriptions/replicas"
+)
+
+// replicated is a source that reads a primary and its replicas.
+type replicated struct {
+	*setting
+	names  []string // of the replicas
+	set    *replicas.Set
+	source *subscriptions.Postgres
+	log    *lockedLog
+
+	fromPrimary, fromReplicas atomic.Int64 // reads
+}
+
+// lockedLog is a log that several goroutines write to.
+type lockedLog struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *lockedLog) Write(line []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(line)
+}
+
+func (l *lockedLog) count(text string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Count(l.text.String(), text)
+}
+
+const (
+	// patience is how long a check may take if a test does not let servers hang.
+	patience = 10 * time.Second
+
+	// hangs is how long it may take if a test does.
+	hangs = time.Second
+)
+
+// replicate starts two replicas of a primary, and waits until they serve reads. Store 1 reads
+// the second one.
+func replicate(h *setting, maxLag, checkTime time.Duration) *replicated {
+	h.t.Helper()
+	var urls []string
+	for range 2 {
+		h.addStandby()
+		urls = append(urls, h.standbys[len(h.standbys)-1].URL)
+	}
+	r := readFrom(h, h.primary.URL, urls, maxLag, checkTime)
+	r.wantStates("ok", "ok")
+	return r
+}
+
+// readFrom returns a source that reads a primary and replicas, which it watches until the test ends.
+func readFrom(h *setting, primary string, urls []string, maxLag, checkTime time.Duration) *replicated {
+	t := h.t
+	t.Helper()
+	r := &replicated{setting: h, log: &lockedLog{}}
+	config := replicas.Config{
+		Primary: ephemeral.OpenPool(t, primary, connect.PostgresConfig{MaxConns: 1}),
+		MaxLag:  maxLag, CheckTime: checkTime, Log: slog.New(slog.NewTextHandler(r.log, nil)),
+	}
+	for _, url := range urls {
+		r.names = append(r.names, hostOf(t, url))
+		pool := ephemeral.OpenPool(t, url, connect.PostgresConfig{})
+		config.Servers = append(config.Servers, replicas.Server{
+			Name: hostOf(t, url), Pool: pool, SummaryPool: pool,
+			Checks: ephemeral.OpenPool(t, url, connect.PostgresConfig{MaxConns: 1}),
+		})
+	}
+	r.set = replicas.New(config)
+	r.source = subscriptions.NewPostgres(subscriptions.PostgresConfig{
+		Pool:     ephemeral.OpenPool(t, primary, connect.PostgresConfig{}),
+		Replicas: r.set, Served: r.count, Budget: patience, Wait: patience / 4,
+	})
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	var running sync.WaitGroup
+	running.Go(func() { r.set.Run(ctx) })
+	t.Cleanup(func() { stop(); running.Wait() })
+	return r
+}
+
+func hostOf(t *testing.T, rawURL string) string {
+	t.Helper()
+	u, err := url.Parse(rawURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u.Host
+}
+
+func (r *replicated) count(by string) {
+	if by == "primary" {
+		r.fromPrimary.Add(1)
+	} else {
+		r.fromReplicas.Add(1)
+	}
+}
+
+// wantStates waits until the replicas have these states.
+func (r *replicated) wantStates(want ...replicas.State) {
+	r.t.Helper()
+	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		var got []replicas.State
+		for _, name := range r.names {
+			got = append(got, r.set.States()[name])
+		}
+		diff := cmp.Diff(want, got)
+		if diff == "" {
+			return
+		}
+		if time.Since(began) > settleLimit {
+			r.t.Fatalf("after %s, states (-want +got):\n%s", settleLimit, diff)
+		}
+	}
+}
+
+// anyNumber is that the primary may serve reads or not.
+const anyNumber = -1
+
+// wantReads makes every kind of read of store 1, and checks how many of them the primary served.
+func (r *replicated) wantReads(fromPrimary int64) {
+	r.t.Helper()
+	before := r.fromPrimary.Load() + r.fromReplicas.Load()
+	primary := r.fromPrimary.Load()
+	reads := map[string]func(context.Context) error{
+		"list": func(ctx context.Context) error {
+			_, err := r.source.List(ctx, 1, subscriptions.Query{Limit: 10, Language: locale.En})
+			return err
+		},
+		"get": func(ctx context.Context) error {
+			_, err := r.source.Get(ctx, 1, 1, locale.En)
+			return err
+		},
+		"changes": func(ctx context.Context) error {
+			_, err := r.source.Changes(ctx, 1, subscriptions.ChangesQuery{Limit: 10, Language: locale.En})
+			return err
+		},
+		"summary": func(ctx context.Context) error {
+			_, err := r.source.Totals(ctx, 1)
+			return err
+		},
+	}
+	for name, read := range reads {
+		if err := read(r.t.Context()); err != nil {
+			r.t.Errorf("%s: %v", name, err)
+		}
+	}
+	if n := r.fromPrimary.Load() - primary; fromPrimary != anyNumber && n != fromPrimary {
+		r.t.Errorf("the primary served %d reads, want %d", n, fromPrimary)
+	}
+	if n := r.fromPrimary.Load() + r.fromReplicas.Load() - before; n != int64(len(reads)) {
+		r.t.Errorf("%d reads were counted, want %d", n, len(reads))
+	}
+}
+
+// wantLogged waits until the log has a text this many times.
+func (r *replicated) wantLogged(text string, times int) {
+	r.t.Helper()
+	for began := time.Now(); r.log.count(text) != times; time.Sleep(10 * time.Millisecond) {
+		if time.Since(began) > settleLimit {
+			r.t.Fatalf("the log has %q %d times, want %d:\n%s", text, r.log.count(text), times, &r.log.text)
+		}
+	}
+}
+
+func (r *replicated) insert(id int) {
+	r.t.Helper()
+	if _, err := r.writes.Exec(r.t.Context(), insertOne, id, 1); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func TestReplicas_ServeAllReads(t *testing.T) {
+	t.Parallel()
+	r := replicate(newSetting(t), 10*time.Second, patience)
+	r.wantReads(0)
+	r.wantLogged("a replica serves reads", 2)
+}
+
+func TestReplicas_ThatStopAreReplacedAtOnce(t *testing.T) {
+	t.Parallel()
+	r := replicate(newSetting(t), 10*time.Second, patience)
+	r.wantReads(0)
+	r.standbys[1].Stop()
+	r.wantReads(0) // of the other replica, also before a check has failed
+	r.wantStates("ok", "failing")
+	r.standbys[0].Stop()
+	r.wantReads(4)
+	r.wantStates("failing", "failing")
+	r.wantReads(4)
+	for _, standby := range r.standbys {
+		standby.Restart()
+	}
+	r.wantStates("ok", "ok")
+	r.wantReads(0)
+	r.wantLogged("its check failed", 2)
+	r.wantLogged("a replica serves reads again", 2)
+}
+
+// A read of a replica that hangs goes on elsewhere while half of its time is left.
+func TestReplicas_ThatHangAreReplacedInTime(t *testing.T) {
+	t.Parallel()
+	r := replicate(newSetting(t), 10*time.Second, hangs)
+	r.wantReads(anyNumber) // opens connections
+	r.standbys[1].Freeze()
+	r.wantReads(anyNumber)
+	r.wantStates("ok", "failing")
+	r.standbys[1].Thaw()
+	r.wantStates("ok", "ok")
+}
+
+func TestReplicas_ThatLagAreLeftOut(t *testing.T) {
+	t.Parallel()
+	r := replicate(newSetting(t), 2*time.Second, patience)
+	r.standbys[1].CutOff()
+	r.insert(900_001)
+	r.wantStates("ok", "lagging")
+	if _, err := r.source.Get(t.Context(), 1, 900_001, locale.En); err != nil {
+		t.Errorf("a new subscription: %v", err)
+	}
+	r.standbys[1].Follow(r.primary)
+	r.wantStates("ok", "ok")
+	name := r.names[1]
+	r.wantLogged("it lags\" replica="+name, 1)
+	r.wantLogged("a replica serves reads again\" replica="+name, 1)
+}
+
+// Without writes there is nothing that a replica could lack.
+func TestReplicas_OfAnIdlePrimaryDoNotLag(t *testing.T) {
+	t.Parallel()
+	const maxLag = 5 * time.Second
+	r := replicate(newSetting(t), maxLag, patience)
+	time.Sleep(maxLag + 2*time.Second)
+	r.wantStates("ok", "ok")
+	r.wantLogged("it lags", 0)
+	r.wantReads(0)
+}
+
+// A replica that lacks a subscription or a timeline must not say that it does not exist.
+func TestReplicas_LeaveRefusalsToThePrimary(t *testing.T) {
+	t.Parallel()
+	r := replicate(newSetting(t), time.Minute, patience)
+	for _, standby := range r.standbys {
+		standby.CutOff()
+	}
+	r.insert(900_001)
+	if _, err := r.source.Get(t.Context(), 1, 900_001, locale.En); err != nil {
+		t.Errorf("a subscription that only the primary has: %v", err)
+	}
+	if _, err := r.source.Get(t.Context(), 1, 900_002, locale.En); !errors.Is(err, subscriptions.ErrNotFound) {
+		t.Errorf("a subscription that does not exist: %v", err)
+	}
+	if n := r.fromPrimary.Load(); n != 2 {
+		t.Errorf("the primary served %d reads, want 2", n)
+	}
+	r.wantReads(0) // the replicas are not suspected
+}
+
+// A reader whose cursor is of the primary must not believe a replica that nothing follows.
+func TestReplicas_ThatAreBehindACursorLeaveItToThePrimary(t *testing.T) {
+	t.Parallel()
+	r, f := replicate(newSetting(t), time.Minute, patience), newFollower(1, 1)
+	for _, standby := range r.standbys {
+		standby.CutOff()
+	}
+	r.insert(900_001)
+	readAll(t, f, r.setting.source)
+	r.insert(900_002)
+	if err := r.settlePrimary(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	readAll(t, f, r.source)
+	if _, has := f.rows[900_002]; !has || f.expired > 0 {
+		t.Errorf("the follower has the latest change: %t; %d cursors expired", has, f.expired)
+	}
+}
+
+func TestReplicas_HaveNoPartInLinkKeysWhileThePrimaryAnswers(t *testing.T) {
+	t.Parallel()
+	r := replicate(newSetting(t), time.Minute, patience)
+	keys := func() string {
+		t.Helper()
+		keys, err := r.source.LinkKeys(t.Context(), true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprintf("%x", keys)
+	}
+	before := keys()
+	for _, standby := range r.standbys {
+		standby.CutOff()
+	}
+	if _, err := r.writes.Exec(t.Context(), "UPDATE page_link_key SET key = uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())"); err != nil {
+		t.Fatal(err)
+	}
+	if keys() == before {
+		t.Error("a new key is not seen")
+	}
+	r.primary.Stop()
+	if keys() != before {
+		t.Error("without the primary, the replicas' keys are not read")
+	}
+}
+
+func TestReplicas_ServeReadsWithoutThePrimary(t *testing.T) {
+	t.Parallel()
+	const maxLag = 2 * time.Second
+	r := replicate(newSetting(t), maxLag, patience)
+	r.insert(900_001)
+	for _, standby := range r.standbys {
+		standby.CatchUp(r.primary)
+	}
+	r.primary.Stop()
+	time.Sleep(2 * maxLag)
+	r.wantReads(0)
+	r.wantStates("ok", "ok")
+	if _, err := r.source.Get(t.Context(), 1, 900_002, locale.En); !isUnavailable(err) {
+		t.Errorf("a subscription that a replica does not have: %v, want unavailable", err)
+	}
+	r.wantLogged("it lags", 0)
+	r.primary.Restart()
+	r.wantStates("ok", "ok")
+}
+
+func TestReplicas_ThatArePromotedBesideThePrimaryAreLeftOut(t *testing.T) {
+	t.Parallel()
+	r := replicate(newSetting(t), 10*time.Second, patience)
+	r.standbys[1].Promote()
+	r.wantStates("ok", "promoted")
+	r.wantReads(0)
+	r.wantLogged("it was promoted, but DATABASE_URL names another primary", 1)
+}
+
+func TestReplicas_OfAnotherDatabaseAreLeftOut(t *testing.T) {
+	t.Parallel()
+	h, other := newSetting(t), newSetting(t)
+	r := readFrom(h, h.primary.URL, []string{ephemeral.StartStandby(t, other.primary).URL}, 10*time.Second, patience)
+	r.wantStates("foreign")
+	r.wantLogged("it belongs to another database", 1)
+	r.wantReads(4)
+}
+
+// Both URLs may list all servers of a group, whichever of them is the primary.
+func TestReplicas_ThatAreListedWithThePrimaryFollowAFailover(t *testing.T) {
+	t.Parallel()
+	h := newSetting(t)
+	h.addStandby()
+	h.addStandby()
+	first, second := h.standbys[0], h.standbys[1]
+	urls := []string{h.primary.URL, first.URL, second.URL}
+	group := strings.Replace(urls[0], hostOf(t, urls[0]), hostOf(t, urls[0])+","+hostOf(t, urls[1])+","+hostOf(t, urls[2]), 1)
+	r := readFrom(h, group+"&target_session_attrs=primary", urls, 10*time.Second, patience)
+	r.wantStates("primary", "ok", "ok")
+	r.wantReads(0)
+	r.insert(900_001) // a server that never replayed a transaction does not know where it was promoted
+	first.CatchUp(h.primary)
+	second.CatchUp(h.primary)
+	h.primary.Stop()
+	first.Promote()
+	second.Follow(first.Server)
+	r.wantStates("failing", "primary", "ok")
+	r.wantReads(0)
+	second.Stop()
+	r.wantReads(4)
+}
