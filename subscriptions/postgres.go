@@ -58,6 +58,7 @@ type Postgres struct {
 	shares       *shares
 	outOfBounds  outOfBounds
 	polls        polls
+	noChanges    atomic.Pointer[time.Time] // when the database had none; nil: it was not missed
 
 	summaryPool *pgxpool.Pool
 	base        context.Context
