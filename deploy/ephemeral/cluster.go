@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/url"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -199,15 +200,21 @@ func (c *RedisCluster) Rebalance(ctx context.Context) error {
 func (c *RedisCluster) Slots(ctx context.Context) ([]int, error) {
 	client := dialRedis(c.Nodes[0])
 	defer client.Close()
-	ranges, err := client.ClusterSlots(ctx).Result()
+	shards, err := client.ClusterShards(ctx).Result()
 	if err != nil {
-		return nil, fmt.Errorf("list the slots of the cluster: %w", err)
+		return nil, fmt.Errorf("list the shards of the cluster: %w", err)
 	}
 	served := make([]int, len(c.Nodes))
-	for _, r := range ranges {
-		for i, node := range c.Nodes {
-			if r.Nodes[0].Addr == node.admin.addr {
-				served[i] += r.End - r.Start + 1
+	for _, shard := range shards {
+		for _, of := range shard.Nodes {
+			i := slices.IndexFunc(c.Nodes, func(node *Server) bool {
+				return node.admin.addr == address(int(of.Port))
+			})
+			if i < 0 || of.Role != "master" {
+				continue
+			}
+			for _, r := range shard.Slots {
+				served[i] += int(r.End-r.Start) + 1
 			}
 		}
 	}

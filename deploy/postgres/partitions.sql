@@ -2,8 +2,8 @@
 -- when that helps, and what to set in DATABASE_URL.
 --
 -- Run it as the owner of the tables, while nothing writes subscriptions. It copies all rows, so it
--- needs as much free disk space as the table and its indexes take, and an hour for every few
--- hundred million rows. Requests for subscriptions get a 503 until it is done:
+-- needs as much free disk space as the table and its indexes take. Requests for subscriptions get
+-- a 503 until it is done:
 --
 --	psql "$OWNER_URL" -v ON_ERROR_STOP=1 --single-transaction -f deploy/postgres/partitions.sql
 --	psql "$OWNER_URL" -c 'VACUUM (ANALYZE) subscriptions'
