@@ -10,8 +10,8 @@ import (
 	"text/tabwriter"
 )
 
-// largeTable is the number of subscriptions from which hash partitions pay off: VACUUM, and every
-// build of an index, then work on a part of the table at a time.
+// largeTable is the number of subscriptions from which to consider hash partitions: VACUUM, and
+// every build of an index, then work on a part of the table at a time. It is a rule of thumb.
 const largeTable = 200e6
 
 // planFor calculates what a demand needs.

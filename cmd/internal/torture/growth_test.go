@@ -18,6 +18,11 @@ import (
 func TestGrowth_OfAClusterLosesAndDoublesNothing(t *testing.T) {
 	t.Parallel()
 	cluster := ephemeral.StartCluster(t)
+	for _, node := range cluster.Nodes { // a failover may lose changes, which is not tested here
+		if err := node.Admin().ConfigSet(t.Context(), "cluster-node-timeout", longPatience).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
 	database := catalog(t)
 	g := &growth{t: t}
 	for range 2 {
@@ -77,8 +82,9 @@ func TestGrowth_OfAClusterLosesAndDoublesNothing(t *testing.T) {
 	}
 	t.Logf("slots %v; %d carts, %d calls, of which %d were repeated, %d had an unknown outcome and %d came before a merge was complete",
 		served, g.carts.Load(), g.calls.Load(), g.repeated.Load(), g.unknown.Load(), g.later.Load())
-	if late := g.repeated.Load() + g.unknown.Load() + g.later.Load(); late > g.calls.Load()/50 {
-		t.Errorf("%d of %d calls were not served at once", late, g.calls.Load())
+	late, calls := g.repeated.Load()+g.unknown.Load()+g.later.Load(), g.calls.Load()
+	if late > sized(calls, calls/100) { // in the short form, other tests keep the machine busy
+		t.Errorf("%d of %d calls were not served at once", late, calls)
 	}
 }
 
