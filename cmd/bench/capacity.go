@@ -62,7 +62,7 @@ type limit struct {
 	sign string  // that shows it in production
 }
 
-// plan is what a demand needs.
+// plan is what a load needs.
 type plan struct {
 	needs  []need
 	limits []limit // the first to break comes first
@@ -71,7 +71,7 @@ type plan struct {
 
 const gib = 1 << 30
 
-// runCapacity prints what a demand needs.
+// runCapacity prints what a load needs.
 func runCapacity(args []string, out io.Writer) error {
 	d, m, from, err := parseCapacity(args, out)
 	if errors.Is(err, flag.ErrHelp) {
@@ -95,7 +95,7 @@ func parseCapacity(args []string, out io.Writer) (d demand, m machines, from str
 	flags := flag.NewFlagSet("capacity", flag.ContinueOnError)
 	flags.SetOutput(out)
 	flags.Usage = func() {
-		fmt.Fprintln(out, "usage: bench capacity [flags]   print what a demand needs, by the figures of the last run of the benchmarks")
+		fmt.Fprintln(out, "usage: bench capacity [flags]   print what a load needs, by the figures of the last run of the benchmarks")
 		flags.PrintDefaults()
 	}
 	number := func(to *float64, name string, value float64, what string) {

@@ -14,7 +14,7 @@ import (
 // every build of an index, then work on a part of the table at a time. It is a rule of thumb.
 const largeTable = 200e6
 
-// planFor calculates what a demand needs.
+// planFor calculates what a load needs.
 func planFor(d demand, m machines, c costs) plan {
 	const micro = 1e-6
 	grown := demand{
