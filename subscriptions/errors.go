@@ -23,6 +23,10 @@ var errManyStreams = problem.New(problem.Unavailable, "", textManyStreams)
 
 var errCursorExpired = problem.New(problem.CursorExpired, "after", textCursorExpired)
 
+// ErrNoChanges is for a database that does not record changes, because it is sharded by store.
+// Repeating the request does not help.
+var ErrNoChanges = problem.New(problem.NotFound, "", textNoChanges)
+
 var (
 	textNotFound = locale.Text{
 		locale.En: "This store has no such subscription.",
@@ -103,6 +107,10 @@ var (
 	textCursorExpired = locale.Text{
 		locale.En: "The changes after this cursor are no longer known. Start again without after.",
 		locale.Ar: "لم تعد التغييرات بعد هذه القيمة معروفة. ابدأ من جديد دون after.",
+	}
+	textNoChanges = locale.Text{
+		locale.En: "This service does not offer changes of subscriptions. Read the list instead.",
+		locale.Ar: "لا توفر هذه الخدمة تغييرات الاشتراكات. اقرأ القائمة بدلًا من ذلك.",
 	}
 	textManyStreams = locale.Text{
 		locale.En: "Too many streams of changes are being read. Repeat the request when one has ended.",

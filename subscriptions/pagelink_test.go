@@ -61,7 +61,7 @@ func TestLink_OpensWhatItWasSealedFor(t *testing.T) {
 
 func TestLink_IsBoundToItsWholeListing(t *testing.T) {
 	t.Parallel()
-	l := listing{perPage: 15, filter: Filter{Email: "a@b", Phone: "5", CallingCode: "966", Statuses: setOf(Active, Paused), ExternalCustomerID: "crm-7"}}
+	l := listing{perPage: 15, filter: Filter{Email: "a@b", Phone: "5", CallingCode: "966", Statuses: SetOf(Active, Paused), ExternalCustomerID: "crm-7"}}
 	l.link = place{page: 2, id: 7}.seal(linkKey, 1, &l)
 	for name, change := range map[string]func(l *listing, store *int64, key *[]byte){
 		"nothing":       func(*listing, *int64, *[]byte) {},
@@ -74,8 +74,8 @@ func TestLink_IsBoundToItsWholeListing(t *testing.T) {
 		"phone":         func(l *listing, _ *int64, _ *[]byte) { l.filter.Phone = "6" },
 		"calling code":  func(l *listing, _ *int64, _ *[]byte) { l.filter.CallingCode = "965" },
 		"moved between": func(l *listing, _ *int64, _ *[]byte) { l.filter.Phone, l.filter.CallingCode = "", "5966" },
-		"more states":   func(l *listing, _ *int64, _ *[]byte) { l.filter.Statuses |= setOf(Expired) },
-		"fewer states":  func(l *listing, _ *int64, _ *[]byte) { l.filter.Statuses = setOf(Active) },
+		"more states":   func(l *listing, _ *int64, _ *[]byte) { l.filter.Statuses |= SetOf(Expired) },
+		"fewer states":  func(l *listing, _ *int64, _ *[]byte) { l.filter.Statuses = SetOf(Active) },
 		"no state":      func(l *listing, _ *int64, _ *[]byte) { l.filter.Statuses = 0 },
 		"external":      func(l *listing, _ *int64, _ *[]byte) { l.filter.ExternalCustomerID = "crm-8" },
 		"no external":   func(l *listing, _ *int64, _ *[]byte) { l.filter.ExternalCustomerID = "" },

@@ -100,7 +100,7 @@ func TestPlans_UseIndexesAndDoNotSort(t *testing.T) {
 		{"by link, back", Query{Limit: 15, Newer: 850_000}, 15, 0},
 		{"page 1000 by number", Query{Limit: 16, Skip: 999 * 15}, 16, 999*15 + 2*16},
 		{"past the end", Query{Limit: 16, Skip: 999_999 * 100}, 0, 100_000},
-		{"by active, past the end", Query{Limit: 16, Skip: maxSkip, Filter: Filter{Statuses: setOf(Active)}}, 0, 68_749},
+		{"by active, past the end", Query{Limit: 16, Skip: maxSkip, Filter: Filter{Statuses: SetOf(Active)}}, 0, 68_749},
 		{"by calling code, past the end", Query{Limit: 16, Skip: maxSkip, Filter: Filter{CallingCode: "966"}}, 0, 40_000},
 	})
 	checkPlans(t, conn, cases, 1)
@@ -132,13 +132,13 @@ var customerCases = []planCase{
 	{"by e-mail, phone and calling code", Query{Limit: 16, Filter: Filter{Email: "customer20@example.com", Phone: "520000020", CallingCode: "971"}}, 10, 0},
 	{"by two that differ", Query{Limit: 16, Filter: Filter{Email: "customer20@example.com", Phone: "520000030"}}, 0, 0},
 	{"without a match", Query{Limit: 16, Filter: Filter{Email: "nobody@example.com"}}, 0, 0},
-	{"by e-mail and active", Query{Limit: 16, Filter: Filter{Email: "customer20@example.com", Statuses: setOf(Active)}}, 6, 10 + 6},
-	{"by phone and two states", Query{Limit: 16, Filter: Filter{Phone: "520000020", Statuses: setOf(Paused, PastDue)}}, 2, 10 + 2},
-	{"by e-mail and expired", Query{Limit: 16, Filter: Filter{Email: "customer20@example.com", Statuses: setOf(Expired)}}, 0, 10},
+	{"by e-mail and active", Query{Limit: 16, Filter: Filter{Email: "customer20@example.com", Statuses: SetOf(Active)}}, 6, 10 + 6},
+	{"by phone and two states", Query{Limit: 16, Filter: Filter{Phone: "520000020", Statuses: SetOf(Paused, PastDue)}}, 2, 10 + 2},
+	{"by e-mail and expired", Query{Limit: 16, Filter: Filter{Email: "customer20@example.com", Statuses: SetOf(Expired)}}, 0, 10},
 	{"by e-mail and external ID", Query{Limit: 16, Filter: Filter{Email: "customer20@example.com", ExternalCustomerID: "crm-20"}}, 10, 0},
 	{"by e-mail and another's external ID", Query{Limit: 16, Filter: Filter{Email: "customer20@example.com", ExternalCustomerID: "crm-40"}}, 0, 10},
 	{"by all", Query{Limit: 16, Filter: Filter{
-		Email: "customer20@example.com", Phone: "520000020", CallingCode: "971", Statuses: setOf(Active), ExternalCustomerID: "crm-20",
+		Email: "customer20@example.com", Phone: "520000020", CallingCode: "971", Statuses: SetOf(Active), ExternalCustomerID: "crm-20",
 	}}, 6, 10 + 6},
 }
 
@@ -150,10 +150,10 @@ var externalCases = []planCase{
 	{"by external ID, by link back", Query{Limit: 16, Newer: 800_000, Filter: Filter{ExternalCustomerID: "crm-20"}}, 2, 0},
 	{"by external ID, past the end", Query{Limit: 16, Skip: maxSkip, Filter: Filter{ExternalCustomerID: "crm-20"}}, 0, 10},
 	{"by an external ID without rows", Query{Limit: 16, Filter: Filter{ExternalCustomerID: "crm-0"}}, 0, 0},
-	{"by external ID and active", Query{Limit: 16, Filter: Filter{ExternalCustomerID: "crm-20", Statuses: setOf(Active)}}, 6, 10 + 6},
-	{"by external ID and two states", Query{Limit: 16, Filter: Filter{ExternalCustomerID: "crm-20", Statuses: setOf(Paused, PastDue)}}, 2, 10 + 2},
+	{"by external ID and active", Query{Limit: 16, Filter: Filter{ExternalCustomerID: "crm-20", Statuses: SetOf(Active)}}, 6, 10 + 6},
+	{"by external ID and two states", Query{Limit: 16, Filter: Filter{ExternalCustomerID: "crm-20", Statuses: SetOf(Paused, PastDue)}}, 2, 10 + 2},
 	{"by external ID and calling code", Query{Limit: 16, Filter: Filter{ExternalCustomerID: "crm-20", CallingCode: "971"}}, 10, 0},
-	{"by external ID, calling code and active", Query{Limit: 16, Filter: Filter{ExternalCustomerID: "crm-20", CallingCode: "971", Statuses: setOf(Active)}}, 6, 10 + 6},
+	{"by external ID, calling code and active", Query{Limit: 16, Filter: Filter{ExternalCustomerID: "crm-20", CallingCode: "971", Statuses: SetOf(Active)}}, 6, 10 + 6},
 	{"by external ID and another calling code", Query{Limit: 16, Filter: Filter{ExternalCustomerID: "crm-20", CallingCode: "966"}}, 0, 10},
 }
 
@@ -161,7 +161,7 @@ var externalCases = []planCase{
 // rows and by link in the table's IDs. Two fifths of the rows have 966, and none has 44.
 func statusCases(ids int64, skip int) []planCase {
 	var cases []planCase
-	for _, set := range []StatusSet{0, setOf(Active), setOf(Paused), setOf(Paused, PastDue), setOf(Active, Paused), setOf(Canceled, Expired, Active), everyStatus} {
+	for _, set := range []StatusSet{0, SetOf(Active), SetOf(Paused), SetOf(Paused, PastDue), SetOf(Active, Paused), SetOf(Canceled, Expired, Active), everyStatus} {
 		for _, code := range []string{"", "966", "44"} {
 			name := fmt.Sprintf("by states %v and calling code %q", set.names(), code)
 			f := Filter{Statuses: set, CallingCode: code}
@@ -190,7 +190,8 @@ func statusCases(ids int64, skip int) []planCase {
 // oneAhead is the number of rows that a merge of six states has read and not returned.
 const oneAhead = len(allStatuses) - 1
 
-func setOf(statuses ...Status) (set StatusSet) {
+// SetOf returns the set of statuses.
+func SetOf(statuses ...Status) (set StatusSet) {
 	for _, status := range statuses {
 		one, _ := parseStatusSet(string(status))
 		set |= one

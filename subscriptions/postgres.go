@@ -60,6 +60,7 @@ type Postgres struct {
 	now          func() time.Time
 	skippers     *slots // pages that skip many rows
 	outOfBounds  outOfBounds
+	noChanges    atomic.Pointer[time.Time] // when the database had none; nil: it was not missed
 	base         context.Context
 }
 

@@ -5,15 +5,40 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"commerce/auth/locale"
 )
 
-// Changes implements Source.
-func (p *Postgres) Changes(ctx context.Context, store int64, q ChangesQuery) (found Changes, err error) {
+// Changes implements Source. It returns ErrNoChanges if the database has no changes.
+func (p *Postgres) Changes(ctx context.Context, store int64, q ChangesQuery) (Changes, error) {
+	if since := p.noChanges.Load(); since != nil && p.now().Sub(*since) < noChangesFor {
+		return Changes{}, ErrNoChanges
+	}
+	found, err := p.readChanges(ctx, store, q)
+	if lacksChanges(err) {
+		p.noChanges.Store(new(p.now()))
+		return Changes{}, ErrNoChanges
+	}
+	return found, err
+}
+
+// noChangesFor is how long a database that has no changes is not asked again, since Postgres logs
+// each of the failing statements.
+const noChangesFor = time.Minute
+
+// lacksChanges reports whether a statement failed because the database does not have the
+// migration of the changes: one that is sharded by store leaves it out.
+func lacksChanges(err error) bool {
+	refused, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && (refused.Code == "42P01" || refused.Code == "42703") // undefined table or column
+}
+
+func (p *Postgres) readChanges(ctx context.Context, store int64, q ChangesQuery) (found Changes, err error) {
 	err = p.read(ctx, store, func(ctx context.Context, on *server, conn *pgxpool.Conn) error {
 		found = Changes{}
 		if on.polls.good(q.After, p.now()) {

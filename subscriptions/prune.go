@@ -44,11 +44,16 @@ const pruneSQL = `/* prune */
 // Prune deletes the records of deletions that are older than KeepDeletions by the clock of
 // the database. It returns how many it deleted, also with an error. The cursors of readers
 // that have not seen one of them expire. It is safe to repeat, also after an error, and to run
-// several at the same time. The pool must be able to write.
+// several at the same time. The pool must be able to write. It returns ErrNoChanges if the
+// database has no changes.
 func Prune(ctx context.Context, db *pgxpool.Pool) (deleted int64, err error) {
 	for {
 		var n int64
-		if err := db.QueryRow(ctx, pruneSQL, KeepDeletions, pruneBatch).Scan(&n); err != nil {
+		err := db.QueryRow(ctx, pruneSQL, KeepDeletions, pruneBatch).Scan(&n)
+		switch {
+		case lacksChanges(err):
+			return deleted, ErrNoChanges
+		case err != nil:
 			return deleted, fmt.Errorf("prune deletions: %w", err)
 		}
 		deleted += n

@@ -52,6 +52,11 @@ var sources = map[string]func(t *testing.T, d data) subscriptions.Source{
 	"postgres": func(t *testing.T, d data) subscriptions.Source {
 		return subscriptions.NewPostgres(subscriptions.PostgresConfig{Pool: filled(t, d), Budget: 10 * time.Second, Wait: 5 * time.Second})
 	},
+	"postgres with partitions": func(t *testing.T, d data) subscriptions.Source {
+		pool := planningOnce(t, partitioned(t))
+		fill(t, pool, d)
+		return subscriptions.NewPostgres(subscriptions.PostgresConfig{Pool: pool, Budget: 10 * time.Second, Wait: 5 * time.Second})
+	},
 }
 
 // onEach runs a test on every implementation.

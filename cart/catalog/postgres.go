@@ -22,18 +22,20 @@ type Postgres struct{ db *pgxpool.Pool }
 // NewPostgres returns a catalog that reads from db.
 func NewPostgres(db *pgxpool.Pool) *Postgres { return &Postgres{db: db} }
 
+// selectProducts compares each store_id with $1, so that a database that is sharded by store
+// reads each table on one shard.
 const selectProducts = `/* products */
 SELECT p.id, p.name, nullif(p.names, '{}'), p.slug, p.type, p.active, p.price, p.original_price, p.tax_ppm,
 	p.stock, p.min_quantity, p.max_quantity, p.step, p.max_per_cart, p.image_url, p.image_alt,
 	(SELECT json_agg(json_build_object('id', n.id, 'duration', n.duration, 'price', n.price,
 			'label', n.label, 'labels', nullif(n.labels, '{}')) ORDER BY n.id)
-		FROM plans n WHERE (n.store_id, n.product_id) = (p.store_id, p.id)),
+		FROM plans n WHERE (n.store_id, n.product_id) = ($1, p.id)),
 	(SELECT json_agg(json_build_object('name', f.name, 'required', f.required, 'options',
 			(SELECT json_agg(json_build_object('code', o.code, 'name', o.name, 'names', nullif(o.names, '{}'), 'price', o.price)
 					ORDER BY o.position, o.code)
-				FROM field_options o WHERE (o.store_id, o.product_id, o.field) = (f.store_id, f.product_id, f.name))
+				FROM field_options o WHERE (o.store_id, o.product_id, o.field) = ($1, f.product_id, f.name))
 		) ORDER BY f.position)
-		FROM fields f WHERE (f.store_id, f.product_id) = (p.store_id, p.id))
+		FROM fields f WHERE (f.store_id, f.product_id) = ($1, p.id))
 FROM products p
 WHERE p.store_id = $1 AND p.id = ANY($2)`
 

@@ -16,7 +16,7 @@ import (
 const selectCoupon = `/* coupon */
 SELECT rate_ppm, amount, minimum, starts_at, expires_at, max_uses, max_uses_customer,
 	(SELECT array_agg(p.product_id ORDER BY p.product_id)
-		FROM coupon_products p WHERE (p.store_id, p.code) = (c.store_id, c.code))
+		FROM coupon_products p WHERE (p.store_id, p.code) = ($1, c.code))
 FROM coupons c
 WHERE c.store_id = $1 AND c.code = $2`
 

@@ -48,6 +48,7 @@ func TestBenchmarks_RunEndToEnd(t *testing.T) {
 			{"allocations", 0, 16, 0}, // at least four owners of four requests
 			{"memory", 0, 4, 1},
 			{"writes", 0, 3, 0},
+			{"sizes", 0, 4 + 4, 0},
 			{"start", 0, 2, 0},
 			{"outage", 0, 2*2 + 1, 0},
 			{"overload", 0, 3 * 3, 0},

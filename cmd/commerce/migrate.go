@@ -18,6 +18,7 @@ type migrateCommand struct {
 type (
 	migrateUpCommand struct {
 		Database databaseSettings `embed:""`
+		Sharded  bool             `help:"Create tables that Citus can shard by store. Such a database has no changes of subscriptions. See docs/scale.md."`
 	}
 	migrateDownCommand struct {
 		Database databaseSettings `embed:""`
@@ -31,7 +32,11 @@ type (
 // another process is applying them.
 func (c *migrateUpCommand) Run(ctx context.Context, out output) error {
 	return c.Database.migrate(ctx, func(m *migrations.Migrator) error {
-		result, err := m.Up(ctx)
+		up := m.Up
+		if c.Sharded {
+			up = m.UpSharded
+		}
+		result, err := up(ctx)
 		for _, s := range result.Applied {
 			fmt.Fprintln(out, "applied", s.Name)
 		}
@@ -69,8 +74,11 @@ func (c *migrateStatusCommand) Run(ctx context.Context, out output) error {
 		steps, err := m.Status(ctx)
 		for _, s := range steps {
 			state := "pending"
-			if s.Applied {
+			switch {
+			case s.Applied:
 				state = "applied"
+			case s.LeftOut:
+				state = "left out"
 			}
 			fmt.Fprintf(out, "%-8s %s\n", state, s.Name)
 		}

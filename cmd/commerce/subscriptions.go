@@ -94,8 +94,13 @@ func summaryPool(only string) connect.PostgresConfig {
 // it would plan the list for every request, because it cannot know that a page is
 // short. Planning takes three times as long as running the list, and the plans are the
 // same.
+//
+// A mode in DATABASE_URL takes precedence. Citus needs one: it cannot run such plans.
 func planOnce(pool *pgxpool.Config) {
-	pool.ConnConfig.RuntimeParams["plan_cache_mode"] = "force_generic_plan"
+	params := pool.ConnConfig.RuntimeParams
+	if params["plan_cache_mode"] == "" {
+		params["plan_cache_mode"] = "force_generic_plan"
+	}
 }
 
 // onOneCore leaves the database's other cores to lists. A summary of 100,000 rows takes as

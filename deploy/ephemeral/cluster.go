@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -31,9 +33,14 @@ const (
 type RedisCluster struct {
 	URL   string
 	Nodes []*Server
+
+	tb   testing.TB // nil: the cluster is shared
+	home *home
+	lock lock
 }
 
 func (c *RedisCluster) belongTo(tb testing.TB) {
+	c.tb = tb
 	for _, node := range c.Nodes {
 		node.belongTo(tb)
 	}
@@ -42,7 +49,7 @@ func (c *RedisCluster) belongTo(tb testing.TB) {
 // startCluster starts a cluster. ahead[i], if given, is how far the clock of node i is ahead.
 func startCluster(home *home, lock lock, failover time.Duration, ahead ...time.Duration) (*RedisCluster, error) {
 	return retried(func() (*RedisCluster, error) {
-		nodes, err := startNodes(home, lock, ahead)
+		nodes, err := startNodes(home, lock, 2*masters, ahead)
 		if err == nil {
 			err = formCluster(nodes, failover)
 		}
@@ -56,13 +63,13 @@ func startCluster(home *home, lock lock, failover time.Duration, ahead ...time.D
 		for i, node := range nodes {
 			addrs[i] = node.admin.addr
 		}
-		return &RedisCluster{URL: lock.url(addrs, url.Values{}), Nodes: nodes}, nil
+		return &RedisCluster{URL: lock.url(addrs, url.Values{}), Nodes: nodes, home: home, lock: lock}, nil
 	})
 }
 
-// startNodes starts servers that do not know each other yet.
-func startNodes(home *home, lock lock, ahead []time.Duration) ([]*Server, error) {
-	ports, err := freePorts(2 * masters)
+// startNodes starts n servers that do not know each other yet.
+func startNodes(home *home, lock lock, n int, ahead []time.Duration) ([]*Server, error) {
+	ports, err := freePorts(n)
 	if err != nil {
 		return nil, err
 	}
@@ -84,6 +91,134 @@ func startNodes(home *home, lock lock, ahead []time.Duration) ([]*Server, error)
 		}
 	}
 	return nodes, inParallel(nodes, func(_ int, node *Server) error { return node.start() })
+}
+
+// AddShards starts n masters without slots, and a replica of each, and lets them join the
+// cluster. It returns when they serve requests. At the end of Nodes are then the new masters,
+// followed by their replicas. From then on, no node fails over, because a failover in the middle
+// of Rebalance would lose keys.
+func (c *RedisCluster) AddShards(n int) {
+	c.tb.Helper()
+	added, err := retried(func() ([]*Server, error) { return startNodes(c.home, c.lock, 2*n, nil) })
+	if err == nil {
+		for _, node := range added {
+			node.belongTo(c.tb)
+		}
+		c.Nodes = append(c.Nodes, added...)
+		err = join(c.Nodes, added)
+	}
+	if err != nil {
+		c.tb.Fatalf("ephemeral: add shards: %v", err)
+	}
+}
+
+// join introduces added nodes to the first one, waits until all know each other, and makes the
+// second half of added replicas of the first.
+func join(all, added []*Server) error {
+	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
+	defer cancel()
+	clients := make([]*redis.Client, len(all))
+	for i, node := range all {
+		clients[i] = dialRedis(node)
+		defer clients[i].Close()
+	}
+	host, port, err := net.SplitHostPort(all[0].admin.addr)
+	if err != nil {
+		return err
+	}
+	fresh := clients[len(all)-len(added):]
+	steps := []func(i int, client *redis.Client) error{
+		func(i int, client *redis.Client) error {
+			if i < len(all)-len(added) {
+				return nil
+			}
+			return client.ClusterMeet(ctx, host, port).Err()
+		},
+		func(i int, client *redis.Client) error {
+			return until(ctx, func() error { return knows(ctx, client, len(all)) })
+		},
+		func(i int, client *redis.Client) error {
+			if i < len(all)-len(added)/2 {
+				return nil
+			}
+			master, err := fresh[i-len(all)+len(added)/2].ClusterMyID(ctx).Result()
+			if err != nil {
+				return err
+			}
+			return until(ctx, func() error { return client.ClusterReplicate(ctx, master).Err() })
+		},
+		func(i int, client *redis.Client) error {
+			return until(ctx, func() error { return serves(ctx, client) })
+		},
+		func(_ int, client *redis.Client) error {
+			return client.ConfigSet(ctx, "cluster-node-timeout", strconv.FormatInt(startLimit.Milliseconds(), 10)).Err()
+		},
+	}
+	for _, step := range steps {
+		if err := inParallel(clients, step); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// knows returns an error unless a node knows n nodes and can talk to all of them.
+func knows(ctx context.Context, client *redis.Client, n int) error {
+	seen, err := client.ClusterNodes(ctx).Result()
+	if err == nil && (strings.Count(seen, "\n") != n || strings.Contains(seen, "handshake") || strings.Contains(seen, "fail")) {
+		err = fmt.Errorf("a node sees %s", seen)
+	}
+	return err
+}
+
+// serves returns an error unless a node serves requests, and has its master's data if it is a
+// replica.
+func serves(ctx context.Context, client *redis.Client) error {
+	state, err := client.ClusterInfo(ctx).Result()
+	if err != nil {
+		return err
+	}
+	link, err := client.Info(ctx, "replication").Result()
+	if err == nil && (!strings.Contains(state, "cluster_state:ok\r\n") || strings.Contains(link, "master_link_status:down")) {
+		err = fmt.Errorf("a node does not serve requests: %s%s", state, link)
+	}
+	return err
+}
+
+// Rebalance spreads the slots evenly over all masters with redis-cli, as operators do. It
+// returns what redis-cli printed if that fails.
+func (c *RedisCluster) Rebalance(ctx context.Context) error {
+	cli := exec.CommandContext(ctx, "redis-cli", "--cluster", "rebalance", c.Nodes[0].admin.addr,
+		"--cluster-use-empty-masters", "--cluster-threshold", "1", "--cluster-pipeline", "10")
+	if said, err := cli.CombinedOutput(); err != nil {
+		return fmt.Errorf("redis-cli --cluster rebalance: %w: %s", err, said[max(0, len(said)-1000):])
+	}
+	return nil
+}
+
+// Slots returns the number of slots that each of Nodes serves.
+func (c *RedisCluster) Slots(ctx context.Context) ([]int, error) {
+	client := dialRedis(c.Nodes[0])
+	defer client.Close()
+	shards, err := client.ClusterShards(ctx).Result()
+	if err != nil {
+		return nil, fmt.Errorf("list the shards of the cluster: %w", err)
+	}
+	served := make([]int, len(c.Nodes))
+	for _, shard := range shards {
+		for _, of := range shard.Nodes {
+			i := slices.IndexFunc(c.Nodes, func(node *Server) bool {
+				return node.admin.addr == address(int(of.Port))
+			})
+			if i < 0 || of.Role != "master" {
+				continue
+			}
+			for _, r := range shard.Slots {
+				served[i] += int(r.End-r.Start) + 1
+			}
+		}
+	}
+	return served, nil
 }
 
 // formCluster joins nodes into a cluster, like `redis-cli --cluster create` but without

@@ -19,6 +19,10 @@ func Migrated(tb testing.TB) string {
 
 // Migrate applies all migrations to the database at url.
 func Migrate(ctx context.Context, url string) error {
+	return migrate(ctx, url, (*migrations.Migrator).Up)
+}
+
+func migrate(ctx context.Context, url string, up func(*migrations.Migrator, context.Context) (migrations.Result, error)) error {
 	config, err := pgx.ParseConfig(url)
 	if err != nil {
 		return err
@@ -28,6 +32,6 @@ func Migrate(ctx context.Context, url string) error {
 		return err
 	}
 	defer migrator.Close()
-	_, err = migrator.Up(ctx)
+	_, err = up(migrator, ctx)
 	return err
 }

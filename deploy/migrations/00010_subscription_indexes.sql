@@ -1,12 +1,10 @@
 -- +goose NO TRANSACTION
 
--- The indexes for changes, for the filters status and externalCustomerId, and for the
--- summary. They are built while others read and write. An interrupted build leaves
--- an invalid index, so the migration first drops it.
+-- The indexes for the filters status and externalCustomerId, and for the summary. They are
+-- built while others read and write. An interrupted build leaves an invalid index, so the
+-- migration first drops it.
 
 -- +goose Up
-DROP INDEX CONCURRENTLY IF EXISTS subscriptions_by_change;
-CREATE INDEX CONCURRENTLY subscriptions_by_change ON subscriptions (store_id, changed_in, id);
 
 -- Also for the summary, which reads the included columns of all rows of a store.
 DROP INDEX CONCURRENTLY IF EXISTS subscriptions_by_status;
@@ -25,4 +23,4 @@ CREATE INDEX CONCURRENTLY subscriptions_by_calling_code_and_status ON subscripti
 DROP INDEX CONCURRENTLY IF EXISTS subscriptions_by_calling_code_and_status;
 DROP INDEX CONCURRENTLY IF EXISTS subscriptions_by_external_customer;
 DROP INDEX CONCURRENTLY IF EXISTS subscriptions_by_status;
-DROP INDEX CONCURRENTLY IF EXISTS subscriptions_by_change;
+DROP INDEX CONCURRENTLY IF EXISTS subscriptions_by_change; -- earlier releases created it here

@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"path"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
@@ -26,8 +27,9 @@ var files embed.FS
 // Migrator changes the schema of one database. Several Migrators of one database wait
 // for each other, up to five minutes.
 type Migrator struct {
-	db    *sql.DB
-	goose *goose.Provider
+	db      *sql.DB
+	all     *goose.Provider
+	sharded *goose.Provider // without leftOut
 }
 
 // Step is one migration of a database.
@@ -35,6 +37,7 @@ type Step struct {
 	Version int64
 	Name    string // of its file
 	Applied bool
+	LeftOut bool // the database is sharded, so Up does not apply it
 }
 
 // Open returns a Migrator for the database of config. It must connect directly, because
@@ -44,15 +47,21 @@ func Open(config *pgx.ConnConfig) (*Migrator, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create migration lock: %w", err)
 	}
-	db := stdlib.OpenDB(*config)
-	provider, err := goose.NewProvider(goose.DialectPostgres, db, files,
-		goose.WithSessionLocker(locker),
-		goose.WithDisableGlobalRegistry(true),
-		goose.WithSlog(slog.New(slog.DiscardHandler)))
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("read migrations: %w", err), db.Close())
+	m := &Migrator{db: stdlib.OpenDB(*config)}
+	read := func(leaveOut ...int64) (*goose.Provider, error) {
+		return goose.NewProvider(goose.DialectPostgres, m.db, files,
+			goose.WithExcludeVersions(leaveOut),
+			goose.WithSessionLocker(locker),
+			goose.WithDisableGlobalRegistry(true),
+			goose.WithSlog(slog.New(slog.DiscardHandler)))
 	}
-	return &Migrator{db: db, goose: provider}, nil
+	if m.all, err = read(); err == nil {
+		m.sharded, err = read(leftOut[:]...)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("read migrations: %w", err), m.db.Close())
+	}
+	return m, nil
 }
 
 // Close closes the connections.
@@ -69,15 +78,18 @@ type Result struct {
 }
 
 // Up applies the pending migrations, and then restarts the changes of subscriptions if the
-// database is a copy of another one.
+// database is a copy of another one. In a database of UpSharded, it does what UpSharded does.
 func (m *Migrator) Up(ctx context.Context) (Result, error) {
-	var r Result
-	results, err := m.goose.Up(ctx)
+	sharded, err := m.isSharded(ctx)
 	if err != nil {
-		return r, failed("migrate up", err)
+		return Result{}, err
 	}
-	for _, applied := range results {
-		r.Applied = append(r.Applied, step(applied.Source, true))
+	if sharded {
+		return up(ctx, m.sharded)
+	}
+	r, err := up(ctx, m.all)
+	if err != nil {
+		return r, err
 	}
 	if r.Restarted, r.Stamped, err = restartChanges(ctx, m.db); err != nil {
 		return r, fmt.Errorf("restart the changes of subscriptions: %w", err)
@@ -85,10 +97,29 @@ func (m *Migrator) Up(ctx context.Context) (Result, error) {
 	return r, nil
 }
 
+func up(ctx context.Context, p *goose.Provider) (r Result, err error) {
+	results, err := p.Up(ctx)
+	if err != nil {
+		return r, failed("migrate up", err)
+	}
+	for _, applied := range results {
+		r.Applied = append(r.Applied, step(applied.Source, true))
+	}
+	return r, nil
+}
+
 // Down rolls back the latest migration and deletes its tables' data. It returns nil if
 // no migration is applied.
 func (m *Migrator) Down(ctx context.Context) (*Step, error) {
-	result, err := m.goose.Down(ctx)
+	sharded, err := m.isSharded(ctx)
+	if err != nil {
+		return nil, err
+	}
+	provider := m.all
+	if sharded {
+		provider = m.sharded
+	}
+	result, err := provider.Down(ctx)
 	switch {
 	case errors.Is(err, goose.ErrNoNextVersion):
 		return nil, nil
@@ -101,13 +132,18 @@ func (m *Migrator) Down(ctx context.Context) (*Step, error) {
 
 // Status lists all migrations of this program, in order.
 func (m *Migrator) Status(ctx context.Context) ([]Step, error) {
-	known, err := m.goose.Status(ctx)
+	sharded, err := m.isSharded(ctx)
+	if err != nil {
+		return nil, err
+	}
+	known, err := m.all.Status(ctx)
 	if err != nil {
 		return nil, failed("migration status", err)
 	}
 	steps := make([]Step, len(known))
 	for i, s := range known {
 		steps[i] = step(s.Source, s.State == goose.StateApplied)
+		steps[i].LeftOut = sharded && slices.Contains(leftOut[:], s.Source.Version)
 	}
 	return steps, nil
 }

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"commerce/deploy/ephemeral"
+)
+
+// Everything but changes works with the schema that Citus can shard.
+func TestSharded_ServesEverythingButChanges(t *testing.T) {
+	t.Parallel()
+	url := ephemeral.Postgres(t)
+	for _, step := range []struct{ command, says string }{
+		{"migrate up --sharded", "applied 00012_sharding.sql"},
+		{"migrate up --sharded", "nothing to do"},
+		{"migrate up", "nothing to do"},
+		{"migrate status", "left out 00009_subscription_changes.sql"},
+		{"seed --subscriptions 500", "500"},
+	} {
+		if out := onDatabase(t, url, strings.Fields(step.command)...); !strings.Contains(out, step.says) {
+			t.Errorf("%s says %q, want %q", step.command, out, step.says)
+		}
+	}
+	r := startServe(t, url)
+	token := storeToken(t, url)
+	r.wantStatuses(t, token, healthy())
+	for path, want := range map[string]int{
+		"/subscriptions/5001":                                  http.StatusOK,
+		"/subscriptions/summary":                               http.StatusOK,
+		"/subscriptions?status=active&customerCountryCode=966": http.StatusOK,
+		"/subscriptions/changes":                               http.StatusNotFound,
+	} {
+		eventually(t, func() string {
+			response := get(t, token, r.URL+path)
+			defer response.Body.Close()
+			if response.StatusCode != want {
+				return path + ": " + response.Status
+			}
+			return ""
+		})
+	}
+	pruned := ended(t, program(t, []string{"DATABASE_URL=" + url}, "prune"))
+	if pruned.status == 0 || !strings.Contains(pruned.errors, "does not offer changes") {
+		t.Errorf("prune: status %d, %q", pruned.status, pruned.errors)
+	}
+	r.end(t)
+}
+
+func TestMigrate_RefusesToShardADatabaseWithChanges(t *testing.T) {
+	t.Parallel()
+	got := ended(t, program(t, []string{"DATABASE_URL=" + ephemeral.Migrated(t)}, "migrate", "up", "--sharded"))
+	if got.status == 0 || !strings.Contains(got.errors, "00009_subscription_changes.sql") || strings.Count(got.errors, "\n") != 1 {
+		t.Errorf("status %d, %q", got.status, got.errors)
+	}
+}
+
+// Citus cannot run a plan that was made without the values of its parameters.
+func TestSubscriptions_PlanAsDatabaseURLSays(t *testing.T) {
+	t.Parallel()
+	url := ephemeral.Migrated(t)
+	for parameters, want := range map[string]string{"": "force_generic_plan", "&plan_cache_mode=force_custom_plan": "force_custom_plan"} {
+		r := openReader(t, url+parameters)
+		var mode string
+		if err := r.pools[0].QueryRow(t.Context(), "SHOW plan_cache_mode").Scan(&mode); err != nil || mode != want {
+			t.Errorf("with %q: %s, %v, want %s", parameters, mode, err, want)
+		}
+		r.close()
+	}
+}

@@ -1,0 +1,144 @@
+//go:build unix
+
+package ephemeral
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"commerce/deploy/connect"
+	"commerce/deploy/migrations"
+)
+
+// likeCitus are the functions of Citus that deploy/postgres/citus.sql calls. Instead of shards on
+// other servers, a distributed table gets hash partitions. A plan then shows whether a
+// statement needs one shard or all.
+const likeCitus = `
+	CREATE FUNCTION create_reference_table(name text) RETURNS void LANGUAGE plpgsql AS 'BEGIN END';
+	CREATE FUNCTION create_distributed_table(name text, key text, colocate_with text, shard_count int DEFAULT 64) RETURNS void LANGUAGE plpgsql AS $$
+	BEGIN
+		EXECUTE format('ALTER TABLE %I RENAME TO undistributed', name);
+		EXECUTE format('CREATE TABLE %I (LIKE undistributed INCLUDING ALL) PARTITION BY HASH (%I)', name, key);
+		FOR i IN 0..7 LOOP
+			EXECUTE format('CREATE TABLE %I PARTITION OF %I FOR VALUES WITH (MODULUS 8, REMAINDER %s)', name || '_shard_' || i, name, i);
+		END LOOP;
+		DROP TABLE undistributed CASCADE;
+	END $$;`
+
+// Sharded returns the URL of a database with the schema of a sharded one, without foreign keys
+// between distributed tables. Each table that the script distributes has hash partitions by
+// store. script is the path of deploy/postgres/citus.sql.
+func Sharded(tb testing.TB, script string) string {
+	tb.Helper()
+	text, err := os.ReadFile(script)
+	if err != nil {
+		tb.Fatalf("ephemeral: %v", err)
+	}
+	sum := fnv.New64a()
+	sum.Write([]byte(likeCitus))
+	sum.Write(text)
+	return PostgresFrom(tb, Template{
+		Name: fmt.Sprintf("sharded_%s_%x", migrations.Digest(), sum.Sum64()),
+		Prepare: func(ctx context.Context, url string) error {
+			if err := migrate(ctx, url, (*migrations.Migrator).UpSharded); err != nil {
+				return err
+			}
+			conn, err := pgx.Connect(ctx, url)
+			if err != nil {
+				return err
+			}
+			defer conn.Close(ctx)
+			_, err = conn.PgConn().Exec(ctx, likeCitus+string(text)).ReadAll()
+			return err
+		},
+	})
+}
+
+// Statements collects the statements of a pool, to check what they need of a sharded database.
+type Statements struct {
+	pool *pgxpool.Pool
+	mu   sync.Mutex
+	seen map[string][]any // by text: the arguments of the first call
+}
+
+// ShardedPool returns a pool for a database of Sharded, which can write, and its statements.
+func ShardedPool(tb testing.TB, script string) (*pgxpool.Pool, *Statements) {
+	tb.Helper()
+	url := Sharded(tb, script)
+	s := &Statements{pool: OpenPool(tb, url, connect.PostgresConfig{StatementTimeout: -1}), seen: map[string][]any{}}
+	return OpenPool(tb, url, connect.PostgresConfig{Writable: true, MaxConns: 4, StatementTimeout: -1, Tracer: s}), s
+}
+
+// TraceQueryStart implements pgx.QueryTracer.
+func (s *Statements) TraceQueryStart(ctx context.Context, _ *pgx.Conn, q pgx.TraceQueryStartData) context.Context {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, known := s.seen[q.SQL]; !known {
+		s.seen[q.SQL] = q.Args
+	}
+	return ctx
+}
+
+// TraceQueryEnd implements pgx.QueryTracer.
+func (*Statements) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+var partition = regexp.MustCompile(`^(\w+)_shard_(\d+)$`)
+
+// Shards explains each statement whose text begins with a comment, as all of the service's do.
+// It returns the numbers of the shards that each one reads, by the name in its comment and by
+// table. Citus runs a statement on one server only if this is the same shard of all tables.
+func (s *Statements) Shards(tb testing.TB) map[string]map[string][]string {
+	tb.Helper()
+	s.mu.Lock()
+	seen := maps.Clone(s.seen)
+	s.mu.Unlock()
+	read := map[string]map[string][]string{}
+	for sql, args := range seen {
+		comment, isOurs := strings.CutPrefix(sql, "/* ")
+		if !isOurs {
+			continue
+		}
+		name, _, _ := strings.Cut(comment, " */")
+		var plan []struct{ Plan planned }
+		var text []byte
+		if err := s.pool.QueryRow(tb.Context(), "EXPLAIN (FORMAT JSON) "+sql, args...).Scan(&text); err != nil {
+			tb.Fatalf("ephemeral: explain %s: %v", name, err)
+		}
+		if err := json.Unmarshal(text, &plan); err != nil {
+			tb.Fatalf("ephemeral: plan of %s: %v", name, err)
+		}
+		if read[name] == nil {
+			read[name] = map[string][]string{}
+		}
+		plan[0].Plan.shards(read[name])
+	}
+	return read
+}
+
+// planned is a node of a plan.
+type planned struct {
+	Relation string    `json:"Relation Name"`
+	Plans    []planned `json:"Plans"`
+}
+
+// shards adds the shards that a node and those below read to those of each table.
+func (p planned) shards(of map[string][]string) {
+	if m := partition.FindStringSubmatch(p.Relation); m != nil && !slices.Contains(of[m[1]], m[2]) {
+		of[m[1]] = append(of[m[1]], m[2])
+	}
+	for _, below := range p.Plans {
+		below.shards(of)
+	}
+}

@@ -1,0 +1,295 @@
+package migrations_test
+
+import (
+	"errors"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+
+	"commerce/deploy/ephemeral"
+	"commerce/deploy/migrations"
+)
+
+// sharded returns a database of UpSharded.
+func sharded(t *testing.T) (*pgx.Conn, *migrations.Migrator) {
+	t.Helper()
+	url := ephemeral.Postgres(t)
+	conn, m := dial(t, url), open(t, url)
+	if _, err := m.UpSharded(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return conn, m
+}
+
+// sharding is what deploy/postgres/citus.sql does with each table, in its order.
+type sharding struct {
+	distributed, reference []string
+	place                  map[string]int
+	colocated              map[string]string // the table that a distributed one is with; "none" for the first
+}
+
+var shardingCall = regexp.MustCompile(`(?m)^SELECT create_(distributed|reference)_table\('(\w+)'(?:, 'store_id', colocate_with => '(\w+)'[^)]*)?\);$`)
+
+func readSharding(t *testing.T) sharding {
+	t.Helper()
+	text, err := os.ReadFile("../postgres/citus.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := sharding{place: map[string]int{}, colocated: map[string]string{}}
+	calls := shardingCall.FindAllStringSubmatch(string(text), -1)
+	if all := strings.Count(string(text), "SELECT "); len(calls) != all {
+		t.Fatalf("citus.sql has %d statements, of which this test understands %d", all, len(calls))
+	}
+	for i, call := range calls {
+		s.place[call[2]] = i
+		if call[1] == "reference" {
+			s.reference = append(s.reference, call[2])
+		} else {
+			s.distributed = append(s.distributed, call[2])
+			s.colocated[call[2]] = call[3]
+		}
+	}
+	return s
+}
+
+// texts returns the rows of a query with one column of text.
+func texts(t *testing.T, conn *pgx.Conn, sql string, args ...any) []string {
+	t.Helper()
+	rows, err := conn.Query(t.Context(), sql, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+	return all
+}
+
+// refusals lists what Citus refuses of the tables, as it documents or as its source checks.
+func (s sharding) refusals(t *testing.T, conn *pgx.Conn) []string {
+	t.Helper()
+	var refused []string
+	add := func(rule string, found []string) {
+		for _, f := range found {
+			refused = append(refused, f+": "+rule)
+		}
+	}
+	// Only commerce migrate uses goose_db_version, on the coordinator.
+	add("is neither distributed nor a reference table", texts(t, conn, `
+		SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p')
+			AND relname <> 'goose_db_version' AND relname <> ALL($1) ORDER BY 1`, slices.Concat(s.distributed, s.reference)))
+	add("has a trigger", texts(t, conn, `
+		SELECT tgrelid::regclass || ' ' || tgname FROM pg_trigger WHERE NOT tgisinternal ORDER BY 1`))
+	add("a primary or unique key or an exclusion without store_id", texts(t, conn, `
+		SELECT indexrelid::regclass::text FROM pg_index WHERE indrelid::regclass::text = ANY($1) AND (indisunique OR indisexclusion)
+			AND NOT EXISTS (SELECT FROM pg_attribute WHERE attrelid = indrelid AND attname = 'store_id' AND attnum = ANY(indkey::int2[]))
+		ORDER BY 1`, s.distributed))
+	add("store_id may be null", texts(t, conn, `
+		SELECT attrelid::regclass::text FROM pg_attribute WHERE attrelid::regclass::text = ANY($1) AND attname = 'store_id' AND NOT attnotnull ORDER BY 1`, s.distributed))
+	add("has no store_id that can distribute it", texts(t, conn, `
+		SELECT name FROM unnest($1::text[]) name WHERE NOT EXISTS (SELECT FROM pg_attribute WHERE attrelid = to_regclass(name)
+			AND attname = 'store_id' AND atttypid = 'bigint'::regtype AND attgenerated = '') ORDER BY 1`, s.distributed))
+
+	const foreignKeys = `
+		WITH keys AS (
+			SELECT conname, conrelid::regclass::text AS from_table, confrelid::regclass::text AS to_table, confdeltype, confupdtype,
+				coalesce(array_position(conkey, (SELECT attnum FROM pg_attribute WHERE attrelid = conrelid AND attname = 'store_id')), -1) AS own,
+				coalesce(array_position(confkey, (SELECT attnum FROM pg_attribute WHERE attrelid = confrelid AND attname = 'store_id')), -2) AS other
+			FROM pg_constraint WHERE contype = 'f' AND connamespace = 'public'::regnamespace
+		)
+		SELECT conname FROM keys WHERE `
+	add("a foreign key from a reference table to a distributed one", texts(t, conn, foreignKeys+
+		`from_table = ANY($1) AND to_table = ANY($2) ORDER BY 1`, s.reference, s.distributed))
+	add("a foreign key between distributed tables without store_id at the same place", texts(t, conn, foreignKeys+
+		`from_table = ANY($1) AND to_table = ANY($1) AND own <> other ORDER BY 1`, s.distributed))
+	// Citus refuses SET NULL and SET DEFAULT even for a list of columns without store_id.
+	add("a foreign key with store_id has an action that writes its columns", texts(t, conn, foreignKeys+
+		`from_table = ANY($1) AND own > 0 AND (confdeltype IN ('n', 'd') OR confupdtype IN ('c', 'n', 'd')) ORDER BY 1`, s.distributed))
+	for _, key := range texts(t, conn, `SELECT conrelid::regclass || ' ' || confrelid::regclass FROM pg_constraint
+		WHERE contype = 'f' AND connamespace = 'public'::regnamespace ORDER BY 1`) {
+		from, to, _ := strings.Cut(key, " ")
+		if s.place[from] < s.place[to] {
+			refused = append(refused, from+": comes before "+to+", which it references")
+		}
+	}
+	for _, table := range s.distributed[1:] {
+		if s.colocated[table] != s.distributed[0] {
+			refused = append(refused, table+": is not with "+s.distributed[0])
+		}
+	}
+	return refused
+}
+
+func TestSharded_FollowsTheRulesOfCitus(t *testing.T) {
+	t.Parallel()
+	conn, _ := sharded(t)
+	s := readSharding(t)
+	for _, refused := range s.refusals(t, conn) {
+		t.Error(refused)
+	}
+	for _, table := range slices.Concat(s.distributed, s.reference) {
+		exec(t, conn, "SELECT FROM "+table+" LIMIT 0")
+	}
+}
+
+// The rules of the test above would find what breaks them.
+func TestSharded_RulesFindWhatBreaksThem(t *testing.T) {
+	t.Parallel()
+	conn, _ := sharded(t)
+	s := readSharding(t)
+	for broken, want := range map[string]string{
+		`CREATE TABLE orders (store_id bigint PRIMARY KEY)`:                                                                                             "orders: is neither distributed nor a reference table",
+		`CREATE UNIQUE INDEX by_hash ON customers (email)`:                                                                                              "by_hash: a primary or unique key or an exclusion without store_id",
+		`ALTER TABLE coupon_uses ALTER store_id DROP NOT NULL`:                                                                                          "coupon_uses: store_id may be null",
+		`CREATE TRIGGER t AFTER INSERT ON customers EXECUTE FUNCTION store_changed()`:                                                                   "customers t: has a trigger",
+		`CREATE TRIGGER t AFTER INSERT ON stores EXECUTE FUNCTION store_changed()`:                                                                      "stores t: has a trigger",
+		`ALTER TABLE plans ADD UNIQUE (id, store_id, duration), ADD CONSTRAINT f FOREIGN KEY (store_id) REFERENCES stores ON UPDATE CASCADE`:            "f: a foreign key with store_id has an action that writes its columns",
+		`ALTER TABLE saved_cards ADD CONSTRAINT f FOREIGN KEY (store_id, customer_id) REFERENCES customers ON DELETE SET NULL (customer_id)`:            "f: a foreign key with store_id has an action that writes its columns",
+		`ALTER TABLE stores ADD plan bigint, ADD CONSTRAINT f FOREIGN KEY (id, plan) REFERENCES plans`:                                                  "f: a foreign key from a reference table to a distributed one",
+		`ALTER TABLE plans ADD CONSTRAINT u UNIQUE (id, store_id), ADD CONSTRAINT f FOREIGN KEY (store_id, product_id) REFERENCES plans (id, store_id)`: "f: a foreign key between distributed tables without store_id at the same place",
+	} {
+		exec(t, conn, "BEGIN; "+broken)
+		if got := s.refusals(t, conn); !slices.Contains(got, want) {
+			t.Errorf("%s: found %q, want %q", broken, got, want)
+		}
+		exec(t, conn, "ROLLBACK")
+	}
+	full := dial(t, ephemeral.Migrated(t))
+	if got := s.refusals(t, full); len(got) < 20 {
+		t.Errorf("of the schema with all migrations it found only %q", got)
+	}
+}
+
+func TestSharded_CanBeRolledBackAndRepeated(t *testing.T) {
+	t.Parallel()
+	conn, m := sharded(t)
+	full := objects(t, conn)
+	again, err := m.Up(t.Context()) // as every later release
+	if err != nil || len(again.Applied) > 0 || again.Restarted {
+		t.Fatalf("a further Up: %+v, %v", again, err)
+	}
+	if err := migrations.Check(t.Context(), conn); err != nil {
+		t.Errorf("Check: %v", err)
+	}
+	steps, err := m.Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range steps {
+		if s.LeftOut == s.Applied || s.LeftOut != (s.Version == 9 || s.Version == 11) {
+			t.Errorf("status %+v", s)
+		}
+	}
+	for {
+		step, err := m.Down(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if step == nil {
+			break
+		}
+	}
+	if left := objects(t, conn); len(left) > 0 {
+		t.Errorf("left after all migrations were rolled back: %v", left)
+	}
+	if _, err := m.UpSharded(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(full, objects(t, conn)); diff != "" {
+		t.Errorf("schema after down and up (-before +after):\n%s", diff)
+	}
+}
+
+// definitions lists the constraints, indexes and triggers of all tables.
+func definitions(t *testing.T, conn *pgx.Conn) []string {
+	t.Helper()
+	return texts(t, conn, `
+		SELECT conrelid::regclass || ' ' || pg_get_constraintdef(oid) FROM pg_constraint WHERE connamespace = 'public'::regnamespace AND conrelid <> 0
+		UNION ALL SELECT pg_get_triggerdef(oid) FROM pg_trigger WHERE NOT tgisinternal
+		UNION ALL SELECT pg_get_indexdef(indexrelid) FROM pg_index JOIN pg_class c ON c.oid = indrelid WHERE relnamespace = 'public'::regnamespace
+		ORDER BY 1`)
+}
+
+// A database may leave out the changes and get them later, and the other way round.
+func TestSharded_IsTheSameSchemaAfterItIsRolledBack(t *testing.T) {
+	t.Parallel()
+	url := ephemeral.Migrated(t)
+	conn, m := dial(t, url), open(t, url)
+	exec(t, conn, aShop)
+	want := definitions(t, conn)
+	if _, err := m.UpSharded(t.Context()); !errors.Is(err, migrations.ErrHasChanges) {
+		t.Errorf("UpSharded of a database with changes: %v", err)
+	}
+	downTo(t, m, 8)
+	if _, err := m.UpSharded(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := readSharding(t).refusals(t, conn); len(got) > 0 {
+		t.Errorf("after it was sharded: %q", got)
+	}
+	downTo(t, m, 8)
+	if _, err := m.Up(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, definitions(t, conn)); diff != "" {
+		t.Errorf("after it was sharded and rolled back (-before +after):\n%s", diff)
+	}
+}
+
+// Releases before 11 built the index of changes in migration 10. Neither their index nor their
+// stamps change.
+func TestUp_KeepsTheChangesOfVersion10(t *testing.T) {
+	t.Parallel()
+	url := ephemeral.Migrated(t)
+	conn, m := dial(t, url), open(t, url)
+	inOne(t, conn, aShop, threeSubscriptions, "DELETE FROM subscriptions WHERE id = 3")
+	downTo(t, m, 10)
+	exec(t, conn, "CREATE INDEX CONCURRENTLY subscriptions_by_change ON subscriptions (store_id, changed_in, id)")
+	history := func() []string {
+		return append(texts(t, conn, "SELECT indexrelid::text FROM pg_index WHERE indexrelid = 'subscriptions_by_change'::regclass"),
+			append(texts(t, conn, "SELECT mark::text FROM subscription_timelines"), changedIn(t, conn))...)
+	}
+	before := history()
+	if _, err := m.Up(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(before, history()); diff != "" {
+		t.Errorf("(-before +after):\n%s", diff)
+	}
+}
+
+func TestUp_ReplacesAnIndexOfChangesWhoseBuildWasInterrupted(t *testing.T) {
+	t.Parallel()
+	url := ephemeral.Migrated(t)
+	conn, m := dial(t, url), open(t, url)
+	downTo(t, m, 10)
+	exec(t, conn, "CREATE INDEX subscriptions_by_change ON subscriptions (store_id, changed_in, id)")
+	exec(t, conn, "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'subscriptions_by_change'::regclass")
+	if _, err := m.Up(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := texts(t, conn, "SELECT indisvalid::text FROM pg_index WHERE indexrelid = 'subscriptions_by_change'::regclass"); !slices.Equal(got, []string{"true"}) {
+		t.Errorf("valid: %v", got)
+	}
+}
+
+// What the platform does itself in a sharded database, as docs/scale.md shows it.
+func TestSharded_PlatformChangesCopiesItself(t *testing.T) {
+	t.Parallel()
+	conn, _ := sharded(t)
+	inOne(t, conn, aShop, threeSubscriptions)
+	inOne(t, conn, "UPDATE customers SET calling_code = '971' WHERE store_id = 1 AND id = 7",
+		"UPDATE subscriptions SET calling_code = '971' WHERE store_id = 1 AND customer_id = 7")
+	inOne(t, conn, "UPDATE subscriptions SET saved_card_id = NULL WHERE store_id = 1 AND customer_id = 7 AND saved_card_id = 4",
+		"DELETE FROM saved_cards WHERE store_id = 1 AND id = 4")
+	if _, err := conn.Exec(t.Context(), "UPDATE customers SET calling_code = '966' WHERE store_id = 1 AND id = 7"); err == nil {
+		t.Error("a customer got another calling code than the copies")
+	}
+}

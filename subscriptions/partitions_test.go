@@ -1,0 +1,239 @@
+package subscriptions_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"commerce/auth/locale"
+	"commerce/deploy/connect"
+	"commerce/deploy/ephemeral"
+	"commerce/deploy/migrations"
+	"commerce/deploy/sample"
+	"commerce/subscriptions"
+)
+
+// partitioned returns the URL of an empty database whose subscriptions have 64 partitions.
+func partitioned(t testing.TB) string {
+	t.Helper()
+	script, err := os.ReadFile("../deploy/postgres/partitions.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := fnv.New64a()
+	sum.Write(script)
+	return ephemeral.PostgresFrom(t, ephemeral.Template{
+		Name: fmt.Sprintf("partitioned_%s_%x", migrations.Digest(), sum.Sum64()),
+		Prepare: func(ctx context.Context, url string) error {
+			if err := ephemeral.Migrate(ctx, url); err != nil {
+				return err
+			}
+			return partition(ctx, url, string(script))
+		},
+	})
+}
+
+// partition runs deploy/postgres/partitions.sql in a transaction.
+func partition(ctx context.Context, url, script string) error {
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(ctx)
+	_, err = conn.PgConn().Exec(ctx, "BEGIN; "+script+" COMMIT").ReadAll()
+	return err
+}
+
+// planningOnce returns a pool that plans as the service's pool for lists does.
+func planningOnce(t testing.TB, url string) *pgxpool.Pool {
+	t.Helper()
+	return ephemeral.OpenPool(t, url, connect.PostgresConfig{Writable: true, MaxConns: 4, StatementTimeout: -1, Edit: func(c *pgxpool.Config) {
+		c.ConnConfig.RuntimeParams["plan_cache_mode"] = "force_generic_plan"
+	}})
+}
+
+// Everything that the schema has for subscriptions, and the rows with their stamps, survive the
+// partitioning.
+func TestPartitions_KeepRowsIndexesKeysAndTriggers(t *testing.T) {
+	t.Parallel()
+	url := ephemeral.Migrated(t)
+	pool := ephemeral.OpenPool(t, url, connect.PostgresConfig{Writable: true, MaxConns: 2, StatementTimeout: -1})
+	fill(t, pool, sampleData())
+	described := func() []string {
+		t.Helper()
+		rows, err := pool.Query(t.Context(), `
+			SELECT conname || ' ' || pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid = 'subscriptions'::regclass AND conparentid = 0
+			UNION ALL SELECT tgname || ' ' || tgtype || ' ' || tgfoid::regproc || ' ' || tgenabled::text FROM pg_trigger
+				WHERE tgrelid = 'subscriptions'::regclass AND NOT tgisinternal
+			UNION ALL SELECT replace(pg_get_indexdef(indexrelid), ' ON ONLY ', ' ON ') FROM pg_index WHERE indrelid = 'subscriptions'::regclass
+			UNION ALL SELECT attname || ' ' || attidentity::text || attnotnull FROM pg_attribute WHERE attrelid = 'subscriptions'::regclass AND attnum > 0
+			UNION ALL SELECT s::text FROM subscriptions s
+			UNION ALL SELECT 'next id ' || pg_sequence_last_value(pg_get_serial_sequence('subscriptions', 'id')::regclass)
+			UNION ALL SELECT DISTINCT 'options ' || reloptions::text FROM pg_class WHERE relkind = 'r' AND relname ~ '^subscriptions(_\d+)?$'
+			ORDER BY 1`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all
+	}
+	before := described()
+	script, err := os.ReadFile("../deploy/postgres/partitions.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := partition(t.Context(), url, string(script)); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(before, described()); diff != "" {
+		t.Errorf("(-before +after):\n%s", diff)
+	}
+	var partitions int
+	if err := pool.QueryRow(t.Context(), "SELECT count(*) FROM pg_inherits WHERE inhparent = 'subscriptions'::regclass").Scan(&partitions); err != nil || partitions != 64 {
+		t.Errorf("%d partitions, %v, want 64", partitions, err)
+	}
+}
+
+// everyRead calls what reads a store's subscriptions, except for changes.
+func everyRead(t *testing.T, s subscriptions.Source) (found []string) {
+	t.Helper()
+	add := func(rows any, err error) {
+		t.Helper()
+		text, encoding := json.Marshal(rows)
+		if err := errors.Join(err, encoding); err != nil {
+			t.Fatal(err)
+		}
+		found = append(found, string(text))
+	}
+	active, some := subscriptions.SetOf(subscriptions.Active), subscriptions.SetOf(subscriptions.Active, subscriptions.Paused, subscriptions.Expired)
+	phone, _ := subscriptions.ParsePhone("501234567")
+	for _, f := range []subscriptions.Filter{
+		{},
+		{Statuses: active},
+		{Statuses: some},
+		{Statuses: some, CallingCode: "966"},
+		{CallingCode: "966"},
+		{Email: "sara@example.com"},
+		{Phone: phone},
+		{Email: "sara@example.com", Phone: phone, CallingCode: "966", Statuses: active},
+		{ExternalCustomerID: "crm-1001"},
+	} {
+		for _, q := range []subscriptions.Query{{Limit: 16}, {Limit: 5, Skip: 5}, {Limit: 5, Older: 5020}, {Limit: 5, Newer: 5005}} {
+			q.Filter, q.Language = f, locale.Ar
+			add(s.List(t.Context(), 1, q))
+		}
+	}
+	add(s.Get(t.Context(), 1, 5001, locale.Ar))
+	totals, err := s.Totals(t.Context(), 1)
+	slices.SortFunc(totals, func(a, b subscriptions.Total) int {
+		return slices.Compare([]string{string(a.Status), a.Currency, string(a.Duration)}, []string{string(b.Status), b.Currency, string(b.Duration)})
+	})
+	add(totals, err)
+	return found
+}
+
+// BenchmarkPartitions compares pages of 15 rows of 200,000 in 64 partitions with the same rows
+// in one table. Both take turns, so that other load affects both alike.
+func BenchmarkPartitions(b *testing.B) {
+	const rows, stores, turn = 200_000, 199, 200 // of the stores with about 900 rows
+	sources := make([]*subscriptions.Postgres, 2)
+	for i, url := range []string{ephemeral.Migrated(b), partitioned(b)} {
+		pool := planningOnce(b, url)
+		err := pgx.BeginFunc(b.Context(), pool, func(tx pgx.Tx) error {
+			return sample.WriteStores(b.Context(), tx, sample.Stores(), sample.Products(), nil)
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := sample.NewGenerator(rows, now).Write(b.Context(), pool, func(int) {}); err != nil {
+			b.Fatal(err)
+		}
+		sources[i] = subscriptions.NewPostgres(subscriptions.PostgresConfig{Pool: pool, Budget: time.Minute, Wait: time.Minute})
+	}
+	for name, q := range map[string]subscriptions.Query{
+		"list":      {Limit: 16},
+		"filtered":  {Limit: 16, Filter: subscriptions.Filter{Statuses: subscriptions.SetOf(subscriptions.Active), CallingCode: "966"}},
+		"by number": {Limit: 16, Skip: 600},
+	} {
+		b.Run(name, func(b *testing.B) {
+			q.Language = locale.En
+			var took [2]time.Duration
+			pages := 0
+			for b.Loop() {
+				for i, source := range sources {
+					began := time.Now()
+					for n := range turn {
+						page, err := source.List(b.Context(), int64(1001+n%stores), q)
+						if err != nil || len(page) != q.Limit {
+							b.Fatal(len(page), err)
+						}
+					}
+					took[i] += time.Since(began)
+				}
+				pages += turn
+			}
+			b.ReportMetric(0, "ns/op")
+			b.ReportMetric(float64(took[0].Microseconds())/float64(pages), "µs/page-plain")
+			b.ReportMetric(float64(took[1].Microseconds())/float64(pages), "µs/page-partitioned")
+			b.ReportMetric(float64(took[1])/float64(took[0]), "ratio")
+		})
+	}
+}
+
+// A sharded database gives the same answers. Every statement reads one shard, which is the
+// same one of each table.
+func TestSharded_ReadsOneShardAndGivesTheSameRows(t *testing.T) {
+	t.Parallel()
+	d := sampleData()
+	pool, statements := ephemeral.ShardedPool(t, "../deploy/postgres/citus.sql")
+	fill(t, pool, d)
+	source := subscriptions.NewPostgres(subscriptions.PostgresConfig{Pool: pool, Budget: time.Minute, Wait: time.Minute})
+	plain := subscriptions.NewPostgres(subscriptions.PostgresConfig{Pool: filled(t, d), Budget: time.Minute, Wait: time.Minute})
+	if diff := cmp.Diff(everyRead(t, plain), everyRead(t, source)); diff != "" {
+		t.Errorf("(-plain +sharded):\n%s", diff)
+	}
+	read := statements.Shards(t)
+	for _, statement := range []string{"subscriptions", "subscription", "summary"} {
+		if len(read[statement]) == 0 {
+			t.Errorf("statement %s reads no distributed table: %v", statement, read)
+		}
+	}
+	for statement, tables := range read {
+		all := slices.Concat(slices.Collect(maps.Values(tables))...)
+		slices.Sort(all)
+		if shards := slices.Compact(all); len(shards) > 1 {
+			t.Errorf("%s reads several shards: %v", statement, tables)
+		}
+	}
+}
+
+// Without triggers nobody knows what has changed. An empty page would be wrong.
+func TestSharded_HasNoChanges(t *testing.T) {
+	t.Parallel()
+	pool, _ := ephemeral.ShardedPool(t, "../deploy/postgres/citus.sql")
+	fill(t, pool, sampleData())
+	source := subscriptions.NewPostgres(subscriptions.PostgresConfig{Pool: pool, Budget: time.Minute, Wait: time.Minute})
+	b := newBundle(source, stores()...)
+	for range 2 {
+		if got := b.refused(t, "http://shop.test/subscriptions/changes", 1); got.Code != "not_found" {
+			t.Errorf("changes: %+v", got)
+		}
+	}
+	if _, err := subscriptions.Prune(t.Context(), pool); !errors.Is(err, subscriptions.ErrNoChanges) {
+		t.Errorf("Prune: %v", err)
+	}
+}
