@@ -149,14 +149,14 @@ func redisPorts(t *testing.T, n int) []int {
 	return ephemeral.FreePorts(t, n)
 }
 
-// eventually repeats a check until it succeeds, for up to a minute.
+// eventually repeats a check until it succeeds, for up to two minutes.
 func eventually(t *testing.T, check func() error) {
 	t.Helper()
 	err := errors.New("not checked")
-	for start := time.Now(); time.Since(start) < time.Minute; time.Sleep(50 * time.Millisecond) {
+	for start := time.Now(); time.Since(start) < 2*time.Minute; time.Sleep(50 * time.Millisecond) {
 		if err = check(); err == nil {
 			return
 		}
 	}
-	t.Fatal(fmt.Errorf("not within a minute: %w", err))
+	t.Fatal(fmt.Errorf("not within two minutes: %w", err))
 }
