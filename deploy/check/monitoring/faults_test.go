@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"net"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -208,9 +209,12 @@ func issuerStops() fault {
 		}},
 		begin: func(s *scene) {
 			known := call{method: "GET", path: "/cart", bearer: published.token("a")}
-			if status, body := known.send(s.client, s.instances[0].url()); status != 200 {
-				s.Fatalf("with a published key: %d %s", status, body)
-			}
+			wait(s, "a token with a published key is accepted", func() string {
+				if status, body := known.send(s.client, s.instances[0].url()); status != http.StatusOK {
+					return fmt.Sprintf("%d %s", status, body)
+				}
+				return ""
+			})
 			published.Close()
 			unknown := call{method: "GET", path: "/cart", bearer: published.token("b")}
 			unknown.send(s.client, s.instances[0].url())

@@ -22,7 +22,7 @@ const (
 
 	// patience is how long tests wait for what must happen. It is long, because the machine
 	// may be busy. No test passes because it is over.
-	patience = 2 * time.Minute
+	patience = 3 * time.Minute
 )
 
 // service is an instance of `commerce serve`. After a restart it has the same addresses.
