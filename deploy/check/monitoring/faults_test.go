@@ -58,6 +58,7 @@ func faults() []fault {
 			alerts:  []string{"CommercePostgresUnreachable", "CommerceSubscriptionsFail", "CommerceCatalogStale"},
 		},
 		lostPermission(),
+		replicaStops(),
 		issuerStops(),
 		{
 			name: "tokens are signed with another secret",
@@ -196,6 +197,21 @@ func (s *scene) statement(sql string) {
 	defer conn.Close(context.Background())
 	if _, err := conn.Exec(s.Context(), sql); err != nil {
 		s.Fatal(err)
+	}
+}
+
+// replicaStops is the end of the only replica of Postgres.
+func replicaStops() fault {
+	var replica *ephemeral.Standby
+	return fault{
+		name: "a replica of Postgres stops",
+		staging: staging{
+			ownPostgres: true,
+			prepare:     func(s *scene) { replica = ephemeral.StartStandby(s, s.postgres) },
+			settings:    func(*scene, int) []string { return []string{"DATABASE_REPLICA_URL=" + replica.URL} },
+		},
+		begin:  func(*scene) { replica.Stop() },
+		alerts: []string{"CommerceReplicasLeftOut", "CommerceReplicaLeftOut"},
 	}
 }
 

@@ -35,7 +35,8 @@ type known struct {
 func scraped(t *testing.T) known {
 	t.Helper()
 	database := sharedDatabase(t)
-	s := startService(t, programs.right(t), nil, "DATABASE_URL="+database, "REDIS_URL="+ephemeral.Redis(t))
+	s := startService(t, programs.right(t), nil,
+		"DATABASE_URL="+database, "DATABASE_REPLICA_URL="+database, "REDIS_URL="+ephemeral.Redis(t))
 	s.browse(t, commerce(t, database, "token", "store", "--store", "1", "--name", "test"))
 	text := expfmt.NewTextParser(model.LegacyValidation)
 	families := must(text.TextToMetricFamilies(strings.NewReader(s.metrics(t))))(t)
