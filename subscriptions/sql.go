@@ -41,73 +41,87 @@ const getSQL = "/* subscription */ SELECT" + columns + scheduledColumns + `
 	FROM subscriptions s` + joins + scheduledJoin + `
 	WHERE s.store_id = $1 AND s.id = $3`
 
-// listSQL selects IDs with an index-only scan and joins only those rows: skipping the
-// rows of a thousand pages only scans the index. The IDs are selected in a subquery, so
-// that no plan joins first and limits afterwards. The limit is a literal, since for a
-// parameter a generic plan assumes a tenth of the store's rows and reads the whole table
-// to join them. Each ID is joined separately (LIMIT 1), because a generic plan assumes that
-// every store has the average size, and would read all rows of a large one for a hash join.
+// listSQL selects the rows of a page in a subquery, so that no plan joins first and limits
+// afterwards. To skip rows, the subquery selects only IDs: skipping the rows of a thousand pages
+// then only scans the index. The limit is a literal, since for a parameter a generic plan assumes
+// a tenth of the store's rows and reads the whole table to join them. Each row is joined
+// separately (LIMIT 1), because a generic plan assumes that every store has the average size,
+// and would read all rows of a large one for a hash join.
+//
+// Postgres locks all partitions of a table for each time that a generic plan names it. So
+// subscriptions are named twice only to skip rows.
 func listSQL(store int64, q Query) (sql string, args []any) {
 	arg := func(v any) string {
 		args = append(args, v)
 		return "$" + strconv.Itoa(len(args))
 	}
-	of := "store_id = " + arg(store)
+	p := pageSQL{what: "*", of: "store_id = " + arg(store), order: "id DESC", arg: arg}
 	arg(string(q.Language)) // for columns
 	if q.Older != 0 {
-		of += " AND id < " + arg(q.Older)
+		p.of += " AND id < " + arg(q.Older)
 	}
-	order := "id DESC"
 	if q.Newer != 0 {
-		of += " AND id > " + arg(q.Newer)
-		order = "id"
+		p.of += " AND id > " + arg(q.Newer)
+		p.order = "id"
 	}
-	var ids string
-	if q.Filter.byCustomer() {
-		ids = ofCustomersSQL(of, order, q, arg)
-	} else {
-		ids = ofStoreSQL(of, order, q, arg)
-	}
-	ids += " LIMIT " + strconv.Itoa(q.Limit)
+	from, offset := "(SELECT page.*) s"+joins, ""
 	if q.Skip != 0 {
-		ids += " OFFSET " + arg(q.Skip)
+		p.what, offset = "id", " OFFSET "+arg(q.Skip)
+		from = "subscriptions s" + joins + " WHERE s.store_id = $1 AND s.id = page.id"
 	}
-	sql = "/* subscriptions */ SELECT shown.* FROM (" + ids + ") page CROSS JOIN LATERAL (SELECT" + columns +
-		" FROM subscriptions s" + joins + " WHERE s.store_id = $1 AND s.id = page.id LIMIT 1) shown"
+	var page string
+	if q.Filter.byCustomer() {
+		page = p.ofCustomers(q)
+	} else {
+		page = p.ofStore(q)
+	}
+	sql = "/* subscriptions */ SELECT shown.* FROM (" + page + " LIMIT " + strconv.Itoa(q.Limit) + offset + ") page" +
+		" CROSS JOIN LATERAL (SELECT" + columns + " FROM " + from + " LIMIT 1) shown"
 	return sql, args
 }
 
-const selectIDs = "SELECT id FROM subscriptions WHERE "
+// pageSQL is what the subqueries of a page have in common.
+type pageSQL struct {
+	what  string           // the columns to select
+	of    string           // the condition that all rows meet
+	order string           // of the rows
+	arg   func(any) string // adds an argument and returns its name
+}
 
-// ofStoreSQL selects the IDs of a store's subscriptions by what the subscriptions
+// subscriptions selects rows that also meet more conditions, which begin with " AND ".
+func (p pageSQL) subscriptions(conditions string) string {
+	return "SELECT " + p.what + " FROM subscriptions WHERE " + p.of + conditions
+}
+
+// ofStore selects a store's subscriptions by what the subscriptions
 // themselves have. The indexes with the status are ordered by ID only within one
 // state, so each state has a branch, and Postgres merges the branches in order. States are
 // literals, so that even a generic plan takes into account how rare they are. Branches have
 // their own limit. Without it, Postgres plans each as if all of its rows were read, and
 // sorts those of a large store.
-func ofStoreSQL(of, order string, q Query, arg func(any) string) string {
-	f, ordered := q.Filter, " ORDER BY "+order
+func (p pageSQL) ofStore(q Query) string {
+	f, ordered := q.Filter, " ORDER BY "+p.order
 	if f.CallingCode != "" {
-		of += " AND calling_code = " + arg(f.CallingCode)
+		p.of += " AND calling_code = " + p.arg(f.CallingCode)
 	}
 	switch {
 	case f.ExternalCustomerID != "": // few rows
-		return selectIDs + of + ofRowSQL(f, arg) + ordered
+		return p.subscriptions(ofRowSQL(f, p.arg)) + ordered
 	case f.Statuses == 0, f.Statuses == everyStatus:
-		return selectIDs + of + ordered
+		return p.subscriptions("") + ordered
 	}
-	names := f.Statuses.names()
-	for i, name := range names {
-		names[i] = selectIDs + of + " AND status = '" + name + "'" + ordered
+	branches := f.Statuses.names()
+	for i, name := range branches {
+		branches[i] = p.subscriptions(" AND status = '"+name+"'") + ordered
 	}
-	if len(names) == 1 {
-		return names[0]
+	if len(branches) == 1 {
+		return branches[0]
 	}
 	each := " LIMIT " + strconv.Itoa(q.Limit)
 	if q.Skip != 0 {
-		each = " LIMIT " + arg(q.Skip+q.Limit)
+		each = " LIMIT " + p.arg(q.Skip+q.Limit)
 	}
-	return "SELECT id FROM ((" + strings.Join(names, each+") UNION ALL (") + each + ")) states" + ordered
+	return "SELECT * FROM ((" + strings.Join(branches, each+") UNION ALL (") + each + ")) states" + ordered
 }
 
 // ofRowSQL returns the conditions for filters that match few rows anyway.
@@ -123,28 +137,28 @@ func ofRowSQL(f Filter, arg func(any) string) string {
 	return conditions
 }
 
-// ofCustomersSQL selects the IDs of the subscriptions of matching customers. There are
+// ofCustomers selects the subscriptions of matching customers. There are
 // few such customers. An index returns the newest of each in order; only the
 // combination of several customers is sorted.
-func ofCustomersSQL(of, order string, q Query, arg func(any) string) string {
+func (p pageSQL) ofCustomers(q Query) string {
 	who := []string{"store_id = $1"}
 	if q.Filter.Email != "" {
-		who = append(who, folded("email")+" = "+folded(arg(q.Filter.Email)+"::text"))
+		who = append(who, folded("email")+" = "+folded(p.arg(q.Filter.Email)+"::text"))
 	}
 	if q.Filter.Phone != "" {
-		phone, nationals := arg(string(q.Filter.Phone)), arg(q.Filter.Phone.Nationals())
+		phone, nationals := p.arg(string(q.Filter.Phone)), p.arg(q.Filter.Phone.Nationals())
 		without := "ltrim(regexp_replace(" + phone + ", '^' || calling_code, ''), '0')"
 		who = append(who,
 			"(national_phone = ANY("+nationals+") OR uncoded_phone = ANY("+nationals+"))",
 			"("+phone+" IN (national_phone, uncoded_phone) OR "+without+" IN (national_phone, uncoded_phone))")
 	}
 	if q.Filter.CallingCode != "" {
-		who = append(who, "calling_code = "+arg(q.Filter.CallingCode))
+		who = append(who, "calling_code = "+p.arg(q.Filter.CallingCode))
 	}
-	each := arg(q.Skip + q.Limit)
-	return "SELECT id FROM (SELECT id AS customer FROM customers WHERE " + strings.Join(who, " AND ") + ") whose" +
-		" CROSS JOIN LATERAL (" + selectIDs + of + " AND customer_id = customer" + ofRowSQL(q.Filter, arg) +
-		" ORDER BY " + order + " LIMIT " + each + ") theirs ORDER BY " + order
+	each := p.arg(q.Skip + q.Limit)
+	return "SELECT theirs.* FROM (SELECT id AS customer FROM customers WHERE " + strings.Join(who, " AND ") + ") whose" +
+		" CROSS JOIN LATERAL (" + p.subscriptions(" AND customer_id = customer"+ofRowSQL(q.Filter, p.arg)) +
+		" ORDER BY " + p.order + " LIMIT " + each + ") theirs ORDER BY " + p.order
 }
 
 // folded returns an SQL expression for an address in lower case, independent of the
