@@ -99,7 +99,7 @@ go-test:
 	$(GO) test -vet=off $(ONCE) -timeout 6m $$($(GO) list ./... | grep -vx $(patsubst ./%,-e commerce/%,$(LOADS) $(TORTURE)))
 	$(GO) test -vet=off $(ONCE) -timeout 6m -p 1 $(LOADS)
 	$(GO) test -vet=off -timeout 6m -parallel 4 $(TORTURE) # its tests mostly wait
-	for module in $(MODULES); do $(GO) -C $$module test -vet=off -timeout 6m ./... || exit 1; done
+	for module in $(MODULES); do $(GO) -C $$module test -vet=off -timeout 6m -p 1 ./... || exit 1; done
 
 go-fuzz:
 	GO=$(GO) sh deploy/fuzz.sh $(FUZZTIME)
