@@ -91,9 +91,8 @@ func TestRotation_OfAllSecretsRefusesNobody(t *testing.T) {
 
 // secrets are the files of an instance's secrets.
 type secrets struct {
-	t     testing.TB
-	dir   string
-	names []string
+	t   testing.TB
+	dir string
 }
 
 func (s *secrets) write(name, value string) {
