@@ -178,6 +178,8 @@ func (s *Server) reap() bool {
 	if pid == 0 || errors.Is(err, syscall.EINTR) {
 		return false
 	}
+	// A child of a killed Redis would go on writing a file for a replica.
+	_ = syscall.Kill(-s.process.Pid, syscall.SIGKILL)
 	_ = s.process.Release()
 	s.process = nil
 	return true
