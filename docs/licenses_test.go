@@ -57,18 +57,20 @@ func TestLicenses_OfEachModuleAreListedAndAccepted(t *testing.T) {
 	}
 }
 
-// The module of the tests of deploy's files is not part of anything that is given away, and
-// needs many modules, so the page does not list them.
-func TestLicenses_OfTheChecksOfDeployAreAccepted(t *testing.T) {
+// The other modules of the repository are not part of anything that is given away, and need many
+// modules, so the page does not list them.
+func TestLicenses_OfTheOtherModulesAreAccepted(t *testing.T) {
 	t.Parallel()
-	for path, dir := range modulesOf(t, "../deploy/check", "-test", "./...") {
-		if path == "commerce" { // the service itself
-			continue
-		}
-		found := cmp.Or(chosen[path], licenseIn(t, dir))
-		for license := range strings.SplitSeq(found, ", ") {
-			if !slices.Contains(accepted, license) && !slices.Contains(acceptedInTests, license) {
-				t.Errorf("%s has the license %q, which nobody has accepted", path, license)
+	for _, root := range []string{"../deploy/check", "../deploy/release"} {
+		for path, dir := range modulesOf(t, root, "-test", "./...") {
+			if strings.HasPrefix(path+"/", "commerce/") { // the repository itself
+				continue
+			}
+			found := cmp.Or(chosen[path], licenseIn(t, dir))
+			for license := range strings.SplitSeq(found, ", ") {
+				if !slices.Contains(accepted, license) && !slices.Contains(acceptedInTests, license) {
+					t.Errorf("%s has the license %q, which nobody has accepted", path, license)
+				}
 			}
 		}
 	}
