@@ -17,7 +17,7 @@ endif
 # the command's environment.
 WITH_SERVERS = sh $(CURDIR)/deploy/ephemeral/install.sh $(GO) run commerce/deploy/ephemeral/run --
 
-# Modules of their own, so that the service's module does not need what they need: the tests
+# Separate modules, so that the service's module does not need their dependencies: the tests
 # of the files in deploy, and the program that makes releases.
 MODULES = deploy/check deploy/release
 

@@ -8,8 +8,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// polls answers requests for changes of one server when there are none, with a statement that costs half of
-// changesSQL. The zero value is ready to use.
+// polls answers requests for changes when a server has no new ones, with a statement that costs
+// half as much as changesSQL. The zero value is ready to use.
 //
 // That statement does not read the whole history of the database. It is enough that the
 // latest timeline is the cursor's, and that such a cursor was good a moment ago. It is safe to

@@ -27,8 +27,8 @@ func (p *Postgres) Changes(ctx context.Context, store int64, q ChangesQuery) (Ch
 	return found, err
 }
 
-// noChangesFor is how long a database that has no changes is not asked again, since Postgres logs
-// each of the failing statements.
+// noChangesFor is how long Changes remembers that the database has no changes. Postgres logs each
+// statement that fails, so Changes should not repeat it for every request.
 const noChangesFor = time.Minute
 
 // lacksChanges reports whether a statement failed because the database does not have the

@@ -40,7 +40,8 @@ func (s *server) kind() string {
 // storeShare limits each store to a quarter of the pool's connections.
 const storeShare = 4
 
-// errShareUsed means that the store waits for itself: the server may be fine.
+// errShareUsed means that a store uses all connections that one store may use. The server may
+// be fine.
 var errShareUsed = errors.New("the store uses its share of the connections")
 
 // acquire returns a connection for a store, and waits for it at most for the given time.

@@ -29,8 +29,8 @@ func newServers(c PostgresConfig) servers {
 }
 
 // read calls try with replicas that are fit, and then with the primary, until it succeeds. Only
-// the primary decides that something does not exist, because a replica may not have it yet. try
-// must start anew in each call.
+// the primary decides that something does not exist, because a replica may not have it yet. Each
+// call of try must start from the beginning.
 func (s *servers) read(ctx context.Context, store int64, try func(context.Context, *server) error) error {
 	counted := func(ctx context.Context, one *server) error {
 		err := try(ctx, one)

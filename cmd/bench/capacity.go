@@ -14,13 +14,13 @@ import (
 
 // demand is what a platform expects at its busiest time.
 type demand struct {
-	carts         float64 // that exist at the same time, also those that nobody uses anymore
+	carts         float64 // that exist at the same time, including unused ones
 	reads         float64 // of carts, per second
 	changes       float64 // of carts, per second
 	lists         float64 // pages of subscriptions, per second
 	subscriptions float64
 	stores        float64
-	growth        float64 // factor until the next time that somebody plans
+	growth        float64 // factor by which everything grows before the next plan
 }
 
 // machines are the sizes of the machines to plan for.
@@ -73,29 +73,35 @@ const gib = 1 << 30
 
 // runCapacity prints what a load needs.
 func runCapacity(args []string, out io.Writer) error {
-	d, m, from, err := parseCapacity(args, out)
+	d, m, o, err := parseCapacity(args, out)
 	if errors.Is(err, flag.ErrHelp) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	report, err := results.Read(filepath.Join(from, resultsFile))
+	report, err := results.Read(filepath.Join(o.from, resultsFile))
 	if err != nil {
 		return err
 	}
 	c, err := costsOf(report)
 	if err != nil {
-		return fmt.Errorf("%s: %w", filepath.Join(from, resultsFile), err)
+		return fmt.Errorf("%s: %w", filepath.Join(o.from, resultsFile), err)
 	}
-	return planFor(d, m, c).print(out, c)
+	return planFor(d, m, c).print(out, c, o.figures)
 }
 
-func parseCapacity(args []string, out io.Writer) (d demand, m machines, from string, err error) {
+// capacityOptions are what to read and to print.
+type capacityOptions struct {
+	from    string // directory with the results
+	figures bool   // print the costs
+}
+
+func parseCapacity(args []string, out io.Writer) (d demand, m machines, o capacityOptions, err error) {
 	flags := flag.NewFlagSet("capacity", flag.ContinueOnError)
 	flags.SetOutput(out)
 	flags.Usage = func() {
-		fmt.Fprintln(out, "usage: bench capacity [flags]   print what a load needs, by the figures of the last run of the benchmarks")
+		fmt.Fprintln(out, "usage: bench capacity [flags]   print what a load needs, calculated from the results of a run")
 		flags.PrintDefaults()
 	}
 	number := func(to *float64, name string, value float64, what string) {
@@ -107,7 +113,7 @@ func parseCapacity(args []string, out io.Writer) (d demand, m machines, from str
 			return nil
 		})
 	}
-	number(&d.carts, "carts", 100_000, "carts that exist at the same time; most are unused and wait for their TTL")
+	number(&d.carts, "carts", 100_000, "carts that exist at the same time, including unused ones until their TTL ends")
 	number(&d.reads, "reads", 500, "reads of carts per second, at the busiest time")
 	number(&d.changes, "changes", 100, "changes of carts per second, at the busiest time")
 	number(&d.lists, "lists", 20, "pages of subscriptions per second, at the busiest time")
@@ -119,18 +125,19 @@ func parseCapacity(args []string, out io.Writer) (d demand, m machines, from str
 	number(&m.postgresCores, "postgres-cores", 16, "CPU cores of a Postgres server")
 	number(&m.postgresGiB, "postgres-gib", 2048, "disk of a Postgres server, in GiB")
 	number(&m.busy, "busy", 0.5, "share of the CPU time to plan for")
-	number(&m.full, "full", 0.6, "share of memory and disk to plan for: Redis also needs memory to fork, and Postgres disk to vacuum")
-	flags.StringVar(&from, "from", "docs/performance", "directory with the results.json of a run of the benchmarks")
+	number(&m.full, "full", 0.6, "share of memory and disk to plan for; forks of Redis and VACUUM need the rest")
+	flags.StringVar(&o.from, "from", "docs/performance", "`directory` with the results.json of a run of the benchmarks")
+	flags.BoolVar(&o.figures, "figures", true, "print the figures that the calculations use")
 	if err := flags.Parse(args); err != nil {
-		return d, m, from, err
+		return d, m, o, err
 	}
 	if flags.NArg() > 0 {
-		return d, m, from, fmt.Errorf("capacity has no argument %q; see bench capacity -h", flags.Arg(0))
+		return d, m, o, fmt.Errorf("capacity has no argument %q; see bench capacity -h", flags.Arg(0))
 	}
 	if m.busy > 1 || m.full > 1 {
-		return d, m, from, errors.New("-busy and -full are shares of at most 1")
+		return d, m, o, errors.New("-busy and -full are shares of at most 1")
 	}
-	return d, m, from, nil
+	return d, m, o, nil
 }
 
 // costsOf reads the costs from a report.

@@ -6,7 +6,7 @@
 //	go run ./cmd/bench get -against /tmp/old  # with another build in the same rounds
 //	go run ./cmd/bench -out results           # write tables and plots to a directory
 //	go run ./cmd/bench draw results           # write them again from the run's data
-//	go run ./cmd/bench capacity -carts 1e7    # print what a load needs, by docs/performance
+//	go run ./cmd/bench capacity -carts 1e7    # print what a load needs, from the results in docs/performance
 //
 // Compare only ratios within one run. Absolute numbers depend on the machine and on its
 // load.
@@ -166,7 +166,7 @@ func parse(args []string) ([]benchmark, options, error) {
 	flags.Usage = func() {
 		fmt.Fprintf(flags.Output(), "usage: bench [flags] [benchmark …]   run benchmarks, by default all: %s\n"+
 			"       bench draw DIRECTORY          write tables and plots again from results.json\n"+
-			"       bench capacity [flags]        print what a load needs, by the results of a run\n", strings.Join(names(), ", "))
+			"       bench capacity [flags]        print what a load needs, calculated from the results of a run\n", strings.Join(names(), ", "))
 		flags.PrintDefaults()
 	}
 	flags.IntVar(&o.rounds, "rounds", 5, "number of rounds; each case takes one turn per round")

@@ -37,23 +37,23 @@ func planFor(d demand, m machines, c costs) plan {
 
 	p := plan{needs: []need{
 		{"instances", instances, fmt.Sprintf("of %v cores", m.cores), fmt.Sprintf(
-			"%s cores / %v busy / %v cores, and 2 at least", short(cores), m.busy, m.cores)},
-		{"Redis masters", masters, fmt.Sprintf("of %s GiB, and a replica of each", short(m.redisGiB)), fmt.Sprintf(
-			"the larger of %s cores / %v busy and %s GiB / %v full / %v GiB; a cluster has 3 at least", short(redisCores), m.busy, short(redisGiB), m.full, m.redisGiB)},
-		{"Redis memory", redisGiB, "GiB of carts in all", fmt.Sprintf("%s carts × %s bytes", large(grown.carts), short(c.cart))},
+			"%s cores / %v busy / %v cores, at least 2", short(cores), m.busy, m.cores)},
+		{"Redis masters", masters, fmt.Sprintf("of %s GiB, each with a replica", short(m.redisGiB)), fmt.Sprintf(
+			"the larger of %s cores / %v busy and %s GiB / %v full / %v GiB; a cluster needs at least 3", short(redisCores), m.busy, short(redisGiB), m.full, m.redisGiB)},
+		{"Redis memory", redisGiB, "GiB of carts in total", fmt.Sprintf("%s carts × %s bytes", large(grown.carts), short(c.cart))},
 		{"Postgres shards", shards, fmt.Sprintf("of %s GiB disk", short(m.postgresGiB)), fmt.Sprintf(
 			"%s GiB / %v full / %v GiB", short(postgresGiB), m.full, m.postgresGiB)},
-		{"Postgres disk", postgresGiB, "GiB of subscriptions in all", fmt.Sprintf("%s subscriptions × %s bytes", large(grown.subscriptions), short(c.subscription))},
-		{"Postgres replicas", max(readers, 1), "of each shard, one of which takes over", fmt.Sprintf(
-			"%s cores of lists / %v busy / %v cores / shards, and 1 at least", short(postgresCores), m.busy, m.postgresCores)},
+		{"Postgres disk", postgresGiB, "GiB of subscriptions in total", fmt.Sprintf("%s subscriptions × %s bytes", large(grown.subscriptions), short(c.subscription))},
+		{"Postgres replicas", max(readers, 1), "of each shard, of which one can take over", fmt.Sprintf(
+			"%s cores of lists / %v busy / %v cores / shards, at least 1", short(postgresCores), m.busy, m.postgresCores)},
 	}}
 	p.limits = []limit{
-		{"CPU of an instance", cores / m.cores, "process_cpu_seconds_total grows by nearly the cores per second; commerce_limiter_refusals_total{limit=\"in_flight\"}"},
+		{"CPU of an instance", cores / m.cores, "process_cpu_seconds_total grows by nearly 1 per core and second; commerce_limiter_refusals_total{limit=\"in_flight\"} rises"},
 		{"CPU of a Redis master", redisCores, "commerce_redis_command_duration_seconds and commerce_redis_pool_connections{state=\"used\"} rise"},
-		{"memory of a Redis master", redisGiB / m.redisGiB, "commerce_redis_errors_total{kind=\"out_of_memory\"}; before that, used_memory near maxmemory"},
+		{"memory of a Redis master", redisGiB / m.redisGiB, "used_memory is near maxmemory; then commerce_redis_errors_total{kind=\"out_of_memory\"} rises"},
 		{"CPU of a Postgres", postgresCores / m.postgresCores, "commerce_postgres_pool_waits_total{pool=\"subscriptions\"} rises"},
-		{"disk of a Postgres, for one store of average size", postgresGiB / d.stores / m.postgresGiB, "the same, on the worker of that store: a shard holds whole stores"},
-		{"disk of a Postgres", postgresGiB / m.postgresGiB, "free disk of the server; commerce_postgres_errors_total{kind=\"resources\"}"},
+		{"disk of a Postgres, for one store of average size", postgresGiB / d.stores / m.postgresGiB, "the same, on the worker of that store, because a store cannot be split"},
+		{"disk of a Postgres", postgresGiB / m.postgresGiB, "free disk of the server; commerce_postgres_errors_total{kind=\"resources\"} rises"},
 	}
 	slices.SortStableFunc(p.limits, func(a, b limit) int { return cmp.Compare(b.used, a.used) })
 	p.steps = stepsOf(masters, shards, readers, grown.subscriptions)
@@ -81,8 +81,9 @@ func stepsOf(masters, shards, readers, subscriptions float64) []string {
 	return steps
 }
 
-// print writes the plan as tables: what is needed, the figures, and what breaks first.
-func (p plan) print(out io.Writer, c costs) error {
+// print writes the plan as tables: what is needed, the figures if they are wanted, and what breaks
+// first.
+func (p plan) print(out io.Writer, c costs, figures bool) error {
 	needs := [][]string{{"need", "", "", "because"}}
 	for _, n := range p.needs {
 		needs = append(needs, []string{n.what, short(n.amount), n.unit, n.why})
@@ -91,7 +92,11 @@ func (p plan) print(out io.Writer, c costs) error {
 	for _, l := range p.limits {
 		limits = append(limits, []string{l.what, percent(l.used), l.sign})
 	}
-	for _, rows := range [][][]string{needs, c.table(), limits} {
+	tables := [][][]string{needs, limits}
+	if figures {
+		tables = slices.Insert(tables, 1, c.table())
+	}
+	for _, rows := range tables {
 		t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 		for _, row := range rows {
 			fmt.Fprintln(t, strings.Join(row, "\t"))

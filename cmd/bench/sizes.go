@@ -19,8 +19,8 @@ const (
 	subscriptionBytes = "Postgres disk per subscription, with its indexes, customer and card"
 )
 
-// copies is the number of carts of which Redis's memory is measured. It includes the tables of
-// keys and of expiries, whose size is a power of two.
+// copies is the number of carts whose memory is measured in Redis. The memory includes the tables
+// of keys and expiries, whose sizes are powers of two.
 const copies = 1 << 15
 
 // benchSizes measures how much memory of Redis a cart takes among many others, and how much disk

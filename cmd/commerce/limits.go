@@ -20,7 +20,7 @@ const maxReplicas = 100
 const maxInFlight = 100_000
 
 // minMaxLag and maxMaxLag bound REPLICA_MAX_LAG. Replicas are checked five times within the
-// shortest, and the samples of the primary cover the longest.
+// minimum, and the samples of the primary cover the maximum.
 const (
 	minMaxLag = time.Second
 	maxMaxLag = 10 * time.Minute

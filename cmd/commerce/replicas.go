@@ -13,8 +13,8 @@ import (
 
 // replicaSettings are the settings of reads from Postgres replicas.
 type replicaSettings struct {
-	URL    string        `name:"database-replica-url" env:"DATABASE_REPLICA_URL" secret:"" placeholder:"URL" help:"Postgres URL of the replicas that subscriptions are read from, each as one of its hosts. Default: DATABASE_URL."`
-	MaxLag time.Duration `name:"replica-max-lag" env:"REPLICA_MAX_LAG" default:"5s" help:"Do not read from a replica whose rows are older, from ${min_max_lag} to ${max_max_lag}."`
+	URL    string        `name:"database-replica-url" env:"DATABASE_REPLICA_URL" secret:"" placeholder:"URL" help:"Postgres URL whose hosts are the replicas to read subscriptions from. Default: none; all reads use DATABASE_URL."`
+	MaxLag time.Duration `name:"replica-max-lag" env:"REPLICA_MAX_LAG" default:"5s" help:"Maximum lag of a replica that is read, from ${min_max_lag} to ${max_max_lag}."`
 }
 
 // fault returns what is wrong with the URL, without connecting.

@@ -147,7 +147,7 @@ func TestKubernetes_ConnectionsToPostgresAreDocumented(t *testing.T) {
 }
 
 // connectionsOf returns how many connections to Postgres an instance opens at most: those of
-// the table in docs/operations.md, and one for LISTEN.
+// the table in docs/operations.md without replicas.
 func connectionsOf(cpus int) int { return 8*cpus + 2 + 4 + 1 + 16 + 1 }
 
 // The examples refer to what the base has.

@@ -9,8 +9,8 @@
 -- A table comes after the tables that its foreign keys reference. A test compares the tables and
 -- their constraints with this file.
 
--- Every node has a copy of these tables. They have a row or a few per store. A request looks
--- for them before its store is known: by a public key, or by the id of an API token.
+-- Every node has a copy of these tables. They have few rows per store. Requests read some of
+-- them before the store is known: by a public key, or by the id of an API token.
 SELECT create_reference_table('stores');
 SELECT create_reference_table('publishable_keys');
 SELECT create_reference_table('payment_methods');

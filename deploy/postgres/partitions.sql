@@ -1,5 +1,5 @@
 -- Splits subscriptions into 64 hash partitions by store, in one Postgres. docs/scale.md says
--- when that helps, and what to set in DATABASE_URL.
+-- when that helps, and what it costs.
 --
 -- Run it as the owner of the tables, while nothing writes subscriptions. It copies all rows, so it
 -- needs as much free disk space as the table and its indexes take. Requests for subscriptions get
@@ -7,10 +7,10 @@
 --
 --	psql "$OWNER_URL" -v ON_ERROR_STOP=1 --single-transaction -f deploy/postgres/partitions.sql
 --	psql "$OWNER_URL" -c 'VACUUM (ANALYZE) subscriptions'
---	commerce migrate up                               # restarts the changes: the table is another one
+--	commerce migrate up                               # expires the cursors of changes: the table is a new one
 --	psql "$OWNER_URL" -f deploy/postgres/roles.sql    # if you use these roles
 --
--- All indexes, foreign keys and triggers stay, under their names.
+-- All indexes, foreign keys and triggers stay, with the same names.
 
 LOCK subscriptions IN ACCESS EXCLUSIVE MODE;
 

@@ -1,7 +1,7 @@
 // Command release builds the service for several platforms from a commit of this
-// repository. It writes for each platform an archive with the program and the license texts
-// of the modules in it, and a list of these modules in the format CycloneDX (an SBOM). The
-// file SHA256SUMS has the checksums of all.
+// repository. For each platform, it writes an archive with the program and the license texts
+// of its modules, and a list of these modules in the CycloneDX format (an SBOM). The file
+// SHA256SUMS has the checksums of all files.
 //
 // The files depend only on the commit, the version, and the version of Go, so anyone can
 // build them again and compare.
@@ -23,8 +23,8 @@ func main() {
 	r := release{platforms: []platform{{"linux", "amd64"}, {"linux", "arm64"}, {"darwin", "arm64"}}}
 	flag.StringVar(&r.repository, "repository", ".", "`folder` of the repository")
 	flag.StringVar(&r.commit, "commit", "HEAD", "`commit` to build")
-	flag.StringVar(&r.version, "version", "", "`version` of the release: X.Y.Z as in docs/changelog.md, otherwise any name of a snapshot")
-	flag.StringVar(&r.out, "out", "bin/release", "`folder` to write; its content is replaced")
+	flag.StringVar(&r.version, "version", "", "`version` of the release: X.Y.Z from docs/changelog.md, or any other name for a snapshot")
+	flag.StringVar(&r.out, "out", "bin/release", "`folder` for the files; its content is replaced")
 	flag.Parse()
 	if err := r.make(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "release:", err)

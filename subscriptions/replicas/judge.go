@@ -2,25 +2,25 @@ package replicas
 
 import "time"
 
-// State is what a check found out about a replica.
+// State is the result of the checks of a replica.
 type State string
 
 // The states. Only replicas that are OK serve reads.
 const (
-	Unchecked State = "unchecked" // it was not compared to the primary yet
+	Unchecked State = "unchecked" // it has not been compared with the primary yet
 	OK        State = "ok"
 	Failing   State = "failing"  // it does not answer
 	Lagging   State = "lagging"  // its rows are too old
 	IsPrimary State = "primary"  // it is the primary itself, which serves what no replica does
 	Promoted  State = "promoted" // it accepts writes, but is not the primary
-	Diverged  State = "diverged" // it follows another primary, and has what the primary lacks
+	Diverged  State = "diverged" // it is ahead of the primary, so it follows another one
 	Foreign   State = "foreign"  // it belongs to another database
 )
 
 // verdict is a replica's state, and what follows from it.
 type verdict struct {
 	state State
-	lag   time.Duration // at least, if it shows none of the samples
+	lag   time.Duration // a minimum, if the replica shows none of the samples
 	err   error         // of a check that failed
 }
 
@@ -38,8 +38,8 @@ func newJudge(maxLag time.Duration) judge {
 // fail is for a check that failed.
 func (j *judge) fail(err error) { j.verdict = verdict{state: Failing, lag: j.lag, err: err} }
 
-// next is for a check that succeeded. While the primary does not answer, the lag is what it was
-// or less, so the decision stays.
+// next is for a check that succeeded. While the primary does not answer, the lag does not grow,
+// so the replica keeps its state.
 func (j *judge) next(seen reading, p *primary) {
 	was, previous := j.verdict, j.previous
 	j.previous = seen
@@ -61,15 +61,15 @@ func (j *judge) next(seen reading, p *primary) {
 	}
 }
 
-// diverged reports whether a replica had more than the primary had later. Both positions may be
-// of different timelines, so this does not find every replica of another primary. The lag
-// finds the others as soon as the primary's log has grown past theirs.
+// diverged reports whether a replica's position is higher than a later one of the primary. The
+// positions may be of different timelines, so this does not find every replica of another
+// primary. The others lag as soon as the primary's log has grown past their positions.
 func diverged(replica, primary reading) bool {
 	return replica.ended.Before(primary.began) && replica.position > primary.position
 }
 
-// byLag decides about a replica that belongs to the primary. One that lagged must catch up
-// half of the maximum, so that its state does not change with each check.
+// byLag decides about a replica that belongs to the primary. A replica that was lagging must
+// reach half of the maximum lag, so that its state does not change with each check.
 func (j *judge) byLag(was verdict, lag time.Duration, known bool) verdict {
 	limit := j.maxLag
 	if was.state == Lagging {

@@ -37,7 +37,7 @@ type sample struct {
 func (p *primary) check(ctx context.Context) {
 	seen, err := read(ctx, p.pool)
 	if err != nil {
-		return // whoever needs the primary reports that
+		return // reads of the primary report the failure
 	}
 	if seen.replica && !p.standby {
 		p.log.WarnContext(ctx, "replicas are not compared to the primary: the server of DATABASE_URL is a replica itself")
@@ -47,8 +47,8 @@ func (p *primary) check(ctx context.Context) {
 	}
 }
 
-// add adds a sample. A new timeline may have left the old one before the older samples, and a
-// restored server may be before them too.
+// add adds a sample. It drops the older samples if the primary may not have their positions: it
+// has a new timeline, or was restored.
 func (p *primary) add(seen reading) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -69,8 +69,8 @@ func (p *primary) seen() reading {
 	return p.latest
 }
 
-// lag returns how old the rows are that a replica shows. If it shows none of the samples, its
-// rows are at least so old, and known is false.
+// lag returns the age of the rows that a replica shows. If it shows none of the samples, the lag
+// is a minimum, and known is false.
 func (p *primary) lag(position uint64) (lag time.Duration, known bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

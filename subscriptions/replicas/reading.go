@@ -14,10 +14,10 @@ type reading struct {
 	ended    time.Time // when it had answered
 	database database
 	replica  bool      // it accepts no writes
-	started  time.Time // tells a server from its copies
+	started  time.Time // distinguishes a server from its copies
 
-	// position is in the write-ahead log: of a replica, up to which it shows the log; of a
-	// primary, up to which the log is on its disk.
+	// position is the end of the write-ahead log: on a replica, of the part that it has replayed;
+	// on a primary, of the part that is on its disk.
 	position uint64
 	timeline int64 // of a primary; 0 for a replica
 }

@@ -21,7 +21,7 @@ type Config struct {
 	// all instances. See Set.Fit.
 	Servers []Server
 
-	// MaxLag is the lag from which a replica serves no reads.
+	// MaxLag is the maximum lag of a replica that serves reads.
 	MaxLag time.Duration
 
 	// CheckTime is how long a server has to answer a check. Default: 500 ms, as a read has
@@ -43,7 +43,7 @@ type Server struct {
 	Pool        *pgxpool.Pool // for lists and changes
 	SummaryPool *pgxpool.Pool // for summaries
 
-	// Checks is used for one check at a time. It is apart from the other pools, so that a
+	// Checks is used for one check at a time. It is separate from the other pools, so that a
 	// check never waits for reads.
 	Checks *pgxpool.Pool
 }
