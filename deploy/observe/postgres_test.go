@@ -14,6 +14,7 @@ import (
 
 	"commerce/deploy/ephemeral"
 	"commerce/deploy/inspect"
+	"commerce/deploy/migrations"
 	"commerce/deploy/observe"
 )
 
@@ -189,7 +190,7 @@ func TestPostgres_FindsASuperuserAndAnOwner(t *testing.T) {
 func TestPostgres_FindsAnEmptyDatabase(t *testing.T) {
 	t.Parallel()
 	got := findings(t, observe.Config{DatabaseURL: ephemeral.Postgres(t)}, inspect.Expect{})
-	if got[0].Code != "postgres_schema" || !strings.HasSuffix(got[0].Message, "(version 0, want 10).") {
+	if got[0].Code != "postgres_schema" || !strings.HasSuffix(got[0].Message, fmt.Sprintf("(version 0, want %d).", migrations.Latest())) {
 		t.Errorf("%+v", got[0])
 	}
 }
