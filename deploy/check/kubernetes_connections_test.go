@@ -183,6 +183,7 @@ func TestKubernetes_ExamplesReferToTheService(t *testing.T) {
 		Kind       string            `json:"kind"`
 		Metadata   metav1.ObjectMeta `json:"metadata"`
 		Spec       struct {
+			JobLabel            string               `json:"jobLabel"`
 			Selector            metav1.LabelSelector `json:"selector"`
 			PodMetricsEndpoints []struct {
 				Port     string          `json:"port"`
@@ -197,6 +198,9 @@ func TestKubernetes_ExamplesReferToTheService(t *testing.T) {
 	pods, err := m.selected(&monitor.Spec.Selector)
 	if err != nil || len(pods) != 1 || !pods[0].hasPort(monitor.Spec.PodMetricsEndpoints[0].Port) {
 		t.Errorf("the PodMonitor selects %d workloads, or another port: %v", len(pods), err)
+	}
+	if len(pods) == 1 && pods[0].Labels[monitor.Spec.JobLabel] != "commerce" {
+		t.Errorf("the PodMonitor takes the job name from the label %q, want one with the value that the rules expect, commerce", monitor.Spec.JobLabel)
 	}
 	if monitor.Metadata.Namespace != service.Namespace {
 		t.Errorf("the PodMonitor is in the namespace %q, want %q", monitor.Metadata.Namespace, service.Namespace)
