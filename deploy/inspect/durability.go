@@ -57,7 +57,7 @@ func redisReplay(r Redis) Finding {
 		return unknown(code, "the right acl|dryrun of this user, or the rights of the user default",
 			"It is not visible whether a restart of Redis loads all changes in its append-only file.")
 	case !*r.Replays:
-		return serious(code, "ACL SETUSER default off resetpass allkeys allchannels +@all, and the same in users.acl",
+		return serious(code, "ACL SETUSER default off resetpass allkeys allchannels +@all, then ACL SAVE",
 			"When Redis restarts, it drops most changes in its append-only file, because the user default, as which it loads the file, has too few rights.")
 	}
 	return ok(code, "A restart of Redis loads all changes in its append-only file.")
