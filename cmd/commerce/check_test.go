@@ -88,7 +88,7 @@ func TestCheck_TheServicesUserSeesLess(t *testing.T) {
 	want := map[inspect.Level][]string{
 		inspect.Warning: {"redis_replicas"},
 		inspect.Unknown: {
-			"redis_version", "redis_eviction", "redis_persistence", "redis_disk", "redis_memory", "redis_min_replicas_to_write", "postgres_answers",
+			"redis_version", "redis_eviction", "redis_persistence", "redis_replay", "redis_disk", "redis_memory", "redis_min_replicas_to_write", "postgres_answers",
 		},
 		inspect.OK: {"redis_answers", "redis_role", "redis_merges", "redis_rights", "machine_clock", "redis_clock"},
 	}
@@ -124,9 +124,9 @@ func TestCheck_PrintsOneLineForEachFinding(t *testing.T) {
 	want := lead("serious", addr) + "Redis deletes carts when its memory is full: maxmemory-policy is allkeys-lru. Change: maxmemory-policy noeviction\n" +
 		lead("warning", addr) + "If this machine is lost, its carts are lost, because no replica is connected. Change: replicaof on another server\n" +
 		lead("unknown", "Postgres") + "Postgres was not checked, because its URL is not set. Look up: DATABASE_URL\n" +
-		lead("ok", addr) + "answers, version, persistence, disk, memory, role, merges, min replicas to write, clock\n" +
+		lead("ok", addr) + "answers, version, persistence, replay, disk, memory, role, merges, min replicas to write, clock\n" +
 		lead("ok", "this machine") + "clock\n" +
-		"\n1 serious, 1 warning, 1 unknown, 10 ok\n"
+		"\n1 serious, 1 warning, 1 unknown, 11 ok\n"
 	if diff := cmp.Diff(want, got.out); diff != "" || got.status != 1 || got.errors != "" {
 		t.Errorf("ended with %d and %q (-want +got):\n%s", got.status, got.errors, diff)
 	}

@@ -134,21 +134,35 @@ func TestKubernetes_ConnectionsToPostgresAreDocumented(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cpus, err := strconv.Atoi(m.env(deployment.Template.Spec.Containers[0])["GOMAXPROCS"])
+		env := m.env(deployment.Template.Spec.Containers[0])
+		cpus, err := strconv.Atoi(env["GOMAXPROCS"])
 		if err != nil {
 			t.Fatal(err)
 		}
 		instances := int(bounds.MaxReplicas) + surge
-		row := fmt.Sprintf("| `%s` | %d to %d | %d | %d |", name, *bounds.MinReplicas, bounds.MaxReplicas, instances, instances*connectionsOf(cpus))
+		_, replicas := env["DATABASE_REPLICA_URL_FILE"]
+		primary, replica := connectionsOf(cpus, replicas)
+		each := "none"
+		if replicas {
+			each = fmt.Sprint(instances * replica)
+		}
+		row := fmt.Sprintf("| `%s` | %d to %d | %d | %d | %s |", name, *bounds.MinReplicas, bounds.MaxReplicas, instances, instances*primary, each)
 		if !strings.Contains(page, row+"\n") {
 			t.Errorf("docs/deploy.md lacks the row %q", row)
 		}
 	}
 }
 
-// connectionsOf returns how many connections to Postgres an instance opens at most: those of
-// the table in docs/operations.md without replicas.
-func connectionsOf(cpus int) int { return 8*cpus + 2 + 4 + 1 + 16 + 1 }
+// connectionsOf returns how many connections an instance opens at most to the primary of
+// Postgres, and to each replica: those of the table in docs/operations.md, and one for LISTEN.
+func connectionsOf(cpus int, replicas bool) (primary, replica int) {
+	primary = 8*cpus + 2 + 4 + 1 + 16 + 1
+	if replicas {
+		primary++ // for checks of the replicas
+		replica = 8*cpus + 2 + 1
+	}
+	return primary, replica
+}
 
 // The examples refer to what the base has.
 func TestKubernetes_ExamplesReferToTheService(t *testing.T) {
@@ -169,6 +183,7 @@ func TestKubernetes_ExamplesReferToTheService(t *testing.T) {
 		Kind       string            `json:"kind"`
 		Metadata   metav1.ObjectMeta `json:"metadata"`
 		Spec       struct {
+			JobLabel            string               `json:"jobLabel"`
 			Selector            metav1.LabelSelector `json:"selector"`
 			PodMetricsEndpoints []struct {
 				Port     string          `json:"port"`
@@ -183,6 +198,9 @@ func TestKubernetes_ExamplesReferToTheService(t *testing.T) {
 	pods, err := m.selected(&monitor.Spec.Selector)
 	if err != nil || len(pods) != 1 || !pods[0].hasPort(monitor.Spec.PodMetricsEndpoints[0].Port) {
 		t.Errorf("the PodMonitor selects %d workloads, or another port: %v", len(pods), err)
+	}
+	if len(pods) == 1 && pods[0].Labels[monitor.Spec.JobLabel] != "commerce" {
+		t.Errorf("the PodMonitor takes the job name from the label %q, want one with the value that the rules expect, commerce", monitor.Spec.JobLabel)
 	}
 	if monitor.Metadata.Namespace != service.Namespace {
 		t.Errorf("the PodMonitor is in the namespace %q, want %q", monitor.Metadata.Namespace, service.Namespace)

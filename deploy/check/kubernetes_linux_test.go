@@ -26,6 +26,9 @@ func TestKubernetes_WorkloadsRunInTheImage(t *testing.T) {
 				"commerce":       {"REDIS_URL": redis[name], "DATABASE_URL": database, "JWT_SECRET": strings.Repeat("s", 32)},
 				"commerce-owner": {"DATABASE_URL": database},
 			}
+			if name == "cluster" {
+				secrets["commerce"]["DATABASE_REPLICA_URL"] = database
+			}
 			m := overlay(t, name)
 			for _, workload := range []string{"commerce-migrate", "commerce-prune", "commerce"} {
 				p := m.pod(t, workload)

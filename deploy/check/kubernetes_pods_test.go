@@ -104,7 +104,7 @@ func (m manifests) settingFaults(p pod) (found []string) {
 
 // secret reports whether a setting holds credentials.
 func secret(name string) bool {
-	return name == "REDIS_URL" || name == "DATABASE_URL" || strings.Contains(name, "SECRET") || strings.Contains(name, "PASSWORD")
+	return name == "REDIS_URL" || name == "DATABASE_URL" || name == "DATABASE_REPLICA_URL" || strings.Contains(name, "SECRET") || strings.Contains(name, "PASSWORD")
 }
 
 // env returns the environment of a container, as far as it is in the manifests.

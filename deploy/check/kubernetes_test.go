@@ -158,6 +158,7 @@ func TestKubernetes_FaultsOfManifestsAreFound(t *testing.T) {
 		{"terminationGracePeriodSeconds: 15", "terminationGracePeriodSeconds: 10", "grace"},
 		{"    kind: Deployment\n    name: commerce\n", "    kind: Deployment\n    name: shop\n", "scales"},
 		{"value: /etc/commerce/JWT_SECRET", "value: /run/secrets/JWT_SECRET", "no Secret"},
+		{"  DRAIN_DELAY: 4s", "  DRAIN_DELAY: 4s\n  DATABASE_REPLICA_URL: postgres://replica", "DATABASE_REPLICA_URL"},
 		{"  DRAIN_DELAY: 4s", "  DRAIN_DELAY: 4s\n  JWT_SECRET: " + strings.Repeat("x", 32), "JWT_SECRET"},
 	} {
 		m, err := decode(replaced(t, text, broken.from, broken.to))

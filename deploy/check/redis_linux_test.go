@@ -141,10 +141,12 @@ func TestRedis_SentinelsPromoteAReplica(t *testing.T) {
 	t.Parallel()
 	secrets := passwords(t)
 	ports := redisPorts(t, 6)
-	replicaOf := []string{"--replicaof", "127.0.0.1 " + fmt.Sprint(ports[0])}
+	last := "\nmin-replicas-max-lag 10\n"
+	replicaOf := strings.NewReplacer(last, last+"replicaof 127.0.0.1 "+fmt.Sprint(ports[0])+"\n")
 	master := startRedis(t, secrets, ports[0], "replicated.conf", asIs, faster...)
+	var replicas []*redisServer
 	for _, port := range ports[1:3] {
-		startRedis(t, secrets, port, "replicated.conf", asIs, slices.Concat(faster, replicaOf)...)
+		replicas = append(replicas, startRedis(t, secrets, port, "replicated.conf", replicaOf, faster...))
 	}
 	place := strings.NewReplacer("10.0.0.1 6379", "127.0.0.1 "+fmt.Sprint(ports[0]), "commerce 5000", "commerce 1000", "commerce 30000", "commerce 3000")
 	var sentinels []string
@@ -175,6 +177,27 @@ func TestRedis_SentinelsPromoteAReplica(t *testing.T) {
 	master.end(syscall.SIGTERM)
 	master.start(t)
 	s.wantChecked(t, url("check"), "redis_sentinel", "redis_replicas", "redis_min_replicas_to_write")
+
+	promoted := replicas[0]
+	if role(t, promoted) != "master" {
+		promoted = replicas[1]
+	}
+	promoted.end(syscall.SIGTERM)
+	promoted.start(t)
+	if is := role(t, promoted); is != "master" {
+		t.Errorf("after a restart, the promoted replica is %s", is)
+	}
+	s.wantCart(t, token)
+}
+
+// role returns master or slave.
+func role(t *testing.T, s *redisServer) string {
+	t.Helper()
+	reply, err := s.client(t).Do(t.Context(), "role").Slice()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprint(reply[0])
 }
 
 func TestRedis_ClusterReplacesALostMaster(t *testing.T) {

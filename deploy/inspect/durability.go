@@ -2,13 +2,19 @@ package inspect
 
 // Checks of what Redis keeps when a process or a machine dies, or when its memory is full.
 
+// appends reports whether Redis keeps an append-only file.
+func (r Redis) appends() (appends, known bool) {
+	value, known := r.either("appendonly", "aof_enabled")
+	return value == "yes" || value == "1", known
+}
+
 func redisPersistence(r Redis) Finding {
 	const code = "redis_persistence"
-	appends, known := r.either("appendonly", "aof_enabled")
+	appends, known := r.appends()
 	if !known {
 		return unknown(code, "appendonly, appendfsync and save", "It is not visible whether carts survive a restart.")
 	}
-	if appends == "yes" || appends == "1" {
+	if appends {
 		return redisFsync(r)
 	}
 	switch save, known := r.Config["save"]; {
@@ -36,6 +42,25 @@ func redisFsync(r Redis) Finding {
 			"If the machine dies, acknowledged changes that the operating system has not yet written to the disk are lost, on Linux those of about 30 seconds.")
 	}
 	return ok(code, "Every change is on the disk before it is acknowledged.")
+}
+
+// redisReplay judges whether Redis loads all of its append-only file. Redis loads the file as the
+// user default and, unless it is newer than https://github.com/redis/redis/pull/14545, drops
+// transactions that this user may not run. Most changes of carts are transactions.
+func redisReplay(r Redis) Finding {
+	const code = "redis_replay"
+	appends, known := r.appends()
+	switch {
+	case known && !appends:
+		return Finding{}
+	case r.Replays == nil:
+		return unknown(code, "the right acl|dryrun of this user, or the rights of the user default",
+			"It is not visible whether a restart of Redis loads all changes in its append-only file.")
+	case !*r.Replays:
+		return serious(code, "ACL SETUSER default off resetpass allkeys allchannels +@all, then ACL SAVE",
+			"When Redis restarts, it drops most changes in its append-only file, because the user default, as which it loads the file, has too few rights.")
+	}
+	return ok(code, "A restart of Redis loads all changes in its append-only file.")
 }
 
 // redisDisk judges whether the latest writes to the disk succeeded.

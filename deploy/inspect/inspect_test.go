@@ -12,7 +12,7 @@ import (
 // master is a master with which nothing is wrong.
 func master(edits ...func(*inspect.Redis)) inspect.Redis {
 	r := inspect.Redis{
-		Server: "redis:6379", Role: "master", Connected: new(1), Listed: new(1), Clock: &inspect.Clock{}, ReadsCarts: true,
+		Server: "redis:6379", Role: "master", Connected: new(1), Listed: new(1), Clock: &inspect.Clock{}, ReadsCarts: true, Replays: new(true),
 		Info: map[string]string{
 			"redis_version": "7.0.15", "rdb_last_bgsave_status": "ok", "aof_last_write_status": "ok", "aof_last_bgrewrite_status": "ok",
 			"used_memory": "50", "maxmemory": "100", "mem_not_counted_for_evict": "0",

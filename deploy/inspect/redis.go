@@ -22,6 +22,9 @@ type Redis struct {
 	Listed    *int   // replicas that the cluster or the sentinels list for it; 0 without these
 	Clock     *Clock
 
+	// Replays reports whether the user default may run the service's changes; nil if unknown.
+	Replays *bool
+
 	// ReadsCarts reports whether this user may read carts, as the service's user must.
 	// Refused lists the other commands of the service that this user may not run, and
 	// LimitKeys if it may not access these keys.
@@ -61,7 +64,7 @@ func judgeRedis(r Redis, e Expect) []Finding {
 	if r.Failure != "" {
 		return applied(r.Server, r, redisFails)
 	}
-	all := applied(r.Server, r, redisAnswers, redisVersion, redisEviction, redisPersistence, redisDisk, redisMemory)
+	all := applied(r.Server, r, redisAnswers, redisVersion, redisEviction, redisPersistence, redisReplay, redisDisk, redisMemory)
 	if r.Replica {
 		return all
 	}

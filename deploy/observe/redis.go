@@ -49,6 +49,7 @@ func (r reader) server(ctx context.Context, addr string, more func(*redis.Client
 	}
 	read.Info = info(ctx, client)
 	read.Config = config(ctx, client)
+	read.Replays = replays(ctx, client)
 	more(client, &read)
 	return read
 }
@@ -78,6 +79,30 @@ func config(ctx context.Context, client *redis.Client) map[string]string {
 		maps.Copy(settings, cmd.Val())
 	}
 	return settings
+}
+
+// replays reports whether the user default has the rights to run what the service's scripts
+// write to the append-only file; nil if that is hidden. Redis checks these rights when it loads
+// the transactions in the file.
+func replays(ctx context.Context, client *redis.Client) *bool {
+	for _, write := range [][]any{
+		{"hset", nobody, "i", ""},
+		{"hsetnx", nobody, "i", ""},
+		{"hdel", nobody, "i"},
+		{"del", nobody},
+		{"rename", nobody, nobody},
+		{"pexpireat", nobody, 0}, // what PEXPIRE becomes in the file
+		{"hset", "limit:check", "0", ""},
+	} {
+		answer, err := client.ACLDryRun(ctx, "default", write...).Result()
+		switch {
+		case err != nil:
+			return nil
+		case answer != "OK": // says which right is missing
+			return new(false)
+		}
+	}
+	return new(true)
 }
 
 // role reads whether the server is a master, and returns the addresses of its connected

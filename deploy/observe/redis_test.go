@@ -85,7 +85,7 @@ func TestServers_FindNothingWrongWithAHealthyRedis(t *testing.T) {
 	master, _ := startPair(t)
 	got := findings(t, observe.Config{RedisURL: master.URL}, inspect.Expect{MinReplicas: 1, Durable: true})
 	wantWrong(t, "healthy", got, wrong{})
-	wantOK(t, got, "redis_answers", "redis_version", "redis_eviction", "redis_persistence", "redis_disk", "redis_memory",
+	wantOK(t, got, "redis_answers", "redis_version", "redis_eviction", "redis_persistence", "redis_replay", "redis_disk", "redis_memory",
 		"redis_role", "redis_replicas", "redis_merges", "redis_min_replicas_to_write", "redis_rights", "redis_clock")
 }
 
@@ -172,6 +172,38 @@ func TestServers_FindADiskThatCannotBeWritten(t *testing.T) {
 	}
 	save("ok")
 	wantOK(t, findings(t, observe.Config{RedisURL: server.URL}, inspect.Expect{}), "redis_disk")
+}
+
+// Redis loads its append-only file as the user default, and drops transactions that this user
+// may not run.
+func TestServers_FindAnAppendOnlyFileThatARestartWouldNotLoad(t *testing.T) {
+	t.Parallel()
+	users, err := os.ReadFile("../redis/users.conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		rights string
+		file   string
+		want   wrong
+	}{
+		{"off resetpass allkeys allchannels +@all", "yes", wrong{}}, // users.conf
+		{"reset", "yes", wrong{"redis_replay": inspect.Serious}},    // users.conf of the release before
+		{"reset", "no", wrong{"redis_persistence": inspect.Serious}},
+		{"off resetkeys ~cart:* +@all", "yes", wrong{"redis_replay": inspect.Serious}},
+		{"off allkeys +@all -hdel", "yes", wrong{"redis_replay": inspect.Serious}},
+		{"off allkeys +@all -@dangerous", "yes", wrong{}},
+	} {
+		server := ephemeral.StartRedis(t)
+		set(t, server.Admin(), healthy)
+		set(t, server.Admin(), map[string]string{"appendonly": test.file})
+		url := ephemeral.AsUser(t, server.URL, string(users), "check")
+		if err := server.Admin().ACLSetUser(t.Context(), "default", strings.Fields(test.rights)...).Err(); err != nil {
+			t.Fatal(err)
+		}
+		test.want["redis_replicas"] = inspect.Warning
+		wantWrong(t, test.rights+" "+test.file, findings(t, observe.Config{RedisURL: url}, inspect.Expect{}), test.want)
+	}
 }
 
 func TestServers_FindMissingReplicas(t *testing.T) {
