@@ -39,8 +39,14 @@ const readingSQL = `/* replica_check */
 	FROM (SELECT pg_is_in_recovery() AS replica OFFSET 0) server`
 
 // subscriptionsSQL fails if a replica cannot serve a list: the role or the schema of its URL may
-// be another one than the primary's.
-const subscriptionsSQL = `/* replica_check */ SELECT FROM subscriptions, products, plans, saved_cards LIMIT 0`
+// be another one than the primary's. It names a store, so that it needs only one shard of a
+// sharded database.
+const subscriptionsSQL = `/* replica_check */
+	SELECT 1 FROM subscriptions s
+	JOIN products p ON p.store_id = 0
+	JOIN plans v ON v.store_id = 0
+	JOIN saved_cards c ON c.store_id = 0
+	WHERE s.store_id = 0 LIMIT 0`
 
 func read(ctx context.Context, pool *pgxpool.Pool) (reading, error) {
 	r := reading{began: time.Now()}
