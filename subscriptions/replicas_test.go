@@ -363,6 +363,59 @@ func TestReplicas_OfAnotherDatabaseAreLeftOut(t *testing.T) {
 	r.wantReads(4)
 }
 
+// A replica of another primary must not serve reads whenever both logs are about as long.
+func TestReplicas_OfAPromotedOneStayLeftOut(t *testing.T) {
+	t.Parallel()
+	r := replicate(newSetting(t), time.Minute, patience)
+	follower, promoted := r.standbys[0], r.standbys[1]
+	r.insert(900_001) // a server that never replayed a transaction does not know where it was promoted
+	promoted.CatchUp(r.primary)
+	promoted.Promote()
+	follower.Follow(promoted.Server)
+	other := ephemeral.OpenPool(t, promoted.URL, connect.PostgresConfig{Writable: true})
+	if _, err := other.Exec(t.Context(), insertOne, 900_002, 1); err != nil {
+		t.Fatal(err)
+	}
+	follower.CatchUp(promoted.Server)
+	for id := range 200 { // the primary's log is the longer one
+		r.insert(910_000 + id)
+	}
+	for _, server := range []string{promoted.URL, follower.URL} { // servers note the timeline with a checkpoint
+		if _, err := ephemeral.OpenPool(t, server, connect.PostgresConfig{}).Exec(t.Context(), "CHECKPOINT"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.wantStates("diverged", "promoted")
+	r.wantReads(4)
+	r.wantLogged("it follows another primary", 1)
+}
+
+// The URL of the replicas may have another user than the primary's.
+func TestReplicas_WhoseRoleMayNotReadAreLeftOut(t *testing.T) {
+	t.Parallel()
+	h := newSetting(t)
+	h.addStandby()
+	standby := h.standbys[0]
+	if _, err := h.writes.Exec(t.Context(), "CREATE ROLE stranger LOGIN"); err != nil {
+		t.Fatal(err)
+	}
+	standby.CatchUp(h.primary)
+	stranger, err := url.Parse(standby.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stranger.User = url.User("stranger")
+	r := readFrom(h, h.primary.URL, []string{stranger.String()}, 10*time.Second, patience)
+	r.wantStates("failing")
+	r.wantReads(4)
+	if _, err := h.writes.Exec(t.Context(), "GRANT SELECT ON ALL TABLES IN SCHEMA public TO stranger"); err != nil {
+		t.Fatal(err)
+	}
+	r.wantStates("ok")
+	r.wantReads(0)
+	r.wantLogged("permission denied for table", 1)
+}
+
 // Both URLs may list all servers of a group, whichever of them is the primary.
 func TestReplicas_ThatAreListedWithThePrimaryFollowAFailover(t *testing.T) {
 	t.Parallel()

@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"math"
 	"path/filepath"
 	"strconv"
 
@@ -71,6 +70,10 @@ type plan struct {
 
 const gib = 1 << 30
 
+// smallest and largest bound all numbers of a demand and of machines. Beyond, what follows from
+// them has more digits than meaning, or is infinite.
+const smallest, largest = 1e-6, 1e15
+
 // runCapacity prints what a load needs.
 func runCapacity(args []string, out io.Writer) error {
 	d, m, o, err := parseCapacity(args, out)
@@ -107,8 +110,8 @@ func parseCapacity(args []string, out io.Writer) (d demand, m machines, o capaci
 	number := func(to *float64, name string, value float64, what string) {
 		*to = value
 		flags.Func(name, fmt.Sprintf("%s (default %v)", what, value), func(text string) (err error) {
-			if *to, err = strconv.ParseFloat(text, 64); err != nil || !(*to > 0) || math.IsInf(*to, 0) {
-				return errors.New("must be a number above 0, such as 1e6")
+			if *to, err = strconv.ParseFloat(text, 64); err != nil || !(*to >= smallest && *to <= largest) {
+				return fmt.Errorf("must be a number from %g to %g, such as 1e6", smallest, largest)
 			}
 			return nil
 		})

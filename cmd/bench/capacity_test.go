@@ -108,8 +108,10 @@ func TestPlan_IsTheArithmeticOfTheCosts(t *testing.T) {
 func TestCapacity_NamesBadInput(t *testing.T) {
 	t.Parallel()
 	for arguments, want := range map[string]string{
-		"-carts 0":       `invalid value "0" for flag -carts: must be a number above 0`,
-		"-carts x":       `invalid value "x" for flag -carts: must be a number above 0`,
+		"-carts 0":       `invalid value "0" for flag -carts: must be a number from 1e-06 to 1e+15`,
+		"-carts x":       `invalid value "x" for flag -carts: must be a number from 1e-06 to 1e+15`,
+		"-carts 1e308":   "-carts",
+		"-busy 1e-320":   "-busy",
 		"-reads NaN":     "-reads",
 		"-growth -1":     "-growth",
 		"-lists +Inf":    "-lists",

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -27,6 +28,9 @@ func (c *pruneCommand) Run(ctx context.Context, out output) error {
 	}
 	defer db.Close()
 	deleted, err := subscriptions.Prune(ctx, db)
+	if errors.Is(err, subscriptions.ErrNoChanges) {
+		return errors.New("nothing to prune: the database is sharded by store, so it keeps no records of deletions")
+	}
 	fmt.Fprintf(out, "deleted the records of %d deletions older than %d days\n", deleted, subscriptions.KeepDeletions/(24*time.Hour))
 	return err
 }

@@ -7,10 +7,13 @@ import (
 	"fmt"
 	"io/fs"
 	"runtime"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
@@ -100,7 +103,7 @@ func parsePostgresURL(url string) (*pgxpool.Config, error) {
 		return nil, errors.New("postgres url: empty")
 	}
 	pool, err := pgxpool.ParseConfig(url)
-	if err == nil {
+	if err == nil && !slices.ContainsFunc(targets(pool.ConnConfig), misread) {
 		return pool, nil
 	}
 	var file *fs.PathError
@@ -109,4 +112,9 @@ func parsePostgresURL(url string) (*pgxpool.Config, error) {
 	}
 	return nil, errors.New("postgres url: not in libpq's format " +
 		"(reserved characters of user and password must be percent-encoded; sslmode and port must be valid)")
+}
+
+// misread reports whether a host begins with a part of the password, which has an @.
+func misread(target *pgconn.FallbackConfig) bool {
+	return strings.Contains(target.Host, "@") && !strings.HasPrefix(target.Host, "/")
 }

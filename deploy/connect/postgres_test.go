@@ -96,12 +96,13 @@ func TestPostgres_LimitsTheTimeToConnect(t *testing.T) {
 func TestPostgres_ReportsABadURLInOneLineWithoutThePassword(t *testing.T) {
 	t.Parallel()
 	for url, want := range map[string]string{
-		"":                              "empty",
-		"postgres://u:hunter/2@h/db":    "percent-encoded",
-		"postgres://u:hun%zzter@h/db":   "percent-encoded",
-		"postgres://u:hunter@h:port/db": "port",
-		"postgres://u:hunter@h/db?sslmode=hunter":              "sslmode",
-		"host=h password='hunter":                              "percent-encoded",
+		"":                                        "empty",
+		"postgres://u:hunter/2@h/db":              "percent-encoded",
+		"postgres://u:hun%zzter@h/db":             "percent-encoded",
+		"postgres://u:hunter@h:port/db":           "port",
+		"postgres://u:p@hunter@h/db":              "percent-encoded",
+		"postgres://u:hunter@h/db?sslmode=hunter": "sslmode",
+		"host=h password='hunter":                 "percent-encoded",
 		"postgres://u:hunter@h/db?sslrootcert=/nowhere/ca.pem": "/nowhere/ca.pem",
 	} {
 		_, err := connect.Postgres(t.Context(), url, connect.PostgresConfig{})

@@ -46,7 +46,10 @@ func writeArchive(file, folder string, tree source, entries []entry) (err error)
 	return nil
 }
 
-// writeChecksums writes SHA256SUMS, which `sha256sum -c` reads, for all files of a folder.
+// checksums is the file that every release has.
+const checksums = "SHA256SUMS"
+
+// writeChecksums writes the checksums, which `sha256sum -c` reads, for all files of a folder.
 func writeChecksums(folder string) error {
 	files, err := os.ReadDir(folder)
 	if err != nil {
@@ -65,5 +68,5 @@ func writeChecksums(folder string) error {
 		}
 		fmt.Fprintf(&sums, "%x  %s\n", digest.Sum(nil), f.Name())
 	}
-	return os.WriteFile(filepath.Join(folder, "SHA256SUMS"), []byte(sums.String()), 0o644)
+	return os.WriteFile(filepath.Join(folder, checksums), []byte(sums.String()), 0o644)
 }

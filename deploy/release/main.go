@@ -9,8 +9,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -24,7 +26,7 @@ func main() {
 	flag.StringVar(&r.repository, "repository", ".", "`folder` of the repository")
 	flag.StringVar(&r.commit, "commit", "HEAD", "`commit` to build")
 	flag.StringVar(&r.version, "version", "", "`version` of the release: X.Y.Z from docs/changelog.md, or any other name for a snapshot")
-	flag.StringVar(&r.out, "out", "bin/release", "`folder` for the files; its content is replaced")
+	flag.StringVar(&r.out, "out", "bin/release", "`folder` for the files; a release in it is replaced")
 	flag.Parse()
 	if err := r.make(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "release:", err)
@@ -46,6 +48,9 @@ func (p platform) String() string { return p.system + "_" + p.architecture }
 // make builds everything in a new folder and moves it to the release's folder at the end, so
 // that a failure leaves that as it was.
 func (r release) make(ctx context.Context) error {
+	if err := mayReplace(r.out); err != nil {
+		return err
+	}
 	work, err := os.MkdirTemp("", "release-")
 	if err != nil {
 		return err
@@ -102,6 +107,21 @@ func (r release) build(ctx context.Context, tree source, p platform, files strin
 		{"changelog.md", 0o644, filepath.Join(tree.dir, "docs/changelog.md")},
 		{"LICENSES.txt", 0o644, licenses.texts},
 	})
+}
+
+// mayReplace returns an error if a folder has something else than a release.
+func mayReplace(folder string) error {
+	content, err := os.ReadDir(folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil && len(content) > 0 {
+		_, err = os.Stat(filepath.Join(folder, checksums))
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s is not empty and has no %s, so it is no release: remove it or name another folder", folder, checksums)
+	}
+	return err
 }
 
 // replace moves a new folder to the place of an old one, if there is one.

@@ -209,3 +209,25 @@ func TestRelease_ThatFailsLeavesTheOldOne(t *testing.T) {
 		t.Errorf("the old release: %q, %v", content, err)
 	}
 }
+
+func TestRelease_ReplacesOnlyARelease(t *testing.T) {
+	t.Parallel()
+	out := t.TempDir()
+	kept := filepath.Join(out, "thesis.txt")
+	if err := os.WriteFile(kept, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	r := release{repository: "../..", commit: "HEAD", version: "test", out: out} // for no platform
+	if err := r.make(t.Context()); err == nil || !strings.Contains(err.Error(), out+" is not empty") {
+		t.Errorf("make: %v", err)
+	}
+	if _, err := os.Stat(kept); err != nil {
+		t.Fatalf("a file that is no release's is gone: %v", err)
+	}
+	if err := os.Remove(kept); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.make(t.Context()); err != nil {
+		t.Errorf("into an empty folder: %v", err)
+	}
+}

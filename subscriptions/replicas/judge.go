@@ -13,7 +13,7 @@ const (
 	Lagging   State = "lagging"  // its rows are too old
 	IsPrimary State = "primary"  // it is the primary itself, which serves what no replica does
 	Promoted  State = "promoted" // it accepts writes, but is not the primary
-	Diverged  State = "diverged" // it is ahead of the primary, so it follows another one
+	Diverged  State = "diverged" // it follows another primary, and has another history
 	Foreign   State = "foreign"  // it belongs to another database
 )
 
@@ -28,7 +28,15 @@ type verdict struct {
 type judge struct {
 	maxLag time.Duration
 	verdict
-	previous reading // of the last check that succeeded
+	previous reading   // of the last check that succeeded
+	apart    histories // of the latest check that found them diverged
+}
+
+// histories are those of a replica and its primary. If they have diverged, they stay so: a
+// replica must be rebuilt, and then it starts anew. A new primary has another timeline.
+type histories struct {
+	started  int64 // the replica, in Unix microseconds
+	timeline int64 // of the primary
 }
 
 func newJudge(maxLag time.Duration) judge {
@@ -54,18 +62,26 @@ func (j *judge) next(seen reading, p *primary) {
 		j.verdict = verdict{state: IsPrimary}
 	case !seen.replica:
 		j.verdict = verdict{state: Promoted}
-	case diverged(previous, latest):
+	case seen.refused != nil:
+		j.verdict = verdict{state: Failing, lag: lag, err: seen.refused}
+	case j.diverged(previous, seen, latest):
 		j.verdict = verdict{state: Diverged}
 	default:
 		j.verdict = j.byLag(was, lag, known)
 	}
 }
 
-// diverged reports whether a replica's position is higher than a later one of the primary. The
-// positions may be of different timelines, so this does not find every replica of another
-// primary. The others lag as soon as the primary's log has grown past their positions.
-func diverged(replica, primary reading) bool {
-	return replica.ended.Before(primary.began) && replica.position > primary.position
+// diverged reports whether a replica has, or had since it was started, more than the primary had
+// later, or a later timeline. The positions may be of different timelines, and a replica notes its
+// timeline late, so this does not find every replica of another primary at once. The lag finds
+// some of the others as soon as the primary's log has grown past theirs.
+func (j *judge) diverged(previous, seen, primary reading) bool {
+	now := histories{seen.started.UnixMicro(), primary.timeline}
+	if previous.started.Equal(seen.started) && previous.ended.Before(primary.began) &&
+		(previous.position > primary.position || previous.timeline > primary.timeline) {
+		j.apart = now
+	}
+	return j.apart == now
 }
 
 // byLag decides about a replica that belongs to the primary. A replica that was lagging must

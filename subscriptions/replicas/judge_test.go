@@ -30,6 +30,14 @@ func promotedTo(system int64) func(_, r *reading) {
 	return func(_, r *reading) { r.replica, r.timeline, r.database.system = false, 2, system }
 }
 
+func follows(timeline int64) func(_, r *reading) {
+	return func(_, r *reading) { r.timeline = timeline }
+}
+
+func restarted(_, r *reading) { r.started = epoch.Add(time.Second) }
+
+func refuses(_, r *reading) { r.refused = errors.New("permission denied") }
+
 func onTimeline(n int64) func(p, _ *reading) { return func(p, _ *reading) { p.timeline = n } }
 
 func TestJudge(t *testing.T) {
@@ -102,6 +110,31 @@ func TestJudge(t *testing.T) {
 			{observed{primary: 10, replica: 30}, decided{OK, 0}},
 			{observed{primary: 20, replica: 30}, decided{Diverged, 0}},
 			{observed{primary: 29, replica: 30}, decided{Diverged, 0}},
+			{observed{primary: 40, replica: 35}, decided{Diverged, 0}},
+			{observed{primary: 40, replica: 40}, decided{Diverged, 0}},
+			{observed{primary: 50, replicaFails: true}, decided{Failing, 0}},
+			{observed{primary: 50, replica: 50}, decided{Diverged, 0}},
+		},
+		"a replica of another primary that is rebuilt": {
+			{observed{primary: 10, replica: 30}, decided{OK, 0}},
+			{observed{primary: 20, replica: 30}, decided{Diverged, 0}},
+			{observed{primary: 20, replica: 20, edit: restarted}, decided{OK, 0}},
+			{observed{primary: 20, replica: 20, edit: restarted}, decided{OK, 0}},
+		},
+		"a replica of another primary that becomes the primary": {
+			{observed{primary: 10, replica: 30}, decided{OK, 0}},
+			{observed{primary: 20, replica: 30}, decided{Diverged, 0}},
+			{observed{primary: 40, replica: 40, edit: onTimeline(2)}, decided{OK, 0}},
+		},
+		"a replica of another primary that is never ahead": {
+			{observed{primary: 20, replica: 10, edit: follows(2)}, decided{Unchecked, 0}},
+			{observed{primary: 30, replica: 20, edit: follows(2)}, decided{Diverged, 0}},
+			{observed{primary: 40, replica: 40, edit: follows(2)}, decided{Diverged, 0}},
+		},
+		"one that cannot read subscriptions": {
+			{observed{primary: 10, replica: 10}, decided{OK, 0}},
+			{observed{primary: 20, replica: 20, edit: refuses}, decided{Failing, 0}},
+			{observed{primary: 30, replica: 30}, decided{OK, 0}},
 		},
 		"a failover to a primary that lacks the latest writes": {
 			{observed{primary: 90, replica: 80}, decided{Unchecked, 0}},

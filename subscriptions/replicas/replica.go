@@ -56,6 +56,7 @@ func (s *Set) check(ctx context.Context, r *Replica) {
 	if err == nil {
 		r.excused.Store(failures)
 	}
+	seen.refused = cause.OfPostgres(r.Checks, began, seen.refused)
 	before, after := r.decide(seen, cause.OfPostgres(r.Checks, began, err), &s.primary)
 	if before.state != after.state {
 		r.report(ctx, s.log, after)
