@@ -29,6 +29,17 @@ type judge struct {
 	maxLag time.Duration
 	verdict
 	previous reading // of the last check that succeeded
+
+	// ahead is set when the replica was found to have diverged.
+	ahead *pair
+}
+
+// pair are a replica and the primary to which it was compared.
+type pair struct{ replica, primary reading }
+
+// same reports whether both are the servers that they were, and neither has restarted.
+func (p *pair) same(replica, primary reading) bool {
+	return p.replica.started.Equal(replica.started) && p.primary.started.Equal(primary.started) && p.primary.timeline == primary.timeline
 }
 
 func newJudge(maxLag time.Duration) judge {
@@ -54,7 +65,7 @@ func (j *judge) next(seen reading, p *primary) {
 		j.verdict = verdict{state: IsPrimary}
 	case !seen.replica:
 		j.verdict = verdict{state: Promoted}
-	case diverged(previous, latest):
+	case j.diverged(previous, seen, latest):
 		j.verdict = verdict{state: Diverged}
 	default:
 		j.verdict = j.byLag(was, lag, known)
@@ -64,8 +75,18 @@ func (j *judge) next(seen reading, p *primary) {
 // diverged reports whether a replica had more than the primary had later. Both positions may be
 // of different timelines, so this does not find every replica of another primary. The lag
 // finds the others as soon as the primary's log has grown past theirs.
-func diverged(replica, primary reading) bool {
-	return replica.ended.Before(primary.began) && replica.position > primary.position
+//
+// No replica gets back to the primary's history while it runs. So this holds until one of them
+// restarts or the primary is another one, also if the primary does not answer, and when its log has
+// grown past the replica's.
+func (j *judge) diverged(previous, seen, primary reading) bool {
+	if j.ahead != nil && !j.ahead.same(seen, primary) {
+		j.ahead = nil
+	}
+	if previous.started.Equal(seen.started) && previous.ended.Before(primary.began) && previous.position > primary.position {
+		j.ahead = &pair{seen, primary}
+	}
+	return j.ahead != nil
 }
 
 // byLag decides about a replica that belongs to the primary. One that lagged must catch up

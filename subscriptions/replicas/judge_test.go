@@ -30,6 +30,8 @@ func promotedTo(system int64) func(_, r *reading) {
 	return func(_, r *reading) { r.replica, r.timeline, r.database.system = false, 2, system }
 }
 
+func restarted(_, r *reading) { r.started = r.started.Add(time.Hour) }
+
 func onTimeline(n int64) func(p, _ *reading) { return func(p, _ *reading) { p.timeline = n } }
 
 func TestJudge(t *testing.T) {
@@ -102,6 +104,21 @@ func TestJudge(t *testing.T) {
 			{observed{primary: 10, replica: 30}, decided{OK, 0}},
 			{observed{primary: 20, replica: 30}, decided{Diverged, 0}},
 			{observed{primary: 29, replica: 30}, decided{Diverged, 0}},
+		},
+		"a replica of another primary, after the primary failed": {
+			{observed{primary: 10, replica: 30}, decided{OK, 0}},
+			{observed{primary: 20, replica: 30}, decided{Diverged, 0}},
+			{observed{primaryFails: true, replica: 30}, decided{Diverged, 0}},
+			{observed{primaryFails: true, replicaFails: true}, decided{Failing, 0}},
+			{observed{primaryFails: true, replica: 30}, decided{Diverged, 0}},
+			{observed{primary: 20, replica: 20, edit: restarted}, decided{OK, 0}},
+		},
+		"a replica of another primary, after the primary's log has grown past it": {
+			{observed{primary: 10, replica: 30}, decided{OK, 0}},
+			{observed{primary: 29, replica: 30}, decided{Diverged, 0}},
+			{observed{primary: 35, replica: 31}, decided{Diverged, 0}},
+			{observed{primary: 36, replica: 32}, decided{Diverged, 0}},
+			{observed{primary: 40, replica: 40, edit: onTimeline(2)}, decided{OK, 0}},
 		},
 		"a failover to a primary that lacks the latest writes": {
 			{observed{primary: 90, replica: 80}, decided{Unchecked, 0}},
