@@ -163,8 +163,10 @@ func (r *replicated) wantReads(fromPrimary int64) {
 			return err
 		},
 	}
+	ctx, cancel := context.WithTimeout(r.t.Context(), patience) // a summary has no budget of its own
+	defer cancel()
 	for name, read := range reads {
-		if err := read(r.t.Context()); err != nil {
+		if err := read(ctx); err != nil {
 			r.t.Errorf("%s: %v", name, err)
 		}
 	}
