@@ -2,11 +2,13 @@ package migrations_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
@@ -324,4 +326,25 @@ func TestSharded_PlatformChangesCopiesItself(t *testing.T) {
 	if _, err := conn.Exec(t.Context(), "UPDATE customers SET calling_code = '966' WHERE store_id = 1 AND id = 7"); err == nil {
 		t.Error("a customer got another calling code than the copies")
 	}
+}
+
+// Postgres asks for rights on the partitioned table, and not on its partitions.
+func TestCheck_AsksForTheRightsThatAPartitionedTableNeeds(t *testing.T) {
+	t.Parallel()
+	script, err := os.ReadFile("../postgres/partitions.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn := dial(t, ephemeral.Migrated(t))
+	reader := fmt.Sprintf("partition_reader_%d", time.Now().UnixNano()) // roles belong to all databases
+	exec(t, conn, "CREATE ROLE "+reader+"; GRANT SELECT ON ALL TABLES IN SCHEMA public TO "+reader)
+	exec(t, conn, "BEGIN; "+string(script)+" COMMIT; SET ROLE "+reader)
+	if err := migrations.Check(t.Context(), conn); !errors.Is(err, migrations.ErrUnreadable) || !strings.HasPrefix(err.Error(), "subscriptions: ") {
+		t.Errorf("without rights on subscriptions: %v", err)
+	}
+	exec(t, conn, "RESET ROLE; GRANT SELECT ON subscriptions TO "+reader+"; SET ROLE "+reader)
+	if err := migrations.Check(t.Context(), conn); err != nil {
+		t.Errorf("with rights on subscriptions alone: %v", err)
+	}
+	exec(t, conn, "SELECT FROM subscriptions")
 }
