@@ -163,8 +163,10 @@ func (r *replicated) wantReads(fromPrimary int64) {
 			return err
 		},
 	}
+	ctx, cancel := context.WithTimeout(r.t.Context(), patience) // a summary has no budget of its own
+	defer cancel()
 	for name, read := range reads {
-		if err := read(r.t.Context()); err != nil {
+		if err := read(ctx); err != nil {
 			r.t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -438,4 +440,37 @@ func TestReplicas_ThatAreListedWithThePrimaryFollowAFailover(t *testing.T) {
 	r.wantReads(0)
 	second.Stop()
 	r.wantReads(4)
+}
+
+// Every server gives the same answer in a copy of a database, so it says nothing about the replicas.
+func TestReplicas_ServeListsWhileTheirChangesCannotBeRead(t *testing.T) {
+	t.Parallel()
+	for name, breaks := range map[string]string{
+		"a copy of another database": "UPDATE subscription_timelines SET table_oid = 1",
+		"a refused statement":        "ALTER TABLE subscription_timelines ALTER mark TYPE text",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := replicate(newSetting(t), 10*time.Second, patience)
+			r.insert(1)
+			if _, err := r.writes.Exec(t.Context(), breaks); err != nil {
+				t.Fatal(err)
+			}
+			for _, s := range r.standbys {
+				s.CatchUp(r.primary)
+			}
+			before := r.fromPrimary.Load()
+			for range 20 { // the check after a failure may be faster than the next read
+				if _, err := r.source.Changes(t.Context(), 1, subscriptions.ChangesQuery{Limit: 10, Language: locale.En}); err == nil {
+					t.Fatal("changes were read")
+				}
+				if _, err := r.source.List(t.Context(), 1, subscriptions.Query{Limit: 10, Language: locale.En}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if r.fromPrimary.Load() != before {
+				t.Error("the primary served lists")
+			}
+		})
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"commerce/auth/problem"
 	"commerce/subscriptions/replicas"
 )
 
@@ -73,7 +74,7 @@ func (s *servers) each(ctx context.Context, all []*server, try func(context.Cont
 			return err
 		case one.replica != nil && isMissing(err):
 			return try(ctx, s.primary)
-		case one.replica != nil && !errors.Is(err, errShareUsed):
+		case one.replica != nil && isFailure(err):
 			one.replica.Suspect()
 		}
 	}
@@ -83,6 +84,13 @@ func (s *servers) each(ctx context.Context, all []*server, try func(context.Cont
 // isMissing reports whether a server answers that it does not have what was asked for.
 func isMissing(err error) bool {
 	return errors.Is(err, ErrNotFound) || errors.Is(err, ErrCursorExpired) || errors.Is(err, errBehind)
+}
+
+// isFailure reports whether a server could not answer. A statement that it refuses, and rows that
+// cannot be shown, say nothing about the server: other reads of it succeed.
+func isFailure(err error) bool {
+	_, is := errors.AsType[*problem.Error](err)
+	return is && !errors.Is(err, errShareUsed) && !errors.Is(err, errOtherDatabase)
 }
 
 func withHalfOfTheTime(ctx context.Context, try func(context.Context) error) error {

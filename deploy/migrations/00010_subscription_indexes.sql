@@ -23,4 +23,4 @@ CREATE INDEX CONCURRENTLY subscriptions_by_calling_code_and_status ON subscripti
 DROP INDEX CONCURRENTLY IF EXISTS subscriptions_by_calling_code_and_status;
 DROP INDEX CONCURRENTLY IF EXISTS subscriptions_by_external_customer;
 DROP INDEX CONCURRENTLY IF EXISTS subscriptions_by_status;
-DROP INDEX CONCURRENTLY IF EXISTS subscriptions_by_change; -- earlier releases created it here
+DROP INDEX CONCURRENTLY IF EXISTS subscriptions_by_change; -- of 00011, which leaves it

@@ -2,11 +2,13 @@ package migrations_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
@@ -56,6 +58,25 @@ func readSharding(t *testing.T) sharding {
 		}
 	}
 	return s
+}
+
+// The transaction of citus.sql creates tables whose foreign keys reference each other and tables that
+// are copied. Citus distributes these only with two settings.
+func TestSharded_SetsWhatCitusNeedsToDistributeTablesWithForeignKeys(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../postgres/citus.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, _, _ := strings.Cut(string(text), "\nSELECT ")
+	for _, setting := range []string{
+		"\nSET citus.enable_local_reference_table_foreign_keys = off;\n",
+		"\nSET citus.multi_shard_modify_mode = 'sequential';\n",
+	} {
+		if !strings.Contains(before, setting) {
+			t.Errorf("no%sbefore the first table", setting)
+		}
+	}
 }
 
 // texts returns the rows of a query with one column of text.
@@ -250,8 +271,7 @@ func TestUp_KeepsTheChangesOfVersion10(t *testing.T) {
 	url := ephemeral.Migrated(t)
 	conn, m := dial(t, url), open(t, url)
 	inOne(t, conn, aShop, threeSubscriptions, "DELETE FROM subscriptions WHERE id = 3")
-	downTo(t, m, 10)
-	exec(t, conn, "CREATE INDEX CONCURRENTLY subscriptions_by_change ON subscriptions (store_id, changed_in, id)")
+	downTo(t, m, 10) // with the index
 	history := func() []string {
 		return append(texts(t, conn, "SELECT indexrelid::text FROM pg_index WHERE indexrelid = 'subscriptions_by_change'::regclass"),
 			append(texts(t, conn, "SELECT mark::text FROM subscription_timelines"), changedIn(t, conn))...)
@@ -265,12 +285,26 @@ func TestUp_KeepsTheChangesOfVersion10(t *testing.T) {
 	}
 }
 
+// The release before reads changes at version 10, after a rollback to it too.
+func TestDown_KeepsTheIndexOfChangesForVersion10(t *testing.T) {
+	t.Parallel()
+	url := ephemeral.Migrated(t)
+	conn, m := dial(t, url), open(t, url)
+	indexes := func() []string {
+		return texts(t, conn, "SELECT indexrelid::regclass::text FROM pg_index WHERE indrelid = 'subscriptions'::regclass AND indisvalid ORDER BY 1")
+	}
+	before := indexes()
+	downTo(t, m, 10)
+	if diff := cmp.Diff(before, indexes()); diff != "" {
+		t.Errorf("(-before +after):\n%s", diff)
+	}
+}
+
 func TestUp_ReplacesAnIndexOfChangesWhoseBuildWasInterrupted(t *testing.T) {
 	t.Parallel()
 	url := ephemeral.Migrated(t)
 	conn, m := dial(t, url), open(t, url)
 	downTo(t, m, 10)
-	exec(t, conn, "CREATE INDEX subscriptions_by_change ON subscriptions (store_id, changed_in, id)")
 	exec(t, conn, "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'subscriptions_by_change'::regclass")
 	if _, err := m.Up(t.Context()); err != nil {
 		t.Fatal(err)
@@ -292,4 +326,25 @@ func TestSharded_PlatformChangesCopiesItself(t *testing.T) {
 	if _, err := conn.Exec(t.Context(), "UPDATE customers SET calling_code = '966' WHERE store_id = 1 AND id = 7"); err == nil {
 		t.Error("a customer got another calling code than the copies")
 	}
+}
+
+// Postgres asks for rights on the partitioned table, and not on its partitions.
+func TestCheck_AsksForTheRightsThatAPartitionedTableNeeds(t *testing.T) {
+	t.Parallel()
+	script, err := os.ReadFile("../postgres/partitions.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn := dial(t, ephemeral.Migrated(t))
+	reader := fmt.Sprintf("partition_reader_%d", time.Now().UnixNano()) // roles belong to all databases
+	exec(t, conn, "CREATE ROLE "+reader+"; GRANT SELECT ON ALL TABLES IN SCHEMA public TO "+reader)
+	exec(t, conn, "BEGIN; "+string(script)+" COMMIT; SET ROLE "+reader)
+	if err := migrations.Check(t.Context(), conn); !errors.Is(err, migrations.ErrUnreadable) || !strings.HasPrefix(err.Error(), "subscriptions: ") {
+		t.Errorf("without rights on subscriptions: %v", err)
+	}
+	exec(t, conn, "RESET ROLE; GRANT SELECT ON subscriptions TO "+reader+"; SET ROLE "+reader)
+	if err := migrations.Check(t.Context(), conn); err != nil {
+		t.Errorf("with rights on subscriptions alone: %v", err)
+	}
+	exec(t, conn, "SELECT FROM subscriptions")
 }

@@ -50,7 +50,7 @@ func state(ctx context.Context, db Querier) (version int64, closed string, err e
 	err = db.QueryRow(ctx, `/* schema */ SELECT
 		(SELECT coalesce(max(version_id), 0) FROM `+goose.DefaultTablename+` WHERE is_applied),
 		(SELECT coalesce(string_agg(relname, ', ' ORDER BY relname), '') FROM pg_class
-			WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r' AND NOT has_table_privilege(oid, 'SELECT'))`).Scan(&version, &closed)
+			WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition AND NOT has_table_privilege(oid, 'SELECT'))`).Scan(&version, &closed)
 	if refused, ok := errors.AsType[*pgconn.PgError](err); ok && refused.Code == undefinedTable {
 		return 0, "", nil
 	}

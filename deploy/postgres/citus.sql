@@ -9,6 +9,15 @@
 -- A table comes after the tables that its foreign keys reference. A test compares the tables and
 -- their constraints with this file.
 
+-- Without this, the first of these tables would turn all tables that reference it into local ones
+-- of Citus, if the coordinator was added. Citus cannot distribute those: they have identity columns,
+-- and foreign keys to each other.
+SET citus.enable_local_reference_table_foreign_keys = off;
+
+-- Everything is one transaction. In another mode, Citus would refuse a table that references stores,
+-- after one that does not.
+SET citus.multi_shard_modify_mode = 'sequential';
+
 -- Every node has a copy of these tables. They have few rows per store. Requests read some of
 -- them before the store is known: by a public key, or by the id of an API token.
 SELECT create_reference_table('stores');

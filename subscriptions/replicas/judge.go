@@ -94,7 +94,7 @@ func (j *judge) byLag(was verdict, lag time.Duration, known bool) verdict {
 	switch {
 	case lag > limit:
 		return verdict{state: Lagging, lag: lag}
-	case known, was.state == OK:
+	case known:
 		return verdict{state: OK, lag: lag}
 	}
 	return verdict{state: Unchecked, lag: lag}

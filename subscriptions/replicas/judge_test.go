@@ -136,10 +136,25 @@ func TestJudge(t *testing.T) {
 			{observed{primary: 20, replica: 20, edit: refuses}, decided{Failing, 0}},
 			{observed{primary: 30, replica: 30}, decided{OK, 0}},
 		},
+		"a replica of another primary, after the primary failed": {
+			{observed{primary: 10, replica: 30}, decided{OK, 0}},
+			{observed{primary: 20, replica: 30}, decided{Diverged, 0}},
+			{observed{primaryFails: true, replica: 30}, decided{Diverged, 0}},
+			{observed{primaryFails: true, replicaFails: true}, decided{Failing, 0}},
+			{observed{primaryFails: true, replica: 30}, decided{Diverged, 0}},
+			{observed{primary: 20, replica: 20, edit: restarted}, decided{OK, 0}},
+		},
+		"a replica of another primary, after the primary's log has grown past it": {
+			{observed{primary: 10, replica: 30}, decided{OK, 0}},
+			{observed{primary: 29, replica: 30}, decided{Diverged, 0}},
+			{observed{primary: 35, replica: 31}, decided{Diverged, 0}},
+			{observed{primary: 36, replica: 32}, decided{Diverged, 0}},
+			{observed{primary: 40, replica: 40, edit: onTimeline(2)}, decided{OK, 0}},
+		},
 		"a failover to a primary that lacks the latest writes": {
 			{observed{primary: 90, replica: 80}, decided{Unchecked, 0}},
 			{observed{primary: 95, replica: 90}, decided{OK, 1 * s}},
-			{observed{primary: 92, replica: 91, edit: onTimeline(2)}, decided{OK, 0}},
+			{observed{primary: 92, replica: 91, edit: onTimeline(2)}, decided{Unchecked, 0}},
 			{observed{primary: 94, replica: 93, edit: onTimeline(2)}, decided{OK, 1 * s}},
 		},
 	} {
