@@ -19,9 +19,15 @@ const previousRelease = "b2d7f37bbc036899aa67fa423d8c4f0e2c282c5b"
 func TestPromise15_TwoReleasesShareARedis(t *testing.T) {
 	t.Parallel()
 	p := promised(t, 15, "two releases share a Redis", "0 wrong")
-	redis, database := ephemeral.StartRedis(t), catalog(t)
-	older := startProgram(t, programs.compiled(t, releaseSource(t, previousRelease)), "REDIS_URL="+redis.URL, "DATABASE_URL="+database)
-	newer := startService(t, "REDIS_URL="+redis.URL, "DATABASE_URL="+database)
+	previous := programs.compiled(t, releaseSource(t, previousRelease))
+	redis, database := ephemeral.StartRedis(t), ephemeral.StartPostgres(t).URL
+	if err := stock(t.Context(), previous, database); err != nil {
+		t.Fatal(err)
+	}
+	settings := []string{"REDIS_URL=" + redis.URL, "DATABASE_URL=" + database}
+	older := startProgram(t, previous, settings...) // before the migration, since it does not start after it
+	command(t, programs.compiled(t, ""), settings[1:], "migrate", "up")
+	newer := startService(t, settings...)
 	pair := &releases{p: p, older: newShopper(t, older), newer: newShopper(t, newer)}
 
 	phases := []struct {
