@@ -185,7 +185,7 @@ func TestRelease_RefusesAVersionThatIsNotPrepared(t *testing.T) {
 			t.Errorf("version %q: %v, want an error with %q", version, err, want)
 		}
 	}
-	r := release{repository: "../..", commit: "no-such-commit", version: "test", out: out}
+	r := release{repository: ".", commit: "no-such-commit", version: "test", out: out}
 	if err := r.make(t.Context()); err == nil || !strings.Contains(err.Error(), "no-such-commit") {
 		t.Errorf("unknown commit: %v", err)
 	}

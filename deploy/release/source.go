@@ -22,7 +22,12 @@ type source struct {
 
 // checkOut writes the files of a commit to a new folder.
 func checkOut(ctx context.Context, repository, commit, dir string) (source, error) {
-	about, err := output(ctx, repository, nil, "git", "show", "--no-patch", "--format=%H %ct", commit)
+	root, err := output(ctx, repository, nil, "git", "rev-parse", "--show-toplevel")
+	if err != nil {
+		return source{}, err
+	}
+	repository = strings.TrimSpace(root)
+	about, err := output(ctx, repository, nil, "git", "log", "-1", "--format=%H %ct", "--end-of-options", commit, "--") // a tag, too
 	if err != nil {
 		return source{}, err
 	}
