@@ -52,6 +52,30 @@ func exec(t *testing.T, conn *pgx.Conn, sql string, args ...any) {
 	}
 }
 
+// downAndUp rolls back all migrations and repeats them. Nothing may be left in between, and the
+// objects must be the same at the end.
+func downAndUp(t *testing.T, conn *pgx.Conn, m *migrations.Migrator, full []string, up func() error) {
+	t.Helper()
+	for {
+		step, err := m.Down(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if step == nil {
+			break
+		}
+	}
+	if left := objects(t, conn); len(left) > 0 {
+		t.Errorf("left after all migrations were rolled back: %v", left)
+	}
+	if err := up(); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(full, objects(t, conn)); diff != "" {
+		t.Errorf("schema after down and up (-before +after):\n%s", diff)
+	}
+}
+
 // objects lists the relations, functions and types of a schema.
 func objects(t *testing.T, conn *pgx.Conn) []string {
 	t.Helper()
@@ -81,24 +105,7 @@ func TestMigrations_CanBeRolledBackAndRepeated(t *testing.T) {
 	if len(full) == 0 {
 		t.Fatal("the migrations created nothing")
 	}
-	for {
-		step, err := m.Down(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if step == nil {
-			break
-		}
-	}
-	if left := objects(t, conn); len(left) > 0 {
-		t.Errorf("left after all migrations were rolled back: %v", left)
-	}
-	if _, err := m.Up(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(full, objects(t, conn)); diff != "" {
-		t.Errorf("schema after down and up (-before +after):\n%s", diff)
-	}
+	downAndUp(t, conn, m, full, func() error { _, err := m.Up(t.Context()); return err })
 	if steps, err := m.Up(t.Context()); err != nil || len(steps.Applied) > 0 {
 		t.Errorf("repeated Up applied %v, %v; want nothing", steps, err)
 	}

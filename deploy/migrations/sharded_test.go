@@ -208,24 +208,7 @@ func TestSharded_CanBeRolledBackAndRepeated(t *testing.T) {
 			t.Errorf("status %+v", s)
 		}
 	}
-	for {
-		step, err := m.Down(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if step == nil {
-			break
-		}
-	}
-	if left := objects(t, conn); len(left) > 0 {
-		t.Errorf("left after all migrations were rolled back: %v", left)
-	}
-	if _, err := m.UpSharded(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(full, objects(t, conn)); diff != "" {
-		t.Errorf("schema after down and up (-before +after):\n%s", diff)
-	}
+	downAndUp(t, conn, m, full, func() error { _, err := m.UpSharded(t.Context()); return err })
 }
 
 // definitions lists the constraints, indexes and triggers of all tables.
