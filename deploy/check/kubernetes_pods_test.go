@@ -71,7 +71,12 @@ func (p pod) containerFaults() (found []string) {
 				found = append(found, "a probe of the port "+probe.HTTPGet.Port.String()+", which does not exist")
 			}
 		}
-		if c.LivenessProbe != nil && *p.Spec.TerminationGracePeriodSeconds <= stopTime {
+		if c.LivenessProbe == nil { // it serves nobody
+			continue
+		}
+		if c.Lifecycle == nil || c.Lifecycle.PreStop == nil || c.Lifecycle.PreStop.Sleep == nil {
+			found = append(found, "no preStop hook, so it may stop before load balancers know")
+		} else if *p.Spec.TerminationGracePeriodSeconds <= stopTime+c.Lifecycle.PreStop.Sleep.Seconds {
 			found = append(found, "a grace period that is too short to stop")
 		}
 	}
