@@ -62,7 +62,7 @@ func TestPlayground_ShowsWhatTheSampleStoreSells(t *testing.T) {
 	s := openShop(t, embeddedRedis(t), withPlayground(server.Playground{}))
 	p := openPage(t, s.URL+"/")
 	shown, err := chromedp.Run(p.ctx, chromedp.Evaluate[string](
-		`import("./playground/js/sample.js").then((sample) => JSON.stringify(sample.products))`, chromedp.EvalAwaitPromise))
+		`import("./playground/js/shop/sample.js").then((sample) => JSON.stringify(sample.products))`, chromedp.EvalAwaitPromise))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestPlayground_ShowsWhatTheSampleStoreSells(t *testing.T) {
 		want[product.ID] = asSample(product)
 	}
 	if diff := cmp.Diff(want, byID); diff != "" {
-		t.Errorf("docs/playground/js/sample.js is not what deploy/sample has (-want +got):\n%s", diff)
+		t.Errorf("docs/playground/js/shop/sample.js is not what deploy/sample has (-want +got):\n%s", diff)
 	}
 }
 

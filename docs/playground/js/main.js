@@ -1,17 +1,17 @@
 // The playground: a small storefront on the public API.
 
-import { startAccount } from "./account.js";
-import { startArt } from "./art.js";
-import { load } from "./cart.js";
-import { startCartPanel } from "./cartpanel.js";
-import { byId } from "./dom.js";
-import { startLanguage } from "./language.js";
-import { startLog } from "./log.js";
-import { startProducts } from "./products.js";
-import { meetDemo } from "./session.js";
-import { openSubscriptions, startSubscriptions } from "./subscriptions.js";
-import { startTabs } from "./tabs.js";
-import { startTries } from "./tries.js";
+import { startAccount } from "./shop/account.js";
+import { startArt } from "./page/art.js";
+import { load } from "./shop/cart.js";
+import { startCartPanel } from "./shop/cartpanel.js";
+import { byId } from "./page/dom.js";
+import { startLanguage } from "./page/language.js";
+import { startLog } from "./log/log.js";
+import { startProducts } from "./shop/products.js";
+import { meetDemo } from "./demo.js";
+import { openSubscriptions, startSubscriptions } from "./merchant/subscriptions.js";
+import { startTabs } from "./page/tabs.js";
+import { startTries } from "./log/tries.js";
 
 startArt();
 startLanguage(byId("language"));

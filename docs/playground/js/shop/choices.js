@@ -1,8 +1,8 @@
 // The inputs for what a shopper chooses of a product: its plan and its fields. Their names
 // are those of the request fields.
 
-import { el } from "./dom.js";
-import { money, said, t } from "./language.js";
+import { el } from "../page/dom.js";
+import { money, said, t } from "../page/language.js";
 import { currency } from "./sample.js";
 
 /** choices draws the inputs of a product. plan is the id of the plan that is checked. */

@@ -1,10 +1,10 @@
 // The cart that the page shows, and the calls that change it. Changes run one after the
 // other, so that each one applies to the cart that the shopper saw.
 
-import { call, newKey } from "./api.js";
-import { announce, passes, sentenceOf, tell, warn } from "./notices.js";
+import { call, newKey } from "../api/api.js";
+import { announce, passes, sentenceOf, tell, warn } from "../page/notices.js";
 import { asShopper, session } from "./session.js";
-import { onLanguage, t } from "./language.js";
+import { onLanguage, t } from "../page/language.js";
 
 /** events has an event "change" for every change of state. */
 export const events = new EventTarget();

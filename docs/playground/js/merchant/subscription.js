@@ -1,9 +1,9 @@
 // One subscription with every member of GET /subscriptions/<id>.
 
-import { call } from "./api.js";
-import { byId, el, icon } from "./dom.js";
-import { t } from "./language.js";
-import { passes, sentenceOf, warn } from "./notices.js";
+import { call } from "../api/api.js";
+import { byId, el, icon } from "../page/dom.js";
+import { t } from "../page/language.js";
+import { passes, sentenceOf, warn } from "../page/notices.js";
 import { asStore } from "./session.js";
 
 const tones = { active: "good", trialing: "good", past_due: "warm", paused: "warm", canceled: "bad", expired: "bad" };
@@ -14,7 +14,7 @@ export function statusTag(status) {
 }
 
 export async function showSubscription(id) {
-  const answer = await call("GET", `/subscriptions/${encodeURIComponent(id)}`, { headers: asStore() });
+  const answer = await call("GET", `/subscriptions/${encodeURIComponent(id)}`, { headers: asStore(), from: "merchant" });
   if (passes(answer)) return warn(sentenceOf(answer), () => showSubscription(id));
   const box = byId("subscription-details");
   box.hidden = false;

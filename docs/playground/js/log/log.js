@@ -1,11 +1,11 @@
 // The log of all calls, for developers.
 
-import { exchanges, send } from "./api.js";
+import { exchanges, send } from "../api/api.js";
 import { curlOf } from "./curl.js";
-import { byId, el } from "./dom.js";
+import { byId, el } from "../page/dom.js";
 import { colored } from "./json.js";
-import { onLanguage, t } from "./language.js";
-import { tell } from "./notices.js";
+import { onLanguage, t } from "../page/language.js";
+import { tell } from "../page/notices.js";
 
 const most = 60; // entries that are kept
 

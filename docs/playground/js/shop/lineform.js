@@ -3,12 +3,12 @@
 
 import { edit, events, refusedByRule, state } from "./cart.js";
 import { choices } from "./choices.js";
-import { byId, el } from "./dom.js";
-import { clearErrors, refill, showErrors } from "./forms.js";
-import { language, number, t } from "./language.js";
-import { announce } from "./notices.js";
+import { byId, el } from "../page/dom.js";
+import { clearErrors, refill, showErrors } from "../page/forms.js";
+import { language, number, t } from "../page/language.js";
+import { announce } from "../page/notices.js";
 import { products } from "./sample.js";
-import { stepper } from "./stepper.js";
+import { stepper } from "../page/stepper.js";
 
 const edits = new Map(); // line → { form, before }: its open form, and what it had at first
 

@@ -1,8 +1,8 @@
 // Buttons that make a call, so that you can see it in the log.
 
-import { load, validate } from "./cart.js";
-import { call } from "./api.js";
-import { asShopper } from "./session.js";
+import { load, validate } from "../shop/cart.js";
+import { call } from "../api/api.js";
+import { asShopper } from "../shop/session.js";
 
 export function startTries() {
   for (const button of document.querySelectorAll("[data-try]")) {

@@ -1,6 +1,6 @@
 // Notices: messages that do not belong to one place on the page.
 
-import { pauses } from "./api.js";
+import { pauses } from "../api/api.js";
 import { byId, el, icon } from "./dom.js";
 import { number, t } from "./language.js";
 

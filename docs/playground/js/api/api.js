@@ -2,11 +2,20 @@
 // retries safe, and with a wait when the service asks for one.
 
 import { base } from "./base.js";
-import { language } from "./language.js";
+import { language } from "../page/language.js";
 
 const attempts = 3;
 
-/** exchanges has an event for each attempt: "sent" and "answered". */
+/**
+ * exchanges has an event for each attempt: "sent" and "answered". The detail is an exchange:
+ *
+ *   request  {method, path, url, headers, body}, as sent
+ *   from     who called: "a" and "b" are the two devices, "merchant" is the store
+ *   before   the cart version that the caller knew, or null
+ *   at, ms   when it was sent, and how long it took
+ *   answer   what the caller got; null while it waits
+ *   lost     the real answer if the page threw it away, otherwise null
+ */
 export const exchanges = new EventTarget();
 
 /** pauses has an event "pause" for each wait before a retry, in seconds. */
@@ -19,10 +28,11 @@ export const pauses = new EventTarget();
  *
  * @param {string} method
  * @param {string} path below the base, such as "/cart"
- * @param {{body?: object, headers?: object, key?: string}} [options] key: the
- *   Idempotency-Key of a change; newKey() makes one
+ * @param {{body?: object, headers?: object, key?: string, from?: string, before?: number, lose?: boolean}} [options]
+ *   key: the Idempotency-Key of a change; newKey() makes one. lose: throw the response away,
+ *   as a connection that breaks after the service has applied a change
  */
-export async function call(method, path, { body, headers = {}, key } = {}) {
+export async function call(method, path, { body, headers = {}, key, from = "", before = null, lose = false } = {}) {
   const request = {
     method, path,
     url: new URL(path.replace(/^\//, ""), base).href,
@@ -35,7 +45,7 @@ export async function call(method, path, { body, headers = {}, key } = {}) {
     request.headers["X-Timestamp"] = String(Math.floor(Date.now() / 1000));
   }
   for (let attempt = 1; ; attempt++) {
-    const answer = await send(request);
+    const answer = await send(request, { from, before, lose });
     if (attempt === attempts || !mayRepeat(answer)) return answer;
     const wait = Math.min(Math.max(Number(answer.header("Retry-After")) || attempt, 1), 10);
     pauses.dispatchEvent(new CustomEvent("pause", { detail: { answer, wait } }));
@@ -47,15 +57,19 @@ export async function call(method, path, { body, headers = {}, key } = {}) {
 const mayRepeat = ({ status }) => status === 503 || status === 429;
 
 /** send makes one attempt without retries. The log uses it to repeat a call. */
-export async function send(request) {
-  const exchange = { request, at: new Date(), ms: 0, answer: null };
+export async function send(request, { from = "", before = null, lose = false } = {}) {
+  const exchange = { request, from, before, at: new Date(), ms: 0, answer: null, lost: null };
   exchanges.dispatchEvent(new CustomEvent("sent", { detail: exchange }));
   const started = performance.now();
-  exchange.answer = await attempt(request);
+  const answer = await attempt(request);
   exchange.ms = performance.now() - started;
+  exchange.lost = lose ? answer : null;
+  exchange.answer = lose ? nothing() : answer;
   exchanges.dispatchEvent(new CustomEvent("answered", { detail: exchange }));
   return exchange.answer;
 }
+
+const nothing = () => answerOf(0, "", () => null);
 
 async function attempt({ method, url, headers, body }) {
   try {
@@ -63,7 +77,7 @@ async function attempt({ method, url, headers, body }) {
     const text = await response.text();
     return answerOf(response.status, text, (name) => response.headers.get(name));
   } catch {
-    return answerOf(0, "", () => null);
+    return nothing();
   }
 }
 

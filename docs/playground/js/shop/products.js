@@ -2,12 +2,12 @@
 
 import { add, events, refusedByRule, state } from "./cart.js";
 import { choices } from "./choices.js";
-import { byId, el, icon } from "./dom.js";
-import { clearErrors, refill, showErrors } from "./forms.js";
-import { counted, money, number, onLanguage, said, t } from "./language.js";
-import { announce } from "./notices.js";
+import { byId, el, icon } from "../page/dom.js";
+import { clearErrors, refill, showErrors } from "../page/forms.js";
+import { counted, money, number, onLanguage, said, t } from "../page/language.js";
+import { announce } from "../page/notices.js";
 import { currency, products } from "./sample.js";
-import { stepper } from "./stepper.js";
+import { stepper } from "../page/stepper.js";
 
 export function startProducts() {
   draw();

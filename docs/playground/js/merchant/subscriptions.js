@@ -1,11 +1,12 @@
 // The merchant's tab: GET /subscriptions with its filters, page by page.
 
-import { call } from "./api.js";
-import { byId, el } from "./dom.js";
-import { clearErrors, showErrors } from "./forms.js";
-import { number, onLanguage, t } from "./language.js";
-import { passes, sentenceOf, warn } from "./notices.js";
-import { asStore, demo, session } from "./session.js";
+import { call } from "../api/api.js";
+import { byId, el } from "../page/dom.js";
+import { clearErrors, showErrors } from "../page/forms.js";
+import { number, onLanguage, t } from "../page/language.js";
+import { passes, sentenceOf, warn } from "../page/notices.js";
+import { demo } from "../demo.js";
+import { asStore, session } from "./session.js";
 import { hideSubscription, showSubscription, statusTag } from "./subscription.js";
 
 const filters = ["customerEmail", "customerPhone", "customerCountryCode", "per_page"];
@@ -53,7 +54,7 @@ async function list(query) {
   session.apiToken = form.elements.token.value.trim();
   if (!session.apiToken) return showErrors(form, { token: [t("tokenNeeded")] });
   const asked = ++lastAsked;
-  const answer = await call("GET", `/subscriptions${query}`, { headers: asStore() });
+  const answer = await call("GET", `/subscriptions${query}`, { headers: asStore(), from: "merchant" });
   if (asked !== lastAsked) return; // a newer request replaces this one
   if (answer.ok) return draw(query, answer.data);
   if (answer.status === 401) return showErrors(form, { token: [answer.message] });

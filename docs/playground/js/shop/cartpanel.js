@@ -3,8 +3,8 @@
 import { clear, dismissMerge, events, nameOf, state, validate } from "./cart.js";
 import { startCoupon, drawCoupon } from "./couponform.js";
 import { line } from "./cartline.js";
-import { byId, el, icon, redraw, redrawIf } from "./dom.js";
-import { counted, dateTime, money, number, onLanguage, t } from "./language.js";
+import { byId, el, icon, redraw, redrawIf } from "../page/dom.js";
+import { counted, dateTime, money, number, onLanguage, t } from "../page/language.js";
 import { session, customerOf } from "./session.js";
 
 export function startCartPanel() {

@@ -1,11 +1,11 @@
 // One line of the cart.
 
 import { remove, setQuantity, state } from "./cart.js";
-import { el, icon } from "./dom.js";
-import { money, t } from "./language.js";
+import { el, icon } from "../page/dom.js";
+import { money, t } from "../page/language.js";
 import { closeForm, formOf, openForm, outcomeOf } from "./lineform.js";
 import { products } from "./sample.js";
-import { stepper } from "./stepper.js";
+import { stepper } from "../page/stepper.js";
 
 const settle = 350; // ms without another click before a quantity is sent
 

@@ -2,12 +2,13 @@
 // guest's token, and the service merges the guest's cart.
 
 import { events, forget, load } from "./cart.js";
-import { byId } from "./dom.js";
-import { onLanguage, t } from "./language.js";
-import { customerOf, demo, session } from "./session.js";
+import { byId } from "../page/dom.js";
+import { onLanguage, t } from "../page/language.js";
+import { demo } from "../demo.js";
+import { customerOf, session } from "./session.js";
 
 export function startAccount() {
-  byId("login").addEventListener("click", () => become(demo.customerJWT));
+  byId("login").addEventListener("click", () => become((demo.customers[0]?.jwt ?? "")));
   byId("logout").addEventListener("click", () => become(""));
   byId("use-token").addEventListener("click", openDialog);
   byId("token-form").addEventListener("submit", ({ submitter, target }) => {
@@ -39,6 +40,6 @@ function draw() {
   const customer = session.jwt && customerOf(session.jwt);
   byId("who").textContent = !session.jwt ? t("guest") : customer === "1001" ? t("sara") : t("customer", { id: customer });
   byId("login").textContent = t("loginSara");
-  byId("login").hidden = Boolean(session.jwt) || !demo.customerJWT;
+  byId("login").hidden = Boolean(session.jwt) || !(demo.customers[0]?.jwt ?? "");
   byId("logout").hidden = !session.jwt;
 }

@@ -1,8 +1,7 @@
 // Who is shopping. As in any storefront, the browser keeps the guest's token, also while
 // a customer is logged in.
 
-import { base } from "./base.js";
-import { lasting, passing } from "./storage.js";
+import { lasting, passing } from "../page/storage.js";
 
 export const session = {
   get cartToken() { return lasting.get("cart_token"); },
@@ -13,26 +12,7 @@ export const session = {
 
   get jwt() { return passing.get("jwt"); },
   set jwt(token) { passing.set("jwt", token); },
-
-  get apiToken() { return passing.get("api_token"); },
-  set apiToken(token) { passing.set("api_token", token); },
 };
-
-/** demo has the tokens that the demo gives this page. They are empty for other services. */
-export const demo = { customerJWT: "", apiToken: "" };
-
-/** meetDemo fetches the demo's tokens. Other services answer 404. */
-export async function meetDemo() {
-  try {
-    const response = await fetch(new URL("playground/demo.json", base));
-    if (!response.ok) return;
-    const lent = await response.json();
-    demo.customerJWT = lent.customer_jwt ?? "";
-    demo.apiToken = lent.api_token ?? "";
-  } catch {
-    // unreachable: the first real call reports it
-  }
-}
 
 /** customerOf returns the customer's id of a JWT without verifying it, or "". */
 export function customerOf(jwt) {
@@ -51,11 +31,6 @@ export function asShopper() {
     "X-Cart-Token": session.cartToken,
     Authorization: session.jwt && `Bearer ${session.jwt}`,
   });
-}
-
-/** asStore returns the headers of a store's own calls. */
-export function asStore() {
-  return given({ Authorization: session.apiToken && `Bearer ${session.apiToken}` });
 }
 
 function given(headers) {

@@ -1,7 +1,7 @@
 // What the page remembers between visits. If the browser has no storage (a private
 // window, storage disabled), the page keeps it in memory until it is closed.
 
-import { base } from "./base.js";
+import { base } from "../api/base.js";
 
 const prefix = `commerce:${base.pathname}:`; // two services may share an origin
 

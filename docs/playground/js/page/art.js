@@ -1,7 +1,7 @@
 // The drawings. They are fetched once and kept in the document, so that they also show
 // while the service is unreachable.
 
-import { base } from "./base.js";
+import { base } from "../api/base.js";
 
 export async function startArt() {
   try {

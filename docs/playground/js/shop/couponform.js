@@ -1,9 +1,9 @@
 // The coupon: a form if the cart has none, otherwise the coupon and a button to remove it.
 
 import { dropCoupon, redeem, refusedByRule } from "./cart.js";
-import { byId, el, icon } from "./dom.js";
-import { clearErrors, showErrors } from "./forms.js";
-import { t } from "./language.js";
+import { byId, el, icon } from "../page/dom.js";
+import { clearErrors, showErrors } from "../page/forms.js";
+import { t } from "../page/language.js";
 import { coupons } from "./sample.js";
 
 export function startCoupon() {

@@ -1,6 +1,6 @@
 // JSON for people: indented, with a color for each kind of value.
 
-import { el } from "./dom.js";
+import { el } from "../page/dom.js";
 
 const tokens = /("(?:\\.|[^"\\])*")(\s*:)?|\b(true|false|null)\b|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
 

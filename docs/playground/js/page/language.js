@@ -1,7 +1,7 @@
 // The page's language: its texts, its direction and the Accept-Language of calls.
 
 import { lasting } from "./storage.js";
-import { texts } from "./texts.js";
+import { texts } from "../texts/all.js";
 
 const changes = new EventTarget();
 

@@ -1,0 +1,51 @@
+// What the demo offers to this page in addition to the API. Other services offer none of it.
+
+import { base } from "./api/base.js";
+
+/** demo is what playground/demo.json says. Everything is empty for other services. */
+export const demo = {
+  customers: [],     // [{id, name: {en, ar}, jwt}]: customers to log in as
+  expiredJWT: "",    // an access token of the first customer that has expired
+  apiToken: "",      // of the sample store
+  longListToken: "", // of a store with 20,000 subscriptions
+  backstage: false,  // whether setProduct and happen work
+};
+
+/** meetDemo fetches demo.json. Other services answer 404. */
+export async function meetDemo() {
+  try {
+    const response = await fetch(new URL("playground/demo.json", base));
+    if (!response.ok) return;
+    const lent = await response.json();
+    demo.customers = lent.customers ?? [];
+    demo.expiredJWT = lent.expired_jwt ?? "";
+    demo.apiToken = lent.api_token ?? "";
+    demo.longListToken = lent.long_list_token ?? "";
+    demo.backstage = lent.backstage ?? false;
+  } catch {
+    // unreachable: the first real call reports it
+  }
+}
+
+/**
+ * setProduct changes a product of the sample store, as its merchant would elsewhere.
+ *
+ * @param {number} id
+ * @param {{price?: number, stock?: number|null}} members in major units; stock null is unlimited
+ */
+export function setProduct(id, members) {
+  return backstage("PATCH", `playground/products/${id}`, members);
+}
+
+/** happen lets the sample store's billing change one subscription, and returns {id, what}. */
+export function happen() {
+  return backstage("POST", "playground/subscriptions", {});
+}
+
+async function backstage(method, path, body) {
+  const response = await fetch(new URL(path, base), {
+    method, body: JSON.stringify(body), headers: { "Content-Type": "application/json" },
+  });
+  if (!response.ok) throw new Error(`${method} ${path}: ${response.status}`);
+  return response.json();
+}

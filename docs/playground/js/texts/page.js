@@ -1,0 +1,33 @@
+// Texts of the whole page.
+
+export const page = {
+  en: {
+    itself: "English",
+    title: "Playground · Merchant Commerce Service",
+    skip: "Skip to content",
+    playground: "Playground",
+    areas: "Sections",
+    tabStore: "Store",
+    tabSubscriptions: "Subscriptions",
+
+    busy: "{message} Retrying in {n} s…",
+    offline: "The service is unreachable. Try again later.",
+    again: "Try again",
+    changedElsewhere: "{message} This is the current cart.",
+  },
+
+  ar: {
+    itself: "العربية",
+    title: "ساحة التجربة · خدمة التجارة",
+    skip: "انتقل إلى المحتوى",
+    playground: "ساحة التجربة",
+    areas: "الأقسام",
+    tabStore: "المتجر",
+    tabSubscriptions: "الاشتراكات",
+
+    busy: "{message} إعادة المحاولة بعد {n} ث…",
+    offline: "تعذّر الوصول إلى الخدمة. أعد المحاولة لاحقًا.",
+    again: "إعادة المحاولة",
+    changedElsewhere: "{message} هذه هي السلة الحالية.",
+  },
+};
