@@ -59,6 +59,7 @@ export function counted(key, n) {
 function translate(root) {
   for (const e of root.querySelectorAll("[data-t]")) e.textContent = t(e.dataset.t);
   for (const e of root.querySelectorAll("[data-t-label]")) e.setAttribute("aria-label", t(e.dataset.tLabel));
+  for (const e of root.querySelectorAll("[data-t-placeholder]")) e.placeholder = t(e.dataset.tPlaceholder);
   document.title = t("title");
 }
 
