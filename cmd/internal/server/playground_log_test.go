@@ -97,6 +97,26 @@ func TestPlaygroundLog_ShowsThatARepeatedChangeChangedNothing(t *testing.T) {
 	p.until(`!document.querySelector("#log-empty").hidden`)
 }
 
+// Tokens are short on the screen, and complete in the copy.
+func TestPlaygroundLog_CopiesWholeSnippets(t *testing.T) {
+	t.Parallel()
+	p := openStore(t)
+	p.addProduct("1")
+	p.until(`(navigator.clipboard.writeText = async (text) => { window.copied = text; }) && (window.token = localStorage[Object.keys(localStorage).find((key) => key.endsWith("cart_token"))])`)
+	p.press(`.entry[data-kind="changed"] summary`)
+	for kind, start := range map[string]string{"curl": "curl -i -X POST", "fetch": "const response", "client": "// npm install"} {
+		p.press(`.segments [value="` + kind + `"]`)
+		p.until(`document.querySelector(".snippet").textContent.startsWith("` + start + `") && !document.querySelector(".snippet").textContent.includes(token)`)
+		p.press(`.copy`)
+		p.until(`copied.startsWith("` + start + `") && copied.includes(token)`)
+		p.until(`document.querySelector(".snippet-bar [role='status']").textContent === "Copied"`)
+	}
+
+	p.until(`navigator.clipboard.writeText = () => Promise.reject(new Error("blocked"))`)
+	p.press(`.copy`)
+	p.until(`getSelection().toString().includes(token)`)
+}
+
 func TestPlaygroundLog_IsABarAndASheetInANarrowWindow(t *testing.T) {
 	t.Parallel()
 	s := openShop(t, embeddedRedis(t), withPlayground(server.Playground{}))
@@ -110,8 +130,10 @@ func TestPlaygroundLog_IsABarAndASheetInANarrowWindow(t *testing.T) {
 	p.until(`document.querySelector("#log-sheet").open && document.activeElement.id === "log-close"`)
 	p.press(`#log-sheet .entry summary`)
 	p.until(`document.querySelector("#log-sheet .snippet")`)
+	p.until(`document.querySelector("#log-sheet > #log-live")`)
 	p.do(chromedp.KeyEvent("\x1b"))
 	p.until(`!document.querySelector("#log-sheet").open && document.activeElement.id === "log-bar"`)
+	p.until(`document.querySelector("#log > #log-live")`)
 	p.press(`#log-bar`)
 	p.do(chromedp.MouseClickXY(100, 40))
 	p.until(`!document.querySelector("#log-sheet").open`)

@@ -23,8 +23,7 @@ export function clientOf(request) {
   const jwt = headers.Authorization?.replace(/^Bearer /, "");
   return [
     `// npm install rmz-storefront-sdk@${version}`,
-    `// For a browser. On a server, the client also needs a secretKey.`,
-    ...noteOf(headers),
+    `// In a browser. A server also needs a secretKey.`,
     `import { createStorefrontSDK } from "rmz-storefront-sdk";`,
     ``,
     `const storefront = createStorefrontSDK({`,
@@ -34,13 +33,14 @@ export function clientOf(request) {
     ...(token ? [`storefront.setCartToken(${quoted(token)});`] : []),
     ...(jwt ? [`storefront.setAuthToken(${quoted(jwt)});`] : []),
     call === "clear()" ? `await storefront.cart.${call};` : `console.log(await storefront.cart.${call});`,
+    ...noteOf(headers),
   ].join("\n");
 }
 
 function noteOf(headers) {
   const missing = Object.keys(unsent).filter((name) => name in headers);
   if (missing.length === 0) return [];
-  return [`// The client does not send:`, ...missing.map((name) => `//   ${name}: ${unsent[name]}`)];
+  return [``, `// The client does not send:`, ...missing.map((name) => `//   ${name}: ${unsent[name]}`)];
 }
 
 /** callOf returns the client's method with its arguments, or null. */

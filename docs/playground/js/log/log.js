@@ -23,6 +23,7 @@ const rows = new Map(); // exchange → its row
 export function startLog({ repeated, tries }) {
   const again = async ({ request, from }) => {
     await send(request, { from });
+    byId("log-entries").parentElement.scrollTo({ top: 0 }); // to its row
     repeated(from);
   };
   exchanges.addEventListener("sent", ({ detail }) => append(detail, () => again(detail)));

@@ -18,7 +18,7 @@ export function rowOf(exchange, again) {
   };
   const refresh = () => {
     item.dataset.kind = verdictOf(exchange).kind;
-    summary.replaceChildren(...headOf(exchange));
+    summary.replaceChildren(...headOf(exchange), sign("down"));
     fill();
   };
   details.addEventListener("toggle", () => { if (details.open !== (details.children.length > 1)) fill(); });

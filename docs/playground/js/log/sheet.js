@@ -23,7 +23,11 @@ export function startSheet() {
   place();
   byId("log-bar").append(sign("up"));
   byId("log-close").append(sign("close"));
-  byId("log-bar").addEventListener("click", () => sheet.showModal());
+  byId("log-bar").addEventListener("click", () => {
+    sheet.append(byId("log-live")); // screen readers ignore the page behind a modal dialog
+    sheet.showModal();
+  });
+  sheet.addEventListener("close", () => byId("log").append(byId("log-live")));
   byId("log-close").addEventListener("click", () => sheet.close());
   sheet.addEventListener("click", ({ target }) => { if (target === sheet) sheet.close(); }); // its backdrop
 }

@@ -29,6 +29,12 @@ export function snippetBox(request) {
     lasting.set("snippet", kind);
     show();
   };
+  // Copying by hand needs the whole text on the screen.
+  function selectWhole(text) {
+    code.textContent = text;
+    shortened.hidden = true;
+    getSelection().selectAllChildren(code);
+  }
   show();
   return el("div", { class: "snippet-box" },
     el("div", { class: "snippet-bar" },
@@ -36,7 +42,7 @@ export function snippetBox(request) {
         el("label", {},
           el("input", { type: "radio", name: group, value: name, checked: name === kind, onchange: () => choose(name) }),
           el("span", {}, t(`snippet.${name}`))))),
-      ...copyButton(() => writers[kind](request), (text) => selectAll(code, text))),
+      ...copyButton(() => writers[kind](request), selectWhole)),
     pre, shortened);
 }
 
@@ -64,10 +70,4 @@ function copyButton(textOf, blocked) {
     }, 2500);
   }
   return [button, status];
-}
-
-// Copying by hand needs the whole text on the screen.
-function selectAll(code, text) {
-  code.textContent = text;
-  getSelection().selectAllChildren(code);
 }

@@ -44,7 +44,7 @@ export const log = {
     "fact.versions": "version {from} → {to}",
     "fact.guestCartStays": "There is no room for the guest cart. It stays as it is.",
     "fact.moved": { zero: "no lines moved", one: "{n} line moved", other: "{n} lines moved" },
-    "fact.cut": { other: "{n} cut" },
+    "fact.cut": { one: "{n} quantity reduced", other: "{n} quantities reduced" },
     "fact.ready": "ready for checkout",
     "fact.warnings": { one: "{n} warning", other: "{n} warnings" },
     "fact.issues": { zero: "no issues", one: "{n} issue", other: "{n} issues" },
@@ -72,7 +72,7 @@ export const log = {
     "snippet.client": "Client library",
     copy: "Copy",
     copied: "Copied",
-    copyBlocked: "Press Ctrl+C",
+    copyBlocked: "Copy the selection",
     tokensShortened: "Tokens are shortened here. The copy has them in full.",
 
     sent: "Request",
@@ -169,7 +169,7 @@ export const log = {
     "snippet.client": "مكتبة العميل",
     copy: "نسخ",
     copied: "تم النسخ",
-    copyBlocked: "اضغط Ctrl+C",
+    copyBlocked: "انسخ النص المحدد",
     tokensShortened: "الرموز مختصرة هنا، وهي كاملة في النص المنسوخ.",
 
     sent: "الطلب",
