@@ -27,6 +27,7 @@ var verdicts = map[string]struct{ exchange, want string }{
 	"a merge":            {`{path: "/cart", answer: {status: 200, data: {version: 2, merge: {lines: 2, adjusted: [1], code: null}}}}`, `merged {"moved":2,"cut":1,"version":2}`},
 	"no room to merge":   {`{path: "/cart", answer: {status: 200, data: {version: 2, merge: {lines: 0, adjusted: [], code: "cart_full"}}}}`, `refused cart_full {"guestCartStays":true}`},
 	"a rule":             {`{method: "POST", answer: {status: 422, code: "insufficient_stock", message: "Only 3."}}`, `refused insufficient_stock Only 3. {}`},
+	"a rule at login":    {`{method: "POST", answer: {status: 422, code: "out_of_stock", message: "m", data: {merge: {lines: 1}}}}`, `refused out_of_stock m {"mergedFirst":true}`},
 	"another version":    {`{method: "PATCH", answer: {status: 412, code: "version_mismatch", message: "m", data: {version: 6}}}`, `conflict version_mismatch {"changedElsewhere":6}`},
 	"a stale token":      {`{answer: {status: 401, code: "unauthenticated", message: "m"}}`, `unauthenticated unauthenticated m {}`},
 	"too many":           {`{answer: {status: 429, code: "rate_limited", message: "m", headers: {"Retry-After": "2"}}}`, `busy rate_limited m {"retryAfter":2}`},

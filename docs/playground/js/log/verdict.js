@@ -68,7 +68,7 @@ function refusalOf({ status, code, message, data, header }) {
   if (status === 504) return verdict("unknown", { mayBeApplied: true }, { code });
   if (status >= 500) return verdict("failed", {}, service);
   if (code === "cart_invalid") return invalidOf(code, data.issues);
-  return verdict("refused", {}, service);
+  return verdict("refused", { mergedFirst: data?.merge?.lines > 0 || undefined }, service);
 }
 
 function invalidOf(code, issues) {

@@ -18,6 +18,7 @@ const phrases = {
   version: (n) => t("fact.version", { n: number(n) }),
   versions: ([from, to]) => t("fact.versions", { from: number(from), to: number(to) }),
   guestCartStays: says("fact.guestCartStays"),
+  mergedFirst: says("fact.mergedFirst"),
   moved: counts("fact.moved"),
   cut: counts("fact.cut"),
   lines: counts("fact.lines"),

@@ -43,6 +43,7 @@ export const log = {
     "fact.nowVersion": "now version {n}",
     "fact.versions": "version {from} → {to}",
     "fact.guestCartStays": "There is no room for the guest cart. It stays as it is.",
+    "fact.mergedFirst": "Before that, the guest cart was merged.",
     "fact.moved": { zero: "no lines moved", one: "{n} line moved", other: "{n} lines moved" },
     "fact.cut": { one: "{n} quantity reduced", other: "{n} quantities reduced" },
     "fact.ready": "ready for checkout",
@@ -125,6 +126,7 @@ export const log = {
     "fact.nowVersion": "الإصدار الآن {n}",
     "fact.versions": "الإصدار {from} ← {to}",
     "fact.guestCartStays": "لا مكان لسلة الزائر، فبقيت كما هي.",
+    "fact.mergedFirst": "وقبل ذلك دُمجت سلة الزائر.",
     "fact.moved": {
       zero: "لم ينتقل أي سطر", one: "انتقل سطر واحد", two: "انتقل سطران",
       few: "انتقلت {n} أسطر", many: "انتقل {n} سطرًا", other: "انتقل {n} سطر",
