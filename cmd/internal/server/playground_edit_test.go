@@ -118,6 +118,6 @@ func (p page) sentPatch(body string) {
 	p.until(fmt.Sprintf(`(() => {
 		const entry = document.querySelector(".entry:has(.patch) details");
 		if (entry) entry.open = true;
-		return entry?.querySelector("pre")?.textContent.replace(/": |\n */g, (space) => space.trim()) === %q;
+		return entry?.querySelector("pre.body")?.textContent.replace(/": |\n */g, (space) => space.trim()) === %q;
 	})()`, body))
 }

@@ -15,7 +15,7 @@ import { drawAccounts, startDevices } from "./shop/devices.js";
 startArt();
 const devices = startDevices();
 startTokenDialog();
-startLog(() => devices.active.cart.load());
+startLog({ repeated: () => devices.active.cart.load(), tries: (path) => tryOn(devices.active.cart, path) });
 startLanguage(byId("language"));
 await meetDemo();
 drawAccounts(devices);
@@ -23,3 +23,9 @@ startSubscriptions();
 const showArea = startTabs((area) => { if (area === "subscriptions") openSubscriptions(); });
 startScenarios(devices, showArea);
 await devices.loadAll();
+
+/** tryOn makes one of the log's example calls as the shopper of a device. */
+function tryOn(cart, path) {
+  if (path === "/cart") return cart.load();
+  return path === "/cart/validate" ? cart.validate() : cart.read(path);
+}
