@@ -31,6 +31,7 @@ export function differences(before, after) {
 const same = (member, a, b) => (member === "current_period_end" ? sameTime(a, b) : a === b);
 
 const events = [
+  ["started", (was, is) => !was && is.status === "trialing"],
   ["created", (was) => !was],
   ["activated", (was, is) => was.status === "trialing" && is.status === "active"],
   ["paid", (was, is) => was.status === "past_due" && is.status === "active"],

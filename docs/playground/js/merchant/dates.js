@@ -25,7 +25,7 @@ export function period(from, to) {
 
 /** minute returns the date and the time. */
 export function minute(text) {
-  return format({ ...asDay, hour: "2-digit", minute: "2-digit", hourCycle: "h23", timeZoneName: "short" }).format(dateOf(text));
+  return format({ ...asDay, hour: "2-digit", minute: "2-digit", hourCycle: "h23" }).format(dateOf(text));
 }
 
 /** clock returns the time of day where the reader is, to the second. */

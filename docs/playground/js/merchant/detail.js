@@ -24,7 +24,7 @@ export function startDetail() {
     event.preventDefault();
     closeDetail();
   });
-  panel().addEventListener("keydown", (event) => { if (event.key === "Escape") closeDetail(); });
+  byId("listing").addEventListener("keydown", (event) => { if (event.key === "Escape") closeDetail(); });
   panel().addEventListener("click", ({ target }) => { if (target === panel()) closeDetail(); }); // the backdrop
   new ResizeObserver(() => { if (panel().open) place(); }).observe(byId("subscriptions"));
   onLanguage(() => { if (shown) fetchAndDraw(shown.id); });

@@ -75,8 +75,8 @@ function unfold(open) {
 function drawActive() {
   const active = filtersIn(shown);
   const chips = active.filter(([name]) => name !== "status").map(([name, value]) => el("li", {},
-    el("button", { type: "button", class: "chip", "data-name": name, "aria-label": t("removeFilter", { name: t(labels[name]) }) },
-      el("span", { class: "hint" }, t(labels[name])), el("bdi", { dir: "ltr" }, value), icon("close"))));
+    el("button", { type: "button", class: "chip", "data-name": name, "aria-label": t("removeFilter", { filter: `${t(labels[name])} ${value}` }) },
+      el("span", { class: "hint" }, t(labels[name])), " ", el("bdi", { dir: "ltr" }, value), icon("close"))));
   const reset = active.length > 0 && el("li", {}, el("button", { type: "button", class: "plain" }, t("resetFilters")));
   byId("active-filters").replaceChildren(...[...chips, reset].filter(Boolean));
   byId("active-filters").hidden = active.length === 0;

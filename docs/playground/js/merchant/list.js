@@ -44,10 +44,13 @@ export function empty() {
   byId("subscription-list").replaceChildren();
 }
 
-/** list shows a page of the list and returns the answer. The focus stays where it is. */
+/** list shows a page of the list and returns the answer, or null without a token. */
 export async function list(query, { turning = false } = {}) {
   const asked = ++lastAsked;
-  if (!session.apiToken) return say(t("tokenNeeded"));
+  if (!session.apiToken) {
+    refuseNoToken();
+    return null;
+  }
   wait();
   const answer = await call("GET", `/subscriptions${query}`, { headers: asStore(), from: "merchant" });
   if (asked !== lastAsked) return answer; // a newer request replaces this one
@@ -60,10 +63,15 @@ export async function list(query, { turning = false } = {}) {
   return answer;
 }
 
+function refuseNoToken() {
+  byId("subscription-pages").hidden = true;
+  say(t("apiToken"), t("tokenNeeded"));
+}
+
 function wait() {
   const box = byId("subscription-list");
   box.ariaBusy = "true";
-  if (!box.querySelector("table")) box.replaceChildren(skeletonOf(8));
+  if (!box.hasChildNodes()) box.replaceChildren(skeletonOf(8));
 }
 
 function draw(query, page) {
@@ -121,7 +129,7 @@ function refuse(query, answer) {
   if (answer.status === 401 && session.store === "own") refuseToken(answer.message);
   shown = null;
   byId("subscription-pages").hidden = true;
-  const again = (passes(answer) || answer.status === 401) && el("button", { onclick: () => list(query) }, t("again"));
+  const again = passes(answer) && el("button", { onclick: () => list(query) }, t("again"));
   byId("subscription-list").replaceChildren(el("div", { class: "blank", role: "alert" },
     answer.code && el("code", { class: "refusal-code", dir: "ltr" }, answer.code),
     el("p", { class: "blank-title" }, answer.status === 404 ? t("notServed") : sentenceOf(answer)), again));

@@ -50,9 +50,11 @@ const groups = [
   ]],
 ];
 
+const timed = ["period", "groupMore"]; // have dates
+
 /** groupsOf returns the sections of a subscription. */
 export function groupsOf(s) {
-  const sections = groups.map(([title, members]) => section(t(title),
+  const sections = groups.map(([title, members]) => section(timed.includes(title) ? `${t(title)} · UTC` : t(title),
     members.filter(([name]) => name in s).map(([name, label, show]) => row(t(label), name, s[name] === null ? null : show(s[name], s)))));
   const metadata = Object.entries(s.metadata ?? {}).map(([name, value]) => row(name, `metadata.${name}`, code(asText(value))));
   if (metadata.length > 0) sections.push(section(t("metadata"), metadata));

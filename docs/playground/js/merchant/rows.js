@@ -17,7 +17,7 @@ export function tableOf(subscriptions, open) {
   return el("table", { class: "subscriptions", role: "table", "aria-label": t("subscriptions") },
     el("thead", { role: "rowgroup" }, el("tr", { role: "row" },
       el("th", { scope: "col", role: "columnheader" }, t("number")),
-      columns.map((column) => el("th", { scope: "col", role: "columnheader", class: `of-${column}` }, t(column))))),
+      columns.map((column) => el("th", { scope: "col", role: "columnheader", class: `of-${column}` }, t(column === "renews" ? "renewsYes" : column))))),
     el("tbody", { role: "rowgroup" }, subscriptions.map((s) => rowOf(s, open))));
 }
 
@@ -30,8 +30,9 @@ export function rowOf(s, open) {
     cell("product", el("span", { class: "name" }, s.product.name), " ", el("span", { class: "hint" }, s.variant.duration_text)),
     cell("price", el("bdi", {}, s.price.formatted)),
     cell("period", el("bdi", {}, period(s.current_period_start, s.current_period_end))),
-    cell("daysLeft", counted("days", s.days_remaining)),
-    cell("renews", el("span", { class: s.auto_renew ? "mark on" : "mark" }, t(s.auto_renew ? "renewsYes" : "renewsNo"))));
+    cell("daysLeft", el("span", { class: "in-table" }, counted("days", s.days_remaining)),
+      el("span", { class: "in-cards" }, counted("daysLeftOf", s.days_remaining))),
+    cell("renews", el("span", { class: s.auto_renew ? "mark on" : "mark" }, el("span", {}, t(s.auto_renew ? "renewsYes" : "renewsNo")))));
 }
 
 /** skeletonOf draws the place of n rows that are still on their way. */

@@ -14,8 +14,7 @@ export function startStoreSwitch(chosen) {
     radio.addEventListener("change", () => {
       session.store = radio.value;
       showStore();
-      if (session.apiToken) chosen();
-      else form.elements.token.focus();
+      chosen();
     });
   }
   form.addEventListener("submit", (event) => {

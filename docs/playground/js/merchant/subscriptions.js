@@ -1,5 +1,6 @@
 // The merchant's tab: what a store's own programs read with an API token.
 
+import { byId } from "../page/dom.js";
 import { closeDetail, openDetail, redrawDetail, startDetail } from "./detail.js";
 import { feed, forget, startFeed } from "./feed.js";
 import { emptyFeedPanel, feedIsSeen, startFeedPanel } from "./feedpanel.js";
@@ -23,9 +24,7 @@ export function startSubscriptions() {
 
 /** openSubscriptions is called when the tab is shown. The first time, it loads everything. */
 export function openSubscriptions() {
-  if (listed()) return;
-  list("");
-  if (session.apiToken) loadSummary();
+  if (!listed()) enter();
 }
 
 /**
@@ -53,7 +52,9 @@ async function enter(query = "") {
   clearSummary();
   empty();
   showFilters("");
+  byId("overview").hidden = !session.apiToken;
   const answer = await list(query);
+  byId("overview").hidden = !session.apiToken || answer?.status === 401;
   if (answer?.ok) loadSummary();
   return answer;
 }

@@ -50,7 +50,7 @@ function refusal(answer) {
 
 function figures({ mrr, ending }) {
   const revenue = mrr.map((m) => el("div", { class: "figure" },
-    el("dt", { title: t("mrrWhat") }, t("mrr")),
+    el("dt", {}, t("mrr")),
     el("dd", {}, el("bdi", { class: "big" }, money(m.amount, m.currency))),
     el("dd", { class: "hint" }, counted("mrrOf", m.subscriptions))));
   return el("dl", { class: "figures" },
