@@ -57,6 +57,21 @@ func TestLicenses_OfEachModuleAreListedAndAccepted(t *testing.T) {
 	}
 }
 
+// The license file of the fonts covers each of them. OFL-1.1 allows a program to embed them.
+func TestLicenses_OfFontsAreListedAndAccepted(t *testing.T) {
+	t.Parallel()
+	if license := licenseIn(t, "playground/fonts"); license != "OFL-1.1" {
+		t.Errorf("the fonts have the license %q, which nobody has accepted", license)
+	}
+	want := map[string]string{}
+	for _, family := range regexp.MustCompile(`font-family: "([^"]+)"`).FindAllStringSubmatch(string(read(t, "playground/css/fonts.css")), -1) {
+		want[family[1]] = "OFL-1.1"
+	}
+	if diff := gocmp.Diff(want, listed(t, string(read(t, "licenses.md")), "Fonts")); diff != "" {
+		t.Errorf("fonts (-fonts.css +licenses.md):\n%s", diff)
+	}
+}
+
 // The other modules of the repository are not part of anything that is given away, and need many
 // modules, so the page does not list them.
 func TestLicenses_OfTheOtherModulesAreAccepted(t *testing.T) {
