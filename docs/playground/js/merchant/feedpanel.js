@@ -87,14 +87,14 @@ function drawState() {
 
 function drawRefresh() {
   byId("feed-refresh").hidden = unseen === 0;
-  byId("feed-refresh").textContent = counted("refreshAfter", unseen);
+  byId("feed-unseen").textContent = counted("refreshAfter", unseen);
 }
 
 function rowOf(change) {
   const gone = change.event === "deleted";
   return el("li", { class: "feed-row", "data-event": change.event },
     el("p", { class: "feed-head" },
-      gone ? el("b", {}, `#${change.id}`) : el("button", { class: "link", "aria-label": t("show", { id: change.id }), onclick: () => open(change.id) }, `#${change.id}`),
+      gone ? el("b", {}, `#${change.id}`) : el("button", { class: "link", "aria-label": t("show", { id: `#${change.id}` }), onclick: () => open(change.id) }, `#${change.id}`),
       el("span", { class: "feed-event" }, sentenceOf(change)),
       el("time", { class: "hint", dateTime: change.at }, clock(change.seen))),
     !gone && change.differences.length > 0 && el("ul", { class: "differences" }, change.differences.map(differenceOf)));

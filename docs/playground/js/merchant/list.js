@@ -19,13 +19,13 @@ let lastAsked = 0;
 /** startList calls opened with the ID of a row that is chosen. */
 export function startList(opened) {
   open = opened;
-  const turn = (link) => () => { if (shown?.page[link]) list(ofLink(shown.page[link]), { turning: true }); };
+  const turn = (link) => () => { if (shown?.page[link]) list(ofLink(shown.page[link]), { reveal: true }); };
   byId("page-prev").addEventListener("click", turn("prev_page_url"));
   byId("page-next").addEventListener("click", turn("next_page_url"));
   byId("page-jump").addEventListener("submit", (event) => {
     event.preventDefault();
     const page = event.target.elements.page.value.trim();
-    if (page && shown) list(atPage(shown.query, page), { turning: true });
+    if (page && shown) list(atPage(shown.query, page), { reveal: true });
   });
   onLanguage(() => { if (shown) list(shown.query); });
 }
@@ -44,8 +44,8 @@ export function empty() {
   byId("subscription-list").replaceChildren();
 }
 
-/** list shows a page of the list and returns the answer, or null without a token. */
-export async function list(query, { turning = false } = {}) {
+/** list shows a page of the list and returns the answer, or null without a token. reveal scrolls to it. */
+export async function list(query, { reveal = false } = {}) {
   const asked = ++lastAsked;
   if (!session.apiToken) {
     refuseNoToken();
@@ -58,7 +58,7 @@ export async function list(query, { turning = false } = {}) {
   clearErrors(byId("page-jump"));
   if (answer.ok) {
     draw(query, answer.data);
-    if (turning) keepInView();
+    if (reveal) scrollToTop();
   } else refuse(query, answer);
   return answer;
 }
@@ -103,7 +103,7 @@ function position(page) {
 
 function sayPastEnd(query, page) {
   say(t("pastEnd", { page: number(page.current_page) }), t("pastEndWhy"),
-    el("button", { onclick: () => list(atPage(query, "1"), { turning: true }) }, t("firstPage")));
+    el("button", { onclick: () => list(atPage(query, "1"), { reveal: true }) }, t("firstPage")));
 }
 
 function sayNone(query) {
@@ -135,10 +135,10 @@ function refuse(query, answer) {
     el("p", { class: "blank-title" }, answer.status === 404 ? t("notServed") : sentenceOf(answer)), again));
 }
 
-/** keepInView scrolls to the top of the list if that has left the window. */
-function keepInView() {
-  const top = byId("listing");
-  if (top.getBoundingClientRect().top < 0) top.scrollIntoView({ block: "start" });
+/** scrollToTop shows the top of the list if it is outside the window, or nearly so. */
+function scrollToTop() {
+  const { top } = byId("listing").getBoundingClientRect();
+  if (top < 0 || top > innerHeight * 0.7) byId("listing").scrollIntoView({ block: "start" });
 }
 
 /** replaceRow redraws one row after a change. Rows of other pages are not shown. */

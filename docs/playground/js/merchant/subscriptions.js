@@ -13,10 +13,10 @@ import { clearSummary, loadSummary, startSummary } from "./summary.js";
 /** startSubscriptions must run after meetDemo. */
 export function startSubscriptions() {
   startStoreSwitch(enter);
-  startFilters(find);
+  startFilters((query) => find(query));
   startList(openDetail);
   startDetail();
-  startSummary((status) => find(onlyStatus(status)));
+  startSummary((status) => find(onlyStatus(status), { reveal: true }));
   startFeed();
   startFeedPanel({ opened: openDetail, refreshed: refreshAll });
   feed.addEventListener("change", ({ detail }) => redrawChanged(detail));
@@ -59,10 +59,9 @@ async function enter(query = "") {
   return answer;
 }
 
-function find(query) {
+function find(query, options) {
   closeDetail();
-  feedIsSeen();
-  return list(query);
+  return list(query, options);
 }
 
 function refreshAll() {
