@@ -39,7 +39,7 @@ func TestPlaygroundMerchant_FiltersByStatusAtOnceAndByTheOthersTogether(t *testi
 
 	p.press(`#active-filters [data-name="customerEmail"]`)
 	p.listed("/subscriptions?status=active,canceled")
-	p.until(`document.querySelector("[name='customerEmail']").value === ""`)
+	p.until(`document.querySelector("[name='customerEmail']").value === "" && document.activeElement.name === "customerEmail"`)
 	p.press(`#active-filters button:not([data-name])`)
 	p.rows(15, 5048)
 	p.until(`!document.querySelector("#status-filter :checked")`)
@@ -98,6 +98,10 @@ func TestPlaygroundMerchant_ShowsASubscriptionBesideTheListOrOverIt(t *testing.T
 	p.until(`document.querySelector("#subscription-details:not(:modal)[open]") && document.activeElement.textContent === "#5045"`)
 	p.until(`document.querySelector("[data-subscription='5045']").ariaCurrent === "true"`)
 	p.until(`[...document.querySelectorAll(".members dt code")].some((name) => name.textContent === "next_retry_at")`)
+	p.press(`#tab-store`)
+	p.press(`#tab-subscriptions`)
+	p.until(`document.querySelector("#subscription-details:not(:modal)[open]")`)
+	p.with(`#subscription-title`, `control.focus()`)
 	p.do(chromedp.KeyEvent("\x1b"))
 	p.until(`!document.querySelector("#subscription-details").open && document.activeElement.textContent === "#5045"`)
 
@@ -105,7 +109,9 @@ func TestPlaygroundMerchant_ShowsASubscriptionBesideTheListOrOverIt(t *testing.T
 	p.press(`[data-subscription="5046"] button`)
 	p.until(`document.querySelector("#subscription-details:modal") && document.activeElement.textContent === "#5046"`)
 	p.until(`[...document.querySelectorAll(".members > div")].every((member) => member.querySelector("dd").offsetTop > member.querySelector("dt").offsetTop)`)
-	p.until(`document.documentElement.scrollWidth <= 320`)
+	p.press(`#subscription-details summary`)
+	p.until(`document.querySelector("#subscription-details pre").textContent.includes('"paused_remaining_days"')`)
+	p.until(`document.documentElement.scrollWidth <= 320 && document.querySelector("#subscription-details").scrollWidth <= 320`)
 	p.press(`#subscription-details .sign`)
 	p.until(`!document.querySelector("#subscription-details").open && document.activeElement.textContent === "#5046"`)
 }

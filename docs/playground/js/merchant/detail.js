@@ -26,7 +26,7 @@ export function startDetail() {
   });
   byId("listing").addEventListener("keydown", (event) => { if (event.key === "Escape") closeDetail(); });
   panel().addEventListener("click", ({ target }) => { if (target === panel()) closeDetail(); }); // the backdrop
-  new ResizeObserver(() => { if (panel().open) place(); }).observe(byId("subscriptions"));
+  new ResizeObserver(([{ contentRect }]) => { if (panel().open && contentRect.width > 0) place(); }).observe(byId("subscriptions"));
   onLanguage(() => { if (shown) fetchAndDraw(shown.id); });
 }
 

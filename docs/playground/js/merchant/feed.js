@@ -28,6 +28,7 @@ let cursor = "";
 let caughtUp = false;
 let run = 0;       // counts starts and stops, so that a late answer of an old run is dropped
 let wake = () => {};
+let early = false; // whether the next request must not wait
 let activeAt = 0;
 
 export function startFeed() {
@@ -45,6 +46,7 @@ export async function follow() {
   become(caughtUp ? "on" : "reading");
   let pause = every;
   while (mine === run) {
+    early = false;
     if (watched()) {
       const answer = await readToTheEnd(mine);
       if (mine !== run) return;
@@ -52,7 +54,7 @@ export async function follow() {
       else if (!await survives(answer)) return;
       pause = answer.ok ? every : Math.min(pause * 2, slowest);
     }
-    await nap(pause);
+    if (!early) await nap(pause);
     if (mine === run && Date.now() - activeAt > idleAfter) stop("idle");
   }
 }
@@ -73,7 +75,10 @@ export function forget() {
 }
 
 /** checkNow makes the next request immediately. */
-export const checkNow = () => wake();
+export function checkNow() {
+  early = true;
+  wake();
+}
 
 /** caughtUpNow resolves when the feed has read to the end, or has stopped. */
 export function caughtUpNow() {

@@ -26,8 +26,9 @@ export function startFilters(apply) {
   byId("active-filters").addEventListener("click", ({ target }) => {
     const remove = target.closest("button");
     if (!remove) return;
-    byId("filters-toggle").focus(); // the button that has the focus is about to go
-    apply(remove.dataset.name ? without(shown, remove.dataset.name) : "");
+    const { name } = remove.dataset;
+    focusNear(form.elements[name]); // the button that has the focus is about to go
+    apply(name ? without(shown, name) : "");
   });
   onLanguage(drawActive);
 }
@@ -69,6 +70,10 @@ const unfolded = () => byId("filters-toggle").getAttribute("aria-expanded") === 
 function unfold(open) {
   byId("filters-toggle").setAttribute("aria-expanded", String(open));
   byId("filter-fields").classList.toggle("open", open);
+}
+
+function focusNear(control) {
+  (control?.checkVisibility() ? control : boxes()[0]).focus();
 }
 
 // The states are not among these chips: the boxes show them.
