@@ -63,8 +63,8 @@ function translate(root) {
   document.title = t("title");
 }
 
-// Arabic with Western digits, as in the service's texts.
-const tag = () => (language() === "ar" ? "ar-u-nu-latn" : "en");
+/** tag is for Intl: Arabic with Western digits, as in the service's texts. */
+export const tag = () => (language() === "ar" ? "ar-u-nu-latn" : "en");
 
 /** money formats an amount in major units, as the service does. */
 export function money(amount, currency) {
