@@ -57,7 +57,7 @@ func (c *demoCommand) Run(ctx context.Context, out output) error {
 	defer rdb.Close()
 	apiFailures := c.useRedis(&parts, rdb)
 	now := time.Now()
-	memory := sampleCatalog(now)
+	memory := sampleCatalog(now, parts.BasePath)
 	parts.Catalog, parts.Coupons = memory, memory
 	parts.Stores = auth.NewMemoryStores(money.Known, sample.Stores()...)
 	token, err := parts.JWT.Sign(c.DefaultStore, "1001", 24*time.Hour)
@@ -74,9 +74,16 @@ func (c *demoCommand) Run(ctx context.Context, out output) error {
 	return c.run(ctx, parts, &server.Admin{Metrics: parts.Metrics}, 0, func(sockets listeners) { c.welcome(out, sockets, token, apiToken) })
 }
 
-// sampleCatalog returns the products and coupons of the sample stores.
-func sampleCatalog(now time.Time) *catalog.Memory {
-	memory := catalog.NewMemory(sample.Products())
+// sampleCatalog returns the products and coupons of the sample stores, with pictures below
+// the base path.
+func sampleCatalog(now time.Time, basePath string) *catalog.Memory {
+	products := sample.Products()
+	for _, list := range products {
+		for _, p := range list {
+			p.Image.URL = basePath + p.Image.URL
+		}
+	}
+	memory := catalog.NewMemory(products)
 	for store, coupons := range sample.Coupons(now) {
 		for _, c := range coupons {
 			memory.PutCoupon(store, c)
