@@ -36,7 +36,8 @@ type customerKey struct{ store, id int64 }
 var _ Source = (*Memory)(nil)
 
 // NewMemory returns a source of the given subscriptions. Filters match the given customers.
-// It signs page links with a random key, so they become invalid when the process ends.
+// It signs page links with a random key, so they become invalid when the process ends. The
+// caller must not modify the given subscriptions afterwards.
 func NewMemory(customers []Customer, all []Subscription) *Memory {
 	m := &Memory{
 		byStore:   map[int64]*memoryStore{},
@@ -47,9 +48,9 @@ func NewMemory(customers []Customer, all []Subscription) *Memory {
 	for _, c := range customers {
 		m.customers[customerKey{c.StoreID, c.ID}] = &c
 	}
-	for _, s := range all {
-		of := m.of(s.StoreID)
-		of.rows = append(of.rows, &s)
+	for i := range all {
+		of := m.of(all[i].StoreID)
+		of.rows = append(of.rows, &all[i])
 	}
 	for _, of := range m.byStore {
 		slices.SortFunc(of.rows, func(a, b *Subscription) int { return cmp.Compare(b.ID, a.ID) })

@@ -2,6 +2,7 @@ package sample
 
 import (
 	"fmt"
+	"iter"
 	"strconv"
 	"time"
 
@@ -22,26 +23,35 @@ const (
 	longListCustomer = 3001
 )
 
-// LongList returns n subscriptions of the LongListStore, so that a list has many pages, and
-// their customers. Each customer has four.
-func LongList(n int, now time.Time) ([]subscriptions.Customer, []subscriptions.Subscription) {
-	now = now.UTC().Truncate(time.Second)
-	offers := longListOffers()
+// LongListCustomers returns the customers of LongList. Each has four subscriptions.
+func LongListCustomers(n int) []subscriptions.Customer {
 	customers := make([]subscriptions.Customer, (n+3)/4)
 	for i := range customers {
 		customers[i] = subscriptions.Customer{
-			StoreID: offers[0].store, ID: longListCustomer + int64(i), Email: fmt.Sprintf("customer%d@example.com", i+1),
+			StoreID: LongListStore().ID, ID: longListCustomer + int64(i), Email: fmt.Sprintf("customer%d@example.com", i+1),
 			Phone: strconv.Itoa(560_000_001 + i), CallingCode: callingCodeOf(i),
 		}
 	}
-	all := make([]subscriptions.Subscription, n)
+	return customers
+}
+
+// LongList yields n subscriptions of the LongListStore, so that a list has many pages. Their
+// dates are relative to now.
+func LongList(n int, now time.Time) iter.Seq[subscriptions.Subscription] {
+	now = now.UTC().Truncate(time.Second)
+	offers := longListOffers()
 	begin := now.AddDate(-longListYears, 0, 0)
-	for i := range all {
-		start := begin.Add(now.Sub(begin) / time.Duration(n) * time.Duration(i)).Truncate(time.Second)
-		customer := customers[i*7%len(customers)].ID
-		all[i] = offers[i%len(offers)].aged(longListFirst+int64(i), customer, start, now)
+	apart := now.Sub(begin) / time.Duration(n)
+	customers := (n + 3) / 4
+	return func(yield func(subscriptions.Subscription) bool) {
+		for i := range n {
+			start := begin.Add(apart * time.Duration(i)).Truncate(time.Second)
+			customer := longListCustomer + int64(i%customers)
+			if !yield(offers[i%len(offers)].aged(longListFirst+int64(i), customer, start, now)) {
+				return
+			}
+		}
 	}
-	return customers, all
 }
 
 // longListOffers returns the plans that the subscriptions are for.

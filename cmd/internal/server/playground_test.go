@@ -203,7 +203,7 @@ func TestPlayground_EveryFileIsServedUnderTheBasePathAndBoundToItsOrigin(t *test
 
 func TestPlayground_GivesTokensOnlyToItsOwnOrigin(t *testing.T) {
 	t.Parallel()
-	lent := server.Playground{CustomerJWT: "a.b.c"}
+	lent := server.Playground{Demo: &server.Demo{CustomerJWT: "a.b.c"}}
 	s := openShop(t, embeddedRedis(t), withPlayground(lent), func(p *server.Parts) { p.CORSOrigins = []string{"*"} })
 	a := get(t, s.URL+"/playground/demo.json", "Origin", "https://elsewhere.example.com")
 	if a.StatusCode != http.StatusOK || a.Header.Get("Cache-Control") != "no-store" {
