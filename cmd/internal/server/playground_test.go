@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"os/exec"
 	"path"
-	"strings"
 	"testing"
 	"time"
 
@@ -201,7 +200,7 @@ func TestPlayground_EveryFileIsServedUnderTheBasePathAndBoundToItsOrigin(t *test
 	}
 }
 
-func TestPlayground_GivesTokensOnlyToItsOwnOrigin(t *testing.T) {
+func TestPlayground_OffersNothingToOtherOriginsAndOnlyInTheDemo(t *testing.T) {
 	t.Parallel()
 	lent := server.Playground{Demo: &server.Demo{CustomerJWT: "a.b.c"}}
 	s := openShop(t, embeddedRedis(t), withPlayground(lent), func(p *server.Parts) { p.CORSOrigins = []string{"*"} })
@@ -214,6 +213,8 @@ func TestPlayground_GivesTokensOnlyToItsOwnOrigin(t *testing.T) {
 	}
 	bare := openShop(t, embeddedRedis(t), withPlayground(server.Playground{}))
 	bare.guest(t).refused(404, "not_found", "GET", "/playground/demo.json", "")
+	bare.guest(t).refused(404, "not_found", "PATCH", "/playground/products/1", `{"price":1}`)
+	bare.guest(t).refused(404, "not_found", "POST", "/playground/subscriptions", `{}`)
 }
 
 func withPlayground(p server.Playground) func(*server.Parts) {
