@@ -15,7 +15,11 @@ import (
 	"commerce/auth/problem"
 	"commerce/cart"
 	"commerce/cart/service"
+	"commerce/cart/wire"
 )
+
+// object is a JSON object by member name.
+type object wire.Object
 
 // request is a client's request to change the cart.
 type request struct {
@@ -29,9 +33,11 @@ type request struct {
 func readRequest(c *gin.Context, basePath string) (r request, err error) {
 	var body []byte
 	if c.Request.Method != http.MethodDelete {
-		if body, r.members, err = readBody(c.Request); err != nil {
+		var members wire.Object
+		if body, members, err = wire.ReadBody(c.Request); err != nil {
 			return r, err
 		}
+		r.members = object(members)
 	}
 	r.item, _ = cart.ParseLineID(c.Param("item_id"))
 	r.on, err = conditionsOf(c.Request, basePath, body)
@@ -44,9 +50,9 @@ func (o object) has(name string) bool {
 	return ok && v.Kind() != 'n'
 }
 
-// whole reads a member with wholeNumber.
+// whole reads a member with wire.WholeNumber.
 func (o object) whole(name string) (int64, *problem.Error) {
-	n, ok := wholeNumber(o[name])
+	n, ok := wire.WholeNumber(o[name])
 	if !ok {
 		return 0, problem.New(problem.ValidationFailed, name, textWholeNumber, name)
 	}
@@ -139,10 +145,10 @@ func (o object) plan() (*int64, *problem.Error) {
 	}
 	id := o[name]
 	if id.Kind() == '{' {
-		inner, _ := parseObject(id)
+		inner, _ := wire.ParseObject(id)
 		id = inner["id"]
 	}
-	n, ok := wholeNumber(id)
+	n, ok := wire.WholeNumber(id)
 	if !ok {
 		return nil, problem.New(problem.ValidationFailed, name, textPlanShape)
 	}
@@ -159,7 +165,8 @@ func (o object) fields() (map[string]string, *problem.Error) {
 	if o[name].Kind() != '{' {
 		return nil, problem.New(problem.ValidationFailed, name, textObject, name)
 	}
-	given, _ := parseObject(o[name])
+	parsed, _ := wire.ParseObject(o[name])
+	given := object(parsed)
 	fields := make(map[string]string, len(given))
 	var refusals []*problem.Error
 	for _, key := range slices.Sorted(maps.Keys(given)) {

@@ -3,8 +3,6 @@ package carthttp
 import (
 	"errors"
 	"math"
-	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -12,11 +10,10 @@ import (
 
 	"commerce/auth/problem"
 	"commerce/cart"
+	"commerce/cart/wire"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	"pgregory.net/rapid"
 )
 
 // codeOf returns the code of a problem.Error; "" for any other error or nil.
@@ -26,102 +23,6 @@ func codeOf(err error) problem.Code {
 		return e.Code
 	}
 	return ""
-}
-
-func TestWholeNumber(t *testing.T) {
-	t.Parallel()
-	for number, want := range map[string]int64{
-		"0": 0, "-0": 0, "7": 7, "-7": -7, "0.0": 0, "2.0": 2, "2.00e0": 2, "20e-1": 2, "1e2": 100, "1.5e1": 15, "0.5E+1": 5,
-		"9223372036854775807": math.MaxInt64, "9223372036854775806.0": math.MaxInt64 - 1,
-		"9007199254740993": 1<<53 + 1, "9007199254740993.0": 1<<53 + 1, // no float64 has this value
-		"9223372036854775808": math.MaxInt64, "1e18": 1e18, "1e19": math.MaxInt64, "1e999999999999999999999": math.MaxInt64,
-		"-9223372036854775808": math.MinInt64, "-1e400": math.MinInt64, "0e999999999999999999999": 0,
-	} {
-		if got, ok := wholeNumber(jsontext.Value(number)); !ok || got != want {
-			t.Errorf("%s is %d, %v, want %d", number, got, ok, want)
-		}
-	}
-	for _, other := range []string{
-		"1.5", "-0.1", "1e-1", "15e-1", "1.00000000000000000001", "0.99999999999999999999", "1e-400", "1e-999999999999999999999",
-		`"2"`, `""`, "null", "true", "{}", "[]", "",
-	} {
-		if got, ok := wholeNumber(jsontext.Value(other)); ok {
-			t.Errorf("%s was parsed as %d", other, got)
-		}
-	}
-}
-
-func TestWholeNumber_ReadsEveryInt64(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		n := rapid.Int64().Draw(t, "n")
-		zeros := rapid.IntRange(0, 30).Draw(t, "zeros")
-		written := jsontext.Int(n).String()
-		for _, as := range []string{written, written + ".0" + strings.Repeat("0", zeros), written + strings.Repeat("0", zeros) + "e-" + jsontext.Int(int64(zeros)).String()} {
-			if got, ok := wholeNumber(jsontext.Value(as)); !ok || got != n {
-				t.Fatalf("%s is %d, %v", as, got, ok)
-			}
-		}
-	})
-}
-
-func TestReadBody_IsStrict(t *testing.T) {
-	t.Parallel()
-	deepest := strings.Repeat(`{"a":`, maxDepth-1) + "{}" + strings.Repeat("}", maxDepth-1)
-	for name, tc := range map[string]struct {
-		body string
-		want problem.Code
-	}{
-		"an object":             {` {"product_id": 1} `, ""},
-		"the maximum depth":     {deepest, ""},
-		"the maximum size":      {`{"a":"` + strings.Repeat("x", maxBody-8) + `"}`, ""},
-		"an empty body":         {"", problem.MalformedJSON},
-		"not JSON":              {"product_id=1", problem.MalformedJSON},
-		"a list":                {`[{"product_id":1}]`, problem.MalformedJSON},
-		"a number":              {"1", problem.MalformedJSON},
-		"null":                  {"null", problem.MalformedJSON},
-		"cut off":               {`{"product_id":1`, problem.MalformedJSON},
-		"data after it":         {`{"product_id":1}x`, problem.MalformedJSON},
-		"another after it":      {`{"product_id":1}{}`, problem.MalformedJSON},
-		"a member twice":        {`{"qty":1,"qty":2}`, problem.MalformedJSON},
-		"a member twice within": {`{"fields":{"a":"1","a":"2"}}`, problem.MalformedJSON},
-		"the same name escaped": {`{"qty":1,"\u0071ty":2}`, problem.MalformedJSON},
-		"invalid UTF-8":         {"{\"notice\":\"\xff\"}", problem.MalformedJSON},
-		"half a surrogate pair": {`{"notice":"\ud800"}`, problem.MalformedJSON},
-		"a byte order mark":     {"\ufeff{}", problem.MalformedJSON},
-		"too deep":              {`{"a":` + deepest + `}`, problem.MalformedJSON},
-		"too large":             {`{"a":"` + strings.Repeat("x", maxBody-7) + `"}`, problem.BodyTooLarge},
-	} {
-		_, _, err := readBody(httptest.NewRequest("POST", "/", strings.NewReader(tc.body)))
-		if got := codeOf(err); got != tc.want || (err == nil) != (tc.want == "") {
-			t.Errorf("%s: %v, want %q", name, err, tc.want)
-		}
-	}
-}
-
-func TestReadBody_WantsJSONInUTF8(t *testing.T) {
-	t.Parallel()
-	for _, tc := range []struct {
-		header http.Header
-		want   problem.Code
-	}{
-		{http.Header{}, ""},
-		{http.Header{"Content-Type": {"application/json"}}, ""},
-		{http.Header{"Content-Type": {"Application/JSON; charset=UTF-8"}}, ""},
-		{http.Header{"Content-Type": {"application/json"}, "Content-Encoding": {"identity"}}, ""},
-		{http.Header{"Content-Type": {"application/json; charset=utf-16"}}, problem.UnsupportedMediaType},
-		{http.Header{"Content-Type": {"text/json"}}, problem.UnsupportedMediaType},
-		{http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}, problem.UnsupportedMediaType},
-		{http.Header{"Content-Type": {""}}, problem.UnsupportedMediaType},
-		{http.Header{"Content-Type": {"application/json", "application/json"}}, problem.UnsupportedMediaType},
-		{http.Header{"Content-Encoding": {"gzip"}}, problem.UnsupportedMediaType},
-	} {
-		r := httptest.NewRequest("POST", "/", strings.NewReader("{}"))
-		r.Header = tc.header
-		if _, _, err := readBody(r); codeOf(err) != tc.want {
-			t.Errorf("%v: %v, want %q", tc.header, err, tc.want)
-		}
-	}
 }
 
 func TestAddition(t *testing.T) {
@@ -147,11 +48,11 @@ func TestAddition(t *testing.T) {
 		},
 		`{"product_id":1,"notice":"` + longest + `"}`: {ProductID: 1, Quantity: 1, Notice: longest, QuantityMember: "qty"},
 	} {
-		members, err := parseObject([]byte(body))
+		members, err := wire.ParseObject([]byte(body))
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, refusal := request{members: members}.addition()
+		got, refusal := request{members: object(members)}.addition()
 		if refusal != nil {
 			t.Errorf("%.80s: %v", body, refusal)
 		}
@@ -189,11 +90,11 @@ func TestAddition_NamesEveryInvalidMember(t *testing.T) {
 		`{"product_id":1,"fields":{"a":1,"b":"x\u0000","c":[]}}`:                    {"fields.a", "fields.b", "fields.c"},
 		`{"qty":0,"subscription_plan":"x","fields":{"a":1},"notice":1}`:             {"fields.a", "notice", "product_id", "qty", "subscription_plan"},
 	} {
-		members, err := parseObject([]byte(body))
+		members, err := wire.ParseObject([]byte(body))
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, e := request{members: members}.addition()
+		_, e := request{members: object(members)}.addition()
 		if e == nil || e.Code != problem.ValidationFailed {
 			t.Errorf("%.80s: %v", body, e)
 			continue
@@ -240,11 +141,11 @@ func TestEdit(t *testing.T) {
 		`{"quantity":null,"fields":null,"subscription_plan":null,"notice":"x"}`:    {at: []string{"fields", "quantity", "subscription_plan"}},
 		`{"qty":-1,"fields":[],"subscription_plan":"x","notice":7,"product_id":6}`: {at: []string{"fields", "notice", "product_id", "qty", "subscription_plan"}},
 	} {
-		members, err := parseObject([]byte(body))
+		members, err := wire.ParseObject([]byte(body))
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, refusal := request{item: "5.p51", members: members}.edit()
+		got, refusal := request{item: "5.p51", members: object(members)}.edit()
 		if refusal == nil {
 			if diff := cmp.Diff(want.edit, got.Edit); diff != "" || want.at != nil {
 				t.Errorf("%s: accepted (-want +got)\n%s", body, diff)
@@ -285,11 +186,11 @@ func TestCouponCode(t *testing.T) {
 		`{"coupon":"T\u0000"}`:                {"", "coupon", []string{"coupon"}},
 		`{}`:                                  {"", "coupon", []string{"coupon"}},
 	} {
-		members, err := parseObject([]byte(body))
+		members, err := wire.ParseObject([]byte(body))
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, refusal := request{members: members}.couponCode()
+		got, refusal := request{members: object(members)}.couponCode()
 		var at []string
 		if refusal != nil {
 			for _, f := range refusal.Faults {
@@ -309,14 +210,14 @@ func FuzzAddition(f *testing.F) {
 	f.Add([]byte(`{"product_id":1,"fields":{"a":"\u0000"}}`))
 	f.Add([]byte(`{"qty":1,"qty":2}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		members, err := parseObject(body)
+		members, err := wire.ParseObject(body)
 		if err != nil {
 			if codeOf(err) != problem.MalformedJSON {
 				t.Fatalf("refused with %v", err)
 			}
 			return
 		}
-		a, e := request{members: members}.addition()
+		a, e := request{members: object(members)}.addition()
 		if e != nil {
 			if e.Code != problem.ValidationFailed || len(e.Members("en")) == 0 {
 				t.Fatalf("refused with %v", e)

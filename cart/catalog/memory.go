@@ -47,6 +47,23 @@ func (m *Memory) Put(store int64, p *cart.Product) {
 	m.products[productKey{store, p.ID}] = p
 }
 
+// Change replaces a product with a copy that change has modified, and returns the copy; nil
+// if the store does not have the product. Other changes wait meanwhile. change must replace
+// what the product points to, because others read it.
+func (m *Memory) Change(store, id int64, change func(*cart.Product)) *cart.Product {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	key := productKey{store, id}
+	old := m.products[key]
+	if old == nil {
+		return nil
+	}
+	changed := *old
+	change(&changed)
+	m.products[key] = &changed
+	return &changed
+}
+
 // Delete removes a product.
 func (m *Memory) Delete(store, id int64) {
 	m.mu.Lock()

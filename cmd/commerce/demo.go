@@ -11,13 +11,12 @@ import (
 	"github.com/alicebob/miniredis/v2"
 
 	"commerce/auth"
-	"commerce/auth/quota"
+	"commerce/auth/store"
 	"commerce/cart/catalog"
 	"commerce/cart/money"
 	"commerce/cmd/internal/server"
 	"commerce/deploy/connect"
 	"commerce/deploy/sample"
-	"commerce/subscriptions"
 )
 
 type demoCommand struct {
@@ -57,26 +56,29 @@ func (c *demoCommand) Run(ctx context.Context, out output) error {
 	defer rdb.Close()
 	apiFailures := c.useRedis(&parts, rdb)
 	now := time.Now()
-	memory := sampleCatalog(now)
-	parts.Catalog, parts.Coupons = memory, memory
-	parts.Stores = auth.NewMemoryStores(money.Known, sample.Stores()...)
-	token, err := parts.JWT.Sign(c.DefaultStore, "1001", 24*time.Hour)
-	if err != nil {
-		return fmt.Errorf("sign the demo's token: %w", err)
-	}
-	apiToken, err := offerSubscriptions(&parts, c.DefaultStore, now, apiFailures)
+	parts.Stores = auth.NewMemoryStores(money.Known, append(sample.Stores(), sample.LongListStore())...)
+	memory := demoMemory{sampleCatalog(now, parts.BasePath), demoSubscriptions(now)}
+	parts.Catalog, parts.Coupons, parts.Subscriptions = memory.catalog, memory.catalog, memory.subscriptions
+	demo, err := c.offer(&parts, memory, now, apiFailures)
 	if err != nil {
 		return err
 	}
 	if parts.Playground != nil {
-		parts.Playground.CustomerJWT, parts.Playground.APIToken = token, apiToken
+		parts.Playground.Demo = demo
 	}
-	return c.run(ctx, parts, &server.Admin{Metrics: parts.Metrics}, 0, func(sockets listeners) { c.welcome(out, sockets, token, apiToken) })
+	return c.run(ctx, parts, &server.Admin{Metrics: parts.Metrics}, 0, func(sockets listeners) { c.welcome(out, sockets, demo.CustomerJWT, demo.APIToken) })
 }
 
-// sampleCatalog returns the products and coupons of the sample stores.
-func sampleCatalog(now time.Time) *catalog.Memory {
-	memory := catalog.NewMemory(sample.Products())
+// sampleCatalog returns the products and coupons of the sample stores, with pictures below
+// the base path.
+func sampleCatalog(now time.Time, basePath string) *catalog.Memory {
+	products := sample.Products()
+	for _, list := range products {
+		for _, p := range list {
+			p.Image.URL = basePath + p.Image.URL
+		}
+	}
+	memory := catalog.NewMemory(products)
 	for store, coupons := range sample.Coupons(now) {
 		for _, c := range coupons {
 			memory.PutCoupon(store, c)
@@ -86,21 +88,6 @@ func sampleCatalog(now time.Time) *catalog.Memory {
 		memory.PutUse(u.Store, u.Code, u.Customer, u.Order)
 	}
 	return memory
-}
-
-// offerSubscriptions adds the sample subscriptions to parts, and returns a new API
-// token of the store.
-func offerSubscriptions(parts *server.Parts, store int64, now time.Time, failures *quota.Quota) (token string, err error) {
-	secret, sum, err := auth.NewAPISecret(rand.Reader)
-	if err != nil {
-		return "", fmt.Errorf("make the demo's API token: %w", err)
-	}
-	made := auth.APIToken{ID: 1, StoreID: store, Name: "demo", Hash: sum, CreatedAt: now}
-	parts.Subscriptions = subscriptions.NewMemory(sample.Customers(), sample.Subscriptions(now))
-	parts.APITokens = auth.NewAPITokens(auth.APITokensConfig{
-		Source: auth.NewMemoryAPITokens(made), Stores: parts.Stores, Failures: failures,
-	})
-	return "1|" + secret, nil
 }
 
 // AfterApply sets the demo's own defaults. Kong calls it after it has read the settings.
@@ -172,10 +159,18 @@ API description: %[1]s/openapi.yaml   Stop with Ctrl-C.
 // storeKey returns the publishable key of the demo's default store, "" if there is no
 // store with that id.
 func (c *demoCommand) storeKey() string {
-	for _, store := range sample.Stores() {
-		if store.ID == c.DefaultStore {
-			return store.PublicKeys[0]
-		}
+	if s := c.store(); s != nil {
+		return s.PublicKeys[0]
 	}
 	return ""
+}
+
+// store returns the demo's default store, nil if there is no store with that id.
+func (c *demoCommand) store() *store.Store {
+	for _, s := range sample.Stores() {
+		if s.ID == c.DefaultStore {
+			return s
+		}
+	}
+	return nil
 }

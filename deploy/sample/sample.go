@@ -30,7 +30,7 @@ func Stores() []*store.Store {
 }
 
 // Products returns the products of each store by the store's id. Their names are in English
-// and Arabic.
+// and Arabic. The playground serves their pictures; the URLs have no base path.
 func Products() map[int64][]*cart.Product {
 	return map[int64][]*cart.Product{
 		1: {
@@ -71,7 +71,7 @@ func product(id int64, name locale.Name, slug string, price money.Amount) *cart.
 	return &cart.Product{
 		ID: id, Name: name, Slug: slug, Type: "digital", Active: true, MinQuantity: 1, Step: 1,
 		Price: price, OriginalPrice: price,
-		Image: &cart.Image{URL: "https://cdn.example.com/products/" + slug + ".webp", Alt: name.Own},
+		Image: &cart.Image{URL: "/playground/pictures/" + slug + ".svg", Alt: name.Own},
 	}
 }
 

@@ -43,16 +43,21 @@ func TestSubscriptions_HaveConsistentDatesOnAnyDay(t *testing.T) {
 	epoch := time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
 	rapid.Check(t, func(t *rapid.T) {
 		now := epoch.Add(time.Duration(rapid.Int64Range(0, 5*365*24*60).Draw(t, "minutes")) * time.Minute)
-		for _, s := range sample.Subscriptions(now) {
-			active := s.GrantsAccess(now)
-			switch {
-			case s.EndsAt.Before(s.StartsAt), !s.PeriodStart.Before(s.PeriodEnd), s.CreatedAt.After(now), s.UpdatedAt.After(now):
-				t.Fatalf("at %v: %+v", now, s)
-			case (s.Status == subscriptions.Active || s.Status == subscriptions.Trialing) && !now.Before(s.PeriodEnd):
-				t.Fatalf("at %v, %s after its period: %+v", now, s.Status, s)
-			case s.Status == subscriptions.Expired && (active || s.PeriodEnd.After(now)):
-				t.Fatalf("at %v, expired before its end: %+v", now, s)
-			}
-		}
+		wantConsistentDates(t, sample.Subscriptions(now), now)
 	})
+}
+
+func wantConsistentDates(t rapid.TB, all []subscriptions.Subscription, now time.Time) {
+	t.Helper()
+	for _, s := range all {
+		active := s.GrantsAccess(now)
+		switch {
+		case s.EndsAt.Before(s.StartsAt), !s.PeriodStart.Before(s.PeriodEnd), s.CreatedAt.After(now), s.UpdatedAt.After(now):
+			t.Fatalf("at %v: %+v", now, s)
+		case (s.Status == subscriptions.Active || s.Status == subscriptions.Trialing) && !now.Before(s.PeriodEnd):
+			t.Fatalf("at %v, %s after its period: %+v", now, s.Status, s)
+		case s.Status == subscriptions.Expired && (active || s.PeriodEnd.After(now)):
+			t.Fatalf("at %v, expired before its end: %+v", now, s)
+		}
+	}
 }

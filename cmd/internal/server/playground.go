@@ -12,23 +12,39 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"commerce/auth/locale"
 	"commerce/cart/wire"
 	"commerce/docs"
 )
 
-// Playground is the page at the base path that tries the API in a browser, and the
-// tokens that the page starts with.
-//
-// Everyone who can open the page can read the tokens. They are for the demo, which has
-// only sample data. Without them the page asks for tokens.
+// Playground is the page at the base path that tries the API in a browser.
 type Playground struct {
-	CustomerJWT string `json:"customer_jwt,omitempty"` // of the sample customer 1001
-	APIToken    string `json:"api_token,omitempty"`    // of the sample store
+	Demo *Demo // nil: the page asks for tokens
+}
+
+// Demo is what only the demo offers to the page. Everyone who can open the page can read the
+// tokens and use the calls, so they are for sample data only.
+type Demo struct {
+	CustomerJWT   string         `json:"customer_jwt"` // of the first of Customers
+	APIToken      string         `json:"api_token"`    // of the sample store
+	Customers     []DemoCustomer `json:"customers"`
+	ExpiredJWT    string         `json:"expired_jwt"`     // of the first of Customers
+	LongListToken string         `json:"long_list_token"` // an API token of a store with many subscriptions
+
+	// Backstage are calls that change what other systems change in reality.
+	Backstage []wire.Route `json:"-"`
+}
+
+// DemoCustomer is a customer that a visitor of the page can log in as.
+type DemoCustomer struct {
+	ID   string      `json:"id"`
+	Name locale.Text `json:"name"`
+	JWT  string      `json:"jwt"`
 }
 
 // pagePolicy lets the page use only its own origin, and forbids frames.
-const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; connect-src 'self'; " +
-	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; " +
+	"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // contentTypes are the types of the page's files. The system's table may be wrong, and
 // with nosniff a wrong type breaks the page.
@@ -37,13 +53,13 @@ var contentTypes = map[string]string{
 	".css":   "text/css; charset=utf-8",
 	".js":    "text/javascript; charset=utf-8",
 	".svg":   "image/svg+xml",
-	".txt":   "text/plain; charset=utf-8",
 	".woff2": "font/woff2",
+	".txt":   "text/plain; charset=utf-8", // licenses
 }
 
-// playgroundRoutes serves the page at "/", its files below "/playground" and its tokens
+// pageRoutes serves the page at "/", its files below "/playground" and what the demo offers
 // at "/playground/demo.json". It returns no routes for nil.
-func playgroundRoutes(p *Playground, basePath string) (routes []wire.Route, err error) {
+func pageRoutes(p *Playground, basePath string) (routes []wire.Route, err error) {
 	if p == nil {
 		return nil, nil
 	}
@@ -70,10 +86,35 @@ func playgroundRoutes(p *Playground, basePath string) (routes []wire.Route, err 
 			return wire.Answer{}, nil
 		})
 	}
-	if *p != (Playground{}) {
-		get("/playground/demo.json", p.tokens)
+	if p.Demo != nil {
+		get("/playground/demo.json", p.Demo.offer)
 	}
 	return routes, nil
+}
+
+// backstageArea serves the demo's backstage calls, if there are any.
+func backstageArea(p *Playground) wire.Area {
+	area := wire.Area{Success: true, Private: true}
+	if p != nil && p.Demo != nil {
+		for _, r := range p.Demo.Backstage {
+			r.Handle = sameOrigin(r.Handle)
+			area.Routes = append(area.Routes, r)
+		}
+	}
+	return area
+}
+
+// sameOrigin hides a call from pages of other origins, whatever CORS_ORIGINS allows to call
+// the API.
+func sameOrigin(handle wire.Handler) wire.Handler {
+	protection := http.NewCrossOriginProtection()
+	return func(c *gin.Context) (wire.Answer, error) {
+		c.Writer.Header().Del("Access-Control-Allow-Origin")
+		if err := protection.Check(c.Request); err != nil {
+			return wire.Answer{}, errNotFound.Because(err)
+		}
+		return handle(c)
+	}
 }
 
 // pageFile serves one embedded file. Browsers must revalidate it each time, so that they
@@ -99,13 +140,16 @@ func pageFile(name string) (wire.Handler, error) {
 	}, nil
 }
 
-// tokens serves the page's tokens, to pages of its own origin only. CORS_ORIGINS is for
+// offer serves what the demo offers, to pages of its own origin only. CORS_ORIGINS is for
 // the API.
-func (p *Playground) tokens(c *gin.Context) (wire.Answer, error) {
+func (d *Demo) offer(c *gin.Context) (wire.Answer, error) {
 	c.Writer.Header().Del("Access-Control-Allow-Origin")
 	c.Header("Cache-Control", "no-store")
 	pageHeaders(c)
-	c.JSON(http.StatusOK, p)
+	c.JSON(http.StatusOK, struct {
+		*Demo
+		Backstage bool `json:"backstage"`
+	}{d, len(d.Backstage) > 0})
 	return wire.Answer{}, nil
 }
 

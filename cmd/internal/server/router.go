@@ -93,12 +93,12 @@ func NewHandler(c Config) (http.Handler, error) {
 
 // route registers all routes: those of the areas, the playground's and the document's.
 func route(base *gin.RouterGroup, respond *responder, c *Config) error {
-	pages, err := playgroundRoutes(c.Playground, c.BasePath)
+	pages, err := pageRoutes(c.Playground, c.BasePath)
 	if err != nil {
 		return err
 	}
 	pages = append(pages, wire.Route{Method: http.MethodGet, Path: "/openapi.yaml", Handle: openAPI})
-	for _, area := range append(slices.Clip(c.Areas), wire.Area{Routes: pages}) {
+	for _, area := range append(slices.Clip(c.Areas), wire.Area{Routes: pages}, backstageArea(c.Playground)) {
 		for _, r := range area.Routes {
 			handle := respond.adapt(&area, &r)
 			if r.Removal != nil {

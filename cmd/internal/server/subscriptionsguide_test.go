@@ -65,17 +65,15 @@ func newReader(t *testing.T, postgres bool) *reader {
 		}
 	}
 	r := &reader{dir: t.TempDir()}
-	page := &server.Playground{}
+	offered := &server.Demo{}
 	r.shop = openShop(t, embeddedRedis(t), func(p *server.Parts) {
-		p.Playground = page
+		p.Playground = &server.Playground{Demo: offered}
 		if postgres {
-			page.APIToken = r.fromPostgres(t, p)
-		} else {
-			page.APIToken = "of the shop"
+			offered.APIToken = r.fromPostgres(t, p)
 		}
 	})
 	if !postgres {
-		page.APIToken = r.shop.API
+		offered.APIToken = r.shop.API
 	}
 	r.url = r.shop.URL
 	return r

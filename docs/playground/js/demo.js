@@ -28,7 +28,8 @@ export async function meetDemo() {
 }
 
 /**
- * setProduct changes a product of the sample store, as its merchant would elsewhere.
+ * setProduct changes a product of the sample store, as its merchant would elsewhere, and
+ * returns {id, price, stock}.
  *
  * @param {number} id
  * @param {{price?: number, stock?: number|null}} members in major units; stock null is unlimited
@@ -37,7 +38,10 @@ export function setProduct(id, members) {
   return backstage("PATCH", `playground/products/${id}`, members);
 }
 
-/** happen lets the sample store's billing change one subscription, and returns {id, what}. */
+/**
+ * happen lets the sample store's billing change one subscription, and returns {id, what}. what
+ * is "started", "activated", "renewed", "paid", "canceled" or "deleted".
+ */
 export function happen() {
   return backstage("POST", "playground/subscriptions", {});
 }
@@ -47,5 +51,5 @@ async function backstage(method, path, body) {
     method, body: JSON.stringify(body), headers: { "Content-Type": "application/json" },
   });
   if (!response.ok) throw new Error(`${method} ${path}: ${response.status}`);
-  return response.json();
+  return (await response.json()).data;
 }

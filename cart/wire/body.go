@@ -1,4 +1,4 @@
-package carthttp
+package wire
 
 import (
 	"bytes"
@@ -22,13 +22,13 @@ const (
 	maxDepth = 32       // of its nesting
 )
 
-// object is a JSON object by member name, with values as they were sent.
-type object map[string]jsontext.Value
+// Object is a JSON object by member name, with values as they were sent.
+type Object map[string]jsontext.Value
 
-// readBody reads a request's JSON object and returns its bytes too. It is strict where two
+// ReadBody reads a request's JSON object and returns its bytes too. It is strict where two
 // parsers could disagree: it refuses duplicate members, data after the object, and invalid
 // UTF-8. A body that does not arrive in time is an http.ErrAbortHandler.
-func readBody(r *http.Request) ([]byte, object, error) {
+func ReadBody(r *http.Request) ([]byte, Object, error) {
 	if err := wantJSON(r.Header); err != nil {
 		return nil, nil, err
 	}
@@ -46,7 +46,7 @@ func readBody(r *http.Request) ([]byte, object, error) {
 	if len(body) > maxBody {
 		return nil, nil, problem.New(problem.BodyTooLarge, "", textTooLarge, maxBody)
 	}
-	members, err := parseObject(body)
+	members, err := ParseObject(body)
 	return body, members, err
 }
 
@@ -95,7 +95,8 @@ var (
 	errTrailing = errors.New("bytes after the object")
 )
 
-func parseObject(body []byte) (object, error) {
+// ParseObject reads a JSON object. It is as strict as ReadBody.
+func ParseObject(body []byte) (Object, error) {
 	if err := checkJSON(body); err != nil {
 		return nil, unreadable(err)
 	}
@@ -103,7 +104,7 @@ func parseObject(body []byte) (object, error) {
 	if d.PeekKind() != '{' {
 		return nil, malformed(nil, "", textNotObject)
 	}
-	members := object{}
+	members := Object{}
 	_, _ = d.ReadToken() // checkJSON has read it all: no error can follow
 	for d.PeekKind() != '}' {
 		name, _ := d.ReadToken()

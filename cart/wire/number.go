@@ -1,28 +1,46 @@
-package carthttp
+package wire
 
 import (
 	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"commerce/cart/money"
 )
 
-// wholeNumber parses a JSON number that is whole in any notation: 2, 2.0 and 20e-1 are,
+// WholeNumber parses a JSON number that is whole in any notation: 2, 2.0 and 20e-1 are,
 // 1.5 and 1e-400 are not. It works on the digits, since float64 would round some fractions
 // and large numbers to another whole number. A number beyond int64 becomes the nearest
 // int64, which is out of any range that matters.
-func wholeNumber(v jsontext.Value) (int64, bool) {
+func WholeNumber(v jsontext.Value) (int64, bool) {
 	if v.Kind() != '0' {
 		return 0, false
 	}
 	if n, err := strconv.ParseInt(string(v), 10, 64); err == nil {
 		return n, true
 	}
+	return scaled(v, 0)
+}
+
+// MinorUnits parses a JSON number that is an amount in major units: 49.5 with two decimals
+// is 4950. It is exact, like WholeNumber, and refuses a number with more decimals.
+func MinorUnits(v jsontext.Value, decimals int) (money.Amount, bool) {
+	if v.Kind() != '0' {
+		return 0, false
+	}
+	n, ok := scaled(v, decimals)
+	return money.Amount(n), ok
+}
+
+// scaled returns a JSON number times ten to the power of decimals, if that is whole.
+func scaled(v jsontext.Value, decimals int) (int64, bool) {
 	sign, unsigned := "", string(v)
 	if unsigned[0] == '-' {
 		sign, unsigned = "-", unsigned[1:]
 	}
 	digits, places := significant(unsigned)
+	places += decimals
 	if len(digits) > places {
 		return 0, digits == ""
 	}

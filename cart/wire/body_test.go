@@ -1,0 +1,79 @@
+package wire
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"commerce/auth/problem"
+)
+
+// codeOf returns the code of a problem.Error; "" for any other error or nil.
+func codeOf(err error) problem.Code {
+	var e *problem.Error
+	if errors.As(err, &e) {
+		return e.Code
+	}
+	return ""
+}
+
+func TestReadBody_IsStrict(t *testing.T) {
+	t.Parallel()
+	deepest := strings.Repeat(`{"a":`, maxDepth-1) + "{}" + strings.Repeat("}", maxDepth-1)
+	for name, tc := range map[string]struct {
+		body string
+		want problem.Code
+	}{
+		"an object":             {` {"product_id": 1} `, ""},
+		"the maximum depth":     {deepest, ""},
+		"the maximum size":      {`{"a":"` + strings.Repeat("x", maxBody-8) + `"}`, ""},
+		"an empty body":         {"", problem.MalformedJSON},
+		"not JSON":              {"product_id=1", problem.MalformedJSON},
+		"a list":                {`[{"product_id":1}]`, problem.MalformedJSON},
+		"a number":              {"1", problem.MalformedJSON},
+		"null":                  {"null", problem.MalformedJSON},
+		"cut off":               {`{"product_id":1`, problem.MalformedJSON},
+		"data after it":         {`{"product_id":1}x`, problem.MalformedJSON},
+		"another after it":      {`{"product_id":1}{}`, problem.MalformedJSON},
+		"a member twice":        {`{"qty":1,"qty":2}`, problem.MalformedJSON},
+		"a member twice within": {`{"fields":{"a":"1","a":"2"}}`, problem.MalformedJSON},
+		"the same name escaped": {`{"qty":1,"\u0071ty":2}`, problem.MalformedJSON},
+		"invalid UTF-8":         {"{\"notice\":\"\xff\"}", problem.MalformedJSON},
+		"half a surrogate pair": {`{"notice":"\ud800"}`, problem.MalformedJSON},
+		"a byte order mark":     {"\ufeff{}", problem.MalformedJSON},
+		"too deep":              {`{"a":` + deepest + `}`, problem.MalformedJSON},
+		"too large":             {`{"a":"` + strings.Repeat("x", maxBody-7) + `"}`, problem.BodyTooLarge},
+	} {
+		_, _, err := ReadBody(httptest.NewRequest("POST", "/", strings.NewReader(tc.body)))
+		if got := codeOf(err); got != tc.want || (err == nil) != (tc.want == "") {
+			t.Errorf("%s: %v, want %q", name, err, tc.want)
+		}
+	}
+}
+
+func TestReadBody_WantsJSONInUTF8(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		header http.Header
+		want   problem.Code
+	}{
+		{http.Header{}, ""},
+		{http.Header{"Content-Type": {"application/json"}}, ""},
+		{http.Header{"Content-Type": {"Application/JSON; charset=UTF-8"}}, ""},
+		{http.Header{"Content-Type": {"application/json"}, "Content-Encoding": {"identity"}}, ""},
+		{http.Header{"Content-Type": {"application/json; charset=utf-16"}}, problem.UnsupportedMediaType},
+		{http.Header{"Content-Type": {"text/json"}}, problem.UnsupportedMediaType},
+		{http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}, problem.UnsupportedMediaType},
+		{http.Header{"Content-Type": {""}}, problem.UnsupportedMediaType},
+		{http.Header{"Content-Type": {"application/json", "application/json"}}, problem.UnsupportedMediaType},
+		{http.Header{"Content-Encoding": {"gzip"}}, problem.UnsupportedMediaType},
+	} {
+		r := httptest.NewRequest("POST", "/", strings.NewReader("{}"))
+		r.Header = tc.header
+		if _, _, err := ReadBody(r); codeOf(err) != tc.want {
+			t.Errorf("%v: %v, want %q", tc.header, err, tc.want)
+		}
+	}
+}

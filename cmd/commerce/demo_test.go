@@ -1,0 +1,297 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"commerce/deploy/sample"
+)
+
+// demoClient calls a demo as its page does.
+type demoClient struct {
+	url     string
+	offered demoOffer
+}
+
+// demoOffer is playground/demo.json, with the names that the page reads.
+type demoOffer struct {
+	CustomerJWT string `json:"customer_jwt"`
+	APIToken    string `json:"api_token"`
+	Customers   []struct {
+		ID   string
+		Name map[string]string
+		JWT  string
+	}
+	ExpiredJWT    string `json:"expired_jwt"`
+	LongListToken string `json:"long_list_token"`
+	Backstage     bool
+}
+
+func openDemo(t *testing.T, settings ...string) demoClient {
+	t.Helper()
+	d := demoClient{url: "http://" + startDemo(t, settings...).public}
+	response := d.send(t, "GET", "/playground/demo.json", "")
+	if err := json.Unmarshal(response.body, &d.offered); err != nil || response.status != http.StatusOK {
+		t.Fatalf("demo.json: %d %s, %v", response.status, response.body, err)
+	}
+	return d
+}
+
+// demoAnswer is a response of any call.
+type demoAnswer struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+// send sends a request. Headers are name, value, …
+func (d demoClient) send(t *testing.T, method, path, body string, headers ...string) demoAnswer {
+	t.Helper()
+	request, err := http.NewRequest(method, d.url+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if body != "" {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		request.Header.Set(headers[i], headers[i+1])
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	content, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return demoAnswer{response.StatusCode, response.Header, content}
+}
+
+// data decodes the data of a successful response.
+func data[T any](t *testing.T, a demoAnswer) T {
+	t.Helper()
+	var envelope struct{ Data T }
+	if err := json.Unmarshal(a.body, &envelope); err != nil || a.status != http.StatusOK {
+		t.Fatalf("%d %s, %v", a.status, a.body, err)
+	}
+	return envelope.Data
+}
+
+type demoCart struct {
+	Items []struct {
+		UnitPrice json.Number `json:"unit_price"`
+		Image     struct{ URL string }
+		Product   struct {
+			Price struct{ Original, Actual json.Number }
+			Stock struct {
+				Available *int64
+				Unlimited bool
+			}
+		}
+	}
+}
+
+func TestDemo_OffersCustomersToItsPage(t *testing.T) {
+	t.Parallel()
+	d := openDemo(t)
+	var ids []string
+	for _, c := range d.offered.Customers {
+		ids = append(ids, c.ID)
+		if c.Name["en"] == "" || c.Name["ar"] == "" {
+			t.Errorf("customer %s is called %v", c.ID, c.Name)
+		}
+		if a := d.send(t, "GET", "/cart", "", "Authorization", "Bearer "+c.JWT); a.status != http.StatusOK {
+			t.Errorf("customer %s: %d %s", c.ID, a.status, a.body)
+		}
+	}
+	if want := []string{"1001", "1002", "1003", "1004"}; !slices.Equal(ids, want) || d.offered.CustomerJWT != d.offered.Customers[0].JWT || !d.offered.Backstage {
+		t.Errorf("customers %v, want %v; %+v", ids, want, d.offered)
+	}
+	if a := d.send(t, "GET", "/cart", "", "Authorization", "Bearer "+d.offered.ExpiredJWT); a.status != http.StatusUnauthorized || !bytes.Contains(a.body, []byte("expired")) {
+		t.Errorf("with the expired token: %d %s", a.status, a.body)
+	}
+}
+
+func TestDemo_HasAStoreWithManyPages(t *testing.T) {
+	t.Parallel()
+	d := openDemo(t)
+	type page struct {
+		Data []struct{ ID int64 }
+		To   *int
+		Next *string `json:"next_page_url"`
+	}
+	for number, rows := range map[int]int{1: 15, 1000: 15, 1334: 5} {
+		path := fmt.Sprintf("/subscriptions?page=%d", number)
+		p := data[page](t, d.send(t, "GET", path, "", "Authorization", "Bearer "+d.offered.LongListToken))
+		if len(p.Data) != rows || *p.To != 15*(number-1)+rows || (p.Next == nil) != (number == 1334) {
+			t.Errorf("page %d: %d rows to %d, next %v", number, len(p.Data), *p.To, p.Next)
+		}
+	}
+	p := data[page](t, d.send(t, "GET", "/subscriptions?per_page=100", "", "Authorization", "Bearer "+d.offered.APIToken))
+	if len(p.Data) != 48 {
+		t.Errorf("the sample store has %d subscriptions, want 48", len(p.Data))
+	}
+}
+
+func TestDemo_ServesThePicturesOfItsProducts(t *testing.T) {
+	t.Parallel()
+	for _, base := range []string{"", "/shop"} {
+		d := openDemo(t, "BASE_PATH="+base)
+		cart := data[demoCart](t, d.send(t, "POST", "/cart/add", `{"product_id":1}`))
+		if got, want := cart.Items[0].Image.URL, base+"/playground/pictures/game-credit.svg"; got != want {
+			t.Errorf("the picture is at %s, want %s", got, want)
+		}
+		for store, products := range sample.Products() {
+			for _, p := range products {
+				a := d.send(t, "GET", p.Image.URL, "")
+				if a.status != http.StatusOK || a.header.Get("Content-Type") != "image/svg+xml" {
+					t.Errorf("%s%s of store %d: %d %s", base, p.Image.URL, store, a.status, a.header.Get("Content-Type"))
+				}
+			}
+		}
+	}
+}
+
+func TestDemo_BackstageChangesAProduct(t *testing.T) {
+	t.Parallel()
+	d := openDemo(t)
+	added := d.send(t, "POST", "/cart/add", `{"product_id":1}`)
+	token := added.header.Get("X-Cart-Token")
+	for _, step := range []struct{ body, price, stock string }{
+		{`{"price":59.5}`, "59.5", "null"},
+		{`{"stock":1,"other":true}`, "59.5", "1"},
+		{`{"price":4.0e1,"stock":null}`, "40", "null"},
+		{`{"price":0,"stock":0}`, "0", "0"},
+	} {
+		got := data[json.RawMessage](t, d.send(t, "PATCH", "/playground/products/1", step.body))
+		if want := `{"id":1,"price":` + step.price + `,"stock":` + step.stock + `}`; string(got) != want {
+			t.Errorf("%s: %s, want %s", step.body, got, want)
+		}
+		item := data[demoCart](t, d.send(t, "GET", "/cart", "", "X-Cart-Token", token)).Items[0]
+		price, stock := item.Product.Price, item.Product.Stock
+		if item.UnitPrice.String() != step.price || price.Original != price.Actual {
+			t.Errorf("%s: the cart has %s, original %s, actual %s", step.body, item.UnitPrice, price.Original, price.Actual)
+		}
+		if stock.Unlimited != (step.stock == "null") || !stock.Unlimited && fmt.Sprint(*stock.Available) != step.stock {
+			t.Errorf("%s: the cart has stock %+v", step.body, stock)
+		}
+	}
+}
+
+func TestDemo_BackstageRefusesBadProducts(t *testing.T) {
+	t.Parallel()
+	d := openDemo(t)
+	for _, tt := range []struct {
+		path, body, code string
+		status           int
+		members          []string
+	}{
+		{"/1", `{}`, "validation_failed", 422, []string{"price"}},
+		{"/1", `{"other":1}`, "validation_failed", 422, []string{"price"}},
+		{"/1", `{"price":-1,"stock":-1}`, "validation_failed", 422, []string{"price", "stock"}},
+		{"/1", `{"price":"1","stock":1.5}`, "validation_failed", 422, []string{"price", "stock"}},
+		{"/1", `{"price":1.005}`, "validation_failed", 422, []string{"price"}},
+		{"/1", `{"price":null}`, "validation_failed", 422, []string{"price"}},
+		{"/1", `{"price":1e30}`, "validation_failed", 422, []string{"price"}},
+		{"/1", `{"stock":1e30}`, "validation_failed", 422, []string{"stock"}},
+		{"/1", `[]`, "malformed_json", 400, nil},
+		{"/1", `{"price":1,"price":2}`, "malformed_json", 400, []string{"price"}},
+		{"/1", `{"price":1,"other":"` + strings.Repeat("x", 64<<10) + `"}`, "body_too_large", 413, nil},
+		{"/404", `{"price":1}`, "product_not_found", 404, nil},
+		{"/21", `{"price":1}`, "product_not_found", 404, nil}, // of another store
+		{"/one", `{"price":1}`, "product_not_found", 404, nil},
+	} {
+		a := d.send(t, "PATCH", "/playground/products"+tt.path, tt.body)
+		var refusal struct {
+			Code, Message string
+			Errors        map[string][]string
+		}
+		if err := json.Unmarshal(a.body, &refusal); err != nil || a.status != tt.status || refusal.Code != tt.code || refusal.Message == "" || len(refusal.Errors) != len(tt.members) {
+			t.Errorf("%.40s: %d %s, %v; want %d %s", tt.body, a.status, a.body, err, tt.status, tt.code)
+		}
+		for _, member := range tt.members {
+			if refusal.Errors[member] == nil {
+				t.Errorf("%.40s: %v, want %s", tt.body, refusal.Errors, member)
+			}
+		}
+	}
+	if a := d.send(t, "PATCH", "/playground/products/1", `{"price":1}`, "Content-Type", "text/plain"); a.status != http.StatusUnsupportedMediaType {
+		t.Errorf("as text: %d %s", a.status, a.body)
+	}
+}
+
+func TestDemo_BackstageBillsOneSubscriptionAtATime(t *testing.T) {
+	t.Parallel()
+	d := openDemo(t)
+	type changes struct {
+		Data    []struct{ ID int64 }
+		Deleted []struct{ ID int64 }
+		Next    string
+	}
+	after := func(cursor string) changes {
+		t.Helper()
+		path := "/subscriptions/changes?limit=1000"
+		if cursor != "" {
+			path += "&after=" + cursor
+		}
+		return data[changes](t, d.send(t, "GET", path, "", "Authorization", "Bearer "+d.offered.APIToken))
+	}
+	cursor := after("").Next
+	seen := map[string]bool{}
+	for range 2 * len(sample.Events()) {
+		billed := data[struct {
+			ID   int64
+			What string
+		}](t, d.send(t, "POST", "/playground/subscriptions", `{}`))
+		seen[billed.What] = true
+		c := after(cursor)
+		changed, deleted := len(c.Data) == 1 && c.Data[0].ID == billed.ID, len(c.Deleted) == 1 && c.Deleted[0].ID == billed.ID
+		if changed == deleted || deleted != (billed.What == "deleted") {
+			t.Errorf("%+v: the changes are %+v", billed, c)
+		}
+		cursor = c.Next
+	}
+	if len(seen) != len(sample.Events()) {
+		t.Errorf("seen: %v", seen)
+	}
+	sara := data[struct{ Data []struct{ ID int64 } }](t, d.send(t, "GET", "/subscriptions?customerEmail=sara@example.com", "", "Authorization", "Bearer "+d.offered.APIToken))
+	if len(sara.Data) != 3 {
+		t.Errorf("customer 1001 has %d subscriptions, want 3", len(sara.Data))
+	}
+}
+
+func TestDemo_BackstageIsForItsOwnPage(t *testing.T) {
+	t.Parallel()
+	d := openDemo(t) // its CORS_ORIGINS are all
+	own := strings.TrimSuffix(d.url, "/")
+	for _, call := range []struct{ method, path, body string }{
+		{"PATCH", "/playground/products/1", `{"stock":5}`},
+		{"POST", "/playground/subscriptions", `{}`},
+	} {
+		for _, tt := range []struct {
+			headers []string
+			status  int
+		}{
+			{nil, 200},
+			{[]string{"Origin", own, "Sec-Fetch-Site", "same-origin"}, 200},
+			{[]string{"Origin", own}, 200}, // a browser on an insecure origin
+			{[]string{"Origin", "https://elsewhere.example.com"}, 404},
+			{[]string{"Origin", "https://elsewhere.example.com", "Sec-Fetch-Site", "cross-site"}, 404},
+			{[]string{"Origin", own, "Sec-Fetch-Site", "same-site"}, 404},
+			{[]string{"Origin", "null", "Sec-Fetch-Site", "cross-site"}, 404},
+		} {
+			a := d.send(t, call.method, call.path, call.body, tt.headers...)
+			if a.status != tt.status || a.header.Get("Access-Control-Allow-Origin") != "" {
+				t.Errorf("%s %v: %d, readable by %q; want %d", call.method, tt.headers, a.status, a.header.Get("Access-Control-Allow-Origin"), tt.status)
+			}
+		}
+	}
+}

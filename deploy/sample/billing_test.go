@@ -1,0 +1,112 @@
+package sample_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"commerce/cart/period"
+	"commerce/deploy/sample"
+	"commerce/subscriptions"
+)
+
+// apply returns the subscriptions after an event.
+func apply(all []subscriptions.Subscription, event sample.Event, s subscriptions.Subscription) []subscriptions.Subscription {
+	at := slices.IndexFunc(all, func(old subscriptions.Subscription) bool { return old.ID == s.ID })
+	switch {
+	case event == sample.Deleted:
+		return slices.Delete(all, at, at+1)
+	case event == sample.Started:
+		return append(all, s)
+	}
+	all[at] = s
+	return all
+}
+
+func ofStore(id int64, all []subscriptions.Subscription) []subscriptions.Subscription {
+	return slices.DeleteFunc(all, func(s subscriptions.Subscription) bool { return s.StoreID != id })
+}
+
+func TestBill_GoesOnAndLeavesTheDocumentedCustomerAlone(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC)
+	for _, store := range []int64{1, 2} {
+		all := ofStore(store, sample.Subscriptions(now))
+		sara := func() (hers []subscriptions.Subscription) {
+			for _, s := range all {
+				if s.CustomerID == 1001 {
+					hers = append(hers, s)
+				}
+			}
+			return hers
+		}
+		before, count, seen := sara(), len(all), map[sample.Event]int{}
+		for turn := range 1000 {
+			event, s := sample.Bill(all, turn, now)
+			exists := slices.ContainsFunc(all, func(old subscriptions.Subscription) bool { return old.ID == s.ID })
+			if exists == (event == sample.Started) || s.StoreID != store {
+				t.Fatalf("turn %d: %s %+v", turn, event, s)
+			}
+			all = apply(all, event, s)
+			wantConsistentDates(t, all, now)
+			seen[event]++
+			now = now.Add(time.Second)
+		}
+		if diff := cmp.Diff(before, sara()); diff != "" {
+			t.Errorf("customer 1001 (-before +after):\n%s", diff)
+		}
+		for _, event := range sample.Events() {
+			if seen[event] == 0 && (store == 1 || event != sample.Paid) { // store 2 has none past due
+				t.Errorf("store %d: never %s", store, event)
+			}
+		}
+		if len(all) < count-10 || len(all) > count+200 {
+			t.Errorf("store %d: from %d to %d subscriptions", store, count, len(all))
+		}
+	}
+}
+
+func TestBill_ChangesWhatAnEventChangesInReality(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC)
+	card := &subscriptions.Card{LastFour: "4242", Scheme: "visa"}
+	of := func(status subscriptions.Status) subscriptions.Subscription {
+		return subscriptions.Subscription{
+			ID: 7, StoreID: 1, CustomerID: 1002, Status: status, Duration: period.Monthly, Price: 2000, Card: card,
+			Variant:     subscriptions.Variant{ID: 41, Duration: period.Monthly, Price: 2000},
+			PeriodStart: now.AddDate(0, 0, -20), PeriodEnd: now.AddDate(0, 0, 8),
+		}
+	}
+	billed := func(s subscriptions.Subscription, want sample.Event) subscriptions.Subscription {
+		t.Helper()
+		event, got := sample.Bill([]subscriptions.Subscription{s}, slices.Index(sample.Events(), want), now)
+		if event != want {
+			t.Fatalf("%s, want %s", event, want)
+		}
+		return got
+	}
+
+	yearly := subscriptions.Variant{ID: 42, Duration: period.Annually, Price: 20000}
+	switching := of(subscriptions.Active)
+	switching.Scheduled = &yearly
+	got := billed(switching, sample.Renewed)
+	if got.Variant != yearly || got.Price != 20000 || got.Scheduled != nil || !got.PeriodStart.Equal(now) || !got.PeriodEnd.Equal(now.AddDate(1, 0, 0)) || !got.EndsAt.Equal(got.PeriodEnd) {
+		t.Errorf("renewed with another plan: %+v", got)
+	}
+	due := of(subscriptions.PastDue)
+	due.NextRetryAt, due.GraceEndsAt = now, now
+	if got := billed(due, sample.Paid); got.Status != subscriptions.Active || !got.NextRetryAt.IsZero() || !got.GraceEndsAt.IsZero() || !got.UpdatedAt.Equal(now) {
+		t.Errorf("paid: %+v", got)
+	}
+	if got := billed(of(subscriptions.Trialing), sample.Activated); got.Status != subscriptions.Active || !got.TrialEndsAt.Equal(now) {
+		t.Errorf("activated: %+v", got)
+	}
+	if got := billed(of(subscriptions.Active), sample.Canceled); !got.CancelAtPeriodEnd || !got.GrantsAccess(now) || !got.PeriodEnd.Equal(now.AddDate(0, 0, 8)) {
+		t.Errorf("canceled: %+v", got)
+	}
+	if got := billed(of(subscriptions.Active), sample.Started); got.ID != 8 || got.CustomerID != 1002 || got.Status != subscriptions.Trialing || !got.PeriodEnd.Equal(got.TrialEndsAt) {
+		t.Errorf("started: %+v", got)
+	}
+}

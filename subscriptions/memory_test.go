@@ -1,0 +1,148 @@
+package subscriptions_test
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"commerce/auth/locale"
+	"commerce/subscriptions"
+)
+
+func TestMemory_ShowsAChangedSubscriptionEverywhere(t *testing.T) {
+	t.Parallel()
+	m := subscriptions.NewMemory(nil, sampleData().all)
+	b := newBundle(m, stores()...)
+	before := b.summary(t, 1)
+	_, _, read := follow(t, m, 1, subscriptions.Cursor{}, 10)
+
+	s, err := m.Get(t.Context(), 1, 5020, locale.En)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := s.Status
+	s.Status = subscriptions.Expired
+	m.Put(*s)
+
+	changed, deleted, next := follow(t, m, 1, read, 10)
+	if !slices.Equal(changed, []int64{5020}) || deleted != nil {
+		t.Errorf("a reader of all before gets %v, deleted %v", changed, deleted)
+	}
+	if again, _, _ := follow(t, m, 1, next, 10); again != nil {
+		t.Errorf("and once more %v", again)
+	}
+	if other, _, _ := follow(t, m, 2, subscriptions.Cursor{}, 100); slices.Contains(other, 5020) {
+		t.Errorf("another store has %v", other)
+	}
+	if got, err := m.Get(t.Context(), 1, 5020, locale.En); err != nil || got.Status != subscriptions.Expired {
+		t.Errorf("%+v, %v", got, err)
+	}
+	ids := b.list(t, "http://shop.test/subscriptions?status=expired&per_page=100", 1).ids()
+	if !slices.Contains(ids, 5020) {
+		t.Errorf("the expired ones are %v", ids)
+	}
+	after := newBundle(m, stores()...).summary(t, 1) // a new API has cached none
+	before.ByStatus["expired"]++
+	before.ByStatus[string(old)]--
+	if diff := cmp.Diff(before.ByStatus, after.ByStatus); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestMemory_ShowsDeletionsUntilTheIDIsBack(t *testing.T) {
+	t.Parallel()
+	all := sampleData().all
+	m := subscriptions.NewMemory(nil, all)
+	_, _, read := follow(t, m, 1, subscriptions.Cursor{}, 100)
+	m.Delete(1, 5010, now)
+	m.Delete(1, 404, now)
+	changed, deleted, next := follow(t, m, 1, read, 1)
+	if changed != nil || !slices.Equal(deleted, []int64{5010}) {
+		t.Errorf("changed %v, deleted %v", changed, deleted)
+	}
+	if _, err := m.Get(t.Context(), 1, 5010, locale.En); err == nil {
+		t.Error("it can still be read")
+	}
+	m.Put(all[slices.IndexFunc(all, func(s subscriptions.Subscription) bool { return s.ID == 5010 })])
+	for _, after := range []subscriptions.Cursor{read, next} {
+		if changed, deleted, _ := follow(t, m, 1, after, 1); !slices.Equal(changed, []int64{5010}) || deleted != nil {
+			t.Errorf("after it is back: changed %v, deleted %v", changed, deleted)
+		}
+	}
+}
+
+// Whatever changes, and however slowly a reader follows, its copy becomes the store.
+func TestMemory_ChangesKeepACopyComplete(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		m := subscriptions.NewMemory(nil, many(5))
+		copied, cursor := map[int64]string{}, subscriptions.Cursor{}
+		read := func(limit int) (more bool) {
+			c, err := m.Changes(t.Context(), 1, subscriptions.ChangesQuery{After: cursor, Limit: limit})
+			if err != nil {
+				rt.Fatal(err)
+			}
+			for _, d := range c.Deleted {
+				delete(copied, d.ID)
+			}
+			for _, s := range c.Changed {
+				copied[s.ID] = s.ExternalCustomerID
+			}
+			cursor = c.Next
+			return c.More
+		}
+		for step := range rapid.IntRange(0, 30).Draw(rt, "steps") {
+			id := rapid.Int64Range(1, 8).Draw(rt, "id")
+			switch rapid.IntRange(0, 2).Draw(rt, "step") {
+			case 0:
+				m.Put(subscriptions.Subscription{ID: id, StoreID: 1, ExternalCustomerID: fmt.Sprint(step)})
+			case 1:
+				m.Delete(1, id, now)
+			case 2:
+				read(rapid.IntRange(1, 3).Draw(rt, "limit"))
+			}
+		}
+		for read(2) {
+		}
+		rows, err := m.List(t.Context(), 1, subscriptions.Query{Limit: 100})
+		if err != nil {
+			rt.Fatal(err)
+		}
+		want := map[int64]string{}
+		for _, s := range rows {
+			want[s.ID] = s.ExternalCustomerID
+		}
+		if diff := cmp.Diff(want, copied); diff != "" {
+			rt.Fatalf("the copy (-store +copy):\n%s", diff)
+		}
+	})
+}
+
+func TestMemory_MayChangeWhileItIsRead(t *testing.T) {
+	t.Parallel()
+	m := subscriptions.NewMemory(nil, many(50))
+	var running sync.WaitGroup
+	for writer := range int64(4) {
+		running.Go(func() {
+			for i := range int64(50) {
+				m.Put(subscriptions.Subscription{ID: 100 + 50*writer + i, StoreID: 1})
+				m.Delete(1, 1+i, now)
+			}
+		})
+		running.Go(func() {
+			for range 50 {
+				_, _ = m.List(t.Context(), 1, subscriptions.Query{Limit: 10, Skip: 20})
+				_, _ = m.Totals(t.Context(), 1)
+				_, _ = m.Changes(t.Context(), 1, subscriptions.ChangesQuery{Limit: 100})
+			}
+		})
+	}
+	running.Wait()
+	if rows, _ := m.List(t.Context(), 1, subscriptions.Query{Limit: 1000}); len(rows) != 200 {
+		t.Errorf("%d subscriptions, want those that were put", len(rows))
+	}
+}
