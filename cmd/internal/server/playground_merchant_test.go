@@ -173,9 +173,9 @@ func TestPlaygroundMerchant_OffersARetryAfterAnError(t *testing.T) {
 // openMerchant opens the merchant's tab of a demo with the sample's 48 subscriptions.
 func openMerchant(t *testing.T) page {
 	t.Helper()
-	lent := &server.Playground{APIToken: "of the shop"}
-	s := openShop(t, embeddedRedis(t), func(p *server.Parts) { p.Playground = lent })
-	lent.APIToken = s.API
+	offered := &server.Demo{APIToken: "of the shop"}
+	s := openShop(t, embeddedRedis(t), withPlayground(server.Playground{Demo: offered}))
+	offered.APIToken = s.API
 	return openPage(t, s.URL+"/#subscriptions")
 }
 

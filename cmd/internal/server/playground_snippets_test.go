@@ -51,7 +51,7 @@ var keyed = map[string]string{"Idempotency-Key": "k1", "X-Timestamp": "176363280
 // gets the same call directly.
 func TestPlaygroundSnippets_MakeTheSameCall(t *testing.T) {
 	t.Parallel()
-	installed := installClient(t)
+	installed := installPackages(t, "npmtrip")
 	s := openShop(t, embeddedRedis(t), withPlayground(server.Playground{}))
 	p := openPage(t, s.URL+"/")
 	customers := 2000

@@ -48,7 +48,7 @@ export function happen() {
 
 async function backstage(method, path, body) {
   const response = await fetch(new URL(path, base), {
-    method, body: JSON.stringify(body), headers: { "Content-Type": "application/json" },
+    method, body: JSON.stringify(body), headers: { "Content-Type": "application/json" }, keepalive: true,
   });
   if (!response.ok) throw new Error(`${method} ${path}: ${response.status}`);
   return (await response.json()).data;

@@ -27,5 +27,5 @@ await devices.loadAll();
 /** tryOn makes one of the log's example calls as the shopper of a device. */
 function tryOn(cart, path) {
   if (path === "/cart") return cart.load();
-  return path === "/cart/validate" ? cart.validate() : cart.read(path);
+  return path === "/cart/validate" ? cart.checkOut() : cart.read(path);
 }

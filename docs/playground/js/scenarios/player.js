@@ -1,7 +1,7 @@
 // Plays a scenario: one step after the other, each with a sentence before and an outcome
 // afterwards. Who watches can pause, go on at once, play it again and close it.
 
-import { setProduct } from "../demo.js";
+import { demo, setProduct } from "../demo.js";
 import { byId, el, icon } from "../page/dom.js";
 import { number, onLanguage, t } from "../page/language.js";
 
@@ -28,6 +28,7 @@ export class Player {
     this.showArea = showArea;
     this.card = byId("story");
     onLanguage(() => { if (this.#play) this.#draw(); });
+    addEventListener("pagehide", () => { if (this.#play) this.#setProducts(this.#play).catch(() => {}); });
     this.card.addEventListener("keydown", ({ key }) => { if (key === "Escape") this.close(); });
   }
 
@@ -86,6 +87,7 @@ export class Player {
   }
 
   async #setProducts({ products = {} }) {
+    if (!demo.backstage) return;
     for (const [id, members] of Object.entries(products)) await setProduct(id, members);
   }
 
@@ -124,8 +126,8 @@ export class Player {
   #step(step, i) {
     const outcome = this.#outcomes[i];
     const phase = outcome ? (outcome.failed ? "failed" : "done") : i === this.#at ? "current" : "ahead";
-    const newest = i === Math.min(this.#at, this.#play.steps.length - 1) || outcome?.failed;
-    return el("li", { class: `step ${phase}${newest ? " newest" : ""}`, "aria-current": i === this.#at ? "step" : null },
+    const latest = i === Math.max(Math.min(this.#at, this.#outcomes.length - 1), 0) || i === this.#at;
+    return el("li", { class: `step ${phase}${latest ? " latest" : ""}`, "aria-current": i === this.#at ? "step" : null },
       el("p", {}, t(`${this.#play.name}_${step.name}`)),
       outcome && el("p", { class: "came" }, icon(outcome.failed ? "alert" : "check"),
         outcome.code && [el("code", { dir: "ltr" }, outcome.code), " "], el("span", {}, t(outcome.key, shown(outcome.values)))));

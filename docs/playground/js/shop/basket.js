@@ -33,20 +33,24 @@ export class Basket {
   }
 }
 
-/** totals shows the cart's amounts, and tax and payment once the summary matches the cart. */
+/** totals shows the cart's amounts, and more once the summary of the same cart is known. */
 function totals(cart, summary) {
   const price = (amount) => money(amount, cart.currency);
   const rows = [row(t("subtotal"), price(cart.subtotal))];
   if (cart.discount_amount > 0) rows.push(row(t("discount"), price(-cart.discount_amount)));
-  if (summary && summary.version === cart.version) {
-    const { tax, shipping } = summary;
-    const taxes = tax.lines.length > 0 ? tax.lines : [tax];
-    for (const { rate, amount } of taxes) rows.push(row(t(tax.included ? "taxIncluded" : "tax", { rate: number(rate) }), price(amount)));
-    rows.push(row(t("shipping"), shipping.required ? price(shipping.cost) : t("noShipping")));
-    if (summary.payment_required) rows.push(row(t("pay"), summary.payment_methods.filter((m) => m.enabled).map((m) => m.name).join(" · ")));
-  }
+  if (summary?.version === cart.version) rows.push(...summed(summary, price));
+  else rows.push(row(t("taxInTotal"), price(cart.tax_amount)));
   rows.push(row(t("total"), price(cart.total), "sum"));
   return rows;
+}
+
+function summed({ tax, shipping, payment_required: pays, payment_methods: methods }, price) {
+  const taxes = tax.lines.length > 0 ? tax.lines : [tax];
+  return [
+    ...taxes.map(({ rate, amount }) => row(t(tax.included ? "taxIncluded" : "tax", { rate: number(rate) }), price(amount))),
+    row(t("shipping"), shipping.required ? price(shipping.cost) : t("noShipping")),
+    ...(pays ? [row(t("pay"), methods.filter((m) => m.enabled).map((m) => m.name).join(" · "))] : []),
+  ];
 }
 
 function row(name, value, className = "") {

@@ -9,8 +9,8 @@ import { headersOf } from "./session.js";
  * device shows another shopper's cart.
  *
  *   now         the cart, as GET /cart has it; null before the first answer
- *   summary     tax, shipping and payment methods, of the same cart
  *   validation  the last check, until the cart changes
+ *   summary     tax by rate, shipping and payment methods, read at checkout
  *   refusals    by line: why its last change was refused, as an answer
  *   edited      the line that the last edit made, until the cart changes
  *   outcome     what the last call came to (see outcomeOf), or null
@@ -25,8 +25,7 @@ export class Cart extends EventTarget {
   outcome = null;
   loseNext = false;
 
-  #tags = { cart: "", summary: "" }; // ETags of what is shown
-  #waiting = 0;
+  #tag = ""; // ETag of the cart that is shown
   #last = Promise.resolve();
 
   /** device is the name of the caller in the log. */
@@ -45,22 +44,19 @@ export class Cart extends EventTarget {
   /** forget drops what is known of the previous shopper's cart. */
   forget() {
     Object.assign(this, { validation: null, refusals: {}, edited: null, outcome: null });
-    this.#tags = { cart: "", summary: "" };
+    this.#tag = "";
     this.dispatchEvent(new Event("forget"));
   }
-
-  /** etag is the ETag of the cart that the device shows, or "". */
-  get etag() { return this.#tags.cart; }
 
   /** nameOf is the name of a line, or its id. */
   nameOf(itemId) {
     return this.now?.items.find((item) => item.id === itemId)?.name ?? itemId;
   }
 
-  /** load reads the cart and its summary. If it has not changed, the response is 304. */
+  /** load reads the cart. If it has not changed, the response is 304. */
   load() {
     return this.#inTurn(async () => {
-      const answer = await this.#call("GET", "/cart", { headers: unlessStill(this.#tags.cart) });
+      const answer = await this.#call("GET", "/cart", { headers: unlessStill(this.#tag) });
       this.#accept(answer, () => this.load());
       return answer;
     });
@@ -111,15 +107,22 @@ export class Cart extends EventTarget {
     return this.#change("DELETE", "/cart/coupon");
   }
 
-  /** validate checks the cart before checkout. 400 cart_invalid is a result, not an error. */
-  validate() {
+  /**
+   * checkOut checks the cart, and if it is valid reads the summary. 400 cart_invalid is a
+   * result, not an error. It returns the answer of the check.
+   */
+  checkOut() {
     return this.#inTurn(async () => {
       const answer = await this.#call("GET", "/cart/validate");
       if (answer.ok || answer.code === "cart_invalid") {
         this.validation = answer.data;
         this.outcome = { kind: "checked", answer };
       } else {
-        this.#accept(answer, () => this.validate());
+        this.#accept(answer, () => this.checkOut());
+      }
+      if (answer.ok) {
+        const summary = await this.#call("GET", "/cart/summary");
+        if (summary.ok) this.summary = summary.data;
       }
       return answer;
     });
@@ -148,7 +151,7 @@ export class Cart extends EventTarget {
 
   #change(method, path, { body, ifMatch = false, key = newKey(), lose } = {}) {
     return this.#inTurn(async () => {
-      const headers = ifMatch && this.#tags.cart ? { "If-Match": this.#tags.cart } : {};
+      const headers = ifMatch && this.#tag ? { "If-Match": this.#tag } : {};
       const losing = lose ?? this.loseNext;
       this.loseNext = false;
       const answer = await this.#call(method, path, { body, key, headers, lose: losing });
@@ -163,31 +166,11 @@ export class Cart extends EventTarget {
     return call(method, path, { ...options, headers: { ...headersOf(this.session), ...headers }, from: this.device, before });
   }
 
-  /** #inTurn runs a job after the earlier ones. The last one reads the summary. */
+  /** #inTurn runs a job after the earlier ones. */
   #inTurn(job) {
-    this.#waiting++;
-    const turn = this.#last.then(async () => {
-      try {
-        return await job();
-      } finally {
-        this.#waiting--;
-        this.#changed();
-      }
-    });
-    this.#last = turn.then(() => this.#summarize(), () => this.#summarize());
+    const turn = this.#last.then(job).finally(() => this.#changed());
+    this.#last = turn.catch(() => {});
     return turn;
-  }
-
-  async #summarize() {
-    if (this.#waiting > 0 || !this.now || this.outcome?.again) return;
-    const answer = await this.#call("GET", "/cart/summary", { headers: unlessStill(this.#tags.summary) });
-    if (answer.ok) {
-      this.summary = answer.data;
-      this.#tags.summary = answer.header("ETag") ?? "";
-      this.#keepToken(answer);
-      if (answer.data.merge) this.outcome = { kind: "merged", answer };
-    }
-    this.#changed();
   }
 
   /** #accept updates what is known from any response. again repeats the call. */
@@ -196,7 +179,7 @@ export class Cart extends EventTarget {
     this.outcome = outcomeOf(answer, again);
     if (answer.data?.items) {
       this.now = answer.data;
-      this.#tags.cart = answer.header("ETag") ?? "";
+      this.#tag = answer.header("ETag") ?? "";
       Object.assign(this, { validation: null, refusals: {}, edited: null });
     }
     if (answer.status === 401 && this.session.jwt) {

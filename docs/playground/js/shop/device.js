@@ -33,7 +33,7 @@ export class Device {
     this.basket = new Basket(this);
     this.account = new Account(this);
     this.part("lose").addEventListener("click", () => this.cart.setLoseNext(!this.cart.loseNext));
-    this.part("checkout").addEventListener("click", () => this.cart.validate());
+    this.part("checkout").addEventListener("click", () => this.cart.checkOut());
     this.cart.addEventListener("change", () => this.#draw());
     onLanguage(() => { if (this.cart.now) this.#draw(); });
   }

@@ -37,7 +37,7 @@ export const lastItem = {
     {
       name: "order", on: "a",
       async does({ a }) {
-        const answer = await a.validate();
+        const answer = await a.checkOut();
         expect(answer, answer.ok);
         await setProduct(ticket, { stock: 0 });
         await a.clear();
@@ -47,7 +47,7 @@ export const lastItem = {
     {
       name: "late", on: "b",
       async does({ b }) {
-        const answer = await b.validate();
+        const answer = await b.checkOut();
         expect(answer, answer.code === "cart_invalid");
         await b.load();
         return ["lastItem_tooLate", { message: answer.data.issues[0].message }, answer.data.issues[0].code];

@@ -7,6 +7,7 @@ const ticket = 2; // three in stock
 
 export const merge = {
   name: "merge", sign: "merge", needs: ["customers"],
+  products: { [ticket]: { stock: 3 } },
   lends: { b: () => ({ jwt: demo.customers[2].jwt }) },
   steps: [
     {

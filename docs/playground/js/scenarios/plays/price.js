@@ -31,7 +31,7 @@ export const price = {
     {
       name: "checks", on: "a",
       async does({ a }) {
-        const answer = await a.validate();
+        const answer = await a.checkOut();
         expect(answer, answer.ok && answer.data.warnings.some((w) => w.code === "price_changed"));
         return ["price_warned", { message: answer.data.warnings[0].message }, "price_changed"];
       },
