@@ -126,7 +126,7 @@ export class Player {
   #step(step, i) {
     const outcome = this.#outcomes[i];
     const phase = outcome ? (outcome.failed ? "failed" : "done") : i === this.#at ? "current" : "ahead";
-    const latest = i === Math.max(Math.min(this.#at, this.#outcomes.length - 1), 0) || i === this.#at;
+    const latest = i === (this.#at < this.#play.steps.length ? this.#at : this.#outcomes.length - 1);
     return el("li", { class: `step ${phase}${latest ? " latest" : ""}`, "aria-current": i === this.#at ? "step" : null },
       el("p", {}, t(`${this.#play.name}_${step.name}`)),
       outcome && el("p", { class: "came" }, icon(outcome.failed ? "alert" : "check"),

@@ -93,10 +93,10 @@ export const log = {
     tryCalls: "استدعاءات للتجربة",
     openapi: "وصف الواجهة البرمجية (OpenAPI)",
 
-    "from.a": "أ",
-    "from.a.long": "الجهاز أ",
-    "from.b": "ب",
-    "from.b.long": "الجهاز ب",
+    "from.a": "A",
+    "from.a.long": "الجهاز A",
+    "from.b": "B",
+    "from.b.long": "الجهاز B",
     "from.merchant": "المتجر",
     "from.merchant.long": "المتجر",
 
