@@ -26,19 +26,17 @@ func Events() []Event { return []Event{Renewed, Activated, Paid, Canceled, Start
 // documentedCustomer has the subscriptions that the documentation shows. They never change.
 const documentedCustomer = 1001
 
-// Bill returns what the billing of a store does next: an event, and the subscription as it
-// is afterwards. all are the store's subscriptions, at least one of them of another customer
-// than 1001. turn counts the calls; an event that fits no subscription leaves its turn to
-// the next one.
-func Bill(all []subscriptions.Subscription, turn int, now time.Time) (Event, subscriptions.Subscription) {
+// Bill returns what the billing of a store does after its last event, "" for none: the next
+// event that fits a subscription, and that subscription as it is afterwards. all are the
+// store's subscriptions. Some must be of other customers than 1001.
+func Bill(all []subscriptions.Subscription, last Event, now time.Time) (Event, subscriptions.Subscription) {
 	now = now.UTC().Truncate(time.Second)
 	events := Events()
-	for {
-		event := events[turn%len(events)]
+	for next := slices.Index(events, last) + 1; ; next++ { // ends at Started, which fits all
+		event := events[next%len(events)]
 		if s, found := oldest(all, event); found {
 			return event, after(event, s, newestID(all)+1, now)
 		}
-		turn++ // ends at Started, which fits every subscription
 	}
 }
 
@@ -75,7 +73,9 @@ func (e Event) fits(s *subscriptions.Subscription) bool {
 func after(e Event, s subscriptions.Subscription, id int64, now time.Time) subscriptions.Subscription {
 	switch e {
 	case Started:
-		return offer{s.StoreID, s.Currency, s.Product, s.Variant}.trialing(id, s.CustomerID, now)
+		started := offer{s.StoreID, s.Currency, s.Product, s.Variant}.trialing(id, s.CustomerID, now)
+		started.Card = card(id) // so that the trial can be activated
+		return started
 	case Activated:
 		s.TrialEndsAt = now
 		pay(&s, now)
@@ -98,10 +98,9 @@ func pay(s *subscriptions.Subscription, now time.Time) {
 	s.EndsAt, s.UpdatedAt = s.PeriodEnd, now
 }
 
-func newestID(all []subscriptions.Subscription) int64 {
-	var ids []int64
+func newestID(all []subscriptions.Subscription) (id int64) {
 	for i := range all {
-		ids = append(ids, all[i].ID)
+		id = max(id, all[i].ID)
 	}
-	return slices.Max(ids)
+	return id
 }
