@@ -78,23 +78,25 @@ func after(e Event, s subscriptions.Subscription, id int64, now time.Time) subsc
 		return started
 	case Activated:
 		s.TrialEndsAt = now
-		pay(&s, now)
-	case Renewed, Paid:
-		pay(&s, now)
+		pay(&s, now, now)
+	case Paid:
+		pay(&s, now, now)
+	case Renewed:
+		pay(&s, now, s.PeriodEnd) // early, so the rest of the period is not lost
 	case Canceled:
 		s.Status, s.CancelAtPeriodEnd, s.CanceledAt, s.UpdatedAt = subscriptions.Canceled, true, now, now
 	}
 	return s
 }
 
-// pay begins a period now. A scheduled variant takes over.
-func pay(s *subscriptions.Subscription, now time.Time) {
+// pay begins a period now that ends one duration after from. A scheduled variant takes over.
+func pay(s *subscriptions.Subscription, now, from time.Time) {
 	if s.Scheduled != nil {
 		s.Variant, s.Duration, s.Price = *s.Scheduled, s.Scheduled.Duration, s.Scheduled.Price
 		s.Scheduled = nil
 	}
 	s.Status, s.NextRetryAt, s.GraceEndsAt = subscriptions.Active, time.Time{}, time.Time{}
-	s.PeriodStart, s.PeriodEnd = now, now.AddDate(0, s.Duration.Months(), 0)
+	s.PeriodStart, s.PeriodEnd = now, from.AddDate(0, s.Duration.Months(), 0)
 	s.EndsAt, s.UpdatedAt = s.PeriodEnd, now
 }
 

@@ -98,12 +98,12 @@ func TestBill_ChangesWhatAnEventChangesInReality(t *testing.T) {
 	switching := of(subscriptions.Active)
 	switching.Scheduled = &yearly
 	got := billed(switching, sample.Renewed)
-	if got.Variant != yearly || got.Price != 20000 || got.Scheduled != nil || !got.PeriodStart.Equal(now) || !got.PeriodEnd.Equal(now.AddDate(1, 0, 0)) || !got.EndsAt.Equal(got.PeriodEnd) {
+	if got.Variant != yearly || got.Price != 20000 || got.Scheduled != nil || !got.PeriodStart.Equal(now) || !got.PeriodEnd.Equal(switching.PeriodEnd.AddDate(1, 0, 0)) || !got.EndsAt.Equal(got.PeriodEnd) {
 		t.Errorf("renewed with another plan: %+v", got)
 	}
 	due := of(subscriptions.PastDue)
 	due.NextRetryAt, due.GraceEndsAt = now, now
-	if got := billed(due, sample.Paid); got.Status != subscriptions.Active || !got.NextRetryAt.IsZero() || !got.GraceEndsAt.IsZero() || !got.UpdatedAt.Equal(now) {
+	if got := billed(due, sample.Paid); got.Status != subscriptions.Active || !got.PeriodEnd.Equal(now.AddDate(0, 1, 0)) || !got.NextRetryAt.IsZero() || !got.GraceEndsAt.IsZero() || !got.UpdatedAt.Equal(now) {
 		t.Errorf("paid: %+v", got)
 	}
 	if got := billed(of(subscriptions.Trialing), sample.Activated); got.Status != subscriptions.Active || !got.TrialEndsAt.Equal(now) {
