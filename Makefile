@@ -95,6 +95,7 @@ TORTURE = ./cmd/internal/torture
 ONCE = -bench . -benchtime 1x -skip 'MillionProducts|^BenchmarkStart$$|^BenchmarkPartitions$$'
 
 # -vet=off, because `make lint` runs go vet on everything.
+go-test: export PLAYGROUND_SCREENSHOTS = $(CURDIR)/bin/screenshots
 go-test:
 	$(GO) test -vet=off $(ONCE) -timeout 10m $$($(GO) list ./... | grep -vx $(patsubst ./%,-e commerce/%,$(LOADS) $(TORTURE)))
 	$(GO) test -vet=off $(ONCE) -timeout 6m -p 1 $(LOADS)

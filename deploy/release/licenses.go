@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// licenses are those of a program's modules.
+// licenses are those of a program's modules and fonts.
 type licenses struct {
 	names map[string]string // SPDX identifiers by the module's path, as in docs/licenses.md
 	texts string            // a file with all texts, which must accompany the program
@@ -22,7 +22,10 @@ type licenses struct {
 // row is a line of a table in docs/licenses.md.
 var row = regexp.MustCompile("(?m)^\\| `([^`]+)` \\| ([^|]+) \\|$")
 
-// licenses collects the license texts of a program's modules in one file.
+// fonts is the folder of the fonts that the program embeds, with their license.
+const fonts = "docs/playground/fonts"
+
+// licenses collects the license texts of a program's modules and fonts in one file.
 func (s source) licenses(ctx context.Context, p platform, modules []*debug.Module) (licenses, error) {
 	page, err := os.ReadFile(filepath.Join(s.dir, "docs/licenses.md"))
 	if err != nil {
@@ -46,9 +49,12 @@ func (s source) licenses(ctx context.Context, p platform, modules []*debug.Modul
 		if l.names[m.Path] == "" {
 			return licenses{}, fmt.Errorf("%s is not in docs/licenses.md", m.Path)
 		}
-		if err := copyLicense(w, m, dirs[m.Path]); err != nil {
+		if err := copyLicense(w, m.Path+" "+m.Version, dirs[m.Path]); err != nil {
 			return licenses{}, fmt.Errorf("license of %s: %w", m.Path, err)
 		}
+	}
+	if err := copyLicense(w, fonts, filepath.Join(s.dir, fonts)); err != nil {
+		return licenses{}, fmt.Errorf("license of the fonts: %w", err)
 	}
 	return l, errors.Join(w.Flush(), file.Close())
 }
@@ -79,11 +85,11 @@ func (s source) folders(ctx context.Context, modules []*debug.Module) (map[strin
 	return dirs, nil
 }
 
-// legal matches the names of files that must be passed on with a copy of a module.
+// legal matches the names of files that must be passed on with a copy of their folder.
 var legal = regexp.MustCompile(`(?i)^(licen[cs]e|copying|unlicense|notice|patents)([.-].*)?$`)
 
-// copyLicense writes the legal files of a module.
-func copyLicense(w io.Writer, m *debug.Module, dir string) error {
+// copyLicense writes the legal files of a folder, each after a line that says whose it is.
+func copyLicense(w io.Writer, whose, dir string) error {
 	files, err := os.ReadDir(dir)
 	if err != nil {
 		return err
@@ -98,7 +104,7 @@ func copyLicense(w io.Writer, m *debug.Module, dir string) error {
 			return err
 		}
 		found = true
-		if _, err := fmt.Fprintf(w, "%s %s, %s\n\n%s\n\n%s\n\n", m.Path, m.Version, f.Name(), strings.TrimSpace(string(text)), strings.Repeat("-", 72)); err != nil {
+		if _, err := fmt.Fprintf(w, "%s, %s\n\n%s\n\n%s\n\n", whose, f.Name(), strings.TrimSpace(string(text)), strings.Repeat("-", 72)); err != nil {
 			return err
 		}
 	}

@@ -127,7 +127,7 @@ func checkProgram(t *testing.T, program, version string) {
 
 func checkLicenses(t *testing.T, texts string) {
 	t.Helper()
-	for _, want := range []string{"github.com/gin-gonic/gin v1.", "Permission is hereby granted", "std 1.", "Redistribution and use"} {
+	for _, want := range []string{"github.com/gin-gonic/gin v1.", "Permission is hereby granted", "std 1.", "Redistribution and use", "SIL OPEN FONT LICENSE"} {
 		if !strings.Contains(texts, want) {
 			t.Errorf("LICENSES.txt does not have %q", want)
 		}

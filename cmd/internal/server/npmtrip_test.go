@@ -23,7 +23,7 @@ const lostReplies = 8
 // TestPublishedClient_ShopsAndLogsIn covers the same trip without Node.
 func TestPublishedClient_DrivesAWholeTrip(t *testing.T) {
 	t.Parallel()
-	installed := installClient(t)
+	installed := installPackages(t, "npmtrip")
 	t.Run("demo", func(t *testing.T) {
 		t.Parallel()
 		demo := startDemo(t)
@@ -40,32 +40,6 @@ func TestPublishedClient_DrivesAWholeTrip(t *testing.T) {
 			drive(t, installed, s.URL, s.Key, s.token(t, "1001"), s.token(t, "1002"), s.token(t, "1003"))
 		})
 	}
-}
-
-// installClient installs the published client and the other pinned packages of
-// testdata/npmtrip in a temporary directory, and returns that directory.
-func installClient(t *testing.T) string {
-	t.Helper()
-	for _, program := range []string{"node", "npm"} {
-		if _, err := exec.LookPath(program); err == nil {
-			continue
-		}
-		message := program + " is not installed: the published client cannot be run. Install Node.js 20 or later with npm"
-		if os.Getenv("CI") != "" {
-			t.Fatal(message)
-		}
-		t.Skip(message + "; or leave it, the Go tests make the same trip")
-	}
-	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS("testdata/npmtrip")); err != nil {
-		t.Fatal(err)
-	}
-	npm := command(t, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline")
-	npm.Dir = dir
-	if said, err := npm.CombinedOutput(); err != nil {
-		t.Fatalf("npm ci: %v\n%s", err, said)
-	}
-	return dir
 }
 
 // drive makes the trip against the shop at url, as customers with these tokens.

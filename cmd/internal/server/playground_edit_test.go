@@ -55,6 +55,7 @@ func TestPlayground_SaysThatAnEditedLineBecameAnother(t *testing.T) {
 func TestPlayground_ShowsAnEditsErrorsAtItsFieldsUntilItIsCanceled(t *testing.T) {
 	t.Parallel()
 	p := openStore(t)
+	p.expect("422 /cart/items/*")
 	p.fill(`[data-product="5"] [name="fields.Account email"]`, "sara@example.com")
 	p.addProduct("5")
 
@@ -111,34 +112,12 @@ func (p page) addProduct(id string) {
 	p.until(`[...document.querySelectorAll(".line")].some((line) => line.dataset.line.split(".")[0] === "` + id + `" && !line.querySelector(".outcome"))`)
 }
 
-// press activates a control with the keyboard's focus. chromedp's own actions fail if the
-// cart redraws its lines meanwhile.
-func (p page) press(selector string) {
-	p.t.Helper()
-	p.with(selector, `control.focus(); control.click()`)
-}
-
-func (p page) fill(selector, value string) {
-	p.t.Helper()
-	p.with(selector, fmt.Sprintf(`control.value = %q`, value))
-}
-
-// with waits for a control and runs a statement on it.
-func (p page) with(selector, statement string) {
-	p.t.Helper()
-	p.until(fmt.Sprintf(`document.querySelector(%q)`, selector))
-	script := fmt.Sprintf(`{ const control = document.querySelector(%q); %s; null }`, selector, statement)
-	if _, err := chromedp.Run(p.ctx, chromedp.Evaluate[any](script)); err != nil {
-		p.t.Fatal(err)
-	}
-}
-
 // sentPatch waits until the log shows this body of the newest PATCH.
 func (p page) sentPatch(body string) {
 	p.t.Helper()
 	p.until(fmt.Sprintf(`(() => {
 		const entry = document.querySelector(".entry:has(.patch) details");
 		if (entry) entry.open = true;
-		return entry?.querySelector("pre")?.textContent.replace(/": |\n */g, (space) => space.trim()) === %q;
+		return entry?.querySelector("pre.body")?.textContent.replace(/": |\n */g, (space) => space.trim()) === %q;
 	})()`, body))
 }

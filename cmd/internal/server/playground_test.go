@@ -1,17 +1,12 @@
 package server_test
 
 import (
-	"context"
 	"encoding/json"
 	"io/fs"
 	"net/http"
-	"os/exec"
 	"path"
 	"testing"
-	"time"
 
-	"github.com/chromedp/cdproto/log"
-	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/google/go-cmp/cmp"
 
@@ -30,6 +25,7 @@ func TestPlayground_AShopperAddsIsRefusedLogsInAndTurnsToArabic(t *testing.T) {
 	sara.add(`{"product_id":2,"qty":2}`)
 
 	p := openPage(t, s.URL+"/")
+	p.expect("422 /cart/add")
 	p.until(`document.querySelector("#cart").ariaBusy === "false"`)
 	p.click(`[data-product="1"] .buy > button`)
 	p.until(`document.querySelector("[data-line='1']") && document.querySelector("#cart-count").textContent === "1"`)
@@ -238,91 +234,4 @@ func get(t *testing.T, address string, headers ...string) *http.Response {
 	}
 	response.Body.Close()
 	return response
-}
-
-// page is a browser tab.
-type page struct {
-	t   *testing.T
-	ctx context.Context
-}
-
-// patience is how long a test waits for a page.
-const patience = 10 * time.Second
-
-// openPage opens a URL in a new browser. An exception in the page, or a violation of its
-// security policy, fails the test.
-func openPage(t *testing.T, address string) page {
-	t.Helper()
-	ctx, cancel := chromedp.NewExecAllocator(context.Background(), append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath(browser(t)), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.Flag("lang", "en"),
-	)...)
-	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewContext(ctx)
-	t.Cleanup(cancel)
-	if err := chromedp.Do(ctx); err != nil { // starts the browser, which lives as long as this context
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = chromedp.Cancel(ctx) }) // waits until it has ended
-	p := page{t, ctx}
-	if err := chromedp.Listen(ctx, p.fault); err != nil {
-		t.Fatal(err)
-	}
-	p.do(
-		chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
-			_, err := chromedp.Call(ctx, log.Enable, chromedp.Void{})
-			return err
-		}),
-		chromedp.EmulateViewport(1280, 900),
-		chromedp.Navigate(address),
-	)
-	return p
-}
-
-// browser finds Chromium by its usual names.
-func browser(t *testing.T) string {
-	t.Helper()
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
-		if found, err := exec.LookPath(name); err == nil {
-			return found
-		}
-	}
-	t.Fatal("chromium is needed on PATH: deploy/ephemeral/install.sh installs it where apt-get is")
-	return ""
-}
-
-// fault reports an exception in the page, or a violation of its policy.
-func (p page) fault(event any) {
-	switch e := event.(type) {
-	case *runtime.EventExceptionThrown:
-		p.t.Errorf("exception in the page: %v", e.ExceptionDetails)
-	case *log.EventEntryAdded:
-		if e.Entry.Source == log.EntrySourceSecurity {
-			p.t.Errorf("the page's policy: %s", e.Entry.Text)
-		}
-	}
-}
-
-func (p page) do(steps ...chromedp.Action[chromedp.Void]) {
-	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.ctx, patience)
-	defer cancel()
-	if err := chromedp.Do(ctx, steps...); err != nil {
-		p.t.Fatal(err)
-	}
-}
-
-func (p page) click(selector string) {
-	p.t.Helper()
-	p.do(chromedp.Click(selector))
-}
-
-// until waits for a JavaScript expression to become true.
-func (p page) until(expression string) {
-	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.ctx, patience)
-	defer cancel()
-	if _, err := chromedp.Run(ctx, chromedp.Poll[bool](`Boolean(`+expression+`)`)); err != nil {
-		shown, _ := chromedp.Run(p.ctx, chromedp.Text("main"))
-		p.t.Fatalf("%v while waiting for %s; the page shows:\n%s", err, expression, shown)
-	}
 }

@@ -1,26 +1,31 @@
-// The playground: a small storefront on the public API.
+// The playground: two small storefronts and a merchant's dashboard on the public API, and
+// beside them what goes over the wire.
 
-import { startAccount } from "./shop/account.js";
+import { meetDemo } from "./demo.js";
+import { startLog } from "./log/log.js";
+import { openSubscriptions, startSubscriptions } from "./merchant/subscriptions.js";
 import { startArt } from "./page/art.js";
-import { load } from "./shop/cart.js";
-import { startCartPanel } from "./shop/cartpanel.js";
 import { byId } from "./page/dom.js";
 import { startLanguage } from "./page/language.js";
-import { startLog } from "./log/log.js";
-import { startProducts } from "./shop/products.js";
-import { meetDemo } from "./demo.js";
-import { openSubscriptions, startSubscriptions } from "./merchant/subscriptions.js";
 import { startTabs } from "./page/tabs.js";
-import { startTries } from "./log/tries.js";
+import { startScenarios } from "./scenarios/scenarios.js";
+import { startTokenDialog } from "./shop/account.js";
+import { drawAccounts, startDevices } from "./shop/devices.js";
 
 startArt();
+const devices = startDevices();
+startTokenDialog();
+startLog({ repeated: () => devices.active.cart.load(), tries: (path) => tryOn(devices.active.cart, path) });
 startLanguage(byId("language"));
-startLog(load);
-startProducts();
-startCartPanel();
-startTries();
 await meetDemo();
-startAccount();
+drawAccounts(devices);
 startSubscriptions();
-startTabs((area) => { if (area === "subscriptions") openSubscriptions(); });
-await load();
+const showArea = startTabs((area) => { if (area === "subscriptions") openSubscriptions(); });
+startScenarios(devices, showArea);
+await devices.loadAll();
+
+/** tryOn makes one of the log's example calls as the shopper of a device. */
+function tryOn(cart, path) {
+  if (path === "/cart") return cart.load();
+  return path === "/cart/validate" ? cart.validate() : cart.read(path);
+}

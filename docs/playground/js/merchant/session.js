@@ -1,11 +1,36 @@
-// The store's API token. It stays until the tab is closed.
+// Which store the merchant's tab reads, and the API token that identifies it.
 
+import { demo } from "../demo.js";
 import { passing } from "../page/storage.js";
 
+// The demo lends tokens of two stores. "own" is the store of the token that someone enters.
+const stores = ["sample", "long", "own"];
+
+/** session has the chosen store and its token. Both last until the browser's tab is closed. */
 export const session = {
-  get apiToken() { return passing.get("api_token"); },
-  set apiToken(token) { passing.set("api_token", token); },
+  get store() {
+    const chosen = passing.get("merchant_store");
+    if (chosen === "own" || tokenOf(chosen)) return chosen;
+    return stores.find(tokenOf) ?? "own";
+  },
+  set store(name) { passing.set("merchant_store", name); },
+
+  get ownToken() { return passing.get("api_token"); },
+  set ownToken(token) { passing.set("api_token", token); },
+
+  get apiToken() { return tokenOf(this.store); },
 };
+
+/** offered reports whether the page can read a store. Without the demo there is only "own". */
+export function offered(store) {
+  return store === "own" || Boolean(tokenOf(store));
+}
+
+function tokenOf(store) {
+  if (store === "sample") return demo.apiToken;
+  if (store === "long") return demo.longListToken;
+  return store === "own" ? session.ownToken : "";
+}
 
 /** asStore returns the headers of a store's own calls. */
 export function asStore() {

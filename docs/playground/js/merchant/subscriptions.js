@@ -1,105 +1,77 @@
-// The merchant's tab: GET /subscriptions with its filters, page by page.
+// The merchant's tab: what a store's own programs read with an API token.
 
-import { call } from "../api/api.js";
-import { byId, el } from "../page/dom.js";
-import { clearErrors, showErrors } from "../page/forms.js";
-import { number, onLanguage, t } from "../page/language.js";
-import { passes, sentenceOf, warn } from "../page/notices.js";
-import { demo } from "../demo.js";
-import { asStore, session } from "./session.js";
-import { hideSubscription, showSubscription, statusTag } from "./subscription.js";
+import { byId } from "../page/dom.js";
+import { closeDetail, openDetail, redrawDetail, startDetail } from "./detail.js";
+import { feed, forget, startFeed } from "./feed.js";
+import { emptyFeedPanel, feedIsSeen, startFeedPanel } from "./feedpanel.js";
+import { onlyStatus, showFilters, startFilters } from "./filters.js";
+import { empty, list, listed, refresh, removeRow, replaceRow, startList } from "./list.js";
+import { offered, session } from "./session.js";
+import { showStore, startStoreSwitch } from "./storeswitch.js";
+import { clearSummary, loadSummary, startSummary } from "./summary.js";
 
-const filters = ["customerEmail", "customerPhone", "customerCountryCode", "per_page"];
-
-let shown = null; // { query, page } of the list on the screen
-let lastAsked = 0;
-
+/** startSubscriptions must run after meetDemo. */
 export function startSubscriptions() {
-  const form = byId("subscription-filters");
-  form.elements.token.value = session.apiToken || demo.apiToken;
-  form.addEventListener("submit", (event) => {
-    event.preventDefault();
-    list(queryOf(form));
-  });
-  form.addEventListener("reset", (event) => {
-    event.preventDefault(); // the token is not a filter
-    for (const name of filters) form.elements[name].value = "";
-    if (session.apiToken) list("");
-  });
-  byId("page-prev").addEventListener("click", () => list(queryOfLink(shown.page.prev_page_url)));
-  byId("page-next").addEventListener("click", () => list(queryOfLink(shown.page.next_page_url)));
-  onLanguage(() => { if (shown) list(shown.query); });
+  startStoreSwitch(enter);
+  startFilters((query) => find(query));
+  startList(openDetail);
+  startDetail();
+  startSummary((status) => find(onlyStatus(status), { reveal: true }));
+  startFeed();
+  startFeedPanel({ opened: openDetail, refreshed: refreshAll });
+  feed.addEventListener("change", ({ detail }) => redrawChanged(detail));
 }
 
-/** openSubscriptions lists immediately if there is a token. */
+/** openSubscriptions is called when the tab is shown. The first time, it loads everything. */
 export function openSubscriptions() {
-  if (!shown && byId("subscription-filters").elements.token.value) list("");
+  if (!listed()) enter();
 }
 
-function queryOf(form) {
-  const query = new URLSearchParams();
-  for (const name of filters) {
-    const value = form.elements[name].value.trim();
-    if (value) query.set(name, value); // an empty filter would be refused
+/**
+ * showPage shows the list at a query such as "?page=1000", of the long list if long is set,
+ * otherwise of the sample store. It returns the answer, or null if the demo has no such
+ * store. It does not move the focus.
+ */
+export async function showPage(query, { long = false } = {}) {
+  const store = long ? "long" : "sample";
+  if (!offered(store)) return null;
+  if (session.store === store && listed()) {
+    closeDetail();
+    return list(query);
   }
-  return query.size > 0 ? `?${query}` : "";
+  session.store = store;
+  showStore();
+  return enter(query);
 }
 
-// The links are absolute. The page uses only their query and stays on its own origin.
-const queryOfLink = (link) => new URL(link, document.baseURI).search;
-
-async function list(query) {
-  const form = byId("subscription-filters");
-  clearErrors(form);
-  session.apiToken = form.elements.token.value.trim();
-  if (!session.apiToken) return showErrors(form, { token: [t("tokenNeeded")] });
-  const asked = ++lastAsked;
-  const answer = await call("GET", `/subscriptions${query}`, { headers: asStore(), from: "merchant" });
-  if (asked !== lastAsked) return; // a newer request replaces this one
-  if (answer.ok) return draw(query, answer.data);
-  if (answer.status === 401) return showErrors(form, { token: [answer.message] });
-  if (answer.status === 404) return say(t("notServed"));
-  if (passes(answer)) return warn(sentenceOf(answer), () => list(query));
-  showErrors(form, answer.errors, answer.message);
+/** enter shows another store. */
+async function enter(query = "") {
+  closeDetail();
+  forget();
+  emptyFeedPanel();
+  clearSummary();
+  empty();
+  showFilters("");
+  byId("overview").hidden = !session.apiToken;
+  const answer = await list(query);
+  byId("overview").hidden = !session.apiToken || answer?.status === 401;
+  if (answer?.ok) loadSummary();
+  return answer;
 }
 
-function draw(query, page) {
-  shown = { query, page };
-  hideSubscription();
-  if (page.data.length === 0) say(t("noneFound"));
-  else byId("subscription-list").replaceChildren(table(page.data));
-  byId("subscription-pages").hidden = false;
-  byId("page-prev").disabled = !page.prev_page_url;
-  byId("page-next").disabled = !page.next_page_url;
-  byId("page-position").textContent = page.from === null
-    ? t("pastEnd", { page: number(page.current_page) })
-    : t("position", { page: number(page.current_page), from: number(page.from), to: number(page.to) });
+function find(query, options) {
+  closeDetail();
+  return list(query, options);
 }
 
-function say(text) {
-  byId("subscription-list").replaceChildren(el("p", { class: "empty" }, text));
-  byId("subscription-pages").hidden = true;
+function refreshAll() {
+  feedIsSeen();
+  refresh();
+  loadSummary();
 }
 
-function table(rows) {
-  const columns = ["status", "product", "price", "period", "daysLeft", "renews"];
-  return el("table", { class: "subscriptions" },
-    el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "#"), columns.map((c) => el("th", { scope: "col" }, t(c))))),
-    el("tbody", {}, rows.map(row)));
+function redrawChanged({ id, event, now }) {
+  if (event === "deleted") return removeRow(id);
+  replaceRow(now);
+  redrawDetail(id);
 }
-
-function row(s) {
-  const cell = (label, ...content) => el("td", { "data-label": t(label) }, ...content);
-  return el("tr", {},
-    el("th", { scope: "row" }, el("button", {
-      class: "link", "aria-label": t("show", { id: s.id }), onclick: () => showSubscription(s.id),
-    }, String(s.id))),
-    cell("status", statusTag(s.status)),
-    cell("product", el("bdi", {}, s.product.name), " ", el("span", { class: "hint" }, s.variant.duration_text)),
-    cell("price", el("bdi", {}, s.price.formatted)),
-    cell("period", el("bdi", { class: "dates" }, `${day(s.current_period_start)} – ${day(s.current_period_end)}`)),
-    cell("daysLeft", number(s.days_remaining)),
-    cell("renews", t(s.auto_renew ? "yes" : "no")));
-}
-
-const day = (date) => date.slice(0, 10);

@@ -59,11 +59,12 @@ export function counted(key, n) {
 function translate(root) {
   for (const e of root.querySelectorAll("[data-t]")) e.textContent = t(e.dataset.t);
   for (const e of root.querySelectorAll("[data-t-label]")) e.setAttribute("aria-label", t(e.dataset.tLabel));
+  for (const e of root.querySelectorAll("[data-t-placeholder]")) e.placeholder = t(e.dataset.tPlaceholder);
   document.title = t("title");
 }
 
-// Arabic with Western digits, as in the service's texts.
-const tag = () => (language() === "ar" ? "ar-u-nu-latn" : "en");
+/** tag is for Intl: Arabic with Western digits, as in the service's texts. */
+export const tag = () => (language() === "ar" ? "ar-u-nu-latn" : "en");
 
 /** money formats an amount in major units, as the service does. */
 export function money(amount, currency) {

@@ -2,7 +2,10 @@
 
 import { byId } from "./dom.js";
 
-/** startTabs calls opened with a tab's name whenever it is shown. */
+/**
+ * startTabs calls opened with the name of an area whenever its tab is shown. It returns the
+ * function that shows an area.
+ */
 export function startTabs(opened) {
   const tabs = Array.from(document.querySelectorAll("[role=tab]"));
   const areaOf = (tab) => tab.getAttribute("aria-controls");
@@ -14,15 +17,16 @@ export function startTabs(opened) {
       tab.tabIndex = chosen ? 0 : -1;
       byId(areaOf(tab)).hidden = !chosen;
     }
-    byId("cart-link").hidden = area !== "store";
     opened(area);
   }
 
+  function choose(area) {
+    history.replaceState(null, "", `#${area}`);
+    open(area);
+  }
+
   for (const [i, tab] of tabs.entries()) {
-    tab.addEventListener("click", () => {
-      history.replaceState(null, "", `#${areaOf(tab)}`);
-      open(areaOf(tab));
-    });
+    tab.addEventListener("click", () => choose(areaOf(tab)));
     tab.addEventListener("keydown", ({ key }) => {
       if (key !== "ArrowLeft" && key !== "ArrowRight") return;
       const next = tabs[(i + 1) % tabs.length]; // with two tabs, both directions lead to the other
@@ -33,4 +37,5 @@ export function startTabs(opened) {
   const named = () => (location.hash === "#subscriptions" ? "subscriptions" : "store");
   addEventListener("hashchange", () => open(named()));
   open(named());
+  return choose;
 }

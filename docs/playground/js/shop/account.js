@@ -1,45 +1,55 @@
-// Login and logout. A login only sets a JWT: the next call sends it together with the
-// guest's token, and the service merges the guest's cart.
+// Who shops on a device: the guest, a customer of the demo, or the bearer of a token. A
+// login only sets a JWT: the next call sends it together with the guest's token, and the
+// service merges the guest's cart.
 
-import { events, forget, load } from "./cart.js";
-import { byId } from "../page/dom.js";
-import { onLanguage, t } from "../page/language.js";
 import { demo } from "../demo.js";
-import { customerOf, session } from "./session.js";
+import { byId, el } from "../page/dom.js";
+import { onLanguage, said, t } from "../page/language.js";
+import { customerOf } from "./session.js";
 
-export function startAccount() {
-  byId("login").addEventListener("click", () => become((demo.customers[0]?.jwt ?? "")));
-  byId("logout").addEventListener("click", () => become(""));
-  byId("use-token").addEventListener("click", openDialog);
+export class Account {
+  constructor(device) {
+    this.device = device;
+    this.select = device.part("account");
+    this.select.addEventListener("change", () => this.#choose());
+    device.cart.addEventListener("logout", () => this.draw());
+    onLanguage(() => this.draw());
+  }
+
+  draw() {
+    const { jwt } = this.device.cart.session;
+    const known = demo.customers.some((c) => c.jwt === jwt);
+    const options = [
+      ["", t("guest")],
+      ...demo.customers.map((c) => [c.jwt, said(c.name)]),
+      ...(jwt && !known ? [[jwt, t("customer", { id: customerOf(jwt) })]] : []),
+      ["token", t("useToken")],
+    ];
+    this.select.replaceChildren(...options.map(([value, text]) => el("option", { value, selected: value === jwt }, text)));
+  }
+
+  #choose() {
+    if (this.select.value !== "token") return this.device.become(this.select.value);
+    this.draw();
+    openDialog(this.device);
+  }
+}
+
+/** startTokenDialog prepares the dialog that asks for a token. */
+export function startTokenDialog() {
   byId("token-form").addEventListener("submit", ({ submitter, target }) => {
     if (submitter?.value !== "use") return;
-    session.publicKey = target.elements.public_key.value.trim();
-    become(target.elements.jwt.value.trim().replace(/^Bearer\s+/i, ""));
+    asking.cart.session.publicKey = target.elements.public_key.value.trim();
+    asking.become(target.elements.jwt.value.trim().replace(/^Bearer\s+/i, ""));
   });
-  events.addEventListener("logout", () => become(""));
-  onLanguage(draw);
-  draw();
 }
 
-/** become switches to the customer of a JWT, or to the guest for "". */
-function become(jwt) {
-  session.jwt = jwt;
-  forget();
-  draw();
-  load();
-}
+let asking; // the device that the dialog is open for
 
-function openDialog() {
+function openDialog(device) {
+  asking = device;
   const form = byId("token-form");
-  form.elements.jwt.value = session.jwt;
-  form.elements.public_key.value = session.publicKey;
+  form.elements.jwt.value = device.cart.session.jwt;
+  form.elements.public_key.value = device.cart.session.publicKey;
   byId("token-dialog").showModal();
-}
-
-function draw() {
-  const customer = session.jwt && customerOf(session.jwt);
-  byId("who").textContent = !session.jwt ? t("guest") : customer === "1001" ? t("sara") : t("customer", { id: customer });
-  byId("login").textContent = t("loginSara");
-  byId("login").hidden = Boolean(session.jwt) || !(demo.customers[0]?.jwt ?? "");
-  byId("logout").hidden = !session.jwt;
 }

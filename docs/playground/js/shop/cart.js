@@ -1,113 +1,221 @@
-// The cart that the page shows, and the calls that change it. Changes run one after the
-// other, so that each one applies to the cart that the shopper saw.
+// A device's cart: what it knows of it, and the calls that read and change it. Changes run
+// one after the other, so that each one applies to the cart that the shopper saw.
 
 import { call, newKey } from "../api/api.js";
-import { announce, passes, sentenceOf, tell, warn } from "../page/notices.js";
-import { asShopper, session } from "./session.js";
-import { onLanguage, t } from "../page/language.js";
-
-/** events has an event "change" for every change of state. */
-export const events = new EventTarget();
-
-export const state = {
-  cart: null,       // as GET /cart has it; null before the first answer
-  summary: null,    // tax, shipping and payment methods, of the same cart
-  validation: null, // of the last check, until the cart changes
-  merge: null,      // report of the last merge, until dismissed
-  refusals: {},     // by line: why its last change was refused
-  edited: null,     // the line that the last edit made, until the cart changes
-};
-
-const tags = { cart: "", summary: "" }; // ETags of what is shown
-let waiting = 0;
-let last = Promise.resolve();
-
-/** nameOf is the name of a line or product in the cart, or its id. */
-export function nameOf(itemId) {
-  return state.cart?.items.find((item) => item.id === itemId)?.name ?? itemId;
-}
-
-/** load reads the cart and its summary. If it has not changed, the response is 304. */
-export function load() {
-  return inTurn(async () => {
-    const answer = await call("GET", "/cart", { headers: { ...asShopper(), ...unlessStill(tags.cart) } });
-    accept(answer);
-    if (!answer.ok && answer.status !== 304 && !ended(answer)) warn(sentenceOf(answer), load);
-    return answer;
-  });
-}
-
-/** forget drops the state of the previous shopper's cart, and has an event "forget". */
-export function forget() {
-  Object.assign(state, { validation: null, merge: null, refusals: {}, edited: null });
-  Object.assign(tags, { cart: "", summary: "" });
-  events.dispatchEvent(new Event("forget"));
-}
-
-/** add adds a product. The caller shows a refusal. */
-export function add(body) {
-  return change("POST", "/cart/add", { body });
-}
-
-/** setQuantity changes the quantity of a line. The line shows a refusal. */
-export async function setQuantity(item, quantity) {
-  const answer = await patch(item, { quantity });
-  if (refusedByRule(answer)) refuse(item.id, answer);
-  return answer;
-}
+import { headersOf } from "./session.js";
 
 /**
- * edit changes members of a line. Another line absorbs it if the two become equal. The
- * caller shows a refusal.
+ * Cart has an event "change" for every change of what it knows, and "forget" when the
+ * device shows another shopper's cart.
+ *
+ *   now         the cart, as GET /cart has it; null before the first answer
+ *   summary     tax, shipping and payment methods, of the same cart
+ *   validation  the last check, until the cart changes
+ *   refusals    by line: why its last change was refused, as an answer
+ *   edited      the line that the last edit made, until the cart changes
+ *   outcome     what the last call came to (see outcomeOf), or null
+ *   loseNext    whether the page throws away the answer to the next change
  */
-export async function edit(item, members) {
-  const others = state.cart.items.map(({ id }) => id).filter((id) => id !== item.id);
-  const answer = await patch(item, members);
-  if (answer.ok) {
-    const id = answer.data.item_id;
-    state.edited = { id, absorbed: others.includes(id), at: Date.now() };
-    changed();
+export class Cart extends EventTarget {
+  now = null;
+  summary = null;
+  validation = null;
+  refusals = {};
+  edited = null;
+  outcome = null;
+  loseNext = false;
+
+  #tags = { cart: "", summary: "" }; // ETags of what is shown
+  #waiting = 0;
+  #last = Promise.resolve();
+
+  /** device is the name of the caller in the log. */
+  constructor(device, session) {
+    super();
+    this.device = device;
+    this.session = session;
   }
-  return answer;
-}
 
-/** patch changes a line, but only if the cart is still the one that is shown. */
-async function patch(item, body) {
-  const answer = await change("PATCH", `/cart/items/${encodeURIComponent(item.id)}`, { body, ifMatch: true });
-  if (answer.code === "version_mismatch") tell(t("changedElsewhere", { message: answer.message }));
-  return answer;
-}
+  /** use shows the cart of another session. The caller loads it. */
+  use(session) {
+    this.session = session;
+    this.forget();
+  }
 
-export async function remove(item) {
-  const answer = await change("DELETE", `/cart/items/${encodeURIComponent(item.id)}`);
-  if (answer.ok) announce(t("removed", { name: item.name }));
-  return answer;
-}
+  /** forget drops what is known of the previous shopper's cart. */
+  forget() {
+    Object.assign(this, { validation: null, refusals: {}, edited: null, outcome: null });
+    this.#tags = { cart: "", summary: "" };
+    this.dispatchEvent(new Event("forget"));
+  }
 
-export async function clear() {
-  const answer = await change("DELETE", "/cart/clear");
-  if (answer.ok) announce(t("cleared"));
-  return answer;
-}
+  /** etag is the ETag of the cart that the device shows, or "". */
+  get etag() { return this.#tags.cart; }
 
-export function redeem(coupon) {
-  return change("POST", "/cart/coupon", { body: { coupon } });
-}
+  /** nameOf is the name of a line, or its id. */
+  nameOf(itemId) {
+    return this.now?.items.find((item) => item.id === itemId)?.name ?? itemId;
+  }
 
-export function dropCoupon() {
-  return change("DELETE", "/cart/coupon");
-}
+  /** load reads the cart and its summary. If it has not changed, the response is 304. */
+  load() {
+    return this.#inTurn(async () => {
+      const answer = await this.#call("GET", "/cart", { headers: unlessStill(this.#tags.cart) });
+      this.#accept(answer, () => this.load());
+      return answer;
+    });
+  }
 
-/** validate checks the cart before checkout. 400 cart_invalid is a result, not an error. */
-export function validate() {
-  return inTurn(async () => {
-    const answer = await call("GET", "/cart/validate", { headers: asShopper() });
-    accept(answer);
-    if (answer.ok || answer.code === "cart_invalid") state.validation = answer.data;
-    else if (!ended(answer)) warn(sentenceOf(answer), validate);
+  add(body, options) {
+    return this.#change("POST", "/cart/add", { body, ...options });
+  }
+
+  /** setQuantity changes the quantity of a line. The line shows a refusal. */
+  async setQuantity(item, quantity) {
+    const answer = await this.#patch(item, { quantity });
+    if (refusedByRule(answer)) {
+      this.refusals[item.id] = answer;
+      this.#changed();
+    }
     return answer;
-  });
+  }
+
+  /**
+   * edit changes members of a line. Another line absorbs it if the two become equal. The
+   * caller shows a refusal.
+   */
+  async edit(item, members) {
+    const others = this.now.items.map(({ id }) => id).filter((id) => id !== item.id);
+    const answer = await this.#patch(item, members);
+    if (answer.ok) {
+      const id = answer.data.item_id;
+      this.edited = { id, absorbed: others.includes(id), at: Date.now() };
+      this.#changed();
+    }
+    return answer;
+  }
+
+  remove(item) {
+    return this.#change("DELETE", `/cart/items/${encodeURIComponent(item.id)}`);
+  }
+
+  clear() {
+    return this.#change("DELETE", "/cart/clear");
+  }
+
+  redeem(coupon) {
+    return this.#change("POST", "/cart/coupon", { body: { coupon } });
+  }
+
+  dropCoupon() {
+    return this.#change("DELETE", "/cart/coupon");
+  }
+
+  /** validate checks the cart before checkout. 400 cart_invalid is a result, not an error. */
+  validate() {
+    return this.#inTurn(async () => {
+      const answer = await this.#call("GET", "/cart/validate");
+      if (answer.ok || answer.code === "cart_invalid") {
+        this.validation = answer.data;
+        this.outcome = { kind: "checked", answer };
+      } else {
+        this.#accept(answer, () => this.validate());
+      }
+      return answer;
+    });
+  }
+
+  /** read makes a GET whose answer only the log shows. */
+  read(path) {
+    return this.#call("GET", path);
+  }
+
+  dismiss() {
+    this.outcome = null;
+    this.#changed();
+  }
+
+  /** setLoseNext says whether the page throws away the answer to the next change. */
+  setLoseNext(lose) {
+    this.loseNext = lose;
+    this.#changed();
+  }
+
+  /** #patch changes a line, but only if the cart is still the one that is shown. */
+  #patch(item, body) {
+    return this.#change("PATCH", `/cart/items/${encodeURIComponent(item.id)}`, { body, ifMatch: true });
+  }
+
+  #change(method, path, { body, ifMatch = false, key = newKey(), lose } = {}) {
+    return this.#inTurn(async () => {
+      const headers = ifMatch && this.#tags.cart ? { "If-Match": this.#tags.cart } : {};
+      const losing = lose ?? this.loseNext;
+      this.loseNext = false;
+      const answer = await this.#call(method, path, { body, key, headers, lose: losing });
+      // With the same key, a change that was applied after all is not applied twice.
+      this.#accept(answer, () => this.#change(method, path, { body, ifMatch, key }));
+      return answer;
+    });
+  }
+
+  #call(method, path, { headers, ...options } = {}) {
+    const before = this.now?.version ?? null;
+    return call(method, path, { ...options, headers: { ...headersOf(this.session), ...headers }, from: this.device, before });
+  }
+
+  /** #inTurn runs a job after the earlier ones. The last one reads the summary. */
+  #inTurn(job) {
+    this.#waiting++;
+    const turn = this.#last.then(async () => {
+      try {
+        return await job();
+      } finally {
+        this.#waiting--;
+        this.#changed();
+      }
+    });
+    this.#last = turn.then(() => this.#summarize(), () => this.#summarize());
+    return turn;
+  }
+
+  async #summarize() {
+    if (this.#waiting > 0 || !this.now || this.outcome?.again) return;
+    const answer = await this.#call("GET", "/cart/summary", { headers: unlessStill(this.#tags.summary) });
+    if (answer.ok) {
+      this.summary = answer.data;
+      this.#tags.summary = answer.header("ETag") ?? "";
+      this.#keepToken(answer);
+      if (answer.data.merge) this.outcome = { kind: "merged", answer };
+    }
+    this.#changed();
+  }
+
+  /** #accept updates what is known from any response. again repeats the call. */
+  #accept(answer, again) {
+    this.#keepToken(answer);
+    this.outcome = outcomeOf(answer, again);
+    if (answer.data?.items) {
+      this.now = answer.data;
+      this.#tags.cart = answer.header("ETag") ?? "";
+      Object.assign(this, { validation: null, refusals: {}, edited: null });
+    }
+    if (answer.status === 401 && this.session.jwt) {
+      this.session.jwt = "";
+      this.dispatchEvent(new Event("logout"));
+    }
+  }
+
+  #keepToken(answer) {
+    const token = answer.header("X-Cart-Token") ?? answer.data?.cart_token;
+    if (token) this.session.cartToken = token;
+  }
+
+  #changed() {
+    this.dispatchEvent(new Event("change"));
+  }
 }
+
+const unlessStill = (tag) => (tag ? { "If-None-Match": tag } : {});
 
 /** refusedByRule reports whether the error belongs next to the shopper's input. */
 export function refusedByRule(answer) {
@@ -115,89 +223,17 @@ export function refusedByRule(answer) {
     answer.code !== "version_mismatch";
 }
 
-export function dismissMerge() {
-  state.merge = null;
-  changed();
+/**
+ * outcomeOf says what a call came to, as far as the shopper should know: kind "merged",
+ * "replayed", "conflict", "ended" or "refused" with the answer, or "unanswered" with again,
+ * which repeats the call with the same key. null: nothing special.
+ */
+function outcomeOf(answer, again) {
+  if (answer.data?.merge) return { kind: "merged", answer };
+  if (answer.header("Idempotency-Replayed") === "true") return { kind: "replayed", answer };
+  if (answer.code === "version_mismatch") return { kind: "conflict", answer };
+  if (answer.status === 401) return { kind: "ended", answer };
+  if (answer.status === 0 || answer.status === 429 || answer.status >= 500) return { kind: "unanswered", answer, again };
+  if (answer.status >= 400) return { kind: "refused", answer };
+  return null;
 }
-
-function change(method, path, { body, ifMatch = false, key = newKey() } = {}) {
-  return inTurn(async () => {
-    const headers = asShopper();
-    if (ifMatch && tags.cart) headers["If-Match"] = tags.cart;
-    const answer = await call(method, path, { body, key, headers });
-    accept(answer);
-    // With the same key, a change that was applied after all is not applied twice.
-    if (passes(answer)) warn(sentenceOf(answer), () => change(method, path, { body, ifMatch, key }));
-    return answer;
-  });
-}
-
-function refuse(id, answer) {
-  state.refusals[id] = Object.values(answer.errors).flat().join(" ") || answer.message;
-  announce(state.refusals[id]);
-  changed();
-}
-
-/** inTurn runs a job after the earlier ones. The last one reads the summary. */
-function inTurn(job) {
-  waiting++;
-  const turn = last.then(async () => {
-    try {
-      return await job();
-    } finally {
-      waiting--;
-      changed();
-    }
-  });
-  last = turn.then(summarize, summarize);
-  return turn;
-}
-
-async function summarize() {
-  if (waiting > 0 || !state.cart) return;
-  const answer = await call("GET", "/cart/summary", { headers: { ...asShopper(), ...unlessStill(tags.summary) } });
-  if (answer.ok) {
-    state.summary = answer.data;
-    tags.summary = answer.header("ETag") ?? "";
-    note(answer);
-  }
-  changed();
-}
-
-const unlessStill = (tag) => (tag ? { "If-None-Match": tag } : {});
-
-/** accept updates the state from any response. */
-function accept(answer) {
-  note(answer);
-  if (answer.data?.items) {
-    state.cart = answer.data;
-    tags.cart = answer.header("ETag") ?? "";
-    Object.assign(state, { validation: null, refusals: {}, edited: null });
-  }
-  if (ended(answer) && session.jwt) {
-    session.jwt = "";
-    warn(t("sessionEnded", { message: answer.message }));
-    events.dispatchEvent(new Event("logout"));
-  }
-}
-
-/** note keeps the guest's token and the merge report of a response. */
-function note(answer) {
-  const token = answer.header("X-Cart-Token") ?? answer.data?.cart_token;
-  if (token) session.cartToken = token;
-  if (answer.data?.merge) state.merge = { ...answer.data.merge };
-}
-
-const ended = (answer) => answer.status === 401;
-
-function changed() {
-  events.dispatchEvent(new Event("change"));
-}
-
-// The ETag depends on the language, so the cart is read again.
-onLanguage(() => { if (state.cart) load(); });
-
-// Another tab or device may have changed the cart meanwhile.
-document.addEventListener("visibilitychange", () => {
-  if (!document.hidden && state.cart) load();
-});

@@ -1,18 +1,29 @@
-// Who is shopping. As in any storefront, the browser keeps the guest's token, also while
-// a customer is logged in.
+// Who is shopping on a device. As in any storefront, the device keeps the guest's token
+// while a customer is logged in.
 
 import { lasting, passing } from "../page/storage.js";
 
-export const session = {
-  get cartToken() { return lasting.get("cart_token"); },
-  set cartToken(token) { lasting.set("cart_token", token); },
+/**
+ * storedSession is the session of a device. The guest's token and the store stay in the
+ * browser; the customer's JWT stays until the tab is closed.
+ */
+export function storedSession(device) {
+  return {
+    get cartToken() { return lasting.get(`${device}.cart_token`); },
+    set cartToken(token) { lasting.set(`${device}.cart_token`, token); },
 
-  get publicKey() { return lasting.get("public_key"); },
-  set publicKey(key) { lasting.set("public_key", key); },
+    get publicKey() { return lasting.get(`${device}.public_key`); },
+    set publicKey(key) { lasting.set(`${device}.public_key`, key); },
 
-  get jwt() { return passing.get("jwt"); },
-  set jwt(token) { passing.set("jwt", token); },
-};
+    get jwt() { return passing.get(`${device}.jwt`); },
+    set jwt(token) { passing.set(`${device}.jwt`, token); },
+  };
+}
+
+/** newSession is the session of somebody who has never been here. It is kept nowhere. */
+export function newSession({ jwt = "" } = {}) {
+  return { cartToken: "", publicKey: "", jwt };
+}
 
 /** customerOf returns the customer's id of a JWT without verifying it, or "". */
 export function customerOf(jwt) {
@@ -24,15 +35,11 @@ export function customerOf(jwt) {
   }
 }
 
-/** asShopper returns the headers that identify the cart of a call. */
-export function asShopper() {
-  return given({
-    "X-Public-Key": session.publicKey,
-    "X-Cart-Token": session.cartToken,
-    Authorization: session.jwt && `Bearer ${session.jwt}`,
-  });
-}
-
-function given(headers) {
-  return Object.fromEntries(Object.entries(headers).filter(([, value]) => value));
+/** headersOf returns the headers that identify the cart of a call. */
+export function headersOf({ publicKey, cartToken, jwt }) {
+  return Object.fromEntries(Object.entries({
+    "X-Public-Key": publicKey,
+    "X-Cart-Token": cartToken,
+    Authorization: jwt && `Bearer ${jwt}`,
+  }).filter(([, value]) => value));
 }

@@ -3,9 +3,10 @@
 import { log } from "./log.js";
 import { merchant } from "./merchant.js";
 import { page } from "./page.js";
+import { scenarios } from "./scenarios.js";
 import { shop } from "./shop.js";
 
-const areas = [page, shop, log, merchant];
+const areas = [page, shop, scenarios, log, merchant];
 
 export const texts = Object.fromEntries(
   ["en", "ar"].map((language) => [language, Object.assign({}, ...areas.map((area) => area[language]))]));

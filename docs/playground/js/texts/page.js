@@ -7,13 +7,12 @@ export const page = {
     skip: "Skip to content",
     playground: "Playground",
     areas: "Sections",
-    tabStore: "Store",
+    tabStore: "Shop",
     tabSubscriptions: "Subscriptions",
 
     busy: "{message} Retrying in {n} s…",
     offline: "The service is unreachable. Try again later.",
     again: "Try again",
-    changedElsewhere: "{message} This is the current cart.",
   },
 
   ar: {
@@ -28,6 +27,5 @@ export const page = {
     busy: "{message} إعادة المحاولة بعد {n} ث…",
     offline: "تعذّر الوصول إلى الخدمة. أعد المحاولة لاحقًا.",
     again: "إعادة المحاولة",
-    changedElsewhere: "{message} هذه هي السلة الحالية.",
   },
 };

@@ -1,0 +1,140 @@
+package server_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// axe is the source of axe-core, which checks a page's accessibility.
+var axe struct {
+	install sync.Once
+	source  string
+}
+
+// axeSource installs axe-core for the first test that needs it.
+func axeSource(t *testing.T) string {
+	t.Helper()
+	axe.install.Do(func() {
+		source, err := os.ReadFile(filepath.Join(installPackages(t, "axe"), "node_modules/axe-core/axe.min.js"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		axe.source = string(source)
+	})
+	if axe.source == "" {
+		t.Fatal("axe-core is not installed, as another test reports")
+	}
+	return axe.source
+}
+
+// violation is a rule that a page breaks, with the elements which break it.
+type violation struct {
+	ID    string `json:"id"`
+	Help  string `json:"help"`
+	Nodes []struct {
+		HTML           string `json:"html"`
+		FailureSummary string `json:"failureSummary"`
+	} `json:"nodes"`
+}
+
+func (v violation) String() string {
+	lines := []string{v.ID + ": " + v.Help}
+	for _, n := range v.Nodes {
+		lines = append(lines, "\t"+n.HTML, "\t\t"+strings.ReplaceAll(n.FailureSummary, "\n", "\n\t\t"))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// axe fails the test for each rule of WCAG 2.2, levels A and AA, and for each best practice
+// that the page breaks as it is shown now.
+func (p page) axe() {
+	p.t.Helper()
+	for _, v := range p.violations() {
+		p.t.Errorf("axe: %s", v)
+	}
+}
+
+func (p page) violations() []violation {
+	p.t.Helper()
+	p.settle()
+	evaluate[any](p, axeSource(p.t)+"; null") // by the browser's tools, to which the page's policy does not apply
+	return evaluate[[]violation](p, `axe.run(document, {
+		resultTypes: ["violations"],
+		runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22a", "wcag22aa", "best-practice"],
+	}).then((results) => results.violations)`)
+}
+
+// settle ends the page's animations, and waits for its fonts and pictures. Otherwise a color
+// or a position may be one that nobody sees for long.
+func (p page) settle() {
+	p.t.Helper()
+	evaluate[any](p, `(async () => {
+		await document.fonts.ready;
+		const shown = [...document.images].filter((image) => image.loading !== "lazy" && image.checkVisibility());
+		await Promise.allSettled(shown.map((image) => image.decode()));
+		for (const animation of document.getAnimations()) {
+			if (animation.effect.getComputedTiming().endTime === Infinity) animation.cancel();
+			else animation.finish();
+		}
+		return null;
+	})()`)
+}
+
+// noSidewaysScroll fails the test if the document is wider than the window, or an element
+// reaches beyond it. An element may do so in a container that scrolls or clips it.
+func (p page) noSidewaysScroll() {
+	p.t.Helper()
+	for _, fault := range p.sideways() {
+		p.t.Errorf("wider than the window's %d pixels: %s", p.width, fault)
+	}
+}
+
+func (p page) sideways() []string {
+	p.t.Helper()
+	p.settle()
+	return evaluate[[]string](p, fmt.Sprintf(`((width) => {
+		const faults = [];
+		const root = document.scrollingElement;
+		if (root.scrollWidth > width) faults.push("the document: " + root.scrollWidth);
+		const contained = (element) => {
+			for (let e = element.parentElement; e && e !== document.body; e = e.parentElement)
+				if (getComputedStyle(e).overflowX !== "visible") return true;
+			return false;
+		};
+		for (const e of document.body.querySelectorAll(":not(svg *)")) {
+			const { left, right, width: own, height } = e.getBoundingClientRect();
+			const hidden = own <= 1 || height <= 1 || !e.checkVisibility({ visibilityProperty: true });
+			if (hidden || (left > -1 && right < width + 1) || contained(e)) continue;
+			faults.push(e.cloneNode().outerHTML + " from " + Math.round(left) + " to " + Math.round(right));
+		}
+		return faults;
+	})(%d)`, p.width))
+}
+
+// screenshot keeps a picture of what the window shows: <test>/<name>.png in the folder
+// PLAYGROUND_SCREENSHOTS. Without the variable, it does nothing.
+func (p page) screenshot(name string) {
+	p.t.Helper()
+	folder := os.Getenv("PLAYGROUND_SCREENSHOTS")
+	if folder == "" {
+		return
+	}
+	file := filepath.Join(folder, p.t.Name(), name+".png")
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		p.t.Fatal(err)
+	}
+	p.settle()
+	png, err := chromedp.Run(p.ctx, chromedp.CaptureScreenshot())
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if err := os.WriteFile(file, png, 0o644); err != nil {
+		p.t.Fatal(err)
+	}
+}

@@ -1,0 +1,212 @@
+package server_test
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// page is a browser tab.
+type page struct {
+	t      *testing.T
+	ctx    context.Context
+	width  int64
+	faults *pageFaults
+}
+
+// look is how a page is shown: zero is a wide window with a mouse, in light colors and English.
+type look struct {
+	width, height int64  // of the window's content, in CSS pixels; 0 for 1280 and 900
+	language      string // of the browser; "" for "en"
+	dark          bool
+	touch         bool // a phone's touch screen
+	still         bool // the user prefers reduced motion
+}
+
+// String is a name for a subtest or a screenshot, such as "320-ar-dark".
+func (l look) String() string {
+	name := fmt.Sprintf("%d-%s", cmp.Or(l.width, 1280), cmp.Or(l.language, "en"))
+	if l.dark {
+		name += "-dark"
+	}
+	return name
+}
+
+// patience is how long a test waits for a page.
+const patience = 10 * time.Second
+
+// openPage opens a URL in a new tab with storage of its own. See pageFaults for what fails
+// the test.
+func openPage(t *testing.T, address string) page {
+	t.Helper()
+	return openPageAs(t, address, look{})
+}
+
+func openPageAs(t *testing.T, address string, l look) page {
+	t.Helper()
+	ctx, _ := chromedp.NewContext(openBrowser(t), chromedp.WithNewBrowserContext())
+	p := page{t, ctx, cmp.Or(l.width, 1280), &pageFaults{}}
+	t.Cleanup(func() {
+		faults := p.faults.end()
+		_ = chromedp.Cancel(ctx) // waits until the tab is closed
+		for _, fault := range faults {
+			t.Error(fault)
+		}
+	})
+	if err := chromedp.Listen(ctx, p.faults.see); err != nil {
+		t.Fatal(err)
+	}
+	p.do(
+		send(log.Enable, chromedp.Void{}),
+		send(network.Enable, network.EnableParams{}),
+		// Tabs of other tests are open at the same time, and each must have the focus.
+		send(emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true}),
+		l.emulate(),
+		chromedp.Navigate(address),
+	)
+	return p
+}
+
+func (l look) emulate() chromedp.Action[chromedp.Void] {
+	var device []chromedp.EmulateViewportOption
+	if l.touch {
+		device = append(device, chromedp.EmulateMobile, chromedp.EmulateTouch)
+	}
+	colors, motion := "light", "no-preference"
+	if l.dark {
+		colors = "dark"
+	}
+	if l.still {
+		motion = "reduce"
+	}
+	return chromedp.Steps(
+		chromedp.EmulateViewport(cmp.Or(l.width, 1280), cmp.Or(l.height, 900), device...),
+		send(emulation.SetUserAgentOverride, emulation.SetUserAgentOverrideParams{AcceptLanguage: cmp.Or(l.language, "en")}),
+		send(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
+			{Name: "prefers-color-scheme", Value: colors}, {Name: "prefers-reduced-motion", Value: motion},
+		}}),
+	)
+}
+
+// send is a command of the DevTools protocol whose result is of no interest.
+func send[P, R any](command cdp.Command[P, R], params P) chromedp.Action[chromedp.Void] {
+	return chromedp.Func(func(ctx context.Context, tab *chromedp.Target) error {
+		_, err := cdp.Call(ctx, tab, command, params)
+		return err
+	})
+}
+
+// expect allows responses that otherwise fail the test: a status and a path, such as
+// "409 /cart/add", or a pattern for path.Match. Without a response, the status is 0.
+func (p page) expect(responses ...string) {
+	p.faults.expect(responses)
+}
+
+func (p page) do(steps ...chromedp.Action[chromedp.Void]) {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	if err := chromedp.Do(ctx, steps...); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// evaluate returns the value of a JavaScript expression, or of the promise it returns.
+func evaluate[T any](p page, expression string) T {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	value, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	if err != nil {
+		p.t.Fatalf("%v in %.200s", err, expression)
+	}
+	return value
+}
+
+func (p page) click(selector string) {
+	p.t.Helper()
+	p.do(chromedp.Click(selector))
+}
+
+// until waits for a JavaScript expression to become true.
+func (p page) until(expression string) {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	if _, err := chromedp.Run(ctx, chromedp.Poll[bool](`Boolean(`+expression+`)`)); err != nil {
+		shown, _ := chromedp.Run(p.ctx, chromedp.Text("main"))
+		p.t.Fatalf("%v while waiting for %s; the page shows:\n%s", err, expression, shown)
+	}
+}
+
+// press activates a control with the keyboard's focus. chromedp's own actions fail if the
+// cart redraws its lines meanwhile.
+func (p page) press(selector string) {
+	p.t.Helper()
+	p.with(selector, `control.focus(); control.click()`)
+}
+
+func (p page) fill(selector, value string) {
+	p.t.Helper()
+	p.with(selector, fmt.Sprintf(`control.value = %q`, value))
+}
+
+// with waits for a control and runs a statement on it.
+func (p page) with(selector, statement string) {
+	p.t.Helper()
+	p.until(fmt.Sprintf(`document.querySelector(%q)`, selector))
+	evaluate[any](p, fmt.Sprintf(`{ const control = document.querySelector(%q); %s; null }`, selector, statement))
+}
+
+// namedKeys are the keys that page.key knows by name.
+var namedKeys = map[string]string{
+	"Tab": kb.Tab, "Enter": kb.Enter, "Escape": kb.Escape, "Space": " ", "Backspace": kb.Backspace, "Home": kb.Home, "End": kb.End,
+	"ArrowUp": kb.ArrowUp, "ArrowDown": kb.ArrowDown, "ArrowLeft": kb.ArrowLeft, "ArrowRight": kb.ArrowRight,
+}
+
+// key presses keys one after the other: names, such as "Tab" and "Shift+Tab", or text.
+func (p page) key(keys ...string) {
+	p.t.Helper()
+	for _, key := range keys {
+		var held []chromedp.KeyOption
+		if rest, shift := strings.CutPrefix(key, "Shift+"); shift {
+			key, held = rest, append(held, chromedp.KeyModifiers(chromedp.ModifierShift))
+		}
+		p.do(chromedp.KeyEvent(cmp.Or(namedKeys[key], key), held...))
+	}
+}
+
+// tabTo presses Tab until an element that matches the selector has the focus. The focus must
+// get there before it has been everywhere.
+func (p page) tabTo(selector string) {
+	p.t.Helper()
+	var stops []string
+	for range 300 {
+		p.key("Tab")
+		stop := evaluate[focusStop](p, fmt.Sprintf(`(() => {
+			const focused = document.activeElement;
+			return { reached: focused.matches(%q), element: focused.cloneNode().outerHTML };
+		})()`, selector))
+		if stop.Reached {
+			return
+		}
+		stops = append(stops, stop.Element)
+	}
+	p.t.Fatalf("Tab does not reach %s, but:\n%s", selector, strings.Join(stops, "\n"))
+}
+
+// focusStop is an element that Tab focuses.
+type focusStop struct {
+	Reached bool   `json:"reached"`
+	Element string `json:"element"` // its tag with attributes
+}

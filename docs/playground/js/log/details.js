@@ -1,0 +1,48 @@
+// The inside of a row: the call as code, the request, and the answer.
+
+import { el } from "../page/dom.js";
+import { t } from "../page/language.js";
+import { colored } from "./json.js";
+import { snippetBox } from "./snippet.js";
+import { veiled } from "./veil.js";
+
+const told = ["ETag", "Idempotency-Replayed", "Retry-After", "WWW-Authenticate", "Allow", "X-Cart-Token", "Durability",
+  "RateLimit-Remaining", "X-Request-Id"];
+
+/** detailsOf returns the parts. again repeats a change with the same key. */
+export function detailsOf({ request, answer, lost }, again) {
+  return [
+    snippetBox(request),
+    part(t("sent"), [
+      request.headers["Idempotency-Key"] && answer && el("button", { class: "again", onclick: again }, t("sendAgain")),
+    ]),
+    el("p", { class: "start-line", dir: "ltr" }, el("b", {}, request.method), ` ${request.path}`),
+    headerList(Object.entries(request.headers).map(([name, value]) => [name, veiled(name, value)])),
+    bodyOf(request.body),
+    ...(lost ? received(t("receivedLost"), lost, t("receivedLostLead")) : answer?.status ? received(t("received"), answer) : []),
+  ];
+}
+
+function part(title, controls = []) {
+  return el("div", { class: "part" }, el("h3", {}, title), ...controls);
+}
+
+function received(title, answer, lead) {
+  return [
+    part(title),
+    lead && el("p", { class: "hint" }, lead),
+    el("p", { class: "start-line", dir: "ltr" }, el("b", {}, `HTTP ${answer.status}`)),
+    headerList(told.map((name) => [name, veiled(name, answer.header(name))]).filter(([, value]) => value)),
+    bodyOf(answer.text),
+  ].filter(Boolean);
+}
+
+function headerList(pairs) {
+  return el("dl", { class: "headers", dir: "ltr" },
+    pairs.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value))));
+}
+
+function bodyOf(text) {
+  if (!text) return el("p", { class: "hint" }, t("noBody"));
+  return el("pre", { class: "body", dir: "ltr", tabIndex: 0 }, el("code", {}, colored(text)));
+}

@@ -1,0 +1,52 @@
+// One row of the log: a request on one line, and what became of it below.
+
+import { el } from "../page/dom.js";
+import { t } from "../page/language.js";
+import { detailsOf } from "./details.js";
+import { sign } from "./signs.js";
+import { verdictOf } from "./verdict.js";
+import { verdictNodes } from "./words.js";
+
+/** rowOf makes a row, and returns it with a function that draws its exchange anew. */
+export function rowOf(exchange, again) {
+  const summary = el("summary");
+  const details = el("details", {}, summary);
+  const item = el("li", { class: "entry" }, details);
+  const fill = () => {
+    if (details.open) details.replaceChildren(summary, ...detailsOf(exchange, again));
+    else details.replaceChildren(summary); // most are never opened
+  };
+  const refresh = () => {
+    item.dataset.kind = verdictOf(exchange).kind;
+    summary.replaceChildren(...headOf(exchange), sign("down"));
+    fill();
+  };
+  details.addEventListener("toggle", () => { if (details.open !== (details.children.length > 1)) fill(); });
+  refresh();
+  return { item, refresh };
+}
+
+/** headOf shows an exchange on two lines: who asked for what, and the verdict. */
+export function headOf(exchange) {
+  const { request, from, answer, ms } = exchange;
+  const verdict = verdictOf(exchange);
+  return [
+    badgeOf(from),
+    el("span", { class: "call", dir: "ltr" },
+      el("b", { class: `method ${request.method.toLowerCase()}` }, request.method), " ",
+      el("span", { class: "path" }, shortened(request.path))), " ",
+    el("span", { class: "status" }, answer?.status || ""), " ",
+    el("span", { class: "ms", dir: "ltr" }, answer ? `${Math.round(ms)} ms` : ""), " ",
+    el("span", { class: "verdict" }, sign(verdict.kind), el("span", { class: "said" }, verdictNodes(verdict, request.headers["Accept-Language"]))),
+  ];
+}
+
+function badgeOf(from) {
+  if (!from) return el("span", { class: "badge" });
+  return el("span", { class: `badge from-${from}`, title: t(`from.${from}.long`) },
+    el("span", { class: "hidden" }, `${t(`from.${from}.long`)} `),
+    from === "merchant" ? sign("merchant") : el("span", { "aria-hidden": "true" }, t(`from.${from}`)));
+}
+
+// Ids and cursors are long, and tell nothing. Their ends tell them apart.
+const shortened = (path) => path.replace(/[\w.%-]{20,}/g, (run) => `${run.slice(0, 8)}…${run.slice(-4)}`);

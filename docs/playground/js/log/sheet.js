@@ -1,0 +1,55 @@
+// Where the log is: at the side of a wide window. In a narrow one, a bar at the bottom
+// shows the newest request and opens the log as a sheet.
+
+import { byId, el } from "../page/dom.js";
+import { t } from "../page/language.js";
+import { headOf } from "./row.js";
+import { sign } from "./signs.js";
+import { verdictOf } from "./verdict.js";
+
+const followUp = 1000; // ms
+
+let newest = null;
+
+/** startSheet connects the bar and the sheet. */
+export function startSheet() {
+  const sheet = byId("log-sheet");
+  const wide = matchMedia("(min-width: 70rem)"); // as in log.css
+  const place = () => {
+    sheet.close();
+    (wide.matches ? byId("log") : sheet).append(byId("log-panel"));
+  };
+  wide.addEventListener("change", place);
+  place();
+  byId("log-bar").append(sign("up"));
+  byId("log-close").append(sign("close"));
+  byId("log-bar").addEventListener("click", () => {
+    sheet.append(byId("log-live")); // screen readers ignore the page behind a modal dialog
+    sheet.showModal();
+  });
+  sheet.addEventListener("close", () => byId("log").append(byId("log-live")));
+  byId("log-close").addEventListener("click", () => sheet.close());
+  sheet.addEventListener("click", ({ target }) => { if (target === sheet) sheet.close(); }); // its backdrop
+}
+
+/**
+ * showNewest shows a new exchange in the bar, and null none. The reads that follow a change
+ * on the same device do not hide the change.
+ */
+export function showNewest(exchange) {
+  if (exchange && newest && follows(exchange, newest)) return;
+  newest = exchange;
+  redrawNewest();
+}
+
+function follows(exchange, change) {
+  const isRead = exchange.request.method === "GET" && change.request.method !== "GET";
+  return isRead && exchange.from === change.from && exchange.at - change.at < change.ms + followUp;
+}
+
+/** redrawNewest draws it again after its answer or in another language. */
+export function redrawNewest() {
+  const box = byId("log-newest");
+  box.dataset.kind = newest ? verdictOf(newest).kind : "";
+  box.replaceChildren(...(newest ? headOf(newest) : [el("span", { class: "none" }, t("logEmpty"))]));
+}

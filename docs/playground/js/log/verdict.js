@@ -1,0 +1,81 @@
+// What became of a request, without words of any language.
+
+/**
+ * verdictOf returns { kind, code, message, facts } for an exchange of api/api.js.
+ *
+ *   kind     decides the color, the icon and the label
+ *   code     the service's error code, or ""
+ *   message  the service's own sentence, or ""
+ *   facts    {name: value}, in the order in which to say them; words.js has the phrases
+ */
+export function verdictOf({ request, before, answer, lost }) {
+  if (!answer) return verdict("waiting");
+  if (lost) return verdict("lost", { thrownAway: true });
+  if (answer.status === 0) return verdict("unreachable", { noResponse: true });
+  if (answer.status === 304) return verdict("notModified", { size: 0 });
+  if (!answer.ok) return refusalOf(answer);
+  const { data } = answer;
+  if (answer.header("Idempotency-Replayed") === "true") return verdict("replayed", { nothingChanged: true, still: data?.version });
+  if (data?.merge) return mergeOf(data);
+  if (request.path === "/cart/validate") return verdict("valid", { ready: true, warnings: data?.warnings?.length || undefined });
+  if (request.method === "GET") return verdict("read", { ...contentOf(request.path, data), size: sizeOf(answer.text) });
+  return changeOf(before, data?.version);
+}
+
+function verdict(kind, facts = {}, { code = "", message = "" } = {}) {
+  return { kind, code, message, facts: Object.fromEntries(Object.entries(facts).filter(([, value]) => value !== undefined)) };
+}
+
+function changeOf(before, version) {
+  if (version === undefined) return verdict("changed");
+  if (before === null) return verdict("changed", { nowVersion: version });
+  if (before === version) return verdict("unchanged", { still: version });
+  return verdict("changed", { versions: [before, version] });
+}
+
+function mergeOf({ merge, version }) {
+  if (merge.code) return verdict("refused", { guestCartStays: true }, { code: merge.code });
+  return verdict("merged", { moved: merge.lines, cut: merge.adjusted.length || undefined, version });
+}
+
+// What each read tells. Other paths tell their size alone.
+const contents = {
+  "/cart": ({ version, items }) => ({ version, lines: items.length }),
+  "/cart/count": ({ count, lines }) => ({ pieces: count, lines }),
+  "/cart/summary": ({ total, currency }) => ({ total: { amount: total, currency } }),
+  "/subscriptions": ({ current_page: page, data }) => ({ rows: { page, n: data.length } }),
+  "/subscriptions/summary": ({ by_status: states, mrr }) => ({ subscriptions: sum(Object.values(states)), revenue: mrr }),
+  "/subscriptions/changes": (feed) => feedOf(feed),
+};
+
+function contentOf(path, data) {
+  const name = path.split("?")[0];
+  if (!data) return {};
+  if (contents[name]) return contents[name](data);
+  return name.startsWith("/subscriptions/") ? { subscription: { id: data.id, status: data.status } } : {};
+}
+
+function feedOf({ data, deleted, has_more: more }) {
+  if (data.length + deleted.length === 0) return { nothingNew: true };
+  return { updated: data.length || undefined, deleted: deleted.length || undefined, more: more || undefined };
+}
+
+function refusalOf({ status, code, message, data, header }) {
+  const service = { code, message };
+  if (status === 412) return verdict("conflict", { changedElsewhere: data?.version }, { code });
+  if (status === 401) return verdict("unauthenticated", {}, service);
+  if (status === 429 || status === 503) return verdict("busy", { retryAfter: Number(header("Retry-After")) || undefined }, service);
+  if (status === 504) return verdict("unknown", { mayBeApplied: true }, { code });
+  if (status >= 500) return verdict("failed", {}, service);
+  if (code === "cart_invalid") return invalidOf(code, data.issues);
+  return verdict("refused", { mergedFirst: data?.merge?.lines > 0 || undefined }, service);
+}
+
+function invalidOf(code, issues) {
+  if (issues.length === 1) return verdict("invalid", {}, { code, message: issues[0].message });
+  return verdict("invalid", { issues: issues.length }, { code });
+}
+
+const sizeOf = (text) => new TextEncoder().encode(text).length;
+
+const sum = (numbers) => numbers.reduce((total, n) => total + n, 0);

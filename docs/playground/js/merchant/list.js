@@ -1,0 +1,170 @@
+// The list: GET /subscriptions with its filters, page by page.
+
+import { call } from "../api/api.js";
+import { byId, el } from "../page/dom.js";
+import { clearErrors, showErrors } from "../page/forms.js";
+import { number, onLanguage, t } from "../page/language.js";
+import { announce, passes, sentenceOf } from "../page/notices.js";
+import { refuseFilters, showFilters } from "./filters.js";
+import { atPage, filtersIn, ofLink } from "./query.js";
+import { rowOf, skeletonOf, tableOf } from "./rows.js";
+import { asStore, session } from "./session.js";
+import { refuseToken } from "./storeswitch.js";
+
+let open = () => {};
+let shown = null; // {query, page} of the list on the screen
+let marked = null; // the ID of the row whose details are shown
+let lastAsked = 0;
+
+/** startList calls opened with the ID of a row that is chosen. */
+export function startList(opened) {
+  open = opened;
+  const turn = (link) => () => { if (shown?.page[link]) list(ofLink(shown.page[link]), { reveal: true }); };
+  byId("page-prev").addEventListener("click", turn("prev_page_url"));
+  byId("page-next").addEventListener("click", turn("next_page_url"));
+  byId("page-jump").addEventListener("submit", (event) => {
+    event.preventDefault();
+    const page = event.target.elements.page.value.trim();
+    if (page && shown) list(atPage(shown.query, page), { reveal: true });
+  });
+  onLanguage(() => { if (shown) list(shown.query); });
+}
+
+/** listed reports whether the list was ever requested. */
+export const listed = () => lastAsked > 0;
+
+/** refresh lists the same page again. */
+export function refresh() {
+  if (shown) list(shown.query);
+}
+
+/** empty removes what another store has shown. */
+export function empty() {
+  shown = null;
+  byId("subscription-list").replaceChildren();
+}
+
+/** list shows a page of the list and returns the answer, or null without a token. reveal scrolls to it. */
+export async function list(query, { reveal = false } = {}) {
+  const asked = ++lastAsked;
+  if (!session.apiToken) {
+    refuseNoToken();
+    return null;
+  }
+  wait();
+  const answer = await call("GET", `/subscriptions${query}`, { headers: asStore(), from: "merchant" });
+  if (asked !== lastAsked) return answer; // a newer request replaces this one
+  byId("subscription-list").ariaBusy = "false";
+  clearErrors(byId("page-jump"));
+  if (answer.ok) {
+    draw(query, answer.data);
+    if (reveal) scrollToTop();
+  } else refuse(query, answer);
+  return answer;
+}
+
+function refuseNoToken() {
+  byId("subscription-pages").hidden = true;
+  say(t("apiToken"), t("tokenNeeded"));
+}
+
+function wait() {
+  const box = byId("subscription-list");
+  box.ariaBusy = "true";
+  if (!box.hasChildNodes()) box.replaceChildren(skeletonOf(8));
+}
+
+function draw(query, page) {
+  shown = { query, page };
+  showFilters(query);
+  if (page.data.length > 0) byId("subscription-list").replaceChildren(tableOf(page.data, open));
+  else if (page.current_page > 1) sayPastEnd(query, page);
+  else sayNone(query);
+  markRow(marked);
+  drawPager(page);
+  announce(position(page));
+}
+
+function drawPager(page) {
+  byId("subscription-pages").hidden = page.data.length === 0 && page.current_page === 1;
+  // Not disabled: a button that turns the last page must keep the focus.
+  byId("page-prev").ariaDisabled = String(!page.prev_page_url);
+  byId("page-next").ariaDisabled = String(!page.next_page_url);
+  byId("page-position").textContent = position(page);
+  byId("page-jump").elements.page.value = "";
+}
+
+function position(page) {
+  if (page.data.length === 0 && page.current_page === 1) return t("noneFound");
+  return page.from === null
+    ? t("pastEnd", { page: number(page.current_page) })
+    : t("position", { page: number(page.current_page), from: number(page.from), to: number(page.to) });
+}
+
+function sayPastEnd(query, page) {
+  say(t("pastEnd", { page: number(page.current_page) }), t("pastEndWhy"),
+    el("button", { onclick: () => list(atPage(query, "1"), { reveal: true }) }, t("firstPage")));
+}
+
+function sayNone(query) {
+  const filtered = filtersIn(query).length > 0;
+  say(t(filtered ? "noneFound" : "noneYet"), filtered ? t("noneFoundWhy") : "",
+    filtered && el("button", { onclick: () => list("") }, t("resetFilters")));
+}
+
+/** say shows a state in place of the rows. */
+function say(title, why = "", action = null) {
+  byId("subscription-list").replaceChildren(el("div", { class: "blank" },
+    el("p", { class: "blank-title" }, title), why && el("p", { class: "hint" }, why), action));
+}
+
+function refuse(query, answer) {
+  if (answer.status === 400) {
+    if (!shown) say(answer.message);
+    const { page, ...errors } = answer.errors;
+    if (page) showErrors(byId("page-jump"), { page }, answer.message);
+    if (!page || Object.keys(errors).length > 0) refuseFilters(errors, answer.message);
+    return;
+  }
+  if (answer.status === 401 && session.store === "own") refuseToken(answer.message);
+  shown = null;
+  byId("subscription-pages").hidden = true;
+  const again = passes(answer) && el("button", { onclick: () => list(query) }, t("again"));
+  byId("subscription-list").replaceChildren(el("div", { class: "blank", role: "alert" },
+    answer.code && el("code", { class: "refusal-code", dir: "ltr" }, answer.code),
+    el("p", { class: "blank-title" }, answer.status === 404 ? t("notServed") : sentenceOf(answer)), again));
+}
+
+/** scrollToTop shows the top of the list if it is outside the window, or nearly so. */
+function scrollToTop() {
+  const { top } = byId("listing").getBoundingClientRect();
+  if (top < 0 || top > innerHeight * 0.7) byId("listing").scrollIntoView({ block: "start" });
+}
+
+/** replaceRow redraws one row after a change. Rows of other pages are not shown. */
+export function replaceRow(s) {
+  const old = rowOnScreen(s.id);
+  if (!old) return;
+  const row = rowOf(s, open);
+  row.classList.add("changed");
+  const focused = old.contains(document.activeElement);
+  old.replaceWith(row);
+  markRow(marked);
+  if (focused) row.querySelector("button").focus();
+}
+
+/** removeRow marks a row as deleted. */
+export function removeRow(id) {
+  rowOnScreen(id)?.classList.add("deleted");
+}
+
+/** markRow marks the row whose details are shown; null for none. It returns the row. */
+export function markRow(id) {
+  marked = id;
+  for (const row of byId("subscription-list").querySelectorAll("[aria-current]")) row.removeAttribute("aria-current");
+  const row = id === null ? null : rowOnScreen(id);
+  if (row) row.ariaCurrent = "true";
+  return row;
+}
+
+const rowOnScreen = (id) => byId("subscription-list").querySelector(`[data-subscription="${Number(id)}"]`);

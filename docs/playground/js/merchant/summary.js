@@ -1,0 +1,82 @@
+// The store's numbers: GET /subscriptions/summary as figures and as a chart.
+
+import { call } from "../api/api.js";
+import { byId, el, redraw } from "../page/dom.js";
+import { counted, money, number, onLanguage, t } from "../page/language.js";
+import { sentenceOf } from "../page/notices.js";
+import { clock } from "./dates.js";
+import { asStore } from "./session.js";
+import { statusName, statuses, statusWords } from "./status.js";
+
+let shown = null; // the answer on the screen
+let lastAsked = 0;
+let choose = () => {};
+
+/** startSummary calls chosen with a status whose bar is clicked. */
+export function startSummary(chosen) {
+  choose = chosen;
+  onLanguage(() => { if (shown) draw(shown); });
+}
+
+/** loadSummary counts the store's subscriptions. */
+export async function loadSummary() {
+  const asked = ++lastAsked;
+  byId("summary-content").ariaBusy = "true";
+  const answer = await call("GET", "/subscriptions/summary", { headers: asStore(), from: "merchant" });
+  if (asked !== lastAsked) return; // of another store
+  byId("summary-content").ariaBusy = "false";
+  draw(answer);
+}
+
+/** clearSummary removes the numbers of another store. */
+export function clearSummary() {
+  lastAsked++;
+  shown = null;
+  byId("summary-content").replaceChildren();
+  byId("summary-time").textContent = "";
+}
+
+function draw(answer) {
+  shown = answer;
+  byId("summary-time").textContent = answer.ok ? t("asOf", { time: clock(new Date(answer.data.as_of)) }) : "";
+  redraw(byId("summary-content"), () => (answer.ok ? [figures(answer.data), chart(answer.data.by_status)] : [refusal(answer)]));
+}
+
+function refusal(answer) {
+  return el("div", { class: "blank" },
+    el("p", { class: "blank-title" }, answer.status === 404 ? t("notServed") : sentenceOf(answer)),
+    answer.status !== 404 && el("button", { onclick: loadSummary }, t("again")));
+}
+
+function figures({ mrr, ending }) {
+  const revenue = mrr.map((m) => el("div", { class: "figure" },
+    el("dt", {}, t("mrr")),
+    el("dd", {}, el("bdi", { class: "big" }, money(m.amount, m.currency))),
+    el("dd", { class: "hint" }, counted("mrrOf", m.subscriptions))));
+  return el("dl", { class: "figures" },
+    revenue,
+    el("div", { class: "figure" },
+      el("dt", {}, t("ending")),
+      el("dd", { class: "big" }, number(ending)),
+      el("dd", { class: "hint" }, t("endingWhat"))));
+}
+
+// To a screen reader, the chart is a table with a button in each row.
+function chart(counts) {
+  const all = statuses.reduce((sum, status) => sum + counts[status], 0);
+  const longest = Math.max(1, ...statuses.map((status) => counts[status]));
+  return el("table", { class: "chart" },
+    el("caption", {}, counted("inAll", all)),
+    el("thead", { class: "hidden" }, el("tr", {},
+      el("th", { scope: "col" }, t("status")), el("th", { scope: "col" }, t("subscriptions")))),
+    el("tbody", {}, statuses.map((status) => bar(status, counts[status], longest))));
+}
+
+function bar(status, n, longest) {
+  const fill = el("span", { class: "bar", "aria-hidden": "true" });
+  fill.style.setProperty("--length", `${(100 * n) / longest}%`);
+  return el("tr", { "data-status": status },
+    el("th", { scope: "row" },
+      el("button", { "data-key": status, title: t("onlyThese", { status: statusName(status) }), onclick: () => choose(status) }, statusWords(status))),
+    el("td", {}, fill, el("span", { class: "count" }, number(n))));
+}

@@ -1,0 +1,48 @@
+// The merchant raises a price while the product lies in a cart.
+
+import { setProduct } from "../../demo.js";
+import { money } from "../../page/language.js";
+import { expect } from "../player.js";
+
+const credit = 1;
+const [before, after] = [49.5, 59.5];
+
+export const price = {
+  name: "price", sign: "tag", needs: ["backstage"],
+  products: { [credit]: { price: before } },
+  steps: [
+    {
+      name: "adds", on: "a",
+      async does({ a }) {
+        const answer = await a.add({ product_id: credit, qty: 1 });
+        expect(answer, answer.ok && answer.data.total === before);
+        return ["price_is", { price: money(before, answer.data.currency) }];
+      },
+    },
+    {
+      name: "raises", on: "a",
+      async does({ a }) {
+        await setProduct(credit, { price: after });
+        const answer = await a.load();
+        expect(answer, answer.ok && answer.data.total === after);
+        return ["price_now", { price: money(after, answer.data.currency), version: answer.data.version }];
+      },
+    },
+    {
+      name: "checks", on: "a",
+      async does({ a }) {
+        const answer = await a.validate();
+        expect(answer, answer.ok && answer.data.warnings.some((w) => w.code === "price_changed"));
+        return ["price_warned", { message: answer.data.warnings[0].message }, "price_changed"];
+      },
+    },
+    {
+      name: "changes", on: "a",
+      async does({ a }) {
+        const answer = await a.setQuantity(a.now.items[0], 2);
+        expect(answer, answer.ok);
+        return ["price_applied", { version: answer.data.version }];
+      },
+    },
+  ],
+};

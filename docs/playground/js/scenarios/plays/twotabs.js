@@ -1,0 +1,48 @@
+// One customer has two tabs open. The second change must not undo the first unseen.
+
+import { demo } from "../../demo.js";
+import { expect } from "../player.js";
+
+const jwt = () => ({ jwt: demo.customers[3].jwt });
+
+export const twoTabs = {
+  name: "twoTabs", sign: "lock", needs: ["customers"],
+  lends: { a: jwt, b: jwt },
+  steps: [
+    {
+      name: "both", on: "a",
+      async does({ a, b }) {
+        await a.clear();
+        const added = await a.add({ product_id: 1, qty: 1 });
+        const answer = await b.load();
+        expect(answer, answer.ok && answer.data.version === added.data.version);
+        return ["twoTabs_same", { version: answer.data.version }];
+      },
+    },
+    {
+      name: "first", on: "a",
+      async does({ a }) {
+        const answer = await a.setQuantity(a.now.items[0], 5);
+        expect(answer, answer.ok);
+        return ["twoTabs_changed", { version: answer.data.version }];
+      },
+    },
+    {
+      name: "second", on: "b",
+      async does({ b, state }) {
+        state.wanted = 2;
+        const answer = await b.setQuantity(b.now.items[0], state.wanted);
+        expect(answer, answer.code === "version_mismatch" && answer.data.count === 5);
+        return ["twoTabs_refused", { n: answer.data.count }, answer.code];
+      },
+    },
+    {
+      name: "decides", on: "b",
+      async does({ b, state }) {
+        const answer = await b.setQuantity(b.now.items[0], state.wanted);
+        expect(answer, answer.ok);
+        return ["twoTabs_applied", { version: answer.data.version }];
+      },
+    },
+  ],
+};

@@ -1,0 +1,40 @@
+// The scenarios: a button for each, and the card that plays one step by step.
+
+import { demo } from "../demo.js";
+import { byId, el, icon } from "../page/dom.js";
+import { onLanguage, t } from "../page/language.js";
+import { Player } from "./player.js";
+import { coupon } from "./plays/coupon.js";
+import { deepPage } from "./plays/deeppage.js";
+import { lastItem } from "./plays/lastitem.js";
+import { lostAnswer } from "./plays/lostanswer.js";
+import { merge } from "./plays/merge.js";
+import { price } from "./plays/price.js";
+import { staleToken } from "./plays/staletoken.js";
+import { twoTabs } from "./plays/twotabs.js";
+
+const plays = [lostAnswer, merge, lastItem, twoTabs, price, coupon, staleToken, deepPage];
+
+/** startScenarios lets them play on the devices. showArea opens a tab of the page. */
+export function startScenarios(devices, showArea) {
+  const player = new Player(devices, showArea);
+  const draw = () => byId("scenarios").replaceChildren(...plays.map((play) => button(play, player)));
+  onLanguage(draw);
+  draw();
+}
+
+function button(play, player) {
+  const missing = !play.needs.every((need) => offers[need]());
+  return el("li", {}, el("button", {
+    class: "scenario", "data-scenario": play.name, "aria-disabled": missing ? "true" : null,
+    title: missing ? t("needsDemo") : null,
+    onclick: () => { if (!missing) player.start(play); },
+  }, icon(play.sign), el("span", {}, t(`${play.name}_title`))));
+}
+
+const offers = {
+  customers: () => demo.customers.length > 3,
+  expired: () => demo.expiredJWT !== "",
+  backstage: () => demo.backstage,
+  longList: () => demo.longListToken !== "",
+};

@@ -1,0 +1,80 @@
+// A device: a small storefront with a session of its own. It has the products on a shelf,
+// its cart, and below both what the last call came to, the total and the checkout.
+
+import { byId, redrawIf } from "../page/dom.js";
+import { money, number, onLanguage, t } from "../page/language.js";
+import { Account } from "./account.js";
+import { Basket } from "./basket.js";
+import { Cart } from "./cart.js";
+import { outcomeNotes } from "./outcome.js";
+import { newSession, storedSession } from "./session.js";
+import { Shelf } from "./shelf.js";
+
+const signs = { a: "phone", b: "laptop" };
+
+export class Device {
+  #own; // the session of the person at the page
+
+  /** id is "a" or "b", also in the log. The device is appended to parent. */
+  constructor(id, parent) {
+    this.id = id;
+    this.#own = storedSession(id);
+    this.root = byId("device").content.cloneNode(true).firstElementChild;
+    this.root.id = `device-${id}`;
+    this.root.classList.add(`device-${id}`);
+    this.part("name").id = `device-${id}-name`;
+    this.root.setAttribute("aria-labelledby", `device-${id}-name`);
+    this.part("letter").textContent = id.toUpperCase();
+    this.part("sign").setAttribute("href", `#art-${signs[id]}`);
+    parent.append(this.root);
+
+    this.cart = new Cart(id, this.#own);
+    this.shelf = new Shelf(this);
+    this.basket = new Basket(this);
+    this.account = new Account(this);
+    this.part("lose").addEventListener("click", () => this.cart.setLoseNext(!this.cart.loseNext));
+    this.part("checkout").addEventListener("click", () => this.cart.validate());
+    this.cart.addEventListener("change", () => this.#draw());
+    onLanguage(() => { if (this.cart.now) this.#draw(); });
+  }
+
+  /** part is an element of the device's template. */
+  part(name) {
+    return this.root.querySelector(`[data-part="${name}"]`);
+  }
+
+  /** become switches to the customer of a JWT, or to the guest for "". */
+  become(jwt) {
+    this.cart.session.jwt = jwt;
+    this.cart.forget();
+    this.account.draw();
+    return this.cart.load();
+  }
+
+  /** lend gives the device to somebody with a new session, such as { jwt }. */
+  lend(as) {
+    return this.#use(newSession(as));
+  }
+
+  /** giveBack returns the device to the person at the page. */
+  giveBack() {
+    return this.#use(this.#own);
+  }
+
+  #use(session) {
+    this.cart.use(session);
+    this.account.draw();
+    return this.cart.load();
+  }
+
+  #draw() {
+    const { now, outcome, loseNext } = this.cart;
+    this.part("lose").setAttribute("aria-pressed", String(loseNext));
+    redrawIf(this.part("outcome"), outcome && [outcome.kind, outcome.answer.text, now?.version, outcome.answer.status],
+      () => outcomeNotes(this.cart));
+    if (!now) return;
+    this.part("sum").textContent = money(now.total, now.currency);
+    this.part("count").textContent = number(now.count);
+    this.part("count").setAttribute("aria-label", t("itemsInCart", { n: number(now.count) }));
+  }
+}

@@ -1,0 +1,51 @@
+// What the last call came to, above the total: an answer that did not come, a replay, a
+// merge, a refusal. It stays until the next call.
+
+import { el, icon } from "../page/dom.js";
+import { counted, number, t } from "../page/language.js";
+
+const looks = {
+  merged: ["good", "merge"], replayed: ["same", "replay"], conflict: ["warm", "alert"], ended: ["warm", "lock"],
+  refused: ["bad", "alert"], unanswered: ["bad", "lost"],
+};
+
+/** outcomeNotes draws a cart's outcome. It returns no elements for none. */
+export function outcomeNotes(cart) {
+  if (!cart.outcome) return [];
+  const { kind, answer, again } = cart.outcome;
+  const [tone, sign] = kind === "checked" ? verdictLook(answer) : looks[kind];
+  return [el("div", { class: `note outcome ${tone}`, "data-outcome": kind },
+    icon(sign),
+    el("div", { class: "said" }, ...sentences[kind](answer, cart)),
+    again && el("button", { class: "primary again", onclick: again }, t("retrySameKey")),
+    el("button", { class: "plain sign", "aria-label": t("dismiss"), onclick: () => cart.dismiss() }, icon("close")))];
+}
+
+const sentences = {
+  merged: ({ data: { merge } }, cart) => [
+    (merge.lines > 0 || !merge.code) && el("p", {}, counted("merged", merge.lines)),
+    merge.code && coded(merge.code, t("noRoom")),
+    merge.adjusted.length > 0 && el("ul", {}, merge.adjusted.map((a) => el("li", {}, code(a.code), t("cutTo", {
+      name: cart.nameOf(a.item_id), requested: number(a.requested), kept: number(a.kept),
+    })))),
+  ],
+  replayed: ({ data }) => [el("p", {}, el("b", {}, t("replayed")), " ", t("stillVersion", { version: number(data.version) }))],
+  conflict: ({ code: word, message }) => [coded(word, t("changedElsewhere", { message }))],
+  ended: ({ code: word, message }) => [coded(word, t("sessionEnded", { message }))],
+  refused: ({ code: word, message, errors }) => [coded(word, Object.values(errors).flat().join(" ") || message)],
+  unanswered: ({ status, code: word, message }) => [
+    status === 0 ? el("p", {}, t("noAnswer")) : coded(word || `HTTP ${status}`, message),
+  ],
+  checked: ({ ok, data }) => (ok ? [el("p", {}, t("valid")), problems(data.warnings)] : [el("p", {}, t("invalid")), problems(data.issues), problems(data.warnings)]),
+};
+
+const verdictLook = ({ ok, data }) => (!ok ? ["bad", "alert"] : data.warnings.length > 0 ? ["warm", "check"] : ["good", "check"]);
+
+const problems = (list) => list.length > 0 && el("ul", {}, list.map((p) => el("li", {}, code(p.code), p.message)));
+
+/** coded puts the code of an answer before its sentence. */
+export function coded(word, sentence) {
+  return el("p", {}, code(word), sentence);
+}
+
+const code = (word) => word && [el("code", { dir: "ltr" }, word), " "];

@@ -1,0 +1,172 @@
+// The products of a device: a strip of tiles, and a form for the one that is being chosen.
+
+import { base } from "../api/base.js";
+import { el, icon } from "../page/dom.js";
+import { clearErrors, refill, showErrors } from "../page/forms.js";
+import { language, money, number, onLanguage, said, t } from "../page/language.js";
+import { announce } from "../page/notices.js";
+import { stepper } from "../page/stepper.js";
+import { refusedByRule } from "./cart.js";
+import { choices } from "./choices.js";
+import { picture } from "./picture.js";
+import { currency, products } from "./sample.js";
+
+export class Shelf {
+  #chosen = null; // the product whose form is open
+
+  constructor(device) {
+    this.device = device;
+    this.cart = device.cart;
+    this.tiles = device.part("tiles");
+    this.place = device.part("product-form");
+    this.cart.addEventListener("change", () => this.#countInCart());
+    this.cart.addEventListener("forget", () => this.#close());
+    device.part("tiles-back").addEventListener("click", () => this.#scroll(-1));
+    device.part("tiles-on").addEventListener("click", () => this.#scroll(1));
+    onLanguage(() => this.#draw());
+  }
+
+  #draw() {
+    this.tiles.replaceChildren(...products.map((p) => this.#tile(p)));
+    this.#countInCart();
+    if (!this.#chosen) return;
+    const typed = new FormData(this.place.firstElementChild);
+    this.#show(this.#chosen);
+    refill(this.place.firstElementChild, typed);
+  }
+
+  #tile(product) {
+    const name = said(product.name);
+    return el("li", { class: "tile", "data-product": product.id },
+      el("div", { class: "shown" },
+        picture(pictureOf(product), "large"),
+        el("span", { class: "in-cart", hidden: true })),
+      el("button", {
+        class: "open", "aria-expanded": String(this.#chosen === product), "aria-label": t("options", { name }),
+        onclick: () => (this.#chosen === product ? this.#close() : this.#open(product)),
+      }, el("bdi", {}, name)),
+      el("p", { class: "price" }, el("span", {}, priceOf(product)), factOf(product)),
+      el("button", {
+        class: "add", "aria-label": t("addOf", { name }), onclick: ({ currentTarget }) => this.#quickAdd(product, currentTarget),
+      }, icon("plus"), t("add")));
+  }
+
+  /** #quickAdd adds a product at once, or opens its form if something must be chosen. */
+  async #quickAdd(product, button) {
+    if (product.plans || product.fields?.some((f) => f.required)) return this.#open(product);
+    this.#close();
+    button.disabled = true; // a double click adds once
+    const answer = await this.cart.add({ product_id: product.id, qty: product.least ?? 1 });
+    button.disabled = false;
+    if (document.activeElement === document.body) button.focus();
+    if (answer.ok) announce(t("added", { name: said(product.name) }));
+  }
+
+  #open(product) {
+    this.#show(product);
+    this.place.querySelector("input:checked, input, select, textarea").focus();
+    this.place.scrollIntoView({ block: "nearest" });
+  }
+
+  #show(product) {
+    this.#chosen = product;
+    this.place.replaceChildren(this.#form(product));
+    this.#markOpen();
+  }
+
+  /** #close closes the form. If the focus was in it, it returns to the product's tile. */
+  #close() {
+    if (!this.#chosen) return;
+    const here = this.place.contains(document.activeElement);
+    const tile = this.tiles.querySelector(`[data-product="${this.#chosen.id}"]`);
+    this.#chosen = null;
+    this.place.replaceChildren();
+    this.#markOpen();
+    if (here) tile.querySelector(".open").focus();
+  }
+
+  #markOpen() {
+    for (const tile of this.tiles.children) {
+      tile.querySelector(".open").setAttribute("aria-expanded", String(tile.dataset.product === String(this.#chosen?.id)));
+    }
+  }
+
+  #form(product) {
+    const name = said(product.name);
+    const form = el("form", {
+      class: "choose", noValidate: true, "aria-label": name, lang: language(),
+      onsubmit: (event) => { event.preventDefault(); this.#submit(form, product); },
+      onkeydown: (event) => { if (event.key === "Escape" && !event.isComposing) this.#close(); },
+    },
+    el("p", { class: "name" }, el("bdi", {}, name)),
+    choices(product),
+    el("details", { class: "more" },
+      el("summary", {}, t("note")),
+      el("textarea", { name: "notice", rows: 2, "aria-label": t("note"), dir: "auto" })),
+    el("div", { class: "row" },
+      stepper({ name: "qty", of: name, value: product.least ?? 1, by: product.step, key: `${this.device.id}-p${product.id}` }),
+      el("button", { class: "primary" }, t("add")),
+      el("button", { type: "button", class: "plain", onclick: () => this.#close() }, t("cancel"))));
+    return form;
+  }
+
+  async #submit(form, product) {
+    clearErrors(form);
+    const button = form.querySelector(".primary");
+    button.disabled = true;
+    const answer = await this.cart.add(additionOf(form, product));
+    button.disabled = false;
+    if (!answer.ok) {
+      if (refusedByRule(answer)) showErrors(form, answer.errors, answer.message);
+      return;
+    }
+    this.#close();
+    announce(t("added", { name: said(product.name) }));
+  }
+
+  #countInCart() {
+    for (const tile of this.tiles.children) {
+      const n = (this.cart.now?.items ?? []).filter((item) => String(item.product_id) === tile.dataset.product)
+        .reduce((sum, item) => sum + item.quantity, 0);
+      const badge = tile.querySelector(".in-cart");
+      badge.hidden = n === 0;
+      badge.textContent = t("inCart", { n: number(n) });
+    }
+  }
+
+  #scroll(pages) {
+    const ahead = document.documentElement.dir === "rtl" ? -1 : 1;
+    this.tiles.scrollBy({ left: pages * ahead * this.tiles.clientWidth * 0.8, behavior: "smooth" });
+  }
+}
+
+const pictureOf = ({ slug }) => ({ url: new URL(`playground/pictures/${slug}.svg`, base).href });
+
+/** additionOf returns the body of POST /cart/add without empty inputs. */
+function additionOf(form, product) {
+  const values = new FormData(form);
+  const qty = values.get("qty").trim();
+  const body = { product_id: product.id, qty: Number.isNaN(Number(qty)) ? qty : Number(qty) };
+  const plan = values.get("subscription_plan");
+  if (plan) body.subscription_plan = Number(plan);
+  const fields = (product.fields ?? []).map((f) => [f.name, values.get(`fields.${f.name}`)]).filter(([, value]) => value);
+  if (fields.length > 0) body.fields = Object.fromEntries(fields);
+  if (values.get("notice")) body.notice = values.get("notice");
+  return body;
+}
+
+function priceOf(product) {
+  if (!product.plans) return money(product.price, currency);
+  return t("from", { price: money(Math.min(...product.plans.map((p) => p.price)), currency) });
+}
+
+/** factOf is what limits a product, if anything does. */
+function factOf(product) {
+  const [least, most, step, stock] = [product.least, product.most, product.step, product.stock].map((n) => n && number(n));
+  if (product.inactive) return el("span", { class: "fact bad" }, t("notSold"));
+  if (product.stock === 0) return el("span", { class: "fact bad" }, t("outOfStock"));
+  if (stock) return el("span", { class: "fact warm" }, t("onlyLeft", { n: stock }));
+  if (step) return el("span", { class: "fact" }, t("steps", { least, step }));
+  if (least) return el("span", { class: "fact" }, t("bounds", { least, most }));
+  return null;
+}
