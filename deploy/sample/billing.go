@@ -10,14 +10,15 @@ import (
 // Event is what the billing of a store did to one subscription.
 type Event string
 
-// All events. Payments come early, since nobody waits a month in front of a demo.
+// All events. Payments come early, so that a visitor of the demo does not wait for them. A
+// customer without a saved card pays as well.
 const (
 	Started   Event = "started"   // a customer began a trial
 	Activated Event = "activated" // the first payment after a trial
 	Renewed   Event = "renewed"   // the next period was paid
 	Paid      Event = "paid"      // the failed payment of a subscription that was past due succeeded
 	Canceled  Event = "canceled"  // the customer canceled; access ends with the period
-	Deleted   Event = "deleted"   // one that had expired was deleted
+	Deleted   Event = "deleted"   // an expired or canceled one was deleted
 )
 
 // Events returns all events, in the order in which they take turns.
@@ -55,12 +56,10 @@ func oldest(all []subscriptions.Subscription, e Event) (found subscriptions.Subs
 func (e Event) fits(s *subscriptions.Subscription) bool {
 	switch e {
 	case Activated:
-		return s.Status == subscriptions.Trialing && s.RenewsItself()
-	case Renewed:
-		return s.Status == subscriptions.Active && s.RenewsItself()
+		return s.Status == subscriptions.Trialing
 	case Paid:
 		return s.Status == subscriptions.PastDue
-	case Canceled:
+	case Renewed, Canceled:
 		return s.Status == subscriptions.Active
 	case Deleted:
 		return s.Status == subscriptions.Expired || s.Status == subscriptions.Canceled
@@ -73,9 +72,7 @@ func (e Event) fits(s *subscriptions.Subscription) bool {
 func after(e Event, s subscriptions.Subscription, id int64, now time.Time) subscriptions.Subscription {
 	switch e {
 	case Started:
-		started := offer{s.StoreID, s.Currency, s.Product, s.Variant}.trialing(id, s.CustomerID, now)
-		started.Card = card(id) // so that the trial can be activated
-		return started
+		return offer{s.StoreID, s.Currency, s.Product, s.Variant}.trialing(id, s.CustomerID, now)
 	case Activated:
 		s.TrialEndsAt = now
 		pay(&s, now, now)
