@@ -10,14 +10,15 @@ import (
 // Event is what the billing of a store did to one subscription.
 type Event string
 
-// All events. Payments come early, since nobody waits a month in front of a demo.
+// All events. Payments come early, so that a visitor of the demo does not wait for them. A
+// customer without a saved card pays as well.
 const (
 	Started   Event = "started"   // a customer began a trial
 	Activated Event = "activated" // the first payment after a trial
 	Renewed   Event = "renewed"   // the next period was paid
 	Paid      Event = "paid"      // the failed payment of a subscription that was past due succeeded
 	Canceled  Event = "canceled"  // the customer canceled; access ends with the period
-	Deleted   Event = "deleted"   // one that had expired was deleted
+	Deleted   Event = "deleted"   // an expired or canceled one was deleted
 )
 
 // Events returns all events, in the order in which they take turns.
@@ -26,19 +27,17 @@ func Events() []Event { return []Event{Renewed, Activated, Paid, Canceled, Start
 // documentedCustomer has the subscriptions that the documentation shows. They never change.
 const documentedCustomer = 1001
 
-// Bill returns what the billing of a store does next: an event, and the subscription as it
-// is afterwards. all are the store's subscriptions, at least one of them of another customer
-// than 1001. turn counts the calls; an event that fits no subscription leaves its turn to
-// the next one.
-func Bill(all []subscriptions.Subscription, turn int, now time.Time) (Event, subscriptions.Subscription) {
+// Bill returns what the billing of a store does after its last event, "" for none: the next
+// event that fits a subscription, and that subscription as it is afterwards. all are the
+// store's subscriptions. Some must be of other customers than 1001.
+func Bill(all []subscriptions.Subscription, last Event, now time.Time) (Event, subscriptions.Subscription) {
 	now = now.UTC().Truncate(time.Second)
 	events := Events()
-	for {
-		event := events[turn%len(events)]
+	for next := slices.Index(events, last) + 1; ; next++ { // ends at Started, which fits all
+		event := events[next%len(events)]
 		if s, found := oldest(all, event); found {
 			return event, after(event, s, newestID(all)+1, now)
 		}
-		turn++ // ends at Started, which fits every subscription
 	}
 }
 
@@ -57,12 +56,10 @@ func oldest(all []subscriptions.Subscription, e Event) (found subscriptions.Subs
 func (e Event) fits(s *subscriptions.Subscription) bool {
 	switch e {
 	case Activated:
-		return s.Status == subscriptions.Trialing && s.RenewsItself()
-	case Renewed:
-		return s.Status == subscriptions.Active && s.RenewsItself()
+		return s.Status == subscriptions.Trialing
 	case Paid:
 		return s.Status == subscriptions.PastDue
-	case Canceled:
+	case Renewed, Canceled:
 		return s.Status == subscriptions.Active
 	case Deleted:
 		return s.Status == subscriptions.Expired || s.Status == subscriptions.Canceled
@@ -78,30 +75,31 @@ func after(e Event, s subscriptions.Subscription, id int64, now time.Time) subsc
 		return offer{s.StoreID, s.Currency, s.Product, s.Variant}.trialing(id, s.CustomerID, now)
 	case Activated:
 		s.TrialEndsAt = now
-		pay(&s, now)
-	case Renewed, Paid:
-		pay(&s, now)
+		pay(&s, now, now)
+	case Paid:
+		pay(&s, now, now)
+	case Renewed:
+		pay(&s, now, s.PeriodEnd) // early, so the rest of the period is not lost
 	case Canceled:
 		s.Status, s.CancelAtPeriodEnd, s.CanceledAt, s.UpdatedAt = subscriptions.Canceled, true, now, now
 	}
 	return s
 }
 
-// pay begins a period now. A scheduled variant takes over.
-func pay(s *subscriptions.Subscription, now time.Time) {
+// pay begins a period now that ends one duration after from. A scheduled variant takes over.
+func pay(s *subscriptions.Subscription, now, from time.Time) {
 	if s.Scheduled != nil {
 		s.Variant, s.Duration, s.Price = *s.Scheduled, s.Scheduled.Duration, s.Scheduled.Price
 		s.Scheduled = nil
 	}
 	s.Status, s.NextRetryAt, s.GraceEndsAt = subscriptions.Active, time.Time{}, time.Time{}
-	s.PeriodStart, s.PeriodEnd = now, now.AddDate(0, s.Duration.Months(), 0)
+	s.PeriodStart, s.PeriodEnd = now, from.AddDate(0, s.Duration.Months(), 0)
 	s.EndsAt, s.UpdatedAt = s.PeriodEnd, now
 }
 
-func newestID(all []subscriptions.Subscription) int64 {
-	var ids []int64
+func newestID(all []subscriptions.Subscription) (id int64) {
 	for i := range all {
-		ids = append(ids, all[i].ID)
+		id = max(id, all[i].ID)
 	}
-	return slices.Max(ids)
+	return id
 }

@@ -43,8 +43,10 @@ func TestBill_GoesOnAndLeavesTheDocumentedCustomerAlone(t *testing.T) {
 			return hers
 		}
 		before, count, seen := sara(), len(all), map[sample.Event]int{}
+		var event sample.Event
 		for turn := range 1000 {
-			event, s := sample.Bill(all, turn, now)
+			var s subscriptions.Subscription
+			event, s = sample.Bill(all, event, now)
 			exists := slices.ContainsFunc(all, func(old subscriptions.Subscription) bool { return old.ID == s.ID })
 			if exists == (event == sample.Started) || s.StoreID != store {
 				t.Fatalf("turn %d: %s %+v", turn, event, s)
@@ -62,8 +64,8 @@ func TestBill_GoesOnAndLeavesTheDocumentedCustomerAlone(t *testing.T) {
 				t.Errorf("store %d: never %s", store, event)
 			}
 		}
-		if len(all) < count-10 || len(all) > count+200 {
-			t.Errorf("store %d: from %d to %d subscriptions", store, count, len(all))
+		if len(all) < count-1 || len(all) > count+1 || seen[sample.Canceled] < 150 {
+			t.Errorf("store %d: from %d to %d subscriptions, by %v", store, count, len(all), seen)
 		}
 	}
 }
@@ -81,7 +83,11 @@ func TestBill_ChangesWhatAnEventChangesInReality(t *testing.T) {
 	}
 	billed := func(s subscriptions.Subscription, want sample.Event) subscriptions.Subscription {
 		t.Helper()
-		event, got := sample.Bill([]subscriptions.Subscription{s}, slices.Index(sample.Events(), want), now)
+		var last sample.Event
+		if before := slices.Index(sample.Events(), want) - 1; before >= 0 {
+			last = sample.Events()[before]
+		}
+		event, got := sample.Bill([]subscriptions.Subscription{s}, last, now)
 		if event != want {
 			t.Fatalf("%s, want %s", event, want)
 		}
@@ -92,12 +98,12 @@ func TestBill_ChangesWhatAnEventChangesInReality(t *testing.T) {
 	switching := of(subscriptions.Active)
 	switching.Scheduled = &yearly
 	got := billed(switching, sample.Renewed)
-	if got.Variant != yearly || got.Price != 20000 || got.Scheduled != nil || !got.PeriodStart.Equal(now) || !got.PeriodEnd.Equal(now.AddDate(1, 0, 0)) || !got.EndsAt.Equal(got.PeriodEnd) {
+	if got.Variant != yearly || got.Price != 20000 || got.Scheduled != nil || !got.PeriodStart.Equal(now) || !got.PeriodEnd.Equal(switching.PeriodEnd.AddDate(1, 0, 0)) || !got.EndsAt.Equal(got.PeriodEnd) {
 		t.Errorf("renewed with another plan: %+v", got)
 	}
 	due := of(subscriptions.PastDue)
 	due.NextRetryAt, due.GraceEndsAt = now, now
-	if got := billed(due, sample.Paid); got.Status != subscriptions.Active || !got.NextRetryAt.IsZero() || !got.GraceEndsAt.IsZero() || !got.UpdatedAt.Equal(now) {
+	if got := billed(due, sample.Paid); got.Status != subscriptions.Active || !got.PeriodEnd.Equal(now.AddDate(0, 1, 0)) || !got.NextRetryAt.IsZero() || !got.GraceEndsAt.IsZero() || !got.UpdatedAt.Equal(now) {
 		t.Errorf("paid: %+v", got)
 	}
 	if got := billed(of(subscriptions.Trialing), sample.Activated); got.Status != subscriptions.Active || !got.TrialEndsAt.Equal(now) {

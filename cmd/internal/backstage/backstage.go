@@ -51,7 +51,7 @@ type backstage struct {
 	decimals int // of the store's currency
 
 	billing sync.Mutex // Bill reads all subscriptions before one changes
-	turn    int
+	last    sample.Event
 }
 
 // answer adds the language to what a call returns.
@@ -74,8 +74,8 @@ func (b *backstage) bill(c *gin.Context) (wire.Answer, error) {
 	if err != nil {
 		return wire.Answer{}, err
 	}
-	event, s := sample.Bill(all.Changed, b.turn, b.Now())
-	b.turn++
+	event, s := sample.Bill(all.Changed, b.last, b.Now())
+	b.last = event
 	if event == sample.Deleted {
 		b.Subscriptions.Delete(s.StoreID, s.ID, b.Now())
 	} else {
