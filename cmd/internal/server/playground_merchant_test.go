@@ -170,6 +170,22 @@ func TestPlaygroundMerchant_OffersARetryAfterAnError(t *testing.T) {
 	p.until(`document.querySelector("#page-position").textContent === "Page 2: 16 to 30"`)
 }
 
+// A bar that shrinks to fit would show a number that is not its own.
+func TestPlaygroundMerchant_DrawsBarsInProportion(t *testing.T) {
+	t.Parallel()
+	p := openMerchant(t)
+	for _, width := range []int64{320, 1440} {
+		p.do(chromedp.EmulateViewport(width, 900))
+		p.until(`document.querySelector(".chart")`)
+		p.run(`import("./playground/js/merchant/summary.js").then(({ chartOf }) =>
+			document.querySelector(".chart").replaceWith(chartOf({ trialing: 0, active: 20000, past_due: 18000, paused: 10000, canceled: 1, expired: 5000 })))`)
+		p.until(`(() => {
+			const [none, all, most, half, one, quarter] = [...document.querySelectorAll(".chart .bar")].map((bar) => bar.getBoundingClientRect().width);
+			return all > 60 && none === 0 && one > 0 && [[most, 0.9], [half, 0.5], [quarter, 0.25]].every(([bar, share]) => Math.abs(bar / all - share) < 0.01);
+		})()`)
+	}
+}
+
 // openMerchant opens the merchant's tab of a demo with the sample's 48 subscriptions.
 func openMerchant(t *testing.T) page {
 	t.Helper()

@@ -39,7 +39,7 @@ export function clearSummary() {
 function draw(answer) {
   shown = answer;
   byId("summary-time").textContent = answer.ok ? t("asOf", { time: clock(new Date(answer.data.as_of)) }) : "";
-  redraw(byId("summary-content"), () => (answer.ok ? [figures(answer.data), chart(answer.data.by_status)] : [refusal(answer)]));
+  redraw(byId("summary-content"), () => (answer.ok ? [figures(answer.data), chartOf(answer.data.by_status)] : [refusal(answer)]));
 }
 
 function refusal(answer) {
@@ -61,8 +61,8 @@ function figures({ mrr, ending }) {
       el("dd", { class: "hint" }, t("endingWhat"))));
 }
 
-// To a screen reader, the chart is a table with a button in each row.
-function chart(counts) {
+/** chartOf draws the counts. To a screen reader, it is a table with a button in each row. */
+export function chartOf(counts) {
   const all = statuses.reduce((sum, status) => sum + counts[status], 0);
   const longest = Math.max(1, ...statuses.map((status) => counts[status]));
   return el("table", { class: "chart" },
@@ -74,7 +74,7 @@ function chart(counts) {
 
 function bar(status, n, longest) {
   const fill = el("span", { class: "bar", "aria-hidden": "true" });
-  fill.style.setProperty("--length", `${(100 * n) / longest}%`);
+  fill.style.setProperty("--share", String(n / longest));
   return el("tr", { "data-status": status },
     el("th", { scope: "row" },
       el("button", { "data-key": status, title: t("onlyThese", { status: statusName(status) }), onclick: () => choose(status) }, statusWords(status))),
