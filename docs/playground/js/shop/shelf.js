@@ -1,6 +1,5 @@
 // The products of a device: a strip of tiles, and a form for the one that is being chosen.
 
-import { base } from "../api/base.js";
 import { el, icon } from "../page/dom.js";
 import { clearErrors, refill, showErrors } from "../page/forms.js";
 import { language, money, number, onLanguage, said, t } from "../page/language.js";
@@ -8,7 +7,7 @@ import { announce } from "../page/notices.js";
 import { stepper } from "../page/stepper.js";
 import { refusedByRule } from "./cart.js";
 import { choices } from "./choices.js";
-import { picture } from "./picture.js";
+import { picture, pictureOf } from "./picture.js";
 import { currency, products } from "./sample.js";
 
 export class Shelf {
@@ -139,8 +138,6 @@ export class Shelf {
     this.tiles.scrollBy({ left: pages * ahead * this.tiles.clientWidth * 0.8, behavior: "smooth" });
   }
 }
-
-const pictureOf = ({ slug }) => ({ url: new URL(`playground/pictures/${slug}.svg`, base).href });
 
 /** additionOf returns the body of POST /cart/add without empty inputs. */
 function additionOf(form, product) {
