@@ -127,10 +127,10 @@ export class Player {
     const outcome = this.#outcomes[i];
     const phase = outcome ? (outcome.failed ? "failed" : "done") : i === this.#at ? "current" : "ahead";
     const latest = i === (this.#at < this.#play.steps.length ? this.#at : this.#outcomes.length - 1);
-    return el("li", { class: `step ${phase}${latest ? " latest" : ""}`, "aria-current": i === this.#at ? "step" : null },
+    return el("li", { class: `step ${phase}${latest ? " latest" : ""}`, "data-n": number(i + 1), "aria-current": i === this.#at ? "step" : null },
       el("p", {}, t(`${this.#play.name}_${step.name}`)),
       outcome && el("p", { class: "came" }, icon(outcome.failed ? "alert" : "check"),
-        outcome.code && [el("code", { dir: "ltr" }, outcome.code), " "], el("span", {}, t(outcome.key, shown(outcome.values)))));
+        el("span", {}, ...(outcome.code ? [el("code", { dir: "ltr" }, outcome.code), " "] : []), t(outcome.key, shown(outcome.values)))));
   }
 
   #controls(ended) {
