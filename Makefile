@@ -18,8 +18,8 @@ endif
 WITH_SERVERS = sh $(CURDIR)/deploy/ephemeral/install.sh $(GO) run commerce/deploy/ephemeral/run --
 
 # Separate modules, so that the service's module does not need their dependencies: the tests
-# of the files in deploy, and the program that makes releases.
-MODULES = deploy/check deploy/release
+# of the files in deploy, the generators of clients, and the program that makes releases.
+MODULES = deploy/check deploy/clients deploy/release
 
 .DEFAULT_GOAL := help
 .PHONY: run test race lint build release bench compare fuzz torture schedules histories help go-test go-fuzz

@@ -76,7 +76,7 @@ func TestLicenses_OfFontsAreListedAndAccepted(t *testing.T) {
 // modules, so the page does not list them.
 func TestLicenses_OfTheOtherModulesAreAccepted(t *testing.T) {
 	t.Parallel()
-	for _, root := range []string{"../deploy/check", "../deploy/release"} {
+	for _, root := range []string{"../deploy/check", "../deploy/clients", "../deploy/release"} {
 		for path, dir := range modulesOf(t, root, "-test", "./...") {
 			if strings.HasPrefix(path+"/", "commerce/") { // the repository itself
 				continue

@@ -83,7 +83,7 @@ var changing = []struct {
 	{regexp.MustCompile(`"expires_at":"[^"]+"`), `"expires_at":"2025-12-20T10:00:00Z"`},
 	{regexp.MustCompile(`cursor=[A-Za-z0-9_-]+`), `cursor=AAQFqTbl0dC8Mz9hZc3uTqSQGg`},
 	{regexp.MustCompile(`A[A-Za-z0-9_-]{40,}`), `AdOIrOtWW_exAAAAAAAAAAAAAAAAAAIBjCcEAA4Xwm3B_g`}, // a cursor of changes
-	}
+}
 
 // asExample returns an answer as YAML, without what differs at each run: JSON indented, and
 // other texts as a string.

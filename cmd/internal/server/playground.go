@@ -25,6 +25,7 @@ type Demo struct {
 	Customers     []DemoCustomer `json:"customers"`
 	ExpiredJWT    string         `json:"expired_jwt"`     // of the first of Customers
 	LongListToken string         `json:"long_list_token"` // an API token of a store with many subscriptions
+	Reference     bool           `json:"reference"`       // whether the demo also has the API reference
 
 	// Backstage are calls that change what other systems change in reality.
 	Backstage []wire.Route `json:"-"`

@@ -1,0 +1,36 @@
+package docs_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"io"
+	"regexp"
+	"testing"
+)
+
+// The viewer in the repository is what reference/update.sh downloads.
+func TestReference_HasTheVersionOfItsScript(t *testing.T) {
+	t.Parallel()
+	version := regexp.MustCompile(`(?m)^version=(\S+)$`).FindSubmatch(read(t, "reference/update.sh"))
+	if version == nil {
+		t.Fatal("update.sh names no version")
+	}
+	stored := read(t, "reference/viewer.js.gz")
+	if len(stored) > 2<<20 {
+		t.Errorf("the viewer adds %d bytes to the binary", len(stored))
+	}
+	r, err := gzip.NewReader(bytes.NewReader(stored))
+	if err != nil {
+		t.Fatal(err)
+	}
+	viewer, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := append([]byte("@scalar/api-reference@"), version[1]...); !bytes.Contains(viewer, want) {
+		t.Errorf("viewer.js is not %s: run update.sh", want)
+	}
+	if license := licenseIn(t, "reference"); license != "MIT" {
+		t.Errorf("the viewer has the license %q, which nobody has accepted", license)
+	}
+}
