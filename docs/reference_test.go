@@ -6,6 +6,8 @@ import (
 	"io"
 	"regexp"
 	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
 )
 
 // The viewer in the repository is what reference/update.sh downloads.
@@ -30,7 +32,8 @@ func TestReference_HasTheVersionOfItsScript(t *testing.T) {
 	if want := append([]byte("@scalar/api-reference@"), version[1]...); !bytes.Contains(viewer, want) {
 		t.Errorf("viewer.js is not %s: run update.sh", want)
 	}
-	if license := licenseIn(t, "reference"); license != "MIT" {
-		t.Errorf("the viewer has the license %q, which nobody has accepted", license)
+	want := map[string]string{"@scalar/api-reference": licenseIn(t, "reference")}
+	if diff := gocmp.Diff(want, listed(t, string(read(t, "licenses.md")), "The API reference")); diff != "" {
+		t.Errorf("licenses (-reference/LICENSE.txt +licenses.md):\n%s", diff)
 	}
 }
