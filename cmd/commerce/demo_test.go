@@ -155,6 +155,9 @@ func TestDemo_ServesThePicturesOfItsProducts(t *testing.T) {
 				if a.status != http.StatusOK || a.header.Get("Content-Type") != "image/svg+xml" {
 					t.Errorf("%s%s of store %d: %d %s", base, p.Image.URL, store, a.status, a.header.Get("Content-Type"))
 				}
+				if policy := a.header.Get("Cross-Origin-Resource-Policy"); policy != "cross-origin" {
+					t.Errorf("%s: only pages of %q may show it", p.Image.URL, policy)
+				}
 			}
 		}
 	}

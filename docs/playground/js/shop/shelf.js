@@ -1,6 +1,5 @@
 // The products of a device: a strip of tiles, and a form for the one that is being chosen.
 
-import { base } from "../api/base.js";
 import { el, icon } from "../page/dom.js";
 import { clearErrors, refill, showErrors } from "../page/forms.js";
 import { language, money, number, onLanguage, said, t } from "../page/language.js";
@@ -8,7 +7,7 @@ import { announce } from "../page/notices.js";
 import { stepper } from "../page/stepper.js";
 import { refusedByRule } from "./cart.js";
 import { choices } from "./choices.js";
-import { picture } from "./picture.js";
+import { picture, pictureOf } from "./picture.js";
 import { currency, products } from "./sample.js";
 
 export class Shelf {
@@ -19,7 +18,7 @@ export class Shelf {
     this.cart = device.cart;
     this.tiles = device.part("tiles");
     this.place = device.part("product-form");
-    this.cart.addEventListener("change", () => this.#countInCart());
+    this.cart.addEventListener("change", () => this.#update());
     this.cart.addEventListener("forget", () => this.#close());
     device.part("tiles-back").addEventListener("click", () => this.#scroll(-1));
     device.part("tiles-on").addEventListener("click", () => this.#scroll(1));
@@ -28,7 +27,7 @@ export class Shelf {
 
   #draw() {
     this.tiles.replaceChildren(...products.map((p) => this.#tile(p)));
-    this.#countInCart();
+    this.#update();
     if (!this.#chosen) return;
     const typed = new FormData(this.place.firstElementChild);
     this.#show(this.#chosen);
@@ -45,7 +44,7 @@ export class Shelf {
         class: "open", "aria-expanded": String(this.#chosen === product), "aria-label": t("options", { name }),
         onclick: () => (this.#chosen === product ? this.#close() : this.#open(product)),
       }, el("bdi", {}, name)),
-      el("p", { class: "price" }, el("span", {}, priceOf(product)), factOf(product)),
+      el("p", { class: "price" }),
       el("button", {
         class: "add", "aria-label": t("addOf", { name }), onclick: ({ currentTarget }) => this.#quickAdd(product, currentTarget),
       }, icon("plus"), t("add")));
@@ -124,13 +123,17 @@ export class Shelf {
     announce(t("added", { name: said(product.name) }));
   }
 
-  #countInCart() {
-    for (const tile of this.tiles.children) {
-      const n = (this.cart.now?.items ?? []).filter((item) => String(item.product_id) === tile.dataset.product)
-        .reduce((sum, item) => sum + item.quantity, 0);
+  /** #update shows what the cart knows of the products: how many it has, price and stock. */
+  #update() {
+    for (const product of products) {
+      const tile = this.tiles.querySelector(`[data-product="${product.id}"]`);
+      const lines = (this.cart.now?.items ?? []).filter((item) => item.product_id === product.id);
+      const n = lines.reduce((sum, item) => sum + item.quantity, 0);
       const badge = tile.querySelector(".in-cart");
       badge.hidden = n === 0;
       badge.textContent = t("inCart", { n: number(n) });
+      const known = lines.length > 0 ? asAnswered(product, lines[0].product) : product;
+      tile.querySelector(".price").replaceChildren(el("span", {}, priceOf(known)), factOf(known) ?? "");
     }
   }
 
@@ -140,7 +143,10 @@ export class Shelf {
   }
 }
 
-const pictureOf = ({ slug }) => ({ url: new URL(`playground/pictures/${slug}.svg`, base).href });
+/** asAnswered is a sample product with the price and the stock of the service's answer. */
+function asAnswered(product, { price, stock }) {
+  return { ...product, price: price.actual, stock: stock.unlimited ? undefined : stock.available };
+}
 
 /** additionOf returns the body of POST /cart/add without empty inputs. */
 function additionOf(form, product) {

@@ -35,7 +35,7 @@ export const merge = {
         const report = answer.data?.merge;
         expect(answer, report?.adjusted.length === 1);
         const [{ requested, kept, code }] = report.adjusted;
-        return ["merge_cut", { lines: report.lines, requested, kept }, code];
+        return ["merge_cut", { requested, kept }, code];
       },
     },
     {
