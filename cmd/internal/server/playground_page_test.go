@@ -139,18 +139,22 @@ func (p page) click(selector string) {
 	p.do(chromedp.Click(selector))
 }
 
-// tap clicks an element as a user does: where it is, after scrolling it away from the bars
-// at the edges of the window. Nothing may cover it.
+// tap clicks an element as a user does: where it is, after scrolling it away from what covers
+// the edges of the window. Nothing may cover it in the middle and at the top.
 func (p page) tap(selector string) {
 	p.t.Helper()
 	p.until(fmt.Sprintf(`document.querySelector(%q)?.checkVisibility()`, selector))
 	at := evaluate[tapPoint](p, fmt.Sprintf(`(() => {
 		const element = document.querySelector(%q);
-		element.scrollIntoView({ block: "center", inline: "center", behavior: "instant" });
-		const { left, top, width, height } = element.getBoundingClientRect();
-		const [x, y] = [left + width / 2, top + height / 2];
-		const hit = document.elementFromPoint(x, y);
-		return { x, y, covered: element.contains(hit) ? "" : hit?.outerHTML.slice(0, 200) ?? "outside of the window" };
+		const at = (block) => {
+			element.scrollIntoView({ block, inline: "center", behavior: "instant" });
+			const { left, top, width, height } = element.getBoundingClientRect();
+			const [x, y] = [left + width / 2, top + height / 2];
+			const hit = document.elementFromPoint(x, y);
+			return { x, y, covered: element.contains(hit) ? "" : hit?.outerHTML.slice(0, 200) ?? "outside of the window" };
+		};
+		const middle = at("center");
+		return middle.covered ? at("start") : middle;
 	})()`, selector))
 	if at.Covered != "" {
 		p.screenshot("covered")

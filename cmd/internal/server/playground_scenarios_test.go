@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -81,7 +82,7 @@ func TestPlaygroundScenarios_WaitWhilePausedAndCloseWithEscape(t *testing.T) {
 // The tickets are 1 and 0 while this scenario plays, and a step may run when it is closed.
 func TestPlaygroundScenarios_RestoreEverythingWhenClosedInTheMiddle(t *testing.T) {
 	t.Parallel()
-	for steps := range 5 {
+	for _, steps := range []int{0, 1, 3} {
 		t.Run(fmt.Sprintf("after %d steps", steps), func(t *testing.T) {
 			t.Parallel()
 			p, before := openScenarios(t, look{})
@@ -163,12 +164,17 @@ func (c *shopper) itemsShown() string {
 	return string(body.Data.Items)
 }
 
-// areBack waits until the scenario has ended, and compares.
+// areBack waits until the scenario has ended and everything is as before.
 func (before beforeScenario) areBack(p page) {
 	p.t.Helper()
 	p.until(`document.querySelector("#story").hidden`)
 	p.until(fmt.Sprintf(`(%s) === %q`, cartsShown, before.carts))
-	if diff := cmp.Diff(before.items, before.demo.shopper(p.t, before.token).itemsShown()); diff != "" {
-		p.t.Errorf("prices or stock have changed (-before +after):\n%s", diff)
+	other := before.demo.shopper(p.t, before.token)
+	diff := ""
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		if diff = cmp.Diff(before.items, other.itemsShown()); diff == "" {
+			return
+		}
 	}
+	p.t.Errorf("prices or stock have changed (-before +after):\n%s", diff)
 }
