@@ -44,7 +44,7 @@ func (l look) String() string {
 }
 
 // patience is how long a test waits for a page.
-const patience = 10 * time.Second
+const patience = 20 * time.Second
 
 // openPage opens a URL in a new tab with storage of its own. See pageFaults for what fails
 // the test.
