@@ -32,7 +32,7 @@ const groups = [
   ]],
   ["groupProduct", [
     ["product", "product", (p) => [el("span", {}, p.name), code(p.slug)]],
-    ["variant", "plan", (v, s) => [el("span", {}, v.duration_text), amount(v.price, s.price.currency)]],
+    ["variant", "variant", (v, s) => [el("span", {}, v.duration_text), amount(v.price, s.price.currency)]],
     ["scheduled_variant", "nextPlan", (v, s) => [el("span", {}, v.duration_text), amount(v.price, s.price.currency)]],
   ]],
   ["groupPayment", [

@@ -45,13 +45,15 @@ export function redraw(parent, build, otherwise) {
 /**
  * redrawIf replaces an element's children only if the value that they show, compared as
  * JSON, has changed. So a screen reader reads a live region only once. New children
- * scroll into view.
+ * scroll into view. If a child had the focus, the element gets it.
  */
 export function redrawIf(parent, value, build) {
   const shown = JSON.stringify([document.documentElement.lang, value]);
   if (parent.dataset.shown === shown) return;
   parent.dataset.shown = shown;
+  const focused = parent.contains(document.activeElement);
   parent.replaceChildren(...build());
+  if (focused) parent.focus({ preventScroll: true });
   if (parent.firstChild) parent.scrollIntoView({ block: "nearest" });
 }
 

@@ -124,7 +124,7 @@ export class Player {
         el("h2", { id: "story-title" }, t(`${play.name}_title`)),
         el("span", { class: "progress" }, ended ? t("storyEnded") : t("stepOf", { n: number(this.#at + 1), of: number(play.steps.length) })),
         el("button", { class: "plain sign", "data-part": "close", "aria-label": t("closeScenario"), onclick: () => this.close() }, icon("close"))),
-      el("ol", { class: "steps" }, play.steps.map((step, i) => this.#step(step, i))),
+      el("ol", { class: "steps", tabIndex: 0, "data-part": "steps", "aria-labelledby": "story-title" }, play.steps.map((step, i) => this.#step(step, i))),
       this.#controls(ended));
     if (focused) (this.card.querySelector(`[data-part="${focused}"]`) ?? this.card.querySelector("[data-part='again']")).focus({ preventScroll: true });
     this.card.querySelector(".current, li:last-child")?.scrollIntoView({ block: "nearest" });

@@ -35,10 +35,12 @@ export class Cart extends EventTarget {
     this.session = session;
   }
 
-  /** use shows the cart of another session. The caller loads it. */
+  /** use shows the cart of another session, after the calls of the current one. The caller loads it. */
   use(session) {
-    this.session = session;
-    this.forget();
+    return this.#inTurn(() => {
+      this.session = session;
+      this.forget();
+    });
   }
 
   /** forget drops what is known of the previous shopper's cart. */

@@ -61,8 +61,8 @@ export class Device {
     return this.#use(this.#own);
   }
 
-  #use(session) {
-    this.cart.use(session);
+  async #use(session) {
+    await this.cart.use(session);
     this.account.draw();
     return this.cart.load();
   }
