@@ -1,4 +1,5 @@
-// Texts of the scenarios.
+// Texts of the scenarios. \u2060 keeps a header's name on one line, and an amount in Arabic ends
+// with a period of its own.
 
 export const scenarios = {
   en: {
@@ -115,7 +116,7 @@ export const scenarios = {
     lostAnswer_title: "رد ضائع وإعادة آمنة",
     lostAnswer_adds: "يضيف الجهاز A رصيد ألعاب. تنفّذ الخدمة التغيير، لكن الرد يضيع في الطريق.",
     lostAnswer_noAnswer: "لم يصل رد إلى A، فلا يعلم هل أُضيف العنصر.",
-    lostAnswer_repeats: "يرسل A الطلب نفسه مرة أخرى بالمفتاح نفسه (Idempotency-Key).",
+    lostAnswer_repeats: "يرسل A الطلب نفسه مرة أخرى بالمفتاح نفسه (Idempotency-\u2060Key).",
     lostAnswer_replayed: "طلب مكرر: لم يتغير شيء. في السلة عنصر واحد، وما زالت على الإصدار {version}.",
     lostAnswer_clicks: "ينقر المتسوق «إضافة» مرة أخرى. هذا طلب جديد بمفتاح جديد.",
     lostAnswer_counted: "نُفّذ: عنصران، الإصدار {version}.",
@@ -129,7 +130,7 @@ export const scenarios = {
     merge_cut: "اندمجت السلتان. لا يكفي المخزون {requested} تذاكر، فبقيت {kept}.",
     merge_again: "يقرأ A السلة مرة أخرى بالرمزين نفسيهما.",
     merge_once: "اندمجت السلتان مرة واحدة فقط: لا ينتقل شيء ثانيةً.",
-    merge_other: "يتحقق B هل تغيرت سلته، فيرسل وسم ETag الذي لديه في If-None-Match.",
+    merge_other: "يتحقق B هل تغيرت سلته، فيرسل وسم ETag الذي لديه في If-\u2060None-\u2060Match.",
     merge_seen: "تغيرت: عدد العناصر {n}، الإصدار {version}.",
     merge_unchanged: "يتحقق B مرة أخرى.",
     merge_notModified: "304: لم يتغير شيء، 0 بايت.",
@@ -151,29 +152,29 @@ export const scenarios = {
     twoTabs_same: "كلاهما يعرض الإصدار {version}.",
     twoTabs_first: "على A يجعل الكمية 5.",
     twoTabs_changed: "نُفّذ: الإصدار {version}. ما زال B يعرض السلة القديمة.",
-    twoTabs_second: "وعلى B يجعلها 2، بشرط ألا تكون السلة قد تغيرت (If-Match).",
+    twoTabs_second: "وعلى B يجعلها 2، بشرط ألا تكون السلة قد تغيرت (If-\u2060Match).",
     twoTabs_refused: "رُفض. يحمل الرد السلة الحالية، فيعرضها B: عدد عناصرها {n}.",
     twoTabs_decides: "الآن يرى 5 وما زال يريد 2.",
     twoTabs_applied: "نُفّذ: الإصدار {version}.",
 
     price_title: "سعر يتغير",
     price_adds: "يضيف A رصيد ألعاب.",
-    price_is: "سعره {price}.",
+    price_is: "سعره: {price}",
     price_raises: "يرفع التاجر السعر. يقرأ A السلة مرة أخرى.",
-    price_now: "صار سعره {price}. تغيّر السعر لا يُعدّ تغييرًا في السلة: ما زالت على الإصدار {version}.",
+    price_now: "صار سعره {price} لكن تغيّر السعر لا يُعدّ تغييرًا في السلة: ما زالت على الإصدار {version}.",
     price_checks: "يُتمّ A الشراء.",
     price_warned: "{message} هذا تنبيه لا خطأ.",
-    price_changes: "يجعل A الكمية 2، بشرط ألا تكون السلة قد تغيرت (If-Match).",
+    price_changes: "يجعل A الكمية 2، بشرط ألا تكون السلة قد تغيرت (If-\u2060Match).",
     price_applied: "نُفّذ: الإصدار {version}. تغيّر السعر لا يسبب تعارضًا أبدًا.",
 
     coupon_title: "قسيمة مرفوضة",
     coupon_adds: "يضيف A تذكرة حفل.",
-    coupon_subtotal: "المجموع الفرعي {total}.",
+    coupon_subtotal: "المجموع الفرعي: {total}",
     coupon_expired: "يجرّب A القسيمة OLD.",
     coupon_refused: "{message} لم تتغير السلة.",
     coupon_minimum: "يجرّب A القسيمة FIVE.",
     coupon_enough: "يضيف A تذكرة ثانية ويجرّب مرة أخرى بأحرف صغيرة.",
-    coupon_counts: "قُبلت. الإجمالي {total}.",
+    coupon_counts: "قُبلت القسيمة. الإجمالي: {total}",
     coupon_revives: "يعود A إلى تذكرة واحدة.",
     coupon_waits: "{message} تبقى القسيمة في السلة، ويعود خصمها متى تحقق شرطها.",
 

@@ -33,7 +33,7 @@ export const shop = {
     outOfStock: "Sold out",
     notSold: "Not for sale",
     bounds: "{least} to {most}",
-    steps: "multiples of {step}",
+    steps: "steps of {step}",
     from: "from {price}",
     plan: "Plan",
     required: "required",
@@ -93,7 +93,7 @@ export const shop = {
   },
 
   ar: {
-    shopTitle: "متجر صغير يعمل على الواجهة البرمجية الفعلية",
+    shopTitle: "متجر صغير على الواجهة البرمجية الحقيقية",
     shopLead: "تسوّق على جهازين، وأضِع ردًّا، وسجّل الدخول. كل طلب يظهر في السجل مع نتيجته.",
     whichDevice: "الجهاز",
     device: "الجهاز",
