@@ -53,7 +53,7 @@ export const shop = {
     remove: "Remove {name}",
     removed: "{name} was removed.",
     each: "{price} each",
-    lineDiscount: "Coupon discount: {amount}",
+    lineDiscount: "Discount: {amount}",
     noteOf: "Note: {note}",
     edit: "Edit",
     editOf: "Edit {name}",
