@@ -9,7 +9,7 @@ const yesNo = (value) => t(value ? "yes" : "no");
 const code = (value) => el("bdi", { class: "code", dir: "ltr" }, String(value));
 const amount = (price, currency) => el("bdi", {}, money(price, currency));
 
-// Of each member: its JSON name, its label, and how its value is shown. A member that the
+// For each member: its JSON name, its label, and how its value is shown. A member that the
 // response does not have, because of the status, is left out.
 const groups = [
   ["groupNow", [

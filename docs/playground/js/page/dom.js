@@ -19,7 +19,7 @@ export function el(tag, properties = {}, ...children) {
   return element;
 }
 
-/** icon draws a symbol of art.js. It is hidden from screen readers. */
+/** icon draws a symbol of art.svg. It is hidden from screen readers. */
 export function icon(name, className = "icon") {
   const svg = document.createElementNS(SVG, "svg");
   svg.setAttribute("class", className);
