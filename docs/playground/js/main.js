@@ -15,7 +15,7 @@ import { drawAccounts, startDevices } from "./shop/devices.js";
 startArt();
 const devices = startDevices();
 startTokenDialog();
-startLog({ repeated: () => devices.active.cart.load(), tries: (path) => tryOn(devices.active.cart, path) });
+startLog({ repeated: (from) => devices[from]?.cart.load(), tries: (path) => tryOn(devices.active.cart, path) });
 startLanguage(byId("language"));
 await meetDemo();
 drawAccounts(devices);

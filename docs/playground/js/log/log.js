@@ -55,9 +55,9 @@ function answered(exchange) {
   if (matters(exchange)) say(exchange);
 }
 
-// Screen readers hear of changes and refusals. Reads are too many.
+// Screen readers hear of changes, checks and refusals. Reads are too many.
 function matters(exchange) {
-  return exchange.request.method !== "GET" || !["read", "notModified", "valid"].includes(verdictOf(exchange).kind);
+  return exchange.request.method !== "GET" || !["read", "notModified"].includes(verdictOf(exchange).kind);
 }
 
 function say(exchange) {

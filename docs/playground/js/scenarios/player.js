@@ -20,6 +20,7 @@ export class Player {
   #outcomes = []; // of the steps so far: {key, values, failed}
   #paused = false;
   #wake = () => {}; // ends the current wait
+  #running = null; // the promise of the step's outcome
   #state = {}; // what the steps keep for later ones
   #run = 0; // so that a play that was closed stops
 
@@ -33,8 +34,9 @@ export class Player {
   }
 
   async start(play) {
-    if (this.#play) await this.#end();
     const run = ++this.#run;
+    await this.#end();
+    if (run !== this.#run) return; // another one was started meanwhile
     this.#play = play;
     this.#at = 0;
     this.#outcomes = [];
@@ -52,10 +54,12 @@ export class Player {
       if (step.on) this.devices.show(this.devices[step.on]);
       await this.#wait(pace.before);
       if (run !== this.#run) return;
-      this.#outcomes[i] = await outcomeOf(step, this.#stage(), i === 0 && faults.find((f) => f.reason));
+      this.#running = outcomeOf(step, this.#stage(), i === 0 && faults.find((f) => f.reason));
+      const outcome = await this.#running;
       if (run !== this.#run) return;
+      this.#outcomes[i] = outcome;
       this.#draw();
-      if (this.#outcomes[i].failed) break;
+      if (outcome.failed) break;
       if (i < play.steps.length - 1) await this.#wait(pace.after);
     }
     this.#at = play.steps.length;
@@ -64,20 +68,23 @@ export class Player {
 
   /** close ends the scenario and returns the devices to the person at the page. */
   async close() {
-    const { name } = this.#play;
-    this.card.hidden = true;
+    const { name, area } = this.#play;
+    this.#run++;
     await this.#end();
-    document.querySelector(`[data-scenario="${name}"]`).focus({ preventScroll: true });
+    const button = document.querySelector(`[data-scenario="${name}"]`);
+    (area ? byId(`tab-${area}`) : button).focus({ preventScroll: true });
   }
 
+  /** #end waits for the step that runs, because it works with the devices. */
   async #end() {
     const play = this.#play;
-    this.#run++;
+    if (!play) return;
     this.#play = null;
     this.#wake();
     this.card.hidden = true;
     delete document.documentElement.dataset.playing;
     for (const { root } of this.devices.all) root.classList.remove("acts");
+    await this.#running;
     if (!play.area) await Promise.all(this.devices.all.map((device) => device.giveBack()));
     await this.#setProducts(play).catch(() => {});
   }
@@ -138,7 +145,7 @@ export class Player {
     if (ended) {
       return el("div", { class: "row" },
         el("button", { "data-part": "again", onclick: restart }, icon("replay"), t("playAgain")),
-        el("button", { class: "primary", "data-part": "done", onclick: () => this.close() }, t("done")));
+        el("button", { class: "primary", "data-part": "done", onclick: () => this.close() }, t(this.#play.area ? "close" : "done")));
     }
     return el("div", { class: "row" },
       el("button", { "data-part": "pause", onclick: () => this.#togglePause() },
