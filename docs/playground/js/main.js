@@ -21,8 +21,9 @@ await meetDemo();
 drawAccounts(devices);
 startSubscriptions();
 const showArea = startTabs((area) => { if (area === "subscriptions") openSubscriptions(); });
-startScenarios(devices, showArea);
+const scenarios = startScenarios(devices, showArea);
 await devices.loadAll();
+scenarios.startLinked();
 
 /** tryOn makes one of the log's example calls as the shopper of a device. */
 function tryOn(cart, path) {

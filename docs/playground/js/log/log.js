@@ -3,6 +3,7 @@
 import { exchanges, send } from "../api/api.js";
 import { byId } from "../page/dom.js";
 import { number, onLanguage, t } from "../page/language.js";
+import { announce } from "../page/notices.js";
 import { rowOf } from "./row.js";
 import { redrawNewest, showNewest, startSheet } from "./sheet.js";
 import { startTries } from "./tries.js";
@@ -52,7 +53,7 @@ function append(exchange, again) {
 function answered(exchange) {
   rows.get(exchange)?.refresh(); // it may be cleared
   redrawNewest();
-  if (matters(exchange)) say(exchange);
+  if (matters(exchange) && !isPlaying()) say(exchange);
 }
 
 // Screen readers hear of changes, checks and refusals. Reads are too many.
@@ -60,14 +61,17 @@ function matters(exchange) {
   return exchange.request.method !== "GET" || !["read", "notModified"].includes(verdictOf(exchange).kind);
 }
 
+const isPlaying = () => Boolean(document.documentElement.dataset.playing); // a scenario says what happens
+
 function say(exchange) {
   const who = exchange.from ? `${t(`from.${exchange.from}.long`)}: ` : "";
-  byId("log-live").textContent = who + plainVerdict(verdictOf(exchange));
+  announce(who + plainVerdict(verdictOf(exchange)));
 }
 
 function clear() {
   rows.clear();
   byId("log-entries").replaceChildren();
+  byId("log-title").focus();
   showNewest(null);
   count();
 }

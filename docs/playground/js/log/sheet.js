@@ -24,10 +24,11 @@ export function startSheet() {
   byId("log-bar").append(sign("up"));
   byId("log-close").append(sign("close"));
   byId("log-bar").addEventListener("click", () => {
-    sheet.append(byId("log-live")); // screen readers ignore the page behind a modal dialog
+    sheet.append(byId("live")); // screen readers ignore the page behind a modal dialog
     sheet.showModal();
+    byId("log-close").focus();
   });
-  sheet.addEventListener("close", () => byId("log").append(byId("log-live")));
+  sheet.addEventListener("close", () => document.body.append(byId("live")));
   byId("log-close").addEventListener("click", () => sheet.close());
   sheet.addEventListener("click", ({ target }) => { if (target === sheet) sheet.close(); }); // its backdrop
 }

@@ -17,6 +17,7 @@ const phrases = {
   nowVersion: (n) => t("fact.nowVersion", { n: number(n) }),
   version: (n) => t("fact.version", { n: number(n) }),
   versions: ([from, to]) => t("fact.versions", { from: number(from), to: number(to) }),
+  newToken: says("fact.newToken"),
   guestCartStays: says("fact.guestCartStays"),
   mergedFirst: says("fact.mergedFirst"),
   moved: counts("fact.moved"),

@@ -18,10 +18,12 @@ export class Account {
 
   draw() {
     const { jwt } = this.device.cart.session;
-    const known = demo.customers.some((c) => c.jwt === jwt);
+    const actor = demo.actors.find((c) => c.jwt === jwt);
+    const known = actor || demo.customers.some((c) => c.jwt === jwt);
     const options = [
       ["", t("guest")],
       ...demo.customers.map((c) => [c.jwt, said(c.name)]),
+      ...(actor ? [[jwt, said(actor.name)]] : []),
       ...(jwt && !known ? [[jwt, t("customer", { id: customerOf(jwt) })]] : []),
       ["token", t("useToken")],
     ];

@@ -35,6 +35,14 @@ export class Cart extends EventTarget {
     this.session = session;
   }
 
+  /** become shows the cart of a customer's JWT, or the guest's for "". The caller loads it. */
+  become(jwt) {
+    return this.#inTurn(() => {
+      this.session.jwt = jwt;
+      this.forget();
+    });
+  }
+
   /** use shows the cart of another session, after the calls of the current one. The caller loads it. */
   use(session) {
     return this.#inTurn(() => {
@@ -216,9 +224,10 @@ export function refusedByRule(answer) {
 function outcomeOf(answer, again) {
   if (answer.data?.merge) return { kind: "merged", answer };
   if (answer.header("Idempotency-Replayed") === "true") return { kind: "replayed", answer };
+  if (answer.ok || answer.status === 304) return null;
   if (answer.code === "version_mismatch") return { kind: "conflict", answer };
   if (answer.status === 401) return { kind: "ended", answer };
-  if (answer.status === 0 || answer.status === 429 || answer.status >= 500) return { kind: "unanswered", answer, again };
-  if (answer.status >= 400) return { kind: "refused", answer };
-  return null;
+  // A success that is not the service's JSON is no response either.
+  if (answer.status < 400 || answer.status === 429 || answer.status >= 500) return { kind: "unanswered", answer, again };
+  return { kind: "refused", answer };
 }

@@ -35,6 +35,7 @@ export class Device {
     this.part("lose").addEventListener("click", () => this.cart.setLoseNext(!this.cart.loseNext));
     this.part("checkout").addEventListener("click", () => this.cart.checkOut());
     this.cart.addEventListener("change", () => this.#draw());
+    this.#keepFocus();
     onLanguage(() => { if (this.cart.now) this.#draw(); });
   }
 
@@ -45,9 +46,7 @@ export class Device {
 
   /** become switches to the customer of a JWT, or to the guest for "". */
   become(jwt) {
-    this.cart.session.jwt = jwt;
-    this.cart.forget();
-    this.account.draw();
+    this.cart.become(jwt).then(() => this.account.draw());
     return this.cart.load();
   }
 
@@ -65,6 +64,16 @@ export class Device {
     await this.cart.use(session);
     this.account.draw();
     return this.cart.load();
+  }
+
+  /** #keepFocus moves the focus to the cart if the focused element was redrawn away. */
+  #keepFocus() {
+    let within = false;
+    document.addEventListener("focusin", ({ target }) => { within = this.root.contains(target); });
+    document.addEventListener("pointerdown", ({ target }) => { within &&= this.root.contains(target); });
+    this.cart.addEventListener("change", () => {
+      if (within && document.activeElement === document.body) this.part("basket").focus({ preventScroll: true });
+    });
   }
 
   #draw() {

@@ -34,7 +34,7 @@ const sentences = {
   ended: ({ code: word, message }) => [coded(word, t("sessionEnded", { message }))],
   refused: ({ code: word, message, errors }) => [coded(word, Object.values(errors).flat().join(" ") || message)],
   unanswered: ({ status, code: word, message }) => [
-    status === 0 ? el("p", {}, t("noAnswer")) : coded(word || `HTTP ${status}`, message),
+    status < 400 ? el("p", {}, t("noAnswer")) : coded(word || `HTTP ${status}`, message),
   ],
   checked: ({ ok, data }) => (ok ? [el("p", {}, t("valid")), problems(data.warnings)] : [el("p", {}, t("invalid")), problems(data.issues), problems(data.warnings)]),
 };

@@ -43,6 +43,7 @@ export const log = {
     "fact.nowVersion": "now version {n}",
     "fact.versions": "version {from} → {to}",
     "fact.guestCartStays": "The cart has no room for the guest cart, which stays unchanged.",
+    "fact.newToken": "a new cart token replaces the one sent",
     "fact.mergedFirst": "Before that, the guest cart was merged.",
     "fact.moved": { zero: "no lines moved", one: "{n} line moved", other: "{n} lines moved" },
     "fact.cut": { one: "{n} quantity reduced", other: "{n} quantities reduced" },
@@ -126,6 +127,7 @@ export const log = {
     "fact.nowVersion": "الإصدار الآن {n}",
     "fact.versions": "الإصدار {from} ← {to}",
     "fact.guestCartStays": "لا تتسع السلة لسلة الزائر، فبقيت سلة الزائر كما هي.",
+    "fact.newToken": "رمز سلة جديد بدل المرسل",
     "fact.mergedFirst": "وقبل ذلك دُمجت سلة الزائر.",
     "fact.moved": {
       zero: "لم ينتقل أي سطر", one: "انتقل سطر واحد", two: "انتقل سطران",

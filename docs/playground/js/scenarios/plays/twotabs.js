@@ -3,10 +3,10 @@
 import { demo } from "../../demo.js";
 import { expect } from "../player.js";
 
-const jwt = () => ({ jwt: demo.customers[3].jwt });
+const jwt = () => ({ jwt: demo.actors[1].jwt });
 
 export const twoTabs = {
-  name: "twoTabs", sign: "lock", needs: ["customers"],
+  name: "twoTabs", sign: "lock", needs: ["actors"],
   lends: { a: jwt, b: jwt },
   steps: [
     {
