@@ -43,7 +43,7 @@ func TestPlaygroundKeyboard_TakesTheWholeTour(t *testing.T) {
 	}
 	p.tabBackTo(deviceA + `[data-part="account"]`)
 	p.key("ArrowDown")
-	p.says("merged", "4 would be too many, so 3 were kept.")
+	p.says("merged", "4 are too many, so 3 were kept.")
 	p.until(`document.activeElement.selectedIndex === 1`)
 
 	p.tabTo(deviceA + tile("2"))
@@ -71,7 +71,7 @@ func TestPlaygroundKeyboard_TakesTheWholeTour(t *testing.T) {
 	p.keepsFocus()
 	p.tabTo(deviceA + `[data-part="checkout"]`)
 	p.key("Enter")
-	p.says("checked", "can be checked out")
+	p.says("checked", "ready for checkout")
 	p.keepsFocus()
 
 	p.tabTo(`#log-entries .entry:first-child summary`)

@@ -19,6 +19,7 @@ var verdicts = map[string]struct{ exchange, want string }{
 	"a lost answer":      {`{method: "POST", path: "/cart/add", before: 3, answer: {status: 0}, lost: {status: 200}}`, `lost {"thrownAway":true}`},
 	"no connection":      {`{answer: {status: 0}}`, `unreachable {"noResponse":true}`},
 	"the cart":           {`{path: "/cart", answer: {status: 200, text: "é!", data: {version: 4, items: [1, 2]}}}`, `read {"version":4,"lines":2,"size":3}`},
+	"a damaged token":    {`{path: "/cart", headers: {"X-Cart-Token": "old"}, answer: {status: 200, headers: {"X-Cart-Token": "new"}, data: {version: 0, items: []}}}`, `read {"newToken":true,"version":0,"lines":0,"size":0}`},
 	"an unchanged cart":  {`{path: "/cart", answer: {status: 304}}`, `notModified {"size":0}`},
 	"a count":            {`{path: "/cart/count", answer: {status: 200, data: {count: 3, lines: 2}}}`, `read {"pieces":3,"lines":2,"size":0}`},
 	"a summary":          {`{path: "/cart/summary", answer: {status: 200, data: {total: 5, currency: "SAR"}}}`, `read {"total":{"amount":5,"currency":"SAR"},"size":0}`},
@@ -55,9 +56,9 @@ func TestPlaygroundLog_TellsWhatBecameOfARequest(t *testing.T) {
 	p.until(`document.documentElement.lang === "ar"`)
 	shown, err := chromedp.Run(p.ctx, chromedp.Evaluate[string](`Promise.all([import("./playground/js/log/verdict.js"), import("./playground/js/log/words.js")])
 		.then(([{ verdictOf }, { plainVerdict }]) => JSON.stringify(Object.fromEntries(Object.entries({`+script.String()+`}).map(([name, given]) => {
-			const { method = "GET", path = "/", before = null, lost = null, answer } = given;
+			const { method = "GET", path = "/", headers = {}, before = null, lost = null, answer } = given;
 			const full = answer && { ok: answer.status === 200, code: "", message: "", text: "", data: null, header: (n) => answer.headers?.[n] ?? null, ...answer };
-			const verdict = verdictOf({ request: { method, path }, before, lost, answer: full });
+			const verdict = verdictOf({ request: { method, path, headers }, before, lost, answer: full });
 			if (/undefined|NaN|\{/.test(plainVerdict(verdict))) throw new Error(name + ": " + plainVerdict(verdict));
 			return [name, [verdict.kind, verdict.code, verdict.message, JSON.stringify(verdict.facts)].filter(Boolean).join(" ")];
 		}))))`, chromedp.EvalAwaitPromise))

@@ -43,7 +43,7 @@ func TestPlayground_AShopperAddsIsRefusedLogsInAndTurnsToArabic(t *testing.T) {
 	p.selects(`[data-part="account"]`, "token")
 	p.do(chromedp.SetValue(`#token-form [name="jwt"]`, sara.JWT))
 	p.click(`#token-form [value="use"]`)
-	p.until(`document.querySelector("[data-outcome='merged']")?.textContent.includes("Concert ticket: 4 would be too many, so 3 were kept.")`)
+	p.until(`document.querySelector("[data-outcome='merged']")?.textContent.includes("Concert ticket: 4 are too many, so 3 were kept.")`)
 	sara.wantLines("2×3 1×1")
 
 	p.click(`#language`)

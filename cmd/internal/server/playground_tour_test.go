@@ -91,19 +91,19 @@ func inA(selector string) string { return fmt.Sprintf(`document.querySelector(%q
 // tourSays is what the screen says in English (false) and Arabic (true).
 var tourSays = map[bool]struct{ unanswered, replayed, merged, saved, checked, position string }{
 	false: {
-		unanswered: "Retry with the same key: it cannot count twice.",
-		replayed:   "Replayed: nothing changed. The service had applied the first request. The cart is still version 3.",
-		merged:     "Concert ticket: 4 would be too many, so 3 were kept.",
+		unanswered: "Retry with the same key: the change cannot be applied twice.",
+		replayed:   "Replayed: nothing changed. The service had already applied the first request. The cart is still version 3.",
+		merged:     "Concert ticket: 4 are too many, so 3 were kept.",
 		saved:      "Changes saved.",
-		checked:    "This cart can be checked out.",
+		checked:    "This cart is ready for checkout.",
 		position:   "Page 2: 16 to 30",
 	},
 	true: {
-		unanswered: "أعد المحاولة بالمفتاح نفسه، فلن يُحسب مرتين.",
-		replayed:   "رد مكرر: لم يتغير شيء. كانت الخدمة قد نفّذت الطلب الأول. السلة ما زالت على الإصدار 3.",
+		unanswered: "أعد المحاولة بالمفتاح نفسه، فلن يُنفّذ التغيير مرتين.",
+		replayed:   "طلب مكرر: لم يتغير شيء. كانت الخدمة قد نفّذت الطلب الأول. السلة ما زالت على الإصدار 3.",
 		merged:     "تذكرة حفل: الكمية 4 أكثر من المتاح، فبقيت 3.",
 		saved:      "حُفظت التعديلات.",
-		checked:    "يمكن إتمام شراء هذه السلة.",
+		checked:    "السلة جاهزة لإتمام الشراء.",
 		position:   "الصفحة 2: من 16 إلى 30",
 	},
 }

@@ -62,10 +62,10 @@ export class Shelf {
   async #quickAdd(product, button) {
     if (product.plans || product.fields?.some((f) => f.required)) return this.#open(product);
     this.#close();
-    button.disabled = true; // a double click adds once
+    if (button.ariaBusy === "true") return; // a double click adds once
+    button.ariaBusy = "true"; // a disabled button would lose the focus
     const answer = await this.cart.add({ product_id: product.id, qty: product.least ?? 1 });
-    button.disabled = false;
-    if (document.activeElement === document.body) button.focus();
+    button.ariaBusy = "false";
     if (answer.ok) announce(t("added", { name: said(product.name) }));
   }
 
@@ -118,11 +118,12 @@ export class Shelf {
   }
 
   async #submit(form, product) {
-    clearErrors(form);
     const button = form.querySelector(".primary");
-    button.disabled = true;
+    if (button.ariaBusy === "true") return;
+    clearErrors(form);
+    button.ariaBusy = "true";
     const answer = await this.cart.add(additionOf(form, product));
-    button.disabled = false;
+    button.ariaBusy = "false";
     if (!answer.ok) {
       if (refusedByRule(answer)) showErrors(form, answer.errors, answer.message);
       return;
