@@ -7,8 +7,6 @@ import (
 
 	"github.com/chromedp/chromedp"
 	"github.com/google/go-cmp/cmp"
-
-	"commerce/cmd/internal/server"
 )
 
 // The verdict of each exchange: its kind, its code and its facts.
@@ -21,6 +19,7 @@ var verdicts = map[string]struct{ exchange, want string }{
 	"a lost answer":      {`{method: "POST", path: "/cart/add", before: 3, answer: {status: 0}, lost: {status: 200}}`, `lost {"thrownAway":true}`},
 	"no connection":      {`{answer: {status: 0}}`, `unreachable {"noResponse":true}`},
 	"the cart":           {`{path: "/cart", answer: {status: 200, text: "é!", data: {version: 4, items: [1, 2]}}}`, `read {"version":4,"lines":2,"size":3}`},
+	"a damaged token":    {`{path: "/cart", headers: {"X-Cart-Token": "old"}, answer: {status: 200, headers: {"X-Cart-Token": "new"}, data: {version: 0, items: []}}}`, `read {"newToken":true,"version":0,"lines":0,"size":0}`},
 	"an unchanged cart":  {`{path: "/cart", answer: {status: 304}}`, `notModified {"size":0}`},
 	"a count":            {`{path: "/cart/count", answer: {status: 200, data: {count: 3, lines: 2}}}`, `read {"pieces":3,"lines":2,"size":0}`},
 	"a summary":          {`{path: "/cart/summary", answer: {status: 200, data: {total: 5, currency: "SAR"}}}`, `read {"total":{"amount":5,"currency":"SAR"},"size":0}`},
@@ -57,9 +56,9 @@ func TestPlaygroundLog_TellsWhatBecameOfARequest(t *testing.T) {
 	p.until(`document.documentElement.lang === "ar"`)
 	shown, err := chromedp.Run(p.ctx, chromedp.Evaluate[string](`Promise.all([import("./playground/js/log/verdict.js"), import("./playground/js/log/words.js")])
 		.then(([{ verdictOf }, { plainVerdict }]) => JSON.stringify(Object.fromEntries(Object.entries({`+script.String()+`}).map(([name, given]) => {
-			const { method = "GET", path = "/", before = null, lost = null, answer } = given;
+			const { method = "GET", path = "/", headers = {}, before = null, lost = null, answer } = given;
 			const full = answer && { ok: answer.status === 200, code: "", message: "", text: "", data: null, header: (n) => answer.headers?.[n] ?? null, ...answer };
-			const verdict = verdictOf({ request: { method, path }, before, lost, answer: full });
+			const verdict = verdictOf({ request: { method, path, headers }, before, lost, answer: full });
 			if (/undefined|NaN|\{/.test(plainVerdict(verdict))) throw new Error(name + ": " + plainVerdict(verdict));
 			return [name, [verdict.kind, verdict.code, verdict.message, JSON.stringify(verdict.facts)].filter(Boolean).join(" ")];
 		}))))`, chromedp.EvalAwaitPromise))
@@ -86,8 +85,8 @@ func TestPlaygroundLog_ShowsThatARepeatedChangeChangedNothing(t *testing.T) {
 	p.press(`.entry[data-kind="changed"] summary`)
 	p.press(`.entry[data-kind="changed"] .again`)
 	p.until(`document.querySelector(".entry[data-kind='replayed'] .said")?.textContent === "Replayed nothing changed, still version 1"`)
-	p.until(`document.querySelector("#log-live").textContent.includes("Replayed: nothing changed")`)
-	p.until(`document.querySelector("#cart-count").textContent === "1"`)
+	p.until(`document.querySelector("#live").textContent.includes("Replayed: nothing changed")`)
+	p.until(`document.querySelector("[data-part='count']").textContent === "1"`)
 
 	p.press(`.entry[data-kind="changed"] input[value="client"]`)
 	p.until(`document.querySelector(".snippet").textContent.includes("storefront.cart.addItem(1, 1")`)
@@ -103,7 +102,7 @@ func TestPlaygroundLog_CopiesWholeSnippets(t *testing.T) {
 	t.Parallel()
 	p := openStore(t)
 	p.addProduct("1")
-	p.until(`(navigator.clipboard.writeText = async (text) => { window.copied = text; }) && (window.token = localStorage[Object.keys(localStorage).find((key) => key.endsWith("cart_token"))])`)
+	p.until(`(navigator.clipboard.writeText = async (text) => { window.copied = text; }) && (window.token = localStorage[Object.keys(localStorage).find((key) => key.endsWith(":a.cart_token"))])`)
 	p.press(`.entry[data-kind="changed"] summary`)
 	for kind, start := range map[string]string{"curl": "curl -i -X POST", "fetch": "const response", "client": "// npm install"} {
 		p.press(`.segments [value="` + kind + `"]`)
@@ -120,21 +119,20 @@ func TestPlaygroundLog_CopiesWholeSnippets(t *testing.T) {
 
 func TestPlaygroundLog_IsABarAndASheetInANarrowWindow(t *testing.T) {
 	t.Parallel()
-	s := openShop(t, embeddedRedis(t), withPlayground(server.Playground{}))
-	p := openPage(t, s.URL+"/")
+	p := openStore(t)
 	p.do(chromedp.EmulateViewport(320, 640))
 	p.addProduct("1")
-	p.until(`document.querySelector("#log-newest").textContent.includes("now version 1")`)
+	p.until(`document.querySelector("#log-newest").textContent.includes("version 0 → 1")`)
 	p.until(`(({ bottom, top }) => bottom <= innerHeight && top >= innerHeight - 80)(document.querySelector("#log-newest").getBoundingClientRect())`)
 
 	p.press(`#log-bar`)
 	p.until(`document.querySelector("#log-sheet").open && document.activeElement.id === "log-close"`)
 	p.press(`#log-sheet .entry summary`)
 	p.until(`document.querySelector("#log-sheet .snippet")`)
-	p.until(`document.querySelector("#log-sheet > #log-live")`)
+	p.until(`document.querySelector("#log-sheet > #live")`)
 	p.do(chromedp.KeyEvent("\x1b"))
 	p.until(`!document.querySelector("#log-sheet").open && document.activeElement.id === "log-bar"`)
-	p.until(`document.querySelector("#log > #log-live")`)
+	p.until(`document.querySelector("body > #live")`)
 	p.press(`#log-bar`)
 	p.do(chromedp.MouseClickXY(100, 40))
 	p.until(`!document.querySelector("#log-sheet").open`)

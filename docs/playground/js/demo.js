@@ -4,7 +4,8 @@ import { base } from "./api/base.js";
 
 /** demo is what playground/demo.json says. Everything is empty for other services. */
 export const demo = {
-  customers: [],     // [{id, name: {en, ar}, jwt}]: customers to log in as
+  customers: [],     // [{id, name: {en, ar}, jwt}]: two customers to log in as
+  actors: [],        // two more, whose carts belong to the scenarios
   expiredJWT: "",    // an access token of the first customer that has expired
   apiToken: "",      // of the sample store
   longListToken: "", // of a store with 20,000 subscriptions
@@ -18,7 +19,8 @@ export async function meetDemo() {
     const response = await fetch(new URL("playground/demo.json", base));
     if (!response.ok) return;
     const lent = await response.json();
-    demo.customers = lent.customers ?? [];
+    demo.customers = (lent.customers ?? []).slice(0, 2);
+    demo.actors = (lent.customers ?? []).slice(2, 4);
     demo.expiredJWT = lent.expired_jwt ?? "";
     demo.apiToken = lent.api_token ?? "";
     demo.longListToken = lent.long_list_token ?? "";
@@ -30,19 +32,23 @@ export async function meetDemo() {
 }
 
 /**
- * setProduct changes a product of the sample store, as its merchant would elsewhere, and
- * returns {id, price, stock}.
+ * setProduct changes a product of the sample store, as its merchant would elsewhere.
  *
  * @param {number} id
  * @param {{price?: number, stock?: number|null}} members in major units; stock null is unlimited
  */
-export function setProduct(id, members) {
-  return backstage("PATCH", `playground/products/${id}`, members);
+export async function setProduct(id, members) {
+  const product = await backstage("PATCH", `playground/products/${id}`, members);
+  products.dispatchEvent(new CustomEvent("change", { detail: product }));
 }
+
+/** products has an event "change" with {id, price, stock} for each product that setProduct changed. */
+export const products = new EventTarget();
 
 /**
  * happen lets the sample store's billing change one subscription, and returns {id, what}. what
- * is "started", "activated", "renewed", "paid", "canceled" or "deleted".
+ * is "started", "activated", "renewed", "failed", "paid", "paused", "resumed", "canceled",
+ * "expired" or "deleted".
  */
 export function happen() {
   return backstage("POST", "playground/subscriptions", {});

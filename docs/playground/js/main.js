@@ -1,5 +1,5 @@
-// The playground: two small storefronts and a merchant's dashboard on the public API, and
-// beside them what goes over the wire.
+// The playground: two small storefronts and a merchant's dashboard on the public API, and a
+// log of all their requests.
 
 import { demo, meetDemo } from "./demo.js";
 import { startLog } from "./log/log.js";
@@ -15,15 +15,16 @@ import { drawAccounts, startDevices } from "./shop/devices.js";
 startArt();
 const devices = startDevices();
 startTokenDialog();
-startLog({ repeated: () => devices.active.cart.load(), tries: (path) => tryOn(devices.active.cart, path) });
+startLog({ repeated: (from) => devices[from]?.cart.load(), tries: (path) => tryOn(devices.active.cart, path) });
 startLanguage(byId("language"));
 await meetDemo();
 if (demo.reference) linkReference(byId("description"));
 drawAccounts(devices);
 startSubscriptions();
 const showArea = startTabs((area) => { if (area === "subscriptions") openSubscriptions(); });
-startScenarios(devices, showArea);
+const scenarios = startScenarios(devices, showArea);
 await devices.loadAll();
+scenarios.startLinked();
 
 /** tryOn makes one of the log's example calls as the shopper of a device. */
 function tryOn(cart, path) {

@@ -84,7 +84,7 @@ async function attempt({ method, url, headers, body }) {
 function answerOf(status, text, header) {
   const body = parse(text);
   return {
-    status, ok: status >= 200 && status < 300, text, body, header,
+    status, ok: status >= 200 && status < 300 && body !== null, text, body, header,
     code: body?.code ?? "", message: body?.message ?? "", errors: body?.errors ?? {}, data: body?.data ?? null,
   };
 }

@@ -3,13 +3,14 @@
 import { exchanges, send } from "../api/api.js";
 import { byId } from "../page/dom.js";
 import { number, onLanguage, t } from "../page/language.js";
+import { announce } from "../page/notices.js";
 import { rowOf } from "./row.js";
 import { redrawNewest, showNewest, startSheet } from "./sheet.js";
 import { startTries } from "./tries.js";
 import { verdictOf } from "./verdict.js";
 import { plainVerdict } from "./words.js";
 
-const most = 60; // rows that are kept
+const maxRows = 60; // older rows are removed
 
 const rows = new Map(); // exchange → its row
 
@@ -18,7 +19,7 @@ const rows = new Map(); // exchange → its row
  *
  * @param {{repeated: (from: string) => void, tries: (path: string) => void}} options
  *   repeated: runs after a call of this device was repeated from the log. tries: makes a
- *   GET of a path
+ *   GET request for a path
  */
 export function startLog({ repeated, tries }) {
   const again = async ({ request, from }) => {
@@ -52,29 +53,32 @@ function append(exchange, again) {
 function answered(exchange) {
   rows.get(exchange)?.refresh(); // it may be cleared
   redrawNewest();
-  if (matters(exchange)) say(exchange);
+  if (matters(exchange) && !isPlaying()) say(exchange);
 }
 
-// Screen readers hear of changes and refusals. Reads are too many.
+// Screen readers hear of changes, checks and refusals. Reads are too many.
 function matters(exchange) {
-  return exchange.request.method !== "GET" || !["read", "notModified", "valid"].includes(verdictOf(exchange).kind);
+  return exchange.request.method !== "GET" || !["read", "notModified"].includes(verdictOf(exchange).kind);
 }
+
+const isPlaying = () => Boolean(document.documentElement.dataset.playing); // a scenario says what happens
 
 function say(exchange) {
   const who = exchange.from ? `${t(`from.${exchange.from}.long`)}: ` : "";
-  byId("log-live").textContent = who + plainVerdict(verdictOf(exchange));
+  announce(who + plainVerdict(verdictOf(exchange)));
 }
 
 function clear() {
   rows.clear();
   byId("log-entries").replaceChildren();
+  byId("log-title").focus();
   showNewest(null);
   count();
 }
 
 function trim() {
   for (const [exchange, { item }] of rows) {
-    if (rows.size <= most) return;
+    if (rows.size <= maxRows) return;
     rows.delete(exchange);
     item.remove();
   }

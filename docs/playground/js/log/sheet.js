@@ -24,17 +24,18 @@ export function startSheet() {
   byId("log-bar").append(sign("up"));
   byId("log-close").append(sign("close"));
   byId("log-bar").addEventListener("click", () => {
-    sheet.append(byId("log-live")); // screen readers ignore the page behind a modal dialog
+    sheet.append(byId("live")); // screen readers ignore the page behind a modal dialog
     sheet.showModal();
+    byId("log-close").focus();
   });
-  sheet.addEventListener("close", () => byId("log").append(byId("log-live")));
+  sheet.addEventListener("close", () => document.body.append(byId("live")));
   byId("log-close").addEventListener("click", () => sheet.close());
   sheet.addEventListener("click", ({ target }) => { if (target === sheet) sheet.close(); }); // its backdrop
 }
 
 /**
- * showNewest shows a new exchange in the bar, and null none. The reads that follow a change
- * on the same device do not hide the change.
+ * showNewest shows a new exchange in the bar, or none for null. A read that follows a change
+ * on the same device does not replace the change.
  */
 export function showNewest(exchange) {
   if (exchange && newest && follows(exchange, newest)) return;

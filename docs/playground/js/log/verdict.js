@@ -1,4 +1,4 @@
-// What became of a request, without words of any language.
+// The outcome of a request, without words of any language.
 
 /**
  * verdictOf returns { kind, code, message, facts } for an exchange of api/api.js.
@@ -18,8 +18,15 @@ export function verdictOf({ request, before, answer, lost }) {
   if (answer.header("Idempotency-Replayed") === "true") return verdict("replayed", { nothingChanged: true, still: data?.version });
   if (data?.merge) return mergeOf(data);
   if (request.path === "/cart/validate") return verdict("valid", { ready: true, warnings: data?.warnings?.length || undefined });
-  if (request.method === "GET") return verdict("read", { ...contentOf(request.path, data), size: sizeOf(answer.text) });
+  const newToken = isReplaced(request, answer) || undefined;
+  if (request.method === "GET") return verdict("read", { newToken, ...contentOf(request.path, data), size: sizeOf(answer.text) });
   return changeOf(before, data?.version);
+}
+
+/** isReplaced reports whether the service issued a cart token in place of one that it cannot use. */
+function isReplaced({ headers }, { header }) {
+  const [sent, issued] = [headers["X-Cart-Token"], header("X-Cart-Token")];
+  return Boolean(sent && issued && sent !== issued);
 }
 
 function verdict(kind, facts = {}, { code = "", message = "" } = {}) {
@@ -38,7 +45,7 @@ function mergeOf({ merge, version }) {
   return verdict("merged", { moved: merge.lines, cut: merge.adjusted.length || undefined, version });
 }
 
-// What each read tells. Other paths tell their size alone.
+// The facts of each read. Other paths have only their size.
 const contents = {
   "/cart": ({ version, items }) => ({ version, lines: items.length }),
   "/cart/count": ({ count, lines }) => ({ pieces: count, lines }),

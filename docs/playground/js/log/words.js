@@ -17,6 +17,7 @@ const phrases = {
   nowVersion: (n) => t("fact.nowVersion", { n: number(n) }),
   version: (n) => t("fact.version", { n: number(n) }),
   versions: ([from, to]) => t("fact.versions", { from: number(from), to: number(to) }),
+  newToken: says("fact.newToken"),
   guestCartStays: says("fact.guestCartStays"),
   mergedFirst: says("fact.mergedFirst"),
   moved: counts("fact.moved"),
@@ -49,7 +50,7 @@ export function labelOf({ kind, code }) {
   return code || t(`verdict.${kind}`);
 }
 
-/** factsOf joins the facts of a verdict to a clause. */
+/** factsOf joins the facts of a verdict into a clause. */
 export function factsOf({ facts }) {
   return Object.entries(facts).map(([name, value]) => phrases[name](value)).join(language() === "ar" ? "، " : ", ");
 }

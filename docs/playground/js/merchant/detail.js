@@ -11,7 +11,7 @@ import { groupsOf } from "./members.js";
 import { asStore } from "./session.js";
 import { statusBadge } from "./status.js";
 
-const beside = 60; // rem of the tab's width from which the panel stands beside the list
+const beside = 52; // rem of the tab's width from which the panel stands beside the list
 
 let shown = null; // {answer, id} on the screen
 let lastAsked = 0;

@@ -34,7 +34,8 @@ export function startLanguage(button) {
     button.lang = other();
     button.textContent = texts[other()].itself;
   });
-  setLanguage(lasting.get("language") || (navigator.language.startsWith("ar") ? "ar" : "en"));
+  const last = lasting.get("language");
+  setLanguage(texts[last] ? last : (navigator.language.startsWith("ar") ? "ar" : "en"));
 }
 
 /** t returns a text of the page. {name} in it is replaced with a value. */

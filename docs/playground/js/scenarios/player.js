@@ -1,25 +1,35 @@
-// Plays a scenario: one step after the other, each with a sentence before and an outcome
-// afterwards. Who watches can pause, go on at once, play it again and close it.
+// Plays a scenario, one step after the other. A step shows a sentence before it runs, and its
+// outcome afterwards. The visitor can pause, skip a wait, play it again and close it.
 
 import { demo, setProduct } from "../demo.js";
-import { byId, el, icon } from "../page/dom.js";
-import { number, onLanguage, t } from "../page/language.js";
+import { byId } from "../page/dom.js";
+import { onLanguage, t } from "../page/language.js";
+import { announce } from "../page/notices.js";
+import { drawCard, sentenceOf } from "./card.js";
 
-const pace = { before: 1600, after: 3200 }; // ms to read the sentence, and the outcome
+/** timeFor is how long a text stays before the scenario goes on, in ms: slow readers read 200 words a minute. */
+const timeFor = (text) => Math.min(Math.max(600 + 280 * text.split(" ").length, 1600), 8000);
 
 /**
- * A play is {name, sign, needs, area, lends, products, steps}. Its texts are those of the
- * keys <name>_title and <name>_<step's name>. lends says with which sessions the two devices
- * begin, products what the demo's catalog has at first and again at the end. A step is
- * {name, on, does}: the device that acts, and what it does. does returns [key, values] of
- * the outcome, or throws a Surprise if the service did something else.
+ * A play is {name, sign, needs, area, lends, products, steps}:
+ *
+ *   name      also the prefix of its texts: <name>_title and <name>_<name of a step>
+ *   sign      its icon
+ *   needs     what the demo must offer (see offers in scenarios.js)
+ *   area      the tab that shows it; without it, the shop
+ *   lends     by device: a function that returns the session to start with; default a new guest
+ *   products  by id: price and stock to set, at the start and again at the end
+ *   steps     each is {name, on, does}: the device that acts, if any, and what it does. does
+ *             returns [key, values, code] of the outcome, or throws a Surprise if the service
+ *             did something else
  */
 export class Player {
   #play = null;
-  #at = 0; // the step that runs; their number at the end
+  #at = 0; // index of the step that runs; the number of steps at the end
   #outcomes = []; // of the steps so far: {key, values, failed}
   #paused = false;
   #wake = () => {}; // ends the current wait
+  #running = null; // the promise of the step's outcome
   #state = {}; // what the steps keep for later ones
   #run = 0; // so that a play that was closed stops
 
@@ -28,13 +38,16 @@ export class Player {
     this.showArea = showArea;
     this.card = byId("story");
     onLanguage(() => { if (this.#play) this.#draw(); });
+    addEventListener("hashchange", () => this.#follow());
+    for (const tab of document.querySelectorAll("[role=tab]")) tab.addEventListener("click", () => this.#follow());
     addEventListener("pagehide", () => { if (this.#play) this.#setProducts(this.#play).catch(() => {}); });
     this.card.addEventListener("keydown", ({ key }) => { if (key === "Escape") this.close(); });
   }
 
   async start(play) {
-    if (this.#play) await this.#end();
     const run = ++this.#run;
+    await this.#end();
+    if (run !== this.#run) return; // another one was started meanwhile
     this.#play = play;
     this.#at = 0;
     this.#outcomes = [];
@@ -50,39 +63,54 @@ export class Player {
       this.#at = i;
       this.#draw();
       if (step.on) this.devices.show(this.devices[step.on]);
-      await this.#wait(pace.before);
+      await this.#tell(t(`${play.name}_${step.name}`));
       if (run !== this.#run) return;
-      this.#outcomes[i] = await outcomeOf(step, this.#stage(), i === 0 && faults.find((f) => f.reason));
+      this.#running = outcomeOf(step, this.#stage(), i === 0 && faults.find((f) => f.reason));
+      const outcome = await this.#running;
       if (run !== this.#run) return;
+      this.#outcomes[i] = outcome;
       this.#draw();
-      if (this.#outcomes[i].failed) break;
-      if (i < play.steps.length - 1) await this.#wait(pace.after);
+      if (outcome.failed) break;
+      await this.#tell(sentenceOf(outcome), i === play.steps.length - 1);
     }
     this.#at = play.steps.length;
     this.#draw();
   }
 
-  /** close ends the scenario and returns the devices to the person at the page. */
-  async close() {
-    const { name } = this.#play;
-    this.card.hidden = true;
-    await this.#end();
-    document.querySelector(`[data-scenario="${name}"]`).focus({ preventScroll: true });
+  /** #follow ends the scenario if the visitor opens the other tab. */
+  #follow() {
+    if (this.#play && byId(this.#play.area ?? "store").hidden) this.close();
   }
 
+  /** close ends the scenario and returns the devices to the person at the page. */
+  async close() {
+    if (!this.#play) return;
+    const { name, area } = this.#play;
+    this.#run++;
+    await this.#end();
+    const button = document.querySelector(`[data-scenario="${name}"]`);
+    (area ? byId(`tab-${area}`) : button).focus({ preventScroll: true });
+  }
+
+  /** #end waits for the step that runs, because it works with the devices. */
   async #end() {
     const play = this.#play;
-    this.#run++;
+    if (!play) return;
     this.#play = null;
     this.#wake();
     this.card.hidden = true;
     delete document.documentElement.dataset.playing;
-    for (const { root } of this.devices.all) root.classList.remove("acts");
+    for (const { root } of this.devices.all) {
+      root.classList.remove("acts");
+      root.inert = false;
+    }
+    await this.#running;
     if (!play.area) await Promise.all(this.devices.all.map((device) => device.giveBack()));
     await this.#setProducts(play).catch(() => {});
   }
 
   #lend({ lends = {} }) {
+    for (const { root } of this.devices.all) root.inert = true; // what a visitor does now would disturb the steps
     return Promise.all(this.devices.all.map((device) => device.lend(lends[device.id]?.())));
   }
 
@@ -97,7 +125,13 @@ export class Player {
     return { a: a.cart, b: b.cart, deviceA: a, deviceB: b, state: this.#state };
   }
 
-  /** #wait waits for a while, or until somebody goes on. While paused it waits for that. */
+  /** #tell leaves time to read a sentence, except after the last one. */
+  async #tell(sentence, isLast = false) {
+    announce(sentence);
+    if (!isLast) await this.#wait(timeFor(sentence));
+  }
+
+  /** #wait waits for ms, or until the visitor goes on. While paused, only the visitor ends it. */
   async #wait(ms) {
     await new Promise((done) => {
       const timer = setTimeout(() => { if (!this.#paused) done(); }, ms);
@@ -106,44 +140,14 @@ export class Player {
   }
 
   #draw() {
-    const play = this.#play;
-    const ended = this.#at >= play.steps.length;
-    for (const { id, root } of this.devices.all) root.classList.toggle("acts", !ended && play.steps[this.#at]?.on === id);
-    const focused = this.card.contains(document.activeElement) ? document.activeElement.dataset.part : null;
-    this.card.hidden = false;
-    this.card.replaceChildren(
-      el("div", { class: "heading" },
-        icon(play.sign),
-        el("h2", { id: "story-title" }, t(`${play.name}_title`)),
-        el("span", { class: "progress" }, ended ? t("storyEnded") : t("stepOf", { n: number(this.#at + 1), of: number(play.steps.length) })),
-        el("button", { class: "plain sign", "data-part": "close", "aria-label": t("closeScenario"), onclick: () => this.close() }, icon("close"))),
-      el("ol", { class: "steps" }, play.steps.map((step, i) => this.#step(step, i))),
-      this.#controls(ended));
-    if (focused) (this.card.querySelector(`[data-part="${focused}"]`) ?? this.card.querySelector("[data-part='again']")).focus({ preventScroll: true });
-    this.card.querySelector(".current, li:last-child")?.scrollIntoView({ block: "nearest" });
-  }
-
-  #step(step, i) {
-    const outcome = this.#outcomes[i];
-    const phase = outcome ? (outcome.failed ? "failed" : "done") : i === this.#at ? "current" : "ahead";
-    const latest = i === (this.#at < this.#play.steps.length ? this.#at : this.#outcomes.length - 1);
-    return el("li", { class: `step ${phase}${latest ? " latest" : ""}`, "data-n": number(i + 1), "aria-current": i === this.#at ? "step" : null },
-      el("p", {}, t(`${this.#play.name}_${step.name}`)),
-      outcome && el("p", { class: "came" }, icon(outcome.failed ? "alert" : "check"),
-        el("span", {}, ...(outcome.code ? [el("code", { dir: "ltr" }, outcome.code), " "] : []), t(outcome.key, shown(outcome.values)))));
-  }
-
-  #controls(ended) {
-    const restart = () => this.start(this.#play);
-    if (ended) {
-      return el("div", { class: "row" },
-        el("button", { "data-part": "again", onclick: restart }, icon("replay"), t("playAgain")),
-        el("button", { class: "primary", "data-part": "done", onclick: () => this.close() }, t("done")));
-    }
-    return el("div", { class: "row" },
-      el("button", { "data-part": "pause", onclick: () => this.#togglePause() },
-        icon(this.#paused ? "play" : "pause"), t(this.#paused ? "resume" : "pause")),
-      el("button", { class: "primary", "data-part": "next", onclick: () => this.#wake() }, t("nextStep"), icon("next")));
+    const ended = this.#at >= this.#play.steps.length;
+    for (const device of this.devices.all) device.root.classList.toggle("acts", !ended && this.#play.steps[this.#at].on === device.id);
+    drawCard(this.card, { play: this.#play, at: this.#at, outcomes: this.#outcomes, paused: this.#paused }, {
+      close: () => this.close(),
+      again: () => this.start(this.#play),
+      pause: () => this.#togglePause(),
+      next: () => this.#wake(),
+    });
   }
 
   #togglePause() {
@@ -156,7 +160,7 @@ export class Player {
 /** Surprise says that the service did something that a scenario does not expect. */
 export class Surprise extends Error {
   constructor(answer) {
-    super(`${answer.status} ${answer.code || answer.text.slice(0, 80)}`);
+    super(answer.status === 0 ? t("offline") : [answer.status, answer.code].join(" ").trim());
   }
 }
 
@@ -174,6 +178,3 @@ async function outcomeOf(step, stage, fault) {
     return { key: "surprise", values: { what: error.message }, code: "", failed: true };
   }
 }
-
-const shown = (values) => Object.fromEntries(
-  Object.entries(values).map(([name, value]) => [name, typeof value === "number" ? number(value) : value]));

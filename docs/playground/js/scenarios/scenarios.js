@@ -15,16 +15,27 @@ import { twoTabs } from "./plays/twotabs.js";
 
 const plays = [lostAnswer, merge, lastItem, twoTabs, price, coupon, staleToken, deepPage];
 
-/** startScenarios lets them play on the devices. showArea opens a tab of the page. */
+/**
+ * startScenarios lets them play on the devices. showArea opens a tab of the page. The result's
+ * startLinked starts the one that the page's URL names, such as #play=merge.
+ */
 export function startScenarios(devices, showArea) {
   const player = new Player(devices, showArea);
   const draw = () => byId("scenarios").replaceChildren(...plays.map((play) => button(play, player)));
   onLanguage(draw);
   draw();
+  return {
+    startLinked() {
+      const play = plays.find(({ name }) => location.hash === `#play=${name}`);
+      if (play && isOffered(play)) player.start(play);
+    },
+  };
 }
 
+const isOffered = (play) => play.needs.every((need) => offers[need]());
+
 function button(play, player) {
-  const missing = !play.needs.every((need) => offers[need]());
+  const missing = !isOffered(play);
   return el("li", {}, el("button", {
     class: "scenario", "data-scenario": play.name, "aria-disabled": missing ? "true" : null,
     title: missing ? t("needsDemo") : null,
@@ -33,7 +44,7 @@ function button(play, player) {
 }
 
 const offers = {
-  customers: () => demo.customers.length > 3,
+  actors: () => demo.actors.length === 2,
   expired: () => demo.expiredJWT !== "",
   backstage: () => demo.backstage,
   longList: () => demo.longListToken !== "",

@@ -1,4 +1,4 @@
-// Who shops on a device: the guest, a customer of the demo, or the bearer of a token. A
+// Who shops on a device: a guest, a customer of the demo, or the owner of a token. A
 // login only sets a JWT: the next call sends it together with the guest's token, and the
 // service merges the guest's cart.
 
@@ -18,10 +18,12 @@ export class Account {
 
   draw() {
     const { jwt } = this.device.cart.session;
-    const known = demo.customers.some((c) => c.jwt === jwt);
+    const actor = demo.actors.find((c) => c.jwt === jwt);
+    const known = actor || demo.customers.some((c) => c.jwt === jwt);
     const options = [
       ["", t("guest")],
       ...demo.customers.map((c) => [c.jwt, said(c.name)]),
+      ...(actor ? [[jwt, said(actor.name)]] : []),
       ...(jwt && !known ? [[jwt, t("customer", { id: customerOf(jwt) })]] : []),
       ["token", t("useToken")],
     ];

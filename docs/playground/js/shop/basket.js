@@ -33,14 +33,13 @@ export class Basket {
   }
 }
 
-/** totals shows the cart's amounts, and more once the summary of the same cart is known. */
+/** totals shows the amounts that make up the total, and more once the summary of the same cart is known. */
 function totals(cart, summary) {
   const price = (amount) => money(amount, cart.currency);
   const rows = [row(t("subtotal"), price(cart.subtotal))];
   if (cart.discount_amount > 0) rows.push(row(t("discount"), price(-cart.discount_amount)));
   if (summary?.version === cart.version) rows.push(...summed(summary, price));
   else rows.push(row(t("taxInTotal"), price(cart.tax_amount)));
-  rows.push(row(t("total"), price(cart.total), "sum"));
   return rows;
 }
 

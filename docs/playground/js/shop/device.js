@@ -1,5 +1,5 @@
 // A device: a small storefront with a session of its own. It has the products on a shelf,
-// its cart, and below both what the last call came to, the total and the checkout.
+// its cart, and below them the outcome of the last call, the total and the checkout.
 
 import { byId, redrawIf } from "../page/dom.js";
 import { money, number, onLanguage, t } from "../page/language.js";
@@ -13,7 +13,7 @@ import { Shelf } from "./shelf.js";
 const signs = { a: "phone", b: "laptop" };
 
 export class Device {
-  #own; // the session of the person at the page
+  #own; // the visitor's session
 
   /** id is "a" or "b", also in the log. The device is appended to parent. */
   constructor(id, parent) {
@@ -35,6 +35,7 @@ export class Device {
     this.part("lose").addEventListener("click", () => this.cart.setLoseNext(!this.cart.loseNext));
     this.part("checkout").addEventListener("click", () => this.cart.checkOut());
     this.cart.addEventListener("change", () => this.#draw());
+    this.#keepFocus();
     onLanguage(() => { if (this.cart.now) this.#draw(); });
   }
 
@@ -45,26 +46,34 @@ export class Device {
 
   /** become switches to the customer of a JWT, or to the guest for "". */
   become(jwt) {
-    this.cart.session.jwt = jwt;
-    this.cart.forget();
-    this.account.draw();
+    this.cart.become(jwt).then(() => this.account.draw());
     return this.cart.load();
   }
 
-  /** lend gives the device to somebody with a new session, such as { jwt }. */
+  /** lend starts a new session on the device, such as { jwt }, until giveBack. */
   lend(as) {
     return this.#use(newSession(as));
   }
 
-  /** giveBack returns the device to the person at the page. */
+  /** giveBack restores the visitor's session. */
   giveBack() {
     return this.#use(this.#own);
   }
 
-  #use(session) {
-    this.cart.use(session);
+  async #use(session) {
+    await this.cart.use(session);
     this.account.draw();
     return this.cart.load();
+  }
+
+  /** #keepFocus moves the focus to the cart if the focused element was redrawn away. */
+  #keepFocus() {
+    let within = false;
+    document.addEventListener("focusin", ({ target }) => { within = this.root.contains(target); });
+    document.addEventListener("pointerdown", ({ target }) => { within &&= this.root.contains(target); });
+    this.cart.addEventListener("change", () => {
+      if (within && document.activeElement === document.body) this.part("basket").focus({ preventScroll: true });
+    });
   }
 
   #draw() {

@@ -1,7 +1,7 @@
 // The lines of a device's cart.
 
 import { el, icon } from "../page/dom.js";
-import { money, t } from "../page/language.js";
+import { money, number, t } from "../page/language.js";
 import { announce } from "../page/notices.js";
 import { stepper } from "../page/stepper.js";
 import { LineForms } from "./lineform.js";
@@ -28,6 +28,7 @@ export class Lines {
     const refusal = refusals[item.id];
     const warnings = (validation?.warnings ?? []).filter((w) => w.item_id === item.id);
     const outcome = this.forms.outcomeOf(item);
+    const cut = this.cart.outcome?.answer.data?.merge?.adjusted.find((a) => a.item_id === item.id);
     const form = this.forms.of(item);
     return el("li", { class: this.#isFresh(item) ? "line fresh" : "line", "data-line": item.id },
       picture(item.image, "small"),
@@ -38,6 +39,7 @@ export class Lines {
         item.discount > 0 && el("p", { class: "hint" }, t("lineDiscount", { amount: money(item.discount, currency) })),
         !form && item.notice && el("p", { class: "hint" }, t("noteOf", { note: item.notice })),
         outcome && el("p", { class: "outcome-of-edit" }, outcome),
+        cut && el("div", { class: "warning" }, coded(cut.code, t("cutShort", { requested: number(cut.requested), kept: number(cut.kept) }))),
         refusal ? refused(refusal) : item.issue && el("div", { class: "refusal" }, coded(item.issue.code, item.issue.message)),
         warnings.map((w) => el("div", { class: "warning" }, coded(w.code, w.message)))),
       el("b", { class: "total" }, el("bdi", {}, item.pricing.formatted.total_price)),

@@ -1,5 +1,5 @@
-// What the last call came to, above the total: an answer that did not come, a replay, a
-// merge, a refusal. It stays until the next call.
+// The outcome of the last call, above the total: a missing response, a replay, a merge, a
+// refusal. It stays until the next call.
 
 import { el, icon } from "../page/dom.js";
 import { counted, number, t } from "../page/language.js";
@@ -34,7 +34,7 @@ const sentences = {
   ended: ({ code: word, message }) => [coded(word, t("sessionEnded", { message }))],
   refused: ({ code: word, message, errors }) => [coded(word, Object.values(errors).flat().join(" ") || message)],
   unanswered: ({ status, code: word, message }) => [
-    status === 0 ? el("p", {}, t("noAnswer")) : coded(word || `HTTP ${status}`, message),
+    status < 400 ? el("p", {}, t("noAnswer")) : coded(word || `HTTP ${status}`, message),
   ],
   checked: ({ ok, data }) => (ok ? [el("p", {}, t("valid")), problems(data.warnings)] : [el("p", {}, t("invalid")), problems(data.issues), problems(data.warnings)]),
 };

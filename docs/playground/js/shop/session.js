@@ -20,7 +20,7 @@ export function storedSession(device) {
   };
 }
 
-/** newSession is the session of somebody who has never been here. It is kept nowhere. */
+/** newSession returns the session of a new visitor. The browser does not store it. */
 export function newSession({ jwt = "" } = {}) {
   return { cartToken: "", publicKey: "", jwt };
 }
@@ -35,11 +35,14 @@ export function customerOf(jwt) {
   }
 }
 
+// fetch refuses to send anything else, so that a damaged token would stop every call.
+const sendable = /^[\x20-\x7e]+$/;
+
 /** headersOf returns the headers that identify the cart of a call. */
 export function headersOf({ publicKey, cartToken, jwt }) {
   return Object.fromEntries(Object.entries({
     "X-Public-Key": publicKey,
     "X-Cart-Token": cartToken,
     Authorization: jwt && `Bearer ${jwt}`,
-  }).filter(([, value]) => value));
+  }).filter(([, value]) => sendable.test(value)));
 }

@@ -1,5 +1,6 @@
-// The products of a device: a strip of tiles, and a form for the one that is being chosen.
+// The products of a device: a strip of tiles, and a form for the chosen one.
 
+import { products as changed } from "../demo.js";
 import { el, icon } from "../page/dom.js";
 import { clearErrors, refill, showErrors } from "../page/forms.js";
 import { language, money, number, onLanguage, said, t } from "../page/language.js";
@@ -10,7 +11,10 @@ import { choices } from "./choices.js";
 import { picture, pictureOf } from "./picture.js";
 import { currency, products } from "./sample.js";
 
+const known = new Map(); // product → its price and stock, as any response had them last
+
 export class Shelf {
+  #seen = null; // the cart whose products are known
   #chosen = null; // the product whose form is open
 
   constructor(device) {
@@ -20,6 +24,10 @@ export class Shelf {
     this.place = device.part("product-form");
     this.cart.addEventListener("change", () => this.#update());
     this.cart.addEventListener("forget", () => this.#close());
+    changed.addEventListener("change", ({ detail: { id, price, stock } }) => {
+      known.set(id, { price, stock: stock ?? undefined });
+      this.#update();
+    });
     device.part("tiles-back").addEventListener("click", () => this.#scroll(-1));
     device.part("tiles-on").addEventListener("click", () => this.#scroll(1));
     onLanguage(() => this.#draw());
@@ -54,10 +62,10 @@ export class Shelf {
   async #quickAdd(product, button) {
     if (product.plans || product.fields?.some((f) => f.required)) return this.#open(product);
     this.#close();
-    button.disabled = true; // a double click adds once
+    if (button.ariaBusy === "true") return; // a double click adds once
+    button.ariaBusy = "true"; // a disabled button would lose the focus
     const answer = await this.cart.add({ product_id: product.id, qty: product.least ?? 1 });
-    button.disabled = false;
-    if (document.activeElement === document.body) button.focus();
+    button.ariaBusy = "false";
     if (answer.ok) announce(t("added", { name: said(product.name) }));
   }
 
@@ -110,11 +118,12 @@ export class Shelf {
   }
 
   async #submit(form, product) {
-    clearErrors(form);
     const button = form.querySelector(".primary");
-    button.disabled = true;
+    if (button.ariaBusy === "true") return;
+    clearErrors(form);
+    button.ariaBusy = "true";
     const answer = await this.cart.add(additionOf(form, product));
-    button.disabled = false;
+    button.ariaBusy = "false";
     if (!answer.ok) {
       if (refusedByRule(answer)) showErrors(form, answer.errors, answer.message);
       return;
@@ -123,8 +132,9 @@ export class Shelf {
     announce(t("added", { name: said(product.name) }));
   }
 
-  /** #update shows what the cart knows of the products: how many it has, price and stock. */
+  /** #update shows how many of each product are in the cart, and their last known price and stock. */
   #update() {
+    if (this.#seen !== this.cart.now) this.#learn();
     for (const product of products) {
       const tile = this.tiles.querySelector(`[data-product="${product.id}"]`);
       const lines = (this.cart.now?.items ?? []).filter((item) => item.product_id === product.id);
@@ -132,8 +142,15 @@ export class Shelf {
       const badge = tile.querySelector(".in-cart");
       badge.hidden = n === 0;
       badge.textContent = t("inCart", { n: number(n) });
-      const known = lines.length > 0 ? asAnswered(product, lines[0].product) : product;
-      tile.querySelector(".price").replaceChildren(el("span", {}, priceOf(known)), factOf(known) ?? "");
+      const latest = { ...product, ...known.get(product.id) };
+      tile.querySelector(".price").replaceChildren(el("span", {}, priceOf(latest)), factOf(latest) ?? "");
+    }
+  }
+
+  #learn() {
+    this.#seen = this.cart.now;
+    for (const { product: { id, price, stock } } of this.cart.now.items) {
+      known.set(id, { price: price.actual, stock: stock.unlimited ? undefined : stock.available });
     }
   }
 
@@ -141,11 +158,6 @@ export class Shelf {
     const ahead = document.documentElement.dir === "rtl" ? -1 : 1;
     this.tiles.scrollBy({ left: pages * ahead * this.tiles.clientWidth * 0.8, behavior: "smooth" });
   }
-}
-
-/** asAnswered is a sample product with the price and the stock of the service's answer. */
-function asAnswered(product, { price, stock }) {
-  return { ...product, price: price.actual, stock: stock.unlimited ? undefined : stock.available };
 }
 
 /** additionOf returns the body of POST /cart/add without empty inputs. */

@@ -6,9 +6,9 @@ import { expect } from "../player.js";
 const ticket = 2; // three in stock
 
 export const merge = {
-  name: "merge", sign: "merge", needs: ["customers"],
+  name: "merge", sign: "merge", needs: ["actors"],
   products: { [ticket]: { stock: 3 } },
-  lends: { b: () => ({ jwt: demo.customers[2].jwt }) },
+  lends: { b: () => ({ jwt: demo.actors[0].jwt }) },
   steps: [
     {
       name: "customer", on: "b",
@@ -31,7 +31,7 @@ export const merge = {
     {
       name: "login", on: "a",
       async does({ a, deviceA }) {
-        const answer = await deviceA.become(demo.customers[2].jwt);
+        const answer = await deviceA.become(demo.actors[0].jwt);
         const report = answer.data?.merge;
         expect(answer, report?.adjusted.length === 1);
         const [{ requested, kept, code }] = report.adjusted;

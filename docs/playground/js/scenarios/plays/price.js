@@ -1,4 +1,4 @@
-// The merchant raises a price while the product lies in a cart.
+// The merchant raises a price while the product is in a cart.
 
 import { setProduct } from "../../demo.js";
 import { money } from "../../page/language.js";
@@ -8,7 +8,7 @@ const credit = 1;
 const [before, after] = [49.5, 59.5];
 
 export const price = {
-  name: "price", sign: "tag", needs: ["backstage"],
+  name: "price", sign: "store", needs: ["backstage"],
   products: { [credit]: { price: before } },
   steps: [
     {
@@ -16,7 +16,7 @@ export const price = {
       async does({ a }) {
         const answer = await a.add({ product_id: credit, qty: 1 });
         expect(answer, answer.ok && answer.data.total === before);
-        return ["price_is", { price: money(before, answer.data.currency) }];
+        return ["price_is", { price: () => money(before, answer.data.currency) }];
       },
     },
     {
@@ -25,7 +25,7 @@ export const price = {
         await setProduct(credit, { price: after });
         const answer = await a.load();
         expect(answer, answer.ok && answer.data.total === after);
-        return ["price_now", { price: money(after, answer.data.currency), version: answer.data.version }];
+        return ["price_now", { price: () => money(after, answer.data.currency), version: answer.data.version }];
       },
     },
     {

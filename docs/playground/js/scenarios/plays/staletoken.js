@@ -1,14 +1,16 @@
-// A device comes back with tokens that are no longer any good.
+// A device returns with a malformed cart token, and later with an expired JWT.
 
 import { demo } from "../../demo.js";
 import { expect } from "../player.js";
 
 export const staleToken = {
-  name: "staleToken", sign: "clock", needs: ["customers", "expired"],
+  name: "staleToken", sign: "clock", needs: ["actors", "expired"],
+  lends: { b: () => ({ jwt: demo.actors[0].jwt }) },
   steps: [
     {
       name: "malformed", on: "a",
-      async does({ a }) {
+      async does({ a, b }) {
+        await b.clear(); // of an earlier scenario
         a.session.cartToken = "from-an-old-app";
         const answer = await a.load();
         expect(answer, answer.ok && answer.data.cart_token !== "from-an-old-app");
@@ -35,7 +37,7 @@ export const staleToken = {
     {
       name: "login", on: "a",
       async does({ deviceA }) {
-        const answer = await deviceA.become(demo.customers[2].jwt);
+        const answer = await deviceA.become(demo.actors[0].jwt);
         expect(answer, answer.ok && answer.data.merge?.lines === 1);
         return ["staleToken_loggedIn", { n: answer.data.count }];
       },

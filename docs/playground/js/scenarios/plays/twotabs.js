@@ -1,12 +1,12 @@
-// One customer has two tabs open. The second change must not undo the first unseen.
+// One customer has two tabs open. The second change must not silently undo the first.
 
 import { demo } from "../../demo.js";
 import { expect } from "../player.js";
 
-const jwt = () => ({ jwt: demo.customers[3].jwt });
+const jwt = () => ({ jwt: demo.actors[1].jwt });
 
 export const twoTabs = {
-  name: "twoTabs", sign: "lock", needs: ["customers"],
+  name: "twoTabs", sign: "lock", needs: ["actors"],
   lends: { a: jwt, b: jwt },
   steps: [
     {

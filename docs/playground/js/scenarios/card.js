@@ -1,0 +1,66 @@
+// The card of the scenario that plays: its steps, their outcomes and the buttons.
+
+import { el, icon } from "../page/dom.js";
+import { number, t } from "../page/language.js";
+
+/**
+ * drawCard shows a scenario.
+ *
+ * @param {HTMLElement} card
+ * @param {{play: object, at: number, outcomes: object[], paused: boolean}} state
+ * @param {{close: () => void, again: () => void, pause: () => void, next: () => void}} actions
+ */
+export function drawCard(card, state, actions) {
+  const { play, at } = state;
+  const ended = at >= play.steps.length;
+  const focused = card.contains(document.activeElement) ? document.activeElement.dataset.part : null;
+  card.hidden = false;
+  card.replaceChildren(
+    el("div", { class: "heading" },
+      icon(play.sign),
+      el("h2", { id: "story-title" }, t(`${play.name}_title`)),
+      el("span", { class: "progress" }, ended ? t("storyEnded") : t("stepOf", { n: number(at + 1), of: number(play.steps.length) })),
+      el("button", { class: "plain sign", "data-part": "close", "aria-label": t("closeScenario"), onclick: actions.close }, icon("close"))),
+    el("ol", { class: "steps", tabIndex: 0, "data-part": "steps", "aria-labelledby": "story-title" },
+      play.steps.map((step, i) => stepOf(step, i, state))),
+    ended ? endOf(play, actions) : controls(state, actions));
+  if (focused) (card.querySelector(`[data-part="${focused}"]`) ?? card.querySelector("[data-part='again']")).focus({ preventScroll: true });
+  card.querySelector(".latest").scrollIntoView({ block: "nearest" });
+}
+
+function stepOf(step, i, { play, at, outcomes }) {
+  const outcome = outcomes[i];
+  const phase = outcome ? (outcome.failed ? "failed" : "done") : i === at ? "current" : "ahead";
+  const latest = i === (at < play.steps.length ? at : outcomes.length - 1);
+  return el("li", { class: `step ${phase}${latest ? " latest" : ""}`, "data-n": number(i + 1), "aria-current": i === at ? "step" : null },
+    el("p", {}, t(`${play.name}_${step.name}`)),
+    outcome && came(outcome));
+}
+
+function came(outcome) {
+  const tone = outcome.failed ? "bad" : outcome.code ? "warm" : "good";
+  return el("p", { class: `came ${tone}` }, icon(tone === "good" ? "check" : "alert"),
+    el("span", {}, ...(outcome.code ? [el("code", { dir: "ltr" }, outcome.code), " "] : []), sentenceOf(outcome)));
+}
+
+/** sentenceOf says an outcome. A value that is a function depends on the page's language. */
+export function sentenceOf({ key, values }) {
+  return t(key, Object.fromEntries(Object.entries(values).map(([name, value]) => [name, shown(value)])));
+}
+
+function shown(value) {
+  if (typeof value === "function") return value();
+  return typeof value === "number" ? number(value) : value;
+}
+
+function endOf(play, actions) {
+  return el("div", { class: "row" },
+    el("button", { "data-part": "again", onclick: actions.again }, icon("replay"), t("playAgain")),
+    el("button", { class: "primary", "data-part": "done", onclick: actions.close }, t(play.area ? "close" : "done")));
+}
+
+function controls({ paused }, actions) {
+  return el("div", { class: "row" },
+    el("button", { "data-part": "pause", onclick: actions.pause }, icon(paused ? "play" : "pause"), t(paused ? "resume" : "pause")),
+    el("button", { class: "primary", "data-part": "next", onclick: actions.next }, t("nextStep"), icon("next")));
+}
