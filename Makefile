@@ -18,11 +18,11 @@ endif
 WITH_SERVERS = sh $(CURDIR)/deploy/ephemeral/install.sh $(GO) run commerce/deploy/ephemeral/run --
 
 # Separate modules, so that the service's module does not need their dependencies: the tests
-# of the files in deploy, and the program that makes releases.
-MODULES = deploy/check deploy/release
+# of the files in deploy, the generators of clients, and the program that makes releases.
+MODULES = deploy/check deploy/clients deploy/release
 
 .DEFAULT_GOAL := help
-.PHONY: run test race lint build release bench compare fuzz torture schedules histories help go-test go-fuzz
+.PHONY: run test race lint build release bench compare fuzz torture schedules histories examples help go-test go-fuzz
 
 run: ## run the demo with sample data, without Redis or Postgres
 	@echo "Compiling the demo. The first time takes a minute or two; later it takes seconds."
@@ -78,6 +78,9 @@ schedules: ## test SCHEDULES (1000000) request interleavings from SEED (1) on
 	$(GO) test -c -o bin/redisstore.test ./cart/redisstore
 	sh deploy/ephemeral/install.sh bin/redisstore.test -test.run 'TestSchedules$$' -test.v -test.timeout 0 \
 		-schedules $(SCHEDULES) -seed $(SEED)
+
+examples: ## write the service's answers to the examples in docs/openapi.yaml
+	$(GO) test ./cmd/internal/server -run '^TestExamples' -count 1 -update
 
 histories: HISTORIES = 100
 histories: ## test HISTORIES (100) random histories of changes and their followers

@@ -16,3 +16,10 @@ var OpenAPI []byte
 //
 //go:embed playground
 var Playground embed.FS
+
+// Reference is the page that shows OpenAPI in a browser, below the folder
+// reference: index.html and what it loads. Files that end in .gz are compressed,
+// because the viewer has 4 MB.
+//
+//go:embed reference/index.html reference/page.css reference/page.js reference/viewer.js.gz reference/LICENSE.txt
+var Reference embed.FS

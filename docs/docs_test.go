@@ -18,6 +18,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3filter"
 	"github.com/getkin/kin-openapi/routers"
 	"github.com/getkin/kin-openapi/routers/gorillamux"
+	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"commerce/docs"
 )
@@ -201,6 +202,7 @@ type answer struct {
 	status int
 	header http.Header
 	body   any
+	schema *jsonschema.Schema // of body; compiling one takes longer than using it often
 }
 
 // answers gives each JSON example of each response component once. A component
@@ -239,15 +241,39 @@ func (b bundle) answers(t *testing.T) []answer {
 		route := &routers.Route{Spec: b.doc, Operation: &openapi3.Operation{
 			Responses: openapi3.NewResponses(openapi3.WithStatus(status, response)),
 		}}
+		schema := b.compile(t, media.Schema.Value)
 		for example, ref := range media.Examples {
-			var body any
-			if err := json.Unmarshal(encode(t, ref.Value.Value), &body); err != nil {
-				t.Fatalf("decode example %s of %s: %v", example, name, err)
-			}
-			all = append(all, answer{name + "/" + example, route, status, exampleHeader(response.Value), body})
+			body := decode[any](t, encode(t, ref.Value.Value))
+			all = append(all, answer{name + "/" + example, route, status, exampleHeader(response.Value), body, schema})
 		}
 	}
 	return all
+}
+
+// compile returns the compiled schema of a response's body.
+func (b bundle) compile(t *testing.T, schema *openapi3.Schema) *jsonschema.Schema {
+	t.Helper()
+	resource := decode[map[string]any](t, encode(t, schema))
+	resource["components"] = decode[any](t, encode(t, b.doc.Components)) // the targets of its references
+	c := jsonschema.NewCompiler()
+	c.DefaultDraft(jsonschema.Draft2020)
+	c.AssertFormat()
+	if err := c.AddResource("response.json", resource); err != nil {
+		t.Fatal(err)
+	}
+	compiled, err := c.Compile("response.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return compiled
+}
+
+func decode[T any](t *testing.T, text []byte) (v T) {
+	t.Helper()
+	if err := json.Unmarshal(text, &v); err != nil {
+		t.Fatal(err)
+	}
+	return v
 }
 
 func exampleHeader(response *openapi3.Response) http.Header {
@@ -289,12 +315,11 @@ func TestOpenAPI_CatchesDrift(t *testing.T) {
 		t.Run(a.name, func(t *testing.T) {
 			t.Parallel()
 			spoil(a.body, "", func(what string) {
-				var wrong *openapi3filter.ResponseError
-				if err := a.check(t); !errors.As(err, &wrong) {
-					t.Errorf("%s: got %v, want a response error", what, err)
+				if a.schema.Validate(a.body) == nil {
+					t.Errorf("%s: passes, want an error", what)
 				}
 			})
-			if err := a.check(t); err != nil {
+			if err := a.schema.Validate(a.body); err != nil {
 				t.Errorf("the example does not match once restored: %v", err)
 			}
 		})
@@ -350,7 +375,7 @@ func optional(object map[string]any, member string) bool {
 	case "available":
 		return len(object) == 3 && object["code"] != nil
 	}
-	return false
+	return strings.HasPrefix(member, "fields.") // one of the product's fields at fault
 }
 
 // wrongFor returns what the member cannot be: another type for any, and another
@@ -407,11 +432,11 @@ func TestOpenAPI_CatchesWrongHeaders(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	tests := []struct{ name, response, header, value string }{
-		{"no request id", "Cart", "X-Request-Id", ""},
-		{"no entity tag", "Cart", "ETag", ""},
-		{"weak entity tag", "Cart", "ETag", `W/"Jm2xq8Vd.7-5d41402a"`},
-		{"shared cache", "Cart", "Cache-Control", "public"},
-		{"short cart token", "Cart", "X-Cart-Token", "abc"},
+		{"no request id", "CartResponse", "X-Request-Id", ""},
+		{"no entity tag", "CartResponse", "ETag", ""},
+		{"weak entity tag", "CartResponse", "ETag", `W/"Jm2xq8Vd.7-5d41402a"`},
+		{"shared cache", "CartResponse", "Cache-Control", "public"},
+		{"short cart token", "CartResponse", "X-Cart-Token", "abc"},
 		{"replay in other words", "ChangedCart", "Idempotency-Replayed", "yes"},
 		{"no time to wait", "Unavailable", "Retry-After", ""},
 		{"a date to wait for", "RateLimited", "Retry-After", "Thu, 20 Nov 2025 10:00:00 GMT"},

@@ -2,7 +2,6 @@ package docs_test
 
 import (
 	"cmp"
-	"encoding/json"
 	"maps"
 	"os"
 	"os/exec"
@@ -21,7 +20,7 @@ import (
 var accepted = []string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT"}
 
 // acceptedInTests are further licenses of modules that are not given away.
-var acceptedInTests = []string{"CC-BY-4.0", "CC-BY-SA-4.0", "FTL", "MPL-2.0", "OFL-1.1"}
+var acceptedInTests = []string{"CC-BY-4.0", "CC-BY-SA-4.0", "FTL", "(MIT OR CC0-1.0)", "MPL-2.0", "OFL-1.1", "Python-2.0"}
 
 // chosen are licenses of modules whose license file only offers a choice.
 var chosen = map[string]string{"github.com/golang/freetype": "FTL"}
@@ -76,8 +75,12 @@ func TestLicenses_OfFontsAreListedAndAccepted(t *testing.T) {
 // modules, so the page does not list them.
 func TestLicenses_OfTheOtherModulesAreAccepted(t *testing.T) {
 	t.Parallel()
-	for _, root := range []string{"../deploy/check", "../deploy/release"} {
-		for path, dir := range modulesOf(t, root, "-test", "./...") {
+	for root, packages := range map[string][]string{
+		"../deploy/check":   {"-test", "./..."},
+		"../deploy/clients": {"-test", "./...", "tool"},
+		"../deploy/release": {"-test", "./..."},
+	} {
+		for path, dir := range modulesOf(t, root, packages...) {
 			if strings.HasPrefix(path+"/", "commerce/") { // the repository itself
 				continue
 			}
@@ -91,28 +94,45 @@ func TestLicenses_OfTheOtherModulesAreAccepted(t *testing.T) {
 	}
 }
 
-// No npm package is given away.
+// What generates clients has many packages, so the page does not list them.
+func TestLicenses_OfGeneratorsAreAccepted(t *testing.T) {
+	t.Parallel()
+	for path, license := range lockedPackages(t, "../deploy/clients/testdata/npm") {
+		if !slices.Contains(accepted, license) && !slices.Contains(acceptedInTests, license) {
+			t.Errorf("%s has the license %q, which nobody has accepted", path, license)
+		}
+	}
+}
+
+// Except for the viewer of the API reference, no npm package is given away.
 func TestLicenses_OfNPMPackagesAreListedAndAccepted(t *testing.T) {
 	t.Parallel()
 	want := map[string]string{}
 	for _, folder := range []string{"npmtrip", "axe"} {
-		var lock struct {
-			Packages map[string]struct{ License string }
-		}
-		if err := json.Unmarshal(read(t, "../cmd/internal/server/testdata/"+folder+"/package-lock.json"), &lock); err != nil {
-			t.Fatal(err)
-		}
-		delete(lock.Packages, "") // the test itself
-		for path, p := range lock.Packages {
-			want[strings.TrimPrefix(path, "node_modules/")] = p.License
-			if !slices.Contains(accepted, p.License) && !slices.Contains(acceptedInTests, p.License) {
-				t.Errorf("%s has the license %q, which nobody has accepted", path, p.License)
+		for path, license := range lockedPackages(t, "../cmd/internal/server/testdata/"+folder) {
+			want[path] = license
+			if !slices.Contains(accepted, license) && !slices.Contains(acceptedInTests, license) {
+				t.Errorf("%s has the license %q, which nobody has accepted", path, license)
 			}
 		}
 	}
 	if diff := gocmp.Diff(want, listed(t, string(read(t, "licenses.md")), "npm packages")); diff != "" {
 		t.Errorf("npm packages (-lock files +licenses.md):\n%s", diff)
 	}
+}
+
+// lockedPackages returns the licenses of the npm packages that a folder's lock file names.
+func lockedPackages(t *testing.T, folder string) map[string]string {
+	t.Helper()
+	lock := decode[struct {
+		Packages map[string]struct{ License string }
+	}](t, read(t, folder+"/package-lock.json"))
+	delete(lock.Packages, "") // the test itself
+	licenses := map[string]string{}
+	for path, p := range lock.Packages {
+		licenses[strings.TrimPrefix(path, "node_modules/")] = p.License
+	}
+	return licenses
 }
 
 // modulesOf returns the folders of the modules that packages of the module in root depend on,

@@ -101,6 +101,9 @@ func (c *demoCommand) AfterApply() error {
 	if c.Playground == "" {
 		c.Playground = "on"
 	}
+	if c.Docs == "" {
+		c.Docs = "on"
+	}
 	if c.LogFormat == "" {
 		c.LogFormat = "text"
 	}
@@ -136,6 +139,10 @@ func startEmbeddedRedis(ctx context.Context) (*miniredis.Miniredis, error) {
 func (c *demoCommand) welcome(out output, sockets listeners, token, apiToken string) {
 	_, port, _ := net.SplitHostPort(sockets.public.Addr().String())
 	url := "http://localhost:" + port + strings.TrimSuffix(c.BasePath, "/")
+	reference := "/docs"
+	if c.Docs == "off" {
+		reference = "/openapi.yaml"
+	}
 	fmt.Fprintf(out, `Demo of the Merchant Commerce Service. Everything runs in this process, and all
 data is lost when it stops.
 
@@ -151,9 +158,9 @@ Try:
   curl -s '%[1]s/subscriptions?customerEmail=sara@example.com' -H 'Authorization: Bearer <the API token above>'
 
 Open the URL in a browser to try the API. The page shows each call that it makes.
-API description: %[1]s/openapi.yaml   Stop with Ctrl-C.
+API reference: %[1]s%[7]s   Stop with Ctrl-C.
 
-`, url, token, apiToken, sockets.admin.Addr(), c.storeKey(), sample.Products()[c.DefaultStore][0].ID)
+`, url, token, apiToken, sockets.admin.Addr(), c.storeKey(), sample.Products()[c.DefaultStore][0].ID, reference)
 }
 
 // storeKey returns the publishable key of the demo's default store, "" if there is no

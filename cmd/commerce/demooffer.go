@@ -35,7 +35,7 @@ func demoSubscriptions(now time.Time) *subscriptions.Memory {
 
 // offer returns what the demo offers to its page. It sets the API tokens of parts.
 func (c *demoCommand) offer(parts *server.Parts, memory demoMemory, now time.Time, failures *quota.Quota) (*server.Demo, error) {
-	demo := &server.Demo{Customers: demoCustomers()}
+	demo := &server.Demo{Customers: demoCustomers(), Reference: parts.Reference}
 	var err error
 	for i := range demo.Customers {
 		customer := &demo.Customers[i]

@@ -53,8 +53,9 @@ var imports = map[string][]string{
 
 	"docs": nil,
 
-	"deploy/check":            nil, // this and the next two are in modules of their own
+	"deploy/check":            nil, // this and the next three are in modules of their own
 	"deploy/check/monitoring": nil,
+	"deploy/clients":          nil,
 	"deploy/release":          nil,
 	"deploy/migrations":       nil,
 	"deploy/connect":          {"auth/cause"},

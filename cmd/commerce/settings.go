@@ -53,6 +53,7 @@ type settings struct {
 	H2C            string   `name:"h2c" env:"H2C" default:"off" help:"on or off: also accept HTTP/2 without TLS, for a proxy that uses it."`
 	TrustedProxies []string `env:"TRUSTED_PROXIES" placeholder:"NETWORK" help:"Addresses or networks of proxies whose X-Forwarded-For, X-Forwarded-Proto and X-Forwarded-Host headers are trusted. Default: none."`
 	Playground     string   `env:"PLAYGROUND" placeholder:"on|off" help:"on or off: serve a page at / to try the API. Default: on in the demo, otherwise off."`
+	Docs           string   `env:"DOCS" placeholder:"on|off" help:"on or off: serve the API reference at /docs. Default: on in the demo, otherwise off."`
 
 	MemoryLimit string `env:"MEMORY_LIMIT" placeholder:"SIZE" help:"Soft limit of the process's memory, in bytes or with a suffix, such as 512MiB. Default: 90 % of the cgroup's limit, if it has one."`
 
@@ -95,6 +96,7 @@ func (s *settings) faults() faults {
 		f.add("TRUSTED_PROXIES", checkNetwork(proxy))
 	}
 	f.add("PLAYGROUND", oneOf(s.Playground, "", "on", "off"))
+	f.add("DOCS", oneOf(s.Docs, "", "on", "off"))
 	_, err = heap.ParseSize(s.MemoryLimit)
 	f.add("MEMORY_LIMIT", err)
 	_, err = parseLevel(s.LogLevel)
@@ -140,6 +142,7 @@ func (s *settings) parts(log *slog.Logger) (server.Parts, error) {
 		Log:            log,
 		Metrics:        metrics,
 		Playground:     playground,
+		Reference:      s.Docs == "on",
 	}, nil
 }
 

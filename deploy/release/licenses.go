@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// licenses are those of a program's modules and fonts.
+// licenses are those of a program's modules, and of what else it embeds.
 type licenses struct {
 	names map[string]string // SPDX identifiers by the module's path, as in docs/licenses.md
 	texts string            // a file with all texts, which must accompany the program
@@ -22,10 +22,12 @@ type licenses struct {
 // row is a line of a table in docs/licenses.md.
 var row = regexp.MustCompile("(?m)^\\| `([^`]+)` \\| ([^|]+) \\|$")
 
-// fonts is the folder of the fonts that the program embeds, with their license.
-const fonts = "docs/playground/fonts"
+// embedded are the folders of the works of others that the program embeds, with their licenses:
+// fonts, and the viewer of the API reference.
+var embedded = []string{"docs/playground/fonts", "docs/reference"}
 
-// licenses collects the license texts of a program's modules and fonts in one file.
+// licenses collects the license texts of a program's modules, and of what else it embeds, in one
+// file.
 func (s source) licenses(ctx context.Context, p platform, modules []*debug.Module) (licenses, error) {
 	page, err := os.ReadFile(filepath.Join(s.dir, "docs/licenses.md"))
 	if err != nil {
@@ -53,8 +55,10 @@ func (s source) licenses(ctx context.Context, p platform, modules []*debug.Modul
 			return licenses{}, fmt.Errorf("license of %s: %w", m.Path, err)
 		}
 	}
-	if err := copyLicense(w, fonts, filepath.Join(s.dir, fonts)); err != nil {
-		return licenses{}, fmt.Errorf("license of the fonts: %w", err)
+	for _, folder := range embedded {
+		if err := copyLicense(w, folder, filepath.Join(s.dir, folder)); err != nil {
+			return licenses{}, fmt.Errorf("license of %s: %w", folder, err)
+		}
 	}
 	return l, errors.Join(w.Flush(), file.Close())
 }

@@ -64,6 +64,7 @@ type Parts struct {
 	Metrics        *telemetry.Metrics // nil: no metrics
 	Traces         *tracing.Traces    // nil: no traces
 	Playground     *Playground        // nil: no page
+	Reference      bool               // whether /docs shows the OpenAPI document in a browser
 }
 
 // Assemble returns the public handler of the service.
@@ -116,6 +117,7 @@ func Assemble(p Parts) (http.Handler, error) {
 		Metrics:        p.Metrics,
 		Traces:         p.Traces,
 		Playground:     p.Playground,
+		Reference:      p.Reference,
 		Language:       callers.Language,
 	})
 	if err != nil {

@@ -232,7 +232,7 @@ func TestHEAD_RespondsLikeGETWithoutABody(t *testing.T) {
 		c.add(`{"product_id":4,"subscription_plan":42}`)
 		c.add(`{"product_id":1}`)
 	}
-	for _, path := range []string{"/cart", "/cart/count", "/cart/validate", "/cart/summary", "/openapi.yaml", "/nothing"} {
+	for _, path := range []string{"/cart", "/cart/count", "/cart/validate", "/cart/summary", "/openapi.yaml", "/openapi.json", "/nothing"} {
 		for _, encoding := range []string{"identity", "gzip"} {
 			diff := "not compared"
 			for try := 0; diff != "" && try < 5; try++ { // the timestamp in the body may change the compressed length
@@ -567,6 +567,7 @@ func TestMethods_UnsupportedOnesAre405WithAllow(t *testing.T) {
 		"/cart/validate": {"GET", "HEAD"},
 		"/cart/summary":  {"GET", "HEAD"},
 		"/openapi.yaml":  {"GET", "HEAD"},
+		"/openapi.json":  {"GET", "HEAD"},
 	} {
 		for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND", "get"} {
 			if slices.Contains(allow, method) {

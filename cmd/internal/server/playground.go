@@ -1,14 +1,9 @@
 package server
 
 import (
-	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io/fs"
 	"net/http"
-	"path"
-	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -30,6 +25,7 @@ type Demo struct {
 	Customers     []DemoCustomer `json:"customers"`
 	ExpiredJWT    string         `json:"expired_jwt"`     // of the first of Customers
 	LongListToken string         `json:"long_list_token"` // an API token of a store with many subscriptions
+	Reference     bool           `json:"reference"`       // whether the demo also has the API reference
 
 	// Backstage are calls that change what other systems change in reality.
 	Backstage []wire.Route `json:"-"`
@@ -46,17 +42,6 @@ type DemoCustomer struct {
 const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; " +
 	"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// contentTypes are the types of the page's files. The system's table may be wrong, and
-// with nosniff a wrong type breaks the page.
-var contentTypes = map[string]string{
-	".html":  "text/html; charset=utf-8",
-	".css":   "text/css; charset=utf-8",
-	".js":    "text/javascript; charset=utf-8",
-	".svg":   "image/svg+xml",
-	".woff2": "font/woff2",
-	".txt":   "text/plain; charset=utf-8", // licenses
-}
-
 // pageRoutes serves the page at "/", its files below "/playground" and what the demo offers
 // at "/playground/demo.json". It returns no routes for nil.
 func pageRoutes(p *Playground, basePath string) (routes []wire.Route, err error) {
@@ -70,7 +55,7 @@ func pageRoutes(p *Playground, basePath string) (routes []wire.Route, err error)
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		serve, err := pageFile(name)
+		serve, err := pageFile(docs.Playground, name, pagePolicy)
 		if name == "playground/index.html" {
 			name = ""
 		}
@@ -117,48 +102,15 @@ func sameOrigin(handle wire.Handler) wire.Handler {
 	}
 }
 
-// pageFile serves one embedded file. Browsers must revalidate it each time, so that they
-// never mix the files of two builds.
-func pageFile(name string) (wire.Handler, error) {
-	content, err := docs.Playground.ReadFile(name)
-	if err != nil {
-		return nil, err
-	}
-	contentType, known := contentTypes[path.Ext(name)]
-	if !known {
-		return nil, fmt.Errorf("%s: unknown content type", name)
-	}
-	sum := sha256.Sum256(content)
-	etag := `"` + hex.EncodeToString(sum[:12]) + `"`
-	return func(c *gin.Context) (wire.Answer, error) {
-		c.Header("Content-Type", contentType)
-		c.Header("ETag", etag)
-		c.Header("Cache-Control", "no-cache")
-		pageHeaders(c)
-		if path.Dir(name) == "playground/pictures" { // storefronts of other origins show them
-			c.Header("Cross-Origin-Resource-Policy", "cross-origin")
-		}
-		http.ServeContent(c.Writer, c.Request, name, time.Time{}, bytes.NewReader(content))
-		return wire.Answer{}, nil
-	}, nil
-}
-
 // offer serves what the demo offers, to pages of its own origin only. CORS_ORIGINS is for
 // the API.
 func (d *Demo) offer(c *gin.Context) (wire.Answer, error) {
 	c.Writer.Header().Del("Access-Control-Allow-Origin")
 	c.Header("Cache-Control", "no-store")
-	pageHeaders(c)
+	pageHeaders(c, pagePolicy)
 	c.JSON(http.StatusOK, struct {
 		*Demo
 		Backstage bool `json:"backstage"`
 	}{d, len(d.Backstage) > 0})
 	return wire.Answer{}, nil
-}
-
-func pageHeaders(c *gin.Context) {
-	c.Header("Content-Security-Policy", pagePolicy)
-	c.Header("Cross-Origin-Resource-Policy", "same-origin")
-	c.Header("Referrer-Policy", "no-referrer")
-	c.Header("X-Content-Type-Options", "nosniff")
 }

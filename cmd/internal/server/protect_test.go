@@ -40,6 +40,7 @@ func TestProtect_CoversEveryResponseOfTheAPI(t *testing.T) {
 		{"PUT", "/cart", "", nil, 405},
 		{"GET", "/cart", "", []string{"Authorization", "Bearer x"}, 401},
 		{"GET", "/openapi.yaml", "", nil, 200},
+		{"GET", "/openapi.json", "", nil, 200},
 		{"GET", "/subscriptions", "", bearer, 200},
 		{"GET", "/subscriptions/1", "", nil, 401},
 		{"GET", "/subscriptions/changes", "", append(bearer, "Accept", "application/x-ndjson"), 200},

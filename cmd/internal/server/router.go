@@ -19,7 +19,6 @@ import (
 	"commerce/cart/wire"
 	"commerce/cmd/internal/telemetry"
 	"commerce/cmd/internal/tracing"
-	"commerce/docs"
 )
 
 // APIName is the value of "api" in every response.
@@ -41,6 +40,7 @@ type Config struct {
 	Metrics        *telemetry.Metrics // nil: no metrics
 	Traces         *tracing.Traces    // nil: no traces
 	Playground     *Playground        // nil: no page
+	Reference      bool               // whether /docs shows the OpenAPI document in a browser
 
 	// Language returns the language of a request's store, "" if it has none. It is
 	// for errors that come before the store is known. nil: English.
@@ -91,13 +91,17 @@ func NewHandler(c Config) (http.Handler, error) {
 	return sendHeld(newGates(headAsGet(compressed), respond, &c)), nil
 }
 
-// route registers all routes: those of the areas, the playground's and the document's.
+// route registers all routes: those of the areas, the pages' and the document's.
 func route(base *gin.RouterGroup, respond *responder, c *Config) error {
 	pages, err := pageRoutes(c.Playground, c.BasePath)
 	if err != nil {
 		return err
 	}
-	pages = append(pages, wire.Route{Method: http.MethodGet, Path: "/openapi.yaml", Handle: openAPI})
+	reference, err := referenceRoutes(c.Reference)
+	if err != nil {
+		return err
+	}
+	pages = slices.Concat(pages, reference, documentRoutes())
 	for _, area := range append(slices.Clip(c.Areas), wire.Area{Routes: pages}, backstageArea(c.Playground)) {
 		for _, r := range area.Routes {
 			handle := respond.adapt(&area, &r)
@@ -111,13 +115,6 @@ func route(base *gin.RouterGroup, respond *responder, c *Config) error {
 		}
 	}
 	return nil
-}
-
-func openAPI(c *gin.Context) (wire.Answer, error) {
-	c.Header("Cache-Control", "public, max-age=300")
-	protect(c.Writer.Header())
-	c.Data(http.StatusOK, "application/yaml; charset=utf-8", docs.OpenAPI)
-	return wire.Answer{}, nil
 }
 
 // compress compresses large responses for clients that accept it.

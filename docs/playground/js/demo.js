@@ -10,6 +10,7 @@ export const demo = {
   apiToken: "",      // of the sample store
   longListToken: "", // of a store with 20,000 subscriptions
   backstage: false,  // whether setProduct and happen work
+  reference: false,  // whether docs shows the API reference
 };
 
 /** meetDemo fetches demo.json. Other services answer 404. */
@@ -24,6 +25,7 @@ export async function meetDemo() {
     demo.apiToken = lent.api_token ?? "";
     demo.longListToken = lent.long_list_token ?? "";
     demo.backstage = lent.backstage ?? false;
+    demo.reference = lent.reference ?? false;
   } catch {
     // unreachable: the first real call reports it
   }

@@ -1,12 +1,12 @@
 // The playground: two small storefronts and a merchant's dashboard on the public API, and a
 // log of all their requests.
 
-import { meetDemo } from "./demo.js";
+import { demo, meetDemo } from "./demo.js";
 import { startLog } from "./log/log.js";
 import { openSubscriptions, startSubscriptions } from "./merchant/subscriptions.js";
 import { startArt } from "./page/art.js";
 import { byId } from "./page/dom.js";
-import { startLanguage } from "./page/language.js";
+import { startLanguage, t } from "./page/language.js";
 import { startTabs } from "./page/tabs.js";
 import { startScenarios } from "./scenarios/scenarios.js";
 import { startTokenDialog } from "./shop/account.js";
@@ -18,6 +18,7 @@ startTokenDialog();
 startLog({ repeated: (from) => devices[from]?.cart.load(), tries: (path) => tryOn(devices.active.cart, path) });
 startLanguage(byId("language"));
 await meetDemo();
+if (demo.reference) linkReference(byId("description"));
 drawAccounts(devices);
 startSubscriptions();
 const showArea = startTabs((area) => { if (area === "subscriptions") openSubscriptions(); });
@@ -29,4 +30,11 @@ scenarios.startLinked();
 function tryOn(cart, path) {
   if (path === "/cart") return cart.load();
   return path === "/cart/validate" ? cart.checkOut() : cart.read(path);
+}
+
+/** linkReference lets the log's link open the API reference instead of the document. */
+function linkReference(link) {
+  link.href = "docs";
+  link.dataset.t = "reference";
+  link.textContent = t("reference");
 }

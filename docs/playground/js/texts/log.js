@@ -9,6 +9,7 @@ export const log = {
     logClose: "Close the request log",
     tryCalls: "Calls to try",
     openapi: "API description (OpenAPI)",
+    reference: "API reference",
 
     "from.a": "A",
     "from.a.long": "Device A",
@@ -93,6 +94,7 @@ export const log = {
     logClose: "إغلاق سجل الطلبات",
     tryCalls: "استدعاءات للتجربة",
     openapi: "وصف الواجهة البرمجية (OpenAPI)",
+    reference: "مرجع الواجهة البرمجية",
 
     "from.a": "A",
     "from.a.long": "الجهاز A",

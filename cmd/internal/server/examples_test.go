@@ -1,0 +1,322 @@
+package server_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/go-cmp/cmp"
+
+	"commerce/auth"
+	"commerce/cart"
+	"commerce/cart/wire"
+	"commerce/cmd/internal/server"
+	"commerce/deploy/sample"
+	"commerce/docs"
+	"commerce/subscriptions"
+)
+
+var update = flag.Bool("update", false, "write the answers of the service to the examples in docs/openapi.yaml")
+
+// exampleTime is when all examples were answered.
+var exampleTime = time.Date(2025, 11, 20, 10, 0, 0, 0, time.UTC)
+
+const (
+	exampleToken   = "q3Zt0bWm5yV8uKc1RdXhLg"
+	exampleRequest = "checkout-7f3a"
+)
+
+// The examples of answers in the document are what the service answers. -update rewrites them.
+func TestExamples_AreAnswersOfTheService(t *testing.T) {
+	t.Parallel()
+	answers := exampleAnswers(t)
+	text := string(docs.OpenAPI)
+	at := strings.Index(text, "\n  examples:\n")
+	if at < 0 {
+		t.Fatal("openapi.yaml has no components.examples")
+	}
+	at += len("\n  examples:\n")
+	var written strings.Builder
+	written.WriteString(text[:at])
+	unknown := maps.Clone(answers)
+	for _, e := range regexp.MustCompile(`(?m)^    (\w+):\n      (summary: .+)$`).FindAllStringSubmatch(text[at:], -1) {
+		name, summary := e[1], e[2]
+		answer, found := answers[name]
+		if !found {
+			t.Errorf("example %s: the test has no answer", name)
+		}
+		delete(unknown, name)
+		fmt.Fprintf(&written, "    %s:\n      %s\n      value:\n        %s\n", name, summary, asExample(t, answer))
+	}
+	if len(unknown) > 0 {
+		t.Errorf("openapi.yaml has no examples with these names: %q", slices.Sorted(maps.Keys(unknown)))
+	}
+	if *update {
+		if err := os.WriteFile("../../../docs/openapi.yaml", []byte(written.String()), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(strings.Split(text[at:], "\n"), strings.Split(written.String()[at:], "\n")); diff != "" {
+		t.Errorf("run this test with -update (-openapi.yaml +service):\n%s", diff)
+	}
+}
+
+// changing are parts of answers that differ at each run, and what the examples have for them.
+var changing = []struct {
+	pattern *regexp.Regexp
+	example string
+}{
+	{regexp.MustCompile(`"cart_token":"[^"]+"`), `"cart_token":"` + exampleToken + `"`},
+	{regexp.MustCompile(`"expires_at":"[^"]+"`), `"expires_at":"2025-12-20T10:00:00Z"`},
+	{regexp.MustCompile(`cursor=[A-Za-z0-9_-]+`), `cursor=AAQFqTbl0dC8Mz9hZc3uTqSQGg`},
+	{regexp.MustCompile(`A[A-Za-z0-9_-]{40,}`), `AdOIrOtWW_exAAAAAAAAAAAAAAAAAAIBjCcEAA4Xwm3B_g`}, // a cursor of changes
+}
+
+// asExample returns an answer as YAML, without what differs at each run: JSON indented, and
+// other texts as a string.
+func asExample(t *testing.T, answer []byte) string {
+	t.Helper()
+	text := string(answer)
+	for _, c := range changing {
+		text = c.pattern.ReplaceAllString(text, c.example)
+	}
+	if !json.Valid([]byte(text)) {
+		quoted, err := json.Marshal(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(quoted)
+	}
+	var indented bytes.Buffer
+	if err := json.Indent(&indented, []byte(text), "        ", "  "); err != nil {
+		t.Fatal(err)
+	}
+	return indented.String()
+}
+
+// exampleAnswers returns the answers to the requests that the examples stand for, by the
+// examples' names.
+func exampleAnswers(t *testing.T) map[string][]byte {
+	t.Helper()
+	answers := map[string][]byte{}
+	add := func(name string, a answer) { answers[name] = a.Raw }
+	cartExamples(t, add)
+	refusalExamples(t, add)
+	subscriptionExamples(t, add)
+	faultExamples(t, add)
+	return answers
+}
+
+// atExampleTime fixes the clock, and the URL of page links.
+func atExampleTime(p *server.Parts) {
+	p.Now = func() time.Time { return exampleTime }
+	p.PublicURL = "https://api.example.com"
+}
+
+// exampleShop is a sample store with a fixed clock.
+func exampleShop(t *testing.T, edits ...func(*server.Parts)) *shop {
+	t.Helper()
+	s := openShop(t, embeddedRedis(t), append(edits, atExampleTime)...)
+	for _, c := range sample.Coupons(exampleTime)[1] {
+		s.Catalog.PutCoupon(s.ID, c)
+	}
+	return s
+}
+
+// exampleCall sends a request with a fixed ID, which an error repeats.
+func exampleCall(c *shopper, method, path, body string, headers ...string) answer {
+	c.t.Helper()
+	return c.send(method, path, body, append([]string{"X-Request-Id", exampleRequest}, headers...)...)
+}
+
+func cartExamples(t *testing.T, add func(string, answer)) {
+	t.Helper()
+	s := exampleShop(t)
+	guest := &shopper{t: t, shop: s, Token: exampleToken}
+	add("EmptyCart", guest.ok("GET", "/cart", ""))
+	add("ValidCartValid", s.guest(t).withProduct(1).ok("GET", "/cart/validate", ""))
+	add("AddedCart", guest.add(`{"product_id":1,"qty":2}`))
+	guest.add(`{"product_id":4,"subscription_plan":41}`)
+	guest.add(`{"product_id":5,"fields":{"Account email":"sara@example.com","Region":"us"},"notice":"Please activate before Friday."}`)
+	add("CartWithCoupon", guest.ok("POST", "/cart/coupon", `{"coupon":"TEN"}`))
+	add("GuestCart", guest.ok("GET", "/cart", ""))
+	add("CountGuest", guest.ok("GET", "/cart/count", ""))
+	add("Summary", guest.ok("GET", "/cart/summary", ""))
+	add("EditedLine", guest.ok("PATCH", "/cart/items/4.p41", `{"subscription_plan":42}`))
+	add("VersionMismatchStale", exampleCall(guest, "PATCH", "/cart/items/1", `{"quantity":3}`, "If-Match", `"Jm2xq8Vd.7-5d41402a"`))
+
+	buyer, visitor := s.customer(t, "1001"), s.guest(t)
+	visitor.add(`{"product_id":2,"qty":3}`)
+	buyer.add(`{"product_id":2,"qty":2}`)
+	buyer.Token = visitor.Token
+	add("MergedCart", buyer.add(`{"product_id":1}`))
+	other := s.guest(t).withProduct(1)
+	second := s.customer(t, "1002")
+	second.Token = s.guest(t).withProduct(1).Token
+	add("CountCustomer", second.ok("GET", "/cart/count", ""))
+
+	ticket, credit := productOf(2), productOf(1)
+	*ticket.Stock = 2
+	s.Catalog.Put(s.ID, &ticket)
+	add("InvalidCartStock", exampleCall(buyer, "GET", "/cart/validate", ""))
+	add("InvalidCartEmpty", exampleCall(s.guest(t), "GET", "/cart/validate", ""))
+	credit.Price += 500
+	s.Catalog.Put(s.ID, &credit)
+	add("ValidCartWarned", other.ok("GET", "/cart/validate", ""))
+}
+
+func refusalExamples(t *testing.T, add func(string, answer)) {
+	t.Helper()
+	s := exampleShop(t)
+	guest := s.guest(t)
+	call := func(name, method, path, body string, headers ...string) {
+		t.Helper()
+		add(name, exampleCall(guest, method, path, body, headers...))
+	}
+	call("InvalidCartStore", "GET", "/cart/validate", "", "X-Public-Key", "pk_unknown")
+	call("BadRequestParameter", "GET", "/cart", "", "If-None-Match", "x")
+	call("BadRequestStore", "GET", "/cart", "", "X-Public-Key", "pk_unknown")
+	call("BadBodyJson", "POST", "/cart/add", `{"product_id":1`)
+	call("UnauthenticatedExpired", "GET", "/cart", "", "Authorization", "Bearer "+s.expired(t))
+	call("NotFoundPath", "GET", "/carts", "")
+	call("ProductNotFoundProduct", "POST", "/cart/add", `{"product_id":404}`)
+	call("ItemNotFoundLine", "PATCH", "/cart/items/404", `{"quantity":1}`)
+	call("MethodNotAllowedMethod", "POST", "/cart/count", `{}`)
+	guest.add(`{"product_id":1}`, "Idempotency-Key", "6f1e9c1e")
+	call("IdempotencyConflictReused", "POST", "/cart/add", `{"product_id":2}`, "Idempotency-Key", "6f1e9c1e")
+	call("BodyTooLargeLarge", "POST", "/cart/add", `{"notice":"`+strings.Repeat("x", 64<<10)+`"}`)
+	call("UnsupportedMediaTypeForm", "POST", "/cart/add", `product_id=1`, "Content-Type", "application/x-www-form-urlencoded")
+	call("AddRefusedInvalid", "POST", "/cart/add", `{"product_id":1,"qty":0}`)
+	call("AddRefusedFields", "POST", "/cart/add", `{"product_id":5,"fields":{"Region":"fr"}}`)
+	guest.add(`{"product_id":7,"qty":2}`)
+	call("UpdateRefusedRange", "PATCH", "/cart/items/7", `{"quantity":1}`)
+	minimum := s.guest(t)
+	add("CouponRefusedMinimum", exampleCall(minimum, "POST", "/cart/coupon", `{"coupon":"FIVE"}`))
+	add("CouponRefusedUnknown", exampleCall(minimum, "POST", "/cart/coupon", `{"coupon":"NOPE"}`))
+
+	buyer, visitor := s.customer(t, "1001"), s.guest(t)
+	visitor.add(`{"product_id":2,"qty":3}`)
+	buyer.add(`{"product_id":2,"qty":2}`)
+	buyer.Token = visitor.Token
+	add("AddRefusedStock", exampleCall(buyer, "POST", "/cart/add", `{"product_id":2}`))
+}
+
+func subscriptionExamples(t *testing.T, add func(string, answer)) {
+	t.Helper()
+	var memory *subscriptions.Memory
+	s := exampleShop(t, func(p *server.Parts) { memory = p.Subscriptions.(*subscriptions.Memory) })
+	_, all := sampleOf(s.ID, exampleTime)
+	for _, each := range all {
+		memory.Put(each)
+	}
+	program := s.guest(t)
+	call := func(name, path string, headers ...string) answer {
+		t.Helper()
+		a := exampleCall(program, "GET", path, "", append([]string{"Authorization", "Bearer " + s.API}, headers...)...)
+		if name != "" {
+			add(name, a)
+		}
+		return a
+	}
+	call("SubscriptionPage", "/subscriptions?page=3&per_page=1")
+	call("SubscriptionsPast", "/subscriptions?page=9")
+	call("ActiveSubscription", "/subscriptions/5001")
+	call("PausedSubscription", "/subscriptions/5005")
+	call("PastDueSubscription", "/subscriptions/5004")
+	call("SubscriptionSummaryFigures", "/subscriptions/summary")
+	call("SummaryRefusedFilter", "/subscriptions/summary?status=active")
+	call("ListRefusedUnknown", "/subscriptions?customerMail=sara@example.com")
+	call("ListRefusedTooFar", "/subscriptions?page=1000000&per_page=100")
+	call("ChangesRefusedLimit", "/subscriptions/changes?limit=5000")
+	call("SubscriptionNotFoundSubscription", "/subscriptions/404")
+	add("APITokenRefusedMissing", exampleCall(program, "GET", "/subscriptions", ""))
+
+	var page struct{ Data struct{ Next string } }
+	if err := json.Unmarshal(call("", "/subscriptions/changes?limit=48").Raw, &page); err != nil {
+		t.Fatal(err)
+	}
+	after := "/subscriptions/changes?after=" + page.Data.Next
+	memory.Put(all[0])
+	memory.Delete(s.ID, 5007, exampleTime.Add(-30*time.Second))
+	call("SubscriptionChangesTwo", after)
+	call("SubscriptionChangesLines", after, "Accept", "application/x-ndjson")
+	call("SubscriptionChangesTable", after, "Accept", "text/csv")
+	elsewhere, err := subscriptions.NewMemory(nil, []subscriptions.Subscription{{StoreID: s.ID, ID: 1}}).
+		Changes(t.Context(), s.ID, subscriptions.ChangesQuery{Limit: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	call("CursorExpiredExpired", "/subscriptions/changes?after="+elsewhere.Next.Text(s.ID))
+}
+
+// faultExamples are answers of limits, and of what goes wrong in the service.
+func faultExamples(t *testing.T, add func(string, answer)) {
+	t.Helper()
+	faults := answering(t,
+		wire.Route{Method: "GET", Path: "/internal", Handle: func(*gin.Context) (wire.Answer, error) { return wire.Answer{}, errors.New("a bug") }},
+		wire.Route{Method: "GET", Path: "/unknown", Handle: func(*gin.Context) (wire.Answer, error) {
+			return wire.Answer{}, cart.OutcomeUnknown("change cart", errors.New("reply lost"))
+		}},
+	)
+	for name, path := range map[string]string{"InternalDefect": "/internal", "OutcomeUnknownLate": "/unknown"} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)
+		r.Header.Set("X-Request-Id", exampleRequest)
+		w := httptest.NewRecorder()
+		faults.ServeHTTP(w, r)
+		add(name, answer{Raw: bytes.ReplaceAll(w.Body.Bytes(), []byte("1800000000"), []byte("1763632800"))})
+	}
+	s := exampleShop(t, limited)
+	guesser := s.guest(t)
+	guesser.add(`{"product_id":1}`)
+	guesser.tries(20)
+	add("CouponsLimitedLimited", exampleCall(guesser, "POST", "/cart/coupon", `{"coupon":"TEN"}`))
+	a := guesser.ok("GET", "/cart/count", "")
+	for a.Status == http.StatusOK { // the clock stands still, so no time gives requests back
+		a = exampleCall(guesser, "GET", "/cart/count", "")
+	}
+	add("RateLimitedLimited", a)
+	broken := exampleShop(t, func(p *server.Parts) {
+		p.Redis = dialRedis(t, "redis://127.0.0.1:1")
+	})
+	add("UnavailableDown", exampleCall(&shopper{t: t, shop: broken, Token: exampleToken}, "GET", "/cart", ""))
+}
+
+// withProduct adds a plain product.
+func (c *shopper) withProduct(id int) *shopper {
+	c.t.Helper()
+	c.add(fmt.Sprintf(`{"product_id":%d}`, id))
+	return c
+}
+
+// expired returns an access token that has expired.
+func (s *shop) expired(t *testing.T) string {
+	t.Helper()
+	yesterday, err := auth.NewJWT(auth.JWTConfig{Secret: []byte(jwtSecret), Now: func() time.Time { return time.Now().Add(-24 * time.Hour) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, err := yesterday.Sign(s.ID, "1001", time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token
+}
+
+// productOf returns a copy of one of the sample products.
+func productOf(id int64) cart.Product {
+	products := sample.Products()[1]
+	return *products[slices.IndexFunc(products, func(p *cart.Product) bool { return p.ID == id })]
+}

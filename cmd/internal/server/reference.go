@@ -1,0 +1,102 @@
+package server
+
+import (
+	"bytes"
+	"compress/gzip"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"commerce/cart/wire"
+	"commerce/docs"
+)
+
+// referencePolicy lets the reference use only its own origin, and forbids frames. Its viewer
+// sets styles in its script.
+const referencePolicy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self'; " +
+	"font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+// referenceRoutes serves the page that shows the OpenAPI document at "/docs", and its files
+// below. It returns no routes if the page is off.
+func referenceRoutes(on bool) (routes []wire.Route, err error) {
+	if !on {
+		return nil, nil
+	}
+	get := func(path string, handle wire.Handler) {
+		routes = append(routes, wire.Route{Method: http.MethodGet, Path: path, Handle: handle})
+	}
+	for path, name := range map[string]string{
+		"/docs":             "reference/index.html",
+		"/docs/page.css":    "reference/page.css",
+		"/docs/page.js":     "reference/page.js",
+		"/docs/LICENSE.txt": "reference/LICENSE.txt",
+	} {
+		serve, err := pageFile(docs.Reference, name, referencePolicy)
+		if err != nil {
+			return nil, err
+		}
+		get(path, serve)
+	}
+	icon, err := pageFile(docs.Playground, "playground/icon.svg", referencePolicy)
+	if err != nil {
+		return nil, err
+	}
+	viewer, err := compressedFile("reference/viewer.js.gz", referencePolicy)
+	if err != nil {
+		return nil, err
+	}
+	get("/docs/icon.svg", icon)
+	get("/docs/viewer.js", viewer)
+	get("/docs/", func(c *gin.Context) (wire.Answer, error) { // the page's URLs are relative to one without "/"
+		c.Redirect(http.StatusPermanentRedirect, strings.TrimSuffix(c.Request.URL.Path, "/"))
+		return wire.Answer{}, nil
+	})
+	return routes, nil
+}
+
+// compressedFile serves an embedded script that is stored compressed, as it is to clients
+// that accept gzip, and decompressed to others.
+func compressedFile(name, policy string) (wire.Handler, error) {
+	stored, err := docs.Reference.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	return func(c *gin.Context) (wire.Answer, error) {
+		content, err := stored, error(nil)
+		if acceptsGzip(c.Request) {
+			c.Header("Content-Encoding", "gzip")
+		} else if content, err = decompressed(stored); err != nil {
+			return wire.Answer{}, err
+		}
+		c.Header("Content-Type", contentTypes[".js"])
+		c.Header("ETag", etagOf(content))
+		c.Header("Cache-Control", "no-cache")
+		c.Header("Vary", "Accept-Encoding")
+		pageHeaders(c, policy)
+		http.ServeContent(c.Writer, c.Request, "", time.Time{}, bytes.NewReader(content))
+		return wire.Answer{}, nil
+	}, nil
+}
+
+func decompressed(content []byte) ([]byte, error) {
+	r, err := gzip.NewReader(bytes.NewReader(content))
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(r)
+}
+
+// acceptsGzip reports whether a client accepts compressed content. One that names gzip with
+// a quality gets it compressed if the quality is not 0.
+func acceptsGzip(r *http.Request) bool {
+	for offer := range strings.SplitSeq(strings.Join(r.Header.Values("Accept-Encoding"), ","), ",") {
+		coding, quality, _ := strings.Cut(strings.ReplaceAll(offer, " ", ""), ";q=")
+		if strings.EqualFold(coding, "gzip") {
+			return strings.Trim(quality, "0.") != "" || quality == ""
+		}
+	}
+	return false
+}

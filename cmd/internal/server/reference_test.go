@@ -1,0 +1,190 @@
+package server_test
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/chromedp"
+	"github.com/klauspost/compress/gzip"
+
+	"commerce/cmd/internal/server"
+	"commerce/docs"
+)
+
+func withReference(p *server.Parts) { p.Reference = true }
+
+// under is an edit for a service below a base path.
+func under(basePath string) func(*server.Parts) {
+	return func(p *server.Parts) { p.BasePath = basePath }
+}
+
+// visited are the URLs that a page has requested.
+type visited struct {
+	mu   sync.Mutex
+	urls []string
+}
+
+func (v *visited) see(event any) {
+	if e, ok := event.(*network.EventRequestWillBeSent); ok {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		v.urls = append(v.urls, e.Request.URL)
+	}
+}
+
+// openReference opens the API reference, and fails the test if it requests other hosts.
+func openReference(t *testing.T, s *shop, fragment string, l look) page {
+	t.Helper()
+	p := openPageAs(t, "about:blank", l)
+	var seen visited
+	if err := chromedp.Listen(p.ctx, seen.see); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		seen.mu.Lock()
+		defer seen.mu.Unlock()
+		for _, address := range seen.urls {
+			if !strings.HasPrefix(address, s.URL+"/") && address != "about:blank" {
+				t.Errorf("the page requested %.200s", address)
+			}
+		}
+		if len(seen.urls) < 5 {
+			t.Errorf("saw only these requests: %q", seen.urls)
+		}
+	})
+	p.do(chromedp.Navigate(s.URL + "/docs" + fragment))
+	p.until(`document.querySelector("h1")?.textContent.includes("Merchant Commerce Service")`)
+	return p
+}
+
+// The page needs no eval and no other hosts: pageFaults reports what its policy forbids.
+func TestReference_ShowsTheDocument(t *testing.T) {
+	t.Parallel()
+	for _, basePath := range []string{"", "/shop"} {
+		s := openShop(t, embeddedRedis(t), withReference, under(basePath))
+		for _, l := range []look{{width: 1440}, {width: 1440, dark: true}, {width: 360, touch: true}, {width: 360, touch: true, dark: true}, {width: 320}} {
+			t.Run(strings.TrimPrefix(basePath+"/"+l.String(), "/"), func(t *testing.T) {
+				t.Parallel()
+				p := openReference(t, s, "", l)
+				p.until(`document.body.innerText.includes("` + s.URL + `")`) // the server
+				if l.width > 1000 {
+					for _, group := range []string{"Cart", "Subscriptions", "Documentation"} {
+						p.until(`[...document.querySelectorAll("nav button, aside button, aside a")].some((e) => e.innerText.trim().startsWith("` + group + `"))`)
+					}
+				}
+				p.until(`document.documentElement.scrollWidth <= innerWidth`)
+				p.screenshot(l.String())
+				if dark := evaluate[bool](p, `document.body.classList.contains("dark-mode")`); dark != l.dark {
+					t.Errorf("dark is %v", dark)
+				}
+				if kept := evaluate[string](p, `document.cookie`); kept != "" {
+					t.Errorf("cookies: %s", kept)
+				}
+				if links := evaluate[string](p, `[...document.querySelectorAll("a[href]")].filter((a) => a.checkVisibility() && a.origin !== origin).map((a) => a.href).join(" ")`); links != "" {
+					t.Errorf("links to other hosts: %s", links)
+				}
+			})
+		}
+	}
+}
+
+func TestReference_LinksToCallsAndFindsThem(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, embeddedRedis(t), withReference)
+	for _, dark := range []bool{false, true} {
+		t.Run(look{dark: dark}.String(), func(t *testing.T) {
+			t.Parallel()
+			p := openReference(t, s, "#tag/cart/POST/cart/add", look{width: 1440, dark: dark})
+			p.until(`document.activeElement.innerText.includes("` + s.URL + `/cart/add")`)
+			p.screenshot("add-" + look{width: 1440, dark: dark}.String())
+			sample := evaluate[string](p, `document.activeElement.innerText`)
+			if strings.Contains(sample, "If-Match:") || !strings.Contains(sample, "X-Public-Key: pk_demo") {
+				t.Errorf("the sample request is\n%s", sample)
+			}
+		})
+	}
+	p := openReference(t, s, "", look{})
+	p.do(chromedp.KeyEvent("k", chromedp.KeyModifiers(2))) // Ctrl+K
+	p.until(`document.activeElement.matches("input")`)
+	p.key("coupon")
+	p.until(`[...document.querySelectorAll("[role=option], [role=listbox] a")].some((e) => e.textContent.includes("Apply a coupon"))`)
+}
+
+func TestReference_ServesItsFilesBoundToItsOrigin(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, embeddedRedis(t), withReference, under("/shop"))
+	const policy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self'; font-src 'self'; " +
+		"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+	for path, contentType := range map[string]string{
+		"/docs": "text/html", "/docs/page.css": "text/css", "/docs/page.js": "text/javascript", "/docs/icon.svg": "image/svg+xml",
+		"/docs/viewer.js": "text/javascript", "/docs/LICENSE.txt": "text/plain",
+	} {
+		a := get(t, s.URL+path, "Accept-Encoding", "gzip")
+		if a.StatusCode != http.StatusOK || a.Header.Get("Content-Security-Policy") != policy || !strings.HasPrefix(a.Header.Get("Content-Type"), contentType) {
+			t.Errorf("%s: %d %v", path, a.StatusCode, a.Header)
+		}
+		if again := get(t, s.URL+path, "Accept-Encoding", "gzip", "If-None-Match", a.Header.Get("ETag")); again.StatusCode != http.StatusNotModified {
+			t.Errorf("%s: %d for its own ETag", path, again.StatusCode)
+		}
+	}
+	if a := get(t, s.URL+"/docs/"); a.StatusCode != http.StatusPermanentRedirect || a.Header.Get("Location") != "/shop/docs" {
+		t.Errorf("/docs/: %d to %q", a.StatusCode, a.Header.Get("Location"))
+	}
+}
+
+func TestReference_SendsItsViewerCompressedWhereAccepted(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, embeddedRedis(t), withReference)
+	stored, err := docs.Reference.ReadFile("reference/viewer.js.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := gzip.NewReader(bytes.NewReader(stored))
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for accepted, want := range map[string][]byte{
+		"gzip": stored, "br, GZIP;q=0.5": stored, "identity": plain, "gzip;q=0": plain, "gzip; q=0.0, br": plain, "br": plain,
+	} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/docs/viewer.js", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Accept-Encoding", accepted)
+		response, err := http.DefaultTransport.RoundTrip(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := io.ReadAll(response.Body)
+		response.Body.Close()
+		if err != nil || !bytes.Equal(got, want) || response.Header.Get("Vary") == "" {
+			t.Errorf("%s: %d bytes, want %d (%v), Content-Encoding %q", accepted, len(got), len(want), err, response.Header.Get("Content-Encoding"))
+		}
+	}
+}
+
+func TestReference_OffIsNotFound(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, embeddedRedis(t))
+	for _, path := range []string{"/docs", "/docs/", "/docs/viewer.js"} {
+		s.guest(t).refused(404, "not_found", "GET", path, "")
+	}
+}
+
+func TestPlayground_LinksToTheReferenceOfTheDemo(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, embeddedRedis(t), withReference, withPlayground(server.Playground{Demo: &server.Demo{Reference: true}}))
+	p := openPage(t, s.URL+"/")
+	p.until(`document.querySelector("#description").getAttribute("href") === "docs"`)
+	p.click("#language")
+	p.until(`document.querySelector("#description").textContent === "مرجع الواجهة البرمجية"`)
+}
