@@ -80,14 +80,27 @@ var (
 	printedJWT = regexp.MustCompile(`(?m)^ *Customer JWT +(\S+\.\S+\.\S+)$`)
 )
 
-// startDemo builds the program and runs it on free ports until the test ends. It must then
-// exit with 0.
+// startDemo builds the program and runs it, like runDemo.
 func startDemo(t *testing.T) demo {
 	t.Helper()
-	d := demo{binary: filepath.Join(t.TempDir(), "commerce")}
-	if said, err := command(t, "go", "build", "-o", d.binary, "commerce/cmd/commerce").CombinedOutput(); err != nil {
+	return runDemo(t, compile(t))
+}
+
+// compile builds the program, and returns its path.
+func compile(t *testing.T) string {
+	t.Helper()
+	binary := filepath.Join(t.TempDir(), "commerce")
+	if said, err := command(t, "go", "build", "-o", binary, "commerce/cmd/commerce").CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, said)
 	}
+	return binary
+}
+
+// runDemo runs the program's demo on free ports until the test ends. It must then exit with
+// 0.
+func runDemo(t *testing.T, binary string) demo {
+	t.Helper()
+	d := demo{binary: binary}
 	run := exec.Command(d.binary, "demo")
 	run.Env = append(os.Environ(), "ADDR=127.0.0.1:0", "ADMIN_ADDR=127.0.0.1:0", "JWT_SECRET="+jwtSecret)
 	log := &logBuffer{}

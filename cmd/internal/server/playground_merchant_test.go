@@ -118,7 +118,7 @@ func TestPlaygroundMerchant_ShowsASubscriptionBesideTheListOrOverIt(t *testing.T
 
 func TestPlaygroundMerchant_FollowsChanges(t *testing.T) {
 	t.Parallel()
-	r := newReader(t, true)
+	r := newReader(t)
 	p := openPage(t, r.url+"/#subscriptions")
 	p.rows(15, 5048)
 	p.press(`#feed-switch`)
