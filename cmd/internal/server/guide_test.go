@@ -79,8 +79,8 @@ func (term terminal) run(t *testing.T, script string) string {
 }
 
 // paste runs the examples one after the other in one shell, as a reader does who copies them
-// into a terminal. Each must print what the page shows below it.
-func (term terminal) paste(t *testing.T, examples []example) {
+// into a terminal. It returns how they print anything else than the page shows below them.
+func (term terminal) paste(t *testing.T, examples []example) (faults []string) {
 	t.Helper()
 	const mark = "--- the next example ---\n"
 	var all strings.Builder
@@ -99,9 +99,10 @@ func (term terminal) paste(t *testing.T, examples []example) {
 			continue
 		}
 		if diff := cmp.Diff(likeThis(e.prints), likeThis(printed[i])); diff != "" {
-			t.Errorf("%s(-the guide +printed):\n%s", e.script, diff)
+			faults = append(faults, e.script+"(-the guide +printed):\n"+diff)
 		}
 	}
+	return faults
 }
 
 // likeThis replaces what differs between two runs by its form.

@@ -105,7 +105,9 @@ func (r *reader) settle(t *testing.T) {
 // The guide prints what it shows on the demo, and also here, as on Postgres.
 func TestSubscriptionsGuide_PrintsWhatItShows(t *testing.T) {
 	t.Parallel()
-	newReader(t).paste(t, examplesOf(t, subscriptionsGuide))
+	for _, fault := range newReader(t).paste(t, examplesOf(t, subscriptionsGuide)) {
+		t.Error(fault)
+	}
 }
 
 // follow runs the example that writes a script, in the environment of the first example.
