@@ -48,8 +48,8 @@ func (m *Memory) Put(store int64, p *cart.Product) {
 }
 
 // Change replaces a product with a copy that change has modified, and returns the copy; nil
-// if the store does not have the product. Other changes wait meanwhile. change must replace
-// what the product points to, because others read it.
+// if the store does not have the product. Changes run one at a time. change must not modify
+// what the product points to, only replace it, because others may be reading it.
 func (m *Memory) Change(store, id int64, change func(*cart.Product)) *cart.Product {
 	m.mu.Lock()
 	defer m.mu.Unlock()

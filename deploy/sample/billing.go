@@ -10,19 +10,26 @@ import (
 // Event is what the billing of a store did to one subscription.
 type Event string
 
-// All events. Payments come early, so that a visitor of the demo does not wait for them. A
+// All events. They come early, so that a visitor of the demo does not wait for them. A
 // customer without a saved card pays as well.
 const (
 	Started   Event = "started"   // a customer began a trial
 	Activated Event = "activated" // the first payment after a trial
 	Renewed   Event = "renewed"   // the next period was paid
+	Failed    Event = "failed"    // the card could not be charged for the next period
 	Paid      Event = "paid"      // the failed payment of a subscription that was past due succeeded
+	Paused    Event = "paused"    // the customer paused
+	Resumed   Event = "resumed"   // the customer resumed, with the rest of the period
 	Canceled  Event = "canceled"  // the customer canceled; access ends with the period
-	Deleted   Event = "deleted"   // an expired or canceled one was deleted
+	Expired   Event = "expired"   // the period of a canceled one ended
+	Deleted   Event = "deleted"   // an expired one was deleted
 )
 
-// Events returns all events, in the order in which they take turns.
-func Events() []Event { return []Event{Renewed, Activated, Paid, Canceled, Started, Deleted} }
+// Events returns all events, in the order in which they take turns. Each status gains as many
+// subscriptions as it loses, so a store keeps some in every status.
+func Events() []Event {
+	return []Event{Renewed, Failed, Activated, Canceled, Paid, Paused, Started, Deleted, Resumed, Expired}
+}
 
 // documentedCustomer has the subscriptions that the documentation shows. They never change.
 const documentedCustomer = 1001
@@ -59,10 +66,16 @@ func (e Event) fits(s *subscriptions.Subscription) bool {
 		return s.Status == subscriptions.Trialing
 	case Paid:
 		return s.Status == subscriptions.PastDue
-	case Renewed, Canceled:
+	case Failed:
+		return s.Status == subscriptions.Active && s.Card != nil
+	case Renewed, Paused, Canceled:
 		return s.Status == subscriptions.Active
+	case Resumed:
+		return s.Status == subscriptions.Paused
+	case Expired:
+		return s.Status == subscriptions.Canceled
 	case Deleted:
-		return s.Status == subscriptions.Expired || s.Status == subscriptions.Canceled
+		return s.Status == subscriptions.Expired
 	}
 	return e == Started
 }
@@ -80,10 +93,30 @@ func after(e Event, s subscriptions.Subscription, id int64, now time.Time) subsc
 		pay(&s, now, now)
 	case Renewed:
 		pay(&s, now, s.PeriodEnd) // early, so the rest of the period is not lost
+	case Failed:
+		s.Status, s.UpdatedAt = subscriptions.PastDue, now
+		s.NextRetryAt, s.GraceEndsAt = now.AddDate(0, 0, 1), now.AddDate(0, 0, 3)
+		endBy(&s, now)
+	case Paused:
+		s.PausedRemainingDays = s.DaysRemaining(now)
+		s.Status, s.PausedAt, s.UpdatedAt = subscriptions.Paused, now, now
+	case Resumed:
+		s.PeriodEnd = now.AddDate(0, 0, max(s.PausedRemainingDays, 1))
+		s.EndsAt = s.PeriodEnd
+		s.Status, s.PausedAt, s.PausedRemainingDays, s.UpdatedAt = subscriptions.Active, time.Time{}, 0, now
 	case Canceled:
 		s.Status, s.CancelAtPeriodEnd, s.CanceledAt, s.UpdatedAt = subscriptions.Canceled, true, now, now
+	case Expired:
+		s.Status, s.UpdatedAt = subscriptions.Expired, now
+		endBy(&s, now)
 	}
 	return s
+}
+
+// endBy ends the period now, unless it has already ended.
+func endBy(s *subscriptions.Subscription, now time.Time) {
+	s.PeriodEnd = earlier(s.PeriodEnd, now)
+	s.EndsAt = s.PeriodEnd
 }
 
 // pay begins a period now that ends one duration after from. A scheduled variant takes over.

@@ -31,7 +31,6 @@ const mostNotRun = 10
 
 func TestGuides_PrintWhatTheyShow(t *testing.T) {
 	t.Parallel()
-	binary := compile(t)
 	installed := installPackages(t, "npmtrip")
 	for _, page := range guides {
 		t.Run(page, func(t *testing.T) {
@@ -40,7 +39,7 @@ func TestGuides_PrintWhatTheyShow(t *testing.T) {
 			if len(examples) < 4 {
 				t.Fatalf("found only %d examples", len(examples))
 			}
-			for _, fault := range pasteOnDemo(t, binary, installed, examples) {
+			for _, fault := range pasteOnDemo(t, installed, examples) {
 				t.Error(fault)
 			}
 		})
@@ -50,7 +49,7 @@ func TestGuides_PrintWhatTheyShow(t *testing.T) {
 // pasteOnDemo pastes the examples while a demo of their own runs, in a folder where npm
 // install finds the client. It returns their faults. On a busy machine, the demo may answer
 // 503 or 504. Then it begins again.
-func pasteOnDemo(t *testing.T, binary, installed string, examples []example) []string {
+func pasteOnDemo(t *testing.T, installed string, examples []example) []string {
 	t.Helper()
 	busy := regexp.MustCompile(`\bstatus=50[34]\b`)
 	for tries := 1; ; tries++ {
@@ -58,7 +57,7 @@ func pasteOnDemo(t *testing.T, binary, installed string, examples []example) []s
 		if err := os.CopyFS(dir, os.DirFS(installed)); err != nil {
 			t.Fatal(err)
 		}
-		d := runDemo(t, binary)
+		d := startDemo(t)
 		faults := terminal{dir: dir, url: d.url}.paste(t, examples)
 		if len(faults) == 0 || tries == 3 || !busy.MatchString(d.log.String()) {
 			return faults

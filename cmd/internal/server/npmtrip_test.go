@@ -4,11 +4,13 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -81,27 +83,41 @@ var (
 	printedJWT = regexp.MustCompile(`(?m)^ *Customer JWT +(\S+\.\S+\.\S+)$`)
 )
 
-// startDemo builds the program and runs it, like runDemo.
+// program is the built program, which all tests share. It is built for the first of them,
+// and removeProgram removes it.
+var program struct {
+	build sync.Once
+	dir   string
+	err   error
+}
+
+func buildProgram(t *testing.T) (binary string) {
+	t.Helper()
+	program.build.Do(func() {
+		if program.dir, program.err = os.MkdirTemp("", "commerce"); program.err != nil {
+			return
+		}
+		if said, err := command(t, "go", "build", "-o", program.dir, "commerce/cmd/commerce").CombinedOutput(); err != nil {
+			program.err = fmt.Errorf("go build: %w\n%s", err, said)
+		}
+	})
+	if program.err != nil {
+		t.Fatal(program.err)
+	}
+	return filepath.Join(program.dir, "commerce")
+}
+
+func removeProgram() {
+	if program.dir != "" {
+		_ = os.RemoveAll(program.dir)
+	}
+}
+
+// startDemo runs the program's demo on free ports until the test ends. It must then exit
+// with 0.
 func startDemo(t *testing.T) demo {
 	t.Helper()
-	return runDemo(t, compile(t))
-}
-
-// compile builds the program, and returns its path.
-func compile(t *testing.T) string {
-	t.Helper()
-	binary := filepath.Join(t.TempDir(), "commerce")
-	if said, err := command(t, "go", "build", "-o", binary, "commerce/cmd/commerce").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, said)
-	}
-	return binary
-}
-
-// runDemo runs the program's demo on free ports until the test ends. It must then exit with
-// 0.
-func runDemo(t *testing.T, binary string) demo {
-	t.Helper()
-	d := demo{binary: binary, log: &logBuffer{}}
+	d := demo{binary: buildProgram(t), log: &logBuffer{}}
 	run := exec.Command(d.binary, "demo")
 	run.Env = append(os.Environ(), "ADDR=127.0.0.1:0", "ADMIN_ADDR=127.0.0.1:0", "JWT_SECRET="+jwtSecret)
 	run.Stderr = d.log

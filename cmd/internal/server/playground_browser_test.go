@@ -57,10 +57,12 @@ func closeBrowser() {
 	}
 }
 
-// browserUsers runs the tests and closes their browser before TestMain looks for leaks.
+// browserUsers runs the tests, and closes their browser and removes their program before
+// TestMain looks for leaks.
 type browserUsers struct{ *testing.M }
 
 func (u browserUsers) Run() int {
+	defer removeProgram()
 	defer closeBrowser()
 	return u.M.Run()
 }

@@ -15,15 +15,15 @@ func TestPlayground_ShowsTaxByRateAndWhyACouponDoesNotCount(t *testing.T) {
 	s.Catalog.Put(s.ID, &untaxed)
 
 	p := openPage(t, s.URL+"/")
-	p.until(`document.querySelector("#cart").ariaBusy === "false"`)
+	p.hasCarts()
 	for _, product := range []string{"1", "2"} {
-		p.click(`[data-product="` + product + `"] .buy > button`)
-		p.until(`document.querySelector("[data-line='` + product + `']")`)
+		p.addProduct(product)
 	}
-	p.until(`["(15 %)", "(0 %)"].every((rate) => document.querySelector("#totals").textContent.includes(rate))`)
-	p.until(`[...document.querySelectorAll("#sample-coupons button")].some((b) => b.textContent === "GAMES" && (b.click(), true))`)
-	p.until(`document.querySelector("#coupon-given .tag.good")?.textContent.includes("GAMES")`)
+	p.click(`[data-part="checkout"]`)
+	p.until(`["(15 %)", "(0 %)"].every((rate) => document.querySelector("[data-part='totals']").textContent.includes(rate))`)
+	p.until(`[...document.querySelectorAll("[data-part='sample-coupons'] button")].some((b) => b.textContent === "GAMES" && (b.click(), true))`)
+	p.until(`document.querySelector("[data-part='coupon-given'] .tag.good")?.textContent.includes("GAMES")`)
 	p.until(`document.querySelector('[data-line="1"]').textContent.includes("9.90")`)
 	p.click(`[data-line="1"] .remove`)
-	p.until(`document.querySelector("#coupon-given .hint")?.textContent.includes("does not apply")`)
+	p.until(`document.querySelector("[data-part='coupon-given'] .hint")?.textContent.includes("does not apply")`)
 }

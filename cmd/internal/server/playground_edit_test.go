@@ -12,15 +12,16 @@ import (
 func TestPlayground_EditsFieldsWithOnePatchOfWhatChanged(t *testing.T) {
 	t.Parallel()
 	p := openStore(t)
-	p.fill(`[data-product="5"] [name="fields.Account email"]`, "sara@exmaple.com")
-	p.fill(`[data-product="5"] [name="fields.Region"]`, "us")
-	p.addProduct("5")
+	p.press(`[data-product="5"] .add`)
+	p.fill(`.choose [name="fields.Account email"]`, "sara@exmaple.com")
+	p.fill(`.choose [name="fields.Region"]`, "us")
+	p.addChosen("5")
 
 	p.press(`.line [aria-expanded="false"]`)
 	p.until(`document.activeElement.name === "fields.Account email" && document.activeElement.value === "sara@exmaple.com"`)
 	p.fill(`.edit [name="fields.Account email"]`, "sara@example.com")
 	p.press(`.edit .primary`)
-	p.until(`document.querySelector(".line.edited .outcome")?.textContent === "Changes saved."`)
+	p.until(`document.querySelector(".line.fresh .outcome-of-edit")?.textContent === "Changes saved."`)
 	p.until(`["sara@example.com", "United States"].every((text) => document.querySelector(".line").textContent.includes(text))`)
 	p.until(`document.activeElement.matches(".line [aria-expanded='false']")`)
 	p.sentPatch(`{"fields":{"Account email":"sara@example.com"}}`)
@@ -37,18 +38,20 @@ func TestPlayground_EditsFieldsWithOnePatchOfWhatChanged(t *testing.T) {
 func TestPlayground_SaysThatAnEditedLineBecameAnother(t *testing.T) {
 	t.Parallel()
 	p := openStore(t)
-	p.addProduct("4")
+	p.press(`[data-product="4"] .add`)
+	p.addChosen("4")
 	p.press(`.line [aria-expanded="false"]`)
 	p.press(`.edit [value="42"]`)
 	p.press(`.edit .primary`)
-	p.until(`document.querySelector("[data-line='4.p42'] .outcome")`)
+	p.until(`document.querySelector("[data-line='4.p42'] .outcome-of-edit")`)
 	p.sentPatch(`{"subscription_plan":42}`)
 
-	p.addProduct("4")
+	p.press(`[data-product="4"] .add`)
+	p.addChosen("4")
 	p.press(`[data-line="4.p41"] [aria-expanded="false"]`)
 	p.press(`.edit [value="42"]`)
 	p.press(`.edit .primary`)
-	p.until(`document.querySelector("[data-line='4.p42'].edited .outcome")?.textContent.includes("now one line. Quantity: 2.")`)
+	p.until(`document.querySelector("[data-line='4.p42'].fresh .outcome-of-edit")?.textContent.includes("now one line. Quantity: 2.")`)
 	p.until(`document.querySelectorAll(".line").length === 1 && document.activeElement.dataset.key === "4.p42-edit"`)
 }
 
@@ -56,8 +59,9 @@ func TestPlayground_ShowsAnEditsErrorsAtItsFieldsUntilItIsCanceled(t *testing.T)
 	t.Parallel()
 	p := openStore(t)
 	p.expect("422 /cart/items/*")
-	p.fill(`[data-product="5"] [name="fields.Account email"]`, "sara@example.com")
-	p.addProduct("5")
+	p.press(`[data-product="5"] .add`)
+	p.fill(`.choose [name="fields.Account email"]`, "sara@example.com")
+	p.addChosen("5")
 
 	p.press(`.line [aria-expanded="false"]`)
 	p.fill(`.edit [name="fields.Account email"]`, "")
@@ -68,7 +72,7 @@ func TestPlayground_ShowsAnEditsErrorsAtItsFieldsUntilItIsCanceled(t *testing.T)
 	// The form keeps its input and focus when the cart changes, and its input when the page
 	// changes to Arabic.
 	p.fill(`.edit [name="notice"]`, "unsaved")
-	p.with(`[data-product="1"] .buy > button`, `control.click()`)
+	p.with(`[data-product="1"] .add`, `control.click()`)
 	p.until(`document.querySelector("[data-line='1']") && document.querySelector(".edit .refusal")`)
 	p.until(`document.activeElement.matches(".edit [name='fields.Account email']")`)
 	p.click(`#language`)
@@ -88,28 +92,48 @@ func TestPlayground_ALinesQuantityMovesByItsStep(t *testing.T) {
 	p := openStore(t)
 	p.addProduct("10")
 	p.press(`[data-line="10"] [data-key="10-more"]`)
-	p.until(`document.querySelector("#cart-count").textContent === "10"`)
+	p.until(`document.querySelector("[data-part='count']").textContent === "10"`)
 	p.press(`[data-line="10"] [aria-expanded="false"]`)
 	p.press(`.edit [data-key="10-edit-more"]`)
 	p.press(`.edit .primary`)
-	p.until(`document.querySelector("#cart-count").textContent === "15"`)
+	p.until(`document.querySelector("[data-part='count']").textContent === "15"`)
 	p.sentPatch(`{"quantity":15}`)
 }
 
-// openStore opens the playground of a new shop, with an empty cart.
+// openStore opens the playground of a new shop, with empty carts. Selectors without a device
+// find device A.
 func openStore(t *testing.T) page {
 	t.Helper()
 	s := openShop(t, embeddedRedis(t), withPlayground(server.Playground{}))
 	p := openPage(t, s.URL+"/")
-	p.until(`document.querySelector("#cart").ariaBusy === "false"`)
+	p.hasCarts()
 	return p
 }
 
-// addProduct adds a line with the product's form.
+// hasCarts waits until both devices show their carts.
+func (p page) hasCarts() {
+	p.t.Helper()
+	p.until(`document.querySelectorAll("[data-part='basket'][aria-busy='false']").length === 2`)
+}
+
+// addProduct adds a product that leaves nothing to choose, on device A.
 func (p page) addProduct(id string) {
 	p.t.Helper()
-	p.click(`[data-product="` + id + `"] .buy > button`)
-	p.until(`[...document.querySelectorAll(".line")].some((line) => line.dataset.line.split(".")[0] === "` + id + `" && !line.querySelector(".outcome"))`)
+	p.tap(`#device-a [data-product="` + id + `"] .add`)
+	p.hasLine(id)
+}
+
+// addChosen adds the product whose form is open.
+func (p page) addChosen(id string) {
+	p.t.Helper()
+	p.press(`.choose .primary`)
+	p.hasLine(id)
+}
+
+// hasLine waits for a line of the product that no edit has made.
+func (p page) hasLine(id string) {
+	p.t.Helper()
+	p.until(`[...document.querySelectorAll(".line")].some((line) => line.dataset.line.split(".")[0] === "` + id + `" && !line.querySelector(".outcome-of-edit"))`)
 }
 
 // sentPatch waits until the log shows this body of the newest PATCH.

@@ -7,8 +7,6 @@ import (
 
 	"github.com/chromedp/chromedp"
 	"github.com/google/go-cmp/cmp"
-
-	"commerce/cmd/internal/server"
 )
 
 // The verdict of each exchange: its kind, its code and its facts.
@@ -87,7 +85,7 @@ func TestPlaygroundLog_ShowsThatARepeatedChangeChangedNothing(t *testing.T) {
 	p.press(`.entry[data-kind="changed"] .again`)
 	p.until(`document.querySelector(".entry[data-kind='replayed'] .said")?.textContent === "Replayed nothing changed, still version 1"`)
 	p.until(`document.querySelector("#log-live").textContent.includes("Replayed: nothing changed")`)
-	p.until(`document.querySelector("#cart-count").textContent === "1"`)
+	p.until(`document.querySelector("[data-part='count']").textContent === "1"`)
 
 	p.press(`.entry[data-kind="changed"] input[value="client"]`)
 	p.until(`document.querySelector(".snippet").textContent.includes("storefront.cart.addItem(1, 1")`)
@@ -103,7 +101,7 @@ func TestPlaygroundLog_CopiesWholeSnippets(t *testing.T) {
 	t.Parallel()
 	p := openStore(t)
 	p.addProduct("1")
-	p.until(`(navigator.clipboard.writeText = async (text) => { window.copied = text; }) && (window.token = localStorage[Object.keys(localStorage).find((key) => key.endsWith("cart_token"))])`)
+	p.until(`(navigator.clipboard.writeText = async (text) => { window.copied = text; }) && (window.token = localStorage[Object.keys(localStorage).find((key) => key.endsWith(":a.cart_token"))])`)
 	p.press(`.entry[data-kind="changed"] summary`)
 	for kind, start := range map[string]string{"curl": "curl -i -X POST", "fetch": "const response", "client": "// npm install"} {
 		p.press(`.segments [value="` + kind + `"]`)
@@ -120,11 +118,10 @@ func TestPlaygroundLog_CopiesWholeSnippets(t *testing.T) {
 
 func TestPlaygroundLog_IsABarAndASheetInANarrowWindow(t *testing.T) {
 	t.Parallel()
-	s := openShop(t, embeddedRedis(t), withPlayground(server.Playground{}))
-	p := openPage(t, s.URL+"/")
+	p := openStore(t)
 	p.do(chromedp.EmulateViewport(320, 640))
 	p.addProduct("1")
-	p.until(`document.querySelector("#log-newest").textContent.includes("now version 1")`)
+	p.until(`document.querySelector("#log-newest").textContent.includes("version 0 → 1")`)
 	p.until(`(({ bottom, top }) => bottom <= innerHeight && top >= innerHeight - 80)(document.querySelector("#log-newest").getBoundingClientRect())`)
 
 	p.press(`#log-bar`)

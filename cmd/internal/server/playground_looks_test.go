@@ -21,7 +21,7 @@ func TestPlayground_FitsTheWindowAndIsAccessible(t *testing.T) {
 		t.Run(l.String(), func(t *testing.T) {
 			t.Parallel()
 			p := openPageAs(t, s.URL+"/", l)
-			p.until(`document.querySelector("#cart").ariaBusy === "false"`)
+			p.hasCarts()
 			p.noSidewaysScroll()
 			p.screenshot("shop")
 			p.click(`#tab-subscriptions`)

@@ -52,6 +52,7 @@ func TestPlaygroundMerchant_FiltersByStatusAtOnceAndByTheOthersTogether(t *testi
 func TestPlaygroundMerchant_ShowsWhatIsWrongWithAFilterAtItsInput(t *testing.T) {
 	t.Parallel()
 	p := openMerchant(t)
+	p.expect("400 /subscriptions")
 	p.rows(15, 5048)
 	p.fill(`[name="customerCountryCode"]`, "x")
 	p.fill(`[name="per_page"]`, "500")
@@ -70,6 +71,7 @@ func TestPlaygroundMerchant_ShowsWhatIsWrongWithAFilterAtItsInput(t *testing.T) 
 func TestPlaygroundMerchant_TurnsPagesByLinkAndJumpsByNumber(t *testing.T) {
 	t.Parallel()
 	p := openMerchant(t)
+	p.expect("400 /subscriptions")
 	p.rows(15, 5048)
 	p.press(`#page-next`)
 	p.until(`document.querySelector("#page-position").textContent === "Page 2: 16 to 30"`)
@@ -120,6 +122,7 @@ func TestPlaygroundMerchant_FollowsChanges(t *testing.T) {
 	t.Parallel()
 	r := newReader(t)
 	p := openPage(t, r.url+"/#subscriptions")
+	p.expect("400 /cart") // of the devices: no store is the default
 	p.rows(15, 5048)
 	p.press(`#feed-switch`)
 	p.until(`document.querySelector("#feed").dataset.state === "on"`)
@@ -148,6 +151,7 @@ func TestPlaygroundMerchant_AsksForATokenWithoutTheDemo(t *testing.T) {
 	t.Parallel()
 	s := openShop(t, embeddedRedis(t), withPlayground(server.Playground{}))
 	p := openPage(t, s.URL+"/#subscriptions")
+	p.expect("401 /subscriptions")
 	p.until(`document.querySelector("#store-switch").hidden && !document.querySelector("#own-token").hidden`)
 	p.fill(`#own-token-input`, "1|wrong")
 	p.press(`#own-token button`)

@@ -21,6 +21,7 @@ type page struct {
 	t      *testing.T
 	ctx    context.Context
 	width  int64
+	touch  bool
 	faults *pageFaults
 }
 
@@ -43,7 +44,7 @@ func (l look) String() string {
 }
 
 // patience is how long a test waits for a page.
-const patience = 10 * time.Second
+const patience = 20 * time.Second
 
 // openPage opens a URL in a new tab with storage of its own. See pageFaults for what fails
 // the test.
@@ -55,7 +56,7 @@ func openPage(t *testing.T, address string) page {
 func openPageAs(t *testing.T, address string, l look) page {
 	t.Helper()
 	ctx, _ := chromedp.NewContext(openBrowser(t), chromedp.WithNewBrowserContext())
-	p := page{t, ctx, cmp.Or(l.width, 1280), &pageFaults{}}
+	p := page{t, ctx, cmp.Or(l.width, 1280), l.touch, &pageFaults{}}
 	t.Cleanup(func() {
 		faults := p.faults.end()
 		_ = chromedp.Cancel(ctx) // waits until the tab is closed
@@ -138,6 +139,41 @@ func (p page) click(selector string) {
 	p.do(chromedp.Click(selector))
 }
 
+// tap clicks an element as a user does: where it is, after scrolling it away from what covers
+// the edges of the window. Nothing may cover it in the middle and at the top.
+func (p page) tap(selector string) {
+	p.t.Helper()
+	p.until(fmt.Sprintf(`document.querySelector(%q)?.checkVisibility()`, selector))
+	at := evaluate[tapPoint](p, fmt.Sprintf(`(() => {
+		const element = document.querySelector(%q);
+		const at = (block) => {
+			element.scrollIntoView({ block, inline: "center", behavior: "instant" });
+			const { left, top, width, height } = element.getBoundingClientRect();
+			const [x, y] = [left + width / 2, top + height / 2];
+			const hit = document.elementFromPoint(x, y);
+			return { x, y, covered: element.contains(hit) ? "" : hit?.outerHTML.slice(0, 200) ?? "outside of the window" };
+		};
+		const middle = at("center");
+		return middle.covered ? at("start") : middle;
+	})()`, selector))
+	if at.Covered != "" {
+		p.screenshot("covered")
+		p.t.Fatalf("%s is covered at %.0f, %.0f: %s", selector, at.X, at.Y, at.Covered)
+	}
+	if p.touch {
+		p.do(chromedp.TapXY(at.X, at.Y))
+	} else {
+		p.do(chromedp.MouseClickXY(at.X, at.Y))
+	}
+}
+
+// tapPoint is where to tap, and what covers the element there.
+type tapPoint struct {
+	X       float64 `json:"x"`
+	Y       float64 `json:"y"`
+	Covered string  `json:"covered"`
+}
+
 // until waits for a JavaScript expression to become true.
 func (p page) until(expression string) {
 	p.t.Helper()
@@ -159,6 +195,12 @@ func (p page) press(selector string) {
 func (p page) fill(selector, value string) {
 	p.t.Helper()
 	p.with(selector, fmt.Sprintf(`control.value = %q`, value))
+}
+
+// selects chooses an option of a select by its value.
+func (p page) selects(selector, value string) {
+	p.t.Helper()
+	p.with(selector, fmt.Sprintf(`control.value = %q; control.dispatchEvent(new Event("change"))`, value))
 }
 
 // with waits for a control and runs a statement on it.
@@ -190,9 +232,20 @@ func (p page) key(keys ...string) {
 // get there before it has been everywhere.
 func (p page) tabTo(selector string) {
 	p.t.Helper()
+	p.moveTo("Tab", selector)
+}
+
+// tabBackTo is tabTo with Shift+Tab.
+func (p page) tabBackTo(selector string) {
+	p.t.Helper()
+	p.moveTo("Shift+Tab", selector)
+}
+
+func (p page) moveTo(key, selector string) {
+	p.t.Helper()
 	var stops []string
 	for range 300 {
-		p.key("Tab")
+		p.key(key)
 		stop := evaluate[focusStop](p, fmt.Sprintf(`(() => {
 			const focused = document.activeElement;
 			return { reached: focused.matches(%q), element: focused.cloneNode().outerHTML };
@@ -202,7 +255,7 @@ func (p page) tabTo(selector string) {
 		}
 		stops = append(stops, stop.Element)
 	}
-	p.t.Fatalf("Tab does not reach %s, but:\n%s", selector, strings.Join(stops, "\n"))
+	p.t.Fatalf("%s does not reach %s, but:\n%s", key, selector, strings.Join(stops, "\n"))
 }
 
 // focusStop is an element that Tab focuses.

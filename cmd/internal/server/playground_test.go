@@ -26,27 +26,28 @@ func TestPlayground_AShopperAddsIsRefusedLogsInAndTurnsToArabic(t *testing.T) {
 
 	p := openPage(t, s.URL+"/")
 	p.expect("422 /cart/add")
-	p.until(`document.querySelector("#cart").ariaBusy === "false"`)
-	p.click(`[data-product="1"] .buy > button`)
-	p.until(`document.querySelector("[data-line='1']") && document.querySelector("#cart-count").textContent === "1"`)
+	p.hasCarts()
+	p.click(`[data-product="1"] .add`)
+	p.until(`document.querySelector("[data-line='1']") && document.querySelector("[data-part='count']").textContent === "1"`)
 
-	p.click(`[data-product="6"] .buy > button`)
-	p.until(`document.querySelector("[data-product='6'] .refusal")?.textContent.includes("out of stock")`)
-	p.click(`[data-product="5"] .buy > button`)
-	p.until(`document.querySelector("[name='fields.Account email']").ariaInvalid === "true"`)
+	p.click(`[data-product="6"] .add`)
+	p.until(`document.querySelector("[data-outcome='refused']")?.textContent.includes("out of stock")`)
+	p.click(`[data-product="5"] .add`)
+	p.click(`.choose .primary`)
+	p.until(`document.querySelector(".choose [name='fields.Account email']").ariaInvalid === "true"`)
 
 	for _, count := range []string{"2", "3"} {
-		p.click(`[data-product="2"] .buy > button`)
-		p.until(`document.querySelector("#cart-count").textContent === "` + count + `"`)
+		p.click(`[data-product="2"] .add`)
+		p.until(`document.querySelector("[data-part='count']").textContent === "` + count + `"`)
 	}
-	p.click(`#use-token`)
+	p.selects(`[data-part="account"]`, "token")
 	p.do(chromedp.SetValue(`#token-form [name="jwt"]`, sara.JWT))
 	p.click(`#token-form [value="use"]`)
-	p.until(`document.querySelector("#merge").textContent.includes("Concert ticket: quantity reduced from 4 to 3")`)
+	p.until(`document.querySelector("[data-outcome='merged']")?.textContent.includes("Concert ticket: 4 would be too many, so 3 were kept.")`)
 	sara.wantLines("2×3 1×1")
 
 	p.click(`#language`)
-	p.until(`document.documentElement.dir === "rtl" && document.querySelector("#cart-title").textContent === "السلة"`)
+	p.until(`document.documentElement.dir === "rtl" && document.querySelector(".basket h3").textContent === "السلة"`)
 	p.until(`document.querySelector("[data-line='1'] .total").textContent.includes("ر.س")`)
 }
 

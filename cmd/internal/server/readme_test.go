@@ -23,7 +23,7 @@ func TestReadme_RunsForReal(t *testing.T) {
 	if err := os.Mkdir(filepath.Dir(link), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink(compile(t), link); err != nil {
+	if err := os.Symlink(buildProgram(t), link); err != nil {
 		t.Fatal(err)
 	}
 

@@ -40,7 +40,8 @@ export function setProduct(id, members) {
 
 /**
  * happen lets the sample store's billing change one subscription, and returns {id, what}. what
- * is "started", "activated", "renewed", "paid", "canceled" or "deleted".
+ * is "started", "activated", "renewed", "failed", "paid", "paused", "resumed", "canceled",
+ * "expired" or "deleted".
  */
 export function happen() {
   return backstage("POST", "playground/subscriptions", {});

@@ -1,5 +1,5 @@
-// The playground: two small storefronts and a merchant's dashboard on the public API, and
-// beside them what goes over the wire.
+// The playground: two small storefronts and a merchant's dashboard on the public API, and a
+// log of all their requests.
 
 import { meetDemo } from "./demo.js";
 import { startLog } from "./log/log.js";

@@ -6,11 +6,11 @@ const version = "2.1.2";
 
 const quoted = (text) => JSON.stringify(text);
 
-// What the client does about a header of this page that it does not send.
+// What the client does instead of sending a header that this page sends.
 const unsent = {
-  "Idempotency-Key": "it retries a lost answer with the same X-Timestamp",
-  "If-Match": "the change applies to the cart as it is by then",
-  "If-None-Match": "the answer is always the whole cart",
+  "Idempotency-Key": "it retries a lost response with the same X-Timestamp",
+  "If-Match": "the change applies even if the cart has changed",
+  "If-None-Match": "the response is always the whole cart",
   "Accept-Language": "the browser sends its own",
 };
 
@@ -70,7 +70,7 @@ function addition({ product_id: product, qty, quantity, ...options }) {
   return `addItem(${literal(product)}, ${literal(qty ?? quantity ?? 1)}${given})`;
 }
 
-// The client changes quantities alone.
+// The client can change only quantities.
 function update(line, { qty, quantity, ...others }) {
   return Object.keys(others).length > 0 ? null : `updateItem(${quoted(line)}, ${literal(quantity ?? qty)})`;
 }

@@ -1,4 +1,4 @@
-// The inside of a row: the call as code, the request, and the answer.
+// The inside of a row: the call as code, the request, and the response.
 
 import { el } from "../page/dom.js";
 import { t } from "../page/language.js";
@@ -6,7 +6,7 @@ import { colored } from "./json.js";
 import { snippetBox } from "./snippet.js";
 import { veiled } from "./veil.js";
 
-const told = ["ETag", "Idempotency-Replayed", "Retry-After", "WWW-Authenticate", "Allow", "X-Cart-Token", "Durability",
+const shown = ["ETag", "Idempotency-Replayed", "Retry-After", "WWW-Authenticate", "Allow", "X-Cart-Token", "Durability",
   "RateLimit-Remaining", "X-Request-Id"];
 
 /** detailsOf returns the parts. again repeats a change with the same key. */
@@ -32,7 +32,7 @@ function received(title, answer, lead) {
     part(title),
     lead && el("p", { class: "hint" }, lead),
     el("p", { class: "start-line", dir: "ltr" }, el("b", {}, `HTTP ${answer.status}`)),
-    headerList(told.map((name) => [name, veiled(name, answer.header(name))]).filter(([, value]) => value)),
+    headerList(shown.map((name) => [name, veiled(name, answer.header(name))]).filter(([, value]) => value)),
     bodyOf(answer.text),
   ].filter(Boolean);
 }

@@ -1,6 +1,6 @@
 // A request of this page as JavaScript.
 
-/** fetchOf writes a request as an ES module that makes the same call and prints the answer. */
+/** fetchOf writes a request as an ES module that makes the same call and prints the response. */
 export function fetchOf({ method, url, headers, body }) {
   const headerLines = Object.entries(headers).map(([name, value]) => `    ${nameOf(name)}: ${JSON.stringify(value)},`);
   return [

@@ -9,7 +9,7 @@ import { startTries } from "./tries.js";
 import { verdictOf } from "./verdict.js";
 import { plainVerdict } from "./words.js";
 
-const most = 60; // rows that are kept
+const maxRows = 60; // older rows are removed
 
 const rows = new Map(); // exchange → its row
 
@@ -18,7 +18,7 @@ const rows = new Map(); // exchange → its row
  *
  * @param {{repeated: (from: string) => void, tries: (path: string) => void}} options
  *   repeated: runs after a call of this device was repeated from the log. tries: makes a
- *   GET of a path
+ *   GET request for a path
  */
 export function startLog({ repeated, tries }) {
   const again = async ({ request, from }) => {
@@ -74,7 +74,7 @@ function clear() {
 
 function trim() {
   for (const [exchange, { item }] of rows) {
-    if (rows.size <= most) return;
+    if (rows.size <= maxRows) return;
     rows.delete(exchange);
     item.remove();
   }

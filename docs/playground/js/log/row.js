@@ -1,4 +1,4 @@
-// One row of the log: a request on one line, and what became of it below.
+// A row of the log: a request on one line, and its outcome below.
 
 import { el } from "../page/dom.js";
 import { t } from "../page/language.js";
@@ -7,7 +7,7 @@ import { sign } from "./signs.js";
 import { verdictOf } from "./verdict.js";
 import { verdictNodes } from "./words.js";
 
-/** rowOf makes a row, and returns it with a function that draws its exchange anew. */
+/** rowOf makes a row, and returns it with a function that redraws it. */
 export function rowOf(exchange, again) {
   const summary = el("summary");
   const details = el("details", {}, summary);
@@ -26,7 +26,7 @@ export function rowOf(exchange, again) {
   return { item, refresh };
 }
 
-/** headOf shows an exchange on two lines: who asked for what, and the verdict. */
+/** headOf shows an exchange on two lines: the sender and the call, and the verdict. */
 export function headOf(exchange) {
   const { request, from, answer, ms } = exchange;
   const verdict = verdictOf(exchange);
@@ -48,5 +48,5 @@ function badgeOf(from) {
     from === "merchant" ? sign("merchant") : el("span", { "aria-hidden": "true" }, t(`from.${from}`)));
 }
 
-// Ids and cursors are long, and tell nothing. Their ends tell them apart.
+// IDs and cursors are long. Their ends are enough to tell them apart.
 const shortened = (path) => path.replace(/[\w.%-]{20,}/g, (run) => `${run.slice(0, 8)}…${run.slice(-4)}`);

@@ -33,8 +33,8 @@ export function startSheet() {
 }
 
 /**
- * showNewest shows a new exchange in the bar, and null none. The reads that follow a change
- * on the same device do not hide the change.
+ * showNewest shows a new exchange in the bar, or none for null. A read that follows a change
+ * on the same device does not replace the change.
  */
 export function showNewest(exchange) {
   if (exchange && newest && follows(exchange, newest)) return;

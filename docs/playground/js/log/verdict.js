@@ -1,4 +1,4 @@
-// What became of a request, without words of any language.
+// The outcome of a request, without words of any language.
 
 /**
  * verdictOf returns { kind, code, message, facts } for an exchange of api/api.js.
@@ -38,7 +38,7 @@ function mergeOf({ merge, version }) {
   return verdict("merged", { moved: merge.lines, cut: merge.adjusted.length || undefined, version });
 }
 
-// What each read tells. Other paths tell their size alone.
+// The facts of each read. Other paths have only their size.
 const contents = {
   "/cart": ({ version, items }) => ({ version, lines: items.length }),
   "/cart/count": ({ count, lines }) => ({ pieces: count, lines }),

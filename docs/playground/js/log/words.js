@@ -49,7 +49,7 @@ export function labelOf({ kind, code }) {
   return code || t(`verdict.${kind}`);
 }
 
-/** factsOf joins the facts of a verdict to a clause. */
+/** factsOf joins the facts of a verdict into a clause. */
 export function factsOf({ facts }) {
   return Object.entries(facts).map(([name, value]) => phrases[name](value)).join(language() === "ar" ? "، " : ", ");
 }

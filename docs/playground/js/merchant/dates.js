@@ -33,7 +33,7 @@ export function clock(date) {
   return new Intl.DateTimeFormat(tag(), { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" }).format(date);
 }
 
-/** sameTime reports whether two dates are equal, in whatever form they are. */
+/** sameTime reports whether two dates are equal, in any form. */
 export function sameTime(a, b) {
   return a === b || Boolean(a && b) && dateOf(a).getTime() === dateOf(b).getTime();
 }

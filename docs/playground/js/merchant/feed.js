@@ -1,5 +1,5 @@
-// Follows GET /subscriptions/changes, as a store's program does that keeps a copy: it reads
-// to the end once, and then asks every few seconds for what came after its cursor.
+// Follows GET /subscriptions/changes, as a store's program that keeps a copy does: it
+// reads to the end once, and then asks every few seconds for what came after its cursor.
 
 import { call } from "../api/api.js";
 import { byId } from "../page/dom.js";
@@ -39,7 +39,7 @@ export function startFeed() {
 /** isOn reports whether the feed runs. */
 export const isOn = () => ["reading", "on", "waiting"].includes(state);
 
-/** follow runs the feed until stop. It goes on after the last change that it has read. */
+/** follow runs the feed until stop. It continues after the last change that it has read. */
 export async function follow() {
   const mine = ++run;
   activeAt = Date.now();
@@ -132,7 +132,7 @@ function report(change) {
   feed.dispatchEvent(new CustomEvent("change", { detail: change }));
 }
 
-/** survives reports whether the feed goes on after an answer that is an error. */
+/** survives reports whether the feed continues after an error. */
 async function survives(answer) {
   if (answer.code === "cursor_expired") { // read everything again
     cursor = "";

@@ -30,7 +30,7 @@ export function startList(opened) {
   onLanguage(() => { if (shown) list(shown.query); });
 }
 
-/** listed reports whether the list was ever requested. */
+/** listed reports whether the list has been requested. */
 export const listed = () => lastAsked > 0;
 
 /** refresh lists the same page again. */

@@ -9,7 +9,7 @@ const yesNo = (value) => t(value ? "yes" : "no");
 const code = (value) => el("bdi", { class: "code", dir: "ltr" }, String(value));
 const amount = (price, currency) => el("bdi", {}, money(price, currency));
 
-// Of each member: its JSON name, its label, and how its value is shown. A member that the
+// For each member: its JSON name, its label, and how its value is shown. A member that the
 // response does not have, because of the status, is left out.
 const groups = [
   ["groupNow", [
@@ -32,7 +32,7 @@ const groups = [
   ]],
   ["groupProduct", [
     ["product", "product", (p) => [el("span", {}, p.name), code(p.slug)]],
-    ["variant", "plan", (v, s) => [el("span", {}, v.duration_text), amount(v.price, s.price.currency)]],
+    ["variant", "variant", (v, s) => [el("span", {}, v.duration_text), amount(v.price, s.price.currency)]],
     ["scheduled_variant", "nextPlan", (v, s) => [el("span", {}, v.duration_text), amount(v.price, s.price.currency)]],
   ]],
   ["groupPayment", [

@@ -35,7 +35,7 @@ export function rowOf(s, open) {
     cell("renews", el("span", { class: s.auto_renew ? "mark on" : "mark" }, el("span", {}, t(s.auto_renew ? "renewsYes" : "renewsNo")))));
 }
 
-/** skeletonOf draws the place of n rows that are still on their way. */
+/** skeletonOf draws placeholders for n rows that are still loading. */
 export function skeletonOf(n) {
   return el("div", { class: "skeleton", "aria-hidden": "true" },
     Array.from({ length: n }, () => el("div", {}, el("span"), el("span"), el("span"), el("span"))));

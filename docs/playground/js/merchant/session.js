@@ -3,7 +3,7 @@
 import { demo } from "../demo.js";
 import { passing } from "../page/storage.js";
 
-// The demo lends tokens of two stores. "own" is the store of the token that someone enters.
+// The demo lends tokens of two stores. "own" is the store of the token that the visitor enters.
 const stores = ["sample", "long", "own"];
 
 /** session has the chosen store and its token. Both last until the browser's tab is closed. */

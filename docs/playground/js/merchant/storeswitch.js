@@ -1,4 +1,4 @@
-// The choice of the store: one of the demo's, or the one of a token that someone enters.
+// The choice of the store: one of the demo's, or the store of a token that the visitor enters.
 
 import { byId } from "../page/dom.js";
 import { clearErrors, showErrors } from "../page/forms.js";
@@ -38,7 +38,7 @@ export function showStore() {
   byId("own-token").hidden = session.store !== "own";
 }
 
-/** refuseToken shows why a token that someone entered was refused. */
+/** refuseToken shows why the visitor's token was refused. */
 export function refuseToken(message) {
   showErrors(byId("own-token"), { token: [message] });
 }

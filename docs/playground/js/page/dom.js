@@ -19,7 +19,7 @@ export function el(tag, properties = {}, ...children) {
   return element;
 }
 
-/** icon draws a symbol of art.js. It is hidden from screen readers. */
+/** icon draws a symbol of art.svg. It is hidden from screen readers. */
 export function icon(name, className = "icon") {
   const svg = document.createElementNS(SVG, "svg");
   svg.setAttribute("class", className);
@@ -45,13 +45,15 @@ export function redraw(parent, build, otherwise) {
 /**
  * redrawIf replaces an element's children only if the value that they show, compared as
  * JSON, has changed. So a screen reader reads a live region only once. New children
- * scroll into view.
+ * scroll into view. If a child had the focus, the element gets it.
  */
 export function redrawIf(parent, value, build) {
   const shown = JSON.stringify([document.documentElement.lang, value]);
   if (parent.dataset.shown === shown) return;
   parent.dataset.shown = shown;
+  const focused = parent.contains(document.activeElement);
   parent.replaceChildren(...build());
+  if (focused) parent.focus({ preventScroll: true });
   if (parent.firstChild) parent.scrollIntoView({ block: "nearest" });
 }
 

@@ -32,12 +32,12 @@ export function clearErrors(form) {
  */
 export function showErrors(form, errors, message) {
   clearErrors(form);
-  const homeless = [];
+  const unplaced = [];
   let first;
   for (const [member, sentences] of Object.entries(errors)) {
     const control = controlOf(form, member);
     if (!control) {
-      homeless.push(...sentences);
+      unplaced.push(...sentences);
       continue;
     }
     first ??= control;
@@ -46,8 +46,8 @@ export function showErrors(form, errors, message) {
     control.setAttribute("aria-describedby", refusal.id);
     (control.closest(".row, fieldset") ?? control).after(refusal);
   }
-  if (Object.keys(errors).length === 0) homeless.push(message);
-  if (homeless.length > 0) form.append(refusalOf(homeless.join(" ")));
+  if (Object.keys(errors).length === 0) unplaced.push(message);
+  if (unplaced.length > 0) form.append(refusalOf(unplaced.join(" ")));
   first?.focus();
 }
 

@@ -10,18 +10,18 @@ function keep(area) {
   return {
     get(name) {
       try {
-        return area().getItem(prefix + name) ?? "";
+        return memory.get(name) ?? area().getItem(prefix + name) ?? "";
       } catch {
-        return memory.get(name) ?? "";
+        return "";
       }
     },
     set(name, value) {
-      memory.set(name, value);
       try {
         if (value) area().setItem(prefix + name, value);
         else area().removeItem(prefix + name);
-      } catch {
-        // kept in memory
+        memory.delete(name);
+      } catch { // no storage, or it is full
+        memory.set(name, value);
       }
     },
   };

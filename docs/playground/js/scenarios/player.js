@@ -1,5 +1,5 @@
-// Plays a scenario: one step after the other, each with a sentence before and an outcome
-// afterwards. Who watches can pause, go on at once, play it again and close it.
+// Plays a scenario, one step after the other. A step shows a sentence before it runs, and its
+// outcome afterwards. The visitor can pause, skip a wait, play it again and close it.
 
 import { demo, setProduct } from "../demo.js";
 import { byId, el, icon } from "../page/dom.js";
@@ -8,15 +8,21 @@ import { number, onLanguage, t } from "../page/language.js";
 const pace = { before: 1600, after: 3200 }; // ms to read the sentence, and the outcome
 
 /**
- * A play is {name, sign, needs, area, lends, products, steps}. Its texts are those of the
- * keys <name>_title and <name>_<step's name>. lends says with which sessions the two devices
- * begin, products what the demo's catalog has at first and again at the end. A step is
- * {name, on, does}: the device that acts, and what it does. does returns [key, values] of
- * the outcome, or throws a Surprise if the service did something else.
+ * A play is {name, sign, needs, area, lends, products, steps}:
+ *
+ *   name      also the prefix of its texts: <name>_title and <name>_<name of a step>
+ *   sign      its icon
+ *   needs     what the demo must offer (see offers in scenarios.js)
+ *   area      the tab that shows it; without it, the shop
+ *   lends     by device: a function that returns the session to start with; default a new guest
+ *   products  by id: price and stock to set, at the start and again at the end
+ *   steps     each is {name, on, does}: the device that acts, if any, and what it does. does
+ *             returns [key, values, code] of the outcome, or throws a Surprise if the service
+ *             did something else
  */
 export class Player {
   #play = null;
-  #at = 0; // the step that runs; their number at the end
+  #at = 0; // index of the step that runs; the number of steps at the end
   #outcomes = []; // of the steps so far: {key, values, failed}
   #paused = false;
   #wake = () => {}; // ends the current wait
@@ -104,7 +110,7 @@ export class Player {
     return { a: a.cart, b: b.cart, deviceA: a, deviceB: b, state: this.#state };
   }
 
-  /** #wait waits for a while, or until somebody goes on. While paused it waits for that. */
+  /** #wait waits for ms, or until the visitor goes on. While paused, only the visitor ends it. */
   async #wait(ms) {
     await new Promise((done) => {
       const timer = setTimeout(() => { if (!this.#paused) done(); }, ms);
@@ -124,7 +130,7 @@ export class Player {
         el("h2", { id: "story-title" }, t(`${play.name}_title`)),
         el("span", { class: "progress" }, ended ? t("storyEnded") : t("stepOf", { n: number(this.#at + 1), of: number(play.steps.length) })),
         el("button", { class: "plain sign", "data-part": "close", "aria-label": t("closeScenario"), onclick: () => this.close() }, icon("close"))),
-      el("ol", { class: "steps" }, play.steps.map((step, i) => this.#step(step, i))),
+      el("ol", { class: "steps", tabIndex: 0, "data-part": "steps", "aria-labelledby": "story-title" }, play.steps.map((step, i) => this.#step(step, i))),
       this.#controls(ended));
     if (focused) (this.card.querySelector(`[data-part="${focused}"]`) ?? this.card.querySelector("[data-part='again']")).focus({ preventScroll: true });
     this.card.querySelector(".current, li:last-child")?.scrollIntoView({ block: "nearest" });

@@ -1,4 +1,4 @@
-// Who shops on a device: the guest, a customer of the demo, or the bearer of a token. A
+// Who shops on a device: a guest, a customer of the demo, or the owner of a token. A
 // login only sets a JWT: the next call sends it together with the guest's token, and the
 // service merges the guest's cart.
 

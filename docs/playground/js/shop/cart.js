@@ -1,19 +1,19 @@
-// A device's cart: what it knows of it, and the calls that read and change it. Changes run
-// one after the other, so that each one applies to the cart that the shopper saw.
+// A device's cart: what the device knows about it, and the calls that read and change it.
+// Calls run one after the other, so that each change applies to the cart that the shopper saw.
 
 import { call, newKey } from "../api/api.js";
 import { headersOf } from "./session.js";
 
 /**
- * Cart has an event "change" for every change of what it knows, and "forget" when the
- * device shows another shopper's cart.
+ * Cart dispatches "change" when what it knows changes, and "forget" when the device shows
+ * another shopper's cart.
  *
  *   now         the cart, as GET /cart has it; null before the first answer
  *   validation  the last check, until the cart changes
  *   summary     tax by rate, shipping and payment methods, read at checkout
  *   refusals    by line: why its last change was refused, as an answer
  *   edited      the line that the last edit made, until the cart changes
- *   outcome     what the last call came to (see outcomeOf), or null
+ *   outcome     the outcome of the last call (see outcomeOf), or null
  *   loseNext    whether the page throws away the answer to the next change
  */
 export class Cart extends EventTarget {
@@ -35,13 +35,15 @@ export class Cart extends EventTarget {
     this.session = session;
   }
 
-  /** use shows the cart of another session. The caller loads it. */
+  /** use shows the cart of another session, after the calls of the current one. The caller loads it. */
   use(session) {
-    this.session = session;
-    this.forget();
+    return this.#inTurn(() => {
+      this.session = session;
+      this.forget();
+    });
   }
 
-  /** forget drops what is known of the previous shopper's cart. */
+  /** forget drops what is known about the previous shopper's cart. */
   forget() {
     Object.assign(this, { validation: null, refusals: {}, edited: null, outcome: null });
     this.#tag = "";
@@ -207,7 +209,7 @@ export function refusedByRule(answer) {
 }
 
 /**
- * outcomeOf says what a call came to, as far as the shopper should know: kind "merged",
+ * outcomeOf returns what the shopper should know about the outcome of a call: kind "merged",
  * "replayed", "conflict", "ended" or "refused" with the answer, or "unanswered" with again,
  * which repeats the call with the same key. null: nothing special.
  */

@@ -24,10 +24,13 @@ export function redeemForm(device) {
   }
 
   return (cart) => {
-    form.hidden = Boolean(cart.coupon) || cart.items.length === 0;
     const given = device.part("coupon-given");
+    const focused = [form, given].some((place) => place.contains(document.activeElement));
+    form.hidden = Boolean(cart.coupon) || cart.items.length === 0;
     given.hidden = !cart.coupon;
     given.replaceChildren(...(cart.coupon ? couponOf(cart.coupon, device.cart) : []));
+    if (focused && !given.hidden) given.querySelector("button").focus({ preventScroll: true });
+    else if (focused) (form.hidden ? device.part("basket") : form.elements.coupon).focus({ preventScroll: true });
   };
 }
 

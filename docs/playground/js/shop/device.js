@@ -1,5 +1,5 @@
 // A device: a small storefront with a session of its own. It has the products on a shelf,
-// its cart, and below both what the last call came to, the total and the checkout.
+// its cart, and below them the outcome of the last call, the total and the checkout.
 
 import { byId, redrawIf } from "../page/dom.js";
 import { money, number, onLanguage, t } from "../page/language.js";
@@ -13,7 +13,7 @@ import { Shelf } from "./shelf.js";
 const signs = { a: "phone", b: "laptop" };
 
 export class Device {
-  #own; // the session of the person at the page
+  #own; // the visitor's session
 
   /** id is "a" or "b", also in the log. The device is appended to parent. */
   constructor(id, parent) {
@@ -51,18 +51,18 @@ export class Device {
     return this.cart.load();
   }
 
-  /** lend gives the device to somebody with a new session, such as { jwt }. */
+  /** lend starts a new session on the device, such as { jwt }, until giveBack. */
   lend(as) {
     return this.#use(newSession(as));
   }
 
-  /** giveBack returns the device to the person at the page. */
+  /** giveBack restores the visitor's session. */
   giveBack() {
     return this.#use(this.#own);
   }
 
-  #use(session) {
-    this.cart.use(session);
+  async #use(session) {
+    await this.cart.use(session);
     this.account.draw();
     return this.cart.load();
   }

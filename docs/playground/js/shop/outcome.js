@@ -1,5 +1,5 @@
-// What the last call came to, above the total: an answer that did not come, a replay, a
-// merge, a refusal. It stays until the next call.
+// The outcome of the last call, above the total: a missing response, a replay, a merge, a
+// refusal. It stays until the next call.
 
 import { el, icon } from "../page/dom.js";
 import { counted, number, t } from "../page/language.js";

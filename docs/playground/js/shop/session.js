@@ -20,7 +20,7 @@ export function storedSession(device) {
   };
 }
 
-/** newSession is the session of somebody who has never been here. It is kept nowhere. */
+/** newSession returns the session of a new visitor. The browser does not store it. */
 export function newSession({ jwt = "" } = {}) {
   return { cartToken: "", publicKey: "", jwt };
 }

@@ -1,4 +1,4 @@
-// The products of a device: a strip of tiles, and a form for the one that is being chosen.
+// The products of a device: a strip of tiles, and a form for the chosen one.
 
 import { el, icon } from "../page/dom.js";
 import { clearErrors, refill, showErrors } from "../page/forms.js";

@@ -1,4 +1,4 @@
-// Coupons that are refused, and one that counts.
+// Coupons that are refused, and one that applies.
 
 import { money } from "../../page/language.js";
 import { expect } from "../player.js";

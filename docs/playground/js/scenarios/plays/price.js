@@ -1,4 +1,4 @@
-// The merchant raises a price while the product lies in a cart.
+// The merchant raises a price while the product is in a cart.
 
 import { setProduct } from "../../demo.js";
 import { money } from "../../page/language.js";

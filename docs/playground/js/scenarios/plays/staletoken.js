@@ -1,4 +1,4 @@
-// A device comes back with tokens that are no longer any good.
+// A device returns with a malformed cart token, and later with an expired JWT.
 
 import { demo } from "../../demo.js";
 import { expect } from "../player.js";

@@ -1,4 +1,4 @@
-// One customer has two tabs open. The second change must not undo the first unseen.
+// One customer has two tabs open. The second change must not silently undo the first.
 
 import { demo } from "../../demo.js";
 import { expect } from "../player.js";

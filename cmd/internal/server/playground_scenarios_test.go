@@ -1,0 +1,180 @@
+package server_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// playedScenario is what a scenario must show.
+type playedScenario struct {
+	steps    int
+	refusals []string // see page.expect
+	log      []string // kinds of rows
+	code     string   // of the service, shown at a step; "" for none
+}
+
+var playedScenarios = map[string]playedScenario{
+	"lostAnswer": {3, nil, []string{"lost", "replayed", "changed"}, ""},
+	"merge":      {6, nil, []string{"merged", "notModified"}, "insufficient_stock"},
+	"lastItem":   {5, []string{"422 /cart/add", "400 /cart/validate"}, []string{"valid", "refused", "invalid"}, "insufficient_stock"},
+	"twoTabs":    {4, []string{"412 /cart/items/*"}, []string{"conflict", "changed"}, "version_mismatch"},
+	"price":      {4, nil, []string{"valid", "changed"}, "price_changed"},
+	"coupon":     {5, []string{"422 /cart/coupon"}, []string{"refused", "changed"}, "coupon_invalid"},
+	"staleToken": {4, []string{"401 /cart/add"}, []string{"unauthenticated", "merged"}, "unauthenticated"},
+	"deepPage":   {4, []string{"400 /subscriptions"}, []string{"read", "refused"}, "invalid_parameter"},
+}
+
+// A scenario shows what it says, and leaves everything as it was.
+func TestPlaygroundScenarios_PlayToTheirEndAndRestoreEverything(t *testing.T) {
+	t.Parallel()
+	for _, l := range []look{{width: 1440}, {width: 360, height: 740, language: "ar", touch: true}} {
+		for name, want := range playedScenarios {
+			t.Run(name+"/"+l.String(), func(t *testing.T) {
+				t.Parallel()
+				p, before := openScenarios(t, l)
+				p.expect(want.refusals...)
+				p.tap(`[data-scenario="` + name + `"]`)
+				p.hurry()
+				p.until(`document.querySelector("#story [data-part='done']")`)
+				steps := evaluate[string](p, `[...document.querySelectorAll("#story .step")].map((step) => step.className + ": " + step.textContent).join("\n")`)
+				if done := strings.Count(steps, "step done"); done != want.steps || strings.Count(steps, "\n") != want.steps-1 {
+					t.Errorf("%d of %d steps are done:\n%s", done, want.steps, steps)
+				}
+				if !strings.Contains(steps, want.code) {
+					t.Errorf("no step shows %s:\n%s", want.code, steps)
+				}
+				for _, kind := range want.log {
+					if !evaluate[bool](p, `document.querySelector("#log-entries .entry[data-kind='`+kind+`']") !== null`) {
+						t.Errorf("the log has no row of kind %s", kind)
+					}
+				}
+				p.shows("end")
+				p.tap(`#story [data-part="done"]`)
+				before.areBack(p)
+			})
+		}
+	}
+}
+
+func TestPlaygroundScenarios_WaitWhilePausedAndCloseWithEscape(t *testing.T) {
+	t.Parallel()
+	p, before := openScenarios(t, look{})
+	p.tap(`[data-scenario="lostAnswer"]`)
+	p.until(`document.activeElement.dataset.part === "pause"`)
+	p.key("Enter")
+	p.until(`document.querySelector("#story [data-part='pause'] use").getAttribute("href") === "#art-play"`)
+	evaluate[any](p, `new Promise((done) => setTimeout(done, 2000))`) // longer than the pause before a step
+	if done := evaluate[int](p, `document.querySelectorAll("#story .step.done").length`); done != 0 {
+		t.Errorf("%d steps are done", done)
+	}
+	p.key("Enter")
+	p.until(`document.querySelectorAll("#story .step.done").length === 1 && document.activeElement.dataset.part === "pause"`)
+	p.key("Escape")
+	before.areBack(p)
+	p.until(`document.activeElement.dataset.scenario === "lostAnswer"`)
+}
+
+// The tickets are 1 and 0 while this scenario plays, and a step may run when it is closed.
+func TestPlaygroundScenarios_RestoreEverythingWhenClosedInTheMiddle(t *testing.T) {
+	t.Parallel()
+	for _, steps := range []int{0, 1, 3} {
+		t.Run(fmt.Sprintf("after %d steps", steps), func(t *testing.T) {
+			t.Parallel()
+			p, before := openScenarios(t, look{})
+			p.expect("422 /cart/add", "400 /cart/validate")
+			p.tap(`[data-scenario="lastItem"]`)
+			p.until(fmt.Sprintf(`(document.querySelectorAll("#story .step.done").length === %d) || document.querySelector("#story [data-part='next']").click()`, steps))
+			evaluate[any](p, `{ document.querySelector("#story [data-part='next']")?.click(); document.querySelector("#story [data-part='close']").click(); null }`)
+			before.areBack(p)
+		})
+	}
+}
+
+func TestPlaygroundScenarios_NeedWhatOnlyTheDemoOffers(t *testing.T) {
+	t.Parallel()
+	p := openStore(t)
+	offered := evaluate[string](p, `[...document.querySelectorAll("[data-scenario]")].filter((b) => b.ariaDisabled !== "true").map((b) => b.dataset.scenario).join()`)
+	if offered != "lostAnswer,coupon" {
+		t.Errorf("offered: %s", offered)
+	}
+	p.press(`[data-scenario="merge"]`)
+	p.until(`document.querySelector("#story").hidden`)
+}
+
+// hurry presses Next whenever it is there.
+func (p page) hurry() {
+	p.t.Helper()
+	p.run(`setInterval(() => document.querySelector("#story [data-part='next']")?.click(), 50)`)
+}
+
+// beforeScenario is what must be the same after a scenario.
+type beforeScenario struct {
+	demo  demo
+	carts string // on the screen
+	items string // of a shopper elsewhere, with prices and stock
+	token string
+}
+
+// openScenarios opens a new demo in which device A's cart has a line and B's two.
+func openScenarios(t *testing.T, l look) (page, beforeScenario) {
+	t.Helper()
+	d := startDemo(t)
+	p := openPageAs(t, d.url+"/", l)
+	p.hasCarts()
+	for _, product := range []string{"8", "2"} {
+		p.press(deviceB + tile(product))
+		p.until(fmt.Sprintf(`document.querySelector(%q)`, deviceB+`[data-line="`+product+`"]`))
+	}
+	p.press(deviceA + tile("8"))
+	p.until(inA(`[data-line="8"]`))
+
+	other := d.shopper(t, "")
+	other.add(`{"product_id":1,"qty":2}`)
+	other.add(`{"product_id":2,"qty":1}`)
+	return p, beforeScenario{demo: d, carts: evaluate[string](p, cartsShown), items: other.itemsShown(), token: other.Token}
+}
+
+func (d demo) shopper(t *testing.T, token string) *shopper {
+	return &shopper{t: t, shop: &shop{URL: d.url, Key: d.key}, Token: token}
+}
+
+// cartsShown are the shopper, the version and the lines of both devices, in JavaScript.
+const cartsShown = `[...document.querySelectorAll(".device")].map((device) => {
+	const part = (name) => device.querySelector("[data-part='" + name + "']");
+	const lines = [...part("lines").children].map((line) => line.dataset.line + " × " + line.querySelector("[name='quantity']").value);
+	return [part("account").value, part("version").textContent, ...lines].join(", ");
+}).join(" | ")`
+
+// itemsShown are the items of a cart as the service shows them.
+func (c *shopper) itemsShown() string {
+	c.t.Helper()
+	var body struct {
+		Data struct {
+			Items json.RawMessage `json:"items"`
+		} `json:"data"`
+	}
+	if err := json.Unmarshal(c.ok("GET", "/cart", "").Raw, &body); err != nil {
+		c.t.Fatal(err)
+	}
+	return string(body.Data.Items)
+}
+
+// areBack waits until the scenario has ended and everything is as before.
+func (before beforeScenario) areBack(p page) {
+	p.t.Helper()
+	p.until(`document.querySelector("#story").hidden`)
+	p.until(fmt.Sprintf(`(%s) === %q`, cartsShown, before.carts))
+	other := before.demo.shopper(p.t, before.token)
+	diff := ""
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		if diff = cmp.Diff(before.items, other.itemsShown()); diff == "" {
+			return
+		}
+	}
+	p.t.Errorf("prices or stock have changed (-before +after):\n%s", diff)
+}

@@ -1,0 +1,165 @@
+package server_test
+
+import (
+	"fmt"
+	"testing"
+)
+
+// What a newcomer does in the first two minutes: fill a cart, lose an answer and retry, log in
+// and merge, hit the stock limit, edit a line, use a coupon and page the subscriptions.
+func TestPlaygroundTour(t *testing.T) {
+	t.Parallel()
+	for _, l := range everyLook {
+		t.Run(l.String(), func(t *testing.T) {
+			t.Parallel()
+			demo := startDemo(t)
+			p := openPageAs(t, demo.url+"/", l)
+			p.expect("422 /cart/add")
+			p.hasCarts()
+			said := tourSays[l.language == "ar"]
+
+			p.tap(deviceA + tile("1"))
+			p.until(inA(`[data-line="1"]`))
+			p.tap(deviceA + tile("2"))
+			p.until(inA(`[data-line="2"]`))
+			p.hasVersion("2")
+			p.newestIs("changed")
+			p.shows("1-cart")
+
+			p.tap(deviceA + `[data-part="lose"]`)
+			p.tap(deviceA + tile("1"))
+			p.says("unanswered", said.unanswered)
+			p.newestIs("lost")
+			p.shows("2-no-answer")
+			p.tap(deviceA + `.again`)
+			p.says("replayed", said.replayed)
+			p.hasVersion("3")
+			p.newestIs("replayed")
+			p.until(inA(`[data-part="count"]`) + `?.textContent === "3"`)
+			p.shows("2-retried")
+
+			p.toDevice("b")
+			p.logsIn(deviceB)
+			for _, count := range []string{"1", "2", "3"} {
+				p.tap(deviceB + tile("2"))
+				p.until(`document.querySelector('` + deviceB + `[data-part="count"]').textContent === "` + count + `"`)
+			}
+			p.toDevice("a")
+			p.logsIn(deviceA)
+			p.says("merged", said.merged)
+			p.newestIs("merged")
+			p.shows("3-merged")
+
+			p.tap(deviceA + tile("2"))
+			p.says("refused", "insufficient_stock")
+			p.newestIs("refused")
+			p.shows("4-stock")
+
+			p.tap(deviceA + `[data-line="1"] [aria-expanded]`)
+			p.fill(deviceA+`.edit [name="notice"]`, "Before Friday")
+			p.shows("5-editing")
+			p.tap(deviceA + `.edit .primary`)
+			p.until(inA(`[data-line="1"] .outcome-of-edit`) + `?.textContent.includes("` + said.saved + `")`)
+			p.until(inA(`[data-line="1"] .about`) + `?.textContent.includes("Before Friday")`)
+			p.shows("5-edited")
+
+			p.fill(deviceA+`[name="coupon"]`, "TEN")
+			p.tap(deviceA + `[data-part="coupon-form"] button`)
+			p.until(inA(`[data-part="coupon-given"] .tag.good`) + `?.textContent.includes("TEN")`)
+			p.shows("6-coupon")
+			p.tap(deviceA + `[data-part="checkout"]`)
+			p.says("checked", said.checked)
+			p.shows("6-checkout")
+
+			p.tap(`#tab-subscriptions`)
+			p.rows(15, 5048)
+			p.tap(`#page-next`)
+			p.until(`document.querySelector("#page-position").textContent === "` + said.position + `"`)
+			p.shows("7-subscriptions")
+		})
+	}
+}
+
+const deviceA, deviceB = "#device-a ", "#device-b "
+
+// tile is the button that adds a product.
+func tile(product string) string { return fmt.Sprintf(`.tile[data-product="%s"] .add`, product) }
+
+// inA is an element of device A in JavaScript, or null.
+func inA(selector string) string { return fmt.Sprintf(`document.querySelector(%q)`, deviceA+selector) }
+
+// tourSays is what the screen says in English (false) and Arabic (true).
+var tourSays = map[bool]struct{ unanswered, replayed, merged, saved, checked, position string }{
+	false: {
+		unanswered: "Retry with the same key: it cannot count twice.",
+		replayed:   "Replayed: nothing changed. The service had applied the first request. The cart is still version 3.",
+		merged:     "Concert ticket: 4 would be too many, so 3 were kept.",
+		saved:      "Changes saved.",
+		checked:    "This cart can be checked out.",
+		position:   "Page 2: 16 to 30",
+	},
+	true: {
+		unanswered: "أعد المحاولة بالمفتاح نفسه، فلن يُحسب مرتين.",
+		replayed:   "رد مكرر: لم يتغير شيء. كانت الخدمة قد نفّذت الطلب الأول. السلة ما زالت على الإصدار 3.",
+		merged:     "تذكرة حفل: الكمية 4 أكثر من المتاح، فبقيت 3.",
+		saved:      "حُفظت التعديلات.",
+		checked:    "يمكن إتمام شراء هذه السلة.",
+		position:   "الصفحة 2: من 16 إلى 30",
+	},
+}
+
+// shows checks and keeps what the window shows after a step.
+func (p page) shows(step string) {
+	p.t.Helper()
+	p.noSidewaysScroll()
+	p.axe()
+	p.screenshot(step)
+}
+
+// says waits until device A's outcome is of a kind and has a text.
+func (p page) says(kind, text string) {
+	p.t.Helper()
+	p.until(fmt.Sprintf(`%s?.textContent.includes(%q)`, inA(`[data-outcome="`+kind+`"] .said`), text))
+}
+
+// hasVersion waits until device A shows a version of its cart.
+func (p page) hasVersion(version string) {
+	p.t.Helper()
+	p.until(inA(`[data-part="version"]`) + `?.textContent.endsWith(" ` + version + `")`)
+}
+
+// newestIs waits until the newest row of the log is of a kind. The row must be in the window,
+// with device A's total and checkout, wherever the shopper has scrolled to.
+func (p page) newestIs(kind string) {
+	p.t.Helper()
+	newest := `#log-entries .entry`
+	if p.width < 1120 {
+		newest = `#log-newest`
+	}
+	p.until(fmt.Sprintf(`document.querySelector(%q)?.dataset.kind === %q`, newest, kind))
+	for _, selector := range []string{newest, deviceA + `[data-part="sum"]`, deviceA + `[data-part="checkout"]`} {
+		if !evaluate[bool](p, fmt.Sprintf(`(() => {
+			const element = document.querySelector(%q);
+			const { left, top, width, height, bottom } = element.getBoundingClientRect();
+			const hit = document.elementFromPoint(left + width / 2, top + height / 2);
+			return height > 0 && top >= 0 && bottom <= innerHeight && element.contains(hit);
+		})()`, selector)) {
+			p.screenshot("out-of-sight")
+			p.t.Errorf("%s: %s is not in sight", kind, selector)
+		}
+	}
+}
+
+// toDevice shows a device. A wide window shows both.
+func (p page) toDevice(id string) {
+	p.t.Helper()
+	if p.width < 768 {
+		p.tap(`[data-device="` + id + `"]`)
+	}
+}
+
+// logsIn chooses the first customer of the demo.
+func (p page) logsIn(device string) {
+	p.t.Helper()
+	p.with(device+`[data-part="account"]`, `control.selectedIndex = 1; control.dispatchEvent(new Event("change"))`)
+}
