@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// The first picture of docs/architecture.md shows packages that exist and imports that are
-// made, and leaves out no package of the service.
+// The first picture of docs/architecture.md shows imports that are made. The picture and its
+// table leave out no package of the service.
 func TestArchitecture_ShowsThePackagesAndTheirImports(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile(filepath.Join(root, "docs/architecture.md"))
@@ -42,14 +42,22 @@ func TestArchitecture_ShowsThePackagesAndTheirImports(t *testing.T) {
 			}
 		}
 	}
-	if arrows < 20 {
+	if arrows < 9 {
 		t.Errorf("found %d arrows: this test does not read all", arrows)
 	}
 	shown := slices.Collect(maps.Values(packages))
+	for _, row := range regexp.MustCompile("(?m)^\\| `([\\w/]+)` \\|").FindAllStringSubmatch(string(page), -1) {
+		shown = append(shown, row[1])
+	}
 	for pkg := range imports {
 		area, _, _ := strings.Cut(pkg, "/")
 		if slices.Contains([]string{"auth", "cart", "subscriptions"}, area) && pkg != "cart/carttest" && !slices.Contains(shown, pkg) {
-			t.Errorf("the picture lacks the package %s", pkg)
+			t.Errorf("the page lacks the package %s", pkg)
+		}
+	}
+	for _, pkg := range shown {
+		if _, exists := imports[pkg]; !exists && !strings.HasPrefix(pkg, wiring+"/") {
+			t.Errorf("the page has the package %s, which does not exist", pkg)
 		}
 	}
 }
