@@ -20,7 +20,7 @@ func TestPages_LinkToWhatExists(t *testing.T) {
 	}
 	link := regexp.MustCompile(`\]\(([^):#]*)(?:#([^)]*))?\)`) // the colon leaves out other sites
 	links := 0
-	for _, page := range append(pages, "../README.md") {
+	for _, page := range append(pages, "../README.md", "llms.txt") {
 		for _, match := range link.FindAllStringSubmatch(string(read(t, page)), -1) {
 			links++
 			target := page
@@ -36,6 +36,40 @@ func TestPages_LinkToWhatExists(t *testing.T) {
 	}
 	if links < 100 {
 		t.Errorf("found %d links: this test does not read all", links)
+	}
+}
+
+// Both lists of pages are complete: for people, and for programs that read them.
+func TestIndexes_ListEveryPage(t *testing.T) {
+	t.Parallel()
+	pages, err := filepath.Glob("*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, index := range []string{"README.md", "llms.txt"} {
+		list := string(read(t, index))
+		for _, page := range append(pages, "openapi.yaml") {
+			if page != index && !strings.Contains(list, "]("+page+")") {
+				t.Errorf("%s does not link to %s", index, page)
+			}
+		}
+	}
+}
+
+// llms.txt has the form of llmstxt.org: a title, a summary, and lists of links, each with a
+// description.
+func TestLLMs_HasItsForm(t *testing.T) {
+	t.Parallel()
+	text := string(read(t, "llms.txt"))
+	if !regexp.MustCompile(`^# [^\n]+\n\n(> [^\n]+\n)+\n`).MatchString(text) {
+		t.Error("it does not begin with a title and a summary")
+	}
+	_, lists, _ := strings.Cut(text, "\n## ")
+	entry := regexp.MustCompile(`^- \[[^\]]+\]\([^)]+\): \S`)
+	for i, line := range strings.Split(strings.TrimSpace(lists), "\n") {
+		if i > 0 && line != "" && !strings.HasPrefix(line, "## ") && !entry.MatchString(line) {
+			t.Errorf("this is no link with a description: %s", line)
+		}
 	}
 }
 

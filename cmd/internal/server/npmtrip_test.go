@@ -73,6 +73,7 @@ func command(t testing.TB, name string, args ...string) *exec.Cmd {
 // demo is a running `commerce demo` with its output.
 type demo struct {
 	binary, url, key, jwt string
+	log                   *logBuffer
 }
 
 // The parts of the demo's output that people copy.
@@ -116,11 +117,10 @@ func removeProgram() {
 // with 0.
 func startDemo(t *testing.T) demo {
 	t.Helper()
-	d := demo{binary: buildProgram(t)}
+	d := demo{binary: buildProgram(t), log: &logBuffer{}}
 	run := exec.Command(d.binary, "demo")
 	run.Env = append(os.Environ(), "ADDR=127.0.0.1:0", "ADMIN_ADDR=127.0.0.1:0", "JWT_SECRET="+jwtSecret)
-	log := &logBuffer{}
-	run.Stderr = log
+	run.Stderr = d.log
 	out, err := run.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -128,13 +128,13 @@ func startDemo(t *testing.T) demo {
 	if err := run.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { end(t, run, log) })
+	t.Cleanup(func() { end(t, run, d.log) })
 
 	printed := welcome(bufio.NewScanner(out))
 	for pattern, found := range map[*regexp.Regexp]*string{printedURL: &d.url, printedKey: &d.key, printedJWT: &d.jwt} {
 		match := pattern.FindStringSubmatch(printed)
 		if match == nil {
-			t.Fatalf("the demo printed nothing like %s:\n%s%s", pattern, printed, log)
+			t.Fatalf("the demo printed nothing like %s:\n%s%s", pattern, printed, d.log)
 		}
 		*found = match[1]
 	}

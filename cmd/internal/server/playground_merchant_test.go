@@ -120,7 +120,7 @@ func TestPlaygroundMerchant_ShowsASubscriptionBesideTheListOrOverIt(t *testing.T
 
 func TestPlaygroundMerchant_FollowsChanges(t *testing.T) {
 	t.Parallel()
-	r := newReader(t, true)
+	r := newReader(t)
 	p := openPage(t, r.url+"/#subscriptions")
 	p.expect("400 /cart") // of the devices: no store is the default
 	p.rows(15, 5048)

@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -26,56 +25,29 @@ import (
 	"commerce/subscriptions"
 )
 
-// example is a shell block of docs/subscriptions.md, and what the page says that it prints.
-type example struct{ script, prints string }
-
-// guideExamples returns the examples of docs/subscriptions.md.
-func guideExamples(t *testing.T) (all []example) {
-	t.Helper()
-	guide, err := os.ReadFile("../../../docs/subscriptions.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	fence := regexp.MustCompile("(?ms)^```(\\w+)\n(.*?)^```$")
-	for _, block := range fence.FindAllStringSubmatch(string(guide), -1) {
-		if block[1] == "sh" {
-			all = append(all, example{script: block[2]})
-		} else {
-			all[len(all)-1].prints += block[2]
-		}
-	}
-	return all
-}
+const subscriptionsGuide = "docs/subscriptions.md"
 
 // reader is a store's program that follows the guide.
 type reader struct {
-	dir  string // where its scripts run
-	url  string // of the service
+	terminal
 	shop *shop
-	db   *pgxpool.Pool // of the service; nil: it has its subscriptions in memory
+	db   *pgxpool.Pool // of the service
 }
 
-// newReader starts a service with the sample's subscriptions, in Postgres or in memory, for
-// a program that knows nothing but the service's URL.
-func newReader(t *testing.T, postgres bool) *reader {
+// newReader starts a service with the sample's subscriptions in Postgres, for a program
+// that knows nothing but the service's URL.
+func newReader(t *testing.T) *reader {
 	t.Helper()
 	for _, tool := range []string{"curl", "jq", "sqlite3"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			t.Fatalf("%v: deploy/ephemeral/install.sh installs it", err)
 		}
 	}
-	r := &reader{dir: t.TempDir()}
-	offered := &server.Demo{}
+	r := &reader{}
 	r.shop = openShop(t, embeddedRedis(t), func(p *server.Parts) {
-		p.Playground = &server.Playground{Demo: offered}
-		if postgres {
-			offered.APIToken = r.fromPostgres(t, p)
-		}
+		p.Playground = &server.Playground{Demo: &server.Demo{APIToken: r.fromPostgres(t, p)}}
 	})
-	if !postgres {
-		offered.APIToken = r.shop.API
-	}
-	r.url = r.shop.URL
+	r.terminal = terminal{dir: t.TempDir(), url: r.shop.URL}
 	return r
 }
 
@@ -130,66 +102,18 @@ func (r *reader) settle(t *testing.T) {
 	}
 }
 
-// run runs a script in the reader's directory, with the demo's URL replaced by the
-// service's. It returns what the script printed.
-func (r *reader) run(t *testing.T, script string) string {
-	t.Helper()
-	sh := command(t, "sh", "-eu")
-	sh.Dir = r.dir
-	sh.Stdin = strings.NewReader(strings.ReplaceAll(script, "http://localhost:8080", r.url))
-	var out, problems bytes.Buffer
-	sh.Stdout, sh.Stderr = &out, &problems
-	if err := sh.Run(); err != nil {
-		t.Fatalf("%v\n%s%s", err, out.Bytes(), problems.Bytes())
-	}
-	return out.String()
-}
-
-// likeThis replaces what differs between two runs by its form.
-func likeThis(printed string) string {
-	for _, form := range [][2]string{
-		{`\b\d{4}-\d\d-\d\d`, "YYYY-MM-DD"},
-		{`\d\d:\d\d:\d\d(\.\d{6}Z)?`, "hh:mm:ss$1"},
-		{`\.\d{6}Z`, ".ffffffZ"},
-		{`"timestamp": \d{10}\b`, `"timestamp": N`},
-		{`"[A-Za-z0-9_-]{26,}"`, `"opaque"`},
-		{`\x{a0}`, " "},
-		{`(?m)^ +(\d+) `, "$1 "}, // of uniq
-	} {
-		printed = regexp.MustCompile(form[0]).ReplaceAllString(printed, form[1])
-	}
-	return printed
-}
-
-// Copied one after the other into a terminal, all examples print what the guide shows.
+// The guide prints what it shows on the demo, and also here, as on Postgres.
 func TestSubscriptionsGuide_PrintsWhatItShows(t *testing.T) {
 	t.Parallel()
-	for name, postgres := range map[string]bool{"as demo": false, "as serve": true} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			const mark = "--- the next example ---\n"
-			var all strings.Builder
-			examples := guideExamples(t)
-			for _, e := range examples {
-				all.WriteString(e.script + "printf %s '" + mark + "'\n")
-			}
-			printed := strings.Split(newReader(t, postgres).run(t, all.String()), mark)
-			if len(examples) < 10 || len(printed) != len(examples)+1 {
-				t.Fatalf("%d examples, %d outputs", len(examples), len(printed)-1)
-			}
-			for i, e := range examples {
-				if diff := cmp.Diff(likeThis(e.prints), likeThis(printed[i])); diff != "" {
-					t.Errorf("%s(-the guide +printed):\n%s", e.script, diff)
-				}
-			}
-		})
+	for _, fault := range newReader(t).paste(t, examplesOf(t, subscriptionsGuide)) {
+		t.Error(fault)
 	}
 }
 
 // follow runs the example that writes a script, in the environment of the first example.
 func (r *reader) follow(t *testing.T, script string) string {
 	t.Helper()
-	examples := guideExamples(t)
+	examples := examplesOf(t, subscriptionsGuide)
 	for _, e := range examples {
 		if strings.HasPrefix(e.script, "cat >"+script+" ") {
 			return r.run(t, examples[0].script+e.script)
@@ -207,13 +131,13 @@ func (r *reader) copied(t *testing.T) []string {
 
 func (r *reader) listed(t *testing.T) []string {
 	t.Helper()
-	return strings.Fields(r.run(t, guideExamples(t)[0].script+
+	return strings.Fields(r.run(t, examplesOf(t, subscriptionsGuide)[0].script+
 		`curl -sSf "$BASE/subscriptions?per_page=100" -H "Authorization: Bearer $TOKEN" | jq -r '.data.data[] | "\(.id)\(.status)"'`))
 }
 
 func TestSubscriptionsGuide_SyncFollowsChangesAndStartsAgain(t *testing.T) {
 	t.Parallel()
-	r := newReader(t, true)
+	r := newReader(t)
 	for _, step := range []struct{ name, sql string }{
 		{"first copy", ""},
 		{"changes", `
@@ -267,7 +191,7 @@ func (c *cutting) Flush() {
 
 func TestSubscriptionsGuide_ExportGoesOnAfterACut(t *testing.T) {
 	t.Parallel()
-	r := newReader(t, true)
+	r := newReader(t)
 	r.change(t, `
 		INSERT INTO subscriptions (store_id, id, customer_id, calling_code, status, starts_at, ends_at, current_period_start,
 			current_period_end, duration, order_id, price_amount, currency, product_id, variant_id)

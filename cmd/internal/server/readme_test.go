@@ -1,0 +1,64 @@
+package server_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"commerce/deploy/ephemeral"
+)
+
+// What the README says about running the service works in two terminals, with the URLs of
+// other servers and with a program that is built already.
+func TestReadme_RunsForReal(t *testing.T) {
+	t.Parallel()
+	server, client := twoTerminals(t)
+	dir, ports := t.TempDir(), ephemeral.FreePorts(t, 2)
+	link := filepath.Join(dir, "bin", "commerce")
+	if err := os.Mkdir(filepath.Dir(link), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(buildProgram(t), link); err != nil {
+		t.Fatal(err)
+	}
+
+	first := exec.Command("sh", "-eu")
+	first.Dir = dir
+	first.Env = append(os.Environ(), fmt.Sprintf("ADDR=127.0.0.1:%d", ports[0]), fmt.Sprintf("ADMIN_ADDR=127.0.0.1:%d", ports[1]))
+	first.Stdin = strings.NewReader(strings.NewReplacer(
+		"make build\n", "",
+		"redis://localhost:6379", ephemeral.Redis(t),
+		"postgres://localhost/commerce", "'"+ephemeral.Postgres(t)+"'", // its query has an &
+		"commerce serve\n", "exec commerce serve\n", // so that it is the process that the test ends
+	).Replace(server.script))
+	log := &logBuffer{}
+	first.Stdout, first.Stderr = log, log
+	if err := first.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { end(t, first, log) })
+
+	second := terminal{dir: dir, url: fmt.Sprintf("http://127.0.0.1:%d", ports[0])}
+	second.run(t, "until curl -s -o /dev/null http://localhost:8080/openapi.yaml; do sleep 0.1; done")
+	if diff := cmp.Diff(client.prints, second.run(t, client.script)); diff != "" {
+		t.Errorf("(-README +printed):\n%s\n%s", diff, log)
+	}
+}
+
+// twoTerminals returns the README's commands for a real service, and for its client.
+func twoTerminals(t *testing.T) (server, client example) {
+	t.Helper()
+	all := examplesOf(t, "README.md")
+	for i, e := range all {
+		if strings.Contains(e.script, "\ncommerce serve\n") {
+			return e, all[i+1]
+		}
+	}
+	t.Fatal("the README does not start the service")
+	return server, client
+}
