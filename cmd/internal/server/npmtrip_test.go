@@ -77,7 +77,7 @@ type demo struct {
 var (
 	printedURL = regexp.MustCompile(`(?m)^ *URL +(http://localhost:[0-9]+)$`)
 	printedKey = regexp.MustCompile(`(?m)^ *Store +(pk_\S+)`)
-	printedJWT = regexp.MustCompile(`(?m)^ *Customer JWT +(\S+\.\S+\.\S+)$`)
+	printedJWT = regexp.MustCompile(`(?m)^ *Customer JWT\s+(\S+\.\S+\.\S+)$`)
 )
 
 // startDemo builds the program and runs it on free ports until the test ends. It must then
