@@ -14,13 +14,10 @@ import (
 // Links of the documentation to files of the repository, and to sections of its pages.
 func TestPages_LinkToWhatExists(t *testing.T) {
 	t.Parallel()
-	pages, err := filepath.Glob("*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := pages(t)
 	link := regexp.MustCompile(`\]\(([^):#]*)(?:#([^)]*))?\)`) // the colon leaves out other sites
 	links := 0
-	for _, page := range append(pages, "../README.md") {
+	for _, page := range all {
 		for _, match := range link.FindAllStringSubmatch(string(read(t, page)), -1) {
 			links++
 			target := page
@@ -39,15 +36,25 @@ func TestPages_LinkToWhatExists(t *testing.T) {
 	}
 }
 
+// pages lists the pages of the repository for people.
+func pages(t *testing.T) (all []string) {
+	t.Helper()
+	for _, pattern := range []string{"*.md", "../README.md", "../.github/*.md"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil || len(found) == 0 {
+			t.Fatalf("no page matches %s: %v", pattern, err)
+		}
+		all = append(all, found...)
+	}
+	return all
+}
+
 // Plots, as the light and the dark variant of one picture.
 func TestPages_ShowPicturesThatExist(t *testing.T) {
 	t.Parallel()
-	pages, err := filepath.Glob("*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := pages(t)
 	picture := regexp.MustCompile(`(?:src|srcset)="([^":]+)"`)
-	for _, page := range append(pages, "../README.md") {
+	for _, page := range all {
 		for _, match := range picture.FindAllStringSubmatch(string(read(t, page)), -1) {
 			if _, err := os.Stat(path.Join(path.Dir(page), match[1])); err != nil {
 				t.Errorf("%s shows %s: %v", page, match[1], err)
