@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"commerce/deploy/ephemeral"
 )
 
 // onTerminal runs a command line on a terminal with a number of columns, and returns what it
@@ -101,5 +103,29 @@ func TestWaiting_IsShownOnATerminalOnly(t *testing.T) {
 	startWaiting(&quick, "applying")()
 	if got := quick.String(); got != "" {
 		t.Errorf("a quick command shows %q", got)
+	}
+}
+
+func TestSeed_ShowsProgressOnATerminalOnly(t *testing.T) {
+	t.Parallel()
+	url := "DATABASE_URL=" + ephemeral.Migrated(t)
+	const line = "commerce seed --subscriptions 20000"
+	if printed := onTerminal(t, 100, []string{"TERM=xterm", url}, line); !strings.Contains(printed, "subscriptions, customers, cards 100%") {
+		t.Errorf("no progress on a terminal: %q", printed)
+	}
+	if printed := onTerminal(t, 100, []string{"TERM=dumb", url}, line); strings.Contains(printed, "%") {
+		t.Errorf("progress on a dumb terminal: %q", printed)
+	}
+	if got := ended(t, program(t, []string{"TERM=xterm", url}, strings.Fields(line)[1:]...)); got.status != 0 || got.errors != "" || strings.Contains(got.out, "\r") {
+		t.Errorf("in a pipe: %+v", got)
+	}
+}
+
+func TestDemo_NamesTheSettingOfATakenPort(t *testing.T) {
+	t.Parallel()
+	taken := startDemo(t)
+	printed := onTerminal(t, 80, []string{"TERM=xterm", "ADDR=" + taken.public}, "commerce demo; echo status $?")
+	if want := "commerce: ADDR: " + taken.public + " is in use by another process: set ADDR to another address\nstatus 2\n"; printed != want {
+		t.Errorf("prints %q, want %q", printed, want)
 	}
 }
