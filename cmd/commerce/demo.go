@@ -139,7 +139,7 @@ func (c *demoCommand) welcome(out output, sockets listeners, token, apiToken str
 	url := "http://localhost:" + port + strings.TrimSuffix(c.BasePath, "/")
 	bold := boldFor(out.Writer)
 	fmt.Fprintf(out, `Demo of the Merchant Commerce Service. Everything runs in this process, and all
-data is lost when it stops. To stop it, press Ctrl-C.
+data is lost when it stops.
 
   URL            %[1]s
   Store          %[5]s   (X-Public-Key; default store of the demo)
@@ -162,6 +162,8 @@ curl -s $URL/cart/add -H 'Content-Type: application/json' \
 curl -s $URL/cart -H "Authorization: Bearer $JWT"
 curl -s "$URL/subscriptions?customerEmail=sara@example.com" \
   -H "Authorization: Bearer $API_TOKEN"
+
+# Press Ctrl-C to stop the demo.
 
 `, url, token, apiToken, sockets.admin.Addr(), c.storeKey(), sample.Products()[c.DefaultStore][0].ID,
 		bold("Customer JWT"), bold("API token"), bold("To try it, open the URL in a browser, or paste this into another terminal:"))
