@@ -25,7 +25,7 @@ MODULES = deploy/check deploy/clients deploy/release
 .PHONY: run test race lint build release bench compare fuzz torture schedules histories examples help go-test go-fuzz
 
 run: ## run the demo with sample data, without Redis or Postgres
-	@echo "Compiling the demo. The first time takes a minute or two; later it takes seconds."
+	@echo "Downloading modules and compiling the demo. The first time takes a few minutes; later it takes seconds."
 	@$(GO) run ./cmd/commerce demo
 
 test: ## run all tests on real servers, and each fuzz target briefly

@@ -11,8 +11,8 @@ func unavailable(cause error) *problem.Error {
 }
 
 var textUnavailable = locale.Text{
-	locale.En: "The caller cannot be identified right now. Repeat the request unchanged in a moment.",
-	locale.Ar: "يتعذر التحقق من هوية صاحب الطلب حاليًا. أعد إرسال الطلب نفسه بعد لحظات.",
+	locale.En: "Your access cannot be checked right now. Please try again in a moment.",
+	locale.Ar: "يتعذر التحقق من صلاحية الدخول حاليًا. يُرجى المحاولة بعد لحظات.",
 }
 
 // Refusals of a request whose store is missing or unknown.
@@ -35,11 +35,12 @@ var (
 	})
 )
 
-// Refusals of a customer's token.
+// Refusals of a customer's token. A shopper reads those of tokens that were once good: they tell
+// the shopper to log in again. The others are mistakes of a program.
 var (
 	errBearerMalformed = unauthenticated(kindMalformed, locale.Text{
-		locale.En: "The request must have a single Authorization header, as \"Bearer <access token>\". Omit it for a guest.",
-		locale.Ar: "يجب أن ترد الترويسة Authorization مرة واحدة بالصيغة \"Bearer <access token>\". احذفها إذا كان العميل زائرًا.",
+		locale.En: "The request must have a single Authorization header, “Bearer <access token>”. Omit it for a guest.",
+		locale.Ar: "يجب أن ترد الترويسة Authorization مرة واحدة بالصيغة «\u2066Bearer <access token>\u2069». احذفها إذا كان العميل زائرًا.",
 	})
 	errNoCustomers = unauthenticated(kindNotAccepted, locale.Text{
 		locale.En: "This service does not accept access tokens. Omit the Authorization header.",
@@ -54,16 +55,16 @@ var (
 		locale.Ar: "يجب أن تكون قيمة typ في رمز الوصول JWT أو at+jwt أو أن تُحذف.",
 	})
 	errTokenSignature = unauthenticated(kindSignature, locale.Text{
-		locale.En: "The access token's signature or algorithm is not accepted. Check that the issuer and this service use the same keys.",
-		locale.Ar: "توقيع رمز الوصول أو خوارزميته غير مقبولين. تحقق من أن جهة الإصدار والخدمة تستخدمان المفاتيح نفسها.",
+		locale.En: "Your session is not valid. Please log in again. For developers: the access token's signature or algorithm is not accepted; check that the issuer and this service use the same keys.",
+		locale.Ar: "جلستك غير صالحة. يُرجى تسجيل الدخول من جديد. للمطورين: توقيع رمز الوصول أو خوارزميته غير مقبولين، فتحققوا من أن جهة الإصدار والخدمة تستخدمان المفاتيح نفسها.",
 	})
 	errTokenKeyUnknown = unauthenticated(kindKey, locale.Text{
-		locale.En: "The issuer does not publish a key with the access token's kid and alg. Obtain a new token.",
-		locale.Ar: "لا تنشر جهة الإصدار مفتاحًا يوافق kid و alg في رمز الوصول. احصل على رمز جديد.",
+		locale.En: "Your session is not valid. Please log in again. For developers: the issuer does not publish a key with the access token's kid and alg.",
+		locale.Ar: "جلستك غير صالحة. يُرجى تسجيل الدخول من جديد. للمطورين: لا تنشر جهة الإصدار مفتاحًا يوافق kid و alg في رمز الوصول.",
 	})
 	errTokenExpired = unauthenticated(kindExpired, locale.Text{
-		locale.En: "The access token has expired. Obtain a new one.",
-		locale.Ar: "انتهت صلاحية رمز الوصول. احصل على رمز جديد.",
+		locale.En: "Your session has expired. Please log in again.",
+		locale.Ar: "انتهت جلستك. يُرجى تسجيل الدخول من جديد.",
 	})
 	errTokenNotYetValid = unauthenticated(kindNotYetValid, locale.Text{
 		locale.En: "The access token is not valid yet. Check its nbf and the issuer's clock.",
@@ -94,16 +95,17 @@ var (
 		locale.Ar: "لا يحتوي رمز الوصول على store_id وليس لهذه الخدمة متجر افتراضي. احصل على رمز يتضمن store_id.",
 	})
 	errOtherStore = unauthenticated(kindStore, locale.Text{
-		locale.En: "The access token belongs to a different store than X-Public-Key.",
-		locale.Ar: "رمز الوصول يخص متجرًا غير الذي تحدده الترويسة X-Public-Key.",
+		locale.En: "You are logged in to another store. Please log in to this one. For developers: the access token's store_id is not the store of X-Public-Key.",
+		locale.Ar: "سجّلت الدخول إلى متجر آخر. يُرجى تسجيل الدخول إلى هذا المتجر. للمطورين: قيمة store_id في رمز الوصول ليست للمتجر الذي تحدده الترويسة X-Public-Key.",
 	})
 )
 
-// Refusals of a store's token.
+// Refusals of a store's token. The isolates (U+2066 and U+2069) keep a header readable from left to
+// right in an Arabic sentence.
 var (
 	errAPITokenMissing = unauthenticated(kindMissing, locale.Text{
-		locale.En: "An API token is required. Send one header, \"Authorization: Bearer <id>|<secret>\".",
-		locale.Ar: "رمز API مطلوب. أرسله في ترويسة واحدة بالصيغة \"Authorization: Bearer <id>|<secret>\".",
+		locale.En: "An API token is required. Send one header, “Authorization: Bearer <id>|<secret>”.",
+		locale.Ar: "رمز API مطلوب. أرسله في ترويسة واحدة بالصيغة «\u2066Authorization: Bearer <id>|<secret>\u2069».",
 	})
 	errAPITokenMalformed = unauthenticated(kindMalformed, textAPITokenInvalid)
 	errAPITokenUnknown   = unauthenticated(kindUnknown, textAPITokenInvalid)

@@ -46,6 +46,6 @@ func foreign(err error) bool {
 }
 
 var errTooManyFailures = problem.New(problem.RateLimited, "Authorization", locale.Text{
-	locale.En: "Too many invalid tokens came from your address. Check the token, and try again in a moment.",
-	locale.Ar: "وردت رموز غير صالحة كثيرة من عنوانك. تحقق من الرمز ثم حاول بعد لحظات.",
+	locale.En: "Too many requests with an invalid session or token came from your address. Please try again in a moment.",
+	locale.Ar: "وردت من عنوانك طلبات كثيرة بجلسة أو رمز غير صالح. يُرجى المحاولة بعد لحظات.",
 })

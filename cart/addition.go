@@ -213,8 +213,8 @@ func fieldIndex(p *Product, key string) int {
 
 var (
 	textLineTextTooLong = locale.Text{
-		locale.En: "The fields and notice of this item exceed the limit of %d bytes.",
-		locale.Ar: "نصوص الحقول والملاحظة لهذا العنصر أطول من الحد المسموح به (%d بايت).",
+		locale.En: "The texts of this item are too long. Please shorten them. The limit is %d bytes.",
+		locale.Ar: "نصوص هذا العنصر أطول من المسموح به. يُرجى اختصارها. الحد الأقصى %d بايت.",
 	}
 	textPlanNeeded = locale.Text{
 		locale.En: "Choose a subscription plan for “%s”.",

@@ -57,13 +57,13 @@ func issueOf(l *Line, p *Product, taken int64, limits Limits) *Issue {
 	}
 	switch b := BoundsOf(p, limits); {
 	case l.Quantity < b.Min:
-		return issue(BelowMinQuantity, textAtLeast.With(b.Min, p.Name))
+		return issue(BelowMinQuantity, textAtLeast.With(units.Of(b.Min), p.Name))
 	case l.Quantity > b.Max:
-		return issue(AboveMaxQuantity, textAtMost.With(b.Max, p.Name))
+		return issue(AboveMaxQuantity, textAtMost.With(units.Of(b.Max), p.Name))
 	case b.PerCart > 0 && taken+l.Quantity > b.PerCart:
-		return issue(AboveMaxQuantity, textAtMostPerCart.With(b.PerCart, p.Name))
+		return issue(AboveMaxQuantity, textAtMostPerCart.With(units.Of(b.PerCart), p.Name))
 	case b.offStep(l.Quantity):
-		return issue(OffStep, textOffStep.With(p.Name, b.Step, b.Min))
+		return issue(OffStep, textOffStep.With(p.Name, units.Of(b.Step), units.Of(b.Min)))
 	}
 	return nil
 }
@@ -128,7 +128,7 @@ func warningsOf(l *PricedLine) []Issue {
 			text = textLastOne
 		}
 		warnings = append(warnings, Issue{
-			Code: LowStock, Requested: l.Quantity, Available: p.Stock, Sentence: text.With(*p.Stock, p.Name),
+			Code: LowStock, Requested: l.Quantity, Available: p.Stock, Sentence: text.With(units.Of(*p.Stock), p.Name),
 		})
 	}
 	return warnings
@@ -144,11 +144,11 @@ var (
 		locale.Ar: "انخفض سعر المنتج «%s» منذ إضافته إلى السلة.",
 	}
 	textLowStock = locale.Text{
-		locale.En: "Only %d of “%s” are left.",
-		locale.Ar: "بقي %d فقط من «%s».",
+		locale.En: "Only %s of “%s” are left.",
+		locale.Ar: "لم يتبقَّ سوى %s من «%s».",
 	}
 	textLastOne = locale.Text{
-		locale.En: "Only %d of “%s” is left.",
-		locale.Ar: "بقي %d فقط من «%s».",
+		locale.En: "Only %s of “%s” is left.",
+		locale.Ar: "لم يتبقَّ سوى %s من «%s».",
 	}
 )

@@ -40,7 +40,7 @@ func (r Refusal) Problem(member string, p *Product, limits Limits) *problem.Erro
 		if r.B == 1 {
 			return problem.New(r.Code, "", textTooMuchText, limits.CartText)
 		}
-		return problem.New(r.Code, "", textTooManyLines, limits.Lines)
+		return problem.New(r.Code, "", textTooManyLines, differentItems.Of(limits.Lines))
 	}
 	code := r.Code
 	if code == OffStep || code == AboveMaxPerCart {
@@ -65,9 +65,9 @@ func (r Refusal) sentence(product locale.Name) locale.Sentence {
 	case problem.QuantityOutOfRange:
 		return quantityRange(r.A, r.B, product)
 	case OffStep:
-		return textOffStep.With(product, r.B, r.A)
+		return textOffStep.With(product, units.Of(r.B), units.Of(r.A))
 	case AboveMaxPerCart:
-		return textAtMostPerCart.With(r.A, product)
+		return textAtMostPerCart.With(units.Of(r.A), product)
 	}
 	return textRefused.With()
 }
@@ -75,16 +75,16 @@ func (r Refusal) sentence(product locale.Name) locale.Sentence {
 // onlySome says how many are available. English needs another verb for one.
 func onlySome(available int64, product locale.Name) locale.Sentence {
 	if available == 1 {
-		return textOnlyOne.With(available, product)
+		return textOnlyOne.With(units.Of(available), product)
 	}
-	return textOnlySome.With(available, product)
+	return textOnlySome.With(units.Of(available), product)
 }
 
 func onlySomeHeld(available int64, product locale.Name, held int64) locale.Sentence {
 	if available == 1 {
-		return textOnlyOneHeld.With(available, product, held)
+		return textOnlyOneHeld.With(units.Of(available), product, units.Of(held))
 	}
-	return textOnlySomeHeld.With(available, product, held)
+	return textOnlySomeHeld.With(units.Of(available), product, units.Of(held))
 }
 
 // quantityRange says how many may be bought, and avoids ranges such as "1 to 1".
@@ -93,11 +93,11 @@ func quantityRange(minimum, maximum int64, product locale.Name) locale.Sentence 
 	case minimum > maximum: // more than this service sells at once
 		return textInactive.With(product)
 	case minimum == maximum:
-		return textExactly.With(minimum, product)
+		return textExactly.With(units.Of(minimum), product)
 	case minimum <= 1:
-		return textAtMost.With(maximum, product)
+		return textAtMost.With(units.Of(maximum), product)
 	}
-	return textOutOfRange.With(minimum, maximum, product)
+	return textOutOfRange.With(units.Of(minimum), units.Of(maximum), product)
 }
 
 var (
@@ -111,36 +111,36 @@ var (
 		locale.Ar: "هذا العنصر غير موجود في السلة.",
 	}
 	textTooManyLines = locale.Text{
-		locale.En: "The cart is full. The maximum number of different items is %d.",
-		locale.Ar: "السلة ممتلئة. الحد الأقصى لعدد العناصر المختلفة هو %d.",
+		locale.En: "The cart is full. The maximum number of different items is %s.",
+		locale.Ar: "السلة ممتلئة، فهي لا تتسع لأكثر من %s.",
 	}
 	textTooMuchText = locale.Text{
-		locale.En: "The cart is full. Its fields and notices are limited to %d bytes.",
-		locale.Ar: "السلة ممتلئة. الحد الأقصى لحجم نصوص الحقول والملاحظات فيها هو %d بايت.",
+		locale.En: "The cart has no room for more text. Please shorten a note or another text. The limit is %d bytes.",
+		locale.Ar: "لا تتسع السلة لنصوص أخرى. يُرجى اختصار ملاحظة أو نص آخر. الحد الأقصى %d بايت.",
 	}
 	textOutOfRange = locale.Text{
-		locale.En: "You can buy %d to %d of “%s”.",
-		locale.Ar: "يمكنك شراء كمية تتراوح بين %d و%d من «%s».",
+		locale.En: "You can buy %s to %s of “%s”.",
+		locale.Ar: "يمكنك شراء كمية من %s إلى %s من «%s».",
 	}
 	textExactly = locale.Text{
-		locale.En: "You can buy “%[2]s” only in a quantity of %[1]d.",
-		locale.Ar: "لا يمكن شراء «%[2]s» إلا بكمية قدرها %[1]d.",
+		locale.En: "You can buy “%[2]s” only in a quantity of %[1]s.",
+		locale.Ar: "لا يُباع «%[2]s» إلا بكمية %[1]s.",
 	}
 	textAtLeast = locale.Text{
-		locale.En: "You must buy at least %d of “%s”.",
-		locale.Ar: "الحد الأدنى للكمية هو %d من «%s».",
+		locale.En: "You must buy at least %s of “%s”.",
+		locale.Ar: "يجب شراء %s على الأقل من «%s».",
 	}
 	textAtMost = locale.Text{
-		locale.En: "You can buy at most %d of “%s”.",
-		locale.Ar: "الحد الأقصى للكمية هو %d من «%s».",
+		locale.En: "You can buy at most %s of “%s”.",
+		locale.Ar: "لا يمكن شراء أكثر من %s من «%s».",
 	}
 	textOffStep = locale.Text{
-		locale.En: "You can buy “%s” in steps of %d, starting at %d.",
-		locale.Ar: "يُباع «%s» بكميات تتزايد بمقدار %d ابتداءً من %d.",
+		locale.En: "You can buy “%s” in steps of %s, starting at %s.",
+		locale.Ar: "يُباع «%s» بكميات تتزايد بمقدار %s ابتداءً من %s.",
 	}
 	textAtMostPerCart = locale.Text{
-		locale.En: "A cart can hold at most %d of “%s”.",
-		locale.Ar: "الحد الأقصى للكمية في السلة الواحدة هو %d من «%s».",
+		locale.En: "A cart can hold at most %s of “%s”.",
+		locale.Ar: "لا تتسع السلة الواحدة لأكثر من %s من «%s».",
 	}
 	textNoProduct = locale.Text{
 		locale.En: "This product does not exist in this store.",
@@ -152,22 +152,22 @@ var (
 	}
 	textOutOfStock = locale.Text{
 		locale.En: "“%s” is out of stock.",
-		locale.Ar: "نفدت كمية «%s».",
+		locale.Ar: "نفدت الكمية المتوفرة من «%s».",
 	}
 	textOnlySome = locale.Text{
-		locale.En: "Only %d of “%s” are available.",
-		locale.Ar: "المتوفر %d فقط من «%s».",
+		locale.En: "Only %s of “%s” are available.",
+		locale.Ar: "لا يتوفر سوى %s من «%s».",
 	}
 	textOnlySomeHeld = locale.Text{
-		locale.En: "Only %d of “%s” are available, and your cart already holds %d.",
-		locale.Ar: "المتوفر %d فقط من «%s»، وفي سلتك %d بالفعل.",
+		locale.En: "Only %s of “%s” are available, and your cart already holds %s.",
+		locale.Ar: "لا يتوفر سوى %s من «%s»، وتحتوي سلتك بالفعل على %s.",
 	}
 	textOnlyOne = locale.Text{
-		locale.En: "Only %d of “%s” is available.",
-		locale.Ar: "المتوفر %d فقط من «%s».",
+		locale.En: "Only %s of “%s” is available.",
+		locale.Ar: "لا يتوفر سوى %s من «%s».",
 	}
 	textOnlyOneHeld = locale.Text{
-		locale.En: "Only %d of “%s” is available, and your cart already holds %d.",
-		locale.Ar: "المتوفر %d فقط من «%s»، وفي سلتك %d بالفعل.",
+		locale.En: "Only %s of “%s” is available, and your cart already holds %s.",
+		locale.Ar: "لا يتوفر سوى %s من «%s»، وتحتوي سلتك بالفعل على %s.",
 	}
 )

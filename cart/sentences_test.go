@@ -18,16 +18,24 @@ func TestSentences_ReadWellWithEveryNumber(t *testing.T) {
 		sentence locale.Sentence
 		en, ar   string
 	}{
-		{quantityRange(2, 5, name), "You can buy 2 to 5 of “Loot box”.", "يمكنك شراء كمية تتراوح بين 2 و5 من «Loot box»."},
-		{quantityRange(1, 5, name), "You can buy at most 5 of “Loot box”.", "الحد الأقصى للكمية هو 5 من «Loot box»."},
-		{quantityRange(1, 1, name), "You can buy “Loot box” only in a quantity of 1.", "لا يمكن شراء «Loot box» إلا بكمية قدرها 1."},
-		{quantityRange(6, 6, name), "You can buy “Loot box” only in a quantity of 6.", "لا يمكن شراء «Loot box» إلا بكمية قدرها 6."},
+		{quantityRange(2, 5, name), "You can buy 2 to 5 of “Loot box”.", "يمكنك شراء كمية من وحدتين إلى 5 وحدات من «Loot box»."},
+		{quantityRange(1, 5, name), "You can buy at most 5 of “Loot box”.", "لا يمكن شراء أكثر من 5 وحدات من «Loot box»."},
+		{quantityRange(1, 1, name), "You can buy “Loot box” only in a quantity of 1.", "لا يُباع «Loot box» إلا بكمية وحدة واحدة."},
+		{quantityRange(6, 6, name), "You can buy “Loot box” only in a quantity of 6.", "لا يُباع «Loot box» إلا بكمية 6 وحدات."},
 		{quantityRange(6, 5, name), "“Loot box” is currently not for sale.", "المنتج «Loot box» غير معروض للبيع حاليًا."},
-		{onlySome(3, name), "Only 3 of “Loot box” are available.", "المتوفر 3 فقط من «Loot box»."},
-		{onlySome(1, name), "Only 1 of “Loot box” is available.", "المتوفر 1 فقط من «Loot box»."},
-		{onlySomeHeld(1, name, 1), "Only 1 of “Loot box” is available, and your cart already holds 1.", "المتوفر 1 فقط من «Loot box»، وفي سلتك 1 بالفعل."},
-		{lowStock(1), "Only 1 of “Loot box” is left.", "بقي 1 فقط من «Loot box»."},
-		{lowStock(2), "Only 2 of “Loot box” are left.", "بقي 2 فقط من «Loot box»."},
+		{onlySome(0, name), "Only 0 of “Loot box” are available.", "لا يتوفر سوى 0 وحدة من «Loot box»."},
+		{onlySome(1, name), "Only 1 of “Loot box” is available.", "لا يتوفر سوى وحدة واحدة من «Loot box»."},
+		{onlySome(2, name), "Only 2 of “Loot box” are available.", "لا يتوفر سوى وحدتين من «Loot box»."},
+		{onlySome(3, name), "Only 3 of “Loot box” are available.", "لا يتوفر سوى 3 وحدات من «Loot box»."},
+		{onlySome(11, name), "Only 11 of “Loot box” are available.", "لا يتوفر سوى 11 وحدة من «Loot box»."},
+		{onlySome(100, name), "Only 100 of “Loot box” are available.", "لا يتوفر سوى 100 وحدة من «Loot box»."},
+		{onlySomeHeld(1, name, 1), "Only 1 of “Loot box” is available, and your cart already holds 1.", "لا يتوفر سوى وحدة واحدة من «Loot box»، وتحتوي سلتك بالفعل على وحدة واحدة."},
+		{onlySomeHeld(5, name, 2), "Only 5 of “Loot box” are available, and your cart already holds 2.", "لا يتوفر سوى 5 وحدات من «Loot box»، وتحتوي سلتك بالفعل على وحدتين."},
+		{lowStock(1), "Only 1 of “Loot box” is left.", "لم يتبقَّ سوى وحدة واحدة من «Loot box»."},
+		{lowStock(2), "Only 2 of “Loot box” are left.", "لم يتبقَّ سوى وحدتين من «Loot box»."},
+		{textTooManyLines.With(differentItems.Of(1)), "The cart is full. The maximum number of different items is 1.", "السلة ممتلئة، فهي لا تتسع لأكثر من عنصر واحد."},
+		{textTooManyLines.With(differentItems.Of(11)), "The cart is full. The maximum number of different items is 11.", "السلة ممتلئة، فهي لا تتسع لأكثر من 11 عنصرًا مختلفًا."},
+		{textTooManyLines.With(differentItems.Of(100)), "The cart is full. The maximum number of different items is 100.", "السلة ممتلئة، فهي لا تتسع لأكثر من 100 عنصر مختلف."},
 	} {
 		if got := tc.sentence.In(locale.En); got != tc.en {
 			t.Errorf("reads %q, want %q", got, tc.en)

@@ -14,13 +14,10 @@ import (
 // Links of the documentation to files of the repository, and to sections of its pages.
 func TestPages_LinkToWhatExists(t *testing.T) {
 	t.Parallel()
-	pages, err := filepath.Glob("*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := pages(t)
 	link := regexp.MustCompile(`\]\(([^):#]*)(?:#([^)]*))?\)`) // the colon leaves out other sites
 	links := 0
-	for _, page := range append(pages, "../README.md", "llms.txt") {
+	for _, page := range append(all, "llms.txt") {
 		for _, match := range link.FindAllStringSubmatch(string(read(t, page)), -1) {
 			links++
 			target := page
@@ -42,13 +39,13 @@ func TestPages_LinkToWhatExists(t *testing.T) {
 // Both lists of pages are complete: for people, and for programs that read them.
 func TestIndexes_ListEveryPage(t *testing.T) {
 	t.Parallel()
-	pages, err := filepath.Glob("*.md")
+	all, err := filepath.Glob("*.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, index := range []string{"README.md", "llms.txt"} {
 		list := string(read(t, index))
-		for _, page := range append(pages, "openapi.yaml") {
+		for _, page := range append(all, "openapi.yaml") {
 			if page != index && !strings.Contains(list, "]("+page+")") {
 				t.Errorf("%s does not link to %s", index, page)
 			}
@@ -73,15 +70,25 @@ func TestLLMs_HasItsForm(t *testing.T) {
 	}
 }
 
+// pages lists the pages of the repository for people.
+func pages(t *testing.T) (all []string) {
+	t.Helper()
+	for _, pattern := range []string{"*.md", "../README.md", "../.github/*.md"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil || len(found) == 0 {
+			t.Fatalf("no page matches %s: %v", pattern, err)
+		}
+		all = append(all, found...)
+	}
+	return all
+}
+
 // Plots, as the light and the dark variant of one picture.
 func TestPages_ShowPicturesThatExist(t *testing.T) {
 	t.Parallel()
-	pages, err := filepath.Glob("*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := pages(t)
 	picture := regexp.MustCompile(`(?:src|srcset)="([^":]+)"`)
-	for _, page := range append(pages, "../README.md") {
+	for _, page := range all {
 		for _, match := range picture.FindAllStringSubmatch(string(read(t, page)), -1) {
 			if _, err := os.Stat(path.Join(path.Dir(page), match[1])); err != nil {
 				t.Errorf("%s shows %s: %v", page, match[1], err)

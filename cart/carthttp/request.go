@@ -10,6 +10,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 	"github.com/go-json-experiment/json/jsontext"
+	"golang.org/x/text/feature/plural"
 
 	"commerce/auth/locale"
 	"commerce/auth/problem"
@@ -189,7 +190,7 @@ func (o object) notice() (string, *problem.Error) {
 	}
 	s, err := text(o[name], name)
 	if err == nil && utf8.RuneCountInString(s) > cart.MaxNotice {
-		err = problem.New(problem.ValidationFailed, name, textTextTooLong, name, cart.MaxNotice)
+		err = problem.New(problem.ValidationFailed, name, textTextTooLong, name, characters.Of(cart.MaxNotice))
 	}
 	return s, err
 }
@@ -226,7 +227,7 @@ func (o object) code(name string) (string, *problem.Error) {
 	case code == "":
 		return "", problem.New(problem.ValidationFailed, name, textRequired, name)
 	case utf8.RuneCountInString(code) > cart.MaxCouponCode:
-		return "", problem.New(problem.ValidationFailed, name, textTextTooLong, name, cart.MaxCouponCode)
+		return "", problem.New(problem.ValidationFailed, name, textTextTooLong, name, characters.Of(cart.MaxCouponCode))
 	}
 	return code, nil
 }
@@ -289,6 +290,16 @@ func (r request) lineID() (cart.LineID, *problem.Error) { return r.item, nil }
 // nothing decodes a request that has nothing beyond its method and path.
 func (r request) nothing() (struct{}, *problem.Error) { return struct{}{}, nil }
 
+// characters is the length of a text. The Arabic forms are those after a preposition (genitive).
+var characters = locale.Noun{locale.Ar: {
+	plural.Zero:  "0 حرف",
+	plural.One:   "حرف واحد",
+	plural.Two:   "حرفين",
+	plural.Few:   "{n} أحرف",
+	plural.Many:  "{n} حرفًا",
+	plural.Other: "{n} حرف",
+}}
+
 var (
 	textRequired = locale.Text{
 		locale.En: "%s is required.",
@@ -335,8 +346,8 @@ var (
 		locale.Ar: "يجب أن يكون subscription_plan معرّف خطة، أو كائنًا يحمل هذا المعرّف في id.",
 	}
 	textTextTooLong = locale.Text{
-		locale.En: "%s is too long. The limit is %d characters.",
-		locale.Ar: "النص في %s أطول من المسموح به. الحد الأقصى لعدد الأحرف هو %d.",
+		locale.En: "%s is too long. The limit is %s characters.",
+		locale.Ar: "النص في %s أطول من المسموح به، فهو لا يتسع لأكثر من %s.",
 	}
 	textPlainText = locale.Text{
 		locale.En: "%s contains characters that are not allowed.",

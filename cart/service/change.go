@@ -172,8 +172,8 @@ var errLineChanged = errors.New("service: the line has changed since it was read
 
 var (
 	textVersionMismatch = locale.Text{
-		locale.En: "The cart has changed since you last read it.",
-		locale.Ar: "تغيّرت السلة منذ آخر قراءة لها.",
+		locale.En: "Your cart has changed in the meantime. Please check it and try again.",
+		locale.Ar: "تغيّرت سلتك في هذه الأثناء. يُرجى مراجعتها ثم المحاولة مرة أخرى.",
 	}
 	textKeyReused = locale.Text{
 		locale.En: "This Idempotency-Key was already used for a different request.",

@@ -135,7 +135,8 @@ func startEmbeddedRedis(ctx context.Context) (*miniredis.Miniredis, error) {
 	return embedded, nil
 }
 
-// welcome prints the demo's URLs, its tokens and example calls.
+// welcome prints the demo's URLs, its tokens and calls to paste. A token has a line of its own, so
+// that a triple click selects it.
 func (c *demoCommand) welcome(out output, sockets listeners, token, apiToken string) {
 	_, port, _ := net.SplitHostPort(sockets.public.Addr().String())
 	url := "http://localhost:" + port + strings.TrimSuffix(c.BasePath, "/")
@@ -143,24 +144,36 @@ func (c *demoCommand) welcome(out output, sockets listeners, token, apiToken str
 	if c.Docs == "off" {
 		reference = "/openapi.yaml"
 	}
+	bold := boldFor(out.Writer)
 	fmt.Fprintf(out, `Demo of the Merchant Commerce Service. Everything runs in this process, and all
 data is lost when it stops.
 
   URL            %[1]s
   Store          %[5]s   (X-Public-Key; default store of the demo)
-  Customer JWT   %[2]s
-  API token      %[3]s
   Operators      http://%[4]s   (/readyz, /metrics and more)
+  Reference      %[1]s%[10]s
 
-Try:
-  curl -s %[1]s/cart/add -H 'Content-Type: application/json' -d '{"product_id":%[6]d,"qty":2}'
-  curl -s %[1]s/cart -H 'Authorization: Bearer <the JWT above>'
-  curl -s '%[1]s/subscriptions?customerEmail=sara@example.com' -H 'Authorization: Bearer <the API token above>'
+%[7]s
+%[2]s
 
-Open the URL in a browser to try the API. The page shows each call that it makes.
-API reference: %[1]s%[7]s   Stop with Ctrl-C.
+%[8]s
+%[3]s
 
-`, url, token, apiToken, sockets.admin.Addr(), c.storeKey(), sample.Products()[c.DefaultStore][0].ID, reference)
+%[9]s
+
+URL=%[1]s
+JWT=%[2]s
+API_TOKEN='%[3]s'
+curl -s $URL/cart/add -H 'Content-Type: application/json' \
+  -H "Authorization: Bearer $JWT" -d '{"product_id":%[6]d,"qty":2}'
+curl -s $URL/cart -H "Authorization: Bearer $JWT"
+curl -s "$URL/subscriptions?customerEmail=sara@example.com" \
+  -H "Authorization: Bearer $API_TOKEN"
+
+# Press Ctrl-C to stop the demo.
+
+`, url, token, apiToken, sockets.admin.Addr(), c.storeKey(), sample.Products()[c.DefaultStore][0].ID,
+		bold("Customer JWT"), bold("API token"), bold("To try it, open the URL in a browser, or paste this into another terminal:"), reference)
 }
 
 // storeKey returns the publishable key of the demo's default store, "" if there is no

@@ -43,6 +43,7 @@ func printHelp(options kong.HelpOptions, c *kong.Context) error {
 			printSettings(c.Stdout, command.Flags)
 		}
 	}
+	fmt.Fprint(c.Stdout, "\nExit status: 0 for success, 1 for a failure, and 2 for wrong arguments or\nsettings, such as an address that is in use.\n")
 	return nil
 }
 

@@ -33,6 +33,8 @@ type commands struct {
 	Token         tokenCommand         `cmd:"" help:"Create and manage tokens."`
 	Cart          cartCommand          `cmd:"" help:"Show or erase the data stored about a shopper."`
 	Subscriptions subscriptionsCommand `cmd:"" help:"Export subscriptions."`
+	Completion    completionCommand    `cmd:"" help:"Print a script that completes commands and flags in bash, zsh or fish."`
+	Complete      completeCommand      `cmd:"" hidden:""`
 	Version       versionCommand       `cmd:"" help:"Print the version."`
 }
 

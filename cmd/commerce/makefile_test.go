@@ -40,9 +40,9 @@ func TestMake_CompilesWithoutTheCodecThatGinDoesNotNeed(t *testing.T) {
 	}
 }
 
-func TestMake_RunAnnouncesThatItCompiles(t *testing.T) {
+func TestMake_RunAnnouncesThatItDownloadsAndCompiles(t *testing.T) {
 	t.Parallel()
-	if said := runTarget(t, "run", "echo GO:"); !strings.HasPrefix(said, "Compiling") || !strings.Contains(said, "GO: run") {
-		t.Errorf("make run prints %q, want an announcement before it compiles", said)
+	if said := runTarget(t, "run", "echo GO:"); !strings.HasPrefix(said, "Downloading modules and compiling") || !strings.Contains(said, "GO: run") {
+		t.Errorf("make run prints %q, want an announcement before it starts", said)
 	}
 }

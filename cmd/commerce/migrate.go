@@ -36,7 +36,9 @@ func (c *migrateUpCommand) Run(ctx context.Context, out output) error {
 		if c.Sharded {
 			up = m.UpSharded
 		}
+		end := startWaiting(out.errors, "applying migrations")
 		result, err := up(ctx)
+		end()
 		for _, s := range result.Applied {
 			fmt.Fprintln(out, "applied", s.Name)
 		}
@@ -55,7 +57,9 @@ func (c *migrateUpCommand) Run(ctx context.Context, out output) error {
 // Run rolls back one migration.
 func (c *migrateDownCommand) Run(ctx context.Context, out output) error {
 	return c.Database.migrate(ctx, func(m *migrations.Migrator) error {
+		end := startWaiting(out.errors, "rolling back")
 		step, err := m.Down(ctx)
+		end()
 		switch {
 		case err != nil:
 			return err

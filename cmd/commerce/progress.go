@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/schollz/progressbar/v3"
-	"golang.org/x/term"
 )
 
 // progress is a progress bar on a line of its own.
@@ -16,10 +15,10 @@ type progress struct {
 	to io.Writer
 }
 
-// startProgress shows a bar, unless the total is 0. A log file would fill with bars, so a file
-// or a pipe gets none.
+// startProgress shows a bar, unless the total is 0.
 func startProgress(to io.Writer, description string, total int64, options ...progressbar.Option) progress {
-	if _, ok := to.(*os.File); total == 0 || ok && !isTerminal(to) {
+	to = visible(to)
+	if total == 0 {
 		to = io.Discard
 	}
 	return progress{progressbar.NewOptions64(max(total, 1), append(options,
@@ -28,13 +27,44 @@ func startProgress(to io.Writer, description string, total int64, options ...pro
 		progressbar.OptionSetPredictTime(true), progressbar.OptionFullWidth())...), to}
 }
 
-func isTerminal(w io.Writer) bool {
-	file, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(file.Fd()))
+// visible discards progress that a person does not see: a log file would fill with it.
+func visible(to io.Writer) io.Writer {
+	if _, ok := to.(*os.File); ok && isPlain(to) {
+		return io.Discard
+	}
+	return to
 }
 
 // end ends the line.
 func (p progress) end() {
 	_ = p.Exit()
 	fmt.Fprintln(p.to)
+}
+
+// startWaiting shows each second for how long work of unknown size has been running. The returned
+// function ends the line.
+func startWaiting(to io.Writer, description string) (end func()) {
+	to = visible(to)
+	tick, stop, stopped := time.NewTicker(time.Second), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		seconds := 0
+		for {
+			select {
+			case <-tick.C:
+				seconds++
+				fmt.Fprintf(to, "\r%s: %d s", description, seconds)
+			case <-stop:
+				if seconds > 0 {
+					fmt.Fprintln(to)
+				}
+				return
+			}
+		}
+	}()
+	return func() {
+		tick.Stop()
+		close(stop)
+		<-stopped
+	}
 }

@@ -27,7 +27,9 @@ func (c *pruneCommand) Run(ctx context.Context, out output) error {
 		return err
 	}
 	defer db.Close()
+	end := startWaiting(out.errors, "deleting old records")
 	deleted, err := subscriptions.Prune(ctx, db)
+	end()
 	if errors.Is(err, subscriptions.ErrNoChanges) {
 		return errors.New("nothing to prune: the database is sharded by store, so it keeps no records of deletions")
 	}

@@ -32,6 +32,7 @@ func TestTexts_ExistInEveryLanguage(t *testing.T) {
 			texts++
 			place := file + ":" + strconv.Itoa(fset.Position(text.Pos()).Line)
 			wantEveryLanguage(t, place, languagesOf(text))
+			wantOwnQuotes(t, place, languagesOf(text))
 		}
 	}
 	if texts < 100 {
@@ -52,15 +53,76 @@ func wantEveryLanguage(t *testing.T, place string, text map[string]string) {
 	}
 }
 
+// wantOwnQuotes checks that a text has the quotation marks of its language, in pairs.
+func wantOwnQuotes(t *testing.T, place string, text map[string]string) {
+	t.Helper()
+	for language, marks := range map[string]struct{ opening, closing, foreign string }{
+		"En": {"“", "”", "\"«»„"},
+		"Ar": {"«", "»", "\"'“”„‘’"},
+	} {
+		s := text[language]
+		if strings.ContainsAny(s, marks.foreign) || strings.Count(s, marks.opening) != strings.Count(s, marks.closing) {
+			t.Errorf("%s: quotation marks in %q, want %s and %s", place, s, marks.opening, marks.closing)
+		}
+	}
+	if ar := text["Ar"]; strings.Contains(ar, "Bearer") && !strings.Contains(ar, "«\u2066") {
+		t.Errorf("%s: a header without isolates, which a browser shows scrambled: %q", place, ar)
+	}
+}
+
+// Plural categories of Arabic: zero, one, two, few, many, other. English has one and other, and
+// its sentences avoid them.
+func TestNouns_HaveAFormForEveryArabicNumber(t *testing.T) {
+	t.Parallel()
+	nouns := 0
+	for _, file := range goFiles(t) {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, file), nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, noun := range literalsOf(parsed, "Noun") {
+			nouns++
+			forms := formsOf(noun)
+			for _, category := range []string{"Zero", "One", "Two", "Few", "Many", "Other"} {
+				if forms["Ar"][category] == "" {
+					t.Errorf("%s: no form for %s in Arabic", file, category)
+				}
+			}
+		}
+	}
+	if nouns < 3 {
+		t.Errorf("found %d nouns: this test does not read all", nouns)
+	}
+}
+
+// formsOf maps the languages of a literal of locale.Noun to its forms by category.
+func formsOf(noun *ast.CompositeLit) map[string]map[string]string {
+	forms := map[string]map[string]string{}
+	for _, e := range noun.Elts {
+		if pair, ok := e.(*ast.KeyValueExpr); ok {
+			if inner, ok := pair.Value.(*ast.CompositeLit); ok {
+				forms[pair.Key.(*ast.SelectorExpr).Sel.Name] = languagesOf(inner)
+			}
+		}
+	}
+	return forms
+}
+
 // textsOf finds the literals of locale.Text, also as elements of a map or list of them.
-func textsOf(file *ast.File) []*ast.CompositeLit {
+func textsOf(file *ast.File) []*ast.CompositeLit { return literalsOf(file, "Text") }
+
+// literalsOf finds the literals of a type of locale.
+func literalsOf(file *ast.File, name string) []*ast.CompositeLit {
 	var found []*ast.CompositeLit
 	ast.Inspect(file, func(n ast.Node) bool {
 		lit, ok := n.(*ast.CompositeLit)
 		if !ok {
 			return true
 		}
-		if isText(lit.Type) {
+		if isOf(lit.Type, name) {
 			found = append(found, lit)
 		}
 		var element ast.Expr
@@ -70,7 +132,7 @@ func textsOf(file *ast.File) []*ast.CompositeLit {
 		case *ast.ArrayType:
 			element = typ.Elt
 		}
-		if isText(element) {
+		if isOf(element, name) {
 			for _, e := range lit.Elts {
 				if pair, ok := e.(*ast.KeyValueExpr); ok {
 					e = pair.Value
@@ -85,16 +147,17 @@ func textsOf(file *ast.File) []*ast.CompositeLit {
 	return found
 }
 
-func isText(typ ast.Expr) bool {
+// isOf reports whether typ is the type of locale with this name.
+func isOf(typ ast.Expr, name string) bool {
 	selector, ok := typ.(*ast.SelectorExpr)
 	if !ok {
 		return false
 	}
 	pkg, ok := selector.X.(*ast.Ident)
-	return ok && pkg.Name == "locale" && selector.Sel.Name == "Text"
+	return ok && pkg.Name == "locale" && selector.Sel.Name == name
 }
 
-// languagesOf maps the names of locale's constants to the texts of a literal.
+// languagesOf maps the names of constants, such as locale's, to the texts of a literal.
 func languagesOf(text *ast.CompositeLit) map[string]string {
 	languages := map[string]string{}
 	for _, e := range text.Elts {

@@ -57,7 +57,7 @@ func TestSettings_AreThoseOfTheOperationsGuide(t *testing.T) {
 	for name := range documented {
 		base, isFile := strings.CutSuffix(name, "_FILE")
 		secret, known := settings[base]
-		if strings.HasPrefix(name, "OTEL_") { // not ours, and no flags: OpenTelemetry reads them
+		if strings.HasPrefix(name, "OTEL_") || name == "NO_COLOR" { // conventions of all programs, and no flags
 			continue
 		}
 		if strings.Contains(name, "_") && (!known || isFile && !secret) {

@@ -27,10 +27,11 @@ has() { # Debian has some of these programs in /usr/sbin, which is not in every 
 missing() {
 	has chromium || has chromium-browser || has google-chrome || echo chromium
 	has cc || echo gcc libc6-dev # for the race detector
-	for program in haproxy pgbouncer prometheus curl jq sqlite3 npm; do
+	for program in haproxy pgbouncer prometheus curl jq sqlite3 npm zsh fish; do
 		has $program || echo $program
 	done
 	has node || echo nodejs
+	has script || echo bsdutils # a terminal
 	has systemd-analyze || echo systemd # checks units
 	[ -e /etc/ssl/certs/ca-certificates.crt ] || echo ca-certificates
 	ls /usr/lib/*/faketime/libfaketime.so.1 >/dev/null 2>&1 || echo faketime # sets the clocks of servers ahead

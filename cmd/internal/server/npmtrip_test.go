@@ -80,7 +80,7 @@ type demo struct {
 var (
 	printedURL = regexp.MustCompile(`(?m)^ *URL +(http://localhost:[0-9]+)$`)
 	printedKey = regexp.MustCompile(`(?m)^ *Store +(pk_\S+)`)
-	printedJWT = regexp.MustCompile(`(?m)^ *Customer JWT +(\S+\.\S+\.\S+)$`)
+	printedJWT = regexp.MustCompile(`(?m)^ *Customer JWT\s+(\S+\.\S+\.\S+)$`)
 )
 
 // program is the built program, which all tests share. It is built for the first of them,

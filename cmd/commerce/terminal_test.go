@@ -1,0 +1,131 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"commerce/deploy/ephemeral"
+)
+
+// onTerminal runs a command line on a terminal with a number of columns, and returns what it
+// prints. Program is the program's name in the line.
+func onTerminal(t *testing.T, columns int, settings []string, line string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "script", "-qec", "stty cols "+strconv.Itoa(columns)+"; "+line, "/dev/null")
+	cmd.Env = append([]string{asProgram + "=1", "PATH=" + commerceIn(t) + ":" + os.Getenv("PATH"), "ADDR=127.0.0.1:0", "ADMIN_ADDR=127.0.0.1:0"}, settings...)
+	cmd.Stdin = strings.NewReader("")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Logf("%s: %v", line, err)
+	}
+	return strings.ReplaceAll(string(out), "\r\n", "\n")
+}
+
+const stopsDemo = "timeout -s TERM 3 commerce demo"
+
+func TestDemo_PrintsTokensOnLinesOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	for _, columns := range []int{80, 120} {
+		printed := onTerminal(t, columns, []string{"TERM=xterm", "NO_COLOR=1"}, stopsDemo)
+		for what, line := range map[string]string{"JWT": `(?m)^eyJ[\w-]+\.[\w-]+\.[\w-]+$`, "API token": `(?m)^1\|\w+$`} {
+			if !regexp.MustCompile(line).MatchString(printed) {
+				t.Errorf("%d columns: no line with only the %s:\n%s", columns, what, printed)
+			}
+		}
+		for line := range strings.Lines(printed) {
+			token := strings.Contains(line, "eyJ") || strings.Contains(line, "1|")
+			if len(strings.TrimRight(line, "\n")) > 80 && !token && !strings.HasPrefix(line, "time=") {
+				t.Errorf("%d columns: a line of %d: %s", columns, len(line), line)
+			}
+		}
+	}
+}
+
+func TestDemo_IsBoldOnlyOnATerminalThatMayBe(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		settings []string
+		pipe     string
+		bold     bool
+	}{
+		"a terminal":      {[]string{"TERM=xterm"}, "", true},
+		"NO_COLOR":        {[]string{"TERM=xterm", "NO_COLOR=1"}, "", false},
+		"a dumb terminal": {[]string{"TERM=dumb"}, "", false},
+		"a pipe":          {[]string{"TERM=xterm"}, " | cat", false},
+	} {
+		printed := onTerminal(t, 80, tc.settings, stopsDemo+tc.pipe)
+		if got := strings.Contains(printed, "\x1b["); got != tc.bold || !strings.Contains(printed, "API token") {
+			t.Errorf("%s: bold %t, want %t:\n%q", name, got, tc.bold, printed)
+		}
+	}
+}
+
+// The printed calls, as someone pastes them into a shell.
+func TestDemo_PrintsCallsThatWorkAsPasted(t *testing.T) {
+	t.Parallel()
+	demo := program(t, nil, "demo")
+	printed := &logLines{}
+	demo.Stdout = printed
+	if err := demo.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = demo.Process.Kill(); _ = demo.Wait() })
+	for deadline := time.Now().Add(20 * time.Second); !strings.Contains(printed.String(), "\n  -H \"Authorization: Bearer $API_TOKEN\"\n"); {
+		if time.Now().After(deadline) {
+			t.Fatalf("the demo prints no calls:\n%s", printed)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	_, calls, _ := strings.Cut(printed.String(), "another terminal:")
+	for _, shell := range []string{"bash", "zsh"} {
+		out, err := exec.CommandContext(t.Context(), shell, "-c", calls).Output()
+		if err != nil || strings.Count(string(out), `"code":`) > strings.Count(string(out), `"code":null`) || strings.Count(string(out), `"api":"merchant-commerce"`) != 3 {
+			t.Errorf("%s: %v\n%s", shell, err, out)
+		}
+	}
+}
+
+func TestWaiting_IsShownOnATerminalOnly(t *testing.T) {
+	t.Parallel()
+	var terminal logLines // anything but a file counts as one
+	end := startWaiting(&terminal, "applying")
+	time.Sleep(1500 * time.Millisecond)
+	end()
+	if got := terminal.String(); got != "\rapplying: 1 s\n" {
+		t.Errorf("%q", got)
+	}
+	var quick logLines
+	startWaiting(&quick, "applying")()
+	if got := quick.String(); got != "" {
+		t.Errorf("a quick command shows %q", got)
+	}
+}
+
+func TestSeed_ShowsProgressOnATerminalOnly(t *testing.T) {
+	t.Parallel()
+	url := "DATABASE_URL=" + ephemeral.Migrated(t)
+	const line = "commerce seed --subscriptions 20000"
+	if printed := onTerminal(t, 100, []string{"TERM=xterm", url}, line); !strings.Contains(printed, "subscriptions, customers, cards 100%") {
+		t.Errorf("no progress on a terminal: %q", printed)
+	}
+	if printed := onTerminal(t, 100, []string{"TERM=dumb", url}, line); strings.Contains(printed, "%") {
+		t.Errorf("progress on a dumb terminal: %q", printed)
+	}
+	if got := ended(t, program(t, []string{"TERM=xterm", url}, strings.Fields(line)[1:]...)); got.status != 0 || got.errors != "" || strings.Contains(got.out, "\r") {
+		t.Errorf("in a pipe: %+v", got)
+	}
+}
+
+func TestDemo_NamesTheSettingOfATakenPort(t *testing.T) {
+	t.Parallel()
+	taken := startDemo(t)
+	printed := onTerminal(t, 80, []string{"TERM=xterm", "ADDR=" + taken.public}, "commerce demo; echo status $?")
+	if want := "commerce: ADDR: " + taken.public + " is in use by another process: set ADDR to another address\nstatus 2\n"; printed != want {
+		t.Errorf("prints %q, want %q", printed, want)
+	}
+}
