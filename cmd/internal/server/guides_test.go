@@ -17,13 +17,14 @@ var guides = []string{"README.md", "docs/cart.md", "docs/storefront.md", "docs/m
 // otherwiseTested says of each other page with shell commands which tests hold it to the truth.
 // Its commands need clusters, backups, hours, or servers of the reader's own.
 var otherwiseTested = map[string]string{
-	"docs/data.md":        "cmd/commerce/import_test.go",              // imports the lines of the page
-	"docs/deploy.md":      "deploy/check/systemd_linux_test.go",       // runs the services from the page's files
-	"docs/guarantees.md":  "cmd/internal/torture/page_test.go",        // compares the page's commands with its tests
-	"docs/operations.md":  "cmd/commerce/settings_test.go",            // compares the page's settings with the program's
-	"docs/performance.md": "cmd/bench/bench_test.go",                  // runs the benchmarks end to end
-	"docs/runbook.md":     "cmd/internal/torture/backupredis_test.go", // runs the commands of its backups and restores
-	"docs/scale.md":       "cmd/bench/capacity_test.go",               // runs each command and compares what it prints
+	".github/CONTRIBUTING.md": "cmd/commerce/contributing_test.go",        // looks up the targets and tests that the page names
+	"docs/data.md":            "cmd/commerce/import_test.go",              // imports the lines of the page
+	"docs/deploy.md":          "deploy/check/systemd_linux_test.go",       // runs the services from the page's files
+	"docs/guarantees.md":      "cmd/internal/torture/page_test.go",        // compares the page's commands with its tests
+	"docs/operations.md":      "cmd/commerce/settings_test.go",            // compares the page's settings with the program's
+	"docs/performance.md":     "cmd/bench/bench_test.go",                  // runs the benchmarks end to end
+	"docs/runbook.md":         "cmd/internal/torture/backupredis_test.go", // runs the commands of its backups and restores
+	"docs/scale.md":           "cmd/bench/capacity_test.go",               // runs each command and compares what it prints
 }
 
 // mostNotRun is how many examples of the guides may be exempt from running.
