@@ -31,7 +31,7 @@ func TestMobileGuide_KeepsWhatAnotherServerAnswers(t *testing.T) {
 			for _, tc := range []struct {
 				url, want string
 			}{
-				{serveGateway(t, answer), "outbox/001: no answer yet (none), again later\n"},
+				{serveGateway(t, answer), "outbox/001: no answer, again later\n"},
 				{service, "outbox/001: 200, 1 in the cart, 0 replayed\n"},
 			} {
 				if said := phone.send(t, tc.url); said != tc.want {
