@@ -48,8 +48,10 @@ func (m message) send(ctx context.Context, url string) (http.Header, []byte, err
 	if response.StatusCode != http.StatusOK {
 		return nil, nil, fmt.Errorf("%s %s: %s: %s", r.Method, r.URL, response.Status, answer[:min(len(answer), 300)])
 	}
-	if bytes.Contains(answer, []byte(`"errors":[{`)) { // as GraphQL servers refuse
-		return nil, nil, errors.New(string(answer[:min(len(answer), 300)]))
+	for _, refusal := range []string{`"errors":[{`, `"errorCode":`} { // of GraphQL, with 200
+		if bytes.Contains(answer, []byte(refusal)) {
+			return nil, nil, errors.New(string(answer[:min(len(answer), 300)]))
+		}
 	}
 	return response.Header, answer, nil
 }
