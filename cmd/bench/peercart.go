@@ -108,23 +108,25 @@ func (p *peer) checkAdded(ctx context.Context) error {
 	return nil
 }
 
-// atOnce adds n units of one product to a new cart at the same time. It returns how many adds
-// were refused, and how many were accepted but are not in the cart.
-func (p *peer) atOnce(ctx context.Context, n int) (refused, lost int, err error) {
+// inPairs adds units of one product to a new cart, always two at the same time, like a double
+// click. It returns how many adds were refused, and how many were accepted but are not in the cart.
+func (p *peer) inPairs(ctx context.Context, pairs int) (refused, lost int, err error) {
 	cart, err := p.filled(ctx)
 	if err != nil {
 		return 0, 0, err
 	}
 	var accepted atomic.Int64
-	var adds sync.WaitGroup
-	for range n {
-		adds.Go(func() {
-			if _, _, err := cart.add(0).send(ctx, p.url); err == nil {
-				accepted.Add(1)
-			}
-		})
+	for range pairs {
+		var pair sync.WaitGroup
+		for range 2 {
+			pair.Go(func() {
+				if _, _, err := cart.add(0).send(ctx, p.url); err == nil {
+					accepted.Add(1)
+				}
+			})
+		}
+		pair.Wait()
 	}
-	adds.Wait()
 	_, answer, err := cart.read.send(ctx, p.url)
 	if err != nil {
 		return 0, 0, err
@@ -134,5 +136,5 @@ func (p *peer) atOnce(ctx context.Context, n int) (refused, lost int, err error)
 	for _, q := range quantities {
 		kept += q
 	}
-	return n - int(accepted.Load()), int(accepted.Load()) - kept, err
+	return 2*pairs - int(accepted.Load()), int(accepted.Load()) - kept, err
 }

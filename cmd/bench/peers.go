@@ -84,11 +84,11 @@ const (
 	startTime   = "start to first answer: "
 	startMemory = "resident memory after the start: "
 	readSize    = "answer to a read: "
-	refusedAdds = "refused of 20 adds at once to one cart: "
-	lostAdds    = "lost of 20 adds at once to one cart: "
+	refusedAdds = "refused of 40 adds, two at a time: "
+	lostAdds    = "lost of 40 adds, two at a time: "
 )
 
-// ofOneCart returns the size of an answer, and what happens to 20 adds at once.
+// ofOneCart returns the size of an answer, and what happens to adds in pairs.
 func (p *peer) ofOneCart(ctx context.Context, rounds int) ([]results.Value, error) {
 	cart, err := p.filled(ctx)
 	if err != nil {
@@ -100,7 +100,7 @@ func (p *peer) ofOneCart(ctx context.Context, rounds int) ([]results.Value, erro
 	}
 	var refused, lost []float64
 	for range rounds {
-		r, l, err := p.atOnce(ctx, 20)
+		r, l, err := p.inPairs(ctx, 20)
 		if err != nil {
 			return nil, err
 		}

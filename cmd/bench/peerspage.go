@@ -26,7 +26,7 @@ func peersPage(b results.Benchmark) string {
 		}
 		page.WriteByte('\n')
 	}
-	row(&page, "", "start to first answer, s", "memory after the start, MB", "memory under load, MB", "answer to a read, bytes", "20 adds at once to one cart: refused", "lost")
+	row(&page, "", "start to first answer, s", "memory after the start, MB", "memory under load, MB", "answer to a read, bytes", "of 40 adds, two at a time: refused", "lost")
 	row(&page, strings.Fields(strings.Repeat("--- ", 7))...)
 	for _, c := range b.Cases {
 		if name, ok := strings.CutPrefix(c.Name, "add: "); ok {
