@@ -33,7 +33,9 @@ func newNodePeer(ctx context.Context, s *stage, folder, title, name string) (nod
 	return nodePeer{name: title + " " + version, dir: dir, settings: []string{"NODE_ENV=production"}}, err
 }
 
-// installPeer copies the folder of a peer, and installs its packages unless an earlier run did.
+// installPeer copies the folder of a peer, and installs its packages unless an earlier run did. It
+// uses npm install, which keeps to the lock file too: npm ci finds the one of Medusa incomplete,
+// because it lacks the addresses of optional packages for other platforms.
 func installPeer(ctx context.Context, s *stage, folder string) (string, error) {
 	dir := filepath.Join(s.dir, folder)
 	if s.peers != "" {
@@ -51,7 +53,7 @@ func installPeer(ctx context.Context, s *stage, folder string) (string, error) {
 	}
 	_, err = os.Stat(filepath.Join(dir, "node_modules"))
 	if errors.Is(err, fs.ErrNotExist) {
-		_, err = call(ctx, "npm", nil, "ci", "--prefix", dir, "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline")
+		_, err = call(ctx, "npm", nil, "install", "--prefix", dir, "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline")
 	}
 	return dir, err
 }
