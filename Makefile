@@ -22,7 +22,7 @@ WITH_SERVERS = sh $(CURDIR)/deploy/ephemeral/install.sh $(GO) run commerce/deplo
 MODULES = deploy/check deploy/clients deploy/release
 
 .DEFAULT_GOAL := help
-.PHONY: run test race lint build release bench compare fuzz torture schedules histories examples screenshots help go-test go-fuzz
+.PHONY: run test race lint build release bench peers compare fuzz torture schedules histories examples screenshots help go-test go-fuzz
 
 run: ## run the demo with sample data, without Redis or Postgres
 	@echo "Downloading modules and compiling the demo. The first time takes a few minutes; later it takes seconds."
@@ -54,6 +54,10 @@ release: ## build VERSION (the commit) for all platforms, with SBOMs and checksu
 bench: OUT = bin/bench
 bench: ## compare the service to minimal programs; tables and plots in OUT (bin/bench)
 	$(WITH_SERVERS) $(GO) run ./cmd/bench -out $(OUT)
+
+peers: OUT = bin/peers
+peers: ## compare the service to Vendure, Medusa and a small cart on Node; tables in OUT (bin/peers)
+	$(WITH_SERVERS) $(GO) run ./cmd/bench peers -connections 16 -turn 8s -out $(OUT)
 
 compare: COMMIT = main
 compare: PACKAGES = ./...

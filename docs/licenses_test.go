@@ -104,6 +104,68 @@ func TestLicenses_OfGeneratorsAreAccepted(t *testing.T) {
 	}
 }
 
+// acceptedInPeers are further licenses of programs that only `make peers` installs. They run as
+// processes of their own, and nothing of them is given away.
+var acceptedInPeers = []string{
+	"(MIT AND BSD-3-Clause)", "0BSD", "BlueOak-1.0.0", "GPL-3.0-or-later",
+	"SEE LICENSE IN LICENSE", // Medusa: MIT, except its enterprise features
+}
+
+// unnamedInPeers are packages of peers whose package.json names no license.
+var unnamedInPeers = []string{
+	"@medusajs/admin-bundler", "@medusajs/admin-shared", "@medusajs/admin-vite-plugin",
+	"busboy", "connect-dynamodb", "limiter", "parent-require", "streamsearch",
+}
+
+// The programs that the service is compared with have hundreds of packages, so the page names only
+// the licenses of the main ones. Tests download only the packages of the small cart.
+func TestLicenses_OfPeersAreAccepted(t *testing.T) {
+	t.Parallel()
+	inTests := slices.Concat(accepted, acceptedInTests)
+	for folder, allowed := range map[string][]string{
+		"small":   inTests,
+		"vendure": slices.Concat(inTests, acceptedInPeers),
+		"medusa":  slices.Concat(inTests, acceptedInPeers),
+	} {
+		for path, license := range lockedPackages(t, "../cmd/bench/peers/"+folder) {
+			if license == "" && folder != "small" && slices.Contains(unnamedInPeers, path) {
+				continue
+			}
+			if !slices.Contains(allowed, license) {
+				t.Errorf("%s of %s has the license %q, which nobody has accepted", path, folder, license)
+			}
+		}
+	}
+}
+
+// Each lock file of the repository is checked by one of these tests.
+func TestLicenses_OfEachLockFileAreChecked(t *testing.T) {
+	t.Parallel()
+	var got []string
+	for _, root := range []string{"../auth", "../cart", "../cmd", "../deploy", "../docs", "../subscriptions"} {
+		err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
+			if err == nil && d.Name() == "node_modules" {
+				return filepath.SkipDir
+			}
+			if err == nil && d.Name() == "package-lock.json" {
+				got = append(got, filepath.ToSlash(filepath.Dir(path)))
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []string{
+		"../cmd/bench/peers/medusa", "../cmd/bench/peers/small", "../cmd/bench/peers/vendure",
+		"../cmd/internal/server/testdata/axe", "../cmd/internal/server/testdata/mermaid", "../cmd/internal/server/testdata/npmtrip",
+		"../deploy/clients/testdata/npm",
+	}
+	if diff := gocmp.Diff(want, got); diff != "" {
+		t.Errorf("lock files (-checked +found):\n%s", diff)
+	}
+}
+
 // Except for the viewer of the API reference, no npm package is given away.
 func TestLicenses_OfNPMPackagesAreListedAndAccepted(t *testing.T) {
 	t.Parallel()

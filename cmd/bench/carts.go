@@ -110,6 +110,7 @@ type shop struct {
 	binary   string
 	server   *server
 	redis    *process
+	database string
 	settings []string
 	tokens   *auth.JWT
 }
@@ -159,7 +160,7 @@ func openShopVia(ctx context.Context, s *stage, binary string, edit func(*url.UR
 		return nil, err
 	}
 	tokens, err := auth.NewJWT(auth.JWTConfig{Secret: []byte(jwtSecret)})
-	return &shop{binary: binary, server: &server{service, only(redis)}, redis: redis, settings: settings, tokens: tokens}, err
+	return &shop{binary: binary, server: &server{service, only(redis)}, redis: redis, database: via.String(), settings: settings, tokens: tokens}, err
 }
 
 // The products of a benchmark are in store 1, without plans, fields or limits.

@@ -5,6 +5,7 @@
 //	go run ./cmd/bench get add -rounds 7      # some of them
 //	go run ./cmd/bench get -against /tmp/old  # with another build in the same rounds
 //	go run ./cmd/bench -out results           # write tables and plots to a directory
+//	go run ./cmd/bench peers                  # the service next to other carts, which npm downloads
 //	go run ./cmd/bench draw results           # write them again from the run's data
 //	go run ./cmd/bench capacity -carts 1e7    # print what a load needs, from the results in docs/performance
 //
@@ -43,6 +44,7 @@ type options struct {
 	rows        int
 	database    string
 	postgres    string // URL of the server for new databases
+	peers       string // directory for the programs of peers, "" for a temporary one
 }
 
 // benchmark is one benchmark. Its run starts what it needs on a stage of its own.
@@ -80,6 +82,9 @@ func benchmarks() []benchmark {
 		{"export", benchExport},
 	}
 }
+
+// onDemand are benchmarks that run only by name, because they download hundreds of packages.
+func onDemand() []benchmark { return []benchmark{{"peers", benchPeers}} }
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -164,7 +169,7 @@ func parse(args []string) ([]benchmark, options, error) {
 	o := options{postgres: os.Getenv("TEST_POSTGRES_URL")}
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.Usage = func() {
-		fmt.Fprintf(flags.Output(), "usage: bench [flags] [benchmark …]   run benchmarks, by default all: %s\n"+
+		fmt.Fprintf(flags.Output(), "usage: bench [flags] [benchmark …]   run benchmarks, by default all except peers: %s\n"+
 			"       bench draw DIRECTORY          write tables and plots again from results.json\n"+
 			"       bench capacity [flags]        print what a load needs, calculated from the results of a run\n", strings.Join(names(), ", "))
 		flags.PrintDefaults()
@@ -177,6 +182,7 @@ func parse(args []string) ([]benchmark, options, error) {
 	flags.StringVar(&o.binary, "binary", "", "path of the service's executable (default: built from this tree)")
 	flags.StringVar(&o.against, "against", "", "path of a second executable of the service, measured in the same rounds")
 	flags.IntVar(&o.rows, "rows", 1_000_000, "number of subscriptions for list and export")
+	flags.StringVar(&o.peers, "peers", "", "keep the programs of peers in this directory for the next run (default: a temporary one)")
 	flags.StringVar(&o.database, "database", "", "URL of an existing database for list and export, which only read it (default: new ones)")
 	var chosen []benchmark
 	for {
@@ -202,7 +208,7 @@ func parse(args []string) ([]benchmark, options, error) {
 }
 
 func find(name string) (benchmark, error) {
-	all := benchmarks()
+	all := append(benchmarks(), onDemand()...)
 	i := slices.IndexFunc(all, func(b benchmark) bool { return b.name == name })
 	if i < 0 {
 		return benchmark{}, fmt.Errorf("no benchmark %q; choose from: %s", name, strings.Join(names(), ", "))
@@ -213,7 +219,7 @@ func find(name string) (benchmark, error) {
 // names are the names of all benchmarks.
 func names() []string {
 	var all []string
-	for _, b := range benchmarks() {
+	for _, b := range append(benchmarks(), onDemand()...) {
 		all = append(all, b.name)
 	}
 	return all

@@ -26,6 +26,10 @@ type process struct {
 	cmd   *exec.Cmd
 }
 
+// startLimit is how long a process may take to start. The service needs less than a second,
+// some peers need many.
+const startLimit = time.Minute
+
 // probe fails until the server at a URL is ready.
 type probe func(ctx context.Context, url string) error
 
@@ -91,7 +95,7 @@ func (p *process) start(answers func() error) error {
 		if err == nil {
 			return nil
 		}
-		if time.Since(began) > 15*time.Second {
+		if time.Since(began) > startLimit {
 			p.stop()
 			return fmt.Errorf("%s does not respond: %w", filepath.Base(p.cmd.Path), err)
 		}

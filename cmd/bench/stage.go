@@ -70,6 +70,20 @@ func (s *stage) floor(ctx context.Context, settings []string, name string) (*pro
 // database creates a database with the schema and the sample data of binary, and returns
 // its URL.
 func (s *stage) database(ctx context.Context, binary string, subscriptions int) (string, error) {
+	u, err := s.emptyDatabase(ctx)
+	if err != nil {
+		return "", err
+	}
+	settings := []string{"DATABASE_URL=" + u}
+	if _, err := call(ctx, binary, settings, "migrate", "up"); err != nil {
+		return "", err
+	}
+	_, err = call(ctx, binary, settings, "seed", "--subscriptions", strconv.Itoa(subscriptions))
+	return u, err
+}
+
+// emptyDatabase creates a database and returns its URL.
+func (s *stage) emptyDatabase(ctx context.Context) (string, error) {
 	if s.postgres == "" {
 		return "", errors.New("TEST_POSTGRES_URL is not set: run `make bench` or `go run ./deploy/ephemeral/run -- go run ./cmd/bench`")
 	}
@@ -85,12 +99,7 @@ func (s *stage) database(ctx context.Context, binary string, subscriptions int) 
 		return "", err
 	}
 	u.Path = "/" + name
-	settings := []string{"DATABASE_URL=" + u.String()}
-	if _, err := call(ctx, binary, settings, "migrate", "up"); err != nil {
-		return "", err
-	}
-	_, err = call(ctx, binary, settings, "seed", "--subscriptions", strconv.Itoa(subscriptions))
-	return u.String(), err
+	return u.String(), nil
 }
 
 func (s *stage) administer(ctx context.Context, sql string) error {
