@@ -100,22 +100,31 @@ func TestPeers_AreLocked(t *testing.T) {
 
 func TestPeersPage_HasTheFiguresOfItsRun(t *testing.T) {
 	t.Parallel()
-	docs := filepath.FromSlash("../../docs")
-	report, err := results.Read(filepath.Join(docs, "compared", resultsFile))
+	report, err := results.Read(filepath.FromSlash("../../docs/compared/" + resultsFile))
 	if err != nil {
 		t.Fatal(err)
 	}
 	peers, _ := report.Benchmark("peers")
-	page, err := os.ReadFile(filepath.Join(docs, "compared.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	page, readme := page(t, "docs/compared.md"), page(t, "README.md")
 	for table := range strings.SplitSeq(strings.TrimSpace(peersPage(peers)), "\n\n") {
-		if len(strings.Split(table, "\n")) != 2+len(openers()) || !strings.Contains(string(page), table+"\n") {
+		if len(strings.Split(table, "\n")) != 2+len(openers()) || !strings.Contains(page, table+"\n") {
 			t.Errorf("docs/compared.md does not have this table of its run:\n%s", table)
 		}
 	}
-	if began := report.Began.Format(time.DateOnly); !strings.Contains(string(page), began) {
-		t.Errorf("docs/compared.md does not have the date of its run, %s", began)
+	if rows := peersSummary(peers); strings.Count(rows, "\n") != 4 || !strings.Contains(readme, rows) {
+		t.Errorf("the README does not have these rows of the run:\n%s", rows)
 	}
+	if began := report.Began.Format(time.DateOnly); !strings.Contains(page, began) || !strings.Contains(readme, began) {
+		t.Errorf("docs/compared.md and the README do not both have the date of the run, %s", began)
+	}
+}
+
+// page returns a page of the repository.
+func page(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("../..", filepath.FromSlash(path)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }

@@ -37,6 +37,35 @@ func peersPage(b results.Benchmark) string {
 	return page.String()
 }
 
+// peersSummary writes the rows of the README's table: the medians, with the CPU time of the
+// stores added to that of the program.
+func peersSummary(b results.Benchmark) string {
+	var page strings.Builder
+	for _, kind := range []string{"read", "add"} {
+		cells := []string{map[string]string{"read": "CPU per read of a cart of five lines", "add": "CPU per add"}[kind]}
+		for _, c := range b.Cases {
+			if strings.HasPrefix(c.Name, kind+": ") {
+				cells = append(cells, results.FigureOf((c.Server.Median+c.Store.Median)/1e3).String()+" ms")
+			}
+		}
+		row(&page, cells...)
+	}
+	memory, lost := []string{"memory under load"}, []string{"lost of 40 adds, sent two at a time"}
+	for _, c := range b.Cases {
+		if name, ok := strings.CutPrefix(c.Name, "add: "); ok {
+			memory = append(memory, results.FigureOf(c.Resident.Median).String()+" MB")
+			for _, v := range b.Values {
+				if v.Name == lostAdds+name {
+					lost = append(lost, results.FigureOf(v.Figure.Median).String())
+				}
+			}
+		}
+	}
+	row(&page, memory...)
+	row(&page, lost...)
+	return page.String()
+}
+
 // value returns the figure of a value of the benchmark.
 func value(b results.Benchmark, name string) string {
 	for _, v := range b.Values {
