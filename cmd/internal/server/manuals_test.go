@@ -48,9 +48,9 @@ func TestManuals_PrintWhatTheyShow(t *testing.T) {
 type machine struct {
 	dir             string
 	redis, postgres *ephemeral.Server
-	public, admin   string // base URLs of the service
+	public, admin   string   // base URLs of the service
 	users           []string // of Redis: the URLs of the pages, each followed by the one to use
-	token           string // API token of store 1
+	token           string   // API token of store 1
 }
 
 func newMachine(t *testing.T) *machine {
