@@ -3,9 +3,13 @@ package server_test
 import (
 	"fmt"
 	"net/http"
-	"net/http/httptest"
+	"os/exec"
+	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"commerce/deploy/ephemeral"
 )
 
 // The page of docs/storefront.md shows in a browser what the guide says. It comes from another
@@ -15,16 +19,42 @@ func TestStorefrontGuide_WorksInABrowser(t *testing.T) {
 	demo := startDemo(t)
 	dir := installPackages(t, "npmtrip")
 	want := savePage(t, terminal{dir: dir, url: demo.url})
-	files := httptest.NewServer(http.FileServer(http.Dir(dir)))
-	t.Cleanup(files.Close)
-
-	p := openPage(t, files.URL+"/shop.html")
+	p := openPage(t, serveFolder(t, dir)+"/shop.html")
 	p.expect("404 /favicon.ico", "422 /cart/add")
 	for i, line := range want {
 		if i > 0 {
 			p.press("button")
 		}
 		p.until(fmt.Sprintf(`document.querySelector("[role=status]").textContent === %q`, line))
+	}
+}
+
+// serveFolder serves a folder with the guide's command, on another port, until the test ends. It
+// returns the URL.
+func serveFolder(t *testing.T, dir string) string {
+	t.Helper()
+	port := fmt.Sprint(ephemeral.FreePorts(t, 1)[0])
+	examples := examplesOf(t, "docs/storefront.md")
+	i := slices.IndexFunc(examples, func(e example) bool { return e.runBy == "TestStorefrontGuide_WorksInABrowser" })
+	files := exec.Command("sh", "-euc", "exec "+strings.ReplaceAll(examples[i].script, "3000", port))
+	files.Dir = dir
+	if err := files.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = files.Process.Kill()
+		_ = files.Wait()
+	})
+	url := "http://localhost:" + port
+	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+		response, err := http.Get(url)
+		if err == nil {
+			response.Body.Close()
+			return url
+		}
+		if time.Since(began) > time.Minute {
+			t.Fatalf("%s (sh deploy/ephemeral/install.sh): %v", examples[i].script, err)
+		}
 	}
 }
 
