@@ -37,6 +37,24 @@ func TestContributing_CommandsRun(t *testing.T) {
 	}
 }
 
+// The pages name only targets of make that exist, also in their tables and in commands that take too
+// long for a test.
+func TestMake_HasTheTargetsOfThePages(t *testing.T) {
+	t.Parallel()
+	makefile := source(t, "Makefile")
+	for _, page := range []string{".github/CONTRIBUTING.md", "README.md", "docs/guarantees.md", "docs/performance.md", "docs/deploy.md"} {
+		targets := regexp.MustCompile("(?m)(?:^|`|[A-Z0-9] )make ([a-z]+)").FindAllStringSubmatch(source(t, page), -1)
+		for _, target := range targets {
+			if !regexp.MustCompile(`(?m)^` + target[1] + `:`).MatchString(makefile) {
+				t.Errorf("%s: make has no target %s", page, target[1])
+			}
+		}
+		if len(targets) == 0 {
+			t.Errorf("%s names no target", page)
+		}
+	}
+}
+
 // The short form of a promise runs as docs/guarantees.md shows it. Its table goes to another
 // directory, so that it does not replace the table of a long run.
 func TestGuaranteesPage_ShortFormRuns(t *testing.T) {

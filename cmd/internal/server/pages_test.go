@@ -46,6 +46,29 @@ func TestPages_HaveOnlyCommandsThatRun(t *testing.T) {
 	}
 }
 
+// Commands that do not run here name only files that exist.
+func TestPages_NameFilesThatExist(t *testing.T) {
+	t.Parallel()
+	files := regexp.MustCompile(`[^>\w/](deploy/[\w./*-]+)`) // after > is a file that the command writes
+	seen := 0
+	for _, page := range pagesWithCommands(t) {
+		for _, e := range examplesOf(t, page) {
+			if e.notRun == "" {
+				continue
+			}
+			for _, file := range files.FindAllStringSubmatch(e.script, -1) {
+				seen++
+				if found, err := filepath.Glob(filepath.Join(repository, file[1])); err != nil || len(found) == 0 {
+					t.Errorf("%s: no file %s (%v)\n%s", page, file[1], err, e.script)
+				}
+			}
+		}
+	}
+	if seen < 5 {
+		t.Errorf("found only %d files", seen)
+	}
+}
+
 // pagesWithCommands returns the pages of the repository that have shell blocks.
 func pagesWithCommands(t *testing.T) (pages []string) {
 	t.Helper()
