@@ -22,7 +22,7 @@ WITH_SERVERS = sh $(CURDIR)/deploy/ephemeral/install.sh $(GO) run commerce/deplo
 MODULES = deploy/check deploy/clients deploy/release
 
 .DEFAULT_GOAL := help
-.PHONY: run test race lint build release bench compare fuzz torture schedules histories examples help go-test go-fuzz
+.PHONY: run test race lint build release bench compare fuzz torture schedules histories examples screenshots help go-test go-fuzz
 
 run: ## run the demo with sample data, without Redis or Postgres
 	@echo "Downloading modules and compiling the demo. The first time takes a few minutes; later it takes seconds."
@@ -82,12 +82,15 @@ schedules: ## test SCHEDULES (1000000) request interleavings from SEED (1) on
 examples: ## write the service's answers to the examples in docs/openapi.yaml
 	$(GO) test ./cmd/internal/server -run '^TestExamples' -count 1 -update
 
+screenshots: ## take the README's screenshots anew (needs Chromium)
+	$(GO) test ./cmd/internal/server -run '^TestReadme_ShowsThePlayground$$' -count 1 -update
+
 histories: HISTORIES = 100
 histories: ## test HISTORIES (100) random histories of changes and their followers
 	$(WITH_SERVERS) $(GO) test -timeout 2h -count 1 -run TestFollower ./subscriptions -histories $(HISTORIES)
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
 
 # Packages whose tests load the machine run alone, because other tests depend on timing.
 LOADS = ./cart/redisstore ./cmd/bench

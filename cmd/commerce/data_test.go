@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -79,6 +80,7 @@ func TestDataPage_ExampleShowsWhatItSays(t *testing.T) {
 	for _, step := range []struct{ section, at, want string }{
 		{"A new store", "", ""},
 		{"A product with two plans", "", ""},
+		{"A game card, and a coupon for it", "", ""},
 		{"A customer subscribes", "2026-01-01", "active, active true, expired false, 31 days, renews true, plan 401 at 4900"},
 		{"A renewal", "2026-02-01", "active, active true, expired false, 28 days, renews true, plan 401 at 4900"},
 		{"A plan change is scheduled", "2026-02-10", "active, active true, expired false, 19 days, renews true, plan 401, then plan 402 at 4900"},
@@ -118,13 +120,34 @@ func TestDataPage_ExampleShowsWhatItSays(t *testing.T) {
 	}
 }
 
+// What the page says about the game card and its coupon, of the page's own requests.
+func TestDataPage_ExampleSellsWhatItSays(t *testing.T) {
+	t.Parallel()
+	url, page := ephemeral.Migrated(t), dataPage(t)
+	db := writer(t, url)
+	change(t, db, strings.ReplaceAll(codeUnder(t, page, "A new store", "sql")[0], "pk_oasis", "pk_demo")) // what instance sends
+	change(t, db, codeUnder(t, page, "A game card, and a coupon for it", "sql")[0])
+	requests := regexp.MustCompile("`POST (/cart/[a-z]+)` with(?: the body)? `([^`]+)`[^.`]* SAR ([0-9.]+[0-9])").FindAllStringSubmatch(page, -1)
+	if len(requests) != 2 {
+		t.Fatalf("the page shows %d requests with amounts, want 2", len(requests))
+	}
+	i, token := startInstance(t, url), ""
+	for n, want := range []string{"subtotal", "discount_amount"} {
+		a := i.mustCall(t, token, "POST", requests[n][1], requests[n][2])
+		token = a.Data.CartToken
+		if amount := `"` + want + `":` + strings.TrimSuffix(requests[n][3], ".00"); !strings.Contains(a.Body, amount+",") {
+			t.Errorf("%s %s: no %s in %s", requests[n][1], requests[n][2], amount, a.Body)
+		}
+	}
+}
+
 // The page must have a step in the test above for each of its own.
 func TestDataPage_ExampleHasNoUntestedStep(t *testing.T) {
 	t.Parallel()
 	_, example, _ := strings.Cut(dataPage(t), "\n## A worked example\n")
 	example, _, _ = strings.Cut(example, "\n## ")
-	if n := strings.Count(example, "\n### "); n != 12 || strings.Count(example, "```sql") != n {
-		t.Errorf("the example has %d steps and %d blocks of SQL, want 12", n, strings.Count(example, "```sql"))
+	if n := strings.Count(example, "\n### "); n != 13 || strings.Count(example, "```sql") != n {
+		t.Errorf("the example has %d steps and %d blocks of SQL, want 13", n, strings.Count(example, "```sql"))
 	}
 }
 
@@ -189,24 +212,34 @@ func TestDataPage_TriggersFireAsItSays(t *testing.T) {
 	change(t, db, "DELETE FROM stores")
 }
 
-// Each column of the tables is on the page.
-func TestDataPage_NamesEachColumn(t *testing.T) {
+// Each column of the tables is on the page, which says whether it can be omitted.
+func TestDataPage_DescribesEachColumn(t *testing.T) {
 	t.Parallel()
 	page := dataPage(t)
 	rows, err := writer(t, ephemeral.Migrated(t)).Query(t.Context(), `
-		SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = 'public' AND column_name NOT IN ('store_id', 'id')
+		SELECT table_name, column_name, is_nullable = 'YES' OR column_default IS NOT NULL OR is_identity = 'YES' OR is_generated = 'ALWAYS'
+			OR column_name = 'changed_in' -- a trigger sets it
+		FROM information_schema.columns WHERE table_schema = 'public' AND column_name NOT IN ('store_id', 'id')
 			AND table_name IN ('stores', 'publishable_keys', 'payment_methods', 'products', 'plans', 'fields', 'field_options',
-				'coupons', 'customers', 'saved_cards', 'subscriptions', 'api_tokens')`)
+				'coupons', 'coupon_products', 'coupon_uses', 'customers', 'saved_cards', 'subscriptions', 'api_tokens')`)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var table, column string
-	done, err := pgx.ForEachRow(rows, []any{&table, &column}, func() error {
+	var optional bool
+	saysOptional := regexp.MustCompile(`(?i)\b(default|null|generated|computed)\b`)
+	done, err := pgx.ForEachRow(rows, []any{&table, &column, &optional}, func() error {
 		_, section, _ := strings.Cut(page, "| `"+table+"` | meaning |\n")
 		section, _, _ = strings.Cut(section, "\n\n")
-		if !strings.Contains(section, "`"+column+"`") && column != "product_id" {
-			t.Errorf("docs/data.md does not describe %s.%s", table, column)
+		for line := range strings.Lines(section) {
+			if names, meaning, _ := strings.Cut(line, " | "); strings.Contains(names, "`"+column+"`") {
+				if saysOptional.MatchString(meaning) != optional {
+					t.Errorf("docs/data.md does not say correctly whether %s.%s can be omitted: %s", table, column, meaning)
+				}
+				return nil
+			}
 		}
+		t.Errorf("docs/data.md does not describe %s.%s", table, column)
 		return nil
 	})
 	if err != nil || done.RowsAffected() < 50 {

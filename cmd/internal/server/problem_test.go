@@ -9,12 +9,15 @@ import (
 	"go/token"
 	"maps"
 	"net/http"
+	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/google/go-cmp/cmp"
 
 	"commerce/auth/locale"
 	"commerce/auth/problem"
@@ -32,13 +35,49 @@ func openAPIDocument(t *testing.T) *openapi3.T {
 
 func TestProblems_HaveTheCodesOfTheOpenAPIDocument(t *testing.T) {
 	t.Parallel()
+	schema := openAPIDocument(t).Components.Schemas["ErrorCode"].Value
 	var documented []problem.Code
-	for _, code := range openAPIDocument(t).Components.Schemas["ErrorCode"].Value.Enum {
+	for _, code := range schema.Enum {
 		documented = append(documented, problem.Code(code.(string)))
 	}
 	slices.Sort(documented)
 	if known := slices.Sorted(maps.Keys(statuses)); !slices.Equal(known, documented) {
 		t.Errorf("codes of the server: %q,\nof the document: %q", known, documented)
+	}
+	described, status := map[problem.Code]int{}, 0
+	for line := range strings.Lines(schema.Description) {
+		if entry, codes, found := strings.Cut(line, ": "); found {
+			status, _ = strconv.Atoi(strings.TrimPrefix(entry, "- "))
+			line = codes
+		}
+		for _, code := range regexp.MustCompile("`(\\w+)`").FindAllStringSubmatch(line, -1) {
+			described[problem.Code(code[1])] = status
+		}
+	}
+	if diff := cmp.Diff(statuses, described); diff != "" {
+		t.Errorf("(-server +description of ErrorCode):\n%s", diff)
+	}
+}
+
+func TestProblems_AreExplainedInTheGuide(t *testing.T) {
+	t.Parallel()
+	guide, err := os.ReadFile("../../../docs/cart.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(guide), "\n## Error codes\n")
+	table, _, _ = strings.Cut(table, "\n## ")
+	explained := map[problem.Code]int{}
+	for _, row := range regexp.MustCompile("(?m)^\\| (\\d{3}) \\| `(\\w+)` \\| (?:yes )?\\| \\w").FindAllStringSubmatch(table, -1) {
+		explained[problem.Code(row[2])], _ = strconv.Atoi(row[1])
+	}
+	if diff := cmp.Diff(statuses, explained); diff != "" {
+		t.Errorf("(-server +docs/cart.md):\n%s", diff)
+	}
+	for _, code := range openAPIDocument(t).Components.Schemas["IssueCode"].Value.Enum {
+		if !strings.Contains(table, "`"+code.(string)+"`") {
+			t.Errorf("docs/cart.md does not explain %s", code)
+		}
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -61,4 +63,32 @@ func twoTerminals(t *testing.T) (server, client example) {
 	}
 	t.Fatal("the README does not start the service")
 	return server, client
+}
+
+func TestReadme_ListsEveryCall(t *testing.T) {
+	t.Parallel()
+	readme, err := os.ReadFile(filepath.Join(repository, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, calls, _ := strings.Cut(string(readme), "## Calls\n")
+	calls, _, _ = strings.Cut(calls, "\n## ")
+	var listed, described []string
+	for _, call := range regexp.MustCompile("`([A-Z]+ /[^`]+)`").FindAllStringSubmatch(calls, -1) {
+		listed = append(listed, call[1])
+	}
+	api, err := document()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, item := range api.Paths.Map() {
+		for method := range item.Operations() {
+			described = append(described, method+" "+path)
+		}
+	}
+	slices.Sort(listed)
+	slices.Sort(described)
+	if diff := cmp.Diff(described, listed); diff != "" {
+		t.Errorf("(-openapi.yaml +README):\n%s", diff)
+	}
 }

@@ -184,7 +184,8 @@ func TestPlayground_LinksToTheReferenceOfTheDemo(t *testing.T) {
 	t.Parallel()
 	s := openShop(t, embeddedRedis(t), withReference, withPlayground(server.Playground{Demo: &server.Demo{Reference: true}}))
 	p := openPage(t, s.URL+"/")
-	p.until(`document.querySelector("#description").getAttribute("href") === "docs"`)
+	links := `[...document.querySelectorAll("header .api, #log [data-description]")]`
+	p.until(links + `.map((link) => link.getAttribute("href")).join() === "docs,docs"`)
 	p.click("#language")
-	p.until(`document.querySelector("#description").textContent === "مرجع الواجهة البرمجية"`)
+	p.until(links + `.every((link) => link.textContent === "مرجع الواجهة البرمجية")`)
 }

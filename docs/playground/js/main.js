@@ -18,7 +18,7 @@ startTokenDialog();
 startLog({ repeated: (from) => devices[from]?.cart.load(), tries: (path) => tryOn(devices.active.cart, path) });
 startLanguage(byId("language"));
 await meetDemo();
-if (demo.reference) linkReference(byId("description"));
+if (demo.reference) document.querySelectorAll("[data-description]").forEach(linkReference);
 drawAccounts(devices);
 startSubscriptions();
 const showArea = startTabs((area) => { if (area === "subscriptions") openSubscriptions(); });
@@ -32,7 +32,7 @@ function tryOn(cart, path) {
   return path === "/cart/validate" ? cart.checkOut() : cart.read(path);
 }
 
-/** linkReference lets the log's link open the API reference instead of the document. */
+/** linkReference lets a link open the API reference instead of the document. */
 function linkReference(link) {
   link.href = "docs";
   link.dataset.t = "reference";
