@@ -27,7 +27,7 @@ func TestPerformancePage_CommandsRun(t *testing.T) {
 		t.Fatalf("%d blocks, want those of bench and of compare", len(marked))
 	}
 	for _, block := range marked {
-		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
 		sh := exec.CommandContext(ctx, "sh", "-euc", strings.ReplaceAll(block[1], "docs/performance", plots))
 		sh.Dir = root
