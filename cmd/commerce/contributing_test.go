@@ -1,37 +1,127 @@
 package main
 
 import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
+
+	"commerce/deploy/ephemeral"
 )
 
-// The commands of CONTRIBUTING.md take long, so this only checks that the targets of make and
-// the tests that they name exist.
-func TestContributing_NamesTargetsAndTestsThatExist(t *testing.T) {
+// The commands of .github/CONTRIBUTING.md run as the page shows them. The demo listens on other
+// ports, and stops when it answers.
+func TestContributing_CommandsRun(t *testing.T) {
 	t.Parallel()
-	page := source(t, ".github/CONTRIBUTING.md")
+	for _, script := range commandsRunBy(t, ".github/CONTRIBUTING.md") {
+		if strings.Contains(script, "make run") {
+			buildAndRun(t, script)
+		} else if said := runInRepository(t, script); !strings.Contains(said, "ok  ") || strings.Contains(said, "no tests to run") {
+			t.Errorf("%s runs no test:\n%s", script, said)
+		}
+	}
+}
+
+// The pages name only targets of make that exist, also in their tables and in commands that take too
+// long for a test.
+func TestMake_HasTheTargetsOfThePages(t *testing.T) {
+	t.Parallel()
 	makefile := source(t, "Makefile")
-	targets := regexp.MustCompile("(?m)(?:^|`|[0-9] )make ([a-z]+)").FindAllStringSubmatch(page, -1)
-	for _, target := range targets {
-		if !regexp.MustCompile(`(?m)^` + target[1] + `:`).MatchString(makefile) {
-			t.Errorf("make has no target %s", target[1])
+	for _, page := range []string{".github/CONTRIBUTING.md", "README.md", "docs/guarantees.md", "docs/performance.md", "docs/deploy.md"} {
+		targets := regexp.MustCompile("(?m)(?:^|`|[A-Z0-9] )make ([a-z]+)").FindAllStringSubmatch(source(t, page), -1)
+		for _, target := range targets {
+			if !regexp.MustCompile(`(?m)^` + target[1] + `:`).MatchString(makefile) {
+				t.Errorf("%s: make has no target %s", page, target[1])
+			}
+		}
+		if len(targets) == 0 {
+			t.Errorf("%s names no target", page)
 		}
 	}
-	tests := regexp.MustCompile(`(?m)go test -tags=nomsgpack \./(\S+)(?: -run '?([\w|]+)'?)? -count=1$`).FindAllStringSubmatch(page, -1)
-	for _, run := range tests {
-		pattern := regexp.MustCompile(`(?m)^func (?:` + run[2] + `)`)
-		if run[2] == "" {
-			pattern = regexp.MustCompile(`(?m)^func Test`)
-		}
-		if !pattern.MatchString(testsIn(t, run[1])) {
-			t.Errorf("./%s has no test %s", run[1], run[2])
+}
+
+// The short form of a promise runs as docs/guarantees.md shows it. Its table goes to another
+// directory, so that it does not replace the table of a long run.
+func TestGuaranteesPage_ShortFormRuns(t *testing.T) {
+	t.Parallel()
+	for _, script := range commandsRunBy(t, "docs/guarantees.md") {
+		if said := runInRepository(t, script, "MAKEFLAGS=OUT="+t.TempDir()); !strings.Contains(said, "PASS") {
+			t.Errorf("%s:\n%s", script, said)
 		}
 	}
-	if len(targets) < 5 || len(tests) < 4 || strings.Count(page, "go test ") != len(tests) {
-		t.Errorf("found %d targets and %d of %d tests", len(targets), len(tests), strings.Count(page, "go test "))
+}
+
+// commandsRunBy returns the shell blocks of a page that name this test, at least one.
+func commandsRunBy(t *testing.T, page string) (scripts []string) {
+	t.Helper()
+	for _, block := range regexp.MustCompile("(?ms)^<!-- run-by: "+t.Name()+" -->\n```sh\n(.*?)^```$").FindAllStringSubmatch(source(t, page), -1) {
+		scripts = append(scripts, block[1])
+	}
+	if len(scripts) == 0 {
+		t.Fatalf("no block of %s names this test", page)
+	}
+	return scripts
+}
+
+// runInRepository runs a script at the root of the repository, and returns what it printed.
+func runInRepository(t *testing.T, script string, env ...string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	sh := exec.CommandContext(ctx, "sh", "-euc", script)
+	// Without vet, like make test: make lint runs it.
+	sh.Dir, sh.Env = "../..", append(append(os.Environ(), "GOFLAGS="+os.Getenv("GOFLAGS")+" -vet=off"), env...)
+	printed, err := sh.CombinedOutput()
+	if err != nil {
+		t.Errorf("%s: %v\n%s", script, err, printed)
+	}
+	return string(printed)
+}
+
+// buildAndRun runs a script that ends with the demo, and stops the demo as soon as it answers.
+func buildAndRun(t *testing.T, script string) {
+	t.Helper()
+	ports := ephemeral.FreePorts(t, 2)
+	public := fmt.Sprintf("127.0.0.1:%d", ports[0])
+	script = strings.NewReplacer(":8081", public, "127.0.0.1:9091", fmt.Sprintf("127.0.0.1:%d", ports[1])).Replace(script)
+	sh := exec.Command("sh", "-euc", script)
+	sh.Dir = "../.."
+	sh.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	var printed bytes.Buffer
+	sh.Stdout, sh.Stderr = &printed, &printed
+	if err := sh.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- sh.Wait() }()
+	for began := time.Now(); ; time.Sleep(50 * time.Millisecond) {
+		response, err := http.Get("http://" + public + "/openapi.yaml")
+		if err == nil {
+			response.Body.Close()
+			break
+		}
+		select {
+		case err := <-ended:
+			t.Fatalf("%s: %v\n%s", script, err, printed.Bytes())
+		default:
+		}
+		if time.Since(began) > 5*time.Minute {
+			t.Errorf("%s: the demo does not answer", script)
+			break
+		}
+	}
+	_ = syscall.Kill(-sh.Process.Pid, syscall.SIGINT) // Ctrl-C
+	<-ended
+	if said := printed.String(); !strings.Contains(said, "  make torture ") || !strings.Contains(said, "Customer JWT") {
+		t.Errorf("%s: no targets or no demo:\n%s", script, said)
 	}
 }
 
@@ -43,22 +133,4 @@ func source(t *testing.T, path string) string {
 		t.Fatal(err)
 	}
 	return string(text)
-}
-
-// testsIn returns the test files of a package.
-func testsIn(t *testing.T, dir string) string {
-	t.Helper()
-	files, err := filepath.Glob(filepath.Join("../..", dir, "*_test.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all strings.Builder
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all.Write(text)
-	}
-	return all.String()
 }

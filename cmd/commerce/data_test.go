@@ -32,7 +32,7 @@ func codeUnder(t *testing.T, page, heading, language string) (blocks []string) {
 	t.Helper()
 	_, section, found := strings.Cut(page, "# "+heading+"\n")
 	if !found {
-		t.Fatalf("docs/data.md has no section %q", heading)
+		t.Fatalf("the page has no section %q", heading)
 	}
 	section, _, _ = strings.Cut(section, "\n#")
 	for _, block := range strings.Split(section, "```"+language+"\n")[1:] {
@@ -53,6 +53,17 @@ func seen(s *subscriptions.Subscription, now time.Time) string {
 	}
 	return fmt.Sprintf("%s, active %t, expired %t, %d days, renews %t, plan %d%s at %d",
 		s.Status, s.GrantsAccess(now), s.HasExpired(now), s.DaysRemaining(now), s.RenewsItself(), s.Variant.ID, scheduled, s.Price)
+}
+
+// commandUnder returns the arguments of the command of commerce that a section of a page shows.
+func commandUnder(t *testing.T, page, heading string) string {
+	t.Helper()
+	command, _, _ := strings.Cut(codeUnder(t, source(t, page), heading, "sh")[0], "```") // the fence may be indented
+	args, found := strings.CutPrefix(strings.TrimSpace(command), "commerce ")
+	if !found || strings.Contains(args, "\n") {
+		t.Fatalf("%s, %s: %q is not one command of commerce", page, heading, command)
+	}
+	return args
 }
 
 // The example of docs/data.md, as it is written there.

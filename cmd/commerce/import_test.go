@@ -50,7 +50,9 @@ func TestImport_ShowsWhatTheFilesHave(t *testing.T) {
 	t.Parallel()
 	url, products, subs := oasis(t)
 	db := writer(t, url)
-	args := []string{"import", "--store", "7", "--products", written(t, "p", products), "--subscriptions", written(t, "s", subs)}
+	args := strings.Fields(strings.NewReplacer(
+		" products.ndjson", " "+written(t, "products.ndjson", products), " subscriptions.ndjson", " "+written(t, "subscriptions.ndjson", subs),
+	).Replace(commandUnder(t, "docs/data.md", "Importing files")))
 	if got, want := onDatabase(t, url, args...), "rows written: products 1, plans 2, fields 1, field_options 2, subscriptions 1, customers 1, saved_cards 1\n"; got != want {
 		t.Errorf("printed %q, want %q", got, want)
 	}

@@ -12,9 +12,10 @@ import (
 func TestSharded_ServesEverythingButChanges(t *testing.T) {
 	t.Parallel()
 	url := ephemeral.Postgres(t)
+	up := commandUnder(t, "docs/scale.md", "Setting up")
 	for _, step := range []struct{ command, says string }{
-		{"migrate up --sharded", "applied 00012_sharding.sql"},
-		{"migrate up --sharded", "nothing to do"},
+		{up, "applied 00012_sharding.sql"},
+		{up, "nothing to do"},
 		{"migrate up", "nothing to do"},
 		{"migrate status", "left out 00009_subscription_changes.sql"},
 		{"seed --subscriptions 500", "500"},

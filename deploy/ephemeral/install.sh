@@ -27,7 +27,7 @@ has() { # Debian has some of these programs in /usr/sbin, which is not in every 
 missing() {
 	has chromium || has chromium-browser || has google-chrome || echo chromium
 	has cc || echo gcc libc6-dev # for the race detector
-	for program in haproxy pgbouncer prometheus curl jq sqlite3 npm zsh fish; do
+	for program in haproxy pgbouncer prometheus curl jq sqlite3 npm python3 zsh fish; do
 		has $program || echo $program
 	done
 	has node || echo nodejs

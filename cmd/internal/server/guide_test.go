@@ -5,7 +5,9 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -19,10 +21,14 @@ type example struct {
 	script string
 	prints string // what the page says that the script prints: the blocks that follow it
 	notRun string // why a test cannot run the script; "": it can
+	runBy  string // the test that runs the script, instead of those of this package; "": none
 }
 
+// elsewhere reports whether the tests of guides and manuals leave the example out.
+func (e example) elsewhere() bool { return e.notRun != "" || e.runBy != "" }
+
 var (
-	fence = regexp.MustCompile("(?ms)^(?:<!-- not-run: ([^\n]+) -->\n+)?( *)```(\\w+)\n(.*?)^ *```$")
+	fence = regexp.MustCompile("(?ms)^(?: *<!-- (not-run|run-by): ([^\n]+) -->\n+)?( *)```(\\w+)\n(.*?)^ *```$")
 
 	// savedAs is the first line of a module or page that readers save as a file.
 	savedAs = regexp.MustCompile(`^(?://|<!--) ([\w.-]+\.(?:mjs|html))\b`)
@@ -36,11 +42,11 @@ func examplesOf(t *testing.T, page string) (all []example) {
 		t.Fatal(err)
 	}
 	for _, block := range fence.FindAllStringSubmatch(string(text), -1) {
-		notRun, indent, language := block[1], block[2], block[3]
-		code := strings.TrimPrefix(strings.ReplaceAll("\n"+block[4], "\n"+indent, "\n"), "\n")
+		marks, indent, language := map[string]string{block[1]: block[2]}, block[3], block[4]
+		code := strings.TrimPrefix(strings.ReplaceAll("\n"+block[5], "\n"+indent, "\n"), "\n")
 		switch language {
-		case "sh":
-			all = append(all, example{script: code, notRun: notRun})
+		case "sh", "bash", "shell", "zsh", "console": // the prompts of console are for a test elsewhere
+			all = append(all, example{script: code, notRun: marks["not-run"], runBy: marks["run-by"]})
 		case "js", "html":
 			file := savedAs.FindStringSubmatch(code)
 			if file == nil {
@@ -59,17 +65,29 @@ func examplesOf(t *testing.T, page string) (all []example) {
 
 // terminal runs shell scripts of guides.
 type terminal struct {
-	dir string // where scripts run
-	url string // of a service with the sample's data, instead of the demo's usual URL
+	dir     string            // where scripts run
+	url     string            // of a service with the sample's data, instead of the demo's usual URL
+	env     []string          // further variables
+	replace *strings.Replacer // of further addresses and paths of the page; nil: none
+	typed   string            // what the reader types when a command asks
 }
 
 // run returns what a script printed. It must succeed.
 func (term terminal) run(t *testing.T, script string) string {
 	t.Helper()
-	sh := command(t, "sh", "-eu")
+	script = strings.ReplaceAll(script, "http://localhost:8080", term.url)
+	if term.replace != nil {
+		script = term.replace.Replace(script)
+	}
+	file := filepath.Join(t.TempDir(), "script")
+	if err := os.WriteFile(file, []byte(script), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	sh := command(t, "sh", "-eu", file)
 	sh.Dir = term.dir
-	sh.Env = append(os.Environ(), "npm_config_prefer_offline=true", "npm_config_ignore_scripts=true")
-	sh.Stdin = strings.NewReader(strings.ReplaceAll(script, "http://localhost:8080", term.url))
+	sh.Env = slices.Concat(os.Environ(), []string{"npm_config_prefer_offline=true", "npm_config_ignore_scripts=true"}, term.env)
+	sh.Stdin = strings.NewReader(term.typed)
+	sh.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // so that no command asks at the terminal of the tests
 	var out, problems bytes.Buffer
 	sh.Stdout, sh.Stderr = &out, &problems
 	if err := sh.Run(); err != nil {
@@ -82,10 +100,25 @@ func (term terminal) run(t *testing.T, script string) string {
 // into a terminal. It returns how they print anything else than the page shows below them.
 func (term terminal) paste(t *testing.T, examples []example) (faults []string) {
 	t.Helper()
+	printed := term.outputs(t, examples)
+	for i, e := range examples {
+		if e.elsewhere() {
+			continue
+		}
+		if diff := cmp.Diff(likeThis(e.prints), likeThis(printed[i])); diff != "" {
+			faults = append(faults, e.script+"(-the guide +printed):\n"+diff)
+		}
+	}
+	return faults
+}
+
+// outputs returns what each example prints if they run one after the other in one shell.
+func (term terminal) outputs(t *testing.T, examples []example) []string {
+	t.Helper()
 	const mark = "--- the next example ---\n"
 	var all strings.Builder
 	for _, e := range examples {
-		if e.notRun == "" {
+		if !e.elsewhere() {
 			all.WriteString(e.script)
 		}
 		all.WriteString("printf %s '" + mark + "'\n")
@@ -94,15 +127,7 @@ func (term terminal) paste(t *testing.T, examples []example) (faults []string) {
 	if len(printed) != len(examples)+1 {
 		t.Fatalf("%d examples, %d outputs", len(examples), len(printed)-1)
 	}
-	for i, e := range examples {
-		if e.notRun != "" {
-			continue
-		}
-		if diff := cmp.Diff(likeThis(e.prints), likeThis(printed[i])); diff != "" {
-			faults = append(faults, e.script+"(-the guide +printed):\n"+diff)
-		}
-	}
-	return faults
+	return printed[:len(examples)]
 }
 
 // likeThis replaces what differs between two runs by its form.

@@ -6,9 +6,14 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"os/exec"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
+
+	"commerce/deploy/ephemeral"
 )
 
 // The page of docs/storefront.md shows in a browser what the guide says. It comes from another
@@ -96,9 +101,7 @@ type guidePage struct {
 func saveGuidePage(t *testing.T, service string) guidePage {
 	t.Helper()
 	reader := terminal{dir: installPackages(t, "npmtrip"), url: service}
-	files := httptest.NewServer(http.FileServer(http.Dir(reader.dir)))
-	t.Cleanup(files.Close)
-	saved := guidePage{address: files.URL + "/shop.html"}
+	saved := guidePage{address: serveFolder(t, reader.dir) + "/shop.html"}
 	examples := examplesOf(t, "docs/storefront.md")
 	for i, e := range examples {
 		if strings.HasPrefix(e.script, "cat >") {
@@ -112,6 +115,35 @@ func saveGuidePage(t *testing.T, service string) guidePage {
 		t.Fatalf("the guide's page shows only %q", saved.shows)
 	}
 	return saved
+}
+
+// serveFolder serves a folder with the guide's command, on another port, until the test ends. It
+// returns the URL.
+func serveFolder(t *testing.T, dir string) string {
+	t.Helper()
+	examples := examplesOf(t, "docs/storefront.md")
+	i := slices.IndexFunc(examples, func(e example) bool { return e.runBy == "TestStorefrontGuide_WorksInABrowser" })
+	port := fmt.Sprint(ephemeral.FreePorts(t, 1)[0])
+	files := exec.Command("sh", "-euc", "exec "+strings.ReplaceAll(examples[i].script, "3000", port))
+	files.Dir = dir
+	if err := files.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = files.Process.Kill()
+		_ = files.Wait()
+	})
+	address := "http://localhost:" + port
+	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+		response, err := http.Get(address)
+		if err == nil {
+			response.Body.Close()
+			return address
+		}
+		if time.Since(began) > time.Minute {
+			t.Fatalf("%s (sh deploy/ephemeral/install.sh): %v", examples[i].script, err)
+		}
+	}
 }
 
 // untilStatus waits for the guide's page to show a line.

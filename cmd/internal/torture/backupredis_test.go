@@ -56,11 +56,8 @@ func TestBackup_OfRedisRestoresAllCarts(t *testing.T) {
 // returns its URL. settings are lines of redis.conf.
 func restoreRedis(t *testing.T, dir, data, steps string, settings ...string) string {
 	t.Helper()
-	socket, file := listening(t) // a port that was free just now
-	if err := file.Close(); err != nil {
-		t.Fatal(err)
-	}
-	_, port, _ := strings.Cut(socket, ":")
+	port := fmt.Sprint(ephemeral.FreePorts(t, 1)[0])
+	socket := "127.0.0.1:" + port
 	conf := filepath.Join(dir, "redis.conf")
 	lines := append(settings, "bind 127.0.0.1", "port "+port, "dir "+data, "appendonly yes", "maxmemory-policy noeviction")
 	if err := os.WriteFile(conf, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {

@@ -13,14 +13,23 @@ import (
 // runbook returns the shell blocks of a section of docs/runbook.md.
 func runbook(t *testing.T, heading string) []string {
 	t.Helper()
-	_, section, found := strings.Cut(readFile(t, "../../../docs/runbook.md"), "\n"+heading+"\n")
+	return shellBlocks(t, "docs/runbook.md", heading)
+}
+
+// shellBlocks returns the shell blocks of a section of a page, at least one.
+func shellBlocks(t *testing.T, page, heading string) []string {
+	t.Helper()
+	_, section, found := strings.Cut(readFile(t, "../../../"+page), "\n"+heading+"\n")
 	if !found {
-		t.Fatalf("the runbook has no section %q", heading)
+		t.Fatalf("%s has no section %q", page, heading)
 	}
 	section, _, _ = strings.Cut(section, "\n#")
 	var blocks []string
 	for _, block := range regexp.MustCompile("(?ms)^ *```sh\n(.*?)^ *```$").FindAllStringSubmatch(section, -1) {
 		blocks = append(blocks, block[1])
+	}
+	if len(blocks) == 0 {
+		t.Fatalf("%s, %s: no shell block", page, heading)
 	}
 	return blocks
 }
@@ -34,7 +43,7 @@ func follow(t *testing.T, dir, block string, settings ...string) {
 	if err := os.Symlink(programs.compiled(t, ""), link); err != nil && !os.IsExist(err) {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 3*startLimit)
+	ctx, cancel := context.WithTimeout(t.Context(), 6*startLimit)
 	defer cancel()
 	shell := exec.CommandContext(ctx, "sh", "-eux", "-c", block)
 	shell.Dir = dir

@@ -1,0 +1,280 @@
+package server_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"commerce/deploy/ephemeral"
+)
+
+// manuals are pages for operators. Their examples run one after the other next to a service
+// with a Redis and a Postgres server of its own.
+var manuals = []string{"docs/deploy.md", "docs/operations.md", "docs/runbook.md"}
+
+// missingMember is what jq prints, also before uniq, for a member that a line does not have.
+var missingMember = regexp.MustCompile(`(?m)\bnull\b|^ *\d+ *\t|\t$|^ *\d+ *$`)
+
+// What the manuals show is compared with what their commands print. A command that searches the
+// log must find something, because the log has what the alerts are about.
+func TestManuals_PrintWhatTheyShow(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	for _, page := range manuals {
+		examples := examplesOf(t, page)
+		m.hasLinesFor(t, page, examples)
+		printed := m.terminal(t).outputs(t, examples)
+		for i, e := range examples {
+			switch {
+			case e.elsewhere():
+			case e.prints != "":
+				if diff := cmp.Diff(asTable(e.prints), asTable(printed[i])); diff != "" {
+					t.Errorf("%s: %s(-the page +printed):\n%s", page, e.script, diff)
+				}
+			case strings.HasPrefix(e.script, "jq ") && (printed[i] == "" || missingMember.MatchString(printed[i])):
+				t.Errorf("%s: %sfinds nothing in the log, or members that it does not have:\n%s", page, e.script, printed[i])
+			}
+		}
+	}
+}
+
+// hasLinesFor checks that the log has the lines for which examples search it with grep.
+func (m *machine) hasLinesFor(t *testing.T, page string, examples []example) {
+	t.Helper()
+	log, err := os.ReadFile(filepath.Join(m.dir, "commerce.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range examples {
+		for _, search := range regexp.MustCompile(`grep '([^']+)' commerce\.log`).FindAllStringSubmatch(e.script, -1) {
+			if !strings.Contains(string(log), search[1]) {
+				t.Errorf("%s: the log has no line with %s", page, search[1])
+			}
+		}
+	}
+}
+
+// machine is a folder with the repository's deploy and the program, and a service that runs with
+// servers of its own. Its log is the file commerce.log.
+type machine struct {
+	dir             string
+	redis, postgres *ephemeral.Server
+	public, admin   string   // base URLs of the service
+	users           []string // of Redis: the URLs of the pages, each followed by the one to use
+	token           string   // API token of store 1
+}
+
+func newMachine(t *testing.T) *machine {
+	t.Helper()
+	m := &machine{dir: t.TempDir(), redis: ephemeral.StartRedis(t), postgres: ephemeral.StartPostgres(t)}
+	deploy, err := filepath.Abs(filepath.Join(repository, "deploy"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{"bin", "etc/redis", "etc/systemd/system", "usr/local/bin", "var/lib"} {
+		if err := os.MkdirAll(filepath.Join(m.dir, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for link, to := range map[string]string{"deploy": deploy, "bin/commerce": buildProgram(t)} {
+		if err := os.Symlink(to, filepath.Join(m.dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.terminal(t).run(t, "export DATABASE_URL=postgres://localhost/commerce; commerce migrate up; commerce seed")
+	m.token = strings.TrimSpace(m.terminal(t).run(t, "DATABASE_URL=postgres://localhost/commerce commerce token store --store 1 --name test"))
+	m.serve(t)
+	m.haveTroubles(t)
+	m.prepareRedis(t)
+	return m
+}
+
+// prepareRedis gives Redis the users of the pages, and the settings for which commerce check
+// shows what docs/operations.md has.
+func (m *machine) prepareRedis(t *testing.T) {
+	t.Helper()
+	users, err := os.ReadFile(filepath.Join(repository, "deploy/redis/users.conf"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"check", "support"} {
+		login := ephemeral.AsUser(t, m.redis.URL, string(users), name)
+		m.users = append(m.users, "redis://"+name+":password@localhost:6379", strings.Replace(login, "127.0.0.1", "localhost", 1))
+	}
+	for name, value := range map[string]string{
+		"maxmemory": "100mb", "maxmemory-policy": "volatile-lru", "appendonly": "yes", "appendfsync": "everysec",
+	} {
+		if err := m.redis.Admin().ConfigSet(t.Context(), name, value).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// serve runs the service until the test ends. One replica of Postgres does not answer.
+func (m *machine) serve(t *testing.T) {
+	t.Helper()
+	ports := ephemeral.FreePorts(t, 3)
+	m.public, m.admin = fmt.Sprintf("http://localhost:%d", ports[0]), fmt.Sprintf("http://localhost:%d", ports[1])
+	log, err := os.Create(filepath.Join(m.dir, "commerce.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	service := exec.Command(buildProgram(t), "serve")
+	service.Env = append(os.Environ(), "JWT_SECRET="+jwtSecret,
+		fmt.Sprintf("ADDR=127.0.0.1:%d", ports[0]), fmt.Sprintf("ADMIN_ADDR=127.0.0.1:%d", ports[1]),
+		"REDIS_URL="+m.redis.URL, "DATABASE_URL="+m.postgres.URL,
+		fmt.Sprintf("DATABASE_REPLICA_URL=postgres://127.0.0.1:%d/postgres", ports[2]))
+	service.Stdout, service.Stderr = log, log
+	if err := service.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { end(t, service, &logBuffer{}) })
+}
+
+// haveTroubles makes the service log what the alerts of the runbook are about.
+func (m *machine) haveTroubles(t *testing.T) {
+	t.Helper()
+	const list = "/subscriptions"
+	m.until(t, http.StatusOK, "/cart")
+	m.until(t, http.StatusOK, list)
+	m.until(t, http.StatusTooManyRequests, "/cart/coupon")
+
+	m.terminal(t).run(t, `psql postgres://localhost/commerce -c 'ALTER TABLE subscriptions RENAME duration TO renamed'`)
+	m.until(t, http.StatusInternalServerError, list)
+	m.terminal(t).run(t, `psql postgres://localhost/commerce -c 'ALTER TABLE subscriptions RENAME renamed TO duration'`)
+
+	m.postgres.Stop()
+	m.until(t, http.StatusServiceUnavailable, list)
+	m.logs(t, `"lost postgres"`)
+	m.postgres.Restart()
+	m.redis.Stop()
+	m.until(t, http.StatusServiceUnavailable, "/cart")
+	m.logs(t, `"lost redis"`)
+	m.redis.Restart()
+	m.logs(t, `"a replica serves no reads`)
+	m.until(t, http.StatusOK, list)
+	m.until(t, http.StatusOK, "/cart")
+}
+
+// until repeats a request until it gets the status. A path of coupons gets a wrong code.
+func (m *machine) until(t *testing.T, status int, path string) {
+	t.Helper()
+	m.eventually(t, fmt.Sprintf("%s with status %d", path, status), func() bool {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, m.public+path, nil)
+		if strings.HasSuffix(path, "/coupon") {
+			request, err = http.NewRequestWithContext(t.Context(), http.MethodPost, m.public+path, strings.NewReader(`{"coupon":"wrong"}`))
+			request.Header.Set("Content-Type", "application/json")
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("X-Public-Key", "pk_demo")
+		request.Header.Set("X-Cart-Token", "a-token-of-the-runbook-test")
+		if path == "/subscriptions" {
+			request.Header.Set("Authorization", "Bearer "+m.token)
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			return false
+		}
+		response.Body.Close()
+		return response.StatusCode == status
+	})
+}
+
+// logs waits until the log has a text.
+func (m *machine) logs(t *testing.T, text string) {
+	t.Helper()
+	m.eventually(t, "the log line "+text, func() bool {
+		log, err := os.ReadFile(filepath.Join(m.dir, "commerce.log"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Contains(string(log), text)
+	})
+}
+
+func (m *machine) eventually(t *testing.T, what string, happens func() bool) {
+	t.Helper()
+	for began := time.Now(); !happens(); time.Sleep(20 * time.Millisecond) {
+		if time.Since(began) > time.Minute {
+			log, _ := os.ReadFile(filepath.Join(m.dir, "commerce.log"))
+			t.Fatalf("not within a minute: %s\n%s", what, log[max(0, len(log)-4000):])
+		}
+	}
+}
+
+// terminal is one of the machine, where the addresses and folders of the pages are those of this
+// test. There is no systemd, so a service that starts also stops.
+func (m *machine) terminal(t *testing.T) terminal {
+	t.Helper()
+	where, err := url.Parse(m.postgres.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	login := func(user string) string {
+		return fmt.Sprintf("postgres://%s@localhost:%s%s?sslmode=disable", user, where.Port(), where.Path)
+	}
+	owner, service := login("postgres"), login("commerce_service")
+	return terminal{
+		dir: m.dir, url: m.public, typed: "a new password\na new password\n",
+		env: []string{
+			"PATH=" + strings.Join([]string{m.dir + "/usr/local/bin", m.dir + "/bin", os.Getenv("PATH")}, ":"),
+			"ADDR=127.0.0.1:0", "ADMIN_ADDR=127.0.0.1:0",
+			"EDITOR=" + m.editor(t, owner, service),
+		},
+		replace: strings.NewReplacer(append(m.users,
+			"http://localhost:9090", m.admin,
+			"redis://localhost:6379", strings.Replace(m.redis.URL, "127.0.0.1", "localhost", 1),
+			"postgres://commerce_service@localhost/commerce", service,
+			"postgres://localhost/commerce", owner,
+			"PGHOST=localhost PGDATABASE=commerce PGUSER=commerce_owner", "PGHOST=localhost PGPORT="+where.Port()+" PGDATABASE=postgres PGUSER=postgres",
+			"/etc/", m.dir+"/etc/", "/usr/local/bin/", m.dir+"/usr/local/bin/", "/var/lib/", m.dir+"/var/lib/",
+			"-o redis -g redis", "", // only root may choose an owner
+			"CGO_ENABLED=0 make build VERSION=1.0.0\n", "", // the program is built already
+			// Its status is 1, because something is serious: the server does not sync to its disk.
+			"commerce check\n", "commerce check || [ $? = 1 ]\n", "commerce check ", "commerce check || [ $? = 1 ] ",
+			"commerce serve\n", `commerce serve >serve.log 2>&1 &
+until grep -q '"msg":"serving"' serve.log; do sleep 0.1; done
+kill $!; wait $!
+`,
+		)...),
+	}
+}
+
+// editor returns a program that writes the URLs into the files with secrets, as a reader does.
+func (m *machine) editor(t *testing.T, owner, service string) string {
+	t.Helper()
+	script := filepath.Join(m.dir, "editor")
+	text := fmt.Sprintf(`#!/bin/sh
+case $1 in
+*/DATABASE_REPLICA_URL) ;;
+*/REDIS_URL) echo '%s' >"$1" ;;
+*/owner/DATABASE_URL | */OWNER_DATABASE_URL) echo '%s' >"$1" ;;
+*/DATABASE_URL) echo '%s' >"$1" ;;
+*) exit 1 ;;
+esac
+`, m.redis.URL, owner, service)
+	if err := os.WriteFile(script, []byte(text), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return script
+}
+
+// asTable returns what a command printed without what depends on the length of addresses.
+func asTable(printed string) string {
+	for _, form := range [][2]string{{`localhost:\d+`, "localhost:N"}, {`\n {20,}`, " "}, {` +`, " "}} {
+		printed = regexp.MustCompile(form[0]).ReplaceAllString(printed, form[1])
+	}
+	return likeThis(printed)
+}

@@ -1,0 +1,73 @@
+package torture
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"commerce/deploy/ephemeral"
+)
+
+// The commands of docs/scale.md make one Redis a cluster of three masters with a replica each. All
+// carts stay.
+func TestScale_OneRedisGrowsIntoACluster(t *testing.T) {
+	t.Parallel()
+	fix := shellBlocks(t, "docs/scale.md", "## One Redis to a Redis Cluster")[0]
+	grow := shellBlocks(t, "docs/scale.md", "## More masters")[0]
+	database := catalog(t)
+	conf, addr := newRedisConf(t)
+	old := redis.NewClient(&redis.Options{Addr: addr})
+	defer old.Close()
+	startUsual(t, conf, old)
+	s := newShopper(t, startService(t, "REDIS_URL=redis://"+addr, "DATABASE_URL="+database))
+	tags := map[string]string{} // by cart token
+	for i := range 30 {
+		token := fmt.Sprint("a-cart-that-moves-to-another-shard-", i)
+		tags[token] = mustChange(t, s.as(token, ""), "first", 1001).Header.Get("ETag")
+	}
+	_ = old.Shutdown(t.Context()).Err() // it answers by closing the connection
+	if err := os.WriteFile(conf, []byte(readFile(t, conf)+"cluster-enabled yes\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	startUsual(t, conf, old)
+
+	names := []string{"redis1.example.com:6379", addr}
+	for i := range 5 {
+		node := ephemeral.StartRedis(t, "--cluster-enabled", "yes")
+		names = append(names, fmt.Sprintf("redis%d.example.com:6379", i+2), strings.TrimPrefix(node.URL, "redis://"))
+	}
+	addresses := strings.NewReplacer(names...)
+	follow(t, t.TempDir(), addresses.Replace(fix))
+	follow(t, t.TempDir(), addresses.Replace(grow))
+
+	state := old.ClusterInfo(t.Context()).Val()
+	for _, want := range []string{"cluster_state:ok\r\n", "cluster_slots_ok:16384\r\n", "cluster_known_nodes:6\r\n", "cluster_size:3\r\n"} {
+		if !strings.Contains(state, want) {
+			t.Errorf("the cluster has no %q:\n%s", want, state)
+		}
+	}
+	s = newShopper(t, startService(t, "REDIS_URL=redis://"+addr+"/?cluster=true", "DATABASE_URL="+database))
+	for token, tag := range tags {
+		if now := s.as(token, "").send("GET", "/cart", ""); now.Header.Get("ETag") != tag {
+			t.Errorf("%s: %s in %v, want %s", token, now.Header.Get("ETag"), now, tag)
+		}
+		mustChange(t, s.as(token, ""), "second", 1002)
+	}
+}
+
+// newRedisConf writes a configuration for a server on a machine of its own. It returns the file
+// and the server's address.
+func newRedisConf(t *testing.T) (conf, addr string) {
+	t.Helper()
+	port, dir := ephemeral.FreePorts(t, 1)[0], t.TempDir()
+	conf = filepath.Join(dir, "redis.conf")
+	text := fmt.Sprintf("bind 127.0.0.1\nport %d\ndir %s\nappendonly yes\n", port, dir)
+	if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return conf, fmt.Sprintf("127.0.0.1:%d", port)
+}
