@@ -7,6 +7,9 @@ FUZZTIME ?= 5s
 # The version of the program: the tag of a release, otherwise the commit.
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
+PROGRAM = bin/commerce
+BUILD   = $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o $(PROGRAM) ./cmd/commerce
+
 # All go commands leave out Gin's MessagePack codec, which the service does not use. It
 # takes a quarter of the compile time and 9 MB of the program.
 ifeq (,$(findstring nomsgpack,$(GOFLAGS)))
@@ -26,7 +29,8 @@ MODULES = deploy/check deploy/clients deploy/release
 
 run: ## run the demo with sample data, without Redis or Postgres
 	@echo "Downloading modules and compiling the demo. The first time takes a few minutes; later it takes seconds."
-	@$(GO) run ./cmd/commerce demo
+	@$(BUILD)
+	@$(PROGRAM) demo
 
 test: ## run all tests on real servers, and each fuzz target briefly
 	$(WITH_SERVERS) $(MAKE) --no-print-directory go-test go-fuzz
@@ -44,7 +48,7 @@ lint: ## run gofumpt, go vet and staticcheck
 		(cd $$module && $(GO) vet ./... && $$staticcheck ./...) || exit 1; done
 
 build: ## build the service as bin/commerce
-	$(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/commerce ./cmd/commerce
+	$(BUILD)
 
 release: OUT = bin/release
 release: VERSION = $(shell git describe --tags --always)

@@ -6,11 +6,11 @@ import (
 	"testing"
 )
 
-// runTarget runs a target of the Makefile with another program instead of go, and returns
-// the output.
+// runTarget runs a target of the Makefile with another program instead of go, and echo instead
+// of the service, and returns the output.
 func runTarget(t *testing.T, target, goProgram string) string {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), "make", "--no-print-directory", "-C", "../..", target, "GO="+goProgram).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), "make", "--no-print-directory", "-C", "../..", target, "GO="+goProgram, "PROGRAM=echo").CombinedOutput()
 	if err != nil {
 		t.Fatalf("make %s: %v\n%s", target, err, out)
 	}
@@ -42,7 +42,7 @@ func TestMake_CompilesWithoutTheCodecThatGinDoesNotNeed(t *testing.T) {
 
 func TestMake_RunAnnouncesThatItDownloadsAndCompiles(t *testing.T) {
 	t.Parallel()
-	if said := runTarget(t, "run", "echo GO:"); !strings.HasPrefix(said, "Downloading modules and compiling") || !strings.Contains(said, "GO: run") {
+	if said := runTarget(t, "run", "echo GO:"); !strings.HasPrefix(said, "Downloading modules and compiling") || !strings.Contains(said, "GO: build") || !strings.HasSuffix(said, "\ndemo\n") {
 		t.Errorf("make run prints %q, want an announcement before it starts", said)
 	}
 }
