@@ -39,16 +39,16 @@ var (
 // the shopper to log in again. The others are mistakes of a program.
 var (
 	errBearerMalformed = unauthenticated(kindMalformed, locale.Text{
-		locale.En: "The request must have a single Authorization header, “Bearer <access token>”. Omit it for a guest.",
-		locale.Ar: "يجب أن ترد الترويسة Authorization مرة واحدة بالصيغة «\u2066Bearer <access token>\u2069». احذفها إذا كان العميل زائرًا.",
+		locale.En: "Your session is not valid. Please log in again. For developers: send a single Authorization header, “Bearer <access token>”, and none for a guest.",
+		locale.Ar: "جلستك غير صالحة. يُرجى تسجيل الدخول من جديد. للمطورين: أرسلوا الترويسة Authorization مرة واحدة بالصيغة «\u2066Bearer <access token>\u2069»، ولا ترسلوها إذا كان العميل زائرًا.",
 	})
 	errNoCustomers = unauthenticated(kindNotAccepted, locale.Text{
 		locale.En: "This service does not accept access tokens. Omit the Authorization header.",
 		locale.Ar: "لا تقبل هذه الخدمة رموز الوصول. احذف الترويسة Authorization.",
 	})
 	errTokenMalformed = unauthenticated(kindMalformed, locale.Text{
-		locale.En: "The access token cannot be read. It must be a signed JSON Web Token of at most 8 KiB without critical extensions.",
-		locale.Ar: "تعذرت قراءة رمز الوصول: يجب أن يكون JSON Web Token موقّعًا لا يتجاوز 8 كيلوبايت وبلا امتدادات إلزامية.",
+		locale.En: "Your session is not valid. Please log in again. For developers: the access token must be a signed JSON Web Token of at most 8 KiB without critical extensions.",
+		locale.Ar: "جلستك غير صالحة. يُرجى تسجيل الدخول من جديد. للمطورين: يجب أن يكون رمز الوصول JSON Web Token موقّعًا لا يتجاوز 8 كيلوبايت وبلا امتدادات إلزامية.",
 	})
 	errTokenType = unauthenticated(kindType, locale.Text{
 		locale.En: "The typ of the access token must be JWT or at+jwt, or be absent.",

@@ -51,13 +51,17 @@ func (s Sentence) In(l Locale) string {
 	return fmt.Sprintf(s.Text.In(l), args...)
 }
 
-// in returns an argument in l. It returns a name without translations as it is, because
-// that avoids an allocation; fmt calls its String method.
+// in returns an argument in l. It returns a name or a word as it is where that is enough,
+// because that avoids an allocation; fmt calls the name's String method.
 func in(l Locale, argument any) any {
 	switch a := argument.(type) {
 	case Name:
-		if len(a.Others) > 0 {
-			return a.In(l)
+		if word := a.In(l); len(a.Others) > 0 || turns(l, word) {
+			return shown(l, word)
+		}
+	case string:
+		if turns(l, a) {
+			return shown(l, a)
 		}
 	case interface{ In(Locale) string }:
 		return a.In(l)

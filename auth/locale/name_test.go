@@ -47,3 +47,24 @@ func TestSentence_SaysItsArgumentsInItsLanguage(t *testing.T) {
 		t.Errorf("the sentence's arguments have changed: %q", diff)
 	}
 }
+
+// A browser shows them scrambled otherwise.
+func TestSentence_IsolatesWordsOfTheOtherDirection(t *testing.T) {
+	t.Parallel()
+	text := locale.Text{locale.En: "“%s”", locale.Ar: "«%s»"}
+	for word, want := range map[string][2]string{
+		"C++":         {"“C++”", "«\u2068C++\u2069»"},
+		"(new) Box":   {"“(new) Box”", "«\u2068(new) Box\u2069»"},
+		"بلس+":        {"“\u2068بلس+\u2069”", "«بلس+»"},
+		"Netflix بلس": {"“Netflix بلس”", "«Netflix بلس»"},
+		"Box 2":       {"“Box 2”", "«Box 2»"},
+		"+++":         {"“+++”", "«+++»"},
+	} {
+		for _, argument := range []any{word, locale.Named(word), locale.Name{Own: "-", Others: map[locale.Locale]string{locale.En: word, locale.Ar: word}}} {
+			sentence := text.With(argument)
+			if got := [2]string{sentence.In(locale.En), sentence.In(locale.Ar)}; got != want {
+				t.Errorf("%#v: got %q, want %q", argument, got, want)
+			}
+		}
+	}
+}

@@ -157,7 +157,7 @@ func TestFindings_AreGroupedByMessage(t *testing.T) {
 		fault.Server = server
 		findings = append(findings, fault, inspect.Finding{Code: "redis_version", Level: inspect.OK, Server: server})
 	}
-	if err := printFindings(output{&text, io.Discard}, findings); err != nil {
+	if err := printFindings(output{&text, io.Discard, new(error)}, findings); err != nil {
 		t.Fatal(err)
 	}
 	want := "serious  redis a:1 and 2 more  Deletes carts. Change: noeviction\n" +

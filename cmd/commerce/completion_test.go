@@ -65,6 +65,17 @@ func TestCompletion_CompletesInEveryShell(t *testing.T) {
 	}
 }
 
+// Bash does not expand the command's ~ for a completion.
+func TestCompletion_FindsAProgramInTheHomeDirectory(t *testing.T) {
+	t.Parallel()
+	cmd := exec.CommandContext(t.Context(), "bash", "-c", `source <("$HOME/commerce" completion bash)
+		COMP_WORDS=('~/commerce' mig); COMP_CWORD=1; _commerce; printf '%s\n' "${COMPREPLY[@]}"`)
+	cmd.Env = []string{asProgram + "=1", "PATH=" + os.Getenv("PATH"), "HOME=" + commerceIn(t)}
+	if out, err := cmd.CombinedOutput(); err != nil || string(out) != "migrate\n" {
+		t.Errorf("completes %q, %v", out, err)
+	}
+}
+
 func TestCompletion_LeavesTheValueOfAFlagToTheShell(t *testing.T) {
 	t.Parallel()
 	got := ended(t, program(t, nil, "complete", "--", "import", "--products", ""))

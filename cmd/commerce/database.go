@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -101,7 +102,10 @@ func (d databaseSettings) open(ctx context.Context, config connect.PostgresConfi
 	defer cancel()
 	if err := db.Ping(ctx); err != nil {
 		db.Close()
-		return nil, &badSetting{"DATABASE_URL", err}
+		if refusedByPostgres(err) {
+			return nil, &badSetting{"DATABASE_URL", err}
+		}
+		return nil, fmt.Errorf("DATABASE_URL: %w", err)
 	}
 	return db, nil
 }
@@ -116,7 +120,10 @@ func (d databaseSettings) openMigrated(ctx context.Context, config connect.Postg
 	defer cancel()
 	if err := migrations.Check(ctx, db); err != nil {
 		db.Close()
-		return nil, &badSetting{"DATABASE_URL", err}
+		if refusedByPostgres(err) {
+			return nil, &badSetting{"DATABASE_URL", err}
+		}
+		return nil, fmt.Errorf("DATABASE_URL: %w", err)
 	}
 	return db, nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -53,7 +54,6 @@ func TestCommands_ReportDatabaseErrorsInOneLine(t *testing.T) {
 		{"migrate up", "missing", "is required"},
 		{"serve", "broken", "percent-encoded"},
 		{"migrate up", "nonsense", "libpq"},
-		{"seed", "unreachable", "connection refused"},
 		{"serve", "unmigrated", "version 0, want"},
 		{"seed", "unmigrated", "run `commerce migrate up`"},
 		{"serve", "old", "run `commerce migrate up`"},
@@ -73,6 +73,34 @@ func TestCommands_ReportDatabaseErrorsInOneLine(t *testing.T) {
 				t.Errorf("%q is not one line without the password", got.errors)
 			}
 		})
+	}
+}
+
+// A script tells an outage from a wrong setting by the status.
+func TestCommands_FailWithStatus1IfPostgresDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	for _, command := range []string{"migrate up", "migrate status", "seed", "prune", "token list"} {
+		got := ended(t, program(t, []string{"DATABASE_URL=postgres://commerce:hunter@127.0.0.1:1/db"}, strings.Split(command, " ")...))
+		if got.status != 1 || !strings.HasPrefix(got.errors, "commerce: DATABASE_URL: ") || strings.Count(got.errors, "connection refused") != 1 {
+			t.Errorf("%s: %+v, want status 1 and the cause once", command, got)
+		}
+	}
+}
+
+func TestCommands_FailIfTheirOutputCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	url := ephemeral.Migrated(t)
+	for _, command := range []string{"migrate status", "seed", "prune", "version", "token list"} {
+		full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer full.Close()
+		cmd, errors := program(t, []string{"DATABASE_URL=" + url}, strings.Split(command, " ")...), &strings.Builder{}
+		cmd.Stdout, cmd.Stderr = full, errors
+		if err := cmd.Run(); cmd.ProcessState.ExitCode() != 1 || !strings.Contains(errors.String(), "no space left") {
+			t.Errorf("%s: %v, %s", command, err, errors)
+		}
 	}
 }
 

@@ -146,7 +146,7 @@ func (c *demoCommand) welcome(out output, sockets listeners, token, apiToken str
 	}
 	bold := boldFor(out.Writer)
 	fmt.Fprintf(out, `Demo of the Merchant Commerce Service. Everything runs in this process, and all
-data is lost when it stops.
+data is lost when it stops (Ctrl-C).
 
   URL            %[1]s
   Store          %[5]s   (X-Public-Key; default store of the demo)
@@ -164,13 +164,11 @@ data is lost when it stops.
 URL=%[1]s
 JWT=%[2]s
 API_TOKEN='%[3]s'
-curl -s $URL/cart/add -H 'Content-Type: application/json' \
+curl -sw '\n' $URL/cart/add -H 'Content-Type: application/json' \
   -H "Authorization: Bearer $JWT" -d '{"product_id":%[6]d,"qty":2}'
-curl -s $URL/cart -H "Authorization: Bearer $JWT"
-curl -s "$URL/subscriptions?customerEmail=sara@example.com" \
+curl -sw '\n' $URL/cart -H "Authorization: Bearer $JWT"
+curl -sw '\n' "$URL/subscriptions?customerEmail=sara@example.com" \
   -H "Authorization: Bearer $API_TOKEN"
-
-# Press Ctrl-C to stop the demo.
 
 `, url, token, apiToken, sockets.admin.Addr(), c.storeKey(), sample.Products()[c.DefaultStore][0].ID,
 		bold("Customer JWT"), bold("API token"), bold("To try it, open the URL in a browser, or paste this into another terminal:"), reference)

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/schollz/progressbar/v3"
 
 	"commerce/auth"
 	"commerce/auth/locale"
@@ -157,7 +156,7 @@ func (e *export) write(ctx context.Context, w, progress io.Writer) (changes int,
 	if err != nil {
 		return 0, nil, fmt.Errorf("count changes: %w", err)
 	}
-	bar := startProgress(progress, "changes", total, progressbar.OptionShowIts())
+	bar := startProgress(progress, "changes", total)
 	defer bar.end()
 	for page, err := range e.stream.Pages(context.WithoutCancel(ctx), e.writer) {
 		switch {

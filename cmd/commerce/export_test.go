@@ -193,7 +193,7 @@ func TestExport_EndsWithThePageWhenItIsInterrupted(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	out := &interrupting{interrupt: interrupt}
 	c := exportCommand{Database: databaseSettings{URL: url}, Store: 1, Format: "ndjson"}
-	err := c.Run(ctx, output{out, &bytes.Buffer{}})
+	err := c.Run(ctx, output{out, &bytes.Buffer{}, new(error)})
 	cut := out.String()
 	if n := len(cursors.FindAllString(cut, -1)); n != 1 || !strings.HasSuffix(cut, "\"}\n") {
 		t.Fatalf("%d pages, the last %q; want one", n, cut[len(cut)-10:])

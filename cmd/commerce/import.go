@@ -139,7 +139,7 @@ func (b *importBars) start(size int64) ingest.Progress {
 		Checking: func() { b.bar.Describe("checking") },
 		Writing: func(lines int64) {
 			b.bar.end()
-			b.bar = startProgress(b.out.errors, "writing lines", lines, progressbar.OptionShowIts())
+			b.bar = startProgress(b.out.errors, "writing lines", lines)
 		},
 		Written: add,
 	}

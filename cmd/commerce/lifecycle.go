@@ -35,9 +35,18 @@ func (s *settings) listen() (listeners, error) {
 	admin, err := listen("ADMIN_ADDR", s.AdminAddr)
 	if err != nil {
 		public.Close()
+		if samePort(s.Addr, s.AdminAddr) {
+			err = &badSetting{"ADMIN_ADDR", fmt.Errorf("has the port of ADDR, %s: set ADMIN_ADDR to another address", s.Addr)}
+		}
 		return listeners{}, err
 	}
 	return listeners{public, admin}, nil
+}
+
+func samePort(a, b string) bool {
+	_, portA, errA := net.SplitHostPort(a)
+	_, portB, errB := net.SplitHostPort(b)
+	return errA == nil && errB == nil && portA == portB
 }
 
 func listen(setting, addr string) (net.Listener, error) {

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -48,6 +50,15 @@ func main() {
 type output struct {
 	io.Writer
 	errors io.Writer
+	failed *error // of the first write to standard output that failed
+}
+
+func (o output) Write(text []byte) (int, error) {
+	n, err := o.Writer.Write(text)
+	if err != nil && *o.failed == nil {
+		*o.failed = err
+	}
+	return n, err
 }
 
 // run executes one command and returns the exit status: 0 for success, 1 for a
@@ -57,6 +68,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	redis.SetLogger(connect.RedisLog{Log: slog.New(slog.DiscardHandler)})
 	exited := -1
 	var unreadable faults
+	var unwritten error
 	parser, err := kong.New(&commands{}, append(unreadable.options(),
 		kong.Name("commerce"),
 		kong.Description("Carts and subscriptions for a digital-products platform. Each setting is an environment variable and a flag. To read a secret from a file, set NAME_FILE to its path."),
@@ -67,7 +79,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: helpWidth}),
 		kong.Help(printHelp),
 		kong.BindTo(ctx, (*context.Context)(nil)),
-		kong.Bind(output{stdout, stderr}),
+		kong.Bind(output{stdout, stderr, &unwritten}),
 	)...)
 	if err != nil {
 		return fail(stderr, err)
@@ -86,7 +98,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err := unreadable.first(); err != nil {
 		return fail(stderr, err)
 	}
-	return fail(stderr, command.Run())
+	return fail(stderr, cmp.Or(command.Run(), unwritten))
 }
 
 // checked is a command that checks its settings before it runs.
@@ -110,8 +122,15 @@ func fail(stderr io.Writer, err error) int {
 	return 1
 }
 
+// oneLine joins the lines of an error. Of equal ones, such as two tries to connect, it has one.
 func oneLine(err error) string {
-	return strings.Join(strings.Fields(err.Error()), " ")
+	var lines []string
+	for line := range strings.Lines(err.Error()) {
+		if line = strings.Join(strings.Fields(line), " "); !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, " ")
 }
 
 type versionCommand struct{}

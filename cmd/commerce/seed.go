@@ -8,7 +8,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/schollz/progressbar/v3"
 
 	"commerce/deploy/connect"
 	"commerce/deploy/sample"
@@ -64,7 +63,7 @@ func (c *seedCommand) write(ctx context.Context, db *pgxpool.Pool, out output) e
 
 // addSynthetic writes g's rows, with a progress bar on standard error.
 func addSynthetic(ctx context.Context, db *pgxpool.Pool, out output, g *sample.Generator) error {
-	bar := startProgress(out.errors, "subscriptions, customers, cards", int64(g.Rows()), progressbar.OptionShowIts())
+	bar := startProgress(out.errors, "writing rows", int64(g.Rows()))
 	err := g.Write(ctx, db, func(rows int) { _ = bar.Add(rows) })
 	bar.end()
 	if err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"regexp"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"commerce/deploy/ephemeral"
 )
@@ -110,14 +112,32 @@ func TestSeed_ShowsProgressOnATerminalOnly(t *testing.T) {
 	t.Parallel()
 	url := "DATABASE_URL=" + ephemeral.Migrated(t)
 	const line = "commerce seed --subscriptions 20000"
-	if printed := onTerminal(t, 100, []string{"TERM=xterm", url}, line); !strings.Contains(printed, "subscriptions, customers, cards 100%") {
-		t.Errorf("no progress on a terminal: %q", printed)
+	for _, width := range []int{60, 100} {
+		printed := onTerminal(t, width, []string{"TERM=xterm", url}, line)
+		if !strings.Contains(printed, "writing rows 100%") {
+			t.Errorf("no progress on a terminal: %q", printed)
+		}
+		for _, shown := range strings.FieldsFunc(printed, func(r rune) bool { return r == '\r' || r == '\n' }) {
+			if utf8.RuneCountInString(shown) > width && strings.Contains(shown, "%") {
+				t.Errorf("wraps at %d columns: %q", width, shown)
+			}
+		}
 	}
 	if printed := onTerminal(t, 100, []string{"TERM=dumb", url}, line); strings.Contains(printed, "%") {
 		t.Errorf("progress on a dumb terminal: %q", printed)
 	}
 	if got := ended(t, program(t, []string{"TERM=xterm", url}, strings.Fields(line)[1:]...)); got.status != 0 || got.errors != "" || strings.Contains(got.out, "\r") {
 		t.Errorf("in a pipe: %+v", got)
+	}
+}
+
+func TestDemo_NamesTheSettingOfAPortThatBothAddressesHave(t *testing.T) {
+	t.Parallel()
+	port := ephemeral.FreePorts(t, 1)[0]
+	addr := fmt.Sprintf("127.0.0.1:%d", port)
+	got := ended(t, program(t, []string{"ADDR=" + addr, "ADMIN_ADDR=" + addr}, "demo"))
+	if want := "commerce: ADMIN_ADDR: has the port of ADDR, " + addr + ": set ADMIN_ADDR to another address\n"; got.status != 2 || got.errors != want {
+		t.Errorf("%+v, want %q", got, want)
 	}
 }
 

@@ -4,6 +4,6 @@ _commerce() {
 	COMPREPLY=()
 	while IFS=$'\t' read -r line _; do
 		[[ -z $line ]] || COMPREPLY+=("$line")
-	done < <("${COMP_WORDS[0]}" complete -- "${words[@]}" 2>/dev/null)
+	done < <("${COMP_WORDS[0]/#\~\//$HOME/}" complete -- "${words[@]}" 2>/dev/null)
 }
 complete -o default -F _commerce commerce

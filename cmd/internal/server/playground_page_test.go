@@ -56,6 +56,18 @@ func openPage(t *testing.T, address string) page {
 func openPageAs(t *testing.T, address string, l look) page {
 	t.Helper()
 	ctx, _ := chromedp.NewContext(openBrowser(t), chromedp.WithNewBrowserContext())
+	return openTab(t, ctx, address, l)
+}
+
+// anotherTab opens a URL in a tab that shares p's storage.
+func (p page) anotherTab(address string) page {
+	p.t.Helper()
+	ctx, _ := chromedp.NewContext(p.ctx)
+	return openTab(p.t, ctx, address, look{})
+}
+
+func openTab(t *testing.T, ctx context.Context, address string, l look) page {
+	t.Helper()
 	p := page{t, ctx, cmp.Or(l.width, 1280), l.touch, &pageFaults{}}
 	t.Cleanup(func() {
 		faults := p.faults.end()
