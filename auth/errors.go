@@ -60,7 +60,7 @@ var (
 	})
 	errTokenKeyUnknown = unauthenticated(kindKey, locale.Text{
 		locale.En: "Your session is not valid. Please log in again. For developers: the issuer does not publish a key with the access token's kid and alg.",
-		locale.Ar: "جلستك غير صالحة. يُرجى تسجيل الدخول من جديد. للمطورين: لا تنشر جهة الإصدار مفتاحًا يوافق kid و alg في رمز الوصول.",
+		locale.Ar: "جلستك غير صالحة. يُرجى تسجيل الدخول من جديد. للمطورين: لا تنشر جهة الإصدار مفتاحًا يوافق kid وalg في رمز الوصول.",
 	})
 	errTokenExpired = unauthenticated(kindExpired, locale.Text{
 		locale.En: "Your session has expired. Please log in again.",
@@ -80,11 +80,11 @@ var (
 	})
 	errTokenClaimMissing = unauthenticated(kindClaim, locale.Text{
 		locale.En: "The access token lacks a claim. exp is required. iss and aud are required if this service checks them.",
-		locale.Ar: "ينقص رمز الوصول حقل مطلوب: exp إلزامي، وكذلك iss و aud عندما تتحقق الخدمة منهما.",
+		locale.Ar: "ينقص رمز الوصول حقل مطلوب: exp إلزامي، وكذلك iss وaud عندما تتحقق الخدمة منهما.",
 	})
 	errTokenSubject = unauthenticated(kindSubject, locale.Text{
 		locale.En: "The sub of the access token must be the customer's id: 1 to 255 characters.",
-		locale.Ar: "يجب أن تكون قيمة sub في رمز الوصول معرّف العميل: من 1 إلى 255 محرفًا.",
+		locale.Ar: "يجب أن تكون قيمة sub في رمز الوصول معرّف العميل: من 1 إلى 255 حرفًا.",
 	})
 	errTokenStoreID = unauthenticated(kindStore, locale.Text{
 		locale.En: "The store_id of the access token must be a positive integer or its decimal text.",

@@ -218,7 +218,7 @@ var (
 	}
 	textPlanNeeded = locale.Text{
 		locale.En: "Choose a subscription plan for “%s”.",
-		locale.Ar: "اختر خطة اشتراك لـ «%s».",
+		locale.Ar: "اختر خطة اشتراك للمنتج «%s».",
 	}
 	textNoPlans = locale.Text{
 		locale.En: "“%s” is not sold with a subscription plan.",
@@ -226,19 +226,19 @@ var (
 	}
 	textPlanGone = locale.Text{
 		locale.En: "This subscription plan is not available for “%s”.",
-		locale.Ar: "خطة الاشتراك هذه غير متوفرة لـ «%s».",
+		locale.Ar: "خطة الاشتراك هذه غير متوفرة للمنتج «%s».",
 	}
 	textFieldMissing = locale.Text{
 		locale.En: "“%s” is required for “%s”.",
-		locale.Ar: "الحقل «%s» مطلوب لـ «%s».",
+		locale.Ar: "الحقل «%s» مطلوب للمنتج «%s».",
 	}
 	textNoField = locale.Text{
 		locale.En: "“%s” is not a field of “%s”.",
-		locale.Ar: "«%s» ليس من حقول «%s».",
+		locale.Ar: "«%s» ليس من حقول المنتج «%s».",
 	}
 	textNoOption = locale.Text{
 		locale.En: "The option selected for “%s” is not available for “%s”.",
-		locale.Ar: "الخيار المحدد في «%s» غير متاح لـ «%s».",
+		locale.Ar: "الخيار المحدد في «%s» غير متوفر للمنتج «%s».",
 	}
 	textFieldTwice = locale.Text{
 		locale.En: "“%s” was sent twice with different values.",

@@ -1,7 +1,6 @@
 package cart
 
 import (
-	"fmt"
 	"time"
 
 	"commerce/auth/locale"
@@ -54,7 +53,7 @@ func (c *Coupon) issue(p *Priced, uses Uses, store *store.Store, now time.Time) 
 	case c.MaxUsesCustomer != nil && uses.Customer >= *c.MaxUsesCustomer:
 		return &CouponIssue{CouponUsedUp, textCouponUsedByCustomer.With(c.Code)}
 	case p.Buyable < c.Minimum:
-		return &CouponIssue{CouponMinimum, textCouponMinimum.With(c.Code, plainPrice(c.Minimum, store.Currency))}
+		return &CouponIssue{CouponMinimum, textCouponMinimum.With(c.Code, money.Price{Amount: c.Minimum, Currency: store.Currency})}
 	case !c.appliesToAny(p.Lines):
 		return &CouponIssue{CouponNotApplicable, textCouponNotApplicable.With(c.Code)}
 	}
@@ -91,17 +90,6 @@ func RefuseCoupon(c *Coupon, p *Priced, uses Uses, store *store.Store, now time.
 		Code: issue.Code(), Data: issue.Reason,
 		Faults: []problem.Fault{{Member: member, Sentence: issue.Sentence}},
 	}
-}
-
-// plainPrice formats an amount for a sentence: the currency's code, and major units with
-// all decimals.
-func plainPrice(a money.Amount, currency string) string {
-	digits, _ := money.Digits(currency)
-	text := fmt.Sprintf("%0*d", digits+1, int64(a))
-	if digits == 0 {
-		return currency + " " + text
-	}
-	return currency + " " + text[:len(text)-digits] + "." + text[len(text)-digits:]
 }
 
 var (

@@ -1,6 +1,7 @@
 package cart
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -146,11 +147,12 @@ func TestRefuseCoupon_HasACodeAndAReason(t *testing.T) {
 	}
 }
 
-func TestPlainPrice_HasAllDecimals(t *testing.T) {
+func TestCouponMinimum_HasTheSumInItsLanguage(t *testing.T) {
 	t.Parallel()
-	for want, of := range map[string]money.Amount{"SAR 20.00": 2000, "SAR 0.05": 5, "JPY 20": 20, "KWD 1.250": 1250, "KWD 0.001": 1} {
-		if got := plainPrice(of, want[:3]); got != want {
-			t.Errorf("%d is %q, want %q", of, got, want)
+	sentence := textCouponMinimum.With("FIVE", money.Price{Amount: 2000, Currency: "SAR"})
+	for l, want := range map[locale.Locale]string{locale.En: "SAR\u00a020.00", locale.Ar: "20.00\u00a0ر.س."} {
+		if got := sentence.In(l); !strings.Contains(got, want) {
+			t.Errorf("%q does not have %q", got, want)
 		}
 	}
 }

@@ -111,8 +111,8 @@ var (
 		locale.Ar: "هذا العنصر غير موجود في السلة.",
 	}
 	textTooManyLines = locale.Text{
-		locale.En: "The cart is full. The maximum number of different items is %s.",
-		locale.Ar: "السلة ممتلئة، فهي لا تتسع لأكثر من %s.",
+		locale.En: "The cart is full. Remove an item before you add another. The maximum number of different items is %s.",
+		locale.Ar: "السلة ممتلئة، فهي لا تتسع لأكثر من %s. أزل عنصرًا قبل إضافة غيره.",
 	}
 	textTooMuchText = locale.Text{
 		locale.En: "The cart has no room for more text. Please shorten a note or another text. The limit is %d bytes.",
@@ -124,7 +124,7 @@ var (
 	}
 	textExactly = locale.Text{
 		locale.En: "You can buy “%[2]s” only in a quantity of %[1]s.",
-		locale.Ar: "لا يُباع «%[2]s» إلا بكمية %[1]s.",
+		locale.Ar: "لا يُباع المنتج «%[2]s» إلا بكمية %[1]s.",
 	}
 	textAtLeast = locale.Text{
 		locale.En: "You must buy at least %s of “%s”.",
@@ -136,7 +136,7 @@ var (
 	}
 	textOffStep = locale.Text{
 		locale.En: "You can buy “%s” in steps of %s, starting at %s.",
-		locale.Ar: "يُباع «%s» بكميات تتزايد بمقدار %s ابتداءً من %s.",
+		locale.Ar: "يُباع المنتج «%s» بكميات تتزايد بمقدار %s ابتداءً من %s.",
 	}
 	textAtMostPerCart = locale.Text{
 		locale.En: "A cart can hold at most %s of “%s”.",

@@ -20,8 +20,8 @@ func TestSentences_ReadWellWithEveryNumber(t *testing.T) {
 	}{
 		{quantityRange(2, 5, name), "You can buy 2 to 5 of “Loot box”.", "يمكنك شراء كمية من وحدتين إلى 5 وحدات من «Loot box»."},
 		{quantityRange(1, 5, name), "You can buy at most 5 of “Loot box”.", "لا يمكن شراء أكثر من 5 وحدات من «Loot box»."},
-		{quantityRange(1, 1, name), "You can buy “Loot box” only in a quantity of 1.", "لا يُباع «Loot box» إلا بكمية وحدة واحدة."},
-		{quantityRange(6, 6, name), "You can buy “Loot box” only in a quantity of 6.", "لا يُباع «Loot box» إلا بكمية 6 وحدات."},
+		{quantityRange(1, 1, name), "You can buy “Loot box” only in a quantity of 1.", "لا يُباع المنتج «Loot box» إلا بكمية وحدة واحدة."},
+		{quantityRange(6, 6, name), "You can buy “Loot box” only in a quantity of 6.", "لا يُباع المنتج «Loot box» إلا بكمية 6 وحدات."},
 		{quantityRange(6, 5, name), "“Loot box” is currently not for sale.", "المنتج «Loot box» غير معروض للبيع حاليًا."},
 		{onlySome(0, name), "Only 0 of “Loot box” are available.", "لا يتوفر سوى 0 وحدة من «Loot box»."},
 		{onlySome(1, name), "Only 1 of “Loot box” is available.", "لا يتوفر سوى وحدة واحدة من «Loot box»."},
@@ -33,9 +33,9 @@ func TestSentences_ReadWellWithEveryNumber(t *testing.T) {
 		{onlySomeHeld(5, name, 2), "Only 5 of “Loot box” are available, and your cart already holds 2.", "لا يتوفر سوى 5 وحدات من «Loot box»، وتحتوي سلتك بالفعل على وحدتين."},
 		{lowStock(1), "Only 1 of “Loot box” is left.", "لم يتبقَّ سوى وحدة واحدة من «Loot box»."},
 		{lowStock(2), "Only 2 of “Loot box” are left.", "لم يتبقَّ سوى وحدتين من «Loot box»."},
-		{textTooManyLines.With(differentItems.Of(1)), "The cart is full. The maximum number of different items is 1.", "السلة ممتلئة، فهي لا تتسع لأكثر من عنصر واحد."},
-		{textTooManyLines.With(differentItems.Of(11)), "The cart is full. The maximum number of different items is 11.", "السلة ممتلئة، فهي لا تتسع لأكثر من 11 عنصرًا مختلفًا."},
-		{textTooManyLines.With(differentItems.Of(100)), "The cart is full. The maximum number of different items is 100.", "السلة ممتلئة، فهي لا تتسع لأكثر من 100 عنصر مختلف."},
+		{textTooManyLines.With(differentItems.Of(1)), "The cart is full. Remove an item before you add another. The maximum number of different items is 1.", "السلة ممتلئة، فهي لا تتسع لأكثر من عنصر واحد. أزل عنصرًا قبل إضافة غيره."},
+		{textTooManyLines.With(differentItems.Of(11)), "The cart is full. Remove an item before you add another. The maximum number of different items is 11.", "السلة ممتلئة، فهي لا تتسع لأكثر من 11 عنصرًا مختلفًا. أزل عنصرًا قبل إضافة غيره."},
+		{textTooManyLines.With(differentItems.Of(100)), "The cart is full. Remove an item before you add another. The maximum number of different items is 100.", "السلة ممتلئة، فهي لا تتسع لأكثر من 100 عنصر مختلف. أزل عنصرًا قبل إضافة غيره."},
 	} {
 		if got := tc.sentence.In(locale.En); got != tc.en {
 			t.Errorf("reads %q, want %q", got, tc.en)

@@ -50,7 +50,7 @@ var (
 	}
 	textUnknown = locale.Text{
 		locale.En: "Unknown parameter. The list accepts page, per_page, customerEmail, customerPhone, customerCountryCode, status and externalCustomerId.",
-		locale.Ar: "معامل غير معروف. تقبل القائمة page و per_page و customerEmail و customerPhone و customerCountryCode و status و externalCustomerId.",
+		locale.Ar: "معامل غير معروف. تقبل القائمة page وper_page وcustomerEmail وcustomerPhone وcustomerCountryCode وstatus وexternalCustomerId.",
 	}
 	textRepeated = locale.Text{
 		locale.En: "The parameter must appear only once.",
@@ -74,7 +74,7 @@ var (
 	}
 	textEmail = locale.Text{
 		locale.En: "customerEmail must be an e-mail address of at most 254 characters.",
-		locale.Ar: "يجب أن يكون customerEmail عنوان بريد إلكتروني لا يتجاوز 254 محرفًا.",
+		locale.Ar: "يجب أن يكون customerEmail عنوان بريد إلكتروني لا يتجاوز 254 حرفًا.",
 	}
 	textPhone = locale.Text{
 		locale.En: "customerPhone must be a telephone number of 1 to 20 digits.",
@@ -86,7 +86,7 @@ var (
 	}
 	textUnknownOfChanges = locale.Text{
 		locale.En: "Unknown parameter. Changes accept after and limit.",
-		locale.Ar: "معامل غير معروف. تقبل التغييرات after و limit.",
+		locale.Ar: "معامل غير معروف. تقبل التغييرات after وlimit.",
 	}
 	textNoValue = locale.Text{
 		locale.En: "The parameter has no value. Omit it for the default.",
@@ -97,8 +97,8 @@ var (
 		locale.Ar: "يجب أن يكون limit عددًا صحيحًا من 1 إلى 1000.",
 	}
 	textLimitOfStream = locale.Text{
-		locale.En: "A stream has no limit. Omit limit, or ask for application/json.",
-		locale.Ar: "لا حد للبث. احذف limit، أو اطلب application/json.",
+		locale.En: "A stream does not accept limit. Omit it, or ask for application/json.",
+		locale.Ar: "لا يقبل البث المعامل limit. احذفه، أو اطلب application/json.",
 	}
 	textCursor = locale.Text{
 		locale.En: "after is not a cursor of this store's changes. Send the value of next unchanged, or omit after to start from the beginning.",
@@ -118,14 +118,14 @@ var (
 	}
 	textStatuses = locale.Text{
 		locale.En: "status must be one or more of trialing, active, past_due, paused, canceled and expired, separated by commas, each only once.",
-		locale.Ar: "يجب أن يكون status حالة واحدة أو أكثر من trialing و active و past_due و paused و canceled و expired، تفصل بينها فواصل (,) دون تكرار.",
+		locale.Ar: "يجب أن يكون status حالة واحدة أو أكثر من trialing وactive وpast_due وpaused وcanceled وexpired، تفصل بينها فواصل (,) دون تكرار.",
 	}
 	textExternalCustomer = locale.Text{
 		locale.En: "externalCustomerId must be valid text of at most 255 characters.",
-		locale.Ar: "يجب أن يكون externalCustomerId نصًا صالحًا لا يتجاوز 255 محرفًا.",
+		locale.Ar: "يجب أن يكون externalCustomerId نصًا صالحًا لا يتجاوز 255 حرفًا.",
 	}
 	textLink = locale.Text{
 		locale.En: "cursor is not from this list. Follow next_page_url and prev_page_url unchanged, or use page without cursor.",
-		locale.Ar: "قيمة cursor لا تخص هذه القائمة. اتبع next_page_url و prev_page_url دون تغيير، أو استخدم page دون cursor.",
+		locale.Ar: "قيمة cursor لا تخص هذه القائمة. اتبع next_page_url وprev_page_url دون تغيير، أو استخدم page دون cursor.",
 	}
 )

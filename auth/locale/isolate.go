@@ -22,12 +22,13 @@ func shown(l Locale, word string) string {
 }
 
 // turns reports whether a word must be isolated in a sentence in l (Unicode, UAX #9): it has
-// letters that are written in the other direction, and a sign at its start or end. Without
-// isolates, «C++» in an Arabic sentence appears as «++C».
+// letters that are written in the other direction, and a sign at its start or end, or a digit at
+// its start. Without isolates, «C++» in an Arabic sentence appears as «++C», and «100 coins» as
+// «coins 100».
 func turns(l Locale, word string) bool {
 	first, _ := utf8.DecodeRuneInString(word)
 	last, _ := utf8.DecodeLastRuneInString(word)
-	if isPartOfWord(first) && isPartOfWord(last) {
+	if isPartOfWord(first) && !unicode.IsDigit(first) && isPartOfWord(last) {
 		return false
 	}
 	for _, letter := range word {

@@ -59,6 +59,10 @@ func TestSentence_IsolatesWordsOfTheOtherDirection(t *testing.T) {
 		"Netflix بلس": {"“Netflix بلس”", "«Netflix بلس»"},
 		"Box 2":       {"“Box 2”", "«Box 2»"},
 		"+++":         {"“+++”", "«+++»"},
+		"100 coins":   {"“100 coins”", "«\u2068100 coins\u2069»"},
+		"20%OFF":      {"“20%OFF”", "«\u206820%OFF\u2069»"},
+		"100 عملة":    {"“\u2068100 عملة\u2069”", "«100 عملة»"},
+		"100":         {"“100”", "«100»"},
 	} {
 		for _, argument := range []any{word, locale.Named(word), locale.Name{Own: "-", Others: map[locale.Locale]string{locale.En: word, locale.Ar: word}}} {
 			sentence := text.With(argument)

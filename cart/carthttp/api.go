@@ -226,6 +226,6 @@ func (v *visit) show(write func(view)) wire.Answer {
 }
 
 var textCartInvalid = locale.Text{
-	locale.En: "The cart cannot be checked out in its current state.",
-	locale.Ar: "لا يمكن إتمام الشراء والسلة في وضعها الحالي.",
+	locale.En: "You cannot check out yet. Please review your cart.",
+	locale.Ar: "لا يمكن إتمام الشراء بعد. يُرجى مراجعة سلتك.",
 }

@@ -347,7 +347,7 @@ var (
 	}
 	textTextTooLong = locale.Text{
 		locale.En: "%s is too long. The limit is %s characters.",
-		locale.Ar: "النص في %s أطول من المسموح به، فهو لا يتسع لأكثر من %s.",
+		locale.Ar: "النص في %s أطول من المسموح به، ولا يُقبل فيه أكثر من %s.",
 	}
 	textPlainText = locale.Text{
 		locale.En: "%s contains characters that are not allowed.",

@@ -1,6 +1,7 @@
 package money
 
 import (
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -65,9 +66,29 @@ func (k key) slot() uint64 {
 func NewFormatter() *Formatter {
 	f := &Formatter{byLanguage: map[locale.Locale]*currency.Formatter{}}
 	for _, l := range locale.All() {
-		f.byLanguage[l] = currency.NewFormatter(currency.NewLocale(string(l)))
+		f.byLanguage[l] = newFormatter(l)
 	}
 	return f
+}
+
+func newFormatter(l locale.Locale) *currency.Formatter {
+	return currency.NewFormatter(currency.NewLocale(string(l)))
+}
+
+// Price is an amount of a currency, as an argument of a sentence.
+type Price struct {
+	Amount   Amount
+	Currency string
+}
+
+// In returns the price as Formatter.Format does. It does not cache, since few sentences have a
+// price.
+func (p Price) In(l locale.Locale) string {
+	if !slices.Contains(locale.All(), l) {
+		l = locale.En
+	}
+	s, _ := write(newFormatter(l), p.Amount, p.Currency)
+	return s
 }
 
 // Format returns a with all decimals of the currency and its symbol, in English if l is
@@ -79,7 +100,11 @@ func (f *Formatter) Format(a Amount, code string, l locale.Locale) string {
 	if s, ok := b.find(k); ok {
 		return s
 	}
-	s, ok := f.write(a, code, l)
+	formatter := f.byLanguage[l]
+	if formatter == nil {
+		formatter = f.byLanguage[locale.En]
+	}
+	s, ok := write(formatter, a, code)
 	if ok {
 		// The key outlives the call, and must not keep a larger string in memory.
 		k.currency, k.locale = strings.Clone(code), locale.Locale(strings.Clone(string(l)))
@@ -105,11 +130,7 @@ func (b *bucket) keep(t *text) {
 }
 
 // write formats without the cache; ok is false for an unknown currency.
-func (f *Formatter) write(a Amount, code string, l locale.Locale) (s string, ok bool) {
-	formatter := f.byLanguage[l]
-	if formatter == nil {
-		formatter = f.byLanguage[locale.En]
-	}
+func write(formatter *currency.Formatter, a Amount, code string) (s string, ok bool) {
 	if withdrawn(code) {
 		formatter, code = standingIn(formatter, code), standIn
 	}

@@ -51,6 +51,9 @@ func TestFormatter_Format(t *testing.T) {
 				if got := f.Format(tc.amount, tc.currency, l); got != want {
 					t.Errorf("%s: Format(%d, %s, %s) = %+q, want %+q", round, tc.amount, tc.currency, l, got, want)
 				}
+				if got := (money.Price{Amount: tc.amount, Currency: tc.currency}).In(l); got != want {
+					t.Errorf("Price{%d, %s}.In(%s) = %+q, want %+q", tc.amount, tc.currency, l, got, want)
+				}
 			}
 		}
 	}
