@@ -26,6 +26,14 @@ func TestClient_OfHeyAPICompiles(t *testing.T) {
 	compile(t, dir, "fetch.ts")
 }
 
+// Some parsers refuse documents with many aliases, as an attack on their memory: this one
+// more than 100, counted with those inside of what an alias stands for.
+func TestDocument_ParsesWithTheDefaultsOfYAML(t *testing.T) {
+	t.Parallel()
+	_, dir := npm(t, "yaml")
+	run(t, dir, "node", "-e", `require("yaml").parse(require("fs").readFileSync(process.argv[1], "utf8"))`, absolute(t, document))
+}
+
 // compile type-checks a program of testdata that uses the code in dir.
 func compile(t *testing.T, dir, program string) {
 	t.Helper()

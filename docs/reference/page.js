@@ -1,22 +1,22 @@
-// Shows the service's OpenAPI document with the viewer in viewer.js. Whatever would contact
-// other hosts is off, and the page's Content-Security-Policy forbids it as well.
+// Shows the service's OpenAPI document with the viewer in viewer.js, which runs after this script.
+// Whatever would contact other hosts is off, and the page's Content-Security-Policy forbids it as
+// well.
 
 const base = new URL(".", location.href).href.replace(/\/$/, ""); // the page is <base>/docs
+
+// The viewer would otherwise find out whether it can compile code, which the policy forbids.
+globalThis.__zod_globalConfig = { jitless: true };
 
 // Optional parameters that the sample requests have. With all of them, most samples would be
 // refused: If-Match, for example, names a cart that nobody has.
 const sampled = ["X-Public-Key", "X-Cart-Token", "Idempotency-Key"];
 
-/** show renders the document at the page's #reference. */
-function show(api) {
-  for (const parameter of Object.values(api.components.parameters)) {
-    if (parameter.required || sampled.includes(parameter.name)) continue;
-    parameter.examples = { sample: { value: parameter.example, "x-disabled": true } };
-    delete parameter.example;
-  }
+/** show renders the document at the page's #reference. The demo has an API token for samples. */
+function show(api, demo) {
   Scalar.createApiReference("#reference", {
     content: api,
     servers: [{ url: base, description: "This service." }],
+    authentication: { securitySchemes: { store: { token: demo.api_token || "API_TOKEN" } } },
 
     telemetry: false,
     withDefaultFonts: false,
@@ -37,12 +37,56 @@ function show(api) {
   });
 }
 
-async function load() {
-  const response = await fetch(`${base}/openapi.json`);
-  if (!response.ok) throw new Error(`openapi.json: ${response.status}`);
-  show(await response.json());
+/**
+ * sampleDocument returns the document with samples that work when they are pasted one after
+ * another: at this page's service, in a new cart, and each change with a key of its own.
+ */
+function sampleDocument(text) {
+  const cartToken = JSON.parse(text).components.parameters.CartToken.example;
+  const api = JSON.parse(text.replaceAll("http://localhost:8080", base).replaceAll(cartToken, randomText()));
+  const { parameters } = api.components;
+  for (const parameter of Object.values(parameters)) {
+    if (parameter.required || sampled.includes(parameter.name)) continue;
+    parameter.examples = { sample: { value: parameter.example, "x-disabled": true } };
+    delete parameter.example;
+  }
+  const withKey = (parameter) =>
+    parameter.$ref === "#/components/parameters/IdempotencyKey" ? { ...parameters.IdempotencyKey, example: randomText() } : parameter;
+  for (const operation of Object.values(api.paths).flatMap(Object.values)) {
+    if (operation.parameters) operation.parameters = operation.parameters.map(withKey);
+  }
+  return api;
 }
 
-load().catch((error) => {
-  document.querySelector("#reference").textContent = `The document cannot be loaded. Please reload this page. (${error.message})`;
+/** randomText returns 22 characters that are valid in a cart token. */
+function randomText() {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return btoa(String.fromCharCode(...bytes)).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+}
+
+/** nameControls names the buttons that the viewer leaves without a name for screen readers. */
+function nameControls() {
+  for (const [selector, name] of [["button[aria-pressed]", "Dark mode"], [".scalar-code-copy", "Copy"]]) {
+    for (const button of document.querySelectorAll(`${selector}:not([aria-label])`)) {
+      if (!button.innerText.trim()) button.setAttribute("aria-label", name);
+    }
+  }
+}
+
+async function get(file) {
+  const response = await fetch(`${base}/${file}`);
+  if (!response.ok) throw new Error(`${file}: ${response.status}`);
+  return response.text();
+}
+
+async function load() {
+  const [text, demo] = await Promise.all([get("openapi.json"), get("docs/demo.json")]);
+  new MutationObserver(nameControls).observe(document.body, { childList: true, subtree: true });
+  show(sampleDocument(text), JSON.parse(demo));
+}
+
+addEventListener("DOMContentLoaded", () => {
+  load().catch((error) => {
+    document.querySelector("#reference").textContent = `The document cannot be loaded. Please reload this page. (${error.message})`;
+  });
 });

@@ -1,10 +1,8 @@
 package server
 
 import (
-	"bytes"
 	"net/http"
 	"sync"
-	"time"
 
 	"github.com/gin-gonic/gin"
 	"github.com/goccy/go-yaml"
@@ -31,11 +29,8 @@ func document(contentType string, content func() ([]byte, error)) wire.Handler {
 			return wire.Answer{}, err
 		}
 		protect(c.Writer.Header())
-		c.Header("Content-Type", contentType)
 		c.Header("Cache-Control", "public, max-age=300")
-		c.Header("ETag", etagOf(text))
-		c.Request.Header.Del("Range") // a part of the document is of no use, and a wrong range would be an error of net/http
-		http.ServeContent(c.Writer, c.Request, "", time.Time{}, bytes.NewReader(text))
+		sendFile(c, contentType, etagOf(text), text)
 		return wire.Answer{}, nil
 	}
 }

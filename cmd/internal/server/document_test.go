@@ -35,6 +35,33 @@ func TestDocument_IsTheSameAsYAMLAndJSON(t *testing.T) {
 	}
 }
 
+// What answers 304 says how to ask for it, and a proxy's header is one of the response.
+func TestDocument_NamesTheHeadersOfRevalidationAndOfStreams(t *testing.T) {
+	t.Parallel()
+	doc, err := document()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, item := range doc.Paths.Map() {
+		get := item.Get
+		if get == nil || get.Responses.Status(http.StatusNotModified) == nil {
+			continue
+		}
+		if get.Parameters.GetByInAndName("header", "If-None-Match") == nil {
+			t.Errorf("%s answers 304, but has no If-None-Match", path)
+		}
+		for _, status := range []int{http.StatusOK, http.StatusNotModified} {
+			headers := get.Responses.Status(status).Value.Headers
+			if headers["RateLimit-Limit"] == nil || headers["ETag"] == nil {
+				t.Errorf("%s: %d lacks headers", path, status)
+			}
+		}
+	}
+	if doc.Paths.Value("/subscriptions/changes").Get.Responses.Status(http.StatusOK).Value.Headers["X-Accel-Buffering"] == nil {
+		t.Error("X-Accel-Buffering is missing")
+	}
+}
+
 // loaded returns a document as plain JSON values.
 func loaded(t *testing.T, text []byte) (values any) {
 	t.Helper()

@@ -37,18 +37,42 @@ func pageFile(files fs.ReadFileFS, name, policy string) (wire.Handler, error) {
 	if !known {
 		return nil, fmt.Errorf("%s: unknown content type", name)
 	}
-	etag := etagOf(content)
+	tag := etagOf(content)
 	return func(c *gin.Context) (wire.Answer, error) {
-		c.Header("Content-Type", contentType)
-		c.Header("ETag", etag)
 		c.Header("Cache-Control", "no-cache")
 		pageHeaders(c, policy)
 		if path.Dir(name) == "playground/pictures" { // storefronts of other origins show them
 			c.Header("Cross-Origin-Resource-Policy", "cross-origin")
 		}
-		http.ServeContent(c.Writer, c.Request, name, time.Time{}, bytes.NewReader(content))
+		sendFile(c, contentType, tag, content)
 		return wire.Answer{}, nil
 	}, nil
+}
+
+// sendFile sends a whole file, or 304 if the client has it. It ignores ranges and conditions
+// that net/http would refuse without the envelope of errors.
+func sendFile(c *gin.Context, contentType, tag string, content []byte) {
+	for _, name := range []string{"Range", "If-Match"} {
+		c.Request.Header.Del(name)
+	}
+	c.Header("Content-Type", contentType)
+	c.Header("ETag", tag)
+	http.ServeContent(c.Writer, c.Request, "", time.Time{}, bytes.NewReader(content))
+}
+
+// moved redirects to a URL that is relative to the request's, and keeps the query. A proxy may
+// strip a prefix of paths that the service does not know, so no path of the service is right.
+func moved(relative string) wire.Handler {
+	return func(c *gin.Context) (wire.Answer, error) {
+		location := relative
+		if query := c.Request.URL.RawQuery; query != "" {
+			location += "?" + query
+		}
+		c.Header("Location", location) // http.Redirect would make it absolute
+		c.Header("Cache-Control", "public, max-age=300")
+		c.Status(http.StatusPermanentRedirect)
+		return wire.Answer{}, nil
+	}
 }
 
 func pageHeaders(c *gin.Context, policy string) {
@@ -58,8 +82,9 @@ func pageHeaders(c *gin.Context, policy string) {
 	c.Header("X-Content-Type-Options", "nosniff")
 }
 
-// etagOf returns an entity tag of a file's content.
+// etagOf returns an entity tag of a file's content. It is weak, because the response can be
+// compressed or not.
 func etagOf(content []byte) string {
 	sum := sha256.Sum256(content)
-	return `"` + hex.EncodeToString(sum[:12]) + `"`
+	return `W/"` + hex.EncodeToString(sum[:12]) + `"`
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net/http"
+	"path"
 
 	"github.com/gin-gonic/gin"
 
@@ -66,10 +67,7 @@ func pageRoutes(p *Playground, basePath string) (routes []wire.Route, err error)
 		return nil, fmt.Errorf("playground: %w", err)
 	}
 	if basePath != "" { // the page's URLs are relative to one that ends in "/"
-		get("", func(c *gin.Context) (wire.Answer, error) {
-			c.Redirect(http.StatusPermanentRedirect, basePath+"/")
-			return wire.Answer{}, nil
-		})
+		get("", moved(path.Base(basePath)+"/"))
 	}
 	if p.Demo != nil {
 		get("/playground/demo.json", p.Demo.offer)

@@ -167,7 +167,7 @@ const wantPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img
 func TestPlayground_EveryFileIsServedUnderTheBasePathAndBoundToItsOrigin(t *testing.T) {
 	t.Parallel()
 	s := openShop(t, embeddedRedis(t), withPlayground(server.Playground{}), func(p *server.Parts) { p.BasePath = "/shop" })
-	if a := get(t, s.URL); a.StatusCode != http.StatusPermanentRedirect || a.Header.Get("Location") != "/shop/" {
+	if a := get(t, s.URL); a.StatusCode != http.StatusPermanentRedirect || a.Header.Get("Location") != "shop/" {
 		t.Errorf("%s: %d to %q", s.URL, a.StatusCode, a.Header.Get("Location"))
 	}
 	files := 0

@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -20,8 +19,9 @@ const referencePolicy = "default-src 'none'; script-src 'self'; style-src 'self'
 	"font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // referenceRoutes serves the page that shows the OpenAPI document at "/docs", and its files
-// below. It returns no routes if the page is off.
-func referenceRoutes(on bool) (routes []wire.Route, err error) {
+// below. It returns no routes if the page is off. The samples of requests use
+// the demo's tokens, if there are any.
+func referenceRoutes(on bool, p *Playground) (routes []wire.Route, err error) {
 	if !on {
 		return nil, nil
 	}
@@ -50,10 +50,12 @@ func referenceRoutes(on bool) (routes []wire.Route, err error) {
 	}
 	get("/docs/icon.svg", icon)
 	get("/docs/viewer.js", viewer)
-	get("/docs/", func(c *gin.Context) (wire.Answer, error) { // the page's URLs are relative to one without "/"
-		c.Redirect(http.StatusPermanentRedirect, strings.TrimSuffix(c.Request.URL.Path, "/"))
-		return wire.Answer{}, nil
-	})
+	demo := &Demo{}
+	if p != nil && p.Demo != nil {
+		demo = p.Demo
+	}
+	get("/docs/demo.json", demo.offer)
+	get("/docs/", moved("../docs")) // the page's URLs are relative to one without "/"
 	return routes, nil
 }
 
@@ -64,6 +66,7 @@ func compressedFile(name, policy string) (wire.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
+	tag := etagOf(stored)
 	return func(c *gin.Context) (wire.Answer, error) {
 		content, err := stored, error(nil)
 		if acceptsGzip(c.Request) {
@@ -71,12 +74,10 @@ func compressedFile(name, policy string) (wire.Handler, error) {
 		} else if content, err = decompressed(stored); err != nil {
 			return wire.Answer{}, err
 		}
-		c.Header("Content-Type", contentTypes[".js"])
-		c.Header("ETag", etagOf(content))
 		c.Header("Cache-Control", "no-cache")
 		c.Header("Vary", "Accept-Encoding")
 		pageHeaders(c, policy)
-		http.ServeContent(c.Writer, c.Request, "", time.Time{}, bytes.NewReader(content))
+		sendFile(c, contentTypes[".js"], tag, content)
 		return wire.Answer{}, nil
 	}, nil
 }

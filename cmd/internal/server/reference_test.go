@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/chromedp/cdproto/network"
+	pages "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 	"github.com/klauspost/compress/gzip"
 
@@ -57,12 +58,22 @@ func openReference(t *testing.T, s *shop, fragment string, l look) page {
 			t.Errorf("saw only these requests: %q", seen.urls)
 		}
 	})
-	p.do(chromedp.Navigate(s.URL + "/docs" + fragment))
+	p.do(
+		send(pages.AddScriptToEvaluateOnNewDocument, pages.AddScriptToEvaluateOnNewDocumentParams{
+			Source: `globalThis.refused = []; addEventListener("securitypolicyviolation", (e) => refused.push(e.violatedDirective + " " + e.blockedURI));`,
+		}),
+		chromedp.Navigate(s.URL+"/docs"+fragment),
+	)
 	p.until(`document.querySelector("h1")?.textContent.includes("Merchant Commerce Service")`)
 	return p
 }
 
-// The page needs no eval and no other hosts: pageFaults reports what its policy forbids.
+// namelessButtons are the page's buttons whose purpose only their look tells.
+const namelessButtons = `[...document.querySelectorAll("button")]
+	.filter((b) => b.checkVisibility() && !b.ariaLabel && !b.hasAttribute("aria-labelledby") && !b.textContent.trim())
+	.map((b) => b.outerHTML.slice(0, 300)).join("\n")`
+
+// The page needs no eval and no other hosts.
 func TestReference_ShowsTheDocument(t *testing.T) {
 	t.Parallel()
 	for _, basePath := range []string{"", "/shop"} {
@@ -81,6 +92,9 @@ func TestReference_ShowsTheDocument(t *testing.T) {
 				p.screenshot(l.String())
 				if dark := evaluate[bool](p, `document.body.classList.contains("dark-mode")`); dark != l.dark {
 					t.Errorf("dark is %v", dark)
+				}
+				if refused := evaluate[[]string](p, `refused`); len(refused) > 0 {
+					t.Errorf("the policy of the page refused %q", refused)
 				}
 				if kept := evaluate[string](p, `document.cookie`); kept != "" {
 					t.Errorf("cookies: %s", kept)
@@ -103,8 +117,15 @@ func TestReference_LinksToCallsAndFindsThem(t *testing.T) {
 			p.until(`document.activeElement.innerText.includes("` + s.URL + `/cart/add")`)
 			p.screenshot("add-" + look{width: 1440, dark: dark}.String())
 			sample := evaluate[string](p, `document.activeElement.innerText`)
-			if strings.Contains(sample, "If-Match:") || !strings.Contains(sample, "X-Public-Key: pk_demo") {
+			if strings.Contains(sample, "If-Match:") || !strings.Contains(sample, "X-Public-Key: pk_demo") ||
+				strings.Contains(sample, exampleToken) || !strings.Contains(sample, "X-Cart-Token: ") { // all visitors would share a cart
 				t.Errorf("the sample request is\n%s", sample)
+			}
+			if unnamed := evaluate[string](p, namelessButtons); unnamed != "" {
+				t.Errorf("buttons without a name:\n%s", unnamed)
+			}
+			if evaluate[bool](p, `[...document.querySelectorAll("button")].some((b) => b.checkVisibility() && b.innerText.includes("Markdown"))`) {
+				t.Error("operations offer to copy the whole document")
 			}
 		})
 	}
@@ -132,8 +153,49 @@ func TestReference_ServesItsFilesBoundToItsOrigin(t *testing.T) {
 			t.Errorf("%s: %d for its own ETag", path, again.StatusCode)
 		}
 	}
-	if a := get(t, s.URL+"/docs/"); a.StatusCode != http.StatusPermanentRedirect || a.Header.Get("Location") != "/shop/docs" {
-		t.Errorf("/docs/: %d to %q", a.StatusCode, a.Header.Get("Location"))
+}
+
+// The service may be behind a proxy that strips a prefix, so no redirect may name a path.
+func TestReference_RedirectsRelatively(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, embeddedRedis(t), withReference, under("/shop"))
+	for path, want := range map[string]string{"/docs/": "../docs", "/docs/?dark=1": "../docs?dark=1"} {
+		a := get(t, s.URL+path)
+		if a.StatusCode != http.StatusPermanentRedirect || a.Header.Get("Location") != want || a.Header.Get("Cache-Control") != "public, max-age=300" {
+			t.Errorf("%s: %d %v", path, a.StatusCode, a.Header)
+		}
+	}
+}
+
+// net/http would refuse these conditions without the envelope of errors.
+func TestPageFiles_IgnoreRangesAndIfMatch(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, embeddedRedis(t), withReference, withPlayground(server.Playground{}))
+	for _, path := range []string{"/docs", "/docs/page.js", "/docs/viewer.js", "/", "/playground/icon.svg", "/openapi.json"} {
+		for header, value := range map[string]string{"Range": "bytes=900000000-", "If-Match": `"x"`} {
+			if a := get(t, s.URL+path, header, value); a.StatusCode != http.StatusOK {
+				t.Errorf("%s with %s: %d", path, header, a.StatusCode)
+			}
+		}
+	}
+}
+
+// A strong tag would be wrong for one of the two, whose bytes differ.
+func TestPageFiles_HaveOneWeakTagForCompressedAndPlainContent(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, embeddedRedis(t), withReference)
+	for _, path := range []string{"/docs/page.js", "/docs/viewer.js", "/openapi.json", "/openapi.yaml"} {
+		plain, compressed := get(t, s.URL+path, "Accept-Encoding", "identity"), get(t, s.URL+path, "Accept-Encoding", "gzip")
+		if compressed.Header.Get("Content-Encoding") != "gzip" {
+			t.Errorf("%s is not compressed", path)
+		}
+		tag := plain.Header.Get("ETag")
+		if !strings.HasPrefix(tag, `W/"`) || compressed.Header.Get("ETag") != tag {
+			t.Errorf("%s: tags %s and %s", path, tag, compressed.Header.Get("ETag"))
+		}
+		if again := get(t, s.URL+path, "If-None-Match", tag, "Accept-Encoding", "gzip"); again.StatusCode != http.StatusNotModified {
+			t.Errorf("%s: %d for its own tag", path, again.StatusCode)
+		}
 	}
 }
 

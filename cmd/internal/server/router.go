@@ -97,7 +97,7 @@ func route(base *gin.RouterGroup, respond *responder, c *Config) error {
 	if err != nil {
 		return err
 	}
-	reference, err := referenceRoutes(c.Reference)
+	reference, err := referenceRoutes(c.Reference, c.Playground)
 	if err != nil {
 		return err
 	}
