@@ -57,7 +57,8 @@ func twoTerminals(t *testing.T) (server, client example) {
 	t.Helper()
 	all := examplesOf(t, "README.md")
 	for i, e := range all {
-		if strings.Contains(e.script, "\ncommerce serve\n") {
+		if strings.HasSuffix(e.script, "&& commerce serve\n") {
+			e.script = all[i-1].script + e.script
 			return e, all[i+1]
 		}
 	}
