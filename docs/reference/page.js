@@ -11,12 +11,12 @@ globalThis.__zod_globalConfig = { jitless: true };
 // refused: If-Match, for example, names a cart that nobody has.
 const sampled = ["X-Public-Key", "X-Cart-Token", "Idempotency-Key"];
 
-/** show renders the document at the page's #reference. The demo has an API token for samples. */
-function show(api, demo) {
+/** show renders the document at the page's #reference. The demo lends an API token for samples. */
+function show(api, lent) {
   Scalar.createApiReference("#reference", {
     content: api,
     servers: [{ url: base, description: "This service." }],
-    authentication: { securitySchemes: { store: { token: demo.api_token || "API_TOKEN" } } },
+    authentication: { securitySchemes: { store: { token: lent || "API_TOKEN" } } },
 
     telemetry: false,
     withDefaultFonts: false,
@@ -82,7 +82,9 @@ async function get(file) {
 async function load() {
   const [text, demo] = await Promise.all([get("openapi.json"), get("docs/demo.json")]);
   new MutationObserver(nameControls).observe(document.body, { childList: true, subtree: true });
-  show(sampleDocument(text), JSON.parse(demo));
+  const { api_token: lent } = JSON.parse(demo);
+  document.querySelector("#playground").hidden = !lent; // only the demo has both
+  show(sampleDocument(text), lent);
 }
 
 addEventListener("DOMContentLoaded", () => {

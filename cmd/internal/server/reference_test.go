@@ -84,7 +84,7 @@ func TestReference_ShowsTheDocument(t *testing.T) {
 				p := openReference(t, s, "", l)
 				p.until(`document.body.innerText.includes("` + s.URL + `")`) // the server
 				if l.width > 1000 {
-					for _, group := range []string{"Cart", "Subscriptions", "Documentation"} {
+					for _, group := range []string{"Cart", "Subscriptions", "OpenAPI document"} {
 						p.until(`[...document.querySelectorAll("nav button, aside button, aside a")].some((e) => e.innerText.trim().startsWith("` + group + `"))`)
 					}
 				}
@@ -242,10 +242,13 @@ func TestReference_OffIsNotFound(t *testing.T) {
 	}
 }
 
-func TestPlayground_LinksToTheReferenceOfTheDemo(t *testing.T) {
+func TestPlayground_AndReferenceOfTheDemoLinkToEachOther(t *testing.T) {
 	t.Parallel()
-	s := openShop(t, embeddedRedis(t), withReference, withPlayground(server.Playground{Demo: &server.Demo{Reference: true}}))
+	s := openShop(t, embeddedRedis(t), withReference, withPlayground(server.Playground{Demo: &server.Demo{Reference: true, APIToken: "1|lent"}}))
 	p := openPage(t, s.URL+"/")
+	if evaluate[bool](openReference(t, s, "", look{}), `document.querySelector("header a").hidden`) {
+		t.Error("the reference does not link to the playground")
+	}
 	links := `[...document.querySelectorAll("header .api, #log [data-description]")]`
 	p.until(links + `.map((link) => link.getAttribute("href")).join() === "docs,docs"`)
 	p.click("#language")
