@@ -23,9 +23,22 @@ func TestContributing_CommandsRun(t *testing.T) {
 	t.Parallel()
 	for _, script := range commandsRunBy(t, ".github/CONTRIBUTING.md") {
 		if strings.Contains(script, "make run") {
-			buildAndRun(t, script)
+			if said := buildAndRun(t, script); !strings.Contains(said, "  make torture ") {
+				t.Errorf("%s does not list the targets:\n%s", script, said)
+			}
 		} else if said := runInRepository(t, script); !strings.Contains(said, "ok  ") || strings.Contains(said, "no tests to run") {
 			t.Errorf("%s runs no test:\n%s", script, said)
+		}
+	}
+}
+
+// The first command of README.md compiles and starts the demo, which also prints its tokens.
+func TestReadme_MakesTheDemo(t *testing.T) {
+	t.Parallel()
+	for _, script := range commandsRunBy(t, "README.md") {
+		// The page says so, for the case that the ports are taken.
+		if said := buildAndRun(t, "export ADDR=:8081 ADMIN_ADDR=127.0.0.1:9091; "+script); !strings.Contains(said, "Customer JWT") {
+			t.Errorf("%s prints no tokens:\n%s", script, said)
 		}
 	}
 }
@@ -86,14 +99,16 @@ func runInRepository(t *testing.T, script string, env ...string) string {
 	return string(printed)
 }
 
-// buildAndRun runs a script that ends with the demo, and stops the demo as soon as it answers.
-func buildAndRun(t *testing.T, script string) {
+// buildAndRun runs a script that ends with the demo on the ports 8081 and 9091, for which it takes
+// free ones, stops the demo as soon as it answers, and returns what was printed.
+func buildAndRun(t *testing.T, script string) string {
 	t.Helper()
 	ports := ephemeral.FreePorts(t, 2)
 	public := fmt.Sprintf("127.0.0.1:%d", ports[0])
 	script = strings.NewReplacer(":8081", public, "127.0.0.1:9091", fmt.Sprintf("127.0.0.1:%d", ports[1])).Replace(script)
 	sh := exec.Command("sh", "-euc", script)
-	sh.Dir = "../.."
+	// Its own program, because another test could be running the one in bin.
+	sh.Dir, sh.Env = "../..", append(os.Environ(), "MAKEFLAGS=PROGRAM="+filepath.Join(t.TempDir(), "commerce"))
 	sh.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	var printed bytes.Buffer
 	sh.Stdout, sh.Stderr = &printed, &printed
@@ -120,9 +135,7 @@ func buildAndRun(t *testing.T, script string) {
 	}
 	_ = syscall.Kill(-sh.Process.Pid, syscall.SIGINT) // Ctrl-C
 	<-ended
-	if said := printed.String(); !strings.Contains(said, "  make torture ") || !strings.Contains(said, "Customer JWT") {
-		t.Errorf("%s: no targets or no demo:\n%s", script, said)
-	}
+	return printed.String()
 }
 
 // source returns a file of the repository.
