@@ -58,7 +58,7 @@ func TestBenchmarks_RunEndToEnd(t *testing.T) {
 			{"export", 0, 2*5 + 3*2 + 2*(2+5), 1}, // all rows; pages of two sizes and far away; formats, compared to all
 		},
 	}
-	var tested []string
+	tested := []string{"peers"} // by TestPeers_CompareTheServiceToTheSmallCart
 	for name, want := range runs {
 		tested = append(tested, namesOf(want)...)
 		t.Run(name, func(t *testing.T) {
