@@ -21,9 +21,8 @@ import (
 )
 
 // Customers and a merchant's program use two instances through haproxy while all secrets are
-// replaced, as docs/runbook.md says.
+// replaced, as docs/runbook.md says. Not parallel, as TestPromise10_AReplacementDropsNobody.
 func TestRotation_OfAllSecretsRefusesNobody(t *testing.T) {
-	t.Parallel()
 	redis, database := ephemeral.StartRedis(t), ephemeral.StartPostgres(t)
 	owner := database.URL
 	if err := stock(t.Context(), programs.compiled(t, ""), owner); err != nil {

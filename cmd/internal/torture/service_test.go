@@ -52,7 +52,12 @@ func startProgram(t testing.TB, program string, settings ...string) *service {
 		addr: "127.0.0.1:0", admin: "127.0.0.1:0",
 	}
 	s.start()
-	t.Cleanup(func() { s.kill() })
+	t.Cleanup(func() {
+		s.kill()
+		if t.Failed() {
+			t.Logf("an instance said of its last failed requests: %s", s.failures(10))
+		}
+	})
 	return s
 }
 
@@ -125,6 +130,17 @@ func (s *service) entries(from int64) []map[string]any {
 		}
 	}
 	return found
+}
+
+// failures returns the last n lines of the log about a request that failed.
+func (s *service) failures(n int) (lines [][]byte) {
+	s.t.Helper()
+	for line := range bytes.Lines(s.said(0)) {
+		if bytes.Contains(line, []byte(`"level":"ERROR"`)) {
+			lines = append(lines, line)
+		}
+	}
+	return lines[max(0, len(lines)-n):]
 }
 
 // URL is the address of the API.
