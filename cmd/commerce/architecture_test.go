@@ -1,27 +1,20 @@
-package main_test
+package main
 
 import (
 	"maps"
-	"os"
 	"path"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 )
 
-// The picture of the packages in docs/architecture.md shows imports that are made. The picture and its
-// table leave out no package of the service.
+// The picture of the packages in docs/architecture.md shows imports that are made. The picture
+// and its table leave out no package of the service.
 func TestArchitecture_ShowsThePackagesAndTheirImports(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile(filepath.Join(root, "docs/architecture.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, section, _ := strings.Cut(string(page), "\n## The packages and the servers\n")
-	_, picture, _ := strings.Cut(section, "```mermaid\n")
-	picture, _, _ = strings.Cut(picture, "\n```")
+	page := source(t, "docs/architecture.md")
+	picture := codeUnder(t, page, "The packages and the servers", "mermaid")[0]
 
 	packages := map[string]string{} // by their id in the picture
 	for _, box := range regexp.MustCompile(`(?m)^ *(\w+)\["([\w/]+)(?:<br>[^"]*)?"\]$`).FindAllStringSubmatch(picture, -1) {
@@ -47,7 +40,7 @@ func TestArchitecture_ShowsThePackagesAndTheirImports(t *testing.T) {
 		t.Errorf("found %d arrows: this test does not read all", arrows)
 	}
 	shown := slices.Collect(maps.Values(packages))
-	for _, row := range regexp.MustCompile("(?m)^\\| `([\\w/]+)` \\|").FindAllStringSubmatch(string(page), -1) {
+	for _, row := range regexp.MustCompile("(?m)^\\| `([\\w/]+)` \\|").FindAllStringSubmatch(page, -1) {
 		shown = append(shown, row[1])
 	}
 	for pkg := range imports {

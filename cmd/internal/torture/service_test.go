@@ -55,7 +55,9 @@ func startProgram(t testing.TB, program string, settings ...string) *service {
 	t.Cleanup(func() {
 		s.kill()
 		if t.Failed() {
-			t.Logf("an instance said of its last failed requests: %s", s.failures(10))
+			for _, line := range s.failures(10) {
+				t.Logf("the log about a failed request: %v", line)
+			}
 		}
 	})
 	return s
@@ -133,14 +135,10 @@ func (s *service) entries(from int64) []map[string]any {
 }
 
 // failures returns the last n lines of the log about a request that failed.
-func (s *service) failures(n int) (lines [][]byte) {
+func (s *service) failures(n int) []map[string]any {
 	s.t.Helper()
-	for line := range bytes.Lines(s.said(0)) {
-		if bytes.Contains(line, []byte(`"level":"ERROR"`)) {
-			lines = append(lines, line)
-		}
-	}
-	return lines[max(0, len(lines)-n):]
+	failed := slices.DeleteFunc(s.entries(0), func(line map[string]any) bool { return line["level"] != "ERROR" })
+	return failed[max(0, len(failed)-n):]
 }
 
 // URL is the address of the API.
