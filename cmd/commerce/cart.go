@@ -10,28 +10,52 @@ import (
 
 	"commerce/auth"
 	"commerce/cart/redisstore"
+	"commerce/cmd/internal/cli"
 	"commerce/deploy/connect"
 )
 
-type cartCommand struct {
-	Show  cartShowCommand  `cmd:"" help:"Show what is stored about a customer or a cart token."`
-	Erase cartEraseCommand `cmd:"" help:"Delete everything that is stored about a customer or a cart token."`
-}
-
 // shopperFlags name the shopper that a command is about.
 type shopperFlags struct {
-	RedisURL string `name:"redis-url" env:"REDIS_URL" secret:"" placeholder:"URL" help:"Redis URL, as for serve."`
-	Store    int64  `placeholder:"ID" help:"The store's id. Optional with --token: without it, all stores are searched."`
-	Customer string `xor:"whose" required:"" help:"The customer's id."`
-	Token    string `xor:"whose" required:"" help:"A guest's cart token."`
+	RedisURL        string
+	Store           int64 // 0: not given
+	Customer, Token string
+}
+
+// shopperUsage shows that exactly one of two flags is required.
+const shopperUsage = "(--customer=ID | --token=TOKEN) [flags]"
+
+// Settings implements cli.Runnable.
+func (s *shopperFlags) Settings() []cli.Setting {
+	return []cli.Setting{
+		redisSetting(&s.RedisURL, "Redis URL, as for serve."),
+		{Name: "store", Hint: "ID", Default: "0", Help: "The store's id. Optional with --token: without it, all stores are searched.", Value: cli.Number(&s.Store, 0, 0)},
+		{Name: "customer", Hint: "ID", Help: "The customer's id.", Value: cli.Text(&s.Customer, nil)},
+		{Name: "token", Hint: "TOKEN", Help: "A guest's cart token.", Value: cli.Text(&s.Token, nil)},
+	}
+}
+
+// Faults checks the flags together.
+func (s *shopperFlags) Faults() (f cli.Faults) {
+	switch {
+	case s.Customer == "" && s.Token == "":
+		f.Add("--customer", errors.New("is required, or --token instead"))
+	case s.Customer != "" && s.Token != "":
+		f.Add("--customer", errors.New("and --token are both set; set only one"))
+	case s.Customer != "" && s.Store == 0:
+		f.Add("--store", errors.New("must be a store's id"))
+	}
+	if _, ok := auth.ParseCartToken(s.Token); s.Token != "" && !ok {
+		f.Add("--token", errors.New("is not a cart token: 22 to 128 of A-Z, a-z, 0-9, _ and -"))
+	}
+	return f
 }
 
 type cartShowCommand struct {
-	shopperFlags `embed:""`
+	shopperFlags
 }
 
 // Run prints what is stored.
-func (c *cartShowCommand) Run(ctx context.Context, out output) error {
+func (c *cartShowCommand) Run(ctx context.Context, out cli.Output) error {
 	return c.with(ctx, func(carts *redisstore.Store, refs []redisstore.Ref) error {
 		held, err := each(refs, func(ref redisstore.Ref) ([]redisstore.Holding, error) { return carts.Holdings(ctx, ref) })
 		if err != nil {
@@ -48,11 +72,11 @@ func (c *cartShowCommand) Run(ctx context.Context, out output) error {
 }
 
 type cartEraseCommand struct {
-	shopperFlags `embed:""`
+	shopperFlags
 }
 
 // Run deletes what is stored and prints a summary of it.
-func (c *cartEraseCommand) Run(ctx context.Context, out output) error {
+func (c *cartEraseCommand) Run(ctx context.Context, out cli.Output) error {
 	return c.with(ctx, func(carts *redisstore.Store, refs []redisstore.Ref) error {
 		held, err := each(refs, func(ref redisstore.Ref) ([]redisstore.Holding, error) { return carts.Erase(ctx, ref) })
 		if err != nil {
@@ -84,22 +108,13 @@ func each(refs []redisstore.Ref, find func(redisstore.Ref) ([]redisstore.Holding
 // with calls do with a Redis client and the shopper's carts: one, or with a token and no
 // store one for each store that has a cart under the token.
 func (s *shopperFlags) with(ctx context.Context, do func(*redisstore.Store, []redisstore.Ref) error) error {
-	if s.RedisURL == "" {
-		return &badSetting{"REDIS_URL", errRequired}
-	}
-	if s.Store < 0 || s.Store == 0 && s.Token == "" {
-		return &badSetting{"--store", errors.New("must be a store's id")}
-	}
-	token, ok := auth.ParseCartToken(s.Token)
-	if s.Token != "" && !ok {
-		return &badSetting{"--token", errors.New("is not a cart token: 22 to 128 of A-Z, a-z, 0-9, _ and -")}
-	}
 	rdb, err := connect.Redis(s.RedisURL)
 	if err != nil {
-		return &badSetting{"REDIS_URL", err}
+		return &cli.BadSetting{Name: "REDIS_URL", Err: err}
 	}
 	defer rdb.Close()
 	carts := redisstore.New(redisstore.Config{Client: rdb})
+	token, _ := auth.ParseCartToken(s.Token) // Faults has checked it
 	var refs []redisstore.Ref
 	switch {
 	case s.Token == "":
@@ -127,7 +142,7 @@ func summary(h redisstore.Holding) string {
 }
 
 // describe prints a Holding in full, to answer a data-access request.
-func describe(out output, h redisstore.Holding) {
+func describe(out cli.Output, h redisstore.Holding) {
 	fmt.Fprintf(out, "%s. Stored until %s.\n", sentence(summary(h)), time.Now().Add(h.Expires).UTC().Format(time.DateTime+" UTC"))
 	for _, l := range h.Cart.Lines {
 		fmt.Fprintf(out, "  %d of product %d", l.Quantity, l.ID.Product())

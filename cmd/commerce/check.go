@@ -3,46 +3,56 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 
+	"commerce/cmd/internal/cli"
 	"commerce/deploy/connect"
 	"commerce/deploy/inspect"
 	"commerce/deploy/observe"
 )
 
 type checkCommand struct {
-	Database    databaseSettings `embed:""`
-	RedisURL    string           `name:"redis-url" env:"REDIS_URL" secret:"" placeholder:"URL" help:"Redis URL, as for serve. Use the Redis user check from deploy/redis/users.conf."`
-	MinReplicas int64            `name:"redis-min-replicas" env:"REDIS_MIN_REPLICAS" default:"0" help:"As for serve."`
-	Durability  string           `env:"DURABILITY" default:"memory" help:"As for serve: memory or replica."`
-	JSON        bool             `name:"json" help:"Print the findings as JSON."`
+	Database    databaseSettings
+	RedisURL    string
+	MinReplicas int64
+	Durability  string
+	JSON        bool
 }
 
-// Help explains the exit status.
-func (c *checkCommand) Help() string {
-	return "A finding is serious, a warning, or unknown if the server does not show the value to the user of the URL. The exit status is 1 if a finding is serious, 2 if a setting of this command is wrong, and otherwise 0. " +
-		"The command does not check a server whose URL is not set."
+// checkDetails explain the exit status.
+const checkDetails = `A finding is serious, a warning, or unknown if the server does not show the value to the user of the URL. The exit status is 1 if a finding is serious, 2 if a setting of this command is wrong, and otherwise 0. The command does not check a server whose URL is not set.`
+
+// Settings implements cli.Runnable.
+func (c *checkCommand) Settings() []cli.Setting {
+	redis := redisSetting(&c.RedisURL, "Redis URL, as for serve. Use the Redis user check from deploy/redis/users.conf.")
+	redis.Required, redis.Value = false, cli.Text(&c.RedisURL, checkServersURL)
+	return append(c.Database.settings(false), redis,
+		minReplicasSetting(&c.MinReplicas, "As for serve."),
+		durabilitySetting(&c.Durability, "As for serve: memory or replica."),
+		cli.Setting{Name: "json", Help: "Print the findings as JSON.", Value: cli.Switch(&c.JSON)},
+	)
 }
 
-func (c *checkCommand) faults() faults {
-	var f faults
+// checkServersURL checks the URL of Redis servers, unless it is empty, without connecting.
+func checkServersURL(url string) error {
+	if url == "" {
+		return nil
+	}
+	_, err := connect.NewRedisServers(url)
+	return err
+}
+
+// Faults checks that there is something to check.
+func (c *checkCommand) Faults() (f cli.Faults) {
 	if c.RedisURL == "" && c.Database.URL == "" {
-		f.add("DATABASE_URL", errRequired)
+		f.Add("DATABASE_URL", errors.New("is required, or REDIS_URL, or both"))
 	}
-	if c.Database.URL != "" {
-		f.add("DATABASE_URL", c.Database.fault())
-	}
-	if c.RedisURL != "" {
-		_, err := connect.NewRedisServers(c.RedisURL)
-		f.add("REDIS_URL", err)
-	}
-	f.add("REDIS_MIN_REPLICAS", within(c.MinReplicas, 0, maxReplicas))
-	f.add("DURABILITY", oneOf(c.Durability, "memory", "replica"))
 	return f
 }
 
 // Run prints the findings.
-func (c *checkCommand) Run(ctx context.Context, out output) error {
+func (c *checkCommand) Run(ctx context.Context, out cli.Output) error {
 	findings, err := check(ctx, c.RedisURL, c.Database.URL, inspect.Expect{MinReplicas: int(c.MinReplicas), Durable: c.Durability == "replica"})
 	if err != nil {
 		return err
@@ -57,7 +67,7 @@ func (c *checkCommand) Run(ctx context.Context, out output) error {
 		err = printFindings(out, findings)
 	}
 	if err == nil && slices.ContainsFunc(findings, func(f inspect.Finding) bool { return f.Level == inspect.Serious }) {
-		return errPrinted
+		return cli.ErrPrinted
 	}
 	return err
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"commerce/cmd/internal/cli"
 	"commerce/deploy/ephemeral"
 	"commerce/deploy/inspect"
 )
@@ -157,7 +158,7 @@ func TestFindings_AreGroupedByMessage(t *testing.T) {
 		fault.Server = server
 		findings = append(findings, fault, inspect.Finding{Code: "redis_version", Level: inspect.OK, Server: server})
 	}
-	if err := printFindings(output{&text, io.Discard, new(error)}, findings); err != nil {
+	if err := printFindings(cli.NewOutput(&text, io.Discard), findings); err != nil {
 		t.Fatal(err)
 	}
 	want := "serious  redis a:1 and 2 more  Deletes carts. Change: noeviction\n" +

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"commerce/cmd/internal/cli"
 	"commerce/cmd/internal/telemetry"
 	"commerce/cmd/internal/tracing"
 	"commerce/deploy/connect"
@@ -19,16 +20,23 @@ import (
 )
 
 // databaseSettings are the settings of commands that use Postgres.
-type databaseSettings struct {
-	URL string `name:"database-url" env:"DATABASE_URL" secret:"" placeholder:"URL" help:"Postgres URL, postgres://user:password@host/database, or libpq key=value pairs."`
+type databaseSettings struct{ URL string }
+
+// settings declares DATABASE_URL.
+func (d *databaseSettings) settings(required bool) []cli.Setting {
+	return []cli.Setting{{
+		Name: "DATABASE_URL", Hint: "URL", Secret: true, Required: required,
+		Help:  "Postgres URL, such as postgres://user@host/db, or libpq key=value pairs.",
+		Value: cli.Text(&d.URL, checkDatabaseURL),
+	}}
 }
 
-// fault returns what is wrong with the setting, without connecting.
-func (d databaseSettings) fault() error {
-	if d.URL == "" {
-		return errRequired
+// checkDatabaseURL checks a URL, unless it is empty, without connecting.
+func checkDatabaseURL(url string) error {
+	if url == "" {
+		return nil
 	}
-	db, err := connect.Postgres(context.Background(), d.URL, connect.PostgresConfig{})
+	db, err := connect.Postgres(context.Background(), url, connect.PostgresConfig{})
 	if err == nil {
 		db.Close()
 	}
@@ -64,7 +72,7 @@ func (i instruments) tracer() pgx.QueryTracer {
 func (d databaseSettings) pool(ctx context.Context, config connect.PostgresConfig, seen instruments) (*pgxpool.Pool, error) {
 	pool, err := openPool(ctx, d.URL, config, seen)
 	if err != nil {
-		return nil, &badSetting{"DATABASE_URL", err}
+		return nil, &cli.BadSetting{Name: "DATABASE_URL", Err: err}
 	}
 	return pool, nil
 }
@@ -91,19 +99,16 @@ const reach = 5 * time.Second
 
 // open returns a pool for a Postgres that responds. The caller closes it.
 func (d databaseSettings) open(ctx context.Context, config connect.PostgresConfig) (*pgxpool.Pool, error) {
-	if d.URL == "" {
-		return nil, &badSetting{"DATABASE_URL", errRequired}
-	}
 	db, err := connect.Postgres(ctx, d.URL, config)
 	if err != nil {
-		return nil, &badSetting{"DATABASE_URL", err}
+		return nil, &cli.BadSetting{Name: "DATABASE_URL", Err: err}
 	}
 	ctx, cancel := context.WithTimeout(ctx, reach)
 	defer cancel()
 	if err := db.Ping(ctx); err != nil {
 		db.Close()
 		if refusedByPostgres(err) {
-			return nil, &badSetting{"DATABASE_URL", err}
+			return nil, &cli.BadSetting{Name: "DATABASE_URL", Err: err}
 		}
 		return nil, fmt.Errorf("DATABASE_URL: %w", err)
 	}
@@ -121,7 +126,7 @@ func (d databaseSettings) openMigrated(ctx context.Context, config connect.Postg
 	if err := migrations.Check(ctx, db); err != nil {
 		db.Close()
 		if refusedByPostgres(err) {
-			return nil, &badSetting{"DATABASE_URL", err}
+			return nil, &cli.BadSetting{Name: "DATABASE_URL", Err: err}
 		}
 		return nil, fmt.Errorf("DATABASE_URL: %w", err)
 	}

@@ -14,25 +14,27 @@ import (
 	"commerce/auth/store"
 	"commerce/cart/catalog"
 	"commerce/cart/money"
+	"commerce/cmd/internal/cli"
 	"commerce/cmd/internal/server"
 	"commerce/deploy/connect"
 	"commerce/deploy/sample"
 )
 
 type demoCommand struct {
-	settings `embed:""`
+	settings
 }
 
-func (c *demoCommand) faults() faults {
-	f := c.settings.faults()
-	if c.DefaultStore >= 0 && c.storeKey() == "" {
-		f.add("DEFAULT_STORE", fmt.Errorf("the demo has no store %d", c.DefaultStore))
+// Faults adds what only the demo can tell.
+func (c *demoCommand) Faults() cli.Faults {
+	f := c.settings.Faults()
+	if c.storeKey() == "" {
+		f.Add("DEFAULT_STORE", fmt.Errorf("the demo has no store %d", c.DefaultStore))
 	}
 	return f
 }
 
 // Run serves the sample stores from memory until ctx ends.
-func (c *demoCommand) Run(ctx context.Context, out output) error {
+func (c *demoCommand) Run(ctx context.Context, out cli.Output) error {
 	log := c.logger(out)
 	traces, flush, err := c.openTraces(ctx, log)
 	if err != nil {
@@ -90,8 +92,8 @@ func sampleCatalog(now time.Time, basePath string) *catalog.Memory {
 	return memory
 }
 
-// AfterApply sets the demo's own defaults. Kong calls it after it has read the settings.
-func (c *demoCommand) AfterApply() error {
+// Complete sets the demo's own defaults.
+func (c *demoCommand) Complete() {
 	if c.DefaultStore == 0 {
 		c.DefaultStore = 1
 	}
@@ -110,7 +112,6 @@ func (c *demoCommand) AfterApply() error {
 	if c.JWT.Secret == "" && c.JWT.JWKSURL == "" {
 		c.JWT.Secret = rand.Text() + rand.Text()
 	}
-	return nil
 }
 
 // startEmbeddedRedis starts a Redis in this process. Its clock does not advance by
@@ -137,7 +138,7 @@ func startEmbeddedRedis(ctx context.Context) (*miniredis.Miniredis, error) {
 
 // welcome prints the demo's URLs, its tokens and calls to paste. A token has a line of its own, so
 // that a triple click selects it.
-func (c *demoCommand) welcome(out output, sockets listeners, token, apiToken string) {
+func (c *demoCommand) welcome(out cli.Output, sockets listeners, token, apiToken string) {
 	_, port, _ := net.SplitHostPort(sockets.public.Addr().String())
 	url := "http://localhost:" + port + strings.TrimSuffix(c.BasePath, "/")
 	reference := "/docs"

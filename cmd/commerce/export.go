@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -18,21 +17,26 @@ import (
 	"commerce/auth/store"
 	"commerce/cart/money"
 	"commerce/cart/wire"
+	"commerce/cmd/internal/cli"
 	"commerce/deploy/connect"
 	"commerce/subscriptions"
 )
 
-type subscriptionsCommand struct {
-	Export exportCommand `cmd:"" help:"Write a store's subscriptions to a file, or add to it what has changed since the last export."`
+type exportCommand struct {
+	Database                        databaseSettings
+	Store                           int64
+	Format, Output, After, Language string
 }
 
-type exportCommand struct {
-	Database databaseSettings `embed:""`
-	Store    int64            `required:"" placeholder:"ID" help:"The store's id."`
-	Format   string           `default:"ndjson" help:"ndjson or csv."`
-	Output   string           `placeholder:"FILE" help:"File to write. If it has an earlier export, even an interrupted one, the export continues it. Default: standard output, as with -."`
-	After    string           `placeholder:"CURSOR" help:"Write only what has changed after this cursor. Ignored if the file has an export to continue."`
-	Language string           `placeholder:"en|ar" help:"Language of texts. Default: the store's."`
+// Settings implements cli.Runnable.
+func (c *exportCommand) Settings() []cli.Setting {
+	return append(c.Database.settings(true),
+		storeFlag(&c.Store),
+		cli.Setting{Name: "format", Default: "ndjson", Help: "ndjson or csv.", Value: cli.Word(&c.Format, "ndjson", "csv")},
+		cli.Setting{Name: "output", Hint: "FILE", Help: "File to write. If it has an earlier export, even an interrupted one, the export continues it. Default: standard output, as with -.", Value: cli.Text(&c.Output, nil)},
+		cli.Setting{Name: "after", Hint: "CURSOR", Help: "Write only what has changed after this cursor. Ignored if the file has an export to continue.", Value: cli.Text(&c.After, nil)},
+		cli.Setting{Name: "language", Help: "Language of texts. Default: the store's.", Value: cli.Word(&c.Language, "", "en", "ar")},
+	)
 }
 
 // exportTimeout bounds the statements for one page, and the count of all changes.
@@ -40,22 +44,16 @@ const exportTimeout = time.Minute
 
 var exportFormats = map[string]subscriptions.Format{"ndjson": subscriptions.NDJSON, "csv": subscriptions.CSV}
 
-func (c *exportCommand) faults() faults {
-	var f faults
-	if c.Store < 1 {
-		f.add("--store", errors.New("must be a store's id"))
-	} else if _, ok := subscriptions.ParseCursor(c.After, c.Store); c.After != "" && !ok {
-		f.add("--after", fmt.Errorf("is not a cursor of store %d", c.Store))
-	}
-	f.add("--format", oneOf(c.Format, "ndjson", "csv"))
-	if c.Language != "" && !slices.Contains(locale.All(), locale.Locale(c.Language)) {
-		f.add("--language", fmt.Errorf("%q is not one of en, ar", c.Language))
+// Faults checks that the cursor is one of the store.
+func (c *exportCommand) Faults() (f cli.Faults) {
+	if _, ok := subscriptions.ParseCursor(c.After, c.Store); c.After != "" && c.Store > 0 && !ok {
+		f.Add("--after", fmt.Errorf("is not a cursor of store %d", c.Store))
 	}
 	return f
 }
 
 // Run writes the export. After an interrupt it ends with the current page.
-func (c *exportCommand) Run(ctx context.Context, out output) error {
+func (c *exportCommand) Run(ctx context.Context, out cli.Output) error {
 	db, err := c.Database.openMigrated(ctx, connect.PostgresConfig{
 		ApplicationName: "commerce export", MaxConns: 2, StatementTimeout: exportTimeout, Edit: planOnce,
 	})
@@ -63,7 +61,7 @@ func (c *exportCommand) Run(ctx context.Context, out output) error {
 		return err
 	}
 	defer db.Close()
-	log := slog.New(slog.NewTextHandler(out.errors, nil))
+	log := slog.New(slog.NewTextHandler(out.Errors, nil))
 	exported, err := c.findStore(ctx, db, log)
 	if err != nil {
 		return err
@@ -85,7 +83,7 @@ func (c *exportCommand) findStore(ctx context.Context, db *pgxpool.Pool, log *sl
 	stores := auth.NewPostgresStores(auth.PostgresStoresConfig{DB: db, KnownCurrency: money.Known, Patience: reach, Log: log})
 	found, err := stores.ByID(ctx, c.Store)
 	if errors.Is(err, auth.ErrNoStore) {
-		return nil, &badSetting{"--store", fmt.Errorf("there is no store %d", c.Store)}
+		return nil, &cli.BadSetting{Name: "--store", Err: fmt.Errorf("there is no store %d", c.Store)}
 	}
 	return found, err
 }
@@ -98,8 +96,8 @@ type export struct {
 }
 
 // toOutput writes to standard output. On a terminal, a progress bar would be in the way.
-func (e *export) toOutput(ctx context.Context, out output) error {
-	progress := out.errors
+func (e *export) toOutput(ctx context.Context, out cli.Output) error {
+	progress := out.Errors
 	if isTerminal(out.Writer) {
 		progress = io.Discard
 	}
@@ -112,19 +110,19 @@ func (e *export) toOutput(ctx context.Context, out output) error {
 }
 
 // toFile writes a file, or continues the export that it has.
-func (e *export) toFile(ctx context.Context, name string, out output) (err error) {
+func (e *export) toFile(ctx context.Context, name string, out cli.Output) (err error) {
 	file, at, err := openExport(name, e.stream.Format, e.stream.Store.ID)
 	if errors.Is(err, subscriptions.ErrOtherFormat) {
-		return &badSetting{"--format", err}
+		return &cli.BadSetting{Name: "--format", Err: err}
 	}
 	if err != nil {
-		return &badSetting{"--output", err}
+		return &cli.BadSetting{Name: "--output", Err: err}
 	}
 	defer func() { err = errors.Join(err, file.close()) }()
 	if at.End > 0 {
 		e.stream.After, e.stream.Continues = at.After, true
 	}
-	changes, _, err := e.write(ctx, file, out.errors)
+	changes, _, err := e.write(ctx, file, out.Errors)
 	if err != nil {
 		return e.explain(err, "run the command again", "start with a new file")
 	}

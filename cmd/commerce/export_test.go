@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"commerce/cmd/internal/cli"
 	"commerce/deploy/ephemeral"
 )
 
@@ -193,7 +194,7 @@ func TestExport_EndsWithThePageWhenItIsInterrupted(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	out := &interrupting{interrupt: interrupt}
 	c := exportCommand{Database: databaseSettings{URL: url}, Store: 1, Format: "ndjson"}
-	err := c.Run(ctx, output{out, &bytes.Buffer{}, new(error)})
+	err := c.Run(ctx, cli.NewOutput(out, &bytes.Buffer{}))
 	cut := out.String()
 	if n := len(cursors.FindAllString(cut, -1)); n != 1 || !strings.HasSuffix(cut, "\"}\n") {
 		t.Fatalf("%d pages, the last %q; want one", n, cut[len(cut)-10:])
@@ -259,7 +260,7 @@ func TestExport_NamesAWrongArgument(t *testing.T) {
 	t.Parallel()
 	url := ephemeral.Migrated(t)
 	for call, want := range map[string]string{
-		"":                                  "missing flags: --store",
+		"":                                  "--store: is required",
 		"--store=0":                         "--store: must be",
 		"--store=99":                        "--store: there is no store 99",
 		"--store=1 --format=xml":            `--format: "xml" is not one of`,

@@ -11,13 +11,14 @@ import (
 
 	"golang.org/x/term"
 
+	"commerce/cmd/internal/cli"
 	"commerce/deploy/inspect"
 )
 
 // printFindings prints one line for each finding, the worst ones first, and a summary. Equal
 // findings of several servers share a line, and so do the checks of a server that found no
 // problem. In a terminal, it wraps long messages.
-func printFindings(out output, findings []inspect.Finding) error {
+func printFindings(out cli.Output, findings []inspect.Finding) error {
 	lines := together(append(wrongLines(findings), rightLines(findings)...))
 	levels, servers := 0, 0
 	for _, l := range lines {
@@ -25,7 +26,7 @@ func printFindings(out output, findings []inspect.Finding) error {
 	}
 	var text strings.Builder
 	for _, l := range lines {
-		printWrapped(&text, fmt.Sprintf("%-*s  %-*s  ", levels, l.level, servers, l.server), l.message, lineWidth(out))
+		cli.PrintWrapped(&text, lineWidth(out), fmt.Sprintf("%-*s  %-*s  ", levels, l.level, servers, l.server), l.message)
 	}
 	fmt.Fprintf(&text, "\n%s\n", summarize(findings))
 	_, err := io.WriteString(out, text.String())
@@ -113,7 +114,7 @@ func summarize(findings []inspect.Finding) string {
 }
 
 // lineWidth returns the width of the terminal, or no limit for a file or a pipe.
-func lineWidth(out output) int {
+func lineWidth(out cli.Output) int {
 	const narrow = 60 // columns; less leaves no room for a message
 	if file, ok := out.Writer.(*os.File); ok && isTerminal(file) {
 		if width, _, err := term.GetSize(int(file.Fd())); err == nil && width >= narrow {

@@ -29,7 +29,7 @@ func TestHelp_FitsEightyColumnsAndSucceeds(t *testing.T) {
 			}
 		}
 	}
-	if got := ended(t, program(t, nil)); got.status != 0 || !strings.HasPrefix(got.out, "Usage: commerce") {
+	if got := ended(t, program(t, nil)); got.status != 0 || !strings.HasPrefix(got.out, "Usage: commerce") || strings.Count(got.out, "\n") > 24 {
 		t.Errorf("commerce alone: %+v", got)
 	}
 	if got := ended(t, program(t, nil, "help", "nothing")); got.status != 2 || got.out != "" {
@@ -41,8 +41,30 @@ func TestHelp_ShowsCustomerAndTokenAsAlternatives(t *testing.T) {
 	t.Parallel()
 	for _, command := range []string{"show", "erase"} {
 		got := ended(t, program(t, nil, "cart", command, "--help"))
-		if want := "Usage: commerce cart " + command + " (--customer=STRING | --token=STRING) [flags]\n"; !strings.HasPrefix(got.out, want) {
+		if want := "Usage: commerce cart " + command + " (--customer=ID | --token=TOKEN) [flags]\n"; !strings.HasPrefix(got.out, want) {
 			t.Errorf("help begins %.90q, want %q", got.out, want)
+		}
+	}
+}
+
+// The scripts that the shells load ask the program.
+func TestCompletion_KnowsCommandsAndFlags(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]string{
+		"token\x00":                       "customer store list revoke",
+		"subscriptions\x00export\x00--la": "--language",
+		"seed\x00--sub":                   "--subscriptions",
+	} {
+		got := ended(t, program(t, nil, append([]string{"__complete"}, strings.Split(line, "\x00")...)...))
+		for word := range strings.SplitSeq(want, " ") {
+			if !strings.Contains(got.out, word+"\t") {
+				t.Errorf("%q: completes %q, want %s", line, got.out, word)
+			}
+		}
+	}
+	for _, shell := range []string{"bash", "zsh", "fish"} {
+		if got := ended(t, program(t, nil, "completion", shell)); got.status != 0 || !strings.Contains(got.out, "commerce") {
+			t.Errorf("%s: ended with %d", shell, got.status)
 		}
 	}
 }

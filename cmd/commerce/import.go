@@ -11,25 +11,37 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/schollz/progressbar/v3"
 
+	"commerce/cmd/internal/cli"
 	"commerce/deploy/connect"
 	"commerce/deploy/ingest"
 )
 
 type importCommand struct {
-	Database      databaseSettings `embed:""`
-	Store         int64            `required:"" placeholder:"ID" help:"The store's id. The store must exist."`
-	Products      string           `placeholder:"FILE" help:"Products with their plans and fields, one JSON object per line. docs/data.md describes both files."`
-	Subscriptions string           `placeholder:"FILE" help:"Subscriptions with their customers and cards, one JSON object per line."`
+	Database      databaseSettings
+	Store         int64
+	Products      string
+	Subscriptions string
+}
+
+// Settings implements cli.Runnable.
+func (c *importCommand) Settings() []cli.Setting {
+	return append(c.Database.settings(true),
+		storeFlag(&c.Store),
+		cli.Setting{Name: "products", Hint: "FILE", Help: "Products with their plans and fields, one JSON object per line. docs/data.md describes both files.", Value: cli.Text(&c.Products, nil)},
+		cli.Setting{Name: "subscriptions", Hint: "FILE", Help: "Subscriptions with their customers and cards, one JSON object per line.", Value: cli.Text(&c.Subscriptions, nil)},
+	)
+}
+
+// Faults checks that there is something to import.
+func (c *importCommand) Faults() (f cli.Faults) {
+	if c.Products == "" && c.Subscriptions == "" {
+		f.Add("--products or --subscriptions", errors.New("is required"))
+	}
+	return f
 }
 
 // Run imports the files, or lists their faults on standard error and writes nothing.
-func (c *importCommand) Run(ctx context.Context, out output) error {
-	switch {
-	case c.Store < 1:
-		return &badSetting{"--store", errors.New("must be a store's id")}
-	case c.Products == "" && c.Subscriptions == "":
-		return &badSetting{"--products or --subscriptions", errRequired}
-	}
+func (c *importCommand) Run(ctx context.Context, out cli.Output) error {
 	files, size, err := c.open()
 	defer func() {
 		for _, f := range files {
@@ -71,7 +83,7 @@ func (c *importCommand) open() (files []opened, size int64, err error) {
 		}
 		file, err := os.Open(f.name)
 		if err != nil {
-			return files, 0, &badSetting{f.flag, err}
+			return files, 0, &cli.BadSetting{Name: f.flag, Err: err}
 		}
 		of := ingest.Subscriptions
 		if f.flag == "--products" {
@@ -85,7 +97,7 @@ func (c *importCommand) open() (files []opened, size int64, err error) {
 	return files, size, nil
 }
 
-func (c *importCommand) write(ctx context.Context, conn *pgx.Conn, out output, files []opened, size int64) error {
+func (c *importCommand) write(ctx context.Context, conn *pgx.Conn, out cli.Output, files []opened, size int64) error {
 	var all []ingest.File
 	for _, f := range files {
 		all = append(all, f.File)
@@ -96,7 +108,7 @@ func (c *importCommand) write(ctx context.Context, conn *pgx.Conn, out output, f
 	var faults *ingest.Faults
 	switch {
 	case errors.Is(err, ingest.ErrNoStore):
-		return &badSetting{"--store", fmt.Errorf("there is no store %d", c.Store)}
+		return &cli.BadSetting{Name: "--store", Err: fmt.Errorf("there is no store %d", c.Store)}
 	case errors.As(err, &faults):
 		report(out, faults)
 		return fmt.Errorf("%w; nothing was written", err)
@@ -112,34 +124,34 @@ func (c *importCommand) write(ctx context.Context, conn *pgx.Conn, out output, f
 }
 
 // report lists the first faults on standard error.
-func report(out output, faults *ingest.Faults) {
+func report(out cli.Output, faults *ingest.Faults) {
 	for _, f := range faults.First {
-		fmt.Fprintln(out.errors, f)
+		fmt.Fprintln(out.Errors, f)
 	}
 	if more := faults.Total - int64(len(faults.First)); more > 0 {
-		fmt.Fprintf(out.errors, "and %d more\n", more)
+		fmt.Fprintf(out.Errors, "and %d more\n", more)
 	}
 	if faults.ReferencesSkipped {
-		fmt.Fprintln(out.errors, "references between lines were not checked, because some lines cannot be read")
+		fmt.Fprintln(out.Errors, "references between lines were not checked, because some lines cannot be read")
 	}
 }
 
 // importBars shows on standard error how far an import is: the bytes read, then the lines
 // written.
 type importBars struct {
-	out output
+	out cli.Output
 	bar progress
 }
 
 func (b *importBars) start(size int64) ingest.Progress {
 	add := func(n int64) { _ = b.bar.Add64(n) }
-	b.bar = startProgress(b.out.errors, "reading", size, progressbar.OptionShowBytes(true))
+	b.bar = startProgress(b.out.Errors, "reading", size, progressbar.OptionShowBytes(true))
 	return ingest.Progress{
 		Read:     add,
 		Checking: func() { b.bar.Describe("checking") },
 		Writing: func(lines int64) {
 			b.bar.end()
-			b.bar = startProgress(b.out.errors, "writing lines", lines)
+			b.bar = startProgress(b.out.Errors, "writing lines", lines)
 		},
 		Written: add,
 	}

@@ -131,8 +131,8 @@ func TestImport_RefusesWrongSettings(t *testing.T) {
 	url, products, _ := oasis(t)
 	file := written(t, "p", products)
 	for args, says := range map[string]string{
-		"--products " + file:                 "missing flags: --store=ID",
-		"--store 0 --products " + file:       "--store: must be a store's id",
+		"--products " + file:                 "--store: is required",
+		"--store 0 --products " + file:       "--store: must be at least 1",
 		"--store 7":                          "--products or --subscriptions: is required",
 		"--store 8 --products " + file:       "--store: there is no store 8",
 		"--store 7 --products " + file + "x": "--products: open " + file + "x: no such file or directory",

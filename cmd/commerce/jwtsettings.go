@@ -7,15 +7,12 @@ import (
 	"net/http"
 
 	"commerce/auth"
+	"commerce/cmd/internal/cli"
 )
 
 // jwtSettings are the settings for signing and verifying customers' tokens.
 type jwtSettings struct {
-	Secret   string `name:"jwt-secret" env:"JWT_SECRET" secret:"" placeholder:"TEXT" help:"Secret of customers' tokens (HS256), at least 32 bytes."`
-	Previous string `name:"jwt-secret-previous" env:"JWT_SECRET_PREVIOUS" secret:"" placeholder:"TEXT" help:"Previous secret, still accepted during a rotation."`
-	JWKSURL  string `name:"jwt-jwks-url" env:"JWT_JWKS_URL" placeholder:"URL" help:"URL of the issuer's keys (RS256, ES256, EdDSA). Replaces JWT_SECRET."`
-	Issuer   string `name:"jwt-issuer" env:"JWT_ISSUER" placeholder:"TEXT" help:"Issuer that tokens must have. Default: any."`
-	Audience string `name:"jwt-audience" env:"JWT_AUDIENCE" placeholder:"TEXT" help:"Audience that tokens must have. Default: any."`
+	Secret, Previous, JWKSURL, Issuer, Audience string
 
 	// Set by demo and serve; nil in commands, which fetch no keys.
 	log       *slog.Logger
@@ -23,13 +20,25 @@ type jwtSettings struct {
 	reachable func(bool)                         // see auth.JWKSConfig
 }
 
-// fault returns what is wrong with the settings.
-func (j jwtSettings) fault() error {
-	_, err := j.verifier()
-	return err
+// settings declares the settings.
+func (j *jwtSettings) settings() []cli.Setting {
+	return []cli.Setting{
+		{Name: "JWT_SECRET", Secret: true, Help: "Secret of customers' tokens (HS256), at least 32 bytes.", Value: cli.Text(&j.Secret, nil)},
+		{Name: "JWT_SECRET_PREVIOUS", Secret: true, Help: "Previous secret, still accepted during a rotation.", Value: cli.Text(&j.Previous, nil)},
+		{Name: "JWT_JWKS_URL", Hint: "URL", Help: "URL of the issuer's keys (RS256, ES256, EdDSA). Replaces JWT_SECRET.", Value: cli.Text(&j.JWKSURL, nil)},
+		{Name: "JWT_ISSUER", Help: "Issuer that tokens must have. Default: any.", Value: cli.Text(&j.Issuer, nil)},
+		{Name: "JWT_AUDIENCE", Help: "Audience that tokens must have. Default: any.", Value: cli.Text(&j.Audience, nil)},
+	}
 }
 
-// name is the setting that an error of fault belongs to.
+// faults checks the settings together.
+func (j jwtSettings) faults() (f cli.Faults) {
+	_, err := j.verifier()
+	f.Add(j.name(), err)
+	return f
+}
+
+// name is the setting that an error of verifier belongs to.
 func (j jwtSettings) name() string {
 	if j.Secret == "" && j.JWKSURL != "" {
 		return "JWT_JWKS_URL"

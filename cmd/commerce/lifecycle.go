@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"commerce/cmd/internal/cli"
 	"commerce/cmd/internal/server"
 )
 
@@ -36,7 +37,7 @@ func (s *settings) listen() (listeners, error) {
 	if err != nil {
 		public.Close()
 		if samePort(s.Addr, s.AdminAddr) {
-			err = &badSetting{"ADMIN_ADDR", fmt.Errorf("has the port of ADDR, %s: set ADMIN_ADDR to another address", s.Addr)}
+			err = &cli.BadSetting{Name: "ADMIN_ADDR", Err: fmt.Errorf("has the port of ADDR, %s: set ADMIN_ADDR to another address", s.Addr)}
 		}
 		return listeners{}, err
 	}
@@ -52,10 +53,10 @@ func samePort(a, b string) bool {
 func listen(setting, addr string) (net.Listener, error) {
 	l, err := net.Listen("tcp", addr)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, &badSetting{setting, fmt.Errorf("%s is in use by another process: set %s to another address", addr, setting)}
+		return nil, &cli.BadSetting{Name: setting, Err: fmt.Errorf("%s is in use by another process: set %s to another address", addr, setting)}
 	}
 	if err != nil {
-		return nil, &badSetting{setting, err}
+		return nil, &cli.BadSetting{Name: setting, Err: err}
 	}
 	return l, nil
 }

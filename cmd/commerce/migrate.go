@@ -5,38 +5,47 @@ import (
 	"errors"
 	"fmt"
 
+	"commerce/cmd/internal/cli"
 	"commerce/deploy/connect"
 	"commerce/deploy/migrations"
 )
 
-type migrateCommand struct {
-	Up     migrateUpCommand     `cmd:"" help:"Apply all pending migrations. Also run it after you restore a dump or upgrade Postgres."`
-	Down   migrateDownCommand   `cmd:"" help:"Roll back the latest migration and delete the data in the tables and columns that it added."`
-	Status migrateStatusCommand `cmd:"" help:"List all migrations, applied or pending."`
-}
-
 type (
 	migrateUpCommand struct {
-		Database databaseSettings `embed:""`
-		Sharded  bool             `help:"Create tables that Citus can shard by store. Such a database has no changes of subscriptions. See docs/scale.md."`
+		Database databaseSettings
+		Sharded  bool
 	}
 	migrateDownCommand struct {
-		Database databaseSettings `embed:""`
+		Database databaseSettings
 	}
 	migrateStatusCommand struct {
-		Database databaseSettings `embed:""`
+		Database databaseSettings
 	}
 )
 
+// Settings implements cli.Runnable.
+func (c *migrateUpCommand) Settings() []cli.Setting {
+	return append(c.Database.settings(true), cli.Setting{
+		Name: "sharded", Value: cli.Switch(&c.Sharded),
+		Help: "Create tables that Citus can shard by store. Such a database has no changes of subscriptions. See docs/scale.md.",
+	})
+}
+
+// Settings implements cli.Runnable.
+func (c *migrateDownCommand) Settings() []cli.Setting { return c.Database.settings(true) }
+
+// Settings implements cli.Runnable.
+func (c *migrateStatusCommand) Settings() []cli.Setting { return c.Database.settings(true) }
+
 // Run applies the pending migrations. It is not an error if there are none, or if
 // another process is applying them.
-func (c *migrateUpCommand) Run(ctx context.Context, out output) error {
+func (c *migrateUpCommand) Run(ctx context.Context, out cli.Output) error {
 	return c.Database.migrate(ctx, func(m *migrations.Migrator) error {
 		up := m.Up
 		if c.Sharded {
 			up = m.UpSharded
 		}
-		end := startWaiting(out.errors, "applying migrations")
+		end := startWaiting(out.Errors, "applying migrations")
 		result, err := up(ctx)
 		end()
 		for _, s := range result.Applied {
@@ -55,9 +64,9 @@ func (c *migrateUpCommand) Run(ctx context.Context, out output) error {
 }
 
 // Run rolls back one migration.
-func (c *migrateDownCommand) Run(ctx context.Context, out output) error {
+func (c *migrateDownCommand) Run(ctx context.Context, out cli.Output) error {
 	return c.Database.migrate(ctx, func(m *migrations.Migrator) error {
-		end := startWaiting(out.errors, "rolling back")
+		end := startWaiting(out.Errors, "rolling back")
 		step, err := m.Down(ctx)
 		end()
 		switch {
@@ -73,7 +82,7 @@ func (c *migrateDownCommand) Run(ctx context.Context, out output) error {
 }
 
 // Run lists the migrations.
-func (c *migrateStatusCommand) Run(ctx context.Context, out output) error {
+func (c *migrateStatusCommand) Run(ctx context.Context, out cli.Output) error {
 	return c.Database.migrate(ctx, func(m *migrations.Migrator) error {
 		steps, err := m.Status(ctx)
 		for _, s := range steps {
@@ -99,7 +108,7 @@ func (d databaseSettings) migrate(ctx context.Context, work func(*migrations.Mig
 	}
 	defer db.Close()
 	if err := migrations.Check(ctx, db); errors.Is(err, migrations.ErrNewer) {
-		return &badSetting{"DATABASE_URL", err} // only a newer release knows the latest migrations
+		return &cli.BadSetting{Name: "DATABASE_URL", Err: err} // only a newer release knows the latest migrations
 	}
 	migrator, err := migrations.Open(db.Config().ConnConfig)
 	if err != nil {

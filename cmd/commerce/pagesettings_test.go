@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/alecthomas/kong"
+	"commerce/cmd/internal/cli"
 )
 
 // `commerce serve` accepts the settings that the pages show as files. It reads them from the
@@ -44,13 +44,5 @@ func faultOf(t *testing.T, file string) error {
 			t.Setenv(name, value)
 		}
 	}
-	var all commands
-	parser, err := kong.New(&all, helpNumbers())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := parser.Parse([]string{"serve"}); err != nil {
-		return err
-	}
-	return all.Serve.faults().first()
+	return cli.Read(&serveCommand{}, func(cli.Setting) *string { return nil })
 }

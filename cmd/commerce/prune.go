@@ -6,20 +6,24 @@ import (
 	"fmt"
 	"time"
 
+	"commerce/cmd/internal/cli"
 	"commerce/deploy/connect"
 	"commerce/subscriptions"
 )
 
 type pruneCommand struct {
-	Database databaseSettings `embed:""`
+	Database databaseSettings
 }
+
+// Settings implements cli.Runnable.
+func (c *pruneCommand) Settings() []cli.Setting { return c.Database.settings(true) }
 
 // pruneTimeout bounds each of the short transactions.
 const pruneTimeout = time.Minute
 
 // Run prunes the deletions of all stores, and prints how many it has deleted, also before an
 // error.
-func (c *pruneCommand) Run(ctx context.Context, out output) error {
+func (c *pruneCommand) Run(ctx context.Context, out cli.Output) error {
 	db, err := c.Database.openMigrated(ctx, connect.PostgresConfig{
 		Writable: true, ApplicationName: "commerce prune", MaxConns: 1, StatementTimeout: pruneTimeout,
 	})
@@ -27,7 +31,7 @@ func (c *pruneCommand) Run(ctx context.Context, out output) error {
 		return err
 	}
 	defer db.Close()
-	end := startWaiting(out.errors, "deleting old records")
+	end := startWaiting(out.Errors, "deleting old records")
 	deleted, err := subscriptions.Prune(ctx, db)
 	end()
 	if errors.Is(err, subscriptions.ErrNoChanges) {

@@ -25,7 +25,7 @@ func (s *settings) useRedis(parts *server.Parts, rdb redis.UniversalClient) (api
 	if s.RateLimit == "off" {
 		return nil
 	}
-	creations, _ := quota.Parse(s.CreateLimit) // faults has checked it
+	creations, _ := quota.Parse(s.CreateLimit) // checked when it was read
 	parts.Creation = quota.New(quota.Config{Name: "create", Rates: creations, Redis: rdb, Log: parts.Log})
 	parts.Failures = failures("credentials", parts, rdb)
 	return failures("api_tokens", parts, rdb)

@@ -2,27 +2,44 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"commerce/cmd/internal/cli"
 	"commerce/deploy/connect"
 	"commerce/subscriptions/replicas"
 )
 
 // replicaSettings are the settings of reads from Postgres replicas.
 type replicaSettings struct {
-	URL    string        `name:"database-replica-url" env:"DATABASE_REPLICA_URL" secret:"" placeholder:"URL" help:"Postgres URL whose hosts are the replicas to read subscriptions from. Default: none; all reads use DATABASE_URL."`
-	MaxLag time.Duration `name:"replica-max-lag" env:"REPLICA_MAX_LAG" default:"5s" help:"Maximum lag of a replica that is read, from ${min_max_lag} to ${max_max_lag}."`
+	URL    string
+	MaxLag time.Duration
 }
 
-// fault returns what is wrong with the URL, without connecting.
-func (r replicaSettings) fault() error {
-	if r.URL == "" {
+// minMaxLag and maxMaxLag bound REPLICA_MAX_LAG. Replicas are checked five times within the
+// minimum, and the samples of the primary cover the maximum.
+const (
+	minMaxLag = time.Second
+	maxMaxLag = 10 * time.Minute
+)
+
+// settings declares the settings.
+func (r *replicaSettings) settings() []cli.Setting {
+	return []cli.Setting{
+		{Name: "DATABASE_REPLICA_URL", Hint: "URL", Secret: true, Help: "Postgres URL whose hosts are the replicas to read subscriptions from. Default: none; all reads use DATABASE_URL.", Value: cli.Text(&r.URL, checkReplicaURL)},
+		{Name: "REPLICA_MAX_LAG", Default: "5s", Help: fmt.Sprintf("Maximum lag of a replica that is read, from %s to %s.", minMaxLag, maxMaxLag), Value: cli.Duration(&r.MaxLag, minMaxLag, maxMaxLag)},
+	}
+}
+
+// checkReplicaURL checks a URL, unless it is empty, without connecting.
+func checkReplicaURL(url string) error {
+	if url == "" {
 		return nil
 	}
-	_, err := connect.PostgresHosts(r.URL)
+	_, err := connect.PostgresHosts(url)
 	return err
 }
 
@@ -51,7 +68,7 @@ func (r replicaSettings) open(ctx context.Context, primary databaseSettings, see
 	reader.pools = append(reader.pools, config.Primary)
 	if config.Servers, err = reader.openServers(ctx, r.URL, seen); err != nil {
 		closeAll(reader.pools)
-		return nil, &badSetting{"DATABASE_REPLICA_URL", err}
+		return nil, &cli.BadSetting{Name: "DATABASE_REPLICA_URL", Err: err}
 	}
 	reader.set = replicas.New(config)
 	ctx, reader.stop = context.WithCancel(context.WithoutCancel(ctx)) // requests in flight outlive ctx

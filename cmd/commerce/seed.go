@@ -9,13 +9,21 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"commerce/cmd/internal/cli"
 	"commerce/deploy/connect"
 	"commerce/deploy/sample"
 )
 
 type seedCommand struct {
-	Database      databaseSettings `embed:""`
-	Subscriptions int              `help:"Number of synthetic subscriptions to add to the sample data."`
+	Database      databaseSettings
+	Subscriptions int64
+}
+
+// Settings implements cli.Runnable.
+func (c *seedCommand) Settings() []cli.Setting {
+	return append(c.Database.settings(true), cli.Setting{
+		Name: "subscriptions", Default: "0", Help: "Number of synthetic subscriptions to add to the sample data.", Value: cli.Number(&c.Subscriptions, 0, 0),
+	})
 }
 
 // seedLock is the Postgres advisory lock that a seed holds.
@@ -23,10 +31,7 @@ const seedLock = 0x5EED
 
 // Run writes the sample data. It restores sample rows that were changed. Two runs at
 // the same time take turns.
-func (c *seedCommand) Run(ctx context.Context, out output) error {
-	if c.Subscriptions < 0 {
-		return &badSetting{"--subscriptions", fmt.Errorf("%d is less than 0", c.Subscriptions)}
-	}
+func (c *seedCommand) Run(ctx context.Context, out cli.Output) error {
 	db, err := c.Database.openMigrated(ctx, connect.PostgresConfig{Writable: true, ApplicationName: "commerce seed", StatementTimeout: -1})
 	if err != nil {
 		return err
@@ -35,7 +40,7 @@ func (c *seedCommand) Run(ctx context.Context, out output) error {
 	return alone(ctx, db, func() error { return c.write(ctx, db, out) })
 }
 
-func (c *seedCommand) write(ctx context.Context, db *pgxpool.Pool, out output) error {
+func (c *seedCommand) write(ctx context.Context, db *pgxpool.Pool, out cli.Output) error {
 	now := time.Now()
 	err := pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error {
 		if err := sample.WriteStores(ctx, tx, sample.Stores(), sample.Products(), sample.Coupons(now)); err != nil {
@@ -58,12 +63,12 @@ func (c *seedCommand) write(ctx context.Context, db *pgxpool.Pool, out output) e
 	if c.Subscriptions == 0 {
 		return nil
 	}
-	return addSynthetic(ctx, db, out, sample.NewGenerator(c.Subscriptions, now))
+	return addSynthetic(ctx, db, out, sample.NewGenerator(int(c.Subscriptions), now))
 }
 
 // addSynthetic writes g's rows, with a progress bar on standard error.
-func addSynthetic(ctx context.Context, db *pgxpool.Pool, out output, g *sample.Generator) error {
-	bar := startProgress(out.errors, "writing rows", int64(g.Rows()))
+func addSynthetic(ctx context.Context, db *pgxpool.Pool, out cli.Output, g *sample.Generator) error {
+	bar := startProgress(out.Errors, "writing rows", int64(g.Rows()))
 	err := g.Write(ctx, db, func(rows int) { _ = bar.Add(rows) })
 	bar.end()
 	if err != nil {

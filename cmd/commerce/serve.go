@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -12,38 +13,39 @@ import (
 
 	"commerce/auth"
 	"commerce/auth/cause"
+	"commerce/cmd/internal/cli"
 	"commerce/cmd/internal/server"
 	"commerce/deploy/connect"
 	"commerce/deploy/migrations"
 )
 
+// maxDrainDelay leaves enough of the grace period for the last request.
+const maxDrainDelay = 4 * time.Second
+
 type serveCommand struct {
-	settings   `embed:""`
-	Database   databaseSettings `embed:""`
-	Replicas   replicaSettings  `embed:""`
-	RedisURL   string           `name:"redis-url" env:"REDIS_URL" secret:"" placeholder:"URL" help:"redis:// or rediss:// URL. Several hosts or ?cluster=true: a cluster. ?master=NAME: the hosts are sentinels. ca_file=, cert_file= and key_file=: your own certificates."`
-	DrainDelay time.Duration    `env:"DRAIN_DELAY" default:"2s" help:"How long to accept requests after SIGTERM while /readyz already fails. At most ${max_drain_delay}."`
+	settings
+	Database   databaseSettings
+	Replicas   replicaSettings
+	RedisURL   string
+	DrainDelay time.Duration
 }
 
-func (c *serveCommand) faults() faults {
-	f := c.settings.faults()
-	f.add("DATABASE_URL", c.Database.fault())
-	f.add("DATABASE_REPLICA_URL", c.Replicas.fault())
-	if c.Replicas.MaxLag < minMaxLag || c.Replicas.MaxLag > maxMaxLag {
-		f.add("REPLICA_MAX_LAG", fmt.Errorf("must be from %s to %s", minMaxLag, maxMaxLag))
-	}
-	f.add("REDIS_URL", c.redisFault())
-	if c.DrainDelay < 0 || c.DrainDelay > maxDrainDelay {
-		f.add("DRAIN_DELAY", fmt.Errorf("must be from 0s to %s", maxDrainDelay))
-	}
-	return f
+// Settings implements cli.Runnable.
+func (c *serveCommand) Settings() []cli.Setting {
+	return slices.Concat(c.settings.Settings(), c.Database.settings(true), c.Replicas.settings(), []cli.Setting{
+		redisSetting(&c.RedisURL, "redis:// or rediss:// URL. Several hosts or ?cluster=true: a cluster. ?master=NAME: the hosts are sentinels. ca_file=, cert_file= and key_file=: your own certificates."),
+		{Name: "DRAIN_DELAY", Default: "2s", Help: fmt.Sprintf("How long to accept requests after SIGTERM while /readyz already fails. At most %s.", maxDrainDelay), Value: cli.Duration(&c.DrainDelay, 0, maxDrainDelay)},
+	})
 }
 
-func (c *serveCommand) redisFault() error {
-	if c.RedisURL == "" {
-		return errRequired
-	}
-	rdb, err := connect.Redis(c.RedisURL)
+// redisSetting declares REDIS_URL.
+func redisSetting(to *string, help string) cli.Setting {
+	return cli.Setting{Name: "REDIS_URL", Hint: "URL", Secret: true, Required: true, Help: help, Value: cli.Text(to, checkRedisURL)}
+}
+
+// checkRedisURL checks a URL without connecting.
+func checkRedisURL(url string) error {
+	rdb, err := connect.Redis(url)
 	if err != nil {
 		return err
 	}
@@ -57,7 +59,7 @@ func refusedByRedis(err error) bool {
 }
 
 // Run serves until ctx ends. Redis and Postgres may be unreachable when it starts.
-func (c *serveCommand) Run(ctx context.Context, out output) error {
+func (c *serveCommand) Run(ctx context.Context, out cli.Output) error {
 	log := c.logger(out)
 	traces, flush, err := c.openTraces(ctx, log)
 	if err != nil {
@@ -71,13 +73,13 @@ func (c *serveCommand) Run(ctx context.Context, out output) error {
 	parts.Traces = traces
 	rdb, err := connect.Redis(c.RedisURL)
 	if err != nil {
-		return &badSetting{"REDIS_URL", err}
+		return &cli.BadSetting{Name: "REDIS_URL", Err: err}
 	}
 	defer rdb.Close()
 	apiFailures := c.useRedis(&parts, rdb)
 	sentinels, err := connect.RedisSentinels(c.RedisURL)
 	if err != nil {
-		return &badSetting{"REDIS_URL", err}
+		return &cli.BadSetting{Name: "REDIS_URL", Err: err}
 	}
 	defer sentinels.Close()
 	if sentinels != nil {
@@ -167,7 +169,7 @@ func (c *serveCommand) reach(ctx context.Context, admin *server.Admin, stores au
 	defer cancel()
 	failed := admin.Reach(ctx)
 	if err := failed["postgres"]; errors.Is(err, migrations.ErrOlder) || errors.Is(err, migrations.ErrNewer) {
-		return &badSetting{"DATABASE_URL", err}
+		return &cli.BadSetting{Name: "DATABASE_URL", Err: err}
 	}
 	for name, err := range failed {
 		log.Warn("starting without "+name+": it is unreachable or refuses this process", "err", err)
@@ -176,7 +178,7 @@ func (c *serveCommand) reach(ctx context.Context, admin *server.Admin, stores au
 		return nil
 	}
 	if _, err := stores.ByID(ctx, c.DefaultStore); errors.Is(err, auth.ErrNoStore) {
-		return &badSetting{"DEFAULT_STORE", fmt.Errorf("there is no store %d", c.DefaultStore)}
+		return &cli.BadSetting{Name: "DEFAULT_STORE", Err: fmt.Errorf("there is no store %d", c.DefaultStore)}
 	}
 	return nil
 }

@@ -1,18 +1,20 @@
 package main
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
-	"commerce/auth/quota"
 	"commerce/cart"
 	"commerce/cart/redisstore"
+	"commerce/cmd/internal/cli"
 	"commerce/cmd/internal/jsonlog"
 	"commerce/cmd/internal/server"
 	"commerce/cmd/internal/telemetry"
@@ -22,90 +24,126 @@ import (
 )
 
 // settings are the settings of both demo and serve. A new one needs a field here, its
-// check in faults, its use in parts, and a row in docs/operations.md.
+// declaration in Settings, its use in parts, and a row in docs/operations.md.
 type settings struct {
-	Addr      string `env:"ADDR" default:":8080" help:"Address of the public API."`
-	AdminAddr string `env:"ADMIN_ADDR" default:"127.0.0.1:9090" help:"Address of health checks, metrics and profiles. Must not be public."`
-	Pprof     string `name:"pprof" env:"PPROF" placeholder:"on|off" help:"on or off: serve profiles at /debug/pprof/ of ADMIN_ADDR. Default: on if that is a loopback address, otherwise off."`
+	Addr, AdminAddr, Pprof string
 
-	JWT jwtSettings `embed:""`
+	JWT jwtSettings
 
-	GuestCartTTL    time.Duration `name:"guest-cart-ttl" env:"GUEST_CART_TTL" default:"720h" help:"How long a guest's cart is kept after its last use."`
-	CustomerCartTTL time.Duration `name:"customer-cart-ttl" env:"CUSTOMER_CART_TTL" default:"2160h" help:"How long a customer's cart is kept after its last use."`
-	MergeStrategy   string        `env:"MERGE_STRATEGY" default:"sum" help:"Quantity of a line that is in both the guest's and the customer's cart: sum, max, guest or customer."`
-	DefaultStore    int64         `env:"DEFAULT_STORE" placeholder:"ID" help:"Store of cart calls that name no store. Default: 1 in the demo, otherwise the only store if there is just one."`
+	GuestCartTTL, CustomerCartTTL time.Duration
+	MergeStrategy                 string
+	DefaultStore                  int64 // 0: not given
 
-	RedisMinReplicas int64  `name:"redis-min-replicas" env:"REDIS_MIN_REPLICAS" default:"0" help:"Minimum number of replicas of each Redis master, at most ${max_replicas}. A merge on login waits for this many, connected or not."`
-	RedisBatchReads  string `name:"redis-batch-reads" env:"REDIS_BATCH_READS" default:"on" help:"on or off: concurrent reads of carts share round trips to Redis."`
-	Durability       string `env:"DURABILITY" default:"memory" help:"memory or replica. With replica, each change waits up to half a second for all replicas, and the response says whether they have it."`
+	RedisMinReplicas            int64
+	RedisBatchReads, Durability string
 
-	MaxLines    int64 `env:"MAX_LINES" default:"${lines}" help:"Maximum lines of a cart; at most ${max_lines}."`
-	MaxQuantity int64 `env:"MAX_QUANTITY" default:"${quantity}" help:"Maximum quantity of a line; at most ${max_quantity}."`
-	MaxLineText int64 `env:"MAX_LINE_TEXT" default:"${line_text}" help:"Maximum bytes of text (fields and notice) of a line; at most ${max_text}."`
-	MaxCartText int64 `env:"MAX_CART_TEXT" default:"${cart_text}" help:"Maximum bytes of text of a cart; at most ${max_text}."`
+	Limits cart.Limits
 
-	BasePath       string   `env:"BASE_PATH" placeholder:"PATH" help:"Path in front of every route, such as /api."`
-	PublicURL      string   `name:"public-url" env:"PUBLIC_URL" placeholder:"URL" help:"URL that clients use, for page links. Default: taken from the request, or from a proxy in TRUSTED_PROXIES."`
-	CORSOrigins    []string `name:"cors-origins" env:"CORS_ORIGINS" placeholder:"ORIGIN" help:"Browser origins to allow, or * for all. Default: * in the demo, otherwise none."`
-	RateLimit      string   `env:"RATE_LIMIT" default:"on" help:"on or off. Turn it off if a gateway limits requests."`
-	CreateLimit    string   `env:"CREATE_LIMIT" default:"200/s,20000/h" help:"Carts that the guests of one address (IPv6: /64 network) may create, as rates per s, m or h, or off. No limit if RATE_LIMIT is off."`
-	MaxInFlight    int64    `env:"MAX_IN_FLIGHT" placeholder:"N" help:"Requests of carts, and of subscriptions, that are worked on at the same time; at most ${max_in_flight}. Further ones get a 503. Default: ${in_flight_per_cpu} for each CPU."`
-	H2C            string   `name:"h2c" env:"H2C" default:"off" help:"on or off: also accept HTTP/2 without TLS, for a proxy that uses it."`
-	TrustedProxies []string `env:"TRUSTED_PROXIES" placeholder:"NETWORK" help:"Addresses or networks of proxies whose X-Forwarded-For, X-Forwarded-Proto and X-Forwarded-Host headers are trusted. Default: none."`
-	Playground     string   `env:"PLAYGROUND" placeholder:"on|off" help:"on or off: serve a page at / to try the API. Default: on in the demo, otherwise off."`
-	Docs           string   `env:"DOCS" placeholder:"on|off" help:"on or off: serve the API reference at /docs. Default: on in the demo, otherwise off."`
-
-	MemoryLimit string `env:"MEMORY_LIMIT" placeholder:"SIZE" help:"Soft limit of the process's memory, in bytes or with a suffix, such as 512MiB. Default: 90 % of the cgroup's limit, if it has one."`
-
-	LogLevel  string `env:"LOG_LEVEL" default:"info" help:"debug, info, warn or error."`
-	LogFormat string `env:"LOG_FORMAT" placeholder:"json|text" help:"json or text. Default: text in the demo, otherwise json."`
+	BasePath, PublicURL         string
+	CORSOrigins, TrustedProxies []string
+	RateLimit, CreateLimit      string
+	MaxInFlight                 int64
+	H2C, Playground, Docs       string
+	MemoryLimit                 int64 // bytes; 0: not given
+	LogLevel                    slog.Level
+	LogFormat                   string
 }
 
-// faults checks the settings of both demo and serve.
-func (s *settings) faults() faults {
-	var f faults
-	f.add("ADDR", checkAddr(s.Addr))
-	f.add("ADMIN_ADDR", checkAddr(s.AdminAddr))
-	f.add("PPROF", oneOf(s.Pprof, "", "on", "off"))
-	f.add(s.JWT.name(), s.JWT.fault())
-	f.add("GUEST_CART_TTL", checkTTL(s.GuestCartTTL))
-	f.add("CUSTOMER_CART_TTL", checkTTL(s.CustomerCartTTL))
-	_, err := cart.ParseStrategy(s.MergeStrategy)
-	f.add("MERGE_STRATEGY", err)
-	if s.DefaultStore < 0 {
-		f.add("DEFAULT_STORE", errors.New("must be a store's id"))
+// maxInFlight is the highest MAX_IN_FLIGHT, and maxReplicas the highest REDIS_MIN_REPLICAS. They
+// catch typing errors.
+const (
+	maxInFlight = 100_000
+	maxReplicas = 100
+)
+
+// defaultLimits are the limits of a cart, unless they are set.
+func defaultLimits() cart.Limits {
+	return cart.Limits{Lines: 100, Quantity: 999, LineText: 4 << 10, CartText: 64 << 10}
+}
+
+// Settings declares the settings of both demo and serve.
+func (s *settings) Settings() []cli.Setting {
+	return slices.Concat(
+		[]cli.Setting{
+			{Name: "ADDR", Default: ":8080", Help: "Address of the public API.", Value: cli.Text(&s.Addr, checkAddr)},
+			{Name: "ADMIN_ADDR", Default: "127.0.0.1:9090", Help: "Address of health checks, metrics and profiles. Must not be public.", Value: cli.Text(&s.AdminAddr, checkAddr)},
+			{Name: "PPROF", Help: "on or off: serve profiles at /debug/pprof/ of ADMIN_ADDR. Default: on if that is a loopback address, otherwise off.", Value: cli.Word(&s.Pprof, "", "on", "off")},
+		},
+		s.JWT.settings(), s.cartSettings(), s.webSettings(),
+		[]cli.Setting{
+			{Name: "MEMORY_LIMIT", Hint: "SIZE", Help: "Soft limit of the process's memory, in bytes or with a suffix, such as 512MiB. Default: 90 % of the cgroup's limit, if it has one.", Value: cli.Parsed(&s.MemoryLimit, heap.ParseSize)},
+			{Name: "LOG_LEVEL", Default: "info", Help: "debug, info, warn or error.", Value: cli.Parsed(&s.LogLevel, parseLevel)},
+			{Name: "LOG_FORMAT", Help: "json or text. Default: text in the demo, otherwise json.", Value: cli.Word(&s.LogFormat, "", "json", "text")},
+		},
+	)
+}
+
+// cartSettings are about carts and the Redis that stores them.
+func (s *settings) cartSettings() []cli.Setting {
+	limits := defaultLimits()
+	atMost := func(help string, maximum int64) string { return fmt.Sprintf("%s; at most %d.", help, maximum) }
+	return []cli.Setting{
+		{Name: "GUEST_CART_TTL", Default: "720h", Help: "How long a guest's cart is kept after its last use.", Value: cli.Duration(&s.GuestCartTTL, time.Second, 0)},
+		{Name: "CUSTOMER_CART_TTL", Default: "2160h", Help: "How long a customer's cart is kept after its last use.", Value: cli.Duration(&s.CustomerCartTTL, time.Second, 0)},
+		{Name: "MERGE_STRATEGY", Default: "sum", Help: "Quantity of a line that is in both the guest's and the customer's cart: sum, max, guest or customer.", Value: cli.Text(&s.MergeStrategy, checkStrategy)},
+		{Name: "DEFAULT_STORE", Hint: "ID", Help: "Store of cart calls that name no store. Default: 1 in the demo, otherwise the only store if there is just one.", Value: cli.Parsed(&s.DefaultStore, parseStore)},
+
+		minReplicasSetting(&s.RedisMinReplicas, fmt.Sprintf("Minimum number of replicas of each Redis master, at most %d. A merge on login waits for this many, connected or not.", maxReplicas)),
+		{Name: "REDIS_BATCH_READS", Default: "on", Help: "on or off: concurrent reads of carts share round trips to Redis.", Value: cli.Word(&s.RedisBatchReads, "on", "off")},
+		durabilitySetting(&s.Durability, "memory or replica. With replica, each change waits up to half a second for all replicas, and the response says whether they have it."),
+
+		{Name: "MAX_LINES", Default: decimal(limits.Lines), Help: atMost("Maximum lines of a cart", cart.MaxLines), Value: cli.Number(&s.Limits.Lines, 1, cart.MaxLines)},
+		{Name: "MAX_QUANTITY", Default: decimal(limits.Quantity), Help: atMost("Maximum quantity of a line", cart.MaxQuantity), Value: cli.Number(&s.Limits.Quantity, 1, cart.MaxQuantity)},
+		{Name: "MAX_LINE_TEXT", Default: decimal(limits.LineText), Help: atMost("Maximum bytes of text (fields and notice) of a line", cart.MaxText), Value: cli.Number(&s.Limits.LineText, 1, cart.MaxText)},
+		{Name: "MAX_CART_TEXT", Default: decimal(limits.CartText), Help: atMost("Maximum bytes of text of a cart", cart.MaxText), Value: cli.Number(&s.Limits.CartText, 1, cart.MaxText)},
 	}
-	f.add("REDIS_MIN_REPLICAS", within(s.RedisMinReplicas, 0, maxReplicas))
-	f.add("REDIS_BATCH_READS", oneOf(s.RedisBatchReads, "on", "off"))
-	f.add("DURABILITY", oneOf(s.Durability, "memory", "replica"))
-	f.add("MAX_LINES", within(s.MaxLines, 1, cart.MaxLines))
-	f.add("MAX_QUANTITY", within(s.MaxQuantity, 1, cart.MaxQuantity))
-	f.add("MAX_LINE_TEXT", within(s.MaxLineText, 1, cart.MaxText))
-	f.add("MAX_CART_TEXT", within(s.MaxCartText, 1, cart.MaxText))
-	f.add("BASE_PATH", checkPath(s.BasePath))
-	f.add("PUBLIC_URL", checkURL(s.PublicURL))
-	for _, origin := range s.CORSOrigins {
-		f.add("CORS_ORIGINS", checkOrigin(origin))
+}
+
+func decimal(n int64) string { return strconv.FormatInt(n, 10) }
+
+// minReplicasSetting declares REDIS_MIN_REPLICAS.
+func minReplicasSetting(to *int64, help string) cli.Setting {
+	return cli.Setting{Name: "REDIS_MIN_REPLICAS", Default: "0", Help: help, Value: cli.Number(to, 0, maxReplicas)}
+}
+
+// durabilitySetting declares DURABILITY.
+func durabilitySetting(to *string, help string) cli.Setting {
+	return cli.Setting{Name: "DURABILITY", Default: "memory", Help: help, Value: cli.Word(to, "memory", "replica")}
+}
+
+// webSettings are about requests, limits and pages.
+func (s *settings) webSettings() []cli.Setting {
+	return []cli.Setting{
+		{Name: "BASE_PATH", Hint: "PATH", Help: "Path in front of every route, such as /api.", Value: cli.Text(&s.BasePath, checkPath)},
+		{Name: "PUBLIC_URL", Hint: "URL", Help: "URL that clients use, for page links. Default: taken from the request, or from a proxy in TRUSTED_PROXIES.", Value: cli.Text(&s.PublicURL, checkURL)},
+		{Name: "CORS_ORIGINS", Hint: "ORIGIN,...", Help: "Browser origins to allow, or * for all. Default: * in the demo, otherwise none.", Value: cli.List(&s.CORSOrigins, checkOrigin)},
+		{Name: "RATE_LIMIT", Default: "on", Help: "on or off. Turn it off if a gateway limits requests.", Value: cli.Word(&s.RateLimit, "on", "off")},
+		{Name: "CREATE_LIMIT", Default: "200/s,20000/h", Help: "Carts that the guests of one address (IPv6: /64 network) may create, as rates per s, m or h, or off. No limit if RATE_LIMIT is off.", Value: cli.Text(&s.CreateLimit, checkRates)},
+		{Name: "MAX_IN_FLIGHT", Hint: "N", Default: "0", Help: fmt.Sprintf("Requests of carts, and of subscriptions, that are worked on at the same time; at most %d. Further ones get a 503. Default: %d for each CPU.", maxInFlight, server.InFlightPerCPU), Value: cli.Number(&s.MaxInFlight, 0, maxInFlight)},
+		{Name: "H2C", Default: "off", Help: "on or off: also accept HTTP/2 without TLS, for a proxy that uses it.", Value: cli.Word(&s.H2C, "on", "off")},
+		{Name: "TRUSTED_PROXIES", Hint: "NETWORK,...", Help: "Addresses or networks of proxies whose X-Forwarded-For, X-Forwarded-Proto and X-Forwarded-Host headers are trusted. Default: none.", Value: cli.List(&s.TrustedProxies, checkNetwork)},
+		{Name: "PLAYGROUND", Help: "on or off: serve a page at / to try the API. Default: on in the demo, otherwise off.", Value: cli.Word(&s.Playground, "", "on", "off")},
+		{Name: "DOCS", Help: "on or off: serve the API reference at /docs. Default: on in the demo, otherwise off.", Value: cli.Word(&s.Docs, "", "on", "off")},
 	}
-	f.add("RATE_LIMIT", oneOf(s.RateLimit, "on", "off"))
-	_, err = quota.Parse(s.CreateLimit)
-	f.add("CREATE_LIMIT", err)
-	f.add("MAX_IN_FLIGHT", within(s.MaxInFlight, 0, maxInFlight))
-	f.add("H2C", oneOf(s.H2C, "on", "off"))
-	for _, proxy := range s.TrustedProxies {
-		f.add("TRUSTED_PROXIES", checkNetwork(proxy))
-	}
-	f.add("PLAYGROUND", oneOf(s.Playground, "", "on", "off"))
-	f.add("DOCS", oneOf(s.Docs, "", "on", "off"))
-	_, err = heap.ParseSize(s.MemoryLimit)
-	f.add("MEMORY_LIMIT", err)
-	_, err = parseLevel(s.LogLevel)
-	f.add("LOG_LEVEL", err)
-	f.add("LOG_FORMAT", oneOf(s.LogFormat, "", "json", "text"))
+}
+
+// Faults checks the settings that are not right or wrong alone.
+func (s *settings) Faults() cli.Faults {
+	f := s.JWT.faults()
 	for name, err := range tracing.Faults(os.Getenv) {
-		f.add(name, err)
+		f.Add(name, err)
 	}
 	return f
+}
+
+// settingsHelp lists the settings of serve for the help of the program.
+func settingsHelp(all []cli.Setting) string {
+	var list strings.Builder
+	list.WriteString("Settings of serve. Those of demo are the same, without DATABASE_URL, DATABASE_REPLICA_URL, REPLICA_MAX_LAG, REDIS_URL and DRAIN_DELAY:\n\n")
+	for _, setting := range all {
+		cli.PrintWrapped(&list, cli.Width, fmt.Sprintf("  %-20s  %-14s  ", setting.Name, cmp.Or(setting.Default, "–")), setting.Help)
+	}
+	return list.String()
 }
 
 // parts returns the parts of the service that depend on these settings alone.
@@ -124,11 +162,9 @@ func (s *settings) parts(log *slog.Logger) (server.Parts, error) {
 		JWT:          tokens,
 		DefaultStore: s.DefaultStore,
 		CartTTL:      redisstore.TTLs{Guest: s.GuestCartTTL, Customer: s.CustomerCartTTL},
-		CartLimits: cart.Limits{
-			Lines: s.MaxLines, Quantity: s.MaxQuantity, LineText: s.MaxLineText, CartText: s.MaxCartText,
-		},
-		Strategy: cart.Strategy(s.MergeStrategy),
-		Durable:  s.Durability == "replica",
+		CartLimits:   s.Limits,
+		Strategy:     cart.Strategy(s.MergeStrategy),
+		Durable:      s.Durability == "replica",
 
 		RedisMinReplicas: int(s.RedisMinReplicas),
 		RedisBatchReads:  s.RedisBatchReads == "on",
@@ -149,19 +185,17 @@ func (s *settings) parts(log *slog.Logger) (server.Parts, error) {
 // limitMemory applies MEMORY_LIMIT. Without a limit the service still works, so a failure is
 // only logged.
 func (s *settings) limitMemory(log *slog.Logger) {
-	limit, _ := heap.ParseSize(s.MemoryLimit) // faults has checked it
-	if _, err := heap.Configure(limit); err != nil {
+	if _, err := heap.Configure(s.MemoryLimit); err != nil {
 		log.Warn("starting without a memory limit", "err", err)
 	}
 }
 
 // logger returns a logger that writes to standard error; standard output is for
 // people. It also sets the logger of go-redis and of s.JWT.
-func (s *settings) logger(out output) *slog.Logger {
-	level, _ := parseLevel(s.LogLevel) // faults has checked it
-	var handler slog.Handler = jsonlog.New(out.errors, level)
+func (s *settings) logger(out cli.Output) *slog.Logger {
+	var handler slog.Handler = jsonlog.New(out.Errors, s.LogLevel)
 	if s.LogFormat == "text" {
-		handler = slog.NewTextHandler(out.errors, &slog.HandlerOptions{Level: level})
+		handler = slog.NewTextHandler(out.Errors, &slog.HandlerOptions{Level: s.LogLevel})
 	}
 	log := slog.New(handler)
 	redis.SetLogger(connect.RedisLog{Log: log}) // go-redis has one logger for the whole process

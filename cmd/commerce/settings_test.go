@@ -7,27 +7,16 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/alecthomas/kong"
 )
 
 // settingsOf returns the settings of these commands that are environment variables.
 // The value of a secret is true: it can come from a file.
 func settingsOf(t *testing.T, commandNames ...string) map[string]bool {
 	t.Helper()
-	parser, err := kong.New(&commands{}, helpNumbers())
-	if err != nil {
-		t.Fatal(err)
-	}
 	found := map[string]bool{}
-	for _, command := range parser.Model.Children {
-		if !slices.Contains(commandNames, command.Name) {
-			continue
-		}
-		for _, flag := range command.Flags {
-			for _, name := range flag.Envs {
-				found[name] = flag.Tag.Has("secret")
-			}
+	for _, name := range commandNames {
+		for _, s := range allCommands().Find(name).Run.Settings() {
+			found[s.Name] = s.Secret
 		}
 	}
 	if len(found) < 20 {
@@ -84,27 +73,20 @@ func TestSettings_AreInTheHelpOfTheProgramAndOfTheirCommand(t *testing.T) {
 
 func TestSettings_AreCheckedAgainstTheBoundsInHelp(t *testing.T) {
 	t.Parallel()
-	parser, err := kong.New(&commands{}, helpNumbers())
-	if err != nil {
-		t.Fatal(err)
-	}
 	checked := 0
 	bound := regexp.MustCompile(`at most ([0-9]+)[.]`)
-	for _, flag := range parser.Model.Children[0].Flags {
-		found := bound.FindStringSubmatch(flag.Help)
-		if found == nil || len(flag.Envs) == 0 {
+	for _, setting := range allCommands().Find("demo").Run.Settings() {
+		found := bound.FindStringSubmatch(setting.Help)
+		if found == nil {
 			continue
 		}
 		checked++
 		for value, inBounds := range map[string]bool{found[1]: true, found[1] + "0": false} {
-			// TRUSTED_PROXIES sorts last, so it is reported only if the value is in bounds.
-			got := ended(t, program(t, []string{flag.Envs[0] + "=" + value, "TRUSTED_PROXIES=gateway"}, "demo"))
-			want := flag.Envs[0] + ": must be from"
-			if inBounds {
-				want = "TRUSTED_PROXIES: "
-			}
-			if !strings.HasPrefix(got.errors, "commerce: "+want) {
-				t.Errorf("%s=%s: %q, want %s", flag.Envs[0], value, got.errors, want)
+			// The second setting ends the program also if the value is in bounds.
+			got := ended(t, program(t, []string{setting.Name + "=" + value, "TRUSTED_PROXIES=gateway"}, "demo"))
+			refused := strings.HasPrefix(got.errors, "commerce: "+setting.Name+": must be from")
+			if refused == inBounds || !strings.Contains(got.errors, "commerce: TRUSTED_PROXIES: ") {
+				t.Errorf("%s=%s: %q", setting.Name, value, got.errors)
 			}
 		}
 	}

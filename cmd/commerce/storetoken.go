@@ -11,28 +11,44 @@ import (
 	"unicode/utf8"
 
 	"commerce/auth"
+	"commerce/cmd/internal/cli"
 	"commerce/deploy/connect"
 )
 
 type storeTokenCommand struct {
-	Database databaseSettings `embed:""`
-	Store    int64            `required:"" placeholder:"ID" help:"The store's id."`
-	Name     string           `required:"" placeholder:"TEXT" help:"A name for the token, such as the program that will use it."`
+	Database databaseSettings
+	Store    int64
+	Name     string
+}
+
+// Settings implements cli.Runnable.
+func (c *storeTokenCommand) Settings() []cli.Setting {
+	return append(c.Database.settings(true),
+		storeFlag(&c.Store),
+		cli.Setting{Name: "name", Required: true, Help: "A name for the token, such as the program that will use it.", Value: cli.Text(&c.Name, checkLength)},
+	)
+}
+
+// storeFlag declares --store.
+func storeFlag(to *int64) cli.Setting {
+	return cli.Setting{Name: "store", Hint: "ID", Required: true, Help: "The store's id.", Value: cli.Number(to, 1, 0)}
+}
+
+// checkLength checks the name of a token or the id of a customer.
+func checkLength(text string) error {
+	if text == "" || utf8.RuneCountInString(text) > 255 {
+		return errors.New("must be 1 to 255 characters")
+	}
+	return nil
 }
 
 // Run creates a token and prints it. It cannot be printed again, because only a hash is
 // stored.
-func (c *storeTokenCommand) Run(ctx context.Context, out output) error {
-	switch {
-	case c.Store < 1:
-		return &badSetting{"--store", errors.New("must be a store's id")}
-	case c.Name == "" || utf8.RuneCountInString(c.Name) > 255:
-		return &badSetting{"--name", errors.New("must be 1 to 255 characters")}
-	}
+func (c *storeTokenCommand) Run(ctx context.Context, out cli.Output) error {
 	return c.Database.withAPITokens(ctx, func(tokens *auth.PostgresAPITokens) error {
 		token, err := tokens.Create(ctx, c.Store, c.Name)
 		if errors.Is(err, auth.ErrNoStore) {
-			return &badSetting{"--store", fmt.Errorf("there is no store %d", c.Store)}
+			return &cli.BadSetting{Name: "--store", Err: fmt.Errorf("there is no store %d", c.Store)}
 		}
 		if err != nil {
 			return err
@@ -43,11 +59,14 @@ func (c *storeTokenCommand) Run(ctx context.Context, out output) error {
 }
 
 type listTokensCommand struct {
-	Database databaseSettings `embed:""`
+	Database databaseSettings
 }
 
+// Settings implements cli.Runnable.
+func (c *listTokensCommand) Settings() []cli.Setting { return c.Database.settings(true) }
+
 // Run prints one line per token, without its secret.
-func (c *listTokensCommand) Run(ctx context.Context, out output) error {
+func (c *listTokensCommand) Run(ctx context.Context, out cli.Output) error {
 	return c.Database.withAPITokens(ctx, func(tokens *auth.PostgresAPITokens) error {
 		all, err := tokens.List(ctx)
 		if err != nil {
@@ -71,12 +90,19 @@ func shown(at *time.Time) string {
 }
 
 type revokeTokenCommand struct {
-	Database databaseSettings `embed:""`
-	ID       int64            `arg:"" help:"The token's id, the number before the |."`
+	Database databaseSettings
+	ID       int64
+}
+
+// Settings implements cli.Runnable.
+func (c *revokeTokenCommand) Settings() []cli.Setting {
+	return append(c.Database.settings(true), cli.Setting{
+		Name: "<id>", Required: true, Help: "The token's id, the number before the |.", Value: cli.Number(&c.ID, 1, 0),
+	})
 }
 
 // Run revokes the token. Within a second all instances reject it.
-func (c *revokeTokenCommand) Run(ctx context.Context, out output) error {
+func (c *revokeTokenCommand) Run(ctx context.Context, out cli.Output) error {
 	return c.Database.withAPITokens(ctx, func(tokens *auth.PostgresAPITokens) error {
 		err := tokens.Revoke(ctx, c.ID)
 		if errors.Is(err, auth.ErrNoAPIToken) {

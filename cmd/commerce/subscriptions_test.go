@@ -298,9 +298,9 @@ func TestStoreToken_ReportsErrorsInOneLine(t *testing.T) {
 	for call, want := range map[string]string{
 		"token store --store 99 --name x":                          "--store: there is no store 99",
 		"token store --store 0 --name x":                           "--store: must be",
-		"token store --store 1 --name=":                            "--name: must be",
+		"token store --store 1 --name=":                            "--name: is required",
 		"token store --store 1 --name=" + strings.Repeat("x", 256): "--name: must be",
-		"token store --store 1":                                    "missing flags: --name",
+		"token store --store 1":                                    "--name: is required",
 		"token revoke 7":                                           "there is no API token 7",
 		"token revoke seven":                                       "seven",
 		"token revoke 99999999999999999999":                        "99999999999999999999",

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -26,6 +27,20 @@ func onTerminal(t *testing.T, columns int, settings []string, line string) strin
 		t.Logf("%s: %v", line, err)
 	}
 	return strings.ReplaceAll(string(out), "\r\n", "\n")
+}
+
+// commerceIn returns a directory with the program as "commerce", for a shell's PATH.
+func commerceIn(t *testing.T) string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.Symlink(self, filepath.Join(dir, "commerce")); err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }
 
 const stopsDemo = "timeout -s TERM 3 commerce demo"

@@ -7,8 +7,11 @@ import (
 	"net/netip"
 	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
-	"time"
+
+	"commerce/auth/quota"
+	"commerce/cart"
 )
 
 // checkAddr rejects the empty address, which would mean a random port on every
@@ -21,11 +24,26 @@ func checkAddr(addr string) error {
 	return err
 }
 
-func checkTTL(d time.Duration) error {
-	if d < time.Second {
-		return errors.New("must be at least 1s")
+// parseStore reads the id of a store, or 0 for none.
+func parseStore(text string) (int64, error) {
+	if text == "" {
+		return 0, nil
 	}
-	return nil
+	id, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || id < 0 {
+		return 0, fmt.Errorf("%q is not a store's id", text)
+	}
+	return id, nil
+}
+
+func checkStrategy(text string) error {
+	_, err := cart.ParseStrategy(text)
+	return err
+}
+
+func checkRates(text string) error {
+	_, err := quota.Parse(text)
+	return err
 }
 
 // plainPath matches a path without empty segments, in characters that need no

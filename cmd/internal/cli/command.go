@@ -1,0 +1,221 @@
+// Package cli is the command line of the program: commands, their flags, the environment
+// variables that are the flags' defaults, and their help.
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// Command is a command of the program, or a group of commands.
+type Command struct {
+	Name    string
+	Help    string   // one or two sentences
+	Details string   // further paragraphs; "": none
+	Usage   string   // what follows the name in help. Default: arguments, required flags and [flags]
+	Run     Runnable // nil for a group
+
+	Commands []Command
+}
+
+// Runnable is what a command does.
+//
+// If it has a method Complete(), this is called when all settings have their values, and may
+// change them. If it has a method Faults() Faults, this is called next, and checks what no setting
+// can check alone.
+type Runnable interface {
+	Settings() []Setting
+	Run(ctx context.Context, out Output) error
+}
+
+// ErrPrinted means that a command has failed and that its output already explains why.
+var ErrPrinted = errors.New("failed, as printed")
+
+// Output is a command's standard output, and its standard error as Errors.
+type Output struct {
+	io.Writer
+	Errors io.Writer
+	failed *error // of the first write to standard output that failed
+}
+
+// NewOutput returns an Output of two writers.
+func NewOutput(stdout, stderr io.Writer) Output { return Output{stdout, stderr, new(error)} }
+
+// Write writes to standard output.
+func (o Output) Write(text []byte) (int, error) {
+	n, err := o.Writer.Write(text)
+	if err != nil && *o.failed == nil {
+		*o.failed = err
+	}
+	return n, err
+}
+
+// Execute runs the command that args name, and returns the exit status: 0 for success, 1 for a
+// failure, 2 for wrong arguments or settings.
+func (c Command) Execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	p := program{out: NewOutput(stdout, stderr)}
+	root := p.build(c)
+	root.SetHelpCommand(&cobra.Command{Hidden: true}) // see asksForHelp
+	root.SetHelpFunc(p.help)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	root.SetArgs(asksForHelp(args))
+	err := cmp.Or(root.ExecuteContext(ctx), p.err)
+	if err == nil {
+		return 0
+	}
+	if errors.Is(err, ErrPrinted) {
+		return 1
+	}
+	for _, one := range split(err) {
+		fmt.Fprintln(stderr, c.Name+": "+oneLine(one))
+	}
+	if _, bad := errors.AsType[*BadSetting](err); bad || !p.running {
+		return 2
+	}
+	return 1
+}
+
+// asksForHelp turns "help COMMAND" into "COMMAND --help".
+func asksForHelp(args []string) []string {
+	if len(args) > 0 && args[0] == "help" {
+		return append(slices.Clone(args[1:]), "--help")
+	}
+	return slices.Clone(args) // not nil, which would mean those of the process
+}
+
+// split returns the errors that Faults.Err joined.
+func split(err error) []error {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		return joined.Unwrap()
+	}
+	return []error{err}
+}
+
+// oneLine joins the lines of an error. Of equal ones, such as two tries to connect, it has one.
+func oneLine(err error) string {
+	var lines []string
+	for line := range strings.Lines(err.Error()) {
+		if line = strings.Join(strings.Fields(line), " "); !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, " ")
+}
+
+// Find returns the command of this name in a group. It panics if there is none.
+func (c Command) Find(name string) Command {
+	i := slices.IndexFunc(c.Commands, func(child Command) bool { return child.Name == name })
+	return c.Commands[i]
+}
+
+// program is one execution.
+type program struct {
+	out     Output
+	running bool  // a command runs, so that its error is no wrong argument
+	err     error // of a request for help
+}
+
+func (p *program) build(c Command) *cobra.Command {
+	built := &cobra.Command{
+		Use: strings.TrimSpace(c.Name + " " + c.usage()), Short: c.Help, Long: c.Details,
+		Args: cobra.ArbitraryArgs, SilenceErrors: true, SilenceUsage: true, DisableFlagsInUseLine: true,
+	}
+	built.Flags().SortFlags = false
+	for _, child := range c.Commands {
+		built.AddCommand(p.build(child))
+	}
+	if c.Run == nil {
+		built.RunE = p.group
+		return built
+	}
+	for _, s := range c.Run.Settings() {
+		if s.isArgument() {
+			continue
+		}
+		flag := built.Flags().VarPF(&flagText{kind: cmp.Or(s.Hint, s.Value.kind), text: s.Default}, s.flag(), "", s.usage())
+		if s.Value.kind == switchKind {
+			flag.NoOptDefVal = "true"
+		}
+	}
+	built.Flags().BoolP("help", "h", false, "Show this help")
+	built.RunE = func(command *cobra.Command, args []string) error { return p.run(command, c.Run, args) }
+	return built
+}
+
+// group handles a command that needs another word.
+func (p *program) group(command *cobra.Command, args []string) error {
+	if len(args) == 0 && !command.HasParent() {
+		p.overview(command)
+		return nil
+	}
+	if len(args) > 0 {
+		return unexpected(command, args[0])
+	}
+	var names []string
+	for _, child := range command.Commands() {
+		names = append(names, child.Name())
+	}
+	return fmt.Errorf("expected one of %s after %s", strings.Join(names, ", "), command.Name())
+}
+
+func unexpected(command *cobra.Command, argument string) error {
+	err := fmt.Errorf("unexpected argument %s", argument)
+	if command.SuggestionsMinimumDistance = 2; command.HasAvailableSubCommands() {
+		if near := command.SuggestionsFor(argument); len(near) > 0 {
+			err = fmt.Errorf("%w, did you mean %q?", err, near[0])
+		}
+	}
+	return err
+}
+
+// run reads the settings and runs a command.
+func (p *program) run(command *cobra.Command, run Runnable, args []string) error {
+	err := Read(run, func(s Setting) *string {
+		if s.isArgument() {
+			if len(args) == 0 {
+				return nil
+			}
+			first := args[0]
+			args = args[1:]
+			return &first
+		}
+		flag := command.Flags().Lookup(s.flag())
+		if !flag.Changed {
+			return nil
+		}
+		text := flag.Value.String()
+		return &text
+	})
+	if len(args) > 0 {
+		return unexpected(command, args[0])
+	}
+	if err != nil {
+		return err
+	}
+	p.running = true
+	return cmp.Or(run.Run(command.Context(), p.out), *p.out.failed)
+}
+
+// Read sets the values of a command's settings and checks them. given returns the text that the
+// command line has for a setting, nil for none. The error has a line for each bad setting.
+func Read(run Runnable, given func(Setting) *string) error {
+	var faults Faults
+	for _, s := range run.Settings() {
+		s.read(given(s), &faults)
+	}
+	if c, ok := run.(interface{ Complete() }); ok {
+		c.Complete()
+	}
+	if c, ok := run.(interface{ Faults() Faults }); ok {
+		faults = append(faults, c.Faults()...)
+	}
+	return faults.Err()
+}

@@ -1,0 +1,87 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+)
+
+// Setting is an environment variable, such as ADDR, and the flag --addr, which takes precedence.
+type Setting struct {
+	// Name is that of the environment variable. A name in lower case, such as store, is a flag
+	// without a variable, and a name such as <id> is an argument of the command.
+	Name    string
+	Hint    string // what help shows in place of the value. Default: the kind of the value
+	Default string // as text; "": none
+	Help    string
+	Value   Value
+
+	// Secret settings can also come from the file that the variable NAME_FILE names.
+	Secret bool
+	// Required settings must not be missing or empty.
+	Required bool
+}
+
+var errRequired = errors.New("is required")
+
+// flag returns the name of the flag, without its hyphens.
+func (s Setting) flag() string { return strings.ToLower(strings.ReplaceAll(s.Name, "_", "-")) }
+
+func (s Setting) isArgument() bool { return strings.HasPrefix(s.Name, "<") }
+
+// IsVariable reports whether the setting is an environment variable.
+func (s Setting) IsVariable() bool { return s.Name == strings.ToUpper(s.Name) && !s.isArgument() }
+
+// shown is the name that errors show.
+func (s Setting) shown() string {
+	if s.IsVariable() || s.isArgument() {
+		return s.Name
+	}
+	return "--" + s.Name
+}
+
+// usage is the help text of the flag.
+func (s Setting) usage() string {
+	help := strings.TrimSuffix(s.Help, ".")
+	if s.IsVariable() {
+		help += " ($" + s.Name + ")"
+	}
+	return help
+}
+
+// read sets the value from the text on the command line, if it was given there, or else from the
+// environment or the default. It adds what is wrong to faults.
+func (s Setting) read(given *string, faults *Faults) {
+	text := s.Default
+	if given != nil {
+		text = *given
+	} else if s.IsVariable() {
+		var err error
+		if text, err = s.lookUp(); err != nil {
+			faults.Add(s.Name+"_FILE", err)
+			return
+		}
+	}
+	if s.Required && text == "" {
+		faults.Add(s.shown(), errRequired)
+		return
+	}
+	faults.Add(s.shown(), s.Value.set(text))
+}
+
+// lookUp returns the text of the environment, or else the default.
+func (s Setting) lookUp() (string, error) {
+	text, set := os.LookupEnv(s.Name)
+	path := os.Getenv(s.Name + "_FILE")
+	switch {
+	case s.Secret && path != "" && text != "":
+		return "", fmt.Errorf("%s and %s_FILE are both set; set only one", s.Name, s.Name)
+	case s.Secret && path != "":
+		content, err := os.ReadFile(path)
+		return strings.TrimRight(string(content), "\r\n"), err
+	case set:
+		return text, nil
+	}
+	return s.Default, nil
+}

@@ -1,0 +1,136 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Value parses the text of a setting, checks it and stores it.
+type Value struct {
+	kind string // shown by help
+	set  func(text string) error
+}
+
+const (
+	listKind   = "LIST"
+	switchKind = "bool" // the name by which pflag knows a flag that needs no value
+)
+
+// Text is a text that passes a check. nil: any text.
+func Text(to *string, check func(string) error) Value {
+	return Value{"TEXT", func(text string) error {
+		*to = text
+		if check == nil {
+			return nil
+		}
+		return check(text)
+	}}
+}
+
+// Parsed is what parse returns.
+func Parsed[T any](to *T, parse func(string) (T, error)) Value {
+	return Value{"TEXT", func(text string) (err error) {
+		*to, err = parse(text)
+		return err
+	}}
+}
+
+// Word is one of a few words. The empty word stands for an optional setting.
+func Word(to *string, words ...string) Value {
+	named := slices.DeleteFunc(slices.Clone(words), func(word string) bool { return word == "" })
+	return Value{strings.Join(named, "|"), func(text string) error {
+		if !slices.Contains(words, text) {
+			return fmt.Errorf("%q is not one of %s", text, strings.Join(named, ", "))
+		}
+		*to = text
+		return nil
+	}}
+}
+
+// Number is a whole number between two bounds, which are allowed. A maximum of 0 means none.
+func Number(to *int64, minimum, maximum int64) Value {
+	return Value{"N", func(text string) error {
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return fmt.Errorf("%q is not a whole number", text)
+		}
+		*to = n
+		return within(n, minimum, maximum)
+	}}
+}
+
+// Duration is a duration between two bounds, which are allowed. A maximum of 0 means none.
+func Duration(to *time.Duration, minimum, maximum time.Duration) Value {
+	return Value{"DURATION", func(text string) error {
+		d, err := time.ParseDuration(text)
+		if err != nil {
+			return fmt.Errorf("%q is not a duration such as 30s or 720h", text)
+		}
+		*to = d
+		return within(d, minimum, maximum)
+	}}
+}
+
+func within[T int64 | time.Duration](value, minimum, maximum T) error {
+	switch {
+	case maximum == 0 && value < minimum:
+		return fmt.Errorf("must be at least %v", minimum)
+	case maximum != 0 && (value < minimum || value > maximum):
+		return fmt.Errorf("must be from %v to %v", minimum, maximum)
+	}
+	return nil
+}
+
+// List is a list, separated by commas, whose elements pass a check. It is nil if the text is empty.
+func List(to *[]string, check func(string) error) Value {
+	return Value{listKind, func(text string) error {
+		if text == "" {
+			*to = nil
+			return nil
+		}
+		*to = strings.Split(text, ",")
+		for _, element := range *to {
+			if err := check(element); err != nil {
+				return err
+			}
+		}
+		return nil
+	}}
+}
+
+// Switch is a flag that turns something on.
+func Switch(to *bool) Value {
+	return Value{switchKind, func(text string) (err error) {
+		if text == "" {
+			return nil
+		}
+		if *to, err = strconv.ParseBool(text); err != nil {
+			return fmt.Errorf("%q is not true or false", text)
+		}
+		return nil
+	}}
+}
+
+// flagText is the text of a flag. It implements pflag.Value.
+type flagText struct {
+	kind string
+	text string
+}
+
+// Set implements pflag.Value. A list can be given in several flags.
+func (f *flagText) Set(text string) error {
+	if f.kind == listKind && f.text != "" {
+		text = f.text + "," + text
+	}
+	f.text = text
+	return nil
+}
+
+// String implements pflag.Value.
+func (f *flagText) String() string { return f.text }
+
+// Type implements pflag.Value.
+func (f *flagText) Type() string { return f.kind }
