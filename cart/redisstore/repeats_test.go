@@ -11,20 +11,6 @@ import (
 	"commerce/cart/redisstore"
 )
 
-// The release before drops stamps without the lines that belong to them.
-func TestStamps_LinesWithoutAStampAreDropped(t *testing.T) {
-	t.Parallel()
-	d, token := openDesk(t, cart.Sum), tokenOf("t")
-	guest := redisstore.GuestRef(d.store.ID, token)
-	d.add(d.as("", token), 1, 1)
-	d.client.HSet(t.Context(), guest.CartKey(), "eorphan", "1.p5", "rown", ms(time.Now()), "eown", "1.p6")
-	d.add(d.as("", token), 1, 1)
-	held := d.client.HGetAll(t.Context(), guest.CartKey()).Val()
-	if _, orphan := held["eorphan"]; orphan || held["eown"] != "1.p6" {
-		t.Errorf("the cart holds %v", held)
-	}
-}
-
 // When a merge brings more keys and stamps than a cart keeps, the oldest go, however many
 // others have one and the same time.
 func TestMerge_TheOldestKeysAndStampsGoFirst(t *testing.T) {
@@ -60,3 +46,5 @@ func TestMerge_TheOldestKeysAndStampsGoFirst(t *testing.T) {
 		t.Errorf("%d keys, the oldest among them: %v", len(keys), slices.Contains(keys, "oldest"))
 	}
 }
+
+func ms(t time.Time) string { return decimal(t.UnixMilli()) }
