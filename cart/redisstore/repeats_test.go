@@ -20,7 +20,7 @@ func TestMerge_TheOldestKeysAndStampsGoFirst(t *testing.T) {
 	d.add(d.as("c", ""), 1, 1)
 	now := time.Now().Add(-time.Minute)
 	plant := func(key, name string, at time.Time, suffix string) {
-		d.client.HSet(t.Context(), key, name, ms(at)+suffix)
+		d.client.HSet(t.Context(), key, name, decimal(at.UnixMilli())+suffix)
 	}
 	for i := range 15 {
 		plant(customer.CartKey(), fmt.Sprintf("rtie%d", i), now, "")
@@ -46,5 +46,3 @@ func TestMerge_TheOldestKeysAndStampsGoFirst(t *testing.T) {
 		t.Errorf("%d keys, the oldest among them: %v", len(keys), slices.Contains(keys, "oldest"))
 	}
 }
-
-func ms(t time.Time) string { return decimal(t.UnixMilli()) }
