@@ -27,8 +27,8 @@ var chosen = map[string]string{"github.com/golang/freetype": "FTL"}
 
 func TestLicenses_OfEachModuleAreListedAndAccepted(t *testing.T) {
 	t.Parallel()
-	inBinary := modulesOf(t, "..", "./cmd/commerce")
-	elsewhere := modulesOf(t, "..", "-test", "./...", "tool")
+	inBinary := modulesOf(t, "..", 10, "./cmd/commerce")
+	elsewhere := modulesOf(t, "..", 10, "-test", "./...", "tool")
 	for path := range inBinary {
 		delete(elsewhere, path)
 	}
@@ -75,12 +75,16 @@ func TestLicenses_OfFontsAreListedAndAccepted(t *testing.T) {
 // modules, so the page does not list them.
 func TestLicenses_OfTheOtherModulesAreAccepted(t *testing.T) {
 	t.Parallel()
-	for root, packages := range map[string][]string{
-		"../deploy/check":   {"-test", "./..."},
-		"../deploy/clients": {"-test", "./...", "tool"},
-		"../deploy/release": {"-test", "./..."},
+	for _, module := range []struct {
+		root     string
+		least    int
+		packages []string
+	}{
+		{"../deploy/check", 10, []string{"-test", "./..."}},
+		{"../deploy/clients", 10, []string{"-test", "./...", "tool"}},
+		{"../deploy/release", 2, []string{"-test", "./..."}},
 	} {
-		for path, dir := range modulesOf(t, root, packages...) {
+		for path, dir := range modulesOf(t, module.root, module.least, module.packages...) {
 			if strings.HasPrefix(path+"/", "commerce/") { // the repository itself
 				continue
 			}
@@ -198,8 +202,8 @@ func lockedPackages(t *testing.T, folder string) map[string]string {
 }
 
 // modulesOf returns the folders of the modules that packages of the module in root depend on,
-// by path.
-func modulesOf(t *testing.T, root string, packages ...string) map[string]string {
+// by path. There must be at least some modules, so that no test passes because it sees none.
+func modulesOf(t *testing.T, root string, least int, packages ...string) map[string]string {
 	t.Helper()
 	const each = "{{with .Module}}{{if not .Main}}{{.Path}} {{.Dir}}{{end}}{{end}}"
 	list := exec.Command("go", append([]string{"list", "-tags=nomsgpack", "-deps", "-f", each}, packages...)...) // the Makefile's tag
@@ -214,7 +218,7 @@ func modulesOf(t *testing.T, root string, packages ...string) map[string]string 
 			dirs[path] = dir
 		}
 	}
-	if len(dirs) < 10 {
+	if len(dirs) < least {
 		t.Fatalf("found only %d modules: this test does not see all", len(dirs))
 	}
 	return dirs

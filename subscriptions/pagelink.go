@@ -87,12 +87,10 @@ func (p place) sign(key []byte, store int64, l *listing) []byte {
 	signed := p.append(append(make([]byte, 0, 128), "page link\x00"...))
 	signed = binary.AppendUvarint(signed, uint64(store))
 	signed = binary.AppendUvarint(signed, uint64(l.perPage))
-	parts := []string{foldEmail(l.filter.Email), string(l.filter.Phone), l.filter.CallingCode}
-	if l.filter.Statuses != 0 || l.filter.ExternalCustomerID != "" {
-		// Without these two, the signature is the one of releases that did not have them.
-		parts = append(parts, strings.Join(l.filter.Statuses.names(), ","), l.filter.ExternalCustomerID)
-	}
-	for _, part := range parts {
+	for _, part := range []string{
+		foldEmail(l.filter.Email), string(l.filter.Phone), l.filter.CallingCode,
+		strings.Join(l.filter.Statuses.names(), ","), l.filter.ExternalCustomerID,
+	} {
 		signed = binary.AppendUvarint(signed, uint64(len(part)))
 		signed = append(signed, part...)
 	}

@@ -103,33 +103,6 @@ func TestLink_IsBoundToItsWholeListing(t *testing.T) {
 	}
 }
 
-// These links were made before the list had the filters status and externalCustomerId.
-func TestLink_OfThePreviousReleaseStaysValid(t *testing.T) {
-	t.Parallel()
-	key := []byte("a key of the tests, 32 bytes long")
-	all := listing{perPage: 15}
-	filtered := listing{perPage: 15, filter: Filter{Email: "Sara@Example.com", Phone: "966501234567", CallingCode: "966"}}
-	for _, tt := range []struct {
-		link string
-		of   listing
-		want place
-	}{
-		{"AAKqJ607vCr3np8KE6MnDbGApQc", all, place{page: 2, id: 5034}},
-		{"AQGqJz7fSuopZyWHdC9gIjE-Ftc", all, place{page: 1, id: 5034, newer: true}},
-		{"AAKqJ_mimDCEVRbc2QqfdNXZVOo", filtered, place{page: 2, id: 5034}},
-		{"AQGqJzmTSJgu_XR_04sWxOmFtu4", filtered, place{page: 1, id: 5034, newer: true}},
-	} {
-		tt.of.link = tt.link
-		if got, ok := openLink([][]byte{key}, 1, &tt.of); !ok || got != tt.want {
-			t.Errorf("%s opens %v as %+v, want %+v", tt.link, ok, got, tt.want)
-		}
-		tt.of.filter.Statuses = everyStatus
-		if _, ok := openLink([][]byte{key}, 1, &tt.of); ok {
-			t.Errorf("%s opens with a filter that it was not made for", tt.link)
-		}
-	}
-}
-
 // The order of the states does not change a list, so it does not change its links.
 func TestLink_OpensForTheSameStatesInAnyOrder(t *testing.T) {
 	t.Parallel()

@@ -178,42 +178,43 @@ func TestReads_ShareARoundTripInLimitedNumbers(t *testing.T) {
 	}
 }
 
-// The release before this one renews the TTL and leaves x as it is. A Redis that is full
-// cannot set it right.
+// A Redis that is full cannot renew the TTL, nor tell its time in the reply to a script.
 func TestRead_WithoutARenewalSaysWhenTheCartExpires(t *testing.T) {
 	t.Parallel()
 	server := ephemeral.StartRedis(t)
 	r := newReader(t, server.URL, true)
-	for _, x := range []time.Duration{-time.Hour, 24 * time.Hour} {
+	const passed = 2 * time.Hour
+	for _, off := range []time.Duration{-100 * time.Hour, 0, 100 * time.Hour} {
 		ref := r.filled()
-		if err := r.client.HSet(t.Context(), ref.CartKey(), "x", time.Now().Add(x).Unix()).Err(); err != nil {
+		r.age(ref, passed)
+		if err := r.MistakeClock(t.Context(), ref, time.Duration(time.Now().UnixNano())+off); err != nil {
 			t.Fatal(err)
 		}
-		for _, bytes := range []string{"1", "0"} {
-			if err := r.client.ConfigSet(t.Context(), "maxmemory", bytes).Err(); err != nil {
+		for _, redis := range []struct {
+			maxMemory string
+			want      time.Duration
+		}{{"1", readerTTL.Guest - passed}, {"0", readerTTL.Guest}} {
+			if err := r.client.ConfigSet(t.Context(), "maxmemory", redis.maxMemory).Err(); err != nil {
 				t.Fatal(err)
 			}
-			if left := time.Until(r.load(ref).ExpiresAt); (left - readerTTL.Guest).Abs() > time.Minute {
-				t.Errorf("x %v from now, maxmemory %s: the cart expires in %v", x, bytes, left)
+			if left := time.Until(r.load(ref).ExpiresAt); (left - redis.want).Abs() > time.Minute {
+				t.Errorf("the clock is %v off, maxmemory %s: the cart expires in %v, want %v", off, redis.maxMemory, left, redis.want)
 			}
 		}
 	}
 }
 
-// The release before this one renews the TTL and leaves x as it is.
 func TestChange_ARefusalSaysWhenTheCartExpires(t *testing.T) {
 	t.Parallel()
 	r := newReader(t, ephemeral.Redis(t), true)
 	ref := r.filled()
-	if err := r.client.HSet(t.Context(), ref.CartKey(), "x", time.Now().Add(-time.Hour).Unix()).Err(); err != nil {
-		t.Fatal(err)
-	}
+	r.age(ref, time.Hour)
 	absent := redisstore.SetQuantity("9", 1, cart.BoundsOf(carttest.Sold(9, 100), carttest.Limits), "")
 	o, err := r.Change(t.Context(), ref, redisstore.Conditions{}, redisstore.Attempt{}, absent)
 	if err != nil || o.Word != "item_not_found" {
 		t.Fatal(o.Word, err)
 	}
-	if left := time.Until(o.ExpiresAt); (left - readerTTL.Guest).Abs() > time.Minute {
+	if left := time.Until(o.ExpiresAt); (left - readerTTL.Guest + time.Hour).Abs() > time.Minute {
 		t.Errorf("the refusal says that the cart expires in %v", left)
 	}
 }

@@ -15,11 +15,11 @@ import (
 
 // lua/cart.lua describes the layout of a cart in Redis.
 
-// errLayout means that a cart's hash has a value that no release writes.
+// errLayout means that a cart's hash has another layout, or a value that no release writes.
 var errLayout = errors.New("redisstore: not a cart's layout")
 
 // layout is the number of the layout that the scripts write.
-const layout = "2"
+const layout = "1"
 
 // parseCart parses a cart's hash: member, value, member, value, …
 func parseCart(flat []string) (Held, error) {

@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -14,8 +15,8 @@ type Held struct {
 	cart.Cart
 	Notes Notes // of merges under way into this cart
 
-	layout  string // "" in layout 1
-	expires int64  // ms by Redis' clock, a whole second; 0 if only earlier releases wrote the cart
+	layout  string
+	expires int64 // ms by Redis' clock, a whole second; 0 if only stamps are left
 }
 
 // inUse reports whether reads renew the cart's TTL. The remains of an emptied cart are not
@@ -76,6 +77,9 @@ func (s *Store) held(ctx context.Context, at located, ref Ref, read hashRead) (H
 		return Held{}, nil
 	}
 	held, err := parseCart(flat)
+	if err == nil && held.layout != layout {
+		err = fmt.Errorf("%w: number %q, this release knows %s", errLayout, held.layout, layout)
+	}
 	if err != nil {
 		return Held{}, cart.Unavailable("read cart", err)
 	}
@@ -84,18 +88,14 @@ func (s *Store) held(ctx context.Context, at located, ref Ref, read hashRead) (H
 		return Held{}, cart.Unavailable("ask time", err)
 	}
 	left := time.Duration(held.expires-redisNow) * time.Millisecond
-	if held.layout != layout || held.renewedAt(left, s.ttlOf(ref)) {
-		renewed, err := s.renew(ctx, at, ref)
-		if err == nil || held.layout != layout {
-			return renewed, err
+	if held.renewedAt(left, s.ttlOf(ref)) {
+		if renewed, err := s.renew(ctx, at, ref); err == nil {
+			return renewed, nil
 		}
-		// A Redis that refuses writes can still be read. x may be that of an earlier write.
+		// A Redis that refuses writes can still be read. The estimate of its clock may be wrong.
 		if left, err = s.client.PTTL(ctx, ref.cartKey()).Result(); err != nil {
 			return Held{}, cart.Unavailable("read TTL", err)
 		}
-	}
-	if !held.inUse() { // a release before this one may have emptied it without setting x
-		left = min(left, cart.EmptiedLife)
 	}
 	return held.expiring(left, s.now()), nil
 }
@@ -107,14 +107,11 @@ const renewals = 720
 // More than a whole TTL also means yes: the setting has changed, or the estimate of Redis'
 // clock is wrong, which renewing corrects.
 func (h *Held) renewedAt(left, ttl time.Duration) bool {
-	if h.expires == 0 {
-		return h.ID != "" || h.inUse()
-	}
 	part := ttl / renewals
 	return h.inUse() && (left <= ttl-part || left > ttl+part)
 }
 
-// renew reads a cart and renews its TTL. It also converts an earlier layout.
+// renew reads a cart and renews its TTL.
 func (s *Store) renew(ctx context.Context, at located, ref Ref) (Held, error) {
 	sent := time.Now()
 	reply, err := s.scripts.renew.run(ctx, s.client, repeatable, []string{ref.cartKey()}, s.ttlOf(ref).Milliseconds()).Slice()

@@ -11,20 +11,6 @@ import (
 	"commerce/cart/redisstore"
 )
 
-// The release before drops stamps without the lines that belong to them.
-func TestStamps_LinesWithoutAStampAreDropped(t *testing.T) {
-	t.Parallel()
-	d, token := openDesk(t, cart.Sum), tokenOf("t")
-	guest := redisstore.GuestRef(d.store.ID, token)
-	d.add(d.as("", token), 1, 1)
-	d.client.HSet(t.Context(), guest.CartKey(), "eorphan", "1.p5", "rown", ms(time.Now()), "eown", "1.p6")
-	d.add(d.as("", token), 1, 1)
-	held := d.client.HGetAll(t.Context(), guest.CartKey()).Val()
-	if _, orphan := held["eorphan"]; orphan || held["eown"] != "1.p6" {
-		t.Errorf("the cart holds %v", held)
-	}
-}
-
 // When a merge brings more keys and stamps than a cart keeps, the oldest go, however many
 // others have one and the same time.
 func TestMerge_TheOldestKeysAndStampsGoFirst(t *testing.T) {
@@ -34,7 +20,7 @@ func TestMerge_TheOldestKeysAndStampsGoFirst(t *testing.T) {
 	d.add(d.as("c", ""), 1, 1)
 	now := time.Now().Add(-time.Minute)
 	plant := func(key, name string, at time.Time, suffix string) {
-		d.client.HSet(t.Context(), key, name, ms(at)+suffix)
+		d.client.HSet(t.Context(), key, name, decimal(at.UnixMilli())+suffix)
 	}
 	for i := range 15 {
 		plant(customer.CartKey(), fmt.Sprintf("rtie%d", i), now, "")

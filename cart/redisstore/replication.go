@@ -97,7 +97,7 @@ func (s *Store) locateAgain(ctx context.Context, key string) (located, error) {
 
 // How often and at what interval to look for the new master of a moved slot or after a
 // failed dial, unless the request's time ends first. The first node that is asked may not
-// know the new layout yet.
+// know the new master yet.
 const (
 	redirections     = 25
 	redirectionPause = 40 * time.Millisecond

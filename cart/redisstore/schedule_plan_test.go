@@ -15,8 +15,7 @@ func randomPlan(r *rand.Rand) plan {
 		setting: setting{
 			skew:    [2]time.Duration{randomSkew(r), randomSkew(r)},
 			durable: r.IntN(4) == 0, minReplicas: r.IntN(2), lines: carttest.Limits.Lines,
-			strategy:  []cart.Strategy{cart.Sum, cart.Sum, cart.Max, cart.KeepGuest, cart.KeepCustomer}[r.IntN(5)],
-			oldLayout: r.IntN(8) == 0,
+			strategy: []cart.Strategy{cart.Sum, cart.Sum, cart.Max, cart.KeepGuest, cart.KeepCustomer}[r.IntN(5)],
 		},
 		jumps: []time.Duration{210 * time.Millisecond, 1200 * time.Millisecond, 2 * time.Second},
 		hasty: r.IntN(4) == 0, tardy: r.IntN(4) == 0,

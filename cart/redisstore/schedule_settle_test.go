@@ -16,9 +16,6 @@ func (s *schedule) lay() {
 			s.must(s.inPeace("before", b.who, operation{verb: redeems, coupon: b.coupon}).err)
 		}
 	}
-	if s.plan.oldLayout {
-		s.downgrade()
-	}
 	s.log, s.clock = nil, 0
 }
 

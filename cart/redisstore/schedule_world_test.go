@@ -76,7 +76,6 @@ type setting struct {
 	strategy    cart.Strategy
 	remembers   int           // how many keys and how many stamps a cart remembers; 0: as in production
 	ahead       time.Duration // how far the guests' Redis clock is ahead of the customers'
-	oldLayout   bool          // the carts at the start are in layout 1
 }
 
 func newWorld(ctx context.Context, client redis.UniversalClient, template *redisstore.Store, scripts redisstore.Scripts, storeID int64, sold *goods, set setting) *world {
@@ -257,15 +256,6 @@ func (w *world) failover(s shard) {
 	w.age(keys, w.passed-r.hasAt)
 	r.failovers++
 	w.catchUp(s)
-}
-
-// downgrade rewrites all carts to layout 1.
-func (w *world) downgrade() {
-	for _, key := range w.keys {
-		if strings.HasSuffix(key, "}") {
-			w.must(w.client.HDel(w.ctx, key, "l", "x").Err())
-		}
-	}
 }
 
 var lookLua = redis.NewScript(`

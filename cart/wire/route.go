@@ -21,11 +21,10 @@ type Area struct {
 
 // Route is one call of the API.
 type Route struct {
-	Method  string
-	Path    string // as Gin takes it, such as "/cart/items/:item_id"
-	Vary    string // further request headers that its answers depend on
-	Handle  Handler
-	Removal *Removal // nil: the route stays
+	Method string
+	Path   string // as Gin takes it, such as "/cart/items/:item_id"
+	Vary   string // further request headers that its answers depend on
+	Handle Handler
 }
 
 // Handler handles a call. An error should be a problem.Error; the answer then gives the

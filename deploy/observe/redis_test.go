@@ -188,7 +188,7 @@ func TestServers_FindAnAppendOnlyFileThatARestartWouldNotLoad(t *testing.T) {
 		want   wrong
 	}{
 		{"off resetpass allkeys allchannels +@all", "yes", wrong{}}, // users.conf
-		{"reset", "yes", wrong{"redis_replay": inspect.Serious}},    // users.conf of the release before
+		{"reset", "yes", wrong{"redis_replay": inspect.Serious}},
 		{"reset", "no", wrong{"redis_persistence": inspect.Serious}},
 		{"off resetkeys ~cart:* +@all", "yes", wrong{"redis_replay": inspect.Serious}},
 		{"off allkeys +@all -hdel", "yes", wrong{"redis_replay": inspect.Serious}},
@@ -285,8 +285,8 @@ func TestServers_SayWhatIsHidden(t *testing.T) {
 		},
 		"+@all ~* -evalsha": {"redis_rights": inspect.Serious, "redis_replicas": inspect.Warning},
 		"+@all ~* -wait":    {"redis_rights": inspect.Warning, "redis_replicas": inspect.Warning},
-		"+@all ~cart:*":     {"redis_rights": inspect.Warning, "redis_replicas": inspect.Warning}, // users.conf of an older release
-		"+@all":             {"redis_replicas": inspect.Warning},                                  // not the service's user: it may read no carts
+		"+@all ~cart:*":     {"redis_rights": inspect.Warning, "redis_replicas": inspect.Warning},
+		"+@all":             {"redis_replicas": inspect.Warning}, // not the service's user: it may read no carts
 		"-@all":             {"redis_answers": inspect.Serious},
 	} {
 		url := ephemeral.AsUser(t, server.URL, "user limited on "+rights, "limited")

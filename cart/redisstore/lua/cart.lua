@@ -8,7 +8,7 @@
 --   c                the coupon's code
 --   x                when the cart expires, in seconds by Redis's clock; HGETALL does
 --                    not return the TTL
---   l                the number of this layout; missing in layout 1
+--   l                the number of this layout
 --   r<digest>        ms at which a change with this stamp was applied (see stamps.lua)
 --   e<digest>        the line that this change has changed, if its request does not name it
 --   m<random>        a request is merging a guest's cart into this one:
@@ -27,7 +27,7 @@
 -- All times are by the clock of the Redis that runs the script: the clocks of the
 -- service's instances differ.
 
-local LAYOUT = '2'
+local LAYOUT = '1'
 local DAY = 86400000         -- ms, as all durations
 local STAMP_LIFE = 300000    -- see stamps.lua
 
@@ -37,30 +37,14 @@ local function clock()
   return tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 end
 
--- upgrade rewrites what layout 1 kept in another way: one stamp in r, all notes in m.
--- It writes the number of the layout last, so the next read repeats an upgrade that was
--- stopped halfway.
-local function upgrade(key)
-  local stamp, ms = string.match(redis.call('HGET', key, 'r') or '', '^(%S+) (%d+)$')
-  if stamp then redis.call('HSET', key, 'r' .. stamp, ms) end
-  local notes = 0
-  for guest, began in string.gmatch(redis.call('HGET', key, 'm') or '', ':g:(%S+) (%d+)') do
-    notes = notes + 1
-    local seconds = math.floor(tonumber(began) / 1000)
-    redis.call('HSET', key, 'm' .. notes, string.format('%s %d 0 0 -', guest, seconds))
-  end
-  redis.call('HDEL', key, 'r', 'm')
-  redis.call('HSET', key, 'l', LAYOUT)
-end
-
--- scan reads a cart and goes once through it. A layout of a later release is an error:
--- this release would misread its members. The result, called hash below, has
+-- scan reads a cart and goes once through it. Another layout is an error: this release would
+-- misread its members. The result, called hash below, has
 --   flat     member, value, member, value, … as HGETALL gives it; the index of an entry is
 --            that of its member
 --   at       member -> index, of the cart's own members and of one line, or for line nil
 --            of all members
 --   notes    the indexes of the notes of merges
---   stamps   the indexes of the stamps, and moved of the lines that belong to them
+--   stamps   the indexes of the stamps
 --   written  what write is to set: member, value, …
 --   gone     what write is to remove: members
 -- and after survey
@@ -68,7 +52,7 @@ end
 --   text     the bytes of text of all lines
 local function scan(key, line)
   local flat, byte = redis.call('HGETALL', key), string.byte
-  local at, notes, stamps, moved = {}, {}, {}, {}
+  local at, notes, stamps = {}, {}, {}
   for n = 1, #flat, 2 do
     local member = flat[n]
     local first = byte(member)
@@ -80,20 +64,12 @@ local function scan(key, line)
         stamps[#stamps + 1] = n
       elseif first == 109 then                               -- m
         notes[#notes + 1] = n
-      elseif first == 101 then                               -- e
-        moved[#moved + 1] = n
       end
     end
   end
-  local layout = at.l and flat[at.l + 1]
-  if not layout and #flat > 0 then
-    upgrade(key)
-    return scan(key, line)
-  end
-  if layout and layout ~= LAYOUT then error('LAYOUT ' .. layout .. ' of a cart, this release knows ' .. LAYOUT) end
-  return {
-    flat = flat, at = at, all = not line, notes = notes, stamps = stamps, moved = moved, written = {}, gone = {},
-  }
+  local layout = at.l and flat[at.l + 1] or 'without a number'
+  if #flat > 0 and layout ~= LAYOUT then error('LAYOUT ' .. layout .. ' of a cart, this release knows ' .. LAYOUT) end
+  return { flat = flat, at = at, all = not line, notes = notes, stamps = stamps, written = {}, gone = {} }
 end
 
 -- survey adds to hash what only some scripts need.

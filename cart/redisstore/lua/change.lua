@@ -32,7 +32,7 @@ local hash = scan(cart, item)
 local left
 
 local function reply(outcome, a, b, line)
-  if not left then left = redis.call('PTTL', cart) end  -- x may be that of a release before this one
+  if not left then left = redis.call('PTTL', cart) end
   return { outcome, a or 0, b or 0, hash.flat, left, now, line or '' }
 end
 

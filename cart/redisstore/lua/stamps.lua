@@ -26,10 +26,7 @@ local function stamp_at(hash, stamp, ms, now, line)
   if before and now - before <= STAMP_LIFE and ms >= before then return end
   local n = put(hash, 'r' .. stamp, string.format('%d', ms))
   if not before then hash.stamps[#hash.stamps + 1] = n end
-  local known = hash.at['e' .. stamp]
-  if not line then return drop(hash, known) end
-  n = put(hash, 'e' .. stamp, line)
-  if not known then hash.moved[#hash.moved + 1] = n end
+  if line then put(hash, 'e' .. stamp, line) else drop(hash, hash.at['e' .. stamp]) end
 end
 
 -- age_limit is for dropping the excess oldest of some times: all before the bound go, and
@@ -45,8 +42,7 @@ local function age_limit(times, excess)
   return bound, at_bound
 end
 
--- sweep drops stamps that are too old, or too many, and then the lines of stamps that are
--- gone. The release before drops stamps without their lines.
+-- sweep drops stamps that are too old, or too many, with their lines.
 local function sweep(hash, now)
   local stamps, flat = hash.stamps, hash.flat
   local bound, at_bound = 0, 0
@@ -59,10 +55,9 @@ local function sweep(hash, now)
     local ms = tonumber(flat[n + 1])
     local last = ms == bound and at_bound > 0
     if last then at_bound = at_bound - 1 end
-    if last or ms < bound or now - ms > STAMP_LIFE then drop(hash, n) end
-  end
-  for _, n in ipairs(hash.moved) do
-    local owner = 'r' .. string.sub(flat[n], 2)
-    if flat[n] ~= '' and not hash.at[owner] then drop(hash, n) end
+    if last or ms < bound or now - ms > STAMP_LIFE then
+      drop(hash, hash.at['e' .. string.sub(flat[n], 2)])
+      drop(hash, n)
+    end
   end
 end

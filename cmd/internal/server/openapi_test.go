@@ -240,10 +240,6 @@ func TestOpenAPI_HasEveryRegisteredRoute(t *testing.T) {
 			item := doc.Paths.Value(path)
 			if item == nil || item.GetOperation(route.Method) == nil {
 				t.Errorf("%s %s is served, but not in the document", route.Method, route.Path)
-				continue
-			}
-			if err := sameRemoval(route.Removal, item.GetOperation(route.Method)); err != nil {
-				t.Errorf("%s %s: %v", route.Method, route.Path, err)
 			}
 		}
 	}

@@ -105,9 +105,6 @@ func route(base *gin.RouterGroup, respond *responder, c *Config) error {
 	for _, area := range append(slices.Clip(c.Areas), wire.Area{Routes: pages}, backstageArea(c.Playground)) {
 		for _, r := range area.Routes {
 			handle := respond.adapt(&area, &r)
-			if r.Removal != nil {
-				handle = announced(*r.Removal, handle)
-			}
 			base.Handle(r.Method, r.Path, handle)
 			if r.Method == http.MethodGet {
 				base.Handle(http.MethodHead, r.Path, handle)

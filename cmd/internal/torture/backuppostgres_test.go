@@ -20,7 +20,7 @@ func TestBackup_OfPostgresRestoresSubscriptionsAndTokens(t *testing.T) {
 		t.Fatalf("the runbook has %d blocks, want the backup and the restore", len(steps))
 	}
 	database := ephemeral.StartPostgres(t)
-	if err := stock(t.Context(), programs.compiled(t, ""), database.URL); err != nil {
+	if err := stock(t.Context(), commerce.compiled(t), database.URL); err != nil {
 		t.Fatal(err)
 	}
 	token := apiToken(t, database.URL, "backup")

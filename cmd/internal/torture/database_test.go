@@ -20,7 +20,7 @@ const (
 // catalog returns the URL of a new database with the sample data and these products.
 func catalog(t testing.TB) string {
 	t.Helper()
-	program := programs.compiled(t, "")
+	program := commerce.compiled(t)
 	return ephemeral.PostgresFrom(t, ephemeral.Template{
 		Name:    "torture_" + migrations.Digest(),
 		Prepare: func(ctx context.Context, url string) error { return stock(ctx, program, url) },

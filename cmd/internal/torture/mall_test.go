@@ -70,13 +70,13 @@ func openMall(t testing.TB, defaultStore int64) *mall {
 	m := &mall{t: t, redis: server.Admin(), defaultStore: defaultStore, client: &http.Client{Timeout: callLimit, Transport: &http.Transport{}}}
 	t.Cleanup(m.client.CloseIdleConnections)
 	plantRows(t, database)
-	command(t, programs.compiled(t, ""), settings, "migrate", "up") // so that changes can be read in this copy of a database
+	command(t, commerce.compiled(t), settings, "migrate", "up") // so that changes can be read in this copy of a database
 	token := func(store int) string {
-		return command(t, programs.compiled(t, ""), settings, "token", "store", "--store", fmt.Sprint(store), "--name", "torture")
+		return command(t, commerce.compiled(t), settings, "token", "store", "--store", fmt.Sprint(store), "--name", "torture")
 	}
 	m.tokens = apiTokens{one: token(storeOne), two: token(storeTwo), revoked: token(storeOne)}
 	id, _, _ := strings.Cut(m.tokens.revoked, "|")
-	command(t, programs.compiled(t, ""), settings, "token", "revoke", id)
+	command(t, commerce.compiled(t), settings, "token", "revoke", id)
 	if defaultStore != 0 {
 		settings = append(settings, fmt.Sprintf("DEFAULT_STORE=%d", defaultStore))
 	}

@@ -71,7 +71,7 @@ type street struct {
 
 func openStreet(t *testing.T) *street {
 	database := catalog(t)
-	program, settings := programs.compiled(t, ""), []string{"DATABASE_URL=" + database}
+	program, settings := commerce.compiled(t), []string{"DATABASE_URL=" + database}
 	s := &street{t: t, shopper: clientAt(t, "127.0.0.3"), neighbor: clientAt(t, "127.0.0.2"), deepest: 40}
 	if *long {
 		s.deepest = 199_000

@@ -20,7 +20,7 @@ func TestPromise08_CartsDoNotNeedPostgres(t *testing.T) {
 	p := promised(t, 8, "Postgres gone or slow never touches carts; a restart during it serves",
 		"no cart error; a restarted instance answers 503 until Postgres is back, and never exits")
 	s := &shopOnPostgres{p: p, t: t, postgres: ephemeral.StartPostgres(t), redis: ephemeral.StartRedis(t)}
-	if err := stock(t.Context(), programs.compiled(t, ""), s.postgres.URL); err != nil {
+	if err := stock(t.Context(), commerce.compiled(t), s.postgres.URL); err != nil {
 		t.Fatal(err)
 	}
 	outages := []postgresOutage{

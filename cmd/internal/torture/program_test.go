@@ -9,53 +9,46 @@ import (
 	"testing"
 )
 
-// built holds the programs that this process has compiled.
-type built struct {
-	mu    sync.Mutex
-	dir   string
-	paths map[string]string // by the source's directory
+// binary is the service's program.
+type binary struct {
+	mu   sync.Mutex
+	path string // "" until it is compiled
 }
 
-// programs are the compiled programs that all tests of this process share. TestMain removes
-// them.
-var programs built
+// commerce is the program that all tests of this process share. TestMain removes it.
+var commerce binary
 
-// compiled returns the path of the service's program, compiled from the module at source, or
-// from this module if source is empty.
-func (b *built) compiled(t testing.TB, source string) string {
+// compiled returns the program's path, and compiles the program first if no test has.
+func (b *binary) compiled(t testing.TB) string {
 	t.Helper()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if path := b.paths[source]; path != "" {
-		return path
+	if b.path != "" {
+		return b.path
 	}
-	path, err := b.compile(source)
+	dir, err := os.MkdirTemp("", "torture-")
 	if err != nil {
 		t.Fatal(err)
 	}
+	path := filepath.Join(dir, "commerce")
+	if err := compile(path); err != nil {
+		_ = os.RemoveAll(dir)
+		t.Fatal(err)
+	}
+	b.path = path
 	return path
 }
 
-func (b *built) compile(source string) (string, error) {
-	if b.dir == "" {
-		dir, err := os.MkdirTemp("", "torture-")
-		if err != nil {
-			return "", err
-		}
-		b.dir, b.paths = dir, map[string]string{}
-	}
-	path := filepath.Join(b.dir, fmt.Sprintf("commerce-%d", len(b.paths)))
+func compile(path string) error {
 	cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", path, "commerce/cmd/commerce")
-	cmd.Dir = source
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("go build in %q: %w\n%s", source, err, out)
+		return fmt.Errorf("go build: %w\n%s", err, out)
 	}
-	b.paths[source] = path
-	return path, nil
+	return nil
 }
 
-func (b *built) remove() {
-	if b.dir != "" {
-		_ = os.RemoveAll(b.dir)
+func (b *binary) remove() {
+	if b.path != "" {
+		_ = os.RemoveAll(filepath.Dir(b.path))
 	}
 }

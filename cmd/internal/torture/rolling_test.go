@@ -20,7 +20,7 @@ import (
 func TestPromise10_AReplacementDropsNobody(t *testing.T) {
 	p := promised(t, 10, "SIGTERM and a rolling replacement drop nobody", "0 failed requests; exit 0 within 10 s")
 	redis, database := ephemeral.StartRedis(t), catalog(t)
-	program := programs.compiled(t, "")
+	program := commerce.compiled(t)
 	command(t, program, []string{"DATABASE_URL=" + database}, "migrate", "up") // so that changes can be read in this copy of a database
 	settings := []string{"REDIS_URL=" + redis.URL, "DATABASE_URL=" + database, "TRUSTED_PROXIES=127.0.0.1"}
 	instances := []*service{startService(t, settings...), startService(t, settings...)}

@@ -25,7 +25,7 @@ import (
 func TestRotation_OfAllSecretsRefusesNobody(t *testing.T) {
 	redis, database := ephemeral.StartRedis(t), ephemeral.StartPostgres(t)
 	owner := database.URL
-	if err := stock(t.Context(), programs.compiled(t, ""), owner); err != nil {
+	if err := stock(t.Context(), commerce.compiled(t), owner); err != nil {
 		t.Fatal(err)
 	}
 	execSQL(t, owner, readFile(t, "../../../deploy/postgres/roles.sql"))
@@ -63,7 +63,7 @@ func TestRotation_OfAllSecretsRefusesNobody(t *testing.T) {
 	s.remove("JWT_SECRET_PREVIOUS")
 	replaceEach(t, instances, s.settings())
 	id, _, _ := strings.Cut(oldToken, "|")
-	command(t, programs.compiled(t, ""), []string{"DATABASE_URL=" + owner}, "token", "revoke", id)
+	command(t, commerce.compiled(t), []string{"DATABASE_URL=" + owner}, "token", "revoke", id)
 	execSQL(t, owner, `ALTER ROLE commerce_service NOLOGIN`)
 	removePassword(t, redis, oldRedis)
 	for _, instance := range instances { // they need the new logins to open connections
@@ -228,7 +228,7 @@ func (c *rotationCrowd) read(client *shopper) {
 // apiToken creates an API token of store 1.
 func apiToken(t *testing.T, database, name string) string {
 	t.Helper()
-	return command(t, programs.compiled(t, ""), []string{"DATABASE_URL=" + database}, "token", "store", "--store", "1", "--name", name)
+	return command(t, commerce.compiled(t), []string{"DATABASE_URL=" + database}, "token", "store", "--store", "1", "--name", name)
 }
 
 // loginAs returns the URL of a database with another user.

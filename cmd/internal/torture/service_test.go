@@ -38,17 +38,11 @@ type service struct {
 	admin string
 }
 
-// startService starts an instance of this release. Settings are "NAME=value".
+// startService starts an instance. Settings are "NAME=value".
 func startService(t testing.TB, settings ...string) *service {
 	t.Helper()
-	return startProgram(t, programs.compiled(t, ""), settings...)
-}
-
-// startProgram starts an instance of any release.
-func startProgram(t testing.TB, program string, settings ...string) *service {
-	t.Helper()
 	s := &service{
-		t: t, program: program, settings: settings, log: filepath.Join(t.TempDir(), "log"),
+		t: t, program: commerce.compiled(t), settings: settings, log: filepath.Join(t.TempDir(), "log"),
 		addr: "127.0.0.1:0", admin: "127.0.0.1:0",
 	}
 	s.start()

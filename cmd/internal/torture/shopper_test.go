@@ -96,7 +96,6 @@ type cartView struct {
 	Items   []lineView `json:"items"`
 	Count   int64      `json:"count"`
 	Version int64      `json:"version"`
-	ItemID  *string    `json:"item_id"`
 	Merge   *struct {
 		Lines int64 `json:"lines"`
 	} `json:"merge"`
