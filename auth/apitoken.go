@@ -13,9 +13,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/maypok86/otter/v2"
 	"golang.org/x/sync/singleflight"
 
+	"commerce/auth/bounded"
 	"commerce/auth/problem"
 	"commerce/auth/quota"
 	"commerce/auth/store"
@@ -89,7 +89,7 @@ func parseID(s string) (int64, bool) {
 const (
 	defaultAPITokenTTL = 500 * time.Millisecond
 
-	// maxAPITokens bounds the cached checks, found or not, to about 2 MiB.
+	// maxAPITokens bounds the cached checks, found or not, to about 1.3 MB.
 	maxAPITokens = 10_000
 
 	// apiTokenTimeout bounds a lookup. A lookup outlives the request that started it,
@@ -123,8 +123,8 @@ type APITokens struct {
 	failures failures
 
 	// checks are cached by token ID only. Guessed secrets add none, and guessed IDs
-	// evict the least used.
-	checks  *otter.Cache[int64, apiTokenCheck]
+	// evict none that are in use.
+	checks  *bounded.Cache[int64, apiTokenCheck]
 	lookups singleflight.Group
 }
 
@@ -141,7 +141,7 @@ type apiTokenCheck struct {
 func NewAPITokens(cfg APITokensConfig) *APITokens {
 	a := &APITokens{
 		source: cfg.Source, stores: cfg.Stores, ttl: cfg.TTL, now: cfg.Now, failures: failures{cfg.Failures},
-		checks: otter.Must(&otter.Options[int64, apiTokenCheck]{MaximumSize: maxAPITokens}),
+		checks: bounded.New[int64, apiTokenCheck](maxAPITokens, nil),
 	}
 	if a.ttl == 0 {
 		a.ttl = defaultAPITokenTTL
@@ -185,7 +185,7 @@ func (a *APITokens) Identify(r *http.Request, client string) (store *store.Store
 // invalid tokens can use only such tokens. So its guesses cause no lookups, and the tokens of
 // its neighbors behind the same address keep working.
 func (a *APITokens) exists(id int64) bool {
-	c, ok := a.checks.GetIfPresent(id)
+	c, ok := a.checks.Get(id)
 	return ok && c.store != nil
 }
 
@@ -193,7 +193,7 @@ func (a *APITokens) exists(id int64) bool {
 // Concurrent calls for one token share a lookup. Errors are not cached.
 func (a *APITokens) check(ctx context.Context, id int64) (apiTokenCheck, error) {
 	oldest := a.now().Add(-a.ttl)
-	if c, ok := a.checks.GetIfPresent(id); ok && c.at.After(oldest) {
+	if c, ok := a.checks.Get(id); ok && c.at.After(oldest) {
 		return c, nil
 	}
 	start := time.Now()
@@ -240,6 +240,6 @@ func (a *APITokens) lookUp(ctx context.Context, id int64) (apiTokenCheck, error)
 			return check, fmt.Errorf("find store %d: %w", token.StoreID, err)
 		}
 	}
-	a.checks.Set(id, check)
+	a.checks.Put(id, check)
 	return check, nil
 }

@@ -4,7 +4,7 @@ import (
 	"crypto/sha256"
 	"time"
 
-	"github.com/maypok86/otter/v2"
+	"commerce/auth/bounded"
 )
 
 // maxVerified bounds the verified tokens that are remembered. With subjects of typical
@@ -19,7 +19,7 @@ const maxVerified = 8192
 // invalid later: its times, and the key set. So it is refused at the same moment as without
 // verifiedTokens. The required issuer and audience and the secrets never change.
 type verifiedTokens struct {
-	cache *otter.Cache[tokenDigest, verifiedToken]
+	cache *bounded.Cache[tokenDigest, verifiedToken]
 }
 
 type tokenDigest [sha256.Size]byte
@@ -31,12 +31,12 @@ type verifiedToken struct {
 }
 
 func newVerifiedTokens() verifiedTokens {
-	return verifiedTokens{otter.Must(&otter.Options[tokenDigest, verifiedToken]{MaximumSize: maxVerified})}
+	return verifiedTokens{bounded.New[tokenDigest, verifiedToken](maxVerified, nil)}
 }
 
 // find returns the claims of a token that is valid at a time with a key set.
 func (v verifiedTokens) find(d tokenDigest, now time.Time, keys *keySet) (Claims, bool) {
-	t, ok := v.cache.GetIfPresent(d)
+	t, ok := v.cache.Get(d)
 	if !ok || t.keys != keys || now.Before(t.from) || !now.Before(t.until) {
 		return Claims{}, false
 	}
@@ -50,5 +50,5 @@ func (v verifiedTokens) keep(d tokenDigest, claims Claims, p *payload, keys *key
 	if p.notBefore != nil {
 		t.from = p.notBefore.Add(-jwtLeeway)
 	}
-	v.cache.Set(d, t)
+	v.cache.Put(d, t)
 }

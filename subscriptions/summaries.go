@@ -6,9 +6,9 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/maypok86/otter/v2"
 	"golang.org/x/sync/singleflight"
 
+	"commerce/auth/bounded"
 	"commerce/auth/timing"
 )
 
@@ -36,15 +36,15 @@ const (
 type summaries struct {
 	source Source
 	now    func() time.Time
-	kept   *otter.Cache[int64, *Summary] // by store; may be too old to be shown
-	runs   singleflight.Group            // by store
-	slots  chan struct{}                 // has one element for each run that reads the source
+	kept   *bounded.Cache[int64, *Summary] // by store; may be too old to be shown
+	runs   singleflight.Group              // by store
+	slots  chan struct{}                   // has one element for each run that reads the source
 }
 
 func newSummaries(source Source, now func() time.Time) *summaries {
 	return &summaries{
 		source: source, now: now,
-		kept:  otter.Must(&otter.Options[int64, *Summary]{MaximumSize: maxSummaries}),
+		kept:  bounded.New[int64, *Summary](maxSummaries, nil),
 		slots: make(chan struct{}, maxRuns),
 	}
 }
@@ -74,7 +74,7 @@ func (s *summaries) get(ctx context.Context, store int64) (*Summary, error) {
 
 // fresh returns a store's kept summary, nil if there is none that may be shown.
 func (s *summaries) fresh(store int64) *Summary {
-	kept, ok := s.kept.GetIfPresent(store)
+	kept, ok := s.kept.Get(store)
 	if !ok || s.now().Sub(kept.AsOf) > summaryFor {
 		return nil
 	}
@@ -102,7 +102,7 @@ func (s *summaries) run(ctx context.Context, store int64) (*Summary, error) {
 		return nil, unavailable(err)
 	}
 	made.AsOf = asOf
-	s.kept.Set(store, made)
+	s.kept.Put(store, made)
 	return made, nil
 }
 

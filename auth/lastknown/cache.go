@@ -14,7 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/maypok86/otter/v2"
+	"commerce/auth/bounded"
 )
 
 // ErrUnknown means that a value is not cached and that its source is unreachable. The text
@@ -32,7 +32,7 @@ type Config[K comparable, V any] struct {
 	// Weigh estimates the bytes of a key and its value, which is the zero value if the
 	// key does not exist. The cache adds its own overhead.
 	Weigh func(K, V) uint32
-	// MaxWeight bounds the sum of all entries in bytes. The least used are evicted.
+	// MaxWeight bounds the sum of all entries in bytes. Those not used lately are evicted.
 	MaxWeight uint64
 
 	// Name is the name of the values in the log, such as "products". Server is the name of
@@ -59,7 +59,7 @@ type Config[K comparable, V any] struct {
 // Cache is safe for concurrent use.
 type Cache[K comparable, V any] struct {
 	c       Config[K, V]
-	entries *otter.Cache[K, *entry[V]]
+	entries *bounded.Cache[K, *entry[V]]
 	born    time.Time
 	expired atomic.Int64 // moment of the last ExpireAll
 	gate    gate
@@ -87,7 +87,8 @@ type entry[V any] struct {
 	wanted  atomic.Int64 // moment of the first read after it expired; 0 for none
 }
 
-// overhead is what the cache itself needs for an entry, in bytes.
+// overhead bounds what the cache itself needs for an entry: 130 to 250 bytes, depending on the
+// size of the keys.
 const overhead = 256
 
 // load is one call of the source. Several readers may wait for it.
@@ -117,10 +118,7 @@ func New[K comparable, V any](c Config[K, V]) *Cache[K, V] {
 		born:    c.Now(),
 		gate:    gate{slots: make(chan struct{}, c.MaxLoads), pause: c.Pause, slowAfter: c.Patience},
 		loading: map[K]*load[K, V]{},
-		entries: otter.Must(&otter.Options[K, *entry[V]]{
-			MaximumWeight: c.MaxWeight,
-			Weigher:       func(key K, e *entry[V]) uint32 { return overhead + c.Weigh(key, e.value) },
-		}),
+		entries: bounded.New(c.MaxWeight, func(key K, e *entry[V]) uint32 { return overhead + c.Weigh(key, e.value) }),
 	}
 }
 
@@ -134,7 +132,7 @@ func (c *Cache[K, V]) Get(ctx context.Context, keys []K, put func(K, V)) error {
 	var aging, overdue []K // to load in the background, and before the answer
 	held := true           // all overdue keys have a usable entry
 	for _, key := range keys {
-		e, _ := c.entries.GetIfPresent(key)
+		e, _ := c.entries.Get(key)
 		switch c.state(e, now) {
 		case overdueState:
 			overdue = append(overdue, key)
@@ -168,7 +166,7 @@ func (c *Cache[K, V]) settle(keys []K, loads map[K]*load[K, V], t *tally, now mo
 	for i, key := range keys {
 		e, from := loads[key].answer(key), fromSource
 		if e == nil {
-			if e, _ = c.entries.GetIfPresent(key); !e.usable() {
+			if e, _ = c.entries.Get(key); !e.usable() {
 				c.counts.failed.Add(uint64(len(keys) - i))
 				return c.unknown()
 			}
@@ -197,8 +195,8 @@ func (c *Cache[K, V]) Expire(key K) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.loading, key)
-	if e, held := c.entries.GetEntryQuietly(key); held {
-		e.Value.expired.Store(c.moment())
+	if e, held := c.entries.Peek(key); held {
+		e.expired.Store(c.moment())
 	}
 }
 

@@ -93,12 +93,12 @@ func (c *Cache[K, V]) keep(l *load[K, V], values map[K]V, began moment) map[K]*e
 		if c.loading[key] != l { // expired while it was loaded
 			e.expired.Store(began)
 		}
-		old, held := c.entries.GetEntryQuietly(key)
+		old, held := c.entries.Peek(key)
 		if held {
-			e.known = exists || old.Value.known
+			e.known = exists || old.known
 		}
-		if !held || old.Value.at <= began {
-			c.entries.Set(key, e)
+		if !held || old.at <= began {
+			c.entries.Put(key, e)
 		}
 		answers[key] = e
 	}
@@ -113,11 +113,11 @@ func (c *Cache[K, V]) wanted(l *load[K, V], began moment) []moment {
 	}
 	var since []moment
 	for _, key := range l.keys {
-		old, held := c.entries.GetEntryQuietly(key)
-		if !held || c.loading[key] != l || old.Value.at > began {
+		old, held := c.entries.Peek(key)
+		if !held || c.loading[key] != l || old.at > began {
 			continue
 		}
-		if at := old.Value.wanted.Load(); at != 0 {
+		if at := old.wanted.Load(); at != 0 {
 			since = append(since, at)
 		}
 	}

@@ -17,9 +17,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/maypok86/otter/v2"
 	"github.com/redis/go-redis/v9"
 
+	"commerce/auth/bounded"
 	"commerce/auth/problem"
 )
 
@@ -49,7 +49,7 @@ type Quota struct {
 	timeout time.Duration
 	now     func() time.Time
 	log     *slog.Logger
-	clients *otter.Cache[string, *uses]
+	clients *bounded.Cache[string, *uses]
 
 	failing atomic.Bool
 	resume  atomic.Pointer[time.Time] // when Redis is asked again; nil: now
@@ -73,7 +73,7 @@ func New(c Config) *Quota {
 	}
 	q := &Quota{
 		name: c.Name, rates: c.Rates, redis: c.Redis, timeout: c.Timeout, now: c.Now, log: c.Log,
-		clients: otter.Must(&otter.Options[string, *uses]{MaximumSize: maxClients}),
+		clients: bounded.New[string, *uses](maxClients, nil),
 	}
 	if q.timeout == 0 {
 		q.timeout = defaultTimeout
@@ -118,7 +118,7 @@ func (q *Quota) refused(refusal *problem.Error, rate int) *problem.Error {
 
 // wait returns how long a client must wait, and the index of the rate that it must wait for.
 func (q *Quota) wait(client string) (time.Duration, int) {
-	u, ok := q.clients.GetIfPresent(client)
+	u, ok := q.clients.Get(client)
 	if !ok {
 		return 0, 0
 	}
@@ -131,8 +131,8 @@ func (q *Quota) Use(ctx context.Context, client string) {
 	if q == nil {
 		return
 	}
-	u, _ := q.clients.ComputeIfAbsent(client, func() (*uses, bool) {
-		return &uses{whole: make([]time.Time, len(q.rates))}, false
+	u := q.clients.GetOrPut(client, func() *uses {
+		return &uses{whole: make([]time.Time, len(q.rates))}
 	})
 	u.count(q.rates, q.now())
 	if wait, rate := q.countInRedis(context.WithoutCancel(ctx), client); wait > 0 {

@@ -316,7 +316,7 @@ func TestQuota_CountsAClientThatHasDisconnected(t *testing.T) {
 }
 
 // Anyone with an IPv6 network has more addresses than memory could hold. The bound is 20,000
-// clients at about 400 bytes.
+// clients at about 230 bytes.
 func TestQuota_RemembersABoundedNumberOfClients(t *testing.T) {
 	q := quota.New(quota.Config{Rates: []quota.Rate{{Uses: 200, Per: time.Second}, {Uses: 20_000, Per: time.Hour}}})
 	before := heap()

@@ -4,8 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/maypok86/otter/v2"
-
+	"commerce/auth/bounded"
 	"commerce/auth/locale"
 	"commerce/auth/problem"
 )
@@ -18,7 +17,7 @@ const (
 )
 
 // maxGuessers is how many counts of each kind an instance remembers. It forgets those first
-// that were not used for long.
+// that have not been used lately.
 const maxGuessers = 20_000
 
 // Guesses limits the coupon codes that are refused, so that codes cannot be found by trying
@@ -41,11 +40,11 @@ func NewGuesses(now func() time.Time) *Guesses {
 // guessLimit limits the guesses of each key.
 type guessLimit struct {
 	most  int
-	byKey *otter.Cache[string, *guessCount]
+	byKey *bounded.Cache[string, *guessCount]
 }
 
 func newGuessLimit(most int) *guessLimit {
-	return &guessLimit{most, otter.Must(&otter.Options[string, *guessCount]{MaximumSize: maxGuessers})}
+	return &guessLimit{most, bounded.New[string, *guessCount](maxGuessers, nil)}
 }
 
 // guessCount counts the guesses of one key in the current window.
@@ -57,7 +56,7 @@ type guessCount struct {
 
 // take counts a guess. At the limit it counts none, and returns when the window ends.
 func (l *guessLimit) take(key string, now time.Time) (count *guessCount, wait time.Duration) {
-	count, _ = l.byKey.ComputeIfAbsent(key, func() (*guessCount, bool) { return &guessCount{}, false })
+	count = l.byKey.GetOrPut(key, func() *guessCount { return &guessCount{} })
 	count.mu.Lock()
 	defer count.mu.Unlock()
 	if !now.Before(count.ends) {

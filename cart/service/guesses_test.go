@@ -27,7 +27,7 @@ func TestGuesses_BeginAgainWhenTheWindowEnds(t *testing.T) {
 }
 
 // Cart tokens can be made up, so their number must not matter. The bound is two times 20,000
-// counts at about 250 bytes.
+// counts at about 180 bytes.
 func TestGuesses_RememberABoundedNumberOfCarts(t *testing.T) {
 	g := NewGuesses(nil)
 	before := heap()

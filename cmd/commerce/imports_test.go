@@ -23,18 +23,19 @@ const (
 //
 //	carthttp → service → redisstore → cart → locale, store, problem, money, period
 var imports = map[string][]string{
-	"auth":           {"auth/cause", "auth/locale", "auth/store", "auth/problem", "auth/lastknown", "auth/quota", "auth/timing"},
+	"auth":           {"auth/bounded", "auth/cause", "auth/locale", "auth/store", "auth/problem", "auth/lastknown", "auth/quota", "auth/timing"},
+	"auth/bounded":   nil,
 	"auth/cause":     nil,
-	"auth/lastknown": {"auth/timing"},
+	"auth/lastknown": {"auth/bounded", "auth/timing"},
 	"auth/locale":    nil,
 	"auth/problem":   {"auth/locale"},
-	"auth/quota":     {"auth/problem"},
+	"auth/quota":     {"auth/bounded", "auth/problem"},
 	"auth/store":     {"auth/locale"},
 	"auth/timing":    nil,
 
 	"cart":            {"auth/locale", "auth/store", "auth/problem", "cart/money", "cart/period"},
 	"cart/redisstore": {"auth", "auth/cause", "auth/problem", "auth/timing", "cart", "cart/money"},
-	"cart/service":    {"auth", "auth/locale", "auth/store", "auth/problem", "auth/quota", "auth/timing", "cart", "cart/redisstore"},
+	"cart/service":    {"auth", "auth/bounded", "auth/locale", "auth/store", "auth/problem", "auth/quota", "auth/timing", "cart", "cart/redisstore"},
 	"cart/carthttp": {
 		"auth", "auth/locale", "auth/store", "auth/problem",
 		"cart", "cart/service", "cart/wire", "cart/money",
@@ -46,7 +47,7 @@ var imports = map[string][]string{
 	"cart/carttest": {"auth/locale", "cart", "cart/money"},
 
 	"subscriptions": {
-		"auth", "auth/cause", "auth/locale", "auth/store", "auth/problem", "auth/timing",
+		"auth", "auth/bounded", "auth/cause", "auth/locale", "auth/store", "auth/problem", "auth/timing",
 		"cart/wire", "cart/money", "cart/period", "subscriptions/replicas",
 	},
 	"subscriptions/replicas": {"auth/cause"},

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/gin-gonic/gin"
-	"github.com/maypok86/otter/v2"
 	"golang.org/x/time/rate"
 
+	"commerce/auth/bounded"
 	"commerce/auth/problem"
 	"commerce/cart/wire"
 )
@@ -56,7 +56,7 @@ type budget struct {
 	rate, burst int
 	limit       []string // the rate, as the values of its header
 	refusal     *problem.Error
-	clients     *otter.Cache[string, *rate.Limiter]
+	clients     *bounded.Cache[string, *rate.Limiter]
 }
 
 // newBudget returns a budget. Metrics show the name.
@@ -65,16 +65,15 @@ func newBudget(name string, perSecond, burst int) *budget {
 	refusal.Budget = problem.Budget{Name: name, Uses: int64(perSecond)}
 	return &budget{
 		rate: perSecond, burst: burst, limit: []string{strconv.Itoa(perSecond)}, refusal: &refusal,
-		clients: otter.Must(&otter.Options[string, *rate.Limiter]{MaximumSize: maxClients}),
+		clients: bounded.New[string, *rate.Limiter](maxClients, nil),
 	}
 }
 
 // of returns the limiter of a client.
 func (b *budget) of(client string) *rate.Limiter {
-	left, _ := b.clients.ComputeIfAbsent(client, func() (*rate.Limiter, bool) {
-		return rate.NewLimiter(rate.Limit(b.rate), b.burst), false
+	return b.clients.GetOrPut(client, func() *rate.Limiter {
+		return rate.NewLimiter(rate.Limit(b.rate), b.burst)
 	})
-	return left
 }
 
 // spend handles a request if its client has budget left. A large response counts as more
