@@ -138,6 +138,7 @@ func TestCommands_FailWithOneLineThatNamesABadSetting(t *testing.T) {
 		"H2C: .maybe.":                              {"demo", []string{"H2C=maybe"}},
 		"OTEL_EXPORTER_OTLP_ENDPOINT: must be":      {"demo", []string{"OTEL_EXPORTER_OTLP_ENDPOINT=user:hunter2@collector:4318"}},
 		"OTEL_EXPORTER_OTLP_PROTOCOL: .grpc.":       {"demo", []string{collector, "OTEL_EXPORTER_OTLP_PROTOCOL=grpc"}},
+		"OTEL_EXPORTER_OTLP_PROTOCOL: .*http/json":  {"demo", []string{collector, "OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf"}},
 		"OTEL_TRACES_SAMPLER: .half.":               {"demo", []string{collector, "OTEL_TRACES_SAMPLER=half"}},
 		"OTEL_TRACES_SAMPLER_ARG: .5 %.":            {"demo", []string{collector, "OTEL_TRACES_SAMPLER=traceidratio", "OTEL_TRACES_SAMPLER_ARG=5 %"}},
 		"OTEL_RESOURCE_ATTRIBUTES: .a. is":          {"demo", []string{collector, "OTEL_RESOURCE_ATTRIBUTES=a"}},

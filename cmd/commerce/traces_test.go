@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	collected "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	spans "go.opentelemetry.io/proto/otlp/trace/v1"
-	"google.golang.org/protobuf/proto"
+
+	"commerce/cmd/internal/tracing/otlp/otlptest"
 )
 
 // collector receives traces.
@@ -43,9 +43,10 @@ func startCollector(t *testing.T) *collector {
 }
 
 func (c *collector) receive(t *testing.T, body []byte) {
-	var batch collected.ExportTraceServiceRequest
-	if err := proto.Unmarshal(body, &batch); err != nil {
+	batch, err := otlptest.Decode(body)
+	if err != nil {
 		t.Error(err)
+		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

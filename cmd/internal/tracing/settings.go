@@ -1,8 +1,6 @@
 package tracing
 
-import (
-	"strings"
-)
+import "strings"
 
 // On reports whether the environment turns traces on: it sets an endpoint, and disables neither
 // the SDK nor the traces exporter.
@@ -36,15 +34,15 @@ func Faults(env func(string) string) map[string]error {
 		check(ratio, "OTEL_TRACES_SAMPLER_ARG")
 	}
 	check(pairs, "OTEL_RESOURCE_ATTRIBUTES")
-	check(count, "OTEL_BSP_SCHEDULE_DELAY", "OTEL_BSP_EXPORT_TIMEOUT", "OTEL_BSP_MAX_QUEUE_SIZE", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE")
-	for _, prefix := range []string{"OTEL_EXPORTER_OTLP_", "OTEL_EXPORTER_OTLP_TRACES_"} {
-		check(endpoint, prefix+"ENDPOINT")
-		check(oneOf("http/protobuf", "http/json"), prefix+"PROTOCOL")
-		check(headers, prefix+"HEADERS")
-		check(count, prefix+"TIMEOUT")
-		check(oneOf("gzip", "none"), prefix+"COMPRESSION")
-		check(certificates, prefix+"CERTIFICATE")
-		if name, err := clientCertificate(env, prefix); err != nil {
+	check(valid(parseCount), "OTEL_BSP_SCHEDULE_DELAY", "OTEL_BSP_EXPORT_TIMEOUT", "OTEL_BSP_MAX_QUEUE_SIZE", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE")
+	for _, prefix := range prefixes {
+		check(valid(parseURL), prefix+"ENDPOINT")
+		check(protocol, prefix+"PROTOCOL")
+		check(valid(parseHeaders), prefix+"HEADERS")
+		check(valid(parseCount), prefix+"TIMEOUT")
+		check(valid(parseCompression), prefix+"COMPRESSION")
+		check(valid(readAuthorities), prefix+"CERTIFICATE")
+		if _, name, err := clientCertificates(env, prefix); err != nil {
 			faults[name] = err
 		}
 	}

@@ -1,5 +1,4 @@
-// Package tracing records traces of requests with OpenTelemetry, and sends them to a collector
-// over OTLP/HTTP.
+// Package tracing records traces of requests with OpenTelemetry, and sends them to a collector.
 //
 // A span has names that the program chooses: routes, scripts, statements and error codes. It
 // has no key, parameter, path, query, header, body, address or error text, so that traces never
@@ -10,15 +9,15 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"time"
+	"os"
 
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
 	"commerce/auth/timing"
+	"commerce/cmd/internal/tracing/otlp"
 )
 
 // Traces records traces. It is safe for concurrent use. A nil *Traces records nothing and
@@ -32,14 +31,8 @@ type Traces struct {
 // Config configures Traces.
 type Config struct {
 	Version  string           // of the program
-	Exporter sdk.SpanExporter // default: OTLP over HTTP, configured by the environment
+	Exporter sdk.SpanExporter // default: the collector of the environment
 	Log      *slog.Logger     // default slog.Default
-}
-
-// retries limits how long the exporter retries a batch. A short limit logs an outage soon, and
-// drops fewer of the later spans that wait in the queue.
-var retries = otlptracehttp.RetryConfig{
-	Enabled: true, InitialInterval: time.Second, MaxInterval: 5 * time.Second, MaxElapsedTime: 10 * time.Second,
 }
 
 // New starts recording traces. The OTEL_ environment variables configure the exporter, sampling
@@ -50,11 +43,11 @@ func New(ctx context.Context, c Config) (*Traces, error) {
 	}
 	logSDK(c.Log)
 	if c.Exporter == nil {
-		otlp, err := otlptracehttp.New(ctx, otlptracehttp.WithRetry(retries))
+		config, err := collector(os.Getenv, c.Version)
 		if err != nil {
-			return nil, fmt.Errorf("create exporter: %w", err)
+			return nil, fmt.Errorf("configure the exporter: %w", err)
 		}
-		c.Exporter = otlp
+		c.Exporter = otlp.New(config)
 	}
 	about, err := resource.New(ctx,
 		resource.WithAttributes(attribute.String("service.name", "commerce"), attribute.String("service.version", c.Version)),
@@ -77,7 +70,7 @@ func (t *Traces) Close(ctx context.Context) error {
 	}
 	err := t.provider.Shutdown(ctx)
 	if err != nil {
-		_ = t.exporter.Shutdown(ctx) // stops the retries of a batch
+		_ = t.exporter.Shutdown(ctx) // ends the export in progress
 	}
 	return err
 }

@@ -26,16 +26,18 @@ func TestFaults_NameEachWrongVariable(t *testing.T) {
 	t.Parallel()
 	const endpoint = "OTEL_EXPORTER_OTLP_ENDPOINT"
 	for settings, want := range map[string]string{
-		"OTEL_TRACES_SAMPLER=half":                                          "", // traces are off
-		endpoint + "=http://c:4318":                                         "",
-		endpoint + "=https://user:hunter2@c/otlp":                           "",
-		endpoint + "=c:4318":                                                endpoint,
-		endpoint + "=grpc://c:4317":                                         endpoint,
-		"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=//c":                            "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
-		endpoint + "=http://c OTEL_EXPORTER_OTLP_PROTOCOL=grpc":             "OTEL_EXPORTER_OTLP_PROTOCOL",
-		endpoint + "=http://c OTEL_EXPORTER_OTLP_TRACES_PROTOCOL=http/json": "",
-		endpoint + "=http://c OTEL_TRACES_EXPORTER=zipkin":                  "OTEL_TRACES_EXPORTER",
-		endpoint + "=http://c OTEL_TRACES_EXPORTER=otlp":                    "",
+		"OTEL_TRACES_SAMPLER=half":                                                                      "", // traces are off
+		endpoint + "=http://c:4318":                                                                     "",
+		endpoint + "=https://user:hunter2@c/otlp":                                                       "",
+		endpoint + "=c:4318":                                                                            endpoint,
+		endpoint + "=grpc://c:4317":                                                                     endpoint,
+		"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=//c":                                                        "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+		endpoint + "=http://c OTEL_EXPORTER_OTLP_PROTOCOL=grpc":                                         "OTEL_EXPORTER_OTLP_PROTOCOL",
+		endpoint + "=http://c OTEL_EXPORTER_OTLP_TRACES_PROTOCOL=http/json":                             "",
+		endpoint + "=http://c OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf":                                "OTEL_EXPORTER_OTLP_PROTOCOL",
+		endpoint + "=http://c OTEL_EXPORTER_OTLP_TRACES_PROTOCOL=http/protobuf":                         "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL",
+		endpoint + "=http://c OTEL_TRACES_EXPORTER=zipkin":                                              "OTEL_TRACES_EXPORTER",
+		endpoint + "=http://c OTEL_TRACES_EXPORTER=otlp":                                                "",
 		endpoint + "=http://c OTEL_TRACES_SAMPLER=parentbased_traceidratio OTEL_TRACES_SAMPLER_ARG=0.1": "",
 		endpoint + "=http://c OTEL_TRACES_SAMPLER=traceidratio OTEL_TRACES_SAMPLER_ARG=2":               "OTEL_TRACES_SAMPLER_ARG",
 		endpoint + "=http://c OTEL_TRACES_SAMPLER=traceidratio OTEL_TRACES_SAMPLER_ARG=NaN":             "OTEL_TRACES_SAMPLER_ARG",

@@ -3,6 +3,7 @@ package tracing
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -34,13 +35,35 @@ func oneOfAnyCase(words ...string) func(string) error {
 	}
 }
 
-// endpoint does not quote the value, which may have a password.
-func endpoint(value string) error {
+// valid returns a check that a value can be parsed.
+func valid[T any](parse func(string) (T, error)) func(string) error {
+	return func(value string) error {
+		_, err := parse(value)
+		return err
+	}
+}
+
+// parseURL does not quote the value, which may have a password.
+func parseURL(value string) (*url.URL, error) {
 	u, err := url.Parse(strings.TrimSpace(value))
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return errors.New("must be an http or https URL, such as http://collector:4318")
+		return nil, errors.New("must be an http or https URL, such as http://collector:4318")
 	}
-	return nil
+	return u, nil
+}
+
+// protocol also refuses http/protobuf, OpenTelemetry's default: who sets it would get another
+// format.
+func protocol(value string) error {
+	if strings.TrimSpace(value) == "http/json" {
+		return nil
+	}
+	return fmt.Errorf("%q: the service sends only http/json, which OpenTelemetry's collector accepts on its port for HTTP, usually 4318", value)
+}
+
+// parseCompression returns whether the value says gzip.
+func parseCompression(value string) (gzip bool, err error) {
+	return strings.TrimSpace(value) == "gzip", oneOf("gzip", "none")(value)
 }
 
 func ratio(value string) error {
@@ -50,12 +73,13 @@ func ratio(value string) error {
 	return nil
 }
 
-// count checks a number of spans, or of milliseconds.
-func count(value string) error {
-	if n, err := strconv.Atoi(value); err != nil || n < 1 {
-		return fmt.Errorf("%q is not a positive whole number; times are in ms", value)
+// parseCount reads a number of spans, or of milliseconds.
+func parseCount(value string) (int, error) {
+	n, err := strconv.Atoi(value)
+	if err != nil || n < 1 {
+		return 0, fmt.Errorf("%q is not a positive whole number; times are in ms", value)
 	}
-	return nil
+	return n, nil
 }
 
 // pairs checks name=value pairs. A value may have escapes, as in a URL.
@@ -69,14 +93,17 @@ func pairs(value string) error {
 	return nil
 }
 
-// headers does not quote the value, which may be a key.
-func headers(value string) error {
+// parseHeaders does not quote the value, which may be a key.
+func parseHeaders(value string) (http.Header, error) {
+	all := http.Header{}
 	for pair := range strings.SplitSeq(value, ",") {
 		name, v, ok := strings.Cut(pair, "=")
+		name = strings.TrimSpace(name)
 		v, err := url.PathUnescape(v)
-		if !ok || !httpguts.ValidHeaderFieldName(strings.TrimSpace(name)) || err != nil || strings.ContainsFunc(v, unicode.IsControl) {
-			return errors.New("must be name=value pairs, separated by commas, with %2C for a comma and %25 for a percent sign in a value")
+		if !ok || !httpguts.ValidHeaderFieldName(name) || err != nil || strings.ContainsFunc(v, unicode.IsControl) {
+			return nil, errors.New("must be name=value pairs, separated by commas, with %2C for a comma and %25 for a percent sign in a value")
 		}
+		all.Set(name, strings.TrimSpace(v))
 	}
-	return nil
+	return all, nil
 }
