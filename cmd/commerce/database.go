@@ -44,14 +44,14 @@ func checkDatabaseURL(url string) error {
 }
 
 // refusedByPostgres reports whether Postgres refused the user, the password, the
-// database's name or the user's permissions, or has another schema. Waiting does not
+// database's name or the user's permissions, or has an older schema. Waiting does not
 // help with any of these.
 func refusedByPostgres(err error) bool {
 	var refused *pgconn.PgError
 	if errors.As(err, &refused) {
 		return strings.HasPrefix(refused.Code, "28") || refused.Code == "3D000" || refused.Code == "42501"
 	}
-	return errors.Is(err, migrations.ErrOlder) || errors.Is(err, migrations.ErrNewer) || errors.Is(err, migrations.ErrUnreadable)
+	return errors.Is(err, migrations.ErrOlder) || errors.Is(err, migrations.ErrEarly) || errors.Is(err, migrations.ErrUnreadable)
 }
 
 // instruments measure and trace the statements of the service. Either may be nil.

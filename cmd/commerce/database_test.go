@@ -1,10 +1,13 @@
 package main
 
 import (
+	"fmt"
+	"net/http"
 	"os"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -45,8 +48,10 @@ func TestCommands_ReportDatabaseErrorsInOneLine(t *testing.T) {
 		"unmigrated":  ephemeral.Postgres(t),
 		"old":         ephemeral.Migrated(t),
 		"new":         ephemeral.Migrated(t),
+		"early":       ephemeral.Migrated(t),
 	}
-	change(t, writer(t, urls["old"]), "DELETE FROM goose_db_version WHERE version_id > 1")
+	change(t, writer(t, urls["old"]), "DELETE FROM goose_db_version WHERE version_id > 100")
+	change(t, writer(t, urls["early"]), "UPDATE goose_db_version SET version_id = version_id - 99 WHERE version_id > 0")
 	change(t, writer(t, urls["new"]), "INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, true)")
 	for _, test := range []struct{ command, database, says string }{
 		{"serve", "missing", "is required"},
@@ -57,8 +62,12 @@ func TestCommands_ReportDatabaseErrorsInOneLine(t *testing.T) {
 		{"serve", "unmigrated", "version 0, want"},
 		{"seed", "unmigrated", "run `commerce migrate up`"},
 		{"serve", "old", "run `commerce migrate up`"},
-		{"serve", "new", "version 9999, want"},
-		{"seed", "new", "run a newer release"},
+		{"serve", "early", "before the first release"},
+		{"seed", "early", "create a new database"},
+		{"migrate up", "early", "create a new database"},
+		{"migrate down", "early", "before the first release"},
+		{"migrate status", "early", "before the first release"},
+		{"migrate down", "new", "run a newer release"},
 		{"migrate up", "new", "run a newer release"},
 	} {
 		t.Run(test.command+" "+test.database, func(t *testing.T) {
@@ -104,17 +113,45 @@ func TestCommands_FailIfTheirOutputCannotBeWritten(t *testing.T) {
 	}
 }
 
+// The next release has migrated the database: it has added what this release does not know, and may
+// not read.
+func TestServe_StartsAndServesOnTheSchemaOfTheNextRelease(t *testing.T) {
+	t.Parallel()
+	url := seeded(t)
+	token := storeToken(t, url)
+	role := fmt.Sprintf("service_%d", time.Now().UnixNano()) // roles belong to all databases
+	change(t, writer(t, url), "CREATE ROLE "+role+" LOGIN; GRANT SELECT ON ALL TABLES IN SCHEMA public TO "+role)
+	asRole := strings.Replace(url, "//postgres@", "//"+role+"@", 1)
+	before := startServe(t, asRole)
+	before.wantStatuses(t, token, healthy())
+	change(t, writer(t, url), `
+		ALTER TABLE products ADD COLUMN later text NOT NULL DEFAULT 'x';
+		ALTER TABLE subscriptions ADD COLUMN later text NOT NULL DEFAULT 'x';
+		CREATE TABLE later (id bigint PRIMARY KEY);
+		CREATE INDEX later_subscriptions ON subscriptions (store_id, later, id);
+		INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, true)`)
+	for _, r := range []*running{before, startServe(t, asRole)} {
+		r.wantStatuses(t, token, healthy())
+		for _, path := range []string{"/subscriptions/5001", "/subscriptions/summary", "/subscriptions/changes", "/subscriptions?status=active"} {
+			if status, _ := r.asStoreServed(t, token, path); status != http.StatusOK {
+				t.Errorf("%s: %d", path, status)
+			}
+		}
+		r.end(t)
+	}
+}
+
 func TestMigrate_PrintsWhatItDid(t *testing.T) {
 	t.Parallel()
 	url := ephemeral.Postgres(t)
 	for _, step := range []struct{ command, says string }{
 		{"down", "nothing to do"},
-		{"status", "pending  00001_catalogue.sql"},
-		{"up", "applied 00001_catalogue.sql"},
+		{"status", "pending  00100_catalog.sql"},
+		{"up", "applied 00100_catalog.sql"},
 		{"up", "nothing to do"},
-		{"status", "applied  00001_catalogue.sql"},
-		{"down", "rolled back 000"},
-		{"up", "applied 000"},
+		{"status", "applied  00100_catalog.sql"},
+		{"down", "rolled back 001"},
+		{"up", "applied 001"},
 	} {
 		if out := onDatabase(t, url, "migrate", step.command); !strings.Contains(out, step.says) {
 			t.Errorf("migrate %s says %q, want %q", step.command, out, step.says)

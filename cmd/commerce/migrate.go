@@ -107,8 +107,11 @@ func (d databaseSettings) migrate(ctx context.Context, work func(*migrations.Mig
 		return err
 	}
 	defer db.Close()
-	if err := migrations.Check(ctx, db); errors.Is(err, migrations.ErrNewer) {
-		return &cli.BadSetting{Name: "DATABASE_URL", Err: err} // only a newer release knows the latest migrations
+	if err := migrations.CheckMigratable(ctx, db); err != nil {
+		if errors.Is(err, migrations.ErrNewer) || errors.Is(err, migrations.ErrEarly) {
+			err = &cli.BadSetting{Name: "DATABASE_URL", Err: err}
+		}
+		return err
 	}
 	migrator, err := migrations.Open(db.Config().ConnConfig)
 	if err != nil {

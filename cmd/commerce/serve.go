@@ -168,7 +168,7 @@ func (c *serveCommand) reach(ctx context.Context, admin *server.Admin, stores au
 	ctx, cancel := context.WithTimeout(ctx, startReach)
 	defer cancel()
 	failed := admin.Reach(ctx)
-	if err := failed["postgres"]; errors.Is(err, migrations.ErrOlder) || errors.Is(err, migrations.ErrNewer) {
+	if err := failed["postgres"]; errors.Is(err, migrations.ErrOlder) || errors.Is(err, migrations.ErrEarly) {
 		return &cli.BadSetting{Name: "DATABASE_URL", Err: err}
 	}
 	for name, err := range failed {

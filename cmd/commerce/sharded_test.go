@@ -14,10 +14,10 @@ func TestSharded_ServesEverythingButChanges(t *testing.T) {
 	url := ephemeral.Postgres(t)
 	up := commandUnder(t, "docs/scale.md", "Setting up")
 	for _, step := range []struct{ command, says string }{
-		{up, "applied 00012_sharding.sql"},
+		{up, "applied 00103_sharding.sql"},
 		{up, "nothing to do"},
 		{"migrate up", "nothing to do"},
-		{"migrate status", "left out 00009_subscription_changes.sql"},
+		{"migrate status", "left out 00102_changes.sql"},
 		{"seed --subscriptions 500", "500"},
 	} {
 		if out := onDatabase(t, url, strings.Fields(step.command)...); !strings.Contains(out, step.says) {
@@ -52,7 +52,7 @@ func TestSharded_ServesEverythingButChanges(t *testing.T) {
 func TestMigrate_RefusesToShardADatabaseWithChanges(t *testing.T) {
 	t.Parallel()
 	got := ended(t, program(t, []string{"DATABASE_URL=" + ephemeral.Migrated(t)}, "migrate", "up", "--sharded"))
-	if got.status == 0 || !strings.Contains(got.errors, "00009_subscription_changes.sql") || strings.Count(got.errors, "\n") != 1 {
+	if got.status == 0 || !strings.Contains(got.errors, "00102_changes.sql") || strings.Count(got.errors, "\n") != 1 {
 		t.Errorf("status %d, %q", got.status, got.errors)
 	}
 }

@@ -45,7 +45,7 @@ const (
 	SchemaUnknown SchemaState = iota
 	SchemaCurrent
 	SchemaOlder
-	SchemaNewer
+	SchemaEarly // from before the first release
 )
 
 // Role is what the role of DATABASE_URL may do beyond reading, by itself and as any role that it
@@ -96,10 +96,10 @@ func postgresSchema(p Postgres) Finding {
 	switch p.Schema.State {
 	case SchemaOlder:
 		return serious(code, "commerce migrate up", "The service does not start, because it needs a newer schema (%s).", p.Schema.Cause)
-	case SchemaNewer:
-		return serious(code, "the release of commerce", "The service does not start, because it needs an older schema (%s).", p.Schema.Cause)
+	case SchemaEarly:
+		return serious(code, "another database, and commerce migrate up there", "The service does not start, because the schema is from before the first release (%s).", p.Schema.Cause)
 	case SchemaCurrent:
-		return ok(code, "The schema is the one that this release needs.")
+		return ok(code, "The schema has what this release needs.")
 	}
 	return serious(code, "deploy/postgres/roles.sql", "The service does not become ready, because it cannot read the version of the schema: %s.", p.Schema.Cause)
 }

@@ -129,7 +129,7 @@ func TestChanges_NeedOnlyTheRightsOfTheWriter(t *testing.T) {
 	t.Parallel()
 	url := ephemeral.Migrated(t)
 	conn, m := dial(t, url), open(t, url)
-	downTo(t, m, 8)
+	downTo(t, m, 101)
 	exec(t, conn, "ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC")
 	if _, err := m.Up(t.Context()); err != nil {
 		t.Fatal(err)
@@ -203,7 +203,7 @@ func TestSubscriptionChanges_StampsExistingRows(t *testing.T) {
 	t.Parallel()
 	url := ephemeral.Migrated(t)
 	conn, m := dial(t, url), open(t, url)
-	downTo(t, m, 8)
+	downTo(t, m, 101)
 	exec(t, conn, aShop+threeSubscriptions)
 	if _, err := m.Up(t.Context()); err != nil {
 		t.Fatal(err)
@@ -215,13 +215,13 @@ func TestSubscriptionChanges_StampsExistingRows(t *testing.T) {
 	}
 }
 
-// While the migration waits for a writer, the release before can read subscriptions, and the
+// While the migration waits for a writer, others can read subscriptions, and the
 // writer can go on to them.
 func TestSubscriptionChanges_StopsNobodyWhileItWaits(t *testing.T) {
 	t.Parallel()
 	url := ephemeral.Migrated(t)
 	conn, m, writer := dial(t, url), open(t, url), dial(t, url)
-	downTo(t, m, 8)
+	downTo(t, m, 101)
 	exec(t, conn, aShop+threeSubscriptions)
 	exec(t, writer, "BEGIN; UPDATE saved_cards SET last_four = '1111'")
 	migrated := make(chan error, 1)

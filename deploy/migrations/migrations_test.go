@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -159,7 +159,7 @@ func TestStatus_ListsWhatIsApplied(t *testing.T) {
 	}
 }
 
-func TestCheck_DistinguishesOlderNewerAndUnreadable(t *testing.T) {
+func TestCheck_DistinguishesOlderEarlyAndUnreadable(t *testing.T) {
 	t.Parallel()
 	reader := fmt.Sprintf("reader_%d", time.Now().UnixNano()) // roles belong to all databases
 	for name, test := range map[string]struct {
@@ -170,7 +170,8 @@ func TestCheck_DistinguishesOlderNewerAndUnreadable(t *testing.T) {
 		"as built for":  {"", "", nil},
 		"never touched": {"DROP TABLE goose_db_version", "version 0, want", migrations.ErrOlder},
 		"too old":       {"DELETE FROM goose_db_version WHERE version_id > 0", "version 0, want", migrations.ErrOlder},
-		"too new":       {"INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, true)", "version 9999, want", migrations.ErrNewer},
+		"too early":     {"UPDATE goose_db_version SET version_id = 12 WHERE version_id > 0", "version 12, want", migrations.ErrEarly},
+		"newer":         {"INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, true); CREATE TABLE later (); REVOKE ALL ON later FROM CURRENT_USER", "", nil},
 		"not all ours":  {"CREATE ROLE " + reader + "; GRANT SELECT ON ALL TABLES IN SCHEMA public TO " + reader + "; REVOKE SELECT ON coupon_uses FROM " + reader + "; SET ROLE " + reader, "coupon_uses: no permission", migrations.ErrUnreadable},
 		"closed to us":  {"ALTER TABLE goose_db_version RENAME version_id TO version", "read schema version", nil},
 	} {
@@ -186,6 +187,37 @@ func TestCheck_DistinguishesOlderNewerAndUnreadable(t *testing.T) {
 				t.Errorf("Check: %q, want one line with %q", err, test.says)
 			}
 		})
+	}
+}
+
+func TestCheckMigratable_RefusesNewerAndEarly(t *testing.T) {
+	t.Parallel()
+	for prepare, want := range map[string]error{
+		"": nil,
+		"DELETE FROM goose_db_version WHERE version_id > 100":                           nil,
+		"DROP TABLE goose_db_version":                                                   nil,
+		"INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, true)":     migrations.ErrNewer,
+		"UPDATE goose_db_version SET version_id = version_id - 99 WHERE version_id > 0": migrations.ErrEarly,
+	} {
+		conn := dial(t, ephemeral.Migrated(t))
+		exec(t, conn, prepare)
+		if err := migrations.CheckMigratable(t.Context(), conn); !errors.Is(err, want) {
+			t.Errorf("%q: %v, want %v", prepare, err, want)
+		}
+	}
+}
+
+// Rights are needed on exactly the tables of the migrations.
+func TestCheck_NamesEachTableOfTheSchema(t *testing.T) {
+	t.Parallel()
+	conn := dial(t, ephemeral.Migrated(t))
+	reader := fmt.Sprintf("no_reader_%d", time.Now().UnixNano()) // roles belong to all databases
+	all := texts(t, conn, "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' ORDER BY 1")
+	exec(t, conn, "CREATE TABLE anothers (); CREATE ROLE "+reader+"; GRANT SELECT ON goose_db_version TO "+reader+"; SET ROLE "+reader)
+	all = slices.DeleteFunc(all, func(name string) bool { return name == "goose_db_version" })
+	err := migrations.Check(t.Context(), conn)
+	if want := strings.Join(all, ", ") + ": no permission"; err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("Check: %v, want %s", err, want)
 	}
 }
 
@@ -218,41 +250,6 @@ func downTo(t *testing.T, m *migrations.Migrator, version int64) {
 			t.Fatal(err)
 		}
 	}
-}
-
-// If existing rows violate the new constraints, the migration still succeeds. It marks
-// the other constraints as valid, and all apply to later writes.
-func TestBounds_KeepOldRowsAndRejectNewOnes(t *testing.T) {
-	t.Parallel()
-	url := ephemeral.Migrated(t)
-	conn, m := dial(t, url), open(t, url)
-	downTo(t, m, 2)
-	exec(t, conn, aShop)
-	exec(t, conn, `
-		INSERT INTO customers (store_id, id, email, phone, calling_code) VALUES (1, 7, 'IRIS@example.com', '966501112222', '966');
-		INSERT INTO subscriptions (store_id, id, customer_id, calling_code, status, starts_at, ends_at, current_period_start,
-				current_period_end, duration, order_id, price_amount, currency, product_id, variant_id, metadata)
-			SELECT 1, id, 7, '966', 'active', now(), CASE id WHEN 1 THEN 'infinity' ELSE now() END, now(), now() + interval '1 day',
-				'monthly', 1, 100, 'SAR', 2, 21, CASE id WHEN 2 THEN jsonb_build_object('x', repeat('x', 20000)) END
-			FROM generate_series(1, 3) id`)
-	if _, err := m.Up(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	rows, err := conn.Query(t.Context(), "SELECT conname FROM pg_constraint WHERE NOT convalidated ORDER BY conname")
-	if err != nil {
-		t.Fatal(err)
-	}
-	broken, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if diff := cmp.Diff([]string{"subscription_ends_at_is_a_date", "subscription_metadata_is_short"}, broken); err != nil || diff != "" {
-		t.Errorf("not valid: %v (-want +got):\n%s", err, diff)
-	}
-	var refused *pgconn.PgError
-	_, err = conn.Exec(t.Context(), "UPDATE subscriptions SET ends_at = 'infinity' WHERE id = 3")
-	if !errors.As(err, &refused) || refused.ConstraintName != "subscription_ends_at_is_a_date" {
-		t.Errorf("a new row without an end: %v", err)
-	}
-	exec(t, conn, "UPDATE subscriptions SET ends_at = '9999-12-31' WHERE id = 1; UPDATE subscriptions SET metadata = NULL WHERE id = 2")
-	exec(t, conn, `ALTER TABLE subscriptions VALIDATE CONSTRAINT subscription_ends_at_is_a_date, VALIDATE CONSTRAINT subscription_metadata_is_short`)
 }
 
 func TestSchema_KeepsSubscriptionsVisibleToTheirIndexes(t *testing.T) {
@@ -378,73 +375,6 @@ func beforeCartBounds(t *testing.T, url string) *migrations.Migrator {
 	}
 }
 
-func TestCartBounds_NameTheRowsThatViolateThem(t *testing.T) {
-	t.Parallel()
-	for beyond, names := range map[string]string{
-		`UPDATE products SET price = 100000000001, original_price = 100000000001 WHERE id = 1`:                      "fields: 1. .* product 1 of store 1 has the price 100000000001",
-		`UPDATE plans SET price = 1000000000000`:                                                                    "fields: 1. .* plan 21 of store 1 has the price 1000000000000",
-		`UPDATE field_options SET price = 10000000001`:                                                              "fields: 1. .* option sa of product 1 of store 1 has the price 10000000001",
-		`INSERT INTO fields (store_id, product_id, name, position) SELECT 1, 2, n, n FROM generate_series(1, 26) n`: "fields: 1. .* product 2 of store 1 has 26 fields",
-		`INSERT INTO products (store_id, id, name, slug, type, price, original_price)
-			SELECT 1, n, 'Yacht', 'yacht', 'digital', 1000000000000, 1000000000000 FROM generate_series(101, 400) n`: "fields: 300. .* product 101 of store 1",
-	} {
-		t.Run(names, func(t *testing.T) {
-			t.Parallel()
-			url := ephemeral.Migrated(t)
-			conn, m := dial(t, url), beforeCartBounds(t, url)
-			exec(t, conn, aShop)
-			exec(t, conn, beyond)
-			if _, err := m.Up(t.Context()); err == nil || !regexp.MustCompile(names).MatchString(err.Error()) {
-				t.Fatalf("Up: %v, want an error with %q", err, names)
-			}
-			exec(t, conn, `DELETE FROM products WHERE greatest(price, id - 100) > 100; UPDATE plans SET price = 1; UPDATE field_options SET price = 1; DELETE FROM fields WHERE product_id = 2`)
-			if _, err := m.Up(t.Context()); err != nil {
-				t.Errorf("Up, after the rows were changed: %v", err)
-			}
-		})
-	}
-}
-
-func TestCartBounds_NormalizeCouponCodes(t *testing.T) {
-	t.Parallel()
-	url := ephemeral.Migrated(t)
-	conn, m := dial(t, url), beforeCartBounds(t, url)
-	exec(t, conn, aShop+`INSERT INTO coupons (store_id, code, amount) VALUES (1, U&'CAFE\0301', 1), (1, U&'\00A0SPACE\3000', 2), (1, 'خصم', 3)`)
-	if _, err := m.Up(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	rows, err := conn.Query(t.Context(), `SELECT code FROM coupons ORDER BY amount`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if diff := cmp.Diff([]string{"CAFÉ", "SPACE", "خصم", "TEN"}, got); err != nil || diff != "" {
-		t.Errorf("error %v, codes (-want +got):\n%s", err, diff)
-	}
-	exec(t, conn, `INSERT INTO coupons (store_id, code, amount) VALUES (1, 'CAFé', 4)`)
-	if _, err := m.Down(t.Context()); err != nil {
-		t.Errorf("Down, with a code that the old rule refuses: %v", err)
-	}
-}
-
-func TestCartBounds_KeepTheOrderOfFields(t *testing.T) {
-	t.Parallel()
-	url := ephemeral.Migrated(t)
-	conn, m := dial(t, url), beforeCartBounds(t, url)
-	exec(t, conn, aShop+`INSERT INTO fields (store_id, product_id, name, position) VALUES (1, 1, 'Last', 9000), (1, 1, 'First', -5), (1, 1, 'Third', 10)`)
-	if _, err := m.Up(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	rows, err := conn.Query(t.Context(), `SELECT position || ' ' || name FROM fields ORDER BY position`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if diff := cmp.Diff([]string{"0 First", "1 Region", "2 Third", "3 Last"}, got); err != nil || diff != "" {
-		t.Errorf("error %v, fields (-want +got):\n%s", err, diff)
-	}
-}
-
 func TestSchema_NotifiesOfEveryChange(t *testing.T) {
 	t.Parallel()
 	url := ephemeral.Migrated(t)
@@ -504,111 +434,5 @@ func TestSchema_NotifiesOfEveryChange(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s: notifications (-want +got):\n%s", step.change, diff)
 		}
-	}
-}
-
-func TestDropProductRevision_RollbackRestoresRevisions(t *testing.T) {
-	t.Parallel()
-	url := ephemeral.Migrated(t)
-	conn, m := dial(t, url), open(t, url)
-	exec(t, conn, aShop)
-	downTo(t, m, 4)
-	revision := func() (n int64) {
-		t.Helper()
-		if err := conn.QueryRow(t.Context(), "SELECT revision FROM products WHERE id = 2").Scan(&n); err != nil {
-			t.Fatal(err)
-		}
-		return n
-	}
-	before := revision()
-	exec(t, conn, "LISTEN commerce; UPDATE plans SET price = 300")
-	if after := revision(); after <= before {
-		t.Errorf("revision %d after a change of a plan, %d before", after, before)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-	defer cancel()
-	if n, err := conn.WaitForNotification(ctx); err != nil || n.Payload != "product 1 2" {
-		t.Errorf("notification %v, %v, want product 1 2", n, err)
-	}
-	if _, err := m.Up(t.Context()); err != nil {
-		t.Errorf("Up: %v", err)
-	}
-}
-
-// Statements of the release before, which know none of the new columns, work before, during
-// and after the migration, also when a connection has prepared them earlier.
-func TestCatalogInLanguages_KeepsTheReleaseBeforeRunning(t *testing.T) {
-	t.Parallel()
-	url := ephemeral.Migrated(t)
-	conn, m := dial(t, url), open(t, url)
-	exec(t, conn, aShop)
-	read := func() (found string) {
-		t.Helper()
-		err := conn.QueryRow(t.Context(), `
-			SELECT concat_ws(' ', p.name, p.price, p.stock, p.min_quantity, p.max_quantity,
-				(SELECT json_agg(json_build_object('id', n.id, 'price', n.price)) FROM plans n WHERE (n.store_id, n.product_id) = (p.store_id, p.id)),
-				(SELECT json_agg(o.name) FROM field_options o WHERE (o.store_id, o.product_id) = (p.store_id, p.id)))
-			FROM products p WHERE p.store_id = $1 AND p.id = ANY($2)`, 1, []int64{1}).Scan(&found)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return found
-	}
-	write := func(id int) {
-		t.Helper()
-		exec(t, conn, `INSERT INTO products (store_id, id, name, slug, type, price, original_price, min_quantity) VALUES (1, $1, 'Pen', 'pen', 'digital', 1, 1, 3)`, id)
-		exec(t, conn, `INSERT INTO plans (store_id, id, product_id, duration, price) VALUES (1, $1, $1, 'monthly', 1)`, id)
-		exec(t, conn, `UPDATE products SET min_quantity = 2, stock = $2 WHERE id = $1`, id, id)
-	}
-	downTo(t, m, 5)
-	before := read()
-	write(101)
-	if _, err := m.Up(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if during := read(); during != before {
-		t.Errorf("after the migration it reads %q, before %q", during, before)
-	}
-	write(102)
-	exec(t, conn, `UPDATE products SET names = '{"ar": "كتاب"}', tax_ppm = 0, max_per_cart = 9, step = 2; UPDATE plans SET label = 'Pass', labels = '{"ar": "بطاقة"}'`)
-	downTo(t, m, 5)
-	if after := read(); after != before {
-		t.Errorf("after the rollback it reads %q, before %q", after, before)
-	}
-	write(103)
-	if _, err := m.Up(t.Context()); err != nil {
-		t.Errorf("Up, after the rollback: %v", err)
-	}
-}
-
-// A coupon that a rollback frees from its conditions must not give its discount to everyone.
-func TestCouponConditions_RollbackExpiresRestrictedCoupons(t *testing.T) {
-	t.Parallel()
-	url := ephemeral.Migrated(t)
-	conn, m := dial(t, url), open(t, url)
-	exec(t, conn, aShop+aRestriction+`
-		INSERT INTO coupons (store_id, code, amount, starts_at, expires_at, max_uses, max_uses_customer) VALUES
-			(1, 'EARLY', 1, now() + interval '1 day', NULL, NULL, NULL),
-			(1, 'EARLY-UNTIL', 1, now() + interval '1 day', now() + interval '2 days', NULL, NULL),
-			(1, 'EACH', 1, NULL, NULL, NULL, 1),
-			(1, 'STARTED', 1, now() - interval '1 day', now() + interval '2 days', NULL, NULL),
-			(1, 'OLD', 1, NULL, '2020-01-01', 1, NULL),
-			(1, 'LIMITED-PRODUCT', 1, NULL, now() + interval '2 days', NULL, NULL);
-		INSERT INTO coupon_products VALUES (1, 'LIMITED-PRODUCT', 1);`)
-	downTo(t, m, 6)
-	rows, err := conn.Query(t.Context(), `SELECT code FROM coupons WHERE expires_at IS NULL OR expires_at > now() ORDER BY code`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	valid, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if diff := cmp.Diff([]string{"STARTED", "TEN"}, valid); err != nil || diff != "" {
-		t.Errorf("valid after the rollback: %v (-want +got):\n%s", err, diff)
-	}
-	var old bool
-	if err := conn.QueryRow(t.Context(), `SELECT expires_at = '2020-01-01' FROM coupons WHERE code = 'OLD'`).Scan(&old); err != nil || !old {
-		t.Errorf("a coupon that had expired expires at another time: %v", err)
-	}
-	if _, err := m.Up(t.Context()); err != nil {
-		t.Errorf("Up: %v", err)
 	}
 }

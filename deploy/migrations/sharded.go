@@ -7,12 +7,12 @@ import (
 )
 
 // leftOut are the migrations that a sharded database does not have: the changes of
-// subscriptions, whose triggers Citus refuses, and their index.
-var leftOut = [...]int64{9, 11}
+// subscriptions, whose triggers Citus refuses.
+var leftOut = [...]int64{102}
 
 // ErrHasChanges is for a database that cannot become a sharded one, because it has the
 // migrations that such a database leaves out.
-var ErrHasChanges = errors.New("the database has 00009_subscription_changes.sql: run `commerce migrate down` until `commerce migrate status` lists it as pending")
+var ErrHasChanges = errors.New("the database has 00102_changes.sql: run `commerce migrate down` until `commerce migrate status` lists it as pending")
 
 // UpSharded applies the pending migrations for a database that Citus shards by store (see
 // docs/scale.md). It leaves out the changes of subscriptions. From then on, Up does so too. It

@@ -204,7 +204,7 @@ func TestSharded_CanBeRolledBackAndRepeated(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, s := range steps {
-		if s.LeftOut == s.Applied || s.LeftOut != (s.Version == 9 || s.Version == 11) {
+		if s.LeftOut == s.Applied || s.LeftOut != (s.Version == 102) {
 			t.Errorf("status %+v", s)
 		}
 	}
@@ -231,69 +231,19 @@ func TestSharded_IsTheSameSchemaAfterItIsRolledBack(t *testing.T) {
 	if _, err := m.UpSharded(t.Context()); !errors.Is(err, migrations.ErrHasChanges) {
 		t.Errorf("UpSharded of a database with changes: %v", err)
 	}
-	downTo(t, m, 8)
+	downTo(t, m, 101)
 	if _, err := m.UpSharded(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if got := readSharding(t).refusals(t, conn); len(got) > 0 {
 		t.Errorf("after it was sharded: %q", got)
 	}
-	downTo(t, m, 8)
+	downTo(t, m, 101)
 	if _, err := m.Up(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, definitions(t, conn)); diff != "" {
 		t.Errorf("after it was sharded and rolled back (-before +after):\n%s", diff)
-	}
-}
-
-// Releases before 11 built the index of changes in migration 10. Neither their index nor their
-// stamps change.
-func TestUp_KeepsTheChangesOfVersion10(t *testing.T) {
-	t.Parallel()
-	url := ephemeral.Migrated(t)
-	conn, m := dial(t, url), open(t, url)
-	inOne(t, conn, aShop, threeSubscriptions, "DELETE FROM subscriptions WHERE id = 3")
-	downTo(t, m, 10) // with the index
-	history := func() []string {
-		return append(texts(t, conn, "SELECT indexrelid::text FROM pg_index WHERE indexrelid = 'subscriptions_by_change'::regclass"),
-			append(texts(t, conn, "SELECT mark::text FROM subscription_timelines"), changedIn(t, conn))...)
-	}
-	before := history()
-	if _, err := m.Up(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(before, history()); diff != "" {
-		t.Errorf("(-before +after):\n%s", diff)
-	}
-}
-
-// The release before reads changes at version 10, after a rollback to it too.
-func TestDown_KeepsTheIndexOfChangesForVersion10(t *testing.T) {
-	t.Parallel()
-	url := ephemeral.Migrated(t)
-	conn, m := dial(t, url), open(t, url)
-	indexes := func() []string {
-		return texts(t, conn, "SELECT indexrelid::regclass::text FROM pg_index WHERE indrelid = 'subscriptions'::regclass AND indisvalid ORDER BY 1")
-	}
-	before := indexes()
-	downTo(t, m, 10)
-	if diff := cmp.Diff(before, indexes()); diff != "" {
-		t.Errorf("(-before +after):\n%s", diff)
-	}
-}
-
-func TestUp_ReplacesAnIndexOfChangesWhoseBuildWasInterrupted(t *testing.T) {
-	t.Parallel()
-	url := ephemeral.Migrated(t)
-	conn, m := dial(t, url), open(t, url)
-	downTo(t, m, 10)
-	exec(t, conn, "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'subscriptions_by_change'::regclass")
-	if _, err := m.Up(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if got := texts(t, conn, "SELECT indisvalid::text FROM pg_index WHERE indexrelid = 'subscriptions_by_change'::regclass"); !slices.Equal(got, []string{"true"}) {
-		t.Errorf("valid: %v", got)
 	}
 }
 

@@ -1,6 +1,7 @@
 package migrations
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,10 +11,17 @@ import (
 	"github.com/pressly/goose/v3"
 )
 
-// Errors for a database whose schema is not the one this program was built for.
+// Errors for a database whose schema this program cannot use or change.
 var (
+	// ErrOlder is for a schema that lacks migrations of this program.
 	ErrOlder = errors.New("the database's schema is older than this program's: run `commerce migrate up`")
+
+	// ErrNewer is for a schema that only a newer release can migrate. It can be used: migrations
+	// only add what the release before does not need to know.
 	ErrNewer = errors.New("the database's schema is newer than this program's: run a newer release of commerce")
+
+	// ErrEarly is for a schema from before the first release.
+	ErrEarly = errors.New("the database's schema is from before the first release, which no migration upgrades: dump the rows that you need, create a new database, run `commerce migrate up` there, and insert the rows")
 )
 
 // ErrUnreadable is for a database whose tables the user may not all read.
@@ -24,37 +32,76 @@ type Querier interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
-// Check returns an error that wraps ErrOlder or ErrNewer if db's schema is not the one
-// this program was built for, ErrUnreadable if the user may not read all of it, and another
-// error if it cannot read the version. It does not change db.
+// Check returns an error that wraps ErrOlder or ErrEarly if db lacks a part of the schema that this
+// program was built for, ErrUnreadable if the user may not read all of it, and another error if it
+// cannot read the version. A newer schema is no error. It does not change db.
 func Check(ctx context.Context, db Querier) error {
 	has, closed, err := state(ctx, db)
-	if err != nil {
-		return fmt.Errorf("read schema version: %w", err)
-	}
-	switch wants := Latest(); {
-	case has < wants:
-		return fmt.Errorf("version %d, want %d: %w", has, wants, ErrOlder)
-	case has > wants:
-		return fmt.Errorf("version %d, want %d: %w", has, wants, ErrNewer)
+	switch {
+	case err != nil:
+		return err
+	case has < Latest():
+		return older(has)
 	case closed != "":
 		return fmt.Errorf("%s: %w", closed, ErrUnreadable)
 	}
 	return nil
 }
 
-// state returns the latest applied migration, 0 if there is none, and the tables that the user
-// may not read: a release may add tables that a role made for the release before has no rights
-// on. It is one statement, because instances check a database every second.
+// CheckMigratable returns an error that wraps ErrNewer or ErrEarly if this program cannot migrate
+// the schema of db.
+func CheckMigratable(ctx context.Context, db Querier) error {
+	has, _, err := state(ctx, db)
+	switch err = cmp.Or(err, older(has)); {
+	case errors.Is(err, ErrEarly):
+		return err
+	case has > Latest():
+		return versions(has, ErrNewer)
+	}
+	return nil
+}
+
+// older returns the error for a version, nil if it is not older than this program's.
+func older(has int64) error {
+	switch {
+	case has >= Latest():
+		return nil
+	case has > 0 && has < first:
+		return versions(has, ErrEarly)
+	}
+	return versions(has, ErrOlder)
+}
+
+func versions(has int64, reason error) error {
+	return fmt.Errorf("version %d, want %d: %w", has, Latest(), reason)
+}
+
+// first is the version of the first migration. The schemas from before the first release had lower
+// ones.
+const first = 100
+
+// tables are the tables of the migrations. The schema may have others, of a newer release or of
+// somebody else, which this program need not read.
+var tables = []string{
+	"api_tokens", "coupon_products", "coupon_uses", "coupons", "customers", "deleted_subscriptions", "field_options", "fields",
+	"goose_db_version", "page_link_key", "payment_methods", "plans", "products", "pruned_deletions", "publishable_keys",
+	"saved_cards", "stores", "subscription_timelines", "subscriptions",
+}
+
+// state returns the latest applied migration, 0 if there is none, and which of the tables the user
+// may not read. It is one statement, because instances check a database every second.
 func state(ctx context.Context, db Querier) (version int64, closed string, err error) {
 	err = db.QueryRow(ctx, `/* schema */ SELECT
 		(SELECT coalesce(max(version_id), 0) FROM `+goose.DefaultTablename+` WHERE is_applied),
 		(SELECT coalesce(string_agg(relname, ', ' ORDER BY relname), '') FROM pg_class
-			WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition AND NOT has_table_privilege(oid, 'SELECT'))`).Scan(&version, &closed)
+			WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p') AND relname = ANY($1) AND NOT has_table_privilege(oid, 'SELECT'))`, tables).Scan(&version, &closed)
 	if refused, ok := errors.AsType[*pgconn.PgError](err); ok && refused.Code == undefinedTable {
 		return 0, "", nil
 	}
-	return version, closed, err
+	if err != nil {
+		return 0, "", fmt.Errorf("read schema version: %w", err)
+	}
+	return version, closed, nil
 }
 
 const undefinedTable = "42P01"

@@ -81,12 +81,12 @@ func settings(ctx context.Context, db *pgxpool.Pool) map[string]inspect.Setting 
 func schema(ctx context.Context, db *pgxpool.Pool) inspect.Schema {
 	err := migrations.Check(ctx, db)
 	switch {
-	case err == nil || errors.Is(err, migrations.ErrUnreadable): // the version is correct
+	case err == nil || errors.Is(err, migrations.ErrUnreadable): // the service can use it
 		return inspect.Schema{State: inspect.SchemaCurrent}
 	case errors.Is(err, migrations.ErrOlder):
 		return inspect.Schema{State: inspect.SchemaOlder, Cause: versions(err, migrations.ErrOlder)}
-	case errors.Is(err, migrations.ErrNewer):
-		return inspect.Schema{State: inspect.SchemaNewer, Cause: versions(err, migrations.ErrNewer)}
+	case errors.Is(err, migrations.ErrEarly):
+		return inspect.Schema{State: inspect.SchemaEarly, Cause: versions(err, migrations.ErrEarly)}
 	}
 	return inspect.Schema{Cause: failure(err)}
 }

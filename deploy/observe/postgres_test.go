@@ -152,7 +152,7 @@ func TestPostgres_FindsEachFault(t *testing.T) {
 			wrong{"postgres_last_used": inspect.Warning},
 		},
 		{
-			"INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, true)", "DELETE FROM goose_db_version WHERE version_id = 9999",
+			"UPDATE goose_db_version SET version_id = version_id - 99 WHERE version_id > 0", "UPDATE goose_db_version SET version_id = version_id + 99 WHERE version_id > 0",
 			wrong{"postgres_schema": inspect.Serious},
 		},
 		{

@@ -1,5 +1,5 @@
 -- Removes what Citus refuses, in a database that `commerce migrate up --sharded` creates. Such
--- a database has no changes of subscriptions (00009). In all other databases this migration does
+-- a database has no changes of subscriptions (00102). In all other databases this migration does
 -- nothing.
 --
 -- Citus refuses triggers on every table that it distributes or copies. So a sharded database
@@ -10,7 +10,7 @@
 -- docs/scale.md says how.
 
 -- +goose Up
-SET LOCAL lock_timeout = '2s'; -- as in 00006
+SET LOCAL lock_timeout = '2s'; -- as in 00102
 
 -- +goose StatementBegin
 DO $$
@@ -79,7 +79,7 @@ BEGIN
         ADD CONSTRAINT field_options_store_id_product_id_field_fkey
             FOREIGN KEY (store_id, product_id, field) REFERENCES fields ON UPDATE CASCADE ON DELETE CASCADE;
 
-    -- As in 00001, 00003 and 00007.
+    -- As in 00100 and 00101.
     FOR source IN VALUES ('stores'), ('publishable_keys'), ('payment_methods') LOOP
         EXECUTE format('CREATE TRIGGER changed AFTER INSERT OR UPDATE OR DELETE ON %I '
             'FOR EACH STATEMENT EXECUTE FUNCTION store_changed()', source.column1);

@@ -187,6 +187,9 @@ ALTER TABLE saved_cards ENABLE ALWAYS TRIGGER stamp;
 
 SELECT mark_timeline() WHERE EXISTS (SELECT FROM subscriptions);
 
+-- Changes are read in the order of this index.
+CREATE INDEX subscriptions_by_change ON subscriptions (store_id, changed_in, id);
+
 -- +goose Down
 SET LOCAL lock_timeout = '2s';
 DROP TRIGGER mark ON api_tokens;
