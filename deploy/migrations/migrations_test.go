@@ -359,22 +359,6 @@ func TestSchema_RejectsImpossibleRowsByConstraintName(t *testing.T) {
 	}
 }
 
-// beforeCartBounds rolls back the cart's bounds and all later migrations, so that a test
-// can fill the tables as they were before.
-func beforeCartBounds(t *testing.T, url string) *migrations.Migrator {
-	t.Helper()
-	m := open(t, url)
-	for {
-		step, err := m.Down(t.Context())
-		if err != nil || step == nil {
-			t.Fatalf("there is no migration of the cart's bounds: %v, %v", step, err)
-		}
-		if step.Name == "00004_cart_bounds.sql" {
-			return m
-		}
-	}
-}
-
 func TestSchema_NotifiesOfEveryChange(t *testing.T) {
 	t.Parallel()
 	url := ephemeral.Migrated(t)

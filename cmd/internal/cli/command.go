@@ -74,8 +74,12 @@ func (c Command) Execute(ctx context.Context, args []string, stdout, stderr io.W
 	if errors.Is(err, ErrPrinted) {
 		return 1
 	}
-	for _, one := range split(err) {
-		fmt.Fprintln(stderr, c.Name+": "+oneLine(one))
+	lines := []error{err}
+	if faults, ok := err.(interface{ Unwrap() []error }); ok && !p.running {
+		lines = faults.Unwrap()
+	}
+	for _, line := range lines {
+		fmt.Fprintln(stderr, c.Name+": "+oneLine(line))
 	}
 	if _, bad := errors.AsType[*BadSetting](err); bad || !p.running {
 		return 2
@@ -89,14 +93,6 @@ func asksForHelp(args []string) []string {
 		return append(slices.Clone(args[1:]), "--help")
 	}
 	return slices.Clone(args) // not nil, which would mean those of the process
-}
-
-// split returns the errors that Faults.Err joined.
-func split(err error) []error {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		return joined.Unwrap()
-	}
-	return []error{err}
 }
 
 // oneLine joins the lines of an error. Of equal ones, such as two tries to connect, it has one.
