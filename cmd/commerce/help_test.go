@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -43,6 +44,22 @@ func TestHelp_ShowsCustomerAndTokenAsAlternatives(t *testing.T) {
 		got := ended(t, program(t, nil, "cart", command, "--help"))
 		if want := "Usage: commerce cart " + command + " (--customer=ID | --token=TOKEN) [flags]\n"; !strings.HasPrefix(got.out, want) {
 			t.Errorf("help begins %.90q, want %q", got.out, want)
+		}
+	}
+}
+
+func TestHelp_FailsIfItCannotBePrinted(t *testing.T) {
+	t.Parallel()
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer full.Close()
+	for _, command := range []string{"--help", "help serve", "version"} {
+		cmd := program(t, nil, strings.Fields(command)...)
+		cmd.Stdout = full
+		if err := cmd.Run(); cmd.ProcessState.ExitCode() != 1 {
+			t.Errorf("%s: %v, want status 1", command, err)
 		}
 	}
 }

@@ -67,7 +67,7 @@ func (c Command) Execute(ctx context.Context, args []string, stdout, stderr io.W
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	root.SetArgs(asksForHelp(args))
-	err := cmp.Or(root.ExecuteContext(ctx), p.err)
+	err := cmp.Or(root.ExecuteContext(ctx), p.err, *p.out.failed)
 	if err == nil {
 		return 0
 	}
@@ -81,7 +81,7 @@ func (c Command) Execute(ctx context.Context, args []string, stdout, stderr io.W
 	for _, line := range lines {
 		fmt.Fprintln(stderr, c.Name+": "+oneLine(line))
 	}
-	if _, bad := errors.AsType[*BadSetting](err); bad || !p.running {
+	if _, bad := errors.AsType[*BadSetting](err); bad || !p.running && *p.out.failed == nil {
 		return 2
 	}
 	return 1
@@ -165,7 +165,7 @@ func (p *program) group(command *cobra.Command, args []string) error {
 func unexpected(command *cobra.Command, argument string) error {
 	err := fmt.Errorf("unexpected argument %s", argument)
 	if command.SuggestionsMinimumDistance = 2; command.HasAvailableSubCommands() {
-		if near := command.SuggestionsFor(argument); len(near) > 0 {
+		if near := command.SuggestionsFor(argument); len(near) > 0 && near[0] != argument {
 			err = fmt.Errorf("%w, did you mean %q?", err, near[0])
 		}
 	}
@@ -197,7 +197,7 @@ func (p *program) run(command *cobra.Command, run Runnable, args []string) error
 		return err
 	}
 	p.running = true
-	return cmp.Or(run.Run(command.Context(), p.out), *p.out.failed)
+	return run.Run(command.Context(), p.out)
 }
 
 // Read sets the values of a command's settings and checks them. given returns the text that the
