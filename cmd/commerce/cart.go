@@ -40,7 +40,7 @@ func (s *shopperFlags) Faults() (f cli.Faults) {
 	case s.Customer == "" && s.Token == "":
 		f.Add("--customer", errors.New("is required, or --token instead"))
 	case s.Customer != "" && s.Token != "":
-		f.Add("--customer", errors.New("and --token are both set; set only one"))
+		f.Add("--customer", errors.New("--customer and --token are both set; set only one"))
 	case s.Customer != "" && s.Store == 0:
 		f.Add("--store", errors.New("must be a store's id"))
 	}

@@ -85,8 +85,15 @@ func TestCommands_FailWithOneLineThatNamesABadSetting(t *testing.T) {
 		settings []string
 	}{
 		"unknown flag: --adr":                       {"demo --adr=:1", nil},
-		"unexpected argument demi":                  {"demi", nil},
-		"unexpected argument now":                   {"demo now", nil},
+		"unexpected argument .JWT_SECRET.":          {"demo JWT_SECRET=hunter2", nil},
+		"unknown flag: -j":                          {"demo -jwt-secret=hunter2", nil},
+		"a flag must have the form":                 {"demo ---jwt-secret=hunter2", nil},
+		"--help: has a wrong value":                 {"demo --help=hunter2", nil},
+		"--customer: must be valid UTF-8":           {"token customer --store 1 --customer \xff", []string{serving}},
+		"CORS_ORIGINS: .x":                          {"demo --cors-origins=x --cors-origins=https://shop.example", nil},
+		"TRUSTED_PROXIES: .y":                       {"demo --trusted-proxies=::1 --trusted-proxies=y", nil},
+		"unexpected argument .demi":                 {"demi", nil},
+		"unexpected argument .now":                  {"demo now", nil},
 		"ADDR: .*in use.* set ADDR to":              {"demo", []string{"ADDR=" + taken.Addr().String()}},
 		"ADMIN_ADDR: .*in use.* set ADMIN_ADDR to":  {"demo", []string{"ADMIN_ADDR=" + taken.Addr().String()}},
 		"ADDR: .*missing port":                      {"demo", []string{"ADDR=localhost"}},

@@ -39,6 +39,9 @@ func checkLength(text string) error {
 	if text == "" || utf8.RuneCountInString(text) > 255 {
 		return errors.New("must be 1 to 255 characters")
 	}
+	if !utf8.ValidString(text) {
+		return errors.New("must be valid UTF-8")
+	}
 	return nil
 }
 

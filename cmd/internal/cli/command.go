@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // Command is a command of the program, or a group of commands.
@@ -64,6 +65,7 @@ func (c Command) Execute(ctx context.Context, args []string, stdout, stderr io.W
 	root := p.build(c)
 	root.SetHelpCommand(&cobra.Command{Hidden: true}) // see asksForHelp
 	root.SetHelpFunc(p.help)
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return withoutValue(err) })
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	root.SetArgs(asksForHelp(args))
@@ -136,7 +138,8 @@ func (p *program) build(c Command) *cobra.Command {
 		if s.isArgument() {
 			continue
 		}
-		flag := built.Flags().VarPF(&flagText{kind: cmp.Or(s.Hint, s.Value.kind), text: s.Default}, s.flag(), "", s.usage())
+		text := &flagText{hint: cmp.Or(s.Hint, s.Value.kind), list: s.Value.kind == listKind, text: s.Default}
+		flag := built.Flags().VarPF(text, s.flag(), "", s.usage())
 		if s.Value.kind == switchKind {
 			flag.NoOptDefVal = "true"
 		}
@@ -162,12 +165,36 @@ func (p *program) group(command *cobra.Command, args []string) error {
 	return fmt.Errorf("expected one of %s after %s", strings.Join(names, ", "), command.Name())
 }
 
+// unexpected returns the error for an argument. It does not quote what follows an equals sign,
+// which may be a secret.
 func unexpected(command *cobra.Command, argument string) error {
-	err := fmt.Errorf("unexpected argument %s", argument)
-	if command.SuggestionsMinimumDistance = 2; command.HasAvailableSubCommands() {
-		if near := command.SuggestionsFor(argument); len(near) > 0 && near[0] != argument {
-			err = fmt.Errorf("%w, did you mean %q?", err, near[0])
+	name, _, assigned := strings.Cut(argument, "=")
+	err := fmt.Errorf("unexpected argument %q", name)
+	if assigned || name == "" || !command.HasAvailableSubCommands() {
+		return err
+	}
+	command.SuggestionsMinimumDistance = 2
+	if near := command.SuggestionsFor(name); len(near) > 0 && near[0] != name {
+		err = fmt.Errorf("%w, did you mean %q?", err, near[0])
+	}
+	return err
+}
+
+// withoutValue returns an error of pflag that names the flag and does not quote its value, which
+// may be a secret.
+func withoutValue(err error) error {
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		hyphens := "--"
+		if unknown.GetSpecifiedShortnames() != "" {
+			hyphens = "-"
 		}
+		return errors.New("unknown flag: " + hyphens + unknown.GetSpecifiedName())
+	}
+	if wrong, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		return errors.New("--" + wrong.GetFlag().Name + ": has a wrong value")
+	}
+	if _, ok := errors.AsType[*pflag.InvalidSyntaxError](err); ok {
+		return errors.New("a flag must have the form --name or --name=value")
 	}
 	return err
 }

@@ -35,6 +35,12 @@ func (c Command) usage() string {
 // help prints the help of a command.
 func (p *program) help(command *cobra.Command, _ []string) {
 	if words := command.Flags().Args(); len(words) > 0 && command.HasAvailableSubCommands() {
+		for _, child := range command.Commands() {
+			if child.Name() == words[0] { // the flag came before the command
+				p.help(child, nil)
+				return
+			}
+		}
 		p.err = unexpected(command, words[0])
 		return
 	}

@@ -116,13 +116,15 @@ func Switch(to *bool) Value {
 
 // flagText is the text of a flag. It implements pflag.Value.
 type flagText struct {
-	kind string
+	hint string
+	list bool
 	text string
 }
 
-// Set implements pflag.Value. A list can be given in several flags.
+// Set implements pflag.Value. A list can be given in several flags, of which an empty one drops
+// those before it.
 func (f *flagText) Set(text string) error {
-	if f.kind == listKind && f.text != "" {
+	if f.list && f.text != "" && text != "" {
 		text = f.text + "," + text
 	}
 	f.text = text
@@ -133,4 +135,4 @@ func (f *flagText) Set(text string) error {
 func (f *flagText) String() string { return f.text }
 
 // Type implements pflag.Value.
-func (f *flagText) Type() string { return f.kind }
+func (f *flagText) Type() string { return f.hint }

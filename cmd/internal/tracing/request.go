@@ -39,7 +39,10 @@ func (t *Traces) Begin(r *http.Request) (context.Context, *Request) {
 		return ctx, nil
 	}
 	parent := trace.SpanContextFromContext(propagation.TraceContext{}.Extract(ctx, propagation.HeaderCarrier(r.Header)))
-	inner := trace.ContextWithRemoteSpanContext(ctx, parent.WithTraceState(trace.TraceState{}))
+	inner := ctx
+	if parent.IsValid() { // otherwise the span would say that its parent is remote
+		inner = trace.ContextWithRemoteSpanContext(ctx, parent.WithTraceState(trace.TraceState{}))
+	}
 	inner, span := t.tracer.Start(inner, "request", trace.WithSpanKind(trace.SpanKindServer))
 	if !span.IsRecording() {
 		return ctx, nil

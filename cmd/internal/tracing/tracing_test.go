@@ -55,6 +55,7 @@ func TestFaults_NameEachWrongVariable(t *testing.T) {
 		endpoint + "=http://c OTEL_EXPORTER_OTLP_TRACES_HEADERS=a=hunter2%zz":                           "OTEL_EXPORTER_OTLP_TRACES_HEADERS",
 		endpoint + "=http://c OTEL_EXPORTER_OTLP_HEADERS=a=hunter2%0A":                                  "OTEL_EXPORTER_OTLP_HEADERS",
 		endpoint + "=http://c OTEL_EXPORTER_OTLP_TIMEOUT=10000":                                         "",
+		endpoint + "=http://c OTEL_BSP_MAX_QUEUE_SIZE=999999999999":                                     "OTEL_BSP_MAX_QUEUE_SIZE",
 		endpoint + "=http://c OTEL_EXPORTER_OTLP_TIMEOUT=10s":                                           "OTEL_EXPORTER_OTLP_TIMEOUT",
 		endpoint + "=http://c OTEL_EXPORTER_OTLP_TRACES_TIMEOUT=0":                                      "OTEL_EXPORTER_OTLP_TRACES_TIMEOUT",
 		endpoint + "=http://c OTEL_EXPORTER_OTLP_COMPRESSION=gzip OTEL_BSP_MAX_QUEUE_SIZE=9":            "",

@@ -73,11 +73,15 @@ func ratio(value string) error {
 	return nil
 }
 
+// maxCount is a million spans, or 17 minutes in milliseconds. The SDK reserves memory for as many
+// spans as it is told, and some higher times overflow.
+const maxCount = 1_000_000
+
 // parseCount reads a number of spans, or of milliseconds.
 func parseCount(value string) (int, error) {
 	n, err := strconv.Atoi(value)
-	if err != nil || n < 1 {
-		return 0, fmt.Errorf("%q is not a positive whole number; times are in ms", value)
+	if err != nil || n < 1 || n > maxCount {
+		return 0, fmt.Errorf("%q is not a whole number from 1 to %d; times are in ms", value, maxCount)
 	}
 	return n, nil
 }
