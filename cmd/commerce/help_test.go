@@ -33,6 +33,12 @@ func TestHelp_FitsEightyColumnsAndSucceeds(t *testing.T) {
 	if got := ended(t, program(t, nil)); got.status != 0 || !strings.HasPrefix(got.out, "Usage: commerce") || strings.Count(got.out, "\n") > 24 {
 		t.Errorf("commerce alone: %+v", got)
 	}
+	for _, before := range []string{"--help demo", "--help token store"} {
+		want := "Usage: commerce" + strings.TrimPrefix(before, "--help")
+		if got := ended(t, program(t, nil, strings.Fields(before)...)); got.status != 0 || !strings.HasPrefix(got.out, want) {
+			t.Errorf("commerce %s: %+v, want %q", before, got, want)
+		}
+	}
 	if got := ended(t, program(t, nil, "help", "nothing")); got.status != 2 || got.out != "" {
 		t.Errorf("commerce help nothing: %+v, want a failure", got)
 	}

@@ -7,7 +7,20 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"commerce/cmd/internal/cli"
 )
+
+// declared returns the settings of a command that is in no group.
+func declared(t *testing.T, commandName string) []cli.Setting {
+	t.Helper()
+	all := allCommands().Commands
+	i := slices.IndexFunc(all, func(c cli.Command) bool { return c.Name == commandName })
+	if i < 0 {
+		t.Fatalf("there is no command %s", commandName)
+	}
+	return all[i].Run.Settings()
+}
 
 // settingsOf returns the settings of these commands that are environment variables.
 // The value of a secret is true: it can come from a file.
@@ -15,7 +28,7 @@ func settingsOf(t *testing.T, commandNames ...string) map[string]bool {
 	t.Helper()
 	found := map[string]bool{}
 	for _, name := range commandNames {
-		for _, s := range allCommands().Find(name).Run.Settings() {
+		for _, s := range declared(t, name) {
 			found[s.Name] = s.Secret
 		}
 	}
@@ -75,7 +88,7 @@ func TestSettings_AreCheckedAgainstTheBoundsInHelp(t *testing.T) {
 	t.Parallel()
 	checked := 0
 	bound := regexp.MustCompile(`at most ([0-9]+)[.]`)
-	for _, setting := range allCommands().Find("demo").Run.Settings() {
+	for _, setting := range declared(t, "demo") {
 		found := bound.FindStringSubmatch(setting.Help)
 		if found == nil {
 			continue

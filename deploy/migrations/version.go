@@ -1,7 +1,6 @@
 package migrations
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,8 +39,10 @@ func Check(ctx context.Context, db Querier) error {
 	switch {
 	case err != nil:
 		return err
+	case isEarly(has):
+		return versions(has, ErrEarly)
 	case has < Latest():
-		return older(has)
+		return versions(has, ErrOlder)
 	case closed != "":
 		return fmt.Errorf("%s: %w", closed, ErrUnreadable)
 	}
@@ -49,28 +50,21 @@ func Check(ctx context.Context, db Querier) error {
 }
 
 // CheckMigratable returns an error that wraps ErrNewer or ErrEarly if this program cannot migrate
-// the schema of db.
+// the schema of db, and another error if it cannot read the version.
 func CheckMigratable(ctx context.Context, db Querier) error {
 	has, _, err := state(ctx, db)
-	switch err = cmp.Or(err, older(has)); {
-	case errors.Is(err, ErrEarly):
+	switch {
+	case err != nil:
 		return err
+	case isEarly(has):
+		return versions(has, ErrEarly)
 	case has > Latest():
 		return versions(has, ErrNewer)
 	}
 	return nil
 }
 
-// older returns the error for a version, nil if it is not older than this program's.
-func older(has int64) error {
-	switch {
-	case has >= Latest():
-		return nil
-	case has > 0 && has < first:
-		return versions(has, ErrEarly)
-	}
-	return versions(has, ErrOlder)
-}
+func isEarly(version int64) bool { return version > 0 && version < first }
 
 func versions(has int64, reason error) error {
 	return fmt.Errorf("version %d, want %d: %w", has, Latest(), reason)

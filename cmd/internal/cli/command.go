@@ -108,12 +108,6 @@ func oneLine(err error) string {
 	return strings.Join(lines, " ")
 }
 
-// Find returns the command of this name in a group. It panics if there is none.
-func (c Command) Find(name string) Command {
-	i := slices.IndexFunc(c.Commands, func(child Command) bool { return child.Name == name })
-	return c.Commands[i]
-}
-
 // program is one execution.
 type program struct {
 	out     Output
@@ -151,12 +145,12 @@ func (p *program) build(c Command) *cobra.Command {
 
 // group handles a command that needs another word.
 func (p *program) group(command *cobra.Command, args []string) error {
-	if len(args) == 0 && !command.HasParent() {
+	switch {
+	case len(args) > 0:
+		return unexpected(command, args[0])
+	case !command.HasParent():
 		p.overview(command)
 		return nil
-	}
-	if len(args) > 0 {
-		return unexpected(command, args[0])
 	}
 	var names []string
 	for _, child := range command.Commands() {

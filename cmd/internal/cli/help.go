@@ -25,7 +25,7 @@ func (c Command) usage() string {
 		switch {
 		case s.isArgument():
 			words = append(words, s.Name)
-		case s.Required && !s.IsVariable():
+		case s.Required && !s.isVariable():
 			words = append(words, "--"+s.Name+"="+cmp.Or(s.Hint, s.Value.kind))
 		}
 	}
@@ -35,13 +35,11 @@ func (c Command) usage() string {
 // help prints the help of a command.
 func (p *program) help(command *cobra.Command, _ []string) {
 	if words := command.Flags().Args(); len(words) > 0 && command.HasAvailableSubCommands() {
-		for _, child := range command.Commands() {
-			if child.Name() == words[0] { // the flag came before the command
-				p.help(child, nil)
-				return
-			}
+		if child, _, _ := command.Find(words); child != command { // the flag came before the command
+			p.help(child, nil)
+		} else {
+			p.err = unexpected(command, words[0])
 		}
-		p.err = unexpected(command, words[0])
 		return
 	}
 	fmt.Fprintf(p.out, "Usage: %s\n\n", command.UseLine())
@@ -96,8 +94,8 @@ func printCommands(w io.Writer, group *cobra.Command, prefix string) {
 	}
 }
 
-// PrintWrapped prints text beside a label, in lines of at most width columns. The lines after the first
-// are indented by the width of the label.
+// PrintWrapped prints text beside a label, in lines of at most width columns. The lines after the
+// first are indented by the width of the label.
 func PrintWrapped(w io.Writer, width int, label, text string) {
 	indent := strings.Repeat(" ", len([]rune(label)))
 	line := label

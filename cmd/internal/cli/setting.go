@@ -30,12 +30,12 @@ func (s Setting) flag() string { return strings.ToLower(strings.ReplaceAll(s.Nam
 
 func (s Setting) isArgument() bool { return strings.HasPrefix(s.Name, "<") }
 
-// IsVariable reports whether the setting is an environment variable.
-func (s Setting) IsVariable() bool { return s.Name == strings.ToUpper(s.Name) && !s.isArgument() }
+// isVariable reports whether the setting is an environment variable.
+func (s Setting) isVariable() bool { return s.Name == strings.ToUpper(s.Name) && !s.isArgument() }
 
 // shown is the name that errors show.
 func (s Setting) shown() string {
-	if s.IsVariable() || s.isArgument() {
+	if s.isVariable() || s.isArgument() {
 		return s.Name
 	}
 	return "--" + s.Name
@@ -44,7 +44,7 @@ func (s Setting) shown() string {
 // usage is the help text of the flag.
 func (s Setting) usage() string {
 	help := strings.TrimSuffix(s.Help, ".")
-	if s.IsVariable() {
+	if s.isVariable() {
 		help += " ($" + s.Name + ")"
 	}
 	return help
@@ -56,7 +56,7 @@ func (s Setting) read(given *string, faults *Faults) {
 	text := s.Default
 	if given != nil {
 		text = *given
-	} else if s.IsVariable() {
+	} else if s.isVariable() {
 		var err error
 		if text, err = s.lookUp(); err != nil {
 			faults.Add(s.Name+"_FILE", err)
