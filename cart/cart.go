@@ -17,6 +17,7 @@ import (
 type Cart struct {
 	ID        string    // random, new each time the cart is created; "" when nothing is stored
 	Version   int64     // grows by one with every change; 0 when nothing is stored
+	Mark      string    // random, drawn for each version; "" when nothing is stored
 	Lines     []Line    // in the order in which they were first added
 	Coupon    string    // its code; "" for none
 	ExpiresAt time.Time // when an unchanged cart expires; zero when nothing is stored

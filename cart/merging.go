@@ -32,10 +32,17 @@ func ParseStrategy(s string) (Strategy, error) {
 
 // MergeReport tells a shopper what a merge did.
 type MergeReport struct {
-	Lines    int64 // lines that came from the guest's cart
+	ID       string    // names the merge, so that a client shows it once
+	At       time.Time // of the merge
+	Lines    int64     // lines that came from the guest's cart
 	Adjusted []Adjustment
 	Code     problem.Code // cart_full when a guest's cart waits until there is room for it; "" for none
 }
+
+const (
+	ReportLife  = time.Minute // how long a report is kept
+	AdjustedMax = 100         // adjustments of a report
+)
 
 // Adjustment is a line whose quantity was cut to what may be bought.
 type Adjustment struct {
@@ -45,14 +52,15 @@ type Adjustment struct {
 	Code      problem.Code
 }
 
-// Plus adds reports up; nil is a report of nothing.
-func (m *MergeReport) Plus(other *MergeReport) *MergeReport {
-	if m == nil || other == nil {
-		return cmp.Or(m, other)
+// With adds to a report that another guest's cart waits for room; waits is nil if none does,
+// and m is nil if nothing was merged.
+func (m *MergeReport) With(waits *MergeReport) *MergeReport {
+	if m == nil || waits == nil {
+		return cmp.Or(m, waits)
 	}
-	return &MergeReport{
-		Lines: m.Lines + other.Lines, Adjusted: slices.Concat(m.Adjusted, other.Adjusted), Code: cmp.Or(m.Code, other.Code),
-	}
+	both := *m
+	both.Code = waits.Code
+	return &both
 }
 
 // Offers is what one guest's cart has offered a customer's so far, so that to merge it
@@ -90,7 +98,7 @@ func (c Cart) Merge(guest Cart, by Strategy, bounds map[LineID]Bounds, before Of
 		}
 		after.Lines[l.ID] = l.Quantity
 		report.Lines++
-		if cutBy != "" {
+		if cutBy != "" && len(report.Adjusted) < AdjustedMax {
 			report.Adjusted = append(report.Adjusted, Adjustment{Line: l.ID, Requested: wanted, Kept: kept, Code: cutBy})
 		}
 	}
@@ -138,15 +146,20 @@ func (c Cart) joined(at int, guest Line, quantity int64) Line {
 
 // Merge merges a guest's record: its cart (see Cart.Merge), and what it remembers, by a
 // clock that is behind by the given duration. The room reserved for the guest's cart is
-// free again. newID is for a cart that begins with this merge.
-func (r Record) Merge(guest Record, by Strategy, bounds map[LineID]Bounds, before Offers, newID string, behind time.Duration, now time.Time) (Record, Offers, *MergeReport) {
+// free again. name is that of the merge's report, and newID is for a cart that begins with this
+// merge.
+func (r Record) Merge(guest Record, by Strategy, bounds map[LineID]Bounds, before Offers, name, newID string, behind time.Duration, now time.Time) (Record, Offers, *MergeReport) {
 	merged, after, report := r.Cart.Merge(guest.Cart, by, bounds, before)
 	r = r.become(merged, newID)
+	if report != nil {
+		report.ID, report.At = name, now
+		r.Merged = report
+	}
 	r.Memory = r.Memory.Join(guest.Memory, behind, now)
 	r.Merges = maps.Clone(r.Merges)
 	for name, m := range r.Merges {
 		if m.CartID == guest.Cart.ID {
-			r.Merges[name] = Reservation{CartID: m.CartID}
+			r.Merges[name] = Reservation{CartID: m.CartID, Applied: true}
 		}
 	}
 	return r, after, report

@@ -23,17 +23,15 @@ func TestParseStrategy(t *testing.T) {
 	}
 }
 
-func TestMergeReport_AddsUp(t *testing.T) {
+func TestMergeReport_SaysThatAnotherCartWaits(t *testing.T) {
 	t.Parallel()
 	var none *MergeReport
-	one := &MergeReport{Lines: 1, Adjusted: []Adjustment{{Line: "1"}}}
-	two := &MergeReport{Lines: 2, Adjusted: []Adjustment{{Line: "2"}}}
-	if none.Plus(nil) != nil || none.Plus(one) != one || one.Plus(nil) != one {
+	merged, waits := &MergeReport{ID: "A", Lines: 1}, &MergeReport{ID: "B", Code: problem.CartFull}
+	if none.With(nil) != nil || none.With(waits) != waits || merged.With(nil) != merged {
 		t.Error("a report of nothing counted")
 	}
-	sum := one.Plus(two)
-	if sum.Lines != 3 || len(sum.Adjusted) != 2 || sum.Adjusted[0].Line != "1" || one.Lines != 1 {
-		t.Errorf("sum %+v, first %+v", sum, one)
+	if both := merged.With(waits); both.ID != "A" || both.Lines != 1 || both.Code != problem.CartFull || merged.Code != "" {
+		t.Errorf("got %+v, and the first has become %+v", both, merged)
 	}
 }
 
@@ -111,11 +109,11 @@ func TestRecordMerge_BringsMemoryAndFreesTheRoom(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, _, _ = r.Merge(guest, Sum, map[LineID]Bounds{"1": anyQuantity}, Offers{}, "NEW", 0, noon)
-	if r.Cart.ID != "NEW" || r.Cart.Version != 1 || r.Merges["m1"] != (Reservation{CartID: "GUEST"}) {
+	r, _, _ = r.Merge(guest, Sum, map[LineID]Bounds{"1": anyQuantity}, Offers{}, "1", "NEW", 0, noon)
+	if r.Cart.ID != "NEW" || r.Cart.Version != 1 || r.Merges["m1"] != (Reservation{CartID: "GUEST", Applied: true}) || r.Merged.ID != "1" {
 		t.Errorf("got %+v", r)
 	}
-	if verdict, _, _ := r.Judge(Attempt{Key: "k", Fingerprint: "f", PassBy: []string{"m1"}}, noon); verdict != Replayed {
+	if verdict, _, _ := r.Judge(Attempt{Key: "k", Fingerprint: "f"}, noon); verdict != Replayed {
 		t.Errorf("the guest's change again: %s", verdict)
 	}
 	if left := guest.Claimed(); left.Cart.ID != "" || len(left.Memory.Keys) != 1 {

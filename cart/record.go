@@ -18,6 +18,7 @@ type Record struct {
 	Cart   Cart
 	Memory Memory
 	Merges map[string]Reservation // of a customer's cart: the merges under way, by the name of their note
+	Merged *MergeReport           // the latest merge, until it is ReportLife ago; nil for none
 }
 
 // Attempt is one try of a change: what a client sends beside the change itself, and what
@@ -45,12 +46,13 @@ const (
 	Applied  Verdict = "applied"
 )
 
-// Tag is what If-Match names a cart by: its id and version.
+// Tag is what If-Match names a cart by: its id, version and mark. With the mark, a version that
+// a failover or a backup has taken back is never taken for the later one of the same number.
 func (c Cart) Tag() string {
 	if c.ID == "" {
-		return "0.0"
+		return "0.0.0"
 	}
-	return c.ID + "." + strconv.FormatInt(c.Version, 10)
+	return c.ID + "." + strconv.FormatInt(c.Version, 10) + "." + c.Mark
 }
 
 // Judge checks what comes before a change's own rule. Applied means that the rule decides.
@@ -60,8 +62,8 @@ func (r Record) Judge(a Attempt, now time.Time) (v Verdict, moved LineID, refusa
 	if !a.Deadline.IsZero() && now.After(a.Deadline) {
 		return Late, "", nil
 	}
-	for name := range r.Merges {
-		if !slices.Contains(a.PassBy, name) {
+	for name, m := range r.Merges {
+		if !m.Applied && !slices.Contains(a.PassBy, name) {
 			return Resume, "", nil
 		}
 	}
@@ -71,7 +73,7 @@ func (r Record) Judge(a Attempt, now time.Time) (v Verdict, moved LineID, refusa
 		}
 		return Replayed, applied.Line, nil
 	}
-	if a.Stamp != "" && r.Memory.isRetry(a.Stamp, now) {
+	if a.Stamp != "" && r.Memory.Stamps[a.Stamp].IsRetry(now) {
 		return Replayed, r.Memory.Stamps[a.Stamp].Line, nil
 	}
 	if a.IfMatch != nil && !slices.Contains(a.IfMatch, "*") && !slices.Contains(a.IfMatch, r.Cart.Tag()) {

@@ -22,17 +22,17 @@ func TestJudge_GoesByItsOrder(t *testing.T) {
 		want    Verdict
 		code    problem.Code
 	}{
-		"after its deadline":      {Record{cart, known, merges}, Attempt{Key: "k", Fingerprint: "f", Deadline: noon}, Late, ""},
-		"at its deadline":         {Record{cart, known, nil}, Attempt{Deadline: now}, Applied, ""},
-		"a merge under way":       {Record{cart, known, merges}, Attempt{Key: "k", Fingerprint: "f"}, Resume, ""},
-		"a merge passed by":       {Record{cart, known, merges}, Attempt{PassBy: []string{"m1"}}, Applied, ""},
-		"a key again":             {Record{cart, known, nil}, Attempt{Key: "k", Fingerprint: "f", IfMatch: []string{"C.9"}}, Replayed, ""},
-		"a key of something else": {Record{cart, known, nil}, Attempt{Key: "k", Fingerprint: "g", IfMatch: []string{"C.9"}}, Refused, problem.IdempotencyConflict},
-		"a stamp again":           {Record{cart, known, nil}, Attempt{Stamp: "s", IfMatch: []string{"C.9"}}, Replayed, ""},
-		"another version":         {Record{cart, known, nil}, Attempt{IfMatch: []string{"C.9", "C.11"}}, Refused, problem.VersionMismatch},
-		"one of two versions":     {Record{cart, known, nil}, Attempt{IfMatch: []string{"C.9", "C.1"}}, Applied, ""},
-		"any version":             {Record{cart, known, nil}, Attempt{IfMatch: []string{"*"}}, Applied, ""},
-		"no cart yet":             {Record{}, Attempt{IfMatch: []string{"0.0"}}, Applied, ""},
+		"after its deadline":      {Record{Cart: cart, Memory: known, Merges: merges}, Attempt{Key: "k", Fingerprint: "f", Deadline: noon}, Late, ""},
+		"at its deadline":         {Record{Cart: cart, Memory: known}, Attempt{Deadline: now}, Applied, ""},
+		"a merge under way":       {Record{Cart: cart, Memory: known, Merges: merges}, Attempt{Key: "k", Fingerprint: "f"}, Resume, ""},
+		"a merge passed by":       {Record{Cart: cart, Memory: known, Merges: merges}, Attempt{PassBy: []string{"m1"}}, Applied, ""},
+		"a key again":             {Record{Cart: cart, Memory: known}, Attempt{Key: "k", Fingerprint: "f", IfMatch: []string{"C.9.M"}}, Replayed, ""},
+		"a key of something else": {Record{Cart: cart, Memory: known}, Attempt{Key: "k", Fingerprint: "g", IfMatch: []string{"C.9.M"}}, Refused, problem.IdempotencyConflict},
+		"a stamp again":           {Record{Cart: cart, Memory: known}, Attempt{Stamp: "s", IfMatch: []string{"C.9.M"}}, Replayed, ""},
+		"another version":         {Record{Cart: cart, Memory: known}, Attempt{IfMatch: []string{"C.9.M", "C.11.M"}}, Refused, problem.VersionMismatch},
+		"one of two versions":     {Record{Cart: cart, Memory: known}, Attempt{IfMatch: []string{"C.9.M", "C.1.M"}}, Applied, ""},
+		"any version":             {Record{Cart: cart, Memory: known}, Attempt{IfMatch: []string{"*"}}, Applied, ""},
+		"no cart yet":             {Record{}, Attempt{IfMatch: []string{"0.0.0"}}, Applied, ""},
 	} {
 		got, _, refusal := test.record.Judge(test.attempt, now)
 		if got != test.want || (refusal == nil) != (test.code == "") || refusal != nil && refusal.Code != test.code {

@@ -15,6 +15,7 @@ const (
 	StampFrom  = time.Second // the age from which a repeat is a retry, not a second click
 	StampLife  = 5 * time.Minute
 	StampsKept = 16 // the newest
+	StampSize  = 8  // characters: 48 bits of a digest are enough to tell the stamps of one cart apart
 )
 
 // Memory is what a cart remembers of the changes applied to it, so that a repeat of one
@@ -48,12 +49,11 @@ func (m Memory) appliedUnder(key string, now time.Time) (use KeyUse, ok bool) {
 	return use, ok && now.Sub(use.At) < KeyLife
 }
 
-// isRetry reports whether a change with this stamp is the client's own retry. Below
-// StampFrom it is a second click, which counts.
-func (m Memory) isRetry(stamp string, now time.Time) bool {
-	use, ok := m.Stamps[stamp]
-	age := now.Sub(use.At)
-	return ok && age >= StampFrom && age <= StampLife
+// IsRetry reports whether a change with the same stamp is the client's own retry. Below
+// StampFrom it is a second click, which counts. The zero value is no use of the stamp.
+func (u StampUse) IsRetry(now time.Time) bool {
+	age := now.Sub(u.At)
+	return age >= StampFrom && age <= StampLife
 }
 
 // remember adds an applied change. line is the line that it changed, if its request names

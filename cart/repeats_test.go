@@ -24,7 +24,7 @@ func TestMemory_TellsARetryFromASecondClick(t *testing.T) {
 	for age, want := range map[time.Duration]bool{
 		999 * time.Millisecond: false, time.Second: true, 5 * time.Minute: true, 5*time.Minute + time.Millisecond: false,
 	} {
-		if got := m.isRetry("s", noon.Add(age)); got != want {
+		if got := m.Stamps["s"].IsRetry(noon.Add(age)); got != want {
 			t.Errorf("after %v: %v", age, got)
 		}
 	}
@@ -36,11 +36,11 @@ func TestMemory_OfTwoClicksTheFirstCounts(t *testing.T) {
 	t.Parallel()
 	m := Memory{}.remember(Attempt{Stamp: "s"}, "", noon)
 	m = m.remember(Attempt{Stamp: "s"}, "", noon.Add(900*time.Millisecond))
-	if !m.isRetry("s", noon.Add(time.Second)) {
+	if !m.Stamps["s"].IsRetry(noon.Add(time.Second)) {
 		t.Error("the retry would count")
 	}
 	m = m.remember(Attempt{Stamp: "s"}, "", noon.Add(time.Hour))
-	if m.isRetry("s", noon.Add(time.Hour+time.Millisecond)) {
+	if m.Stamps["s"].IsRetry(noon.Add(time.Hour + time.Millisecond)) {
 		t.Error("an hour later, the first still counts")
 	}
 }

@@ -17,6 +17,8 @@ type Reservation struct {
 	CartID string // of the guest's cart
 	Lines  int64
 	Text   int64 // bytes
+
+	Applied bool // the lines are in the customer's cart; what is left is to delete the guest's
 }
 
 var (

@@ -11,7 +11,7 @@ var oneLine = Limits{Lines: 1, CartText: 2}
 func TestReserve_CountsTheCartAndAllThatIsReserved(t *testing.T) {
 	t.Parallel()
 	r := Record{Cart: cartOf(Line{ID: "1", Notice: "n"})}
-	r, err := r.Reserve("m1", Reservation{"G", 1, 3}, oneLine)
+	r, err := r.Reserve("m1", Reservation{CartID: "G", Lines: 1, Text: 3}, oneLine)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -20,12 +20,12 @@ func TestReserve_CountsTheCartAndAllThatIsReserved(t *testing.T) {
 		b    Reservation
 		want error
 	}{
-		"one line more":               {"m2", Reservation{"H", 1, 0}, ErrNoRoom},
-		"one byte more":               {"m2", Reservation{"H", 0, 1}, ErrNoRoom},
-		"nothing":                     {"m2", Reservation{"H", 0, 0}, nil},
-		"the same cart":               {"m2", Reservation{"G", 1, 3}, nil},
-		"the same cart, grown":        {"m2", Reservation{"G", 2, 3}, ErrNoRoom},
-		"another cart, the same name": {"m1", Reservation{"H", 1, 3}, nil},
+		"one line more":               {"m2", Reservation{CartID: "H", Lines: 1, Text: 0}, ErrNoRoom},
+		"one byte more":               {"m2", Reservation{CartID: "H", Lines: 0, Text: 1}, ErrNoRoom},
+		"nothing":                     {"m2", Reservation{CartID: "H", Lines: 0, Text: 0}, nil},
+		"the same cart":               {"m2", Reservation{CartID: "G", Lines: 1, Text: 3}, nil},
+		"the same cart, grown":        {"m2", Reservation{CartID: "G", Lines: 2, Text: 3}, ErrNoRoom},
+		"another cart, the same name": {"m1", Reservation{CartID: "H", Lines: 1, Text: 3}, nil},
 	} {
 		if _, err := r.Reserve(test.note, test.b, oneLine); !errors.Is(err, test.want) {
 			t.Errorf("%s: %v", name, err)
@@ -49,11 +49,11 @@ func TestChange_LeavesTheRoomThatMergesHaveReserved(t *testing.T) {
 		notice string
 		want   Verdict
 	}{
-		"room for a line":           {map[string]Reservation{"m1": {"G", 2, 0}, "m2": {"H", 1, 0}}, "", Applied},
-		"all lines are reserved":    {map[string]Reservation{"m1": {"G", 2, 0}, "m2": {"H", 2, 0}}, "", Refused},
-		"by two merges of one cart": {map[string]Reservation{"m1": {"G", 2, 0}, "m2": {"G", 2, 0}}, "", Applied},
-		"room for text":             {map[string]Reservation{"m1": {"G", 1, 2}, "m2": {"H", 1, 0}}, "no", Applied},
-		"text is reserved":          {map[string]Reservation{"m1": {"G", 1, 2}, "m2": {"H", 1, 1}}, "no", Refused},
+		"room for a line":           {map[string]Reservation{"m1": {CartID: "G", Lines: 2, Text: 0}, "m2": {CartID: "H", Lines: 1, Text: 0}}, "", Applied},
+		"all lines are reserved":    {map[string]Reservation{"m1": {CartID: "G", Lines: 2, Text: 0}, "m2": {CartID: "H", Lines: 2, Text: 0}}, "", Refused},
+		"by two merges of one cart": {map[string]Reservation{"m1": {CartID: "G", Lines: 2, Text: 0}, "m2": {CartID: "G", Lines: 2, Text: 0}}, "", Applied},
+		"room for text":             {map[string]Reservation{"m1": {CartID: "G", Lines: 1, Text: 2}, "m2": {CartID: "H", Lines: 1, Text: 0}}, "no", Applied},
+		"text is reserved":          {map[string]Reservation{"m1": {CartID: "G", Lines: 1, Text: 2}, "m2": {CartID: "H", Lines: 1, Text: 1}}, "no", Refused},
 	} {
 		attempt := Attempt{PassBy: []string{"m1", "m2"}}
 		if _, verdict, _, refusal := (Record{Merges: test.merges}).Change(attempt, "NEW", noon, add(test.notice)); verdict != test.want {

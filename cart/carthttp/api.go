@@ -5,6 +5,7 @@ package carthttp
 import (
 	"context"
 	"errors"
+	"net/http"
 
 	"github.com/gin-gonic/gin"
 
@@ -80,17 +81,19 @@ func (a *API) serve(handle func(*visit) (wire.Answer, error)) wire.Handler {
 		if err != nil {
 			return wire.Answer{}, err
 		}
+		opened.Peeks = wire.MethodOf(c.Request) == http.MethodHead
 		v := &visit{
 			Context: c, Visit: opened, issuesToken: opened.Fresh,
 			language: locale.Match(c.GetHeader("Accept-Language"), caller.Store.Locale),
 		}
 		answer, err := handle(v)
 		if err != nil {
+			a.carts.Recall(v.ctx(), v.Visit)
 			answer = v.beside(err)
 		} else if v.issuesToken {
 			v.Header("X-Cart-Token", v.Token.Reveal())
 		}
-		answer.Language, answer.Once = v.language, v.Merge != nil
+		answer.Language = v.language
 		answer.Store, answer.Caller = caller.Store.ID, kindOf(caller)
 		return answer, err
 	}
@@ -114,14 +117,14 @@ func (v *visit) beside(err error) wire.Answer {
 	case *cart.Priced:
 		return v.showCart(data)
 	case *cart.Validation:
-		return v.show(func(w view) { w.validation(data, v.Merge) })
+		return v.show(func(w view) { w.validation(data, v.Merge()) })
 	case cart.CouponReason:
-		return v.show(func(w view) { w.couponRefusal(data, v.Merge) })
+		return v.show(func(w view) { w.couponRefusal(data, v.Merge()) })
 	}
-	if v.Merge == nil {
+	if v.Merge() == nil {
 		return wire.Answer{}
 	}
-	return v.show(func(w view) { w.mergeAlone(v.Merge) })
+	return v.show(func(w view) { w.mergeAlone(v.Merge()) })
 }
 
 // change handles a call that changes the cart: decode, make the change, show the cart. A
@@ -195,7 +198,7 @@ func (a *API) read(v *visit, write form) (wire.Answer, error) {
 
 func (a *API) count(v *visit) (wire.Answer, error) {
 	quantity, lines, err := a.carts.Count(v.ctx(), v.Visit)
-	return v.show(func(w view) { w.count(quantity, lines, v.token(), v.Merge) }), err
+	return v.show(func(w view) { w.count(quantity, lines, v.token(), v.Merge()) }), err
 }
 
 func (a *API) validate(v *visit) (wire.Answer, error) {
@@ -204,7 +207,7 @@ func (a *API) validate(v *visit) (wire.Answer, error) {
 		err = problem.New(problem.CartInvalid, "", textCartInvalid).WithData(&validation)
 	}
 	v.issuesToken = false
-	return v.show(func(w view) { w.validation(&validation, v.Merge) }), err
+	return v.show(func(w view) { w.validation(&validation, v.Merge()) }), err
 }
 
 // form is how an answer shows the whole cart.
@@ -216,7 +219,7 @@ func (v *visit) showCart(p *cart.Priced) wire.Answer { return v.showAs(view.cart
 func (v *visit) showAs(write form, p *cart.Priced) wire.Answer {
 	return wire.Answer{
 		Version: p.Cart.Tag(),
-		Data:    func(w *wire.Writer) { write(newView(w, v.Store), p, v.token(), v.Merge) },
+		Data:    func(w *wire.Writer) { write(newView(w, v.Store), p, v.token(), v.Merge()) },
 	}
 }
 

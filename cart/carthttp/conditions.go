@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 
+	"commerce/cart"
 	"commerce/cart/service"
 	"commerce/cart/wire"
 )
@@ -27,7 +28,7 @@ func conditionsOf(r *http.Request, basePath string, body []byte) (service.Condit
 		on.Key = key
 		on.Fingerprint = digest(r.Method, path, string(body))
 	} else if stamp := r.Header.Get("X-Timestamp"); stamp != "" {
-		on.Stamp = digest(r.Method, path, string(body), stamp)
+		on.Stamp = digest(r.Method, path, string(body), stamp)[:cart.StampSize]
 	}
 	return on, nil
 }

@@ -36,8 +36,8 @@ func (w view) priceOrNull(name string, a money.Amount) {
 // cart writes the object that every response with a full cart contains.
 func (w view) cart(p *cart.Priced, token auth.CartToken, m *cart.MergeReport) {
 	w.BeginObject()
-	w.members(p, token)
-	w.rest(p, m)
+	w.members(p, token, m)
+	w.rest(p)
 	w.EndObject()
 }
 
@@ -45,8 +45,8 @@ func (w view) cart(p *cart.Priced, token auth.CartToken, m *cart.MergeReport) {
 // that was changed; "" is null.
 func (w view) changedCart(p *cart.Priced, token auth.CartToken, item *cart.LineID, m *cart.MergeReport) {
 	w.BeginObject()
-	w.members(p, token)
-	w.rest(p, m)
+	w.members(p, token, m)
+	w.rest(p)
 	if item != nil {
 		w.Optional("item_id", string(*item))
 	}
@@ -54,7 +54,7 @@ func (w view) changedCart(p *cart.Priced, token auth.CartToken, item *cart.LineI
 }
 
 // members writes what the cart's ETag covers.
-func (w view) members(p *cart.Priced, token auth.CartToken) {
+func (w view) members(p *cart.Priced, token auth.CartToken, m *cart.MergeReport) {
 	w.Optional("cart_token", token.Reveal())
 	w.Array("items")
 	for i := range p.Lines {
@@ -69,17 +69,20 @@ func (w view) members(p *cart.Priced, token auth.CartToken) {
 	w.coupon(p)
 	w.Text("currency", w.store.Currency)
 	w.Number("version", p.Cart.Version)
+	if m == nil {
+		w.Null("merge")
+	}
+	w.merge(m)
 }
 
 // rest writes what the cart's ETag does not cover.
-func (w view) rest(p *cart.Priced, m *cart.MergeReport) {
+func (w view) rest(p *cart.Priced) {
 	w.EndOfView()
 	if p.Cart.ExpiresAt.IsZero() {
 		w.Null("expires_at")
 	} else {
 		w.Time("expires_at", p.Cart.ExpiresAt)
 	}
-	w.merge(m)
 }
 
 func (w view) coupon(p *cart.Priced) {
@@ -292,6 +295,8 @@ func (w view) merge(m *cart.MergeReport) {
 		return
 	}
 	w.Object("merge")
+	w.Text("id", m.ID)
+	w.Time("at", m.At)
 	w.Number("lines", m.Lines)
 	w.Array("adjusted")
 	for _, a := range m.Adjusted {
@@ -326,7 +331,7 @@ func (w view) couponRefusal(reason cart.CouponReason, m *cart.MergeReport) {
 // free, since digital goods are not shipped.
 func (w view) summary(p *cart.Priced, token auth.CartToken, m *cart.MergeReport) {
 	w.BeginObject()
-	w.members(p, token)
+	w.members(p, token, m)
 	w.paymentMethods()
 	w.Object("shipping")
 	w.Bool("required", false)
@@ -335,7 +340,7 @@ func (w view) summary(p *cart.Priced, token auth.CartToken, m *cart.MergeReport)
 	w.amount("discount", p.Discount)
 	w.tax(p)
 	w.Bool("payment_required", p.Total > 0)
-	w.rest(p, m)
+	w.rest(p)
 	w.EndObject()
 }
 

@@ -117,7 +117,7 @@ func cartTag(l locale.Locale, p *cart.Priced) string {
 	return in(l, func(w view) { w.cart(p, "", nil) }).etag(p)
 }
 
-var fullReport = &cart.MergeReport{Lines: 3, Adjusted: []cart.Adjustment{{Line: "2", Requested: 6, Kept: 3, Code: problem.InsufficientStock}}}
+var fullReport = &cart.MergeReport{ID: "A7", At: time.Unix(1763632800, 0), Lines: 3, Adjusted: []cart.Adjustment{{Line: "2", Requested: 6, Kept: 3, Code: problem.InsufficientStock}}}
 
 // twoRates has a coupon that does not count now, and tax at two rates.
 var twoRates = &cart.Priced{
@@ -172,7 +172,7 @@ func TestView_NamesCostNoAllocations(t *testing.T) {
 	buffer, prices := make([]byte, 0, 64<<10), money.NewFormatter()
 	count := func(p *cart.Priced, l locale.Locale) float64 {
 		return testing.AllocsPerRun(100, func() {
-			newView(wire.NewWriter(buffer, l, prices), riyadh).members(p, "")
+			newView(wire.NewWriter(buffer, l, prices), riyadh).members(p, "", nil)
 		})
 	}
 	for _, l := range locale.All() {

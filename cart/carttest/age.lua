@@ -11,8 +11,13 @@ local function age(key, member, value)
     redis.call('HSET', key, member, string.format('%d%s', tonumber(ms) - passed, rest))
   elseif member == 'x' then
     redis.call('HSET', key, member, string.format('%d', math.floor(tonumber(value) - passed / 1000)))
-  elseif string.find(member, '^r.') then
-    redis.call('HSET', key, member, string.format('%d', tonumber(value) - passed))
+  elseif string.find(member, '^r%d$') then
+    redis.call('HSET', key, member, (string.gsub(value, '(........)(...........)', function(stamp, ms)
+      return stamp .. string.format('%011x', tonumber(ms, 16) - passed)
+    end)))
+  elseif member == 'g' then
+    local ms, rest = string.match(value, '^(%d+)(.*)$')
+    redis.call('HSET', key, member, string.format('%d%s', tonumber(ms) - passed, rest))
   elseif string.find(member, '^m.') then
     local guest, seconds, rest = string.match(value, '^(%S+) (%d+)(.*)$')
     redis.call('HSET', key, member, string.format('%s %d%s', guest, tonumber(seconds) - math.floor(passed / 1000), rest))

@@ -70,10 +70,10 @@ func Judge() Change { return Change{script: func(s scripts) script { return s.ju
 
 // Conditions are the parts of a request that decide whether its change is made.
 type Conditions struct {
-	IfMatch     string // "" for none, "*", or " <id>.<version> …" with spaces around each
+	IfMatch     string // "" for none, "*", or " <id>.<version>.<mark> …" with spaces around each
 	Key         string // digest of the idempotency key, "" for none
 	Fingerprint string // digest of method, path and body; "" without a key
-	Stamp       string // digest of method, path, body and X-Timestamp; "" with a key, or without either
+	Stamp       string // cart.StampSize characters of a digest of method, path, body and X-Timestamp; "" with a key, or without either
 }
 
 // Attempt is what the service adds to one attempt at a change.
@@ -144,7 +144,7 @@ func (s *Store) changeOnce(ctx context.Context, ref Ref, on Conditions, with Att
 		keys, how = append(keys, ref.keysKey()), repeatable
 	}
 	args := append([]any{
-		s.ttlOf(ref).Milliseconds(), with.CartID, on.IfMatch, on.Key, on.Fingerprint, on.Stamp, with.PassBy.members(), deadline,
+		s.ttlOf(ref).Milliseconds(), with.CartID, on.IfMatch, on.Key, on.Fingerprint, on.Stamp, with.PassBy.members(), deadline, mark{},
 	}, c.args...)
 	script := c.script(s.scripts)
 	sent := time.Now()
@@ -157,7 +157,7 @@ func (s *Store) changeOnce(ctx context.Context, ref Ref, on Conditions, with Att
 		return Outcome{}, cart.Unavailable("change cart", err)
 	}
 	home.learn(reply[5].(int64), sent, copies.replied)
-	held, err := s.replied(reply[3], reply[4])
+	held, err := s.replied(reply[3], reply[4], reply[5].(int64))
 	if err != nil {
 		return Outcome{}, cart.Unavailable("change cart", err)
 	}

@@ -20,12 +20,18 @@ const (
 	MaxBatch  = maxBatch
 )
 
+// Stamps returns the stamps of a cart's hash.
+func Stamps(flat []string) map[string]cart.StampUse { return stampsOf(flat) }
+
 var (
 	ParseCart = parseCart
 	ParseHash = parseHash
 	Texts     = texts
 	RefOf     = refOf
 )
+
+// Report returns the report of the latest merge, however old.
+func (h Held) Report() (*cart.MergeReport, error) { return h.mergedSince(0) }
 
 func (r Ref) CartKey() string                      { return r.cartKey() }
 func (r Ref) ClaimedKey() string                   { return r.claimedKey() }
@@ -133,14 +139,14 @@ func (s *Store) Conn() *redis.Conn { return s.client.(*redis.Client).Conn() }
 // ClearAt runs the script that clears a cart, with a deadline in Redis' time.
 func (s *Store) ClearAt(ctx context.Context, ref Ref, deadline int64) ([]any, error) {
 	return s.scripts.clear.run(ctx, s.client, once, []string{ref.cartKey()},
-		1000, "ID", "", "", "", "", "", deadline).Slice()
+		1000, "ID", "", "", "", "", "", deadline, mark{}).Slice()
 }
 
 // ClaimAt runs the script that claims a guest's cart, with a deadline in Redis' time.
 func (s *Store) ClaimAt(ctx context.Context, customer, guest Ref, note string, b cart.Reservation, deadline int64) ([]any, error) {
 	return s.scripts.claim.run(ctx, s.client, repeatable,
 		[]string{guest.cartKey(), guest.claimedKey(), guest.keysKey()},
-		customer.tag(), 1000, note, deadline, cut(b.CartID), b.Lines, b.Text).Slice()
+		customer.tag(), 1000, note, deadline, Cut(b.CartID), b.Lines, b.Text).Slice()
 }
 
 // MistakeClock makes the store assume that the clock of a cart's master is ahead by that
@@ -156,12 +162,12 @@ func (s *Store) MistakeClock(ctx context.Context, ref Ref, ahead time.Duration) 
 // ChangeAt sends a change once, with a deadline in Redis' time, and returns its outcome.
 func (s *Store) ChangeAt(ctx context.Context, ref Ref, on Conditions, with Attempt, c Change, deadline time.Time) (Outcome, error) {
 	reply, err := c.script(s.scripts).run(ctx, s.client, once, []string{ref.cartKey(), ref.keysKey()}, append([]any{
-		s.ttlOf(ref).Milliseconds(), with.CartID, on.IfMatch, on.Key, on.Fingerprint, on.Stamp, with.PassBy.members(), deadline.UnixMilli(),
+		s.ttlOf(ref).Milliseconds(), with.CartID, on.IfMatch, on.Key, on.Fingerprint, on.Stamp, with.PassBy.members(), deadline.UnixMilli(), mark{},
 	}, c.args...)...).Slice()
 	if err != nil {
 		return Outcome{}, err
 	}
-	held, err := s.replied(reply[3], reply[4])
+	held, err := s.replied(reply[3], reply[4], reply[5].(int64))
 	return Outcome{
 		Word: Word(reply[0].(string)), A: reply[1].(int64), B: reply[2].(int64), Held: held,
 		Moved: cart.LineID(reply[6].(string)),

@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"commerce/auth/problem"
 	"commerce/cart"
 	"commerce/cart/money"
 )
@@ -34,7 +36,9 @@ func parseCart(flat []string) (Held, error) {
 		case member == "i":
 			c.ID = value
 		case member == "v":
-			c.Version, _ = strconv.ParseInt(value, 10, 64)
+			version, mark, _ := strings.Cut(value, ".")
+			c.Version, _ = strconv.ParseInt(version, 10, 64)
+			c.Mark = mark
 		case member == "c":
 			c.Coupon = value
 		case member == "l":
@@ -42,6 +46,8 @@ func parseCart(flat []string) (Held, error) {
 		case member == "x":
 			seconds, _ := strconv.ParseInt(value, 10, 64)
 			c.expires = seconds * 1000
+		case member == "g":
+			c.merged = value
 		case strings.HasPrefix(member, "m"):
 			c.Notes = append(c.Notes, parseNote(member, value))
 		case !ofLine(member):
@@ -124,8 +130,37 @@ func parseLine(id, value string) (_ cart.Line, order int64, _ error) {
 	return cart.Line{ID: cart.LineID(id), Quantity: q, AddedPrice: money.Amount(p)}, order, nil
 }
 
+// parseReport parses what the store keeps of the latest merge: "<ms> <name> <lines>", and for
+// each line that was cut " <line> <requested> <kept> <code>".
+func parseReport(value string) (*cart.MergeReport, error) {
+	words := strings.Fields(value)
+	if len(words)%4 != 3 {
+		return nil, fmt.Errorf("report of a merge: %w", errLayout)
+	}
+	var failed error
+	number := func(word string) int64 {
+		n, err := strconv.ParseInt(word, 10, 64)
+		failed = cmp.Or(failed, err)
+		return n
+	}
+	report := &cart.MergeReport{ID: words[1], At: time.UnixMilli(number(words[0])), Lines: number(words[2])}
+	for cut := range slices.Chunk(words[3:], 4) {
+		report.Adjusted = append(report.Adjusted, cart.Adjustment{
+			Line: cart.LineID(cut[0]), Requested: number(cut[1]), Kept: number(cut[2]), Code: problem.Code(cut[3]),
+		})
+	}
+	if failed != nil {
+		return nil, fmt.Errorf("report of a merge: %w: %w", errLayout, failed)
+	}
+	return report, nil
+}
+
 // Note is what one request leaves in a customer's cart while it merges a guest's cart.
 type Note struct {
+	// Applied means that the lines are in the customer's cart. What is left to do is to
+	// delete the guest's, once all replicas have the lines.
+	Applied bool
+
 	member string // field name in the cart's hash
 	guest  string // digest of the guest's token
 	at     time.Time
@@ -136,7 +171,7 @@ func parseNote(member, value string) Note {
 	guest, rest, _ := strings.Cut(value, " ")
 	seconds, _, _ := strings.Cut(rest, " ")
 	at, _ := strconv.ParseInt(seconds, 10, 64)
-	return Note{member: member, guest: guest, at: time.Unix(at, 0)}
+	return Note{Applied: strings.HasSuffix(value, " applied"), member: member, guest: guest, at: time.Unix(at, 0)}
 }
 
 // Guest returns the guest's cart that a note in the customer's cart is about.
@@ -149,6 +184,21 @@ func (n Note) Old(now time.Time) bool { return now.Sub(n.at) >= noteGrace }
 // Notes are all notes of a customer's cart: each device of a customer may bring a guest's
 // cart.
 type Notes []Note
+
+// Applied reports whether a note says that a guest's lines are in the customer's cart.
+func (n Notes) Applied(guest Ref) bool {
+	return guest.key != "" && slices.ContainsFunc(n, func(note Note) bool { return note.Applied && note.guest == guest.tokenDigest() })
+}
+
+// Unapplied returns the notes of merges whose lines are not in the customer's cart yet.
+func (n Notes) Unapplied() (left Notes) {
+	for _, note := range n {
+		if !note.Applied {
+			left = append(left, note)
+		}
+	}
+	return left
+}
 
 // members lists the notes in the form of change.lua's ARGV 7.
 func (n Notes) members() string {

@@ -175,7 +175,7 @@ func (d *desk) change(v *service.Visit, change func() (service.Changed, error)) 
 	if refused, ok := errors.AsType[*problem.Error](err); err != nil && (!ok || refused.Code == problem.Unavailable) {
 		d.t.Fatal(err)
 	}
-	return v.Merge
+	return v.Merge()
 }
 
 func (d *desk) add(v *service.Visit, product, quantity int64) *cart.MergeReport {
@@ -196,7 +196,7 @@ func (d *desk) read(v *service.Visit) (cart.Cart, *cart.MergeReport) {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	return priced.Cart, v.Merge
+	return priced.Cart, v.Merge()
 }
 
 // wantLines reads a cart and compares its lines, as "id×quantity …" in cart order.

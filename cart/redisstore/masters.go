@@ -123,9 +123,11 @@ type master struct {
 	reads reads
 
 	mu                sync.Mutex
-	slowReplicasUntil time.Time // set when its replicas did not confirm in time
-	unresponsiveUntil time.Time // set when it did not answer in time
-	connected         int       // replicas, at the latest look
+	slowReplicas      bool          // its replicas did not confirm in time
+	probeAt           time.Time     // when a write waits for slow replicas again
+	confirmedIn       time.Duration // how long the replicas took to confirm, the last time they did
+	unresponsiveUntil time.Time     // set when it did not answer in time
+	connected         int           // replicas, at the latest look
 	seen              []sighting
 	listed            sighting
 	clock             redisClock
@@ -150,29 +152,47 @@ const (
 	listingRemembered = 10 * time.Second
 	noneRemembered    = time.Second
 
-	// slowFor is how long after a timeout the waits for a master or its replicas are
-	// shorter.
+	// slowFor is how long after a timeout a master, or its replicas, are not waited for.
 	slowFor = time.Second
 )
 
-// patience returns how long a write waits for this master's replicas now.
-func (m *master) patience() time.Duration {
+// patience returns how long a write that would wait for wait waits for this master's replicas
+// now; 0 while they are slow. The first caller after slowFor probes them. Replicas that are far
+// away get twice the time that they needed before, and those that are not known yet all of it.
+func (m *master) patience(wait time.Duration) time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.now().Before(m.slowReplicasUntil) {
-		return slowReplicaWait
+	known := m.confirmedIn > 0
+	switch {
+	case m.slowReplicas && m.now().Before(m.probeAt):
+		return 0
+	case m.slowReplicas:
+		m.probeAt = m.now().Add(slowFor)
+		return min(max(probeWait, 2*m.confirmedIn), replicaWait)
+	case !known:
+		return replicaWait
 	}
-	return replicaWait
+	return wait
 }
 
-// noteReplicas records whether the replicas failed to confirm a write in time.
-func (m *master) noteReplicas(slow bool) {
+// noteReplicas records whether the replicas have confirmed a write for which it waited that long,
+// and how long they took. A wait that is too short for them says nothing.
+func (m *master) noteReplicas(confirmed bool, wait, took time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.slowReplicasUntil = time.Time{}
-	if slow {
-		m.slowReplicasUntil = m.now().Add(slowFor)
+	switch {
+	case confirmed:
+		m.slowReplicas, m.confirmedIn = false, max(took, 1)
+	case wait >= min(2*m.confirmedIn, replicaWait):
+		m.slowReplicas, m.probeAt = true, m.now().Add(slowFor)
 	}
+}
+
+// awaitsReplicas reports whether writes do not wait for this master's replicas now.
+func (m *master) awaitsReplicas() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.slowReplicas && m.now().Before(m.probeAt)
 }
 
 // unresponsive reports whether the master timed out less than slowFor ago.

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"commerce/auth/problem"
 	"commerce/cart"
 )
 
@@ -23,9 +22,9 @@ const (
 	noteGrace = 5 * time.Minute
 )
 
-// cut returns the prefix of a guest's cart ID that notes store: long enough to tell a
+// Cut returns the prefix of a guest's cart ID that notes store: long enough to tell a
 // customer's few notes apart, short enough to keep the cart small in Redis.
-func cut(cartID string) string {
+func Cut(cartID string) string {
 	if cartID == "" {
 		return "-"
 	}
@@ -38,7 +37,7 @@ type Claimed struct {
 	Again bool   // an earlier request had claimed it; the token may have a newer cart
 	Note  string // the note under which it was claimed; "" for none
 
-	stamps []any   // stamp, ms, line or "", …
+	stamps stamps
 	keys   []any   // digest, value, digest, value, …
 	master *master // whose clock the times in stamps and keys are by
 }
@@ -68,7 +67,7 @@ func (e *GrownError) Error() string { return "redisstore: the guest's cart has c
 // chooses, that it is to be merged. After cart.ErrNoRoom or cart.ErrCrowded there is no note.
 func (s *Store) Intend(ctx context.Context, customer, guest Ref, note string, b cart.Reservation, limits cart.Limits) error {
 	word, err := s.scripts.intend.run(ctx, s.client, repeatable, []string{customer.cartKey()},
-		note, s.ttlOf(customer).Milliseconds(), guest.tokenDigest(), b.Lines, b.Text, cut(b.CartID),
+		note, s.ttlOf(customer).Milliseconds(), guest.tokenDigest(), b.Lines, b.Text, Cut(b.CartID),
 		cart.MergeFactor*limits.Lines, cart.MergeFactor*limits.CartText).Text()
 	switch {
 	case err != nil:
@@ -102,7 +101,7 @@ func (s *Store) claim(ctx context.Context, at located, customer, guest Ref, note
 	}
 	cmd, _ := s.runReplicated(ctx, at, s.scripts.claim, claimWait, repeatable,
 		[]string{guest.cartKey(), guest.claimedKey(), guest.keysKey()},
-		customer.tag(), s.ttl.Customer.Milliseconds(), note, deadline, cut(b.CartID), b.Lines, b.Text)
+		customer.tag(), s.ttl.Customer.Milliseconds(), note, deadline, Cut(b.CartID), b.Lines, b.Text)
 	reply, err := cmd.Slice()
 	if err != nil {
 		return Claimed{}, cart.Unavailable("claim guest cart", err)
@@ -125,27 +124,6 @@ func (s *Store) claim(ctx context.Context, at located, customer, guest Ref, note
 	}, err
 }
 
-// stampsOf returns the stamps of a cart in the form of Claimed.
-func stampsOf(flat []string) []any {
-	lines := map[string]any{} // by stamp
-	for i := 0; i+1 < len(flat); i += 2 {
-		if stamp, ok := strings.CutPrefix(flat[i], "e"); ok {
-			lines[stamp] = flat[i+1]
-		}
-	}
-	var stamps []any
-	for i := 0; i+1 < len(flat); i += 2 {
-		if stamp, ok := strings.CutPrefix(flat[i], "r"); ok {
-			line, moved := lines[stamp]
-			if !moved {
-				line = ""
-			}
-			stamps = append(stamps, stamp, flat[i+1], line)
-		}
-	}
-	return stamps
-}
-
 // Apply adds the lines of a claimed cart to the customer's, each within its bounds (see
 // cart.MergeBounds). It reports what this call did; nil when an earlier call did it all.
 // newID is the ID of a cart that it creates. After ErrUnconfirmed it is done, but a
@@ -161,46 +139,36 @@ func (s *Store) Apply(ctx context.Context, customer Ref, c Claimed, by cart.Stra
 	}
 	args := []any{
 		s.ttlOf(customer).Milliseconds(), (s.ttl.Customer + offersOutlive).Milliseconds(), newID, string(by),
-		c.Cart.Coupon, cut(c.Cart.ID), shift, len(c.Cart.Lines),
+		c.Cart.Coupon, Cut(c.Cart.ID), shift, mark{}, strings.TrimPrefix(c.Note, "m"), len(c.Cart.Lines),
 	}
 	for _, l := range c.Cart.Lines {
 		b := bounds[l.ID]
 		args = append(args, string(l.ID), l.Quantity, int64(l.AddedPrice),
 			encodeFields(l.Fields), l.Notice, b.Stock, b.PerCart, b.Min, b.Max, b.Step)
 	}
-	args = append(append(append(args, len(c.stamps)/3), c.stamps...), c.keys...)
+	args = append(append(append(args, len(c.stamps)), c.stamps.args()...), c.keys...)
 	cmd, copies := s.runReplicated(ctx, at, s.scripts.apply, replicaWait, repeatable,
 		[]string{customer.cartKey(), customer.offeredKey(c.Cart.ID), customer.keysKey()}, args...)
-	reply, err := cmd.Slice()
+	text, err := cmd.Text()
 	if err != nil {
 		return nil, cart.Unavailable("apply merge", err)
+	}
+	var report *cart.MergeReport
+	if text != "" {
+		if report, err = parseReport(text); err != nil {
+			return nil, cart.Unavailable("apply merge", err)
+		}
 	}
 	if !copies.survivesFailover() {
 		err = ErrUnconfirmed
 	}
-	return mergeReport(reply), err
-}
-
-// mergeReport parses the reply of apply.lua; nil when it did nothing.
-func mergeReport(reply []any) *cart.MergeReport {
-	if reply[0].(int64) == 0 && reply[2].(int64) == 0 {
-		return nil
-	}
-	report := &cart.MergeReport{Lines: reply[0].(int64)}
-	cuts := reply[1].([]any)
-	for i := 0; i+3 < len(cuts); i += 4 {
-		report.Adjusted = append(report.Adjusted, cart.Adjustment{
-			Line: cart.LineID(cuts[i].(string)), Requested: cuts[i+1].(int64), Kept: cuts[i+2].(int64),
-			Code: problem.Code(cuts[i+3].(string)),
-		})
-	}
-	return report
+	return report, err
 }
 
 // Finish deletes a claimed cart. Call it only after Apply has succeeded.
-func (s *Store) Finish(ctx context.Context, customer, guest Ref, guestCartID string) error {
+func (s *Store) Finish(ctx context.Context, customer, guest Ref, c Claimed) error {
 	err := s.scripts.finish.run(ctx, s.client, repeatable,
-		[]string{guest.claimedKey()}, customer.tag(), guestCartID).Err()
+		[]string{guest.claimedKey()}, customer.tag()+" "+c.Note, c.Cart.ID).Err()
 	if err != nil {
 		return cart.Unavailable("finish merge", err)
 	}

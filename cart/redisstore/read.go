@@ -15,8 +15,13 @@ type Held struct {
 	cart.Cart
 	Notes Notes // of merges under way into this cart
 
+	// Merged is the report of the latest merge; nil if there was none within
+	// cart.ReportLife.
+	Merged *cart.MergeReport
+
 	layout  string
-	expires int64 // ms by Redis' clock, a whole second; 0 if only stamps are left
+	merged  string // Merged as it is stored
+	expires int64  // ms by Redis' clock, a whole second; 0 if only stamps are left
 }
 
 // inUse reports whether reads renew the cart's TTL. The remains of an emptied cart are not
@@ -87,6 +92,9 @@ func (s *Store) held(ctx context.Context, at located, ref Ref, read hashRead) (H
 	if err != nil {
 		return Held{}, cart.Unavailable("ask time", err)
 	}
+	if held.Merged, err = held.mergedSince(redisNow); err != nil {
+		return Held{}, cart.Unavailable("read cart", err)
+	}
 	left := time.Duration(held.expires-redisNow) * time.Millisecond
 	if held.renewedAt(left, s.ttlOf(ref)) {
 		if renewed, err := s.renew(ctx, at, ref); err == nil {
@@ -119,17 +127,34 @@ func (s *Store) renew(ctx context.Context, at located, ref Ref) (Held, error) {
 		return Held{}, cart.Unavailable("renew cart", err)
 	}
 	at.learn(reply[2].(int64), sent, time.Now())
-	held, err := s.replied(reply[0], reply[1])
+	held, err := s.replied(reply[0], reply[1], reply[2].(int64))
 	if err != nil {
 		return Held{}, cart.Unavailable("renew cart", err)
 	}
 	return held, nil
 }
 
-// replied parses a cart in a script's reply, and the ms that it has left.
-func (s *Store) replied(flat, left any) (Held, error) {
+// replied parses a cart in a script's reply, and the ms that it has left. now is in ms by Redis'
+// clock.
+func (s *Store) replied(flat, left any, now int64) (Held, error) {
 	held, err := parseCart(texts(flat.([]any)))
+	if err == nil {
+		held.Merged, err = held.mergedSince(now)
+	}
 	return held.expiring(time.Duration(left.(int64))*time.Millisecond, s.now()), err
+}
+
+// mergedSince returns the report of the latest merge; nil if it is older than cart.ReportLife. now
+// is in ms by Redis' clock.
+func (h *Held) mergedSince(now int64) (*cart.MergeReport, error) {
+	if h.merged == "" {
+		return nil, nil
+	}
+	report, err := parseReport(h.merged)
+	if err != nil || now-report.At.UnixMilli() > cart.ReportLife.Milliseconds() {
+		return nil, err
+	}
+	return report, nil
 }
 
 // expiring sets ExpiresAt. If left is not positive, it stays zero.

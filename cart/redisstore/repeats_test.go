@@ -2,8 +2,8 @@ package redisstore_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -22,24 +22,33 @@ func TestMerge_TheOldestKeysAndStampsGoFirst(t *testing.T) {
 	plant := func(key, name string, at time.Time, suffix string) {
 		d.client.HSet(t.Context(), key, name, decimal(at.UnixMilli())+suffix)
 	}
+	stamp := func(name string, at time.Time) string { return fmt.Sprintf("%-8s%011x", name, at.UnixMilli()) }
+	packed := stamp("oldest", now.Add(-time.Minute))
 	for i := range 15 {
-		plant(customer.CartKey(), fmt.Sprintf("rtie%d", i), now, "")
+		packed += stamp(fmt.Sprintf("tie%d", i), now)
 	}
-	plant(customer.CartKey(), "roldest", now.Add(-time.Minute), "")
+	for i := range 6 {
+		d.client.HSet(t.Context(), customer.CartKey(), fmt.Sprintf("r%d", i+1), packed[i*57:min(len(packed), (i+1)*57)])
+	}
 	for i := range 255 {
 		plant(customer.KeysKey(), fmt.Sprintf("tie%d", i), now, " f")
 	}
 	plant(customer.KeysKey(), "oldest", now.Add(-time.Minute), " f")
 	d.add(d.as("", token), 2, 1)
+	late := now.Add(30 * time.Second)
+	d.client.HSet(t.Context(), guest.CartKey(), "r1", stamp("new1", late)+stamp("new2", late)+stamp("new3", late))
 	for _, name := range []string{"new1", "new2", "new3"} {
-		plant(guest.CartKey(), "r"+name, now.Add(30*time.Second), "")
-		plant(guest.KeysKey(), name, now.Add(30*time.Second), " f")
+		plant(guest.KeysKey(), name, late, " f")
 	}
 
 	d.wantLines(d.as("c", token), "1×1 2×1")
-	stamps := slices.DeleteFunc(d.client.HKeys(t.Context(), customer.CartKey()).Val(), func(m string) bool { return !strings.HasPrefix(m, "r") })
+	var flat []string
+	for member, value := range d.client.HGetAll(t.Context(), customer.CartKey()).Val() {
+		flat = append(flat, member, value)
+	}
+	stamps := slices.Sorted(maps.Keys(redisstore.Stamps(flat)))
 	keys := d.client.HKeys(t.Context(), customer.KeysKey()).Val()
-	if slices.Contains(stamps, "roldest") || !slices.Contains(stamps, "rnew3") || len(stamps) != 16 {
+	if slices.Contains(stamps, "oldest  ") || !slices.Contains(stamps, "new3    ") || len(stamps) != 16 {
 		t.Errorf("%d stamps: %q", len(stamps), stamps)
 	}
 	if slices.Contains(keys, "oldest") || !slices.Contains(keys, "new3") || len(keys) != 256 {

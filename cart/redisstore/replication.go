@@ -13,15 +13,14 @@ import (
 )
 
 // replicaWait limits how long a write waits for its replicas; claimWait limits a claim,
-// which continues without them. While replicas do not confirm, writes wait no longer than
-// slowReplicaWait, so that an unresponsive replica does not block every connection to its
-// master. listingWait limits how long the sentinels may take to list replicas: time must be
+// which continues without them. While replicas do not confirm, nothing waits, except one write
+// in each slowFor, which probes them for probeWait. listingWait limits how long the sentinels may take to list replicas: time must be
 // left to wait for these.
 const (
-	replicaWait     = 500 * time.Millisecond
-	claimWait       = 50 * time.Millisecond
-	slowReplicaWait = 10 * time.Millisecond
-	listingWait     = 200 * time.Millisecond
+	replicaWait = 500 * time.Millisecond
+	claimWait   = 50 * time.Millisecond
+	probeWait   = 10 * time.Millisecond
+	listingWait = 200 * time.Millisecond
 )
 
 // replication is how far a write has been replicated.
@@ -115,6 +114,9 @@ func isElsewhere(err error) bool {
 // or the sentinels. A master forgets an unresponsive replica, which may still become
 // master. A server that is no longer a master loses what it wrote.
 func (s *Store) awaitReplicas(ctx context.Context, conn *redis.Conn, m *master, wait time.Duration) replication {
+	if wait = m.patience(wait); wait == 0 {
+		return unsafeWrite
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), replicaWait+100*time.Millisecond)
 	defer cancel()
 	connected, err := connectedReplicas(ctx, conn)
@@ -123,12 +125,18 @@ func (s *Store) awaitReplicas(ctx context.Context, conn *redis.Conn, m *master, 
 	}
 	p := replication{replicas: max(s.minReplicas, m.maxReplicas(connected), s.listedReplicas(ctx, conn, m))}
 	if p.replicas > 0 {
-		p.confirmed = int(conn.Wait(ctx, p.replicas, min(wait, m.patience())).Val())
-		if wait == replicaWait { // a shorter wait says nothing about the replicas
-			m.noteReplicas(!p.survivesFailover())
-		}
+		began := m.now()
+		p.confirmed = int(conn.Wait(ctx, p.replicas, wait).Val())
+		m.noteReplicas(p.survivesFailover(), wait, m.now().Sub(began))
 	}
 	return p
+}
+
+// AwaitsReplicas reports whether the replicas of a cart's master have not confirmed a write in
+// time, and are not to be asked again yet.
+func (s *Store) AwaitsReplicas(ctx context.Context, ref Ref) bool {
+	at, err := s.masterOf(ctx, ref.cartKey())
+	return err == nil && at.awaitsReplicas()
 }
 
 var errNoMaster = errors.New("redisstore: the server is not a master")

@@ -160,7 +160,10 @@ func (s *schedule) failures() []move {
 	for _, sh := range []shard{guestShard, customerShard} {
 		r := &s.shards[sh]
 		if !r.lags && s.failovers > 0 {
-			add("replica stops answering", sh, s.fallBehind)
+			add("replica stops answering", sh, func(sh shard) {
+				s.fallBehind(sh)
+				s.shards[sh].lagsFrom = s.tick()
+			})
 		}
 		if !r.lags {
 			continue
@@ -170,7 +173,12 @@ func (s *schedule) failures() []move {
 		}
 		add("replica catches up", sh, s.catchUp)
 		if s.failovers > 0 {
-			add("fails over", sh, func(sh shard) { s.failovers--; s.tried.failovers++; s.failover(sh) })
+			add("fails over", sh, func(sh shard) {
+				s.failovers--
+				s.tried.failovers++
+				s.failover(sh)
+				s.shards[sh].lost = append(s.shards[sh].lost, span{s.shards[sh].lagsFrom, s.tick()})
+			})
 		}
 	}
 	return all

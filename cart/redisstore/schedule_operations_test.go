@@ -1,7 +1,6 @@
 package redisstore_test
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 
@@ -93,16 +92,21 @@ func lettered(prefix string, last byte) string {
 type etag struct {
 	id      string
 	version int64
+	mark    string
 }
 
-func (e etag) String() string { return fmt.Sprintf(" %s.%d ", cmp.Or(e.id, "0"), e.version) }
+func etagOf(c cart.Cart) etag { return etag{c.ID, c.Version, c.Mark} }
 
-// mayRepeat reports whether each of its requests may count. In a guest's cart that could not be
-// merged, the service looks up only keys. It recognizes a stamp there only if the repeat comes
-// from the same shopper. The cart may also have forgotten the first request.
+func (e etag) String() string {
+	return " " + cart.Cart{ID: e.id, Version: e.version, Mark: e.mark}.Tag() + " "
+}
+
+// mayRepeat reports whether each of its requests may count. A request with only a stamp is
+// served without the answer of a guest's Redis that cannot be asked. The cart may also have
+// forgotten the first request.
 func (o *operation) mayRepeat() bool {
 	for _, a := range o.attempts {
-		if o.stamp != "" && a.unmerged && a.who != o.attempts[0].who {
+		if o.stamp != "" && a.unasked && a.who != o.attempts[0].who {
 			return true
 		}
 	}

@@ -189,17 +189,15 @@ func (c cast) repeat(o *operation) {
 	case 0:
 		o.key = "key-" + o.name
 	case 1:
-		o.stamp = "stamp-" + o.name
+		o.stamp = "stamp--" + o.name // of cart.StampSize
 	default:
 		return
 	}
 	o.insists = c.plan.budgets.failovers == 0 && c.IntN(3) == 0
 	for range 1 + c.IntN(2) {
 		again := o.tries[len(o.tries)-1]
-		// A guest who has logged in since. If two customers share the token, the other
-		// one's merge may include the first try: its key is still known there, but its
-		// stamp is not.
-		if again.customer < 0 && (c.customers == 1 || o.key != "") && c.IntN(2) == 0 {
+		// A guest who has logged in since.
+		if again.customer < 0 && c.IntN(2) == 0 {
 			again.customer = c.IntN(c.customers)
 			if o.insists && o.key != "" && c.customers == 1 && c.tokens == 1 && c.IntN(2) == 0 {
 				again.token = -1

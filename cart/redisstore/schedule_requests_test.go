@@ -31,7 +31,7 @@ type request struct {
 	claimedAt          time.Duration // when it claimed a cart
 	call, end          int64         // its place in the history
 
-	unmerged  bool // it was served without the merge
+	unasked   bool // a question about a guest's cart had no answer
 	dead      bool // its process is gone
 	abandoned bool // its client is gone
 	over      bool
@@ -113,14 +113,13 @@ func (a *request) run(ctx context.Context) {
 	}
 	if a.op.verb == reads {
 		priced, err := a.service.Read(ctx, v)
-		a.result.cart, a.result.err, a.result.merge = priced.Cart, err, v.Merge
+		a.result.cart, a.result.err, a.result.merge = priced.Cart, err, v.Merge()
 		return
 	}
 	a.service.Merge(ctx, v, a.op.key)
-	a.unmerged = v.Postponed
 	changed, err := a.change(ctx, v)
 	a.result = result{
-		err: err, cart: changed.Cart, item: changed.Item, merge: v.Merge,
+		err: err, cart: changed.Cart, item: changed.Item, merge: v.Merge(),
 		replayed: changed.Replayed, durability: changed.Durability,
 	}
 	var e *problem.Error

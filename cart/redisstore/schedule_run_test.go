@@ -158,7 +158,7 @@ func (s *schedule) await() {
 		if a.over {
 			a.end, a.endedAt = s.tick(), s.passed
 			if c := a.result.cart; c.ID != "" {
-				s.seen[a.who.owner()] = etag{c.ID, c.Version}
+				s.seen[a.who.owner()] = etagOf(c)
 			}
 			s.drop(a)
 			s.note(a.String(), "ends: "+a.result.String(), nil)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -93,6 +94,11 @@ func (p *pending) mixed() bool {
 	return 0 < guests && guests < len(p.cmds)
 }
 
+// asksGuest reports whether some of the commands read a guest's cart.
+func (p *pending) asksGuest() bool {
+	return slices.ContainsFunc(p.cmds, func(cmd redis.Cmder) bool { return cmd.Name() == "hgetall" && aboutGuest(cmd) })
+}
+
 func aboutGuest(cmd redis.Cmder) bool {
 	key := keyOf(cmd)
 	return key != "" && shardOf(key) == guestShard
@@ -127,6 +133,9 @@ func (a *request) step(ctx context.Context, cmds []redis.Cmder, send func() erro
 // carryOut carries out a decision. again means that the same commands are sent again.
 func (a *request) carryOut(d decision) (err error, again bool) {
 	p := a.at
+	if p.asksGuest() && d != goesOn && d != sendsTwice {
+		a.unasked = true
+	}
 	switch d {
 	case diesBefore:
 		a.dead = true

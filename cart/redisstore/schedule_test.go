@@ -144,7 +144,7 @@ func (r *runs) report(replay string, o judged) {
 
 // tried counts what schedules have tried.
 type tried struct {
-	schedules, requests, replays, merges, full, faults, failovers, jumps int
+	schedules, requests, replays, merges, full, faults, failovers, jumps, excused int
 }
 
 func (t *tried) add(other tried) {
@@ -156,11 +156,12 @@ func (t *tried) add(other tried) {
 	t.faults += other.faults
 	t.failovers += other.failovers
 	t.jumps += other.jumps
+	t.excused += other.excused
 }
 
 func (t tried) String() string {
-	return fmt.Sprintf("requests: %d, replays: %d, merges: %d, cart full: %d, faults: %d, failovers: %d, clock jumps: %d",
-		t.requests, t.replays, t.merges, t.full, t.faults, t.failovers, t.jumps)
+	return fmt.Sprintf("requests: %d, replays: %d, merges: %d, cart full: %d, faults: %d, failovers: %d, clock jumps: %d, adds that a failover may lose: %d",
+		t.requests, t.replays, t.merges, t.full, t.faults, t.failovers, t.jumps, t.excused)
 }
 
 // count counts the requests of a schedule.

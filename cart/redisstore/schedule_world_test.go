@@ -64,8 +64,13 @@ type replicaState struct {
 	listed    bool  // by ROLE
 	has       []any // its data while it lags
 	hasAt     time.Duration
+	lagsFrom  int64 // in the history
 	failovers int
+	lost      []span // when what was written was lost
 }
+
+// span is a part of the history.
+type span struct{ from, to int64 }
 
 // setting configures the two instances of a world.
 type setting struct {
@@ -83,6 +88,7 @@ func newWorld(ctx context.Context, client redis.UniversalClient, template *redis
 		ctx: ctx, client: client, known: map[string]bool{},
 		store: &store.Store{ID: storeID, Currency: "SAR", PricesIncludeTax: true},
 	}
+	start := time.Now()                   // from which all clocks of the instances go on with simulated time only
 	random := rand.NewChaCha8([32]byte{}) // cart ids, the same in each run of a schedule
 	for i := range w.shards {
 		w.shards[i].listed = true
@@ -92,7 +98,7 @@ func newWorld(ctx context.Context, client redis.UniversalClient, template *redis
 		limits.Lines = set.lines
 		own := template.Instance(redisstore.InstanceConfig{
 			Durable: set.durable, MinReplicas: set.minReplicas, Scripts: scripts, Variant: set.variant(),
-			Now: func() time.Time { return time.Now().Add(set.skew[i] + w.passed) },
+			Now: func() time.Time { return start.Add(set.skew[i] + w.passed) },
 		})
 		w.services[i] = instance{service.New(service.Config{
 			Redis: own, Catalog: sold, Coupons: anyCoupon{}, Strategy: set.strategy,

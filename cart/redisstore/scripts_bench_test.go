@@ -143,7 +143,7 @@ func (m *meter) benchmarkChanges(b *testing.B, lines int) {
 		change redisstore.Change
 	}{
 		{"add", redisstore.Conditions{}, redisstore.Add(lineOf(9001), carttest.Limits)},
-		{"add, stamp", redisstore.Conditions{Stamp: "stamp"}, redisstore.Add(lineOf(9001), carttest.Limits)},
+		{"add, stamp", redisstore.Conditions{Stamp: "stamp-01"}, redisstore.Add(lineOf(9001), carttest.Limits)},
 		{"add, key", redisstore.Conditions{Key: "key", Fingerprint: "fingerprint"}, redisstore.Add(lineOf(9001), carttest.Limits)},
 		{"add a line", redisstore.Conditions{}, redisstore.Add(lineOf(8001), carttest.Limits)},
 		{"set", redisstore.Conditions{}, redisstore.SetQuantity("9001", quantity, bounds, "")},
@@ -205,7 +205,7 @@ func (m *meter) benchmarkMerge(b *testing.B) {
 		}, customer, m.customer.OfferedKey(c.Cart.ID))
 	})
 	b.Run("finish/5 lines", func(b *testing.B) {
-		m.measure(b, func(ctx context.Context) error { return m.store.Finish(ctx, m.customer, m.guest, c.Cart.ID) }, claimed)
+		m.measure(b, func(ctx context.Context) error { return m.store.Finish(ctx, m.customer, m.guest, c) }, claimed)
 	})
 	b.Run("forget/5 lines", func(b *testing.B) {
 		m.measure(b, func(ctx context.Context) error { return m.store.Forget(ctx, m.customer, note) }, customer)

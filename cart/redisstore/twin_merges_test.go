@@ -3,6 +3,7 @@ package redisstore_test
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -210,11 +211,14 @@ func (m *merging) applyClaim(t *rapid.T, c claim) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if report != nil {
+			report.At = m.at(report.At.UnixMilli())
+		}
 		return report
 	}, func(r cart.Record, now time.Time) becomes {
 		var report *cart.MergeReport
 		guest := cart.Record{Cart: c.claimed.Cart, Memory: c.memory}
-		r, after, report = r.Merge(guest, by, bounds, before, newID, behind+m.passed-c.passed, now)
+		r, after, report = r.Merge(guest, by, bounds, before, strings.TrimPrefix(c.claimed.Note, "m"), newID, behind+m.passed-c.passed, now)
 		return becomes{r, report, true}
 	})
 	m.offers[c.owner][c.claimed.Cart.ID] = after
@@ -228,10 +232,10 @@ func (m *merging) finish(t *rapid.T) {
 
 // finishClaim drops what was set aside, if it is what was claimed. Later claims show it.
 func (m *merging) finishClaim(t *rapid.T, c claim) {
-	if err := m.store.Finish(m.ctx, c.owner, c.guest, c.claimed.Cart.ID); err != nil {
+	if err := m.store.Finish(m.ctx, c.owner, c.guest, c.claimed); err != nil {
 		t.Fatal(err)
 	}
-	if own := m.aside[c.guest]; own != nil && own.owner == c.owner && own.Cart.ID == c.claimed.Cart.ID {
+	if own := m.aside[c.guest]; own != nil && own.owner == c.owner && own.note == c.claimed.Note && own.Cart.ID == c.claimed.Cart.ID {
 		delete(m.aside, c.guest)
 	}
 }

@@ -110,8 +110,13 @@ func (w *twins) step(ref redisstore.Ref, do func() any, rule func(r cart.Record,
 		}
 		next = rule(own.Record, now)
 	}
+	if drawn := found.Cart.Mark != own.Cart.Mark; drawn != (next.Cart.Version != own.Cart.Version) {
+		w.t.Fatalf("%s: the mark of version %d is %q, that of version %d before was %q", ref.String(),
+			found.Cart.Version, found.Cart.Mark, own.Cart.Version, own.Cart.Mark)
+	}
 	own.Record = next.Record
-	own.Memory = found.Memory // the same, and what counts no more only where Redis still has it
+	own.Cart.Mark = found.Cart.Mark
+	own.Memory, own.Merged = found.Memory, found.Merged // the same, and what counts no more only where Redis still has it
 	if next.renews {
 		own.lapses = now.Add(next.Life(ttlOf(ref)))
 	}
@@ -127,14 +132,15 @@ func ttlOf(ref redisstore.Ref) time.Duration {
 	return twinTTLs.Customer
 }
 
-var likeTwins = cmp.Options{cmpopts.EquateEmpty(), cmpopts.IgnoreFields(cart.Cart{}, "ExpiresAt")}
+var likeTwins = cmp.Options{cmpopts.EquateEmpty(), cmpopts.IgnoreFields(cart.Cart{}, "ExpiresAt", "Mark")}
 
 // is reports whether the answer and the record are what should be at a moment.
 func (b becomes) is(answer any, found cart.Record, now time.Time) bool {
 	want, got := alive(b.Record, now), alive(found, now)
 	return sameNewest(want.Memory.Stamps, got.Memory.Stamps, cart.StampsKept, func(use cart.StampUse) time.Time { return use.At }) &&
 		sameNewest(want.Memory.Keys, got.Memory.Keys, cart.KeysKept, func(use cart.KeyUse) time.Time { return use.At }) &&
-		cmp.Equal(b.answer, answer, likeTwins) && cmp.Equal(want.Cart, got.Cart, likeTwins) && maps.Equal(want.Merges, got.Merges)
+		cmp.Equal(b.answer, answer, likeTwins) && cmp.Equal(want.Cart, got.Cart, likeTwins) && maps.Equal(want.Merges, got.Merges) &&
+		cmp.Equal(want.Merged, got.Merged, likeTwins)
 }
 
 func (b becomes) diff(answer any, found cart.Record, now time.Time) string {
@@ -166,6 +172,9 @@ func alive(r cart.Record, now time.Time) cart.Record {
 	r.Memory = cart.Memory{Keys: maps.Clone(r.Memory.Keys), Stamps: maps.Clone(r.Memory.Stamps)}
 	maps.DeleteFunc(r.Memory.Keys, func(_ string, use cart.KeyUse) bool { return now.Sub(use.At) >= cart.KeyLife })
 	maps.DeleteFunc(r.Memory.Stamps, func(_ string, use cart.StampUse) bool { return now.Sub(use.At) > cart.StampLife })
+	if r.Merged != nil && now.Sub(r.Merged.At) > cart.ReportLife {
+		r.Merged = nil
+	}
 	return r
 }
 
@@ -185,11 +194,8 @@ func (w *twins) observe(ref redisstore.Ref) (_ cart.Record, left time.Duration) 
 		flat = append(flat, member, value)
 		switch member[0] {
 		case 'r':
-			use := cart.StampUse{At: w.at(number(w.t, value)), Line: cart.LineID(hash.Val()["e"+member[1:]])}
-			r.Memory.Stamps = with(r.Memory.Stamps, member[1:], use)
-		case 'e':
-			if hash.Val()["r"+member[1:]] == "" {
-				w.t.Fatalf("%s outlives its stamp", member)
+			if len(value) > 57 {
+				w.t.Fatalf("%s has %d bytes", member, len(value))
 			}
 		case 'x':
 			// x is in whole seconds, and each jump of the clock rounds it down.
@@ -200,6 +206,13 @@ func (w *twins) observe(ref redisstore.Ref) (_ cart.Record, left time.Duration) 
 		case 'm':
 			r.Merges = with(r.Merges, member, reservation(w.t, value))
 		}
+	}
+	for stamp, use := range redisstore.Stamps(flat) {
+		if use.At.IsZero() {
+			w.t.Fatalf("the line of %s outlives its stamp", stamp)
+		}
+		use.At = w.at(use.At.UnixMilli())
+		r.Memory.Stamps = with(r.Memory.Stamps, stamp, use)
 	}
 	for key, value := range keys.Val() {
 		if owner, ok := strings.CutSuffix(key, ":l"); ok {
@@ -218,6 +231,12 @@ func (w *twins) observe(ref redisstore.Ref) (_ cart.Record, left time.Duration) 
 	held, err := redisstore.ParseCart(flat)
 	if err != nil {
 		w.t.Fatal(err)
+	}
+	if r.Merged, err = held.Report(); err != nil {
+		w.t.Fatal(err)
+	}
+	if r.Merged != nil {
+		r.Merged.At = w.at(r.Merged.At.UnixMilli())
 	}
 	r.Cart, w.carts[ref].underWay = held.Cart, noted{held.Notes, slices.Collect(maps.Keys(r.Merges))}
 	return r, ttl.Val()
@@ -246,6 +265,7 @@ func number(t *rapid.T, s string) int64 {
 func reservation(t *rapid.T, note string) (r cart.Reservation) {
 	var guest string
 	var seconds int64
+	note, r.Applied = strings.CutSuffix(note, " applied")
 	if _, err := fmt.Sscanf(note, "%s %d %d %d %s", &guest, &seconds, &r.Lines, &r.Text, &r.CartID); err != nil {
 		t.Fatalf("note %q: %v", note, err)
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -13,16 +14,51 @@ import (
 // Waiting is what is stored for a guest's token that a customer sends.
 type Waiting struct {
 	Claimed  bool             // an earlier request has claimed a cart and not finished its merge
-	Applied  cart.KeyUse      // the change applied under the given key; zero for none
 	Products []int64          // of the token's current cart
 	Bring    cart.Reservation // what the cart that lies there now needs room for
+
+	key  cart.KeyUse // the change applied under the given key; zero for none
+	flat []string    // the token's current cart, or the stamps of one that was claimed
+	now  time.Time   // by the guest's Redis
+}
+
+// Repeat is a change that a guest's cart has applied, and that a request repeats.
+type Repeat struct {
+	Conflict bool        // another request had the same idempotency key
+	Line     cart.LineID // the line that the change has changed, if its request names another; else ""
+}
+
+// RepeatOf returns the change that a request repeats; nil for none. It knows the change of an
+// idempotency key only if that key was asked for.
+func (w Waiting) RepeatOf(on Conditions) *Repeat {
+	switch {
+	case on.Key != "":
+		return repeatOfKey(w.key, on)
+	case on.Stamp != "":
+		return repeatOfStamp(stampsOf(w.flat), on, w.now)
+	}
+	return nil
+}
+
+func repeatOfKey(use cart.KeyUse, on Conditions) *Repeat {
+	if use.Fingerprint == "" {
+		return nil
+	}
+	return &Repeat{Conflict: use.Fingerprint != on.Fingerprint, Line: use.Line}
+}
+
+func repeatOfStamp(all stamps, on Conditions, now time.Time) *Repeat {
+	if use := all[on.Stamp]; use.IsRetry(now) {
+		return &Repeat{Line: use.Line}
+	}
+	return nil
 }
 
 // Any reports whether there is anything to merge.
 func (w Waiting) Any() bool { return w.Claimed || w.Bring.CartID != "" }
 
-// WaitingUnder returns what waits to be merged under a guest's token, and which change the
-// guest's cart has applied under an idempotency key. key is the key's digest; "" for none.
+// WaitingUnder returns what waits to be merged under a guest's token, and which changes the
+// guest's cart has applied. key is the digest of an idempotency key; "" for none.
 func (s *Store) WaitingUnder(ctx context.Context, customer, guest Ref, key string) (Waiting, error) {
 	var w Waiting
 	err := s.askGuest(ctx, customer, guest, func(at located) (err error) {
@@ -30,8 +66,15 @@ func (s *Store) WaitingUnder(ctx context.Context, customer, guest Ref, key strin
 		if err != nil {
 			return cart.Unavailable("look for guest cart", err)
 		}
-		w, err = q.answer()
-		return err
+		if w, err = q.answer(); err != nil {
+			return err
+		}
+		now, err := at.redisNow(ctx)
+		if err != nil {
+			return cart.Unavailable("ask time", err)
+		}
+		w.now = time.UnixMilli(now)
+		return nil
 	})
 	return w, err
 }
@@ -72,18 +115,11 @@ type bothCarts struct {
 
 func (q bothCarts) cmds() []redis.Cmder { return append(q.guest.cmds(), q.own.hash.cmd) }
 
-// AppliedUnder returns the change that a guest's cart has applied under an idempotency key,
-// given by its digest; zero for none.
-func (s *Store) AppliedUnder(ctx context.Context, customer, guest Ref, key string) (use cart.KeyUse, err error) {
-	err = s.askGuest(ctx, customer, guest, func(at located) error {
-		q, err := ask(ctx, s, at, func(hashForm) keyQuestion { return askKey(ctx, guest, key) })
-		if err != nil {
-			return cart.Unavailable("look for key in guest's cart", err)
-		}
-		use, err = q.answer()
-		return err
-	})
-	return use, err
+// RepeatUnder returns the change that a guest's cart has applied and that a request repeats; nil
+// for none.
+func (s *Store) RepeatUnder(ctx context.Context, customer, guest Ref, on Conditions) (*Repeat, error) {
+	w, err := s.WaitingUnder(ctx, customer, guest, on.Key)
+	return w.RepeatOf(on), err
 }
 
 // waitingQuestion are the commands that ask for a Waiting.
@@ -123,9 +159,10 @@ func (q waitingQuestion) answer() (Waiting, error) {
 		Claimed:  q.claimed.Val() > 0,
 		Products: held.ProductIDs(),
 		Bring:    held.Brings(),
+		flat:     flat,
 	}
 	if q.key != nil {
-		w.Applied, err = q.key.answer()
+		w.key, err = q.key.answer()
 	}
 	return w, err
 }

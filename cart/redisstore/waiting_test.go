@@ -15,7 +15,7 @@ func TestReads_FailWhenNoSentinelKnowsTheMaster(t *testing.T) {
 	s := redisstore.New(redisstore.Config{Client: dial(t, url), TTL: readerTTL})
 	store := newStoreID()
 	customer, guest := redisstore.CustomerRef(store, "c"), redisstore.GuestRef(store, tokenOf("t"))
-	if use, err := s.AppliedUnder(t.Context(), customer, guest, "key"); err == nil {
+	if use, err := s.RepeatUnder(t.Context(), customer, guest, redisstore.Conditions{Key: "key"}); err == nil {
 		t.Errorf("the key has %+v, want a failure", use)
 	}
 	if held, err := s.Load(t.Context(), customer); err == nil {

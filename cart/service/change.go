@@ -92,18 +92,17 @@ func (c change) item(o redisstore.Outcome) *cart.LineID {
 }
 
 // send sends a change to Redis, and finishes unfinished merges first. If a merge cannot be
-// finished now, the change is made without it. But the first attempt of a change with an
-// idempotency key may have gone to a guest's cart that is not merged yet, or that another
-// customer has claimed, so send looks the key up there first.
+// finished now, the change is made without it. But the first attempt of the change may have
+// gone to a guest's cart that is not merged yet, or that another customer has claimed, so send
+// looks its key or stamp up there first.
 func (s *Carts) send(ctx context.Context, v *Visit, on Conditions, c redisstore.Change) (redisstore.Outcome, error) {
 	with := redisstore.Attempt{CartID: s.newCartIDFor(v)}
-	if v.Postponed || v.guestApplied.Fingerprint == on.Fingerprint { // after a merge, the customer's own keys decide about another fingerprint
-		if o, err := s.repeats(ctx, v, on, v.guestApplied); err != nil || o.Word != "" {
-			return o, err
-		}
+	// After a merge, the customer's own keys decide about another request with the same key.
+	if earlier := v.waiting.RepeatOf(on); earlier != nil && (v.Postponed || !earlier.Conflict) {
+		return s.repeats(ctx, v, earlier)
 	}
 	var unmerged []redisstore.Ref
-	if v.Postponed && v.guestApplied.Fingerprint == "" {
+	if v.Postponed && (on.Key != "" || !v.asked) {
 		unmerged = []redisstore.Ref{v.guest}
 	}
 	for ctx.Err() == nil {
@@ -126,44 +125,41 @@ func (s *Carts) sendOnce(ctx context.Context, v *Visit, on Conditions, with redi
 	limited, trip := v.budget.spend(ctx)
 	o, err := s.redis.Change(limited, v.own, on, with, c)
 	trip.done()
+	v.learn(o.Held)
 	s.noteCreation(ctx, v, with.CartID, o, err)
 	return o, err
 }
 
-// repeatElsewhere looks for a change's idempotency key in guests' carts that are not merged
-// yet. The outcome's Word is "" when none of them has the key.
+// repeatElsewhere looks for a change's key or stamp in guests' carts that are not merged yet. The
+// outcome's Word is "" when none of them has it. A change with only a stamp is made without the
+// answer of a Redis that cannot be asked; one with a key fails.
 func (s *Carts) repeatElsewhere(ctx context.Context, v *Visit, on Conditions, guests []redisstore.Ref) (redisstore.Outcome, error) {
-	if on.Key == "" {
+	if on.Key == "" && on.Stamp == "" {
 		return redisstore.Outcome{}, nil
 	}
 	for _, guest := range guests {
 		quick, trip := v.budget.spendHalf(ctx)
-		applied, err := s.redis.AppliedUnder(quick, v.own, guest, on.Key)
+		earlier, err := s.redis.RepeatUnder(quick, v.own, guest, on)
 		trip.done()
-		if err != nil {
+		if err != nil && on.Key != "" {
 			return redisstore.Outcome{}, err
 		}
-		if o, err := s.repeats(ctx, v, on, applied); err != nil || o.Word != "" {
-			return o, err
+		if earlier != nil {
+			return s.repeats(ctx, v, earlier)
 		}
 	}
 	return redisstore.Outcome{}, nil
 }
 
-// repeats compares a change with the one that a guest's cart applied under the same key,
-// by fingerprint: the outcome is Replayed or idempotency_conflict. Its Word is "" when
-// none was applied.
-func (s *Carts) repeats(ctx context.Context, v *Visit, on Conditions, applied cart.KeyUse) (redisstore.Outcome, error) {
+// repeats returns the outcome of a change that a guest's cart has applied: Replayed or
+// idempotency_conflict.
+func (s *Carts) repeats(ctx context.Context, v *Visit, earlier *redisstore.Repeat) (redisstore.Outcome, error) {
 	word := redisstore.Replayed
-	switch applied.Fingerprint {
-	case "":
-		return redisstore.Outcome{}, nil
-	case on.Fingerprint:
-	default:
+	if earlier.Conflict {
 		word = redisstore.Word(problem.IdempotencyConflict)
 	}
 	held, err := s.loadOwn(ctx, v)
-	return redisstore.Outcome{Word: word, Held: held, Moved: applied.Line}, err
+	return redisstore.Outcome{Word: word, Held: held, Moved: earlier.Line}, err
 }
 
 // errLineChanged means that an edit was not made, because its line has changed since it was

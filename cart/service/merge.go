@@ -44,7 +44,7 @@ func (s *Carts) Merge(ctx context.Context, v *Visit, key string) {
 		v.Postponed = true
 		return
 	}
-	v.guestApplied = waiting.Applied
+	v.waiting, v.asked = waiting, true
 	if waiting.Any() {
 		v.Postponed = s.merge(ctx, v, waiting) != nil
 	}
@@ -62,11 +62,13 @@ func (s *Carts) merge(ctx context.Context, v *Visit, w redisstore.Waiting) error
 
 // observed runs a merge and calls Events.Merged with its outcome.
 func (s *Carts) observed(v *Visit, merge func() error) error {
-	began, earlier := time.Now(), v.Merge
-	v.Merge = nil
+	began, earlier := time.Now(), v.merged
+	v.merged = nil
 	err := merge()
-	s.events.Merged(mergeOutcome(v.Merge, err), time.Since(began))
-	v.Merge = earlier.Plus(v.Merge)
+	s.events.Merged(mergeOutcome(v.merged, err), time.Since(began))
+	if v.merged == nil {
+		v.merged = earlier
+	}
 	return err
 }
 
@@ -161,7 +163,8 @@ func (s *Carts) mergeCart(ctx context.Context, v *Visit, b *cart.Reservation) (a
 	err = s.step(ctx, func(ctx context.Context) error { return s.redis.Intend(ctx, v.own, v.guest, note, *b, s.limits) })
 	if err != nil {
 		if errors.Is(err, cart.ErrNoRoom) {
-			v.Merge = v.Merge.Plus(&cart.MergeReport{Code: problem.CartFull})
+			// To the minute, so that polls see no change.
+			v.waits = &cart.MergeReport{ID: redisstore.Cut(b.CartID), At: s.now().Truncate(time.Minute), Code: problem.CartFull}
 		}
 		return false, err
 	}
@@ -200,13 +203,13 @@ func (s *Carts) drive(ctx context.Context, v *Visit, customer, guest redisstore.
 		report, err = s.redis.Apply(ctx, customer, c, s.strategy, bounds, s.newCartID())
 		return err
 	})
-	if customer == v.own { // another customer's report is not for this one
-		v.Merge = v.Merge.Plus(report)
+	if customer == v.own && report != nil { // another customer's report is not for this one
+		v.merged = report
 	}
 	if err != nil {
 		return false, err
 	}
-	err = s.step(ctx, func(ctx context.Context) error { return s.redis.Finish(ctx, customer, guest, c.Cart.ID) })
+	err = s.step(ctx, func(ctx context.Context) error { return s.redis.Finish(ctx, customer, guest, c) })
 	if err != nil {
 		return false, err
 	}

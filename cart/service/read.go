@@ -40,10 +40,19 @@ func (s *Carts) load(ctx context.Context, v *Visit) (redisstore.Held, error) {
 		return redisstore.Held{}, nil
 	}
 	held, waiting, err := s.loadWithGuest(ctx, v)
-	if err != nil || len(held.Notes) == 0 && !waiting.Any() {
+	if err != nil || v.Peeks {
 		return held, err
 	}
-	_ = s.resume(ctx, v, held.Notes)
+	notes := held.Notes
+	if len(notes) > 0 && s.redis.AwaitsReplicas(ctx, v.own) {
+		// What is merged already waits until replicas can confirm it.
+		waiting.Claimed = waiting.Claimed && !notes.Applied(v.guest)
+		notes = notes.Unapplied()
+	}
+	if len(notes) == 0 && !waiting.Any() {
+		return held, nil
+	}
+	_ = s.resume(ctx, v, notes)
 	if waiting.Any() {
 		_ = s.merge(ctx, v, waiting)
 	}
@@ -51,7 +60,7 @@ func (s *Carts) load(ctx context.Context, v *Visit) (redisstore.Held, error) {
 }
 
 func (s *Carts) loadWithGuest(ctx context.Context, v *Visit) (redisstore.Held, redisstore.Waiting, error) {
-	if !v.logsIn() {
+	if !v.logsIn() || v.Peeks {
 		held, err := s.loadOwn(ctx, v)
 		return held, redisstore.Waiting{}, err
 	}
@@ -59,13 +68,24 @@ func (s *Carts) loadWithGuest(ctx context.Context, v *Visit) (redisstore.Held, r
 	defer trip.done()
 	quick, cancel := context.WithTimeout(ctx, v.budget.left/2)
 	defer cancel()
-	return s.redis.LoadWithGuest(ctx, quick, v.own, v.guest)
+	held, waiting, err := s.redis.LoadWithGuest(ctx, quick, v.own, v.guest)
+	v.learn(held)
+	return held, waiting, err
 }
 
 func (s *Carts) loadOwn(ctx context.Context, v *Visit) (redisstore.Held, error) {
 	ctx, trip := v.budget.spend(ctx)
 	defer trip.done()
-	return s.redis.Load(ctx, v.own)
+	held, err := s.redis.Load(ctx, v.own)
+	v.learn(held)
+	return held, err
+}
+
+// Recall learns of the latest merge, for a refusal that did not read the cart.
+func (s *Carts) Recall(ctx context.Context, v *Visit) {
+	if v.logsIn() && v.Merge() == nil {
+		_, _ = s.loadOwn(ctx, v) // without Redis, the refusal stands alone
+	}
 }
 
 // price prices a cart with the current catalog and applies its coupon.

@@ -8,19 +8,21 @@ import (
 )
 
 // Visit is one API call: whose cart it uses, its budget for Redis, and the report of the
-// merges that it ran. It is not safe for concurrent use.
+// latest merge. It is not safe for concurrent use.
 type Visit struct {
 	Store *store.Store
 	Token auth.CartToken // of the guest's cart; "" for a customer's
 	Fresh bool           // Token was created for this call, so it has no cart yet
 
-	// Merge reports the merges of this call; nil when there were none. Every response
-	// includes it, errors too.
-	Merge *cart.MergeReport
-
 	// Postponed means that the cart of the guest's token that came with a customer could
 	// not be looked up or merged.
 	Postponed bool
+
+	// Peeks means that the call begins and finishes no merge.
+	Peeks bool
+
+	merged *cart.MergeReport // the latest merge, as far as this call knows
+	waits  *cart.MergeReport // that the cart of the guest's token has no room; nil if it has
 
 	own      redisstore.Ref
 	guest    redisstore.Ref // of the guest's token that came with a customer; zero for none
@@ -28,7 +30,8 @@ type Visit struct {
 	client   string         // that the call counts for
 	budget   budget
 
-	guestApplied cart.KeyUse // the change that guest has applied under the request's key; zero for none
+	waiting redisstore.Waiting // under the guest's token, before this call merged it
+	asked   bool               // whether waiting is known
 }
 
 // Visit begins a call. A guest without a token gets a new one, and Fresh is set.
@@ -59,6 +62,18 @@ func (v *Visit) name() string {
 		return ""
 	}
 	return v.own.String()
+}
+
+// Merge reports the latest merge into the cart, if it was in the last minute, and whether the
+// guest's cart waits for room; nil for neither. Responses with the cart include it, and so do
+// refusals of calls that bring a guest's token.
+func (v *Visit) Merge() *cart.MergeReport { return v.merged.With(v.waits) }
+
+// learn takes the report of the latest merge from what was read.
+func (v *Visit) learn(held redisstore.Held) {
+	if held.Merged != nil {
+		v.merged = held.Merged
+	}
 }
 
 // logsIn reports whether a guest's token came with a customer.

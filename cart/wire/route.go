@@ -52,9 +52,6 @@ type Answer struct {
 
 	// Known are the ETags that the client has cached, from If-None-Match.
 	Known Tags
-
-	// Once marks an answer that must not be cached, such as the report of a merge.
-	Once bool
 }
 
 // Caller is the kind of a caller.

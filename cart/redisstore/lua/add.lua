@@ -1,14 +1,14 @@
 -- Adds to a line, and creates it if needed.
 --
--- ARGV  9 line  10 to 14 see bounds.lua  15 quantity  16 unit price now
---       17 fields as stored, or ""  18 notice or ""
---       19 maximum number of lines  20 maximum bytes of text in the cart
+-- ARGV  10 line  11 to 15 see bounds.lua  16 quantity  17 unit price now
+--       18 fields as stored, or ""  19 notice or ""
+--       20 maximum number of lines  21 maximum bytes of text in the cart
 -- Refusals: cart_full (lines held, 0 or text held, 1), those of bounds.lua
 
-local line, quantity = item, tonumber(ARGV[15])
-local fields, notice = ARGV[17], ARGV[18]
+local line, quantity = item, tonumber(ARGV[16])
+local fields, notice = ARGV[18], ARGV[19]
 local held, order, price = parse(get(hash, line))
-local max_lines, max_text = beside(hash, tonumber(ARGV[19]), tonumber(ARGV[20]))
+local max_lines, max_text = beside(hash, tonumber(ARGV[20]), tonumber(ARGV[21]))
 
 if not held then
   survey(hash)
@@ -33,7 +33,7 @@ if not held then
     if other >= order then order = other + 1 end
   end
 end
-put(hash, line, total .. ' ' .. order .. ' ' .. (price or ARGV[16]))
+put(hash, line, total .. ' ' .. order .. ' ' .. (price or ARGV[17]))
 if fields ~= '' and not held then put(hash, line .. ':f', fields) end
 if notice ~= '' then put(hash, line .. ':n', notice) end
 -- A repeat may come when the catalog gives the request's fields another meaning.

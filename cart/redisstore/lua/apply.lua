@@ -6,18 +6,17 @@
 -- ARGV  1 cart TTL in ms  2 TTL of the quantities in ms  3 cart id, used when the
 --       cart begins here  4 strategy: sum, max, guest or customer  5 the guest's coupon, or ""
 --       6 the guest's cart id, cut as notes have it  7 by how many ms this clock is
---       ahead of that of the guest's Redis
---       8 number of lines, then for each: line, quantity offered, unit price when
+--       ahead of that of the guest's Redis  8 mark of the version that this merge makes
+--       9 name of the merge in its report  10 number of lines, then for each: line, quantity offered, unit price when
 --       added, fields as stored or "", notice or "", stock (-1 where it does not
 --       bound the line), maximum of all lines of the product (0 for none), minimum and
 --       maximum quantity of a line, step (0 and 1 for any)
 --       then number of stamps and for each: stamp, ms, line or ""; then keys: digest,
 --       value, …
--- Reply {number of lines merged now, {line, requested, kept, code of the bound, …} for
---       those that were cut, 1 when the coupon was merged}
+-- Reply: the report of what was merged now, as cart.lua has it; "" when nothing was
 
 local cart, offers, keys = KEYS[1], KEYS[2], KEYS[3]
-local strategy, coupon, n_lines = ARGV[4], ARGV[5], tonumber(ARGV[8])
+local strategy, coupon, n_lines = ARGV[4], ARGV[5], tonumber(ARGV[10])
 local now = clock()
 local shift = tonumber(ARGV[7])
 local hash = scan(cart, nil)
@@ -61,9 +60,10 @@ local function cut(want, held, others, stock, per_cart, minimum, maximum, step)
   return math.max(kept, math.min(want, held), 1), code
 end
 
-local WIDTH = 10  -- arguments of a line
+local WIDTH = 10      -- arguments of a line
+local ADJUSTED = 100  -- lines in a report
 local taken, adjusted, now_noted = 0, {}, {}
-for i = 9, 8 + n_lines * WIDTH, WIDTH do
+for i = 11, 10 + n_lines * WIDTH, WIDTH do
   local line, offered, price, fields, notice = unpack(ARGV, i, i + 4)
   local held, order, added = parse(get(hash, line))
   local want = wanted(held, tonumber(offered), tonumber(noted[line] or 0))
@@ -82,11 +82,8 @@ for i = 9, 8 + n_lines * WIDTH, WIDTH do
     taken = taken + 1
     now_noted[#now_noted + 1] = line
     now_noted[#now_noted + 1] = offered
-    if kept ~= want then
-      adjusted[#adjusted + 1] = line
-      adjusted[#adjusted + 1] = want
-      adjusted[#adjusted + 1] = kept
-      adjusted[#adjusted + 1] = code
+    if kept ~= want and #adjusted < ADJUSTED then
+      adjusted[#adjusted + 1] = string.format(' %s %d %d %s', line, want, kept, code)
     end
   end
 end
@@ -96,19 +93,20 @@ local offers_coupon = coupon ~= '' and not noted.c
 local redeemed = offers_coupon and not hash.at.c
 if redeemed then put(hash, 'c', coupon) end
 
--- These lines no longer need their reservation.
+-- These lines no longer need their reservation, nor does anyone need to wait for them.
 for _, n in ipairs(hash.notes) do
-  local head, id = string.match(hash.flat[n + 1], '^(%S+ %d+) %d+ %d+ (%S+)$')
-  if id == ARGV[6] then put(hash, hash.flat[n], head .. ' 0 0 ' .. id) end
+  local head, id = string.match(hash.flat[n + 1], '^(%S+ %d+) %d+ %d+ (%S+)')
+  if id == ARGV[6] then put(hash, hash.flat[n], head .. ' 0 0 ' .. id .. ' applied') end
 end
 
 -- The newest of both carts' stamps and keys.
-local first = 9 + n_lines * WIDTH
-local n_stamps = tonumber(ARGV[first])
+local first = 11 + n_lines * WIDTH
+local n_stamps, stamps = tonumber(ARGV[first]), stamps_of(hash)
 for i = first + 1, first + 3 * n_stamps, 3 do
   local ms, line = math.min(tonumber(ARGV[i + 1]) + shift, now), ARGV[i + 2]
-  if now - ms <= STAMP_LIFE then stamp_at(hash, ARGV[i], ms, now, line ~= '' and line or nil) end
+  if now - ms <= STAMP_LIFE then stamps = with_stamp(hash, stamps, ARGV[i], ms, now, line ~= '' and line or nil) end
 end
+if n_stamps > 0 then keep_stamps(hash, stamps, now) end
 local new_keys, own_keys = {}, {}
 if #ARGV > first + 3 * n_stamps then
   local all = redis.call('HGETALL', keys)  -- one call instead of one for each key
@@ -124,13 +122,15 @@ for i = first + 1 + 3 * n_stamps, #ARGV, 2 do
   end
 end
 
+local report = ''
 if taken > 0 or redeemed then
   if not hash.at.i then put(hash, 'i', ARGV[3]) end
-  put(hash, 'v', string.format('%d', tonumber(get(hash, 'v') or 0) + 1))
+  advance(hash, ARGV[8])
+  report = string.format('%d %s %d', now, ARGV[9], taken) .. table.concat(adjusted)
+  put(hash, 'g', report)
 end
 if #hash.written > 0 and not hash.at.l then put(hash, 'l', LAYOUT) end
 
-if n_stamps > 0 then sweep(hash, now) end
 local life = lifetime(hash, ARGV[1], now)
 write(cart, hash)
 if #now_noted > 0 then redis.call('HSET', offers, unpack(now_noted)) end
@@ -138,4 +138,4 @@ if offers_coupon then redis.call('HSETNX', offers, 'c', coupon) end
 redis.call('PEXPIRE', offers, ARGV[2])
 remember(keys, new_keys)
 expire(cart, life)
-return { taken, adjusted, redeemed and 1 or 0 }
+return report

@@ -1,14 +1,14 @@
 -- The bounds of a line's quantity and text; prepended to add, set and edit. cart/bounds.go
 -- has the same rules.
 --
--- ARGV  10 stock, -1 for unlimited  11 maximum of all lines of the product, 0 for none
---       12 minimum and 13 maximum of a line  14 step from the minimum, 0 and 1 for any
+-- ARGV  11 stock, -1 for unlimited  12 maximum of all lines of the product, 0 for none
+--       13 minimum and 14 maximum of a line  15 step from the minimum, 0 and 1 for any
 -- Refusals: quantity_out_of_range (minimum, maximum), off_step (minimum, step),
 --       above_max_per_cart (maximum, held in the cart), out_of_stock,
 --       insufficient_stock (stock, held in the cart)
 
-local STOCK, PER_CART = tonumber(ARGV[10]), tonumber(ARGV[11])
-local MIN, MAX, STEP = tonumber(ARGV[12]), tonumber(ARGV[13]), tonumber(ARGV[14])
+local STOCK, PER_CART = tonumber(ARGV[11]), tonumber(ARGV[12])
+local MIN, MAX, STEP = tonumber(ARGV[13]), tonumber(ARGV[14]), tonumber(ARGV[15])
 
 local function refuse_step(quantity)
   if STEP > 1 and quantity > MIN and (quantity - MIN) % STEP ~= 0 then return 'off_step', MIN, STEP end

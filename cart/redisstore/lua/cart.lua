@@ -4,15 +4,21 @@
 --   42.p41           "<quantity> <order> <unit price when added>"   one member a line
 --   42.p41:f         "<bytes of text> <fields as JSON>"             only lines with fields
 --   42.p41:n         the notice                                     only lines with a notice
---   i  v             cart id and version
+--   i                cart id
+--   v                "<version>.<mark>": the mark, which each change brings, is random, so that
+--                    a version that a failover or a backup takes back is not taken for
+--                    the next one of that number
 --   c                the coupon's code
 --   x                when the cart expires, in seconds by Redis's clock; HGETALL does
 --                    not return the TTL
 --   l                the number of this layout
---   r<digest>        ms at which a change with this stamp was applied (see stamps.lua)
---   e<digest>        the line that this change has changed, if its request does not name it
+--   r1 … r6 e<stamp> changes that a retry would repeat (see stamps.lua)
 --   m<random>        a request is merging a guest's cart into this one:
---                    "<guest's digest> <seconds> <lines> <bytes of text> <guest's cart id, cut>"
+--                    "<guest's digest> <seconds> <lines> <bytes of text> <guest's cart id, cut>",
+--                    and " applied" once its lines are here
+--   g                the report of the latest merge, for a minute:
+--                    "<ms> <name> <lines>", and for each line that was cut
+--                    " <line> <requested> <kept> <code>"
 --   o                in a claimed guest cart: "<new owner's tag> <member of the note>"
 -- Lines begin with a digit, the cart's own members with a letter.
 --
@@ -30,6 +36,7 @@
 local LAYOUT = '1'
 local DAY = 86400000         -- ms, as all durations
 local STAMP_LIFE = 300000    -- see stamps.lua
+local REPORT_LIFE = 60000
 
 -- clock returns the current time in ms.
 local function clock()
@@ -44,7 +51,6 @@ end
 --   at       member -> index, of the cart's own members and of one line, or for line nil
 --            of all members
 --   notes    the indexes of the notes of merges
---   stamps   the indexes of the stamps
 --   written  what write is to set: member, value, …
 --   gone     what write is to remove: members
 -- and after survey
@@ -52,7 +58,7 @@ end
 --   text     the bytes of text of all lines
 local function scan(key, line)
   local flat, byte = redis.call('HGETALL', key), string.byte
-  local at, notes, stamps = {}, {}, {}
+  local at, notes = {}, {}
   for n = 1, #flat, 2 do
     local member = flat[n]
     local first = byte(member)
@@ -60,16 +66,12 @@ local function scan(key, line)
       if not line or member == line then at[member] = n end
     else
       at[member] = n
-      if first == 114 then                                   -- r
-        stamps[#stamps + 1] = n
-      elseif first == 109 then                               -- m
-        notes[#notes + 1] = n
-      end
+      if first == 109 then notes[#notes + 1] = n end         -- m
     end
   end
   local layout = at.l and flat[at.l + 1] or 'without a number'
   if #flat > 0 and layout ~= LAYOUT then error('LAYOUT ' .. layout .. ' of a cart, this release knows ' .. LAYOUT) end
-  return { flat = flat, at = at, all = not line, notes = notes, stamps = stamps, written = {}, gone = {} }
+  return { flat = flat, at = at, all = not line, notes = notes, written = {}, gone = {} }
 end
 
 -- survey adds to hash what only some scripts need.
@@ -159,6 +161,15 @@ local function write(key, hash)
   end
 end
 
+-- advance makes the next version of a cart.
+local function advance(hash, mark)
+  local version = tonumber(string.match(get(hash, 'v') or '0', '^%d+'))
+  put(hash, 'v', string.format('%d.%s', version + 1, mark))
+end
+
+-- is_applied reports whether the lines that a note is about are in the customer's cart.
+local function is_applied(note) return string.sub(note, -8) == ' applied' end
+
 -- in_use is false for what remains of an emptied cart: it has no lines, no coupon, and
 -- no note of a merge.
 local function in_use(flat)
@@ -169,11 +180,13 @@ local function in_use(flat)
   return false
 end
 
--- lifetime returns how many ms to keep a cart, and puts its expiry into x. It returns nil
--- if nothing is left. An emptied cart keeps for a day what is needed to recognize a
+-- lifetime returns how many ms to keep a cart, and puts its expiry into x. It drops the report
+-- of a merge that is over. It returns nil if nothing is left. An emptied cart keeps for a day what is needed to recognize a
 -- stale If-Match or a retry. If there was never a cart, the key may hold only stamps: it
 -- lives as long as they count.
 local function lifetime(hash, ttl, now)
+  local report = hash.at.g
+  if report and now - tonumber(string.match(hash.flat[report + 1], '^%d+')) > REPORT_LIFE then drop(hash, report) end
   local life = in_use(hash.flat) and tonumber(ttl) or hash.at.i and DAY
   if life then
     put(hash, 'x', string.format('%d', math.floor((now + life) / 1000)))

@@ -1,32 +1,41 @@
 -- What every change of a cart does around its own rule; prepended to add, set,
--- edit, remove, clear, coupon and judge, each of which says what its ARGV are from 9 on.
+-- edit, remove, clear, coupon and judge, each of which says what its ARGV are from 10 on.
 -- Judged in this order: the deadline, a merge under way, a replay, If-Match, the rule itself.
 -- A refused change leaves no trace; an applied one is remembered, by its key or its
 -- stamp, in the same step.
 --
 -- KEYS  1 cart  2 its idempotency keys: only of a change that has one
 -- ARGV  1 TTL in ms  2 cart id, used when the cart begins here; "": no cart may begin here
---       3 If-Match: " <id>.<version> …", "*" or ""
+--       3 If-Match: " <id>.<version>.<mark> …", "*" or ""
 --       4 digest of the idempotency key, or ""  5 fingerprint of the request
 --       6 stamp: digest of a request without a key that its client stamped, or ""
 --       7 the notes of merges that this change ignores, since they could not be driven:
 --         " <member> <member> … ", or ""
 --       8 deadline in ms: a change that begins later changes nothing, since its
 --         caller was told that its outcome is unknown, and may be repeating it
+--       9 mark of the version that this change makes
 -- Reply {outcome, number, number, flat hash, ms left, now in ms, line}. Outcomes: applied,
 --       replayed, late, resume (a merge must be driven to its end first; nothing was
 --       done), idempotency_conflict, version_mismatch, the code of a refusal with its two
---       numbers, or rate_limited (the cart would begin here; nothing was done). The hash is as it is after the change, with '' for members
---       that the change has removed. The line is the one that an applied or replayed
---       change has changed, if its request does not name it; else "".
+--       numbers, or rate_limited (the cart would begin here; nothing was done). The hash is
+--       as it is after the change, with '' for members that the change has removed. The line
+--       is the one that an applied or replayed change has changed, if its request does not
+--       name it; else "".
 
 local cart, keys = KEYS[1], KEYS[2]
 local ttl, if_match, key, fingerprint, stamp = ARGV[1], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 -- The item of add, set, edit and remove. For coupon.lua it is a code, and a line with that
 -- ID does no harm.
-local item = ARGV[9] or ''
+local item = ARGV[10] or ''
 local now = clock()
 local hash = scan(cart, item)
+
+-- The cart's stamps, and when a change with this one was applied, if the change has one.
+local stamps, stamped
+if stamp ~= '' then
+  stamps = stamps_of(hash)
+  stamped = applied_at(stamps, stamp)
+end
 
 -- left is the number of ms after which the cart expires; nil until a write sets it.
 local left
@@ -52,14 +61,13 @@ local function accept(changed, line)
   end
   if changed then
     if not hash.at.i then put(hash, 'i', ARGV[2]) end
-    put(hash, 'v', string.format('%d', tonumber(get(hash, 'v') or 0) + 1))
+    advance(hash, ARGV[9])
     if not hash.at.l then put(hash, 'l', LAYOUT) end
   end
   if not hash.at.i then return reply('applied', 0, 0, line) end
   -- What makes a repeat safe goes in the same write as the change, or right after it:
   -- Redis may end a script in the middle, as for a command that its user may not run.
-  if stamp ~= '' then stamp_at(hash, stamp, now, now, line) end
-  sweep(hash, now)
+  if stamp ~= '' then keep_stamps(hash, with_stamp(hash, stamps, stamp, now, now, line), now) end
   left = lifetime(hash, ttl, now)
   write(cart, hash)
   if key ~= '' then remember(keys, use_of(key, now, fingerprint, line)) end
@@ -107,18 +115,20 @@ end
 if now > tonumber(ARGV[8]) then return reply('late') end
 
 for _, n in ipairs(hash.notes) do
-  if not string.find(ARGV[7], ' ' .. hash.flat[n] .. ' ', 1, true) then return reply('resume') end
+  if not is_applied(hash.flat[n + 1]) and not string.find(ARGV[7], ' ' .. hash.flat[n] .. ' ', 1, true) then
+    return reply('resume')
+  end
 end
 
-local applied, applied_at
-if key ~= '' then applied, applied_at = known(keys, key, now) end
+local applied, applied_under
+if key ~= '' then applied, applied_under = known(keys, key, now) end
 if applied and applied ~= fingerprint then return reply('idempotency_conflict') end
-if applied or stamp ~= '' and is_retry(get(hash, 'r' .. stamp), now) then
+if applied or is_retry(stamped, now) then
   if hash.at.i then left = settle(cart, hash, ttl, now) end
-  return reply('replayed', 0, 0, applied and line_under(keys, key, applied_at) or get(hash, 'e' .. stamp))
+  return reply('replayed', 0, 0, applied and line_under(keys, key, applied_under) or get(hash, 'e' .. stamp))
 end
 
 if if_match ~= '' and if_match ~= '*' then
-  local current = ' ' .. (get(hash, 'i') or '0') .. '.' .. (get(hash, 'v') or '0') .. ' '
+  local current = ' ' .. (get(hash, 'i') or '0') .. '.' .. (get(hash, 'v') or '0.0') .. ' '
   if not string.find(if_match, current, 1, true) then return reply('version_mismatch') end
 end

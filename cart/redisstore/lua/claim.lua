@@ -36,12 +36,11 @@ end
 redis.call('RENAME', guest, claimed)
 redis.call('HSET', claimed, 'o', ARGV[1] .. ' ' .. ARGV[3])
 redis.call('PEXPIRE', claimed, ARGV[2])
-if #hash.stamps > 0 then
-  for _, n in ipairs(hash.stamps) do
-    local line = 'e' .. string.sub(hash.flat[n], 2)
-    put(hash, hash.flat[n], hash.flat[n + 1])
-    if hash.at[line] then put(hash, line, get(hash, line)) end
-  end
+for n = 1, #hash.flat, 2 do
+  local first = string.byte(hash.flat[n])
+  if first == 114 or first == 101 then put(hash, hash.flat[n], hash.flat[n + 1]) end -- r, e
+end
+if #hash.written > 0 then
   put(hash, 'l', LAYOUT)
   write(guest, hash)
   redis.call('PEXPIRE', guest, STAMP_LIFE)

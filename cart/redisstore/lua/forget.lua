@@ -8,7 +8,7 @@
 local hash = scan(KEYS[1], '')
 local now = clock()
 for i = 3, #ARGV do
-  local began = string.match(get(hash, ARGV[i]) or '', ' (%d+) %d+ %d+ %S+$')
+  local began = string.match(get(hash, ARGV[i]) or '', '^%S+ (%d+)')
   if began and now / 1000 - tonumber(began) >= tonumber(ARGV[2]) then drop(hash, hash.at[ARGV[i]]) end
 end
 settle(KEYS[1], hash, ARGV[1], now)

@@ -28,6 +28,18 @@ local function use_of(key, ms, fingerprint, line)
   return use
 end
 
+-- age_limit is for dropping the excess oldest of some times: all before the bound go, and
+-- as many at the bound itself. One too many is the usual case, and needs no sorting.
+local function age_limit(times, excess)
+  if excess == 1 then return math.min(unpack(times)), 1 end
+  table.sort(times)
+  local bound, at_bound = times[excess], 0
+  for i = 1, excess do
+    if times[i] == bound then at_bound = at_bound + 1 end
+  end
+  return bound, at_bound
+end
+
 -- trim keeps the newest keys. It reads all of them, which are few.
 local function trim(keys)
   if redis.call('HLEN', keys) <= KEYS_KEPT then return end

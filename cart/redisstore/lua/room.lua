@@ -9,7 +9,7 @@ local function reserved(hash, own, rooms)
   for _, n in ipairs(hash.notes) do
     if hash.flat[n] ~= own then
       notes = notes + 1
-      local its_lines, its_text, id = string.match(hash.flat[n + 1], '(%d+) (%d+) (%S+)$')
+      local its_lines, its_text, id = string.match(hash.flat[n + 1], '^%S+ %d+ (%d+) (%d+) (%S+)')
       local r = rooms[id] or { lines = 0, text = 0 }
       r.lines, r.text = math.max(r.lines, tonumber(its_lines)), math.max(r.text, tonumber(its_text))
       rooms[id] = r

@@ -12,6 +12,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"commerce/auth/problem"
+	"commerce/cart/wire"
 	"commerce/cmd/internal/telemetry"
 	"commerce/cmd/internal/tracing"
 )
@@ -75,7 +76,7 @@ func (o *observer) handle(c *gin.Context) {
 // without a response.
 func endOf(c *gin.Context, client context.Context, t *tally, aborted bool) served {
 	s := served{
-		tally: t, method: methodOf(c.Request), route: cmp.Or(c.FullPath(), tracing.Unmatched),
+		tally: t, method: wire.MethodOf(c.Request), route: cmp.Or(c.FullPath(), tracing.Unmatched),
 		status: c.Writer.Status(), bytes: max(c.Writer.Size(), 0), requestID: requestIDOf(c),
 	}
 	if last := c.Errors.Last(); last != nil {

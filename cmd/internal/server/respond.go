@@ -74,13 +74,13 @@ func (r *responder) show(c *gin.Context, area *wire.Area, vary []string, answer 
 		r.metrics.Replayed()
 	}
 	c.Writer.Header()["Cache-Control"] = revalidated
-	if area.Private || answer.Once {
+	if area.Private {
 		c.Writer.Header()["Cache-Control"] = notStored
 	}
 	setVary(c, vary)
 	if tag != "" {
 		c.Header("ETag", tag)
-		if !answer.Once && safe(c.Request) && answer.Known.Contain(strings.Trim(tag, `"`)) {
+		if safe(c.Request) && answer.Known.Contain(strings.Trim(tag, `"`)) {
 			c.Status(http.StatusNotModified)
 			return
 		}
@@ -156,11 +156,7 @@ func writeData(w *wire.Writer, answer *wire.Answer) (tag string) {
 	if answer.Version == "" {
 		return ""
 	}
-	tag = w.ETag(answer.Version)
-	if answer.Once {
-		tag = strings.TrimSuffix(tag, `"`) + `-merged"` // differs from the tag of the same data without the report
-	}
-	return tag
+	return w.ETag(answer.Version)
 }
 
 // endEnvelope writes the last members of every envelope.

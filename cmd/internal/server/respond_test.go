@@ -67,7 +67,6 @@ func TestRespond_Sends304IfTheClientHasTheVersion(t *testing.T) {
 	knows := func(tags ...string) func(*wire.Answer) {
 		return func(a *wire.Answer) { a.Known = wire.Tags{List: tags} }
 	}
-	once := func(a *wire.Answer) { a.Once = true }
 	for name, tt := range map[string]struct {
 		answer wire.Answer
 		status int
@@ -77,7 +76,6 @@ func TestRespond_Sends304IfTheClientHasTheVersion(t *testing.T) {
 		"the tag":             {shown(knows("x", tag)), 304, tag, "private, no-cache"},
 		"any":                 {shown(func(a *wire.Answer) { a.Known.Any = true }), 304, tag, "private, no-cache"},
 		"another":             {shown(knows("x")), 200, tag, "private, no-cache"},
-		"the tag, but once":   {shown(knows(tag, tag+"-merged"), once), 200, tag + "-merged", "no-store"},
 		"any without version": {shown(func(a *wire.Answer) { a.Known.Any, a.Version = true, "" }), 200, "", "private, no-cache"},
 	} {
 		w := ask(areaOf(t, true, tt.answer, nil), "192.0.2.1", "GET", "/shown")

@@ -3,7 +3,6 @@
 package server
 
 import (
-	"context"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -123,27 +122,15 @@ func compress(h http.Handler) (http.Handler, error) {
 	return wrap(h), nil
 }
 
-// originalMethod is the context key of the method that the client sent.
-type originalMethod struct{}
-
 // headAsGet handles HEAD as GET, so that the headers are the same, compression
 // included. net/http omits the body.
 func headAsGet(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodHead {
-			r = r.WithContext(context.WithValue(r.Context(), originalMethod{}, r.Method))
-			r.Method = http.MethodGet
+			r = wire.AsGet(r)
 		}
 		h.ServeHTTP(w, r)
 	})
-}
-
-// methodOf returns the method that the client sent.
-func methodOf(r *http.Request) string {
-	if method, ok := r.Context().Value(originalMethod{}).(string); ok {
-		return method
-	}
-	return r.Method
 }
 
 // crossOrigin adds CORS headers for the listed origins. Requests from other origins,

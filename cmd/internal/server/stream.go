@@ -41,7 +41,7 @@ func (r *responder) stream(c *gin.Context, vary []string, answer wire.Answer) {
 			r.limitUnsent(c.Request.Context())
 			begun = true
 		}
-		if methodOf(c.Request) == http.MethodHead {
+		if wire.MethodOf(c.Request) == http.MethodHead {
 			return
 		}
 		if err := r.send(c.Writer, part); err != nil {
