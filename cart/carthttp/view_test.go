@@ -60,7 +60,7 @@ var riyadh = &store.Store{
 // the stock, and of a product that no longer exists.
 func fullCart() cart.Cart {
 	return cart.Cart{
-		ID: "CARTID", Version: 7, Coupon: "TEN",
+		ID: "CARTID", Version: 7, Mark: "MARK", Coupon: "TEN",
 		ExpiresAt: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
 		Lines: []cart.Line{
 			{ID: "1", Quantity: 2, AddedPrice: 4000},
@@ -230,11 +230,11 @@ func TestETag_IsTheSameForTheSameCart(t *testing.T) {
 	if again := cartTag("en", later); again != tag {
 		t.Errorf("got %s, and an hour later %s", tag, again)
 	}
-	if !strings.HasPrefix(tag, "CARTID.7-") || strings.ContainsAny(tag, `" ,`) {
+	if !strings.HasPrefix(tag, "CARTID.7.MARK-") || strings.ContainsAny(tag, `" ,`) {
 		t.Errorf("tag %s", tag)
 	}
 	empty := cart.Price(cart.Cart{}, riyadh, nil, carttest.Limits)
-	if tag := cartTag("en", &empty); !strings.HasPrefix(tag, "0.0-") {
+	if tag := cartTag("en", &empty); !strings.HasPrefix(tag, "0.0.0-") {
 		t.Errorf("empty cart: tag %s", tag)
 	}
 }
@@ -276,6 +276,8 @@ func TestETag_ChangesWithEverythingShown(t *testing.T) {
 		"coupon":   cartTag("en", &lapsed),
 		"language": cartTag("ar", fullPriced()),
 		"version":  edited(func(c *cart.Cart) { c.Version++ }),
+		"mark":     edited(func(c *cart.Cart) { c.Mark = "OTHER" }),
+		"merge":    in("en", func(w view) { w.cart(fullPriced(), "", fullReport) }).etag(fullPriced()),
 		"cart":     edited(func(c *cart.Cart) { c.ID = "OTHER" }),
 		"notice":   edited(func(c *cart.Cart) { c.Lines[0].Notice = "n" }),
 		"summary":  in("en", func(w view) { w.summary(fullPriced(), "", nil) }).etag(fullPriced()),

@@ -158,6 +158,9 @@ func (s *Store) changeOnce(ctx context.Context, ref Ref, on Conditions, with Att
 	}
 	home.learn(reply[5].(int64), sent, copies.replied)
 	held, err := s.replied(reply[3], reply[4], reply[5].(int64))
+	if err != nil && reply[0] == string(Applied) && on.Key == "" {
+		return Outcome{}, cart.OutcomeUnknown("change cart", err)
+	}
 	if err != nil {
 		return Outcome{}, cart.Unavailable("change cart", err)
 	}

@@ -34,11 +34,17 @@ func parseCart(flat []string) (Held, error) {
 		member, value := flat[i], flat[i+1]
 		switch {
 		case member == "i":
+			if !isName(value) {
+				return Held{}, fmt.Errorf("cart ID: %w", errLayout)
+			}
 			c.ID = value
 		case member == "v":
 			version, mark, _ := strings.Cut(value, ".")
-			c.Version, _ = strconv.ParseInt(version, 10, 64)
-			c.Mark = mark
+			n, err := strconv.ParseInt(version, 10, 64)
+			if err != nil || n < 1 || !isName(mark) {
+				return Held{}, fmt.Errorf("version: %w", errLayout)
+			}
+			c.Version, c.Mark = n, mark
 		case member == "c":
 			c.Coupon = value
 		case member == "l":
@@ -64,6 +70,9 @@ func parseCart(flat []string) (Held, error) {
 			lines, orders = append(lines, line), append(orders, order)
 		}
 	}
+	if len(lines) > cart.MergeFactor*cart.MaxLines {
+		return Held{}, fmt.Errorf("%d lines: %w", len(lines), errLayout)
+	}
 	if c.ID == "" { // only notes or stamps: there is no cart yet
 		return Held{Notes: c.Notes, layout: c.layout, expires: c.expires}, nil
 	}
@@ -72,6 +81,22 @@ func parseCart(flat []string) (Held, error) {
 	}
 	c.Lines = lines
 	return c, addTexts(lines, texts)
+}
+
+// maxName is how long the ID of a cart or of a line may be.
+const maxName = 64
+
+// isName reports whether a text is one that the store writes as an ID or a mark. Clients get it in
+// a header.
+func isName(text string) bool {
+	for i := range len(text) {
+		switch b := text[i]; {
+		case 'a' <= b && b <= 'z', 'A' <= b && b <= 'Z', '0' <= b && b <= '9', b == '_', b == '-':
+		default:
+			return false
+		}
+	}
+	return 0 < len(text) && len(text) <= maxName
 }
 
 // ofLine reports whether a member belongs to a line.
@@ -124,7 +149,7 @@ func parseLine(id, value string) (_ cart.Line, order int64, _ error) {
 	q, err1 := strconv.ParseInt(quantity, 10, 64)
 	order, err2 := strconv.ParseInt(place, 10, 64)
 	p, err3 := strconv.ParseInt(price, 10, 64)
-	if err1 != nil || err2 != nil || err3 != nil {
+	if err1 != nil || err2 != nil || err3 != nil || q < 1 || q > cart.MaxQuantity || len(id) > maxName {
 		return cart.Line{}, 0, fmt.Errorf("line %s: %w", id, errLayout)
 	}
 	return cart.Line{ID: cart.LineID(id), Quantity: q, AddedPrice: money.Amount(p)}, order, nil

@@ -43,6 +43,7 @@ type desk struct {
 	strategy cart.Strategy
 	client   redis.UniversalClient
 	forward  atomic.Int64 // how far its clock is ahead, in ns
+	clock    func() time.Time
 }
 
 var lastStore atomic.Int64
@@ -52,10 +53,18 @@ func newStoreID() int64 { return int64(os.Getpid())*100_000 + lastStore.Add(1) }
 
 func openDesk(t *testing.T, by cart.Strategy) *desk {
 	t.Helper()
-	client := dial(t, ephemeral.Redis(t))
+	url := ephemeral.Redis(t)
+	d := openDeskOn(t, dial(t, asService(t, url)), by, time.Now)
+	d.client = dial(t, url)
+	return d
+}
+
+// openDeskOn opens a desk whose clock goes on from that of now.
+func openDeskOn(t *testing.T, client redis.UniversalClient, by cart.Strategy, now func() time.Time) *desk {
+	t.Helper()
 	id := newStoreID()
 	d := &desk{
-		t: t, client: client,
+		t: t, client: client, clock: now,
 		store: &store.Store{ID: id, Currency: "SAR", PricesIncludeTax: true},
 		goods: &goods{products: map[int64]*cart.Product{}, out: map[int64]bool{}},
 	}
@@ -63,7 +72,7 @@ func openDesk(t *testing.T, by cart.Strategy) *desk {
 		d.goods.put(carttest.Sold(id+1, 100))
 	}
 	d.redis = redisstore.New(redisstore.Config{
-		Client: dial(t, asService(t, ephemeral.Redis(t))),
+		Client: d.client,
 		TTL:    redisstore.TTLs{Guest: 720 * time.Hour, Customer: 2160 * time.Hour},
 		Now:    d.now,
 	})
@@ -150,7 +159,7 @@ func (g *goods) Products(_ context.Context, _ int64, ids []int64) (map[int64]*ca
 }
 
 // now is the service's clock.
-func (d *desk) now() time.Time { return time.Now().Add(time.Duration(d.forward.Load())) }
+func (d *desk) now() time.Time { return d.clock().Add(time.Duration(d.forward.Load())) }
 
 // as begins a call of a customer, or of a guest for customer "". A guest needs a token.
 func (d *desk) as(customer string, token auth.CartToken) *service.Visit {

@@ -2,13 +2,16 @@ package redisstore_test
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"commerce/cart"
 	"commerce/cart/redisstore"
 	"commerce/deploy/ephemeral"
 )
@@ -137,4 +140,62 @@ func TestReplication_AWriteToAReplicaIsUnsafe(t *testing.T) {
 	if r.Survives(t.Context(), conn) {
 		t.Error("a replica was taken for a master without replicas")
 	}
+}
+
+// waits returns how often the master was asked to wait for its replica.
+func (p *pair) waits() int64 { return p.calls("wait") }
+
+// calls returns how often the master has run a command.
+func (p *pair) calls(command string) int64 {
+	p.t.Helper()
+	_, after, _ := strings.Cut(p.master.Admin().Info(p.t.Context(), "commandstats").Val(), "cmdstat_"+command+":calls=")
+	digits, _, _ := strings.Cut(after, ",")
+	n, _ := strconv.ParseInt(digits, 10, 64)
+	return n
+}
+
+// Logins with a replica that hangs: the first one waits for it, and then one in each second.
+func TestReplication_OneWriteASecondWaitsForAReplicaThatHangs(t *testing.T) {
+	t.Parallel()
+	p := startPair(t)
+	var ahead atomic.Int64
+	start := time.Now()
+	d := openDeskOn(t, dial(t, p.master.URL), cart.Sum, func() time.Time { return start.Add(time.Duration(ahead.Load())) })
+	login := func(name string) {
+		t.Helper()
+		d.add(d.as("", tokenOf(name)), 1, 1)
+		d.wantLines(d.as(name, tokenOf(name)), "1×1")
+	}
+	login("before") // the replica confirms
+	before := p.waits()
+	p.replica.Freeze()
+	for i := range 20 {
+		login(fmt.Sprintf("c%d", i))
+	}
+	if n := p.waits() - before; n != 1 {
+		t.Errorf("20 logins waited %d times, want 1", n)
+	}
+	scripts := p.calls("evalsha")
+	d.wantLines(d.as("c0", ""), "1×1")
+	d.wantLines(d.as("c0", tokenOf("c0")), "1×1")
+	if n := p.calls("evalsha") - scripts; n != 0 {
+		t.Errorf("reads of what is merged have run %d scripts", n)
+	}
+	if changed := d.add(d.as("c0", tokenOf("c0")), 1, 1); changed == nil || p.waits()-before != 1 {
+		t.Errorf("a change got the report %v, and there were %d waits", changed, p.waits()-before)
+	}
+	ahead.Add(int64(time.Second))
+	login("later")
+	login("again")
+	if n := p.waits() - before; n != 2 {
+		t.Errorf("after a second there were %d waits, want 2", n)
+	}
+	p.replica.Thaw()
+	ahead.Add(int64(time.Second))
+	p.await(func() bool { // each probe takes a new second
+		ahead.Add(int64(time.Second))
+		d.read(d.as("c0", ""))
+		return p.master.Admin().Exists(t.Context(), redisstore.GuestRef(d.store.ID, tokenOf("c0")).ClaimedKey()).Val() == 0
+	})
+	d.wantLines(d.as("c0", tokenOf("c0")), "1×2")
 }

@@ -99,12 +99,12 @@ func (s *Carts) resumeEach(ctx context.Context, v *Visit, unfinished redisstore.
 			results[guest] = err
 		}
 		switch {
-		case errors.Is(err, redisstore.ErrNothingToMerge) && note.Old(s.now()):
-			err = s.step(ctx, func(ctx context.Context) error { return s.redis.ForgetOld(ctx, v.own, note) })
-		case errors.Is(err, redisstore.ErrNothingToMerge):
-			err = nil
-		case err != nil:
+		case err != nil && !errors.Is(err, redisstore.ErrNothingToMerge):
 			waiting = append(waiting, note)
+		case note.Old(s.now()): // no claim is left that it could be about
+			err = s.step(ctx, func(ctx context.Context) error { return s.redis.ForgetOld(ctx, v.own, note) })
+		default:
+			err = nil
 		}
 		failed = errors.Join(failed, err)
 	}
