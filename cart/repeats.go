@@ -15,7 +15,7 @@ const (
 	StampFrom  = time.Second // the age from which a repeat is a retry, not a second click
 	StampLife  = 5 * time.Minute
 	StampsKept = 16 // the newest
-	StampSize  = 8  // characters: 48 bits of a digest are enough to tell the stamps of one cart apart
+	StampSize  = 6  // characters: 36 bits of a digest are enough to tell the stamps of one cart apart
 )
 
 // Memory is what a cart remembers of the changes applied to it, so that a repeat of one

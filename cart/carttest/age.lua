@@ -12,9 +12,15 @@ local function age(key, member, value)
   elseif member == 'x' then
     redis.call('HSET', key, member, string.format('%d', math.floor(tonumber(value) - passed / 1000)))
   elseif string.find(member, '^r%d$') then
-    redis.call('HSET', key, member, (string.gsub(value, '(........)(...........)', function(stamp, ms)
-      return stamp .. string.format('%011x', tonumber(ms, 16) - passed)
-    end)))
+    local aged = ''
+    for n = 1, #value, 12 do
+      local ms = 0
+      for i = n + 6, n + 11 do ms = ms * 256 + string.byte(value, i) end
+      ms = ms - passed
+      aged = aged .. string.sub(value, n, n + 5)
+      for power = 5, 0, -1 do aged = aged .. string.char(math.floor(ms / 256 ^ power) % 256) end
+    end
+    redis.call('HSET', key, member, aged)
   elseif member == 'g' then
     local ms, rest = string.match(value, '^(%d+)(.*)$')
     redis.call('HSET', key, member, string.format('%d%s', tonumber(ms) - passed, rest))

@@ -50,7 +50,7 @@ func TestLayout_HasANumberWithoutACart(t *testing.T) {
 	t.Parallel()
 	d, token := openDesk(t, cart.Sum), tokenOf("t")
 	customer, guest := redisstore.CustomerRef(d.store.ID, "c"), redisstore.GuestRef(d.store.ID, token)
-	stamped := redisstore.Conditions{Stamp: "stamp-01"}
+	stamped := redisstore.Conditions{Stamp: "stmp01"}
 	if _, err := d.Add(t.Context(), d.as("", token), stamped, cart.Addition{ProductID: 1, Quantity: 1}); err != nil {
 		t.Fatal(err)
 	}

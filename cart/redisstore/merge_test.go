@@ -538,7 +538,7 @@ func TestMerge_DoesNotMakeTheClientsOwnRetryCountTwice(t *testing.T) {
 	t.Parallel()
 	d, token := openDesk(t, cart.Sum), tokenOf("t")
 	add := func() service.Changed {
-		changed, err := d.Add(t.Context(), d.as("c", ""), redisstore.Conditions{Stamp: "stamp-01"}, cart.Addition{ProductID: 1, Quantity: 1})
+		changed, err := d.Add(t.Context(), d.as("c", ""), redisstore.Conditions{Stamp: "stmp01"}, cart.Addition{ProductID: 1, Quantity: 1})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -189,7 +189,7 @@ func (c cast) repeat(o *operation) {
 	case 0:
 		o.key = "key-" + o.name
 	case 1:
-		o.stamp = "stamp--" + o.name // of cart.StampSize
+		o.stamp = "stmp-" + o.name // of cart.StampSize
 	default:
 		return
 	}

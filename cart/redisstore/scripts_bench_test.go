@@ -143,7 +143,7 @@ func (m *meter) benchmarkChanges(b *testing.B, lines int) {
 		change redisstore.Change
 	}{
 		{"add", redisstore.Conditions{}, redisstore.Add(lineOf(9001), carttest.Limits)},
-		{"add, stamp", redisstore.Conditions{Stamp: "stamp-01"}, redisstore.Add(lineOf(9001), carttest.Limits)},
+		{"add, stamp", redisstore.Conditions{Stamp: "stmp01"}, redisstore.Add(lineOf(9001), carttest.Limits)},
 		{"add, key", redisstore.Conditions{Key: "key", Fingerprint: "fingerprint"}, redisstore.Add(lineOf(9001), carttest.Limits)},
 		{"add a line", redisstore.Conditions{}, redisstore.Add(lineOf(8001), carttest.Limits)},
 		{"set", redisstore.Conditions{}, redisstore.SetQuantity("9001", quantity, bounds, "")},

@@ -1,37 +1,72 @@
 package redisstore
 
 import (
-	"strconv"
+	"strings"
 	"time"
 
 	"commerce/cart"
 )
 
 // lua/stamps.lua describes how a cart holds its stamps.
+const (
+	stampMembers = 4
+	stampsInOne  = 5
+	stampEntry   = cart.StampSize + 6
+)
 
-// stampEntry is the size of a stamp with its time.
-const stampEntry = cart.StampSize + 11
-
-// stamps are those that lie in a guest's cart, or in what remains of one that was claimed.
+// stamps are those that count in a guest's cart, or in what remains of one that was claimed.
 type stamps map[string]cart.StampUse
 
-// add adds what a member of a cart says about stamps.
-func (s *stamps) add(member, value string) {
-	if *s == nil {
-		*s = stamps{}
+// stampsOf returns the stamps of a cart.
+func stampsOf(flat []string) stamps {
+	all, lines := stamps{}, map[string]cart.LineID{}
+	var parts [stampMembers]string
+	for i := 0; i+1 < len(flat); i += 2 {
+		switch m := flat[i]; {
+		case len(m) == 2 && m[0] == 'r' && '1' <= m[1] && m[1] < '1'+stampMembers:
+			parts[m[1]-'1'] = flat[i+1]
+		case strings.HasPrefix(m, "e"):
+			lines[m[1:]] = cart.LineID(flat[i+1])
+		}
 	}
-	if member[0] == 'e' {
-		use := (*s)[member[1:]]
-		use.Line = cart.LineID(value)
-		(*s)[member[1:]] = use
-		return
+	for entries := inOrder(parts); len(entries) >= stampEntry; entries = entries[stampEntry:] {
+		stamp := entries[:cart.StampSize]
+		var ms int64
+		for _, b := range []byte(entries[cart.StampSize:stampEntry]) {
+			ms = ms<<8 | int64(b)
+		}
+		all[stamp] = cart.StampUse{At: time.UnixMilli(ms), Line: lines[stamp]}
 	}
-	for ; len(value) >= stampEntry; value = value[stampEntry:] {
-		use := (*s)[value[:cart.StampSize]]
-		ms, _ := strconv.ParseInt(value[cart.StampSize:stampEntry], 16, 64)
-		use.At = time.UnixMilli(ms)
-		(*s)[value[:cart.StampSize]] = use
+	return all
+}
+
+// inOrder returns the entries that count, the oldest first.
+func inOrder(parts [stampMembers]string) string {
+	last, latest := 0, ""
+	var written [stampMembers]string
+	for i, part := range parts {
+		switch n := len(part); {
+		case n == 0:
+			continue
+		case n < stampsInOne*stampEntry:
+			return joined(parts, i+1)
+		default:
+			written[i] = part[n-stampEntry+cart.StampSize:]
+		}
+		if written[i] >= latest {
+			last, latest = i+1, written[i]
+		}
 	}
+	if written[0] == latest && last == stampMembers {
+		last = 1
+	}
+	return joined(parts, last)
+}
+
+// joined returns the entries that count, after the last member was written last.
+func joined(parts [stampMembers]string, last int) string {
+	all := strings.Join(parts[last:], "") + strings.Join(parts[:last], "")
+	return all[max(0, len(all)-cart.StampsKept*stampEntry):]
 }
 
 // args lists the stamps in the form of apply.lua: stamp, ms, line or "", …
@@ -41,14 +76,4 @@ func (s stamps) args() []any {
 		args = append(args, stamp, use.At.UnixMilli(), string(use.Line))
 	}
 	return args
-}
-
-// stampsOf returns the stamps of a cart.
-func stampsOf(flat []string) (s stamps) {
-	for i := 0; i+1 < len(flat); i += 2 {
-		if m := flat[i]; m != "" && (m[0] == 'r' || m[0] == 'e') {
-			s.add(m, flat[i+1])
-		}
-	}
-	return s
 }

@@ -64,7 +64,7 @@ func (w *twins) remembersMuch(t *rapid.T, ref redisstore.Ref, first int) {
 		w.manyKeys(t, ref)
 	case 1, 2:
 		for i := range cart.StampsKept + rapid.IntRange(-1, 2).Draw(t, "stamps") {
-			stamp := fmt.Sprintf("stamp-%02d", first+i)
+			stamp := fmt.Sprintf("stmp%02d", first+i)
 			w.change(t, ref, command{on: redisstore.Conditions{Stamp: stamp}, attempt: cart.Attempt{Stamp: stamp}, doing: doSetCoupon(stamp)})
 		}
 	}
@@ -207,7 +207,7 @@ func (w *twins) drawCommand(t *rapid.T, ref redisstore.Ref) command {
 		c.attempt.Key = rapid.SampledFrom([]string{"k1", "k2", "k3", "k256", "k257", "k258"}).Draw(t, "key")
 		c.attempt.Fingerprint = rapid.SampledFrom([]string{"f1", "f2"}).Draw(t, "fingerprint")
 	case "stamp":
-		c.attempt.Stamp = rapid.SampledFrom([]string{"stamp-01", "stamp-02", "stamp-03", "stamp-17", "stamp-18"}).Draw(t, "stamp")
+		c.attempt.Stamp = rapid.SampledFrom([]string{"stmp01", "stmp02", "stmp03", "stmp17", "stmp18"}).Draw(t, "stamp")
 	}
 	c.attempt.IfMatch = drawIfMatch(t, w.carts[ref].Cart)
 	c.on = redisstore.Conditions{

@@ -189,14 +189,18 @@ func (w *twins) observe(ref redisstore.Ref) (_ cart.Record, left time.Duration) 
 	}
 	w.clock = w.at(told.Val().UnixMilli())
 	var r cart.Record
-	var flat []string
+	var flat, ofStamps []string
+	packed := ""
 	for member, value := range hash.Val() {
 		flat = append(flat, member, value)
 		switch member[0] {
 		case 'r':
-			if len(value) > 57 {
+			if len(value) > 60 {
 				w.t.Fatalf("%s has %d bytes", member, len(value))
 			}
+			packed += value
+		case 'e':
+			ofStamps = append(ofStamps, member[1:])
 		case 'x':
 			// x is in whole seconds, and each jump of the clock rounds it down.
 			says := time.Unix(number(w.t, value), 0)
@@ -207,10 +211,12 @@ func (w *twins) observe(ref redisstore.Ref) (_ cart.Record, left time.Duration) 
 			r.Merges = with(r.Merges, member, reservation(w.t, value))
 		}
 	}
-	for stamp, use := range redisstore.Stamps(flat) {
-		if use.At.IsZero() {
+	for _, stamp := range ofStamps {
+		if !strings.Contains(packed, stamp) {
 			w.t.Fatalf("the line of %s outlives its stamp", stamp)
 		}
+	}
+	for stamp, use := range redisstore.Stamps(flat) {
 		use.At = w.at(use.At.UnixMilli())
 		r.Memory.Stamps = with(r.Memory.Stamps, stamp, use)
 	}

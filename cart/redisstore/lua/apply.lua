@@ -99,14 +99,36 @@ for _, n in ipairs(hash.notes) do
   if id == ARGV[6] then put(hash, hash.flat[n], head .. ' 0 0 ' .. id .. ' applied') end
 end
 
+-- with_stamp adds a stamp of the guest's cart to the entries in the order of time.
+local function with_stamp(entries, stamp, ms, line)
+  local before, at = applied_at(entries, stamp)
+  if before then
+    if now - before <= STAMP_LIFE and ms >= before then return entries end
+    entries = string.sub(entries, 1, at - 1) .. string.sub(entries, at + ENTRY)
+  end
+  local after = #entries
+  while after > 0 and ms_of(entries, after - ENTRY + 1) > ms do after = after - ENTRY end
+  put_line(hash, stamp, line)
+  return string.sub(entries, 1, after) .. entry(stamp, ms) .. string.sub(entries, after + 1)
+end
+
 -- The newest of both carts' stamps and keys.
 local first = 11 + n_lines * WIDTH
 local n_stamps, stamps = tonumber(ARGV[first]), stamps_of(hash)
+local before = ''
+for _, member in ipairs(MEMBERS) do before = before .. (get(hash, member) or '') end
 for i = first + 1, first + 3 * n_stamps, 3 do
   local ms, line = math.min(tonumber(ARGV[i + 1]) + shift, now), ARGV[i + 2]
-  if now - ms <= STAMP_LIFE then stamps = with_stamp(hash, stamps, ARGV[i], ms, now, line ~= '' and line or nil) end
+  if now - ms <= STAMP_LIFE then stamps = with_stamp(stamps, ARGV[i], ms, line ~= '' and line or nil) end
 end
-if n_stamps > 0 then keep_stamps(hash, stamps, now) end
+if n_stamps > 0 then
+  before, stamps = before .. stamps, string.sub(stamps, -STAMPS * ENTRY)
+  for n, member in ipairs(MEMBERS) do
+    local part = string.sub(stamps, (n - 1) * MEMBER + 1, n * MEMBER)
+    if part ~= '' then put(hash, member, part) else drop(hash, hash.at[member]) end
+  end
+  drop_lines(hash, before)
+end
 local new_keys, own_keys = {}, {}
 if #ARGV > first + 3 * n_stamps then
   local all = redis.call('HGETALL', keys)  -- one call instead of one for each key
@@ -115,7 +137,8 @@ end
 for i = first + 1 + 3 * n_stamps, #ARGV, 2 do
   local ms, fingerprint = string.match(ARGV[i + 1], '^(%d+) (%S+)$')
   ms = math.min(tonumber(ms) + shift, now)
-  local own = tonumber(string.match(own_keys[ARGV[i]] or '', '^%d+') or 0)
+  local key = string.gsub(ARGV[i], ':l$', '') -- a line comes with its key, or not at all
+  local own = tonumber(string.match(own_keys[key] or '', '^%d+') or 0)
   if ms > own and now - ms < KEY_LIFE then
     new_keys[#new_keys + 1] = ARGV[i]
     new_keys[#new_keys + 1] = string.format('%d %s', ms, fingerprint)

@@ -12,7 +12,7 @@
 --   x                when the cart expires, in seconds by Redis's clock; HGETALL does
 --                    not return the TTL
 --   l                the number of this layout
---   r1 … r6 e<stamp> changes that a retry would repeat (see stamps.lua)
+--   r1 … r4 e<stamp> changes that a retry would repeat (see stamps.lua)
 --   m<random>        a request is merging a guest's cart into this one:
 --                    "<guest's digest> <seconds> <lines> <bytes of text> <guest's cart id, cut>",
 --                    and " applied" once its lines are here

@@ -30,18 +30,20 @@ local item = ARGV[10] or ''
 local now = clock()
 local hash = scan(cart, item)
 
--- The cart's stamps, and when a change with this one was applied, if the change has one.
-local stamps, stamped
-if stamp ~= '' then
-  stamps = stamps_of(hash)
-  stamped = applied_at(stamps, stamp)
-end
+-- When a change with this stamp was applied; nil for never, and for a change without a stamp.
+local earlier = stamp ~= '' and stamped(hash, stamp) or nil
 
 -- left is the number of ms after which the cart expires; nil until a write sets it.
 local left
 
 local function reply(outcome, a, b, line)
   if not left then left = redis.call('PTTL', cart) end
+  if stamp ~= '' then -- the caller has no use for the stamps
+    for i = 1, #MEMBERS do
+      local n = hash.at[MEMBERS[i]]
+      if n then hash.flat[n], hash.flat[n + 1] = false, false end
+    end
+  end
   return { outcome, a or 0, b or 0, hash.flat, left, now, line or '' }
 end
 
@@ -67,7 +69,9 @@ local function accept(changed, line)
   if not hash.at.i then return reply('applied', 0, 0, line) end
   -- What makes a repeat safe goes in the same write as the change, or right after it:
   -- Redis may end a script in the middle, as for a command that its user may not run.
-  if stamp ~= '' then keep_stamps(hash, with_stamp(hash, stamps, stamp, now, now, line), now) end
+  -- Of two clicks within a second the first counts: a retry of either comes a second or more
+  -- after it.
+  if stamp ~= '' and not (earlier and now - earlier <= STAMP_LIFE) then add_stamp(hash, stamp, now, line) end
   left = lifetime(hash, ttl, now)
   write(cart, hash)
   if key ~= '' then remember(keys, use_of(key, now, fingerprint, line)) end
@@ -123,7 +127,7 @@ end
 local applied, applied_under
 if key ~= '' then applied, applied_under = known(keys, key, now) end
 if applied and applied ~= fingerprint then return reply('idempotency_conflict') end
-if applied or is_retry(stamped, now) then
+if applied or is_retry(earlier, now) then
   if hash.at.i then left = settle(cart, hash, ttl, now) end
   return reply('replayed', 0, 0, applied and line_under(keys, key, applied_under) or get(hash, 'e' .. stamp))
 end

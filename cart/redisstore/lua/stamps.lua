@@ -2,18 +2,21 @@
 -- path, body and X-Timestamp, 1 s or more after the first try. A second click carries
 -- another X-Timestamp, or comes within that second.
 --
---   r1 … r6     the newest stamps, the oldest first, three in each member: the stamp, 8
---               characters, and when its change was applied, in ms, 11 hexadecimal digits
+--   r1 … r4     the stamps, five in each member, which are filled in turn, r1 again after
+--               r4: the stamp, 6 characters, and when its change was applied, in ms, 6
+--               bytes. The newest 16 count.
 --   e<stamp>    the line that the change has changed, if its request does not name it
 --
 -- They are members of the cart itself, so that a change without an idempotency key uses
 -- only one Redis key, and so that they move with the cart when it is merged. They are packed,
 -- since every read carries them, and in several members, since a hash with a value of more
--- than 64 bytes takes three times the memory. Only changes that have a stamp touch them.
+-- than 64 bytes takes three times the memory, and a change should write only one of them. A
+-- change without a stamp does not touch them.
 
 local STAMPS = 16        -- of a cart, the newest; each counts for STAMP_LIFE
 local STAMP_FROM = 1000  -- age in ms from which a repeat is a retry
-local STAMP, ENTRY, MEMBER = 8, 19, 57  -- bytes
+local STAMP, ENTRY, MEMBER = 6, 12, 60  -- bytes
+local MEMBERS = { 'r1', 'r2', 'r3', 'r4' }
 
 -- is_retry takes the time in ms at which a change with the same stamp was applied; nil
 -- for none.
@@ -22,57 +25,87 @@ local function is_retry(ms, now)
   return age and age >= STAMP_FROM and age <= STAMP_LIFE
 end
 
--- stamps_of returns all entries of a cart as one text.
-local function stamps_of(hash)
-  local all, n = get(hash, 'r1') or '', 2
-  while #all == (n - 1) * MEMBER do
-    all, n = all .. (get(hash, 'r' .. n) or ''), n + 1
-  end
-  return all
+local function entry(stamp, ms)
+  local floor, high, low = math.floor, math.floor(ms / 16777216), ms % 16777216
+  return stamp .. string.char(
+    floor(high / 65536), floor(high / 256) % 256, high % 256, floor(low / 65536), floor(low / 256) % 256, low % 256)
 end
 
-local function ms_of(stamps, at)
-  return tonumber(string.sub(stamps, at + STAMP, at + ENTRY - 1), 16)
+local function ms_of(entries, at)
+  local a, b, c, d, e, f = string.byte(entries, at + STAMP, at + ENTRY - 1)
+  return ((a * 256 + b) * 256 + c) * 16777216 + (d * 256 + e) * 256 + f
 end
 
--- applied_at returns when a change with a stamp was applied, and where its entry begins; nil
--- for none.
-local function applied_at(stamps, stamp)
-  local at = 0
-  repeat at = string.find(stamps, stamp, at + 1, true) until not at or at % ENTRY == 1
-  if at then return ms_of(stamps, at), at end
-end
-
--- with_stamp adds the stamp of a change to the entries, and the line that the change has
--- changed, nil for none. Of two clicks within a second the first counts: a retry of either
--- comes a second or more after it.
-local function with_stamp(hash, stamps, stamp, ms, now, line)
-  local before, at = applied_at(stamps, stamp)
-  if before then
-    if now - before <= STAMP_LIFE and ms >= before then return stamps end
-    stamps = string.sub(stamps, 1, at - 1) .. string.sub(stamps, at + ENTRY)
-  end
-  local after = #stamps
-  while after > 0 and ms_of(stamps, after - ENTRY + 1) > ms do after = after - ENTRY end
-  if line then put(hash, 'e' .. stamp, line) else drop(hash, hash.at['e' .. stamp]) end
-  return string.sub(stamps, 1, after) .. stamp .. string.format('%011x', ms) .. string.sub(stamps, after + 1)
-end
-
--- keep_stamps puts the entries into the cart, except those that are too old, or too many.
-local function keep_stamps(hash, stamps, now)
-  local first = 1
-  while first < #stamps and (#stamps - first >= STAMPS * ENTRY or now - ms_of(stamps, first) > STAMP_LIFE) do
-    drop(hash, hash.at['e' .. string.sub(stamps, first, first + STAMP - 1)])
-    first = first + ENTRY
-  end
-  local n = 1
-  repeat
-    local member, part = 'r' .. n, string.sub(stamps, first, first + MEMBER - 1)
-    if part == '' then
-      drop(hash, hash.at[member])
-    elseif part ~= get(hash, member) then
-      put(hash, member, part)
+-- last_written returns the place of the member that was written last; 0 for none. That is the one
+-- which is not full, or else the one with the latest time, of which r1 follows r4.
+local function last_written(hash)
+  local last, latest, first = 0, '', ''
+  for n, member in ipairs(MEMBERS) do
+    local at = hash.at[member]
+    if at then
+      local part = hash.flat[at + 1]
+      if #part < MEMBER then return n end
+      local written = string.sub(part, STAMP - ENTRY)
+      if written >= latest then last, latest = n, written end
+      if n == 1 then first = written end
     end
-    first, n = first + MEMBER, n + 1
-  until part == '' and not hash.at['r' .. n]
+  end
+  if first == latest and last == #MEMBERS then return 1 end
+  return last
+end
+
+-- stamps_of returns the entries that count as one text, the oldest first.
+local function stamps_of(hash)
+  local last, all = last_written(hash), ''
+  for n = last + 1, last + #MEMBERS do
+    local at = hash.at[MEMBERS[(n - 1) % #MEMBERS + 1]]
+    if at then all = all .. hash.flat[at + 1] end
+  end
+  return string.sub(all, -STAMPS * ENTRY)
+end
+
+-- applied_at returns when a change with a stamp was applied last, and where its entry begins
+-- among the entries; nil for none.
+local function applied_at(entries, stamp)
+  local at, found = 0, nil
+  repeat
+    at = string.find(entries, stamp, at + 1, true)
+    if at and at % ENTRY == 1 then found = at end
+  until not at
+  if found then return ms_of(entries, found), found end
+end
+
+-- stamped returns when a change with a stamp was applied last to a cart; nil for never. Mostly
+-- there is none, and then nothing needs to be put in order.
+local function stamped(hash, stamp)
+  for n = 1, #MEMBERS do
+    local at = hash.at[MEMBERS[n]]
+    if at and string.find(hash.flat[at + 1], stamp, 1, true) then return (applied_at(stamps_of(hash), stamp)) end
+  end
+end
+
+-- put_line remembers the line that a change has changed; nil for none.
+local function put_line(hash, stamp, line)
+  if line then put(hash, 'e' .. stamp, line) else drop(hash, hash.at['e' .. stamp]) end
+end
+
+-- drop_lines removes the lines of stamps that have no entry any more.
+local function drop_lines(hash, entries)
+  for at = 1, #entries, ENTRY do
+    local stamp = string.sub(entries, at, at + STAMP - 1)
+    if hash.at['e' .. stamp] and not applied_at(stamps_of(hash), stamp) then put_line(hash, stamp, nil) end
+  end
+end
+
+-- add_stamp remembers a change that is applied now.
+local function add_stamp(hash, stamp, now, line)
+  local last = last_written(hash)
+  local member, part, oldest = MEMBERS[last], get(hash, MEMBERS[last] or ''), ''
+  if not part or #part >= MEMBER then
+    member, part = MEMBERS[last % #MEMBERS + 1], ''
+    oldest = get(hash, member) or ''
+  end
+  put(hash, member, part .. entry(stamp, now))
+  put_line(hash, stamp, line)
+  drop_lines(hash, oldest)
 end
