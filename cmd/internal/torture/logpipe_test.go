@@ -47,8 +47,8 @@ func TestPromise15_NoLogReaderStopsTheService(t *testing.T) {
 // logTotal is what all rounds have seen.
 type logTotal struct {
 	requests, unavailable, failed, slowest atomic.Int64
-	lost                      int64
-	exit                      time.Duration
+	lost                                   int64
+	exit                                   time.Duration
 }
 
 // piped is a service whose log is a pipe.
