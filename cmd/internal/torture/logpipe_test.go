@@ -88,10 +88,11 @@ func (s *piped) read() {
 	defer close(s.lines)
 	lines := bufio.NewScanner(s.log)
 	for lines.Scan() {
-		s.reading.Lock()
-		s.reading.Unlock() //nolint:staticcheck // waits while the reader is frozen
+		s.reading.Lock() // waits while the reader is frozen
 		var line map[string]any
-		if json.Unmarshal(lines.Bytes(), &line) == nil && line["msg"] != "request" {
+		err := json.Unmarshal(lines.Bytes(), &line)
+		s.reading.Unlock()
+		if err == nil && line["msg"] != "request" {
 			s.lines <- line
 		}
 	}
