@@ -54,6 +54,11 @@ func TestSettings_AreThoseOfTheOperationsGuide(t *testing.T) {
 		}
 	}
 	settings := settingsOf(t, "demo", "serve")
+	for _, s := range (&migrateUpCommand{}).Settings() {
+		if s.Name == strings.ToUpper(s.Name) { // otherwise it is a flag alone
+			settings[s.Name] = s.Secret
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
 		if !documented[name] {
 			t.Errorf("docs/operations.md does not mention `%s`", name)
