@@ -48,6 +48,14 @@ type JWT struct {
 	verified         verifiedTokens
 }
 
+// CheckJWTSecret returns an error if a secret is too short for HS256.
+func CheckJWTSecret(secret []byte) error {
+	if len(secret) < minJWTSecret {
+		return fmt.Errorf("must have at least %d bytes, and has %d", minJWTSecret, len(secret))
+	}
+	return nil
+}
+
 // NewJWT returns a JWT for a config, or an error that names the setting that is missing or
 // too short.
 func NewJWT(cfg JWTConfig) (*JWT, error) {
@@ -60,10 +68,10 @@ func NewJWT(cfg JWTConfig) (*JWT, error) {
 	case cfg.JWKS != nil:
 		methods = []string{"RS256", "ES256", "EdDSA"}
 		j.keyFor = cfg.JWKS.keyFor
-	case len(cfg.Secret) < minJWTSecret:
-		return nil, fmt.Errorf("JWT_SECRET must have at least %d bytes, and has %d", minJWTSecret, len(cfg.Secret))
-	case len(cfg.PreviousSecret) > 0 && len(cfg.PreviousSecret) < minJWTSecret:
-		return nil, fmt.Errorf("JWT_SECRET_PREVIOUS must have at least %d bytes, and has %d", minJWTSecret, len(cfg.PreviousSecret))
+	case CheckJWTSecret(cfg.Secret) != nil:
+		return nil, fmt.Errorf("JWT_SECRET %w", CheckJWTSecret(cfg.Secret))
+	case len(cfg.PreviousSecret) > 0 && CheckJWTSecret(cfg.PreviousSecret) != nil:
+		return nil, fmt.Errorf("JWT_SECRET_PREVIOUS %w", CheckJWTSecret(cfg.PreviousSecret))
 	default:
 		methods = []string{"HS256"}
 		j.secret = cfg.Secret

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"commerce/auth/cause"
@@ -115,8 +114,7 @@ func (l *LastUsed) Flush(ctx context.Context) error {
 		return nil
 	}
 	began := time.Now()
-	err := pgx.BeginFunc(ctx, l.pool, func(tx pgx.Tx) error { return writeUses(ctx, tx, uses) })
-	if err != nil {
+	if err := l.write(ctx, uses); err != nil {
 		l.keep(uses)
 		return fmt.Errorf("write last use of %d API tokens: %w", len(uses), cause.OfPostgres(l.pool, began, err))
 	}
@@ -132,22 +130,12 @@ func (l *LastUsed) keep(uses map[int64]time.Time) {
 	}
 }
 
-// lastUsedRole may only update that column. If the role exists, the service, which is
-// otherwise read-only, assumes it for the update.
-const lastUsedRole = "commerce_last_used"
-
-func writeUses(ctx context.Context, tx pgx.Tx, uses map[int64]time.Time) error {
-	_, err := tx.Exec(ctx, `/* last_used_role */
-		SELECT set_config('role', rolname, true) FROM pg_roles
-		WHERE rolname = $1 AND pg_has_role(current_user, oid, 'MEMBER')`, lastUsedRole)
-	if err != nil {
-		return fmt.Errorf("become %s: %w", lastUsedRole, err)
-	}
+func (l *LastUsed) write(ctx context.Context, uses map[int64]time.Time) error {
 	ids, times := make([]int64, 0, len(uses)), make([]time.Time, 0, len(uses))
 	for id, at := range uses {
 		ids, times = append(ids, id), append(times, at)
 	}
-	_, err = tx.Exec(ctx, `/* last_used */
+	_, err := l.pool.Exec(ctx, `/* last_used */
 		UPDATE api_tokens SET last_used_at = used.at
 		FROM unnest($1::bigint[], $2::timestamptz[]) AS used (id, at)
 		WHERE api_tokens.id = used.id AND (last_used_at IS NULL OR last_used_at < used.at)`, ids, times)

@@ -109,6 +109,9 @@ func TestSource_NeedsOnlyTheRightsOfTheServicesRole(t *testing.T) {
 	if _, err := pool.Exec(t.Context(), string(script)); err != nil {
 		t.Fatal(err)
 	}
+	if err := ephemeral.Grant(t.Context(), owner, "commerce_service"); err != nil {
+		t.Fatal(err)
+	}
 	service, err := url.Parse(owner)
 	if err != nil {
 		t.Fatal(err)

@@ -3,14 +3,17 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -26,10 +29,13 @@ import (
 const asProgram = "COMMERCE_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(asProgram) != "" {
-		main()
+	switch os.Getenv(asProgram) {
+	case "":
+		os.Exit(m.Run())
+	case "nohup":
+		signal.Ignore(syscall.SIGHUP)
 	}
-	os.Exit(m.Run())
+	main()
 }
 
 const secret = "a secret of the tests, 32 bytes and more"
@@ -72,7 +78,11 @@ func TestCommands_FailWithOneLineThatNamesABadSetting(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { taken.Close() })
-	noFile := filepath.Join(t.TempDir(), "missing")
+	dir := t.TempDir()
+	noFile, pipe := filepath.Join(dir, "missing"), filepath.Join(dir, "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	const (
 		serving   = "JWT_SECRET=" + secret
 		redis     = "REDIS_URL=redis://127.0.0.1:1"
@@ -101,13 +111,15 @@ func TestCommands_FailWithOneLineThatNamesABadSetting(t *testing.T) {
 		"ADMIN_ADDR: must be an address":            {"demo", []string{"ADMIN_ADDR="}},
 		"PPROF: .yes.":                              {"demo", []string{"PPROF=yes"}},
 		"DRAIN_DELAY: must be":                      {"serve", []string{serving, redis, postgres, "DRAIN_DELAY=5s"}},
-		"JWT_SECRET must have .* 32":                {"demo", []string{"JWT_SECRET=short"}},
-		"JWT_SECRET_PREVIOUS must have":             {"demo", []string{serving, "JWT_SECRET_PREVIOUS=short"}},
-		"JWT_SECRET_FILE: open":                     {"demo", []string{"JWT_SECRET_FILE=" + noFile}},
+		"JWT_SECRET: must have .* 32":               {"demo", []string{"JWT_SECRET=short"}},
+		"JWT_SECRET_PREVIOUS: must have":            {"demo", []string{serving, "JWT_SECRET_PREVIOUS=short"}},
+		"JWT_SECRET_FILE: .*no such file":           {"demo", []string{"JWT_SECRET_FILE=" + noFile}},
+		"JWT_SECRET_FILE: not a regular file":       {"demo", []string{"JWT_SECRET_FILE=" + pipe}},
+		"JWT_JWKS_URL: the demo signs":              {"demo", []string{"JWT_JWKS_URL=https://issuer.example/keys"}},
 		"JWT_SECRET and JWT_SECRET_FILE are both":   {"demo", []string{serving, "JWT_SECRET_FILE=" + noFile}},
 		"DATABASE_URL and DATABASE_URL_FILE are":    {"serve", []string{serving, redis, postgres, "DATABASE_URL_FILE=" + noFile}},
-		"JWT_SECRET_FILE: .*open":                   {"serve", []string{redis, postgres, "JWT_SECRET_FILE=" + noFile}},
-		"DATABASE_URL_FILE: open":                   {"serve", []string{redis, serving, "DATABASE_URL_FILE=" + noFile}},
+		"JWT_SECRET_FILE: .*no such":                {"serve", []string{redis, postgres, "JWT_SECRET_FILE=" + noFile}},
+		"DATABASE_URL_FILE: .*no such file":         {"serve", []string{redis, serving, "DATABASE_URL_FILE=" + noFile}},
 		"ADMIN_ADDR: .*lookup":                      {"demo", []string{"ADMIN_ADDR=no-such-host.invalid:80"}},
 		"TRUSTED_PROXIES: .*zone|TRUSTED_PROXIES":   {"demo", []string{"TRUSTED_PROXIES=fe80::1%eth0"}},
 		"GUEST_CART_TTL.*soon":                      {"demo", []string{"GUEST_CART_TTL=soon"}},
@@ -152,7 +164,8 @@ func TestCommands_FailWithOneLineThatNamesABadSetting(t *testing.T) {
 		"OTEL_RESOURCE_ATTRIBUTES: .a=%zz. is":      {"demo", []string{collector, "OTEL_RESOURCE_ATTRIBUTES=a=%zz"}},
 		"OTEL_EXPORTER_OTLP_HEADERS: must be":       {"demo", []string{collector, "OTEL_EXPORTER_OTLP_HEADERS=hunter2"}},
 		"OTEL_EXPORTER_OTLP_TIMEOUT: .10s.":         {"demo", []string{collector, "OTEL_EXPORTER_OTLP_TIMEOUT=10s"}},
-		"OTEL_EXPORTER_OTLP_CERTIFICATE: .*no such": {"demo", []string{collector, "OTEL_EXPORTER_OTLP_CERTIFICATE=/none"}},
+		"OTEL_EXPORTER_OTLP_CERTIFICATE: .*no such": {"demo", []string{"OTEL_EXPORTER_OTLP_ENDPOINT=https://127.0.0.1:1", "OTEL_EXPORTER_OTLP_CERTIFICATE=/none"}},
+		"OTEL_EXPORTER_OTLP_CERTIFICATE: .*https":   {"demo", []string{collector, "OTEL_EXPORTER_OTLP_CERTIFICATE=" + noFile}},
 		"OTEL_EXPORTER_OTLP_COMPRESSION: .zstd.":    {"demo", []string{collector, "OTEL_EXPORTER_OTLP_COMPRESSION=zstd"}},
 		"OTEL_BSP_SCHEDULE_DELAY: .5s.":             {"demo", []string{collector, "OTEL_BSP_SCHEDULE_DELAY=5s"}},
 		"MEMORY_LIMIT: .lots.":                      {"demo", []string{"MEMORY_LIMIT=lots"}},
@@ -163,7 +176,7 @@ func TestCommands_FailWithOneLineThatNamesABadSetting(t *testing.T) {
 		"REDIS_URL: .*port":                         {"serve", []string{serving, postgres, "REDIS_URL=redis://user:hunter2@redis:six"}},
 		"DATABASE_URL: is required":                 {"serve", []string{serving, redis}},
 		"DATABASE_REPLICA_URL: .*port":              {"serve", []string{serving, redis, postgres, "DATABASE_REPLICA_URL=postgres://user:hunter2@a,b:six/db"}},
-		"DATABASE_REPLICA_URL_FILE: open":           {"serve", []string{serving, redis, postgres, "DATABASE_REPLICA_URL_FILE=" + noFile}},
+		"DATABASE_REPLICA_URL_FILE: .*no such file": {"serve", []string{serving, redis, postgres, "DATABASE_REPLICA_URL_FILE=" + noFile}},
 		"REPLICA_MAX_LAG: must be from 1s":          {"serve", []string{serving, redis, postgres, "REPLICA_MAX_LAG=500ms"}},
 		"REPLICA_MAX_LAG: .*soon":                   {"serve", []string{serving, redis, postgres, "REPLICA_MAX_LAG=soon"}},
 		"JWT_SECRET: is required":                   {"serve", []string{redis, postgres}},
@@ -193,7 +206,7 @@ func TestCommands_FailWithOneLineThatNamesABadSetting(t *testing.T) {
 func TestToken_PrintsOnlyTheCustomersToken(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "secret")
-	if err := os.WriteFile(file, []byte(secret+"\n"), 0o600); err != nil {
+	if err := errors.Join(os.WriteFile(file+".1", []byte(secret+"\n"), 0o600), os.Symlink(file+".1", file)); err != nil { // as in Kubernetes
 		t.Fatal(err)
 	}
 	verifier, err := auth.NewJWT(auth.JWTConfig{Secret: []byte(secret)})
@@ -220,7 +233,7 @@ func TestToken_PrintsOnlyTheCustomersToken(t *testing.T) {
 func TestCommands_ReportEachBadSettingOnALineSortedByName(t *testing.T) {
 	t.Parallel()
 	bad := []string{
-		"MAX_LINES=many", "GUEST_CART_TTL=soon", "CUSTOMER_CART_TTL=0s", "BASE_PATH=//", "JWT_SECRET_FILE=/missing",
+		"JWT_SECRET_PREVIOUS=short", "MAX_LINES=many", "GUEST_CART_TTL=soon", "CUSTOMER_CART_TTL=0s", "BASE_PATH=//", "JWT_SECRET_FILE=/missing",
 		"TRUSTED_PROXIES=gateway", "ADMIN_ADDR=", "LOG_LEVEL=loud",
 	}
 	got := ended(t, program(t, bad, "serve"))
@@ -230,7 +243,7 @@ func TestCommands_ReportEachBadSettingOnALineSortedByName(t *testing.T) {
 		names = append(names, name)
 	}
 	want := []string{
-		"ADMIN_ADDR", "BASE_PATH", "CUSTOMER_CART_TTL", "DATABASE_URL", "GUEST_CART_TTL", "JWT_SECRET_FILE",
+		"ADMIN_ADDR", "BASE_PATH", "CUSTOMER_CART_TTL", "DATABASE_URL", "GUEST_CART_TTL", "JWT_SECRET_FILE", "JWT_SECRET_PREVIOUS",
 		"LOG_LEVEL", "MAX_LINES", "REDIS_URL", "TRUSTED_PROXIES",
 	}
 	if diff := cmp.Diff(want, names); got.status != 2 || diff != "" {
@@ -238,11 +251,12 @@ func TestCommands_ReportEachBadSettingOnALineSortedByName(t *testing.T) {
 	}
 }
 
-// After SIGTERM or SIGINT the demo is not ready and accepts no connections, but still
-// responds to a request that it has begun to read.
+// After SIGTERM, SIGINT or SIGHUP the demo is not ready and accepts no connections, but still
+// responds to a request that it has begun to read. A SIGHUP does not interrupt that: some send it
+// after another signal.
 func TestDemo_DrainsAfterASignal(t *testing.T) {
 	t.Parallel()
-	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
+	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
 		t.Run(signal.String(), func(t *testing.T) {
 			t.Parallel()
 			d := startDemo(t)
@@ -259,6 +273,9 @@ func TestDemo_DrainsAfterASignal(t *testing.T) {
 					t.Fatal("still ready after the signal")
 				}
 				time.Sleep(10 * time.Millisecond)
+			}
+			if err := d.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+				t.Fatal(err)
 			}
 			for d.accepts() {
 				if time.Since(signaled) > 20*time.Second {
@@ -282,6 +299,55 @@ func TestDemo_DrainsAfterASignal(t *testing.T) {
 				t.Errorf("took %v to end", took)
 			}
 		})
+	}
+}
+
+// The demo gives everyone who can connect tokens that a secret of its operator signs.
+func TestDemo_ListensOnLoopbackOnlyWithASecretOfItsOwner(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(file, []byte(secret), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const guarded = "127.0.0.1:8080"
+	if taken, err := net.Listen("tcp", guarded); err == nil { // otherwise another process has it
+		t.Cleanup(func() { taken.Close() })
+	}
+	for name, c := range map[string]struct {
+		args, settings []string
+		addr           string
+	}{
+		"no secret":            {nil, nil, ":8080"},
+		"an empty secret":      {nil, []string{"JWT_SECRET="}, ":8080"},
+		"a variable":           {nil, []string{"JWT_SECRET=" + secret}, guarded},
+		"a flag":               {[]string{"--jwt-secret=" + secret}, nil, guarded},
+		"a file":               {nil, []string{"JWT_SECRET_FILE=" + file}, guarded},
+		"with an address":      {nil, []string{"JWT_SECRET=" + secret, "ADDR=:8080"}, ":8080"},
+		"with an address flag": {[]string{"--addr=:8080"}, []string{"JWT_SECRET=" + secret}, ":8080"},
+	} {
+		demo := program(t, c.settings, append([]string{"demo"}, c.args...)...)
+		demo.Env = slices.DeleteFunc(demo.Env, func(setting string) bool { return setting == "ADDR=127.0.0.1:0" })
+		got := ended(t, demo)
+		lines := strings.SplitAfter(got.errors, "\n")
+		if want := "commerce: ADDR: " + c.addr + " is in use by another process: set ADDR to another address\n"; got.status != 2 || lines[len(lines)-2] != want {
+			t.Errorf("%s: %+v, want %q", name, got, want)
+		}
+		if says := strings.Contains(lines[0], "only this machine can connect, because"); says != (c.addr == guarded) || len(lines) > 3 {
+			t.Errorf("%s: says %q", name, got.errors)
+		}
+	}
+}
+
+// A process under nohup ignores the end of its terminal.
+func TestDemo_RunsOnUnderNohup(t *testing.T) {
+	t.Parallel()
+	d := startDemo(t, asProgram+"=nohup")
+	if err := d.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(time.Second)
+	if status := d.ready(); status != http.StatusOK {
+		t.Errorf("readyz answers %d after SIGHUP", status)
 	}
 }
 

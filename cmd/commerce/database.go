@@ -47,11 +47,16 @@ func checkDatabaseURL(url string) error {
 // database's name or the user's permissions, or has an older schema. Waiting does not
 // help with any of these.
 func refusedByPostgres(err error) bool {
-	var refused *pgconn.PgError
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return strings.HasPrefix(refused.Code, "28") || refused.Code == "3D000" || refused.Code == "42501"
 	}
-	return errors.Is(err, migrations.ErrOlder) || errors.Is(err, migrations.ErrEarly) || errors.Is(err, migrations.ErrUnreadable)
+	return lacksRights(err) || lacksSchema(err)
+}
+
+func lacksRights(err error) bool { return errors.Is(err, migrations.ErrRights) }
+
+func lacksSchema(err error) bool {
+	return errors.Is(err, migrations.ErrOlder) || errors.Is(err, migrations.ErrEarly)
 }
 
 // instruments measure and trace the statements of the service. Either may be nil.

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"commerce/deploy/connect"
@@ -119,9 +120,7 @@ func TestServe_StartsAndServesOnTheSchemaOfTheNextRelease(t *testing.T) {
 	t.Parallel()
 	url := seeded(t)
 	token := storeToken(t, url)
-	role := fmt.Sprintf("service_%d", time.Now().UnixNano()) // roles belong to all databases
-	change(t, writer(t, url), "CREATE ROLE "+role+" LOGIN; GRANT SELECT ON ALL TABLES IN SCHEMA public TO "+role)
-	asRole := strings.Replace(url, "//postgres@", "//"+role+"@", 1)
+	_, asRole := serviceRole(t, url)
 	before := startServe(t, asRole)
 	before.wantStatuses(t, token, healthy())
 	change(t, writer(t, url), `
@@ -141,6 +140,73 @@ func TestServe_StartsAndServesOnTheSchemaOfTheNextRelease(t *testing.T) {
 	}
 }
 
+// serviceRole returns a role with the rights of the service, and the URL of the database for it.
+func serviceRole(t *testing.T, url string) (role, asRole string) {
+	t.Helper()
+	role = fmt.Sprintf("service_%d", time.Now().UnixNano()) // roles belong to all databases
+	change(t, writer(t, url), "CREATE ROLE "+role+" LOGIN")
+	onDatabase(t, url, "migrate", "up", "--service-role="+role)
+	return role, strings.Replace(url, "//postgres@", "//"+role+"@", 1)
+}
+
+func TestServe_TellsMissingRightsAndAnOlderSchemaFromAnOutage(t *testing.T) {
+	t.Parallel()
+	url := seeded(t)
+	role, asRole := serviceRole(t, url)
+	change(t, writer(t, url), "CREATE TABLE anothers ()") // which the role cannot read
+	serve := startServe(t, asRole)
+	states := func(postgres, rights, schema string) map[string]string {
+		return map[string]string{"redis": "ok", "postgres": postgres, "postgres_rights": rights, "postgres_schema": schema}
+	}
+	healthy := func() {
+		t.Helper()
+		serve.wantChecks(t, http.StatusOK, states("ok", "ok", "ok"))
+		serve.wantUp(t, 1, 1, 1)
+	}
+	healthy()
+
+	change(t, writer(t, url), "REVOKE SELECT ON coupon_uses FROM "+role)
+	serve.wantChecks(t, http.StatusOK, states("ok", "failing", "unknown"))
+	serve.wantUp(t, 1, 0, 1)
+	startServe(t, asRole).wantChecks(t, http.StatusServiceUnavailable, states("ok", "refused", "unknown"))
+	onDatabase(t, url, "migrate", "up", "--service-role="+role)
+	healthy()
+
+	change(t, writer(t, url), "UPDATE goose_db_version SET version_id = -version_id WHERE version_id > 100")
+	serve.wantChecks(t, http.StatusOK, states("ok", "ok", "failing"))
+	serve.wantUp(t, 1, 1, 0)
+	change(t, writer(t, url), "UPDATE goose_db_version SET version_id = abs(version_id)")
+	healthy()
+	if log := serve.log.String(); strings.Contains(log, `"lost postgres"`) ||
+		!strings.Contains(log, `"lost postgres_rights"`) || !strings.Contains(log, "coupon_uses: the role lacks rights") || !strings.Contains(log, `"lost postgres_schema"`) {
+		t.Errorf("the log says:\n%s", log)
+	}
+}
+
+// wantUp waits until commerce_dependency_up has these values for Postgres, the rights and the schema.
+func (r *running) wantUp(t *testing.T, want ...float64) {
+	t.Helper()
+	eventually(t, func() string {
+		var up []float64
+		for _, name := range []string{"postgres", "postgres_rights", "postgres_schema"} {
+			up = append(up, r.metric(t, `commerce_dependency_up{dependency="`+name+`"}`))
+		}
+		return cmp.Diff(want, up)
+	})
+}
+
+func TestMigrate_RefusesAServiceRoleThatDoesNotExist(t *testing.T) {
+	t.Parallel()
+	url := ephemeral.Postgres(t)
+	got := ended(t, program(t, []string{"DATABASE_URL=" + url, "SERVICE_ROLE=nobody"}, "migrate", "up"))
+	if got.status != 2 || got.errors != "commerce: SERVICE_ROLE: nobody: the role does not exist: see deploy/postgres/roles.sql\n" {
+		t.Errorf("%+v", got)
+	}
+	if status := onDatabase(t, url, "migrate", "status"); strings.Contains(status, "applied") {
+		t.Errorf("it has applied migrations:\n%s", status)
+	}
+}
+
 func TestMigrate_PrintsWhatItDid(t *testing.T) {
 	t.Parallel()
 	url := ephemeral.Postgres(t)
@@ -149,11 +215,12 @@ func TestMigrate_PrintsWhatItDid(t *testing.T) {
 		{"status", "pending  00100_catalog.sql"},
 		{"up", "applied 00100_catalog.sql"},
 		{"up", "nothing to do"},
+		{"up --service-role=pg_monitor", "granted the service's rights to pg_monitor"},
 		{"status", "applied  00100_catalog.sql"},
 		{"down", "rolled back 001"},
 		{"up", "applied 001"},
 	} {
-		if out := onDatabase(t, url, "migrate", step.command); !strings.Contains(out, step.says) {
+		if out := onDatabase(t, url, append([]string{"migrate"}, strings.Fields(step.command)...)...); !strings.Contains(out, step.says) {
 			t.Errorf("migrate %s says %q, want %q", step.command, out, step.says)
 		}
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"net"
 	"strings"
@@ -22,11 +23,27 @@ import (
 
 type demoCommand struct {
 	settings
+	guarded bool // listens on loopback only, because of JWT_SECRET
+}
+
+// Settings implements cli.Runnable. The default of ADDR depends on JWT_SECRET.
+func (c *demoCommand) Settings() []cli.Setting {
+	all := c.settings.Settings()
+	for i := range all {
+		if all[i].Name == "ADDR" {
+			all[i].Default = ""
+			all[i].Help = "Address of the public API. Default: 127.0.0.1:8080 if JWT_SECRET is set, otherwise :8080."
+		}
+	}
+	return all
 }
 
 // Faults adds what only the demo can tell.
 func (c *demoCommand) Faults() cli.Faults {
 	f := c.settings.Faults()
+	if c.JWT.JWKSURL != "" {
+		f.Add("JWT_JWKS_URL", errors.New("the demo signs its customers' tokens: set JWT_SECRET instead"))
+	}
 	if c.storeKey() == "" {
 		f.Add("DEFAULT_STORE", fmt.Errorf("the demo has no store %d", c.DefaultStore))
 	}
@@ -36,6 +53,9 @@ func (c *demoCommand) Faults() cli.Faults {
 // Run serves the sample stores from memory until ctx ends.
 func (c *demoCommand) Run(ctx context.Context, out cli.Output) error {
 	log := c.logger(out)
+	if c.guarded {
+		log.Warn("only this machine can connect, because the demo gives everyone tokens that your JWT_SECRET signs; set ADDR to change this")
+	}
 	traces, flush, err := c.openTraces(ctx, log)
 	if err != nil {
 		return err
@@ -108,6 +128,13 @@ func (c *demoCommand) Complete() {
 	}
 	if c.LogFormat == "" {
 		c.LogFormat = "text"
+	}
+	c.guarded = c.JWT.Secret != "" && c.Addr == ""
+	switch {
+	case c.guarded:
+		c.Addr = "127.0.0.1:8080"
+	case c.Addr == "":
+		c.Addr = ":8080"
 	}
 	if c.JWT.Secret == "" && c.JWT.JWKSURL == "" {
 		c.JWT.Secret = rand.Text() + rand.Text()

@@ -33,36 +33,36 @@ func (j *jwtSettings) settings() []cli.Setting {
 
 // faults checks the settings together.
 func (j jwtSettings) faults() (f cli.Faults) {
-	_, err := j.verifier()
-	f.Add(j.name(), err)
+	switch {
+	case j.Secret == "" && j.JWKSURL == "":
+		f.Add("JWT_SECRET", errors.New("is required, or JWT_JWKS_URL instead"))
+	case j.Secret != "" && j.JWKSURL != "":
+		f.Add("JWT_SECRET", errors.New("JWT_SECRET and JWT_JWKS_URL are both set; set only one"))
+	case j.Secret != "":
+		f.Add("JWT_SECRET", auth.CheckJWTSecret([]byte(j.Secret)))
+	default:
+		_, err := j.jwks()
+		f.Add("JWT_JWKS_URL", err)
+	}
+	if j.Previous != "" {
+		f.Add("JWT_SECRET_PREVIOUS", auth.CheckJWTSecret([]byte(j.Previous)))
+	}
 	return f
 }
 
-// name is the setting that an error of verifier belongs to.
-func (j jwtSettings) name() string {
-	if j.Secret == "" && j.JWKSURL != "" {
-		return "JWT_JWKS_URL"
-	}
-	return "JWT_SECRET"
-}
-
-// verifier returns what verifies and signs customers' tokens. Its error is about
-// JWT_SECRET, unless it begins with the name of another setting.
-func (j jwtSettings) verifier() (*auth.JWT, error) {
+// verifier returns what verifies and signs customers' tokens.
+func (j jwtSettings) verifier() (_ *auth.JWT, err error) {
 	config := auth.JWTConfig{
 		Secret: []byte(j.Secret), PreviousSecret: []byte(j.Previous), Issuer: j.Issuer, Audience: j.Audience,
 	}
-	switch {
-	case j.Secret == "" && j.JWKSURL == "":
-		return nil, errors.New("is required, or JWT_JWKS_URL instead")
-	case j.Secret != "" && j.JWKSURL != "":
-		return nil, errors.New("JWT_SECRET and JWT_JWKS_URL are both set; set only one")
-	case j.JWKSURL != "":
-		keys, err := auth.NewJWKS(auth.JWKSConfig{URL: j.JWKSURL, Log: j.log, Propagate: j.propagate, Reachable: j.reachable})
-		if err != nil {
+	if j.JWKSURL != "" {
+		if config.JWKS, err = j.jwks(); err != nil {
 			return nil, err
 		}
-		config.JWKS = keys
 	}
 	return auth.NewJWT(config)
+}
+
+func (j jwtSettings) jwks() (*auth.JWKS, error) {
+	return auth.NewJWKS(auth.JWKSConfig{URL: j.JWKSURL, Log: j.log, Propagate: j.propagate, Reachable: j.reachable})
 }

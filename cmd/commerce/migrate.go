@@ -12,8 +12,9 @@ import (
 
 type (
 	migrateUpCommand struct {
-		Database databaseSettings
-		Sharded  bool
+		Database    databaseSettings
+		Sharded     bool
+		ServiceRole string
 	}
 	migrateDownCommand struct {
 		Database databaseSettings
@@ -25,10 +26,15 @@ type (
 
 // Settings implements cli.Runnable.
 func (c *migrateUpCommand) Settings() []cli.Setting {
-	return append(c.Database.settings(true), cli.Setting{
-		Name: "sharded", Value: cli.Switch(&c.Sharded),
-		Help: "Create tables that Citus can shard by store. Such a database has no changes of subscriptions. See docs/scale.md.",
-	})
+	return append(c.Database.settings(true),
+		cli.Setting{
+			Name: "SERVICE_ROLE", Hint: "ROLE", Value: cli.Text(&c.ServiceRole, nil),
+			Help: "Role of commerce serve. It gets the rights that the service needs, on the tables of the schema alone. Default: none is granted.",
+		},
+		cli.Setting{
+			Name: "sharded", Value: cli.Switch(&c.Sharded),
+			Help: "Create tables that Citus can shard by store. Such a database has no changes of subscriptions. See docs/scale.md.",
+		})
 }
 
 // Settings implements cli.Runnable.
@@ -41,6 +47,9 @@ func (c *migrateStatusCommand) Settings() []cli.Setting { return c.Database.sett
 // another process is applying them.
 func (c *migrateUpCommand) Run(ctx context.Context, out cli.Output) error {
 	return c.Database.migrate(ctx, func(m *migrations.Migrator) error {
+		if err := c.checkRole(ctx, m); err != nil {
+			return err
+		}
 		up := m.Up
 		if c.Sharded {
 			up = m.UpSharded
@@ -59,8 +68,31 @@ func (c *migrateUpCommand) Run(ctx context.Context, out cli.Output) error {
 		case len(result.Applied) == 0:
 			fmt.Fprintln(out, "nothing to do")
 		}
-		return nil
+		return c.grant(ctx, m, out)
 	})
+}
+
+// checkRole checks SERVICE_ROLE, before anything is changed.
+func (c *migrateUpCommand) checkRole(ctx context.Context, m *migrations.Migrator) error {
+	if c.ServiceRole == "" {
+		return nil
+	}
+	err := m.CheckRole(ctx, c.ServiceRole)
+	if errors.Is(err, migrations.ErrNoRole) {
+		err = &cli.BadSetting{Name: "SERVICE_ROLE", Err: err}
+	}
+	return err
+}
+
+func (c *migrateUpCommand) grant(ctx context.Context, m *migrations.Migrator, out cli.Output) error {
+	if c.ServiceRole == "" {
+		return nil
+	}
+	if err := m.Grant(ctx, c.ServiceRole); err != nil {
+		return err
+	}
+	fmt.Fprintln(out, "granted the service's rights to", c.ServiceRole)
+	return nil
 }
 
 // Run rolls back one migration.

@@ -40,7 +40,16 @@ func (r *running) ready(t *testing.T) readiness {
 // wantReady waits until /readyz responds with these states.
 func (r *running) wantReady(t *testing.T, code int, redis, postgres string) {
 	t.Helper()
-	want := readiness{Code: code, Status: "ready", Checks: map[string]string{"redis": redis, "postgres": postgres}}
+	parts := "unknown"
+	if postgres == "ok" {
+		parts = "ok"
+	}
+	r.wantChecks(t, code, map[string]string{"redis": redis, "postgres": postgres, "postgres_rights": parts, "postgres_schema": parts})
+}
+
+func (r *running) wantChecks(t *testing.T, code int, checks map[string]string) {
+	t.Helper()
+	want := readiness{Code: code, Status: "ready", Checks: checks}
 	if code != http.StatusOK {
 		want.Status = "not ready"
 	}

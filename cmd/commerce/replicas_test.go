@@ -38,7 +38,10 @@ func startReplicated(t *testing.T, settings ...string) *replicatedServe {
 // wantStates waits until /readyz responds with 200 and these states.
 func (r *replicatedServe) wantStates(t *testing.T, primary string, replicas ...string) {
 	t.Helper()
-	want := map[string]string{"redis": "ok", "postgres": primary}
+	want := map[string]string{"redis": "ok", "postgres": primary, "postgres_rights": "ok", "postgres_schema": "ok"}
+	if primary != "ok" {
+		want["postgres_rights"], want["postgres_schema"] = "unknown", "unknown"
+	}
 	for i, replica := range r.replicas {
 		want["replica "+hostOf(t, replica.URL)] = replicas[i]
 	}

@@ -131,6 +131,10 @@ func dependencies(rdb redis.UniversalClient, db *pgxpool.Pool) map[string]*serve
 			Ping: func(ctx context.Context) error {
 				return cause.OfPostgres(db, time.Now(), migrations.Check(ctx, db))
 			},
+			Parts: []server.Part{
+				{Name: "postgres_rights", Is: lacksRights},
+				{Name: "postgres_schema", Is: lacksSchema},
+			},
 			Refused:   refusedByPostgres,
 			WatchTime: time.Second, // as a list
 		},
@@ -168,11 +172,11 @@ func (c *serveCommand) reach(ctx context.Context, admin *server.Admin, stores au
 	ctx, cancel := context.WithTimeout(ctx, startReach)
 	defer cancel()
 	failed := admin.Reach(ctx)
-	if err := failed["postgres"]; errors.Is(err, migrations.ErrOlder) || errors.Is(err, migrations.ErrEarly) {
+	if err := failed["postgres_schema"]; err != nil {
 		return &cli.BadSetting{Name: "DATABASE_URL", Err: err}
 	}
 	for name, err := range failed {
-		log.Warn("starting without "+name+": it is unreachable or refuses this process", "err", err)
+		log.Warn("starting without "+name, "err", err)
 	}
 	if c.DefaultStore == 0 || failed["postgres"] != nil {
 		return nil

@@ -3,11 +3,14 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
+	"os/signal"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -15,7 +18,7 @@ import (
 	"commerce/cart"
 	"commerce/cart/redisstore"
 	"commerce/cmd/internal/cli"
-	"commerce/cmd/internal/jsonlog"
+	"commerce/cmd/internal/logbuffer"
 	"commerce/cmd/internal/server"
 	"commerce/cmd/internal/telemetry"
 	"commerce/cmd/internal/tracing"
@@ -47,6 +50,8 @@ type settings struct {
 	MemoryLimit                 int64 // bytes; 0: not given
 	LogLevel                    slog.Level
 	LogFormat                   string
+
+	logLines *logbuffer.Writer // set by OpenLog
 }
 
 // maxInFlight is the highest MAX_IN_FLIGHT, and maxReplicas the highest REDIS_MIN_REPLICAS. They
@@ -139,7 +144,7 @@ func (s *settings) Faults() cli.Faults {
 // settingsHelp lists the settings of serve for the help of the program.
 func settingsHelp(all []cli.Setting) string {
 	var list strings.Builder
-	list.WriteString("Settings of serve. Those of demo are the same, without DATABASE_URL, DATABASE_REPLICA_URL, REPLICA_MAX_LAG, REDIS_URL and DRAIN_DELAY:\n\n")
+	list.WriteString("Settings of serve. Those of demo are the same, without DATABASE_URL, DATABASE_REPLICA_URL, REPLICA_MAX_LAG, REDIS_URL, DRAIN_DELAY and JWT_JWKS_URL:\n\n")
 	for _, setting := range all {
 		cli.PrintWrapped(&list, cli.Width, fmt.Sprintf("  %-20s  %-14s  ", setting.Name, cmp.Or(setting.Default, "–")), setting.Help)
 	}
@@ -149,6 +154,7 @@ func settingsHelp(all []cli.Setting) string {
 // parts returns the parts of the service that depend on these settings alone.
 func (s *settings) parts(log *slog.Logger) (server.Parts, error) {
 	metrics := telemetry.New(version)
+	metrics.ObserveLog(s.logLines.Lost)
 	s.JWT.reachable = func(up bool) { metrics.DependencyUp("issuer", up) }
 	tokens, err := s.JWT.verifier()
 	if err != nil {
@@ -190,15 +196,31 @@ func (s *settings) limitMemory(log *slog.Logger) {
 	}
 }
 
-// logger returns a logger that writes to standard error; standard output is for
-// people. It also sets the logger of go-redis and of s.JWT.
-func (s *settings) logger(out cli.Output) *slog.Logger {
-	var handler slog.Handler = jsonlog.New(out.Errors, s.LogLevel)
+// OpenLog implements cli.Runnable. A log whose reader stalls or ends neither blocks nor ends the
+// process.
+func (s *settings) OpenLog(to io.Writer) io.WriteCloser {
+	signal.Ignore(syscall.SIGPIPE)
+	s.logLines = logbuffer.New(to, func(to io.Writer, lost uint64) {
+		slog.New(s.logHandler(to)).Warn("the log has a gap: its reader was too slow or had ended", "lines", lost)
+	})
+	return s.logLines
+}
+
+func (s *settings) logHandler(to io.Writer) slog.Handler {
+	options := &slog.HandlerOptions{Level: s.LogLevel}
 	if s.LogFormat == "text" {
-		handler = slog.NewTextHandler(out.Errors, &slog.HandlerOptions{Level: s.LogLevel})
+		return slog.NewTextHandler(to, options)
 	}
-	log := slog.New(handler)
-	redis.SetLogger(connect.RedisLog{Log: log}) // go-redis has one logger for the whole process
+	return slog.NewJSONHandler(to, options)
+}
+
+// logger returns a logger that writes to standard error; standard output is for
+// people. It also sets the logger of s.JWT, and those that go-redis and the standard library have
+// for the whole process.
+func (s *settings) logger(out cli.Output) *slog.Logger {
+	log := slog.New(s.logHandler(out.Errors))
+	redis.SetLogger(connect.RedisLog{Log: log})
+	slog.SetDefault(log)
 	s.JWT.log = log
 	return log
 }

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"io"
+	"log"
+	"log/slog"
 	"maps"
 	"os"
 	"regexp"
@@ -51,6 +54,11 @@ func TestSettings_AreThoseOfTheOperationsGuide(t *testing.T) {
 		}
 	}
 	settings := settingsOf(t, "demo", "serve")
+	for _, s := range (&migrateUpCommand{}).Settings() {
+		if s.Name == strings.ToUpper(s.Name) { // otherwise it is a flag alone
+			settings[s.Name] = s.Secret
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
 		if !documented[name] {
 			t.Errorf("docs/operations.md does not mention `%s`", name)
@@ -105,5 +113,24 @@ func TestSettings_AreCheckedAgainstTheBoundsInHelp(t *testing.T) {
 	}
 	if checked < 5 {
 		t.Errorf("only %d settings have a bound in their help", checked)
+	}
+}
+
+// Libraries that write to the standard library's log do not block either. Not parallel: there is one
+// such log.
+func TestLogger_TakesTheLinesOfTheStandardLog(t *testing.T) {
+	before := slog.Default()
+	t.Cleanup(func() {
+		slog.SetDefault(before)
+		log.SetOutput(os.Stderr)
+	})
+	var s settings
+	var text logLines
+	lines := s.OpenLog(&text)
+	s.logger(cli.NewOutput(io.Discard, lines))
+	log.Print("from a library")
+	lines.Close()
+	if got := text.String(); !strings.Contains(got, `"msg":"from a library"`) {
+		t.Errorf("the log has %q", got)
 	}
 }

@@ -36,11 +36,11 @@ func TestCompose_ServicesRunInTheImage(t *testing.T) {
 		}
 		return entries(env)
 	}
+	assignRoles(t, project.Services["roles"], postgres)
 	c := builtImage(t).container(t, nil)
 	for _, name := range []string{"migrate", "seed"} {
 		c.run(t, env(name), commandOf(t, project.Services[name])...)
 	}
-	assignRoles(t, project.Services["roles"], postgres)
 	s := c.serve(t, env("commerce"), commandOf(t, project.Services["commerce"])...)
 	s.want(t, http.StatusOK, s.admin+"/readyz")
 	s.want(t, http.StatusOK, s.public+"/cart", "X-Public-Key", "pk_demo")

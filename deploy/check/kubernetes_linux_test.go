@@ -21,13 +21,15 @@ func TestKubernetes_WorkloadsRunInTheImage(t *testing.T) {
 	for _, name := range overlays {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			database := ephemeral.Postgres(t)
+			database := ephemeral.StartPostgres(t).URL // roles belong to the whole server
+			assignRoles(t, composeProject(t).Services["roles"], database)
+			service := moved(t, "postgres://commerce_service@postgres", database)
 			secrets := map[string]map[string]string{ // as docs/deploy.md has them
-				"commerce":       {"REDIS_URL": redis[name], "DATABASE_URL": database, "JWT_SECRET": strings.Repeat("s", 32)},
+				"commerce":       {"REDIS_URL": redis[name], "DATABASE_URL": service, "JWT_SECRET": strings.Repeat("s", 32)},
 				"commerce-owner": {"DATABASE_URL": database},
 			}
 			if name == "cluster" {
-				secrets["commerce"]["DATABASE_REPLICA_URL"] = database
+				secrets["commerce"]["DATABASE_REPLICA_URL"] = service
 			}
 			m := overlay(t, name)
 			for _, workload := range []string{"commerce-migrate", "commerce-prune", "commerce"} {

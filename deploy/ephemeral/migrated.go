@@ -22,7 +22,19 @@ func Migrate(ctx context.Context, url string) error {
 	return migrate(ctx, url, (*migrations.Migrator).Up)
 }
 
+// Grant gives a role the rights of the service.
+func Grant(ctx context.Context, url, role string) error {
+	return withMigrator(url, func(m *migrations.Migrator) error { return m.Grant(ctx, role) })
+}
+
 func migrate(ctx context.Context, url string, up func(*migrations.Migrator, context.Context) (migrations.Result, error)) error {
+	return withMigrator(url, func(m *migrations.Migrator) error {
+		_, err := up(m, ctx)
+		return err
+	})
+}
+
+func withMigrator(url string, work func(*migrations.Migrator) error) error {
 	config, err := pgx.ParseConfig(url)
 	if err != nil {
 		return err
@@ -32,6 +44,5 @@ func migrate(ctx context.Context, url string, up func(*migrations.Migrator, cont
 		return err
 	}
 	defer migrator.Close()
-	_, err = up(migrator, ctx)
-	return err
+	return work(migrator)
 }

@@ -18,7 +18,7 @@ type Postgres struct {
 	ICU      *bool
 	Schema   Schema
 
-	Unreadable []string // tables that the role may not read; empty, but not nil, if there are none
+	Unreadable []string // tables of the schema that the role may not read; empty, but not nil, if there are none
 	Role       *Role
 	Writing    *Writing
 	Listening  *bool // whether a notification arrives
@@ -43,6 +43,7 @@ type SchemaState int
 // The states of a schema.
 const (
 	SchemaUnknown SchemaState = iota
+	SchemaHidden              // the role lacks rights
 	SchemaCurrent
 	SchemaOlder
 	SchemaEarly // from before the first release
@@ -94,6 +95,8 @@ func postgresVersion(p Postgres) Finding {
 func postgresSchema(p Postgres) Finding {
 	const code = "postgres_schema"
 	switch p.Schema.State {
+	case SchemaHidden:
+		return unknown(code, grants, "It is not visible whether the schema has what this release needs, because the role lacks rights (%s).", p.Schema.Cause)
 	case SchemaOlder:
 		return serious(code, "commerce migrate up", "The service does not start, because it needs a newer schema (%s).", p.Schema.Cause)
 	case SchemaEarly:
@@ -101,7 +104,7 @@ func postgresSchema(p Postgres) Finding {
 	case SchemaCurrent:
 		return ok(code, "The schema has what this release needs.")
 	}
-	return serious(code, "deploy/postgres/roles.sql", "The service does not become ready, because it cannot read the version of the schema: %s.", p.Schema.Cause)
+	return serious(code, grants, "The service does not become ready, because it cannot read the version of the schema: %s.", p.Schema.Cause)
 }
 
 func postgresICU(p Postgres) Finding {
@@ -119,16 +122,19 @@ func postgresReads(p Postgres) Finding {
 	const code = "postgres_reads"
 	switch {
 	case p.Unreadable == nil:
-		return unknown(code, "has_table_privilege", "It is not visible whether the role may read all tables.")
+		return unknown(code, "has_table_privilege", "It is not visible whether the role may read all tables of the service.")
 	case len(p.Unreadable) > 0:
-		return serious(code, "deploy/postgres/roles.sql",
+		return serious(code, grants,
 			"The service does not become ready, because its role may not read %s.", few(p.Unreadable))
 	}
-	return ok(code, "The role may read all tables.")
+	return ok(code, "The role may read all tables of the service.")
 }
 
+// grants is the command that gives the service's role its rights.
+const grants = "SERVICE_ROLE=<role> commerce migrate up, as the owner of the tables"
+
 func postgresWrites(p Postgres) Finding {
-	const code, setting = "postgres_writes", "DATABASE_URL: use commerce_service (deploy/postgres/roles.sql)"
+	const code, setting = "postgres_writes", "DATABASE_URL: use commerce_service (docs/operations.md, Roles)"
 	switch {
 	case p.Role == nil:
 		return unknown(code, "has_table_privilege", "It is not visible whether the role may write more than it needs to.")
@@ -137,9 +143,9 @@ func postgresWrites(p Postgres) Finding {
 	case p.Role.CreatesRoles:
 		return warning(code, setting, "If the service's password leaks, others can get the rights of other roles: the role may create roles.")
 	case len(p.Role.Writable) > 0:
-		return warning(code, setting, "If the service's password leaks, others can write to %s. The service only reads.", few(p.Role.Writable))
+		return warning(code, setting, "If the service's password leaks, others can write to %s. The service does not.", few(p.Role.Writable))
 	}
-	return ok(code, "The role may not write to the tables.")
+	return ok(code, "The role may write only what the service writes.")
 }
 
 func postgresLastUsed(p Postgres) Finding {
@@ -150,7 +156,7 @@ func postgresLastUsed(p Postgres) Finding {
 	case p.Role == nil:
 		return unknown(code, "has_column_privilege", "It is not visible whether uses of API tokens are recorded.")
 	case !p.Role.LastUsed:
-		return warning(code, "deploy/postgres/roles.sql",
+		return warning(code, grants,
 			"Uses of API tokens are not recorded, because the role may not update api_tokens.last_used_at.")
 	}
 	return ok(code, "The role can record uses of API tokens.")

@@ -159,7 +159,7 @@ func TestStatus_ListsWhatIsApplied(t *testing.T) {
 	}
 }
 
-func TestCheck_DistinguishesOlderEarlyAndUnreadable(t *testing.T) {
+func TestCheck_DistinguishesOlderEarlyAndMissingRights(t *testing.T) {
 	t.Parallel()
 	reader := fmt.Sprintf("reader_%d", time.Now().UnixNano()) // roles belong to all databases
 	for name, test := range map[string]struct {
@@ -172,7 +172,8 @@ func TestCheck_DistinguishesOlderEarlyAndUnreadable(t *testing.T) {
 		"too old":       {"DELETE FROM goose_db_version WHERE version_id > 0", "version 0, want", migrations.ErrOlder},
 		"too early":     {"UPDATE goose_db_version SET version_id = 12 WHERE version_id > 0", "version 12, want", migrations.ErrEarly},
 		"newer":         {"INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, true); CREATE TABLE later (); REVOKE ALL ON later FROM CURRENT_USER", "", nil},
-		"not all ours":  {"CREATE ROLE " + reader + "; GRANT SELECT ON ALL TABLES IN SCHEMA public TO " + reader + "; REVOKE SELECT ON coupon_uses FROM " + reader + "; SET ROLE " + reader, "coupon_uses: no permission", migrations.ErrUnreadable},
+		"not all ours":  {"CREATE ROLE " + reader + "; GRANT SELECT ON ALL TABLES IN SCHEMA public TO " + reader + "; REVOKE SELECT ON coupon_uses FROM " + reader + "; SET ROLE " + reader, "coupon_uses: the role lacks rights", migrations.ErrRights},
+		"no version":    {"CREATE ROLE " + reader + "2; SET ROLE " + reader + "2", "goose_db_version: the role lacks rights", migrations.ErrRights},
 		"closed to us":  {"ALTER TABLE goose_db_version RENAME version_id TO version", "read schema version", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -216,7 +217,7 @@ func TestCheck_NamesEachTableOfTheSchema(t *testing.T) {
 	exec(t, conn, "CREATE TABLE anothers (); CREATE ROLE "+reader+"; GRANT SELECT ON goose_db_version TO "+reader+"; SET ROLE "+reader)
 	all = slices.DeleteFunc(all, func(name string) bool { return name == "goose_db_version" })
 	err := migrations.Check(t.Context(), conn)
-	if want := strings.Join(all, ", ") + ": no permission"; err == nil || !strings.HasPrefix(err.Error(), want) {
+	if want := strings.Join(all, ", ") + ": the role lacks rights"; err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("Check: %v, want %s", err, want)
 	}
 }

@@ -272,7 +272,7 @@ func TestCheck_AsksForTheRightsThatAPartitionedTableNeeds(t *testing.T) {
 	reader := fmt.Sprintf("partition_reader_%d", time.Now().UnixNano()) // roles belong to all databases
 	exec(t, conn, "CREATE ROLE "+reader+"; GRANT SELECT ON ALL TABLES IN SCHEMA public TO "+reader)
 	exec(t, conn, "BEGIN; "+string(script)+" COMMIT; SET ROLE "+reader)
-	if err := migrations.Check(t.Context(), conn); !errors.Is(err, migrations.ErrUnreadable) || !strings.HasPrefix(err.Error(), "subscriptions: ") {
+	if err := migrations.Check(t.Context(), conn); !errors.Is(err, migrations.ErrRights) || !strings.HasPrefix(err.Error(), "subscriptions: ") {
 		t.Errorf("without rights on subscriptions: %v", err)
 	}
 	exec(t, conn, "RESET ROLE; GRANT SELECT ON subscriptions TO "+reader+"; SET ROLE "+reader)

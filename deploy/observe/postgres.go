@@ -42,7 +42,7 @@ func observePostgres(ctx context.Context, c Config) (*inspect.Postgres, error) {
 	_ = db.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_collation WHERE collname = 'und-x-icu')").Scan(&p.ICU)
 	p.Settings = settings(ctx, db)
 	p.Schema = schema(ctx, db)
-	p.Unreadable, _ = tables(ctx, db, "NOT has_table_privilege(oid, 'SELECT')")
+	p.Unreadable, _ = tables(ctx, db, "relname = ANY($1) AND NOT has_table_privilege(oid, 'SELECT')", migrations.Tables())
 	p.Role = rights(ctx, db)
 	p.Writing = writing(ctx, db)
 	if p.Standby != nil && !*p.Standby {
@@ -81,8 +81,10 @@ func settings(ctx context.Context, db *pgxpool.Pool) map[string]inspect.Setting 
 func schema(ctx context.Context, db *pgxpool.Pool) inspect.Schema {
 	err := migrations.Check(ctx, db)
 	switch {
-	case err == nil || errors.Is(err, migrations.ErrUnreadable): // the service can use it
+	case err == nil:
 		return inspect.Schema{State: inspect.SchemaCurrent}
+	case errors.Is(err, migrations.ErrRights):
+		return inspect.Schema{State: inspect.SchemaHidden, Cause: versions(err, migrations.ErrRights)}
 	case errors.Is(err, migrations.ErrOlder):
 		return inspect.Schema{State: inspect.SchemaOlder, Cause: versions(err, migrations.ErrOlder)}
 	case errors.Is(err, migrations.ErrEarly):
@@ -91,22 +93,22 @@ func schema(ctx context.Context, db *pgxpool.Pool) inspect.Schema {
 	return inspect.Schema{Cause: failure(err)}
 }
 
-// versions returns the text that err adds to the reason that it wraps: the two versions.
+// versions returns the text that err adds to the reason that it wraps: the two versions, or the
+// tables.
 func versions(err, reason error) string { return strings.TrimSuffix(err.Error(), ": "+reason.Error()) }
 
-// tables returns the tables of the schema that meet a condition.
-func tables(ctx context.Context, db *pgxpool.Pool, condition string) ([]string, error) {
+// tables returns the tables of the schema that meet a condition on a list, $1.
+func tables(ctx context.Context, db *pgxpool.Pool, condition string, list []string) ([]string, error) {
 	rows, err := db.Query(ctx, `
 		SELECT relname FROM pg_class
-		WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p') AND `+condition+` ORDER BY relname`)
+		WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p') AND `+condition+` ORDER BY relname`, list)
 	if err != nil {
 		return nil, err
 	}
 	return pgx.CollectRows(rows, pgx.RowTo[string])
 }
 
-// rights returns what the role may write, by itself and as any role that it is a member of. The
-// service records uses of API tokens as commerce_last_used, if it is a member of that role.
+// rights returns what the role may write, by itself and as any role that it is a member of.
 func rights(ctx context.Context, db *pgxpool.Pool) *inspect.Role {
 	var r inspect.Role
 	err := db.QueryRow(ctx, `
@@ -115,29 +117,29 @@ func rights(ctx context.Context, db *pgxpool.Pool) *inspect.Role {
 	if err != nil {
 		return nil
 	}
-	if r.Writable, err = tables(ctx, db, writable); err != nil {
+	if r.Writable, err = tables(ctx, db, writable, migrations.Writes()); err != nil {
 		return nil
 	}
 	err = db.QueryRow(ctx, `
 		SELECT EXISTS (
-			SELECT FROM pg_roles, pg_attribute
-			WHERE (rolname = current_user OR rolname = 'commerce_last_used' AND pg_has_role(pg_roles.oid, 'MEMBER'))
-				AND attrelid = to_regclass('api_tokens') AND attname = 'last_used_at'
-				AND has_column_privilege(pg_roles.oid, attrelid, attnum, 'UPDATE'))`).Scan(&r.LastUsed)
+			SELECT FROM pg_attribute
+			WHERE attrelid = to_regclass('api_tokens') AND attname = 'last_used_at' AND has_column_privilege(attrelid, attnum, 'UPDATE'))`).Scan(&r.LastUsed)
 	if err != nil {
 		return nil
 	}
 	return &r
 }
 
-// writable is whether the role may write to a table or to some of its columns, except for the
-// one that the service writes.
+// writable is whether the role may write to a table or to some of its columns, except for what the
+// service writes, $1.
 const writable = `EXISTS (
 	SELECT FROM pg_roles, pg_attribute
 	WHERE pg_has_role(pg_roles.oid, 'MEMBER') AND attrelid = pg_class.oid AND attnum > 0 AND NOT attisdropped
-		AND (has_table_privilege(pg_roles.oid, attrelid, 'DELETE, TRUNCATE')
-			OR has_column_privilege(pg_roles.oid, attrelid, attnum, 'INSERT')
-			OR has_column_privilege(pg_roles.oid, attrelid, attnum, 'UPDATE') AND (relname, attname) <> ('api_tokens', 'last_used_at')))`
+		AND (has_table_privilege(pg_roles.oid, attrelid, 'TRUNCATE')
+			OR has_table_privilege(pg_roles.oid, attrelid, 'DELETE') AND relname || ' DELETE' <> ALL($1)
+			OR has_column_privilege(pg_roles.oid, attrelid, attnum, 'INSERT') AND relname || ' INSERT' <> ALL($1)
+			OR has_column_privilege(pg_roles.oid, attrelid, attnum, 'UPDATE') AND relname || ' UPDATE' <> ALL($1)
+				AND format('%s UPDATE (%s)', relname, attname) <> ALL($1)))`
 
 // writing returns the oldest transaction that has written something, including prepared ones.
 func writing(ctx context.Context, db *pgxpool.Pool) *inspect.Writing {

@@ -30,7 +30,8 @@ type Command struct {
 //
 // If it has a method Complete(), this is called when all settings have their values, and may
 // change them. If it has a method Faults() Faults, this is called next, and checks what no setting
-// can check alone.
+// can check alone. If it has a method OpenLog(io.Writer) io.WriteCloser, what this returns replaces
+// the standard error of Run. Execute also writes the error of Run to it, and then closes it.
 type Runnable interface {
 	Settings() []Setting
 	Run(ctx context.Context, out Output) error
@@ -61,7 +62,8 @@ func (o Output) Write(text []byte) (int, error) {
 // Execute runs the command that args name, and returns the exit status: 0 for success, 1 for a
 // failure, 2 for wrong arguments or settings.
 func (c Command) Execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	p := program{out: NewOutput(stdout, stderr)}
+	p := program{out: NewOutput(stdout, stderr), closeLog: func() error { return nil }}
+	defer func() { _ = p.closeLog() }()
 	root := p.build(c)
 	root.SetHelpCommand(&cobra.Command{Hidden: true}) // see asksForHelp
 	root.SetHelpFunc(p.help)
@@ -81,7 +83,7 @@ func (c Command) Execute(ctx context.Context, args []string, stdout, stderr io.W
 		lines = faults.Unwrap()
 	}
 	for _, line := range lines {
-		fmt.Fprintln(stderr, c.Name+": "+oneLine(line))
+		fmt.Fprintln(p.out.Errors, c.Name+": "+oneLine(line))
 	}
 	if _, bad := errors.AsType[*BadSetting](err); bad || !p.running && *p.out.failed == nil {
 		return 2
@@ -113,6 +115,8 @@ type program struct {
 	out     Output
 	running bool  // a command runs, so that its error is no wrong argument
 	err     error // of a request for help
+
+	closeLog func() error
 }
 
 func (p *program) build(c Command) *cobra.Command {
@@ -218,6 +222,12 @@ func (p *program) run(command *cobra.Command, run Runnable, args []string) error
 		return err
 	}
 	p.running = true
+	if c, ok := run.(interface {
+		OpenLog(to io.Writer) io.WriteCloser
+	}); ok {
+		log := c.OpenLog(p.out.Errors)
+		p.out.Errors, p.closeLog = log, log.Close
+	}
 	return run.Run(command.Context(), p.out)
 }
 

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"strings"
+
+	"commerce/deploy/connect"
 )
 
 // Setting is an environment variable, such as ADDR, and the flag --addr, which takes precedence.
@@ -51,37 +53,40 @@ func (s Setting) usage() string {
 }
 
 // read sets the value from the text on the command line, if it was given there, or else from the
-// environment or the default. It adds what is wrong to faults.
+// environment or the default. Without any of them it leaves the value as it is. It adds what is
+// wrong to faults.
 func (s Setting) read(given *string, faults *Faults) {
-	text := s.Default
-	if given != nil {
-		text = *given
-	} else if s.isVariable() {
+	if given == nil && s.isVariable() {
 		var err error
-		if text, err = s.lookUp(); err != nil {
+		if given, err = s.lookUp(); err != nil {
 			faults.Add(s.Name+"_FILE", err)
 			return
 		}
 	}
-	if s.Required && text == "" {
-		faults.Add(s.shown(), errRequired)
-		return
+	text := s.Default
+	if given != nil {
+		text = *given
 	}
-	faults.Add(s.shown(), s.Value.set(text))
+	switch {
+	case s.Required && text == "":
+		faults.Add(s.shown(), errRequired)
+	case given != nil || text != "":
+		faults.Add(s.shown(), s.Value.set(text))
+	}
 }
 
-// lookUp returns the text of the environment, or else the default.
-func (s Setting) lookUp() (string, error) {
+// lookUp returns the text of the environment, nil if there is none.
+func (s Setting) lookUp() (*string, error) {
 	text, set := os.LookupEnv(s.Name)
 	path := os.Getenv(s.Name + "_FILE")
 	switch {
 	case s.Secret && path != "" && text != "":
-		return "", fmt.Errorf("%s and %s_FILE are both set; set only one", s.Name, s.Name)
+		return nil, fmt.Errorf("%s and %s_FILE are both set; set only one", s.Name, s.Name)
 	case s.Secret && path != "":
-		content, err := os.ReadFile(path)
-		return strings.TrimRight(string(content), "\r\n"), err
+		content, err := connect.ReadRegular(path)
+		return new(strings.TrimRight(string(content), "\r\n")), err
 	case set:
-		return text, nil
+		return &text, nil
 	}
-	return s.Default, nil
+	return nil, nil
 }

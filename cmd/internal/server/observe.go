@@ -109,8 +109,7 @@ func (o *observer) write(ctx context.Context, s *served) {
 	_ = o.log.Handler().Handle(ctx, line)
 }
 
-// appendAttrs appends the members of the log line. All are plain values, which package jsonlog
-// writes fastest.
+// appendAttrs appends the members of the log line.
 func (s *served) appendAttrs(attrs []slog.Attr) []slog.Attr {
 	attrs = append(attrs,
 		slog.String("method", cut(s.method, maxLoggedMethod)),

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"net/http"
+	"slices"
 	"sync/atomic"
 	"time"
 )
@@ -23,6 +24,9 @@ const (
 type Dependency struct {
 	// Ping returns nil if the dependency answers and accepts us.
 	Ping func(context.Context) error
+	// Parts are what Ping checks after the dependency has answered, in this order. An error of
+	// Ping that belongs to none of them means that it does not answer.
+	Parts []Part
 	// Refused reports whether an error of Ping means that the dependency does not
 	// accept us, such as a wrong password. Such a process must not replace one that
 	// works.
@@ -34,10 +38,37 @@ type Dependency struct {
 	// request waits, so that a server that serves requests is not lost. Default: 500 ms.
 	WatchTime time.Duration
 
-	lost time.Time // when it did not answer for the first time; zero while it answers
+	lost map[string]time.Time // the parts that fail, the dependency itself included, and since when
 
 	accepted atomic.Bool // at least once
 	refused  atomic.Bool // at least once
+}
+
+// Part is something that is wrong with a dependency that answers, such as missing rights.
+type Part struct {
+	Name string
+	Is   func(error) bool // whether an error of Ping belongs to it
+}
+
+// result is what a check says about a part of a dependency, or about the dependency itself.
+type result struct {
+	name  string
+	known bool
+	err   error
+}
+
+// results splits the result of a check. Nothing is known about the parts after one that failed.
+func (d *Dependency) results(name string, err error) []result {
+	failed := 0
+	if err != nil {
+		failed = 1 + slices.IndexFunc(d.Parts, func(p Part) bool { return p.Is(err) })
+	}
+	all := []result{{name: name, known: true}}
+	for i, p := range d.Parts {
+		all = append(all, result{name: p.Name, known: err == nil || i < failed})
+	}
+	all[failed].err = err
+	return all
 }
 
 // state is the result of one check of a dependency.
@@ -65,15 +96,18 @@ func (d *Dependency) check(ctx context.Context, name string, age time.Duration) 
 }
 
 // Reach checks all dependencies and returns the errors of those that do not answer or do
-// not accept us. Call it once before the first request, so that a dependency that fails
-// later is known to have worked.
+// not accept us, by the name of the dependency or the part. Call it once before the first
+// request, so that a dependency that fails later is known to have worked.
 func (a *Admin) Reach(ctx context.Context) map[string]error {
 	failed := map[string]error{}
 	began := a.now()
 	for _, s := range a.check(ctx) {
-		a.note(s.name, a.Dependencies[s.name], began, s.err)
-		if s.err != nil {
-			failed[s.name] = s.err
+		d := a.Dependencies[s.name]
+		for _, r := range d.results(s.name, s.err) {
+			a.note(d, began, r)
+			if r.err != nil {
+				failed[r.name] = r.err
+			}
 		}
 	}
 	return failed
@@ -95,14 +129,23 @@ func (a *Admin) check(ctx context.Context) []state {
 }
 
 // ready responds with 200 until Drain, unless the state of a dependency makes the
-// process not ready. It always lists the state of each dependency and replica.
+// process not ready. It always lists the state of each dependency, part and replica.
 func (a *Admin) ready(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), pingTime)
 	defer cancel()
 	status, text := http.StatusOK, "ready"
 	checks := map[string]string{}
 	for _, s := range a.check(ctx) {
-		checks[s.name] = s.text
+		for _, r := range a.Dependencies[s.name].results(s.name, s.err) {
+			switch {
+			case r.err != nil:
+				checks[r.name] = s.text
+			case r.known:
+				checks[r.name] = "ok"
+			default:
+				checks[r.name] = "unknown"
+			}
+		}
 		if s.unready {
 			status, text = http.StatusServiceUnavailable, "not ready"
 		}

@@ -48,25 +48,32 @@ func (d *Dependency) pingAll(ctx context.Context) error {
 	return d.Ping(ctx)
 }
 
-// report logs the result of a check if it differs from that of the previous one.
+// report logs the results of a check that differ from those of the previous one.
 func (a *Admin) report(ctx context.Context, name string, d *Dependency, began time.Time, err error) {
-	since := d.lost
-	a.note(name, d, began, err)
-	switch {
-	case err != nil && since.IsZero():
-		a.Log.WarnContext(ctx, "lost "+name, "dependency", name, "err", err)
-	case err == nil && !since.IsZero():
-		a.Log.InfoContext(ctx, name+" is back", "dependency", name, "after", a.now().Sub(since).Round(time.Millisecond).String())
+	for _, r := range d.results(name, err) {
+		since, lost := d.lost[r.name]
+		a.note(d, began, r)
+		switch {
+		case r.err != nil && !lost:
+			a.Log.WarnContext(ctx, "lost "+r.name, "dependency", r.name, "err", r.err)
+		case r.known && r.err == nil && lost:
+			a.Log.InfoContext(ctx, r.name+" is back", "dependency", r.name, "after", a.now().Sub(since).Round(time.Millisecond).String())
+		}
 	}
 }
 
-// note records whether a dependency is lost, and since when.
-func (a *Admin) note(name string, d *Dependency, began time.Time, err error) {
-	switch {
-	case err == nil:
-		d.lost = time.Time{}
-	case d.lost.IsZero():
-		d.lost = began
+// note records whether a part is lost, and since when.
+func (a *Admin) note(d *Dependency, began time.Time, r result) {
+	if !r.known {
+		return
 	}
-	a.Metrics.DependencyUp(name, err == nil)
+	if d.lost == nil {
+		d.lost = map[string]time.Time{}
+	}
+	if _, lost := d.lost[r.name]; r.err == nil {
+		delete(d.lost, r.name)
+	} else if !lost {
+		d.lost[r.name] = began
+	}
+	a.Metrics.DependencyUp(r.name, r.err == nil)
 }

@@ -5,7 +5,7 @@ import "github.com/prometheus/client_golang/prometheus"
 func newDependencies() *prometheus.GaugeVec {
 	return prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "commerce_dependency_up",
-		Help: "Whether the latest check of a server that the service needs succeeded: 1 or 0.",
+		Help: "Whether the latest check of a server that the service needs, or of what it needs there, succeeded: 1 or 0.",
 	}, []string{"dependency"})
 }
 

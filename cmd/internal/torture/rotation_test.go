@@ -29,6 +29,7 @@ func TestRotation_OfAllSecretsRefusesNobody(t *testing.T) {
 		t.Fatal(err)
 	}
 	execSQL(t, owner, readFile(t, "../../../deploy/postgres/roles.sql"))
+	command(t, commerce.compiled(t), []string{"DATABASE_URL=" + owner, "SERVICE_ROLE=commerce_service"}, "migrate", "up")
 	s := &secrets{t: t, dir: t.TempDir()}
 	oldRedis := ephemeral.AsUser(t, redis.URL, readFile(t, "../../../deploy/redis/users.conf"), "commerce")
 	s.write("JWT_SECRET", strings.Repeat("o", 32))

@@ -77,14 +77,13 @@ func TestCollector_RefusesWhatItCannotUse(t *testing.T) {
 	t.Parallel()
 	_, pemFile, _ := issue(t)
 	for settings, want := range map[string]string{
-		"":                                                 "no endpoint is set",
-		"ENDPOINT=hunter2@c:1":                             "OTEL_EXPORTER_OTLP_ENDPOINT: must be",
-		"ENDPOINT=http://c HEADERS=hunter2":                "OTEL_EXPORTER_OTLP_HEADERS: must be",
-		"ENDPOINT=http://c TRACES_TIMEOUT=10s":             "OTEL_EXPORTER_OTLP_TRACES_TIMEOUT: \"10s\"",
-		"ENDPOINT=http://c COMPRESSION=zstd":               "OTEL_EXPORTER_OTLP_COMPRESSION: \"zstd\"",
-		"ENDPOINT=https://c CERTIFICATE=/none":             "OTEL_EXPORTER_OTLP_CERTIFICATE: ",
-		"ENDPOINT=https://c CLIENT_KEY=" + pemFile:         "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE: is required",
-		"ENDPOINT=http://hunter2@c CERTIFICATE=" + pemFile: "the collector's URL is not https",
+		"":                                         "no endpoint is set",
+		"ENDPOINT=hunter2@c:1":                     "OTEL_EXPORTER_OTLP_ENDPOINT: must be",
+		"ENDPOINT=http://c HEADERS=hunter2":        "OTEL_EXPORTER_OTLP_HEADERS: must be",
+		"ENDPOINT=http://c TRACES_TIMEOUT=10s":     "OTEL_EXPORTER_OTLP_TRACES_TIMEOUT: \"10s\"",
+		"ENDPOINT=http://c COMPRESSION=zstd":       "OTEL_EXPORTER_OTLP_COMPRESSION: \"zstd\"",
+		"ENDPOINT=https://c CERTIFICATE=/none":     "OTEL_EXPORTER_OTLP_CERTIFICATE: ",
+		"ENDPOINT=https://c CLIENT_KEY=" + pemFile: "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE: is required",
 	} {
 		var named []string
 		for _, pair := range strings.Fields(settings) {

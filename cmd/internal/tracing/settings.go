@@ -1,6 +1,9 @@
 package tracing
 
-import "strings"
+import (
+	"errors"
+	"strings"
+)
 
 // On reports whether the environment turns traces on: it sets an endpoint, and disables neither
 // the SDK nor the traces exporter.
@@ -46,8 +49,16 @@ func Faults(env func(string) string) map[string]error {
 			faults[name] = err
 		}
 	}
+	if u, err := collectorURL(env); err == nil && u.Scheme != "https" {
+		for _, prefix := range prefixes {
+			check(unused, prefix+"CERTIFICATE", prefix+"CLIENT_CERTIFICATE", prefix+"CLIENT_KEY")
+		}
+	}
 	return faults
 }
+
+// unused is for files that the operator expects to protect the spans.
+func unused(string) error { return errors.New("is set, but the collector's URL is not https") }
 
 var samplers = []string{
 	"always_on", "always_off", "traceidratio",

@@ -182,11 +182,12 @@ func lostPermission() fault {
 	return fault{
 		name: "the role may not read subscriptions",
 		staging: staging{ownPostgres: true, settings: func(s *scene, _ int) []string {
-			s.statement("CREATE ROLE shop LOGIN; GRANT SELECT ON ALL TABLES IN SCHEMA public TO shop; GRANT UPDATE ON api_tokens TO shop")
+			s.statement("CREATE ROLE shop LOGIN")
+			commerce(s, s.database, "migrate", "up", "--service-role=shop")
 			return []string{"DATABASE_URL=" + strings.Replace(s.database, "postgres@", "shop@", 1)}
 		}},
 		begin:  func(s *scene) { s.statement("REVOKE SELECT ON subscriptions FROM shop") },
-		alerts: []string{"CommercePostgresErrors", "CommerceSubscriptionsFail"},
+		alerts: []string{"CommercePostgresErrors", "CommercePostgresUnfit", "CommerceSubscriptionsFail"},
 	}
 }
 

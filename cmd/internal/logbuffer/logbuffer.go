@@ -1,0 +1,122 @@
+// Package logbuffer keeps a log's reader from stopping the process that writes the log.
+package logbuffer
+
+import (
+	"bytes"
+	"io"
+	"sync"
+	"time"
+)
+
+const (
+	// size is how many bytes of lines wait for the reader.
+	size = 1 << 20
+
+	// flushTime is how long Close waits for the reader.
+	flushTime = 250 * time.Millisecond
+)
+
+// Writer writes lines to another writer in the background, so that no caller waits for it. Lines
+// that do not fit in the buffer, or that the other writer refuses, are lost and counted. It is safe
+// for concurrent use.
+type Writer struct {
+	to     io.Writer
+	report func(to io.Writer, lost uint64)
+	ended  chan struct{}
+
+	mu       sync.Mutex
+	changed  sync.Cond // waiting or closed
+	waiting  []byte    // whole lines
+	lost     uint64
+	reported uint64 // of lost
+	closed   bool
+}
+
+// New returns a Writer to another writer. When lines were lost and the other writer accepts lines
+// again, it calls report, which writes a line that says how many. The caller calls Close.
+func New(to io.Writer, report func(to io.Writer, lost uint64)) *Writer {
+	w := &Writer{to: to, report: report, ended: make(chan struct{})}
+	w.changed.L = &w.mu
+	go w.run()
+	return w
+}
+
+// Write accepts one or more whole lines. It does not wait and does not fail.
+func (w *Writer) Write(lines []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed || len(w.waiting)+len(lines) > size {
+		w.lost += count(lines)
+		return len(lines), nil
+	}
+	w.waiting = append(w.waiting, lines...)
+	w.changed.Signal()
+	return len(lines), nil
+}
+
+// Lost returns how many lines were lost since New.
+func (w *Writer) Lost() uint64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.lost
+}
+
+// Close waits until the lines are written, but only for a short time. Later lines are lost.
+func (w *Writer) Close() error {
+	w.mu.Lock()
+	w.closed = true
+	w.changed.Signal()
+	w.mu.Unlock()
+	select {
+	case <-w.ended:
+	case <-time.After(flushTime):
+	}
+	return nil
+}
+
+// run writes until the Writer is closed.
+func (w *Writer) run() {
+	defer close(w.ended)
+	var lines []byte
+	for {
+		if lines = w.take(lines[:0]); len(lines) == 0 {
+			return
+		}
+		written, err := w.to.Write(lines)
+		if err != nil {
+			w.lose(count(lines[written:]))
+		} else if lost := w.unreported(); lost > 0 {
+			w.report(w.to, lost)
+		}
+	}
+}
+
+// take waits for lines and returns them. It returns none once the Writer is closed. free is a
+// buffer for the next lines.
+func (w *Writer) take(free []byte) []byte {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for len(w.waiting) == 0 && !w.closed {
+		w.changed.Wait()
+	}
+	lines := w.waiting
+	w.waiting = free
+	return lines
+}
+
+func (w *Writer) lose(lines uint64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.lost += lines
+}
+
+// unreported returns how many lines were lost since the last call.
+func (w *Writer) unreported() uint64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	lost := w.lost - w.reported
+	w.reported = w.lost
+	return lost
+}
+
+func count(lines []byte) uint64 { return uint64(bytes.Count(lines, []byte("\n"))) }

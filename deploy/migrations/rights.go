@@ -1,0 +1,121 @@
+package migrations
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+)
+
+// rights are the tables of the migrations, and what the service needs to do with each. The schema
+// may have other tables, of a newer release or of somebody else, which the service does not use.
+var rights = map[string][]string{
+	"api_tokens":             {"SELECT", "UPDATE (last_used_at)"},
+	"coupon_products":        {"SELECT"},
+	"coupon_uses":            {"SELECT"},
+	"coupons":                {"SELECT"},
+	"customers":              {"SELECT"},
+	"deleted_subscriptions":  {"SELECT"},
+	"field_options":          {"SELECT"},
+	"fields":                 {"SELECT"},
+	"goose_db_version":       {"SELECT"},
+	"page_link_key":          {"SELECT"},
+	"payment_methods":        {"SELECT"},
+	"plans":                  {"SELECT"},
+	"products":               {"SELECT"},
+	"pruned_deletions":       {"SELECT"},
+	"publishable_keys":       {"SELECT"},
+	"saved_cards":            {"SELECT"},
+	"stores":                 {"SELECT"},
+	"subscription_timelines": {"SELECT"},
+	"subscriptions":          {"SELECT"},
+}
+
+// Tables returns the names of the tables of the migrations, sorted.
+func Tables() []string { return slices.Sorted(maps.Keys(rights)) }
+
+// Writes returns what the service writes, each as a table and a right, such as "api_tokens UPDATE
+// (last_used_at)".
+func Writes() []string {
+	return slices.DeleteFunc(allRights(), func(right string) bool { return strings.HasSuffix(right, " SELECT") })
+}
+
+// requiredRights are the rights without which an instance is not ready: all on whole tables. Those
+// on columns are for what no request waits for.
+func requiredRights() []string {
+	return slices.DeleteFunc(allRights(), func(right string) bool { return strings.Contains(right, "(") })
+}
+
+func allRights() (all []string) {
+	for _, table := range Tables() {
+		for _, right := range rights[table] {
+			all = append(all, table+" "+right)
+		}
+	}
+	return all
+}
+
+// ErrNoRole is for a role that does not exist.
+var ErrNoRole = errors.New("the role does not exist: see deploy/postgres/roles.sql")
+
+// CheckRole returns an error that wraps ErrNoRole if the server has no such role.
+func (m *Migrator) CheckRole(ctx context.Context, role string) error {
+	var exists bool
+	err := m.db.QueryRowContext(ctx, "SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = $1)", role).Scan(&exists)
+	switch {
+	case err != nil:
+		return fmt.Errorf("look up role %s: %w", role, err)
+	case !exists:
+		return fmt.Errorf("%s: %w", role, ErrNoRole)
+	}
+	return nil
+}
+
+// Grant gives a role the rights that the service needs, on the tables of the migrations alone. Safe
+// to repeat.
+func (m *Migrator) Grant(ctx context.Context, role string) error {
+	conn, err := m.db.Conn(ctx)
+	if err != nil {
+		return fmt.Errorf("grant rights to %s: %w", role, err)
+	}
+	defer conn.Close()
+	err = conn.Raw(func(driver any) error {
+		return pgx.BeginFunc(ctx, driver.(*stdlib.Conn).Conn(), func(tx pgx.Tx) error { return grant(ctx, tx, role) })
+	})
+	if err != nil {
+		return fmt.Errorf("grant rights to %s: %w", role, err)
+	}
+	return nil
+}
+
+func grant(ctx context.Context, tx pgx.Tx, role string) error {
+	// Two grants on a table at the same time would fail.
+	if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock(hashtext('commerce grant'))"); err != nil {
+		return err
+	}
+	var schema string
+	var usable bool
+	if err := tx.QueryRow(ctx, "SELECT current_schema(), has_schema_privilege($1, current_schema(), 'USAGE')", role).Scan(&schema, &usable); err != nil {
+		return err
+	}
+	to := " TO " + pgx.Identifier{role}.Sanitize()
+	var script strings.Builder
+	if !usable { // otherwise the owner of the tables need not own the schema
+		fmt.Fprintf(&script, "GRANT USAGE ON SCHEMA %s%s;\n", pgx.Identifier{schema}.Sanitize(), to)
+	}
+	rows, _ := tx.Query(ctx, "SELECT relname FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p') AND relname = ANY($1)", Tables())
+	existing, err := pgx.CollectRows(rows, pgx.RowTo[string]) // a sharded database lacks some
+	if err != nil {
+		return err
+	}
+	for _, table := range existing {
+		fmt.Fprintf(&script, "GRANT %s ON %s%s;\n", strings.Join(rights[table], ", "), pgx.Identifier{schema, table}.Sanitize(), to)
+	}
+	_, err = tx.Conn().PgConn().Exec(ctx, script.String()).ReadAll()
+	return err
+}
