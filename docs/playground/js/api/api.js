@@ -22,8 +22,9 @@ export const exchanges = new EventTarget();
 export const pauses = new EventTarget();
 
 /**
- * call makes a request and returns { status, ok, code, message, errors, data, header }.
- * status 0 means that there was no response. If the service is busy, the call is retried
+ * call makes a request and returns { status, ok, code, message, errors, data, header, merge }.
+ * status 0 means that there was no response. merge is the report of a merge that the caller has
+ * not seen before; the service repeats a report for a minute, in case a response is lost. If the service is busy, the call is retried
  * with the same key, so that it is applied only once.
  *
  * @param {string} method
@@ -63,10 +64,22 @@ export async function send(request, { from = "", before = null, lose = false } =
   const started = performance.now();
   const answer = await attempt(request);
   exchange.ms = performance.now() - started;
+  if (!lose) answer.merge = unseen(from, answer.data?.merge);
   exchange.lost = lose ? answer : null;
   exchange.answer = lose ? nothing() : answer;
   exchanges.dispatchEvent(new CustomEvent("answered", { detail: exchange }));
   return exchange.answer;
+}
+
+const seen = new Set();
+
+/** unseen returns a report that a caller gets for the first time, or that a cart waits for room. */
+function unseen(from, merge) {
+  if (!merge) return null;
+  const name = `${from} ${merge.id}`;
+  if (seen.has(name) && !merge.code) return null;
+  seen.add(name);
+  return merge;
 }
 
 const nothing = () => answerOf(0, "", () => null);
@@ -85,7 +98,7 @@ function answerOf(status, text, header) {
   const body = parse(text);
   return {
     status, ok: status >= 200 && status < 300 && body !== null, text, body, header,
-    code: body?.code ?? "", message: body?.message ?? "", errors: body?.errors ?? {}, data: body?.data ?? null,
+    code: body?.code ?? "", message: body?.message ?? "", errors: body?.errors ?? {}, data: body?.data ?? null, merge: null,
   };
 }
 

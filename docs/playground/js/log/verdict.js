@@ -16,7 +16,7 @@ export function verdictOf({ request, before, answer, lost }) {
   if (!answer.ok) return refusalOf(answer);
   const { data } = answer;
   if (answer.header("Idempotency-Replayed") === "true") return verdict("replayed", { nothingChanged: true, still: data?.version });
-  if (data?.merge) return mergeOf(data);
+  if (answer.merge) return mergeOf(data);
   if (request.path === "/cart/validate") return verdict("valid", { ready: true, warnings: data?.warnings?.length || undefined });
   const newToken = isReplaced(request, answer) || undefined;
   if (request.method === "GET") return verdict("read", { newToken, ...contentOf(request.path, data), size: sizeOf(answer.text) });
@@ -67,7 +67,7 @@ function feedOf({ data, deleted, has_more: more }) {
   return { updated: data.length || undefined, deleted: deleted.length || undefined, more: more || undefined };
 }
 
-function refusalOf({ status, code, message, data, header }) {
+function refusalOf({ status, code, message, data, header, merge }) {
   const service = { code, message };
   if (status === 412) return verdict("conflict", { changedElsewhere: data?.version }, { code });
   if (status === 401) return verdict("unauthenticated", {}, service);
@@ -75,7 +75,7 @@ function refusalOf({ status, code, message, data, header }) {
   if (status === 504) return verdict("unknown", { mayBeApplied: true }, { code });
   if (status >= 500) return verdict("failed", {}, service);
   if (code === "cart_invalid") return invalidOf(code, data.issues);
-  return verdict("refused", { mergedFirst: data?.merge?.lines > 0 || undefined }, service);
+  return verdict("refused", { mergedFirst: merge?.lines > 0 || undefined }, service);
 }
 
 function invalidOf(code, issues) {

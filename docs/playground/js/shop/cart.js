@@ -222,7 +222,7 @@ export function refusedByRule(answer) {
  * which repeats the call with the same key. null: nothing special.
  */
 function outcomeOf(answer, again) {
-  if (answer.data?.merge) return { kind: "merged", answer };
+  if (answer.merge) return { kind: "merged", answer };
   if (answer.header("Idempotency-Replayed") === "true") return { kind: "replayed", answer };
   if (answer.ok || answer.status === 304) return null;
   if (answer.code === "version_mismatch") return { kind: "conflict", answer };

@@ -28,7 +28,7 @@ export class Lines {
     const refusal = refusals[item.id];
     const warnings = (validation?.warnings ?? []).filter((w) => w.item_id === item.id);
     const outcome = this.forms.outcomeOf(item);
-    const cut = this.cart.outcome?.answer.data?.merge?.adjusted.find((a) => a.item_id === item.id);
+    const cut = this.cart.outcome?.answer.merge?.adjusted.find((a) => a.item_id === item.id);
     const form = this.forms.of(item);
     return el("li", { class: this.#isFresh(item) ? "line fresh" : "line", "data-line": item.id },
       picture(item.image, "small"),
