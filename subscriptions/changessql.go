@@ -33,24 +33,26 @@ func changesSQL(limit int) string {
 		atMost = defaultChanges + 1
 	}
 	return `/* changes */
-	WITH latest AS (SELECT * FROM subscription_timelines ORDER BY timeline DESC LIMIT 1),
+	WITH latest AS (SELECT * FROM subscription_timelines ORDER BY timeline DESC, mark LIMIT 1),
 	reader AS (SELECT timeline FROM subscription_timelines WHERE mark = $5),
 	later AS (
 		SELECT count(*) AS number, CASE WHEN count(*) = count(forked_at) THEN min(forked_at) END AS fork
-		FROM subscription_timelines WHERE timeline > (SELECT timeline FROM reader)
+		FROM (
+			SELECT max(forked_at) AS forked_at FROM subscription_timelines
+			WHERE timeline > (SELECT timeline FROM reader) GROUP BY timeline
+		) timelines
 	),
 	history AS MATERIALIZED (
 		SELECT db.oid AS database_oid, pg_snapshot_xmin(pg_current_snapshot()) AS ended,
 			(CASE WHEN server.replica THEN greatest(pg_last_wal_replay_lsn(), pg_last_wal_receive_lsn())
-				ELSE pg_current_wal_flush_lsn() END - '0/0')::bigint AS log,
+				ELSE pg_current_wal_insert_lsn() END - '0/0')::bigint AS log,
+			CASE WHEN server.replica THEN 0 ELSE (pg_current_wal_flush_lsn() - '0/0')::bigint END AS flushed,
 			server.replica, coalesce(pg_last_wal_replay_lsn() - '0/0', 0)::bigint AS replayed,
 			coalesce(latest.timeline, 0) AS timeline, coalesce(latest.mark, 0) AS mark,
 			coalesce((latest.system_identifier, latest.database_oid, latest.table_oid)
 				= ($6, db.oid, to_regclass('subscriptions')::oid), false) AS ours,
 			CASE WHEN server.replica THEN 0
 				ELSE ('x' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))::bit(32)::bigint END AS current,
-			CASE WHEN server.replica OR pg_last_xact_replay_timestamp() IS NULL THEN 0
-				ELSE (pg_last_wal_replay_lsn() - '0/0')::bigint END AS fork,
 			coalesce((SELECT timeline FROM reader), 0) AS cursor_timeline,
 			later.number AS later, coalesce(later.fork - '0/0', 0)::bigint AS later_fork,
 			coalesce(pruned.deleted_in, '0') AS pruned_in, coalesce(pruned.id, 0) AS pruned_id
@@ -101,8 +103,8 @@ type changesRow struct {
 func (r *changesRow) into() []any {
 	h := &r.history
 	return []any{
-		&h.database.oid, &h.ended, &h.log, &h.replica, &h.replayed,
-		&h.latest.number, &h.latest.mark, &h.ours, &h.current, &h.fork,
+		&h.database.oid, &h.ended, &h.log, &h.flushed, &h.replica, &h.replayed,
+		&h.latest.number, &h.latest.mark, &h.ours, &h.current,
 		&h.cursorTimeline, &h.later, &h.laterFork, &h.pruned.transaction, &h.pruned.id,
 		&r.transactions, &r.ids, &r.deletedAt, &r.void,
 	}

@@ -6,24 +6,23 @@ import "errors"
 // only in a database that has everything that its reader has seen.
 //
 // The timeline of the write-ahead log changes when a replica is promoted, or a backup is
-// recovered up to some time: the part of the log after the fork is lost there. Triggers
-// record each timeline with the position of its fork, before or together with the first
-// change of a subscription on it (subscription_timelines).
+// recovered up to some time: the part of the log after the fork is lost there. The service
+// records each timeline with the position of its fork, before it reads changes on it
+// (subscription_timelines).
 type history struct {
 	database database
 	ended    uint64 // all transactions below have ended, and what they changed is read
-	log      uint64 // position of the write-ahead log; everything that is read was committed before it
+	log      uint64 // position of the write-ahead log; everything that is read was committed before it, though perhaps not on disk yet
+
+	flushed uint64 // up to where the log of a primary was on disk soon afterwards
 
 	replica  bool
 	replayed uint64 // position up to which a replica has the log
 
-	latest timeline // that a trigger recorded; number 0: none yet
+	latest timeline // that was recorded; number 0: none yet
 	ours   bool     // it was recorded in this database, not in the original of a copy
 
-	// current is the timeline of the log, 0 on a replica. fork is where it left the one
-	// before, 0 if the server no longer knows.
-	current int64
-	fork    uint64
+	current int64 // the timeline of the log, 0 on a replica
 
 	// cursorTimeline is the timeline of the cursor, 0 if this database never had it. later
 	// is the number of recorded timelines after it, and laterFork the position of the first
@@ -57,7 +56,7 @@ var errBehind = errors.New("the replica is behind the cursor")
 // Errors for a cursor, or for a database, from which no changes can be read.
 var (
 	errOtherDatabase = errors.New("the database is a copy: run `commerce migrate up`, which restarts the changes")
-	errForkUnknown   = errors.New("the server was promoted twice, or restarted since, and no subscription has changed since")
+	errUnmarked      = errors.New("the server was promoted, and its timeline is not recorded yet")
 )
 
 // ahead reports whether a replica may lack something that a reader has seen, so that it
@@ -97,8 +96,8 @@ func (h *history) check(c Cursor) error {
 	switch {
 	case h.recorded() && !h.ours:
 		return unavailable(errOtherDatabase)
-	case h.unrecorded() && (h.fork == 0 || h.current != h.latest.number+1):
-		return unavailable(errForkUnknown)
+	case h.unrecorded():
+		return unavailable(errUnmarked)
 	case c == Cursor{}:
 		return nil
 	case c.database != h.database, !h.has(c), h.missed(c):
@@ -107,8 +106,8 @@ func (h *history) check(c Cursor) error {
 	return nil
 }
 
-// unrecorded reports whether the log has a new timeline and no trigger has recorded it yet.
-func (h *history) unrecorded() bool { return h.recorded() && h.current > h.latest.number }
+// unrecorded reports whether nobody has recorded the timeline of the log yet.
+func (h *history) unrecorded() bool { return h.current > h.latest.number }
 
 func (h *history) recorded() bool { return h.latest.number != 0 }
 
@@ -120,8 +119,6 @@ func (h *history) has(c Cursor) bool {
 	case h.cursorTimeline == 0:
 		return false
 	case !h.replica && h.log < c.log: // an earlier state, such as a snapshot of the disk
-		return false
-	case h.unrecorded() && h.fork < c.log:
 		return false
 	case h.later == 0:
 		return true
@@ -141,9 +138,6 @@ func (h *history) missed(c Cursor) bool {
 func (h *history) next(c Cursor, last change) Cursor {
 	c.transaction, c.id = last.transaction, last.id
 	c.timeline, c.log = h.latest.mark, max(c.log, h.log)
-	if h.unrecorded() {
-		c.log = min(c.log, h.fork) // no subscription has changed on the new timeline
-	}
 	return c
 }
 

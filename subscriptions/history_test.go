@@ -29,19 +29,18 @@ func seen() Cursor {
 func TestHistory_AcceptsCursorsOfReadersThatMissNothing(t *testing.T) {
 	t.Parallel()
 	for name, edit := range map[string]func(h *history, c *Cursor){
-		"on the same timeline":               func(*history, *Cursor) {},
-		"from the beginning":                 func(_ *history, c *Cursor) { *c = Cursor{} },
-		"at the end of the log":              func(h *history, _ *Cursor) { h.log = 900 },
-		"before anything was recorded":       func(h *history, c *Cursor) { h.latest, c.timeline, c.transaction = timeline{}, 0, 0 },
-		"of an empty store, recorded since":  func(h *history, c *Cursor) { c.timeline, c.transaction, h.cursorTimeline = 0, 0, 0 },
-		"pruned before the cursor":           func(h *history, _ *Cursor) { h.pruned = change{100, 2} },
-		"pruned up to the cursor":            func(h *history, _ *Cursor) { h.pruned = change{100, 3} },
-		"pruned before the reader started":   func(h *history, c *Cursor) { c.since, h.pruned = 120, change{119, 9} },
-		"at a fork":                          func(h *history, _ *Cursor) { promote(h, 2); h.laterFork = 900 },
-		"before several forks":               func(h *history, _ *Cursor) { promote(h, 3); h.laterFork = 950 },
-		"before a fork that is not recorded": func(h *history, _ *Cursor) { h.current, h.fork = 2, 900 },
-		"on a replica that has all":          func(h *history, _ *Cursor) { h.replica, h.current, h.replayed = true, 0, 900 },
-		"on a replica of another timeline":   func(h *history, _ *Cursor) { promote(h, 2); h.replica, h.replayed, h.laterFork = true, 1000, 900 },
+		"on the same timeline":              func(*history, *Cursor) {},
+		"from the beginning":                func(_ *history, c *Cursor) { *c = Cursor{} },
+		"at the end of the log":             func(h *history, _ *Cursor) { h.log = 900 },
+		"before anything was recorded":      func(h *history, c *Cursor) { h.latest, h.current, c.timeline, c.transaction = timeline{}, 0, 0, 0 },
+		"of an empty store, recorded since": func(h *history, c *Cursor) { c.timeline, c.transaction, h.cursorTimeline = 0, 0, 0 },
+		"pruned before the cursor":          func(h *history, _ *Cursor) { h.pruned = change{100, 2} },
+		"pruned up to the cursor":           func(h *history, _ *Cursor) { h.pruned = change{100, 3} },
+		"pruned before the reader started":  func(h *history, c *Cursor) { c.since, h.pruned = 120, change{119, 9} },
+		"at a fork":                         func(h *history, _ *Cursor) { promote(h, 2); h.laterFork = 900 },
+		"before several forks":              func(h *history, _ *Cursor) { promote(h, 3); h.laterFork = 950 },
+		"on a replica that has all":         func(h *history, _ *Cursor) { h.replica, h.current, h.replayed = true, 0, 900 },
+		"on a replica of another timeline":  func(h *history, _ *Cursor) { promote(h, 2); h.replica, h.replayed, h.laterFork = true, 1000, 900 },
 	} {
 		h, c := primary(), seen()
 		edit(&h, &c)
@@ -68,7 +67,6 @@ func TestHistory_RefusesCursorsOfReadersThatCouldMissSomething(t *testing.T) {
 		"beyond a fork":                           func(h *history, _ *Cursor) { promote(h, 2); h.laterFork = 899 },
 		"with an unknown fork":                    func(h *history, _ *Cursor) { promote(h, 2) },
 		"with a timeline between that is unknown": func(h *history, _ *Cursor) { promote(h, 3); h.later, h.laterFork = 1, 950 },
-		"beyond a fork that is not recorded":      func(h *history, _ *Cursor) { h.current, h.fork = 2, 899 },
 		"pruned after the cursor":                 func(h *history, _ *Cursor) { h.pruned = change{100, 4} },
 		"pruned long after the cursor":            func(h *history, _ *Cursor) { h.pruned = change{101, 1} },
 		"pruned since the reader started":         func(h *history, c *Cursor) { c.since, h.pruned = 120, change{120, 1} },
@@ -81,12 +79,11 @@ func TestHistory_RefusesCursorsOfReadersThatCouldMissSomething(t *testing.T) {
 	}
 }
 
-func TestHistory_IsUnavailableInACopyAndWhenAForkIsUnknown(t *testing.T) {
+func TestHistory_IsUnavailableInACopyAndOnATimelineThatIsNotRecorded(t *testing.T) {
 	t.Parallel()
 	for name, edit := range map[string]func(h *history){
 		"a copy that was not stamped again": func(h *history) { h.ours = false },
-		"restarted after a promotion":       func(h *history) { h.current = 2 },
-		"promoted twice":                    func(h *history) { h.current, h.fork = 3, 950 },
+		"promoted, and not recorded yet":    func(h *history) { h.current = 2 },
 	} {
 		h := primary()
 		edit(&h)
@@ -128,10 +125,6 @@ func TestHistory_NextCursor(t *testing.T) {
 		{
 			"after changes, on a later timeline", func(h *history) { promote(h, 2); h.laterFork = 950 }, seen(), last,
 			Cursor{here, 21, 1000, 50, 150, 8},
-		},
-		{
-			"after changes, when the timeline is not recorded: they are from before it", func(h *history) { h.current, h.fork = 2, 950 }, seen(), last,
-			Cursor{here, 11, 950, 50, 150, 8},
 		},
 	} {
 		h := primary()

@@ -32,10 +32,9 @@ func (p *polls) good(c Cursor, now time.Time) bool {
 	return g != nil && c.timeline != 0 && c.timeline == g.timeline && c.database == g.database && c.log <= g.log && now.Sub(g.at) < goodFor
 }
 
-// remember notes which cursors are good by a history. On a timeline that is not recorded yet,
-// that depends on the cursor.
+// remember notes which cursors are good by a history.
 func (p *polls) remember(h *history, now time.Time) {
-	if h.recorded() && !h.unrecorded() {
+	if h.recorded() {
 		p.lately.Store(&goodCursors{h.database, h.latest.mark, h.shown(), now})
 	}
 }

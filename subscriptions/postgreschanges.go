@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -53,6 +53,11 @@ func (p *Postgres) readChanges(ctx context.Context, store int64, q ChangesQuery)
 			return err
 		}
 		found, err = p.changes(ctx, on, conn, store, q, system)
+		if errors.Is(err, errUnmarked) && on.replica == nil {
+			if err = mark(ctx, conn); err == nil {
+				found, err = p.changes(ctx, on, conn, store, q, system)
+			}
+		}
 		if errors.Is(err, errOtherDatabase) {
 			forgetSystem(conn) // a pooler may have changed the server behind the connection
 		}
@@ -61,38 +66,109 @@ func (p *Postgres) readChanges(ctx context.Context, store int64, q ChangesQuery)
 	return found, err
 }
 
-// oneSnapshot lets both statements see the same, also on a pooler that spreads transactions
-// over several servers.
-var oneSnapshot = pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
+// MarkTimeline records the timeline of the primary's log, if it is new. Changes does that too. Call
+// it when a connection to the primary begins, so that a timeline is known before replicas show
+// changes on it, and while the server still knows where the timeline before ended.
+func (p *Postgres) MarkTimeline(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, p.budget)
+	defer cancel()
+	err := p.servers.primary.connected(ctx, noStore, p.wait, mark)
+	if refused, ok := errors.AsType[*pgconn.PgError](err); ok && refused.Code == "42883" { // undefined function
+		return nil // the database has no changes
+	}
+	return err
+}
+
+// mark records the timeline in a transaction of its own, so that no writer waits for it.
+func mark(ctx context.Context, conn *pgxpool.Conn) error {
+	if _, err := conn.Exec(ctx, "/* mark_timeline */ BEGIN READ WRITE; SELECT mark_timeline(); COMMIT"); err != nil {
+		_, _ = conn.Exec(ctx, "ROLLBACK")
+		return classify(err)
+	}
+	return nil
+}
+
+// begin begins a transaction with one snapshot for all its statements, also on a pooler that
+// spreads transactions over several servers. First it locks the tables: a snapshot that is older
+// than a rewrite of a table, as by ALTER TABLE, sees none of its rows. Partitions need no locks,
+// since only their table can be rewritten so. It fails before ctx ends if a lock is not free.
+func begin(ctx context.Context, conn *pgxpool.Conn) error {
+	patience := time.Second
+	if ends, bounded := ctx.Deadline(); bounded {
+		patience = time.Until(ends) * 3 / 4
+	}
+	_, err := conn.Exec(ctx, fmt.Sprintf(`/* begin_changes */ BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
+		SET LOCAL lock_timeout = %d;
+		LOCK TABLE ONLY subscription_timelines, ONLY pruned_deletions, ONLY deleted_subscriptions, ONLY subscriptions,
+			ONLY products, ONLY plans, ONLY saved_cards IN ACCESS SHARE MODE`, max(1, patience.Milliseconds())))
+	return err
+}
 
 func (p *Postgres) changes(ctx context.Context, on *server, conn *pgxpool.Conn, store int64, q ChangesQuery, system int64) (Changes, error) {
-	tx, err := conn.BeginTx(ctx, oneSnapshot)
-	if err != nil {
+	defer func() { _, _ = conn.Exec(ctx, "ROLLBACK") }() // it wrote nothing; if this fails, the connection is closed
+	if err := begin(ctx, conn); err != nil {
 		return Changes{}, classify(err)
 	}
-	defer func() { _ = tx.Rollback(ctx) }() // it wrote nothing; if this fails, the connection is closed
 	r := changesRow{history: history{database: database{system: system}}}
 	args := []any{store, q.After.transaction, q.After.id, q.Limit + 1, q.After.timeline, system}
-	if err := readRows(ctx, tx, changesSQL(q.Limit), args, r.into(), func() {}); err != nil {
+	if err := readRows(ctx, conn, changesSQL(q.Limit), args, r.into(), func() {}); err != nil {
 		return Changes{}, err
 	}
 	c, changed, last := r.changes(q.Limit)
-	if c, err = r.result(q.After, c, last); err != nil {
+	c, err := r.result(q.After, c, last)
+	if err != nil {
 		return Changes{}, err
 	}
-	if on.replica != nil && !c.More && r.ahead(q.After) {
+	if on.replica != nil && (!c.More && r.ahead(q.After) || r.latest.number < p.servers.watch.Timeline()) {
 		return Changes{}, errBehind
+	}
+	switch onDisk, err := awaitFlush(ctx, conn, &r.history); {
+	case err != nil:
+		return Changes{}, err
+	case !onDisk && q.After == Cursor{}:
+		return Changes{}, unavailable(errNotOnDisk)
+	case !onDisk: // as if nothing had been committed since
+		return Changes{Next: q.After}, nil
 	}
 	on.polls.remember(&r.history, p.now())
 	if c.Next == q.After {
 		return c, nil
 	}
-	c.Changed, err = p.changed(ctx, tx, store, changed, q.Language)
+	c.Changed, err = p.changed(ctx, conn, store, changed, q.Language)
 	return c, err
 }
 
-// changed returns subscriptions in the order of ids.
-func (p *Postgres) changed(ctx context.Context, tx pgx.Tx, store int64, ids []int64, l locale.Locale) ([]Subscription, error) {
+var errNotOnDisk = errors.New("the latest changes are not on disk yet")
+
+// awaitFlush waits until everything that was read is on disk: a transaction that committed with
+// synchronous_commit = off is seen before it is, and a crash could give its ID to another one. A
+// replica receives only what is on disk.
+func awaitFlush(ctx context.Context, conn *pgxpool.Conn, h *history) (onDisk bool, err error) {
+	if h.replica || h.flushed >= h.log {
+		return true, nil
+	}
+	patience := time.Second
+	if ends, bounded := ctx.Deadline(); bounded {
+		patience = time.Until(ends) / 2
+	}
+	for pause, gaveUp := time.Millisecond, time.Now().Add(patience); ; pause = min(2*pause, 50*time.Millisecond) {
+		err = conn.QueryRow(ctx, "/* flushed */ SELECT (pg_current_wal_flush_lsn() - '0/0')::bigint >= $1", int64(h.log)).Scan(&onDisk)
+		if err != nil {
+			return false, classify(err)
+		}
+		if onDisk || time.Now().After(gaveUp) {
+			return onDisk, nil
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+	}
+}
+
+// changed returns subscriptions in the order of ids. A subscription whose product has not arrived
+// yet, as with logical replication, fails: its change would be lost behind the cursor.
+func (p *Postgres) changed(ctx context.Context, on querier, store int64, ids []int64, l locale.Locale) ([]Subscription, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
@@ -103,14 +179,22 @@ func (p *Postgres) changed(ctx context.Context, tx pgx.Tx, store int64, ids []in
 	r := row{Subscription: Subscription{StoreID: store}}
 	var scheduled scheduledVariant
 	found := make([]Subscription, 0, len(ids))
-	err := readRows(ctx, tx, changedSQL, []any{store, string(l), ids}, append(r.into(), scheduled.into()...), func() {
+	err := readRows(ctx, on, changedSQL, []any{store, string(l), ids}, append(r.into(), scheduled.into()...), func() {
 		found = append(found, r.Subscription)
 		s := &found[len(found)-1]
 		p.complete(s, &r)
 		s.Scheduled = scheduled.variant()
 	})
+	if err != nil {
+		return nil, err
+	}
 	slices.SortFunc(found, func(a, b Subscription) int { return cmp.Compare(order[a.ID], order[b.ID]) })
-	return found, err
+	for i, id := range ids {
+		if i == len(found) || found[i].ID != id {
+			return nil, unavailable(fmt.Errorf("subscription %d has changed, but its product or plan is missing", id))
+		}
+	}
+	return found, nil
 }
 
 // systemKey is the key of the system identifier in a connection's custom data.

@@ -191,6 +191,7 @@ func (a *API) read(v *visit, write form) (wire.Answer, error) {
 		return wire.Answer{}, err
 	}
 	known, err := wire.ParseTags(v.Request.Header, "If-None-Match")
+	known.Any = known.Any && v.Merge() == nil // "*" does not say that the client has the report
 	answer := v.showAs(write, &priced)
 	answer.Known = known
 	return answer, err

@@ -1,6 +1,8 @@
 package service
 
 import (
+	"cmp"
+
 	"commerce/auth"
 	"commerce/auth/store"
 	"commerce/cart"
@@ -21,7 +23,8 @@ type Visit struct {
 	// Peeks means that the call begins and finishes no merge.
 	Peeks bool
 
-	merged *cart.MergeReport // the latest merge, as far as this call knows
+	merged *cart.MergeReport // of the latest merge of this call
+	kept   *cart.MergeReport // of the latest merge, as the cart was read
 	waits  *cart.MergeReport // that the cart of the guest's token has no room; nil if it has
 
 	own      redisstore.Ref
@@ -67,12 +70,17 @@ func (v *Visit) name() string {
 // Merge reports the latest merge into the cart, if it was in the last minute, and whether the
 // guest's cart waits for room; nil for neither. Responses with the cart include it, and so do
 // refusals of calls that bring a guest's token.
-func (v *Visit) Merge() *cart.MergeReport { return v.merged.With(v.waits) }
+func (v *Visit) Merge() *cart.MergeReport {
+	if v.waits != nil {
+		return v.merged.With(v.waits)
+	}
+	return cmp.Or(v.kept, v.merged)
+}
 
 // learn takes the report of the latest merge from what was read.
 func (v *Visit) learn(held redisstore.Held) {
 	if held.Merged != nil {
-		v.merged = held.Merged
+		v.kept = held.Merged
 	}
 }
 

@@ -45,8 +45,9 @@ func openCatalog(db *pgxpool.Pool, metrics *telemetry.Metrics, log *slog.Logger)
 }
 
 // listen invalidates what changes in the database until ctx ends or the returned
-// function is called, which waits until the listener has stopped.
-func (s *storeCatalog) listen(ctx context.Context) (stop func()) {
+// function is called, which waits until the listener has stopped. It calls connected each time the
+// listener connects.
+func (s *storeCatalog) listen(ctx context.Context, connected func(context.Context)) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	listener := connect.Listener{
 		Config: s.db.Config().ConnConfig, Channel: "commerce", Log: s.log,
@@ -61,6 +62,7 @@ func (s *storeCatalog) listen(ctx context.Context) (stop func()) {
 			s.stores.InvalidateAll()
 			s.products.InvalidateAll()
 			s.reportUnknownCurrencies(ctx)
+			connected(ctx)
 		},
 	}
 	done := make(chan struct{})

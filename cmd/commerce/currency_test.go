@@ -48,7 +48,7 @@ func TestCatalog_ReportsStoresWithAnUnknownCurrencyImmediately(t *testing.T) {
 	change(t, db, `INSERT INTO stores (id, name, currency) VALUES (1, 'Shop', 'SAR'), (7, 'Shop', 'XYZ'), (8, 'Shop', 'XYZ')`)
 	log := &liveLog{}
 	catalog := openCatalog(db, nil, slog.New(slog.NewTextHandler(log, nil)))
-	t.Cleanup(catalog.listen(context.WithoutCancel(t.Context())))
+	t.Cleanup(catalog.listen(context.WithoutCancel(t.Context()), func(context.Context) {}))
 	log.wait(t, `level=ERROR .*currency=XYZ stores=2 first_store=7`)
 
 	change(t, db, `INSERT INTO stores (id, name, currency) VALUES (9, 'Shop', 'QQQ')`) // while it runs

@@ -122,7 +122,7 @@ func TestCatalog_ShowsEveryColumnOfAProductWithinASecond(t *testing.T) {
 	url := seeded(t)
 	db := writer(t, url)
 	reader := openCatalog(db, nil, slog.New(slog.DiscardHandler))
-	t.Cleanup(reader.listen(context.WithoutCancel(t.Context())))
+	t.Cleanup(reader.listen(context.WithoutCancel(t.Context()), func(context.Context) {}))
 	change(t, db, `INSERT INTO products (store_id, id, name, slug, type, price, original_price) VALUES (1, 30, 'Pass', 'pass', 'digital', 1, 1);
 		INSERT INTO plans (store_id, id, product_id, duration, price) VALUES (1, 301, 30, 'monthly', 1);
 		INSERT INTO fields (store_id, product_id, name, position) VALUES (1, 30, 'Size', 0);

@@ -36,7 +36,7 @@ func startInstance(t *testing.T, databaseURL string) instance {
 	}
 	t.Cleanup(db.Close)
 	catalog := openCatalog(db, nil, log)
-	t.Cleanup(catalog.listen(context.WithoutCancel(t.Context())))
+	t.Cleanup(catalog.listen(context.WithoutCancel(t.Context()), func(context.Context) {}))
 	handler, err := server.Assemble(server.Parts{
 		Redis: rdb, Catalog: catalog.products, Coupons: catalog.products, Stores: catalog.stores,
 		CartTTL:     redisstore.TTLs{Guest: time.Hour, Customer: time.Hour},

@@ -97,7 +97,6 @@ func (c *serveCommand) Run(ctx context.Context, out cli.Output) error {
 		return err
 	}
 	defer watch(ctx, admin)()
-	defer catalog.listen(ctx)()
 	parts.Catalog, parts.Coupons, parts.Stores = catalog.products, catalog.products, catalog.stores
 	replicas, err := c.Replicas.open(ctx, c.Database, seen, log)
 	if err != nil {
@@ -110,6 +109,7 @@ func (c *serveCommand) Run(ctx context.Context, out cli.Output) error {
 		return err
 	}
 	defer subs.close()
+	defer catalog.listen(ctx, subs.markTimeline(log))()
 	parts.Subscriptions, parts.APITokens, parts.APITokenUsed = subs.source, subs.tokens, subs.used.Record
 
 	stopCheck := func() {}

@@ -76,6 +76,15 @@ func (d databaseSettings) openSubscriptions(ctx context.Context, replicas *repli
 	return r, nil
 }
 
+// markTimeline returns a function that records the timeline of the primary's log.
+func (r *subscriptionReader) markTimeline(log *slog.Logger) func(context.Context) {
+	return func(ctx context.Context) {
+		if err := r.source.MarkTimeline(ctx); err != nil {
+			log.WarnContext(ctx, "cannot record the timeline of Postgres: the next request for changes tries again", "err", err)
+		}
+	}
+}
+
 // listPool configures the pool of lists and changes, on the only host to use or, if that is "",
 // on that of the URL.
 func listPool(only string) connect.PostgresConfig {

@@ -12,7 +12,7 @@ SET LOCAL lock_timeout = '2s';
 
 -- Writers come from a card to its subscriptions, so this does too: neither waits for the
 -- other. The lock that stops readers comes last, so that it is never held while waiting.
-LOCK api_tokens, saved_cards IN SHARE ROW EXCLUSIVE MODE;
+LOCK saved_cards IN SHARE ROW EXCLUSIVE MODE;
 
 ALTER TABLE subscriptions ADD COLUMN changed_in xid8 NOT NULL DEFAULT pg_current_xact_id();
 ALTER TABLE subscriptions ALTER COLUMN changed_in DROP DEFAULT; -- a trigger sets it
@@ -39,13 +39,13 @@ CREATE TABLE pruned_deletions (
     id         bigint NOT NULL
 );
 
--- The timelines on which subscriptions changed or API tokens were used. The row of the
+-- The timelines that the service, or the first writer of subscriptions, has met. A row of the
 -- latest one identifies the database in which the values of changed_in are valid. They mean
 -- nothing in a database that was restored from a dump, so `commerce migrate up` restarts
--- the changes there.
+-- the changes there. A timeline may have several marks: a key on it would make writers wait.
 CREATE TABLE subscription_timelines (
-    timeline          bigint PRIMARY KEY,
-    mark              bigint NOT NULL,
+    timeline          bigint NOT NULL,
+    mark              bigint PRIMARY KEY,
     forked_at         pg_lsn,
     system_identifier bigint NOT NULL,
     database_oid      oid    NOT NULL,
@@ -76,8 +76,8 @@ CREATE FUNCTION database_identity(OUT system_identifier bigint, OUT database_oid
     FROM pg_control_system() s, pg_database d WHERE d.datname = current_database()
 $$;
 
--- Adds the timeline of the write-ahead log, if it is new. Concurrent transactions wait
--- for the first, so each transaction commits after its timeline's row.
+-- Adds the timeline of the write-ahead log, if it is new. The service calls this in a transaction
+-- of its own, before it reads changes on a new timeline.
 CREATE FUNCTION mark_timeline() RETURNS void SECURITY DEFINER SET search_path FROM CURRENT LANGUAGE plpgsql AS $$
 DECLARE
     latest subscription_timelines;
@@ -92,30 +92,27 @@ BEGIN
     INSERT INTO subscription_timelines VALUES (wal.timeline,
         ('x' || encode(substr(uuid_send(gen_random_uuid()), 1, 8), 'hex'))::bit(64)::bigint,
         CASE WHEN latest.timeline IS NOT NULL THEN wal.forked_at END,
-        here.system_identifier, here.database_oid, here.table_oid)
-    ON CONFLICT DO NOTHING;
+        here.system_identifier, here.database_oid, here.table_oid);
 END $$;
 
--- Prepares a transaction that changes subscriptions. Its commit must be on disk before
--- others see it: after a crash, the server could give the ID of a transaction that was lost
--- to another one.
+-- Prepares a transaction that changes subscriptions. The first one in a database marks it, so
+-- that a copy is recognized by its rows' marks.
 CREATE FUNCTION begin_subscription_changes() RETURNS void SECURITY DEFINER SET search_path FROM CURRENT LANGUAGE plpgsql AS $$
 BEGIN
-    IF current_setting('synchronous_commit') = 'off' THEN
-        PERFORM set_config('synchronous_commit', 'local', true);
+    IF NOT EXISTS (SELECT FROM subscription_timelines) THEN
+        PERFORM mark_timeline();
     END IF;
-    PERFORM mark_timeline();
     PERFORM set_config('commerce.changes_in', pg_current_xact_id()::text, true);
 END $$;
 
 -- A writer may have no rights on new functions by default, as after ALTER DEFAULT PRIVILEGES.
-GRANT EXECUTE ON FUNCTION begin_subscription_changes() TO PUBLIC;
+GRANT EXECUTE ON FUNCTION begin_subscription_changes(), mark_timeline() TO PUBLIC;
 
 -- Runs for each row, so it prepares the transaction only once, and sets no search_path.
 CREATE FUNCTION stamp_subscription() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     NEW.changed_in := pg_current_xact_id();
-    IF current_setting('synchronous_commit') = 'off' OR current_setting('commerce.changes_in', true) IS DISTINCT FROM NEW.changed_in::text THEN
+    IF current_setting('commerce.changes_in', true) IS DISTINCT FROM NEW.changed_in::text THEN
         EXECUTE format('SELECT %I.begin_subscription_changes()', TG_TABLE_SCHEMA);
     END IF;
     RETURN NEW;
@@ -123,7 +120,7 @@ END $$;
 
 CREATE FUNCTION keep_deletion() RETURNS trigger SECURITY DEFINER SET search_path FROM CURRENT LANGUAGE plpgsql AS $$
 BEGIN
-    IF current_setting('synchronous_commit') = 'off' OR current_setting('commerce.changes_in', true) IS DISTINCT FROM pg_current_xact_id()::text THEN
+    IF current_setting('commerce.changes_in', true) IS DISTINCT FROM pg_current_xact_id()::text THEN
         PERFORM begin_subscription_changes();
     END IF;
     INSERT INTO deleted_subscriptions VALUES (OLD.store_id, OLD.id, pg_current_xact_id(), now())
@@ -161,12 +158,6 @@ BEGIN
     RETURN NULL;
 END $$;
 
-CREATE FUNCTION mark_timeline_of_use() RETURNS trigger SECURITY DEFINER SET search_path FROM CURRENT LANGUAGE plpgsql AS $$
-BEGIN
-    PERFORM mark_timeline();
-    RETURN NULL;
-END $$;
-
 -- +goose StatementEnd
 
 CREATE TRIGGER stamp BEFORE INSERT OR UPDATE ON subscriptions FOR EACH ROW EXECUTE FUNCTION stamp_subscription();
@@ -176,7 +167,6 @@ CREATE TRIGGER moved AFTER UPDATE ON subscriptions
 CREATE TRIGGER emptied BEFORE TRUNCATE ON subscriptions FOR EACH STATEMENT EXECUTE FUNCTION keep_all_deletions();
 CREATE TRIGGER stamp AFTER UPDATE ON saved_cards
     FOR EACH ROW WHEN ((OLD.last_four, OLD.scheme) <> (NEW.last_four, NEW.scheme)) EXECUTE FUNCTION stamp_card();
-CREATE TRIGGER mark AFTER UPDATE ON api_tokens FOR EACH STATEMENT EXECUTE FUNCTION mark_timeline_of_use();
 
 -- A subscriber of logical replication fires only these.
 ALTER TABLE subscriptions ENABLE ALWAYS TRIGGER stamp;
@@ -192,13 +182,12 @@ CREATE INDEX subscriptions_by_change ON subscriptions (store_id, changed_in, id)
 
 -- +goose Down
 SET LOCAL lock_timeout = '2s';
-DROP TRIGGER mark ON api_tokens;
 DROP TRIGGER stamp ON saved_cards;
 DROP TRIGGER stamp ON subscriptions;
 DROP TRIGGER deleted ON subscriptions;
 DROP TRIGGER moved ON subscriptions;
 DROP TRIGGER emptied ON subscriptions;
-DROP FUNCTION mark_timeline_of_use(), stamp_card(), keep_all_deletions(), keep_deletion(), stamp_subscription(),
+DROP FUNCTION stamp_card(), keep_all_deletions(), keep_deletion(), stamp_subscription(),
     begin_subscription_changes(), must_see_all(text), mark_timeline(), database_identity(), wal_timeline();
 DROP TABLE subscription_timelines, pruned_deletions, deleted_subscriptions;
 ALTER TABLE subscriptions DROP COLUMN changed_in;

@@ -86,6 +86,9 @@ func New(c Config) *Set {
 	return s
 }
 
+// Timeline returns the timeline of the primary's log; 0 before it is known.
+func (s *Set) Timeline() int64 { return s.primary.seen().timeline }
+
 // All returns all replicas, in the order of Config.Servers.
 func (s *Set) All() []*Replica {
 	if s == nil {

@@ -306,7 +306,7 @@ func TestCart_FiveLinesAreASmallListpack(t *testing.T) {
 		if encoding := s.Redis.ObjectEncoding(t.Context(), key).Val(); encoding != "listpack" {
 			t.Errorf("encoding %s", encoding)
 		}
-		if used := s.Redis.MemoryUsage(t.Context(), key).Val(); used > 240 {
+		if used := s.Redis.MemoryUsage(t.Context(), key).Val(); used > 256 {
 			t.Errorf("%d bytes for five plain lines", used)
 		}
 	})

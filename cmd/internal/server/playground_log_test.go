@@ -57,7 +57,7 @@ func TestPlaygroundLog_TellsWhatBecameOfARequest(t *testing.T) {
 	shown, err := chromedp.Run(p.ctx, chromedp.Evaluate[string](`Promise.all([import("./playground/js/log/verdict.js"), import("./playground/js/log/words.js")])
 		.then(([{ verdictOf }, { plainVerdict }]) => JSON.stringify(Object.fromEntries(Object.entries({`+script.String()+`}).map(([name, given]) => {
 			const { method = "GET", path = "/", headers = {}, before = null, lost = null, answer } = given;
-			const full = answer && { ok: answer.status === 200, code: "", message: "", text: "", data: null, header: (n) => answer.headers?.[n] ?? null, ...answer };
+			const full = answer && { ok: answer.status === 200, code: "", message: "", text: "", data: null, merge: answer.data?.merge ?? null, header: (n) => answer.headers?.[n] ?? null, ...answer };
 			const verdict = verdictOf({ request: { method, path, headers }, before, lost, answer: full });
 			if (/undefined|NaN|\{/.test(plainVerdict(verdict))) throw new Error(name + ": " + plainVerdict(verdict));
 			return [name, [verdict.kind, verdict.code, verdict.message, JSON.stringify(verdict.facts)].filter(Boolean).join(" ")];

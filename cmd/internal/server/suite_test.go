@@ -339,6 +339,8 @@ type issueBody struct {
 
 type mergeBody struct {
 	Lines    int64 `json:"lines"`
+	ID       string    `json:"id"`
+	At       time.Time `json:"at"`
 	Adjusted []struct {
 		ItemID    string `json:"item_id"`
 		Requested int64  `json:"requested"`
