@@ -20,7 +20,19 @@ type Addition struct {
 	Notice    string
 
 	QuantityMember string // name of the request member that held the quantity, for errors
+
+	Malformed // what cannot be read is left out of the rest
 }
+
+// Malformed is what is wrong with a request by itself. Resolve adds what the product and its
+// limits refuse, so that an error names every member at fault.
+type Malformed struct {
+	Err       *problem.Error  // nil: nothing
+	FieldKeys map[string]bool // the keys of fields whose values cannot be read
+}
+
+// names reports whether a member cannot be read.
+func (m Malformed) names(member string) bool { return m.Err.Names(member) }
 
 // NewLine is a line that is ready to be added.
 type NewLine struct {
@@ -52,24 +64,33 @@ func (a Addition) LineID(p *Product) LineID {
 	if p == nil {
 		p = &Product{ID: a.ProductID}
 	}
-	fields, _ := answerFields(a.Fields, p)
+	fields, _ := answerFields(a.Fields, p, a.FieldKeys)
 	return NewLineID(p.ID, planID, fields)
 }
 
 // Resolve checks an addition against its product (nil if the store does not have it) and
-// returns the line to add. It does not check what depends on the rest of the cart.
+// returns the line to add. It does not check what depends on the rest of the cart. A refusal names
+// every member at fault, and has the code of the first: those that are malformed, then the
+// product, the plan, the fields, their size, and the quantity.
 func Resolve(a Addition, p *Product, limits Limits) (NewLine, *problem.Error) {
 	if p == nil {
-		return NewLine{}, problem.New(problem.ProductNotFound, "product_id", textNoProduct)
+		return NewLine{}, problem.Join(a.Err, problem.New(problem.ProductNotFound, "product_id", textNoProduct))
 	}
 	if !p.Active {
-		return NewLine{}, problem.New(problem.ProductInactive, "product_id", textInactive, p.Name)
+		return NewLine{}, problem.Join(a.Err, problem.New(problem.ProductInactive, "product_id", textInactive, p.Name))
 	}
-	plan, badPlan := choosePlan(a.PlanID, p)
-	fields, badFields := answerFields(a.Fields, p)
+	var plan *Plan
+	var fields []FieldValue
+	var badPlan, badFields *problem.Error
+	if !a.names("subscription_plan") {
+		plan, badPlan = choosePlan(a.PlanID, p)
+	}
+	if !a.names("fields") {
+		fields, badFields = answerFields(a.Fields, p, a.FieldKeys)
+	}
 	text := tooMuchText(TextSize(fields)+int64(len(a.Notice)), len(fields) > 0, limits)
-	if err := problem.Join(badPlan, badFields, text); err != nil {
-		return NewLine{}, err
+	if err := problem.Join(a.Err, badPlan, badFields, text); err != nil {
+		return NewLine{}, problem.Join(err, aboveMaximum(a.Quantity, a.QuantityMember, p, limits))
 	}
 	var planID int64
 	if plan != nil {
@@ -83,6 +104,16 @@ func Resolve(a Addition, p *Product, limits Limits) (NewLine, *problem.Error) {
 		Notice:   a.Notice,
 		Bounds:   BoundsOf(p, limits),
 	}, nil
+}
+
+// aboveMaximum refuses a quantity that no line of the product may have. The cart refuses it
+// too, but only alone.
+func aboveMaximum(quantity int64, member string, p *Product, limits Limits) *problem.Error {
+	b := BoundsOf(p, limits)
+	if quantity <= b.Max {
+		return nil
+	}
+	return Refusal{Code: problem.QuantityOutOfRange, A: b.Min, B: b.Max}.Problem(member, p, limits)
 }
 
 // choosePlan requires a plan for a product that has plans, and refuses one for a product
@@ -119,8 +150,9 @@ func tooMuchText(size int64, fields bool, limits Limits) *problem.Error {
 // answerFields matches the shopper's answers to the product's fields, sorted by
 // name so that the same answers give the same line. "" is no answer. A refusal names
 // every invalid field in the product's order, then the unknown keys; it comes with the
-// valid answers.
-func answerFields(given map[string]string, p *Product) ([]FieldValue, *problem.Error) {
+// valid answers. unreadable are keys that were given with values that cannot be read: their
+// fields are not missing.
+func answerFields(given map[string]string, p *Product, unreadable map[string]bool) ([]FieldValue, *problem.Error) {
 	if len(given) == 0 && len(p.Fields) == 0 {
 		return nil, nil
 	}
@@ -136,6 +168,9 @@ func answerFields(given map[string]string, p *Product) ([]FieldValue, *problem.E
 	}
 	for i := range p.Fields {
 		f := &p.Fields[i]
+		if unreadable[f.Name] || unreadable[strconv.Itoa(i)] {
+			continue
+		}
 		value, refusal := answer(f, keys[i], given, p.Name)
 		if refusal != nil {
 			refusals = append(refusals, refusal)

@@ -19,6 +19,8 @@ type Edit struct {
 	Notice   *string           // "" clears it
 
 	QuantityMember string // name of the request member that held the quantity, for errors
+
+	Malformed // what cannot be read is left out of the rest
 }
 
 // Removes reports whether the edit removes the line.
@@ -46,6 +48,17 @@ type EditedLine struct {
 // has it). It checks new fields and a new plan like those of an Addition. Cart.Edit checks
 // what depends on the rest of the cart, or on the line's quantity.
 func (e Edit) Resolve(l Line, p *Product, limits Limits) (EditedLine, *problem.Error) {
+	edited, refusal := e.resolve(l, p, limits)
+	if refusal = problem.Join(e.Err, refusal); refusal == nil {
+		return edited, nil
+	}
+	if e.Quantity != nil && *e.Quantity > l.Quantity {
+		refusal = problem.Join(refusal, aboveMaximum(*e.Quantity, e.QuantityMember, p, limits))
+	}
+	return EditedLine{}, refusal
+}
+
+func (e Edit) resolve(l Line, p *Product, limits Limits) (EditedLine, *problem.Error) {
 	edited := EditedLine{
 		From: l, ID: l.ID, Quantity: e.Quantity, Fields: l.Fields, Notice: l.Notice,
 		Bounds: BoundsOf(p, limits), Raise: RaiseRefusal(p),
@@ -79,7 +92,7 @@ func (l *EditedLine) become(e Edit, p *Product, newPlan, newFields bool) *proble
 		}
 	}
 	if newFields {
-		l.Fields, badFields = answerFields(e.merge(l.From.Fields, p), p)
+		l.Fields, badFields = answerFields(e.merge(l.From.Fields, p), p, e.FieldKeys)
 		badFields = problem.Join(badFields, e.clearedAndGiven(p))
 	}
 	l.ID = NewLineID(p.ID, planID, l.Fields)

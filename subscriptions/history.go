@@ -107,7 +107,7 @@ func (h *history) check(c Cursor) error {
 }
 
 // unrecorded reports whether nobody has recorded the timeline of the log yet.
-func (h *history) unrecorded() bool { return h.current > h.latest.number }
+func (h *history) unrecorded() bool { return !h.replica && h.current > h.latest.number }
 
 func (h *history) recorded() bool { return h.latest.number != 0 }
 

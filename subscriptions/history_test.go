@@ -61,7 +61,7 @@ func TestHistory_RefusesCursorsOfReadersThatCouldMissSomething(t *testing.T) {
 		"of another server":                       func(_ *history, c *Cursor) { c.database.system++ },
 		"of another database":                     func(_ *history, c *Cursor) { c.database.oid++ },
 		"of an unknown timeline":                  func(h *history, _ *Cursor) { h.cursorTimeline = 0 },
-		"of a copy that has recorded nothing":     func(h *history, _ *Cursor) { h.latest, h.cursorTimeline = timeline{}, 0 },
+		"of a copy that has recorded nothing":     func(h *history, _ *Cursor) { h.latest, h.current, h.cursorTimeline = timeline{}, 0, 0 },
 		"read before anything was recorded":       func(_ *history, c *Cursor) { c.timeline = 0 },
 		"ahead of the log":                        func(h *history, _ *Cursor) { h.log = 899 },
 		"beyond a fork":                           func(h *history, _ *Cursor) { promote(h, 2); h.laterFork = 899 },

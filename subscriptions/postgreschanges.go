@@ -105,12 +105,25 @@ func begin(ctx context.Context, conn *pgxpool.Conn) error {
 }
 
 func (p *Postgres) changes(ctx context.Context, on *server, conn *pgxpool.Conn, store int64, q ChangesQuery, system int64) (Changes, error) {
+	r := changesRow{history: history{database: database{system: system}}}
+	c, err := p.oneSnapshot(ctx, on, conn, store, q, &r)
+	if err != nil || c.Next == q.After {
+		return c, err
+	}
+	// Only now, since a snapshot may see what is not on disk.
+	if onDisk, err := flush(ctx, conn, &r.history); err != nil || !onDisk {
+		return Changes{}, unavailable(cmp.Or(err, errNotOnDisk))
+	}
+	return c, nil
+}
+
+// oneSnapshot reads changes in one transaction.
+func (p *Postgres) oneSnapshot(ctx context.Context, on *server, conn *pgxpool.Conn, store int64, q ChangesQuery, r *changesRow) (Changes, error) {
 	defer func() { _, _ = conn.Exec(ctx, "ROLLBACK") }() // it wrote nothing; if this fails, the connection is closed
 	if err := begin(ctx, conn); err != nil {
 		return Changes{}, classify(err)
 	}
-	r := changesRow{history: history{database: database{system: system}}}
-	args := []any{store, q.After.transaction, q.After.id, q.Limit + 1, q.After.timeline, system}
+	args := []any{store, q.After.transaction, q.After.id, q.Limit + 1, q.After.timeline, r.database.system}
 	if err := readRows(ctx, conn, changesSQL(q.Limit), args, r.into(), func() {}); err != nil {
 		return Changes{}, err
 	}
@@ -122,14 +135,6 @@ func (p *Postgres) changes(ctx context.Context, on *server, conn *pgxpool.Conn, 
 	if on.replica != nil && (!c.More && r.ahead(q.After) || r.latest.number < p.servers.watch.Timeline()) {
 		return Changes{}, errBehind
 	}
-	switch onDisk, err := awaitFlush(ctx, conn, &r.history); {
-	case err != nil:
-		return Changes{}, err
-	case !onDisk && q.After == Cursor{}:
-		return Changes{}, unavailable(errNotOnDisk)
-	case !onDisk: // as if nothing had been committed since
-		return Changes{Next: q.After}, nil
-	}
 	on.polls.remember(&r.history, p.now())
 	if c.Next == q.After {
 		return c, nil
@@ -140,12 +145,20 @@ func (p *Postgres) changes(ctx context.Context, on *server, conn *pgxpool.Conn, 
 
 var errNotOnDisk = errors.New("the latest changes are not on disk yet")
 
-// awaitFlush waits until everything that was read is on disk: a transaction that committed with
+// flush makes sure that everything that was read is on disk: a transaction that committed with
 // synchronous_commit = off is seen before it is, and a crash could give its ID to another one. A
 // replica receives only what is on disk.
-func awaitFlush(ctx context.Context, conn *pgxpool.Conn, h *history) (onDisk bool, err error) {
+//
+// The log may be ahead of the disk without such a transaction, for example after a cleanup of a
+// page, and stay so for seconds. The commit of a message that nobody reads flushes it. Without
+// the right to write one, flush waits for Postgres.
+func flush(ctx context.Context, conn *pgxpool.Conn, h *history) (onDisk bool, err error) {
 	if h.replica || h.flushed >= h.log {
 		return true, nil
+	}
+	if _, err := conn.Exec(ctx, `/* flush */ BEGIN READ WRITE; SET LOCAL synchronous_commit = local;
+		SELECT pg_logical_emit_message(true, 'commerce', ''); COMMIT`); err != nil {
+		_, _ = conn.Exec(ctx, "ROLLBACK")
 	}
 	patience := time.Second
 	if ends, bounded := ctx.Deadline(); bounded {

@@ -437,6 +437,8 @@ func TestReplicas_ThatAreListedWithThePrimaryFollowAFailover(t *testing.T) {
 	first.Promote()
 	second.Follow(first.Server)
 	r.wantStates("failing", "primary", "ok")
+	r.wantReads(1) // the changes, which also record the new timeline
+	second.CatchUp(first.Server)
 	r.wantReads(0)
 	second.Stop()
 	r.wantReads(4)

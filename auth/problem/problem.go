@@ -5,6 +5,7 @@
 package problem
 
 import (
+	"slices"
 	"time"
 
 	"commerce/auth/locale"
@@ -70,22 +71,34 @@ func (e *Error) After(wait time.Duration) *Error {
 	return &later
 }
 
-// Join makes one error of several. It has the code of the first one and the faults of
-// all. It ignores nil errors and returns nil when all are nil.
+// MaxFaults is how many faults an error names at most.
+const MaxFaults = 50
+
+// Join makes one error of several. It has the code of the first one and the first MaxFaults
+// faults of all. It ignores nil errors and returns nil when all are nil.
 func Join(errs ...*Error) *Error {
-	var all *Error
+	var joined *Error
 	for _, e := range errs {
 		switch {
 		case e == nil:
-		case all == nil:
-			all = e
+		case joined == nil:
+			copied := *e
+			joined = &copied
+			joined.Faults = slices.Clip(e.Faults)
 		default:
-			joined := *all
-			joined.Faults = append(all.Faults[:len(all.Faults):len(all.Faults)], e.Faults...)
-			all = &joined
+			joined.Faults = append(joined.Faults, e.Faults...)
+		}
+		if joined != nil && len(joined.Faults) > MaxFaults {
+			joined.Faults = joined.Faults[:MaxFaults]
+			break
 		}
 	}
-	return all
+	return joined
+}
+
+// Names reports whether a member is at fault; false for a nil error.
+func (e *Error) Names(member string) bool {
+	return e != nil && slices.ContainsFunc(e.Faults, func(f Fault) bool { return f.Member == member })
 }
 
 // Error is for logs: the cause, or the code and the English sentence if the caller is at

@@ -131,31 +131,47 @@ func (q *Quota) Use(ctx context.Context, client string) {
 	if q == nil {
 		return
 	}
-	u := q.clients.GetOrPut(client, func() *uses {
-		return &uses{whole: make([]time.Time, len(q.rates))}
-	})
+	u := q.usesOf(client)
 	u.count(q.rates, q.now())
-	if wait, rate := q.countInRedis(context.WithoutCancel(ctx), client); wait > 0 {
+	if wait, rate := q.countInRedis(context.WithoutCancel(ctx), client, 1); wait > 0 {
 		u.delay(q.now().Add(wait), rate)
 	}
 }
 
-// countInRedis counts a use for all instances. It returns how long the client must wait, and the
+// Ask learns from Redis what other instances have counted of a client, for uses that are rare. It
+// waits for Redis like Use.
+func (q *Quota) Ask(ctx context.Context, client string) {
+	if q == nil {
+		return
+	}
+	if wait, rate := q.countInRedis(context.WithoutCancel(ctx), client, 0); wait > 0 {
+		q.usesOf(client).delay(q.now().Add(wait), rate)
+	}
+}
+
+func (q *Quota) usesOf(client string) *uses {
+	return q.clients.GetOrPut(client, func() *uses {
+		return &uses{whole: make([]time.Time, len(q.rates))}
+	})
+}
+
+// countInRedis counts uses for all instances. It returns how long the client must wait, and the
 // index of the rate that it must wait for. The wait is 0 also if Redis does not answer.
-func (q *Quota) countInRedis(ctx context.Context, client string) (time.Duration, int) {
+func (q *Quota) countInRedis(ctx context.Context, client string, n int) (time.Duration, int) {
 	now := q.now()
 	if resume := q.resume.Load(); q.redis == nil || resume != nil && now.Before(*resume) {
 		return 0, 0
 	}
 	ctx, cancel := context.WithTimeout(ctx, q.timeout)
 	defer cancel()
-	wait, rate, err := runScript(ctx, q.redis, key(q.name, client), q.args())
+	wait, rate, err := runScript(ctx, q.redis, key(q.name, client), q.args(n))
 	q.report(ctx, now, err)
 	return time.Duration(wait) * time.Millisecond, rate
 }
 
-func (q *Quota) args() []any {
-	args := make([]any, 0, 2*len(q.rates))
+func (q *Quota) args(n int) []any {
+	args := make([]any, 1, 1+2*len(q.rates))
+	args[0] = n
 	for _, r := range q.rates {
 		interval := strconv.FormatFloat(float64(r.Per.Milliseconds())/float64(r.Uses), 'f', -1, 64)
 		args = append(args, r.Per.Milliseconds(), interval)

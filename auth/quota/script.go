@@ -35,7 +35,7 @@ func runScript(ctx context.Context, client redis.UniversalClient, key string, ar
 	if err != nil {
 		return 0, 0, err
 	}
-	if len(reply) != 2 || reply[1] < 1 || int(reply[1]) > len(args)/2 {
+	if len(reply) != 2 || reply[1] < 1 || int(reply[1]) > (len(args)-1)/2 {
 		return 0, 0, fmt.Errorf("the script of limits replied %v", reply)
 	}
 	return reply[0], int(reply[1]) - 1, nil

@@ -101,18 +101,19 @@ func (o object) quantity(first, second string) (n int64, name string, given bool
 	return n, first, true, problem.Join(err, otherErr)
 }
 
-// addition reads the body of POST /cart/add. A refusal names every invalid member.
+// addition reads the body of POST /cart/add. What is wrong with it is in the result, since the
+// product may refuse more.
 func (r request) addition() (cart.Addition, *problem.Error) {
 	o, a := r.members, cart.Addition{}
 	var badID, badQuantity, badPlan, badFields, badNotice *problem.Error
 	a.ProductID, badID = o.productID()
 	a.Quantity, a.QuantityMember, badQuantity = o.addedQuantity()
 	a.PlanID, badPlan = o.plan()
-	a.Fields, badFields = o.fields()
-	a.Notice, badNotice = o.notice()
-	if err := problem.Join(badID, badQuantity, badPlan, badFields, badNotice); err != nil {
-		return cart.Addition{}, err
+	a.Fields, a.FieldKeys, badFields = o.fields()
+	if a.Notice, badNotice = o.notice(); badNotice != nil {
+		a.Notice = ""
 	}
+	a.Err = problem.Join(badID, badQuantity, badPlan, badFields, badNotice)
 	return a, nil
 }
 
@@ -157,31 +158,43 @@ func (o object) plan() (*int64, *problem.Error) {
 }
 
 // fields reads the answers by the keys that the client sent. An answer that counts as
-// not given is "". cart.Resolve checks the keys.
-func (o object) fields() (map[string]string, *problem.Error) {
+// not given is "". cart.Resolve checks the keys. unreadable are the keys with other values than
+// texts.
+func (o object) fields() (fields map[string]string, unreadable map[string]bool, _ *problem.Error) {
 	const name = "fields"
 	if !o.has(name) {
-		return nil, nil
+		return nil, nil, nil
 	}
 	if o[name].Kind() != '{' {
-		return nil, problem.New(problem.ValidationFailed, name, textObject, name)
+		return nil, nil, problem.New(problem.ValidationFailed, name, textObject, name)
 	}
 	parsed, _ := wire.ParseObject(o[name])
 	given := object(parsed)
-	fields := make(map[string]string, len(given))
+	if len(given) > maxFieldKeys {
+		return nil, nil, problem.New(problem.ValidationFailed, name, textManyKeys, name, maxFieldKeys)
+	}
+	fields = make(map[string]string, len(given))
 	var refusals []*problem.Error
 	for _, key := range slices.Sorted(maps.Keys(given)) {
-		fields[key] = ""
-		if given.has(key) {
-			value, err := text(given[key], name+"."+key)
-			fields[key] = value
-			if err != nil {
-				refusals = append(refusals, err)
-			}
+		if !given.has(key) {
+			fields[key] = ""
+			continue
 		}
+		value, err := text(given[key], name+"."+key)
+		if err != nil {
+			if unreadable == nil {
+				unreadable = map[string]bool{}
+			}
+			refusals, unreadable[key] = append(refusals, err), true
+			continue
+		}
+		fields[key] = value
 	}
-	return fields, problem.Join(refusals...)
+	return fields, unreadable, problem.Join(refusals...)
 }
+
+// maxFieldKeys is how many keys fields may have.
+const maxFieldKeys = 100
 
 func (o object) notice() (string, *problem.Error) {
 	const name = "notice"
@@ -232,8 +245,9 @@ func (o object) code(name string) (string, *problem.Error) {
 	return code, nil
 }
 
-// edit reads the path and the body of PATCH /cart/items/<item_id>. A refusal names every
-// invalid member. A quantity of 0 removes the line, whatever else the body has.
+// edit reads the path and the body of PATCH /cart/items/<item_id>. What is wrong with it is in the
+// result, since the product may refuse more. A quantity of 0 removes the line, whatever else the
+// body has.
 func (r request) edit() (service.Edit, *problem.Error) {
 	o, e := r.members, service.Edit{Item: r.item}
 	quantity, member, given, badQuantity := o.quantity("quantity", "qty")
@@ -248,16 +262,18 @@ func (r request) edit() (service.Edit, *problem.Error) {
 	}
 	var badPlan, badFields, badNotice *problem.Error
 	e.PlanID, badPlan = o.plan()
-	e.Fields, badFields = o.fields()
+	e.Fields, e.FieldKeys, badFields = o.fields()
 	if _, ok := o["notice"]; ok {
-		notice, bad := o.notice()
-		e.Notice, badNotice = &notice, bad
+		var notice string
+		if notice, badNotice = o.notice(); badNotice == nil {
+			e.Notice = &notice
+		}
 	}
-	err := problem.Join(badQuantity, badPlan, badFields, badNotice, o.neverNull(), r.otherProduct())
-	if err == nil && e.Quantity == nil && e.PlanID == nil && e.Fields == nil && e.Notice == nil {
-		err = problem.New(problem.ValidationFailed, "quantity", textNothingToEdit)
+	e.Err = problem.Join(badQuantity, badPlan, badFields, badNotice, o.neverNull(), r.otherProduct())
+	if e.Err == nil && e.Quantity == nil && e.PlanID == nil && e.Fields == nil && e.Notice == nil {
+		e.Err = problem.New(problem.ValidationFailed, "quantity", textNothingToEdit)
 	}
-	return e, err
+	return e, nil
 }
 
 // neverNull refuses null for the members of an edit that it cannot clear.
@@ -336,6 +352,10 @@ var (
 	textText = locale.Text{
 		locale.En: "%s must be text.",
 		locale.Ar: "يجب أن يكون %s نصًا.",
+	}
+	textManyKeys = locale.Text{
+		locale.En: "%s has more than %d keys.",
+		locale.Ar: "عدد المفاتيح في %s أكبر من %d.",
 	}
 	textObject = locale.Text{
 		locale.En: "%s must be an object.",

@@ -52,7 +52,8 @@ func TestAddition(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, refusal := request{members: object(members)}.addition()
+		got, _ := request{members: object(members)}.addition()
+		refusal := got.Err
 		if refusal != nil {
 			t.Errorf("%.80s: %v", body, refusal)
 		}
@@ -94,7 +95,8 @@ func TestAddition_NamesEveryInvalidMember(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, e := request{members: object(members)}.addition()
+		a, _ := request{members: object(members)}.addition()
+		e := a.Err
 		if e == nil || e.Code != problem.ValidationFailed {
 			t.Errorf("%.80s: %v", body, e)
 			continue
@@ -145,7 +147,8 @@ func TestEdit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, refusal := request{item: "5.p51", members: object(members)}.edit()
+		got, _ := request{item: "5.p51", members: object(members)}.edit()
+		refusal := got.Err
 		if refusal == nil {
 			if diff := cmp.Diff(want.edit, got.Edit); diff != "" || want.at != nil {
 				t.Errorf("%s: accepted (-want +got)\n%s", body, diff)
@@ -217,7 +220,8 @@ func FuzzAddition(f *testing.F) {
 			}
 			return
 		}
-		a, e := request{members: object(members)}.addition()
+		a, _ := request{members: object(members)}.addition()
+		e := a.Err
 		if e != nil {
 			if e.Code != problem.ValidationFailed || len(e.Members("en")) == 0 {
 				t.Fatalf("refused with %v", e)

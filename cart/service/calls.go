@@ -12,8 +12,17 @@ import (
 // Add adds a product. It is atomic: a refusal changes nothing. A failure is
 // problem.Unavailable, or problem.OutcomeUnknown when the change may have been made.
 func (s *Carts) Add(ctx context.Context, v *Visit, on Conditions, a cart.Addition) (Changed, error) {
+	if a.Err.Names("product_id") {
+		return s.Refuse(ctx, v, on, a.Err)
+	}
 	product, err := s.product(ctx, v, a.ProductID)
-	if err != nil {
+	switch {
+	case a.Err != nil && err != nil:
+		return s.Refuse(ctx, v, on, a.Err)
+	case a.Err != nil:
+		_, refusal := cart.Resolve(a, product, s.limits)
+		return s.Refuse(ctx, v, on, refusal)
+	case err != nil:
 		return Changed{}, err
 	}
 	if on.Key == "" {
@@ -41,6 +50,9 @@ const maxReads = 5
 // atomic, and fails like Add; also with problem.Unavailable if other requests keep changing
 // the line.
 func (s *Carts) Edit(ctx context.Context, v *Visit, on Conditions, e Edit) (Changed, error) {
+	if e.Err != nil {
+		return s.Refuse(ctx, v, on, s.faults(ctx, v, e))
+	}
 	if e.Item == "" {
 		return s.makeChange(ctx, v, on, change{refusal: itemNotFound(), line: &e.Item})
 	}
@@ -68,6 +80,22 @@ func (s *Carts) Edit(ctx context.Context, v *Visit, on Conditions, e Edit) (Chan
 		}
 	}
 	return Changed{}, cart.Unavailable("edit line", errBusyLine)
+}
+
+// faults returns all that is wrong with a malformed edit, as far as the line and its product are
+// known.
+func (s *Carts) faults(ctx context.Context, v *Visit, e Edit) *problem.Error {
+	held, err := s.loadOwn(ctx, v)
+	line := held.Line(e.Item)
+	if err != nil || line == nil {
+		return e.Err
+	}
+	product, err := s.product(ctx, v, line.ID.Product())
+	if err != nil {
+		return e.Err
+	}
+	_, refusal := e.Resolve(*line, product, s.limits)
+	return refusal
 }
 
 var errBusyLine = errors.New("service: other requests changed the line after each read")

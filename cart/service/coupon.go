@@ -22,12 +22,14 @@ func (s *Carts) RedeemCoupon(ctx context.Context, v *Visit, on Conditions, c Cou
 	if err != nil {
 		return Changed{}, err
 	}
-	guess := s.guesses.begin(v.client, v.name(), priced.Cart.ID == "")
+	guess := s.guesses.begin(ctx, v.client, v.name())
 	if guess.tooMany != nil {
 		return s.makeChange(ctx, v, on, change{refusal: guess.tooMany})
 	}
 	changed, refused, err := s.redeem(ctx, v, on, c, &priced)
-	if !refused {
+	if refused {
+		s.guesses.refused(ctx, v.client)
+	} else {
 		guess.forget()
 	}
 	return changed, err

@@ -1,40 +1,47 @@
 package service
 
 import (
+	"context"
 	"sync"
 	"time"
 
 	"commerce/auth/bounded"
 	"commerce/auth/locale"
 	"commerce/auth/problem"
+	"commerce/auth/quota"
 )
 
 // How many coupon codes may be refused within guessWindow, which begins with the first one.
 const (
-	maxGuesses      = 20  // for one client address and cart
-	maxEmptyGuesses = 200 // for one client address and all carts that hold nothing
-	guessWindow     = 10 * time.Minute
+	maxGuesses         = 20 // for one client address and cart
+	maxGuessesOfClient = 40 // for one client address, whatever the carts
+	guessWindow        = 10 * time.Minute
 )
+
+// GuessRate is the rate of refused codes of a client that all instances count together.
+var GuessRate = quota.Rate{Uses: maxGuessesOfClient, Per: guessWindow}
 
 // maxGuessers is how many counts of each kind an instance remembers. It forgets those first
 // that have not been used lately.
 const maxGuessers = 20_000
 
 // Guesses limits the coupon codes that are refused, so that codes cannot be found by trying
-// them. Carts that hold nothing also share a limit, because any client can make up cart
-// tokens. It counts in the process. It is safe for concurrent use; a nil *Guesses has no
-// limit.
+// them. All carts of a client address share a limit, because any client can make up cart
+// tokens. It counts in the process, before a code is judged; and what was refused is counted for
+// all instances. It is safe for concurrent use; a nil *Guesses has no limit.
 type Guesses struct {
-	now             func() time.Time
-	ofCart, ofEmpty *guessLimit
+	now              func() time.Time
+	ofCart, ofClient *guessLimit
+	shared           *quota.Quota
 }
 
-// NewGuesses returns Guesses. now is the clock; nil: time.Now.
-func NewGuesses(now func() time.Time) *Guesses {
+// NewGuesses returns Guesses. shared counts at GuessRate for all instances; nil: each counts
+// alone. now is the clock; nil: time.Now.
+func NewGuesses(shared *quota.Quota, now func() time.Time) *Guesses {
 	if now == nil {
 		now = time.Now
 	}
-	return &Guesses{now, newGuessLimit(maxGuesses), newGuessLimit(maxEmptyGuesses)}
+	return &Guesses{now, newGuessLimit(maxGuesses), newGuessLimit(maxGuessesOfClient), shared}
 }
 
 // guessLimit limits the guesses of each key.
@@ -82,19 +89,27 @@ type guess struct {
 }
 
 // begin counts a guess before it is judged, so that concurrent guesses cannot pass the
-// limit together. cart is "" for a client without a cart token. empty says that nothing is
-// stored for the cart.
-func (g *Guesses) begin(client, cart string, empty bool) (made guess) {
+// limit together. cart is "" for a client without a cart token.
+func (g *Guesses) begin(ctx context.Context, client, cart string) (made guess) {
 	if g == nil {
 		return made
 	}
-	if empty {
-		made.count(g.ofEmpty, client, g.now())
+	g.shared.Ask(ctx, client)
+	if made.tooMany = g.shared.Refuse(client, errTooManyGuesses); made.tooMany != nil {
+		return made
 	}
+	made.count(g.ofClient, client, g.now())
 	if cart != "" && made.tooMany == nil {
 		made.count(g.ofCart, client+" "+cart, g.now())
 	}
 	return made
+}
+
+// refused counts a code that was judged and refused, for all instances.
+func (g *Guesses) refused(ctx context.Context, client string) {
+	if g != nil {
+		g.shared.Use(ctx, client)
+	}
 }
 
 func (m *guess) count(limit *guessLimit, key string, now time.Time) {

@@ -6,6 +6,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"commerce/auth/quota"
+	"commerce/cart/service"
 	"commerce/cmd/internal/server"
 )
 
@@ -27,6 +28,7 @@ func (s *settings) useRedis(parts *server.Parts, rdb redis.UniversalClient) (api
 	}
 	creations, _ := quota.Parse(s.CreateLimit) // checked when it was read
 	parts.Creation = quota.New(quota.Config{Name: "create", Rates: creations, Redis: rdb, Log: parts.Log})
+	parts.Guesses = quota.New(quota.Config{Name: "coupons", Rates: []quota.Rate{service.GuessRate}, Redis: rdb, Log: parts.Log})
 	parts.Failures = failures("credentials", parts, rdb)
 	return failures("api_tokens", parts, rdb)
 }

@@ -100,29 +100,6 @@ func TestChanges_OfATransactionThatIsRolledBackLeaveNothing(t *testing.T) {
 	}
 }
 
-// Otherwise a crash could lose what readers have already seen.
-func TestChanges_AreCommittedSynchronously(t *testing.T) {
-	t.Parallel()
-	conn := dial(t, ephemeral.Migrated(t))
-	inOne(t, conn, aShop, threeSubscriptions)
-	for change, want := range map[string]string{
-		"UPDATE subscriptions SET order_id = 9":                               "local",
-		"DELETE FROM subscriptions WHERE id = 3":                              "local",
-		"UPDATE saved_cards SET last_four = '1111'":                           "local",
-		"UPDATE products SET name = 'New'":                                    "off",
-		"SAVEPOINT s; DELETE FROM subscriptions; ROLLBACK TO s":               "off",
-		"SET LOCAL synchronous_commit = remote_apply; TRUNCATE subscriptions": "remote_apply",
-	} {
-		var got string
-		exec(t, conn, "BEGIN; SET LOCAL synchronous_commit = off; "+change)
-		err := conn.QueryRow(t.Context(), "SHOW synchronous_commit").Scan(&got)
-		exec(t, conn, "ROLLBACK")
-		if err != nil || got != want {
-			t.Errorf("%s: synchronous_commit is %s, %v, want %s", change, got, err, want)
-		}
-	}
-}
-
 // A platform's role needs no rights on the tables of the changes, and cannot redirect the
 // triggers to tables of its own.
 func TestChanges_NeedOnlyTheRightsOfTheWriter(t *testing.T) {

@@ -57,6 +57,7 @@ type Parts struct {
 	CORSOrigins    []string
 	RateLimit      bool
 	Creation       *quota.Quota // guests' carts that one client may create; nil: no limit
+	Guesses        *quota.Quota // coupon codes of one client that may be refused, on all instances; nil: each counts alone
 	Failures       *quota.Quota // invalid access tokens of one client; nil: no limit
 	MaxInFlight    int          // requests of each area at the same time; 0: by CPUs
 	TrustedProxies []string
@@ -71,7 +72,7 @@ type Parts struct {
 func Assemble(p Parts) (http.Handler, error) {
 	var guesses *service.Guesses // nil has no limit
 	if p.RateLimit {
-		guesses = service.NewGuesses(p.Now)
+		guesses = service.NewGuesses(p.Guesses, p.Now)
 	}
 	carts := service.New(service.Config{
 		Redis: redisstore.New(redisstore.Config{

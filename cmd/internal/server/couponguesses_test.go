@@ -1,12 +1,17 @@
 package server_test
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"strconv"
 	"sync/atomic"
 	"testing"
 
+	"commerce/auth/quota"
+	"commerce/cart/service"
 	"commerce/cmd/internal/server"
+	"commerce/deploy/ephemeral"
 )
 
 // limited turns on the limits, for clients whose addresses a test names in
@@ -44,6 +49,12 @@ func TestCouponGuesses_AreLimitedForEachAddressAndCart(t *testing.T) {
 	c.refused(412, "version_mismatch", "POST", "/cart/coupon", `{"coupon":"TEN"}`, "If-Match", `"x.1-y"`)
 	c.ok("DELETE", "/cart/coupon", "")
 	other.ok("POST", "/cart/coupon", `{"coupon":"TEN"}`)
+	if a := other.tries(20); a.Status != 422 {
+		t.Fatalf("refusal 20 of another cart: %d %s", a.Status, a.Raw)
+	}
+	third := s.guest(t)
+	third.add(`{"product_id":1}`)
+	third.refused(429, "rate_limited", "POST", "/cart/coupon", `{"coupon":"TEN"}`) // 40 of the address
 	c.ok("POST", "/cart/coupon", `{"coupon":"TEN"}`, "X-Forwarded-For", "192.0.2.7")
 }
 
@@ -86,7 +97,7 @@ func TestCouponGuesses_OfAnAddressAreLimitedWithoutACart(t *testing.T) {
 	t.Parallel()
 	s := openShop(t, embeddedRedis(t), limited)
 	from := []string{"X-Forwarded-For", "2001:db8:1:2::1"}
-	for i := range 200 {
+	for i := range 40 {
 		token := ""
 		if i%2 == 0 {
 			token = "made-up-cart-token-number-" + strconv.Itoa(i)
@@ -101,7 +112,32 @@ func TestCouponGuesses_OfAnAddressAreLimitedWithoutACart(t *testing.T) {
 	s.guest(t).ok("POST", "/cart/coupon", `{"coupon":"TEN"}`, "X-Forwarded-For", "2001:db8:1:3::1")
 	c := s.guest(t)
 	c.add(`{"product_id":1}`, from...)
-	c.ok("POST", "/cart/coupon", `{"coupon":"TEN"}`, from...)
+	c.refused(429, "rate_limited", "POST", "/cart/coupon", `{"coupon":"TEN"}`, from...)
+}
+
+func TestCouponGuesses_OfAnAddressAreCountedForAllInstances(t *testing.T) {
+	t.Parallel()
+	url := ephemeral.Redis(t)
+	from := []string{"X-Forwarded-For", fmt.Sprintf("2001:db8:%x:%x::1", rand.IntN(1<<16), rand.IntN(1<<16))} // other tests use this Redis too
+	shared := func(p *server.Parts) {
+		limited(p)
+		p.Guesses = quota.New(quota.Config{Name: "coupons", Rates: []quota.Rate{service.GuessRate}, Redis: p.Redis, Log: p.Log})
+	}
+	one, other := openShop(t, url, shared), openShop(t, url, shared)
+	for i := range 2 {
+		c := one.guest(t)
+		c.add(`{"product_id":1}`, from...)
+		if a := c.tries(20, from...); a.Status != 422 {
+			t.Fatalf("refusal %d: %d %s", 20*(i+1), a.Status, a.Raw)
+		}
+	}
+	c := other.guest(t)
+	c.add(`{"product_id":1}`, from...)
+	a := c.refused(429, "rate_limited", "POST", "/cart/coupon", `{"coupon":"TEN"}`, from...)
+	if wait, err := strconv.Atoi(a.Header.Get("Retry-After")); err != nil || wait < 1 || wait > 600 {
+		t.Errorf("Retry-After %q", a.Header.Get("Retry-After"))
+	}
+	c.ok("POST", "/cart/coupon", `{"coupon":"TEN"}`, "X-Forwarded-For", "2001:db8:1:3::1")
 }
 
 func TestCouponGuesses_AtTheSameTimeCannotPassTheLimit(t *testing.T) {

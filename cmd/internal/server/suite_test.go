@@ -338,7 +338,7 @@ type issueBody struct {
 }
 
 type mergeBody struct {
-	Lines    int64 `json:"lines"`
+	Lines    int64     `json:"lines"`
 	ID       string    `json:"id"`
 	At       time.Time `json:"at"`
 	Adjusted []struct {
