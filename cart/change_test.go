@@ -126,7 +126,7 @@ func TestClear_KeepsIDAndVersion(t *testing.T) {
 	t.Parallel()
 	held := cartOf(Line{ID: "1", Quantity: 1}).SetCoupon("TEN")
 	got := held.Clear()
-	if diff := cmp.Diff(Cart{ID: "C", Version: 3}, got); diff != "" {
+	if diff := cmp.Diff(Cart{ID: "C", Version: 3, Mark: "M"}, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	if got.Clear().Version != 3 || got.SetCoupon("").Version != 3 {
