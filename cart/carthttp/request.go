@@ -147,8 +147,7 @@ func (o object) plan() (*int64, *problem.Error) {
 	}
 	id := o[name]
 	if id.Kind() == '{' {
-		inner, _ := wire.ParseObject(id)
-		id = inner["id"]
+		id = wire.Member(id, "id")
 	}
 	n, ok := wire.WholeNumber(id)
 	if !ok {
@@ -233,14 +232,15 @@ func (o object) code(name string) (string, *problem.Error) {
 		return "", problem.New(problem.ValidationFailed, name, textRequired, name)
 	}
 	given, err := text(o[name], name)
-	code := cart.NormalCouponCode(given)
-	switch {
-	case err != nil:
+	if err != nil {
 		return "", err
-	case code == "":
-		return "", problem.New(problem.ValidationFailed, name, textRequired, name)
-	case utf8.RuneCountInString(code) > cart.MaxCouponCode:
+	}
+	if utf8.RuneCountInString(given) > cart.MaxCouponCode { // as its normal form, which costs time
 		return "", problem.New(problem.ValidationFailed, name, textTextTooLong, name, characters.Of(cart.MaxCouponCode))
+	}
+	code := cart.NormalCouponCode(given)
+	if code == "" {
+		return "", problem.New(problem.ValidationFailed, name, textRequired, name)
 	}
 	return code, nil
 }
