@@ -82,11 +82,13 @@ func (p *Postgres) MarkTimeline(ctx context.Context) error {
 // mark records the timeline in a transaction of its own, so that no writer waits for it.
 func mark(ctx context.Context, conn *pgxpool.Conn) error {
 	if _, err := conn.Exec(ctx, "/* mark_timeline */ BEGIN READ WRITE; SELECT mark_timeline(); COMMIT"); err != nil {
-		_, _ = conn.Exec(ctx, "ROLLBACK")
+		_, _ = conn.Exec(ctx, rollback)
 		return classify(err)
 	}
 	return nil
 }
+
+const rollback = "/* end_changes */ ROLLBACK"
 
 // begin begins a transaction with one snapshot for all its statements, also on a pooler that
 // spreads transactions over several servers. First it locks the tables: a snapshot that is older
@@ -119,7 +121,7 @@ func (p *Postgres) changes(ctx context.Context, on *server, conn *pgxpool.Conn, 
 
 // oneSnapshot reads changes in one transaction.
 func (p *Postgres) oneSnapshot(ctx context.Context, on *server, conn *pgxpool.Conn, store int64, q ChangesQuery, r *changesRow) (Changes, error) {
-	defer func() { _, _ = conn.Exec(ctx, "ROLLBACK") }() // it wrote nothing; if this fails, the connection is closed
+	defer func() { _, _ = conn.Exec(ctx, rollback) }() // it wrote nothing; if this fails, the connection is closed
 	if err := begin(ctx, conn); err != nil {
 		return Changes{}, classify(err)
 	}
@@ -158,7 +160,7 @@ func flush(ctx context.Context, conn *pgxpool.Conn, h *history) (onDisk bool, er
 	}
 	if _, err := conn.Exec(ctx, `/* flush */ BEGIN READ WRITE; SET LOCAL synchronous_commit = local;
 		SELECT pg_logical_emit_message(true, 'commerce', ''); COMMIT`); err != nil {
-		_, _ = conn.Exec(ctx, "ROLLBACK")
+		_, _ = conn.Exec(ctx, rollback)
 	}
 	patience := time.Second
 	if ends, bounded := ctx.Deadline(); bounded {
