@@ -103,3 +103,33 @@ func TestLayout_ALineWithTextNotInNormalFormCanBeReadAndChanged(t *testing.T) {
 		t.Errorf("removed: %v, %v", linesOf(changed.Cart), err)
 	}
 }
+
+// Values that no release writes are refused, so that none reaches a price or a header.
+func TestLayout_ValuesOutOfBoundsAreUnavailable(t *testing.T) {
+	t.Parallel()
+	for name, member := range map[string][2]string{
+		"a quantity that overflows": {"1", "9223372036854775807 1 100"},
+		"a quantity above all":      {"1", "10001 1 100"},
+		"no quantity":               {"1", "0 1 100"},
+		"a negative quantity":       {"1", "-1 1 100"},
+		"a long line ID":            {"1" + strings.Repeat("0", 64), "1 1 100"},
+		"a long cart ID":            {"i", strings.Repeat("A", 70_000)},
+		"a cart ID for a header":    {"i", "A\r\nSet-Cookie: x"},
+		"a version without a mark":  {"v", "1"},
+		"a version below 1":         {"v", "0.ABCDEF"},
+		"a mark for a header":       {"v", `1.A"B`},
+		"a report that is cut":      {"g", "1763632800000 A"},
+	} {
+		d, token := openDesk(t, cart.Sum), tokenOf("t")
+		key := redisstore.GuestRef(d.store.ID, token).CartKey()
+		d.add(d.as("", token), 1, 1)
+		if err := d.client.HSet(t.Context(), key, member[0], member[1]).Err(); err != nil {
+			t.Fatal(err)
+		}
+		_, err := d.Read(t.Context(), d.as("", token))
+		var failed *problem.Error
+		if !errors.As(err, &failed) || failed.Code != problem.Unavailable {
+			t.Errorf("%s: got %v, want unavailable", name, err)
+		}
+	}
+}

@@ -625,3 +625,17 @@ func TestMerge_ALineThatCannotBeBoughtIsCutToTheServicesLimit(t *testing.T) {
 		d.wantLines(d.as("c", ""), "1×999")
 	}
 }
+
+// A request died after its note, and another one of the same customer has merged the cart. The
+// first note goes with the next request once it is old.
+func TestMerge_AnOldNoteGoesWhenAnotherMergeHasSucceeded(t *testing.T) {
+	t.Parallel()
+	d, token := setup(t, cart.Sum, "", "1×1")
+	d.dieAfter(intended, "c", token)
+	d.dieAfter(claimedStep, "c", token)
+	d.pass(redisstore.NoteGrace + time.Minute)
+	d.wantLines(d.as("c", ""), "1×1")
+	if left := d.notes("c"); len(left) != 0 {
+		t.Errorf("notes are left: %q", left)
+	}
+}

@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"commerce/cart"
+	"commerce/cart/carttest"
 	"commerce/cart/redisstore"
+	"commerce/cart/service"
 )
 
 // When a merge brings more keys and stamps than a cart keeps, the oldest go, however many
@@ -57,4 +59,46 @@ func TestMerge_TheOldestKeysAndStampsGoFirst(t *testing.T) {
 	if slices.Contains(keys, "oldest") || !slices.Contains(keys, "new3") || len(keys) != 256 {
 		t.Errorf("%d keys, the oldest among them: %v", len(keys), slices.Contains(keys, "oldest"))
 	}
+}
+
+// A stamped change went to the guest's cart. Its retry comes with the login, which does not bring
+// that cart: it counts once all the same.
+func TestStamp_OfAGuestIsKnownWithoutTheMerge(t *testing.T) {
+	t.Parallel()
+	on := redisstore.Conditions{Stamp: "stmp01"}
+	retry := func(t *testing.T, d *desk, sh func() *service.Visit) {
+		t.Helper()
+		v := sh()
+		d.Merge(t.Context(), v, "")
+		changed, err := d.Add(t.Context(), v, on, cart.Addition{ProductID: 1, Quantity: 1})
+		if err != nil || !changed.Replayed {
+			t.Errorf("the retry: %v, replayed: %v, the cart holds %v", err, changed.Replayed, linesOf(changed.Cart))
+		}
+	}
+	first := func(t *testing.T, d *desk, v *service.Visit) {
+		t.Helper()
+		if _, err := d.Add(t.Context(), v, on, cart.Addition{ProductID: 1, Quantity: 1}); err != nil {
+			t.Fatal(err)
+		}
+		d.pass(2 * time.Second)
+	}
+	t.Run("since another customer has taken it", func(t *testing.T) {
+		t.Parallel()
+		d, token := openDesk(t, cart.Sum), tokenOf("t")
+		first(t, d, d.as("", token))
+		d.wantLines(d.as("first", token), "1×1")
+		retry(t, d, func() *service.Visit { return d.as("second", token) })
+		d.wantLines(d.as("second", ""), "")
+	})
+	t.Run("since there is no room for it", func(t *testing.T) {
+		t.Parallel()
+		d, token := openDesk(t, cart.Sum), tokenOf("t")
+		d.add(d.as("c", ""), 2, 1)
+		for i := range cart.MergeFactor*carttest.Limits.Lines - 1 { // as many as a merge may leave
+			d.client.HSet(t.Context(), redisstore.CustomerRef(d.store.ID, "c").CartKey(), decimal(9000+i), "1 "+decimal(i+2)+" 100")
+		}
+		first(t, d, d.as("", token))
+		retry(t, d, func() *service.Visit { return d.as("c", token) })
+		d.wantLines(d.as("", token), "1×1")
+	})
 }
