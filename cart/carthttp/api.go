@@ -88,8 +88,7 @@ func (a *API) serve(handle func(*visit) (wire.Answer, error)) wire.Handler {
 		}
 		answer, err := handle(v)
 		if err != nil {
-			a.carts.Recall(v.ctx(), v.Visit)
-			answer = v.beside(err)
+			answer = a.beside(v, err)
 		} else if v.issuesToken {
 			v.Header("X-Cart-Token", v.Token.Reveal())
 		}
@@ -107,11 +106,14 @@ func kindOf(c auth.Caller) wire.Caller {
 }
 
 // beside returns the answer that goes with an error. An error never issues a token.
-func (v *visit) beside(err error) wire.Answer {
+func (a *API) beside(v *visit, err error) wire.Answer {
 	v.issuesToken = false
 	e, ok := errors.AsType[*problem.Error](err)
 	if !ok {
 		return wire.Answer{}
+	}
+	if e.Code != problem.Unavailable && e.Code != problem.OutcomeUnknown {
+		a.carts.Recall(v.ctx(), v.Visit)
 	}
 	switch data := e.Data.(type) {
 	case *cart.Priced:
