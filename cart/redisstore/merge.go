@@ -139,7 +139,9 @@ func (s *Store) Apply(ctx context.Context, customer Ref, c Claimed, by cart.Stra
 	}
 	args := []any{
 		s.ttlOf(customer).Milliseconds(), (s.ttl.Customer + offersOutlive).Milliseconds(), newID, string(by),
-		c.Cart.Coupon, Cut(c.Cart.ID), shift, mark{}, strings.TrimPrefix(c.Note, "m"), len(c.Cart.Lines),
+		c.Cart.Coupon, Cut(c.Cart.ID), shift,
+		mark{},
+		strings.TrimPrefix(c.Note, "m"), len(c.Cart.Lines),
 	}
 	for _, l := range c.Cart.Lines {
 		b := bounds[l.ID]

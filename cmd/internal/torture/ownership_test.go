@@ -155,13 +155,16 @@ func (o *ownership) answered(c credentials, call call, v visitor) (a answer, ok 
 		now := o.stored()
 		o.compareStored(c, call, v, now)
 		o.restore(now)
-		if a.status < 500 && (call.programs || call.anyone || !o.postponed(v, now)) {
+		if a.status < 500 && (call.programs || call.anyone || !call.merges() || !o.postponed(v, now)) {
 			return a, true
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
 	return a, false
 }
+
+// merges reports whether a call may merge a guest's cart.
+func (c call) merges() bool { return c.method != "HEAD" }
 
 // postponed reports whether the visitor's guest cart still waits to be merged.
 func (o *ownership) postponed(v visitor, now map[string]string) bool {
@@ -221,7 +224,7 @@ func (o *ownership) compareStored(c credentials, call call, v visitor, now map[s
 			o.p.broke("%v, %v: the call has changed the cart of the %s", call, c, owner.name)
 		}
 	}
-	mayWrite := v.status == 0 && !call.programs && !call.anyone && (call.changes() || o.merges(v))
+	mayWrite := v.status == 0 && !call.programs && !call.anyone && (call.changes() || call.merges() && o.merges(v))
 	if !mayWrite && !maps.Equal(now, o.planted) {
 		o.p.broke("%v, %v: the call has changed Redis", call, c)
 	}
@@ -245,7 +248,10 @@ func (o *ownership) compareGroups() {
 	}
 }
 
-var idsAndTimes = regexp.MustCompile(`"(request_id|timestamp|expires_at)":("[^"]*"|\d+)`)
+var (
+	idsAndTimes = regexp.MustCompile(`"(request_id|timestamp|expires_at)":("[^"]*"|\d+)`)
+	mergeNames  = regexp.MustCompile(`"merge":\{"id":"[^"]*","at":"[^"]*"`)
+)
 
 // withoutIDs returns the status, the headers and the body. It removes everything that differs
 // between any two answers, and everything that the request itself has named.
@@ -257,7 +263,7 @@ func (a answer) withoutIDs(named string) string {
 	var text bytes.Buffer
 	fmt.Fprintln(&text, a.status)
 	_ = header.Write(&text)
-	text.Write(idsAndTimes.ReplaceAll(a.body, []byte(`"$1":"*"`)))
+	text.Write(mergeNames.ReplaceAll(idsAndTimes.ReplaceAll(a.body, []byte(`"$1":"*"`)), []byte(`"merge":{`)))
 	var ids []string
 	for _, id := range []string{named, url.QueryEscape(named), header.Get("X-Cart-Token")} {
 		if id != "" {
