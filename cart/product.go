@@ -1,6 +1,8 @@
 package cart
 
 import (
+	"strings"
+
 	"commerce/auth/locale"
 	"commerce/cart/money"
 	"commerce/cart/period"
@@ -93,6 +95,13 @@ func (f *Field) Option(code string) *Option {
 		if f.Options[i].Code == code {
 			return &f.Options[i]
 		}
+	}
+	longest := 0
+	for i := range f.Options {
+		longest = max(longest, len(f.Options[i].Code))
+	}
+	if len(strings.TrimSpace(code)) > MostShrunk*longest {
+		return nil
 	}
 	normal := NormalText(code)
 	for i := range f.Options {

@@ -144,6 +144,7 @@ func change[T any](
 		if err != nil {
 			return wire.Answer{}, err
 		}
+		r.lineText = a.carts.LineText()
 		wanted, refusal := decode(r)
 		if refusal != nil {
 			return v.showChanged(a.carts.Refuse(v.ctx(), v.Visit, r.on, refusal))

@@ -1,6 +1,7 @@
 package carthttp
 
 import (
+	"bytes"
 	"maps"
 	"net/http"
 	"slices"
@@ -27,6 +28,8 @@ type request struct {
 	item    cart.LineID // from the path; "" if no line can have that ID
 	members object      // of the body; nil for a DELETE, whose body is not read
 	on      service.Conditions
+
+	lineText int64 // limit of a line's text, in bytes
 }
 
 // readRequest reads a request's path, headers and JSON. It does not interpret the members
@@ -61,14 +64,17 @@ func (o object) whole(name string) (int64, *problem.Error) {
 }
 
 // text reads a text that a person wrote and returns it in normal form; "" counts as not
-// given.
-func text(v jsontext.Value, name string) (string, *problem.Error) {
+// given. It may refuse a text that has more bytes than limit; the caller checks a normal form.
+func text(v jsontext.Value, name string, limit int64) (string, *problem.Error) {
 	if v.Kind() != '"' {
 		return "", problem.New(problem.ValidationFailed, name, textText, name)
 	}
 	b, err := jsontext.AppendUnquote(nil, v)
 	if err != nil {
 		return "", problem.New(problem.ValidationFailed, name, textText, name)
+	}
+	if int64(len(bytes.TrimSpace(b))) > cart.MostShrunk*limit {
+		return "", problem.New(problem.ValidationFailed, name, textManyBytes, name, limit)
 	}
 	s := cart.NormalText(string(b))
 	if strings.ContainsFunc(s, notText) {
@@ -109,7 +115,7 @@ func (r request) addition() (cart.Addition, *problem.Error) {
 	a.ProductID, badID = o.productID()
 	a.Quantity, a.QuantityMember, badQuantity = o.addedQuantity()
 	a.PlanID, badPlan = o.plan()
-	a.Fields, a.FieldKeys, badFields = o.fields()
+	a.Fields, a.FieldKeys, badFields = o.fields(r.lineText)
 	if a.Notice, badNotice = o.notice(); badNotice != nil {
 		a.Notice = ""
 	}
@@ -159,7 +165,7 @@ func (o object) plan() (*int64, *problem.Error) {
 // fields reads the answers by the keys that the client sent. An answer that counts as
 // not given is "". cart.Resolve checks the keys. unreadable are the keys with other values than
 // texts.
-func (o object) fields() (fields map[string]string, unreadable map[string]bool, _ *problem.Error) {
+func (o object) fields(limit int64) (fields map[string]string, unreadable map[string]bool, _ *problem.Error) {
 	const name = "fields"
 	if !o.has(name) {
 		return nil, nil, nil
@@ -179,7 +185,7 @@ func (o object) fields() (fields map[string]string, unreadable map[string]bool, 
 			fields[key] = ""
 			continue
 		}
-		value, err := text(given[key], name+"."+key)
+		value, err := text(given[key], name+"."+key, limit)
 		if err != nil {
 			if unreadable == nil {
 				unreadable = map[string]bool{}
@@ -200,7 +206,7 @@ func (o object) notice() (string, *problem.Error) {
 	if !o.has(name) {
 		return "", nil
 	}
-	s, err := text(o[name], name)
+	s, err := text(o[name], name, utf8.UTFMax*cart.MaxNotice)
 	if err == nil && utf8.RuneCountInString(s) > cart.MaxNotice {
 		err = problem.New(problem.ValidationFailed, name, textTextTooLong, name, characters.Of(cart.MaxNotice))
 	}
@@ -231,7 +237,7 @@ func (o object) code(name string) (string, *problem.Error) {
 	if !o.has(name) {
 		return "", problem.New(problem.ValidationFailed, name, textRequired, name)
 	}
-	given, err := text(o[name], name)
+	given, err := text(o[name], name, utf8.UTFMax*cart.MaxCouponCode)
 	if err != nil {
 		return "", err
 	}
@@ -262,7 +268,7 @@ func (r request) edit() (service.Edit, *problem.Error) {
 	}
 	var badPlan, badFields, badNotice *problem.Error
 	e.PlanID, badPlan = o.plan()
-	e.Fields, e.FieldKeys, badFields = o.fields()
+	e.Fields, e.FieldKeys, badFields = o.fields(r.lineText)
 	if _, ok := o["notice"]; ok {
 		var notice string
 		if notice, badNotice = o.notice(); badNotice == nil {
@@ -368,6 +374,10 @@ var (
 	textTextTooLong = locale.Text{
 		locale.En: "%s is too long. The limit is %s characters.",
 		locale.Ar: "النص في %s أطول من المسموح به، ولا يُقبل فيه أكثر من %s.",
+	}
+	textManyBytes = locale.Text{
+		locale.En: "%s is too long. The limit is %d bytes.",
+		locale.Ar: "النص في %s أطول من المسموح به. الحد الأقصى %d بايت.",
 	}
 	textPlainText = locale.Text{
 		locale.En: "%s contains characters that are not allowed.",

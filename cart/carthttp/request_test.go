@@ -10,6 +10,7 @@ import (
 
 	"commerce/auth/problem"
 	"commerce/cart"
+	"commerce/cart/carttest"
 	"commerce/cart/wire"
 
 	"github.com/google/go-cmp/cmp"
@@ -52,7 +53,7 @@ func TestAddition(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, _ := request{members: object(members)}.addition()
+		got, _ := request{members: object(members), lineText: carttest.Limits.LineText}.addition()
 		refusal := got.Err
 		if refusal != nil {
 			t.Errorf("%.80s: %v", body, refusal)
@@ -95,7 +96,7 @@ func TestAddition_NamesEveryInvalidMember(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a, _ := request{members: object(members)}.addition()
+		a, _ := request{members: object(members), lineText: carttest.Limits.LineText}.addition()
 		e := a.Err
 		if e == nil || e.Code != problem.ValidationFailed {
 			t.Errorf("%.80s: %v", body, e)
@@ -147,7 +148,7 @@ func TestEdit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, _ := request{item: "5.p51", members: object(members)}.edit()
+		got, _ := request{item: "5.p51", members: object(members), lineText: carttest.Limits.LineText}.edit()
 		refusal := got.Err
 		if refusal == nil {
 			if diff := cmp.Diff(want.edit, got.Edit); diff != "" || want.at != nil {
@@ -193,7 +194,7 @@ func TestCouponCode(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, refusal := request{members: object(members)}.couponCode()
+		got, refusal := request{members: object(members), lineText: carttest.Limits.LineText}.couponCode()
 		var at []string
 		if refusal != nil {
 			for _, f := range refusal.Faults {
@@ -220,7 +221,7 @@ func FuzzAddition(f *testing.F) {
 			}
 			return
 		}
-		a, _ := request{members: object(members)}.addition()
+		a, _ := request{members: object(members), lineText: carttest.Limits.LineText}.addition()
 		e := a.Err
 		if e != nil {
 			if e.Code != problem.ValidationFailed || len(e.Members("en")) == 0 {
