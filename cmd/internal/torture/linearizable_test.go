@@ -163,7 +163,7 @@ type marketClient struct {
 	*market
 	rnd  *rand.Rand
 	name string
-	tags map[*watchedCart]string // the latest one that this client has seen, such as "id.version"
+	tags map[*watchedCart]string // the latest one that this client has seen, such as "id.version.mark"
 }
 
 // call makes one random call of a cart and records it. A third of the changes have an
@@ -171,9 +171,9 @@ type marketClient struct {
 func (b *marketClient) call(c *watchedCart, n int) {
 	tag, version := b.tags[c], int64(0)
 	if tag == "" {
-		tag = "0.0"
+		tag = "0.0.0"
 	}
-	_, _ = fmt.Sscan(tag[strings.LastIndexByte(tag, '.')+1:], &version)
+	_, _ = fmt.Sscan(strings.Split(tag, ".")[1], &version)
 	e := cartEvent{call: drawCall(b.rnd, version)}
 	var headers []string
 	if e.call.ifMatch != noCondition {

@@ -142,7 +142,7 @@ type carefulShopper struct {
 func (c *carefulShopper) newCart() {
 	c.carts++
 	c.shopper = c.as(fmt.Sprintf("a-careful-shoppers-cart-%s-%d", c.name, c.carts), "")
-	c.state, c.tag = cartState{}, "0.0"
+	c.state, c.tag = cartState{}, "0.0.0"
 }
 
 // change makes one random change, and checks what the response says about it.
