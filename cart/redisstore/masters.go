@@ -126,6 +126,7 @@ type master struct {
 	slowReplicas      bool          // its replicas did not confirm in time
 	probeAt           time.Time     // when a write waits for slow replicas again
 	confirmedIn       time.Duration // how long the replicas took to confirm, the last time they did
+	probeFor          time.Duration // how long the next probe waits
 	unresponsiveUntil time.Time     // set when it did not answer in time
 	connected         int           // replicas, at the latest look
 	seen              []sighting
@@ -157,8 +158,8 @@ const (
 )
 
 // patience returns how long a write that would wait for wait waits for this master's replicas
-// now; 0 while they are slow. The first caller after slowFor probes them. Replicas that are far
-// away get twice the time that they needed before, and those that are not known yet all of it.
+// now; 0 while they are slow. The first caller after slowFor probes them. Replicas that are not known
+// yet get all the time that there is.
 func (m *master) patience(wait time.Duration) time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -168,7 +169,7 @@ func (m *master) patience(wait time.Duration) time.Duration {
 		return 0
 	case m.slowReplicas:
 		m.probeAt = m.now().Add(slowFor)
-		return min(max(probeWait, 2*m.confirmedIn), replicaWait)
+		return m.probeFor
 	case !known:
 		return replicaWait
 	}
@@ -176,15 +177,19 @@ func (m *master) patience(wait time.Duration) time.Duration {
 }
 
 // noteReplicas records whether the replicas have confirmed a write for which it waited that long,
-// and how long they took. A wait that is too short for them says nothing.
+// and how long they took. A wait that is too short for them says nothing. A probe waits twice the
+// time that they needed before; each one that fails makes the next longer, up to longestProbe.
 func (m *master) noteReplicas(confirmed bool, wait, took time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch {
 	case confirmed:
 		m.slowReplicas, m.confirmedIn = false, max(took, 1)
+	case m.slowReplicas: // on a busy machine, they may need longer
+		m.probeFor = min(2*m.probeFor, max(longestProbe, m.probeFor))
 	case wait >= min(2*m.confirmedIn, replicaWait):
 		m.slowReplicas, m.probeAt = true, m.now().Add(slowFor)
+		m.probeFor = min(max(probeWait, 2*m.confirmedIn), replicaWait)
 	}
 }
 

@@ -14,12 +14,16 @@ import (
 
 // replicaWait limits how long a write waits for its replicas; claimWait limits a claim,
 // which continues without them. While replicas do not confirm, nothing waits, except one write
-// in each slowFor, which probes them for probeWait. listingWait limits how long the sentinels may take to list replicas: time must be
+// in each slowFor, which probes them for probeWait, or somewhat longer. listingWait limits how long the sentinels may take to list replicas: time must be
 // left to wait for these.
 const (
 	replicaWait = 500 * time.Millisecond
 	claimWait   = 50 * time.Millisecond
 	probeWait   = 10 * time.Millisecond
+
+	// An idle Redis ends a shorter WAIT only then, too.
+	longestProbe = 100 * time.Millisecond
+
 	listingWait = 200 * time.Millisecond
 )
 

@@ -54,6 +54,7 @@ type merges struct {
 	wanted    int64
 
 	merged, changes, unknown, repeats, lost, twice, wrong atomic.Int64
+	reported                                              sync.Map // the IDs of the merges in merged
 
 	over    atomic.Bool // no further visits begin
 	current []atomic.Pointer[visit]

@@ -185,9 +185,12 @@ func (v *visit) role(as *shopper) string {
 // clock formats a time for a report.
 func clock(t time.Time) string { return t.Format("15:04:05.000") }
 
-// note counts the merge that a response reports, if any.
+// note counts the merge that a response reports, if any, unless another response has reported it.
 func (v *visit) note(r reply) (merged bool) {
 	if r.Cart.Merge == nil || r.Cart.Merge.Lines == 0 {
+		return false
+	}
+	if _, again := v.run.reported.LoadOrStore(r.Cart.Merge.ID, true); again {
 		return false
 	}
 	v.run.merged.Add(1)

@@ -97,7 +97,8 @@ type cartView struct {
 	Count   int64      `json:"count"`
 	Version int64      `json:"version"`
 	Merge   *struct {
-		Lines int64 `json:"lines"`
+		ID    string `json:"id"`
+		Lines int64  `json:"lines"`
 	} `json:"merge"`
 }
 
