@@ -105,7 +105,7 @@ func prepare(ctx context.Context, conn *pgx.Conn, store int64) error {
 }
 
 // markTimeline records the timeline of the write-ahead log if it is new. Otherwise the long
-// transaction would, and all writers of subscriptions would wait for its end.
+// transaction would, and only its commit would show it.
 func markTimeline(ctx context.Context, conn *pgx.Conn) error {
 	if _, err := conn.Exec(ctx, "SELECT mark_timeline()"); err != nil {
 		return fmt.Errorf("mark the timeline: %w", err)

@@ -39,7 +39,7 @@ CREATE TABLE pruned_deletions (
     id         bigint NOT NULL
 );
 
--- The timelines that the service, or the first writer of subscriptions, has met. A row of the
+-- The timelines that the service, or a writer of subscriptions, has met. A row of the
 -- latest one identifies the database in which the values of changed_in are valid. They mean
 -- nothing in a database that was restored from a dump, so `commerce migrate up` restarts
 -- the changes there. A timeline may have several marks: a key on it would make writers wait.
@@ -76,8 +76,8 @@ CREATE FUNCTION database_identity(OUT system_identifier bigint, OUT database_oid
     FROM pg_control_system() s, pg_database d WHERE d.datname = current_database()
 $$;
 
--- Adds the timeline of the write-ahead log, if it is new. The service calls this in a transaction
--- of its own, before it reads changes on a new timeline.
+-- Adds the timeline of the write-ahead log, if it is new. The service also calls this in a
+-- transaction of its own, as soon as it is connected, and before it reads changes on a new timeline.
 CREATE FUNCTION mark_timeline() RETURNS void SECURITY DEFINER SET search_path FROM CURRENT LANGUAGE plpgsql AS $$
 DECLARE
     latest subscription_timelines;
@@ -95,13 +95,11 @@ BEGIN
         here.system_identifier, here.database_oid, here.table_oid);
 END $$;
 
--- Prepares a transaction that changes subscriptions. The first one in a database marks it, so
--- that a copy is recognized by its rows' marks.
+-- Prepares a transaction that changes subscriptions. If it sees no mark of the timeline, it makes
+-- its own, for which no other writer waits. So a change never reaches a standby before a mark.
 CREATE FUNCTION begin_subscription_changes() RETURNS void SECURITY DEFINER SET search_path FROM CURRENT LANGUAGE plpgsql AS $$
 BEGIN
-    IF NOT EXISTS (SELECT FROM subscription_timelines) THEN
-        PERFORM mark_timeline();
-    END IF;
+    PERFORM mark_timeline();
     PERFORM set_config('commerce.changes_in', pg_current_xact_id()::text, true);
 END $$;
 
