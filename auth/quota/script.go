@@ -10,35 +10,43 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// ScriptName is the name of the script in metrics and traces. The command that runs it has
+// ScriptName is the name of the scripts in metrics and traces. The command that runs one has
 // this name as its FullName.
 const ScriptName = "limit"
 
-// source counts in one round trip and one key, also on a cluster. redis_rate would need a
+// The scripts count in one round trip and one key, also on a cluster. redis_rate would need a
 // round trip for each rate, and does not count what is beyond the limit.
-//
-//go:embed quota.lua
-var source string
+var (
+	//go:embed quota.lua
+	quotaSource string
+	//go:embed window.lua
+	windowSource string
 
-var digest = func() string {
+	rates  = newScript(quotaSource)
+	window = newScript(windowSource)
+)
+
+type script struct{ source, digest string }
+
+func newScript(source string) script {
 	sum := sha1.Sum([]byte(source))
-	return hex.EncodeToString(sum[:])
-}()
+	return script{source, hex.EncodeToString(sum[:])}
+}
 
-// runScript sends the script with EVALSHA, and with EVAL if Redis does not have it yet. See
-// quota.lua for the results.
-func runScript(ctx context.Context, client redis.UniversalClient, key string, args []any) (wait int64, rate int, err error) {
-	reply, err := send(ctx, client, "evalsha", digest, key, args)
+// run sends a script with EVALSHA, and with EVAL if Redis does not have it yet. Each script
+// replies with the ms that the client must wait, and the number of the rate that it waits for.
+func (s script) run(ctx context.Context, client redis.UniversalClient, key string, args []any) ([]int64, error) {
+	reply, err := send(ctx, client, "evalsha", s.digest, key, args)
 	if redis.HasErrorPrefix(err, "NOSCRIPT") {
-		reply, err = send(ctx, client, "eval", source, key, args)
+		reply, err = send(ctx, client, "eval", s.source, key, args)
 	}
 	if err != nil {
-		return 0, 0, err
+		return nil, err
 	}
-	if len(reply) != 2 || reply[1] < 1 || int(reply[1]) > (len(args)-1)/2 {
-		return 0, 0, fmt.Errorf("the script of limits replied %v", reply)
+	if len(reply) != 2 || reply[1] < 1 || int(reply[1]) > len(args)/2 {
+		return nil, fmt.Errorf("the script of limits replied %v", reply)
 	}
-	return reply[0], int(reply[1]) - 1, nil
+	return reply, nil
 }
 
 func send(ctx context.Context, client redis.UniversalClient, verb, body, key string, args []any) ([]int64, error) {
@@ -48,7 +56,7 @@ func send(ctx context.Context, client redis.UniversalClient, verb, body, key str
 	return cmd.Int64Slice()
 }
 
-// command runs the script.
+// command runs a script.
 type command struct{ *redis.Cmd }
 
 // FullName is the script's name, for hooks.

@@ -22,15 +22,13 @@ func (s *Carts) RedeemCoupon(ctx context.Context, v *Visit, on Conditions, c Cou
 	if err != nil {
 		return Changed{}, err
 	}
-	guess := s.guesses.begin(ctx, v.client, v.name())
-	if guess.tooMany != nil {
-		return s.makeChange(ctx, v, on, change{refusal: guess.tooMany})
+	forget, tooMany := s.guesses.begin(ctx, v.client, v.name())
+	if tooMany != nil {
+		return s.makeChange(ctx, v, on, change{refusal: tooMany})
 	}
 	changed, refused, err := s.redeem(ctx, v, on, c, &priced)
-	if refused {
-		s.guesses.refused(ctx, v.client)
-	} else {
-		guess.forget()
+	if !refused {
+		forget()
 	}
 	return changed, err
 }

@@ -21,7 +21,7 @@ type Carts struct {
 	redis    *redisstore.Store
 	catalog  Catalog
 	coupons  Coupons
-	guesses  *Guesses
+	guesses  Guesses
 	creation *quota.Quota
 	limits   cart.Limits
 	strategy cart.Strategy
@@ -60,7 +60,7 @@ type Config struct {
 	Redis    *redisstore.Store
 	Catalog  Catalog
 	Coupons  Coupons
-	Guesses  *Guesses     // nil: any number of coupon codes may be refused
+	Guesses  Guesses      // zero: any number of coupon codes may be refused
 	Creation *quota.Quota // how many guests' carts a client may create; nil: any number
 	Limits   cart.Limits
 	Strategy cart.Strategy    // of merges; default cart.Sum

@@ -28,7 +28,7 @@ func (s *settings) useRedis(parts *server.Parts, rdb redis.UniversalClient) (api
 	}
 	creations, _ := quota.Parse(s.CreateLimit) // checked when it was read
 	parts.Creation = quota.New(quota.Config{Name: "create", Rates: creations, Redis: rdb, Log: parts.Log})
-	parts.Guesses = quota.New(quota.Config{Name: "coupons", Rates: []quota.Rate{service.GuessRate}, Redis: rdb, Log: parts.Log})
+	parts.Guesses = service.NewGuesses(quota.Config{Redis: rdb, Log: parts.Log})
 	parts.Failures = failures("credentials", parts, rdb)
 	return failures("api_tokens", parts, rdb)
 }

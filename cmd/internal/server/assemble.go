@@ -56,10 +56,10 @@ type Parts struct {
 	PublicURL      string // by which clients reach the service; "": the URL of each request
 	CORSOrigins    []string
 	RateLimit      bool
-	Creation       *quota.Quota // guests' carts that one client may create; nil: no limit
-	Guesses        *quota.Quota // coupon codes of one client that may be refused, on all instances; nil: each counts alone
-	Failures       *quota.Quota // invalid access tokens of one client; nil: no limit
-	MaxInFlight    int          // requests of each area at the same time; 0: by CPUs
+	Creation       *quota.Quota    // guests' carts that one client may create; nil: no limit
+	Failures       *quota.Quota    // invalid access tokens of one client; nil: no limit
+	Guesses        service.Guesses // refused coupon codes of one client; zero: no limit
+	MaxInFlight    int             // requests of each area at the same time; 0: by CPUs
 	TrustedProxies []string
 	Log            *slog.Logger
 	Metrics        *telemetry.Metrics // nil: no metrics
@@ -70,10 +70,6 @@ type Parts struct {
 
 // Assemble returns the public handler of the service.
 func Assemble(p Parts) (http.Handler, error) {
-	var guesses *service.Guesses // nil has no limit
-	if p.RateLimit {
-		guesses = service.NewGuesses(p.Guesses, p.Now)
-	}
 	carts := service.New(service.Config{
 		Redis: redisstore.New(redisstore.Config{
 			Client: p.Redis, TTL: p.CartTTL, Durable: p.Durable,
@@ -81,7 +77,7 @@ func Assemble(p Parts) (http.Handler, error) {
 		}),
 		Catalog:  p.Catalog,
 		Coupons:  p.Coupons,
-		Guesses:  guesses,
+		Guesses:  p.Guesses,
 		Creation: p.Creation,
 		Limits:   p.CartLimits,
 		Strategy: p.Strategy,

@@ -15,30 +15,31 @@ type fault struct {
 	member, part string // of the body
 	inFields     bool   // part belongs to fields
 	named        string
+	code         string // if nothing that is judged before is at fault
 }
 
 var faultsOfABody = []fault{
-	{"qty", `"qty":0.5`, false, "qty"},
-	{"qty", `"qty":5000`, false, "qty"},
-	{"plan", `"subscription_plan":"x"`, false, "subscription_plan"},
-	{"email", `"Account email":null`, true, "fields.Account email"},
-	{"email", `"Account email":["x"]`, true, "fields.Account email"},
-	{"region", `"Region":"nowhere"`, true, "fields.Region"},
-	{"other", `"Color":"red"`, true, "fields.Color"},
-	{"notice", `"notice":"` + strings.Repeat("x", 501) + `"`, false, "notice"},
+	{"qty", `"qty":0.5`, false, "qty", "validation_failed"},
+	{"qty", `"qty":5000`, false, "qty", "quantity_out_of_range"},
+	{"plan", `"subscription_plan":"x"`, false, "subscription_plan", "validation_failed"},
+	{"email", `"Account email":null`, true, "fields.Account email", "field_missing"},
+	{"email", `"Account email":["x"]`, true, "fields.Account email", "validation_failed"},
+	{"region", `"Region":"nowhere"`, true, "fields.Region", "field_invalid"},
+	{"other", `"Color":"red"`, true, "fields.Color", "field_invalid"},
+	{"notice", `"notice":"` + strings.Repeat("x", 501) + `"`, false, "notice", "validation_failed"},
 }
 
 // combinations calls each with every set of faults that has at most one for each part of the body.
-func combinations(each func(body string, named []string)) {
+func combinations(each func(body string, named []string, code string)) {
 	for set := range 1 << len(faultsOfABody) {
 		members, fields, taken, named := []string{}, []string{}, map[string]bool{}, map[string]bool{}
-		distinct := true
+		distinct, codes := true, map[string]bool{}
 		for i, f := range faultsOfABody {
 			if set&(1<<i) == 0 {
 				continue
 			}
 			distinct = distinct && !taken[f.member]
-			taken[f.member], named[f.named] = true, true
+			taken[f.member], named[f.named], codes[f.code] = true, true, true
 			if f.inFields {
 				fields = append(fields, f.part)
 			} else {
@@ -52,7 +53,9 @@ func combinations(each func(body string, named []string)) {
 			fields = append(fields, `"Account email":"a@example.com"`)
 		}
 		members = append(members, `"product_id":5`, `"fields":{`+strings.Join(fields, ",")+`}`)
-		each("{"+strings.Join(members, ",")+"}", slices.Sorted(maps.Keys(named)))
+		order := []string{"validation_failed", "field_missing", "field_invalid", "quantity_out_of_range"}
+		first := slices.IndexFunc(order, func(code string) bool { return codes[code] })
+		each("{"+strings.Join(members, ",")+"}", slices.Sorted(maps.Keys(named)), order[first])
 	}
 }
 
@@ -63,12 +66,12 @@ func TestErrors_NameEveryMemberAtFault(t *testing.T) {
 	c := s.guest(t)
 	line := c.add(`{"product_id":5,"fields":{"Account email":"b@example.com"}}`).Body.Data.Items[0].ID
 	n := 0
-	combinations(func(body string, named []string) {
+	combinations(func(body string, named []string, code string) {
 		n++
 		for _, call := range [][2]string{{"POST", "/cart/add"}, {"PATCH", "/cart/items/" + line}} {
 			a := c.send(call[0], call[1], body)
-			if diff := cmp.Diff(named, slices.Sorted(maps.Keys(a.Body.Errors))); a.Status != 422 || diff != "" {
-				t.Errorf("%s %.200s: %d (-want +named)\n%s", call[0], body, a.Status, diff)
+			if diff := cmp.Diff(named, slices.Sorted(maps.Keys(a.Body.Errors))); a.Status != 422 || a.Body.Code != code || diff != "" {
+				t.Errorf("%s %.200s: %d %s, want %s (-want +named)\n%s", call[0], body, a.Status, a.Body.Code, code, diff)
 			}
 		}
 	})

@@ -1,0 +1,86 @@
+package quota
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"commerce/auth/bounded"
+	"commerce/auth/problem"
+)
+
+// Window limits the uses of each client in a period that begins with its first use. It counts
+// a use before it happens, so that concurrent uses cannot pass the limit together. It is safe
+// for concurrent use. A nil *Window has no limit.
+type Window struct {
+	shared
+	Rate
+	clients *bounded.Cache[string, *period]
+}
+
+// NewWindow returns a Window for the only rate of c. With Redis, this process counts only what
+// Redis does not count.
+func NewWindow(c Config) *Window {
+	w := &Window{Rate: c.Rates[0], clients: bounded.New[string, *period](maxClients, nil)}
+	w.configure(c)
+	return w
+}
+
+// Take counts a use of a client, until giveBack is called. Beyond the limit it counts none, and
+// returns a copy of refusal with the time that the client must wait. Take and giveBack wait for
+// Redis even if ctx has ended, so that a client cannot avoid the count by disconnecting.
+func (w *Window) Take(ctx context.Context, client string, refusal *problem.Error) (giveBack func(), refused *problem.Error) {
+	if w == nil {
+		return func() {}, nil
+	}
+	ctx = context.WithoutCancel(ctx)
+	wait, ok := w.countInRedis(ctx, client, 1)
+	giveBack = func() { w.countInRedis(ctx, client, -1) }
+	if !ok {
+		p := w.clients.GetOrPut(client, func() *period { return &period{} })
+		wait, giveBack = p.take(w.Rate, w.now()), p.giveBack
+	}
+	if wait <= 0 {
+		return giveBack, nil
+	}
+	refused = refusal.After(wait)
+	refused.Budget = problem.Budget{Name: w.name, Uses: w.Uses}
+	return nil, refused
+}
+
+// countInRedis counts a use for all instances, or takes one back. ok is false if Redis has not
+// counted it.
+func (w *Window) countInRedis(ctx context.Context, client string, change int) (wait time.Duration, ok bool) {
+	reply, ok := w.run(ctx, window, client, []any{w.Uses, w.Per.Milliseconds(), change})
+	if !ok {
+		return 0, false
+	}
+	return time.Duration(reply[0]) * time.Millisecond, true
+}
+
+// period is the current period of one client, as this process counts it.
+type period struct {
+	mu   sync.Mutex
+	uses int64
+	ends time.Time
+}
+
+// take counts a use. At the limit it counts none, and returns how long the period still lasts.
+func (p *period) take(r Rate, now time.Time) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !now.Before(p.ends) {
+		p.uses, p.ends = 0, now.Add(r.Per)
+	}
+	if p.uses >= r.Uses {
+		return p.ends.Sub(now)
+	}
+	p.uses++
+	return 0
+}
+
+func (p *period) giveBack() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.uses = max(p.uses-1, 0)
+}
