@@ -25,15 +25,19 @@ WITH_SERVERS = sh $(CURDIR)/deploy/ephemeral/install.sh $(GO) run commerce/deplo
 MODULES = deploy/check deploy/clients deploy/release
 
 .DEFAULT_GOAL := help
-.PHONY: run test race lint build release bench peers compare fuzz torture schedules histories examples screenshots help go-test go-fuzz
+.PHONY: run test verify mutants race lint build release bench peers compare fuzz torture schedules histories examples screenshots help all-tests go-fuzz
 
 run: ## run the demo with sample data, without Redis or Postgres
 	@echo "Downloading modules and compiling the demo. The first time takes a few minutes; later it takes seconds."
 	@$(BUILD)
 	@$(PROGRAM) demo
 
-test: ## run all tests on real servers, and each fuzz target briefly
-	$(WITH_SERVERS) $(MAKE) --no-print-directory go-test go-fuzz
+test: ## run the tests on real servers (5 minutes); slow ones only in make verify
+	$(WITH_SERVERS) $(GO) run ./deploy/testrun $(QUICK) -short ./...
+
+verify: ## run all other tests: races, failures, browsers, large tables, pages, fuzzing (20 minutes)
+	$(WITH_SERVERS) $(MAKE) --no-print-directory all-tests go-fuzz
+	sh deploy/pages.sh
 
 race: PACKAGES = ./...
 race: ## run the tests of PACKAGES (all) with the race detector (needs a C compiler)
@@ -62,6 +66,9 @@ bench: ## compare the service to minimal programs; tables and plots in OUT (bin/
 peers: OUT = bin/peers
 peers: ## compare the service to Vendure, Medusa and a small cart on Node; tables in OUT (bin/peers)
 	$(WITH_SERVERS) $(GO) run ./cmd/bench peers -connections 16 -turn 8s -out $(OUT)
+
+mutants: ## check that the tests still kill the mutants of deploy/mutants (an hour)
+	$(WITH_SERVERS) $(GO) run ./deploy/mutants
 
 compare: COMMIT = main
 compare: PACKAGES = ./...
@@ -100,21 +107,24 @@ histories: ## test HISTORIES (100) random histories of changes and their followe
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
 
-# Packages whose tests load the machine run alone, because other tests depend on timing.
-LOADS = ./cart/redisstore ./cmd/bench
-TORTURE = ./cmd/internal/torture
+# Without vet, because make lint runs it. Tests mostly wait for servers, so more of them run at
+# the same time than there are CPUs.
+QUICK = -vet=off -timeout 10m -parallel 6
 
-# Each benchmark runs once, so that it stays correct, except those that fill large tables
-# or start servers.
-ONCE = -bench . -benchtime 1x -skip 'MillionProducts|^BenchmarkStart$$|^BenchmarkPartitions$$'
+# Packages whose tests run with the race detector, and those whose tests load the machine or
+# measure time, which run alone. Each benchmark runs once, so that it stays correct, except those
+# that fill large tables or start servers.
+RACE  = ./auth/... ./cart/... ./subscriptions/...
+ALONE = ./cmd/bench ./cmd/internal/torture
+ONCE  = -run '^$$' -bench . -benchtime 1x -skip 'MillionProducts|^BenchmarkStart$$|^BenchmarkPartitions$$'
 
-# -vet=off, because `make lint` runs go vet on everything.
-go-test: export PLAYGROUND_SCREENSHOTS = $(CURDIR)/bin/screenshots
-go-test:
-	$(GO) test -vet=off $(ONCE) -timeout 10m $$($(GO) list ./... | grep -vx $(patsubst ./%,-e commerce/%,$(LOADS) $(TORTURE)))
-	$(GO) test -vet=off $(ONCE) -timeout 6m -p 1 $(LOADS)
-	$(GO) test -vet=off -timeout 6m -parallel 4 $(TORTURE) # its tests mostly wait
-	for module in $(MODULES); do $(GO) -C $$module test -vet=off -timeout 6m -p 1 ./... || exit 1; done
+all-tests: export PLAYGROUND_SCREENSHOTS = $(CURDIR)/bin/screenshots
+all-tests:
+	CGO_ENABLED=1 $(GO) run ./deploy/testrun $(QUICK) -race $(RACE)
+	$(GO) run ./deploy/testrun $(QUICK) $$($(GO) list ./... | grep -vx -e 'commerce/\(auth\|cart\|subscriptions\).*' $(ALONE:./%=-e commerce/%))
+	$(GO) run ./deploy/testrun $(QUICK) -p 1 $(ALONE)
+	$(GO) run ./deploy/testrun $(QUICK) -p 1 $(ONCE) ./...
+	for module in $(MODULES); do $(GO) -C $$module test $(QUICK) -p 1 ./... || exit 1; done
 
 go-fuzz:
 	GO=$(GO) sh deploy/fuzz.sh $(FUZZTIME)

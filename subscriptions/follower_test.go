@@ -194,6 +194,7 @@ func TestFollower_MissesNothing(t *testing.T) {
 // of the table, although the standby is late.
 func TestFollower_MissesNothingOnAStandby(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	const workers = 2
 	runHistories(t, "TestFollower_MissesNothingOnAStandby", max(1, *histories/5), workers, func(h *setting) []reader {
 		standby := h.addStandby()
@@ -209,6 +210,7 @@ func TestFollower_MissesNothingOnAStandby(t *testing.T) {
 // the rows of the table, although the replicas keep being left out because they lag.
 func TestFollower_MissesNothingOnReplicas(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	const workers, maxLag = 1, 50 * time.Millisecond
 	var replicated *replicated
 	runHistories(t, "TestFollower_MissesNothingOnReplicas", max(1, *histories/5), workers, func(h *setting) []reader {

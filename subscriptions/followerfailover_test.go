@@ -43,6 +43,7 @@ func (o failover) known() bool { return !o.restart && (!o.second || o.between) }
 // not expire if the follower has seen nothing that the new primary lacks.
 func TestFollower_MissesNothingAfterAPromotion(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	for i, o := range failovers {
 		t.Run(fmt.Sprintf("%+v", o), func(t *testing.T) {
 			t.Parallel()
@@ -210,6 +211,7 @@ func TestFollower_WritersDoNotWaitForEachOtherAfterAPromotion(t *testing.T) {
 // A transaction gives up waiting for the disk after it has changed a subscription.
 func TestFollower_SeesNothingThatACrashLoses(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	h, f := newSetting(t, "fsync=on", "full_page_writes=on", "wal_writer_delay=10s"), newFollower(1, 1)
 	for n := range 5 {
 		readAll(t, f, h.source)
@@ -231,6 +233,7 @@ func TestFollower_SeesNothingThatACrashLoses(t *testing.T) {
 // numbers. No follower has seen them.
 func TestFollower_MissesNothingAfterACrash(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	h := newSetting(t, "fsync=on", "full_page_writes=on", "synchronous_commit=off", "wal_writer_delay=10s")
 	followers := []*follower{newFollower(1, 1), newFollower(1, 2), newFollower(2, 3)}
 	for crash := range uint64(6) {

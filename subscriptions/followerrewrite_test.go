@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"commerce/auth/locale"
+	"commerce/deploy/ephemeral"
 	"commerce/subscriptions"
 )
 
@@ -14,6 +15,7 @@ import (
 // take its snapshot afterwards.
 func TestFollower_MissesNothingWhileATableIsRewritten(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	for _, table := range []string{"products", "plans", "subscriptions", "saved_cards", "deleted_subscriptions", "subscription_timelines"} {
 		t.Run(table, func(t *testing.T) {
 			t.Parallel()

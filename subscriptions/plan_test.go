@@ -92,6 +92,7 @@ type planCase struct {
 // that hide rows from their indexes.
 func TestPlans_UseIndexesAndDoNotSort(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	conn := prepared(t, aMillion)
 	cases := slices.Concat(customerCases, externalCases, statusCases(1_000_000, 20_000), []planCase{
 		{"page 1", Query{Limit: 16}, 16, 0},
@@ -228,6 +229,7 @@ func checkPlans(t *testing.T, conn *pgx.Conn, cases []planCase, slack float64) {
 // of them.
 func TestPlans_OfALargeStoreReadByIndex(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	small := []string{
 		"generate_series(1, 100000) c", "generate_series(1, 10000) c", "generate_series(1, 1000000)", "generate_series(1, 100000)",
 		"i * 7 % 100000", "i * 7 % 10000",

@@ -204,6 +204,7 @@ func TestReplicas_ServeAllReads(t *testing.T) {
 
 func TestReplicas_ThatStopAreReplacedAtOnce(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	r := replicate(newSetting(t), 10*time.Second, patience)
 	r.wantReads(0)
 	r.standbys[1].Stop()
@@ -225,6 +226,7 @@ func TestReplicas_ThatStopAreReplacedAtOnce(t *testing.T) {
 // A read of a replica that hangs goes on elsewhere while half of its time is left.
 func TestReplicas_ThatHangAreReplacedInTime(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	r := replicate(newSetting(t), 10*time.Second, hangs)
 	r.wantReads(anyNumber) // opens connections
 	r.standbys[1].Freeze()
@@ -236,6 +238,7 @@ func TestReplicas_ThatHangAreReplacedInTime(t *testing.T) {
 
 func TestReplicas_ThatLagAreLeftOut(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	r := replicate(newSetting(t), 2*time.Second, patience)
 	r.standbys[1].CutOff()
 	r.insert(900_001)
@@ -253,6 +256,7 @@ func TestReplicas_ThatLagAreLeftOut(t *testing.T) {
 // Without writes there is nothing that a replica could lack.
 func TestReplicas_OfAnIdlePrimaryDoNotLag(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	const maxLag = 5 * time.Second
 	r := replicate(newSetting(t), maxLag, patience)
 	time.Sleep(maxLag + 2*time.Second)
@@ -264,6 +268,7 @@ func TestReplicas_OfAnIdlePrimaryDoNotLag(t *testing.T) {
 // A replica that lacks a subscription or a timeline must not say that it does not exist.
 func TestReplicas_LeaveRefusalsToThePrimary(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	r := replicate(newSetting(t), time.Minute, patience)
 	for _, standby := range r.standbys {
 		standby.CutOff()
@@ -349,6 +354,7 @@ func TestReplicas_ServeReadsWithoutThePrimary(t *testing.T) {
 
 func TestReplicas_ThatArePromotedBesideThePrimaryAreLeftOut(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	r := replicate(newSetting(t), 10*time.Second, patience)
 	r.standbys[1].Promote()
 	r.wantStates("ok", "promoted")
@@ -358,6 +364,7 @@ func TestReplicas_ThatArePromotedBesideThePrimaryAreLeftOut(t *testing.T) {
 
 func TestReplicas_OfAnotherDatabaseAreLeftOut(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	h, other := newSetting(t), newSetting(t)
 	r := readFrom(h, h.primary.URL, []string{ephemeral.StartStandby(t, other.primary).URL}, 10*time.Second, patience)
 	r.wantStates("foreign")
@@ -368,6 +375,7 @@ func TestReplicas_OfAnotherDatabaseAreLeftOut(t *testing.T) {
 // A replica of another primary must not serve reads whenever both logs are about as long.
 func TestReplicas_OfAPromotedOneStayLeftOut(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	r := replicate(newSetting(t), time.Minute, patience)
 	follower, promoted := r.standbys[0], r.standbys[1]
 	r.insert(900_001) // a server that never replayed a transaction does not know where it was promoted
@@ -395,6 +403,7 @@ func TestReplicas_OfAPromotedOneStayLeftOut(t *testing.T) {
 // The URL of the replicas may have another user than the primary's.
 func TestReplicas_WhoseRoleMayNotReadAreLeftOut(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	h := newSetting(t)
 	h.addStandby()
 	standby := h.standbys[0]
@@ -421,6 +430,7 @@ func TestReplicas_WhoseRoleMayNotReadAreLeftOut(t *testing.T) {
 // Both URLs may list all servers of a group, whichever of them is the primary.
 func TestReplicas_ThatAreListedWithThePrimaryFollowAFailover(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	h := newSetting(t)
 	h.addStandby()
 	h.addStandby()

@@ -5,11 +5,14 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+
+	"commerce/deploy/ephemeral"
 )
 
 // The summary of a store with a tenth of a million rows is read from its index alone.
 func TestPlans_OfASummaryReadOnlyItsIndex(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	conn := prepared(t, aMillion)
 	for _, mode := range []string{"force_custom_plan", "force_generic_plan", "auto"} {
 		plan, err := explain(t.Context(), conn, mode, totalsSQL, []any{int64(1)})

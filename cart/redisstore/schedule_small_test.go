@@ -8,6 +8,7 @@ import (
 
 	"commerce/cart"
 	"commerce/cart/carttest"
+	"commerce/deploy/ephemeral"
 )
 
 var switches = flag.Int("switches", 1, "how often a small scenario switches to another request while the current one could continue; negative for no limit")
@@ -76,6 +77,7 @@ func addOne(name, key string, tries ...caller) *operation {
 
 func TestSchedules_OfSmallScenarios(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	for name := range smallScenarios {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -31,7 +31,7 @@ import (
 // with a model.
 
 var (
-	schedules = flag.Int("schedules", 20_000, "how many random schedules to run")
+	schedules = flag.Int("schedules", 20_000, "how many random schedules to run; a quarter with -short")
 	firstSeed = flag.Uint64("seed", 1, "the seed of the first random schedule")
 )
 
@@ -40,7 +40,11 @@ const enoughFailures = 5
 
 func TestSchedules(t *testing.T) {
 	t.Parallel()
-	bar := progress(*schedules)
+	wanted := *schedules
+	if testing.Short() {
+		wanted /= 4
+	}
+	bar := progress(wanted)
 	seeds := make(chan uint64)
 	run := newRuns(t)
 	for range workers() {
@@ -51,7 +55,7 @@ func TestSchedules(t *testing.T) {
 			}
 		})
 	}
-	for seed := *firstSeed; seed < *firstSeed+uint64(*schedules) && !run.enough(); seed++ {
+	for seed := *firstSeed; seed < *firstSeed+uint64(wanted) && !run.enough(); seed++ {
 		seeds <- seed
 	}
 	close(seeds)

@@ -31,6 +31,7 @@ func TestMain(m *testing.M) {
 // CPUs: most of their time they wait for servers to start.
 func TestBenchmarks_RunEndToEnd(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	binary, err := build(t.Context(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)

@@ -18,6 +18,7 @@ import (
 // peers are too large for a test.
 func TestPeers_CompareTheServiceToTheSmallCart(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	binary, err := build(t.Context(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)

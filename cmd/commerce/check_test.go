@@ -72,6 +72,7 @@ func found(t *testing.T, status int, settings ...string) map[inspect.Level][]str
 
 func TestCheck_TheUserCheckSeesAllOfRedis(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	guard := ephemeral.Guard{Users: users(t)}
 	for name, redisURL := range map[string]string{
 		"single": startGuarded(t).URL, "cluster": guard.StartCluster(t).URL, "sentinels": guard.StartSentinels(t).URL,

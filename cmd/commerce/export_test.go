@@ -72,6 +72,7 @@ func lastCursor(export string) string {
 // An export that was cut at any byte and is then repeated is the same as one without a cut.
 func TestExport_ContinuesAFileThatWasCutAnywhere(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	url, db := bigStore(t)
 	ephemeral.Settle(t, db)
 	for _, format := range []string{"ndjson", "csv"} {

@@ -61,6 +61,8 @@ var imports = map[string][]string{
 	"deploy/migrations":       nil,
 	"deploy/connect":          {"auth/cause"},
 	"deploy/heap":             nil,
+	"deploy/mutants":          nil,
+	"deploy/testrun":          nil,
 	"deploy/inspect":          nil,
 	"deploy/observe":          {"cart/redisstore", "deploy/connect", "deploy/inspect", "deploy/migrations"},
 	"deploy/sample":           {"auth/locale", "auth/store", "cart", "cart/money", "cart/period", "subscriptions"},

@@ -229,6 +229,7 @@ func customerToken(t *testing.T) string {
 
 func TestServe_NamesAFailingRedisAndLogsNoSecret(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	redis, database := ephemeral.StartRedis(t), seeded(t)
 	admin := redis.Admin()
 	do := func(args ...any) {
@@ -257,6 +258,7 @@ func TestServe_NamesAFailingRedisAndLogsNoSecret(t *testing.T) {
 
 func TestServe_NamesAFailingPostgresAndLogsNoSecret(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	postgres := startSeeded(t)
 	change(t, writer(t, postgres.URL), "CREATE ROLE shop LOGIN SUPERUSER PASSWORD '"+plantedPassword+"'")
 	databaseURL, wire := through(t, postgres.URL, url.UserPassword("shop", plantedPassword))
@@ -279,6 +281,7 @@ func TestServe_NamesAFailingPostgresAndLogsNoSecret(t *testing.T) {
 // A Postgres that is slow but serves requests is not lost.
 func TestServe_DoesNotLoseASlowPostgresThatServesRequests(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	database := seeded(t)
 	token := storeToken(t, database)
 	u, err := url.Parse(database)
@@ -306,6 +309,7 @@ func TestServe_DoesNotLoseASlowPostgresThatServesRequests(t *testing.T) {
 
 func TestServe_NamesAFailingIssuer(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	const unknownKey = "eyJhbGciOiJFUzI1NiIsImtpZCI6ImEifQ.eyJzdWIiOiIxIn0." // {"alg":"ES256","kid":"a"}
 	token := unknownKey + strings.Repeat("A", 86)
 	for name, o := range map[string]struct {

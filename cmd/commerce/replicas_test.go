@@ -107,6 +107,7 @@ func (r *replicatedServe) wantEachStateOnce(t *testing.T) {
 
 func TestServe_ReadsSubscriptionsFromReplicas(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	r := startReplicated(t, "REPLICA_MAX_LAG=1m")
 	_, page := r.asStoreServed(t, r.token, "/subscriptions")
 	if len(page.Data.Data) == 0 {
@@ -157,6 +158,7 @@ func TestServe_RefusesARevokedTokenWhileReplicasLag(t *testing.T) {
 
 func TestServe_RecoversFromTheLossOfThePrimaryOfReplicas(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	r := startReplicated(t, "REPLICA_MAX_LAG=1m")
 	r.wantList(t, http.StatusOK)
 	r.primary.Kill()
@@ -170,6 +172,7 @@ func TestServe_RecoversFromTheLossOfThePrimaryOfReplicas(t *testing.T) {
 // A replica that is out of reach when the process starts is used later.
 func TestServe_StartsWithoutItsReplicas(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	primary := startSeeded(t)
 	replica := ephemeral.StartStandby(t, primary)
 	replica.Stop()

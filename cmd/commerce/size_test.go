@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"commerce/deploy/ephemeral"
 )
 
 // maxSize is the size in bytes that the stripped program may have, without debug information.
@@ -17,6 +19,7 @@ const maxSize = 32_000_000
 // text/template, or call methods of the values that they are given.
 func TestProgram_IsSmallBecauseNothingFindsMethodsByName(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	file := filepath.Join(t.TempDir(), "commerce")
 	build := exec.CommandContext(t.Context(), "go", "build", "-tags=nomsgpack", "-trimpath", "-ldflags=-s -w -dumpdep", "-o", file, ".")
 	var edges bytes.Buffer // which function needs which, on standard error

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"commerce/cmd/internal/server"
+	"commerce/deploy/ephemeral"
 )
 
 // briefly are waits that a test can sit out.
@@ -75,6 +76,7 @@ func readsAndFloods(w http.ResponseWriter, r *http.Request) {
 // A slow client loses its connection, and others are served meanwhile.
 func TestSlowClients_LoseTheirConnection(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	for name, sends := range map[string]string{
 		"nothing":              "",
 		"half of the headers":  "GET / HTTP/1.1\r\nHost: x\r\nX-",

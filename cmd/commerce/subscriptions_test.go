@@ -139,6 +139,7 @@ ANALYZE subscriptions`
 // tests keep the machine busy.
 func TestSubscriptions_DeepPagesOfAStoreDoNotAffectOthers(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	url := seeded(t)
 	change(t, writer(t, url), many)
 	serve := startServe(t, url, "RATE_LIMIT=off")

@@ -103,6 +103,7 @@ func TestRedis_ReconnectsToARestartedServer(t *testing.T) {
 
 func TestRedis_FollowsAClustersFailover(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	cluster := ephemeral.StartCluster(t)
 	client := open(t, cluster.URL)
 	roundTrip(t, client)

@@ -190,6 +190,7 @@ func TestCluster_HasThreeMastersWithAReplicaEach(t *testing.T) {
 
 func TestStartCluster_ReplacesADeadMaster(t *testing.T) {
 	t.Parallel()
+	Slow(t)
 	cluster := StartCluster(t)
 	cluster.Nodes[0].Kill()
 	client := dialRedis(cluster.Nodes[3])
@@ -199,6 +200,7 @@ func TestStartCluster_ReplacesADeadMaster(t *testing.T) {
 
 func TestStartCluster_SetsClocksAhead(t *testing.T) {
 	t.Parallel()
+	Slow(t)
 	const ahead = 2 * time.Second
 	cluster := StartCluster(t, 0, ahead)
 	for i, want := range []time.Duration{0, ahead, 0} {

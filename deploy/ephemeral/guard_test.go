@@ -63,6 +63,7 @@ func TestGuard_ServersUseTLSWithEachOther(t *testing.T) {
 
 func TestGuard_SentinelsFailOverWithUsers(t *testing.T) {
 	t.Parallel()
+	Slow(t)
 	sentinels := Guard{TLS: true, Users: `user default reset
 user commerce on +ping
 user replica on +ping +psync +replconf

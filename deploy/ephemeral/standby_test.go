@@ -50,6 +50,7 @@ func TestStandby_FollowsUntilItIsCutOff(t *testing.T) {
 // A promoted standby lacks what it did not receive. Others can follow it.
 func TestStandby_BecomesAPrimaryWithoutTheLastWrites(t *testing.T) {
 	t.Parallel()
+	Slow(t)
 	primary := StartPostgres(t)
 	execute(t, primary.URL, "CREATE TABLE promoted (n int)", "INSERT INTO promoted VALUES (1)")
 	first := StartStandby(t, primary)

@@ -141,6 +141,7 @@ func startHealthySentinels(t *testing.T) *ephemeral.RedisSentinels {
 
 func TestSentinels_FindThatTheyCannotAgree(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	servers := startHealthySentinels(t)
 	for _, server := range servers.Sentinels[1:] { // one of three sentinels is not a majority
 		server.Kill()

@@ -245,6 +245,7 @@ func TestPostgres_ReadsHowLongTransactionsWrite(t *testing.T) {
 
 func TestPostgres_FindsAStandby(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	primary, _ := startDatabase(t)
 	standby := ephemeral.StartStandby(t, primary)
 	standby.CatchUp(primary)

@@ -141,6 +141,7 @@ func TestServers_FindWrongSettingsOfReplicas(t *testing.T) {
 
 func TestServers_FindADiskThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	server := ephemeral.StartRedis(t)
 	admin := server.Admin()
 	set(t, admin, healthy)
@@ -245,6 +246,7 @@ func TestServers_FindAURLThatNamesOneNodeOfACluster(t *testing.T) {
 
 func TestServers_AreDeadOrFrozen(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	for name, test := range map[string]struct {
 		harm func(*ephemeral.Server)
 		says string

@@ -43,6 +43,7 @@ func stalling(t *testing.T, upstream string, bytes int64) string {
 // The server may stop answering while it is read.
 func TestPostgres_StallsInTheMiddle(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	database, err := url.Parse(ephemeral.Migrated(t))
 	if err != nil {
 		t.Fatal(err)

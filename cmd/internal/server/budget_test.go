@@ -19,6 +19,7 @@ import (
 
 func TestBudget_IsNotUsedUpByASlowBody(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	s := openShop(t, ephemeral.Redis(t), func(p *server.Parts) { p.RedisBudget = 2 * time.Second })
 	c := s.guest(t)
 	c.cart()

@@ -16,7 +16,7 @@ import (
 )
 
 func TestCart_AShopperFillsChangesAndEmptiesIt(t *testing.T) {
-	onEachRedis(t, func(t *testing.T, s *shop) {
+	onEachRedisAndCluster(t, func(t *testing.T, s *shop) {
 		c := s.guest(t)
 		first := c.cart()
 		if first.CartToken == nil || first.Version != 0 || first.ExpiresAt != nil || len(first.Items) != 0 {
@@ -65,7 +65,7 @@ func TestCart_SameFieldsMakeTheSameLine(t *testing.T) {
 }
 
 func TestCart_ConcurrentAddsAllCount(t *testing.T) {
-	onEachRedis(t, func(t *testing.T, s *shop) {
+	onEachRedisAndCluster(t, func(t *testing.T, s *shop) {
 		c := s.guest(t)
 		c.cart()
 		at(40, func(int) { s.with(t, c).add(`{"product_id":1}`) })
@@ -76,7 +76,7 @@ func TestCart_ConcurrentAddsAllCount(t *testing.T) {
 }
 
 func TestCart_ConcurrentRepeatsOfAKeyCountOnce(t *testing.T) {
-	onEachRedis(t, func(t *testing.T, s *shop) {
+	onEachRedisAndCluster(t, func(t *testing.T, s *shop) {
 		c := s.guest(t)
 		c.cart()
 		at(20, func(int) { s.with(t, c).add(`{"product_id":1,"qty":3}`, "Idempotency-Key", "once") })
@@ -87,7 +87,7 @@ func TestCart_ConcurrentRepeatsOfAKeyCountOnce(t *testing.T) {
 }
 
 func TestCart_ConcurrentAddsNeverExceedTheStock(t *testing.T) {
-	onEachRedis(t, func(t *testing.T, s *shop) {
+	onEachRedisAndCluster(t, func(t *testing.T, s *shop) {
 		three := int64(3)
 		s.Catalog.Put(s.ID, &cart.Product{
 			ID: 9, Name: locale.Named("Two plans"), Active: true, MinQuantity: 1, Stock: &three,
@@ -108,7 +108,7 @@ func TestCart_ConcurrentAddsNeverExceedTheStock(t *testing.T) {
 }
 
 func TestCart_ARefusalChangesNothing(t *testing.T) {
-	onEachRedis(t, func(t *testing.T, s *shop) {
+	onEachRedisAndCluster(t, func(t *testing.T, s *shop) {
 		c := s.guest(t)
 		c.add(`{"product_id":2,"qty":2}`)
 		c.add(`{"product_id":7,"qty":2}`)
@@ -167,7 +167,7 @@ func TestCart_LoweringIsNeverRefused(t *testing.T) {
 }
 
 func TestCart_EveryCallLeavesATTL(t *testing.T) {
-	onEachRedis(t, func(t *testing.T, s *shop) {
+	onEachRedisAndCluster(t, func(t *testing.T, s *shop) {
 		c := s.guest(t)
 		c.add(`{"product_id":1,"notice":"n"}`)
 		s.wantTTLs(t)
@@ -241,6 +241,7 @@ func TestCart_AnEmptiedOneKeepsItsVersionForADay(t *testing.T) {
 
 func TestCart_LinesKeepTheOrderOfTheirFirstAdd(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	const lines = 600 // above the 512 fields up to which a Redis hash is ordered
 	s := openShop(t, ephemeral.Redis(t), func(p *server.Parts) { p.CartLimits.Lines = lines })
 	c := s.guest(t)

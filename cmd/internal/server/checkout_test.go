@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"commerce/deploy/ephemeral"
 )
 
 // quickly makes a call without a connection, and without comparing its answer with the
@@ -75,6 +77,7 @@ func (c *shopper) checkOut(n int) (order, error) {
 // A shopper's devices add while checkout sells and clears. What is added between the read
 // and the clear is neither sold nor lost.
 func TestCheckout_ClearsExactlyWhatItSold(t *testing.T) {
+	ephemeral.Slow(t)
 	onRealRedis(t, func(t *testing.T, s *shop) {
 		const adders, adds = 20, 500 // fewer than a line may hold
 		s.sell(adders)

@@ -177,7 +177,7 @@ func TestCoupon_AloneKeepsACartAliveAndMerges(t *testing.T) {
 }
 
 func TestCoupon_TotalsAreRightDuringConcurrentChanges(t *testing.T) {
-	onEachRedis(t, func(t *testing.T, s *shop) {
+	onEachRedisAndCluster(t, func(t *testing.T, s *shop) {
 		c := s.guest(t)
 		c.add(`{"product_id":1}`)
 		var applied atomic.Int64

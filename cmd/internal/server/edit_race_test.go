@@ -184,7 +184,7 @@ func (m made) fits(c cart.Cart) bool {
 // 50 clients edit and add to one product's lines. Their answers are those of some order
 // in which each call takes effect at one moment while it runs.
 func TestEdit_RacesOnOneLineAreLinearizable(t *testing.T) {
-	onEachRedis(t, func(t *testing.T, s *shop) {
+	onEachRedisAndCluster(t, func(t *testing.T, s *shop) {
 		c := s.guest(t)
 		c.cart()
 		start := time.Now()

@@ -319,7 +319,7 @@ func TestItemID_OfARepeatDoesNotFollowTheCatalog(t *testing.T) {
 // Edits of a line's fields race with adds to every line that it may become. Each call that
 // was answered counts once: the cart is what some order of them gives.
 func TestEdit_RacesWithAddsLoseNothing(t *testing.T) {
-	onEachRedis(t, func(t *testing.T, s *shop) {
+	onEachRedisAndCluster(t, func(t *testing.T, s *shop) {
 		c := s.guest(t)
 		emails := []string{"a@example.com", "b@example.com", "c@example.com"}
 		lines := map[string]string{}
@@ -361,7 +361,7 @@ func TestEdit_RacesWithAddsLoseNothing(t *testing.T) {
 // A customer's devices shop as guests and log in, each several times, while one device
 // edits the lines of the customer's cart. What was added is in the carts in the end.
 func TestEdit_RacesWithMergesLoseNothing(t *testing.T) {
-	onEachRedis(t, func(t *testing.T, s *shop) {
+	onEachRedisAndCluster(t, func(t *testing.T, s *shop) {
 		emails := []string{"a@example.com", "b@example.com", "c@example.com"}
 		add := func(i int) string { return fmt.Sprintf(`{"product_id":5,"fields":{"0":%q}}`, emails[i%3]) }
 		first := s.guest(t)

@@ -8,7 +8,7 @@ import (
 )
 
 func TestErase_LeavesNothingOfACustomerOrAToken(t *testing.T) {
-	onEachRedis(t, func(t *testing.T, s *shop) {
+	onEachRedisAndCluster(t, func(t *testing.T, s *shop) {
 		guest := s.guest(t)
 		guest.add(`{"product_id":5,"fields":{"0":"sara@example.com"},"notice":"mine"}`, "Idempotency-Key", "k")
 		customer := s.customer(t, "1001")

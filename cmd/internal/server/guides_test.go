@@ -4,6 +4,8 @@ import (
 	"os"
 	"regexp"
 	"testing"
+
+	"commerce/deploy/ephemeral"
 )
 
 // guides are the pages whose examples a reader can paste into a terminal, one after the
@@ -12,6 +14,7 @@ var guides = []string{"README.md", "docs/cart.md", "docs/storefront.md", "docs/m
 
 func TestGuides_PrintWhatTheyShow(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	installed := installPackages(t, "npmtrip")
 	for _, page := range guides {
 		t.Run(page, func(t *testing.T) {

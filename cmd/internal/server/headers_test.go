@@ -169,7 +169,7 @@ func TestIfNoneMatch_NeverHidesAMerge(t *testing.T) {
 }
 
 func TestIfMatch_RefusesAChangeToAnOldVersion(t *testing.T) {
-	onEachRedis(t, func(t *testing.T, s *shop) {
+	onEachRedisAndCluster(t, func(t *testing.T, s *shop) {
 		c := s.guest(t)
 		stale := c.add(`{"product_id":1}`).Header.Get("ETag")
 		c.add(`{"product_id":2}`)

@@ -138,6 +138,7 @@ func TestLog_HasOneLineARequestAndNoSecret(t *testing.T) {
 
 func TestLog_HasNoSecretWhenRedisIsDown(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	redis := ephemeral.StartRedis(t)
 	s := openShop(t, redis.URL)
 	s.guest(t).add(`{"product_id":1}`)

@@ -28,6 +28,7 @@ var missingMember = regexp.MustCompile(`(?m)\bnull\b|^ *\d+ *\t|\t$|^ *\d+ *$`)
 // log must find something, because the log has what the alerts are about.
 func TestManuals_PrintWhatTheyShow(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	m := newMachine(t)
 	for _, page := range manuals {
 		examples := examplesOf(t, page)

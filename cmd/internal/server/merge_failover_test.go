@@ -18,6 +18,7 @@ const recoveryLimit = 15 * time.Second
 // merged meanwhile is lost with the old master, so the claimed cart must still exist.
 func TestMerge_SurvivesAFailoverToAnOutdatedReplica(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	for name, startedLate := range map[string]bool{
 		"an instance that has seen the replica":   false,
 		"an instance that starts in the meantime": true,

@@ -99,7 +99,7 @@ func TestKey_OfAGuestIsKnownUnderTheTokenAfterTheMerge(t *testing.T) {
 // Another customer logs in on the same device and merges the guest's cart, with the change
 // whose response was lost. The retry finds its key under the token.
 func TestKey_OfAGuestIsKnownAfterAnotherCustomersMerge(t *testing.T) {
-	onEachRedis(t, func(t *testing.T, s *shop) {
+	onEachRedisAndCluster(t, func(t *testing.T, s *shop) {
 		guest := s.guest(t)
 		guest.cart()
 		guest.add(addOne, "Idempotency-Key", "k")
@@ -116,7 +116,7 @@ func TestKey_OfAGuestIsKnownAfterAnotherCustomersMerge(t *testing.T) {
 
 // The client sends two changes concurrently, loses both responses and retries both.
 func TestUnkeyedRetry_OfChangesThatOverlap(t *testing.T) {
-	onEachRedis(t, func(t *testing.T, s *shop) {
+	onEachRedisAndCluster(t, func(t *testing.T, s *shop) {
 		c := s.guest(t)
 		c.cart()
 		bodies := []string{addOne, `{"product_id":7,"qty":2}`}

@@ -98,7 +98,7 @@ func TestMerge_CountsTextToo(t *testing.T) {
 
 // Devices log in concurrently, each with a cart that would fit by itself.
 func TestMerge_OfManyDevicesAtOnceKeepsTheLimit(t *testing.T) {
-	onEachRedis(t, func(t *testing.T, s *shop) {
+	onEachRedisAndCluster(t, func(t *testing.T, s *shop) {
 		s.sell(20)
 		var guests []*shopper
 		for i := range 6 {

@@ -451,7 +451,7 @@ func TestMerge_ClearingAfterwardsIsFinal(t *testing.T) {
 }
 
 func TestMerge_IncludesIdempotencyKeys(t *testing.T) {
-	onEachRedis(t, func(t *testing.T, s *shop) {
+	onEachRedisAndCluster(t, func(t *testing.T, s *shop) {
 		guest := s.guest(t)
 		guest.cart()
 		guest.add(`{"product_id":1,"qty":2}`, "Idempotency-Key", "k")
@@ -467,7 +467,7 @@ func TestMerge_IncludesIdempotencyKeys(t *testing.T) {
 }
 
 func TestMerge_OfTwoCustomersOnOneTokenTheFirstGetsIt(t *testing.T) {
-	onEachRedis(t, func(t *testing.T, s *shop) {
+	onEachRedisAndCluster(t, func(t *testing.T, s *shop) {
 		guest := s.guest(t)
 		guest.add(`{"product_id":1,"qty":3}`)
 		customers := make([]*shopper, 8)
@@ -488,7 +488,7 @@ func TestMerge_OfTwoCustomersOnOneTokenTheFirstGetsIt(t *testing.T) {
 func TestMerge_DevicesAtOnce(t *testing.T) {
 	t.Parallel()
 	t.Run("that carry one token add it once", func(t *testing.T) {
-		onEachRedis(t, func(t *testing.T, s *shop) {
+		onEachRedisAndCluster(t, func(t *testing.T, s *shop) {
 			guest := s.guest(t)
 			guest.add(`{"product_id":1,"qty":3}`)
 			var reports sync.Map
@@ -523,7 +523,7 @@ func TestMerge_DevicesAtOnce(t *testing.T) {
 // Guests and a customer add while their carts are merged again and again. Finally, every
 // accepted add counts exactly once.
 func TestMerge_RacesWithAddsOnBothSides(t *testing.T) {
-	onEachRedis(t, func(t *testing.T, s *shop) {
+	onEachRedisAndCluster(t, func(t *testing.T, s *shop) {
 		guest := s.guest(t)
 		guest.cart()
 		customer := guest.logIn("1")

@@ -8,11 +8,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"commerce/deploy/ephemeral"
 )
 
 // The outbox of docs/mobile.md keeps an add that only another server has answered.
 func TestMobileGuide_KeepsWhatAnotherServerAnswers(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	service := startDemo(t).url
 	for name, answer := range map[string]http.HandlerFunc{
 		"403 page":          gatewayPage(http.StatusForbidden),
@@ -45,6 +48,7 @@ func TestMobileGuide_KeepsWhatAnotherServerAnswers(t *testing.T) {
 // A shopper who tries too many coupon codes can still add.
 func TestMobileGuide_AddsAfterTooManyCoupons(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	phone := newPhone(t)
 	for i := range 21 {
 		phone.store(t, "POST", "/cart/coupon", fmt.Sprintf(`{"coupon":"WRONG%d"}`, i))

@@ -15,6 +15,7 @@ import (
 // exist. The published client's changes use only the cart's key.
 func TestMovingSlot_ServesThePublishedClient(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	for name, durable := range map[string]bool{"plain": false, "with DURABILITY=replica": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

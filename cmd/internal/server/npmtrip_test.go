@@ -25,6 +25,7 @@ const lostReplies = 8
 // TestPublishedClient_ShopsAndLogsIn covers the same trip without Node.
 func TestPublishedClient_DrivesAWholeTrip(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	installed := installPackages(t, "npmtrip")
 	t.Run("demo", func(t *testing.T) {
 		t.Parallel()

@@ -6,11 +6,14 @@ import (
 	"path/filepath"
 	"regexp"
 	"testing"
+
+	"commerce/deploy/ephemeral"
 )
 
 // Mermaid, which draws the pictures of the documentation on GitHub, understands them.
 func TestPages_HavePicturesThatMermaidDraws(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	mermaid, err := os.ReadFile(filepath.Join(installPackages(t, "mermaid"), "node_modules/@mermaid-js/tiny/dist/mermaid.tiny.js"))
 	if err != nil {
 		t.Fatal(err)

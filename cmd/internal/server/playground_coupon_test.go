@@ -4,11 +4,13 @@ import (
 	"testing"
 
 	"commerce/cmd/internal/server"
+	"commerce/deploy/ephemeral"
 	"commerce/deploy/sample"
 )
 
 func TestPlayground_ShowsTaxByRateAndWhyACouponDoesNotCount(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	s := openShop(t, embeddedRedis(t), withPlayground(server.Playground{}))
 	untaxed := *sample.Products()[1][1]
 	untaxed.TaxRate = new(int64)

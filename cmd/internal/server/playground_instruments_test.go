@@ -13,12 +13,15 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"commerce/deploy/ephemeral"
 )
 
 // The tests here are of what the playground's other tests look with.
 
 func TestPage_LooksAsTheTestAsksFor(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	address := servePage(t, `<main>Nothing</main>`)
 	const seen = `JSON.stringify([innerWidth, innerHeight, navigator.language, matchMedia("(prefers-color-scheme: dark)").matches,
 		matchMedia("(pointer: coarse)").matches, matchMedia("(prefers-reduced-motion: reduce)").matches, document.hasFocus()])`
@@ -34,6 +37,7 @@ func TestPage_LooksAsTheTestAsksFor(t *testing.T) {
 
 func TestPage_HasStorageOfItsOwn(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	address := servePage(t, `<main>Nothing</main>`)
 	evaluate[any](openPage(t, address), `localStorage.setItem("visited", "yes")`)
 	if got := evaluate[string](openPage(t, address), `String(localStorage.getItem("visited"))`); got != "null" {
@@ -43,6 +47,7 @@ func TestPage_HasStorageOfItsOwn(t *testing.T) {
 
 func TestPage_FindsErrorsAndFailedRequests(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	p := openPage(t, servePage(t, `<main>Nothing</main>`))
 	p.expect("409 /409/expected", "0 /cut/exp*")
 	evaluate[any](p, `(async () => {
@@ -70,6 +75,7 @@ func TestPage_FindsErrorsAndFailedRequests(t *testing.T) {
 
 func TestAxe_FindsPlantedFaults(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	p := openPage(t, servePage(t, `<main><h1>Faults</h1><img src="data:,"><button></button>
 		<p style="color: #aaa; background: #fff">Gray on white</p></main><p>Outside of any landmark</p>`))
 	var got []string
@@ -84,6 +90,7 @@ func TestAxe_FindsPlantedFaults(t *testing.T) {
 
 func TestSideways_FindsWhatReachesBeyondTheWindow(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	const scrolls = `<div style="overflow-x: auto"><p style="inline-size: 500px">In a container</p></div>`
 	for name, c := range map[string]struct {
 		body string
@@ -119,6 +126,7 @@ func TestKeyboard_TabReachesControls(t *testing.T) {
 }
 
 func TestScreenshot_IsKept(t *testing.T) {
+	ephemeral.Slow(t)
 	folder := t.TempDir()
 	t.Setenv("PLAYGROUND_SCREENSHOTS", folder)
 	l := look{width: 360, height: 500, language: "ar", dark: true}

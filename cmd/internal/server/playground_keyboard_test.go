@@ -2,11 +2,14 @@ package server_test
 
 import (
 	"testing"
+
+	"commerce/deploy/ephemeral"
 )
 
 // The tour of TestPlaygroundTour without a mouse.
 func TestPlaygroundKeyboard_TakesTheWholeTour(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	demo := startDemo(t)
 	p := openPageAs(t, demo.url+"/", look{width: 1440})
 	p.expect("422 /cart/add")

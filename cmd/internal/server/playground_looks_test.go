@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"commerce/cmd/internal/server"
+	"commerce/deploy/ephemeral"
 )
 
 // everyLook has each end of the widths, both languages, both colors and a touch screen.
@@ -16,6 +17,7 @@ var everyLook = []look{
 
 func TestPlayground_FitsTheWindowAndIsAccessible(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	s := openShop(t, embeddedRedis(t), withPlayground(server.Playground{}))
 	for _, l := range everyLook {
 		t.Run(l.String(), func(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"commerce/cmd/internal/server"
+	"commerce/deploy/ephemeral"
 )
 
 func TestPlaygroundMerchant_ListsAtOnceWithTheDemosToken(t *testing.T) {
@@ -120,6 +121,7 @@ func TestPlaygroundMerchant_ShowsASubscriptionBesideTheListOrOverIt(t *testing.T
 
 func TestPlaygroundMerchant_FollowsChanges(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	r := newReader(t)
 	p := openPage(t, r.url+"/#subscriptions")
 	p.expect("400 /cart") // of the devices: no store is the default
@@ -149,6 +151,7 @@ func TestPlaygroundMerchant_FollowsChanges(t *testing.T) {
 
 func TestPlaygroundMerchant_AsksForATokenWithoutTheDemo(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	s := openShop(t, embeddedRedis(t), withPlayground(server.Playground{}))
 	p := openPage(t, s.URL+"/#subscriptions")
 	p.expect("401 /subscriptions")

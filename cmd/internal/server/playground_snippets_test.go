@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"commerce/cmd/internal/server"
+	"commerce/deploy/ephemeral"
 )
 
 // snippetCall is a call of a shopper with the cart of snippetShopper, as the page sends it.
@@ -51,6 +52,7 @@ var keyed = map[string]string{"Idempotency-Key": "k1", "X-Timestamp": "176363280
 // gets the same call directly.
 func TestPlaygroundSnippets_MakeTheSameCall(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	installed := installPackages(t, "npmtrip")
 	s := openShop(t, embeddedRedis(t), withPlayground(server.Playground{}))
 	p := openPage(t, s.URL+"/")

@@ -14,12 +14,14 @@ import (
 	"commerce/cart"
 	"commerce/cart/money"
 	"commerce/cmd/internal/server"
+	"commerce/deploy/ephemeral"
 	"commerce/deploy/sample"
 	"commerce/docs"
 )
 
 func TestPlayground_AShopperAddsIsRefusedLogsInAndTurnsToArabic(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	s := openShop(t, embeddedRedis(t), withPlayground(server.Playground{}))
 	sara := s.customer(t, "1001")
 	sara.add(`{"product_id":2,"qty":2}`)
@@ -55,6 +57,7 @@ func TestPlayground_AShopperAddsIsRefusedLogsInAndTurnsToArabic(t *testing.T) {
 // match the sample store.
 func TestPlayground_ShowsWhatTheSampleStoreSells(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	s := openShop(t, embeddedRedis(t), withPlayground(server.Playground{}))
 	p := openPage(t, s.URL+"/")
 	shown, err := chromedp.Run(p.ctx, chromedp.Evaluate[string](

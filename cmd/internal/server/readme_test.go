@@ -19,6 +19,7 @@ import (
 // other servers and with a program that is built already.
 func TestReadme_RunsForReal(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	server, client := twoTerminals(t)
 	dir, ports := t.TempDir(), ephemeral.FreePorts(t, 2)
 	link := filepath.Join(dir, "bin", "commerce")

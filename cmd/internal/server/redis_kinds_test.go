@@ -40,6 +40,7 @@ func guarded(t testing.TB) ephemeral.Guard {
 
 func TestRedisKinds_AWholeTripWithTLSAndLeastPrivilege(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	for name, start := range map[string]func(testing.TB) string{
 		"single":          func(t testing.TB) string { return guarded(t).StartRedis(t).URL },
 		"sentinels":       func(t testing.TB) string { return guarded(t).StartSentinels(t).URL },
@@ -57,6 +58,7 @@ func TestRedisKinds_AWholeTripWithTLSAndLeastPrivilege(t *testing.T) {
 
 func TestRedisKinds_AClusterRedirectsWithinTLS(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	cluster := guarded(t).StartCluster(t)
 	s := openShop(t, cluster.URL, func(p *server.Parts) { p.Durable = true })
 	s.trip(t)
@@ -185,6 +187,7 @@ const answerLimit = 4500 * time.Millisecond
 
 func TestRedisKinds_ARedisThatRefusesEveryUserIs503(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	locked := guarded(t).StartRedis(t)
 	other := guarded(t).StartRedis(t)
 	mutual := ephemeral.Guard{TLS: true, ClientCertificates: true}.StartRedis(t)

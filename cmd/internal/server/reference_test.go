@@ -14,6 +14,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 
 	"commerce/cmd/internal/server"
+	"commerce/deploy/ephemeral"
 	"commerce/docs"
 )
 
@@ -244,6 +245,7 @@ func TestReference_OffIsNotFound(t *testing.T) {
 
 func TestPlayground_AndReferenceOfTheDemoLinkToEachOther(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	s := openShop(t, embeddedRedis(t), withReference, withPlayground(server.Playground{Demo: &server.Demo{Reference: true, APIToken: "1|lent"}}))
 	p := openPage(t, s.URL+"/")
 	if evaluate[bool](openReference(t, s, "", look{}), `document.querySelector("header a").hidden`) {

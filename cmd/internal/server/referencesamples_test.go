@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"commerce/deploy/ephemeral"
 )
 
 // nextSamples opens the groups of the page of the API reference, and scrolls on: the viewer
@@ -21,6 +23,7 @@ var apiToken = regexp.MustCompile(`Bearer (\d+\|\w+)`)
 // A visitor pastes the commands of the page one after another, while the demo runs.
 func TestReference_SamplesWorkOneAfterAnother(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	d := startDemo(t)
 	p := openPageAs(t, d.url+"/docs", look{width: 1440, height: 3000})
 	doc, err := document()

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
+
+	"commerce/deploy/ephemeral"
 )
 
 // dropsFirst is a proxy that lets the service apply the first POST, and then closes the kept-alive
@@ -34,6 +36,7 @@ func (d *dropsFirst) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // docs/cart.md says which resend of a browser counts twice.
 func TestResend_OfABrowserCountsTwiceOnlyWithoutAKey(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	for name, tc := range map[string]struct {
 		header string
 		want   int

@@ -20,6 +20,7 @@ import (
 // origin than the service, as a storefront does.
 func TestStorefrontGuide_WorksInABrowser(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	shop := saveGuidePage(t, startDemo(t).url)
 	p := openPage(t, shop.address)
 	p.expect("404 /favicon.ico", "422 /cart/add")
@@ -34,6 +35,7 @@ func TestStorefrontGuide_WorksInABrowser(t *testing.T) {
 // Two tabs that start without a cart token share one cart, and show each other's changes.
 func TestStorefrontGuide_KeepsOneCartInTwoTabs(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	shop := saveGuidePage(t, startDemo(t).url)
 	first := openPage(t, shop.address)
 	second := first.anotherTab(shop.address)
@@ -53,6 +55,7 @@ func TestStorefrontGuide_KeepsOneCartInTwoTabs(t *testing.T) {
 // a gateway's page.
 func TestStorefrontGuide_AddsOnce(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	for name, spoil := range map[string]http.HandlerFunc{
 		"lost":     func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
 		"replaced": gatewayPage(http.StatusBadGateway),
@@ -85,6 +88,7 @@ func TestStorefrontGuide_AddsOnce(t *testing.T) {
 // The shopper does not see what a gateway says.
 func TestStorefrontGuide_HidesAGatewaysPage(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	shop := saveGuidePage(t, serveGateway(t, gatewayPage(http.StatusForbidden)))
 	p := openPage(t, shop.address)
 	p.expect("404 /favicon.ico", "403 /cart")

@@ -47,24 +47,28 @@ func TestMain(m *testing.M) {
 // jwtSecret signs every test's customers.
 const jwtSecret = "a secret of the tests, 32 bytes and more"
 
-// onEachRedis runs a test on the embedded Redis, a real one and a real cluster, and
-// on the sources of `serve`: a real Redis and a real Postgres.
+// onEachRedis runs a test on the embedded Redis of the demo, and on what `serve` has: a real Redis
+// and a real Postgres.
 func onEachRedis(t *testing.T, test func(*testing.T, *shop), edits ...func(*server.Parts)) {
 	t.Helper()
 	t.Parallel()
-	for name, url := range map[string]func(testing.TB) string{
-		"embedded": embeddedRedis,
-		"single":   ephemeral.Redis,
-		"cluster":  ephemeral.Cluster,
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			test(t, openShop(t, url(t), edits...))
-		})
-	}
+	t.Run("embedded", func(t *testing.T) {
+		t.Parallel()
+		test(t, openShop(t, embeddedRedis(t), edits...))
+	})
 	t.Run("as serve", func(t *testing.T) {
 		t.Parallel()
 		test(t, openShopAs(t, ephemeral.Redis(t), true, edits...))
+	})
+}
+
+// onEachRedisAndCluster is onEachRedis, and also a cluster, for what must be atomic.
+func onEachRedisAndCluster(t *testing.T, test func(*testing.T, *shop), edits ...func(*server.Parts)) {
+	t.Helper()
+	onEachRedis(t, test, edits...)
+	t.Run("cluster", func(t *testing.T) {
+		t.Parallel()
+		test(t, openShop(t, ephemeral.Cluster(t), edits...))
 	})
 }
 

@@ -270,6 +270,7 @@ func TestTraces_HaveNoSecret(t *testing.T) {
 
 func TestTraces_HaveNoSecretWhenRedisIsDown(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	r, redis := newRecorder(t), ephemeral.StartRedis(t)
 	s := openShop(t, redis.URL, r.on(t, redis.URL))
 	s.guest(t).add(`{"product_id":1}`)

@@ -15,6 +15,7 @@ import (
 
 func TestBackup_OfPostgresRestoresSubscriptionsAndTokens(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	steps := runbook(t, "### Postgres")
 	if len(steps) != 2 {
 		t.Fatalf("the runbook has %d blocks, want the backup and the restore", len(steps))

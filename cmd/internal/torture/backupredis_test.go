@@ -19,6 +19,7 @@ import (
 
 func TestBackup_OfRedisRestoresAllCarts(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	steps := runbook(t, "### Redis")
 	if len(steps) != 2 {
 		t.Fatalf("the runbook has %d blocks, want the backup and the restore", len(steps))

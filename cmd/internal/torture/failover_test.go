@@ -37,6 +37,7 @@ func processKilled() loss {
 // of the instances waits for replicas after each change.
 func TestPromise07_ALostMasterHeals(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	p := promised(t, 7, "a lost cluster master or Sentinel primary heals", "outage at most 5 s in each of 20 kills")
 	for name, start := range map[string]func(testing.TB) *replicatedRedis{
 		"cluster": startReplicatedCluster, "sentinels": startReplicatedSentinels,

@@ -17,6 +17,7 @@ import (
 // Every change counts once, with and without a key. On a busy machine, a few calls are late.
 func TestGrowth_OfAClusterLosesAndDoublesNothing(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	cluster := ephemeral.StartCluster(t)
 	for _, node := range cluster.Nodes { // a failover may lose changes, which is not tested here
 		if err := node.Admin().ConfigSet(t.Context(), "cluster-node-timeout", longPatience).Err(); err != nil {

@@ -12,6 +12,7 @@ import (
 // the other has just changed, in the same words.
 func TestInstances_AShopperSwitchesAtEachRequest(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	redis, database := ephemeral.StartRedis(t), catalog(t)
 	settings := []string{"REDIS_URL=" + redis.URL, "DATABASE_URL=" + database, "TRUSTED_PROXIES=127.0.0.1"}
 	instances := []*service{startService(t, settings...), startService(t, settings...)}

@@ -22,6 +22,7 @@ import (
 // the limits allow. Redis's slow log shows how long each script took.
 func TestPromise11_JunkNeitherFillsNorBlocksRedis(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	p := promised(t, 11, "junk cannot fill Redis or block it", "0 keys; no script over 5 ms")
 	sendJunk(t, p)
 	measureLargest(t, p, "default limits", limitsOfCart{lines: 100, text: 64 << 10})

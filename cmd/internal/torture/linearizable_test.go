@@ -21,6 +21,7 @@ import (
 // event. So if it was made after all, no order explains the versions that others see.
 func TestPromise04_EachCartIsLinearizable(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	p := promised(t, 4, "each cart is linearizable", "0 violations in 1,000 histories")
 	m := startMarket(t, p)
 	wanted := sized(10, 1000)

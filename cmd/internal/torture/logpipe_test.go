@@ -21,6 +21,7 @@ import (
 // The reader of the service's log stops reading, catches up, stops again, and finally ends.
 // Meanwhile, clients make every call of the cart. Not parallel: calls must be fast.
 func TestPromise15_NoLogReaderStopsTheService(t *testing.T) {
+	ephemeral.Slow(t)
 	p := promised(t, 15, "a log reader that stalls or ends does not stop the service",
 		"each request answered within 1 s; lost lines counted; exit 0 within 10 s")
 	settings := []string{"REDIS_URL=" + ephemeral.StartRedis(t).URL, "DATABASE_URL=" + catalog(t)}

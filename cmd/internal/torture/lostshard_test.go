@@ -14,6 +14,7 @@ import (
 // master's place, with its backup.
 func TestLostShard_IsRestoredFromItsBackup(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	backUp, identify := runbook(t, "### Redis"), runbook(t, "## A lost shard")
 	if len(backUp) != 2 || len(identify) != 1 {
 		t.Fatalf("the runbook has %d and %d blocks, want 2 and 1", len(backUp), len(identify))

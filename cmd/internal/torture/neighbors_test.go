@@ -21,6 +21,7 @@ import (
 // counts as a part of the neighbor.
 func TestPromise14_NoNeighborIsStarved(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	p := promised(t, 14, "no neighbor is starved", "the shopper's p99 at most 3 × the quiet one, no 5xx")
 	s := openStreet(t)
 	neighbors := s.neighbors()

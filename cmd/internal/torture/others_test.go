@@ -12,15 +12,18 @@ import (
 	"testing"
 
 	"github.com/schollz/progressbar/v3"
+
+	"commerce/deploy/ephemeral"
 )
 
 // The tests in this file run tests of other packages that show a part of a promise. They have
-// only a long form, because `make test` already runs the short form in the other packages.
+// only a long form, because `make verify` already runs the short form in the other packages.
 
 func TestPromise03_SchedulesOfMergesLoseAndDoubleNothing(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	if !*long {
-		t.Skip("make test runs TestSchedules itself")
+		t.Skip("make verify runs TestSchedules itself")
 	}
 	p := promised(t, 3, "a merge never loses or doubles a line, in any order of its steps", "0 wrong of 1,000,000 schedules")
 	program := filepath.Join(t.TempDir(), "redisstore.test")
@@ -42,8 +45,9 @@ func TestPromise03_SchedulesOfMergesLoseAndDoubleNothing(t *testing.T) {
 
 func TestPromise13_NoInputCausesA500(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	if !*long {
-		t.Skip("make test runs each fuzz target itself")
+		t.Skip("make verify runs each fuzz target itself")
 	}
 	p := promised(t, 13, "no input causes a 500", "0 in ten minutes for each target (make fuzz)")
 	cmd := exec.CommandContext(t.Context(), "sh", "deploy/fuzz.sh", "15s")

@@ -13,6 +13,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
+	"commerce/deploy/ephemeral"
 	"commerce/docs"
 )
 
@@ -21,6 +22,7 @@ import (
 // calls).
 func TestPromise12_NobodyReachesAnothersCartOrStore(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	p := promised(t, 12, "nobody reaches another's cart or store",
 		"0 leaks; what others have and what nobody has are answered alike, to the byte")
 	o := &ownership{p: p, seen: map[string]bool{}, groups: map[string]map[string]string{}}

@@ -17,6 +17,7 @@ import (
 // instance restarts.
 func TestPromise08_CartsDoNotNeedPostgres(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	p := promised(t, 8, "Postgres gone or slow never touches carts; a restart during it serves",
 		"no cart error; a restarted instance answers 503 until Postgres is back, and never exits")
 	s := &shopOnPostgres{p: p, t: t, postgres: ephemeral.StartPostgres(t), redis: ephemeral.StartRedis(t)}

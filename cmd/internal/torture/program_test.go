@@ -40,7 +40,7 @@ func (b *binary) compiled(t testing.TB) string {
 }
 
 func compile(path string) error {
-	cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", path, "commerce/cmd/commerce")
+	cmd := exec.Command("go", "build", "-o", path, "commerce/cmd/commerce")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("go build: %w\n%s", err, out)
 	}

@@ -8,12 +8,15 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"commerce/deploy/ephemeral"
 )
 
 // Buyers fill carts while replicas lag or are cut off. Then the master dies, and any recent
 // replica takes its place, even an outdated one.
 func TestPromise09_AFailoverLosesOnlyWhatWasNotConfirmed(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	p := promised(t, 9, "a failover loses only what was not confirmed", "0 confirmed lost; unconfirmed counted")
 	f := startPromotions(t, p)
 	rounds := sized(4, 80)

@@ -18,6 +18,7 @@ import (
 // after the other. Not parallel: beside the load of other tests, Postgres is too slow for the
 // empty caches of a new instance.
 func TestPromise10_AReplacementDropsNobody(t *testing.T) {
+	ephemeral.Slow(t)
 	p := promised(t, 10, "SIGTERM and a rolling replacement drop nobody", "0 failed requests; exit 0 within 10 s")
 	redis, database := ephemeral.StartRedis(t), catalog(t)
 	program := commerce.compiled(t)

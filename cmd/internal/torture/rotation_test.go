@@ -23,6 +23,7 @@ import (
 // Customers and a merchant's program use two instances through haproxy while all secrets are
 // replaced, as docs/runbook.md says. Not parallel, as TestPromise10_AReplacementDropsNobody.
 func TestRotation_OfAllSecretsRefusesNobody(t *testing.T) {
+	ephemeral.Slow(t)
 	redis, database := ephemeral.StartRedis(t), ephemeral.StartPostgres(t)
 	owner := database.URL
 	if err := stock(t.Context(), commerce.compiled(t), owner); err != nil {

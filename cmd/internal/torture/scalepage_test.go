@@ -16,6 +16,7 @@ import (
 // carts stay.
 func TestScale_OneRedisGrowsIntoACluster(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	fix := shellBlocks(t, "docs/scale.md", "## One Redis to a Redis Cluster")[0]
 	grow := shellBlocks(t, "docs/scale.md", "## More masters")[0]
 	database := catalog(t)

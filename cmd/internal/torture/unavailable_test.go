@@ -17,6 +17,7 @@ import (
 // is repeated, and must then count exactly once.
 func TestPromise05_A503ChangedNothingOrIsSafeToRepeat(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	p := promised(t, 5, "a 503 changed nothing, or was safe to repeat", "0 untrue")
 	// After a kill of Redis, the operating system still writes what Redis has given to it. So
 	// this Redis does not need to wait for the disk.

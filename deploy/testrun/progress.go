@@ -1,0 +1,144 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// event is a line of `go test -json`; see `go doc test2json`.
+type event struct {
+	Action     string
+	Package    string
+	ImportPath string // of build output
+	Test       string // empty for the package
+	Output     string
+	Elapsed    float64 // seconds
+}
+
+// progress collects the events of a run. It is safe for concurrent use.
+type progress struct {
+	mu       sync.Mutex
+	out      io.Writer
+	start    time.Time
+	packages int // with tests
+	done     int
+	passed   int                            // tests
+	running  map[string]map[string]bool     // tests by package
+	output   map[[2]string]*strings.Builder // of what may still fail, by package and test
+	failed   [][2]string                    // packages and tests, in the order of their ends
+	shown    bool                           // whether the terminal's last line is the progress
+}
+
+func newProgress(out io.Writer, packages int) *progress {
+	return &progress{
+		out: out, start: time.Now(), packages: packages,
+		running: map[string]map[string]bool{}, output: map[[2]string]*strings.Builder{},
+	}
+}
+
+func (p *progress) add(e event) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	of := [2]string{cmp.Or(e.Package, e.ImportPath), e.Test}
+	switch e.Action {
+	case "start":
+		p.running[e.Package] = map[string]bool{}
+	case "run":
+		p.running[e.Package][e.Test] = true
+	case "output", "build-output":
+		if p.output[of] == nil {
+			p.output[of] = &strings.Builder{}
+		}
+		p.output[of].WriteString(e.Output)
+	case "build-fail":
+		p.failed = append(p.failed, of)
+	case "pass", "skip", "fail":
+		p.end(e, of)
+	}
+}
+
+func (p *progress) end(e event, of [2]string) {
+	if e.Action == "fail" {
+		p.failed = append(p.failed, of)
+	} else {
+		delete(p.output, of)
+	}
+	if e.Test != "" {
+		delete(p.running[e.Package], e.Test)
+		if e.Action == "pass" {
+			p.passed++
+		}
+		return
+	}
+	delete(p.running, e.Package)
+	if e.Action == "skip" { // no tests
+		return
+	}
+	p.done++
+	verdict := "ok  "
+	if e.Action == "fail" {
+		verdict = "FAIL"
+	}
+	p.line(fmt.Sprintf("%s  %-40s %6.1fs", verdict, short(e.Package), e.Elapsed))
+}
+
+// short is a package's path within its module.
+func short(pkg string) string { return strings.TrimPrefix(pkg, "commerce/") }
+
+func (p *progress) print(line string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.line(line)
+}
+
+// line prints a line over the progress.
+func (p *progress) line(text string) {
+	if p.shown {
+		fmt.Fprint(p.out, "\r\x1b[K")
+		p.shown = false
+	}
+	fmt.Fprintln(p.out, text)
+}
+
+// show writes what runs and what is left in the terminal's last line.
+func (p *progress) show() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var running []string
+	for _, pkg := range slices.Sorted(maps.Keys(p.running)) {
+		running = append(running, fmt.Sprintf("%s (%d tests)", short(pkg), len(p.running[pkg])))
+	}
+	text := fmt.Sprintf("%v  %d of %d packages left; running %s",
+		time.Since(p.start).Round(time.Second), p.packages-p.done, p.packages, strings.Join(running, ", "))
+	fmt.Fprintf(p.out, "\r\x1b[K%.79s", text)
+	p.shown = true
+}
+
+// result prints the output of what failed, and returns an error if anything did.
+func (p *progress) result(err error) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err == nil && len(p.failed) == 0 {
+		p.line(fmt.Sprintf("%d tests of %d packages passed in %v", p.passed, p.done, time.Since(p.start).Round(time.Second)))
+		return nil
+	}
+	names := map[string]bool{}
+	for _, of := range p.failed {
+		names[strings.TrimSpace(short(of[0])+" "+of[1])] = true
+		if text := p.output[of]; text != nil {
+			p.line("\n=== " + strings.TrimSpace(short(of[0])+" "+of[1]) + "\n" + strings.TrimSuffix(text.String(), "\n"))
+		}
+	}
+	p.line("")
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		p.line("FAIL  " + name)
+	}
+	return errors.Join(err, fmt.Errorf("failed after %v", time.Since(p.start).Round(time.Second)))
+}
