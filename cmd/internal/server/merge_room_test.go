@@ -2,7 +2,6 @@ package server_test
 
 import (
 	"fmt"
-	"net/http"
 	"slices"
 	"testing"
 
@@ -121,19 +120,3 @@ func TestMerge_OfManyDevicesAtOnceKeepsTheLimit(t *testing.T) {
 	}, small)
 }
 
-// Without a limit, sixty devices with full carts could stop the service.
-func TestMerge_ACustomersCartStopsGrowing(t *testing.T) {
-	t.Parallel()
-	s := openShop(t, ephemeral.Redis(t), small)
-	s.sell(5)
-	for i := range 8 {
-		s.Catalog.Put(s.ID, &cart.Product{ID: int64(200 + i), Name: locale.Named("P"), Active: true, MinQuantity: 1, Price: 1})
-	}
-	customer := s.customer(t, "1")
-	for i := range 8 {
-		customer.Token = s.guest(t).buy(101, 104).buy(200+i, 200+i).Token
-		if a := customer.ok("GET", "/cart", ""); len(a.Body.Data.Items) > 10 || a.Status != http.StatusOK {
-			t.Fatalf("after %d logins: %d lines", i+1, len(a.Body.Data.Items))
-		}
-	}
-}

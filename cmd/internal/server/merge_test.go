@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
+
 	"net/http"
 	"slices"
 	"strconv"
@@ -22,105 +22,6 @@ import (
 	"commerce/cmd/internal/server"
 	"commerce/deploy/ephemeral"
 )
-
-var strategies = []cart.Strategy{cart.Sum, cart.Max, cart.KeepGuest, cart.KeepCustomer}
-
-// onEachStrategy runs a test on every kind of Redis with every strategy.
-func onEachStrategy(t *testing.T, test func(*testing.T, *shop, cart.Strategy)) {
-	t.Helper()
-	t.Parallel()
-	for name, url := range map[string]func(testing.TB) string{
-		"embedded": embeddedRedis,
-		"single":   ephemeral.Redis,
-		"cluster":  ephemeral.Cluster,
-	} {
-		for _, strategy := range strategies {
-			t.Run(name+", "+string(strategy), func(t *testing.T) {
-				t.Parallel()
-				test(t, openShop(t, url(t), func(p *server.Parts) { p.Strategy = strategy }), strategy)
-			})
-		}
-	}
-}
-
-// held is a line of a cart in the model below.
-type held struct {
-	id       string
-	quantity int64
-}
-
-func (h held) product() int64 {
-	digits, _, _ := strings.Cut(h.id, ".")
-	id, _ := strconv.ParseInt(digits, 10, 64)
-	return id
-}
-
-func (h held) String() string { return fmt.Sprintf("%s×%d", h.id, h.quantity) }
-
-// heldIn parses "11×2 12×1".
-func heldIn(t *testing.T, lines string) []held {
-	t.Helper()
-	var all []held
-	for word := range strings.FieldsSeq(lines) {
-		id, digits, _ := strings.Cut(word, "×")
-		quantity, err := strconv.ParseInt(digits, 10, 64)
-		if err != nil {
-			t.Fatalf("%q: %v", word, err)
-		}
-		all = append(all, held{id, quantity})
-	}
-	return all
-}
-
-// modelMerge computes a merge without Redis, requests or crashes: the merged lines, and the
-// cut ones as "id requested→kept".
-func modelMerge(strategy cart.Strategy, customer, guest []held, products map[int64]*cart.Product) (lines []held, cuts []string) {
-	lines = slices.Clone(customer)
-	for _, g := range guest {
-		i := slices.IndexFunc(lines, func(l held) bool { return l.id == g.id })
-		both := i >= 0
-		if !both {
-			lines, i = append(lines, held{id: g.id}), len(lines)
-		}
-		had := lines[i].quantity
-		asked := g.quantity
-		switch {
-		case both && strategy == cart.Sum:
-			asked = had + g.quantity
-		case both && strategy == cart.Max:
-			asked = max(had, g.quantity)
-		case both && strategy == cart.KeepCustomer:
-			asked = had
-		}
-		lines[i].quantity = modelCut(asked, had, lines, i, products[g.product()])
-		if kept := lines[i].quantity; kept != asked {
-			cuts = append(cuts, fmt.Sprintf("%s %d→%d", g.id, asked, kept))
-		}
-	}
-	return lines, cuts
-}
-
-// modelCut limits line i to what may be bought, but not below what the customer had, and
-// not to 0. A line that cannot be bought at all is unchanged.
-func modelCut(asked, had int64, lines []held, i int, p *cart.Product) int64 {
-	if p == nil || !p.Active || (p.Stock != nil && *p.Stock == 0) {
-		return asked
-	}
-	most := int64(999)
-	if p.MaxQuantity != nil {
-		most = min(most, *p.MaxQuantity)
-	}
-	if p.Stock != nil {
-		left := *p.Stock
-		for j, other := range lines {
-			if j != i && other.product() == p.ID {
-				left -= other.quantity
-			}
-		}
-		most = min(most, left)
-	}
-	return max(min(asked, most), min(asked, had), 1)
-}
 
 // Products of the merge tests: all can be bought without limits when they are added, and
 // are as their names say when the carts are merged. Those that cannot be bought then have
@@ -159,100 +60,90 @@ func (s *shop) sellForMerge(merging bool) {
 	}
 }
 
-// fill adds lines one by one.
-func (c *shopper) fill(lines []held) {
+// fill adds lines such as "11×2 17.p172×1" one by one.
+func (c *shopper) fill(lines string) {
 	c.t.Helper()
-	for _, l := range lines {
-		plan := ""
-		if _, id, ok := strings.Cut(l.id, ".p"); ok {
-			plan = `,"subscription_plan":` + id
+	for line := range strings.FieldsSeq(lines) {
+		item, quantity, _ := strings.Cut(line, "×")
+		product, plan, ok := strings.Cut(item, ".p")
+		if ok {
+			plan = `,"subscription_plan":` + plan
 		}
-		c.add(fmt.Sprintf(`{"product_id":%d,"qty":%d%s}`, l.product(), l.quantity, plan))
+		c.add(fmt.Sprintf(`{"product_id":%s,"qty":%s%s}`, product, quantity, plan))
 	}
 }
 
-// mergeCases are pairs of a customer's and a guest's cart.
-var mergeCases = []struct{ name, customer, guest string }{
-	{"into an empty cart", "", "17.p172×2 16×1 15×2 14×3 13×9 12×9 11×1"},
-	{"other lines", "11×1 14×2 17.p171×1", "16×7 15×1 12×5 13×4 17.p172×4"},
-	{"the same lines", "11×2 12×2 13×2 14×2 15×2 16×2 17.p171×2", "17.p171×2 16×2 15×2 14×2 13×2 12×2 11×2"},
-	{"the guest has more", "11×1 12×1 13×1 14×1 15×1 16×1 17.p171×1", "11×9 12×9 13×9 14×9 15×9 16×9 17.p171×9"},
-	{"the customer has more", "11×9 12×9 13×9 14×9 15×9 16×9 17.p171×9", "11×1 12×1 13×1 14×1 15×1 16×1 17.p171×1"},
-	{"at the bounds", "12×5 13×4 17.p171×3 17.p172×2", "17.p172×2 17.p171×3 13×4 12×5"},
-	{"past 999", "11×600 12×600 13×600 14×400", "11×600 12×600 13×600 14×500"},
-	{"two lines share a stock", "17.p171×4", "17.p172×3 17.p171×1"},
-	{"a stock that another line has used up", "17.p171×5", "17.p172×1"},
-}
-
-func TestMerge_MatchesTheModel(t *testing.T) {
-	onEachStrategy(t, func(t *testing.T, s *shop, strategy cart.Strategy) {
-		for _, tc := range mergeCases {
-			wantModelMerge(t, s, strategy, tc.name, heldIn(t, tc.customer), heldIn(t, tc.guest))
-		}
-		random := rand.New(rand.NewPCG(1, 2))
-		for range 4 {
-			customer, guest := randomLines(random), randomLines(random)
-			wantModelMerge(t, s, strategy, fmt.Sprintf("%v and %v", customer, guest), customer, guest)
-		}
-	})
-}
-
-func randomLines(r *rand.Rand) []held {
-	ids := []string{"11", "12", "13", "14", "15", "16", "17.p171", "17.p172"}
-	r.Shuffle(len(ids), func(i, j int) { ids[i], ids[j] = ids[j], ids[i] })
-	lines := make([]held, 1+r.IntN(len(ids)))
-	for i := range lines {
-		lines[i] = held{ids[i], 1 + r.Int64N(7)}
+// TestTwin_Merges compares the scripts to the rules with random carts. These are the cases of the
+// rules, as clients see them.
+func TestMerge_ShowsTheMergedCartAndWhatWasCut(t *testing.T) {
+	const (
+		same, more = "11×2 12×2 13×2 14×2 15×2 16×2 17.p171×2", "11×9 12×9 13×9 14×9 15×9 16×9 17.p171×9"
+		less       = "11×1 12×1 13×1 14×1 15×1 16×1 17.p171×1"
+		many       = "11×600 12×600 13×600 14×400"
+	)
+	for _, tc := range []struct {
+		strategy        cart.Strategy
+		customer, guest string
+		lines, cuts     string
+	}{
+		{cart.Sum, "", "17.p172×2 16×1 15×2 14×3 13×9 12×9 11×1", "17.p172×2 16×1 15×2 14×3 13×4 12×5 11×1", "13 9→4, 12 9→5"},
+		{cart.Sum, "11×1 14×2 17.p171×1", "16×7 15×1 12×5 13×4 17.p172×4", "11×1 14×2 17.p171×1 16×7 15×1 12×5 13×4 17.p172×4", ""},
+		{cart.Sum, same, "17.p171×2 16×2 15×2 14×2 13×2 12×2 11×2", "11×4 12×4 13×4 14×4 15×4 16×4 17.p171×4", ""},
+		{cart.Sum, less, more, "11×10 12×5 13×4 14×10 15×10 16×10 17.p171×5", "12 10→5, 13 10→4, 17.p171 10→5"},
+		{cart.Sum, more, less, "11×10 12×9 13×9 14×10 15×10 16×10 17.p171×9", "12 10→9, 13 10→9, 17.p171 10→9"},
+		{cart.Sum, many, "11×600 12×600 13×600 14×500", "11×999 12×600 13×600 14×900", "11 1200→999, 12 1200→600, 13 1200→600"},
+		{cart.Sum, "17.p171×4", "17.p172×3 17.p171×1", "17.p171×4 17.p172×1", "17.p172 3→1, 17.p171 5→4"}, // one stock
+		{cart.Sum, "17.p171×5", "17.p172×1", "17.p171×5 17.p172×1", ""},                                 // used up
+		{cart.Max, less, more, "11×9 12×5 13×4 14×9 15×9 16×9 17.p171×5", "12 9→5, 13 9→4, 17.p171 9→5"},
+		{cart.Max, more, less, more, ""},
+		{cart.KeepGuest, less, more, "11×9 12×5 13×4 14×9 15×9 16×9 17.p171×5", "12 9→5, 13 9→4, 17.p171 9→5"},
+		{cart.KeepGuest, "17.p171×4", "17.p172×3 17.p171×1", "17.p171×1 17.p172×1", "17.p172 3→1"},
+		{cart.KeepCustomer, less, more, less, ""},
+		{cart.KeepCustomer, "17.p171×4", "17.p172×3 17.p171×1", "17.p171×4 17.p172×1", "17.p172 3→1"},
+	} {
+		t.Run(fmt.Sprintf("%s of %q and %q", tc.strategy, tc.customer, tc.guest), func(t *testing.T) {
+			onEachRedis(t, func(t *testing.T, s *shop) {
+				s.sellForMerge(false)
+				customer, guest := s.customer(t, "1"), s.guest(t)
+				customer.fill(tc.customer)
+				guest.fill(tc.guest)
+				s.sellForMerge(true)
+				customer.Token = guest.Token
+				got := customer.wantLines(tc.lines)
+				if got.Merge == nil || got.Merge.Lines != int64(len(strings.Fields(tc.guest))) {
+					t.Fatalf("report %+v", got.Merge)
+				}
+				if diff := cmp.Diff(tc.cuts, got.cuts(t)); diff != "" {
+					t.Errorf("cuts (-want +got)\n%s", diff)
+				}
+				if want := int64(len(strings.Fields(tc.customer))) + 1; got.Version != want {
+					t.Errorf("version %d, want %d", got.Version, want)
+				}
+				wantIssues(t, got)
+			}, func(p *server.Parts) { p.Strategy = tc.strategy })
+		})
 	}
-	return lines
 }
 
-// wantModelMerge fills two carts, merges them and compares everything that a client sees.
-func wantModelMerge(t *testing.T, s *shop, strategy cart.Strategy, name string, customerLines, guestLines []held) {
+// cuts formats what a merge cut as "id requested→kept, …", and checks the codes.
+func (b cartBody) cuts(t *testing.T) string {
 	t.Helper()
-	s.sellForMerge(false)
-	customer, guest := s.customer(t, strconv.FormatInt(nextStore(), 10)), s.guest(t)
-	customer.fill(customerLines)
-	guest.fill(guestLines)
-	s.sellForMerge(true)
-	customer.Token = guest.Token
-	got := customer.cart()
-
-	wantLines, wantCuts := modelMerge(strategy, customerLines, guestLines, mergeProducts(true))
-	if diff := cmp.Diff(strings.Trim(fmt.Sprint(wantLines), "[]"), got.lines()); diff != "" {
-		t.Errorf("%s: lines (-model +cart)\n%s", name, diff)
-	}
-	if got.Merge == nil {
-		t.Fatalf("%s: no report", name)
-	}
 	var cuts []string
-	for _, a := range got.Merge.Adjusted {
+	for _, a := range b.Merge.Adjusted {
 		cuts = append(cuts, fmt.Sprintf("%s %d→%d", a.ItemID, a.Requested, a.Kept))
-		if want := cutCode(a.ItemID); a.Kept < 5 && a.Code != want {
-			t.Errorf("%s: %s was cut for %s, want %s", name, a.ItemID, a.Code, want)
+		want := "insufficient_stock"
+		if a.ItemID == strconv.Itoa(max4) {
+			want = "above_max_quantity"
+		}
+		if a.Kept <= 5 && a.Code != want {
+			t.Errorf("%s was cut for %s, want %s", a.ItemID, a.Code, want)
 		}
 	}
-	if diff := cmp.Diff(wantCuts, cuts); diff != "" {
-		t.Errorf("%s: cuts (-model +report)\n%s", name, diff)
-	}
-	if got.Merge.Lines != int64(len(guestLines)) {
-		t.Errorf("%s: %d lines reported of %d", name, got.Merge.Lines, len(guestLines))
-	}
-	if want := int64(len(customerLines)) + 1; got.Version != want {
-		t.Errorf("%s: version %d, want %d", name, got.Version, want)
-	}
-	wantIssues(t, name, got)
-}
-
-func cutCode(item string) string {
-	if item == strconv.Itoa(max4) {
-		return "above_max_quantity"
-	}
-	return "insufficient_stock"
+	return strings.Join(cuts, ", ")
 }
 
 // wantIssues checks the issues of lines that cannot be bought.
-func wantIssues(t *testing.T, name string, b cartBody) {
+func wantIssues(t *testing.T, b cartBody) {
 	t.Helper()
 	want := map[int64]string{inactive: "product_inactive", gone: "product_not_found", soldOut: "out_of_stock"}
 	for _, item := range b.Items {
@@ -261,7 +152,7 @@ func wantIssues(t *testing.T, name string, b cartBody) {
 			code = item.Issue.Code
 		}
 		if want[item.ProductID] != "" && code != want[item.ProductID] {
-			t.Errorf("%s: line %s has the issue %q, want %q", name, item.ID, code, want[item.ProductID])
+			t.Errorf("line %s has the issue %q, want %q", item.ID, code, want[item.ProductID])
 		}
 	}
 }
@@ -277,7 +168,7 @@ func (c *shopper) withoutToken() *shopper {
 }
 
 func TestMerge_NeverReplacesTheCustomersNotice(t *testing.T) {
-	onEachStrategy(t, func(t *testing.T, s *shop, _ cart.Strategy) {
+	onRealRedis(t, func(t *testing.T, s *shop) {
 		customer, guest := s.customer(t, "1"), s.guest(t)
 		customer.add(`{"product_id":1,"notice":"the customer's"}`)
 		customer.add(`{"product_id":7,"qty":2}`)
@@ -292,26 +183,6 @@ func TestMerge_NeverReplacesTheCustomersNotice(t *testing.T) {
 		if diff := cmp.Diff([]string{"the customer's", "fills the place", "new"}, notices); diff != "" {
 			t.Errorf("notices (-want +got)\n%s", diff)
 		}
-	})
-}
-
-func TestMerge_MayExceedTheLimitOfLines(t *testing.T) {
-	onEachRedis(t, func(t *testing.T, s *shop) {
-		customer, guest := s.customer(t, "1"), s.guest(t)
-		var want []string
-		for i := range int64(120) {
-			s.Catalog.Put(s.ID, &cart.Product{ID: 100 + i, Name: locale.Named("P"), Active: true, MinQuantity: 1, Price: 100})
-			c := customer
-			if i >= 60 {
-				c = guest
-			}
-			c.add(fmt.Sprintf(`{"product_id":%d}`, 100+i))
-			want = append(want, fmt.Sprintf("%d×1", 100+i))
-		}
-		customer.Token = guest.Token
-		customer.wantLines(strings.Join(want, " "))
-		customer.refused(422, "cart_full", "POST", "/cart/add", `{"product_id":1}`)
-		customer.add(`{"product_id":100}`)
 	})
 }
 
@@ -437,19 +308,6 @@ func TestMerge_LeavesTheTokenUsable(t *testing.T) {
 	})
 }
 
-func TestMerge_ClearingAfterwardsIsFinal(t *testing.T) {
-	onEachRedis(t, func(t *testing.T, s *shop) {
-		guest := s.guest(t)
-		guest.add(`{"product_id":1}`)
-		customer := guest.logIn("1")
-		customer.cart()
-		customer.ok("DELETE", "/cart/clear", "")
-		customer.wantLines("")
-		customer.withoutToken().wantLines("")
-		s.wantTTLs(t)
-	})
-}
-
 func TestMerge_IncludesIdempotencyKeys(t *testing.T) {
 	onEachRedisAndCluster(t, func(t *testing.T, s *shop) {
 		guest := s.guest(t)
@@ -463,25 +321,6 @@ func TestMerge_IncludesIdempotencyKeys(t *testing.T) {
 		customer.refused(409, "idempotency_conflict", "POST", "/cart/add", `{"product_id":1}`, "Idempotency-Key", "k")
 		customer.withoutToken().wantLines("1×2")
 		s.wantTTLs(t)
-	})
-}
-
-func TestMerge_OfTwoCustomersOnOneTokenTheFirstGetsIt(t *testing.T) {
-	onEachRedisAndCluster(t, func(t *testing.T, s *shop) {
-		guest := s.guest(t)
-		guest.add(`{"product_id":1,"qty":3}`)
-		customers := make([]*shopper, 8)
-		at(len(customers), func(i int) {
-			customers[i] = guest.logIn(strconv.Itoa(i))
-			customers[i].cart()
-		})
-		var all int64
-		for _, c := range customers {
-			all += c.withoutToken().cart().Count
-		}
-		if all != 3 {
-			t.Errorf("%d pieces among all customers, the guest had 3", all)
-		}
 	})
 }
 
@@ -597,15 +436,3 @@ func TestMerge_AnEmptiedGuestsCartBringsNothing(t *testing.T) {
 	})
 }
 
-// A merge renews the cart's TTL, like any other change.
-func TestMerge_RenewsTheCustomersTTL(t *testing.T) {
-	onRealRedis(t, func(t *testing.T, s *shop) {
-		guest := s.guest(t)
-		guest.add(`{"product_id":1}`)
-		got := guest.logIn("1").cart()
-		expires, err := time.Parse(time.RFC3339, *got.ExpiresAt)
-		if err != nil || time.Until(expires) < 2159*time.Hour {
-			t.Errorf("it expires at %v, %v", expires, err)
-		}
-	})
-}
