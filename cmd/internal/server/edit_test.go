@@ -2,7 +2,6 @@ package server_test
 
 import (
 	"fmt"
-	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -312,99 +311,6 @@ func TestItemID_OfARepeatDoesNotFollowTheCatalog(t *testing.T) {
 			if id := again.Body.Data.ItemID; !again.replayed(t) || id == nil || *id != made || made == other {
 				t.Errorf("%s: replayed %v, item_id %v, want %s, not %s", repeat, again.replayed(t), id, made, other)
 			}
-		}
-	})
-}
-
-// Edits of a line's fields race with adds to every line that it may become. Each call that
-// was answered counts once: the cart is what some order of them gives.
-func TestEdit_RacesWithAddsLoseNothing(t *testing.T) {
-	onEachRedisAndCluster(t, func(t *testing.T, s *shop) {
-		c := s.guest(t)
-		emails := []string{"a@example.com", "b@example.com", "c@example.com"}
-		lines := map[string]string{}
-		for _, email := range emails {
-			lines[email] = c.account(email, "")
-		}
-		const callers, calls = 50, 6
-		added := make([]int64, callers)
-		at(callers, func(i int) {
-			own := s.with(t, c)
-			for n := range calls {
-				from, to := emails[(i+n)%3], emails[(i+n+1)%3]
-				var a answer
-				if i%2 == 0 {
-					a = own.send("POST", "/cart/add", fmt.Sprintf(`{"product_id":5,"fields":{"0":%q}}`, from))
-				} else {
-					a = own.send("PATCH", "/cart/items/"+lines[from], fmt.Sprintf(`{"fields":{"0":%q},"notice":"n%d"}`, to, i))
-				}
-				switch {
-				case a.Status == http.StatusOK && i%2 == 0:
-					added[i]++
-				case a.Status == http.StatusOK, a.Body.Code == "item_not_found", a.Body.Code == "unavailable":
-				default:
-					t.Errorf("%d %s", a.Status, a.Raw)
-				}
-			}
-		})
-		want := int64(len(emails))
-		for _, n := range added {
-			want += n
-		}
-		got := c.cart()
-		if got.Count != want || len(got.Items) > len(emails) {
-			t.Errorf("%d items in %d lines, want %d", got.Count, len(got.Items), want)
-		}
-	})
-}
-
-// A customer's devices shop as guests and log in, each several times, while one device
-// edits the lines of the customer's cart. What was added is in the carts in the end.
-func TestEdit_RacesWithMergesLoseNothing(t *testing.T) {
-	onEachRedisAndCluster(t, func(t *testing.T, s *shop) {
-		emails := []string{"a@example.com", "b@example.com", "c@example.com"}
-		add := func(i int) string { return fmt.Sprintf(`{"product_id":5,"fields":{"0":%q}}`, emails[i%3]) }
-		first := s.guest(t)
-		lines := []string{first.account(emails[0], ""), first.account(emails[1], ""), first.account(emails[2], "")}
-		const devices, rounds = 8, 5
-		added := make([]int64, devices)
-		customer := s.customer(t, "edits while others log in")
-		guests := make([]*shopper, devices)
-		at(devices+2, func(i int) {
-			if i >= devices { // the editors
-				own := s.with(t, customer)
-				own.Token = ""
-				for n := range 4 * rounds {
-					own.surely("PATCH", "/cart/items/"+lines[n%3], fmt.Sprintf(`{"fields":{"0":%q},"notice":"n%d"}`, emails[(n+i)%3], n),
-						"Idempotency-Key", fmt.Sprintf("edit-%d-%d", i, n))
-				}
-				return
-			}
-			guests[i] = s.guest(t)
-			guests[i].Token = fmt.Sprintf("device-%d-of-the-customer-%d", i, s.ID)
-			own := s.with(t, customer)
-			own.Token = guests[i].Token
-			for n := range rounds {
-				if guests[i].surely("POST", "/cart/add", add(i+n), "Idempotency-Key", fmt.Sprintf("guest-%d-%d", i, n)).Status == http.StatusOK {
-					added[i]++
-				}
-				if own.surely("POST", "/cart/add", add(i), "Idempotency-Key", fmt.Sprintf("own-%d-%d", i, n)).Status == http.StatusOK {
-					added[i]++
-				}
-			}
-		})
-		var want int64
-		for i, n := range added {
-			want += n
-			own := s.with(t, customer)
-			own.Token = guests[i].Token
-			for len(guests[i].cart().Items) > 0 { // a merge may wait for the next request
-				own.cart()
-			}
-		}
-		customer.Token = ""
-		if got := customer.cart(); got.Count != want || want != devices*rounds*2 || len(got.Items) > len(emails) {
-			t.Errorf("%q, want %d items of %d added", got.lines(), want, devices*rounds*2)
 		}
 	})
 }
