@@ -2,10 +2,10 @@ package main
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -50,8 +50,10 @@ func (p *progress) add(e event) {
 	switch e.Action {
 	case "start":
 		p.running[e.Package] = map[string]bool{}
-	case "run":
+	case "run", "cont":
 		p.running[e.Package][e.Test] = true
+	case "pause":
+		delete(p.running[e.Package], e.Test)
 	case "output", "build-output":
 		if p.output[of] == nil {
 			p.output[of] = &strings.Builder{}
@@ -113,10 +115,12 @@ func (p *progress) show() {
 	defer p.mu.Unlock()
 	var running []string
 	for _, pkg := range slices.Sorted(maps.Keys(p.running)) {
-		running = append(running, fmt.Sprintf("%s (%d tests)", short(pkg), len(p.running[pkg])))
+		if n := len(p.running[pkg]); n > 0 {
+			running = append(running, fmt.Sprintf("%s (%d)", short(pkg), n))
+		}
 	}
-	text := fmt.Sprintf("%v  %d of %d packages left; running %s",
-		time.Since(p.start).Round(time.Second), p.packages-p.done, p.packages, strings.Join(running, ", "))
+	text := fmt.Sprintf("%v  %d of %d packages left, now %s", time.Since(p.start).Round(time.Second),
+		p.packages-p.done, p.packages, cmp.Or(strings.Join(running, ", "), "compiling"))
 	fmt.Fprintf(p.out, "\r\x1b[K%.79s", text)
 	p.shown = true
 }
@@ -125,20 +129,32 @@ func (p *progress) show() {
 func (p *progress) result(err error) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	took := time.Since(p.start).Round(time.Second)
 	if err == nil && len(p.failed) == 0 {
-		p.line(fmt.Sprintf("%d tests of %d packages passed in %v", p.passed, p.done, time.Since(p.start).Round(time.Second)))
+		p.line(fmt.Sprintf("%d tests of %d packages passed in %v", p.passed, p.done, took))
 		return nil
 	}
-	names := map[string]bool{}
+	var names []string
 	for _, of := range p.failed {
-		names[strings.TrimSpace(short(of[0])+" "+of[1])] = true
-		if text := p.output[of]; text != nil {
-			p.line("\n=== " + strings.TrimSpace(short(of[0])+" "+of[1]) + "\n" + strings.TrimSuffix(text.String(), "\n"))
+		name, text := strings.TrimSpace(short(of[0])+" "+of[1]), ""
+		if p.output[of] != nil {
+			text = withoutVerdicts(p.output[of].String())
+		}
+		if text != "" {
+			p.line("\n=== " + name + "\n" + text)
+		}
+		if text != "" || of[1] != "" {
+			names = append(names, name)
 		}
 	}
-	p.line("")
-	for _, name := range slices.Sorted(maps.Keys(names)) {
-		p.line("FAIL  " + name)
-	}
-	return errors.Join(err, fmt.Errorf("failed after %v", time.Since(p.start).Round(time.Second)))
+	slices.Sort(names)
+	p.line("\nFAIL  " + strings.Join(slices.Compact(names), "\nFAIL  "))
+	return fmt.Errorf("failed after %v", took)
+}
+
+// verdicts are lines by which go test ends a package, or begins a test.
+var verdicts = regexp.MustCompile(`(?m)^(FAIL|FAIL\t.*|exit status \d+|=== (RUN|PAUSE|CONT|NAME) .*)\n`)
+
+func withoutVerdicts(output string) string {
+	return strings.TrimSuffix(verdicts.ReplaceAllString(output, ""), "\n")
 }
