@@ -10,7 +10,7 @@ import (
 // everyCommand lists all commands of the program.
 var everyCommand = []string{
 	"", "demo", "serve", "check", "migrate", "migrate up", "migrate down", "migrate status", "seed", "import", "prune", "token", "token customer",
-	"token store", "token list", "token revoke", "cart", "cart show", "cart erase", "subscriptions", "subscriptions export", "completion", "version",
+	"token store", "token list", "token revoke", "cart", "cart show", "cart erase", "completion", "version",
 }
 
 func TestHelp_FitsEightyColumnsAndSucceeds(t *testing.T) {

@@ -51,9 +51,6 @@ Exit status: 0 for success, 1 for a failure, and 2 for wrong arguments or settin
 				{Name: "show", Help: "Show what is stored about a customer or a cart token.", Usage: shopperUsage, Run: &cartShowCommand{}},
 				{Name: "erase", Help: "Delete everything that is stored about a customer or a cart token.", Usage: shopperUsage, Run: &cartEraseCommand{}},
 			}},
-			{Name: "subscriptions", Help: "Export subscriptions.", Commands: []cli.Command{
-				{Name: "export", Help: "Write a store's subscriptions to a file, or add to it what has changed since the last export.", Run: &exportCommand{}},
-			}},
 			{Name: "version", Help: "Print the version.", Run: versionCommand{}},
 		},
 	}
