@@ -9,7 +9,7 @@ import (
 
 // everyCommand lists all commands of the program.
 var everyCommand = []string{
-	"", "demo", "serve", "check", "migrate", "migrate up", "migrate down", "migrate status", "seed", "import", "prune", "token", "token customer",
+	"", "demo", "serve", "check", "migrate", "migrate up", "migrate down", "migrate status", "seed", "prune", "token", "token customer",
 	"token store", "token list", "token revoke", "cart", "cart show", "cart erase", "completion", "version",
 }
 

@@ -66,7 +66,6 @@ var imports = map[string][]string{
 	"deploy/inspect":          nil,
 	"deploy/observe":          {"cart/redisstore", "deploy/connect", "deploy/inspect", "deploy/migrations"},
 	"deploy/sample":           {"auth/locale", "auth/store", "cart", "cart/money", "cart/period", "subscriptions"},
-	"deploy/ingest":           {"cart/money"},
 	"deploy/ephemeral":        {"deploy/connect", "deploy/migrations"},
 	"deploy/ephemeral/run":    {"deploy/ephemeral"},
 }

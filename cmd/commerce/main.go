@@ -39,7 +39,6 @@ Exit status: 0 for success, 1 for a failure, and 2 for wrong arguments or settin
 				{Name: "status", Help: "List all migrations, applied or pending.", Run: &migrateStatusCommand{}},
 			}},
 			{Name: "seed", Help: "Write the sample data to the database. Safe to repeat.", Run: &seedCommand{}},
-			{Name: "import", Help: "Import products and subscriptions of a store from files. Safe to repeat.", Run: &importCommand{}},
 			{Name: "prune", Help: "Delete the records of subscriptions that were deleted long ago. Run it daily.", Run: &pruneCommand{}},
 			{Name: "token", Help: "Create and manage tokens.", Commands: []cli.Command{
 				{Name: "customer", Help: "Sign a customer's token (JWT) and print it.", Run: &customerTokenCommand{}},

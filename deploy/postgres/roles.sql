@@ -7,7 +7,7 @@
 --
 -- The last command, with the URL of the tables' owner, grants the rights that the service needs.
 -- Use commerce_service in the DATABASE_URL of `commerce serve`. `commerce migrate`, `commerce seed`,
--- `commerce import`, `commerce prune` and `commerce token` still need the owner.
+-- `commerce prune` and `commerce token` still need the owner.
 
 DO $$
 BEGIN

@@ -119,4 +119,3 @@ func TestMerge_OfManyDevicesAtOnceKeepsTheLimit(t *testing.T) {
 		}
 	}, small)
 }
-

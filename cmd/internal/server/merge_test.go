@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-
 	"net/http"
 	"slices"
 	"strconv"
@@ -93,7 +92,7 @@ func TestMerge_ShowsTheMergedCartAndWhatWasCut(t *testing.T) {
 		{cart.Sum, more, less, "11×10 12×9 13×9 14×10 15×10 16×10 17.p171×9", "12 10→9, 13 10→9, 17.p171 10→9"},
 		{cart.Sum, many, "11×600 12×600 13×600 14×500", "11×999 12×600 13×600 14×900", "11 1200→999, 12 1200→600, 13 1200→600"},
 		{cart.Sum, "17.p171×4", "17.p172×3 17.p171×1", "17.p171×4 17.p172×1", "17.p172 3→1, 17.p171 5→4"}, // one stock
-		{cart.Sum, "17.p171×5", "17.p172×1", "17.p171×5 17.p172×1", ""},                                 // used up
+		{cart.Sum, "17.p171×5", "17.p172×1", "17.p171×5 17.p172×1", ""},                                   // used up
 		{cart.Max, less, more, "11×9 12×5 13×4 14×9 15×9 16×9 17.p171×5", "12 9→5, 13 9→4, 17.p171 9→5"},
 		{cart.Max, more, less, more, ""},
 		{cart.KeepGuest, less, more, "11×9 12×5 13×4 14×9 15×9 16×9 17.p171×5", "12 9→5, 13 9→4, 17.p171 9→5"},
@@ -435,4 +434,3 @@ func TestMerge_AnEmptiedGuestsCartBringsNothing(t *testing.T) {
 		}
 	})
 }
-
