@@ -43,6 +43,19 @@ func TestReadBody_IsStrict(t *testing.T) {
 		"invalid UTF-8":         {"{\"notice\":\"\xff\"}", problem.MalformedJSON},
 		"half a surrogate pair": {`{"notice":"\ud800"}`, problem.MalformedJSON},
 		"a byte order mark":     {"\ufeff{}", problem.MalformedJSON},
+		"spaces":                {" \n ", problem.MalformedJSON},
+		"single quotes":         {`{'product_id':1}`, problem.MalformedJSON},
+		"a trailing comma":      {`{"product_id":1,}`, problem.MalformedJSON},
+		"a comment":             {`{"product_id":1/**/}`, problem.MalformedJSON},
+		"NaN":                   {`{"product_id":NaN}`, problem.MalformedJSON},
+		"a leading zero":        {`{"product_id":01}`, problem.MalformedJSON},
+		"a text":                {`"product_id"`, problem.MalformedJSON},
+		"a NUL after it":        {"{}\x00", problem.MalformedJSON},
+		"UTF-16":                {"\xff\xfe{\x00}\x00", problem.MalformedJSON},
+		"overlong UTF-8":        {"{\"notice\":\"\xc0\x80\"}", problem.MalformedJSON},
+		"bad UTF-8 in a name":   {"{\"\xff\":1}", problem.MalformedJSON},
+		"surrogates swapped":    {`{"notice":"\ude00\ud83d"}`, problem.MalformedJSON},
+		"a control character":   {"{\"notice\":\"\x00\"}", problem.MalformedJSON},
 		"too deep":              {`{"a":` + deepest + `}`, problem.MalformedJSON},
 		"too large":             {`{"a":"` + strings.Repeat("x", maxBody-7) + `"}`, problem.BodyTooLarge},
 	} {
@@ -68,7 +81,11 @@ func TestReadBody_WantsJSONInUTF8(t *testing.T) {
 		{http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}, problem.UnsupportedMediaType},
 		{http.Header{"Content-Type": {""}}, problem.UnsupportedMediaType},
 		{http.Header{"Content-Type": {"application/json", "application/json"}}, problem.UnsupportedMediaType},
+		{http.Header{"Content-Type": {"multipart/form-data; boundary=x"}}, problem.UnsupportedMediaType},
+		{http.Header{"Content-Type": {"application/vnd.api+json"}}, problem.UnsupportedMediaType},
+		{http.Header{"Content-Type": {"application/json, text/plain"}}, problem.UnsupportedMediaType},
 		{http.Header{"Content-Encoding": {"gzip"}}, problem.UnsupportedMediaType},
+		{http.Header{"Content-Encoding": {"br"}}, problem.UnsupportedMediaType},
 	} {
 		r := httptest.NewRequest("POST", "/", strings.NewReader("{}"))
 		r.Header = tc.header

@@ -19,42 +19,12 @@ type badBody struct {
 	member     string // that the response must name; "" if the body as a whole is invalid
 }
 
-// unreadable are the bodies that every call refuses.
+// unreadable are bodies that every call refuses. Package wire tests all of their kinds.
 func unreadable() []badBody {
-	nested := func(levels int) string {
-		return `{"product_id":1,"quantity":3,"x":` + strings.Repeat("[", levels-1) + strings.Repeat("]", levels-1) + `}`
-	}
 	return []badBody{
-		{"empty", "", 400, "malformed_json", ""},
-		{"spaces", "  \n ", 400, "malformed_json", ""},
 		{"cut short", `{"product_id":1,"quantity":3`, 400, "malformed_json", ""},
-		{"not JSON", `product_id=1`, 400, "malformed_json", ""},
-		{"single quotes", `{'product_id':1,'quantity':3}`, 400, "malformed_json", ""},
-		{"trailing comma", `{"product_id":1,"quantity":3,}`, 400, "malformed_json", ""},
-		{"comment", `{"product_id":1,"quantity":3/**/}`, 400, "malformed_json", ""},
-		{"NaN", `{"product_id":1,"quantity":NaN}`, 400, "malformed_json", ""},
-		{"leading zero", `{"product_id":1,"quantity":03}`, 400, "malformed_json", ""},
-		{"array", `[{"product_id":1,"quantity":3}]`, 400, "malformed_json", ""},
-		{"text", `"product_id"`, 400, "malformed_json", ""},
-		{"number", `1`, 400, "malformed_json", ""},
-		{"true", `true`, 400, "malformed_json", ""},
-		{"null", `null`, 400, "malformed_json", ""},
-		{"trailing bytes", `{"product_id":1,"quantity":3} x`, 400, "malformed_json", ""},
-		{"a second object", `{"product_id":1,"quantity":3}{"product_id":2}`, 400, "malformed_json", ""},
-		{"a trailing NUL", `{"product_id":1,"quantity":3}` + "\x00", 400, "malformed_json", ""},
-		{"byte order mark", "\ufeff" + `{"product_id":1,"quantity":3}`, 400, "malformed_json", ""},
-		{"UTF-16", "\xff\xfe{\x00}\x00", 400, "malformed_json", ""},
 		{"member twice", `{"product_id":1,"quantity":3,"quantity":3}`, 400, "malformed_json", "quantity"},
-		{"member twice, once escaped", `{"product_id":1,"quantity":3,"quant\u0069ty":4}`, 400, "malformed_json", "quantity"},
 		{"nested member twice", `{"product_id":1,"quantity":3,"x":[{"a":1,"a":1}]}`, 400, "malformed_json", "x.0.a"},
-		{"invalid UTF-8", "{\"product_id\":1,\"quantity\":3,\"notice\":\"\xff\"}", 400, "malformed_json", ""},
-		{"overlong UTF-8", "{\"product_id\":1,\"quantity\":3,\"notice\":\"\xc0\x80\"}", 400, "malformed_json", ""},
-		{"invalid UTF-8 in a name", "{\"product_id\":1,\"quantity\":3,\"\xff\":1}", 400, "malformed_json", ""},
-		{"half of a surrogate pair", `{"product_id":1,"quantity":3,"notice":"\ud83d"}`, 400, "malformed_json", ""},
-		{"surrogates in the wrong order", `{"product_id":1,"quantity":3,"notice":"\ude00\ud83d"}`, 400, "malformed_json", ""},
-		{"raw control character", "{\"product_id\":1,\"quantity\":3,\"notice\":\"\x00\"}", 400, "malformed_json", ""},
-		{"33 deep", nested(33), 400, "malformed_json", ""},
-		{"10,000 deep", nested(10_000), 400, "malformed_json", ""},
 		{"10,000 objects deep", strings.Repeat(`{"a":`, 10_000) + "1" + strings.Repeat("}", 10_000), 400, "malformed_json", ""},
 		{"64 KiB and a byte", padded(64<<10 + 1), 413, "body_too_large", ""},
 	}
@@ -66,100 +36,40 @@ func padded(n int) string {
 	return strings.Replace(frame, `""`, `"`+strings.Repeat("x", n-len(frame))+`"`, 1)
 }
 
+// One body of each kind. Packages carthttp and cart test all values of the members.
 func TestAdd_RefusesABadBody(t *testing.T) {
 	t.Parallel()
-	add := func(members string) string { return `{"product_id":1,` + members + `}` }
-	invalid := func(name, body, member string) badBody {
-		return badBody{name, body, 422, "validation_failed", member}
-	}
 	refuseAll(t, "POST", "/cart/add", append(
 		unreadable(),
-		invalid("nothing", `{}`, "product_id"),
-		invalid("no product", `{"qty":1}`, "product_id"),
-		invalid("product in capitals", `{"PRODUCT_ID":1}`, "product_id"),
-		invalid("product null", `{"product_id":null}`, "product_id"),
-		invalid("product as text", `{"product_id":"1"}`, "product_id"),
-		invalid("product in a list", `{"product_id":[1]}`, "product_id"),
-		invalid("product true", `{"product_id":true}`, "product_id"),
-		invalid("half a product", `{"product_id":1.5}`, "product_id"),
-		invalid("qty 0", add(`"qty":0`), "qty"),
-		invalid("qty -0", add(`"qty":-0`), "qty"),
-		invalid("qty -1", add(`"qty":-1`), "qty"),
-		invalid("qty -10^400", add(`"qty":-1e400`), "qty"),
-		invalid("qty 1.5", add(`"qty":1.5`), "qty"),
-		invalid("qty that a float takes for whole", add(`"qty":1.00000000000000000000001`), "qty"),
-		invalid("qty that a float takes for 0", add(`"qty":1e-400`), "qty"),
-		invalid("qty as text", add(`"qty":"2"`), "qty"),
-		invalid("qty empty text", add(`"qty":""`), "qty"),
-		invalid("qty true", add(`"qty":true`), "qty"),
-		invalid("qty in a list", add(`"qty":[2]`), "qty"),
-		invalid("qty as object", add(`"qty":{}`), "qty"),
-		invalid("quantity 0", add(`"quantity":0`), "quantity"),
-		invalid("quantity as text", add(`"quantity":"2"`), "quantity"),
-		invalid("qty and quantity differ", add(`"qty":1,"quantity":2`), "quantity"),
-		invalid("quantity as text beside qty", add(`"qty":1,"quantity":"1"`), "quantity"),
-		invalid("plan as text", `{"product_id":4,"subscription_plan":"41"}`, "subscription_plan"),
-		invalid("plan 41.5", `{"product_id":4,"subscription_plan":41.5}`, "subscription_plan"),
-		invalid("plan in a list", `{"product_id":4,"subscription_plan":[41]}`, "subscription_plan"),
-		invalid("plan without id", `{"product_id":4,"subscription_plan":{}}`, "subscription_plan"),
-		invalid("plan with id null", `{"product_id":4,"subscription_plan":{"id":null}}`, "subscription_plan"),
-		invalid("fields as list", `{"product_id":5,"fields":["x"]}`, "fields"),
-		invalid("fields as text", `{"product_id":5,"fields":"x"}`, "fields"),
-		invalid("a field as number", `{"product_id":5,"fields":{"Account email":5}}`, "fields.Account email"),
-		invalid("a field as list", `{"product_id":5,"fields":{"0":["x"]}}`, "fields.0"),
-		invalid("NUL in a field", `{"product_id":5,"fields":{"0":"a\u0000b"}}`, "fields.0"),
-		invalid("4 KiB and a byte of text", `{"product_id":5,"fields":{"0":"`+strings.Repeat("x", 4097)+`"}}`, "fields"),
-		invalid("notice as number", add(`"notice":5`), "notice"),
-		invalid("notice as object", add(`"notice":{}`), "notice"),
-		invalid("NUL in the notice", add(`"notice":"a\u0000b"`), "notice"),
-		invalid("escape character in the notice", add(`"notice":"\u001b[2J"`), "notice"),
-		invalid("501 characters of notice", add(`"notice":"`+strings.Repeat("é", 501)+`"`), "notice"),
-		badBody{"qty 10^18", add(`"qty":1000000000000000000`), 422, "quantity_out_of_range", "qty"},
-		badBody{"qty 10^400", add(`"quantity":1` + strings.Repeat("0", 400)), 422, "quantity_out_of_range", "quantity"},
-		badBody{"qty 1000", add(`"qty":1000`), 422, "quantity_out_of_range", "qty"},
+		badBody{"nothing", `{}`, 422, "validation_failed", "product_id"},
+		badBody{"qty 0", `{"product_id":1,"qty":0}`, 422, "validation_failed", "qty"},
+		badBody{"qty -1", `{"product_id":1,"qty":-1}`, 422, "validation_failed", "qty"},
+		badBody{"qty 1.5", `{"product_id":1,"qty":1.5}`, 422, "validation_failed", "qty"},
+		badBody{"qty as text", `{"product_id":1,"qty":"2"}`, 422, "validation_failed", "qty"},
+		badBody{"qty and quantity differ", `{"product_id":1,"qty":1,"quantity":2}`, 422, "validation_failed", "quantity"},
+		badBody{"plan as text", `{"product_id":4,"subscription_plan":"41"}`, 422, "validation_failed", "subscription_plan"},
+		badBody{"fields as list", `{"product_id":5,"fields":["x"]}`, 422, "validation_failed", "fields"},
+		badBody{"a field as list", `{"product_id":5,"fields":{"0":["x"]}}`, 422, "validation_failed", "fields.0"},
+		badBody{"4 KiB and a byte of text", `{"product_id":5,"fields":{"0":"` + strings.Repeat("x", 4097) + `"}}`, 422, "validation_failed", "fields"},
+		badBody{"501 characters of notice", `{"product_id":1,"notice":"` + strings.Repeat("é", 501) + `"}`, 422, "validation_failed", "notice"},
+		badBody{"qty 10^400", `{"product_id":1,"quantity":1` + strings.Repeat("0", 400) + `}`, 422, "quantity_out_of_range", "quantity"},
+		badBody{"qty 1000", `{"product_id":1,"qty":1000}`, 422, "quantity_out_of_range", "qty"},
 		badBody{"product 0", `{"product_id":0}`, 404, "product_not_found", "product_id"},
-		badBody{"product -1", `{"product_id":-1}`, 404, "product_not_found", "product_id"},
-		badBody{"product 10^18", `{"product_id":1000000000000000000}`, 404, "product_not_found", "product_id"},
 		badBody{"product 10^400", `{"product_id":1e400}`, 404, "product_not_found", "product_id"},
-		badBody{"plan 0", `{"product_id":4,"subscription_plan":0}`, 422, "plan_unavailable", "subscription_plan"},
-		badBody{"plan -41", `{"product_id":4,"subscription_plan":-41}`, 422, "plan_unavailable", "subscription_plan"},
-		badBody{"plan for a product without", add(`"subscription_plan":41`), 422, "plan_unavailable", "subscription_plan"},
-		badBody{"no plan", `{"product_id":4}`, 422, "plan_unavailable", "subscription_plan"},
-		badBody{"no such field", `{"product_id":5,"fields":{"0":"x","Colour":"red"}}`, 422, "field_invalid", "fields.Colour"},
-		badBody{"no such field, left empty", `{"product_id":5,"fields":{"0":"x","Colour":""}}`, 422, "field_invalid", "fields.Colour"},
-		badBody{"field at -1", `{"product_id":5,"fields":{"0":"x","-1":"us"}}`, 422, "field_invalid", "fields.-1"},
-		badBody{"field at 00", `{"product_id":5,"fields":{"0":"x","00":"x"}}`, 422, "field_invalid", "fields.00"},
-		badBody{"field past the last", `{"product_id":5,"fields":{"0":"x","2":"us"}}`, 422, "field_invalid", "fields.2"},
+		badBody{"plan for a product without", `{"product_id":1,"subscription_plan":41}`, 422, "plan_unavailable", "subscription_plan"},
 		badBody{"NUL in a field's name", `{"product_id":5,"fields":{"0":"x","\u0000":"us"}}`, 422, "field_invalid", "fields.\x00"},
-		badBody{"option by its name", `{"product_id":5,"fields":{"0":"x","1":"Saudi Arabia"}}`, 422, "field_invalid", "fields.1"},
-		badBody{"field twice, by name and position", `{"product_id":5,"fields":{"0":"x","Account email":"y"}}`, 422, "field_invalid", "fields.Account email"},
+		badBody{"field for a product without", `{"product_id":1,"fields":{"0":"x"}}`, 422, "field_invalid", "fields.0"},
 		badBody{"required field of a zero width space", `{"product_id":5,"fields":{"0":"\u200b"}}`, 422, "field_missing", "fields.Account email"},
-		badBody{"required field of spaces and control characters", `{"product_id":5,"fields":{"0":" \u0000\n\u3000"}}`, 422, "field_missing", "fields.Account email"},
-		badBody{"required field left empty", `{"product_id":5,"fields":{"0":""}}`, 422, "field_missing", "fields.Account email"},
-		badBody{"field for a product without", add(`"fields":{"0":"x"}`), 422, "field_invalid", "fields.0"},
 	))
 }
 
 func TestPatch_RefusesABadBody(t *testing.T) {
 	t.Parallel()
-	invalid := func(name, body, member string) badBody {
-		return badBody{name, body, 422, "validation_failed", member}
-	}
 	refuseAll(t, "PATCH", "/cart/items/1", append(
 		unreadable(),
-		invalid("nothing", `{}`, "quantity"),
-		invalid("quantity null", `{"quantity":null}`, "quantity"),
-		invalid("quantity -1", `{"quantity":-1}`, "quantity"),
-		invalid("quantity 1.5", `{"quantity":1.5}`, "quantity"),
-		invalid("quantity that a float takes for 0", `{"quantity":1e-400}`, "quantity"),
-		invalid("quantity as text", `{"quantity":"3"}`, "quantity"),
-		invalid("quantity false", `{"quantity":false}`, "quantity"),
-		invalid("quantity in a list", `{"quantity":[3]}`, "quantity"),
-		invalid("qty -1", `{"qty":-1}`, "qty"),
-		invalid("qty as text", `{"qty":"3"}`, "qty"),
-		invalid("quantity and qty differ", `{"quantity":3,"qty":4}`, "qty"),
-		badBody{"quantity 1000", `{"quantity":1000}`, 422, "quantity_out_of_range", "quantity"},
-		badBody{"quantity 10^18", `{"quantity":1000000000000000000}`, 422, "quantity_out_of_range", "quantity"},
+		badBody{"nothing", `{}`, 422, "validation_failed", "quantity"},
+		badBody{"quantity -1", `{"quantity":-1}`, 422, "validation_failed", "quantity"},
+		badBody{"quantity and qty differ", `{"quantity":3,"qty":4}`, 422, "validation_failed", "qty"},
 		badBody{"qty 10^400", `{"qty":1e400}`, 422, "quantity_out_of_range", "qty"},
 	))
 }
@@ -186,32 +96,6 @@ func refuseAll(t *testing.T, method, path string, bodies []badBody) {
 	}
 }
 
-func TestAdd_NamesEveryInvalidMember(t *testing.T) {
-	t.Parallel()
-	c := openShop(t, embeddedRedis(t)).guest(t)
-	a := c.refused(422, "validation_failed", "POST", "/cart/add",
-		`{"product_id":"1","qty":0,"subscription_plan":"x","fields":{"a":1,"b":2},"notice":3}`)
-	for _, member := range []string{"product_id", "qty", "subscription_plan", "fields.a", "fields.b", "notice"} {
-		if len(a.Body.Errors[member]) != 1 {
-			t.Errorf("%s has %d sentences", member, len(a.Body.Errors[member]))
-		}
-	}
-}
-
-func TestAdd_NamesEveryInvalidField(t *testing.T) {
-	t.Parallel()
-	c := openShop(t, embeddedRedis(t)).guest(t)
-	a := c.refused(422, "field_missing", "POST", "/cart/add", `{"product_id":5,"fields":{"Region":"fr","Colour":"red"}}`)
-	for _, member := range []string{"fields.Account email", "fields.Region", "fields.Colour"} {
-		if len(a.Body.Errors[member]) != 1 {
-			t.Errorf("%s has the sentences %q", member, a.Body.Errors[member])
-		}
-	}
-	if sentence := a.Body.Errors["fields.Account email"]; len(sentence) == 0 || a.Body.Message != sentence[0] {
-		t.Errorf("the message %q is not about the first field", a.Body.Message)
-	}
-}
-
 // A Mac may decompose accents, and copied text may have surrounding spaces.
 func TestAdd_EverySpellingOfATextGivesTheSameLine(t *testing.T) {
 	onRealRedis(t, func(t *testing.T, s *shop) {
@@ -233,22 +117,11 @@ func TestAdd_AcceptsUnusualButValidBodies(t *testing.T) {
 		body, lines string
 		headers     []string
 	}{
-		"1.0 is whole":                 {`{"product_id":1.0,"qty":2.0}`, "1×2", nil},
-		"powers of ten":                {`{"product_id":10e-1,"qty":0.02E+2}`, "1×2", nil},
-		"both names, one value":        {`{"product_id":1,"qty":2,"quantity":2.0}`, "1×2", nil},
-		"null is not given":            {`{"product_id":1,"qty":null,"quantity":2,"subscription_plan":null,"fields":null,"notice":null}`, "1×2", nil},
-		"no quantity is one":           {`{"product_id":1}`, "1×1", nil},
-		"unknown members":              {`{"product_id":1,"price":0.01,"unit_price":0,"__proto__":{"qty":9},"Qty":9}`, "1×1", nil},
-		"escaped member name":          {`{"product\u005fid":1}`, "1×1", nil},
-		"32 deep":                      {`{"product_id":1,"x":` + strings.Repeat("[", 31) + strings.Repeat("]", 31) + `}`, "1×1", nil},
-		"64 KiB":                       {padded(64 << 10), "1×3", nil},
-		"spaces around":                {"\r\n\t {\"product_id\":1} \n", "1×1", nil},
-		"500 characters of notice":     {`{"product_id":1,"notice":"` + strings.Repeat("é", 499) + `😀"}`, "1×1", nil},
-		"lines and tabs in the notice": {`{"product_id":1,"notice":"a\r\n\tb"}`, "1×1", nil},
-		"surrogate pair":               {`{"product_id":1,"notice":"\ud83d\ude00"}`, "1×1", nil},
-		"charset":                      {`{"product_id":1}`, "1×1", []string{"Content-Type", `application/json; charset="UTF-8"`}},
-		"type in capitals":             {`{"product_id":1}`, "1×1", []string{"Content-Type", "Application/JSON"}},
-		"identity encoding":            {`{"product_id":1}`, "1×1", []string{"Content-Encoding", "identity"}},
+		"null is not given":  {`{"product_id":1,"qty":null,"quantity":2,"subscription_plan":null,"fields":null,"notice":null}`, "1×2", nil},
+		"no quantity is one": {`{"product_id":1}`, "1×1", nil},
+		"unknown members":    {`{"product_id":1,"price":0.01,"unit_price":0,"__proto__":{"qty":9},"Qty":9}`, "1×1", nil},
+		"64 KiB":             {padded(64 << 10), "1×3", nil},
+		"charset":            {`{"product_id":1}`, "1×1", []string{"Content-Type", `application/json; charset="UTF-8"`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := s.guest(t)
@@ -272,18 +145,11 @@ func TestBody_MustBeJSON(t *testing.T) {
 		body, member string
 		headers      []string
 	}{
-		"form":                 {"product_id=1&qty=2", "Content-Type", []string{"Content-Type", "application/x-www-form-urlencoded"}},
-		"JSON called a form":   {fine, "Content-Type", []string{"Content-Type", "application/x-www-form-urlencoded"}},
-		"multipart":            {fine, "Content-Type", []string{"Content-Type", "multipart/form-data; boundary=x"}},
-		"text":                 {fine, "Content-Type", []string{"Content-Type", "text/plain"}},
-		"another JSON":         {fine, "Content-Type", []string{"Content-Type", "application/vnd.api+json"}},
-		"charset":              {fine, "Content-Type", []string{"Content-Type", "application/json; charset=iso-8859-1"}},
-		"nonsense":             {fine, "Content-Type", []string{"Content-Type", "application/json, text/plain"}},
-		"empty":                {fine, "Content-Type", []string{"Content-Type", ""}},
-		"repeated":             {fine, "Content-Type", []string{"Content-Type", "application/json", "Content-Type", "application/json"}},
-		"repeated and another": {fine, "Content-Type", []string{"Content-Type", "application/json", "Content-Type", "text/plain"}},
-		"compressed":           {squeezed.String(), "Content-Encoding", []string{"Content-Encoding", "gzip"}},
-		"called compressed":    {fine, "Content-Encoding", []string{"Content-Encoding", "br"}},
+		"form":       {"product_id=1&qty=2", "Content-Type", []string{"Content-Type", "application/x-www-form-urlencoded"}},
+		"charset":    {fine, "Content-Type", []string{"Content-Type", "application/json; charset=iso-8859-1"}},
+		"empty":      {fine, "Content-Type", []string{"Content-Type", ""}},
+		"repeated":   {fine, "Content-Type", []string{"Content-Type", "application/json", "Content-Type", "application/json"}},
+		"compressed": {squeezed.String(), "Content-Encoding", []string{"Content-Encoding", "gzip"}},
 	} {
 		for _, call := range [][2]string{{"POST", "/cart/add"}, {"PATCH", "/cart/items/1"}} {
 			a := c.refused(415, "unsupported_media_type", call[0], call[1], tt.body, tt.headers...)
