@@ -32,45 +32,6 @@ func wantIssue(t *testing.T, got cartBody, code, reason string) {
 	}
 }
 
-func TestCoupon_AppliesToTheListedProductsOnly(t *testing.T) {
-	onEachRedis(t, func(t *testing.T, s *shop) {
-		c := s.guest(t)
-		c.add(`{"product_id":1,"qty":2}`) // 99.00
-		c.add(`{"product_id":2}`)
-		got := c.ok("POST", "/cart/coupon", `{"coupon":"GAMES"}`).Body.Data
-		wantIssue(t, got, "", "")
-		if got.Discount != 19.8 || got.Total != 89.2 || got.Items[0].Discount != 19.8 || got.Items[1].Discount != 0 {
-			t.Errorf("GAMES: discount %v, total %v, lines %+v", got.Discount, got.Total, got.Items)
-		}
-		without := c.ok("DELETE", "/cart/items/1", "").Body.Data
-		wantIssue(t, without, "coupon_invalid", "not_applicable")
-		validation := c.ok("GET", "/cart/validate", "").Body.Data
-		if n := len(validation.Warnings); n == 0 || validation.Warnings[n-1].Code != "coupon_invalid" {
-			t.Errorf("warnings %+v", validation.Warnings)
-		}
-		wantIssue(t, c.add(`{"product_id":1}`).Body.Data, "", "")
-		s.Catalog.PutCoupon(s.ID, &cart.Coupon{Code: "GAMES", Kind: cart.Percent, Rate: 200_000, Products: []int64{2, 3}})
-		if moved := c.cart(); moved.Discount != 2 {
-			t.Errorf("after its list of products changed: %+v", moved.Coupon)
-		}
-	})
-}
-
-func TestCoupon_StartsAtItsDate(t *testing.T) {
-	onEachRedis(t, func(t *testing.T, s *shop) {
-		start := s.Clock.Now().Add(time.Hour)
-		early := &cart.Coupon{Code: "EARLY", Kind: cart.Fixed, Amount: 100, Starts: start}
-		s.Catalog.PutCoupon(s.ID, &cart.Coupon{Code: "EARLY", Kind: cart.Fixed, Amount: 100})
-		c := s.guest(t)
-		c.add(`{"product_id":1}`)
-		wantIssue(t, c.ok("POST", "/cart/coupon", `{"coupon":"EARLY"}`).Body.Data, "", "")
-		s.Catalog.PutCoupon(s.ID, early)
-		wantIssue(t, c.cart(), "coupon_invalid", "not_started")
-		s.Clock.Forward(2 * time.Hour)
-		wantIssue(t, c.cart(), "", "")
-	})
-}
-
 func TestCoupon_UnknownAndEarlyCodesHaveOneAnswer(t *testing.T) {
 	onRealRedis(t, func(t *testing.T, s *shop) {
 		c := s.guest(t)
