@@ -123,6 +123,23 @@ func TestKey_BelongsToOneCart(t *testing.T) {
 	}
 }
 
+func TestKey_IsRememberedForADay(t *testing.T) {
+	onRealRedis(t, func(t *testing.T, s *shop) {
+		c := s.guest(t)
+		add := func() bool { return c.add(`{"product_id":1}`, "Idempotency-Key", "k").replayed(t) }
+		add()
+		s.pass(t, 24*time.Hour-time.Minute)
+		if !add() {
+			t.Error("forgotten within a day")
+		}
+		s.pass(t, 2*time.Minute) // a replay does not renew it
+		if add() {
+			t.Error("remembered for more than a day")
+		}
+		c.wantLines("1×2")
+	})
+}
+
 func TestKey_Is1To255VisibleASCII(t *testing.T) {
 	t.Parallel()
 	s := openShop(t, embeddedRedis(t))
