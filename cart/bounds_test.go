@@ -3,6 +3,8 @@ package cart
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"commerce/auth/problem"
 )
 
@@ -24,6 +26,21 @@ func TestBoundsOf(t *testing.T) {
 		if got := BoundsOf(tc.product, testLimits); got != tc.want {
 			t.Errorf("%s: %+v, want %+v", name, got, tc.want)
 		}
+	}
+}
+
+// A line that cannot be bought at all keeps only the service's own limit.
+func TestMergeBounds(t *testing.T) {
+	t.Parallel()
+	sells := func(stock *int64, active bool) *Product {
+		return &Product{Active: active, Stock: stock, MinQuantity: 2, MaxQuantity: ptr(int64(5))}
+	}
+	guest := cartOf(Line{ID: "1"}, Line{ID: "1.p1"}, Line{ID: "2"}, Line{ID: "3"}, Line{ID: "4"})
+	products := map[int64]*Product{1: sells(ptr(int64(9)), true), 2: sells(new(int64), true), 3: sells(nil, false)}
+	sold, stopped := Bounds{Stock: 9, Min: 2, Max: 5}, Bounds{Stock: -1, Max: 999}
+	want := map[LineID]Bounds{"1": sold, "1.p1": sold, "2": stopped, "3": stopped, "4": stopped}
+	if diff := cmp.Diff(want, MergeBounds(guest, products, testLimits)); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
 
 	"commerce/auth/problem"
 )
@@ -159,31 +158,4 @@ func TestEdit(t *testing.T) {
 			t.Errorf("%s: %+v (-want +got)\n%s", name, got, diff)
 		}
 	}
-}
-
-// Whatever an edit makes of a line, the quantities of its cart stay the same unless it
-// sets one, and no two lines are equal.
-func TestEdit_NeitherLosesNorDoublesQuantities(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		c := cartOf()
-		for _, plan := range rapid.SliceOfNDistinct(rapid.Int64Range(0, 4), 1, 4, rapid.ID).Draw(t, "plans") {
-			c, _ = c.Add(newLine(NewLineID(1, plan, nil), rapid.Int64Range(1, 9).Draw(t, "quantity"), anyQuantity), roomy)
-		}
-		for range rapid.IntRange(1, 6).Draw(t, "edits") {
-			from := c.Lines[rapid.IntRange(0, len(c.Lines)-1).Draw(t, "line")]
-			e := EditedLine{From: from, ID: NewLineID(1, rapid.Int64Range(0, 4).Draw(t, "plan"), nil), Bounds: anyQuantity}
-			after, _, refusal := c.Edit(from.ID, e, roomy)
-			if refusal != nil {
-				t.Fatal(refusal.Code)
-			}
-			if after.Count() != c.Count() {
-				t.Fatalf("%d became %d", c.Count(), after.Count())
-			}
-			if len(after.ProductIDs()) != 1 || len(after.Lines) > len(c.Lines) {
-				t.Fatalf("%+v became %+v", c.Lines, after.Lines)
-			}
-			c = after
-		}
-	})
 }

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
 
 	"commerce/auth/locale"
 	"commerce/auth/problem"
@@ -84,31 +83,6 @@ func TestPrice_Totals(t *testing.T) {
 			t.Errorf("%s: tax %d, total %d, want %d and %d", name, got.Tax, got.Total, tc.tax, tc.total)
 		}
 	}
-}
-
-func TestPrice_LinesSumToTheSubtotal(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		products := map[int64]*Product{}
-		var c Cart
-		for id := range rapid.Int64Range(0, 8).Draw(t, "lines") {
-			c.Lines = append(c.Lines, Line{ID: NewLineID(id+1, 0, nil), Quantity: rapid.Int64Range(1, 999).Draw(t, "quantity")})
-			if rapid.Bool().Draw(t, "exists") {
-				products[id+1] = sold(id+1, money.Amount(rapid.Int64Range(0, 1<<40).Draw(t, "price")))
-			}
-		}
-		got := Price(c, &store.Store{PricesIncludeTax: true}, products, testLimits)
-		var sum money.Amount
-		for i, l := range got.Lines {
-			if l.Total != l.Unit.Total()*money.Amount(c.Lines[i].Quantity) {
-				t.Fatalf("line %s costs %d", l.ID, l.Total)
-			}
-			sum += l.Total
-		}
-		if sum != got.Subtotal || got.Total != sum {
-			t.Fatalf("lines cost %d, subtotal %d, total %d", sum, got.Subtotal, got.Total)
-		}
-	})
 }
 
 func TestPrice_GivesStockToLinesInCartOrder(t *testing.T) {

@@ -7,8 +7,6 @@ import (
 	"sync"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"commerce/auth/locale"
 	"commerce/cart/money"
 )
@@ -75,20 +73,6 @@ func TestFormatter_IsSafeForConcurrentUse(t *testing.T) {
 		})
 	}
 	wg.Wait()
-}
-
-// Cached texts do not affect the result.
-func TestFormatter_FormatsLikeANewOne(t *testing.T) {
-	t.Parallel()
-	used := money.NewFormatter()
-	rapid.Check(t, func(t *rapid.T) {
-		a := money.Amount(rapid.Int64Range(-20, 20).Draw(t, "amount"))
-		code := rapid.SampledFrom(currencies).Draw(t, "currency")
-		l := rapid.SampledFrom([]locale.Locale{locale.En, locale.Ar}).Draw(t, "locale")
-		if got, want := used.Format(a, code, l), money.NewFormatter().Format(a, code, l); got != want {
-			t.Fatalf("got %q, want %q", got, want)
-		}
-	})
 }
 
 func TestFormatter_CachedTextsDoNotAllocate(t *testing.T) {

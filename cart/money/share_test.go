@@ -100,32 +100,6 @@ func TestShares_AreTheNearestAmount(t *testing.T) {
 	})
 }
 
-func TestShares_AreSymmetric(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		a, r := amounts.Draw(t, "amount"), rates.Draw(t, "ppm")
-		if money.Share(-a, r) != -money.Share(a, r) {
-			t.Fatal("Share is not symmetric")
-		}
-		if money.IncludedShare(-a, r) != -money.IncludedShare(a, r) {
-			t.Fatal("IncludedShare is not symmetric")
-		}
-	})
-}
-
-// A store that adds tax and one that includes it compute the same tax.
-func TestIncludedShare_FindsTheShareThatWasAdded(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		a := money.Amount(rapid.Int64Range(-bound/2, bound/2).Draw(t, "net"))
-		r := rates.Draw(t, "ppm")
-		tax := money.Share(a, r)
-		if got := money.IncludedShare(a+tax, r); got != tax {
-			t.Fatalf("IncludedShare(%d) = %d, want %d", a+tax, got, tax)
-		}
-	})
-}
-
 func TestShares_PanicOutOfRange(t *testing.T) {
 	t.Parallel()
 	for name, share := range map[string]func() money.Amount{

@@ -162,44 +162,28 @@ func TestReads_DoNotAllWaitForAConnectionThatHangs(t *testing.T) {
 	}
 }
 
-// A batch of every waiting read would keep all their carts in Redis' memory at a time.
-func TestReads_ShareARoundTripInLimitedNumbers(t *testing.T) {
+// Whatever the estimate of Redis' clock, and without a renewal too: a Redis that is full cannot
+// renew the TTL, nor tell its time in the reply to a script.
+func TestRead_SaysWhenTheCartExpires(t *testing.T) {
 	t.Parallel()
-	r := newReader(t, ephemeral.Redis(t), true)
-	ref := r.filled()
-	r.sent.take()
-	stop := make(chan struct{})
-	time.AfterFunc(300*time.Millisecond, func() { close(stop) })
-	if _, failed, _ := r.many(500, ref, 10*time.Second, stop); failed > 0 {
-		t.Errorf("%d reads failed", failed)
-	}
-	if largest := r.sent.largest(); largest > redisstore.MaxBatch+1 {
-		t.Errorf("%d commands shared a round trip", largest)
-	}
-}
-
-// A Redis that is full cannot renew the TTL, nor tell its time in the reply to a script.
-func TestRead_WithoutARenewalSaysWhenTheCartExpires(t *testing.T) {
-	t.Parallel()
-	server := ephemeral.StartRedis(t)
-	r := newReader(t, server.URL, true)
+	r := newReader(t, ephemeral.StartRedis(t).URL, true)
 	const passed = 2 * time.Hour
-	for _, off := range []time.Duration{-100 * time.Hour, 0, 100 * time.Hour} {
+	now := time.Duration(time.Now().UnixNano())
+	for _, ahead := range []time.Duration{-100 * time.Hour, 100 * time.Hour, now - 100*time.Hour, now, now + 100*time.Hour} {
 		ref := r.filled()
 		r.age(ref, passed)
-		if err := r.MistakeClock(t.Context(), ref, time.Duration(time.Now().UnixNano())+off); err != nil {
+		if err := r.MistakeClock(t.Context(), ref, ahead); err != nil {
 			t.Fatal(err)
 		}
-		for _, redis := range []struct {
-			maxMemory string
-			want      time.Duration
-		}{{"1", readerTTL.Guest - passed}, {"0", readerTTL.Guest}} {
-			if err := r.client.ConfigSet(t.Context(), "maxmemory", redis.maxMemory).Err(); err != nil {
+		for _, full := range []bool{true, false} {
+			maxMemory, want := "0", usualTTLs.Guest
+			if full {
+				maxMemory, want = "1", usualTTLs.Guest-passed
+			}
+			if err := r.client.ConfigSet(t.Context(), "maxmemory", maxMemory).Err(); err != nil {
 				t.Fatal(err)
 			}
-			if left := time.Until(r.load(ref).ExpiresAt); (left - redis.want).Abs() > time.Minute {
-				t.Errorf("the clock is %v off, maxmemory %s: the cart expires in %v, want %v", off, redis.maxMemory, left, redis.want)
-			}
+			r.wantLeft(ref, want, r.load(ref).ExpiresAt)
 		}
 	}
 }
@@ -214,7 +198,7 @@ func TestChange_ARefusalSaysWhenTheCartExpires(t *testing.T) {
 	if err != nil || o.Word != "item_not_found" {
 		t.Fatal(o.Word, err)
 	}
-	if left := time.Until(o.ExpiresAt); (left - readerTTL.Guest + time.Hour).Abs() > time.Minute {
+	if left := time.Until(o.ExpiresAt); (left - usualTTLs.Guest + time.Hour).Abs() > time.Minute {
 		t.Errorf("the refusal says that the cart expires in %v", left)
 	}
 }

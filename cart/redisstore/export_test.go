@@ -136,12 +136,6 @@ func (s *Store) Survives(ctx context.Context, conn *redis.Conn) bool {
 // Conn is one connection to a single Redis.
 func (s *Store) Conn() *redis.Conn { return s.client.(*redis.Client).Conn() }
 
-// ClearAt runs the script that clears a cart, with a deadline in Redis' time.
-func (s *Store) ClearAt(ctx context.Context, ref Ref, deadline int64) ([]any, error) {
-	return s.scripts.clear.run(ctx, s.client, once, []string{ref.cartKey()},
-		1000, "ID", "", "", "", "", "", deadline, mark{}).Slice()
-}
-
 // ClaimAt runs the script that claims a guest's cart, with a deadline in Redis' time.
 func (s *Store) ClaimAt(ctx context.Context, customer, guest Ref, note string, b cart.Reservation, deadline int64) ([]any, error) {
 	return s.scripts.claim.run(ctx, s.client, repeatable,

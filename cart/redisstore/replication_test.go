@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"commerce/cart"
 	"commerce/cart/redisstore"
 	"commerce/deploy/ephemeral"
 )
@@ -92,28 +91,25 @@ func TestReplication_CountsAReplicaThatTheMasterForgot(t *testing.T) {
 	}
 }
 
-func sentinelsThatList(n int) func(context.Context, time.Duration) (int, error) {
-	return func(context.Context, time.Duration) (int, error) { return n, nil }
-}
-
 func TestReplication_CountsConfiguredAndListedReplicas(t *testing.T) {
 	t.Parallel()
-	alone := ephemeral.StartRedis(t)
-	p := &pair{t: t, master: alone}
-	if !p.survives(redisstore.New(redisstore.Config{Client: dial(t, alone.URL)})) {
-		t.Error("unsafe without a replica")
+	p := &pair{t: t, master: ephemeral.StartRedis(t)}
+	list := func(n int) func(context.Context, time.Duration) (int, error) {
+		return func(context.Context, time.Duration) (int, error) { return n, nil }
 	}
-	if p.survives(redisstore.New(redisstore.Config{Client: dial(t, alone.URL), MinReplicas: 1})) {
-		t.Error("safe with REDIS_MIN_REPLICAS=1 and none connected")
-	}
-	listed := func(n int) *redisstore.Store {
-		return redisstore.New(redisstore.Config{Client: dial(t, alone.URL), Sentinels: sentinelsThatList(n)})
-	}
-	if p.survives(listed(1)) {
-		t.Error("safe with a replica that the sentinels list")
-	}
-	if !p.survives(listed(0)) {
-		t.Error("unsafe when the sentinels list none")
+	for name, test := range map[string]struct {
+		by   redisstore.Config
+		want bool
+	}{
+		"no replica": {redisstore.Config{}, true},
+		"REDIS_MIN_REPLICAS=1 and none connected":    {redisstore.Config{MinReplicas: 1}, false},
+		"the sentinels list one, and none connected": {redisstore.Config{Sentinels: list(1)}, false},
+		"the sentinels list none":                    {redisstore.Config{Sentinels: list(0)}, true},
+	} {
+		test.by.Client = dial(t, p.master.URL)
+		if got := p.survives(redisstore.New(test.by)); got != test.want {
+			t.Errorf("%s: safe %t", name, got)
+		}
 	}
 }
 
@@ -160,7 +156,7 @@ func TestReplication_OneWriteASecondWaitsForAReplicaThatHangs(t *testing.T) {
 	p := startPair(t)
 	var ahead atomic.Int64
 	start := time.Now()
-	d := openDeskOn(t, dial(t, p.master.URL), cart.Sum, func() time.Time { return start.Add(time.Duration(ahead.Load())) })
+	d := openDeskOn(t, dial(t, p.master.URL), func() time.Time { return start.Add(time.Duration(ahead.Load())) })
 	login := func(name string) {
 		t.Helper()
 		d.add(d.as("", tokenOf(name)), 1, 1)

@@ -41,7 +41,7 @@ func randomPlan(r *rand.Rand) plan {
 		p.counted = r.IntN(2) == 0
 	case 5:
 		p.counted, p.forgetful = true, true
-		p.jumps = append(p.jumps, scheduleTTLs.Guest+time.Hour, scheduleTTLs.Customer+time.Hour)
+		p.jumps = append(p.jumps, usualTTLs.Guest+time.Hour, usualTTLs.Customer+time.Hour)
 	}
 	p.silent = p.budgets.failovers == 0 && r.IntN(3) == 0
 	p.draw(r)

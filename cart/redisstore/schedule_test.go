@@ -220,7 +220,7 @@ func newScheduler(t *testing.T, socket string) *scheduler {
 	}
 	return &scheduler{
 		ctx: t.Context(), client: client, catalog: catalog,
-		redis: redisstore.New(redisstore.Config{Client: client, TTL: scheduleTTLs}),
+		redis: redisstore.New(redisstore.Config{Client: client, TTL: usualTTLs}),
 		store: newStoreID(), scripts: scripts,
 	}
 }

@@ -123,8 +123,6 @@ func (anyCoupon) Coupon(_ context.Context, _ int64, code string) (*cart.Coupon, 
 
 func (anyCoupon) Uses(context.Context, int64, string, string, int64) (int64, error) { return 0, nil }
 
-var scheduleTTLs = redisstore.TTLs{Guest: 720 * time.Hour, Customer: 2160 * time.Hour}
-
 // scheduleBudget is longer than a schedule takes on a busy machine.
 const scheduleBudget = 20 * time.Second
 

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -31,7 +30,7 @@ func newMeter(b *testing.B, lines int) *meter {
 	client := dial(b, ephemeral.StartRedis(b).URL)
 	m := &meter{
 		client:   client,
-		store:    redisstore.New(redisstore.Config{Client: client, TTL: redisstore.TTLs{Guest: 720 * time.Hour, Customer: 2160 * time.Hour}}),
+		store:    redisstore.New(redisstore.Config{Client: client, TTL: usualTTLs}),
 		customer: redisstore.CustomerRef(1, "1001"),
 		guest:    redisstore.GuestRef(1, auth.CartToken(strings.Repeat("t", 22))),
 	}

@@ -54,8 +54,6 @@ type noted struct {
 	names []string
 }
 
-var twinTTLs = redisstore.TTLs{Guest: 720 * time.Hour, Customer: 2160 * time.Hour}
-
 // bench is a Redis for the runs of one test.
 type bench struct {
 	client redis.UniversalClient
@@ -65,7 +63,7 @@ type bench struct {
 func openBench(t *testing.T) bench {
 	t.Helper()
 	client := dial(t, asService(t, ephemeral.Redis(t)))
-	return bench{dial(t, ephemeral.Redis(t)), redisstore.New(redisstore.Config{Client: client, TTL: twinTTLs})}
+	return bench{dial(t, ephemeral.Redis(t)), redisstore.New(redisstore.Config{Client: client, TTL: usualTTLs})}
 }
 
 // begin lays nothing under these references.
@@ -127,9 +125,9 @@ func (w *twins) step(ref redisstore.Ref, do func() any, rule func(r cart.Record,
 
 func ttlOf(ref redisstore.Ref) time.Duration {
 	if ref.IsGuest() {
-		return twinTTLs.Guest
+		return usualTTLs.Guest
 	}
-	return twinTTLs.Customer
+	return usualTTLs.Customer
 }
 
 var likeTwins = cmp.Options{cmpopts.EquateEmpty(), cmpopts.IgnoreFields(cart.Cart{}, "ExpiresAt", "Mark")}
