@@ -75,43 +75,6 @@ func TestRedeem_NamesTheFirstReasonThatHolds(t *testing.T) {
 	}
 }
 
-// A line whose product is gone costs nothing, so a coupon for that product takes nothing off.
-func TestRedeem_DoesNotApplyToAProductThatIsGone(t *testing.T) {
-	t.Parallel()
-	p := tenRiyals()
-	listed := &Coupon{Code: "C", Kind: Fixed, Amount: 100, Products: []int64{p.Lines[0].ID.Product()}}
-	if p.Redeem(listed, Uses{}, riyals, time.Now()); p.Coupon.Issue != nil {
-		t.Fatalf("a product that is sold: %+v", p.Coupon.Issue)
-	}
-	p = tenRiyals()
-	p.Lines[0].Product = nil
-	if p.Redeem(listed, Uses{}, riyals, time.Now()); p.Coupon.Issue == nil || p.Coupon.Issue.Reason != CouponNotApplicable {
-		t.Errorf("a product that is gone: %+v", p.Coupon.Issue)
-	}
-}
-
-func TestRedeem_CountsUsesUpToTheLimits(t *testing.T) {
-	t.Parallel()
-	for name, tc := range map[string]struct {
-		all, customer *int64
-		uses          Uses
-		usedUp        bool
-	}{
-		"no limits":                         {nil, nil, Uses{All: 900, Customer: 900}, false},
-		"one use left":                      {ptr(int64(3)), nil, Uses{All: 2}, false},
-		"all used":                          {ptr(int64(3)), nil, Uses{All: 3}, true},
-		"one left for the customer":         {nil, ptr(int64(2)), Uses{All: 900, Customer: 1}, false},
-		"none left for the customer":        {nil, ptr(int64(2)), Uses{All: 2, Customer: 2}, true},
-		"none left for the other customers": {ptr(int64(9)), ptr(int64(1)), Uses{All: 8}, false},
-	} {
-		p := tenRiyals()
-		p.Redeem(&Coupon{Code: "C", Kind: Fixed, Amount: 100, MaxUses: tc.all, MaxUsesCustomer: tc.customer}, tc.uses, riyals, time.Now())
-		if (p.Coupon.Issue != nil) != tc.usedUp || tc.usedUp != (p.Discount == 0) {
-			t.Errorf("%s: %+v, discount %d", name, p.Coupon.Issue, p.Discount)
-		}
-	}
-}
-
 func TestRefuseCoupon_DoesNotRevealACodeBeforeItStarts(t *testing.T) {
 	t.Parallel()
 	now, p := time.Now(), tenRiyals()
