@@ -27,7 +27,7 @@ func TestResolve_ANameAndItsPositionGiveTheSameLine(t *testing.T) {
 		{"email": "a@example.com", "1": "us"},
 		{"email": "a@example.com", "0": "a@example.com", "region": "us"}, // the same answer twice
 	} {
-		l, err := Resolve(Addition{ProductID: 5, Quantity: 2, PlanID: ptr(int64(51)), Fields: fields}, account(), testLimits)
+		l, err := Resolve(Addition{ProductID: 5, Quantity: 2, PlanID: new(int64(51)), Fields: fields}, account(), testLimits)
 		if err != nil {
 			t.Fatalf("%v: %v", fields, err)
 		}
@@ -47,7 +47,7 @@ func TestResolve_ANameAndItsPositionGiveTheSameLine(t *testing.T) {
 
 func TestResolve_EmptyTextIsNoAnswer(t *testing.T) {
 	t.Parallel()
-	plan := ptr(int64(51))
+	plan := new(int64(51))
 	with, err1 := Resolve(Addition{Quantity: 1, PlanID: plan, Fields: map[string]string{"email": "x", "region": ""}}, account(), testLimits)
 	without, err2 := Resolve(Addition{Quantity: 1, PlanID: plan, Fields: map[string]string{"email": "x"}}, account(), testLimits)
 	if err1 != nil || err2 != nil || with.ID != without.ID {
@@ -62,7 +62,7 @@ func TestResolve_Refuses(t *testing.T) {
 	named, asking := account(), account()
 	named.Fields = append(named.Fields, Field{Name: "0"}) // a name before a position
 	asking.Fields = append(asking.Fields, Field{Name: "age", Required: true}, Field{Name: "size", Options: []Option{{Code: "s"}}})
-	plan, none, other := ptr(int64(51)), (*int64)(nil), ptr(int64(59))
+	plan, none, other := new(int64(51)), (*int64)(nil), new(int64(59))
 	email, twoAnswers := map[string]string{"email": "x"}, map[string]string{"email": "x", "0": "y"}
 	long := func(n int) map[string]string { return map[string]string{"email": strings.Repeat("x", n)} }
 	for name, tc := range map[string]struct {
@@ -77,7 +77,7 @@ func TestResolve_Refuses(t *testing.T) {
 		"inactive":                           {inactive, plan, email, "", problem.ProductInactive, []string{"product_id"}},
 		"no plan where one is required":      {account(), none, email, "", problem.PlanUnavailable, []string{"subscription_plan"}},
 		"an unknown plan":                    {account(), other, email, "", problem.PlanUnavailable, []string{"subscription_plan"}},
-		"plan 0":                             {account(), ptr(int64(0)), email, "", problem.PlanUnavailable, []string{"subscription_plan"}},
+		"plan 0":                             {account(), new(int64(0)), email, "", problem.PlanUnavailable, []string{"subscription_plan"}},
 		"a plan for a product without plans": {noPlans, plan, email, "", problem.PlanUnavailable, []string{"subscription_plan"}},
 		"a required field missing":           {account(), plan, map[string]string{"region": "us"}, "", problem.FieldMissing, []string{"fields.email"}},
 		"a required field empty":             {account(), plan, map[string]string{"0": ""}, "", problem.FieldMissing, []string{"fields.email"}},

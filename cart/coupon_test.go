@@ -31,7 +31,7 @@ func drawnPriced(t *rapid.T, store *store.Store) Priced {
 		c.Lines = append(c.Lines, Line{ID: NewLineID(id+1, 0, nil), Quantity: rapid.Int64Range(1, 999).Draw(t, "quantity")})
 		p := sold(id+1, money.Amount(rapid.Int64Range(0, highest).Draw(t, "price")))
 		if rapid.Bool().Draw(t, "own rate") {
-			p.TaxRate = ptr(rapid.SampledFrom([]int64{0, 50_000, 150_000, MaxTaxRate}).Draw(t, "own"))
+			p.TaxRate = new(rapid.SampledFrom([]int64{0, 50_000, 150_000, MaxTaxRate}).Draw(t, "own"))
 		}
 		p.Active = rapid.IntRange(0, 4).Draw(t, "active") > 0
 		if rapid.IntRange(0, 4).Draw(t, "exists") > 0 {
@@ -149,11 +149,11 @@ func TestRedeem_AppliesTheDiscount(t *testing.T) {
 		"enough without the inactive one":               {atLeast2000, 2000, "2", Uses{}, 500, ""},
 
 		"no limits of uses":                 {limited(nil, nil), 2000, "", Uses{All: 900, Customer: 900}, 500, ""},
-		"one use left":                      {limited(ptr(int64(3)), nil), 2000, "", Uses{All: 2}, 500, ""},
-		"all used":                          {limited(ptr(int64(3)), nil), 2000, "", Uses{All: 3}, 0, CouponUsedUp},
-		"one left for the customer":         {limited(nil, ptr(int64(2))), 2000, "", Uses{All: 900, Customer: 1}, 500, ""},
-		"none left for the customer":        {limited(nil, ptr(int64(2))), 2000, "", Uses{All: 2, Customer: 2}, 0, CouponUsedUp},
-		"none left for the other customers": {limited(ptr(int64(9)), ptr(int64(1))), 2000, "", Uses{All: 8}, 500, ""},
+		"one use left":                      {limited(new(int64(3)), nil), 2000, "", Uses{All: 2}, 500, ""},
+		"all used":                          {limited(new(int64(3)), nil), 2000, "", Uses{All: 3}, 0, CouponUsedUp},
+		"one left for the customer":         {limited(nil, new(int64(2))), 2000, "", Uses{All: 900, Customer: 1}, 500, ""},
+		"none left for the customer":        {limited(nil, new(int64(2))), 2000, "", Uses{All: 2, Customer: 2}, 0, CouponUsedUp},
+		"none left for the other customers": {limited(new(int64(9)), new(int64(1))), 2000, "", Uses{All: 8}, 500, ""},
 	} {
 		c := Cart{Coupon: "C", Lines: []Line{{ID: "1", Quantity: 1}}}
 		if tc.other != "" {

@@ -18,7 +18,7 @@ import (
 func lost(now time.Time, without ...CouponReason) (*Coupon, Uses) {
 	c := &Coupon{
 		Code: "C", Kind: Fixed, Amount: 100, Minimum: 2000, Starts: now.Add(time.Hour), Expires: now,
-		Products: []int64{2}, MaxUses: ptr(int64(3)), MaxUsesCustomer: ptr(int64(1)),
+		Products: []int64{2}, MaxUses: new(int64(3)), MaxUsesCustomer: new(int64(1)),
 	}
 	uses := Uses{All: 3, Customer: 1}
 	for _, reason := range without {

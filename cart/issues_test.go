@@ -79,9 +79,9 @@ func TestWarningsOf(t *testing.T) {
 		"no warning":                  {100, nil, nil},
 		"more expensive":              {90, nil, []problem.Code{PriceChanged}},
 		"cheaper":                     {110, nil, []problem.Code{PriceChanged}},
-		"plenty left":                 {100, ptr(int64(6)), nil},
-		"few left":                    {100, ptr(int64(5)), []problem.Code{LowStock}},
-		"more expensive and few left": {90, ptr(int64(1)), []problem.Code{PriceChanged, LowStock}},
+		"plenty left":                 {100, new(int64(6)), nil},
+		"few left":                    {100, new(int64(5)), []problem.Code{LowStock}},
+		"more expensive and few left": {90, new(int64(1)), []problem.Code{PriceChanged, LowStock}},
 		"was free until now":          {0, nil, []problem.Code{PriceChanged}},
 	} {
 		p := sold(1, 100)

@@ -19,8 +19,6 @@ func sold(id int64, price money.Amount) *Product {
 	return &Product{ID: id, Name: locale.Named(fmt.Sprintf("P%d", id)), Active: true, MinQuantity: 1, Price: price, OriginalPrice: price}
 }
 
-func ptr[T any](v T) *T { return &v }
-
 // account returns a product that has plans and fields.
 func account() *Product {
 	return &Product{
@@ -88,7 +86,7 @@ func TestPrice_Totals(t *testing.T) {
 func TestPrice_GivesStockToLinesInCartOrder(t *testing.T) {
 	t.Parallel()
 	p := account()
-	p.Fields, p.Stock = nil, ptr(int64(4))
+	p.Fields, p.Stock = nil, new(int64(4))
 	c := Cart{Lines: []Line{
 		{ID: "5.p52", Quantity: 3},
 		{ID: "5.p51", Quantity: 2},
