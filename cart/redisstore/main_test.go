@@ -100,9 +100,9 @@ func openDeskOn(t *testing.T, client redis.UniversalClient, now func() time.Time
 	return d
 }
 
-func dial(t testing.TB, url string) redis.UniversalClient {
+func dial(t testing.TB, url string, change ...func(*redis.UniversalOptions)) redis.UniversalClient {
 	t.Helper()
-	client, err := connect.Redis(url)
+	client, err := connect.Redis(url, change...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,10 +26,10 @@ type reader struct {
 	sent   *commands
 }
 
-func newReader(t *testing.T, url string, batch bool) reader {
+func newReader(t *testing.T, url string, batch bool, change ...func(*redis.UniversalOptions)) reader {
 	t.Helper()
 	sent := &commands{}
-	client := dial(t, url)
+	client := dial(t, url, change...)
 	client.AddHook(sent)
 	return reader{
 		Store: redisstore.New(redisstore.Config{Client: client, TTL: usualTTLs, BatchReads: batch}),

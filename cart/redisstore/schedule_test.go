@@ -21,7 +21,6 @@ import (
 	"commerce/cart"
 	"commerce/cart/carttest"
 	"commerce/cart/redisstore"
-	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"
 )
 
@@ -197,16 +196,12 @@ type scheduler struct {
 
 func newScheduler(t *testing.T, socket string) *scheduler {
 	t.Helper()
-	client, err := connect.Redis("redis://localhost", func(o *redis.UniversalOptions) {
+	client := dial(t, "redis://localhost", func(o *redis.UniversalOptions) {
 		o.Dialer = func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "unix", socket)
 		}
 		o.ReadTimeout, o.WriteTimeout, o.MaxRetries = stepLimit, stepLimit, -1
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { client.Close() })
 	scripts, err := redisstore.LoadScripts(t.Context(), client, variants()...)
 	if err != nil {
 		t.Fatal(err)
