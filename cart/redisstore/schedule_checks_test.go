@@ -151,20 +151,18 @@ func (s *schedule) checkRepeats() (wrong []string) {
 
 // checkConditions checks that each change with an If-Match applied to that version.
 func (s *schedule) checkConditions() (wrong []string) {
-	for _, op := range s.ops {
-		for _, a := range op.attempts {
-			r := a.result
-			if !op.checks || r.unknown() || r.replayed {
-				continue
-			}
-			now, want := etagOf(r.cart), op.ifMatch
-			made := now.version == want.version+1 && (now.id == want.id || want.id == "")
-			switch {
-			case r.refused() == "" && now != want && !made:
-				wrong = append(wrong, fmt.Sprintf("%s changed version %v to %v", a, want, now))
-			case r.refused() == problem.VersionMismatch && now == want:
-				wrong = append(wrong, fmt.Sprintf("%s was refused although the cart had version %v", a, want))
-			}
+	for a := range s.requests() {
+		r := a.result
+		if !a.op.checks || r.unknown() || r.replayed {
+			continue
+		}
+		now, want := etagOf(r.cart), a.op.ifMatch
+		made := now.version == want.version+1 && (now.id == want.id || want.id == "")
+		switch {
+		case r.refused() == "" && now != want && !made:
+			wrong = append(wrong, fmt.Sprintf("%s changed version %v to %v", a, want, now))
+		case r.refused() == problem.VersionMismatch && now == want:
+			wrong = append(wrong, fmt.Sprintf("%s was refused although the cart had version %v", a, want))
 		}
 	}
 	return wrong
@@ -193,7 +191,7 @@ func (o *operation) kept(s *schedule) bool {
 		acknowledged = true
 	}
 	if acknowledged && lost {
-		s.tried.excused++
+		s.tried["adds that a failover may lose"]++
 	}
 	return acknowledged && !lost
 }
@@ -222,14 +220,7 @@ func (o *operation) possible() (n int64) {
 // checkVersions checks that one tag never stands for two contents, and that no request sees an
 // older version than one that ended before it began, unless a failover took versions back.
 func (s *schedule) checkVersions() (wrong []string) {
-	var answers []*request
-	for _, op := range s.ops {
-		for _, a := range op.attempts {
-			if a.result.cart.ID != "" {
-				answers = append(answers, a)
-			}
-		}
-	}
+	answers := slices.DeleteFunc(slices.Collect(s.requests()), func(a *request) bool { return a.result.cart.ID == "" })
 	for _, first := range answers {
 		for _, then := range answers {
 			old, now := first.result.cart, then.result.cart

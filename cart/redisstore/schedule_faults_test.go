@@ -114,7 +114,7 @@ func (s *schedule) times() []move {
 		if s.mayPass(d) {
 			all = append(all, move{weight: 4, do: func() {
 				s.jumps--
-				s.tried.jumps++
+				s.tried["clock jumps"]++
 				s.advance(d)
 				s.note("clock", "moves by "+d.String(), nil)
 			}})
@@ -175,7 +175,7 @@ func (s *schedule) failures() []move {
 		if s.failovers > 0 {
 			add("fails over", sh, func(sh shard) {
 				s.failovers--
-				s.tried.failovers++
+				s.tried["failovers"]++
 				s.failover(sh)
 				s.shards[sh].lost = append(s.shards[sh].lost, span{s.shards[sh].lagsFrom, s.tick()})
 			})

@@ -46,11 +46,9 @@ const modelTime = time.Minute
 
 // mayMerge counts each customer's requests that bring a guest's token.
 func (s *schedule) mayMerge() (n [modelCustomers]int) {
-	for _, op := range s.ops {
-		for _, a := range op.attempts {
-			if a.who.logsIn() {
-				n[a.who.customer]++
-			}
+	for a := range s.requests() {
+		if a.who.logsIn() {
+			n[a.who.customer]++
 		}
 	}
 	return n

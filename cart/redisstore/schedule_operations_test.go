@@ -129,12 +129,10 @@ func (o *operation) cameBare() bool {
 // began after first and ended before then.
 func (s *schedule) mergedBetween(first, then *request) bool {
 	login := caller{then.who.customer, first.who.token}
-	for _, op := range s.ops {
-		for _, a := range op.attempts {
-			if m := a.result.merge; a.who == login && a.over && m != nil && m.Lines > 0 &&
-				first.over && first.late == 0 && a.call > first.end && a.end < then.call {
-				return true
-			}
+	for a := range s.requests() {
+		if m := a.result.merge; a.who == login && a.over && m != nil && m.Lines > 0 &&
+			first.over && first.late == 0 && a.call > first.end && a.end < then.call {
+			return true
 		}
 	}
 	return false

@@ -3,6 +3,8 @@ package redisstore_test
 import (
 	"context"
 	"fmt"
+	"iter"
+	"slices"
 	"strings"
 	"time"
 
@@ -76,7 +78,7 @@ type entry struct {
 func newSchedule(w *world, p plan, names map[string]string) *schedule {
 	return &schedule{
 		world: w, plan: p, ops: p.ops, scripts: names, stopped: make(chan *request),
-		seen: map[caller]etag{}, told: map[caller]*cart.MergeReport{},
+		seen: map[caller]etag{}, told: map[caller]*cart.MergeReport{}, tried: tried{},
 		faults: p.budgets.faults, jumps: p.jumpsLeft, failovers: p.budgets.failovers, switches: p.budgets.switches,
 	}
 }
@@ -91,7 +93,7 @@ func (s *schedule) run(c chooser) {
 		m := moves[c.choose(moves)]
 		if m.fault {
 			s.faults--
-			s.tried.faults++
+			s.tried["faults"]++
 		}
 		if m.of != nil {
 			if s.last != m.of && s.last != nil && s.last.at != nil {
@@ -160,19 +162,11 @@ func (s *schedule) await() {
 			if c := a.result.cart; c.ID != "" {
 				s.seen[a.who.owner()] = etagOf(c)
 			}
-			s.drop(a)
+			s.live = slices.DeleteFunc(slices.Clone(s.live), func(other *request) bool { return other == a })
 			s.note(a.String(), "ends: "+a.result.String(), nil)
 		}
 	case <-time.After(stepLimit):
 		panic("a request neither sends a command nor ends")
-	}
-}
-
-func (s *schedule) drop(a *request) {
-	for i, other := range s.live {
-		if other == a {
-			s.live = append(s.live[:i:i], s.live[i+1:]...)
-		}
 	}
 }
 
@@ -210,6 +204,19 @@ func (s *schedule) story() string {
 		b.WriteByte('\n')
 	}
 	return b.String()
+}
+
+// requests are the requests of all operations so far.
+func (s *schedule) requests() iter.Seq[*request] {
+	return func(yield func(*request) bool) {
+		for _, op := range s.ops {
+			for _, a := range op.attempts {
+				if !yield(a) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // names returns the names of commands; for EVALSHA, of their scripts.

@@ -25,31 +25,23 @@ func (stepHook) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 func (stepHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		a, _ := ctx.Value(requestKey{}).(*request)
-		if a == nil || connects(cmd) {
-			return next(ctx, cmd)
-		}
-		return a.step(ctx, []redis.Cmder{cmd}, func() error { return next(context.WithoutCancel(ctx), cmd) })
+		return stop(ctx, []redis.Cmder{cmd}, func(ctx context.Context) error { return next(ctx, cmd) })
 	}
 }
 
 func (stepHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
-		a, _ := ctx.Value(requestKey{}).(*request)
-		if a == nil || connects(cmds[0]) {
-			return next(ctx, cmds)
-		}
-		return a.step(ctx, cmds, func() error { return next(context.WithoutCancel(ctx), cmds) })
+		return stop(ctx, cmds, func(ctx context.Context) error { return next(ctx, cmds) })
 	}
 }
 
-// connects reports whether a command sets up a new connection.
-func connects(cmd redis.Cmder) bool {
-	switch cmd.Name() {
-	case "hello", "auth", "client", "select":
-		return true
+func stop(ctx context.Context, cmds []redis.Cmder, send func(context.Context) error) error {
+	a, _ := ctx.Value(requestKey{}).(*request)
+	connects := slices.Contains([]string{"hello", "auth", "client", "select"}, cmds[0].Name()) // sets up a connection
+	if a == nil || connects {
+		return send(ctx)
 	}
-	return false
+	return a.step(ctx, cmds, func() error { return send(context.WithoutCancel(ctx)) })
 }
 
 // pending are the commands that a request waits with.
@@ -85,13 +77,8 @@ func (p *pending) named(name string) bool { return p.cmds[0].Name() == name }
 
 // mixed reports whether some of the commands are about a guest and some are not.
 func (p *pending) mixed() bool {
-	guests := 0
-	for _, cmd := range p.cmds {
-		if aboutGuest(cmd) {
-			guests++
-		}
-	}
-	return 0 < guests && guests < len(p.cmds)
+	isNot := func(cmd redis.Cmder) bool { return !aboutGuest(cmd) }
+	return slices.ContainsFunc(p.cmds, aboutGuest) && slices.ContainsFunc(p.cmds, isNot)
 }
 
 // asksGuest reports whether some of the commands read a guest's cart.
@@ -177,7 +164,7 @@ func (a *request) perform(p *pending) error {
 	case "claim": // apply gets its times from claim
 		a.claimedAt = s.passed
 	case "apply":
-		s.tried.merges++
+		s.tried["merges"]++
 		p.at = a.claimedAt
 	}
 	for _, cmd := range p.cmds {
@@ -210,27 +197,16 @@ func (a *request) askMaster(cmd redis.Cmder, confirmed bool) error {
 	if r.failovers != a.failovers {
 		return fail([]redis.Cmder{cmd}, errBroken)
 	}
-	if cmd.Name() == "role" {
-		return answerRole(cmd, r.listed)
-	}
-	return answerWait(cmd, confirmed)
-}
-
-func answerWait(cmd redis.Cmder, confirmed bool) error {
-	n := int64(0)
-	if confirmed {
-		n = 1
-	}
-	cmd.(*redis.IntCmd).SetVal(n)
-	return nil
-}
-
-func answerRole(cmd redis.Cmder, listed bool) error {
 	replicas := []any{}
-	if listed {
+	if r.listed {
 		replicas = append(replicas, []any{"10.0.0.2", "6379", "1"})
 	}
-	cmd.(*redis.SliceCmd).SetVal([]any{"master", int64(1), replicas})
+	switch cmd := cmd.(type) {
+	case *redis.SliceCmd:
+		cmd.SetVal([]any{"master", int64(1), replicas})
+	case *redis.IntCmd:
+		cmd.SetVal(map[bool]int64{true: 1}[confirmed])
+	}
 	return nil
 }
 

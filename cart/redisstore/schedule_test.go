@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -88,7 +89,7 @@ type runs struct {
 // schedules themselves.
 func newRuns(t *testing.T) *runs {
 	t.Helper()
-	r := &runs{t: t, began: time.Now()}
+	r := &runs{t: t, began: time.Now(), tried: tried{}}
 	for range max(1, runtime.GOMAXPROCS(0)/2) {
 		r.servers = append(r.servers, startRedis(t))
 	}
@@ -121,8 +122,8 @@ func (r *runs) worker(do func(*scheduler)) {
 func (r *runs) String() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return fmt.Sprintf("schedules: %d, wrong: %d, %s, per second: %.0f", r.tried.schedules, r.failures.Load(),
-		r.tried, float64(r.tried.schedules)/time.Since(r.began).Seconds())
+	return fmt.Sprintf("schedules: %d, wrong: %d, %s, per second: %.0f", r.tried["schedules"], r.failures.Load(),
+		r.tried, float64(r.tried["schedules"])/time.Since(r.began).Seconds())
 }
 
 func (r *runs) report(replay string, o judged) {
@@ -131,49 +132,39 @@ func (r *runs) report(replay string, o judged) {
 	r.mu.Unlock()
 	if len(o.wrong) > 0 {
 		r.failures.Add(1)
-		text := ""
-		for _, w := range o.wrong {
-			text += "\n  " + w
-		}
-		r.t.Errorf("%s%s\n%s", replay, text, o.story())
+		r.t.Errorf("%s\n  %s\n%s", replay, strings.Join(o.wrong, "\n  "), o.story())
 	} else if *schedules == 1 {
 		r.t.Log("\n" + o.story())
 	}
 }
 
 // tried counts what schedules have tried.
-type tried struct {
-	schedules, requests, replays, merges, full, faults, failovers, jumps, excused int
-}
+type tried map[string]int
 
-func (t *tried) add(other tried) {
-	t.schedules++
-	t.requests += other.requests
-	t.replays += other.replays
-	t.merges += other.merges
-	t.full += other.full
-	t.faults += other.faults
-	t.failovers += other.failovers
-	t.jumps += other.jumps
-	t.excused += other.excused
+func (t tried) add(other tried) {
+	t["schedules"]++
+	for what, n := range other {
+		t[what] += n
+	}
 }
 
 func (t tried) String() string {
-	return fmt.Sprintf("requests: %d, replays: %d, merges: %d, cart full: %d, faults: %d, failovers: %d, clock jumps: %d, adds that a failover may lose: %d",
-		t.requests, t.replays, t.merges, t.full, t.faults, t.failovers, t.jumps, t.excused)
+	var all []string
+	for _, what := range []string{"requests", "replays", "merges", "cart full", "faults", "failovers", "clock jumps", "adds that a failover may lose"} {
+		all = append(all, fmt.Sprintf("%s: %d", what, t[what]))
+	}
+	return strings.Join(all, ", ")
 }
 
 // count counts the requests of a schedule.
 func (s *schedule) count() {
-	for _, op := range s.ops {
-		s.tried.requests += len(op.attempts)
-		for _, a := range op.attempts {
-			if a.result.replayed {
-				s.tried.replays++
-			}
-			if m := a.result.merge; m != nil && m.Code == problem.CartFull {
-				s.tried.full++
-			}
+	for a := range s.requests() {
+		s.tried["requests"]++
+		if a.result.replayed {
+			s.tried["replays"]++
+		}
+		if m := a.result.merge; m != nil && m.Code == problem.CartFull {
+			s.tried["cart full"]++
 		}
 	}
 }
