@@ -72,7 +72,7 @@ func TestLayout_UnknownMembersAreIgnored(t *testing.T) {
 func TestLayout_ALineWithTextNotInNormalFormCanBeReadAndChanged(t *testing.T) {
 	t.Parallel()
 	d := openDesk(t, "", "")
-	d.goods.put(carttest.Account())
+	d.goods.products[5] = carttest.Account()
 	fields := []cart.FieldValue{{Name: "email", Value: " jose\u0301@example.com"}, {Name: "region", Value: "us"}}
 	old := cart.NewLine{
 		ID: cart.NewLineID(5, 51, fields), Quantity: 1, Price: 4025, Fields: fields, Notice: "\u200b",

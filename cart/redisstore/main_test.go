@@ -9,7 +9,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -86,10 +85,10 @@ func openDeskOn(t *testing.T, client redis.UniversalClient, now func() time.Time
 		t: t, client: client, clock: now, token: tokenOf("t"),
 		customer: redisstore.CustomerRef(id, "c"), guest: redisstore.GuestRef(id, tokenOf("t")),
 		store: &store.Store{ID: id, Currency: "SAR", PricesIncludeTax: true},
-		goods: &goods{products: map[int64]*cart.Product{}, out: map[int64]bool{}},
+		goods: &goods{products: map[int64]*cart.Product{}},
 	}
 	for id := range int64(5) {
-		d.goods.put(carttest.Sold(id+1, 100))
+		d.goods.products[id+1] = carttest.Sold(id+1, 100)
 	}
 	d.redis = redisstore.New(redisstore.Config{Client: d.client, TTL: usualTTLs, Now: d.now})
 	d.Carts = service.New(service.Config{
@@ -121,46 +120,19 @@ func asService(t testing.TB, url string) string {
 	return ephemeral.AsUser(t, url, string(users), "commerce")
 }
 
-// goods is a catalog whose products can be made unreachable one by one.
+// goods is a catalog of which one product can be made unreachable.
 type goods struct {
-	mu       sync.Mutex
 	products map[int64]*cart.Product
-	out      map[int64]bool
+	out      atomic.Int64 // the product of which every lookup fails; 0 for none
 }
 
-var errOutOfReach = errors.New("unreachable")
-
-func (g *goods) put(p *cart.Product) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.products[p.ID] = p
-}
-
-// outOfReach sets whether every lookup of a product fails.
-func (g *goods) outOfReach(id int64, out bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.out[id] = out
-}
-
-func (g *goods) Reachable() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for _, out := range g.out {
-		if out {
-			return false
-		}
-	}
-	return true
-}
+func (g *goods) Reachable() bool { return g.out.Load() == 0 }
 
 func (g *goods) Products(_ context.Context, _ int64, ids []int64) (map[int64]*cart.Product, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
 	found := map[int64]*cart.Product{}
 	for _, id := range ids {
-		if g.out[id] {
-			return nil, errOutOfReach
+		if g.out.Load() == id {
+			return nil, errors.New("unreachable")
 		}
 		if p := g.products[id]; p != nil {
 			found[id] = p

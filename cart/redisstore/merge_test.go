@@ -278,13 +278,13 @@ func TestMerge_WaitsWhileTheCatalogIsUnreachable(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := openDesk(t, "1×1 2×1", "2×2 3×1")
-			d.goods.outOfReach(3, true)
+			d.goods.out.Store(3)
 			if report := calls[name].make(d, d.as("c", d.token)); report != nil {
 				t.Errorf("reported %+v", report)
 			}
 			d.wantLines(d.as("c", d.token), calls[name].before)
 			d.wantSettled() // no merge was begun
-			d.goods.outOfReach(3, false)
+			d.goods.out.Store(0)
 			d.wantLines(d.as("", d.token), "2×2 3×1")
 			if _, report := d.read(d.as("c", d.token)); report == nil || report.Lines != 2 {
 				t.Errorf("later: %+v", report)
@@ -297,10 +297,10 @@ func TestMerge_WaitsWhileTheCatalogIsUnreachable(t *testing.T) {
 			t.Parallel()
 			d := openDesk(t, "1×1 2×1", "2×2 3×1")
 			d.dieAfter(claimedStep, d.token)
-			d.goods.outOfReach(3, true)
+			d.goods.out.Store(3)
 			calls[name].make(d, d.as("c", ""))
 			d.wantLines(d.as("c", ""), calls[name].before)
-			d.goods.outOfReach(3, false)
+			d.goods.out.Store(0)
 			got, _ := d.read(d.as("c", ""))
 			if two, three := got.Line("2"), got.Line("3"); two == nil || two.Quantity < 2 || three == nil || three.Quantity != 1 {
 				t.Errorf("later: %q", linesOf(got))

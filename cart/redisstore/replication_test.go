@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"net/url"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -24,11 +23,7 @@ type pair struct {
 func startPair(t *testing.T) *pair {
 	t.Helper()
 	p := &pair{t: t, master: ephemeral.StartRedis(t), replica: ephemeral.StartRedis(t)}
-	u, err := url.Parse(p.master.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	host, port, err := net.SplitHostPort(u.Host)
+	host, port, err := net.SplitHostPort(strings.TrimPrefix(p.master.URL, "redis://"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,6 @@ package redisstore_test
 
 import (
 	"fmt"
-	"strings"
 
 	"commerce/cart"
 	"commerce/cart/service"
@@ -46,34 +45,8 @@ type operation struct {
 }
 
 func (o *operation) String() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s", o.name, o.verb)
-	switch o.verb {
-	case adds, sets, edits:
-		fmt.Fprintf(&b, " %d×%d", o.product, o.quantity)
-	case removes:
-		fmt.Fprintf(&b, " %d", o.product)
-	case redeems:
-		fmt.Fprintf(&b, " %q", couponOf(o.coupon))
-	}
-	for _, part := range []struct {
-		has  bool
-		text string
-	}{
-		{o.engraved, " engraved"},
-		{o.renotes || o.notice != 0, fmt.Sprintf(" with the notice %q", noticeOf(o.notice))},
-		{o.checks, " with If-Match"},
-		{o.key != "", " with a key"},
-		{o.stamp != "", " with a stamp"},
-	} {
-		if part.has {
-			b.WriteString(part.text)
-		}
-	}
-	for i, who := range o.tries {
-		b.WriteString([]string{" as ", ", then as "}[min(i, 1)] + who.String())
-	}
-	return b.String()
+	return fmt.Sprintf("%s: %s %d×%d as %v, engraved: %t, notice: %q, changes it: %t, coupon: %q, If-Match: %t, repeats known by: %q",
+		o.name, o.verb, o.product, o.quantity, o.tries, o.engraved, noticeOf(o.notice), o.renotes, couponOf(o.coupon), o.checks, o.remembered())
 }
 
 // couponOf returns the code of a coupon of the model, and noticeOf the text of a notice; "" for

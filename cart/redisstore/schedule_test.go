@@ -198,11 +198,11 @@ func newScheduler(t *testing.T, socket string) *scheduler {
 		t.Fatal(err)
 	}
 	client.AddHook(stepHook{})
-	catalog := &goods{products: map[int64]*cart.Product{}, out: map[int64]bool{}}
+	catalog := &goods{products: map[int64]*cart.Product{}}
 	for id := range int64(30) {
 		p := carttest.Sold(id+1, 100)
 		p.Fields = []cart.Field{{Name: engraving}}
-		catalog.put(p)
+		catalog.products[p.ID] = p
 	}
 	return &scheduler{
 		ctx: t.Context(), client: client, catalog: catalog,
