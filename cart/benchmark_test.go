@@ -55,16 +55,3 @@ func BenchmarkValidate(b *testing.B) {
 		cart.Validate(&p)
 	}
 }
-
-// BenchmarkProductIDs measures which products a cart has.
-func BenchmarkProductIDs(b *testing.B) {
-	for _, lines := range []int{5, 50} {
-		c, _ := cartOf(lines)
-		b.Run(fmt.Sprintf("%d lines", lines), func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				c.ProductIDs()
-			}
-		})
-	}
-}

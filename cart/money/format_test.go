@@ -82,29 +82,3 @@ func TestFormatter_CachedTextsDoNotAllocate(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
-
-func BenchmarkFormatter(b *testing.B) {
-	b.Run("kept", func(b *testing.B) {
-		f := money.NewFormatter()
-		b.ReportAllocs()
-		for b.Loop() {
-			f.Format(4950, "SAR", locale.Ar)
-		}
-	})
-	b.Run("kept, many prices, parallel", func(b *testing.B) {
-		f := money.NewFormatter()
-		b.ReportAllocs()
-		b.RunParallel(func(pb *testing.PB) {
-			for i := 0; pb.Next(); i++ {
-				f.Format(money.Amount(i%1000), "SAR", locale.En)
-			}
-		})
-	})
-	b.Run("new", func(b *testing.B) {
-		f := money.NewFormatter()
-		b.ReportAllocs()
-		for a := money.Amount(0); b.Loop(); a++ {
-			f.Format(a, "SAR", locale.Ar)
-		}
-	})
-}
