@@ -46,7 +46,6 @@ func BenchmarkPrice(b *testing.B) {
 	}
 }
 
-// BenchmarkValidate measures the issues and warnings of a priced cart.
 func BenchmarkValidate(b *testing.B) {
 	c, products := cartOf(50)
 	p := cart.Price(c, inSaudiArabia, products, carttest.Limits)

@@ -10,7 +10,6 @@ import (
 
 var roomy = Limits{Lines: 10, Quantity: 99, CartText: 100}
 
-// cartOf is a cart of these lines, at version 1.
 func cartOf(lines ...Line) Cart { return Cart{ID: "C", Version: 1, Mark: "M", Lines: lines} }
 
 func newLine(id LineID, quantity int64, b Bounds) NewLine {

@@ -41,7 +41,6 @@ func drawnPriced(t *rapid.T, store *store.Store) Priced {
 	return Price(c, store, products, testLimits)
 }
 
-// drawnCoupon is a coupon without limits, for all products or some.
 var drawnCoupon = rapid.Custom(func(t *rapid.T) *Coupon {
 	c := &Coupon{
 		Code: "C", Kind: rapid.SampledFrom([]CouponKind{Percent, Fixed}).Draw(t, "kind"),

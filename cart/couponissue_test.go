@@ -40,7 +40,6 @@ func lost(now time.Time, without ...CouponReason) (*Coupon, Uses) {
 
 var riyals = &store.Store{Currency: "SAR", PricesIncludeTax: true}
 
-// tenRiyals is a priced cart of product 1.
 func tenRiyals() Priced {
 	c := Cart{Coupon: "C", Lines: []Line{{ID: "1", Quantity: 1}}}
 	return Price(c, riyals, map[int64]*Product{1: sold(1, 1000)}, testLimits)

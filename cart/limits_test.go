@@ -13,7 +13,6 @@ import (
 	"commerce/cart/money"
 )
 
-// highestLimits are the highest limits that an installation may set.
 var highestLimits = Limits{Lines: MaxLines, Quantity: MaxQuantity, LineText: MaxText, CartText: MaxText}
 
 // costliest returns a product with the maximum number of fields and the given prices, and

@@ -14,12 +14,10 @@ import (
 
 var testLimits = Limits{Lines: 100, Quantity: 999, LineText: 4096, CartText: 65536}
 
-// sold returns a product with unlimited stock.
 func sold(id int64, price money.Amount) *Product {
 	return &Product{ID: id, Name: locale.Named(fmt.Sprintf("P%d", id)), Active: true, MinQuantity: 1, Price: price, OriginalPrice: price}
 }
 
-// account returns a product that has plans and fields.
 func account() *Product {
 	return &Product{
 		ID: 5, Name: locale.Named("Account"), Active: true, MinQuantity: 1, Price: 1500,

@@ -39,7 +39,6 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// shown formats issues as "line code".
 func shown(issues []LineIssue) []string {
 	var list []string
 	for _, i := range issues {

@@ -95,26 +95,22 @@ func translate(n *locale.Name, arabic string) {
 
 func fullPriced() *cart.Priced { return redeemed(fullCart(), fullCatalog()) }
 
-// redeemed prices a cart with its coupon.
 func redeemed(c cart.Cart, products map[int64]*cart.Product) *cart.Priced {
 	p := cart.Price(c, riyadh, products, carttest.Limits)
 	p.Redeem(&cart.Coupon{Code: "TEN", Kind: cart.Percent, Rate: 100_000}, cart.Uses{}, riyadh, time.Now())
 	return &p
 }
 
-// written is what a view wrote, and its ETag.
 type written struct{ *wire.Writer }
 
 func (w written) etag(p *cart.Priced) string { return strings.Trim(w.ETag(p.Cart.Tag()), `"`) }
 
-// in runs write with a view in a language.
 func in(l locale.Locale, write func(view)) written {
 	w := wire.NewWriter(nil, l, money.NewFormatter())
 	write(newView(w, riyadh))
 	return written{w}
 }
 
-// cartTag returns the ETag of a cart in a language.
 func cartTag(l locale.Locale, p *cart.Priced) string {
 	return in(l, func(w view) { w.cart(p, "", nil) }).etag(p)
 }

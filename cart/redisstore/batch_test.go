@@ -25,7 +25,6 @@ type switchboard struct {
 	open   []*line
 }
 
-// line is a connection through a switchboard.
 type line struct {
 	net.Conn
 	dead atomic.Bool
@@ -45,7 +44,6 @@ func newSwitchboard(url string) *switchboard {
 	return s
 }
 
-// connects makes all connections of a client go through the switchboard.
 func (s *switchboard) connects(o *redis.UniversalOptions) {
 	o.Dialer = func(ctx context.Context, network, _ string) (net.Conn, error) {
 		conn, err := new(net.Dialer).DialContext(ctx, network, strings.TrimPrefix(s.target.Load().(string), "redis://"))
@@ -57,7 +55,6 @@ func (s *switchboard) connects(o *redis.UniversalOptions) {
 	}
 }
 
-// hang makes all open connections hang, and returns how many there are.
 func (s *switchboard) hang() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -141,7 +141,6 @@ func (g *goods) Products(_ context.Context, _ int64, ids []int64) (map[int64]*ca
 	return found, nil
 }
 
-// now is the service's clock.
 func (d *desk) now() time.Time { return d.clock().Add(time.Duration(d.forward.Load())) }
 
 // as begins a call of a customer, or of a guest for customer "". A guest needs a token.
@@ -154,7 +153,6 @@ func (d *desk) as(customer string, token auth.CartToken) *service.Visit {
 	return sh
 }
 
-// tokenOf returns a different token for each name.
 func tokenOf(name string) auth.CartToken {
 	return auth.CartToken(name + strings.Repeat("_", 22))
 }
@@ -208,7 +206,6 @@ func linesOf(c cart.Cart) string {
 	return strings.Join(parts, " ")
 }
 
-// ttl returns a key's time to live; negative when the key does not exist.
 func (d *desk) ttl(key string) time.Duration {
 	d.t.Helper()
 	left, err := d.client.PTTL(d.t.Context(), key).Result()
@@ -218,7 +215,6 @@ func (d *desk) ttl(key string) time.Duration {
 	return left
 }
 
-// keys lists the keys of this store.
 func (d *desk) keys() []string {
 	d.t.Helper()
 	keys, err := d.client.Keys(d.t.Context(), fmt.Sprintf("cart:{%d:*", d.store.ID)).Result()
@@ -245,7 +241,6 @@ func (d *desk) settle() {
 	d.read(d.as("c", ""))
 }
 
-// newNote returns a random name for a request's note.
 func newNote() string { return "m" + rand.Text()[:10] }
 
 // wantSettled fails when a merge left something behind: a claimed cart, a note, or a key

@@ -10,7 +10,6 @@ import (
 	"commerce/deploy/ephemeral"
 )
 
-// versions adds to a guest's cart and returns the tag after each add.
 func versions(t *testing.T, url string, guest redisstore.Ref, n int) []string {
 	t.Helper()
 	s := redisstore.New(redisstore.Config{Client: dial(t, url), TTL: usualTTLs})

@@ -76,7 +76,6 @@ func (d *desk) intend() (note string) {
 	return note
 }
 
-// call is a kind of request.
 type call struct {
 	make           func(*desk, *service.Visit) *cart.MergeReport
 	merged, before string
@@ -132,7 +131,6 @@ var calls = map[string]call{
 	},
 }
 
-// edit edits line 2.
 func (d *desk) edit(v *service.Visit, e cart.Edit) *cart.MergeReport {
 	d.t.Helper()
 	return d.change(v, func() (service.Changed, error) {

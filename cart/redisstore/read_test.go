@@ -37,7 +37,6 @@ func newReader(t *testing.T, url string, batch bool, change ...func(*redis.Unive
 	}
 }
 
-// filled returns the reference of a new guest's cart that holds one line.
 func (r reader) filled() redisstore.Ref {
 	r.t.Helper()
 	ref := redisstore.GuestRef(newStoreID(), tokenOf("reader"))
@@ -80,7 +79,6 @@ func (r reader) wantLeft(ref redisstore.Ref, want time.Duration, answered time.T
 	}
 }
 
-// commands counts the commands that a client sends, and its round trips.
 type commands struct {
 	mu    sync.Mutex
 	names map[string]int
@@ -117,7 +115,6 @@ func (c *commands) count(cmds ...redis.Cmder) {
 	}
 }
 
-// take returns what was sent since the last call.
 func (c *commands) take() (names map[string]int, trips, most int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -14,7 +14,6 @@ import (
 	"commerce/deploy/ephemeral"
 )
 
-// pair is a master and its replica.
 type pair struct {
 	t               *testing.T
 	master, replica *ephemeral.Server
@@ -55,7 +54,6 @@ func (p *pair) drop() {
 	})
 }
 
-// survives says whether a write through r would survive a failover.
 func (p *pair) survives(r *redisstore.Store) bool {
 	p.t.Helper()
 	conn := r.Conn()
@@ -133,10 +131,8 @@ func TestReplication_AWriteToAReplicaIsUnsafe(t *testing.T) {
 	}
 }
 
-// waits returns how often the master was asked to wait for its replica.
 func (p *pair) waits() int64 { return p.calls("wait") }
 
-// calls returns how often the master has run a command.
 func (p *pair) calls(command string) int64 {
 	p.t.Helper()
 	_, after, _ := strings.Cut(p.master.Admin().Info(p.t.Context(), "commandstats").Val(), "cmdstat_"+command+":calls=")

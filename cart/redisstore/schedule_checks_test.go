@@ -15,7 +15,6 @@ import (
 	"commerce/cart/redisstore"
 )
 
-// ending is the final state of Redis.
 type ending struct {
 	carts map[string]cart.Cart // by key
 	wrong []string             // what should not be there
@@ -73,7 +72,6 @@ func (s *schedule) read(e *ending, short string, key stored) {
 // expirySlack allows for jumps of the clock: each jump rounds the expiry down to a second.
 const expirySlack = time.Minute
 
-// expiry returns when a cart says that it expires.
 func (k stored) expiry() (at time.Time, ok bool) {
 	for i := 0; i < len(k.members); i += 2 {
 		if k.members[i] == "x" {
@@ -149,7 +147,6 @@ func (s *schedule) checkRepeats() (wrong []string) {
 	return wrong
 }
 
-// checkConditions checks that each change with an If-Match applied to that version.
 func (s *schedule) checkConditions() (wrong []string) {
 	for a := range s.requests() {
 		r := a.result
@@ -204,7 +201,6 @@ func (a *request) mayBeLost(s *schedule) bool {
 	})
 }
 
-// possible returns how often an operation may count.
 func (o *operation) possible() (n int64) {
 	for _, a := range o.attempts {
 		if !a.effectless() {

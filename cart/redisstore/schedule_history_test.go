@@ -44,7 +44,6 @@ func (s *schedule) checkHistory(e ending) []string {
 
 const modelTime = time.Minute
 
-// mayMerge counts each customer's requests that bring a guest's token.
 func (s *schedule) mayMerge() (n [modelCustomers]int) {
 	for a := range s.requests() {
 		if a.who.logsIn() {
@@ -100,7 +99,6 @@ func (a *request) loginEvents(set *setting, note func(e *event, call, end int64)
 	}
 }
 
-// beginning returns the contents of the carts before the schedule.
 func (s *schedule) beginning() carts {
 	var c carts
 	for _, b := range s.plan.base {
@@ -121,7 +119,6 @@ func (s *schedule) modelOf(found map[string]cart.Cart) *carts {
 	return &c
 }
 
-// String lists the carts that are not empty.
 func (e ending) String() string {
 	text := ""
 	for key, c := range e.carts {

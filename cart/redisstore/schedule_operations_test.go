@@ -7,7 +7,6 @@ import (
 	"commerce/cart/service"
 )
 
-// verb is what a request does.
 type verb int
 
 const (
@@ -61,7 +60,6 @@ func lettered(prefix string, last byte) string {
 	return prefix + string(rune(last))
 }
 
-// etag is the version of a cart that a client has seen.
 type etag struct {
 	id      string
 	version int64
@@ -167,7 +165,6 @@ func (o *operation) mayGoOn() bool {
 	return a.leftOpen() || o.insists && a.over && a.result.refused() == "" && a.result.cart.ID != ""
 }
 
-// leftOpen reports whether the client of a request does not know its outcome.
 func (a *request) leftOpen() bool { return a.abandoned || a.over && a.result.unknown() }
 
 // mayGiveUp reports whether the client of a request may repeat it before it has ended. It may not

@@ -36,7 +36,6 @@ type budgets struct {
 	switches  int // to another request while the current one could continue
 }
 
-// base is a line in a cart at the start.
 type base struct {
 	who      caller
 	product  int64
@@ -45,10 +44,8 @@ type base struct {
 	coupon   byte // redeemed after the line was added; 0 for none
 }
 
-// line returns the line in the model.
 func (b base) line() int { return (&operation{product: b.product, engraved: b.engraved}).line() }
 
-// schedule is one run of a plan.
 type schedule struct {
 	*world
 	plan plan
@@ -69,7 +66,6 @@ type schedule struct {
 	tried   tried
 }
 
-// entry is a line of the log of a schedule.
 type entry struct {
 	who, what string
 	cmds      []redis.Cmder // with their replies
@@ -83,7 +79,6 @@ func newSchedule(w *world, p plan, names map[string]string) *schedule {
 	}
 }
 
-// run makes moves until there are none left.
 func (s *schedule) run(c chooser) {
 	for {
 		moves := s.moves()
@@ -142,7 +137,6 @@ func (s *schedule) spawn(a *request) {
 	s.await()
 }
 
-// resume lets a request run up to its next command.
 func (s *schedule) resume(a *request, d decision) {
 	a.steps++
 	s.note(a.String(), d.String(), a.at.cmds)
@@ -170,7 +164,6 @@ func (s *schedule) await() {
 	}
 }
 
-// abandon makes the client of a request disconnect while the request continues.
 func (s *schedule) abandon(a *request) {
 	a.abandoned = true
 	s.note(a.String(), "client disconnects, request continues", nil)
@@ -182,7 +175,6 @@ func (s *schedule) note(who, what string, cmds []redis.Cmder) {
 	s.log = append(s.log, entry{who, what, cmds})
 }
 
-// story formats the steps of a schedule for a failure message.
 func (s *schedule) story() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "  %+v\n", s.plan.setting)
@@ -206,7 +198,6 @@ func (s *schedule) story() string {
 	return b.String()
 }
 
-// requests are the requests of all operations so far.
 func (s *schedule) requests() iter.Seq[*request] {
 	return func(yield func(*request) bool) {
 		for _, op := range s.ops {
@@ -219,7 +210,6 @@ func (s *schedule) requests() iter.Seq[*request] {
 	}
 }
 
-// names returns the names of commands; for EVALSHA, of their scripts.
 func (s *schedule) names(cmds []redis.Cmder) string {
 	names := make([]string, len(cmds))
 	for i, cmd := range cmds {
@@ -234,7 +224,6 @@ func (s *schedule) names(cmds []redis.Cmder) string {
 	return strings.Join(names, " + ")
 }
 
-// firstWords returns the beginnings of the commands' replies.
 func firstWords(cmds []redis.Cmder) string {
 	words := make([]string, len(cmds))
 	for i, cmd := range cmds {

@@ -7,7 +7,6 @@ import (
 	"time"
 )
 
-// lay fills the carts with the plan's base lines, without faults.
 func (s *schedule) lay() {
 	for _, b := range s.plan.base {
 		add := operation{verb: adds, product: b.product, quantity: 1, engraved: b.engraved, notice: b.notice}
@@ -44,7 +43,6 @@ func (s *schedule) settle() error {
 	return nil
 }
 
-// quiet reports whether nothing is left that the next requests could merge or finish.
 func (s *schedule) quiet() bool {
 	waits := map[string]bool{}
 	for _, who := range s.returning() {

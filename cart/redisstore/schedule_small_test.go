@@ -88,7 +88,6 @@ func TestSchedules_OfSmallScenarios(t *testing.T) {
 	}
 }
 
-// inTurn runs all schedules of a scenario and returns their number.
 func (r *runs) inTurn(w *scheduler, name string) (n int) {
 	c := &inTurn{}
 	for {

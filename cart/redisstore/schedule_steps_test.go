@@ -44,7 +44,6 @@ func stop(ctx context.Context, cmds []redis.Cmder, send func(context.Context) er
 	return a.step(ctx, cmds, func() error { return send(context.WithoutCancel(ctx)) })
 }
 
-// pending are the commands that a request waits with.
 type pending struct {
 	cmds []redis.Cmder
 	send func() error
@@ -68,20 +67,17 @@ func (p *pending) repeats() bool {
 	return !p.asksMaster()
 }
 
-// asksMaster reports whether the command asks a master about its replicas.
 func (p *pending) asksMaster() bool {
 	return p.named("role") || p.named("wait")
 }
 
 func (p *pending) named(name string) bool { return p.cmds[0].Name() == name }
 
-// mixed reports whether some of the commands are about a guest and some are not.
 func (p *pending) mixed() bool {
 	isNot := func(cmd redis.Cmder) bool { return !aboutGuest(cmd) }
 	return slices.ContainsFunc(p.cmds, aboutGuest) && slices.ContainsFunc(p.cmds, isNot)
 }
 
-// asksGuest reports whether some of the commands read a guest's cart.
 func (p *pending) asksGuest() bool {
 	return slices.ContainsFunc(p.cmds, func(cmd redis.Cmder) bool { return cmd.Name() == "hgetall" && aboutGuest(cmd) })
 }
@@ -91,7 +87,6 @@ func aboutGuest(cmd redis.Cmder) bool {
 	return key != "" && shardOf(key) == guestShard
 }
 
-// keyOf returns the first cart key in a command's arguments, "" for none.
 func keyOf(cmd redis.Cmder) string {
 	for _, arg := range cmd.Args() {
 		if key, ok := arg.(string); ok && isCartKey(key) {
@@ -117,7 +112,6 @@ func (a *request) step(ctx context.Context, cmds []redis.Cmder, send func() erro
 	}
 }
 
-// carryOut carries out a decision. again means that the same commands are sent again.
 func (a *request) carryOut(d decision) (err error, again bool) {
 	p := a.at
 	if p.asksGuest() && d != goesOn && d != sendsTwice {
@@ -210,7 +204,6 @@ func (a *request) askMaster(cmd redis.Cmder, confirmed bool) error {
 	return nil
 }
 
-// The errors that a request sees.
 var (
 	errTimeout     = &net.OpError{Op: "read", Net: "tcp", Err: ioTimeout{}}
 	errBroken      = &net.OpError{Op: "read", Net: "tcp", Err: fmt.Errorf("connection reset by peer")}
@@ -273,7 +266,6 @@ func (s *schedule) delay(a *request, p *pending) {
 	s.delayed = append(s.delayed, d)
 }
 
-// deliver runs delayed commands.
 func (s *schedule) deliver(i int) {
 	d := s.delayed[i]
 	s.delayed = append(s.delayed[:i:i], s.delayed[i+1:]...)
@@ -286,7 +278,6 @@ func (s *schedule) deliver(i int) {
 	s.note(d.of.String(), "arrives now", d.cmds)
 }
 
-// script returns the name of the script that a command runs, "" for none.
 func (s *schedule) script(cmd redis.Cmder) string {
 	if cmd.Name() != "evalsha" {
 		return ""

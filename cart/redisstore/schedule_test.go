@@ -63,7 +63,6 @@ func TestSchedules(t *testing.T) {
 // workers returns how many schedules run at once: one runs while another waits for Redis.
 func workers() int { return 2 * runtime.GOMAXPROCS(0) }
 
-// progress shows a progress bar, if stderr is a terminal.
 func progress(n int) *progressbar.ProgressBar {
 	if to, err := os.Stderr.Stat(); err != nil || to.Mode()&os.ModeCharDevice == 0 {
 		return progressbar.DefaultSilent(int64(n))
@@ -72,7 +71,6 @@ func progress(n int) *progressbar.ProgressBar {
 		progressbar.OptionShowIts(), progressbar.OptionThrottle(200*time.Millisecond), progressbar.OptionSetPredictTime(true))
 }
 
-// runs are the schedules of one test.
 type runs struct {
 	sync.WaitGroup
 	t        *testing.T
@@ -118,7 +116,6 @@ func (r *runs) worker(do func(*scheduler)) {
 	r.Go(func() { do(w) })
 }
 
-// String lists what the schedules have tried.
 func (r *runs) String() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -138,7 +135,6 @@ func (r *runs) report(replay string, o judged) {
 	}
 }
 
-// tried counts what schedules have tried.
 type tried map[string]int
 
 func (t tried) add(other tried) {
@@ -156,7 +152,6 @@ func (t tried) String() string {
 	return strings.Join(all, ", ")
 }
 
-// count counts the requests of a schedule.
 func (s *schedule) count() {
 	for a := range s.requests() {
 		s.tried["requests"]++
@@ -175,7 +170,6 @@ type judged struct {
 	wrong []string
 }
 
-// scheduler runs schedules one by one.
 type scheduler struct {
 	ctx     context.Context
 	client  redis.UniversalClient
@@ -211,13 +205,11 @@ func newScheduler(t *testing.T, socket string) *scheduler {
 	}
 }
 
-// random runs the schedule of a seed.
 func (w *scheduler) random(seed uint64) judged {
 	r := rand.New(rand.NewPCG(seed, 0))
 	return w.run(randomPlan(r), &atRandom{Rand: r})
 }
 
-// run runs a plan; c chooses its moves.
 func (w *scheduler) run(p plan, c chooser) judged {
 	world := newWorld(w.ctx, w.client, w.redis, w.scripts, w.store, w.catalog, p.setting)
 	defer world.end()

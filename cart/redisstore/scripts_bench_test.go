@@ -48,7 +48,6 @@ func newMeter(b *testing.B, lines int) *meter {
 	return m
 }
 
-// lineOf returns one unit of a product.
 func lineOf(product int) cart.NewLine {
 	return cart.NewLine{
 		ID: cart.NewLineID(int64(product), 0, nil), Quantity: 1, Price: 1000,
@@ -121,7 +120,6 @@ func (m *meter) microseconds(b *testing.B) float64 {
 	return 0
 }
 
-// BenchmarkScripts measures each script inside Redis.
 func BenchmarkScripts(b *testing.B) {
 	for _, lines := range []int{5, 50} {
 		m := newMeter(b, lines)

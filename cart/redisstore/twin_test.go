@@ -54,7 +54,6 @@ type noted struct {
 	names []string
 }
 
-// bench is a Redis for the runs of one test.
 type bench struct {
 	client redis.UniversalClient
 	store  *redisstore.Store
@@ -66,7 +65,6 @@ func openBench(t *testing.T) bench {
 	return bench{dial(t, ephemeral.Redis(t)), redisstore.New(redisstore.Config{Client: client, TTL: usualTTLs})}
 }
 
-// begin lays nothing under these references.
 func (b bench) begin(ctx context.Context, t *rapid.T, refs ...redisstore.Ref) *twins {
 	w := &twins{t: t, ctx: ctx, store: b.store, client: b.client, carts: map[redisstore.Ref]*twin{}}
 	for _, ref := range refs {
@@ -276,7 +274,6 @@ func reservation(t *rapid.T, note string) (r cart.Reservation) {
 	return r
 }
 
-// pass lets time pass for everything.
 func (w *twins) pass(t *rapid.T) {
 	by := time.Duration(rapid.IntRange(1, 1500).Draw(t, "ms")) * time.Millisecond
 	switch rapid.IntRange(0, 9).Draw(t, "longer") {
@@ -328,7 +325,6 @@ func (w *twins) nearALapse(by time.Duration) bool {
 	return false
 }
 
-// age makes everything older.
 func (w *twins) age(by time.Duration) {
 	var keys []string
 	for ref := range w.carts {
