@@ -1,6 +1,7 @@
 package cart
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,8 @@ import (
 	"commerce/auth/store"
 	"commerce/cart/money"
 )
+
+var inOrder = []CouponReason{CouponNotStarted, CouponExpired, CouponUsedUp, CouponMinimum, CouponNotApplicable}
 
 // lost returns a coupon, and its uses, that has every reason not to apply to the cart of
 // tenRiyals, except for those listed.
@@ -48,22 +51,21 @@ func tenRiyals() Priced {
 func TestRedeem_NamesTheFirstReasonThatHolds(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	order := []CouponReason{CouponNotStarted, CouponExpired, CouponUsedUp, CouponMinimum, CouponNotApplicable}
-	for i, want := range order {
-		coupon, uses := lost(now, order[:i]...)
+	for i, want := range inOrder {
+		coupon, uses := lost(now, inOrder[:i]...)
 		p := tenRiyals()
 		p.Redeem(coupon, uses, riyals, now)
 		if p.Coupon.Issue == nil || p.Coupon.Issue.Reason != want || p.Discount != 0 || p.Lines[0].Discount != 0 {
-			t.Errorf("without %v: %+v, discount %d, want %s", order[:i], p.Coupon.Issue, p.Discount, want)
+			t.Errorf("without %v: %+v, discount %d, want %s", inOrder[:i], p.Coupon.Issue, p.Discount, want)
 		}
-		only, onlyUses := lost(now, append(append([]CouponReason{}, order[:i]...), order[i+1:]...)...)
+		coupon, uses = lost(now, slices.Delete(slices.Clone(inOrder), i, i+1)...)
 		p = tenRiyals()
-		p.Redeem(only, onlyUses, riyals, now)
+		p.Redeem(coupon, uses, riyals, now)
 		if p.Coupon.Issue == nil || p.Coupon.Issue.Reason != want {
 			t.Errorf("with %s alone: %+v", want, p.Coupon.Issue)
 		}
 	}
-	coupon, uses := lost(now, order...)
+	coupon, uses := lost(now, inOrder...)
 	p := tenRiyals()
 	if p.Redeem(coupon, uses, riyals, now); p.Coupon.Issue != nil || p.Discount != 100 {
 		t.Errorf("without faults: %+v, discount %d", p.Coupon.Issue, p.Discount)
@@ -94,14 +96,8 @@ func TestRefuseCoupon_HasACodeAndAReason(t *testing.T) {
 		CouponExpired: problem.CouponInvalid, CouponUsedUp: problem.CouponInvalid,
 		CouponMinimum: problem.CouponMinimum, CouponNotApplicable: problem.CouponInvalid,
 	} {
-		without := []CouponReason{CouponNotStarted, CouponExpired, CouponUsedUp, CouponMinimum, CouponNotApplicable}
-		for i, r := range without {
-			if r == reason {
-				without = append(without[:i:i], without[i+1:]...)
-				break
-			}
-		}
-		coupon, uses := lost(now, without...)
+		others := slices.DeleteFunc(slices.Clone(inOrder), func(r CouponReason) bool { return r == reason })
+		coupon, uses := lost(now, others...)
 		got := RefuseCoupon(coupon, &p, uses, riyals, now, "code")
 		if got == nil || got.Code != code || got.Data != reason || got.Faults[0].Member != "code" || got.Message(locale.Ar) == "" {
 			t.Errorf("%s: %+v", reason, got)

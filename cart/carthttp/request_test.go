@@ -17,15 +17,6 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// codeOf returns the code of a problem.Error; "" for any other error or nil.
-func codeOf(err error) problem.Code {
-	var e *problem.Error
-	if errors.As(err, &e) {
-		return e.Code
-	}
-	return ""
-}
-
 // parsed is a request with a body, about the line 5.p51.
 func parsed(t *testing.T, body string) request {
 	t.Helper()
@@ -184,7 +175,7 @@ func FuzzAddition(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		members, err := wire.ParseObject(body)
 		if err != nil {
-			if codeOf(err) != problem.MalformedJSON {
+			if e, ok := errors.AsType[*problem.Error](err); !ok || e.Code != problem.MalformedJSON {
 				t.Fatalf("refused with %v", err)
 			}
 			return
