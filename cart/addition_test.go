@@ -10,21 +10,12 @@ import (
 	"commerce/auth/problem"
 )
 
-// wantRefusal compares a refusal's code and the member it names; "" for none.
-func wantRefusal(t *testing.T, name string, err *problem.Error, code problem.Code, member string) {
-	t.Helper()
-	if err == nil {
-		if code != "" {
-			t.Errorf("%s: accepted, want %s", name, code)
-		}
-		return
+// membersOf returns the members that a refusal names; the message is about the first.
+func membersOf(refusal *problem.Error) (members []string) {
+	for _, f := range refusal.Faults {
+		members = append(members, f.Member)
 	}
-	if err.Code != code || err.Faults[0].Member != member {
-		t.Errorf("%s: %s for member %q, want %s for %q", name, err.Code, err.Faults[0].Member, code, member)
-	}
-	if text := err.Message(locale.En); strings.Contains(text, "%!") {
-		t.Errorf("%s: wrong format arguments in %q", name, text)
-	}
+	return members
 }
 
 func TestResolve_ANameAndItsPositionGiveTheSameLine(t *testing.T) {
@@ -36,7 +27,7 @@ func TestResolve_ANameAndItsPositionGiveTheSameLine(t *testing.T) {
 		{"email": "a@example.com", "1": "us"},
 		{"email": "a@example.com", "0": "a@example.com", "region": "us"}, // the same answer twice
 	} {
-		l, err := Resolve(Addition{ProductID: 5, Quantity: 2, PlanID: ptr(int64(51)), Fields: fields}, account(), testLimits)
+		l, err := Resolve(Addition{ProductID: 5, Quantity: 2, PlanID: new(int64(51)), Fields: fields}, account(), testLimits)
 		if err != nil {
 			t.Fatalf("%v: %v", fields, err)
 		}
@@ -56,7 +47,7 @@ func TestResolve_ANameAndItsPositionGiveTheSameLine(t *testing.T) {
 
 func TestResolve_EmptyTextIsNoAnswer(t *testing.T) {
 	t.Parallel()
-	plan := ptr(int64(51))
+	plan := new(int64(51))
 	with, err1 := Resolve(Addition{Quantity: 1, PlanID: plan, Fields: map[string]string{"email": "x", "region": ""}}, account(), testLimits)
 	without, err2 := Resolve(Addition{Quantity: 1, PlanID: plan, Fields: map[string]string{"email": "x"}}, account(), testLimits)
 	if err1 != nil || err2 != nil || with.ID != without.ID {
@@ -68,74 +59,62 @@ func TestResolve_Refuses(t *testing.T) {
 	t.Parallel()
 	inactive, noPlans := account(), account()
 	inactive.Active, noPlans.Plans = false, nil
-	named := account()
+	named, asking := account(), account()
 	named.Fields = append(named.Fields, Field{Name: "0"}) // a name before a position
-	plan, none, other := ptr(int64(51)), (*int64)(nil), ptr(int64(59))
-	email := map[string]string{"email": "x"}
+	asking.Fields = append(asking.Fields, Field{Name: "age", Required: true}, Field{Name: "size", Options: []Option{{Code: "s"}}})
+	plan, none, other := new(int64(51)), (*int64)(nil), new(int64(59))
+	email, twoAnswers := map[string]string{"email": "x"}, map[string]string{"email": "x", "0": "y"}
+	long := func(n int) map[string]string { return map[string]string{"email": strings.Repeat("x", n)} }
 	for name, tc := range map[string]struct {
 		product *Product
 		plan    *int64
 		fields  map[string]string
 		notice  string
 		code    problem.Code
-		member  string
+		members []string
 	}{
-		"no such product":               {nil, none, nil, "", problem.ProductNotFound, "product_id"},
-		"inactive":                      {inactive, plan, email, "", problem.ProductInactive, "product_id"},
-		"no plan where one is required": {account(), none, email, "", problem.PlanUnavailable, "subscription_plan"},
-		"an unknown plan":               {account(), other, email, "", problem.PlanUnavailable, "subscription_plan"},
-		"plan 0":                        {account(), ptr(int64(0)), email, "", problem.PlanUnavailable, "subscription_plan"},
-		"a plan for a product without plans": {
-			noPlans, plan, email, "", problem.PlanUnavailable, "subscription_plan",
-		},
-		"a required field missing":       {account(), plan, map[string]string{"region": "us"}, "", problem.FieldMissing, "fields.email"},
-		"a required field empty":         {account(), plan, map[string]string{"0": ""}, "", problem.FieldMissing, "fields.email"},
-		"an unknown field":               {account(), plan, map[string]string{"email": "x", "size": "1"}, "", problem.FieldInvalid, "fields.size"},
-		"an unknown field, empty":        {account(), plan, map[string]string{"email": "x", "size": ""}, "", problem.FieldInvalid, "fields.size"},
-		"a position past the last":       {account(), plan, map[string]string{"email": "x", "2": "1"}, "", problem.FieldInvalid, "fields.2"},
-		"a position with a leading zero": {account(), plan, map[string]string{"email": "x", "00": "x"}, "", problem.FieldInvalid, "fields.00"},
-		"a negative position":            {account(), plan, map[string]string{"email": "x", "-1": "x"}, "", problem.FieldInvalid, "fields.-1"},
-		"an unknown option":              {account(), plan, map[string]string{"email": "x", "region": "fr"}, "", problem.FieldInvalid, "fields.region"},
-		"an option's name":               {account(), plan, map[string]string{"email": "x", "region": "Saudi Arabia"}, "", problem.FieldInvalid, "fields.region"},
-		"one field, two answers":         {account(), plan, map[string]string{"email": "x", "0": "y"}, "", problem.FieldInvalid, "fields.email"},
-		"a name that is a number":        {named, plan, map[string]string{"0": "x"}, "", problem.FieldMissing, "fields.email"},
-		"an answer too long":             {account(), plan, map[string]string{"email": strings.Repeat("x", 4097)}, "", problem.ValidationFailed, "fields"},
-		"too long with the notice":       {account(), plan, map[string]string{"email": strings.Repeat("x", 4096)}, "n", problem.ValidationFailed, "fields"},
-		"exactly at the limit":           {account(), plan, map[string]string{"email": strings.Repeat("x", 4095)}, "n", "", ""},
-		"the answers fit the limits":     {account(), plan, email, "", "", ""},
+		"no such product":                    {nil, none, nil, "", problem.ProductNotFound, []string{"product_id"}},
+		"inactive":                           {inactive, plan, email, "", problem.ProductInactive, []string{"product_id"}},
+		"no plan where one is required":      {account(), none, email, "", problem.PlanUnavailable, []string{"subscription_plan"}},
+		"an unknown plan":                    {account(), other, email, "", problem.PlanUnavailable, []string{"subscription_plan"}},
+		"plan 0":                             {account(), new(int64(0)), email, "", problem.PlanUnavailable, []string{"subscription_plan"}},
+		"a plan for a product without plans": {noPlans, plan, email, "", problem.PlanUnavailable, []string{"subscription_plan"}},
+		"a required field missing":           {account(), plan, map[string]string{"region": "us"}, "", problem.FieldMissing, []string{"fields.email"}},
+		"a required field empty":             {account(), plan, map[string]string{"0": ""}, "", problem.FieldMissing, []string{"fields.email"}},
+		"an unknown field":                   {account(), plan, map[string]string{"email": "x", "size": "1"}, "", problem.FieldInvalid, []string{"fields.size"}},
+		"an unknown field, empty":            {account(), plan, map[string]string{"email": "x", "size": ""}, "", problem.FieldInvalid, []string{"fields.size"}},
+		"a position past the last":           {account(), plan, map[string]string{"email": "x", "2": "1"}, "", problem.FieldInvalid, []string{"fields.2"}},
+		"a position with a leading zero":     {account(), plan, map[string]string{"email": "x", "00": "x"}, "", problem.FieldInvalid, []string{"fields.00"}},
+		"a negative position":                {account(), plan, map[string]string{"email": "x", "-1": "x"}, "", problem.FieldInvalid, []string{"fields.-1"}},
+		"an unknown option":                  {account(), plan, map[string]string{"email": "x", "region": "fr"}, "", problem.FieldInvalid, []string{"fields.region"}},
+		"an option's name":                   {account(), plan, map[string]string{"email": "x", "region": "Saudi Arabia"}, "", problem.FieldInvalid, []string{"fields.region"}},
+		"one field, two answers":             {account(), plan, twoAnswers, "", problem.FieldInvalid, []string{"fields.email"}},
+		"a name that is a number":            {named, plan, map[string]string{"0": "x"}, "", problem.FieldMissing, []string{"fields.email"}},
+		"an answer too long":                 {account(), plan, long(4097), "", problem.ValidationFailed, []string{"fields"}},
+		"too long with the notice":           {account(), plan, long(4096), "n", problem.ValidationFailed, []string{"fields"}},
+		"exactly at the limit":               {account(), plan, long(4095), "n", "", nil},
+		"the answers fit the limits":         {account(), plan, email, "", "", nil},
+
+		"two missing":              {asking, plan, nil, "", problem.FieldMissing, []string{"fields.email", "fields.age"}},
+		"missing, then invalid":    {asking, plan, map[string]string{"region": "fr", "2": "9"}, "", problem.FieldMissing, []string{"fields.email", "fields.region"}},
+		"invalid, then missing":    {asking, plan, map[string]string{"email": "x", "1": "fr"}, "", problem.FieldInvalid, []string{"fields.1", "fields.age"}},
+		"unknown keys come last":   {asking, plan, map[string]string{"email": "x", "00": "x", "Size": ""}, "", problem.FieldMissing, []string{"fields.age", "fields.00", "fields.Size"}},
+		"the plan comes first":     {asking, none, map[string]string{"email": "x", "age": "9", "size": "m"}, "", problem.PlanUnavailable, []string{"subscription_plan", "fields.size"}},
+		"and the text is too long": {asking, other, map[string]string{"age": "9"}, strings.Repeat("n", 4096), problem.PlanUnavailable, []string{"subscription_plan", "fields.email", "fields"}},
+		"two answers, one missing": {asking, plan, twoAnswers, "", problem.FieldInvalid, []string{"fields.email", "fields.age"}},
 	} {
 		_, err := Resolve(Addition{Quantity: 1, PlanID: tc.plan, Fields: tc.fields, Notice: tc.notice}, tc.product, testLimits)
-		wantRefusal(t, name, err, tc.code, tc.member)
-	}
-}
-
-func TestResolve_NamesEveryInvalidMember(t *testing.T) {
-	t.Parallel()
-	asking := account()
-	asking.Fields = append(asking.Fields, Field{Name: "age", Required: true}, Field{Name: "size", Options: []Option{{Code: "s"}}})
-	for name, tc := range map[string]struct {
-		plan    *int64
-		fields  map[string]string
-		notice  string
-		code    problem.Code
-		members []string // the message is about the first
-	}{
-		"two missing":              {ptr(int64(51)), nil, "", problem.FieldMissing, []string{"fields.email", "fields.age"}},
-		"missing, then invalid":    {ptr(int64(51)), map[string]string{"region": "fr", "2": "9"}, "", problem.FieldMissing, []string{"fields.email", "fields.region"}},
-		"invalid, then missing":    {ptr(int64(51)), map[string]string{"email": "x", "1": "fr"}, "", problem.FieldInvalid, []string{"fields.1", "fields.age"}},
-		"unknown keys come last":   {ptr(int64(51)), map[string]string{"email": "x", "00": "x", "Size": ""}, "", problem.FieldMissing, []string{"fields.age", "fields.00", "fields.Size"}},
-		"the plan comes first":     {nil, map[string]string{"email": "x", "age": "9", "size": "m"}, "", problem.PlanUnavailable, []string{"subscription_plan", "fields.size"}},
-		"and the text is too long": {ptr(int64(59)), map[string]string{"age": "9"}, strings.Repeat("n", 4096), problem.PlanUnavailable, []string{"subscription_plan", "fields.email", "fields"}},
-		"one field, two answers":   {ptr(int64(51)), map[string]string{"email": "x", "0": "y"}, "", problem.FieldInvalid, []string{"fields.email", "fields.age"}},
-	} {
-		_, err := Resolve(Addition{Quantity: 1, PlanID: tc.plan, Fields: tc.fields, Notice: tc.notice}, asking, testLimits)
-		wantRefusal(t, name, err, tc.code, tc.members[0])
-		var members []string
-		for _, f := range err.Faults {
-			members = append(members, f.Member)
+		if err == nil {
+			if tc.code != "" {
+				t.Errorf("%s: accepted, want %s", name, tc.code)
+			}
+			continue
 		}
-		if diff := cmp.Diff(tc.members, members); diff != "" {
-			t.Errorf("%s names (-want +got)\n%s", name, diff)
+		if diff := cmp.Diff(tc.members, membersOf(err)); diff != "" || err.Code != tc.code {
+			t.Errorf("%s: %s, want %s, members (-want +got)\n%s", name, err.Code, tc.code, diff)
+		}
+		if text := err.Message(locale.En); strings.Contains(text, "%!") {
+			t.Errorf("%s: wrong format arguments in %q", name, text)
 		}
 	}
 }

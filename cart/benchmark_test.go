@@ -46,25 +46,11 @@ func BenchmarkPrice(b *testing.B) {
 	}
 }
 
-// BenchmarkValidate measures the issues and warnings of a priced cart.
 func BenchmarkValidate(b *testing.B) {
 	c, products := cartOf(50)
 	p := cart.Price(c, inSaudiArabia, products, carttest.Limits)
 	b.ReportAllocs()
 	for b.Loop() {
 		cart.Validate(&p)
-	}
-}
-
-// BenchmarkProductIDs measures which products a cart has.
-func BenchmarkProductIDs(b *testing.B) {
-	for _, lines := range []int{5, 50} {
-		c, _ := cartOf(lines)
-		b.Run(fmt.Sprintf("%d lines", lines), func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				c.ProductIDs()
-			}
-		})
 	}
 }

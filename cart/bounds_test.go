@@ -3,6 +3,8 @@ package cart
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"commerce/auth/problem"
 )
 
@@ -15,15 +17,30 @@ func TestBoundsOf(t *testing.T) {
 		"gone":                 {nil, Bounds{Stock: -1, Min: 1, Max: 999}},
 		"no bounds of its own": {&Product{MinQuantity: 1}, Bounds{Stock: -1, Min: 1, Max: 999}},
 		"no minimum given":     {&Product{}, Bounds{Stock: -1, Min: 1, Max: 999}},
-		"its own":              {&Product{Stock: ptr(int64(3)), MinQuantity: 2, MaxQuantity: ptr(int64(5))}, Bounds{Stock: 3, Min: 2, Max: 5}},
-		"max past the service": {&Product{MinQuantity: 1, MaxQuantity: ptr(int64(5000))}, Bounds{Stock: -1, Min: 1, Max: 999}},
+		"its own":              {&Product{Stock: new(int64(3)), MinQuantity: 2, MaxQuantity: new(int64(5))}, Bounds{Stock: 3, Min: 2, Max: 5}},
+		"max past the service": {&Product{MinQuantity: 1, MaxQuantity: new(int64(5000))}, Bounds{Stock: -1, Min: 1, Max: 999}},
 		"sold out":             {&Product{Stock: new(int64)}, Bounds{Stock: 0, Min: 1, Max: 999}},
-		"per cart and step":    {&Product{MinQuantity: 1, MaxPerCart: ptr(int64(4)), Step: 2}, Bounds{Stock: -1, PerCart: 4, Min: 1, Max: 999, Step: 2}},
-		"oversold":             {&Product{Stock: ptr(int64(-4))}, Bounds{Stock: 0, Min: 1, Max: 999}},
+		"per cart and step":    {&Product{MinQuantity: 1, MaxPerCart: new(int64(4)), Step: 2}, Bounds{Stock: -1, PerCart: 4, Min: 1, Max: 999, Step: 2}},
+		"oversold":             {&Product{Stock: new(int64(-4))}, Bounds{Stock: 0, Min: 1, Max: 999}},
 	} {
 		if got := BoundsOf(tc.product, testLimits); got != tc.want {
 			t.Errorf("%s: %+v, want %+v", name, got, tc.want)
 		}
+	}
+}
+
+// A line that cannot be bought at all keeps only the service's own limit.
+func TestMergeBounds(t *testing.T) {
+	t.Parallel()
+	sells := func(stock *int64, active bool) *Product {
+		return &Product{Active: active, Stock: stock, MinQuantity: 2, MaxQuantity: new(int64(5))}
+	}
+	guest := cartOf(Line{ID: "1"}, Line{ID: "1.p1"}, Line{ID: "2"}, Line{ID: "3"}, Line{ID: "4"})
+	products := map[int64]*Product{1: sells(new(int64(9)), true), 2: sells(new(int64), true), 3: sells(nil, false)}
+	sold, stopped := Bounds{Stock: 9, Min: 2, Max: 5}, Bounds{Stock: -1, Max: 999}
+	want := map[LineID]Bounds{"1": sold, "1.p1": sold, "2": stopped, "3": stopped, "4": stopped}
+	if diff := cmp.Diff(want, MergeBounds(guest, products, testLimits)); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
 

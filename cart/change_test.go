@@ -10,7 +10,6 @@ import (
 
 var roomy = Limits{Lines: 10, Quantity: 99, CartText: 100}
 
-// cartOf is a cart of these lines, at version 1.
 func cartOf(lines ...Line) Cart { return Cart{ID: "C", Version: 1, Mark: "M", Lines: lines} }
 
 func newLine(id LineID, quantity int64, b Bounds) NewLine {
@@ -18,28 +17,6 @@ func newLine(id LineID, quantity int64, b Bounds) NewLine {
 }
 
 var anyQuantity = Bounds{Stock: -1, Min: 1, Max: 99}
-
-func TestAdd_KeepsOrderPriceAndNoticeOfALine(t *testing.T) {
-	t.Parallel()
-	before := cartOf(Line{ID: "1", Quantity: 1, AddedPrice: 300, Notice: "n"}, Line{ID: "2", Quantity: 1})
-	got, refusal := before.Add(newLine("1", 2, anyQuantity), roomy)
-	want := cartOf(Line{ID: "1", Quantity: 3, AddedPrice: 300, Notice: "n"}, Line{ID: "2", Quantity: 1})
-	want.Version = 2
-	if diff := cmp.Diff(want, got); diff != "" || refusal != nil {
-		t.Errorf("refusal %v (-want +got)\n%s", refusal, diff)
-	}
-	if before.Lines[0].Quantity != 1 {
-		t.Error("it changed the cart that it was asked of")
-	}
-}
-
-func TestAdd_BeginsALineAtTheEnd(t *testing.T) {
-	t.Parallel()
-	got, _ := cartOf(Line{ID: "2", Quantity: 1}).Add(newLine("1", 1, anyQuantity), roomy)
-	if len(got.Lines) != 2 || got.Lines[1].ID != "1" || got.Lines[1].AddedPrice != 500 {
-		t.Errorf("got %+v", got.Lines)
-	}
-}
 
 func TestAdd_Refuses(t *testing.T) {
 	t.Parallel()
@@ -103,33 +80,5 @@ func TestSetQuantity(t *testing.T) {
 		if diff := cmp.Diff(test.want, refusal); diff != "" || got.Version != test.version {
 			t.Errorf("%s: version %d (-want +got)\n%s", name, got.Version, diff)
 		}
-	}
-}
-
-// A client that knows nothing of lines names a product.
-func TestRemove_TakesALineByItsIDBeforeAProduct(t *testing.T) {
-	t.Parallel()
-	held := cartOf(Line{ID: "12", Quantity: 1}, Line{ID: "1.p1", Quantity: 1}, Line{ID: "1", Quantity: 1}, Line{ID: "1.p2", Quantity: 1})
-	if got := held.Remove("1"); len(got.Lines) != 3 || got.Lines[2].ID != "1.p2" {
-		t.Errorf("by the line's id: %+v", got.Lines)
-	}
-	got := held.Remove("1").Remove("1")
-	if len(got.Lines) != 2 || got.Lines[1].ID != "1.p2" || got.Version != 3 {
-		t.Errorf("then by the product: %+v", got)
-	}
-	if got := held.Remove("3"); got.Version != 1 {
-		t.Errorf("nothing was removed, and the version is %d", got.Version)
-	}
-}
-
-func TestClear_KeepsIDAndVersion(t *testing.T) {
-	t.Parallel()
-	held := cartOf(Line{ID: "1", Quantity: 1}).SetCoupon("TEN")
-	got := held.Clear()
-	if diff := cmp.Diff(Cart{ID: "C", Version: 3, Mark: "M"}, got); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
-	if got.Clear().Version != 3 || got.SetCoupon("").Version != 3 {
-		t.Error("nothing changed, and the version did")
 	}
 }

@@ -31,7 +31,7 @@ func drawnPriced(t *rapid.T, store *store.Store) Priced {
 		c.Lines = append(c.Lines, Line{ID: NewLineID(id+1, 0, nil), Quantity: rapid.Int64Range(1, 999).Draw(t, "quantity")})
 		p := sold(id+1, money.Amount(rapid.Int64Range(0, highest).Draw(t, "price")))
 		if rapid.Bool().Draw(t, "own rate") {
-			p.TaxRate = ptr(rapid.SampledFrom([]int64{0, 50_000, 150_000, MaxTaxRate}).Draw(t, "own"))
+			p.TaxRate = new(rapid.SampledFrom([]int64{0, 50_000, 150_000, MaxTaxRate}).Draw(t, "own"))
 		}
 		p.Active = rapid.IntRange(0, 4).Draw(t, "active") > 0
 		if rapid.IntRange(0, 4).Draw(t, "exists") > 0 {
@@ -41,7 +41,6 @@ func drawnPriced(t *rapid.T, store *store.Store) Priced {
 	return Price(c, store, products, testLimits)
 }
 
-// drawnCoupon is a coupon without limits, for all products or some.
 var drawnCoupon = rapid.Custom(func(t *rapid.T) *Coupon {
 	c := &Coupon{
 		Code: "C", Kind: rapid.SampledFrom([]CouponKind{Percent, Fixed}).Draw(t, "kind"),
@@ -113,54 +112,60 @@ func TestRedeem_SplitsTheDiscountAmongTheLinesThatTheCouponAppliesTo(t *testing.
 func TestRedeem_AppliesTheDiscount(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	for name, tc := range map[string]struct {
-		coupon   Coupon
-		subtotal money.Amount
-		want     money.Amount
-	}{
-		"half a unit rounds up":         {Coupon{Kind: Percent, Rate: 100_000}, 1665, 167},
-		"100 percent":                   {Coupon{Kind: Percent, Rate: 1_000_000}, 999, 999},
-		"fixed":                         {Coupon{Kind: Fixed, Amount: 500}, 2000, 500},
-		"fixed, more than the subtotal": {Coupon{Kind: Fixed, Amount: 500}, 333, 333},
-		"exactly the minimum":           {Coupon{Kind: Fixed, Amount: 500, Minimum: 2000}, 2000, 500},
-		"just below the minimum":        {Coupon{Kind: Fixed, Amount: 500, Minimum: 2000}, 1999, 0},
-		"the moment before it expires":  {Coupon{Kind: Fixed, Amount: 500, Expires: now.Add(1)}, 2000, 500},
-		"the moment it expires":         {Coupon{Kind: Fixed, Amount: 500, Expires: now}, 2000, 0},
-		"the moment before it starts":   {Coupon{Kind: Fixed, Amount: 500, Starts: now.Add(1)}, 2000, 0},
-		"the moment it starts":          {Coupon{Kind: Fixed, Amount: 500, Starts: now}, 2000, 500},
-		"for this product":              {Coupon{Kind: Fixed, Amount: 500, Products: []int64{1, 9}}, 2000, 500},
-		"for another product":           {Coupon{Kind: Fixed, Amount: 500, Products: []int64{2}}, 2000, 0},
-		"subtotal 0":                    {Coupon{Kind: Percent, Rate: 100_000}, 0, 0},
-	} {
-		store := &store.Store{Currency: "SAR", PricesIncludeTax: true}
-		got := Price(Cart{Coupon: "C", Lines: []Line{{ID: "1", Quantity: 1}}}, store, map[int64]*Product{1: sold(1, tc.subtotal)}, testLimits)
-		got.Redeem(&tc.coupon, Uses{}, store, now)
-		if got.Discount != tc.want || got.Total != tc.subtotal-tc.want {
-			t.Errorf("%s: %d off %d", name, got.Discount, tc.subtotal)
-		}
-	}
-}
-
-func TestRedeem_CountsOnlyBuyableLinesTowardTheMinimum(t *testing.T) {
-	t.Parallel()
 	inactive, soldOut := sold(2, 5000), sold(3, 5000)
 	inactive.Active, soldOut.Stock = false, new(int64)
-	products := map[int64]*Product{1: sold(1, 1000), 2: inactive, 3: soldOut}
 	store := &store.Store{Currency: "SAR", PricesIncludeTax: true}
-	five := &Coupon{Code: "FIVE", Kind: Fixed, Amount: 500, Minimum: 2000}
+	limited := func(all, customer *int64) Coupon {
+		return Coupon{Kind: Fixed, Amount: 500, MaxUses: all, MaxUsesCustomer: customer}
+	}
+	atLeast2000 := Coupon{Kind: Fixed, Amount: 500, Minimum: 2000}
 	for name, tc := range map[string]struct {
-		lines []Line
-		want  money.Amount
+		coupon Coupon
+		price  money.Amount // of product 1, of which the cart holds one
+		other  LineID       // of which it holds one, too; "" for none
+		uses   Uses
+		want   money.Amount
+		issue  CouponReason // "" for none
 	}{
-		"an inactive product":             {[]Line{{ID: "1", Quantity: 1}, {ID: "2", Quantity: 1}}, 0},
-		"one that is sold out":            {[]Line{{ID: "1", Quantity: 1}, {ID: "3", Quantity: 1}}, 0},
-		"one that is gone":                {[]Line{{ID: "1", Quantity: 1}, {ID: "404", Quantity: 1}}, 0},
-		"enough without the inactive one": {[]Line{{ID: "1", Quantity: 2}, {ID: "2", Quantity: 1}}, 500},
+		"half a unit rounds up":         {Coupon{Kind: Percent, Rate: 100_000}, 1665, "", Uses{}, 167, ""},
+		"100 percent":                   {Coupon{Kind: Percent, Rate: 1_000_000}, 999, "", Uses{}, 999, ""},
+		"fixed":                         {Coupon{Kind: Fixed, Amount: 500}, 2000, "", Uses{}, 500, ""},
+		"fixed, more than the subtotal": {Coupon{Kind: Fixed, Amount: 500}, 333, "", Uses{}, 333, ""},
+		"exactly the minimum":           {atLeast2000, 2000, "", Uses{}, 500, ""},
+		"just below the minimum":        {atLeast2000, 1999, "", Uses{}, 0, CouponMinimum},
+		"the moment before it expires":  {Coupon{Kind: Fixed, Amount: 500, Expires: now.Add(1)}, 2000, "", Uses{}, 500, ""},
+		"the moment it expires":         {Coupon{Kind: Fixed, Amount: 500, Expires: now}, 2000, "", Uses{}, 0, CouponExpired},
+		"the moment before it starts":   {Coupon{Kind: Fixed, Amount: 500, Starts: now.Add(1)}, 2000, "", Uses{}, 0, CouponNotStarted},
+		"the moment it starts":          {Coupon{Kind: Fixed, Amount: 500, Starts: now}, 2000, "", Uses{}, 500, ""},
+		"for this product":              {Coupon{Kind: Fixed, Amount: 500, Products: []int64{1, 9}}, 2000, "", Uses{}, 500, ""},
+		"for another product":           {Coupon{Kind: Fixed, Amount: 500, Products: []int64{2}}, 2000, "", Uses{}, 0, CouponNotApplicable},
+		"for a product that is gone":    {Coupon{Kind: Fixed, Amount: 500, Products: []int64{404}}, 2000, "404", Uses{}, 0, CouponNotApplicable},
+		"subtotal 0":                    {Coupon{Kind: Percent, Rate: 100_000}, 0, "", Uses{}, 0, ""},
+
+		"only buyable lines count: an inactive product": {atLeast2000, 1000, "2", Uses{}, 0, CouponMinimum},
+		"one that is sold out":                          {atLeast2000, 1000, "3", Uses{}, 0, CouponMinimum},
+		"one that is gone":                              {atLeast2000, 1000, "404", Uses{}, 0, CouponMinimum},
+		"enough without the inactive one":               {atLeast2000, 2000, "2", Uses{}, 500, ""},
+
+		"no limits of uses":                 {limited(nil, nil), 2000, "", Uses{All: 900, Customer: 900}, 500, ""},
+		"one use left":                      {limited(new(int64(3)), nil), 2000, "", Uses{All: 2}, 500, ""},
+		"all used":                          {limited(new(int64(3)), nil), 2000, "", Uses{All: 3}, 0, CouponUsedUp},
+		"one left for the customer":         {limited(nil, new(int64(2))), 2000, "", Uses{All: 900, Customer: 1}, 500, ""},
+		"none left for the customer":        {limited(nil, new(int64(2))), 2000, "", Uses{All: 2, Customer: 2}, 0, CouponUsedUp},
+		"none left for the other customers": {limited(new(int64(9)), new(int64(1))), 2000, "", Uses{All: 8}, 500, ""},
 	} {
-		got := Price(Cart{Coupon: "FIVE", Lines: tc.lines}, store, products, testLimits)
-		got.Redeem(five, Uses{}, store, time.Now())
-		if got.Discount != tc.want || (got.Coupon.Issue == nil) != (tc.want > 0) {
-			t.Errorf("%s: %d off %d", name, got.Discount, got.Subtotal)
+		c := Cart{Coupon: "C", Lines: []Line{{ID: "1", Quantity: 1}}}
+		if tc.other != "" {
+			c.Lines = append(c.Lines, Line{ID: tc.other, Quantity: 1})
+		}
+		got := Price(c, store, map[int64]*Product{1: sold(1, tc.price), 2: inactive, 3: soldOut}, testLimits)
+		got.Redeem(&tc.coupon, tc.uses, store, now)
+		var issue CouponReason
+		if got.Coupon.Issue != nil {
+			issue = got.Coupon.Issue.Reason
+		}
+		if got.Discount != tc.want || got.Total != got.Subtotal-tc.want || issue != tc.issue {
+			t.Errorf("%s: %d off %d, issue %q, want %q", name, got.Discount, got.Subtotal, issue, tc.issue)
 		}
 	}
 }

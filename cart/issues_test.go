@@ -74,24 +74,28 @@ func TestWarningsOf(t *testing.T) {
 	for name, tc := range map[string]struct {
 		added money.Amount
 		stock *int64
+		price locale.Text // of the first warning; nil for any
 		want  []problem.Code
 	}{
-		"no warning":                  {100, nil, nil},
-		"more expensive":              {90, nil, []problem.Code{PriceChanged}},
-		"cheaper":                     {110, nil, []problem.Code{PriceChanged}},
-		"plenty left":                 {100, ptr(int64(6)), nil},
-		"few left":                    {100, ptr(int64(5)), []problem.Code{LowStock}},
-		"more expensive and few left": {90, ptr(int64(1)), []problem.Code{PriceChanged, LowStock}},
-		"was free until now":          {0, nil, []problem.Code{PriceChanged}},
+		"no warning":                  {100, nil, nil, nil},
+		"more expensive":              {90, nil, textPriceRose, []problem.Code{PriceChanged}},
+		"cheaper":                     {110, nil, textPriceFell, []problem.Code{PriceChanged}},
+		"plenty left":                 {100, new(int64(6)), nil, nil},
+		"few left":                    {100, new(int64(5)), nil, []problem.Code{LowStock}},
+		"more expensive and few left": {90, new(int64(1)), textPriceRose, []problem.Code{PriceChanged, LowStock}},
+		"was free until now":          {0, nil, nil, []problem.Code{PriceChanged}},
 	} {
 		p := sold(1, 100)
 		p.Stock = tc.stock
 		var got []problem.Code
-		for _, w := range warningsOf(&PricedLine{Line: &Line{ID: "1", Quantity: 1, AddedPrice: tc.added}, Product: p, Unit: Unit{Base: 100}}) {
+		warnings := warningsOf(&PricedLine{Line: &Line{ID: "1", Quantity: 1, AddedPrice: tc.added}, Product: p, Unit: Unit{Base: 100}})
+		for _, w := range warnings {
 			got = append(got, w.Code)
 		}
 		if diff := cmp.Diff(tc.want, got); diff != "" {
 			t.Errorf("%s (-want +got)\n%s", name, diff)
+		} else if want := tc.price.With("P1").In(locale.En); tc.price != nil && warnings[0].Sentence.In(locale.En) != want {
+			t.Errorf("%s: %q, want %q", name, warnings[0].Sentence.In(locale.En), want)
 		}
 	}
 }
@@ -123,15 +127,6 @@ func TestWarningsOf_IgnoresThePriceWhenAPartIsGone(t *testing.T) {
 		}
 		if diff := cmp.Diff(tc.want, got); diff != "" {
 			t.Errorf("%s (-want +got)\n%s", name, diff)
-		}
-	}
-}
-
-func TestWarningsOf_TellsAPriceIncreaseFromADecrease(t *testing.T) {
-	t.Parallel()
-	for added, want := range map[money.Amount]locale.Text{90: textPriceRose, 110: textPriceFell} {
-		if got := warningsOf(&PricedLine{Line: &Line{ID: "1", AddedPrice: added}, Product: sold(1, 100), Unit: Unit{Base: 100}})[0].Sentence.In(locale.En); got != want.With("P1").In(locale.En) {
-			t.Errorf("from %d to 100: %q, want %q", added, got, want.With("P1").In(locale.En))
 		}
 	}
 }

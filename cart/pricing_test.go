@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
 
 	"commerce/auth/locale"
 	"commerce/auth/problem"
@@ -15,14 +14,10 @@ import (
 
 var testLimits = Limits{Lines: 100, Quantity: 999, LineText: 4096, CartText: 65536}
 
-// sold returns a product with unlimited stock.
 func sold(id int64, price money.Amount) *Product {
 	return &Product{ID: id, Name: locale.Named(fmt.Sprintf("P%d", id)), Active: true, MinQuantity: 1, Price: price, OriginalPrice: price}
 }
 
-func ptr[T any](v T) *T { return &v }
-
-// account returns a product that has plans and fields.
 func account() *Product {
 	return &Product{
 		ID: 5, Name: locale.Named("Account"), Active: true, MinQuantity: 1, Price: 1500,
@@ -86,35 +81,10 @@ func TestPrice_Totals(t *testing.T) {
 	}
 }
 
-func TestPrice_LinesSumToTheSubtotal(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		products := map[int64]*Product{}
-		var c Cart
-		for id := range rapid.Int64Range(0, 8).Draw(t, "lines") {
-			c.Lines = append(c.Lines, Line{ID: NewLineID(id+1, 0, nil), Quantity: rapid.Int64Range(1, 999).Draw(t, "quantity")})
-			if rapid.Bool().Draw(t, "exists") {
-				products[id+1] = sold(id+1, money.Amount(rapid.Int64Range(0, 1<<40).Draw(t, "price")))
-			}
-		}
-		got := Price(c, &store.Store{PricesIncludeTax: true}, products, testLimits)
-		var sum money.Amount
-		for i, l := range got.Lines {
-			if l.Total != l.Unit.Total()*money.Amount(c.Lines[i].Quantity) {
-				t.Fatalf("line %s costs %d", l.ID, l.Total)
-			}
-			sum += l.Total
-		}
-		if sum != got.Subtotal || got.Total != sum {
-			t.Fatalf("lines cost %d, subtotal %d, total %d", sum, got.Subtotal, got.Total)
-		}
-	})
-}
-
 func TestPrice_GivesStockToLinesInCartOrder(t *testing.T) {
 	t.Parallel()
 	p := account()
-	p.Fields, p.Stock = nil, ptr(int64(4))
+	p.Fields, p.Stock = nil, new(int64(4))
 	c := Cart{Lines: []Line{
 		{ID: "5.p52", Quantity: 3},
 		{ID: "5.p51", Quantity: 2},

@@ -4,8 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"commerce/auth/problem"
 )
 
@@ -37,60 +35,6 @@ func TestJudge_GoesByItsOrder(t *testing.T) {
 		got, _, refusal := test.record.Judge(test.attempt, now)
 		if got != test.want || (refusal == nil) != (test.code == "") || refusal != nil && refusal.Code != test.code {
 			t.Errorf("%s: %s, %v", name, got, refusal)
-		}
-	}
-}
-
-func nothing(c Cart, _ Room) (Cart, LineID, *Refusal) { return c, "", nil }
-
-func addOne(c Cart, _ Room) (Cart, LineID, *Refusal) {
-	changed, refusal := c.Add(newLine("1", 1, anyQuantity), roomy)
-	return changed, "", refusal
-}
-
-func TestChange_RemembersWhatItApplied(t *testing.T) {
-	t.Parallel()
-	first, verdict, _, _ := Record{}.Change(Attempt{Key: "k", Fingerprint: "f"}, "NEW", noon, addOne)
-	if verdict != Applied || first.Cart.ID != "NEW" || first.Cart.Version != 1 || len(first.Memory.Keys) != 1 {
-		t.Errorf("%s: %+v", verdict, first)
-	}
-	again, verdict, _, _ := first.Change(Attempt{Key: "k", Fingerprint: "f"}, "OTHER", noon, addOne)
-	if diff := cmp.Diff(first, again); diff != "" || verdict != Replayed {
-		t.Errorf("again: %s (-first +again)\n%s", verdict, diff)
-	}
-	idle, _, _, _ := first.Change(Attempt{Stamp: "s"}, "OTHER", noon, nothing)
-	if len(idle.Memory.Stamps) != 1 || idle.Cart.Version != 1 {
-		t.Errorf("a change that altered nothing: %+v", idle)
-	}
-}
-
-func TestChange_LeavesNoTraceOtherwise(t *testing.T) {
-	t.Parallel()
-	refuse := func(Cart, Room) (Cart, LineID, *Refusal) {
-		return Cart{ID: "X"}, "", &Refusal{Code: problem.OutOfStock}
-	}
-	if got, verdict, _, refusal := (Record{}).Change(Attempt{Key: "k"}, "NEW", noon, refuse); verdict != Refused || refusal == nil || !cmp.Equal(got, Record{}) {
-		t.Errorf("refused: %s, %+v", verdict, got)
-	}
-	if got, verdict, _, _ := (Record{}).Change(Attempt{Key: "k"}, "NEW", noon, nothing); verdict != Applied || !cmp.Equal(got, Record{}) {
-		t.Errorf("nothing in a cart never used: %s, %+v", verdict, got)
-	}
-}
-
-func TestRecord_LivesByWhatItHolds(t *testing.T) {
-	t.Parallel()
-	for name, test := range map[string]struct {
-		record Record
-		want   time.Duration
-	}{
-		"a line":      {Record{Cart: cartOf(Line{ID: "1"})}, time.Hour},
-		"a coupon":    {Record{Cart: cartOf().SetCoupon("TEN")}, time.Hour},
-		"a merge":     {Record{Merges: map[string]Reservation{"m": {}}}, time.Hour},
-		"an id":       {Record{Cart: cartOf()}, EmptiedLife},
-		"stamps only": {Record{Memory: Memory{Stamps: map[string]StampUse{"s": {At: noon}}}}, StampLife},
-	} {
-		if got := test.record.Life(time.Hour); got != test.want {
-			t.Errorf("%s: %v", name, got)
 		}
 	}
 }

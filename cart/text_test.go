@@ -59,14 +59,3 @@ func TestNormalText_OfNormalTextDoesNotAllocate(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkNormalText(b *testing.B) {
-	for name, s := range map[string]string{"ASCII": "sara@example.com", "Arabic": "يرجى التفعيل قبل الجمعة"} {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				NormalText(s)
-			}
-		})
-	}
-}

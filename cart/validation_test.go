@@ -11,7 +11,7 @@ import (
 func TestValidate(t *testing.T) {
 	t.Parallel()
 	few := sold(2, 100)
-	few.Stock = ptr(int64(3))
+	few.Stock = new(int64(3))
 	products := map[int64]*Product{1: sold(1, 100), 2: few}
 	for name, tc := range map[string]struct {
 		lines            []Line
@@ -39,7 +39,6 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// shown formats issues as "line code".
 func shown(issues []LineIssue) []string {
 	var list []string
 	for _, i := range issues {

@@ -17,7 +17,6 @@ import (
 	"commerce/cart/wire"
 )
 
-// BenchmarkView measures the JSON of a cart, with its ETag.
 func BenchmarkView(b *testing.B) {
 	token, prices := auth.CartToken(strings.Repeat("t", 22)), money.NewFormatter()
 	for name, p := range map[string]*cart.Priced{"5 lines": plainCart(5), "50 lines": plainCart(50), "every kind of line": fullPriced()} {
@@ -51,7 +50,6 @@ func plainCart(lines int) *cart.Priced {
 	return &priced
 }
 
-// BenchmarkRequest measures the reading of a change: its path, headers and body.
 func BenchmarkRequest(b *testing.B) {
 	gin.SetMode(gin.ReleaseMode) // otherwise each context prints a warning
 	for name, body := range map[string]string{

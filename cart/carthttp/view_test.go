@@ -6,6 +6,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -76,9 +77,9 @@ func fullCart() cart.Cart {
 func fullCatalog() map[int64]*cart.Product {
 	plain, few, asking := carttest.Sold(1, 4950), carttest.Sold(2, 1000), carttest.Account()
 	plain.Name, plain.Slug, plain.Type = locale.Named("Game credit"), "game-credit", "digital"
-	plain.OriginalPrice, plain.MaxQuantity = 5500, pointerTo(int64(10))
+	plain.OriginalPrice, plain.MaxQuantity = 5500, new(int64(10))
 	plain.Image = &cart.Image{URL: "https://cdn.example.com/1.webp", Alt: "A pile of coins"}
-	few.Stock = pointerTo(int64(3))
+	few.Stock = new(int64(3))
 	asking.Slug, asking.Type = "account", "subscription"
 	translate(&plain.Name, "رصيد ألعاب")
 	translate(&few.Name, "تذكرة")
@@ -92,27 +93,24 @@ func translate(n *locale.Name, arabic string) {
 	n.Others = map[locale.Locale]string{locale.Ar: arabic}
 }
 
-func fullPriced() *cart.Priced {
-	p := cart.Price(fullCart(), riyadh, fullCatalog(), carttest.Limits)
+func fullPriced() *cart.Priced { return redeemed(fullCart(), fullCatalog()) }
+
+func redeemed(c cart.Cart, products map[int64]*cart.Product) *cart.Priced {
+	p := cart.Price(c, riyadh, products, carttest.Limits)
 	p.Redeem(&cart.Coupon{Code: "TEN", Kind: cart.Percent, Rate: 100_000}, cart.Uses{}, riyadh, time.Now())
 	return &p
 }
 
-func pointerTo[T any](v T) *T { return &v }
-
-// written is what a view wrote, and its ETag.
 type written struct{ *wire.Writer }
 
 func (w written) etag(p *cart.Priced) string { return strings.Trim(w.ETag(p.Cart.Tag()), `"`) }
 
-// in runs write with a view in a language.
 func in(l locale.Locale, write func(view)) written {
 	w := wire.NewWriter(nil, l, money.NewFormatter())
 	write(newView(w, riyadh))
 	return written{w}
 }
 
-// cartTag returns the ETag of a cart in a language.
 func cartTag(l locale.Locale, p *cart.Priced) string {
 	return in(l, func(w view) { w.cart(p, "", nil) }).etag(p)
 }
@@ -189,35 +187,18 @@ func TestView_HasNoMemberNameThatTheClientStrips(t *testing.T) {
 	if err != nil || len(files) < 8 {
 		t.Fatalf("%v, %v", files, err)
 	}
+	member := regexp.MustCompile(`(?m)^ *"(.*?)": `)
 	for _, file := range files {
 		data, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var answer any
-		if err := json.Unmarshal(data, &answer); err != nil {
-			t.Fatal(err)
-		}
-		walkMembers(answer, func(name string) {
+		for _, name := range member.FindAllStringSubmatch(string(data), -1) {
 			for _, stripped := range []string{"key", "secret", "password", "token"} {
-				if name != "cart_token" && strings.Contains(strings.ToLower(name), stripped) {
-					t.Errorf("%s has the member %s", file, name)
+				if name[1] != "cart_token" && strings.Contains(strings.ToLower(name[1]), stripped) {
+					t.Errorf("%s has the member %s", file, name[1])
 				}
 			}
-		})
-	}
-}
-
-func walkMembers(v any, visit func(name string)) {
-	switch v := v.(type) {
-	case map[string]any:
-		for name, value := range v {
-			visit(name)
-			walkMembers(value, visit)
-		}
-	case []any:
-		for _, value := range v {
-			walkMembers(value, visit)
 		}
 	}
 }
@@ -245,9 +226,7 @@ func TestETag_ChangesWithEverythingShown(t *testing.T) {
 	with := func(edit func(map[int64]*cart.Product)) string {
 		products := fullCatalog()
 		edit(products)
-		p := cart.Price(fullCart(), riyadh, products, carttest.Limits)
-		p.Redeem(&cart.Coupon{Code: "TEN", Kind: cart.Percent, Rate: 100_000}, cart.Uses{}, riyadh, time.Now())
-		return cartTag("en", &p)
+		return cartTag("en", redeemed(fullCart(), products))
 	}
 	if same := with(func(map[int64]*cart.Product) {}); same != tag {
 		t.Fatalf("it changes for the same cart: %s and %s", tag, same)
@@ -255,9 +234,7 @@ func TestETag_ChangesWithEverythingShown(t *testing.T) {
 	edited := func(edit func(*cart.Cart)) string {
 		c := fullCart()
 		edit(&c)
-		p := cart.Price(c, riyadh, fullCatalog(), carttest.Limits)
-		p.Redeem(&cart.Coupon{Code: "TEN", Kind: cart.Percent, Rate: 100_000}, cart.Uses{}, riyadh, time.Now())
-		return cartTag("en", &p)
+		return cartTag("en", redeemed(c, fullCatalog()))
 	}
 	lapsed := cart.Price(fullCart(), riyadh, fullCatalog(), carttest.Limits)
 	lapsed.Redeem(nil, cart.Uses{}, riyadh, time.Now())

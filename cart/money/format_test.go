@@ -7,8 +7,6 @@ import (
 	"sync"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"commerce/auth/locale"
 	"commerce/cart/money"
 )
@@ -77,50 +75,10 @@ func TestFormatter_IsSafeForConcurrentUse(t *testing.T) {
 	wg.Wait()
 }
 
-// Cached texts do not affect the result.
-func TestFormatter_FormatsLikeANewOne(t *testing.T) {
-	t.Parallel()
-	used := money.NewFormatter()
-	rapid.Check(t, func(t *rapid.T) {
-		a := money.Amount(rapid.Int64Range(-20, 20).Draw(t, "amount"))
-		code := rapid.SampledFrom(currencies).Draw(t, "currency")
-		l := rapid.SampledFrom([]locale.Locale{locale.En, locale.Ar}).Draw(t, "locale")
-		if got, want := used.Format(a, code, l), money.NewFormatter().Format(a, code, l); got != want {
-			t.Fatalf("got %q, want %q", got, want)
-		}
-	})
-}
-
 func TestFormatter_CachedTextsDoNotAllocate(t *testing.T) {
 	f := money.NewFormatter()
 	f.Format(4950, "SAR", locale.Ar)
 	if n := testing.AllocsPerRun(100, func() { f.Format(4950, "SAR", locale.Ar) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
-}
-
-func BenchmarkFormatter(b *testing.B) {
-	b.Run("kept", func(b *testing.B) {
-		f := money.NewFormatter()
-		b.ReportAllocs()
-		for b.Loop() {
-			f.Format(4950, "SAR", locale.Ar)
-		}
-	})
-	b.Run("kept, many prices, parallel", func(b *testing.B) {
-		f := money.NewFormatter()
-		b.ReportAllocs()
-		b.RunParallel(func(pb *testing.PB) {
-			for i := 0; pb.Next(); i++ {
-				f.Format(money.Amount(i%1000), "SAR", locale.En)
-			}
-		})
-	})
-	b.Run("new", func(b *testing.B) {
-		f := money.NewFormatter()
-		b.ReportAllocs()
-		for a := money.Amount(0); b.Loop(); a++ {
-			f.Format(a, "SAR", locale.Ar)
-		}
-	})
 }

@@ -33,18 +33,6 @@ func TestDigits(t *testing.T) {
 	}
 }
 
-// If a currency were taken for one without decimals, its prices would be a hundred times
-// too high.
-func TestAppendMajor_KnowsTheCurrenciesThatCLDRAddedAndDropped(t *testing.T) {
-	t.Parallel()
-	for _, code := range []string{"XCG", "ANG", "BGN"} {
-		digits, _ := money.Digits(code)
-		if got := string(money.AppendMajor(nil, 4950, digits)); got != "49.5" {
-			t.Errorf("4950 minor units of %s are %s, want 49.5", code, got)
-		}
-	}
-}
-
 func TestAppendMajor_IsExactAndShortest(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {

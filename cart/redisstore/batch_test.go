@@ -2,12 +2,14 @@ package redisstore_test
 
 import (
 	"context"
-	"io"
 	"net"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"commerce/cart"
 	"commerce/cart/carttest"
@@ -18,88 +20,57 @@ import (
 // switchboard is a fixed address in front of Redis, such as a load balancer's. It can send new
 // connections elsewhere, and stop passing on what existing ones send.
 type switchboard struct {
-	net.Listener
-	target atomic.Value // address
+	target atomic.Value // URL
 	mu     sync.Mutex
 	open   []*line
 }
 
-// line is a connection through a switchboard.
 type line struct {
-	client, server net.Conn
-	dead           atomic.Bool
-}
-
-func newSwitchboard(t *testing.T, target string) *switchboard {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &switchboard{Listener: l}
-	s.target.Store(target)
-	var all sync.WaitGroup
-	all.Go(func() {
-		for {
-			client, err := l.Accept()
-			if err != nil {
-				return
-			}
-			server, err := net.Dial("tcp", s.target.Load().(string))
-			if err != nil {
-				client.Close()
-				continue
-			}
-			c := &line{client: client, server: server}
-			s.mu.Lock()
-			s.open = append(s.open, c)
-			s.mu.Unlock()
-			all.Go(func() { _, _ = io.Copy(c, client); server.Close() })
-			all.Go(func() { _, _ = io.Copy(client, server); client.Close() })
-		}
-	})
-	t.Cleanup(func() {
-		l.Close()
-		s.mu.Lock()
-		for _, c := range s.open {
-			c.client.Close()
-			c.server.Close()
-		}
-		s.mu.Unlock()
-		all.Wait()
-	})
-	return s
+	net.Conn
+	dead atomic.Bool
 }
 
 // Write passes on what a client sends, unless the line is dead.
-func (c *line) Write(p []byte) (int, error) {
-	if c.dead.Load() {
+func (l *line) Write(p []byte) (int, error) {
+	if l.dead.Load() {
 		return len(p), nil
 	}
-	return c.server.Write(p)
+	return l.Conn.Write(p)
 }
 
-// hang makes all open connections hang, and returns how many there are.
+func newSwitchboard(url string) *switchboard {
+	s := &switchboard{}
+	s.target.Store(url)
+	return s
+}
+
+func (s *switchboard) connects(o *redis.UniversalOptions) {
+	o.Dialer = func(ctx context.Context, network, _ string) (net.Conn, error) {
+		conn, err := new(net.Dialer).DialContext(ctx, network, strings.TrimPrefix(s.target.Load().(string), "redis://"))
+		l := &line{Conn: conn}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.open = append(s.open, l)
+		return l, err
+	}
+}
+
 func (s *switchboard) hang() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, c := range s.open {
-		c.dead.Store(true)
+	for _, l := range s.open {
+		l.dead.Store(true)
 	}
 	return len(s.open)
 }
-
-func (s *switchboard) url() string { return "redis://" + s.Addr().String() }
-
-func addressOf(url string) string { return url[len("redis://"):] }
 
 // A connection to a demoted master may stay open behind a fixed address.
 func TestReads_ShowNoCartOfADemotedMaster(t *testing.T) {
 	t.Parallel()
 	for _, batch := range []bool{true, false} {
 		a, b := ephemeral.StartRedis(t), ephemeral.StartRedis(t)
-		board := newSwitchboard(t, addressOf(a.URL))
-		r := newReader(t, board.url(), batch)
+		board := newSwitchboard(a.URL)
+		r := newReader(t, a.URL, batch, board.connects)
 		ref := r.filled()
 		stop := make(chan struct{})
 		time.AfterFunc(50*time.Millisecond, func() { close(stop) })
@@ -108,7 +79,7 @@ func TestReads_ShowNoCartOfADemotedMaster(t *testing.T) {
 		newer := newReader(t, b.URL, true)
 		newer.add(ref)
 		newer.add(ref)
-		board.target.Store(addressOf(b.URL))
+		board.target.Store(b.URL)
 		if err := dial(t, a.URL).Do(t.Context(), "REPLICAOF", "127.0.0.1", "1").Err(); err != nil {
 			t.Fatal(err)
 		}
@@ -135,8 +106,8 @@ func TestReads_ShowNoCartOfADemotedMaster(t *testing.T) {
 func TestReads_DoNotAllWaitForAConnectionThatHangs(t *testing.T) {
 	t.Parallel()
 	server := ephemeral.StartRedis(t)
-	board := newSwitchboard(t, addressOf(server.URL))
-	r := newReader(t, board.url(), true)
+	board := newSwitchboard(server.URL)
+	r := newReader(t, server.URL, true, board.connects)
 	ref := r.filled()
 	r.load(ref)
 	if n := board.hang(); n == 0 {
@@ -162,44 +133,28 @@ func TestReads_DoNotAllWaitForAConnectionThatHangs(t *testing.T) {
 	}
 }
 
-// A batch of every waiting read would keep all their carts in Redis' memory at a time.
-func TestReads_ShareARoundTripInLimitedNumbers(t *testing.T) {
+// Whatever the estimate of Redis' clock, and without a renewal too: a Redis that is full cannot
+// renew the TTL, nor tell its time in the reply to a script.
+func TestRead_SaysWhenTheCartExpires(t *testing.T) {
 	t.Parallel()
-	r := newReader(t, ephemeral.Redis(t), true)
-	ref := r.filled()
-	r.sent.take()
-	stop := make(chan struct{})
-	time.AfterFunc(300*time.Millisecond, func() { close(stop) })
-	if _, failed, _ := r.many(500, ref, 10*time.Second, stop); failed > 0 {
-		t.Errorf("%d reads failed", failed)
-	}
-	if largest := r.sent.largest(); largest > redisstore.MaxBatch+1 {
-		t.Errorf("%d commands shared a round trip", largest)
-	}
-}
-
-// A Redis that is full cannot renew the TTL, nor tell its time in the reply to a script.
-func TestRead_WithoutARenewalSaysWhenTheCartExpires(t *testing.T) {
-	t.Parallel()
-	server := ephemeral.StartRedis(t)
-	r := newReader(t, server.URL, true)
+	r := newReader(t, ephemeral.StartRedis(t).URL, true)
 	const passed = 2 * time.Hour
-	for _, off := range []time.Duration{-100 * time.Hour, 0, 100 * time.Hour} {
+	now := time.Duration(time.Now().UnixNano())
+	for _, ahead := range []time.Duration{-100 * time.Hour, 100 * time.Hour, now - 100*time.Hour, now, now + 100*time.Hour} {
 		ref := r.filled()
 		r.age(ref, passed)
-		if err := r.MistakeClock(t.Context(), ref, time.Duration(time.Now().UnixNano())+off); err != nil {
+		if err := r.MistakeClock(t.Context(), ref, ahead); err != nil {
 			t.Fatal(err)
 		}
-		for _, redis := range []struct {
-			maxMemory string
-			want      time.Duration
-		}{{"1", readerTTL.Guest - passed}, {"0", readerTTL.Guest}} {
-			if err := r.client.ConfigSet(t.Context(), "maxmemory", redis.maxMemory).Err(); err != nil {
+		for _, full := range []bool{true, false} {
+			maxMemory, want := "0", usualTTLs.Guest
+			if full {
+				maxMemory, want = "1", usualTTLs.Guest-passed
+			}
+			if err := r.client.ConfigSet(t.Context(), "maxmemory", maxMemory).Err(); err != nil {
 				t.Fatal(err)
 			}
-			if left := time.Until(r.load(ref).ExpiresAt); (left - redis.want).Abs() > time.Minute {
-				t.Errorf("the clock is %v off, maxmemory %s: the cart expires in %v, want %v", off, redis.maxMemory, left, redis.want)
-			}
+			r.wantLeft(ref, want, r.load(ref).ExpiresAt)
 		}
 	}
 }
@@ -214,7 +169,7 @@ func TestChange_ARefusalSaysWhenTheCartExpires(t *testing.T) {
 	if err != nil || o.Word != "item_not_found" {
 		t.Fatal(o.Word, err)
 	}
-	if left := time.Until(o.ExpiresAt); (left - readerTTL.Guest + time.Hour).Abs() > time.Minute {
+	if left := time.Until(o.ExpiresAt); (left - usualTTLs.Guest + time.Hour).Abs() > time.Minute {
 		t.Errorf("the refusal says that the cart expires in %v", left)
 	}
 }

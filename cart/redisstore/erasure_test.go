@@ -1,10 +1,9 @@
 package redisstore_test
 
 import (
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"maps"
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -49,12 +48,12 @@ func TestErase_DeletesEachKindOfKey(t *testing.T) {
 				t.Fatalf("%s: %v", name, err)
 			}
 			for of, key := range keys {
-				if exists(t, r.client, key) {
+				if n, err := r.client.Exists(t.Context(), key).Result(); n > 0 || err != nil {
 					t.Errorf("%s: %s is still stored: %s", name, of, key)
 				}
 			}
 			for of, key := range others {
-				if !exists(t, r.client, key) {
+				if n, err := r.client.Exists(t.Context(), key).Result(); n == 0 || err != nil {
 					t.Errorf("%s: %s of someone else was deleted: %s", name, of, key)
 				}
 			}
@@ -73,28 +72,16 @@ func put(t *testing.T, client redis.UniversalClient, keys map[string]string, own
 	}
 }
 
-func exists(t *testing.T, client redis.UniversalClient, key string) bool {
-	t.Helper()
-	n, err := client.Exists(t.Context(), key).Result()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n > 0
-}
-
 // A new kind of key must be erased too.
 func TestErase_KnowsEachFunctionThatBuildsAKey(t *testing.T) {
 	t.Parallel()
-	file, err := parser.ParseFile(token.NewFileSet(), "keys.go", nil, 0)
+	source, err := os.ReadFile("keys.go")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var builders []string
-	for _, declared := range file.Decls {
-		f, ok := declared.(*ast.FuncDecl)
-		if ok && f.Recv != nil && strings.HasSuffix(f.Name.Name, "Key") {
-			builders = append(builders, f.Name.Name)
-		}
+	for _, method := range regexp.MustCompile(`(?m)^func \(.*?\) (\w+Key)\(`).FindAllStringSubmatch(string(source), -1) {
+		builders = append(builders, method[1])
 	}
 	slices.Sort(builders)
 	if known := slices.Sorted(maps.Keys(keysOf(redisstore.CustomerRef(1, "1001")))); !slices.Equal(builders, known) {

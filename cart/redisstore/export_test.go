@@ -20,7 +20,6 @@ const (
 	MaxBatch  = maxBatch
 )
 
-// Stamps returns the stamps of a cart's hash.
 func Stamps(flat []string) map[string]cart.StampUse { return stampsOf(flat) }
 
 var (
@@ -48,7 +47,6 @@ type Variant struct {
 // ownClock is how scripts ask for the time.
 const ownClock = `redis.call('TIME')`
 
-// scripts returns the scripts of a variant.
 func (v Variant) scripts() scripts {
 	all := newScripts()
 	if v == (Variant{}) {
@@ -71,7 +69,6 @@ end)()`, int(v.GuestsAhead.Seconds())),
 	return all
 }
 
-// Scripts are the scripts of some variants.
 type Scripts struct {
 	Names     map[string]string // by digest
 	byVariant map[Variant]scripts
@@ -127,20 +124,12 @@ func (s *Store) Instance(c InstanceConfig) *Store {
 	return &other
 }
 
-// Survives reports whether the last write on conn would survive a failover.
 func (s *Store) Survives(ctx context.Context, conn *redis.Conn) bool {
 	at, err := s.masterOf(ctx, "")
 	return err == nil && s.awaitReplicas(ctx, conn, at.master, replicaWait).survivesFailover()
 }
 
-// Conn is one connection to a single Redis.
 func (s *Store) Conn() *redis.Conn { return s.client.(*redis.Client).Conn() }
-
-// ClearAt runs the script that clears a cart, with a deadline in Redis' time.
-func (s *Store) ClearAt(ctx context.Context, ref Ref, deadline int64) ([]any, error) {
-	return s.scripts.clear.run(ctx, s.client, once, []string{ref.cartKey()},
-		1000, "ID", "", "", "", "", "", deadline, mark{}).Slice()
-}
 
 // ClaimAt runs the script that claims a guest's cart, with a deadline in Redis' time.
 func (s *Store) ClaimAt(ctx context.Context, customer, guest Ref, note string, b cart.Reservation, deadline int64) ([]any, error) {

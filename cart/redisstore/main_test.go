@@ -9,7 +9,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -33,17 +32,21 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
+var usualTTLs = redisstore.TTLs{Guest: 720 * time.Hour, Customer: 2160 * time.Hour}
+
 // desk is a service with a real Redis and a store of its own.
 type desk struct {
 	*service.Carts
-	redis    *redisstore.Store
-	t        *testing.T
-	store    *store.Store
-	goods    *goods
-	strategy cart.Strategy
-	client   redis.UniversalClient
-	forward  atomic.Int64 // how far its clock is ahead, in ns
-	clock    func() time.Time
+	redis   *redisstore.Store
+	t       *testing.T
+	store   *store.Store
+	goods   *goods
+	client  redis.UniversalClient
+	forward atomic.Int64 // how far its clock is ahead, in ns
+	clock   func() time.Time
+
+	token           auth.CartToken
+	customer, guest redisstore.Ref // of "c", and of the guest with the token
 }
 
 var lastStore atomic.Int64
@@ -51,47 +54,54 @@ var lastStore atomic.Int64
 // newStoreID is of a store that no other test has, also where test processes share a Redis.
 func newStoreID() int64 { return int64(os.Getpid())*100_000 + lastStore.Add(1) }
 
-func openDesk(t *testing.T, by cart.Strategy) *desk {
+// openDesk opens a desk where the customer "c" and the guest have these lines, in the format of
+// wantLines, in their carts.
+func openDesk(t *testing.T, customers, guests string) *desk {
 	t.Helper()
 	url := ephemeral.Redis(t)
-	d := openDeskOn(t, dial(t, asService(t, url)), by, time.Now)
+	d := openDeskOn(t, dial(t, asService(t, url)), time.Now)
 	d.client = dial(t, url)
+	d.fill(d.as("c", ""), customers)
+	d.fill(d.as("", d.token), guests)
 	return d
+}
+
+func (d *desk) fill(v *service.Visit, lines string) {
+	d.t.Helper()
+	for _, line := range strings.Fields(lines) {
+		var product, quantity int64
+		if _, err := fmt.Sscanf(line, "%d×%d", &product, &quantity); err != nil {
+			d.t.Fatal(err)
+		}
+		d.add(v, product, quantity)
+	}
 }
 
 // openDeskOn opens a desk whose clock goes on from that of now.
-func openDeskOn(t *testing.T, client redis.UniversalClient, by cart.Strategy, now func() time.Time) *desk {
+func openDeskOn(t *testing.T, client redis.UniversalClient, now func() time.Time) *desk {
 	t.Helper()
 	id := newStoreID()
 	d := &desk{
-		t: t, client: client, clock: now,
+		t: t, client: client, clock: now, token: tokenOf("t"),
+		customer: redisstore.CustomerRef(id, "c"), guest: redisstore.GuestRef(id, tokenOf("t")),
 		store: &store.Store{ID: id, Currency: "SAR", PricesIncludeTax: true},
-		goods: &goods{products: map[int64]*cart.Product{}, out: map[int64]bool{}},
+		goods: &goods{products: map[int64]*cart.Product{}},
 	}
 	for id := range int64(5) {
-		d.goods.put(carttest.Sold(id+1, 100))
+		d.goods.products[id+1] = carttest.Sold(id+1, 100)
 	}
-	d.redis = redisstore.New(redisstore.Config{
-		Client: d.client,
-		TTL:    redisstore.TTLs{Guest: 720 * time.Hour, Customer: 2160 * time.Hour},
-		Now:    d.now,
-	})
-	d.strategy = by
+	d.redis = redisstore.New(redisstore.Config{Client: d.client, TTL: usualTTLs, Now: d.now})
 	d.Carts = service.New(service.Config{
-		Redis:    d.redis,
-		Catalog:  d.goods,
-		Limits:   carttest.Limits,
-		Strategy: by,
-		Log:      slog.New(slog.DiscardHandler),
-		Budget:   5 * time.Second, // enough for a busy test machine
-		Now:      d.now,
+		Redis: d.redis, Catalog: d.goods, Limits: carttest.Limits, Strategy: cart.Sum,
+		Log: slog.New(slog.DiscardHandler), Now: d.now,
+		Budget: 5 * time.Second, // enough for a busy test machine
 	})
 	return d
 }
 
-func dial(t testing.TB, url string) redis.UniversalClient {
+func dial(t testing.TB, url string, change ...func(*redis.UniversalOptions)) redis.UniversalClient {
 	t.Helper()
-	client, err := connect.Redis(url)
+	client, err := connect.Redis(url, change...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,46 +120,19 @@ func asService(t testing.TB, url string) string {
 	return ephemeral.AsUser(t, url, string(users), "commerce")
 }
 
-// goods is a catalog whose products can be made unreachable one by one.
+// goods is a catalog of which one product can be made unreachable.
 type goods struct {
-	mu       sync.Mutex
 	products map[int64]*cart.Product
-	out      map[int64]bool
+	out      atomic.Int64 // the product of which every lookup fails; 0 for none
 }
 
-var errOutOfReach = errors.New("unreachable")
-
-func (g *goods) put(p *cart.Product) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.products[p.ID] = p
-}
-
-// outOfReach sets whether every lookup of a product fails.
-func (g *goods) outOfReach(id int64, out bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.out[id] = out
-}
-
-func (g *goods) Reachable() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for _, out := range g.out {
-		if out {
-			return false
-		}
-	}
-	return true
-}
+func (g *goods) Reachable() bool { return g.out.Load() == 0 }
 
 func (g *goods) Products(_ context.Context, _ int64, ids []int64) (map[int64]*cart.Product, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
 	found := map[int64]*cart.Product{}
 	for _, id := range ids {
-		if g.out[id] {
-			return nil, errOutOfReach
+		if g.out.Load() == id {
+			return nil, errors.New("unreachable")
 		}
 		if p := g.products[id]; p != nil {
 			found[id] = p
@@ -158,7 +141,6 @@ func (g *goods) Products(_ context.Context, _ int64, ids []int64) (map[int64]*ca
 	return found, nil
 }
 
-// now is the service's clock.
 func (d *desk) now() time.Time { return d.clock().Add(time.Duration(d.forward.Load())) }
 
 // as begins a call of a customer, or of a guest for customer "". A guest needs a token.
@@ -171,7 +153,6 @@ func (d *desk) as(customer string, token auth.CartToken) *service.Visit {
 	return sh
 }
 
-// tokenOf returns a different token for each name.
 func tokenOf(name string) auth.CartToken {
 	return auth.CartToken(name + strings.Repeat("_", 22))
 }
@@ -225,7 +206,6 @@ func linesOf(c cart.Cart) string {
 	return strings.Join(parts, " ")
 }
 
-// ttl returns a key's time to live; negative when the key does not exist.
 func (d *desk) ttl(key string) time.Duration {
 	d.t.Helper()
 	left, err := d.client.PTTL(d.t.Context(), key).Result()
@@ -235,53 +215,48 @@ func (d *desk) ttl(key string) time.Duration {
 	return left
 }
 
+func (d *desk) keys() []string {
+	d.t.Helper()
+	keys, err := d.client.Keys(d.t.Context(), fmt.Sprintf("cart:{%d:*", d.store.ID)).Result()
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return keys
+}
+
 // pass lets time pass for everything in this store: stamps, notes and idempotency keys
 // become older, and TTLs shorter.
 func (d *desk) pass(by time.Duration) {
 	d.t.Helper()
 	d.forward.Add(int64(by))
-	keys := d.client.Keys(d.t.Context(), fmt.Sprintf("cart:{%d:*", d.store.ID)).Val()
-	if err := carttest.Age(d.t.Context(), d.client, by, keys...); err != nil {
+	if err := carttest.Age(d.t.Context(), d.client, by, d.keys()...); err != nil {
 		d.t.Fatal(err)
 	}
 }
 
-// settle lets the notes of dead requests become old, and makes a request of the customer
-// to find them.
-func (d *desk) settle(customer string) {
+// settle lets the notes of dead requests become old, and makes a request of "c" to find them.
+func (d *desk) settle() {
 	d.t.Helper()
 	d.pass(redisstore.NoteGrace + time.Second)
-	d.read(d.as(customer, ""))
+	d.read(d.as("c", ""))
 }
 
-// newNote returns a random name for a request's note.
 func newNote() string { return "m" + rand.Text()[:10] }
-
-// notes lists the field names of the notes in a customer's cart.
-func (d *desk) notes(customer string) []string {
-	d.t.Helper()
-	return slices.DeleteFunc(d.client.HKeys(d.t.Context(), redisstore.CustomerRef(d.store.ID, customer).CartKey()).Val(),
-		func(member string) bool { return !strings.HasPrefix(member, "m") })
-}
 
 // wantSettled fails when a merge left something behind: a claimed cart, a note, or a key
 // without a TTL.
 func (d *desk) wantSettled() {
 	d.t.Helper()
-	keys := d.client.Scan(d.t.Context(), 0, fmt.Sprintf("cart:{%d:*", d.store.ID), 1000).Iterator()
-	for keys.Next(d.t.Context()) {
-		key := keys.Val()
+	isNote := func(member string) bool { return strings.HasPrefix(member, "m") }
+	for _, key := range d.keys() {
 		if d.ttl(key) < 0 {
 			d.t.Errorf("%s has no TTL", key)
 		}
 		if strings.HasSuffix(key, ":claimed") {
 			d.t.Errorf("%s still exists", key)
 		}
-		if _, customer, ok := strings.Cut(strings.TrimSuffix(key, "}"), ":c:"); ok && len(d.notes(customer)) > 0 {
+		if isCart := strings.Contains(key, ":c:") && strings.HasSuffix(key, "}"); isCart && slices.ContainsFunc(d.client.HKeys(d.t.Context(), key).Val(), isNote) {
 			d.t.Errorf("%s still has a note", key)
 		}
-	}
-	if err := keys.Err(); err != nil {
-		d.t.Fatal(err)
 	}
 }

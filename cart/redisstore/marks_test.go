@@ -10,10 +10,9 @@ import (
 	"commerce/deploy/ephemeral"
 )
 
-// versions adds to a guest's cart and returns the tag after each add.
 func versions(t *testing.T, url string, guest redisstore.Ref, n int) []string {
 	t.Helper()
-	s := redisstore.New(redisstore.Config{Client: dial(t, url), TTL: readerTTL})
+	s := redisstore.New(redisstore.Config{Client: dial(t, url), TTL: usualTTLs})
 	var tags []string
 	for range n {
 		add := redisstore.Add(cart.NewLine{ID: "1", Quantity: 1, Bounds: cart.Bounds{Stock: -1, Min: 1, Max: 99}}, carttest.Limits)

@@ -57,6 +57,10 @@ func TestMaster_CachesTheListOfReplicas(t *testing.T) {
 	want(1, 2) // not every change waits for servers that do not answer
 	now = now.Add(noneRemembered)
 	want(2, 3)
+	answer, now = 0, now.Add(listingRemembered)
+	want(0, 4)
+	answer, now = 1, now.Add(noneRemembered)
+	want(1, 5) // a list without replicas is asked for again soon
 }
 
 // After a failover, the new master has no replica until the former master returns. The former
@@ -78,19 +82,6 @@ func TestMaster_ThatHasTakenOverCountsAsManyReplicasAsOthersHave(t *testing.T) {
 	now = now.Add(ReplicasRemembered + time.Second)
 	if got := known.at("c").maxReplicas(0); got != 0 {
 		t.Errorf("%d replicas, when no master has had one for ten minutes", got)
-	}
-}
-
-func TestMaster_AsksAgainSoonForAListWithoutReplicas(t *testing.T) {
-	t.Parallel()
-	now := time.Now()
-	m := newMasters(func() time.Time { return now }).at("a")
-	answer := 0
-	ask := func() (int, error) { return answer, nil }
-	m.listedReplicas(ask)
-	answer, now = 1, now.Add(noneRemembered)
-	if got := m.listedReplicas(ask); got != 1 {
-		t.Errorf("%d replicas are listed, want the one that has returned", got)
 	}
 }
 

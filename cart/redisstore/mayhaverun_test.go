@@ -9,7 +9,6 @@ import (
 	"commerce/auth/cause"
 )
 
-// reply is an error that Redis replied with.
 type reply string
 
 func (r reply) Error() string { return string(r) }

@@ -5,19 +5,16 @@ import (
 	"crypto/rand"
 	"fmt"
 	"net"
-	"net/url"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"commerce/cart"
 	"commerce/cart/redisstore"
 	"commerce/deploy/ephemeral"
 )
 
-// pair is a master and its replica.
 type pair struct {
 	t               *testing.T
 	master, replica *ephemeral.Server
@@ -26,11 +23,7 @@ type pair struct {
 func startPair(t *testing.T) *pair {
 	t.Helper()
 	p := &pair{t: t, master: ephemeral.StartRedis(t), replica: ephemeral.StartRedis(t)}
-	u, err := url.Parse(p.master.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	host, port, err := net.SplitHostPort(u.Host)
+	host, port, err := net.SplitHostPort(strings.TrimPrefix(p.master.URL, "redis://"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +55,6 @@ func (p *pair) drop() {
 	})
 }
 
-// survives says whether a write through r would survive a failover.
 func (p *pair) survives(r *redisstore.Store) bool {
 	p.t.Helper()
 	conn := r.Conn()
@@ -93,28 +85,25 @@ func TestReplication_CountsAReplicaThatTheMasterForgot(t *testing.T) {
 	}
 }
 
-func sentinelsThatList(n int) func(context.Context, time.Duration) (int, error) {
-	return func(context.Context, time.Duration) (int, error) { return n, nil }
-}
-
 func TestReplication_CountsConfiguredAndListedReplicas(t *testing.T) {
 	t.Parallel()
-	alone := ephemeral.StartRedis(t)
-	p := &pair{t: t, master: alone}
-	if !p.survives(redisstore.New(redisstore.Config{Client: dial(t, alone.URL)})) {
-		t.Error("unsafe without a replica")
+	p := &pair{t: t, master: ephemeral.StartRedis(t)}
+	list := func(n int) func(context.Context, time.Duration) (int, error) {
+		return func(context.Context, time.Duration) (int, error) { return n, nil }
 	}
-	if p.survives(redisstore.New(redisstore.Config{Client: dial(t, alone.URL), MinReplicas: 1})) {
-		t.Error("safe with REDIS_MIN_REPLICAS=1 and none connected")
-	}
-	listed := func(n int) *redisstore.Store {
-		return redisstore.New(redisstore.Config{Client: dial(t, alone.URL), Sentinels: sentinelsThatList(n)})
-	}
-	if p.survives(listed(1)) {
-		t.Error("safe with a replica that the sentinels list")
-	}
-	if !p.survives(listed(0)) {
-		t.Error("unsafe when the sentinels list none")
+	for name, test := range map[string]struct {
+		by   redisstore.Config
+		want bool
+	}{
+		"no replica": {redisstore.Config{}, true},
+		"REDIS_MIN_REPLICAS=1 and none connected":    {redisstore.Config{MinReplicas: 1}, false},
+		"the sentinels list one, and none connected": {redisstore.Config{Sentinels: list(1)}, false},
+		"the sentinels list none":                    {redisstore.Config{Sentinels: list(0)}, true},
+	} {
+		test.by.Client = dial(t, p.master.URL)
+		if got := p.survives(redisstore.New(test.by)); got != test.want {
+			t.Errorf("%s: safe %t", name, got)
+		}
 	}
 }
 
@@ -143,10 +132,8 @@ func TestReplication_AWriteToAReplicaIsUnsafe(t *testing.T) {
 	}
 }
 
-// waits returns how often the master was asked to wait for its replica.
 func (p *pair) waits() int64 { return p.calls("wait") }
 
-// calls returns how often the master has run a command.
 func (p *pair) calls(command string) int64 {
 	p.t.Helper()
 	_, after, _ := strings.Cut(p.master.Admin().Info(p.t.Context(), "commandstats").Val(), "cmdstat_"+command+":calls=")
@@ -161,7 +148,7 @@ func TestReplication_OneWriteASecondWaitsForAReplicaThatHangs(t *testing.T) {
 	p := startPair(t)
 	var ahead atomic.Int64
 	start := time.Now()
-	d := openDeskOn(t, dial(t, p.master.URL), cart.Sum, func() time.Time { return start.Add(time.Duration(ahead.Load())) })
+	d := openDeskOn(t, dial(t, p.master.URL), func() time.Time { return start.Add(time.Duration(ahead.Load())) })
 	claimed := func(name string) bool { // until the replica has confirmed the merge
 		key := redisstore.GuestRef(d.store.ID, tokenOf(name)).ClaimedKey()
 		return p.master.Admin().Exists(t.Context(), key).Val() > 0

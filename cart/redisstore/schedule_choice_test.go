@@ -2,7 +2,6 @@ package redisstore_test
 
 import "math/rand/v2"
 
-// chooser picks one of the moves.
 type chooser interface {
 	choose(moves []move) int
 }

@@ -18,18 +18,15 @@ const (
 	engravedFor = "Sara"        // the value of that field
 )
 
-// engravedID is the ID of the engraved line of a product.
 func engravedID(product int64) cart.LineID {
 	return cart.NewLineID(product, 0, []cart.FieldValue{{Name: engraving, Value: engravedFor}})
 }
 
-// contents are the lines and the coupon of one cart.
 type contents struct {
 	lines  [modelLines]modelLine
 	coupon byte // the code's last character; 0 for no coupon
 }
 
-// modelLine is a line of the model.
 type modelLine struct {
 	quantity uint8 // 0: there is no line
 	notice   byte  // the notice's last character; 0 for no notice
@@ -50,7 +47,6 @@ func lastByte(s string) byte {
 	return s[len(s)-1]
 }
 
-// placeOf returns the index of the line with an ID.
 func placeOf(id cart.LineID) int {
 	if strings.Contains(string(id), ".f") {
 		return engravedLine
@@ -58,7 +54,6 @@ func placeOf(id cart.LineID) int {
 	return int(id.Product()) - 1
 }
 
-// count returns the number of lines.
 func (c *contents) count() (n int64) {
 	for _, l := range c.lines {
 		if l.quantity > 0 {
@@ -77,7 +72,6 @@ func (c *contents) named(product int64) int {
 	return int(product) - 1
 }
 
-// merged returns a customer's contents after a guest's contents were merged into them.
 func (c contents) merged(guest contents, by cart.Strategy) contents {
 	for i, offered := range guest.lines {
 		own := &c.lines[i]
@@ -101,7 +95,6 @@ func (c contents) merged(guest contents, by cart.Strategy) contents {
 	return c
 }
 
-// effect returns the contents of a cart after an operation.
 func (o *operation) effect(c contents) contents {
 	switch o.verb {
 	case adds:
@@ -163,7 +156,6 @@ func (o *operation) line() int {
 	return int(o.product) - 1
 }
 
-// edited returns the line that an edit changes.
 func (o *operation) edited(c *contents) int {
 	if o.engraved || o.product != engravable {
 		return c.named(o.product)

@@ -7,7 +7,6 @@ import (
 	"commerce/cart/redisstore"
 )
 
-// decision is what happens to a request's next command.
 type decision int
 
 const (
@@ -28,7 +27,6 @@ func (d decision) String() string {
 	}[d]
 }
 
-// move is one thing that may happen next.
 type move struct {
 	weight int // how often a random schedule takes it, relative to the others
 	do     func()
@@ -36,7 +34,6 @@ type move struct {
 	fault  bool
 }
 
-// moves lists what may happen next.
 func (s *schedule) moves() []move {
 	if s.last != nil && s.last.at != nil && s.last.steps == 0 {
 		return s.stepsOf(s.last) // it has just begun, and has done nothing yet
@@ -59,7 +56,6 @@ func (s *schedule) moves() []move {
 	return append(append(all, s.times()...), s.failures()...)
 }
 
-// deliveries lists the arrivals of delayed commands.
 func (s *schedule) deliveries() (all []move) {
 	if s.plan.tardy {
 		return nil
@@ -70,7 +66,6 @@ func (s *schedule) deliveries() (all []move) {
 	return all
 }
 
-// stepsOf lists what may happen to the next command of a request.
 func (s *schedule) stepsOf(a *request) []move {
 	all := []move{{weight: 40, of: a, do: func() { s.resume(a, goesOn) }}}
 	if s.faults == 0 {
@@ -114,7 +109,7 @@ func (s *schedule) times() []move {
 		if s.mayPass(d) {
 			all = append(all, move{weight: 4, do: func() {
 				s.jumps--
-				s.tried.jumps++
+				s.tried["clock jumps"]++
 				s.advance(d)
 				s.note("clock", "moves by "+d.String(), nil)
 			}})
@@ -148,7 +143,6 @@ func (s *schedule) mayPass(d time.Duration) bool {
 	return true
 }
 
-// failures lists the faults of shards.
 func (s *schedule) failures() []move {
 	var all []move
 	add := func(what string, sh shard, do func(shard)) {
@@ -175,7 +169,7 @@ func (s *schedule) failures() []move {
 		if s.failovers > 0 {
 			add("fails over", sh, func(sh shard) {
 				s.failovers--
-				s.tried.failovers++
+				s.tried["failovers"]++
 				s.failover(sh)
 				s.shards[sh].lost = append(s.shards[sh].lost, span{s.shards[sh].lagsFrom, s.tick()})
 			})

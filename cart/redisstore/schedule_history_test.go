@@ -44,13 +44,10 @@ func (s *schedule) checkHistory(e ending) []string {
 
 const modelTime = time.Minute
 
-// mayMerge counts each customer's requests that bring a guest's token.
 func (s *schedule) mayMerge() (n [modelCustomers]int) {
-	for _, op := range s.ops {
-		for _, a := range op.attempts {
-			if a.who.logsIn() {
-				n[a.who.customer]++
-			}
+	for a := range s.requests() {
+		if a.who.logsIn() {
+			n[a.who.customer]++
 		}
 	}
 	return n
@@ -102,7 +99,6 @@ func (a *request) loginEvents(set *setting, note func(e *event, call, end int64)
 	}
 }
 
-// beginning returns the contents of the carts before the schedule.
 func (s *schedule) beginning() carts {
 	var c carts
 	for _, b := range s.plan.base {
@@ -123,7 +119,6 @@ func (s *schedule) modelOf(found map[string]cart.Cart) *carts {
 	return &c
 }
 
-// String lists the carts that are not empty.
 func (e ending) String() string {
 	text := ""
 	for key, c := range e.carts {

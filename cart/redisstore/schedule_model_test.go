@@ -22,7 +22,6 @@ type moving struct {
 	cart contents
 }
 
-// carts is a state of the model.
 type carts struct {
 	customer [modelCustomers]contents
 	guest    [modelTokens]contents
@@ -52,7 +51,6 @@ func (c carts) reachable(by cart.Strategy) []carts {
 	return all
 }
 
-// merges lists what one step of a merge can make of c.
 func (c carts) merges(by cart.Strategy) []carts {
 	var all []carts
 	for t := range modelTokens {
@@ -90,7 +88,6 @@ type event struct {
 	ending *carts // what is in Redis at the end
 }
 
-// reply is what a request's client learned.
 type reply struct {
 	who     caller
 	refused problem.Code
@@ -129,7 +126,6 @@ func (e *event) step(from carts) []carts {
 	return all
 }
 
-// allows reports whether the event could have got this answer.
 func (e *event) allows(before, after *carts) bool {
 	if e.shows == nil {
 		return true

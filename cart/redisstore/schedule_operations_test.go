@@ -2,13 +2,11 @@ package redisstore_test
 
 import (
 	"fmt"
-	"strings"
 
 	"commerce/cart"
 	"commerce/cart/service"
 )
 
-// verb is what a request does.
 type verb int
 
 const (
@@ -46,34 +44,8 @@ type operation struct {
 }
 
 func (o *operation) String() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s", o.name, o.verb)
-	switch o.verb {
-	case adds, sets, edits:
-		fmt.Fprintf(&b, " %d×%d", o.product, o.quantity)
-	case removes:
-		fmt.Fprintf(&b, " %d", o.product)
-	case redeems:
-		fmt.Fprintf(&b, " %q", couponOf(o.coupon))
-	}
-	for _, part := range []struct {
-		has  bool
-		text string
-	}{
-		{o.engraved, " engraved"},
-		{o.renotes || o.notice != 0, fmt.Sprintf(" with the notice %q", noticeOf(o.notice))},
-		{o.checks, " with If-Match"},
-		{o.key != "", " with a key"},
-		{o.stamp != "", " with a stamp"},
-	} {
-		if part.has {
-			b.WriteString(part.text)
-		}
-	}
-	for i, who := range o.tries {
-		b.WriteString([]string{" as ", ", then as "}[min(i, 1)] + who.String())
-	}
-	return b.String()
+	return fmt.Sprintf("%s: %s %d×%d as %v, engraved: %t, notice: %q, changes it: %t, coupon: %q, If-Match: %t, repeats known by: %q",
+		o.name, o.verb, o.product, o.quantity, o.tries, o.engraved, noticeOf(o.notice), o.renotes, couponOf(o.coupon), o.checks, o.remembered())
 }
 
 // couponOf returns the code of a coupon of the model, and noticeOf the text of a notice; "" for
@@ -88,7 +60,6 @@ func lettered(prefix string, last byte) string {
 	return prefix + string(rune(last))
 }
 
-// etag is the version of a cart that a client has seen.
 type etag struct {
 	id      string
 	version int64
@@ -129,12 +100,10 @@ func (o *operation) cameBare() bool {
 // began after first and ended before then.
 func (s *schedule) mergedBetween(first, then *request) bool {
 	login := caller{then.who.customer, first.who.token}
-	for _, op := range s.ops {
-		for _, a := range op.attempts {
-			if m := a.result.merge; a.who == login && a.over && m != nil && m.Lines > 0 &&
-				first.over && first.late == 0 && a.call > first.end && a.end < then.call {
-				return true
-			}
+	for a := range s.requests() {
+		if m := a.result.merge; a.who == login && a.over && m != nil && m.Lines > 0 &&
+			first.over && first.late == 0 && a.call > first.end && a.end < then.call {
+			return true
 		}
 	}
 	return false
@@ -196,7 +165,6 @@ func (o *operation) mayGoOn() bool {
 	return a.leftOpen() || o.insists && a.over && a.result.refused() == "" && a.result.cart.ID != ""
 }
 
-// leftOpen reports whether the client of a request does not know its outcome.
 func (a *request) leftOpen() bool { return a.abandoned || a.over && a.result.unknown() }
 
 // mayGiveUp reports whether the client of a request may repeat it before it has ended. It may not

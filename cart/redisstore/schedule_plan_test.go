@@ -9,7 +9,6 @@ import (
 	"commerce/cart/redisstore"
 )
 
-// randomPlan draws the plan of a random schedule.
 func randomPlan(r *rand.Rand) plan {
 	p := plan{
 		setting: setting{
@@ -41,7 +40,7 @@ func randomPlan(r *rand.Rand) plan {
 		p.counted = r.IntN(2) == 0
 	case 5:
 		p.counted, p.forgetful = true, true
-		p.jumps = append(p.jumps, scheduleTTLs.Guest+time.Hour, scheduleTTLs.Customer+time.Hour)
+		p.jumps = append(p.jumps, usualTTLs.Guest+time.Hour, usualTTLs.Customer+time.Hour)
 	}
 	p.silent = p.budgets.failovers == 0 && r.IntN(3) == 0
 	p.draw(r)
@@ -53,7 +52,6 @@ const (
 	mostRemembered = 2               // limit of keys and of stamps of a cart in some schedules
 )
 
-// variants are the variants of the scripts that random plans need.
 func variants() []redisstore.Variant {
 	var all []redisstore.Variant
 	for _, ahead := range []time.Duration{-clocksDiffer, 0, clocksDiffer} {
@@ -70,7 +68,6 @@ func randomSkew(r *rand.Rand) time.Duration {
 	return time.Duration(r.IntN(2*limit+1)-limit) * time.Millisecond
 }
 
-// draw adds the carts' base lines and the operations.
 func (p *plan) draw(r *rand.Rand) {
 	cast := cast{Rand: r, plan: p, narrow: r.IntN(3) == 0, customers: 1 + r.IntN(5)/4, tokens: 1 + r.IntN(3)/2}
 	if p.budgets.failovers > 0 {
@@ -116,7 +113,6 @@ func rarely(r *rand.Rand, n int) byte {
 	return "12"[r.IntN(2)]
 }
 
-// cast are the shoppers of a plan.
 type cast struct {
 	*rand.Rand
 	plan              *plan

@@ -12,7 +12,6 @@ import (
 	"commerce/cart/service"
 )
 
-// request is one try of an operation.
 type request struct {
 	schedule *schedule
 	op       *operation
@@ -48,7 +47,6 @@ func (a *request) String() string {
 	return fmt.Sprintf("%s%d", a.op.name, a.number+1)
 }
 
-// result is what a request's client got.
 type result struct {
 	err        error // nil, a refusal, or what left the outcome unknown
 	died       bool
@@ -62,7 +60,6 @@ type result struct {
 // unknown reports whether the client does not know if the request was carried out.
 func (r result) unknown() bool { return r.died || r.err != nil && r.refused() == "" }
 
-// refused returns the code of a refusal; "" for none.
 func (r result) refused() problem.Code {
 	var e *problem.Error
 	if r.died || !errors.As(r.err, &e) || e.Code == problem.Unavailable || e.Code == problem.OutcomeUnknown {
@@ -95,7 +92,6 @@ func (r result) lines() string {
 	return fmt.Sprintf("[%s] version %d", linesOf(r.cart), r.cart.Version)
 }
 
-// run makes the request as the API does.
 func (a *request) run(ctx context.Context) {
 	defer func() {
 		a.at, a.over = nil, true

@@ -3,6 +3,8 @@ package redisstore_test
 import (
 	"context"
 	"fmt"
+	"iter"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,7 +36,6 @@ type budgets struct {
 	switches  int // to another request while the current one could continue
 }
 
-// base is a line in a cart at the start.
 type base struct {
 	who      caller
 	product  int64
@@ -43,10 +44,8 @@ type base struct {
 	coupon   byte // redeemed after the line was added; 0 for none
 }
 
-// line returns the line in the model.
 func (b base) line() int { return (&operation{product: b.product, engraved: b.engraved}).line() }
 
-// schedule is one run of a plan.
 type schedule struct {
 	*world
 	plan plan
@@ -67,7 +66,6 @@ type schedule struct {
 	tried   tried
 }
 
-// entry is a line of the log of a schedule.
 type entry struct {
 	who, what string
 	cmds      []redis.Cmder // with their replies
@@ -76,12 +74,11 @@ type entry struct {
 func newSchedule(w *world, p plan, names map[string]string) *schedule {
 	return &schedule{
 		world: w, plan: p, ops: p.ops, scripts: names, stopped: make(chan *request),
-		seen: map[caller]etag{}, told: map[caller]*cart.MergeReport{},
+		seen: map[caller]etag{}, told: map[caller]*cart.MergeReport{}, tried: tried{},
 		faults: p.budgets.faults, jumps: p.jumpsLeft, failovers: p.budgets.failovers, switches: p.budgets.switches,
 	}
 }
 
-// run makes moves until there are none left.
 func (s *schedule) run(c chooser) {
 	for {
 		moves := s.moves()
@@ -91,7 +88,7 @@ func (s *schedule) run(c chooser) {
 		m := moves[c.choose(moves)]
 		if m.fault {
 			s.faults--
-			s.tried.faults++
+			s.tried["faults"]++
 		}
 		if m.of != nil {
 			if s.last != m.of && s.last != nil && s.last.at != nil {
@@ -140,7 +137,6 @@ func (s *schedule) spawn(a *request) {
 	s.await()
 }
 
-// resume lets a request run up to its next command.
 func (s *schedule) resume(a *request, d decision) {
 	a.steps++
 	s.note(a.String(), d.String(), a.at.cmds)
@@ -160,7 +156,7 @@ func (s *schedule) await() {
 			if c := a.result.cart; c.ID != "" {
 				s.seen[a.who.owner()] = etagOf(c)
 			}
-			s.drop(a)
+			s.live = slices.DeleteFunc(slices.Clone(s.live), func(other *request) bool { return other == a })
 			s.note(a.String(), "ends: "+a.result.String(), nil)
 		}
 	case <-time.After(stepLimit):
@@ -168,15 +164,6 @@ func (s *schedule) await() {
 	}
 }
 
-func (s *schedule) drop(a *request) {
-	for i, other := range s.live {
-		if other == a {
-			s.live = append(s.live[:i:i], s.live[i+1:]...)
-		}
-	}
-}
-
-// abandon makes the client of a request disconnect while the request continues.
 func (s *schedule) abandon(a *request) {
 	a.abandoned = true
 	s.note(a.String(), "client disconnects, request continues", nil)
@@ -188,7 +175,6 @@ func (s *schedule) note(who, what string, cmds []redis.Cmder) {
 	s.log = append(s.log, entry{who, what, cmds})
 }
 
-// story formats the steps of a schedule for a failure message.
 func (s *schedule) story() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "  %+v\n", s.plan.setting)
@@ -212,7 +198,18 @@ func (s *schedule) story() string {
 	return b.String()
 }
 
-// names returns the names of commands; for EVALSHA, of their scripts.
+func (s *schedule) requests() iter.Seq[*request] {
+	return func(yield func(*request) bool) {
+		for _, op := range s.ops {
+			for _, a := range op.attempts {
+				if !yield(a) {
+					return
+				}
+			}
+		}
+	}
+}
+
 func (s *schedule) names(cmds []redis.Cmder) string {
 	names := make([]string, len(cmds))
 	for i, cmd := range cmds {
@@ -227,7 +224,6 @@ func (s *schedule) names(cmds []redis.Cmder) string {
 	return strings.Join(names, " + ")
 }
 
-// firstWords returns the beginnings of the commands' replies.
 func firstWords(cmds []redis.Cmder) string {
 	words := make([]string, len(cmds))
 	for i, cmd := range cmds {

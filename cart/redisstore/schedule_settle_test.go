@@ -7,7 +7,6 @@ import (
 	"time"
 )
 
-// lay fills the carts with the plan's base lines, without faults.
 func (s *schedule) lay() {
 	for _, b := range s.plan.base {
 		add := operation{verb: adds, product: b.product, quantity: 1, engraved: b.engraved, notice: b.notice}
@@ -44,7 +43,6 @@ func (s *schedule) settle() error {
 	return nil
 }
 
-// quiet reports whether nothing is left that the next requests could merge or finish.
 func (s *schedule) quiet() bool {
 	waits := map[string]bool{}
 	for _, who := range s.returning() {
@@ -77,42 +75,30 @@ const (
 
 // returning lists each customer without a token and, unless the plan is silent, all logins of the
 // plan.
-func (s *schedule) returning() []caller {
-	var all []caller
-	add := func(who caller) {
-		if !slices.Contains(all, who) {
-			all = append(all, who)
-		}
-	}
+func (s *schedule) returning() (all callers) {
 	for _, op := range s.ops {
 		for _, who := range op.tries {
 			if who.logsIn() && !s.plan.silent {
-				add(who)
+				all.add(who)
 			}
 		}
 	}
 	for _, who := range s.everyone() {
 		if who.customer >= 0 {
-			add(who)
+			all.add(who)
 		}
 	}
 	return all
 }
 
 // everyone lists the owner of each cart in the plan.
-func (s *schedule) everyone() []caller {
-	var all []caller
-	add := func(who caller) {
-		if !slices.Contains(all, who) {
-			all = append(all, who)
-		}
-	}
+func (s *schedule) everyone() (all callers) {
 	note := func(who caller) {
 		if who.customer >= 0 {
-			add(caller{who.customer, -1})
+			all.add(caller{who.customer, -1})
 		}
 		if who.token >= 0 {
-			add(caller{-1, who.token})
+			all.add(caller{-1, who.token})
 		}
 	}
 	for _, b := range s.plan.base {
@@ -124,6 +110,15 @@ func (s *schedule) everyone() []caller {
 		}
 	}
 	return all
+}
+
+// callers are different ones, in the order in which they were added.
+type callers []caller
+
+func (all *callers) add(who caller) {
+	if !slices.Contains(*all, who) {
+		*all = append(*all, who)
+	}
 }
 
 // inPeace makes a request without faults, while no other request is running.

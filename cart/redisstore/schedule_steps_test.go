@@ -25,34 +25,25 @@ func (stepHook) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 func (stepHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		a, _ := ctx.Value(requestKey{}).(*request)
-		if a == nil || connects(cmd) {
-			return next(ctx, cmd)
-		}
-		return a.step(ctx, []redis.Cmder{cmd}, func() error { return next(context.WithoutCancel(ctx), cmd) })
+		return stop(ctx, []redis.Cmder{cmd}, func(ctx context.Context) error { return next(ctx, cmd) })
 	}
 }
 
 func (stepHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
-		a, _ := ctx.Value(requestKey{}).(*request)
-		if a == nil || connects(cmds[0]) {
-			return next(ctx, cmds)
-		}
-		return a.step(ctx, cmds, func() error { return next(context.WithoutCancel(ctx), cmds) })
+		return stop(ctx, cmds, func(ctx context.Context) error { return next(ctx, cmds) })
 	}
 }
 
-// connects reports whether a command sets up a new connection.
-func connects(cmd redis.Cmder) bool {
-	switch cmd.Name() {
-	case "hello", "auth", "client", "select":
-		return true
+func stop(ctx context.Context, cmds []redis.Cmder, send func(context.Context) error) error {
+	a, _ := ctx.Value(requestKey{}).(*request)
+	connects := slices.Contains([]string{"hello", "auth", "client", "select"}, cmds[0].Name()) // sets up a connection
+	if a == nil || connects {
+		return send(ctx)
 	}
-	return false
+	return a.step(ctx, cmds, func() error { return send(context.WithoutCancel(ctx)) })
 }
 
-// pending are the commands that a request waits with.
 type pending struct {
 	cmds []redis.Cmder
 	send func() error
@@ -76,25 +67,17 @@ func (p *pending) repeats() bool {
 	return !p.asksMaster()
 }
 
-// asksMaster reports whether the command asks a master about its replicas.
 func (p *pending) asksMaster() bool {
 	return p.named("role") || p.named("wait")
 }
 
 func (p *pending) named(name string) bool { return p.cmds[0].Name() == name }
 
-// mixed reports whether some of the commands are about a guest and some are not.
 func (p *pending) mixed() bool {
-	guests := 0
-	for _, cmd := range p.cmds {
-		if aboutGuest(cmd) {
-			guests++
-		}
-	}
-	return 0 < guests && guests < len(p.cmds)
+	isNot := func(cmd redis.Cmder) bool { return !aboutGuest(cmd) }
+	return slices.ContainsFunc(p.cmds, aboutGuest) && slices.ContainsFunc(p.cmds, isNot)
 }
 
-// asksGuest reports whether some of the commands read a guest's cart.
 func (p *pending) asksGuest() bool {
 	return slices.ContainsFunc(p.cmds, func(cmd redis.Cmder) bool { return cmd.Name() == "hgetall" && aboutGuest(cmd) })
 }
@@ -104,7 +87,6 @@ func aboutGuest(cmd redis.Cmder) bool {
 	return key != "" && shardOf(key) == guestShard
 }
 
-// keyOf returns the first cart key in a command's arguments, "" for none.
 func keyOf(cmd redis.Cmder) string {
 	for _, arg := range cmd.Args() {
 		if key, ok := arg.(string); ok && isCartKey(key) {
@@ -130,7 +112,6 @@ func (a *request) step(ctx context.Context, cmds []redis.Cmder, send func() erro
 	}
 }
 
-// carryOut carries out a decision. again means that the same commands are sent again.
 func (a *request) carryOut(d decision) (err error, again bool) {
 	p := a.at
 	if p.asksGuest() && d != goesOn && d != sendsTwice {
@@ -177,7 +158,7 @@ func (a *request) perform(p *pending) error {
 	case "claim": // apply gets its times from claim
 		a.claimedAt = s.passed
 	case "apply":
-		s.tried.merges++
+		s.tried["merges"]++
 		p.at = a.claimedAt
 	}
 	for _, cmd := range p.cmds {
@@ -210,31 +191,19 @@ func (a *request) askMaster(cmd redis.Cmder, confirmed bool) error {
 	if r.failovers != a.failovers {
 		return fail([]redis.Cmder{cmd}, errBroken)
 	}
-	if cmd.Name() == "role" {
-		return answerRole(cmd, r.listed)
-	}
-	return answerWait(cmd, confirmed)
-}
-
-func answerWait(cmd redis.Cmder, confirmed bool) error {
-	n := int64(0)
-	if confirmed {
-		n = 1
-	}
-	cmd.(*redis.IntCmd).SetVal(n)
-	return nil
-}
-
-func answerRole(cmd redis.Cmder, listed bool) error {
 	replicas := []any{}
-	if listed {
+	if r.listed {
 		replicas = append(replicas, []any{"10.0.0.2", "6379", "1"})
 	}
-	cmd.(*redis.SliceCmd).SetVal([]any{"master", int64(1), replicas})
+	switch cmd := cmd.(type) {
+	case *redis.SliceCmd:
+		cmd.SetVal([]any{"master", int64(1), replicas})
+	case *redis.IntCmd:
+		cmd.SetVal(map[bool]int64{true: 1}[confirmed])
+	}
 	return nil
 }
 
-// The errors that a request sees.
 var (
 	errTimeout     = &net.OpError{Op: "read", Net: "tcp", Err: ioTimeout{}}
 	errBroken      = &net.OpError{Op: "read", Net: "tcp", Err: fmt.Errorf("connection reset by peer")}
@@ -297,7 +266,6 @@ func (s *schedule) delay(a *request, p *pending) {
 	s.delayed = append(s.delayed, d)
 }
 
-// deliver runs delayed commands.
 func (s *schedule) deliver(i int) {
 	d := s.delayed[i]
 	s.delayed = append(s.delayed[:i:i], s.delayed[i+1:]...)
@@ -310,7 +278,6 @@ func (s *schedule) deliver(i int) {
 	s.note(d.of.String(), "arrives now", d.cmds)
 }
 
-// script returns the name of the script that a command runs, "" for none.
 func (s *schedule) script(cmd redis.Cmder) string {
 	if cmd.Name() != "evalsha" {
 		return ""

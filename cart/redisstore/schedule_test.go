@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -21,7 +22,6 @@ import (
 	"commerce/cart"
 	"commerce/cart/carttest"
 	"commerce/cart/redisstore"
-	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"
 )
 
@@ -67,7 +67,6 @@ func TestSchedules(t *testing.T) {
 // workers returns how many schedules run at once: one runs while another waits for Redis.
 func workers() int { return 2 * runtime.GOMAXPROCS(0) }
 
-// progress shows a progress bar, if stderr is a terminal.
 func progress(n int) *progressbar.ProgressBar {
 	if to, err := os.Stderr.Stat(); err != nil || to.Mode()&os.ModeCharDevice == 0 {
 		return progressbar.DefaultSilent(int64(n))
@@ -76,7 +75,6 @@ func progress(n int) *progressbar.ProgressBar {
 		progressbar.OptionShowIts(), progressbar.OptionThrottle(200*time.Millisecond), progressbar.OptionSetPredictTime(true))
 }
 
-// runs are the schedules of one test.
 type runs struct {
 	sync.WaitGroup
 	t        *testing.T
@@ -93,7 +91,7 @@ type runs struct {
 // schedules themselves.
 func newRuns(t *testing.T) *runs {
 	t.Helper()
-	r := &runs{t: t, began: time.Now()}
+	r := &runs{t: t, began: time.Now(), tried: tried{}}
 	for range max(1, runtime.GOMAXPROCS(0)/2) {
 		r.servers = append(r.servers, startRedis(t))
 	}
@@ -122,12 +120,11 @@ func (r *runs) worker(do func(*scheduler)) {
 	r.Go(func() { do(w) })
 }
 
-// String lists what the schedules have tried.
 func (r *runs) String() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return fmt.Sprintf("schedules: %d, wrong: %d, %s, per second: %.0f", r.tried.schedules, r.failures.Load(),
-		r.tried, float64(r.tried.schedules)/time.Since(r.began).Seconds())
+	return fmt.Sprintf("schedules: %d, wrong: %d, %s, per second: %.0f", r.tried["schedules"], r.failures.Load(),
+		r.tried, float64(r.tried["schedules"])/time.Since(r.began).Seconds())
 }
 
 func (r *runs) report(replay string, o judged) {
@@ -136,49 +133,37 @@ func (r *runs) report(replay string, o judged) {
 	r.mu.Unlock()
 	if len(o.wrong) > 0 {
 		r.failures.Add(1)
-		text := ""
-		for _, w := range o.wrong {
-			text += "\n  " + w
-		}
-		r.t.Errorf("%s%s\n%s", replay, text, o.story())
+		r.t.Errorf("%s\n  %s\n%s", replay, strings.Join(o.wrong, "\n  "), o.story())
 	} else if *schedules == 1 {
 		r.t.Log("\n" + o.story())
 	}
 }
 
-// tried counts what schedules have tried.
-type tried struct {
-	schedules, requests, replays, merges, full, faults, failovers, jumps, excused int
-}
+type tried map[string]int
 
-func (t *tried) add(other tried) {
-	t.schedules++
-	t.requests += other.requests
-	t.replays += other.replays
-	t.merges += other.merges
-	t.full += other.full
-	t.faults += other.faults
-	t.failovers += other.failovers
-	t.jumps += other.jumps
-	t.excused += other.excused
+func (t tried) add(other tried) {
+	t["schedules"]++
+	for what, n := range other {
+		t[what] += n
+	}
 }
 
 func (t tried) String() string {
-	return fmt.Sprintf("requests: %d, replays: %d, merges: %d, cart full: %d, faults: %d, failovers: %d, clock jumps: %d, adds that a failover may lose: %d",
-		t.requests, t.replays, t.merges, t.full, t.faults, t.failovers, t.jumps, t.excused)
+	var all []string
+	for _, what := range []string{"requests", "replays", "merges", "cart full", "faults", "failovers", "clock jumps", "adds that a failover may lose"} {
+		all = append(all, fmt.Sprintf("%s: %d", what, t[what]))
+	}
+	return strings.Join(all, ", ")
 }
 
-// count counts the requests of a schedule.
 func (s *schedule) count() {
-	for _, op := range s.ops {
-		s.tried.requests += len(op.attempts)
-		for _, a := range op.attempts {
-			if a.result.replayed {
-				s.tried.replays++
-			}
-			if m := a.result.merge; m != nil && m.Code == problem.CartFull {
-				s.tried.full++
-			}
+	for a := range s.requests() {
+		s.tried["requests"]++
+		if a.result.replayed {
+			s.tried["replays"]++
+		}
+		if m := a.result.merge; m != nil && m.Code == problem.CartFull {
+			s.tried["cart full"]++
 		}
 	}
 }
@@ -189,7 +174,6 @@ type judged struct {
 	wrong []string
 }
 
-// scheduler runs schedules one by one.
 type scheduler struct {
 	ctx     context.Context
 	client  redis.UniversalClient
@@ -201,41 +185,35 @@ type scheduler struct {
 
 func newScheduler(t *testing.T, socket string) *scheduler {
 	t.Helper()
-	client, err := connect.Redis("redis://localhost", func(o *redis.UniversalOptions) {
+	client := dial(t, "redis://localhost", func(o *redis.UniversalOptions) {
 		o.Dialer = func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "unix", socket)
 		}
 		o.ReadTimeout, o.WriteTimeout, o.MaxRetries = stepLimit, stepLimit, -1
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { client.Close() })
 	scripts, err := redisstore.LoadScripts(t.Context(), client, variants()...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	client.AddHook(stepHook{})
-	catalog := &goods{products: map[int64]*cart.Product{}, out: map[int64]bool{}}
+	catalog := &goods{products: map[int64]*cart.Product{}}
 	for id := range int64(30) {
 		p := carttest.Sold(id+1, 100)
 		p.Fields = []cart.Field{{Name: engraving}}
-		catalog.put(p)
+		catalog.products[p.ID] = p
 	}
 	return &scheduler{
 		ctx: t.Context(), client: client, catalog: catalog,
-		redis: redisstore.New(redisstore.Config{Client: client, TTL: scheduleTTLs}),
+		redis: redisstore.New(redisstore.Config{Client: client, TTL: usualTTLs}),
 		store: newStoreID(), scripts: scripts,
 	}
 }
 
-// random runs the schedule of a seed.
 func (w *scheduler) random(seed uint64) judged {
 	r := rand.New(rand.NewPCG(seed, 0))
 	return w.run(randomPlan(r), &atRandom{Rand: r})
 }
 
-// run runs a plan; c chooses its moves.
 func (w *scheduler) run(p plan, c chooser) judged {
 	world := newWorld(w.ctx, w.client, w.redis, w.scripts, w.store, w.catalog, p.setting)
 	defer world.end()

@@ -51,7 +51,6 @@ type world struct {
 	shards [2]replicaState
 }
 
-// instance is one instance of the service.
 type instance struct {
 	*service.Carts
 	redis *redisstore.Store
@@ -69,7 +68,6 @@ type replicaState struct {
 	lost      []span // when what was written was lost
 }
 
-// span is a part of the history.
 type span struct{ from, to int64 }
 
 // setting configures the two instances of a world.
@@ -109,12 +107,10 @@ func newWorld(ctx context.Context, client redis.UniversalClient, template *redis
 	return w
 }
 
-// variant returns the variant of the scripts that a setting needs.
 func (s *setting) variant() redisstore.Variant {
 	return redisstore.Variant{Remembers: s.remembers, GuestsAhead: s.ahead}
 }
 
-// anyCoupon accepts every code.
 type anyCoupon struct{}
 
 func (anyCoupon) Coupon(_ context.Context, _ int64, code string) (*cart.Coupon, error) {
@@ -122,8 +118,6 @@ func (anyCoupon) Coupon(_ context.Context, _ int64, code string) (*cart.Coupon, 
 }
 
 func (anyCoupon) Uses(context.Context, int64, string, string, int64) (int64, error) { return 0, nil }
-
-var scheduleTTLs = redisstore.TTLs{Guest: 720 * time.Hour, Customer: 2160 * time.Hour}
 
 // scheduleBudget is longer than a schedule takes on a busy machine.
 const scheduleBudget = 20 * time.Second
@@ -142,7 +136,6 @@ func (c caller) String() string {
 	return fmt.Sprintf("c%d with t%d", c.customer+1, c.token+1)
 }
 
-// logsIn reports whether the request may merge a guest's cart.
 func (c caller) logsIn() bool { return c.customer >= 0 && c.token >= 0 }
 
 // owner returns the caller without the guest's token, if the caller is a customer who brings
@@ -172,7 +165,6 @@ func (c caller) auth(store *store.Store) auth.Caller {
 	return who
 }
 
-// ref refers to the caller's own cart.
 func (c caller) ref(store *store.Store) redisstore.Ref {
 	who := c.auth(store)
 	if c.customer < 0 {
@@ -241,12 +233,10 @@ func (w *world) fallBehind(s shard) {
 	r.lags, r.has, r.hasAt = true, has, w.passed
 }
 
-// catchUp replicates everything to the replica of a shard.
 func (w *world) catchUp(s shard) {
 	w.shards[s].lags, w.shards[s].listed, w.shards[s].has = false, true, nil
 }
 
-// failover replaces the master of a shard by its replica.
 func (w *world) failover(s shard) {
 	r := &w.shards[s]
 	var all []any
@@ -272,14 +262,12 @@ for i, key in ipairs(KEYS) do
 end
 return all`)
 
-// stored is one key in Redis.
 type stored struct {
 	key     string
 	left    time.Duration // time to live; negative for none
 	members []string      // of a hash: member, value, member, value, …
 }
 
-// look returns all keys that exist.
 func (w *world) look() []stored {
 	all, err := lookLua.Run(w.ctx, w.client, w.keys).Slice()
 	w.must(err)

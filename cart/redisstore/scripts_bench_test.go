@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -24,6 +23,7 @@ type meter struct {
 	store           *redisstore.Store
 	client          redis.UniversalClient
 	customer, guest redisstore.Ref
+	lines           int
 }
 
 func newMeter(b *testing.B, lines int) *meter {
@@ -31,7 +31,8 @@ func newMeter(b *testing.B, lines int) *meter {
 	client := dial(b, ephemeral.StartRedis(b).URL)
 	m := &meter{
 		client:   client,
-		store:    redisstore.New(redisstore.Config{Client: client, TTL: redisstore.TTLs{Guest: 720 * time.Hour, Customer: 2160 * time.Hour}}),
+		lines:    lines,
+		store:    redisstore.New(redisstore.Config{Client: client, TTL: usualTTLs}),
 		customer: redisstore.CustomerRef(1, "1001"),
 		guest:    redisstore.GuestRef(1, auth.CartToken(strings.Repeat("t", 22))),
 	}
@@ -47,7 +48,6 @@ func newMeter(b *testing.B, lines int) *meter {
 	return m
 }
 
-// lineOf returns one unit of a product.
 func lineOf(product int) cart.NewLine {
 	return cart.NewLine{
 		ID: cart.NewLineID(int64(product), 0, nil), Quantity: 1, Price: 1000,
@@ -85,19 +85,21 @@ func (m *meter) restore(b *testing.B, keys ...string) {
 
 // measure runs a call of the store with the keys as they were saved. It reports the CPU
 // time that Redis spent on the call's script or, without one, on HGETALL.
-func (m *meter) measure(b *testing.B, call func(context.Context) error, keys ...string) {
-	ctx := b.Context()
-	if err := m.client.ConfigResetStat(ctx).Err(); err != nil {
-		b.Fatal(err)
-	}
-	for b.Loop() {
-		m.restore(b, keys...)
-		if err := call(ctx); err != nil {
+func (m *meter) measure(b *testing.B, name string, call func(context.Context) error, keys ...string) {
+	b.Run(fmt.Sprintf("%s/%d lines", name, m.lines), func(b *testing.B) {
+		ctx := b.Context()
+		if err := m.client.ConfigResetStat(ctx).Err(); err != nil {
 			b.Fatal(err)
 		}
-	}
-	b.ReportMetric(0, "ns/op") // mostly the time of the connection
-	b.ReportMetric(m.microseconds(b), "redis-µs/op")
+		for b.Loop() {
+			m.restore(b, keys...)
+			if err := call(ctx); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.ReportMetric(0, "ns/op") // mostly the time of the connection
+		b.ReportMetric(m.microseconds(b), "redis-µs/op")
+	})
 }
 
 var commandStat = regexp.MustCompile(`cmdstat_(\w+):calls=(\d+),usec=(\d+)`)
@@ -118,23 +120,19 @@ func (m *meter) microseconds(b *testing.B) float64 {
 	return 0
 }
 
-// BenchmarkScripts measures each script inside Redis.
 func BenchmarkScripts(b *testing.B) {
 	for _, lines := range []int{5, 50} {
 		m := newMeter(b, lines)
-		customer := m.customer.CartKey()
-		b.Run(fmt.Sprintf("read/%d lines", lines), func(b *testing.B) {
-			m.measure(b, func(ctx context.Context) error {
-				_, err := m.store.Load(ctx, m.customer)
-				return err
-			}, customer)
-		})
-		m.benchmarkChanges(b, lines)
+		m.measure(b, "read", func(ctx context.Context) error {
+			_, err := m.store.Load(ctx, m.customer)
+			return err
+		}, m.customer.CartKey())
+		m.benchmarkChanges(b)
 	}
 	newMeter(b, 5).benchmarkMerge(b)
 }
 
-func (m *meter) benchmarkChanges(b *testing.B, lines int) {
+func (m *meter) benchmarkChanges(b *testing.B) {
 	quantity, bounds := int64(3), cart.Bounds{Stock: -1, Min: 1, Max: 999}
 	edited := cart.EditedLine{From: cart.Line{ID: "9001"}, ID: "9001", Quantity: &quantity, Notice: "a gift", Bounds: bounds}
 	for _, c := range []struct {
@@ -153,12 +151,10 @@ func (m *meter) benchmarkChanges(b *testing.B, lines int) {
 		{"coupon", redisstore.Conditions{}, redisstore.SetCoupon("TEN")},
 		{"judge", redisstore.Conditions{}, redisstore.Judge()},
 	} {
-		b.Run(fmt.Sprintf("%s/%d lines", c.name, lines), func(b *testing.B) {
-			m.measure(b, func(ctx context.Context) error {
-				_, err := m.store.Change(ctx, m.customer, c.on, redisstore.Attempt{}, c.change)
-				return err
-			}, m.customer.CartKey(), m.customer.KeysKey())
-		})
+		m.measure(b, c.name, func(ctx context.Context) error {
+			_, err := m.store.Change(ctx, m.customer, c.on, redisstore.Attempt{}, c.change)
+			return err
+		}, m.customer.CartKey(), m.customer.KeysKey())
 	}
 }
 
@@ -174,13 +170,11 @@ func (m *meter) benchmarkMerge(b *testing.B) {
 	intend := func(ctx context.Context) error {
 		return m.store.Intend(ctx, m.customer, m.guest, note, brings, carttest.Limits)
 	}
-	b.Run("intend/5 lines", func(b *testing.B) { m.measure(b, intend, customer) })
-	b.Run("claim/5 lines", func(b *testing.B) {
-		m.measure(b, func(ctx context.Context) error {
-			_, err := m.store.Claim(ctx, m.customer, m.guest, note, brings)
-			return err
-		}, guest, claimed)
-	})
+	m.measure(b, "intend", intend, customer)
+	m.measure(b, "claim", func(ctx context.Context) error {
+		_, err := m.store.Claim(ctx, m.customer, m.guest, note, brings)
+		return err
+	}, guest, claimed)
 
 	// The carts as they are after intend and claim.
 	m.restore(b, guest, claimed)
@@ -198,18 +192,12 @@ func (m *meter) benchmarkMerge(b *testing.B) {
 		products[id] = carttest.Sold(id, 1000)
 	}
 	bounds := cart.MergeBounds(c.Cart, products, carttest.Limits)
-	b.Run("apply/5 lines", func(b *testing.B) {
-		m.measure(b, func(ctx context.Context) error {
-			_, err := m.store.Apply(ctx, m.customer, c, cart.Sum, bounds, "unused")
-			return err
-		}, customer, m.customer.OfferedKey(c.Cart.ID))
-	})
-	b.Run("finish/5 lines", func(b *testing.B) {
-		m.measure(b, func(ctx context.Context) error { return m.store.Finish(ctx, m.customer, m.guest, c) }, claimed)
-	})
-	b.Run("forget/5 lines", func(b *testing.B) {
-		m.measure(b, func(ctx context.Context) error { return m.store.Forget(ctx, m.customer, note) }, customer)
-	})
+	m.measure(b, "apply", func(ctx context.Context) error {
+		_, err := m.store.Apply(ctx, m.customer, c, cart.Sum, bounds, "unused")
+		return err
+	}, customer, m.customer.OfferedKey(c.Cart.ID))
+	m.measure(b, "finish", func(ctx context.Context) error { return m.store.Finish(ctx, m.customer, m.guest, c) }, claimed)
+	m.measure(b, "forget", func(ctx context.Context) error { return m.store.Forget(ctx, m.customer, note) }, customer)
 }
 
 // BenchmarkLoad measures a read of a cart with its parsing. Most of the time is that of

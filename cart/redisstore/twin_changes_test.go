@@ -94,13 +94,11 @@ type command struct {
 	doing
 }
 
-// doing is what a change does, for both sides.
 type doing struct {
 	change redisstore.Change
 	rule   cart.Rule // nil to judge only
 }
 
-// changed is what a change answers.
 type changed struct {
 	Word  redisstore.Word
 	A, B  int64
@@ -110,7 +108,6 @@ type changed struct {
 
 var passedBy = []string{"those under way", "those under way", "those under way", "those before", "none"}
 
-// change makes a change on both sides.
 func (w *twins) change(t *rapid.T, ref redisstore.Ref, c command) {
 	own := w.carts[ref]
 	pass := map[string]noted{"those under way": own.underWay, "those before": own.before}[rapid.SampledFrom(passedBy).Draw(t, "merges passed by")]
@@ -154,14 +151,12 @@ func (w *twins) retry(t *rapid.T, ref redisstore.Ref) {
 	}
 }
 
-// sendBy sends a change with a deadline.
 func (w *twins) sendBy(deadline time.Time) func(context.Context, redisstore.Ref, redisstore.Conditions, redisstore.Attempt, redisstore.Change) (redisstore.Outcome, error) {
 	return func(ctx context.Context, ref redisstore.Ref, on redisstore.Conditions, with redisstore.Attempt, c redisstore.Change) (redisstore.Outcome, error) {
 		return w.store.ChangeAt(ctx, ref, on, with, c, deadline.Add(-w.passed))
 	}
 }
 
-// reserve notes a merge on both sides.
 func (w *twins) reserve(t *rapid.T, customer, guest redisstore.Ref, note string, b cart.Reservation, limits cart.Limits) {
 	w.step(customer, func() any {
 		switch err := w.store.Intend(w.ctx, customer, guest, note, b, limits); err {
@@ -182,7 +177,6 @@ func (w *twins) reserve(t *rapid.T, customer, guest redisstore.Ref, note string,
 	})
 }
 
-// forget drops a note on both sides.
 func (w *twins) forget(t *rapid.T, customer redisstore.Ref, note string) {
 	w.step(customer, func() any {
 		if err := w.store.Forget(w.ctx, customer, note); err != nil {

@@ -56,7 +56,6 @@ type merging struct {
 	claims            []claim
 }
 
-// aside is a guest's record that is set aside.
 type aside struct {
 	owner redisstore.Ref
 	note  string
@@ -75,7 +74,6 @@ func drawRef(t *rapid.T, refs []redisstore.Ref) redisstore.Ref {
 	return refs[rapid.IntRange(0, len(refs)-1).Draw(t, "whose")]
 }
 
-// fill makes a few changes of one cart.
 func (m *merging) fill(t *rapid.T, ref redisstore.Ref) {
 	for range rapid.IntRange(1, 4).Draw(t, "changes") {
 		c := m.drawCommand(t, ref)
@@ -98,7 +96,6 @@ func (m *merging) intend(t *rapid.T) {
 	m.reserve(t, customer, guest, drawNote(t), m.carts[guest].Cart.Brings(), limits)
 }
 
-// claimed is what a claim answers.
 type claimed struct {
 	Word  string
 	Note  string
@@ -120,7 +117,6 @@ func (m *merging) claim(t *rapid.T) {
 	m.claimFor(t, customer, guest, note, b)
 }
 
-// claimFor claims on both sides.
 func (m *merging) claimFor(t *rapid.T, customer, guest redisstore.Ref, note string, b cart.Reservation) {
 	var got redisstore.Claimed
 	var taken *aside
@@ -192,7 +188,6 @@ func grown(t *rapid.T, c cart.Cart) cart.Cart {
 	return c
 }
 
-// applyClaim applies what was claimed on both sides.
 func (m *merging) applyClaim(t *rapid.T, c claim) {
 	by := rapid.SampledFrom([]cart.Strategy{cart.Sum, cart.Sum, cart.Max, cart.KeepGuest, cart.KeepCustomer}).Draw(t, "strategy")
 	bounds := map[cart.LineID]cart.Bounds{}

@@ -54,9 +54,6 @@ type noted struct {
 	names []string
 }
 
-var twinTTLs = redisstore.TTLs{Guest: 720 * time.Hour, Customer: 2160 * time.Hour}
-
-// bench is a Redis for the runs of one test.
 type bench struct {
 	client redis.UniversalClient
 	store  *redisstore.Store
@@ -65,10 +62,9 @@ type bench struct {
 func openBench(t *testing.T) bench {
 	t.Helper()
 	client := dial(t, asService(t, ephemeral.Redis(t)))
-	return bench{dial(t, ephemeral.Redis(t)), redisstore.New(redisstore.Config{Client: client, TTL: twinTTLs})}
+	return bench{dial(t, ephemeral.Redis(t)), redisstore.New(redisstore.Config{Client: client, TTL: usualTTLs})}
 }
 
-// begin lays nothing under these references.
 func (b bench) begin(ctx context.Context, t *rapid.T, refs ...redisstore.Ref) *twins {
 	w := &twins{t: t, ctx: ctx, store: b.store, client: b.client, carts: map[redisstore.Ref]*twin{}}
 	for _, ref := range refs {
@@ -127,9 +123,9 @@ func (w *twins) step(ref redisstore.Ref, do func() any, rule func(r cart.Record,
 
 func ttlOf(ref redisstore.Ref) time.Duration {
 	if ref.IsGuest() {
-		return twinTTLs.Guest
+		return usualTTLs.Guest
 	}
-	return twinTTLs.Customer
+	return usualTTLs.Customer
 }
 
 var likeTwins = cmp.Options{cmpopts.EquateEmpty(), cmpopts.IgnoreFields(cart.Cart{}, "ExpiresAt", "Mark")}
@@ -278,7 +274,6 @@ func reservation(t *rapid.T, note string) (r cart.Reservation) {
 	return r
 }
 
-// pass lets time pass for everything.
 func (w *twins) pass(t *rapid.T) {
 	by := time.Duration(rapid.IntRange(1, 1500).Draw(t, "ms")) * time.Millisecond
 	switch rapid.IntRange(0, 9).Draw(t, "longer") {
@@ -330,7 +325,6 @@ func (w *twins) nearALapse(by time.Duration) bool {
 	return false
 }
 
-// age makes everything older.
 func (w *twins) age(by time.Duration) {
 	var keys []string
 	for ref := range w.carts {

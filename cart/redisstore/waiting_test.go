@@ -12,7 +12,7 @@ import (
 func TestReads_FailWhenNoSentinelKnowsTheMaster(t *testing.T) {
 	t.Parallel()
 	url := strings.Replace(ephemeral.StartSentinels(t).URL, "master=main", "master=other", 1)
-	s := redisstore.New(redisstore.Config{Client: dial(t, url), TTL: readerTTL})
+	s := redisstore.New(redisstore.Config{Client: dial(t, url), TTL: usualTTLs})
 	store := newStoreID()
 	customer, guest := redisstore.CustomerRef(store, "c"), redisstore.GuestRef(store, tokenOf("t"))
 	if use, err := s.RepeatUnder(t.Context(), customer, guest, redisstore.Conditions{Key: "key"}); err == nil {

@@ -12,8 +12,7 @@ import (
 
 // codeOf returns the code of a problem.Error; "" for any other error or nil.
 func codeOf(err error) problem.Code {
-	var e *problem.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*problem.Error](err); ok {
 		return e.Code
 	}
 	return ""
