@@ -1,198 +1,121 @@
-// Command mutants changes the program's Go, Lua and SQL, one small mistake at a time, and reports
-// which of these mistakes the tests find. It reads and writes a list of mutants, killed.txt, with
-// one mutant a line: its file, its place, the change, and the test that fails.
+// Command mutants plants mistakes in the program's Go, Lua and SQL, one at a time, and reports which
+// of them the tests find. The list of mistakes is killed.txt: a file, a line of it, which of the
+// lines with this text, what is replaced, which occurrence in the line, by what, and the test that
+// fails, separated by tabs.
 //
-//	go run ./deploy/mutants -new 100   # choose 100 mutants and find the test that kills each
-//	go run ./deploy/mutants            # fail if a mutant that was killed now survives
+//	go run ./deploy/mutants            # fail if a test found a mistake before, and none does now
+//	go run ./deploy/mutants -new 100   # choose 100 mistakes anew
 //
-// It changes no file of the tree: the compiler reads the mutant through -overlay.
+// It changes no file but the list: the compiler reads the mistake through -overlay.
 package main
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"flag"
 	"fmt"
 	"log"
 	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 )
 
-const listName = "deploy/mutants/killed.txt"
+const list = "deploy/mutants/killed.txt"
 
 func main() {
 	log.SetFlags(0)
-	count := flag.Int("new", 0, "choose this many mutants anew instead of reading the list")
-	workers := flag.Int("workers", 2, "mutants tested at the same time")
+	count := flag.Int("new", 0, "how many mistakes to choose anew, instead of those of the list")
 	flag.Parse()
-	var list []mutant
-	var err error
-	if *count > 0 {
-		list, err = choose(*count)
-	} else {
-		list, err = readList()
+	mutants, err := choose(*count)
+	if *count == 0 {
+		mutants, err = readList()
 	}
 	if err != nil {
 		log.Fatal(err)
 	}
-	before := slices.Clone(list)
-	run(list, *workers)
-	if err := writeList(list); err != nil {
+	killed, lost := run(mutants)
+	if err := writeList(mutants); err != nil {
 		log.Fatal(err)
 	}
-	lost := 0
-	for i := range list {
-		if before[i].killer != "" && before[i].killer != survivor && list[i].killer == survivor {
-			lost++
-			fmt.Println("LOST", before[i])
-		}
-	}
-	killed := len(list) - len(slices.DeleteFunc(slices.Clone(list), func(m mutant) bool { return m.killer != survivor }))
-	fmt.Printf("%d of %d mutants are killed, %d that were killed survive\n", killed, len(list), lost)
+	fmt.Printf("tests find %d of %d mistakes; %d that they found before are lost\n", killed, len(mutants), lost)
 	if lost > 0 {
 		os.Exit(1)
 	}
 }
 
-// survivor stands in the list for a mutant that no test kills.
-const survivor = "survives"
-
-// mutant is one small mistake.
+// mutant is one mistake.
 type mutant struct {
-	file   string
-	line   string // the text of the line, without the space around it
-	nth    int    // which of the file's lines with this text, from 0
-	from   string
-	at     int // which of the line's occurrences of from, from 0
-	to     string
-	killer string // "package Test", or survivor
+	file     string
+	line     string // without the space around it
+	nth      int    // which of the lines with this text, from 0
+	from, to string
+	at       int    // which occurrence of from in the line, from 0
+	killer   string // the package and the test that fails, or survives
 }
+
+const survives = "survives"
 
 func (m mutant) String() string {
 	return strings.Join([]string{m.file, m.line, fmt.Sprint(m.nth), m.from, fmt.Sprint(m.at), m.to, m.killer}, "\t")
 }
 
-func parse(line string) (m mutant, err error) {
-	f := strings.Split(line, "\t")
-	if len(f) != 7 {
-		return m, fmt.Errorf("%s: %q has %d columns, want 7", listName, line, len(f))
-	}
-	m = mutant{file: f[0], line: f[1], from: f[3], to: f[5], killer: f[6]}
-	_, err = fmt.Sscan(f[2]+" "+f[4], &m.nth, &m.at)
-	return m, err
-}
-
-// apply returns the file with the mistake.
-func (m mutant) apply() (string, error) {
-	text, err := os.ReadFile(m.file)
-	if err != nil {
-		return "", err
-	}
-	lines, nth := strings.SplitAfter(string(text), "\n"), 0
-	for i, line := range lines {
-		if strings.TrimSpace(line) != m.line {
-			continue
-		}
-		if nth++; nth <= m.nth {
-			continue
-		}
-		if m.from == wholeLine {
-			lines[i] = m.to + "\n"
-			return strings.Join(lines, ""), nil
-		}
-		start := 0
-		for range m.at {
-			start += strings.Index(line[start:], m.from) + len(m.from)
-		}
-		start += strings.Index(line[start:], m.from)
-		lines[i] = line[:start] + m.to + line[start+len(m.from):]
-		return strings.Join(lines, ""), nil
-	}
-	return "", fmt.Errorf("%s no longer has the line %q", m.file, m.line)
-}
-
-// choose returns count mutants, spread by a hash: a half in Go, a third in Lua, the rest in SQL.
-func choose(count int) ([]mutant, error) {
-	var list []mutant
-	for _, kind := range kinds {
-		var all []mutant
-		for _, pattern := range kind.files {
-			files, err := filepath.Glob(pattern)
-			if err != nil {
-				return nil, err
-			}
-			for _, file := range files {
-				if strings.HasSuffix(file, "_test.go") {
-					continue
-				}
-				found, err := sites(file, kind)
-				if err != nil {
-					return nil, err
-				}
-				all = append(all, found...)
-			}
-		}
-		slices.SortFunc(all, func(a, b mutant) int { return strings.Compare(a.hash(), b.hash()) })
-		list = append(list, viable(all, count*kind.percent/100)...)
-	}
-	return list, nil
-}
-
-func (m mutant) hash() string {
-	sum := sha256.Sum256([]byte(m.String()))
-	return hex.EncodeToString(sum[:])
-}
-
-func readList() ([]mutant, error) {
-	text, err := os.ReadFile(listName)
+func readList() (mutants []mutant, err error) {
+	text, err := os.ReadFile(list)
 	if err != nil {
 		return nil, err
 	}
-	var list []mutant
 	for line := range strings.Lines(string(text)) {
-		m, err := parse(strings.TrimSuffix(line, "\n"))
-		if err != nil {
-			return nil, err
+		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		if len(f) != 7 {
+			return nil, fmt.Errorf("%s: %q has %d columns, want 7", list, line, len(f))
 		}
-		list = append(list, m)
+		m := mutant{file: f[0], line: f[1], from: f[3], to: f[5], killer: f[6]}
+		if _, err := fmt.Sscan(f[2]+" "+f[4], &m.nth, &m.at); err != nil {
+			return nil, fmt.Errorf("%s: %q: %w", list, line, err)
+		}
+		mutants = append(mutants, m)
 	}
-	return list, nil
+	return mutants, nil
 }
 
-func writeList(list []mutant) error {
+func writeList(mutants []mutant) error {
 	var b strings.Builder
-	for _, m := range list {
+	for _, m := range mutants {
 		fmt.Fprintln(&b, m)
 	}
-	return os.WriteFile(listName, []byte(b.String()), 0o644)
+	return os.WriteFile(list, []byte(b.String()), 0o644)
 }
 
-// run finds the killer of each mutant.
-func run(list []mutant, workers int) {
+// run tests the mutants, two at the same time, and sets their killers.
+func run(mutants []mutant) (killed, lost int) {
 	var all sync.WaitGroup
-	var mu sync.Mutex
-	next := 0
-	for range workers {
+	next := make(chan *mutant)
+	for range 2 {
 		all.Go(func() {
-			for {
-				mu.Lock()
-				i := next
-				next++
-				mu.Unlock()
-				if i >= len(list) {
-					return
-				}
-				killer, err := list[i].test()
-				if err != nil {
+			for m := range next {
+				before := m.killer
+				var err error
+				if m.killer, err = m.test(); err != nil {
 					log.Fatal(err)
 				}
-				list[i].killer = killer
-				fmt.Println(i, list[i])
+				if before != "" && before != survives && m.killer == survives {
+					fmt.Print("LOST ")
+				}
+				fmt.Println(m)
 			}
 		})
 	}
+	before := make([]string, len(mutants))
+	for i := range mutants {
+		before[i] = mutants[i].killer
+		next <- &mutants[i]
+	}
+	close(next)
 	all.Wait()
+	for i, m := range mutants {
+		if m.killer != survives {
+			killed++
+		} else if before[i] != "" && before[i] != survives {
+			lost++
+		}
+	}
+	return killed, lost
 }

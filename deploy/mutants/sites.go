@@ -1,30 +1,34 @@
 package main
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"go/scanner"
 	"go/token"
 	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 )
 
-// kind is a language with the mistakes that one makes in it.
-type kind struct {
-	percent  int
-	files    []string // patterns
+// language has the mistakes that one makes in it.
+type language struct {
+	percent  int // of all mutants
+	files    []string
 	swaps    *regexp.Regexp
-	mistakes map[string]string
-	remove   *regexp.Regexp // lines to leave out, nil for none
-	comment  string         // how a comment begins
-	tokens   func(text string) []span
+	to       map[string]string
+	remove   *regexp.Regexp // statements of one line to leave out; nil: none
+	comment  string
+	contains func(text string) []span
 }
 
-// span is a part of a file's text that may be changed.
+// span is a part of a file, from start to before end.
 type span struct{ start, end int }
 
-const wholeLine = "(line)"
-
-var kinds = []kind{
+var languages = []language{
 	{
 		percent: 50,
 		files: []string{
@@ -32,63 +36,122 @@ var kinds = []kind{
 			"auth/*.go", "auth/quota/*.go", "subscriptions/*.go", "cmd/internal/server/*.go", "deploy/connect/*.go",
 		},
 		swaps: regexp.MustCompile(`==|!=|<=|>=|&&|\|\||[<>+-]|\b(?:true|false|0|1|2)\b`),
-		mistakes: map[string]string{
+		to: map[string]string{
 			"==": "!=", "!=": "==", "<=": "<", ">=": ">", "<": "<=", ">": ">=", "&&": "||", "||": "&&",
 			"+": "-", "-": "+", "true": "false", "false": "true", "0": "1", "1": "2", "2": "3",
 		},
-		comment: "//", tokens: goTokens,
+		comment: "//", contains: goCode,
 	},
 	{
 		percent: 30,
 		files:   []string{"cart/redisstore/lua/*.lua", "auth/quota/*.lua"},
 		swaps:   regexp.MustCompile(`==|~=|<=|>=|[<>]| [+-] |\b(?:and|or|true|false|0|1|2)\b`),
-		mistakes: map[string]string{
+		to: map[string]string{
 			"==": "~=", "~=": "==", "<=": "<", ">=": ">", "<": "<=", ">": ">=", "and": "or", "or": "and",
 			" + ": " - ", " - ": " + ", "true": "false", "false": "true", "0": "1", "1": "2", "2": "3",
 		},
-		remove: regexp.MustCompile(`^redis\.p?call\(.*\)$`), comment: "--", tokens: everything,
+		remove: regexp.MustCompile(`^redis\.p?call\(.*\)$`), comment: "--", contains: all,
 	},
 	{
 		percent: 20,
 		files:   []string{"deploy/migrations/*.sql", "subscriptions/*.go", "cart/catalog/*.go", "auth/*.go"},
-		swaps:   regexp.MustCompile(`<>|<=|>=| [=<>] |\b(?:AND|OR|ASC|DESC|EXISTS|IS NULL|IS NOT NULL|NOT NULL|INSERT|UPDATE|NEW|OLD|true|false)\b`),
-		mistakes: map[string]string{
+		swaps:   regexp.MustCompile(`<>|<=|>=| [=<>] |\b(?:AND|OR|ASC|DESC|EXISTS|IS NULL|IS NOT NULL|NOT NULL|NEW|OLD|true|false)\b`),
+		to: map[string]string{
 			"<>": "=", "<=": "<", ">=": ">", " = ": " <> ", " < ": " <= ", " > ": " >= ", "AND": "OR", "OR": "AND", "ASC": "DESC",
 			"DESC": "ASC", "EXISTS": "NOT EXISTS", "IS NULL": "IS NOT NULL", "IS NOT NULL": "IS NULL", "NOT NULL": "",
 			"NEW": "OLD", "OLD": "NEW", "true": "false", "false": "true",
 		},
-		comment: "--", tokens: sqlTexts,
+		comment: "--", contains: sql,
 	},
 }
 
-func everything(text string) []span { return []span{{0, len(text)}} }
-
-// goTokens returns what is neither a comment nor a text.
-func goTokens(text string) []span {
-	var spans []span
-	eachToken(text, func(start int, tok token.Token, literal string) {
-		if tok != token.COMMENT && tok != token.STRING && tok != token.CHAR {
-			spans = append(spans, span{start, start + max(len(literal), len(tok.String()))})
+// choose returns count mutants that compile. The same files give the same mutants.
+func choose(count int) (chosen []mutant, err error) {
+	for _, l := range languages {
+		var sites []mutant
+		for _, pattern := range l.files {
+			files, err := filepath.Glob(pattern)
+			if err != nil {
+				return nil, err
+			}
+			for _, file := range files {
+				if !strings.HasSuffix(file, "_test.go") {
+					text, err := os.ReadFile(file)
+					if err != nil {
+						return nil, err
+					}
+					sites = append(sites, l.sites(file, string(text))...)
+				}
+			}
 		}
-	})
-	return spans
-}
-
-// sqlTexts returns the whole of an SQL file, and of a Go file the texts with SQL.
-func sqlTexts(text string) []span {
-	if !strings.HasPrefix(text, "package ") && !strings.Contains(text, "\npackage ") {
-		return everything(text)
+		hash := func(m mutant) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(m.String()))) }
+		slices.SortFunc(sites, func(a, b mutant) int { return strings.Compare(hash(a), hash(b)) })
+		for n := count * l.percent / 100; n > 0 && len(sites) > 0; sites = sites[1:] {
+			if sites[0].compiles() {
+				chosen, n = append(chosen, sites[0]), n-1
+			}
+		}
 	}
-	var spans []span
-	eachToken(text, func(start int, tok token.Token, literal string) {
-		if tok == token.STRING && strings.HasPrefix(literal, "`") && regexp.MustCompile(`\b(SELECT|WHERE|FROM)\b`).MatchString(literal) {
-			spans = append(spans, span{start, start + len(literal)})
-		}
-	})
-	return spans
+	return chosen, nil
 }
 
-func eachToken(text string, each func(start int, tok token.Token, literal string)) {
+func (m mutant) compiles() bool {
+	overlay, remove, err := m.overlay()
+	if err != nil {
+		return false
+	}
+	defer remove()
+	return !strings.HasSuffix(m.file, ".go") || exec.Command("go", "build", "-overlay", overlay, "./"+path.Dir(m.file)).Run() == nil
+}
+
+// sites returns all mutants of a file.
+func (l language) sites(file, text string) (sites []mutant) {
+	seen := map[string]int{} // how often a line was there
+	parts, start := l.contains(text), 0
+	inside := func(at int) bool {
+		return slices.ContainsFunc(parts, func(s span) bool { return s.start <= at && at < s.end })
+	}
+	for line := range strings.Lines(text) {
+		trimmed := strings.TrimSpace(line)
+		m := mutant{file: file, line: trimmed, nth: seen[trimmed]}
+		seen[trimmed]++
+		code, _, _ := strings.Cut(line, l.comment)
+		if l.remove != nil && l.remove.MatchString(trimmed) {
+			m.from, m.to = trimmed, l.comment
+			sites = append(sites, m)
+		}
+		for _, found := range l.swaps.FindAllStringIndex(code, -1) {
+			m.from = code[found[0]:found[1]]
+			m.to, m.at = l.to[m.from], strings.Count(code[:found[0]], m.from)
+			if inside(start+found[0]) && !strings.Contains(trimmed, "\t") { // tabs separate the columns of the list
+				sites = append(sites, m)
+			}
+		}
+		start += len(line)
+	}
+	return sites
+}
+
+func all(text string) []span { return []span{{0, len(text)}} }
+
+// goCode returns what is neither a comment nor a text.
+func goCode(text string) []span {
+	return tokens(text, func(tok token.Token, _ string) bool {
+		return tok != token.COMMENT && tok != token.STRING && tok != token.CHAR
+	})
+}
+
+var query = regexp.MustCompile("^`[^`]*\\b(SELECT|WHERE|FROM)\\b")
+
+// sql returns an SQL file, or the queries of a Go file.
+func sql(text string) []span {
+	if !strings.HasPrefix(text, "package ") && !strings.Contains(text, "\npackage ") {
+		return all(text)
+	}
+	return tokens(text, func(tok token.Token, literal string) bool { return tok == token.STRING && query.MatchString(literal) })
+}
+
+func tokens(text string, wanted func(tok token.Token, literal string) bool) (spans []span) {
 	files := token.NewFileSet()
 	file := files.AddFile("", -1, len(text))
 	var s scanner.Scanner
@@ -96,50 +159,10 @@ func eachToken(text string, each func(start int, tok token.Token, literal string
 	for {
 		pos, tok, literal := s.Scan()
 		if tok == token.EOF {
-			return
+			return spans
 		}
-		each(file.Offset(pos), tok, literal)
-	}
-}
-
-// sites returns all mutants of a file.
-func sites(name string, k kind) ([]mutant, error) {
-	b, err := os.ReadFile(name)
-	if err != nil {
-		return nil, err
-	}
-	text, seen := string(b), map[string]int{}
-	allowed := make([]bool, len(text))
-	for _, s := range k.tokens(text) {
-		for i := s.start; i < min(s.end, len(text)); i++ {
-			allowed[i] = true
+		if start := file.Offset(pos); wanted(tok, literal) {
+			spans = append(spans, span{start, start + max(len(literal), len(tok.String()))})
 		}
 	}
-	var all []mutant
-	start := 0
-	for line := range strings.Lines(text) {
-		trimmed := strings.TrimSpace(line)
-		place := mutant{file: name, line: trimmed, nth: seen[trimmed]}
-		seen[trimmed]++
-		code, _, _ := strings.Cut(line, k.comment)
-		if strings.Contains(trimmed, "\t") {
-			code = "" // the list's columns are separated by tabs
-		}
-		if k.remove != nil && k.remove.MatchString(trimmed) {
-			m := place
-			m.from, m.to = wholeLine, k.comment
-			all = append(all, m)
-		}
-		for _, found := range k.swaps.FindAllStringIndex(code, -1) {
-			m := place
-			m.from = code[found[0]:found[1]]
-			m.at = strings.Count(code[:found[0]], m.from)
-			m.to = k.mistakes[m.from]
-			if _, known := k.mistakes[m.from]; known && allowed[start+found[0]] && allowed[start+found[1]-1] {
-				all = append(all, m)
-			}
-		}
-		start += len(line)
-	}
-	return all, nil
 }

@@ -14,67 +14,55 @@ import (
 	"syscall"
 )
 
-// stage is a command of the tests.
-type stage struct {
-	pkg  string
-	args []string
-}
-
-// stages returns what to run for a mutant of a file, the quickest first. Tests in a browser and
-// of pages take long, and are not what proves a rule.
-func stages(file string) []stage {
-	var list []stage
-	dir := path.Dir(file)
-	if strings.HasSuffix(dir, "/lua") {
-		dir = path.Dir(dir)
-	}
-	quick := func(pkg string, args ...string) { list = append(list, stage{pkg, args}) }
+// stages returns the arguments of go test for a mutant of a file, the quickest first. Tests in a
+// browser and of pages are left out: they take long, and do not prove a rule.
+func stages(file string) (stages [][]string) {
+	dir := strings.TrimSuffix(path.Dir(file), "/lua")
+	add := func(arguments ...string) { stages = append(stages, arguments) }
 	if dir != "cart/redisstore" && dir != "cmd/internal/server" {
-		quick("./"+dir, "-skip", "Million|Promotion|Failover")
+		add("./"+dir, "-skip", "Million|Promotion|Failover")
 	}
 	switch {
-	case strings.HasPrefix(file, "deploy/migrations"):
-		quick("./subscriptions", "-skip", "Million|Promotion|Failover")
-		quick("./cart/catalog")
-		quick("./auth")
-	case strings.HasPrefix(file, "cart"), strings.HasPrefix(file, "auth/quota"):
-		quick("./cart/carthttp")
-		quick("./cart/redisstore", "-skip", "TestSchedules$|TestSmall")
+	case dir == "deploy/migrations":
+		add("./subscriptions", "-skip", "Million|Promotion|Failover")
+		add("./cart/catalog")
+		add("./auth")
+	case strings.HasPrefix(dir, "cart"), dir == "auth/quota":
+		add("./cart/carthttp")
+		add("./cart/redisstore", "-skip", "TestSchedules")
 	}
-	quick("./cmd/internal/server", "-skip",
+	add("./cmd/internal/server", "-skip",
 		"Playground|Guide|Readme|Reference|Npm|Trip|Manual|Resend|Examples|Document|Pages|Shelf|Snippets|Mermaid")
 	if dir == "cart/redisstore" {
-		quick("./cart/redisstore", "-run", "TestSchedules$|TestSmall")
+		add("./cart/redisstore", "-run", "TestSchedules")
 	}
-	return list
+	return stages
 }
 
-// test returns the mutant's killer. A test that killed it before runs first.
-func (m mutant) test() (string, error) {
+// test returns the mutant's killer. The test that found it before runs first.
+func (m mutant) test() (killer string, err error) {
 	overlay, remove, err := m.overlay()
 	if err != nil {
 		return "", err
 	}
 	defer remove()
+	all := stages(m.file)
 	if pkg, name, known := strings.Cut(m.killer, " "); known {
-		if failed, err := fails(overlay, stage{pkg, []string{"-run", "^" + name + "$"}}); failed != "" || err != nil {
-			return failed, err
+		all = append([][]string{{pkg, "-run", "^" + name + "$"}}, all...)
+	}
+	for _, arguments := range all {
+		if killer, err := firstFailure(overlay, arguments); killer != "" || err != nil {
+			return killer, err
 		}
 	}
-	for _, s := range stages(m.file) {
-		if failed, err := fails(overlay, s); failed != "" || err != nil {
-			return failed, err
-		}
-	}
-	return survivor, nil
+	return survives, nil
 }
 
-var failure = regexp.MustCompile(`^\s*--- FAIL: ([^/\s]+)|^(panic: )|^FAIL\s+(\S+ \[build failed\])`)
+var failure = regexp.MustCompile(`^\s*--- FAIL: ([^/\s]+)|^panic: `)
 
-// fails runs a stage until its first failure, which it returns, or "" if all tests pass.
-func fails(overlay string, s stage) (string, error) {
-	args := append([]string{"test", "-vet=off", "-v", "-failfast", "-timeout", "10m", "-overlay", overlay}, s.args...)
-	cmd := exec.Command("go", append(args, s.pkg)...)
+// firstFailure runs tests until one fails, and returns its package and name, or "" if all pass.
+func firstFailure(overlay string, arguments []string) (string, error) {
+	cmd := exec.Command("go", append([]string{"test", "-vet=off", "-v", "-failfast", "-timeout", "10m", "-overlay", overlay}, arguments...)...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -83,55 +71,63 @@ func fails(overlay string, s stage) (string, error) {
 	if err := cmd.Start(); err != nil {
 		return "", err
 	}
-	failed, test := "", "panic"
+	failed, test := false, "TestMain"
 	lines := bufio.NewScanner(out)
 	lines.Buffer(nil, 1<<24)
-	for lines.Scan() {
+	for !failed && lines.Scan() {
 		if name, ok := strings.CutPrefix(lines.Text(), "=== RUN   "); ok {
 			test, _, _ = strings.Cut(name, "/")
 		}
 		if found := failure.FindStringSubmatch(lines.Text()); found != nil {
+			failed = true
 			if found[1] != "" {
 				test = found[1]
 			}
-			failed = s.pkg + " " + test
-			break
 		}
 	}
-	if failed != "" {
+	if failed {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 	}
-	var exit *exec.ExitError
-	if err := cmd.Wait(); err != nil && !errors.As(err, &exit) {
+	err = cmd.Wait()
+	if exit := new(exec.ExitError); err != nil && !errors.As(err, &exit) {
 		return "", err
-	} else if err != nil && failed == "" {
-		return s.pkg + " " + test, nil
 	}
-	return failed, nil
+	if failed || err != nil {
+		return arguments[0] + " " + test, nil
+	}
+	return "", nil
 }
 
-// viable returns the first count mutants that compile.
-func viable(all []mutant, count int) []mutant {
-	var list []mutant
-	for _, m := range all {
-		if len(list) == count {
-			break
-		}
-		overlay, remove, err := m.overlay()
-		if err != nil {
+// apply returns the file with the mistake.
+func (m mutant) apply() (string, error) {
+	text, err := os.ReadFile(m.file)
+	if err != nil {
+		return "", err
+	}
+	lines, nth := strings.SplitAfter(string(text), "\n"), 0
+	for i, line := range lines {
+		if strings.TrimSpace(line) != m.line {
 			continue
 		}
-		if !strings.HasSuffix(m.file, ".go") || exec.Command("go", "build", "-overlay", overlay, "./"+path.Dir(m.file)).Run() == nil {
-			list = append(list, m)
+		if nth++; nth <= m.nth {
+			continue
 		}
-		remove()
+		parts := strings.SplitN(line, m.from, m.at+2)
+		last := len(parts) - 1
+		lines[i] = strings.Join(parts[:last], m.from) + m.to + parts[last]
+		return strings.Join(lines, ""), nil
 	}
-	return list
+	return "", fmt.Errorf("%s no longer has the line %q: take it from %s, or choose anew", m.file, m.line, list)
 }
 
-// overlay writes the mutant to a temporary directory, and returns the file for -overlay.
+// overlay writes the file with the mistake to a temporary directory, and returns the file for
+// -overlay.
 func (m mutant) overlay() (name string, remove func(), err error) {
 	text, err := m.apply()
+	if err != nil {
+		return "", nil, err
+	}
+	original, err := filepath.Abs(m.file)
 	if err != nil {
 		return "", nil, err
 	}
@@ -139,19 +135,12 @@ func (m mutant) overlay() (name string, remove func(), err error) {
 	if err != nil {
 		return "", nil, err
 	}
-	here, err := os.Getwd()
-	if err != nil {
-		return "", nil, err
-	}
-	mutated := filepath.Join(dir, path.Base(m.file))
-	list, err := json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(here, m.file): mutated}})
+	changed := filepath.Join(dir, path.Base(m.file))
+	replace, err := json.Marshal(map[string]any{"Replace": map[string]string{original: changed}})
 	if err != nil {
 		return "", nil, err
 	}
 	name = filepath.Join(dir, "overlay.json")
-	err = errors.Join(os.WriteFile(mutated, []byte(text), 0o644), os.WriteFile(name, list, 0o644))
-	if err != nil {
-		return "", nil, fmt.Errorf("overlay of %s: %w", m.file, err)
-	}
-	return name, func() { _ = os.RemoveAll(dir) }, nil
+	err = errors.Join(os.WriteFile(changed, []byte(text), 0o644), os.WriteFile(name, replace, 0o644))
+	return name, func() { _ = os.RemoveAll(dir) }, err
 }
