@@ -123,7 +123,7 @@ all-tests:
 	CGO_ENABLED=1 $(GO) run ./deploy/testrun $(QUICK) -race $(RACE)
 	$(GO) run ./deploy/testrun $(QUICK) $$($(GO) list ./... | grep -vx -e 'commerce/\(auth\|cart\|subscriptions\).*' $(ALONE:./%=-e commerce/%))
 	$(GO) run ./deploy/testrun $(QUICK) -p 1 $(ALONE)
-	$(GO) run ./deploy/testrun $(QUICK) -p 1 $(ONCE) ./...
+	$(GO) run ./deploy/testrun $(QUICK) -p 1 $(ONCE) $$(grep -rl '^func Benchmark' --include '*_test.go' . | xargs -n 1 dirname | sort -u)
 	for module in $(MODULES); do $(GO) -C $$module test $(QUICK) -p 1 ./... || exit 1; done
 
 go-fuzz:
