@@ -8,7 +8,7 @@
 local most, period, change = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])
 local before = tonumber(redis.call('HGET', KEYS[1], 'n') or 0)
 local after = before + change
-if after > most then return {math.max(redis.call('PTTL', KEYS[1]) + 1, 1), 1} end -- at PTTL 0 it still exists
+if after > most then return {math.max(redis.call('PTTL', KEYS[1]), 1), 1} end
 if after >= 0 then
   redis.call('HSET', KEYS[1], 'n', after)
   if before == 0 then redis.call('PEXPIRE', KEYS[1], period) end

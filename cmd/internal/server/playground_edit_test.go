@@ -7,10 +7,12 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"commerce/cmd/internal/server"
+	"commerce/deploy/ephemeral"
 )
 
 func TestPlayground_EditsFieldsWithOnePatchOfWhatChanged(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	p := openStore(t)
 	p.press(`[data-product="5"] .add`)
 	p.fill(`.choose [name="fields.Account email"]`, "sara@exmaple.com")
@@ -37,6 +39,7 @@ func TestPlayground_EditsFieldsWithOnePatchOfWhatChanged(t *testing.T) {
 
 func TestPlayground_SaysThatAnEditedLineBecameAnother(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	p := openStore(t)
 	p.press(`[data-product="4"] .add`)
 	p.addChosen("4")
@@ -57,6 +60,7 @@ func TestPlayground_SaysThatAnEditedLineBecameAnother(t *testing.T) {
 
 func TestPlayground_ShowsAnEditsErrorsAtItsFieldsUntilItIsCanceled(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	p := openStore(t)
 	p.expect("422 /cart/items/*")
 	p.press(`[data-product="5"] .add`)
@@ -89,6 +93,7 @@ func TestPlayground_ShowsAnEditsErrorsAtItsFieldsUntilItIsCanceled(t *testing.T)
 
 func TestPlayground_ALinesQuantityMovesByItsStep(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	p := openStore(t)
 	p.addProduct("10")
 	p.press(`[data-line="10"] [data-key="10-more"]`)

@@ -113,6 +113,7 @@ func TestSideways_FindsWhatReachesBeyondTheWindow(t *testing.T) {
 
 func TestKeyboard_TabReachesControls(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	p := openStore(t)
 	p.tabTo(`#language`)
 	p.key("Enter")

@@ -12,6 +12,7 @@ import (
 
 func TestPlaygroundMerchant_ListsAtOnceWithTheDemosToken(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	p := openMerchant(t)
 	p.rows(15, 5048)
 	p.until(`document.querySelector("#page-position").textContent === "Page 1: 1 to 15"`)
@@ -25,6 +26,7 @@ func TestPlaygroundMerchant_ListsAtOnceWithTheDemosToken(t *testing.T) {
 
 func TestPlaygroundMerchant_FiltersByStatusAtOnceAndByTheOthersTogether(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	p := openMerchant(t)
 	p.rows(15, 5048)
 	p.press(`#status-filter [value="active"]`)
@@ -52,6 +54,7 @@ func TestPlaygroundMerchant_FiltersByStatusAtOnceAndByTheOthersTogether(t *testi
 
 func TestPlaygroundMerchant_ShowsWhatIsWrongWithAFilterAtItsInput(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	p := openMerchant(t)
 	p.expect("400 /subscriptions")
 	p.rows(15, 5048)
@@ -71,6 +74,7 @@ func TestPlaygroundMerchant_ShowsWhatIsWrongWithAFilterAtItsInput(t *testing.T) 
 
 func TestPlaygroundMerchant_TurnsPagesByLinkAndJumpsByNumber(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	p := openMerchant(t)
 	p.expect("400 /subscriptions")
 	p.rows(15, 5048)
@@ -94,6 +98,7 @@ func TestPlaygroundMerchant_TurnsPagesByLinkAndJumpsByNumber(t *testing.T) {
 
 func TestPlaygroundMerchant_ShowsASubscriptionBesideTheListOrOverIt(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	p := openMerchant(t)
 	p.do(chromedp.EmulateViewport(1600, 900))
 	p.rows(15, 5048)
@@ -168,6 +173,7 @@ func TestPlaygroundMerchant_AsksForATokenWithoutTheDemo(t *testing.T) {
 // The page must not claim that nothing is there when the service cannot say.
 func TestPlaygroundMerchant_OffersARetryAfterAnError(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	p := openMerchant(t)
 	p.rows(15, 5048)
 	p.run(`const real = fetch; window.fetch = () => { window.fetch = real; return Promise.reject(new TypeError("offline")); }`)
@@ -180,6 +186,7 @@ func TestPlaygroundMerchant_OffersARetryAfterAnError(t *testing.T) {
 // A bar that shrinks to fit would show a number that is not its own.
 func TestPlaygroundMerchant_DrawsBarsInProportion(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	p := openMerchant(t)
 	for _, width := range []int64{320, 1440} {
 		p.do(chromedp.EmulateViewport(width, 900))

@@ -186,12 +186,13 @@ type tapPoint struct {
 	Covered string  `json:"covered"`
 }
 
-// until waits for a JavaScript expression to become true.
+// until waits for a JavaScript expression to become true. It is not true while it fails, for
+// example because an element does not exist yet.
 func (p page) until(expression string) {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.ctx, patience)
 	defer cancel()
-	if _, err := chromedp.Run(ctx, chromedp.Poll[bool](`Boolean(`+expression+`)`)); err != nil {
+	if _, err := chromedp.Run(ctx, chromedp.Poll[bool](`(() => { try { return Boolean(`+expression+`) } catch { return false } })()`)); err != nil {
 		shown, _ := chromedp.Run(p.ctx, chromedp.Text("main"))
 		p.t.Fatalf("%v while waiting for %s; the page shows:\n%s", err, expression, shown)
 	}

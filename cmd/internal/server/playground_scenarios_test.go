@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"commerce/deploy/ephemeral"
 )
 
 // playedScenario is what a scenario must show.
@@ -32,6 +34,7 @@ var playedScenarios = map[string]playedScenario{
 // A scenario shows what it says, and leaves everything as it was.
 func TestPlaygroundScenarios_PlayToTheirEndAndRestoreEverything(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	for _, l := range []look{{width: 1440}, {width: 360, height: 740, language: "ar", touch: true}} {
 		for name, want := range playedScenarios {
 			t.Run(name+"/"+l.String(), func(t *testing.T) {
@@ -63,6 +66,7 @@ func TestPlaygroundScenarios_PlayToTheirEndAndRestoreEverything(t *testing.T) {
 
 func TestPlaygroundScenarios_WaitWhilePausedAndCloseWithEscape(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	p, before := openScenarios(t, look{})
 	p.tap(`[data-scenario="lostAnswer"]`)
 	p.until(`document.activeElement.dataset.part === "pause"`)
@@ -82,6 +86,7 @@ func TestPlaygroundScenarios_WaitWhilePausedAndCloseWithEscape(t *testing.T) {
 // The tickets are 1 and 0 while this scenario plays, and a step may run when it is closed.
 func TestPlaygroundScenarios_RestoreEverythingWhenClosedInTheMiddle(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	for _, steps := range []int{0, 1, 3} {
 		t.Run(fmt.Sprintf("after %d steps", steps), func(t *testing.T) {
 			t.Parallel()
@@ -97,6 +102,7 @@ func TestPlaygroundScenarios_RestoreEverythingWhenClosedInTheMiddle(t *testing.T
 
 func TestPlaygroundScenarios_NeedWhatOnlyTheDemoOffers(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	p := openStore(t)
 	offered := evaluate[string](p, `[...document.querySelectorAll("[data-scenario]")].filter((b) => b.ariaDisabled !== "true").map((b) => b.dataset.scenario).join()`)
 	if offered != "lostAnswer,coupon" {

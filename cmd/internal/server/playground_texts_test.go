@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"commerce/deploy/ephemeral"
 	"commerce/docs"
 )
 
@@ -22,6 +23,7 @@ type pageText struct {
 // Every text is there in both languages, once, with the same values in it, and used.
 func TestPlaygroundTexts_AreCompleteAndUsed(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	p := openStore(t)
 	all := evaluate[[]pageText](p, `Promise.all(["page", "shop", "scenarios", "log", "merchant"].map(async (area) => {
 		const { [area]: texts } = await import("./playground/js/texts/" + area + ".js");

@@ -1,10 +1,15 @@
 package server_test
 
-import "testing"
+import (
+	"testing"
+
+	"commerce/deploy/ephemeral"
+)
 
 // fetch refuses to send such a header, so every call of the device would fail for good.
 func TestPlayground_HealsATokenWithDamagedBytes(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	p := openStore(t)
 	evaluate[any](p, `{ localStorage.setItem("commerce:/:a.cart_token", "مرحبا"); null }`)
 	p.addProduct("1")

@@ -11,12 +11,15 @@ import (
 	"github.com/chromedp/cdproto/cdp"
 	pagetools "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
+
+	"commerce/deploy/ephemeral"
 )
 
 // The README's pictures show the playground after the first scenario, and their alternative
 // text quotes a sentence of it. -update takes them anew.
 func TestReadme_ShowsThePlayground(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	readme, err := os.ReadFile(filepath.Join(repository, "README.md"))
 	if err != nil {
 		t.Fatal(err)

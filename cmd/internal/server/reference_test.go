@@ -77,6 +77,7 @@ const namelessButtons = `[...document.querySelectorAll("button")]
 // The page needs no eval and no other hosts.
 func TestReference_ShowsTheDocument(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	for _, basePath := range []string{"", "/shop"} {
 		s := openShop(t, embeddedRedis(t), withReference, under(basePath))
 		for _, l := range []look{{width: 1440}, {width: 1440, dark: true}, {width: 360, touch: true}, {width: 360, touch: true, dark: true}, {width: 320}} {
@@ -110,6 +111,7 @@ func TestReference_ShowsTheDocument(t *testing.T) {
 
 func TestReference_LinksToCallsAndFindsThem(t *testing.T) {
 	t.Parallel()
+	ephemeral.Slow(t)
 	s := openShop(t, embeddedRedis(t), withReference)
 	for _, dark := range []bool{false, true} {
 		t.Run(look{dark: dark}.String(), func(t *testing.T) {
