@@ -31,7 +31,7 @@ import (
 // with a model.
 
 var (
-	schedules = flag.Int("schedules", 20_000, "how many random schedules to run; a quarter with -short")
+	schedules = flag.Int("schedules", 20_000, "how many random schedules to run; half of them with -short")
 	firstSeed = flag.Uint64("seed", 1, "the seed of the first random schedule")
 )
 
@@ -42,7 +42,7 @@ func TestSchedules(t *testing.T) {
 	t.Parallel()
 	wanted := *schedules
 	if testing.Short() {
-		wanted /= 4
+		wanted /= 2
 	}
 	bar := progress(wanted)
 	seeds := make(chan uint64)
