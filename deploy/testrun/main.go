@@ -55,7 +55,7 @@ func run(args []string) error {
 func packagesOf(args []string) (int, error) {
 	list := []string{"list", "-f", "{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}"}
 	for _, arg := range args {
-		if strings.HasPrefix(arg, ".") || strings.HasPrefix(arg, "commerce") {
+		if strings.HasPrefix(arg, "./") || strings.HasPrefix(arg, "commerce") {
 			list = append(list, arg)
 		}
 	}
