@@ -131,7 +131,7 @@ func (p *progress) result(err error) error {
 	defer p.mu.Unlock()
 	took := time.Since(p.start).Round(time.Second)
 	if err == nil && len(p.failed) == 0 {
-		p.line(fmt.Sprintf("%d tests of %d packages passed in %v", p.passed, p.done, took))
+		p.line(fmt.Sprintf("%d packages passed with %d tests in %v", p.done, p.passed, took))
 		return nil
 	}
 	var names []string
