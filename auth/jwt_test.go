@@ -83,6 +83,8 @@ func TestJWT_Claims(t *testing.T) {
 		{"expired by the leeway", `{"sub":"c","exp":1772366370}`, Claims{}, errTokenExpired},
 		{"expiry with a fraction", `{"sub":"c","exp":1772366400.5}`, Claims{"c", 0}, nil},
 		{"expiry in milliseconds", `{"sub":"c","exp":1772366460000}`, Claims{"c", 0}, nil},
+		{"expiry at 2^53", `{"sub":"c","exp":9007199254740992}`, Claims{"c", 0}, nil},
+		{"expiry beyond 2^53", `{"sub":"c","exp":9007199254740994}`, Claims{}, errTokenMalformed},
 		{"expiry negative", `{"sub":"c","exp":-1}`, Claims{}, errTokenExpired},
 		{"expiry beyond all time", `{"sub":"c","exp":1e300}`, Claims{}, errTokenMalformed},
 		{"expiry before all time", `{"sub":"c","exp":-1e300}`, Claims{}, errTokenMalformed},
