@@ -97,3 +97,35 @@ func TestStamp_OfAGuestIsKnownWithoutTheMerge(t *testing.T) {
 		})
 	}
 }
+
+// A guest goes on shopping while a merge of an earlier cart is unfinished. When that merge is
+// finished, the later change has not moved yet, so a failover of the guest's shard can lose it.
+// Its repeat must then be made, and not be taken for a replay.
+func TestMerge_BringsNoKeyOfAChangeThatItDoesNotBring(t *testing.T) {
+	t.Parallel()
+	d := openDesk(t, "", "")
+	add := func(customer, key string, product int64) (replayed bool) {
+		t.Helper()
+		v := d.as(customer, d.token)
+		d.Merge(t.Context(), v, key)
+		changed, err := d.Add(t.Context(), v, redisstore.Conditions{Key: key, Fingerprint: key}, cart.Addition{ProductID: product, Quantity: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return changed.Replayed
+	}
+	add("", "claimed", 1)
+	d.dieAfter(claimedStep, d.token)
+	d.pass(time.Second)
+	add("", "later", 2)
+	d.wantLines(d.as("c", ""), "1×1") // finishes the merge
+	d.client.Del(t.Context(), d.guest.CartKey(), d.guest.KeysKey())
+
+	if !add("c", "claimed", 1) {
+		t.Error("a change that was merged was made again")
+	}
+	if add("c", "later", 2) {
+		t.Error("a change that was lost was taken for a replay")
+	}
+	d.wantLines(d.as("c", ""), "1×1 2×1")
+}

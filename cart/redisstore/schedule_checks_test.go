@@ -182,7 +182,7 @@ func (o *operation) kept(s *schedule) bool {
 		if r.unknown() || r.refused() != "" {
 			continue
 		}
-		if r.durability == "confirmed" && !r.replayed {
+		if r.durability == "confirmed" {
 			return true
 		}
 		acknowledged = true

@@ -2,6 +2,7 @@ package redisstore_test
 
 import (
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -158,8 +159,18 @@ func (m *merging) claimFor(t *rapid.T, customer, guest redisstore.Ref, note stri
 	m.aside[guest] = taken
 	m.claims = append(m.claims, claim{
 		owner: customer, guest: guest, claimed: got, passed: m.passed,
-		memory: cart.Memory{Stamps: taken.Memory.Stamps, Keys: m.carts[guest].Memory.Keys},
+		memory: cart.Memory{Stamps: taken.Memory.Stamps, Keys: m.keysOf(guest, taken)},
 	})
+}
+
+// keysOf returns the keys that a guest's token had when its cart was claimed, and still has.
+func (m *merging) keysOf(guest redisstore.Ref, then *aside) map[string]cart.KeyUse {
+	keys := maps.Clone(m.carts[guest].Memory.Keys)
+	maps.DeleteFunc(keys, func(key string, _ cart.KeyUse) bool {
+		_, had := then.Memory.Keys[key]
+		return !had
+	})
+	return keys
 }
 
 func (m *merging) apply(t *rapid.T) {

@@ -16,13 +16,28 @@
 --   {"grown", id, lines, bytes}   the reservation does not fit the cart
 --   {"claimed", note, flat hash, flat keys}
 --                                 "again" instead of "claimed" if an earlier call claimed it;
---                                 note is the one of that call
+--                                 note is the one of that call. The keys are those that the
+--                                 token had when it was claimed: a later one stands for a
+--                                 change of a later cart, which a failover may lose unmerged
 
 local guest, claimed = KEYS[1], KEYS[2]
 
+-- claimed_keys returns those of the token's keys that came before the claim.
+local function claimed_keys()
+  local keys, names, before = redis.call('HGETALL', KEYS[3]), redis.call('HGET', claimed, 'k'), {}
+  if not names then return keys end -- claimed by an earlier release
+  for n = 1, #keys, 2 do
+    if string.find(names, ' ' .. keys[n] .. ' ', 1, true) then
+      before[#before + 1] = keys[n]
+      before[#before + 1] = keys[n + 1]
+    end
+  end
+  return before
+end
+
 local owner, note = string.match(redis.call('HGET', claimed, 'o') or '', '^(%S+) ?(%S*)$')
 if owner and owner ~= ARGV[1] then return { 'other', owner } end
-if owner then return { 'again', note, scan(claimed, '').flat, redis.call('HGETALL', KEYS[3]) } end
+if owner then return { 'again', note, scan(claimed, '').flat, claimed_keys() } end
 
 local hash = scan(guest, '')
 survey(hash)
@@ -33,8 +48,10 @@ if string.sub(id, 1, #ARGV[5]) ~= ARGV[5] or lines > tonumber(ARGV[6]) or text >
   return { 'grown', id, lines, text }
 end
 
+local keys, names = redis.call('HGETALL', KEYS[3]), ' '
+for n = 1, #keys, 2 do names = names .. keys[n] .. ' ' end
 redis.call('RENAME', guest, claimed)
-redis.call('HSET', claimed, 'o', ARGV[1] .. ' ' .. ARGV[3])
+redis.call('HSET', claimed, 'o', ARGV[1] .. ' ' .. ARGV[3], 'k', names)
 redis.call('PEXPIRE', claimed, ARGV[2])
 for n = 1, #hash.flat, 2 do
   local first = string.byte(hash.flat[n])
@@ -45,4 +62,4 @@ if #hash.written > 0 then
   write(guest, hash)
   redis.call('PEXPIRE', guest, STAMP_LIFE)
 end
-return { 'claimed', ARGV[3], hash.flat, redis.call('HGETALL', KEYS[3]) }
+return { 'claimed', ARGV[3], hash.flat, keys }
