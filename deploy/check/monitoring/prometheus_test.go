@@ -14,8 +14,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"go.yaml.in/yaml/v3"
 )
 
 // prometheus is a Prometheus server, of Debian's package, that scrapes instances and evaluates
@@ -36,19 +34,17 @@ func startPrometheus(t testing.TB, targets []string) *prometheus {
 		t.Fatal("prometheus is not installed (sh deploy/ephemeral/install.sh)")
 	}
 	dir := t.TempDir()
-	write := func(name string, content any) {
-		if err := os.WriteFile(filepath.Join(dir, name), must(yaml.Marshal(content))(t), 0o600); err != nil {
+	config := fmt.Sprintf("global: {scrape_interval: %[1]s, scrape_timeout: %[1]s, evaluation_interval: %[1]s}\n"+
+		"rule_files: [rules.yml]\nscrape_configs: [{job_name: commerce, static_configs: [{targets: [%[2]s]}]}]\n",
+		interval, "'"+strings.Join(targets, "', '")+"'")
+	for name, text := range map[string]string{
+		"rules.yml":      faster(string(must(os.ReadFile(rulesFile))(t)), speed),
+		"prometheus.yml": config,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	write("rules.yml", faster(t, readRules(t), speed))
-	write("prometheus.yml", map[string]any{
-		"global":     map[string]any{"scrape_interval": interval, "scrape_timeout": interval, "evaluation_interval": interval},
-		"rule_files": []string{"rules.yml"},
-		"scrape_configs": []any{map[string]any{
-			"job_name": "commerce", "static_configs": []any{map[string]any{"targets": targets}},
-		}},
-	})
 	p := &prometheus{url: "http://" + freeAddress(t)}
 	log := must(os.Create(filepath.Join(dir, "log")))(t)
 	defer log.Close()
@@ -162,8 +158,8 @@ func (p *prometheus) values(t testing.TB, query string) (n int) {
 func (p *prometheus) wantQuiet(t testing.TB) {
 	t.Helper()
 	var longest time.Duration
-	for rule := range rules(readRules(t)) {
-		longest = max(longest, time.Duration(rule.For))
+	for _, r := range readRules(t) {
+		longest = max(longest, r.For/speed)
 	}
 	since := time.Now()
 	wait(t, "all rules are evaluated, and no alert fires", func() string {
@@ -171,7 +167,7 @@ func (p *prometheus) wantQuiet(t testing.TB) {
 		if len(unevaluated)+len(firing) > 0 {
 			since = time.Now()
 		}
-		if time.Since(since) > shorter(longest, speed)+2*time.Second && len(pending) == 0 {
+		if time.Since(since) > longest+2*time.Second && len(pending) == 0 {
 			return ""
 		}
 		return fmt.Sprintf("not evaluated: %q; firing: %q; pending: %q", unevaluated, firing, pending)

@@ -1,171 +1,143 @@
+// Package monitoring tests the alerts in deploy/prometheus, the dashboard in deploy/grafana
+// and docs/runbook.md against each other, and against a running service.
 package monitoring
 
 import (
-	"fmt"
-	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/prometheus/common/model"
-	"github.com/prometheus/prometheus/model/rulefmt"
-	"github.com/prometheus/prometheus/promql/parser"
+	"go.yaml.in/yaml/v3"
 )
 
 var rulesFile = filepath.Join(root, "deploy/prometheus/rules.yml")
 
-// promql returns Prometheus' own parser.
-func promql() parser.Parser { return parser.NewParser(parser.Options{}) }
-
-// readRules returns the groups of deploy/prometheus/rules.yml.
-func readRules(t testing.TB) *rulefmt.RuleGroups {
-	t.Helper()
-	groups, errs := rulefmt.ParseFile(rulesFile, false, model.LegacyValidation, promql(), slog.New(slog.DiscardHandler))
-	for _, err := range errs {
-		t.Error(err)
-	}
-	if groups == nil || t.Failed() {
-		t.FailNow()
-	}
-	return groups
+// rule is an alert, or a query whose result is recorded.
+type rule struct {
+	Alert, Record, Expr string
+	For                 time.Duration
+	Annotations         map[string]string
 }
 
-// rules yields the rules of all groups.
-func rules(groups *rulefmt.RuleGroups) func(yield func(rulefmt.Rule) bool) {
-	return func(yield func(rulefmt.Rule) bool) {
-		for _, group := range groups.Groups {
-			for _, rule := range group.Rules {
-				if !yield(rule) {
-					return
-				}
-			}
-		}
+// readRules returns the rules of all groups.
+func readRules(t testing.TB) (rules []rule) {
+	t.Helper()
+	var file struct{ Groups []struct{ Rules []rule } }
+	if err := yaml.Unmarshal(must(os.ReadFile(rulesFile))(t), &file); err != nil {
+		t.Fatal(err)
 	}
+	for _, group := range file.Groups {
+		rules = append(rules, group.Rules...)
+	}
+	return rules
 }
 
 // alertNames returns the names of all alerts, sorted.
-func alertNames(t testing.TB) []string {
+func alertNames(t testing.TB) (names []string) {
 	t.Helper()
-	var names []string
-	for rule := range rules(readRules(t)) {
-		if rule.Alert != "" {
-			names = append(names, rule.Alert)
+	for _, r := range readRules(t) {
+		if r.Alert != "" {
+			names = append(names, r.Alert)
 		}
 	}
 	slices.Sort(names)
 	return names
 }
 
-func TestRules_SayWhatHappensAndWhatToDo(t *testing.T) {
-	t.Parallel()
-	for rule := range rules(readRules(t)) {
-		if rule.Alert != "" {
-			for _, fault := range faultsOf(rule) {
-				t.Errorf("%s: %s", rule.Alert, fault)
-			}
-		}
-	}
-}
+var durations = regexp.MustCompile(`(\[|offset |for: )(\d+)([mhd])\b`)
 
-func TestFaultsOf_FindsWhatAnAlertLacks(t *testing.T) {
-	t.Parallel()
-	got := faultsOf(rulefmt.Rule{
-		Alert: "CommerceX", Expr: "sum by (job) (up) == 0", Labels: map[string]string{"severity": "panic"},
-		Annotations: map[string]string{"description": "{{ $labels.instance }}", "runbook_url": "https://git.example.com/commerce/docs/runbook.md#y"},
+// faster returns rules with all durations divided by factor: ranges, offsets, and how long an
+// alert waits before it fires.
+func faster(rules string, factor int64) string {
+	ms := map[string]int64{"m": 60_000, "h": 3_600_000, "d": 86_400_000}
+	return durations.ReplaceAllStringFunc(rules, func(found string) string {
+		part := durations.FindStringSubmatch(found)
+		n, _ := strconv.ParseInt(part[2], 10, 64) // digits
+		return part[1] + strconv.FormatInt(n*ms[part[3]]/factor, 10) + "ms"
 	})
-	want := []string{
-		`severity "panic", want page or ticket`, "no summary", `runbook_url ends in "y", want docs/runbook.md#commercex`,
-		"uses the label instance, which its query does not return",
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
+}
+
+func TestFaster_DividesDurationsOnly(t *testing.T) {
+	t.Parallel()
+	for query, want := range map[string]string{
+		`rate(x_5m{a="5m"}[5m]) > 300`:   `rate(x_5m{a="5m"}[3000ms]) > 300`,
+		`x unless x offset 15m`:          `x unless x offset 9000ms`,
+		"for: 10m # not 10m":             "for: 6000ms # not 10m",
+		`max_over_time(rate(x[2m])[1h:]`: `max_over_time(rate(x[1200ms])[36000ms:]`,
+	} {
+		if got := faster(query, 100); got != want {
+			t.Errorf("%s becomes %s, want %s", query, got, want)
+		}
 	}
 }
 
-// faultsOf returns what is wrong with the labels and annotations of an alert.
-func faultsOf(rule rulefmt.Rule) (faults []string) {
-	if severity := rule.Labels["severity"]; severity != "page" && severity != "ticket" {
-		faults = append(faults, fmt.Sprintf("severity %q, want page or ticket", severity))
-	}
-	for _, name := range []string{"summary", "description"} {
-		if rule.Annotations[name] == "" {
-			faults = append(faults, "no "+name)
-		}
-	}
-	page, anchor, _ := strings.Cut(rule.Annotations["runbook_url"], "#")
-	if !strings.HasSuffix(page, "/docs/runbook.md") || anchor != strings.ToLower(rule.Alert) {
-		faults = append(faults, fmt.Sprintf("runbook_url ends in %q, want docs/runbook.md#%s", anchor, strings.ToLower(rule.Alert)))
-	}
-	expr, err := promql().ParseExpr(rule.Expr)
-	if err != nil {
-		return append(faults, err.Error())
-	}
-	for _, name := range []string{"summary", "description"} {
-		for _, match := range regexp.MustCompile(`\$labels\.(\w+)`).FindAllStringSubmatch(rule.Annotations[name], -1) {
-			if returned := labelsOf(expr); returned != nil && !slices.Contains(returned, match[1]) {
-				faults = append(faults, "uses the label "+match[1]+", which its query does not return")
-			}
-		}
-	}
-	return faults
-}
-
-// labelsOf returns the labels that all series of a query have, or nil if it returns the labels of
-// a metric.
-func labelsOf(expr parser.Expr) []string {
-	switch e := expr.(type) {
-	case *parser.AggregateExpr:
-		if !e.Without {
-			return append([]string{}, e.Grouping...)
-		}
-	case *parser.BinaryExpr:
-		if e.LHS.Type() == parser.ValueTypeScalar {
-			return labelsOf(e.RHS)
-		}
-		return labelsOf(e.LHS)
-	case *parser.ParenExpr:
-		return labelsOf(e.Expr)
-	case *parser.Call:
-		if e.Func.Name == "histogram_quantile" {
-			inner := labelsOf(e.Args[1])
-			return slices.DeleteFunc(inner, func(name string) bool { return name == "le" })
-		}
-	}
-	return nil
-}
-
-// The runbook has one entry for each alert: a heading with its name.
+// The runbook has one entry for each alert, a heading with its name, to which the alert links.
 func TestRunbook_HasAnEntryForEachAlert(t *testing.T) {
 	t.Parallel()
-	page := must(os.ReadFile(filepath.Join(root, "docs/runbook.md")))(t)
-	if diff := cmp.Diff(alertNames(t), entries(string(page))); diff != "" {
+	page := string(must(os.ReadFile(filepath.Join(root, "docs/runbook.md")))(t))
+	var entries []string
+	for _, match := range regexp.MustCompile(`(?m)^### (Commerce\w+)$`).FindAllStringSubmatch(page, -1) {
+		entries = append(entries, match[1])
+	}
+	slices.Sort(entries)
+	if diff := cmp.Diff(alertNames(t), entries); diff != "" {
 		t.Errorf("docs/runbook.md has other entries than rules.yml has alerts (-rules +runbook):\n%s", diff)
 	}
+	for _, r := range readRules(t) {
+		if link := r.Annotations["runbook_url"]; r.Alert != "" && !strings.HasSuffix(link, "/docs/runbook.md#"+strings.ToLower(r.Alert)) {
+			t.Errorf("%s links to %s", r.Alert, link)
+		}
+	}
 }
 
-func TestEntries_AreTheHeadingsOfAlerts(t *testing.T) {
+func TestPromtool_AcceptsTheConfigurationAndTheRules(t *testing.T) {
 	t.Parallel()
-	got := entries("# Runbook\n## Alerts\n### CommerceB\ntext\n```\n### CommerceC\n```\n### CommerceA\n## Sizing\n")
-	if diff := cmp.Diff([]string{"CommerceA", "CommerceB"}, got); diff != "" {
-		t.Error(diff)
+	for _, arguments := range [][]string{
+		{"check", "config", filepath.Join(root, "deploy/prometheus/prometheus.yml")},
+		{"check", "rules", "--lint=all", "--lint-fatal", rulesFile},
+		{"test", "rules", filepath.Join(root, "deploy/prometheus/rules_test.yml")},
+	} {
+		if out, err := exec.CommandContext(t.Context(), "promtool", arguments...).CombinedOutput(); err != nil {
+			t.Errorf("promtool %s (sh deploy/ephemeral/install.sh): %v\n%s", strings.Join(arguments, " "), err, out)
+		}
 	}
 }
 
-// entries returns the headings of the runbook that name an alert, sorted.
-func entries(page string) (names []string) {
-	code := false
-	for line := range strings.Lines(page) {
-		if strings.HasPrefix(line, "```") {
-			code = !code
-		}
-		if name, ok := strings.CutPrefix(strings.TrimSpace(line), "### Commerce"); ok && !code {
-			names = append(names, "Commerce"+name)
+// Each alert has a test in rules_test.yml in which it fires, with all its texts, and one in which
+// it does not.
+func TestPromtool_TestsEachAlertBothWays(t *testing.T) {
+	t.Parallel()
+	var file struct {
+		Tests []struct {
+			AlertRuleTest []struct {
+				Alertname string
+				ExpAlerts []any `yaml:"exp_alerts"`
+			} `yaml:"alert_rule_test"`
 		}
 	}
-	slices.Sort(names)
-	return names
+	if err := yaml.Unmarshal(must(os.ReadFile(filepath.Join(root, "deploy/prometheus/rules_test.yml")))(t), &file); err != nil {
+		t.Fatal(err)
+	}
+	fires, quiet := map[string]bool{}, map[string]bool{}
+	for _, test := range file.Tests {
+		for _, alert := range test.AlertRuleTest {
+			if len(alert.ExpAlerts) > 0 {
+				fires[alert.Alertname] = true
+			} else {
+				quiet[alert.Alertname] = true
+			}
+		}
+	}
+	for _, name := range alertNames(t) {
+		if !fires[name] || !quiet[name] {
+			t.Errorf("%s: fires in a test: %v; stays quiet in one: %v", name, fires[name], quiet[name])
+		}
+	}
 }
