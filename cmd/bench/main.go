@@ -7,7 +7,6 @@
 //	go run ./cmd/bench -out results           # write tables and plots to a directory
 //	go run ./cmd/bench peers                  # the service next to other carts, which npm downloads
 //	go run ./cmd/bench draw results           # write them again from the run's data
-//	go run ./cmd/bench capacity -carts 1e7    # print what a load needs, from the results in docs/performance
 //
 // Compare only ratios within one run. Absolute numbers depend on the machine and on its
 // load.
@@ -107,9 +106,6 @@ func run(ctx context.Context, args []string) error {
 		if args[0] == "draw" {
 			return drawFrom(args[1:])
 		}
-		if args[0] == "capacity" {
-			return runCapacity(args[1:], os.Stdout)
-		}
 	}
 	chosen, o, err := parse(args)
 	if errors.Is(err, flag.ErrHelp) {
@@ -170,8 +166,7 @@ func parse(args []string) ([]benchmark, options, error) {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.Usage = func() {
 		fmt.Fprintf(flags.Output(), "usage: bench [flags] [benchmark …]   run benchmarks, by default all except peers: %s\n"+
-			"       bench draw DIRECTORY          write tables and plots again from results.json\n"+
-			"       bench capacity [flags]        print what a load needs, calculated from the results of a run\n", strings.Join(names(), ", "))
+			"       bench draw DIRECTORY          write tables and plots again from results.json\n", strings.Join(names(), ", "))
 		flags.PrintDefaults()
 	}
 	flags.IntVar(&o.rounds, "rounds", 5, "number of rounds; each case takes one turn per round")

@@ -13,12 +13,6 @@ import (
 	"commerce/cmd/bench/results"
 )
 
-// Names of values that capacity reads.
-const (
-	cartBytes         = "Redis memory per cart, 5 lines, published client"
-	subscriptionBytes = "Postgres disk per subscription, with its indexes, customer and card"
-)
-
 // copies is the number of carts whose memory is measured in Redis. The memory includes the tables
 // of keys and expiries, whose sizes are powers of two.
 const copies = 1 << 15
@@ -38,7 +32,7 @@ func benchSizes(ctx context.Context, s *stage) (results.Benchmark, error) {
 		changes int
 	}{
 		{"Redis memory per cart, 5 lines", plain, fewLines},
-		{cartBytes, stamped, fewLines},
+		{"Redis memory per cart, 5 lines, published client", stamped, fewLines},
 		{"Redis memory per cart, 5 lines, each with an Idempotency-Key", keyed, fewLines},
 		{"Redis memory per cart, 20 lines", plain, 20},
 	} {
@@ -148,7 +142,7 @@ func subscriptionSizes(ctx context.Context, s *stage) ([]results.Value, error) {
 		{"Postgres disk per subscription, its row", table},
 		{"Postgres disk per subscription, its indexes", indexes},
 		{"Postgres disk per subscription, its customer and card", others},
-		{subscriptionBytes, table + indexes + others},
+		{"Postgres disk per subscription, with its indexes, customer and card", table + indexes + others},
 	} {
 		values = append(values, results.Value{Name: v.name, Unit: "bytes", Figure: results.FigureOf(v.size / rows)})
 	}
