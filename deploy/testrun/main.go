@@ -37,7 +37,7 @@ func run(args []string) error {
 		return err
 	}
 	p := newProgress(os.Stdout, packages)
-	defer p.everySecond(isTerminal(os.Stdout))()
+	stop := p.everySecond(isTerminal(os.Stdout))
 	lines := bufio.NewScanner(events)
 	lines.Buffer(nil, 64<<20)
 	for lines.Scan() {
@@ -48,6 +48,7 @@ func run(args []string) error {
 		}
 		p.add(e)
 	}
+	stop() // nothing is shown after the result
 	return p.result(cmd.Wait())
 }
 
@@ -90,5 +91,5 @@ func (p *progress) everySecond(terminal bool) (stop func()) {
 			}
 		}
 	})
-	return sync.OnceFunc(func() { close(done); shown.Wait() })
+	return func() { close(done); shown.Wait() }
 }
