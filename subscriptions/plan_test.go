@@ -59,7 +59,7 @@ func prepared(t *testing.T, script string) *pgx.Conn {
 	if _, err := conn.PgConn().Exec(t.Context(), script).ReadAll(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := conn.Exec(t.Context(), "VACUUM (ANALYZE)"); err != nil {
+	if _, err := conn.Exec(t.Context(), "VACUUM (FREEZE, ANALYZE)"); err != nil {
 		t.Fatal(err)
 	}
 	return conn
