@@ -44,15 +44,6 @@ type NewLine struct {
 	Bounds   Bounds
 }
 
-// Unnamed returns the line's ID if the request that added it does not name it for good: what
-// its fields are may change with the catalog. Else "".
-func (l NewLine) Unnamed() LineID {
-	if len(l.Fields) == 0 {
-		return ""
-	}
-	return l.ID
-}
-
 // LineID returns the ID of the line that the addition makes of its product (nil if the
 // store does not have it), also if Resolve refuses it: invalid answers are left out. A
 // replay names the line of the first try by it.

@@ -1,10 +1,6 @@
 package cart
 
-import (
-	"cmp"
-
-	"commerce/auth/problem"
-)
+import "commerce/auth/problem"
 
 // Bounds are the quantities that the catalog and the limits allow for one line.
 type Bounds struct {
@@ -47,98 +43,10 @@ func RaiseRefusal(p *Product) problem.Code {
 	return ""
 }
 
-// offStep reports whether a quantity is between two steps. Below the minimum there are no
+// OffStep reports whether a quantity is between two steps. Below the minimum there are no
 // steps.
-func (b Bounds) offStep(quantity int64) bool {
+func (b Bounds) OffStep(quantity int64) bool {
 	return b.Step > 1 && quantity > b.Min && (quantity-b.Min)%b.Step != 0
-}
-
-// refuseLine checks the quantity of a line by the bounds of a line.
-func (b Bounds) refuseLine(quantity int64) *Refusal {
-	switch {
-	case quantity < b.Min || quantity > b.Max:
-		return &Refusal{Code: problem.QuantityOutOfRange, A: b.Min, B: b.Max}
-	case b.offStep(quantity):
-		return &Refusal{Code: OffStep, A: b.Min, B: b.Step}
-	}
-	return nil
-}
-
-// refuseShared checks what the product's lines share: stock and the maximum per cart must
-// cover added as well as inCart, the quantity that they hold apart from it.
-func (b Bounds) refuseShared(added, inCart int64) *Refusal {
-	switch {
-	case b.PerCart > 0 && inCart+added > b.PerCart:
-		return &Refusal{Code: AboveMaxPerCart, A: b.PerCart, B: inCart}
-	case b.Stock == 0:
-		return &Refusal{Code: problem.OutOfStock}
-	case b.Stock > 0 && inCart+added > b.Stock:
-		return &Refusal{Code: problem.InsufficientStock, A: b.Stock, B: inCart}
-	}
-	return nil
-}
-
-// refuse checks the quantity that a line would have, of which added is new to the cart.
-// See refuseShared.
-func (b Bounds) refuse(quantity, added, inCart int64) *Refusal {
-	return cmp.Or(b.refuseLine(quantity), b.refuseShared(added, inCart))
-}
-
-// refuseGrowth checks a new quantity of a line that has held, except for the bounds of the
-// line. raise is the code for which it may not grow at all; "" when it may. inCart is what
-// other lines of the product hold.
-func (b Bounds) refuseGrowth(quantity, held, inCart int64, raise problem.Code) *Refusal {
-	switch {
-	case quantity <= held:
-		return nil
-	case raise != "":
-		return &Refusal{Code: raise}
-	}
-	return b.refuseShared(quantity, inCart)
-}
-
-// refuseNew checks a new quantity of a line that has held. It can always be lowered to the
-// product's minimum, in steps. raise and inCart are those of refuseGrowth.
-func (b Bounds) refuseNew(quantity, held, inCart int64, raise problem.Code) *Refusal {
-	switch {
-	case quantity == held:
-		return nil
-	case quantity > held && raise != "":
-		return &Refusal{Code: raise}
-	case quantity > held:
-		return b.refuse(quantity, quantity, inCart)
-	case quantity < b.Min:
-		return &Refusal{Code: problem.QuantityOutOfRange, A: b.Min, B: b.Max}
-	case b.offStep(quantity):
-		return &Refusal{Code: OffStep, A: b.Min, B: b.Step}
-	}
-	return nil
-}
-
-// cut limits the quantity that a merge would give a line. The result is at least 1, and
-// never below what the customer had. inCart is what other lines of the product hold. by is
-// the code of the bound that cut the quantity; "" if none did.
-func (b Bounds) cut(wanted, held, inCart int64) (kept int64, by problem.Code) {
-	most, by := b.Max, AboveMaxQuantity
-	if b.PerCart > 0 {
-		most = min(most, b.PerCart-inCart)
-	}
-	if b.Stock > 0 && b.Stock-inCart < most {
-		most, by = b.Stock-inCart, problem.InsufficientStock
-	}
-	kept = wanted
-	if kept > most {
-		kept = most
-	} else {
-		by = OffStep
-	}
-	if b.offStep(kept) {
-		kept -= (kept - b.Min) % b.Step
-	}
-	if kept = max(kept, min(wanted, held), 1); kept == wanted {
-		by = ""
-	}
-	return kept, by
 }
 
 // MergeBounds returns the bounds for each line of a guest's cart in a merge. A line that

@@ -8,6 +8,8 @@ package cart
 
 import (
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"commerce/cart/money"
@@ -51,6 +53,31 @@ func (c *Cart) Count() int64 {
 // Has reports whether the cart has a line.
 func (c *Cart) Has(line LineID) bool {
 	return slices.ContainsFunc(c.Lines, func(l Line) bool { return l.ID == line })
+}
+
+// Tag is what If-Match names a cart by: its id, version and mark. With the mark, a version that
+// a failover or a backup has taken back is never taken for the later one of the same number.
+func (c Cart) Tag() string {
+	if c.ID == "" {
+		return "0.0.0"
+	}
+	return c.ID + "." + strconv.FormatInt(c.Version, 10) + "." + c.Mark
+}
+
+// Line returns the line that a client names: by the line's own ID, or by a product's, which is the
+// first line in cart order that has the product. nil for none.
+func (c *Cart) Line(item LineID) *Line {
+	at := slices.IndexFunc(c.Lines, func(l Line) bool { return l.ID == item })
+	if at < 0 {
+		at = slices.IndexFunc(c.Lines, func(l Line) bool {
+			product, _, _ := strings.Cut(string(l.ID), ".")
+			return product == string(item)
+		})
+	}
+	if at < 0 {
+		return nil
+	}
+	return &c.Lines[at]
 }
 
 // ProductIDs lists each product of the cart once, in ascending order.

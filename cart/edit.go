@@ -1,7 +1,6 @@
 package cart
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 
@@ -45,7 +44,7 @@ type EditedLine struct {
 }
 
 // Resolve computes what an edit makes of a line of a product (nil if the store no longer
-// has it). It checks new fields and a new plan like those of an Addition. Cart.Edit checks
+// has it). It checks new fields and a new plan like those of an Addition. The script checks
 // what depends on the rest of the cart, or on the line's quantity.
 func (e Edit) Resolve(l Line, p *Product, limits Limits) (EditedLine, *problem.Error) {
 	edited, refusal := e.resolve(l, p, limits)
@@ -195,73 +194,4 @@ func answerOf(fields []FieldValue, name string) (value string, ok bool) {
 		return "", false
 	}
 	return fields[i].Value, true
-}
-
-// Edit edits the line that item names, as Resolve has computed it. The line keeps its
-// place. If another line has its new ID, that line absorbs it: it keeps its own place, the
-// quantities add, and the edited line's notice wins unless it is empty. The bounds of a line
-// then apply to the sum alone. moved is the ID of the line after the edit, if item is not
-// that ID. Refusals: item_not_found, line_changed, cart_full for too much text, and those of
-// SetQuantity.
-func (c Cart) Edit(item LineID, e EditedLine, limits Limits) (changed Cart, moved LineID, refusal *Refusal) {
-	at := c.find(item)
-	if at < 0 {
-		return c, "", &Refusal{Code: problem.ItemNotFound}
-	}
-	line := c.Lines[at]
-	if line.ID != e.From.ID || line.Notice != e.From.Notice {
-		return c, "", &Refusal{Code: LineChanged}
-	}
-	quantity := line.Quantity
-	if e.Quantity != nil {
-		quantity = *e.Quantity
-	}
-	other := -1
-	if e.ID != line.ID {
-		other = slices.IndexFunc(c.Lines, func(l Line) bool { return l.ID == e.ID })
-	}
-	inCart := c.quantityOf(line.ID) - line.Quantity
-	edited, text := e.line(line, quantity), line.TextSize()
-	if other < 0 {
-		refusal = e.Bounds.refuseNew(quantity, line.Quantity, inCart, e.Raise)
-	} else {
-		text += c.Lines[other].TextSize()
-		edited = c.Lines[other].absorb(edited)
-		refusal = cmp.Or(e.Bounds.refuseGrowth(quantity, line.Quantity, inCart, e.Raise), e.Bounds.refuseLine(edited.Quantity))
-	}
-	if refusal = cmp.Or(refusal, c.refuseText(text, edited.TextSize(), limits)); refusal != nil {
-		return c, "", refusal
-	}
-	switch {
-	case other >= 0:
-		c = c.with(other, edited)
-		c.Lines = slices.Delete(c.Lines, at, at+1)
-	case e.ID != line.ID || quantity != line.Quantity || e.Notice != line.Notice:
-		c = c.with(at, edited)
-	}
-	return c, movedTo(e.ID, item), nil
-}
-
-// line returns what the line becomes with a quantity.
-func (l EditedLine) line(from Line, quantity int64) Line {
-	edited := Line{ID: l.ID, Quantity: quantity, AddedPrice: from.AddedPrice, Fields: l.Fields, Notice: l.Notice}
-	if l.ID != from.ID {
-		edited.AddedPrice = l.Price
-	}
-	return edited
-}
-
-// absorb returns the line with an equal one added to it.
-func (l Line) absorb(equal Line) Line {
-	l.Quantity += equal.Quantity
-	l.Notice = cmp.Or(equal.Notice, l.Notice)
-	return l
-}
-
-// movedTo returns the line's ID if item is another one, such as the product's; else "".
-func movedTo(line, item LineID) LineID {
-	if line == item {
-		return ""
-	}
-	return line
 }

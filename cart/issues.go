@@ -62,7 +62,7 @@ func issueOf(l *Line, p *Product, taken int64, limits Limits) *Issue {
 		return issue(AboveMaxQuantity, textAtMost.With(units.Of(b.Max), p.Name))
 	case b.PerCart > 0 && taken+l.Quantity > b.PerCart:
 		return issue(AboveMaxQuantity, textAtMostPerCart.With(units.Of(b.PerCart), p.Name))
-	case b.offStep(l.Quantity):
+	case b.OffStep(l.Quantity):
 		return issue(OffStep, textOffStep.With(p.Name, units.Of(b.Step), units.Of(b.Min)))
 	}
 	return nil

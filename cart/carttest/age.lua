@@ -21,6 +21,9 @@ local function age(key, member, value)
       for power = 5, 0, -1 do aged = aged .. string.char(math.floor(ms / 256 ^ power) % 256) end
     end
     redis.call('HSET', key, member, aged)
+  elseif member == 'k' then
+    local function aged(ms) return string.format('=%d', tonumber(ms) - passed) end
+    redis.call('HSET', key, member, (string.gsub(value, '=(%d+)', aged)))
   elseif member == 'g' then
     local ms, rest = string.match(value, '^(%d+)(.*)$')
     redis.call('HSET', key, member, string.format('%d%s', tonumber(ms) - passed, rest))

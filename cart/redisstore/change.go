@@ -20,7 +20,7 @@ type Change struct {
 	args   []any
 }
 
-// Add adds to a line, and creates it if needed. See cart.Cart.Add.
+// Add adds to a line, and creates it if needed. See rules.Add.
 func Add(l cart.NewLine, limits cart.Limits) Change {
 	return Change{func(s scripts) script { return s.add }, append(
 		boundArgs(string(l.ID), l.Bounds),
@@ -28,12 +28,12 @@ func Add(l cart.NewLine, limits cart.Limits) Change {
 	)}
 }
 
-// SetQuantity sets the quantity of a line; 0 removes it. See cart.Cart.SetQuantity.
+// SetQuantity sets the quantity of a line; 0 removes it. See rules.SetQuantity.
 func SetQuantity(item cart.LineID, quantity int64, b cart.Bounds, raise problem.Code) Change {
 	return Change{func(s scripts) script { return s.set }, append(boundArgs(string(item), b), quantity, string(raise))}
 }
 
-// Edit edits a line. See cart.Cart.Edit.
+// Edit edits a line. See rules.Edit.
 func Edit(item cart.LineID, e cart.EditedLine, limits cart.Limits) Change {
 	var quantity any = ""
 	if e.Quantity != nil {

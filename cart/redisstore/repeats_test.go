@@ -11,6 +11,7 @@ import (
 	"commerce/cart"
 	"commerce/cart/carttest"
 	"commerce/cart/redisstore"
+	"commerce/cart/redisstore/rules"
 )
 
 // When a merge brings more keys and stamps than a cart keeps, the oldest go, however many
@@ -28,7 +29,7 @@ func TestMerge_TheOldestKeysAndStampsGoFirst(t *testing.T) {
 	}
 	packed, brought := stamp("oldest", oldest), ""
 	plant(d.customer, "oldest", oldest)
-	for i := range cart.KeysKept - 1 {
+	for i := range rules.KeysKept - 1 {
 		plant(d.customer, fmt.Sprintf("tie%d", i), now)
 	}
 	for i := range cart.StampsKept - 1 {

@@ -14,6 +14,7 @@ import (
 	"commerce/cart"
 	"commerce/cart/money"
 	"commerce/cart/redisstore"
+	"commerce/cart/redisstore/rules"
 )
 
 // The rules of changes, of repeats, and of room for merges. Few items, keys and notes are
@@ -27,7 +28,7 @@ func TestTwin_Changes(t *testing.T) {
 		w := bench.begin(t.Context(), r, customer)
 		w.remembersMuch(r, customer, 1)
 		if rapid.IntRange(0, 7).Draw(r, "crowded") == 0 {
-			for i := range cart.MaxMerges - 2 {
+			for i := range rules.MaxMerges - 2 {
 				w.reserve(r, customer, guest, fmt.Sprintf("mx%d", i), cart.Reservation{CartID: "other"}, cart.Limits{})
 			}
 		}
@@ -65,7 +66,7 @@ func (w *twins) remembersMuch(t *rapid.T, ref redisstore.Ref, first int) {
 	case 1, 2:
 		for i := range cart.StampsKept + rapid.IntRange(-1, 2).Draw(t, "stamps") {
 			stamp := fmt.Sprintf("stmp%02d", first+i)
-			w.change(t, ref, command{on: redisstore.Conditions{Stamp: stamp}, attempt: cart.Attempt{Stamp: stamp}, doing: doSetCoupon(stamp)})
+			w.change(t, ref, command{on: redisstore.Conditions{Stamp: stamp}, attempt: rules.Attempt{Stamp: stamp}, doing: doSetCoupon(stamp)})
 		}
 	}
 }
@@ -74,14 +75,14 @@ func (w *twins) remembersMuch(t *rapid.T, ref redisstore.Ref, first int) {
 func (w *twins) manyKeys(t *rapid.T, ref redisstore.Ref) {
 	var fields []any
 	own := w.carts[ref]
-	for i := range cart.KeysKept {
+	for i := range rules.KeysKept {
 		key, at := fmt.Sprintf("k%d", i+1), w.clock.Add(-time.Duration(i+1)*3*time.Minute)
 		own.Memory.Keys = with(own.Memory.Keys, key, cart.KeyUse{At: at, Fingerprint: "f1"})
 		fields = append(fields, key, fmt.Sprintf("%d f1", at.Add(-w.passed).UnixMilli()))
 	}
 	pipe := w.client.Pipeline()
 	pipe.HSet(w.ctx, ref.KeysKey(), fields...)
-	pipe.PExpire(w.ctx, ref.KeysKey(), cart.KeyLife)
+	pipe.PExpire(w.ctx, ref.KeysKey(), rules.KeyLife)
 	if _, err := pipe.Exec(w.ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -90,13 +91,13 @@ func (w *twins) manyKeys(t *rapid.T, ref redisstore.Ref) {
 // command is one change with what its client sends beside it, for both sides.
 type command struct {
 	on      redisstore.Conditions
-	attempt cart.Attempt
+	attempt rules.Attempt
 	doing
 }
 
 type doing struct {
 	change redisstore.Change
-	rule   cart.Rule // nil to judge only
+	rule   rules.Rule // nil to judge only
 }
 
 type changed struct {
@@ -127,7 +128,7 @@ func (w *twins) change(t *rapid.T, ref redisstore.Ref, c command) {
 			t.Fatal(err)
 		}
 		return changed{o.Word, o.A, o.B, o.Moved, o.Cart}
-	}, func(r cart.Record, now time.Time) becomes {
+	}, func(r rules.Record, now time.Time) becomes {
 		verdict, moved, refusal := r.Judge(c.attempt, now)
 		if c.rule != nil {
 			r, verdict, moved, refusal = r.Change(c.attempt, with.CartID, now, c.rule)
@@ -136,7 +137,7 @@ func (w *twins) change(t *rapid.T, ref redisstore.Ref, c command) {
 		if refusal != nil {
 			answer.Word, answer.A, answer.B = redisstore.Word(refusal.Code), refusal.A, refusal.B
 		}
-		renews := verdict == cart.Replayed || verdict == cart.Applied && c.rule != nil
+		renews := verdict == rules.Replayed || verdict == rules.Applied && c.rule != nil
 		return becomes{r, answer, renews && r.Cart.ID != ""}
 	})
 }
@@ -168,7 +169,7 @@ func (w *twins) reserve(t *rapid.T, customer, guest redisstore.Ref, note string,
 			t.Fatal(err)
 			return nil
 		}
-	}, func(r cart.Record, _ time.Time) becomes {
+	}, func(r rules.Record, _ time.Time) becomes {
 		r, err := r.Reserve(note, b, limits)
 		if err != nil {
 			return becomes{r, err.Error(), false}
@@ -183,7 +184,7 @@ func (w *twins) forget(t *rapid.T, customer redisstore.Ref, note string) {
 			t.Fatal(err)
 		}
 		return nil
-	}, func(r cart.Record, _ time.Time) becomes { return becomes{r.Forget(note), nil, true} })
+	}, func(r rules.Record, _ time.Time) becomes { return becomes{r.Forget(note), nil, true} })
 }
 
 func drawNote(t *rapid.T) string {
@@ -236,7 +237,7 @@ func drawDoing(t *rapid.T, on cart.Cart) doing {
 		return drawEdit(t, on)
 	case "remove":
 		item, _ := drawItem(t, on)
-		return doing{change: redisstore.Remove(item), rule: unrefused(func(c cart.Cart) cart.Cart { return c.Remove(item) })}
+		return doing{change: redisstore.Remove(item), rule: unrefused(func(c cart.Cart) cart.Cart { return rules.Remove(c, item) })}
 	case "clear":
 		return doClear()
 	case "coupon":
@@ -246,43 +247,43 @@ func drawDoing(t *rapid.T, on cart.Cart) doing {
 }
 
 func doAdd(l cart.NewLine, limits cart.Limits) doing {
-	return doing{change: redisstore.Add(l, limits), rule: func(c cart.Cart, reserved cart.Room) (cart.Cart, cart.LineID, *cart.Refusal) {
-		changed, refusal := c.Add(l, limits.Beside(reserved))
-		return changed, l.Unnamed(), refusal
+	return doing{change: redisstore.Add(l, limits), rule: func(c cart.Cart, reserved rules.Room) (cart.Cart, cart.LineID, *cart.Refusal) {
+		changed, refusal := rules.Add(c, l, rules.Beside(limits, reserved))
+		return changed, rules.Unnamed(l), refusal
 	}}
 }
 
 func doSet(item cart.LineID, quantity int64, b cart.Bounds, raise problem.Code) doing {
 	return doing{
 		change: redisstore.SetQuantity(item, quantity, b, raise),
-		rule: func(c cart.Cart, _ cart.Room) (cart.Cart, cart.LineID, *cart.Refusal) {
-			return c.SetQuantity(item, quantity, b, raise)
+		rule: func(c cart.Cart, _ rules.Room) (cart.Cart, cart.LineID, *cart.Refusal) {
+			return rules.SetQuantity(c, item, quantity, b, raise)
 		},
 	}
 }
 
 func doClear() doing {
-	return doing{change: redisstore.Clear(), rule: unrefused(cart.Cart.Clear)}
+	return doing{change: redisstore.Clear(), rule: unrefused(rules.Clear)}
 }
 
 func doSetCoupon(code string) doing {
 	return doing{
 		change: redisstore.SetCoupon(code),
-		rule:   unrefused(func(c cart.Cart) cart.Cart { return c.SetCoupon(code) }),
+		rule:   unrefused(func(c cart.Cart) cart.Cart { return rules.SetCoupon(c, code) }),
 	}
 }
 
 func doEdit(item cart.LineID, e cart.EditedLine, limits cart.Limits) doing {
 	return doing{
 		change: redisstore.Edit(item, e, limits),
-		rule: func(c cart.Cart, reserved cart.Room) (cart.Cart, cart.LineID, *cart.Refusal) {
-			return c.Edit(item, e, limits.Beside(reserved))
+		rule: func(c cart.Cart, reserved rules.Room) (cart.Cart, cart.LineID, *cart.Refusal) {
+			return rules.Edit(c, item, e, rules.Beside(limits, reserved))
 		},
 	}
 }
 
-func unrefused(rule func(cart.Cart) cart.Cart) cart.Rule {
-	return func(c cart.Cart, _ cart.Room) (cart.Cart, cart.LineID, *cart.Refusal) { return rule(c), "", nil }
+func unrefused(rule func(cart.Cart) cart.Cart) rules.Rule {
+	return func(c cart.Cart, _ rules.Room) (cart.Cart, cart.LineID, *cart.Refusal) { return rule(c), "", nil }
 }
 
 // twinLines are the lines that there may be. Product 12 begins like product 1.

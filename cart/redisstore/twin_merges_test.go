@@ -12,6 +12,7 @@ import (
 
 	"commerce/cart"
 	"commerce/cart/redisstore"
+	"commerce/cart/redisstore/rules"
 )
 
 // The rules of merges. Their steps come in any order, from any request, and again: a merge
@@ -25,11 +26,11 @@ func TestTwin_Merges(t *testing.T) {
 			customers: []redisstore.Ref{redisstore.CustomerRef(store, "c1"), redisstore.CustomerRef(store, "c2")},
 			guests:    []redisstore.Ref{redisstore.GuestRef(store, tokenOf("t1")), redisstore.GuestRef(store, tokenOf("t2"))},
 			aside:     map[redisstore.Ref]*aside{},
-			offers:    map[redisstore.Ref]map[string]cart.Offers{},
+			offers:    map[redisstore.Ref]map[string]rules.Offers{},
 		}
 		m.twins = bench.begin(t.Context(), r, slices.Concat(m.customers, m.guests)...)
 		for _, customer := range m.customers {
-			m.offers[customer] = map[string]cart.Offers{}
+			m.offers[customer] = map[string]rules.Offers{}
 		}
 		m.remembersMuch(r, m.customers[0], 1)
 		m.remembersMuch(r, m.guests[0], 18)
@@ -53,21 +54,21 @@ type merging struct {
 	*twins
 	customers, guests []redisstore.Ref
 	aside             map[redisstore.Ref]*aside // by the guest's place
-	offers            map[redisstore.Ref]map[string]cart.Offers
+	offers            map[redisstore.Ref]map[string]rules.Offers
 	claims            []claim
 }
 
 type aside struct {
 	owner redisstore.Ref
 	note  string
-	cart.Record
+	rules.Record
 }
 
 // claim is what one request claimed. It does not grow older with what lies in Redis.
 type claim struct {
 	owner, guest redisstore.Ref
 	claimed      redisstore.Claimed
-	memory       cart.Memory
+	memory       rules.Memory
 	passed       time.Duration
 }
 
@@ -137,7 +138,7 @@ func (m *merging) claimFor(t *rapid.T, customer, guest redisstore.Ref, note stri
 			t.Fatal(err)
 		}
 		return claimed{Word: map[bool]string{true: "again", false: "claimed"}[got.Again], Note: got.Note, Cart: got.Cart}
-	}, func(r cart.Record, _ time.Time) becomes {
+	}, func(r rules.Record, _ time.Time) becomes {
 		taken = nil
 		switch own := m.aside[guest]; {
 		case own != nil && own.owner != customer:
@@ -147,7 +148,7 @@ func (m *merging) claimFor(t *rapid.T, customer, guest redisstore.Ref, note stri
 			return becomes{r, claimed{Word: "again", Note: own.note, Cart: own.Cart}, false}
 		case note == "" || r.Cart.ID == "":
 			return becomes{r, claimed{Word: "nothing"}, false}
-		case !b.Covers(r.Cart):
+		case !rules.Covers(b, r.Cart):
 			return becomes{r, claimed{Word: "grown", Grown: r.Cart.Brings()}, false}
 		}
 		taken = &aside{customer, note, r}
@@ -159,17 +160,14 @@ func (m *merging) claimFor(t *rapid.T, customer, guest redisstore.Ref, note stri
 	m.aside[guest] = taken
 	m.claims = append(m.claims, claim{
 		owner: customer, guest: guest, claimed: got, passed: m.passed,
-		memory: cart.Memory{Stamps: taken.Memory.Stamps, Keys: m.keysOf(guest, taken)},
+		memory: rules.Memory{Stamps: taken.Memory.Stamps, Keys: m.keysOf(guest, taken)},
 	})
 }
 
 // keysOf returns the keys that a guest's token had when its cart was claimed, and still has.
 func (m *merging) keysOf(guest redisstore.Ref, then *aside) map[string]cart.KeyUse {
 	keys := maps.Clone(m.carts[guest].Memory.Keys)
-	maps.DeleteFunc(keys, func(key string, _ cart.KeyUse) bool {
-		_, had := then.Memory.Keys[key]
-		return !had
-	})
+	maps.DeleteFunc(keys, func(key string, use cart.KeyUse) bool { return use != then.Memory.Keys[key] })
 	return keys
 }
 
@@ -193,7 +191,7 @@ func grown(t *rapid.T, c cart.Cart) cart.Cart {
 	for range rapid.IntRange(1, 3).Draw(t, "growth") {
 		l := drawNewLine(t)
 		l.Bounds = cart.Bounds{Stock: -1, Min: 1, Max: 99}
-		c, _ = c.Add(l, cart.Limits{Lines: 99, CartText: 99})
+		c, _ = rules.Add(c, l, cart.Limits{Lines: 99, CartText: 99})
 	}
 	c.ID, c.Coupon = id, rapid.SampledFrom([]string{c.Coupon, "", "TEN"}).Draw(t, "coupon")
 	return c
@@ -207,7 +205,7 @@ func (m *merging) applyClaim(t *rapid.T, c claim) {
 	}
 	behind := time.Duration(rapid.SampledFrom([]int{0, 0, -1500, 1500, -280_000, 280_000, -86_000_000}).Draw(t, "behind")) * time.Millisecond
 	newID, before := m.newID(), m.offers[c.owner][c.claimed.Cart.ID]
-	var after cart.Offers
+	var after rules.Offers
 	m.step(c.owner, func() any {
 		from, err := m.store.ClaimedBehind(m.ctx, c.owner, c.claimed, behind)
 		if err != nil {
@@ -221,9 +219,9 @@ func (m *merging) applyClaim(t *rapid.T, c claim) {
 			report.At = m.at(report.At.UnixMilli())
 		}
 		return report
-	}, func(r cart.Record, now time.Time) becomes {
+	}, func(r rules.Record, now time.Time) becomes {
 		var report *cart.MergeReport
-		guest := cart.Record{Cart: c.claimed.Cart, Memory: c.memory}
+		guest := rules.Record{Cart: c.claimed.Cart, Memory: c.memory}
 		r, after, report = r.Merge(guest, by, bounds, before, strings.TrimPrefix(c.claimed.Note, "m"), newID, behind+m.passed-c.passed, now)
 		return becomes{r, report, true}
 	})

@@ -18,14 +18,15 @@ import (
 	"commerce/cart"
 	"commerce/cart/carttest"
 	"commerce/cart/redisstore"
+	"commerce/cart/redisstore/rules"
 	"commerce/deploy/ephemeral"
 )
 
-// The scripts decide by rules that package cart states as pure functions. The tests of
+// The scripts decide by rules that package rules states as pure functions. The tests of
 // twins run random commands on both, and compare what they answer and what they leave
 // after each.
 
-// twins are carts in a real Redis, and the record that package cart makes of each.
+// twins are carts in a real Redis, and the record that package rules makes of each.
 type twins struct {
 	t      *rapid.T
 	ctx    context.Context
@@ -42,7 +43,7 @@ type twins struct {
 
 // twin is what must lie in one place.
 type twin struct {
-	cart.Record
+	rules.Record
 	lapses time.Time // when it is not renewed before; zero for nothing there
 
 	underWay, before noted // now, and before the last step
@@ -80,9 +81,9 @@ func (w *twins) newID() string {
 	return fmt.Sprintf("cart-%05d", w.ids)
 }
 
-// becomes is what a step makes of a record at some moment, by package cart.
+// becomes is what a step makes of a record at some moment, by package rules.
 type becomes struct {
-	cart.Record
+	rules.Record
 	answer any
 	renews bool // the record lives its whole life from then on
 }
@@ -90,7 +91,7 @@ type becomes struct {
 // step does something to the cart under ref, and fails when Redis' answer, or what it
 // leaves, is not what the twin says. Redis did it at some moment before it tells the time
 // again: one of them must fit.
-func (w *twins) step(ref redisstore.Ref, do func() any, rule func(r cart.Record, now time.Time) becomes) {
+func (w *twins) step(ref redisstore.Ref, do func() any, rule func(r rules.Record, now time.Time) becomes) {
 	w.t.Helper()
 	own, from := w.carts[ref], w.clock
 	if !own.lapses.IsZero() && from.After(own.lapses) {
@@ -102,7 +103,7 @@ func (w *twins) step(ref redisstore.Ref, do func() any, rule func(r cart.Record,
 	next, now := rule(own.Record, from), from
 	for !next.is(answer, found, now) {
 		if now = now.Add(time.Millisecond); now.After(w.clock) {
-			w.t.Fatalf("%s: Redis differs from package cart (-cart +Redis)\n%s", ref.String(), next.diff(answer, found, w.clock))
+			w.t.Fatalf("%s: Redis differs from the rules (-rules +Redis)\n%s", ref.String(), next.diff(answer, found, w.clock))
 		}
 		next = rule(own.Record, now)
 	}
@@ -131,15 +132,15 @@ func ttlOf(ref redisstore.Ref) time.Duration {
 var likeTwins = cmp.Options{cmpopts.EquateEmpty(), cmpopts.IgnoreFields(cart.Cart{}, "ExpiresAt", "Mark")}
 
 // is reports whether the answer and the record are what should be at a moment.
-func (b becomes) is(answer any, found cart.Record, now time.Time) bool {
+func (b becomes) is(answer any, found rules.Record, now time.Time) bool {
 	want, got := alive(b.Record, now), alive(found, now)
 	return sameNewest(want.Memory.Stamps, got.Memory.Stamps, cart.StampsKept, func(use cart.StampUse) time.Time { return use.At }) &&
-		sameNewest(want.Memory.Keys, got.Memory.Keys, cart.KeysKept, func(use cart.KeyUse) time.Time { return use.At }) &&
+		sameNewest(want.Memory.Keys, got.Memory.Keys, rules.KeysKept, func(use cart.KeyUse) time.Time { return use.At }) &&
 		cmp.Equal(b.answer, answer, likeTwins) && cmp.Equal(want.Cart, got.Cart, likeTwins) && maps.Equal(want.Merges, got.Merges) &&
 		cmp.Equal(want.Merged, got.Merged, likeTwins)
 }
 
-func (b becomes) diff(answer any, found cart.Record, now time.Time) string {
+func (b becomes) diff(answer any, found rules.Record, now time.Time) string {
 	return cmp.Diff(b.answer, answer, likeTwins) + cmp.Diff(alive(b.Record, now), alive(found, now), likeTwins)
 }
 
@@ -164,9 +165,9 @@ func sameNewest[V comparable](want, got map[string]V, kept int, at func(V) time.
 }
 
 // alive leaves out what counts no more. When it is dropped is each side's own business.
-func alive(r cart.Record, now time.Time) cart.Record {
-	r.Memory = cart.Memory{Keys: maps.Clone(r.Memory.Keys), Stamps: maps.Clone(r.Memory.Stamps)}
-	maps.DeleteFunc(r.Memory.Keys, func(_ string, use cart.KeyUse) bool { return now.Sub(use.At) >= cart.KeyLife })
+func alive(r rules.Record, now time.Time) rules.Record {
+	r.Memory = rules.Memory{Keys: maps.Clone(r.Memory.Keys), Stamps: maps.Clone(r.Memory.Stamps)}
+	maps.DeleteFunc(r.Memory.Keys, func(_ string, use cart.KeyUse) bool { return now.Sub(use.At) >= rules.KeyLife })
 	maps.DeleteFunc(r.Memory.Stamps, func(_ string, use cart.StampUse) bool { return now.Sub(use.At) > cart.StampLife })
 	if r.Merged != nil && now.Sub(r.Merged.At) > cart.ReportLife {
 		r.Merged = nil
@@ -175,7 +176,7 @@ func alive(r cart.Record, now time.Time) cart.Record {
 }
 
 // observe reads what lies under ref, and the time. left is negative where PTTL is.
-func (w *twins) observe(ref redisstore.Ref) (_ cart.Record, left time.Duration) {
+func (w *twins) observe(ref redisstore.Ref) (_ rules.Record, left time.Duration) {
 	w.t.Helper()
 	pipe := w.client.Pipeline()
 	told, hash, keys := pipe.Time(w.ctx), pipe.HGetAll(w.ctx, ref.CartKey()), pipe.HGetAll(w.ctx, ref.KeysKey())
@@ -184,7 +185,7 @@ func (w *twins) observe(ref redisstore.Ref) (_ cart.Record, left time.Duration) 
 		w.t.Fatal(err)
 	}
 	w.clock = w.at(told.Val().UnixMilli())
-	var r cart.Record
+	var r rules.Record
 	var flat, ofStamps []string
 	packed := ""
 	for member, value := range hash.Val() {
@@ -278,7 +279,7 @@ func (w *twins) pass(t *rapid.T) {
 	by := time.Duration(rapid.IntRange(1, 1500).Draw(t, "ms")) * time.Millisecond
 	switch rapid.IntRange(0, 9).Draw(t, "longer") {
 	case 0:
-		by = cart.KeyLife - time.Duration(rapid.IntRange(-60, 60).Draw(t, "seconds"))*time.Second
+		by = rules.KeyLife - time.Duration(rapid.IntRange(-60, 60).Draw(t, "seconds"))*time.Second
 	case 1, 2:
 		by = time.Duration(rapid.IntRange(1, 300).Draw(t, "seconds")) * time.Second
 	}
@@ -317,7 +318,7 @@ func (w *twins) nearALapse(by time.Duration) bool {
 			return true
 		}
 		for _, use := range own.Memory.Keys {
-			if near(use.At.Add(cart.KeyLife)) {
+			if near(use.At.Add(rules.KeyLife)) {
 				return true
 			}
 		}

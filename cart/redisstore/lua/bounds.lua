@@ -1,4 +1,4 @@
--- The bounds of a line's quantity and text; prepended to add, set and edit. cart/bounds.go
+-- The bounds of a line's quantity and text; prepended to add, set and edit. rules/bounds.go
 -- has the same rules.
 --
 -- ARGV  11 stock, -1 for unlimited  12 maximum of all lines of the product, 0 for none

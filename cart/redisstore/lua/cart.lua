@@ -20,7 +20,7 @@
 --                    "<ms> <name> <lines>", and for each line that was cut
 --                    " <line> <requested> <kept> <code>"
 --   o                in a claimed guest cart: "<new owner's tag> <member of the note>"
---   k                in a claimed guest cart: " <digest> … ", of the token's idempotency keys
+--   k                in a claimed guest cart: " <digest>=<ms> … ", of the token's idempotency keys
 -- Lines begin with a digit, the cart's own members with a letter.
 --
 -- A script reads a cart once, into the list that HGETALL gives, and goes through that

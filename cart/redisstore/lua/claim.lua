@@ -22,12 +22,15 @@
 
 local guest, claimed = KEYS[1], KEYS[2]
 
+-- use names one use of a key: a key can be used again when it is forgotten.
+local function use(keys, n) return ' ' .. keys[n] .. '=' .. (string.match(keys[n + 1], '^%d+') or '') .. ' ' end
+
 -- claimed_keys returns those of the token's keys that came before the claim.
 local function claimed_keys()
-  local keys, names, before = redis.call('HGETALL', KEYS[3]), redis.call('HGET', claimed, 'k'), {}
-  if not names then return keys end -- claimed by an earlier release
+  local keys, uses, before = redis.call('HGETALL', KEYS[3]), redis.call('HGET', claimed, 'k'), {}
+  if not uses then return keys end -- claimed by an earlier release
   for n = 1, #keys, 2 do
-    if string.find(names, ' ' .. keys[n] .. ' ', 1, true) then
+    if string.find(uses, use(keys, n), 1, true) then
       before[#before + 1] = keys[n]
       before[#before + 1] = keys[n + 1]
     end
@@ -48,10 +51,10 @@ if string.sub(id, 1, #ARGV[5]) ~= ARGV[5] or lines > tonumber(ARGV[6]) or text >
   return { 'grown', id, lines, text }
 end
 
-local keys, names = redis.call('HGETALL', KEYS[3]), ' '
-for n = 1, #keys, 2 do names = names .. keys[n] .. ' ' end
+local keys, uses = redis.call('HGETALL', KEYS[3]), ''
+for n = 1, #keys, 2 do uses = uses .. use(keys, n) end
 redis.call('RENAME', guest, claimed)
-redis.call('HSET', claimed, 'o', ARGV[1] .. ' ' .. ARGV[3], 'k', names)
+redis.call('HSET', claimed, 'o', ARGV[1] .. ' ' .. ARGV[3], 'k', uses)
 redis.call('PEXPIRE', claimed, ARGV[2])
 for n = 1, #hash.flat, 2 do
   local first = string.byte(hash.flat[n])

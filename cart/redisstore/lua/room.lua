@@ -1,5 +1,5 @@
 -- The room that merges under way have reserved in a customer's cart. This file is prepended to
--- intend, and to add and edit, which must leave that room free. cart/room.go has the same rules.
+-- intend, and to add and edit, which must leave that room free. rules/room.go has the same rules.
 
 -- reserved returns the reserved lines and bytes of text, and the number of notes. Notes of the
 -- same guest's cart share their room. own is a note that does not count. rooms has the room that

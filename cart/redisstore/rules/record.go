@@ -1,24 +1,21 @@
-package cart
+package rules
 
 import (
 	"maps"
 	"slices"
-	"strconv"
 	"time"
 
 	"commerce/auth/problem"
+	"commerce/cart"
 )
 
 // Record is a cart with all that its next change is judged by. The zero value is that of
-// a cart that was never used. Methods leave it untouched.
-//
-// redisstore/lua/change.lua decides by the same rules; TestTwin_Changes in redisstore holds
-// the two equal.
+// a cart that was never used. Methods leave it untouched. See change.lua.
 type Record struct {
-	Cart   Cart
+	Cart   cart.Cart
 	Memory Memory
-	Merges map[string]Reservation // of a customer's cart: the merges under way, by the name of their note
-	Merged *MergeReport           // the latest merge, until it is ReportLife ago; nil for none
+	Merges map[string]cart.Reservation // of a customer's cart: the merges under way, by the name of their note
+	Merged *cart.MergeReport           // the latest merge, until it is ReportLife ago; nil for none
 }
 
 // Attempt is one try of a change: what a client sends beside the change itself, and what
@@ -27,7 +24,7 @@ type Attempt struct {
 	Key         string   // idempotency key; "" for none
 	Fingerprint string   // of the request that has the key
 	Stamp       string   // of a request without a key that its client stamped; "" for none
-	IfMatch     []string // tags (see Cart.Tag), of which one must be the cart's; "*" is any; nil for no condition
+	IfMatch     []string // tags (see cart.Cart.Tag), of which one must be the cart's; "*" is any; nil for no condition
 
 	PassBy   []string  // names of merges that cannot be finished now: the change is made without them
 	Deadline time.Time // a change that begins later is not made; zero for none
@@ -46,19 +43,10 @@ const (
 	Applied  Verdict = "applied"
 )
 
-// Tag is what If-Match names a cart by: its id, version and mark. With the mark, a version that
-// a failover or a backup has taken back is never taken for the later one of the same number.
-func (c Cart) Tag() string {
-	if c.ID == "" {
-		return "0.0.0"
-	}
-	return c.ID + "." + strconv.FormatInt(c.Version, 10) + "." + c.Mark
-}
-
 // Judge checks what comes before a change's own rule. Applied means that the rule decides.
 // The refusal is nil except for Refused: idempotency_conflict, version_mismatch. moved is ""
 // except for Replayed: what the Rule returned when the change was applied.
-func (r Record) Judge(a Attempt, now time.Time) (v Verdict, moved LineID, refusal *Refusal) {
+func (r Record) Judge(a Attempt, now time.Time) (v Verdict, moved cart.LineID, refusal *cart.Refusal) {
 	if !a.Deadline.IsZero() && now.After(a.Deadline) {
 		return Late, "", nil
 	}
@@ -69,7 +57,7 @@ func (r Record) Judge(a Attempt, now time.Time) (v Verdict, moved LineID, refusa
 	}
 	if applied, ok := r.Memory.appliedUnder(a.Key, now); ok && a.Key != "" {
 		if applied.Fingerprint != a.Fingerprint {
-			return Refused, "", &Refusal{Code: problem.IdempotencyConflict}
+			return Refused, "", &cart.Refusal{Code: problem.IdempotencyConflict}
 		}
 		return Replayed, applied.Line, nil
 	}
@@ -77,14 +65,14 @@ func (r Record) Judge(a Attempt, now time.Time) (v Verdict, moved LineID, refusa
 		return Replayed, r.Memory.Stamps[a.Stamp].Line, nil
 	}
 	if a.IfMatch != nil && !slices.Contains(a.IfMatch, "*") && !slices.Contains(a.IfMatch, r.Cart.Tag()) {
-		return Refused, "", &Refusal{Code: problem.VersionMismatch}
+		return Refused, "", &cart.Refusal{Code: problem.VersionMismatch}
 	}
 	return Applied, "", nil
 }
 
 // Rule is the rule of one change. reserved is the room that merges under way need. moved is the
 // ID of the changed line if the request names the line by another ID; otherwise it is "".
-type Rule func(c Cart, reserved Room) (changed Cart, moved LineID, refusal *Refusal)
+type Rule func(c cart.Cart, reserved Room) (changed cart.Cart, moved cart.LineID, refusal *cart.Refusal)
 
 // Change judges an attempt and makes the change if nothing comes before it. newID is for a
 // cart that begins with this change; "" refuses a change with which a cart would begin.
@@ -92,7 +80,7 @@ type Rule func(c Cart, reserved Room) (changed Cart, moved LineID, refusal *Refu
 // An applied change is remembered even if it altered nothing: its repeat may come after a
 // change that it would undo. A cart that was never used stays so until something alters
 // it. Any other verdict leaves no trace.
-func (r Record) Change(a Attempt, newID string, now time.Time, rule Rule) (Record, Verdict, LineID, *Refusal) {
+func (r Record) Change(a Attempt, newID string, now time.Time, rule Rule) (Record, Verdict, cart.LineID, *cart.Refusal) {
 	verdict, moved, refusal := r.Judge(a, now)
 	if verdict != Applied {
 		return r, verdict, moved, refusal
@@ -102,7 +90,7 @@ func (r Record) Change(a Attempt, newID string, now time.Time, rule Rule) (Recor
 		return r, Refused, "", refusal
 	}
 	if changed.Version != r.Cart.Version && changed.ID == "" && newID == "" {
-		return r, Refused, "", &Refusal{Code: problem.RateLimited}
+		return r, Refused, "", &cart.Refusal{Code: problem.RateLimited}
 	}
 	r = r.become(changed, newID)
 	if r.Cart.ID != "" {
@@ -112,7 +100,7 @@ func (r Record) Change(a Attempt, newID string, now time.Time, rule Rule) (Recor
 }
 
 // become replaces the cart. One that begins gets an id.
-func (r Record) become(changed Cart, newID string) Record {
+func (r Record) become(changed cart.Cart, newID string) Record {
 	if changed.Version != r.Cart.Version && changed.ID == "" {
 		changed.ID = newID
 	}
@@ -132,7 +120,7 @@ func (r Record) Life(ttl time.Duration) time.Duration {
 	case r.Cart.ID != "":
 		return EmptiedLife
 	}
-	return StampLife
+	return cart.StampLife
 }
 
 // Lapse is what remains of a record that has lived its time: the keys.

@@ -1,0 +1,143 @@
+// Package rules says what each script in redisstore/lua must do, as pure functions. Only tests call
+// it: TestTwin_Changes and TestTwin_Merges in redisstore make random changes and merges in both
+// ways, and compare the answers and what lies there afterwards. The service runs the scripts alone.
+//
+// Changes return a new cart, whose version is one higher if anything changed, and leave their own
+// untouched.
+package rules
+
+import (
+	"slices"
+
+	"commerce/auth/problem"
+	"commerce/cart"
+)
+
+// Add adds to a line, or begins it at the end of the cart. A line keeps its order and the
+// price when it was first added. Refusals: cart_full, quantity_out_of_range, off_step,
+// above_max_per_cart, out_of_stock, insufficient_stock; their numbers are the Refusal's.
+func Add(c cart.Cart, l cart.NewLine, limits cart.Limits) (cart.Cart, *cart.Refusal) {
+	line, at := cart.Line{ID: l.ID, AddedPrice: l.Price}, slices.IndexFunc(c.Lines, func(held cart.Line) bool { return held.ID == l.ID })
+	if at >= 0 {
+		line = c.Lines[at]
+	} else if lines := int64(len(c.Lines)); lines >= limits.Lines {
+		return c, &cart.Refusal{Code: problem.CartFull, A: lines, B: 0}
+	}
+	if refusal := refuse(l.Bounds, line.Quantity+l.Quantity, l.Quantity, quantityOf(c, l.ID)); refusal != nil {
+		return c, refusal
+	}
+	before := line.TextSize()
+	line.Quantity += l.Quantity
+	if len(l.Fields) > 0 {
+		line.Fields = l.Fields
+	}
+	if l.Notice != "" {
+		line.Notice = l.Notice
+	}
+	if refusal := refuseText(c, before, line.TextSize(), limits); refusal != nil {
+		return c, refusal
+	}
+	return with(c, at, line), nil
+}
+
+// Unnamed returns the ID of an added line if its request does not name it for good: what its
+// fields are may change with the catalog. Else "".
+func Unnamed(l cart.NewLine) cart.LineID {
+	if len(l.Fields) == 0 {
+		return ""
+	}
+	return l.ID
+}
+
+// refuseText checks a change of the size of one line's text.
+func refuseText(c cart.Cart, before, after int64, limits cart.Limits) *cart.Refusal {
+	if text := c.TextSize(); after > before && text-before+after > limits.CartText {
+		return &cart.Refusal{Code: problem.CartFull, A: text, B: 1}
+	}
+	return nil
+}
+
+// SetQuantity sets the quantity of a line; 0 removes it. A line can always be removed, or
+// lowered to the product's minimum, in steps. raise is RaiseRefusal of its product.
+// moved is the line's ID, if item is not that ID. Refusals: item_not_found, raise,
+// quantity_out_of_range, off_step, above_max_per_cart, out_of_stock, insufficient_stock.
+func SetQuantity(c cart.Cart, item cart.LineID, quantity int64, b cart.Bounds, raise problem.Code) (changed cart.Cart, moved cart.LineID, refusal *cart.Refusal) {
+	at := find(c, item)
+	if at < 0 {
+		return c, "", &cart.Refusal{Code: problem.ItemNotFound}
+	}
+	line := c.Lines[at]
+	if quantity == 0 {
+		return without(c, at), "", nil
+	}
+	if refusal := refuseNew(b, quantity, line.Quantity, quantityOf(c, line.ID)-line.Quantity, raise); refusal != nil {
+		return c, "", refusal
+	}
+	if quantity != line.Quantity {
+		line.Quantity = quantity
+		c = with(c, at, line)
+	}
+	return c, movedTo(line.ID, item), nil
+}
+
+// Remove removes a line. Removing a line that is not there changes nothing.
+func Remove(c cart.Cart, item cart.LineID) cart.Cart {
+	if at := find(c, item); at >= 0 {
+		return without(c, at)
+	}
+	return c
+}
+
+// Clear removes all lines and the coupon. The cart keeps its id.
+func Clear(c cart.Cart) cart.Cart {
+	if len(c.Lines) == 0 && c.Coupon == "" {
+		return c
+	}
+	c.Lines, c.Coupon = nil, ""
+	c.Version++
+	return c
+}
+
+// SetCoupon gives the cart a coupon; "" removes it.
+func SetCoupon(c cart.Cart, code string) cart.Cart {
+	if c.Coupon != code {
+		c.Coupon = code
+		c.Version++
+	}
+	return c
+}
+
+// quantityOf is what all lines of a line's product hold.
+func quantityOf(c cart.Cart, id cart.LineID) (sum int64) {
+	for _, l := range c.Lines {
+		if l.ID.Product() == id.Product() {
+			sum += l.Quantity
+		}
+	}
+	return sum
+}
+
+// with returns the changed cart with a line at an index; -1 appends it.
+func with(c cart.Cart, at int, line cart.Line) cart.Cart {
+	c.Lines = slices.Clone(c.Lines)
+	if at < 0 {
+		c.Lines = append(c.Lines, line)
+	} else {
+		c.Lines[at] = line
+	}
+	c.Version++
+	return c
+}
+
+// without returns the changed cart without the line at an index.
+func without(c cart.Cart, at int) cart.Cart {
+	c.Lines = slices.Delete(slices.Clone(c.Lines), at, at+1)
+	c.Version++
+	return c
+}
+
+// find returns the index of the line that a client names (see cart.Cart.Line); -1 for none.
+func find(c cart.Cart, item cart.LineID) int {
+	named := c.Line(item)
+	return slices.IndexFunc(c.Lines, func(l cart.Line) bool { return named != nil && l.ID == named.ID })
+}

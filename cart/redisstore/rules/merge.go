@@ -1,0 +1,113 @@
+package rules
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"commerce/cart"
+)
+
+// Offers is what one guest's cart has offered a customer's so far, so that to merge it
+// again adds nothing. The zero value is nothing.
+type Offers struct {
+	Lines  map[cart.LineID]int64 // quantities
+	Coupon string
+}
+
+// Merge is apply.lua. It adds the lines of a guest's cart, each within its bounds (see cart.MergeBounds), and
+// reports what it did now; nil for nothing. The version grows by one when it did anything.
+//
+// A line that was offered before is left alone, except that Sum adds what has been offered
+// beyond that. The customer's line keeps its order, price, fields and notice. A coupon is
+// taken once, if the customer has none.
+func Merge(c, guest cart.Cart, by cart.Strategy, bounds map[cart.LineID]cart.Bounds, before Offers) (cart.Cart, Offers, *cart.MergeReport) {
+	merged, after, report := c, Offers{maps.Clone(before.Lines), before.Coupon}, &cart.MergeReport{}
+	for _, l := range guest.Lines {
+		at := slices.IndexFunc(merged.Lines, func(own cart.Line) bool { return own.ID == l.ID })
+		var held int64
+		if at >= 0 {
+			held = merged.Lines[at].Quantity
+		}
+		quantity, ok := wanted(by, held, l.Quantity, before.Lines[l.ID])
+		if !ok {
+			continue
+		}
+		kept, cutBy := cut(bounds[l.ID], quantity, held, quantityOf(merged, l.ID)-held)
+		merged = with(merged, at, joined(merged, at, l, kept))
+		if after.Lines == nil {
+			after.Lines = map[cart.LineID]int64{}
+		}
+		after.Lines[l.ID] = l.Quantity
+		report.Lines++
+		if cutBy != "" && len(report.Adjusted) < cart.AdjustedMax {
+			report.Adjusted = append(report.Adjusted, cart.Adjustment{Line: l.ID, Requested: quantity, Kept: kept, Code: cutBy})
+		}
+	}
+	redeemed := guest.Coupon != "" && before.Coupon == "" && c.Coupon == ""
+	if redeemed {
+		merged.Coupon = guest.Coupon
+	}
+	after.Coupon = cmp.Or(before.Coupon, guest.Coupon)
+	if report.Lines == 0 && !redeemed {
+		return c, after, nil
+	}
+	merged.Version = c.Version + 1
+	return merged, after, report
+}
+
+// wanted is the quantity that a line gets before it is cut; held is 0 for no line. ok is
+// false when what was offered before is all.
+func wanted(s cart.Strategy, held, offered, before int64) (quantity int64, ok bool) {
+	switch {
+	case s == cart.Sum:
+		return held + offered - before, offered > before
+	case before > 0:
+		return 0, false
+	case held == 0 || s == cart.KeepGuest:
+		return offered, true
+	case s == cart.Max:
+		return max(held, offered), true
+	}
+	return held, true
+}
+
+// joined is a guest's line as it joins the line at an index; -1 for none.
+func joined(c cart.Cart, at int, guest cart.Line, quantity int64) cart.Line {
+	if at >= 0 {
+		own := c.Lines[at]
+		if len(own.Fields) > 0 {
+			guest.Fields = own.Fields
+		}
+		guest.Notice = cmp.Or(own.Notice, guest.Notice)
+		guest.AddedPrice = own.AddedPrice
+	}
+	guest.Quantity = quantity
+	return guest
+}
+
+// Merge merges a guest's record: its cart (see the function Merge), and what it remembers, by a
+// clock that is behind by the given duration. The room reserved for the guest's cart is
+// free again. name is that of the merge's report, and newID is for a cart that begins with this
+// merge.
+func (r Record) Merge(guest Record, by cart.Strategy, bounds map[cart.LineID]cart.Bounds, before Offers, name, newID string, behind time.Duration, now time.Time) (Record, Offers, *cart.MergeReport) {
+	merged, after, report := Merge(r.Cart, guest.Cart, by, bounds, before)
+	r = r.become(merged, newID)
+	if report != nil {
+		report.ID, report.At = name, now
+		r.Merged = report
+	}
+	r.Memory = r.Memory.Join(guest.Memory, behind, now)
+	r.Merges = maps.Clone(r.Merges)
+	for name, m := range r.Merges {
+		if m.CartID == guest.Cart.ID {
+			r.Merges[name] = cart.Reservation{CartID: m.CartID, Applied: true}
+		}
+	}
+	return r, after, report
+}
+
+// Claimed is what a guest's token keeps when a customer claims its cart: what it
+// remembers, so that a retry with the token alone is still recognized.
+func (r Record) Claimed() Record { return Record{Memory: r.Memory} }

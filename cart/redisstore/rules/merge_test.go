@@ -1,0 +1,43 @@
+package rules
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"commerce/cart"
+)
+
+func TestMerge_StrategiesDecideWhatBothHold(t *testing.T) {
+	t.Parallel()
+	own := cartOf(cart.Line{ID: "1", Quantity: 2, AddedPrice: 300}, cart.Line{ID: "2", Quantity: 5})
+	guest := cartOf(cart.Line{ID: "2", Quantity: 3}, cart.Line{ID: "1", Quantity: 4, AddedPrice: 500, Notice: "n"}, cart.Line{ID: "3", Quantity: 1})
+	bounds := map[cart.LineID]cart.Bounds{"1": anyQuantity, "2": anyQuantity, "3": anyQuantity}
+	for by, want := range map[cart.Strategy][]int64{cart.Sum: {6, 8, 1}, cart.Max: {4, 5, 1}, cart.KeepGuest: {4, 3, 1}, cart.KeepCustomer: {2, 5, 1}} {
+		got, offers, report := Merge(own, guest, by, bounds, Offers{})
+		quantities := []int64{got.Lines[0].Quantity, got.Lines[1].Quantity, got.Lines[2].Quantity}
+		if !slices.Equal(quantities, want) || got.Version != 2 || got.Lines[0].AddedPrice != 300 || got.Lines[0].Notice != "n" {
+			t.Errorf("%s: %+v", by, got)
+		}
+		if report == nil || report.Lines != 3 || len(report.Adjusted) != 0 {
+			t.Errorf("%s: report %+v", by, report)
+		}
+		again, _, report := Merge(got, guest, by, bounds, offers)
+		if diff := cmp.Diff(got, again); diff != "" || report != nil {
+			t.Errorf("%s, again: %+v (-first +again)\n%s", by, report, diff)
+		}
+	}
+}
+
+// A failover may lose a claim: the guest's cart is back, and grows.
+func TestMerge_SumAddsOnlyGrowth(t *testing.T) {
+	t.Parallel()
+	bounds := map[cart.LineID]cart.Bounds{"1": anyQuantity}
+	got, offers, _ := Merge(cartOf(), cartOf(cart.Line{ID: "1", Quantity: 3}), cart.Sum, bounds, Offers{})
+	got, _, _ = SetQuantity(got, "1", 1, anyQuantity, "")
+	got, _, _ = Merge(got, cartOf(cart.Line{ID: "1", Quantity: 5}), cart.Sum, bounds, offers)
+	if got.Lines[0].Quantity != 3 {
+		t.Errorf("got %+v", got.Lines)
+	}
+}
