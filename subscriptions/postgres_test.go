@@ -34,7 +34,7 @@ func TestList_WalkIsSteadyWhileRowsAreInserted(t *testing.T) {
 	t.Parallel()
 	d := sampleData()
 	pool := filled(t, d)
-	b := newBundle(subscriptions.NewPostgres(subscriptions.PostgresConfig{Pool: pool}), stores()...)
+	b := newBundle(patient(pool), stores()...)
 	stop, inserted, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	go func() { done <- insertUntil(t.Context(), pool, d.all[0], stop, inserted) }()
 
@@ -83,7 +83,7 @@ func TestList_LinksSurviveDeletedPages(t *testing.T) {
 	t.Parallel()
 	d := sampleData()
 	pool := filled(t, d)
-	b := newBundle(subscriptions.NewPostgres(subscriptions.PostgresConfig{Pool: pool}), stores()...)
+	b := newBundle(patient(pool), stores()...)
 	first := b.list(t, "http://shop.test/subscriptions?per_page=16", 1)
 	middle := b.list(t, *first.NextPageURL, 1)
 	if _, err := pool.Exec(t.Context(), "DELETE FROM subscriptions WHERE store_id = 1 AND NOT id = ANY($1)", middle.ids()); err != nil {
@@ -190,7 +190,7 @@ func TestSchema_RefusesImpossibleStates(t *testing.T) {
 func TestSchema_AcceptsTheMaximums(t *testing.T) {
 	t.Parallel()
 	pool := filled(t, sixStates())
-	b := newBundle(subscriptions.NewPostgres(subscriptions.PostgresConfig{Pool: pool}), stores()...)
+	b := newBundle(patient(pool), stores()...)
 	_, err := pool.Exec(t.Context(), `UPDATE subscriptions SET starts_at = '0001-01-01 00:00:00+00', ends_at = '9999-12-31 23:59:59.999999+00',
 		external_customer_id = repeat('ع', 255), metadata = jsonb_build_object('x', repeat('x', 16 * 1024 - 9)) WHERE id = 2`)
 	if err != nil {
@@ -274,7 +274,7 @@ func TestList_LinksSurviveANewKey(t *testing.T) {
 	t.Parallel()
 	pool := filled(t, sampleData())
 	instance := func() bundle {
-		return newBundle(subscriptions.NewPostgres(subscriptions.PostgresConfig{Pool: pool}), stores()...)
+		return newBundle(patient(pool), stores()...)
 	}
 	one, two := instance(), instance()
 	const start = "http://shop.test/subscriptions?per_page=5"
@@ -313,7 +313,7 @@ func TestList_LimitsConcurrentDeepPages(t *testing.T) {
 	t.Parallel()
 	d := sampleData()
 	pool := filled(t, d)
-	b := newBundle(subscriptions.NewPostgres(subscriptions.PostgresConfig{Pool: pool, Budget: 30 * time.Second}), stores()...)
+	b := newBundle(subscriptions.NewPostgres(subscriptions.PostgresConfig{Pool: pool, Budget: 30 * time.Second, Wait: 10 * time.Second}), stores()...)
 	const farDown = "http://shop.test/subscriptions?page=10000&per_page=100"
 	lock, err := pool.Begin(t.Context())
 	if err != nil {
@@ -500,14 +500,14 @@ func TestList_FindsCustomersOnEveryLocale(t *testing.T) {
 	})
 	onLocales(t, func(t *testing.T, pool *pgxpool.Pool) {
 		fill(t, pool, d)
-		test(t, newBundle(subscriptions.NewPostgres(subscriptions.PostgresConfig{Pool: pool, Budget: 10 * time.Second, Wait: 5 * time.Second}), stores()...))
+		test(t, newBundle(patient(pool), stores()...))
 	})
 }
 
 func TestSchema_CustomersChangesReachTheirSubscriptions(t *testing.T) {
 	t.Parallel()
 	pool := filled(t, sixStates())
-	b := newBundle(subscriptions.NewPostgres(subscriptions.PostgresConfig{Pool: pool}), stores()...)
+	b := newBundle(patient(pool), stores()...)
 	if _, err := pool.Exec(t.Context(), "UPDATE customers SET calling_code = '971' WHERE store_id = 1 AND id = 1001"); err != nil {
 		t.Fatal(err)
 	}
@@ -662,7 +662,7 @@ func TestPostgres_WithoutPermissionIsUnavailable(t *testing.T) {
 			return err
 		}
 	}})
-	b := newBundle(subscriptions.NewPostgres(subscriptions.PostgresConfig{Pool: powerless}), stores()...)
+	b := newBundle(patient(powerless), stores()...)
 	for _, url := range []string{"/subscriptions", "/subscriptions/1"} {
 		if refused := b.refused(t, url, 1); refused.Code != "unavailable" {
 			t.Errorf("%s: %+v, want unavailable", url, refused)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -48,7 +47,7 @@ func expired(t *testing.T, s subscriptions.Source, store int64, after subscripti
 func pruning(t *testing.T) (*subscriptions.Postgres, *pgxpool.Pool) {
 	t.Helper()
 	pool := filled(t, sampleData())
-	return subscriptions.NewPostgres(subscriptions.PostgresConfig{Pool: pool, Budget: 10 * time.Second, Wait: 5 * time.Second}), pool
+	return patient(pool), pool
 }
 
 func TestPrune_ExpiresOnlyCursorsBeforeAPrunedDeletion(t *testing.T) {

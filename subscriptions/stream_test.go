@@ -209,7 +209,7 @@ func TestStream_CSVHasNoFormulas(t *testing.T) {
 func TestStream_HasDeletions(t *testing.T) {
 	t.Parallel()
 	pool := filled(t, sampleData())
-	source := subscriptions.NewPostgres(subscriptions.PostgresConfig{Pool: pool, Budget: 10 * time.Second})
+	source := patient(pool)
 	_, _, end := follow(t, source, 1, subscriptions.Cursor{}, 100)
 	if _, err := pool.Exec(t.Context(), "DELETE FROM subscriptions WHERE store_id = 1 AND id IN (5001, 5002)"); err != nil {
 		t.Fatal(err)

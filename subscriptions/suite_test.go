@@ -50,13 +50,18 @@ var sources = map[string]func(t *testing.T, d data) subscriptions.Source{
 		return subscriptions.NewMemory(d.customers, d.all)
 	},
 	"postgres": func(t *testing.T, d data) subscriptions.Source {
-		return subscriptions.NewPostgres(subscriptions.PostgresConfig{Pool: filled(t, d), Budget: 10 * time.Second, Wait: 5 * time.Second})
+		return patient(filled(t, d))
 	},
 	"postgres with partitions": func(t *testing.T, d data) subscriptions.Source {
 		pool := planningOnce(t, partitioned(t))
 		fill(t, pool, d)
-		return subscriptions.NewPostgres(subscriptions.PostgresConfig{Pool: pool, Budget: 10 * time.Second, Wait: 5 * time.Second})
+		return patient(pool)
 	},
+}
+
+// patient returns a source with time for a busy machine.
+func patient(pool *pgxpool.Pool) *subscriptions.Postgres {
+	return subscriptions.NewPostgres(subscriptions.PostgresConfig{Pool: pool, Budget: 10 * time.Second, Wait: 5 * time.Second})
 }
 
 // onEach runs a test on every implementation.

@@ -171,7 +171,7 @@ func TestSummary_EqualsARecount(t *testing.T) {
 		rapid.Check(t, func(rt *rapid.T) {
 			all := someSubscriptions(rt)
 			replace(t, pool, d.customers, all)
-			wantRecount(rt, subscriptions.NewPostgres(subscriptions.PostgresConfig{Pool: pool}), all)
+			wantRecount(rt, patient(pool), all)
 		})
 	})
 }
@@ -266,7 +266,7 @@ func TestSummary_WithoutARightFigureIsUnavailable(t *testing.T) {
 					t.Fatal(err)
 				}
 				replace(t, pool, tt.d.customers, tt.d.all)
-				test(t, newBundle(subscriptions.NewPostgres(subscriptions.PostgresConfig{Pool: pool}), stores()...))
+				test(t, newBundle(patient(pool), stores()...))
 			})
 		})
 	}
