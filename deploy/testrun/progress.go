@@ -87,8 +87,21 @@ func (p *progress) end(e event, of [2]string) {
 	verdict := "ok  "
 	if e.Action == "fail" {
 		verdict = "FAIL"
+		p.failed = append(p.failed, p.unfinished(e.Package)...)
 	}
 	p.line(fmt.Sprintf("%s  %-40s %6.1fs", verdict, short(e.Package), e.Elapsed))
+}
+
+// unfinished returns the tests of a package that have printed something and have not ended. A
+// panic, a timeout or a signal ends the package without them.
+func (p *progress) unfinished(pkg string) (tests [][2]string) {
+	for of, output := range p.output {
+		if of[0] == pkg && of[1] != "" && !slices.Contains(p.failed, of) && withoutVerdicts(output.String()) != "" {
+			tests = append(tests, of)
+		}
+	}
+	slices.SortFunc(tests, func(a, b [2]string) int { return strings.Compare(a[1], b[1]) })
+	return tests
 }
 
 // short is a package's path within its module.
@@ -143,13 +156,18 @@ func (p *progress) result(err error) error {
 		if text != "" {
 			p.line("\n=== " + name + "\n" + text)
 		}
-		if text != "" || of[1] != "" {
+		if text != "" || of[1] != "" || !p.failedTestOf(of[0]) {
 			names = append(names, name)
 		}
 	}
 	slices.Sort(names)
 	p.line("\nFAIL  " + strings.Join(slices.Compact(names), "\nFAIL  "))
 	return fmt.Errorf("failed after %v", took)
+}
+
+// failedTestOf reports whether a test of a package has failed.
+func (p *progress) failedTestOf(pkg string) bool {
+	return slices.ContainsFunc(p.failed, func(of [2]string) bool { return of[0] == pkg && of[1] != "" })
 }
 
 // verdicts are lines by which go test ends a package, or begins a test.
