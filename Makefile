@@ -20,9 +20,9 @@ endif
 # the command's environment.
 WITH_SERVERS = sh $(CURDIR)/deploy/ephemeral/install.sh $(GO) run commerce/deploy/ephemeral/run --
 
-# Separate modules, so that the service's module does not need their dependencies: the tests
-# of the files in deploy, the generators of clients, and the program that makes releases.
-MODULES = deploy/check deploy/clients deploy/release
+# Separate modules, so that the service's module does not need their dependencies: benchmarks, the
+# tests of the files in deploy, the generators of clients, and the program that makes releases.
+MODULES = cmd/bench deploy/check deploy/clients deploy/release
 
 .DEFAULT_GOAL := help
 .PHONY: run test verify mutants race lint build release bench peers compare fuzz torture schedules histories examples screenshots help all-tests go-fuzz
@@ -61,11 +61,11 @@ release: ## build VERSION (the commit) for all platforms, with SBOMs and checksu
 
 bench: OUT = bin/bench
 bench: ## compare the service to minimal programs; tables and plots in OUT (bin/bench)
-	$(WITH_SERVERS) $(GO) run ./cmd/bench -out $(OUT)
+	$(WITH_SERVERS) $(GO) -C cmd/bench run . -out $(abspath $(OUT))
 
 peers: OUT = bin/peers
 peers: ## compare the service to Vendure, Medusa and a small cart on Node; tables in OUT (bin/peers)
-	$(WITH_SERVERS) $(GO) run ./cmd/bench peers -connections 16 -turn 8s -out $(OUT)
+	$(WITH_SERVERS) $(GO) -C cmd/bench run . peers -connections 16 -turn 8s -out $(abspath $(OUT))
 
 mutants: ## check that the tests still kill the mutants of deploy/mutants (an hour)
 	$(WITH_SERVERS) $(GO) run ./deploy/mutants
@@ -115,7 +115,7 @@ QUICK = -vet=off -timeout 10m -parallel 6
 # measure time, which run alone. Each benchmark runs once, so that it stays correct, except those
 # that fill large tables or start servers.
 RACE  = ./auth/... ./cart/... ./subscriptions/...
-ALONE = ./cmd/bench ./cmd/internal/torture
+ALONE = ./cmd/internal/torture
 ONCE  = -run '^$$' -bench . -benchtime 1x -skip 'MillionProducts|^BenchmarkStart$$|^BenchmarkPartitions$$'
 
 all-tests: export PLAYGROUND_SCREENSHOTS = $(CURDIR)/bin/screenshots

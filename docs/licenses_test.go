@@ -1,7 +1,6 @@
 package docs_test
 
 import (
-	"cmp"
 	"maps"
 	"os"
 	"os/exec"
@@ -11,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp"
 	"github.com/google/licensecheck"
 )
 
@@ -20,10 +19,7 @@ import (
 var accepted = []string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT"}
 
 // acceptedInTests are further licenses of modules that are not given away.
-var acceptedInTests = []string{"CC-BY-4.0", "CC-BY-SA-4.0", "FTL", "(MIT OR CC0-1.0)", "MPL-2.0", "OFL-1.1", "Python-2.0"}
-
-// chosen are licenses of modules whose license file only offers a choice.
-var chosen = map[string]string{"github.com/golang/freetype": "FTL"}
+var acceptedInTests = []string{"CC-BY-4.0", "CC-BY-SA-4.0", "(MIT OR CC0-1.0)", "MPL-2.0", "OFL-1.1", "Python-2.0"}
 
 func TestLicenses_OfEachModuleAreListedAndAccepted(t *testing.T) {
 	t.Parallel()
@@ -43,14 +39,14 @@ func TestLicenses_OfEachModuleAreListedAndAccepted(t *testing.T) {
 	} {
 		want := map[string]string{}
 		for path, dir := range part.modules {
-			want[path] = cmp.Or(chosen[path], licenseIn(t, dir))
+			want[path] = licenseIn(t, dir)
 			for license := range strings.SplitSeq(want[path], ", ") {
 				if !slices.Contains(part.accepted, license) {
 					t.Errorf("%s has the license %q, which nobody has accepted", path, license)
 				}
 			}
 		}
-		if diff := gocmp.Diff(want, listed(t, page, part.section)); diff != "" {
+		if diff := cmp.Diff(want, listed(t, page, part.section)); diff != "" {
 			t.Errorf("%s (-modules +licenses.md):\n%s", part.section, diff)
 		}
 	}
@@ -66,7 +62,7 @@ func TestLicenses_OfFontsAreListedAndAccepted(t *testing.T) {
 	for _, family := range regexp.MustCompile(`font-family: "([^"]+)"`).FindAllStringSubmatch(string(read(t, "playground/css/fonts.css")), -1) {
 		want[family[1]] = "OFL-1.1"
 	}
-	if diff := gocmp.Diff(want, listed(t, string(read(t, "licenses.md")), "Fonts")); diff != "" {
+	if diff := cmp.Diff(want, listed(t, string(read(t, "licenses.md")), "Fonts")); diff != "" {
 		t.Errorf("fonts (-fonts.css +licenses.md):\n%s", diff)
 	}
 }
@@ -80,6 +76,7 @@ func TestLicenses_OfTheOtherModulesAreAccepted(t *testing.T) {
 		least    int
 		packages []string
 	}{
+		{"../cmd/bench", 10, []string{"-test", "./..."}},
 		{"../deploy/check", 10, []string{"-test", "./..."}},
 		{"../deploy/clients", 10, []string{"-test", "./...", "tool"}},
 		{"../deploy/release", 2, []string{"-test", "./..."}},
@@ -88,7 +85,7 @@ func TestLicenses_OfTheOtherModulesAreAccepted(t *testing.T) {
 			if strings.HasPrefix(path+"/", "commerce/") { // the repository itself
 				continue
 			}
-			found := cmp.Or(chosen[path], licenseIn(t, dir))
+			found := licenseIn(t, dir)
 			for license := range strings.SplitSeq(found, ", ") {
 				if !slices.Contains(accepted, license) && !slices.Contains(acceptedInTests, license) {
 					t.Errorf("%s has the license %q, which nobody has accepted", path, license)
@@ -165,7 +162,7 @@ func TestLicenses_OfEachLockFileAreChecked(t *testing.T) {
 		"../cmd/internal/server/testdata/axe", "../cmd/internal/server/testdata/mermaid", "../cmd/internal/server/testdata/npmtrip",
 		"../deploy/clients/testdata/npm",
 	}
-	if diff := gocmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("lock files (-checked +found):\n%s", diff)
 	}
 }
@@ -182,7 +179,7 @@ func TestLicenses_OfNPMPackagesAreListedAndAccepted(t *testing.T) {
 			}
 		}
 	}
-	if diff := gocmp.Diff(want, listed(t, string(read(t, "licenses.md")), "npm packages")); diff != "" {
+	if diff := cmp.Diff(want, listed(t, string(read(t, "licenses.md")), "npm packages")); diff != "" {
 		t.Errorf("npm packages (-lock files +licenses.md):\n%s", diff)
 	}
 }

@@ -1,16 +1,15 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"io"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -27,208 +26,178 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// size is how much a benchmark reports.
+type size struct {
+	name                  string
+	cases, ratios, values int
+}
+
 // Each benchmark belongs to one of the subtests, two of which run at the same time on two
 // CPUs: most of their time they wait for servers to start.
 func TestBenchmarks_RunEndToEnd(t *testing.T) {
 	t.Parallel()
-	ephemeral.Slow(t)
 	binary, err := build(t.Context(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	runs := map[string][]size{ // floors run twice
-		"carts under load": {
-			{"get", 4 + 5, 0, 0},
-			{"count", 2 + 3, 0, 0},
-			{"add", 2 + 6, 0, 0},
-			{"latency", 1 + 1, 6, 3},
-			{"readers", 3 * 2, 0, 1}, // 3 and 12 readers
-			{"soak", 0, 4, 1},
-		},
+	tested := []string{onDemand} // by TestPeers_CompareTheServiceToTheSmallCart
+	for name, want := range map[string][]size{
 		"carts": {
-			{"allocations", 0, 16, 0}, // at least four owners of four requests
-			{"memory", 0, 4, 1},
-			{"writes", 0, 3, 0},
-			{"sizes", 0, 4 + 4, 0},
-			{"start", 0, 2, 0},
-			{"outage", 0, 2*2 + 1, 0},
-			{"overload", 0, 3 * 3, 0},
+			{"get", 2 + 5, 5, 0},
+			{"count", 1 + 3, 1, 0},
+			{"add", 1 + 6, 7, 0},
+			{"latency", 5 * 2, 5, 0},
+			{"outage", 2 * 2, 2 * 2, 0},
 		},
-		"subscriptions": {
-			{"list", 2 + 1 + 2 + 7 + 1, 0, 1},     // the first page, page 10 by link and by number, filters, changes
-			{"export", 0, 2*5 + 3*2 + 2*(2+5), 1}, // all rows; pages of two sizes and far away; formats, compared to all
+		"other": {
+			{"overload", 3 * 4, 3, 0},
+			{"memory", 0, 0, 6 + 4},
+			{"list", 1 + 1 + 2 + 6 + 1, 11, 0}, // the first page, page 10 by link and by number, filters, changes
+			{"export", 0, 0, 4*3 + 3},
 		},
-	}
-	tested := []string{"peers"} // by TestPeers_CompareTheServiceToTheSmallCart
-	for name, want := range runs {
-		tested = append(tested, namesOf(want)...)
+	} {
+		for _, s := range want {
+			tested = append(tested, s.name)
+		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			checkAll(t, measured(t, append(namesOf(want), "-binary", binary)...), want)
+			check(t, measured(t, "-binary", binary), want)
 		})
 	}
-	if diff := cmp.Diff(slices.Sorted(slices.Values(names())), slices.Sorted(slices.Values(tested))); diff != "" {
+	var all []string
+	for _, b := range benchmarks() {
+		all = append(all, b.name)
+	}
+	if diff := cmp.Diff(slices.Sorted(slices.Values(all)), slices.Sorted(slices.Values(tested))); diff != "" {
 		t.Errorf("tested benchmarks (-all +tested):\n%s", diff)
 	}
 	t.Run("two builds", func(t *testing.T) {
 		t.Parallel()
-		got := measured(t, "get", "-binary", binary, "-against", binary, "memory", "export")
-		checkAll(t, got, []size{{"get", 4 + 2*5, 0, 0}, {"memory", 0, 2 * 4, 1}, {"export", 0, 30 + 2*5 + 5*(2+2), 1}})
-		if len(got.Programs) != 2 || got.Programs[1].Path != binary || got.Programs[1].Go == "" {
-			t.Errorf("the results do not describe the second program: %+v", got.Programs)
-		}
+		check(t, measured(t, "-binary", binary, "-against", binary), []size{
+			{"get", 2 + 2*5, 2 * 5, 0}, {"memory", 0, 0, 2 * 10}, {"export", 0, 0, 2 * 15},
+		})
 	})
 }
 
-func namesOf(all []size) []string {
-	var names []string
-	for _, s := range all {
-		names = append(names, s.name)
-	}
-	return names
-}
-
-// measured runs benchmarks briefly, and returns their results as read from the file.
-func measured(t *testing.T, arguments ...string) results.Report {
-	t.Helper()
-	out := t.TempDir()
-	chosen, o, err := parse(append(arguments,
-		"-rounds", "1", "-turn", "50ms", "-connections", "3", "-rows", "3000", "-soak", "300ms", "-out", out))
-	if err != nil {
-		t.Fatal(err)
-	}
-	o.postgres = ephemeral.Postgres(t)
-	var tables strings.Builder
-	if err := runAll(t.Context(), chosen, o, &tables); err != nil {
-		t.Fatal(err)
-	}
-	got, err := results.Read(filepath.Join(out, resultsFile))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got.Machine.CPUs == 0 || got.Go == "" || got.Connections != 3 || got.Rounds != 1 || got.Turn != "50ms" {
-		t.Errorf("the results do not describe the run: %+v", got)
-	}
-	for _, b := range got.Benchmarks {
-		for _, c := range b.Cases {
-			if !strings.Contains(tables.String(), c.Name) {
-				t.Errorf("%s: the tables have no row for %s", b.Name, c.Name)
+// measured returns a function that runs benchmarks briefly, and returns their results as read from
+// the file.
+func measured(t *testing.T, flags ...string) func(names ...string) results.Report {
+	return func(names ...string) results.Report {
+		t.Helper()
+		out := t.TempDir()
+		chosen, o, err := parse(slices.Concat(flags, names,
+			[]string{"-rounds", "1", "-turn", "50ms", "-connections", "3", "-rows", "3000", "-out", out}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.postgres = ephemeral.Postgres(t)
+		var printed strings.Builder
+		if err := runAll(t.Context(), chosen, o, &printed); err != nil {
+			t.Fatal(err)
+		}
+		got, err := results.Read(filepath.Join(out, resultsFile))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Machine.CPUs == 0 || got.Machine.CPU == "" || got.Commit == "" || got.Connections != 3 || got.Turn != "50ms" {
+			t.Errorf("the results do not describe the run: %+v", got)
+		}
+		tables, err := os.ReadFile(filepath.Join(out, "results.md"))
+		for _, text := range []string{string(tables), printed.String()} {
+			for _, b := range got.Benchmarks {
+				for _, c := range b.Cases {
+					if !strings.Contains(text, "| "+c.Name+" ") {
+						t.Errorf("%v; the tables of %s have no row for %s:\n%s", err, b.Name, c.Name, text)
+					}
+				}
 			}
 		}
+		return got
 	}
-	again, err := os.ReadFile(filepath.Join(out, tablesFile))
-	if err != nil || !strings.Contains(string(again), "## Targets") {
-		t.Errorf("%v; the tables beside the results are:\n%s", err, again)
-	}
-	return got
 }
 
-// size is how much a benchmark reports.
-type size struct {
-	name                  string
-	cases, values, curves int
-}
-
-func checkAll(t *testing.T, got results.Report, want []size) {
+func check(t *testing.T, measure func(names ...string) results.Report, want []size) {
 	t.Helper()
+	var names []string
+	for _, s := range want {
+		names = append(names, s.name)
+	}
 	var sizes []size
-	for _, b := range got.Benchmarks {
-		values := len(b.Values)
-		if b.Name == "allocations" { // depends on the modules that take part
-			values = min(values, 16)
-		}
-		sizes = append(sizes, size{b.Name, len(b.Cases), values, len(b.Curves)})
+	for _, b := range measure(names...).Benchmarks {
+		s := size{name: b.Name, cases: len(b.Cases), values: len(b.Values)}
 		for _, c := range b.Cases {
-			checkCase(t, b.Name, c)
+			s.ratios += len(c.Ratios)
+			r := c.Rounds[0]
+			if r.Requests < 1 || r.Rate <= 0 || r.P50 <= 0 || r.P99 < r.P50 || r.Server <= 0 || r.Allocations <= 0 || r.Allocated <= 0 || r.Resident <= 0 {
+				t.Errorf("%s, %s is not measured: %+v", b.Name, c.Name, r)
+			}
+			for _, ratio := range c.Ratios {
+				if ratio.Median <= 0 {
+					t.Errorf("%s, %s is compared with nothing: %+v", b.Name, c.Name, ratio)
+				}
+			}
 		}
+		for _, v := range b.Values {
+			if v.Median <= 0 && v.Unit != "MB" { // the memory need not grow
+				t.Errorf("%s: %s is not measured", b.Name, v.Name)
+			}
+		}
+		sizes = append(sizes, s)
 	}
 	if diff := cmp.Diff(want, sizes, cmp.AllowUnexported(size{})); diff != "" {
-		t.Errorf("cases, values and curves (-want +got):\n%s", diff)
+		t.Errorf("cases, ratios and values (-want +got):\n%s", diff)
 	}
 }
 
-func checkCase(t *testing.T, benchmark string, c results.Case) {
-	t.Helper()
-	if len(c.Rounds) != 1 || c.Rounds[0].Requests < 1 || c.Rate.Median <= 0 || c.P50.Median <= 0 || c.P99.Max < c.P50.Min {
-		t.Errorf("%s, %s: %+v", benchmark, c.Name, c)
-	}
-	if c.Server.Median <= 0 || c.Allocations.Median <= 0 || c.Allocated.Median <= 0 || c.Resident.Median <= 0 {
-		t.Errorf("%s, %s does not know what the server used: %+v", benchmark, c.Name, c)
-	}
-	if strings.HasSuffix(c.Name, " [against]") && len(c.Ratios) == 0 {
-		t.Errorf("%s, %s is not compared", benchmark, c.Name)
-	}
-}
-
-func TestSummarize_ComparesWithinEachRound(t *testing.T) {
+func TestRatio_ComparesWithinEachRound(t *testing.T) {
 	t.Parallel()
-	cases := []testCase{
-		{name: "floor"},
-		{name: "ours", compared: []results.Comparison{{Cost: results.CPU, Of: "floor", AtMost: new(1.25)}}},
-	}
-	got := summarize(cases, [][]results.Round{
-		{{Server: 8, Store: 2}, {Server: 16, Store: 4}, {}},
-		{{Server: 10, Store: 10}, {Server: 10, Store: 10}, {Server: 9, Store: 9}},
-	})
-	want := results.Ratio{Cost: results.CPU, Of: "floor", Figure: results.Figure{Median: 1.5, Min: 1, Max: 2}, AtMost: new(1.25)}
-	if diff := cmp.Diff([]results.Ratio{want}, got[1].Ratios); diff != "" {
-		t.Errorf("ratios (-want +got):\n%s", diff)
-	}
-	if !got[1].Ratios[0].Missed() {
-		t.Error("a ratio above its target is not missed")
-	}
-	if median := got[1].Server.Median; median != 10 {
-		t.Errorf("median of three is %v, want 10", median)
+	floor := results.Case{Rounds: []results.Round{{Server: 8, Store: 2}, {Server: 16, Store: 4}, {}}}
+	own := results.Case{Rounds: []results.Round{{Server: 10, Store: 10}, {Server: 10, Store: 10}, {Server: 9, Store: 9}}}
+	got := comparison{"floor", cpu(), 1.25}.ratio(own, floor)
+	want := results.Value{Name: "CPU", Unit: "× floor", Figure: results.Figure{Median: 1.5, Min: 1, Max: 2}, AtMost: 1.25}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("ratio (-want +got):\n%s", diff)
 	}
 }
 
 func TestParse_RefusesUnknownBenchmarks(t *testing.T) {
 	t.Parallel()
 	_, _, err := parse([]string{"get", "gte"})
-	if err == nil || !strings.Contains(err.Error(), "get, count, add, allocations") {
+	if err == nil || !strings.Contains(err.Error(), "get, count, add, latency") {
 		t.Errorf("got %v, want an error that lists the benchmarks", err)
 	}
 }
 
-func TestPut_CountsUnavailableAndStopsAtAnyOtherStatus(t *testing.T) {
+// Both floors of carts answer with the same five lines.
+func TestFloors_AnswerTheSameCart(t *testing.T) {
 	t.Parallel()
-	for status, want := range map[int]struct {
-		good, failed int
-		wrong        bool
-	}{
-		http.StatusServiceUnavailable:  {good: 2, failed: 1},
-		http.StatusGatewayTimeout:      {good: 2, failed: 1},
-		http.StatusInternalServerError: {good: 1, wrong: true},
-	} {
-		var asked atomic.Int64
-		ctx, cancel := context.WithCancel(t.Context())
-		target := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			switch asked.Add(1) {
-			case 2:
-				w.WriteHeader(status)
-			case 3:
-				cancel()
-			}
-		}))
-		c, transport := loneClient(t, target.URL)
-		l, err := put(ctx, transport, []*client{c}, time.Minute)
-		cancel()
-		target.Close()
-		if l.failed != want.failed || (err != nil) != want.wrong || l.requests != want.good {
-			t.Errorf("after a %d: %d good, %d failed, %v", status, l.requests, l.failed, err)
+	_, err := onStage(t.Context(), options{}, func(ctx context.Context, s *stage) (results.Benchmark, error) {
+		redis, err := s.redis(ctx)
+		if err != nil {
+			return results.Benchmark{}, err
 		}
-	}
-}
-
-// loneClient returns a client that repeats one GET, and the transport for it.
-func loneClient(t *testing.T, url string) (*client, *http.Transport) {
-	t.Helper()
-	c, err := same(url, http.Header{})(t.Context())
+		answers := map[string][]byte{}
+		for _, name := range []string{"floor-get", "floor-add"} {
+			floor, err := openFloor(ctx, s, name, &shop{settings: []string{"REDIS_URL=" + redis.url}, server: &server{}})
+			if err != nil {
+				return results.Benchmark{}, err
+			}
+			for i := range fewLines {
+				response, err := http.Post(floor.server.url+"/floor", "application/json", bytes.NewReader(addition(i)))
+				if err != nil {
+					return results.Benchmark{}, err
+				}
+				if answers[name], err = io.ReadAll(response.Body); err != nil || response.StatusCode != http.StatusOK {
+					t.Errorf("%s: %s, %v", name, response.Status, err)
+				}
+			}
+		}
+		if get, add := answers["floor-get"], answers["floor-add"]; len(get) != len(add) || len(get) < 2000 {
+			t.Errorf("floor-get answers %d bytes, floor-add %d:\n%s\n%s", len(get), len(add), get, add)
+		}
+		return results.Benchmark{}, nil
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.setAddresses(0)
-	transport := newTransport(1)
-	t.Cleanup(transport.CloseIdleConnections)
-	return c, transport
 }

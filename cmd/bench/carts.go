@@ -3,184 +3,227 @@ package main
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"net/url"
+	"os"
+	"strconv"
+	"time"
 
-	"github.com/jackc/pgx/v5"
-
-	"commerce/auth"
 	"commerce/cmd/bench/results"
 )
 
-// jwtSecret signs customers' tokens.
-const jwtSecret = "the secret of the benchmark, which needs 32 bytes"
+// Numbers of lines: a usual cart, and a large one.
+const (
+	fewLines  = 5
+	manyLines = 50
+)
 
-// serviceSettings returns the environment of `commerce serve`. The service trusts
-// X-Forwarded-For, so that each client has its own rate limit.
-func serviceSettings(database string, redis *process) []string {
-	return []string{
-		"DATABASE_URL=" + database, "REDIS_URL=" + redis.url,
-		"JWT_SECRET=" + jwtSecret, "TRUSTED_PROXIES=127.0.0.1", "CREATE_LIMIT=off",
-	}
-}
+// usualRead is the case that other reads are compared with.
+const usualRead = "guest, 5 lines"
 
-// cartBench is a benchmark of carts.
-type cartBench struct {
-	name   string
-	floors []string
-	cases  []cartCase
-}
-
-// cartCase is one kind of request to the service. Its comparisons are with floors and
-// with earlier cases of the service.
+// cartCase is one kind of request to the service, or to a floor. Its comparisons are with
+// earlier cases of the same benchmark.
 type cartCase struct {
-	name     string
-	clients  func(*shop) clients
-	compared []results.Comparison
+	benchmark string
+	name      string
+	clients   func(*shop) clients // nil: the floor with that name
+	compared  []comparison
 }
 
-func (b cartBench) run(ctx context.Context, s *stage) (results.Benchmark, error) {
-	cases, err := b.open(ctx, s)
-	if err != nil {
-		return results.Benchmark{}, err
+// cartCases are the cases of all benchmarks of carts under full load.
+func cartCases() []cartCase {
+	return []cartCase{
+		{"get", "floor-ping", nil, nil},
+		{"get", "floor-get", nil, nil},
+		{"get", usualRead, reading("/cart", fewLines, (*shop).newGuest), cpuOf("floor-get", 0.9)},
+		{"get", "guest, 50 lines", reading("/cart", manyLines, (*shop).newGuest), cpuOf(usualRead, 4)},
+		{"get", "guest, 5 lines, 304", unchanged, cpuOf(usualRead, 0.7)},
+		{"get", "customer, 5 lines", reading("/cart", fewLines, (*shop).newCustomer), cpuOf(usualRead, 1.1)},
+		{"get", "customer with a merged token, 5 lines", reading("/cart", fewLines, (*shop).newMerged), cpuOf(usualRead, 1.25)},
+
+		{"count", "floor-get", nil, nil},
+		{"count", usualRead, reading("/cart/count", fewLines, (*shop).newGuest), cpuOf("floor-get", 0.6)},
+		{"count", "guest, 50 lines", reading("/cart/count", manyLines, (*shop).newGuest), nil},
+		{"count", "customer, 5 lines", reading("/cart/count", fewLines, (*shop).newCustomer), nil},
+
+		{"add", "floor-add", nil, nil},
+		{"add", "add", adding(plain), append(cpuOf("floor-add", 1.1), comparison{"floor-add", storeCPU(), 1})},
+		{"add", "add, X-Timestamp", adding(stamped), cpuOf("add", 1.1)},
+		{"add", "add, Idempotency-Key", adding(keyed), cpuOf("floor-add", 0)},
+		{"add", "patch", patching(plain), cpuOf("floor-add", 1.1)},
+		{"add", "patch, X-Timestamp", patching(stamped), cpuOf("patch", 1.1)},
+		{"add", "patch, Idempotency-Key", patching(keyed), cpuOf("floor-add", 0)},
 	}
-	return measure(ctx, s.options, b.name, "Redis", cases)
 }
 
-// open starts the floors and the services. Each case of the second service follows the
+// benchCarts measures the cases of one benchmark. Each case of the second service follows the
 // same case of the first one.
-func (b cartBench) open(ctx context.Context, s *stage) ([]testCase, error) {
-	all, err := openFloors(ctx, s, b.floors)
-	if err != nil {
-		return nil, err
-	}
-	shops, err := openShops(ctx, s)
-	if err != nil {
-		return nil, err
-	}
-	for _, c := range b.cases {
-		for _, shop := range shops {
-			compared := c.compared
-			if shop.label != "" {
-				compared = []results.Comparison{{Cost: results.CPU, Of: c.name}}
+func benchCarts(name string) func(context.Context, *stage) (results.Benchmark, error) {
+	return func(ctx context.Context, s *stage) (results.Benchmark, error) {
+		shops, err := openShops(ctx, s, 0)
+		if err != nil {
+			return results.Benchmark{}, err
+		}
+		var all []testCase
+		for _, c := range cartCases() {
+			switch {
+			case c.benchmark != name:
+			case c.clients == nil:
+				floor, err := openFloor(ctx, s, c.name, shops[0])
+				if err != nil {
+					return results.Benchmark{}, err
+				}
+				all = append(all, floor)
+			default:
+				for _, shop := range shops {
+					compared := c.compared
+					if shop.label != "" {
+						compared = cpuOf(c.name, 0)
+					}
+					all = append(all, testCase{name: c.name + shop.label, server: shop.server, clients: c.clients(shop), compared: compared})
+				}
 			}
-			all = append(all, testCase{name: c.name + shop.label, server: shop.server, clients: c.clients(shop), compared: compared})
+		}
+		return measure(ctx, s.options, all...)
+	}
+}
+
+// openFloor starts this program as one of its floors. It uses the shop's Redis server and database.
+func openFloor(ctx context.Context, s *stage, name string, shop *shop) (testCase, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return testCase{}, err
+	}
+	p, err := s.http(ctx, shop.settings, "/", self, name)
+	if err != nil {
+		return testCase{}, err
+	}
+	c := testCase{name: name, server: &server{p, shop.store}, clients: same(p.url+"/floor", http.Header{})}
+	if name == "floor-add" {
+		c.clients = floorAdding(p.url)
+	}
+	return c, nil
+}
+
+// floorAdding returns the clients of floor-add, each with its own cart.
+func floorAdding(rawURL string) clients {
+	return func(context.Context) (*client, error) {
+		token := fmt.Sprintf("floor-%d", time.Now().UnixNano())
+		r, err := newRequest(http.MethodPost, rawURL+"/floor", http.Header{"X-Cart-Token": {token}})
+		c, n := &client{request: r}, 0
+		c.prepare = func(context.Context) error {
+			setBody(r, addition(n%fewLines))
+			n++
+			return nil
+		}
+		return c, err
+	}
+}
+
+// reading returns clients that repeat a GET, each on its own cart.
+func reading(path string, lines int, of shopper) func(*shop) clients {
+	return func(s *shop) clients {
+		return func(ctx context.Context) (*client, error) {
+			header, err := of(s, ctx, lines)
+			if err != nil {
+				return nil, err
+			}
+			return same(s.url+path, header)(ctx)
 		}
 	}
-	return all, nil
 }
 
-// withDefaultGC follows the name of a floor that runs with Go's default collector.
-const withDefaultGC = ", default GC"
-
-// twice returns each floor with the collector's settings of the service, and with Go's
-// defaults.
-func twice(floors ...string) []string {
-	var all []string
-	for _, name := range floors {
-		all = append(all, name, name+withDefaultGC)
-	}
-	return all
-}
-
-// openFloors starts floors. They share a Redis server.
-func openFloors(ctx context.Context, s *stage, names []string) ([]testCase, error) {
-	redis, err := s.redis(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var all []testCase
-	for _, name := range names {
-		p, err := s.floor(ctx, []string{"REDIS_URL=" + redis.url}, name)
+// unchanged returns clients that repeat GET /cart with the ETag of the cart.
+func unchanged(s *shop) clients {
+	return func(ctx context.Context) (*client, error) {
+		header, err := s.newGuest(ctx, fewLines)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, testCase{name: name, server: &server{p, only(redis)}, clients: floorClients(name, p.url)})
+		answer, err := s.call(ctx, http.MethodGet, "/cart", header, nil, nil)
+		if err != nil {
+			return nil, err
+		}
+		header.Set("If-None-Match", answer.Get("ETag"))
+		c, err := same(s.url+"/cart", header)(ctx)
+		if err != nil {
+			return nil, err
+		}
+		c.want = http.StatusNotModified
+		return c, nil
 	}
-	return all, nil
 }
 
-func only(p *process) func(context.Context) ([]int, error) {
-	return func(context.Context) ([]int, error) { return []int{p.pid()}, nil }
+// mark adds headers to the nth change of a client that protect its retries.
+type mark func(h http.Header, client string, n int)
+
+func plain(http.Header, string, int) {}
+
+func stamped(h http.Header, _ string, n int) {
+	h.Set("X-Timestamp", strconv.FormatInt(time.Now().UnixMilli()+int64(n), 10))
 }
 
-// shop is a service with its own database and Redis server, so that two builds may use
-// different storage layouts.
-type shop struct {
-	label    string // follows the names of its cases
-	binary   string
-	server   *server
-	redis    *process
-	database string
-	settings []string
-	tokens   *auth.JWT
+func keyed(h http.Header, client string, n int) {
+	h.Set("Idempotency-Key", client+"-"+strconv.Itoa(n))
 }
 
-// openShops starts the service, and the second service if there is one.
-func openShops(ctx context.Context, s *stage) ([]*shop, error) {
-	first, err := openShop(ctx, s, s.binary)
-	if err != nil || s.against == "" {
-		return []*shop{first}, err
+// addsPerCart keeps every line of a cart below 999, the maximum quantity.
+const addsPerCart = 990 * fewLines
+
+// adding returns clients that increase the quantities of their lines in turn. A client
+// switches to a new cart before its lines are full.
+func adding(mark mark) func(*shop) clients {
+	return func(s *shop) clients {
+		return func(ctx context.Context) (*client, error) {
+			c, n := &client{}, 0
+			take := func(ctx context.Context) error {
+				guest, err := s.newGuest(ctx, fewLines)
+				if err != nil {
+					return err
+				}
+				c.request, err = newRequest(http.MethodPost, s.url+"/cart/add", guest)
+				return err
+			}
+			c.prepare = func(ctx context.Context) error {
+				if n > 0 && n%addsPerCart == 0 {
+					if err := take(ctx); err != nil {
+						return err
+					}
+				}
+				setBody(c.request, addition(n%fewLines))
+				mark(c.request.Header, c.request.Header.Get("X-Cart-Token"), n)
+				n++
+				return nil
+			}
+			return c, take(ctx)
+		}
 	}
-	second, err := openShop(ctx, s, s.against)
-	if err != nil {
-		return nil, err
-	}
-	second.label = " [against]"
-	return []*shop{first, second}, nil
 }
 
-// openShop starts a service. Settings are added to the usual ones.
-func openShop(ctx context.Context, s *stage, binary string, settings ...string) (*shop, error) {
-	return openShopVia(ctx, s, binary, func(*url.URL) {}, settings...)
-}
-
-// openShopVia starts a service that uses an edited URL of its database.
-func openShopVia(ctx context.Context, s *stage, binary string, edit func(*url.URL), settings ...string) (*shop, error) {
-	database, err := s.database(ctx, binary, 0)
-	if err != nil {
-		return nil, err
+// patching returns clients that change the quantities of their lines in turn.
+func patching(mark mark) func(*shop) clients {
+	return func(s *shop) clients {
+		return func(ctx context.Context) (*client, error) {
+			guest, err := s.newGuest(ctx, fewLines)
+			if err != nil {
+				return nil, err
+			}
+			c := &client{request: &http.Request{Method: http.MethodPatch, Header: guest}}
+			var lines [fewLines]*url.URL
+			for i := range lines {
+				if lines[i], err = url.Parse(fmt.Sprintf("%s/cart/items/%d", s.url, firstProduct+i)); err != nil {
+					return nil, err
+				}
+			}
+			n := 0
+			c.prepare = func(context.Context) error {
+				c.request.URL = lines[n%fewLines]
+				setBody(c.request, fmt.Appendf(nil, `{"quantity":%d}`, n/fewLines%900+2))
+				mark(guest, guest.Get("X-Cart-Token"), n)
+				n++
+				return nil
+			}
+			return c, nil
+		}
 	}
-	if err := addProducts(ctx, database); err != nil {
-		return nil, err
-	}
-	via, err := url.Parse(database)
-	if err != nil {
-		return nil, err
-	}
-	edit(via)
-	// Without pings the replication stream has nothing but the service's changes. A replica
-	// need not wait for others.
-	redis, err := s.redis(ctx, "--repl-ping-replica-period", "3600", "--repl-diskless-sync-delay", "0")
-	if err != nil {
-		return nil, err
-	}
-	settings = append(serviceSettings(via.String(), redis), settings...)
-	service, err := s.http(ctx, settings, responds("/openapi.yaml"), binary, "serve")
-	if err != nil {
-		return nil, err
-	}
-	tokens, err := auth.NewJWT(auth.JWTConfig{Secret: []byte(jwtSecret)})
-	return &shop{binary: binary, server: &server{service, only(redis)}, redis: redis, database: via.String(), settings: settings, tokens: tokens}, err
-}
-
-// The products of a benchmark are in store 1, without plans, fields or limits.
-const (
-	firstProduct = 9001
-	products     = 100
-)
-
-func addProducts(ctx context.Context, database string) error {
-	db, err := pgx.Connect(ctx, database)
-	if err != nil {
-		return err
-	}
-	defer db.Close(ctx)
-	_, err = db.Exec(ctx, `INSERT INTO products (store_id, id, name, slug, type, price, original_price, image_url, image_alt)
-		SELECT 1, id, 'Game credit ' || id, 'game-credit-' || id, 'digital', 1000 + id, 1000 + id,
-			'https://cdn.example.com/products/game-credit-' || id || '.webp', 'Game credit ' || id
-		FROM generate_series($1::bigint, $2::bigint) id`, firstProduct, firstProduct+products-1)
-	if err != nil {
-		return fmt.Errorf("add products: %w", err)
-	}
-	return nil
 }

@@ -8,9 +8,144 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"commerce/cmd/bench/results"
 )
+
+// way is one way to read all rows of a store. read returns their number.
+type way struct {
+	name   string
+	read   func(context.Context) (int, error)
+	atMost float64 // the target of its time, compared to the first way; 0 for none
+}
+
+// ways are the ways to read the rows of a store. The first one is that of a usual client.
+func (s *shop) ways(rows int) []way {
+	streamed := func(f format) func(context.Context) (int, error) {
+		return func(ctx context.Context) (int, error) { n, _, err := s.stream(ctx, f); return n, err }
+	}
+	return []way{
+		{"pages of 15", s.walk(rows, 15), 0},
+		{"pages of 100", s.walk(rows, 100), 0},
+		{"NDJSON", streamed(ndjson()), 0.2},
+		{"CSV", streamed(csv()), 0.2},
+	}
+}
+
+// benchExport measures exports of a store that has a tenth of all rows, compared to reading its
+// list page by page.
+func benchExport(ctx context.Context, s *stage) (results.Benchmark, error) {
+	shops, err := openShops(ctx, s, s.rows)
+	if err != nil {
+		return results.Benchmark{}, err
+	}
+	var b results.Benchmark
+	for _, shop := range shops {
+		values, err := shop.export(ctx, s.options)
+		if err != nil {
+			return b, err
+		}
+		b.Values = append(b.Values, values...)
+	}
+	return b, nil
+}
+
+// export reads all rows in each way once in every round.
+func (s *shop) export(ctx context.Context, o options) ([]results.Value, error) {
+	rows, err := s.rows(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ways := s.ways(rows)
+	took, cpu, growth := make([][]float64, len(ways)), make([][]float64, len(ways)), make([][]float64, len(ways))
+	err = inRounds(ctx, o, "export", len(ways), func(i int) error {
+		if err := resetPeak(s.pid()); err != nil {
+			return err
+		}
+		before, err := resident(s.pid(), "VmRSS")
+		if err != nil {
+			return err
+		}
+		var began, ended time.Time
+		used, err := s.using(ctx, func() error {
+			began = time.Now()
+			n, err := ways[i].read(ctx)
+			ended = time.Now()
+			if err == nil && n != rows {
+				err = fmt.Errorf("%d rows of %d", n, rows)
+			}
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("%s: %w", ways[i].name, err)
+		}
+		peak, err := resident(s.pid(), "VmHWM")
+		took[i] = append(took[i], ended.Sub(began).Seconds())
+		cpu[i] = append(cpu[i], (used.server+used.store).Seconds()*1e6/float64(rows))
+		growth[i] = append(growth[i], megabytes(peak-before))
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	var all []results.Value
+	for i, w := range ways {
+		name := w.name + s.label
+		rates := make([]float64, len(took[i]))
+		for round, seconds := range took[i] {
+			rates[round] = float64(rows) / seconds
+		}
+		all = append(all,
+			results.Value{Name: name, Unit: "rows/s", Figure: results.FigureOf(rates...)},
+			results.Value{Name: name + ": CPU per row", Unit: "µs", Figure: results.FigureOf(cpu[i]...)},
+			results.Value{Name: name + ": growth of the resident memory", Unit: "MB", Figure: results.FigureOf(growth[i]...), AtMost: 16})
+		if i > 0 {
+			all = append(all, results.Value{Name: name + ": time", Unit: "× " + ways[0].name, Figure: results.RatioOf(took[i], took[0]), AtMost: w.atMost})
+		}
+	}
+	return all, nil
+}
+
+// rows returns the number of the store's rows. It waits until all are among the changes: rows
+// appear there when no older transaction is open on the Postgres server.
+func (s *shop) rows(ctx context.Context) (n int, err error) {
+	db, err := pgx.Connect(ctx, s.database)
+	if err != nil {
+		return 0, err
+	}
+	defer db.Close(ctx)
+	var begun, ended uint64
+	if err := db.QueryRow(ctx, "SELECT count(*), pg_snapshot_xmax(pg_current_snapshot()) FROM subscriptions WHERE store_id = 1").Scan(&n, &begun); err != nil {
+		return 0, err
+	}
+	for began := time.Now(); ended < begun; time.Sleep(time.Millisecond) {
+		if err := db.QueryRow(ctx, "SELECT pg_snapshot_xmin(pg_current_snapshot())").Scan(&ended); err != nil {
+			return 0, err
+		}
+		if time.Since(began) > time.Minute {
+			return 0, errors.New("an old transaction on the Postgres server hides rows from the changes")
+		}
+	}
+	return n, nil
+}
+
+// walk reads all rows by links from page to page, of which only the last one may not be full.
+func (s *shop) walk(rows, perPage int) func(context.Context) (int, error) {
+	return func(ctx context.Context) (read int, err error) {
+		for link := fmt.Sprintf("%s/subscriptions?per_page=%d", s.url, perPage); link != ""; read += perPage {
+			if link, err = s.linkAfter(ctx, link); err != nil {
+				return read, err
+			}
+		}
+		if read >= rows && read < rows+perPage {
+			read = rows
+		}
+		return read, nil
+	}
+}
 
 // format is a format of exports. Lines are recognized by how they begin.
 type format struct {
@@ -18,134 +153,45 @@ type format struct {
 	row, next    string // beginnings of lines with a row, and with a cursor
 }
 
-var (
-	ndjson = format{"NDJSON", "application/x-ndjson", `{"subscription":`, `{"next":"`}
-	csv    = format{"CSV", "text/csv", "row,", "next,"}
-)
+func ndjson() format {
+	return format{"NDJSON", "application/x-ndjson", `{"subscription":`, `{"next":"`}
+}
+
+func csv() format { return format{"CSV", "text/csv", "row,", "next,"} }
 
 // longestLine is above the length of any line: metadata has up to 16 KiB before escaping.
 const longestLine = 256 << 10
 
-// cursor returns the cursor in a line that has one.
-func (f format) cursor(line []byte) (cursor string, ok bool) {
-	rest, ok := bytes.CutPrefix(line, []byte(f.next))
-	if end := bytes.IndexAny(rest, `",`); ok && end > 0 {
-		return string(rest[:end]), true
+// stream reads all rows in one response, and returns their number and the last cursor. Rows after
+// the last cursor are an error.
+func (s *shop) stream(ctx context.Context, f format) (rows int, head string, err error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+"/subscriptions/changes", nil)
+	if err != nil {
+		return 0, "", err
 	}
-	return "", false
-}
-
-// export reads all rows of a store from streams of its changes.
-type export struct {
-	format
-	service   *listBench
-	transport *http.Transport
-	head      string // the last cursor
-
-	lines *bufio.Reader // of the current stream; nil for none
-	stop  func()        // ends it
-}
-
-func newExport(b *listBench, f format) *export {
-	return &export{format: f, service: b, transport: newTransport(1)}
-}
-
-func (e *export) close() {
-	e.pause()
-	e.transport.CloseIdleConnections()
-}
-
-// pause ends the current stream. The next read goes on after its last cursor.
-func (e *export) pause() {
-	if e.lines != nil {
-		e.stop()
-		e.lines = nil
+	r.Header = s.merchant.Clone()
+	r.Header.Set("Accept", f.accept)
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return 0, "", err
 	}
-}
-
-// read reads rows until a time, at least up to the first cursor. The next call goes on
-// after them. After the last row it goes on with the first one.
-func (e *export) read(ctx context.Context, until time.Time) (rows int, err error) {
-	for rows == 0 || time.Now().Before(until) {
-		n, ended, err := e.stream(ctx, until)
-		if err != nil {
-			return rows, err
-		}
-		if ended {
-			e.head = ""
-		}
-		rows += n
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return 0, "", fmt.Errorf("%s: %s", f.name, response.Status)
 	}
-	return rows, nil
-}
-
-// all reads all rows in one stream.
-func (e *export) all(ctx context.Context) (rows int, err error) {
-	e.pause()
-	e.head = ""
-	rows, _, err = e.stream(ctx, time.Now().Add(time.Hour))
-	if err == nil && rows != e.service.rows {
-		err = fmt.Errorf("an export has %d rows of %d", rows, e.service.rows)
-	}
-	return rows, err
-}
-
-// stream reads the current stream, or a new one from head on, up to its end or the first
-// cursor after a time.
-func (e *export) stream(ctx context.Context, until time.Time) (rows int, ended bool, err error) {
-	if e.lines == nil {
-		if err := e.open(ctx); err != nil {
-			return 0, false, err
-		}
-	}
-	for unconfirmed := 0; ; {
-		line, err := e.lines.ReadSlice('\n')
-		cursor, ok := e.cursor(line)
+	lines, unconfirmed := bufio.NewReaderSize(response.Body, longestLine), 0
+	for {
+		line, err := lines.ReadSlice('\n')
+		cursor, ok := bytes.CutPrefix(line, []byte(f.next))
 		switch {
 		case errors.Is(err, io.EOF) && len(line) == 0 && unconfirmed == 0:
-			e.pause()
-			return rows, true, nil
+			return rows, head, nil
 		case err != nil:
-			return rows, false, fmt.Errorf("%s, after %d rows: %w", e.name, rows, err)
-		case bytes.HasPrefix(line, []byte(e.row)):
+			return rows, head, fmt.Errorf("%s, after %d rows: %w", f.name, rows, err)
+		case bytes.HasPrefix(line, []byte(f.row)):
 			unconfirmed++
 		case ok:
-			rows, unconfirmed, e.head = rows+unconfirmed, 0, cursor
-			if time.Now().After(until) {
-				return rows, false, nil
-			}
-		}
-	}
-}
-
-// open requests a stream. It waits for a free slot: the service may still be about to end
-// the stream before.
-func (e *export) open(ctx context.Context) error {
-	address := e.service.url() + "/changes"
-	if e.head != "" {
-		address += "?after=" + url.QueryEscape(e.head)
-	}
-	r, err := newRequest(http.MethodGet, address, e.service.header())
-	if err != nil {
-		return err
-	}
-	r.Header.Set("Accept", e.accept)
-	ctx, cancel := context.WithCancel(ctx)
-	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
-		response, err := e.transport.RoundTrip(r.WithContext(ctx))
-		if err != nil {
-			cancel()
-			return err
-		}
-		if response.StatusCode == http.StatusOK {
-			e.lines = bufio.NewReaderSize(response.Body, longestLine)
-			e.stop = func() { cancel(); _ = response.Body.Close() }
-			return nil
-		}
-		err = errors.Join(fmt.Errorf("%s: %s", e.name, response.Status), discard(response.Body))
-		if !unavailable(response.StatusCode) || time.Since(began) > 15*time.Second {
-			cancel()
-			return err
+			rows, unconfirmed, head = rows+unconfirmed, 0, string(cursor[:max(0, bytes.IndexAny(cursor, `",`))])
 		}
 	}
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"net/http"
 	"os"
 	"time"
 
@@ -11,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// floorRow is a row of 25 columns of subscriptions.
+// floorRow is a row of 25 columns of subscriptions, in the order of floorSQL.
 type floorRow struct {
 	ID                 int64      `json:"id"`
 	StoreID            int64      `json:"store_id"`
@@ -46,42 +45,18 @@ const floorSQL = `SELECT id, store_id, customer_id, calling_code, status, extern
 	saved_card_id, created_at, updated_at
 	FROM subscriptions WHERE store_id = $1 ORDER BY id DESC LIMIT 15`
 
-func (r *floorRow) scan(rows pgx.Rows) error {
-	return rows.Scan(&r.ID, &r.StoreID, &r.CustomerID, &r.CallingCode, &r.Status, &r.ExternalCustomerID,
-		&r.StartsAt, &r.EndsAt, &r.CurrentPeriodStart, &r.CurrentPeriodEnd, &r.TrialEndsAt, &r.CancelAtPeriodEnd, &r.CanceledAt,
-		&r.PausedAt, &r.NextRetryAt, &r.GraceEndsAt, &r.Duration, &r.OrderID, &r.PriceAmount, &r.Currency, &r.ProductID, &r.VariantID,
-		&r.SavedCardID, &r.CreatedAt, &r.UpdatedAt)
-}
-
 // floorList responds with the newest 15 rows of one store, without authentication. It
 // uses Gin, pgx and encoding/json.
-func floorList(ctx context.Context, engine *gin.Engine) error {
+func floorList(ctx context.Context) (handle, error) {
 	pool, err := pgxpool.New(ctx, os.Getenv("DATABASE_URL"))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer pool.Close()
-	engine.GET("/subscriptions", func(c *gin.Context) {
+	return func(c *gin.Context) (any, error) {
 		rows, err := pool.Query(c.Request.Context(), floorSQL, 1)
 		if err != nil {
-			c.Status(http.StatusInternalServerError)
-			return
+			return nil, err
 		}
-		defer rows.Close()
-		var all []floorRow
-		for rows.Next() {
-			var r floorRow
-			if err := r.scan(rows); err != nil {
-				c.Status(http.StatusInternalServerError)
-				return
-			}
-			all = append(all, r)
-		}
-		if rows.Err() != nil {
-			c.Status(http.StatusInternalServerError)
-			return
-		}
-		c.JSON(http.StatusOK, gin.H{"data": all})
-	})
-	return serveFloor(engine)
+		return pgx.CollectRows(rows, pgx.RowToStructByPos[floorRow])
+	}, nil
 }

@@ -1,135 +1,87 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
+	"strings"
 
 	"commerce/cmd/bench/results"
 )
 
-// targetShare is the share of the highest throughput at which latency has a target.
-const targetShare = 0.6
+// read is the call whose latency is measured.
+func read() func(*shop) clients { return reading("/cart", fewLines, (*shop).newGuest) }
 
-// shares returns the offered loads, as shares of the service's highest throughput.
-func shares() []float64 { return []float64{0.1, 0.3, targetShare, 0.75, 0.9} }
-
-// benchLatency measures how long a read of a cart takes at constant rates of arrival.
+// benchLatency measures how long a read of a cart takes at constant rates of arrival, which are
+// shares of the service's highest throughput, in the same rounds as that of the floor.
 func benchLatency(ctx context.Context, s *stage) (results.Benchmark, error) {
-	cases, err := cartBench{floors: []string{"floor-get"}, cases: []cartCase{
-		{"GET /cart", reading("/cart", fewLines, (*shop).newGuest), nil},
-	}}.open(ctx, s)
+	shop, err := openShop(ctx, s, opening{binary: s.binary})
 	if err != nil {
 		return results.Benchmark{}, err
 	}
-	return latency{options: s.options, cases: cases}.measure(ctx)
-}
-
-// latency compares the cases at the same rates. The first case is the floor, the second
-// one is the service.
-type latency struct {
-	options
-	cases []testCase
-}
-
-// percentiles are the times of one case at one rate in one round, in ms.
-type percentiles struct {
-	p50, p99, p999 float64
-	failed         int // requests
-}
-
-func (l latency) measure(ctx context.Context) (results.Benchmark, error) {
-	closed, err := measure(ctx, l.options, "latency", "Redis", l.cases)
+	floor, err := openFloor(ctx, s, "floor-get", shop)
+	if err != nil {
+		return results.Benchmark{}, err
+	}
+	own := testCase{name: "GET /cart", server: shop.server, clients: read()(shop)}
+	closed, err := measure(ctx, s.options, own)
 	if err != nil {
 		return closed, err
 	}
-	highest := closed.Cases[1].Rate.Median
-	bar := progress("latency", l.rounds*len(shares())*len(l.cases))
-	took := make([][][]percentiles, len(l.cases)) // by case, share and round
-	for i := range took {
-		took[i] = make([][]percentiles, len(shares()))
-	}
-	for range l.rounds {
-		for at, share := range shares() {
-			for i, c := range l.cases {
-				p, err := l.turn(ctx, c, share*highest)
-				if err = errors.Join(err, ctx.Err()); err != nil {
-					return closed, fmt.Errorf("%s at %.0f requests/s: %w", c.name, share*highest, err)
-				}
-				took[i][at] = append(took[i][at], p)
-				_ = bar.Add(1)
-			}
+	highest := closed.Cases[0].Figure(results.Round.Throughput).Median
+	var cases []testCase
+	for _, share := range []float64{0.1, 0.3, 0.6, 0.75, 0.9} {
+		least, most := floor, own
+		for _, c := range []*testCase{&least, &most} {
+			c.rate = share * highest
+			c.name += fmt.Sprintf(", %.0f %% of the highest rate", share*100)
 		}
+		most.compared = []comparison{{of: least.name, cost: p99()}}
+		if share == 0.6 {
+			most.compared[0].atMost = 1.5
+		}
+		cases = append(cases, least, most)
 	}
-	closed.Curves = l.curves(highest, took)
-	closed.Values = l.targets(highest, took)
-	return closed, nil
+	return measure(ctx, s.options, cases...)
 }
 
-// turn measures one case at one rate, after a tenth of a turn to open connections.
-func (l latency) turn(ctx context.Context, c testCase, rate float64) (percentiles, error) {
-	all, err := newClients(ctx, cmp.Or(c.connections, l.connections), c.clients)
+// outageRate is the number of requests per second. It is low, so that the latency does not
+// show how busy the machine is.
+const outageRate = 200
+
+// benchOutage measures how long calls of a cart take while the connections to Postgres are
+// frozen: they stay open, and nothing passes. It compares them, in the same rounds, to calls of
+// another instance whose Postgres answers.
+func benchOutage(ctx context.Context, s *stage) (results.Benchmark, error) {
+	line, err := s.toPostgres()
 	if err != nil {
-		return percentiles{}, err
+		return results.Benchmark{}, err
 	}
-	transport := newTransport(len(all))
-	defer transport.CloseIdleConnections()
-	if _, err := put(ctx, transport, all, l.options.turn/10); err != nil {
-		return percentiles{}, err
+	up, err := openShop(ctx, s, opening{binary: s.binary})
+	if err != nil {
+		return results.Benchmark{}, err
 	}
-	seen, err := arrive(ctx, transport, all, rate, l.options.turn*3/2)
-	at := func(p float64) float64 { return milliseconds(percentile(seen.times, p)) }
-	return percentiles{at(0.5), at(0.99), at(0.999), seen.failed}, err
-}
-
-// curves are latency against offered load, one for each percentile.
-func (l latency) curves(highest float64, took [][][]percentiles) []results.Curve {
-	var all []results.Curve
-	for _, of := range []struct {
-		name  string
-		value func(percentiles) float64
-	}{
-		{"p50", func(p percentiles) float64 { return p.p50 }},
-		{"p99", func(p percentiles) float64 { return p.p99 }},
-		{"p99.9", func(p percentiles) float64 { return p.p999 }},
-	} {
-		curve := results.Curve{Name: of.name, X: "offered load (requests/s)", Y: of.name + " (ms)"}
-		for i, c := range l.cases {
-			series := results.Series{Name: c.name}
-			for at, share := range shares() {
-				var values []float64
-				for _, p := range took[i][at] {
-					values = append(values, of.value(p))
-				}
-				series.Points = append(series.Points, results.Point{X: results.Rounded(share * highest), Figure: results.FigureOf(values...)})
-			}
-			curve.Series = append(curve.Series, series)
-		}
-		all = append(all, curve)
+	down, err := openShop(ctx, s, opening{binary: s.binary, postgres: line.Listen})
+	if err != nil {
+		return results.Benchmark{}, err
 	}
-	return all
-}
-
-// targets compares the p99 of the service with that of the floor at each load.
-func (l latency) targets(highest float64, took [][][]percentiles) []results.Value {
-	var all []results.Value
-	failed := 0
-	for at, share := range shares() {
-		var ratios []float64
-		for round, p := range took[1][at] {
-			ratios = append(ratios, p.p99/took[0][at][round].p99)
-			failed += p.failed
+	var cases []testCase
+	for _, call := range []struct {
+		name    string
+		clients func(*shop) clients
+	}{{"GET /cart", read()}, {"POST /cart/add", adding(plain)}} {
+		usual := testCase{name: call.name, server: up.server, clients: call.clients(up), rate: outageRate}
+		frozen := testCase{name: call.name + ", Postgres is frozen", server: down.server, clients: call.clients(down), rate: outageRate}
+		frozen.compared = []comparison{{of: call.name, cost: p50(), atMost: 1.1}, {of: call.name, cost: p99(), atMost: 1.25}}
+		cases = append(cases, usual, frozen)
+		if _, err := frozen.turn(ctx, s.options); err != nil { // lets the instance read what it needs
+			return results.Benchmark{}, err
 		}
-		v := results.Value{
-			Name:   fmt.Sprintf("p99 at %.0f %% of the highest throughput (%.0f requests/s)", share*100, share*highest),
-			Unit:   "of " + l.cases[0].name + "'s",
-			Figure: results.FigureOf(ratios...),
-		}
-		if share == targetShare {
-			v.AtMost = new(1.5)
-		}
-		all = append(all, v)
 	}
-	return append(all, results.Value{Name: "failed requests of " + l.cases[1].name, Figure: results.FigureOf(float64(failed))})
+	for _, direction := range []string{"upstream", "downstream"} {
+		toxic := fmt.Sprintf(`{"type":"timeout","stream":%q,"attributes":{"timeout":0}}`, direction)
+		if _, err := line.Toxics.AddToxicJson(strings.NewReader(toxic)); err != nil {
+			return results.Benchmark{}, err
+		}
+	}
+	return measure(ctx, s.options, cases...)
 }

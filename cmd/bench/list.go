@@ -1,153 +1,140 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"fmt"
+	"io"
 	"net/http"
-	"slices"
+	"net/url"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
 	"commerce/cmd/bench/results"
 )
 
-// benchList measures the subscription list of a store that has a tenth of a million
-// rows.
+// firstPage is the case that other lists are compared with, and deepPage the page whose cost has
+// a target.
+const (
+	firstPage = "page 1"
+	deepPage  = 1000
+)
+
+// benchList measures the subscription list of a store that has a tenth of all rows. The first
+// page of a second service follows that of the first one.
 func benchList(ctx context.Context, s *stage) (results.Benchmark, error) {
-	cases, err := listCases(ctx, s)
+	shops, err := openShops(ctx, s, s.rows)
 	if err != nil {
 		return results.Benchmark{}, err
 	}
-	b, err := measure(ctx, s.options, "list", "Postgres", cases)
-	b.Curves = []results.Curve{pageCurve(b)}
-	return b, err
-}
-
-// listCases starts the service, the floors, and a second service with a database of its
-// own. The first page of the second service follows that of the first one.
-func listCases(ctx context.Context, s *stage) ([]testCase, error) {
-	first, err := newListBench(ctx, s, s.binary, s.options.database)
+	own := shops[0]
+	floor, err := openFloor(ctx, s, "floor-list", own)
 	if err != nil {
-		return nil, err
+		return results.Benchmark{}, err
 	}
-	if err := first.startFloors(ctx, s); err != nil {
-		return nil, err
+	all := []testCase{floor, own.list(firstPage, "", comparison{floor.name, serverCPU(), 0.95}, comparison{of: floor.name, cost: cpu()})}
+	for _, shop := range shops[1:] {
+		all = append(all, shop.list(firstPage+shop.label, "", cpuOf(firstPage, 0)...))
 	}
-	cases, err := first.cases(ctx)
-	if err != nil || s.against == "" {
-		return cases, err
+	for _, more := range []func(context.Context) ([]testCase, error){own.pages, own.filters, own.poll} {
+		cases, err := more(ctx)
+		if err != nil {
+			return results.Benchmark{}, err
+		}
+		all = append(all, cases...)
 	}
-	second, err := newListBench(ctx, s, s.against, "")
-	if err != nil {
-		return nil, err
-	}
-	i := slices.IndexFunc(cases, func(c testCase) bool { return c.name == firstPage })
-	return slices.Insert(cases, i+1, testCase{
-		name: firstPage + " [against]", server: second.service, clients: same(second.url(), second.header()),
-		compared: cpuOf(firstPage, 0),
-	}), nil
+	return measure(ctx, s.options, all...)
 }
 
-// listBench is a database with data, the service and a floor.
-type listBench struct {
-	db           *pgx.Conn
-	settings     []string
-	service      *server
-	floor        *server
-	floorUsualGC *server // with Go's default collector
-	token        string
-	rows         int // of the store
+// list is a list with a query.
+func (s *shop) list(name, query string, compared ...comparison) testCase {
+	return testCase{name: name, server: s.server, clients: same(s.url+"/subscriptions"+query, s.merchant), compared: compared}
 }
 
-// newListBench starts a service on a filled database; "" fills one.
-func newListBench(ctx context.Context, s *stage, binary, database string) (*listBench, error) {
-	if database == "" {
-		var err error
-		if database, err = s.database(ctx, binary, s.rows); err != nil {
+// pages are the deep pages that exist, reached by the link of the page before and by number.
+func (s *shop) pages(ctx context.Context) ([]testCase, error) {
+	var all []testCase
+	for _, page := range []int{10, 100, deepPage, 6000} {
+		link, err := s.linkAfter(ctx, fmt.Sprintf("%s/subscriptions?page=%d", s.url, page-1))
+		if err != nil {
 			return nil, err
 		}
+		if link == "" {
+			break
+		}
+		linked, numbered := comparison{firstPage, cpu(), 0}, comparison{firstPage, storeCPU(), 0}
+		if page == deepPage {
+			linked.atMost, numbered.atMost = 1.05, 6
+		}
+		skipping := s.list(fmt.Sprintf("page %d by number", page), fmt.Sprintf("?page=%d", page), numbered)
+		if page > deepPage { // the service reads one deep page of a store at a time
+			skipping.connections = 1
+		}
+		all = append(all, s.list(fmt.Sprintf("page %d by link", page), strings.TrimPrefix(link, s.url+"/subscriptions"), linked), skipping)
 	}
-	b := &listBench{}
-	if err := b.connect(ctx, s, database); err != nil {
-		return nil, err
-	}
-	return b, b.serve(ctx, s, binary, database)
+	return all, nil
 }
 
-// connect connects to the database and counts the store's rows.
-func (b *listBench) connect(ctx context.Context, s *stage, database string) (err error) {
-	if b.db, err = pgx.Connect(ctx, database); err != nil {
-		return err
-	}
-	s.ends = append(s.ends, func() error { return b.db.Close(context.WithoutCancel(ctx)) })
-	return b.db.QueryRow(ctx, "SELECT count(*) FROM subscriptions WHERE store_id = 1").Scan(&b.rows)
-}
-
-// serve starts the service.
-func (b *listBench) serve(ctx context.Context, s *stage, binary, database string) error {
-	redis, err := s.redis(ctx)
+// linkAfter reads a page, and returns its link to the next page, "" if it is the last one. It
+// does not decode the rows: that could take as long as the service takes for them.
+func (s *shop) linkAfter(ctx context.Context, page string) (link string, err error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, page, nil)
 	if err != nil {
-		return err
+		return "", err
 	}
-	b.settings = serviceSettings(database, redis)
-	if b.token, err = call(ctx, binary, b.settings, "token", "store", "--store", "1", "--name", "bench"); err != nil {
-		return err
-	}
-	service, err := s.http(ctx, b.settings, responds("/openapi.yaml"), binary, "serve")
-	b.service = &server{service, b.sessions}
-	return err
-}
-
-// startFloors starts the floors on the service's database.
-func (b *listBench) startFloors(ctx context.Context, s *stage) error {
-	floor, err := s.floor(ctx, b.settings, "floor-list")
+	r.Header = s.merchant
+	response, err := http.DefaultClient.Do(r)
 	if err != nil {
-		return err
+		return "", err
 	}
-	usual, err := s.floor(ctx, b.settings, "floor-list"+withDefaultGC)
-	b.floor, b.floorUsualGC = &server{floor, b.sessions}, &server{usual, b.sessions}
-	return err
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return "", err
+	}
+	const member = `"next_page_url":`
+	at := bytes.LastIndex(body, []byte(member)) // rows come before it
+	if response.StatusCode != http.StatusOK || at < 0 {
+		return "", fmt.Errorf("not a page of subscriptions: %s", response.Status)
+	}
+	err = json.NewDecoder(bytes.NewReader(body[at+len(member):])).Decode(&link)
+	return link, err
 }
 
-func (b *listBench) url() string { return b.service.url + "/subscriptions" }
-
-func (b *listBench) header() http.Header {
-	return http.Header{"Authorization": {"Bearer " + b.token}}
-}
-
-// firstPage is the case that other lists are compared with.
-const firstPage = "page 1"
-
-func (b *listBench) cases(ctx context.Context) ([]testCase, error) {
-	floor := same(b.floor.url+"/subscriptions", http.Header{})
-	usual := same(b.floorUsualGC.url+"/subscriptions", http.Header{})
-	all := []testCase{
-		{name: "floor-list", server: b.floor, clients: floor},
-		{name: "floor-list" + withDefaultGC, server: b.floorUsualGC, clients: usual},
-		b.ours(firstPage, "", results.Comparison{Cost: results.ServerCPU, Of: "floor-list", AtMost: new(0.95)},
-			results.Comparison{Cost: results.CPU, Of: "floor-list"}),
-	}
-	pages, err := b.pages(ctx)
+// filters are lists with a filter that many rows match. The e-mail address, the phone and
+// the external ID are those with the most rows.
+func (s *shop) filters(ctx context.Context) ([]testCase, error) {
+	db, err := pgx.Connect(ctx, s.database)
 	if err != nil {
 		return nil, err
 	}
-	filters, err := b.filters(ctx)
+	defer db.Close(ctx)
+	var email, phone, external string
+	err = db.QueryRow(ctx, `SELECT email, calling_code || national_phone FROM customers c WHERE store_id = 1 AND id > 1000000
+		ORDER BY (SELECT count(*) FROM subscriptions s WHERE s.store_id = 1 AND s.customer_id = c.id) DESC LIMIT 1`).Scan(&email, &phone)
 	if err != nil {
 		return nil, err
 	}
-	poll, err := b.poll(ctx)
-	return slices.Concat(all, pages, filters, []testCase{poll}), err
-}
-
-// ours is a list with a query.
-func (b *listBench) ours(name, query string, compared ...results.Comparison) testCase {
-	return testCase{name: name, server: b.service, clients: same(b.url()+query, b.header()), compared: compared}
-}
-
-// sessions returns the process ids of the database's other sessions.
-func (b *listBench) sessions(ctx context.Context) ([]int, error) {
-	rows, err := b.db.Query(ctx, "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()")
+	err = db.QueryRow(ctx, `SELECT external_customer_id FROM subscriptions WHERE store_id = 1 AND external_customer_id IS NOT NULL
+		GROUP BY external_customer_id ORDER BY count(*) DESC, external_customer_id LIMIT 1`).Scan(&external)
 	if err != nil {
 		return nil, err
 	}
-	return pgx.CollectRows(rows, pgx.RowTo[int])
+	bounded := comparison{firstPage, cpu(), 1.1}
+	return []testCase{
+		s.list("by status", "?status=active", bounded),
+		s.list("by external ID", "?externalCustomerId="+url.QueryEscape(external), bounded),
+		s.list("by calling code", "?customerCountryCode=966", bounded),
+		s.list("by e-mail", "?customerEmail="+url.QueryEscape(email), bounded),
+		s.list("by phone", "?customerPhone="+phone, cpuOf(firstPage, 0)...),
+		s.list("by status and calling code", "?status=active&customerCountryCode=966", bounded),
+	}, nil
+}
+
+// poll asks for changes when there is nothing new.
+func (s *shop) poll(ctx context.Context) ([]testCase, error) {
+	_, head, err := s.stream(ctx, ndjson())
+	return []testCase{s.list("changes, nothing new", "/changes?after="+url.QueryEscape(head), cpuOf(firstPage, 0.5)...)}, err
 }

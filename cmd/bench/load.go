@@ -10,7 +10,10 @@ import (
 	"net/url"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"commerce/cmd/bench/results"
 )
@@ -51,159 +54,149 @@ func setBody(r *http.Request, body []byte) {
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 }
 
-// setAddresses gives the nth client its own addresses. It uses them in turn, so that a
-// fast client stays below the rate limit per address.
-func (c *client) setAddresses(n int) {
-	for i := range 16 {
-		c.addresses = append(c.addresses, fmt.Sprintf("198.18.%d.%d", n%256, i+1))
-	}
+// crowd is some clients with their connections.
+type crowd struct {
+	all       []*client
+	transport *http.Transport
 }
 
-// load is what the clients see in a turn.
+// newCrowd returns n clients. Each uses 16 addresses of its own in turn, so that a fast client
+// stays below the rate limit per address.
+func newCrowd(ctx context.Context, n int, one clients) (crowd, error) {
+	c := crowd{make([]*client, n), &http.Transport{MaxIdleConnsPerHost: n, DisableCompression: true}}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(8)
+	for i := range c.all {
+		group.Go(func() (err error) {
+			if c.all[i], err = one(ctx); err != nil {
+				return err
+			}
+			for last := range 16 {
+				c.all[i].addresses = append(c.all[i].addresses, fmt.Sprintf("198.18.%d.%d", i%256, last+1))
+			}
+			return nil
+		})
+	}
+	return c, group.Wait()
+}
+
+func (c crowd) close() { c.transport.CloseIdleConnections() }
+
+// pace is when clients send requests.
+type pace struct {
+	lasting time.Duration
+
+	// rate is the number of requests per second, whether or not earlier ones are answered. The
+	// time of each request starts when it is due, not when a client is free to send it: a server
+	// that stalls makes all requests late that are due while it stalls. 0 means a closed loop:
+	// each client sends the next request when it has its answer.
+	rate float64
+
+	// patience is how long a client waits for an answer, which counts as failed if it comes
+	// later. 0 means any time.
+	patience time.Duration
+}
+
+// load is what clients see.
 type load struct {
-	requests int // with the expected status
-	failed   int // answered 503 or 504
+	requests int // with the expected status, in time
+	failed   int // answered 503 or 504, or too late
 	took     time.Duration
-	times    []time.Duration
+	times    []time.Duration // sorted; without failed requests if clients are impatient
 }
 
-// round returns the result of a turn in which the server used u and ended with that many
-// resident bytes.
-func (l *load) round(u usage, resident int64) results.Round {
-	slices.Sort(l.times)
-	each := func(x float64) float64 { return results.Rounded(x / float64(max(l.requests, 1))) }
-	return results.Round{
-		Requests: l.requests, Failed: l.failed,
-		Seconds: results.Rounded(l.took.Seconds()), Rate: results.Rounded(float64(l.requests) / l.took.Seconds()),
-		P50:         milliseconds(percentile(l.times, 0.5)),
-		P99:         milliseconds(percentile(l.times, 0.99)),
-		Server:      each(u.server.Seconds() * 1e6),
-		Store:       each(u.store.Seconds() * 1e6),
-		Allocations: each(u.allocations),
-		Allocated:   each(u.allocated),
-		Resident:    megabytes(resident),
-	}
-}
-
-// percentile returns a percentile of sorted times, 0 if there are none.
-func percentile(sorted []time.Duration, p float64) time.Duration {
-	if len(sorted) == 0 {
-		return 0
-	}
-	return sorted[int(p*float64(len(sorted)-1))]
-}
-
-func milliseconds(d time.Duration) float64 { return results.Rounded(d.Seconds() * 1e3) }
-
-func megabytes(bytes int64) float64 { return results.Rounded(float64(bytes) / 1e6) }
-
-// spoiled reports whether so many requests failed that the result is meaningless. A few
-// may fail because other processes use the CPU.
-func (l *load) spoiled() bool { return l.failed*100 > l.requests }
-
-// newTransport returns a transport that keeps n connections open. The caller closes the
-// idle ones.
-func newTransport(n int) *http.Transport {
-	return &http.Transport{MaxIdleConnsPerHost: n, DisableCompression: true}
-}
-
-// put lets all clients send requests for d. An unexpected status other than 503 and 504
-// ends it with an error.
-func put(ctx context.Context, transport *http.Transport, all []*client, d time.Duration) (load, error) {
-	ctx, cancel := context.WithTimeout(ctx, d)
+// send lets all clients send requests. An unexpected status other than 503 and 504 ends it with
+// an error.
+func (c crowd) send(ctx context.Context, p pace) (load, error) {
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-
 	began := time.Now()
-	sum, err := together(all, cancel, func(c *client) (load, error) { return c.repeat(ctx, transport) })()
-	sum.took = time.Since(began)
-	return sum, err
-}
-
-// together starts call for all clients. The returned function waits for them, and adds up
-// what they saw. The first error calls cancel, which must end the other calls.
-func together(all []*client, cancel func(), call func(*client) (load, error)) (wait func() (load, error)) {
+	due := make(chan time.Time, int(p.rate*p.lasting.Seconds())+1) // never blocks the clock
+	next := func() (time.Time, bool) { return time.Time{}, ctx.Err() == nil && time.Since(began) < p.lasting }
+	if p.rate > 0 {
+		next = func() (time.Time, bool) { at, more := <-due; return at, more && ctx.Err() == nil }
+	}
 	var sum load
-	var wrong error
 	var mu sync.Mutex
-	var running sync.WaitGroup
-	for _, c := range all {
-		running.Go(func() {
-			own, err := call(c)
+	var running errgroup.Group
+	for _, client := range c.all {
+		running.Go(func() error {
+			own, err := client.work(ctx, c.transport, next, p.patience)
+			if err != nil {
+				cancel()
+			}
 			mu.Lock()
 			defer mu.Unlock()
 			sum.requests += own.requests
 			sum.failed += own.failed
 			sum.times = append(sum.times, own.times...)
-			if err != nil && wrong == nil {
-				wrong = err
-				cancel()
-			}
+			return err
 		})
 	}
-	return func() (load, error) {
-		running.Wait()
-		return sum, wrong
+	tick(ctx, due, p)
+	err := running.Wait()
+	sum.took = time.Since(began)
+	slices.Sort(sum.times)
+	return sum, err
+}
+
+// tick sends the time of each arrival when it comes, and closes due at the end.
+func tick(ctx context.Context, due chan<- time.Time, p pace) {
+	defer close(due)
+	began := time.Now()
+	for n := range int(p.rate * p.lasting.Seconds()) {
+		at := began.Add(time.Duration(float64(n) / p.rate * float64(time.Second)))
+		if ctx.Err() != nil {
+			return
+		}
+		if wait := time.Until(at); wait > 0 { // time.Sleep of an idle process rounds up to milliseconds
+			t := syscall.NsecToTimespec(wait.Nanoseconds())
+			_ = syscall.Nanosleep(&t, nil) // a signal may end it early: the request is sent early
+		}
+		due <- at
 	}
 }
 
-// repeat sends requests until ctx ends. It does not interrupt a request.
-func (c *client) repeat(ctx context.Context, transport *http.Transport) (load, error) {
+// work sends a request for each time that next returns; a zero time means now. It does not
+// interrupt a request, and does not send one for which its client no longer waits.
+func (c *client) work(ctx context.Context, transport *http.Transport, next func() (time.Time, bool), patience time.Duration) (load, error) {
 	var l load
-	for ctx.Err() == nil {
-		if err := c.next(ctx); err != nil {
+	late := func(at time.Time) bool { return patience > 0 && time.Since(at) > patience }
+	for at, more := next(); more; at, more = next() {
+		if !at.IsZero() && late(at) {
+			l.failed++
+			continue
+		}
+		if c.prepare != nil {
+			if err := c.prepare(context.WithoutCancel(ctx)); err != nil {
+				return l, err
+			}
+		}
+		if at.IsZero() {
+			at = time.Now()
+		}
+		good, err := c.send(transport)
+		if err != nil {
 			return l, err
 		}
-		if err := c.timed(&l, transport, time.Now()); err != nil {
-			return l, err
+		if good = good && !late(at); good {
+			l.requests++
+		} else {
+			l.failed++
+		}
+		if good || patience == 0 {
+			l.times = append(l.times, time.Since(at))
 		}
 	}
 	return l, nil
 }
 
-// times sends n requests.
-func (c *client) times(ctx context.Context, transport *http.Transport, n int) error {
-	for range n {
-		if err := c.next(ctx); err != nil {
-			return err
-		}
-		if _, err := c.send(transport); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// next prepares the next request.
-func (c *client) next(ctx context.Context) error {
-	if c.prepare != nil {
-		if err := c.prepare(context.WithoutCancel(ctx)); err != nil {
-			return err
-		}
-	}
-	i := c.sent % len(c.addresses)
-	c.request.Header["X-Forwarded-For"] = c.addresses[i : i+1 : i+1]
-	c.sent++
-	return nil
-}
-
-// timed sends the request and adds the time since began to l.
-func (c *client) timed(l *load, transport *http.Transport, began time.Time) error {
-	good, err := c.send(transport)
-	if err != nil {
-		return err
-	}
-	if !good {
-		l.failed++
-		return nil
-	}
-	l.requests++
-	l.times = append(l.times, time.Since(began))
-	return nil
-}
-
 // send reports whether the response has the expected status. It returns false for 503
 // and 504, and an error for any other status.
 func (c *client) send(transport *http.Transport) (good bool, err error) {
+	i := c.sent % len(c.addresses)
+	c.request.Header["X-Forwarded-For"] = c.addresses[i : i+1 : i+1]
+	c.sent++
 	response, err := transport.RoundTrip(c.request)
 	if err != nil {
 		return false, err
@@ -223,3 +216,15 @@ func (c *client) send(transport *http.Transport) (good bool, err error) {
 func unavailable(status int) bool {
 	return status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout
 }
+
+// percentile returns a percentile of the times in milliseconds, 0 if there are none.
+func (l load) percentile(p float64) float64 {
+	if len(l.times) == 0 {
+		return 0
+	}
+	return milliseconds(l.times[int(p*float64(len(l.times)-1))])
+}
+
+func milliseconds(d time.Duration) float64 { return results.Rounded(d.Seconds() * 1e3) }
+
+func megabytes(bytes int64) float64 { return results.Rounded(float64(bytes) / 1e6) }

@@ -1,12 +1,16 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"embed"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"net/http"
 	"os"
 	"path/filepath"
 )
@@ -16,113 +20,163 @@ import (
 //go:embed peers
 var peerFiles embed.FS
 
-// nodePeer is a peer on Node, whose packages are installed in dir.
-type nodePeer struct {
-	name, dir string // the name has the version
-	settings  []string
-	run       string // shell command that becomes the server
+// program is a peer on Node.
+type program struct {
+	folder          string // of peerFiles
+	title, main     string // of its main package
+	run             string // shell command that becomes the server
+	ready           string // path that has an answer when it is ready
+	redis, database bool   // whether it gets one of its own
+	settings        []string
+	seed            []string // shell commands that fill its database
+	newCart         func(ctx context.Context, url string, data seeded) (guestCart, error)
 }
 
-// newNodePeer installs the peer in a folder. title and name are those of its main package.
-func newNodePeer(ctx context.Context, s *stage, folder, title, name string) (nodePeer, error) {
-	version, err := versionOf(folder, name)
-	if err != nil {
-		return nodePeer{}, err
-	}
-	dir, err := installPeer(ctx, s, folder)
-	return nodePeer{name: title + " " + version, dir: dir, settings: []string{"NODE_ENV=production"}}, err
+// seeded is what the commands of a peer have created. They write it to the file SEED, as JSON.
+type seeded struct {
+	Key, Region string
+	Variants    []string
 }
 
-// installPeer copies the folder of a peer, and installs its packages unless an earlier run did. It
-// uses npm install, which keeps to the lock file too: npm ci finds the one of Medusa incomplete,
-// because it lacks the addresses of optional packages for other platforms.
-func installPeer(ctx context.Context, s *stage, folder string) (string, error) {
-	dir := filepath.Join(s.dir, folder)
-	if s.peers != "" {
-		var err error
-		if dir, err = filepath.Abs(filepath.Join(s.peers, folder)); err != nil {
-			return "", err
-		}
-	}
-	files, err := fs.Sub(peerFiles, "peers/"+folder)
-	if err != nil {
-		return "", err
-	}
-	if err := overwrite(dir, files); err != nil {
-		return "", err
-	}
-	_, err = os.Stat(filepath.Join(dir, "node_modules"))
-	if errors.Is(err, fs.ErrNotExist) {
-		_, err = call(ctx, "npm", nil, "install", "--prefix", dir, "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline")
-	}
-	return dir, err
-}
-
-// versionOf returns the version of a package of a peer, as its package.json pins it.
-func versionOf(folder, name string) (string, error) {
-	text, err := peerFiles.ReadFile("peers/" + folder + "/package.json")
-	if err != nil {
-		return "", err
-	}
-	var pinned struct {
-		Dependencies map[string]string
-	}
-	if err := json.Unmarshal(text, &pinned); err != nil {
-		return "", err
-	}
-	return pinned.Dependencies[name], nil
-}
-
-// overwrite copies files to a directory, which may have older ones.
-func overwrite(dir string, files fs.FS) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	return fs.WalkDir(files, ".", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		text, err := fs.ReadFile(files, path)
-		if err != nil {
-			return err
-		}
-		return os.WriteFile(filepath.Join(dir, path), text, 0o644)
-	})
-}
-
-// seed runs a command that fills the peer's database and writes what it has created to the file
-// SEED, as JSON.
-func (p nodePeer) seed(ctx context.Context, into any, commands ...string) error {
-	file := filepath.Join(p.dir, "seed.json")
-	settings := append(p.settings, "SEED="+file)
-	for _, command := range commands {
-		if _, err := call(ctx, "sh", settings, "-c", `cd "$0" && exec `+command, p.dir); err != nil {
-			return fmt.Errorf("%s: %w", p.name, err)
-		}
-	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(text, into)
-}
-
-// start starts a process of the peer.
-func (p nodePeer) start(ctx context.Context, ready string) (*process, error) {
-	process, err := startHTTP(ctx, p.settings, responds(ready), "sh", "-c", `cd "$0" && HOST=${ADDR%:*} PORT=${ADDR##*:} exec `+p.run, p.dir)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", p.name, err)
-	}
-	process.admin = "" // it has no metrics
-	return process, nil
-}
-
-// open starts the peer on a stage.
-func (p nodePeer) open(ctx context.Context, s *stage, ready string, store func(context.Context) ([]int, error)) (*peer, error) {
-	start := func(ctx context.Context) (*process, error) { return p.start(ctx, ready) }
-	running, err := s.keep(start(ctx))
+// open installs the peer's packages unless an earlier run did, fills its database and starts it.
+// It uses npm install, which keeps to the lock file too: npm ci finds the one of Medusa
+// incomplete, because it lacks the addresses of optional packages for other platforms.
+func (p program) open(ctx context.Context, s *stage) (*peer, error) {
+	version, err := p.version()
 	if err != nil {
 		return nil, err
 	}
-	return &peer{server: &server{running, store}, name: p.name, start: start}, nil
+	dir, err := filepath.Abs(filepath.Join(cmp.Or(s.peers, s.dir), p.folder))
+	if err != nil {
+		return nil, err
+	}
+	if err := p.overwrite(dir); err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(filepath.Join(dir, "node_modules")); errors.Is(err, fs.ErrNotExist) {
+		if _, err := call(ctx, "npm", nil, "install", "--prefix", dir, "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline"); err != nil {
+			return nil, err
+		}
+	}
+	settings, store, err := p.stores(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	file := filepath.Join(dir, "seed.json")
+	for _, command := range p.seed {
+		if _, err := call(ctx, "sh", append(settings, "SEED="+file), "-c", `cd "$0" && exec `+command, dir); err != nil {
+			return nil, err
+		}
+	}
+	var data seeded
+	if text, err := os.ReadFile(file); err == nil && json.Unmarshal(text, &data) != nil {
+		return nil, fmt.Errorf("%s is not JSON", file)
+	}
+	start := func(ctx context.Context) (*process, error) {
+		process, err := s.http(ctx, settings, p.ready, "sh", "-c", `cd "$0" && HOST=${ADDR%:*} PORT=${ADDR##*:} exec `+p.run, dir)
+		if err == nil {
+			process.admin = "" // it has no metrics
+		}
+		return process, err
+	}
+	running, err := start(ctx)
+	return &peer{
+		server: &server{running, store}, name: p.title + " " + version, start: start,
+		newCart: func(ctx context.Context, url string) (guestCart, error) { return p.newCart(ctx, url, data) },
+	}, err
+}
+
+// stores creates what the peer keeps its data in.
+func (p program) stores(ctx context.Context, s *stage) (settings []string, pids func(context.Context) ([]int, error), err error) {
+	settings = append(p.settings, "NODE_ENV=production")
+	var redis *process
+	var database string
+	if p.redis {
+		if redis, err = s.redis(ctx); err != nil {
+			return nil, nil, err
+		}
+		settings = append(settings, "REDIS_URL="+redis.url)
+	}
+	if p.database {
+		if database, err = s.database(ctx); err != nil {
+			return nil, nil, err
+		}
+		settings = append(settings, "DATABASE_URL="+database)
+	}
+	return settings, stores(redis, database), nil
+}
+
+// version is the version of the peer's main package, as its package.json pins it.
+func (p program) version() (string, error) {
+	text, err := peerFiles.ReadFile("peers/" + p.folder + "/package.json")
+	if err != nil {
+		return "", err
+	}
+	var pinned struct{ Dependencies map[string]string }
+	err = json.Unmarshal(text, &pinned)
+	return pinned.Dependencies[p.main], err
+}
+
+// overwrite copies the files of a peer to a directory, which may have older ones.
+func (p program) overwrite(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	files, err := peerFiles.ReadDir("peers/" + p.folder)
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		text, err := peerFiles.ReadFile("peers/" + p.folder + "/" + file.Name())
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(dir, file.Name()), text, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// message is a request to a peer.
+type message struct {
+	path   string
+	header http.Header
+	body   []byte // as JSON; a POST if there is one, otherwise a GET
+}
+
+// request returns a new request to the peer at a URL.
+func (m message) request(url string) (*http.Request, error) {
+	if m.body == nil {
+		return newRequest(http.MethodGet, url+m.path, m.header)
+	}
+	r, err := newRequest(http.MethodPost, url+m.path, m.header)
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	setBody(r, m.body)
+	return r, nil
+}
+
+// send sends the message without measuring it.
+func (m message) send(ctx context.Context, url string) (http.Header, []byte, error) {
+	r, err := m.request(url)
+	if err != nil {
+		return nil, nil, err
+	}
+	response, err := http.DefaultClient.Do(r.WithContext(ctx))
+	if err != nil {
+		return nil, nil, err
+	}
+	answer, err := io.ReadAll(response.Body)
+	if err = cmp.Or(err, response.Body.Close()); err != nil {
+		return nil, nil, err
+	}
+	refused := response.StatusCode != http.StatusOK ||
+		bytes.Contains(answer, []byte(`"errors":[{`)) || bytes.Contains(answer, []byte(`"errorCode":`)) // of GraphQL, with 200
+	if refused {
+		return nil, nil, fmt.Errorf("%s %s: %s: %s", r.Method, r.URL, response.Status, answer[:min(len(answer), 300)])
+	}
+	return response.Header, answer, nil
 }

@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/schollz/progressbar/v3"
-	"golang.org/x/sync/errgroup"
 
 	"commerce/cmd/bench/results"
 )
@@ -17,8 +17,7 @@ import (
 type server struct {
 	*process
 
-	// store returns the process ids of the server's Redis or Postgres; nil if it has
-	// neither.
+	// store returns the process ids of the server's Redis and Postgres sessions.
 	store func(context.Context) ([]int, error)
 }
 
@@ -27,49 +26,50 @@ type testCase struct {
 	name        string
 	server      *server
 	clients     clients
-	compared    []results.Comparison
-	connections int // clients at a time; 0 for -connections
+	compared    []comparison
+	connections int           // clients at a time; 0 for -connections
+	rate        float64       // requests per second; 0 for full load
+	patience    time.Duration // of the clients; 0 for endless
 }
 
-// measure gives each case a turn in every round, so that other load on the machine affects
-// all cases alike. store names what keeps the servers' data.
-func measure(ctx context.Context, o options, name, store string, cases []testCase) (results.Benchmark, error) {
-	bar := progress(name, o.rounds*len(cases))
-	rounds := make([][]results.Round, len(cases))
-	for range o.rounds {
-		for i, c := range cases {
-			r, err := c.turn(ctx, o)
-			if err = errors.Join(err, ctx.Err()); err != nil {
-				return results.Benchmark{}, fmt.Errorf("%s: %w", c.name, err)
-			}
-			rounds[i] = append(rounds[i], r)
-			_ = bar.Add(1)
-		}
-	}
-	return results.Benchmark{Name: name, Store: store, Cases: summarize(cases, rounds)}, nil
+// comparison is a ratio of costs to measure.
+type comparison struct {
+	of     string // an earlier case
+	cost   cost
+	atMost float64 // the target; 0 for none
 }
 
-// summarize compares each case with earlier ones.
-func summarize(cases []testCase, rounds [][]results.Round) []results.Case {
-	byName := map[string][]results.Round{}
-	var all []results.Case
-	for i, c := range cases {
-		byName[c.name] = rounds[i]
-		s := results.NewCase(c.name, rounds[i])
-		for _, by := range c.compared {
-			s.Ratios = append(s.Ratios, by.Ratio(rounds[i], byName[by.Of]))
-		}
-		all = append(all, s)
-	}
-	return all
+// cost is what a request takes.
+type cost struct {
+	name string
+	of   func(results.Round) float64
 }
 
-// progress returns a progress bar, which is visible only on a terminal.
-func progress(name string, turns int) *progressbar.ProgressBar {
-	return progressbar.NewOptions(turns,
+func cpu() cost       { return cost{"CPU", results.Round.CPU} }
+func serverCPU() cost { return cost{"server CPU", results.Round.ServerCPU} }
+func storeCPU() cost  { return cost{"stores' CPU", func(r results.Round) float64 { return r.Store }} }
+func p50() cost       { return cost{"p50", func(r results.Round) float64 { return r.P50 }} }
+func p99() cost       { return cost{"p99", func(r results.Round) float64 { return r.P99 }} }
+
+// cpuOf compares CPU with another case. A target of 0 means none.
+func cpuOf(other string, atMost float64) []comparison { return []comparison{{other, cpu(), atMost}} }
+
+// inRounds calls each of some turns once in every round, so that other load on the machine
+// affects all of them alike.
+func inRounds(ctx context.Context, o options, name string, turns int, take func(turn int) error) error {
+	bar := progressbar.NewOptions(o.rounds*turns,
 		progressbar.OptionSetWriter(os.Stderr), progressbar.OptionSetVisibility(onTerminal()),
 		progressbar.OptionSetDescription(name), progressbar.OptionShowCount(), progressbar.OptionSetPredictTime(true),
 		progressbar.OptionFullWidth(), progressbar.OptionClearOnFinish())
+	for range o.rounds {
+		for turn := range turns {
+			if err := errors.Join(take(turn), ctx.Err()); err != nil {
+				return err
+			}
+			_ = bar.Add(1)
+		}
+	}
+	return nil
 }
 
 // onTerminal reports whether standard error is a terminal.
@@ -78,31 +78,57 @@ func onTerminal() bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// turn measures one case with new clients. Before that, it runs the case for a tenth of a
-// turn, to open connections and fill caches.
+// measure gives each case a turn in every round, and compares it with earlier ones.
+func measure(ctx context.Context, o options, cases ...testCase) (results.Benchmark, error) {
+	b := results.Benchmark{Cases: make([]results.Case, len(cases))}
+	err := inRounds(ctx, o, "cases", len(cases), func(i int) error {
+		r, err := cases[i].turn(ctx, o)
+		if err != nil {
+			return fmt.Errorf("%s: %w", cases[i].name, err)
+		}
+		b.Cases[i].Rounds = append(b.Cases[i].Rounds, r)
+		return nil
+	})
+	if err != nil {
+		return b, err
+	}
+	for i, c := range cases {
+		b.Cases[i].Name = c.name
+		for _, by := range c.compared {
+			b.Cases[i].Ratios = append(b.Cases[i].Ratios, by.ratio(b.Cases[i], b.Case(by.of)))
+		}
+	}
+	return b, nil
+}
+
+func (by comparison) ratio(own, other results.Case) results.Value {
+	var costs, bases []float64
+	for i := range own.Rounds {
+		costs, bases = append(costs, by.cost.of(own.Rounds[i])), append(bases, by.cost.of(other.Rounds[i]))
+	}
+	return results.Value{Name: by.cost.name, Unit: "× " + by.of, Figure: results.RatioOf(costs, bases), AtMost: by.atMost}
+}
+
+// turn measures one case with new clients, after a tenth of a turn that opens connections and
+// fills caches. It repeats a turn that many failed requests spoil; a few may fail because other
+// processes use the CPU.
 func (c testCase) turn(ctx context.Context, o options) (results.Round, error) {
-	all, err := newClients(ctx, cmp.Or(c.connections, o.connections), c.clients)
+	all, err := newCrowd(ctx, cmp.Or(c.connections, o.connections), c.clients)
 	if err != nil {
 		return results.Round{}, err
 	}
-	transport := newTransport(len(all))
-	defer transport.CloseIdleConnections()
-	if _, err := put(ctx, transport, all, o.turn/10); err != nil {
+	defer all.close()
+	if _, err := all.send(ctx, pace{lasting: o.turn / 10}); err != nil {
 		return results.Round{}, err
 	}
-	var store []int
-	if c.server.store != nil {
-		if store, err = c.server.store(ctx); err != nil {
-			return results.Round{}, err
-		}
-	}
 	for tries := 1; ; tries++ {
-		before, err := usedBy(ctx, c.server.process, store)
-		l, err2 := put(ctx, transport, all, o.turn)
-		after, err3 := usedBy(ctx, c.server.process, store)
-		size, err4 := resident(c.server.pid())
-		if err := errors.Join(err, err2, err3, err4); err != nil || !l.spoiled() {
-			return l.round(after.since(before), size), err
+		var l load
+		used, err := c.server.using(ctx, func() (err error) {
+			l, err = all.send(ctx, pace{o.turn, c.rate, c.patience})
+			return err
+		})
+		if err != nil || c.patience > 0 || l.failed*100 <= l.requests {
+			return l.round(used), err
 		}
 		if tries == 3 {
 			return results.Round{}, fmt.Errorf("%d of %d requests failed with 503 or 504", l.failed, l.failed+l.requests)
@@ -110,18 +136,13 @@ func (c testCase) turn(ctx context.Context, o options) (results.Round, error) {
 	}
 }
 
-func newClients(ctx context.Context, n int, one clients) ([]*client, error) {
-	all := make([]*client, n)
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(8)
-	for i := range all {
-		group.Go(func() (err error) {
-			if all[i], err = one(ctx); err != nil {
-				return err
-			}
-			all[i].setAddresses(i)
-			return nil
-		})
+// round returns the result of a turn in which the server and its store used u.
+func (l load) round(u usage) results.Round {
+	each := func(x float64) float64 { return results.Rounded(x / float64(max(l.requests, 1))) }
+	return results.Round{
+		Requests: l.requests, Failed: l.failed, Rate: results.Rounded(float64(l.requests) / l.took.Seconds()),
+		P50: l.percentile(0.5), P99: l.percentile(0.99),
+		Server: each(u.server.Seconds() * 1e6), Store: each(u.store.Seconds() * 1e6),
+		Allocations: each(u.allocations), Allocated: each(u.allocated), Resident: megabytes(u.resident),
 	}
-	return all, group.Wait()
 }

@@ -1,17 +1,28 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
+	"net"
+	"net/http"
 	"net/url"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
+	"syscall"
+	"time"
 
+	toxiproxy "github.com/Shopify/toxiproxy/v2"
 	"github.com/jackc/pgx/v5"
+	"github.com/rs/zerolog"
+
+	"commerce/cmd/bench/results"
 )
 
 // stage starts the processes and databases of a benchmark, and removes them at the end.
@@ -21,12 +32,15 @@ type stage struct {
 	ends []func() error // clean-up, in reverse order
 }
 
-func newStage(o options) (*stage, error) {
+// onStage runs a benchmark on a new stage.
+func onStage(ctx context.Context, o options, run func(context.Context, *stage) (results.Benchmark, error)) (results.Benchmark, error) {
 	dir, err := os.MkdirTemp("", "bench")
 	if err != nil {
-		return nil, err
+		return results.Benchmark{}, err
 	}
-	return &stage{options: o, dir: dir, ends: []func() error{func() error { return os.RemoveAll(dir) }}}, nil
+	s := &stage{options: o, dir: dir, ends: []func() error{func() error { return os.RemoveAll(dir) }}}
+	defer s.close()
+	return run(ctx, s)
 }
 
 func (s *stage) close() {
@@ -37,55 +51,100 @@ func (s *stage) close() {
 	}
 }
 
-// keep stops a started process at the end of the benchmark.
-func (s *stage) keep(p *process, err error) (*process, error) {
+// process is a running server.
+type process struct {
+	url   string
+	admin string // address of its metrics, "" for none
+	cmd   *exec.Cmd
+}
+
+func (p *process) pid() int { return p.cmd.Process.Pid }
+
+func (p *process) stop() error {
+	_ = p.cmd.Process.Kill()
+	_ = p.cmd.Wait()
+	return nil
+}
+
+// startLimit is how long a process may take to start. The service needs less than a second,
+// some peers need many.
+const startLimit = time.Minute
+
+// start starts a process, which ends with the stage, and waits until ready returns nil. It
+// discards what the process prints.
+func (s *stage) start(p *process, ready func() error) (*process, error) {
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := p.cmd.Start(); err != nil {
+		return nil, err
+	}
+	s.ends = append(s.ends, p.stop)
+	for began := time.Now(); ; time.Sleep(time.Millisecond) {
+		err := ready()
+		if err == nil {
+			return p, nil
+		}
+		if time.Since(began) > startLimit {
+			return nil, fmt.Errorf("%s does not respond: %w", filepath.Base(p.cmd.Path), err)
+		}
+	}
+}
+
+// http starts a server that reads its addresses from ADDR and ADMIN_ADDR, and waits until path
+// has any response.
+func (s *stage) http(ctx context.Context, settings []string, path, name string, args ...string) (*process, error) {
+	addr, err := freeAddr()
 	if err != nil {
 		return nil, err
 	}
-	s.ends = append(s.ends, func() error { p.stop(); return nil })
-	return p, nil
-}
-
-func (s *stage) redis(ctx context.Context, settings ...string) (*process, error) {
-	return s.keep(startRedis(ctx, s.dir, settings...))
-}
-
-func (s *stage) http(ctx context.Context, settings []string, ready probe, name string, args ...string) (*process, error) {
-	return s.keep(startHTTP(ctx, settings, ready, name, args...))
-}
-
-// floor starts this program as one of its floors.
-func (s *stage) floor(ctx context.Context, settings []string, name string) (*process, error) {
-	self, err := os.Executable()
+	admin, err := freeAddr()
 	if err != nil {
 		return nil, err
 	}
-	args := []string{name}
-	if base, usual := strings.CutSuffix(name, withDefaultGC); usual {
-		args = []string{base, defaultGC}
-	}
-	return s.http(ctx, settings, responds("/"), self, args...)
+	p := &process{url: "http://" + addr, admin: "http://" + admin, cmd: exec.CommandContext(ctx, name, args...)}
+	p.cmd.Env = append(append(os.Environ(), "ADDR="+addr, "ADMIN_ADDR="+admin), settings...)
+	return s.start(p, func() error {
+		response, err := http.Get(p.url + path)
+		if err != nil {
+			return err
+		}
+		return discard(response.Body)
+	})
 }
 
-// database creates a database with the schema and the sample data of binary, and returns
-// its URL.
-func (s *stage) database(ctx context.Context, binary string, subscriptions int) (string, error) {
-	u, err := s.emptyDatabase(ctx)
+// redis starts a Redis server that does not persist its data.
+func (s *stage) redis(ctx context.Context) (*process, error) {
+	addr, err := freeAddr()
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	settings := []string{"DATABASE_URL=" + u}
-	if _, err := call(ctx, binary, settings, "migrate", "up"); err != nil {
-		return "", err
-	}
-	_, err = call(ctx, binary, settings, "seed", "--subscriptions", strconv.Itoa(subscriptions))
-	return u, err
+	host, port, _ := net.SplitHostPort(addr)
+	cmd := exec.CommandContext(ctx, "redis-server", "--bind", host, "--port", port, "--dir", s.dir, "--save", "", "--appendonly", "no")
+	p := &process{url: "redis://" + addr, cmd: cmd}
+	return s.start(p, func() error {
+		rdb := p.client()
+		defer rdb.Close()
+		info, err := rdb.Info(ctx, "server").Result()
+		if err == nil && !strings.Contains(info, fmt.Sprintf("process_id:%d\r\n", p.pid())) {
+			err = errors.New("another server uses its port")
+		}
+		return err
+	})
 }
 
-// emptyDatabase creates a database and returns its URL.
-func (s *stage) emptyDatabase(ctx context.Context) (string, error) {
+// proxy starts a proxy to an address.
+func (s *stage) proxy(name, to string) (*toxiproxy.Proxy, error) {
+	line := toxiproxy.NewProxy(toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop()), name, "127.0.0.1:0", to)
+	if err := line.Start(); err != nil {
+		return nil, err
+	}
+	s.ends = append(s.ends, func() error { line.Stop(); return nil })
+	return line, nil
+}
+
+// database creates a database and returns its URL.
+func (s *stage) database(ctx context.Context) (string, error) {
 	if s.postgres == "" {
-		return "", errors.New("TEST_POSTGRES_URL is not set: run `make bench` or `go run ./deploy/ephemeral/run -- go run ./cmd/bench`")
+		return "", errors.New("TEST_POSTGRES_URL is not set: run `make bench`, or let deploy/ephemeral/run start this")
 	}
 	name := "bench_" + strings.ToLower(rand.Text())
 	if err := s.administer(ctx, "CREATE DATABASE "+name); err != nil {
@@ -110,4 +169,41 @@ func (s *stage) administer(ctx context.Context, sql string) error {
 	defer admin.Close(ctx)
 	_, err = admin.Exec(ctx, sql)
 	return err
+}
+
+func freeAddr() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer l.Close()
+	return l.Addr().String(), nil
+}
+
+// build compiles the service into dir as `make build` does, and returns the path of the
+// program. The service's module is two directories up, where `go -C cmd/bench run .` starts.
+func build(ctx context.Context, dir string) (string, error) {
+	binary := filepath.Join(dir, "commerce")
+	_, err := call(ctx, "go", nil, "-C", "../..", "build", "-trimpath", "-ldflags", "-s -w", "-o", binary, "./cmd/commerce")
+	return binary, err
+}
+
+// call runs a program to its end and returns the last line of its output.
+func call(ctx context.Context, name string, settings []string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Env = append(os.Environ(), settings...)
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("%s %s: %w\n%s", filepath.Base(name), strings.Join(args, " "), err, said.Bytes())
+	}
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	return lines[len(lines)-1], nil
+}
+
+// discard reads a body to its end, so that the connection can be reused.
+func discard(body io.ReadCloser) error {
+	_, err := io.Copy(io.Discard, body)
+	return errors.Join(err, body.Close())
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -10,36 +11,50 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
 )
 
-// usage is what a server and its store have used since they started.
+// usage is what a server and its store use.
 type usage struct {
 	server, store time.Duration // CPU time
 	allocations   float64       // of the server
 	allocated     float64       // bytes
+	resident      int64         // bytes at the end
 }
 
-// usedBy reads the usage of a server and of the processes of its store.
-func usedBy(ctx context.Context, server *process, store []int) (u usage, err error) {
-	var err2, err3 error
-	u.allocations, u.allocated, err = allocations(ctx, server.admin)
-	u.server, err2 = cpu(server.pid())
-	u.store, err3 = cpu(store...)
-	return u, errors.Join(err, err2, err3)
+// using returns what the server and its store use while do runs.
+func (s *server) using(ctx context.Context, do func() error) (usage, error) {
+	store, err := s.store(ctx)
+	if err != nil {
+		return usage{}, err
+	}
+	before, err := s.used(store)
+	if err != nil {
+		return before, err
+	}
+	if err := do(); err != nil {
+		return before, err
+	}
+	after, err := s.used(store)
+	return usage{
+		after.server - before.server, after.store - before.store,
+		after.allocations - before.allocations, after.allocated - before.allocated, after.resident,
+	}, err
 }
 
-// since returns what was used after u0.
-func (u usage) since(u0 usage) usage {
-	return usage{u.server - u0.server, u.store - u0.store, u.allocations - u0.allocations, u.allocated - u0.allocated}
+// used returns what the server and the processes of its store have used since they started.
+func (s *server) used(store []int) (u usage, err error) {
+	var errs [4]error
+	u.allocations, u.allocated, errs[0] = allocations(s.admin)
+	u.server, errs[1] = cpuTime(s.pid())
+	u.store, errs[2] = cpuTime(store...)
+	u.resident, errs[3] = resident(s.pid(), "VmRSS")
+	return u, errors.Join(errs[:]...)
 }
 
-// cpu returns the CPU time of all threads of processes. A process that has ended counts
+// cpuTime returns the CPU time of all threads of processes. A process that has ended counts
 // as 0. schedstat counts nanoseconds; /proc/<pid>/stat counts in steps of 10 ms, which is
 // more than Redis uses in a short turn.
-func cpu(pids ...int) (time.Duration, error) {
+func cpuTime(pids ...int) (time.Duration, error) {
 	var used time.Duration
 	for _, pid := range pids {
 		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
@@ -65,45 +80,44 @@ func cpu(pids ...int) (time.Duration, error) {
 	return used, nil
 }
 
-// resident returns the resident memory of a process in bytes.
-func resident(pid int) (int64, error) {
+// resident returns the resident memory of a process in bytes: that of now is VmRSS, and the
+// highest since resetPeak is VmHWM.
+func resident(pid int, field string) (int64, error) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return 0, err
 	}
-	_, after, _ := strings.Cut(string(status), "VmRSS:")
+	_, after, _ := strings.Cut(string(status), field+":")
 	value, _, _ := strings.Cut(after, "kB")
 	n, err := strconv.ParseInt(strings.TrimSpace(value), 10, 64)
 	return n << 10, err
 }
 
+// resetPeak sets the highest resident memory of a process to that of now.
+func resetPeak(pid int) error {
+	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte("5"), 0)
+}
+
 // allocations reads from a server's metrics how many objects and bytes it has allocated.
 // An empty address means that the server has no metrics; both are 0 then.
-func allocations(ctx context.Context, admin string) (objects, size float64, err error) {
+func allocations(admin string) (objects, size float64, err error) {
 	if admin == "" {
 		return 0, 0, nil
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, admin+"/metrics", nil)
-	if err != nil {
-		return 0, 0, err
-	}
-	response, err := http.DefaultClient.Do(r)
+	response, err := http.Get(admin + "/metrics")
 	if err != nil {
 		return 0, 0, err
 	}
 	defer response.Body.Close()
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(response.Body)
-	if err != nil {
-		return 0, 0, fmt.Errorf("metrics of %s: %w", admin, err)
-	}
-	counter := func(name string) float64 {
-		return families[name].GetMetric()[0].GetCounter().GetValue()
-	}
-	for _, name := range []string{"go_memstats_mallocs_total", "go_memstats_alloc_bytes_total"} {
-		if len(families[name].GetMetric()) == 0 {
-			return 0, 0, fmt.Errorf("metrics of %s: no %s", admin, name)
+	found := map[string]float64{}
+	for lines := bufio.NewScanner(response.Body); lines.Scan(); {
+		if name, value, ok := strings.Cut(lines.Text(), " "); ok {
+			found[name], _ = strconv.ParseFloat(value, 64) // comments have no number
 		}
 	}
-	return counter("go_memstats_mallocs_total"), counter("go_memstats_alloc_bytes_total"), nil
+	objects, size = found["go_memstats_mallocs_total"], found["go_memstats_alloc_bytes_total"]
+	if objects == 0 || size == 0 {
+		return 0, 0, fmt.Errorf("metrics of %s: no allocations", admin)
+	}
+	return objects, size, nil
 }

@@ -24,6 +24,19 @@ func FigureOf(values ...float64) Figure {
 	return Figure{Median: Rounded((values[(n-1)/2] + values[n/2]) / 2), Min: Rounded(values[0]), Max: Rounded(values[n-1])}
 }
 
+// RatioOf returns the figure of the ratios of two values of each round. Other load on the
+// machine affects both sides of a round alike. A base of 0, as the CPU time of a very short
+// turn may be, is left out.
+func RatioOf(own, base []float64) Figure {
+	var ratios []float64
+	for i := range own {
+		if base[i] > 0 {
+			ratios = append(ratios, own[i]/base[i])
+		}
+	}
+	return FigureOf(ratios...)
+}
+
 // Rounded returns x with four digits, or without decimals if it has more digits before
 // the point.
 func Rounded(x float64) float64 {
@@ -32,15 +45,6 @@ func Rounded(x float64) float64 {
 	}
 	scale := math.Pow(10, max(0, 3-math.Floor(math.Log10(math.Abs(x)))))
 	return math.Round(x*scale) / scale
-}
-
-// figureOf returns the figure of one value of each round.
-func figureOf(rounds []Round, value func(Round) float64) Figure {
-	var values []float64
-	for _, r := range rounds {
-		values = append(values, value(r))
-	}
-	return FigureOf(values...)
 }
 
 // String is "median (min..max)", or the median if all rounds gave the same.
@@ -53,7 +57,7 @@ func (f Figure) String() string {
 
 // short writes a number with three digits, or all digits before the point.
 func short(x float64) string {
-	if x == 0 || x == math.Trunc(x) {
+	if x == math.Trunc(x) {
 		return strconv.FormatFloat(x, 'f', 0, 64)
 	}
 	digits := 2 - int(math.Floor(math.Log10(math.Abs(x))))

@@ -16,7 +16,7 @@ import (
 )
 
 // The tests in this file show behaviors in which carts of other products agree or differ,
-// as far as no other test shows them. docs/peers.md lists all behaviors.
+// as far as no other test shows them.
 
 // behaviors are tests that share a shop. Each has its own shoppers and products.
 type behaviors map[string]func(*testing.T, *shop)

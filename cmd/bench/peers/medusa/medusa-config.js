@@ -1,7 +1,7 @@
 // The settings of a Medusa server for production: Postgres, and Redis for sessions, caching,
 // events, workflows and locks. Like a production server, it leaves events and jobs to a worker,
 // which does not run here. The pages of the admin are off, because nothing opens them. `make peers`
-// sets DATABASE_URL and REDIS_URL; see docs/compared.md.
+// sets DATABASE_URL and REDIS_URL; see docs/performance.md.
 const { defineConfig } = require('@medusajs/framework/utils')
 
 const redis = { redisUrl: process.env.REDIS_URL }

@@ -2,7 +2,7 @@
 // fields are lines as JSON. It trusts its callers, knows ten products, and has no coupons, tax,
 // merge or protection of retries.
 //
-// `make peers` measures it; see docs/compared.md. It reads ADDR and REDIS_URL.
+// `make peers` measures it; see docs/performance.md. It reads ADDR and REDIS_URL.
 import Fastify from 'fastify';
 import { Redis } from 'ioredis';
 import { randomUUID } from 'node:crypto';

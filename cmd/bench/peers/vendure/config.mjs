@@ -1,6 +1,6 @@
 // The settings of a Vendure server, as its production template has them where they matter for
 // carts: Postgres, a built schema, jobs in the database, search on. `make peers` sets DATABASE_URL
-// and ADDR; see docs/compared.md.
+// and ADDR; see docs/performance.md.
 import { DefaultJobQueuePlugin, DefaultLogger, DefaultSearchPlugin, LogLevel } from '@vendure/core';
 
 const [hostname, port] = (process.env.ADDR ?? '127.0.0.1:3000').split(':');
