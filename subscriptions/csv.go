@@ -1,13 +1,11 @@
 package subscriptions
 
 import (
-	"bytes"
-	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
-
+	"commerce/cart/money"
 	"commerce/cart/wire"
 )
 
@@ -25,32 +23,14 @@ var csvColumns = []string{
 	"paused_at", "paused_remaining_days", "next_retry_at", "deleted_at",
 }
 
-// csvLines writes RFC 4180. The cells of a row come from its JSON, so that both formats have
-// the same values. The JSON has its members in the order of the columns, so a line is written
-// from left to right.
+// csvLines writes RFC 4180, with the cells of a line in the order of the columns. They have the
+// values of NDJSON, and null is an empty cell. Line breaks inside of cells stay as they are, which
+// encoding/csv would change.
 type csvLines struct {
-	w       *wire.Writer // for the JSON of one row
-	lines   []byte
-	begun   bool        // the header is written
-	columns []csvColumn // all
-	at      int         // the current column
-	text    []byte      // of a cell that had escapes
-}
-
-// csvColumn is a member, and the object that has it, "" for a subscription itself.
-type csvColumn struct{ object, member string }
-
-// newCSV leaves out the header if begun is true.
-func newCSV(w *wire.Writer, begun bool) *csvLines {
-	c := &csvLines{w: w, begun: begun, columns: make([]csvColumn, len(csvColumns))}
-	for i, name := range csvColumns {
-		object, member, nested := strings.Cut(name, ".")
-		if !nested {
-			object, member = "", name
-		}
-		c.columns[i] = csvColumn{object, member}
-	}
-	return c
+	w     *wire.Writer // for its language and prices
+	lines []byte
+	begun bool // the header is written
+	cells int  // of the current line
 }
 
 func (c *csvLines) reset() {
@@ -63,121 +43,147 @@ func (c *csvLines) reset() {
 
 func (c *csvLines) bytes() []byte { return c.lines }
 
-func (c *csvLines) changed(v *view, s *Subscription, digits int) error {
-	c.w.Reset(c.w.Language)
-	v.full(s, digits)
-	c.cell(nil, []byte("kind"), []byte("row"))
-	if _, err := c.members(nil, c.w.Bytes()); err != nil {
-		return err
+func (c *csvLines) changed(v *view, s *Subscription, digits int) {
+	c.text("row")
+	c.empty(1)
+	c.number(s.ID)
+	c.text(string(s.Status))
+	c.text(s.ExternalCustomerID)
+	for range 2 { // starts_at and ends_at, start_date and end_date
+		c.date(days, s.StartsAt)
+		c.date(days, s.EndsAt)
+	}
+	c.date(instants, s.PeriodStart)
+	c.date(instants, s.PeriodEnd)
+	c.instant(s.TrialEndsAt)
+	c.bool(s.CancelAtPeriodEnd)
+	c.instant(s.CanceledAt)
+	c.text(string(s.Duration))
+	c.number(s.OrderID)
+	c.bool(s.RenewsItself())
+	c.amount(s.Price, digits)
+	c.text(c.w.Formatted(s.Price, s.Currency))
+	c.text(s.Currency)
+	c.number(s.Product.ID)
+	c.text(s.Product.Name.In(c.w.Language))
+	c.text(s.Product.Slug)
+	c.text(s.Product.Type)
+	c.variant(v, &s.Variant)
+	if card := s.PaymentMethod(); card != nil {
+		c.text(card.LastFour)
+		c.text(card.Scheme)
+	} else {
+		c.empty(2)
+	}
+	c.cell(string(s.Metadata))
+	c.empty(1) // features
+	c.bool(s.GrantsAccess(v.now))
+	c.bool(s.HasExpired(v.now))
+	c.number(int64(s.DaysRemaining(v.now)))
+	c.instant(s.CreatedAt)
+	c.instant(s.UpdatedAt)
+	if s.Scheduled != nil {
+		c.variant(v, s.Scheduled)
+	} else {
+		c.empty(4)
+	}
+	switch s.Status {
+	case Paused:
+		c.instant(s.PausedAt)
+		c.number(int64(s.PausedRemainingDays))
+	case PastDue:
+		c.empty(2)
+		c.instant(s.NextRetryAt)
 	}
 	c.end()
-	return nil
 }
 
 func (c *csvLines) deleted(_ *view, d Deletion) {
-	c.cell(nil, []byte("kind"), []byte("deleted"))
-	c.cell(nil, []byte("id"), strconv.AppendInt(nil, d.ID, 10))
-	c.cell(nil, []byte("deleted_at"), instants.append(nil, d.At))
+	c.text("deleted")
+	c.empty(1)
+	c.number(d.ID)
+	c.empty(len(csvColumns) - 4) // deleted_at is the last column
+	c.instant(d.At)
 	c.end()
 }
 
 func (c *csvLines) next(cursor string) {
-	c.cell(nil, []byte("kind"), []byte("next"))
-	c.cell(nil, []byte("cursor"), []byte(cursor))
+	c.text("next")
+	c.text(cursor)
 	c.end()
 }
 
-// members writes the cells of an object's members, and returns what is after them. The JSON is
-// that of a wire.Writer, which has no spaces between members and no escapes in names. null is
-// an empty cell.
-func (c *csvLines) members(object, json []byte) (rest []byte, err error) {
-	for json[0] != '}' {
-		json = json[len(`{"`):] // or a comma
-		name := json[:bytes.IndexByte(json, '"')]
-		json = json[len(name)+len(`":`):]
-		if json[0] == '{' && string(name) != "metadata" {
-			if json, err = c.members(name, json); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		value := json[:valueEnd(json)]
-		json = json[len(value):]
-		if err := c.value(object, name, value); err != nil {
-			return nil, err
-		}
-	}
-	return json[1:], nil
+func (c *csvLines) variant(v *view, variant *Variant) {
+	c.number(variant.ID)
+	c.text(string(variant.Duration))
+	c.text(variant.Duration.Label(c.w.Language))
+	c.amount(variant.Price, v.storeDigits)
 }
 
-// valueEnd returns the length of the member's value that the JSON begins with.
-func valueEnd(json []byte) int {
-	depth := 0
-	for i := 0; ; i++ {
-		switch json[i] {
-		case '"':
-			for i++; json[i] != '"'; i++ {
-				if json[i] == '\\' {
-					i++
-				}
-			}
-		case '{', '[':
-			depth++
-		case '}', ']', ',':
-			if depth == 0 {
-				return i
-			}
-			if json[i] != ',' {
-				depth--
-			}
-		}
-	}
-}
-
-// value writes the cell of a member's JSON.
-func (c *csvLines) value(object, name, json []byte) (err error) {
-	switch {
-	case json[0] == 'n':
-		return nil
-	case json[0] != '"':
-	case bytes.IndexByte(json, '\\') >= 0:
-		c.text, err = jsontext.AppendUnquote(c.text[:0], json)
-		json = escapeFormula(c.text)
-	default:
-		json = escapeFormula(json[1 : len(json)-1])
-	}
-	c.cell(object, name, json)
-	return err
-}
-
-// escapeFormula returns a text that no spreadsheet takes for a formula.
-func escapeFormula(text []byte) []byte {
-	if len(text) > 0 && strings.IndexByte("=+-@\t\r", text[0]) >= 0 {
-		return append([]byte{'\''}, text...)
-	}
-	return text
-}
-
-// cell writes a cell, and empty ones for the columns before it.
-func (c *csvLines) cell(object, member, text []byte) {
-	for c.columns[c.at].object != string(object) || c.columns[c.at].member != string(member) {
+// begin begins a cell.
+func (c *csvLines) begin() {
+	if c.cells > 0 {
 		c.lines = append(c.lines, ',')
-		if c.at++; c.at == len(c.columns) {
-			panic(fmt.Sprintf("subscriptions: no CSV column for %s.%s, or not in this place", object, member))
-		}
 	}
-	if bytes.ContainsAny(text, "\",\r\n") {
-		text = fmt.Appendf(nil, `"%s"`, bytes.ReplaceAll(text, []byte{'"'}, []byte(`""`)))
+	c.cells++
+}
+
+func (c *csvLines) empty(n int) {
+	for range n {
+		c.begin()
+	}
+}
+
+func (c *csvLines) number(n int64) {
+	c.begin()
+	c.lines = strconv.AppendInt(c.lines, n, 10)
+}
+
+func (c *csvLines) bool(b bool) {
+	c.begin()
+	c.lines = strconv.AppendBool(c.lines, b)
+}
+
+func (c *csvLines) amount(a money.Amount, digits int) {
+	c.begin()
+	c.lines = money.AppendMajor(c.lines, a, digits)
+}
+
+func (c *csvLines) date(f dateForm, t time.Time) {
+	c.begin()
+	c.lines = f.append(c.lines, t)
+}
+
+// instant writes an empty cell for the zero time.
+func (c *csvLines) instant(t time.Time) {
+	if t.IsZero() {
+		c.empty(1)
+		return
+	}
+	c.date(instants, t)
+}
+
+// text writes a text so that no spreadsheet takes it for a formula. Invalid UTF-8 is replaced by
+// U+FFFD, as in JSON.
+func (c *csvLines) text(text string) {
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	if text != "" && strings.IndexByte("=+-@\t\r", text[0]) >= 0 {
+		text = "'" + text
+	}
+	c.cell(text)
+}
+
+func (c *csvLines) cell(text string) {
+	c.begin()
+	if strings.ContainsAny(text, "\",\r\n") {
+		text = `"` + strings.ReplaceAll(text, `"`, `""`) + `"`
 	}
 	c.lines = append(c.lines, text...)
 }
 
-// end ends the line. Line breaks inside of cells stay as they are; encoding/csv would
-// change them.
+// end ends the line, with empty cells for the columns that it does not have.
 func (c *csvLines) end() {
-	for ; c.at < len(c.columns)-1; c.at++ {
-		c.lines = append(c.lines, ',')
-	}
+	c.empty(len(csvColumns) - c.cells)
 	c.lines = append(c.lines, "\r\n"...)
-	c.at = 0
+	c.cells = 0
 }

@@ -9,12 +9,11 @@ func (n *ndjson) reset() { n.w.Reset(n.w.Language) }
 
 func (n *ndjson) bytes() []byte { return n.w.Bytes() }
 
-func (n *ndjson) changed(v *view, s *Subscription, digits int) error {
+func (n *ndjson) changed(v *view, s *Subscription, digits int) {
 	n.w.BeginObject()
 	n.w.Member("subscription")
 	v.full(s, digits)
 	n.end()
-	return nil
 }
 
 func (n *ndjson) deleted(v *view, d Deletion) {

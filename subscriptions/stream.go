@@ -2,7 +2,6 @@ package subscriptions
 
 import (
 	"context"
-	"fmt"
 	"iter"
 	"sync"
 	"time"
@@ -48,7 +47,7 @@ func (s Stream) Pages(ctx context.Context, w *wire.Writer) iter.Seq2[Page, error
 	return func(yield func(Page, error) bool) {
 		var lines lines = &ndjson{w}
 		if s.Format == CSV {
-			lines = newCSV(w, s.Continues)
+			lines = &csvLines{w: w, begun: s.Continues}
 		}
 		for c, err := range s.changes(ctx, w.Language) {
 			if err == nil {
@@ -117,9 +116,7 @@ func (s Stream) write(lines lines, w *wire.Writer, c *Changes) error {
 		lines.deleted(&view, d)
 	}
 	for i := range c.Changed {
-		if err := lines.changed(&view, &c.Changed[i], digits[i]); err != nil {
-			return fmt.Errorf("write subscription %d of store %d: %w", c.Changed[i].ID, s.Store.ID, err)
-		}
+		lines.changed(&view, &c.Changed[i], digits[i])
 	}
 	lines.next(c.Next.Text(s.Store.ID))
 	return nil
@@ -129,7 +126,7 @@ func (s Stream) write(lines lines, w *wire.Writer, c *Changes) error {
 type lines interface {
 	reset() // begins a page
 	deleted(v *view, d Deletion)
-	changed(v *view, s *Subscription, digits int) error // digits: decimals of its currency
+	changed(v *view, s *Subscription, digits int) // digits: decimals of its currency
 	next(cursor string)
 	bytes() []byte
 }

@@ -165,7 +165,12 @@ func (w *Writer) Percent(name string, rate int64) { w.Amount(name, money.Amount(
 
 // Price writes money as text for a person, in the writer's language.
 func (w *Writer) Price(name string, a money.Amount, currency string) {
-	w.Text(name, w.prices.Format(a, currency, w.Language))
+	w.Text(name, w.Formatted(a, currency))
+}
+
+// Formatted returns money as text for a person, in the writer's language.
+func (w *Writer) Formatted(a money.Amount, currency string) string {
+	return w.prices.Format(a, currency, w.Language)
 }
 
 // JSON writes a member whose value is already JSON.
