@@ -13,10 +13,7 @@ import (
 )
 
 // Numbers of lines: a usual cart, and a large one.
-const (
-	fewLines  = 5
-	manyLines = 50
-)
+const fewLines, manyLines = 5, 50
 
 // usualRead is the case that other reads are compared with.
 const usualRead = "guest, 5 lines"

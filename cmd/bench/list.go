@@ -17,10 +17,7 @@ import (
 
 // firstPage is the case that other lists are compared with, and deepPage the page whose cost has
 // a target.
-const (
-	firstPage = "page 1"
-	deepPage  = 1000
-)
+const firstPage, deepPage = "page 1", 1000
 
 // benchList measures the subscription list of a store that has a tenth of all rows. The first
 // page of a second service follows that of the first one.
@@ -84,7 +81,8 @@ func (s *shop) linkAfter(ctx context.Context, page string) (link string, err err
 	if err != nil {
 		return "", err
 	}
-	r.Header = s.merchant
+	r.Header = s.merchant.Clone()
+	r.Header.Set("X-Forwarded-For", someAddress())
 	response, err := http.DefaultClient.Do(r)
 	if err != nil {
 		return "", err
@@ -128,7 +126,7 @@ func (s *shop) filters(ctx context.Context) ([]testCase, error) {
 		s.list("by external ID", "?externalCustomerId="+url.QueryEscape(external), bounded),
 		s.list("by calling code", "?customerCountryCode=966", bounded),
 		s.list("by e-mail", "?customerEmail="+url.QueryEscape(email), bounded),
-		s.list("by phone", "?customerPhone="+phone, cpuOf(firstPage, 0)...),
+		s.list("by phone", "?customerPhone="+phone, bounded),
 		s.list("by status and calling code", "?status=active&customerCountryCode=966", bounded),
 	}, nil
 }

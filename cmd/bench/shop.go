@@ -128,10 +128,7 @@ func stores(redis *process, database string) func(context.Context) ([]int, error
 }
 
 // The products of a benchmark are in store 1, without plans, fields or limits.
-const (
-	firstProduct = 9001
-	products     = 100
-)
+const firstProduct, products = 9001, 100
 
 func (s *shop) addProducts(ctx context.Context) error {
 	db, err := pgx.Connect(ctx, s.database)
@@ -218,6 +215,9 @@ func (s *shop) confirm(ctx context.Context, header http.Header, lines int) error
 	return nil
 }
 
+// someAddress returns one of many addresses, to stay below the rate limit of each.
+func someAddress() string { return fmt.Sprintf("198.19.%d.1", rand.IntN(256)) }
+
 // call sends one unmeasured request and decodes the response into into, unless into is
 // nil. It retries 503 and 504, which a busy machine can cause.
 func (s *shop) call(ctx context.Context, method, path string, header http.Header, body []byte, into any) (http.Header, error) {
@@ -227,7 +227,7 @@ func (s *shop) call(ctx context.Context, method, path string, header http.Header
 			return nil, err
 		}
 		r.Header = header.Clone()
-		r.Header.Set("X-Forwarded-For", fmt.Sprintf("198.19.%d.1", rand.IntN(256))) // to stay below the rate limit per address
+		r.Header.Set("X-Forwarded-For", someAddress())
 		response, err := http.DefaultClient.Do(r)
 		if err != nil {
 			return nil, err
