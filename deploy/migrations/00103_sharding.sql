@@ -7,7 +7,7 @@
 --
 -- Citus refuses foreign keys with store_id if they have ON UPDATE CASCADE or ON DELETE SET NULL,
 -- even if these write only other columns. The platform then changes these columns itself:
--- docs/scale.md says how.
+-- docs/citus.md says how.
 
 -- +goose Up
 SET LOCAL lock_timeout = '2s'; -- as in 00102
