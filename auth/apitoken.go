@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"commerce/auth/bounded"
+	"commerce/auth/limit"
 	"commerce/auth/problem"
-	"commerce/auth/quota"
 	"commerce/auth/store"
 	"commerce/auth/timing"
 )
@@ -107,7 +107,7 @@ type APITokensConfig struct {
 	TTL time.Duration
 
 	// Failures limits the invalid tokens of a client. nil: no limit.
-	Failures *quota.Quota
+	Failures *limit.Quota
 
 	// Now is the clock. Default: time.Now.
 	Now func() time.Time

@@ -11,8 +11,8 @@ import (
 	"fmt"
 	"net/http"
 
+	"commerce/auth/limit"
 	"commerce/auth/problem"
-	"commerce/auth/quota"
 	"commerce/auth/store"
 )
 
@@ -42,7 +42,7 @@ type Config struct {
 	DefaultStore int64
 
 	// Failures limits the invalid tokens of a client. nil: no limit.
-	Failures *quota.Quota
+	Failures *limit.Quota
 }
 
 // CartCallers identifies the callers of the cart.

@@ -5,14 +5,14 @@ import (
 	"errors"
 	"slices"
 
+	"commerce/auth/limit"
 	"commerce/auth/locale"
 	"commerce/auth/problem"
-	"commerce/auth/quota"
 )
 
 // failures limits the invalid tokens of a client. Beyond the limit, the client gets a 429
 // instead of a 401. Its valid tokens still work, because many clients may share one address.
-type failures struct{ quota *quota.Quota }
+type failures struct{ quota *limit.Quota }
 
 // count counts err if it refuses a foreign token, and returns the error for the client. If the
 // client is beyond the limit, it returns errTooManyFailures instead of err, and does not count.

@@ -6,14 +6,14 @@ import (
 	"testing"
 	"time"
 
+	"commerce/auth/limit"
 	"commerce/auth/problem"
-	"commerce/auth/quota"
 )
 
 const neighbor, guesser = "192.0.2.1", "192.0.2.1" // behind one address
 
-func threeFailures() *quota.Quota {
-	return quota.New(quota.Config{Name: "credentials", Rates: []quota.Rate{{Uses: 3, Per: time.Hour}}, Now: atNoon})
+func threeFailures() *limit.Quota {
+	return limit.New(limit.Config{Name: "credentials", Rates: []limit.Rate{{Uses: 3, Per: time.Hour}}, Now: atNoon})
 }
 
 func TestFailures_InvalidTokensBeyondTheLimitAreRateLimited(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"commerce/auth"
+	"commerce/auth/limit"
 	"commerce/auth/locale"
 	"commerce/auth/problem"
 	"commerce/auth/store"
@@ -39,6 +40,11 @@ type Config struct {
 	Now func() time.Time
 }
 
+// maxStreams is how many streams of changes one instance sends at the same time. They share the
+// connections with other requests. Each holds two pages of 1,000 changes, which is 2 MB, or 34 MB
+// if all subscriptions have the largest metadata.
+const maxStreams, maxStreamsOfStore = 8, 2
+
 // API handles the HTTP calls of subscriptions.
 type API struct {
 	source Source
@@ -47,7 +53,7 @@ type API struct {
 	used   func(tokenID int64)
 	now    func() time.Time
 
-	streams   *slots
+	streams   *limit.Slots[int64] // of changes, by store
 	stopping  func() bool
 	summaries *summaries
 }
@@ -56,7 +62,7 @@ type API struct {
 func NewAPI(c Config) *API {
 	a := &API{
 		source: c.Source, tokens: c.Tokens, origin: c.Origin, used: c.Used, now: c.Now,
-		streams: newSlots(maxStreams, maxStreamsOfStore), stopping: c.Stopping,
+		streams: limit.NewSlots[int64](limit.SlotsConfig{All: maxStreams, Each: maxStreamsOfStore}), stopping: c.Stopping,
 	}
 	if a.used == nil {
 		a.used = func(int64) {}

@@ -79,11 +79,12 @@ func (a *API) streamed(v *visit, r changesRequest) (wire.Answer, error) {
 	s := Stream{Source: a.source, Store: store, After: r.after, Format: r.format, Now: a.now, Check: func() error { return a.mayContinue(v) }}
 	parts := func(ctx context.Context, w *wire.Writer) iter.Seq2[[]byte, error] {
 		return func(yield func([]byte, error) bool) {
-			if !a.streams.enter(store.ID) {
+			leave, err := a.streams.Enter(ctx, store.ID)
+			if err != nil {
 				yield(nil, errManyStreams)
 				return
 			}
-			defer a.streams.leave(store.ID)
+			defer leave()
 			for page, err := range s.Pages(ctx, w) {
 				if err != nil {
 					yield(nil, changesFailed(store.ID, err))

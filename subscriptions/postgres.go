@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"commerce/auth/limit"
 	"commerce/auth/locale"
 	"commerce/subscriptions/replicas"
 )
@@ -58,7 +59,7 @@ type Postgres struct {
 	wait, budget time.Duration
 	keys         atomic.Pointer[linkKeys] // nil until they were read
 	now          func() time.Time
-	skippers     *slots // pages that skip many rows
+	skippers     *limit.Slots[int64] // pages that skip many rows, by store
 	outOfBounds  outOfBounds
 	noChanges    atomic.Pointer[time.Time] // when the database had none; nil: it was not missed
 	base         context.Context
@@ -91,21 +92,31 @@ func NewPostgres(c PostgresConfig) *Postgres {
 		servers:     newServers(c),
 		wait:        cmp.Or(c.Wait, 300*time.Millisecond),
 		budget:      cmp.Or(c.Budget, time.Second),
-		skippers:    newSlots(maxSkippers, maxSkippersOfStore),
+		skippers:    limit.NewSlots[int64](limit.SlotsConfig{All: maxSkippers, Each: maxSkippersOfStore}),
 		now:         c.Now,
 		outOfBounds: outOfBounds{log: cmp.Or(c.Log, slog.Default()), now: c.Now},
 		base:        c.Base,
 	}
 }
 
+// manySkips is the number of skipped rows from which the reads of a page are limited. Skipping
+// 20,000 rows takes Postgres 1.1 ms, or 8 ms if updates have hidden the rows from their index;
+// 1,000,000 rows take 50 times as long.
+const manySkips = 20_000
+
+// maxSkippers is how many such pages one instance reads at the same time. They are few, so that
+// most connections remain for other requests.
+const maxSkippers, maxSkippersOfStore = 2, 1
+
 // List implements Source. It refuses a query that skips many rows while too many of
 // those are running.
 func (p *Postgres) List(ctx context.Context, store int64, q Query) ([]Subscription, error) {
 	if q.Skip > manySkips {
-		if !p.skippers.enter(store) {
+		leave, err := p.skippers.Enter(ctx, store)
+		if err != nil {
 			return nil, errManySkips
 		}
-		defer p.skippers.leave(store)
+		defer leave()
 	}
 	sql, args := listSQL(store, q)
 	var all []Subscription

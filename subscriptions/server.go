@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"commerce/auth/cause"
+	"commerce/auth/limit"
 	"commerce/auth/problem"
 	"commerce/auth/timing"
 	"commerce/subscriptions/replicas"
@@ -18,15 +19,15 @@ import (
 // server is the primary or a replica.
 type server struct {
 	pool, summaryPool *pgxpool.Pool
-	replica           *replicas.Replica // nil: the primary
-	shares            *shares
+	replica           *replicas.Replica   // nil: the primary
+	shares            *limit.Slots[int64] // connections by store
 	polls             polls
 }
 
 func newServer(pool, summaryPool *pgxpool.Pool, replica *replicas.Replica) *server {
 	return &server{
 		pool: pool, summaryPool: summaryPool, replica: replica,
-		shares: newShares(max(2, int(pool.Config().MaxConns)/storeShare)),
+		shares: limit.NewSlots[int64](sharesOf(pool.Config().MaxConns)),
 	}
 }
 
@@ -37,8 +38,21 @@ func (s *server) kind() string {
 	return "replica"
 }
 
-// storeShare limits each store to a quarter of the pool's connections.
-const storeShare = 4
+const (
+	// storeShare limits each store to a quarter of the pool's connections, so that its slow
+	// requests do not delay other stores.
+	storeShare = 4
+
+	// maxWaiting is how many requests of one store wait for each of its connections. More would
+	// hardly get one in time. Meanwhile they would take the places of other stores' requests,
+	// which are limited for each instance.
+	maxWaiting = 16
+)
+
+func sharesOf(connections int32) limit.SlotsConfig {
+	each := max(2, int(connections)/storeShare)
+	return limit.SlotsConfig{Each: each, Waiting: maxWaiting * each}
+}
 
 // errShareUsed means that a store uses all connections that one store may use. The server may
 // be fine.
@@ -48,10 +62,12 @@ var errShareUsed = errors.New("the store uses its share of the connections")
 func (s *server) acquire(ctx context.Context, store int64, wait time.Duration) (conn *pgxpool.Conn, release func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	leave, err := s.shares.enter(ctx, store)
-	if err != nil {
-		what := fmt.Sprintf("no connection became free within %s: the store already uses its share of %d", wait, s.shares.size)
-		return nil, nil, &cause.Failure{Server: cause.Postgres(s.pool.Config().ConnConfig), What: what, Err: fmt.Errorf("%w: %w", errShareUsed, err)}
+	leave := func() {}
+	if store != noStore {
+		if leave, err = s.shares.Enter(ctx, store); err != nil {
+			what := fmt.Sprintf("no connection became free within %s: the store already uses its share of %d", wait, s.shares.Each)
+			return nil, nil, &cause.Failure{Server: cause.Postgres(s.pool.Config().ConnConfig), What: what, Err: fmt.Errorf("%w: %w", errShareUsed, err)}
+		}
 	}
 	if conn, err = s.pool.Acquire(ctx); err != nil {
 		leave()

@@ -5,7 +5,7 @@
 // Uses beyond the limit also count, and make the client wait longer. So a client can exceed its
 // limit only by the calls that are in flight when it reaches the limit. Over time, it never
 // exceeds the limit. A use of a Window counts before it happens.
-package quota
+package limit
 
 import (
 	"context"
@@ -109,11 +109,11 @@ func (q *Quota) Use(ctx context.Context, client string) {
 // countInRedis counts a use for all instances. It returns how long the client must wait, and the
 // index of the rate that it must wait for. The wait is 0 also if Redis does not answer.
 func (q *Quota) countInRedis(ctx context.Context, client string) (time.Duration, int) {
-	reply, ok := q.run(ctx, rates, client, q.args())
+	wait, reply, ok := q.run(ctx, rates, client, q.args())
 	if !ok {
 		return 0, 0
 	}
-	return time.Duration(reply[0]) * time.Millisecond, int(reply[1]) - 1
+	return wait, int(reply[1]) - 1
 }
 
 func (q *Quota) args() []any {

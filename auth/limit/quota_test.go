@@ -1,4 +1,4 @@
-package quota_test
+package limit_test
 
 import (
 	"bytes"
@@ -18,8 +18,8 @@ import (
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 
+	"commerce/auth/limit"
 	"commerce/auth/problem"
-	"commerce/auth/quota"
 	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"
 )
@@ -53,7 +53,7 @@ var names atomic.Int64
 func newName() string { return fmt.Sprintf("test%d_%d", os.Getpid(), names.Add(1)) }
 
 // allowed uses a quota until it refuses the client, and returns how often.
-func allowed(t *testing.T, q *quota.Quota, client string) (n int) {
+func allowed(t *testing.T, q *limit.Quota, client string) (n int) {
 	t.Helper()
 	for q.Refuse(client, refusal) == nil {
 		if n++; n > 10_000 {
@@ -66,19 +66,19 @@ func allowed(t *testing.T, q *quota.Quota, client string) (n int) {
 
 func TestParse(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string][]quota.Rate{
+	for text, want := range map[string][]limit.Rate{
 		"off":           nil,
 		"200/s":         {{Uses: 200, Per: time.Second}},
 		"200/s,20000/h": {{Uses: 200, Per: time.Second}, {Uses: 20_000, Per: time.Hour}},
 		"7/m, 1/h":      {{Uses: 7, Per: time.Minute}, {Uses: 1, Per: time.Hour}},
 	} {
-		got, err := quota.Parse(text)
+		got, err := limit.Parse(text)
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
 			t.Errorf("%q: %v, %s", text, err, diff)
 		}
 	}
 	for _, text := range []string{"", "on", "200", "200/", "/s", "0/s", "-1/s", "200/d", "200/s,", "1.5/s", "1000001/s", "off,1/s", "200/s/h"} {
-		if got, err := quota.Parse(text); err == nil {
+		if got, err := limit.Parse(text); err == nil {
 			t.Errorf("%q was read as %v", text, got)
 		}
 	}
@@ -87,7 +87,7 @@ func TestParse(t *testing.T) {
 func TestQuota_AllowsTheUsesOfItsRateAndThenWaits(t *testing.T) {
 	t.Parallel()
 	var at clock
-	q := quota.New(quota.Config{Name: "it", Now: at.now, Rates: []quota.Rate{{Uses: 10, Per: time.Second}, {Uses: 15, Per: time.Hour}}})
+	q := limit.New(limit.Config{Name: "it", Now: at.now, Rates: []limit.Rate{{Uses: 10, Per: time.Second}, {Uses: 15, Per: time.Hour}}})
 	if n := allowed(t, q, "a"); n != 10 {
 		t.Errorf("%d uses at once, want 10", n)
 	}
@@ -115,7 +115,7 @@ func TestQuota_AllowsTheUsesOfItsRateAndThenWaits(t *testing.T) {
 func TestQuota_CountsUsesBeyondTheLimit(t *testing.T) {
 	t.Parallel()
 	var at clock
-	q := quota.New(quota.Config{Now: at.now, Rates: []quota.Rate{{Uses: 10, Per: time.Second}}})
+	q := limit.New(limit.Config{Now: at.now, Rates: []limit.Rate{{Uses: 10, Per: time.Second}}})
 	for range 14 {
 		q.Use(t.Context(), "a")
 	}
@@ -127,7 +127,7 @@ func TestQuota_CountsUsesBeyondTheLimit(t *testing.T) {
 func TestQuota_RefusedHasItsBudgetAfterTheWait(t *testing.T) {
 	t.Parallel()
 	var at clock
-	q := quota.New(quota.Config{Name: "it", Now: at.now, Rates: []quota.Rate{{Uses: 10, Per: time.Second}, {Uses: 15, Per: time.Hour}}})
+	q := limit.New(limit.Config{Name: "it", Now: at.now, Rates: []limit.Rate{{Uses: 10, Per: time.Second}, {Uses: 15, Per: time.Hour}}})
 	if refused := q.Refused("unknown", refusal); refused.Budget != (problem.Budget{Name: "it", Uses: 10}) || refused.RetryAfter != 0 {
 		t.Errorf("an unknown client: %v, %+v", refused.RetryAfter, refused.Budget)
 	}
@@ -142,7 +142,7 @@ func TestQuota_RefusedHasItsBudgetAfterTheWait(t *testing.T) {
 
 func TestQuota_NoneHasNoLimit(t *testing.T) {
 	t.Parallel()
-	q := quota.New(quota.Config{})
+	q := limit.New(limit.Config{})
 	q.Use(t.Context(), "a")
 	if q != nil || q.Refuse("a", refusal) != nil || q.Refused("a", refusal) != refusal {
 		t.Error("a quota without rates refuses")
@@ -155,8 +155,8 @@ func TestQuota_IsSharedByInstances(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			client := dial(t, url(t))
-			c := quota.Config{Name: newName(), Redis: client, Timeout: time.Minute, Rates: []quota.Rate{{Uses: 40, Per: time.Hour}}}
-			instances := []*quota.Quota{quota.New(c), quota.New(c)}
+			c := limit.Config{Name: newName(), Redis: client, Timeout: time.Minute, Rates: []limit.Rate{{Uses: 40, Per: time.Hour}}}
+			instances := []*limit.Quota{limit.New(c), limit.New(c)}
 			var running sync.WaitGroup
 			for i := range 40 {
 				running.Go(func() { instances[i%2].Use(t.Context(), "a") })
@@ -168,7 +168,7 @@ func TestQuota_IsSharedByInstances(t *testing.T) {
 					t.Errorf("after 40 uses at two instances: %v", refused)
 				}
 			}
-			if restarted := quota.New(c); allowed(t, restarted, "a") != 1 {
+			if restarted := limit.New(c); allowed(t, restarted, "a") != 1 {
 				t.Error("an instance that starts later does not continue the count")
 			}
 		})
@@ -177,12 +177,12 @@ func TestQuota_IsSharedByInstances(t *testing.T) {
 
 func TestQuota_AnnouncesTheRateThatRefusesInRedis(t *testing.T) {
 	t.Parallel()
-	c := quota.Config{
+	c := limit.Config{
 		Name: newName(), Redis: dial(t, ephemeral.Redis(t)), Timeout: time.Minute,
-		Rates: []quota.Rate{{Uses: 200, Per: time.Second}, {Uses: 3, Per: time.Hour}},
+		Rates: []limit.Rate{{Uses: 200, Per: time.Second}, {Uses: 3, Per: time.Hour}},
 	}
-	allowed(t, quota.New(c), "a")
-	later := quota.New(c) // has only the count in Redis
+	allowed(t, limit.New(c), "a")
+	later := limit.New(c) // has only the count in Redis
 	later.Use(t.Context(), "a")
 	if later.Refuse("a", refusal) == nil || later.Refused("a", refusal).Budget.Uses != 3 {
 		t.Errorf("refused with %+v", later.Refused("a", refusal).Budget)
@@ -193,17 +193,17 @@ func TestQuota_AnnouncesTheRateThatRefusesInRedis(t *testing.T) {
 func TestQuota_DoesNotWaitForAClockOfRedisThatWasAhead(t *testing.T) {
 	t.Parallel()
 	client, name := dial(t, ephemeral.Redis(t)), newName()
-	c := quota.Config{
+	c := limit.Config{
 		Name: name, Redis: client, Timeout: time.Minute,
-		Rates: []quota.Rate{{Uses: 200, Per: time.Second}, {Uses: 20_000, Per: time.Hour}},
+		Rates: []limit.Rate{{Uses: 200, Per: time.Second}, {Uses: 20_000, Per: time.Hour}},
 	}
-	quota.New(c).Use(t.Context(), "a")
+	limit.New(c).Use(t.Context(), "a")
 	key := client.Keys(t.Context(), "limit:"+name+":*").Val()[0]
 	ahead := time.Now().Add(10 * time.Hour).UnixMilli()
 	if err := client.HSet(t.Context(), key, "1000", ahead, "3600000", ahead).Err(); err != nil {
 		t.Fatal(err)
 	}
-	q := quota.New(c)
+	q := limit.New(c)
 	q.Use(t.Context(), "a")
 	if wait := q.Refused("a", refusal).RetryAfter; wait > 200*time.Second {
 		t.Errorf("the client waits %v, want at most the time of 1,000 uses", wait)
@@ -216,7 +216,7 @@ func TestQuota_DoesNotWaitForAClockOfRedisThatWasAhead(t *testing.T) {
 func TestQuota_LeavesNothingInRedis(t *testing.T) {
 	t.Parallel()
 	client, name := dial(t, ephemeral.Redis(t)), newName()
-	q := quota.New(quota.Config{Name: name, Redis: client, Timeout: time.Minute, Rates: []quota.Rate{{Uses: 2, Per: time.Second}, {Uses: 100, Per: time.Hour}}})
+	q := limit.New(limit.Config{Name: name, Redis: client, Timeout: time.Minute, Rates: []limit.Rate{{Uses: 2, Per: time.Second}, {Uses: 100, Per: time.Hour}}})
 	q.Use(t.Context(), "192.0.2.1")
 	keys := client.Keys(t.Context(), "limit:"+name+":*").Val()
 	if len(keys) != 1 || strings.Contains(keys[0], "192.0.2.1") {
@@ -238,9 +238,9 @@ func TestQuota_CountsAloneWithoutRedisAndLogsOnce(t *testing.T) {
 			t.Parallel()
 			var at clock
 			var log bytes.Buffer
-			q := quota.New(quota.Config{
+			q := limit.New(limit.Config{
 				Name: "it", Redis: dial(t, url), Now: at.now, Log: slog.New(slog.NewTextHandler(&log, nil)),
-				Rates: []quota.Rate{{Uses: 10, Per: time.Second}},
+				Rates: []limit.Rate{{Uses: 10, Per: time.Second}},
 			})
 			for range 3 {
 				if n := allowed(t, q, "a"); n != 10 {
@@ -262,7 +262,7 @@ func (*sentScripts) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 func (s *sentScripts) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		if cmd.FullName() == quota.ScriptName {
+		if cmd.FullName() == limit.ScriptName {
 			s.Add(1)
 		}
 		return next(ctx, cmd)
@@ -290,8 +290,8 @@ func TestQuota_PausesAsLongWhenItsClockIsSetBack(t *testing.T) {
 	client.AddHook(sent)
 	began := time.Now()
 	now := began
-	q := quota.New(quota.Config{
-		Redis: client, Now: func() time.Time { return now }, Log: slog.New(slog.DiscardHandler), Rates: []quota.Rate{{Uses: 10, Per: time.Second}},
+	q := limit.New(limit.Config{
+		Redis: client, Now: func() time.Time { return now }, Log: slog.New(slog.DiscardHandler), Rates: []limit.Rate{{Uses: 10, Per: time.Second}},
 	})
 	for _, at := range []struct {
 		now  time.Time
@@ -309,7 +309,7 @@ func TestQuota_CountsAClientThatHasDisconnected(t *testing.T) {
 	client, name := dial(t, ephemeral.Redis(t)), newName()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	quota.New(quota.Config{Name: name, Redis: client, Timeout: time.Minute, Rates: []quota.Rate{{Uses: 1, Per: time.Hour}}}).Use(ctx, "a")
+	limit.New(limit.Config{Name: name, Redis: client, Timeout: time.Minute, Rates: []limit.Rate{{Uses: 1, Per: time.Hour}}}).Use(ctx, "a")
 	if n := len(client.Keys(t.Context(), "limit:"+name+":*").Val()); n != 1 {
 		t.Errorf("%d counts in Redis", n)
 	}
@@ -318,7 +318,7 @@ func TestQuota_CountsAClientThatHasDisconnected(t *testing.T) {
 // Anyone with an IPv6 network has more addresses than memory could hold. The bound is 20,000
 // clients at about 230 bytes.
 func TestQuota_RemembersABoundedNumberOfClients(t *testing.T) {
-	q := quota.New(quota.Config{Rates: []quota.Rate{{Uses: 200, Per: time.Second}, {Uses: 20_000, Per: time.Hour}}})
+	q := limit.New(limit.Config{Rates: []limit.Rate{{Uses: 200, Per: time.Second}, {Uses: 20_000, Per: time.Hour}}})
 	before := heap()
 	for i := range 1_000_000 {
 		q.Use(t.Context(), fmt.Sprintf("2001:db8:%x:%x::/64", i>>16, i&0xffff))

@@ -1,14 +1,17 @@
-package quota
+package limit
 
 import (
 	"context"
 	"crypto/sha256"
+	_ "embed"
 	"encoding/hex"
 	"log/slog"
 	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"commerce/auth/script"
 )
 
 const (
@@ -49,18 +52,36 @@ func (s *shared) configure(c Config) {
 	}
 }
 
-// run runs a script for a client. ok is false if Redis does not answer, or is not asked during
-// a pause.
-func (s *shared) run(ctx context.Context, what script, client string, args []any) (reply []int64, ok bool) {
+// The scripts count in one round trip and one key, also on a cluster. redis_rate would need a
+// round trip for each rate, and does not count what is beyond the limit.
+var (
+	//go:embed quota.lua
+	quotaSource string
+	//go:embed window.lua
+	windowSource string
+
+	rates  = script.New(ScriptName, quotaSource)
+	window = script.New(ScriptName, windowSource)
+)
+
+// ScriptName is the name of the scripts in metrics and traces.
+const ScriptName = "limit"
+
+// run runs a script for a client. Its reply begins with the time that the client must wait. ok is
+// false if Redis does not answer, or is not asked during a pause.
+func (s *shared) run(ctx context.Context, what script.Script, client string, args []any) (wait time.Duration, reply []int64, ok bool) {
 	now := s.now()
 	if resume := s.resume.Load(); s.redis == nil || resume != nil && now.Before(*resume) {
-		return nil, false
+		return 0, nil, false
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	reply, err := what.run(ctx, s.redis, key(s.name, client), args)
+	reply, err := what.Run(ctx, s.redis, script.Repeatable, []string{key(s.name, client)}, args...).Int64Slice()
 	s.report(ctx, now, err)
-	return reply, err == nil
+	if err != nil {
+		return 0, nil, false
+	}
+	return time.Duration(reply[0]) * time.Millisecond, reply, true
 }
 
 // key returns the key of a client. It contains a digest, so that Redis does not show who the

@@ -1,4 +1,4 @@
-package quota
+package limit
 
 import (
 	"context"
@@ -34,8 +34,12 @@ func (w *Window) Take(ctx context.Context, client string, refusal *problem.Error
 		return func() {}, nil
 	}
 	ctx = context.WithoutCancel(ctx)
-	wait, ok := w.countInRedis(ctx, client, 1)
-	giveBack = func() { w.countInRedis(ctx, client, -1) }
+	count := func(change int) (wait time.Duration, ok bool) {
+		wait, _, ok = w.run(ctx, window, client, []any{w.Uses, w.Per.Milliseconds(), change})
+		return wait, ok
+	}
+	wait, ok := count(1)
+	giveBack = func() { count(-1) }
 	if !ok {
 		p := w.clients.GetOrPut(client, func() *period { return &period{} })
 		wait, giveBack = p.take(w.Rate, w.now()), p.giveBack
@@ -46,16 +50,6 @@ func (w *Window) Take(ctx context.Context, client string, refusal *problem.Error
 	refused = refusal.After(wait)
 	refused.Budget = problem.Budget{Name: w.name, Uses: w.Uses}
 	return nil, refused
-}
-
-// countInRedis counts a use for all instances, or takes one back. ok is false if Redis has not
-// counted it.
-func (w *Window) countInRedis(ctx context.Context, client string, change int) (wait time.Duration, ok bool) {
-	reply, ok := w.run(ctx, window, client, []any{w.Uses, w.Per.Milliseconds(), change})
-	if !ok {
-		return 0, false
-	}
-	return time.Duration(reply[0]) * time.Millisecond, true
 }
 
 // period is the current period of one client, as this process counts it.

@@ -1,4 +1,4 @@
-package quota_test
+package limit_test
 
 import (
 	"fmt"
@@ -9,14 +9,14 @@ import (
 	"testing"
 	"time"
 
+	"commerce/auth/limit"
 	"commerce/auth/problem"
-	"commerce/auth/quota"
 	"commerce/deploy/ephemeral"
 )
 
 // taken takes uses of a window until it refuses the client. It returns how many it got, and the
 // refusal.
-func taken(t *testing.T, w *quota.Window, client string) (n int, refused *problem.Error) {
+func taken(t *testing.T, w *limit.Window, client string) (n int, refused *problem.Error) {
 	t.Helper()
 	for n < 1000 {
 		if _, refused = w.Take(t.Context(), client, refusal); refused != nil {
@@ -28,12 +28,12 @@ func taken(t *testing.T, w *quota.Window, client string) (n int, refused *proble
 	return 0, nil
 }
 
-var threeInTenMinutes = []quota.Rate{{Uses: 3, Per: 10 * time.Minute}}
+var threeInTenMinutes = []limit.Rate{{Uses: 3, Per: 10 * time.Minute}}
 
 func TestWindow_AllowsItsUsesInEachPeriod(t *testing.T) {
 	t.Parallel()
 	var at clock
-	w := quota.NewWindow(quota.Config{Name: "it", Now: at.now, Rates: threeInTenMinutes})
+	w := limit.NewWindow(limit.Config{Name: "it", Now: at.now, Rates: threeInTenMinutes})
 	for range 2 {
 		giveBack, _ := w.Take(t.Context(), "a", refusal)
 		giveBack()
@@ -58,8 +58,8 @@ func TestWindow_IsSharedByInstances(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			client := dial(t, url(t))
-			c := quota.Config{Name: newName(), Redis: client, Timeout: time.Minute, Rates: []quota.Rate{{Uses: 40, Per: 10 * time.Minute}}}
-			instances := []*quota.Window{quota.NewWindow(c), quota.NewWindow(c)}
+			c := limit.Config{Name: newName(), Redis: client, Timeout: time.Minute, Rates: []limit.Rate{{Uses: 40, Per: 10 * time.Minute}}}
+			instances := []*limit.Window{limit.NewWindow(c), limit.NewWindow(c)}
 			giveBack, _ := instances[0].Take(t.Context(), "a", refusal)
 			giveBack()
 			var got atomic.Int64
@@ -75,7 +75,7 @@ func TestWindow_IsSharedByInstances(t *testing.T) {
 			if got.Load() != 40 {
 				t.Errorf("%d uses at two instances, want 40", got.Load())
 			}
-			_, refused := quota.NewWindow(c).Take(t.Context(), "a", refusal)
+			_, refused := limit.NewWindow(c).Take(t.Context(), "a", refusal)
 			if refused == nil || refused.RetryAfter < 8*time.Minute || refused.RetryAfter > 10*time.Minute {
 				t.Errorf("an instance that starts later: %v", refused)
 			}
@@ -86,7 +86,7 @@ func TestWindow_IsSharedByInstances(t *testing.T) {
 func TestWindow_EndsInRedis(t *testing.T) {
 	t.Parallel()
 	client, name := dial(t, ephemeral.Redis(t)), newName()
-	w := quota.NewWindow(quota.Config{Name: name, Redis: client, Timeout: time.Minute, Rates: []quota.Rate{{Uses: 3, Per: 2 * time.Second}}})
+	w := limit.NewWindow(limit.Config{Name: name, Redis: client, Timeout: time.Minute, Rates: []limit.Rate{{Uses: 3, Per: 2 * time.Second}}})
 	_, refused := taken(t, w, "192.0.2.1")
 	time.Sleep(refused.RetryAfter + 2*time.Millisecond) // a key with a PTTL of 0 still exists
 	if keys := client.Keys(t.Context(), "limit:"+name+":*").Val(); len(keys) != 0 {
@@ -102,7 +102,7 @@ func TestWindow_CountsAloneWithoutRedis(t *testing.T) {
 	down := ephemeral.StartRedis(t)
 	client := dial(t, down.URL)
 	down.Kill()
-	w := quota.NewWindow(quota.Config{Redis: client, Log: slog.New(slog.DiscardHandler), Rates: threeInTenMinutes})
+	w := limit.NewWindow(limit.Config{Redis: client, Log: slog.New(slog.DiscardHandler), Rates: threeInTenMinutes})
 	giveBack, _ := w.Take(t.Context(), "a", refusal)
 	giveBack()
 	if n, _ := taken(t, w, "a"); n != 3 {
@@ -112,7 +112,7 @@ func TestWindow_CountsAloneWithoutRedis(t *testing.T) {
 
 func TestWindow_NoneHasNoLimit(t *testing.T) {
 	t.Parallel()
-	var w *quota.Window
+	var w *limit.Window
 	if giveBack, refused := w.Take(t.Context(), "a", refusal); refused != nil {
 		t.Error("no window refuses")
 	} else {
@@ -122,7 +122,7 @@ func TestWindow_NoneHasNoLimit(t *testing.T) {
 
 // Like the clients of a Quota, but anyone can also make up cart tokens.
 func TestWindow_RemembersABoundedNumberOfClients(t *testing.T) {
-	w := quota.NewWindow(quota.Config{Rates: threeInTenMinutes})
+	w := limit.NewWindow(limit.Config{Rates: threeInTenMinutes})
 	before := heap()
 	for i := range 500_000 {
 		_, _ = w.Take(t.Context(), fmt.Sprintf("2001:db8:%x:%x::/64 1:g:digest-of-22-characters", i>>16, i&0xffff), refusal)

@@ -11,18 +11,19 @@ import (
 
 	"commerce/auth/cause"
 	"commerce/auth/problem"
+	"commerce/auth/script"
 	"commerce/cart"
 )
 
 // Change is one change of a cart: a script and its own arguments.
 type Change struct {
-	script func(scripts) script
+	script func(scripts) script.Script
 	args   []any
 }
 
 // Add adds to a line, and creates it if needed. See rules.Add.
 func Add(l cart.NewLine, limits cart.Limits) Change {
-	return Change{func(s scripts) script { return s.add }, append(
+	return Change{func(s scripts) script.Script { return s.add }, append(
 		boundArgs(string(l.ID), l.Bounds),
 		l.Quantity, int64(l.Price), encodeFields(l.Fields), l.Notice, limits.Lines, limits.CartText,
 	)}
@@ -30,7 +31,7 @@ func Add(l cart.NewLine, limits cart.Limits) Change {
 
 // SetQuantity sets the quantity of a line; 0 removes it. See rules.SetQuantity.
 func SetQuantity(item cart.LineID, quantity int64, b cart.Bounds, raise problem.Code) Change {
-	return Change{func(s scripts) script { return s.set }, append(boundArgs(string(item), b), quantity, string(raise))}
+	return Change{func(s scripts) script.Script { return s.set }, append(boundArgs(string(item), b), quantity, string(raise))}
 }
 
 // Edit edits a line. See rules.Edit.
@@ -39,7 +40,7 @@ func Edit(item cart.LineID, e cart.EditedLine, limits cart.Limits) Change {
 	if e.Quantity != nil {
 		quantity = *e.Quantity
 	}
-	return Change{func(s scripts) script { return s.edit }, append(
+	return Change{func(s scripts) script.Script { return s.edit }, append(
 		boundArgs(string(item), e.Bounds),
 		quantity, string(e.Raise), string(e.From.ID), e.From.Notice,
 		string(e.ID), int64(e.Price), encodeFields(e.Fields), e.Notice, limits.CartText,
@@ -53,20 +54,20 @@ func boundArgs(item string, b cart.Bounds) []any {
 
 // Remove removes a line. Removing a line that does not exist changes nothing.
 func Remove(item cart.LineID) Change {
-	return Change{func(s scripts) script { return s.remove }, []any{string(item)}}
+	return Change{func(s scripts) script.Script { return s.remove }, []any{string(item)}}
 }
 
 // Clear removes all lines and the coupon.
-func Clear() Change { return Change{script: func(s scripts) script { return s.clear }} }
+func Clear() Change { return Change{script: func(s scripts) script.Script { return s.clear }} }
 
 // SetCoupon sets the cart's coupon; "" removes it.
 func SetCoupon(code string) Change {
-	return Change{func(s scripts) script { return s.coupon }, []any{code}}
+	return Change{func(s scripts) script.Script { return s.coupon }, []any{code}}
 }
 
 // Judge runs only the replay and If-Match checks, which take precedence over the
 // refusal of a change that is refused anyway. It changes nothing.
-func Judge() Change { return Change{script: func(s scripts) script { return s.judge }} }
+func Judge() Change { return Change{script: func(s scripts) script.Script { return s.judge }} }
 
 // Conditions are the parts of a request that decide whether its change is made.
 type Conditions struct {
@@ -139,18 +140,18 @@ func (s *Store) changeOnce(ctx context.Context, ref Ref, on Conditions, with Att
 	if err := ctx.Err(); err != nil {
 		return Outcome{}, cart.Unavailable("change cart", cause.Of(serverOf(home.client), time.Now(), err))
 	}
-	keys, how := []string{ref.cartKey()}, once
+	keys, how := []string{ref.cartKey()}, script.Once
 	if on.Key != "" {
-		keys, how = append(keys, ref.keysKey()), repeatable
+		keys, how = append(keys, ref.keysKey()), script.Repeatable
 	}
 	args := append([]any{
 		s.ttlOf(ref).Milliseconds(), with.CartID, on.IfMatch, on.Key, on.Fingerprint, on.Stamp, with.PassBy.members(), deadline, mark{},
 	}, c.args...)
-	script := c.script(s.scripts)
+	rule := c.script(s.scripts)
 	sent := time.Now()
-	cmd, copies := s.write(ctx, home, script, how, keys, args)
+	cmd, copies := s.write(ctx, home, rule, how, keys, args)
 	reply, err := cmd.Slice()
-	if err != nil && on.Key == "" && mayHaveRun(err) && script.sha != s.scripts.judge.sha {
+	if err != nil && on.Key == "" && mayHaveRun(err) && rule.Name != s.scripts.judge.Name {
 		return Outcome{}, cart.OutcomeUnknown("change cart", err)
 	}
 	if err != nil {
@@ -175,9 +176,9 @@ func (s *Store) changeOnce(ctx context.Context, ref Ref, on Conditions, with Att
 }
 
 // write runs a change's script and, where changes are durable, waits for replicas.
-func (s *Store) write(ctx context.Context, home located, c script, how sending, keys []string, args []any) (*redis.Cmd, replication) {
+func (s *Store) write(ctx context.Context, home located, c script.Script, how script.Sending, keys []string, args []any) (*redis.Cmd, replication) {
 	if !s.durable {
-		cmd := c.run(ctx, s.client, how, keys, args...)
+		cmd := c.Run(ctx, s.client, how, keys, args...)
 		return cmd, replication{replied: time.Now()}
 	}
 	return s.runReplicated(ctx, home, c, replicaWait, how, keys, args...)
@@ -186,7 +187,7 @@ func (s *Store) write(ctx context.Context, home located, c script, how sending, 
 // mayHaveRun reports whether a script that failed with err may still have changed
 // something. It has not if it was never sent, or if Redis refused it.
 func mayHaveRun(err error) bool {
-	if errors.Is(err, errNotSent) {
+	if errors.Is(err, script.ErrNotSent) {
 		return false
 	}
 	reply, refused := errors.AsType[redis.Error](err)

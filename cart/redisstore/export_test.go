@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"commerce/auth/script"
 	"commerce/cart"
 
 	"github.com/redis/go-redis/v9"
@@ -63,8 +64,8 @@ end)()`, int(v.GuestsAhead.Seconds())),
 	)
 	fields := reflect.ValueOf(&all).Elem()
 	for i := range fields.NumField() {
-		s := (*script)(fields.Field(i).Addr().UnsafePointer())
-		*s = scriptOf(s.name, edit.Replace(s.source))
+		s := (*script.Script)(fields.Field(i).Addr().UnsafePointer())
+		*s = script.New(s.Name, edit.Replace(s.Source))
 	}
 	return all
 }
@@ -82,10 +83,10 @@ func LoadScripts(ctx context.Context, client redis.UniversalClient, variants ...
 		loaded.byVariant[v] = all
 		fields := reflect.ValueOf(all)
 		for i := range fields.NumField() {
-			if err := client.ScriptLoad(ctx, fields.Field(i).FieldByName("source").String()).Err(); err != nil {
+			if err := client.ScriptLoad(ctx, fields.Field(i).FieldByName("Source").String()).Err(); err != nil {
 				return Scripts{}, err
 			}
-			loaded.Names[fields.Field(i).FieldByName("sha").String()] = fields.Type().Field(i).Name
+			loaded.Names[fields.Field(i).FieldByName("Digest").String()] = fields.Type().Field(i).Name
 		}
 	}
 	return loaded, nil
@@ -133,7 +134,7 @@ func (s *Store) Conn() *redis.Conn { return s.client.(*redis.Client).Conn() }
 
 // ClaimAt runs the script that claims a guest's cart, with a deadline in Redis' time.
 func (s *Store) ClaimAt(ctx context.Context, customer, guest Ref, note string, b cart.Reservation, deadline int64) ([]any, error) {
-	return s.scripts.claim.run(ctx, s.client, repeatable,
+	return s.scripts.claim.Run(ctx, s.client, script.Repeatable,
 		[]string{guest.cartKey(), guest.claimedKey(), guest.keysKey()},
 		customer.tag(), 1000, note, deadline, Cut(b.CartID), b.Lines, b.Text).Slice()
 }
@@ -150,7 +151,7 @@ func (s *Store) MistakeClock(ctx context.Context, ref Ref, ahead time.Duration) 
 
 // ChangeAt sends a change once, with a deadline in Redis' time, and returns its outcome.
 func (s *Store) ChangeAt(ctx context.Context, ref Ref, on Conditions, with Attempt, c Change, deadline time.Time) (Outcome, error) {
-	reply, err := c.script(s.scripts).run(ctx, s.client, once, []string{ref.cartKey(), ref.keysKey()}, append([]any{
+	reply, err := c.script(s.scripts).Run(ctx, s.client, script.Once, []string{ref.cartKey(), ref.keysKey()}, append([]any{
 		s.ttlOf(ref).Milliseconds(), with.CartID, on.IfMatch, on.Key, on.Fingerprint, on.Stamp, with.PassBy.members(), deadline.UnixMilli(), mark{},
 	}, c.args...)...).Slice()
 	if err != nil {

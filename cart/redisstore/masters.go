@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"commerce/auth/script"
 	"commerce/cart"
 )
 
@@ -64,12 +65,12 @@ func newLocator(client redis.UniversalClient, known *masters) locator {
 		return func(ctx context.Context, key string) (located, error) {
 			master, err := client.MasterForKey(ctx, key)
 			if err != nil {
-				return located{}, fmt.Errorf("%w: %w", errNotSent, err)
+				return located{}, fmt.Errorf("%w: %w", script.ErrNotSent, err)
 			}
 			return located{known.at(master.Options().Addr), master}, nil
 		}
 	}
-	return func(context.Context, string) (located, error) { return located{}, errNotSent }
+	return func(context.Context, string) (located, error) { return located{}, script.ErrNotSent }
 }
 
 // serverOf returns the name of a client's server for errors.

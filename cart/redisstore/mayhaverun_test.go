@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"commerce/auth/cause"
+	"commerce/auth/script"
 )
 
 type reply string
@@ -26,7 +27,7 @@ func TestMayHaveRun_ReadsTheReplyOfRedis(t *testing.T) {
 		{reply("OOM command not allowed when used memory > 'maxmemory'." + inScript), false},
 		{reply("NOPERM this user has no permissions to run the 'evalsha' command"), false},
 		{errors.New("it closed the connection"), true},
-		{fmt.Errorf("%w: %w", errNotSent, errors.New("no answer")), false},
+		{fmt.Errorf("%w: %w", script.ErrNotSent, errors.New("no answer")), false},
 	} {
 		if got := mayHaveRun(cause.Of("redis a:1", time.Now(), test.err)); got != test.want {
 			t.Errorf("%v: %t, want %t", test.err, got, test.want)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"commerce/auth/script"
 	"commerce/cart"
 )
 
@@ -66,7 +67,7 @@ func (e *GrownError) Error() string { return "redisstore: the guest's cart has c
 // Intend reserves room for a guest's cart and writes a note, under a name that the caller
 // chooses, that it is to be merged. After cart.ErrNoRoom or cart.ErrCrowded there is no note.
 func (s *Store) Intend(ctx context.Context, customer, guest Ref, note string, b cart.Reservation, limits cart.Limits) error {
-	word, err := s.scripts.intend.run(ctx, s.client, repeatable, []string{customer.cartKey()},
+	word, err := s.scripts.intend.Run(ctx, s.client, script.Repeatable, []string{customer.cartKey()},
 		note, s.ttlOf(customer).Milliseconds(), guest.tokenDigest(), b.Lines, b.Text, Cut(b.CartID),
 		cart.MergeFactor*limits.Lines, cart.MergeFactor*limits.CartText).Text()
 	switch {
@@ -99,7 +100,7 @@ func (s *Store) claim(ctx context.Context, at located, customer, guest Ref, note
 	if err != nil {
 		return Claimed{}, cart.Unavailable("ask time", err)
 	}
-	cmd, _ := s.runReplicated(ctx, at, s.scripts.claim, claimWait, repeatable,
+	cmd, _ := s.runReplicated(ctx, at, s.scripts.claim, claimWait, script.Repeatable,
 		[]string{guest.cartKey(), guest.claimedKey(), guest.keysKey()},
 		customer.tag(), s.ttl.Customer.Milliseconds(), note, deadline, Cut(b.CartID), b.Lines, b.Text)
 	reply, err := cmd.Slice()
@@ -149,7 +150,7 @@ func (s *Store) Apply(ctx context.Context, customer Ref, c Claimed, by cart.Stra
 			encodeFields(l.Fields), l.Notice, b.Stock, b.PerCart, b.Min, b.Max, b.Step)
 	}
 	args = append(append(append(args, len(c.stamps)), c.stamps.args()...), c.keys...)
-	cmd, copies := s.runReplicated(ctx, at, s.scripts.apply, replicaWait, repeatable,
+	cmd, copies := s.runReplicated(ctx, at, s.scripts.apply, replicaWait, script.Repeatable,
 		[]string{customer.cartKey(), customer.offeredKey(c.Cart.ID), customer.keysKey()}, args...)
 	text, err := cmd.Text()
 	if err != nil {
@@ -169,7 +170,7 @@ func (s *Store) Apply(ctx context.Context, customer Ref, c Claimed, by cart.Stra
 
 // Finish deletes a claimed cart. Call it only after Apply has succeeded.
 func (s *Store) Finish(ctx context.Context, customer, guest Ref, c Claimed) error {
-	err := s.scripts.finish.run(ctx, s.client, repeatable,
+	err := s.scripts.finish.Run(ctx, s.client, script.Repeatable,
 		[]string{guest.claimedKey()}, customer.tag()+" "+c.Note, c.Cart.ID).Err()
 	if err != nil {
 		return cart.Unavailable("finish merge", err)
@@ -193,7 +194,7 @@ func (s *Store) forget(ctx context.Context, customer Ref, age time.Duration, not
 	for _, note := range notes {
 		args = append(args, note)
 	}
-	if err := s.scripts.forget.run(ctx, s.client, repeatable, []string{customer.cartKey()}, args...).Err(); err != nil {
+	if err := s.scripts.forget.Run(ctx, s.client, script.Repeatable, []string{customer.cartKey()}, args...).Err(); err != nil {
 		return cart.Unavailable("forget merge", err)
 	}
 	return nil

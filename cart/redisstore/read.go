@@ -7,6 +7,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"commerce/auth/script"
 	"commerce/cart"
 )
 
@@ -122,7 +123,7 @@ func (h *Held) renewedAt(left, ttl time.Duration) bool {
 // renew reads a cart and renews its TTL.
 func (s *Store) renew(ctx context.Context, at located, ref Ref) (Held, error) {
 	sent := time.Now()
-	reply, err := s.scripts.renew.run(ctx, s.client, repeatable, []string{ref.cartKey()}, s.ttlOf(ref).Milliseconds()).Slice()
+	reply, err := s.scripts.renew.Run(ctx, s.client, script.Repeatable, []string{ref.cartKey()}, s.ttlOf(ref).Milliseconds()).Slice()
 	if err != nil {
 		return Held{}, cart.Unavailable("renew cart", err)
 	}

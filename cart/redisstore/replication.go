@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"commerce/auth/script"
+
 	"github.com/redis/go-redis/v9"
 )
 
@@ -58,14 +60,14 @@ func (p replication) durability() string {
 //
 // While the slot migrates to another node, the script runs there without a wait, and its
 // write counts as unconfirmed.
-func (s *Store) runReplicated(ctx context.Context, at located, c script, wait time.Duration, how sending, keys []string, args ...any) (*redis.Cmd, replication) {
+func (s *Store) runReplicated(ctx context.Context, at located, c script.Script, wait time.Duration, how script.Sending, keys []string, args ...any) (*redis.Cmd, replication) {
 	for try := 0; ; try++ {
 		conn := at.client.Conn()
-		cmd := c.run(ctx, conn, how, keys, args...)
+		cmd := c.Run(ctx, conn, how, keys, args...)
 		replied := time.Now()
 		if redis.HasErrorPrefix(cmd.Err(), "ASK") {
 			_ = conn.Close()
-			return c.run(ctx, s.client, how, keys, args...), unsafeWrite
+			return c.Run(ctx, s.client, how, keys, args...), unsafeWrite
 		}
 		if try == redirections || !isElsewhere(cmd.Err()) {
 			p := unsafeWrite

@@ -5,15 +5,15 @@ import (
 	"time"
 
 	"commerce/auth/problem"
-	"commerce/auth/quota"
+	"commerce/auth/limit"
 )
 
 // Metrics and headers need to know which limit has refused the change.
 func TestCreation_RefusesWithItsBudgetAfterTheWait(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_800_000_000, 0)
-	s := &Carts{creation: quota.New(quota.Config{
-		Name: "create", Rates: []quota.Rate{{Uses: 1, Per: time.Hour}}, Now: func() time.Time { return now },
+	s := &Carts{creation: limit.New(limit.Config{
+		Name: "create", Rates: []limit.Rate{{Uses: 1, Per: time.Hour}}, Now: func() time.Time { return now },
 	})}
 	v := &Visit{client: "192.0.2.1"}
 	s.creation.Use(t.Context(), v.client)

@@ -6,7 +6,7 @@ import (
 
 	"commerce/auth/locale"
 	"commerce/auth/problem"
-	"commerce/auth/quota"
+	"commerce/auth/limit"
 )
 
 // How many coupon codes may be refused within guessPeriod, which begins with the first one.
@@ -19,13 +19,13 @@ const (
 // Guesses limits the coupon codes that are refused, so that codes cannot be found by trying
 // them. A client also has a limit for all carts, because it can make up cart tokens. The zero
 // Guesses has no limit.
-type Guesses struct{ ofCart, ofClient *quota.Window }
+type Guesses struct{ ofCart, ofClient *limit.Window }
 
 // NewGuesses returns Guesses that count as c says, except for its name and rates.
-func NewGuesses(c quota.Config) Guesses {
-	limit := func(uses int64) *quota.Window {
-		c.Name, c.Rates = "coupons", []quota.Rate{{Uses: uses, Per: guessPeriod}}
-		return quota.NewWindow(c)
+func NewGuesses(c limit.Config) Guesses {
+	limit := func(uses int64) *limit.Window {
+		c.Name, c.Rates = "coupons", []limit.Rate{{Uses: uses, Per: guessPeriod}}
+		return limit.NewWindow(c)
 	}
 	return Guesses{limit(maxGuessesOfCart), limit(maxGuessesOfClient)}
 }

@@ -10,7 +10,7 @@ import (
 	"log/slog"
 	"time"
 
-	"commerce/auth/quota"
+	"commerce/auth/limit"
 	"commerce/cart"
 	"commerce/cart/redisstore"
 )
@@ -22,7 +22,7 @@ type Carts struct {
 	catalog  Catalog
 	coupons  Coupons
 	guesses  Guesses
-	creation *quota.Quota
+	creation *limit.Quota
 	limits   cart.Limits
 	strategy cart.Strategy
 	budget   time.Duration
@@ -61,7 +61,7 @@ type Config struct {
 	Catalog  Catalog
 	Coupons  Coupons
 	Guesses  Guesses      // zero: any number of coupon codes may be refused
-	Creation *quota.Quota // how many guests' carts a client may create; nil: any number
+	Creation *limit.Quota // how many guests' carts a client may create; nil: any number
 	Limits   cart.Limits
 	Strategy cart.Strategy    // of merges; default cart.Sum
 	Budget   time.Duration    // how long each request may wait for Redis; default 200 ms

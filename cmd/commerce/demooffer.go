@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"commerce/auth"
+	"commerce/auth/limit"
 	"commerce/auth/locale"
-	"commerce/auth/quota"
 	"commerce/cart/catalog"
 	"commerce/cmd/internal/backstage"
 	"commerce/cmd/internal/server"
@@ -34,7 +34,7 @@ func demoSubscriptions(now time.Time) *subscriptions.Memory {
 }
 
 // offer returns what the demo offers to its page. It sets the API tokens of parts.
-func (c *demoCommand) offer(parts *server.Parts, memory demoMemory, now time.Time, failures *quota.Quota) (*server.Demo, error) {
+func (c *demoCommand) offer(parts *server.Parts, memory demoMemory, now time.Time, failures *limit.Quota) (*server.Demo, error) {
 	demo := &server.Demo{Customers: demoCustomers(), Reference: parts.Reference}
 	var err error
 	for i := range demo.Customers {

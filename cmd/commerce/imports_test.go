@@ -23,20 +23,21 @@ const (
 //
 //	carthttp → service → redisstore → cart → locale, store, problem, money, period
 var imports = map[string][]string{
-	"auth":           {"auth/bounded", "auth/cause", "auth/locale", "auth/store", "auth/problem", "auth/lastknown", "auth/quota", "auth/timing"},
+	"auth":           {"auth/bounded", "auth/cause", "auth/lastknown", "auth/limit", "auth/locale", "auth/problem", "auth/store", "auth/timing"},
 	"auth/bounded":   nil,
 	"auth/cause":     nil,
 	"auth/lastknown": {"auth/bounded", "auth/timing"},
 	"auth/locale":    nil,
 	"auth/problem":   {"auth/locale"},
-	"auth/quota":     {"auth/bounded", "auth/problem"},
+	"auth/limit":     {"auth/bounded", "auth/problem", "auth/script"},
+	"auth/script":    nil,
 	"auth/store":     {"auth/locale"},
 	"auth/timing":    nil,
 
 	"cart":                  {"auth/locale", "auth/store", "auth/problem", "cart/money", "cart/period"},
-	"cart/redisstore":       {"auth", "auth/cause", "auth/problem", "auth/timing", "cart", "cart/money"},
+	"cart/redisstore":       {"auth", "auth/cause", "auth/problem", "auth/script", "auth/timing", "cart", "cart/money"},
 	"cart/redisstore/rules": {"auth/problem", "cart"}, // for tests
-	"cart/service":          {"auth", "auth/bounded", "auth/locale", "auth/store", "auth/problem", "auth/quota", "auth/timing", "cart", "cart/redisstore"},
+	"cart/service":          {"auth", "auth/bounded", "auth/locale", "auth/store", "auth/problem", "auth/limit", "auth/timing", "cart", "cart/redisstore"},
 	"cart/carthttp": {
 		"auth", "auth/locale", "auth/store", "auth/problem",
 		"cart", "cart/service", "cart/wire", "cart/money",
@@ -48,7 +49,7 @@ var imports = map[string][]string{
 	"cart/carttest": {"auth/locale", "cart", "cart/money"},
 
 	"subscriptions": {
-		"auth", "auth/bounded", "auth/cause", "auth/locale", "auth/store", "auth/problem", "auth/timing",
+		"auth", "auth/bounded", "auth/cause", "auth/limit", "auth/locale", "auth/store", "auth/problem", "auth/timing",
 		"cart/wire", "cart/money", "cart/period", "subscriptions/replicas",
 	},
 	"subscriptions/replicas": {"auth/cause"},

@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"commerce/auth"
-	"commerce/auth/quota"
+	"commerce/auth/limit"
 	"commerce/deploy/connect"
 	"commerce/subscriptions"
 )
@@ -42,7 +42,7 @@ const tokenConns = 4
 
 // openSubscriptions opens the pools and starts to record token use. The caller calls
 // close, and only then closes the replicas.
-func (d databaseSettings) openSubscriptions(ctx context.Context, replicas *replicaReader, stores auth.StoreDirectory, failures *quota.Quota, seen instruments, log *slog.Logger) (*subscriptionReader, error) {
+func (d databaseSettings) openSubscriptions(ctx context.Context, replicas *replicaReader, stores auth.StoreDirectory, failures *limit.Quota, seen instruments, log *slog.Logger) (*subscriptionReader, error) {
 	var pools []*pgxpool.Pool
 	for _, config := range []connect.PostgresConfig{
 		listPool(""),

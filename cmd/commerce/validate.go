@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"commerce/auth/quota"
+	"commerce/auth/limit"
 	"commerce/cart"
 )
 
@@ -42,7 +42,7 @@ func checkStrategy(text string) error {
 }
 
 func checkRates(text string) error {
-	_, err := quota.Parse(text)
+	_, err := limit.Parse(text)
 	return err
 }
 

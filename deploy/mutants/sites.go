@@ -33,7 +33,7 @@ var languages = []language{
 		percent: 50,
 		files: []string{
 			"cart/*.go", "cart/service/*.go", "cart/carthttp/*.go", "cart/redisstore/*.go", "cart/money/*.go", "cart/catalog/*.go",
-			"auth/*.go", "auth/quota/*.go", "subscriptions/*.go", "cmd/internal/server/*.go", "deploy/connect/*.go",
+			"auth/*.go", "auth/limit/*.go", "subscriptions/*.go", "cmd/internal/server/*.go", "deploy/connect/*.go",
 		},
 		swaps: regexp.MustCompile(`==|!=|<=|>=|&&|\|\||[<>+-]|\b(?:true|false|0|1|2)\b`),
 		to: map[string]string{
@@ -44,7 +44,7 @@ var languages = []language{
 	},
 	{
 		percent: 30,
-		files:   []string{"cart/redisstore/lua/*.lua", "auth/quota/*.lua"},
+		files:   []string{"cart/redisstore/lua/*.lua", "auth/limit/*.lua"},
 		swaps:   regexp.MustCompile(`==|~=|<=|>=|[<>]| [+-] |\b(?:and|or|true|false|0|1|2)\b`),
 		to: map[string]string{
 			"==": "~=", "~=": "==", "<=": "<", ">=": ">", "<": "<=", ">": ">=", "and": "or", "or": "and",

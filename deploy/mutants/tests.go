@@ -27,7 +27,7 @@ func stages(file string) (stages [][]string) {
 		add("./subscriptions", "-skip", "Million|Promotion|Failover")
 		add("./cart/catalog")
 		add("./auth")
-	case strings.HasPrefix(dir, "cart"), dir == "auth/quota":
+	case strings.HasPrefix(dir, "cart"), dir == "auth/limit":
 		add("./cart/carthttp")
 		add("./cart/redisstore", "-skip", "TestSchedules")
 	}

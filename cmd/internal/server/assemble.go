@@ -9,7 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"commerce/auth"
-	"commerce/auth/quota"
+	"commerce/auth/limit"
 	"commerce/cart"
 	"commerce/cart/carthttp"
 	"commerce/cart/money"
@@ -56,8 +56,8 @@ type Parts struct {
 	PublicURL      string // by which clients reach the service; "": the URL of each request
 	CORSOrigins    []string
 	RateLimit      bool
-	Creation       *quota.Quota    // guests' carts that one client may create; nil: no limit
-	Failures       *quota.Quota    // invalid access tokens of one client; nil: no limit
+	Creation       *limit.Quota    // guests' carts that one client may create; nil: no limit
+	Failures       *limit.Quota    // invalid access tokens of one client; nil: no limit
 	Guesses        service.Guesses // refused coupon codes of one client; zero: no limit
 	MaxInFlight    int             // requests of each area at the same time; 0: by CPUs
 	TrustedProxies []string

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"commerce/auth/quota"
+	"commerce/auth/limit"
 	"commerce/cart/service"
 	"commerce/cmd/internal/server"
 	"commerce/deploy/ephemeral"
@@ -20,7 +20,7 @@ import (
 // X-Forwarded-For.
 func limited(p *server.Parts) {
 	p.RateLimit, p.TrustedProxies = true, []string{"127.0.0.1", "::1"}
-	p.Guesses = service.NewGuesses(quota.Config{Redis: p.Redis, Timeout: time.Minute, Now: p.Now, Log: slog.New(slog.DiscardHandler)})
+	p.Guesses = service.NewGuesses(limit.Config{Redis: p.Redis, Timeout: time.Minute, Now: p.Now, Log: slog.New(slog.DiscardHandler)})
 }
 
 // tries sends n codes that the store does not have and returns the last answer.

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"commerce/auth/quota"
+	"commerce/auth/limit"
 	"commerce/cmd/internal/server"
 	"commerce/deploy/ephemeral"
 )
@@ -17,8 +17,8 @@ import (
 func creating(n int64) func(*server.Parts) {
 	return func(p *server.Parts) {
 		limited(p)
-		p.Creation = quota.New(quota.Config{
-			Name: fmt.Sprintf("test%d", nextStore()), Rates: []quota.Rate{{Uses: n, Per: time.Hour}},
+		p.Creation = limit.New(limit.Config{
+			Name: fmt.Sprintf("test%d", nextStore()), Rates: []limit.Rate{{Uses: n, Per: time.Hour}},
 			Redis: p.Redis, Timeout: time.Minute, Log: slog.New(slog.DiscardHandler),
 		})
 	}

@@ -98,7 +98,7 @@ func TestRedisUsers_HaveThePermissionsThatTheServiceNeeds(t *testing.T) {
 	if err != nil || len(scripts) == 0 {
 		t.Fatalf("scripts: %v, %v", scripts, err)
 	}
-	scripts = append(scripts, "../../../auth/quota/quota.lua", "../../../auth/quota/window.lua")
+	scripts = append(scripts, "../../../auth/limit/quota.lua", "../../../auth/limit/window.lua")
 	calls := regexp.MustCompile(`redis\.p?call\('([A-Z]+)'`)
 	for _, script := range scripts {
 		text := contents(t, script)

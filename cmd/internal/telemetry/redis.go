@@ -8,7 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
-	"commerce/auth/quota"
+	"commerce/auth/limit"
 	"commerce/cart/redisstore"
 	"commerce/deploy/connect"
 )
@@ -22,7 +22,7 @@ const otherCommand = "other"
 // redisCommands returns the values of the command label.
 func redisCommands() []string {
 	return append(redisstore.ScriptNames(),
-		quota.ScriptName, readBatch, "hgetall", "hget", "exists", "pttl", "ping", "time", "role", "wait", "cluster slots", "cluster nodes", otherCommand)
+		limit.ScriptName, readBatch, "hgetall", "hget", "exists", "pttl", "ping", "time", "role", "wait", "cluster slots", "cluster nodes", otherCommand)
 }
 
 // connecting lists the commands that go-redis sends to set up a connection. They do not count.
