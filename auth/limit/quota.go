@@ -1,5 +1,6 @@
-// Package quota limits how often each client may do something, such as create carts. All
-// instances share the counts in Redis. While an instance cannot reach Redis, it counts alone.
+// Package limit limits how often each client may do something, such as create carts, and how many
+// operations run at the same time. All instances share the counts of uses in Redis. While an
+// instance cannot reach Redis, it counts alone.
 //
 // A use of a Quota counts after it has happened, so that requests that use nothing never wait for Redis.
 // Uses beyond the limit also count, and make the client wait longer. So a client can exceed its

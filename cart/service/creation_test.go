@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"commerce/auth/problem"
 	"commerce/auth/limit"
+	"commerce/auth/problem"
 )
 
 // Metrics and headers need to know which limit has refused the change.

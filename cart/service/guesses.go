@@ -4,9 +4,9 @@ import (
 	"context"
 	"time"
 
+	"commerce/auth/limit"
 	"commerce/auth/locale"
 	"commerce/auth/problem"
-	"commerce/auth/limit"
 )
 
 // How many coupon codes may be refused within guessPeriod, which begins with the first one.
