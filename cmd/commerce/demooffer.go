@@ -12,6 +12,7 @@ import (
 	"commerce/auth/locale"
 	"commerce/cart/catalog"
 	"commerce/cmd/internal/backstage"
+	"commerce/cmd/internal/pages"
 	"commerce/cmd/internal/server"
 	"commerce/deploy/sample"
 	"commerce/subscriptions"
@@ -34,8 +35,8 @@ func demoSubscriptions(now time.Time) *subscriptions.Memory {
 }
 
 // offer returns what the demo offers to its page. It sets the API tokens of parts.
-func (c *demoCommand) offer(parts *server.Parts, memory demoMemory, now time.Time, failures *limit.Quota) (*server.Demo, error) {
-	demo := &server.Demo{Customers: demoCustomers(), Reference: parts.Reference}
+func (c *demoCommand) offer(parts *server.Parts, memory demoMemory, now time.Time, failures *limit.Quota) (*pages.Demo, error) {
+	demo := &pages.Demo{Customers: demoCustomers(), Reference: parts.Reference}
 	var err error
 	for i := range demo.Customers {
 		customer := &demo.Customers[i]
@@ -63,8 +64,8 @@ func (c *demoCommand) offer(parts *server.Parts, memory demoMemory, now time.Tim
 	return demo, err
 }
 
-func demoCustomers() []server.DemoCustomer {
-	return []server.DemoCustomer{
+func demoCustomers() []pages.DemoCustomer {
+	return []pages.DemoCustomer{
 		{ID: "1001", Name: locale.Text{locale.En: "Sara", locale.Ar: "سارة"}},
 		{ID: "1002", Name: locale.Text{locale.En: "Omar", locale.Ar: "عمر"}},
 		{ID: "1003", Name: locale.Text{locale.En: "Layla", locale.Ar: "ليلى"}},

@@ -19,6 +19,7 @@ import (
 	"commerce/cart/redisstore"
 	"commerce/cmd/internal/cli"
 	"commerce/cmd/internal/logbuffer"
+	"commerce/cmd/internal/pages"
 	"commerce/cmd/internal/server"
 	"commerce/cmd/internal/telemetry"
 	"commerce/cmd/internal/tracing"
@@ -160,9 +161,9 @@ func (s *settings) parts(log *slog.Logger) (server.Parts, error) {
 	if err != nil {
 		return server.Parts{}, err
 	}
-	var playground *server.Playground
+	var playground *pages.Playground
 	if s.Playground == "on" {
-		playground = &server.Playground{}
+		playground = &pages.Playground{}
 	}
 	return server.Parts{
 		JWT:          tokens,

@@ -16,6 +16,7 @@ import (
 	"commerce/cart/redisstore"
 	"commerce/cart/service"
 	"commerce/cart/wire"
+	"commerce/cmd/internal/pages"
 	"commerce/cmd/internal/telemetry"
 	"commerce/cmd/internal/tracing"
 	"commerce/subscriptions"
@@ -64,7 +65,7 @@ type Parts struct {
 	Log            *slog.Logger
 	Metrics        *telemetry.Metrics // nil: no metrics
 	Traces         *tracing.Traces    // nil: no traces
-	Playground     *Playground        // nil: no page
+	Playground     *pages.Playground  // nil: no page
 	Reference      bool               // whether /docs shows the OpenAPI document in a browser
 }
 

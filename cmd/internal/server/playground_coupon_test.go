@@ -3,7 +3,7 @@ package server_test
 import (
 	"testing"
 
-	"commerce/cmd/internal/server"
+	"commerce/cmd/internal/pages"
 	"commerce/deploy/ephemeral"
 	"commerce/deploy/sample"
 )
@@ -11,7 +11,7 @@ import (
 func TestPlayground_ShowsTaxByRateAndWhyACouponDoesNotCount(t *testing.T) {
 	t.Parallel()
 	ephemeral.Slow(t)
-	s := openShop(t, embeddedRedis(t), withPlayground(server.Playground{}))
+	s := openShop(t, embeddedRedis(t), withPlayground(pages.Playground{}))
 	untaxed := *sample.Products()[1][1]
 	untaxed.TaxRate = new(int64)
 	s.Catalog.Put(s.ID, &untaxed)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"commerce/cmd/internal/server"
+	"commerce/cmd/internal/pages"
 	"commerce/deploy/ephemeral"
 )
 
@@ -109,7 +109,7 @@ func TestPlayground_ALinesQuantityMovesByItsStep(t *testing.T) {
 // find device A.
 func openStore(t *testing.T) page {
 	t.Helper()
-	s := openShop(t, embeddedRedis(t), withPlayground(server.Playground{}))
+	s := openShop(t, embeddedRedis(t), withPlayground(pages.Playground{}))
 	p := openPage(t, s.URL+"/")
 	p.hasCarts()
 	return p

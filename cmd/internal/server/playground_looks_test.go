@@ -3,7 +3,7 @@ package server_test
 import (
 	"testing"
 
-	"commerce/cmd/internal/server"
+	"commerce/cmd/internal/pages"
 	"commerce/deploy/ephemeral"
 )
 
@@ -18,7 +18,7 @@ var everyLook = []look{
 func TestPlayground_FitsTheWindowAndIsAccessible(t *testing.T) {
 	t.Parallel()
 	ephemeral.Slow(t)
-	s := openShop(t, embeddedRedis(t), withPlayground(server.Playground{}))
+	s := openShop(t, embeddedRedis(t), withPlayground(pages.Playground{}))
 	for _, l := range everyLook {
 		t.Run(l.String(), func(t *testing.T) {
 			t.Parallel()

@@ -6,7 +6,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"commerce/cmd/internal/server"
+	"commerce/cmd/internal/pages"
 	"commerce/deploy/ephemeral"
 )
 
@@ -157,7 +157,7 @@ func TestPlaygroundMerchant_FollowsChanges(t *testing.T) {
 func TestPlaygroundMerchant_AsksForATokenWithoutTheDemo(t *testing.T) {
 	t.Parallel()
 	ephemeral.Slow(t)
-	s := openShop(t, embeddedRedis(t), withPlayground(server.Playground{}))
+	s := openShop(t, embeddedRedis(t), withPlayground(pages.Playground{}))
 	p := openPage(t, s.URL+"/#subscriptions")
 	p.expect("401 /subscriptions")
 	p.until(`document.querySelector("#store-switch").hidden && !document.querySelector("#own-token").hidden`)
@@ -203,8 +203,8 @@ func TestPlaygroundMerchant_DrawsBarsInProportion(t *testing.T) {
 // openMerchant opens the merchant's tab of a demo with the sample's 48 subscriptions.
 func openMerchant(t *testing.T) page {
 	t.Helper()
-	offered := &server.Demo{APIToken: "of the shop"}
-	s := openShop(t, embeddedRedis(t), withPlayground(server.Playground{Demo: offered}))
+	offered := &pages.Demo{APIToken: "of the shop"}
+	s := openShop(t, embeddedRedis(t), withPlayground(pages.Playground{Demo: offered}))
 	offered.APIToken = s.API
 	return openPage(t, s.URL+"/#subscriptions")
 }

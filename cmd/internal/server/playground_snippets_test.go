@@ -12,7 +12,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/google/go-cmp/cmp"
 
-	"commerce/cmd/internal/server"
+	"commerce/cmd/internal/pages"
 	"commerce/deploy/ephemeral"
 )
 
@@ -54,7 +54,7 @@ func TestPlaygroundSnippets_MakeTheSameCall(t *testing.T) {
 	t.Parallel()
 	ephemeral.Slow(t)
 	installed := installPackages(t, "npmtrip")
-	s := openShop(t, embeddedRedis(t), withPlayground(server.Playground{}))
+	s := openShop(t, embeddedRedis(t), withPlayground(pages.Playground{}))
 	p := openPage(t, s.URL+"/")
 	customers := 2000
 	for name, call := range snippetCalls {

@@ -13,6 +13,7 @@ import (
 	"commerce/auth/locale"
 	"commerce/cart"
 	"commerce/cart/money"
+	"commerce/cmd/internal/pages"
 	"commerce/cmd/internal/server"
 	"commerce/deploy/ephemeral"
 	"commerce/deploy/sample"
@@ -22,7 +23,7 @@ import (
 func TestPlayground_AShopperAddsIsRefusedLogsInAndTurnsToArabic(t *testing.T) {
 	t.Parallel()
 	ephemeral.Slow(t)
-	s := openShop(t, embeddedRedis(t), withPlayground(server.Playground{}))
+	s := openShop(t, embeddedRedis(t), withPlayground(pages.Playground{}))
 	sara := s.customer(t, "1001")
 	sara.add(`{"product_id":2,"qty":2}`)
 
@@ -58,7 +59,7 @@ func TestPlayground_AShopperAddsIsRefusedLogsInAndTurnsToArabic(t *testing.T) {
 func TestPlayground_ShowsWhatTheSampleStoreSells(t *testing.T) {
 	t.Parallel()
 	ephemeral.Slow(t)
-	s := openShop(t, embeddedRedis(t), withPlayground(server.Playground{}))
+	s := openShop(t, embeddedRedis(t), withPlayground(pages.Playground{}))
 	p := openPage(t, s.URL+"/")
 	shown, err := chromedp.Run(p.ctx, chromedp.Evaluate[string](
 		`import("./playground/js/shop/sample.js").then((sample) => JSON.stringify(sample.products))`, chromedp.EvalAwaitPromise))
@@ -169,7 +170,7 @@ const wantPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img
 
 func TestPlayground_EveryFileIsServedUnderTheBasePathAndBoundToItsOrigin(t *testing.T) {
 	t.Parallel()
-	s := openShop(t, embeddedRedis(t), withPlayground(server.Playground{}), func(p *server.Parts) { p.BasePath = "/shop" })
+	s := openShop(t, embeddedRedis(t), withPlayground(pages.Playground{}), func(p *server.Parts) { p.BasePath = "/shop" })
 	if a := get(t, s.URL); a.StatusCode != http.StatusPermanentRedirect || a.Header.Get("Location") != "shop/" {
 		t.Errorf("%s: %d to %q", s.URL, a.StatusCode, a.Header.Get("Location"))
 	}
@@ -202,7 +203,7 @@ func TestPlayground_EveryFileIsServedUnderTheBasePathAndBoundToItsOrigin(t *test
 
 func TestPlayground_OffersNothingToOtherOriginsAndOnlyInTheDemo(t *testing.T) {
 	t.Parallel()
-	lent := server.Playground{Demo: &server.Demo{CustomerJWT: "a.b.c"}}
+	lent := pages.Playground{Demo: &pages.Demo{CustomerJWT: "a.b.c"}}
 	s := openShop(t, embeddedRedis(t), withPlayground(lent), func(p *server.Parts) { p.CORSOrigins = []string{"*"} })
 	a := get(t, s.URL+"/playground/demo.json", "Origin", "https://elsewhere.example.com")
 	if a.StatusCode != http.StatusOK || a.Header.Get("Cache-Control") != "no-store" {
@@ -211,13 +212,13 @@ func TestPlayground_OffersNothingToOtherOriginsAndOnlyInTheDemo(t *testing.T) {
 	if origin := a.Header.Get("Access-Control-Allow-Origin"); origin != "" {
 		t.Errorf("readable by pages of %s", origin)
 	}
-	bare := openShop(t, embeddedRedis(t), withPlayground(server.Playground{}))
+	bare := openShop(t, embeddedRedis(t), withPlayground(pages.Playground{}))
 	bare.guest(t).refused(404, "not_found", "GET", "/playground/demo.json", "")
 	bare.guest(t).refused(404, "not_found", "PATCH", "/playground/products/1", `{"price":1}`)
 	bare.guest(t).refused(404, "not_found", "POST", "/playground/subscriptions", `{}`)
 }
 
-func withPlayground(p server.Playground) func(*server.Parts) {
+func withPlayground(p pages.Playground) func(*server.Parts) {
 	return func(parts *server.Parts) { parts.Playground = &p }
 }
 

@@ -9,10 +9,11 @@ import (
 	"testing"
 
 	"github.com/chromedp/cdproto/network"
-	pages "github.com/chromedp/cdproto/page"
+	cdppage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 	"github.com/klauspost/compress/gzip"
 
+	"commerce/cmd/internal/pages"
 	"commerce/cmd/internal/server"
 	"commerce/deploy/ephemeral"
 	"commerce/docs"
@@ -60,7 +61,7 @@ func openReference(t *testing.T, s *shop, fragment string, l look) page {
 		}
 	})
 	p.do(
-		send(pages.AddScriptToEvaluateOnNewDocument, pages.AddScriptToEvaluateOnNewDocumentParams{
+		send(cdppage.AddScriptToEvaluateOnNewDocument, cdppage.AddScriptToEvaluateOnNewDocumentParams{
 			Source: `globalThis.refused = []; addEventListener("securitypolicyviolation", (e) => refused.push(e.violatedDirective + " " + e.blockedURI));`,
 		}),
 		chromedp.Navigate(s.URL+"/docs"+fragment),
@@ -173,7 +174,7 @@ func TestReference_RedirectsRelatively(t *testing.T) {
 // net/http would refuse these conditions without the envelope of errors.
 func TestPageFiles_IgnoreRangesAndIfMatch(t *testing.T) {
 	t.Parallel()
-	s := openShop(t, embeddedRedis(t), withReference, withPlayground(server.Playground{}))
+	s := openShop(t, embeddedRedis(t), withReference, withPlayground(pages.Playground{}))
 	for _, path := range []string{"/docs", "/docs/page.js", "/docs/viewer.js", "/", "/playground/icon.svg", "/openapi.json"} {
 		for header, value := range map[string]string{"Range": "bytes=900000000-", "If-Match": `"x"`} {
 			if a := get(t, s.URL+path, header, value); a.StatusCode != http.StatusOK {
@@ -248,7 +249,7 @@ func TestReference_OffIsNotFound(t *testing.T) {
 func TestPlayground_AndReferenceOfTheDemoLinkToEachOther(t *testing.T) {
 	t.Parallel()
 	ephemeral.Slow(t)
-	s := openShop(t, embeddedRedis(t), withReference, withPlayground(server.Playground{Demo: &server.Demo{Reference: true, APIToken: "1|lent"}}))
+	s := openShop(t, embeddedRedis(t), withReference, withPlayground(pages.Playground{Demo: &pages.Demo{Reference: true, APIToken: "1|lent"}}))
 	p := openPage(t, s.URL+"/")
 	if evaluate[bool](openReference(t, s, "", look{}), `document.querySelector("header a").hidden`) {
 		t.Error("the reference does not link to the playground")

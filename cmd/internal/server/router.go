@@ -16,6 +16,7 @@ import (
 	"commerce/auth/locale"
 	"commerce/cart/money"
 	"commerce/cart/wire"
+	"commerce/cmd/internal/pages"
 	"commerce/cmd/internal/telemetry"
 	"commerce/cmd/internal/tracing"
 )
@@ -38,7 +39,7 @@ type Config struct {
 	Log            *slog.Logger
 	Metrics        *telemetry.Metrics // nil: no metrics
 	Traces         *tracing.Traces    // nil: no traces
-	Playground     *Playground        // nil: no page
+	Playground     *pages.Playground  // nil: no page
 	Reference      bool               // whether /docs shows the OpenAPI document in a browser
 
 	// Language returns the language of a request's store, "" if it has none. It is
@@ -92,16 +93,13 @@ func NewHandler(c Config) (http.Handler, error) {
 
 // route registers all routes: those of the areas, the pages' and the document's.
 func route(base *gin.RouterGroup, respond *responder, c *Config) error {
-	pages, err := pageRoutes(c.Playground, c.BasePath)
+	shown, err := pages.Areas(pages.Config{
+		Playground: c.Playground, Reference: c.Reference, BasePath: c.BasePath, NotFound: errNotFound, Protect: protect,
+	})
 	if err != nil {
 		return err
 	}
-	reference, err := referenceRoutes(c.Reference, c.Playground)
-	if err != nil {
-		return err
-	}
-	pages = slices.Concat(pages, reference, documentRoutes())
-	for _, area := range append(slices.Clip(c.Areas), wire.Area{Routes: pages}, backstageArea(c.Playground)) {
+	for _, area := range slices.Concat(c.Areas, shown) {
 		for _, r := range area.Routes {
 			handle := respond.adapt(&area, &r)
 			base.Handle(r.Method, r.Path, handle)

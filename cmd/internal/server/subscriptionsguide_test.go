@@ -19,6 +19,7 @@ import (
 
 	"commerce/auth"
 	"commerce/cart/money"
+	"commerce/cmd/internal/pages"
 	"commerce/cmd/internal/server"
 	"commerce/deploy/ephemeral"
 	"commerce/deploy/sample"
@@ -45,7 +46,7 @@ func newReader(t *testing.T) *reader {
 	}
 	r := &reader{}
 	r.shop = openShop(t, embeddedRedis(t), func(p *server.Parts) {
-		p.Playground = &server.Playground{Demo: &server.Demo{APIToken: r.fromPostgres(t, p)}}
+		p.Playground = &pages.Playground{Demo: &pages.Demo{APIToken: r.fromPostgres(t, p)}}
 	})
 	r.terminal = terminal{dir: t.TempDir(), url: r.shop.URL}
 	return r

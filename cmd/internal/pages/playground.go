@@ -1,4 +1,4 @@
-package server
+package pages
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"commerce/auth/locale"
+	"commerce/auth/problem"
 	"commerce/cart/wire"
 	"commerce/docs"
 )
@@ -43,9 +44,9 @@ type DemoCustomer struct {
 const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; " +
 	"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// pageRoutes serves the page at "/", its files below "/playground" and what the demo offers
+// playgroundRoutes serves the page at "/", its files below "/playground" and what the demo offers
 // at "/playground/demo.json". It returns no routes for nil.
-func pageRoutes(p *Playground, basePath string) (routes []wire.Route, err error) {
+func playgroundRoutes(p *Playground, basePath string) (routes []wire.Route, err error) {
 	if p == nil {
 		return nil, nil
 	}
@@ -75,12 +76,13 @@ func pageRoutes(p *Playground, basePath string) (routes []wire.Route, err error)
 	return routes, nil
 }
 
-// backstageArea serves the demo's backstage calls, if there are any.
-func backstageArea(p *Playground) wire.Area {
+// backstageArea serves the demo's backstage calls, if there are any. notFound is the answer to pages of
+// other origins.
+func backstageArea(p *Playground, notFound *problem.Error) wire.Area {
 	area := wire.Area{Success: true, Private: true}
 	if p != nil && p.Demo != nil {
 		for _, r := range p.Demo.Backstage {
-			r.Handle = sameOrigin(r.Handle)
+			r.Handle = sameOrigin(r.Handle, notFound)
 			area.Routes = append(area.Routes, r)
 		}
 	}
@@ -89,12 +91,12 @@ func backstageArea(p *Playground) wire.Area {
 
 // sameOrigin hides a call from pages of other origins, whatever CORS_ORIGINS allows to call
 // the API.
-func sameOrigin(handle wire.Handler) wire.Handler {
+func sameOrigin(handle wire.Handler, notFound *problem.Error) wire.Handler {
 	protection := http.NewCrossOriginProtection()
 	return func(c *gin.Context) (wire.Answer, error) {
 		c.Writer.Header().Del("Access-Control-Allow-Origin")
 		if err := protection.Check(c.Request); err != nil {
-			return wire.Answer{}, errNotFound.Because(err)
+			return wire.Answer{}, notFound.Because(err)
 		}
 		return handle(c)
 	}

@@ -1,4 +1,4 @@
-package server
+package pages
 
 import (
 	"net/http"
@@ -12,17 +12,17 @@ import (
 )
 
 // documentRoutes serves the OpenAPI document, as it is written and as JSON. The first request
-// for JSON converts it.
-func documentRoutes() []wire.Route {
+// for JSON converts it. protect sets the headers that protect each response of the API.
+func documentRoutes(protect func(http.Header)) []wire.Route {
 	asJSON := sync.OnceValues(func() ([]byte, error) { return yaml.YAMLToJSON(docs.OpenAPI) })
 	asYAML := func() ([]byte, error) { return docs.OpenAPI, nil }
 	return []wire.Route{
-		{Method: http.MethodGet, Path: "/openapi.yaml", Handle: document("application/yaml; charset=utf-8", asYAML)},
-		{Method: http.MethodGet, Path: "/openapi.json", Handle: document("application/json; charset=utf-8", asJSON)},
+		{Method: http.MethodGet, Path: "/openapi.yaml", Handle: document("application/yaml; charset=utf-8", asYAML, protect)},
+		{Method: http.MethodGet, Path: "/openapi.json", Handle: document("application/json; charset=utf-8", asJSON, protect)},
 	}
 }
 
-func document(contentType string, content func() ([]byte, error)) wire.Handler {
+func document(contentType string, content func() ([]byte, error), protect func(http.Header)) wire.Handler {
 	return func(c *gin.Context) (wire.Answer, error) {
 		text, err := content()
 		if err != nil {
