@@ -33,7 +33,7 @@ func (c *migrateUpCommand) Settings() []cli.Setting {
 		},
 		cli.Setting{
 			Name: "sharded", Value: cli.Switch(&c.Sharded),
-			Help: "Create tables that Citus can shard by store. Such a database has no changes of subscriptions. See docs/scale.md.",
+			Help: "Create tables that Citus can shard by store. Such a database has no changes of subscriptions. See docs/citus.md.",
 		})
 }
 

@@ -12,7 +12,7 @@ import (
 func TestSharded_ServesEverythingButChanges(t *testing.T) {
 	t.Parallel()
 	url := ephemeral.Postgres(t)
-	up := commandUnder(t, "docs/scale.md", "Setting up")
+	up := commandUnder(t, "docs/citus.md", "Setting up")
 	for _, step := range []struct{ command, says string }{
 		{up, "applied 00103_sharding.sql"},
 		{up, "nothing to do"},

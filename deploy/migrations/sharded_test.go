@@ -247,7 +247,7 @@ func TestSharded_IsTheSameSchemaAfterItIsRolledBack(t *testing.T) {
 	}
 }
 
-// What the platform does itself in a sharded database, as docs/scale.md shows it.
+// What the platform does itself in a sharded database, as docs/citus.md shows it.
 func TestSharded_PlatformChangesCopiesItself(t *testing.T) {
 	t.Parallel()
 	conn, _ := sharded(t)
