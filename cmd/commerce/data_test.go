@@ -141,6 +141,45 @@ func TestDataPage_ExampleSellsWhatItSays(t *testing.T) {
 	}
 }
 
+// The statements of everyday changes, after the example has sold a subscription.
+func TestDataPage_EverydayChangesDoWhatItSays(t *testing.T) {
+	t.Parallel()
+	url, page := ephemeral.Migrated(t), dataPage(t)
+	db := writer(t, url)
+	example := []string{"A new store", "A product with two plans", "A game card, and a coupon for it", "A customer subscribes"}
+	for _, section := range example {
+		change(t, db, codeUnder(t, page, section, "sql")[0])
+	}
+	for range 2 { // all are safe to repeat, except that restocking adds again
+		for _, sql := range codeUnder(t, page, "Everyday changes", "sql") {
+			change(t, db, sql)
+		}
+	}
+	for sql, want := range map[string]int{
+		"SELECT price FROM products WHERE id = 41":               1500,
+		"SELECT stock FROM products WHERE id = 41":               5 + 2*20,
+		"SELECT count(*) FROM products WHERE id = 41 AND active": 0,
+		"SELECT price FROM plans WHERE id = 401":                 5900,
+		"SELECT count(*) FROM plans WHERE product_id = 40":       1,
+		"SELECT count(*) FROM products WHERE id = 49 AND active": 0,
+	} {
+		if got := count(t, db, sql); got != want {
+			t.Errorf("%s: %d, want %d", sql, got, want)
+		}
+	}
+	if _, err := db.Exec(t.Context(), "DELETE FROM plans WHERE id = 401"); err == nil {
+		t.Error("a plan with a subscription was deleted")
+	}
+	source := subscriptions.NewPostgres(subscriptions.PostgresConfig{Pool: ephemeral.OpenPool(t, url, connect.PostgresConfig{})})
+	s, err := source.Get(t.Context(), 7, 9001, "en")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Variant.ID != 401 || s.Price != 4900 || s.Product.Name.Own != "Club" {
+		t.Errorf("the subscription of the retired plan is %+v", s)
+	}
+}
+
 // The page must have a step in the test above for each of its own.
 func TestDataPage_ExampleHasNoUntestedStep(t *testing.T) {
 	t.Parallel()

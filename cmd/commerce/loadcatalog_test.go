@@ -30,7 +30,7 @@ func loadCatalog(t *testing.T, url string, files map[string]string) (string, err
 	t.Helper()
 	dir, page := t.TempDir(), dataPage(t)
 	command := codeUnder(t, page, "Loading a catalog", "sh")[0]
-	files["catalog.sql"] = codeUnder(t, page, "Loading a catalog", "sql")[0]
+	files["catalog.sql"] = source(t, "deploy/postgres/catalog.sql")
 	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
