@@ -15,10 +15,11 @@ import (
 
 // usage is what a server and its store use.
 type usage struct {
-	server, store time.Duration // CPU time
-	allocations   float64       // of the server
-	allocated     float64       // bytes
-	resident      int64         // bytes at the end
+	server, store time.Duration         // CPU time
+	stores        map[int]time.Duration // by process, since it started
+	allocations   float64               // of the server
+	allocated     float64               // bytes
+	resident      int64                 // bytes at the end
 }
 
 // using returns what the server and its store use while do runs.
@@ -35,47 +36,51 @@ func (s *server) using(ctx context.Context, do func() error) (usage, error) {
 		return before, err
 	}
 	after, err := s.used(store)
-	return usage{
-		after.server - before.server, after.store - before.store,
-		after.allocations - before.allocations, after.allocated - before.allocated, after.resident,
-	}, err
+	used := usage{
+		server: after.server - before.server, resident: after.resident,
+		allocations: after.allocations - before.allocations, allocated: after.allocated - before.allocated,
+	}
+	for pid, took := range after.stores {
+		used.store += max(0, took-before.stores[pid]) // a session of Postgres may have ended
+	}
+	return used, err
 }
 
 // used returns what the server and the processes of its store have used since they started.
 func (s *server) used(store []int) (u usage, err error) {
-	var errs [4]error
+	var errs [3]error
 	u.allocations, u.allocated, errs[0] = allocations(s.admin)
 	u.server, errs[1] = cpuTime(s.pid())
-	u.store, errs[2] = cpuTime(store...)
-	u.resident, errs[3] = resident(s.pid(), "VmRSS")
+	u.resident, errs[2] = resident(s.pid(), "VmRSS")
+	u.stores = map[int]time.Duration{}
+	for _, pid := range store {
+		u.stores[pid], err = cpuTime(pid)
+		errs[0] = errors.Join(errs[0], err)
+	}
 	return u, errors.Join(errs[:]...)
 }
 
-// cpuTime returns the CPU time of all threads of processes. A process that has ended counts
-// as 0. schedstat counts nanoseconds; /proc/<pid>/stat counts in steps of 10 ms, which is
-// more than Redis uses in a short turn.
-func cpuTime(pids ...int) (time.Duration, error) {
-	var used time.Duration
-	for _, pid := range pids {
-		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
+// cpuTime returns the CPU time of all threads of a process, 0 if it has ended. /proc/<pid>/stat counts
+// in steps of 10 ms, which is more than Redis uses in a short turn.
+func cpuTime(pid int) (used time.Duration, err error) {
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
+	if err != nil {
+		return 0, err
+	}
+	for _, thread := range threads {
+		stat, err := os.ReadFile(thread)
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
 		if err != nil {
 			return 0, err
 		}
-		for _, thread := range threads {
-			stat, err := os.ReadFile(thread)
-			if errors.Is(err, os.ErrNotExist) {
-				continue
-			}
-			if err != nil {
-				return 0, err
-			}
-			running, _, _ := strings.Cut(string(stat), " ")
-			n, err := strconv.ParseInt(running, 10, 64)
-			if err != nil {
-				return 0, err
-			}
-			used += time.Duration(n)
+		running, _, _ := strings.Cut(string(stat), " ")
+		n, err := strconv.ParseInt(running, 10, 64)
+		if err != nil {
+			return 0, err
 		}
+		used += time.Duration(n)
 	}
 	return used, nil
 }
