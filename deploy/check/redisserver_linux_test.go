@@ -95,7 +95,8 @@ func (s *redisServer) start(t *testing.T) {
 	if err := s.process.Start(); err != nil {
 		t.Fatalf("%v (sh deploy/ephemeral/install.sh)", err)
 	}
-	go func() { s.ended <- s.process.Wait() }()
+	process, ended := s.process, s.ended // those of this start, also if the process outlives it
+	go func() { ended <- process.Wait() }()
 	client := s.client(t)
 	eventually(t, func() error {
 		select {
