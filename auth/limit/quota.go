@@ -102,19 +102,9 @@ func (q *Quota) Use(ctx context.Context, client string) {
 		return &uses{whole: make([]time.Time, len(q.rates))}
 	})
 	u.count(q.rates, q.now())
-	if wait, rate := q.countInRedis(context.WithoutCancel(ctx), client); wait > 0 {
+	if wait, rate, ok := q.run(context.WithoutCancel(ctx), rates, client, q.args()); ok && wait > 0 {
 		u.delay(q.now().Add(wait), rate)
 	}
-}
-
-// countInRedis counts a use for all instances. It returns how long the client must wait, and the
-// index of the rate that it must wait for. The wait is 0 also if Redis does not answer.
-func (q *Quota) countInRedis(ctx context.Context, client string) (time.Duration, int) {
-	wait, reply, ok := q.run(ctx, rates, client, q.args())
-	if !ok {
-		return 0, 0
-	}
-	return wait, int(reply[1]) - 1
 }
 
 func (q *Quota) args() []any {
