@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"commerce/cart/money"
-	"commerce/cart/wire"
 )
 
 // csvColumns are the columns of CSV: the kind of the line (row, deleted or next), the cursor
@@ -27,7 +26,6 @@ var csvColumns = []string{
 // values of NDJSON, and null is an empty cell. Line breaks inside of cells stay as they are, which
 // encoding/csv would change.
 type csvLines struct {
-	w     *wire.Writer // for its language and prices
 	lines []byte
 	begun bool // the header is written
 	cells int  // of the current line
@@ -62,10 +60,10 @@ func (c *csvLines) changed(v *view, s *Subscription, digits int) {
 	c.number(s.OrderID)
 	c.bool(s.RenewsItself())
 	c.amount(s.Price, digits)
-	c.text(c.w.Formatted(s.Price, s.Currency))
+	c.text(v.Formatted(s.Price, s.Currency))
 	c.text(s.Currency)
 	c.number(s.Product.ID)
-	c.text(s.Product.Name.In(c.w.Language))
+	c.text(s.Product.Name.In(v.Language))
 	c.text(s.Product.Slug)
 	c.text(s.Product.Type)
 	c.variant(v, &s.Variant)
@@ -116,7 +114,7 @@ func (c *csvLines) next(cursor string) {
 func (c *csvLines) variant(v *view, variant *Variant) {
 	c.number(variant.ID)
 	c.text(string(variant.Duration))
-	c.text(variant.Duration.Label(c.w.Language))
+	c.text(variant.Duration.Label(v.Language))
 	c.amount(variant.Price, v.storeDigits)
 }
 

@@ -47,7 +47,7 @@ func (s Stream) Pages(ctx context.Context, w *wire.Writer) iter.Seq2[Page, error
 	return func(yield func(Page, error) bool) {
 		var lines lines = &ndjson{w}
 		if s.Format == CSV {
-			lines = &csvLines{w: w, begun: s.Continues}
+			lines = &csvLines{begun: s.Continues}
 		}
 		for c, err := range s.changes(ctx, w.Language) {
 			if err == nil {
