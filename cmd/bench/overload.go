@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -108,13 +110,9 @@ func (o overload) run(ctx context.Context, options options, shop *shop) ([]resul
 	if err != nil {
 		return nil, err
 	}
-	peak := closed.Cases[0]
-	for _, c := range closed.Cases {
-		if c.Figure(results.Round.Throughput).Median > peak.Figure(results.Round.Throughput).Median {
-			peak = c
-		}
-	}
-	highest := peak.Figure(results.Round.Throughput).Median
+	rate := func(c results.Case) float64 { return c.Figure(results.Round.Throughput).Median }
+	peak := slices.MaxFunc(closed.Cases, func(a, b results.Case) int { return cmp.Compare(rate(a), rate(b)) })
+	highest := rate(peak)
 	over := testCase{
 		name: fmt.Sprintf("%s, %g × %.0f requests/s", o.name, o.times, highest), server: shop.server, clients: o.clients,
 		connections: perConnection * options.connections, rate: o.times * highest, patience: patience,
