@@ -13,7 +13,7 @@ import (
 const neighbor, guesser = "192.0.2.1", "192.0.2.1" // behind one address
 
 func threeFailures() *limit.Quota {
-	return limit.New(limit.Config{Name: "credentials", Rates: []limit.Rate{{Uses: 3, Per: time.Hour}}, Now: atNoon})
+	return limit.NewQuota(limit.Config{Name: "credentials", Rates: []limit.Rate{{Uses: 3, Per: time.Hour}}, Now: atNoon})
 }
 
 func TestFailures_InvalidTokensBeyondTheLimitAreRateLimited(t *testing.T) {

@@ -33,7 +33,7 @@ type Quota struct {
 	clients *bounded.Cache[string, *uses]
 }
 
-// Config configures a Quota.
+// Config configures a Quota or a Window.
 type Config struct {
 	Name  string // of the limit, such as "create"; part of the keys in Redis
 	Rates []Rate // all of them apply; none: no limit
@@ -44,8 +44,8 @@ type Config struct {
 	Log     *slog.Logger          // default slog.Default
 }
 
-// New returns a Quota, or nil if c has no rates.
-func New(c Config) *Quota {
+// NewQuota returns a Quota, or nil if c has no rates.
+func NewQuota(c Config) *Quota {
 	if len(c.Rates) == 0 {
 		return nil
 	}

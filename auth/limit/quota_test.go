@@ -87,7 +87,7 @@ func TestParse(t *testing.T) {
 func TestQuota_AllowsTheUsesOfItsRateAndThenWaits(t *testing.T) {
 	t.Parallel()
 	var at clock
-	q := limit.New(limit.Config{Name: "it", Now: at.now, Rates: []limit.Rate{{Uses: 10, Per: time.Second}, {Uses: 15, Per: time.Hour}}})
+	q := limit.NewQuota(limit.Config{Name: "it", Now: at.now, Rates: []limit.Rate{{Uses: 10, Per: time.Second}, {Uses: 15, Per: time.Hour}}})
 	if n := allowed(t, q, "a"); n != 10 {
 		t.Errorf("%d uses at once, want 10", n)
 	}
@@ -115,7 +115,7 @@ func TestQuota_AllowsTheUsesOfItsRateAndThenWaits(t *testing.T) {
 func TestQuota_CountsUsesBeyondTheLimit(t *testing.T) {
 	t.Parallel()
 	var at clock
-	q := limit.New(limit.Config{Now: at.now, Rates: []limit.Rate{{Uses: 10, Per: time.Second}}})
+	q := limit.NewQuota(limit.Config{Now: at.now, Rates: []limit.Rate{{Uses: 10, Per: time.Second}}})
 	for range 14 {
 		q.Use(t.Context(), "a")
 	}
@@ -127,7 +127,7 @@ func TestQuota_CountsUsesBeyondTheLimit(t *testing.T) {
 func TestQuota_RefusedHasItsBudgetAfterTheWait(t *testing.T) {
 	t.Parallel()
 	var at clock
-	q := limit.New(limit.Config{Name: "it", Now: at.now, Rates: []limit.Rate{{Uses: 10, Per: time.Second}, {Uses: 15, Per: time.Hour}}})
+	q := limit.NewQuota(limit.Config{Name: "it", Now: at.now, Rates: []limit.Rate{{Uses: 10, Per: time.Second}, {Uses: 15, Per: time.Hour}}})
 	if refused := q.Refused("unknown", refusal); refused.Budget != (problem.Budget{Name: "it", Uses: 10}) || refused.RetryAfter != 0 {
 		t.Errorf("an unknown client: %v, %+v", refused.RetryAfter, refused.Budget)
 	}
@@ -142,7 +142,7 @@ func TestQuota_RefusedHasItsBudgetAfterTheWait(t *testing.T) {
 
 func TestQuota_NoneHasNoLimit(t *testing.T) {
 	t.Parallel()
-	q := limit.New(limit.Config{})
+	q := limit.NewQuota(limit.Config{})
 	q.Use(t.Context(), "a")
 	if q != nil || q.Refuse("a", refusal) != nil || q.Refused("a", refusal) != refusal {
 		t.Error("a quota without rates refuses")
@@ -156,7 +156,7 @@ func TestQuota_IsSharedByInstances(t *testing.T) {
 			t.Parallel()
 			client := dial(t, url(t))
 			c := limit.Config{Name: newName(), Redis: client, Timeout: time.Minute, Rates: []limit.Rate{{Uses: 40, Per: time.Hour}}}
-			instances := []*limit.Quota{limit.New(c), limit.New(c)}
+			instances := []*limit.Quota{limit.NewQuota(c), limit.NewQuota(c)}
 			var running sync.WaitGroup
 			for i := range 40 {
 				running.Go(func() { instances[i%2].Use(t.Context(), "a") })
@@ -168,7 +168,7 @@ func TestQuota_IsSharedByInstances(t *testing.T) {
 					t.Errorf("after 40 uses at two instances: %v", refused)
 				}
 			}
-			if restarted := limit.New(c); allowed(t, restarted, "a") != 1 {
+			if restarted := limit.NewQuota(c); allowed(t, restarted, "a") != 1 {
 				t.Error("an instance that starts later does not continue the count")
 			}
 		})
@@ -181,8 +181,8 @@ func TestQuota_AnnouncesTheRateThatRefusesInRedis(t *testing.T) {
 		Name: newName(), Redis: dial(t, ephemeral.Redis(t)), Timeout: time.Minute,
 		Rates: []limit.Rate{{Uses: 200, Per: time.Second}, {Uses: 3, Per: time.Hour}},
 	}
-	allowed(t, limit.New(c), "a")
-	later := limit.New(c) // has only the count in Redis
+	allowed(t, limit.NewQuota(c), "a")
+	later := limit.NewQuota(c) // has only the count in Redis
 	later.Use(t.Context(), "a")
 	if later.Refuse("a", refusal) == nil || later.Refused("a", refusal).Budget.Uses != 3 {
 		t.Errorf("refused with %+v", later.Refused("a", refusal).Budget)
@@ -197,13 +197,13 @@ func TestQuota_DoesNotWaitForAClockOfRedisThatWasAhead(t *testing.T) {
 		Name: name, Redis: client, Timeout: time.Minute,
 		Rates: []limit.Rate{{Uses: 200, Per: time.Second}, {Uses: 20_000, Per: time.Hour}},
 	}
-	limit.New(c).Use(t.Context(), "a")
+	limit.NewQuota(c).Use(t.Context(), "a")
 	key := client.Keys(t.Context(), "limit:"+name+":*").Val()[0]
 	ahead := time.Now().Add(10 * time.Hour).UnixMilli()
 	if err := client.HSet(t.Context(), key, "1000", ahead, "3600000", ahead).Err(); err != nil {
 		t.Fatal(err)
 	}
-	q := limit.New(c)
+	q := limit.NewQuota(c)
 	q.Use(t.Context(), "a")
 	if wait := q.Refused("a", refusal).RetryAfter; wait > 200*time.Second {
 		t.Errorf("the client waits %v, want at most the time of 1,000 uses", wait)
@@ -216,7 +216,7 @@ func TestQuota_DoesNotWaitForAClockOfRedisThatWasAhead(t *testing.T) {
 func TestQuota_LeavesNothingInRedis(t *testing.T) {
 	t.Parallel()
 	client, name := dial(t, ephemeral.Redis(t)), newName()
-	q := limit.New(limit.Config{Name: name, Redis: client, Timeout: time.Minute, Rates: []limit.Rate{{Uses: 2, Per: time.Second}, {Uses: 100, Per: time.Hour}}})
+	q := limit.NewQuota(limit.Config{Name: name, Redis: client, Timeout: time.Minute, Rates: []limit.Rate{{Uses: 2, Per: time.Second}, {Uses: 100, Per: time.Hour}}})
 	q.Use(t.Context(), "192.0.2.1")
 	keys := client.Keys(t.Context(), "limit:"+name+":*").Val()
 	if len(keys) != 1 || strings.Contains(keys[0], "192.0.2.1") {
@@ -238,7 +238,7 @@ func TestQuota_CountsAloneWithoutRedisAndLogsOnce(t *testing.T) {
 			t.Parallel()
 			var at clock
 			var log bytes.Buffer
-			q := limit.New(limit.Config{
+			q := limit.NewQuota(limit.Config{
 				Name: "it", Redis: dial(t, url), Now: at.now, Log: slog.New(slog.NewTextHandler(&log, nil)),
 				Rates: []limit.Rate{{Uses: 10, Per: time.Second}},
 			})
@@ -290,7 +290,7 @@ func TestQuota_PausesAsLongWhenItsClockIsSetBack(t *testing.T) {
 	client.AddHook(sent)
 	began := time.Now()
 	now := began
-	q := limit.New(limit.Config{
+	q := limit.NewQuota(limit.Config{
 		Redis: client, Now: func() time.Time { return now }, Log: slog.New(slog.DiscardHandler), Rates: []limit.Rate{{Uses: 10, Per: time.Second}},
 	})
 	for _, at := range []struct {
@@ -309,7 +309,7 @@ func TestQuota_CountsAClientThatHasDisconnected(t *testing.T) {
 	client, name := dial(t, ephemeral.Redis(t)), newName()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	limit.New(limit.Config{Name: name, Redis: client, Timeout: time.Minute, Rates: []limit.Rate{{Uses: 1, Per: time.Hour}}}).Use(ctx, "a")
+	limit.NewQuota(limit.Config{Name: name, Redis: client, Timeout: time.Minute, Rates: []limit.Rate{{Uses: 1, Per: time.Hour}}}).Use(ctx, "a")
 	if n := len(client.Keys(t.Context(), "limit:"+name+":*").Val()); n != 1 {
 		t.Errorf("%d counts in Redis", n)
 	}
@@ -318,7 +318,7 @@ func TestQuota_CountsAClientThatHasDisconnected(t *testing.T) {
 // Anyone with an IPv6 network has more addresses than memory could hold. The bound is 20,000
 // clients at about 230 bytes.
 func TestQuota_RemembersABoundedNumberOfClients(t *testing.T) {
-	q := limit.New(limit.Config{Rates: []limit.Rate{{Uses: 200, Per: time.Second}, {Uses: 20_000, Per: time.Hour}}})
+	q := limit.NewQuota(limit.Config{Rates: []limit.Rate{{Uses: 200, Per: time.Second}, {Uses: 20_000, Per: time.Hour}}})
 	before := heap()
 	for i := range 1_000_000 {
 		q.Use(t.Context(), fmt.Sprintf("2001:db8:%x:%x::/64", i>>16, i&0xffff))

@@ -36,7 +36,7 @@ func NewSlots[K comparable](c SlotsConfig) *Slots[K] {
 	return &Slots[K]{SlotsConfig: c, byKey: map[K]*slotsOfKey{}}
 }
 
-// Enter takes a slot of a key. It waits for a free one until ctx ends, and fails with ErrBusy at
+// Enter takes a slot of a key. If none is free, it waits until ctx ends, and fails with ErrBusy at
 // once if it must not wait. Without an error the caller must call leave.
 func (s *Slots[K]) Enter(ctx context.Context, key K) (leave func(), err error) {
 	own := s.of(key)
@@ -44,15 +44,19 @@ func (s *Slots[K]) Enter(ctx context.Context, key K) (leave func(), err error) {
 		return nil, ErrBusy
 	}
 	select {
-	case own.taken <- struct{}{}:
-		return func() {
-			<-own.taken
+	case own.taken <- struct{}{}: // also if ctx has ended
+	default:
+		select {
+		case own.taken <- struct{}{}:
+		case <-ctx.Done():
 			s.drop(key, own)
-		}, nil
-	case <-ctx.Done():
-		s.drop(key, own)
-		return nil, ctx.Err()
+			return nil, ctx.Err()
+		}
 	}
+	return func() {
+		<-own.taken
+		s.drop(key, own)
+	}, nil
 }
 
 // of returns the slots of a key with one more user, nil if it has too many.

@@ -23,11 +23,11 @@ type Guesses struct{ ofCart, ofClient *limit.Window }
 
 // NewGuesses returns Guesses that count as c says, except for its name and rates.
 func NewGuesses(c limit.Config) Guesses {
-	limit := func(uses int64) *limit.Window {
+	window := func(uses int64) *limit.Window {
 		c.Name, c.Rates = "coupons", []limit.Rate{{Uses: uses, Per: guessPeriod}}
 		return limit.NewWindow(c)
 	}
-	return Guesses{limit(maxGuessesOfCart), limit(maxGuessesOfClient)}
+	return Guesses{window(maxGuessesOfCart), window(maxGuessesOfClient)}
 }
 
 // begin counts a guess before it is judged. forget removes it from all counts. tooMany is why

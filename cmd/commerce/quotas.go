@@ -27,7 +27,7 @@ func (s *settings) useRedis(parts *server.Parts, rdb redis.UniversalClient) (api
 		return nil
 	}
 	creations, _ := limit.Parse(s.CreateLimit) // checked when it was read
-	parts.Creation = limit.New(limit.Config{Name: "create", Rates: creations, Redis: rdb, Log: parts.Log})
+	parts.Creation = limit.NewQuota(limit.Config{Name: "create", Rates: creations, Redis: rdb, Log: parts.Log})
 	parts.Guesses = service.NewGuesses(limit.Config{Redis: rdb, Log: parts.Log})
 	parts.Failures = failures("credentials", parts, rdb)
 	return failures("api_tokens", parts, rdb)
@@ -36,7 +36,7 @@ func (s *settings) useRedis(parts *server.Parts, rdb redis.UniversalClient) (api
 // failures returns a limit of invalid tokens. Access tokens and API tokens have their own, so that
 // a flood of one kind does not disturb programs that send the other from the same address.
 func failures(name string, parts *server.Parts, rdb redis.UniversalClient) *limit.Quota {
-	return limit.New(limit.Config{
+	return limit.NewQuota(limit.Config{
 		Name: name, Rates: []limit.Rate{{Uses: failuresPerMinute, Per: time.Minute}}, Redis: rdb, Log: parts.Log,
 	})
 }

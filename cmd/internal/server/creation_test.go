@@ -17,7 +17,7 @@ import (
 func creating(n int64) func(*server.Parts) {
 	return func(p *server.Parts) {
 		limited(p)
-		p.Creation = limit.New(limit.Config{
+		p.Creation = limit.NewQuota(limit.Config{
 			Name: fmt.Sprintf("test%d", nextStore()), Rates: []limit.Rate{{Uses: n, Per: time.Hour}},
 			Redis: p.Redis, Timeout: time.Minute, Log: slog.New(slog.DiscardHandler),
 		})

@@ -74,7 +74,7 @@ func TestRedis_EachCommandCountsOnce(t *testing.T) {
 			if got := m.commands(t, "ping"); got != 1 {
 				t.Errorf("PING counts %v times", got)
 			}
-			limit := limit.New(limit.Config{Name: "test", Redis: client, Timeout: time.Minute, Rates: []limit.Rate{{Uses: 1, Per: time.Second}}})
+			limit := limit.NewQuota(limit.Config{Name: "test", Redis: client, Timeout: time.Minute, Rates: []limit.Rate{{Uses: 1, Per: time.Second}}})
 			limit.Use(ctx, t.Name()) // EVALSHA may be followed by EVAL
 			limits := m.commands(t, "limit")
 			if limit.Use(ctx, t.Name()); m.commands(t, "limit")-limits != 1 {
