@@ -23,7 +23,7 @@ func (t table) write(w io.Writer) error {
 	return aligned.Flush()
 }
 
-// cases is the table of what each case took.
+// cases is the table of what each case took, in medians.
 func (b Benchmark) cases() table {
 	t := table{{
 		b.Name, "requests/s", "p50 ms", "p99 ms", "server CPU µs", "stores' CPU µs",
@@ -41,7 +41,7 @@ func (b Benchmark) cases() table {
 			func(r Round) float64 { return r.Allocated },
 			func(r Round) float64 { return r.Resident },
 		} {
-			row = append(row, c.Figure(value).String())
+			row = append(row, short(c.Figure(value).Median))
 		}
 		for _, r := range c.Rounds {
 			failed += r.Failed
@@ -97,14 +97,18 @@ func (b Benchmark) Write(w io.Writer) error {
 	return nil
 }
 
-// Markdown writes all results as Markdown, the targets first.
+// Markdown writes all results as Markdown: first what has a target, then for each benchmark what
+// its cases took, and what has none.
 func (r Report) Markdown(w io.Writer) error {
 	fmt.Fprintf(w, "# Results\n\n%s\n\n", r.conditions())
 	targets := table{{"target", "measured", "at most", ""}}
-	for _, b := range r.Benchmarks {
+	others := make([]table, len(r.Benchmarks))
+	for i, b := range r.Benchmarks {
 		for _, row := range b.values() {
 			if row[3] != "" {
 				targets = append(targets, append([]string{b.Name + ": " + row[0]}, row[1:]...))
+			} else {
+				others[i] = append(others[i], row[:2])
 			}
 		}
 	}
@@ -114,10 +118,17 @@ func (r Report) Markdown(w io.Writer) error {
 			return err
 		}
 	}
-	for _, b := range r.Benchmarks {
+	for i, b := range r.Benchmarks {
 		fmt.Fprintf(w, "## %s\n\n", b.Name)
-		if err := b.Write(w); err != nil {
-			return err
+		if len(b.Cases) > 0 {
+			if err := b.cases().write(w); err != nil {
+				return err
+			}
+		}
+		if len(others[i]) > 0 {
+			if err := append(table{{b.Name, "measured"}}, others[i]...).write(w); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -126,7 +137,7 @@ func (r Report) Markdown(w io.Writer) error {
 // conditions says in one paragraph where and how the results were measured.
 func (r Report) conditions() string {
 	return fmt.Sprintf("Commit %s, %s, %s: %d CPUs (%s), %s/%s, load averages %s. %d connections, %d rounds, turns of %s; %s in all. "+
-		"Values are medians with the range of the rounds. CPU times, allocations and allocated bytes are per request.",
+		"Values are medians; those compared with others or with a target have the range of the rounds. CPU times, allocations and allocated bytes are per request.",
 		r.Commit, r.Began.Format("2006-01-02 15:04 MST"), r.Go, r.Machine.CPUs, r.Machine.CPU, r.Machine.OS, r.Machine.Arch,
 		r.Machine.Load, r.Connections, r.Rounds, r.Turn, r.Took)
 }
