@@ -1,6 +1,7 @@
 package results
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -10,8 +11,12 @@ import (
 // table is a table. Its first row is the heading.
 type table [][]string
 
-// write writes the table as Markdown with aligned columns, which a terminal shows well too.
+// write writes the table as Markdown with aligned columns, which a terminal shows well too. It
+// writes nothing for a heading alone.
 func (t table) write(w io.Writer) error {
+	if len(t) < 2 {
+		return nil
+	}
 	aligned := tabwriter.NewWriter(w, 0, 0, 1, ' ', 0)
 	for i, row := range t {
 		fmt.Fprintf(aligned, "| %s\t|\n", strings.Join(row, "\t| "))
@@ -86,15 +91,7 @@ func (b Benchmark) values() table {
 
 // Write writes the results: what each case took, then ratios and values with their targets.
 func (b Benchmark) Write(w io.Writer) error {
-	if len(b.Cases) > 0 {
-		if err := b.cases().write(w); err != nil {
-			return err
-		}
-	}
-	if values := b.values(); len(values) > 0 {
-		return append(table{{b.Name, "measured", "at most", ""}}, values...).write(w)
-	}
-	return nil
+	return errors.Join(b.cases().write(w), append(table{{b.Name, "measured", "at most", ""}}, b.values()...).write(w))
 }
 
 // Markdown writes all results as Markdown: first what has a target, then for each benchmark what
@@ -102,13 +99,14 @@ func (b Benchmark) Write(w io.Writer) error {
 func (r Report) Markdown(w io.Writer) error {
 	fmt.Fprintf(w, "# Results\n\n%s\n\n", r.conditions())
 	targets := table{{"target", "measured", "at most", ""}}
-	others := make([]table, len(r.Benchmarks))
-	for i, b := range r.Benchmarks {
+	others := map[string]table{} // by benchmark
+	for _, b := range r.Benchmarks {
+		others[b.Name] = table{{b.Name, "measured"}}
 		for _, row := range b.values() {
 			if row[3] != "" {
 				targets = append(targets, append([]string{b.Name + ": " + row[0]}, row[1:]...))
 			} else {
-				others[i] = append(others[i], row[:2])
+				others[b.Name] = append(others[b.Name], row[:2])
 			}
 		}
 	}
@@ -118,17 +116,10 @@ func (r Report) Markdown(w io.Writer) error {
 			return err
 		}
 	}
-	for i, b := range r.Benchmarks {
+	for _, b := range r.Benchmarks {
 		fmt.Fprintf(w, "## %s\n\n", b.Name)
-		if len(b.Cases) > 0 {
-			if err := b.cases().write(w); err != nil {
-				return err
-			}
-		}
-		if len(others[i]) > 0 {
-			if err := append(table{{b.Name, "measured"}}, others[i]...).write(w); err != nil {
-				return err
-			}
+		if err := errors.Join(b.cases().write(w), others[b.Name].write(w)); err != nil {
+			return err
 		}
 	}
 	return nil
