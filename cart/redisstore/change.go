@@ -85,9 +85,9 @@ type Attempt struct {
 
 // Outcome is the result of a change.
 type Outcome struct {
-	Word Word
-	A, B int64 // as in cart.Refusal
-	Held       // the cart after the change
+	Word   Word
+	InCart int64 // Held of the cart.Refusal
+	Held         // the cart after the change
 
 	// Moved is the line that an applied or replayed change has changed, if its request
 	// names another; "" for none.
@@ -157,8 +157,8 @@ func (s *Store) changeOnce(ctx context.Context, ref Ref, on Conditions, with Att
 	if err != nil {
 		return Outcome{}, cart.Unavailable("change cart", err)
 	}
-	home.learn(reply[5].(int64), sent, copies.replied)
-	held, err := s.replied(reply[3], reply[4], reply[5].(int64))
+	home.learn(reply[4].(int64), sent, copies.replied)
+	held, err := s.replied(reply[2], reply[3], reply[4].(int64))
 	if err != nil && reply[0] == string(Applied) && on.Key == "" {
 		return Outcome{}, cart.OutcomeUnknown("change cart", err)
 	}
@@ -166,8 +166,8 @@ func (s *Store) changeOnce(ctx context.Context, ref Ref, on Conditions, with Att
 		return Outcome{}, cart.Unavailable("change cart", err)
 	}
 	o := Outcome{
-		Word: Word(reply[0].(string)), A: reply[1].(int64), B: reply[2].(int64), Held: held,
-		Moved: cart.LineID(reply[6].(string)),
+		Word: Word(reply[0].(string)), InCart: reply[1].(int64), Held: held,
+		Moved: cart.LineID(reply[5].(string)),
 	}
 	if s.durable {
 		o.Durability = copies.durability()

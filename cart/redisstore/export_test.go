@@ -157,10 +157,10 @@ func (s *Store) ChangeAt(ctx context.Context, ref Ref, on Conditions, with Attem
 	if err != nil {
 		return Outcome{}, err
 	}
-	held, err := s.replied(reply[3], reply[4], reply[5].(int64))
+	held, err := s.replied(reply[2], reply[3], reply[4].(int64))
 	return Outcome{
-		Word: Word(reply[0].(string)), A: reply[1].(int64), B: reply[2].(int64), Held: held,
-		Moved: cart.LineID(reply[6].(string)),
+		Word: Word(reply[0].(string)), InCart: reply[1].(int64), Held: held,
+		Moved: cart.LineID(reply[5].(string)),
 	}, err
 }
 

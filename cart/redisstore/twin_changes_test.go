@@ -101,10 +101,10 @@ type doing struct {
 }
 
 type changed struct {
-	Word  redisstore.Word
-	A, B  int64
-	Moved cart.LineID
-	Cart  cart.Cart
+	Word   redisstore.Word
+	InCart int64
+	Moved  cart.LineID
+	Cart   cart.Cart
 }
 
 var passedBy = []string{"those under way", "those under way", "those under way", "those before", "none"}
@@ -127,7 +127,7 @@ func (w *twins) change(t *rapid.T, ref redisstore.Ref, c command) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return changed{o.Word, o.A, o.B, o.Moved, o.Cart}
+		return changed{o.Word, o.InCart, o.Moved, o.Cart}
 	}, func(r rules.Record, now time.Time) becomes {
 		verdict, moved, refusal := r.Judge(c.attempt, now)
 		if c.rule != nil {
@@ -135,7 +135,7 @@ func (w *twins) change(t *rapid.T, ref redisstore.Ref, c command) {
 		}
 		answer := changed{Word: redisstore.Word(verdict), Moved: moved, Cart: r.Cart}
 		if refusal != nil {
-			answer.Word, answer.A, answer.B = redisstore.Word(refusal.Code), refusal.A, refusal.B
+			answer.Word, answer.InCart = redisstore.Word(refusal.Code), refusal.Held
 		}
 		renews := verdict == rules.Replayed || verdict == rules.Applied && c.rule != nil
 		return becomes{r, answer, renews && r.Cart.ID != ""}

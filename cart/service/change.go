@@ -75,7 +75,7 @@ func (s *Carts) conclude(ctx context.Context, v *Visit, on Conditions, c change,
 	case code == problem.RateLimited:
 		return Changed{}, s.tooManyCarts(v)
 	default:
-		return Changed{}, cart.Refusal{Code: code, A: o.A, B: o.B}.Problem(c.member, c.product, s.limits)
+		return Changed{}, cart.Refusal{Code: code, Held: o.InCart}.Problem(c.member, c.product, s.limits)
 	}
 }
 
