@@ -146,13 +146,13 @@ func (s *Store) holding(ctx context.Context, kind HoldingKind, key string) (h Ho
 			}
 		}
 	default:
-		read := plainHash(ctx, key)
-		_ = s.client.Process(ctx, read.cmd)
+		hash := redis.NewMapStringStringCmd(ctx, "hgetall", key)
+		_ = s.client.Process(ctx, hash)
 		var flat []string
-		if flat, err = read.flat(nil); err == nil {
-			var held Held
-			held, err = parseCart(flat)
-			h.Cart = held.expiring(left, s.now()).Cart
+		if flat, err = membersOf(hash, nil); err == nil {
+			var stored Stored
+			stored, err = parseCart(flat)
+			h.Cart = stored.expiring(left, s.now()).Cart
 		}
 	}
 	if err != nil {

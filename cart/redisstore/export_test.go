@@ -31,7 +31,7 @@ var (
 )
 
 // Report returns the report of the latest merge, however old.
-func (h Held) Report() (*cart.MergeReport, error) { return h.mergedSince(0) }
+func (c Stored) Report() (*cart.MergeReport, error) { return c.mergedSince(0) }
 
 func (r Ref) CartKey() string                      { return r.cartKey() }
 func (r Ref) ClaimedKey() string                   { return r.claimedKey() }
@@ -136,7 +136,7 @@ func (s *Store) Conn() *redis.Conn { return s.client.(*redis.Client).Conn() }
 func (s *Store) ClaimAt(ctx context.Context, customer, guest Ref, note string, b cart.Reservation, deadline int64) ([]any, error) {
 	return s.scripts.claim.Run(ctx, s.client, script.Repeatable,
 		[]string{guest.cartKey(), guest.claimedKey(), guest.keysKey()},
-		customer.tag(), 1000, note, deadline, Cut(b.CartID), b.Lines, b.Text).Slice()
+		customer.tag(), 1000, note, deadline, ShortID(b.CartID), b.Lines, b.Text).Slice()
 }
 
 // MistakeClock makes the store assume that the clock of a cart's master is ahead by that
@@ -151,17 +151,9 @@ func (s *Store) MistakeClock(ctx context.Context, ref Ref, ahead time.Duration) 
 
 // ChangeAt sends a change once, with a deadline in Redis' time, and returns its outcome.
 func (s *Store) ChangeAt(ctx context.Context, ref Ref, on Conditions, with Attempt, c Change, deadline time.Time) (Outcome, error) {
-	reply, err := c.script(s.scripts).Run(ctx, s.client, script.Once, []string{ref.cartKey(), ref.keysKey()}, append([]any{
-		s.ttlOf(ref).Milliseconds(), with.CartID, on.IfMatch, on.Key, on.Fingerprint, on.Stamp, with.PassBy.members(), deadline.UnixMilli(), mark{},
-	}, c.args...)...).Slice()
-	if err != nil {
-		return Outcome{}, err
-	}
-	held, err := s.replied(reply[2], reply[3], reply[4].(int64))
-	return Outcome{
-		Word: Word(reply[0].(string)), InCart: reply[1].(int64), Held: held,
-		Moved: cart.LineID(reply[5].(string)),
-	}, err
+	keys := []string{ref.cartKey(), ref.keysKey()}
+	o, _, err := s.parseOutcome(c.script(s.scripts).Run(ctx, s.client, script.Once, keys, s.changeArgs(ref, on, with, deadline.UnixMilli(), c)...))
+	return o, err
 }
 
 // ClaimedBehind is a claimed cart as it comes from a Redis whose clock is behind that of

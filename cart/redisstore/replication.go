@@ -54,13 +54,17 @@ func (p replication) durability() string {
 	return "unconfirmed"
 }
 
-// runReplicated runs a script on the master of its first key, and waits, no longer than
-// wait, until every replica of that master has confirmed it. WAIT covers only the last
+// run runs a script on the master of its first key, and waits, no longer than wait, until every
+// replica of that master has confirmed it. A wait of 0 is none: then nothing is known of replicas. WAIT covers only the last
 // write of its own connection, so all commands use one connection to the master.
 //
 // While the slot migrates to another node, the script runs there without a wait, and its
 // write counts as unconfirmed.
-func (s *Store) runReplicated(ctx context.Context, at located, c script.Script, wait time.Duration, how script.Sending, keys []string, args ...any) (*redis.Cmd, replication) {
+func (s *Store) run(ctx context.Context, at located, c script.Script, wait time.Duration, how script.Sending, keys []string, args ...any) (*redis.Cmd, replication) {
+	if wait == 0 {
+		cmd := c.Run(ctx, s.client, how, keys, args...)
+		return cmd, replication{replied: time.Now()}
+	}
 	for try := 0; ; try++ {
 		conn := at.client.Conn()
 		cmd := c.Run(ctx, conn, how, keys, args...)

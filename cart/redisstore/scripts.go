@@ -13,8 +13,8 @@ var lua embed.FS
 
 // scripts are all scripts that write carts. Each is atomic in one slot.
 type scripts struct {
-	renew, add, set, edit, remove, clear, coupon, judge script.Script
-	intend, claim, apply, finish, forget                script.Script
+	renew, add, set, edit, remove, clear, coupon, check script.Script
+	reserve, claim, apply, finish, forget               script.Script
 }
 
 func newScripts() scripts {
@@ -22,19 +22,19 @@ func newScripts() scripts {
 		return newScript(append([]string{"cart", "stamps", "keys", "change"}, rule...)...)
 	}
 	return scripts{
-		renew:  newScript("cart", "renew"),
-		add:    change("bounds", "room", "add"),
-		set:    change("bounds", "set"),
-		edit:   change("bounds", "room", "edit"),
-		remove: change("remove"),
-		clear:  change("clear"),
-		coupon: change("coupon"),
-		judge:  change("judge"),
-		intend: newScript("cart", "room", "intend"),
-		claim:  newScript("cart", "stamps", "claim"),
-		apply:  newScript("cart", "stamps", "keys", "apply"),
-		finish: newScript("cart", "finish"),
-		forget: newScript("cart", "forget"),
+		renew:   newScript("cart", "renew"),
+		add:     change("bounds", "room", "add"),
+		set:     change("bounds", "set"),
+		edit:    change("bounds", "room", "edit"),
+		remove:  change("remove"),
+		clear:   change("clear"),
+		coupon:  change("coupon"),
+		check:   change("check"),
+		reserve: newScript("cart", "room", "reserve"),
+		claim:   newScript("cart", "stamps", "claim"),
+		apply:   newScript("cart", "stamps", "keys", "apply"),
+		finish:  newScript("cart", "finish"),
+		forget:  newScript("cart", "forget"),
 	}
 }
 
@@ -44,7 +44,7 @@ func ScriptNames() []string {
 	all := newScripts()
 	return []string{
 		all.renew.Name, all.add.Name, all.set.Name, all.edit.Name, all.remove.Name, all.clear.Name, all.coupon.Name,
-		all.judge.Name, all.intend.Name, all.claim.Name, all.apply.Name, all.finish.Name, all.forget.Name,
+		all.check.Name, all.reserve.Name, all.claim.Name, all.apply.Name, all.finish.Name, all.forget.Name,
 	}
 }
 

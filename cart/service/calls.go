@@ -85,8 +85,8 @@ func (s *Carts) Edit(ctx context.Context, v *Visit, on Conditions, e Edit) (Chan
 // faults returns all that is wrong with a malformed edit, as far as the line and its product are
 // known.
 func (s *Carts) faults(ctx context.Context, v *Visit, e Edit) *problem.Error {
-	held, err := s.loadOwn(ctx, v)
-	line := held.Line(e.Item)
+	stored, err := s.loadOwn(ctx, v)
+	line := stored.Line(e.Item)
 	if err != nil || line == nil {
 		return e.Err
 	}
@@ -103,16 +103,16 @@ var errBusyLine = errors.New("service: other requests changed the line after eac
 // editOnce reads the line, and makes the edit if the line is still as it was read. again
 // means that another request changed the line, and that the edit was not made.
 func (s *Carts) editOnce(ctx context.Context, v *Visit, on Conditions, e Edit, product *cart.Product) (_ Changed, again bool, err error) {
-	held, err := s.loadOwn(ctx, v)
-	if err == nil && len(held.Notes) > 0 { // the line may be on its way from a guest's cart
-		_ = s.resume(ctx, v, held.Notes)
-		held, err = s.loadOwn(ctx, v)
+	stored, err := s.loadOwn(ctx, v)
+	if err == nil && len(stored.Pending) > 0 { // the line may be on its way from a guest's cart
+		_ = s.resume(ctx, v, stored.Pending)
+		stored, err = s.loadOwn(ctx, v)
 	}
 	if err != nil {
 		return Changed{}, false, err
 	}
 	c := change{member: e.Member(), product: product, line: &e.Item}
-	if line := held.Line(e.Item); line == nil {
+	if line := stored.Line(e.Item); line == nil {
 		c.refusal = itemNotFound()
 	} else {
 		var edited cart.EditedLine

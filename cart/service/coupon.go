@@ -49,7 +49,7 @@ func (s *Carts) DropCoupon(ctx context.Context, v *Visit, on Conditions) (Change
 	return s.makeChange(ctx, v, on, change{Change: redisstore.SetCoupon("")})
 }
 
-// coupon returns one coupon of the visit's store, nil when the store does not have it, and
+// coupon returns one coupon of the request's store, nil when the store does not have it, and
 // how often it was used.
 func (s *Carts) coupon(ctx context.Context, v *Visit, code string) (*cart.Coupon, cart.Uses, error) {
 	coupon, err := s.coupons.Coupon(ctx, v.Store.ID, code)

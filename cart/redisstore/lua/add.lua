@@ -8,7 +8,7 @@
 local line, quantity = item, tonumber(ARGV[16])
 local fields, notice = ARGV[18], ARGV[19]
 local held, order, price = parse(get(hash, line))
-local max_lines, max_text = beside(hash, tonumber(ARGV[20]), tonumber(ARGV[21]))
+local max_lines, max_text = remaining_room(hash, tonumber(ARGV[20]), tonumber(ARGV[21]))
 
 if not held then
   survey(hash)

@@ -1,5 +1,5 @@
 -- What every change of a cart does around its own rule; prepended to add, set,
--- edit, remove, clear, coupon and judge, each of which says what its ARGV are from 10 on.
+-- edit, remove, clear, coupon and check, each of which says what its ARGV are from 10 on.
 -- Judged in this order: the deadline, a merge under way, a replay, If-Match, the rule itself.
 -- A refused change leaves no trace; an applied one is remembered, by its key or its
 -- stamp, in the same step.
@@ -9,13 +9,13 @@
 --       3 If-Match: " <id>.<version>.<mark> …", "*" or ""
 --       4 digest of the idempotency key, or ""  5 fingerprint of the request
 --       6 stamp: digest of a request without a key that its client stamped, or ""
---       7 the notes of merges that this change ignores, since they could not be driven:
+--       7 the notes of merges that this change ignores, since they could not be finished:
 --         " <member> <member> … ", or ""
 --       8 deadline in ms: a change that begins later changes nothing, since its
 --         caller was told that its outcome is unknown, and may be repeating it
 --       9 mark of the version that this change makes
--- Reply {outcome, number, flat hash, ms left, now in ms, line}. Outcomes: applied,
---       replayed, late, resume (a merge must be driven to its end first; nothing was
+-- Reply {status, number, flat hash, ms left, now in ms, line}. Statuses: applied,
+--       replayed, late, merge_first (a merge must be finished first; nothing was
 --       done), idempotency_conflict, version_mismatch, the code of a refusal with its
 --       number, or rate_limited (the cart would begin here; nothing was done). The hash is
 --       as it is after the change, with '' for members that the change has removed. The line
@@ -36,7 +36,7 @@ local earlier = stamp ~= '' and stamped(hash, stamp) or nil
 -- left is the number of ms after which the cart expires; nil until a write sets it.
 local left
 
-local function reply(outcome, number, line)
+local function reply(status, number, line)
   if not left then left = redis.call('PTTL', cart) end
   if stamp ~= '' then -- the caller has no use for the stamps
     for i = 1, #MEMBERS do
@@ -44,7 +44,7 @@ local function reply(outcome, number, line)
       if n then hash.flat[n], hash.flat[n + 1] = false, false end
     end
   end
-  return { outcome, number or 0, hash.flat, left, now, line or '' }
+  return { status, number or 0, hash.flat, left, now, line or '' }
 end
 
 -- unnamed returns a line unless the request names it by its ID.
@@ -120,7 +120,7 @@ if now > tonumber(ARGV[8]) then return reply('late') end
 
 for _, n in ipairs(hash.notes) do
   if not is_applied(hash.flat[n + 1]) and not string.find(ARGV[7], ' ' .. hash.flat[n] .. ' ', 1, true) then
-    return reply('resume')
+    return reply('merge_first')
   end
 end
 

@@ -40,7 +40,7 @@ else
   if notice == '' then notice = its_notice end
   before = before + text_size(fields, its_notice)
 end
-local _, max_text = beside(hash, 0, tonumber(ARGV[24]))
+local _, max_text = remaining_room(hash, 0, tonumber(ARGV[24]))
 code, in_cart = refuse_text(hash, before, text_size(fields, notice), max_text)
 if code then return reply(code, in_cart) end
 
