@@ -15,15 +15,15 @@ import (
 	"commerce/cart"
 )
 
-// Change is one change of a cart: a script and its own arguments.
+// Change is one change of a cart: the name of a script, and its own arguments.
 type Change struct {
-	script func(scripts) script.Script
+	script string
 	args   []any
 }
 
 // Add adds to a line, and creates it if needed. See rules.Add.
 func Add(l cart.NewLine, limits cart.Limits) Change {
-	return Change{func(s scripts) script.Script { return s.add }, append(
+	return Change{"add", append(
 		boundArgs(string(l.ID), l.Bounds),
 		l.Quantity, int64(l.Price), encodeFields(l.Fields), l.Notice, limits.Lines, limits.CartText,
 	)}
@@ -31,7 +31,7 @@ func Add(l cart.NewLine, limits cart.Limits) Change {
 
 // SetQuantity sets the quantity of a line; 0 removes it. See rules.SetQuantity.
 func SetQuantity(item cart.LineID, quantity int64, b cart.Bounds, raise problem.Code) Change {
-	return Change{func(s scripts) script.Script { return s.set }, append(boundArgs(string(item), b), quantity, string(raise))}
+	return Change{"set", append(boundArgs(string(item), b), quantity, string(raise))}
 }
 
 // Edit edits a line. See rules.Edit.
@@ -40,7 +40,7 @@ func Edit(item cart.LineID, e cart.EditedLine, limits cart.Limits) Change {
 	if e.Quantity != nil {
 		quantity = *e.Quantity
 	}
-	return Change{func(s scripts) script.Script { return s.edit }, append(
+	return Change{"edit", append(
 		boundArgs(string(item), e.Bounds),
 		quantity, string(e.Raise), string(e.From.ID), e.From.Notice,
 		string(e.ID), int64(e.Price), encodeFields(e.Fields), e.Notice, limits.CartText,
@@ -54,20 +54,20 @@ func boundArgs(item string, b cart.Bounds) []any {
 
 // Remove removes a line. Removing a line that does not exist changes nothing.
 func Remove(item cart.LineID) Change {
-	return Change{func(s scripts) script.Script { return s.remove }, []any{string(item)}}
+	return Change{"remove", []any{string(item)}}
 }
 
 // Clear removes all lines and the coupon.
-func Clear() Change { return Change{script: func(s scripts) script.Script { return s.clear }} }
+func Clear() Change { return Change{script: "clear"} }
 
 // SetCoupon sets the cart's coupon; "" removes it.
 func SetCoupon(code string) Change {
-	return Change{func(s scripts) script.Script { return s.coupon }, []any{code}}
+	return Change{"coupon", []any{code}}
 }
 
 // CheckOnly runs only the replay and If-Match checks, which take precedence over the
 // refusal of a change that is refused anyway. It changes nothing.
-func CheckOnly() Change { return Change{script: func(s scripts) script.Script { return s.check }} }
+func CheckOnly() Change { return Change{script: "check"} }
 
 // Conditions are the parts of a request that decide whether its change is made.
 type Conditions struct {
@@ -114,12 +114,12 @@ const (
 // hide a change that was made: that is problem.OutcomeUnknown. Other failures are
 // problem.Unavailable.
 func (s *Store) Change(ctx context.Context, ref Ref, on Conditions, with Attempt, c Change) (Outcome, error) {
-	rule, keys, how := c.script(s.scripts), []string{ref.cartKey()}, script.Once
+	rule, keys, how := s.scripts[c.script], []string{ref.cartKey()}, script.Once
 	if on.Key != "" {
 		keys, how = append(keys, ref.keysKey()), script.Repeatable
 	}
 	var wait time.Duration
-	if s.durable {
+	if s.Durable {
 		wait = replicaWait
 	}
 	for {
@@ -141,7 +141,7 @@ func (s *Store) Change(ctx context.Context, ref Ref, on Conditions, with Attempt
 			home.learn(now, sent, copies.replied)
 		}
 		switch mayHaveChanged := o.Status == Applied || o.Status == "" && mayHaveRun(err); {
-		case err != nil && on.Key == "" && mayHaveChanged && rule.Name != s.scripts.check.Name:
+		case err != nil && on.Key == "" && mayHaveChanged && c.script != "check":
 			return Outcome{}, cart.OutcomeUnknown("change cart", err)
 		case err != nil:
 			return Outcome{}, cart.Unavailable("change cart", err)
@@ -149,7 +149,7 @@ func (s *Store) Change(ctx context.Context, ref Ref, on Conditions, with Attempt
 			return Outcome{}, cart.Unavailable("change cart", errDeadlinePassed)
 		case o.Status == late:
 			continue // the estimate of Redis' clock was wrong; the reply has corrected it
-		case s.durable:
+		case s.Durable:
 			o.Durability = copies.durability()
 		}
 		return o, nil

@@ -67,7 +67,7 @@ func (e *GrownError) Error() string { return "redisstore: the guest's cart has c
 // Reserve reserves room for a guest's cart and writes a note, under a name that the caller
 // chooses, that it is to be merged. After cart.ErrNoRoom or cart.ErrCrowded there is no note.
 func (s *Store) Reserve(ctx context.Context, customer, guest Ref, note string, b cart.Reservation, limits cart.Limits) error {
-	word, err := s.scripts.reserve.Run(ctx, s.client, script.Repeatable, []string{customer.cartKey()},
+	word, err := s.scripts["reserve"].Run(ctx, s.Client, script.Repeatable, []string{customer.cartKey()},
 		note, s.ttlOf(customer).Milliseconds(), guest.tokenDigest(), b.Lines, b.Text, ShortID(b.CartID),
 		cart.MergeFactor*limits.Lines, cart.MergeFactor*limits.CartText).Text()
 	switch {
@@ -102,9 +102,9 @@ func (s *Store) claim(ctx context.Context, at located, customer, guest Ref, note
 	if err != nil {
 		return Claimed{}, cart.Unavailable("ask time", err)
 	}
-	cmd, _ := s.run(ctx, at, s.scripts.claim, claimWait, script.Repeatable,
+	cmd, _ := s.run(ctx, at, s.scripts["claim"], claimWait, script.Repeatable,
 		[]string{guest.cartKey(), guest.claimedKey(), guest.keysKey()},
-		customer.tag(), s.ttl.Customer.Milliseconds(), note, deadline, ShortID(b.CartID), b.Lines, b.Text)
+		customer.tag(), s.TTL.Customer.Milliseconds(), note, deadline, ShortID(b.CartID), b.Lines, b.Text)
 	reply, err := cmd.Slice()
 	if err != nil {
 		return Claimed{}, cart.Unavailable("claim guest cart", err)
@@ -141,7 +141,7 @@ func (s *Store) Apply(ctx context.Context, customer Ref, c Claimed, by cart.Stra
 		return nil, cart.Unavailable("ask time", err)
 	}
 	args := []any{
-		s.ttlOf(customer).Milliseconds(), (s.ttl.Customer + offersOutlive).Milliseconds(), newID, string(by),
+		s.ttlOf(customer).Milliseconds(), (s.TTL.Customer + offersOutlive).Milliseconds(), newID, string(by),
 		c.Cart.Coupon, ShortID(c.Cart.ID), shift,
 		mark{},
 		strings.TrimPrefix(c.Note, "m"), len(c.Cart.Lines),
@@ -152,7 +152,7 @@ func (s *Store) Apply(ctx context.Context, customer Ref, c Claimed, by cart.Stra
 			encodeFields(l.Fields), l.Notice, b.Stock, b.PerCart, b.Min, b.Max, b.Step)
 	}
 	args = append(append(append(args, len(c.stamps)), c.stamps.args()...), c.keys...)
-	cmd, copies := s.run(ctx, at, s.scripts.apply, replicaWait, script.Repeatable,
+	cmd, copies := s.run(ctx, at, s.scripts["apply"], replicaWait, script.Repeatable,
 		[]string{customer.cartKey(), customer.offeredKey(c.Cart.ID), customer.keysKey()}, args...)
 	text, err := cmd.Text()
 	if err != nil {
@@ -172,7 +172,7 @@ func (s *Store) Apply(ctx context.Context, customer Ref, c Claimed, by cart.Stra
 
 // Finish deletes a claimed cart. Call it only after Apply has succeeded.
 func (s *Store) Finish(ctx context.Context, customer, guest Ref, c Claimed) error {
-	err := s.scripts.finish.Run(ctx, s.client, script.Repeatable,
+	err := s.scripts["finish"].Run(ctx, s.Client, script.Repeatable,
 		[]string{guest.claimedKey()}, customer.tag()+" "+c.Note, c.Cart.ID).Err()
 	if err != nil {
 		return cart.Unavailable("finish merge", err)
@@ -196,7 +196,7 @@ func (s *Store) forget(ctx context.Context, customer Ref, age time.Duration, not
 	for _, note := range notes {
 		args = append(args, note)
 	}
-	if err := s.scripts.forget.Run(ctx, s.client, script.Repeatable, []string{customer.cartKey()}, args...).Err(); err != nil {
+	if err := s.scripts["forget"].Run(ctx, s.Client, script.Repeatable, []string{customer.cartKey()}, args...).Err(); err != nil {
 		return cart.Unavailable("forget merge", err)
 	}
 	return nil

@@ -58,7 +58,7 @@ func (s *Store) ask(ctx context.Context, at located, keys []string, others ...re
 		cmds = append(cmds, redis.NewRawCmd(ctx, "hgetall", key))
 	}
 	cmds = append(cmds, others...)
-	err = at.reads.send(ctx, at.client, s.reading, cmds...)
+	err = at.reads.send(ctx, at.client, reading{s.BatchReads, !s.clustered()}, cmds...)
 	if err == nil {
 		return cmds[:len(keys)], nil
 	}
@@ -71,7 +71,7 @@ func (s *Store) ask(ctx context.Context, at located, keys []string, others ...re
 	for _, cmd := range others {
 		cmd.SetErr(nil)
 	}
-	exec(ctx, s.client, s.reading.guard, cmds)
+	exec(ctx, s.Client, !s.clustered(), cmds)
 	return cmds[:len(keys)], nil
 }
 
@@ -105,11 +105,11 @@ func (s *Store) loaded(ctx context.Context, at located, ref Ref, hash redis.Cmde
 			return renewed, nil
 		}
 		// A Redis that refuses writes can still be read. The estimate of its clock may be wrong.
-		if left, err = s.client.PTTL(ctx, ref.cartKey()).Result(); err != nil {
+		if left, err = s.Client.PTTL(ctx, ref.cartKey()).Result(); err != nil {
 			return Stored{}, cart.Unavailable("read TTL", err)
 		}
 	}
-	return stored.expiring(left, s.now()), nil
+	return stored.expiring(left, s.Now()), nil
 }
 
 // renewals is into how many parts a TTL is divided: a read renews it when one has passed.
@@ -126,7 +126,7 @@ func (c *Stored) renewedAt(left, ttl time.Duration) bool {
 // renew reads a cart and renews its TTL.
 func (s *Store) renew(ctx context.Context, at located, ref Ref) (Stored, error) {
 	sent := time.Now()
-	reply, err := s.scripts.renew.Run(ctx, s.client, script.Repeatable, []string{ref.cartKey()}, s.ttlOf(ref).Milliseconds()).Slice()
+	reply, err := s.scripts["renew"].Run(ctx, s.Client, script.Repeatable, []string{ref.cartKey()}, s.ttlOf(ref).Milliseconds()).Slice()
 	if err != nil {
 		return Stored{}, cart.Unavailable("renew cart", err)
 	}
@@ -146,7 +146,7 @@ func (s *Store) parseStored(flat any, left, now int64) (Stored, error) {
 	if err == nil {
 		stored.Merged, err = stored.mergedSince(now)
 	}
-	return stored.expiring(time.Duration(left)*time.Millisecond, s.now()), err
+	return stored.expiring(time.Duration(left)*time.Millisecond, s.Now()), err
 }
 
 // mergedSince returns the report of the latest merge; nil if it is older than cart.ReportLife. now

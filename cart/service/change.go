@@ -50,7 +50,7 @@ func (s *Carts) makeChange(ctx context.Context, v *Visit, on Conditions, c chang
 		return Changed{}, c.refusal
 	}
 	if o.Durability != "" {
-		s.events.Replicated(o.Durability == redisstore.Confirmed)
+		s.Events.Replicated(o.Durability == redisstore.Confirmed)
 	}
 	priced, err := s.price(ctx, v, o.Cart)
 	if err != nil && o.Status == redisstore.Applied && on.Key == "" {
@@ -83,7 +83,7 @@ func (s *Carts) refused(ctx context.Context, v *Visit, c change, o redisstore.Ou
 	case problem.RateLimited:
 		return s.tooManyCarts(v)
 	}
-	return o.Refusal.Problem(c.member, c.product, s.limits)
+	return o.Refusal.Problem(c.member, c.product, s.Limits)
 }
 
 // send sends a change to Redis, and finishes unfinished merges first. If a merge cannot be
@@ -107,7 +107,7 @@ func (s *Carts) send(ctx context.Context, v *Visit, on Conditions, c redisstore.
 			return s.repeated(ctx, v, earlier)
 		}
 		limited, trip := v.budget.spend(ctx, 1)
-		o, err := s.redis.Change(limited, v.own, on, with, c)
+		o, err := s.Redis.Change(limited, v.own, on, with, c)
 		trip.done()
 		v.learn(o.Stored)
 		s.noteCreation(ctx, v, with.CartID, o, err)
@@ -131,7 +131,7 @@ func (s *Carts) repeatElsewhere(ctx context.Context, v *Visit, on Conditions, gu
 	}
 	for _, guest := range guests {
 		limited, trip := v.budget.spend(ctx, 2)
-		found, err := s.redis.FindGuest(limited, v.own, guest, on.Key)
+		found, err := s.Redis.FindGuest(limited, v.own, guest, on.Key)
 		trip.done()
 		if err != nil && on.Key != "" {
 			return nil, err

@@ -37,10 +37,10 @@ func (s *Carts) Merge(ctx context.Context, v *Visit, key string) {
 	}
 	began := time.Now()
 	limited, trip := v.budget.spend(ctx, 2)
-	found, err := s.redis.FindGuest(limited, v.own, v.guest, key)
+	found, err := s.Redis.FindGuest(limited, v.own, v.guest, key)
 	trip.done()
 	if err != nil {
-		s.events.Merged(MergePostponed, time.Since(began))
+		s.Events.Merged(MergePostponed, time.Since(began))
 		s.logPostponed(ctx, err)
 		v.Postponed = true
 		return
@@ -75,16 +75,16 @@ func (s *Carts) resume(ctx context.Context, v *Visit, unfinished redisstore.Pend
 // its full budget again. observed logs why a merge was postponed, and calls Events.Merged.
 func (s *Carts) observed(ctx context.Context, v *Visit, merge func(context.Context) error) error {
 	ctx, traced := timing.Step(context.WithoutCancel(ctx), "merge")
-	limited, cancel := context.WithTimeout(ctx, mergeBudgets*s.budget)
+	limited, cancel := context.WithTimeout(ctx, mergeBudgets*s.Budget)
 	defer cancel()
 	began, earlier := time.Now(), v.merged
 	v.merged = nil
 	err := merge(limited)
-	s.events.Merged(mergeOutcome(v.merged, err), time.Since(began))
+	s.Events.Merged(mergeOutcome(v.merged, err), time.Since(began))
 	v.merged = cmp.Or(v.merged, earlier)
 	traced(err)
 	s.logPostponed(ctx, err)
-	v.budget.left = s.budget
+	v.budget.left = s.Budget
 	return err
 }
 
@@ -92,7 +92,7 @@ func (s *Carts) observed(ctx context.Context, v *Visit, merge func(context.Conte
 // reports.
 func (s *Carts) logPostponed(ctx context.Context, err error) {
 	if err != nil && !errors.Is(err, cart.ErrNoRoom) {
-		s.log.WarnContext(ctx, "merge postponed to a later request", "err", err)
+		s.Log.WarnContext(ctx, "merge postponed to a later request", "err", err)
 	}
 }
 
@@ -108,8 +108,8 @@ func (s *Carts) resumeEach(ctx context.Context, v *Visit, unfinished redisstore.
 		switch {
 		case err != nil && !errors.Is(err, redisstore.ErrNothingToMerge):
 			waiting = append(waiting, pending)
-		case pending.Old(s.now()): // no claim is left that it could be about
-			err = s.step(ctx, func(ctx context.Context) error { return s.redis.ForgetOld(ctx, v.own, pending) })
+		case pending.Old(s.Now()): // no claim is left that it could be about
+			err = s.step(ctx, func(ctx context.Context) error { return s.Redis.ForgetOld(ctx, v.own, pending) })
 		default:
 			err = nil
 		}
@@ -126,7 +126,7 @@ func (s *Carts) mergeGuest(ctx context.Context, v *Visit, g redisstore.GuestCart
 		}
 	}
 	// Before anything is claimed: while the catalog is unreachable, nothing is merged.
-	if _, err := s.catalog.Products(ctx, v.Store.ID, g.Products); err != nil {
+	if _, err := s.Catalog.Products(ctx, v.Store.ID, g.Products); err != nil {
 		return cart.Unavailable("products of guest cart", err)
 	}
 	needs := g.Needs
@@ -147,11 +147,11 @@ const mergeRounds = 4
 // more to merge: another request had claimed an earlier cart, or this one has grown.
 func (s *Carts) mergeCart(ctx context.Context, v *Visit, b *cart.Reservation) (again bool, err error) {
 	note := "m" + s.newCartID()[:10]
-	err = s.step(ctx, func(ctx context.Context) error { return s.redis.Reserve(ctx, v.own, v.guest, note, *b, s.limits) })
+	err = s.step(ctx, func(ctx context.Context) error { return s.Redis.Reserve(ctx, v.own, v.guest, note, *b, s.Limits) })
 	if err != nil {
 		if errors.Is(err, cart.ErrNoRoom) {
 			// To the minute, so that polls see no change.
-			v.noRoom = &cart.MergeReport{ID: redisstore.ShortID(b.CartID), At: s.now().Truncate(time.Minute), Code: problem.CartFull}
+			v.noRoom = &cart.MergeReport{ID: redisstore.ShortID(b.CartID), At: s.Now().Truncate(time.Minute), Code: problem.CartFull}
 		}
 		return false, err
 	}
@@ -180,14 +180,14 @@ func (s *Carts) complete(ctx context.Context, v *Visit, customer, guest redissto
 	if err != nil {
 		return false, err
 	}
-	products, err := s.catalog.Products(ctx, v.Store.ID, c.Cart.ProductIDs())
+	products, err := s.Catalog.Products(ctx, v.Store.ID, c.Cart.ProductIDs())
 	if err != nil {
 		return false, cart.Unavailable("products of guest cart", err)
 	}
-	bounds := cart.MergeBounds(c.Cart, products, s.limits)
+	bounds := cart.MergeBounds(c.Cart, products, s.Limits)
 	var report *cart.MergeReport
 	err = s.step(ctx, func(ctx context.Context) error {
-		report, err = s.redis.Apply(ctx, customer, c, s.strategy, bounds, s.newCartID())
+		report, err = s.Redis.Apply(ctx, customer, c, s.Strategy, bounds, s.newCartID())
 		return err
 	})
 	if customer == v.own && report != nil { // another customer's report is not for this one
@@ -196,7 +196,7 @@ func (s *Carts) complete(ctx context.Context, v *Visit, customer, guest redissto
 	if err != nil {
 		return false, err
 	}
-	err = s.step(ctx, func(ctx context.Context) error { return s.redis.Finish(ctx, customer, guest, c) })
+	err = s.step(ctx, func(ctx context.Context) error { return s.Redis.Finish(ctx, customer, guest, c) })
 	if err != nil {
 		return false, err
 	}
@@ -205,20 +205,20 @@ func (s *Carts) complete(ctx context.Context, v *Visit, customer, guest redissto
 
 func (s *Carts) claim(ctx context.Context, customer, guest redisstore.Ref, note string, b cart.Reservation) (c redisstore.Claimed, err error) {
 	err = s.step(ctx, func(ctx context.Context) error {
-		c, err = s.redis.Claim(ctx, customer, guest, note, b)
+		c, err = s.Redis.Claim(ctx, customer, guest, note, b)
 		return err
 	})
 	return c, err
 }
 
 func (s *Carts) forget(ctx context.Context, customer redisstore.Ref, notes ...string) error {
-	return s.step(ctx, func(ctx context.Context) error { return s.redis.Forget(ctx, customer, notes...) })
+	return s.step(ctx, func(ctx context.Context) error { return s.Redis.Forget(ctx, customer, notes...) })
 }
 
 // step runs one step of a merge. It waits for Redis no longer than one request's budget, apart
 // from a wait for replicas: a Redis that hangs must not use up the time of the whole merge.
 func (s *Carts) step(ctx context.Context, do func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, s.budget)
+	ctx, cancel := context.WithTimeout(ctx, s.Budget)
 	defer cancel()
 	start := time.Now()
 	defer func() { timing.Add(ctx, timing.Redis, time.Since(start)) }()

@@ -30,7 +30,7 @@ func (s *Carts) Validate(ctx context.Context, v *Visit) (cart.Validation, error)
 		return cart.Validation{}, err
 	}
 	validation := cart.Validate(&priced)
-	s.events.Validated(&validation)
+	s.Events.Validated(&validation)
 	return validation, nil
 }
 
@@ -44,7 +44,7 @@ func (s *Carts) load(ctx context.Context, v *Visit) (redisstore.Stored, error) {
 		return stored, err
 	}
 	pending := stored.Pending
-	if len(pending) > 0 && s.redis.AwaitsReplicas(ctx, v.own) {
+	if len(pending) > 0 && s.Redis.AwaitsReplicas(ctx, v.own) {
 		// What is merged already waits until replicas can confirm it.
 		found.Claimed = found.Claimed && !pending.Applied(v.guest)
 		pending = pending.Unapplied()
@@ -66,7 +66,7 @@ func (s *Carts) loadWithGuest(ctx context.Context, v *Visit) (redisstore.Stored,
 	}
 	ctx, trip := v.budget.spend(ctx, 1)
 	defer trip.done()
-	stored, found, err := s.redis.LoadWithGuest(ctx, v.budget.left/2, v.own, v.guest)
+	stored, found, err := s.Redis.LoadWithGuest(ctx, v.budget.left/2, v.own, v.guest)
 	v.learn(stored)
 	return stored, found, err
 }
@@ -74,7 +74,7 @@ func (s *Carts) loadWithGuest(ctx context.Context, v *Visit) (redisstore.Stored,
 func (s *Carts) loadOwn(ctx context.Context, v *Visit) (redisstore.Stored, error) {
 	ctx, trip := v.budget.spend(ctx, 1)
 	defer trip.done()
-	stored, err := s.redis.Load(ctx, v.own)
+	stored, err := s.Redis.Load(ctx, v.own)
 	v.learn(stored)
 	return stored, err
 }
@@ -91,17 +91,17 @@ func (s *Carts) price(ctx context.Context, v *Visit, c cart.Cart) (cart.Priced, 
 	var products map[int64]*cart.Product
 	if len(c.Lines) > 0 {
 		var err error
-		if products, err = s.catalog.Products(ctx, v.Store.ID, c.ProductIDs()); err != nil {
+		if products, err = s.Catalog.Products(ctx, v.Store.ID, c.ProductIDs()); err != nil {
 			return cart.Priced{}, cart.Unavailable("products", err)
 		}
 	}
-	priced := cart.Price(c, v.Store, products, s.limits)
+	priced := cart.Price(c, v.Store, products, s.Limits)
 	if c.Coupon != "" {
 		coupon, uses, err := s.coupon(ctx, v, c.Coupon)
 		if err != nil {
 			return cart.Priced{}, err
 		}
-		priced.Redeem(coupon, uses, v.Store, s.now())
+		priced.Redeem(coupon, uses, v.Store, s.Now())
 	}
 	return priced, nil
 }
@@ -110,7 +110,7 @@ func (s *Carts) price(ctx context.Context, v *Visit, c cart.Cart) (cart.Priced, 
 // unreachable, and the cart holds a product that is not cached. Otherwise the change would
 // be applied, answered 503, and a retry without a key would add twice.
 func (s *Carts) priceable(ctx context.Context, v *Visit) error {
-	if v.Fresh || s.catalog.Reachable() {
+	if v.Fresh || s.Catalog.Reachable() {
 		return nil
 	}
 	stored, _, err := s.loadWithGuest(ctx, v)
@@ -123,7 +123,7 @@ func (s *Carts) priceable(ctx context.Context, v *Visit) error {
 
 // product returns one product of the request's store; nil when the store does not have it.
 func (s *Carts) product(ctx context.Context, v *Visit, id int64) (*cart.Product, error) {
-	products, err := s.catalog.Products(ctx, v.Store.ID, []int64{id})
+	products, err := s.Catalog.Products(ctx, v.Store.ID, []int64{id})
 	if err != nil {
 		return nil, cart.Unavailable("products", err)
 	}

@@ -39,7 +39,7 @@ type Visit struct {
 
 // Visit begins a call. A guest without a token gets a new one, and Fresh is set.
 func (s *Carts) Visit(c auth.Caller) (*Visit, error) {
-	v := &Visit{Store: c.Store, client: c.Client, budget: budget{s.budget}}
+	v := &Visit{Store: c.Store, client: c.Client, budget: budget{s.Budget}}
 	if c.Customer != "" {
 		v.own, v.customer = redisstore.CustomerRef(c.Store.ID, c.Customer), c.Customer
 		if c.Token != "" {
@@ -49,7 +49,7 @@ func (s *Carts) Visit(c auth.Caller) (*Visit, error) {
 	}
 	v.Token = c.Token
 	if v.Token == "" {
-		token, err := auth.NewCartToken(s.rand)
+		token, err := auth.NewCartToken(s.Rand)
 		if err != nil {
 			return nil, err
 		}
