@@ -42,7 +42,7 @@ func startInstance(t *testing.T, databaseURL string) instance {
 		CartTTL:     redisstore.TTLs{Guest: time.Hour, Customer: time.Hour},
 		CartLimits:  defaultLimits(),
 		RedisBudget: 5 * time.Second, // tests of this instance let only Postgres fail
-		Log:         log,
+		Config:      server.Config{Log: log},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -176,16 +176,18 @@ func (s *settings) parts(log *slog.Logger) (server.Parts, error) {
 		RedisMinReplicas: int(s.RedisMinReplicas),
 		RedisBatchReads:  s.RedisBatchReads == "on",
 
-		BasePath:       strings.TrimSuffix(s.BasePath, "/"),
-		PublicURL:      strings.TrimRight(s.PublicURL, "/"),
-		CORSOrigins:    s.CORSOrigins,
-		RateLimit:      s.RateLimit == "on",
-		MaxInFlight:    int(s.MaxInFlight),
-		TrustedProxies: s.TrustedProxies,
-		Log:            log,
-		Metrics:        metrics,
-		Playground:     playground,
-		Reference:      s.Docs == "on",
+		Config: server.Config{
+			BasePath:       strings.TrimSuffix(s.BasePath, "/"),
+			PublicURL:      strings.TrimRight(s.PublicURL, "/"),
+			CORSOrigins:    s.CORSOrigins,
+			RateLimit:      s.RateLimit == "on",
+			MaxInFlight:    int(s.MaxInFlight),
+			TrustedProxies: s.TrustedProxies,
+			Log:            log,
+			Metrics:        metrics,
+			Playground:     playground,
+			Reference:      s.Docs == "on",
+		},
 	}, nil
 }
 

@@ -15,8 +15,8 @@ func TestReads_FailWhenNoSentinelKnowsTheMaster(t *testing.T) {
 	s := redisstore.New(redisstore.Config{Client: dial(t, url), TTL: usualTTLs})
 	store := newStoreID()
 	customer, guest := redisstore.CustomerRef(store, "c"), redisstore.GuestRef(store, tokenOf("t"))
-	if use, err := s.RepeatUnder(t.Context(), customer, guest, redisstore.Conditions{Key: "key"}); err == nil {
-		t.Errorf("the key has %+v, want a failure", use)
+	if found, err := s.FindGuest(t.Context(), customer, guest, "key"); err == nil {
+		t.Errorf("the guest has %+v, want a failure", found)
 	}
 	if held, err := s.Load(t.Context(), customer); err == nil {
 		t.Errorf("the cart is %+v, want a failure", held)

@@ -1,5 +1,5 @@
 -- Merge, in the customer's slot: notes which guest's cart is to be merged, before it is
--- claimed, so that the next request can resume a broken merge. The note also reserves room
+-- claimed, so that the next request can finish a broken merge. The note also reserves room
 -- for the guest's lines, so that merges cannot make a cart grow without limit. Each request
 -- writes only its own note.
 --
