@@ -118,7 +118,7 @@ func (e *Exporter) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) er
 }
 
 func (e *Exporter) encode(spans []sdk.ReadOnlySpan) ([]byte, error) {
-	body, err := json.Marshal(group(spans))
+	body, err := json.Marshal(newMessage(spans))
 	if err != nil || !e.gzip {
 		return body, err
 	}
