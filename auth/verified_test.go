@@ -87,7 +87,7 @@ func TestVerifiedTokens_EndWithTheirKey(t *testing.T) {
 func TestVerifiedTokens_AreBounded(t *testing.T) {
 	t.Parallel()
 	v := newVerifiedTokens()
-	p := &payload{expiry: jwt.NewNumericDate(noon.Add(time.Hour))}
+	p := &payload{RegisteredClaims: jwt.RegisteredClaims{ExpiresAt: jwt.NewNumericDate(noon.Add(time.Hour))}}
 	for i := range uint64(3 * maxVerified) {
 		var d tokenDigest
 		binary.BigEndian.PutUint64(d[:], i)

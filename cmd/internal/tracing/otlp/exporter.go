@@ -143,24 +143,16 @@ func (e *Exporter) post(ctx context.Context, body []byte) error {
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, e.url, bytes.NewReader(body))
 	if err != nil {
-		return withoutURL(err)
+		return cause.WithoutURL(err)
 	}
 	request.Header = e.header.Clone()
 	began := time.Now()
 	response, err := e.client.Do(request)
 	if err != nil {
-		return cause.Of(e.name, began, &temporary{error: withoutURL(err)})
+		return cause.Of(e.name, began, &temporary{error: cause.WithoutURL(err)})
 	}
 	defer response.Body.Close()
 	return cause.Of(e.name, began, outcome(response))
-}
-
-// withoutURL drops what net/http says about the request: its URL may have a credential.
-func withoutURL(err error) error {
-	if failed, ok := errors.AsType[*url.Error](err); ok {
-		return failed.Err
-	}
-	return err
 }
 
 // overloaded are the statuses after which OTLP lets clients try again.
