@@ -12,6 +12,7 @@ import (
 	"net/http"
 
 	"commerce/auth/limit"
+	"commerce/auth/locale"
 	"commerce/auth/problem"
 	"commerce/auth/store"
 )
@@ -47,15 +48,13 @@ type Config struct {
 
 // CartCallers identifies the callers of the cart.
 type CartCallers struct {
-	stores       StoreDirectory
-	tokens       *JWT
-	defaultStore int64
-	failures     failures
+	cfg      Config
+	failures failures
 }
 
 // NewCartCallers returns CartCallers for a config.
 func NewCartCallers(cfg Config) *CartCallers {
-	return &CartCallers{stores: cfg.Stores, tokens: cfg.Tokens, defaultStore: cfg.DefaultStore, failures: failures{cfg.Failures}}
+	return &CartCallers{cfg, failures{cfg.Failures}}
 }
 
 // Identify returns the sender of r, which counts for a client. Its errors are problem.Errors.
@@ -83,16 +82,16 @@ func (c *CartCallers) Identify(r *http.Request, client string) (Caller, error) {
 
 // customer returns the claims of r's JWT. They are zero for a guest.
 func (c *CartCallers) customer(r *http.Request) (Claims, error) {
-	token, present := bearer(r.Header)
+	token, present, foreign := bearer(r.Header)
 	switch {
-	case !present || otherScheme(r.Header):
+	case !present || foreign:
 		return Claims{}, nil
 	case token == "":
 		return Claims{}, errBearerMalformed
-	case c.tokens == nil:
+	case c.cfg.Tokens == nil:
 		return Claims{}, errNoCustomers
 	}
-	return c.tokens.Verify(r.Context(), token)
+	return c.cfg.Tokens.Verify(r.Context(), token)
 }
 
 // store finds the store of a request with a public key ("" for none) and claims (zero
@@ -100,13 +99,13 @@ func (c *CartCallers) customer(r *http.Request) (Claims, error) {
 func (c *CartCallers) store(ctx context.Context, key string, claims Claims) (*store.Store, error) {
 	switch {
 	case key != "":
-		store, err := c.stores.ByPublicKey(ctx, key)
+		store, err := c.cfg.Stores.ByPublicKey(ctx, key)
 		if err != nil {
 			return nil, refuse(err, errStoreUnknown)
 		}
 		return store, c.belongs(ctx, claims, store)
 	case claims.Store != 0:
-		store, err := c.stores.ByID(ctx, claims.Store)
+		store, err := c.cfg.Stores.ByID(ctx, claims.Store)
 		return store, refuse(err, errTokenStoreUnknown)
 	case claims.Customer != "":
 		store, err := c.home(ctx)
@@ -139,10 +138,10 @@ func (c *CartCallers) belongs(ctx context.Context, claims Claims, store *store.S
 
 // home returns the store of requests that name none.
 func (c *CartCallers) home(ctx context.Context) (*store.Store, error) {
-	if c.defaultStore == 0 {
-		return c.stores.Sole(ctx)
+	if c.cfg.DefaultStore == 0 {
+		return c.cfg.Stores.Sole(ctx)
 	}
-	return c.stores.ByID(ctx, c.defaultStore)
+	return c.cfg.Stores.ByID(ctx, c.cfg.DefaultStore)
 }
 
 // refuse turns a directory's error into one for the caller: missing if the store does
@@ -156,4 +155,32 @@ func refuse(err error, missing *problem.Error) error {
 	default:
 		return unavailable(fmt.Errorf("find store: %w", err))
 	}
+}
+
+// ErrNoStore means that a store does not exist. Any other error of a directory means
+// that the directory is unreachable or that the store cannot be served.
+var ErrNoStore = errors.New("auth: no such store")
+
+// StoreDirectory finds stores. Every request calls it once or twice, so an implementation
+// that does I/O needs a cache.
+type StoreDirectory interface {
+	ByID(ctx context.Context, id int64) (*store.Store, error)
+	ByPublicKey(ctx context.Context, key string) (*store.Store, error)
+	// Sole returns the only store, or ErrNoStore if there are none or several.
+	Sole(ctx context.Context) (*store.Store, error)
+}
+
+// Language returns the language of r's store, "" if the store cannot be found. Unlike
+// Identify it ignores an invalid X-Public-Key or Bearer token.
+func (c *CartCallers) Language(r *http.Request) locale.Locale {
+	key, _ := publicKey(r.Header)
+	claims, _ := c.customer(r)
+	store, _ := c.store(r.Context(), key, claims)
+	if store == nil {
+		store, _ = c.home(r.Context())
+	}
+	if store == nil {
+		return ""
+	}
+	return store.Locale
 }
