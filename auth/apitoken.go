@@ -90,13 +90,8 @@ func parseID(s string) (int64, bool) {
 
 const (
 	defaultAPITokenTTL = 500 * time.Millisecond
-
-	// maxAPITokens bounds the cached checks, found or not, to about 1.3 MB.
-	maxAPITokens = 10_000
-
-	// apiTokenTimeout bounds a lookup. A lookup outlives the request that started it,
-	// because others may share it.
-	apiTokenTimeout = 2 * time.Second
+	maxAPITokens       = 10_000          // cached checks, found or not: about 1.3 MB
+	apiTokenTimeout    = 2 * time.Second // of a lookup
 )
 
 // APITokensConfig configures APITokens.
@@ -108,8 +103,7 @@ type APITokensConfig struct {
 	// delay of a revocation. Default: 500 ms.
 	TTL time.Duration
 
-	// Failures limits the invalid tokens of a client. nil: no limit.
-	Failures *limit.Quota
+	Failures *limit.Quota // of the invalid tokens of a client; nil: no limit
 }
 
 // APITokens identifies stores by their API tokens.

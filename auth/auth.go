@@ -33,17 +33,13 @@ type Caller struct {
 
 // Config configures CartCallers.
 type Config struct {
-	Stores StoreDirectory
-
-	// Tokens verifies customers' JWTs. nil: every Bearer token is refused.
-	Tokens *JWT
+	Stores   StoreDirectory
+	Tokens   *JWT         // verifies customers' JWTs; nil: every Bearer token is refused
+	Failures *limit.Quota // of the invalid tokens of a client; nil: no limit
 
 	// DefaultStore is the ID of the store of requests that name none, and of JWTs
 	// without a store_id. 0: the only store, if there is exactly one.
 	DefaultStore int64
-
-	// Failures limits the invalid tokens of a client. nil: no limit.
-	Failures *limit.Quota
 }
 
 // CartCallers identifies the callers of the cart.
@@ -108,11 +104,9 @@ func (c *CartCallers) store(ctx context.Context, key string, claims Claims) (*st
 		store, err := c.cfg.Stores.ByID(ctx, claims.Store)
 		return store, refuse(err, errTokenStoreUnknown)
 	case claims.Customer != "":
-		store, err := c.home(ctx)
-		return store, refuse(err, errTokenNamesNoStore)
+		return c.home(ctx, errTokenNamesNoStore)
 	default:
-		store, err := c.home(ctx)
-		return store, refuse(err, errStoreRequired)
+		return c.home(ctx, errStoreRequired)
 	}
 }
 
@@ -124,9 +118,9 @@ func (c *CartCallers) belongs(ctx context.Context, claims Claims, store *store.S
 	}
 	owner := claims.Store
 	if owner == 0 {
-		home, err := c.home(ctx)
+		home, err := c.home(ctx, errTokenNamesNoStore)
 		if err != nil {
-			return refuse(err, errTokenNamesNoStore)
+			return err
 		}
 		owner = home.ID
 	}
@@ -136,12 +130,14 @@ func (c *CartCallers) belongs(ctx context.Context, claims Claims, store *store.S
 	return nil
 }
 
-// home returns the store of requests that name none.
-func (c *CartCallers) home(ctx context.Context) (*store.Store, error) {
+// home returns the store of requests that name none, or missing if there is none.
+func (c *CartCallers) home(ctx context.Context, missing *problem.Error) (home *store.Store, err error) {
 	if c.cfg.DefaultStore == 0 {
-		return c.cfg.Stores.Sole(ctx)
+		home, err = c.cfg.Stores.Sole(ctx)
+	} else {
+		home, err = c.cfg.Stores.ByID(ctx, c.cfg.DefaultStore)
 	}
-	return c.cfg.Stores.ByID(ctx, c.cfg.DefaultStore)
+	return home, refuse(err, missing)
 }
 
 // refuse turns a directory's error into one for the caller: missing if the store does
@@ -177,7 +173,7 @@ func (c *CartCallers) Language(r *http.Request) locale.Locale {
 	claims, _ := c.customer(r)
 	store, _ := c.store(r.Context(), key, claims)
 	if store == nil {
-		store, _ = c.home(r.Context())
+		store, _ = c.home(r.Context(), errStoreRequired)
 	}
 	if store == nil {
 		return ""

@@ -121,7 +121,9 @@ var textAPITokenInvalid = locale.Text{
 }
 
 func unauthenticated(kind string, text locale.Text) *problem.Error {
-	return problem.New(problem.Unauthenticated, "Authorization", text).OfKind(kind)
+	refusal := problem.New(problem.Unauthenticated, "Authorization", text)
+	refusal.Kind = kind
+	return refusal
 }
 
 // CredentialKinds lists the kinds of refused credentials: the Kind of every unauthenticated error.

@@ -24,32 +24,23 @@ const (
 	// lacked a requested key.
 	jwksInterval = 10 * time.Second
 
-	// jwksWait is how long a request waits for a fetch.
-	jwksWait = 500 * time.Millisecond
-
 	// jwksMaxAge is the age at which a key set is refreshed in the background, so that a
 	// withdrawn key does not stay valid.
 	jwksMaxAge = 5 * time.Minute
 
-	jwksTimeout   = 5 * time.Second // of a fetch, including redirects
+	jwksWait      = 500 * time.Millisecond // of a request for a fetch
+	jwksTimeout   = 5 * time.Second        // of a fetch, including redirects
 	jwksRedirects = 3
 	maxJWKS       = 256 << 10 // bytes, decompressed
 	maxJWKSHeader = 32 << 10
-
-	// maxKeysAsked bounds how many requested names a fetch keeps.
-	maxKeysAsked = 256
+	maxKeysAsked  = 256 // requested names that a fetch keeps
 )
 
 // JWKSConfig configures a JWKS.
 type JWKSConfig struct {
-	// URL is http or https. Redirects from https to http are refused.
-	URL string
-
-	// Transport sends the requests. nil: a new transport.
-	Transport http.RoundTripper
-
-	// Propagate adds the headers of a trace to a fetch. nil: none.
-	Propagate func(context.Context, http.Header)
+	URL       string                             // http or https. Redirects from https to http are refused
+	Transport http.RoundTripper                  // nil: a new transport
+	Propagate func(context.Context, http.Header) // adds the headers of a trace to a fetch; nil: none
 
 	// Log receives a warning when fetches begin to fail, since withdrawn keys then stay
 	// valid, and a message when they work again. Default: slog.Default.

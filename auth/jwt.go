@@ -29,12 +29,8 @@ type JWTConfig struct {
 	// Secret is, so that a public key cannot be used as a secret.
 	JWKS *JWKS
 
-	// Issuer is the required iss. Audience is a required value of aud. "": not
-	// checked.
-	Issuer, Audience string
-
-	// Now is the clock. Default: time.Now.
-	Now func() time.Time
+	Issuer, Audience string           // required iss, and value of aud; "": not checked
+	Now              func() time.Time // default time.Now
 }
 
 // JWT verifies and signs customers' JSON Web Tokens, as RFC 8725 advises.

@@ -15,18 +15,10 @@ import (
 
 // LastUsedConfig configures a LastUsed.
 type LastUsedConfig struct {
-	// Pool must be writable. One connection is enough.
-	Pool *pgxpool.Pool
-
-	// Every is the interval between writes. Default: 10 s.
-	Every time.Duration
-
-	// Now is the clock. Default: time.Now.
-	Now func() time.Time
-
-	// Log receives a warning when writes begin to fail, and a message when they work again.
-	// Default: slog.Default.
-	Log *slog.Logger
+	Pool  *pgxpool.Pool    // writable. One connection is enough
+	Every time.Duration    // between writes; default 10 s
+	Now   func() time.Time // default time.Now
+	Log   *slog.Logger     // of when writes begin to fail, and when they work again; default slog.Default
 }
 
 // LastUsed records when API tokens were used. It writes in batches, so that a token in

@@ -100,6 +100,8 @@ func (q *Quota) Use(ctx context.Context, client string) {
 	u := q.clients.GetOrPut(client, func() *uses { return &uses{whole: make([]time.Time, len(q.cfg.Rates))} })
 	u.count(q.cfg.Rates, q.cfg.Now())
 	if wait, rate, ok := q.run(context.WithoutCancel(ctx), rates, client, q.args()); ok && wait > 0 {
+		u.mu.Lock()
+		defer u.mu.Unlock()
 		u.delay(q.cfg.Now().Add(wait), rate)
 	}
 }
@@ -135,20 +137,13 @@ func (u *uses) count(rates []Rate, now time.Time) {
 	for i, r := range rates {
 		var wait time.Duration
 		if u.whole[i], wait = r.use(u.whole[i], now); wait > 0 {
-			u.extend(now.Add(wait), i)
+			u.delay(now.Add(wait), i)
 		}
 	}
 }
 
-// delay makes the client wait for a rate at least until a time.
+// delay makes the client wait for a rate at least until a time. The caller holds mu.
 func (u *uses) delay(until time.Time, rate int) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.extend(until, rate)
-}
-
-// extend is delay. The caller holds mu.
-func (u *uses) extend(until time.Time, rate int) {
 	if u.refused.Before(until) {
 		u.refused, u.rate = until, rate
 	}

@@ -18,20 +18,7 @@ const Scope = "commerce"
 // Step begins a step of a request. If the request is traced, the step has its own span. The
 // caller must call end. The span does not have the text of the error, which may contain a
 // caller's data.
-func Step(ctx context.Context, name string) (_ context.Context, end func(error)) {
-	return step(ctx, name)
-}
-
-// RedisStep is Step for a wait for Redis, if the commands themselves belong to no request.
-func RedisStep(ctx context.Context, name string) (_ context.Context, end func(error)) {
-	return step(ctx, name, redisCall...)
-}
-
-var redisCall = []trace.SpanStartOption{
-	trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(attribute.String("db.system.name", "redis")),
-}
-
-func step(ctx context.Context, name string, options ...trace.SpanStartOption) (_ context.Context, end func(error)) {
+func Step(ctx context.Context, name string, options ...trace.SpanStartOption) (_ context.Context, end func(error)) {
 	parent := trace.SpanFromContext(ctx)
 	if !parent.IsRecording() {
 		return ctx, untraced
@@ -46,6 +33,15 @@ func step(ctx context.Context, name string, options ...trace.SpanStartOption) (_
 }
 
 func untraced(error) {}
+
+// RedisStep is Step for a wait for Redis, if the commands themselves belong to no request.
+func RedisStep(ctx context.Context, name string) (_ context.Context, end func(error)) {
+	return Step(ctx, name, redisCall...)
+}
+
+var redisCall = []trace.SpanStartOption{
+	trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(attribute.String("db.system.name", "redis")),
+}
 
 // waits are the span names of waits. Commands and statements have their own spans.
 var waits = [places]string{Catalog: "wait for the catalog", Waiting: "wait"}
