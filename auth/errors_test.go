@@ -32,10 +32,7 @@ var refusals = map[string]*problem.Error{
 
 func TestErrors_AllAreListed(t *testing.T) {
 	t.Parallel()
-	file, err := parser.ParseFile(token.NewFileSet(), "errors.go", nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must(parser.ParseFile(token.NewFileSet(), "errors.go", nil, 0))
 	ast.Inspect(file, func(n ast.Node) bool {
 		if spec, ok := n.(*ast.ValueSpec); ok && strings.HasPrefix(spec.Names[0].Name, "err") {
 			if refusals[spec.Names[0].Name] == nil {

@@ -225,10 +225,7 @@ func roles(t *testing.T, owner string) (service string) {
 			t.Fatal(err)
 		}
 	}
-	u, err := url.Parse(owner)
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := must(url.Parse(owner))
 	u.User = url.User("commerce_service")
 	return u.String()
 }
