@@ -342,21 +342,3 @@ func TestAPITokens_GuessingDoesNotFillMemory(t *testing.T) {
 		t.Errorf("%d checks are cached, want %d", n, maxAPITokens)
 	}
 }
-
-func BenchmarkAPITokens(b *testing.B) {
-	secret, sum, err := NewAPISecret(rand.Reader)
-	if err != nil {
-		b.Fatal(err)
-	}
-	tokens := NewAPITokens(APITokensConfig{
-		Source: NewMemoryAPITokens(APIToken{ID: 1, StoreID: 1, Hash: sum}),
-		Stores: testStores(), TTL: time.Hour,
-	})
-	r := apiRequest("1|" + secret)
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, _, err := tokens.Identify(r, ""); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

@@ -159,21 +159,3 @@ func TestCache_IsLikeANaiveOne(t *testing.T) {
 		})
 	})
 }
-
-// BenchmarkGet measures hits of concurrent callers. Run it with -cpu 1,2,8.
-func BenchmarkGet(b *testing.B) {
-	type key struct{ store, id int }
-	const entries = 10_000
-	c := bounded.New[key, *int](entries, nil)
-	for i := range entries {
-		c.Put(key{1, i}, new(int))
-	}
-	b.ReportAllocs()
-	b.RunParallel(func(p *testing.PB) {
-		for i := 0; p.Next(); i = (i + 7) % entries {
-			if _, ok := c.Get(key{1, i}); !ok {
-				b.Error("a miss")
-			}
-		}
-	})
-}

@@ -80,14 +80,6 @@ func TestTimes_EndWithTheirContext(t *testing.T) {
 	}
 }
 
-func BenchmarkWith(b *testing.B) {
-	b.ReportAllocs()
-	for b.Loop() {
-		ctx, _ := timing.With(b.Context())
-		timing.Add(ctx, timing.Redis, time.Millisecond)
-	}
-}
-
 func TestStep_HasWhatFailed(t *testing.T) {
 	t.Parallel()
 	recorded := tracetest.NewInMemoryExporter()
