@@ -7,12 +7,10 @@ import (
 
 // unavailable is for a call that fails because a source does not answer.
 func unavailable(cause error) *problem.Error {
-	return problem.New(problem.Unavailable, "", textUnavailable).Because(cause)
-}
-
-var textUnavailable = locale.Text{
-	locale.En: "Your access cannot be checked right now. Please try again in a moment.",
-	locale.Ar: "يتعذر التحقق من صلاحية الدخول حاليًا. يُرجى المحاولة بعد لحظات.",
+	return problem.New(problem.Unavailable, "", locale.Text{
+		locale.En: "Your access cannot be checked right now. Please try again in a moment.",
+		locale.Ar: "يتعذر التحقق من صلاحية الدخول حاليًا. يُرجى المحاولة بعد لحظات.",
+	}).Because(cause)
 }
 
 // Refusals of a request whose store is missing or unknown.

@@ -23,7 +23,7 @@ type key struct{}
 
 func TestTimes_SumByPlace(t *testing.T) {
 	t.Parallel()
-	ctx, times := timing.With(context.WithValue(t.Context(), key{}, "value"))
+	ctx := &timing.Times{Context: context.WithValue(t.Context(), key{}, "value")}
 	inner, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	var all sync.WaitGroup
@@ -37,11 +37,11 @@ func TestTimes_SumByPlace(t *testing.T) {
 	for at, want := range map[timing.Place]time.Duration{
 		timing.Redis: 100 * time.Millisecond, timing.Catalog: 100 * time.Microsecond, timing.Postgres: 0, timing.Waiting: 0,
 	} {
-		if got := times.Spent(at); got != want {
+		if got := ctx.Spent(at); got != want {
 			t.Errorf("place %d: %v, want %v", at, got, want)
 		}
 	}
-	if inner.Value(key{}) != "value" || timing.Of(inner) != times {
+	if inner.Value(key{}) != "value" || timing.Of(inner) != ctx {
 		t.Error("a value of the context is lost")
 	}
 }
@@ -50,7 +50,7 @@ func TestTimes_OfUnmeasuredWorkAreNil(t *testing.T) {
 	t.Parallel()
 	timing.Add(t.Context(), timing.Redis, time.Second)
 	if times := timing.Of(t.Context()); times != nil || times.Spent(timing.Redis) != 0 {
-		t.Error("a context without With is measured")
+		t.Error("a context without Times is measured")
 	}
 }
 
@@ -58,12 +58,12 @@ func TestTimes_OfUnmeasuredWorkAreNil(t *testing.T) {
 func TestDetach_KeepsValuesAndMeasuresNothing(t *testing.T) {
 	t.Parallel()
 	parent, cancel := context.WithCancel(context.WithValue(t.Context(), key{}, "value"))
-	ctx, times := timing.With(parent)
+	ctx := &timing.Times{Context: parent}
 	detached := timing.Detach(ctx)
 	cancel()
 	timing.Add(detached, timing.Postgres, time.Second)
-	if times.Spent(timing.Postgres) != 0 || detached.Err() != nil || detached.Value(key{}) != "value" {
-		t.Errorf("spent %v, err %v, value %v", times.Spent(timing.Postgres), detached.Err(), detached.Value(key{}))
+	if ctx.Spent(timing.Postgres) != 0 || detached.Err() != nil || detached.Value(key{}) != "value" {
+		t.Errorf("spent %v, err %v, value %v", ctx.Spent(timing.Postgres), detached.Err(), detached.Value(key{}))
 	}
 }
 
@@ -71,7 +71,7 @@ func TestDetach_KeepsValuesAndMeasuresNothing(t *testing.T) {
 func TestTimes_EndWithTheirContext(t *testing.T) {
 	t.Parallel()
 	parent, cancel := context.WithCancel(t.Context())
-	ctx, _ := timing.With(parent)
+	ctx := &timing.Times{Context: parent}
 	inner, stop := context.WithCancel(ctx)
 	defer stop()
 	cancel()
@@ -101,7 +101,7 @@ func TestStep_HasWhatFailed(t *testing.T) {
 
 // Not parallel, because testing counts the allocations of the whole process.
 func TestStep_AllocatesNothingWithoutATrace(t *testing.T) {
-	ctx, _ := timing.With(t.Context())
+	ctx := &timing.Times{Context: t.Context()}
 	allocated := testing.AllocsPerRun(100, func() {
 		inner, end := timing.Step(ctx, "step")
 		timing.Add(inner, timing.Catalog, time.Second)

@@ -54,14 +54,12 @@ type statement struct {
 
 type statementKey struct{}
 
-// TraceQueryStart implements pgx.QueryTracer.
 func (t postgresTracer) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
 	name := statementName(data.SQL)
 	took := t.series.GetOrPut(name, func() prometheus.Observer { return t.duration.WithLabelValues(name) })
 	return context.WithValue(ctx, statementKey{}, statement{took, time.Now()})
 }
 
-// TraceQueryEnd implements pgx.QueryTracer.
 func (t postgresTracer) TraceQueryEnd(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryEndData) {
 	if s, ok := ctx.Value(statementKey{}).(statement); ok {
 		s.took.Observe(time.Since(s.began).Seconds())
@@ -69,17 +67,14 @@ func (t postgresTracer) TraceQueryEnd(ctx context.Context, _ *pgx.Conn, data pgx
 	t.count(postgresKind(data.Err))
 }
 
-// TraceConnectStart implements pgx.ConnectTracer.
 func (postgresTracer) TraceConnectStart(ctx context.Context, _ pgx.TraceConnectStartData) context.Context {
 	return ctx
 }
 
-// TraceConnectEnd implements pgx.ConnectTracer.
 func (t postgresTracer) TraceConnectEnd(_ context.Context, data pgx.TraceConnectEndData) {
 	t.count(postgresKind(data.Err))
 }
 
-// TraceAcquireStart implements pgxpool.AcquireTracer.
 func (postgresTracer) TraceAcquireStart(ctx context.Context, _ *pgxpool.Pool, _ pgxpool.TraceAcquireStartData) context.Context {
 	return ctx
 }

@@ -48,10 +48,8 @@ func newRedisHook(r registry) redisHook {
 	return h
 }
 
-// DialHook implements redis.Hook.
 func (redisHook) DialHook(next redis.DialHook) redis.DialHook { return next }
 
-// ProcessHook implements redis.Hook.
 func (h redisHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		if slices.Contains(connecting, cmd.Name()) {
