@@ -15,6 +15,7 @@ import (
 	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"
 	"commerce/subscriptions"
+	"commerce/subscriptions/postgres"
 )
 
 // follow reads all changes of a store after a cursor, limit at a time.
@@ -117,7 +118,7 @@ func TestSource_NeedsOnlyTheRightsOfTheServicesRole(t *testing.T) {
 		t.Fatal(err)
 	}
 	service.User = url.User("commerce_service")
-	b := newBundle(subscriptions.NewPostgres(subscriptions.PostgresConfig{
+	b := newBundle(postgres.New(postgres.Config{
 		Pool: ephemeral.OpenPool(t, service.String(), connect.PostgresConfig{}), Budget: 10 * time.Second,
 	}), stores()...)
 	for _, path := range []string{"/subscriptions", "/subscriptions/5001", "/subscriptions/changes", "/subscriptions/summary"} {

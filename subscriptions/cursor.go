@@ -1,6 +1,7 @@
 package subscriptions
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
@@ -16,29 +17,37 @@ import (
 // valid as long as the data. A forged cursor can mislead only the client that forged it. A
 // checksum detects damaged ones.
 type Cursor struct {
-	database database
+	Database Database
 
-	// timeline is the mark of the latest timeline that the reader has seen, 0 if the
+	// Timeline is the mark of the latest timeline that the reader has seen, 0 if the
 	// database had none.
-	timeline int64
+	Timeline int64
 
-	// log is a position in the write-ahead log. Everything that the reader has seen was
+	// Log is a position in the write-ahead log. Everything that the reader has seen was
 	// committed before it. 0: the reader has seen nothing.
-	log uint64
+	Log uint64
 
-	// since is a transaction. All transactions below it had ended when the reader started.
-	since uint64
+	// Since is a transaction. All transactions below it had ended when the reader started.
+	Since uint64
 
-	// transaction and id are those of the last change that the reader has seen, 0 if it
-	// has seen none.
-	transaction uint64
-	id          int64
+	// Change is the last one that the reader has seen, zero if it has seen none.
+	Change
 }
 
-// database identifies a database and its copies.
-type database struct {
-	system int64  // the system identifier of its server
-	oid    uint32 // its object ID
+// Database identifies a database and its copies.
+type Database struct {
+	System int64  // the system identifier of its server
+	OID    uint32 // its object ID
+}
+
+// Change is the place of a change in the order of changes.
+type Change struct {
+	Transaction uint64
+	ID          int64
+}
+
+func (c Change) compare(other Change) int {
+	return cmp.Or(cmp.Compare(c.Transaction, other.Transaction), cmp.Compare(c.ID, other.ID))
 }
 
 const (
@@ -53,10 +62,10 @@ const (
 //	log, since, transaction, id: uvarint · checksum, 8 bytes
 func (c Cursor) Text(store int64) string {
 	b := append(make([]byte, 0, maxCursor), cursorVersion)
-	b = binary.BigEndian.AppendUint64(b, uint64(c.database.system))
-	b = binary.BigEndian.AppendUint64(b, uint64(c.timeline))
-	b = binary.BigEndian.AppendUint32(b, c.database.oid)
-	for _, v := range [...]uint64{c.log, c.since, c.transaction, uint64(c.id)} {
+	b = binary.BigEndian.AppendUint64(b, uint64(c.Database.System))
+	b = binary.BigEndian.AppendUint64(b, uint64(c.Timeline))
+	b = binary.BigEndian.AppendUint32(b, c.Database.OID)
+	for _, v := range [...]uint64{c.Log, c.Since, c.Transaction, uint64(c.ID)} {
 		b = binary.AppendUvarint(b, v)
 	}
 	return base64.RawURLEncoding.EncodeToString(append(b, checksum(b, store)...))
@@ -70,18 +79,18 @@ func ParseCursor(s string, store int64) (c Cursor, ok bool) {
 	if err != nil || len(s) > maxCursor || len(b) < fixed+cursorSum || b[0] != cursorVersion {
 		return Cursor{}, false
 	}
-	c.database.system = int64(binary.BigEndian.Uint64(b[1:]))
-	c.timeline = int64(binary.BigEndian.Uint64(b[9:]))
-	c.database.oid = binary.BigEndian.Uint32(b[17:])
+	c.Database.System = int64(binary.BigEndian.Uint64(b[1:]))
+	c.Timeline = int64(binary.BigEndian.Uint64(b[9:]))
+	c.Database.OID = binary.BigEndian.Uint32(b[17:])
 	rest, id := b[fixed:], uint64(0)
-	for _, v := range [...]*uint64{&c.log, &c.since, &c.transaction, &id} {
+	for _, v := range [...]*uint64{&c.Log, &c.Since, &c.Transaction, &id} {
 		n := 0
 		if *v, n = binary.Uvarint(rest); n <= 0 {
 			return Cursor{}, false
 		}
 		rest = rest[n:]
 	}
-	c.id = int64(id)
+	c.ID = int64(id)
 	return c, c.Text(store) == s
 }
 

@@ -9,12 +9,11 @@ import (
 
 func drawCursor(t *rapid.T) Cursor {
 	return Cursor{
-		database:    database{rapid.Int64().Draw(t, "system"), rapid.Uint32().Draw(t, "oid")},
-		timeline:    rapid.Int64().Draw(t, "timeline"),
-		log:         rapid.Uint64().Draw(t, "log"),
-		since:       rapid.Uint64().Draw(t, "since"),
-		transaction: rapid.Uint64().Draw(t, "transaction"),
-		id:          rapid.Int64Range(0, math.MaxInt64).Draw(t, "id"),
+		Database: Database{rapid.Int64().Draw(t, "system"), rapid.Uint32().Draw(t, "oid")},
+		Timeline: rapid.Int64().Draw(t, "timeline"),
+		Log:      rapid.Uint64().Draw(t, "log"),
+		Since:    rapid.Uint64().Draw(t, "since"),
+		Change:   Change{rapid.Uint64().Draw(t, "transaction"), rapid.Int64Range(0, math.MaxInt64).Draw(t, "id")},
 	}
 }
 

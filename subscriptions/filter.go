@@ -16,9 +16,25 @@ type Filter struct {
 	ExternalCustomerID string // exact
 }
 
-// byCustomer reports whether a query must find customers first.
-func (f Filter) byCustomer() bool { return f.Email != "" || f.Phone != "" }
+// ByCustomer reports whether a query must find customers first.
+func (f Filter) ByCustomer() bool { return f.Email != "" || f.Phone != "" }
 
-// foldEmail returns an address in lower case, as Postgres does with the collation
+// passes applies the filter to a subscription. c is nil if its customer is unknown.
+func (f Filter) passes(s *Subscription, c *Customer) bool {
+	switch {
+	case f.Statuses != 0 && !f.Statuses.Has(s.Status), f.ExternalCustomerID != "" && f.ExternalCustomerID != s.ExternalCustomerID:
+		return false
+	case !f.ByCustomer() && f.CallingCode == "":
+		return true
+	case c == nil:
+		return false
+	}
+	national, uncoded := NationalPhone(c.Phone, c.CallingCode)
+	return (f.Email == "" || FoldEmail(f.Email) == FoldEmail(c.Email)) &&
+		(f.Phone == "" || f.Phone.Matches(c.CallingCode, national, uncoded)) &&
+		(f.CallingCode == "" || f.CallingCode == c.CallingCode)
+}
+
+// FoldEmail returns an address in lower case, as Postgres does with the collation
 // und-x-icu.
-func foldEmail(address string) string { return cases.Lower(language.Und).String(address) }
+func FoldEmail(address string) string { return cases.Lower(language.Und).String(address) }

@@ -21,6 +21,7 @@ import (
 	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"
 	"commerce/subscriptions"
+	"commerce/subscriptions/postgres"
 )
 
 // A history is what writers do to subscriptions for a second while followers copy them. A
@@ -291,7 +292,7 @@ type setting struct {
 	primary  *ephemeral.Server
 	standbys []*ephemeral.Standby
 	writes   *pgxpool.Pool
-	source   *subscriptions.Postgres // of the primary
+	source   *postgres.Source // of the primary
 }
 
 func newSetting(t *testing.T, settings ...string) *setting {
@@ -313,7 +314,7 @@ func (h *setting) database(t *testing.T, name string) *setting {
 	return &setting{t: t, primary: h.primary, writes: writesTo(t, url), source: sourceOf(t, url)}
 }
 
-func (h *setting) addStandby() *subscriptions.Postgres {
+func (h *setting) addStandby() *postgres.Source {
 	h.t.Helper()
 	standby := ephemeral.StartStandby(h.t, h.primary)
 	h.standbys = append(h.standbys, standby)
@@ -342,10 +343,10 @@ func writesTo(t *testing.T, url string) *pgxpool.Pool {
 	})
 }
 
-func sourceOf(t *testing.T, url string) *subscriptions.Postgres {
+func sourceOf(t *testing.T, url string) *postgres.Source {
 	t.Helper()
 	pool := ephemeral.OpenPool(t, url, connect.PostgresConfig{MaxConns: 8, StatementTimeout: -1})
-	return subscriptions.NewPostgres(subscriptions.PostgresConfig{Pool: pool, Budget: settleLimit, Wait: settleLimit})
+	return postgres.New(postgres.Config{Pool: pool, Budget: settleLimit, Wait: settleLimit})
 }
 
 // run runs one history and compares the followers' copies to the table.

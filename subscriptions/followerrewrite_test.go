@@ -9,6 +9,7 @@ import (
 	"commerce/auth/locale"
 	"commerce/deploy/ephemeral"
 	"commerce/subscriptions"
+	"commerce/subscriptions/postgres"
 )
 
 // A rewrite of a table gives its rows to no snapshot that is older. A reader that waits for it must
@@ -92,7 +93,7 @@ func TestFollower_WaitsForAProductThatIsLate(t *testing.T) {
 func TestChanges_FailWhileATableIsLocked(t *testing.T) {
 	t.Parallel()
 	h := newSetting(t)
-	brief := subscriptions.NewPostgres(subscriptions.PostgresConfig{Pool: h.writes, Budget: 400 * time.Millisecond})
+	brief := postgres.New(postgres.Config{Pool: h.writes, Budget: 400 * time.Millisecond})
 	lock := begin(t, h, pgx.ReadCommitted)
 	do(t, lock, "LOCK TABLE products IN ACCESS EXCLUSIVE MODE")
 	if page, err := brief.Changes(t.Context(), 1, subscriptions.ChangesQuery{Limit: 10, Language: locale.En}); !isUnavailable(err) {

@@ -51,14 +51,15 @@ func separatesDigits(r rune) bool {
 
 func trimZeros(digits string) string { return strings.TrimLeft(digits, "0") }
 
-const maxCallingCode = 4 // digits
+// MaxCallingCode is the maximum number of digits of a calling code.
+const MaxCallingCode = 4
 
 // Nationals returns the number itself and the number without a calling code of each
 // possible length. Each customer whom Matches accepts has one of them as a national
 // number, so an index on national numbers finds the customer.
 func (p Phone) Nationals() []string {
 	nationals := []string{string(p)}
-	for n := 1; n <= maxCallingCode && n < len(p); n++ {
+	for n := 1; n <= MaxCallingCode && n < len(p); n++ {
 		rest := trimZeros(string(p[n:]))
 		if rest != "" && !slices.Contains(nationals, rest) {
 			nationals = append(nationals, rest)

@@ -26,6 +26,7 @@ import (
 	"commerce/deploy/ephemeral"
 	"commerce/deploy/sample"
 	"commerce/subscriptions"
+	"commerce/subscriptions/postgres"
 )
 
 // A client that follows the links forward and then back sees every row that existed when it
@@ -210,7 +211,7 @@ func TestList_ShowsRowsFromBeforeTheBounds(t *testing.T) {
 	t.Parallel()
 	pool := filled(t, sixStates())
 	var log bytes.Buffer
-	source := subscriptions.NewPostgres(subscriptions.PostgresConfig{Pool: pool, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	source := postgres.New(postgres.Config{Pool: pool, Log: slog.New(slog.NewTextHandler(&log, nil))})
 	b := newBundle(source, stores()...)
 	for _, change := range []string{
 		`DO $$
@@ -313,7 +314,7 @@ func TestList_LimitsConcurrentDeepPages(t *testing.T) {
 	t.Parallel()
 	d := sampleData()
 	pool := filled(t, d)
-	b := newBundle(subscriptions.NewPostgres(subscriptions.PostgresConfig{Pool: pool, Budget: 30 * time.Second, Wait: 10 * time.Second}), stores()...)
+	b := newBundle(postgres.New(postgres.Config{Pool: pool, Budget: 30 * time.Second, Wait: 10 * time.Second}), stores()...)
 	const farDown = "http://shop.test/subscriptions?page=10000&per_page=100"
 	lock, err := pool.Begin(t.Context())
 	if err != nil {
@@ -374,7 +375,7 @@ func TestList_OneStoreLeavesConnectionsToOthers(t *testing.T) {
 	d := sampleData()
 	url := filled(t, d).Config().ConnString()
 	pool := ephemeral.OpenPool(t, url, connect.PostgresConfig{MaxConns: 8, StatementTimeout: -1})
-	source := subscriptions.NewPostgres(subscriptions.PostgresConfig{Pool: pool, Budget: 30 * time.Second, Wait: 2 * time.Second})
+	source := postgres.New(postgres.Config{Pool: pool, Budget: 30 * time.Second, Wait: 2 * time.Second})
 	lock, err := ephemeral.OpenPool(t, url, connect.PostgresConfig{Writable: true, MaxConns: 1}).Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -571,7 +572,7 @@ func TestPostgres_AnOutageIsUnavailableWithinASecond(t *testing.T) {
 		t.Fatal(err)
 	}
 	pool := ephemeral.OpenPool(t, server.URL, connect.PostgresConfig{MaxConns: 2})
-	source := subscriptions.NewPostgres(subscriptions.PostgresConfig{Pool: pool})
+	source := postgres.New(postgres.Config{Pool: pool})
 	b := newBundle(source, stores()...)
 	served := func() { // the first call may fail on a busy machine
 		t.Helper()
@@ -634,7 +635,7 @@ func TestPostgres_TellsATimeoutFromADefect(t *testing.T) {
 	defer lock.Release()
 	limited := ephemeral.OpenPool(t, pool.Config().ConnString(), connect.PostgresConfig{StatementTimeout: time.Second})
 	const budget = 30 * time.Second // much longer than the server's timeout
-	b := newBundle(subscriptions.NewPostgres(subscriptions.PostgresConfig{Pool: limited, Budget: budget, Wait: budget}), stores()...)
+	b := newBundle(postgres.New(postgres.Config{Pool: limited, Budget: budget, Wait: budget}), stores()...)
 	b.list(t, "/subscriptions", 1)
 
 	if _, err := lock.Exec(t.Context(), "BEGIN; LOCK TABLE subscriptions"); err != nil {

@@ -10,6 +10,7 @@ import (
 	"commerce/auth/locale"
 	"commerce/deploy/ephemeral"
 	"commerce/subscriptions"
+	"commerce/subscriptions/postgres"
 )
 
 // settle runs a statement, and waits until its changes can be read.
@@ -24,7 +25,7 @@ func settle(t *testing.T, pool *pgxpool.Pool, sql string, args ...any) {
 // prune expects a number of pruned deletions.
 func prune(t *testing.T, pool *pgxpool.Pool, want int64) {
 	t.Helper()
-	if n, err := subscriptions.Prune(t.Context(), pool); err != nil || n != want {
+	if n, err := postgres.Prune(t.Context(), pool); err != nil || n != want {
 		t.Fatalf("pruned %d, %v; want %d", n, err, want)
 	}
 }
@@ -44,7 +45,7 @@ func expired(t *testing.T, s subscriptions.Source, store int64, after subscripti
 	return err != nil
 }
 
-func pruning(t *testing.T) (*subscriptions.Postgres, *pgxpool.Pool) {
+func pruning(t *testing.T) (*postgres.Source, *pgxpool.Pool) {
 	t.Helper()
 	pool := filled(t, sampleData())
 	return patient(pool), pool
@@ -151,7 +152,7 @@ func TestPrune_RunsConcurrently(t *testing.T) {
 	for i := range counts {
 		all.Go(func() {
 			var err error
-			if counts[i], err = subscriptions.Prune(t.Context(), pool); err != nil {
+			if counts[i], err = postgres.Prune(t.Context(), pool); err != nil {
 				t.Error(err)
 			}
 		})

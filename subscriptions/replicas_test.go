@@ -19,6 +19,7 @@ import (
 	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"
 	"commerce/subscriptions"
+	"commerce/subscriptions/postgres"
 	"commerce/subscriptions/replicas"
 )
 
@@ -27,7 +28,7 @@ type replicated struct {
 	*setting
 	names  []string // of the replicas
 	set    *replicas.Set
-	source *subscriptions.Postgres
+	source *postgres.Source
 	log    *lockedLog
 
 	fromPrimary, fromReplicas atomic.Int64 // reads
@@ -91,7 +92,7 @@ func readFrom(h *setting, primary string, urls []string, maxLag, checkTime time.
 		})
 	}
 	r.set = replicas.New(config)
-	r.source = subscriptions.NewPostgres(subscriptions.PostgresConfig{
+	r.source = postgres.New(postgres.Config{
 		Pool:     ephemeral.OpenPool(t, primary, connect.PostgresConfig{}),
 		Replicas: r.set, Served: r.count, Budget: patience, Wait: patience / 4,
 	})

@@ -40,11 +40,11 @@ type Revenue struct {
 	Subscriptions int64
 }
 
-// summarize makes the summary of a store's totals, except for AsOf. A figure that cannot be
+// Summarize makes the summary of a store's totals, except for AsOf. A figure that cannot be
 // shown is an error: there is no summary that leaves it out.
-func summarize(totals []Total) (*Summary, error) {
-	s := &Summary{ByStatus: make(map[Status]int64, len(allStatuses))}
-	for _, status := range allStatuses {
+func Summarize(totals []Total) (*Summary, error) {
+	s := &Summary{ByStatus: make(map[Status]int64, len(Statuses))}
+	for _, status := range Statuses {
 		s.ByStatus[status] = 0
 	}
 	recurring := map[string][]Total{} // by currency

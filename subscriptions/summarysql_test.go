@@ -11,7 +11,7 @@ import (
 
 	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"
-	"commerce/subscriptions"
+	"commerce/subscriptions/postgres"
 )
 
 // slowTotals makes statements slow on connections whose search path begins with the schema
@@ -38,7 +38,7 @@ func TestSummary_ASlowOneDoesNotDelayLists(t *testing.T) {
 	pool := filled(t, sampleData())
 	summaries := slowPool(t, pool, 10*time.Second)
 	lists := ephemeral.OpenPool(t, pool.Config().ConnString(), connect.PostgresConfig{MaxConns: 2})
-	b := newBundle(subscriptions.NewPostgres(subscriptions.PostgresConfig{
+	b := newBundle(postgres.New(postgres.Config{
 		Pool: lists, SummaryPool: summaries, Base: t.Context(), Budget: 10 * time.Second, Wait: 5 * time.Second,
 	}), stores()...)
 	var callers sync.WaitGroup
@@ -74,7 +74,7 @@ func TestSummary_RunsEndWithTheirSource(t *testing.T) {
 	summaries := slowPool(t, pool, -1)
 	base, end := context.WithCancel(t.Context())
 	defer end()
-	source := subscriptions.NewPostgres(subscriptions.PostgresConfig{Pool: pool, SummaryPool: summaries, Base: base})
+	source := postgres.New(postgres.Config{Pool: pool, SummaryPool: summaries, Base: base})
 	ended := make(chan error, 1)
 	go func() {
 		_, err := source.Totals(t.Context(), 1)
@@ -105,7 +105,7 @@ func TestSummary_AnOutageIsUnavailableWithinTwoSeconds(t *testing.T) {
 	}
 	pool := ephemeral.OpenPool(t, server.URL, connect.PostgresConfig{MaxConns: 2})
 	instance := func() bundle { // without a kept summary
-		return newBundle(subscriptions.NewPostgres(subscriptions.PostgresConfig{Pool: pool, Base: t.Context()}), stores()...)
+		return newBundle(postgres.New(postgres.Config{Pool: pool, Base: t.Context()}), stores()...)
 	}
 	served := func() {
 		t.Helper()

@@ -20,6 +20,7 @@ import (
 	"commerce/cmd/internal/telemetry"
 	"commerce/cmd/internal/tracing"
 	"commerce/subscriptions"
+	"commerce/subscriptions/subscriptionshttp"
 )
 
 // Parts are the dependencies and settings of the service. The demo, the service and tests
@@ -97,7 +98,7 @@ func Assemble(p Parts) (http.Handler, error) {
 	prices := money.NewFormatter()
 	areas := []wire.Area{carthttp.New(callers, carts, p.BasePath).Area()}
 	if p.Subscriptions != nil {
-		areas = append(areas, subscriptions.NewAPI(subscriptions.Config{
+		areas = append(areas, subscriptionshttp.New(subscriptionshttp.Config{
 			Source: p.Subscriptions, Tokens: p.APITokens, Used: p.APITokenUsed,
 			Origin: origins.of, Stopping: p.Stopping, Now: p.Now,
 		}).Area())

@@ -1,0 +1,223 @@
+// Package postgres reads subscriptions from Postgres: from a primary, and from those of its
+// replicas that are fit.
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"commerce/auth/limit"
+	"commerce/auth/locale"
+	"commerce/subscriptions"
+	"commerce/subscriptions/replicas"
+)
+
+// Config configures a Source.
+type Config struct {
+	// Pool may be read-only. Its statement timeout ends statements that the source no
+	// longer waits for.
+	Pool *pgxpool.Pool
+
+	// SummaryPool is for Totals, which reads all rows of a store: its statements take
+	// longer than the others. It may be read-only. nil: Pool.
+	SummaryPool *pgxpool.Pool
+
+	// Replicas serve most reads while they are fit. The caller runs the Set. nil: none.
+	Replicas *replicas.Set
+
+	// Served, if not nil, is called after each read that a server answered, with the kind of
+	// the server: "primary" or "replica".
+	Served func(by string)
+
+	// Base ends all calls of Totals when it ends. They may outlive their requests, and
+	// the pool can be closed only after they have ended. Default: context.Background().
+	Base context.Context
+
+	// Wait bounds the wait for a connection of the pool. Default: 300 ms.
+	Wait time.Duration
+
+	// Budget bounds a whole call, including the wait. Default: 1 s.
+	Budget time.Duration
+
+	// Log receives warnings about rows that are not shown as they are stored.
+	// Default: slog.Default.
+	Log *slog.Logger
+
+	// Now is the clock. Default: time.Now.
+	Now func() time.Time
+}
+
+// Source reads the tables of the migrations.
+type Source struct {
+	servers   servers
+	budget    time.Duration
+	base      context.Context
+	now       func() time.Time
+	log       *slog.Logger
+	warned    atomic.Int64              // when warn logged a row the last time, in Unix seconds
+	keys      atomic.Pointer[linkKeys]  // nil until they were read
+	skippers  *limit.Slots[int64]       // pages that skip many rows, by store
+	noChanges atomic.Pointer[time.Time] // when the database had none; nil: it was not missed
+}
+
+var _ subscriptions.Source = (*Source)(nil)
+
+// New returns a source for a Config. It reads nothing yet.
+func New(c Config) *Source {
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Base == nil {
+		c.Base = context.Background()
+	}
+	if c.Served == nil {
+		c.Served = func(string) {}
+	}
+	return &Source{
+		servers:  newServers(c),
+		budget:   cmp.Or(c.Budget, time.Second),
+		base:     c.Base,
+		now:      c.Now,
+		log:      cmp.Or(c.Log, slog.Default()),
+		skippers: limit.NewSlots[int64](limit.SlotsConfig{All: maxSkippers, Each: maxSkippersOfStore}),
+	}
+}
+
+// manySkips is the number of skipped rows from which the reads of a page are limited. Skipping
+// 20,000 rows takes Postgres 1.1 ms, or 8 ms if updates have hidden the rows from their index;
+// 1,000,000 rows take 50 times as long.
+const manySkips = 20_000
+
+// maxSkippers is how many such pages one instance reads at the same time. They are few, so that
+// most connections remain for other requests.
+const maxSkippers, maxSkippersOfStore = 2, 1
+
+// List implements subscriptions.Source. It refuses a query that skips many rows while too many of
+// those are running.
+func (p *Source) List(ctx context.Context, store int64, q subscriptions.Query) (all []subscriptions.Subscription, err error) {
+	if q.Skip > manySkips {
+		leave, err := p.skippers.Enter(ctx, store)
+		if err != nil {
+			return nil, subscriptions.ErrManySkips
+		}
+		defer leave()
+	}
+	sql, args := listSQL(store, q)
+	err = p.read(ctx, store, func(ctx context.Context, _ *server, conn *pgxpool.Conn) (err error) {
+		all, err = p.rows(ctx, conn, newRow(store), q.Limit, sql, args...)
+		return err
+	})
+	// Only the subquery of IDs is ordered, not the statement.
+	slices.SortFunc(all, func(a, b subscriptions.Subscription) int { return cmp.Compare(b.ID, a.ID) })
+	return all, err
+}
+
+// Get implements subscriptions.Source.
+func (p *Source) Get(ctx context.Context, store, id int64, l locale.Locale) (found *subscriptions.Subscription, err error) {
+	err = p.read(ctx, store, func(ctx context.Context, _ *server, conn *pgxpool.Conn) error {
+		all, err := p.rows(ctx, conn, newRow(store).full(), 1, getSQL, store, string(l), id)
+		switch {
+		case err != nil:
+			return err
+		case len(all) == 0:
+			return subscriptions.ErrNotFound
+		}
+		found = &all[0]
+		return nil
+	})
+	return found, err
+}
+
+// rows runs a statement whose columns r reads. Usually it returns as many rows as there is room for.
+func (p *Source) rows(ctx context.Context, conn *pgxpool.Conn, r *row, room int, sql string, args ...any) ([]subscriptions.Subscription, error) {
+	all := make([]subscriptions.Subscription, 0, room)
+	err := readRows(ctx, conn, sql, args, r.columns, func() {
+		all = append(all, r.subscription())
+		if s := &all[len(all)-1]; bound(s) {
+			p.warn(s)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
+}
+
+// warn logs a row that breaks the bounds of the schema and is not shown as it is stored. It logs
+// at most once a minute, since callers decide how often such a row is read.
+func (p *Source) warn(s *subscriptions.Subscription) {
+	last, now := p.warned.Load(), p.now().Unix()
+	if now-last >= 60 && p.warned.CompareAndSwap(last, now) {
+		p.log.Warn("a subscription is not shown as it is stored, because it breaks the bounds of the schema",
+			"store", s.StoreID, "subscription", s.ID)
+	}
+}
+
+// linkKeys are keys and the time when they were read.
+type linkKeys struct {
+	keys [][]byte
+	read time.Time
+}
+
+// linkKeysFor is how long keys are used before they are read again. If a key is replaced
+// twice within this time, instances may refuse each other's links.
+const linkKeysFor = 10 * time.Second
+
+// LinkKeys implements subscriptions.Source. It prefers the primary: a replica may not have the
+// latest keys yet.
+func (p *Source) LinkKeys(ctx context.Context, fresh bool) ([][]byte, error) {
+	if held := p.keys.Load(); held != nil && !fresh && p.now().Sub(held.read) < linkKeysFor {
+		return held.keys, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, p.budget)
+	defer cancel()
+	var key, previous []byte
+	found := linkKeys{read: p.now()}
+	err := p.servers.readLatest(ctx, func(ctx context.Context, s *server) error {
+		found.keys = nil
+		return s.connected(ctx, noStore, func(ctx context.Context, conn *pgxpool.Conn) error {
+			return readRows(ctx, conn, "/* page_link_key */ SELECT key, previous FROM page_link_key", nil, []any{&key, &previous}, func() {
+				found.keys = append(found.keys, key)
+				if previous != nil {
+					found.keys = append(found.keys, previous)
+				}
+			})
+		})
+	})
+	if err == nil && found.keys == nil {
+		err = errors.New("page_link_key is empty")
+	}
+	if err != nil {
+		return nil, err
+	}
+	p.keys.Store(&found)
+	return found.keys, nil
+}
+
+// read calls try with a connection for a store, within the budget. It calls try again, with
+// another connection, if a replica fails.
+func (p *Source) read(ctx context.Context, store int64, try func(context.Context, *server, *pgxpool.Conn) error) error {
+	ctx, cancel := context.WithTimeout(ctx, p.budget)
+	defer cancel()
+	return p.servers.read(ctx, store, func(ctx context.Context, s *server) error {
+		return s.connected(ctx, store, func(ctx context.Context, conn *pgxpool.Conn) error { return try(ctx, s, conn) })
+	})
+}
+
+// readRows runs a statement. It calls each after it has read a row into the given variables.
+func readRows(ctx context.Context, conn *pgxpool.Conn, sql string, args, into []any, each func()) error {
+	rows, _ := conn.Query(ctx, sql, args...) // the rows have the error
+	_, err := pgx.ForEachRow(rows, into, func() error {
+		each()
+		return nil
+	})
+	return err
+}
