@@ -1,6 +1,106 @@
 package subscriptions
 
-import "errors"
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"slices"
+)
+
+// Cursor is a reader's position in the changes of a store. The zero Cursor is the
+// beginning.
+//
+// Changes are ordered by the transaction that made them, and then by ID. Transaction
+// IDs are comparable only within one history of one database, so a cursor identifies the
+// one in which it was made. Its text is not a secret and has no signature, so that it stays
+// valid as long as the data. A forged cursor can mislead only the client that forged it. A
+// checksum detects damaged ones.
+type Cursor struct {
+	Database Database
+
+	// Timeline is the mark of the latest timeline that the reader has seen, 0 if the
+	// database had none.
+	Timeline int64
+
+	// Log is a position in the write-ahead log. Everything that the reader has seen was
+	// committed before it. 0: the reader has seen nothing.
+	Log uint64
+
+	// Since is a transaction. All transactions below it had ended when the reader started.
+	Since uint64
+
+	// Change is the last one that the reader has seen, zero if it has seen none.
+	Change
+}
+
+// Database identifies a database and its copies.
+type Database struct {
+	System int64  // the system identifier of its server
+	OID    uint32 // its object ID
+}
+
+// Change is the place of a change in the order of changes.
+type Change struct {
+	Transaction uint64
+	ID          int64
+}
+
+func (c Change) compare(other Change) int {
+	return cmp.Or(cmp.Compare(c.Transaction, other.Transaction), cmp.Compare(c.ID, other.ID))
+}
+
+const (
+	cursorVersion = 1
+	cursorSum     = 8   // bytes of the checksum
+	maxCursor     = 100 // characters; texts of cursors have at most 96
+)
+
+// Text returns a cursor as a store's programs see it.
+//
+//	version 1 byte · system, timeline 8 bytes · oid 4 bytes ·
+//	log, since, transaction, id: uvarint · checksum, 8 bytes
+func (c Cursor) Text(store int64) string {
+	b := append(make([]byte, 0, maxCursor), cursorVersion)
+	b = binary.BigEndian.AppendUint64(b, uint64(c.Database.System))
+	b = binary.BigEndian.AppendUint64(b, uint64(c.Timeline))
+	b = binary.BigEndian.AppendUint32(b, c.Database.OID)
+	for _, v := range [...]uint64{c.Log, c.Since, c.Transaction, uint64(c.ID)} {
+		b = binary.AppendUvarint(b, v)
+	}
+	return base64.RawURLEncoding.EncodeToString(append(b, checksum(b, store)...))
+}
+
+// ParseCursor reads the text of a cursor, as the `next` of an answer or a stream has it. ok is
+// true only if exactly this text was made for the same store.
+func ParseCursor(s string, store int64) (c Cursor, ok bool) {
+	const fixed = 1 + 8 + 8 + 4
+	b, err := base64.RawURLEncoding.DecodeString(s)
+	if err != nil || len(s) > maxCursor || len(b) < fixed+cursorSum || b[0] != cursorVersion {
+		return Cursor{}, false
+	}
+	c.Database.System = int64(binary.BigEndian.Uint64(b[1:]))
+	c.Timeline = int64(binary.BigEndian.Uint64(b[9:]))
+	c.Database.OID = binary.BigEndian.Uint32(b[17:])
+	rest, id := b[fixed:], uint64(0)
+	for _, v := range [...]*uint64{&c.Log, &c.Since, &c.Transaction, &id} {
+		n := 0
+		if *v, n = binary.Uvarint(rest); n <= 0 {
+			return Cursor{}, false
+		}
+		rest = rest[n:]
+	}
+	c.ID = int64(id)
+	return c, c.Text(store) == s
+}
+
+// checksum covers the store, so that a cursor of another one is not accepted.
+func checksum(b []byte, store int64) []byte {
+	salted := binary.BigEndian.AppendUint64([]byte("changes cursor\x00"), uint64(store))
+	sum := sha256.Sum256(slices.Concat(salted, b))
+	return sum[:cursorSum]
+}
 
 // History is what a database knows about its past when changes are read. A cursor is valid
 // only in a database that has everything that its reader has seen.
@@ -53,14 +153,6 @@ func (h *History) Ahead(c Cursor) bool {
 	return h.Replica && c.Database == h.Database && h.Replayed < c.Log
 }
 
-// Shown returns the position up to which the database certainly shows the log.
-func (h *History) Shown() uint64 {
-	if h.Replica {
-		return h.Replayed
-	}
-	return h.Log
-}
-
 // Result completes the changes c after a cursor, the last of which is last. The error says
 // why they cannot be used. A replica that is behind the cursor returns no changes yet.
 func (h *History) Result(after Cursor, c Changes, last Change) (Changes, error) {
@@ -84,29 +176,27 @@ func (h *History) Result(after Cursor, c Changes, last Change) (Changes, error) 
 // seen, or a deletion that it has not seen.
 func (h *History) check(c Cursor) error {
 	switch {
-	case h.Recorded() && !h.Ours:
+	case h.Latest.Number != 0 && !h.Ours:
 		return Unavailable(ErrOtherDatabase)
-	case h.unrecorded():
+	case !h.Replica && h.Current > h.Latest.Number:
 		return Unavailable(ErrUnmarked)
 	case c == Cursor{}:
 		return nil
-	case c.Database != h.Database, !h.has(c), h.missed(c):
+	case c.Database != h.Database, !h.has(c):
+		return ErrCursorExpired
+	// A deletion after the cursor is no longer known. Deletions from before the reader started do
+	// not matter: it has not seen those subscriptions.
+	case h.Pruned.compare(c.Change) > 0 && h.Pruned.Transaction >= c.Since:
 		return ErrCursorExpired
 	}
 	return nil
 }
 
-// unrecorded reports whether nobody has recorded the timeline of the log yet.
-func (h *History) unrecorded() bool { return !h.Replica && h.Current > h.Latest.Number }
-
-// Recorded reports whether a timeline was recorded.
-func (h *History) Recorded() bool { return h.Latest.Number != 0 }
-
 // has reports whether the database has everything that the reader has seen.
 func (h *History) has(c Cursor) bool {
 	switch {
 	case c.Timeline == 0:
-		return !h.Recorded() || c.Transaction == 0
+		return h.Latest.Number == 0 || c.Transaction == 0
 	case h.CursorTimeline == 0:
 		return false
 	case !h.Replica && h.Log < c.Log: // an earlier state, such as a snapshot of the disk
@@ -117,10 +207,4 @@ func (h *History) has(c Cursor) bool {
 	// A timeline without a row may have begun and ended between two others.
 	complete := h.Latest.Number == h.CursorTimeline+h.Later
 	return complete && c.Log <= h.LaterFork
-}
-
-// missed reports whether a deletion after the cursor is no longer known. Deletions from
-// before the reader started do not matter: it has not seen those subscriptions.
-func (h *History) missed(c Cursor) bool {
-	return h.Pruned.compare(c.Change) > 0 && h.Pruned.Transaction >= c.Since
 }

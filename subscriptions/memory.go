@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"commerce/auth/locale"
-	"commerce/cart/period"
 )
 
 // Memory is a source of subscriptions in memory, for the demo and for tests. It is safe for
@@ -44,8 +43,6 @@ type customerKey struct{ store, id int64 }
 // firstTransaction stands for the transaction that wrote the first rows of a Memory. Each
 // change has a later one of its own.
 const firstTransaction = 1
-
-var _ Source = (*Memory)(nil)
 
 // NewMemory returns a source of the given subscriptions. Filters match the given customers.
 // It signs page links with a random key, so they become invalid when the process ends, as the
@@ -176,17 +173,13 @@ func (m *Memory) page(rows iter.Seq2[int, *Subscription], q Query) []Subscriptio
 func (m *Memory) Totals(_ context.Context, store int64) ([]Total, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	type group struct {
-		status   Status
-		currency string
-		duration period.Duration
-	}
-	groups := map[group]*Total{}
+	groups := map[Total]*Total{} // by what all of a group have
 	for _, s := range m.byStore[store].rows {
-		of := group{s.Status, s.Currency, s.Duration}
+		of := Total{Status: s.Status, Currency: s.Currency, Duration: s.Duration}
 		t := groups[of]
 		if t == nil {
-			t = &Total{Status: s.Status, Currency: s.Currency, Duration: s.Duration, Prices: new(big.Int)}
+			t = new(of)
+			t.Prices = new(big.Int)
 			groups[of] = t
 		}
 		t.Count++

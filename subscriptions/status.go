@@ -89,17 +89,12 @@ func (s *Subscription) DaysRemaining(now time.Time) int {
 	if s.Status == Paused {
 		return s.PausedRemainingDays
 	}
-	return max(wholeDays(now, s.PeriodEnd), 0)
-}
-
-// wholeDays uses seconds, since the maximum time.Duration is 292 years.
-func wholeDays(from, to time.Time) int {
-	const day = 24 * 60 * 60
-	seconds := to.Unix() - from.Unix()
-	if to.Nanosecond() < from.Nanosecond() {
+	const day = 24 * 60 * 60 // seconds, since the maximum time.Duration is 292 years
+	seconds := s.PeriodEnd.Unix() - now.Unix()
+	if s.PeriodEnd.Nanosecond() < now.Nanosecond() {
 		seconds--
 	}
-	return int(seconds / day)
+	return max(int(seconds/day), 0)
 }
 
 // PaymentMethod returns the card that will be charged for the next period, nil if the subscription

@@ -59,7 +59,7 @@ func TestSummarize_CountsEveryStatusAndSortsCurrencies(t *testing.T) {
 	want := &Summary{
 		ByStatus: map[Status]int64{Trialing: 3, Active: 33, PastDue: 63, Paused: 93, Canceled: 123, Expired: 154},
 		Ending:   3*1 + 3*2,
-		MRR:      []Revenue{{"JPY", 0, 1400, 11 + 21}, {"KWD", 3, 1400, 12 + 22}, {"SAR", 2, 1400, 10 + 20}},
+		MRR:      []Revenue{{"JPY", 1400, 11 + 21}, {"KWD", 1400, 12 + 22}, {"SAR", 1400, 10 + 20}},
 	}
 	got, err := Summarize(totals)
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {

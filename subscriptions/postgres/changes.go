@@ -17,18 +17,19 @@ import (
 
 // Changes implements subscriptions.Source. It returns ErrNoChanges if the database has no changes.
 func (p *Source) Changes(ctx context.Context, store int64, q subscriptions.ChangesQuery) (found subscriptions.Changes, err error) {
-	if since := p.noChanges.Load(); since != nil && p.now().Sub(*since) < noChangesFor {
+	if since := p.noChanges.Load(); since != nil && time.Since(*since) < noChangesFor {
 		return found, subscriptions.ErrNoChanges
 	}
 	err = p.read(ctx, store, func(ctx context.Context, on *server, conn *pgxpool.Conn) error {
-		found = subscriptions.Changes{}
-		if on.polls.good(q.After, p.now()) {
-			news, err := hasNews(ctx, conn, store, q.After)
+		if on.lately.Load().good(q.After) {
+			var news bool
+			err := conn.QueryRow(ctx, newsSQL, store, q.After.Transaction, q.After.ID, q.After.Timeline).Scan(&news)
 			if err != nil || !news {
-				found.Next = q.After
+				found = subscriptions.Changes{Next: q.After}
 				return err
 			}
 		}
+		var err error
 		found, err = p.changes(ctx, on, conn, store, q)
 		if errors.Is(err, subscriptions.ErrUnmarked) && on.replica == nil {
 			if err = mark(ctx, conn); err == nil {
@@ -36,12 +37,12 @@ func (p *Source) Changes(ctx context.Context, store int64, q subscriptions.Chang
 			}
 		}
 		if errors.Is(err, subscriptions.ErrOtherDatabase) {
-			forgetSystem(conn) // a pooler may have changed the server behind the connection
+			delete(conn.Conn().PgConn().CustomData(), systemKey) // a pooler may have changed the server behind the connection
 		}
 		return err
 	})
 	if lacksChanges(err) {
-		p.noChanges.Store(new(p.now()))
+		p.noChanges.Store(new(time.Now()))
 		return found, subscriptions.ErrNoChanges
 	}
 	return found, err
@@ -64,7 +65,7 @@ func lacksChanges(err error) bool {
 func (p *Source) MarkTimeline(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, p.budget)
 	defer cancel()
-	err := p.servers.primary.connected(ctx, noStore, mark)
+	err := p.primary.connected(ctx, noStore, mark)
 	if refused, ok := errors.AsType[*pgconn.PgError](err); ok && refused.Code == "42883" { // undefined function
 		return nil // the database has no changes
 	}
@@ -73,11 +74,11 @@ func (p *Source) MarkTimeline(ctx context.Context) error {
 
 // mark records the timeline in a transaction of its own, so that no writer waits for it.
 func mark(ctx context.Context, conn *pgxpool.Conn) error {
-	if _, err := conn.Exec(ctx, "/* mark_timeline */ BEGIN READ WRITE; SELECT mark_timeline(); COMMIT"); err != nil {
+	_, err := conn.Exec(ctx, "/* mark_timeline */ BEGIN READ WRITE; SELECT mark_timeline(); COMMIT")
+	if err != nil {
 		_, _ = conn.Exec(ctx, rollback)
-		return err
 	}
-	return nil
+	return err
 }
 
 const rollback = "/* end_changes */ ROLLBACK"
@@ -87,10 +88,7 @@ const rollback = "/* end_changes */ ROLLBACK"
 // than a rewrite of a table, as by ALTER TABLE, sees none of its rows. Partitions need no locks,
 // since only their table can be rewritten so. It fails before ctx ends if a lock is not free.
 func begin(ctx context.Context, conn *pgxpool.Conn) error {
-	patience := time.Second
-	if ends, bounded := ctx.Deadline(); bounded {
-		patience = time.Until(ends) * 3 / 4
-	}
+	patience := remaining(ctx) * 3 / 4
 	_, err := conn.Exec(ctx, fmt.Sprintf(`/* begin_changes */ BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
 		SET LOCAL lock_timeout = %d;
 		LOCK TABLE ONLY subscription_timelines, ONLY pruned_deletions, ONLY deleted_subscriptions, ONLY subscriptions,
@@ -121,17 +119,17 @@ func (p *Source) oneSnapshot(ctx context.Context, on *server, conn *pgxpool.Conn
 		return c, err
 	}
 	args := []any{store, q.After.Transaction, q.After.ID, q.Limit + 1, q.After.Timeline, r.Database.System}
-	if err := readRows(ctx, conn, changesSQL(q.Limit), args, r.into(), func() {}); err != nil {
+	if err := conn.QueryRow(ctx, changesSQL(q.Limit), args...).Scan(r.into()...); err != nil {
 		return c, err
 	}
 	c, changed, last := r.changes(q.Limit)
 	if c, err = r.Result(q.After, c, last); err != nil {
 		return c, err
 	}
-	if on.replica != nil && (!c.More && r.Ahead(q.After) || r.Latest.Number < p.servers.watch.Timeline()) {
+	if on.replica != nil && (!c.More && r.Ahead(q.After) || r.Latest.Number < p.watch.Timeline()) {
 		return c, errBehind
 	}
-	on.polls.remember(&r.History, p.now())
+	on.lately.Store(&dated{r.History, time.Now()})
 	if len(changed) > 0 && c.Next != q.After {
 		c.Changed, err = p.changed(ctx, conn, store, changed, q.Language)
 	}
@@ -155,11 +153,7 @@ func flush(ctx context.Context, conn *pgxpool.Conn, h *subscriptions.History) (o
 		SELECT pg_logical_emit_message(true, 'commerce', ''); COMMIT`); err != nil {
 		_, _ = conn.Exec(ctx, rollback)
 	}
-	patience := time.Second
-	if ends, bounded := ctx.Deadline(); bounded {
-		patience = time.Until(ends) / 2
-	}
-	for pause, gaveUp := time.Millisecond, time.Now().Add(patience); ; pause = min(2*pause, 50*time.Millisecond) {
+	for pause, gaveUp := time.Millisecond, time.Now().Add(remaining(ctx)/2); ; pause = min(2*pause, 50*time.Millisecond) {
 		err = conn.QueryRow(ctx, "/* flushed */ SELECT (pg_current_wal_flush_lsn() - '0/0')::bigint >= $1", int64(h.Log)).Scan(&onDisk)
 		if err != nil || onDisk || time.Now().After(gaveUp) {
 			return onDisk, err
@@ -203,11 +197,8 @@ func systemIdentifier(ctx context.Context, conn *pgxpool.Conn) (int64, error) {
 	}
 	var id int64
 	err := conn.QueryRow(ctx, "/* system_identifier */ SELECT system_identifier FROM pg_control_system()").Scan(&id)
-	if err != nil {
-		return 0, err
+	if err == nil {
+		known[systemKey] = id
 	}
-	known[systemKey] = id
-	return id, nil
+	return id, err
 }
-
-func forgetSystem(conn *pgxpool.Conn) { delete(conn.Conn().PgConn().CustomData(), systemKey) }

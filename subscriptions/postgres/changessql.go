@@ -124,3 +124,39 @@ func (r *changesRow) changes(limit int) (c subscriptions.Changes, changed []int6
 	}
 	return c, changed, last
 }
+
+// dated is a history that was read at a time.
+//
+// Requests for changes that have no news are answered with newsSQL, which costs half as much as
+// changesSQL, since it does not read the whole history of the database. It is enough that the
+// latest timeline is the cursor's, and that such a cursor was good a moment ago. It is safe to
+// answer that nothing has changed yet, with the same cursor, even to a reader whose cursor has
+// expired since: it is refused a moment later.
+type dated struct {
+	subscriptions.History
+	at time.Time
+}
+
+// good reports whether a cursor was good a moment ago, except for deletions that were pruned. d is
+// nil if no history was read.
+func (d *dated) good(c subscriptions.Cursor) bool {
+	if d == nil || c.Timeline == 0 || c.Timeline != d.Latest.Mark || c.Database != d.Database || time.Since(d.at) >= time.Second {
+		return false
+	}
+	if d.Replica {
+		return c.Log <= d.Replayed
+	}
+	return c.Log <= d.Log
+}
+
+// newsSQL reports whether there may be a change of a store after a cursor, or another history.
+// The arguments are the store, the transaction and the ID of the cursor, and its timeline.
+// The order makes the planner choose the indexes: it expects that any row is soon found.
+const newsSQL = `/* changes_poll */
+	SELECT NOT EXISTS (SELECT FROM subscription_timelines
+			WHERE mark = $4 AND table_oid = to_regclass('subscriptions') AND timeline = (SELECT max(timeline) FROM subscription_timelines))
+		OR (SELECT id ` + readableChanges + `
+			ORDER BY changed_in, id LIMIT 1) IS NOT NULL
+		OR (SELECT id ` + readableDeletions + `
+			ORDER BY deleted_in, id LIMIT 1) IS NOT NULL
+		OR EXISTS (SELECT FROM pruned_deletions WHERE store_id = $1 AND (deleted_in, id) > ($2, $3))`

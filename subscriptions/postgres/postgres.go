@@ -5,7 +5,6 @@ package postgres
 import (
 	"cmp"
 	"context"
-	"errors"
 	"log/slog"
 	"slices"
 	"sync/atomic"
@@ -50,17 +49,17 @@ type Config struct {
 	// Log receives warnings about rows that are not shown as they are stored.
 	// Default: slog.Default.
 	Log *slog.Logger
-
-	// Now is the clock. Default: time.Now.
-	Now func() time.Time
 }
 
 // Source reads the tables of the migrations.
 type Source struct {
-	servers   servers
+	primary  *server
+	replicas []*server // in the order of watch.All
+	watch    *replicas.Set
+	served   func(by string)
+
 	budget    time.Duration
 	base      context.Context
-	now       func() time.Time
 	log       *slog.Logger
 	warned    atomic.Int64              // when warn logged a row the last time, in Unix seconds
 	keys      atomic.Pointer[linkKeys]  // nil until they were read
@@ -68,27 +67,25 @@ type Source struct {
 	noChanges atomic.Pointer[time.Time] // when the database had none; nil: it was not missed
 }
 
-var _ subscriptions.Source = (*Source)(nil)
-
 // New returns a source for a Config. It reads nothing yet.
 func New(c Config) *Source {
-	if c.Now == nil {
-		c.Now = time.Now
-	}
-	if c.Base == nil {
-		c.Base = context.Background()
-	}
 	if c.Served == nil {
 		c.Served = func(string) {}
 	}
-	return &Source{
-		servers:  newServers(c),
+	wait := cmp.Or(c.Wait, 300*time.Millisecond)
+	p := &Source{
+		primary:  newServer(c.Pool, cmp.Or(c.SummaryPool, c.Pool), nil, wait),
+		watch:    c.Replicas,
+		served:   c.Served,
 		budget:   cmp.Or(c.Budget, time.Second),
-		base:     c.Base,
-		now:      c.Now,
+		base:     cmp.Or(c.Base, context.Background()),
 		log:      cmp.Or(c.Log, slog.Default()),
 		skippers: limit.NewSlots[int64](limit.SlotsConfig{All: maxSkippers, Each: maxSkippersOfStore}),
 	}
+	for _, r := range c.Replicas.All() {
+		p.replicas = append(p.replicas, newServer(r.Pool, r.SummaryPool, r, wait))
+	}
+	return p
 }
 
 // manySkips is the number of skipped rows from which the reads of a page are limited. Skipping
@@ -139,22 +136,21 @@ func (p *Source) Get(ctx context.Context, store, id int64, l locale.Locale) (fou
 // rows runs a statement whose columns r reads. Usually it returns as many rows as there is room for.
 func (p *Source) rows(ctx context.Context, conn *pgxpool.Conn, r *row, room int, sql string, args ...any) ([]subscriptions.Subscription, error) {
 	all := make([]subscriptions.Subscription, 0, room)
-	err := readRows(ctx, conn, sql, args, r.columns, func() {
+	rows, _ := conn.Query(ctx, sql, args...) // the rows have the error
+	_, err := pgx.ForEachRow(rows, r.columns, func() error {
 		all = append(all, r.subscription())
 		if s := &all[len(all)-1]; bound(s) {
 			p.warn(s)
 		}
+		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return all, nil
+	return all, err
 }
 
 // warn logs a row that breaks the bounds of the schema and is not shown as it is stored. It logs
 // at most once a minute, since callers decide how often such a row is read.
 func (p *Source) warn(s *subscriptions.Subscription) {
-	last, now := p.warned.Load(), p.now().Unix()
+	last, now := p.warned.Load(), time.Now().Unix()
 	if now-last >= 60 && p.warned.CompareAndSwap(last, now) {
 		p.log.Warn("a subscription is not shown as it is stored, because it breaks the bounds of the schema",
 			"store", s.StoreID, "subscription", s.ID)
@@ -174,32 +170,27 @@ const linkKeysFor = 10 * time.Second
 // LinkKeys implements subscriptions.Source. It prefers the primary: a replica may not have the
 // latest keys yet.
 func (p *Source) LinkKeys(ctx context.Context, fresh bool) ([][]byte, error) {
-	if held := p.keys.Load(); held != nil && !fresh && p.now().Sub(held.read) < linkKeysFor {
+	if held := p.keys.Load(); held != nil && !fresh && time.Since(held.read) < linkKeysFor {
 		return held.keys, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, p.budget)
 	defer cancel()
+	began := time.Now()
 	var key, previous []byte
-	found := linkKeys{read: p.now()}
-	err := p.servers.readLatest(ctx, func(ctx context.Context, s *server) error {
-		found.keys = nil
+	err := each(ctx, append([]*server{p.primary}, p.fit(noStore)...), func(ctx context.Context, s *server) error {
 		return s.connected(ctx, noStore, func(ctx context.Context, conn *pgxpool.Conn) error {
-			return readRows(ctx, conn, "/* page_link_key */ SELECT key, previous FROM page_link_key", nil, []any{&key, &previous}, func() {
-				found.keys = append(found.keys, key)
-				if previous != nil {
-					found.keys = append(found.keys, previous)
-				}
-			})
+			return conn.QueryRow(ctx, "/* page_link_key */ SELECT key, previous FROM page_link_key").Scan(&key, &previous)
 		})
 	})
-	if err == nil && found.keys == nil {
-		err = errors.New("page_link_key is empty")
-	}
 	if err != nil {
 		return nil, err
 	}
-	p.keys.Store(&found)
-	return found.keys, nil
+	keys := [][]byte{key}
+	if previous != nil {
+		keys = append(keys, previous)
+	}
+	p.keys.Store(&linkKeys{keys, began})
+	return keys, nil
 }
 
 // read calls try with a connection for a store, within the budget. It calls try again, with
@@ -207,17 +198,7 @@ func (p *Source) LinkKeys(ctx context.Context, fresh bool) ([][]byte, error) {
 func (p *Source) read(ctx context.Context, store int64, try func(context.Context, *server, *pgxpool.Conn) error) error {
 	ctx, cancel := context.WithTimeout(ctx, p.budget)
 	defer cancel()
-	return p.servers.read(ctx, store, func(ctx context.Context, s *server) error {
+	return p.onServers(ctx, store, func(ctx context.Context, s *server) error {
 		return s.connected(ctx, store, func(ctx context.Context, conn *pgxpool.Conn) error { return try(ctx, s, conn) })
 	})
-}
-
-// readRows runs a statement. It calls each after it has read a row into the given variables.
-func readRows(ctx context.Context, conn *pgxpool.Conn, sql string, args, into []any, each func()) error {
-	rows, _ := conn.Query(ctx, sql, args...) // the rows have the error
-	_, err := pgx.ForEachRow(rows, into, func() error {
-		each()
-		return nil
-	})
-	return err
 }

@@ -22,7 +22,7 @@ func (p *Source) Totals(ctx context.Context, store int64) (totals []subscription
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(p.base, cancel)()
-	err = p.servers.read(ctx, store, func(ctx context.Context, s *server) (err error) {
+	err = p.onServers(ctx, store, func(ctx context.Context, s *server) (err error) {
 		began := time.Now()
 		rows, _ := s.summaryPool.Query(ctx, totalsSQL, store) // the rows have the error
 		totals, err = pgx.CollectRows(rows, scanTotal)

@@ -4,7 +4,6 @@
 package subscriptionshttp
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -59,9 +58,6 @@ func New(c Config) *API {
 	if c.Used == nil {
 		c.Used = func(int64) {}
 	}
-	if c.Stopping == nil {
-		c.Stopping = func() bool { return false }
-	}
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -76,10 +72,10 @@ func New(c Config) *API {
 func (a *API) Area() wire.Area {
 	return wire.Area{
 		Routes: []wire.Route{
-			{Method: http.MethodGet, Path: "/subscriptions", Handle: a.serve(showing(a.list))},
+			{Method: http.MethodGet, Path: "/subscriptions", Handle: a.serve(a.list)},
 			{Method: http.MethodGet, Path: "/subscriptions/changes", Handle: a.serve(a.changes), Vary: "Accept"},
-			{Method: http.MethodGet, Path: "/subscriptions/summary", Handle: a.serve(showing(a.summary))},
-			{Method: http.MethodGet, Path: "/subscriptions/:id", Handle: a.serve(showing(a.get))},
+			{Method: http.MethodGet, Path: "/subscriptions/summary", Handle: a.serve(a.summary)},
+			{Method: http.MethodGet, Path: "/subscriptions/:id", Handle: a.serve(a.get)},
 		},
 		Vary:    "Authorization, Accept-Language, Origin",
 		Private: true,
@@ -92,8 +88,6 @@ type visit struct {
 	store    *store.Store
 	language locale.Locale
 }
-
-func (v *visit) ctx() context.Context { return v.Request.Context() }
 
 // serve identifies the store before a call.
 func (a *API) serve(call func(*visit) (wire.Answer, error)) wire.Handler {
@@ -110,34 +104,26 @@ func (a *API) serve(call func(*visit) (wire.Answer, error)) wire.Handler {
 	}
 }
 
-// showing makes a call of one that returns only the data to show.
-func showing(call func(*visit) (func(*wire.Writer), error)) func(*visit) (wire.Answer, error) {
-	return func(v *visit) (wire.Answer, error) {
-		data, err := call(v)
-		return wire.Answer{Data: data}, err
-	}
-}
-
-func (a *API) list(v *visit) (func(*wire.Writer), error) {
+func (a *API) list(v *visit) (wire.Answer, error) {
 	asked, err := parseListing(v.Request.URL.RawQuery)
 	if err != nil {
-		return nil, err
+		return wire.Answer{}, err
 	}
 	p, q, key, err := a.question(v, &asked)
 	if err != nil {
-		return nil, err
+		return wire.Answer{}, err
 	}
 	q.Language = v.language
-	rows, err := a.Source.List(v.ctx(), v.store.ID, q)
+	rows, err := a.Source.List(v.Request.Context(), v.store.ID, q)
 	if err != nil {
-		return nil, fmt.Errorf("list subscriptions of store %d: %w", v.store.ID, err)
+		return wire.Answer{}, fmt.Errorf("list subscriptions of store %d: %w", v.store.ID, err)
 	}
 	p.fill(rows, key, v.store.ID)
 	if err := checkCurrencies(v.store, p.rows); err != nil {
-		return nil, err
+		return wire.Answer{}, err
 	}
 	path := a.Origin(v.Request) + v.FullPath()
-	return func(w *wire.Writer) { writePage(w, a.view(v, w), &p, path) }, nil
+	return wire.Answer{Data: func(w *wire.Writer) { writePage(w, a.view(v, w), &p, path) }}, nil
 }
 
 // question returns the page and what to ask the source for it, and the key that signs the links
@@ -145,7 +131,7 @@ func (a *API) list(v *visit) (func(*wire.Writer), error) {
 // newer key, so the keys are read again before the link is refused.
 func (a *API) question(v *visit, asked *listing) (p page, q subscriptions.Query, key []byte, err error) {
 	for _, fresh := range []bool{false, true} {
-		keys, err := a.Source.LinkKeys(v.ctx(), fresh)
+		keys, err := a.Source.LinkKeys(v.Request.Context(), fresh)
 		if err != nil {
 			return p, q, nil, fmt.Errorf("read the keys of page links: %w", err)
 		}
@@ -156,23 +142,23 @@ func (a *API) question(v *visit, asked *listing) (p page, q subscriptions.Query,
 	return p, q, nil, problem.New(problem.InvalidParameter, linkParameter, textLink)
 }
 
-func (a *API) get(v *visit) (func(*wire.Writer), error) {
+func (a *API) get(v *visit) (wire.Answer, error) {
 	id, err := strconv.ParseInt(v.Param("id"), 10, 64)
 	if err != nil || id < 1 || strconv.FormatInt(id, 10) != v.Param("id") {
-		return nil, subscriptions.ErrNotFound
+		return wire.Answer{}, subscriptions.ErrNotFound
 	}
-	s, err := a.Source.Get(v.ctx(), v.store.ID, id, v.language)
+	s, err := a.Source.Get(v.Request.Context(), v.store.ID, id, v.language)
 	if err != nil {
-		return nil, fmt.Errorf("get subscription %d of store %d: %w", id, v.store.ID, err)
+		return wire.Answer{}, fmt.Errorf("get subscription %d of store %d: %w", id, v.store.ID, err)
 	}
 	if err := checkCurrencies(v.store, []subscriptions.Subscription{*s}); err != nil {
-		return nil, err
+		return wire.Answer{}, err
 	}
-	return func(w *wire.Writer) {
+	return wire.Answer{Data: func(w *wire.Writer) {
 		w.BeginObject()
 		a.view(v, w).full(s)
 		w.EndObject()
-	}, nil
+	}}, nil
 }
 
-func (a *API) view(v *visit, w *wire.Writer) *view { return newView(w, w, v.store, a.Now()) }
+func (a *API) view(v *visit, w *wire.Writer) *view { return &view{w, w, v.store, a.Now()} }

@@ -16,42 +16,23 @@ import (
 
 // changesRequest is a request for changes.
 type changesRequest struct {
-	store  int64
 	after  subscriptions.Cursor
 	limit  int
 	format format
 }
 
-var (
-	pageParameters = []parameter[changesRequest]{
-		{"after", (*changesRequest).readAfter, textCursor},
-		{"limit", (*changesRequest).readLimit, textLimit},
-	}
-	streamParameters = []parameter[changesRequest]{
-		{"after", (*changesRequest).readAfter, textCursor},
-		{"limit", func(*changesRequest, string) bool { return false }, textLimitOfStream},
-	}
-)
-
 // parseChanges reads a raw query and an Accept header. Its problem.Error names every
 // parameter at fault.
-func parseChanges(query, accept string, store int64) (changesRequest, error) {
-	r := changesRequest{store: store, limit: subscriptions.DefaultChanges, format: preferred(accept)}
-	accepted := pageParameters
+func parseChanges(query, accept string, store int64) (r changesRequest, err error) {
+	r = changesRequest{limit: subscriptions.DefaultChanges, format: preferred(accept)}
+	parse := func(s string) (subscriptions.Cursor, bool) { return subscriptions.ParseCursor(s, store) }
+	after := parameter[changesRequest]{"after", into(func(r *changesRequest) *subscriptions.Cursor { return &r.after }, parse), textCursor}
+	limit := parameter[changesRequest]{"limit", into(func(r *changesRequest) *int { return &r.limit }, wholeNumber(subscriptions.MaxChanges)), textLimit}
 	if r.format != asJSON {
-		accepted = streamParameters
+		limit.read, limit.text = func(*changesRequest, string) bool { return false }, textLimitOfStream
 	}
-	return r, refused(readQuery(query, &r, accepted, textNoValue, textUnknownOfChanges))
-}
-
-func (r *changesRequest) readAfter(s string) (ok bool) {
-	r.after, ok = subscriptions.ParseCursor(s, r.store)
-	return ok
-}
-
-func (r *changesRequest) readLimit(s string) (ok bool) {
-	r.limit, ok = wholeNumber(s, subscriptions.MaxChanges)
-	return ok
+	err = refused(readQuery(query, &r, []parameter[changesRequest]{after, limit}, textNoValue, textUnknownOfChanges))
+	return r, err
 }
 
 // format is the media type in which changes are sent.
@@ -96,7 +77,7 @@ func (a *API) changes(v *visit) (wire.Answer, error) {
 	if r.format != asJSON {
 		return a.streamed(v, r), nil
 	}
-	c, err := a.readChanges(v.ctx(), v, subscriptions.ChangesQuery{After: r.after, Limit: r.limit, Language: v.language})
+	c, err := a.readChanges(v.Request.Context(), v, subscriptions.ChangesQuery{After: r.after, Limit: r.limit, Language: v.language})
 	if err != nil {
 		return wire.Answer{}, err
 	}
@@ -128,7 +109,7 @@ func (a *API) streamed(v *visit, r changesRequest) wire.Answer {
 					yield(nil, err)
 					return
 				}
-				if !yield(writeLines(lines, newView(lines, w, v.store, a.Now()), &c, v.store.ID), nil) {
+				if !yield(writeLines(lines, &view{lines, w, v.store, a.Now()}, &c, v.store.ID), nil) {
 					return
 				}
 			}
@@ -182,7 +163,7 @@ var errStopping = subscriptions.Unavailable(errors.New("the process is stopping"
 
 // mayContinue returns why a stream must end: the process stops, or the token was revoked.
 func (a *API) mayContinue(v *visit) error {
-	if a.Stopping() {
+	if a.Stopping != nil && a.Stopping() {
 		return errStopping
 	}
 	_, _, err := a.Tokens.Identify(v.Request, wire.Client(v.Context))

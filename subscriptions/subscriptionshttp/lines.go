@@ -15,8 +15,7 @@ type lines interface {
 	reset()            // begins a page
 	begin(kind string) // begins the line of a subscription or of a deletion
 	end()              // ends it
-	next(cursor string)
-	bytes() []byte
+	next(cursor string) (page []byte)
 }
 
 func newLines(f format, w *wire.Writer) lines {
@@ -39,8 +38,7 @@ func writeLines(to lines, v *view, c *subscriptions.Changes, store int64) []byte
 		v.full(&c.Changed[i])
 		to.end()
 	}
-	to.next(c.Next.Text(store))
-	return to.bytes()
+	return to.next(c.Next.Text(store))
 }
 
 // ndjson writes each line as a JSON object with one member.
@@ -59,14 +57,13 @@ func (n ndjson) end() {
 	n.EndLine()
 }
 
-func (n ndjson) next(cursor string) {
+func (n ndjson) next(cursor string) []byte {
 	n.BeginObject()
 	n.Text("next", cursor)
 	n.EndObject()
 	n.EndLine()
+	return n.Bytes()
 }
-
-func (n ndjson) bytes() []byte { return n.Bytes() }
 
 // csvColumns are the columns of CSV: the kind of the line (row, deleted or next), the cursor
 // of a next, and the members of a single subscription in their order, nested ones with a dot.
@@ -106,10 +103,11 @@ func (c *csv) begin(kind string) {
 	c.Text("kind", kind)
 }
 
-func (c *csv) next(cursor string) {
+func (c *csv) next(cursor string) []byte {
 	c.Text("kind", "next")
 	c.Text("cursor", cursor)
 	c.end()
+	return c.lines
 }
 
 // end ends the line, with empty cells for the columns that it does not have.
@@ -119,37 +117,29 @@ func (c *csv) end() {
 	c.cells = 0
 }
 
-func (c *csv) bytes() []byte { return c.lines }
-
 func (c *csv) Object(name string) { c.of = name + "." }
 func (c *csv) EndObject()         { c.of = "" }
 
-// Null leaves the cell to the next one, which comes after empty cells for what it skips.
+// Null writes no cell: the next one comes after empty ones.
 func (c *csv) Null(string) {}
 
-// cell begins the cell of a member.
-func (c *csv) cell(name string) {
+// raw writes the cell of a member, after empty ones for the columns between.
+func (c *csv) raw(name, text string) {
 	for found := false; !found; c.cells++ {
 		if c.cells > 0 {
 			c.lines = append(c.lines, ',')
 		}
 		found = csvColumns[c.cells] == c.of+name
 	}
+	c.lines = append(c.lines, text...)
 }
 
-func (c *csv) Number(name string, n int64) {
-	c.cell(name)
-	c.lines = strconv.AppendInt(c.lines, n, 10)
-}
+func (c *csv) Number(name string, n int64) { c.raw(name, strconv.FormatInt(n, 10)) }
 
-func (c *csv) Bool(name string, value bool) {
-	c.cell(name)
-	c.lines = strconv.AppendBool(c.lines, value)
-}
+func (c *csv) Bool(name string, value bool) { c.raw(name, strconv.FormatBool(value)) }
 
 func (c *csv) Amount(name string, a money.Amount, digits int) {
-	c.cell(name)
-	c.lines = money.AppendMajor(c.lines, a, digits)
+	c.raw(name, string(money.AppendMajor(nil, a, digits)))
 }
 
 // Text writes a text so that no spreadsheet takes it for a formula. Invalid UTF-8 is replaced by
@@ -165,9 +155,8 @@ func (c *csv) Text(name, value string) {
 func (c *csv) JSON(name string, value []byte) { c.quoted(name, string(value)) }
 
 func (c *csv) quoted(name, text string) {
-	c.cell(name)
 	if strings.ContainsAny(text, "\",\r\n") {
 		text = `"` + strings.ReplaceAll(text, `"`, `""`) + `"`
 	}
-	c.lines = append(c.lines, text...)
+	c.raw(name, text)
 }

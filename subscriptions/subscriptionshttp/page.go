@@ -1,7 +1,12 @@
 package subscriptionshttp
 
 import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
 	"strconv"
+	"strings"
 
 	"commerce/cart/wire"
 	"commerce/subscriptions"
@@ -35,58 +40,43 @@ func (l *listing) ask(keys [][]byte, store int64) (p page, q subscriptions.Query
 	return page{listing: *l, number: at.page, at: at}, q, ok
 }
 
-// fill adds the rows that the source returned, and links, which key signs.
+// fill adds the rows that the source returned, and links, which key signs. Links lead to an ID
+// instead of a position, so that rows inserted in the meantime do not shift their pages. Going
+// back, additional pages with number 1 show those rows.
 func (p *page) fill(rows []subscriptions.Subscription, key []byte, store int64) {
-	p.rows = rows
 	more := len(rows) > p.perPage // in the direction of reading
 	switch {
-	case more && p.at.newer:
+	case !more:
+		p.rows = rows
+	case p.at.newer:
 		p.rows = rows[len(rows)-p.perPage:]
-	case more:
+	default:
 		p.rows = rows[:p.perPage]
 	}
-	older, newer := p.neighbors(more)
-	if older != nil {
-		p.older = p.linked(*older, key, store)
+	olderThan := func(id int64) string { return p.linked(place{page: p.number + 1, id: id}, key, store) }
+	newerThan := func(id int64) string {
+		return p.linked(place{page: max(p.number-1, 1), id: id, newer: true}, key, store)
 	}
-	switch {
-	case newer != nil:
-		p.newer = p.linked(*newer, key, store)
-	case p.at == place{} && p.number > 1: // past the end, by number
+	switch n := len(p.rows); {
+	case n > 0:
+		if more || p.at.newer {
+			p.older = olderThan(p.rows[n-1].ID)
+		}
+		if p.at.newer && more || !p.at.newer && p.number > 1 {
+			p.newer = newerThan(p.rows[0].ID)
+		}
+	// The rows of a linked page are gone. The row next to it may still exist.
+	case p.at.newer:
+		p.older = olderThan(p.at.id + 1)
+	case p.at != place{}:
+		p.newer = newerThan(p.at.id - 1)
+	case p.number > 1: // past the end, by number
 		p.newer = p.numbered(p.number - 1)
 	}
 }
 
-// neighbors returns where the next and the previous page begin, nil for none. Both start
-// at an ID instead of a position, so that rows inserted in the meantime do not shift them.
-// Going back, additional pages with number 1 show those rows.
-func (p *page) neighbors(more bool) (older, newer *place) {
-	back, on := max(p.number-1, 1), p.number+1
-	if len(p.rows) == 0 {
-		// The rows of the linked page are gone. The row next to it may still exist.
-		switch {
-		case p.at == place{}:
-		case p.at.newer:
-			older = &place{page: on, id: p.at.id + 1}
-		default:
-			newer = &place{page: back, id: p.at.id - 1, newer: true}
-		}
-		return older, newer
-	}
-	first, last := p.rows[0].ID, p.rows[len(p.rows)-1].ID
-	if more || p.at.newer {
-		older = &place{page: on, id: last}
-	}
-	if p.at.newer && more || !p.at.newer && p.number > 1 {
-		newer = &place{page: back, id: first, newer: true}
-	}
-	return older, newer
-}
-
 // numbered returns the query of a page by number.
-func (l *listing) numbered(number int) string {
-	return "?page=" + strconv.Itoa(number) + l.kept
-}
+func (l *listing) numbered(number int) string { return "?page=" + strconv.Itoa(number) + l.kept }
 
 func (l *listing) linked(p place, key []byte, store int64) string {
 	return l.numbered(p.page) + "&" + linkParameter + "=" + p.seal(key, store, l)
@@ -124,4 +114,76 @@ func writePage(w *wire.Writer, v *view, p *page, path string) {
 	w.Text("path", path)
 	w.Number("per_page", int64(p.perPage))
 	w.EndObject()
+}
+
+// linkParameter is the parameter with the opaque part of a page link.
+const linkParameter = "cursor"
+
+// place is where a linked page begins. Every page costs the same, since its rows are found
+// by ID and no rows are skipped.
+type place struct {
+	page  int   // its number, for current_page, from and to
+	id    int64 // of the row next to the page
+	newer bool  // the page has the rows just above id, else those just below
+}
+
+const (
+	linkSum = 16 // bytes of the signature that a link carries
+	maxLink = 80 // characters; sealed links have at most 46
+
+	// maxLinkedPage is the maximum number of a linked page, up to which JSON numbers
+	// are exact.
+	maxLinkedPage = 1 << 53
+)
+
+// A link has its place and a signature of the place, store, filter and page size. If any of
+// these or the link is changed, the signature does not match.
+//
+//	newer? 1 byte · page, id: uvarint · signature, 16 bytes
+
+// seal returns the opaque part of a link to a place in a store's listing.
+func (p place) seal(key []byte, store int64, l *listing) string {
+	link := append(make([]byte, 0, maxLink), 0)
+	if p.newer {
+		link[0] = 1
+	}
+	link = binary.AppendUvarint(link, uint64(p.page))
+	link = binary.AppendUvarint(link, uint64(p.id))
+	signed := append(append(make([]byte, 0, 128), "page link\x00"...), link...)
+	signed = binary.AppendUvarint(signed, uint64(store))
+	signed = binary.AppendUvarint(signed, uint64(l.perPage))
+	for _, part := range []string{
+		subscriptions.FoldEmail(l.filter.Email), string(l.filter.Phone), l.filter.CallingCode,
+		strings.Join(l.filter.Statuses.Names(), ","), l.filter.ExternalCustomerID,
+	} {
+		signed = binary.AppendUvarint(signed, uint64(len(part)))
+		signed = append(signed, part...)
+	}
+	mac := hmac.New(sha256.New, key)
+	mac.Write(signed)
+	return base64.RawURLEncoding.EncodeToString(append(link, mac.Sum(nil)[:linkSum]...))
+}
+
+// openLink returns the place of l.link. ok is true only if seal made exactly this link with
+// one of the keys, for the same store, filter, page size and, if given, page.
+func openLink(keys [][]byte, store int64, l *listing) (p place, ok bool) {
+	link, err := base64.RawURLEncoding.DecodeString(l.link)
+	if err != nil || len(link) <= linkSum {
+		return place{}, false
+	}
+	page, n := binary.Uvarint(link[1:])
+	if n <= 0 {
+		return place{}, false
+	}
+	id, _ := binary.Uvarint(link[1+n:])
+	p = place{page: int(page), id: int64(id), newer: link[0] == 1}
+	if l.page != 0 && l.page != p.page {
+		return place{}, false
+	}
+	for _, key := range keys {
+		if hmac.Equal([]byte(l.link), []byte(p.seal(key, store, l))) {
+			return p, true
+		}
+	}
+	return place{}, false
 }

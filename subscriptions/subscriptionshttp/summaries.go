@@ -11,6 +11,7 @@ import (
 	"commerce/auth/bounded"
 	"commerce/auth/limit"
 	"commerce/auth/timing"
+	"commerce/cart/money"
 	"commerce/cart/wire"
 	"commerce/subscriptions"
 )
@@ -112,16 +113,16 @@ func (s *summaries) run(ctx context.Context, store int64) (*subscriptions.Summar
 	return made, nil
 }
 
-func (a *API) summary(v *visit) (func(*wire.Writer), error) {
+func (a *API) summary(v *visit) (wire.Answer, error) {
 	// A filter would otherwise seem to work.
 	if faults := readQuery[struct{}](v.Request.URL.RawQuery, nil, nil, textNoParameters, textNoParameters); faults != nil {
-		return nil, refused(faults)
+		return wire.Answer{}, refused(faults)
 	}
-	s, err := a.summaries.get(v.ctx(), v.store.ID)
+	s, err := a.summaries.get(v.Request.Context(), v.store.ID)
 	if err != nil {
-		return nil, fmt.Errorf("summarize subscriptions of store %d: %w", v.store.ID, err)
+		return wire.Answer{}, fmt.Errorf("summarize subscriptions of store %d: %w", v.store.ID, err)
 	}
-	return func(w *wire.Writer) { writeSummary(w, s) }, nil
+	return wire.Answer{Data: func(w *wire.Writer) { writeSummary(w, s) }}, nil
 }
 
 // writeSummary writes the summary as the store's programs read it.
@@ -138,7 +139,8 @@ func writeSummary(w *wire.Writer, s *subscriptions.Summary) {
 	for _, r := range s.MRR {
 		w.BeginObject()
 		w.Text("currency", r.Currency)
-		w.Amount("amount", r.Amount, r.Digits)
+		digits, _ := money.Digits(r.Currency)
+		w.Amount("amount", r.Amount, digits)
 		w.Number("subscriptions", r.Subscriptions)
 		w.EndObject()
 	}

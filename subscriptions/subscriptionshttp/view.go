@@ -16,13 +16,9 @@ func checkCurrencies(s *store.Store, rows []subscriptions.Subscription) error {
 	if !money.Known(s.Currency) {
 		return subscriptions.Unavailable(fmt.Errorf("store %d: unknown currency %q", s.ID, s.Currency))
 	}
-	known := s.Currency
 	for i := range rows {
-		if currency := rows[i].Currency; currency != known {
-			if !money.Known(currency) {
-				return subscriptions.Unavailable(fmt.Errorf("subscription %d of store %d: unknown currency %q", rows[i].ID, s.ID, currency))
-			}
-			known = currency
+		if currency := rows[i].Currency; !money.Known(currency) {
+			return subscriptions.Unavailable(fmt.Errorf("subscription %d of store %d: unknown currency %q", rows[i].ID, s.ID, currency))
 		}
 	}
 	return nil
@@ -46,10 +42,6 @@ type view struct {
 	texts *wire.Writer // has the language, and formats prices
 	store *store.Store
 	now   time.Time
-}
-
-func newView(to members, texts *wire.Writer, s *store.Store, now time.Time) *view {
-	return &view{to, texts, s, now}
 }
 
 // A date is written in UTC with one of these layouts. The list uses seconds. A single subscription
@@ -140,7 +132,14 @@ func (v *view) subscription(s *subscriptions.Subscription, dates, periods string
 	v.EndObject()
 
 	v.variant("variant", &s.Variant)
-	v.paymentMethod(card)
+	if card == nil {
+		v.Null("payment_method")
+	} else {
+		v.Object("payment_method")
+		v.Text("last_four", card.LastFour)
+		v.Text("scheme", card.Scheme)
+		v.EndObject()
+	}
 	if s.Metadata == nil {
 		v.Null("metadata")
 	} else {
@@ -160,17 +159,6 @@ func (v *view) variant(name string, variant *subscriptions.Variant) {
 	v.Text("duration", string(variant.Duration))
 	v.Text("duration_text", variant.Duration.Label(v.texts.Language))
 	v.amount("price", variant.Price, v.store.Currency)
-	v.EndObject()
-}
-
-func (v *view) paymentMethod(c *subscriptions.Card) {
-	if c == nil {
-		v.Null("payment_method")
-		return
-	}
-	v.Object("payment_method")
-	v.Text("last_four", c.LastFour)
-	v.Text("scheme", c.Scheme)
 	v.EndObject()
 }
 

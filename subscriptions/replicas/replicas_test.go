@@ -160,7 +160,7 @@ func TestJudge(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p, j := primary{log: slog.New(slog.DiscardHandler)}, newJudge(2500*time.Millisecond)
+			p, j := primary{log: slog.New(slog.DiscardHandler)}, judge{maxLag: 2500 * time.Millisecond, verdict: verdict{state: Unchecked}}
 			for i, step := range steps {
 				at := epoch.Add(time.Duration(i) * s)
 				got := step.decide(&p, &j, at)
@@ -184,11 +184,11 @@ func (o observed) decide(p *primary, j *judge, at time.Time) decided {
 	if !o.primaryFails {
 		p.add(seen)
 	}
+	var err error
 	if o.replicaFails {
-		j.fail(errors.New("connection refused"))
-	} else {
-		j.next(replica, p)
+		err = errors.New("connection refused")
 	}
+	j.next(replica, err, p)
 	return decided{j.state, j.lag}
 }
 
