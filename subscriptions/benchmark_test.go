@@ -37,10 +37,7 @@ func BenchmarkList(b *testing.B) {
 			var buffer []byte
 			b.ReportAllocs()
 			for b.Loop() {
-				answer, err := route.Handle(c)
-				if err != nil {
-					b.Fatal(err)
-				}
+				answer := must(route.Handle(c))(b)
 				w := wire.NewWriter(buffer[:0], answer.Language, prices)
 				answer.Data(w)
 				buffer = w.Bytes()
@@ -80,10 +77,7 @@ func BenchmarkStream(b *testing.B) {
 			w := wire.NewWriter(nil, locale.En, money.NewFormatter())
 			b.ReportAllocs()
 			for b.Loop() {
-				answer, err := route.Handle(c)
-				if err != nil {
-					b.Fatal(err)
-				}
+				answer := must(route.Handle(c))(b)
 				for _, err := range answer.Stream.Parts(b.Context(), w) {
 					if err != nil {
 						b.Fatal(err)
@@ -114,29 +108,4 @@ func BenchmarkPostgres(b *testing.B) {
 			}
 		}
 	})
-}
-
-// BenchmarkStatusRules measures all rules about the state of 48 subscriptions.
-func BenchmarkStatusRules(b *testing.B) {
-	all := sample.Subscriptions(now)
-	b.ReportAllocs()
-	for b.Loop() {
-		for i := range all {
-			s := &all[i]
-			s.GrantsAccess(now)
-			s.HasExpired(now)
-			s.DaysRemaining(now)
-			s.PaymentMethod()
-		}
-	}
-}
-
-// BenchmarkParsePhone measures the reading of a phone number of a query.
-func BenchmarkParsePhone(b *testing.B) {
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, ok := subscriptions.ParsePhone("+966 (0)50 111 2222"); !ok {
-			b.Fatal("refused")
-		}
-	}
 }

@@ -236,9 +236,7 @@ func TestFollower_KeepsItsCursorWhileAStandbyIsBehind(t *testing.T) {
 	change := func(ids ...int) {
 		t.Helper()
 		for _, id := range ids {
-			if _, err := h.writes.Exec(t.Context(), insertOne, id, id); err != nil {
-				t.Fatal(err)
-			}
+			exec(t, h.writes, insertOne, id, id)
 		}
 	}
 	change(1, 10, 11)
@@ -249,9 +247,7 @@ func TestFollower_KeepsItsCursorWhileAStandbyIsBehind(t *testing.T) {
 	}
 	change(2, 10, 12)
 	h.standbys[0].Follow(h.primary)
-	if err := h.settle(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, h.settle(t.Context()))
 	if err := h.check(t.Context(), f, onStandby); err != nil || f.expired > 0 {
 		t.Errorf("%d cursors expired, error %v", f.expired, err)
 	}
@@ -298,9 +294,7 @@ type setting struct {
 func newSetting(t *testing.T, settings ...string) *setting {
 	t.Helper()
 	h := &setting{t: t, primary: ephemeral.StartPostgres(t, settings...)}
-	if err := ephemeral.Migrate(t.Context(), h.primary.URL); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, ephemeral.Migrate(t.Context(), h.primary.URL))
 	h.writes = writesTo(t, h.primary.URL)
 	h.source = sourceOf(t, h.primary.URL)
 	fill(t, h.writes, inTwoStores(sixStates()))
@@ -411,10 +405,16 @@ func (h *setting) settle(ctx context.Context) error {
 	if err := h.settlePrimary(ctx); err != nil {
 		return err
 	}
+	h.catchUp()
+	return nil
+}
+
+// catchUp waits until the standbys have what the primary has.
+func (h *setting) catchUp() {
+	h.t.Helper()
 	for _, standby := range h.standbys {
 		standby.CatchUp(h.primary)
 	}
-	return nil
 }
 
 func (h *setting) settlePrimary(ctx context.Context) error {

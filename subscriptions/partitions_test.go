@@ -28,10 +28,7 @@ import (
 // partitioned returns the URL of an empty database whose subscriptions have 64 partitions.
 func partitioned(t testing.TB) string {
 	t.Helper()
-	script, err := os.ReadFile("../deploy/postgres/partitions.sql")
-	if err != nil {
-		t.Fatal(err)
-	}
+	script := must(os.ReadFile("../deploy/postgres/partitions.sql"))(t)
 	sum := fnv.New64a()
 	sum.Write(script)
 	return ephemeral.PostgresFrom(t, ephemeral.Template{
@@ -86,20 +83,12 @@ func TestPartitions_KeepRowsIndexesKeysAndTriggers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all, err := pgx.CollectRows(rows, pgx.RowTo[string])
-		if err != nil {
-			t.Fatal(err)
-		}
+		all := must(pgx.CollectRows(rows, pgx.RowTo[string]))(t)
 		return all
 	}
 	before := described()
-	script, err := os.ReadFile("../deploy/postgres/partitions.sql")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := partition(t.Context(), url, string(script)); err != nil {
-		t.Fatal(err)
-	}
+	script := must(os.ReadFile("../deploy/postgres/partitions.sql"))(t)
+	noError(t, partition(t.Context(), url, string(script)))
 	if diff := cmp.Diff(before, described()); diff != "" {
 		t.Errorf("(-before +after):\n%s", diff)
 	}
@@ -115,9 +104,7 @@ func everyRead(t *testing.T, s subscriptions.Source) (found []string) {
 	add := func(rows any, err error) {
 		t.Helper()
 		text, encoding := json.Marshal(rows)
-		if err := errors.Join(err, encoding); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, errors.Join(err, encoding))
 		found = append(found, string(text))
 	}
 	active, some := subscriptions.SetOf(subscriptions.Active), subscriptions.SetOf(subscriptions.Active, subscriptions.Paused, subscriptions.Expired)
@@ -160,9 +147,7 @@ func BenchmarkPartitions(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if err := sample.NewGenerator(rows, now).Write(b.Context(), pool, func(int) {}); err != nil {
-			b.Fatal(err)
-		}
+		noError(b, sample.NewGenerator(rows, now).Write(b.Context(), pool, func(int) {}))
 		sources[i] = postgres.New(postgres.Config{Pool: pool, Budget: time.Minute, Wait: time.Minute})
 	}
 	for name, q := range map[string]subscriptions.Query{

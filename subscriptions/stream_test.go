@@ -124,9 +124,7 @@ func cellsOf(t *testing.T, columns []string, line []byte) []string {
 	d := json.NewDecoder(bytes.NewReader(line))
 	d.UseNumber()
 	var object map[string]any
-	if err := d.Decode(&object); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, d.Decode(&object))
 	values := map[string]string{"kind": "row"}
 	var raw struct {
 		Subscription struct{ Metadata json.RawMessage }
@@ -206,9 +204,7 @@ func TestStream_HasDeletions(t *testing.T) {
 				At string `json:"deleted_at"`
 			}
 		}
-		if err := json.Unmarshal([]byte(lines[i]), &l); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, json.Unmarshal([]byte(lines[i]), &l))
 		deleted, err := time.Parse("2006-01-02T15:04:05.000000Z", l.Deleted.At)
 		if l.Deleted.ID != want || err != nil || time.Since(deleted) > time.Hour {
 			t.Errorf("%s (%v), want %d, deleted just now", lines[i], err, want)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"go.uber.org/goleak"
 
@@ -262,4 +263,41 @@ func (b bundle) refused(t *testing.T, url string, store int64) refusal {
 		t.Fatalf("GET %s: %d %s (%v), want a refusal", url, w.Code, w.Body, err)
 	}
 	return body
+}
+
+// exec runs a statement on a pool, a connection or a transaction.
+func exec(t testing.TB, on interface {
+	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
+}, sql string, args ...any,
+) {
+	t.Helper()
+	if _, err := on.Exec(t.Context(), sql, args...); err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+}
+
+func noError(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// must returns a function that returns the value, and ends the test if there is an error.
+func must[T any](value T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		noError(t, err)
+		return value
+	}
+}
+
+// eventually waits until done.
+func eventually(t testing.TB, what string, done func() bool) {
+	t.Helper()
+	for began := time.Now(); !done(); time.Sleep(5 * time.Millisecond) {
+		if time.Since(began) > settleLimit {
+			t.Fatalf("after %s, not yet: %s", settleLimit, what)
+		}
+	}
 }

@@ -73,7 +73,7 @@ func checkPagePlan(t *testing.T, conn *pgx.Conn, name, sql string, args []any, r
 		}
 		for _, table := range []string{"subscriptions", "deleted_subscriptions"} {
 			// A deletion is compared with the subscription of its ID.
-			if read := plan.read(table); read > 0 && plan.readsWhole(table) || read > float64(2*rows) {
+			if read, whole := plan.read(table); read > 0 && whole || read > float64(2*rows) {
 				t.Errorf("%s, %s: reads %v of %s, want %d at most, by index\n%s", name, mode, read, table, 2*rows, plan)
 			}
 		}
@@ -82,30 +82,15 @@ func checkPagePlan(t *testing.T, conn *pgx.Conn, name, sql string, args []any, r
 	return last
 }
 
-// readsWhole reports whether a table is read without an index.
-func (n explained) readsWhole(table string) bool {
-	if n.Relation == table && n.Type == "Seq Scan" {
-		return true
-	}
-	for _, p := range n.Plans {
-		if p.readsWhole(table) {
-			return true
-		}
-	}
-	return false
-}
-
 // largestSort returns the rows of the largest sort.
-func (n explained) largestSort() float64 {
-	var most float64
-	if n.Type == "Sort" || n.Type == "Incremental Sort" {
-		most = n.Rows
-		for _, p := range n.Plans {
-			most = max(most, p.Rows)
+func (n explained) largestSort() (most float64) {
+	for n := range n.nodes() {
+		if n.Type == "Sort" || n.Type == "Incremental Sort" {
+			most = max(most, n.Rows)
+			for _, p := range n.Plans {
+				most = max(most, p.Rows)
+			}
 		}
-	}
-	for _, p := range n.Plans {
-		most = max(most, p.largestSort())
 	}
 	return most
 }

@@ -1,20 +1,15 @@
 package subscriptionshttp
 
 import (
-	"context"
 	"errors"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"unicode"
 
-	"github.com/gin-gonic/gin"
 	"go.uber.org/goleak"
 
 	"commerce/auth/locale"
 	"commerce/auth/problem"
-	"commerce/auth/store"
 	"commerce/subscriptions"
 )
 
@@ -53,30 +48,30 @@ func TestError_LogsTheCauseAndNeverAValue(t *testing.T) {
 	}
 }
 
-// downSource is a source that fails.
-type downSource struct {
-	subscriptions.Source
-	err error
-}
-
-func (d downSource) LinkKeys(context.Context, bool) ([][]byte, error) { return nil, d.err }
-
-func TestError_LogsTheFailedCall(t *testing.T) {
+func TestPreferred_IsTheNamedFormatOfTheHighestQuality(t *testing.T) {
 	t.Parallel()
-	down := errors.New("connection refused")
-	inner := subscriptions.Unavailable(down)
-	a := New(Config{Source: downSource{err: inner}})
-	_, err := a.list(&visit{
-		Context: &gin.Context{Request: httptest.NewRequest(http.MethodGet, "/subscriptions", nil)},
-		store:   &store.Store{ID: 7},
-	})
-	for _, want := range []string{"read the keys of page links", "connection refused"} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("the log would read %v, want %q in it", err, want)
+	for accept, want := range map[string]format{
+		"":                                      asJSON,
+		"*/*":                                   asJSON,
+		"text/*":                                asJSON,
+		"text/html":                             asJSON,
+		"application/json":                      asJSON,
+		"application/x-ndjson":                  asNDJSON,
+		"Application/X-NDJSON; charset=utf-8":   asNDJSON,
+		"text/csv":                              asCSV,
+		"text/csv; header=present":              asCSV,
+		"text/html, text/csv;q=0.1, */*;q=0.9":  asCSV,
+		"text/csv, application/x-ndjson":        asCSV,
+		"application/json, text/csv":            asJSON,
+		"application/json;q=0.5, text/csv;q=.6": asCSV,
+		"text/csv;q=0":                          asJSON,
+		"text/csv;q=x":                          asJSON,
+		"text/csv;q=NaN":                        asJSON,
+		"text/csv;;":                            asJSON,
+		",,text/csv,":                           asCSV,
+	} {
+		if got := preferred(accept); got != want {
+			t.Errorf("%q: %s, want %s", accept, got, want)
 		}
-	}
-	if known, ok := errors.AsType[*problem.Error](err); !ok || !errors.Is(err, down) ||
-		known.Code != inner.Code || known.Message(locale.Ar) != inner.Message(locale.Ar) {
-		t.Errorf("the caller would get %+v, want %v", known, inner)
 	}
 }

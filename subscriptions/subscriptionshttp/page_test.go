@@ -1,12 +1,110 @@
 package subscriptionshttp
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"commerce/subscriptions"
 )
+
+var (
+	linkKey    = []byte("a key of the tests, 32 bytes long")
+	anotherKey = []byte("the key that came after, 32 bytes")
+	keys       = [][]byte{anotherKey, linkKey}
+)
+
+func drawListing(t *rapid.T) listing {
+	return listing{
+		perPage: rapid.IntRange(1, maxPerPage).Draw(t, "per_page"),
+		filter: subscriptions.Filter{
+			Email:       rapid.SampledFrom([]string{"", "a@b", "a@b.example"}).Draw(t, "email"),
+			Phone:       subscriptions.Phone(rapid.SampledFrom([]string{"", "5", "50"}).Draw(t, "phone")),
+			CallingCode: rapid.SampledFrom([]string{"", "9", "966"}).Draw(t, "code"),
+
+			Statuses:           subscriptions.StatusSet(rapid.IntRange(0, int(subscriptions.EveryStatus)).Draw(t, "statuses")),
+			ExternalCustomerID: rapid.SampledFrom([]string{"", "7", "crm-7", "active"}).Draw(t, "external"),
+		},
+	}
+}
+
+func drawPlace(t *rapid.T) place {
+	return place{
+		page:  rapid.IntRange(1, maxLinkedPage).Draw(t, "page"),
+		id:    rapid.Int64Range(1, math.MaxInt64).Draw(t, "id"),
+		newer: rapid.Bool().Draw(t, "newer"),
+	}
+}
+
+func TestLink_OpensWhatItWasSealedFor(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		l, p := drawListing(t), drawPlace(t)
+		store := rapid.Int64Range(1, math.MaxInt64).Draw(t, "store")
+		l.link = p.seal(linkKey, store, &l)
+		if len(l.link) > maxLink {
+			t.Fatalf("%d characters, more than maxLink", len(l.link))
+		}
+		if got, ok := openLink(keys, store, &l); !ok || got != p {
+			t.Fatalf("got %+v, %v; want %+v", got, ok, p)
+		}
+		l.page = p.page
+		if _, ok := openLink(keys, store, &l); !ok {
+			t.Fatal("refused with its own page number")
+		}
+		l.filter.Email = strings.ToUpper(l.filter.Email)
+		if _, ok := openLink(keys, store, &l); !ok {
+			t.Fatal("refused for the same e-mail address in capitals")
+		}
+	})
+}
+
+func TestLink_IsBoundToItsWholeListing(t *testing.T) {
+	t.Parallel()
+	l := listing{perPage: 15, filter: subscriptions.Filter{Email: "a@b", Phone: "5", CallingCode: "966", Statuses: subscriptions.SetOf(subscriptions.Active, subscriptions.Paused), ExternalCustomerID: "crm-7"}}
+	l.link = place{page: 2, id: 7}.seal(linkKey, 1, &l)
+	for name, change := range map[string]func(l *listing, store *int64, key *[]byte){
+		"nothing":       func(*listing, *int64, *[]byte) {},
+		"store":         func(_ *listing, store *int64, _ *[]byte) { *store = 2 },
+		"key":           func(_ *listing, _ *int64, key *[]byte) { *key = []byte("another") },
+		"page size":     func(l *listing, _ *int64, _ *[]byte) { l.perPage = 16 },
+		"page":          func(l *listing, _ *int64, _ *[]byte) { l.page = 3 },
+		"e-mail":        func(l *listing, _ *int64, _ *[]byte) { l.filter.Email = "a@c" },
+		"no e-mail":     func(l *listing, _ *int64, _ *[]byte) { l.filter.Email = "" },
+		"phone":         func(l *listing, _ *int64, _ *[]byte) { l.filter.Phone = "6" },
+		"calling code":  func(l *listing, _ *int64, _ *[]byte) { l.filter.CallingCode = "965" },
+		"moved between": func(l *listing, _ *int64, _ *[]byte) { l.filter.Phone, l.filter.CallingCode = "", "5966" },
+		"more states":   func(l *listing, _ *int64, _ *[]byte) { l.filter.Statuses |= subscriptions.SetOf(subscriptions.Expired) },
+		"fewer states":  func(l *listing, _ *int64, _ *[]byte) { l.filter.Statuses = subscriptions.SetOf(subscriptions.Active) },
+		"no state":      func(l *listing, _ *int64, _ *[]byte) { l.filter.Statuses = 0 },
+		"external":      func(l *listing, _ *int64, _ *[]byte) { l.filter.ExternalCustomerID = "crm-8" },
+		"no external":   func(l *listing, _ *int64, _ *[]byte) { l.filter.ExternalCustomerID = "" },
+		"neither":       func(l *listing, _ *int64, _ *[]byte) { l.filter.Statuses, l.filter.ExternalCustomerID = 0, "" },
+		"cut":           func(l *listing, _ *int64, _ *[]byte) { l.link = l.link[:len(l.link)-1] },
+		"longer":        func(l *listing, _ *int64, _ *[]byte) { l.link += "A" },
+		"padded":        func(l *listing, _ *int64, _ *[]byte) { l.link += "=" },
+		"line break":    func(l *listing, _ *int64, _ *[]byte) { l.link += "\n" },
+		"empty":         func(l *listing, _ *int64, _ *[]byte) { l.link = "" },
+	} {
+		changed, store, key := l, int64(1), linkKey
+		change(&changed, &store, &key)
+		if _, ok := openLink([][]byte{key}, store, &changed); ok != (name == "nothing") {
+			t.Errorf("%s changed: opens %v", name, ok)
+		}
+	}
+	for i := range l.link {
+		for _, c := range []byte("A_9z") {
+			changed := l
+			changed.link = l.link[:i] + string(c) + l.link[i+1:]
+			if _, ok := openLink(keys, 1, &changed); ok && changed.link != l.link {
+				t.Errorf("opens with %q at %d", c, i)
+			}
+		}
+	}
+}
 
 // Links lead to the end of the list, although page numbers are limited.
 func TestLinks_ContinuePastTheHighestPageNumber(t *testing.T) {

@@ -126,6 +126,8 @@ func TestSummaries_AreAtMostAMinuteOld(t *testing.T) {
 		source.behave(0, subscriptions.Unavailable(errors.New("down")))
 		time.Sleep(time.Minute)
 		wantUnavailable(t, s, 1, 0) // rather than an old one
+		source.behave(0, nil)
+		wantRun(t, s, 1, 4, 0) // a failure is not kept
 	})
 }
 
@@ -182,15 +184,6 @@ func TestSummaries_LimitTheirRunsInAll(t *testing.T) {
 		if _, most := source.count(); most != maxRuns {
 			t.Errorf("%d runs at the same time, want %d", most, maxRuns)
 		}
-	})
-}
-
-func TestSummaries_AFailureIsNotKept(t *testing.T) {
-	inBubble(t, func(t *testing.T, source *totals, s *summaries) {
-		source.behave(0, subscriptions.Unavailable(errors.New("down")))
-		wantUnavailable(t, s, 1, 0)
-		source.behave(0, nil)
-		wantRun(t, s, 1, 2, 0)
 	})
 }
 
