@@ -14,6 +14,7 @@ import (
 	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"
 	"commerce/subscriptions"
+	"commerce/subscriptions/postgres"
 )
 
 // dataPage returns docs/data.md.
@@ -52,7 +53,7 @@ func seen(s *subscriptions.Subscription, now time.Time) string {
 		scheduled = fmt.Sprintf(", then plan %d", s.Scheduled.ID)
 	}
 	return fmt.Sprintf("%s, active %t, expired %t, %d days, renews %t, plan %d%s at %d",
-		s.Status, s.GrantsAccess(now), s.HasExpired(now), s.DaysRemaining(now), s.RenewsItself(), s.Variant.ID, scheduled, s.Price)
+		s.Status, s.GrantsAccess(now), s.HasExpired(now), s.DaysRemaining(now), s.PaymentMethod() != nil, s.Variant.ID, scheduled, s.Price)
 }
 
 // commandUnder returns the arguments of the command of commerce that a section of a page shows.
@@ -75,7 +76,7 @@ func TestDataPage_ExampleShowsWhatItSays(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close(t.Context())
-	source := subscriptions.NewPostgres(subscriptions.PostgresConfig{Pool: ephemeral.OpenPool(t, url, connect.PostgresConfig{})})
+	source := postgres.New(postgres.Config{Pool: ephemeral.OpenPool(t, url, connect.PostgresConfig{})})
 	changed := ""
 	for _, step := range []struct{ section, at, want string }{
 		{"A new store", "", ""},
@@ -170,7 +171,7 @@ func TestDataPage_EverydayChangesDoWhatItSays(t *testing.T) {
 	if _, err := db.Exec(t.Context(), "DELETE FROM plans WHERE id = 401"); err == nil {
 		t.Error("a plan with a subscription was deleted")
 	}
-	source := subscriptions.NewPostgres(subscriptions.PostgresConfig{Pool: ephemeral.OpenPool(t, url, connect.PostgresConfig{})})
+	source := postgres.New(postgres.Config{Pool: ephemeral.OpenPool(t, url, connect.PostgresConfig{})})
 	s, err := source.Get(t.Context(), 7, 9001, "en")
 	if err != nil {
 		t.Fatal(err)

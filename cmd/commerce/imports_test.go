@@ -22,6 +22,7 @@ const (
 // below cmd connect the others, and may import everything.
 //
 //	carthttp → service → redisstore → cart → locale, store, problem, money, period
+//	subscriptionshttp, postgres → subscriptions → locale, problem, money, period
 var imports = map[string][]string{
 	"auth":           {"auth/bounded", "auth/cause", "auth/lastknown", "auth/limit", "auth/locale", "auth/problem", "auth/store", "auth/timing"},
 	"auth/bounded":   nil,
@@ -48,11 +49,16 @@ var imports = map[string][]string{
 	"cart/wire":     {"auth/locale", "auth/problem", "cart/money"},
 	"cart/carttest": {"auth/locale", "cart", "cart/money"},
 
-	"subscriptions": {
-		"auth", "auth/bounded", "auth/cause", "auth/limit", "auth/locale", "auth/store", "auth/problem", "auth/timing",
-		"cart/wire", "cart/money", "cart/period", "subscriptions/replicas",
+	"subscriptions": {"auth/locale", "auth/problem", "cart/money", "cart/period"},
+	"subscriptions/postgres": {
+		"auth/cause", "auth/limit", "auth/locale", "auth/problem", "auth/timing", "cart/money", "cart/period",
+		"subscriptions", "subscriptions/replicas",
 	},
 	"subscriptions/replicas": {"auth/cause"},
+	"subscriptions/subscriptionshttp": {
+		"auth", "auth/bounded", "auth/limit", "auth/locale", "auth/store", "auth/problem", "auth/timing",
+		"cart/money", "cart/wire", "subscriptions",
+	},
 
 	"docs": nil,
 
@@ -76,14 +82,17 @@ var imports = map[string][]string{
 const wiring = "cmd"
 
 // What tests may import beyond their package and its imports: packages that start servers
-// or fill them with data, packages with which the tests of carts in Redis drive whole
-// requests, and the rules to which they hold the scripts.
-var forTests = []string{"auth/store", "cart/service", "cart/carttest", "cart/redisstore/rules", "deploy/connect", "deploy/ephemeral", "deploy/migrations", "deploy/sample"}
+// or fill them with data, packages with which the tests of carts in Redis and those of
+// subscriptions drive whole requests, and the rules to which they hold the scripts.
+var forTests = []string{
+	"auth", "auth/store", "cart/service", "cart/carttest", "cart/redisstore/rules", "cart/wire", "deploy/connect", "deploy/ephemeral", "deploy/migrations",
+	"deploy/sample", "subscriptions/postgres", "subscriptions/replicas", "subscriptions/subscriptionshttp",
+}
 
 // pure packages take values and return values: neither they nor the packages of ours that
 // they import may use any of impure.
 var (
-	pure   = []string{"cart", "cart/redisstore/rules", "auth/locale", "auth/store", "auth/problem", "cart/money", "cart/period", "deploy/inspect"}
+	pure   = []string{"cart", "cart/redisstore/rules", "auth/locale", "auth/store", "auth/problem", "cart/money", "cart/period", "deploy/inspect", "subscriptions"}
 	impure = []string{"net/http", "log/slog", "github.com/gin-gonic/gin", "github.com/redis/go-redis", "github.com/jackc/pgx"}
 )
 

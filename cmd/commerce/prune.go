@@ -9,6 +9,7 @@ import (
 	"commerce/cmd/internal/cli"
 	"commerce/deploy/connect"
 	"commerce/subscriptions"
+	"commerce/subscriptions/postgres"
 )
 
 type pruneCommand struct {
@@ -32,7 +33,7 @@ func (c *pruneCommand) Run(ctx context.Context, out cli.Output) error {
 	}
 	defer db.Close()
 	end := startWaiting(out.Errors, "deleting old records")
-	deleted, err := subscriptions.Prune(ctx, db)
+	deleted, err := postgres.Prune(ctx, db)
 	end()
 	if errors.Is(err, subscriptions.ErrNoChanges) {
 		return errors.New("nothing to prune: the database is sharded by store, so it keeps no records of deletions")

@@ -11,7 +11,7 @@ import (
 	"commerce/auth"
 	"commerce/auth/limit"
 	"commerce/deploy/connect"
-	"commerce/subscriptions"
+	"commerce/subscriptions/postgres"
 )
 
 // subscriptionReader reads subscriptions, verifies stores' API tokens and records when
@@ -20,7 +20,7 @@ import (
 // their own small pool, so that the lists of one store do not block the token checks of
 // others.
 type subscriptionReader struct {
-	source *subscriptions.Postgres
+	source *postgres.Source
 	tokens *auth.APITokens
 	used   *auth.LastUsed
 
@@ -60,7 +60,7 @@ func (d databaseSettings) openSubscriptions(ctx context.Context, replicas *repli
 	lists, summaries, tokens, writer := pools[0], pools[1], pools[2], pools[3]
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx)) // requests in flight outlive ctx
 	r := &subscriptionReader{
-		source: subscriptions.NewPostgres(subscriptions.PostgresConfig{
+		source: postgres.New(postgres.Config{
 			Pool: lists, SummaryPool: summaries, Replicas: replicas.set, Served: seen.metrics.SubscriptionsRead, Base: ctx, Log: log,
 		}),
 		tokens: auth.NewAPITokens(auth.APITokensConfig{

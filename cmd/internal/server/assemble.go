@@ -15,6 +15,7 @@ import (
 	"commerce/cart/service"
 	"commerce/cart/wire"
 	"commerce/subscriptions"
+	"commerce/subscriptions/subscriptionshttp"
 )
 
 // Parts are the dependencies and settings of the service. The demo, the service and tests
@@ -82,7 +83,7 @@ func Assemble(p Parts) (http.Handler, error) {
 	p.Language = callers.Language
 	p.Areas = []wire.Area{carthttp.New(callers, carts, p.BasePath).Area()}
 	if p.Subscriptions != nil {
-		p.Areas = append(p.Areas, subscriptions.NewAPI(subscriptions.Config{
+		p.Areas = append(p.Areas, subscriptionshttp.New(subscriptionshttp.Config{
 			Source: p.Subscriptions, Tokens: p.APITokens, Used: p.APITokenUsed,
 			Origin: origins.of, Stopping: p.Stopping, Now: p.Now,
 		}).Area())
