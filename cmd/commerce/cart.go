@@ -14,6 +14,23 @@ import (
 	"commerce/deploy/connect"
 )
 
+// newCart returns the commands about what is stored about a shopper.
+func newCart() cli.Command {
+	command := func(name, help string, work func(context.Context, *redisstore.Store, []redisstore.Ref, cli.Output) error) cli.Command {
+		var s shopperFlags
+		return cli.Command{
+			Name: name, Help: help, Usage: "(--customer=ID | --token=TOKEN) [flags]", Settings: s.settings(), Faults: s.faults,
+			Run: func(ctx context.Context, out cli.Output) error {
+				return s.with(ctx, func(carts *redisstore.Store, refs []redisstore.Ref) error { return work(ctx, carts, refs, out) })
+			},
+		}
+	}
+	return cli.Command{Name: "cart", Help: "Show or erase the data stored about a shopper.", Commands: []cli.Command{
+		command("show", "Show what is stored about a customer or a cart token.", showCarts),
+		command("erase", "Delete everything that is stored about a customer or a cart token.", eraseCarts),
+	}}
+}
+
 // shopperFlags name the shopper that a command is about.
 type shopperFlags struct {
 	RedisURL        string
@@ -21,11 +38,7 @@ type shopperFlags struct {
 	Customer, Token string
 }
 
-// shopperUsage shows that exactly one of two flags is required.
-const shopperUsage = "(--customer=ID | --token=TOKEN) [flags]"
-
-// Settings implements cli.Runnable.
-func (s *shopperFlags) Settings() []cli.Setting {
+func (s *shopperFlags) settings() []cli.Setting {
 	return []cli.Setting{
 		redisSetting(&s.RedisURL, "Redis URL, as for serve."),
 		{Name: "store", Hint: "ID", Default: "0", Help: "The store's id. Optional with --token: without it, all stores are searched.", Value: cli.Number(&s.Store, 0, 0)},
@@ -34,8 +47,8 @@ func (s *shopperFlags) Settings() []cli.Setting {
 	}
 }
 
-// Faults checks the flags together.
-func (s *shopperFlags) Faults() (f cli.Faults) {
+// faults checks the flags together.
+func (s *shopperFlags) faults() (f cli.Faults) {
 	switch {
 	case s.Customer == "" && s.Token == "":
 		f.Add("--customer", errors.New("is required, or --token instead"))
@@ -50,53 +63,39 @@ func (s *shopperFlags) Faults() (f cli.Faults) {
 	return f
 }
 
-type cartShowCommand struct {
-	shopperFlags
+func showCarts(ctx context.Context, carts *redisstore.Store, refs []redisstore.Ref, out cli.Output) error {
+	held, err := each(ctx, refs, carts.Holdings)
+	if err != nil {
+		return err
+	}
+	if len(held) == 0 {
+		fmt.Fprintln(out, "Nothing is stored.")
+	}
+	for _, h := range held {
+		describe(out, h)
+	}
+	return nil
 }
 
-// Run prints what is stored.
-func (c *cartShowCommand) Run(ctx context.Context, out cli.Output) error {
-	return c.with(ctx, func(carts *redisstore.Store, refs []redisstore.Ref) error {
-		held, err := each(refs, func(ref redisstore.Ref) ([]redisstore.Holding, error) { return carts.Holdings(ctx, ref) })
-		if err != nil {
-			return err
-		}
-		if len(held) == 0 {
-			fmt.Fprintln(out, "Nothing is stored.")
-		}
-		for _, h := range held {
-			describe(out, h)
-		}
-		return nil
-	})
-}
-
-type cartEraseCommand struct {
-	shopperFlags
-}
-
-// Run deletes what is stored and prints a summary of it.
-func (c *cartEraseCommand) Run(ctx context.Context, out cli.Output) error {
-	return c.with(ctx, func(carts *redisstore.Store, refs []redisstore.Ref) error {
-		held, err := each(refs, func(ref redisstore.Ref) ([]redisstore.Holding, error) { return carts.Erase(ctx, ref) })
-		if err != nil {
-			return err
-		}
-		if len(held) == 0 {
-			fmt.Fprintln(out, "Nothing was stored.")
-		}
-		for _, h := range held {
-			fmt.Fprintf(out, "Erased: %s.\n", summary(h))
-		}
-		return nil
-	})
+// eraseCarts deletes what is stored and prints a summary of it.
+func eraseCarts(ctx context.Context, carts *redisstore.Store, refs []redisstore.Ref, out cli.Output) error {
+	held, err := each(ctx, refs, carts.Erase)
+	if err != nil {
+		return err
+	}
+	if len(held) == 0 {
+		fmt.Fprintln(out, "Nothing was stored.")
+	}
+	for _, h := range held {
+		fmt.Fprintf(out, "Erased: %s.\n", summary(h))
+	}
+	return nil
 }
 
 // each collects what find returns for all refs.
-func each(refs []redisstore.Ref, find func(redisstore.Ref) ([]redisstore.Holding, error)) ([]redisstore.Holding, error) {
-	var all []redisstore.Holding
+func each(ctx context.Context, refs []redisstore.Ref, find func(context.Context, redisstore.Ref) ([]redisstore.Holding, error)) (all []redisstore.Holding, err error) {
 	for _, ref := range refs {
-		held, err := find(ref)
+		held, err := find(ctx, ref)
 		if err != nil {
 			return nil, err
 		}
@@ -114,7 +113,7 @@ func (s *shopperFlags) with(ctx context.Context, do func(*redisstore.Store, []re
 	}
 	defer rdb.Close()
 	carts := redisstore.New(redisstore.Config{Client: rdb})
-	token, _ := auth.ParseCartToken(s.Token) // Faults has checked it
+	token, _ := auth.ParseCartToken(s.Token) // faults has checked it
 	var refs []redisstore.Ref
 	switch {
 	case s.Token == "":
@@ -143,7 +142,8 @@ func summary(h redisstore.Holding) string {
 
 // describe prints a Holding in full, to answer a data-access request.
 func describe(out cli.Output, h redisstore.Holding) {
-	fmt.Fprintf(out, "%s. Stored until %s.\n", sentence(summary(h)), time.Now().Add(h.Expires).UTC().Format(time.DateTime+" UTC"))
+	text := summary(h)
+	fmt.Fprintf(out, "%s%s. Stored until %s.\n", strings.ToUpper(text[:1]), text[1:], time.Now().Add(h.Expires).UTC().Format(time.DateTime+" UTC"))
 	for _, l := range h.Cart.Lines {
 		fmt.Fprintf(out, "  %d of product %d", l.Quantity, l.ID.Product())
 		if plan := l.ID.Plan(); plan != 0 {
@@ -168,5 +168,3 @@ func onOneLine(s string) string {
 	quoted := strconv.Quote(s)
 	return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
 }
-
-func sentence(s string) string { return strings.ToUpper(s[:1]) + s[1:] }

@@ -13,6 +13,7 @@ import (
 
 	"commerce/cmd/internal/cli"
 	"commerce/cmd/internal/server"
+	"commerce/deploy/heap"
 )
 
 // gracePeriod is the time from SIGTERM to the end of the process. It covers the drain
@@ -61,10 +62,12 @@ func listen(setting, addr string) (net.Listener, error) {
 	return l, nil
 }
 
-// run assembles the parts and serves them until ctx ends, and then for another
+// serve assembles the parts and serves them until ctx ends, and then for another
 // drainDelay. It calls announce once both addresses accept connections.
-func (s *settings) run(ctx context.Context, parts server.Parts, admin *server.Admin, drainDelay time.Duration, announce func(listeners)) error {
-	s.limitMemory(parts.Log)
+func (s *settings) serve(ctx context.Context, parts server.Parts, admin *server.Admin, drainDelay time.Duration, announce func(listeners)) error {
+	if _, err := heap.Configure(s.MemoryLimit); err != nil {
+		parts.Log.Warn("starting without a memory limit", "err", err) // it still works
+	}
 	parts.Stopping = endedFor(ctx, streamPeriod)
 	handler, err := server.Assemble(parts)
 	if err != nil {

@@ -44,5 +44,5 @@ func faultOf(t *testing.T, file string) error {
 			t.Setenv(name, value)
 		}
 	}
-	return cli.Read(&serveCommand{}, func(cli.Setting) *string { return nil })
+	return newServe().Read(func(cli.Setting) *string { return nil })
 }

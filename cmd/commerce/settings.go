@@ -28,7 +28,7 @@ import (
 )
 
 // settings are the settings of both demo and serve. A new one needs a field here, its
-// declaration in Settings, its use in parts, and a row in docs/operations.md.
+// declaration in declare, its use in parts, and a row in docs/operations.md.
 type settings struct {
 	Addr, AdminAddr, Pprof string
 
@@ -52,7 +52,7 @@ type settings struct {
 	LogLevel                    slog.Level
 	LogFormat                   string
 
-	logLines *logbuffer.Writer // set by OpenLog
+	logLines *logbuffer.Writer // set by openLog
 }
 
 // maxInFlight is the highest MAX_IN_FLIGHT, and maxReplicas the highest REDIS_MIN_REPLICAS. They
@@ -67,8 +67,8 @@ func defaultLimits() cart.Limits {
 	return cart.Limits{Lines: 100, Quantity: 999, LineText: 4 << 10, CartText: 64 << 10}
 }
 
-// Settings declares the settings of both demo and serve.
-func (s *settings) Settings() []cli.Setting {
+// declare declares the settings of both demo and serve.
+func (s *settings) declare() []cli.Setting {
 	return slices.Concat(
 		[]cli.Setting{
 			{Name: "ADDR", Default: ":8080", Help: "Address of the public API.", Value: cli.Text(&s.Addr, checkAddr)},
@@ -133,8 +133,8 @@ func (s *settings) webSettings() []cli.Setting {
 	}
 }
 
-// Faults checks the settings that are not right or wrong alone.
-func (s *settings) Faults() cli.Faults {
+// faults checks the settings that are not right or wrong alone.
+func (s *settings) faults() cli.Faults {
 	f := s.JWT.faults()
 	for name, err := range tracing.Faults(os.Getenv) {
 		f.Add(name, err)
@@ -189,17 +189,9 @@ func (s *settings) parts(log *slog.Logger) (server.Parts, error) {
 	}, nil
 }
 
-// limitMemory applies MEMORY_LIMIT. Without a limit the service still works, so a failure is
-// only logged.
-func (s *settings) limitMemory(log *slog.Logger) {
-	if _, err := heap.Configure(s.MemoryLimit); err != nil {
-		log.Warn("starting without a memory limit", "err", err)
-	}
-}
-
-// OpenLog implements cli.Runnable. A log whose reader stalls or ends neither blocks nor ends the
+// openLog returns the log of the process. A log whose reader stalls or ends neither blocks nor ends the
 // process.
-func (s *settings) OpenLog(to io.Writer) io.WriteCloser {
+func (s *settings) openLog(to io.Writer) io.WriteCloser {
 	signal.Ignore(syscall.SIGPIPE)
 	s.logLines = logbuffer.New(to, func(to io.Writer, lost uint64) {
 		slog.New(s.logHandler(to)).Warn("the log has a gap: its reader was too slow or had ended", "lines", lost)

@@ -22,7 +22,7 @@ func declared(t *testing.T, commandName string) []cli.Setting {
 	if i < 0 {
 		t.Fatalf("there is no command %s", commandName)
 	}
-	return all[i].Run.Settings()
+	return all[i].Settings
 }
 
 // settingsOf returns the settings of these commands that are environment variables.
@@ -54,7 +54,7 @@ func TestSettings_AreThoseOfTheOperationsGuide(t *testing.T) {
 		}
 	}
 	settings := settingsOf(t, "demo", "serve")
-	for _, s := range (&migrateUpCommand{}).Settings() {
+	for _, s := range newMigrate().Commands[0].Settings {
 		if s.Name == strings.ToUpper(s.Name) { // otherwise it is a flag alone
 			settings[s.Name] = s.Secret
 		}
@@ -126,7 +126,7 @@ func TestLogger_TakesTheLinesOfTheStandardLog(t *testing.T) {
 	})
 	var s settings
 	var text logLines
-	lines := s.OpenLog(&text)
+	lines := s.openLog(&text)
 	s.logger(cli.NewOutput(io.Discard, lines))
 	log.Print("from a library")
 	lines.Close()

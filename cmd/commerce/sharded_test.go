@@ -62,11 +62,9 @@ func TestSubscriptions_PlanAsDatabaseURLSays(t *testing.T) {
 	t.Parallel()
 	url := ephemeral.Migrated(t)
 	for parameters, want := range map[string]string{"": "force_generic_plan", "&plan_cache_mode=force_custom_plan": "force_custom_plan"} {
-		r := openReader(t, url+parameters)
 		var mode string
-		if err := r.pools[0].QueryRow(t.Context(), "SHOW plan_cache_mode").Scan(&mode); err != nil || mode != want {
+		if err := ephemeral.OpenPool(t, url+parameters, listPool("")).QueryRow(t.Context(), "SHOW plan_cache_mode").Scan(&mode); err != nil || mode != want {
 			t.Errorf("with %q: %s, %v, want %s", parameters, mode, err, want)
 		}
-		r.close()
 	}
 }

@@ -212,16 +212,22 @@ func (i instance) status(ctx context.Context, token, path string) (status int, r
 	return response.StatusCode, response.Header.Get("Retry-After")
 }
 
-// openReader returns the parts of `commerce serve` that read subscriptions. The caller closes
-// it.
-func openReader(t *testing.T, url string) *subscriptionReader {
+// reader is the parts of `commerce serve` that read subscriptions.
+type reader struct {
+	assembly
+	source *subscriptions.Postgres
+}
+
+// openReader opens a reader. The caller closes it.
+func openReader(t *testing.T, url string) *reader {
 	t.Helper()
-	stores := auth.NewMemoryStores(money.Known, sample.Stores()...)
-	m, err := databaseSettings{URL: url}.openSubscriptions(t.Context(), &replicaReader{}, stores, nil, instruments{}, slog.New(slog.DiscardHandler))
-	if err != nil {
+	r := &reader{}
+	r.Stores, r.Log = auth.NewMemoryStores(money.Known, sample.Stores()...), slog.New(slog.DiscardHandler)
+	var err error
+	if r.source, err = (databaseSettings{URL: url}).openSubscriptions(t.Context(), &r.assembly, nil); err != nil {
 		t.Fatal(err)
 	}
-	return m
+	return r
 }
 
 // lockSubscriptions makes all statements that read subscriptions wait for unlock.
@@ -241,25 +247,26 @@ func lockSubscriptions(t *testing.T, url string) (unlock func()) {
 func TestSubscriptions_CheckTokensOnTheirOwnConnections(t *testing.T) {
 	t.Parallel()
 	url := seeded(t)
-	m := openReader(t, url)
+	db, m := writer(t, url), openReader(t, url)
 	defer m.close()
 	token := strings.TrimSuffix(onDatabase(t, url, "token", "store", "--store", "1", "--name", "test"), "\n")
 	defer lockSubscriptions(t, url)()
 	ctx, stop := context.WithCancel(t.Context())
 	var lists sync.WaitGroup
-	for store := range int64(8*runtime.GOMAXPROCS(0) + 8) { // more than the connections for lists
+	conns := 8 * runtime.GOMAXPROCS(0) // for lists
+	for store := range int64(conns + 8) {
 		lists.Go(func() {
 			for ctx.Err() == nil {
 				_, _ = m.source.List(ctx, store, subscriptions.Query{Limit: 16})
 			}
 		})
 	}
-	for m.pools[0].Stat().AcquiredConns() < m.pools[0].Config().MaxConns {
+	for count(t, db, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'commerce subscriptions'") < conns {
 		time.Sleep(time.Millisecond)
 	}
 	request := httptest.NewRequest("GET", "/subscriptions", nil)
 	request.Header.Set("Authorization", "Bearer "+token)
-	if store, _, err := m.tokens.Identify(request, ""); err != nil || store.ID != 1 {
+	if store, _, err := m.APITokens.Identify(request, ""); err != nil || store.ID != 1 {
 		t.Errorf("while lists use all of their connections: store %v, %v", store, err)
 	}
 	stop()

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -29,6 +30,9 @@ var errRequired = errors.New("is required")
 
 // flag returns the name of the flag, without its hyphens.
 func (s Setting) flag() string { return strings.ToLower(strings.ReplaceAll(s.Name, "_", "-")) }
+
+// hint is what help shows in place of the value.
+func (s Setting) hint() string { return cmp.Or(s.Hint, s.Value.kind) }
 
 func (s Setting) isArgument() bool { return strings.HasPrefix(s.Name, "<") }
 
