@@ -80,15 +80,12 @@ type Result struct {
 // Up applies the pending migrations, and then restarts the changes of subscriptions if the
 // database is a copy of another one. In a database of UpSharded, it does what UpSharded does.
 func (m *Migrator) Up(ctx context.Context) (Result, error) {
-	sharded, err := m.isSharded(ctx)
+	provider, err := m.provider(ctx)
 	if err != nil {
 		return Result{}, err
 	}
-	if sharded {
-		return up(ctx, m.sharded)
-	}
-	r, err := up(ctx, m.all)
-	if err != nil {
+	r, err := up(ctx, provider)
+	if err != nil || provider == m.sharded {
 		return r, err
 	}
 	if r.Restarted, r.Stamped, err = restartChanges(ctx, m.db); err != nil {
@@ -111,13 +108,9 @@ func up(ctx context.Context, p *goose.Provider) (r Result, err error) {
 // Down rolls back the latest migration and deletes its tables' data. It returns nil if
 // no migration is applied.
 func (m *Migrator) Down(ctx context.Context) (*Step, error) {
-	sharded, err := m.isSharded(ctx)
+	provider, err := m.provider(ctx)
 	if err != nil {
 		return nil, err
-	}
-	provider := m.all
-	if sharded {
-		provider = m.sharded
 	}
 	result, err := provider.Down(ctx)
 	switch {
@@ -132,7 +125,7 @@ func (m *Migrator) Down(ctx context.Context) (*Step, error) {
 
 // Status lists all migrations of this program, in order.
 func (m *Migrator) Status(ctx context.Context) ([]Step, error) {
-	sharded, err := m.isSharded(ctx)
+	provider, err := m.provider(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +136,7 @@ func (m *Migrator) Status(ctx context.Context) ([]Step, error) {
 	steps := make([]Step, len(known))
 	for i, s := range known {
 		steps[i] = step(s.Source, s.State == goose.StateApplied)
-		steps[i].LeftOut = sharded && slices.Contains(leftOut[:], s.Source.Version)
+		steps[i].LeftOut = provider == m.sharded && slices.Contains(leftOut[:], s.Source.Version)
 	}
 	return steps, nil
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/pressly/goose/v3"
 )
 
 // leftOut are the migrations that a sharded database does not have: the changes of
@@ -28,10 +30,14 @@ func (m *Migrator) UpSharded(ctx context.Context) (Result, error) {
 	return up(ctx, m.sharded)
 }
 
-// isSharded reports whether UpSharded has left something out.
-func (m *Migrator) isSharded(ctx context.Context) (bool, error) {
+// provider returns the migrations of the database: those of sharded if UpSharded has left
+// something out, otherwise all.
+func (m *Migrator) provider(ctx context.Context) (*goose.Provider, error) {
 	changes, later, err := m.applied(ctx)
-	return later && !changes, err
+	if later && !changes {
+		return m.sharded, err
+	}
+	return m.all, err
 }
 
 // applied reports whether the first migration of leftOut is applied, and any later one.
