@@ -2,7 +2,9 @@ package main
 
 import (
 	"maps"
+	"os"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -54,4 +56,32 @@ func TestArchitecture_ShowsThePackagesAndTheirImports(t *testing.T) {
 			t.Errorf("the page has the package %s, which does not exist", pkg)
 		}
 	}
+}
+
+// The pages name only targets of make that exist, also in their tables and in commands that take too
+// long for a test.
+func TestMake_HasTheTargetsOfThePages(t *testing.T) {
+	t.Parallel()
+	makefile := source(t, "Makefile")
+	for _, page := range []string{".github/CONTRIBUTING.md", "README.md", "docs/guarantees.md", "docs/performance.md", "docs/deploy.md"} {
+		targets := regexp.MustCompile("(?m)(?:^|`|[A-Z0-9] )make ([a-z]+)").FindAllStringSubmatch(source(t, page), -1)
+		for _, target := range targets {
+			if !regexp.MustCompile(`(?m)^` + target[1] + `:`).MatchString(makefile) {
+				t.Errorf("%s: make has no target %s", page, target[1])
+			}
+		}
+		if len(targets) == 0 {
+			t.Errorf("%s names no target", page)
+		}
+	}
+}
+
+// source returns a file of the repository.
+func source(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }

@@ -260,29 +260,25 @@ func TestDemo_DrainsAfterASignal(t *testing.T) {
 		t.Run(signal.String(), func(t *testing.T) {
 			t.Parallel()
 			d := startDemo(t)
-			if status := d.ready(); status != http.StatusOK {
-				t.Fatalf("readyz answers %d before", status)
+			if said := d.ready(t); said.Code != http.StatusOK {
+				t.Fatalf("readyz answers %+v before", said)
 			}
 			answer, body := d.beginAdd(t)
 			signaled := time.Now()
-			if err := d.cmd.Process.Signal(signal); err != nil {
-				t.Fatal(err)
-			}
-			for d.ready() != http.StatusServiceUnavailable {
-				if time.Since(signaled) > 20*time.Second {
-					t.Fatal("still ready after the signal")
+			d.signal(t, signal)
+			eventually(t, func() string {
+				if d.ready(t).Code == http.StatusOK {
+					return "still ready after the signal"
 				}
-				time.Sleep(10 * time.Millisecond)
-			}
-			if err := d.cmd.Process.Signal(syscall.SIGHUP); err != nil {
-				t.Fatal(err)
-			}
-			for d.accepts() {
-				if time.Since(signaled) > 20*time.Second {
-					t.Fatal("still accepts connections")
+				return ""
+			})
+			d.signal(t, syscall.SIGHUP)
+			eventually(t, func() string {
+				if d.accepts(t) {
+					return "still accepts connections"
 				}
-				time.Sleep(10 * time.Millisecond)
-			}
+				return ""
+			})
 			fmt.Fprint(body, `_id":1}`)
 			response, err := http.ReadResponse(bufio.NewReader(answer), nil)
 			if err != nil {
@@ -342,68 +338,41 @@ func TestDemo_ListensOnLoopbackOnlyWithASecretOfItsOwner(t *testing.T) {
 func TestDemo_RunsOnUnderNohup(t *testing.T) {
 	t.Parallel()
 	d := startDemo(t, asProgram+"=nohup")
-	if err := d.cmd.Process.Signal(syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
+	d.signal(t, syscall.SIGHUP)
 	time.Sleep(time.Second)
-	if status := d.ready(); status != http.StatusOK {
-		t.Errorf("readyz answers %d after SIGHUP", status)
+	if said := d.ready(t); said.Code != http.StatusOK {
+		t.Errorf("readyz answers %+v after SIGHUP", said)
 	}
 }
 
-// runningDemo is a `commerce demo` and its two addresses.
-type runningDemo struct {
-	cmd           *exec.Cmd
-	public, admin string
-	log           *bytes.Buffer
-}
-
-func startDemo(t *testing.T, settings ...string) *runningDemo {
+func startDemo(t *testing.T, settings ...string) *running {
 	t.Helper()
-	d := &runningDemo{cmd: program(t, settings, "demo"), log: &bytes.Buffer{}}
+	d := &running{cmd: program(t, settings, "demo"), log: &logLines{}}
 	d.cmd.Stderr = d.log
 	out, err := d.cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := d.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if d.cmd.ProcessState == nil { // the test failed earlier
-			_ = d.cmd.Process.Kill()
-			_ = d.cmd.Wait()
-		}
-	})
+	d.start(t)
 	printed := bufio.NewScanner(out) // printed once both addresses accept connections
 	for d.admin == "" {
 		if !printed.Scan() {
 			t.Fatal("the demo does not print its addresses")
 		}
 		label, value, _ := strings.Cut(strings.TrimSpace(printed.Text()), " ")
-		switch _, address, _ := strings.Cut(value, "http://"); label {
+		switch address, _, _ := strings.Cut(strings.TrimSpace(value), " "); label {
 		case "URL":
-			d.public = strings.Replace(address, "localhost", "127.0.0.1", 1)
+			d.URL = strings.Replace(address, "localhost", "127.0.0.1", 1)
 		case "Operators":
-			d.admin, _, _ = strings.Cut(address, " ")
+			d.admin = address
 		}
 	}
 	go io.Copy(io.Discard, out)
 	return d
 }
 
-// ready returns the status of /readyz, 0 if there is no response.
-func (d *runningDemo) ready() int {
-	response, err := http.Get("http://" + d.admin + "/readyz")
-	if err != nil {
-		return 0
-	}
-	response.Body.Close()
-	return response.StatusCode
-}
-
-func (d *runningDemo) accepts() bool {
-	conn, err := net.Dial("tcp", d.public)
+func (d *running) accepts(t *testing.T) bool {
+	conn, err := net.Dial("tcp", hostOf(t, d.URL))
 	if err != nil {
 		return false
 	}
@@ -413,14 +382,14 @@ func (d *runningDemo) accepts() bool {
 
 // beginAdd sends the first half of an add request. It returns once the server has begun
 // to read the body. The caller writes the rest of the body to body.
-func (d *runningDemo) beginAdd(t *testing.T) (answer io.Reader, body io.Writer) {
+func (d *running) beginAdd(t *testing.T) (answer io.Reader, body io.Writer) {
 	t.Helper()
-	conn, err := net.Dial("tcp", d.public)
+	conn, err := net.Dial("tcp", hostOf(t, d.URL))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	fmt.Fprintf(conn, "POST /cart/add HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: 16\r\nExpect: 100-continue\r\n\r\n", d.public)
+	fmt.Fprintf(conn, "POST /cart/add HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: 16\r\nExpect: 100-continue\r\n\r\n", hostOf(t, d.URL))
 	reader := bufio.NewReader(conn)
 	if line, err := reader.ReadString('\n'); err != nil || !strings.Contains(line, " 100 ") {
 		t.Fatalf("the server does not request the body: %q, %v", line, err)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -17,14 +16,7 @@ import (
 )
 
 // dataPage returns docs/data.md.
-func dataPage(t *testing.T) string {
-	t.Helper()
-	page, err := os.ReadFile("../../docs/data.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(page)
-}
+func dataPage(t *testing.T) string { return source(t, "docs/data.md") }
 
 // codeUnder returns the code blocks of a language below a heading of a page, up to the next
 // heading.
@@ -70,11 +62,7 @@ func commandUnder(t *testing.T, page, heading string) string {
 func TestDataPage_ExampleShowsWhatItSays(t *testing.T) {
 	t.Parallel()
 	url, page := ephemeral.Migrated(t), dataPage(t)
-	conn, err := pgx.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(t.Context())
+	db := writer(t, url)
 	source := subscriptions.NewPostgres(subscriptions.PostgresConfig{Pool: ephemeral.OpenPool(t, url, connect.PostgresConfig{})})
 	changed := ""
 	for _, step := range []struct{ section, at, want string }{
@@ -94,9 +82,7 @@ func TestDataPage_ExampleShowsWhatItSays(t *testing.T) {
 		{"The expiry", "2028-04-01", "expired, active false, expired true, 0 days, renews false, plan 402 at 49000"},
 	} {
 		for _, sql := range codeUnder(t, page, step.section, "sql") {
-			if _, err := conn.Exec(t.Context(), sql); err != nil {
-				t.Fatalf("%s: %v", step.section, err)
-			}
+			change(t, db, sql)
 		}
 		if step.at == "" {
 			continue
@@ -113,7 +99,7 @@ func TestDataPage_ExampleShowsWhatItSays(t *testing.T) {
 			t.Errorf("%s, on %s, %+v (-want +got):\n%s", step.section, step.at, s, diff)
 		}
 		var stamp string
-		if err := conn.QueryRow(t.Context(), "SELECT changed_in FROM subscriptions").Scan(&stamp); err != nil || stamp == changed {
+		if err := db.QueryRow(t.Context(), "SELECT changed_in FROM subscriptions").Scan(&stamp); err != nil || stamp == changed {
 			t.Errorf("%s: changed_in is still %s, %v", step.section, stamp, err)
 		}
 		changed = stamp

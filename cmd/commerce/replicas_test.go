@@ -134,7 +134,7 @@ func TestServe_ReadsSubscriptionsFromReplicas(t *testing.T) {
 	if r.reads(t, "primary") == before {
 		t.Error("the primary served no read without replicas")
 	}
-	r.wantLogged(t, 0, "its check failed", second)
+	r.log.wait(t, 0, "its check failed", second)
 	for _, replica := range r.replicas {
 		replica.Restart()
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -34,10 +35,8 @@ func TestSharded_ServesEverythingButChanges(t *testing.T) {
 		"/subscriptions/changes":                               http.StatusNotFound,
 	} {
 		eventually(t, func() string {
-			response := get(t, token, r.URL+path)
-			defer response.Body.Close()
-			if response.StatusCode != want {
-				return path + ": " + response.Status
+			if a := r.send(t, "GET", path, "", "Authorization", "Bearer "+token); a.Status != want {
+				return fmt.Sprint(path, ": ", a.Status)
 			}
 			return ""
 		})

@@ -2,13 +2,10 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"regexp"
 	"runtime"
 	"strings"
@@ -36,33 +33,11 @@ type listed struct {
 	}
 }
 
-// get sends a request with a Bearer token. The caller closes the response's body.
-func get(t *testing.T, token, url string) *http.Response {
-	t.Helper()
-	request, err := http.NewRequest("GET", url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	request.Header.Set("Authorization", "Bearer "+token)
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return response
-}
-
 // asStore sends a GET request with an API token.
 func (i instance) asStore(t *testing.T, token, url string) (status int, page listed) {
 	t.Helper()
-	if strings.HasPrefix(url, "/") {
-		url = i.URL + url
-	}
-	response := get(t, token, url)
-	defer response.Body.Close()
-	if err := json.NewDecoder(response.Body).Decode(&page); err != nil {
-		t.Fatal(err)
-	}
-	return response.StatusCode, page
+	a := i.send(t, "GET", url, "", "Authorization", "Bearer "+token)
+	return a.Status, decoded[listed](t, a)
 }
 
 // asStoreServed repeats asStore for at most 10 s while the response is a 503: on a busy
@@ -99,23 +74,16 @@ func TestStoreToken_IsAcceptedUntilItIsRevoked(t *testing.T) {
 		t.Errorf("token list prints %s", list)
 	}
 	onDatabase(t, url, "token", "revoke", "1")
-	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
-		first, _ := one.asStore(t, token, "/subscriptions")
-		second, _ := two.asStore(t, token, "/subscriptions")
-		if first == http.StatusUnauthorized && second == first {
-			break
-		}
-		if time.Since(began) > 10*time.Second { // package auth tests that it takes a second
-			t.Fatalf("10s after it was revoked it opens %d and %d", first, second)
-		}
+	for _, i := range []*running{one, two} {
+		eventually(t, func() string { // package auth tests that it takes a second
+			if status, _ := i.asStore(t, token, "/subscriptions"); status != http.StatusUnauthorized {
+				return fmt.Sprintf("the revoked token gets %d", status)
+			}
+			return ""
+		})
 	}
 	for _, i := range []*running{one, two} { // they record the last token use before they exit
-		if err := i.cmd.Process.Signal(os.Interrupt); err != nil {
-			t.Fatal(err)
-		}
-		if err := i.cmd.Wait(); err != nil {
-			t.Fatalf("serve: %v", err)
-		}
+		i.end(t)
 	}
 	list := strings.Fields(strings.Split(onDatabase(t, url, "token", "list"), "\n")[1])
 	if used := list[len(list)-2]; used == "-" {
@@ -155,12 +123,13 @@ func TestSubscriptions_DeepPagesOfAStoreDoNotAffectOthers(t *testing.T) {
 	for range 20 {
 		connections.Go(func() {
 			for ctx.Err() == nil {
-				status, retryAfter := serve.status(ctx, hammering, "/subscriptions?page=10000&per_page=100") // skips 999,900 rows
-				if status == http.StatusServiceUnavailable && retryAfter == "" {
+				const deep = "/subscriptions?page=10000&per_page=100" // skips 999,900 rows
+				a, _ := request(ctx, http.DefaultClient, "GET", serve.URL+deep, "", "Authorization", "Bearer "+hammering)
+				if a.Status == http.StatusServiceUnavailable && a.Header.Get("Retry-After") == "" {
 					t.Error("a page is refused without Retry-After")
 				}
-				answered[status].Add(1)
-				if status == http.StatusServiceUnavailable {
+				answered[a.Status].Add(1)
+				if a.Status == http.StatusServiceUnavailable {
 					time.Sleep(50 * time.Millisecond) // so that refusals alone do not keep the machine busy
 				}
 			}
@@ -194,22 +163,6 @@ func TestSubscriptions_DeepPagesOfAStoreDoNotAffectOthers(t *testing.T) {
 	if status != http.StatusOK || len(own.Data.Data) != 100 {
 		t.Errorf("a deep page of the store's own: %d with %d subscriptions, want 100", status, len(own.Data.Data))
 	}
-}
-
-// status requests a path. The status is 0 if ctx ends.
-func (i instance) status(ctx context.Context, token, path string) (status int, retryAfter string) {
-	request, err := http.NewRequestWithContext(ctx, "GET", i.URL+path, nil)
-	if err != nil {
-		return 0, ""
-	}
-	request.Header.Set("Authorization", "Bearer "+token)
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return 0, ""
-	}
-	defer response.Body.Close()
-	_, _ = io.Copy(io.Discard, response.Body)
-	return response.StatusCode, response.Header.Get("Retry-After")
 }
 
 // reader is the parts of `commerce serve` that read subscriptions.
@@ -249,7 +202,7 @@ func TestSubscriptions_CheckTokensOnTheirOwnConnections(t *testing.T) {
 	url := seeded(t)
 	db, m := writer(t, url), openReader(t, url)
 	defer m.close()
-	token := strings.TrimSuffix(onDatabase(t, url, "token", "store", "--store", "1", "--name", "test"), "\n")
+	token := storeToken(t, url)
 	defer lockSubscriptions(t, url)()
 	ctx, stop := context.WithCancel(t.Context())
 	var lists sync.WaitGroup
@@ -355,5 +308,18 @@ func TestSeed_WritesTheSamplesSubscriptionsAndSyntheticOnes(t *testing.T) {
 	err := db.QueryRow(t.Context(), "SELECT avg((store_id = 1)::int)::float8 FROM subscriptions WHERE id > 10000").Scan(&share)
 	if err != nil || share < 0.09 || share > 0.11 {
 		t.Errorf("%v of the synthetic ones are the first store's (%v), want about a tenth", share, err)
+	}
+}
+
+func TestPrune_PrintsHowManyDeletionsItDeleted(t *testing.T) {
+	t.Parallel()
+	url := seeded(t)
+	db := writer(t, url)
+	change(t, db, "DELETE FROM subscriptions WHERE store_id = 1 AND id <= 5003")
+	change(t, db, "UPDATE deleted_subscriptions SET deleted_at = now() - interval '91 days' WHERE id <= 5002")
+	for _, want := range []string{"2", "0"} {
+		if out := onDatabase(t, url, "prune"); !strings.Contains(out, "the records of "+want+" deletions older than 90 days") {
+			t.Errorf("printed %q, want %s", out, want)
+		}
 	}
 }

@@ -161,8 +161,30 @@ func TestDemo_NamesTheSettingOfAPortThatBothAddressesHave(t *testing.T) {
 func TestDemo_NamesTheSettingOfATakenPort(t *testing.T) {
 	t.Parallel()
 	taken := startDemo(t)
-	printed := onTerminal(t, 80, []string{"TERM=xterm", "ADDR=" + taken.public}, "commerce demo; echo status $?")
-	if want := "commerce: ADDR: " + taken.public + " is in use by another process: set ADDR to another address\nstatus 2\n"; printed != want {
+	printed := onTerminal(t, 80, []string{"TERM=xterm", "ADDR=" + hostOf(t, taken.URL)}, "commerce demo; echo status $?")
+	if want := "commerce: ADDR: " + hostOf(t, taken.URL) + " is in use by another process: set ADDR to another address\nstatus 2\n"; printed != want {
 		t.Errorf("prints %q, want %q", printed, want)
+	}
+}
+
+func TestProgress_IsShownOnATerminalOnly(t *testing.T) {
+	t.Parallel()
+	var terminal strings.Builder // anything but a file counts as one
+	bar := startProgress(&terminal, "rows", 3)
+	_ = bar.Add(3)
+	bar.end()
+	if got := terminal.String(); !strings.Contains(got, "rows 100%") || !strings.Contains(got, "3/3") || !strings.HasSuffix(got, "\n") {
+		t.Errorf("%q", got)
+	}
+	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	bar = startProgress(log, "rows", 3)
+	_ = bar.Add(3)
+	bar.end()
+	if info, err := log.Stat(); err != nil || info.Size() != 0 {
+		t.Errorf("a file has %d bytes, %v", info.Size(), err)
 	}
 }
