@@ -3,7 +3,6 @@ package main
 import (
 	"maps"
 	"os"
-	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -22,18 +21,13 @@ func TestArchitecture_ShowsThePackagesAndTheirImports(t *testing.T) {
 	for _, box := range regexp.MustCompile(`(?m)^ *(\w+)\["([\w/]+)(?:<br>[^"]*)?"\]$`).FindAllStringSubmatch(picture, -1) {
 		packages[box[1]] = box[2]
 	}
-	made := map[string][]string{}
-	for _, file := range goFiles(t) {
-		if !strings.HasSuffix(file, "_test.go") {
-			made[path.Dir(file)] = append(made[path.Dir(file)], ours(t, file)...)
-		}
-	}
+	made := importsByPackage(t)
 	arrows := 0
 	for _, line := range regexp.MustCompile(`(?m)^ *\w+(?: --> \w+)+$`).FindAllString(picture, -1) {
 		chain := strings.Split(strings.TrimSpace(line), " --> ")
 		for i, from := range chain[:len(chain)-1] {
 			arrows++
-			if to := chain[i+1]; packages[from] == "" || !slices.Contains(made[packages[from]], packages[to]) {
+			if to := chain[i+1]; packages[from] == "" || !slices.Contains(made[packages[from]], module+"/"+packages[to]) {
 				t.Errorf("%s --> %s: the package %q does not import %q", from, to, packages[from], packages[to])
 			}
 		}

@@ -16,19 +16,35 @@ import (
 
 // newCart returns the commands about what is stored about a shopper.
 func newCart() cli.Command {
-	command := func(name, help string, work func(context.Context, *redisstore.Store, []redisstore.Ref, cli.Output) error) cli.Command {
-		var s shopperFlags
-		return cli.Command{
-			Name: name, Help: help, Usage: "(--customer=ID | --token=TOKEN) [flags]", Settings: s.settings(), Faults: s.faults,
-			Run: func(ctx context.Context, out cli.Output) error {
-				return s.with(ctx, func(carts *redisstore.Store, refs []redisstore.Ref) error { return work(ctx, carts, refs, out) })
-			},
-		}
-	}
+	erased := func(out cli.Output, h redisstore.Holding) { fmt.Fprintf(out, "Erased: %s.\n", summary(h)) }
 	return cli.Command{Name: "cart", Help: "Show or erase the data stored about a shopper.", Commands: []cli.Command{
-		command("show", "Show what is stored about a customer or a cart token.", showCarts),
-		command("erase", "Delete everything that is stored about a customer or a cart token.", eraseCarts),
+		cartCommand("show", "Show what is stored about a customer or a cart token.", "Nothing is stored.", (*redisstore.Store).Holdings, describe),
+		cartCommand("erase", "Delete everything that is stored about a customer or a cart token.", "Nothing was stored.", (*redisstore.Store).Erase, erased),
 	}}
+}
+
+// finding finds, and perhaps deletes, what is stored under a key of a shopper.
+type finding func(*redisstore.Store, context.Context, redisstore.Ref) ([]redisstore.Holding, error)
+
+// cartCommand returns a command that prints everything that find returns for a shopper, or none.
+func cartCommand(name, help, none string, find finding, show func(cli.Output, redisstore.Holding)) cli.Command {
+	var s shopperFlags
+	return cli.Command{
+		Name: name, Help: help, Usage: "(--customer=ID | --token=TOKEN) [flags]", Settings: s.settings(), Faults: s.faults,
+		Run: func(ctx context.Context, out cli.Output) error {
+			held, err := s.find(ctx, find)
+			if err != nil {
+				return err
+			}
+			if len(held) == 0 {
+				fmt.Fprintln(out, none)
+			}
+			for _, h := range held {
+				show(out, h)
+			}
+			return nil
+		},
+	}
 }
 
 // shopperFlags name the shopper that a command is about.
@@ -63,53 +79,12 @@ func (s *shopperFlags) faults() (f cli.Faults) {
 	return f
 }
 
-func showCarts(ctx context.Context, carts *redisstore.Store, refs []redisstore.Ref, out cli.Output) error {
-	held, err := each(ctx, refs, carts.Holdings)
-	if err != nil {
-		return err
-	}
-	if len(held) == 0 {
-		fmt.Fprintln(out, "Nothing is stored.")
-	}
-	for _, h := range held {
-		describe(out, h)
-	}
-	return nil
-}
-
-// eraseCarts deletes what is stored and prints a summary of it.
-func eraseCarts(ctx context.Context, carts *redisstore.Store, refs []redisstore.Ref, out cli.Output) error {
-	held, err := each(ctx, refs, carts.Erase)
-	if err != nil {
-		return err
-	}
-	if len(held) == 0 {
-		fmt.Fprintln(out, "Nothing was stored.")
-	}
-	for _, h := range held {
-		fmt.Fprintf(out, "Erased: %s.\n", summary(h))
-	}
-	return nil
-}
-
-// each collects what find returns for all refs.
-func each(ctx context.Context, refs []redisstore.Ref, find func(context.Context, redisstore.Ref) ([]redisstore.Holding, error)) (all []redisstore.Holding, err error) {
-	for _, ref := range refs {
-		held, err := find(ctx, ref)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, held...)
-	}
-	return all, nil
-}
-
-// with calls do with a Redis client and the shopper's carts: one, or with a token and no
-// store one for each store that has a cart under the token.
-func (s *shopperFlags) with(ctx context.Context, do func(*redisstore.Store, []redisstore.Ref) error) error {
+// find collects what is stored about the shopper: in one cart, or with a token and no store in that
+// of each store that has one under the token.
+func (s *shopperFlags) find(ctx context.Context, find finding) (all []redisstore.Holding, err error) {
 	rdb, err := connect.Redis(s.RedisURL)
 	if err != nil {
-		return &cli.BadSetting{Name: "REDIS_URL", Err: err}
+		return nil, &cli.BadSetting{Name: "REDIS_URL", Err: err}
 	}
 	defer rdb.Close()
 	carts := redisstore.New(redisstore.Config{Client: rdb})
@@ -122,10 +97,17 @@ func (s *shopperFlags) with(ctx context.Context, do func(*redisstore.Store, []re
 		refs = []redisstore.Ref{redisstore.GuestRef(s.Store, token)}
 	default:
 		if refs, err = carts.GuestRefs(ctx, token); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return do(carts, refs)
+	for _, ref := range refs {
+		held, err := find(carts, ctx, ref)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, held...)
+	}
+	return all, nil
 }
 
 func summary(h redisstore.Holding) string {

@@ -45,7 +45,7 @@ func (r *running) wantChecks(t *testing.T, code int, checks map[string]string) {
 	if code != http.StatusOK {
 		want.Status = "not ready"
 	}
-	eventually(t, func() string { return cmp.Diff(want, r.ready(t)) })
+	soon(t, want, func() readiness { return r.ready(t) })
 }
 
 // eventually waits until wrong returns "".
@@ -60,6 +60,12 @@ func eventually(t *testing.T, wrong func() string) {
 			t.Fatalf("after 20s: %s", said)
 		}
 	}
+}
+
+// soon waits until got returns what is wanted.
+func soon[T any](t *testing.T, want T, got func() T) {
+	t.Helper()
+	eventually(t, func() string { return cmp.Diff(want, got()) })
 }
 
 // statuses are the responses of an instance.
@@ -88,12 +94,7 @@ func (r *running) wantStatuses(t *testing.T, token string, want statuses) {
 		}
 		return ""
 	})
-	eventually(t, func() string {
-		if got, _ := r.asStore(t, token, "/subscriptions"); got != want.subscriptions {
-			return http.StatusText(got)
-		}
-		return ""
-	})
+	r.wantStatus(t, token, "/subscriptions", want.subscriptions)
 }
 
 func (r *running) end(t *testing.T) {
@@ -164,16 +165,6 @@ func TestServe_IsNotReadyWhenItsCredentialsAreRefused(t *testing.T) {
 	startServe(t, database, "REDIS_URL="+with(redis, noUser)).wantReady(t, http.StatusServiceUnavailable, "refused", "ok")
 }
 
-func TestServe_RefusesADefaultStoreThatDoesNotExist(t *testing.T) {
-	t.Parallel()
-	got := ended(t, program(t, []string{
-		"DATABASE_URL=" + seeded(t), "REDIS_URL=" + ephemeral.Redis(t), "JWT_SECRET=" + secret, "DEFAULT_STORE=9",
-	}, "serve"))
-	if got.status != 2 || got.errors != "commerce: DEFAULT_STORE: there is no store 9\n" {
-		t.Errorf("ended with %d and %q", got.status, got.errors)
-	}
-}
-
 // After SIGTERM the process is not ready, but accepts requests until load balancers have
 // noticed.
 func TestServe_AcceptsRequestsDuringTheDrainDelay(t *testing.T) {
@@ -186,12 +177,7 @@ func TestServe_AcceptsRequestsDuringTheDrainDelay(t *testing.T) {
 	serve.wantReady(t, http.StatusOK, "ok", "ok")
 	signaled := time.Now()
 	serve.signal(t, syscall.SIGTERM)
-	eventually(t, func() string {
-		if said := serve.ready(t); said.Code != http.StatusServiceUnavailable || said.Status != "draining" {
-			return said.Status
-		}
-		return ""
-	})
+	soon(t, "draining", func() string { return serve.ready(t).Status })
 	// A kept-alive connection ends with a response that announces it, not during a request.
 	response, err := http.Get(serve.URL + "/cart/count")
 	if err != nil {

@@ -56,12 +56,6 @@ func checkRedisURL(url string) error {
 	return rdb.Close()
 }
 
-// refusedByRedis reports whether Redis refused the user, the password or the user's
-// permissions. Waiting does not help with any of these.
-func refusedByRedis(err error) bool {
-	return redis.IsAuthError(err) || redis.IsPermissionError(err)
-}
-
 // run serves until ctx ends. Redis and Postgres may be unreachable when it starts.
 func (c *serveCommand) run(ctx context.Context, out cli.Output) error {
 	a, err := c.begin(ctx, out)
@@ -110,8 +104,10 @@ func (c *serveCommand) run(ctx context.Context, out cli.Output) error {
 func dependencies(rdb redis.UniversalClient, db *pgxpool.Pool) map[string]*server.Dependency {
 	return map[string]*server.Dependency{
 		"redis": {
-			Ping:    func(ctx context.Context) error { return rdb.Ping(ctx).Err() },
-			Refused: refusedByRedis,
+			Ping: func(ctx context.Context) error { return rdb.Ping(ctx).Err() },
+			Refused: func(err error) bool { // the user, the password or the user's permissions: waiting does not help
+				return redis.IsAuthError(err) || redis.IsPermissionError(err)
+			},
 			PingAll: func(ctx context.Context) error { return pingMasters(ctx, rdb) },
 		},
 		"postgres": {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -34,26 +33,9 @@ func TestSharded_ServesEverythingButChanges(t *testing.T) {
 		"/subscriptions?status=active&customerCountryCode=966": http.StatusOK,
 		"/subscriptions/changes":                               http.StatusNotFound,
 	} {
-		eventually(t, func() string {
-			if a := r.send(t, "GET", path, "", "Authorization", "Bearer "+token); a.Status != want {
-				return fmt.Sprint(path, ": ", a.Status)
-			}
-			return ""
-		})
-	}
-	pruned := ended(t, program(t, []string{"DATABASE_URL=" + url}, "prune"))
-	if pruned.status == 0 || pruned.out != "" || !strings.Contains(pruned.errors, "nothing to prune") {
-		t.Errorf("prune: status %d, %q", pruned.status, pruned.errors)
+		r.wantStatus(t, token, path, want)
 	}
 	r.end(t)
-}
-
-func TestMigrate_RefusesToShardADatabaseWithChanges(t *testing.T) {
-	t.Parallel()
-	got := ended(t, program(t, []string{"DATABASE_URL=" + ephemeral.Migrated(t)}, "migrate", "up", "--sharded"))
-	if got.status == 0 || !strings.Contains(got.errors, "00102_changes.sql") || strings.Count(got.errors, "\n") != 1 {
-		t.Errorf("status %d, %q", got.status, got.errors)
-	}
 }
 
 // Citus cannot run a plan that was made without the values of its parameters.

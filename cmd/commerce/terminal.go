@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -66,26 +67,20 @@ func (p progress) end() {
 // function ends the line.
 func startWaiting(to io.Writer, description string) (end func()) {
 	to = visible(to)
-	tick, stop, stopped := time.NewTicker(time.Second), make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(stopped)
-		seconds := 0
-		for {
+	return background(context.Background(), func(ctx context.Context) {
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for seconds := 0; ; {
 			select {
 			case <-tick.C:
 				seconds++
 				fmt.Fprintf(to, "\r%s: %d s", description, seconds)
-			case <-stop:
+			case <-ctx.Done():
 				if seconds > 0 {
 					fmt.Fprintln(to)
 				}
 				return
 			}
 		}
-	}()
-	return func() {
-		tick.Stop()
-		close(stop)
-		<-stopped
-	}
+	})
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -145,25 +144,6 @@ func TestSeed_ShowsProgressOnATerminalOnly(t *testing.T) {
 	}
 	if got := ended(t, program(t, []string{"TERM=xterm", url}, strings.Fields(line)[1:]...)); got.status != 0 || got.errors != "" || strings.Contains(got.out, "\r") {
 		t.Errorf("in a pipe: %+v", got)
-	}
-}
-
-func TestDemo_NamesTheSettingOfAPortThatBothAddressesHave(t *testing.T) {
-	t.Parallel()
-	port := ephemeral.FreePorts(t, 1)[0]
-	addr := fmt.Sprintf("127.0.0.1:%d", port)
-	got := ended(t, program(t, []string{"ADDR=" + addr, "ADMIN_ADDR=" + addr}, "demo"))
-	if want := "commerce: ADMIN_ADDR: has the port of ADDR, " + addr + ": set ADMIN_ADDR to another address\n"; got.status != 2 || got.errors != want {
-		t.Errorf("%+v, want %q", got, want)
-	}
-}
-
-func TestDemo_NamesTheSettingOfATakenPort(t *testing.T) {
-	t.Parallel()
-	taken := startDemo(t)
-	printed := onTerminal(t, 80, []string{"TERM=xterm", "ADDR=" + hostOf(t, taken.URL)}, "commerce demo; echo status $?")
-	if want := "commerce: ADDR: " + hostOf(t, taken.URL) + " is in use by another process: set ADDR to another address\nstatus 2\n"; printed != want {
-		t.Errorf("prints %q, want %q", printed, want)
 	}
 }
 
