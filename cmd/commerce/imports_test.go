@@ -128,12 +128,7 @@ func TestImports_GoOneWay(t *testing.T) {
 
 func TestImports_OfPurePackagesArePure(t *testing.T) {
 	t.Parallel()
-	all := map[string][]string{} // imports, by package of ours
-	for _, file := range goFiles(t) {
-		if !strings.HasSuffix(file, "_test.go") {
-			all[path.Dir(file)] = append(all[path.Dir(file)], importsOf(t, file)...)
-		}
-	}
+	all := importsByPackage(t)
 	for _, pkg := range pure {
 		if all[pkg] == nil {
 			t.Errorf("%s imports nothing: it is not there, or this test does not read it", pkg)
@@ -146,6 +141,18 @@ func TestImports_OfPurePackagesArePure(t *testing.T) {
 			}
 		}
 	}
+}
+
+// importsByPackage returns what each package of ours imports, except in tests.
+func importsByPackage(t *testing.T) map[string][]string {
+	t.Helper()
+	all := map[string][]string{}
+	for _, file := range goFiles(t) {
+		if !strings.HasSuffix(file, "_test.go") {
+			all[path.Dir(file)] = append(all[path.Dir(file)], importsOf(t, file)...)
+		}
+	}
+	return all
 }
 
 // The rules of the cart need languages, Unicode and currencies, and nothing else of others.

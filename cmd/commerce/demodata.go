@@ -1,27 +1,64 @@
 package main
 
 import (
+	"context"
 	"crypto/rand"
 	"fmt"
 	"slices"
 	"strconv"
 	"time"
 
+	"github.com/alicebob/miniredis/v2"
+
 	"commerce/auth"
-	"commerce/auth/limit"
 	"commerce/auth/locale"
 	"commerce/cart/catalog"
-	"commerce/cmd/internal/backstage"
 	"commerce/cmd/internal/pages"
-	"commerce/cmd/internal/server"
 	"commerce/deploy/sample"
 	"commerce/subscriptions"
 )
 
-// demoMemory is the demo's data that the page's backstage calls change.
-type demoMemory struct {
-	catalog       *catalog.Memory
-	subscriptions *subscriptions.Memory
+// startEmbeddedRedis starts a Redis in this process. Its clock does not advance by
+// itself, so a goroutine advances it until ctx ends; otherwise no key would expire.
+func startEmbeddedRedis(ctx context.Context) (*miniredis.Miniredis, error) {
+	embedded := miniredis.NewMiniRedis()
+	if err := embedded.Start(); err != nil {
+		return nil, fmt.Errorf("start the embedded Redis: %w", err)
+	}
+	go func() {
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+				embedded.FastForward(time.Second)
+			}
+		}
+	}()
+	return embedded, nil
+}
+
+// sampleCatalog returns the products and coupons of the sample stores, with pictures below
+// the base path.
+func sampleCatalog(now time.Time, basePath string) *catalog.Memory {
+	products := sample.Products()
+	for _, list := range products {
+		for _, p := range list {
+			p.Image.URL = basePath + p.Image.URL
+		}
+	}
+	memory := catalog.NewMemory(products)
+	for store, coupons := range sample.Coupons(now) {
+		for _, c := range coupons {
+			memory.PutCoupon(store, c)
+		}
+	}
+	for _, u := range sample.CouponUses() {
+		memory.PutUse(u.Store, u.Code, u.Customer, u.Order)
+	}
+	return memory
 }
 
 // longList is the number of subscriptions in the demo's long list: 1,334 pages of 15.
@@ -34,13 +71,13 @@ func demoSubscriptions(now time.Time) *subscriptions.Memory {
 	return subscriptions.NewMemory(append(sample.Customers(), sample.LongListCustomers(longList)...), all)
 }
 
-// offer returns what the demo offers to its page. It sets the API tokens of parts.
-func (c *demoCommand) offer(parts *server.Parts, memory demoMemory, now time.Time, failures *limit.Quota) (*pages.Demo, error) {
-	demo := &pages.Demo{Customers: demoCustomers(), Reference: parts.Reference}
+// offer returns what the demo offers to its page, except its backstage. It also sets the API tokens.
+func (c *demoCommand) offer(a *assembly, now time.Time) (*pages.Demo, error) {
+	demo := &pages.Demo{Customers: demoCustomers(), Reference: a.Reference}
 	var err error
 	for i := range demo.Customers {
 		customer := &demo.Customers[i]
-		if customer.JWT, err = parts.JWT.Sign(c.DefaultStore, customer.ID, 24*time.Hour); err != nil {
+		if customer.JWT, err = a.JWT.Sign(c.DefaultStore, customer.ID, 24*time.Hour); err != nil {
 			return nil, fmt.Errorf("sign the demo's tokens: %w", err)
 		}
 	}
@@ -55,13 +92,10 @@ func (c *demoCommand) offer(parts *server.Parts, memory demoMemory, now time.Tim
 	if apiTokens[1], demo.LongListToken, err = newAPIToken(2, sample.LongListStore().ID, now); err != nil {
 		return nil, err
 	}
-	parts.APITokens = auth.NewAPITokens(auth.APITokensConfig{
-		Source: auth.NewMemoryAPITokens(apiTokens...), Stores: parts.Stores, Failures: failures,
+	a.APITokens = auth.NewAPITokens(auth.APITokensConfig{
+		Source: auth.NewMemoryAPITokens(apiTokens...), Stores: a.Stores, Failures: a.apiFailures,
 	})
-	demo.Backstage, err = backstage.Routes(backstage.Config{
-		Store: c.store(), Catalog: memory.catalog, Subscriptions: memory.subscriptions,
-	})
-	return demo, err
+	return demo, nil
 }
 
 func demoCustomers() []pages.DemoCustomer {
