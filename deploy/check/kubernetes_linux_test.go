@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"commerce/deploy/ephemeral"
 )
 
@@ -44,7 +42,7 @@ func TestKubernetes_WorkloadsRunInTheImage(t *testing.T) {
 				s := c.serve(t, env, spec.Args...)
 				s.want(t, http.StatusOK, s.admin+spec.LivenessProbe.HTTPGet.Path)
 				s.want(t, http.StatusOK, s.admin+spec.ReadinessProbe.HTTPGet.Path)
-				s.want(t, http.StatusOK, s.admin+p.Annotations["prometheus.io/path"])
+				s.want(t, http.StatusOK, s.admin+p.Metadata.Annotations["prometheus.io/path"])
 				s.want(t, http.StatusBadRequest, s.public+"/cart") // there is no store yet
 				s.wantStops(t)
 			}
@@ -67,9 +65,12 @@ func (m manifests) pod(t *testing.T, workload string) pod {
 func (p pod) secretFiles(secrets map[string]map[string]string) map[string]string {
 	files := map[string]string{}
 	for _, mount := range p.Spec.Containers[0].VolumeMounts {
-		i := slices.IndexFunc(p.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == mount.Name })
-		for key, value := range secrets[p.Spec.Volumes[i].Secret.SecretName] {
-			files[path.Join(mount.MountPath, key)] = value + "\n"
+		for _, v := range p.Spec.Volumes {
+			for key, value := range secrets[v.Secret.SecretName] {
+				if v.Name == mount.Name {
+					files[path.Join(mount.MountPath, key)] = value + "\n"
+				}
+			}
 		}
 	}
 	return files
