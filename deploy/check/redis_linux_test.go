@@ -30,11 +30,11 @@ type shop struct {
 }
 
 // openShop starts the service with a Redis URL.
-func openShop(t *testing.T, redisURL string, settings ...string) shop {
+func openShop(t *testing.T, redisURL, durability string) shop {
 	t.Helper()
 	c := builtImage(t).container(t, nil)
 	database := ephemeral.Postgres(t)
-	env := append([]string{"DATABASE_URL=" + database, "REDIS_URL=" + redisURL, "JWT_SECRET=" + strings.Repeat("s", 32)}, settings...)
+	env := map[string]string{"DATABASE_URL": database, "REDIS_URL": redisURL, "JWT_SECRET": strings.Repeat("s", 32), "DURABILITY": durability}
 	c.run(t, env, "migrate", "up")
 	c.run(t, env, "seed")
 	return shop{c, c.serve(t, env, "serve"), database}
@@ -106,7 +106,7 @@ func (s shop) call(t *testing.T, method, path, body, token string) (parsed cartR
 func (s shop) wantChecked(t *testing.T, redisURL string, codes ...string) {
 	t.Helper()
 	eventually(t, func() error {
-		out, _ := s.command(t, []string{"REDIS_URL=" + redisURL}, "check", "--json").Output()
+		out, _ := s.command(t, map[string]string{"REDIS_URL": redisURL}, "check", "--json").Output()
 		var findings []struct{ Code, Level, Server, Message string }
 		if err := json.Unmarshal(out, &findings); err != nil || len(findings) == 0 {
 			t.Fatalf("commerce check: %v\n%s", err, out)
@@ -128,7 +128,7 @@ func TestRedis_OneServerKeepsCartsWhenItRestarts(t *testing.T) {
 	url := func(user string) string {
 		return "redis://" + user + ":" + password(t, secrets, user) + "@" + server.addr()
 	}
-	s := openShop(t, url("commerce"))
+	s := openShop(t, url("commerce"), "memory")
 	token := s.add(t, "")
 	server.end(syscall.SIGTERM)
 	server.start(t)
@@ -159,7 +159,7 @@ func TestRedis_SentinelsPromoteAReplica(t *testing.T) {
 		return "redis://" + user + ":" + password(t, secrets, user) + "@" + strings.Join(sentinels, ",") +
 			"/?master=commerce&sentinel_password=" + password(t, secrets, "sentinel")
 	}
-	s := openShop(t, url("commerce"), "DURABILITY=replica")
+	s := openShop(t, url("commerce"), "replica")
 	s.wantChecked(t, url("check"), "redis_sentinel", "redis_replicas", "redis_min_replicas_to_write")
 	token := s.add(t, "confirmed")
 	master.end(syscall.SIGKILL)
@@ -214,7 +214,7 @@ func TestRedis_ClusterReplacesALostMaster(t *testing.T) {
 	url := func(user string) string {
 		return "redis://" + user + ":" + password(t, secrets, user) + "@" + strings.Join(addrs, ",")
 	}
-	s := openShop(t, url("commerce"), "DURABILITY=replica")
+	s := openShop(t, url("commerce"), "replica")
 	s.wantChecked(t, url("check"), "redis_coverage", "redis_slots", "redis_replicas", "redis_merges")
 	var tokens []string
 	for range 6 {
