@@ -64,8 +64,12 @@ func Servers(ctx context.Context, c Config) ([]Finding, error) {
 	return all, errors.Join(redisErr, postgresErr)
 }
 
-// failure says in a few words why a server does not answer. It leaves out the user.
+// failure says in a few words why a server does not answer. It leaves out the user. It is empty if
+// err is nil.
 func failure(err error) string {
+	if err == nil {
+		return ""
+	}
 	var connecting *pgconn.ConnectError
 	if errors.As(err, &connecting) { // its text contains the user and the database
 		err = connecting.Unwrap()

@@ -57,10 +57,11 @@ func (s *postgresServer) check(ctx context.Context, c Config) {
 	var version int
 	err := s.db.QueryRow(ctx, "SELECT current_setting('server_version_num')::int, pg_is_in_recovery()").Scan(&version, &s.standby)
 	s.judgeVersion(version, err)
-	current := s.judgeSchema(migrations.Check(ctx, s.db))
+	schema := migrations.Check(ctx, s.db)
+	s.judgeSchema(schema)
 	s.judgeICU(ctx)
 	s.judgeReads(ctx)
-	s.judgeWrites(ctx, current)
+	s.judgeWrites(ctx, schema == nil)
 	s.judge("postgres_primary",
 		unknown(err != nil, "pg_is_in_recovery", "It is not visible whether this server is a primary."),
 		warning(s.standby, "DATABASE_URL",
@@ -92,30 +93,21 @@ func (s *postgresServer) judgeVersion(version int, err error) {
 // grants is the command that gives the service's role its rights.
 const grants = "SERVICE_ROLE=<role> commerce migrate up, as the owner of the tables"
 
-// judgeSchema judges what migrations.Check returns, and reports whether the schema is current.
-func (s *postgresServer) judgeSchema(err error) (current bool) {
-	hidden, older, early := errors.Is(err, migrations.ErrRights), errors.Is(err, migrations.ErrOlder), errors.Is(err, migrations.ErrEarly)
-	s.judge("postgres_schema",
-		unknown(hidden, grants, "It is not visible whether the schema has what this release needs, because the role lacks rights (%s).",
-			detail(err, migrations.ErrRights)),
-		serious(older, "commerce migrate up", "The service does not start, because it needs a newer schema (%s).", detail(err, migrations.ErrOlder)),
-		serious(early, "another database, and commerce migrate up there",
-			"The service does not start, because the schema is from before the first release (%s).", detail(err, migrations.ErrEarly)),
-		serious(err != nil, grants, "The service does not become ready, because it cannot read the version of the schema: %s.", detail(err, nil)),
-		ok("The schema has what this release needs."))
-	return err == nil
-}
-
-// detail returns what err adds to the reason that it wraps, such as the two versions, or all of it
-// if there is no reason.
-func detail(err, reason error) string {
-	switch {
-	case err == nil:
-		return ""
-	case reason == nil:
-		return failure(err)
+// judgeSchema judges what migrations.Check returns. The cause is what that adds to the reason which
+// it wraps, such as the two versions.
+func (s *postgresServer) judgeSchema(err error) {
+	var cause string
+	if reason := errors.Unwrap(err); reason != nil {
+		cause = strings.TrimSuffix(err.Error(), ": "+reason.Error())
 	}
-	return strings.TrimSuffix(err.Error(), ": "+reason.Error())
+	s.judge("postgres_schema",
+		unknown(errors.Is(err, migrations.ErrRights), grants,
+			"It is not visible whether the schema has what this release needs, because the role lacks rights (%s).", cause),
+		serious(errors.Is(err, migrations.ErrOlder), "commerce migrate up", "The service does not start, because it needs a newer schema (%s).", cause),
+		serious(errors.Is(err, migrations.ErrEarly), "another database, and commerce migrate up there",
+			"The service does not start, because the schema is from before the first release (%s).", cause),
+		serious(err != nil, grants, "The service does not become ready, because it cannot read the version of the schema: %s.", failure(err)),
+		ok("The schema has what this release needs."))
 }
 
 func (s *postgresServer) judgeICU(ctx context.Context) {

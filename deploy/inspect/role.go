@@ -17,12 +17,9 @@ import (
 
 // tables returns the tables of the schema that meet a condition on a list, $1.
 func (s *postgresServer) tables(ctx context.Context, condition string, list []string) ([]string, error) {
-	rows, err := s.db.Query(ctx, `
+	rows, _ := s.db.Query(ctx, `
 		SELECT relname FROM pg_class
 		WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p') AND `+condition+` ORDER BY relname`, list)
-	if err != nil {
-		return nil, err
-	}
 	return pgx.CollectRows(rows, pgx.RowTo[string])
 }
 

@@ -163,8 +163,8 @@ func unique(addrs []string) []string {
 	return slices.Compact(addrs)
 }
 
-// listed returns how many replicas of a master the cluster or the sentinels list, or hidden if
-// they do not tell.
+// listed returns how many replicas of a master the cluster lists, or have answered a sentinel
+// recently. It returns hidden if they do not tell.
 func (t topology) listed(ctx context.Context, client *redis.Client) int {
 	switch {
 	case t.Clustered():
@@ -174,18 +174,14 @@ func (t topology) listed(ctx context.Context, client *redis.Client) int {
 		return hidden
 	case t.Master() != "":
 		for _, addr := range t.Addrs() {
-			if n, err := t.replicasKnownTo(ctx, addr); err == nil {
+			client := t.Sentinel(addr)
+			n, err := connect.KnownReplicas(ctx, client, t.Master(), redisstore.ReplicasRemembered)
+			_ = client.Close()
+			if err == nil {
 				return n
 			}
 		}
 		return hidden
 	}
 	return 0
-}
-
-// replicasKnownTo counts the replicas that have answered a sentinel recently.
-func (t topology) replicasKnownTo(ctx context.Context, addr string) (int, error) {
-	client := t.Sentinel(addr)
-	defer client.Close()
-	return connect.KnownReplicas(ctx, client, t.Master(), redisstore.ReplicasRemembered)
 }
