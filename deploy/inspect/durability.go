@@ -38,16 +38,12 @@ func (s *redisServer) judgePersistence() {
 // transactions that this user may not run. Most changes of carts are transactions.
 func (s *redisServer) judgeReplay(ctx context.Context, client *redis.Client) {
 	hidden, lacking := false, false
-	for _, write := range [][]any{
-		{"hset", nobody, "i", ""},
-		{"hsetnx", nobody, "i", ""},
-		{"hdel", nobody, "i"},
-		{"del", nobody},
-		{"rename", nobody, nobody},
-		{"pexpireat", nobody, 0}, // what PEXPIRE becomes in the file
-		{"hset", "limit:check", "0", ""},
+	for _, write := range []string{
+		"hset " + nobody + " i x", "hsetnx " + nobody + " i x", "hdel " + nobody + " i", "del " + nobody, "rename " + nobody + " " + nobody,
+		"pexpireat " + nobody + " 0", // what PEXPIRE becomes in the file
+		"hset limit:check 0 x",
 	} {
-		answer, err := client.ACLDryRun(ctx, "default", write...).Result()
+		answer, err := client.ACLDryRun(ctx, "default", words(write)...).Result()
 		hidden = hidden || err != nil
 		lacking = lacking || answer != "OK" // it says which right
 	}
