@@ -10,29 +10,6 @@ import (
 
 // What the pages and the examples say about the manifests.
 
-// The migration, and all that it needs, can be applied before the rest by its label.
-func TestKubernetes_MigrationCanBeAppliedFirst(t *testing.T) {
-	t.Parallel()
-	for _, name := range overlays {
-		m := overlay(t, name)
-		for _, p := range m.pods() {
-			if p.component != "database" {
-				continue
-			}
-			for _, a := range m.of("ServiceAccount") {
-				if a.Metadata.Name == p.Spec.ServiceAccountName && a.Metadata.Labels["app.kubernetes.io/component"] != "database" {
-					t.Errorf("%s: the service account of %s is not labeled as %s is", name, p.workload, p.workload)
-				}
-			}
-			for _, c := range p.Spec.Containers {
-				if len(c.EnvFrom) != 0 {
-					t.Errorf("%s: %s needs a ConfigMap, which is applied later", name, p.workload)
-				}
-			}
-		}
-	}
-}
-
 // docs/deploy.md says how many connections Postgres must accept.
 func TestKubernetes_ConnectionsToPostgresAreDocumented(t *testing.T) {
 	t.Parallel()

@@ -85,8 +85,13 @@ func (m manifests) podFaults(p pod) (found []string) {
 		fault("the service account %q does not exist", p.Spec.ServiceAccountName)
 	case m[account].AutomountServiceAccountToken:
 		fault("it gets a token of its service account")
+	case p.component == "database" && m[account].Metadata.Labels["app.kubernetes.io/component"] != "database":
+		fault("its service account does not have its label, by which the migration is applied first")
 	}
 	for _, c := range p.Spec.Containers {
+		if p.component == "database" && len(c.EnvFrom) > 0 {
+			fault("it needs a ConfigMap, which is applied after the migration")
+		}
 		for _, probe := range []*probe{c.LivenessProbe, c.ReadinessProbe, c.StartupProbe} {
 			if probe != nil && !p.hasPort(probe.HTTPGet.Port) {
 				fault("a probe of the port %s, which does not exist", probe.HTTPGet.Port)

@@ -238,7 +238,7 @@ func TestKubernetes_ManifestsFitTogether(t *testing.T) {
 func TestKubernetes_FaultsOfManifestsAreFound(t *testing.T) {
 	t.Parallel()
 	const container = "/spec/template/spec/containers/0"
-	for _, test := range []struct{ kind, op, path, value, want string }{
+	for _, test := range []struct{ kind, op, path, value, want string }{ // of commerce, or of another name after -
 		{"Deployment", "replace", container + "/image", "commerce:latest", "/image"},
 		{"Deployment", "replace", container + "/image", "example.com:5000/commerce", "/image"},
 		{"Deployment", "replace", container + "/securityContext/allowPrivilegeEscalation", "true", "allowPrivilegeEscalation"},
@@ -255,6 +255,8 @@ func TestKubernetes_FaultsOfManifestsAreFound(t *testing.T) {
 		{"ServiceAccount", "replace", "/automountServiceAccountToken", "true", "token"},
 		{"Deployment", "replace", "/spec/template/spec/serviceAccountName", "default", "service account"},
 		{"Deployment", "replace", "/spec/template/metadata/labels/app.kubernetes.io~1component", "served", "selects"},
+		{"ServiceAccount-database", "remove", "/metadata/labels/app.kubernetes.io~1component", "", "its label"},
+		{"Job-migrate", "add", container + "/envFrom", "[{configMapRef: {name: commerce}}]", "needs a ConfigMap"},
 		{"Service", "replace", "/spec/ports/0/targetPort", "public", "port public"},
 		{"NetworkPolicy", "replace", "/spec/ingress/1/ports/0/port", "metrics", "port metrics"},
 		{"NetworkPolicy", "replace", "/spec/policyTypes", "[Ingress]", "open"},
@@ -270,7 +272,8 @@ func TestKubernetes_FaultsOfManifestsAreFound(t *testing.T) {
 		{"Deployment", "replace", container + "/readinessProbe/periodSeconds", "ten", "periodSeconds"},
 	} {
 		objects := kustomized(t, "deploy/kubernetes/overlays/small")
-		broken := named(t, objects, test.kind, "commerce")
+		kind, further, _ := strings.Cut(test.kind, "-")
+		broken := named(t, objects, kind, strings.TrimSuffix("commerce-"+further, "-"))
 		patch(t, broken, fmt.Sprintf("[{op: %s, path: %q, value: %s}]", test.op, test.path, test.value))
 		m, err := decode(objects)
 		if got := fmt.Sprint(err, m.faults()); !strings.Contains(got, test.want) {
