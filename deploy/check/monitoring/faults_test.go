@@ -68,14 +68,14 @@ func faults() []fault {
 				s.replica.Freeze()
 				s.Cleanup(s.replica.Thaw)
 				customer := 0
-				s.always(func(context.Context) { // logs in with a guest's cart
+				s.always(func() { // logs in with a guest's cart
 					guest := rand.Text()
 					customer++
 					for _, c := range []call{
 						{method: "POST", path: "/cart/add", body: `{"product_id":1}`, cart: guest},
 						{method: "GET", path: "/cart", cart: guest, bearer: customerToken(customer, jwtSecret)},
 					} {
-						c.send(s.client, s.instances[0].url())
+						s.send(c)
 					}
 				})
 			},
@@ -129,7 +129,7 @@ func faults() []fault {
 			name: "tokens are signed with another secret",
 			begin: func(s *scene) {
 				token := customerToken(1, strings.ToUpper(jwtSecret))
-				s.always(func(context.Context) { s.read(token) })
+				s.always(func() { s.read(token) })
 			},
 			alerts: []string{"CommerceTokensRefused"},
 		},
@@ -137,8 +137,8 @@ func faults() []fault {
 			name:    "a client creates too many carts",
 			staging: staging{settings: func(*scene, int) []string { return []string{"CREATE_LIMIT=1/s"} }},
 			begin: func(s *scene) {
-				s.always(func(context.Context) {
-					call{method: "POST", path: "/cart/add", body: `{"product_id":1}`}.send(s.client, s.instances[0].url())
+				s.always(func() {
+					s.send(call{method: "POST", path: "/cart/add", body: `{"product_id":1}`})
 				})
 			},
 			alerts: []string{"CommerceClientsLimited"},
@@ -146,14 +146,14 @@ func faults() []fault {
 		{
 			name:    "too many requests at the same time",
 			staging: staging{settings: func(*scene, int) []string { return []string{"MAX_IN_FLIGHT=1", "RATE_LIMIT=off"} }},
-			begin:   func(s *scene) { s.crowd(16, call{method: "GET", path: "/cart", cart: cartToken}) },
+			begin:   func(s *scene) { s.crowd(16, 0, func() { s.send(call{method: "GET", path: "/cart", cart: cartToken}) }) },
 			alerts:  []string{"CommerceOverloaded"},
 		},
 		{
 			name:    "a bug",
 			staging: staging{program: buggy},
 			begin: func(s *scene) {
-				call{method: "GET", path: "/cart/summary", cart: cartToken}.send(s.client, s.instances[0].url())
+				s.send(call{method: "GET", path: "/cart/summary", cart: cartToken})
 			},
 			alerts: []string{"CommerceInternalError"},
 		},
@@ -225,9 +225,12 @@ func (s *scene) startReplica() {
 	})
 }
 
+// send makes a request of the first instance.
+func (s *scene) send(c call) (status int, body []byte) { return c.send(s.client, s.instances[0].url()) }
+
 // read reads a customer's cart.
 func (s *scene) read(token string) (status int, body []byte) {
-	return call{method: "GET", path: "/cart", bearer: token}.send(s.client, s.instances[0].url())
+	return s.send(call{method: "GET", path: "/cart", bearer: token})
 }
 
 // statement runs SQL as the owner of the database.

@@ -85,24 +85,28 @@ func (st staging) open(t *testing.T) *scene {
 
 // always repeats do until the test ends, at most ten times a second. Failing requests are part
 // of the test.
-func (s *scene) always(do func(ctx context.Context)) {
+func (s *scene) always(do func()) { s.crowd(1, 100*time.Millisecond, do) }
+
+// crowd lets n callers repeat do, with pauses, until the test ends.
+func (s *scene) crowd(n int, pause time.Duration, do func()) {
 	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for ctx.Err() == nil {
-			do(ctx)
-			select {
-			case <-ctx.Done():
-			case <-time.After(100 * time.Millisecond):
+	var all sync.WaitGroup
+	for range n {
+		all.Go(func() {
+			for ctx.Err() == nil {
+				do()
+				select {
+				case <-ctx.Done():
+				case <-time.After(pause):
+				}
 			}
-		}
-	}()
-	s.Cleanup(func() { cancel(); <-done })
+		})
+	}
+	s.Cleanup(func() { cancel(); all.Wait() })
 }
 
 // trade makes the calls of a shopper and a merchant to each instance, one after the other.
-func (s *scene) trade(context.Context) {
+func (s *scene) trade() {
 	for _, instance := range s.instances {
 		for _, c := range []call{
 			{method: "GET", path: "/cart", cart: cartToken},
@@ -117,20 +121,6 @@ func (s *scene) trade(context.Context) {
 
 // cartToken is the token of a guest.
 const cartToken = "a-guest-of-the-tests-00"
-
-// crowd lets n callers repeat a call to the first instance without pauses, until the test ends.
-func (s *scene) crowd(n int, c call) {
-	ctx, cancel := context.WithCancel(context.Background())
-	var all sync.WaitGroup
-	for range n {
-		all.Go(func() {
-			for ctx.Err() == nil {
-				c.send(s.client, s.instances[0].url())
-			}
-		})
-	}
-	s.Cleanup(func() { cancel(); all.Wait() })
-}
 
 // do sends a command to Redis.
 func (s *scene) do(server *ephemeral.Server, arguments ...any) {
