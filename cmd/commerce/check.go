@@ -4,12 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"slices"
 
 	"commerce/cmd/internal/cli"
 	"commerce/deploy/connect"
 	"commerce/deploy/inspect"
-	"commerce/deploy/observe"
 )
 
 type checkCommand struct {
@@ -53,7 +53,9 @@ func (c *checkCommand) Faults() (f cli.Faults) {
 
 // Run prints the findings.
 func (c *checkCommand) Run(ctx context.Context, out cli.Output) error {
-	findings, err := check(ctx, c.RedisURL, c.Database.URL, inspect.Expect{MinReplicas: int(c.MinReplicas), Durable: c.Durability == "replica"})
+	findings, err := inspect.Servers(ctx, inspect.Config{
+		RedisURL: c.RedisURL, DatabaseURL: c.Database.URL, MinReplicas: int(c.MinReplicas), Durable: c.Durability == "replica",
+	})
 	if err != nil {
 		return err
 	}
@@ -72,15 +74,6 @@ func (c *checkCommand) Run(ctx context.Context, out cli.Output) error {
 	return err
 }
 
-// check observes and judges the servers.
-func check(ctx context.Context, redisURL, databaseURL string, expect inspect.Expect) ([]inspect.Finding, error) {
-	seen, err := observe.Servers(ctx, observe.Config{RedisURL: redisURL, DatabaseURL: databaseURL})
-	if err != nil {
-		return nil, err
-	}
-	return inspect.Judge(seen, expect), nil
-}
-
 // unset returns a finding for each server that was not checked.
 func (c *checkCommand) unset() (all []inspect.Finding) {
 	for _, s := range []struct{ code, server, url, setting string }{
@@ -95,4 +88,43 @@ func (c *checkCommand) unset() (all []inspect.Finding) {
 		}
 	}
 	return all
+}
+
+// startCheck checks the servers in the background and logs what is wrong. The check ends within
+// seconds. It ends earlier if ctx ends or stop is called, which waits for its end.
+func (c *serveCommand) startCheck(ctx context.Context, log *slog.Logger) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		findings, err := inspect.Servers(ctx, inspect.Config{
+			RedisURL: c.RedisURL, DatabaseURL: c.Database.URL, MinReplicas: int(c.RedisMinReplicas), Durable: c.Durability == "replica", Serving: true,
+		})
+		if err != nil || ctx.Err() != nil { // the process stops, so the check may be incomplete
+			return
+		}
+		logFindings(ctx, log, findings)
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
+// logFindings logs a line for each finding that is serious or a warning. It logs one line for
+// all unknown ones, because the service's user usually has no right to read settings.
+func logFindings(ctx context.Context, log *slog.Logger, findings []inspect.Finding) {
+	var hidden []string
+	for _, f := range findings {
+		switch f.Level {
+		case inspect.Serious, inspect.Warning:
+			log.WarnContext(ctx, "check: "+f.Message, "finding", string(f.Level), "code", f.Code, "server", f.Server, "change", f.Setting)
+		case inspect.Unknown:
+			hidden = append(hidden, f.Code)
+		}
+	}
+	if len(hidden) > 0 {
+		log.InfoContext(ctx, "check: some settings are not visible to this process. To see them, run `commerce check` with the Redis user check from deploy/redis/users.conf",
+			"unknown", len(hidden))
+	}
 }

@@ -15,11 +15,18 @@ import (
 	"commerce/deploy/inspect"
 )
 
+// findingLine is a line of output. It can be about several servers.
+type findingLine struct {
+	level           inspect.Level
+	server, message string
+	more            int // servers, beyond the first
+}
+
 // printFindings prints one line for each finding, the worst ones first, and a summary. Equal
 // findings of several servers share a line, and so do the checks of a server that found no
 // problem. In a terminal, it wraps long messages.
 func printFindings(out cli.Output, findings []inspect.Finding) error {
-	lines := together(append(wrongLines(findings), rightLines(findings)...))
+	lines := linesOf(findings)
 	levels, servers := 0, 0
 	for _, l := range lines {
 		levels, servers = max(levels, len(l.level)), max(servers, utf8.RuneCountInString(l.server))
@@ -28,89 +35,53 @@ func printFindings(out cli.Output, findings []inspect.Finding) error {
 	for _, l := range lines {
 		cli.PrintWrapped(&text, lineWidth(out), fmt.Sprintf("%-*s  %-*s  ", levels, l.level, servers, l.server), l.message)
 	}
-	fmt.Fprintf(&text, "\n%s\n", summarize(findings))
+	var counts []string
+	for _, level := range inspect.Levels() {
+		n := len(slices.DeleteFunc(slices.Clone(findings), func(f inspect.Finding) bool { return f.Level != level }))
+		counts = append(counts, fmt.Sprintf("%d %s", n, level))
+	}
+	fmt.Fprintf(&text, "\n%s\n", strings.Join(counts, ", "))
 	_, err := io.WriteString(out, text.String())
 	return err
 }
 
-// findingLine is a line of output.
-type findingLine struct{ level, server, message string }
-
-// wrongLines returns a line for each finding that is not OK.
-func wrongLines(findings []inspect.Finding) []findingLine {
-	var lines []findingLine
+// linesOf returns a line for each finding that is not OK, and then one for each server that lists
+// the checks that found no problem. Lines that differ only in their server are merged.
+func linesOf(findings []inspect.Finding) (lines []findingLine) {
+	var wrong, right []findingLine
 	for _, f := range findings {
-		if f.Level == inspect.OK {
-			continue
+		kind, check, _ := strings.Cut(f.Code, "_")
+		l := findingLine{level: f.Level, server: f.Server, message: f.Message + " Change: " + f.Setting}
+		if strings.Contains(f.Server, ":") {
+			l.server = kind + " " + f.Server
 		}
-		do := "Change: "
 		if f.Level == inspect.Unknown {
-			do = "Look up: "
+			l.message = f.Message + " Look up: " + f.Setting
 		}
-		lines = append(lines, findingLine{string(f.Level), label(f), f.Message + " " + do + f.Setting})
-	}
-	return lines
-}
-
-// label returns the server of a finding, after the kind of server.
-func label(f inspect.Finding) string {
-	what, _, _ := strings.Cut(f.Code, "_")
-	if strings.Contains(f.Server, ":") {
-		return what + " " + f.Server
-	}
-	return f.Server
-}
-
-// rightLines returns a line for each server that lists the checks that found no problem.
-func rightLines(findings []inspect.Finding) []findingLine {
-	var lines []findingLine
-	for _, f := range findings {
 		if f.Level != inspect.OK {
+			wrong = append(wrong, l)
 			continue
 		}
-		_, check, _ := strings.Cut(f.Code, "_")
-		check = strings.ReplaceAll(check, "_", " ")
-		at := slices.IndexFunc(lines, func(l findingLine) bool { return l.server == label(f) })
-		if at < 0 {
-			lines = append(lines, findingLine{string(inspect.OK), label(f), check})
+		l.message = strings.ReplaceAll(check, "_", " ")
+		if at := slices.IndexFunc(right, func(r findingLine) bool { return r.server == l.server }); at >= 0 {
+			right[at].message += ", " + l.message
 		} else {
-			lines[at].message += ", " + check
+			right = append(right, l)
+		}
+	}
+	for _, l := range append(wrong, right...) {
+		if at := slices.IndexFunc(lines, func(k findingLine) bool { return k.level == l.level && k.message == l.message }); at >= 0 {
+			lines[at].more++
+		} else {
+			lines = append(lines, l)
+		}
+	}
+	for i, l := range lines {
+		if l.more > 0 {
+			lines[i].server += fmt.Sprintf(" and %d more", l.more)
 		}
 	}
 	return lines
-}
-
-// together merges lines that differ only in their server.
-func together(lines []findingLine) []findingLine {
-	var kept []findingLine
-	var more []int // servers of each line, beyond the first
-	for _, l := range lines {
-		at := slices.IndexFunc(kept, func(k findingLine) bool { return k.level == l.level && k.message == l.message })
-		if at < 0 {
-			kept, more = append(kept, l), append(more, 0)
-		} else {
-			more[at]++
-		}
-	}
-	for i, n := range more {
-		if n > 0 {
-			kept[i].server += fmt.Sprintf(" and %d more", n)
-		}
-	}
-	return kept
-}
-
-// summarize counts the findings of each level.
-func summarize(findings []inspect.Finding) string {
-	counts := map[inspect.Level]int{}
-	for _, f := range findings {
-		counts[f.Level]++
-	}
-	var parts []string
-	for _, level := range inspect.Levels() {
-		parts = append(parts, fmt.Sprintf("%d %s", counts[level], level))
-	}
-	return strings.Join(parts, ", ")
 }
 
 // lineWidth returns the width of the terminal, or no limit for a file or a pipe.

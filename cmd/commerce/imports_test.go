@@ -71,8 +71,7 @@ var imports = map[string][]string{
 	"deploy/heap":             nil,
 	"deploy/mutants":          nil,
 	"deploy/testrun":          nil,
-	"deploy/inspect":          nil,
-	"deploy/observe":          {"cart/redisstore", "deploy/connect", "deploy/inspect", "deploy/migrations"},
+	"deploy/inspect":          {"cart/redisstore", "deploy/connect", "deploy/migrations"},
 	"deploy/sample":           {"auth/locale", "auth/store", "cart", "cart/money", "cart/period", "subscriptions"},
 	"deploy/ephemeral":        {"deploy/connect", "deploy/migrations"},
 	"deploy/ephemeral/run":    {"deploy/ephemeral"},
@@ -92,7 +91,7 @@ var forTests = []string{
 // pure packages take values and return values: neither they nor the packages of ours that
 // they import may use any of impure.
 var (
-	pure   = []string{"cart", "cart/redisstore/rules", "auth/locale", "auth/store", "auth/problem", "cart/money", "cart/period", "deploy/inspect", "subscriptions"}
+	pure   = []string{"cart", "cart/redisstore/rules", "auth/locale", "auth/store", "auth/problem", "cart/money", "cart/period", "subscriptions"}
 	impure = []string{"net/http", "log/slog", "github.com/gin-gonic/gin", "github.com/redis/go-redis", "github.com/jackc/pgx"}
 )
 

@@ -4,6 +4,9 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"io"
+	"maps"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -29,30 +32,21 @@ func (i image) container(t *testing.T, further map[string]string) container {
 	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	c := container{i, dir}
+	all := map[string]string{}
 	for to, from := range i.files {
 		content, err := os.ReadFile(from)
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.add(t, to, string(content))
+		all[to] = string(content)
 	}
-	for to, content := range further {
-		c.add(t, to, content)
+	maps.Copy(all, further)
+	for to, content := range all {
+		if err := write(filepath.Join(dir, to), []byte(content)); err != nil {
+			t.Fatal(err)
+		}
 	}
-	return c
-}
-
-// add writes a file of the container that everyone may read and execute.
-func (c container) add(t *testing.T, name, content string) {
-	t.Helper()
-	target := filepath.Join(c.dir, name)
-	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(target, []byte(content), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	return container{i, dir}
 }
 
 // enter makes the folder $1 read-only, in a mount namespace of its own, and then the root of
@@ -72,29 +66,24 @@ exec unshare --root="$dir" --setgid="$gid" --setuid="$uid" -- "$@"
 // command returns the image's program with arguments, as it would run in the container: with
 // a read-only root, as the user of the image, with no environment but env. It needs root, or
 // a kernel that lets every user create namespaces.
-func (c container) command(t *testing.T, env []string, arguments ...string) *exec.Cmd {
+func (c container) command(t *testing.T, env map[string]string, arguments ...string) *exec.Cmd {
 	t.Helper()
-	uid, gid, err := c.user()
-	if err != nil {
-		t.Fatal(err)
-	}
-	entrypoint, _, err := c.image.command()
-	if err != nil {
-		t.Fatal(err)
-	}
 	isolate, user := []string{"--mount", "--propagation", "private"}, "real"
 	if os.Geteuid() != 0 {
 		isolate, user = append(isolate, "--map-root-user"), "mapped"
 	}
-	arguments = slices.Concat(isolate, []string{"/bin/sh", "-euc", enter, "enter", c.dir, fmt.Sprint(uid), fmt.Sprint(gid), user}, entrypoint, arguments)
+	arguments = slices.Concat(isolate, []string{"/bin/sh", "-euc", enter, "enter", c.dir, fmt.Sprint(c.uid), fmt.Sprint(c.gid), user}, c.entrypoint, arguments)
 	cmd := exec.CommandContext(t.Context(), "unshare", arguments...)
-	cmd.Env = slices.Clone(env)
+	cmd.Env = []string{} // not this process's
+	for name, value := range env {
+		cmd.Env = append(cmd.Env, name+"="+value)
+	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	return cmd
 }
 
 // run returns what a command in the container prints, and fails unless it succeeds.
-func (c container) run(t *testing.T, env []string, arguments ...string) string {
+func (c container) run(t *testing.T, env map[string]string, arguments ...string) string {
 	t.Helper()
 	out, err := c.command(t, env, arguments...).CombinedOutput()
 	if err != nil {
@@ -111,9 +100,11 @@ type service struct {
 
 // serve runs a command that serves, and waits until it does. Both addresses are chosen by the
 // system. It ends with the test.
-func (c container) serve(t *testing.T, env []string, arguments ...string) service {
+func (c container) serve(t *testing.T, env map[string]string, arguments ...string) service {
 	t.Helper()
-	cmd := c.command(t, append(slices.Clone(env), "ADDR=127.0.0.1:0", "ADMIN_ADDR=127.0.0.1:0"), arguments...)
+	env = maps.Clone(env)
+	env["ADDR"], env["ADMIN_ADDR"] = "127.0.0.1:0", "127.0.0.1:0"
+	cmd := c.command(t, env, arguments...)
 	log, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -140,4 +131,37 @@ func (c container) serve(t *testing.T, env []string, arguments ...string) servic
 	}
 	t.Fatalf("%s does not serve:\n%s", strings.Join(arguments, " "), printed.String())
 	return service{}
+}
+
+// want sends a GET request and checks the status of the response. It returns the body.
+func (s service) want(t *testing.T, status int, url string, headers ...string) string {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(headers); i += 2 {
+		request.Header.Set(headers[i], headers[i+1])
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != status {
+		t.Errorf("GET %s: status %d, want %d: %v %s", url, response.StatusCode, status, err, body)
+	}
+	return string(body)
+}
+
+// wantStops checks that the process exits with status 0 after SIGTERM.
+func (s service) wantStops(t *testing.T) {
+	t.Helper()
+	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.cmd.Wait(); err != nil {
+		t.Errorf("after SIGTERM: %v", err)
+	}
 }

@@ -1,6 +1,7 @@
 package check_test
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -14,6 +15,8 @@ import (
 	"testing"
 
 	"github.com/moby/buildkit/frontend/dockerfile/instructions"
+	"github.com/moby/buildkit/frontend/dockerfile/linter"
+	"github.com/moby/buildkit/frontend/dockerfile/parser"
 	"github.com/moby/patternmatcher"
 	"github.com/moby/patternmatcher/ignorefile"
 )
@@ -24,40 +27,96 @@ const rehearsedVersion = "v1.2.3-rehearsal"
 // image is what `docker build` would make of deploy/Dockerfile, made without Docker: the
 // same files, compiled by the same command, and put where the Dockerfile puts them.
 type image struct {
-	dockerfile
-	files map[string]string // where each file is on this machine, by its path in the image
+	bases                 []string // of the stages
+	warnings              []string // of BuildKit's linter
+	uid, gid              int
+	entrypoint, arguments []string
+	files                 map[string]string // where each file is on this machine, by its path in the image
 }
 
-// buildImage builds the image once for all tests of this process.
-var buildImage = sync.OnceValues(func() (image, error) {
-	text, err := os.ReadFile(filepath.Join(root, "deploy/Dockerfile"))
+// builtImage returns the image, which is built once for all tests of this process.
+func builtImage(t *testing.T) image {
+	t.Helper()
+	built, err := buildImage()
 	if err != nil {
-		return image{}, err
+		t.Fatal(err)
 	}
-	d, err := parseDockerfile(string(text))
+	return built
+}
+
+var buildImage = sync.OnceValues(func() (i image, err error) {
+	text, err := os.Open(filepath.Join(root, "deploy/Dockerfile"))
 	if err != nil {
-		return image{}, err
+		return i, err
 	}
-	ignored, err := os.ReadFile(filepath.Join(root, "deploy/Dockerfile.dockerignore"))
+	defer text.Close()
+	parsed, err := parser.Parse(text)
 	if err != nil {
-		return image{}, err
+		return i, err
+	}
+	stages, _, err := instructions.Parse(parsed.AST, linter.New(&linter.Config{
+		Warn: func(rule, _, _, message string, _ []parser.Range) { i.warnings = append(i.warnings, rule+": "+message) },
+	}))
+	if err != nil {
+		return i, err
 	}
 	source := filepath.Join(scratch, "source")
-	if err := copyContext(source, string(ignored)); err != nil {
-		return image{}, fmt.Errorf("copy the build's context: %w", err)
+	if err := copyContext(source); err != nil {
+		return i, fmt.Errorf("copy the build's context: %w", err)
 	}
-	workdir, err := build(d.build, source)
-	if err != nil {
-		return image{}, err
+	i.files = map[string]string{}
+	var workdir string
+	arguments := []string{"GOFLAGS="} // those of this process are not the builder's
+	for n, stage := range stages {
+		i.bases = append(i.bases, stage.BaseName)
+		for _, command := range stage.Commands {
+			switch command := command.(type) {
+			case *instructions.WorkdirCommand:
+				workdir = command.Path
+			case *instructions.CopyCommand:
+				if n == 0 && !slices.Equal(command.SourcePaths, []string{"."}) {
+					err = errors.New("want to copy all that Dockerfile.dockerignore lets through")
+				} else if n > 0 {
+					err = i.copy(command, workdir, source)
+				}
+			case *instructions.ArgCommand:
+				for _, a := range command.Args {
+					given := map[string]string{"VERSION": rehearsedVersion, "TARGETOS": "linux", "TARGETARCH": runtime.GOARCH}
+					arguments = append(arguments, a.Key+"="+given[a.Key])
+				}
+			case *instructions.RunCommand:
+				cmd := exec.Command("/bin/sh", "-c", strings.Join(command.CmdLine, " "))
+				cmd.Dir, cmd.Env = source, append(os.Environ(), arguments...)
+				if out, failed := cmd.CombinedOutput(); failed != nil {
+					err = fmt.Errorf("%w\n%s", failed, out)
+				}
+			case *instructions.UserCommand:
+				_, err = fmt.Sscanf(command.User, "%d:%d", &i.uid, &i.gid)
+			case *instructions.EntrypointCommand:
+				i.entrypoint = command.CmdLine
+			case *instructions.CmdCommand:
+				i.arguments = command.CmdLine
+			case *instructions.ExposeCommand:
+			default:
+				err = errors.New("this test cannot rehearse it")
+			}
+			if err != nil {
+				return i, fmt.Errorf("%s: %w", command, err)
+			}
+		}
 	}
-	files, err := copied(d.final, workdir, source)
-	return image{d, files}, err
+	return i, nil
 })
 
-// copyContext copies what Docker would send to the builder: the files that .dockerignore
-// does not name.
-func copyContext(to, ignored string) error {
-	patterns, err := ignorefile.ReadAll(strings.NewReader(ignored))
+// copyContext copies what Docker would send to the builder: the files that
+// Dockerfile.dockerignore does not name.
+func copyContext(to string) error {
+	ignored, err := os.Open(filepath.Join(root, "deploy/Dockerfile.dockerignore"))
+	if err != nil {
+		return err
+	}
+	defer ignored.Close()
+	patterns, err := ignorefile.ReadAll(ignored)
 	if err != nil {
 		return err
 	}
@@ -86,87 +145,52 @@ func copyContext(to, ignored string) error {
 		if err != nil {
 			return err
 		}
-		target := filepath.Join(to, relative)
-		if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
-			return err
-		}
-		return os.WriteFile(target, content, 0o644)
+		return write(filepath.Join(to, relative), content)
 	})
 }
 
-// build runs the commands of a stage whose working directory is source, and returns the path
-// that this directory has in the stage.
-func build(stage instructions.Stage, source string) (workdir string, err error) {
-	arguments := []string{"GOFLAGS="} // those of this process are not the builder's
-	given := map[string]string{"VERSION": rehearsedVersion, "TARGETOS": "linux", "TARGETARCH": runtime.GOARCH}
-	for _, command := range stage.Commands {
-		switch command := command.(type) {
-		case *instructions.WorkdirCommand:
-			workdir = command.Path
-		case *instructions.CopyCommand:
-			if command.From != "" || command.DestPath != "." || !slices.Equal(command.SourcePaths, []string{"."}) {
-				return "", fmt.Errorf("this test cannot rehearse %s", command)
-			}
-		case *instructions.ArgCommand:
-			for _, argument := range command.Args {
-				value, ok := given[argument.Key]
-				if !ok {
-					return "", fmt.Errorf("no value for the build argument %s", argument.Key)
-				}
-				arguments = append(arguments, argument.Key+"="+value)
-			}
-		case *instructions.RunCommand:
-			cmd := exec.Command("/bin/sh", "-c", strings.Join(command.CmdLine, " "))
-			cmd.Dir, cmd.Env = source, append(os.Environ(), arguments...)
-			if out, err := cmd.CombinedOutput(); err != nil {
-				return "", fmt.Errorf("%s: %w\n%s", command, err, out)
-			}
-		default:
-			return "", fmt.Errorf("this test cannot rehearse %s", command)
+// copy notes the files that the last stage copies from the first. Those outside of the working
+// directory come from Debian, as they do in the builder.
+func (i image) copy(command *instructions.CopyCommand, workdir, source string) error {
+	for _, from := range command.SourcePaths {
+		to := command.DestPath
+		if strings.HasSuffix(to, "/") {
+			to = path.Join(to, path.Base(from))
 		}
-	}
-	return workdir, nil
-}
-
-// copied returns where the files are that a stage copies from the one before, by their paths
-// in the image. Those outside of the working directory come from Debian, as they do in the
-// builder.
-func copied(stage instructions.Stage, workdir, source string) (map[string]string, error) {
-	files := map[string]string{}
-	for _, c := range commandsOf[*instructions.CopyCommand](stage) {
-		for _, from := range c.SourcePaths {
-			to := c.DestPath
-			if strings.HasSuffix(to, "/") {
-				to = path.Join(to, path.Base(from))
-			}
-			if inside, ok := strings.CutPrefix(from, workdir+"/"); ok {
-				from = filepath.Join(source, inside)
-			}
-			if _, err := os.Stat(from); err != nil {
-				return nil, fmt.Errorf("%s: %w (sh deploy/ephemeral/install.sh)", c, err)
-			}
-			files[to] = from
+		if inside, ok := strings.CutPrefix(from, workdir+"/"); ok {
+			from = filepath.Join(source, inside)
 		}
+		if _, err := os.Stat(from); err != nil {
+			return fmt.Errorf("%w (sh deploy/ephemeral/install.sh)", err)
+		}
+		i.files[to] = from
 	}
-	return files, nil
+	return nil
 }
 
-// builtImage returns the image.
-func builtImage(t *testing.T) image {
-	t.Helper()
-	built, err := buildImage()
-	if err != nil {
-		t.Fatal(err)
+// write writes a file that everyone may read and execute.
+func write(name string, content []byte) error {
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return err
 	}
-	return built
+	return os.WriteFile(name, content, 0o755)
 }
 
-// program returns the path of the program on this machine.
-func (i image) program(t *testing.T) string {
-	t.Helper()
-	entrypoint, _, err := i.command()
-	if err != nil {
-		t.Fatal(err)
+// What the rehearsal does not show: the image has nothing but what is copied into it, and its
+// user is not root.
+func TestDockerfile_MakesAnImageOfTheProgramAlone(t *testing.T) {
+	t.Parallel()
+	i := builtImage(t)
+	for _, warning := range i.warnings {
+		t.Error(warning)
 	}
-	return i.files[entrypoint[0]]
+	if i.uid == 0 || i.gid == 0 || len(i.bases) != 2 || tagOf(i.bases[0]) == "" || i.bases[1] != "scratch" || len(i.entrypoint) != 1 {
+		t.Errorf("from %s, for user %d of group %d, runs %q", i.bases, i.uid, i.gid, i.entrypoint)
+	}
+}
+
+// tagOf returns the tag of an image's name.
+func tagOf(image string) string {
+	_, tag, _ := strings.Cut(image[strings.LastIndex(image, "/")+1:], ":")
+	return tag
 }

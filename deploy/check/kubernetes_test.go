@@ -1,67 +1,155 @@
 package check_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
-	"path/filepath"
-	"slices"
+	"os"
 	"strings"
+	"sync"
 	"testing"
 
-	appsv1 "k8s.io/api/apps/v1"
-	autoscalingv2 "k8s.io/api/autoscaling/v2"
-	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
-	networkingv1 "k8s.io/api/networking/v1"
-	policyv1 "k8s.io/api/policy/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
-	"sigs.k8s.io/kustomize/api/krusty"
-	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"go.yaml.in/yaml/v3"
 )
 
 // overlays are the folders that an operator applies.
 var overlays = []string{"small", "cluster"}
 
-// manifests are the objects that one overlay creates.
-type manifests struct {
-	objects []runtime.Object
+// object is what the tests read of an object of Kubernetes.
+type object struct {
+	Kind                         string
+	Metadata                     metadata
+	Data                         map[string]string
+	AutomountServiceAccountToken bool
+	Spec                         struct {
+		Selector, PodSelector    selector
+		Template                 pod
+		JobTemplate              struct{ Spec struct{ Template pod } }
+		Ports                    []struct{ Name, TargetPort string }
+		PolicyTypes              []string
+		Ingress                  []struct{ Ports []struct{ Port any } }
+		ScaleTargetRef           struct{ APIVersion, Kind, Name string }
+		MinReplicas, MaxReplicas int
+		Strategy                 struct{ RollingUpdate struct{ MaxSurge any } }
+	}
 }
 
-// rendered returns an overlay as `kubectl kustomize` prints it.
-func rendered(t *testing.T, overlay string) string {
-	t.Helper()
-	dir := filepath.Join(root, "deploy/kubernetes/overlays", overlay)
-	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := built.AsYaml()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
+type metadata struct {
+	Name, Namespace     string
+	Labels, Annotations map[string]string
 }
 
-// decode reads manifests. Unknown kinds and unknown or repeated fields are errors.
-func decode(text string) (manifests, error) {
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{
-		appsv1.AddToScheme, autoscalingv2.AddToScheme, batchv1.AddToScheme, corev1.AddToScheme, networkingv1.AddToScheme, policyv1.AddToScheme,
-	} {
-		if err := add(scheme); err != nil {
-			return manifests{}, err
+// pod is the template of a workload's pods.
+type pod struct {
+	workload  string
+	component string // label of the workload itself
+	Metadata  metadata
+	Spec      struct {
+		ServiceAccountName            string
+		TerminationGracePeriodSeconds int
+		TopologySpreadConstraints     []struct{ LabelSelector selector }
+		Containers                    []podContainer
+		Volumes                       []struct {
+			Name   string
+			Secret struct{ SecretName string }
 		}
 	}
-	decoder := serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer()
-	var m manifests
-	for document := range strings.SplitSeq(text, "\n---\n") {
-		object, _, err := decoder.Decode([]byte(document), nil, nil)
+}
+
+type podContainer struct {
+	Args         []string
+	Ports        []namedPort
+	Env          []struct{ Name, Value string }
+	EnvFrom      []struct{ ConfigMapRef struct{ Name string } }
+	VolumeMounts []struct {
+		Name, MountPath string
+		ReadOnly        bool
+	}
+	Lifecycle struct {
+		PreStop struct{ Sleep struct{ Seconds int } }
+	}
+	LivenessProbe, ReadinessProbe, StartupProbe *probe
+}
+
+type namedPort struct {
+	Name          string
+	ContainerPort int
+}
+
+type probe struct {
+	HTTPGet struct{ Path, Port string }
+}
+
+// schemas compiles schemas of testdata/kubernetes.json, which are those of one version of
+// Kubernetes, and of testdata/pod.yaml.
+var schemas = sync.OnceValues(func() (*jsonschema.Compiler, error) {
+	compiler := jsonschema.NewCompiler()
+	for _, name := range []string{"kubernetes.json", "pod.yaml"} {
+		text, err := os.ReadFile("testdata/" + name)
 		if err != nil {
-			return manifests{}, fmt.Errorf("%w in:\n%s", err, document)
+			return nil, err
 		}
-		m.objects = append(m.objects, object)
+		var schema any
+		if err := yaml.Unmarshal(text, &schema); err != nil { // JSON is YAML
+			return nil, err
+		}
+		if err := compiler.AddResource("/"+name, schema); err != nil {
+			return nil, err
+		}
+	}
+	return compiler, nil
+})
+
+var compiling sync.Mutex // a compiler is not safe for concurrent use
+
+func validate(schema string, value any) error {
+	compiling.Lock()
+	defer compiling.Unlock()
+	compiler, err := schemas()
+	if err != nil {
+		return err
+	}
+	compiled, err := compiler.Compile(schema)
+	if err != nil {
+		return err
+	}
+	return compiled.Validate(value)
+}
+
+// manifests are the objects that one overlay creates.
+type manifests []object
+
+// decode reads objects. Unknown kinds and unknown members are errors, and so are pods that break
+// the rules of testdata/pod.yaml.
+func decode(objects []tree) (m manifests, err error) {
+	for _, o := range objects {
+		group, version, grouped := strings.Cut(o["apiVersion"].(string), "/")
+		if !grouped {
+			group, version = "core", group
+		}
+		group, _, _ = strings.Cut(group, ".")
+		text, err := json.Marshal(o)
+		if err != nil {
+			return nil, err
+		}
+		value, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+		if err != nil {
+			return nil, err
+		}
+		if err := validate(fmt.Sprintf("/kubernetes.json#/definitions/io.k8s.api.%s.%s.%s", group, version, o["kind"]), value); err != nil {
+			return nil, err
+		}
+		for _, template := range templates(value.(tree)) {
+			if err := validate("/pod.yaml", template); err != nil {
+				return nil, err
+			}
+		}
+		var is object
+		if err := json.Unmarshal(text, &is); err != nil {
+			return nil, err
+		}
+		m = append(m, is)
 	}
 	return m, nil
 }
@@ -69,7 +157,7 @@ func decode(text string) (manifests, error) {
 // overlay returns the objects of an overlay.
 func overlay(t *testing.T, name string) manifests {
 	t.Helper()
-	m, err := decode(rendered(t, name))
+	m, err := decode(kustomized(t, "deploy/kubernetes/overlays/"+name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,53 +165,60 @@ func overlay(t *testing.T, name string) manifests {
 }
 
 // of returns all objects of one kind.
-func of[O runtime.Object](m manifests) (found []O) {
-	for _, object := range m.objects {
-		if o, ok := object.(O); ok {
+func (m manifests) of(kind string) (found []object) {
+	for _, o := range m {
+		if o.Kind == kind {
 			found = append(found, o)
 		}
 	}
 	return found
 }
 
-// pod is the template of a workload's pods.
-type pod struct {
-	workload  string
-	component string // label of the workload itself
-	corev1.PodTemplateSpec
-}
-
 // pods returns the templates of all workloads.
 func (m manifests) pods() (pods []pod) {
-	add := func(meta metav1.ObjectMeta, template corev1.PodTemplateSpec) {
-		pods = append(pods, pod{meta.Name, meta.Labels["app.kubernetes.io/component"], template})
-	}
-	for _, d := range of[*appsv1.Deployment](m) {
-		add(d.ObjectMeta, d.Spec.Template)
-	}
-	for _, j := range of[*batchv1.Job](m) {
-		add(j.ObjectMeta, j.Spec.Template)
-	}
-	for _, c := range of[*batchv1.CronJob](m) {
-		add(c.ObjectMeta, c.Spec.JobTemplate.Spec.Template)
+	for _, o := range m {
+		p := o.Spec.Template
+		if o.Kind == "CronJob" {
+			p = o.Spec.JobTemplate.Spec.Template
+		}
+		if len(p.Spec.Containers) > 0 {
+			p.workload, p.component = o.Metadata.Name, o.Metadata.Labels["app.kubernetes.io/component"]
+			pods = append(pods, p)
+		}
 	}
 	return pods
 }
 
+// selector is that of a Service, or has the only member matchLabels.
+type selector map[string]any
+
 // selected returns the pods that a selector matches. An empty selector matches all.
-func (m manifests) selected(selector *metav1.LabelSelector) ([]pod, error) {
-	s, err := metav1.LabelSelectorAsSelector(selector)
-	if err != nil {
-		return nil, err
+func (m manifests) selected(s selector) (found []pod) {
+	if labels, is := s["matchLabels"].(tree); is && len(s) == 1 {
+		s = labels
 	}
-	return slices.DeleteFunc(m.pods(), func(p pod) bool { return !s.Matches(labels.Set(p.Labels)) }), nil
+next:
+	for _, p := range m.pods() {
+		for name, value := range s {
+			if p.Metadata.Labels[name] != value {
+				continue next
+			}
+		}
+		found = append(found, p)
+	}
+	return found
 }
 
 // hasPort reports whether the pod has a port of this name.
-func (p pod) hasPort(name string) bool {
-	return slices.ContainsFunc(p.Spec.Containers, func(c corev1.Container) bool {
-		return slices.ContainsFunc(c.Ports, func(port corev1.ContainerPort) bool { return port.Name == name })
-	})
+func (p pod) hasPort(name any) bool {
+	for _, c := range p.Spec.Containers {
+		for _, port := range c.Ports {
+			if port.Name == name {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func TestKubernetes_ManifestsFitTogether(t *testing.T) {
@@ -142,40 +237,47 @@ func TestKubernetes_ManifestsFitTogether(t *testing.T) {
 // Each check finds what it is for.
 func TestKubernetes_FaultsOfManifestsAreFound(t *testing.T) {
 	t.Parallel()
-	text := rendered(t, "small")
-	for _, broken := range []struct{ from, to, want string }{
-		{"image: commerce:1.0.0", "image: commerce:latest", "no version"},
-		{"image: commerce:1.0.0", "image: example.com:5000/commerce", "no version"},
-		{"allowPrivilegeEscalation: false", "allowPrivilegeEscalation: true", "restricted"},
-		{"readOnlyRootFilesystem: true", "readOnlyRootFilesystem: false", "writable root"},
-		{"serviceAccountName: commerce\n", "serviceAccountName: default\n", "service account"},
-		{"automountServiceAccountToken: false", "automountServiceAccountToken: true", "token"},
-		{"        app.kubernetes.io/component: serve\n        app.kubernetes.io/name: commerce\n    spec", "        app.kubernetes.io/component: served\n        app.kubernetes.io/name: commerce\n    spec", "selects"},
-		{"targetPort: http", "targetPort: public", "port public"},
-		{"    - port: admin\n", "    - port: metrics\n", "port metrics"},
-		{"            port: admin\n", "            port: metrics\n", "port metrics"},
-		{`prometheus.io/port: "9090"`, `prometheus.io/port: "9091"`, "annotation"},
-		{"terminationGracePeriodSeconds: 20", "terminationGracePeriodSeconds: 15", "grace"},
-		{"preStop:", "postStart:", "preStop"},
-		{"    kind: Deployment\n    name: commerce\n", "    kind: Deployment\n    name: shop\n", "scales"},
-		{"value: /etc/commerce/JWT_SECRET", "value: /run/secrets/JWT_SECRET", "no Secret"},
-		{"  DRAIN_DELAY: 4s", "  DRAIN_DELAY: 4s\n  DATABASE_REPLICA_URL: postgres://replica", "DATABASE_REPLICA_URL"},
-		{"  DRAIN_DELAY: 4s", "  DRAIN_DELAY: 4s\n  JWT_SECRET: " + strings.Repeat("x", 32), "JWT_SECRET"},
+	const container = "/spec/template/spec/containers/0"
+	for _, test := range []struct{ kind, op, path, value, want string }{ // of commerce, or of another name after -
+		{"Deployment", "replace", container + "/image", "commerce:latest", "/image"},
+		{"Deployment", "replace", container + "/image", "example.com:5000/commerce", "/image"},
+		{"Deployment", "replace", container + "/securityContext/allowPrivilegeEscalation", "true", "allowPrivilegeEscalation"},
+		{"Deployment", "replace", container + "/securityContext/readOnlyRootFilesystem", "false", "readOnlyRootFilesystem"},
+		{"Deployment", "replace", container + "/securityContext/capabilities/drop", "[]", "capabilities/drop"},
+		{"Deployment", "add", container + "/securityContext/capabilities/add", "[NET_ADMIN]", "capabilities/add"},
+		{"Deployment", "replace", "/spec/template/spec/securityContext/runAsNonRoot", "false", "runAsNonRoot"},
+		{"Deployment", "remove", "/spec/template/spec/securityContext/seccompProfile", "", "seccompProfile"},
+		{"Deployment", "add", "/spec/template/spec/hostNetwork", "true", "hostNetwork"},
+		{"Deployment", "add", "/spec/template/spec/volumes/-", "{name: root, hostPath: {path: /}}", "hostPath"},
+		{"Deployment", "remove", container + "/resources/limits/memory", "", "memory"},
+		{"Deployment", "replace", "/spec/template/spec/automountServiceAccountToken", "true", "automountServiceAccountToken"},
+		{"Deployment", "remove", container + "/lifecycle/preStop", "", "preStop"},
+		{"ServiceAccount", "replace", "/automountServiceAccountToken", "true", "token"},
+		{"Deployment", "replace", "/spec/template/spec/serviceAccountName", "default", "service account"},
+		{"Deployment", "replace", "/spec/template/metadata/labels/app.kubernetes.io~1component", "served", "selects"},
+		{"ServiceAccount-database", "remove", "/metadata/labels/app.kubernetes.io~1component", "", "its label"},
+		{"Job-migrate", "add", container + "/envFrom", "[{configMapRef: {name: commerce}}]", "needs a ConfigMap"},
+		{"Service", "replace", "/spec/ports/0/targetPort", "public", "port public"},
+		{"NetworkPolicy", "replace", "/spec/ingress/1/ports/0/port", "metrics", "port metrics"},
+		{"NetworkPolicy", "replace", "/spec/policyTypes", "[Ingress]", "open"},
+		{"Deployment", "replace", container + "/readinessProbe/httpGet/port", "metrics", "port metrics"},
+		{"Deployment", "replace", "/spec/template/metadata/annotations/prometheus.io~1port", `"9091"`, "annotation"},
+		{"Deployment", "replace", "/spec/template/spec/terminationGracePeriodSeconds", "15", "grace"},
+		{"HorizontalPodAutoscaler", "replace", "/spec/scaleTargetRef/name", "shop", "scales"},
+		{"Deployment", "replace", container + "/env/2/value", "/run/secrets/JWT_SECRET", "no Secret"},
+		{"ConfigMap", "add", "/data/DATABASE_REPLICA_URL", "postgres://replica", "DATABASE_REPLICA_URL"},
+		{"ConfigMap", "add", "/data/JWT_SECRET", strings.Repeat("x", 32), "JWT_SECRET"},
+		{"Deployment", "add", "/spec/strategy/rollingUpdate/maxSurges", "1", "maxSurges"}, // the rest is misspelt
+		{"PodDisruptionBudget", "replace", "/kind", "DisruptionBudget", "DisruptionBudget"},
+		{"Deployment", "replace", container + "/readinessProbe/periodSeconds", "ten", "periodSeconds"},
 	} {
-		m, err := decode(replaced(t, text, broken.from, broken.to))
-		if err != nil {
-			t.Errorf("with %q: %v", broken.to, err)
-			continue
-		}
-		if got := strings.Join(m.faults(), "\n"); !strings.Contains(got, broken.want) {
-			t.Errorf("with %q: faults %q, want %q", broken.to, got, broken.want)
-		}
-	}
-	for _, misspelt := range []struct{ from, to string }{
-		{"maxSurge", "maxSurges"}, {"kind: PodDisruptionBudget", "kind: DisruptionBudget"}, {"periodSeconds: 10", "periodSeconds: ten"},
-	} {
-		if _, err := decode(replaced(t, text, misspelt.from, misspelt.to)); err == nil {
-			t.Errorf("accepted %q", misspelt.to)
+		objects := kustomized(t, "deploy/kubernetes/overlays/small")
+		kind, further, _ := strings.Cut(test.kind, "-")
+		broken := named(t, objects, kind, strings.TrimSuffix("commerce-"+further, "-"))
+		patch(t, broken, fmt.Sprintf("[{op: %s, path: %q, value: %s}]", test.op, test.path, test.value))
+		m, err := decode(objects)
+		if got := fmt.Sprint(err, m.faults()); !strings.Contains(got, test.want) {
+			t.Errorf("with %s at %s: faults %q, want %q", test.value, test.path, got, test.want)
 		}
 	}
 }

@@ -13,7 +13,7 @@ const root = "../.."
 var scratch string
 
 func TestMain(m *testing.M) {
-	status, err := run(m)
+	status, err := inScratch(m)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		status = 1
@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-func run(m *testing.M) (status int, err error) {
+func inScratch(m *testing.M) (status int, err error) {
 	// Other users need to enter the folder.
 	if scratch, err = os.MkdirTemp("", "commerce-check-"); err != nil {
 		return 1, err

@@ -15,8 +15,6 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-
-	"commerce/deploy/ephemeral"
 )
 
 // passwords returns the folder that deploy/redis/passwords.sh fills.
@@ -47,7 +45,7 @@ type redisServer struct {
 	secrets   string
 	port      int
 	arguments []string
-	user      string // who may do everything
+	sentinel  bool
 	process   *exec.Cmd
 	ended     chan error
 	log       *bytes.Buffer // to be read when the process has ended
@@ -74,10 +72,10 @@ func startRedis(t *testing.T, secrets string, port int, file string, replace *st
 			t.Fatal(err)
 		}
 	}
-	s := &redisServer{secrets: secrets, port: port, user: "admin"}
+	s := &redisServer{secrets: secrets, port: port, sentinel: file == "sentinel.conf"}
 	s.arguments = []string{filepath.Join(machine, file), "--bind", "127.0.0.1", "--port", strconv.Itoa(port)}
-	if file == "sentinel.conf" {
-		s.user, s.arguments = "", append(s.arguments, "--sentinel")
+	if s.sentinel {
+		s.arguments = append(s.arguments, "--sentinel")
 	}
 	s.arguments = append(s.arguments, settings...)
 	t.Cleanup(func() { s.end(syscall.SIGKILL) })
@@ -125,11 +123,11 @@ func (s *redisServer) end(signal syscall.Signal) {
 // client returns a client that may do everything.
 func (s *redisServer) client(t *testing.T) *redis.Client {
 	t.Helper()
-	user := s.user
-	if user == "" {
-		user = "sentinel" // a sentinel has the password of this user, and no users
+	options := &redis.Options{Addr: s.addr(), Username: "admin", Password: password(t, s.secrets, "admin"), MaxRetries: -1}
+	if s.sentinel { // it has a password, and no users
+		options.Username, options.Password = "", password(t, s.secrets, "sentinel")
 	}
-	client := redis.NewClient(&redis.Options{Addr: s.addr(), Username: s.user, Password: password(t, s.secrets, user), MaxRetries: -1})
+	client := redis.NewClient(options)
 	t.Cleanup(func() { _ = client.Close() })
 	return client
 }
@@ -144,10 +142,9 @@ func (s *redisServer) wantNoAnonymous(t *testing.T) {
 	}
 }
 
-// redisPorts returns free ports.
-func redisPorts(t *testing.T, n int) []int {
-	t.Helper()
-	return ephemeral.FreePorts(t, n)
+// role returns what ROLE answers.
+func (s *redisServer) role(t *testing.T) ([]any, error) {
+	return s.client(t).Do(t.Context(), "role").Slice()
 }
 
 // eventually repeats a check until it succeeds, for up to two minutes.

@@ -6,24 +6,17 @@ import (
 	"time"
 )
 
-// Clock is a server's clock, compared with that of this machine.
-type Clock struct {
-	Ahead  time.Duration // negative: it is behind
-	Within time.Duration // the maximum error of Ahead: half of the round trip
+// clock is a server's clock, compared with that of this machine.
+type clock struct {
+	code   string
+	breaks string        // what a wrong clock breaks
+	known  bool          // the server shows its clock
+	ahead  time.Duration // negative: it is behind
+	within time.Duration // the maximum error of ahead: half of the round trip
 }
 
 // maxSkew is how far a clock may be off.
 const maxSkew = time.Second
-
-// machine is the server in the finding about this machine's clock.
-const machine = "this machine"
-
-// clockOf is a clock to judge.
-type clockOf struct {
-	server, code string
-	breaks       string // what a wrong clock breaks
-	clock        *Clock
-}
 
 // What each clock decides. Redis's scripts use the clock of the server that runs them. After a
 // failover, or after a slot has moved, they compare it with times that another server has
@@ -37,59 +30,53 @@ const (
 		"begin and end early or late by this much, and expires_at in responses is wrong by this much."
 )
 
-// judgeClocks compares every clock with the median of all, so that one wrong clock causes only
-// one finding.
-func judgeClocks(o Observation) []Finding {
-	clocks := []clockOf{{machine, "machine_clock", machineClockBreaks, &Clock{}}}
-	for _, r := range o.Redis {
-		if r.Failure == "" {
-			clocks = append(clocks, clockOf{r.Server, "redis_clock", redisClockBreaks, r.Clock})
-		}
-	}
-	if p := o.Postgres; p != nil && p.Failure == "" {
-		clocks = append(clocks, clockOf{p.Server, "postgres_clock", postgresClockBreaks, p.Clock})
-	}
-	var known []time.Duration
-	for _, c := range clocks {
-		if c.clock != nil {
-			known = append(known, c.clock.Ahead)
-		}
-	}
-	if len(known) == 1 { // only this machine's own
-		known = nil
-	}
-	slices.Sort(known)
-	var all []Finding
-	for _, c := range clocks {
-		if f := judgeClock(c, known); f.Code != "" {
-			f.Server = c.server
-			all = append(all, f)
-		}
-	}
-	return all
+// readClock compares a server's clock with this machine's. It asks once.
+func (c Config) readClock(code, breaks string, ask func() (time.Time, error)) *clock {
+	sent := c.Now()
+	at, err := ask()
+	within := c.Now().Sub(sent) / 2
+	return &clock{code, breaks, err == nil, at.Sub(sent.Add(within)), within}
 }
 
-// judgeClock compares a clock with the median of the known clocks, which are sorted. If there
-// are two medians, it takes the one that is closer to this machine's clock.
-func judgeClock(c clockOf, others []time.Duration) Finding {
-	switch {
-	case c.clock == nil:
-		return unknown(c.code, "TIME", "The clock is not visible.")
-	case len(others) == 0:
-		return Finding{}
+// judgeClocks compares every clock, also this machine's, with the median of all, so that one wrong
+// clock causes only one finding. Of two medians, it takes the one that is closer to this machine's
+// clock.
+func judgeClocks(servers []*report) []*report {
+	reports := []*report{{server: "this machine", clock: &clock{code: "machine_clock", breaks: machineClockBreaks, known: true}}}
+	known := []time.Duration{0}
+	for _, s := range servers {
+		if s.clock == nil {
+			continue
+		}
+		reports = append(reports, &report{server: s.server, clock: s.clock})
+		if s.clock.known {
+			known = append(known, s.clock.ahead)
+		}
 	}
-	median := others[(len(others)-1)/2]
-	if upper := others[len(others)/2]; upper.Abs() < median.Abs() {
+	if len(known) == 1 { // there is nothing to compare this machine's clock with
+		reports = reports[1:]
+	}
+	slices.Sort(known)
+	median := known[(len(known)-1)/2]
+	if upper := known[len(known)/2]; upper.Abs() < median.Abs() {
 		median = upper
 	}
-	off := c.clock.Ahead - median
-	if off.Abs() <= maxSkew+c.clock.Within {
-		return ok(c.code, "The clock differs from the others by at most about %s.", (maxSkew + c.clock.Within).Round(100*time.Millisecond))
+	for _, r := range reports {
+		r.judgeClock(median)
 	}
+	return reports
+}
+
+func (r *report) judgeClock(median time.Duration) {
+	c := r.clock
+	off, tolerated := c.ahead-median, maxSkew+c.within
 	side := "ahead of"
 	if off < 0 {
 		side = "behind"
 	}
-	return warning(c.code, "the machine's time synchronization (NTP)", "The clock is %s %s the other clocks. %s",
-		fmt.Sprintf("%.1f seconds", off.Abs().Seconds()), side, c.breaks)
+	r.judge(c.code,
+		unknown(!c.known, "TIME", "The clock is not visible."),
+		warning(off.Abs() > tolerated, "the machine's time synchronization (NTP)", "The clock is %s %s the other clocks. %s",
+			fmt.Sprintf("%.1f seconds", off.Abs().Seconds()), side, c.breaks),
+		ok("The clock differs from the others by at most about %s.", tolerated.Round(100*time.Millisecond)))
 }

@@ -1,172 +1,201 @@
 package inspect
 
 import (
-	"fmt"
+	"context"
+	"errors"
+	"net"
+	"strconv"
 	"strings"
 	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"commerce/deploy/connect"
+	"commerce/deploy/migrations"
 )
 
-// Postgres is what was read from the Postgres server. A value is nil or missing if the server
-// does not show it to this role.
-type Postgres struct {
-	Server  string
-	Failure string // why it does not answer; empty if it does
-
-	Version  *int // as server_version_num
-	Settings map[string]Setting
-	Standby  *bool
-	ICU      *bool
-	Schema   Schema
-
-	Unreadable []string // tables of the schema that the role may not read; empty, but not nil, if there are none
-	Role       *Role
-	Writing    *Writing
-	Listening  *bool // whether a notification arrives
-	Clock      *Clock
+// postgresServer is one Postgres server.
+type postgresServer struct {
+	report
+	db      *pgxpool.Pool
+	standby bool // false also if that is hidden
 }
 
-// Setting is a setting of Postgres, as it applies to this role.
-type Setting struct {
-	Value string
-	Own   bool // set for this role only, so other roles may have another value
-}
-
-// Schema is how a database's schema compares with the one that this program needs.
-type Schema struct {
-	State SchemaState
-	Cause string // why it is not current
-}
-
-// SchemaState is the state of a schema.
-type SchemaState int
-
-// The states of a schema.
-const (
-	SchemaUnknown SchemaState = iota
-	SchemaHidden              // the role lacks rights
-	SchemaCurrent
-	SchemaOlder
-	SchemaEarly // from before the first release
-)
-
-// Role is what the role of DATABASE_URL may do beyond reading, by itself and as any role that it
-// is a member of.
-type Role struct {
-	Superuser    bool // or it may run programs or write files on the server
-	CreatesRoles bool
-	Writable     []string // tables in which it may insert, update, delete or truncate
-	LastUsed     bool     // whether it can record when API tokens were last used
-}
-
-// Writing is the oldest transaction that has written something.
-type Writing struct {
-	For     time.Duration // 0 if there is none
-	SeesAll bool          // whether the role sees the transactions of other roles
-}
-
-func (p Postgres) onStandby() bool { return p.Standby != nil && *p.Standby }
-
-func judgePostgres(p Postgres) []Finding {
-	if p.Failure != "" {
-		return applied(p.Server, p, func(p Postgres) Finding {
-			return serious("postgres_answers", "DATABASE_URL, or the server",
-				"Postgres does not answer: %s. Subscriptions, and carts with products that an instance has not loaded, get a 503.", p.Failure)
-		})
+// checkPostgres checks one server. If a statement fails, what it reads is hidden from this role.
+func checkPostgres(ctx context.Context, c Config) ([]*report, error) {
+	db, err := connect.Postgres(ctx, c.DatabaseURL, connect.PostgresConfig{
+		ApplicationName: "commerce check", MaxConns: 2, ConnectTimeout: patience, StatementTimeout: patience,
+		// No prepared statements: behind a pooler, the next statement may use another connection.
+		Edit: func(pool *pgxpool.Config) { pool.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec },
+	})
+	if err != nil {
+		return nil, err
 	}
-	return applied(p.Server, p,
-		func(Postgres) Finding { return ok("postgres_answers", "Postgres answers.") },
-		postgresVersion, postgresSchema, postgresICU, postgresReads, postgresWrites, postgresLastUsed,
-		postgresPrimary, postgresListen, postgresFsync, postgresPages, postgresCommit, postgresIdle, postgresOldest)
+	defer func() { go db.Close() }() // waits for connections that hang
+	at := db.Config().ConnConfig
+	s := &postgresServer{report: report{server: net.JoinHostPort(at.Host, strconv.Itoa(int(at.Port)))}, db: db}
+	answers, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if err = db.Ping(answers); err == nil {
+		s.check(ctx, c)
+		err = db.Ping(ctx) // if it fails, then what is missing is not hidden
+	}
+	if err != nil {
+		s.report = report{server: s.server}
+		s.judge("postgres_answers", serious(true, "DATABASE_URL, or the server",
+			"Postgres does not answer: %s. Subscriptions, and carts with products that an instance has not loaded, get a 503.", failure(err)))
+	}
+	return []*report{&s.report}, nil
+}
+
+func (s *postgresServer) check(ctx context.Context, c Config) {
+	s.judge("postgres_answers", ok("Postgres answers."))
+	s.clock = c.readClock("postgres_clock", postgresClockBreaks, func() (at time.Time, err error) {
+		return at, s.db.QueryRow(ctx, "SELECT clock_timestamp()").Scan(&at)
+	})
+	var version int
+	err := s.db.QueryRow(ctx, "SELECT current_setting('server_version_num')::int, pg_is_in_recovery()").Scan(&version, &s.standby)
+	s.judgeVersion(version, err)
+	schema := migrations.Check(ctx, s.db)
+	s.judgeSchema(schema)
+	s.judgeICU(ctx)
+	s.judgeReads(ctx)
+	s.judgeWrites(ctx, schema == nil)
+	s.judge("postgres_primary",
+		unknown(err != nil, "pg_is_in_recovery", "It is not visible whether this server is a primary."),
+		warning(s.standby, "DATABASE_URL",
+			"This server is a hot standby. It sends no notifications, so changes of the catalog can take 1 second to show. "+
+				"It does not record uses of API tokens."),
+		ok("This server is a primary."))
+	if !s.standby {
+		arrives, err := s.notifies(ctx)
+		s.judge("postgres_listen",
+			unknown(err != nil, "LISTEN and pg_notify", "It is not visible whether notifications arrive."),
+			warning(!arrives, "DATABASE_URL: connect directly, or through a pooler in session mode",
+				"Changes of the catalog can take 1 second to show, because notifications do not arrive. "+
+					"A possible cause is a pooler in transaction mode."),
+			ok("Notifications arrive."))
+	}
+	s.judgeSettings(ctx)
+	s.judgeWriting(s.oldestWriting(ctx))
 }
 
 const oldestPostgres = 150000 // as server_version_num
 
-func postgresVersion(p Postgres) Finding {
-	const code = "postgres_version"
-	switch {
-	case p.Version == nil:
-		return unknown(code, "server_version_num", "The version is not visible. The service needs Postgres 15 or later.")
-	case *p.Version < oldestPostgres:
-		return serious(code, "the version of Postgres", "This is Postgres %d. The migrations need Postgres 15 or later.", *p.Version/10000)
-	}
-	return ok(code, "This is Postgres %d.", *p.Version/10000)
-}
-
-func postgresSchema(p Postgres) Finding {
-	const code = "postgres_schema"
-	switch p.Schema.State {
-	case SchemaHidden:
-		return unknown(code, grants, "It is not visible whether the schema has what this release needs, because the role lacks rights (%s).", p.Schema.Cause)
-	case SchemaOlder:
-		return serious(code, "commerce migrate up", "The service does not start, because it needs a newer schema (%s).", p.Schema.Cause)
-	case SchemaEarly:
-		return serious(code, "another database, and commerce migrate up there", "The service does not start, because the schema is from before the first release (%s).", p.Schema.Cause)
-	case SchemaCurrent:
-		return ok(code, "The schema has what this release needs.")
-	}
-	return serious(code, grants, "The service does not become ready, because it cannot read the version of the schema: %s.", p.Schema.Cause)
-}
-
-func postgresICU(p Postgres) Finding {
-	const code = "postgres_icu"
-	switch {
-	case p.ICU == nil:
-		return unknown(code, "pg_collation", "It is not visible whether Postgres has ICU, which the migrations need.")
-	case !*p.ICU:
-		return serious(code, "a Postgres that is built with ICU", "The migrations fail, because Postgres has no collation und-x-icu.")
-	}
-	return ok(code, "Postgres has ICU.")
-}
-
-func postgresReads(p Postgres) Finding {
-	const code = "postgres_reads"
-	switch {
-	case p.Unreadable == nil:
-		return unknown(code, "has_table_privilege", "It is not visible whether the role may read all tables of the service.")
-	case len(p.Unreadable) > 0:
-		return serious(code, grants,
-			"The service does not become ready, because its role may not read %s.", few(p.Unreadable))
-	}
-	return ok(code, "The role may read all tables of the service.")
+func (s *postgresServer) judgeVersion(version int, err error) {
+	s.judge("postgres_version",
+		unknown(err != nil, "server_version_num", "The version is not visible. The service needs Postgres 15 or later."),
+		serious(version < oldestPostgres, "the version of Postgres", "This is Postgres %d. The migrations need Postgres 15 or later.", version/10000),
+		ok("This is Postgres %d.", version/10000))
 }
 
 // grants is the command that gives the service's role its rights.
 const grants = "SERVICE_ROLE=<role> commerce migrate up, as the owner of the tables"
 
-func postgresWrites(p Postgres) Finding {
-	const code, setting = "postgres_writes", "DATABASE_URL: use commerce_service (docs/operations.md, Roles)"
-	switch {
-	case p.Role == nil:
-		return unknown(code, "has_table_privilege", "It is not visible whether the role may write more than it needs to.")
-	case p.Role.Superuser:
-		return warning(code, setting, "If the service's password leaks, others can do anything in Postgres: the role is a superuser or can become one.")
-	case p.Role.CreatesRoles:
-		return warning(code, setting, "If the service's password leaks, others can get the rights of other roles: the role may create roles.")
-	case len(p.Role.Writable) > 0:
-		return warning(code, setting, "If the service's password leaks, others can write to %s. The service does not.", few(p.Role.Writable))
+// judgeSchema judges what migrations.Check returns. The cause is what that adds to the reason which
+// it wraps, such as the two versions.
+func (s *postgresServer) judgeSchema(err error) {
+	var cause string
+	if reason := errors.Unwrap(err); reason != nil {
+		cause = strings.TrimSuffix(err.Error(), ": "+reason.Error())
 	}
-	return ok(code, "The role may write only what the service writes.")
+	s.judge("postgres_schema",
+		unknown(errors.Is(err, migrations.ErrRights), grants,
+			"It is not visible whether the schema has what this release needs, because the role lacks rights (%s).", cause),
+		serious(errors.Is(err, migrations.ErrOlder), "commerce migrate up", "The service does not start, because it needs a newer schema (%s).", cause),
+		serious(errors.Is(err, migrations.ErrEarly), "another database, and commerce migrate up there",
+			"The service does not start, because the schema is from before the first release (%s).", cause),
+		serious(err != nil, grants, "The service does not become ready, because it cannot read the version of the schema: %s.", failure(err)),
+		ok("The schema has what this release needs."))
 }
 
-func postgresLastUsed(p Postgres) Finding {
-	const code = "postgres_last_used"
-	switch {
-	case p.Schema.State != SchemaCurrent || p.onStandby():
-		return Finding{}
-	case p.Role == nil:
-		return unknown(code, "has_column_privilege", "It is not visible whether uses of API tokens are recorded.")
-	case !p.Role.LastUsed:
-		return warning(code, grants,
-			"Uses of API tokens are not recorded, because the role may not update api_tokens.last_used_at.")
-	}
-	return ok(code, "The role can record uses of API tokens.")
+func (s *postgresServer) judgeICU(ctx context.Context) {
+	var has bool
+	err := s.db.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_collation WHERE collname = 'und-x-icu')").Scan(&has)
+	s.judge("postgres_icu",
+		unknown(err != nil, "pg_collation", "It is not visible whether Postgres has ICU, which the migrations need."),
+		serious(!has, "a Postgres that is built with ICU", "The migrations fail, because Postgres has no collation und-x-icu."),
+		ok("Postgres has ICU."))
 }
 
-// few lists names, and only the first ones of many.
-func few(names []string) string {
-	const shown = 3
-	if len(names) > shown+1 {
-		return fmt.Sprintf("%s and %d other tables", strings.Join(names[:shown], ", "), len(names)-shown)
+// setting is a setting of Postgres, as it applies to this role.
+type setting struct {
+	value string
+	own   bool // set for this role only, so other roles may have another value
+}
+
+// settings returns the settings that are judged, by name.
+func (s *postgresServer) settings(ctx context.Context) map[string]setting {
+	found := map[string]setting{}
+	rows, _ := s.db.Query(ctx, `
+		SELECT name, setting, source IN ('user', 'database user', 'client') FROM pg_settings
+		WHERE name IN ('fsync', 'full_page_writes', 'synchronous_commit', 'idle_in_transaction_session_timeout')`)
+	var name string
+	var is setting
+	_, _ = pgx.ForEachRow(rows, []any{&name, &is.value, &is.own}, func() error {
+		found[name] = is
+		return nil
+	})
+	return found
+}
+
+// judgeSettings judges what a crash loses, and what delays changes.
+func (s *postgresServer) judgeSettings(ctx context.Context) {
+	found := s.settings(ctx)
+	hidden := func(name string) outcome {
+		_, known := found[name]
+		return unknown(!known, name, "The setting %s is not visible.", name)
 	}
-	return strings.Join(names, ", ")
+	own := func(name string) outcome {
+		return unknown(found[name].own, name, "%s is set for this role. Its value for other roles, such as the platform's, is not visible.", name)
+	}
+	const fsync, pages, commit, idle = "fsync", "full_page_writes", "synchronous_commit", "idle_in_transaction_session_timeout"
+	s.judge("postgres_fsync",
+		hidden(fsync),
+		serious(found[fsync].value != "on", "fsync on", "If the machine dies, the database can be damaged or lose committed changes."),
+		ok("Commits are written to the disk."))
+	s.judge("postgres_full_page_writes",
+		hidden(pages),
+		warning(found[pages].value != "on", "full_page_writes on",
+			"If the machine dies while it writes a page, the page can be damaged, unless the file system prevents that."),
+		ok("Postgres repairs pages that were only partly written."))
+	s.judge("postgres_synchronous_commit",
+		hidden(commit),
+		warning(found[commit].value == "off", "synchronous_commit on",
+			"A crash can lose the last commits, such as a revocation of an API token or a use of a coupon. Changes of subscriptions are not affected."),
+		own(commit),
+		ok("Commits are on the disk before they are acknowledged."))
+	s.judge("postgres_idle_in_transaction",
+		hidden(idle),
+		own(idle),
+		warning(found[idle].value == "0", idle, "If a client does not end its transaction, it delays the subscription changes of all stores while it stays connected."),
+		ok("Postgres ends transactions that wait for their client too long."))
+}
+
+// longWriting is the age from which a transaction that has written counts as long.
+const longWriting = 2 * time.Minute
+
+// oldestWriting returns how long ago the oldest transaction began that has written something,
+// including prepared ones, or 0 if there is none. seesAll reports whether the role sees the
+// transactions of other roles.
+func (s *postgresServer) oldestWriting(ctx context.Context) (age time.Duration, seesAll bool) {
+	var seconds float64
+	_ = s.db.QueryRow(ctx, `
+		SELECT coalesce(extract(epoch FROM clock_timestamp() - min(begun)), 0)::float8,
+			pg_has_role('pg_read_all_stats', 'USAGE') FROM (
+			SELECT xact_start FROM pg_stat_activity WHERE backend_xid IS NOT NULL
+			UNION ALL
+			SELECT prepared FROM pg_prepared_xacts
+		) AS writing (begun)`).Scan(&seconds, &seesAll)
+	return time.Duration(seconds * float64(time.Second)), seesAll
+}
+
+func (s *postgresServer) judgeWriting(age time.Duration, seesAll bool) {
+	s.judge("postgres_long_transaction",
+		warning(age >= longWriting, "the transaction (docs/data.md, Long transactions)",
+			"The subscription changes of all stores are delayed: a writing transaction has been open for %s.", age.Round(time.Second)),
+		unknown(!seesAll, "pg_stat_activity, as a role with pg_monitor",
+			"It is not visible how long the oldest writing transaction has been open. A long one delays the subscription changes of all stores."),
+		ok("No writing transaction has been open for %s.", longWriting))
 }

@@ -1,199 +1,144 @@
 package inspect
 
 import (
-	"slices"
+	"context"
+	"maps"
 	"strconv"
 	"strings"
+
+	"github.com/redis/go-redis/v9"
 )
 
-// Redis is what was read from one Redis server. A value is missing if the server does not
-// show it to this user.
-type Redis struct {
-	Server  string // host:port
-	Replica bool   // it was found as the replica of another server
-	Kind    Kind
+// redisServer is one Redis server. A value is missing if the server does not show it to this user.
+type redisServer struct {
+	report
+	expect    Config
+	clustered bool
+	watched   bool // by sentinels
+	replica   bool // it was found as the replica of another server
 
-	Failure string            // why it does not answer; empty if it does
-	Info    map[string]string // fields of INFO
-	Config  map[string]string // settings, from CONFIG GET
-
-	Role      string // "master" or "slave"; empty if unknown
-	Connected *int   // replicas that are connected to it
-	Listed    *int   // replicas that the cluster or the sentinels list for it; 0 without these
-	Clock     *Clock
-
-	// Replays reports whether the user default may run the service's changes; nil if unknown.
-	Replays *bool
-
-	// ReadsCarts reports whether this user may read carts, as the service's user must.
-	// Refused lists the other commands of the service that this user may not run, and
-	// LimitKeys if it may not access these keys.
-	ReadsCarts bool
-	Refused    []string
+	info     map[string]string // fields of INFO
+	settings map[string]string // from CONFIG GET
+	replicas []string          // addresses of those that are connected to a master
 }
 
-// LimitKeys are the keys of limits of clients.
-const LimitKeys = "limit:*"
+// check makes all checks. For a master, it also finds the replicas.
+func (s *redisServer) check(ctx context.Context, client *redis.Client, t topology) {
+	if err := client.Ping(ctx).Err(); err != nil && !redis.HasErrorPrefix(err, "MISCONF") { // a failed snapshot
+		s.judgeSilence(failure(err))
+		return
+	}
+	s.judge("redis_answers", ok("Redis answers."))
+	s.clock = s.expect.readClock("redis_clock", redisClockBreaks, client.Time(ctx).Result)
+	s.read(ctx, client)
+	s.judgeVersion()
+	s.judgeEviction()
+	s.judgePersistence()
+	if appends, known := s.appends(); appends || !known {
+		s.judgeReplay(ctx, client)
+	}
+	s.judgeDisk()
+	s.judgeMemory()
+	if s.replica {
+		return
+	}
+	role, connected, replicas := readRole(ctx, client)
+	s.replicas = replicas
+	s.judgeRole(role)
+	if role == "" || role == "master" {
+		s.judgeReplicas(connected)
+		s.judgeMerges(connected, t.listed(ctx, client))
+	}
+	s.judgeWrites(connected)
+	if s.clustered {
+		s.judgeCoverage()
+	}
+	s.judgeRights(ctx, client)
+}
 
-// Kind is how the service finds a Redis server.
-type Kind int
+func (s *redisServer) judgeSilence(cause string) {
+	const server, announced = "REDIS_URL, or the server", "the address that the replica announces"
+	s.judge("redis_answers",
+		unknown(s.replica && !s.clustered && !s.watched, announced, "This replica cannot be checked from here: %s.", cause),
+		warning(s.replica, announced, "This replica does not answer: %s. If it becomes master, calls for its carts get a 503.", cause),
+		serious(s.clustered, server, "Redis does not answer: %s. Calls for the carts of this shard get a 503.", cause),
+		serious(true, server, "Redis does not answer: %s. All cart calls get a 503.", cause))
+}
 
-// The kinds of REDIS_URL.
-const (
-	Single Kind = iota
-	Clustered
-	Watched // by sentinels
-)
+// read reads INFO, whose sections have no field in common, and the settings that are judged. A
+// server that hides one setting still shows the others.
+func (s *redisServer) read(ctx context.Context, client *redis.Client) {
+	s.info, s.settings = map[string]string{}, map[string]string{}
+	for _, section := range client.InfoMap(ctx).Val() {
+		maps.Copy(s.info, section)
+	}
+	pipe := client.Pipeline()
+	var cmds []*redis.MapStringStringCmd
+	for _, name := range []string{
+		"maxmemory-policy", "appendonly", "appendfsync", "save", "min-replicas-to-write", "cluster-require-full-coverage",
+	} {
+		cmds = append(cmds, pipe.ConfigGet(ctx, name))
+	}
+	_, _ = pipe.Exec(ctx) // each command has its own error
+	for _, cmd := range cmds {
+		maps.Copy(s.settings, cmd.Val())
+	}
+}
 
-// either returns a setting from CONFIG or, if that is hidden, a field of INFO.
-func (r Redis) either(setting, field string) (string, bool) {
-	if value, known := r.Config[setting]; known {
+// either returns a setting or, if that is hidden, a field of INFO.
+func (s *redisServer) either(setting, field string) (string, bool) {
+	if value, known := s.settings[setting]; known {
 		return value, true
 	}
-	value, known := r.Info[field]
+	value, known := s.info[field]
 	return value, known
 }
 
 // number returns a number from INFO.
-func (r Redis) number(field string) (int64, bool) {
-	n, err := strconv.ParseInt(r.Info[field], 10, 64)
+func (s *redisServer) number(field string) (int64, bool) {
+	n, err := strconv.ParseInt(s.info[field], 10, 64)
 	return n, err == nil
 }
 
-func judgeRedis(r Redis, e Expect) []Finding {
-	if r.Failure != "" {
-		return applied(r.Server, r, redisFails)
-	}
-	all := applied(r.Server, r, redisAnswers, redisVersion, redisEviction, redisPersistence, redisReplay, redisDisk, redisMemory)
-	if r.Replica {
-		return all
-	}
-	replicas := func(r Redis) Finding { return redisReplicas(r, e) }
-	merges := func(r Redis) Finding { return redisMerges(r, e) }
-	rights := func(r Redis) Finding { return redisRights(r, e) }
-	return append(all, applied(r.Server, r, redisRole, replicas, merges, redisWrites, redisCoverage, rights)...)
-}
-
-func redisFails(r Redis) Finding {
-	const code = "redis_answers"
-	switch {
-	case r.Replica && r.Kind == Single:
-		return unknown(code, "the address that the replica announces", "This replica cannot be checked from here: %s.", r.Failure)
-	case r.Replica:
-		return warning(code, "the address that the replica announces",
-			"This replica does not answer: %s. If it becomes master, calls for its carts get a 503.", r.Failure)
-	case r.Kind == Clustered:
-		return serious(code, "REDIS_URL, or the server", "Redis does not answer: %s. Calls for the carts of this shard get a 503.", r.Failure)
-	}
-	return serious(code, "REDIS_URL, or the server", "Redis does not answer: %s. All cart calls get a 503.", r.Failure)
-}
-
-func redisAnswers(Redis) Finding { return ok("redis_answers", "Redis answers.") }
-
-func redisVersion(r Redis) Finding {
-	const code = "redis_version"
-	version, known := r.Info["redis_version"]
+func (s *redisServer) judgeVersion() {
+	version := s.info["redis_version"]
 	major, err := strconv.Atoi(strings.SplitN(version, ".", 2)[0])
-	switch {
-	case !known || err != nil:
-		return unknown(code, "redis_version of INFO", "The version is not visible. The service needs Redis 7.0 or later.")
-	case major < 7:
-		return serious(code, "the version of Redis", "This is Redis %s. The service needs Redis 7.0 or later.", version)
-	}
-	return ok(code, "This is Redis %s.", version)
+	s.judge("redis_version",
+		unknown(err != nil, "redis_version of INFO", "The version is not visible. The service needs Redis 7.0 or later."),
+		serious(major < 7, "the version of Redis", "This is Redis %s. The service needs Redis 7.0 or later.", version),
+		ok("This is Redis %s.", version))
 }
 
-func redisEviction(r Redis) Finding {
-	const code = "redis_eviction"
-	policy, known := r.either("maxmemory-policy", "maxmemory_policy")
-	switch {
-	case !known:
-		return unknown(code, "maxmemory-policy", "It is not visible whether Redis deletes carts when its memory is full.")
-	case policy != "noeviction":
-		return serious(code, "maxmemory-policy noeviction", "Redis deletes carts when its memory is full: maxmemory-policy is %s.", policy)
-	}
-	return ok(code, "Redis deletes no carts when its memory is full.")
+func (s *redisServer) judgeEviction() {
+	policy, known := s.either("maxmemory-policy", "maxmemory_policy")
+	s.judge("redis_eviction",
+		unknown(!known, "maxmemory-policy", "It is not visible whether Redis deletes carts when its memory is full."),
+		serious(policy != "noeviction", "maxmemory-policy noeviction", "Redis deletes carts when its memory is full: maxmemory-policy is %s.", policy),
+		ok("Redis deletes no carts when its memory is full."))
 }
 
-func redisRole(r Redis) Finding {
-	const code = "redis_role"
-	switch {
-	case r.Role == "":
-		return unknown(code, "ROLE", "It is not visible whether this server is a master.")
-	case r.Role != "master":
-		return serious(code, "REDIS_URL", "All cart calls get a 503, because this server is a replica.")
-	case r.Kind == Single && r.Info["cluster_enabled"] == "1":
-		return serious(code, "REDIS_URL: add ?cluster=true",
-			"Calls for the carts of other nodes get a 503, because this server is a node of a cluster.")
-	}
-	return ok(code, "This server is a master.")
+// nearlyFull is the percentage of maxmemory from which memory counts as nearly full.
+const nearlyFull = 90
+
+func (s *redisServer) judgeMemory() {
+	used, knownUsed := s.number("used_memory")
+	maximum, known := s.number("maxmemory")
+	buffers, _ := s.number("mem_not_counted_for_evict") // of replicas and the append-only file
+	percent := 100 * (used - buffers) / max(maximum, 1)
+	s.judge("redis_memory",
+		unknown(!knownUsed || !known, "used_memory and maxmemory of INFO", "It is not visible how much memory is left."),
+		warning(maximum == 0, "maxmemory",
+			"If the machine runs out of memory, the operating system kills Redis. With a memory limit, Redis would refuse changes (503) instead."),
+		serious(percent >= 100, "maxmemory", "Redis refuses changes (503), because it has reached its memory limit."),
+		warning(percent >= nearlyFull, "maxmemory", "Redis uses %d %% of its memory limit. At 100 %%, it refuses changes (503).", percent),
+		ok("Redis uses less than %d %% of its memory limit.", nearlyFull))
 }
 
-// Sentinel is what was read from one sentinel.
-type Sentinel struct {
-	Server  string
-	Failure string // why it does not answer, or does not know the master
-	Quorum  string // why no failover would happen; empty if one would
-	Hidden  bool   // it is not visible whether one would happen
-}
-
-func judgeSentinels(sentinels []Sentinel) []Finding {
-	named := slices.ContainsFunc(sentinels, func(s Sentinel) bool { return s.Failure == "" })
-	rule := func(s Sentinel) Finding { return sentinelAnswers(s, named) }
-	var all []Finding
-	for _, s := range sentinels {
-		all = append(all, applied(s.Server, s, rule)...)
-	}
-	return all
-}
-
-// sentinelAnswers judges a sentinel. named reports whether at least one sentinel names the
-// master.
-func sentinelAnswers(s Sentinel, named bool) Finding {
-	const code = "redis_sentinel"
-	switch {
-	case s.Failure != "" && !named:
-		return serious(code, "REDIS_URL, or the sentinel", "All cart calls get a 503, because no sentinel names the master: %s.", s.Failure)
-	case s.Failure != "":
-		return warning(code, "REDIS_URL, or the sentinel", "This sentinel does not name the master: %s.", s.Failure)
-	case s.Hidden:
-		return unknown(code, "SENTINEL CKQUORUM", "It is not visible whether enough sentinels can agree on a failover.")
-	case s.Quorum != "":
-		return serious(code, "sentinel monitor, or the number of sentinels",
-			"If the master fails, no replica replaces it, and all cart calls get a 503: %s.", s.Quorum)
-	}
-	return ok(code, "Enough sentinels can agree on a failover.")
-}
-
-// Cluster is how a node describes a cluster.
-type Cluster struct {
-	Server string // the node
-	Slots  int    // how many slots have a master
-}
-
-// clusterSlots is the number of slots of every cluster.
-const clusterSlots = 16384
-
-func judgeCluster(c Cluster) Finding {
-	const code = "redis_slots"
-	f := ok(code, "Every slot of the cluster has a master.")
-	if missing := clusterSlots - c.Slots; missing > 0 {
-		f = serious(code, "redis-cli --cluster fix", "Calls for some carts get a 503, because %d of %d slots of the cluster have no master.", missing, clusterSlots)
-	}
-	f.Server = c.Server
-	return f
-}
-
-func redisCoverage(r Redis) Finding {
-	const code, setting = "redis_coverage", "cluster-require-full-coverage"
-	if r.Kind != Clustered {
-		return Finding{}
-	}
-	switch value, known := r.Config[setting]; {
-	case !known:
-		return unknown(code, setting, "It is not visible whether the loss of one shard affects the carts of all shards.")
-	case value != "no":
-		return warning(code, setting+" no", "If one shard is lost, calls for the carts of all shards get a 503.")
-	}
-	return ok(code, "If one shard is lost, the other shards still serve their carts.")
+func (s *redisServer) judgeCoverage() {
+	const setting = "cluster-require-full-coverage"
+	value, known := s.settings[setting]
+	s.judge("redis_coverage",
+		unknown(!known, setting, "It is not visible whether the loss of one shard affects the carts of all shards."),
+		warning(value != "no", setting+" no", "If one shard is lost, calls for the carts of all shards get a 503."),
+		ok("If one shard is lost, the other shards still serve their carts."))
 }

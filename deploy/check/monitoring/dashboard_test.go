@@ -1,7 +1,6 @@
 package monitoring
 
 import (
-	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -50,9 +49,9 @@ func withoutVariables(query string) string {
 func TestDashboard_ShowsDataOrSaysWhyNot(t *testing.T) {
 	t.Parallel()
 	s := staging{}.open(t)
-	s.always(func(context.Context) {
+	s.always(func() {
 		for _, c := range everyCall(s.apiToken) {
-			c.send(s.client, s.instances[0].url())
+			s.send(c)
 		}
 	})
 	for _, p := range readDashboard(t).Panels {

@@ -49,24 +49,87 @@ func faults() []fault {
 			begin:  func(s *scene) { s.do(s.redis, "REPLICAOF", "127.0.0.1", "1") },
 			alerts: []string{"CommerceRedisErrors", "CommerceCartsFail"},
 		},
-		slowRedis(),
-		replicaHangs(),
+		{
+			name:    "Redis is slow", // so that no call fails yet
+			staging: staging{settings: func(s *scene, _ int) []string { return []string{"REDIS_URL=" + s.through(s.redis.URL)} }},
+			begin: func(s *scene) {
+				toxic := `{"type":"latency","stream":"downstream","attributes":{"latency":120}}`
+				must(s.wire.Toxics.AddToxicJson(strings.NewReader(toxic)))(s)
+			},
+			alerts: []string{"CommerceCartsSlow"},
+		},
+		{
+			name: "a replica hangs", // it stays connected and confirms nothing
+			staging: staging{
+				settings: func(*scene, int) []string { return []string{"DURABILITY=replica"} },
+				prepare:  (*scene).startReplica,
+			},
+			begin: func(s *scene) {
+				s.replica.Freeze()
+				s.Cleanup(s.replica.Thaw)
+				customer := 0
+				s.always(func() { // logs in with a guest's cart
+					guest := rand.Text()
+					customer++
+					for _, c := range []call{
+						{method: "POST", path: "/cart/add", body: `{"product_id":1}`, cart: guest},
+						{method: "GET", path: "/cart", cart: guest, bearer: customerToken(customer, jwtSecret)},
+					} {
+						s.send(c)
+					}
+				})
+			},
+			alerts: []string{"CommerceMergesPostponed", "CommerceChangesUnconfirmed"},
+		},
 		{
 			name:    "Postgres stops",
 			staging: staging{ownPostgres: true},
 			begin:   func(s *scene) { s.postgres.Stop() },
 			alerts:  []string{"CommercePostgresUnreachable", "CommerceSubscriptionsFail", "CommerceCatalogStale"},
 		},
-		lostPermission(),
-		replicaStops(),
-		issuerStops(),
+		{
+			name: "the role may not read subscriptions",
+			staging: staging{ownPostgres: true, settings: func(s *scene, _ int) []string {
+				s.statement("CREATE ROLE shop LOGIN")
+				commerce(s, s.database, "migrate", "up", "--service-role=shop")
+				return []string{"DATABASE_URL=" + strings.Replace(s.database, "postgres@", "shop@", 1)}
+			}},
+			begin:  func(s *scene) { s.statement("REVOKE SELECT ON subscriptions FROM shop") },
+			alerts: []string{"CommercePostgresErrors", "CommercePostgresUnfit", "CommerceSubscriptionsFail"},
+		},
+		{
+			name: "a replica of Postgres stops", // the only one
+			staging: staging{
+				ownPostgres: true,
+				prepare:     func(s *scene) { s.standby = ephemeral.StartStandby(s, s.postgres) },
+				settings:    func(s *scene, _ int) []string { return []string{"DATABASE_REPLICA_URL=" + s.standby.URL} },
+			},
+			begin:  func(s *scene) { s.standby.Stop() },
+			alerts: []string{"CommerceReplicasLeftOut", "CommerceReplicaLeftOut"},
+		},
+		{
+			name: "the issuer stops",
+			staging: staging{settings: func(s *scene, _ int) []string {
+				s.issuer = startIssuer(s.T)
+				return []string{"JWT_SECRET=", "JWT_JWKS_URL=" + s.issuer.URL}
+			}},
+			begin: func(s *scene) {
+				wait(s, "a token with a published key is accepted", func() string {
+					if status, body := s.read(s.issuer.token("a")); status != http.StatusOK {
+						return fmt.Sprintf("%d %s", status, body)
+					}
+					return ""
+				})
+				s.issuer.Close()
+				s.read(s.issuer.token("b"))
+			},
+			alerts: []string{"CommerceIssuerUnreachable"},
+		},
 		{
 			name: "tokens are signed with another secret",
 			begin: func(s *scene) {
 				token := customerToken(1, strings.ToUpper(jwtSecret))
-				s.always(func(context.Context) {
-					call{method: "GET", path: "/cart", bearer: token}.send(s.client, s.instances[0].url())
-				})
+				s.always(func() { s.read(token) })
 			},
 			alerts: []string{"CommerceTokensRefused"},
 		},
@@ -74,8 +137,8 @@ func faults() []fault {
 			name:    "a client creates too many carts",
 			staging: staging{settings: func(*scene, int) []string { return []string{"CREATE_LIMIT=1/s"} }},
 			begin: func(s *scene) {
-				s.always(func(context.Context) {
-					call{method: "POST", path: "/cart/add", body: `{"product_id":1}`}.send(s.client, s.instances[0].url())
+				s.always(func() {
+					s.send(call{method: "POST", path: "/cart/add", body: `{"product_id":1}`})
 				})
 			},
 			alerts: []string{"CommerceClientsLimited"},
@@ -83,14 +146,14 @@ func faults() []fault {
 		{
 			name:    "too many requests at the same time",
 			staging: staging{settings: func(*scene, int) []string { return []string{"MAX_IN_FLIGHT=1", "RATE_LIMIT=off"} }},
-			begin:   func(s *scene) { s.crowd(16, call{method: "GET", path: "/cart", cart: cartToken}) },
+			begin:   func(s *scene) { s.crowd(16, 0, func() { s.send(call{method: "GET", path: "/cart", cart: cartToken}) }) },
 			alerts:  []string{"CommerceOverloaded"},
 		},
 		{
 			name:    "a bug",
-			staging: staging{program: programs.buggy},
+			staging: staging{program: buggy},
 			begin: func(s *scene) {
-				call{method: "GET", path: "/cart/summary", cart: cartToken}.send(s.client, s.instances[0].url())
+				s.send(call{method: "GET", path: "/cart/summary", cart: cartToken})
 			},
 			alerts: []string{"CommerceInternalError"},
 		},
@@ -105,8 +168,33 @@ func faults() []fault {
 			begin:  func(s *scene) { s.instances[0].kill() },
 			alerts: []string{"CommerceDown", "CommerceInstanceDown"},
 		},
-		oneInstanceCutOff(),
-		crashLoop(),
+		{
+			name: "one of two instances is cut off from Redis",
+			staging: staging{instances: 2, settings: func(s *scene, i int) []string {
+				if i == 0 {
+					return nil
+				}
+				return []string{"REDIS_URL=" + s.through(s.redis.URL)}
+			}},
+			begin:  func(s *scene) { s.wire.Stop() },
+			alerts: []string{"CommerceInstanceCutOff"},
+		},
+		{
+			name: "an instance crashes again and again",
+			begin: func(s *scene) {
+				wait(s, "crashes are noticed", func() string {
+					s.instances[0].kill()
+					s.instances[0].start("DATABASE_URL="+s.database, "REDIS_URL="+s.redis.URL)
+					time.Sleep(time.Second) // for two scrapes
+					firing := s.prometheus.alerts(s, "firing")
+					if slices.Contains(firing, "CommerceRestarts") {
+						return ""
+					}
+					return fmt.Sprint(firing)
+				})
+			},
+			alerts: []string{"CommerceRestarts"},
+		},
 		{
 			name: "a memory limit that is too low",
 			begin: func(s *scene) {
@@ -119,76 +207,30 @@ func faults() []fault {
 	}
 }
 
-// slowRedis is a network that adds so much latency that no call fails yet.
-func slowRedis() fault {
-	var wire *line
-	return fault{
-		name: "Redis is slow",
-		staging: staging{settings: func(s *scene, _ int) (settings []string) {
-			var url string
-			url, wire = s.through(s.redis.URL)
-			return []string{"REDIS_URL=" + url}
-		}},
-		begin:  func(*scene) { wire.delay(120 * time.Millisecond) },
-		alerts: []string{"CommerceCartsSlow"},
+// startReplica starts a replica of Redis and waits until it confirms changes.
+func (s *scene) startReplica() {
+	s.replica = ephemeral.StartRedis(s)
+	host, port, err := net.SplitHostPort(s.redis.Admin().Options().Addr)
+	if err != nil {
+		s.Fatal(err)
 	}
+	s.do(s.replica, "REPLICAOF", host, port)
+	master := s.redis.Admin()
+	wait(s, "the replica follows", func() string {
+		master.Set(s.Context(), "probe", 1, time.Second)
+		if confirmed, err := master.Wait(s.Context(), 1, 100*time.Millisecond).Result(); confirmed == 0 {
+			return fmt.Sprint("no replica confirms: ", err)
+		}
+		return ""
+	})
 }
 
-// replicaHangs is a replica of Redis that stays connected and confirms nothing.
-func replicaHangs() fault {
-	var replica *ephemeral.Server
-	return fault{
-		name: "a replica hangs",
-		staging: staging{
-			settings: func(*scene, int) []string { return []string{"DURABILITY=replica"} },
-			prepare: func(s *scene) {
-				replica = ephemeral.StartRedis(s)
-				host, port, err := net.SplitHostPort(s.redis.Admin().Options().Addr)
-				if err != nil {
-					s.Fatal(err)
-				}
-				s.do(replica, "REPLICAOF", host, port)
-				master := s.redis.Admin()
-				wait(s, "the replica follows", func() string {
-					master.Set(s.Context(), "probe", 1, time.Second)
-					if confirmed, err := master.Wait(s.Context(), 1, 100*time.Millisecond).Result(); confirmed == 0 {
-						return fmt.Sprint("no replica confirms: ", err)
-					}
-					return ""
-				})
-			},
-		},
-		begin: func(s *scene) {
-			replica.Freeze()
-			s.Cleanup(replica.Thaw)
-			customer := 0
-			s.always(func(context.Context) { // logs in with a guest's cart
-				guest := rand.Text()
-				customer++
-				for _, c := range []call{
-					{method: "POST", path: "/cart/add", body: `{"product_id":1}`, cart: guest},
-					{method: "GET", path: "/cart", cart: guest, bearer: customerToken(customer, jwtSecret)},
-				} {
-					c.send(s.client, s.instances[0].url())
-				}
-			})
-		},
-		alerts: []string{"CommerceMergesPostponed", "CommerceChangesUnconfirmed"},
-	}
-}
+// send makes a request of the first instance.
+func (s *scene) send(c call) (status int, body []byte) { return c.send(s.client, s.instances[0].url()) }
 
-// lostPermission is a role that may not read a table anymore.
-func lostPermission() fault {
-	return fault{
-		name: "the role may not read subscriptions",
-		staging: staging{ownPostgres: true, settings: func(s *scene, _ int) []string {
-			s.statement("CREATE ROLE shop LOGIN")
-			commerce(s, s.database, "migrate", "up", "--service-role=shop")
-			return []string{"DATABASE_URL=" + strings.Replace(s.database, "postgres@", "shop@", 1)}
-		}},
-		begin:  func(s *scene) { s.statement("REVOKE SELECT ON subscriptions FROM shop") },
-		alerts: []string{"CommercePostgresErrors", "CommercePostgresUnfit", "CommerceSubscriptionsFail"},
-	}
+// read reads a customer's cart.
+func (s *scene) read(token string) (status int, body []byte) {
+	return s.send(call{method: "GET", path: "/cart", bearer: token})
 }
 
 // statement runs SQL as the owner of the database.
@@ -198,82 +240,6 @@ func (s *scene) statement(sql string) {
 	defer conn.Close(context.Background())
 	if _, err := conn.Exec(s.Context(), sql); err != nil {
 		s.Fatal(err)
-	}
-}
-
-// replicaStops is the end of the only replica of Postgres.
-func replicaStops() fault {
-	var replica *ephemeral.Standby
-	return fault{
-		name: "a replica of Postgres stops",
-		staging: staging{
-			ownPostgres: true,
-			prepare:     func(s *scene) { replica = ephemeral.StartStandby(s, s.postgres) },
-			settings:    func(*scene, int) []string { return []string{"DATABASE_REPLICA_URL=" + replica.URL} },
-		},
-		begin:  func(*scene) { replica.Stop() },
-		alerts: []string{"CommerceReplicasLeftOut", "CommerceReplicaLeftOut"},
-	}
-}
-
-func issuerStops() fault {
-	var published *issuer
-	return fault{
-		name: "the issuer stops",
-		staging: staging{settings: func(s *scene, _ int) []string {
-			published = startIssuer(s.T)
-			return []string{"JWT_SECRET=", "JWT_JWKS_URL=" + published.URL}
-		}},
-		begin: func(s *scene) {
-			known := call{method: "GET", path: "/cart", bearer: published.token("a")}
-			wait(s, "a token with a published key is accepted", func() string {
-				if status, body := known.send(s.client, s.instances[0].url()); status != http.StatusOK {
-					return fmt.Sprintf("%d %s", status, body)
-				}
-				return ""
-			})
-			published.Close()
-			unknown := call{method: "GET", path: "/cart", bearer: published.token("b")}
-			unknown.send(s.client, s.instances[0].url())
-		},
-		alerts: []string{"CommerceIssuerUnreachable"},
-	}
-}
-
-// oneInstanceCutOff is a network that separates one of two instances from Redis.
-func oneInstanceCutOff() fault {
-	var wire *line
-	return fault{
-		name: "one of two instances is cut off from Redis",
-		staging: staging{instances: 2, settings: func(s *scene, i int) []string {
-			if i == 0 {
-				return nil
-			}
-			var url string
-			url, wire = s.through(s.redis.URL)
-			return []string{"REDIS_URL=" + url}
-		}},
-		begin:  func(*scene) { wire.proxy.Stop() },
-		alerts: []string{"CommerceInstanceCutOff"},
-	}
-}
-
-func crashLoop() fault {
-	return fault{
-		name: "an instance crashes again and again",
-		begin: func(s *scene) {
-			wait(s, "crashes are noticed", func() string {
-				s.instances[0].kill()
-				s.instances[0].start("DATABASE_URL="+s.database, "REDIS_URL="+s.redis.URL)
-				time.Sleep(time.Second) // for two scrapes
-				firing := s.prometheus.alerts(s, "firing")
-				if slices.Contains(firing, "CommerceRestarts") {
-					return ""
-				}
-				return fmt.Sprint(firing)
-			})
-		},
-		alerts: []string{"CommerceRestarts"},
 	}
 }
 

@@ -14,67 +14,44 @@ import (
 // root is the repository's root, from here.
 const root = "../../.."
 
+// scratch is a folder for what the tests of this process share. It is removed at the end.
+var scratch string
+
 func TestMain(m *testing.M) {
+	var err error
+	if scratch, err = os.MkdirTemp("", "monitoring-"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	status := m.Run()
-	programs.remove()
+	_ = os.RemoveAll(scratch)
 	os.Exit(status)
 }
 
-// programs are the compiled programs that all tests of this process share. TestMain removes
-// them.
-var programs built
+// program is the path of the service, which is compiled once for all tests of this process.
+var program = sync.OnceValues(func() (string, error) { return compile("commerce") })
 
-// built holds the programs that this process has compiled. It is safe for concurrent use.
-type built struct {
-	mu    sync.Mutex
-	dir   string
-	paths map[string]string
-}
-
-// right returns the path of the service.
-func (b *built) right(t testing.TB) string {
-	t.Helper()
-	return b.compiled(t, "commerce", func() ([]string, error) { return nil, nil })
-}
-
-// buggy returns the path of the service with a bug: GET /cart/summary panics.
-func (b *built) buggy(t testing.TB) string {
-	t.Helper()
-	return b.compiled(t, "buggy", func() ([]string, error) {
-		overlay, err := plantBug(b.dir)
-		return []string{"-overlay", overlay}, err
-	})
-}
-
-// compiled returns a program, and compiles it if it is not yet.
-func (b *built) compiled(t testing.TB, name string, flags func() ([]string, error)) string {
-	t.Helper()
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.paths[name] == "" {
-		if b.dir == "" {
-			b.dir, b.paths = must(os.MkdirTemp("", "monitoring-"))(t), map[string]string{}
-		}
-		path := filepath.Join(b.dir, name)
-		arguments := append(append([]string{"build"}, must(flags())(t)...), "-o", path, "./cmd/commerce")
-		cmd := exec.Command("go", arguments...)
-		cmd.Dir = root
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("go build: %v\n%s", err, out)
-		}
-		b.paths[name] = path
+// buggy is the path of the service with a bug: GET /cart/summary panics.
+var buggy = sync.OnceValues(func() (string, error) {
+	overlay, err := plantBug()
+	if err != nil {
+		return "", err
 	}
-	return b.paths[name]
-}
+	return compile("buggy", "-overlay", overlay)
+})
 
-func (b *built) remove() {
-	if b.dir != "" {
-		_ = os.RemoveAll(b.dir)
+func compile(name string, flags ...string) (path string, err error) {
+	path = filepath.Join(scratch, name)
+	cmd := exec.Command("go", append(append([]string{"build"}, flags...), "-o", path, "./cmd/commerce")...)
+	cmd.Dir = root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go build: %w\n%s", err, out)
 	}
+	return path, nil
 }
 
 // plantBug writes a file for the compiler's flag -overlay, by which a handler panics.
-func plantBug(dir string) (overlay string, err error) {
+func plantBug() (overlay string, err error) {
 	const handler = "func (a *API) summary(v *visit) (wire.Answer, error) {\n"
 	original, err := filepath.Abs(filepath.Join(root, "cart/carthttp/api.go"))
 	if err != nil {
@@ -88,7 +65,7 @@ func plantBug(dir string) (overlay string, err error) {
 	if !found {
 		return "", fmt.Errorf("%s has no %q", original, handler)
 	}
-	changed := filepath.Join(dir, "api.go")
+	changed := filepath.Join(scratch, "api.go")
 	if err := os.WriteFile(changed, []byte(before+handler+"panic(\"a bug\")\n"+after), 0o600); err != nil {
 		return "", err
 	}
@@ -96,7 +73,7 @@ func plantBug(dir string) (overlay string, err error) {
 	if err != nil {
 		return "", err
 	}
-	overlay = filepath.Join(dir, "overlay.json")
+	overlay = filepath.Join(scratch, "overlay.json")
 	return overlay, os.WriteFile(overlay, replace, 0o600)
 }
 

@@ -28,7 +28,7 @@ var (
 func scraped(t *testing.T) series {
 	t.Helper()
 	database := sharedDatabase(t)
-	s := startService(t, programs.right(t), nil,
+	s := startService(t, must(program())(t), nil,
 		"DATABASE_URL="+database, "DATABASE_REPLICA_URL="+database, "REDIS_URL="+ephemeral.Redis(t))
 	for _, c := range everyCall(commerce(t, database, "token", "store", "--store", "1", "--name", "test")) {
 		wait(t, "an answer other than 503", func() string { // the first read of something can take long

@@ -3,20 +3,17 @@ package monitoring
 import (
 	"context"
 	"crypto/ed25519"
-	"crypto/hmac"
-	"crypto/sha256"
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	toxiproxy "github.com/Shopify/toxiproxy/v2"
+	"github.com/golang-jwt/jwt/v5"
 	"github.com/rs/zerolog"
 
 	"commerce/deploy/ephemeral"
@@ -33,13 +30,17 @@ type scene struct {
 	prometheus *prometheus
 	client     *http.Client
 	apiToken   string
+	wire       *toxiproxy.Proxy   // to Redis, of instances that are given a URL through it
+	replica    *ephemeral.Server  // of Redis, if the staging starts one
+	standby    *ephemeral.Standby // likewise
+	issuer     *issuer            // likewise
 }
 
 // staging is what a scene needs that others do not.
 type staging struct {
 	instances   int                            // 0: 1
 	ownPostgres bool                           // the fault concerns the server
-	program     func(testing.TB) string        // nil: the service without a bug
+	program     func() (string, error)         // nil: the service without a bug
 	wrapper     []string                       // command that runs the service; nil: none
 	settings    func(s *scene, i int) []string // of instance i, "NAME=value"; nil: none
 	prepare     func(s *scene)                 // before the service starts; nil: nothing
@@ -64,9 +65,8 @@ func (st staging) open(t *testing.T) *scene {
 	if st.prepare != nil {
 		st.prepare(s)
 	}
-	program := st.program
-	if program == nil {
-		program = programs.right
+	if st.program == nil {
+		st.program = program
 	}
 	var targets []string
 	for i := range max(st.instances, 1) {
@@ -74,7 +74,7 @@ func (st staging) open(t *testing.T) *scene {
 		if st.settings != nil {
 			settings = append(settings, st.settings(s, i)...)
 		}
-		instance := startService(t, program(t), st.wrapper, settings...)
+		instance := startService(t, must(st.program())(t), st.wrapper, settings...)
 		s.instances = append(s.instances, instance)
 		targets = append(targets, instance.admin)
 	}
@@ -85,24 +85,28 @@ func (st staging) open(t *testing.T) *scene {
 
 // always repeats do until the test ends, at most ten times a second. Failing requests are part
 // of the test.
-func (s *scene) always(do func(ctx context.Context)) {
+func (s *scene) always(do func()) { s.crowd(1, 100*time.Millisecond, do) }
+
+// crowd lets n callers repeat do, with pauses, until the test ends.
+func (s *scene) crowd(n int, pause time.Duration, do func()) {
 	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for ctx.Err() == nil {
-			do(ctx)
-			select {
-			case <-ctx.Done():
-			case <-time.After(100 * time.Millisecond):
+	var all sync.WaitGroup
+	for range n {
+		all.Go(func() {
+			for ctx.Err() == nil {
+				do()
+				select {
+				case <-ctx.Done():
+				case <-time.After(pause):
+				}
 			}
-		}
-	}()
-	s.Cleanup(func() { cancel(); <-done })
+		})
+	}
+	s.Cleanup(func() { cancel(); all.Wait() })
 }
 
 // trade makes the calls of a shopper and a merchant to each instance, one after the other.
-func (s *scene) trade(context.Context) {
+func (s *scene) trade() {
 	for _, instance := range s.instances {
 		for _, c := range []call{
 			{method: "GET", path: "/cart", cart: cartToken},
@@ -118,20 +122,6 @@ func (s *scene) trade(context.Context) {
 // cartToken is the token of a guest.
 const cartToken = "a-guest-of-the-tests-00"
 
-// crowd lets n callers repeat a call to the first instance without pauses, until the test ends.
-func (s *scene) crowd(n int, c call) {
-	ctx, cancel := context.WithCancel(context.Background())
-	var all sync.WaitGroup
-	for range n {
-		all.Go(func() {
-			for ctx.Err() == nil {
-				c.send(s.client, s.instances[0].url())
-			}
-		})
-	}
-	s.Cleanup(func() { cancel(); all.Wait() })
-}
-
 // do sends a command to Redis.
 func (s *scene) do(server *ephemeral.Server, arguments ...any) {
 	s.Helper()
@@ -140,50 +130,36 @@ func (s *scene) do(server *ephemeral.Server, arguments ...any) {
 	}
 }
 
-// line is a proxy between the service and Redis.
-type line struct {
-	*testing.T
-	proxy *toxiproxy.Proxy
-}
-
 // through starts a proxy to the server of a URL, and returns the URL through the proxy.
-func (s *scene) through(rawURL string) (string, *line) {
+func (s *scene) through(rawURL string) string {
 	s.Helper()
 	u := must(url.Parse(rawURL))(s)
 	api := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop())
-	proxy := toxiproxy.NewProxy(api, "line", "127.0.0.1:0", u.Host)
-	if err := proxy.Start(); err != nil {
+	s.wire = toxiproxy.NewProxy(api, "wire", "127.0.0.1:0", u.Host)
+	if err := s.wire.Start(); err != nil {
 		s.Fatal(err)
 	}
-	s.Cleanup(proxy.Stop)
-	u.Host = proxy.Listen
-	return u.String(), &line{s.T, proxy}
-}
-
-// delay delays all data from the server.
-func (l *line) delay(by time.Duration) {
-	l.Helper()
-	toxic := fmt.Sprintf(`{"type":"latency","stream":"downstream","attributes":{"latency":%d}}`, by.Milliseconds())
-	if _, err := l.proxy.Toxics.AddToxicJson(strings.NewReader(toxic)); err != nil {
-		l.Fatal(err)
-	}
+	s.Cleanup(s.wire.Stop)
+	u.Host = s.wire.Listen
+	return u.String()
 }
 
 // customerToken returns a JWT of a customer, signed with a secret.
 func customerToken(customer int, secret string) string {
-	text := jwtText(`{"alg":"HS256"}`, customer)
-	mac := hmac.New(sha256.New, []byte(secret))
-	mac.Write([]byte(text))
-	return text + "." + base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
+	return signed(jwt.SigningMethodHS256, customer, "", []byte(secret))
 }
 
-// jwtText returns the part of a JWT that is signed.
-func jwtText(header string, customer int) string {
-	claims := fmt.Sprintf(`{"sub":"%d","store_id":1,"exp":%d}`, customer, time.Now().Add(time.Hour).Unix())
-	return base64.RawURLEncoding.EncodeToString([]byte(header)) + "." + base64.RawURLEncoding.EncodeToString([]byte(claims))
+// signed returns a JWT of a customer. keyID may be empty.
+func signed(method jwt.SigningMethod, customer int, keyID string, key any) string {
+	token := jwt.NewWithClaims(method, jwt.MapClaims{"sub": fmt.Sprint(customer), "store_id": 1, "exp": time.Now().Add(time.Hour).Unix()})
+	if keyID != "" {
+		token.Header["kid"] = keyID
+	}
+	text, _ := token.SignedString(key) // the key fits the method
+	return text
 }
 
-// issuer publishes keys, and signs tokens with keys that it publishes or not.
+// issuer publishes the key "a", and signs tokens with keys that it publishes or not.
 type issuer struct {
 	*httptest.Server
 	private ed25519.PrivateKey
@@ -191,26 +167,18 @@ type issuer struct {
 
 func startIssuer(t *testing.T) *issuer {
 	t.Helper()
-	_, private, err := ed25519.GenerateKey(nil)
+	public, private, err := ed25519.GenerateKey(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := &issuer{private: private}
-	i.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(i.keys()) }))
-	t.Cleanup(i.Close)
-	return i
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(w, `{"keys":[{"kty":"OKP","crv":"Ed25519","kid":"a","x":%q}]}`, base64.RawURLEncoding.EncodeToString(public))
+	}))
+	t.Cleanup(server.Close)
+	return &issuer{server, private}
 }
 
-// token returns a JWT of a customer with a key of this ID. The issuer publishes only the key "a".
+// token returns a JWT of a customer with a key of this ID.
 func (i *issuer) token(keyID string) string {
-	text := jwtText(fmt.Sprintf(`{"alg":"EdDSA","kid":%q}`, keyID), 1)
-	return text + "." + base64.RawURLEncoding.EncodeToString(ed25519.Sign(i.private, []byte(text)))
-}
-
-func (i *issuer) keys() []byte {
-	keys, _ := json.Marshal(map[string]any{"keys": []map[string]string{{ // strings always marshal
-		"kty": "OKP", "crv": "Ed25519", "kid": "a",
-		"x": base64.RawURLEncoding.EncodeToString(i.private.Public().(ed25519.PublicKey)),
-	}}})
-	return keys
+	return signed(jwt.SigningMethodEdDSA, 1, keyID, i.private)
 }

@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -25,6 +24,9 @@ const (
 	patience = 3 * time.Minute
 )
 
+// system is an address that the system chooses.
+const system = "127.0.0.1:0"
+
 // service is an instance of `commerce serve`. After a restart it has the same addresses.
 type service struct {
 	t       testing.TB
@@ -32,7 +34,6 @@ type service struct {
 	wrapper []string // command that runs the program; empty: none
 	log     string   // file
 
-	mu    sync.Mutex
 	cmd   *exec.Cmd // nil when it does not run
 	addr  string    // host:port
 	admin string
@@ -43,7 +44,7 @@ func startService(t testing.TB, program string, wrapper []string, settings ...st
 	t.Helper()
 	s := &service{
 		t: t, program: program, wrapper: wrapper, log: filepath.Join(t.TempDir(), "log"),
-		addr: "127.0.0.1:0", admin: "127.0.0.1:0",
+		addr: system, admin: system,
 	}
 	s.start(settings...)
 	t.Cleanup(s.kill)
@@ -65,17 +66,15 @@ func (s *service) start(settings ...string) {
 	if err := cmd.Start(); err != nil {
 		s.t.Fatal(err)
 	}
-	s.mu.Lock()
 	s.cmd = cmd
-	s.mu.Unlock()
 	wait(s.t, "the service serves", func() string {
 		text := must(os.ReadFile(s.log))(s.t)
 		for line := range bytes.Lines(text) {
 			var entry struct{ Msg, Addr, Admin string }
 			if json.Unmarshal(line, &entry) == nil && entry.Msg == "serving" {
-				s.mu.Lock()
-				s.addr, s.admin = entry.Addr, entry.Admin
-				s.mu.Unlock()
+				if s.addr == system { // others read the address while the process starts again
+					s.addr, s.admin = entry.Addr, entry.Admin
+				}
 				return ""
 			}
 		}
@@ -85,8 +84,6 @@ func (s *service) start(settings ...string) {
 
 // kill ends the process like a crash.
 func (s *service) kill() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if s.cmd != nil {
 		_ = s.cmd.Process.Kill()
 		_ = s.cmd.Wait() // it has been killed
@@ -95,11 +92,7 @@ func (s *service) kill() {
 }
 
 // url returns the address of the public API.
-func (s *service) url() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return "http://" + s.addr
-}
+func (s *service) url() string { return "http://" + s.addr }
 
 // metrics returns the page /metrics.
 func (s *service) metrics(t testing.TB) string {
@@ -150,7 +143,7 @@ func sharedDatabase(t testing.TB) string {
 // commerce runs a command of the program on a database and returns what it prints.
 func commerce(t testing.TB, database string, arguments ...string) string {
 	t.Helper()
-	cmd := exec.Command(programs.right(t), arguments...)
+	cmd := exec.Command(must(program())(t), arguments...)
 	cmd.Env = []string{"DATABASE_URL=" + database}
 	var errs bytes.Buffer
 	cmd.Stderr = &errs

@@ -1,7 +1,9 @@
-package observe_test
+package inspect
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/url"
 	"os"
@@ -12,9 +14,9 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"commerce/deploy/ephemeral"
-	"commerce/deploy/inspect"
-	"commerce/deploy/observe"
 )
+
+// What is between the check and Postgres: a pooler, or a network that breaks.
 
 // startPooler starts a PgBouncer in front of a database, and returns the URL that goes through
 // it.
@@ -24,18 +26,11 @@ func startPooler(t *testing.T, database, mode string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := free.Addr().String()
-	_, port, _ := net.SplitHostPort(addr)
-	_ = free.Close()
-	dir := t.TempDir()
+	dir, port := t.TempDir(), ephemeral.FreePorts(t, 1)[0]
 	users, settings := filepath.Join(dir, "users.txt"), filepath.Join(dir, "pgbouncer.ini")
 	for file, text := range map[string]string{
 		users: `"postgres" ""` + "\n",
-		settings: fmt.Sprintf("[databases]\n%s = host=%s port=%d\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = %s\n"+
+		settings: fmt.Sprintf("[databases]\n%s = host=%s port=%d\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = %d\n"+
 			"unix_socket_dir =\nauth_type = trust\nauth_file = %s\npool_mode = %s\nlogfile = /dev/null\n"+
 			"ignore_startup_parameters = statement_timeout, default_transaction_read_only\n",
 			to.Database, to.Host, to.Port, port, users, mode),
@@ -69,9 +64,9 @@ func startPooler(t *testing.T, database, mode string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	u.Host = addr
+	u.Host = fmt.Sprintf("127.0.0.1:%d", port)
 	eventually(t, func() error {
-		conn, err := net.Dial("tcp", addr)
+		conn, err := net.Dial("tcp", u.Host)
 		if err == nil {
 			_ = conn.Close()
 		}
@@ -82,16 +77,40 @@ func startPooler(t *testing.T, database, mode string) string {
 
 func TestPooler_DeliversNotificationsOnlyInSessionMode(t *testing.T) {
 	t.Parallel()
-	for mode, want := range map[string]inspect.Level{"transaction": inspect.Warning, "session": inspect.OK} {
-		got := findings(t, observe.Config{DatabaseURL: startPooler(t, ephemeral.Postgres(t), mode)}, inspect.Expect{})
-		is := inspect.Level("")
+	for mode, want := range map[string]Level{"transaction": Warning, "session": OK} {
+		got, err := Servers(t.Context(), Config{DatabaseURL: startPooler(t, ephemeral.Postgres(t), mode)})
+		is := Level("")
 		for _, f := range got {
 			if f.Code == "postgres_listen" {
 				is = f.Level
 			}
 		}
-		if is != want {
-			t.Errorf("%s: %q, want %q: %+v", mode, is, want, got)
+		if err != nil || is != want {
+			t.Errorf("%s: %q, %v, want %q: %+v", mode, is, err, want, got)
 		}
+	}
+}
+
+// The server may stop answering while it is checked.
+func TestPostgres_StallsInTheMiddle(t *testing.T) {
+	t.Parallel()
+	ephemeral.Slow(t)
+	database, err := url.Parse(ephemeral.Migrated(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, bytes := range []int64{900, 1500} { // of the server's replies on each connection
+		through := *database
+		through.Host = serve(t, func(client net.Conn) {
+			server, err := net.Dial("tcp", database.Host)
+			if err != nil {
+				_ = client.Close()
+				return
+			}
+			context.AfterFunc(t.Context(), func() { _ = client.Close(); _ = server.Close() })
+			go func() { _, _ = io.CopyN(client, server, bytes) }()
+			go func() { _, _ = io.Copy(server, client) }()
+		})
+		check(t, "stalled", Config{DatabaseURL: through.String()}, wrong{"postgres_answers": Serious})
 	}
 }

@@ -1,0 +1,100 @@
+// Package inspect looks at the Redis and Postgres servers that the service uses, and finds the
+// settings and states that would lose carts or break a promise of the documentation. It changes
+// nothing in the servers, except that it sends one notification on a Postgres channel of its own.
+package inspect
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// Config says which servers to check, and what the service expects of them.
+type Config struct {
+	RedisURL    string           // empty: no Redis
+	DatabaseURL string           // empty: no Postgres
+	MinReplicas int              // REDIS_MIN_REPLICAS
+	Durable     bool             // DURABILITY=replica
+	Serving     bool             // the user of Redis is the service's
+	Now         func() time.Time // default time.Now
+}
+
+const (
+	// patience is how long to wait for each answer of a server.
+	patience = 2 * time.Second
+
+	// limit is how long everything may take.
+	limit = 8 * time.Second
+)
+
+// Servers checks all servers at the same time, within 8 seconds. It returns a finding for each
+// check of each server, the worst ones first. A server that does not answer is a finding. An error
+// means that a URL is wrong.
+func Servers(ctx context.Context, c Config) ([]Finding, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	var redis, postgres []*report
+	var redisErr, postgresErr error
+	var both sync.WaitGroup
+	if c.RedisURL != "" {
+		both.Go(func() { redis, redisErr = checkRedis(ctx, c) })
+	}
+	if c.DatabaseURL != "" {
+		both.Go(func() { postgres, postgresErr = checkPostgres(ctx, c) })
+	}
+	both.Wait()
+	reports := slices.Concat(redis, postgres)
+	reports = append(reports, judgeClocks(reports)...)
+	var all []Finding
+	for _, r := range reports {
+		all = append(all, r.findings...)
+	}
+	slices.SortStableFunc(all, func(a, b Finding) int { return cmp.Compare(a.Level.rank(), b.Level.rank()) })
+	return all, errors.Join(redisErr, postgresErr)
+}
+
+// failure says in a few words why a server does not answer. It leaves out the user. It is empty if
+// err is nil.
+func failure(err error) string {
+	if err == nil {
+		return ""
+	}
+	var connecting *pgconn.ConnectError
+	if errors.As(err, &connecting) { // its text contains the user and the database
+		err = connecting.Unwrap()
+	}
+	var refused *pgconn.PgError
+	var network net.Error
+	var dial *net.OpError
+	switch {
+	case errors.As(err, &refused):
+		return refused.Message
+	case errors.Is(err, context.DeadlineExceeded) || errors.As(err, &network) && network.Timeout():
+		return fmt.Sprintf("no answer within %s", patience)
+	case errors.As(err, &dial):
+		err = dial.Err
+	}
+	return strings.TrimRight(strings.Join(strings.Fields(err.Error()), " "), ".")
+}
+
+// each calls do for all items at the same time, and returns the results in their order.
+func each[T, R any](items []T, do func(T) R) []R {
+	results := make([]R, len(items))
+	var all sync.WaitGroup
+	for i, item := range items {
+		all.Go(func() { results[i] = do(item) })
+	}
+	all.Wait()
+	return results
+}

@@ -1,0 +1,127 @@
+package inspect
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"commerce/deploy/ephemeral"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// wrong is the worst level of each code that has findings other than OK.
+type wrong map[string]Level
+
+// check checks servers. Exactly these findings must not be OK. It returns all, the worst first.
+func check(t *testing.T, what string, c Config, want wrong) []Finding {
+	t.Helper()
+	began := time.Now()
+	got, err := Servers(t.Context(), c)
+	if took := time.Since(began); took > 9*time.Second || err != nil {
+		t.Fatalf("%s: took %v: %v", what, took, err)
+	}
+	wantWrong(t, what, got, want)
+	return got
+}
+
+func wantWrong(t *testing.T, what string, got []Finding, want wrong) {
+	t.Helper()
+	is, rank := wrong{}, 0
+	for _, f := range got {
+		if _, known := is[f.Code]; !known && f.Level != OK {
+			is[f.Code] = f.Level
+		}
+		if (f.Setting == "") != (f.Level == OK) || f.Message == "" || f.Server == "" || f.Level.rank() < rank {
+			t.Errorf("%s: %+v", what, f)
+		}
+		rank = f.Level.rank()
+	}
+	if diff := cmp.Diff(want, is); diff != "" {
+		t.Errorf("%s (-want +got):\n%s%+v", what, diff, got)
+	}
+}
+
+// wantOK checks that these checks, of a code without the kind of server, were made and found
+// nothing wrong.
+func wantOK(t *testing.T, got []Finding, kind, checks string) {
+	t.Helper()
+	for check := range strings.FieldsSeq(checks) {
+		of := func(f Finding) bool { return f.Code == kind+"_"+check }
+		if at := slices.IndexFunc(got, of); at < 0 || got[at].Level != OK { // the worst comes first
+			t.Errorf("%s_%s is not ok: %+v", kind, check, got)
+		}
+	}
+}
+
+// healthy are the settings of a Redis without problems.
+var healthy = map[string]string{
+	"maxmemory": "100mb", "maxmemory-policy": "noeviction", "appendonly": "yes", "appendfsync": "always", "save": "",
+	"min-replicas-to-write": "0",
+}
+
+func set(t *testing.T, server *ephemeral.Server, settings map[string]string) {
+	t.Helper()
+	for name, value := range settings {
+		if err := server.Admin().ConfigSet(t.Context(), name, value).Err(); err != nil {
+			t.Fatalf("config set %s %s: %v", name, value, err)
+		}
+	}
+}
+
+func startHealthy(t *testing.T, arguments ...string) *ephemeral.Server {
+	t.Helper()
+	server := ephemeral.StartRedis(t, arguments...)
+	set(t, server, healthy)
+	return server
+}
+
+// startPair starts a healthy master and its replica.
+func startPair(t *testing.T) (master, replica *ephemeral.Server) {
+	t.Helper()
+	master, replica = startHealthy(t), startHealthy(t)
+	follow(t, replica, master)
+	waitForReplicas(t, master, 1)
+	return master, replica
+}
+
+// follow makes a server the replica of another server.
+func follow(t *testing.T, server, master *ephemeral.Server) {
+	t.Helper()
+	host, port, splits := net.SplitHostPort(master.Admin().Options().Addr)
+	if err := errors.Join(splits, server.Admin().ReplicaOf(t.Context(), host, port).Err()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// waitForReplicas waits until a master has this many online replicas.
+func waitForReplicas(t *testing.T, master *ephemeral.Server, n int) {
+	t.Helper()
+	eventually(t, func() error {
+		info, err := master.Admin().Info(t.Context(), "replication").Result()
+		if err == nil && (strings.Count(info, "state=online") != n || !strings.Contains(info, fmt.Sprintf("connected_slaves:%d", n))) {
+			err = fmt.Errorf("want %d replicas: %s", n, info)
+		}
+		return err
+	})
+}
+
+func eventually(t *testing.T, attempt func() error) {
+	t.Helper()
+	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+		err := attempt()
+		if err == nil {
+			return
+		}
+		if time.Since(began) > 20*time.Second {
+			t.Fatal(err)
+		}
+	}
+}
