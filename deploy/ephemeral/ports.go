@@ -4,7 +4,6 @@ package ephemeral
 
 import (
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"net"
 	"strconv"
@@ -25,9 +24,7 @@ const (
 func FreePorts(tb testing.TB, n int) []int {
 	tb.Helper()
 	ports, err := freePorts(n)
-	if err != nil {
-		tb.Fatalf("ephemeral: %v", err)
-	}
+	must(tb, "find ports", err)
 	return ports
 }
 
@@ -62,14 +59,3 @@ func freePorts(n int) ([]int, error) {
 }
 
 func address(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
-
-// retried calls start again, up to five times, if a server ended while it was starting:
-// another process may have taken its port.
-func retried[T any](start func() (T, error)) (started T, err error) {
-	for range 5 {
-		if started, err = start(); !errors.Is(err, errGone) {
-			return started, err
-		}
-	}
-	return started, fmt.Errorf("tried five times: %w", err)
-}

@@ -3,7 +3,6 @@
 package ephemeral
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 const (
@@ -34,55 +35,42 @@ type Server struct {
 	URL string
 
 	dir       string      // data and log
-	admin     adminAccess // of a Redis server
+	admin     redis.Options // how this package connects to a Redis server; URL may have fewer rights
 	arguments []string
 	as        *syscall.Credential                        // nil: the current user
 	answers   func(ctx context.Context, s *Server) error // checks that this process serves URL
 	shutdown  syscall.Signal                             // asks for an orderly shutdown
 	crash     syscall.Signal                             // ends the process like a crash
 	ahead     time.Duration                              // how far its clock is ahead of this machine's
-	tb        testing.TB                                 // nil for a server of a fleet
+	tb        testing.TB                                 // nil for a shared server
 
 	mu      sync.Mutex
 	process *os.Process // nil when stopped
 }
 
 // Stop shuts the server down. Restart uses the same port again.
-func (s *Server) Stop() { s.tb.Helper(); s.must("stop", s.stop()) }
+func (s *Server) Stop() { s.tb.Helper(); must(s.tb, "stop", s.stop()) }
 
 // Kill ends the server like a crash.
-func (s *Server) Kill() { s.tb.Helper(); s.must("kill", s.kill()) }
+func (s *Server) Kill() { s.tb.Helper(); must(s.tb, "kill", s.kill()) }
 
 // Freeze suspends the server: connections stay open, but nothing responds. On Linux
 // that includes the sessions of a Postgres server.
-func (s *Server) Freeze() { s.tb.Helper(); s.must("freeze", s.signal(syscall.SIGSTOP)) }
+func (s *Server) Freeze() { s.tb.Helper(); must(s.tb, "freeze", s.signal(syscall.SIGSTOP)) }
 
 // Thaw resumes a frozen server.
-func (s *Server) Thaw() { s.tb.Helper(); s.must("thaw", s.signal(syscall.SIGCONT)) }
+func (s *Server) Thaw() { s.tb.Helper(); must(s.tb, "thaw", s.signal(syscall.SIGCONT)) }
 
 // Restart stops the server if it is running, and starts it on the same port. It loses what
 // it did not persist.
 func (s *Server) Restart() {
 	s.tb.Helper()
-	s.must("stop", s.stop())
-	s.must("start", s.start())
+	must(s.tb, "stop", s.stop())
+	must(s.tb, "start", s.start())
 }
 
-func (s *Server) must(what string, err error) {
-	s.tb.Helper()
-	if err != nil {
-		s.tb.Fatalf("ephemeral: %s: %v", what, err)
-	}
-}
-
-// belongTo assigns the server to a test, and kills it when the test ends.
-func (s *Server) belongTo(tb testing.TB) {
-	s.tb = tb
-	tb.Cleanup(func() {
-		s.must("kill", s.kill())
-		s.must("remove", os.RemoveAll(s.dir))
-	})
-}
+func (s *Server) url() string        { return s.URL }
+func (s *Server) servers() []*Server { return []*Server{s} }
 
 // start starts the process and waits until it serves requests.
 func (s *Server) start() error {
@@ -90,10 +78,9 @@ func (s *Server) start() error {
 	defer s.mu.Unlock()
 	log, err := os.OpenFile(s.logFile(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
-		return fmt.Errorf("start %s: %w", s.arguments[0], err)
+		return err
 	}
 	defer log.Close()
-
 	cmd := exec.Command(s.arguments[0], s.arguments[1:]...)
 	cmd.Dir = s.dir
 	cmd.Stdout, cmd.Stderr = log, log // files need no goroutine, which leak checks would report
@@ -105,17 +92,19 @@ func (s *Server) start() error {
 	if s.ahead != 0 {
 		clock, err := clockAhead(s.ahead)
 		if err != nil {
-			return fmt.Errorf("start %s: %w", s.arguments[0], err)
+			return err
 		}
 		cmd.Env = append(os.Environ(), clock...)
 	}
 	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("start %s: %w", s.arguments[0], err)
+		return err
 	}
 	s.process = cmd.Process
 	defer removeClockFiles(cmd.Process.Pid)
 	if err := s.await(); err != nil {
-		return errors.Join(fmt.Errorf("start %s: %w; the end of its log:\n%s", s.arguments[0], err, s.logTail()), s.end(s.crash))
+		end := s.end(s.crash)
+		log, _ := os.ReadFile(s.logFile())
+		return errors.Join(fmt.Errorf("%s: %w; the end of its log:\n%s", s.arguments[0], err, log[max(0, len(log)-1000):]), end)
 	}
 	return nil
 }
@@ -219,10 +208,3 @@ func (s *Server) send(signal syscall.Signal) error {
 }
 
 func (s *Server) logFile() string { return filepath.Join(s.dir, "log") }
-
-// logTail returns the end of the server's log, for an error.
-func (s *Server) logTail() []byte {
-	log, _ := os.ReadFile(s.logFile())
-	log = bytes.TrimSpace(log)
-	return log[max(0, len(log)-1000):]
-}

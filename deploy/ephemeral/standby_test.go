@@ -74,9 +74,9 @@ func TestStandby_BecomesAPrimaryWithoutTheLastWrites(t *testing.T) {
 func wantTimelines(t *testing.T, want map[*Server]int) {
 	t.Helper()
 	for server, timeline := range want {
-		err := server.query(func(ctx context.Context, conn *pgx.Conn) error {
+		err := query(t.Context(), server.URL, func(conn *pgx.Conn) error {
 			var got int
-			err := conn.QueryRow(ctx, "SELECT left(pg_walfile_name(pg_current_wal_insert_lsn()), 8)::int").Scan(&got)
+			err := conn.QueryRow(t.Context(), "SELECT left(pg_walfile_name(pg_current_wal_insert_lsn()), 8)::int").Scan(&got)
 			if err == nil && got != timeline {
 				t.Errorf("%s is on timeline %d, want %d", server.URL, got, timeline)
 			}
@@ -88,26 +88,13 @@ func wantTimelines(t *testing.T, want map[*Server]int) {
 	}
 }
 
-func TestRestore_FillsAnotherDatabaseOrReplacesTheSame(t *testing.T) {
-	t.Parallel()
-	source, target := Postgres(t), Postgres(t)
-	execute(t, source, "CREATE TABLE dumped (n int)", "INSERT INTO dumped VALUES (1)")
-	dump := Dump(t, source)
-	Restore(t, dump, target)
-	wantRows(t, target, "dumped", 1)
-
-	execute(t, source, "INSERT INTO dumped VALUES (2)")
-	Restore(t, dump, source, "--clean", "--if-exists")
-	wantRows(t, source, "dumped", 1)
-}
-
 func TestStartPostgres_TakesSettings(t *testing.T) {
 	t.Parallel()
 	server := StartPostgres(t, "fsync=on", "synchronous_commit=off")
 	for name, want := range map[string]string{"fsync": "on", "synchronous_commit": "off"} {
-		err := server.query(func(ctx context.Context, conn *pgx.Conn) error {
+		err := query(t.Context(), server.URL, func(conn *pgx.Conn) error {
 			var got string
-			err := conn.QueryRow(ctx, "SHOW "+name).Scan(&got)
+			err := conn.QueryRow(t.Context(), "SHOW "+name).Scan(&got)
 			if err == nil && got != want {
 				t.Errorf("%s is %s, want %s", name, got, want)
 			}

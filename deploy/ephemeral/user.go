@@ -34,9 +34,7 @@ func AsUser(tb testing.TB, redisURL, users, name string) string {
 		}
 	}
 	client, err := connect.Redis(redisURL)
-	if err != nil {
-		tb.Fatalf("ephemeral: %v", err)
-	}
+	must(tb, "add Redis user", err)
 	defer client.Close()
 	add := func(ctx context.Context, node *redis.Client) error { return node.Do(ctx, args...).Err() }
 	switch client := client.(type) {
@@ -48,8 +46,6 @@ func AsUser(tb testing.TB, redisURL, users, name string) string {
 	if redis.HasErrorPrefix(err, "unknown command") { // miniredis
 		return redisURL
 	}
-	if err != nil {
-		tb.Fatalf("ephemeral: add Redis user %s: %v", name, err)
-	}
+	must(tb, "add Redis user "+name, err)
 	return scheme + "://" + name + ":" + userPassword + "@" + rest
 }

@@ -40,13 +40,12 @@ func run(arguments []string) (code int, err error) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 
-	var fleet ephemeral.Fleet
 	defer func() {
-		if stop := fleet.Stop(); stop != nil {
+		if stop := ephemeral.StopShared(); stop != nil {
 			code, err = max(code, 1), errors.Join(err, stop)
 		}
 	}()
-	entries, err := fleet.Start()
+	entries, err := ephemeral.StartShared()
 	if err != nil {
 		return 1, err
 	}
