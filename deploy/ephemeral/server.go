@@ -34,7 +34,7 @@ type Server struct {
 	// URL stays the same when the server restarts.
 	URL string
 
-	dir       string      // data and log
+	dir       string        // data and log
 	admin     redis.Options // how this package connects to a Redis server; URL may have fewer rights
 	arguments []string
 	as        *syscall.Credential                        // nil: the current user
