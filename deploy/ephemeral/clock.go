@@ -15,10 +15,10 @@ import (
 // They preload libfaketime. They also preload libc, so that Redis does not use jemalloc:
 // libfaketime and jemalloc would call each other endlessly at the start.
 func clockAhead(by time.Duration) ([]string, error) {
-	found, err := filepath.Glob("/usr/lib/*/faketime/libfaketime.so.1")
-	if err != nil {
-		return nil, err
+	if by == 0 {
+		return nil, nil
 	}
+	found, _ := filepath.Glob("/usr/lib/*/faketime/libfaketime.so.1")
 	if len(found) == 0 {
 		return nil, errors.New("faketime is not installed (sh deploy/ephemeral/install.sh)")
 	}

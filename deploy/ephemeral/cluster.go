@@ -58,7 +58,9 @@ func clusterMaker(lock lock, failover time.Duration, ahead ...time.Duration) fun
 				return nil, err
 			}
 			if i < len(ahead) {
-				node.ahead = ahead[i]
+				if node.env, err = clockAhead(ahead[i]); err != nil {
+					return nil, err
+				}
 			}
 			hosts[i] = node.admin.Addr
 			c.Nodes = append(c.Nodes, node)

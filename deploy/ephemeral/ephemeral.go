@@ -33,7 +33,7 @@ type shared struct {
 	env     string // names a running one
 	start   func() (group, error)
 	once    sync.Once
-	started group // nil: not by this process
+	started group // by this process, if err is nil
 	err     error
 }
 
@@ -49,13 +49,7 @@ func (s *shared) url() (string, error) {
 	if url := os.Getenv(s.env); url != "" {
 		return url, nil
 	}
-	s.once.Do(func() {
-		if started, err := s.start(); err != nil {
-			s.err = err
-		} else {
-			s.started = started
-		}
-	})
+	s.once.Do(func() { s.started, s.err = s.start() })
 	if s.err != nil {
 		return "", s.err
 	}
@@ -93,7 +87,7 @@ func StartShared() ([]string, error) {
 func StopShared() error {
 	var errs []error
 	for _, s := range allShared {
-		if s.started != nil {
+		if s.started != nil && s.err == nil {
 			errs = append(errs, inParallel(s.started.servers(), func(_ int, server *Server) error { return server.stop() }))
 		}
 	}

@@ -41,7 +41,7 @@ type Server struct {
 	answers   func(ctx context.Context, s *Server) error // checks that this process serves URL
 	shutdown  syscall.Signal                             // asks for an orderly shutdown
 	crash     syscall.Signal                             // ends the process like a crash
-	ahead     time.Duration                              // how far its clock is ahead of this machine's
+	env       []string                                   // in addition to that of this process
 	tb        testing.TB                                 // nil for a shared server
 
 	mu      sync.Mutex
@@ -74,39 +74,38 @@ func (s *Server) servers() []*Server { return []*Server{s} }
 
 // start starts the process and waits until it serves requests.
 func (s *Server) start() error {
+	log := filepath.Join(s.dir, "log")
+	err := s.launch(log)
+	if err == nil {
+		return nil
+	}
+	end := s.kill()
+	text, _ := os.ReadFile(log)
+	return errors.Join(fmt.Errorf("%s: %w; the end of its log:\n%s", s.arguments[0], err, text[max(0, len(text)-1000):]), end)
+}
+
+func (s *Server) launch(log string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	log, err := os.OpenFile(s.logFile(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	out, err := os.OpenFile(log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
 		return err
 	}
-	defer log.Close()
+	defer out.Close()
 	cmd := exec.Command(s.arguments[0], s.arguments[1:]...)
-	cmd.Dir = s.dir
-	cmd.Stdout, cmd.Stderr = log, log // files need no goroutine, which leak checks would report
+	cmd.Dir, cmd.Env = s.dir, append(os.Environ(), s.env...)
+	cmd.Stdout, cmd.Stderr = out, out // files need no goroutine, which leak checks would report
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Setpgid:    true, // ^C ends the tests, and they end the server
 		Credential: s.as,
 	}
 	dieWithParent(cmd.SysProcAttr, s.crash)
-	if s.ahead != 0 {
-		clock, err := clockAhead(s.ahead)
-		if err != nil {
-			return err
-		}
-		cmd.Env = append(os.Environ(), clock...)
-	}
 	if err := cmd.Start(); err != nil {
 		return err
 	}
 	s.process = cmd.Process
 	defer removeClockFiles(cmd.Process.Pid)
-	if err := s.await(); err != nil {
-		end := s.end(s.crash)
-		log, _ := os.ReadFile(s.logFile())
-		return errors.Join(fmt.Errorf("%s: %w; the end of its log:\n%s", s.arguments[0], err, log[max(0, len(log)-1000):]), end)
-	}
-	return nil
+	return s.await()
 }
 
 // await waits until the server responds.
@@ -127,34 +126,25 @@ func (s *Server) await() error {
 	}
 }
 
-func (s *Server) stop() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.end(s.shutdown)
-}
-
-func (s *Server) kill() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.end(s.crash)
-}
+func (s *Server) stop() error { return s.end(s.shutdown) }
+func (s *Server) kill() error { return s.end(s.crash) }
 
 // end sends signal and waits. After stopLimit it kills the process and returns an error.
 func (s *Server) end(signal syscall.Signal) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.process == nil {
 		return nil
 	}
 	s.send(signal)
 	s.send(syscall.SIGCONT) // a frozen process would not handle the signal
+	var late error
 	for start := time.Now(); !s.reap(); time.Sleep(2 * time.Millisecond) {
-		if time.Since(start) > stopLimit {
-			_ = s.process.Kill()
-			_, err := s.process.Wait()
-			s.process = nil
-			return errors.Join(fmt.Errorf("%s did not end within %v", s.arguments[0], stopLimit), err)
+		if late == nil && time.Since(start) > stopLimit {
+			late = errors.Join(fmt.Errorf("%s did not end within %v", s.arguments[0], stopLimit), s.process.Kill())
 		}
 	}
-	return nil
+	return late
 }
 
 // reap reports whether the process has ended. It does not use os.Process.Wait, which
@@ -183,22 +173,14 @@ func (s *Server) signal(signal syscall.Signal) error {
 	return s.send(signal)
 }
 
-// send signals the process. SIGSTOP and SIGCONT are sent to its children too, which do
-// not change while the parent is stopped.
+// send signals the process. SIGSTOP and SIGCONT are sent to its children too: a stopped parent
+// has no new ones, and none that is stopped has ended.
 func (s *Server) send(signal syscall.Signal) error {
-	if signal != syscall.SIGSTOP && signal != syscall.SIGCONT {
-		return s.process.Signal(signal)
-	}
-	if signal == syscall.SIGCONT {
-		defer s.process.Signal(signal)
-	} else if err := s.process.Signal(signal); err != nil {
+	if err := s.process.Signal(signal); err != nil || signal != syscall.SIGSTOP && signal != syscall.SIGCONT {
 		return err
 	}
 	pid := strconv.Itoa(s.process.Pid)
-	children, err := os.ReadFile(filepath.Join("/proc", pid, "task", pid, "children"))
-	if err != nil {
-		return nil // not Linux
-	}
+	children, _ := os.ReadFile(filepath.Join("/proc", pid, "task", pid, "children")) // on Linux
 	for child := range strings.FieldsSeq(string(children)) {
 		if n, err := strconv.Atoi(child); err == nil {
 			_ = syscall.Kill(n, signal)
@@ -206,5 +188,3 @@ func (s *Server) send(signal syscall.Signal) error {
 	}
 	return nil
 }
-
-func (s *Server) logFile() string { return filepath.Join(s.dir, "log") }

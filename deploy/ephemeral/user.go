@@ -4,6 +4,7 @@ package ephemeral
 
 import (
 	"context"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -26,22 +27,18 @@ func AsUser(tb testing.TB, redisURL, users, name string) string {
 		return redisURL
 	}
 	args := []any{"acl", "setuser", name, "reset", ">" + userPassword}
-	for line := range strings.Lines(users) {
-		if rules, ok := strings.CutPrefix(line, "user "+name+" "); ok {
-			for rule := range strings.FieldsSeq(rules) {
-				args = append(args, rule)
-			}
+	for _, line := range regexp.MustCompile("(?m)^user "+name+" (.*)$").FindAllStringSubmatch(users, -1) {
+		for rule := range strings.FieldsSeq(line[1]) {
+			args = append(args, rule)
 		}
 	}
 	client, err := connect.Redis(redisURL)
 	must(tb, "add Redis user", err)
 	defer client.Close()
-	add := func(ctx context.Context, node *redis.Client) error { return node.Do(ctx, args...).Err() }
-	switch client := client.(type) {
-	case *redis.ClusterClient:
-		err = client.ForEachShard(tb.Context(), add)
-	case *redis.Client:
-		err = add(tb.Context(), client)
+	if cluster, is := client.(*redis.ClusterClient); is {
+		err = cluster.ForEachShard(tb.Context(), func(ctx context.Context, node *redis.Client) error { return node.Do(ctx, args...).Err() })
+	} else {
+		err = client.Do(tb.Context(), args...).Err()
 	}
 	if redis.HasErrorPrefix(err, "unknown command") { // miniredis
 		return redisURL
