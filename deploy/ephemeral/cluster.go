@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 const (
@@ -97,42 +99,36 @@ func nodesConf(prefix string, ports []int, own int) string {
 func (c *RedisCluster) start() error {
 	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
 	defer cancel()
-	if err := inParallel(c.Nodes, func(_ int, node *Server) error { return node.start() }); err != nil {
+	if err := inParallel(c.Nodes, (*Server).start); err != nil {
 		return err
 	}
-	if err := inParallel(c.Nodes, func(_ int, node *Server) error { return node.join(ctx) }); err != nil {
-		return fmt.Errorf("form cluster: %w", err)
-	}
-	// Last, because nodes exchange news faster while the timeout is short.
-	return inParallel(c.Nodes, func(_ int, node *Server) error {
-		client := dialRedis(node)
-		defer client.Close()
-		return client.ConfigSet(ctx, "cluster-node-timeout", milliseconds(c.failover)).Err()
+	return inParallel(c.Nodes, func(node *Server) error {
+		return node.until(ctx, func(client *redis.Client) error {
+			if err := joined(ctx, client); err != nil {
+				return fmt.Errorf("form cluster: %s: %w", node.admin.Addr, err)
+			}
+			// Last, because nodes exchange news faster while the timeout is short.
+			return client.ConfigSet(ctx, "cluster-node-timeout", milliseconds(c.failover)).Err()
+		})
 	})
 }
 
-// join waits until a node serves requests, sees all nodes online and, if it is a replica, has
-// the data of its master.
-func (s *Server) join(ctx context.Context) error {
-	client := dialRedis(s)
-	defer client.Close()
-	return until(ctx, func() error {
-		state, err := client.ClusterInfo(ctx).Result()
-		if err != nil {
-			return err
-		}
-		shards, err := client.Do(ctx, "cluster", "shards").Result()
-		if err != nil {
-			return err
-		}
-		link, err := client.Info(ctx, "replication").Result()
-		if err != nil {
-			return err
-		}
-		if seen := fmt.Sprint(shards); strings.Count(seen, "online") != 2*masters ||
-			!strings.Contains(state, "cluster_state:ok\r\n") || strings.Contains(link, "master_link_status:down") {
-			return fmt.Errorf("%s sees %s%s%s", s.admin.Addr, state, seen, link)
-		}
-		return nil
-	})
+// joined returns an error unless a node serves requests, sees all nodes online and, if it is a
+// replica, has the data of its master.
+func joined(ctx context.Context, client *redis.Client) error {
+	state, err := client.ClusterInfo(ctx).Result()
+	if err != nil {
+		return err
+	}
+	shards, err := client.Do(ctx, "cluster", "shards").Result()
+	if err != nil {
+		return err
+	}
+	link, err := client.Info(ctx, "replication").Result()
+	seen := fmt.Sprint(shards)
+	if err == nil && (strings.Count(seen, "online") != 2*masters ||
+		!strings.Contains(state, "cluster_state:ok\r\n") || strings.Contains(link, "master_link_status:down")) {
+		err = fmt.Errorf("it sees %s%s%s", state, seen, link)
+	}
+	return err
 }

@@ -72,13 +72,12 @@ func Cluster(tb testing.TB) string { tb.Helper(); return sharedCluster.urlFor(tb
 
 // StartShared starts the shared servers that the environment does not name, concurrently. It
 // returns environment entries ("NAME=url") for all of them.
-func StartShared() ([]string, error) {
-	entries := make([]string, len(allShared))
-	err := inParallel(allShared, func(i int, s *shared) error {
-		url, err := s.url()
-		entries[i] = s.env + "=" + url
-		return err
-	})
+func StartShared() (entries []string, err error) {
+	err = inParallel(allShared, func(s *shared) error { _, err := s.url(); return err })
+	for _, s := range allShared {
+		url, _ := s.url()
+		entries = append(entries, s.env+"="+url)
+	}
 	return entries, err
 }
 
@@ -88,7 +87,7 @@ func StopShared() error {
 	var errs []error
 	for _, s := range allShared {
 		if s.started != nil && s.err == nil {
-			errs = append(errs, inParallel(s.started.servers(), func(_ int, server *Server) error { return server.stop() }))
+			errs = append(errs, inParallel(s.started.servers(), (*Server).stop))
 		}
 	}
 	return errors.Join(errs...)

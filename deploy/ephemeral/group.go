@@ -35,7 +35,7 @@ func startNew[G group](n int, make func(ports []int) (G, error)) (none G, err er
 		if failed == nil {
 			return g, nil
 		}
-		err = errors.Join(failed, inParallel(g.servers(), func(_ int, s *Server) error { return s.kill() }))
+		err = errors.Join(failed, inParallel(g.servers(), (*Server).kill))
 		if !errors.Is(err, errGone) {
 			return none, err
 		}
@@ -70,11 +70,11 @@ func until(ctx context.Context, attempt func() error) error {
 }
 
 // inParallel calls do for all of items and returns every error.
-func inParallel[T any](items []T, do func(i int, item T) error) error {
+func inParallel[T any](items []T, do func(item T) error) error {
 	errs := make([]error, len(items))
 	var all sync.WaitGroup
 	for i, item := range items {
-		all.Go(func() { errs[i] = do(i, item) })
+		all.Go(func() { errs[i] = do(item) })
 	}
 	all.Wait()
 	return errors.Join(errs...)

@@ -76,3 +76,10 @@ func dialRedis(s *Server) *redis.Client {
 	options := s.admin
 	return redis.NewClient(&options)
 }
+
+// until repeats check with an admin client until it succeeds or ctx ends.
+func (s *Server) until(ctx context.Context, check func(client *redis.Client) error) error {
+	client := dialRedis(s)
+	defer client.Close()
+	return until(ctx, func() error { return check(client) })
+}

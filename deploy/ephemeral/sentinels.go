@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // RedisSentinels is a master with one replica and three sentinels. Two sentinels promote
@@ -88,27 +90,24 @@ func sentinelConf(lock lock, ports []int, own int) string {
 func (s *RedisSentinels) start() error {
 	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
 	defer cancel()
-	start := func(_ int, server *Server) error { return server.start() }
-	if err := inParallel([]*Server{s.Master, s.Replica}, start); err != nil {
+	if err := inParallel([]*Server{s.Master, s.Replica}, (*Server).start); err != nil {
 		return err
 	}
-	if err := until(ctx, func() error { return s.Master.replicates(ctx) }); err != nil {
+	if err := s.Master.until(ctx, func(client *redis.Client) error { return replicates(ctx, client) }); err != nil {
 		return err
 	}
-	if err := inParallel(s.Sentinels, start); err != nil {
-		return err
-	}
-	return inParallel(s.Sentinels, func(_ int, sentinel *Server) error {
-		return until(ctx, func() error { return sentinel.watches(ctx) })
+	return inParallel(s.Sentinels, func(sentinel *Server) error {
+		if err := sentinel.start(); err != nil {
+			return err
+		}
+		return sentinel.until(ctx, func(client *redis.Client) error { return watches(ctx, client) })
 	})
 }
 
 // replicates returns an error unless a replica confirms a write. A new replica may need a
 // second for that after it has connected.
-func (s *Server) replicates(ctx context.Context) error {
-	client := dialRedis(s)
-	defer client.Close()
-	pipe := client.Pipeline() // WAIT counts only writes of its own connection
+func replicates(ctx context.Context, master *redis.Client) error {
+	pipe := master.Pipeline() // WAIT counts only writes of its own connection
 	pipe.Publish(ctx, "ephemeral", "settle")
 	replicas := pipe.Do(ctx, "wait", 1, 1000)
 	_, err := pipe.Exec(ctx)
@@ -120,21 +119,16 @@ func (s *Server) replicates(ctx context.Context) error {
 
 // watches returns an error unless a sentinel is connected to the replica and to the other
 // sentinels, and knows that the replica works.
-func (s *Server) watches(ctx context.Context) error {
-	client := dialRedis(s)
-	defer client.Close()
-	replicas, err := client.Do(ctx, "sentinel", "replicas", "main").Slice()
+func watches(ctx context.Context, sentinel *redis.Client) error {
+	replicas, err := sentinel.Do(ctx, "sentinel", "replicas", "main").Slice()
 	if err != nil {
 		return err
 	}
-	others, err := client.Do(ctx, "sentinel", "sentinels", "main").Slice()
-	if err != nil {
-		return err
-	}
+	others, err := sentinel.Do(ctx, "sentinel", "sentinels", "main").Slice()
 	known := fmt.Sprint(replicas, others)
-	if !strings.Contains(known, "master-link-status:ok") || len(others) != 2 ||
-		strings.Contains(known, "disconnected") || strings.Contains(known, "s_down") {
-		return fmt.Errorf("sentinel knows %s", known)
+	if err == nil && (!strings.Contains(known, "master-link-status:ok") || len(others) != 2 ||
+		strings.Contains(known, "disconnected") || strings.Contains(known, "s_down")) {
+		err = fmt.Errorf("sentinel knows %s", known)
 	}
-	return nil
+	return err
 }

@@ -116,17 +116,14 @@ func WriteCouponUses(ctx context.Context, tx pgx.Tx, uses []CouponUse) error {
 // arguments are the columns of key, then the others.
 func upsert(table, key, others string) string {
 	columns, changed := strings.Split(key+", "+others, ", "), strings.Split(others, ", ")
-	places, changes := make([]string, len(columns)), make([]string, len(changed))
+	places := make([]string, len(columns))
 	for i := range columns {
 		places[i] = fmt.Sprintf("$%d", i+1)
 	}
-	for i, column := range changed {
-		changes[i] = column + " = excluded." + column
-	}
-	return fmt.Sprintf(`INSERT INTO %s AS held (%s) VALUES (%s) ON CONFLICT (%s) DO UPDATE SET %s
+	held, excluded := strings.Join(changed, ", held."), strings.Join(changed, ", excluded.")
+	return fmt.Sprintf(`INSERT INTO %s AS held (%s) VALUES (%s) ON CONFLICT (%s) DO UPDATE SET (%s) = ROW (excluded.%s)
 		WHERE (held.%s) IS DISTINCT FROM (excluded.%s)`,
-		table, strings.Join(columns, ", "), strings.Join(places, ", "), key, strings.Join(changes, ", "),
-		strings.Join(changed, ", held."), strings.Join(changed, ", excluded."))
+		table, strings.Join(columns, ", "), strings.Join(places, ", "), key, others, excluded, held, excluded)
 }
 
 // orNull returns nil for a zero value.
