@@ -121,15 +121,16 @@ func TestServer_PostgresKeepsItsDataThroughACrash(t *testing.T) {
 
 func execute(t *testing.T, url string, statements ...string) {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), url)
+	err := query(t.Context(), url, func(conn *pgx.Conn) error {
+		for _, statement := range statements {
+			if _, err := conn.Exec(t.Context(), statement); err != nil {
+				return fmt.Errorf("%s: %w", statement, err)
+			}
+		}
+		return nil
+	})
 	if err != nil {
 		t.Fatal(err)
-	}
-	defer conn.Close(context.Background())
-	for _, statement := range statements {
-		if _, err := conn.Exec(t.Context(), statement); err != nil {
-			t.Fatalf("%s: %v", statement, err)
-		}
 	}
 }
 
