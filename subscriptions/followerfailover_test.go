@@ -1,9 +1,11 @@
 package subscriptions_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"os/exec"
 	"sync"
 	"testing"
 	"time"
@@ -312,7 +314,7 @@ func TestFollower_StartsFromTheBeginningAfterARestore(t *testing.T) {
 			f := &promotions{t: t, random: rand.New(rand.NewPCG(1, 1)), before: newSetting(t)}
 			f.write(f.before)
 			f.read("before the dump", f.before.source, true)
-			dump := ephemeral.Dump(t, f.before.primary.URL)
+			dump := postgresTool(t, nil, "pg_dump", "--format=custom", "--dbname="+f.before.primary.URL)
 			f.write(f.before)
 			f.read("after the dump", f.before.source, true)
 			f.now = into(t, f.before, dump)
@@ -339,12 +341,25 @@ func restoreElsewhere(t *testing.T, h *setting, dump []byte) *setting {
 	t.Helper()
 	exec(t, h.writes, "CREATE DATABASE elsewhere TEMPLATE template0")
 	other := h.database(t, "elsewhere")
-	ephemeral.Restore(t, dump, other.writes.Config().ConnString())
+	postgresTool(t, dump, "pg_restore", "--exit-on-error", "--dbname="+other.writes.Config().ConnString())
 	return other
 }
 
 func restoreInPlace(t *testing.T, h *setting, dump []byte) *setting {
 	t.Helper()
-	ephemeral.Restore(t, dump, h.primary.URL, "--clean", "--if-exists")
+	postgresTool(t, dump, "pg_restore", "--clean", "--if-exists", "--exit-on-error", "--dbname="+h.primary.URL)
 	return h
+}
+
+// postgresTool runs a client program of Postgres. It returns what the program writes.
+func postgresTool(t *testing.T, in []byte, name string, arguments ...string) []byte {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), name, arguments...)
+	var complaints bytes.Buffer
+	cmd.Stdin, cmd.Stderr = bytes.NewReader(in), &complaints
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", name, err, complaints.Bytes())
+	}
+	return out
 }

@@ -1,6 +1,6 @@
--- Makes carts older: all times in them become earlier, and TTLs shorter.
+-- Makes a cart older: all times in it become earlier, and its TTL shorter.
 --
--- KEYS  of carts, all in one slot
+-- KEYS  1 one of the cart's keys
 -- ARGV  1 ms
 
 local passed = tonumber(ARGV[1])
@@ -33,12 +33,11 @@ local function age(key, member, value)
   end
 end
 
-for _, key in ipairs(KEYS) do
-  if redis.call('TYPE', key).ok == 'hash' then
-    local flat = redis.call('HGETALL', key)
-    for i = 1, #flat, 2 do age(key, flat[i], flat[i + 1]) end
-  end
-  local left = redis.call('PTTL', key)
-  if left >= 0 then redis.call('PEXPIRE', key, left - passed) end
+local key = KEYS[1]
+if redis.call('TYPE', key).ok == 'hash' then
+  local flat = redis.call('HGETALL', key)
+  for i = 1, #flat, 2 do age(key, flat[i], flat[i + 1]) end
 end
+local left = redis.call('PTTL', key)
+if left >= 0 then redis.call('PEXPIRE', key, left - passed) end
 return 1

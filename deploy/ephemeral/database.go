@@ -3,15 +3,20 @@
 package ephemeral
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"net/url"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"commerce/deploy/connect"
+	"commerce/deploy/migrations"
 )
 
 // Template is a database that is prepared once per server. Tests get copies of it, which
@@ -28,88 +33,86 @@ type Template struct {
 
 const databaseLimit = time.Minute
 
-// createDatabase creates a database on server from template. It returns the database's
-// URL and a function that drops it.
-func createDatabase(server string, template Template) (string, func() error, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), databaseLimit)
-	defer cancel()
-	conn, err := pgx.Connect(ctx, server)
-	if err != nil {
-		return "", nil, fmt.Errorf("create database: %w", err)
-	}
-	defer conn.Close(ctx)
-	source := "template0"
-	if template.Name != "" {
-		if source, err = template.ensure(ctx, conn, server); err != nil {
-			return "", nil, fmt.Errorf("template %s: %w", template.Name, err)
-		}
-	}
-	name := "test_" + strings.ToLower(rand.Text()[:16])
-	if err := create(ctx, conn, name, source); err != nil {
-		return "", nil, err
-	}
-	u, err := databaseURL(server, name)
-	if err != nil {
-		return "", nil, err
-	}
-	return u, func() error { return dropDatabase(server, name) }, nil
+// Postgres returns the URL of a new, empty database of the shared Postgres
+// server. Its role is a superuser. The database is dropped when the test ends.
+func Postgres(tb testing.TB) string {
+	tb.Helper()
+	return PostgresFrom(tb, Template{})
 }
 
-// ensure creates the template database unless it exists, and returns its name. It takes
-// a lock, because test processes share a server. It renames the database last, so that
-// the name never refers to a half-prepared one.
-func (t Template) ensure(ctx context.Context, conn *pgx.Conn, server string) (name string, err error) {
-	name = "template_" + t.Name
-	if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock(hashtext($1))", name); err != nil {
+// PostgresFrom is like Postgres, but the database is a copy of template.
+func PostgresFrom(tb testing.TB, template Template) string {
+	tb.Helper()
+	server, name := sharedPostgres.urlFor(tb), "test_"+strings.ToLower(rand.Text())
+	url, err := template.create(server, name)
+	must(tb, "create database", err)
+	tb.Cleanup(func() {
+		if err := dropDatabase(server, name); err != nil {
+			tb.Errorf("ephemeral: %v", err)
+		}
+	})
+	return url
+}
+
+// create creates a database on server, and returns its URL.
+func (t Template) create(server, name string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), databaseLimit)
+	defer cancel()
+	err := query(ctx, server, func(conn *pgx.Conn) error {
+		source := "template0"
+		if t.Name != "" {
+			source = "template_" + t.Name
+			if err := t.ensure(ctx, conn, server, source); err != nil {
+				return fmt.Errorf("template %s: %w", t.Name, err)
+			}
+		}
+		_, err := conn.Exec(ctx, "CREATE DATABASE "+name+" TEMPLATE "+source)
+		return err
+	})
+	if err != nil {
 		return "", err
 	}
-	defer func() {
-		_, unlock := conn.Exec(ctx, "SELECT pg_advisory_unlock(hashtext($1))", name)
-		err = errors.Join(err, unlock)
-	}()
+	return databaseURL(server, name)
+}
+
+// ensure creates the template's database unless it exists. It takes a lock, because test
+// processes share a server. It renames the database last, so that the name never refers to a
+// half-prepared one.
+func (t Template) ensure(ctx context.Context, conn *pgx.Conn, server, name string) error {
+	if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock(hashtext($1))", name); err != nil {
+		return err
+	}
+	defer conn.Exec(ctx, "SELECT pg_advisory_unlock_all()") // at the latest, the end of the session does it
 	var exists bool
-	err = conn.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)", name).Scan(&exists)
+	err := conn.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)", name).Scan(&exists)
 	if err != nil || exists {
-		return name, err
+		return err
 	}
 	draft := name + "_draft"
-	if _, err := conn.Exec(ctx, "DROP DATABASE IF EXISTS "+quoted(draft)); err != nil {
-		return "", err
-	}
-	if err := create(ctx, conn, draft, "template0"); err != nil {
-		return "", err
+	for _, statement := range []string{"DROP DATABASE IF EXISTS " + draft, "CREATE DATABASE " + draft + " TEMPLATE template0"} {
+		if _, err := conn.Exec(ctx, statement); err != nil {
+			return err
+		}
 	}
 	u, err := databaseURL(server, draft)
 	if err != nil {
-		return "", err
+		return err
 	}
 	if err := t.Prepare(ctx, u); err != nil {
-		return "", fmt.Errorf("prepare: %w", err)
+		return fmt.Errorf("prepare: %w", err)
 	}
-	_, err = conn.Exec(ctx, "ALTER DATABASE "+quoted(draft)+" RENAME TO "+quoted(name))
-	return name, err
-}
-
-func create(ctx context.Context, conn *pgx.Conn, name, source string) error {
-	if _, err := conn.Exec(ctx, "CREATE DATABASE "+quoted(name)+" TEMPLATE "+quoted(source)); err != nil {
-		return fmt.Errorf("create database %s: %w", name, err)
-	}
-	return nil
+	_, err = conn.Exec(ctx, "ALTER DATABASE "+draft+" RENAME TO "+name)
+	return err
 }
 
 // dropDatabase drops a database and ends its open sessions.
 func dropDatabase(server, name string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), databaseLimit)
 	defer cancel()
-	conn, err := pgx.Connect(ctx, server)
-	if err != nil {
-		return fmt.Errorf("drop database %s: %w", name, err)
-	}
-	defer conn.Close(ctx)
-	if _, err := conn.Exec(ctx, "DROP DATABASE "+quoted(name)+" WITH (FORCE)"); err != nil {
-		return fmt.Errorf("drop database %s: %w", name, err)
-	}
-	return nil
+	return query(ctx, server, func(conn *pgx.Conn) error {
+		_, err := conn.Exec(ctx, "DROP DATABASE "+name+" WITH (FORCE)")
+		return err
+	})
 }
 
 // databaseURL returns server's URL with another database.
@@ -122,4 +125,81 @@ func databaseURL(server, name string) (string, error) {
 	return u.String(), nil
 }
 
-func quoted(name string) string { return pgx.Identifier{name}.Sanitize() }
+// query calls do with a connection, and closes it.
+func query(ctx context.Context, url string, do func(conn *pgx.Conn) error) error {
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	return do(conn)
+}
+
+// Migrated is like Postgres, but the database has the service's schema. It has no rows.
+func Migrated(tb testing.TB) string {
+	tb.Helper()
+	return PostgresFrom(tb, Template{Name: "migrated_" + migrations.Digest(), Prepare: Migrate})
+}
+
+// Migrate applies all migrations to the database at url.
+func Migrate(ctx context.Context, url string) error {
+	return withMigrator(url, func(m *migrations.Migrator) error {
+		_, err := m.Up(ctx)
+		return err
+	})
+}
+
+// Grant gives a role the rights of the service.
+func Grant(ctx context.Context, url, role string) error {
+	return withMigrator(url, func(m *migrations.Migrator) error { return m.Grant(ctx, role) })
+}
+
+func withMigrator(url string, work func(*migrations.Migrator) error) error {
+	config, err := pgx.ParseConfig(url)
+	if err != nil {
+		return err
+	}
+	migrator, err := migrations.Open(config)
+	if err != nil {
+		return err
+	}
+	defer migrator.Close()
+	return work(migrator)
+}
+
+// MigratedPool returns a pool for a new database with the service's schema and no
+// rows. The pool can write, and its statements have no timeout.
+func MigratedPool(tb testing.TB) *pgxpool.Pool {
+	tb.Helper()
+	return OpenPool(tb, Migrated(tb), connect.PostgresConfig{Writable: true, MaxConns: 4, StatementTimeout: -1})
+}
+
+// OpenPool returns a pool for the database at url, which is closed when the test ends. Unless c says
+// otherwise, it is patient: on a busy machine, a connection can take more than a second.
+func OpenPool(tb testing.TB, url string, c connect.PostgresConfig) *pgxpool.Pool {
+	tb.Helper()
+	c.ConnectTimeout = cmp.Or(c.ConnectTimeout, 10*time.Second)
+	pool, err := connect.Postgres(tb.Context(), url, c)
+	must(tb, "open pool", err)
+	tb.Cleanup(pool.Close)
+	return pool
+}
+
+// Settle waits until every transaction that has begun on the server of db has ended. Only then
+// is what was committed so far among the changes of subscriptions. Other tests share the
+// server, so that can take as long as their transactions.
+func Settle(tb testing.TB, db interface {
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+},
+) {
+	tb.Helper()
+	transaction := func(bound string) (id uint64) {
+		// Unprepared, for tests that deallocate prepared statements.
+		err := db.QueryRow(tb.Context(), "SELECT pg_snapshot_"+bound+"(pg_current_snapshot())", pgx.QueryExecModeExec).Scan(&id)
+		must(tb, "settle", err)
+		return id
+	}
+	for begun := transaction("xmax"); transaction("xmin") < begun; {
+		time.Sleep(time.Millisecond)
+	}
+}

@@ -15,9 +15,10 @@
 package ephemeral
 
 import (
+	"errors"
 	"os"
+	"sync"
 	"testing"
-	"time"
 )
 
 // The environment variables that name running servers.
@@ -27,101 +28,83 @@ const (
 	EnvPostgres = "TEST_POSTGRES_URL" // a role that may create databases
 )
 
-// local is this process's fleet. It is a package variable because the tests of a process
-// have nothing else in common. Servers start at their first use, and end with the
-// process.
-var local Fleet
+// shared is a server that all tests of a process use, started at its first use.
+type shared struct {
+	env     string // names a running one
+	start   func() (group, error)
+	once    sync.Once
+	started group // by this process, if err is nil
+	err     error
+}
+
+// These are package variables because the tests of a process have nothing else in common.
+var (
+	sharedRedis    = &shared{env: EnvRedis, start: func() (group, error) { return startNew(1, redisMaker(lock{})) }}
+	sharedCluster  = &shared{env: EnvCluster, start: func() (group, error) { return startNew(2*masters, clusterMaker(lock{}, slowFailover)) }}
+	sharedPostgres = &shared{env: EnvPostgres, start: func() (group, error) { return startNew(1, postgresMaker(nil, initdb...)) }}
+	allShared      = []*shared{sharedRedis, sharedCluster, sharedPostgres}
+)
+
+func (s *shared) url() (string, error) {
+	if url := os.Getenv(s.env); url != "" {
+		return url, nil
+	}
+	s.once.Do(func() { s.started, s.err = s.start() })
+	if s.err != nil {
+		return "", s.err
+	}
+	return s.started.url(), nil
+}
+
+func (s *shared) urlFor(tb testing.TB) string {
+	tb.Helper()
+	url, err := s.url()
+	must(tb, "start", err)
+	return url
+}
 
 // Redis returns the URL of the shared standalone Redis server.
-func Redis(tb testing.TB) string {
-	tb.Helper()
-	return shared(tb, EnvRedis, local.redisURL)
-}
+func Redis(tb testing.TB) string { tb.Helper(); return sharedRedis.urlFor(tb) }
 
 // Cluster returns the URL of the shared Redis Cluster: three masters with one replica
 // each, and with cluster-require-full-coverage off.
-func Cluster(tb testing.TB) string {
-	tb.Helper()
-	return shared(tb, EnvCluster, local.clusterURL)
-}
+func Cluster(tb testing.TB) string { tb.Helper(); return sharedCluster.urlFor(tb) }
 
-// Postgres returns the URL of a new, empty database of the shared Postgres
-// server. Its role is a superuser. The database is dropped when the test ends.
-func Postgres(tb testing.TB) string {
-	tb.Helper()
-	return PostgresFrom(tb, Template{})
-}
-
-// PostgresFrom is like Postgres, but the database is a copy of template.
-func PostgresFrom(tb testing.TB, template Template) string {
-	tb.Helper()
-	server := shared(tb, EnvPostgres, local.postgresURL)
-	url, drop, err := createDatabase(server, template)
-	if err != nil {
-		tb.Fatalf("ephemeral: %v", err)
+// StartShared starts the shared servers that the environment does not name, concurrently. It
+// returns environment entries ("NAME=url") for all of them.
+func StartShared() (entries []string, err error) {
+	err = inParallel(allShared, func(s *shared) error { _, err := s.url(); return err })
+	for _, s := range allShared {
+		url, _ := s.url()
+		entries = append(entries, s.env+"="+url)
 	}
-	tb.Cleanup(func() {
-		if err := drop(); err != nil {
-			tb.Errorf("ephemeral: %v", err)
+	return entries, err
+}
+
+// StopShared stops the shared servers that this process has started. They cannot be used
+// afterwards.
+func StopShared() error {
+	var errs []error
+	for _, s := range allShared {
+		if s.started != nil && s.err == nil {
+			errs = append(errs, inParallel(s.started.servers(), (*Server).stop))
 		}
-	})
-	return url
+	}
+	return errors.Join(errs...)
 }
 
-// shared returns the server that the environment names, or starts one.
-func shared(tb testing.TB, env string, start func() (string, error)) string {
+// Slow skips a test under -short, which is how `make test` runs. `make verify` runs it.
+func Slow(tb testing.TB) {
 	tb.Helper()
-	if url := os.Getenv(env); url != "" {
-		return url
+	if testing.Short() {
+		tb.Skip("slow: make verify runs it")
 	}
-	url, err := start()
+}
+
+// must ends the test if something failed.
+func must(tb testing.TB, what string, err error) {
+	tb.Helper()
 	if err != nil {
-		tb.Fatalf("ephemeral: %v", err)
+		tb.Fatalf("ephemeral: %s: %v", what, err)
 	}
-	return url
-}
-
-// StartRedis is Guard.StartRedis without access control.
-func StartRedis(tb testing.TB, settings ...string) *Server {
-	tb.Helper()
-	return Guard{}.StartRedis(tb, settings...)
-}
-
-// StartCluster is Guard.StartCluster without access control.
-func StartCluster(tb testing.TB, ahead ...time.Duration) *RedisCluster {
-	tb.Helper()
-	return Guard{}.StartCluster(tb, ahead...)
-}
-
-// StartSentinels is Guard.StartSentinels without access control.
-func StartSentinels(tb testing.TB) *RedisSentinels { tb.Helper(); return Guard{}.StartSentinels(tb) }
-
-// StartPostgres starts a Postgres server for this test alone. Its URL names an empty
-// database. Settings are those of postgresql.conf, "name=value", such as "fsync=on", without
-// which the server does not wait for the disk.
-func StartPostgres(tb testing.TB, settings ...string) *Server {
-	tb.Helper()
-	return private(tb, func(home *home) (*Server, error) { return startPostgres(home, settings...) })
-}
-
-// StartStandby starts a hot standby of primary for this test alone, with all databases. The
-// primary must not be a standby, but a standby can follow another one later.
-func StartStandby(tb testing.TB, primary *Server) *Standby {
-	tb.Helper()
-	return private(tb, func(home *home) (*Standby, error) { return startStandby(home, primary) })
-}
-
-// private starts servers for one test, and stops them when the test ends.
-func private[S interface{ belongTo(testing.TB) }](tb testing.TB, start func(*home) (S, error)) S {
-	tb.Helper()
-	home, err := local.homeDir()
-	if err != nil {
-		tb.Fatalf("ephemeral: %v", err)
-	}
-	started, err := start(home)
-	if err != nil {
-		tb.Fatalf("ephemeral: %v", err)
-	}
-	started.belongTo(tb)
-	return started
 }

@@ -121,15 +121,16 @@ func TestServer_PostgresKeepsItsDataThroughACrash(t *testing.T) {
 
 func execute(t *testing.T, url string, statements ...string) {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), url)
+	err := query(t.Context(), url, func(conn *pgx.Conn) error {
+		for _, statement := range statements {
+			if _, err := conn.Exec(t.Context(), statement); err != nil {
+				return fmt.Errorf("%s: %w", statement, err)
+			}
+		}
+		return nil
+	})
 	if err != nil {
 		t.Fatal(err)
-	}
-	defer conn.Close(context.Background())
-	for _, statement := range statements {
-		if _, err := conn.Exec(t.Context(), statement); err != nil {
-			t.Fatalf("%s: %v", statement, err)
-		}
 	}
 }
 
@@ -289,8 +290,7 @@ func TestPostgresFrom_RepeatsAPreparationThatFailed(t *testing.T) {
 		Name:    templateName(t),
 		Prepare: func(_ context.Context, url string) error { execute(t, url, "CREATE TABLE half ()"); return broken },
 	}
-	server := shared(t, EnvPostgres, local.postgresURL)
-	if _, _, err := createDatabase(server, template); !errors.Is(err, broken) {
+	if _, err := template.create(sharedPostgres.urlFor(t), "test_half"); !errors.Is(err, broken) {
 		t.Fatalf("error %v, want that of the preparation", err)
 	}
 	template.Prepare = func(_ context.Context, url string) error { execute(t, url, "CREATE TABLE half ()"); return nil }
@@ -301,7 +301,7 @@ func TestPostgresFrom_RepeatsAPreparationThatFailed(t *testing.T) {
 func templateName(t *testing.T) string {
 	t.Helper()
 	name := strings.ToLower(rand.Text())
-	server := shared(t, EnvPostgres, local.postgresURL)
+	server := sharedPostgres.urlFor(t)
 	t.Cleanup(func() {
 		if err := dropDatabase(server, "template_"+name); err != nil {
 			t.Error(err)
@@ -316,24 +316,26 @@ const envAbandon = "EPHEMERAL_ABANDON"
 // abandon starts one server of each kind, prints their process ids and directory, and
 // waits until it is killed.
 func abandon() {
-	home, err := local.homeDir()
+	home, err := theHome()
 	if err == nil {
-		_, err = local.Start()
+		_, err = StartShared()
 	}
 	if err != nil {
 		fmt.Println("error", err)
 		os.Exit(1)
 	}
 	fmt.Println("directory", home.dir)
-	for _, server := range append(local.cluster.value.Nodes, local.redis.value, local.postgres.value) {
-		fmt.Println("process", server.process.Pid)
+	for _, s := range allShared {
+		for _, server := range s.started.servers() {
+			fmt.Println("process", server.process.Pid)
+		}
 	}
 	fmt.Println("process", home.janitor.Process.Pid)
 	fmt.Println("ready")
 	select {}
 }
 
-func TestFleet_LeavesNothingBehindWhenItsProcessIsKilled(t *testing.T) {
+func TestStartShared_LeavesNothingBehindWhenItsProcessIsKilled(t *testing.T) {
 	t.Parallel()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), envAbandon+"=1", EnvRedis+"=", EnvCluster+"=", EnvPostgres+"=")
@@ -404,57 +406,30 @@ func TestFreePorts_AreFreeAndLeaveRoomForTheBus(t *testing.T) {
 }
 
 func BenchmarkStart(b *testing.B) {
-	home, err := newHome()
-	if err != nil {
-		b.Fatal(err)
+	for name, start := range map[string]func() (group, error){
+		"redis":     func() (group, error) { return startNew(1, redisMaker(lock{})) },
+		"cluster":   func() (group, error) { return startNew(2*masters, clusterMaker(lock{}, slowFailover)) },
+		"sentinels": func() (group, error) { return startNew(5, sentinelsMaker(lock{})) },
+		"postgres":  func() (group, error) { return startNew(1, postgresMaker(nil, initdb...)) },
+	} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				started, err := start()
+				if err != nil {
+					b.Fatal(err)
+				}
+				for _, s := range started.servers() {
+					_ = s.kill()
+				}
+			}
+		})
 	}
-	b.Cleanup(func() { _ = home.remove() })
-	b.Run("redis", func(b *testing.B) {
-		for b.Loop() {
-			s, err := startRedis(home, lock{})
-			if err != nil {
-				b.Fatal(err)
-			}
-			_ = s.kill()
-		}
-	})
-	b.Run("cluster", func(b *testing.B) {
-		for b.Loop() {
-			c, err := startCluster(home, lock{}, slowFailover)
-			if err != nil {
-				b.Fatal(err)
-			}
-			for _, s := range c.Nodes {
-				_ = s.kill()
-			}
-		}
-	})
-	b.Run("sentinels", func(b *testing.B) {
-		for b.Loop() {
-			c, err := startSentinels(home, lock{})
-			if err != nil {
-				b.Fatal(err)
-			}
-			for _, s := range c.servers() {
-				_ = s.kill()
-			}
-		}
-	})
-	b.Run("postgres", func(b *testing.B) {
-		for b.Loop() {
-			s, err := startPostgres(home)
-			if err != nil {
-				b.Fatal(err)
-			}
-			_ = s.kill()
-		}
-	})
 	b.Run("database", func(b *testing.B) {
-		url := Postgres(b)
+		server := sharedPostgres.urlFor(b)
 		for b.Loop() {
-			_, drop, err := createDatabase(url, Template{})
+			_, err := Template{}.create(server, "test_benchmark")
 			if err == nil {
-				err = drop()
+				err = dropDatabase(server, "test_benchmark")
 			}
 			if err != nil {
 				b.Fatal(err)

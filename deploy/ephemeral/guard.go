@@ -3,16 +3,21 @@
 package ephemeral
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/tls"
-	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"commerce/deploy/connect"
 )
 
 // Guard is the access control of a private Redis. The zero value has none. The URLs of
@@ -35,8 +40,7 @@ type Guard struct {
 // redis-server, such as "--appendonly", "yes", without which it does not persist its data.
 func (g Guard) StartRedis(tb testing.TB, settings ...string) *Server {
 	tb.Helper()
-	lock := g.lock(tb)
-	return private(tb, func(home *home) (*Server, error) { return startRedis(home, lock, settings...) })
+	return private(tb, 1, redisMaker(g.lock(tb), settings...))
 }
 
 // StartCluster starts a Redis Cluster for this test alone. Its nodes fail over after
@@ -45,17 +49,30 @@ func (g Guard) StartRedis(tb testing.TB, settings ...string) *Server {
 // machine's.
 func (g Guard) StartCluster(tb testing.TB, ahead ...time.Duration) *RedisCluster {
 	tb.Helper()
-	lock := g.lock(tb)
-	return private(tb, func(home *home) (*RedisCluster, error) { return startCluster(home, lock, fastFailover, ahead...) })
+	return private(tb, 2*masters, clusterMaker(g.lock(tb), fastFailover, ahead...))
 }
 
 // StartSentinels starts a Redis master, its replica and three sentinels for this test
 // alone.
 func (g Guard) StartSentinels(tb testing.TB) *RedisSentinels {
 	tb.Helper()
-	lock := g.lock(tb)
-	return private(tb, func(home *home) (*RedisSentinels, error) { return startSentinels(home, lock) })
+	return private(tb, 5, sentinelsMaker(g.lock(tb)))
 }
+
+// StartRedis is Guard.StartRedis without access control.
+func StartRedis(tb testing.TB, settings ...string) *Server {
+	tb.Helper()
+	return Guard{}.StartRedis(tb, settings...)
+}
+
+// StartCluster is Guard.StartCluster without access control.
+func StartCluster(tb testing.TB, ahead ...time.Duration) *RedisCluster {
+	tb.Helper()
+	return Guard{}.StartCluster(tb, ahead...)
+}
+
+// StartSentinels is Guard.StartSentinels without access control.
+func StartSentinels(tb testing.TB) *RedisSentinels { tb.Helper(); return Guard{}.StartSentinels(tb) }
 
 // lock is a Guard with its files and password. The zero value has no access control.
 type lock struct {
@@ -68,6 +85,13 @@ type lock struct {
 // adminUser is the user that this package logs in as.
 const adminUser = "ephemeral"
 
+// The files of a lock.
+const (
+	certificateFile = "certificate.pem"
+	keyFile         = "key.pem"
+	usersFile       = "users.conf"
+)
+
 func (g Guard) lock(tb testing.TB) lock {
 	tb.Helper()
 	if g == (Guard{}) {
@@ -76,33 +100,24 @@ func (g Guard) lock(tb testing.TB) lock {
 	l := lock{Guard: g, dir: tb.TempDir()}
 	var err error
 	if g.TLS {
-		l.tls, err = makeCertificates(l.dir)
+		l.tls, err = makeCertificate(l.file(certificateFile), l.file(keyFile))
+		must(tb, "make certificate", err)
 	}
-	if err == nil && g.Users != "" {
+	if g.Users != "" {
 		l.password = rand.Text()
-		err = os.WriteFile(l.file("users.conf"), []byte(l.users()), 0o600)
-	}
-	if err != nil {
-		tb.Fatalf("ephemeral: guard: %v", err)
+		must(tb, "write users", os.WriteFile(l.file(usersFile), []byte(l.users()), 0o600))
 	}
 	return l
 }
 
 func (l lock) file(name string) string { return filepath.Join(l.dir, name) }
 
+var loggedIn = regexp.MustCompile(`(?m)^user (?:commerce|support|check|replica|sentinel) .*$`)
+
 // users returns Guard.Users with passwords, and the admin user.
 func (l lock) users() string {
-	var b strings.Builder
-	for line := range strings.Lines(l.Users + "\n") {
-		for _, name := range []string{"commerce", "support", "check", "replica", "sentinel"} {
-			if strings.HasPrefix(line, "user "+name+" ") {
-				line = strings.TrimSpace(line) + " >" + l.password + "\n"
-			}
-		}
-		b.WriteString(line)
-	}
-	fmt.Fprintf(&b, "user %s on >%s allkeys allchannels +@all\n", adminUser, l.password)
-	return b.String()
+	return loggedIn.ReplaceAllString(l.Users, "$0 >"+l.password) +
+		"\nuser " + adminUser + " on >" + l.password + " allkeys allchannels +@all\n"
 }
 
 // listen returns the settings for a server or a sentinel that listens on port.
@@ -117,8 +132,8 @@ func (l lock) listen(port int) []string {
 	}
 	return append(settings,
 		"--port", "0", "--tls-port", strconv.Itoa(port), "--tls-replication", "yes", "--tls-cluster", "yes",
-		"--tls-ca-cert-file", l.file(caFile), "--tls-auth-clients", clients,
-		"--tls-cert-file", l.file(serverFile+".pem"), "--tls-key-file", l.file(serverFile+".key"))
+		"--tls-ca-cert-file", l.file(certificateFile), "--tls-auth-clients", clients,
+		"--tls-cert-file", l.file(certificateFile), "--tls-key-file", l.file(keyFile))
 }
 
 // login returns the settings for a server's users, and for its login to its master.
@@ -126,16 +141,18 @@ func (l lock) login() []string {
 	if l.password == "" {
 		return nil
 	}
-	return []string{"--include", l.file("users.conf"), "--masteruser", "replica", "--masterauth", l.password}
+	return []string{"--include", l.file(usersFile), "--masteruser", "replica", "--masterauth", l.password}
 }
 
 // admin returns how this package connects to a server.
-func (l lock) admin(port int) adminAccess {
-	d := adminAccess{addr: address(port), tls: l.tls}
-	if l.password != "" {
-		d.user, d.password = adminUser, l.password
+func (l lock) admin(port int) redis.Options {
+	options := redis.Options{
+		Addr: address(port), TLSConfig: l.tls, MaxRetries: -1, PoolSize: 1, ContextTimeoutEnabled: true, DisableIdentity: true,
 	}
-	return d
+	if l.password != "" {
+		options.Username, options.Password = adminUser, l.password
+	}
+	return options
 }
 
 // url returns the URL for tests, with the guard's parameters added to query.
@@ -146,12 +163,46 @@ func (l lock) url(hosts []string, query url.Values) string {
 	}
 	if l.TLS {
 		u.Scheme = "rediss"
-		query.Set("ca_file", l.file(caFile))
+		query.Set("ca_file", l.file(certificateFile))
 	}
 	if l.ClientCertificates {
-		query.Set("cert_file", l.file(clientFile+".pem"))
-		query.Set("key_file", l.file(clientFile+".key"))
+		query.Set("cert_file", l.file(certificateFile))
+		query.Set("key_file", l.file(keyFile))
 	}
 	u.RawQuery = query.Encode()
 	return u.String()
+}
+
+// userPassword is the password of every user that AsUser adds.
+const userPassword = "ephemeral"
+
+// AsUser adds a user to the Redis servers of redisURL and returns a URL that logs in as
+// that user. users are lines of redis.conf, "user <name> <rules>". AsUser returns
+// redisURL unchanged if it already logs in, if it names sentinels, whose replicas would
+// not have the user, or if it is a miniredis, which has no users.
+func AsUser(tb testing.TB, redisURL, users, name string) string {
+	tb.Helper()
+	scheme, rest, _ := strings.Cut(redisURL, "://")
+	if strings.Contains(rest, "@") || strings.Contains(rest, "master=") {
+		return redisURL
+	}
+	args := []any{"acl", "setuser", name, "reset", ">" + userPassword}
+	for _, line := range regexp.MustCompile("(?m)^user "+name+" (.*)$").FindAllStringSubmatch(users, -1) {
+		for rule := range strings.FieldsSeq(line[1]) {
+			args = append(args, rule)
+		}
+	}
+	client, err := connect.Redis(redisURL)
+	must(tb, "add Redis user", err)
+	defer client.Close()
+	if cluster, is := client.(*redis.ClusterClient); is {
+		err = cluster.ForEachShard(tb.Context(), func(ctx context.Context, node *redis.Client) error { return node.Do(ctx, args...).Err() })
+	} else {
+		err = client.Do(tb.Context(), args...).Err()
+	}
+	if redis.HasErrorPrefix(err, "unknown command") { // miniredis
+		return redisURL
+	}
+	must(tb, "add Redis user "+name, err)
+	return scheme + "://" + name + ":" + userPassword + "@" + rest
 }

@@ -18,7 +18,7 @@ func TestGuard_RequiresTLSCertificateAndPassword(t *testing.T) {
 		TLS: true, ClientCertificates: true, Users: "user default reset\nuser commerce on +ping",
 	}.StartRedis(t)
 	all := redis.Options{
-		Addr: server.admin.addr, TLSConfig: server.admin.tls, Username: "commerce", Password: server.admin.password,
+		Addr: server.admin.Addr, TLSConfig: server.admin.TLSConfig, Username: "commerce", Password: server.admin.Password,
 		MaxRetries: -1, ReadTimeout: 10 * time.Second, DisableIdentity: true,
 	}
 	ping := func(edit func(*redis.Options)) error {
@@ -47,7 +47,7 @@ func TestGuard_ServersUseTLSWithEachOther(t *testing.T) {
 	t.Parallel()
 	sentinels := Guard{TLS: true}.StartSentinels(t)
 	for _, server := range sentinels.servers() {
-		conn, err := net.Dial("tcp", server.admin.addr)
+		conn, err := net.Dial("tcp", server.admin.Addr)
 		if err != nil {
 			t.Fatal(err)
 		}

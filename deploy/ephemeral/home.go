@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"sync"
 	"syscall"
 )
 
@@ -23,44 +24,35 @@ const janitor = `trap '' HUP INT TERM
 read -r _
 for _ in 1 2 3 4 5; do rm -rf "$1" && exit; sleep 1; done`
 
-func newHome() (*home, error) {
+// theHome creates the directory at its first use.
+var theHome = sync.OnceValues(newHome)
+
+func newHome() (home, error) {
 	dir, err := os.MkdirTemp("", "commerce-test-")
 	if err != nil {
-		return nil, fmt.Errorf("create home: %w", err)
+		return home{}, err
 	}
 	// If we are root, Postgres runs as another user and needs to enter the directory.
 	if err := os.Chmod(dir, 0o711); err != nil {
-		return nil, fmt.Errorf("create home: %w", err)
+		return home{}, err
 	}
 	wait, alive, err := os.Pipe()
 	if err != nil {
-		return nil, fmt.Errorf("create home: %w", err)
+		return home{}, err
 	}
 	defer wait.Close()
 	cmd := exec.Command("sh", "-c", janitor, "janitor", dir)
 	cmd.Stdin = wait
 	cmd.Dir = "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // ^C must not end it
-	if err := cmd.Start(); err != nil {
-		return nil, fmt.Errorf("start janitor: %w", err)
-	}
-	return &home{dir: dir, alive: alive, janitor: cmd}, nil
+	return home{dir, alive, cmd}, cmd.Start()
 }
 
 // serverDir creates a directory for one server.
-func (h *home) serverDir(kind string) (string, error) {
-	dir, err := os.MkdirTemp(h.dir, kind+"-")
+func serverDir(kind string) (string, error) {
+	home, err := theHome()
 	if err != nil {
-		return "", fmt.Errorf("create server directory: %w", err)
+		return "", fmt.Errorf("create home: %w", err)
 	}
-	return dir, nil
-}
-
-// remove lets the janitor remove the directory, and waits for it.
-func (h *home) remove() error {
-	_ = h.alive.Close()
-	if err := h.janitor.Wait(); err != nil {
-		return fmt.Errorf("remove %s: %w", h.dir, err)
-	}
-	return nil
+	return os.MkdirTemp(home.dir, kind+"-")
 }

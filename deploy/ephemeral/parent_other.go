@@ -5,5 +5,5 @@ package ephemeral
 import "syscall"
 
 // dieWithParent does nothing on this system: if a test process is killed, its servers
-// keep running. Otherwise Fleet.Stop and the tests' cleanups stop them.
+// keep running. Otherwise StopShared and the tests' cleanups stop them.
 func dieWithParent(*syscall.SysProcAttr, syscall.Signal) {}

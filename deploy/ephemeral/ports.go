@@ -4,9 +4,9 @@ package ephemeral
 
 import (
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"strconv"
 	"testing"
 )
@@ -25,51 +25,29 @@ const (
 func FreePorts(tb testing.TB, n int) []int {
 	tb.Helper()
 	ports, err := freePorts(n)
-	if err != nil {
-		tb.Fatalf("ephemeral: %v", err)
-	}
+	must(tb, "find ports", err)
 	return ports
 }
 
-// freePorts returns n ports of 127.0.0.1 that are free now, as is the port busOffset above
-// each.
-func freePorts(n int) ([]int, error) {
-	var held []net.Listener
-	defer func() {
-		for _, l := range held {
-			_ = l.Close()
-		}
-	}()
-	var ports []int
-	for tries := 0; len(ports) < n; tries++ {
-		if tries == 1000 {
-			return nil, errors.New("no free ports")
+func freePorts(n int) (ports []int, err error) {
+	for range 1000 {
+		if len(ports) == n {
+			return ports, nil
 		}
 		port := firstPort + rand.IntN(lastPort-firstPort+1)
-		own, err := net.Listen("tcp", address(port))
-		if err != nil {
-			continue
+		if isFree(port) && isFree(port+busOffset) && !slices.Contains(ports, port) {
+			ports = append(ports, port)
 		}
-		held = append(held, own)
-		bus, err := net.Listen("tcp", address(port+busOffset))
-		if err != nil {
-			continue
-		}
-		held = append(held, bus)
-		ports = append(ports, port)
 	}
-	return ports, nil
+	return nil, errors.New("no free ports")
+}
+
+func isFree(port int) bool {
+	listener, err := net.Listen("tcp", address(port))
+	if err == nil {
+		err = listener.Close()
+	}
+	return err == nil
 }
 
 func address(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
-
-// retried calls start again, up to five times, if a server ended while it was starting:
-// another process may have taken its port.
-func retried[T any](start func() (T, error)) (started T, err error) {
-	for range 5 {
-		if started, err = start(); !errors.Is(err, errGone) {
-			return started, err
-		}
-	}
-	return started, fmt.Errorf("tried five times: %w", err)
-}

@@ -4,7 +4,6 @@ package ephemeral
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -17,28 +16,17 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-func startRedis(home *home, lock lock, settings ...string) (*Server, error) {
-	return retried(func() (*Server, error) {
-		ports, err := freePorts(1)
-		if err != nil {
-			return nil, err
-		}
-		server, err := newRedis(home, lock, ports[0], settings...)
-		if err != nil {
-			return nil, err
-		}
-		return server, server.start()
-	})
+// redisMaker makes a Redis server that does not persist its data, unless settings say so.
+func redisMaker(lock lock, settings ...string) func(ports []int) (*Server, error) {
+	return func(ports []int) (*Server, error) { return newRedis(lock, ports[0], settings...) }
 }
 
-// newRedis returns a server that does not persist its data, unless settings say so. It is
-// not started.
-func newRedis(home *home, lock lock, port int, settings ...string) (*Server, error) {
+func newRedis(lock lock, port int, settings ...string) (*Server, error) {
 	program, err := exec.LookPath("redis-server")
 	if err != nil {
 		return nil, errors.New("redis-server is not installed (sh deploy/ephemeral/install.sh)")
 	}
-	dir, err := home.serverDir("redis")
+	dir, err := serverDir("redis")
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +46,7 @@ func newRedis(home *home, lock lock, port int, settings ...string) (*Server, err
 // redisAnswers checks that the process of s serves s.URL.
 func redisAnswers(ctx context.Context, s *Server) error {
 	// Dial without go-redis first, which would log every failed dial.
-	probe, err := net.Dial("tcp", s.admin.addr)
+	probe, err := net.Dial("tcp", s.admin.Addr)
 	if err != nil {
 		return err
 	}
@@ -75,14 +63,6 @@ func redisAnswers(ctx context.Context, s *Server) error {
 	return nil
 }
 
-// adminAccess is how this package connects to a Redis server. The URL for tests may have
-// fewer rights.
-type adminAccess struct {
-	addr           string // host:port
-	user, password string
-	tls            *tls.Config // nil without TLS
-}
-
 // Admin returns a client of this Redis server that has all rights, whatever the guard.
 // It is closed when the test ends.
 func (s *Server) Admin() *redis.Client {
@@ -93,14 +73,13 @@ func (s *Server) Admin() *redis.Client {
 
 // dialRedis returns an admin client of one server.
 func dialRedis(s *Server) *redis.Client {
-	return redis.NewClient(&redis.Options{
-		Addr:                  s.admin.addr,
-		Username:              s.admin.user,
-		Password:              s.admin.password,
-		TLSConfig:             s.admin.tls,
-		MaxRetries:            -1,
-		PoolSize:              1,
-		ContextTimeoutEnabled: true,
-		DisableIdentity:       true,
-	})
+	options := s.admin
+	return redis.NewClient(&options)
+}
+
+// until repeats check with an admin client until it succeeds or ctx ends.
+func (s *Server) until(ctx context.Context, check func(client *redis.Client) error) error {
+	client := dialRedis(s)
+	defer client.Close()
+	return until(ctx, func() error { return check(client) })
 }

@@ -3,7 +3,6 @@
 package ephemeral
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 const (
@@ -33,91 +34,78 @@ type Server struct {
 	// URL stays the same when the server restarts.
 	URL string
 
-	dir       string      // data and log
-	admin     adminAccess // of a Redis server
+	dir       string        // data and log
+	admin     redis.Options // how this package connects to a Redis server; URL may have fewer rights
 	arguments []string
 	as        *syscall.Credential                        // nil: the current user
 	answers   func(ctx context.Context, s *Server) error // checks that this process serves URL
 	shutdown  syscall.Signal                             // asks for an orderly shutdown
 	crash     syscall.Signal                             // ends the process like a crash
-	ahead     time.Duration                              // how far its clock is ahead of this machine's
-	tb        testing.TB                                 // nil for a server of a fleet
+	env       []string                                   // in addition to that of this process
+	tb        testing.TB                                 // nil for a shared server
 
 	mu      sync.Mutex
 	process *os.Process // nil when stopped
 }
 
 // Stop shuts the server down. Restart uses the same port again.
-func (s *Server) Stop() { s.tb.Helper(); s.must("stop", s.stop()) }
+func (s *Server) Stop() { s.tb.Helper(); must(s.tb, "stop", s.stop()) }
 
 // Kill ends the server like a crash.
-func (s *Server) Kill() { s.tb.Helper(); s.must("kill", s.kill()) }
+func (s *Server) Kill() { s.tb.Helper(); must(s.tb, "kill", s.kill()) }
 
 // Freeze suspends the server: connections stay open, but nothing responds. On Linux
 // that includes the sessions of a Postgres server.
-func (s *Server) Freeze() { s.tb.Helper(); s.must("freeze", s.signal(syscall.SIGSTOP)) }
+func (s *Server) Freeze() { s.tb.Helper(); must(s.tb, "freeze", s.signal(syscall.SIGSTOP)) }
 
 // Thaw resumes a frozen server.
-func (s *Server) Thaw() { s.tb.Helper(); s.must("thaw", s.signal(syscall.SIGCONT)) }
+func (s *Server) Thaw() { s.tb.Helper(); must(s.tb, "thaw", s.signal(syscall.SIGCONT)) }
 
 // Restart stops the server if it is running, and starts it on the same port. It loses what
 // it did not persist.
 func (s *Server) Restart() {
 	s.tb.Helper()
-	s.must("stop", s.stop())
-	s.must("start", s.start())
+	must(s.tb, "stop", s.stop())
+	must(s.tb, "start", s.start())
 }
 
-func (s *Server) must(what string, err error) {
-	s.tb.Helper()
-	if err != nil {
-		s.tb.Fatalf("ephemeral: %s: %v", what, err)
-	}
-}
-
-// belongTo assigns the server to a test, and kills it when the test ends.
-func (s *Server) belongTo(tb testing.TB) {
-	s.tb = tb
-	tb.Cleanup(func() {
-		s.must("kill", s.kill())
-		s.must("remove", os.RemoveAll(s.dir))
-	})
-}
+func (s *Server) url() string        { return s.URL }
+func (s *Server) servers() []*Server { return []*Server{s} }
 
 // start starts the process and waits until it serves requests.
 func (s *Server) start() error {
+	log := filepath.Join(s.dir, "log")
+	err := s.launch(log)
+	if err == nil {
+		return nil
+	}
+	end := s.kill()
+	text, _ := os.ReadFile(log)
+	return errors.Join(fmt.Errorf("%s: %w; the end of its log:\n%s", s.arguments[0], err, text[max(0, len(text)-1000):]), end)
+}
+
+func (s *Server) launch(log string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	log, err := os.OpenFile(s.logFile(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	out, err := os.OpenFile(log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
-		return fmt.Errorf("start %s: %w", s.arguments[0], err)
+		return err
 	}
-	defer log.Close()
-
+	defer out.Close()
 	cmd := exec.Command(s.arguments[0], s.arguments[1:]...)
-	cmd.Dir = s.dir
-	cmd.Stdout, cmd.Stderr = log, log // files need no goroutine, which leak checks would report
+	cmd.Dir, cmd.Env = s.dir, append(os.Environ(), s.env...)
+	cmd.Stdout, cmd.Stderr = out, out // files need no goroutine, which leak checks would report
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Setpgid:    true, // ^C ends the tests, and they end the server
 		Credential: s.as,
 	}
 	dieWithParent(cmd.SysProcAttr, s.crash)
-	if s.ahead != 0 {
-		clock, err := clockAhead(s.ahead)
-		if err != nil {
-			return fmt.Errorf("start %s: %w", s.arguments[0], err)
-		}
-		cmd.Env = append(os.Environ(), clock...)
-	}
 	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("start %s: %w", s.arguments[0], err)
+		return err
 	}
 	s.process = cmd.Process
 	defer removeClockFiles(cmd.Process.Pid)
-	if err := s.await(); err != nil {
-		return errors.Join(fmt.Errorf("start %s: %w; the end of its log:\n%s", s.arguments[0], err, s.logTail()), s.end(s.crash))
-	}
-	return nil
+	return s.await()
 }
 
 // await waits until the server responds.
@@ -138,34 +126,25 @@ func (s *Server) await() error {
 	}
 }
 
-func (s *Server) stop() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.end(s.shutdown)
-}
-
-func (s *Server) kill() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.end(s.crash)
-}
+func (s *Server) stop() error { return s.end(s.shutdown) }
+func (s *Server) kill() error { return s.end(s.crash) }
 
 // end sends signal and waits. After stopLimit it kills the process and returns an error.
 func (s *Server) end(signal syscall.Signal) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.process == nil {
 		return nil
 	}
 	s.send(signal)
 	s.send(syscall.SIGCONT) // a frozen process would not handle the signal
+	var late error
 	for start := time.Now(); !s.reap(); time.Sleep(2 * time.Millisecond) {
-		if time.Since(start) > stopLimit {
-			_ = s.process.Kill()
-			_, err := s.process.Wait()
-			s.process = nil
-			return errors.Join(fmt.Errorf("%s did not end within %v", s.arguments[0], stopLimit), err)
+		if late == nil && time.Since(start) > stopLimit {
+			late = errors.Join(fmt.Errorf("%s did not end within %v", s.arguments[0], stopLimit), s.process.Kill())
 		}
 	}
-	return nil
+	return late
 }
 
 // reap reports whether the process has ended. It does not use os.Process.Wait, which
@@ -194,35 +173,18 @@ func (s *Server) signal(signal syscall.Signal) error {
 	return s.send(signal)
 }
 
-// send signals the process. SIGSTOP and SIGCONT are sent to its children too, which do
-// not change while the parent is stopped.
+// send signals the process. SIGSTOP and SIGCONT are sent to its children too: a stopped parent
+// has no new ones, and none that is stopped has ended.
 func (s *Server) send(signal syscall.Signal) error {
-	if signal != syscall.SIGSTOP && signal != syscall.SIGCONT {
-		return s.process.Signal(signal)
-	}
-	if signal == syscall.SIGCONT {
-		defer s.process.Signal(signal)
-	} else if err := s.process.Signal(signal); err != nil {
+	if err := s.process.Signal(signal); err != nil || signal != syscall.SIGSTOP && signal != syscall.SIGCONT {
 		return err
 	}
 	pid := strconv.Itoa(s.process.Pid)
-	children, err := os.ReadFile(filepath.Join("/proc", pid, "task", pid, "children"))
-	if err != nil {
-		return nil // not Linux
-	}
+	children, _ := os.ReadFile(filepath.Join("/proc", pid, "task", pid, "children")) // on Linux
 	for child := range strings.FieldsSeq(string(children)) {
 		if n, err := strconv.Atoi(child); err == nil {
 			_ = syscall.Kill(n, signal)
 		}
 	}
 	return nil
-}
-
-func (s *Server) logFile() string { return filepath.Join(s.dir, "log") }
-
-// logTail returns the end of the server's log, for an error.
-func (s *Server) logTail() []byte {
-	log, _ := os.ReadFile(s.logFile())
-	log = bytes.TrimSpace(log)
-	return log[max(0, len(log)-1000):]
 }

@@ -4,7 +4,6 @@ package ephemeral
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"hash/fnv"
 	"maps"
@@ -37,33 +36,31 @@ const likeCitus = `
 		DROP TABLE undistributed CASCADE;
 	END $$;`
 
-// Sharded returns the URL of a database with the schema of a sharded one, without foreign keys
-// between distributed tables. Each table that the script distributes has hash partitions by
-// store. script is the path of deploy/postgres/citus.sql.
-func Sharded(tb testing.TB, script string) string {
+// ShardedPool returns a pool, which can write, for a database with the schema of a sharded one,
+// without foreign keys between distributed tables. Each table that script distributes, the path
+// of deploy/postgres/citus.sql, has hash partitions by store. The pool's statements are collected.
+func ShardedPool(tb testing.TB, script string) (*pgxpool.Pool, *Statements) {
 	tb.Helper()
 	text, err := os.ReadFile(script)
-	if err != nil {
-		tb.Fatalf("ephemeral: %v", err)
-	}
+	must(tb, "read script", err)
 	sum := fnv.New64a()
 	sum.Write([]byte(likeCitus))
 	sum.Write(text)
-	return PostgresFrom(tb, Template{
+	url := PostgresFrom(tb, Template{
 		Name: fmt.Sprintf("sharded_%s_%x", migrations.Digest(), sum.Sum64()),
 		Prepare: func(ctx context.Context, url string) error {
-			if err := migrate(ctx, url, (*migrations.Migrator).UpSharded); err != nil {
+			up := func(m *migrations.Migrator) error { _, err := m.UpSharded(ctx); return err }
+			if err := withMigrator(url, up); err != nil {
 				return err
 			}
-			conn, err := pgx.Connect(ctx, url)
-			if err != nil {
+			return query(ctx, url, func(conn *pgx.Conn) error {
+				_, err := conn.PgConn().Exec(ctx, likeCitus+string(text)).ReadAll()
 				return err
-			}
-			defer conn.Close(ctx)
-			_, err = conn.PgConn().Exec(ctx, likeCitus+string(text)).ReadAll()
-			return err
+			})
 		},
 	})
+	s := &Statements{pool: OpenPool(tb, url, connect.PostgresConfig{StatementTimeout: -1}), seen: map[string][]any{}}
+	return OpenPool(tb, url, connect.PostgresConfig{Writable: true, MaxConns: 4, StatementTimeout: -1, Tracer: s}), s
 }
 
 // Statements collects the statements of a pool, to check what they need of a sharded database.
@@ -71,14 +68,6 @@ type Statements struct {
 	pool *pgxpool.Pool
 	mu   sync.Mutex
 	seen map[string][]any // by text: the arguments of the first call
-}
-
-// ShardedPool returns a pool for a database of Sharded, which can write, and its statements.
-func ShardedPool(tb testing.TB, script string) (*pgxpool.Pool, *Statements) {
-	tb.Helper()
-	url := Sharded(tb, script)
-	s := &Statements{pool: OpenPool(tb, url, connect.PostgresConfig{StatementTimeout: -1}), seen: map[string][]any{}}
-	return OpenPool(tb, url, connect.PostgresConfig{Writable: true, MaxConns: 4, StatementTimeout: -1, Tracer: s}), s
 }
 
 // TraceQueryStart implements pgx.QueryTracer.
@@ -94,7 +83,8 @@ func (s *Statements) TraceQueryStart(ctx context.Context, _ *pgx.Conn, q pgx.Tra
 // TraceQueryEnd implements pgx.QueryTracer.
 func (*Statements) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
-var partition = regexp.MustCompile(`^(\w+)_shard_(\d+)$`)
+// partition finds the partitions in a plan: their tables and numbers.
+var partition = regexp.MustCompile(`"Relation Name": "(\w+)_shard_(\d+)"`)
 
 // Shards explains each statement whose text begins with a comment, as all of the service's do.
 // It returns the numbers of the shards that each one reads, by the name in its comment and by
@@ -111,34 +101,16 @@ func (s *Statements) Shards(tb testing.TB) map[string]map[string][]string {
 			continue
 		}
 		name, _, _ := strings.Cut(comment, " */")
-		var plan []struct{ Plan planned }
-		var text []byte
-		if err := s.pool.QueryRow(tb.Context(), "EXPLAIN (FORMAT JSON) "+sql, args...).Scan(&text); err != nil {
-			tb.Fatalf("ephemeral: explain %s: %v", name, err)
-		}
-		if err := json.Unmarshal(text, &plan); err != nil {
-			tb.Fatalf("ephemeral: plan of %s: %v", name, err)
-		}
 		if read[name] == nil {
 			read[name] = map[string][]string{}
 		}
-		plan[0].Plan.shards(read[name])
+		var plan string
+		must(tb, "explain "+name, s.pool.QueryRow(tb.Context(), "EXPLAIN (FORMAT JSON) "+sql, args...).Scan(&plan))
+		for _, found := range partition.FindAllStringSubmatch(plan, -1) {
+			if table, shard := found[1], found[2]; !slices.Contains(read[name][table], shard) {
+				read[name][table] = append(read[name][table], shard)
+			}
+		}
 	}
 	return read
-}
-
-// planned is a node of a plan.
-type planned struct {
-	Relation string    `json:"Relation Name"`
-	Plans    []planned `json:"Plans"`
-}
-
-// shards adds the shards that a node and those below read to those of each table.
-func (p planned) shards(of map[string][]string) {
-	if m := partition.FindStringSubmatch(p.Relation); m != nil && !slices.Contains(of[m[1]], m[2]) {
-		of[m[1]] = append(of[m[1]], m[2])
-	}
-	for _, below := range p.Plans {
-		below.shards(of)
-	}
 }

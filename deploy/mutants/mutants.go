@@ -10,10 +10,14 @@
 package main
 
 import (
+	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"log"
 	"os"
+	"path"
+	"path/filepath"
 	"strings"
 	"sync"
 )
@@ -24,21 +28,58 @@ func main() {
 	log.SetFlags(0)
 	count := flag.Int("new", 0, "how many mistakes to choose anew, instead of those of the list")
 	flag.Parse()
-	mutants, err := choose(*count)
-	if *count == 0 {
-		mutants, err = readList()
+	read := readList
+	if *count > 0 {
+		read = func() ([]mutant, error) { return choose(*count) }
 	}
+	mutants, err := read()
 	if err != nil {
 		log.Fatal(err)
 	}
 	killed, lost := run(mutants)
-	if err := writeList(mutants); err != nil {
+	var text strings.Builder
+	for _, m := range mutants {
+		fmt.Fprintln(&text, m)
+	}
+	if err := os.WriteFile(list, []byte(text.String()), 0o644); err != nil {
 		log.Fatal(err)
 	}
 	fmt.Printf("tests find %d of %d mistakes; %d that they found before are lost\n", killed, len(mutants), lost)
 	if lost > 0 {
 		os.Exit(1)
 	}
+}
+
+// run tests the mutants, two at the same time, and sets their killers.
+func run(mutants []mutant) (killed, lost int) {
+	var all sync.WaitGroup
+	var counts sync.Mutex
+	next := make(chan *mutant)
+	for range 2 {
+		all.Go(func() {
+			for m := range next {
+				before, err := m.killer, error(nil)
+				if m.killer, err = m.test(); err != nil {
+					log.Fatal(err)
+				}
+				counts.Lock()
+				if m.killer != survives {
+					killed++
+				} else if before != "" && before != survives {
+					lost++
+					fmt.Print("LOST ")
+				}
+				fmt.Println(m)
+				counts.Unlock()
+			}
+		})
+	}
+	for i := range mutants {
+		next <- &mutants[i]
+	}
+	close(next)
+	all.Wait()
+	return killed, lost
 }
 
 // mutant is one mistake.
@@ -76,46 +117,45 @@ func readList() (mutants []mutant, err error) {
 	return mutants, nil
 }
 
-func writeList(mutants []mutant) error {
-	var b strings.Builder
-	for _, m := range mutants {
-		fmt.Fprintln(&b, m)
+// apply returns the file with the mistake.
+func (m mutant) apply() (string, error) {
+	text, err := os.ReadFile(m.file)
+	if err != nil {
+		return "", err
 	}
-	return os.WriteFile(list, []byte(b.String()), 0o644)
+	lines, nth := strings.SplitAfter(string(text), "\n"), 0
+	for i, line := range lines {
+		if strings.TrimSpace(line) != m.line {
+			continue
+		}
+		if nth++; nth <= m.nth {
+			continue
+		}
+		parts := strings.SplitN(line, m.from, m.at+2)
+		last := len(parts) - 1
+		lines[i] = strings.Join(parts[:last], m.from) + m.to + parts[last]
+		return strings.Join(lines, ""), nil
+	}
+	return "", fmt.Errorf("%s no longer has the line %q: take it from %s, or choose anew", m.file, m.line, list)
 }
 
-// run tests the mutants, two at the same time, and sets their killers.
-func run(mutants []mutant) (killed, lost int) {
-	var all sync.WaitGroup
-	next := make(chan *mutant)
-	for range 2 {
-		all.Go(func() {
-			for m := range next {
-				before := m.killer
-				var err error
-				if m.killer, err = m.test(); err != nil {
-					log.Fatal(err)
-				}
-				if before != "" && before != survives && m.killer == survives {
-					fmt.Print("LOST ")
-				}
-				fmt.Println(m)
-			}
-		})
+// overlay writes the file with the mistake to a temporary directory, and returns the file for
+// -overlay.
+func (m mutant) overlay() (name string, remove func(), err error) {
+	text, err := m.apply()
+	if err != nil {
+		return "", nil, err
 	}
-	before := make([]string, len(mutants))
-	for i := range mutants {
-		before[i] = mutants[i].killer
-		next <- &mutants[i]
+	original, err := filepath.Abs(m.file)
+	if err != nil {
+		return "", nil, err
 	}
-	close(next)
-	all.Wait()
-	for i, m := range mutants {
-		if m.killer != survives {
-			killed++
-		} else if before[i] != "" && before[i] != survives {
-			lost++
-		}
+	dir, err := os.MkdirTemp("", "mutant")
+	if err != nil {
+		return "", nil, err
 	}
-	return killed, lost
+	changed, name := filepath.Join(dir, path.Base(m.file)), filepath.Join(dir, "overlay.json")
+	replace, err := json.Marshal(map[string]any{"Replace": map[string]string{original: changed}})
+	return name, func() { _ = os.RemoveAll(dir) },
+		errors.Join(err, os.WriteFile(changed, []byte(text), 0o644), os.WriteFile(name, replace, 0o644))
 }

@@ -16,17 +16,14 @@ import (
 
 // language has the mistakes that one makes in it.
 type language struct {
-	percent  int // of all mutants
-	files    []string
-	swaps    *regexp.Regexp
-	to       map[string]string
-	remove   *regexp.Regexp // statements of one line to leave out; nil: none
-	comment  string
-	contains func(text string) []span
+	percent int // of all mutants
+	files   []string
+	swaps   *regexp.Regexp
+	to      map[string]string
+	remove  *regexp.Regexp // statements of one line to leave out; nil: none
+	comment string
+	wanted  func(tok token.Token, literal string) bool // the parts of a Go file
 }
-
-// span is a part of a file, from start to before end.
-type span struct{ start, end int }
 
 var languages = []language{
 	{
@@ -40,7 +37,7 @@ var languages = []language{
 			"==": "!=", "!=": "==", "<=": "<", ">=": ">", "<": "<=", ">": ">=", "&&": "||", "||": "&&",
 			"+": "-", "-": "+", "true": "false", "false": "true", "0": "1", "1": "2", "2": "3",
 		},
-		comment: "//", contains: goCode,
+		comment: "//", wanted: isCode,
 	},
 	{
 		percent: 30,
@@ -50,7 +47,7 @@ var languages = []language{
 			"==": "~=", "~=": "==", "<=": "<", ">=": ">", "<": "<=", ">": ">=", "and": "or", "or": "and",
 			" + ": " - ", " - ": " + ", "true": "false", "false": "true", "0": "1", "1": "2", "2": "3",
 		},
-		remove: regexp.MustCompile(`^redis\.p?call\(.*\)$`), comment: "--", contains: all,
+		remove: regexp.MustCompile(`^redis\.p?call\(.*\)$`), comment: "--",
 	},
 	{
 		percent: 20,
@@ -61,7 +58,7 @@ var languages = []language{
 			"DESC": "ASC", "EXISTS": "NOT EXISTS", "IS NULL": "IS NOT NULL", "IS NOT NULL": "IS NULL", "NOT NULL": "",
 			"NEW": "OLD", "OLD": "NEW", "true": "false", "false": "true",
 		},
-		comment: "--", contains: sql,
+		comment: "--", wanted: isQuery,
 	},
 }
 
@@ -107,51 +104,49 @@ func (m mutant) compiles() bool {
 // sites returns all mutants of a file.
 func (l language) sites(file, text string) (sites []mutant) {
 	seen := map[string]int{} // how often a line was there
-	parts, start := l.contains(text), 0
-	inside := func(at int) bool {
-		return slices.ContainsFunc(parts, func(s span) bool { return s.start <= at && at < s.end })
+	code := text
+	if strings.HasSuffix(file, ".go") {
+		code = parts(text, l.wanted)
 	}
 	for line := range strings.Lines(text) {
 		trimmed := strings.TrimSpace(line)
 		m := mutant{file: file, line: trimmed, nth: seen[trimmed]}
 		seen[trimmed]++
-		code, _, _ := strings.Cut(line, l.comment)
 		if l.remove != nil && l.remove.MatchString(trimmed) {
 			m.from, m.to = trimmed, l.comment
 			sites = append(sites, m)
 		}
-		for _, found := range l.swaps.FindAllStringIndex(code, -1) {
-			m.from = code[found[0]:found[1]]
-			m.to, m.at = l.to[m.from], strings.Count(code[:found[0]], m.from)
-			if inside(start+found[0]) && !strings.Contains(trimmed, "\t") { // tabs separate the columns of the list
+		before, _, _ := strings.Cut(code[:len(line)], l.comment)
+		code = code[len(line):]
+		for _, found := range l.swaps.FindAllStringIndex(before, -1) {
+			m.from = before[found[0]:found[1]]
+			m.to, m.at = l.to[m.from], strings.Count(line[:found[0]], m.from)
+			if !strings.Contains(trimmed, "\t") { // tabs separate the columns of the list
 				sites = append(sites, m)
 			}
 		}
-		start += len(line)
 	}
 	return sites
 }
 
-func all(text string) []span { return []span{{0, len(text)}} }
-
-// goCode returns what is neither a comment nor a text.
-func goCode(text string) []span {
-	return tokens(text, func(tok token.Token, _ string) bool {
-		return tok != token.COMMENT && tok != token.STRING && tok != token.CHAR
-	})
+func isCode(tok token.Token, _ string) bool {
+	return tok != token.COMMENT && tok != token.STRING && tok != token.CHAR
 }
 
 var query = regexp.MustCompile("^`[^`]*\\b(SELECT|WHERE|FROM)\\b")
 
-// sql returns an SQL file, or the queries of a Go file.
-func sql(text string) []span {
-	if !strings.HasPrefix(text, "package ") && !strings.Contains(text, "\npackage ") {
-		return all(text)
-	}
-	return tokens(text, func(tok token.Token, literal string) bool { return tok == token.STRING && query.MatchString(literal) })
+func isQuery(tok token.Token, literal string) bool {
+	return tok == token.STRING && query.MatchString(literal)
 }
 
-func tokens(text string, wanted func(tok token.Token, literal string) bool) (spans []span) {
+// parts returns a Go file with spaces in place of all tokens but the wanted ones.
+func parts(text string, wanted func(tok token.Token, literal string) bool) string {
+	kept := []byte(text)
+	for i, b := range kept {
+		if b != '\n' {
+			kept[i] = ' '
+		}
+	}
 	files := token.NewFileSet()
 	file := files.AddFile("", -1, len(text))
 	var s scanner.Scanner
@@ -159,10 +154,11 @@ func tokens(text string, wanted func(tok token.Token, literal string) bool) (spa
 	for {
 		pos, tok, literal := s.Scan()
 		if tok == token.EOF {
-			return spans
+			return string(kept)
 		}
 		if start := file.Offset(pos); wanted(tok, literal) {
-			spans = append(spans, span{start, start + max(len(literal), len(tok.String()))})
+			end := min(start+max(len(literal), len(tok.String())), len(text))
+			copy(kept[start:end], text[start:end])
 		}
 	}
 }

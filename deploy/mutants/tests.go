@@ -1,15 +1,12 @@
 package main
 
 import (
-	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"os"
+	"io"
 	"os/exec"
 	"path"
-	"path/filepath"
-	"regexp"
 	"strings"
 	"syscall"
 )
@@ -60,11 +57,9 @@ func (m mutant) test() (killer string, err error) {
 	return survives, nil
 }
 
-var failure = regexp.MustCompile(`^\s*--- FAIL: ([^/\s]+)|^panic: `)
-
 // firstFailure runs tests until one fails, and returns its package and name, or "" if all pass.
 func firstFailure(overlay string, arguments []string) (string, error) {
-	cmd := exec.Command("go", append([]string{"test", "-vet=off", "-v", "-failfast", "-timeout", "10m", "-overlay", overlay}, arguments...)...)
+	cmd := exec.Command("go", append([]string{"test", "-vet=off", "-json", "-failfast", "-timeout", "10m", "-overlay", overlay}, arguments...)...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -73,76 +68,27 @@ func firstFailure(overlay string, arguments []string) (string, error) {
 	if err := cmd.Start(); err != nil {
 		return "", err
 	}
-	failed, test := false, "TestMain"
-	lines := bufio.NewScanner(out)
-	lines.Buffer(nil, 1<<24)
-	for !failed && lines.Scan() {
-		if name, ok := strings.CutPrefix(lines.Text(), "=== RUN   "); ok {
-			test, _, _ = strings.Cut(name, "/")
+	failed, test := false, "" // the test that fails, otherwise the last that began
+	events := json.NewDecoder(out)
+	for !failed {
+		var event struct{ Action, Test string }
+		if err = events.Decode(&event); err != nil {
+			break
 		}
-		if found := failure.FindStringSubmatch(lines.Text()); found != nil {
-			failed = true
-			if found[1] != "" {
-				test = found[1]
-			}
+		failed = event.Action == "fail"
+		if event.Test != "" && (failed || event.Action == "run") {
+			test, _, _ = strings.Cut(event.Test, "/")
 		}
 	}
 	if failed {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 	}
-	err = cmd.Wait()
-	if exit := new(exec.ExitError); err != nil && !errors.As(err, &exit) {
-		return "", err
+	exit := cmd.Wait()
+	switch {
+	case failed || errors.Is(err, io.EOF) && exit != nil:
+		return arguments[0] + " " + cmp.Or(test, "TestMain"), nil
+	case errors.Is(err, io.EOF):
+		return "", nil
 	}
-	if failed || err != nil {
-		return arguments[0] + " " + test, nil
-	}
-	return "", nil
-}
-
-// apply returns the file with the mistake.
-func (m mutant) apply() (string, error) {
-	text, err := os.ReadFile(m.file)
-	if err != nil {
-		return "", err
-	}
-	lines, nth := strings.SplitAfter(string(text), "\n"), 0
-	for i, line := range lines {
-		if strings.TrimSpace(line) != m.line {
-			continue
-		}
-		if nth++; nth <= m.nth {
-			continue
-		}
-		parts := strings.SplitN(line, m.from, m.at+2)
-		last := len(parts) - 1
-		lines[i] = strings.Join(parts[:last], m.from) + m.to + parts[last]
-		return strings.Join(lines, ""), nil
-	}
-	return "", fmt.Errorf("%s no longer has the line %q: take it from %s, or choose anew", m.file, m.line, list)
-}
-
-// overlay writes the file with the mistake to a temporary directory, and returns the file for
-// -overlay.
-func (m mutant) overlay() (name string, remove func(), err error) {
-	text, err := m.apply()
-	if err != nil {
-		return "", nil, err
-	}
-	original, err := filepath.Abs(m.file)
-	if err != nil {
-		return "", nil, err
-	}
-	dir, err := os.MkdirTemp("", "mutant")
-	if err != nil {
-		return "", nil, err
-	}
-	changed := filepath.Join(dir, path.Base(m.file))
-	replace, err := json.Marshal(map[string]any{"Replace": map[string]string{original: changed}})
-	if err != nil {
-		return "", nil, err
-	}
-	name = filepath.Join(dir, "overlay.json")
-	err = errors.Join(os.WriteFile(changed, []byte(text), 0o644), os.WriteFile(name, replace, 0o644))
-	return name, func() { _ = os.RemoveAll(dir) }, err
+	return "", err
 }

@@ -25,10 +25,56 @@ const (
 	Deleted   Event = "deleted"   // an expired one was deleted
 )
 
-// Events returns all events, in the order in which they take turns. Each status gains as many
+// rule is what an event does to a subscription. Started and Deleted change none.
+type rule struct {
+	event  Event
+	from   subscriptions.Status // which the event fits
+	change func(s *subscriptions.Subscription, now time.Time)
+}
+
+// rules are those of all events, in the order in which they take turns. Each status gains as many
 // subscriptions as it loses, so a store keeps some in every status.
+var rules = []rule{
+	{Renewed, subscriptions.Active, func(s *subscriptions.Subscription, now time.Time) {
+		pay(s, now, s.PeriodEnd) // early, so the rest of the period is not lost
+	}},
+	{Failed, subscriptions.Active, func(s *subscriptions.Subscription, now time.Time) {
+		s.Status, s.UpdatedAt = subscriptions.PastDue, now
+		s.NextRetryAt, s.GraceEndsAt = now.AddDate(0, 0, 1), now.AddDate(0, 0, 3)
+		endBy(s, now)
+	}},
+	{Activated, subscriptions.Trialing, func(s *subscriptions.Subscription, now time.Time) {
+		s.TrialEndsAt = now
+		pay(s, now, now)
+	}},
+	{Canceled, subscriptions.Active, func(s *subscriptions.Subscription, now time.Time) {
+		s.Status, s.CancelAtPeriodEnd, s.CanceledAt, s.UpdatedAt = subscriptions.Canceled, true, now, now
+	}},
+	{Paid, subscriptions.PastDue, func(s *subscriptions.Subscription, now time.Time) { pay(s, now, now) }},
+	{Paused, subscriptions.Active, func(s *subscriptions.Subscription, now time.Time) {
+		s.PausedRemainingDays = s.DaysRemaining(now)
+		s.Status, s.PausedAt, s.UpdatedAt = subscriptions.Paused, now, now
+	}},
+	{Started, "", nil},
+	{Deleted, subscriptions.Expired, nil},
+	{Resumed, subscriptions.Paused, func(s *subscriptions.Subscription, now time.Time) {
+		s.PeriodEnd = now.AddDate(0, 0, max(s.PausedRemainingDays, 1))
+		s.EndsAt = s.PeriodEnd
+		s.Status, s.PausedAt, s.PausedRemainingDays, s.UpdatedAt = subscriptions.Active, time.Time{}, 0, now
+	}},
+	{Expired, subscriptions.Canceled, func(s *subscriptions.Subscription, now time.Time) {
+		s.Status, s.UpdatedAt = subscriptions.Expired, now
+		endBy(s, now)
+	}},
+}
+
+// Events returns all events, in the order in which they take turns.
 func Events() []Event {
-	return []Event{Renewed, Failed, Activated, Canceled, Paid, Paused, Started, Deleted, Resumed, Expired}
+	events := make([]Event, len(rules))
+	for i, r := range rules {
+		events[i] = r.event
+	}
+	return events
 }
 
 // documentedCustomer has the subscriptions that the documentation shows. They never change.
@@ -39,78 +85,32 @@ const documentedCustomer = 1001
 // store's subscriptions. Some must be of other customers than 1001.
 func Bill(all []subscriptions.Subscription, last Event, now time.Time) (Event, subscriptions.Subscription) {
 	now = now.UTC().Truncate(time.Second)
-	events := Events()
-	for next := slices.Index(events, last) + 1; ; next++ { // ends at Started, which fits all
-		event := events[next%len(events)]
-		if s, found := oldest(all, event); found {
-			return event, after(event, s, newestID(all)+1, now)
+	for next := slices.IndexFunc(rules, func(r rule) bool { return r.event == last }) + 1; ; next++ { // ends at Started, which fits all
+		r := rules[next%len(rules)]
+		s, found := r.oldest(all)
+		switch {
+		case !found:
+			continue
+		case r.event == Started:
+			s = offer{s.StoreID, s.Currency, s.Product, s.Variant}.trialing(newestID(all)+1, s.CustomerID, now)
+		case r.change != nil:
+			r.change(&s, now)
 		}
+		return r.event, s
 	}
 }
 
 // oldest returns the subscription that an event fits and that has not changed for the
-// longest time.
-func oldest(all []subscriptions.Subscription, e Event) (found subscriptions.Subscription, ok bool) {
+// longest time. Only a card can fail.
+func (r rule) oldest(all []subscriptions.Subscription) (found subscriptions.Subscription, ok bool) {
 	for i := range all {
 		s := &all[i]
-		if s.CustomerID != documentedCustomer && e.fits(s) && (!ok || s.UpdatedAt.Before(found.UpdatedAt)) {
+		fits := r.from == "" || s.Status == r.from && (r.event != Failed || s.Card != nil)
+		if s.CustomerID != documentedCustomer && fits && (!ok || s.UpdatedAt.Before(found.UpdatedAt)) {
 			found, ok = *s, true
 		}
 	}
 	return found, ok
-}
-
-func (e Event) fits(s *subscriptions.Subscription) bool {
-	switch e {
-	case Activated:
-		return s.Status == subscriptions.Trialing
-	case Paid:
-		return s.Status == subscriptions.PastDue
-	case Failed:
-		return s.Status == subscriptions.Active && s.Card != nil
-	case Renewed, Paused, Canceled:
-		return s.Status == subscriptions.Active
-	case Resumed:
-		return s.Status == subscriptions.Paused
-	case Expired:
-		return s.Status == subscriptions.Canceled
-	case Deleted:
-		return s.Status == subscriptions.Expired
-	}
-	return e == Started
-}
-
-// after returns a subscription as it is after an event. Started returns a new one with the
-// given ID, of the same customer and plan.
-func after(e Event, s subscriptions.Subscription, id int64, now time.Time) subscriptions.Subscription {
-	switch e {
-	case Started:
-		return offer{s.StoreID, s.Currency, s.Product, s.Variant}.trialing(id, s.CustomerID, now)
-	case Activated:
-		s.TrialEndsAt = now
-		pay(&s, now, now)
-	case Paid:
-		pay(&s, now, now)
-	case Renewed:
-		pay(&s, now, s.PeriodEnd) // early, so the rest of the period is not lost
-	case Failed:
-		s.Status, s.UpdatedAt = subscriptions.PastDue, now
-		s.NextRetryAt, s.GraceEndsAt = now.AddDate(0, 0, 1), now.AddDate(0, 0, 3)
-		endBy(&s, now)
-	case Paused:
-		s.PausedRemainingDays = s.DaysRemaining(now)
-		s.Status, s.PausedAt, s.UpdatedAt = subscriptions.Paused, now, now
-	case Resumed:
-		s.PeriodEnd = now.AddDate(0, 0, max(s.PausedRemainingDays, 1))
-		s.EndsAt = s.PeriodEnd
-		s.Status, s.PausedAt, s.PausedRemainingDays, s.UpdatedAt = subscriptions.Active, time.Time{}, 0, now
-	case Canceled:
-		s.Status, s.CancelAtPeriodEnd, s.CanceledAt, s.UpdatedAt = subscriptions.Canceled, true, now, now
-	case Expired:
-		s.Status, s.UpdatedAt = subscriptions.Expired, now
-		endBy(&s, now)
-	}
-	return s
 }
 
 // endBy ends the period now, unless it has already ended.

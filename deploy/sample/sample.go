@@ -3,6 +3,8 @@
 package sample
 
 import (
+	"time"
+
 	"commerce/auth/locale"
 	"commerce/auth/store"
 	"commerce/cart"
@@ -32,31 +34,42 @@ func Stores() []*store.Store {
 // Products returns the products of each store by the store's id. Their names are in English
 // and Arabic. The playground serves their pictures; the URLs have no base path.
 func Products() map[int64][]*cart.Product {
+	first := []*cart.Product{
+		product(1, named("Game credit", "رصيد ألعاب"), "game-credit", 4950),
+		product(2, named("Concert ticket", "تذكرة حفل"), "concert-ticket", 1000),
+		product(3, named("Old wallpaper pack", "حزمة خلفيات قديمة"), "old-wallpaper-pack", 500),
+		product(4, named("Pro membership", "العضوية الاحترافية"), "pro-membership", 0,
+			cart.Plan{ID: 41, Duration: period.Monthly, Price: 2000},
+			cart.Plan{ID: 42, Duration: period.Annually, Price: 20000}),
+		product(5, named("Streaming account", "حساب بث"), "streaming-account", 1500),
+		product(6, named("Limited skin", "مظهر محدود"), "limited-skin", 777),
+		product(7, named("Loot box", "صندوق غنائم"), "loot-box", 333),
+		product(8, named("Gift card", "بطاقة هدية"), "gift-card", 2500),
+		product(9, named("Fan club", "نادي المعجبين"), "fan-club", 0,
+			cart.Plan{ID: 91, Duration: period.Monthly, Price: 1000},
+			cart.Plan{ID: 92, Duration: period.Annually, Price: 10000, Label: named("1 year for the price of 10 months", "سنة بسعر 10 أشهر")}),
+		product(10, named("Sticker pack", "حزمة ملصقات"), "sticker-pack", 200),
+	}
+	ticket, wallpaper, account, skin, box, gift, club, stickers := first[1], first[2], first[4], first[5], first[6], first[7], first[8], first[9]
+	ticket.Stock = new(int64(3))
+	wallpaper.Active = false
+	account.Fields = []cart.Field{
+		{Name: "Account email", Required: true},
+		{Name: "Region", Options: []cart.Option{
+			{Code: "sa", Name: named("Saudi Arabia", "السعودية")},
+			{Code: "us", Name: named("United States", "الولايات المتحدة"), Price: 525},
+		}},
+	}
+	skin.Stock = new(int64(0))
+	box.MinQuantity, box.MaxQuantity = 2, new(int64(5))
+	gift.TaxRate = new(int64(0))
+	club.MaxPerCart = new(int64(1))
+	stickers.MinQuantity, stickers.Step = 5, 5
 	return map[int64][]*cart.Product{
-		1: {
-			product(1, named("Game credit", "رصيد ألعاب"), "game-credit", 4950),
-			stocked(product(2, named("Concert ticket", "تذكرة حفل"), "concert-ticket", 1000), 3),
-			inactive(product(3, named("Old wallpaper pack", "حزمة خلفيات قديمة"), "old-wallpaper-pack", 500)),
-			subscription(product(4, named("Pro membership", "العضوية الاحترافية"), "pro-membership", 0),
-				cart.Plan{ID: 41, Duration: period.Monthly, Price: 2000},
-				cart.Plan{ID: 42, Duration: period.Annually, Price: 20000}),
-			asking(product(5, named("Streaming account", "حساب بث"), "streaming-account", 1500),
-				cart.Field{Name: "Account email", Required: true},
-				cart.Field{Name: "Region", Options: []cart.Option{
-					{Code: "sa", Name: named("Saudi Arabia", "السعودية")},
-					{Code: "us", Name: named("United States", "الولايات المتحدة"), Price: 525},
-				}}),
-			stocked(product(6, named("Limited skin", "مظهر محدود"), "limited-skin", 777), 0),
-			limited(product(7, named("Loot box", "صندوق غنائم"), "loot-box", 333), 2, 5),
-			untaxed(product(8, named("Gift card", "بطاقة هدية"), "gift-card", 2500)),
-			single(subscription(product(9, named("Fan club", "نادي المعجبين"), "fan-club", 0),
-				cart.Plan{ID: 91, Duration: period.Monthly, Price: 1000},
-				cart.Plan{ID: 92, Duration: period.Annually, Price: 10000, Label: named("1 year for the price of 10 months", "سنة بسعر 10 أشهر")})),
-			stepped(product(10, named("Sticker pack", "حزمة ملصقات"), "sticker-pack", 200), 5, 5),
-		},
+		1: first,
 		2: {
 			product(21, named("E-book", "كتاب إلكتروني"), "e-book", 1200),
-			subscription(product(22, named("Magazine", "مجلة"), "magazine", 0),
+			product(22, named("Magazine", "مجلة"), "magazine", 0,
 				cart.Plan{ID: 221, Duration: period.Monthly, Price: 499}),
 		},
 	}
@@ -67,52 +80,47 @@ func named(en, ar string) locale.Name {
 	return locale.Name{Own: en, Others: map[locale.Locale]string{locale.Ar: ar}}
 }
 
-func product(id int64, name locale.Name, slug string, price money.Amount) *cart.Product {
+// product returns a product with unlimited stock, or a subscription if there are plans.
+func product(id int64, name locale.Name, slug string, price money.Amount, plans ...cart.Plan) *cart.Product {
+	kind := "digital"
+	if plans != nil {
+		kind = "subscription"
+	}
 	return &cart.Product{
-		ID: id, Name: name, Slug: slug, Type: "digital", Active: true, MinQuantity: 1, Step: 1,
-		Price: price, OriginalPrice: price,
+		ID: id, Name: name, Slug: slug, Type: kind, Active: true, MinQuantity: 1, Step: 1,
+		Price: price, OriginalPrice: price, Plans: plans,
 		Image: &cart.Image{URL: "/playground/pictures/" + slug + ".svg", Alt: name.Own},
 	}
 }
 
-func subscription(p *cart.Product, plans ...cart.Plan) *cart.Product {
-	p.Type, p.Plans = "subscription", plans
-	return p
+// Coupons returns the coupons of each store by the store's id, with dates relative to
+// now.
+func Coupons(now time.Time) map[int64][]*cart.Coupon {
+	return map[int64][]*cart.Coupon{
+		1: {
+			{Code: "TEN", Kind: cart.Percent, Rate: 100_000},
+			{Code: "FIVE", Kind: cart.Fixed, Amount: 500, Minimum: 2000},
+			{Code: "OLD", Kind: cart.Percent, Rate: 200_000, Expires: now.AddDate(0, 0, -30)},
+			{Code: "GAMES", Kind: cart.Percent, Rate: 200_000, Products: []int64{1}},
+			{Code: "LATER", Kind: cart.Percent, Rate: 150_000, Starts: now.AddDate(0, 0, 30)},
+			{Code: "ONCE", Kind: cart.Fixed, Amount: 300, MaxUsesCustomer: new(int64(1))},
+			{Code: "USED", Kind: cart.Fixed, Amount: 1000, MaxUses: new(int64(1))},
+		},
+	}
 }
 
-func asking(p *cart.Product, fields ...cart.Field) *cart.Product {
-	p.Fields = fields
-	return p
+// CouponUse is an order that used a coupon.
+type CouponUse struct {
+	Store    int64
+	Code     string
+	Customer string // the subject of the customer's JWT; "" for a guest
+	Order    int64
 }
 
-func stocked(p *cart.Product, stock int64) *cart.Product {
-	p.Stock = &stock
-	return p
-}
-
-func inactive(p *cart.Product) *cart.Product {
-	p.Active = false
-	return p
-}
-
-func limited(p *cart.Product, minimum, maximum int64) *cart.Product {
-	p.MinQuantity, p.MaxQuantity = minimum, &maximum
-	return p
-}
-
-func stepped(p *cart.Product, minimum, step int64) *cart.Product {
-	p.MinQuantity, p.Step = minimum, step
-	return p
-}
-
-// single allows one of the product in a cart.
-func single(p *cart.Product) *cart.Product {
-	one := int64(1)
-	p.MaxPerCart = &one
-	return p
-}
-
-func untaxed(p *cart.Product) *cart.Product {
-	p.TaxRate = new(int64)
-	return p
+// CouponUses returns the uses of the coupons.
+func CouponUses() []CouponUse {
+	return []CouponUse{
+		{Store: 1, Code: "USED", Customer: "1002", Order: 7001},
+		{Store: 1, Code: "ONCE", Customer: "1002", Order: 7002},
+	}
 }

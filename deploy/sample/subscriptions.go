@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"time"
 
+	"commerce/auth/store"
 	"commerce/cart"
 	"commerce/subscriptions"
 )
@@ -30,11 +31,13 @@ func Customers() []subscriptions.Customer {
 // Store 1 has 48, in all six statuses; customer 1001 (Sara) has exactly three of them.
 func Subscriptions(now time.Time) []subscriptions.Subscription {
 	now = now.UTC().Truncate(time.Second)
-	monthly, yearly := offerOf(1, 4, 41), offerOf(1, 4, 42)
+	stores, products := Stores(), Products()
+	first, magazine := offersOf(stores[0], products[1]), offersOf(stores[1], products[2])[0]
+	monthly, yearly := first[0], first[1] // of the Pro membership
 	daysAgo := func(n int) time.Time { return now.AddDate(0, 0, -n) }
 
 	all := []subscriptions.Subscription{
-		monthly.active(5001, 1001, daysAgo(100), now),
+		monthly.sold(5001, 1001, daysAgo(100), now),
 		yearly.trialing(5002, 1001, daysAgo(5)),
 		monthly.canceled(5003, 1001, daysAgo(190), daysAgo(2)),
 		monthly.pastDue(5004, 1002, daysAgo(61), now, 3),
@@ -51,7 +54,7 @@ func Subscriptions(now time.Time) []subscriptions.Subscription {
 		}
 		switch i % 6 {
 		case 0:
-			all = append(all, offer.active(id, customer, daysAgo(9*i), now))
+			all = append(all, offer.sold(id, customer, daysAgo(9*i), now))
 		case 1:
 			all = append(all, offer.trialing(id, customer, daysAgo(i%14)))
 		case 2:
@@ -64,9 +67,8 @@ func Subscriptions(now time.Time) []subscriptions.Subscription {
 			all = append(all, offer.expired(id, customer, daysAgo(400+9*i)))
 		}
 	}
-	magazine := offerOf(2, 22, 221)
 	for i := range 6 {
-		all = append(all, magazine.active(int64(6001+i), int64(2001+i%2), daysAgo(20*i), now))
+		all = append(all, magazine.sold(int64(6001+i), int64(2001+i%2), daysAgo(20*i), now))
 	}
 	return all
 }
@@ -79,30 +81,15 @@ type offer struct {
 	variant  subscriptions.Variant
 }
 
-// offerOf returns an offer of the sample data.
-func offerOf(store, product, plan int64) offer {
-	o := offer{store: store}
-	for _, s := range Stores() {
-		if s.ID == store {
-			o.currency = s.Currency
+// offersOf returns the plans that a store sells.
+func offersOf(s *store.Store, products []*cart.Product) (offers []offer) {
+	for _, p := range products {
+		product := subscriptions.Product{ID: p.ID, Name: p.Name, Slug: p.Slug, Type: p.Type}
+		for _, v := range p.Plans {
+			offers = append(offers, offer{s.ID, s.Currency, product, subscriptions.Variant{ID: v.ID, Duration: v.Duration, Price: v.Price}})
 		}
 	}
-	for _, p := range Products()[store] {
-		if p.ID == product {
-			o.product = subscriptions.Product{ID: p.ID, Name: p.Name, Slug: p.Slug, Type: p.Type}
-			o.variant = variantOf(p, plan)
-		}
-	}
-	return o
-}
-
-func variantOf(p *cart.Product, plan int64) subscriptions.Variant {
-	for _, v := range p.Plans {
-		if v.ID == plan {
-			return subscriptions.Variant{ID: v.ID, Duration: v.Duration, Price: v.Price}
-		}
-	}
-	return subscriptions.Variant{}
+	return offers
 }
 
 // sold returns a subscription in the period that contains moment, at the plan's price.
@@ -129,10 +116,6 @@ func (o offer) sold(id, customer int64, start, moment time.Time) subscriptions.S
 
 func card(id int64) *subscriptions.Card {
 	return &subscriptions.Card{LastFour: strconv.FormatInt(4000+id%1000, 10), Scheme: []string{"visa", "mada", "mastercard"}[id%3]}
-}
-
-func (o offer) active(id, customer int64, start, now time.Time) subscriptions.Subscription {
-	return o.sold(id, customer, start, now)
 }
 
 // trialing returns a subscription in a trial of two weeks.

@@ -1,6 +1,7 @@
 package sample_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -44,6 +45,8 @@ func TestSubscriptions_HaveConsistentDatesOnAnyDay(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		now := epoch.Add(time.Duration(rapid.Int64Range(0, 5*365*24*60).Draw(t, "minutes")) * time.Minute)
 		wantConsistentDates(t, sample.Subscriptions(now), now)
+		n := rapid.IntRange(1, 500).Draw(t, "n")
+		wantConsistentDates(t, slices.Collect(sample.LongList(n, now)), now)
 	})
 }
 
@@ -58,6 +61,36 @@ func wantConsistentDates(t rapid.TB, all []subscriptions.Subscription, now time.
 			t.Fatalf("at %v, %s after its period: %+v", now, s.Status, s)
 		case s.Status == subscriptions.Expired && (active || s.PeriodEnd.After(now)):
 			t.Fatalf("at %v, expired before its end: %+v", now, s)
+		}
+	}
+}
+
+func TestLongList_LooksLikeAStore(t *testing.T) {
+	t.Parallel()
+	const n = 20_000
+	all := slices.Collect(sample.LongList(n, time.Now()))
+	known := map[int64]int{}
+	for _, c := range sample.LongListCustomers(n) {
+		known[c.ID] = 0
+	}
+	ids, states := map[int64]bool{}, map[subscriptions.Status]int{}
+	for i, s := range all {
+		if _, has := known[s.CustomerID]; !has || s.StoreID != sample.LongListStore().ID || s.Product.Name.Own == "" || s.Variant.ID == 0 || s.Price == 0 {
+			t.Fatalf("%+v", s)
+		}
+		if i > 0 && (s.ID <= all[i-1].ID || s.CreatedAt.Before(all[i-1].CreatedAt) && s.Status != subscriptions.PastDue && all[i-1].Status != subscriptions.PastDue) {
+			t.Fatalf("%d was bought before %d: %v, %v", s.ID, all[i-1].ID, s.CreatedAt, all[i-1].CreatedAt)
+		}
+		ids[s.ID] = true
+		known[s.CustomerID]++
+		states[s.Status]++
+	}
+	if len(ids) != n || len(states) != 6 || states[subscriptions.Active] < n/3 {
+		t.Errorf("%d ids, in states %v", len(ids), states)
+	}
+	for id, count := range known {
+		if count != 4 {
+			t.Errorf("customer %d has %d", id, count)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package sample
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -60,7 +61,7 @@ func queueProduct(batch *pgx.Batch, store int64, p *cart.Product) {
 		p.Stock, p.MinQuantity, p.MaxQuantity, max(p.Step, 1), p.MaxPerCart, url, alt)
 	for _, n := range p.Plans {
 		batch.Queue(upsert("plans", "store_id, id", "product_id, duration, price, label, labels"),
-			store, n.ID, p.ID, n.Duration, n.Price, label(n.Label), translations(n.Label))
+			store, n.ID, p.ID, n.Duration, n.Price, orNull(n.Label.Own), translations(n.Label))
 	}
 	for i, f := range p.Fields {
 		batch.Queue(upsert("fields", "store_id, product_id, name", "required, position"),
@@ -72,18 +73,64 @@ func queueProduct(batch *pgx.Batch, store int64, p *cart.Product) {
 	}
 }
 
-// label returns the text of a plan's label in the store's language, nil for none.
-func label(n locale.Name) *string {
-	if n.Own == "" {
-		return nil
-	}
-	return &n.Own
-}
-
 // translations returns an object also for none, because the columns are not nullable.
 func translations(n locale.Name) map[locale.Locale]string {
 	if n.Others == nil {
 		return map[locale.Locale]string{}
 	}
 	return n.Others
+}
+
+// queueCoupon queues the statements that write a coupon and make its list of products as
+// given.
+func queueCoupon(batch *pgx.Batch, store int64, c *cart.Coupon) {
+	var rate, amount any
+	if c.Kind == cart.Percent {
+		rate = c.Rate
+	} else {
+		amount = c.Amount
+	}
+	batch.Queue(upsert("coupons", "store_id, code", "rate_ppm, amount, minimum, starts_at, expires_at, max_uses, max_uses_customer"),
+		store, c.Code, rate, amount, c.Minimum, orNull(c.Starts), orNull(c.Expires), c.MaxUses, c.MaxUsesCustomer)
+	batch.Queue("DELETE FROM coupon_products WHERE (store_id, code) = ($1, $2) AND product_id <> ALL (coalesce($3::bigint[], '{}'))",
+		store, c.Code, c.Products)
+	batch.Queue("INSERT INTO coupon_products (store_id, code, product_id) SELECT $1, $2, unnest($3::bigint[]) ON CONFLICT DO NOTHING",
+		store, c.Code, c.Products)
+}
+
+// WriteCouponUses inserts the orders that used coupons, or updates those that exist. It
+// leaves other rows alone.
+func WriteCouponUses(ctx context.Context, tx pgx.Tx, uses []CouponUse) error {
+	var batch pgx.Batch
+	for _, u := range uses {
+		batch.Queue(upsert("coupon_uses", "store_id, order_id, code", "customer"), u.Store, u.Order, u.Code, orNull(u.Customer))
+	}
+	if err := tx.SendBatch(ctx, &batch).Close(); err != nil {
+		return fmt.Errorf("write %d uses of coupons: %w", len(uses), err)
+	}
+	return nil
+}
+
+// upsert returns a statement that inserts a row, or updates the other columns of the row
+// with the same key. It does not update a row that already has these values. Its
+// arguments are the columns of key, then the others.
+func upsert(table, key, others string) string {
+	columns, changed := strings.Split(key+", "+others, ", "), strings.Split(others, ", ")
+	places := make([]string, len(columns))
+	for i := range columns {
+		places[i] = fmt.Sprintf("$%d", i+1)
+	}
+	held, excluded := strings.Join(changed, ", held."), strings.Join(changed, ", excluded.")
+	return fmt.Sprintf(`INSERT INTO %s AS held (%s) VALUES (%s) ON CONFLICT (%s) DO UPDATE SET (%s) = ROW (excluded.%s)
+		WHERE (held.%s) IS DISTINCT FROM (excluded.%s)`,
+		table, strings.Join(columns, ", "), strings.Join(places, ", "), key, others, excluded, held, excluded)
+}
+
+// orNull returns nil for a zero value.
+func orNull[T comparable](v T) any {
+	var zero T
+	if v == zero {
+		return nil
+	}
+	return v
 }

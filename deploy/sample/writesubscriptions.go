@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"commerce/subscriptions"
 )
@@ -21,12 +22,22 @@ const (
 		"saved_card_id, metadata, created_at, updated_at"
 )
 
-// subscriptionColumns names the columns of subscriptionRow.
-func subscriptionColumns() []string { return strings.Split(byID+", "+ofSubscription, ", ") }
+// copyTo inserts rows, whose columns are the table's key and others.
+func copyTo(ctx context.Context, db *pgxpool.Pool, table, others string, rows [][]any) error {
+	columns := strings.Split(byID+", "+others, ", ")
+	if _, err := db.CopyFrom(ctx, pgx.Identifier{table}, columns, pgx.CopyFromRows(rows)); err != nil {
+		return fmt.Errorf("copy %s: %w", table, err)
+	}
+	return nil
+}
 
-// subscriptionRow returns s as a row of its table, with nil for null. card is the id
-// of s.Card; it is not used if s.Card is nil.
-func subscriptionRow(s *subscriptions.Subscription, callingCode string, card int64) []any {
+// cardRow returns the card of s as a row of its table. Its id is that of s.
+func cardRow(s *subscriptions.Subscription) []any {
+	return []any{s.StoreID, s.ID, s.CustomerID, s.Card.LastFour, s.Card.Scheme}
+}
+
+// subscriptionRow returns s as a row of its table, with nil for null.
+func subscriptionRow(s *subscriptions.Subscription, callingCode string) []any {
 	var pausedDays, scheduled, saved any
 	if s.Status == subscriptions.Paused {
 		pausedDays = s.PausedRemainingDays
@@ -35,7 +46,7 @@ func subscriptionRow(s *subscriptions.Subscription, callingCode string, card int
 		scheduled = s.Scheduled.ID
 	}
 	if s.Card != nil {
-		saved = card
+		saved = s.ID
 	}
 	return []any{
 		s.StoreID, s.ID, s.CustomerID, callingCode, string(s.Status), orNull(s.ExternalCustomerID),
@@ -44,15 +55,6 @@ func subscriptionRow(s *subscriptions.Subscription, callingCode string, card int
 		string(s.Duration), s.OrderID, int64(s.Price), s.Currency, s.Product.ID, s.Variant.ID, scheduled,
 		saved, s.Metadata, s.CreatedAt, s.UpdatedAt,
 	}
-}
-
-// orNull returns nil for a zero value.
-func orNull[T comparable](v T) any {
-	var zero T
-	if v == zero {
-		return nil
-	}
-	return v
 }
 
 // WriteSubscriptions inserts customers and subscriptions, or updates the rows with
@@ -72,9 +74,9 @@ func WriteSubscriptions(ctx context.Context, tx pgx.Tx, customers []subscription
 	for i := range all {
 		s := &all[i]
 		if s.Card != nil {
-			batch.Queue(card, s.StoreID, s.ID, s.CustomerID, s.Card.LastFour, s.Card.Scheme)
+			batch.Queue(card, cardRow(s)...)
 		}
-		batch.Queue(subscription, subscriptionRow(s, codes[key{s.StoreID, s.CustomerID}], s.ID)...)
+		batch.Queue(subscription, subscriptionRow(s, codes[key{s.StoreID, s.CustomerID}])...)
 	}
 	for _, table := range []string{"saved_cards", "subscriptions"} { // continue after the ids given here
 		batch.Queue("SELECT setval(pg_get_serial_sequence('" + table + "', 'id'), greatest(" +

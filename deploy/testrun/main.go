@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -37,19 +36,35 @@ func run(args []string) error {
 		return err
 	}
 	p := newProgress(os.Stdout, packages)
-	stop := p.everySecond(isTerminal(os.Stdout))
-	lines := bufio.NewScanner(events)
-	lines.Buffer(nil, 64<<20)
-	for lines.Scan() {
-		var e event
-		if json.Unmarshal(lines.Bytes(), &e) != nil {
-			p.print(lines.Text()) // not an event, such as a wrong flag
-			continue
+	lines := make(chan string)
+	go func() {
+		defer close(lines)
+		scanner := bufio.NewScanner(events)
+		scanner.Buffer(nil, 64<<20)
+		for scanner.Scan() {
+			lines <- scanner.Text()
 		}
-		p.add(e)
+	}()
+	var tick <-chan time.Time
+	if info, err := os.Stdout.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 { // a terminal
+		tick = time.Tick(time.Second)
 	}
-	stop() // nothing is shown after the result
-	return p.result(cmd.Wait())
+	for {
+		select {
+		case line, more := <-lines:
+			if !more {
+				return p.result(cmd.Wait())
+			}
+			var e event
+			if json.Unmarshal([]byte(line), &e) != nil {
+				p.line(line) // not an event, such as a wrong flag
+				continue
+			}
+			p.add(e)
+		case <-tick:
+			p.show()
+		}
+	}
 }
 
 // packagesOf returns how many packages with tests the arguments name.
@@ -65,31 +80,4 @@ func packagesOf(args []string) (int, error) {
 		return 0, fmt.Errorf("go list: %w", err)
 	}
 	return len(strings.Fields(string(out))), nil
-}
-
-func isTerminal(f *os.File) bool {
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
-}
-
-// everySecond shows the progress on a terminal until the returned function is called.
-func (p *progress) everySecond(terminal bool) (stop func()) {
-	if !terminal {
-		return func() {}
-	}
-	done := make(chan struct{})
-	var shown sync.WaitGroup
-	shown.Go(func() {
-		tick := time.NewTicker(time.Second)
-		defer tick.Stop()
-		for {
-			select {
-			case <-tick.C:
-				p.show()
-			case <-done:
-				return
-			}
-		}
-	})
-	return func() { close(done); shown.Wait() }
 }

@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -22,9 +21,8 @@ type event struct {
 	Elapsed    float64 // seconds
 }
 
-// progress collects the events of a run. It is safe for concurrent use.
+// progress collects the events of a run.
 type progress struct {
-	mu       sync.Mutex
 	out      io.Writer
 	start    time.Time
 	packages int // with tests
@@ -44,8 +42,6 @@ func newProgress(out io.Writer, packages int) *progress {
 }
 
 func (p *progress) add(e event) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	of := [2]string{cmp.Or(e.Package, e.ImportPath), e.Test}
 	switch e.Action {
 	case "start":
@@ -107,12 +103,6 @@ func (p *progress) unfinished(pkg string) (tests [][2]string) {
 // short is a package's path within its module.
 func short(pkg string) string { return strings.TrimPrefix(pkg, "commerce/") }
 
-func (p *progress) print(line string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.line(line)
-}
-
 // line prints a line over the progress.
 func (p *progress) line(text string) {
 	if p.shown {
@@ -124,8 +114,6 @@ func (p *progress) line(text string) {
 
 // show writes what runs and what is left in the terminal's last line.
 func (p *progress) show() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	var running []string
 	for _, pkg := range slices.Sorted(maps.Keys(p.running)) {
 		if n := len(p.running[pkg]); n > 0 {
@@ -140,8 +128,6 @@ func (p *progress) show() {
 
 // result prints the output of what failed, and returns an error if anything did.
 func (p *progress) result(err error) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	took := time.Since(p.start).Round(time.Second)
 	if err == nil && len(p.failed) == 0 {
 		p.line(fmt.Sprintf("%d packages passed with %d tests in %v", p.done, p.passed, took))

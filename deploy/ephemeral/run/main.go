@@ -39,14 +39,12 @@ func main() {
 func run(arguments []string) (code int, err error) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-
-	var fleet ephemeral.Fleet
 	defer func() {
-		if stop := fleet.Stop(); stop != nil {
+		if stop := ephemeral.StopShared(); stop != nil {
 			code, err = max(code, 1), errors.Join(err, stop)
 		}
 	}()
-	entries, err := fleet.Start()
+	entries, err := ephemeral.StartShared()
 	if err != nil {
 		return 1, err
 	}
@@ -62,13 +60,8 @@ func run(arguments []string) (code int, err error) {
 		}
 	}()
 	err = cmd.Wait()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
-		// The exit code is -1 if a signal ended the command.
-		return max(exit.ExitCode(), 1), nil
+	if exit := new(exec.ExitError); errors.As(err, &exit) {
+		return max(exit.ExitCode(), 1), nil // the exit code is -1 if a signal ended the command
 	}
-	if err != nil {
-		return 1, err
-	}
-	return 0, nil
+	return cmd.ProcessState.ExitCode(), err
 }
