@@ -81,9 +81,7 @@ func refuseAll(t *testing.T, method, path string, bodies []badBody) {
 	before := c.add(`{"product_id":1,"qty":2}`).Header.Get("ETag")
 	for _, bad := range bodies {
 		a := c.send(method, path, bad.body)
-		if a.Status != bad.status || a.Body.Code != bad.code || a.Body.Message == "" {
-			t.Errorf("%s: got %d %.300s, want %d %s", bad.name, a.Status, a.Raw, bad.status, bad.code)
-		}
+		assert(t, a.Status == bad.status && a.Body.Code == bad.code && a.Body.Message != "", "%s: got %d %.300s, want %d %s", bad.name, a.Status, a.Raw, bad.status, bad.code)
 		switch sentences := a.Body.Errors[bad.member]; {
 		case bad.member == "" && len(a.Body.Errors) > 0:
 			t.Errorf("%s: names %v", bad.name, a.Body.Errors)
@@ -91,9 +89,7 @@ func refuseAll(t *testing.T, method, path string, bodies []badBody) {
 			t.Errorf("%s: names %v, want %q", bad.name, a.Body.Errors, bad.member)
 		}
 	}
-	if after := c.ok("GET", "/cart", "").Header.Get("ETag"); after != before {
-		t.Errorf("the cart changed from %s to %s", before, after)
-	}
+	equal(t, c.ok("GET", "/cart", "").Header.Get("ETag"), before, "the cart's tag after refusals")
 }
 
 // A Mac may decompose accents, and copied text may have surrounding spaces.
@@ -104,9 +100,7 @@ func TestAdd_EverySpellingOfATextGivesTheSameLine(t *testing.T) {
 			c.add(`{"product_id":5,"fields":{"0":"` + email + `","Region":" us "},"notice":" \u200b "}`)
 		}
 		got := c.cart()
-		if len(got.Items) != 1 || got.Count != 4 || got.Items[0].Notice != nil {
-			t.Errorf("%s with the notice %v, want one line of 4 and no notice", got.lines(), got.Items[0].Notice)
-		}
+		assert(t, len(got.Items) == 1 && got.Count == 4 && got.Items[0].Notice == nil, "%s with the notice %v, want one line of 4 and no notice", got.lines(), got.Items[0].Notice)
 	})
 }
 
@@ -153,9 +147,7 @@ func TestBody_MustBeJSON(t *testing.T) {
 	} {
 		for _, call := range [][2]string{{"POST", "/cart/add"}, {"PATCH", "/cart/items/1"}} {
 			a := c.refused(415, "unsupported_media_type", call[0], call[1], tt.body, tt.headers...)
-			if len(a.Body.Errors[tt.member]) == 0 {
-				t.Errorf("%s: names %v, want %s", name, a.Body.Errors, tt.member)
-			}
+			assert(t, len(a.Body.Errors[tt.member]) != 0, "%s: names %v, want %s", name, a.Body.Errors, tt.member)
 		}
 	}
 	c.wantLines("1×1")
@@ -208,30 +200,18 @@ func TestCartToken_AMalformedOneCountsAsNone(t *testing.T) {
 		for name, token := range hostile {
 			c := s.guest(t)
 			a := c.add(`{"product_id":1}`, "X-Cart-Token", token)
-			if c.Token == token || len(c.Token) < 22 || a.Header.Get("X-Cart-Token") != c.Token || issued[c.Token] {
-				t.Errorf("%s: got the token %q", name, c.Token)
-			}
+			assert(t, c.Token != token && len(c.Token) >= 22 && a.Header.Get("X-Cart-Token") == c.Token && !issued[c.Token], "%s: got the token %q", name, c.Token)
 			issued[c.Token] = true
 			c.wantLines("1×1")
-			if a := c.ok("GET", "/cart/validate", "", "X-Public-Key", s.Key); a.Header.Get("X-Cart-Token") != "" {
-				t.Errorf("%s: validate issued a token", name)
-			}
-			if a := c.refused(404, "item_not_found", "PATCH", "/cart/items/1", `{"quantity":2}`, "X-Cart-Token", token); a.Header.Get("X-Cart-Token") != "" {
-				t.Errorf("%s: a refusal issued a token", name)
-			}
+			assert(t, c.ok("GET", "/cart/validate", "", "X-Public-Key", s.Key).Header.Get("X-Cart-Token") == "", "%s: validate issued a token", name)
+			assert(t, c.refused(404, "item_not_found", "PATCH", "/cart/items/1", `{"quantity":2}`, "X-Cart-Token", token).Header.Get("X-Cart-Token") == "", "%s: a refusal issued a token", name)
 		}
 		form := regexp.MustCompile(fmt.Sprintf(`^cart:\{%d:g:[A-Za-z0-9_-]{22}\}$`, s.ID))
 		for _, key := range s.keys(t) {
-			if !form.MatchString(key) || strings.Contains(key, own) {
-				t.Errorf("Redis holds %s", key)
-			}
+			assert(t, form.MatchString(key) && !strings.Contains(key, own), "Redis holds %s", key)
 		}
-		if got := len(s.keys(t)); got != len(hostile) {
-			t.Errorf("%d keys for %d carts", got, len(hostile))
-		}
-		if strings.Contains(s.Log.String(), own) {
-			t.Error("a token got into the log")
-		}
+		equal(t, len(s.keys(t)), len(hostile), "keys of the carts")
+		assert(t, !strings.Contains(s.Log.String(), own), "a token got into the log")
 	})
 }
 
@@ -239,13 +219,9 @@ func TestCartToken_OfAnExpiredCartStartsAnEmptyOne(t *testing.T) {
 	onRealRedis(t, func(t *testing.T, s *shop) {
 		c := s.guest(t)
 		stale := c.add(`{"product_id":1}`).Header.Get("X-Cart-Token")
-		if err := s.Redis.Del(t.Context(), s.keys(t)...).Err(); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, s.Redis.Del(t.Context(), s.keys(t)...).Err())
 		got := c.cart()
-		if c.Token != stale || got.Version != 0 || len(got.Items) != 0 {
-			t.Errorf("an expired cart: %+v", got)
-		}
+		assert(t, c.Token == stale && got.Version == 0 && len(got.Items) == 0, "an expired cart: %+v", got)
 		c.add(`{"product_id":2}`)
 		c.wantLines("2×1")
 	})
@@ -257,9 +233,7 @@ func TestCartToken_MayBeGeneratedByTheClient(t *testing.T) {
 	for _, token := range []string{"own-" + strings.Repeat("Aa0_-", 4)[:18], strings.Repeat("Zz9_", 32)} {
 		c := s.guest(t)
 		c.Token = token
-		if a := c.add(`{"product_id":1}`); a.Header.Get("X-Cart-Token") != "" || c.Token != token {
-			t.Errorf("%q: issued %q", token, c.Token)
-		}
+		assert(t, c.add(`{"product_id":1}`).Header.Get("X-Cart-Token") == "" && c.Token == token, "%q: issued %q", token, c.Token)
 		s.with(t, c).wantLines("1×1")
 	}
 }
@@ -275,17 +249,11 @@ func TestHeaders_RepeatedOnesAreRefusedOrIgnored(t *testing.T) {
 	twice.ok("GET", "/cart", "", "X-Cart-Token", one, "X-Cart-Token", one)
 	twice.wantLines("")
 	twice.ok("GET", "/cart", "", "X-Cart-Token", one, "X-Cart-Token", other)
-	if twice.Token == one || twice.Token == other {
-		t.Error("one of two tokens was used")
-	}
+	assert(t, twice.Token != one && twice.Token != other, "one of two tokens was used")
 	a := c.refused(400, "invalid_parameter", "POST", "/cart/add", `{"product_id":1}`, "Idempotency-Key", "a", "Idempotency-Key", "a")
-	if len(a.Body.Errors["Idempotency-Key"]) == 0 {
-		t.Errorf("names %v", a.Body.Errors)
-	}
+	assert(t, len(a.Body.Errors["Idempotency-Key"]) != 0, "names %v", a.Body.Errors)
 	a = c.refused(400, "invalid_parameter", "GET", "/cart", "", "X-Public-Key", s.Key, "X-Public-Key", "pk_other")
-	if len(a.Body.Errors["X-Public-Key"]) == 0 {
-		t.Errorf("names %v", a.Body.Errors)
-	}
+	assert(t, len(a.Body.Errors["X-Public-Key"]) != 0, "names %v", a.Body.Errors)
 	c.ok("GET", "/cart", "", "X-Public-Key", s.Key, "X-Public-Key", s.Key)
 	bearer := "Bearer " + s.token(t, "1001")
 	c.refused(401, "unauthenticated", "GET", "/cart", "", "Authorization", bearer, "Authorization", bearer)
@@ -308,9 +276,7 @@ func TestHeaders_LongOnesAreHandledLikeShortOnes(t *testing.T) {
 		"If-Match":        {400, "invalid_parameter"},
 	} {
 		a := c.refused(want.status, want.code, "DELETE", "/cart/clear", "", header, long)
-		if len(a.Body.Errors[header]) == 0 {
-			t.Errorf("%s: names %v", header, a.Body.Errors)
-		}
+		assert(t, len(a.Body.Errors[header]) != 0, "%s: names %v", header, a.Body.Errors)
 	}
 	c.refused(401, "unauthenticated", "GET", "/cart", "", "Authorization", "Bearer "+long)
 	c.refused(400, "invalid_parameter", "GET", "/cart", "", "If-None-Match", long)
@@ -334,9 +300,8 @@ func TestItemID_AnUnknownOneNamesNoLine(t *testing.T) {
 		} {
 			c.refused(404, "item_not_found", "PATCH", "/cart/items/"+id, `{"quantity":2}`)
 			c.refused(404, "item_not_found", "PATCH", "/cart/items/"+id, `{"quantity":0}`)
-			if a := c.ok("DELETE", "/cart/items/"+id, ""); a.Header.Get("ETag") != before.Header.Get("ETag") {
-				t.Fatalf("DELETE %s changed the cart: %s", id, a.Raw)
-			}
+			a := c.ok("DELETE", "/cart/items/"+id, "")
+			require(t, a.Header.Get("ETag") == before.Header.Get("ETag"), "DELETE %s changed the cart: %s", id, a.Raw)
 		}
 		c.ok("PATCH", "/cart/items/%31", `{"quantity":2}`) // the ID, percent-encoded
 		for _, path := range []string{"/cart/items/", "/cart/items/1/", "/cart/items/1/2", "/cart/items"} {
@@ -351,18 +316,13 @@ func TestBody_ATruncatedOneChangesNothing(t *testing.T) {
 	s := openShop(t, embeddedRedis(t))
 	c := s.guest(t)
 	c.add(`{"product_id":1}`)
-	r, err := http.NewRequestWithContext(context.Background(), "POST", s.URL+"/cart/add", &halfBody{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must(http.NewRequestWithContext(context.Background(), "POST", s.URL+"/cart/add", &halfBody{}))(t)
 	r.Header.Set("X-Public-Key", s.Key)
 	r.Header.Set("X-Cart-Token", c.Token)
 	r.ContentLength = 100
 	if response, err := http.DefaultTransport.RoundTrip(r); err == nil {
 		response.Body.Close()
-		if response.StatusCode < 400 {
-			t.Errorf("half a body was answered with %d", response.StatusCode)
-		}
+		assert(t, response.StatusCode >= 400, "half a body was answered with %d", response.StatusCode)
 	}
 	c.wantLines("1×1")
 }

@@ -28,18 +28,16 @@ func TestBounds_AllLinesOfAProductShareItsMaximumPerCart(t *testing.T) {
 		c.add(`{"product_id":301,"subscription_plan":311}`)
 		c.add(`{"product_id":301,"subscription_plan":312}`)
 		a := c.refused(422, "quantity_out_of_range", "POST", "/cart/add", `{"product_id":301,"qty":1,"subscription_plan":311}`)
-		if text := a.Body.Errors["qty"]; len(text) != 1 || !strings.Contains(text[0], "2") {
-			t.Errorf("errors %v", a.Body.Errors)
-		}
+		text := a.Body.Errors["qty"]
+		assert(t, len(text) == 1 && strings.Contains(text[0], "2"), "errors %v", a.Body.Errors)
 		c.refused(422, "quantity_out_of_range", "PATCH", "/cart/items/301.p311", `{"quantity":2}`)
 		c.edited("301.p311", `{"subscription_plan":312}`)
 		c.wantLines("301.p312×2")
 
 		s.Catalog.Put(s.ID, membership(1))
 		a = c.refused(400, "cart_invalid", "GET", "/cart/validate", "")
-		if issues := a.Body.Data.Issues; len(issues) != 1 || issues[0].Code != "above_max_quantity" {
-			t.Errorf("issues %+v", issues)
-		}
+		issues := a.Body.Data.Issues
+		assert(t, len(issues) == 1 && issues[0].Code == "above_max_quantity", "issues %+v", issues)
 		c.edited("301.p312", `{"quantity":1}`)
 		c.ok("GET", "/cart/validate", "")
 	})
@@ -55,16 +53,14 @@ func TestBounds_ALineGrowsInSteps(t *testing.T) {
 		c.refused(422, "quantity_out_of_range", "POST", "/cart/add", `{"product_id":302,"qty":4}`)
 		c.refused(422, "quantity_out_of_range", "PATCH", "/cart/items/302", `{"quantity":13}`)
 		c.edited("302", `{"quantity":10}`)
-		if got := c.wantLines("302×10"); got.Items[0].Issue != nil {
-			t.Errorf("issue %+v", got.Items[0].Issue)
-		}
+		got := c.wantLines("302×10")
+		assert(t, got.Items[0].Issue == nil, "issue %+v", got.Items[0].Issue)
 		changed := pack()
 		changed.Step = 4
 		s.Catalog.Put(s.ID, changed)
 		a := c.refused(400, "cart_invalid", "GET", "/cart/validate", "")
-		if issues := a.Body.Data.Issues; len(issues) != 1 || issues[0].Code != "off_step" || issues[0].Requested != 10 {
-			t.Errorf("issues %+v", issues)
-		}
+		issues := a.Body.Data.Issues
+		assert(t, len(issues) == 1 && issues[0].Code == "off_step" && issues[0].Requested == 10, "issues %+v", issues)
 		c.edited("302", `{"notice":"still"}`)
 		c.edited("302", `{"quantity":9}`)
 		c.ok("GET", "/cart/validate", "")
@@ -86,16 +82,12 @@ func TestBounds_AMergeCutsToThem(t *testing.T) {
 
 		customer.Token = guest.Token
 		got := customer.cart()
-		if got.lines() != "301.p311×3 302×13 301.p312×1" {
-			t.Errorf("merged to %q", got.lines())
-		}
+		assert(t, got.lines() == "301.p311×3 302×13 301.p312×1", "merged to %q", got.lines())
 		codes := map[string]string{}
 		for _, cut := range got.Merge.Adjusted {
 			codes[cut.ItemID] = cut.Code
 		}
-		if len(codes) != 2 || codes["301.p312"] != "above_max_quantity" || codes["302"] != "above_max_quantity" {
-			t.Errorf("adjusted %+v", got.Merge.Adjusted)
-		}
+		assert(t, len(codes) == 2 && codes["301.p312"] == "above_max_quantity" && codes["302"] == "above_max_quantity", "adjusted %+v", got.Merge.Adjusted)
 		customer.ok("GET", "/cart/validate", "")
 	})
 }

@@ -29,15 +29,11 @@ func TestBudget_IsNotUsedUpByASlowBody(t *testing.T) {
 		_, _ = io.WriteString(writer, `{"product_id":1}`)
 		writer.Close()
 	}()
-	r, err := http.NewRequestWithContext(t.Context(), "POST", s.URL+"/cart/add", body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must(http.NewRequestWithContext(t.Context(), "POST", s.URL+"/cart/add", body))(t)
 	r.Header.Set("X-Public-Key", s.Key)
 	r.Header.Set("X-Cart-Token", c.Token)
-	if a := c.do(r); a.Status != http.StatusOK {
-		t.Errorf("a slow body: %d %s", a.Status, a.Raw)
-	}
+	a := c.do(r)
+	assert(t, a.Status == http.StatusOK, "a slow body: %d %s", a.Status, a.Raw)
 }
 
 func TestBudget_AnUnresponsiveGuestShardLeavesTimeForTheChange(t *testing.T) {
@@ -51,9 +47,7 @@ func TestBudget_AnUnresponsiveGuestShardLeavesTimeForTheChange(t *testing.T) {
 	customer.add(`{"product_id":1}`)
 	cluster.Nodes[0].Freeze()
 	defer cluster.Nodes[0].Thaw()
-	if got := customer.add(`{"product_id":1}`).Body.Data; got.lines() != "1×2" {
-		t.Errorf("cart holds %q", got.lines())
-	}
+	equal(t, customer.add(`{"product_id":1}`).Body.Data.lines(), "1×2", "cart holds")
 }
 
 // hangingScripts lets scripts hang until their time is over, once it is on.
@@ -98,9 +92,7 @@ func TestBudget_AStepOfAMergeThatHangsDoesNotDelayTheAnswer(t *testing.T) {
 		both.refused(503, "unavailable", "POST", "/cart/add", addOne, "Idempotency-Key", "k")
 		fastest = min(fastest, time.Since(began))
 	}
-	if fastest > 4*budget {
-		t.Errorf("the answer took %v: one step of the merge and the change have %v each", fastest, budget)
-	}
+	assert(t, fastest <= 4*budget, "the answer took %v: one step of the merge and the change have %v each", fastest, budget)
 }
 
 // customerBeside returns a customer whose cart is on another node than a guest's.
@@ -108,10 +100,7 @@ func (s *shop) customerBeside(t *testing.T, cluster *ephemeral.RedisCluster, tok
 	t.Helper()
 	for i := range 100 {
 		id := strconv.Itoa(i)
-		master, err := s.Redis.(*redis.ClusterClient).MasterForKey(t.Context(), fmt.Sprintf("cart:{%d:c:%s}", s.ID, id))
-		if err != nil {
-			t.Fatal(err)
-		}
+		master := must(s.Redis.(*redis.ClusterClient).MasterForKey(t.Context(), fmt.Sprintf("cart:{%d:c:%s}", s.ID, id)))(t)
 		if !strings.Contains(cluster.Nodes[s.nodeOf(t, cluster, token)].URL, master.Options().Addr) {
 			return s.customer(t, id)
 		}

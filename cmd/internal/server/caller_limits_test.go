@@ -30,13 +30,9 @@ func TestLog_TruncatesWhatACallerSends(t *testing.T) {
 	ask(h, "192.0.2.1", "GET", "/"+long)
 	ask(h, "192.0.2.1", "GET", "/defect?q="+long)
 	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
-	if len(lines) != 3 {
-		t.Errorf("%d lines for 3 requests", len(lines))
-	}
+	assert(t, len(lines) == 3, "%d lines for 3 requests", len(lines))
 	for _, line := range lines {
-		if len(line) > 4<<10 {
-			t.Errorf("a line of %d bytes: %.200s…", len(line), line)
-		}
+		assert(t, len(line) <= 4<<10, "a line of %d bytes: %.200s…", len(line), line)
 	}
 }
 
@@ -47,32 +43,21 @@ func TestBody_ThatTimesOutEndsTheConnection(t *testing.T) {
 	impatient.Config.ReadTimeout = 300 * time.Millisecond
 	impatient.Start()
 	defer impatient.Close()
-	conn, err := net.Dial("tcp", impatient.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must(net.Dial("tcp", impatient.Listener.Addr().String()))(t)
 	defer conn.Close()
 	fmt.Fprintf(conn, "POST /cart/add HTTP/1.1\r\nHost: x\r\nX-Public-Key: %s\r\nContent-Length: 100\r\n\r\n{", s.Key)
-	if err := conn.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, conn.SetReadDeadline(time.Now().Add(20*time.Second)))
 	answered, err := io.ReadAll(conn)
-	if err != nil || len(answered) > 0 && !strings.Contains(string(answered), " 408 ") {
-		t.Errorf("got %q, %v; want no answer, or 408", answered, err)
-	}
+	assert(t, err == nil && (len(answered) <= 0 || strings.Contains(string(answered), " 408 ")), "got %q, %v; want no answer, or 408", answered, err)
 	logged := s.Log.logged(t)
-	if last := logged[len(logged)-1]; last["status"] != 499.0 || last["level"] != "INFO" {
-		t.Errorf("logged as %v", last)
-	}
+	last := logged[len(logged)-1]
+	assert(t, last["status"] == 499.0 && last["level"] == "INFO", "logged as %v", last)
 }
 
 func TestErrors_AreArabicInAnArabicStore(t *testing.T) {
 	t.Parallel()
 	arabic := func(p *server.Parts) {
-		store, err := p.Stores.Sole(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		store := must(p.Stores.Sole(t.Context()))(t)
 		other := *store
 		other.ID, other.PublicKeys = store.ID+50_000, []string{"pk_english"}
 		ours := *store
@@ -98,13 +83,9 @@ func TestErrors_AreArabicInAnArabicStore(t *testing.T) {
 		{"an unknown key", "GET", "/nothing", 404, []string{"X-Public-Key", "pk_unknown"}, false},
 	} {
 		a := s.guest(t).send(test.method, test.path, "", test.headers...)
-		if a.Status != test.status || inArabic(a) != test.arabic {
-			t.Errorf("%s: %d %q, want %d, Arabic %v", test.name, a.Status, a.Body.Message, test.status, test.arabic)
-		}
+		assert(t, a.Status == test.status && inArabic(a) == test.arabic, "%s: %d %q, want %d, Arabic %v", test.name, a.Status, a.Body.Message, test.status, test.arabic)
 	}
 	alone := openShop(t, embeddedRedis(t), func(p *server.Parts) { arabic(p); p.DefaultStore = 0 })
 	alone.Key = ""
-	if a := alone.guest(t).send("GET", "/nothing", ""); inArabic(a) {
-		t.Error("without a store the error is Arabic")
-	}
+	assert(t, !inArabic(alone.guest(t).send("GET", "/nothing", "")), "without a store the error is Arabic")
 }

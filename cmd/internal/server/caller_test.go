@@ -22,10 +22,7 @@ func openMall(t testing.TB, defaultStore func(one, other int64) int64) (one, oth
 	second.ID = nextStore()
 	second.PublicKeys = []string{"pk_other_" + strconv.FormatInt(second.ID, 10)}
 	one = openShop(t, embeddedRedis(t), func(p *server.Parts) {
-		first, err := p.Stores.Sole(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		first := must(p.Stores.Sole(t.Context()))(t)
 		p.Stores = auth.NewMemoryStores(money.Known, first, &second)
 		if defaultStore != nil {
 			p.DefaultStore = defaultStore(first.ID, second.ID)
@@ -53,9 +50,7 @@ func TestStore_ComesFromKeyThenTokenThenDefault(t *testing.T) {
 
 	noDefault.guest(t).ok("GET", "/cart", "")
 	a := nameless(noDefault).refused(400, "store_required", "GET", "/cart", "")
-	if len(a.Body.Errors["X-Public-Key"]) == 0 {
-		t.Errorf("names %v", a.Body.Errors)
-	}
+	assert(t, len(a.Body.Errors["X-Public-Key"]) != 0, "names %v", a.Body.Errors)
 	nameless(gone).refused(400, "store_required", "POST", "/cart/add", `{"product_id":1}`)
 	nameless(sole).add(`{"product_id":1}`)
 	nameless(byDefault).add(`{"product_id":21}`)
@@ -68,9 +63,7 @@ func TestStore_ComesFromKeyThenTokenThenDefault(t *testing.T) {
 
 	for _, key := range []string{"pk_nobody", "pk demo", "'; drop table stores; --", strings.Repeat("k", 300), "pk_\xff", "*"} {
 		a := noDefault.guest(t).refused(400, "store_unknown", "GET", "/cart", "", "X-Public-Key", key)
-		if len(a.Body.Errors["X-Public-Key"]) == 0 {
-			t.Errorf("%s: names %v", key, a.Body.Errors)
-		}
+		assert(t, len(a.Body.Errors["X-Public-Key"]) != 0, "%s: names %v", key, a.Body.Errors)
 	}
 }
 
@@ -83,9 +76,7 @@ func TestStore_KeepsItsCartsApart(t *testing.T) {
 	there.Token = guest.Token
 	there.wantLines("")
 	there.refused(404, "product_not_found", "POST", "/cart/add", `{"product_id":1}`)
-	if got := there.add(`{"product_id":21}`).Body.Data; got.Currency != "USD" {
-		t.Errorf("currency %s", got.Currency)
-	}
+	equal(t, there.add(`{"product_id":21}`).Body.Data.Currency, "USD", "currency")
 	guest.wantLines("1×1")
 
 	one.customer(t, "1001").add(`{"product_id":1}`)
@@ -94,9 +85,7 @@ func TestStore_KeepsItsCartsApart(t *testing.T) {
 	stranger := other.customer(t, "1001")
 	stranger.shop = one
 	a := stranger.refused(401, "unauthenticated", "GET", "/cart", "")
-	if len(a.Body.Errors["Authorization"]) == 0 || a.Header.Get("WWW-Authenticate") != "Bearer" {
-		t.Errorf("names %v, %v", a.Body.Errors, a.Header)
-	}
+	assert(t, len(a.Body.Errors["Authorization"]) != 0 && a.Header.Get("WWW-Authenticate") == "Bearer", "names %v, %v", a.Body.Errors, a.Header)
 }
 
 func TestCustomer_NeverGetsACartToken(t *testing.T) {
@@ -117,14 +106,10 @@ func TestCustomer_NeverGetsACartToken(t *testing.T) {
 				c.add(`{"product_id":1}`)
 			}
 			a := c.ok(call[0], call[1], call[2], "X-Cart-Token", guest)
-			if a.Body.Data.CartToken != nil || a.Header.Get("X-Cart-Token") != "" {
-				t.Errorf("%s %s: %s", call[0], call[1], a.Raw)
-			}
+			assert(t, a.Body.Data.CartToken == nil && a.Header.Get("X-Cart-Token") == "", "%s %s: %s", call[0], call[1], a.Raw)
 		}
 	}
-	if a := c.refused(400, "cart_invalid", "GET", "/cart/validate", ""); a.Header.Get("X-Cart-Token") != "" {
-		t.Error("validate issued a token")
-	}
+	assert(t, c.refused(400, "cart_invalid", "GET", "/cart/validate", "").Header.Get("X-Cart-Token") == "", "validate issued a token")
 }
 
 // claimsOf returns the claims of a valid token with edits, as name, value, …; a nil value
@@ -146,10 +131,7 @@ func signed(t testing.TB, method jwt.SigningMethod, key any, claims jwt.Claims, 
 	for i := 0; i+1 < len(header); i += 2 {
 		token.Header[header[i].(string)] = header[i+1]
 	}
-	text, err := token.SignedString(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(token.SignedString(key))(t)
 	return text
 }
 
@@ -180,18 +162,13 @@ func TestCustomer_TokenIsRefused(t *testing.T) {
 	for name, header := range refused {
 		for _, call := range [][3]string{{"GET", "/cart"}, {"POST", "/cart/add", `{"product_id":1}`}} {
 			a := guest.refused(401, "unauthenticated", call[0], call[1], call[2], "Authorization", header)
-			if a.Header.Get("WWW-Authenticate") != "Bearer" || len(a.Body.Errors["Authorization"]) != 1 || a.Header.Get("X-Cart-Token") != "" {
-				t.Errorf("%s: names %v, headers %v", name, a.Body.Errors, a.Header)
-			}
+			assert(t, a.Header.Get("WWW-Authenticate") == "Bearer" && len(a.Body.Errors["Authorization"]) == 1 && a.Header.Get("X-Cart-Token") == "", "%s: names %v, headers %v", name, a.Body.Errors, a.Header)
 		}
 	}
-	if after := guest.ok("GET", "/cart", "").Header.Get("ETag"); after != before {
-		t.Error("a refused customer was served as a guest")
-	}
+	assert(t, guest.ok("GET", "/cart", "").Header.Get("ETag") == before, "a refused customer was served as a guest")
 	s.customer(t, "1001").wantLines("1×1")
-	if log := s.Log.String(); strings.Contains(log, signature) || strings.Contains(log, payload) {
-		t.Error("a token got into the log")
-	}
+	log := s.Log.String()
+	assert(t, !strings.Contains(log, signature) && !strings.Contains(log, payload), "a token got into the log")
 }
 
 func TestCustomer_WithAnySubjectHasTheirOwnCart(t *testing.T) {
@@ -208,13 +185,9 @@ func TestCustomer_WithAnySubjectHasTheirOwnCart(t *testing.T) {
 		}
 		form := regexp.MustCompile(`^cart:\{` + strconv.FormatInt(s.ID, 10) + `:c:([A-Za-z0-9_-]{1,64}|~[A-Za-z0-9_-]{22})\}$`)
 		for _, key := range s.keys(t) {
-			if !form.MatchString(key) {
-				t.Errorf("Redis holds %s", key)
-			}
+			assert(t, form.MatchString(key), "Redis holds %s", key)
 		}
-		if log := s.Log.String(); strings.Contains(strings.ToLower(log), "sara@") {
-			t.Error("a customer's e-mail address is in the log")
-		}
+		assert(t, !strings.Contains(strings.ToLower(s.Log.String()), "sara@"), "a customer's e-mail address is in the log")
 	})
 }
 

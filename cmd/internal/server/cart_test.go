@@ -19,17 +19,13 @@ func TestCart_AShopperFillsChangesAndEmptiesIt(t *testing.T) {
 	onEachRedisAndCluster(t, func(t *testing.T, s *shop) {
 		c := s.guest(t)
 		first := c.cart()
-		if first.CartToken == nil || first.Version != 0 || first.ExpiresAt != nil || len(first.Items) != 0 {
-			t.Fatalf("a new guest's cart: %+v", first)
-		}
+		require(t, first.CartToken != nil && first.Version == 0 && first.ExpiresAt == nil && len(first.Items) == 0, "a new guest's cart: %+v", first)
 		c.add(`{"product_id":1,"qty":2}`)
 		c.add(`{"product_id":4,"subscription_plan":41}`)
 		c.add(`{"product_id":4,"subscription_plan":{"id":42}}`)
 		c.add(`{"product_id":1}`)
 		got := c.wantLines("1×3 4.p41×1 4.p42×1")
-		if got.Subtotal != 368.5 || got.Total != 368.5 || got.Count != 5 || got.Version != 4 {
-			t.Errorf("totals: %+v", got)
-		}
+		assert(t, got.Subtotal == 368.5 && got.Total == 368.5 && got.Count == 5 && got.Version == 4, "totals: %+v", got)
 		c.ok("PATCH", "/cart/items/4.p41", `{"quantity":2}`)
 		c.ok("PATCH", "/cart/items/1", `{"qty":0}`)
 		c.wantLines("4.p41×2 4.p42×1")
@@ -37,9 +33,7 @@ func TestCart_AShopperFillsChangesAndEmptiesIt(t *testing.T) {
 		c.wantLines("4.p42×1")
 		c.ok("DELETE", "/cart/items/4.p41", "") // does not exist: counts as removed
 		emptied := c.ok("DELETE", "/cart/clear", "").Body.Data
-		if len(emptied.Items) != 0 || emptied.Version != 8 {
-			t.Errorf("emptied: %+v", emptied)
-		}
+		assert(t, len(emptied.Items) == 0 && emptied.Version == 8, "emptied: %+v", emptied)
 		c.refused(404, "item_not_found", "PATCH", "/cart/items/1", `{"quantity":1}`)
 	})
 }
@@ -52,15 +46,9 @@ func TestCart_SameFieldsMakeTheSameLine(t *testing.T) {
 		c.add(`{"product_id":5,"fields":{"Account email":"a@example.com","Region":""},"notice":"other line"}`)
 		a := c.add(`{"product_id":5,"fields":{"Account email":"a@example.com","1":"us"},"notice":"second"}`)
 		items := a.Body.Data.Items
-		if len(items) != 2 || items[0].Quantity != 3 || items[1].Quantity != 1 {
-			t.Fatalf("lines: %+v", items)
-		}
-		if items[0].UnitPrice != 20.25 || items[1].UnitPrice != 15 {
-			t.Errorf("prices: %v and %v", items[0].UnitPrice, items[1].UnitPrice)
-		}
-		if *items[0].Notice != "second" || *items[1].Notice != "other line" {
-			t.Errorf("notices: %q and %q", *items[0].Notice, *items[1].Notice)
-		}
+		require(t, len(items) == 2 && items[0].Quantity == 3 && items[1].Quantity == 1, "lines: %+v", items)
+		assert(t, items[0].UnitPrice == 20.25 && items[1].UnitPrice == 15, "prices: %v and %v", items[0].UnitPrice, items[1].UnitPrice)
+		assert(t, *items[0].Notice == "second" && *items[1].Notice == "other line", "notices: %q and %q", *items[0].Notice, *items[1].Notice)
 	})
 }
 
@@ -69,9 +57,7 @@ func TestCart_ConcurrentAddsAllCount(t *testing.T) {
 		c := s.guest(t)
 		c.cart()
 		at(40, func(int) { s.with(t, c).add(`{"product_id":1}`) })
-		if got := c.wantLines("1×40"); got.Version != 40 {
-			t.Errorf("version %d after 40 adds", got.Version)
-		}
+		equal(t, c.wantLines("1×40").Version, 40, "version after 40 adds")
 	})
 }
 
@@ -80,9 +66,7 @@ func TestCart_ConcurrentRepeatsOfAKeyCountOnce(t *testing.T) {
 		c := s.guest(t)
 		c.cart()
 		at(20, func(int) { s.with(t, c).add(`{"product_id":1,"qty":3}`, "Idempotency-Key", "once") })
-		if got := c.wantLines("1×3"); got.Version != 1 {
-			t.Errorf("version %d after one add and its repeats", got.Version)
-		}
+		equal(t, c.wantLines("1×3").Version, 1, "version after one add and its repeats")
 	})
 }
 
@@ -97,13 +81,10 @@ func TestCart_ConcurrentAddsNeverExceedTheStock(t *testing.T) {
 		c.cart()
 		at(12, func(i int) {
 			a := s.with(t, c).send("POST", "/cart/add", fmt.Sprintf(`{"product_id":9,"subscription_plan":%d}`, 91+i%2))
-			if a.Status != 200 && a.Body.Code != "insufficient_stock" {
-				t.Errorf("got %d %s", a.Status, a.Raw)
-			}
+			assert(t, a.Status == 200 || a.Body.Code == "insufficient_stock", "got %d %s", a.Status, a.Raw)
 		})
-		if got := c.cart(); got.Count != 3 || got.Version != 3 {
-			t.Errorf("cart holds %q at version %d, want 3 in total", got.lines(), got.Version)
-		}
+		got := c.cart()
+		assert(t, got.Count == 3 && got.Version == 3, "cart holds %q at version %d, want 3 in total", got.lines(), got.Version)
 	})
 }
 
@@ -124,15 +105,11 @@ func TestCart_ARefusalChangesNothing(t *testing.T) {
 			"validation_failed":     {"PATCH", "/cart/items/7", `{"quantity":-1}`},
 		} {
 			a := c.refused(422, name, call[0], call[1], call[2])
-			if len(a.Body.Errors) == 0 {
-				t.Errorf("%s names no member: %s", name, a.Raw)
-			}
+			assert(t, len(a.Body.Errors) != 0, "%s names no member: %s", name, a.Raw)
 		}
 		c.refused(404, "product_not_found", "POST", "/cart/add", `{"product_id":404}`)
 		after := c.ok("GET", "/cart", "")
-		if before.Header.Get("ETag") != after.Header.Get("ETag") {
-			t.Errorf("the cart changed: %s to %s", before.Header.Get("ETag"), after.Header.Get("ETag"))
-		}
+		assert(t, before.Header.Get("ETag") == after.Header.Get("ETag"), "the cart changed: %s to %s", before.Header.Get("ETag"), after.Header.Get("ETag"))
 	})
 }
 
@@ -204,9 +181,8 @@ func TestCart_ReadsCreateNothing(t *testing.T) {
 			c.ok("DELETE", "/cart/items/1", "")
 			c.refused(422, "out_of_stock", "POST", "/cart/add", `{"product_id":6}`)
 		}
-		if keys := s.keys(t); len(keys) != 0 {
-			t.Errorf("left behind: %v", keys)
-		}
+		keys := s.keys(t)
+		assert(t, len(keys) == 0, "left behind: %v", keys)
 	})
 }
 
@@ -216,9 +192,8 @@ func TestCart_AReadRenewsTheTTL(t *testing.T) {
 		c.add(`{"product_id":1}`)
 		s.pass(t, 700*time.Hour)
 		c.ok("GET", "/cart/count", "")
-		if left := s.Redis.PTTL(t.Context(), s.keys(t)[0]).Val(); left < 719*time.Hour {
-			t.Errorf("%v left after a read", left)
-		}
+		left := s.Redis.PTTL(t.Context(), s.keys(t)[0]).Val()
+		assert(t, left >= 719*time.Hour, "%v left after a read", left)
 	})
 }
 
@@ -229,13 +204,9 @@ func TestCart_AnEmptiedOneKeepsItsVersionForADay(t *testing.T) {
 		c.ok("DELETE", "/cart/items/1", "")
 		c.cart()
 		left := s.Redis.PTTL(t.Context(), s.keys(t)[0]).Val()
-		if left > 24*time.Hour || left < 23*time.Hour {
-			t.Errorf("an emptied cart expires in %v", left)
-		}
+		assert(t, left <= 24*time.Hour && left >= 23*time.Hour, "an emptied cart expires in %v", left)
 		c.refused(412, "version_mismatch", "POST", "/cart/add", `{"product_id":1}`, "If-Match", stale)
-		if got := c.add(`{"product_id":1}`).Body.Data; got.Version != 3 {
-			t.Errorf("version %d, want 3", got.Version)
-		}
+		equal(t, c.add(`{"product_id":1}`).Body.Data.Version, 3, "version of the revived cart")
 	})
 }
 
@@ -261,16 +232,10 @@ func TestCart_LinesKeepTheOrderOfTheirFirstAdd(t *testing.T) {
 // addUnseen adds without checking the returned cart, which is slow for hundreds of lines.
 func (c *shopper) addUnseen(payload string) {
 	c.t.Helper()
-	r, err := http.NewRequestWithContext(c.t.Context(), "POST", c.shop.URL+"/cart/add", strings.NewReader(payload))
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	r := must(http.NewRequestWithContext(c.t.Context(), "POST", c.shop.URL+"/cart/add", strings.NewReader(payload)))(c.t)
 	r.Header.Set("X-Public-Key", c.shop.Key)
 	r.Header.Set("X-Cart-Token", c.Token)
-	response, err := http.DefaultTransport.RoundTrip(r)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	response := must(http.DefaultTransport.RoundTrip(r))(c.t)
 	defer response.Body.Close()
 	if _, err := io.Copy(io.Discard, response.Body); err != nil || response.StatusCode != http.StatusOK {
 		c.t.Fatalf("add %s: %d, %v", payload, response.StatusCode, err)
@@ -290,9 +255,8 @@ func TestCart_TextIsBounded(t *testing.T) {
 		c.refused(422, "validation_failed", "POST", "/cart/add", add("b", strings.Repeat("n", 501)))
 		c.refused(422, "cart_full", "POST", "/cart/add", add("b", ""))
 		c.add(add("00"+strings.Repeat("a", 3594), "")) // grows a line without adding text
-		if got := c.cart(); got.Count != 17 || len(got.Items) != 16 {
-			t.Errorf("cart holds %d in %d lines", got.Count, len(got.Items))
-		}
+		got := c.cart()
+		assert(t, got.Count == 17 && len(got.Items) == 16, "cart holds %d in %d lines", got.Count, len(got.Items))
 	})
 }
 
@@ -304,12 +268,9 @@ func TestCart_FiveLinesAreASmallListpack(t *testing.T) {
 			c.add(fmt.Sprintf(`{"product_id":%d,"qty":2}`, 9001+id))
 		}
 		key := s.keys(t)[0]
-		if encoding := s.Redis.ObjectEncoding(t.Context(), key).Val(); encoding != "listpack" {
-			t.Errorf("encoding %s", encoding)
-		}
-		if used := s.Redis.MemoryUsage(t.Context(), key).Val(); used > 256 {
-			t.Errorf("%d bytes for five plain lines", used)
-		}
+		equal(t, s.Redis.ObjectEncoding(t.Context(), key).Val(), "listpack", "encoding")
+		used := s.Redis.MemoryUsage(t.Context(), key).Val()
+		assert(t, used <= 256, "%d bytes for five plain lines", used)
 	})
 }
 

@@ -108,10 +108,7 @@ func TestCheckout_ClearsExactlyWhatItSold(t *testing.T) {
 		sold, orders, stale := order{}, 0, 0
 		for n, last := 0, false; ; n++ {
 			last = done.Load()
-			placed, err := c.checkOut(n)
-			if err != nil {
-				t.Fatal(err)
-			}
+			placed := must(c.checkOut(n))(t)
 			for product, quantity := range placed {
 				sold[product] += quantity
 			}
@@ -128,12 +125,9 @@ func TestCheckout_ClearsExactlyWhatItSold(t *testing.T) {
 		}
 		t.Logf("%d orders, %d attempts sold nothing", orders, stale)
 		for i := range int64(adders) {
-			if got := sold[101+i]; got != adds {
-				t.Errorf("product %d: %d sold of %d added", 101+i, got, adds)
-			}
+			equal(t, sold[101+i], adds, "product %d: sold", 101+i)
 		}
-		if left := c.cart(); len(left.Items) != 0 || orders < 2 {
-			t.Errorf("%q left after %d orders", left.lines(), orders)
-		}
+		left := c.cart()
+		assert(t, len(left.Items) == 0 && orders >= 2, "%q left after %d orders", left.lines(), orders)
 	})
 }

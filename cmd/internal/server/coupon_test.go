@@ -15,23 +15,15 @@ func TestCoupon_LowersThePriceWhileItsConditionHolds(t *testing.T) {
 		c := s.guest(t)
 		c.add(`{"product_id":2,"qty":2}`)
 		got := c.ok("POST", "/cart/coupon", `{"coupon":"five"}`).Body.Data
-		if got.Subtotal != 20 || got.Discount != 5 || got.Total != 15 || got.Coupon.Code != "FIVE" || got.Coupon.Value != 5 {
-			t.Fatalf("with FIVE: %+v", got)
-		}
+		require(t, got.Subtotal == 20 && got.Discount == 5 && got.Total == 15 && got.Coupon.Code == "FIVE" && got.Coupon.Value == 5, "with FIVE: %+v", got)
 		lapsed := c.ok("PATCH", "/cart/items/2", `{"quantity":1}`).Body.Data
-		if lapsed.Discount != 0 || lapsed.Total != 10 || lapsed.Coupon == nil || lapsed.Coupon.Discount != 0 {
-			t.Errorf("below its minimum: %+v", lapsed)
-		}
+		assert(t, lapsed.Discount == 0 && lapsed.Total == 10 && lapsed.Coupon != nil && lapsed.Coupon.Discount == 0, "below its minimum: %+v", lapsed)
 		warnings := c.ok("GET", "/cart/validate", "").Body.Data.Warnings
-		if len(warnings) != 2 || warnings[1].Code != "coupon_invalid" || warnings[1].ItemID != nil {
-			t.Errorf("warnings: %+v", warnings)
-		}
-		if revived := c.add(`{"product_id":2}`).Body.Data; revived.Discount != 5 {
-			t.Errorf("revived: %+v", revived)
-		}
-		if dropped := c.ok("DELETE", "/cart/coupon", "").Body.Data; dropped.Coupon != nil || dropped.Total != 20 {
-			t.Errorf("removed: %+v", dropped)
-		}
+		assert(t, len(warnings) == 2 && warnings[1].Code == "coupon_invalid" && warnings[1].ItemID == nil, "warnings: %+v", warnings)
+		revived := c.add(`{"product_id":2}`).Body.Data
+		assert(t, revived.Discount == 5, "revived: %+v", revived)
+		dropped := c.ok("DELETE", "/cart/coupon", "").Body.Data
+		assert(t, dropped.Coupon == nil && dropped.Total == 20, "removed: %+v", dropped)
 	})
 }
 
@@ -48,9 +40,8 @@ func TestCoupon_IsRefusedWithAReason(t *testing.T) {
 			{"USED", "coupon_invalid", "used_up"},
 			{"GAMES", "coupon_invalid", "not_applicable"},
 		} {
-			if got := c.refused(422, tc.code, "POST", "/cart/coupon", `{"coupon":"`+tc.coupon+`"}`); got.Body.Data.Reason != tc.reason {
-				t.Errorf("%s: %s, want the reason %s", tc.coupon, got.Raw, tc.reason)
-			}
+			got := c.refused(422, tc.code, "POST", "/cart/coupon", `{"coupon":"`+tc.coupon+`"}`)
+			assert(t, got.Body.Data.Reason == tc.reason, "%s: %s, want the reason %s", tc.coupon, got.Raw, tc.reason)
 		}
 		c.refused(422, "validation_failed", "POST", "/cart/coupon", `{"coupon":"TEN","code":"FIVE"}`)
 		c.refused(422, "validation_failed", "POST", "/cart/coupon", `{"coupon":"`+strings.Repeat("خ", 65)+`"}`)
@@ -72,9 +63,8 @@ func TestCoupon_AcceptsAnyScriptAndBothMemberNames(t *testing.T) {
 		for _, body := range []string{
 			`{"coupon":"` + arabic + `"}`, `{"coupon":"TEN","code":"ten"}`, `{"code":"  ` + arabic + `\n"}`,
 		} {
-			if got := c.ok("POST", "/cart/coupon", body).Body.Data; got.Discount != 1 {
-				t.Errorf("%s: %+v", body, got.Coupon)
-			}
+			got := c.ok("POST", "/cart/coupon", body).Body.Data
+			assert(t, got.Discount == 1, "%s: %+v", body, got.Coupon)
 		}
 	})
 }
@@ -88,18 +78,13 @@ func TestCoupon_StaysInTheCartAfterItExpiresOrIsDeleted(t *testing.T) {
 		before := c.ok("POST", "/cart/coupon", `{"coupon":"soon"}`)
 		s.Clock.Forward(2 * time.Hour)
 		after := c.ok("GET", "/cart", "")
-		if after.Body.Data.Discount != 0 || after.Body.Data.Coupon == nil {
-			t.Errorf("expired: %s", after.Raw)
-		}
-		if before.Header.Get("ETag") == after.Header.Get("ETag") {
-			t.Error("the coupon expired and the ETag did not change")
-		}
+		assert(t, after.Body.Data.Discount == 0 && after.Body.Data.Coupon != nil, "expired: %s", after.Raw)
+		assert(t, before.Header.Get("ETag") != after.Header.Get("ETag"), "the coupon expired and the ETag did not change")
 		c.ok("PATCH", "/cart/items/2", `{"quantity":2}`, "If-Match", before.Header.Get("ETag"))
 		s.Catalog.DeleteCoupon(s.ID, "SOON")
 		vanished := c.ok("GET", "/cart", "")
-		if got := vanished.Body.Data; got.Coupon == nil || got.Total != 20 || !strings.Contains(string(vanished.Raw), `"coupon":{"code":"SOON","type":null,"value":null,"discount":0,"issue":{"code":"coupon_invalid","reason":"gone",`) {
-			t.Errorf("deleted: %s", vanished.Raw)
-		}
+		got := vanished.Body.Data
+		assert(t, got.Coupon != nil && got.Total == 20 && strings.Contains(string(vanished.Raw), `"coupon":{"code":"SOON","type":null,"value":null,"discount":0,"issue":{"code":"coupon_invalid","reason":"gone",`), "deleted: %s", vanished.Raw)
 	})
 }
 
@@ -119,9 +104,7 @@ func TestCoupon_IsRemovedByAClearAndMovedByAMerge(t *testing.T) {
 			t.Errorf("the customer's coupon was replaced: %+v", got)
 		}
 		cleared := customer.ok("DELETE", "/cart/clear", "").Body.Data
-		if cleared.Coupon != nil {
-			t.Errorf("a clear left %+v", cleared.Coupon)
-		}
+		assert(t, cleared.Coupon == nil, "a clear left %+v", cleared.Coupon)
 	})
 }
 
@@ -132,15 +115,12 @@ func TestCoupon_AloneKeepsACartAliveAndMerges(t *testing.T) {
 		guest.ok("POST", "/cart/coupon", `{"coupon":"TEN"}`)
 		guest.ok("DELETE", "/cart/items/1", "")
 		guest.cart()
-		if left := s.Redis.PTTL(t.Context(), s.keys(t)[0]).Val(); left < 719*time.Hour {
-			t.Errorf("a cart with a coupon expires in %v", left)
-		}
+		left := s.Redis.PTTL(t.Context(), s.keys(t)[0]).Val()
+		assert(t, left >= 719*time.Hour, "a cart with a coupon expires in %v", left)
 		customer := s.customer(t, "1")
 		customer.Token = guest.Token
 		got := customer.cart()
-		if got.Coupon == nil || got.Merge == nil || got.Merge.Lines != 0 || got.Version != 1 {
-			t.Errorf("merged: %+v", got)
-		}
+		assert(t, got.Coupon != nil && got.Merge != nil && got.Merge.Lines == 0 && got.Version == 1, "merged: %+v", got)
 	})
 }
 
@@ -160,17 +140,13 @@ func TestCoupon_TotalsAreRightDuringConcurrentChanges(t *testing.T) {
 			if a := before.send(call[0], call[1], call[2]); a.Status == 200 {
 				got := a.Body.Data
 				applied.Add(1)
-				if want := discountOf(got); got.Discount != want || math.Abs(got.Subtotal-got.Discount-got.Total) > 1e-9 {
-					t.Errorf("%v: subtotal %v, discount %v, total %v", call, got.Subtotal, got.Discount, got.Total)
-				}
+				assert(t, got.Discount == discountOf(got) && math.Abs(got.Subtotal-got.Discount-got.Total) <= 1e-9, "%v: subtotal %v, discount %v, total %v", call, got.Subtotal, got.Discount, got.Total)
 			} else if a.Body.Code != "coupon_minimum" {
 				t.Errorf("%v: %d %s", call, a.Status, a.Raw)
 			}
 		})
 		got := c.cart()
-		if got.Count != 7 || got.Version > 1+applied.Load() || got.Discount != discountOf(got) {
-			t.Errorf("%d pieces, version %d after %d changes, discount %v", got.Count, got.Version, applied.Load(), got.Discount)
-		}
+		assert(t, got.Count == 7 && got.Version <= 1+applied.Load() && got.Discount == discountOf(got), "%d pieces, version %d after %d changes, discount %v", got.Count, got.Version, applied.Load(), got.Discount)
 	})
 }
 
@@ -193,8 +169,6 @@ func TestCoupon_IsSafeToRepeat(t *testing.T) {
 		c.ok("DELETE", "/cart/coupon", "")
 		s.Catalog.DeleteCoupon(s.ID, "TEN")
 		again := c.ok("POST", "/cart/coupon", `{"coupon":"TEN"}`, "Idempotency-Key", "k")
-		if again.Header.Get("Idempotency-Replayed") != "true" || again.Body.Data.Coupon != nil {
-			t.Errorf("replayed %q with %+v", again.Header.Get("Idempotency-Replayed"), again.Body.Data.Coupon)
-		}
+		assert(t, again.Header.Get("Idempotency-Replayed") == "true" && again.Body.Data.Coupon == nil, "replayed %q with %+v", again.Header.Get("Idempotency-Replayed"), again.Body.Data.Coupon)
 	})
 }

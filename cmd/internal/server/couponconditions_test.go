@@ -45,9 +45,7 @@ func TestCoupon_UnknownAndEarlyCodesHaveOneAnswer(t *testing.T) {
 			}
 			answers = append(answers, varying.ReplaceAllString(string(a.Raw), "")+fmt.Sprint(a.Header))
 		}
-		if diff := cmp.Diff(answers[0], answers[1]); diff != "" {
-			t.Errorf("the answers differ (-not started +unknown):\n%s", diff)
-		}
+		equal(t, answers[1], answers[0], "the answers to an unknown and an early code")
 	})
 }
 
@@ -65,13 +63,10 @@ func TestCoupon_IsUsedUp(t *testing.T) {
 		eventually(t, func() bool { return c.cart().Discount == 0 }) // a load in the background
 		after := c.ok("GET", "/cart", "")
 		wantIssue(t, after.Body.Data, "coupon_invalid", "used_up")
-		if before.Header.Get("ETag") == after.Header.Get("ETag") {
-			t.Error("the coupon is used up and the ETag did not change")
-		}
+		assert(t, before.Header.Get("ETag") != after.Header.Get("ETag"), "the coupon is used up and the ETag did not change")
 		other := s.guest(t)
-		if a := other.refused(422, "coupon_invalid", "POST", "/cart/coupon", `{"coupon":"TWO"}`); a.Body.Data.Reason != "used_up" {
-			t.Errorf("%s", a.Raw)
-		}
+		a := other.refused(422, "coupon_invalid", "POST", "/cart/coupon", `{"coupon":"TWO"}`)
+		assert(t, a.Body.Data.Reason == "used_up", "%s", a.Raw)
 	})
 }
 
@@ -79,9 +74,7 @@ func TestCoupon_IsUsedUp(t *testing.T) {
 func eventually(t *testing.T, holds func() bool) {
 	t.Helper()
 	for start := time.Now(); !holds(); time.Sleep(5 * time.Millisecond) {
-		if time.Since(start) > 20*time.Second {
-			t.Fatal("not within 20 seconds")
-		}
+		require(t, time.Since(start) <= 20*time.Second, "not within 20 seconds")
 	}
 }
 
@@ -97,22 +90,18 @@ func TestCoupon_LimitOfACustomerCountsAfterTheLogin(t *testing.T) {
 		customer := s.customer(t, sub)
 		customer.Token = guest.Token
 		merged := customer.cart()
-		if merged.Merge == nil || merged.Coupon == nil {
-			t.Fatalf("merged: %+v", merged)
-		}
+		require(t, merged.Merge != nil && merged.Coupon != nil, "merged: %+v", merged)
 		wantIssue(t, merged, "coupon_invalid", "used_up")
 		validation := customer.ok("GET", "/cart/validate", "").Body.Data
-		if n := len(validation.Warnings); n == 0 || validation.Warnings[n-1].Code != "coupon_invalid" {
-			t.Errorf("warnings %+v", validation.Warnings)
-		}
+		n := len(validation.Warnings)
+		assert(t, n != 0 && validation.Warnings[n-1].Code == "coupon_invalid", "warnings %+v", validation.Warnings)
 		other := s.customer(t, "another")
 		other.add(`{"product_id":1}`)
 		wantIssue(t, other.ok("POST", "/cart/coupon", `{"coupon":"ONCE"}`).Body.Data, "", "")
 		again := s.customer(t, "1002") // of the sample
 		again.add(`{"product_id":1}`)
-		if a := again.refused(422, "coupon_invalid", "POST", "/cart/coupon", `{"coupon":"ONCE"}`); a.Body.Data.Reason != "used_up" {
-			t.Errorf("%s", a.Raw)
-		}
+		a := again.refused(422, "coupon_invalid", "POST", "/cart/coupon", `{"coupon":"ONCE"}`)
+		assert(t, a.Body.Data.Reason == "used_up", "%s", a.Raw)
 	})
 }
 
@@ -139,9 +128,8 @@ func TestTax_IsByProduct(t *testing.T) {
 		s.Catalog.Put(s.ID, &untaxed)
 		s.Catalog.Put(s.ID, &low)
 		c := s.guest(t)
-		if empty := c.ok("GET", "/cart/summary", "").Body.Data; *empty.Tax.Rate != 15 || len(empty.Tax.Lines) != 0 || *empty.PaymentRequired {
-			t.Errorf("an empty cart: %+v, payment %t", empty.Tax, *empty.PaymentRequired)
-		}
+		empty := c.ok("GET", "/cart/summary", "").Body.Data
+		assert(t, *empty.Tax.Rate == 15 && len(empty.Tax.Lines) == 0 && !*empty.PaymentRequired, "an empty cart: %+v, payment %t", empty.Tax, *empty.PaymentRequired)
 		c.add(`{"product_id":2,"qty":2}`) // 20.00
 		single := c.ok("GET", "/cart/summary", "").Body.Data
 		if diff := cmp.Diff([]taxLineBody{{Rate: 0, Base: 20, Amount: 0}}, single.Tax.Lines); diff != "" || single.Tax.Rate == nil || *single.Tax.Rate != 0 {
@@ -155,9 +143,7 @@ func TestTax_IsByProduct(t *testing.T) {
 		if diff := cmp.Diff(want, got.Tax.Lines); diff != "" || got.Tax.Rate != nil || got.Tax.Amount != 6.45 || got.TaxAmount != 6.45 {
 			t.Errorf("rate %v, tax %v and %v, lines (-want +got):\n%s", got.Tax.Rate, got.Tax.Amount, got.TaxAmount, diff)
 		}
-		if got.Total != 76.05 || !*got.PaymentRequired {
-			t.Errorf("total %v, payment %t", got.Total, *got.PaymentRequired)
-		}
+		assert(t, got.Total == 76.05 && *got.PaymentRequired, "total %v, payment %t", got.Total, *got.PaymentRequired)
 	})
 }
 
@@ -169,9 +155,8 @@ func TestSummary_NeedsNoPaymentForACartThatCostsNothing(t *testing.T) {
 		c := s.guest(t)
 		c.add(`{"product_id":1}`)
 		c.ok("POST", "/cart/coupon", `{"coupon":"FREE"}`)
-		if got := c.ok("GET", "/cart/summary", "").Body.Data; *got.PaymentRequired || got.Total != 0 {
-			t.Errorf("total %v, payment %t", got.Total, *got.PaymentRequired)
-		}
+		got := c.ok("GET", "/cart/summary", "").Body.Data
+		assert(t, !*got.PaymentRequired && got.Total == 0, "total %v, payment %t", got.Total, *got.PaymentRequired)
 	})
 }
 
@@ -182,8 +167,7 @@ func TestCart_ShowsThePriceWhenALineWasAdded(t *testing.T) {
 		dearer := *sample.Products()[1][0]
 		dearer.Price, dearer.OriginalPrice = 5950, 5950
 		s.Catalog.Put(s.ID, &dearer)
-		if got := c.cart().Items[0]; got.AddedPrice != 49.5 || got.UnitPrice != 59.5 {
-			t.Errorf("added at %v, costs %v", got.AddedPrice, got.UnitPrice)
-		}
+		got := c.cart().Items[0]
+		assert(t, got.AddedPrice == 49.5 && got.UnitPrice == 59.5, "added at %v, costs %v", got.AddedPrice, got.UnitPrice)
 	})
 }

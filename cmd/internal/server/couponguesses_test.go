@@ -43,9 +43,8 @@ func TestCouponGuesses_AreLimitedForEachAddressAndCart(t *testing.T) {
 		t.Fatalf("refusal 20: %d %s", a.Status, a.Raw)
 	}
 	refused := c.refused(429, "rate_limited", "POST", "/cart/coupon", `{"coupon":"TEN"}`)
-	if wait, err := strconv.Atoi(refused.Header.Get("Retry-After")); err != nil || wait < 500 || wait > 600 {
-		t.Errorf("Retry-After %q, want what is left of 10 minutes", refused.Header.Get("Retry-After"))
-	}
+	wait, err := strconv.Atoi(refused.Header.Get("Retry-After"))
+	assert(t, err == nil && wait >= 500 && wait <= 600, "Retry-After %q, want what is left of 10 minutes", refused.Header.Get("Retry-After"))
 	if a := c.ok("POST", "/cart/coupon", `{"coupon":"TEN"}`, "Idempotency-Key", "k"); a.Header.Get("Idempotency-Replayed") != "true" {
 		t.Errorf("a replay: %s", a.Raw)
 	}
@@ -67,9 +66,8 @@ func TestCouponGuesses_DoNotCountCodesThatApply(t *testing.T) {
 		c.refused(412, "version_mismatch", "POST", "/cart/coupon", `{"coupon":"GUESS"}`, "If-Match", `"x.1-y"`)
 		c.refused(422, "validation_failed", "POST", "/cart/coupon", `{}`)
 	}
-	if a := c.tries(20); a.Status != 422 {
-		t.Fatalf("refusal 20: %d %s", a.Status, a.Raw)
-	}
+	a := c.tries(20)
+	require(t, a.Status == 422, "refusal 20: %d %s", a.Status, a.Raw)
 	c.refused(429, "rate_limited", "POST", "/cart/coupon", `{"coupon":"GUESS"}`)
 }
 
@@ -118,12 +116,9 @@ func TestCouponGuesses_OfAnAddressAreLimitedWhateverTheCart(t *testing.T) {
 				c.add(addOne, from...)
 				neighbor := network + "ffff::9" // the same subscriber
 				refused := c.refused(429, "rate_limited", "POST", "/cart/coupon", `{"coupon":"TEN"}`, "X-Forwarded-For", neighbor)
-				if wait, err := strconv.Atoi(refused.Header.Get("Retry-After")); err != nil || wait < 300 || wait > 600 {
-					t.Errorf("Retry-After %q, want what is left of 10 minutes", refused.Header.Get("Retry-After"))
-				}
-				if got := refused.Header.Get("RateLimit-Limit"); got != "40" {
-					t.Errorf("RateLimit-Limit %q", got)
-				}
+				wait, err := strconv.Atoi(refused.Header.Get("Retry-After"))
+				assert(t, err == nil && wait >= 300 && wait <= 600, "Retry-After %q, want what is left of 10 minutes", refused.Header.Get("Retry-After"))
+				equal(t, refused.Header.Get("RateLimit-Limit"), "40", "RateLimit-Limit")
 				c.ok("POST", "/cart/coupon", `{"coupon":"TEN"}`, "X-Forwarded-For", "192.0.2."+strconv.FormatInt(s.ID%250, 10))
 			}
 		})
@@ -141,9 +136,7 @@ func TestCouponGuesses_AtTheSameTimeCannotPassTheLimit(t *testing.T) {
 			judged.Add(1)
 		}
 	})
-	if n := judged.Load(); n != 20 {
-		t.Errorf("%d codes were judged, want 20", n)
-	}
+	equal(t, judged.Load(), 20, "codes that were judged")
 }
 
 func TestCouponGuesses_HaveNoLimitWithoutRateLimits(t *testing.T) {
@@ -151,7 +144,6 @@ func TestCouponGuesses_HaveNoLimitWithoutRateLimits(t *testing.T) {
 	s := openShop(t, embeddedRedis(t))
 	c := s.guest(t)
 	c.add(`{"product_id":1}`)
-	if a := c.tries(30); a.Status != 422 {
-		t.Errorf("refusal 30: %d %s", a.Status, a.Raw)
-	}
+	a := c.tries(30)
+	assert(t, a.Status == 422, "refusal 30: %d %s", a.Status, a.Raw)
 }

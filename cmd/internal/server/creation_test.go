@@ -61,9 +61,7 @@ func TestCreation_StoresNothingBeyondTheLimit(t *testing.T) {
 			c.Token = "made-up-cart-token-of-" + strconv.FormatInt(nextStore(), 10)
 			refused := c.refused(429, "rate_limited", call[0], call[1], call[2], append(from, call[3:]...)...)
 			wait, _ := strconv.Atoi(refused.Header.Get("Retry-After"))
-			if wait < 1 || wait > 1200 || refused.Header.Get("X-Cart-Token") != "" {
-				t.Errorf("%s: headers %v", name, refused.Header)
-			}
+			assert(t, wait >= 1 && wait <= 1200 && refused.Header.Get("X-Cart-Token") == "", "%s: headers %v", name, refused.Header)
 			if got := refused.Header; got.Get("RateLimit-Limit") != "3" || got.Get("RateLimit-Remaining") != "0" || got.Get("RateLimit-Reset") != got.Get("Retry-After") {
 				t.Errorf("%s: headers %v", name, refused.Header)
 			}
@@ -88,9 +86,8 @@ func TestCreation_IsJudgedLast(t *testing.T) {
 		for range 2 {
 			s.guest(t).add(addOne, from...)
 		}
-		if a := first.add(addOne, append(from, "Idempotency-Key", "one")...); a.Header.Get("Idempotency-Replayed") != "true" {
-			t.Errorf("a replay: %s", a.Raw)
-		}
+		a := first.add(addOne, append(from, "Idempotency-Key", "one")...)
+		assert(t, a.Header.Get("Idempotency-Replayed") == "true", "a replay: %s", a.Raw)
 		for _, call := range []struct {
 			status              int
 			code, path, payload string
@@ -123,9 +120,8 @@ func TestCreation_OfAMergedGuestIsCountedAsAnyOther(t *testing.T) {
 		for i := range 3 {
 			guest.add(addOne, from...)
 			both.Token = guest.Token
-			if a := both.ok("GET", "/cart", "", from...); a.Body.Data.Count != int64(i+1) {
-				t.Fatalf("after merge %d: %s", i+1, a.Raw)
-			}
+			a := both.ok("GET", "/cart", "", from...)
+			require(t, a.Body.Data.Count == int64(i+1), "after merge %d: %s", i+1, a.Raw)
 		}
 		guest.refused(429, "rate_limited", "POST", "/cart/add", addOne, from...)
 		both.add(addOne, from...)
@@ -144,15 +140,11 @@ func TestCreation_WhatExceedsTheLimitDelaysTheNextCarts(t *testing.T) {
 			created.Add(1)
 		}
 	})
-	if created.Load() < 10 {
-		t.Fatalf("%d carts were created, want at least 10", created.Load())
-	}
+	require(t, created.Load() >= 10, "%d carts were created, want at least 10", created.Load())
 	refused := s.guest(t).refused(429, "rate_limited", "POST", "/cart/add", addOne, from...)
 	wait, _ := strconv.Atoi(refused.Header.Get("Retry-After"))
 	earned := (created.Load() - 9) * 360 // seconds; a use comes back every 360 seconds
-	if int64(wait) > earned || int64(wait) < earned-120 {
-		t.Errorf("after %d carts the client waits %ds, want about %d", created.Load(), wait, earned)
-	}
+	assert(t, int64(wait) <= earned && int64(wait) >= earned-120, "after %d carts the client waits %ds, want about %d", created.Load(), wait, earned)
 }
 
 func TestCreation_HasNoLimitWithoutRates(t *testing.T) {

@@ -14,10 +14,7 @@ import (
 func inCurrency(t *testing.T, code string) *shop {
 	t.Helper()
 	return openShop(t, embeddedRedis(t), func(p *server.Parts) {
-		store, err := p.Stores.Sole(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		store := must(p.Stores.Sole(t.Context()))(t)
 		other := *store
 		other.Currency = code
 		p.Stores = auth.NewMemoryStores(money.Known, &other)
@@ -37,13 +34,10 @@ func TestCart_OfAStoreInAnUnknownCurrencyIsUnavailable(t *testing.T) {
 		{"POST", "/cart/add", `{"product_id":1}`},
 	} {
 		a := c.refused(503, "unavailable", call[0], call[1], call[2])
-		if a.Header.Get("Retry-After") == "" || strings.Contains(string(a.Raw), "4950") {
-			t.Errorf("%s: %s", call[1], a.Raw)
-		}
+		assert(t, a.Header.Get("Retry-After") != "" && !strings.Contains(string(a.Raw), "4950"), "%s: %s", call[1], a.Raw)
 	}
-	if want := fmt.Sprintf(`store %d: unknown currency \"XYZ\"`, s.ID); !strings.Contains(s.Log.String(), want) || !strings.Contains(s.Log.String(), `"level":"ERROR"`) {
-		t.Errorf("the log does not contain %s:\n%s", want, s.Log.String())
-	}
+	want := fmt.Sprintf(`store %d: unknown currency \"XYZ\"`, s.ID)
+	assert(t, strings.Contains(s.Log.String(), want) && strings.Contains(s.Log.String(), `"level":"ERROR"`), "the log does not contain %s:\n%s", want, s.Log.String())
 }
 
 func TestCart_ShowsTheRightDecimalsOfANewISOCurrency(t *testing.T) {
@@ -51,8 +45,6 @@ func TestCart_ShowsTheRightDecimalsOfANewISOCurrency(t *testing.T) {
 	for code, formatted := range map[string]string{"XCG": "Cg.49.50", "BGN": "BGN\u00a049.50"} {
 		a := inCurrency(t, code).guest(t).add(`{"product_id":1}`) // 4950 minor units
 		got := a.Body.Data
-		if got.Total != 49.5 || got.Currency != code || !strings.Contains(string(a.Raw), formatted) {
-			t.Errorf("%s: %s", code, a.Raw)
-		}
+		assert(t, got.Total == 49.5 && got.Currency == code && strings.Contains(string(a.Raw), formatted), "%s: %s", code, a.Raw)
 	}
 }

@@ -22,14 +22,10 @@ func TestDurability_ConfirmsWhatEveryReplicaHas(t *testing.T) {
 	added := c.addConfirmed()
 	within(t, 10*time.Second, "a replay is confirmed", func() bool {
 		again := c.add(`{"product_id":1}`, "Idempotency-Key", fmt.Sprint(added))
-		if again.Header.Get("Idempotency-Replayed") != "true" {
-			t.Fatalf("a replay: %v", again.Header)
-		}
+		require(t, again.Header.Get("Idempotency-Replayed") == "true", "a replay: %v", again.Header)
 		return again.Header.Get("Durability") == "confirmed"
 	})
-	if got := c.ok("GET", "/cart", "").Header.Get("Durability"); got != "" {
-		t.Errorf("Durability of a read is %q", got)
-	}
+	equal(t, c.ok("GET", "/cart", "").Header.Get("Durability"), "", "Durability of a read")
 }
 
 func TestDurability_IsUnconfirmedWithoutAReplica(t *testing.T) {
@@ -37,12 +33,8 @@ func TestDurability_IsUnconfirmedWithoutAReplica(t *testing.T) {
 	for name, url := range map[string]string{"embedded": embeddedRedis(t), "single": ephemeral.Redis(t)} {
 		var m *telemetry.Metrics
 		s := openShop(t, url, func(p *server.Parts) { p.Durable = true; m = p.Metrics })
-		if got := s.guest(t).add(`{"product_id":1}`).Header.Get("Durability"); got != "unconfirmed" {
-			t.Errorf("%s: %q", name, got)
-		}
-		if got := metric(t, m, `commerce_replicated_changes_total{result="unconfirmed"}`); got != 1 {
-			t.Errorf("%s: %v unconfirmed changes are counted, want 1", name, got)
-		}
+		equal(t, s.guest(t).add(`{"product_id":1}`).Header.Get("Durability"), "unconfirmed", "%s: Durability", name)
+		equal(t, metric(t, m, `commerce_replicated_changes_total{result="unconfirmed"}`), 1, "%s: unconfirmed changes that are counted", name)
 	}
 }
 
@@ -54,16 +46,12 @@ func TestDurability_AFrozenReplicaLeavesAMergeToALaterRequest(t *testing.T) {
 	guest := s.guest(t)
 	added := guest.addConfirmed()
 	replica.Freeze()
-	if got := guest.add(`{"product_id":1}`).Header.Get("Durability"); got != "unconfirmed" {
-		t.Errorf("with a frozen replica: %q", got)
-	}
+	equal(t, guest.add(`{"product_id":1}`).Header.Get("Durability"), "unconfirmed", "with a frozen replica")
 	customer := s.customer(t, "1")
 	customer.Token = guest.Token
 	lines := fmt.Sprintf("1×%d", added+1)
 	customer.wantLines(lines)
-	if !s.holdsClaim(t) {
-		t.Error("the guest's cart was deleted before the replica had its lines")
-	}
+	assert(t, s.holdsClaim(t), "the guest's cart was deleted before the replica had its lines")
 	replica.Thaw()
 	// The replica may take longer to catch up than one request waits.
 	within(t, 10*time.Second, "a later request finishes the merge", func() bool {
@@ -93,17 +81,13 @@ func follow(t *testing.T, replica, master *ephemeral.Server) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := rdb.ReplicaOf(t.Context(), host, port).Err(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, rdb.ReplicaOf(t.Context(), host, port).Err())
 	for deadline := time.Now().Add(10 * time.Second); ; {
 		m.Set(t.Context(), "probe", 1, time.Second)
 		if m.Wait(t.Context(), 1, 100*time.Millisecond).Val() == 1 {
 			return
 		}
-		if time.Now().After(deadline) {
-			t.Fatal("the replica does not follow its master")
-		}
+		require(t, !time.Now().After(deadline), "the replica does not follow its master")
 	}
 }
 
@@ -114,10 +98,7 @@ func (s *shop) holdsClaim(t testing.TB) bool {
 
 func dial(t *testing.T, url string) *redis.Client {
 	t.Helper()
-	options, err := redis.ParseURL(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	options := must(redis.ParseURL(url))(t)
 	rdb := redis.NewClient(options)
 	t.Cleanup(func() { rdb.Close() })
 	return rdb

@@ -56,12 +56,9 @@ func TestEdit_FieldsAreMergedByKey(t *testing.T) {
 		if answers := got.fields(t, corrected); answers != "sara@example.com/United States" || corrected == id {
 			t.Errorf("%s became %s with %s", id, corrected, answers)
 		}
-		if want := "1×1 " + corrected + "×1 7×2"; got.lines() != want || got.Version != before.Version+1 {
-			t.Errorf("%q at version %d, want %q at %d", got.lines(), got.Version, want, before.Version+1)
-		}
-		if got.Items[1].UnitPrice != 20.25 {
-			t.Errorf("unit price %v", got.Items[1].UnitPrice)
-		}
+		want := "1×1 " + corrected + "×1 7×2"
+		assert(t, got.lines() == want && got.Version == before.Version+1, "%q at version %d, want %q at %d", got.lines(), got.Version, want, before.Version+1)
+		assert(t, got.Items[1].UnitPrice == 20.25, "unit price %v", got.Items[1].UnitPrice)
 
 		got, cleared := c.edited(corrected, `{"fields":{"1":null}}`)
 		if answers := got.fields(t, cleared); answers != "sara@example.com" || got.Items[1].UnitPrice != 15 {
@@ -69,12 +66,9 @@ func TestEdit_FieldsAreMergedByKey(t *testing.T) {
 		}
 		c.refused(422, "field_missing", "PATCH", "/cart/items/"+cleared, `{"fields":{"Account email":" "}}`)
 		c.refused(422, "field_invalid", "PATCH", "/cart/items/"+cleared, `{"fields":{"Acount email":null}}`)
-		if _, same := c.edited(cleared, `{"fields":{"Account email":" sara@example.com "},"notice":null}`); same != cleared {
-			t.Errorf("%s became %s by nothing", cleared, same)
-		}
-		if after := c.cart(); after.Version != got.Version {
-			t.Errorf("nothing raised the version from %d to %d", got.Version, after.Version)
-		}
+		_, same := c.edited(cleared, `{"fields":{"Account email":" sara@example.com "},"notice":null}`)
+		assert(t, same == cleared, "%s became %s by nothing", cleared, same)
+		equal(t, c.cart().Version, got.Version, "version after an edit that changes nothing")
 	})
 }
 
@@ -83,17 +77,13 @@ func TestEdit_AllPartsAtOnceOrNone(t *testing.T) {
 		c := s.guest(t)
 		c.add(`{"product_id":4,"subscription_plan":41,"notice":"old"}`)
 		refused := c.refused(422, "plan_unavailable", "PATCH", "/cart/items/4.p41", `{"quantity":3,"subscription_plan":43,"notice":"new"}`)
-		if len(refused.Body.Errors["subscription_plan"]) != 1 {
-			t.Errorf("errors name %v", refused.Body.Errors)
-		}
+		assert(t, len(refused.Body.Errors["subscription_plan"]) == 1, "errors name %v", refused.Body.Errors)
 		c.refused(422, "quantity_out_of_range", "PATCH", "/cart/items/4.p41", `{"quantity":1000,"subscription_plan":42,"notice":"new"}`)
 		if got := c.wantLines("4.p41×1"); got.Version != 1 || *got.Items[0].Notice != "old" {
 			t.Errorf("a refusal left version %d, notice %v", got.Version, got.Items[0].Notice)
 		}
 		got, id := c.edited("4", `{"qty":3,"subscription_plan":{"id":42},"notice":"new"}`)
-		if id != "4.p42" || got.lines() != "4.p42×3" || *got.Items[0].Notice != "new" || got.Items[0].UnitPrice != 200 || got.Version != 2 {
-			t.Errorf("%s: %q at version %d, %+v", id, got.lines(), got.Version, got.Items[0])
-		}
+		assert(t, id == "4.p42" && got.lines() == "4.p42×3" && *got.Items[0].Notice == "new" && got.Items[0].UnitPrice == 200 && got.Version == 2, "%s: %q at version %d, %+v", id, got.lines(), got.Version, got.Items[0])
 		if got, _ = c.edited(id, `{"notice":"\u200b "}`); got.Items[0].Notice != nil {
 			t.Errorf("notice %q", *got.Items[0].Notice)
 		}
@@ -115,16 +105,10 @@ func TestEdit_ALineThatBecomesAnotherIsAbsorbed(t *testing.T) {
 
 		before := c.cart()
 		a := c.refused(422, "quantity_out_of_range", "PATCH", "/cart/items/"+second, `{"fields":{"0":"a@example.com"}}`)
-		if len(a.Body.Errors["fields"]) != 1 {
-			t.Errorf("errors name %v", a.Body.Errors)
-		}
-		if after := c.cart(); after.Version != before.Version {
-			t.Error("the refusal raised the version")
-		}
+		assert(t, len(a.Body.Errors["fields"]) == 1, "errors name %v", a.Body.Errors)
+		assert(t, c.cart().Version == before.Version, "the refusal raised the version")
 		got, id := c.edited(second, `{"fields":{"0":"a@example.com"},"quantity":399}`)
-		if id != first || got.lines() != first+"×999 1×1" || *got.Items[0].Notice != "two" || got.Version != before.Version+1 {
-			t.Errorf("%s: %q at version %d, notice %v", id, got.lines(), got.Version, got.Items[0].Notice)
-		}
+		assert(t, id == first && got.lines() == first+"×999 1×1" && *got.Items[0].Notice == "two" && got.Version == before.Version+1, "%s: %q at version %d, notice %v", id, got.lines(), got.Version, got.Items[0].Notice)
 	})
 }
 
@@ -151,9 +135,7 @@ func TestEdit_JudgesOnlyWhatItAlters(t *testing.T) {
 			c.refused(now.status, now.code, "PATCH", "/cart/items/"+id, `{"quantity":6,"notice":"no"}`)
 			c.refused(now.status, now.code, "PATCH", "/cart/items/"+id, `{"fields":{"Account email":"b@example.com"}}`)
 			c.refused(now.status, now.code, "PATCH", "/cart/items/"+id, `{"subscription_plan":1}`)
-			if got := c.wantLines(id + "×4"); *got.Items[0].Notice != name+" still" {
-				t.Errorf("%s: notice %q", name, *got.Items[0].Notice)
-			}
+			equal(t, *c.wantLines(id + "×4").Items[0].Notice, name+" still", "%s: notice", name)
 			s.Catalog.Put(s.ID, product5)
 		}
 		if got, _ := c.edited(id, `{"quantity":0}`); len(got.Items) != 0 {
@@ -186,9 +168,7 @@ func TestEdit_RefusesAnotherProduct(t *testing.T) {
 		c := s.guest(t)
 		c.add(`{"product_id":1}`)
 		a := c.refused(422, "validation_failed", "PATCH", "/cart/items/1", `{"product_id":2,"quantity":3}`)
-		if len(a.Body.Errors["product_id"]) != 1 {
-			t.Errorf("errors name %v", a.Body.Errors)
-		}
+		assert(t, len(a.Body.Errors["product_id"]) == 1, "errors name %v", a.Body.Errors)
 		for _, nothing := range []string{`{}`, `{"product_id":1}`, `{"metadata":{"a":1}}`, `{"quantity":null}`, `{"fields":null,"quantity":2}`} {
 			c.refused(422, "validation_failed", "PATCH", "/cart/items/1", nothing)
 		}
@@ -209,19 +189,13 @@ func TestEdit_ARepeatNamesTheLineItMade(t *testing.T) {
 		stamp := fmt.Sprint(time.Now().Unix())
 		for repeat, headers := range map[string][]string{"key": {"Idempotency-Key", "k"}, "stamp": {"X-Timestamp", stamp}} {
 			got, made := c.edited(first, payload, headers...)
-			if got.fields(t, made) != "b@example.com/Saudi Arabia" || made == other {
-				t.Fatalf("%s: %s made %s", repeat, first, made)
-			}
+			require(t, got.fields(t, made) == "b@example.com/Saudi Arabia" && made != other, "%s: %s made %s", repeat, first, made)
 			s.pass(t, 2*time.Second)
 			again := c.ok("PATCH", "/cart/items/"+first, payload, headers...)
-			if !again.replayed(t) || again.Body.Data.ItemID == nil || *again.Body.Data.ItemID != made {
-				t.Errorf("%s: replayed %v, item_id %v, want %s", repeat, again.replayed(t), again.Body.Data.ItemID, made)
-			}
+			assert(t, again.replayed(t) && again.Body.Data.ItemID != nil && *again.Body.Data.ItemID == made, "%s: replayed %v, item_id %v, want %s", repeat, again.replayed(t), again.Body.Data.ItemID, made)
 			c.ok("DELETE", "/cart/items/"+made, "")
 			again = c.ok("PATCH", "/cart/items/"+first, payload, headers...)
-			if !again.replayed(t) || again.Body.Data.ItemID != nil {
-				t.Errorf("%s, its line removed: replayed %v, item_id %v", repeat, again.replayed(t), again.Body.Data.ItemID)
-			}
+			assert(t, again.replayed(t) && again.Body.Data.ItemID == nil, "%s, its line removed: replayed %v, item_id %v", repeat, again.replayed(t), again.Body.Data.ItemID)
 			c.refused(404, "item_not_found", "PATCH", "/cart/items/"+first, payload)
 			c.account("a@example.com", "sa")
 		}
@@ -238,9 +212,8 @@ func TestEdit_AnOldKeyForgetsItsLine(t *testing.T) {
 		c.add(`{"product_id":1}`, "Idempotency-Key", "keeps-the-keys")
 		s.pass(t, 2*time.Hour)
 		for range 2 {
-			if _, got := c.edited("1", `{"quantity":2}`, "Idempotency-Key", "k"); got != "1" {
-				t.Errorf("item_id %s, want 1; before, the key made %s", got, made)
-			}
+			_, got := c.edited("1", `{"quantity":2}`, "Idempotency-Key", "k")
+			assert(t, got == "1", "item_id %s, want 1; before, the key made %s", got, made)
 		}
 	})
 }
@@ -258,9 +231,7 @@ func TestEdit_ARepeatAfterTheMergeNamesTheLine(t *testing.T) {
 			customer.Token = guest.Token
 			s.pass(t, 2*time.Second)
 			again := customer.ok("PATCH", "/cart/items/"+first, payload, headers...)
-			if !again.replayed(t) || again.Body.Data.ItemID == nil || *again.Body.Data.ItemID != made {
-				t.Errorf("%s: replayed %v, item_id %v, want %s", repeat, again.replayed(t), again.Body.Data.ItemID, made)
-			}
+			assert(t, again.replayed(t) && again.Body.Data.ItemID != nil && *again.Body.Data.ItemID == made, "%s: replayed %v, item_id %v, want %s", repeat, again.replayed(t), again.Body.Data.ItemID, made)
 			guest.refused(404, "item_not_found", "PATCH", "/cart/items/"+first, payload)
 		}
 	})
@@ -275,17 +246,14 @@ func TestItemID_NamesTheLineOfAnAdd(t *testing.T) {
 		p := soldInSample(t, 5)
 		for _, now := range []*cart.Product{p, notSold(p)} {
 			s.Catalog.Put(s.ID, now)
-			if a := c.add(add, "Idempotency-Key", "k"); a.Body.Data.ItemID == nil || *a.Body.Data.ItemID != made {
-				t.Errorf("a repeat names %v", a.Body.Data.ItemID)
-			}
+			a := c.add(add, "Idempotency-Key", "k")
+			assert(t, a.Body.Data.ItemID != nil && *a.Body.Data.ItemID == made, "a repeat names %v", a.Body.Data.ItemID)
 		}
 		c.ok("DELETE", "/cart/items/"+made, "")
 		if a := c.add(add, "Idempotency-Key", "k"); a.Body.Data.ItemID != nil {
 			t.Errorf("the line is removed, a repeat names %s", *a.Body.Data.ItemID)
 		}
-		if a := c.ok("DELETE", "/cart/clear", ""); strings.Contains(string(a.Raw), `"item_id"`) {
-			t.Error("a change of the whole cart names a line")
-		}
+		assert(t, !strings.Contains(string(c.ok("DELETE", "/cart/clear", "").Raw), `"item_id"`), "a change of the whole cart names a line")
 	})
 }
 
@@ -308,9 +276,8 @@ func TestItemID_OfARepeatDoesNotFollowTheCatalog(t *testing.T) {
 			other := *c.add(add).Body.Data.ItemID
 			s.pass(t, 2*time.Second)
 			again := c.add(add, headers...)
-			if id := again.Body.Data.ItemID; !again.replayed(t) || id == nil || *id != made || made == other {
-				t.Errorf("%s: replayed %v, item_id %v, want %s, not %s", repeat, again.replayed(t), id, made, other)
-			}
+			id := again.Body.Data.ItemID
+			assert(t, again.replayed(t) && id != nil && *id == made && made != other, "%s: replayed %v, item_id %v, want %s, not %s", repeat, again.replayed(t), id, made, other)
 		}
 	})
 }

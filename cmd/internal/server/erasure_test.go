@@ -18,20 +18,12 @@ func TestErase_LeavesNothingOfACustomerOrAToken(t *testing.T) {
 
 		carts := redisstore.New(redisstore.Config{Client: s.Redis})
 		guests, err := carts.GuestRefs(t.Context(), auth.CartToken(guest.Token))
-		if err != nil || len(guests) != 1 {
-			t.Fatalf("the token has the carts %v, %v", guests, err)
-		}
+		require(t, err == nil && len(guests) == 1, "the token has the carts %v, %v", guests, err)
 		for _, ref := range append(guests, redisstore.CustomerRef(s.ID, "1001")) {
-			held, err := carts.Erase(t.Context(), ref)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if len(held) < 2 {
-				t.Errorf("erased only %+v", held)
-			}
+			held := must(carts.Erase(t.Context(), ref))(t)
+			assert(t, len(held) >= 2, "erased only %+v", held)
 		}
-		if keys := s.keys(t); len(keys) != 0 {
-			t.Errorf("left behind: %v", keys)
-		}
+		keys := s.keys(t)
+		assert(t, len(keys) == 0, "left behind: %v", keys)
 	})
 }

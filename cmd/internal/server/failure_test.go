@@ -68,9 +68,7 @@ func wantUnavailable(t *testing.T, shoppers map[string]*shopper, calls [][3]stri
 					a := with.send(call[0], call[1], call[2], "X-Request-Id", id)
 					down := a.Status == 503 && a.Body.Code == "unavailable"
 					unknown := a.Status == 504 && a.Body.Code == "outcome_unknown" && call[0] != "GET" && mayRun
-					if !down && !unknown || a.Header.Get("Retry-After") == "" || a.Body.Message == "" {
-						t.Errorf("%s: %v: got %d %s", who, call, a.Status, a.Raw)
-					}
+					assert(t, (down || unknown) && a.Header.Get("Retry-After") != "" && a.Body.Message != "", "%s: %v: got %d %s", who, call, a.Status, a.Raw)
 				})
 			}
 		}
@@ -84,9 +82,7 @@ func wantUnavailable(t *testing.T, shoppers map[string]*shopper, calls [][3]stri
 			if isTry && took > float64(limit.Milliseconds()) {
 				slow[name] = took
 			}
-			if took > 4500 {
-				t.Errorf("%s hung for %v ms", id, took)
-			}
+			assert(t, took <= 4500, "%s hung for %v ms", id, took)
 		}
 		if len(slow) == 0 {
 			return
@@ -101,9 +97,8 @@ func wantServed(t testing.TB, c *shopper, lines ...string) {
 	t.Helper()
 	for start := time.Now(); ; time.Sleep(20 * time.Millisecond) {
 		if a := c.send("GET", "/cart", ""); a.Status == 200 {
-			if got := a.Body.Data.lines(); len(lines) > 0 && !slices.Contains(lines, got) {
-				t.Errorf("cart holds %q, want %q", got, lines)
-			}
+			got := a.Body.Data.lines()
+			assert(t, len(lines) <= 0 || slices.Contains(lines, got), "cart holds %q, want %q", got, lines)
 			return
 		} else if time.Since(start) > 20*time.Second {
 			t.Fatalf("not served again: %d %s", a.Status, a.Raw)
@@ -166,16 +161,12 @@ func TestRedisReadOnly_Is503(t *testing.T) {
 	server := ephemeral.StartRedis(t)
 	s := openShop(t, server.URL, hasty)
 	shoppers := s.shoppers(t)
-	if err := s.Redis.Do(t.Context(), "REPLICAOF", "127.0.0.1", "1").Err(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, s.Redis.Do(t.Context(), "REPLICAOF", "127.0.0.1", "1").Err())
 	usesRedis := slices.DeleteFunc(slices.Clone(cartCalls), func(call [3]string) bool {
 		return strings.Contains(call[2], `:6`) // refused without a write
 	})
 	wantUnavailable(t, shoppers, usesRedis, false, 300*time.Millisecond)
-	if err := s.Redis.Do(t.Context(), "REPLICAOF", "NO", "ONE").Err(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, s.Redis.Do(t.Context(), "REPLICAOF", "NO", "ONE").Err())
 	for _, c := range shoppers {
 		wantServed(t, c)
 	}
@@ -194,9 +185,7 @@ func TestRedisFull_RefusesChangesAndLosesNothing(t *testing.T) {
 		}
 	}
 	full := func(bytes string) {
-		if err := s.Redis.ConfigSet(t.Context(), "maxmemory", bytes).Err(); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, s.Redis.ConfigSet(t.Context(), "maxmemory", bytes).Err())
 	}
 	full("1")
 	for who, c := range shoppers {
@@ -205,9 +194,7 @@ func TestRedisFull_RefusesChangesAndLosesNothing(t *testing.T) {
 			case call[0] == "GET" && a.Status == 200:
 			case a.Status == 422 && a.Body.Code == "out_of_stock":
 			case call[0] == "DELETE": // frees memory, so it may succeed
-				if a.Status != 200 && a.Status != 503 {
-					t.Errorf("%s: %v: %d %s", who, call, a.Status, a.Raw)
-				}
+				assert(t, a.Status == 200 || a.Status == 503, "%s: %v: %d %s", who, call, a.Status, a.Raw)
 				full("0")
 				c.send("DELETE", "/cart/clear", "")
 				c.add(`{"product_id":1}`)
@@ -217,9 +204,8 @@ func TestRedisFull_RefusesChangesAndLosesNothing(t *testing.T) {
 				t.Errorf("%s: %v: %d %s", who, call, a.Status, a.Raw)
 			case before[who].Version > 0:
 				full("0")
-				if got := c.cart(); got.Version != before[who].Version || got.lines() != before[who].lines() {
-					t.Errorf("%s: %v changed the cart to %q", who, call, got.lines())
-				}
+				got := c.cart()
+				assert(t, got.Version == before[who].Version && got.lines() == before[who].lines(), "%s: %v changed the cart to %q", who, call, got.lines())
 				full("1")
 			}
 		}
@@ -246,17 +232,12 @@ func TestRedisKeyOfAnotherType_Is503(t *testing.T) {
 				if slices.Contains(known, key) {
 					continue
 				}
-				if err := s.Redis.Del(ctx, key).Err(); err != nil {
-					t.Fatal(err)
-				}
-				if err := put(key); err != nil {
-					t.Fatal(err)
-				}
+				noError(t, s.Redis.Del(ctx, key).Err())
+				noError(t, put(key))
 			}
 			for _, call := range cartCalls {
-				if a := c.send(call[0], call[1], call[2]); a.Status != 503 || a.Body.Code != "unavailable" {
-					t.Errorf("%s: %v: %d %s", kind, call, a.Status, a.Raw)
-				}
+				a := c.send(call[0], call[1], call[2])
+				assert(t, a.Status == 503 && a.Body.Code == "unavailable", "%s: %v: %d %s", kind, call, a.Status, a.Raw)
 			}
 			// A failed merge never fails its request.
 			customer := s.customer(t, "of the "+kind)
@@ -273,9 +254,7 @@ func TestRedisKeysOfAnotherType_ChangeNothing(t *testing.T) {
 		c.add(`{"product_id":1}`, "Idempotency-Key", "k")
 		for _, key := range s.keys(t) {
 			if strings.HasSuffix(key, ":keys") {
-				if err := s.Redis.Set(t.Context(), key, "x", time.Minute).Err(); err != nil {
-					t.Fatal(err)
-				}
+				noError(t, s.Redis.Set(t.Context(), key, "x", time.Minute).Err())
 			}
 		}
 		c.refused(503, "unavailable", "POST", "/cart/add", `{"product_id":1}`, "Idempotency-Key", "l")
@@ -308,9 +287,7 @@ func TestRedisError_OfAnyKindIs503(t *testing.T) {
 	} {
 		server.SetError(says)
 		wantUnavailable(t, shoppers, cartCalls[3:6], false, 300*time.Millisecond)
-		if t.Failed() {
-			t.Fatalf("Redis says %s", says)
-		}
+		require(t, !t.Failed(), "Redis says %s", says)
 	}
 	server.SetError("")
 	wantServed(t, shoppers["guest"], "1×1 2×1")
@@ -364,20 +341,14 @@ func TestRedisAbortsAScript_OutcomeIsReportedCorrectly(t *testing.T) {
 		keyed, unkeyed := s.guest(t), s.guest(t)
 		keyed.add(addOne)
 		unkeyed.add(addOne)
-		if err := redisServer.Admin().Do(t.Context(), "acl", "setuser", "commerce", "-"+denied).Err(); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, redisServer.Admin().Do(t.Context(), "acl", "setuser", "commerce", "-"+denied).Err())
 		keyed.refused(503, "unavailable", "POST", "/cart/add", `{"product_id":1,"qty":10}`, "Idempotency-Key", "k")
 		a := unkeyed.send("POST", "/cart/add", `{"product_id":1,"qty":10}`)
-		if err := redisServer.Admin().Do(t.Context(), "acl", "setuser", "commerce", "+"+denied).Err(); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, redisServer.Admin().Do(t.Context(), "acl", "setuser", "commerce", "+"+denied).Err())
 		if got := unkeyed.cart().Count; a.Status == 503 && got != 1 || a.Status == 200 && got != 11 {
 			t.Errorf("without %s: %d, and the cart holds %d", denied, a.Status, got)
 		}
 		keyed.add(`{"product_id":1,"qty":10}`, "Idempotency-Key", "k")
-		if got := keyed.cart().Count; got != 11 {
-			t.Errorf("without %s: after the keyed change and its repeat, the cart holds %d, want 11", denied, got)
-		}
+		equal(t, keyed.cart().Count, 11, "without %s: count after the keyed change and its repeat", denied)
 	}
 }

@@ -70,19 +70,14 @@ func TestErrors_NameEveryMemberAtFault(t *testing.T) {
 		n++
 		for _, call := range [][2]string{{"POST", "/cart/add"}, {"PATCH", "/cart/items/" + line}} {
 			a := c.send(call[0], call[1], body)
-			if diff := cmp.Diff(named, slices.Sorted(maps.Keys(a.Body.Errors))); a.Status != 422 || a.Body.Code != code || diff != "" {
-				t.Errorf("%s %.200s: %d %s, want %s (-want +named)\n%s", call[0], body, a.Status, a.Body.Code, code, diff)
-			}
+			diff := cmp.Diff(named, slices.Sorted(maps.Keys(a.Body.Errors)))
+			assert(t, a.Status == 422 && a.Body.Code == code && diff == "", "%s %.200s: %d %s, want %s (-want +named)\n%s", call[0], body, a.Status, a.Body.Code, code, diff)
 		}
 	})
-	if n != 3*2*3*2*2*2-1 {
-		t.Errorf("%d combinations", n)
-	}
+	assert(t, n == 3*2*3*2*2*2-1, "%d combinations", n)
 	c.wantLines(line + "×1")
 	absent := c.refused(422, "validation_failed", "PATCH", "/cart/items/404", `{"quantity":-1,"notice":5}`)
-	if diff := cmp.Diff([]string{"notice", "quantity"}, slices.Sorted(maps.Keys(absent.Body.Errors))); diff != "" {
-		t.Errorf("of a line that is not there (-want +named)\n%s", diff)
-	}
+	equal(t, slices.Sorted(maps.Keys(absent.Body.Errors)), []string{"notice", "quantity"}, "members at fault, for a line that does not exist")
 }
 
 func TestErrors_NameAtMost50Members(t *testing.T) {
@@ -95,9 +90,7 @@ func TestErrors_NameAtMost50Members(t *testing.T) {
 		}
 		return `{"product_id":5,"fields":{` + b.String() + `"Account email":"a@example.com"}}`
 	}
-	if a := c.refused(422, "field_invalid", "POST", "/cart/add", keys(99)); len(a.Body.Errors) != 50 {
-		t.Errorf("%d members are named", len(a.Body.Errors))
-	}
+	equal(t, len(c.refused(422, "field_invalid", "POST", "/cart/add", keys(99)).Body.Errors), 50, "number of members that are named")
 	if a := c.refused(422, "validation_failed", "POST", "/cart/add", keys(100)); len(a.Body.Errors["fields"]) != 1 || len(a.Body.Errors) != 1 {
 		t.Errorf("101 keys: %v", a.Body.Errors)
 	}

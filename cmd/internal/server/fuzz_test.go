@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 	"golang.org/x/net/http/httpguts"
 
@@ -71,18 +70,12 @@ func subscriptionsFromPostgres(t testing.TB, p *server.Parts) string {
 	customers, all := sampleOf(own, time.Now())
 	customers = slices.DeleteFunc(customers, func(c subscriptions.Customer) bool { return c.StoreID != own })
 	all = slices.DeleteFunc(all, func(s subscriptions.Subscription) bool { return s.StoreID != own })
-	err := pgx.BeginFunc(t.Context(), catalog.db, func(tx pgx.Tx) error {
+	noError(t, pgx.BeginFunc(t.Context(), catalog.db, func(tx pgx.Tx) error {
 		return sample.WriteSubscriptions(t.Context(), tx, customers, all)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	ephemeral.Settle(t, catalog.db)
 	tokens := auth.NewPostgresAPITokens(catalog.db, rand.Reader)
-	token, err := tokens.Create(t.Context(), own, "fuzz")
-	if err != nil {
-		t.Fatal(err)
-	}
+	token := must(tokens.Create(t.Context(), own, "fuzz"))(t)
 	p.APITokens = auth.NewAPITokens(auth.APITokensConfig{Source: tokens, Stores: p.Stores})
 	p.Subscriptions = subscriptions.NewPostgres(subscriptions.PostgresConfig{Pool: catalog.db, Budget: 10 * time.Second, Wait: 5 * time.Second})
 	return token
@@ -92,13 +85,9 @@ func subscriptionsFromPostgres(t testing.TB, p *server.Parts) string {
 // the test fails if the service has logged an error.
 func (s *shop) begin(t *testing.T) {
 	t.Helper()
-	if err := s.Redis.FlushDB(t.Context()).Err(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, s.Redis.FlushDB(t.Context()).Err())
 	t.Cleanup(func() {
-		if log := s.Log.String(); log != "" {
-			t.Errorf("logged: %s", log)
-		}
+		equal(t, s.Log.String(), "", "logged errors")
 	})
 }
 
@@ -112,13 +101,9 @@ func (c *shopper) fuzzed(method, path string, body []byte, headers ...string) an
 		}
 	}
 	a := c.send(method, path, string(body), headers...)
-	if a.Status >= http.StatusInternalServerError {
-		c.t.Fatalf("%s %s: %d %s", method, path, a.Status, a.Raw)
-	}
+	require(c.t, a.Status < http.StatusInternalServerError, "%s %s: %d %s", method, path, a.Status, a.Raw)
 	explained := a.Body.Code != "" && a.Body.Message != "" || method == http.MethodHead
-	if a.Status != http.StatusOK && a.Status != http.StatusNotModified && !explained {
-		c.t.Fatalf("%s %s: %d says nothing: %s", method, path, a.Status, a.Raw)
-	}
+	require(c.t, a.Status == http.StatusOK || a.Status == http.StatusNotModified || explained, "%s %s: %d says nothing: %s", method, path, a.Status, a.Raw)
 	return a
 }
 
@@ -130,14 +115,10 @@ func (b cartBody) sound(t testing.TB) {
 	ids := map[string]bool{}
 	for _, item := range b.Items {
 		count, subtotal, discount = count+item.Quantity, subtotal+minor(item.TotalPrice), discount+minor(item.Discount)
-		if item.Quantity < 1 || item.Quantity > 999 || ids[item.ID] {
-			t.Errorf("the cart holds %q", b.lines())
-		}
+		assert(t, item.Quantity >= 1 && item.Quantity <= 999 && !ids[item.ID], "the cart holds %q", b.lines())
 		ids[item.ID] = true
 	}
-	if b.Count != count || minor(b.Subtotal) != subtotal || minor(b.Discount) != discount || minor(b.Total) != subtotal-discount || discount > subtotal {
-		t.Errorf("count %d, subtotal %v, discount %v, total %v: %+v", b.Count, b.Subtotal, b.Discount, b.Total, b.Items)
-	}
+	assert(t, b.Count == count && minor(b.Subtotal) == subtotal && minor(b.Discount) == discount && minor(b.Total) == subtotal-discount && discount <= subtotal, "count %d, subtotal %v, discount %v, total %v: %+v", b.Count, b.Subtotal, b.Discount, b.Total, b.Items)
 }
 
 // fuzzedCall is a call to fuzz, with a body that it accepts.
@@ -187,38 +168,25 @@ func TestFuzzTargets_CallEveryRoute(t *testing.T) {
 	}
 	slices.Sort(called)
 	slices.Sort(served)
-	if diff := cmp.Diff(served, called); diff != "" {
-		t.Errorf("add the missing routes to fuzzedCalls (-served +fuzzed)\n%s", diff)
-	}
+	equal(t, called, served, "routes in fuzzedCalls")
 }
 
 func TestFuzzTargets_SendEveryHeader(t *testing.T) {
 	t.Parallel()
-	doc, err := document()
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must(document())(t)
 	named := 0
 	for _, parameter := range doc.Components.Parameters {
 		if parameter.Value.In != "header" {
 			continue
 		}
 		named++
-		if !slices.Contains(fuzzedHeaders(), parameter.Value.Name) {
-			t.Errorf("add %s to fuzzedHeaders", parameter.Value.Name)
-		}
+		assert(t, slices.Contains(fuzzedHeaders(), parameter.Value.Name), "add %s to fuzzedHeaders", parameter.Value.Name)
 	}
-	if named == 0 {
-		t.Error("the document names no header")
-	}
+	assert(t, named != 0, "the document names no header")
 	allowed := openShop(t, embeddedRedis(t)).guest(t).send("OPTIONS", "/cart", "",
 		"Origin", "https://shop.example.com", "Access-Control-Request-Method", "POST").Header.Get("Access-Control-Allow-Headers")
-	if allowed == "" {
-		t.Error("browsers may send no header")
-	}
+	assert(t, allowed != "", "browsers may send no header")
 	for name := range strings.SplitSeq(allowed, ",") {
-		if !slices.Contains(fuzzedHeaders(), http.CanonicalHeaderKey(strings.TrimSpace(name))) {
-			t.Errorf("add %s to fuzzedHeaders: browsers may send it", name)
-		}
+		assert(t, slices.Contains(fuzzedHeaders(), http.CanonicalHeaderKey(strings.TrimSpace(name))), "add %s to fuzzedHeaders: browsers may send it", name)
 	}
 }

@@ -32,25 +32,17 @@ func FuzzAddBody(f *testing.F) {
 		after := c.cart()
 		after.sound(t)
 		if a.Status != http.StatusOK {
-			if after.Version != 0 || len(after.Items) != 0 {
-				t.Fatalf("%d %s, and the cart holds %q", a.Status, a.Body.Code, after.lines())
-			}
+			require(t, after.Version == 0 && len(after.Items) == 0, "%d %s, and the cart holds %q", a.Status, a.Body.Code, after.lines())
 			return
 		}
-		if after.Version != 1 || len(after.Items) != 1 || after.Count < 1 || after.Count > 999 {
-			t.Fatalf("the cart holds %q at version %d", after.lines(), after.Version)
-		}
+		require(t, after.Version == 1 && len(after.Items) == 1 && after.Count >= 1 && after.Count <= 999, "the cart holds %q at version %d", after.lines(), after.Version)
 		asked, err := quantitiesIn(body)
-		if err != nil {
-			t.Fatalf("accepted what another JSON parser refuses: %v", err)
-		}
+		require(t, err == nil, "accepted what another JSON parser refuses: %v", err)
 		want := 1.0
 		for _, quantity := range asked {
 			want = quantity
 		}
-		if float64(after.Count) != want {
-			t.Fatalf("%d in the cart, want %v", after.Count, want)
-		}
+		require(t, float64(after.Count) == want, "%d in the cart, want %v", after.Count, want)
 	})
 }
 
@@ -102,25 +94,18 @@ func FuzzPatch(f *testing.F) {
 		after := c.cart()
 		after.sound(t)
 		if a.Status != http.StatusOK {
-			if after.lines() != before.lines() || after.Version != before.Version {
-				t.Fatalf("%d %s, and the cart holds %q at version %d", a.Status, a.Body.Code, after.lines(), after.Version)
-			}
+			require(t, after.lines() == before.lines() && after.Version == before.Version, "%d %s, and the cart holds %q at version %d", a.Status, a.Body.Code, after.lines(), after.Version)
 			return
 		}
-		if after.Count < 3 || after.Count > 3+999 || after.Version > before.Version+1 || len(after.Items) == 0 || len(after.Items) > 2 {
-			t.Fatalf("the cart holds %q at version %d", after.lines(), after.Version)
-		}
-		if asked, err := quantitiesIn(body); err == nil && len(asked) == 0 && after.Count != before.Count {
-			t.Fatalf("%q became %q", before.lines(), after.lines())
-		}
+		require(t, after.Count >= 3 && after.Count <= 3+999 && after.Version <= before.Version+1 && len(after.Items) != 0 && len(after.Items) <= 2, "the cart holds %q at version %d", after.lines(), after.Version)
+		asked, err := quantitiesIn(body)
+		require(t, err != nil || len(asked) != 0 || after.Count == before.Count, "%q became %q", before.lines(), after.lines())
 		made := a.Body.Data.ItemID
-		if removed := after.Count == 3; (made == nil) != removed {
-			t.Fatalf("item_id %v, and the cart holds %q", made, after.lines())
-		}
+		removed := after.Count == 3
+		require(t, (made == nil) == removed, "item_id %v, and the cart holds %q", made, after.lines())
 		repeat := c.fuzzed("PATCH", "/cart/items/"+own, body, "Content-Type", "application/json", "Idempotency-Key", "k")
-		if again := repeat.Body.Data; again.Version != after.Version || (again.ItemID == nil) != (made == nil) || made != nil && *again.ItemID != *made {
-			t.Fatalf("a repeat: version %d, item_id %v, want %v", again.Version, again.ItemID, made)
-		}
+		again := repeat.Body.Data
+		require(t, again.Version == after.Version && (again.ItemID == nil) == (made == nil) && (made == nil || *again.ItemID == *made), "a repeat: version %d, item_id %v, want %v", again.Version, again.ItemID, made)
 	})
 }
 
@@ -137,19 +122,14 @@ func (c *shopper) editsOnly(own, id string) {
 	}
 	switch {
 	case id == own:
-		if patched.Status != http.StatusOK {
-			c.t.Fatalf("its own line: %s", patched.Raw)
-		}
+		require(c.t, patched.Status == http.StatusOK, "its own line: %s", patched.Raw)
 	case id == "":
-		if patched.Status != http.StatusNotFound || removed.Body.Code != "not_found" {
-			c.t.Fatalf("no line: %s", removed.Raw)
-		}
+		require(c.t, patched.Status == http.StatusNotFound && removed.Body.Code == "not_found", "no line: %s", removed.Raw)
 	case patched.Body.Code != "item_not_found" || removed.Status != http.StatusOK:
 		c.t.Fatalf("%q: %s, %s", id, patched.Raw, removed.Raw)
 	}
-	if got := c.cart(); got.Version != before.Version || got.lines() != own+"×1" {
-		c.t.Fatalf("%q: the cart holds %q", id, got.lines())
-	}
+	got := c.cart()
+	require(c.t, got.Version == before.Version && got.lines() == own+"×1", "%q: the cart holds %q", id, got.lines())
 }
 
 func FuzzCouponBody(f *testing.F) {
@@ -167,12 +147,10 @@ func FuzzCouponBody(f *testing.F) {
 		a := c.fuzzed("POST", "/cart/coupon", body, "Content-Type", "application/json")
 		after := c.cart()
 		after.sound(t)
-		if redeemed := after.Coupon != nil; redeemed != (a.Status == http.StatusOK) || after.Count != 2 {
-			t.Fatalf("%d, and the cart holds %q with coupon %v", a.Status, after.lines(), after.Coupon)
-		}
+		redeemed := after.Coupon != nil
+		require(t, redeemed == (a.Status == http.StatusOK) && after.Count == 2, "%d, and the cart holds %q with coupon %v", a.Status, after.lines(), after.Coupon)
 		c.fuzzed("DELETE", "/cart/coupon", body)
-		if got := c.cart(); got.Coupon != nil || got.Count != 2 {
-			t.Fatalf("the cart holds %q with coupon %v", got.lines(), got.Coupon)
-		}
+		got := c.cart()
+		require(t, got.Coupon == nil && got.Count == 2, "the cart holds %q with coupon %v", got.lines(), got.Coupon)
 	})
 }

@@ -48,16 +48,11 @@ func (s *shop) opensOnlyWithUsableToken(t *testing.T, token string) {
 	c := s.guest(t)
 	a := c.fuzzed("POST", "/cart/add", []byte(`{"product_id":1}`), "X-Cart-Token", token)
 	sent := strings.Trim(token, " \t") // as net/http does
-	if a.Status != http.StatusOK || usableToken.MatchString(sent) != (c.Token == sent) || !usableToken.MatchString(c.Token) {
-		t.Fatalf("%d with the token %q", a.Status, c.Token)
-	}
-	if got := a.Header.Get("X-Cart-Token"); (got == "") != (c.Token == sent) {
-		t.Fatalf("issued %q", got)
-	}
+	require(t, a.Status == http.StatusOK && usableToken.MatchString(sent) == (c.Token == sent) && usableToken.MatchString(c.Token), "%d with the token %q", a.Status, c.Token)
+	got := a.Header.Get("X-Cart-Token")
+	require(t, (got == "") == (c.Token == sent), "issued %q", got)
 	for _, held := range s.keys(t) {
-		if !guestsKey.MatchString(held) {
-			t.Fatalf("Redis holds %q", held)
-		}
+		require(t, guestsKey.MatchString(held), "Redis holds %q", held)
 	}
 	c.ok("DELETE", "/cart/clear", "")
 }
@@ -70,15 +65,11 @@ func (s *shop) refuses(t *testing.T, authorization string) {
 		a := c.fuzzed("GET", path, nil, "Authorization", authorization)
 		scheme, credentials, _ := strings.Cut(strings.TrimSpace(authorization), " ")
 		if path == "/cart" && credentials != "" && !strings.EqualFold(scheme, "Bearer") {
-			if a.Status != http.StatusOK || a.Body.Data.CartToken == nil {
-				t.Fatalf("%q, which has other credentials: %d %s", authorization, a.Status, a.Raw)
-			}
+			require(t, a.Status == http.StatusOK && a.Body.Data.CartToken != nil, "%q, which has other credentials: %d %s", authorization, a.Status, a.Raw)
 			c = s.guest(t)
 			continue
 		}
-		if a.Status != http.StatusUnauthorized || a.Header.Get("WWW-Authenticate") != "Bearer" || c.Token != "" {
-			t.Fatalf("%s with %q: %d %s", path, authorization, a.Status, a.Raw)
-		}
+		require(t, a.Status == http.StatusUnauthorized && a.Header.Get("WWW-Authenticate") == "Bearer" && c.Token == "", "%s with %q: %d %s", path, authorization, a.Status, a.Raw)
 	}
 }
 
@@ -96,22 +87,15 @@ func FuzzConditionHeaders(f *testing.F) {
 		headers := []string{"If-Match", match, "Idempotency-Key", key, "X-Timestamp", stamp, "X-Request-Id", id}
 		a := c.fuzzed("POST", "/cart/add", []byte(`{"product_id":1}`), headers...)
 		read := c.fuzzed("GET", "/cart", nil, "If-None-Match", noneMatch, "Accept-Language", match)
-		if read.Status == http.StatusNotModified && strings.TrimSpace(noneMatch) != "*" {
-			t.Fatalf("%q is no tag of this cart", noneMatch)
-		}
+		require(t, read.Status != http.StatusNotModified || strings.TrimSpace(noneMatch) == "*", "%q is no tag of this cart", noneMatch)
 		want := int64(1)
 		if a.Status == http.StatusOK {
 			want = 2
 		}
-		if got := c.cart(); got.Count != want {
-			t.Fatalf("%d %s, and the cart holds %q", a.Status, a.Body.Code, got.lines())
-		}
-		if a.Status == http.StatusOK && strings.Trim(match, ", \t") != "*" {
-			t.Fatalf("If-Match %q is not of this cart", match)
-		}
+		got := c.cart()
+		require(t, got.Count == want, "%d %s, and the cart holds %q", a.Status, a.Body.Code, got.lines())
+		require(t, a.Status != http.StatusOK || strings.Trim(match, ", \t") == "*", "If-Match %q is not of this cart", match)
 		s.pass(t, 2*time.Second)
-		if a.Status == http.StatusOK && key != "" && !c.fuzzed("POST", "/cart/add", []byte(`{"product_id":1}`), headers...).replayed(t) {
-			t.Fatal("a repeat was applied")
-		}
+		require(t, a.Status != http.StatusOK || key == "" || c.fuzzed("POST", "/cart/add", []byte(`{"product_id":1}`), headers...).replayed(t), "a repeat was applied")
 	})
 }

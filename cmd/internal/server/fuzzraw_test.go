@@ -72,10 +72,7 @@ type rawServer struct{ addr string }
 // listen serves the shop on another address. Errors of net/http go to the shop's log.
 func (s *shop) listen(f *testing.F) rawServer {
 	f.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		f.Fatal(err)
-	}
+	listener := must(net.Listen("tcp", "127.0.0.1:0"))(f)
 	serving := &http.Server{
 		Handler: s.handler, ConnContext: server.ConnContext, MaxHeaderBytes: 64 << 10,
 		ErrorLog: slog.NewLogLogger(slog.NewTextHandler(s.Log, nil), slog.LevelError),
@@ -89,14 +86,9 @@ func (s *shop) listen(f *testing.F) rawServer {
 // response to the incomplete rest, if any. Without a rest, the server waits for more.
 func (w rawServer) talk(t *testing.T, sent []byte) {
 	t.Helper()
-	c, err := net.DialTimeout("tcp", w.addr, 5*time.Second)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must(net.DialTimeout("tcp", w.addr, 5*time.Second))(t)
 	defer c.Close()
-	if err := errors.Join(c.SetDeadline(time.Now().Add(10*time.Second)), write(c, sent)); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, errors.Join(c.SetDeadline(time.Now().Add(10*time.Second)), write(c, sent)))
 	received := bufio.NewReader(c)
 	requests := bufio.NewReader(bytes.NewReader(sent))
 	for {
@@ -131,18 +123,15 @@ func write(c net.Conn, sent []byte) error {
 func wantResponse(t *testing.T, received *bufio.Reader, r *http.Request) (more bool) {
 	t.Helper()
 	if _, err := received.Peek(1); err != nil {
-		if broken, _ := errors.AsType[net.Error](err); broken != nil && broken.Timeout() {
-			t.Fatal("no answer in time")
-		}
+		broken, _ := errors.AsType[net.Error](err)
+		require(t, broken == nil || !broken.Timeout(), "no answer in time")
 		return false
 	}
 	response, err := http.ReadResponse(received, r)
 	if errors.Is(err, syscall.ECONNRESET) {
 		return false
 	}
-	if err != nil {
-		t.Fatalf("no HTTP response: %v", err)
-	}
+	require(t, err == nil, "no HTTP response: %v", err)
 	if response.StatusCode < http.StatusOK { // 100 Continue
 		return wantResponse(t, received, r)
 	}
@@ -150,9 +139,7 @@ func wantResponse(t *testing.T, received *bufio.Reader, r *http.Request) (more b
 	if errors.Is(err, syscall.ECONNRESET) && response.Header.Get("X-Request-Id") == "" {
 		return false // net/http has refused the request and not read the rest of it
 	}
-	if err != nil {
-		t.Fatalf("a response of %d with an incomplete body: %v", response.StatusCode, err)
-	}
+	require(t, err == nil, "a response of %d with an incomplete body: %v", response.StatusCode, err)
 	if response.Header.Get("X-Request-Id") == "" {
 		wantNetHTTP(t, r, response)
 		return response.StatusCode == http.StatusOK
@@ -166,15 +153,12 @@ func wantResponse(t *testing.T, received *bufio.Reader, r *http.Request) (more b
 // seems to have disconnected.
 func wantService(t *testing.T, r *http.Request, response *http.Response, body []byte) {
 	t.Helper()
-	if failed := response.StatusCode >= http.StatusInternalServerError; failed && (r != nil || response.StatusCode == http.StatusInternalServerError) {
-		t.Fatalf("%d %s", response.StatusCode, body)
-	}
+	failed := response.StatusCode >= http.StatusInternalServerError
+	require(t, !failed || r == nil && response.StatusCode != http.StatusInternalServerError, "%d %s", response.StatusCode, body)
 	if r == nil {
 		return
 	}
-	if err := uncompressed(response, &body); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, uncompressed(response, &body))
 	response.Body = io.NopCloser(bytes.NewReader(body))
 	if err := conforms(r, response, ""); err != nil {
 		t.Fatalf("%s %q does not match the OpenAPI document: %v", r.Method, r.RequestURI, err)

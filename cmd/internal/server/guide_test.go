@@ -37,10 +37,7 @@ var (
 // examplesOf returns the examples of a page, whose path is relative to the repository.
 func examplesOf(t *testing.T, page string) (all []example) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(repository, page))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(os.ReadFile(filepath.Join(repository, page)))(t)
 	for _, block := range fence.FindAllStringSubmatch(string(text), -1) {
 		marks, indent, language := map[string]string{block[1]: block[2]}, block[3], block[4]
 		code := strings.TrimPrefix(strings.ReplaceAll("\n"+block[5], "\n"+indent, "\n"), "\n")
@@ -49,14 +46,10 @@ func examplesOf(t *testing.T, page string) (all []example) {
 			all = append(all, example{script: code, notRun: marks["not-run"], runBy: marks["run-by"]})
 		case "js", "html":
 			file := savedAs.FindStringSubmatch(code)
-			if file == nil {
-				t.Fatalf("%s: the first line of this code does not say as which file to save it:\n%s", page, code)
-			}
+			require(t, file != nil, "%s: the first line of this code does not say as which file to save it:\n%s", page, code)
 			all = append(all, example{script: "cat >" + file[1] + " <<'the end of the file'\n" + code + "the end of the file\n"})
 		case "json", "text":
-			if len(all) == 0 {
-				t.Fatalf("%s shows an output before any command:\n%s", page, code)
-			}
+			require(t, len(all) != 0, "%s shows an output before any command:\n%s", page, code)
 			all[len(all)-1].prints += code
 		}
 	}
@@ -80,9 +73,7 @@ func (term terminal) run(t *testing.T, script string) string {
 		script = term.replace.Replace(script)
 	}
 	file := filepath.Join(t.TempDir(), "script")
-	if err := os.WriteFile(file, []byte(script), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.WriteFile(file, []byte(script), 0o600))
 	sh := command(t, "sh", "-eu", file)
 	sh.Dir = term.dir
 	sh.Env = slices.Concat(os.Environ(), []string{"npm_config_prefer_offline=true", "npm_config_ignore_scripts=true"}, term.env)
@@ -124,9 +115,7 @@ func (term terminal) outputs(t *testing.T, examples []example) []string {
 		all.WriteString("printf %s '" + mark + "'\n")
 	}
 	printed := strings.Split(term.run(t, all.String()), mark)
-	if len(printed) != len(examples)+1 {
-		t.Fatalf("%d examples, %d outputs", len(examples), len(printed)-1)
-	}
+	require(t, len(printed) == len(examples)+1, "%d examples, %d outputs", len(examples), len(printed)-1)
 	return printed[:len(examples)]
 }
 

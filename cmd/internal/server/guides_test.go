@@ -20,9 +20,7 @@ func TestGuides_PrintWhatTheyShow(t *testing.T) {
 		t.Run(page, func(t *testing.T) {
 			t.Parallel()
 			examples := examplesOf(t, page)
-			if len(examples) < 4 {
-				t.Fatalf("found only %d examples", len(examples))
-			}
+			require(t, len(examples) >= 4, "found only %d examples", len(examples))
 			for _, fault := range pasteOnDemo(t, installed, examples) {
 				t.Error(fault)
 			}
@@ -38,9 +36,7 @@ func pasteOnDemo(t *testing.T, installed string, examples []example) []string {
 	busy := regexp.MustCompile(`\bstatus=50[34]\b`)
 	for tries := 1; ; tries++ {
 		dir := t.TempDir()
-		if err := os.CopyFS(dir, os.DirFS(installed)); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, os.CopyFS(dir, os.DirFS(installed)))
 		d := startDemo(t)
 		faults := terminal{dir: dir, url: d.url}.paste(t, examples)
 		if len(faults) == 0 || tries == 3 || !busy.MatchString(d.log.String()) {

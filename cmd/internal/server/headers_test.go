@@ -1,7 +1,6 @@
 package server_test
 
 import (
-	"compress/gzip"
 	"encoding/json"
 	"io"
 	"log/slog"
@@ -31,25 +30,19 @@ func TestRequestID_IsTheCallersIfValid(t *testing.T) {
 	c := openShop(t, embeddedRedis(t)).guest(t)
 	for _, id := range []string{"a", "checkout-7f3a", "A.b_c-9", strings.Repeat("x", 64)} {
 		for _, path := range []string{"/cart", "/nothing/here"} {
-			if got := c.send("GET", path, "", "X-Request-Id", id).Header.Get("X-Request-Id"); got != id {
-				t.Errorf("%q became %q", id, got)
-			}
+			equal(t, c.send("GET", path, "", "X-Request-Id", id).Header.Get("X-Request-Id"), id, "request ID")
 		}
 	}
 	seen := map[string]bool{}
 	for _, id := range []string{"", "a b", "a;b", "é", "a\tb", `"a"`, "{}", strings.Repeat("x", 65), strings.Repeat("x", 9<<10)} {
 		a := c.send("PUT", "/cart", "", "X-Request-Id", id)
 		got := a.Header.Get("X-Request-Id")
-		if got == id || seen[got] || !regexp.MustCompile(`^[A-Za-z0-9._-]{16,64}$`).MatchString(got) {
-			t.Errorf("%q became %q", id, got)
-		}
+		assert(t, got != id && !seen[got] && regexp.MustCompile(`^[A-Za-z0-9._-]{16,64}$`).MatchString(got), "%q became %q", id, got)
 		seen[got] = true
 		var decoded struct {
 			ID string `json:"request_id"`
 		}
-		if err := json.Unmarshal(a.Raw, &decoded); err != nil || decoded.ID != got {
-			t.Errorf("the body says %q, the header %q", decoded.ID, got)
-		}
+		assert(t, json.Unmarshal(a.Raw, &decoded) == nil && decoded.ID == got, "the body says %q, the header %q", decoded.ID, got)
 	}
 }
 
@@ -63,31 +56,22 @@ func TestETag_ChangesWithTheShownCart(t *testing.T) {
 		}
 		added := c.add(`{"product_id":1}`).Header.Get("ETag")
 		first := tag()
-		if added != first || first != s.with(t, c).ok("GET", "/cart", "").Header.Get("ETag") {
-			t.Errorf("one cart, two tags: %s and %s", added, first)
-		}
+		assert(t, added == first && first == s.with(t, c).ok("GET", "/cart", "").Header.Get("ETag"), "one cart, two tags: %s and %s", added, first)
 		before := c.cart().ExpiresAt
 		s.Clock.Forward(time.Hour)
 		after := c.cart().ExpiresAt
-		if *before == *after || tag() != first {
-			t.Error("the tag changes with expires_at")
-		}
+		assert(t, *before != *after && tag() == first, "the tag changes with expires_at")
 		arabic := tag("Accept-Language", "ar")
 		s.Catalog.Put(s.ID, &cart.Product{ID: 1, Name: locale.Named("Game credit"), Active: true, MinQuantity: 1, Price: 9900})
 		dearer := tag()
 		c.add(`{"product_id":2}`)
 		grown := tag()
-		if first == arabic || first == dearer || dearer == grown || arabic == dearer {
-			t.Errorf("%s, in Arabic %s, dearer %s, grown %s", first, arabic, dearer, grown)
-		}
-		if version(first) != version(arabic) || version(first) != version(dearer) || version(dearer) == version(grown) {
-			t.Errorf("%s, in Arabic %s, dearer %s, grown %s", first, arabic, dearer, grown)
-		}
+		assert(t, first != arabic && first != dearer && dearer != grown && arabic != dearer, "%s, in Arabic %s, dearer %s, grown %s", first, arabic, dearer, grown)
+		assert(t, version(first) == version(arabic) && version(first) == version(dearer) && version(dearer) != version(grown), "%s, in Arabic %s, dearer %s, grown %s", first, arabic, dearer, grown)
 		other := s.guest(t)
 		other.add(`{"product_id":1}`)
-		if same := other.add(`{"product_id":2}`).Header.Get("ETag"); version(same) == version(grown) {
-			t.Errorf("two carts at one version: %s", same)
-		}
+		same := other.add(`{"product_id":2}`).Header.Get("ETag")
+		assert(t, version(same) != version(grown), "two carts at one version: %s", same)
 	})
 }
 
@@ -115,9 +99,7 @@ func TestIfNoneMatch_SavesTheBody(t *testing.T) {
 			}
 			for _, method := range []string{"GET", "HEAD"} {
 				a := c.send(method, path, "", headers...)
-				if a.Status != 304 || len(a.Raw) != 0 {
-					t.Errorf("%s %s %q: got %d with %d bytes", method, path, held, a.Status, len(a.Raw))
-				}
+				assert(t, a.Status == 304 && len(a.Raw) == 0, "%s %s %q: got %d with %d bytes", method, path, held, a.Status, len(a.Raw))
 				for _, header := range []string{"ETag", "Cache-Control", "Vary"} {
 					if got, want := a.Header.Get(header), whole.Header.Get(header); got != want {
 						t.Errorf("%s is %q with 304 and %q without", header, got, want)
@@ -131,9 +113,7 @@ func TestIfNoneMatch_SavesTheBody(t *testing.T) {
 		c.ok("GET", path, "", "If-None-Match", tag, "Accept-Language", "ar")
 		for _, broken := range brokenTags(tag) {
 			a := c.refused(400, "invalid_parameter", "GET", path, "", "If-None-Match", broken)
-			if len(a.Body.Errors["If-None-Match"]) == 0 {
-				t.Errorf("%s: names %v", broken, a.Body.Errors)
-			}
+			assert(t, len(a.Body.Errors["If-None-Match"]) != 0, "%s: names %v", broken, a.Body.Errors)
 		}
 	}
 	tag := c.ok("GET", "/cart", "").Header.Get("ETag")
@@ -162,9 +142,7 @@ func TestIfNoneMatch_NeverHidesAMerge(t *testing.T) {
 			t.Errorf("no report: %s", a.Raw)
 		}
 		s.pass(t, time.Minute+time.Second)
-		if a := c.send("GET", "/cart", "", "If-None-Match", "*"); a.Status != 304 {
-			t.Errorf("got %d a minute after the merge", a.Status)
-		}
+		equal(t, c.send("GET", "/cart", "", "If-None-Match", "*").Status, 304, "status a minute after the merge")
 	})
 }
 
@@ -186,12 +164,8 @@ func TestIfMatch_RefusesAChangeToAnOldVersion(t *testing.T) {
 		for _, call := range calls {
 			for _, tag := range []string{stale, "W/" + stale, stale + `, "x.2-y"`, elsewhere, `"x"`, `""`} {
 				a := c.refused(412, "version_mismatch", call[0], call[1], call[2], "If-Match", tag)
-				if a.Body.Data.lines() != "1×1 2×1" || a.Body.Data.Version != 2 || a.Header.Get("ETag") == "" {
-					t.Errorf("%v: does not show the cart: %s", call, a.Raw)
-				}
-				if len(a.Body.Errors["If-Match"]) == 0 {
-					t.Errorf("%v: names %v", call, a.Body.Errors)
-				}
+				assert(t, a.Body.Data.lines() == "1×1 2×1" && a.Body.Data.Version == 2 && a.Header.Get("ETag") != "", "%v: does not show the cart: %s", call, a.Raw)
+				assert(t, len(a.Body.Errors["If-Match"]) != 0, "%v: names %v", call, a.Body.Errors)
 			}
 			for _, broken := range brokenTags(stale) {
 				c.refused(400, "invalid_parameter", call[0], call[1], call[2], "If-Match", broken)
@@ -215,13 +189,9 @@ func TestIfMatch_WorksForACartThatWasNeverUsed(t *testing.T) {
 	unused := c.ok("GET", "/cart", "").Header.Get("ETag")
 	c.add(`{"product_id":1}`, "If-Match", unused)
 	a := c.refused(412, "version_mismatch", "POST", "/cart/add", `{"product_id":1}`, "If-Match", unused)
-	if a.Body.Data.lines() != "1×1" {
-		t.Errorf("shows %s", a.Raw)
-	}
+	assert(t, a.Body.Data.lines() == "1×1", "shows %s", a.Raw)
 	fresh := s.guest(t).refused(412, "version_mismatch", "POST", "/cart/add", `{"product_id":1}`, "If-Match", `"x.3-y"`)
-	if fresh.Body.Data.CartToken != nil || fresh.Header.Get("X-Cart-Token") != "" {
-		t.Errorf("a refusal issued a token: %s", fresh.Raw)
-	}
+	assert(t, fresh.Body.Data.CartToken == nil && fresh.Header.Get("X-Cart-Token") == "", "a refusal issued a token: %s", fresh.Raw)
 }
 
 func TestHEAD_RespondsLikeGETWithoutABody(t *testing.T) {
@@ -239,40 +209,28 @@ func TestHEAD_RespondsLikeGETWithoutABody(t *testing.T) {
 			for try := 0; diff != "" && try < 5; try++ { // the timestamp in the body may change the compressed length
 				diff = cmp.Diff(withoutBody(t, c, "GET", path, encoding), withoutBody(t, c, "HEAD", path, encoding))
 			}
-			if diff != "" {
-				t.Errorf("HEAD %s, %s, differs from GET (-GET +HEAD):\n%s", path, encoding, diff)
-			}
+			assert(t, diff == "", "HEAD %s, %s, differs from GET (-GET +HEAD):\n%s", path, encoding, diff)
 		}
 	}
 	if a := c.send("HEAD", "/cart", "", "Authorization", "Bearer x"); a.Status != 401 || len(a.Raw) != 0 {
 		t.Errorf("HEAD without credentials: %d", a.Status)
 	}
-	if a := s.guest(t).send("HEAD", "/cart", ""); len(a.Header.Get("X-Cart-Token")) < 22 {
-		t.Error("HEAD issued no token")
-	}
+	assert(t, len(s.guest(t).send("HEAD", "/cart", "").Header.Get("X-Cart-Token")) >= 22, "HEAD issued no token")
 }
 
 // withoutBody makes a call and returns its status and its headers, except those that differ
 // between calls.
 func withoutBody(t *testing.T, c *shopper, method, path, encoding string) http.Header {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), method, c.shop.URL+path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must(http.NewRequestWithContext(t.Context(), method, c.shop.URL+path, nil))(t)
 	r.Header.Set("X-Public-Key", c.shop.Key)
 	r.Header.Set("X-Cart-Token", c.Token)
 	r.Header.Set("X-Request-Id", "same")
 	r.Header.Set("Accept-Encoding", encoding)
-	response, err := http.DefaultTransport.RoundTrip(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	response := must(http.DefaultTransport.RoundTrip(r))(t)
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
-	if err != nil || method == "HEAD" && len(body) > 0 {
-		t.Errorf("%s %s: %d bytes, %v", method, path, len(body), err)
-	}
+	assert(t, err == nil && (method != "HEAD" || len(body) <= 0), "%s %s: %d bytes, %v", method, path, len(body), err)
 	header := response.Header
 	header.Set("status", response.Status)
 	header.Del("Date")
@@ -292,17 +250,11 @@ func TestCaching_IsPrivate(t *testing.T) {
 		c.ok("DELETE", "/cart/clear", ""),
 	}
 	for i, a := range whole {
-		if got := a.Header.Get("Cache-Control"); got != "private, no-cache" {
-			t.Errorf("%d: Cache-Control is %q", i, got)
-		}
-		if a.Header.Get("ETag") == "" {
-			t.Errorf("%d: no ETag", i)
-		}
+		equal(t, a.Header.Get("Cache-Control"), "private, no-cache", "%d: Cache-Control", i)
+		assert(t, a.Header.Get("ETag") != "", "%d: no ETag", i)
 		vary := commaList(a.Header, "Vary")
 		for _, header := range []string{"Authorization", "X-Cart-Token", "X-Public-Key", "Accept-Language", "Origin"} {
-			if !slices.Contains(vary, header) {
-				t.Errorf("%d: Vary is %q", i, vary)
-			}
+			assert(t, slices.Contains(vary, header), "%d: Vary is %q", i, vary)
 		}
 	}
 	for _, a := range []answer{
@@ -312,9 +264,8 @@ func TestCaching_IsPrivate(t *testing.T) {
 		c.send("GET", "/cart", "", "Authorization", "Bearer x"),
 		c.send("GET", "/nothing", ""),
 	} {
-		if got := a.Header.Get("Cache-Control"); got != "private, no-cache" && got != "no-store" {
-			t.Errorf("Cache-Control of %d is %q", a.Status, got)
-		}
+		got := a.Header.Get("Cache-Control")
+		assert(t, got == "private, no-cache" || got == "no-store", "Cache-Control of %d is %q", a.Status, got)
 	}
 }
 
@@ -348,21 +299,13 @@ func TestCORS_AllowsListedOrigins(t *testing.T) {
 			a := c.send("OPTIONS", path, "", "Origin", tt.origin, "Access-Control-Request-Method", method,
 				"Access-Control-Request-Headers", strings.ToLower(strings.Join(allowedHeaders, ",")),
 				"X-Public-Key", "", "X-Cart-Token", "")
-			if a.Status != 204 && a.Status != 200 || a.Header.Get("Access-Control-Allow-Origin") != tt.allowed {
-				t.Errorf("preflight of %s: %d %v", path, a.Status, a.Header)
-			}
-			if !slices.Contains(commaList(a.Header, "Access-Control-Allow-Methods"), method) {
-				t.Errorf("methods: %q", a.Header.Values("Access-Control-Allow-Methods"))
-			}
+			assert(t, (a.Status == 204 || a.Status == 200) && a.Header.Get("Access-Control-Allow-Origin") == tt.allowed, "preflight of %s: %d %v", path, a.Status, a.Header)
+			assert(t, slices.Contains(commaList(a.Header, "Access-Control-Allow-Methods"), method), "methods: %q", a.Header.Values("Access-Control-Allow-Methods"))
 			got := commaList(a.Header, "Access-Control-Allow-Headers")
 			for _, header := range allowedHeaders {
-				if !slices.ContainsFunc(got, func(h string) bool { return strings.EqualFold(h, header) }) {
-					t.Errorf("%s is not allowed: %q", header, got)
-				}
+				assert(t, slices.ContainsFunc(got, func(h string) bool { return strings.EqualFold(h, header) }), "%s is not allowed: %q", header, got)
 			}
-			if a.Header.Get("Access-Control-Allow-Credentials") != "" {
-				t.Error("credentials are allowed")
-			}
+			assert(t, a.Header.Get("Access-Control-Allow-Credentials") == "", "credentials are allowed")
 		}
 		added := c.add(`{"product_id":1}`, "Origin", tt.origin)
 		for _, a := range []answer{
@@ -374,17 +317,13 @@ func TestCORS_AllowsListedOrigins(t *testing.T) {
 			c.send("GET", "/nothing", "", "Origin", tt.origin),
 			c.send("PUT", "/cart", "", "Origin", tt.origin),
 		} {
-			if got := a.Header.Get("Access-Control-Allow-Origin"); got != tt.allowed {
-				t.Errorf("%d: allowed origin %q", a.Status, got)
-			}
+			equal(t, a.Header.Get("Access-Control-Allow-Origin"), tt.allowed, "%d: allowed origin", a.Status)
 			got := commaList(a.Header, "Access-Control-Expose-Headers")
 			for _, header := range []string{
 				"Durability", "ETag", "Idempotency-Replayed", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset",
 				"Retry-After", "X-Cart-Token", "X-Request-Id",
 			} {
-				if !slices.ContainsFunc(got, func(h string) bool { return strings.EqualFold(h, header) }) {
-					t.Errorf("%d: %s is not exposed: %q", a.Status, header, got)
-				}
+				assert(t, slices.ContainsFunc(got, func(h string) bool { return strings.EqualFold(h, header) }), "%d: %s is not exposed: %q", a.Status, header, got)
 			}
 		}
 	}
@@ -395,9 +334,7 @@ func TestCORS_ServesOtherOriginsWithoutItsHeaders(t *testing.T) {
 	listed := openShop(t, embeddedRedis(t))
 	none := openShop(t, embeddedRedis(t), func(p *server.Parts) { p.CORSOrigins = nil })
 	capitals := openShop(t, embeddedRedis(t), func(p *server.Parts) { p.CORSOrigins = []string{"https://Shop.example.com"} })
-	if a := capitals.guest(t).ok("GET", "/cart", "", "Origin", "https://shop.example.com"); a.Header.Get("Access-Control-Allow-Origin") == "" {
-		t.Error("an origin listed in capitals is not allowed")
-	}
+	assert(t, capitals.guest(t).ok("GET", "/cart", "", "Origin", "https://shop.example.com").Header.Get("Access-Control-Allow-Origin") != "", "an origin listed in capitals is not allowed")
 	for _, s := range []*shop{listed, none, capitals} {
 		for _, origin := range []string{
 			"https://evil.example.net", "null", "https://Shop.example.com", "https://shop.example.com.evil.net", "https://shop.example.com:444",
@@ -411,13 +348,9 @@ func TestCORS_ServesOtherOriginsWithoutItsHeaders(t *testing.T) {
 			}
 			for _, a := range answers {
 				for header := range a.Header {
-					if strings.HasPrefix(header, "Access-Control-") {
-						t.Errorf("%s: %s is %q", origin, header, a.Header.Get(header))
-					}
+					assert(t, !strings.HasPrefix(header, "Access-Control-"), "%s: %s is %q", origin, header, a.Header.Get(header))
 				}
-				if a.Status == 403 {
-					t.Errorf("%s: refused", origin)
-				}
+				assert(t, a.Status != 403, "%s: refused", origin)
 			}
 		}
 	}
@@ -432,18 +365,11 @@ func TestBasePath_PrefixesEveryPath(t *testing.T) {
 	c.ok("GET", "/openapi.yaml", "")
 	c.ok("DELETE", "/cart/items/a%2Fb", "")
 	c.refused(404, "not_found", "GET", "/nothing", "")
-	if a := c.refused(405, "method_not_allowed", "PUT", "/cart", ""); a.Header.Get("Allow") == "" {
-		t.Error("no Allow")
-	}
+	assert(t, c.refused(405, "method_not_allowed", "PUT", "/cart", "").Header.Get("Allow") != "", "no Allow")
 	for _, path := range []string{"/cart", "/openapi.yaml", "/", "/api", "/api/v1/api/v1/cart", "/api/v10/cart"} {
-		response, err := http.Get(strings.TrimSuffix(s.URL, "/api/v1") + path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		response := must(http.Get(strings.TrimSuffix(s.URL, "/api/v1") + path))(t)
 		var decoded body
-		if err := json.NewDecoder(response.Body).Decode(&decoded); err != nil || response.StatusCode != 404 || decoded.Code != "not_found" {
-			t.Errorf("%s: got %d %s", path, response.StatusCode, decoded.Code)
-		}
+		assert(t, json.NewDecoder(response.Body).Decode(&decoded) == nil && response.StatusCode == 404 && decoded.Code == "not_found", "%s: got %d %s", path, response.StatusCode, decoded.Code)
 		response.Body.Close()
 	}
 }
@@ -452,10 +378,7 @@ func TestAcceptLanguage_AffectsOnlyTexts(t *testing.T) {
 	t.Parallel()
 	in := func(l locale.Locale) *shop {
 		return openShop(t, embeddedRedis(t), func(p *server.Parts) {
-			given, err := p.Stores.Sole(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			given := must(p.Stores.Sole(t.Context()))(t)
 			p.Stores = auth.NewMemoryStores(money.Known, &store.Store{
 				ID: given.ID, PublicKeys: given.PublicKeys, Currency: given.Currency, Locale: l,
 				TaxRate: given.TaxRate, PricesIncludeTax: given.PricesIncludeTax, PaymentMethods: given.PaymentMethods,
@@ -478,9 +401,7 @@ func TestAcceptLanguage_AffectsOnlyTexts(t *testing.T) {
 			}
 			c := s.guest(t)
 			a := c.refused(404, "product_not_found", "POST", "/cart/add", `{"product_id":404}`, "Accept-Language", header)
-			if isArabic(a.Body.Message) != (language == "ar") || isArabic(a.Body.Errors["product_id"][0]) != (language == "ar") {
-				t.Errorf("%q in a store of %s: %s", header, store, a.Body.Message)
-			}
+			assert(t, isArabic(a.Body.Message) == (language == "ar") && isArabic(a.Body.Errors["product_id"][0]) == (language == "ar"), "%q in a store of %s: %s", header, store, a.Body.Message)
 		}
 	}
 	read := func(language string) answer {
@@ -489,9 +410,7 @@ func TestAcceptLanguage_AffectsOnlyTexts(t *testing.T) {
 		return c.ok("GET", "/cart/summary", "", "Accept-Language", language)
 	}
 	en, ar := read("en"), read("ar")
-	if isArabic(string(en.Raw)) || !isArabic(string(ar.Raw)) {
-		t.Errorf("en: %s\nar: %s", en.Raw, ar.Raw)
-	}
+	assert(t, !isArabic(string(en.Raw)) && isArabic(string(ar.Raw)), "en: %s\nar: %s", en.Raw, ar.Raw)
 	if a, b := en.Body.Data, ar.Body.Data; a.Total != b.Total || a.Items[0].UnitPrice != b.Items[0].UnitPrice || a.Currency != b.Currency {
 		t.Errorf("numbers change with the language: %+v, %+v", a, b)
 	}
@@ -512,31 +431,15 @@ func TestCompression_FollowsAcceptEncoding(t *testing.T) {
 	c.add(`{"product_id":2}`)
 	c.add(`{"product_id":5,"fields":{"0":"x"}}`)
 	get := func(encoding string) (*http.Response, []byte) {
-		r, err := http.NewRequestWithContext(t.Context(), "GET", s.URL+"/cart", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must(http.NewRequestWithContext(t.Context(), "GET", s.URL+"/cart", nil))(t)
 		r.Header.Set("X-Public-Key", s.Key)
 		r.Header.Set("X-Cart-Token", c.Token)
 		r.Header.Set("Accept-Encoding", encoding)
-		response, err := http.DefaultTransport.RoundTrip(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		response := must(http.DefaultTransport.RoundTrip(r))(t)
 		defer response.Body.Close()
-		reader := response.Body
-		if response.Header.Get("Content-Encoding") == "gzip" {
-			if reader, err = gzip.NewReader(response.Body); err != nil {
-				t.Fatal(err)
-			}
-		}
-		raw, err := io.ReadAll(reader)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !slices.Contains(commaList(response.Header, "Vary"), "Accept-Encoding") {
-			t.Errorf("%s: Vary is %q", encoding, response.Header.Values("Vary"))
-		}
+		raw := must(io.ReadAll(response.Body))(t)
+		noError(t, uncompressed(response, &raw))
+		assert(t, slices.Contains(commaList(response.Header, "Vary"), "Accept-Encoding"), "%s: Vary is %q", encoding, response.Header.Values("Vary"))
 		return response, raw
 	}
 	for encoding, want := range map[string]string{
@@ -544,15 +447,11 @@ func TestCompression_FollowsAcceptEncoding(t *testing.T) {
 	} {
 		response, raw := get(encoding)
 		var got body
-		if err := json.Unmarshal(raw, &got); err != nil || got.Data.lines() != c.cart().lines() {
-			t.Errorf("%q: %v in %s", encoding, err, raw)
-		}
-		if response.Header.Get("Content-Encoding") != want {
-			t.Errorf("%q: encoded as %q", encoding, response.Header.Get("Content-Encoding"))
-		}
-		if length := response.ContentLength; want == "" && length != int64(len(raw)) {
-			t.Errorf("%q: Content-Length %d of %d bytes", encoding, length, len(raw))
-		}
+		err := json.Unmarshal(raw, &got)
+		assert(t, err == nil && got.Data.lines() == c.cart().lines(), "%q: %v in %s", encoding, err, raw)
+		assert(t, response.Header.Get("Content-Encoding") == want, "%q: encoded as %q", encoding, response.Header.Get("Content-Encoding"))
+		length := response.ContentLength
+		assert(t, want != "" || length == int64(len(raw)), "%q: Content-Length %d of %d bytes", encoding, length, len(raw))
 	}
 }
 
@@ -577,9 +476,7 @@ func TestMethods_UnsupportedOnesAre405WithAllow(t *testing.T) {
 			a := c.send(method, path, "")
 			got := commaList(a.Header, "Allow")
 			slices.Sort(got)
-			if a.Status != 405 || !slices.Equal(got, allow) || method != "HEAD" && a.Body.Code != "method_not_allowed" {
-				t.Errorf("%s %s: %d %s, Allow %q", method, path, a.Status, a.Body.Code, got)
-			}
+			assert(t, a.Status == 405 && slices.Equal(got, allow) && (method == "HEAD" || a.Body.Code == "method_not_allowed"), "%s %s: %d %s, Allow %q", method, path, a.Status, a.Body.Code, got)
 		}
 	}
 	for _, path := range []string{
@@ -603,10 +500,7 @@ func handlerOf(t *testing.T, edit func(*server.Config)) (http.Handler, *logBuffe
 	log := &logBuffer{}
 	config := server.Config{Log: slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
 	edit(&config)
-	handler, err := server.NewHandler(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	handler := must(server.NewHandler(config))(t)
 	return handler, log
 }
 
@@ -641,37 +535,20 @@ func TestRateLimit_LimitsEachClient(t *testing.T) {
 		limit, _ := strconv.Atoi(w.Header().Get("RateLimit-Limit"))
 		left, err1 := strconv.Atoi(w.Header().Get("RateLimit-Remaining"))
 		reset, err2 := strconv.Atoi(w.Header().Get("RateLimit-Reset"))
-		if limit < 200 || err1 != nil || left < 0 || left > limit || err2 != nil || reset < 0 || reset > 60 {
-			t.Fatalf("after %d: %v", served, w.Header())
-		}
+		require(t, limit >= 200 && err1 == nil && left >= 0 && left <= limit && err2 == nil && reset >= 0 && reset <= 60, "after %d: %v", served, w.Header())
 	}
-	if refused == nil {
-		t.Fatalf("%d requests, and none refused", served)
-	}
-	if served < 200 {
-		t.Errorf("refused after %d requests", served)
-	}
+	require(t, refused != nil, "%d requests, and none refused", served)
+	assert(t, served >= 200, "refused after %d requests", served)
 	var decoded body
-	if err := json.Unmarshal(refused.Body.Bytes(), &decoded); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, json.Unmarshal(refused.Body.Bytes(), &decoded))
 	wait, _ := strconv.Atoi(refused.Header().Get("Retry-After"))
-	if refused.Code != 429 || decoded.Code != "rate_limited" || decoded.Message == "" || wait < 1 {
-		t.Errorf("got %d %s, headers %v", refused.Code, refused.Body, refused.Header())
-	}
-	if refused.Header().Get("Access-Control-Allow-Origin") == "" || refused.Header().Get("X-Request-Id") == "" {
-		t.Errorf("headers of a refusal: %v", refused.Header())
-	}
-	if want := `"code":"rate_limited","limit":"reads","client":"192.0.2.1"`; !strings.Contains(log.String(), want) {
-		t.Errorf("the log does not have %s", want)
-	}
-	if w := ask(h, "192.0.2.2", "GET", "/quick"); w.Code != 204 {
-		t.Errorf("another client got %d", w.Code)
-	}
+	assert(t, refused.Code == 429 && decoded.Code == "rate_limited" && decoded.Message != "" && wait >= 1, "got %d %s, headers %v", refused.Code, refused.Body, refused.Header())
+	assert(t, refused.Header().Get("Access-Control-Allow-Origin") != "" && refused.Header().Get("X-Request-Id") != "", "headers of a refusal: %v", refused.Header())
+	want := `"code":"rate_limited","limit":"reads","client":"192.0.2.1"`
+	assert(t, strings.Contains(log.String(), want), "the log does not have %s", want)
+	equal(t, ask(h, "192.0.2.2", "GET", "/quick").Code, 204, "status of another client")
 	time.Sleep(time.Duration(wait)*time.Second + 50*time.Millisecond)
-	if w := ask(h, "192.0.2.1", "GET", "/quick"); w.Code != 204 {
-		t.Errorf("after Retry-After: %d", w.Code)
-	}
+	equal(t, ask(h, "192.0.2.1", "GET", "/quick").Code, 204, "status after Retry-After")
 }
 
 // Otherwise a client that reads large carts slows down its neighbors.
@@ -687,47 +564,32 @@ func TestRateLimit_CountsALargeResponseAsSeveralRequests(t *testing.T) {
 		})
 	})
 	left := func(size int) int {
-		n, err := strconv.Atoi(ask(h, "192.0.2.1", "GET", "/page?size="+strconv.Itoa(size)).Header().Get("RateLimit-Remaining"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		n := must(strconv.Atoi(ask(h, "192.0.2.1", "GET", "/page?size="+strconv.Itoa(size)).Header().Get("RateLimit-Remaining")))(t)
 		return n
 	}
 	before, between, after := left(150_000), left(1000), left(1000)
-	if before-between != 5 || between-after != 1 {
-		t.Errorf("150,000 bytes count as %d requests, 1,000 as %d; want 5 and 1", before-between, between-after)
-	}
+	assert(t, before-between == 5 && between-after == 1, "150,000 bytes count as %d requests, 1,000 as %d; want 5 and 1", before-between, between-after)
 }
 
 func TestRateLimit_TrustsConfiguredProxiesOnly(t *testing.T) {
 	t.Parallel()
 	h, _ := handlerOf(t, func(c *server.Config) { c.RateLimit = true; c.TrustedProxies = []string{"192.0.2.0/24"} })
 	named := func(from, header, client string) int {
-		n, err := strconv.Atoi(ask(h, from, "GET", "/nothing", header, client).Header().Get("RateLimit-Remaining"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		n := must(strconv.Atoi(ask(h, from, "GET", "/nothing", header, client).Header().Get("RateLimit-Remaining")))(t)
 		return n
 	}
 	left := func(from, forwarded string) int { return named(from, "X-Forwarded-For", forwarded) }
 	first := left("192.0.2.1", "198.51.100.1")
-	if left("192.0.2.1", "198.51.100.2") != first || left("192.0.2.9", "203.0.113.5, 198.51.100.3") != first {
-		t.Error("two clients behind a proxy share one limit")
-	}
-	if n := named("192.0.2.9", "X-Real-IP", "198.51.100.7"); named("192.0.2.9", "X-Real-IP", "198.51.100.8") >= n {
-		t.Error("X-Real-IP is trusted")
-	}
-	if left("203.0.113.1", "198.51.100.4") != first || left("203.0.113.1", "198.51.100.5") >= first {
-		t.Error("a client set its own address")
-	}
+	assert(t, left("192.0.2.1", "198.51.100.2") == first && left("192.0.2.9", "203.0.113.5, 198.51.100.3") == first, "two clients behind a proxy share one limit")
+	n := named("192.0.2.9", "X-Real-IP", "198.51.100.7")
+	assert(t, named("192.0.2.9", "X-Real-IP", "198.51.100.8") < n, "X-Real-IP is trusted")
+	assert(t, left("203.0.113.1", "198.51.100.4") == first && left("203.0.113.1", "198.51.100.5") < first, "a client set its own address")
 }
 
 func TestRateLimit_OffSendsNoHeaders(t *testing.T) {
 	t.Parallel()
 	for header := range openShop(t, embeddedRedis(t)).guest(t).ok("GET", "/cart", "").Header {
-		if strings.HasPrefix(strings.ToLower(header), "ratelimit") {
-			t.Errorf("%s is there", header)
-		}
+		assert(t, !strings.HasPrefix(strings.ToLower(header), "ratelimit"), "%s is there", header)
 	}
 }
 
@@ -747,9 +609,7 @@ func TestDeadline_EndsARequestThatHangs(t *testing.T) {
 	if took := time.Since(start); took > 4500*time.Millisecond { // the default is 5 s
 		t.Errorf("took %v", took)
 	}
-	if w.Code != 503 || w.Header().Get("Retry-After") == "" || !strings.Contains(w.Body.String(), `"unavailable"`) {
-		t.Errorf("got %d %s %v", w.Code, w.Body, w.Header())
-	}
+	assert(t, w.Code == 503 && w.Header().Get("Retry-After") != "" && strings.Contains(w.Body.String(), `"unavailable"`), "got %d %s %v", w.Code, w.Body, w.Header())
 	h, _ = handlerOf(t, func(c *server.Config) {
 		c.Areas = only("/quick", func(c *gin.Context) (wire.Answer, error) {
 			end, _ := c.Request.Context().Deadline()
@@ -758,7 +618,5 @@ func TestDeadline_EndsARequestThatHangs(t *testing.T) {
 		})
 	})
 	ask(h, "192.0.2.1", "GET", "/quick")
-	if granted <= 0 || granted > 10*time.Second {
-		t.Errorf("by default a request has %v", granted)
-	}
+	assert(t, granted > 0 && granted <= 10*time.Second, "by default a request has %v", granted)
 }

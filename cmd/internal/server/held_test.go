@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/gin-gonic/gin"
-	"github.com/google/go-cmp/cmp"
 
 	"commerce/cart/wire"
 	"commerce/cmd/internal/server"
@@ -72,10 +71,7 @@ func openWeb(t *testing.T, h http.Handler, edits ...func(*http.Server)) *web {
 	for _, edit := range edits {
 		edit(w.server)
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	w.addr = listener.Addr().String()
 	go func() { _ = w.server.Serve(server.HoldWrites(countedListener{listener, &w.writes})) }()
 	t.Cleanup(func() { _ = w.server.Close() })
@@ -85,10 +81,7 @@ func openWeb(t *testing.T, h http.Handler, edits ...func(*http.Server)) *web {
 // dial returns a connection with a short time limit for all that a test does with it.
 func (w *web) dial(t *testing.T) net.Conn {
 	t.Helper()
-	c, err := net.Dial("tcp", w.addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must(net.Dial("tcp", w.addr))(t)
 	t.Cleanup(func() { c.Close() })
 	_ = c.SetDeadline(time.Now().Add(20 * time.Second))
 	return c
@@ -102,10 +95,7 @@ func (w *web) say(t *testing.T, text string) string {
 	if _, err := io.WriteString(c, text); err != nil {
 		t.Fatal(err)
 	}
-	all, err := io.ReadAll(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must(io.ReadAll(c))(t)
 	return string(all)
 }
 
@@ -129,14 +119,11 @@ func answering(t *testing.T, routes ...wire.Route) http.Handler {
 			},
 		})
 	}
-	handler, err := server.NewHandler(server.Config{
+	handler := must(server.NewHandler(server.Config{
 		Areas: []wire.Area{{Routes: routes}},
 		Log:   slog.New(slog.DiscardHandler),
 		Now:   func() time.Time { return time.Unix(1_800_000_000, 0) },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	return handler
 }
 
@@ -151,17 +138,11 @@ func TestHeldWrites_SendACartInOneWrite(t *testing.T) {
 		r := bufio.NewReader(c)
 		for i := range int64(3) {
 			fmt.Fprintf(c, "GET /cart HTTP/1.1\r\nHost: x\r\nX-Public-Key: %s\r\nX-Cart-Token: %s\r\n\r\n", s.Key, guest.Token)
-			response, err := http.ReadResponse(r, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			response := must(http.ReadResponse(r, nil))(t)
 			n, err := io.Copy(io.Discard, response.Body)
-			if err != nil || n < 5000 || response.StatusCode != http.StatusOK {
-				t.Fatalf("got %s with %d bytes, %v", response.Status, n, err)
-			}
-			if got := w.writes.Load(); got != i+1 {
-				t.Fatalf("%d writes for %d requests", got, i+1)
-			}
+			require(t, err == nil && n >= 5000 && response.StatusCode == http.StatusOK, "got %s with %d bytes, %v", response.Status, n, err)
+			got := w.writes.Load()
+			require(t, got == i+1, "%d writes for %d requests", got, i+1)
 		}
 	})
 }
@@ -174,9 +155,7 @@ func TestHeldWrites_DependOnTheSize(t *testing.T) {
 		if got := w.say(t, "GET "+path+" HTTP/1.0\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.0 200") || !strings.HasSuffix(got, "}") {
 			t.Errorf("%s: got %.100s…", path, got)
 		}
-		if got := w.writes.Load(); got != want {
-			t.Errorf("%s: %d writes, want %d", path, got, want)
-		}
+		equal(t, w.writes.Load(), want, "%s: writes", path)
 	}
 }
 
@@ -205,12 +184,8 @@ func TestHeldWrites_DoNotChangeAResponse(t *testing.T) {
 			got, want := held.say(t, lines), plain.say(t, lines)
 			changing := regexp.MustCompile(`(Date|X-Request-Id): [^\r]*`)
 			got, want = changing.ReplaceAllString(got, "$1"), changing.ReplaceAllString(want, "$1")
-			if want == "" {
-				t.Fatalf("%s of %s: no response", name, size)
-			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("%s of %s (-without, +with): %s", name, size, diff)
-			}
+			require(t, want != "", "%s of %s: no response", name, size)
+			equal(t, got, want, "%s of %s, compared with no held writes", name, size)
 		}
 	}
 }
@@ -231,15 +206,9 @@ func TestHeldWrites_LetStreamingHandlersFlush(t *testing.T) {
 	r := bufio.NewReader(c)
 	// The connection has held a response before.
 	fmt.Fprint(c, "GET /6000 HTTP/1.1\r\nHost: x\r\n\r\nGET /stream HTTP/1.1\r\nHost: x\r\n\r\n")
-	first, err := http.ReadResponse(r, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := must(http.ReadResponse(r, nil))(t)
 	_, _ = io.Copy(io.Discard, first.Body)
-	response, err := http.ReadResponse(r, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	response := must(http.ReadResponse(r, nil))(t)
 	for range 8 {
 		if _, err := io.ReadFull(response.Body, make([]byte, 1024)); err != nil {
 			t.Fatal(err)
@@ -261,9 +230,7 @@ func TestHeldWrites_LetHandlersHijack(t *testing.T) {
 		return wire.Answer{}, nil
 	}}))
 	got := w.say(t, "GET /6000 HTTP/1.1\r\nHost: x\r\n\r\nGET /hijack HTTP/1.1\r\nHost: x\r\n\r\n")
-	if !strings.HasSuffix(got, "}its own protocol") {
-		t.Errorf("got …%s", got[max(0, len(got)-100):])
-	}
+	assert(t, strings.HasSuffix(got, "}its own protocol"), "got …%s", got[max(0, len(got)-100):])
 }
 
 func TestHeldWrites_SurvivePanics(t *testing.T) {
@@ -281,12 +248,8 @@ func TestHeldWrites_SurvivePanics(t *testing.T) {
 	w := openWeb(t, answering(t, fail, abort))
 	got := w.say(t, "GET /fail HTTP/1.1\r\nHost: x\r\n\r\nGET /6000 HTTP/1.1\r\nHost: x\r\n\r\nGET /abort HTTP/1.1\r\nHost: x\r\n\r\n")
 	statuses := regexp.MustCompile(`HTTP/1.1 (\d+)`).FindAllString(got, -1)
-	if diff := cmp.Diff([]string{"HTTP/1.1 500", "HTTP/1.1 200"}, statuses); diff != "" {
-		t.Error(diff)
-	}
-	if !strings.HasSuffix(got, "}") {
-		t.Errorf("the 200 is not complete: …%s", got[max(0, len(got)-100):])
-	}
+	equal(t, statuses, []string{"HTTP/1.1 500", "HTTP/1.1 200"}, "status lines")
+	assert(t, strings.HasSuffix(got, "}"), "the 200 is not complete: …%s", got[max(0, len(got)-100):])
 }
 
 // Requests that a client sends without reading the responses fill the buffers of the
@@ -337,9 +300,8 @@ func TestHeldWrites_FinishDuringAShutdown(t *testing.T) {
 		return err != nil
 	})
 	close(leave)
-	if got := <-answer; !strings.HasSuffix(got, "}") || !strings.Contains(got, strings.Repeat("x", 6000)) {
-		t.Errorf("got %.200s…", got)
-	}
+	got := <-answer
+	assert(t, strings.HasSuffix(got, "}") && strings.Contains(got, strings.Repeat("x", 6000)), "got %.200s…", got)
 	if err := <-down; err != nil && !errors.Is(err, http.ErrServerClosed) {
 		t.Error(err)
 	}

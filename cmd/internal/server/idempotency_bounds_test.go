@@ -15,9 +15,8 @@ func TestKey_NoOpsAreRememberedToo(t *testing.T) {
 			c.ok("DELETE", "/cart/items/1", "", headers...) // no such line
 			s.pass(t, 2*time.Second)
 			c.add(addOne)
-			if again := c.ok("DELETE", "/cart/items/1", "", headers...); !again.replayed(t) || !strings.Contains(again.Body.Data.lines(), "1×") {
-				t.Errorf("%v: a late repeat removed a line that was added since: %q", headers, again.Body.Data.lines())
-			}
+			again := c.ok("DELETE", "/cart/items/1", "", headers...)
+			assert(t, again.replayed(t) && strings.Contains(again.Body.Data.lines(), "1×"), "%v: a late repeat removed a line that was added since: %q", headers, again.Body.Data.lines())
 			c.ok("DELETE", "/cart/items/1", "")
 		}
 	})
@@ -30,9 +29,8 @@ func TestKey_OnACartNeverUsedADeleteStoresNothing(t *testing.T) {
 		c.ok("DELETE", "/cart/items/1", "", "Idempotency-Key", "k")
 		c.ok("DELETE", "/cart/clear", "", "X-Timestamp", "1")
 		c.ok("DELETE", "/cart/coupon", "")
-		if keys := s.keys(t); len(keys) != 0 {
-			t.Errorf("stored: %v", keys)
-		}
+		keys := s.keys(t)
+		assert(t, len(keys) == 0, "stored: %v", keys)
 	})
 }
 
@@ -42,15 +40,13 @@ func TestUnkeyedRetry_LeavesNoOtherKey(t *testing.T) {
 		c := s.guest(t)
 		c.cart()
 		c.add(addOne, "X-Timestamp", "1")
-		if keys := s.keys(t); len(keys) != 1 {
-			t.Errorf("keys: %v", keys)
-		}
+		keys := s.keys(t)
+		assert(t, len(keys) == 1, "keys: %v", keys)
 		for i := range 40 {
 			c.add(addOne, "X-Timestamp", fmt.Sprint(i))
 		}
 		members, err := s.Redis.HKeys(t.Context(), s.guestKey(c.Token)).Result()
-		if n := strings.Count(strings.Join(members, " "), " r"); err != nil || n != 4 {
-			t.Errorf("after 41 changes, the stamps take %d members: %v, %v", n, members, err)
-		}
+		n := strings.Count(strings.Join(members, " "), " r")
+		assert(t, err == nil && n == 4, "after 41 changes, the stamps take %d members: %v, %v", n, members, err)
 	})
 }

@@ -14,9 +14,7 @@ import (
 func (a answer) replayed(t testing.TB) bool {
 	t.Helper()
 	said := a.Header.Values("Idempotency-Replayed")
-	if len(said) > 1 || len(said) == 1 && said[0] != "true" {
-		t.Errorf("Idempotency-Replayed is %q", said)
-	}
+	assert(t, len(said) <= 1 && (len(said) != 1 || said[0] == "true"), "Idempotency-Replayed is %q", said)
 	return len(said) == 1
 }
 
@@ -49,18 +47,10 @@ func TestKey_ARepeatChangesNothing(t *testing.T) {
 			first := c.ok(call.method, call.path, call.body, "Idempotency-Key", "k1")
 			c.add(`{"product_id":1}`)
 			repeat := c.ok(call.method, call.path, call.body, "Idempotency-Key", "k1")
-			if first.replayed(t) || !repeat.replayed(t) {
-				t.Errorf("%s %s: replayed %v, then %v", call.method, call.path, first.replayed(t), repeat.replayed(t))
-			}
-			if repeat.Body.Data.Version != 4 || first.Body.Data.Version != 3 || repeat.Header.Get("ETag") == "" {
-				t.Errorf("%s %s: versions %d and %d", call.method, call.path, first.Body.Data.Version, repeat.Body.Data.Version)
-			}
-			if got := c.wantLines(call.after); got.Version != 4 {
-				t.Errorf("%s %s: version %d", call.method, call.path, got.Version)
-			}
-			if c.send(call.method, call.path, call.body, "Idempotency-Key", "k2").replayed(t) {
-				t.Error("another key was taken for a repeat")
-			}
+			assert(t, !first.replayed(t) && repeat.replayed(t), "%s %s: replayed %v, then %v", call.method, call.path, first.replayed(t), repeat.replayed(t))
+			assert(t, repeat.Body.Data.Version == 4 && first.Body.Data.Version == 3 && repeat.Header.Get("ETag") != "", "%s %s: versions %d and %d", call.method, call.path, first.Body.Data.Version, repeat.Body.Data.Version)
+			equal(t, c.wantLines(call.after).Version, 4, "%s %s: version", call.method, call.path)
+			assert(t, !c.send(call.method, call.path, call.body, "Idempotency-Key", "k2").replayed(t), "another key was taken for a repeat")
 		}
 	})
 }
@@ -80,14 +70,10 @@ func TestKey_WithAnotherRequestIsAConflict(t *testing.T) {
 			{"DELETE", "/cart/clear"},
 		} {
 			a := c.refused(409, "idempotency_conflict", call[0], call[1], call[2], "Idempotency-Key", "k")
-			if len(a.Body.Errors["Idempotency-Key"]) == 0 || a.replayed(t) {
-				t.Errorf("%v: %s", call, a.Raw)
-			}
+			assert(t, len(a.Body.Errors["Idempotency-Key"]) != 0 && !a.replayed(t), "%v: %s", call, a.Raw)
 		}
 		c.ok("PATCH", "/cart/items/1", `{"quantity":2}`, "Idempotency-Key", "k")
-		if got := c.wantLines("1×2 2×1"); got.Version != 3 {
-			t.Errorf("version %d", got.Version)
-		}
+		equal(t, c.wantLines("1×2 2×1").Version, 3, "version")
 	})
 }
 
@@ -100,12 +86,8 @@ func TestKey_OfARefusalIsNotRemembered(t *testing.T) {
 		c.refused(404, "item_not_found", "PATCH", "/cart/items/6", `{"quantity":1}`, "Idempotency-Key", "k")
 		c.refused(412, "version_mismatch", "DELETE", "/cart/clear", "", "Idempotency-Key", "k", "If-Match", `"x.1-y"`)
 		s.Catalog.Put(s.ID, &cart.Product{ID: 6, Name: locale.Named("Back again"), Active: true, MinQuantity: 1, Price: 777})
-		if a := c.add(`{"product_id":6}`, "Idempotency-Key", "k"); a.replayed(t) {
-			t.Error("a refusal was replayed")
-		}
-		if a := c.add(`{"product_id":6}`, "Idempotency-Key", "k"); !a.replayed(t) {
-			t.Error("the change was applied twice")
-		}
+		assert(t, !c.add(`{"product_id":6}`, "Idempotency-Key", "k").replayed(t), "a refusal was replayed")
+		assert(t, c.add(`{"product_id":6}`, "Idempotency-Key", "k").replayed(t), "the change was applied twice")
 		c.wantLines("1×1 6×1")
 	})
 }
@@ -115,9 +97,7 @@ func TestKey_BelongsToOneCart(t *testing.T) {
 	s := openShop(t, embeddedRedis(t))
 	for _, c := range []*shopper{s.guest(t), s.guest(t), s.customer(t, "1001"), s.customer(t, "1002")} {
 		c.cart()
-		if a := c.add(`{"product_id":1}`, "Idempotency-Key", "k"); a.replayed(t) {
-			t.Error("another cart's key counted")
-		}
+		assert(t, !c.add(`{"product_id":1}`, "Idempotency-Key", "k").replayed(t), "another cart's key counted")
 		c.add(`{"product_id":1}`, "Idempotency-Key", "k")
 		c.wantLines("1×1")
 	}
@@ -129,13 +109,9 @@ func TestKey_IsRememberedForADay(t *testing.T) {
 		add := func() bool { return c.add(`{"product_id":1}`, "Idempotency-Key", "k").replayed(t) }
 		add()
 		s.pass(t, 24*time.Hour-time.Minute)
-		if !add() {
-			t.Error("forgotten within a day")
-		}
+		assert(t, add(), "forgotten within a day")
 		s.pass(t, 2*time.Minute) // a replay does not renew it
-		if add() {
-			t.Error("remembered for more than a day")
-		}
+		assert(t, !add(), "remembered for more than a day")
 		c.wantLines("1×2")
 	})
 }
@@ -154,17 +130,13 @@ func TestKey_Is1To255VisibleASCII(t *testing.T) {
 			{"DELETE", "/cart/clear"},
 		} {
 			a := c.refused(400, "invalid_parameter", call[0], call[1], call[2], "Idempotency-Key", key)
-			if len(a.Body.Errors["Idempotency-Key"]) == 0 {
-				t.Errorf("%q: names %v", key, a.Body.Errors)
-			}
+			assert(t, len(a.Body.Errors["Idempotency-Key"]) != 0, "%q: names %v", key, a.Body.Errors)
 		}
 	}
 	for i, key := range []string{"k", "!", "~", `"';--{}*`, long + "1", long + "2"} {
 		c.add(`{"product_id":1}`, "Idempotency-Key", key)
 		c.add(`{"product_id":1}`, "Idempotency-Key", key)
-		if got := c.cart(); got.Count != int64(i)+2 {
-			t.Errorf("%q: %d in the cart", key, got.Count)
-		}
+		equal(t, c.cart().Count, int64(i)+2, "%q: count", key)
 	}
 	for _, path := range []string{"/cart", "/cart/count", "/cart/summary", "/cart/validate"} {
 		c.ok("GET", path, "", "Idempotency-Key", "a b") // ignored by a read
@@ -176,9 +148,7 @@ func TestOrderOfChecks_ReplayThenVersionThenBounds(t *testing.T) {
 		c := s.guest(t)
 		stale := c.ok("GET", "/cart", "").Header.Get("ETag")
 		keyed := []string{"Idempotency-Key", "k", "If-Match", stale}
-		if a := c.add(`{"product_id":2,"qty":2}`, keyed...); a.replayed(t) {
-			t.Error("the first was a replay")
-		}
+		assert(t, !c.add(`{"product_id":2,"qty":2}`, keyed...).replayed(t), "the first was a replay")
 		if a := c.add(`{"product_id":2,"qty":2}`, keyed...); !a.replayed(t) { // neither 412 nor insufficient_stock
 			t.Error("If-Match was checked for a repeat")
 		}
@@ -251,18 +221,12 @@ func TestUnkeyedRetry_CountsOnce(t *testing.T) {
 			{"DELETE", "/cart/items/7", ""},
 			{"DELETE", "/cart/clear", ""},
 		} {
-			if a := c.ok(call.method, call.path, call.body, "X-Timestamp", "1763632800"); a.replayed(t) {
-				t.Errorf("%s %s was a replay immediately", call.method, call.path)
-			}
+			assert(t, !c.ok(call.method, call.path, call.body, "X-Timestamp", "1763632800").replayed(t), "%s %s was a replay immediately", call.method, call.path)
 			before := c.cart()
 			s.pass(t, tt.after)
 			a := c.ok(call.method, call.path, call.body, "X-Timestamp", "1763632800")
-			if a.replayed(t) != tt.replay {
-				t.Errorf("%s %s after %v: replayed %v", call.method, call.path, tt.after, !tt.replay)
-			}
-			if a.replayed(t) && a.Body.Data.Version != before.Version {
-				t.Errorf("%s %s after %v: a replay changed the cart", call.method, call.path, tt.after)
-			}
+			assert(t, a.replayed(t) == tt.replay, "%s %s after %v: replayed %v", call.method, call.path, tt.after, !tt.replay)
+			assert(t, !a.replayed(t) || a.Body.Data.Version == before.Version, "%s %s after %v: a replay changed the cart", call.method, call.path, tt.after)
 		}
 	}
 }
@@ -300,22 +264,16 @@ func TestUnkeyedRetry_MayRepeatAnyRecentChange(t *testing.T) {
 		if tt.replay {
 			want = 1
 		}
-		if a.replayed(t) != tt.replay || a.Body.Data.Items[0].Quantity != want {
-			t.Errorf("%s: replayed %v, cart holds %q", name, a.replayed(t), a.Body.Data.lines())
-		}
+		assert(t, a.replayed(t) == tt.replay && a.Body.Data.Items[0].Quantity == want, "%s: replayed %v, cart holds %q", name, a.replayed(t), a.Body.Data.lines())
 	}
 
 	c := s.guest(t)
 	c.add(body, "X-Timestamp", "1")
 	s.pass(t, 2*time.Second)
-	if a := c.add(`{"product_id":1,"qty":1}`, "X-Timestamp", "1"); a.replayed(t) {
-		t.Error("another body was taken for a repeat")
-	}
+	assert(t, !c.add(`{"product_id":1,"qty":1}`, "X-Timestamp", "1").replayed(t), "another body was taken for a repeat")
 	other := s.guest(t)
 	other.cart()
-	if a := other.add(`{"product_id":1,"qty":1}`, "X-Timestamp", "1"); a.replayed(t) {
-		t.Error("another cart's change was taken for a repeat")
-	}
+	assert(t, !other.add(`{"product_id":1,"qty":1}`, "X-Timestamp", "1").replayed(t), "another cart's change was taken for a repeat")
 }
 
 func TestUnkeyedRetry_OfARefusalRunsAgain(t *testing.T) {
@@ -326,8 +284,6 @@ func TestUnkeyedRetry_OfARefusalRunsAgain(t *testing.T) {
 	c.refused(422, "out_of_stock", "POST", "/cart/add", `{"product_id":6}`, "X-Timestamp", "1")
 	s.Catalog.Put(s.ID, &cart.Product{ID: 6, Name: locale.Named("Back again"), Active: true, MinQuantity: 1, Price: 777})
 	s.pass(t, 2*time.Second)
-	if a := c.add(`{"product_id":6}`, "X-Timestamp", "1"); a.replayed(t) {
-		t.Error("a refusal was replayed")
-	}
+	assert(t, !c.add(`{"product_id":6}`, "X-Timestamp", "1").replayed(t), "a refusal was replayed")
 	c.wantLines("1×1 6×1")
 }

@@ -73,52 +73,31 @@ func TestInFlight_RefusesFurtherRequestsAtOnceAndServesAgain(t *testing.T) {
 				API       string `json:"api"`
 				Timestamp int64  `json:"timestamp"`
 			}
-			if err := json.Unmarshal(w.Body.Bytes(), &decoded); err != nil {
-				t.Fatal(err)
-			}
-			if w.Code != 503 || decoded.Code != "unavailable" || decoded.RequestID != "mine" || decoded.API != server.APIName || decoded.Timestamp == 0 {
-				t.Errorf("got %d %s", w.Code, w.Body)
-			}
-			if !strings.ContainsAny(decoded.Message, "ابتثج") {
-				t.Errorf("the message is not Arabic: %s", decoded.Message)
-			}
+			noError(t, json.Unmarshal(w.Body.Bytes(), &decoded))
+			assert(t, w.Code == 503 && decoded.Code == "unavailable" && decoded.RequestID == "mine" && decoded.API == server.APIName && decoded.Timestamp != 0, "got %d %s", w.Code, w.Body)
+			assert(t, strings.ContainsAny(decoded.Message, "ابتثج"), "the message is not Arabic: %s", decoded.Message)
 			for header, want := range map[string]string{
 				"Retry-After": "1", "X-Request-Id": "mine", "Cache-Control": "no-store",
 				"Access-Control-Allow-Origin": "https://shop.example.com", "Content-Type": "application/json; charset=utf-8",
 			} {
-				if got := w.Header().Get(header); got != want {
-					t.Errorf("%s: %q, want %q", header, got, want)
-				}
+				equal(t, w.Header().Get(header), want, "%s", header)
 			}
 			refused++
-			if n := metric(t, metrics, `commerce_limiter_refusals_total{limit="in_flight"}`); n != refused {
-				t.Errorf("%v refusals are counted, want %v", n, refused)
-			}
-			if n := metric(t, metrics, `commerce_http_request_duration_seconds_count{method="GET",route="refused",status="503"}`); n != refused {
-				t.Errorf("%v requests are counted, want %v", n, refused)
-			}
+			equal(t, metric(t, metrics, `commerce_limiter_refusals_total{limit="in_flight"}`), refused, "refusals that are counted")
+			equal(t, metric(t, metrics, `commerce_http_request_duration_seconds_count{method="GET",route="refused",status="503"}`), refused, "requests that are counted")
 		}
-		if w := ask(h, "192.0.2.2", "GET", "/api/cart"); w.Code != http.StatusNoContent {
-			t.Errorf("the other area: %d", w.Code)
-		}
-		if w := ask(h, "192.0.2.2", "OPTIONS", "/api/subscriptions", "Origin", "https://shop.example.com", "Access-Control-Request-Method", "GET"); w.Code != http.StatusNoContent {
-			t.Errorf("a preflight: %d", w.Code)
-		}
-		if w := ask(h, "192.0.2.2", "GET", "/api/openapi.yaml"); w.Code != http.StatusOK {
-			t.Errorf("a page: %d", w.Code)
-		}
+		equal(t, ask(h, "192.0.2.2", "GET", "/api/cart").Code, http.StatusNoContent, "status of the other area")
+		equal(t, ask(h, "192.0.2.2", "OPTIONS", "/api/subscriptions", "Origin", "https://shop.example.com", "Access-Control-Request-Method", "GET").Code, http.StatusNoContent, "status of a preflight")
+		equal(t, ask(h, "192.0.2.2", "GET", "/api/openapi.yaml").Code, http.StatusOK, "status of a page")
 		for range 2 {
 			slow.leave <- struct{}{}
-			if status := <-done; status != http.StatusNoContent {
-				t.Errorf("a request that had been let in: %d", status)
-			}
+			status := <-done
+			assert(t, status == http.StatusNoContent, "a request that had been let in: %d", status)
 		}
 	}
 	const line = `"msg":"too many requests at the same time","of":"subscriptions","limit":2,"refused":6}`
 	for start := time.Now(); !strings.Contains(log.String(), line); time.Sleep(10 * time.Millisecond) {
-		if time.Since(start) > 10*time.Second {
-			t.Fatalf("no line %s in the log:\n%s", line, log)
-		}
+		require(t, time.Since(start) <= 10*time.Second, "no line %s in the log:\n%s", line, log)
 	}
 }
 
@@ -195,9 +174,8 @@ func TestInFlight_DoesNotCountARequestThatWaitsForItsBody(t *testing.T) {
 	within(t, 10*time.Second, "the first request waits for its body", func() bool { return get() == http.StatusNoContent })
 	for i := range 20 {
 		_, _ = io.WriteString(slow, "another part")
-		if got := get(); got != http.StatusNoContent {
-			t.Fatalf("after %d parts of the other body: %d", i+1, got)
-		}
+		got := get()
+		require(t, got == http.StatusNoContent, "after %d parts of the other body: %d", i+1, got)
 	}
 	slow.Close()
 	if got := <-status; got != http.StatusNoContent {
@@ -227,9 +205,7 @@ func TestInFlight_DoesNotCountAResponseThatIsBeingSent(t *testing.T) {
 	done := make(chan int, 1)
 	go func() { done <- ask(h, "192.0.2.1", "GET", "/it/stream").Code }()
 	<-sent
-	if w := ask(h, "192.0.2.2", "GET", "/it"); w.Code != http.StatusNoContent {
-		t.Errorf("during a stream: %d", w.Code)
-	}
+	equal(t, ask(h, "192.0.2.2", "GET", "/it").Code, http.StatusNoContent, "status during a stream")
 	close(leave)
 	<-done
 }
@@ -243,9 +219,7 @@ func TestInFlight_APanicFreesItsPlace(t *testing.T) {
 	for range 3 {
 		func() {
 			defer func() {
-				if v := recover(); v != http.ErrAbortHandler {
-					t.Errorf("recovered %v", v)
-				}
+				assert(t, recover() == http.ErrAbortHandler, "a panic was recovered")
 			}()
 			ask(h, "192.0.2.1", "GET", "/abort")
 		}()
@@ -285,8 +259,7 @@ func TestInFlight_CartsDoNotWaitForSubscriptions(t *testing.T) {
 	c.wantLines("1×1")
 	close(slow.leave)
 	for range 2 {
-		if status := <-statuses; status != http.StatusOK {
-			t.Errorf("a list that had been let in: %d", status)
-		}
+		status := <-statuses
+		assert(t, status == http.StatusOK, "a list that had been let in: %d", status)
 	}
 }

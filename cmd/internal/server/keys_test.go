@@ -43,17 +43,13 @@ func (s *shop) keys(t testing.TB) []string {
 func (s *shop) pass(t testing.TB, by time.Duration) {
 	t.Helper()
 	s.Clock.Forward(by)
-	if err := carttest.Age(t.Context(), s.Redis, by, s.keys(t)...); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, carttest.Age(t.Context(), s.Redis, by, s.keys(t)...))
 }
 
 // wantTTLs fails if a key of this store has no TTL.
 func (s *shop) wantTTLs(t testing.TB) {
 	t.Helper()
 	for _, key := range s.keys(t) {
-		if left := s.Redis.PTTL(t.Context(), key).Val(); left <= 0 {
-			t.Errorf("%s has no TTL", key)
-		}
+		assert(t, s.Redis.PTTL(t.Context(), key).Val() > 0, "%s has no TTL", key)
 	}
 }

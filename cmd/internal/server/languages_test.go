@@ -38,12 +38,8 @@ func TestLanguages_AChangedArabicNameChangesOnlyTheArabicAnswer(t *testing.T) {
 		s.Catalog.Put(s.ID, pass("بطاقة دخول"))
 		unchanged := c.send("GET", "/cart", "", "If-None-Match", english.Header.Get("ETag"))
 		changed := c.send("GET", "/cart", "", append(inArabic, "If-None-Match", arabic.Header.Get("ETag"))...)
-		if unchanged.Status != 304 || changed.Status != 200 {
-			t.Fatalf("English %d, want 304; Arabic %d, want 200", unchanged.Status, changed.Status)
-		}
-		if name := changed.Body.Data.Items[0].Name; name != "بطاقة دخول" {
-			t.Errorf("the Arabic name is %q", name)
-		}
+		require(t, unchanged.Status == 304 && changed.Status == 200, "English %d, want 304; Arabic %d, want 200", unchanged.Status, changed.Status)
+		equal(t, changed.Body.Data.Items[0].Name, "بطاقة دخول", "the Arabic name")
 	})
 }
 
@@ -73,14 +69,10 @@ func TestLanguages_ACartIsInTheLanguageOfTheRequestElseTheStores(t *testing.T) {
 					}
 				}
 			}
-			if err := json.Unmarshal(c.ok("GET", "/cart", "", "Accept-Language", language).Raw, &texts); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, json.Unmarshal(c.ok("GET", "/cart", "", "Accept-Language", language).Raw, &texts))
 			i := texts.Data.Items[0]
 			got := [6]string{i.Name, i.Product.Name, i.Fields[0].Value, i.Plan.Duration, i.Plan.Text, i.Plan.English}
-			if got != want {
-				t.Errorf("in %q: %q, want %q", language, got, want)
-			}
+			assert(t, got == want, "in %q: %q, want %q", language, got, want)
 		}
 	})
 }
@@ -94,9 +86,7 @@ func TestLanguages_SentencesUseTheNameInTheirLanguage(t *testing.T) {
 		c := s.guest(t)
 		want := func(where, got, name string) {
 			t.Helper()
-			if !strings.Contains(got, "«"+name+"»") {
-				t.Errorf("%s: %q does not name %q", where, got, name)
-			}
+			assert(t, strings.Contains(got, "«"+name+"»"), "%s: %q does not name %q", where, got, name)
 		}
 		a := c.refused(422, "field_missing", "POST", "/cart/add", `{"product_id":30,"subscription_plan":301}`, inArabic...)
 		want("refusal of an answer", a.Body.Message, "بطاقة")

@@ -20,9 +20,8 @@ func (l *logBuffer) logged(t testing.TB) []map[string]any {
 	var lines []map[string]any
 	for text := range strings.Lines(l.String()) {
 		var line map[string]any
-		if err := json.Unmarshal([]byte(text), &line); err != nil {
-			t.Fatalf("%v in %s", err, text)
-		}
+		err := json.Unmarshal([]byte(text), &line)
+		require(t, err == nil, "%v in %s", err, text)
 		lines = append(lines, line)
 	}
 	return lines
@@ -97,9 +96,8 @@ func (s *shop) wantClean(t *testing.T, requests int) {
 	t.Helper()
 	log := s.Log.String()
 	for _, secret := range []string{"planted", strings.Split(s.token(t, planted.customer), ".")[0] + ".", "@example.com"} {
-		if at := strings.Index(strings.ToLower(log), strings.ToLower(secret)); at >= 0 {
-			t.Errorf("in the log: …%s…", log[max(0, at-200):min(len(log), at+100)])
-		}
+		at := strings.Index(strings.ToLower(log), strings.ToLower(secret))
+		assert(t, at < 0, "in the log: …%s…", log[max(0, at-200):min(len(log), at+100)])
 	}
 	seen := map[any]bool{}
 	for _, line := range s.Log.logged(t) {
@@ -107,21 +105,14 @@ func (s *shop) wantClean(t *testing.T, requests int) {
 			continue
 		}
 		for _, name := range []string{"time", "level", "method", "route", "status", "ms", "request_id"} {
-			if line[name] == nil {
-				t.Errorf("no %s in %v", name, line)
-			}
+			assert(t, line[name] != nil, "no %s in %v", name, line)
 		}
-		if seen[line["request_id"]] {
-			t.Errorf("two lines of request %v", line["request_id"])
-		}
+		assert(t, !seen[line["request_id"]], "two lines of request %v", line["request_id"])
 		seen[line["request_id"]] = true
-		if status := line["status"].(float64); status >= 400 && line["code"] == nil {
-			t.Errorf("no code in %v", line)
-		}
+		status := line["status"].(float64)
+		assert(t, status < 400 || line["code"] != nil, "no code in %v", line)
 	}
-	if len(seen) != requests {
-		t.Errorf("%d lines for %d requests", len(seen), requests)
-	}
+	assert(t, len(seen) == requests, "%d lines for %d requests", len(seen), requests)
 }
 
 func TestLog_HasOneLineARequestAndNoSecret(t *testing.T) {
@@ -131,9 +122,7 @@ func TestLog_HasOneLineARequestAndNoSecret(t *testing.T) {
 	issued := s.guest(t)
 	issued.add(`{"product_id":1}`)
 	s.wantClean(t, requests+1)
-	if strings.Contains(s.Log.String(), issued.Token) {
-		t.Error("an issued token is in the log")
-	}
+	assert(t, !strings.Contains(s.Log.String(), issued.Token), "an issued token is in the log")
 }
 
 func TestLog_HasNoSecretWhenRedisIsDown(t *testing.T) {
@@ -153,9 +142,7 @@ func TestLog_HasNoSecretWhenRedisIsDown(t *testing.T) {
 			}
 		}
 	}
-	if failed == 0 {
-		t.Error("nothing failed")
-	}
+	assert(t, failed != 0, "nothing failed")
 }
 
 func TestLog_HasNoSecretWhenRedisAnswersNonsense(t *testing.T) {
@@ -166,12 +153,8 @@ func TestLog_HasNoSecretWhenRedisAnswersNonsense(t *testing.T) {
 	guest.add(`{"product_id":1}`)
 	customer.add(`{"product_id":1}`)
 	for _, key := range s.keys(t) {
-		if err := s.Redis.Del(t.Context(), key).Err(); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Redis.Set(t.Context(), key, planted.field, time.Minute).Err(); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, s.Redis.Del(t.Context(), key).Err())
+		noError(t, s.Redis.Set(t.Context(), key, planted.field, time.Minute).Err())
 	}
 	s.wantClean(t, plant(t, s)+2)
 }
@@ -190,18 +173,13 @@ func TestLog_HasTheDetailsOfADefectAndTheResponseNone(t *testing.T) {
 	for _, path := range []string{"/panic", "/range", "/defect"} {
 		w := ask(h, "192.0.2.1", "GET", path, "X-Request-Id", "the-id")
 		var decoded body
-		if err := json.Unmarshal(w.Body.Bytes(), &decoded); err != nil {
-			t.Fatalf("%v in %s", err, w.Body)
-		}
-		if w.Code != 500 || decoded.Code != "internal" || strings.Contains(w.Body.String(), "cause") || strings.Contains(w.Body.String(), "range") {
-			t.Errorf("%s: %d %s", path, w.Code, w.Body)
-		}
+		err := json.Unmarshal(w.Body.Bytes(), &decoded)
+		require(t, err == nil, "%v in %s", err, w.Body)
+		assert(t, w.Code == 500 && decoded.Code == "internal" && !strings.Contains(w.Body.String(), "cause") && !strings.Contains(w.Body.String(), "range"), "%s: %d %s", path, w.Code, w.Body)
 	}
 	requests, causes, stacks := 0, 0, 0
 	for _, line := range log.logged(t) {
-		if line["request_id"] != "the-id" {
-			t.Errorf("unexpected line: %v", line)
-		}
+		assert(t, line["request_id"] == "the-id", "unexpected line: %v", line)
 		if line["msg"] == "request" {
 			requests++
 			if text, _ := line["err"].(string); strings.Contains(text, "the cause") || strings.Contains(text, "out of range") {
@@ -212,7 +190,5 @@ func TestLog_HasTheDetailsOfADefectAndTheResponseNone(t *testing.T) {
 			stacks++
 		}
 	}
-	if requests != 3 || causes != 3 || stacks != 2 {
-		t.Errorf("%d lines, %d causes, %d stacks:\n%s", requests, causes, stacks, log.String())
-	}
+	assert(t, requests == 3 && causes == 3 && stacks == 2, "%d lines, %d causes, %d stacks:\n%s", requests, causes, stacks, log.String())
 }

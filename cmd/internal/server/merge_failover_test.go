@@ -33,9 +33,7 @@ func TestMerge_SurvivesAFailoverToAnOutdatedReplica(t *testing.T) {
 			s.logInOn(t, cluster, "early") // by which the instance sees the replica
 
 			master, replica := cluster.Nodes[0], cluster.Nodes[3]
-			if err := master.Admin().ConfigSet(t.Context(), "repl-timeout", "1").Err(); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, master.Admin().ConfigSet(t.Context(), "repl-timeout", "1").Err())
 			replica.Freeze()
 			within(t, 20*time.Second, "the master forgets its replica", func() bool {
 				return strings.Contains(master.Admin().Info(t.Context(), "replication").Val(), "connected_slaves:0")

@@ -26,9 +26,8 @@ func TestKey_OfAGuestIsLookedUpWhileTheMergeWaits(t *testing.T) {
 	guest.add(`{"product_id":7,"qty":2}`)
 	customer := guest.logIn("1")
 	source.down.Store(7)
-	if again := customer.add(addOne, "Idempotency-Key", "k"); !again.replayed(t) || again.Body.Data.Count != 0 {
-		t.Errorf("a repeat while the merge waits: %s", again.Raw)
-	}
+	again := customer.add(addOne, "Idempotency-Key", "k")
+	assert(t, again.replayed(t) && again.Body.Data.Count == 0, "a repeat while the merge waits: %s", again.Raw)
 	customer.refused(409, "idempotency_conflict", "POST", "/cart/add", `{"product_id":2}`, "Idempotency-Key", "k")
 	customer.add(`{"product_id":2}`, "Idempotency-Key", "new")
 	source.down.Store(0)
@@ -53,9 +52,7 @@ func TestKey_OfAnUnreachableGuestIs503(t *testing.T) {
 	within(t, 10*time.Second, "the guest's node answers", func() bool {
 		return customer.send("GET", "/cart", "").Body.Data.lines() == "2×1 1×1"
 	})
-	if again := customer.add(addOne, "Idempotency-Key", "k"); !again.replayed(t) {
-		t.Error("it was applied twice")
-	}
+	assert(t, customer.add(addOne, "Idempotency-Key", "k").replayed(t), "it was applied twice")
 	customer.wantLines("2×1 1×1")
 }
 
@@ -70,15 +67,11 @@ func TestUnkeyedRetry_OfAGuestCountsOnceAfterALoginElsewhere(t *testing.T) {
 		customer.cart()
 		s.pass(t, 2*time.Second)
 		for who, c := range map[string]*shopper{"customer": customer, "guest": guest} {
-			if again := c.add(addOne, "X-Timestamp", "1"); !again.replayed(t) {
-				t.Errorf("the retry as a %s was applied", who)
-			}
+			assert(t, c.add(addOne, "X-Timestamp", "1").replayed(t), "the retry as a %s was applied", who)
 		}
 		customer.wantLines("1×1")
 		s.pass(t, 5*time.Minute)
-		if again := guest.add(addOne, "X-Timestamp", "1"); again.replayed(t) {
-			t.Error("still a retry after five minutes")
-		}
+		assert(t, !guest.add(addOne, "X-Timestamp", "1").replayed(t), "still a retry after five minutes")
 		customer.wantLines("1×2")
 	})
 }
@@ -89,9 +82,7 @@ func TestKey_OfAGuestIsKnownUnderTheTokenAfterTheMerge(t *testing.T) {
 		guest.cart()
 		guest.add(addOne, "Idempotency-Key", "k")
 		guest.logIn("1").cart()
-		if again := guest.add(addOne, "Idempotency-Key", "k"); !again.replayed(t) {
-			t.Error("the retry as a guest was applied")
-		}
+		assert(t, guest.add(addOne, "Idempotency-Key", "k").replayed(t), "the retry as a guest was applied")
 		guest.logIn("1").wantLines("1×1")
 	})
 }
@@ -105,9 +96,7 @@ func TestKey_OfAGuestIsKnownAfterAnotherCustomersMerge(t *testing.T) {
 		guest.add(addOne, "Idempotency-Key", "k")
 		guest.logIn("1").cart()
 		second := guest.logIn("2")
-		if again := second.add(addOne, "Idempotency-Key", "k"); !again.replayed(t) {
-			t.Error("it was applied twice")
-		}
+		assert(t, second.add(addOne, "Idempotency-Key", "k").replayed(t), "it was applied twice")
 		second.add(`{"product_id":2}`, "Idempotency-Key", "k") // a key of another customer's cart
 		second.wantLines("2×1")
 		guest.logIn("1").wantLines("1×1")
@@ -125,9 +114,7 @@ func TestUnkeyedRetry_OfChangesThatOverlap(t *testing.T) {
 		}
 		s.pass(t, 2*time.Second)
 		for _, body := range bodies {
-			if again := c.add(body, "X-Timestamp", "1"); !again.replayed(t) {
-				t.Errorf("%s was applied twice", body)
-			}
+			assert(t, c.add(body, "X-Timestamp", "1").replayed(t), "%s was applied twice", body)
 		}
 		c.wantLines("1×1 7×2")
 	})
@@ -143,9 +130,7 @@ func TestUnkeyedRetry_OfADoubleClickCountsTwoClicks(t *testing.T) {
 		c.add(addOne, "X-Timestamp", "1")
 		s.pass(t, 800*time.Millisecond) // 1.1 s after the first, 0.8 s after the second
 		for range 2 {
-			if again := c.add(addOne, "X-Timestamp", "1"); !again.replayed(t) {
-				t.Error("a retry was applied")
-			}
+			assert(t, c.add(addOne, "X-Timestamp", "1").replayed(t), "a retry was applied")
 		}
 		c.wantLines("1×2")
 	})
@@ -160,14 +145,10 @@ func TestUnkeyedRetry_IsTheSameOnInstancesWhoseClocksDiffer(t *testing.T) {
 		c.cart()
 		c.add(addOne, "X-Timestamp", "1")
 		s.Clock.Forward(ahead) // the clock of the instance that gets the retry
-		if click := c.add(addOne, "X-Timestamp", "1"); click.replayed(t) {
-			t.Errorf("%v ahead: a second click was taken for a retry", ahead)
-		}
+		assert(t, !c.add(addOne, "X-Timestamp", "1").replayed(t), "%v ahead: a second click was taken for a retry", ahead)
 		s.pass(t, 1100*time.Millisecond)
 		s.Clock.Forward(-1100 * time.Millisecond)
-		if again := c.add(addOne, "X-Timestamp", "1"); !again.replayed(t) {
-			t.Errorf("%v ahead: a retry was applied", ahead)
-		}
+		assert(t, c.add(addOne, "X-Timestamp", "1").replayed(t), "%v ahead: a retry was applied", ahead)
 	}
 }
 
@@ -182,10 +163,7 @@ func TestMerge_ContinuesWhenTheClientDisconnects(t *testing.T) {
 	guest := s.guest(t)
 	guest.add(addOne)
 	customer := guest.logIn("1")
-	r, err := http.NewRequest("GET", s.URL+"/cart", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must(http.NewRequest("GET", s.URL+"/cart", nil))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	r.Header.Set("X-Public-Key", s.Key)
 	r.Header.Set("X-Cart-Token", guest.Token)

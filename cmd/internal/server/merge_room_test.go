@@ -45,9 +45,8 @@ func TestMerge_WithoutRoomLeavesTheGuestsCartUnchanged(t *testing.T) {
 	customer.Token = guest.Token
 	full := func(a answer) {
 		t.Helper()
-		if m := a.Body.Data.Merge; m == nil || m.Lines != 0 || len(m.Adjusted) != 0 || m.Code == nil || *m.Code != "cart_full" {
-			t.Errorf("report in %s", a.Raw)
-		}
+		m := a.Body.Data.Merge
+		assert(t, m != nil && m.Lines == 0 && len(m.Adjusted) == 0 && m.Code != nil && *m.Code == "cart_full", "report in %s", a.Raw)
 	}
 	full(customer.ok("GET", "/cart", ""))
 	full(customer.ok("GET", "/cart/count", ""))
@@ -56,17 +55,13 @@ func TestMerge_WithoutRoomLeavesTheGuestsCartUnchanged(t *testing.T) {
 	full(customer.ok("PATCH", "/cart/items/101", `{"quantity":2}`))
 	full(customer.refused(422, "cart_full", "POST", "/cart/add", `{"product_id":112}`))
 	full(customer.refused(400, "malformed_json", "POST", "/cart/add", `{`))
-	if again := customer.add(`{"product_id":111}`, "Idempotency-Key", "k"); !again.replayed(t) {
-		t.Error("the guest's own change was applied again")
-	}
+	assert(t, customer.add(`{"product_id":111}`, "Idempotency-Key", "k").replayed(t), "the guest's own change was applied again")
 	guest.wantLines("111×1")
 	if a := customer.ok("DELETE", "/cart/items/110", ""); a.Body.Data.Merge == nil { // makes room for the next request
 		t.Errorf("no report in %s", a.Raw)
 	}
 	got := customer.cart()
-	if got.Merge == nil || got.Merge.Code != nil || got.Merge.Lines != 1 || !slices.ContainsFunc(got.Items, func(i itemBody) bool { return i.ID == "111" }) {
-		t.Errorf("with room again: %q, %+v", got.lines(), got.Merge)
-	}
+	assert(t, got.Merge != nil && got.Merge.Code == nil && got.Merge.Lines == 1 && slices.ContainsFunc(got.Items, func(i itemBody) bool { return i.ID == "111" }), "with room again: %q, %+v", got.lines(), got.Merge)
 	guest.wantLines("")
 }
 
@@ -90,9 +85,8 @@ func TestMerge_CountsTextToo(t *testing.T) {
 	full := s.guest(t)
 	full.add(line(2, forty))
 	customer.Token = full.Token
-	if got := customer.cart(); got.Merge == nil || got.Merge.Code == nil {
-		t.Errorf("41 bytes and 40 are more than 80: %q, %+v", got.lines(), got.Merge)
-	}
+	got := customer.cart()
+	assert(t, got.Merge != nil && got.Merge.Code != nil, "41 bytes and 40 are more than 80: %q, %+v", got.lines(), got.Merge)
 }
 
 // Devices log in concurrently, each with a cart that would fit by itself.
@@ -113,9 +107,8 @@ func TestMerge_OfManyDevicesAtOnceKeepsTheLimit(t *testing.T) {
 		}
 		for _, c := range customers { // nothing is lost: a cart that did not fit stays under its token
 			c.withoutToken().ok("DELETE", "/cart/clear", "")
-			if got := c.cart(); len(got.Items) != 0 && len(got.Items) != 3 {
-				t.Errorf("a guest's cart was merged in part: %q", got.lines())
-			}
+			got := c.cart()
+			assert(t, len(got.Items) == 0 || len(got.Items) == 3, "a guest's cart was merged in part: %q", got.lines())
 		}
 	}, small)
 }

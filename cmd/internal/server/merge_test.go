@@ -13,8 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"commerce/auth/locale"
 	"commerce/cart"
 	"commerce/cart/service"
@@ -109,15 +107,10 @@ func TestMerge_ShowsTheMergedCartAndWhatWasCut(t *testing.T) {
 				s.sellForMerge(true)
 				customer.Token = guest.Token
 				got := customer.wantLines(tc.lines)
-				if got.Merge == nil || got.Merge.Lines != int64(len(strings.Fields(tc.guest))) {
-					t.Fatalf("report %+v", got.Merge)
-				}
-				if diff := cmp.Diff(tc.cuts, got.cuts(t)); diff != "" {
-					t.Errorf("cuts (-want +got)\n%s", diff)
-				}
-				if want := int64(len(strings.Fields(tc.customer))) + 1; got.Version != want {
-					t.Errorf("version %d, want %d", got.Version, want)
-				}
+				require(t, got.Merge != nil && got.Merge.Lines == int64(len(strings.Fields(tc.guest))), "report %+v", got.Merge)
+				equal(t, got.cuts(t), tc.cuts, "cuts")
+				want := int64(len(strings.Fields(tc.customer))) + 1
+				assert(t, got.Version == want, "version %d, want %d", got.Version, want)
 				wantIssues(t, got)
 			}, func(p *server.Parts) { p.Strategy = tc.strategy })
 		})
@@ -134,9 +127,7 @@ func (b cartBody) cuts(t *testing.T) string {
 		if a.ItemID == strconv.Itoa(max4) {
 			want = "above_max_quantity"
 		}
-		if a.Kept <= 5 && a.Code != want {
-			t.Errorf("%s was cut for %s, want %s", a.ItemID, a.Code, want)
-		}
+		assert(t, a.Kept > 5 || a.Code == want, "%s was cut for %s, want %s", a.ItemID, a.Code, want)
 	}
 	return strings.Join(cuts, ", ")
 }
@@ -150,9 +141,7 @@ func wantIssues(t *testing.T, b cartBody) {
 		if item.Issue != nil {
 			code = item.Issue.Code
 		}
-		if want[item.ProductID] != "" && code != want[item.ProductID] {
-			t.Errorf("line %s has the issue %q, want %q", item.ID, code, want[item.ProductID])
-		}
+		assert(t, want[item.ProductID] == "" || code == want[item.ProductID], "line %s has the issue %q, want %q", item.ID, code, want[item.ProductID])
 	}
 }
 
@@ -179,9 +168,7 @@ func TestMerge_NeverReplacesTheCustomersNotice(t *testing.T) {
 		for _, item := range items {
 			notices = append(notices, *item.Notice)
 		}
-		if diff := cmp.Diff([]string{"the customer's", "fills the place", "new"}, notices); diff != "" {
-			t.Errorf("notices (-want +got)\n%s", diff)
-		}
+		equal(t, notices, []string{"the customer's", "fills the place", "new"}, "notices")
 	})
 }
 
@@ -218,17 +205,11 @@ func TestMerge_HappensFirstInEveryRequest(t *testing.T) {
 				guest.add(`{"product_id":2,"qty":3}`)
 				customer.Token = guest.Token
 				a := customer.send(tc.method, tc.path, tc.payload, tc.headers...)
-				if a.Status != tc.status {
-					t.Fatalf("%d %s", a.Status, a.Raw)
-				}
+				require(t, a.Status == tc.status, "%d %s", a.Status, a.Raw)
 				m := a.Body.Data.Merge
-				if m == nil || m.Lines != 1 || len(m.Adjusted) != 1 ||
-					m.Adjusted[0].Requested != 5 || m.Adjusted[0].Kept != 3 || m.Adjusted[0].Code != "insufficient_stock" {
-					t.Errorf("report in %s", a.Raw)
-				}
-				if again := customer.wantLines(tc.lines); again.Merge == nil || again.Merge.ID != m.ID {
-					t.Errorf("a minute is not over, and the report is %+v", again.Merge)
-				}
+				assert(t, m != nil && m.Lines == 1 && len(m.Adjusted) == 1 && m.Adjusted[0].Requested == 5 && m.Adjusted[0].Kept == 3 && m.Adjusted[0].Code == "insufficient_stock", "report in %s", a.Raw)
+				again := customer.wantLines(tc.lines)
+				assert(t, again.Merge != nil && again.Merge.ID == m.ID, "a minute is not over, and the report is %+v", again.Merge)
 			})
 		})
 	}
@@ -242,9 +223,7 @@ func TestMerge_IsReportedForAMinuteToTheCustomer(t *testing.T) {
 		customer.send("GET", "/cart/count", "") // which may be lost
 		first := other.ok("GET", "/cart", "", "If-None-Match", "*")
 		report := first.Body.Data.Merge
-		if report == nil || report.ID == "" || report.Lines != 1 || time.Since(report.At).Abs() > time.Minute {
-			t.Fatalf("another device got %s", first.Raw)
-		}
+		require(t, report != nil && report.ID != "" && report.Lines == 1 && time.Since(report.At).Abs() <= time.Minute, "another device got %s", first.Raw)
 		tag := first.Header.Get("ETag")
 		for _, a := range []answer{
 			customer.ok("GET", "/cart", ""), customer.ok("GET", "/cart/summary", ""),
@@ -253,22 +232,18 @@ func TestMerge_IsReportedForAMinuteToTheCustomer(t *testing.T) {
 			customer.refused(400, "malformed_json", "POST", "/cart/add", `{`),
 			customer.add(`{"product_id":1}`, "If-Match", tag),
 		} {
-			if m := a.Body.Data.Merge; m == nil || m.ID != report.ID {
-				t.Errorf("the report is %+v in %s", m, a.Raw)
-			}
+			m := a.Body.Data.Merge
+			assert(t, m != nil && m.ID == report.ID, "the report is %+v in %s", m, a.Raw)
 		}
 		tag = other.ok("GET", "/cart", "").Header.Get("ETag")
-		if a := other.send("GET", "/cart", "", "If-None-Match", tag); a.Status != http.StatusNotModified {
-			t.Errorf("unchanged, with the report: %d", a.Status)
-		}
+		equal(t, other.send("GET", "/cart", "", "If-None-Match", tag).Status, http.StatusNotModified, "status of an unchanged cart with the report")
 		s.pass(t, time.Minute+time.Second)
 		if a := other.ok("GET", "/cart", "", "If-None-Match", tag); a.Body.Data.Merge != nil {
 			t.Errorf("after a minute: %s", a.Raw)
 		}
 		other.add(`{"product_id":1}`)
-		if members := s.Redis.HKeys(t.Context(), s.customerKey(other)).Val(); slices.Contains(members, "g") {
-			t.Errorf("after a minute and a change, the report is still stored: %q", members)
-		}
+		members := s.Redis.HKeys(t.Context(), s.customerKey(other)).Val()
+		assert(t, !slices.Contains(members, "g"), "after a minute and a change, the report is still stored: %q", members)
 	})
 }
 
@@ -278,9 +253,8 @@ func TestMerge_IsNotDrivenByHEAD(t *testing.T) {
 		guest.add(`{"product_id":1}`)
 		customer := guest.logIn("1")
 		for _, path := range []string{"/cart", "/cart/count", "/cart/summary", "/cart/validate"} {
-			if a := customer.send("HEAD", path, ""); a.Status >= 500 {
-				t.Errorf("HEAD %s: %d", path, a.Status)
-			}
+			a := customer.send("HEAD", path, "")
+			assert(t, a.Status < 500, "HEAD %s: %d", path, a.Status)
 		}
 		guest.wantLines("1×1")
 		s.customer(t, "1").wantLines("")
@@ -294,14 +268,11 @@ func TestMerge_LeavesTheTokenUsable(t *testing.T) {
 		before, _, _ := strings.Cut(guest.add(`{"product_id":1}`).Header.Get("ETag"), ".")
 		guest.logIn("1").cart()
 		s.wantTTLs(t)
-		if got := guest.wantLines(""); got.Version != 0 || got.ExpiresAt != nil {
-			t.Errorf("the guest's cart after the merge: %+v", got)
-		}
+		got := guest.wantLines("")
+		assert(t, got.Version == 0 && got.ExpiresAt == nil, "the guest's cart after the merge: %+v", got)
 		a := guest.add(`{"product_id":7,"qty":2}`)
 		after, _, _ := strings.Cut(a.Header.Get("ETag"), ".")
-		if after == before || a.Body.Data.Version != 1 {
-			t.Errorf("cart %s at version %d, before %s", after, a.Body.Data.Version, before)
-		}
+		assert(t, after != before && a.Body.Data.Version == 1, "cart %s at version %d, before %s", after, a.Body.Data.Version, before)
 		guest.logIn("1").wantLines("1×1 7×2")
 		s.wantTTLs(t)
 	})
@@ -314,9 +285,7 @@ func TestMerge_IncludesIdempotencyKeys(t *testing.T) {
 		guest.add(`{"product_id":1,"qty":2}`, "Idempotency-Key", "k")
 		customer := guest.logIn("1")
 		again := customer.add(`{"product_id":1,"qty":2}`, "Idempotency-Key", "k")
-		if again.Header.Get("Idempotency-Replayed") != "true" || again.Body.Data.lines() != "1×2" {
-			t.Errorf("repeated after the login: %s", again.Raw)
-		}
+		assert(t, again.Header.Get("Idempotency-Replayed") == "true" && again.Body.Data.lines() == "1×2", "repeated after the login: %s", again.Raw)
 		customer.refused(409, "idempotency_conflict", "POST", "/cart/add", `{"product_id":1}`, "Idempotency-Key", "k")
 		customer.withoutToken().wantLines("1×2")
 		s.wantTTLs(t)
@@ -339,9 +308,7 @@ func TestMerge_DevicesAtOnce(t *testing.T) {
 			for range reports.Range {
 				n++
 			}
-			if got.Version != 1 || n != 1 {
-				t.Errorf("version %d after %d reports", got.Version, n)
-			}
+			assert(t, got.Version == 1 && n == 1, "version %d after %d reports", got.Version, n)
 		})
 	})
 	t.Run("that carry a token each all find theirs in", func(t *testing.T) {
@@ -349,9 +316,8 @@ func TestMerge_DevicesAtOnce(t *testing.T) {
 			at(6, func(i int) {
 				guest := s.guest(t)
 				guest.add(fmt.Sprintf(`{"product_id":1,"qty":%d}`, i+1))
-				if got := guest.logIn("1").cart(); got.Count < int64(i+1) {
-					t.Errorf("device %d had %d, and got %q", i, i+1, got.lines())
-				}
+				got := guest.logIn("1").cart()
+				assert(t, got.Count >= int64(i+1), "device %d had %d, and got %q", i, i+1, got.lines())
 			})
 			s.customer(t, "1").wantLines("1×21")
 		})
@@ -410,9 +376,7 @@ func TestMerge_WaitsForTheCatalog(t *testing.T) {
 		t.Errorf("unmerged: %q, %+v", got.lines(), got.Merge)
 	}
 	customer.wantLines("1×1")
-	if strings.Contains(s.Log.String(), guest.Token) {
-		t.Error("the token is in the log")
-	}
+	assert(t, !strings.Contains(s.Log.String(), guest.Token), "the token is in the log")
 	source.down.Store(0)
 	if got := customer.wantLines("1×1 7×2"); got.Merge == nil || got.Merge.Lines != 1 {
 		t.Errorf("later: %+v", got.Merge)
@@ -426,11 +390,9 @@ func TestMerge_AnEmptiedGuestsCartBringsNothing(t *testing.T) {
 		guest.add(`{"product_id":1}`)
 		guest.ok("DELETE", "/cart/clear", "")
 		customer := guest.logIn("1")
-		if got := customer.cart(); got.Version != 0 || got.Merge != nil || got.ExpiresAt != nil {
-			t.Errorf("the customer's cart: %+v", got)
-		}
-		if keys := s.keys(t); len(keys) != 0 {
-			t.Errorf("left behind: %v", keys)
-		}
+		got := customer.cart()
+		assert(t, got.Version == 0 && got.Merge == nil && got.ExpiresAt == nil, "the customer's cart: %+v", got)
+		keys := s.keys(t)
+		assert(t, len(keys) == 0, "left behind: %v", keys)
 	})
 }

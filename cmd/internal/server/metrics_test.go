@@ -31,10 +31,7 @@ func metric(t *testing.T, m *telemetry.Metrics, series string) float64 {
 	t.Helper()
 	for _, line := range metricsPage(t, m) {
 		if text, ok := strings.CutPrefix(line, series+" "); ok {
-			value, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
-			if err != nil {
-				t.Fatal(err)
-			}
+			value := must(strconv.ParseFloat(strings.TrimSpace(text), 64))(t)
 			return value
 		}
 	}
@@ -81,13 +78,9 @@ func TestMetrics_HaveNoLabelsFromCallers(t *testing.T) {
 	}
 	page := metricsPage(t, m)
 	for _, series := range page {
-		if strings.Contains(strings.ToLower(series), planted) || strings.Contains(series, `store`+`="`) {
-			t.Errorf("a label comes from a caller, or names a store: %s", series)
-		}
+		assert(t, !strings.Contains(strings.ToLower(series), planted) && !strings.Contains(series, `store`+`="`), "a label comes from a caller, or names a store: %s", series)
 	}
-	if len(page) > maxSeries {
-		t.Errorf("%d series, want at most %d", len(page), maxSeries)
-	}
+	assert(t, len(page) <= maxSeries, "%d series, want at most %d", len(page), maxSeries)
 }
 
 func TestMetrics_CountWhatHappensToCarts(t *testing.T) {
@@ -123,8 +116,6 @@ func TestMetrics_CountWhatHappensToCarts(t *testing.T) {
 		`commerce_bad_credentials_total{kind="malformed"}`:                        1,
 		`commerce_http_requests_in_flight`:                                        0,
 	} {
-		if got := metric(t, m, series); got != want {
-			t.Errorf("%s is %v, want %v", series, got, want)
-		}
+		equal(t, metric(t, m, series), want, "%s", series)
 	}
 }

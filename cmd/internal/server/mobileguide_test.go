@@ -37,9 +37,7 @@ func TestMobileGuide_KeepsWhatAnotherServerAnswers(t *testing.T) {
 				{serveGateway(t, answer), "outbox/001: no answer, again later\n"},
 				{service, "outbox/001: 200, 1 in the cart, 0 replayed\n"},
 			} {
-				if said := phone.send(t, tc.url); said != tc.want {
-					t.Errorf("the outbox says %q, want %q", said, tc.want)
-				}
+				equal(t, phone.send(t, tc.url), tc.want, "what the outbox says")
 			}
 		})
 	}
@@ -55,9 +53,7 @@ func TestMobileGuide_AddsAfterTooManyCoupons(t *testing.T) {
 	}
 	phone.store(t, "POST", "/cart/add", `{"product_id":2,"qty":1}`)
 	said := phone.send(t, startDemo(t).url)
-	if !strings.Contains(said, "outbox/021: 429, ") || !strings.HasSuffix(said, "outbox/022: 200, 1 in the cart, 0 replayed\n") {
-		t.Errorf("the outbox says:\n%s", said)
-	}
+	assert(t, strings.Contains(said, "outbox/021: 429, ") && strings.HasSuffix(said, "outbox/022: 200, 1 in the cart, 0 replayed\n"), "the outbox says:\n%s", said)
 }
 
 // phone is an app with the outbox that the guide asks its readers to save.
@@ -70,9 +66,7 @@ type phone struct {
 func newPhone(t *testing.T) *phone {
 	t.Helper()
 	p := &phone{dir: t.TempDir(), token: rand.Text()}
-	if err := os.Mkdir(filepath.Join(p.dir, "outbox"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.Mkdir(filepath.Join(p.dir, "outbox"), 0o700))
 	for _, e := range examplesOf(t, "docs/mobile.md") {
 		if strings.HasPrefix(e.script, "cat >outbox.sh ") {
 			terminal{dir: p.dir}.run(t, e.script) // sends nothing, since nothing is stored
@@ -88,9 +82,7 @@ func (p *phone) store(t *testing.T, method, path, body string) {
 	t.Helper()
 	p.stored++
 	change := fmt.Sprintf(`{"method":%q,"path":%q,"body":%s,"key":"change-%d"}`, method, path, body, p.stored)
-	if err := os.WriteFile(filepath.Join(p.dir, "outbox", fmt.Sprintf("%03d", p.stored)), []byte(change), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.WriteFile(filepath.Join(p.dir, "outbox", fmt.Sprintf("%03d", p.stored)), []byte(change), 0o600))
 }
 
 // send returns what outbox.sh prints with a service at a URL.

@@ -68,9 +68,8 @@ func (s *shop) beginToMove(t testing.TB, cluster *ephemeral.RedisCluster, key st
 
 func (m slotMove) do(node *redis.Client, args ...any) {
 	m.t.Helper()
-	if err := node.Do(m.t.Context(), args...).Err(); err != nil {
-		m.t.Fatalf("%v: %v", fmt.Sprint(args...), err)
-	}
+	err := node.Do(m.t.Context(), args...).Err()
+	require(m.t, err == nil, "%v: %v", fmt.Sprint(args...), err)
 }
 
 // key migrates the cart itself.

@@ -12,14 +12,11 @@ import (
 func installPackages(t *testing.T, folder string) string {
 	t.Helper()
 	for _, program := range []string{"node", "npm"} {
-		if _, err := exec.LookPath(program); err != nil {
-			t.Fatalf("%s is not installed (sh deploy/ephemeral/install.sh)", program)
-		}
+		_, err := exec.LookPath(program)
+		require(t, err == nil, "%s is not installed (sh deploy/ephemeral/install.sh)", program)
 	}
 	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS(filepath.Join("testdata", folder))); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.CopyFS(dir, os.DirFS(filepath.Join("testdata", folder))))
 	npm := command(t, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline")
 	npm.Dir = dir
 	if said, err := npm.CombinedOutput(); err != nil {

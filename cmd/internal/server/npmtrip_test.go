@@ -55,9 +55,7 @@ func drive(t *testing.T, dir, url, key, browserJWT, serverJWT, lossyJWT string) 
 		"JWT_BROWSER="+browserJWT, "JWT_SERVER="+serverJWT, "JWT_LOSSY="+lossyJWT)
 	said, err := node.CombinedOutput()
 	t.Logf("node trip.mjs:\n%s", said)
-	if err != nil {
-		t.Fatalf("node trip.mjs: %v", err)
-	}
+	require(t, err == nil, "node trip.mjs: %v", err)
 	if lost, repeated := line.lost.Load(), line.repeated.Load(); lost != lostReplies || repeated < lostReplies {
 		t.Errorf("%d replies were lost and %d changes sent again, want %d of each", lost, repeated, lostReplies)
 	}
@@ -102,9 +100,7 @@ func buildProgram(t *testing.T) (binary string) {
 			program.err = fmt.Errorf("go build: %w\n%s", err, said)
 		}
 	})
-	if program.err != nil {
-		t.Fatal(program.err)
-	}
+	require(t, program.err == nil, "%v", program.err)
 	return filepath.Join(program.dir, "commerce")
 }
 
@@ -122,21 +118,14 @@ func startDemo(t *testing.T) demo {
 	run := exec.Command(d.binary, "demo")
 	run.Env = append(os.Environ(), "ADDR=127.0.0.1:0", "ADMIN_ADDR=127.0.0.1:0", "JWT_SECRET="+jwtSecret)
 	run.Stderr = d.log
-	out, err := run.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := run.Start(); err != nil {
-		t.Fatal(err)
-	}
+	out := must(run.StdoutPipe())(t)
+	noError(t, run.Start())
 	t.Cleanup(func() { end(t, run, d.log) })
 
 	printed := welcome(bufio.NewScanner(out))
 	for pattern, found := range map[*regexp.Regexp]*string{printedURL: &d.url, printedKey: &d.key, printedJWT: &d.jwt} {
 		match := pattern.FindStringSubmatch(printed)
-		if match == nil {
-			t.Fatalf("the demo printed nothing like %s:\n%s%s", pattern, printed, d.log)
-		}
+		require(t, match != nil, "the demo printed nothing like %s:\n%s%s", pattern, printed, d.log)
 		*found = match[1]
 	}
 	return d
@@ -160,9 +149,8 @@ func end(t testing.TB, program *exec.Cmd, log *logBuffer) {
 	_ = program.Process.Signal(syscall.SIGTERM)
 	late := time.AfterFunc(15*time.Second, func() { _ = program.Process.Kill() })
 	defer late.Stop()
-	if err := program.Wait(); err != nil {
-		t.Errorf("%s: %v\n%s", program, err, log)
-	}
+	err := program.Wait()
+	assert(t, err == nil, "%s: %v\n%s", program, err, log)
 }
 
 // token creates a token with the program's own command.
@@ -171,8 +159,6 @@ func (d demo) token(t testing.TB, customer string) string {
 	sign := command(t, d.binary, "token", "customer", "--store", "1", "--customer", customer)
 	sign.Env = append(os.Environ(), "JWT_SECRET="+jwtSecret)
 	token, err := sign.Output()
-	if err != nil {
-		t.Fatalf("%s: %v", sign, err)
-	}
+	require(t, err == nil, "%s: %v", sign, err)
 	return string(bytes.TrimSpace(token))
 }

@@ -206,41 +206,30 @@ func (s spec) only(status int, ref *openapi3.ResponseRef) *routers.Route {
 
 func TestOpenAPI_DescribesEveryRouteAndNoOther(t *testing.T) {
 	t.Parallel()
-	doc, err := document()
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must(document())(t)
 	shop := openShop(t, embeddedRedis(t))
 	for path, item := range doc.Paths.Map() {
 		concrete := strings.NewReplacer("{item_id}", "1", "{id}", "1").Replace(path)
 		for _, method := range []string{"GET", "POST", "PUT", "PATCH", "DELETE"} {
 			a := shop.guest(t).send(method, concrete, "")
 			documented := item.GetOperation(method) != nil
-			if served := a.Status != http.StatusMethodNotAllowed; served != documented {
-				t.Errorf("%s %s: documented %v, served %v (%d)", method, path, documented, served, a.Status)
-			}
-			if !documented && !slices.Contains(strings.Split(a.Header.Get("Allow"), ", "), firstMethod(item)) {
-				t.Errorf("%s %s: Allow is %q", method, path, a.Header.Get("Allow"))
-			}
+			served := a.Status != http.StatusMethodNotAllowed
+			assert(t, served == documented, "%s %s: documented %v, served %v (%d)", method, path, documented, served, a.Status)
+			assert(t, documented || slices.Contains(strings.Split(a.Header.Get("Allow"), ", "), firstMethod(item)), "%s %s: Allow is %q", method, path, a.Header.Get("Allow"))
 		}
 	}
 }
 
 func TestOpenAPI_HasEveryRegisteredRoute(t *testing.T) {
 	t.Parallel()
-	doc, err := document()
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must(document())(t)
 	parameter := regexp.MustCompile(`:(\w+)`)
 	areas := []wire.Area{carthttp.New(nil, nil, "").Area(), subscriptions.NewAPI(subscriptions.Config{}).Area()}
 	for _, area := range areas {
 		for _, route := range area.Routes {
 			path := parameter.ReplaceAllString(route.Path, "{$1}")
 			item := doc.Paths.Value(path)
-			if item == nil || item.GetOperation(route.Method) == nil {
-				t.Errorf("%s %s is served, but not in the document", route.Method, route.Path)
-			}
+			assert(t, item != nil && item.GetOperation(route.Method) != nil, "%s %s is served, but not in the document", route.Method, route.Path)
 		}
 	}
 }
@@ -258,16 +247,11 @@ func TestConforms_DetectsDifferences(t *testing.T) {
 	good := c.add(`{"product_id":1}`)
 	refused := c.refused(404, "product_not_found", "POST", "/cart/add", `{"product_id":404}`)
 	judge := func(a answer, status int, edit ...string) error {
-		r, err := http.NewRequestWithContext(t.Context(), "POST", c.shop.URL+"/cart/add", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must(http.NewRequestWithContext(t.Context(), "POST", c.shop.URL+"/cart/add", nil))(t)
 		body := strings.NewReplacer(edit...).Replace(string(a.Raw))
 		return conforms(r, &http.Response{StatusCode: status, Header: a.Header, Body: io.NopCloser(strings.NewReader(body))}, "")
 	}
-	if err := errors.Join(judge(good, 200), judge(refused, 404)); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, errors.Join(judge(good, 200), judge(refused, 404)))
 	for name, err := range map[string]error{
 		"status":         judge(good, 201),
 		"other status":   judge(refused, 422),
@@ -278,18 +262,12 @@ func TestConforms_DetectsDifferences(t *testing.T) {
 		"code":           judge(refused, 404, "product_not_found", "no_such_code"),
 		"not JSON":       judge(good, 200, "{", "["),
 	} {
-		if err == nil {
-			t.Errorf("%s: passed", name)
-		}
+		assert(t, err != nil, "%s: passed", name)
 	}
 	without := good
 	without.Header = good.Header.Clone()
 	without.Header.Del("ETag")
-	if judge(without, 200) == nil {
-		t.Error("a missing header passed")
-	}
+	assert(t, judge(without, 200) != nil, "a missing header passed")
 	without.Header.Set("ETag", "no tag")
-	if judge(without, 200) == nil {
-		t.Error("a malformed header passed")
-	}
+	assert(t, judge(without, 200) != nil, "a malformed header passed")
 }

@@ -19,12 +19,9 @@ func (s *shop) links(t *testing.T, headers ...string) string {
 			Next string `json:"next_page_url"`
 		}
 	}
-	if err := json.Unmarshal(a.Raw, &page); err != nil || a.Status != http.StatusOK {
-		t.Fatalf("%d, %v", a.Status, err)
-	}
-	if !strings.HasPrefix(page.Data.Next, page.Data.Path+"?") {
-		t.Errorf("next is %s, path %s", page.Data.Next, page.Data.Path)
-	}
+	err := json.Unmarshal(a.Raw, &page)
+	require(t, err == nil && a.Status == http.StatusOK, "%d, %v", a.Status, err)
+	assert(t, strings.HasPrefix(page.Data.Next, page.Data.Path+"?"), "next is %s, path %s", page.Data.Next, page.Data.Path)
 	return page.Data.Path
 }
 
@@ -49,9 +46,7 @@ func TestLinks_UseForwardedHeadersOfTrustedProxiesOnly(t *testing.T) {
 		if test.want == "" {
 			want = s.URL + "/subscriptions"
 		}
-		if got := s.links(t, test.headers...); got != want {
-			t.Errorf("%v from %v: links to %s, want %s", test.headers, test.trusted, got, want)
-		}
+		equal(t, s.links(t, test.headers...), want, "%v from %v: links to", test.headers, test.trusted)
 	}
 }
 
@@ -67,9 +62,7 @@ func TestLinks_HaveTheBasePathOnce(t *testing.T) {
 		{"https://api", "/api", "https://api/api"},
 	} {
 		s := openShop(t, embeddedRedis(t), func(p *server.Parts) { p.PublicURL, p.BasePath = test.public, test.base })
-		if got := s.links(t, "X-Forwarded-Host", "evil.example.com"); got != test.want+"/subscriptions" {
-			t.Errorf("PUBLIC_URL=%s BASE_PATH=%s: links to %s, want %s/subscriptions", test.public, test.base, got, test.want)
-		}
+		equal(t, s.links(t, "X-Forwarded-Host", "evil.example.com"), test.want+"/subscriptions", "PUBLIC_URL=%s BASE_PATH=%s: links to", test.public, test.base)
 	}
 }
 
@@ -85,9 +78,7 @@ func TestProxy_AnUnconfiguredOneIsLoggedOnce(t *testing.T) {
 	} {
 		s := openShop(t, embeddedRedis(t), test.edit)
 		s.guest(t).ok("GET", "/cart", "")
-		if strings.Contains(s.Log.String(), "proxy") {
-			t.Error("warns without a proxy")
-		}
+		assert(t, !strings.Contains(s.Log.String(), "proxy"), "warns without a proxy")
 		for _, header := range []string{"X-Forwarded-For", "X-Forwarded-Proto", "X-Forwarded-Host", "Forwarded"} {
 			s.guest(t).ok("GET", "/cart", "", header, "x")
 		}
@@ -97,8 +88,6 @@ func TestProxy_AnUnconfiguredOneIsLoggedOnce(t *testing.T) {
 				warnings++
 			}
 		}
-		if warnings != test.want {
-			t.Errorf("%d warnings, want %d", warnings, test.want)
-		}
+		assert(t, warnings == test.want, "%d warnings, want %d", warnings, test.want)
 	}
 }

@@ -29,22 +29,17 @@ func TestPages_HaveOnlyCommandsThatRun(t *testing.T) {
 				notRun = append(notRun, page+": "+e.notRun)
 			case e.runBy == "make verify": // by deploy/pages.sh
 			case e.runBy != "":
-				if source, exists := tests[e.runBy]; !exists || !strings.Contains(source, filepath.Base(page)) {
-					t.Errorf("%s: the test %s does not exist, or its package does not read the page", page, e.runBy)
-				}
+				source, exists := tests[e.runBy]
+				assert(t, exists && strings.Contains(source, filepath.Base(page)), "%s: the test %s does not exist, or its package does not read the page", page, e.runBy)
 			case !pasted:
 				t.Errorf("%s: no test runs this: list the page as a guide, or name the test above the block\n%s", page, e.script)
 			}
 		}
 	}
 	for _, page := range slices.Concat(guides, manuals) {
-		if !seen[page] {
-			t.Errorf("%s has no commands", page)
-		}
+		assert(t, seen[page], "%s has no commands", page)
 	}
-	if len(notRun) > mostNotRun {
-		t.Errorf("%d examples do not run, want at most %d:\n%s", len(notRun), mostNotRun, strings.Join(notRun, "\n"))
-	}
+	assert(t, len(notRun) <= mostNotRun, "%d examples do not run, want at most %d:\n%s", len(notRun), mostNotRun, strings.Join(notRun, "\n"))
 }
 
 // Commands that do not run here name only files that exist.
@@ -59,15 +54,12 @@ func TestPages_NameFilesThatExist(t *testing.T) {
 			}
 			for _, file := range files.FindAllStringSubmatch(e.script, -1) {
 				seen++
-				if found, err := filepath.Glob(filepath.Join(repository, file[1])); err != nil || len(found) == 0 {
-					t.Errorf("%s: no file %s (%v)\n%s", page, file[1], err, e.script)
-				}
+				found, err := filepath.Glob(filepath.Join(repository, file[1]))
+				assert(t, err == nil && len(found) != 0, "%s: no file %s (%v)\n%s", page, file[1], err, e.script)
 			}
 		}
 	}
-	if seen < 5 {
-		t.Errorf("found only %d files", seen)
-	}
+	assert(t, seen >= 5, "found only %d files", seen)
 }
 
 // pagesWithCommands returns the pages of the repository that have shell blocks.
@@ -102,7 +94,7 @@ func testsOfTheRepository(t *testing.T) map[string]string {
 func filesOfTheRepository(t *testing.T, ending string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
-	err := filepath.WalkDir(repository, func(path string, entry fs.DirEntry, err error) error {
+	noError(t, filepath.WalkDir(repository, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -119,9 +111,6 @@ func filesOfTheRepository(t *testing.T, ending string) map[string]string {
 		name, err := filepath.Rel(repository, path)
 		files[filepath.ToSlash(name)] = string(text)
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return files
 }

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"commerce/cart"
 	"commerce/deploy/sample"
 )
@@ -62,21 +60,16 @@ func TestPeers_Adding(t *testing.T) {
 				}
 			}
 			a := c.add(fmt.Sprintf(`{"product_id":5,"fields":{"0":%s},"notice":%[1]s}`, quoted))
-			if err := json.Unmarshal(a.Raw, &got); err != nil {
-				t.Fatal(err)
-			}
-			if line := got.Data.Items[0]; line.CustomFields[0].Value != written || line.Notice != written {
-				t.Errorf("%q came back as %+v", written, line)
-			}
+			noError(t, json.Unmarshal(a.Raw, &got))
+			line := got.Data.Items[0]
+			assert(t, line.CustomFields[0].Value == written && line.Notice == written, "%q came back as %+v", written, line)
 		},
 		"a body with several products is refused": func(t *testing.T, s *shop) {
 			c := s.guest(t)
 			c.cart()
 			for _, name := range []string{"items", "lines", "line_items", "requests"} {
 				a := c.refused(422, "validation_failed", "POST", "/cart/add", `{"`+name+`":[{"product_id":1,"qty":1},{"product_id":404}]}`)
-				if len(a.Body.Errors["product_id"]) == 0 {
-					t.Errorf("%s: names %v", name, a.Body.Errors)
-				}
+				assert(t, len(a.Body.Errors["product_id"]) != 0, "%s: names %v", name, a.Body.Errors)
 			}
 			c.refused(400, "malformed_json", "POST", "/cart/add", `[{"product_id":1},{"product_id":2}]`)
 			c.wantLines("")
@@ -86,9 +79,8 @@ func TestPeers_Adding(t *testing.T) {
 			for range 2 {
 				c.add(`{"product_id":5,"fields":{"0":"a@example.com"},` + foreign + `}`)
 			}
-			if got := c.cart(); len(got.Items) != 1 || got.Count != 2 {
-				t.Errorf("cart holds %q", got.lines())
-			}
+			got := c.cart()
+			assert(t, len(got.Items) == 1 && got.Count == 2, "cart holds %q", got.lines())
 		},
 		"unknown members are neither stored nor shown": func(t *testing.T, s *shop) {
 			c := s.guest(t)
@@ -96,16 +88,12 @@ func TestPeers_Adding(t *testing.T) {
 			c.ok("PATCH", "/cart/items/1", `{"quantity":2,`+foreign+`}`)
 			c.ok("POST", "/cart/coupon", `{"coupon":"TEN",`+foreign+`}`)
 			a := c.ok("GET", "/cart/summary", "")
-			if strings.Contains(string(a.Raw), "unheard") {
-				t.Errorf("shows %s", a.Raw)
-			}
-			if got := a.Body.Data; got.lines() != "1×2" || got.Total != 89.1 || got.Currency != "SAR" || !strings.Contains(string(a.Raw), `"tax":{"rate":15,`) {
-				t.Errorf("%s", a.Raw)
-			}
+			assert(t, !strings.Contains(string(a.Raw), "unheard"), "shows %s", a.Raw)
+			got := a.Body.Data
+			assert(t, got.lines() == "1×2" && got.Total == 89.1 && got.Currency == "SAR" && strings.Contains(string(a.Raw), `"tax":{"rate":15,`), "%s", a.Raw)
 			for _, key := range s.keys(t) {
-				if held := fmt.Sprint(s.Redis.HGetAll(t.Context(), key).Val()); strings.Contains(held, "unheard") {
-					t.Errorf("Redis holds %s", held)
-				}
+				held := fmt.Sprint(s.Redis.HGetAll(t.Context(), key).Val())
+				assert(t, !strings.Contains(held, "unheard"), "Redis holds %s", held)
 			}
 		},
 		"a product can be bought as soon as the catalog sells it": func(t *testing.T, s *shop) {
@@ -143,16 +131,12 @@ func TestPeers_Lines(t *testing.T) {
 			s.offer(203, func(p *cart.Product) { p.Active = false })
 			s.offer(204, func(p *cart.Product) { p.Stock = new(int64) })
 			got := c.wantLines("203×1 204×1 1×1")
-			if got.Items[0].Issue == nil || got.Items[1].Issue == nil || got.Items[2].Issue != nil {
-				t.Errorf("issues: %+v", got.Items)
-			}
+			assert(t, got.Items[0].Issue != nil && got.Items[1].Issue != nil && got.Items[2].Issue == nil, "issues: %+v", got.Items)
 			var codes []string
 			for _, i := range c.refused(400, "cart_invalid", "GET", "/cart/validate", "").Body.Data.Issues {
 				codes = append(codes, *i.ItemID+" "+i.Code)
 			}
-			if diff := cmp.Diff([]string{"203 product_inactive", "204 out_of_stock"}, codes); diff != "" {
-				t.Errorf("validation (-want +got)\n%s", diff)
-			}
+			equal(t, codes, []string{"203 product_inactive", "204 out_of_stock"}, "validation")
 		},
 		"stock is not reserved": func(t *testing.T, s *shop) {
 			s.offer(205, func(p *cart.Product) { three := int64(3); p.Stock = &three })
@@ -175,9 +159,7 @@ func TestPeers_Lines(t *testing.T) {
 			c.refused(405, "method_not_allowed", "DELETE", "/cart", "")
 			c.refused(405, "method_not_allowed", "PATCH", "/cart", `{"note":"n"}`)
 			c.ok("DELETE", "/cart/clear", "")
-			if got := c.wantLines(""); got.Version != 2 {
-				t.Errorf("version %d after a clear", got.Version)
-			}
+			equal(t, c.wantLines("").Version, 2, "version after a clear")
 		},
 	}.onEachRedis(t)
 }
@@ -195,9 +177,7 @@ func TestPeers_Login(t *testing.T) {
 			for _, item := range guest.logIn("301").cart().Items {
 				quantities = append(quantities, item.Quantity)
 			}
-			if !slices.Equal(quantities, []int64{2, 1, 1}) {
-				t.Errorf("quantities %v", quantities)
-			}
+			assert(t, slices.Equal(quantities, []int64{2, 1, 1}), "quantities %v", quantities)
 		},
 		"a customer has one cart and finds it at every login": func(t *testing.T, s *shop) {
 			s.customer(t, "302").add(`{"product_id":1}`)
@@ -216,32 +196,25 @@ func TestPeers_ApplyingCoupons(t *testing.T) {
 			c.add(`{"product_id":1,"qty":2}`)
 			first := c.ok("POST", "/cart/coupon", `{"coupon":"TEN"}`)
 			again := c.ok("POST", "/cart/coupon", `{"coupon":"ten"}`)
-			if first.Header.Get("ETag") != again.Header.Get("ETag") || again.Body.Data.Discount != 9.9 {
-				t.Errorf("first %s, again %s", first.Raw, again.Raw)
-			}
+			assert(t, first.Header.Get("ETag") == again.Header.Get("ETag") && again.Body.Data.Discount == 9.9, "first %s, again %s", first.Raw, again.Raw)
 		},
 		"another one replaces it": func(t *testing.T, s *shop) {
 			c := s.guest(t)
 			c.add(`{"product_id":1,"qty":2}`)
 			c.ok("POST", "/cart/coupon", `{"coupon":"TEN"}`)
 			got := c.ok("POST", "/cart/coupon", `{"coupon":"FIVE"}`).Body.Data
-			if got.Coupon.Code != "FIVE" || got.Discount != 5 {
-				t.Errorf("%+v", got.Coupon)
-			}
+			assert(t, got.Coupon.Code == "FIVE" && got.Discount == 5, "%+v", got.Coupon)
 		},
 		"nothing is discounted without a code": func(t *testing.T, s *shop) {
 			c := s.guest(t)
 			got := c.add(`{"product_id":1,"qty":9}`).Body.Data
-			if got.Coupon != nil || got.Discount != 0 || got.Total != 445.5 {
-				t.Errorf("%+v", got)
-			}
+			assert(t, got.Coupon == nil && got.Discount == 0 && got.Total == 445.5, "%+v", got)
 		},
 		"a guest and a customer save the same": func(t *testing.T, s *shop) {
 			for _, c := range []*shopper{s.guest(t), s.customer(t, "401"), s.customer(t, "402")} {
 				c.add(`{"product_id":1,"qty":2,"customer_group":"vip"}`)
-				if got := c.ok("POST", "/cart/coupon", `{"coupon":"TEN"}`).Body.Data; got.Discount != 9.9 || got.Total != 89.1 {
-					t.Errorf("%+v", got)
-				}
+				got := c.ok("POST", "/cart/coupon", `{"coupon":"TEN"}`).Body.Data
+				assert(t, got.Discount == 9.9 && got.Total == 89.1, "%+v", got)
 			}
 		},
 		"a gift card's number is an unknown coupon": func(t *testing.T, s *shop) {
@@ -264,9 +237,7 @@ func TestPeers_Discounts(t *testing.T) {
 				discount float64
 			}{{"1", 2}, {"2", 0}} {
 				got := c.ok("DELETE", "/cart/items/"+step.item, "").Body.Data
-				if got.Discount != step.discount || got.Coupon == nil || math.Abs(got.Total-(got.Subtotal-got.Discount)) > 1e-9 {
-					t.Errorf("without line %s: %+v", step.item, got)
-				}
+				assert(t, got.Discount == step.discount && got.Coupon != nil && math.Abs(got.Total-(got.Subtotal-got.Discount)) <= 1e-9, "without line %s: %+v", step.item, got)
 			}
 		},
 		"a free line costs nothing, and others are discounted": func(t *testing.T, s *shop) {
@@ -288,18 +259,15 @@ func TestPeers_Discounts(t *testing.T) {
 			c.ok("POST", "/cart/coupon", `{"coupon":"TEN"}`)
 			for quantity := range 7 {
 				got := c.ok("PATCH", "/cart/items/403", fmt.Sprintf(`{"quantity":%d}`, quantity+1)).Body.Data
-				if got.Discount != float64(quantity+1) {
-					t.Errorf("%d items: %v off", quantity+1, got.Discount)
-				}
+				assert(t, got.Discount == float64(quantity+1), "%d items: %v off", quantity+1, got.Discount)
 			}
 		},
 		"a percentage may have decimals": func(t *testing.T, s *shop) {
 			s.Catalog.PutCoupon(s.ID, &cart.Coupon{Code: "EIGHTH", Kind: cart.Percent, Rate: 125_000})
 			c := s.guest(t)
 			c.add(`{"product_id":1}`)
-			if got := c.ok("POST", "/cart/coupon", `{"coupon":"EIGHTH"}`).Body.Data; got.Coupon.Value != 12.5 || got.Discount != 6.19 {
-				t.Errorf("%+v", got.Coupon)
-			}
+			got := c.ok("POST", "/cart/coupon", `{"coupon":"EIGHTH"}`).Body.Data
+			assert(t, got.Coupon.Value == 12.5 && got.Discount == 6.19, "%+v", got.Coupon)
 		},
 	}.onEachRedis(t)
 }
@@ -310,9 +278,7 @@ func TestPeers_RemovingCoupons(t *testing.T) {
 			c := s.guest(t)
 			before := c.add(`{"product_id":1}`)
 			after := c.ok("DELETE", "/cart/coupon", "")
-			if before.Header.Get("ETag") != after.Header.Get("ETag") {
-				t.Errorf("before %s, after %s", before.Raw, after.Raw)
-			}
+			assert(t, before.Header.Get("ETag") == after.Header.Get("ETag"), "before %s, after %s", before.Raw, after.Raw)
 		},
 		"one that no longer exists can be removed": func(t *testing.T, s *shop) {
 			s.Catalog.PutCoupon(s.ID, &cart.Coupon{Code: "BRIEF", Kind: cart.Fixed, Amount: 100})
@@ -320,18 +286,16 @@ func TestPeers_RemovingCoupons(t *testing.T) {
 			c.add(`{"product_id":1}`)
 			c.ok("POST", "/cart/coupon", `{"coupon":"BRIEF"}`)
 			s.Catalog.DeleteCoupon(s.ID, "BRIEF")
-			if got := c.ok("DELETE", "/cart/coupon", "").Body.Data; got.Coupon != nil || got.Total != 49.5 {
-				t.Errorf("%+v", got)
-			}
+			got := c.ok("DELETE", "/cart/coupon", "").Body.Data
+			assert(t, got.Coupon == nil && got.Total == 49.5, "%+v", got)
 		},
 		"the cart remembers no earlier one": func(t *testing.T, s *shop) {
 			c := s.guest(t)
 			c.add(`{"product_id":1}`)
 			c.ok("POST", "/cart/coupon", `{"coupon":"TEN"}`)
 			c.ok("POST", "/cart/coupon", `{"coupon":"FIVE"}`)
-			if a := c.ok("DELETE", "/cart/coupon", ""); a.Body.Data.Coupon != nil || strings.Contains(string(a.Raw), "TEN") {
-				t.Errorf("%s", a.Raw)
-			}
+			a := c.ok("DELETE", "/cart/coupon", "")
+			assert(t, a.Body.Data.Coupon == nil && !strings.Contains(string(a.Raw), "TEN"), "%s", a.Raw)
 		},
 	}.onEachRedis(t)
 }
@@ -354,13 +318,10 @@ func TestPeers_Prices(t *testing.T) {
 			s.offer(501)
 			c.add(`{"product_id":501,"qty":2}`)
 			s.offer(501, func(p *cart.Product) { p.Price = 1250 })
-			if got := c.cart(); got.Items[0].UnitPrice != 12.5 || got.Total != 25 {
-				t.Errorf("%+v", got)
-			}
+			got := c.cart()
+			assert(t, got.Items[0].UnitPrice == 12.5 && got.Total == 25, "%+v", got)
 			warnings := c.ok("GET", "/cart/validate", "").Body.Data.Warnings
-			if len(warnings) != 1 || warnings[0].Code != "price_changed" {
-				t.Errorf("warnings: %+v", warnings)
-			}
+			assert(t, len(warnings) == 1 && warnings[0].Code == "price_changed", "warnings: %+v", warnings)
 		},
 		"a unit price does not depend on the quantity": func(t *testing.T, s *shop) {
 			c := s.guest(t)
@@ -368,25 +329,20 @@ func TestPeers_Prices(t *testing.T) {
 			c.add(`{"product_id":502}`)
 			for _, quantity := range []int64{1, 10, 100, 999} {
 				got := c.ok("PATCH", "/cart/items/502", fmt.Sprintf(`{"quantity":%d}`, quantity)).Body.Data
-				if got.Items[0].UnitPrice != 10 || got.Total != float64(10*quantity) {
-					t.Errorf("%d: %+v", quantity, got.Items[0])
-				}
+				assert(t, got.Items[0].UnitPrice == 10 && got.Total == float64(10*quantity), "%d: %+v", quantity, got.Items[0])
 			}
 		},
 		"a price does not depend on the shopper": func(t *testing.T, s *shop) {
 			for _, c := range []*shopper{s.guest(t), s.customer(t, "503")} {
-				if got := c.add(`{"product_id":1,"customer_group":"vip","price_list":7}`).Body.Data; got.Total != 49.5 {
-					t.Errorf("%+v", got)
-				}
+				got := c.add(`{"product_id":1,"customer_group":"vip","price_list":7}`).Body.Data
+				assert(t, got.Total == 49.5, "%+v", got)
 			}
 		},
 		"a cart has its store's currency": func(t *testing.T, s *shop) {
 			c := s.guest(t)
 			c.add(`{"product_id":1}`)
 			got := c.ok("GET", "/cart?currency=USD&country=US", "", "X-Currency", "USD").Body.Data
-			if got.Currency != "SAR" || got.Total != 49.5 {
-				t.Errorf("%+v", got)
-			}
+			assert(t, got.Currency == "SAR" && got.Total == 49.5, "%+v", got)
 		},
 	}.onEachRedis(t)
 }
@@ -398,9 +354,7 @@ func TestPeers_Requests(t *testing.T) {
 			c.add(`{"product_id":1}`)
 			whole := c.ok("GET", "/cart", "").Header.Get("ETag")
 			for _, query := range []string{"fields=id", "_fields=items", "select[]=id", "expand=items", "include=none"} {
-				if got := c.ok("GET", "/cart?"+query, "").Header.Get("ETag"); got != whole {
-					t.Errorf("%s: %s, want %s", query, got, whole)
-				}
+				equal(t, c.ok("GET", "/cart?"+query, "").Header.Get("ETag"), whole, "%s", query)
 			}
 		},
 		"other resources do not exist": func(t *testing.T, s *shop) {

@@ -14,36 +14,21 @@ import (
 func TestPages_HavePicturesThatMermaidDraws(t *testing.T) {
 	t.Parallel()
 	ephemeral.Slow(t)
-	mermaid, err := os.ReadFile(filepath.Join(installPackages(t, "mermaid"), "node_modules/@mermaid-js/tiny/dist/mermaid.tiny.js"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	mermaid := must(os.ReadFile(filepath.Join(installPackages(t, "mermaid"), "node_modules/@mermaid-js/tiny/dist/mermaid.tiny.js")))(t)
 	p := openPage(t, "about:blank")
 	evaluate[any](p, string(mermaid)+"; null")
 	draw := func(picture string) string {
 		return evaluate[string](p, fmt.Sprintf(`mermaid.render("picture", %q).then(({ svg }) => svg.slice(0, 4), (error) => error.message)`, picture))
 	}
-	if said := draw("flowchart TD\n  a -->"); said == "<svg" {
-		t.Fatal("it draws a picture with a mistake")
-	}
-	pages, err := filepath.Glob(filepath.Join(repository, "docs/*.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require(t, draw("flowchart TD\n  a -->") != "<svg", "it draws a picture with a mistake")
+	pages := must(filepath.Glob(filepath.Join(repository, "docs/*.md")))(t)
 	pictures := 0
 	for _, page := range append(pages, filepath.Join(repository, "README.md")) {
-		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must(os.ReadFile(page))(t)
 		for _, picture := range regexp.MustCompile("(?ms)^```mermaid\n(.*?)^```$").FindAllSubmatch(text, -1) {
 			pictures++
-			if said := draw(string(picture[1])); said != "<svg" {
-				t.Errorf("%s: %s\n%s", page, said, picture[1])
-			}
+			equal(t, draw(string(picture[1])), "<svg", "%s: Mermaid's answer to\n%s", page, picture[1])
 		}
 	}
-	if pictures < 3 {
-		t.Errorf("found %d pictures", pictures)
-	}
+	assert(t, pictures >= 3, "found %d pictures", pictures)
 }

@@ -22,9 +22,7 @@ var browser struct {
 func openBrowser(t *testing.T) context.Context {
 	t.Helper()
 	browser.start.Do(func() { browser.ctx, browser.err = startBrowser() })
-	if browser.err != nil {
-		t.Fatal(browser.err)
-	}
+	require(t, browser.err == nil, "%v", browser.err)
 	return browser.ctx
 }
 

@@ -22,15 +22,10 @@ var axe struct {
 func axeSource(t *testing.T) string {
 	t.Helper()
 	axe.install.Do(func() {
-		source, err := os.ReadFile(filepath.Join(installPackages(t, "axe"), "node_modules/axe-core/axe.min.js"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		source := must(os.ReadFile(filepath.Join(installPackages(t, "axe"), "node_modules/axe-core/axe.min.js")))(t)
 		axe.source = string(source)
 	})
-	if axe.source == "" {
-		t.Fatal("axe-core is not installed, as another test reports")
-	}
+	require(t, axe.source != "", "axe-core is not installed, as another test reports")
 	return axe.source
 }
 
@@ -139,15 +134,8 @@ func (p page) screenshot(name string) {
 		return
 	}
 	file := filepath.Join(folder, p.t.Name(), name+".png")
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		p.t.Fatal(err)
-	}
+	noError(p.t, os.MkdirAll(filepath.Dir(file), 0o755))
 	p.settle()
-	png, err := chromedp.Run(p.ctx, chromedp.CaptureScreenshot())
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	if err := os.WriteFile(file, png, 0o644); err != nil {
-		p.t.Fatal(err)
-	}
+	png := must(chromedp.Run(p.ctx, chromedp.CaptureScreenshot()))(p.t)
+	noError(p.t, os.WriteFile(file, png, 0o644))
 }

@@ -12,8 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"commerce/deploy/ephemeral"
 )
 
@@ -29,9 +27,7 @@ func TestPage_LooksAsTheTestAsksFor(t *testing.T) {
 		`[1280,900,"en",false,false,false,true]`: {},
 		`[320,568,"ar",true,true,true,true]`:     {width: 320, height: 568, language: "ar", dark: true, touch: true, still: true},
 	} {
-		if got := evaluate[string](openPageAs(t, address, l), seen); got != want {
-			t.Errorf("%v: %s, want %s", l, got, want)
-		}
+		equal(t, evaluate[string](openPageAs(t, address, l), seen), want, "%v", l)
 	}
 }
 
@@ -40,9 +36,7 @@ func TestPage_HasStorageOfItsOwn(t *testing.T) {
 	ephemeral.Slow(t)
 	address := servePage(t, `<main>Nothing</main>`)
 	evaluate[any](openPage(t, address), `localStorage.setItem("visited", "yes")`)
-	if got := evaluate[string](openPage(t, address), `String(localStorage.getItem("visited"))`); got != "null" {
-		t.Errorf("a new page finds %q of another page", got)
-	}
+	equal(t, evaluate[string](openPage(t, address), `String(localStorage.getItem("visited"))`), "null", "what a new page finds of another page")
 }
 
 func TestPage_FindsErrorsAndFailedRequests(t *testing.T) {
@@ -68,9 +62,7 @@ func TestPage_FindsErrorsAndFailedRequests(t *testing.T) {
 	begins := func(fault, start string) bool { return strings.HasPrefix(fault, start) }
 	got := p.faults.end()
 	p.faults.found = nil
-	if !slices.EqualFunc(got, want, begins) {
-		t.Errorf("found:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
-	}
+	assert(t, slices.EqualFunc(got, want, begins), "found:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 }
 
 func TestAxe_FindsPlantedFaults(t *testing.T) {
@@ -83,9 +75,7 @@ func TestAxe_FindsPlantedFaults(t *testing.T) {
 		got = append(got, v.ID)
 	}
 	slices.Sort(got)
-	if diff := cmp.Diff([]string{"button-name", "color-contrast", "image-alt", "region"}, got); diff != "" {
-		t.Errorf("violations (-want +got):\n%s", diff)
-	}
+	equal(t, got, []string{"button-name", "color-contrast", "image-alt", "region"}, "violations")
 }
 
 func TestSideways_FindsWhatReachesBeyondTheWindow(t *testing.T) {
@@ -104,9 +94,8 @@ func TestSideways_FindsWhatReachesBeyondTheWindow(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := openPageAs(t, servePage(t, c.body), look{width: 320, touch: true})
-			if got := p.sideways(); len(got) != c.want {
-				t.Errorf("found %d faults, want %d:\n%s", len(got), c.want, strings.Join(got, "\n"))
-			}
+			got := p.sideways()
+			assert(t, len(got) == c.want, "found %d faults, want %d:\n%s", len(got), c.want, strings.Join(got, "\n"))
 		})
 	}
 }
@@ -133,10 +122,7 @@ func TestScreenshot_IsKept(t *testing.T) {
 	l := look{width: 360, height: 500, language: "ar", dark: true}
 	p := openPageAs(t, servePage(t, `<main>Nothing</main>`), l)
 	p.screenshot(l.String())
-	file, err := os.Open(filepath.Join(folder, t.Name(), "360-ar-dark.png"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must(os.Open(filepath.Join(folder, t.Name(), "360-ar-dark.png")))(t)
 	defer file.Close()
 	if shown, err := png.DecodeConfig(file); err != nil || shown.Width != 360 || shown.Height != 500 {
 		t.Errorf("the screenshot is %+v (%v)", shown, err)

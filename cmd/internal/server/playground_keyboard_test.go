@@ -94,7 +94,5 @@ func TestPlaygroundKeyboard_TakesTheWholeTour(t *testing.T) {
 // start at the top of the page.
 func (p page) keepsFocus() {
 	p.t.Helper()
-	if evaluate[bool](p, `document.activeElement === document.body`) {
-		p.t.Error("the focus is lost")
-	}
+	assert(p.t, !evaluate[bool](p, `document.activeElement === document.body`), "the focus is lost")
 }

@@ -76,9 +76,7 @@ func openTab(t *testing.T, ctx context.Context, address string, l look) page {
 			t.Error(fault)
 		}
 	})
-	if err := chromedp.Listen(ctx, p.faults.see); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, chromedp.Listen(ctx, p.faults.see))
 	p.do(
 		send(log.Enable, chromedp.Void{}),
 		send(network.Enable, network.EnableParams{}),
@@ -129,9 +127,7 @@ func (p page) do(steps ...chromedp.Action[chromedp.Void]) {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.ctx, patience)
 	defer cancel()
-	if err := chromedp.Do(ctx, steps...); err != nil {
-		p.t.Fatal(err)
-	}
+	noError(p.t, chromedp.Do(ctx, steps...))
 }
 
 // evaluate returns the value of a JavaScript expression, or of the promise it returns.
@@ -140,9 +136,7 @@ func evaluate[T any](p page, expression string) T {
 	ctx, cancel := context.WithTimeout(p.ctx, patience)
 	defer cancel()
 	value, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
-	if err != nil {
-		p.t.Fatalf("%v in %.200s", err, expression)
-	}
+	require(p.t, err == nil, "%v in %.200s", err, expression)
 	return value
 }
 

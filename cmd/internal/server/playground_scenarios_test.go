@@ -45,16 +45,11 @@ func TestPlaygroundScenarios_PlayToTheirEndAndRestoreEverything(t *testing.T) {
 				p.hurry()
 				p.until(`document.querySelector("#story [data-part='done']")`)
 				steps := evaluate[string](p, `[...document.querySelectorAll("#story .step")].map((step) => step.className + ": " + step.textContent).join("\n")`)
-				if done := strings.Count(steps, "step done"); done != want.steps || strings.Count(steps, "\n") != want.steps-1 {
-					t.Errorf("%d of %d steps are done:\n%s", done, want.steps, steps)
-				}
-				if !strings.Contains(steps, want.code) {
-					t.Errorf("no step shows %s:\n%s", want.code, steps)
-				}
+				done := strings.Count(steps, "step done")
+				assert(t, done == want.steps && strings.Count(steps, "\n") == want.steps-1, "%d of %d steps are done:\n%s", done, want.steps, steps)
+				assert(t, strings.Contains(steps, want.code), "no step shows %s:\n%s", want.code, steps)
 				for _, kind := range want.log {
-					if !evaluate[bool](p, `document.querySelector("#log-entries .entry[data-kind='`+kind+`']") !== null`) {
-						t.Errorf("the log has no row of kind %s", kind)
-					}
+					assert(t, evaluate[bool](p, `document.querySelector("#log-entries .entry[data-kind='`+kind+`']") !== null`), "the log has no row of kind %s", kind)
 				}
 				p.shows("end")
 				p.tap(`#story [data-part="done"]`)
@@ -73,9 +68,7 @@ func TestPlaygroundScenarios_WaitWhilePausedAndCloseWithEscape(t *testing.T) {
 	p.key("Enter")
 	p.until(`document.querySelector("#story [data-part='pause'] use").getAttribute("href") === "#art-play"`)
 	evaluate[any](p, `new Promise((done) => setTimeout(done, 2000))`) // longer than the pause before a step
-	if done := evaluate[int](p, `document.querySelectorAll("#story .step.done").length`); done != 0 {
-		t.Errorf("%d steps are done", done)
-	}
+	equal(t, evaluate[int](p, `document.querySelectorAll("#story .step.done").length`), 0, "steps that are done")
 	p.key("Enter")
 	p.until(`document.querySelectorAll("#story .step.done").length === 1 && document.activeElement.dataset.part === "pause"`)
 	p.key("Escape")
@@ -105,9 +98,7 @@ func TestPlaygroundScenarios_NeedWhatOnlyTheDemoOffers(t *testing.T) {
 	ephemeral.Slow(t)
 	p := openStore(t)
 	offered := evaluate[string](p, `[...document.querySelectorAll("[data-scenario]")].filter((b) => b.ariaDisabled !== "true").map((b) => b.dataset.scenario).join()`)
-	if offered != "lostAnswer,coupon" {
-		t.Errorf("offered: %s", offered)
-	}
+	assert(t, offered == "lostAnswer,coupon", "offered: %s", offered)
 	p.press(`[data-scenario="merge"]`)
 	p.until(`document.querySelector("#story").hidden`)
 }
@@ -164,9 +155,7 @@ func (c *shopper) itemsShown() string {
 			Items json.RawMessage `json:"items"`
 		} `json:"data"`
 	}
-	if err := json.Unmarshal(c.ok("GET", "/cart", "").Raw, &body); err != nil {
-		c.t.Fatal(err)
-	}
+	noError(c.t, json.Unmarshal(c.ok("GET", "/cart", "").Raw, &body))
 	return string(body.Data.Items)
 }
 

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
-	"github.com/google/go-cmp/cmp"
 
 	"commerce/cmd/internal/pages"
 	"commerce/deploy/ephemeral"
@@ -67,9 +66,7 @@ func TestPlaygroundSnippets_MakeTheSameCall(t *testing.T) {
 					call.headers = nil // the client sends none of them
 				}
 				want := snippetWanted(directly.sendAll(call), kind == "client" && strings.Contains(code, "storefront.cart"), name)
-				if diff := cmp.Diff(want, got); diff != "" {
-					t.Errorf("-want +got:\n%s\n%s", diff, code)
-				}
+				equal(t, got, want, "the result of\n%s", code)
 				if a, b := directly.cart(), bySnippet.cart(); a.lines() != b.lines() || a.Version != b.Version || a.Total != b.Total {
 					t.Errorf("cart %s, version %d; want %s, version %d\n%s", b.lines(), b.Version, a.lines(), a.Version, code)
 				}
@@ -123,16 +120,10 @@ func (p page) snippet(kind string, s *shop, c *shopper, call snippetCall) string
 	if call.body != "" {
 		request["body"] = call.body
 	}
-	argument, err := json.Marshal(request)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	argument := must(json.Marshal(request))(p.t)
 	writer := map[string]string{"curl": "curl.js", "fetch": "fetchcall.js", "client": "clientcall.js"}[kind]
-	code, err := chromedp.Run(p.ctx, chromedp.Evaluate[string](
-		fmt.Sprintf(`import("./playground/js/log/%s").then((module) => module.%sOf(%s))`, writer, kind, argument), chromedp.EvalAwaitPromise))
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	code := must(chromedp.Run(p.ctx, chromedp.Evaluate[string](
+		fmt.Sprintf(`import("./playground/js/log/%s").then((module) => module.%sOf(%s))`, writer, kind, argument), chromedp.EvalAwaitPromise)))(p.t)
 	return code
 }
 
@@ -168,9 +159,7 @@ func snippetWanted(a answer, byClient bool, name string) snippetResult {
 func runCurl(t testing.TB, _, code string) snippetResult {
 	t.Helper()
 	printed, err := command(t, "sh", "-c", code).Output()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, code)
-	}
+	require(t, err == nil, "%v\n%s", err, code)
 	head, content, _ := strings.Cut(string(printed), "\r\n\r\n")
 	status, _ := strconv.Atoi(strings.Fields(head)[1])
 	var body any

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
-	"github.com/google/go-cmp/cmp"
 
 	"commerce/auth/locale"
 	"commerce/cart"
@@ -61,15 +60,10 @@ func TestPlayground_ShowsWhatTheSampleStoreSells(t *testing.T) {
 	ephemeral.Slow(t)
 	s := openShop(t, embeddedRedis(t), withPlayground(pages.Playground{}))
 	p := openPage(t, s.URL+"/")
-	shown, err := chromedp.Run(p.ctx, chromedp.Evaluate[string](
-		`import("./playground/js/shop/sample.js").then((sample) => JSON.stringify(sample.products))`, chromedp.EvalAwaitPromise))
-	if err != nil {
-		t.Fatal(err)
-	}
+	shown := must(chromedp.Run(p.ctx, chromedp.Evaluate[string](
+		`import("./playground/js/shop/sample.js").then((sample) => JSON.stringify(sample.products))`, chromedp.EvalAwaitPromise)))(t)
 	var got []sampleProduct
-	if err := json.Unmarshal([]byte(shown), &got); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, json.Unmarshal([]byte(shown), &got))
 	byID := map[int64]sampleProduct{}
 	for _, product := range got {
 		byID[product.ID] = product
@@ -78,9 +72,7 @@ func TestPlayground_ShowsWhatTheSampleStoreSells(t *testing.T) {
 	for _, product := range sample.Products()[1] {
 		want[product.ID] = asSample(product)
 	}
-	if diff := cmp.Diff(want, byID); diff != "" {
-		t.Errorf("docs/playground/js/shop/sample.js is not what deploy/sample has (-want +got):\n%s", diff)
-	}
+	equal(t, byID, want, "docs/playground/js/shop/sample.js is not what deploy/sample has")
 }
 
 // sampleProduct is a row of the page's table. Prices are in major units.
@@ -185,20 +177,13 @@ func TestPlayground_EveryFileIsServedUnderTheBasePathAndBoundToItsOrigin(t *test
 			address = s.URL + "/"
 		}
 		a := get(t, address)
-		if a.StatusCode != http.StatusOK || a.Header.Get("X-Content-Type-Options") != "nosniff" {
-			t.Errorf("%s: %d %v", name, a.StatusCode, a.Header)
-		}
-		if policy := a.Header.Values("Content-Security-Policy"); len(policy) != 1 || policy[0] != wantPolicy {
-			t.Errorf("%s: policy %q, want %q", name, policy, wantPolicy)
-		}
-		if again := get(t, address, "If-None-Match", a.Header.Get("ETag")); again.StatusCode != http.StatusNotModified {
-			t.Errorf("%s: %d for its own ETag", name, again.StatusCode)
-		}
+		assert(t, a.StatusCode == http.StatusOK && a.Header.Get("X-Content-Type-Options") == "nosniff", "%s: %d %v", name, a.StatusCode, a.Header)
+		policy := a.Header.Values("Content-Security-Policy")
+		assert(t, len(policy) == 1 && policy[0] == wantPolicy, "%s: policy %q, want %q", name, policy, wantPolicy)
+		equal(t, get(t, address, "If-None-Match", a.Header.Get("ETag")).StatusCode, http.StatusNotModified, "%s: status for its own ETag", name)
 		return nil
 	})
-	if err != nil || files < 10 {
-		t.Fatalf("%d files, %v", files, err)
-	}
+	require(t, err == nil && files >= 10, "%d files, %v", files, err)
 }
 
 func TestPlayground_OffersNothingToOtherOriginsAndOnlyInTheDemo(t *testing.T) {
@@ -206,12 +191,8 @@ func TestPlayground_OffersNothingToOtherOriginsAndOnlyInTheDemo(t *testing.T) {
 	lent := pages.Playground{Demo: &pages.Demo{CustomerJWT: "a.b.c"}}
 	s := openShop(t, embeddedRedis(t), withPlayground(lent), func(p *server.Parts) { p.CORSOrigins = []string{"*"} })
 	a := get(t, s.URL+"/playground/demo.json", "Origin", "https://elsewhere.example.com")
-	if a.StatusCode != http.StatusOK || a.Header.Get("Cache-Control") != "no-store" {
-		t.Errorf("%d, Cache-Control %q", a.StatusCode, a.Header.Get("Cache-Control"))
-	}
-	if origin := a.Header.Get("Access-Control-Allow-Origin"); origin != "" {
-		t.Errorf("readable by pages of %s", origin)
-	}
+	assert(t, a.StatusCode == http.StatusOK && a.Header.Get("Cache-Control") == "no-store", "%d, Cache-Control %q", a.StatusCode, a.Header.Get("Cache-Control"))
+	equal(t, a.Header.Get("Access-Control-Allow-Origin"), "", "origin whose pages may read it")
 	bare := openShop(t, embeddedRedis(t), withPlayground(pages.Playground{}))
 	bare.guest(t).refused(404, "not_found", "GET", "/playground/demo.json", "")
 	bare.guest(t).refused(404, "not_found", "PATCH", "/playground/products/1", `{"price":1}`)
@@ -226,17 +207,11 @@ func withPlayground(p pages.Playground) func(*server.Parts) {
 // name, value, …
 func get(t *testing.T, address string, headers ...string) *http.Response {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must(http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil))(t)
 	for i := 0; i+1 < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
-	response, err := http.DefaultTransport.RoundTrip(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	response := must(http.DefaultTransport.RoundTrip(r))(t)
 	response.Body.Close()
 	return response
 }

@@ -32,9 +32,8 @@ func TestPlaygroundTexts_AreCompleteAndUsed(t *testing.T) {
 	})).then((areas) => areas.flat())`)
 	texts := map[string]map[string]pageText{"en": {}, "ar": {}}
 	for _, text := range all {
-		if other, twice := texts[text.Language][text.Key]; twice {
-			t.Errorf("%s is in %s and %s", text.Key, other.Area, text.Area)
-		}
+		other, twice := texts[text.Language][text.Key]
+		assert(t, !twice, "%s is in %s and %s", text.Key, other.Area, text.Area)
 		texts[text.Language][text.Key] = text
 	}
 	uses := usesOfTexts(t)
@@ -45,14 +44,11 @@ func TestPlaygroundTexts_AreCompleteAndUsed(t *testing.T) {
 		} else if in, translated := english.values(), arabic.values(); !slices.Equal(in, translated) {
 			t.Errorf("%s has the values %v, and in Arabic %v", key, in, translated)
 		}
-		if !slices.ContainsFunc(uses, func(use *regexp.Regexp) bool { return use.MatchString(key) }) {
-			t.Errorf("%s: %s is not used", english.Area, key)
-		}
+		assert(t, slices.ContainsFunc(uses, func(use *regexp.Regexp) bool { return use.MatchString(key) }), "%s: %s is not used", english.Area, key)
 	}
 	for key, arabic := range texts["ar"] {
-		if _, found := texts["en"][key]; !found {
-			t.Errorf("%s: %s is not in English", arabic.Area, key)
-		}
+		_, found := texts["en"][key]
+		assert(t, found, "%s: %s is not in English", arabic.Area, key)
 	}
 }
 
@@ -77,7 +73,7 @@ var (
 func usesOfTexts(t *testing.T) (uses []*regexp.Regexp) {
 	t.Helper()
 	use := func(pattern string) { uses = append(uses, regexp.MustCompile("^(?:"+pattern+")$")) }
-	err := fs.WalkDir(docs.Playground, "playground", func(file string, entry fs.DirEntry, err error) error {
+	noError(t, fs.WalkDir(docs.Playground, "playground", func(file string, entry fs.DirEntry, err error) error {
 		if err != nil || !slices.Contains([]string{".js", ".html"}, path.Ext(file)) || strings.Contains(file, "/texts/") {
 			return err
 		}
@@ -101,9 +97,6 @@ func usesOfTexts(t *testing.T) (uses []*regexp.Regexp) {
 			}
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return uses
 }

@@ -46,9 +46,7 @@ func TestProtect_CoversEveryResponseOfTheAPI(t *testing.T) {
 		{"GET", "/subscriptions/changes", "", append(bearer, "Accept", "application/x-ndjson"), 200},
 	} {
 		a := s.guest(t).send(call.method, call.path, call.body, call.headers...)
-		if a.Status != call.status {
-			t.Errorf("%s %s: got %d %s", call.method, call.path, a.Status, a.Raw)
-		}
+		assert(t, a.Status == call.status, "%s %s: got %d %s", call.method, call.path, a.Status, a.Raw)
 		wantProtected(t, call.method+" "+call.path, a.Header)
 	}
 }
@@ -60,9 +58,8 @@ func TestProtect_CoversTheAdminsJSON(t *testing.T) {
 		w := httptest.NewRecorder()
 		a.Handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", path, nil))
 		wantProtected(t, path, w.Header())
-		if got := w.Header().Get("Cache-Control"); w.Code != http.StatusOK || got != "no-store" {
-			t.Errorf("%s: %d, Cache-Control is %q", path, w.Code, got)
-		}
+		got := w.Header().Get("Cache-Control")
+		assert(t, w.Code == http.StatusOK && got == "no-store", "%s: %d, Cache-Control is %q", path, w.Code, got)
 	}
 }
 
@@ -79,10 +76,8 @@ func TestSubscriptions_AreNeverStoredByCaches(t *testing.T) {
 	} {
 		for _, accept := range []string{"application/json", "application/x-ndjson", "text/csv"} {
 			a := s.guest(t).send("GET", path, "", append(bearer, "Accept", accept)...)
-			if vary := strings.Join(a.Header.Values("Vary"), ", "); a.Status != status || a.Header.Get("Cache-Control") != "no-store" ||
-				!strings.Contains(vary, "Authorization") {
-				t.Errorf("%s as %s: %d, Cache-Control %q, Vary %q", path, accept, a.Status, a.Header.Get("Cache-Control"), vary)
-			}
+			vary := strings.Join(a.Header.Values("Vary"), ", ")
+			assert(t, a.Status == status && a.Header.Get("Cache-Control") == "no-store" && strings.Contains(vary, "Authorization"), "%s as %s: %d, Cache-Control %q, Vary %q", path, accept, a.Status, a.Header.Get("Cache-Control"), vary)
 		}
 	}
 }

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"commerce/deploy/ephemeral"
 )
 
@@ -23,12 +21,8 @@ func TestReadme_RunsForReal(t *testing.T) {
 	server, client := twoTerminals(t)
 	dir, ports := t.TempDir(), ephemeral.FreePorts(t, 2)
 	link := filepath.Join(dir, "bin", "commerce")
-	if err := os.Mkdir(filepath.Dir(link), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(buildProgram(t), link); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.Mkdir(filepath.Dir(link), 0o755))
+	noError(t, os.Symlink(buildProgram(t), link))
 
 	first := exec.Command("sh", "-eu")
 	first.Dir = dir
@@ -41,16 +35,12 @@ func TestReadme_RunsForReal(t *testing.T) {
 	).Replace(server.script))
 	log := &logBuffer{}
 	first.Stdout, first.Stderr = log, log
-	if err := first.Start(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, first.Start())
 	t.Cleanup(func() { end(t, first, log) })
 
 	second := terminal{dir: dir, url: fmt.Sprintf("http://127.0.0.1:%d", ports[0])}
 	second.run(t, "until curl -s -o /dev/null http://localhost:8080/openapi.yaml; do sleep 0.1; done")
-	if diff := cmp.Diff(client.prints, second.run(t, client.script)); diff != "" {
-		t.Errorf("(-README +printed):\n%s\n%s", diff, log)
-	}
+	equal(t, second.run(t, client.script), client.prints, "what the README's commands print, with the log\n%s", log)
 }
 
 // twoTerminals returns the README's commands for a real service, and for its client.
@@ -69,20 +59,14 @@ func twoTerminals(t *testing.T) (server, client example) {
 
 func TestReadme_ListsEveryCall(t *testing.T) {
 	t.Parallel()
-	readme, err := os.ReadFile(filepath.Join(repository, "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	readme := must(os.ReadFile(filepath.Join(repository, "README.md")))(t)
 	_, calls, _ := strings.Cut(string(readme), "## Calls\n")
 	calls, _, _ = strings.Cut(calls, "\n## ")
 	var listed, described []string
 	for _, call := range regexp.MustCompile("`([A-Z]+ /[^`]+)`").FindAllStringSubmatch(calls, -1) {
 		listed = append(listed, call[1])
 	}
-	api, err := document()
-	if err != nil {
-		t.Fatal(err)
-	}
+	api := must(document())(t)
 	for path, item := range api.Paths.Map() {
 		for method := range item.Operations() {
 			described = append(described, method+" "+path)
@@ -90,7 +74,5 @@ func TestReadme_ListsEveryCall(t *testing.T) {
 	}
 	slices.Sort(listed)
 	slices.Sort(described)
-	if diff := cmp.Diff(described, listed); diff != "" {
-		t.Errorf("(-openapi.yaml +README):\n%s", diff)
-	}
+	equal(t, listed, described, "the README's calls, compared with openapi.yaml")
 }

@@ -20,14 +20,9 @@ import (
 func TestReadme_ShowsThePlayground(t *testing.T) {
 	t.Parallel()
 	ephemeral.Slow(t)
-	readme, err := os.ReadFile(filepath.Join(repository, "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	readme := must(os.ReadFile(filepath.Join(repository, "README.md")))(t)
 	quoted := regexp.MustCompile(`<img src="docs/screenshot-light.webp" [^>]*alt="[^"]*“([^”]+)”`).FindSubmatch(readme)
-	if quoted == nil {
-		t.Fatal("the README's picture quotes nothing")
-	}
+	require(t, quoted != nil, "the README's picture quotes nothing")
 	for color, l := range map[string]look{"light": {height: 820}, "dark": {height: 820, dark: true}} {
 		t.Run(color, func(t *testing.T) {
 			t.Parallel()
@@ -36,14 +31,11 @@ func TestReadme_ShowsThePlayground(t *testing.T) {
 			p.tap(`[data-scenario="lostAnswer"]`)
 			p.hurry()
 			p.until(`document.querySelector("#story [data-part='done']")`)
-			if story := evaluate[string](p, `document.querySelector("#story").textContent`); !strings.Contains(story, string(quoted[1])) {
-				t.Errorf("the scenario does not say %q: %s", quoted[1], story)
-			}
+			story := evaluate[string](p, `document.querySelector("#story").textContent`)
+			assert(t, strings.Contains(story, string(quoted[1])), "the scenario does not say %q: %s", quoted[1], story)
 			file := filepath.Join(repository, "docs", "screenshot-"+color+".webp")
 			if *update {
-				if err := os.WriteFile(file, p.webp(), 0o666); err != nil {
-					t.Fatal(err)
-				}
+				noError(t, os.WriteFile(file, p.webp(), 0o666))
 			} else if picture, err := os.ReadFile(file); err != nil || !strings.HasPrefix(string(picture[8:]), "WEBP") {
 				t.Errorf("%s is no picture (%v)", file, err)
 			}
@@ -56,7 +48,7 @@ func (p page) webp() []byte {
 	p.t.Helper()
 	p.settle()
 	quality := int64(90) // percent
-	picture, err := chromedp.Run(p.ctx, chromedp.Action[[]byte](func(ctx context.Context, tab *chromedp.Target) ([]byte, error) {
+	picture := must(chromedp.Run(p.ctx, chromedp.Action[[]byte](func(ctx context.Context, tab *chromedp.Target) ([]byte, error) {
 		taken, err := cdp.Call(ctx, tab, pagetools.CaptureScreenshot, pagetools.CaptureScreenshotParams{
 			Format: pagetools.CaptureScreenshotFormatWebp, Quality: &quality,
 		})
@@ -64,9 +56,6 @@ func (p page) webp() []byte {
 			return nil, err
 		}
 		return taken.Data, nil
-	}))
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	})))(p.t)
 	return picture
 }

@@ -39,9 +39,7 @@ func (o *operated) says(t *testing.T, err error) (status int, state string) {
 	w := httptest.NewRecorder()
 	o.Handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "/readyz", nil))
 	var body struct{ Checks map[string]string }
-	if err := json.Unmarshal(w.Body.Bytes(), &body); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, json.Unmarshal(w.Body.Bytes(), &body))
 	return w.Code, body.Checks["it"]
 }
 
@@ -67,9 +65,8 @@ func TestReady_IsNotReadyOnlyUntilTheFirstSuccessfulCheck(t *testing.T) {
 			t.Parallel()
 			o := operate(time.Now().Add(-test.started))
 			for i, step := range test.steps {
-				if status, state := o.says(t, step.err); status != step.status || state != step.state {
-					t.Errorf("step %d: %d %s, want %d %s", i, status, state, step.status, step.state)
-				}
+				status, state := o.says(t, step.err)
+				assert(t, status == step.status && state == step.state, "step %d: %d %s, want %d %s", i, status, state, step.status, step.state)
 			}
 			o.Drain()
 			if status, _ := o.says(t, nil); status != http.StatusServiceUnavailable {
@@ -82,10 +79,8 @@ func TestReady_IsNotReadyOnlyUntilTheFirstSuccessfulCheck(t *testing.T) {
 func TestReady_CountsChecksBeforeTheFirstRequest(t *testing.T) {
 	t.Parallel()
 	o := operate(time.Now())
-	if failed := o.Reach(t.Context()); len(failed) > 0 {
-		t.Fatal(failed)
-	}
-	if status, state := o.says(t, errUnreached); status != http.StatusOK || state != "failing" {
-		t.Errorf("%d %s, want 200 failing", status, state)
-	}
+	failed := o.Reach(t.Context())
+	require(t, len(failed) <= 0, "%v", failed)
+	status, state := o.says(t, errUnreached)
+	assert(t, status == http.StatusOK && state == "failing", "%d %s, want 200 failing", status, state)
 }

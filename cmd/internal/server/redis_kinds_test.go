@@ -25,10 +25,7 @@ func redisUsers(t testing.TB) string {
 
 func contents(t testing.TB, file string) string {
 	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(os.ReadFile(file))(t)
 	return string(text)
 }
 
@@ -67,18 +64,15 @@ func TestRedisKinds_AClusterRedirectsWithinTLS(t *testing.T) {
 	added := c.addConfirmed()
 	old := cluster.Nodes[s.nodeOf(t, cluster, c.Token)]
 	replica := cluster.Nodes[slices.Index(cluster.Nodes, old)+3].Admin()
-	if err := replica.ClusterFailover(t.Context()).Err(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, replica.ClusterFailover(t.Context()).Err())
 	within(t, 10*time.Second, "the replica is master", func() bool {
 		return strings.Contains(replica.Info(t.Context(), "replication").Val(), "role:master") &&
 			strings.Contains(old.Admin().Info(t.Context(), "replication").Val(), "role:slave")
 	})
 	c.add(`{"product_id":1}`)
 	c.wantLines(fmt.Sprintf("1×%d", added+1))
-	if got := old.Admin().Info(t.Context(), "errorstats").Val(); !strings.Contains(got, "errorstat_MOVED:") {
-		t.Errorf("the old master did not redirect: %s", got)
-	}
+	got := old.Admin().Info(t.Context(), "errorstats").Val()
+	assert(t, strings.Contains(got, "errorstat_MOVED:"), "the old master did not redirect: %s", got)
 }
 
 // trip uses every command that the service sends.
@@ -87,38 +81,29 @@ func (s *shop) trip(t testing.TB) {
 	guest := s.guest(t)
 	guest.add(`{"product_id":1,"qty":2}`, "Idempotency-Key", "one")
 	again := guest.add(`{"product_id":1,"qty":2}`, "Idempotency-Key", "one")
-	if again.Header.Get("Idempotency-Replayed") != "true" {
-		t.Errorf("a repeat was not marked as one: %v", again.Header)
-	}
+	assert(t, again.Header.Get("Idempotency-Replayed") == "true", "a repeat was not marked as one: %v", again.Header)
 	guest.add(`{"product_id":5,"fields":{"Account email":"a@example.com"},"notice":"a gift"}`)
 	guest.add(`{"product_id":2}`)
 	guest.ok("PATCH", "/cart/items/1", `{"quantity":3}`)
 	guest.ok("DELETE", "/cart/items/2", "")
 	guest.ok("POST", "/cart/coupon", `{"coupon":"TEN"}`)
 	guest.ok("GET", "/cart/validate", "")
-	if got := guest.ok("GET", "/cart/count", "").Body.Data; got.Count != 4 || got.Lines != 2 {
-		t.Errorf("count %d of %d lines, want 4 of 2", got.Count, got.Lines)
-	}
+	got := guest.ok("GET", "/cart/count", "").Body.Data
+	assert(t, got.Count == 4 && got.Lines == 2, "count %d of %d lines, want 4 of 2", got.Count, got.Lines)
 
 	customer := s.customer(t, "1001")
 	customer.add(`{"product_id":1}`)
 	merged := customer.ok("GET", "/cart/summary", "", "X-Cart-Token", guest.Token).Body.Data
-	if merged.Merge == nil || merged.Merge.Lines != 2 || merged.Count != 5 || merged.Coupon == nil {
-		t.Errorf("merged: %+v", merged)
-	}
+	assert(t, merged.Merge != nil && merged.Merge.Lines == 2 && merged.Count == 5 && merged.Coupon != nil, "merged: %+v", merged)
 	guest.wantLines("")
 	s.confirmMerges(t, customer, guest)
 	guest.add(`{"product_id":7,"qty":2}`)
 	added := customer.add(`{"product_id":1}`, "X-Cart-Token", guest.Token).Body.Data
-	if added.Merge == nil || added.Merge.Lines != 1 || added.Count != 8 {
-		t.Errorf("merged with a change: %+v", added)
-	}
+	assert(t, added.Merge != nil && added.Merge.Lines == 1 && added.Count == 8, "merged with a change: %+v", added)
 	customer.ok("DELETE", "/cart/coupon", "")
 	customer.ok("DELETE", "/cart/clear", "")
 	customer.wantLines("")
-	if strings.Contains(s.Log.String(), "NOPERM") {
-		t.Errorf("the log contains NOPERM:\n%s", s.Log)
-	}
+	assert(t, !strings.Contains(s.Log.String(), "NOPERM"), "the log contains NOPERM:\n%s", s.Log)
 	s.confirmMerges(t, customer, guest)
 }
 
@@ -154,10 +139,7 @@ func (s *shop) tokenOn(t testing.TB, cluster *ephemeral.RedisCluster, node int, 
 
 func (s *shop) nodeOfKey(t testing.TB, cluster *ephemeral.RedisCluster, key string) int {
 	t.Helper()
-	master, err := s.Redis.(*redis.ClusterClient).MasterForKey(t.Context(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	master := must(s.Redis.(*redis.ClusterClient).MasterForKey(t.Context(), key))(t)
 	return slices.IndexFunc(cluster.Nodes, func(node *ephemeral.Server) bool {
 		return strings.Contains(node.URL, master.Options().Addr)
 	})
@@ -175,9 +157,7 @@ func (s *shop) customerKey(c *shopper) string { return fmt.Sprintf("cart:{%d:c:%
 func within(t testing.TB, limit time.Duration, what string, so func() bool) {
 	t.Helper()
 	for start := time.Now(); !so(); time.Sleep(10 * time.Millisecond) {
-		if time.Since(start) > limit {
-			t.Fatalf("not within %v: %s", limit, what)
-		}
+		require(t, time.Since(start) <= limit, "not within %v: %s", limit, what)
 	}
 }
 
@@ -237,10 +217,7 @@ func TestRedisKinds_ARedisThatRefusesEveryUserIs503(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			u, err := url.Parse(test.url)
-			if err != nil {
-				t.Fatal(err)
-			}
+			u := must(url.Parse(test.url))(t)
 			query := u.Query()
 			test.edit(u, query)
 			u.RawQuery = query.Encode()
@@ -250,9 +227,8 @@ func TestRedisKinds_ARedisThatRefusesEveryUserIs503(t *testing.T) {
 			refused := func(method, path, body string) {
 				start := time.Now()
 				a := c.refused(503, "unavailable", method, path, body)
-				if took := time.Since(start); took > answerLimit || a.Header.Get("Retry-After") == "" {
-					t.Errorf("%s %s: after %v, %v", method, path, took, a.Header)
-				}
+				took := time.Since(start)
+				assert(t, took <= answerLimit && a.Header.Get("Retry-After") != "", "%s %s: after %v, %v", method, path, took, a.Header)
 			}
 			refused("POST", "/cart/add", `{"product_id":1}`)
 			// A single call may time out before it gets the reason.
@@ -263,9 +239,7 @@ func TestRedisKinds_ARedisThatRefusesEveryUserIs503(t *testing.T) {
 			log := s.Log.String()
 			password, _ := u.User.Password()
 			for _, secret := range []string{password, query.Get("sentinel_password")} {
-				if secret != "" && strings.Contains(log, secret) {
-					t.Errorf("the log holds a password:\n%s", log)
-				}
+				assert(t, secret == "" || !strings.Contains(log, secret), "the log holds a password:\n%s", log)
 			}
 		})
 	}
@@ -274,10 +248,7 @@ func TestRedisKinds_ARedisThatRefusesEveryUserIs503(t *testing.T) {
 // parameter returns a query parameter of a URL.
 func parameter(t testing.TB, raw, name string) string {
 	t.Helper()
-	u, err := url.Parse(raw)
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := must(url.Parse(raw))(t)
 	return u.Query().Get(name)
 }
 
@@ -285,10 +256,7 @@ func parameter(t testing.TB, raw, name string) string {
 // and a budget per request, 0 for the default. Edits may change the timeouts.
 func asServed(t testing.TB, redisURL string, budget time.Duration, edits ...func(*redis.UniversalOptions)) func(*server.Parts) {
 	t.Helper()
-	rdb, err := connect.Redis(redisURL, edits...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rdb := must(connect.Redis(redisURL, edits...))(t)
 	t.Cleanup(func() { _ = rdb.Close() })
 	return func(p *server.Parts) { p.Redis, p.RedisBudget = rdb, budget }
 }

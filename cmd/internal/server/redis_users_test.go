@@ -18,13 +18,8 @@ func TestRedisUsers_TheServiceCanAccessOnlyItsCarts(t *testing.T) {
 	t.Parallel()
 	redisServer := guarded(t).StartRedis(t)
 	admin := redisServer.Admin()
-	if err := admin.HSet(t.Context(), "session:1", "user", "1001").Err(); err != nil {
-		t.Fatal(err)
-	}
-	service, err := connect.Redis(redisServer.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, admin.HSet(t.Context(), "session:1", "user", "1001").Err())
+	service := must(connect.Redis(redisServer.URL))(t)
 	defer service.Close()
 	for _, command := range [][]any{
 		{"hgetall", "session:1"},
@@ -51,13 +46,10 @@ func TestRedisUsers_TheServiceCanAccessOnlyItsCarts(t *testing.T) {
 	} {
 		err := service.Do(t.Context(), command...).Err()
 		// Redis 7.0 words NOPERM in a script differently.
-		if err == nil || (!redis.HasErrorPrefix(err, "NOPERM") && !strings.Contains(err.Error(), "The user executing the script can't")) {
-			t.Errorf("%v: %v, want NOPERM", command, err)
-		}
+		assert(t, err != nil && (redis.HasErrorPrefix(err, "NOPERM") || strings.Contains(err.Error(), "The user executing the script can't")), "%v: %v, want NOPERM", command, err)
 	}
-	if got := admin.HGetAll(t.Context(), "session:1").Val(); !cmp.Equal(got, map[string]string{"user": "1001"}) {
-		t.Errorf("the other key holds %v", got)
-	}
+	got := admin.HGetAll(t.Context(), "session:1").Val()
+	assert(t, cmp.Equal(got, map[string]string{"user": "1001"}), "the other key holds %v", got)
 }
 
 func TestRedisUsers_SupportFindsAndErases(t *testing.T) {
@@ -68,17 +60,12 @@ func TestRedisUsers_SupportFindsAndErases(t *testing.T) {
 	guest.add(`{"product_id":1}`, "Idempotency-Key", "one")
 	customer.ok("GET", "/cart", "", "X-Cart-Token", guest.Token)
 
-	support, err := connect.Redis(strings.Replace(redisServer.URL, "//commerce:", "//support:", 1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	support := must(connect.Redis(strings.Replace(redisServer.URL, "//commerce:", "//support:", 1)))(t)
 	defer support.Close()
 	carts := redisstore.New(redisstore.Config{Client: support, TTL: redisstore.TTLs{Guest: time.Hour, Customer: time.Hour}})
 	ref := redisstore.CustomerRef(s.ID, "1001")
 	held, err := carts.Erase(t.Context(), ref)
-	if err != nil || len(held) != 3 {
-		t.Errorf("erased %+v, %v, want a cart, its idempotency keys and its merged quantities", held, err)
-	}
+	assert(t, err == nil && len(held) == 3, "erased %+v, %v, want a cart, its idempotency keys and its merged quantities", held, err)
 	if left, err := carts.Holdings(t.Context(), ref); err != nil || len(left) != 0 {
 		t.Errorf("left: %+v, %v", left, err)
 	}
@@ -95,16 +82,13 @@ func TestRedisUsers_HaveThePermissionsThatTheServiceNeeds(t *testing.T) {
 		"role": true, "wait": true, "cluster|nodes": true, // merges, DURABILITY=replica
 	}
 	scripts, err := filepath.Glob("../../../cart/redisstore/lua/*.lua")
-	if err != nil || len(scripts) == 0 {
-		t.Fatalf("scripts: %v, %v", scripts, err)
-	}
+	require(t, err == nil && len(scripts) != 0, "scripts: %v, %v", scripts, err)
 	scripts = append(scripts, "../../../auth/limit/quota.lua", "../../../auth/limit/window.lua")
 	calls := regexp.MustCompile(`redis\.p?call\('([A-Z]+)'`)
 	for _, script := range scripts {
 		text := contents(t, script)
-		if all := strings.Count(text, "redis.call(") + strings.Count(text, "redis.pcall("); all != len(calls.FindAllString(text, -1)) {
-			t.Errorf("%s: a call whose command this test cannot parse", script)
-		}
+		all := strings.Count(text, "redis.call(") + strings.Count(text, "redis.pcall(")
+		assert(t, all == len(calls.FindAllString(text, -1)), "%s: a call whose command this test cannot parse", script)
 		for _, call := range calls.FindAllStringSubmatch(text, -1) {
 			want[strings.ToLower(call[1])] = true
 		}
@@ -117,7 +101,5 @@ func TestRedisUsers_HaveThePermissionsThatTheServiceNeeds(t *testing.T) {
 			}
 		}
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("permissions of user commerce (-needed +given):\n%s", diff)
-	}
+	equal(t, got, want, "permissions of user commerce")
 }

@@ -45,20 +45,14 @@ func openReference(t *testing.T, s *shop, fragment string, l look) page {
 	t.Helper()
 	p := openPageAs(t, "about:blank", l)
 	var seen visited
-	if err := chromedp.Listen(p.ctx, seen.see); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, chromedp.Listen(p.ctx, seen.see))
 	t.Cleanup(func() {
 		seen.mu.Lock()
 		defer seen.mu.Unlock()
 		for _, address := range seen.urls {
-			if !strings.HasPrefix(address, s.URL+"/") && address != "about:blank" {
-				t.Errorf("the page requested %.200s", address)
-			}
+			assert(t, strings.HasPrefix(address, s.URL+"/") || address == "about:blank", "the page requested %.200s", address)
 		}
-		if len(seen.urls) < 5 {
-			t.Errorf("saw only these requests: %q", seen.urls)
-		}
+		assert(t, len(seen.urls) >= 5, "saw only these requests: %q", seen.urls)
 	})
 	p.do(
 		send(cdppage.AddScriptToEvaluateOnNewDocument, cdppage.AddScriptToEvaluateOnNewDocumentParams{
@@ -93,18 +87,11 @@ func TestReference_ShowsTheDocument(t *testing.T) {
 				}
 				p.until(`document.documentElement.scrollWidth <= innerWidth`)
 				p.screenshot(l.String())
-				if dark := evaluate[bool](p, `document.body.classList.contains("dark-mode")`); dark != l.dark {
-					t.Errorf("dark is %v", dark)
-				}
-				if refused := evaluate[[]string](p, `refused`); len(refused) > 0 {
-					t.Errorf("the policy of the page refused %q", refused)
-				}
-				if kept := evaluate[string](p, `document.cookie`); kept != "" {
-					t.Errorf("cookies: %s", kept)
-				}
-				if links := evaluate[string](p, `[...document.querySelectorAll("a[href]")].filter((a) => a.checkVisibility() && a.origin !== origin).map((a) => a.href).join(" ")`); links != "" {
-					t.Errorf("links to other hosts: %s", links)
-				}
+				equal(t, evaluate[bool](p, `document.body.classList.contains("dark-mode")`), l.dark, "dark")
+				refused := evaluate[[]string](p, `refused`)
+				assert(t, len(refused) <= 0, "the policy of the page refused %q", refused)
+				equal(t, evaluate[string](p, `document.cookie`), "", "cookies")
+				equal(t, evaluate[string](p, `[...document.querySelectorAll("a[href]")].filter((a) => a.checkVisibility() && a.origin !== origin).map((a) => a.href).join(" ")`), "", "links to other hosts")
 			})
 		}
 	}
@@ -125,12 +112,8 @@ func TestReference_LinksToCallsAndFindsThem(t *testing.T) {
 				strings.Contains(sample, exampleToken) || !strings.Contains(sample, "X-Cart-Token: ") { // all visitors would share a cart
 				t.Errorf("the sample request is\n%s", sample)
 			}
-			if unnamed := evaluate[string](p, namelessButtons); unnamed != "" {
-				t.Errorf("buttons without a name:\n%s", unnamed)
-			}
-			if evaluate[bool](p, `[...document.querySelectorAll("button")].some((b) => b.checkVisibility() && b.innerText.includes("Markdown"))`) {
-				t.Error("operations offer to copy the whole document")
-			}
+			equal(t, evaluate[string](p, namelessButtons), "", "buttons without a name")
+			assert(t, !evaluate[bool](p, `[...document.querySelectorAll("button")].some((b) => b.checkVisibility() && b.innerText.includes("Markdown"))`), "operations offer to copy the whole document")
 		})
 	}
 	p := openReference(t, s, "", look{})
@@ -150,12 +133,8 @@ func TestReference_ServesItsFilesBoundToItsOrigin(t *testing.T) {
 		"/docs/viewer.js": "text/javascript", "/docs/LICENSE.txt": "text/plain",
 	} {
 		a := get(t, s.URL+path, "Accept-Encoding", "gzip")
-		if a.StatusCode != http.StatusOK || a.Header.Get("Content-Security-Policy") != policy || !strings.HasPrefix(a.Header.Get("Content-Type"), contentType) {
-			t.Errorf("%s: %d %v", path, a.StatusCode, a.Header)
-		}
-		if again := get(t, s.URL+path, "Accept-Encoding", "gzip", "If-None-Match", a.Header.Get("ETag")); again.StatusCode != http.StatusNotModified {
-			t.Errorf("%s: %d for its own ETag", path, again.StatusCode)
-		}
+		assert(t, a.StatusCode == http.StatusOK && a.Header.Get("Content-Security-Policy") == policy && strings.HasPrefix(a.Header.Get("Content-Type"), contentType), "%s: %d %v", path, a.StatusCode, a.Header)
+		equal(t, get(t, s.URL+path, "Accept-Encoding", "gzip", "If-None-Match", a.Header.Get("ETag")).StatusCode, http.StatusNotModified, "%s: status for its own ETag", path)
 	}
 }
 
@@ -165,9 +144,7 @@ func TestReference_RedirectsRelatively(t *testing.T) {
 	s := openShop(t, embeddedRedis(t), withReference, under("/shop"))
 	for path, want := range map[string]string{"/docs/": "../docs", "/docs/?dark=1": "../docs?dark=1"} {
 		a := get(t, s.URL+path)
-		if a.StatusCode != http.StatusPermanentRedirect || a.Header.Get("Location") != want || a.Header.Get("Cache-Control") != "public, max-age=300" {
-			t.Errorf("%s: %d %v", path, a.StatusCode, a.Header)
-		}
+		assert(t, a.StatusCode == http.StatusPermanentRedirect && a.Header.Get("Location") == want && a.Header.Get("Cache-Control") == "public, max-age=300", "%s: %d %v", path, a.StatusCode, a.Header)
 	}
 }
 
@@ -177,9 +154,7 @@ func TestPageFiles_IgnoreRangesAndIfMatch(t *testing.T) {
 	s := openShop(t, embeddedRedis(t), withReference, withPlayground(pages.Playground{}))
 	for _, path := range []string{"/docs", "/docs/page.js", "/docs/viewer.js", "/", "/playground/icon.svg", "/openapi.json"} {
 		for header, value := range map[string]string{"Range": "bytes=900000000-", "If-Match": `"x"`} {
-			if a := get(t, s.URL+path, header, value); a.StatusCode != http.StatusOK {
-				t.Errorf("%s with %s: %d", path, header, a.StatusCode)
-			}
+			equal(t, get(t, s.URL+path, header, value).StatusCode, http.StatusOK, "%s with %s: status", path, header)
 		}
 	}
 }
@@ -190,51 +165,28 @@ func TestPageFiles_HaveOneWeakTagForCompressedAndPlainContent(t *testing.T) {
 	s := openShop(t, embeddedRedis(t), withReference)
 	for _, path := range []string{"/docs/page.js", "/docs/viewer.js", "/openapi.json", "/openapi.yaml"} {
 		plain, compressed := get(t, s.URL+path, "Accept-Encoding", "identity"), get(t, s.URL+path, "Accept-Encoding", "gzip")
-		if compressed.Header.Get("Content-Encoding") != "gzip" {
-			t.Errorf("%s is not compressed", path)
-		}
+		assert(t, compressed.Header.Get("Content-Encoding") == "gzip", "%s is not compressed", path)
 		tag := plain.Header.Get("ETag")
-		if !strings.HasPrefix(tag, `W/"`) || compressed.Header.Get("ETag") != tag {
-			t.Errorf("%s: tags %s and %s", path, tag, compressed.Header.Get("ETag"))
-		}
-		if again := get(t, s.URL+path, "If-None-Match", tag, "Accept-Encoding", "gzip"); again.StatusCode != http.StatusNotModified {
-			t.Errorf("%s: %d for its own tag", path, again.StatusCode)
-		}
+		assert(t, strings.HasPrefix(tag, `W/"`) && compressed.Header.Get("ETag") == tag, "%s: tags %s and %s", path, tag, compressed.Header.Get("ETag"))
+		equal(t, get(t, s.URL+path, "If-None-Match", tag, "Accept-Encoding", "gzip").StatusCode, http.StatusNotModified, "%s: status for its own tag", path)
 	}
 }
 
 func TestReference_SendsItsViewerCompressedWhereAccepted(t *testing.T) {
 	t.Parallel()
 	s := openShop(t, embeddedRedis(t), withReference)
-	stored, err := docs.Reference.ReadFile("reference/viewer.js.gz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := gzip.NewReader(bytes.NewReader(stored))
-	if err != nil {
-		t.Fatal(err)
-	}
-	plain, err := io.ReadAll(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stored := must(docs.Reference.ReadFile("reference/viewer.js.gz"))(t)
+	r := must(gzip.NewReader(bytes.NewReader(stored)))(t)
+	plain := must(io.ReadAll(r))(t)
 	for accepted, want := range map[string][]byte{
 		"gzip": stored, "br, GZIP;q=0.5": stored, "identity": plain, "gzip;q=0": plain, "gzip; q=0.0, br": plain, "br": plain,
 	} {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/docs/viewer.js", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		request := must(http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/docs/viewer.js", nil))(t)
 		request.Header.Set("Accept-Encoding", accepted)
-		response, err := http.DefaultTransport.RoundTrip(request)
-		if err != nil {
-			t.Fatal(err)
-		}
+		response := must(http.DefaultTransport.RoundTrip(request))(t)
 		got, err := io.ReadAll(response.Body)
 		response.Body.Close()
-		if err != nil || !bytes.Equal(got, want) || response.Header.Get("Vary") == "" {
-			t.Errorf("%s: %d bytes, want %d (%v), Content-Encoding %q", accepted, len(got), len(want), err, response.Header.Get("Content-Encoding"))
-		}
+		assert(t, err == nil && bytes.Equal(got, want) && response.Header.Get("Vary") != "", "%s: %d bytes, want %d (%v), Content-Encoding %q", accepted, len(got), len(want), err, response.Header.Get("Content-Encoding"))
 	}
 }
 
@@ -251,9 +203,7 @@ func TestPlayground_AndReferenceOfTheDemoLinkToEachOther(t *testing.T) {
 	ephemeral.Slow(t)
 	s := openShop(t, embeddedRedis(t), withReference, withPlayground(pages.Playground{Demo: &pages.Demo{Reference: true, APIToken: "1|lent"}}))
 	p := openPage(t, s.URL+"/")
-	if evaluate[bool](openReference(t, s, "", look{}), `document.querySelector("header a").hidden`) {
-		t.Error("the reference does not link to the playground")
-	}
+	assert(t, !evaluate[bool](openReference(t, s, "", look{}), `document.querySelector("header a").hidden`), "the reference does not link to the playground")
 	links := `[...document.querySelectorAll("header .api, #log [data-description]")]`
 	p.until(links + `.map((link) => link.getAttribute("href")).join() === "docs,docs"`)
 	p.click("#language")

@@ -26,10 +26,7 @@ func TestReference_SamplesWorkOneAfterAnother(t *testing.T) {
 	ephemeral.Slow(t)
 	d := startDemo(t)
 	p := openPageAs(t, d.url+"/docs", look{width: 1440, height: 3000})
-	doc, err := document()
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must(document())(t)
 	want := 2 // in the description
 	for _, item := range doc.Paths.Map() {
 		want += len(item.Operations())
@@ -39,18 +36,12 @@ func TestReference_SamplesWorkOneAfterAnother(t *testing.T) {
 	for tries := 0; len(samples) < want && tries < 100; tries++ {
 		samples = evaluate[[]string](p, nextSamples)
 	}
-	if len(samples) != want {
-		t.Fatalf("the page shows %d samples, want %d:\n%s", len(samples), want, strings.Join(samples, "\n"))
-	}
+	require(t, len(samples) == want, "the page shows %d samples, want %d:\n%s", len(samples), want, strings.Join(samples, "\n"))
 	pasted := strings.Join(samples, "\n")
 	token := apiToken.FindStringSubmatch(pasted)
-	if token == nil || strings.Contains(pasted, "localhost:8080") {
-		t.Fatalf("the samples are not this demo's:\n%s", pasted)
-	}
+	require(t, token != nil && !strings.Contains(pasted, "localhost:8080"), "the samples are not this demo's:\n%s", pasted)
 	script := "API_TOKEN='" + token[1] + "'\n" +
 		`curl() { command curl -sS -o /dev/null -w '%{http_code} %header{idempotency-replayed}\n' "$@"; }` + "\n" + pasted
 	got := strings.Fields(terminal{dir: t.TempDir(), url: d.url}.run(t, script))
-	if strings.Join(got, " ") != strings.TrimSpace(strings.Repeat("200 ", want)) {
-		t.Errorf("the samples answered %q:\n%s", got, pasted)
-	}
+	assert(t, strings.Join(got, " ") == strings.TrimSpace(strings.Repeat("200 ", want)), "the samples answered %q:\n%s", got, pasted)
 }

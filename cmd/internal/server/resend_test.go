@@ -54,23 +54,17 @@ func TestResend_OfABrowserCountsTwiceOnlyWithoutAKey(t *testing.T) {
 			t.Cleanup(func() { _ = chromedp.Cancel(ctx) })
 			ctx, cancel := context.WithTimeout(ctx, patience)
 			t.Cleanup(cancel)
-			if err := chromedp.Do(ctx, chromedp.Navigate(web.URL)); err != nil {
-				t.Fatal(err)
-			}
-			added, err := chromedp.Run(ctx, chromedp.Evaluate[int](fmt.Sprintf(`(async () => {
+			noError(t, chromedp.Do(ctx, chromedp.Navigate(web.URL)))
+			added := must(chromedp.Run(ctx, chromedp.Evaluate[int](fmt.Sprintf(`(async () => {
 				const headers = {"X-Public-Key": %q, "X-Cart-Token": "a-token-of-the-browsers-own"};
 				await (await fetch("/cart/count", {headers})).text(); // leaves a kept-alive connection
 				const response = await fetch("/cart/add", {
 					method: "POST", headers: {...headers, "Content-Type": "application/json", %s}, body: '{"product_id": 1, "qty": 1}',
 				});
 				return (await response.json()).data.count;
-			})()`, s.Key, tc.header), chromedp.EvalAwaitPromise))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if posts := proxy.posts.Load(); added != tc.want || posts != 2 {
-				t.Errorf("the cart has %d after %d requests, want %d after 2", added, posts, tc.want)
-			}
+			})()`, s.Key, tc.header), chromedp.EvalAwaitPromise)))(t)
+			posts := proxy.posts.Load()
+			assert(t, added == tc.want && posts == 2, "the cart has %d after %d requests, want %d after 2", added, posts, tc.want)
 		})
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/gin-gonic/gin"
-	"github.com/google/go-cmp/cmp"
 
 	"commerce/auth/locale"
 	"commerce/auth/problem"
@@ -47,17 +46,13 @@ func TestRespond_PutsDataIntoTheEnvelopeOfItsArea(t *testing.T) {
 	for success, start := range map[bool]string{true: `{"success":true,"message":null`, false: `{"message":null`} {
 		w := ask(areaOf(t, success, shown(), nil), "192.0.2.1", "GET", "/shown", "Origin", "https://shop.example.com")
 		want := start + `,"data":{"name":"a & b","expires_at":"later"},"api":"merchant-commerce","timestamp":1763632800}`
-		if w.Code != 200 || w.Body.String() != want {
-			t.Errorf("got %d %s, want %s", w.Code, w.Body, want)
-		}
+		assert(t, w.Code == 200 && w.Body.String() == want, "got %d %s, want %s", w.Code, w.Body, want)
 		h := w.Header()
 		wantProtected(t, "/shown", h)
 		got := []string{h.Get("Content-Type"), h.Get("Cache-Control"), strings.Join(h["Vary"], "|"), h.Get("ETag")[:6]}
-		if diff := cmp.Diff([]string{
+		equal(t, got, []string{
 			"application/json; charset=utf-8", "private, no-cache", "Authorization|Accept-Encoding", `"c1.7-`,
-		}, got); diff != "" {
-			t.Errorf("headers (-want +got):\n%s", diff)
-		}
+		}, "headers")
 	}
 }
 
@@ -79,12 +74,9 @@ func TestRespond_Sends304IfTheClientHasTheVersion(t *testing.T) {
 		"any without version": {shown(func(a *wire.Answer) { a.Known.Any, a.Version = true, "" }), 200, "", "private, no-cache"},
 	} {
 		w := ask(areaOf(t, true, tt.answer, nil), "192.0.2.1", "GET", "/shown")
-		if got := strings.Trim(w.Header().Get("ETag"), `"`); w.Code != tt.status || got != tt.tag || w.Header().Get("Cache-Control") != tt.cache {
-			t.Errorf("%s: got %d, ETag %s, %v", name, w.Code, got, w.Header())
-		}
-		if w.Code == 304 && w.Body.Len() > 0 {
-			t.Errorf("%s: 304 with the body %s", name, w.Body)
-		}
+		got := strings.Trim(w.Header().Get("ETag"), `"`)
+		assert(t, w.Code == tt.status && got == tt.tag && w.Header().Get("Cache-Control") == tt.cache, "%s: got %d, ETag %s, %v", name, w.Code, got, w.Header())
+		assert(t, w.Code != 304 || w.Body.Len() <= 0, "%s: 304 with the body %s", name, w.Body)
 	}
 }
 
@@ -94,16 +86,10 @@ func TestRespond_IncludesDataInAnError(t *testing.T) {
 	w := ask(areaOf(t, true, shown(), mismatch), "192.0.2.1", "GET", "/shown", "X-Request-Id", "the-id", "Accept-Language", "ar")
 	const want = `{"success":false,"message":"It is 8 now.","code":"version_mismatch","errors":{"If-Match":["It is 8 now."]},` +
 		`"data":{"name":"a & b","expires_at":"later"},"request_id":"the-id","api":"merchant-commerce","timestamp":1763632800}`
-	if w.Code != 412 || w.Body.String() != want {
-		t.Errorf("got %d %s,\nwant %s", w.Code, w.Body, want)
-	}
-	if tag := w.Header().Get("ETag"); !strings.HasPrefix(tag, `"c1.7-`) || w.Header().Get("Cache-Control") != "no-store" {
-		t.Errorf("headers %v", w.Header())
-	}
+	assert(t, w.Code == 412 && w.Body.String() == want, "got %d %s,\nwant %s", w.Code, w.Body, want)
+	assert(t, strings.HasPrefix(w.Header().Get("ETag"), `"c1.7-`) && w.Header().Get("Cache-Control") == "no-store", "headers %v", w.Header())
 	bare := ask(areaOf(t, true, wire.Answer{}, mismatch), "192.0.2.1", "GET", "/shown", "X-Request-Id", "the-id", "Accept-Language", "ar")
-	if !strings.Contains(bare.Body.String(), `"message":"هو الآن 8."`) || !strings.Contains(bare.Body.String(), `"data":null`) || bare.Header().Get("ETag") != "" {
-		t.Errorf("without data: %s %v", bare.Body, bare.Header())
-	}
+	assert(t, strings.Contains(bare.Body.String(), `"message":"هو الآن 8."`) && strings.Contains(bare.Body.String(), `"data":null`) && bare.Header().Get("ETag") == "", "without data: %s %v", bare.Body, bare.Header())
 }
 
 func TestRespond_WritesTheNamesOfMembersAsTheyCame(t *testing.T) {
@@ -112,7 +98,6 @@ func TestRespond_WritesTheNamesOfMembersAsTheyCame(t *testing.T) {
 	err := problem.Join(problem.New(problem.ValidationFailed, "<z>&", text), problem.New(problem.ValidationFailed, "a\xff", text))
 	w := ask(areaOf(t, true, wire.Answer{Language: locale.En}, err), "192.0.2.1", "GET", "/shown")
 	want := `"errors":{"<z>&":["a <b> & c"],"a` + "\ufffd" + `":["a <b> & c"]},"data":null`
-	if got := w.Body.String(); w.Code != 422 || !strings.Contains(got, want) {
-		t.Errorf("got %d %s, want %s", w.Code, got, want)
-	}
+	got := w.Body.String()
+	assert(t, w.Code == 422 && strings.Contains(got, want), "got %d %s, want %s", w.Code, got, want)
 }

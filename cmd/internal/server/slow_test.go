@@ -26,14 +26,9 @@ const delay = 400 * time.Millisecond
 // from then on.
 func slowLine(t testing.TB, server string) (via string, slow func()) {
 	t.Helper()
-	u, err := url.Parse(server)
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := must(url.Parse(server))(t)
 	proxy := toxiproxy.NewProxy(toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop()), "line", "127.0.0.1:0", u.Host)
-	if err := proxy.Start(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, proxy.Start())
 	t.Cleanup(proxy.Stop)
 	u.Host = proxy.Listen
 	return u.String(), func() {
@@ -64,9 +59,7 @@ func wantSlow(t *testing.T, s *shop, r *recorder, member, span string, send func
 		line := s.line(t, id)
 		all, _ := line["ms"].(float64)
 		there, _ := line[member].(float64)
-		if there < float64(delay.Milliseconds()) || there > all {
-			t.Fatalf("%s is %v of %v ms", member, there, all)
-		}
+		require(t, there >= float64(delay.Milliseconds()) && there <= all, "%s is %v of %v ms", member, there, all)
 		if there > all/2 {
 			wantSpan(t, r, id, span)
 			return
@@ -80,9 +73,7 @@ func wantSpan(t *testing.T, r *recorder, requestID, span string) {
 	t.Helper()
 	spans := r.ended(t)
 	found := named(below(spans, root(t, spans, requestID)), span)
-	if found == nil || took(found) < delay {
-		t.Errorf("no span %q of %v below the request", span, delay)
-	}
+	assert(t, found != nil && took(found) >= delay, "no span %q of %v below the request", span, delay)
 }
 
 func TestSlowRequest_SaysThatRedisIsSlow(t *testing.T) {
@@ -130,9 +121,8 @@ func TestSlowRequest_SaysThatPostgresIsSlow(t *testing.T) {
 	slow()
 	wantSlow(t, s, r, "postgres_ms", "postgres ", func(id string) {
 		list(id)
-		if line := s.line(t, id); line["caller"] != "merchant" || line["store"] != float64(s.ID) {
-			t.Errorf("not the store's: %v", line)
-		}
+		line := s.line(t, id)
+		assert(t, line["caller"] == "merchant" && line["store"] == float64(s.ID), "not the store's: %v", line)
 	})
 }
 
@@ -155,9 +145,8 @@ func TestSlowRequest_SaysThatTheCatalogIsSlow(t *testing.T) {
 	wantSlow(t, s, r, "catalog_ms", "wait for the catalog", func(id string) {
 		cache.InvalidateAll()
 		guest.send("GET", "/cart", "", "X-Request-Id", id)
-		if spent := s.line(t, id)["postgres_ms"]; spent != nil {
-			t.Errorf("the load of the cache counts twice: postgres_ms %v", spent)
-		}
+		spent := s.line(t, id)["postgres_ms"]
+		assert(t, spent == nil, "the load of the cache counts twice: postgres_ms %v", spent)
 	})
 }
 
@@ -172,9 +161,7 @@ func TestLog_SaysWhereOnlySlowAndFailedRequestsSpentTheirTime(t *testing.T) {
 		guest.send("GET", "/cart", "", "X-Request-Id", "fast")
 		lines := s.Log.logged(t)
 		line := lines[len(lines)-1]
-		if line["redis_ms"] != nil && line["ms"].(float64) < 100 {
-			t.Errorf("the line of a fast request says where its time went: %v", line)
-		}
+		assert(t, line["redis_ms"] == nil || line["ms"].(float64) >= 100, "the line of a fast request says where its time went: %v", line)
 		return line["redis_ms"] == nil
 	})
 	if line := s.line(t, "fast"); line["store"] != float64(s.ID) || line["caller"] != "guest" {

@@ -78,9 +78,7 @@ func TestStorefrontGuide_AddsOnce(t *testing.T) {
 			p.untilStatus(shop.shows[0])
 			p.press("button")
 			p.untilStatus(shop.shows[1])
-			if adds.Load() != 2 {
-				t.Errorf("the browser sent the add %d times, want 2", adds.Load())
-			}
+			assert(t, adds.Load() == 2, "the browser sent the add %d times, want 2", adds.Load())
 		})
 	}
 }
@@ -115,9 +113,7 @@ func saveGuidePage(t *testing.T, service string) guidePage {
 			saved.shows = strings.Split(strings.TrimSpace(examples[i+1].prints), "\n")
 		}
 	}
-	if len(saved.shows) < 3 {
-		t.Fatalf("the guide's page shows only %q", saved.shows)
-	}
+	require(t, len(saved.shows) >= 3, "the guide's page shows only %q", saved.shows)
 	return saved
 }
 
@@ -130,9 +126,7 @@ func serveFolder(t *testing.T, dir string) string {
 	port := fmt.Sprint(ephemeral.FreePorts(t, 1)[0])
 	files := exec.Command("sh", "-euc", "exec "+strings.ReplaceAll(examples[i].script, "3000", port))
 	files.Dir = dir
-	if err := files.Start(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, files.Start())
 	t.Cleanup(func() {
 		_ = files.Process.Kill()
 		_ = files.Wait()
@@ -144,9 +138,7 @@ func serveFolder(t *testing.T, dir string) string {
 			response.Body.Close()
 			return address
 		}
-		if time.Since(began) > time.Minute {
-			t.Fatalf("%s (sh deploy/ephemeral/install.sh): %v", examples[i].script, err)
-		}
+		require(t, time.Since(began) <= time.Minute, "%s (sh deploy/ephemeral/install.sh): %v", examples[i].script, err)
 	}
 }
 
@@ -179,10 +171,7 @@ func serveGateway(t *testing.T, gateway http.HandlerFunc) (address string) {
 
 func proxyTo(t *testing.T, service string) http.Handler {
 	t.Helper()
-	target, err := url.Parse(service)
-	if err != nil {
-		t.Fatal(err)
-	}
+	target := must(url.Parse(service))(t)
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
 	return &httputil.ReverseProxy{Transport: transport, Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }}

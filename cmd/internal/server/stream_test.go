@@ -61,10 +61,7 @@ func TestStream_SendsEachPartWhenItIsMade(t *testing.T) {
 			}
 		}
 	})
-	response, err := http.Get("http://" + w.addr + "/stream")
-	if err != nil {
-		t.Fatal(err)
-	}
+	response := must(http.Get("http://" + w.addr + "/stream"))(t)
 	defer response.Body.Close()
 	first := make([]byte, 4)
 	if _, err := io.ReadFull(response.Body, first); err != nil || string(first) != "one\n" {
@@ -75,9 +72,7 @@ func TestStream_SendsEachPartWhenItIsMade(t *testing.T) {
 		t.Errorf("%q, %v", rest, err)
 	}
 	h := response.Header
-	if h.Get("Content-Type") != "application/x-ndjson" || h.Get("Cache-Control") != "no-store" || h.Get("Content-Length") != "" {
-		t.Error(h)
-	}
+	assert(t, h.Get("Content-Type") == "application/x-ndjson" && h.Get("Cache-Control") == "no-store" && h.Get("Content-Length") == "", "%v", h)
 }
 
 func TestStream_OutlivesTheDeadlineOfRequests(t *testing.T) {
@@ -89,10 +84,7 @@ func TestStream_OutlivesTheDeadlineOfRequests(t *testing.T) {
 			yield([]byte(fmt.Sprint(limited, ctx.Err())), nil)
 		}
 	})
-	response, err := http.Get("http://" + w.addr + "/stream")
-	if err != nil {
-		t.Fatal(err)
-	}
+	response := must(http.Get("http://" + w.addr + "/stream"))(t)
 	defer response.Body.Close()
 	if body, err := io.ReadAll(response.Body); string(body) != "false <nil>" || err != nil {
 		t.Errorf("%s, %v", body, err)
@@ -106,15 +98,10 @@ func TestStream_AnErrorBeforeTheFirstPartIsAResponse(t *testing.T) {
 			yield(nil, problem.New(problem.CursorExpired, "after", locale.Text{locale.En: "Expired.", locale.Ar: "انتهى."}))
 		}
 	})
-	response, err := http.Get("http://" + w.addr + "/stream")
-	if err != nil {
-		t.Fatal(err)
-	}
+	response := must(http.Get("http://" + w.addr + "/stream"))(t)
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
-	if response.StatusCode != http.StatusGone || !strings.Contains(string(body), `"cursor_expired"`) || err != nil {
-		t.Errorf("%s %s, %v", response.Status, body, err)
-	}
+	assert(t, response.StatusCode == http.StatusGone && strings.Contains(string(body), `"cursor_expired"`) && err == nil, "%s %s, %v", response.Status, body, err)
 }
 
 // The client must not take what it has for the whole.
@@ -128,20 +115,12 @@ func TestStream_ALaterErrorClosesTheConnection(t *testing.T) {
 				}
 			}
 		})
-		request, err := http.NewRequestWithContext(t.Context(), "GET", "http://"+w.addr+"/stream", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		request := must(http.NewRequestWithContext(t.Context(), "GET", "http://"+w.addr+"/stream", nil))(t)
 		request.Header.Set("Accept-Encoding", encoding)
-		response, err := http.DefaultTransport.RoundTrip(request)
-		if err != nil {
-			t.Fatal(err)
-		}
+		response := must(http.DefaultTransport.RoundTrip(request))(t)
 		defer response.Body.Close()
 		body, err := io.ReadAll(response.Body)
-		if response.StatusCode != http.StatusOK || len(body) == 0 || !errors.Is(err, io.ErrUnexpectedEOF) {
-			t.Errorf("%s: %s, %d bytes, %v", encoding, response.Status, len(body), err)
-		}
+		assert(t, response.StatusCode == http.StatusOK && len(body) != 0 && errors.Is(err, io.ErrUnexpectedEOF), "%s: %s, %d bytes, %v", encoding, response.Status, len(body), err)
 	}
 }
 
@@ -187,19 +166,15 @@ func TestStream_ServesASlowClient(t *testing.T) {
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-	if took := time.Since(start); total < parts*len(part) || took < stall {
-		t.Errorf("%d bytes in %v", total, took)
-	}
+	took := time.Since(start)
+	assert(t, total >= parts*len(part) && took >= stall, "%d bytes in %v", total, took)
 }
 
 func TestStream_EndsWhenTheClientDisconnects(t *testing.T) {
 	t.Parallel()
 	ended := make(chan struct{})
 	w := streaming(t, nil, endless(ended))
-	response, err := http.Get("http://" + w.addr + "/stream")
-	if err != nil {
-		t.Fatal(err)
-	}
+	response := must(http.Get("http://" + w.addr + "/stream"))(t)
 	response.Body.Close()
 	select {
 	case <-ended:
@@ -219,7 +194,5 @@ func TestStream_HEADHasTheHeadersAndReadsOnePart(t *testing.T) {
 		}
 	})
 	got := w.say(t, "HEAD /stream HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-	if !strings.HasPrefix(got, "HTTP/1.1 200 OK\r\n") || !strings.Contains(got, "Content-Type: application/x-ndjson\r\n") || !strings.HasSuffix(got, "\r\n\r\n") || made != 1 {
-		t.Errorf("%d parts:\n%s", made, got)
-	}
+	assert(t, strings.HasPrefix(got, "HTTP/1.1 200 OK\r\n") && strings.Contains(got, "Content-Type: application/x-ndjson\r\n") && strings.HasSuffix(got, "\r\n\r\n") && made == 1, "%d parts:\n%s", made, got)
 }

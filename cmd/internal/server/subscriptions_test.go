@@ -104,12 +104,8 @@ func TestCredentials_WorkForTheirOwnCallsOnly(t *testing.T) {
 			}
 			a := shop.guest(t).send(call.method, call.path, call.body, headers...)
 			opened := a.Status != http.StatusUnauthorized
-			if opened != tt.opens[call.area] {
-				t.Errorf("%s: %s %s answers %d", tt.name, call.method, call.path, a.Status)
-			}
-			if !opened && a.Header.Get("WWW-Authenticate") != "Bearer" {
-				t.Errorf("%s: %s %s is refused without a challenge", tt.name, call.method, call.path)
-			}
+			assert(t, opened == tt.opens[call.area], "%s: %s %s answers %d", tt.name, call.method, call.path, a.Status)
+			assert(t, opened || a.Header.Get("WWW-Authenticate") == "Bearer", "%s: %s %s is refused without a challenge", tt.name, call.method, call.path)
 		}
 	}
 }
@@ -120,9 +116,7 @@ func TestSubscriptions_AreReadOnly(t *testing.T) {
 	for _, path := range []string{"/subscriptions", "/subscriptions/5001", "/subscriptions/summary", "/subscriptions/changes"} {
 		for _, method := range []string{"POST", "PUT", "PATCH", "DELETE"} {
 			a := shop.guest(t).send(method, path, "{}", "Authorization", "Bearer "+shop.API)
-			if a.Status != http.StatusMethodNotAllowed || a.Body.Code != "method_not_allowed" {
-				t.Errorf("%s %s answers %d %s", method, path, a.Status, a.Body.Code)
-			}
+			assert(t, a.Status == http.StatusMethodNotAllowed && a.Body.Code == "method_not_allowed", "%s %s answers %d %s", method, path, a.Status, a.Body.Code)
 		}
 	}
 }
@@ -149,21 +143,16 @@ func TestSubscriptions_AreAsDocumented(t *testing.T) {
 						Path string
 					}
 				}
-				if err := json.Unmarshal(a.Raw, &page); err != nil || a.Status != http.StatusOK || page.Data.Path != base+"/subscriptions" {
-					t.Fatalf("GET %s: %d, path %q (%v)", path, a.Status, page.Data.Path, err)
-				}
+				err := json.Unmarshal(a.Raw, &page)
+				require(t, err == nil && a.Status == http.StatusOK && page.Data.Path == base+"/subscriptions", "GET %s: %d, path %q (%v)", path, a.Status, page.Data.Path, err)
 				for _, s := range page.Data.Data {
 					one := shop.guest(t).send("GET", fmt.Sprintf("/subscriptions/%d", s.ID), "", "Authorization", "Bearer "+shop.API)
-					if one.Status != http.StatusOK {
-						t.Errorf("GET /subscriptions/%d: %d", s.ID, one.Status)
-					}
+					assert(t, one.Status == http.StatusOK, "GET /subscriptions/%d: %d", s.ID, one.Status)
 					seen++
 				}
 				path = strings.TrimPrefix(page.Data.Next, base)
 			}
-			if seen != 48 {
-				t.Errorf("saw %d, want 48", seen)
-			}
+			assert(t, seen == 48, "saw %d, want 48", seen)
 		})
 	}
 }
@@ -188,13 +177,10 @@ func TestSubscriptions_SummaryIsAsDocumented(t *testing.T) {
 	if _, err := time.Parse("2006-01-02T15:04:05.000000Z", body.Data.AsOf); err != nil {
 		t.Error(err)
 	}
-	if head := send("HEAD", "/subscriptions/summary"); head.Status != http.StatusOK || len(head.Raw) != 0 {
-		t.Errorf("HEAD: %d %q", head.Status, head.Raw)
-	}
+	head := send("HEAD", "/subscriptions/summary")
+	assert(t, head.Status == http.StatusOK && len(head.Raw) == 0, "HEAD: %d %q", head.Status, head.Raw)
 	refused := send("GET", "/subscriptions/summary?status=active")
-	if refused.Status != http.StatusBadRequest || refused.Body.Code != "invalid_parameter" {
-		t.Errorf("with a parameter: %d %s", refused.Status, refused.Body.Code)
-	}
+	assert(t, refused.Status == http.StatusBadRequest && refused.Body.Code == "invalid_parameter", "with a parameter: %d %s", refused.Status, refused.Body.Code)
 }
 
 // The changes in every form and their refusals match the document, as send checks.
@@ -213,9 +199,8 @@ func TestSubscriptions_ChangesAreAsDocumented(t *testing.T) {
 	}
 	read := func(a answer) (p page) {
 		t.Helper()
-		if err := json.Unmarshal(a.Raw, &p); err != nil || a.Status != http.StatusOK || p.Data.Next == "" {
-			t.Fatalf("%d %s (%v)", a.Status, a.Raw, err)
-		}
+		err := json.Unmarshal(a.Raw, &p)
+		require(t, err == nil && a.Status == http.StatusOK && p.Data.Next != "", "%d %s (%v)", a.Status, a.Raw, err)
 		return p
 	}
 	seen, after := 0, ""
@@ -223,20 +208,14 @@ func TestSubscriptions_ChangesAreAsDocumented(t *testing.T) {
 		p := read(send("GET", "/subscriptions/changes?limit=20"+after))
 		seen, after, more = seen+len(p.Data.Data), "&after="+p.Data.Next, p.Data.HasMore
 	}
-	if seen != 48 {
-		t.Errorf("saw %d, want 48", seen)
-	}
+	assert(t, seen == 48, "saw %d, want 48", seen)
 	for _, format := range []string{"application/x-ndjson", "text/csv"} {
 		a := send("GET", "/subscriptions/changes", "Accept", format)
-		if lines := strings.Count(string(a.Raw), "\n"); a.Status != http.StatusOK || lines < 49 || !strings.HasPrefix(a.Header.Get("Content-Type"), format) {
-			t.Errorf("%s: %d, %d lines of %s", format, a.Status, lines, a.Header.Get("Content-Type"))
-		}
-		if vary := strings.Join(a.Header.Values("Vary"), ", "); vary != "Authorization, Accept-Language, Origin, Accept, Accept-Encoding" {
-			t.Errorf("%s: Vary is %s", format, vary)
-		}
-		if head := send("HEAD", "/subscriptions/changes", "Accept", format); head.Status != http.StatusOK || len(head.Raw) != 0 {
-			t.Errorf("HEAD: %d %q", head.Status, head.Raw)
-		}
+		lines := strings.Count(string(a.Raw), "\n")
+		assert(t, a.Status == http.StatusOK && lines >= 49 && strings.HasPrefix(a.Header.Get("Content-Type"), format), "%s: %d, %d lines of %s", format, a.Status, lines, a.Header.Get("Content-Type"))
+		equal(t, strings.Join(a.Header.Values("Vary"), ", "), "Authorization, Accept-Language, Origin, Accept, Accept-Encoding", "%s: Vary", format)
+		head := send("HEAD", "/subscriptions/changes", "Accept", format)
+		assert(t, head.Status == http.StatusOK && len(head.Raw) == 0, "HEAD: %d %q", head.Status, head.Raw)
 		if a := send("GET", "/subscriptions/changes?limit=1", "Accept", format); a.Status != http.StatusBadRequest || a.Body.Errors["limit"] == nil {
 			t.Errorf("%s with a limit: %d %v", format, a.Status, a.Body.Errors)
 		}
@@ -247,19 +226,13 @@ func TestSubscriptions_ChangesAreAsDocumented(t *testing.T) {
 		"?%zz": {"query"},
 	} {
 		a := send("GET", "/subscriptions/changes"+query)
-		if a.Status != http.StatusBadRequest || a.Body.Code != "invalid_parameter" || len(a.Body.Errors) != len(parameters) {
-			t.Errorf("%s: %d %s %v, want %v", query, a.Status, a.Body.Code, a.Body.Errors, parameters)
-		}
+		assert(t, a.Status == http.StatusBadRequest && a.Body.Code == "invalid_parameter" && len(a.Body.Errors) == len(parameters), "%s: %d %s %v, want %v", query, a.Status, a.Body.Code, a.Body.Errors, parameters)
 		for _, name := range parameters {
-			if a.Body.Errors[name] == nil {
-				t.Errorf("%s: %v, want %s", query, a.Body.Errors, name)
-			}
+			assert(t, a.Body.Errors[name] != nil, "%s: %v, want %s", query, a.Body.Errors, name)
 		}
 	}
 	foreign := other.guest(t).send("GET", "/subscriptions/changes"+"?"+after, "", "Authorization", "Bearer "+other.API)
-	if foreign.Status != http.StatusBadRequest || foreign.Body.Errors["after"] == nil {
-		t.Errorf("another store's cursor: %d %v", foreign.Status, foreign.Body.Errors)
-	}
+	assert(t, foreign.Status == http.StatusBadRequest && foreign.Body.Errors["after"] != nil, "another store's cursor: %d %v", foreign.Status, foreign.Body.Errors)
 }
 
 // A cursor of another database expires. Streams end when the process stops.
@@ -270,16 +243,12 @@ func TestSubscriptions_ChangesEnd(t *testing.T) {
 	send := func(path string, headers ...string) answer {
 		return shop.guest(t).send("GET", path, "", append(headers, "Authorization", "Bearer "+shop.API)...)
 	}
-	elsewhere, err := subscriptions.NewMemory(nil, []subscriptions.Subscription{{StoreID: shop.ID, ID: 1}}).
-		Changes(t.Context(), shop.ID, subscriptions.ChangesQuery{Limit: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	elsewhere := must(subscriptions.NewMemory(nil, []subscriptions.Subscription{{StoreID: shop.ID, ID: 1}}).
+		Changes(t.Context(), shop.ID, subscriptions.ChangesQuery{Limit: 1}))(t)
 	path := "/subscriptions/changes?after=" + elsewhere.Next.Text(shop.ID)
 	for _, accept := range []string{"application/json", "text/csv"} {
-		if a := send(path, "Accept", accept); a.Status != http.StatusGone || a.Body.Code != "cursor_expired" || a.Body.Errors["after"] == nil {
-			t.Errorf("%s: %d %s %v", accept, a.Status, a.Body.Code, a.Body.Errors)
-		}
+		a := send(path, "Accept", accept)
+		assert(t, a.Status == http.StatusGone && a.Body.Code == "cursor_expired" && a.Body.Errors["after"] != nil, "%s: %d %s %v", accept, a.Status, a.Body.Code, a.Body.Errors)
 	}
 	stopping = true
 	if a := send("/subscriptions/changes", "Accept", "text/csv"); a.Status != http.StatusServiceUnavailable {
@@ -301,8 +270,6 @@ func TestSubscriptions_QueriesAreAsDocumented(t *testing.T) {
 		"customerPhone=none": http.StatusBadRequest,
 	} {
 		a := shop.guest(t).send("GET", "/subscriptions?"+query, "", "Authorization", "Bearer "+shop.API)
-		if a.Status != want {
-			t.Errorf("%s answers %d, want %d", query, a.Status, want)
-		}
+		assert(t, a.Status == want, "%s answers %d, want %d", query, a.Status, want)
 	}
 }

@@ -152,10 +152,7 @@ func openShopAs(t testing.TB, redisURL string, postgres bool, edits ...func(*ser
 	store := *sample.Stores()[0]
 	store.ID, store.PublicKeys = id, []string{"pk_" + time.Now().Format("150405.000000000")}
 	rdb := dialRedis(t, redisURL, patient)
-	tokens, err := auth.NewJWT(auth.JWTConfig{Secret: []byte(jwtSecret)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	tokens := must(auth.NewJWT(auth.JWTConfig{Secret: []byte(jwtSecret)}))(t)
 	s := &shop{
 		ID: id, Key: store.PublicKeys[0], Store: &store, Redis: rdb, JWT: tokens, Clock: &clock{}, Log: &logBuffer{},
 	}
@@ -194,10 +191,7 @@ func openShopAs(t testing.TB, redisURL string, postgres bool, edits ...func(*ser
 		parts.Redis = dialRedis(t, asService(t, redisURL), patient)
 	}
 	parts.Metrics.ObserveRedis(parts.Redis)
-	handler, err := server.Assemble(parts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	handler := must(server.Assemble(parts))(t)
 	s.handler = handler
 	listener := httptest.NewServer(handler)
 	t.Cleanup(listener.Close)
@@ -207,10 +201,7 @@ func openShopAs(t testing.TB, redisURL string, postgres bool, edits ...func(*ser
 
 func dialRedis(t testing.TB, url string, edits ...func(*redis.UniversalOptions)) redis.UniversalClient {
 	t.Helper()
-	client, err := connect.Redis(url, edits...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := must(connect.Redis(url, edits...))(t)
 	t.Cleanup(func() { client.Close() })
 	return client
 }
@@ -238,10 +229,7 @@ func (s *shop) customer(t testing.TB, id string) *shopper {
 
 func (s *shop) token(t testing.TB, customer string) string {
 	t.Helper()
-	token, err := s.JWT.Sign(s.ID, customer, time.Hour)
-	if err != nil {
-		t.Fatal(err)
-	}
+	token := must(s.JWT.Sign(s.ID, customer, time.Hour))(t)
 	return token
 }
 
@@ -362,10 +350,7 @@ func (c *shopper) send(method, path, payload string, headers ...string) answer {
 	if payload != "" {
 		content = strings.NewReader(payload)
 	}
-	r, err := http.NewRequestWithContext(context.Background(), method, c.shop.URL+path, content)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	r := must(http.NewRequestWithContext(context.Background(), method, c.shop.URL+path, content))(c.t)
 	if payload != "" {
 		r.Header.Set("Content-Type", "application/json")
 	}
@@ -390,9 +375,7 @@ func (c *shopper) send(method, path, payload string, headers ...string) answer {
 func (c *shopper) do(r *http.Request) answer {
 	c.t.Helper()
 	response, err := http.DefaultTransport.RoundTrip(r)
-	if err != nil {
-		c.t.Fatalf("%s %s: %v", r.Method, r.URL.Path, err)
-	}
+	require(c.t, err == nil, "%s %s: %v", r.Method, r.URL.Path, err)
 	defer response.Body.Close()
 	raw, err := io.ReadAll(response.Body)
 	if err == nil {
@@ -405,14 +388,11 @@ func (c *shopper) do(r *http.Request) answer {
 	if err := conforms(r, response, c.shop.basePath(r)); err != nil {
 		c.t.Fatalf("%s %s does not match the OpenAPI document: %v", r.Method, r.URL.Path, err)
 	}
-	if response.Header.Get("X-Request-Id") == "" {
-		c.t.Errorf("%s %s: no X-Request-Id", r.Method, r.URL.Path)
-	}
+	assert(c.t, response.Header.Get("X-Request-Id") != "", "%s %s: no X-Request-Id", r.Method, r.URL.Path)
 	a := answer{Status: response.StatusCode, Header: response.Header, Raw: raw}
 	if len(raw) > 0 && strings.HasPrefix(response.Header.Get("Content-Type"), "application/json") {
-		if err := json.Unmarshal(raw, &a.Body); err != nil && a.Body.Code == "" {
-			c.t.Fatalf("%s %s: %v in %s", r.Method, r.URL.Path, err, raw)
-		}
+		err := json.Unmarshal(raw, &a.Body)
+		require(c.t, err == nil || a.Body.Code != "", "%s %s: %v in %s", r.Method, r.URL.Path, err, raw)
 	}
 	if token := a.Body.Data.CartToken; token != nil && c.JWT == "" {
 		c.Token = *token
@@ -424,9 +404,7 @@ func (c *shopper) do(r *http.Request) answer {
 func (c *shopper) ok(method, path, payload string, headers ...string) answer {
 	c.t.Helper()
 	a := c.send(method, path, payload, headers...)
-	if a.Status != http.StatusOK {
-		c.t.Fatalf("%s %s %s: %d %s", method, path, payload, a.Status, a.Raw)
-	}
+	require(c.t, a.Status == http.StatusOK, "%s %s %s: %d %s", method, path, payload, a.Status, a.Raw)
 	return a
 }
 
@@ -434,12 +412,8 @@ func (c *shopper) ok(method, path, payload string, headers ...string) answer {
 func (c *shopper) refused(status int, code, method, path, payload string, headers ...string) answer {
 	c.t.Helper()
 	a := c.send(method, path, payload, headers...)
-	if a.Status != status || a.Body.Code != code {
-		c.t.Fatalf("%s %s %.200s: got %d %s, want %d %s: %s", method, path, payload, a.Status, a.Body.Code, status, code, a.Raw)
-	}
-	if a.Body.Message == "" {
-		c.t.Fatalf("%s %s: no message", method, path)
-	}
+	require(c.t, a.Status == status && a.Body.Code == code, "%s %s %.200s: got %d %s, want %d %s: %s", method, path, payload, a.Status, a.Body.Code, status, code, a.Raw)
+	require(c.t, a.Body.Message != "", "%s %s: no message", method, path)
 	return a
 }
 
@@ -466,8 +440,6 @@ func (b cartBody) lines() string {
 func (c *shopper) wantLines(want string) cartBody {
 	c.t.Helper()
 	got := c.cart()
-	if got.lines() != want {
-		c.t.Errorf("cart holds %q, want %q", got.lines(), want)
-	}
+	assert(c.t, got.lines() == want, "cart holds %q, want %q", got.lines(), want)
 	return got
 }

@@ -25,10 +25,7 @@ func (s *shop) published(t testing.TB) published { return published{s.guest(t)} 
 // with DELETE, and a stamp that its own retries repeat.
 func (c published) request(method, path, payload string) *http.Request {
 	c.t.Helper()
-	r, err := http.NewRequestWithContext(c.t.Context(), method, c.shop.URL+path, strings.NewReader(payload))
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	r := must(http.NewRequestWithContext(c.t.Context(), method, c.shop.URL+path, strings.NewReader(payload)))(c.t)
 	if method == http.MethodDelete {
 		r.TransferEncoding = []string{"identity"} // net/http then sends Content-Length: 0, like browsers
 	}
@@ -56,9 +53,7 @@ func (c published) request(method, path, payload string) *http.Request {
 func (c published) gets(status int, code, method, path, payload string) answer {
 	c.t.Helper()
 	a := c.do(c.request(method, path, payload))
-	if a.Status != status || a.Body.Code != code {
-		c.t.Fatalf("%s %s %s: got %d %s, want %d %s", method, path, payload, a.Status, a.Raw, status, code)
-	}
+	require(c.t, a.Status == status && a.Body.Code == code, "%s %s %s: got %d %s, want %d %s", method, path, payload, a.Status, a.Raw, status, code)
 	return a
 }
 
@@ -72,9 +67,7 @@ func (c published) cart(method, path, payload string) cartBody {
 func (c published) shows(lines, method, path, payload string) cartBody {
 	c.t.Helper()
 	got := c.cart(method, path, payload)
-	if got.lines() != lines {
-		c.t.Errorf("after %s %s %s the cart holds %q, want %q", method, path, payload, got.lines(), lines)
-	}
+	assert(c.t, got.lines() == lines, "after %s %s %s the cart holds %q, want %q", method, path, payload, got.lines(), lines)
 	return got
 }
 
@@ -90,26 +83,21 @@ func TestPublishedClient_ShopsAndLogsIn(t *testing.T) {
 		token := phone.Token
 		phone.JWT = tablet.JWT
 		merged := phone.shows("2×3 1×4", "GET", "/cart", "")
-		if m := merged.Merge; m == nil || m.Lines != 2 || len(m.Adjusted) != 1 || m.Adjusted[0].Requested != 5 || m.Adjusted[0].Kept != 3 {
-			t.Errorf("merge report: %+v", m)
-		}
-		if again := phone.shows("2×3 1×4", "GET", "/cart", ""); again.Merge.ID != merged.Merge.ID || again.CartToken != nil {
-			t.Errorf("merged again, or with a token: %+v", again)
-		}
+		m := merged.Merge
+		assert(t, m != nil && m.Lines == 2 && len(m.Adjusted) == 1 && m.Adjusted[0].Requested == 5 && m.Adjusted[0].Kept == 3, "merge report: %+v", m)
+		again := phone.shows("2×3 1×4", "GET", "/cart", "")
+		assert(t, again.Merge.ID == merged.Merge.ID && again.CartToken == nil, "merged again, or with a token: %+v", again)
 		tablet.shows("2×3 1×1", "PATCH", "/cart/items/1", `{"quantity":1}`)
 		phone.shows("2×3 1×1", "GET", "/cart", "")
 
 		laptop := s.published(t)
 		laptop.shows("7×2", "POST", "/cart/add", `{"product_id":7,"qty":2}`)
 		laptop.JWT = phone.JWT
-		if first := laptop.shows("2×3 1×2 7×2", "POST", "/cart/add", `{"product_id":1,"qty":1}`); first.Merge == nil || first.Merge.Lines != 1 {
-			t.Errorf("merge report of a change: %+v", first.Merge)
-		}
+		first := laptop.shows("2×3 1×2 7×2", "POST", "/cart/add", `{"product_id":1,"qty":1}`)
+		assert(t, first.Merge != nil && first.Merge.Lines == 1, "merge report of a change: %+v", first.Merge)
 
 		phone.JWT = "" // logged out
-		if out := phone.shows("", "GET", "/cart", ""); *out.CartToken != token {
-			t.Error("after the logout, the phone has another token")
-		}
+		assert(t, *phone.shows("", "GET", "/cart", "").CartToken == token, "after the logout, the phone has another token")
 		phone.JWT = "expired"
 		phone.gets(http.StatusUnauthorized, "unauthenticated", "GET", "/cart", "")
 		phone.JWT = ""
@@ -117,9 +105,7 @@ func TestPublishedClient_ShopsAndLogsIn(t *testing.T) {
 		phone.shows("1×1", "POST", "/cart/add", `{"product_id":1,"qty":1}`)
 		phone.shows("", "DELETE", "/cart/clear", "")
 		phone.Token = "" // the client forgets it when it clears
-		if fresh := phone.shows("", "GET", "/cart", ""); *fresh.CartToken == token {
-			t.Error("after the clear, the phone has its old token")
-		}
+		assert(t, *phone.shows("", "GET", "/cart", "").CartToken != token, "after the clear, the phone has its old token")
 		phone.Token = "left by an older shop"
 		phone.shows("1×1", "POST", "/cart/add", `{"product_id":1,"qty":1}`)
 		phone.shows("1×1", "GET", "/cart", "") // with its new token
@@ -138,9 +124,7 @@ func shopAsGuest(c published) {
 	const streaming = `{"product_id":5,"qty":1,"fields":{"Account email":"sara@example.com","Region":"us"},"notice":"For my sister"}`
 	c.cart("POST", "/cart/add", streaming)
 	line := c.cart("POST", "/cart/add", streaming).Items[3]
-	if line.Quantity != 2 || line.UnitPrice != 20.25 || line.Notice == nil || *line.Notice != "For my sister" {
-		c.t.Errorf("line with fields: %+v", line)
-	}
+	assert(c.t, line.Quantity == 2 && line.UnitPrice == 20.25 && line.Notice != nil && *line.Notice == "For my sister", "line with fields: %+v", line)
 	at(2, func(int) { // clicks within a second have the same stamp, but are not retries
 		c := published{c.shop.with(c.t, c.shopper)}
 		c.cart("POST", "/cart/add", `{"product_id":1,"qty":1}`)
@@ -160,13 +144,11 @@ func shopAsGuest(c published) {
 	} {
 		parts := strings.SplitN(call, " ", 3)
 		a := c.do(c.request(parts[0], parts[1], parts[2]))
-		if got := fmt.Sprint(a.Status, " ", a.Body.Code); got != refusal || a.Body.Message == "" {
-			c.t.Errorf("%s: got %s %q, want %s", call, got, a.Body.Message, refusal)
-		}
+		got := fmt.Sprint(a.Status, " ", a.Body.Code)
+		assert(c.t, got == refusal && a.Body.Message != "", "%s: got %s %q, want %s", call, got, a.Body.Message, refusal)
 	}
-	if after := c.cart("GET", "/cart", ""); after.lines() != before.lines() || after.Version != before.Version {
-		c.t.Errorf("refusals changed %q to %q", before.lines(), after.lines())
-	}
+	after := c.cart("GET", "/cart", "")
+	assert(c.t, after.lines() == before.lines() && after.Version == before.Version, "refusals changed %q to %q", before.lines(), after.lines())
 
 	// The published cart page identifies lines by their product.
 	c.cart("PATCH", "/cart/items/4", `{"quantity":3}`)
@@ -178,20 +160,14 @@ func shopAsGuest(c published) {
 // checkOut makes the calls of a storefront before its checkout page.
 func checkOut(c published) {
 	c.t.Helper()
-	if count := c.cart("GET", "/cart/count", ""); count.Count != 7 || count.Lines != 2 {
-		c.t.Errorf("count: %+v", count)
-	}
-	if valid := c.cart("GET", "/cart/validate", ""); valid.Valid == nil || !*valid.Valid || len(valid.Errors) > 0 {
-		c.t.Errorf("validation: %+v", valid)
-	}
+	count := c.cart("GET", "/cart/count", "")
+	assert(c.t, count.Count == 7 && count.Lines == 2, "count: %+v", count)
+	valid := c.cart("GET", "/cart/validate", "")
+	assert(c.t, valid.Valid != nil && *valid.Valid && len(valid.Errors) <= 0, "validation: %+v", valid)
 	invalid := c.shop.published(c.t).gets(http.StatusBadRequest, "cart_invalid", "GET", "/cart/validate", "").Body.Data
-	if len(invalid.Errors) != 1 || len(invalid.Issues) != 1 || invalid.Issues[0].Code != "cart_empty" {
-		c.t.Errorf("validation of an empty cart: %+v", invalid)
-	}
+	assert(c.t, len(invalid.Errors) == 1 && len(invalid.Issues) == 1 && invalid.Issues[0].Code == "cart_empty", "validation of an empty cart: %+v", invalid)
 	summary := c.cart("GET", "/cart/summary", "")
-	if summary.Total != 228 || summary.Tax == nil || summary.Tax.Amount != 29.74 || summary.Shipping == nil || summary.Shipping.Required || len(summary.PaymentMethods) == 0 {
-		c.t.Errorf("summary: %+v", summary)
-	}
+	assert(c.t, summary.Total == 228 && summary.Tax != nil && summary.Tax.Amount == 29.74 && summary.Shipping != nil && !summary.Shipping.Required && len(summary.PaymentMethods) != 0, "summary: %+v", summary)
 }
 
 // The client retries a change without a response a second later, with the same stamp.
@@ -231,16 +207,11 @@ func TestPublishedClient_ALostReplyCountsOnce(t *testing.T) {
 			retry.Header = first.Header
 			line.carry(t, first)
 			s.pass(t, time.Second)
-			if a := c.do(retry); a.Status != http.StatusOK {
-				t.Errorf("%s: sent again: %d %s", name, a.Status, a.Raw)
-			}
-			if got := c.shows(tc.want, "GET", "/cart", ""); got.Version != tc.version {
-				t.Errorf("%s: version %d, want %d", name, got.Version, tc.version)
-			}
+			a := c.do(retry)
+			assert(t, a.Status == http.StatusOK, "%s: sent again: %d %s", name, a.Status, a.Raw)
+			equal(t, c.shows(tc.want, "GET", "/cart", "").Version, tc.version, "%s: version", name)
 		}
-		if lost := line.lost.Load(); lost != int64(len(cases)) {
-			t.Errorf("%d changes were made before their reply was lost, want %d", lost, len(cases))
-		}
+		equal(t, line.lost.Load(), int64(len(cases)), "changes that were made before their reply was lost")
 	})
 }
 
@@ -257,10 +228,7 @@ var errLost = errors.New("the reply is lost")
 
 func loseReplies(t testing.TB, service string) *lossyLine {
 	t.Helper()
-	target, err := url.Parse(service)
-	if err != nil {
-		t.Fatal(err)
-	}
+	target := must(url.Parse(service))(t)
 	line := &lossyLine{}
 	transport := &http.Transport{}
 	proxy := httptest.NewServer(&httputil.ReverseProxy{

@@ -9,8 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"commerce/cmd/internal/server"
 	"commerce/cmd/internal/telemetry"
 )
@@ -46,9 +44,7 @@ func (l *logBuffer) wantLines(t *testing.T, want ...string) {
 		}
 		got = append(got, text)
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("log (-want +got):\n%s", diff)
-	}
+	equal(t, got, want, "log")
 }
 
 // watched runs test while dependencies are watched. The first one is down from the start.
@@ -100,16 +96,12 @@ func TestWatch_LogsEachLossAndEachReturnOnce(t *testing.T) {
 		time.Sleep(time.Second)
 		const lost = "WARN lost postgres, err connection reset"
 		log.wantLines(t, back, lost)
-		if diff := cmp.Diff(map[string]bool{"redis": true, "postgres": false}, up()); diff != "" {
-			t.Errorf("states (-want +got):\n%s", diff)
-		}
+		equal(t, up(), map[string]bool{"redis": true, "postgres": false}, "states")
 		postgres.set(errors.New("another error"))
 		time.Sleep(time.Minute)
 		postgres.set(nil)
 		time.Sleep(time.Second)
 		log.wantLines(t, back, lost, "INFO postgres is back, after 1m1s")
-		if diff := cmp.Diff(map[string]bool{"redis": true, "postgres": true}, up()); diff != "" {
-			t.Errorf("states (-want +got):\n%s", diff)
-		}
+		equal(t, up(), map[string]bool{"redis": true, "postgres": true}, "states")
 	})
 }
