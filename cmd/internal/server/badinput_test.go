@@ -5,10 +5,13 @@ import (
 	"compress/gzip"
 	"context"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
-	"regexp"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 )
 
 // badBody is a body that must not change a cart.
@@ -89,24 +92,22 @@ func refuseAll(t *testing.T, method, path string, bodies []badBody) {
 			t.Errorf("%s: names %v, want %q", bad.name, a.Body.Errors, bad.member)
 		}
 	}
-	equal(t, c.ok("GET", "/cart", "").Header.Get("ETag"), before, "the cart's tag after refusals")
+	equal(t, c.tag(), before, "the cart's tag after refusals")
 }
 
 // A Mac may decompose accents, and copied text may have surrounding spaces.
 func TestAdd_EverySpellingOfATextGivesTheSameLine(t *testing.T) {
-	onRealRedis(t, func(t *testing.T, s *shop) {
-		c := s.guest(t)
-		for _, email := range []string{`jos\u00e9@example.com`, `jose\u0301@example.com`, `  jos\u00e9@example.com\n`, `\u00a0jose\u0301@example.com`} {
-			c.add(`{"product_id":5,"fields":{"0":"` + email + `","Region":" us "},"notice":" \u200b "}`)
-		}
-		got := c.cart()
-		assert(t, len(got.Items) == 1 && got.Count == 4 && got.Items[0].Notice == nil, "%s with the notice %v, want one line of 4 and no notice", got.lines(), got.Items[0].Notice)
-	})
+	s := realShop(t)
+	c := s.guest(t)
+	for _, email := range []string{`jos\u00e9@example.com`, `jose\u0301@example.com`, `  jos\u00e9@example.com\n`, `\u00a0jose\u0301@example.com`} {
+		c.add(`{"product_id":5,"fields":{"0":"` + email + `","Region":" us "},"notice":" \u200b "}`)
+	}
+	got := c.cart()
+	assert(t, len(got.Items) == 1 && got.Count == 4 && got.Items[0].Notice == nil, "%s with the notice %v, want one line of 4 and no notice", got.lines(), got.Items[0].Notice)
 }
 
 func TestAdd_AcceptsUnusualButValidBodies(t *testing.T) {
-	t.Parallel()
-	s := openShop(t, embeddedRedis(t))
+	s := newShop(t)
 	for name, tt := range map[string]struct {
 		body, lines string
 		headers     []string
@@ -126,10 +127,8 @@ func TestAdd_AcceptsUnusualButValidBodies(t *testing.T) {
 }
 
 func TestBody_MustBeJSON(t *testing.T) {
-	t.Parallel()
-	s := openShop(t, embeddedRedis(t))
-	c := s.guest(t)
-	c.add(`{"product_id":1}`)
+	s := newShop(t)
+	c := s.guest(t).fill("1×1")
 	const fine = `{"product_id":1,"quantity":2}`
 	var squeezed bytes.Buffer
 	w := gzip.NewWriter(&squeezed)
@@ -154,10 +153,8 @@ func TestBody_MustBeJSON(t *testing.T) {
 }
 
 func TestBody_OfGETAndDELETEIsNotRead(t *testing.T) {
-	t.Parallel()
-	c := openShop(t, embeddedRedis(t)).guest(t)
-	c.add(`{"product_id":1}`)
-	c.add(`{"product_id":2}`)
+	c := newShop(t).guest(t)
+	c.fill("1×1 2×1")
 	for _, headers := range [][]string{
 		{"Content-Type", "application/x-www-form-urlencoded"},
 		{"Content-Type", "application/json", "Content-Encoding", "gzip"},
@@ -174,73 +171,8 @@ func TestBody_OfGETAndDELETEIsNotRead(t *testing.T) {
 	c.wantLines("")
 }
 
-func TestCartToken_AMalformedOneCountsAsNone(t *testing.T) {
-	onRealRedis(t, func(t *testing.T, s *shop) {
-		const own = "hostile0"
-		hostile := map[string]string{
-			"empty":              "",
-			"one short":          strings.Repeat("a", 13) + own,
-			"one long":           strings.Repeat("a", 121) + own,
-			"9 KiB":              strings.Repeat("a", 9<<10) + own,
-			"space inside":       "aaaaaaaaaaaa aaaaaaaaaaa" + own,
-			"encoded line break": "aaaaaaaaaaaaaaaaaaaaaa%0a" + own,
-			"encoded NUL":        "aaaaaaaaaaaaaaaaaaaaaa%00" + own,
-			"tab":                "aaaaaaaaaaa\taaaaaaaaaaaa" + own,
-			"accents":            "éééééééééééééééééééééé" + own,
-			"not UTF-8":          "aaaaaaaaaaaaaaaaaaaaaa\xff" + own,
-			"list":               "aaaaaaaaaaaaaaaaaaaaaa,aaaaaaaaaaaaaaaaaaaaaa" + own,
-			"quoted":             `"aaaaaaaaaaaaaaaaaaaaaa` + own + `"`,
-			"glob":               "*?[a-z]aaaaaaaaaaaaaaaaaaaa" + own,
-			"hash tag":           "{1:c:1001}aaaaaaaaaaaaaaa" + own,
-			"a key of Redis":     "cart:{1:c:1001}:replays" + own,
-			"protocol":           "*1\\r\\n$8\\r\\nFLUSHALL\\r\\n" + own,
-			"base64":             "aaaaaaaaaaaaaaaaaaaaaa==" + own,
-		}
-		issued := map[string]bool{}
-		for name, token := range hostile {
-			c := s.guest(t)
-			a := c.add(`{"product_id":1}`, "X-Cart-Token", token)
-			assert(t, c.Token != token && len(c.Token) >= 22 && a.Header.Get("X-Cart-Token") == c.Token && !issued[c.Token], "%s: got the token %q", name, c.Token)
-			issued[c.Token] = true
-			c.wantLines("1×1")
-			assert(t, c.ok("GET", "/cart/validate", "", "X-Public-Key", s.Key).Header.Get("X-Cart-Token") == "", "%s: validate issued a token", name)
-			assert(t, c.refused(404, "item_not_found", "PATCH", "/cart/items/1", `{"quantity":2}`, "X-Cart-Token", token).Header.Get("X-Cart-Token") == "", "%s: a refusal issued a token", name)
-		}
-		form := regexp.MustCompile(fmt.Sprintf(`^cart:\{%d:g:[A-Za-z0-9_-]{22}\}$`, s.ID))
-		for _, key := range s.keys(t) {
-			assert(t, form.MatchString(key) && !strings.Contains(key, own), "Redis holds %s", key)
-		}
-		equal(t, len(s.keys(t)), len(hostile), "keys of the carts")
-		assert(t, !strings.Contains(s.Log.String(), own), "a token got into the log")
-	})
-}
-
-func TestCartToken_OfAnExpiredCartStartsAnEmptyOne(t *testing.T) {
-	onRealRedis(t, func(t *testing.T, s *shop) {
-		c := s.guest(t)
-		stale := c.add(`{"product_id":1}`).Header.Get("X-Cart-Token")
-		noError(t, s.Redis.Del(t.Context(), s.keys(t)...).Err())
-		got := c.cart()
-		assert(t, c.Token == stale && got.Version == 0 && len(got.Items) == 0, "an expired cart: %+v", got)
-		c.add(`{"product_id":2}`)
-		c.wantLines("2×1")
-	})
-}
-
-func TestCartToken_MayBeGeneratedByTheClient(t *testing.T) {
-	t.Parallel()
-	s := openShop(t, embeddedRedis(t))
-	for _, token := range []string{"own-" + strings.Repeat("Aa0_-", 4)[:18], strings.Repeat("Zz9_", 32)} {
-		c := s.guest(t)
-		c.Token = token
-		assert(t, c.add(`{"product_id":1}`).Header.Get("X-Cart-Token") == "" && c.Token == token, "%q: issued %q", token, c.Token)
-		s.with(t, c).wantLines("1×1")
-	}
-}
-
 func TestHeaders_RepeatedOnesAreRefusedOrIgnored(t *testing.T) {
-	t.Parallel()
-	s := openShop(t, embeddedRedis(t))
+	s := newShop(t)
 	c := s.guest(t)
 	etag := c.add(`{"product_id":1}`).Header.Get("ETag")
 	one, other := c.Token, strings.Repeat("b", 22)
@@ -261,10 +193,8 @@ func TestHeaders_RepeatedOnesAreRefusedOrIgnored(t *testing.T) {
 }
 
 func TestHeaders_LongOnesAreHandledLikeShortOnes(t *testing.T) {
-	t.Parallel()
-	s := openShop(t, embeddedRedis(t))
-	c := s.guest(t)
-	c.add(`{"product_id":1}`)
+	s := newShop(t)
+	c := s.guest(t).fill("1×1")
 	long := strings.Repeat("x", 9<<10)
 	for header, want := range map[string]struct {
 		status int
@@ -312,10 +242,8 @@ func TestItemID_AnUnknownOneNamesNoLine(t *testing.T) {
 
 // A truncated body must not be applied.
 func TestBody_ATruncatedOneChangesNothing(t *testing.T) {
-	t.Parallel()
-	s := openShop(t, embeddedRedis(t))
-	c := s.guest(t)
-	c.add(`{"product_id":1}`)
+	s := newShop(t)
+	c := s.guest(t).fill("1×1")
 	r := must(http.NewRequestWithContext(context.Background(), "POST", s.URL+"/cart/add", &halfBody{}))(t)
 	r.Header.Set("X-Public-Key", s.Key)
 	r.Header.Set("X-Cart-Token", c.Token)
@@ -336,4 +264,21 @@ func (b *halfBody) Read(p []byte) (int, error) {
 	}
 	b.sent = true
 	return copy(p, `{"product_id":1}`), nil
+}
+
+func TestBody_ThatTimesOutEndsTheConnection(t *testing.T) {
+	s := newShop(t)
+	impatient := httptest.NewUnstartedServer(s.handler)
+	impatient.Config.ReadTimeout = 300 * time.Millisecond
+	impatient.Start()
+	defer impatient.Close()
+	conn := must(net.Dial("tcp", impatient.Listener.Addr().String()))(t)
+	defer conn.Close()
+	fmt.Fprintf(conn, "POST /cart/add HTTP/1.1\r\nHost: x\r\nX-Public-Key: %s\r\nContent-Length: 100\r\n\r\n{", s.Key)
+	noError(t, conn.SetReadDeadline(time.Now().Add(20*time.Second)))
+	answered, err := io.ReadAll(conn)
+	assert(t, err == nil && (len(answered) <= 0 || strings.Contains(string(answered), " 408 ")), "got %q, %v; want no answer, or 408", answered, err)
+	logged := s.Log.logged(t)
+	last := logged[len(logged)-1]
+	assert(t, last["status"] == 499.0 && last["level"] == "INFO", "logged as %v", last)
 }

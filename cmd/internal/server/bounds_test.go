@@ -24,9 +24,7 @@ func pack() *cart.Product {
 func TestBounds_AllLinesOfAProductShareItsMaximumPerCart(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, s *shop) {
 		s.Catalog.Put(s.ID, membership(2))
-		c := s.guest(t)
-		c.add(`{"product_id":301,"subscription_plan":311}`)
-		c.add(`{"product_id":301,"subscription_plan":312}`)
+		c := s.guest(t).fill("301.p311×1 301.p312×1")
 		a := c.refused(422, "quantity_out_of_range", "POST", "/cart/add", `{"product_id":301,"qty":1,"subscription_plan":311}`)
 		text := a.Body.Errors["qty"]
 		assert(t, len(text) == 1 && strings.Contains(text[0], "2"), "errors %v", a.Body.Errors)
@@ -48,8 +46,7 @@ func TestBounds_ALineGrowsInSteps(t *testing.T) {
 		s.Catalog.Put(s.ID, pack())
 		c := s.guest(t)
 		c.refused(422, "quantity_out_of_range", "POST", "/cart/add", `{"product_id":302,"qty":6}`)
-		c.add(`{"product_id":302,"qty":5}`)
-		c.add(`{"product_id":302,"qty":10}`)
+		c.fill("302×5 302×10")
 		c.refused(422, "quantity_out_of_range", "POST", "/cart/add", `{"product_id":302,"qty":4}`)
 		c.refused(422, "quantity_out_of_range", "PATCH", "/cart/items/302", `{"quantity":13}`)
 		c.edited("302", `{"quantity":10}`)
@@ -72,10 +69,8 @@ func TestBounds_AMergeCutsToThem(t *testing.T) {
 		s.Catalog.Put(s.ID, membership(4))
 		s.Catalog.Put(s.ID, pack())
 		customer, guest := s.customer(t, "bounds"), s.guest(t)
-		customer.add(`{"product_id":301,"qty":3,"subscription_plan":311}`)
-		customer.add(`{"product_id":302,"qty":10}`)
-		guest.add(`{"product_id":301,"qty":3,"subscription_plan":312}`)
-		guest.add(`{"product_id":302,"qty":5}`)
+		customer.fill("301.p311×3 302×10")
+		guest.fill("301.p312×3 302×5")
 		changed := pack()
 		changed.Step, changed.MaxQuantity = 4, new(int64(14))
 		s.Catalog.Put(s.ID, changed)

@@ -18,8 +18,7 @@ import (
 )
 
 func TestBudget_IsNotUsedUpByASlowBody(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	s := openShop(t, ephemeral.Redis(t), func(p *server.Parts) { p.RedisBudget = 2 * time.Second })
 	c := s.guest(t)
 	c.cart()
@@ -73,17 +72,15 @@ func (*hangingScripts) ProcessPipelineHook(next redis.ProcessPipelineHook) redis
 // A merge has five times the budget of a request, but one step that hangs must not use all
 // of it.
 func TestBudget_AStepOfAMergeThatHangsDoesNotDelayTheAnswer(t *testing.T) {
-	t.Parallel()
 	const budget = 500 * time.Millisecond
 	scripts := &hangingScripts{}
-	s := openShop(t, ephemeral.Redis(t), func(p *server.Parts) {
+	s := realShop(t, func(p *server.Parts) {
 		client := dialRedis(t, ephemeral.Redis(t), patient)
 		client.AddHook(scripts)
 		p.Redis, p.RedisBudget = client, budget
 	})
 	both := s.customer(t, "1001")
-	guest := s.guest(t)
-	guest.add(addOne)
+	guest := s.guest(t).fill("1×1")
 	both.Token = guest.Token
 	scripts.on.Store(true)
 	fastest := time.Hour

@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
@@ -70,8 +71,7 @@ func TestStore_ComesFromKeyThenTokenThenDefault(t *testing.T) {
 func TestStore_KeepsItsCartsApart(t *testing.T) {
 	t.Parallel()
 	one, other := openMall(t, nil)
-	guest := one.guest(t)
-	guest.add(`{"product_id":1}`)
+	guest := one.guest(t).fill("1×1")
 	there := other.guest(t)
 	there.Token = guest.Token
 	there.wantLines("")
@@ -89,8 +89,7 @@ func TestStore_KeepsItsCartsApart(t *testing.T) {
 }
 
 func TestCustomer_NeverGetsACartToken(t *testing.T) {
-	t.Parallel()
-	s := openShop(t, embeddedRedis(t))
+	s := newShop(t)
 	c := s.customer(t, "1001")
 	for _, call := range [][3]string{
 		{"GET", "/cart"},
@@ -137,8 +136,7 @@ func signed(t testing.TB, method jwt.SigningMethod, key any, claims jwt.Claims, 
 
 // Package auth tests all kinds of tokens.
 func TestCustomer_TokenIsRefused(t *testing.T) {
-	t.Parallel()
-	s := openShop(t, embeddedRedis(t))
+	s := newShop(t)
 	hs := func(edits ...any) string {
 		return "Bearer " + signed(t, jwt.SigningMethodHS256, []byte(jwtSecret), s.claimsOf(edits...))
 	}
@@ -165,35 +163,94 @@ func TestCustomer_TokenIsRefused(t *testing.T) {
 			assert(t, a.Header.Get("WWW-Authenticate") == "Bearer" && len(a.Body.Errors["Authorization"]) == 1 && a.Header.Get("X-Cart-Token") == "", "%s: names %v, headers %v", name, a.Body.Errors, a.Header)
 		}
 	}
-	assert(t, guest.ok("GET", "/cart", "").Header.Get("ETag") == before, "a refused customer was served as a guest")
+	assert(t, guest.tag() == before, "a refused customer was served as a guest")
 	s.customer(t, "1001").wantLines("1×1")
 	log := s.Log.String()
 	assert(t, !strings.Contains(log, signature) && !strings.Contains(log, payload), "a token got into the log")
 }
 
 func TestCustomer_WithAnySubjectHasTheirOwnCart(t *testing.T) {
-	onRealRedis(t, func(t *testing.T, s *shop) {
-		subjects := []string{
-			"1001", "c", "sara@example.com", "Sara@example.com", "a:b", "1:g:x", "{1:c:1001}", "}", "*", "a b", "é", "أحمد",
-			strings.Repeat("c", 64), strings.Repeat("c", 65), strings.Repeat("c", 255), strings.Repeat("é", 255), "~x", "1001\n", "\x00", "../1001",
-		}
-		for i, sub := range subjects {
-			s.customer(t, sub).add(`{"product_id":1,"qty":` + strconv.Itoa(i+1) + `}`)
-		}
-		for i, sub := range subjects {
-			s.customer(t, sub).wantLines("1×" + strconv.Itoa(i+1))
-		}
-		form := regexp.MustCompile(`^cart:\{` + strconv.FormatInt(s.ID, 10) + `:c:([A-Za-z0-9_-]{1,64}|~[A-Za-z0-9_-]{22})\}$`)
-		for _, key := range s.keys(t) {
-			assert(t, form.MatchString(key), "Redis holds %s", key)
-		}
-		assert(t, !strings.Contains(strings.ToLower(s.Log.String()), "sara@"), "a customer's e-mail address is in the log")
-	})
+	s := realShop(t)
+	subjects := []string{
+		"1001", "c", "sara@example.com", "Sara@example.com", "a:b", "1:g:x", "{1:c:1001}", "}", "*", "a b", "é", "أحمد",
+		strings.Repeat("c", 64), strings.Repeat("c", 65), strings.Repeat("c", 255), strings.Repeat("é", 255), "~x", "1001\n", "\x00", "../1001",
+	}
+	for i, sub := range subjects {
+		s.customer(t, sub).add(`{"product_id":1,"qty":` + strconv.Itoa(i+1) + `}`)
+	}
+	for i, sub := range subjects {
+		s.customer(t, sub).wantLines("1×" + strconv.Itoa(i+1))
+	}
+	form := regexp.MustCompile(`^cart:\{` + strconv.FormatInt(s.ID, 10) + `:c:([A-Za-z0-9_-]{1,64}|~[A-Za-z0-9_-]{22})\}$`)
+	for _, key := range s.keys(t) {
+		assert(t, form.MatchString(key), "Redis holds %s", key)
+	}
+	assert(t, !strings.Contains(strings.ToLower(s.Log.String()), "sara@"), "a customer's e-mail address is in the log")
 }
 
 func TestCustomer_IsUnknownWithoutASecret(t *testing.T) {
-	t.Parallel()
-	s := openShop(t, embeddedRedis(t), func(p *server.Parts) { p.JWT = nil })
+	s := newShop(t, func(p *server.Parts) { p.JWT = nil })
 	s.customer(t, "1001").refused(401, "unauthenticated", "GET", "/cart", "")
 	s.guest(t).ok("GET", "/cart", "")
+}
+
+func TestCartToken_AMalformedOneCountsAsNone(t *testing.T) {
+	s := realShop(t)
+	const own = "hostile0"
+	hostile := map[string]string{
+		"empty":              "",
+		"one short":          strings.Repeat("a", 13) + own,
+		"one long":           strings.Repeat("a", 121) + own,
+		"9 KiB":              strings.Repeat("a", 9<<10) + own,
+		"space inside":       "aaaaaaaaaaaa aaaaaaaaaaa" + own,
+		"encoded line break": "aaaaaaaaaaaaaaaaaaaaaa%0a" + own,
+		"encoded NUL":        "aaaaaaaaaaaaaaaaaaaaaa%00" + own,
+		"tab":                "aaaaaaaaaaa\taaaaaaaaaaaa" + own,
+		"accents":            "éééééééééééééééééééééé" + own,
+		"not UTF-8":          "aaaaaaaaaaaaaaaaaaaaaa\xff" + own,
+		"list":               "aaaaaaaaaaaaaaaaaaaaaa,aaaaaaaaaaaaaaaaaaaaaa" + own,
+		"quoted":             `"aaaaaaaaaaaaaaaaaaaaaa` + own + `"`,
+		"glob":               "*?[a-z]aaaaaaaaaaaaaaaaaaaa" + own,
+		"hash tag":           "{1:c:1001}aaaaaaaaaaaaaaa" + own,
+		"a key of Redis":     "cart:{1:c:1001}:replays" + own,
+		"protocol":           "*1\\r\\n$8\\r\\nFLUSHALL\\r\\n" + own,
+		"base64":             "aaaaaaaaaaaaaaaaaaaaaa==" + own,
+	}
+	issued := map[string]bool{}
+	for name, token := range hostile {
+		c := s.guest(t)
+		a := c.add(`{"product_id":1}`, "X-Cart-Token", token)
+		assert(t, c.Token != token && len(c.Token) >= 22 && a.Header.Get("X-Cart-Token") == c.Token && !issued[c.Token], "%s: got the token %q", name, c.Token)
+		issued[c.Token] = true
+		c.wantLines("1×1")
+		assert(t, c.ok("GET", "/cart/validate", "", "X-Public-Key", s.Key).Header.Get("X-Cart-Token") == "", "%s: validate issued a token", name)
+		assert(t, c.refused(404, "item_not_found", "PATCH", "/cart/items/1", `{"quantity":2}`, "X-Cart-Token", token).Header.Get("X-Cart-Token") == "", "%s: a refusal issued a token", name)
+	}
+	form := regexp.MustCompile(fmt.Sprintf(`^cart:\{%d:g:[A-Za-z0-9_-]{22}\}$`, s.ID))
+	for _, key := range s.keys(t) {
+		assert(t, form.MatchString(key) && !strings.Contains(key, own), "Redis holds %s", key)
+	}
+	equal(t, len(s.keys(t)), len(hostile), "keys of the carts")
+	assert(t, !strings.Contains(s.Log.String(), own), "a token got into the log")
+}
+
+func TestCartToken_OfAnExpiredCartStartsAnEmptyOne(t *testing.T) {
+	s := realShop(t)
+	c := s.guest(t)
+	stale := c.add(`{"product_id":1}`).Header.Get("X-Cart-Token")
+	noError(t, s.Redis.Del(t.Context(), s.keys(t)...).Err())
+	got := c.cart()
+	assert(t, c.Token == stale && got.Version == 0 && len(got.Items) == 0, "an expired cart: %+v", got)
+	c.add(`{"product_id":2}`)
+	c.wantLines("2×1")
+}
+
+func TestCartToken_MayBeGeneratedByTheClient(t *testing.T) {
+	s := newShop(t)
+	for _, token := range []string{"own-" + strings.Repeat("Aa0_-", 4)[:18], strings.Repeat("Zz9_", 32)} {
+		c := s.guest(t)
+		c.Token = token
+		assert(t, c.add(`{"product_id":1}`).Header.Get("X-Cart-Token") == "" && c.Token == token, "%q: issued %q", token, c.Token)
+		s.with(t, c).wantLines("1×1")
+	}
 }

@@ -20,8 +20,7 @@ func TestCart_AShopperFillsChangesAndEmptiesIt(t *testing.T) {
 		c := s.guest(t)
 		first := c.cart()
 		require(t, first.CartToken != nil && first.Version == 0 && first.ExpiresAt == nil && len(first.Items) == 0, "a new guest's cart: %+v", first)
-		c.add(`{"product_id":1,"qty":2}`)
-		c.add(`{"product_id":4,"subscription_plan":41}`)
+		c.fill("1×2 4.p41×1")
 		c.add(`{"product_id":4,"subscription_plan":{"id":42}}`)
 		c.add(`{"product_id":1}`)
 		got := c.wantLines("1×3 4.p41×1 4.p42×1")
@@ -90,9 +89,7 @@ func TestCart_ConcurrentAddsNeverExceedTheStock(t *testing.T) {
 
 func TestCart_ARefusalChangesNothing(t *testing.T) {
 	onEachRedisAndCluster(t, func(t *testing.T, s *shop) {
-		c := s.guest(t)
-		c.add(`{"product_id":2,"qty":2}`)
-		c.add(`{"product_id":7,"qty":2}`)
+		c := s.guest(t).fill("2×2 7×2")
 		before := c.ok("GET", "/cart", "")
 		for name, call := range map[string][]string{
 			"insufficient_stock":    {"POST", "/cart/add", `{"product_id":2,"qty":2}`},
@@ -114,11 +111,9 @@ func TestCart_ARefusalChangesNothing(t *testing.T) {
 }
 
 func TestCart_AnAddThatCouldNotBePricedIsNotMade(t *testing.T) {
-	t.Parallel()
 	source := &flaky{}
-	s := openShop(t, ephemeral.Redis(t), func(p *server.Parts) { source.Catalog, p.Catalog = p.Catalog, source })
-	c := s.guest(t)
-	c.add(`{"product_id":7,"qty":2}`)
+	s := realShop(t, func(p *server.Parts) { source.Catalog, p.Catalog = p.Catalog, source })
+	c := s.guest(t).fill("7×2")
 	source.down.Store(7)
 	c.refused(503, "unavailable", "POST", "/cart/add", `{"product_id":1}`)
 	source.down.Store(0)
@@ -126,21 +121,18 @@ func TestCart_AnAddThatCouldNotBePricedIsNotMade(t *testing.T) {
 }
 
 func TestCart_LoweringIsNeverRefused(t *testing.T) {
-	onRealRedis(t, func(t *testing.T, s *shop) {
-		c := s.guest(t)
-		c.add(`{"product_id":2,"qty":3}`)
-		c.add(`{"product_id":7,"qty":4}`)
-		one := int64(1)
-		s.Catalog.Put(s.ID, &cart.Product{ID: 2, Name: locale.Named("Concert ticket"), MinQuantity: 1, Stock: &one, Price: 1000})
-		c.ok("PATCH", "/cart/items/2", `{"quantity":2}`)
-		c.refused(422, "product_inactive", "PATCH", "/cart/items/2", `{"quantity":3}`)
-		c.refused(422, "quantity_out_of_range", "PATCH", "/cart/items/7", `{"quantity":1}`)
-		s.Catalog.Delete(s.ID, 2)
-		c.ok("PATCH", "/cart/items/2", `{"quantity":1}`)
-		c.refused(404, "product_not_found", "PATCH", "/cart/items/2", `{"quantity":2}`)
-		c.ok("PATCH", "/cart/items/7", `{"quantity":0}`)
-		c.wantLines("2×1")
-	})
+	s := realShop(t)
+	c := s.guest(t).fill("2×3 7×4")
+	one := int64(1)
+	s.Catalog.Put(s.ID, &cart.Product{ID: 2, Name: locale.Named("Concert ticket"), MinQuantity: 1, Stock: &one, Price: 1000})
+	c.ok("PATCH", "/cart/items/2", `{"quantity":2}`)
+	c.refused(422, "product_inactive", "PATCH", "/cart/items/2", `{"quantity":3}`)
+	c.refused(422, "quantity_out_of_range", "PATCH", "/cart/items/7", `{"quantity":1}`)
+	s.Catalog.Delete(s.ID, 2)
+	c.ok("PATCH", "/cart/items/2", `{"quantity":1}`)
+	c.refused(404, "product_not_found", "PATCH", "/cart/items/2", `{"quantity":2}`)
+	c.ok("PATCH", "/cart/items/7", `{"quantity":0}`)
+	c.wantLines("2×1")
 }
 
 func TestCart_EveryCallLeavesATTL(t *testing.T) {
@@ -156,8 +148,7 @@ func TestCart_EveryCallLeavesATTL(t *testing.T) {
 		s.wantTTLs(t)
 		c.ok("DELETE", "/cart/items/1", "")
 		s.wantTTLs(t)
-		customer := s.customer(t, "1001")
-		customer.Token = c.Token
+		customer := c.logIn("1001")
 		customer.cart()
 		s.wantTTLs(t)
 		c.add(`{"product_id":1}`)
@@ -187,32 +178,28 @@ func TestCart_ReadsCreateNothing(t *testing.T) {
 }
 
 func TestCart_AReadRenewsTheTTL(t *testing.T) {
-	onRealRedis(t, func(t *testing.T, s *shop) {
-		c := s.guest(t)
-		c.add(`{"product_id":1}`)
-		s.pass(t, 700*time.Hour)
-		c.ok("GET", "/cart/count", "")
-		left := s.Redis.PTTL(t.Context(), s.keys(t)[0]).Val()
-		assert(t, left >= 719*time.Hour, "%v left after a read", left)
-	})
+	s := realShop(t)
+	c := s.guest(t).fill("1×1")
+	s.pass(t, 700*time.Hour)
+	c.ok("GET", "/cart/count", "")
+	left := s.Redis.PTTL(t.Context(), s.keys(t)[0]).Val()
+	assert(t, left >= 719*time.Hour, "%v left after a read", left)
 }
 
 func TestCart_AnEmptiedOneKeepsItsVersionForADay(t *testing.T) {
-	onRealRedis(t, func(t *testing.T, s *shop) {
-		c := s.guest(t)
-		stale := c.add(`{"product_id":1}`).Header.Get("ETag")
-		c.ok("DELETE", "/cart/items/1", "")
-		c.cart()
-		left := s.Redis.PTTL(t.Context(), s.keys(t)[0]).Val()
-		assert(t, left <= 24*time.Hour && left >= 23*time.Hour, "an emptied cart expires in %v", left)
-		c.refused(412, "version_mismatch", "POST", "/cart/add", `{"product_id":1}`, "If-Match", stale)
-		equal(t, c.add(`{"product_id":1}`).Body.Data.Version, 3, "version of the revived cart")
-	})
+	s := realShop(t)
+	c := s.guest(t)
+	stale := c.add(`{"product_id":1}`).Header.Get("ETag")
+	c.ok("DELETE", "/cart/items/1", "")
+	c.cart()
+	left := s.Redis.PTTL(t.Context(), s.keys(t)[0]).Val()
+	assert(t, left <= 24*time.Hour && left >= 23*time.Hour, "an emptied cart expires in %v", left)
+	c.refused(412, "version_mismatch", "POST", "/cart/add", `{"product_id":1}`, "If-Match", stale)
+	equal(t, c.add(`{"product_id":1}`).Body.Data.Version, 3, "version of the revived cart")
 }
 
 func TestCart_LinesKeepTheOrderOfTheirFirstAdd(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	const lines = 600 // above the 512 fields up to which a Redis hash is ordered
 	s := openShop(t, ephemeral.Redis(t), func(p *server.Parts) { p.CartLimits.Lines = lines })
 	c := s.guest(t)
@@ -243,35 +230,33 @@ func (c *shopper) addUnseen(payload string) {
 }
 
 func TestCart_TextIsBounded(t *testing.T) {
-	onRealRedis(t, func(t *testing.T, s *shop) {
-		c := s.guest(t)
-		add := func(field, notice string) string {
-			return fmt.Sprintf(`{"product_id":5,"fields":{"0":%q},"notice":%q}`, field, notice)
-		}
-		for i := range 16 {
-			c.add(add(fmt.Sprintf("%02d", i)+strings.Repeat("a", 3594), strings.Repeat("n", 500)))
-		}
-		c.refused(422, "validation_failed", "POST", "/cart/add", add(strings.Repeat("b", 3597), strings.Repeat("n", 500)))
-		c.refused(422, "validation_failed", "POST", "/cart/add", add("b", strings.Repeat("n", 501)))
-		c.refused(422, "cart_full", "POST", "/cart/add", add("b", ""))
-		c.add(add("00"+strings.Repeat("a", 3594), "")) // grows a line without adding text
-		got := c.cart()
-		assert(t, got.Count == 17 && len(got.Items) == 16, "cart holds %d in %d lines", got.Count, len(got.Items))
-	})
+	s := realShop(t)
+	c := s.guest(t)
+	add := func(field, notice string) string {
+		return fmt.Sprintf(`{"product_id":5,"fields":{"0":%q},"notice":%q}`, field, notice)
+	}
+	for i := range 16 {
+		c.add(add(fmt.Sprintf("%02d", i)+strings.Repeat("a", 3594), strings.Repeat("n", 500)))
+	}
+	c.refused(422, "validation_failed", "POST", "/cart/add", add(strings.Repeat("b", 3597), strings.Repeat("n", 500)))
+	c.refused(422, "validation_failed", "POST", "/cart/add", add("b", strings.Repeat("n", 501)))
+	c.refused(422, "cart_full", "POST", "/cart/add", add("b", ""))
+	c.add(add("00"+strings.Repeat("a", 3594), "")) // grows a line without adding text
+	got := c.cart()
+	assert(t, got.Count == 17 && len(got.Items) == 16, "cart holds %d in %d lines", got.Count, len(got.Items))
 }
 
 func TestCart_FiveLinesAreASmallListpack(t *testing.T) {
-	onRealRedis(t, func(t *testing.T, s *shop) {
-		c := s.guest(t)
-		for id := range int64(5) {
-			s.Catalog.Put(s.ID, &cart.Product{ID: 9001 + id, Name: locale.Named("P"), Active: true, MinQuantity: 1, Price: 10001})
-			c.add(fmt.Sprintf(`{"product_id":%d,"qty":2}`, 9001+id))
-		}
-		key := s.keys(t)[0]
-		equal(t, s.Redis.ObjectEncoding(t.Context(), key).Val(), "listpack", "encoding")
-		used := s.Redis.MemoryUsage(t.Context(), key).Val()
-		assert(t, used <= 256, "%d bytes for five plain lines", used)
-	})
+	s := realShop(t)
+	c := s.guest(t)
+	for id := range int64(5) {
+		s.Catalog.Put(s.ID, &cart.Product{ID: 9001 + id, Name: locale.Named("P"), Active: true, MinQuantity: 1, Price: 10001})
+		c.add(fmt.Sprintf(`{"product_id":%d,"qty":2}`, 9001+id))
+	}
+	key := s.keys(t)[0]
+	equal(t, s.Redis.ObjectEncoding(t.Context(), key).Val(), "listpack", "encoding")
+	used := s.Redis.MemoryUsage(t.Context(), key).Val()
+	assert(t, used <= 256, "%d bytes for five plain lines", used)
 }
 
 // with returns the same shopper on another connection, for concurrent use.

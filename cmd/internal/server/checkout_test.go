@@ -78,56 +78,55 @@ func (c *shopper) checkOut(n int) (order, error) {
 // and the clear is neither sold nor lost.
 func TestCheckout_ClearsExactlyWhatItSold(t *testing.T) {
 	ephemeral.Slow(t)
-	onRealRedis(t, func(t *testing.T, s *shop) {
-		const adders, adds = 20, 500 // fewer than a line may hold
-		s.sell(adders)
-		c := s.guest(t)
-		c.cart()
-		ordered := make(chan struct{}) // closed after the first order
-		var adding sync.WaitGroup
-		for i := range adders {
-			adding.Go(func() {
-				add := fmt.Sprintf(`{"product_id":%d}`, 101+i)
-				for n := range adds {
-					if n == adds/2 { // or no order might find the cart as it was read
-						select {
-						case <-ordered:
-						case <-t.Context().Done():
-							return
-						}
-					}
-					if a := c.surely("POST", "/cart/add", add, "Idempotency-Key", fmt.Sprintf("add-%d-%d", i, n)); a.Status != http.StatusOK {
-						t.Errorf("add: %d %s", a.Status, a.Raw)
+	s := realShop(t)
+	const adders, adds = 20, 500 // fewer than a line may hold
+	s.sell(adders)
+	c := s.guest(t)
+	c.cart()
+	ordered := make(chan struct{}) // closed after the first order
+	var adding sync.WaitGroup
+	for i := range adders {
+		adding.Go(func() {
+			add := fmt.Sprintf(`{"product_id":%d}`, 101+i)
+			for n := range adds {
+				if n == adds/2 { // or no order might find the cart as it was read
+					select {
+					case <-ordered:
+					case <-t.Context().Done():
 						return
 					}
 				}
-			})
-		}
-		var done atomic.Bool
-		go func() { adding.Wait(); done.Store(true) }()
-		sold, orders, stale := order{}, 0, 0
-		for n, last := 0, false; ; n++ {
-			last = done.Load()
-			placed := must(c.checkOut(n))(t)
-			for product, quantity := range placed {
-				sold[product] += quantity
-			}
-			if placed != nil {
-				if orders++; orders == 1 {
-					close(ordered)
+				if a := c.surely("POST", "/cart/add", add, "Idempotency-Key", fmt.Sprintf("add-%d-%d", i, n)); a.Status != http.StatusOK {
+					t.Errorf("add: %d %s", a.Status, a.Raw)
+					return
 				}
-			} else {
-				stale++
 			}
-			if last {
-				break
+		})
+	}
+	var done atomic.Bool
+	go func() { adding.Wait(); done.Store(true) }()
+	sold, orders, stale := order{}, 0, 0
+	for n, last := 0, false; ; n++ {
+		last = done.Load()
+		placed := must(c.checkOut(n))(t)
+		for product, quantity := range placed {
+			sold[product] += quantity
+		}
+		if placed != nil {
+			if orders++; orders == 1 {
+				close(ordered)
 			}
+		} else {
+			stale++
 		}
-		t.Logf("%d orders, %d attempts sold nothing", orders, stale)
-		for i := range int64(adders) {
-			equal(t, sold[101+i], adds, "product %d: sold", 101+i)
+		if last {
+			break
 		}
-		left := c.cart()
-		assert(t, len(left.Items) == 0 && orders >= 2, "%q left after %d orders", left.lines(), orders)
-	})
+	}
+	t.Logf("%d orders, %d attempts sold nothing", orders, stale)
+	for i := range int64(adders) {
+		equal(t, sold[101+i], adds, "product %d: sold", 101+i)
+	}
+	left := c.cart()
+	assert(t, len(left.Items) == 0 && orders >= 2, "%q left after %d orders", left.lines(), orders)
 }

@@ -1,20 +1,25 @@
 package server_test
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"math"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"commerce/cart"
+	"commerce/cart/service"
+	"commerce/cmd/internal/server"
 )
 
 func TestCoupon_LowersThePriceWhileItsConditionHolds(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, s *shop) {
-		c := s.guest(t)
-		c.add(`{"product_id":2,"qty":2}`)
-		got := c.ok("POST", "/cart/coupon", `{"coupon":"five"}`).Body.Data
+		c := s.guest(t).fill("2×2")
+		got := c.redeem("five").Body.Data
 		require(t, got.Subtotal == 20 && got.Discount == 5 && got.Total == 15 && got.Coupon.Code == "FIVE" && got.Coupon.Value == 5, "with FIVE: %+v", got)
 		lapsed := c.ok("PATCH", "/cart/items/2", `{"quantity":1}`).Body.Data
 		assert(t, lapsed.Discount == 0 && lapsed.Total == 10 && lapsed.Coupon != nil && lapsed.Coupon.Discount == 0, "below its minimum: %+v", lapsed)
@@ -28,38 +33,35 @@ func TestCoupon_LowersThePriceWhileItsConditionHolds(t *testing.T) {
 }
 
 func TestCoupon_IsRefusedWithAReason(t *testing.T) {
-	onRealRedis(t, func(t *testing.T, s *shop) {
-		c := s.guest(t)
-		c.add(`{"product_id":2}`)
-		for _, tc := range []struct{ coupon, code, reason string }{
-			{"NOPE", "coupon_invalid", "gone"},
-			{"old", "coupon_invalid", "expired"},
-			{"FIVE", "coupon_minimum", "minimum"},
-			{"fıve", "coupon_invalid", "gone"},
-			{"LATER", "coupon_invalid", "gone"},
-			{"USED", "coupon_invalid", "used_up"},
-			{"GAMES", "coupon_invalid", "not_applicable"},
-		} {
-			got := c.refused(422, tc.code, "POST", "/cart/coupon", `{"coupon":"`+tc.coupon+`"}`)
-			assert(t, got.Body.Data.Reason == tc.reason, "%s: %s, want the reason %s", tc.coupon, got.Raw, tc.reason)
-		}
-		c.refused(422, "validation_failed", "POST", "/cart/coupon", `{"coupon":"TEN","code":"FIVE"}`)
-		c.refused(422, "validation_failed", "POST", "/cart/coupon", `{"coupon":"`+strings.Repeat("خ", 65)+`"}`)
-		c.refused(422, "validation_failed", "POST", "/cart/coupon", `{}`)
-		c.refused(422, "validation_failed", "POST", "/cart/coupon", `{"coupon":" "}`)
-		c.refused(422, "validation_failed", "POST", "/cart/coupon", `{"coupon":10}`)
-		if got := c.cart(); got.Version != 1 || got.Coupon != nil {
-			t.Errorf("a refusal changed the cart: %+v", got)
-		}
-	})
+	s := realShop(t)
+	c := s.guest(t).fill("2×1")
+	for _, tc := range []struct{ coupon, code, reason string }{
+		{"NOPE", "coupon_invalid", "gone"},
+		{"old", "coupon_invalid", "expired"},
+		{"FIVE", "coupon_minimum", "minimum"},
+		{"fıve", "coupon_invalid", "gone"},
+		{"LATER", "coupon_invalid", "gone"},
+		{"USED", "coupon_invalid", "used_up"},
+		{"GAMES", "coupon_invalid", "not_applicable"},
+	} {
+		got := c.refused(422, tc.code, "POST", "/cart/coupon", `{"coupon":"`+tc.coupon+`"}`)
+		assert(t, got.Body.Data.Reason == tc.reason, "%s: %s, want the reason %s", tc.coupon, got.Raw, tc.reason)
+	}
+	c.refused(422, "validation_failed", "POST", "/cart/coupon", `{"coupon":"TEN","code":"FIVE"}`)
+	c.refused(422, "validation_failed", "POST", "/cart/coupon", `{"coupon":"`+strings.Repeat("خ", 65)+`"}`)
+	c.refused(422, "validation_failed", "POST", "/cart/coupon", `{}`)
+	c.refused(422, "validation_failed", "POST", "/cart/coupon", `{"coupon":" "}`)
+	c.refused(422, "validation_failed", "POST", "/cart/coupon", `{"coupon":10}`)
+	if got := c.cart(); got.Version != 1 || got.Coupon != nil {
+		t.Errorf("a refusal changed the cart: %+v", got)
+	}
 }
 
 func TestCoupon_AcceptsAnyScriptAndBothMemberNames(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, s *shop) {
 		arabic := strings.Repeat("خصم", 21) + "١" // 64 characters, 128 bytes
 		s.Catalog.PutCoupon(s.ID, &cart.Coupon{Code: arabic, Kind: cart.Fixed, Amount: 100})
-		c := s.guest(t)
-		c.add(`{"product_id":2}`)
+		c := s.guest(t).fill("2×1")
 		for _, body := range []string{
 			`{"coupon":"` + arabic + `"}`, `{"coupon":"TEN","code":"ten"}`, `{"code":"  ` + arabic + `\n"}`,
 		} {
@@ -70,36 +72,32 @@ func TestCoupon_AcceptsAnyScriptAndBothMemberNames(t *testing.T) {
 }
 
 func TestCoupon_StaysInTheCartAfterItExpiresOrIsDeleted(t *testing.T) {
-	onRealRedis(t, func(t *testing.T, s *shop) {
-		soon := time.Now().Add(time.Hour)
-		s.Catalog.PutCoupon(s.ID, &cart.Coupon{Code: "SOON", Kind: cart.Fixed, Amount: 100, Expires: soon})
-		c := s.guest(t)
-		c.add(`{"product_id":2}`)
-		before := c.ok("POST", "/cart/coupon", `{"coupon":"soon"}`)
-		s.Clock.Forward(2 * time.Hour)
-		after := c.ok("GET", "/cart", "")
-		assert(t, after.Body.Data.Discount == 0 && after.Body.Data.Coupon != nil, "expired: %s", after.Raw)
-		assert(t, before.Header.Get("ETag") != after.Header.Get("ETag"), "the coupon expired and the ETag did not change")
-		c.ok("PATCH", "/cart/items/2", `{"quantity":2}`, "If-Match", before.Header.Get("ETag"))
-		s.Catalog.DeleteCoupon(s.ID, "SOON")
-		vanished := c.ok("GET", "/cart", "")
-		got := vanished.Body.Data
-		assert(t, got.Coupon != nil && got.Total == 20 && strings.Contains(string(vanished.Raw), `"coupon":{"code":"SOON","type":null,"value":null,"discount":0,"issue":{"code":"coupon_invalid","reason":"gone",`), "deleted: %s", vanished.Raw)
-	})
+	s := realShop(t)
+	soon := time.Now().Add(time.Hour)
+	s.Catalog.PutCoupon(s.ID, &cart.Coupon{Code: "SOON", Kind: cart.Fixed, Amount: 100, Expires: soon})
+	c := s.guest(t).fill("2×1")
+	before := c.redeem("soon")
+	s.Clock.Forward(2 * time.Hour)
+	after := c.ok("GET", "/cart", "")
+	assert(t, after.Body.Data.Discount == 0 && after.Body.Data.Coupon != nil, "expired: %s", after.Raw)
+	assert(t, before.Header.Get("ETag") != after.Header.Get("ETag"), "the coupon expired and the ETag did not change")
+	c.ok("PATCH", "/cart/items/2", `{"quantity":2}`, "If-Match", before.Header.Get("ETag"))
+	s.Catalog.DeleteCoupon(s.ID, "SOON")
+	vanished := c.ok("GET", "/cart", "")
+	got := vanished.Body.Data
+	assert(t, got.Coupon != nil && got.Total == 20 && strings.Contains(string(vanished.Raw), `"coupon":{"code":"SOON","type":null,"value":null,"discount":0,"issue":{"code":"coupon_invalid","reason":"gone",`), "deleted: %s", vanished.Raw)
 }
 
 func TestCoupon_IsRemovedByAClearAndMovedByAMerge(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, s *shop) {
-		guest := s.guest(t)
-		guest.add(`{"product_id":1}`)
-		guest.ok("POST", "/cart/coupon", `{"coupon":"TEN"}`)
-		customer := s.customer(t, "1")
-		customer.Token = guest.Token
+		guest := s.guest(t).fill("1×1")
+		guest.redeem("TEN")
+		customer := guest.logIn("1")
 		if got := customer.cart(); got.Coupon == nil || got.Coupon.Code != "TEN" {
 			t.Fatalf("the guest's coupon was not merged into a cart without one: %+v", got)
 		}
 		guest.add(`{"product_id":1}`)
-		guest.ok("POST", "/cart/coupon", `{"coupon":"FIVE"}`)
+		guest.redeem("FIVE")
 		if got := customer.cart(); got.Coupon.Code != "TEN" || got.Count != 2 {
 			t.Errorf("the customer's coupon was replaced: %+v", got)
 		}
@@ -109,25 +107,21 @@ func TestCoupon_IsRemovedByAClearAndMovedByAMerge(t *testing.T) {
 }
 
 func TestCoupon_AloneKeepsACartAliveAndMerges(t *testing.T) {
-	onRealRedis(t, func(t *testing.T, s *shop) {
-		guest := s.guest(t)
-		guest.add(`{"product_id":1}`)
-		guest.ok("POST", "/cart/coupon", `{"coupon":"TEN"}`)
-		guest.ok("DELETE", "/cart/items/1", "")
-		guest.cart()
-		left := s.Redis.PTTL(t.Context(), s.keys(t)[0]).Val()
-		assert(t, left >= 719*time.Hour, "a cart with a coupon expires in %v", left)
-		customer := s.customer(t, "1")
-		customer.Token = guest.Token
-		got := customer.cart()
-		assert(t, got.Coupon != nil && got.Merge != nil && got.Merge.Lines == 0 && got.Version == 1, "merged: %+v", got)
-	})
+	s := realShop(t)
+	guest := s.guest(t).fill("1×1")
+	guest.redeem("TEN")
+	guest.ok("DELETE", "/cart/items/1", "")
+	guest.cart()
+	left := s.Redis.PTTL(t.Context(), s.keys(t)[0]).Val()
+	assert(t, left >= 719*time.Hour, "a cart with a coupon expires in %v", left)
+	customer := guest.logIn("1")
+	got := customer.cart()
+	assert(t, got.Coupon != nil && got.Merge != nil && got.Merge.Lines == 0 && got.Version == 1, "merged: %+v", got)
 }
 
 func TestCoupon_TotalsAreRightDuringConcurrentChanges(t *testing.T) {
 	onEachRedisAndCluster(t, func(t *testing.T, s *shop) {
-		c := s.guest(t)
-		c.add(`{"product_id":1}`)
+		c := s.guest(t).fill("1×1")
 		var applied atomic.Int64
 		at(24, func(i int) {
 			call := [][3]string{
@@ -162,13 +156,108 @@ func discountOf(c cartBody) float64 {
 }
 
 func TestCoupon_IsSafeToRepeat(t *testing.T) {
-	onRealRedis(t, func(t *testing.T, s *shop) {
-		c := s.guest(t)
-		c.add(`{"product_id":1}`)
-		c.ok("POST", "/cart/coupon", `{"coupon":"TEN"}`, "Idempotency-Key", "k")
-		c.ok("DELETE", "/cart/coupon", "")
-		s.Catalog.DeleteCoupon(s.ID, "TEN")
-		again := c.ok("POST", "/cart/coupon", `{"coupon":"TEN"}`, "Idempotency-Key", "k")
-		assert(t, again.Header.Get("Idempotency-Replayed") == "true" && again.Body.Data.Coupon == nil, "replayed %q with %+v", again.Header.Get("Idempotency-Replayed"), again.Body.Data.Coupon)
+	s := realShop(t)
+	c := s.guest(t).fill("1×1")
+	c.redeem("TEN", "Idempotency-Key", "k")
+	c.ok("DELETE", "/cart/coupon", "")
+	s.Catalog.DeleteCoupon(s.ID, "TEN")
+	again := c.redeem("TEN", "Idempotency-Key", "k")
+	assert(t, again.Header.Get("Idempotency-Replayed") == "true" && again.Body.Data.Coupon == nil, "replayed %q with %+v", again.Header.Get("Idempotency-Replayed"), again.Body.Data.Coupon)
+}
+
+// wantIssue checks why the coupon of a cart takes nothing off; "" means that it does.
+func wantIssue(t *testing.T, got cartBody, code, reason string) {
+	t.Helper()
+	if got.Coupon == nil {
+		t.Errorf("no coupon, want one with the reason %q", reason)
+		return
+	}
+	issue := got.Coupon.Issue
+	switch {
+	case reason == "" && (issue != nil || got.Discount == 0):
+		t.Errorf("coupon %+v with the issue %+v, discount %v", got.Coupon, issue, got.Discount)
+	case reason != "" && (issue == nil || issue.Reason != reason || issue.Code != code || issue.Message == "" || got.Discount != 0 || got.Coupon.Discount != 0):
+		t.Errorf("coupon %+v with the issue %+v, discount %v; want the reason %s", got.Coupon, issue, got.Discount, reason)
+	}
+}
+
+func TestCoupon_UnknownAndEarlyCodesHaveOneAnswer(t *testing.T) {
+	s := realShop(t)
+	c := s.guest(t).fill("1×1")
+	varying := regexp.MustCompile(`"request_id":"[^"]*"|"timestamp":[0-9]+`)
+	var answers []string
+	for _, code := range []string{"LATER", "NOSUCH"} {
+		a := c.refused(422, "coupon_invalid", "POST", "/cart/coupon", `{"coupon":"`+code+`"}`, "Accept-Language", "ar")
+		for _, own := range []string{"X-Request-Id", "Date"} {
+			a.Header.Del(own)
+		}
+		answers = append(answers, varying.ReplaceAllString(string(a.Raw), "")+fmt.Sprint(a.Header))
+	}
+	equal(t, answers[1], answers[0], "the answers to an unknown and an early code")
+}
+
+func TestCoupon_IsUsedUp(t *testing.T) {
+	onEachRedis(t, func(t *testing.T, s *shop) {
+		limit := int64(2)
+		s.Catalog.PutCoupon(s.ID, &cart.Coupon{Code: "TWO", Kind: cart.Fixed, Amount: 100, MaxUses: &limit})
+		s.Catalog.PutUse(s.ID, "TWO", "", 1)
+		c := s.guest(t).fill("1×1")
+		before := c.redeem("TWO")
+		wantIssue(t, before.Body.Data, "", "")
+		s.Catalog.PutUse(s.ID, "TWO", "1001", 2)
+		s.Clock.Forward(time.Minute)
+		eventually(t, func() bool { return c.cart().Discount == 0 }) // a load in the background
+		after := c.ok("GET", "/cart", "")
+		wantIssue(t, after.Body.Data, "coupon_invalid", "used_up")
+		assert(t, before.Header.Get("ETag") != after.Header.Get("ETag"), "the coupon is used up and the ETag did not change")
+		other := s.guest(t)
+		a := other.refused(422, "coupon_invalid", "POST", "/cart/coupon", `{"coupon":"TWO"}`)
+		assert(t, a.Body.Data.Reason == "used_up", "%s", a.Raw)
 	})
+}
+
+// eventually waits until a condition holds.
+func eventually(t *testing.T, holds func() bool) {
+	t.Helper()
+	for start := time.Now(); !holds(); time.Sleep(5 * time.Millisecond) {
+		require(t, time.Since(start) <= 20*time.Second, "not within 20 seconds")
+	}
+}
+
+// A guest may redeem a coupon that the customer has used up. The login then takes its
+// discount away, and says why.
+func TestCoupon_LimitOfACustomerCountsAfterTheLogin(t *testing.T) {
+	onEachRedis(t, func(t *testing.T, s *shop) {
+		sub := "user@example.com|١٢٣" // not a Redis key as it is
+		s.Catalog.PutUse(s.ID, "ONCE", sub, 1)
+		guest := s.guest(t).fill("1×1")
+		wantIssue(t, guest.redeem("ONCE").Body.Data, "", "")
+		customer := guest.logIn(sub)
+		merged := customer.cart()
+		require(t, merged.Merge != nil && merged.Coupon != nil, "merged: %+v", merged)
+		wantIssue(t, merged, "coupon_invalid", "used_up")
+		validation := customer.ok("GET", "/cart/validate", "").Body.Data
+		n := len(validation.Warnings)
+		assert(t, n != 0 && validation.Warnings[n-1].Code == "coupon_invalid", "warnings %+v", validation.Warnings)
+		other := s.customer(t, "another").fill("1×1")
+		wantIssue(t, other.redeem("ONCE").Body.Data, "", "")
+		again := s.customer(t, "1002") // of the sample
+		again.add(`{"product_id":1}`)
+		a := again.refused(422, "coupon_invalid", "POST", "/cart/coupon", `{"coupon":"ONCE"}`)
+		assert(t, a.Body.Data.Reason == "used_up", "%s", a.Raw)
+	})
+}
+
+// unknownUses is a source of coupons that can no longer count uses.
+type unknownUses struct{ service.Coupons }
+
+func (unknownUses) Uses(context.Context, int64, string, string, int64) (int64, error) {
+	return 0, errors.New("connection refused")
+}
+
+func TestCoupon_CountsAsUnusedWhileItsUsesAreUnknown(t *testing.T) {
+	s := newShop(t, func(p *server.Parts) { p.Coupons = unknownUses{p.Coupons} })
+	c := s.customer(t, "1002").fill("1×1")
+	wantIssue(t, c.redeem("ONCE").Body.Data, "", "")
+	wantIssue(t, c.cart(), "", "")
 }

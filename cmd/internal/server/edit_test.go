@@ -46,8 +46,7 @@ func (c *shopper) edited(item, payload string, headers ...string) (cartBody, str
 
 func TestEdit_FieldsAreMergedByKey(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, s *shop) {
-		c := s.guest(t)
-		c.add(`{"product_id":1}`)
+		c := s.guest(t).fill("1×1")
 		id := c.account("sara@exmaple.com", "us")
 		c.add(`{"product_id":7,"qty":2}`)
 		before := c.cart()
@@ -164,18 +163,16 @@ func notSold(p *cart.Product) *cart.Product {
 
 // An edit does not ignore the product_id that an add has.
 func TestEdit_RefusesAnotherProduct(t *testing.T) {
-	onRealRedis(t, func(t *testing.T, s *shop) {
-		c := s.guest(t)
-		c.add(`{"product_id":1}`)
-		a := c.refused(422, "validation_failed", "PATCH", "/cart/items/1", `{"product_id":2,"quantity":3}`)
-		assert(t, len(a.Body.Errors["product_id"]) == 1, "errors name %v", a.Body.Errors)
-		for _, nothing := range []string{`{}`, `{"product_id":1}`, `{"metadata":{"a":1}}`, `{"quantity":null}`, `{"fields":null,"quantity":2}`} {
-			c.refused(422, "validation_failed", "PATCH", "/cart/items/1", nothing)
-		}
-		c.wantLines("1×1")
-		c.edited("1", `{"product_id":1,"quantity":3}`)
-		c.wantLines("1×3")
-	})
+	s := realShop(t)
+	c := s.guest(t).fill("1×1")
+	a := c.refused(422, "validation_failed", "PATCH", "/cart/items/1", `{"product_id":2,"quantity":3}`)
+	assert(t, len(a.Body.Errors["product_id"]) == 1, "errors name %v", a.Body.Errors)
+	for _, nothing := range []string{`{}`, `{"product_id":1}`, `{"metadata":{"a":1}}`, `{"quantity":null}`, `{"fields":null,"quantity":2}`} {
+		c.refused(422, "validation_failed", "PATCH", "/cart/items/1", nothing)
+	}
+	c.wantLines("1×1")
+	c.edited("1", `{"product_id":1,"quantity":3}`)
+	c.wantLines("1×3")
 }
 
 // A repeat answers before the line is looked up, and names the line that the first try
@@ -204,18 +201,17 @@ func TestEdit_ARepeatNamesTheLineItMade(t *testing.T) {
 
 // A key that is used again after a day names the line of its new use.
 func TestEdit_AnOldKeyForgetsItsLine(t *testing.T) {
-	onRealRedis(t, func(t *testing.T, s *shop) {
-		c := s.guest(t)
-		first := c.account("a@example.com", "sa")
-		_, made := c.edited(first, `{"fields":{"Region":"us"}}`, "Idempotency-Key", "k")
-		s.pass(t, 23*time.Hour)
-		c.add(`{"product_id":1}`, "Idempotency-Key", "keeps-the-keys")
-		s.pass(t, 2*time.Hour)
-		for range 2 {
-			_, got := c.edited("1", `{"quantity":2}`, "Idempotency-Key", "k")
-			assert(t, got == "1", "item_id %s, want 1; before, the key made %s", got, made)
-		}
-	})
+	s := realShop(t)
+	c := s.guest(t)
+	first := c.account("a@example.com", "sa")
+	_, made := c.edited(first, `{"fields":{"Region":"us"}}`, "Idempotency-Key", "k")
+	s.pass(t, 23*time.Hour)
+	c.add(`{"product_id":1}`, "Idempotency-Key", "keeps-the-keys")
+	s.pass(t, 2*time.Hour)
+	for range 2 {
+		_, got := c.edited("1", `{"quantity":2}`, "Idempotency-Key", "k")
+		assert(t, got == "1", "item_id %s, want 1; before, the key made %s", got, made)
+	}
 }
 
 // A repeat that comes with the customer's login names the line, too.
@@ -227,8 +223,7 @@ func TestEdit_ARepeatAfterTheMergeNamesTheLine(t *testing.T) {
 			first := guest.account("a@example.com", "sa")
 			payload := `{"fields":{"Region":"us"}}`
 			_, made := guest.edited(first, payload, headers...)
-			customer := s.customer(t, "repeats by "+repeat)
-			customer.Token = guest.Token
+			customer := guest.logIn("repeats by " + repeat)
 			s.pass(t, 2*time.Second)
 			again := customer.ok("PATCH", "/cart/items/"+first, payload, headers...)
 			assert(t, again.replayed(t) && again.Body.Data.ItemID != nil && *again.Body.Data.ItemID == made, "%s: replayed %v, item_id %v, want %s", repeat, again.replayed(t), again.Body.Data.ItemID, made)
@@ -238,23 +233,22 @@ func TestEdit_ARepeatAfterTheMergeNamesTheLine(t *testing.T) {
 }
 
 func TestItemID_NamesTheLineOfAnAdd(t *testing.T) {
-	onRealRedis(t, func(t *testing.T, s *shop) {
-		c := s.guest(t)
-		add := `{"product_id":5,"qty":2,"fields":{"1":"us","0":"a@example.com"}}`
-		made := *c.add(add, "Idempotency-Key", "k").Body.Data.ItemID
-		c.wantLines(made + "×2")
-		p := soldInSample(t, 5)
-		for _, now := range []*cart.Product{p, notSold(p)} {
-			s.Catalog.Put(s.ID, now)
-			a := c.add(add, "Idempotency-Key", "k")
-			assert(t, a.Body.Data.ItemID != nil && *a.Body.Data.ItemID == made, "a repeat names %v", a.Body.Data.ItemID)
-		}
-		c.ok("DELETE", "/cart/items/"+made, "")
-		if a := c.add(add, "Idempotency-Key", "k"); a.Body.Data.ItemID != nil {
-			t.Errorf("the line is removed, a repeat names %s", *a.Body.Data.ItemID)
-		}
-		assert(t, !strings.Contains(string(c.ok("DELETE", "/cart/clear", "").Raw), `"item_id"`), "a change of the whole cart names a line")
-	})
+	s := realShop(t)
+	c := s.guest(t)
+	add := `{"product_id":5,"qty":2,"fields":{"1":"us","0":"a@example.com"}}`
+	made := *c.add(add, "Idempotency-Key", "k").Body.Data.ItemID
+	c.wantLines(made + "×2")
+	p := soldInSample(t, 5)
+	for _, now := range []*cart.Product{p, notSold(p)} {
+		s.Catalog.Put(s.ID, now)
+		a := c.add(add, "Idempotency-Key", "k")
+		assert(t, a.Body.Data.ItemID != nil && *a.Body.Data.ItemID == made, "a repeat names %v", a.Body.Data.ItemID)
+	}
+	c.ok("DELETE", "/cart/items/"+made, "")
+	if a := c.add(add, "Idempotency-Key", "k"); a.Body.Data.ItemID != nil {
+		t.Errorf("the line is removed, a repeat names %s", *a.Body.Data.ItemID)
+	}
+	assert(t, !strings.Contains(string(c.ok("DELETE", "/cart/clear", "").Raw), `"item_id"`), "a change of the whole cart names a line")
 }
 
 // A repeat names the line that its first try made, also when the catalog has given the

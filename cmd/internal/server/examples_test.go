@@ -136,7 +136,7 @@ func cartExamples(t *testing.T, add func(string, answer)) {
 	add("AddedCart", guest.add(`{"product_id":1,"qty":2}`))
 	guest.add(`{"product_id":4,"subscription_plan":41}`)
 	guest.add(`{"product_id":5,"fields":{"Account email":"sara@example.com","Region":"us"},"notice":"Please activate before Friday."}`)
-	add("CartWithCoupon", guest.ok("POST", "/cart/coupon", `{"coupon":"TEN"}`))
+	add("CartWithCoupon", guest.redeem("TEN"))
 	add("GuestCart", guest.ok("GET", "/cart", ""))
 	add("CountGuest", guest.ok("GET", "/cart/count", ""))
 	add("Summary", guest.ok("GET", "/cart/summary", ""))
@@ -259,8 +259,7 @@ func faultExamples(t *testing.T, add func(string, answer)) {
 		add(name, answer{Raw: bytes.ReplaceAll(w.Body.Bytes(), []byte("1800000000"), []byte("1763632800"))})
 	}
 	s := exampleShop(t, limited)
-	guesser := s.guest(t)
-	guesser.add(`{"product_id":1}`)
+	guesser := s.guest(t).fill("1×1")
 	guesser.tries(20)
 	add("CouponsLimitedLimited", exampleCall(guesser, "POST", "/cart/coupon", `{"coupon":"TEN"}`))
 	a := guesser.ok("GET", "/cart/count", "")

@@ -197,8 +197,7 @@ func TestRedisFull_RefusesChangesAndLosesNothing(t *testing.T) {
 				assert(t, a.Status == 200 || a.Status == 503, "%s: %v: %d %s", who, call, a.Status, a.Raw)
 				full("0")
 				c.send("DELETE", "/cart/clear", "")
-				c.add(`{"product_id":1}`)
-				c.add(`{"product_id":2}`)
+				c.fill("1×1 2×1")
 				full("1")
 			case a.Status != 503 || a.Body.Code != "unavailable" || a.Header.Get("Retry-After") == "":
 				t.Errorf("%s: %v: %d %s", who, call, a.Status, a.Raw)
@@ -240,8 +239,7 @@ func TestRedisKeyOfAnotherType_Is503(t *testing.T) {
 				assert(t, a.Status == 503 && a.Body.Code == "unavailable", "%s: %v: %d %s", kind, call, a.Status, a.Raw)
 			}
 			// A failed merge never fails its request.
-			customer := s.customer(t, "of the "+kind)
-			customer.Token = c.Token
+			customer := c.logIn("of the " + kind)
 			customer.add(`{"product_id":1}`)
 			customer.wantLines("1×1")
 		}
@@ -249,18 +247,17 @@ func TestRedisKeyOfAnotherType_Is503(t *testing.T) {
 }
 
 func TestRedisKeysOfAnotherType_ChangeNothing(t *testing.T) {
-	onRealRedis(t, func(t *testing.T, s *shop) {
-		c := s.guest(t)
-		c.add(`{"product_id":1}`, "Idempotency-Key", "k")
-		for _, key := range s.keys(t) {
-			if strings.HasSuffix(key, ":keys") {
-				noError(t, s.Redis.Set(t.Context(), key, "x", time.Minute).Err())
-			}
+	s := realShop(t)
+	c := s.guest(t)
+	c.add(`{"product_id":1}`, "Idempotency-Key", "k")
+	for _, key := range s.keys(t) {
+		if strings.HasSuffix(key, ":keys") {
+			noError(t, s.Redis.Set(t.Context(), key, "x", time.Minute).Err())
 		}
-		c.refused(503, "unavailable", "POST", "/cart/add", `{"product_id":1}`, "Idempotency-Key", "l")
-		c.refused(503, "unavailable", "DELETE", "/cart/clear", "", "Idempotency-Key", "l")
-		c.wantLines("1×1")
-	})
+	}
+	c.refused(503, "unavailable", "POST", "/cart/add", `{"product_id":1}`, "Idempotency-Key", "l")
+	c.refused(503, "unavailable", "DELETE", "/cart/clear", "", "Idempotency-Key", "l")
+	c.wantLines("1×1")
 }
 
 func TestRedisError_OfAnyKindIs503(t *testing.T) {
@@ -339,8 +336,8 @@ func TestRedisAbortsAScript_OutcomeIsReportedCorrectly(t *testing.T) {
 		url := asService(t, redisServer.URL)
 		s := openShop(t, redisServer.URL, func(p *server.Parts) { p.Redis = dialRedis(t, url, patient) })
 		keyed, unkeyed := s.guest(t), s.guest(t)
-		keyed.add(addOne)
-		unkeyed.add(addOne)
+		keyed.add(`{"product_id":1}`)
+		unkeyed.add(`{"product_id":1}`)
 		noError(t, redisServer.Admin().Do(t.Context(), "acl", "setuser", "commerce", "-"+denied).Err())
 		keyed.refused(503, "unavailable", "POST", "/cart/add", `{"product_id":1,"qty":10}`, "Idempotency-Key", "k")
 		a := unkeyed.send("POST", "/cart/add", `{"product_id":1,"qty":10}`)

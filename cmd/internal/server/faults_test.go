@@ -61,8 +61,7 @@ func combinations(each func(body string, named []string, code string)) {
 
 // A form shows all its faults at once.
 func TestErrors_NameEveryMemberAtFault(t *testing.T) {
-	t.Parallel()
-	s := openShop(t, embeddedRedis(t))
+	s := newShop(t)
 	c := s.guest(t)
 	line := c.add(`{"product_id":5,"fields":{"Account email":"b@example.com"}}`).Body.Data.Items[0].ID
 	n := 0
@@ -81,8 +80,7 @@ func TestErrors_NameEveryMemberAtFault(t *testing.T) {
 }
 
 func TestErrors_NameAtMost50Members(t *testing.T) {
-	t.Parallel()
-	c := openShop(t, embeddedRedis(t)).guest(t)
+	c := newShop(t).guest(t)
 	keys := func(n int) string {
 		var b strings.Builder
 		for i := range n {

@@ -128,23 +128,22 @@ func answering(t *testing.T, routes ...wire.Route) http.Handler {
 }
 
 func TestHeldWrites_SendACartInOneWrite(t *testing.T) {
-	onRealRedis(t, func(t *testing.T, s *shop) {
-		guest := s.guest(t)
-		for _, notice := range []string{"a", "b", "c", "d", "e"} {
-			guest.add(`{"product_id":5,"fields":{"Account email":"` + notice + `@example.com"}}`)
-		}
-		w := openWeb(t, s.handler)
-		c := w.dial(t)
-		r := bufio.NewReader(c)
-		for i := range int64(3) {
-			fmt.Fprintf(c, "GET /cart HTTP/1.1\r\nHost: x\r\nX-Public-Key: %s\r\nX-Cart-Token: %s\r\n\r\n", s.Key, guest.Token)
-			response := must(http.ReadResponse(r, nil))(t)
-			n, err := io.Copy(io.Discard, response.Body)
-			require(t, err == nil && n >= 5000 && response.StatusCode == http.StatusOK, "got %s with %d bytes, %v", response.Status, n, err)
-			got := w.writes.Load()
-			require(t, got == i+1, "%d writes for %d requests", got, i+1)
-		}
-	})
+	s := realShop(t)
+	guest := s.guest(t)
+	for _, notice := range []string{"a", "b", "c", "d", "e"} {
+		guest.add(`{"product_id":5,"fields":{"Account email":"` + notice + `@example.com"}}`)
+	}
+	w := openWeb(t, s.handler)
+	c := w.dial(t)
+	r := bufio.NewReader(c)
+	for i := range int64(3) {
+		fmt.Fprintf(c, "GET /cart HTTP/1.1\r\nHost: x\r\nX-Public-Key: %s\r\nX-Cart-Token: %s\r\n\r\n", s.Key, guest.Token)
+		response := must(http.ReadResponse(r, nil))(t)
+		n, err := io.Copy(io.Discard, response.Body)
+		require(t, err == nil && n >= 5000 && response.StatusCode == http.StatusOK, "got %s with %d bytes, %v", response.Status, n, err)
+		got := w.writes.Load()
+		require(t, got == i+1, "%d writes for %d requests", got, i+1)
+	}
 }
 
 func TestHeldWrites_DependOnTheSize(t *testing.T) {

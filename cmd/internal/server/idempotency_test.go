@@ -1,13 +1,13 @@
 package server_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"commerce/auth/locale"
 	"commerce/cart"
-	"commerce/deploy/ephemeral"
 )
 
 // replayed reports whether a response says that the change is a replay.
@@ -19,17 +19,16 @@ func (a answer) replayed(t testing.TB) bool {
 }
 
 func TestIdempotency_ConflictsAndVersionsPrecedeInvalidMembers(t *testing.T) {
-	onRealRedis(t, func(t *testing.T, s *shop) {
-		c := s.guest(t)
-		stale := c.add(`{"product_id":1}`, "Idempotency-Key", "k").Header.Get("ETag")
-		c.add(`{"product_id":1}`)
-		c.refused(409, "idempotency_conflict", "POST", "/cart/add", `{"product_id":1,"qty":0}`, "Idempotency-Key", "k")
-		c.refused(409, "idempotency_conflict", "PATCH", "/cart/items/1", `{}`, "Idempotency-Key", "k")
-		c.refused(409, "idempotency_conflict", "POST", "/cart/coupon", `{}`, "Idempotency-Key", "k")
-		c.refused(412, "version_mismatch", "POST", "/cart/add", `{"qty":0}`, "If-Match", stale)
-		c.refused(422, "validation_failed", "POST", "/cart/add", `{"qty":0}`, "Idempotency-Key", "new")
-		c.wantLines("1×2")
-	})
+	s := realShop(t)
+	c := s.guest(t)
+	stale := c.add(`{"product_id":1}`, "Idempotency-Key", "k").Header.Get("ETag")
+	c.add(`{"product_id":1}`)
+	c.refused(409, "idempotency_conflict", "POST", "/cart/add", `{"product_id":1,"qty":0}`, "Idempotency-Key", "k")
+	c.refused(409, "idempotency_conflict", "PATCH", "/cart/items/1", `{}`, "Idempotency-Key", "k")
+	c.refused(409, "idempotency_conflict", "POST", "/cart/coupon", `{}`, "Idempotency-Key", "k")
+	c.refused(412, "version_mismatch", "POST", "/cart/add", `{"qty":0}`, "If-Match", stale)
+	c.refused(422, "validation_failed", "POST", "/cart/add", `{"qty":0}`, "Idempotency-Key", "new")
+	c.wantLines("1×2")
 }
 
 func TestKey_ARepeatChangesNothing(t *testing.T) {
@@ -41,9 +40,7 @@ func TestKey_ARepeatChangesNothing(t *testing.T) {
 			{"DELETE", "/cart/items/7", "", "2×1 1×1"},
 			{"DELETE", "/cart/clear", "", "1×1"},
 		} {
-			c := s.guest(t)
-			c.add(`{"product_id":7,"qty":2}`)
-			c.add(`{"product_id":2}`)
+			c := s.guest(t).fill("7×2 2×1")
 			first := c.ok(call.method, call.path, call.body, "Idempotency-Key", "k1")
 			c.add(`{"product_id":1}`)
 			repeat := c.ok(call.method, call.path, call.body, "Idempotency-Key", "k1")
@@ -57,9 +54,7 @@ func TestKey_ARepeatChangesNothing(t *testing.T) {
 
 func TestKey_WithAnotherRequestIsAConflict(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, s *shop) {
-		c := s.guest(t)
-		c.add(`{"product_id":1}`)
-		c.add(`{"product_id":2}`)
+		c := s.guest(t).fill("1×1 2×1")
 		c.ok("PATCH", "/cart/items/1", `{"quantity":2}`, "Idempotency-Key", "k")
 		for _, call := range [][3]string{
 			{"PATCH", "/cart/items/1", `{"quantity":3}`},
@@ -79,8 +74,7 @@ func TestKey_WithAnotherRequestIsAConflict(t *testing.T) {
 
 func TestKey_OfARefusalIsNotRemembered(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, s *shop) {
-		c := s.guest(t)
-		c.add(`{"product_id":1}`)
+		c := s.guest(t).fill("1×1")
 		c.refused(422, "out_of_stock", "POST", "/cart/add", `{"product_id":6}`, "Idempotency-Key", "k")
 		c.refused(422, "validation_failed", "POST", "/cart/add", `{"product_id":6,"qty":0}`, "Idempotency-Key", "k")
 		c.refused(404, "item_not_found", "PATCH", "/cart/items/6", `{"quantity":1}`, "Idempotency-Key", "k")
@@ -93,8 +87,7 @@ func TestKey_OfARefusalIsNotRemembered(t *testing.T) {
 }
 
 func TestKey_BelongsToOneCart(t *testing.T) {
-	t.Parallel()
-	s := openShop(t, embeddedRedis(t))
+	s := newShop(t)
 	for _, c := range []*shopper{s.guest(t), s.guest(t), s.customer(t, "1001"), s.customer(t, "1002")} {
 		c.cart()
 		assert(t, !c.add(`{"product_id":1}`, "Idempotency-Key", "k").replayed(t), "another cart's key counted")
@@ -104,23 +97,20 @@ func TestKey_BelongsToOneCart(t *testing.T) {
 }
 
 func TestKey_IsRememberedForADay(t *testing.T) {
-	onRealRedis(t, func(t *testing.T, s *shop) {
-		c := s.guest(t)
-		add := func() bool { return c.add(`{"product_id":1}`, "Idempotency-Key", "k").replayed(t) }
-		add()
-		s.pass(t, 24*time.Hour-time.Minute)
-		assert(t, add(), "forgotten within a day")
-		s.pass(t, 2*time.Minute) // a replay does not renew it
-		assert(t, !add(), "remembered for more than a day")
-		c.wantLines("1×2")
-	})
+	s := realShop(t)
+	c := s.guest(t)
+	add := func() bool { return c.add(`{"product_id":1}`, "Idempotency-Key", "k").replayed(t) }
+	add()
+	s.pass(t, 24*time.Hour-time.Minute)
+	assert(t, add(), "forgotten within a day")
+	s.pass(t, 2*time.Minute) // a replay does not renew it
+	assert(t, !add(), "remembered for more than a day")
+	c.wantLines("1×2")
 }
 
 func TestKey_Is1To255VisibleASCII(t *testing.T) {
-	t.Parallel()
-	s := openShop(t, embeddedRedis(t))
-	c := s.guest(t)
-	c.add(`{"product_id":1}`)
+	s := newShop(t)
+	c := s.guest(t).fill("1×1")
 	long := strings.Repeat("k", 254)
 	for _, key := range []string{"", long + "kk", "a b", "a\tb", "ключ", "a\xffb", strings.Repeat("k", 9<<10)} {
 		for _, call := range [][3]string{
@@ -146,7 +136,7 @@ func TestKey_Is1To255VisibleASCII(t *testing.T) {
 func TestOrderOfChecks_ReplayThenVersionThenBounds(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, s *shop) {
 		c := s.guest(t)
-		stale := c.ok("GET", "/cart", "").Header.Get("ETag")
+		stale := c.tag()
 		keyed := []string{"Idempotency-Key", "k", "If-Match", stale}
 		assert(t, !c.add(`{"product_id":2,"qty":2}`, keyed...).replayed(t), "the first was a replay")
 		if a := c.add(`{"product_id":2,"qty":2}`, keyed...); !a.replayed(t) { // neither 412 nor insufficient_stock
@@ -201,8 +191,7 @@ func TestReplay_OfAnAddWhoseProductIsNoLongerSold(t *testing.T) {
 }
 
 func TestUnkeyedRetry_CountsOnce(t *testing.T) {
-	t.Parallel()
-	s := openShop(t, ephemeral.Redis(t))
+	s := realShop(t)
 	for _, tt := range []struct {
 		after  time.Duration
 		replay bool
@@ -213,8 +202,7 @@ func TestUnkeyedRetry_CountsOnce(t *testing.T) {
 		{5*time.Minute - 10*time.Second, true},
 		{5*time.Minute + time.Millisecond, false},
 	} {
-		c := s.guest(t)
-		c.add(`{"product_id":7,"qty":2}`)
+		c := s.guest(t).fill("7×2")
 		for _, call := range []struct{ method, path, body string }{
 			{"POST", "/cart/add", `{"product_id":1}`},
 			{"PATCH", "/cart/items/7", `{"quantity":4}`},
@@ -232,8 +220,7 @@ func TestUnkeyedRetry_CountsOnce(t *testing.T) {
 }
 
 func TestUnkeyedRetry_MayRepeatAnyRecentChange(t *testing.T) {
-	t.Parallel()
-	s := openShop(t, ephemeral.Redis(t))
+	s := realShop(t)
 	const body = `{"product_id":1}`
 	for name, tt := range map[string]struct {
 		between func(*shopper)
@@ -277,13 +264,54 @@ func TestUnkeyedRetry_MayRepeatAnyRecentChange(t *testing.T) {
 }
 
 func TestUnkeyedRetry_OfARefusalRunsAgain(t *testing.T) {
-	t.Parallel()
-	s := openShop(t, ephemeral.Redis(t))
-	c := s.guest(t)
-	c.add(`{"product_id":1}`)
+	s := realShop(t)
+	c := s.guest(t).fill("1×1")
 	c.refused(422, "out_of_stock", "POST", "/cart/add", `{"product_id":6}`, "X-Timestamp", "1")
 	s.Catalog.Put(s.ID, &cart.Product{ID: 6, Name: locale.Named("Back again"), Active: true, MinQuantity: 1, Price: 777})
 	s.pass(t, 2*time.Second)
 	assert(t, !c.add(`{"product_id":6}`, "X-Timestamp", "1").replayed(t), "a refusal was replayed")
 	c.wantLines("1×1 6×1")
+}
+
+func TestKey_NoOpsAreRememberedToo(t *testing.T) {
+	onEachRedis(t, func(t *testing.T, s *shop) {
+		c := s.guest(t).fill("2×1")
+		for _, headers := range [][]string{{"Idempotency-Key", "k"}, {"X-Timestamp", "1"}} {
+			c.ok("DELETE", "/cart/items/1", "", headers...) // no such line
+			s.pass(t, 2*time.Second)
+			c.add(`{"product_id":1}`)
+			again := c.ok("DELETE", "/cart/items/1", "", headers...)
+			assert(t, again.replayed(t) && strings.Contains(again.Body.Data.lines(), "1×"), "%v: a late repeat removed a line that was added since: %q", headers, again.Body.Data.lines())
+			c.ok("DELETE", "/cart/items/1", "")
+		}
+	})
+}
+
+func TestKey_OnACartNeverUsedADeleteStoresNothing(t *testing.T) {
+	onEachRedis(t, func(t *testing.T, s *shop) {
+		c := s.guest(t)
+		c.cart()
+		c.ok("DELETE", "/cart/items/1", "", "Idempotency-Key", "k")
+		c.ok("DELETE", "/cart/clear", "", "X-Timestamp", "1")
+		c.ok("DELETE", "/cart/coupon", "")
+		keys := s.keys(t)
+		assert(t, len(keys) == 0, "stored: %v", keys)
+	})
+}
+
+// A change without a key stores only the cart, with its stamp.
+func TestUnkeyedRetry_LeavesNoOtherKey(t *testing.T) {
+	onEachRedis(t, func(t *testing.T, s *shop) {
+		c := s.guest(t)
+		c.cart()
+		c.add(addOne, "X-Timestamp", "1")
+		keys := s.keys(t)
+		assert(t, len(keys) == 1, "keys: %v", keys)
+		for i := range 40 {
+			c.add(addOne, "X-Timestamp", fmt.Sprint(i))
+		}
+		members, err := s.Redis.HKeys(t.Context(), s.guestKey(c.Token)).Result()
+		n := strings.Count(strings.Join(members, " "), " r")
+		assert(t, err == nil && n == 4, "after 41 changes, the stamps take %d members: %v, %v", n, members, err)
+	})
 }

@@ -240,9 +240,8 @@ func (h hanging) List(ctx context.Context, store int64, q subscriptions.Query) (
 
 // All places for subscriptions are taken by requests that hang. Carts go on.
 func TestInFlight_CartsDoNotWaitForSubscriptions(t *testing.T) {
-	t.Parallel()
 	slow := hanging{entered: make(chan struct{}), leave: make(chan struct{})}
-	s := openShop(t, embeddedRedis(t), func(p *server.Parts) {
+	s := newShop(t, func(p *server.Parts) {
 		slow.Source = p.Subscriptions
 		p.MaxInFlight, p.Subscriptions = 2, slow
 	})
@@ -255,7 +254,7 @@ func TestInFlight_CartsDoNotWaitForSubscriptions(t *testing.T) {
 		<-slow.entered
 	}
 	s.guest(t).refused(503, "unavailable", "GET", "/subscriptions", "", bearer...)
-	c.add(addOne)
+	c.add(`{"product_id":1}`)
 	c.wantLines("1×1")
 	close(slow.leave)
 	for range 2 {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"commerce/auth"
 	"commerce/cart/carttest"
 )
 
@@ -51,5 +52,21 @@ func (s *shop) wantTTLs(t testing.TB) {
 	t.Helper()
 	for _, key := range s.keys(t) {
 		assert(t, s.Redis.PTTL(t.Context(), key).Val() > 0, "%s has no TTL", key)
+	}
+}
+
+// guestKey returns the key of a guest's cart.
+func (s *shop) guestKey(token string) string {
+	return fmt.Sprintf("cart:{%d:g:%s}", s.ID, auth.CartToken(token).Digest())
+}
+
+// customerKey returns the key of a customer's cart, for a short and plain customer ID.
+func (s *shop) customerKey(c *shopper) string { return fmt.Sprintf("cart:{%d:c:%s}", s.ID, c.ID) }
+
+// within waits until a condition is true, and fails the test after limit.
+func within(t testing.TB, limit time.Duration, what string, so func() bool) {
+	t.Helper()
+	for start := time.Now(); !so(); time.Sleep(10 * time.Millisecond) {
+		require(t, time.Since(start) <= limit, "not within %v: %s", limit, what)
 	}
 }

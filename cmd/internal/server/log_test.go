@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -116,18 +117,15 @@ func (s *shop) wantClean(t *testing.T, requests int) {
 }
 
 func TestLog_HasOneLineARequestAndNoSecret(t *testing.T) {
-	t.Parallel()
-	s := openShop(t, ephemeral.Redis(t))
+	s := realShop(t)
 	requests := plant(t, s)
-	issued := s.guest(t)
-	issued.add(`{"product_id":1}`)
+	issued := s.guest(t).fill("1×1")
 	s.wantClean(t, requests+1)
 	assert(t, !strings.Contains(s.Log.String(), issued.Token), "an issued token is in the log")
 }
 
 func TestLog_HasNoSecretWhenRedisIsDown(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	redis := ephemeral.StartRedis(t)
 	s := openShop(t, redis.URL)
 	s.guest(t).add(`{"product_id":1}`)
@@ -146,8 +144,7 @@ func TestLog_HasNoSecretWhenRedisIsDown(t *testing.T) {
 }
 
 func TestLog_HasNoSecretWhenRedisAnswersNonsense(t *testing.T) {
-	t.Parallel()
-	s := openShop(t, ephemeral.Redis(t))
+	s := realShop(t)
 	guest, customer := s.guest(t), s.customer(t, planted.customer)
 	guest.Token = planted.token
 	guest.add(`{"product_id":1}`)
@@ -191,4 +188,57 @@ func TestLog_HasTheDetailsOfADefectAndTheResponseNone(t *testing.T) {
 		}
 	}
 	assert(t, requests == 3 && causes == 3 && stacks == 2, "%d lines, %d causes, %d stacks:\n%s", requests, causes, stacks, log.String())
+}
+
+func TestLog_TruncatesWhatACallerSends(t *testing.T) {
+	t.Parallel()
+	h, log := handlerOf(t, func(c *server.Config) {
+		c.Areas = only("/defect", func(c *gin.Context) (wire.Answer, error) {
+			return wire.Answer{}, fmt.Errorf("no %s", c.Query("q"))
+		})
+	})
+	long := strings.Repeat("X", 60_000)
+	ask(h, "192.0.2.1", long, "/nothing", "User-Agent", long, "X-Request-Id", long)
+	ask(h, "192.0.2.1", "GET", "/"+long)
+	ask(h, "192.0.2.1", "GET", "/defect?q="+long)
+	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
+	assert(t, len(lines) == 3, "%d lines for 3 requests", len(lines))
+	for _, line := range lines {
+		assert(t, len(line) <= 4<<10, "a line of %d bytes: %.200s…", len(line), line)
+	}
+}
+
+// Lines of fast requests stay short.
+func TestLog_SaysWhereOnlySlowAndFailedRequestsSpentTheirTime(t *testing.T) {
+	t.Parallel()
+	redis := ephemeral.StartRedis(t)
+	s := openShop(t, redis.URL)
+	guest := s.guest(t).fill("1×1")
+	within(t, 20*time.Second, "a fast request", func() bool {
+		guest.send("GET", "/cart", "", "X-Request-Id", "fast")
+		lines := s.Log.logged(t)
+		line := lines[len(lines)-1]
+		assert(t, line["redis_ms"] == nil || line["ms"].(float64) >= 100, "the line of a fast request says where its time went: %v", line)
+		return line["redis_ms"] == nil
+	})
+	if line := s.line(t, "fast"); line["store"] != float64(s.ID) || line["caller"] != "guest" {
+		t.Errorf("whose request it was is missing in %v", line)
+	}
+	redis.Stop()
+	guest.send("GET", "/cart", "", "X-Request-Id", "failed")
+	if line := s.line(t, "failed"); line["redis_ms"] == nil || line["store"] != float64(s.ID) || line["caller"] != "guest" {
+		t.Errorf("a failed request does not say whose it was and where its time went: %v", line)
+	}
+}
+
+func TestLog_NamesTheCallerOfARefusal(t *testing.T) {
+	s := newShop(t)
+	s.customer(t, "1001").send("POST", "/cart/add", `{}`, "X-Request-Id", "refused")
+	s.guest(t).send("GET", "/cart", "", "Authorization", "Bearer none", "X-Request-Id", "unknown")
+	if line := s.line(t, "refused"); line["status"] != 422.0 || line["caller"] != "customer" || line["store"] != float64(s.ID) {
+		t.Errorf("a refusal: %v", line)
+	}
+	if line := s.line(t, "unknown"); line["caller"] != nil || line["store"] != nil {
+		t.Errorf("a caller who could not be identified: %v", line)
+	}
 }

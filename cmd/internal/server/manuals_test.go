@@ -25,8 +25,7 @@ var missingMember = regexp.MustCompile(`(?m)\bnull\b|^ *\d+ *\t|\t$|^ *\d+ *$`)
 // What the manuals show is compared with what their commands print. A command that searches the
 // log must find something, because the log has what the alerts are about.
 func TestManuals_PrintWhatTheyShow(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	m := newMachine(t)
 	for _, page := range manuals {
 		examples := examplesOf(t, page)

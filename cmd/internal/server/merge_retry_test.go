@@ -17,9 +17,8 @@ const addOne = `{"product_id":1}`
 // A guest's change was made, its response was lost, and the retry comes from a customer
 // whose merge cannot be finished now.
 func TestKey_OfAGuestIsLookedUpWhileTheMergeWaits(t *testing.T) {
-	t.Parallel()
 	source := &flaky{}
-	s := openShop(t, ephemeral.Redis(t), func(p *server.Parts) { source.Catalog, p.Catalog = p.Catalog, source })
+	s := realShop(t, func(p *server.Parts) { source.Catalog, p.Catalog = p.Catalog, source })
 	guest := s.guest(t)
 	guest.cart()
 	guest.add(addOne, "Idempotency-Key", "k")
@@ -154,14 +153,12 @@ func TestUnkeyedRetry_IsTheSameOnInstancesWhoseClocksDiffer(t *testing.T) {
 
 // A client that disconnects during a merge must not leave the merge unfinished.
 func TestMerge_ContinuesWhenTheClientDisconnects(t *testing.T) {
-	t.Parallel()
 	leave := &leaving{}
-	s := openShop(t, ephemeral.Redis(t), func(p *server.Parts) {
+	s := realShop(t, func(p *server.Parts) {
 		p.Redis = dialRedis(t, asService(t, ephemeral.Redis(t)), patient)
 		p.Redis.AddHook(leave)
 	})
-	guest := s.guest(t)
-	guest.add(addOne)
+	guest := s.guest(t).fill("1×1")
 	customer := guest.logIn("1")
 	r := must(http.NewRequest("GET", s.URL+"/cart", nil))(t)
 	ctx, cancel := context.WithCancel(t.Context())

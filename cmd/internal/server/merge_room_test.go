@@ -8,7 +8,6 @@ import (
 	"commerce/auth/locale"
 	"commerce/cart"
 	"commerce/cmd/internal/server"
-	"commerce/deploy/ephemeral"
 )
 
 // small limits carts to five lines, and to ten after a merge.
@@ -31,8 +30,7 @@ func (c *shopper) buy(first, last int) *shopper {
 }
 
 func TestMerge_WithoutRoomLeavesTheGuestsCartUnchanged(t *testing.T) {
-	t.Parallel()
-	s := openShop(t, ephemeral.Redis(t), small)
+	s := realShop(t, small)
 	s.sell(20)
 	customer := s.customer(t, "1").buy(101, 105)
 	customer.Token = s.guest(t).buy(106, 110).Token
@@ -66,8 +64,7 @@ func TestMerge_WithoutRoomLeavesTheGuestsCartUnchanged(t *testing.T) {
 }
 
 func TestMerge_CountsTextToo(t *testing.T) {
-	t.Parallel()
-	s := openShop(t, ephemeral.Redis(t), func(p *server.Parts) { p.CartLimits.CartText, p.CartLimits.LineText = 40, 40 })
+	s := realShop(t, func(p *server.Parts) { p.CartLimits.CartText, p.CartLimits.LineText = 40, 40 })
 	line := func(product int, text string) string {
 		return fmt.Sprintf(`{"product_id":%d,"notice":%q}`, product, text)
 	}

@@ -17,7 +17,6 @@ import (
 	"commerce/cart"
 	"commerce/cart/service"
 	"commerce/cmd/internal/server"
-	"commerce/deploy/ephemeral"
 )
 
 // Products of the merge tests: all can be bought without limits when they are added, and
@@ -58,7 +57,7 @@ func (s *shop) sellForMerge(merging bool) {
 }
 
 // fill adds lines such as "11×2 17.p172×1" one by one.
-func (c *shopper) fill(lines string) {
+func (c *shopper) fill(lines string) *shopper {
 	c.t.Helper()
 	for line := range strings.FieldsSeq(lines) {
 		item, quantity, _ := strings.Cut(line, "×")
@@ -68,6 +67,7 @@ func (c *shopper) fill(lines string) {
 		}
 		c.add(fmt.Sprintf(`{"product_id":%s,"qty":%s%s}`, product, quantity, plan))
 	}
+	return c
 }
 
 // TestTwin_Merges compares the scripts to the rules with random carts. These are the cases of the
@@ -147,7 +147,7 @@ func wantIssues(t *testing.T, b cartBody) {
 
 // logIn returns the same shopper after a login, who still sends the guest's token.
 func (c *shopper) logIn(customer string) *shopper {
-	return &shopper{t: c.t, shop: c.shop, Token: c.Token, JWT: c.shop.token(c.t, customer)}
+	return &shopper{t: c.t, shop: c.shop, Token: c.Token, JWT: c.shop.token(c.t, customer), ID: customer}
 }
 
 // withoutToken returns the same customer on a device without a guest's token.
@@ -156,20 +156,19 @@ func (c *shopper) withoutToken() *shopper {
 }
 
 func TestMerge_NeverReplacesTheCustomersNotice(t *testing.T) {
-	onRealRedis(t, func(t *testing.T, s *shop) {
-		customer, guest := s.customer(t, "1"), s.guest(t)
-		customer.add(`{"product_id":1,"notice":"the customer's"}`)
-		customer.add(`{"product_id":7,"qty":2}`)
-		guest.add(`{"product_id":7,"qty":2,"notice":"fills the place"}`)
-		guest.add(`{"product_id":1,"notice":"comes too late"}`)
-		guest.add(`{"product_id":5,"fields":{"0":"a@example.com"},"notice":"new"}`)
-		items := guest.logIn("1").cart().Items
-		var notices []string
-		for _, item := range items {
-			notices = append(notices, *item.Notice)
-		}
-		equal(t, notices, []string{"the customer's", "fills the place", "new"}, "notices")
-	})
+	s := realShop(t)
+	customer, guest := s.customer(t, "1"), s.guest(t)
+	customer.add(`{"product_id":1,"notice":"the customer's"}`)
+	customer.add(`{"product_id":7,"qty":2}`)
+	guest.add(`{"product_id":7,"qty":2,"notice":"fills the place"}`)
+	guest.add(`{"product_id":1,"notice":"comes too late"}`)
+	guest.add(`{"product_id":5,"fields":{"0":"a@example.com"},"notice":"new"}`)
+	items := guest.logIn("1").cart().Items
+	var notices []string
+	for _, item := range items {
+		notices = append(notices, *item.Notice)
+	}
+	equal(t, notices, []string{"the customer's", "fills the place", "new"}, "notices")
 }
 
 func TestMerge_HappensFirstInEveryRequest(t *testing.T) {
@@ -199,67 +198,62 @@ func TestMerge_HappensFirstInEveryRequest(t *testing.T) {
 		{"DELETE", "/cart/clear", "", 200, nil, ""},
 	} {
 		t.Run(fmt.Sprint(tc.method, " ", tc.path, " ", tc.status), func(t *testing.T) {
-			onRealRedis(t, func(t *testing.T, s *shop) {
-				customer, guest := s.customer(t, "1"), s.guest(t)
-				customer.add(`{"product_id":2,"qty":2}`)
-				guest.add(`{"product_id":2,"qty":3}`)
-				customer.Token = guest.Token
-				a := customer.send(tc.method, tc.path, tc.payload, tc.headers...)
-				require(t, a.Status == tc.status, "%d %s", a.Status, a.Raw)
-				m := a.Body.Data.Merge
-				assert(t, m != nil && m.Lines == 1 && len(m.Adjusted) == 1 && m.Adjusted[0].Requested == 5 && m.Adjusted[0].Kept == 3 && m.Adjusted[0].Code == "insufficient_stock", "report in %s", a.Raw)
-				again := customer.wantLines(tc.lines)
-				assert(t, again.Merge != nil && again.Merge.ID == m.ID, "a minute is not over, and the report is %+v", again.Merge)
-			})
+			s := realShop(t)
+			customer, guest := s.customer(t, "1"), s.guest(t)
+			customer.add(`{"product_id":2,"qty":2}`)
+			guest.add(`{"product_id":2,"qty":3}`)
+			customer.Token = guest.Token
+			a := customer.send(tc.method, tc.path, tc.payload, tc.headers...)
+			require(t, a.Status == tc.status, "%d %s", a.Status, a.Raw)
+			m := a.Body.Data.Merge
+			assert(t, m != nil && m.Lines == 1 && len(m.Adjusted) == 1 && m.Adjusted[0].Requested == 5 && m.Adjusted[0].Kept == 3 && m.Adjusted[0].Code == "insufficient_stock", "report in %s", a.Raw)
+			again := customer.wantLines(tc.lines)
+			assert(t, again.Merge != nil && again.Merge.ID == m.ID, "a minute is not over, and the report is %+v", again.Merge)
 		})
 	}
 }
 
 func TestMerge_IsReportedForAMinuteToTheCustomer(t *testing.T) {
-	onRealRedis(t, func(t *testing.T, s *shop) {
-		guest := s.guest(t)
-		guest.add(`{"product_id":1}`)
-		customer, other := guest.logIn("1"), s.customer(t, "1")
-		customer.send("GET", "/cart/count", "") // which may be lost
-		first := other.ok("GET", "/cart", "", "If-None-Match", "*")
-		report := first.Body.Data.Merge
-		require(t, report != nil && report.ID != "" && report.Lines == 1 && time.Since(report.At).Abs() <= time.Minute, "another device got %s", first.Raw)
-		tag := first.Header.Get("ETag")
-		for _, a := range []answer{
-			customer.ok("GET", "/cart", ""), customer.ok("GET", "/cart/summary", ""),
-			customer.refused(422, "out_of_stock", "POST", "/cart/add", `{"product_id":6}`),
-			customer.refused(422, "validation_failed", "POST", "/cart/add", `{"product_id":1,"qty":"x"}`),
-			customer.refused(400, "malformed_json", "POST", "/cart/add", `{`),
-			customer.add(`{"product_id":1}`, "If-Match", tag),
-		} {
-			m := a.Body.Data.Merge
-			assert(t, m != nil && m.ID == report.ID, "the report is %+v in %s", m, a.Raw)
-		}
-		tag = other.ok("GET", "/cart", "").Header.Get("ETag")
-		equal(t, other.send("GET", "/cart", "", "If-None-Match", tag).Status, http.StatusNotModified, "status of an unchanged cart with the report")
-		s.pass(t, time.Minute+time.Second)
-		if a := other.ok("GET", "/cart", "", "If-None-Match", tag); a.Body.Data.Merge != nil {
-			t.Errorf("after a minute: %s", a.Raw)
-		}
-		other.add(`{"product_id":1}`)
-		members := s.Redis.HKeys(t.Context(), s.customerKey(other)).Val()
-		assert(t, !slices.Contains(members, "g"), "after a minute and a change, the report is still stored: %q", members)
-	})
+	s := realShop(t)
+	guest := s.guest(t).fill("1×1")
+	customer, other := guest.logIn("1"), s.customer(t, "1")
+	customer.send("GET", "/cart/count", "") // which may be lost
+	first := other.ok("GET", "/cart", "", "If-None-Match", "*")
+	report := first.Body.Data.Merge
+	require(t, report != nil && report.ID != "" && report.Lines == 1 && time.Since(report.At).Abs() <= time.Minute, "another device got %s", first.Raw)
+	tag := first.Header.Get("ETag")
+	for _, a := range []answer{
+		customer.ok("GET", "/cart", ""), customer.ok("GET", "/cart/summary", ""),
+		customer.refused(422, "out_of_stock", "POST", "/cart/add", `{"product_id":6}`),
+		customer.refused(422, "validation_failed", "POST", "/cart/add", `{"product_id":1,"qty":"x"}`),
+		customer.refused(400, "malformed_json", "POST", "/cart/add", `{`),
+		customer.add(`{"product_id":1}`, "If-Match", tag),
+	} {
+		m := a.Body.Data.Merge
+		assert(t, m != nil && m.ID == report.ID, "the report is %+v in %s", m, a.Raw)
+	}
+	tag = other.tag()
+	equal(t, other.send("GET", "/cart", "", "If-None-Match", tag).Status, http.StatusNotModified, "status of an unchanged cart with the report")
+	s.pass(t, time.Minute+time.Second)
+	if a := other.ok("GET", "/cart", "", "If-None-Match", tag); a.Body.Data.Merge != nil {
+		t.Errorf("after a minute: %s", a.Raw)
+	}
+	other.add(`{"product_id":1}`)
+	members := s.Redis.HKeys(t.Context(), s.customerKey(other)).Val()
+	assert(t, !slices.Contains(members, "g"), "after a minute and a change, the report is still stored: %q", members)
 }
 
 func TestMerge_IsNotDrivenByHEAD(t *testing.T) {
-	onRealRedis(t, func(t *testing.T, s *shop) {
-		guest := s.guest(t)
-		guest.add(`{"product_id":1}`)
-		customer := guest.logIn("1")
-		for _, path := range []string{"/cart", "/cart/count", "/cart/summary", "/cart/validate"} {
-			a := customer.send("HEAD", path, "")
-			assert(t, a.Status < 500, "HEAD %s: %d", path, a.Status)
-		}
-		guest.wantLines("1×1")
-		s.customer(t, "1").wantLines("")
-		customer.wantLines("1×1")
-	})
+	s := realShop(t)
+	guest := s.guest(t).fill("1×1")
+	customer := guest.logIn("1")
+	for _, path := range []string{"/cart", "/cart/count", "/cart/summary", "/cart/validate"} {
+		a := customer.send("HEAD", path, "")
+		assert(t, a.Status < 500, "HEAD %s: %d", path, a.Status)
+	}
+	guest.wantLines("1×1")
+	s.customer(t, "1").wantLines("")
+	customer.wantLines("1×1")
 }
 
 func TestMerge_LeavesTheTokenUsable(t *testing.T) {
@@ -296,8 +290,7 @@ func TestMerge_DevicesAtOnce(t *testing.T) {
 	t.Parallel()
 	t.Run("that carry one token add it once", func(t *testing.T) {
 		onEachRedisAndCluster(t, func(t *testing.T, s *shop) {
-			guest := s.guest(t)
-			guest.add(`{"product_id":1,"qty":3}`)
+			guest := s.guest(t).fill("1×3")
 			var reports sync.Map
 			at(6, func(int) {
 				if m := guest.logIn("1").cart().Merge; m != nil {
@@ -365,11 +358,9 @@ func (f *flaky) Products(ctx context.Context, store int64, ids []int64) (map[int
 }
 
 func TestMerge_WaitsForTheCatalog(t *testing.T) {
-	t.Parallel()
 	source := &flaky{}
-	s := openShop(t, ephemeral.Redis(t), func(p *server.Parts) { source.Catalog, p.Catalog = p.Catalog, source })
-	guest := s.guest(t)
-	guest.add(`{"product_id":7,"qty":2}`)
+	s := realShop(t, func(p *server.Parts) { source.Catalog, p.Catalog = p.Catalog, source })
+	guest := s.guest(t).fill("7×2")
 	customer := guest.logIn("1")
 	source.down.Store(7)
 	if got := customer.add(`{"product_id":1}`).Body.Data; got.lines() != "1×1" || got.Merge != nil {
@@ -386,8 +377,7 @@ func TestMerge_WaitsForTheCatalog(t *testing.T) {
 
 func TestMerge_AnEmptiedGuestsCartBringsNothing(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, s *shop) {
-		guest := s.guest(t)
-		guest.add(`{"product_id":1}`)
+		guest := s.guest(t).fill("1×1")
 		guest.ok("DELETE", "/cart/clear", "")
 		customer := guest.logIn("1")
 		got := customer.cart()

@@ -9,7 +9,6 @@ import (
 
 	"commerce/cmd/internal/server"
 	"commerce/cmd/internal/telemetry"
-	"commerce/deploy/ephemeral"
 )
 
 // metricsPage returns the commerce_ series of /metrics, one a line.
@@ -43,9 +42,8 @@ func metric(t *testing.T, m *telemetry.Metrics, series string) float64 {
 const maxSeries = 2500
 
 func TestMetrics_HaveNoLabelsFromCallers(t *testing.T) {
-	t.Parallel()
 	var m *telemetry.Metrics
-	s := openShop(t, ephemeral.Redis(t), func(p *server.Parts) { m = p.Metrics })
+	s := realShop(t, func(p *server.Parts) { m = p.Metrics })
 	const planted = "planted"
 	paths := []string{"/", "/cart", "/cart/count", "/cart/add", "/cart/items/", "/cart/coupon", "/subscriptions", "/subscriptions/", "/cart/validate?x="}
 	methods := []string{"GET", "HEAD", "POST", "PATCH", "DELETE", "OPTIONS", "PUT", planted}
@@ -84,9 +82,8 @@ func TestMetrics_HaveNoLabelsFromCallers(t *testing.T) {
 }
 
 func TestMetrics_CountWhatHappensToCarts(t *testing.T) {
-	t.Parallel()
 	var m *telemetry.Metrics
-	s := openShop(t, ephemeral.Redis(t), func(p *server.Parts) { m = p.Metrics })
+	s := realShop(t, func(p *server.Parts) { m = p.Metrics })
 	guest := s.guest(t)
 	guest.add(`{"product_id":1}`, "Idempotency-Key", "k")
 	guest.add(`{"product_id":1}`, "Idempotency-Key", "k")

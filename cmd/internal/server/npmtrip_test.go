@@ -5,15 +5,20 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/chromedp/chromedp"
 
 	"commerce/deploy/ephemeral"
 )
@@ -24,8 +29,7 @@ const lostReplies = 8
 // The unchanged published client makes a whole shopping trip.
 // TestPublishedClient_ShopsAndLogsIn covers the same trip without Node.
 func TestPublishedClient_DrivesAWholeTrip(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	installed := installPackages(t, "npmtrip")
 	t.Run("demo", func(t *testing.T) {
 		t.Parallel()
@@ -161,4 +165,77 @@ func (d demo) token(t testing.TB, customer string) string {
 	token, err := sign.Output()
 	require(t, err == nil, "%s: %v", sign, err)
 	return string(bytes.TrimSpace(token))
+}
+
+// installPackages copies a folder of testdata to a temporary directory, installs its pinned
+// npm packages there, and returns that directory.
+func installPackages(t *testing.T, folder string) string {
+	t.Helper()
+	for _, program := range []string{"node", "npm"} {
+		_, err := exec.LookPath(program)
+		require(t, err == nil, "%s is not installed (sh deploy/ephemeral/install.sh)", program)
+	}
+	dir := t.TempDir()
+	noError(t, os.CopyFS(dir, os.DirFS(filepath.Join("testdata", folder))))
+	npm := command(t, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline")
+	npm.Dir = dir
+	if said, err := npm.CombinedOutput(); err != nil {
+		t.Fatalf("npm ci: %v\n%s", err, said)
+	}
+	return dir
+}
+
+// dropsFirst is a proxy that lets the service apply the first POST, and then closes the kept-alive
+// connection instead of responding.
+type dropsFirst struct {
+	service http.Handler
+	posts   atomic.Int64
+}
+
+func (d *dropsFirst) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case r.URL.Path == "/":
+		w.Header().Set("Content-Type", "text/html")
+		fmt.Fprint(w, "<!doctype html><title>a storefront</title>")
+	case r.Method == http.MethodPost && d.posts.Add(1) == 1:
+		d.service.ServeHTTP(httptest.NewRecorder(), r)
+		panic(http.ErrAbortHandler)
+	default:
+		d.service.ServeHTTP(w, r)
+	}
+}
+
+// docs/cart.md says which resend of a browser counts twice.
+func TestResend_OfABrowserCountsTwiceOnlyWithoutAKey(t *testing.T) {
+	slow(t)
+	for name, tc := range map[string]struct {
+		header string
+		want   int
+	}{
+		"with only X-Timestamp":   {`"X-Timestamp": String(Math.floor(Date.now() / 1000))`, 2},
+		"with an Idempotency-Key": {`"Idempotency-Key": "one"`, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := openShop(t, embeddedRedis(t))
+			proxy := &dropsFirst{service: s.handler}
+			web := httptest.NewServer(proxy)
+			t.Cleanup(web.Close)
+			ctx, _ := chromedp.NewContext(openBrowser(t), chromedp.WithNewBrowserContext())
+			t.Cleanup(func() { _ = chromedp.Cancel(ctx) })
+			ctx, cancel := context.WithTimeout(ctx, patience)
+			t.Cleanup(cancel)
+			noError(t, chromedp.Do(ctx, chromedp.Navigate(web.URL)))
+			added := must(chromedp.Run(ctx, chromedp.Evaluate[int](fmt.Sprintf(`(async () => {
+				const headers = {"X-Public-Key": %q, "X-Cart-Token": "a-token-of-the-browsers-own"};
+				await (await fetch("/cart/count", {headers})).text(); // leaves a kept-alive connection
+				const response = await fetch("/cart/add", {
+					method: "POST", headers: {...headers, "Content-Type": "application/json", %s}, body: '{"product_id": 1, "qty": 1}',
+				});
+				return (await response.json()).data.count;
+			})()`, s.Key, tc.header), chromedp.EvalAwaitPromise)))(t)
+			posts := proxy.posts.Load()
+			assert(t, added == tc.want && posts == 2, "the cart has %d after %d requests, want %d after 2", added, posts, tc.want)
+		})
+	}
 }

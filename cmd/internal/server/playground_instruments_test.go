@@ -12,14 +12,14 @@ import (
 	"strings"
 	"testing"
 
+	"commerce/cmd/internal/pages"
 	"commerce/deploy/ephemeral"
 )
 
 // The tests here are of what the playground's other tests look with.
 
 func TestPage_LooksAsTheTestAsksFor(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	address := servePage(t, `<main>Nothing</main>`)
 	const seen = `JSON.stringify([innerWidth, innerHeight, navigator.language, matchMedia("(prefers-color-scheme: dark)").matches,
 		matchMedia("(pointer: coarse)").matches, matchMedia("(prefers-reduced-motion: reduce)").matches, document.hasFocus()])`
@@ -32,16 +32,14 @@ func TestPage_LooksAsTheTestAsksFor(t *testing.T) {
 }
 
 func TestPage_HasStorageOfItsOwn(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	address := servePage(t, `<main>Nothing</main>`)
 	evaluate[any](openPage(t, address), `localStorage.setItem("visited", "yes")`)
 	equal(t, evaluate[string](openPage(t, address), `String(localStorage.getItem("visited"))`), "null", "what a new page finds of another page")
 }
 
 func TestPage_FindsErrorsAndFailedRequests(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	p := openPage(t, servePage(t, `<main>Nothing</main>`))
 	p.expect("409 /409/expected", "0 /cut/exp*")
 	evaluate[any](p, `(async () => {
@@ -66,8 +64,7 @@ func TestPage_FindsErrorsAndFailedRequests(t *testing.T) {
 }
 
 func TestAxe_FindsPlantedFaults(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	p := openPage(t, servePage(t, `<main><h1>Faults</h1><img src="data:,"><button></button>
 		<p style="color: #aaa; background: #fff">Gray on white</p></main><p>Outside of any landmark</p>`))
 	var got []string
@@ -79,8 +76,7 @@ func TestAxe_FindsPlantedFaults(t *testing.T) {
 }
 
 func TestSideways_FindsWhatReachesBeyondTheWindow(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	const scrolls = `<div style="overflow-x: auto"><p style="inline-size: 500px">In a container</p></div>`
 	for name, c := range map[string]struct {
 		body string
@@ -101,8 +97,7 @@ func TestSideways_FindsWhatReachesBeyondTheWindow(t *testing.T) {
 }
 
 func TestKeyboard_TabReachesControls(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	p := openStore(t)
 	p.tabTo(`#language`)
 	p.key("Enter")
@@ -153,4 +148,31 @@ func servePage(t *testing.T, body string) string {
 	}))
 	t.Cleanup(s.Close)
 	return s.URL + "/"
+}
+
+// everyLook has each end of the widths, both languages, both colors and a touch screen.
+var everyLook = []look{
+	{width: 320, height: 568, touch: true},
+	{width: 320, height: 568, touch: true, language: "ar", dark: true},
+	{width: 1440, dark: true},
+	{width: 1440, language: "ar"},
+}
+
+func TestPlayground_FitsTheWindowAndIsAccessible(t *testing.T) {
+	slow(t)
+	s := openShop(t, embeddedRedis(t), withPlayground(pages.Playground{}))
+	for _, l := range everyLook {
+		t.Run(l.String(), func(t *testing.T) {
+			t.Parallel()
+			p := openPageAs(t, s.URL+"/", l)
+			p.hasCarts()
+			p.noSidewaysScroll()
+			p.screenshot("shop")
+			p.click(`#tab-subscriptions`)
+			p.until(`document.querySelector("#subscriptions").checkVisibility()`)
+			p.noSidewaysScroll()
+			p.axe()
+			p.screenshot("subscriptions")
+		})
+	}
 }

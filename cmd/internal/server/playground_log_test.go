@@ -6,8 +6,6 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
-
-	"commerce/deploy/ephemeral"
 )
 
 // The verdict of each exchange: its kind, its code and its facts.
@@ -46,8 +44,7 @@ var verdicts = map[string]struct{ exchange, want string }{
 
 // Every verdict also has words in both languages.
 func TestPlaygroundLog_TellsWhatBecameOfARequest(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	p := openStore(t)
 	var script strings.Builder
 	for name, v := range verdicts {
@@ -74,8 +71,7 @@ func TestPlaygroundLog_TellsWhatBecameOfARequest(t *testing.T) {
 }
 
 func TestPlaygroundLog_ShowsThatARepeatedChangeChangedNothing(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	p := openStore(t)
 	p.addProduct("1")
 	p.press(`.entry[data-kind="changed"] summary`)
@@ -95,8 +91,7 @@ func TestPlaygroundLog_ShowsThatARepeatedChangeChangedNothing(t *testing.T) {
 
 // Tokens are short on the screen, and complete in the copy.
 func TestPlaygroundLog_CopiesWholeSnippets(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	p := openStore(t)
 	p.addProduct("1")
 	p.until(`(navigator.clipboard.writeText = async (text) => { window.copied = text; }) && (window.token = localStorage[Object.keys(localStorage).find((key) => key.endsWith(":a.cart_token"))])`)
@@ -115,8 +110,7 @@ func TestPlaygroundLog_CopiesWholeSnippets(t *testing.T) {
 }
 
 func TestPlaygroundLog_IsABarAndASheetInANarrowWindow(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	p := openStore(t)
 	p.do(chromedp.EmulateViewport(320, 640))
 	p.addProduct("1")

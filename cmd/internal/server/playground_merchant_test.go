@@ -7,12 +7,10 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"commerce/cmd/internal/pages"
-	"commerce/deploy/ephemeral"
 )
 
 func TestPlaygroundMerchant_ListsAtOnceWithTheDemosToken(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	p := openMerchant(t)
 	p.rows(15, 5048)
 	p.until(`document.querySelector("#page-position").textContent === "Page 1: 1 to 15"`)
@@ -25,8 +23,7 @@ func TestPlaygroundMerchant_ListsAtOnceWithTheDemosToken(t *testing.T) {
 }
 
 func TestPlaygroundMerchant_FiltersByStatusAtOnceAndByTheOthersTogether(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	p := openMerchant(t)
 	p.rows(15, 5048)
 	p.press(`#status-filter [value="active"]`)
@@ -53,8 +50,7 @@ func TestPlaygroundMerchant_FiltersByStatusAtOnceAndByTheOthersTogether(t *testi
 }
 
 func TestPlaygroundMerchant_ShowsWhatIsWrongWithAFilterAtItsInput(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	p := openMerchant(t)
 	p.expect("400 /subscriptions")
 	p.rows(15, 5048)
@@ -73,8 +69,7 @@ func TestPlaygroundMerchant_ShowsWhatIsWrongWithAFilterAtItsInput(t *testing.T) 
 }
 
 func TestPlaygroundMerchant_TurnsPagesByLinkAndJumpsByNumber(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	p := openMerchant(t)
 	p.expect("400 /subscriptions")
 	p.rows(15, 5048)
@@ -97,8 +92,7 @@ func TestPlaygroundMerchant_TurnsPagesByLinkAndJumpsByNumber(t *testing.T) {
 }
 
 func TestPlaygroundMerchant_ShowsASubscriptionBesideTheListOrOverIt(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	p := openMerchant(t)
 	p.do(chromedp.EmulateViewport(1600, 900))
 	p.rows(15, 5048)
@@ -125,8 +119,7 @@ func TestPlaygroundMerchant_ShowsASubscriptionBesideTheListOrOverIt(t *testing.T
 }
 
 func TestPlaygroundMerchant_FollowsChanges(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	r := newReader(t)
 	p := openPage(t, r.url+"/#subscriptions")
 	p.expect("400 /cart") // of the devices: no store is the default
@@ -155,8 +148,7 @@ func TestPlaygroundMerchant_FollowsChanges(t *testing.T) {
 }
 
 func TestPlaygroundMerchant_AsksForATokenWithoutTheDemo(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	s := openShop(t, embeddedRedis(t), withPlayground(pages.Playground{}))
 	p := openPage(t, s.URL+"/#subscriptions")
 	p.expect("401 /subscriptions")
@@ -172,8 +164,7 @@ func TestPlaygroundMerchant_AsksForATokenWithoutTheDemo(t *testing.T) {
 
 // The page must not claim that nothing is there when the service cannot say.
 func TestPlaygroundMerchant_OffersARetryAfterAnError(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	p := openMerchant(t)
 	p.rows(15, 5048)
 	p.run(`const real = fetch; window.fetch = () => { window.fetch = real; return Promise.reject(new TypeError("offline")); }`)
@@ -185,8 +176,7 @@ func TestPlaygroundMerchant_OffersARetryAfterAnError(t *testing.T) {
 
 // A bar that shrinks to fit would show a number that is not its own.
 func TestPlaygroundMerchant_DrawsBarsInProportion(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	p := openMerchant(t)
 	for _, width := range []int64{320, 1440} {
 		p.do(chromedp.EmulateViewport(width, 900))

@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"commerce/deploy/ephemeral"
 )
 
 // playedScenario is what a scenario must show.
@@ -33,8 +31,7 @@ var playedScenarios = map[string]playedScenario{
 
 // A scenario shows what it says, and leaves everything as it was.
 func TestPlaygroundScenarios_PlayToTheirEndAndRestoreEverything(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	for _, l := range []look{{width: 1440}, {width: 360, height: 740, language: "ar", touch: true}} {
 		for name, want := range playedScenarios {
 			t.Run(name+"/"+l.String(), func(t *testing.T) {
@@ -60,8 +57,7 @@ func TestPlaygroundScenarios_PlayToTheirEndAndRestoreEverything(t *testing.T) {
 }
 
 func TestPlaygroundScenarios_WaitWhilePausedAndCloseWithEscape(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	p, before := openScenarios(t, look{})
 	p.tap(`[data-scenario="lostAnswer"]`)
 	p.until(`document.activeElement.dataset.part === "pause"`)
@@ -78,8 +74,7 @@ func TestPlaygroundScenarios_WaitWhilePausedAndCloseWithEscape(t *testing.T) {
 
 // The tickets are 1 and 0 while this scenario plays, and a step may run when it is closed.
 func TestPlaygroundScenarios_RestoreEverythingWhenClosedInTheMiddle(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	for _, steps := range []int{0, 1, 3} {
 		t.Run(fmt.Sprintf("after %d steps", steps), func(t *testing.T) {
 			t.Parallel()
@@ -94,8 +89,7 @@ func TestPlaygroundScenarios_RestoreEverythingWhenClosedInTheMiddle(t *testing.T
 }
 
 func TestPlaygroundScenarios_NeedWhatOnlyTheDemoOffers(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	p := openStore(t)
 	offered := evaluate[string](p, `[...document.querySelectorAll("[data-scenario]")].filter((b) => b.ariaDisabled !== "true").map((b) => b.dataset.scenario).join()`)
 	assert(t, offered == "lostAnswer,coupon", "offered: %s", offered)
@@ -131,8 +125,7 @@ func openScenarios(t *testing.T, l look) (page, beforeScenario) {
 	p.until(inA(`[data-line="8"]`))
 
 	other := d.shopper(t, "")
-	other.add(`{"product_id":1,"qty":2}`)
-	other.add(`{"product_id":2,"qty":1}`)
+	other.fill("1×2 2×1")
 	return p, beforeScenario{demo: d, carts: evaluate[string](p, cartsShown), items: other.itemsShown(), token: other.Token}
 }
 

@@ -12,7 +12,6 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"commerce/cmd/internal/pages"
-	"commerce/deploy/ephemeral"
 )
 
 // snippetCall is a call of a shopper with the cart of snippetShopper, as the page sends it.
@@ -50,8 +49,7 @@ var keyed = map[string]string{"Idempotency-Key": "k1", "X-Timestamp": "176363280
 // Each snippet runs as its reader would run it, for one of two equal carts. The other cart
 // gets the same call directly.
 func TestPlaygroundSnippets_MakeTheSameCall(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	installed := installPackages(t, "npmtrip")
 	s := openShop(t, embeddedRedis(t), withPlayground(pages.Playground{}))
 	p := openPage(t, s.URL+"/")
@@ -82,8 +80,7 @@ func snippetShopper(t *testing.T, s *shop, call snippetCall, customers *int) *sh
 		*customers++
 		c = s.customer(t, strconv.Itoa(*customers))
 	}
-	c.add(`{"product_id":1,"qty":2}`)
-	c.add(`{"product_id":2}`)
+	c.fill("1×2 2×1")
 	return c
 }
 

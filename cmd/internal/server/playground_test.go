@@ -14,17 +14,14 @@ import (
 	"commerce/cart/money"
 	"commerce/cmd/internal/pages"
 	"commerce/cmd/internal/server"
-	"commerce/deploy/ephemeral"
 	"commerce/deploy/sample"
 	"commerce/docs"
 )
 
 func TestPlayground_AShopperAddsIsRefusedLogsInAndTurnsToArabic(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	s := openShop(t, embeddedRedis(t), withPlayground(pages.Playground{}))
-	sara := s.customer(t, "1001")
-	sara.add(`{"product_id":2,"qty":2}`)
+	sara := s.customer(t, "1001").fill("2×2")
 
 	p := openPage(t, s.URL+"/")
 	p.expect("422 /cart/add")
@@ -56,8 +53,7 @@ func TestPlayground_AShopperAddsIsRefusedLogsInAndTurnsToArabic(t *testing.T) {
 // The service has no call that lists products, so the page has its own table, which must
 // match the sample store.
 func TestPlayground_ShowsWhatTheSampleStoreSells(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	s := openShop(t, embeddedRedis(t), withPlayground(pages.Playground{}))
 	p := openPage(t, s.URL+"/")
 	shown := must(chromedp.Run(p.ctx, chromedp.Evaluate[string](
@@ -150,8 +146,7 @@ func asSample(p *cart.Product) sampleProduct {
 func riyals(a money.Amount) float64 { return float64(a) / 100 }
 
 func TestPlayground_OffIsNotFound(t *testing.T) {
-	t.Parallel()
-	s := openShop(t, embeddedRedis(t))
+	s := newShop(t)
 	for _, address := range []string{"/", "/playground/js/main.js", "/playground/demo.json"} {
 		s.guest(t).refused(404, "not_found", "GET", address, "")
 	}
@@ -161,8 +156,7 @@ const wantPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img
 	"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 func TestPlayground_EveryFileIsServedUnderTheBasePathAndBoundToItsOrigin(t *testing.T) {
-	t.Parallel()
-	s := openShop(t, embeddedRedis(t), withPlayground(pages.Playground{}), func(p *server.Parts) { p.BasePath = "/shop" })
+	s := newShop(t, withPlayground(pages.Playground{}), func(p *server.Parts) { p.BasePath = "/shop" })
 	if a := get(t, s.URL); a.StatusCode != http.StatusPermanentRedirect || a.Header.Get("Location") != "shop/" {
 		t.Errorf("%s: %d to %q", s.URL, a.StatusCode, a.Header.Get("Location"))
 	}
@@ -187,9 +181,8 @@ func TestPlayground_EveryFileIsServedUnderTheBasePathAndBoundToItsOrigin(t *test
 }
 
 func TestPlayground_OffersNothingToOtherOriginsAndOnlyInTheDemo(t *testing.T) {
-	t.Parallel()
 	lent := pages.Playground{Demo: &pages.Demo{CustomerJWT: "a.b.c"}}
-	s := openShop(t, embeddedRedis(t), withPlayground(lent), func(p *server.Parts) { p.CORSOrigins = []string{"*"} })
+	s := newShop(t, withPlayground(lent), func(p *server.Parts) { p.CORSOrigins = []string{"*"} })
 	a := get(t, s.URL+"/playground/demo.json", "Origin", "https://elsewhere.example.com")
 	assert(t, a.StatusCode == http.StatusOK && a.Header.Get("Cache-Control") == "no-store", "%d, Cache-Control %q", a.StatusCode, a.Header.Get("Cache-Control"))
 	equal(t, a.Header.Get("Access-Control-Allow-Origin"), "", "origin whose pages may read it")

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"commerce/deploy/ephemeral"
 	"commerce/docs"
 )
 
@@ -22,8 +21,7 @@ type pageText struct {
 
 // Every text is there in both languages, once, with the same values in it, and used.
 func TestPlaygroundTexts_AreCompleteAndUsed(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	p := openStore(t)
 	all := evaluate[[]pageText](p, `Promise.all(["page", "shop", "scenarios", "log", "merchant"].map(async (area) => {
 		const { [area]: texts } = await import("./playground/js/texts/" + area + ".js");

@@ -11,7 +11,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"commerce/auth"
 	"commerce/cmd/internal/server"
 	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"
@@ -36,8 +35,7 @@ func guarded(t testing.TB) ephemeral.Guard {
 }
 
 func TestRedisKinds_AWholeTripWithTLSAndLeastPrivilege(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	for name, start := range map[string]func(testing.TB) string{
 		"single":          func(t testing.TB) string { return guarded(t).StartRedis(t).URL },
 		"sentinels":       func(t testing.TB) string { return guarded(t).StartSentinels(t).URL },
@@ -54,8 +52,7 @@ func TestRedisKinds_AWholeTripWithTLSAndLeastPrivilege(t *testing.T) {
 }
 
 func TestRedisKinds_AClusterRedirectsWithinTLS(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	cluster := guarded(t).StartCluster(t)
 	s := openShop(t, cluster.URL, func(p *server.Parts) { p.Durable = true })
 	s.trip(t)
@@ -86,13 +83,12 @@ func (s *shop) trip(t testing.TB) {
 	guest.add(`{"product_id":2}`)
 	guest.ok("PATCH", "/cart/items/1", `{"quantity":3}`)
 	guest.ok("DELETE", "/cart/items/2", "")
-	guest.ok("POST", "/cart/coupon", `{"coupon":"TEN"}`)
+	guest.redeem("TEN")
 	guest.ok("GET", "/cart/validate", "")
 	got := guest.ok("GET", "/cart/count", "").Body.Data
 	assert(t, got.Count == 4 && got.Lines == 2, "count %d of %d lines, want 4 of 2", got.Count, got.Lines)
 
-	customer := s.customer(t, "1001")
-	customer.add(`{"product_id":1}`)
+	customer := s.customer(t, "1001").fill("1×1")
 	merged := customer.ok("GET", "/cart/summary", "", "X-Cart-Token", guest.Token).Body.Data
 	assert(t, merged.Merge != nil && merged.Merge.Lines == 2 && merged.Count == 5 && merged.Coupon != nil, "merged: %+v", merged)
 	guest.wantLines("")
@@ -145,29 +141,12 @@ func (s *shop) nodeOfKey(t testing.TB, cluster *ephemeral.RedisCluster, key stri
 	})
 }
 
-// guestKey returns the key of a guest's cart.
-func (s *shop) guestKey(token string) string {
-	return fmt.Sprintf("cart:{%d:g:%s}", s.ID, auth.CartToken(token).Digest())
-}
-
-// customerKey returns the key of a customer's cart, for a short and plain customer ID.
-func (s *shop) customerKey(c *shopper) string { return fmt.Sprintf("cart:{%d:c:%s}", s.ID, c.ID) }
-
-// within waits until a condition is true, and fails the test after limit.
-func within(t testing.TB, limit time.Duration, what string, so func() bool) {
-	t.Helper()
-	for start := time.Now(); !so(); time.Sleep(10 * time.Millisecond) {
-		require(t, time.Since(start) <= limit, "not within %v: %s", limit, what)
-	}
-}
-
 // answerLimit is how long one response may take while Redis is down. A request that hangs
 // takes 5 s.
 const answerLimit = 4500 * time.Millisecond
 
 func TestRedisKinds_ARedisThatRefusesEveryUserIs503(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	locked := guarded(t).StartRedis(t)
 	other := guarded(t).StartRedis(t)
 	mutual := ephemeral.Guard{TLS: true, ClientCertificates: true}.StartRedis(t)

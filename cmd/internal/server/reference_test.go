@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"net/http"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -15,7 +16,6 @@ import (
 
 	"commerce/cmd/internal/pages"
 	"commerce/cmd/internal/server"
-	"commerce/deploy/ephemeral"
 	"commerce/docs"
 )
 
@@ -71,8 +71,7 @@ const namelessButtons = `[...document.querySelectorAll("button")]
 
 // The page needs no eval and no other hosts.
 func TestReference_ShowsTheDocument(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	for _, basePath := range []string{"", "/shop"} {
 		s := openShop(t, embeddedRedis(t), withReference, under(basePath))
 		for _, l := range []look{{width: 1440}, {width: 1440, dark: true}, {width: 360, touch: true}, {width: 360, touch: true, dark: true}, {width: 320}} {
@@ -98,8 +97,7 @@ func TestReference_ShowsTheDocument(t *testing.T) {
 }
 
 func TestReference_LinksToCallsAndFindsThem(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	s := openShop(t, embeddedRedis(t), withReference)
 	for _, dark := range []bool{false, true} {
 		t.Run(look{dark: dark}.String(), func(t *testing.T) {
@@ -124,8 +122,7 @@ func TestReference_LinksToCallsAndFindsThem(t *testing.T) {
 }
 
 func TestReference_ServesItsFilesBoundToItsOrigin(t *testing.T) {
-	t.Parallel()
-	s := openShop(t, embeddedRedis(t), withReference, under("/shop"))
+	s := newShop(t, withReference, under("/shop"))
 	const policy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self'; font-src 'self'; " +
 		"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 	for path, contentType := range map[string]string{
@@ -140,8 +137,7 @@ func TestReference_ServesItsFilesBoundToItsOrigin(t *testing.T) {
 
 // The service may be behind a proxy that strips a prefix, so no redirect may name a path.
 func TestReference_RedirectsRelatively(t *testing.T) {
-	t.Parallel()
-	s := openShop(t, embeddedRedis(t), withReference, under("/shop"))
+	s := newShop(t, withReference, under("/shop"))
 	for path, want := range map[string]string{"/docs/": "../docs", "/docs/?dark=1": "../docs?dark=1"} {
 		a := get(t, s.URL+path)
 		assert(t, a.StatusCode == http.StatusPermanentRedirect && a.Header.Get("Location") == want && a.Header.Get("Cache-Control") == "public, max-age=300", "%s: %d %v", path, a.StatusCode, a.Header)
@@ -150,8 +146,7 @@ func TestReference_RedirectsRelatively(t *testing.T) {
 
 // net/http would refuse these conditions without the envelope of errors.
 func TestPageFiles_IgnoreRangesAndIfMatch(t *testing.T) {
-	t.Parallel()
-	s := openShop(t, embeddedRedis(t), withReference, withPlayground(pages.Playground{}))
+	s := newShop(t, withReference, withPlayground(pages.Playground{}))
 	for _, path := range []string{"/docs", "/docs/page.js", "/docs/viewer.js", "/", "/playground/icon.svg", "/openapi.json"} {
 		for header, value := range map[string]string{"Range": "bytes=900000000-", "If-Match": `"x"`} {
 			equal(t, get(t, s.URL+path, header, value).StatusCode, http.StatusOK, "%s with %s: status", path, header)
@@ -161,8 +156,7 @@ func TestPageFiles_IgnoreRangesAndIfMatch(t *testing.T) {
 
 // A strong tag would be wrong for one of the two, whose bytes differ.
 func TestPageFiles_HaveOneWeakTagForCompressedAndPlainContent(t *testing.T) {
-	t.Parallel()
-	s := openShop(t, embeddedRedis(t), withReference)
+	s := newShop(t, withReference)
 	for _, path := range []string{"/docs/page.js", "/docs/viewer.js", "/openapi.json", "/openapi.yaml"} {
 		plain, compressed := get(t, s.URL+path, "Accept-Encoding", "identity"), get(t, s.URL+path, "Accept-Encoding", "gzip")
 		assert(t, compressed.Header.Get("Content-Encoding") == "gzip", "%s is not compressed", path)
@@ -173,8 +167,7 @@ func TestPageFiles_HaveOneWeakTagForCompressedAndPlainContent(t *testing.T) {
 }
 
 func TestReference_SendsItsViewerCompressedWhereAccepted(t *testing.T) {
-	t.Parallel()
-	s := openShop(t, embeddedRedis(t), withReference)
+	s := newShop(t, withReference)
 	stored := must(docs.Reference.ReadFile("reference/viewer.js.gz"))(t)
 	r := must(gzip.NewReader(bytes.NewReader(stored)))(t)
 	plain := must(io.ReadAll(r))(t)
@@ -191,16 +184,14 @@ func TestReference_SendsItsViewerCompressedWhereAccepted(t *testing.T) {
 }
 
 func TestReference_OffIsNotFound(t *testing.T) {
-	t.Parallel()
-	s := openShop(t, embeddedRedis(t))
+	s := newShop(t)
 	for _, path := range []string{"/docs", "/docs/", "/docs/viewer.js"} {
 		s.guest(t).refused(404, "not_found", "GET", path, "")
 	}
 }
 
 func TestPlayground_AndReferenceOfTheDemoLinkToEachOther(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	s := openShop(t, embeddedRedis(t), withReference, withPlayground(pages.Playground{Demo: &pages.Demo{Reference: true, APIToken: "1|lent"}}))
 	p := openPage(t, s.URL+"/")
 	assert(t, !evaluate[bool](openReference(t, s, "", look{}), `document.querySelector("header a").hidden`), "the reference does not link to the playground")
@@ -208,4 +199,41 @@ func TestPlayground_AndReferenceOfTheDemoLinkToEachOther(t *testing.T) {
 	p.until(links + `.map((link) => link.getAttribute("href")).join() === "docs,docs"`)
 	p.click("#language")
 	p.until(links + `.every((link) => link.textContent === "مرجع الواجهة البرمجية")`)
+}
+
+// nextSamples opens the groups of the page of the API reference, and scrolls on: the viewer
+// renders an operation when it comes into view. It returns the requests shown so far.
+const nextSamples = `(async () => {
+	for (const button of document.querySelectorAll("button")) if (button.innerText.trim() === "Show More") button.click();
+	const end = document.documentElement.scrollHeight - innerHeight;
+	scrollTo(0, scrollY >= end ? 0 : scrollY + innerHeight / 2);
+	await new Promise((resolve) => setTimeout(resolve, 100));
+	return [...document.querySelectorAll("pre")].map((pre) => pre.innerText).filter((text) => text.includes("curl "));
+})()`
+
+var apiToken = regexp.MustCompile(`Bearer (\d+\|\w+)`)
+
+// A visitor pastes the commands of the page one after another, while the demo runs.
+func TestReference_SamplesWorkOneAfterAnother(t *testing.T) {
+	slow(t)
+	d := startDemo(t)
+	p := openPageAs(t, d.url+"/docs", look{width: 1440, height: 3000})
+	doc := must(document())(t)
+	want := 2 // in the description
+	for _, item := range doc.Paths.Map() {
+		want += len(item.Operations())
+	}
+	p.until(`document.querySelector("h1")?.textContent.includes("Merchant Commerce Service")`)
+	var samples []string
+	for tries := 0; len(samples) < want && tries < 100; tries++ {
+		samples = evaluate[[]string](p, nextSamples)
+	}
+	require(t, len(samples) == want, "the page shows %d samples, want %d:\n%s", len(samples), want, strings.Join(samples, "\n"))
+	pasted := strings.Join(samples, "\n")
+	token := apiToken.FindStringSubmatch(pasted)
+	require(t, token != nil && !strings.Contains(pasted, "localhost:8080"), "the samples are not this demo's:\n%s", pasted)
+	script := "API_TOKEN='" + token[1] + "'\n" +
+		`curl() { command curl -sS -o /dev/null -w '%{http_code} %header{idempotency-replayed}\n' "$@"; }` + "\n" + pasted
+	got := strings.Fields(terminal{dir: t.TempDir(), url: d.url}.run(t, script))
+	assert(t, strings.Join(got, " ") == strings.TrimSpace(strings.Repeat("200 ", want)), "the samples answered %q:\n%s", got, pasted)
 }

@@ -1,7 +1,9 @@
 package server_test
 
 import (
+	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -100,4 +102,59 @@ func TestRespond_WritesTheNamesOfMembersAsTheyCame(t *testing.T) {
 	want := `"errors":{"<z>&":["a <b> & c"],"a` + "\ufffd" + `":["a <b> & c"]},"data":null`
 	got := w.Body.String()
 	assert(t, w.Code == 422 && strings.Contains(got, want), "got %d %s, want %s", w.Code, got, want)
+}
+
+// only returns an area with one route.
+func only(path string, handle wire.Handler) []wire.Area {
+	return []wire.Area{{Routes: []wire.Route{{Method: http.MethodGet, Path: path, Handle: handle}}}}
+}
+
+// handlerOf returns only the engine, with a test's own routes.
+func handlerOf(t *testing.T, edit func(*server.Config)) (http.Handler, *logBuffer) {
+	t.Helper()
+	log := &logBuffer{}
+	config := server.Config{Log: slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
+	edit(&config)
+	handler := must(server.NewHandler(config))(t)
+	return handler, log
+}
+
+// ask calls a handler directly, with one client's address.
+func ask(h http.Handler, from, method, path string, headers ...string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(method, path, nil)
+	r.RemoteAddr = from + ":1234"
+	for i := 0; i+1 < len(headers); i += 2 {
+		r.Header.Add(headers[i], headers[i+1])
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+func TestDeadline_EndsARequestThatHangs(t *testing.T) {
+	t.Parallel()
+	var granted time.Duration
+	hang := func(c *gin.Context) (wire.Answer, error) {
+		<-c.Request.Context().Done()
+		return wire.Answer{}, c.Request.Context().Err()
+	}
+	h, _ := handlerOf(t, func(c *server.Config) {
+		c.Deadline = 50 * time.Millisecond
+		c.Areas = only("/slow", hang)
+	})
+	start := time.Now()
+	w := ask(h, "192.0.2.1", "GET", "/slow")
+	if took := time.Since(start); took > 4500*time.Millisecond { // the default is 5 s
+		t.Errorf("took %v", took)
+	}
+	assert(t, w.Code == 503 && w.Header().Get("Retry-After") != "" && strings.Contains(w.Body.String(), `"unavailable"`), "got %d %s %v", w.Code, w.Body, w.Header())
+	h, _ = handlerOf(t, func(c *server.Config) {
+		c.Areas = only("/quick", func(c *gin.Context) (wire.Answer, error) {
+			end, _ := c.Request.Context().Deadline()
+			granted = time.Until(end)
+			return wire.Answer{}, nil
+		})
+	})
+	ask(h, "192.0.2.1", "GET", "/quick")
+	assert(t, granted > 0 && granted <= 10*time.Second, "by default a request has %v", granted)
 }

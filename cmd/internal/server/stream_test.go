@@ -18,7 +18,6 @@ import (
 	"commerce/auth/problem"
 	"commerce/cart/wire"
 	"commerce/cmd/internal/server"
-	"commerce/deploy/ephemeral"
 )
 
 // streaming serves one stream at /stream.
@@ -141,8 +140,7 @@ func TestStream_EndsWhenTheClientTakesNothing(t *testing.T) {
 
 // A client that is slow but makes progress is served longer than the time for a stall.
 func TestStream_ServesASlowClient(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	const parts, stall = 60, 2 * time.Second
 	w := streaming(t, func(c *server.Config) { c.Stall = stall }, func(context.Context, *wire.Writer) iter.Seq2[[]byte, error] {
 		return func(yield func([]byte, error) bool) {

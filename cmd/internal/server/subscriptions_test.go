@@ -55,9 +55,8 @@ func (s *shop) offerSubscriptions(t testing.TB, parts *server.Parts) {
 // Each kind of credential works for its own calls only: a store's programs read its
 // subscriptions, its customers and guests have carts.
 func TestCredentials_WorkForTheirOwnCallsOnly(t *testing.T) {
-	t.Parallel()
 	shop := openShop(t, embeddedRedis(t))
-	other := openShop(t, embeddedRedis(t))
+	other := newShop(t)
 	const cart, merchant = "cart", "merchant"
 	calls := []struct{ area, method, path, body string }{
 		{cart, "GET", "/cart", ""},
@@ -111,8 +110,7 @@ func TestCredentials_WorkForTheirOwnCallsOnly(t *testing.T) {
 }
 
 func TestSubscriptions_AreReadOnly(t *testing.T) {
-	t.Parallel()
-	shop := openShop(t, embeddedRedis(t))
+	shop := newShop(t)
 	for _, path := range []string{"/subscriptions", "/subscriptions/5001", "/subscriptions/summary", "/subscriptions/changes"} {
 		for _, method := range []string{"POST", "PUT", "PATCH", "DELETE"} {
 			a := shop.guest(t).send(method, path, "{}", "Authorization", "Bearer "+shop.API)
@@ -159,8 +157,7 @@ func TestSubscriptions_AreAsDocumented(t *testing.T) {
 
 // The summary and its refusals match the document, as send checks.
 func TestSubscriptions_SummaryIsAsDocumented(t *testing.T) {
-	t.Parallel()
-	shop := openShop(t, embeddedRedis(t))
+	shop := newShop(t)
 	send := func(method, path string) answer {
 		return shop.guest(t).send(method, path, "", "Authorization", "Bearer "+shop.API)
 	}
@@ -237,9 +234,8 @@ func TestSubscriptions_ChangesAreAsDocumented(t *testing.T) {
 
 // A cursor of another database expires. Streams end when the process stops.
 func TestSubscriptions_ChangesEnd(t *testing.T) {
-	t.Parallel()
 	stopping := false
-	shop := openShop(t, embeddedRedis(t), func(p *server.Parts) { p.Stopping = func() bool { return stopping } })
+	shop := newShop(t, func(p *server.Parts) { p.Stopping = func() bool { return stopping } })
 	send := func(path string, headers ...string) answer {
 		return shop.guest(t).send("GET", path, "", append(headers, "Authorization", "Bearer "+shop.API)...)
 	}
@@ -258,8 +254,7 @@ func TestSubscriptions_ChangesEnd(t *testing.T) {
 
 // Page numbers and telephone numbers are accepted and refused as documented.
 func TestSubscriptions_QueriesAreAsDocumented(t *testing.T) {
-	t.Parallel()
-	shop := openShop(t, embeddedRedis(t))
+	shop := newShop(t)
 	for query, want := range map[string]int{
 		"page=10001&per_page=100":    http.StatusOK,
 		"page=10002&per_page=100":    http.StatusBadRequest,

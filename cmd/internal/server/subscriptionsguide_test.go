@@ -179,8 +179,7 @@ func (c *cutting) Flush() {
 }
 
 func TestSubscriptionsGuide_ExportGoesOnAfterACut(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	r := newReader(t)
 	r.change(t, `
 		INSERT INTO subscriptions (store_id, id, customer_id, calling_code, status, starts_at, ends_at, current_period_start,

@@ -72,11 +72,25 @@ func onEachRedisAndCluster(t *testing.T, test func(*testing.T, *shop), edits ...
 	})
 }
 
-// onRealRedis runs a test that does not depend on the kind of Redis.
-func onRealRedis(t *testing.T, test func(*testing.T, *shop)) {
+// slow marks a test that takes seconds. It runs beside others.
+func slow(t *testing.T) {
 	t.Helper()
 	t.Parallel()
-	test(t, openShop(t, ephemeral.Redis(t)))
+	ephemeral.Slow(t)
+}
+
+// newShop opens a shop on the embedded Redis, for a test that runs beside others.
+func newShop(t *testing.T, edits ...func(*server.Parts)) *shop {
+	t.Helper()
+	t.Parallel()
+	return openShop(t, embeddedRedis(t), edits...)
+}
+
+// realShop is newShop on a real Redis, for a test that does not depend on the kind of Redis.
+func realShop(t *testing.T, edits ...func(*server.Parts)) *shop {
+	t.Helper()
+	t.Parallel()
+	return openShop(t, ephemeral.Redis(t), edits...)
 }
 
 func embeddedRedis(tb testing.TB) string {

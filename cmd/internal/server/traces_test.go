@@ -186,8 +186,7 @@ func TestTraces_OfConcurrentReadsAreComplete(t *testing.T) {
 	t.Parallel()
 	r, redis := newRecorder(t), ephemeral.Redis(t)
 	s := openShop(t, redis, r.on(t, redis))
-	guest := s.guest(t)
-	guest.add(`{"product_id":1}`)
+	guest := s.guest(t).fill("1×1")
 	const readers = 50
 	at(readers, func(i int) { s.with(t, guest).send("GET", "/cart", "", "X-Request-Id", fmt.Sprint("read", i)) })
 	spans := r.ended(t)
@@ -203,8 +202,7 @@ func TestTraces_HaveTheCodeOfAFailure(t *testing.T) {
 	redis := ephemeral.StartRedis(t)
 	r := newRecorder(t)
 	s := openShop(t, redis.URL, r.on(t, redis.URL))
-	guest := s.guest(t)
-	guest.add(`{"product_id":1}`)
+	guest := s.guest(t).fill("1×1")
 	redis.Stop()
 	guest.send("GET", "/cart", "", "X-Request-Id", "failed")
 	spans := r.ended(t)
@@ -238,8 +236,7 @@ func TestTraces_HaveNoSecret(t *testing.T) {
 }
 
 func TestTraces_HaveNoSecretWhenRedisIsDown(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	r, redis := newRecorder(t), ephemeral.StartRedis(t)
 	s := openShop(t, redis.URL, r.on(t, redis.URL))
 	s.guest(t).add(`{"product_id":1}`)

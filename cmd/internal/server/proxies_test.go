@@ -3,9 +3,13 @@ package server_test
 import (
 	"encoding/json"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/gin-gonic/gin"
+
+	"commerce/cart/wire"
 	"commerce/cmd/internal/server"
 )
 
@@ -89,5 +93,50 @@ func TestProxy_AnUnconfiguredOneIsLoggedOnce(t *testing.T) {
 			}
 		}
 		assert(t, warnings == test.want, "%d warnings, want %d", warnings, test.want)
+	}
+}
+
+func TestRateLimit_TrustsConfiguredProxiesOnly(t *testing.T) {
+	t.Parallel()
+	h, _ := handlerOf(t, func(c *server.Config) { c.RateLimit = true; c.TrustedProxies = []string{"192.0.2.0/24"} })
+	named := func(from, header, client string) int {
+		n := must(strconv.Atoi(ask(h, from, "GET", "/nothing", header, client).Header().Get("RateLimit-Remaining")))(t)
+		return n
+	}
+	left := func(from, forwarded string) int { return named(from, "X-Forwarded-For", forwarded) }
+	first := left("192.0.2.1", "198.51.100.1")
+	assert(t, left("192.0.2.1", "198.51.100.2") == first && left("192.0.2.9", "203.0.113.5, 198.51.100.3") == first, "two clients behind a proxy share one limit")
+	n := named("192.0.2.9", "X-Real-IP", "198.51.100.7")
+	assert(t, named("192.0.2.9", "X-Real-IP", "198.51.100.8") < n, "X-Real-IP is trusted")
+	assert(t, left("203.0.113.1", "198.51.100.4") == first && left("203.0.113.1", "198.51.100.5") < first, "a client set its own address")
+}
+
+func TestClient_IsTheSameHoweverAProxyWritesItsAddress(t *testing.T) {
+	t.Parallel()
+	var client string
+	h, _ := handlerOf(t, func(c *server.Config) {
+		c.TrustedProxies = []string{"192.0.2.0/24"}
+		c.Areas = only("/client", func(c *gin.Context) (wire.Answer, error) {
+			client = wire.Client(c)
+			c.Status(http.StatusNoContent)
+			return wire.Answer{}, nil
+		})
+	})
+	for forwarded, want := range map[string]string{
+		"198.51.100.7":                          "198.51.100.7",
+		"198.51.100.7:5555":                     "198.51.100.7",
+		"203.0.113.1:1, 198.51.100.7:5555":      "198.51.100.7",
+		"198.51.100.7:5555, 192.0.2.9:80":       "198.51.100.7",
+		"::ffff:198.51.100.7":                   "198.51.100.7",
+		"::ffff:c633:6407":                      "198.51.100.7",
+		"2001:db8:1:2:3::4":                     "2001:db8:1:2::/64",
+		"[2001:db8:1:2:3::4]:5555":              "2001:db8:1:2::/64",
+		"nonsense:5555":                         "192.0.2.1",
+		"198.51.100.7:99999":                    "192.0.2.1",
+		"[2001:db8:1:2:3::4]:5555, 192.0.2.200": "2001:db8:1:2::/64",
+	} {
+		if ask(h, "192.0.2.1", "GET", "/client", "X-Forwarded-For", forwarded); client != want {
+			t.Errorf("%s counts for %q, want %q", forwarded, client, want)
+		}
 	}
 }
