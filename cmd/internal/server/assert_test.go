@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"testing"
 
@@ -29,6 +30,15 @@ func equal[T any](t testing.TB, got, want T, format string, args ...any) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("%s: got %v, want %v (-want +got):\n%s", fmt.Sprintf(format, args...), got, want, diff)
 	}
+}
+
+// decode returns the value of a JSON text. Other members than those of T may be there.
+func decode[T any](t testing.TB, text []byte) (value T) {
+	t.Helper()
+	if err := json.Unmarshal(text, &value); err != nil {
+		t.Fatalf("%v in %s", err, text)
+	}
+	return value
 }
 
 // noError ends the test if a step that it needs fails.

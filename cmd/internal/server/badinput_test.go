@@ -244,9 +244,7 @@ func TestItemID_AnUnknownOneNamesNoLine(t *testing.T) {
 func TestBody_ATruncatedOneChangesNothing(t *testing.T) {
 	s := newShop(t)
 	c := s.guest(t).fill("1×1")
-	r := must(http.NewRequestWithContext(context.Background(), "POST", s.URL+"/cart/add", &halfBody{}))(t)
-	r.Header.Set("X-Public-Key", s.Key)
-	r.Header.Set("X-Cart-Token", c.Token)
+	r := c.request("POST", "/cart/add", &halfBody{})
 	r.ContentLength = 100
 	if response, err := http.DefaultTransport.RoundTrip(r); err == nil {
 		response.Body.Close()

@@ -28,10 +28,7 @@ func TestBudget_IsNotUsedUpByASlowBody(t *testing.T) {
 		_, _ = io.WriteString(writer, `{"product_id":1}`)
 		writer.Close()
 	}()
-	r := must(http.NewRequestWithContext(t.Context(), "POST", s.URL+"/cart/add", body))(t)
-	r.Header.Set("X-Public-Key", s.Key)
-	r.Header.Set("X-Cart-Token", c.Token)
-	a := c.do(r)
+	a := c.do(c.request("POST", "/cart/add", body))
 	assert(t, a.Status == http.StatusOK, "a slow body: %d %s", a.Status, a.Raw)
 }
 

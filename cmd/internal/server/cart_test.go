@@ -2,7 +2,6 @@ package server_test
 
 import (
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -219,14 +218,8 @@ func TestCart_LinesKeepTheOrderOfTheirFirstAdd(t *testing.T) {
 // addUnseen adds without checking the returned cart, which is slow for hundreds of lines.
 func (c *shopper) addUnseen(payload string) {
 	c.t.Helper()
-	r := must(http.NewRequestWithContext(c.t.Context(), "POST", c.shop.URL+"/cart/add", strings.NewReader(payload)))(c.t)
-	r.Header.Set("X-Public-Key", c.shop.Key)
-	r.Header.Set("X-Cart-Token", c.Token)
-	response := must(http.DefaultTransport.RoundTrip(r))(c.t)
-	defer response.Body.Close()
-	if _, err := io.Copy(io.Discard, response.Body); err != nil || response.StatusCode != http.StatusOK {
-		c.t.Fatalf("add %s: %d, %v", payload, response.StatusCode, err)
-	}
+	response, _ := exchange(c.t, c.request("POST", "/cart/add", strings.NewReader(payload)))
+	require(c.t, response.StatusCode == http.StatusOK, "add %s: %d", payload, response.StatusCode)
 }
 
 func TestCart_TextIsBounded(t *testing.T) {

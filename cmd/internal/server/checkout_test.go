@@ -18,11 +18,7 @@ import (
 func (c *shopper) quickly(method, path, payload string, headers ...string) answer {
 	r := httptest.NewRequest(method, path, strings.NewReader(payload))
 	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("X-Public-Key", c.shop.Key)
-	r.Header.Set("X-Cart-Token", c.Token)
-	if c.JWT != "" {
-		r.Header.Set("Authorization", "Bearer "+c.JWT)
-	}
+	c.identify(r.Header)
 	for i := 0; i+1 < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}

@@ -15,9 +15,7 @@ func TestETag_ChangesWithTheShownCart(t *testing.T) {
 		c := s.guest(t)
 		tag := func(headers ...string) string { return c.tag(headers...) }
 		version := func(tag string) string { before, _, _ := strings.Cut(tag, "-"); return before }
-		if a, b := s.guest(t).ok("GET", "/cart", ""), s.guest(t).ok("GET", "/cart", ""); a.Header.Get("ETag") == "" || b.Header.Get("ETag") == "" {
-			t.Error("a new cart has no ETag")
-		}
+		assert(t, s.guest(t).tag() != "", "a new cart has no ETag")
 		added := c.add(`{"product_id":1}`).Header.Get("ETag")
 		first := tag()
 		assert(t, added == first && first == s.with(t, c).tag(), "one cart, two tags: %s and %s", added, first)
@@ -45,14 +43,7 @@ func TestIfNoneMatch_SavesTheBody(t *testing.T) {
 		whole := c.ok("GET", path, "")
 		tag := whole.Header.Get("ETag")
 		for _, held := range [][]string{
-			{tag},
-			{"W/" + tag},
-			{"*"},
-			{`"x.1-y", ` + tag},
-			{tag + `,"x.1-y"`},
-			{` W/"a" ,, W/` + tag + " ,"},
-			{`"a,b", ` + tag},
-			{`"x.1-y"`, tag},
+			{tag}, {"W/" + tag}, {"*"}, {`"x.1-y", ` + tag}, {tag + `,"x.1-y"`}, {` W/"a" ,, W/` + tag + " ,"}, {`"a,b", ` + tag}, {`"x.1-y"`, tag},
 		} {
 			var headers []string
 			for _, value := range held {
@@ -62,9 +53,7 @@ func TestIfNoneMatch_SavesTheBody(t *testing.T) {
 				a := c.send(method, path, "", headers...)
 				assert(t, a.Status == 304 && len(a.Raw) == 0, "%s %s %q: got %d with %d bytes", method, path, held, a.Status, len(a.Raw))
 				for _, header := range []string{"ETag", "Cache-Control", "Vary"} {
-					if got, want := a.Header.Get(header), whole.Header.Get(header); got != want {
-						t.Errorf("%s is %q with 304 and %q without", header, got, want)
-					}
+					equal(t, a.Header.Get(header), whole.Header.Get(header), "%s with 304 and with 200", header)
 				}
 			}
 		}
@@ -91,17 +80,6 @@ func brokenTags(tag string) []string {
 		"", ",", bare, `"` + bare, bare + `"`, tag + tag, tag + " " + tag, tag + ";" + tag, `* , ` + tag, tag + ", *",
 		"w/" + tag, "W/" + bare, "W/*", "W/ " + tag, "'" + bare + "'", `"a b"`, "null",
 	}
-}
-
-func TestIfNoneMatch_NeverHidesAMerge(t *testing.T) {
-	s := realShop(t)
-	guest := s.guest(t).fill("1×1")
-	c := guest.logIn("1001")
-	if a := c.ok("GET", "/cart", "", "If-None-Match", "*"); a.Body.Data.Merge == nil {
-		t.Errorf("no report: %s", a.Raw)
-	}
-	s.pass(t, time.Minute+time.Second)
-	equal(t, c.send("GET", "/cart", "", "If-None-Match", "*").Status, 304, "status a minute after the merge")
 }
 
 func TestIfMatch_RefusesAChangeToAnOldVersion(t *testing.T) {

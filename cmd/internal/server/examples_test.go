@@ -132,7 +132,7 @@ func cartExamples(t *testing.T, add func(string, answer)) {
 	s := exampleShop(t)
 	guest := &shopper{t: t, shop: s, Token: exampleToken}
 	add("EmptyCart", guest.ok("GET", "/cart", ""))
-	add("ValidCartValid", s.guest(t).withProduct(1).ok("GET", "/cart/validate", ""))
+	add("ValidCartValid", s.guest(t).fill("1×1").ok("GET", "/cart/validate", ""))
 	add("AddedCart", guest.add(`{"product_id":1,"qty":2}`))
 	guest.add(`{"product_id":4,"subscription_plan":41}`)
 	guest.add(`{"product_id":5,"fields":{"Account email":"sara@example.com","Region":"us"},"notice":"Please activate before Friday."}`)
@@ -148,9 +148,9 @@ func cartExamples(t *testing.T, add func(string, answer)) {
 	buyer.add(`{"product_id":2,"qty":2}`)
 	buyer.Token = visitor.Token
 	add("MergedCart", buyer.add(`{"product_id":1}`))
-	other := s.guest(t).withProduct(1)
+	other := s.guest(t).fill("1×1")
 	second := s.customer(t, "1002")
-	second.Token = s.guest(t).withProduct(1).Token
+	second.Token = s.guest(t).fill("1×1").Token
 	add("CountCustomer", second.ok("GET", "/cart/count", ""))
 
 	ticket, credit := productOf(2), productOf(1)
@@ -260,7 +260,7 @@ func faultExamples(t *testing.T, add func(string, answer)) {
 	}
 	s := exampleShop(t, limited)
 	guesser := s.guest(t).fill("1×1")
-	guesser.tries(20)
+	guesser.guesses(20)
 	add("CouponsLimitedLimited", exampleCall(guesser, "POST", "/cart/coupon", `{"coupon":"TEN"}`))
 	a := guesser.ok("GET", "/cart/count", "")
 	for a.Status == http.StatusOK { // the clock stands still, so no time gives requests back
@@ -271,13 +271,6 @@ func faultExamples(t *testing.T, add func(string, answer)) {
 		p.Redis = dialRedis(t, "redis://127.0.0.1:1")
 	})
 	add("UnavailableDown", exampleCall(&shopper{t: t, shop: broken, Token: exampleToken}, "GET", "/cart", ""))
-}
-
-// withProduct adds a plain product.
-func (c *shopper) withProduct(id int) *shopper {
-	c.t.Helper()
-	c.add(fmt.Sprintf(`{"product_id":%d}`, id))
-	return c
 }
 
 // expired returns an access token that has expired.

@@ -1,8 +1,6 @@
 package server_test
 
 import (
-	"encoding/json"
-	"io"
 	"net/http"
 	"regexp"
 	"slices"
@@ -27,10 +25,7 @@ func TestRequestID_IsTheCallersIfValid(t *testing.T) {
 		got := a.Header.Get("X-Request-Id")
 		assert(t, got != id && !seen[got] && regexp.MustCompile(`^[A-Za-z0-9._-]{16,64}$`).MatchString(got), "%q became %q", id, got)
 		seen[got] = true
-		var decoded struct {
-			ID string `json:"request_id"`
-		}
-		assert(t, json.Unmarshal(a.Raw, &decoded) == nil && decoded.ID == got, "the body says %q, the header %q", decoded.ID, got)
+		equal(t, decode[map[string]any](t, a.Raw)["request_id"], any(got), "request ID in the body")
 	}
 }
 
@@ -49,9 +44,8 @@ func TestHEAD_RespondsLikeGETWithoutABody(t *testing.T) {
 			assert(t, diff == "", "HEAD %s, %s, differs from GET (-GET +HEAD):\n%s", path, encoding, diff)
 		}
 	}
-	if a := c.send("HEAD", "/cart", "", "Authorization", "Bearer x"); a.Status != 401 || len(a.Raw) != 0 {
-		t.Errorf("HEAD without credentials: %d", a.Status)
-	}
+	a := c.send("HEAD", "/cart", "", "Authorization", "Bearer x")
+	assert(t, a.Status == 401 && len(a.Raw) == 0, "HEAD without credentials: %d", a.Status)
 	assert(t, len(s.guest(t).send("HEAD", "/cart", "").Header.Get("X-Cart-Token")) >= 22, "HEAD issued no token")
 }
 
@@ -59,15 +53,8 @@ func TestHEAD_RespondsLikeGETWithoutABody(t *testing.T) {
 // between calls.
 func withoutBody(t *testing.T, c *shopper, method, path, encoding string) http.Header {
 	t.Helper()
-	r := must(http.NewRequestWithContext(t.Context(), method, c.shop.URL+path, nil))(t)
-	r.Header.Set("X-Public-Key", c.shop.Key)
-	r.Header.Set("X-Cart-Token", c.Token)
-	r.Header.Set("X-Request-Id", "same")
-	r.Header.Set("Accept-Encoding", encoding)
-	response := must(http.DefaultTransport.RoundTrip(r))(t)
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	assert(t, err == nil && (method != "HEAD" || len(body) <= 0), "%s %s: %d bytes, %v", method, path, len(body), err)
+	response, body := exchange(t, c.request(method, path, nil, "X-Request-Id", "same", "Accept-Encoding", encoding))
+	assert(t, method != "HEAD" || len(body) == 0, "%s %s: %d bytes", method, path, len(body))
 	header := response.Header
 	header.Set("status", response.Status)
 	header.Del("Date")
@@ -77,15 +64,10 @@ func withoutBody(t *testing.T, c *shopper, method, path, encoding string) http.H
 func TestCaching_IsPrivate(t *testing.T) {
 	s := newShop(t)
 	c := s.guest(t)
-	whole := []answer{
-		c.add(`{"product_id":1}`),
-		c.ok("GET", "/cart", ""),
-		c.ok("GET", "/cart/summary", ""),
-		c.ok("PATCH", "/cart/items/1", `{"quantity":2}`),
-		c.ok("DELETE", "/cart/items/1", ""),
-		c.ok("DELETE", "/cart/clear", ""),
-	}
-	for i, a := range whole {
+	for i, a := range []answer{
+		c.add(addOne), c.ok("GET", "/cart", ""), c.ok("GET", "/cart/summary", ""),
+		c.ok("PATCH", "/cart/items/1", `{"quantity":2}`), c.ok("DELETE", "/cart/items/1", ""), c.ok("DELETE", "/cart/clear", ""),
+	} {
 		equal(t, a.Header.Get("Cache-Control"), "private, no-cache", "%d: Cache-Control", i)
 		assert(t, a.Header.Get("ETag") != "", "%d: no ETag", i)
 		vary := commaList(a.Header, "Vary")
@@ -94,11 +76,8 @@ func TestCaching_IsPrivate(t *testing.T) {
 		}
 	}
 	for _, a := range []answer{
-		c.ok("GET", "/cart/count", ""),
-		c.send("GET", "/cart/validate", ""),
-		c.send("POST", "/cart/add", `{}`),
-		c.send("GET", "/cart", "", "Authorization", "Bearer x"),
-		c.send("GET", "/nothing", ""),
+		c.ok("GET", "/cart/count", ""), c.send("GET", "/cart/validate", ""), c.send("POST", "/cart/add", `{}`),
+		c.send("GET", "/cart", "", "Authorization", "Bearer x"), c.send("GET", "/nothing", ""),
 	} {
 		got := a.Header.Get("Cache-Control")
 		assert(t, got == "private, no-cache" || got == "no-store", "Cache-Control of %d is %q", a.Status, got)
@@ -128,9 +107,7 @@ func TestCORS_AllowsListedOrigins(t *testing.T) {
 		origin, allowed string
 	}{{s, listed, listed}, {all, "https://anywhere.example.net", "*"}, {all, "null", "*"}} {
 		c := tt.shop.guest(t)
-		for path, method := range map[string]string{
-			"/cart": "GET", "/cart/add": "POST", "/cart/items/1": "PATCH", "/cart/clear": "DELETE", "/cart/count": "HEAD",
-		} {
+		for path, method := range map[string]string{"/cart": "GET", "/cart/add": "POST", "/cart/items/1": "PATCH", "/cart/clear": "DELETE", "/cart/count": "HEAD"} {
 			a := c.send("OPTIONS", path, "", "Origin", tt.origin, "Access-Control-Request-Method", method,
 				"Access-Control-Request-Headers", strings.ToLower(strings.Join(allowedHeaders, ",")),
 				"X-Public-Key", "", "X-Cart-Token", "")
@@ -142,9 +119,8 @@ func TestCORS_AllowsListedOrigins(t *testing.T) {
 			}
 			assert(t, a.Header.Get("Access-Control-Allow-Credentials") == "", "credentials are allowed")
 		}
-		added := c.add(`{"product_id":1}`, "Origin", tt.origin)
 		for _, a := range []answer{
-			added,
+			c.add(addOne, "Origin", tt.origin),
 			c.ok("GET", "/cart", "", "Origin", tt.origin),
 			c.send("GET", "/cart", "", "Origin", tt.origin, "If-None-Match", "*"),
 			c.send("GET", "/cart", "", "Origin", tt.origin, "Authorization", "Bearer x"),
@@ -165,8 +141,8 @@ func TestCORS_AllowsListedOrigins(t *testing.T) {
 }
 
 func TestCORS_ServesOtherOriginsWithoutItsHeaders(t *testing.T) {
-	listed := openShop(t, embeddedRedis(t))
-	none := newShop(t, func(p *server.Parts) { p.CORSOrigins = nil })
+	listed := newShop(t)
+	none := openShop(t, embeddedRedis(t), func(p *server.Parts) { p.CORSOrigins = nil })
 	capitals := openShop(t, embeddedRedis(t), func(p *server.Parts) { p.CORSOrigins = []string{"https://Shop.example.com"} })
 	assert(t, capitals.guest(t).ok("GET", "/cart", "", "Origin", "https://shop.example.com").Header.Get("Access-Control-Allow-Origin") != "", "an origin listed in capitals is not allowed")
 	for _, s := range []*shop{listed, none, capitals} {
@@ -175,12 +151,10 @@ func TestCORS_ServesOtherOriginsWithoutItsHeaders(t *testing.T) {
 			"http://shop.example.com", "https://sub.shop.example.com", "https://shop.example.com/", "x", "*", s.URL,
 		} {
 			c := s.guest(t)
-			answers := []answer{
-				c.add(`{"product_id":1}`, "Origin", origin),
-				c.ok("GET", "/cart", "", "Origin", origin),
+			for _, a := range []answer{
+				c.add(addOne, "Origin", origin), c.ok("GET", "/cart", "", "Origin", origin),
 				c.send("OPTIONS", "/cart/add", "", "Origin", origin, "Access-Control-Request-Method", "POST"),
-			}
-			for _, a := range answers {
+			} {
 				for header := range a.Header {
 					assert(t, !strings.HasPrefix(header, "Access-Control-"), "%s: %s is %q", origin, header, a.Header.Get(header))
 				}
@@ -199,10 +173,9 @@ func TestBasePath_PrefixesEveryPath(t *testing.T) {
 	c.refused(404, "not_found", "GET", "/nothing", "")
 	assert(t, c.refused(405, "method_not_allowed", "PUT", "/cart", "").Header.Get("Allow") != "", "no Allow")
 	for _, path := range []string{"/cart", "/openapi.yaml", "/", "/api", "/api/v1/api/v1/cart", "/api/v10/cart"} {
-		response := must(http.Get(strings.TrimSuffix(s.URL, "/api/v1") + path))(t)
-		var decoded body
-		assert(t, json.NewDecoder(response.Body).Decode(&decoded) == nil && response.StatusCode == 404 && decoded.Code == "not_found", "%s: got %d %s", path, response.StatusCode, decoded.Code)
-		response.Body.Close()
+		r := must(http.NewRequestWithContext(t.Context(), "GET", strings.TrimSuffix(s.URL, "/api/v1")+path, nil))(t)
+		response, raw := exchange(t, r)
+		assert(t, response.StatusCode == 404 && decode[body](t, raw).Code == "not_found", "%s: got %d %s", path, response.StatusCode, raw)
 	}
 }
 
@@ -210,43 +183,25 @@ func TestCompression_FollowsAcceptEncoding(t *testing.T) {
 	s := newShop(t)
 	c := s.guest(t).fill("1×1 2×1")
 	c.add(`{"product_id":5,"fields":{"0":"x"}}`)
-	get := func(encoding string) (*http.Response, []byte) {
-		r := must(http.NewRequestWithContext(t.Context(), "GET", s.URL+"/cart", nil))(t)
-		r.Header.Set("X-Public-Key", s.Key)
-		r.Header.Set("X-Cart-Token", c.Token)
-		r.Header.Set("Accept-Encoding", encoding)
-		response := must(http.DefaultTransport.RoundTrip(r))(t)
-		defer response.Body.Close()
-		raw := must(io.ReadAll(response.Body))(t)
-		noError(t, uncompressed(response, &raw))
-		assert(t, slices.Contains(commaList(response.Header, "Vary"), "Accept-Encoding"), "%s: Vary is %q", encoding, response.Header.Values("Vary"))
-		return response, raw
-	}
 	for encoding, want := range map[string]string{
 		"gzip": "gzip", "br;q=1, gzip;q=0.5": "gzip", "identity": "", "gzip;q=0": "", "": "", "nonsense": "",
 	} {
-		response, raw := get(encoding)
-		var got body
-		err := json.Unmarshal(raw, &got)
-		assert(t, err == nil && got.Data.lines() == c.cart().lines(), "%q: %v in %s", encoding, err, raw)
-		assert(t, response.Header.Get("Content-Encoding") == want, "%q: encoded as %q", encoding, response.Header.Get("Content-Encoding"))
-		length := response.ContentLength
-		assert(t, want != "" || length == int64(len(raw)), "%q: Content-Length %d of %d bytes", encoding, length, len(raw))
+		response, raw := exchange(t, c.request("GET", "/cart", nil, "Accept-Encoding", encoding))
+		length := len(raw)
+		noError(t, uncompressed(response, &raw))
+		assert(t, slices.Contains(commaList(response.Header, "Vary"), "Accept-Encoding"), "%q: Vary is %q", encoding, response.Header.Values("Vary"))
+		equal(t, decode[body](t, raw).Data.lines(), c.cart().lines(), "%q: lines", encoding)
+		equal(t, response.Header.Get("Content-Encoding"), want, "%q: Content-Encoding", encoding)
+		assert(t, want != "" || response.ContentLength == int64(length), "%q: Content-Length %d of %d bytes", encoding, response.ContentLength, length)
 	}
 }
 
 func TestMethods_UnsupportedOnesAre405WithAllow(t *testing.T) {
 	c := newShop(t).guest(t)
 	for path, allow := range map[string][]string{
-		"/cart":          {"GET", "HEAD"},
-		"/cart/add":      {"POST"},
-		"/cart/items/1":  {"DELETE", "PATCH"},
-		"/cart/clear":    {"DELETE"},
-		"/cart/count":    {"GET", "HEAD"},
-		"/cart/validate": {"GET", "HEAD"},
-		"/cart/summary":  {"GET", "HEAD"},
-		"/openapi.yaml":  {"GET", "HEAD"},
-		"/openapi.json":  {"GET", "HEAD"},
+		"/cart": {"GET", "HEAD"}, "/cart/count": {"GET", "HEAD"}, "/cart/validate": {"GET", "HEAD"}, "/cart/summary": {"GET", "HEAD"},
+		"/cart/add": {"POST"}, "/cart/items/1": {"DELETE", "PATCH"}, "/cart/clear": {"DELETE"},
+		"/openapi.yaml": {"GET", "HEAD"}, "/openapi.json": {"GET", "HEAD"},
 	} {
 		for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND", "get"} {
 			if slices.Contains(allow, method) {
@@ -275,12 +230,8 @@ func TestMethods_UnsupportedOnesAre405WithAllow(t *testing.T) {
 // wantProtected checks the headers that every response has, except the playground's pages.
 func wantProtected(t *testing.T, what string, h http.Header) {
 	t.Helper()
-	if got := h.Values("X-Content-Type-Options"); len(got) != 1 || got[0] != "nosniff" {
-		t.Errorf("%s: X-Content-Type-Options is %q", what, got)
-	}
-	if got := h.Values("Content-Security-Policy"); len(got) != 1 || got[0] != "default-src 'none'" {
-		t.Errorf("%s: Content-Security-Policy is %q", what, got)
-	}
+	equal(t, h.Values("X-Content-Type-Options"), []string{"nosniff"}, "%s: X-Content-Type-Options", what)
+	equal(t, h.Values("Content-Security-Policy"), []string{"default-src 'none'"}, "%s: Content-Security-Policy", what)
 }
 
 func TestProtect_CoversEveryResponseOfTheAPI(t *testing.T) {

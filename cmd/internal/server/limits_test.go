@@ -1,7 +1,6 @@
 package server_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -45,13 +44,11 @@ func TestRateLimit_LimitsEachClient(t *testing.T) {
 	}
 	require(t, refused != nil, "%d requests, and none refused", served)
 	assert(t, served >= 200, "refused after %d requests", served)
-	var decoded body
-	noError(t, json.Unmarshal(refused.Body.Bytes(), &decoded))
+	decoded := decode[body](t, refused.Body.Bytes())
 	wait, _ := strconv.Atoi(refused.Header().Get("Retry-After"))
 	assert(t, refused.Code == 429 && decoded.Code == "rate_limited" && decoded.Message != "" && wait >= 1, "got %d %s, headers %v", refused.Code, refused.Body, refused.Header())
 	assert(t, refused.Header().Get("Access-Control-Allow-Origin") != "" && refused.Header().Get("X-Request-Id") != "", "headers of a refusal: %v", refused.Header())
-	want := `"code":"rate_limited","limit":"reads","client":"192.0.2.1"`
-	assert(t, strings.Contains(log.String(), want), "the log does not have %s", want)
+	assert(t, strings.Contains(log.String(), `"code":"rate_limited","limit":"reads","client":"192.0.2.1"`), "the log: %s", log)
 	equal(t, ask(h, "192.0.2.2", "GET", "/quick").Code, 204, "status of another client")
 	time.Sleep(time.Duration(wait)*time.Second + 50*time.Millisecond)
 	equal(t, ask(h, "192.0.2.1", "GET", "/quick").Code, 204, "status after Retry-After")
@@ -70,16 +67,14 @@ func TestRateLimit_CountsALargeResponseAsSeveralRequests(t *testing.T) {
 		})
 	})
 	left := func(size int) int {
-		n := must(strconv.Atoi(ask(h, "192.0.2.1", "GET", "/page?size="+strconv.Itoa(size)).Header().Get("RateLimit-Remaining")))(t)
-		return n
+		return must(strconv.Atoi(ask(h, "192.0.2.1", "GET", "/page?size="+strconv.Itoa(size)).Header().Get("RateLimit-Remaining")))(t)
 	}
 	before, between, after := left(150_000), left(1000), left(1000)
 	assert(t, before-between == 5 && between-after == 1, "150,000 bytes count as %d requests, 1,000 as %d; want 5 and 1", before-between, between-after)
 }
 
 func TestRateLimit_OffSendsNoHeaders(t *testing.T) {
-	t.Parallel()
-	for header := range openShop(t, embeddedRedis(t)).guest(t).ok("GET", "/cart", "").Header {
+	for header := range newShop(t).guest(t).ok("GET", "/cart", "").Header {
 		assert(t, !strings.HasPrefix(strings.ToLower(header), "ratelimit"), "%s is there", header)
 	}
 }
@@ -98,18 +93,33 @@ func creating(n int64) func(*server.Parts) {
 // onLimitedRedis runs a test with a limit of 3 new carts, counted in each kind of Redis.
 func onLimitedRedis(t *testing.T, test func(*testing.T, *shop)) {
 	t.Helper()
+	onEachKind(t, func(t *testing.T, url string) {
+		test(t, openShop(t, url, dialed(t, url), creating(3)))
+	})
+}
+
+// onEachKind runs a test with the URL of each kind of Redis.
+func onEachKind(t *testing.T, test func(t *testing.T, url string)) {
+	t.Helper()
 	t.Parallel()
-	for name, url := range map[string]func(testing.TB) string{
-		"embedded": embeddedRedis,
-		"single":   ephemeral.Redis,
-		"cluster":  ephemeral.Cluster,
-	} {
+	for name, open := range map[string]func(testing.TB) string{"embedded": embeddedRedis, "single": ephemeral.Redis, "cluster": ephemeral.Cluster} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			on := func(p *server.Parts) { p.Redis = dialRedis(t, asService(t, url(t)), patient) }
-			test(t, openShop(t, url(t), on, creating(3)))
+			test(t, open(t))
 		})
 	}
+}
+
+// dialed gives a shop its Redis early, so that limits can use it.
+func dialed(t testing.TB, url string) func(*server.Parts) {
+	return func(p *server.Parts) { p.Redis = dialRedis(t, asService(t, url), patient) }
+}
+
+// wantWait checks after how many seconds a refused client may try again.
+func (a answer) wantWait(t testing.TB, least, most int64) {
+	t.Helper()
+	wait := must(strconv.ParseInt(a.Header.Get("Retry-After"), 10, 64))(t)
+	assert(t, wait >= least && wait <= most, "Retry-After is %d s, want %d to %d", wait, least, most)
 }
 
 var from = []string{"X-Forwarded-For", "192.0.2.1"}
@@ -131,14 +141,11 @@ func TestCreation_StoresNothingBeyondTheLimit(t *testing.T) {
 			c := s.guest(t)
 			c.Token = "made-up-cart-token-of-" + strconv.FormatInt(nextStore(), 10)
 			refused := c.refused(429, "rate_limited", call[0], call[1], call[2], append(from, call[3:]...)...)
-			wait, _ := strconv.Atoi(refused.Header.Get("Retry-After"))
-			assert(t, wait >= 1 && wait <= 1200 && refused.Header.Get("X-Cart-Token") == "", "%s: headers %v", name, refused.Header)
-			if got := refused.Header; got.Get("RateLimit-Limit") != "3" || got.Get("RateLimit-Remaining") != "0" || got.Get("RateLimit-Reset") != got.Get("Retry-After") {
-				t.Errorf("%s: headers %v", name, refused.Header)
-			}
-			if got := c.cart(); got.Version != 0 || got.ExpiresAt != nil {
-				t.Errorf("%s has stored %+v", name, got)
-			}
+			refused.wantWait(t, 1, 1200)
+			equal(t, fmt.Sprint(refused.Header["Ratelimit-Limit"], refused.Header["Ratelimit-Remaining"], refused.Header["X-Cart-Token"]), "[3] [0] []", "%s: headers", name)
+			equal(t, refused.Header.Get("RateLimit-Reset"), refused.Header.Get("Retry-After"), "%s: RateLimit-Reset", name)
+			got := c.cart()
+			assert(t, got.Version == 0 && got.ExpiresAt == nil, "%s has stored %+v", name, got)
 		}
 		known.add(addOne, from...) // a cart that exists has no limit
 		known.wantLines("1×2")
@@ -158,7 +165,7 @@ func TestCreation_IsJudgedLast(t *testing.T) {
 			s.guest(t).add(addOne, from...)
 		}
 		a := first.add(addOne, append(from, "Idempotency-Key", "one")...)
-		assert(t, a.Header.Get("Idempotency-Replayed") == "true", "a replay: %s", a.Raw)
+		assert(t, a.replayed(t), "not a replay: %s", a.Raw)
 		for _, call := range []struct {
 			status              int
 			code, path, payload string
@@ -201,9 +208,7 @@ func TestCreation_OfAMergedGuestIsCountedAsAnyOther(t *testing.T) {
 
 // Calls that come at the same time can exceed the limit. The client then waits longer.
 func TestCreation_WhatExceedsTheLimitDelaysTheNextCarts(t *testing.T) {
-	s := realShop(t, func(p *server.Parts) {
-		p.Redis = dialRedis(t, asService(t, ephemeral.Redis(t)), patient)
-	}, creating(10))
+	s := realShop(t, dialed(t, ephemeral.Redis(t)), creating(10))
 	var created atomic.Int64
 	at(40, func(int) {
 		if s.guest(t).send("POST", "/cart/add", addOne, from...).Status == 200 {
@@ -211,10 +216,8 @@ func TestCreation_WhatExceedsTheLimitDelaysTheNextCarts(t *testing.T) {
 		}
 	})
 	require(t, created.Load() >= 10, "%d carts were created, want at least 10", created.Load())
-	refused := s.guest(t).refused(429, "rate_limited", "POST", "/cart/add", addOne, from...)
-	wait, _ := strconv.Atoi(refused.Header.Get("Retry-After"))
 	earned := (created.Load() - 9) * 360 // seconds; a use comes back every 360 seconds
-	assert(t, int64(wait) <= earned && int64(wait) >= earned-120, "after %d carts the client waits %ds, want about %d", created.Load(), wait, earned)
+	s.guest(t).refused(429, "rate_limited", "POST", "/cart/add", addOne, from...).wantWait(t, earned-120, earned)
 }
 
 func TestCreation_HasNoLimitWithoutRates(t *testing.T) {
@@ -231,30 +234,21 @@ func limited(p *server.Parts) {
 	p.Guesses = service.NewGuesses(limit.Config{Redis: p.Redis, Timeout: time.Minute, Now: p.Now, Log: slog.New(slog.DiscardHandler)})
 }
 
-// tries sends n codes that the store does not have and returns the last answer.
-func (c *shopper) tries(n int, headers ...string) (last answer) {
+// guesses sends n codes that the store does not have, and that do not exceed the limit.
+func (c *shopper) guesses(n int) {
 	c.t.Helper()
 	for range n {
-		last = c.send("POST", "/cart/coupon", `{"coupon":"GUESS"}`, headers...)
+		c.refused(422, "coupon_invalid", "POST", "/cart/coupon", `{"coupon":"GUESS"}`)
 	}
-	return last
 }
 
 func TestCouponGuesses_AreLimitedForEachAddressAndCart(t *testing.T) {
 	s := newShop(t, limited)
-	c, other := s.guest(t), s.guest(t)
-	c.add(`{"product_id":1}`)
-	other.add(`{"product_id":1}`)
+	c, other := s.guest(t).fill("1×1"), s.guest(t).fill("1×1")
 	c.redeem("TEN", "Idempotency-Key", "k")
-	if a := c.tries(20); a.Status != 422 {
-		t.Fatalf("refusal 20: %d %s", a.Status, a.Raw)
-	}
-	refused := c.refused(429, "rate_limited", "POST", "/cart/coupon", `{"coupon":"TEN"}`)
-	wait, err := strconv.Atoi(refused.Header.Get("Retry-After"))
-	assert(t, err == nil && wait >= 500 && wait <= 600, "Retry-After %q, want what is left of 10 minutes", refused.Header.Get("Retry-After"))
-	if a := c.redeem("TEN", "Idempotency-Key", "k"); a.Header.Get("Idempotency-Replayed") != "true" {
-		t.Errorf("a replay: %s", a.Raw)
-	}
+	c.guesses(20)
+	c.refused(429, "rate_limited", "POST", "/cart/coupon", `{"coupon":"TEN"}`).wantWait(t, 500, 600) // what is left of 10 minutes
+	assert(t, c.redeem("TEN", "Idempotency-Key", "k").replayed(t), "a repeat was judged")
 	c.refused(412, "version_mismatch", "POST", "/cart/coupon", `{"coupon":"TEN"}`, "If-Match", `"x.1-y"`)
 	c.ok("DELETE", "/cart/coupon", "")
 	other.redeem("TEN")
@@ -271,8 +265,7 @@ func TestCouponGuesses_DoNotCountCodesThatApply(t *testing.T) {
 		c.refused(412, "version_mismatch", "POST", "/cart/coupon", `{"coupon":"GUESS"}`, "If-Match", `"x.1-y"`)
 		c.refused(422, "validation_failed", "POST", "/cart/coupon", `{}`)
 	}
-	a := c.tries(20)
-	require(t, a.Status == 422, "refusal 20: %d %s", a.Status, a.Raw)
+	c.guesses(20)
 	c.refused(429, "rate_limited", "POST", "/cart/coupon", `{"coupon":"GUESS"}`)
 }
 
@@ -282,51 +275,39 @@ func TestCouponGuesses_OfAnEmptyCartCountByItsToken(t *testing.T) {
 	c, other := s.guest(t), s.guest(t)
 	c.cart()
 	other.cart()
-	if a := c.tries(20); a.Status != 422 {
-		t.Fatalf("refusal 20: %d %s", a.Status, a.Raw)
-	}
+	c.guesses(20)
 	c.refused(429, "rate_limited", "POST", "/cart/coupon", `{"coupon":"TEN"}`)
-	if a := other.tries(20); a.Status != 422 {
-		t.Fatalf("refusal 20 of another cart: %d %s", a.Status, a.Raw)
-	}
+	other.guesses(20)
 }
 
 // Carts cost nothing and cart tokens can be made up, so all carts of an address share a limit,
 // at all instances.
 func TestCouponGuesses_OfAnAddressAreLimitedWhateverTheCart(t *testing.T) {
-	t.Parallel()
-	for name, url := range map[string]func(testing.TB) string{
-		"embedded": embeddedRedis, "single": ephemeral.Redis, "cluster": ephemeral.Cluster,
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			redis, network := url(t), fmt.Sprintf("2001:db8:%x:%x:", os.Getpid()&0xffff, nextStore()&0xffff)
-			on := func(p *server.Parts) { p.Redis = dialRedis(t, asService(t, redis), patient) }
-			instances := []*shop{openShop(t, redis, on, limited), openShop(t, redis, on, limited)}
-			from := []string{"X-Forwarded-For", network + ":1"}
-			for i := range 40 {
-				c := instances[i%2].guest(t)
-				switch i % 3 {
-				case 0:
-					c.add(addOne, from...)
-				case 1:
-					c.Token = "made-up-cart-token-number-" + strconv.Itoa(i)
-				}
-				c.redeem("TEN", from...)
-				c.refused(422, "coupon_invalid", "POST", "/cart/coupon", `{"coupon":"GUESS"}`, from...)
-			}
-			for _, s := range instances {
-				c := s.guest(t)
+	onEachKind(t, func(t *testing.T, url string) {
+		network := fmt.Sprintf("2001:db8:%x:%x:", os.Getpid()&0xffff, nextStore()&0xffff)
+		instances := []*shop{openShop(t, url, dialed(t, url), limited), openShop(t, url, dialed(t, url), limited)}
+		from := []string{"X-Forwarded-For", network + ":1"}
+		for i := range 40 {
+			c := instances[i%2].guest(t)
+			switch i % 3 {
+			case 0:
 				c.add(addOne, from...)
-				neighbor := network + "ffff::9" // the same subscriber
-				refused := c.refused(429, "rate_limited", "POST", "/cart/coupon", `{"coupon":"TEN"}`, "X-Forwarded-For", neighbor)
-				wait, err := strconv.Atoi(refused.Header.Get("Retry-After"))
-				assert(t, err == nil && wait >= 300 && wait <= 600, "Retry-After %q, want what is left of 10 minutes", refused.Header.Get("Retry-After"))
-				equal(t, refused.Header.Get("RateLimit-Limit"), "40", "RateLimit-Limit")
-				c.ok("POST", "/cart/coupon", `{"coupon":"TEN"}`, "X-Forwarded-For", "192.0.2."+strconv.FormatInt(s.ID%250, 10))
+			case 1:
+				c.Token = "made-up-cart-token-number-" + strconv.Itoa(i)
 			}
-		})
-	}
+			c.redeem("TEN", from...)
+			c.refused(422, "coupon_invalid", "POST", "/cart/coupon", `{"coupon":"GUESS"}`, from...)
+		}
+		for _, s := range instances {
+			c := s.guest(t)
+			c.add(addOne, from...)
+			neighbor := network + "ffff::9" // the same subscriber
+			refused := c.refused(429, "rate_limited", "POST", "/cart/coupon", `{"coupon":"TEN"}`, "X-Forwarded-For", neighbor)
+			refused.wantWait(t, 300, 600) // what is left of 10 minutes
+			equal(t, refused.Header.Get("RateLimit-Limit"), "40", "RateLimit-Limit")
+			c.ok("POST", "/cart/coupon", `{"coupon":"TEN"}`, "X-Forwarded-For", "192.0.2."+strconv.FormatInt(s.ID%250, 10))
+		}
+	})
 }
 
 func TestCouponGuesses_AtTheSameTimeCannotPassTheLimit(t *testing.T) {
@@ -334,7 +315,7 @@ func TestCouponGuesses_AtTheSameTimeCannotPassTheLimit(t *testing.T) {
 	c := s.customer(t, "1001").fill("1×1")
 	var judged atomic.Int64
 	at(60, func(int) {
-		if s.with(t, c).tries(1).Status != http.StatusTooManyRequests {
+		if s.with(t, c).send("POST", "/cart/coupon", `{"coupon":"GUESS"}`).Status != http.StatusTooManyRequests {
 			judged.Add(1)
 		}
 	})
@@ -342,8 +323,5 @@ func TestCouponGuesses_AtTheSameTimeCannotPassTheLimit(t *testing.T) {
 }
 
 func TestCouponGuesses_HaveNoLimitWithoutRateLimits(t *testing.T) {
-	s := newShop(t)
-	c := s.guest(t).fill("1×1")
-	a := c.tries(30)
-	assert(t, a.Status == 422, "refusal 30: %d %s", a.Status, a.Raw)
+	newShop(t).guest(t).fill("1×1").guesses(30)
 }

@@ -160,13 +160,9 @@ func TestMerge_ContinuesWhenTheClientDisconnects(t *testing.T) {
 	})
 	guest := s.guest(t).fill("1×1")
 	customer := guest.logIn("1")
-	r := must(http.NewRequest("GET", s.URL+"/cart", nil))(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	r.Header.Set("X-Public-Key", s.Key)
-	r.Header.Set("X-Cart-Token", guest.Token)
-	r.Header.Set("Authorization", "Bearer "+customer.JWT)
 	gone := leave.during(cancel)
-	if response, err := http.DefaultTransport.RoundTrip(r.WithContext(ctx)); err == nil {
+	if response, err := http.DefaultTransport.RoundTrip(customer.request("GET", "/cart", nil).WithContext(ctx)); err == nil {
 		response.Body.Close()
 		t.Fatalf("the response arrived before the client disconnected: %d", response.StatusCode)
 	}

@@ -20,20 +20,11 @@ func (s *shop) sell(n int64) {
 	}
 }
 
-// buy adds one of each product from first to last.
-func (c *shopper) buy(first, last int) *shopper {
-	c.t.Helper()
-	for i := first; i <= last; i++ {
-		c.add(fmt.Sprintf(`{"product_id":%d}`, i))
-	}
-	return c
-}
-
 func TestMerge_WithoutRoomLeavesTheGuestsCartUnchanged(t *testing.T) {
 	s := realShop(t, small)
 	s.sell(20)
-	customer := s.customer(t, "1").buy(101, 105)
-	customer.Token = s.guest(t).buy(106, 110).Token
+	customer := s.customer(t, "1").fill("101×1 102×1 103×1 104×1 105×1")
+	customer.Token = s.guest(t).fill("106×1 107×1 108×1 109×1 110×1").Token
 	if got := customer.cart(); len(got.Items) != 10 || got.Merge.Code != nil || got.Merge.Lines != 5 {
 		t.Fatalf("with room for it: %q, %+v", got.lines(), got.Merge)
 	}
@@ -92,7 +83,7 @@ func TestMerge_OfManyDevicesAtOnceKeepsTheLimit(t *testing.T) {
 		s.sell(20)
 		var guests []*shopper
 		for i := range 6 {
-			guests = append(guests, s.guest(t).buy(101+3*i, 103+3*i))
+			guests = append(guests, s.guest(t).fill(fmt.Sprintf("%d×1 %d×1 %d×1", 101+3*i, 102+3*i, 103+3*i)))
 		}
 		customers := make([]*shopper, len(guests))
 		at(len(guests), func(i int) {

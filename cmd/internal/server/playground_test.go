@@ -204,7 +204,6 @@ func get(t *testing.T, address string, headers ...string) *http.Response {
 	for i := 0; i+1 < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
-	response := must(http.DefaultTransport.RoundTrip(r))(t)
-	response.Body.Close()
+	response, _ := exchange(t, r)
 	return response
 }

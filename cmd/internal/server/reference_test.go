@@ -174,12 +174,8 @@ func TestReference_SendsItsViewerCompressedWhereAccepted(t *testing.T) {
 	for accepted, want := range map[string][]byte{
 		"gzip": stored, "br, GZIP;q=0.5": stored, "identity": plain, "gzip;q=0": plain, "gzip; q=0.0, br": plain, "br": plain,
 	} {
-		request := must(http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/docs/viewer.js", nil))(t)
-		request.Header.Set("Accept-Encoding", accepted)
-		response := must(http.DefaultTransport.RoundTrip(request))(t)
-		got, err := io.ReadAll(response.Body)
-		response.Body.Close()
-		assert(t, err == nil && bytes.Equal(got, want) && response.Header.Get("Vary") != "", "%s: %d bytes, want %d (%v), Content-Encoding %q", accepted, len(got), len(want), err, response.Header.Get("Content-Encoding"))
+		response, got := exchange(t, s.guest(t).request("GET", "/docs/viewer.js", nil, "Accept-Encoding", accepted))
+		assert(t, bytes.Equal(got, want) && response.Header.Get("Vary") != "", "%s: %d bytes, want %d, headers %v", accepted, len(got), len(want), response.Header)
 	}
 }
 

@@ -356,25 +356,15 @@ type mergeBody struct {
 	Code *string `json:"code"`
 }
 
-// send makes one call. body is JSON text, "" for none; headers are name, value, …, and
-// replace those that the shopper would send.
-func (c *shopper) send(method, path, payload string, headers ...string) answer {
+// request returns a request of the shopper. headers are name, value, …, and replace those that
+// the shopper would send.
+func (c *shopper) request(method, path string, body io.Reader, headers ...string) *http.Request {
 	c.t.Helper()
-	var content io.Reader
-	if payload != "" {
-		content = strings.NewReader(payload)
-	}
-	r := must(http.NewRequestWithContext(context.Background(), method, c.shop.URL+path, content))(c.t)
-	if payload != "" {
+	r := must(http.NewRequestWithContext(context.Background(), method, c.shop.URL+path, body))(c.t)
+	if body != nil {
 		r.Header.Set("Content-Type", "application/json")
 	}
-	r.Header.Set("X-Public-Key", c.shop.Key)
-	if c.Token != "" {
-		r.Header.Set("X-Cart-Token", c.Token)
-	}
-	if c.JWT != "" {
-		r.Header.Set("Authorization", "Bearer "+c.JWT)
-	}
+	c.identify(r.Header)
 	seen := map[string]bool{}
 	for i := 0; i+1 < len(headers); i += 2 {
 		if !seen[headers[i]] {
@@ -383,21 +373,42 @@ func (c *shopper) send(method, path, payload string, headers ...string) answer {
 		seen[headers[i]] = true
 		r.Header.Add(headers[i], headers[i+1])
 	}
-	return c.do(r)
+	return r
+}
+
+// identify sets the headers that say which store and whose cart it is.
+func (c *shopper) identify(h http.Header) {
+	h.Set("X-Public-Key", c.shop.Key)
+	if c.Token != "" {
+		h.Set("X-Cart-Token", c.Token)
+	}
+	if c.JWT != "" {
+		h.Set("Authorization", "Bearer "+c.JWT)
+	}
+}
+
+// exchange sends a request and returns the response and its body, both as they came.
+func exchange(t testing.TB, r *http.Request) (*http.Response, []byte) {
+	t.Helper()
+	response := must(http.DefaultTransport.RoundTrip(r))(t)
+	defer response.Body.Close()
+	return response, must(io.ReadAll(response.Body))(t)
+}
+
+// send makes one call. body is JSON text, "" for none. See request for the headers.
+func (c *shopper) send(method, path, payload string, headers ...string) answer {
+	c.t.Helper()
+	var content io.Reader
+	if payload != "" {
+		content = strings.NewReader(payload)
+	}
+	return c.do(c.request(method, path, content, headers...))
 }
 
 func (c *shopper) do(r *http.Request) answer {
 	c.t.Helper()
-	response, err := http.DefaultTransport.RoundTrip(r)
-	require(c.t, err == nil, "%s %s: %v", r.Method, r.URL.Path, err)
-	defer response.Body.Close()
-	raw, err := io.ReadAll(response.Body)
-	if err == nil {
-		err = uncompressed(response, &raw)
-	}
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	response, raw := exchange(c.t, r)
+	noError(c.t, uncompressed(response, &raw))
 	response.Body = io.NopCloser(bytes.NewReader(raw))
 	if err := conforms(r, response, c.shop.basePath(r)); err != nil {
 		c.t.Fatalf("%s %s does not match the OpenAPI document: %v", r.Method, r.URL.Path, err)

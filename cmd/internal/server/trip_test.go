@@ -33,19 +33,13 @@ func (c published) request(method, path, payload string) *http.Request {
 		"Content-Type":        "application/json",
 		"Accept":              "application/json",
 		"Accept-Language":     "*",
-		"X-Public-Key":        c.shop.Key,
 		"X-Timestamp":         strconv.FormatInt(c.shop.Clock.Now().Unix(), 10),
 		"X-Signature-Version": "v1",
 		"X-Client-Auth":       "true",
 	} {
 		r.Header.Set(name, value)
 	}
-	if c.Token != "" {
-		r.Header.Set("X-Cart-Token", c.Token)
-	}
-	if c.JWT != "" {
-		r.Header.Set("Authorization", "Bearer "+c.JWT)
-	}
+	c.identify(r.Header)
 	return r
 }
 
