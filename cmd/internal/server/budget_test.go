@@ -20,8 +20,7 @@ import (
 func TestBudget_IsNotUsedUpByASlowBody(t *testing.T) {
 	slow(t)
 	s := openShop(t, ephemeral.Redis(t), func(p *server.Parts) { p.RedisBudget = 2 * time.Second })
-	c := s.guest(t)
-	c.cart()
+	c := s.visitor(t)
 	body, writer := io.Pipe()
 	go func() {
 		time.Sleep(2200 * time.Millisecond)

@@ -77,8 +77,7 @@ func TestCheckout_ClearsExactlyWhatItSold(t *testing.T) {
 	s := realShop(t)
 	const adders, adds = 20, 500 // fewer than a line may hold
 	s.sell(adders)
-	c := s.guest(t)
-	c.cart()
+	c := s.visitor(t)
 	ordered := make(chan struct{}) // closed after the first order
 	var adding sync.WaitGroup
 	for i := range adders {

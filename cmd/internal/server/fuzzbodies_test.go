@@ -29,8 +29,7 @@ func FuzzAddBody(f *testing.F) {
 	s := openFuzzed(f)
 	f.Fuzz(func(t *testing.T, body []byte) {
 		s.begin(t)
-		c := s.guest(t)
-		c.cart()
+		c := s.visitor(t)
 		a := c.fuzzed("POST", "/cart/add", body, "Content-Type", "application/json")
 		after := c.cart()
 		after.sound(t)

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"commerce/auth/locale"
 	"commerce/cart"
 )
 
@@ -18,17 +17,9 @@ func (a answer) replayed(t testing.TB) bool {
 	return len(said) == 1
 }
 
-func TestIdempotency_ConflictsAndVersionsPrecedeInvalidMembers(t *testing.T) {
-	s := realShop(t)
-	c := s.guest(t)
-	stale := c.add(`{"product_id":1}`, "Idempotency-Key", "k").Header.Get("ETag")
-	c.add(`{"product_id":1}`)
-	c.refused(409, "idempotency_conflict", "POST", "/cart/add", `{"product_id":1,"qty":0}`, "Idempotency-Key", "k")
-	c.refused(409, "idempotency_conflict", "PATCH", "/cart/items/1", `{}`, "Idempotency-Key", "k")
-	c.refused(409, "idempotency_conflict", "POST", "/cart/coupon", `{}`, "Idempotency-Key", "k")
-	c.refused(412, "version_mismatch", "POST", "/cart/add", `{"qty":0}`, "If-Match", stale)
-	c.refused(422, "validation_failed", "POST", "/cart/add", `{"qty":0}`, "Idempotency-Key", "new")
-	c.wantLines("1×2")
+// changes are calls that change a cart with product 1.
+var changes = [][3]string{
+	{"POST", "/cart/add", addOne}, {"PATCH", "/cart/items/1", `{"quantity":9}`}, {"DELETE", "/cart/items/1"}, {"DELETE", "/cart/clear"},
 }
 
 func TestKey_ARepeatChangesNothing(t *testing.T) {
@@ -74,15 +65,20 @@ func TestKey_WithAnotherRequestIsAConflict(t *testing.T) {
 
 func TestKey_OfARefusalIsNotRemembered(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, s *shop) {
-		c := s.guest(t).fill("1×1")
-		c.refused(422, "out_of_stock", "POST", "/cart/add", `{"product_id":6}`, "Idempotency-Key", "k")
-		c.refused(422, "validation_failed", "POST", "/cart/add", `{"product_id":6,"qty":0}`, "Idempotency-Key", "k")
-		c.refused(404, "item_not_found", "PATCH", "/cart/items/6", `{"quantity":1}`, "Idempotency-Key", "k")
-		c.refused(412, "version_mismatch", "DELETE", "/cart/clear", "", "Idempotency-Key", "k", "If-Match", `"x.1-y"`)
-		s.Catalog.Put(s.ID, &cart.Product{ID: 6, Name: locale.Named("Back again"), Active: true, MinQuantity: 1, Price: 777})
-		assert(t, !c.add(`{"product_id":6}`, "Idempotency-Key", "k").replayed(t), "a refusal was replayed")
-		assert(t, c.add(`{"product_id":6}`, "Idempotency-Key", "k").replayed(t), "the change was applied twice")
-		c.wantLines("1×1 6×1")
+		for _, mark := range []string{"Idempotency-Key", "X-Timestamp"} {
+			c := s.guest(t).fill("1×1")
+			s.Catalog.Put(s.ID, soldInSample(t, 6))
+			c.refused(422, "out_of_stock", "POST", "/cart/add", `{"product_id":6}`, mark, "1")
+			c.refused(422, "validation_failed", "POST", "/cart/add", `{"product_id":6,"qty":0}`, mark, "1")
+			c.refused(404, "item_not_found", "PATCH", "/cart/items/6", `{"quantity":1}`, mark, "1")
+			c.refused(412, "version_mismatch", "DELETE", "/cart/clear", "", mark, "1", "If-Match", `"x.1-y"`)
+			s.offer(6)
+			for i := range 2 {
+				s.pass(t, 2*time.Second)
+				equal(t, c.add(`{"product_id":6}`, mark, "1").replayed(t), i == 1, "%s: replayed at try %d of a change that was refused before", mark, i)
+			}
+			c.wantLines("1×1 6×1")
+		}
 	})
 }
 
@@ -113,12 +109,7 @@ func TestKey_Is1To255VisibleASCII(t *testing.T) {
 	c := s.guest(t).fill("1×1")
 	long := strings.Repeat("k", 254)
 	for _, key := range []string{"", long + "kk", "a b", "a\tb", "ключ", "a\xffb", strings.Repeat("k", 9<<10)} {
-		for _, call := range [][3]string{
-			{"POST", "/cart/add", `{"product_id":1}`},
-			{"PATCH", "/cart/items/1", `{"quantity":9}`},
-			{"DELETE", "/cart/items/1"},
-			{"DELETE", "/cart/clear"},
-		} {
+		for _, call := range changes {
 			a := c.refused(400, "invalid_parameter", call[0], call[1], call[2], "Idempotency-Key", key)
 			assert(t, len(a.Body.Errors["Idempotency-Key"]) != 0, "%q: names %v", key, a.Body.Errors)
 		}
@@ -139,16 +130,20 @@ func TestOrderOfChecks_ReplayThenVersionThenBounds(t *testing.T) {
 		stale := c.tag()
 		keyed := []string{"Idempotency-Key", "k", "If-Match", stale}
 		assert(t, !c.add(`{"product_id":2,"qty":2}`, keyed...).replayed(t), "the first was a replay")
-		if a := c.add(`{"product_id":2,"qty":2}`, keyed...); !a.replayed(t) { // neither 412 nor insufficient_stock
-			t.Error("If-Match was checked for a repeat")
+		assert(t, c.add(`{"product_id":2,"qty":2}`, keyed...).replayed(t), "a repeat got 412 or insufficient_stock")
+		for body, path := range map[string]string{
+			`{"product_id":2,"qty":3}`: "/cart/add", `{"product_id":3}`: "/cart/add", `{"product_id":404}`: "/cart/add",
+			`{"product_id":4,"subscription_plan":9}`: "/cart/add", `{"qty":0}`: "/cart/add",
+			`{"quantity":9}`: "/cart/items/2", `{"quantity":8}`: "/cart/items/99", `{}`: "/cart/items/2", `{"coupon":7}`: "/cart/coupon",
+		} {
+			method := "POST"
+			if strings.HasPrefix(path, "/cart/items/") {
+				method = "PATCH"
+			}
+			c.refused(409, "idempotency_conflict", method, path, body, keyed...)
+			c.refused(412, "version_mismatch", method, path, body, "If-Match", stale)
 		}
-		c.refused(409, "idempotency_conflict", "POST", "/cart/add", `{"product_id":2,"qty":3}`, keyed...)
-		c.refused(412, "version_mismatch", "POST", "/cart/add", `{"product_id":2,"qty":3}`, "If-Match", stale)
-		c.refused(412, "version_mismatch", "POST", "/cart/add", `{"product_id":3}`, "If-Match", stale)
-		c.refused(412, "version_mismatch", "POST", "/cart/add", `{"product_id":404}`, "If-Match", stale)
-		c.refused(412, "version_mismatch", "POST", "/cart/add", `{"product_id":4,"subscription_plan":9}`, "If-Match", stale)
-		c.refused(412, "version_mismatch", "PATCH", "/cart/items/99", `{"quantity":9}`, "If-Match", stale)
-		c.refused(412, "version_mismatch", "PATCH", "/cart/items/2", `{"quantity":9}`, "If-Match", stale)
+		c.refused(422, "validation_failed", "POST", "/cart/add", `{"qty":0}`, "Idempotency-Key", "new")
 		c.refused(422, "insufficient_stock", "PATCH", "/cart/items/2", `{"quantity":9}`, "If-Match", "*")
 		c.wantLines("2×2")
 	})
@@ -156,34 +151,23 @@ func TestOrderOfChecks_ReplayThenVersionThenBounds(t *testing.T) {
 
 func TestReplay_OfAnAddWhoseProductIsNoLongerSold(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, s *shop) {
-		none := int64(0)
 		for name, change := range map[string]func(){
-			"inactive": func() { s.Catalog.Put(s.ID, &cart.Product{ID: 1, Name: locale.Named("P"), MinQuantity: 1}) },
-			"out of stock": func() {
-				s.Catalog.Put(s.ID, &cart.Product{ID: 1, Name: locale.Named("P"), Active: true, MinQuantity: 1, Stock: &none})
-			},
-			"with plans": func() {
-				s.Catalog.Put(s.ID, &cart.Product{ID: 1, Name: locale.Named("P"), Active: true, Plans: []cart.Plan{{ID: 1}}})
-			},
-			"gone": func() { s.Catalog.Delete(s.ID, 1) },
+			"inactive":     func() { s.offer(1, func(p *cart.Product) { p.Active = false }) },
+			"out of stock": func() { s.offer(1, func(p *cart.Product) { p.Stock = new(int64) }) },
+			"with plans":   func() { s.offer(1, func(p *cart.Product) { p.Plans = []cart.Plan{{ID: 1}} }) },
+			"gone":         func() { s.Catalog.Delete(s.ID, 1) },
 		} {
-			s.Catalog.Put(s.ID, &cart.Product{ID: 1, Name: locale.Named("P"), Active: true, MinQuantity: 1})
+			s.offer(1)
 			c := s.guest(t)
 			c.add(`{"product_id":1}`, "Idempotency-Key", "k")
 			c.ok("PATCH", "/cart/items/1", `{"quantity":2}`, "Idempotency-Key", "l")
 			stamped := s.guest(t)
 			stamped.add(`{"product_id":1}`, "X-Timestamp", "1")
 			change()
-			if a := c.add(`{"product_id":1}`, "Idempotency-Key", "k"); !a.replayed(t) {
-				t.Errorf("%s: %s", name, a.Raw)
-			}
-			if a := c.ok("PATCH", "/cart/items/1", `{"quantity":2}`, "Idempotency-Key", "l"); !a.replayed(t) {
-				t.Errorf("%s: %s", name, a.Raw)
-			}
+			assert(t, c.add(addOne, "Idempotency-Key", "k").replayed(t), "%s: the add was made again", name)
+			assert(t, c.ok("PATCH", "/cart/items/1", `{"quantity":2}`, "Idempotency-Key", "l").replayed(t), "%s: the edit was made again", name)
 			s.pass(t, 2*time.Second)
-			if a := stamped.add(`{"product_id":1}`, "X-Timestamp", "1"); !a.replayed(t) {
-				t.Errorf("%s: %s", name, a.Raw)
-			}
+			assert(t, stamped.add(addOne, "X-Timestamp", "1").replayed(t), "%s: the stamped add was made again", name)
 			c.wantLines("1×2")
 			stamped.wantLines("1×1")
 		}
@@ -221,36 +205,31 @@ func TestUnkeyedRetry_CountsOnce(t *testing.T) {
 
 func TestUnkeyedRetry_MayRepeatAnyRecentChange(t *testing.T) {
 	s := realShop(t)
-	const body = `{"product_id":1}`
+	const body = addOne
+	stamp := []string{"X-Timestamp", "1"}
 	for name, tt := range map[string]struct {
 		between func(*shopper)
 		repeat  []string // headers
 		replay  bool
 	}{
-		"nothing between": {func(*shopper) {}, []string{"X-Timestamp", "1"}, true},
-		"a read between":  {func(c *shopper) { c.cart() }, []string{"X-Timestamp", "1"}, true},
-		"a refusal between": {func(c *shopper) {
-			c.refused(422, "out_of_stock", "POST", "/cart/add", `{"product_id":6}`, "X-Timestamp", "2")
-		}, []string{"X-Timestamp", "1"}, true},
-		"another change between":    {func(c *shopper) { c.add(`{"product_id":2}`, "X-Timestamp", "2") }, []string{"X-Timestamp", "1"}, true},
-		"a keyed change between":    {func(c *shopper) { c.add(`{"product_id":2}`, "Idempotency-Key", "k") }, []string{"X-Timestamp", "1"}, true},
-		"an unstamped one between":  {func(c *shopper) { c.add(`{"product_id":2}`) }, []string{"X-Timestamp", "1"}, true},
+		"nothing between":           {func(*shopper) {}, stamp, true},
+		"a read between":            {func(c *shopper) { c.cart() }, stamp, true},
+		"a refusal between":         {func(c *shopper) { c.send("POST", "/cart/add", `{"product_id":6}`, "X-Timestamp", "2") }, stamp, true},
+		"another change between":    {func(c *shopper) { c.add(`{"product_id":2}`, "X-Timestamp", "2") }, stamp, true},
+		"a keyed change between":    {func(c *shopper) { c.add(`{"product_id":2}`, "Idempotency-Key", "k") }, stamp, true},
+		"an unstamped one between":  {func(c *shopper) { c.add(`{"product_id":2}`) }, stamp, true},
 		"another X-Timestamp":       {func(*shopper) {}, []string{"X-Timestamp", "2"}, false},
 		"no X-Timestamp":            {func(*shopper) {}, nil, false},
 		"a key and X-Timestamp":     {func(*shopper) {}, []string{"X-Timestamp", "1", "Idempotency-Key", "k"}, false},
 		"a stale If-Match as well":  {func(*shopper) {}, []string{"X-Timestamp", "1", "If-Match", `"x.1-y"`}, true},
 		"another signature as well": {func(*shopper) {}, []string{"X-Timestamp", "1", "X-Signature", "other", "X-Signature-Version", "2", "X-Client-Auth", "x"}, true},
 	} {
-		c := s.guest(t)
-		c.cart()
+		c := s.visitor(t)
 		c.add(body, "X-Timestamp", "1")
 		tt.between(c)
 		s.pass(t, 2*time.Second)
 		a := c.add(body, tt.repeat...)
-		want := int64(2)
-		if tt.replay {
-			want = 1
-		}
+		want := map[bool]int64{true: 1, false: 2}[tt.replay]
 		assert(t, a.replayed(t) == tt.replay && a.Body.Data.Items[0].Quantity == want, "%s: replayed %v, cart holds %q", name, a.replayed(t), a.Body.Data.lines())
 	}
 
@@ -258,19 +237,8 @@ func TestUnkeyedRetry_MayRepeatAnyRecentChange(t *testing.T) {
 	c.add(body, "X-Timestamp", "1")
 	s.pass(t, 2*time.Second)
 	assert(t, !c.add(`{"product_id":1,"qty":1}`, "X-Timestamp", "1").replayed(t), "another body was taken for a repeat")
-	other := s.guest(t)
-	other.cart()
+	other := s.visitor(t)
 	assert(t, !other.add(`{"product_id":1,"qty":1}`, "X-Timestamp", "1").replayed(t), "another cart's change was taken for a repeat")
-}
-
-func TestUnkeyedRetry_OfARefusalRunsAgain(t *testing.T) {
-	s := realShop(t)
-	c := s.guest(t).fill("1×1")
-	c.refused(422, "out_of_stock", "POST", "/cart/add", `{"product_id":6}`, "X-Timestamp", "1")
-	s.Catalog.Put(s.ID, &cart.Product{ID: 6, Name: locale.Named("Back again"), Active: true, MinQuantity: 1, Price: 777})
-	s.pass(t, 2*time.Second)
-	assert(t, !c.add(`{"product_id":6}`, "X-Timestamp", "1").replayed(t), "a refusal was replayed")
-	c.wantLines("1×1 6×1")
 }
 
 func TestKey_NoOpsAreRememberedToo(t *testing.T) {
@@ -287,23 +255,10 @@ func TestKey_NoOpsAreRememberedToo(t *testing.T) {
 	})
 }
 
-func TestKey_OnACartNeverUsedADeleteStoresNothing(t *testing.T) {
-	onEachRedis(t, func(t *testing.T, s *shop) {
-		c := s.guest(t)
-		c.cart()
-		c.ok("DELETE", "/cart/items/1", "", "Idempotency-Key", "k")
-		c.ok("DELETE", "/cart/clear", "", "X-Timestamp", "1")
-		c.ok("DELETE", "/cart/coupon", "")
-		keys := s.keys(t)
-		assert(t, len(keys) == 0, "stored: %v", keys)
-	})
-}
-
 // A change without a key stores only the cart, with its stamp.
 func TestUnkeyedRetry_LeavesNoOtherKey(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, s *shop) {
-		c := s.guest(t)
-		c.cart()
+		c := s.visitor(t)
 		c.add(addOne, "X-Timestamp", "1")
 		keys := s.keys(t)
 		assert(t, len(keys) == 1, "keys: %v", keys)

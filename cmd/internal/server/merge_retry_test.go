@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"testing"
 	"time"
@@ -17,10 +18,8 @@ const addOne = `{"product_id":1}`
 // A guest's change was made, its response was lost, and the retry comes from a customer
 // whose merge cannot be finished now.
 func TestKey_OfAGuestIsLookedUpWhileTheMergeWaits(t *testing.T) {
-	source := &flaky{}
-	s := realShop(t, func(p *server.Parts) { source.Catalog, p.Catalog = p.Catalog, source })
-	guest := s.guest(t)
-	guest.cart()
+	s, source := flakyShop(t)
+	guest := s.visitor(t)
 	guest.add(addOne, "Idempotency-Key", "k")
 	guest.add(`{"product_id":7,"qty":2}`)
 	customer := guest.logIn("1")
@@ -57,32 +56,29 @@ func TestKey_OfAnUnreachableGuestIs503(t *testing.T) {
 
 // Requests that a guest's page in another tab sent before the login are retried: as the
 // customer, or still as the guest.
-func TestUnkeyedRetry_OfAGuestCountsOnceAfterALoginElsewhere(t *testing.T) {
-	onEachRedis(t, func(t *testing.T, s *shop) {
-		guest := s.guest(t)
-		guest.cart()
-		guest.add(addOne, "X-Timestamp", "1")
-		customer := guest.logIn("1")
-		customer.cart()
-		s.pass(t, 2*time.Second)
-		for who, c := range map[string]*shopper{"customer": customer, "guest": guest} {
-			assert(t, c.add(addOne, "X-Timestamp", "1").replayed(t), "the retry as a %s was applied", who)
+func TestRetry_OfAGuestCountsOnceAfterALoginElsewhere(t *testing.T) {
+	onEachRedisAndCluster(t, func(t *testing.T, s *shop) {
+		for i, mark := range []string{"Idempotency-Key", "X-Timestamp"} {
+			guest := s.visitor(t)
+			guest.add(addOne, mark, "1")
+			customer := guest.logIn(fmt.Sprint("customer-", i))
+			if mark == "X-Timestamp" {
+				customer.cart() // or the retry merges the carts
+			}
+			s.pass(t, 2*time.Second)
+			for _, c := range []*shopper{customer, guest} {
+				assert(t, c.add(addOne, mark, "1").replayed(t), "the retry with %s as customer %q was applied", mark, c.ID)
+			}
+			s.wantTTLs(t)
+			customer.withoutToken().wantLines("1×1")
+			if mark == "Idempotency-Key" {
+				customer.refused(409, "idempotency_conflict", "POST", "/cart/add", `{"product_id":2}`, mark, "1")
+				continue
+			}
+			s.pass(t, 5*time.Minute)
+			assert(t, !guest.add(addOne, mark, "1").replayed(t), "still a retry after five minutes")
+			customer.wantLines("1×2")
 		}
-		customer.wantLines("1×1")
-		s.pass(t, 5*time.Minute)
-		assert(t, !guest.add(addOne, "X-Timestamp", "1").replayed(t), "still a retry after five minutes")
-		customer.wantLines("1×2")
-	})
-}
-
-func TestKey_OfAGuestIsKnownUnderTheTokenAfterTheMerge(t *testing.T) {
-	onEachRedis(t, func(t *testing.T, s *shop) {
-		guest := s.guest(t)
-		guest.cart()
-		guest.add(addOne, "Idempotency-Key", "k")
-		guest.logIn("1").cart()
-		assert(t, guest.add(addOne, "Idempotency-Key", "k").replayed(t), "the retry as a guest was applied")
-		guest.logIn("1").wantLines("1×1")
 	})
 }
 
@@ -90,8 +86,7 @@ func TestKey_OfAGuestIsKnownUnderTheTokenAfterTheMerge(t *testing.T) {
 // whose response was lost. The retry finds its key under the token.
 func TestKey_OfAGuestIsKnownAfterAnotherCustomersMerge(t *testing.T) {
 	onEachRedisAndCluster(t, func(t *testing.T, s *shop) {
-		guest := s.guest(t)
-		guest.cart()
+		guest := s.visitor(t)
 		guest.add(addOne, "Idempotency-Key", "k")
 		guest.logIn("1").cart()
 		second := guest.logIn("2")
@@ -105,8 +100,7 @@ func TestKey_OfAGuestIsKnownAfterAnotherCustomersMerge(t *testing.T) {
 // The client sends two changes concurrently, loses both responses and retries both.
 func TestUnkeyedRetry_OfChangesThatOverlap(t *testing.T) {
 	onEachRedisAndCluster(t, func(t *testing.T, s *shop) {
-		c := s.guest(t)
-		c.cart()
+		c := s.visitor(t)
 		bodies := []string{addOne, `{"product_id":7,"qty":2}`}
 		for _, body := range bodies {
 			c.add(body, "X-Timestamp", "1")
@@ -122,8 +116,7 @@ func TestUnkeyedRetry_OfChangesThatOverlap(t *testing.T) {
 // Both responses to a double click within a second are lost: each retry repeats one click.
 func TestUnkeyedRetry_OfADoubleClickCountsTwoClicks(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, s *shop) {
-		c := s.guest(t)
-		c.cart()
+		c := s.visitor(t)
 		c.add(addOne, "X-Timestamp", "1")
 		s.pass(t, 300*time.Millisecond)
 		c.add(addOne, "X-Timestamp", "1")
@@ -140,8 +133,7 @@ func TestUnkeyedRetry_IsTheSameOnInstancesWhoseClocksDiffer(t *testing.T) {
 	t.Parallel()
 	for _, ahead := range []time.Duration{-time.Hour, -20 * time.Millisecond, time.Hour} {
 		s := openShop(t, ephemeral.Redis(t))
-		c := s.guest(t)
-		c.cart()
+		c := s.visitor(t)
 		c.add(addOne, "X-Timestamp", "1")
 		s.Clock.Forward(ahead) // the clock of the instance that gets the retry
 		assert(t, !c.add(addOne, "X-Timestamp", "1").replayed(t), "%v ahead: a second click was taken for a retry", ahead)

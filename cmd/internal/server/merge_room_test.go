@@ -28,8 +28,7 @@ func TestMerge_WithoutRoomLeavesTheGuestsCartUnchanged(t *testing.T) {
 	if got := customer.cart(); len(got.Items) != 10 || got.Merge.Code != nil || got.Merge.Lines != 5 {
 		t.Fatalf("with room for it: %q, %+v", got.lines(), got.Merge)
 	}
-	guest := s.guest(t)
-	guest.cart()
+	guest := s.visitor(t)
 	guest.add(`{"product_id":111}`, "Idempotency-Key", "k")
 	customer.Token = guest.Token
 	full := func(a answer) {

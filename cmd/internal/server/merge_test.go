@@ -271,20 +271,6 @@ func TestMerge_LeavesTheTokenUsable(t *testing.T) {
 	})
 }
 
-func TestMerge_IncludesIdempotencyKeys(t *testing.T) {
-	onEachRedisAndCluster(t, func(t *testing.T, s *shop) {
-		guest := s.guest(t)
-		guest.cart()
-		guest.add(`{"product_id":1,"qty":2}`, "Idempotency-Key", "k")
-		customer := guest.logIn("1")
-		again := customer.add(`{"product_id":1,"qty":2}`, "Idempotency-Key", "k")
-		assert(t, again.replayed(t) && again.Body.Data.lines() == "1×2", "repeated after the login: %s", again.Raw)
-		customer.refused(409, "idempotency_conflict", "POST", "/cart/add", `{"product_id":1}`, "Idempotency-Key", "k")
-		customer.withoutToken().wantLines("1×2")
-		s.wantTTLs(t)
-	})
-}
-
 func TestMerge_DevicesAtOnce(t *testing.T) {
 	t.Parallel()
 	t.Run("that carry one token add it once", func(t *testing.T) {
@@ -320,8 +306,7 @@ func TestMerge_DevicesAtOnce(t *testing.T) {
 // accepted add counts exactly once.
 func TestMerge_RacesWithAddsOnBothSides(t *testing.T) {
 	onEachRedisAndCluster(t, func(t *testing.T, s *shop) {
-		guest := s.guest(t)
-		guest.cart()
+		guest := s.visitor(t)
 		customer := guest.logIn("1")
 		at(50, func(i int) {
 			switch {
@@ -345,6 +330,13 @@ type flaky struct {
 	down atomic.Int64
 }
 
+// flakyShop opens a shop with such a catalog.
+func flakyShop(t *testing.T) (*shop, *flaky) {
+	t.Helper()
+	source := &flaky{}
+	return realShop(t, func(p *server.Parts) { source.Catalog, p.Catalog = p.Catalog, source }), source
+}
+
 var errDown = errors.New("catalog is down")
 
 func (f *flaky) Reachable() bool { return f.down.Load() == 0 }
@@ -357,8 +349,7 @@ func (f *flaky) Products(ctx context.Context, store int64, ids []int64) (map[int
 }
 
 func TestMerge_WaitsForTheCatalog(t *testing.T) {
-	source := &flaky{}
-	s := realShop(t, func(p *server.Parts) { source.Catalog, p.Catalog = p.Catalog, source })
+	s, source := flakyShop(t)
 	guest := s.guest(t).fill("7×2")
 	customer := guest.logIn("1")
 	source.down.Store(7)

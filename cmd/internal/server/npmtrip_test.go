@@ -26,8 +26,8 @@ import (
 // lostReplies is how many changes testdata/npmtrip/trip.mjs sends over LOSSY_URL.
 const lostReplies = 8
 
-// The unchanged published client makes a whole shopping trip.
-// TestPublishedClient_ShopsAndLogsIn covers the same trip without Node.
+// The unchanged published client makes a whole shopping trip. TestPublishedClient_ALostReplyCountsOnce
+// sends its requests without Node.
 func TestPublishedClient_DrivesAWholeTrip(t *testing.T) {
 	slow(t)
 	installed := installPackages(t, "npmtrip")

@@ -51,8 +51,7 @@ func TestPeers_Lines(t *testing.T) {
 			assert(t, line.Fields[0].Value == written && *line.Notice == written, "%q came back as %+v", written, line)
 		},
 		"a body with several products is refused": func(t *testing.T, s *shop) {
-			c := s.guest(t)
-			c.cart()
+			c := s.visitor(t)
 			for _, name := range []string{"items", "lines", "line_items", "requests"} {
 				a := c.refused(422, "validation_failed", "POST", "/cart/add", `{"`+name+`":[{"product_id":1,"qty":1},{"product_id":404}]}`)
 				assert(t, len(a.Body.Errors["product_id"]) != 0, "%s: names %v", name, a.Body.Errors)

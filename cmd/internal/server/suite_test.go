@@ -237,6 +237,13 @@ type shopper struct {
 
 func (s *shop) guest(t testing.TB) *shopper { return &shopper{t: t, shop: s} }
 
+// visitor is a guest who has a token.
+func (s *shop) visitor(t testing.TB) *shopper {
+	c := s.guest(t)
+	c.cart()
+	return c
+}
+
 func (s *shop) customer(t testing.TB, id string) *shopper {
 	return &shopper{t: t, shop: s, JWT: s.token(t, id), ID: id}
 }
