@@ -2,46 +2,37 @@ package server_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"commerce/cart"
-	"commerce/deploy/sample"
 )
 
 // account adds a line of product 5 and returns its id.
 func (c *shopper) account(email, region string) string {
 	c.t.Helper()
-	a := c.add(fmt.Sprintf(`{"product_id":5,"fields":{"Account email":%q,"Region":%q}}`, email, region))
-	return *a.Body.Data.ItemID
+	return c.add(fmt.Sprintf(`{"product_id":5,"fields":{"Account email":%q,"Region":%q}}`, email, region)).itemID()
 }
 
 // fields lists a line's answers as "email/region".
 func (b cartBody) fields(t testing.TB, id string) string {
 	t.Helper()
-	for _, item := range b.Items {
-		if item.ID != id {
-			continue
-		}
-		var answers []string
-		for _, f := range item.Fields {
-			answers = append(answers, f.Value)
-		}
-		return strings.Join(answers, "/")
+	i := slices.IndexFunc(b.Items, func(item itemBody) bool { return item.ID == id })
+	require(t, i >= 0, "no line %s in %q", id, b.lines())
+	var answers []string
+	for _, f := range b.Items[i].Fields {
+		answers = append(answers, f.Value)
 	}
-	t.Fatalf("no line %s in %q", id, b.lines())
-	return ""
+	return strings.Join(answers, "/")
 }
 
 // edited edits a line and returns the cart and the line's id, "" for null.
 func (c *shopper) edited(item, payload string, headers ...string) (cartBody, string) {
 	c.t.Helper()
-	got := c.ok("PATCH", "/cart/items/"+item, payload, headers...).Body.Data
-	if got.ItemID == nil {
-		return got, ""
-	}
-	return got, *got.ItemID
+	a := c.ok("PATCH", "/cart/items/"+item, payload, headers...)
+	return a.Body.Data, a.itemID()
 }
 
 func TestEdit_FieldsAreMergedByKey(t *testing.T) {
@@ -52,17 +43,13 @@ func TestEdit_FieldsAreMergedByKey(t *testing.T) {
 		before := c.cart()
 
 		got, corrected := c.edited(id, `{"fields":{"Account email":"sara@example.com"}}`)
-		if answers := got.fields(t, corrected); answers != "sara@example.com/United States" || corrected == id {
-			t.Errorf("%s became %s with %s", id, corrected, answers)
-		}
-		want := "1×1 " + corrected + "×1 7×2"
-		assert(t, got.lines() == want && got.Version == before.Version+1, "%q at version %d, want %q at %d", got.lines(), got.Version, want, before.Version+1)
-		assert(t, got.Items[1].UnitPrice == 20.25, "unit price %v", got.Items[1].UnitPrice)
+		equal(t, got.fields(t, corrected), "sara@example.com/United States", "answers")
+		assert(t, corrected != id && got.lines() == "1×1 "+corrected+"×1 7×2" && got.Version == before.Version+1, "%s became %q at version %d", id, got.lines(), got.Version)
+		equal(t, got.Items[1].UnitPrice, 20.25, "unit price")
 
 		got, cleared := c.edited(corrected, `{"fields":{"1":null}}`)
-		if answers := got.fields(t, cleared); answers != "sara@example.com" || got.Items[1].UnitPrice != 15 {
-			t.Errorf("%s at %v", answers, got.Items[1].UnitPrice)
-		}
+		equal(t, got.fields(t, cleared), "sara@example.com", "answers without a region")
+		equal(t, got.Items[1].UnitPrice, 15, "unit price without a region")
 		c.refused(422, "field_missing", "PATCH", "/cart/items/"+cleared, `{"fields":{"Account email":" "}}`)
 		c.refused(422, "field_invalid", "PATCH", "/cart/items/"+cleared, `{"fields":{"Acount email":null}}`)
 		_, same := c.edited(cleared, `{"fields":{"Account email":" sara@example.com "},"notice":null}`)
@@ -78,18 +65,15 @@ func TestEdit_AllPartsAtOnceOrNone(t *testing.T) {
 		refused := c.refused(422, "plan_unavailable", "PATCH", "/cart/items/4.p41", `{"quantity":3,"subscription_plan":43,"notice":"new"}`)
 		assert(t, len(refused.Body.Errors["subscription_plan"]) == 1, "errors name %v", refused.Body.Errors)
 		c.refused(422, "quantity_out_of_range", "PATCH", "/cart/items/4.p41", `{"quantity":1000,"subscription_plan":42,"notice":"new"}`)
-		if got := c.wantLines("4.p41×1"); got.Version != 1 || *got.Items[0].Notice != "old" {
-			t.Errorf("a refusal left version %d, notice %v", got.Version, got.Items[0].Notice)
-		}
+		left := c.wantLines("4.p41×1")
+		assert(t, left.Version == 1 && *left.Items[0].Notice == "old", "a refusal left version %d, notice %v", left.Version, left.Items[0].Notice)
 		got, id := c.edited("4", `{"qty":3,"subscription_plan":{"id":42},"notice":"new"}`)
 		assert(t, id == "4.p42" && got.lines() == "4.p42×3" && *got.Items[0].Notice == "new" && got.Items[0].UnitPrice == 200 && got.Version == 2, "%s: %q at version %d, %+v", id, got.lines(), got.Version, got.Items[0])
-		if got, _ = c.edited(id, `{"notice":"\u200b "}`); got.Items[0].Notice != nil {
-			t.Errorf("notice %q", *got.Items[0].Notice)
-		}
+		got, _ = c.edited(id, `{"notice":"\u200b "}`)
+		assert(t, got.Items[0].Notice == nil, "a notice of invisible characters was kept")
 		c.refused(422, "validation_failed", "PATCH", "/cart/items/"+id, `{"notice":"`+strings.Repeat("n", 501)+`"}`)
-		if got, id = c.edited(id, `{"quantity":0,"notice":7,"fields":null}`); id != "" || len(got.Items) != 0 {
-			t.Errorf("removed: %q, item_id %q", got.lines(), id)
-		}
+		got, id = c.edited(id, `{"quantity":0,"notice":7,"fields":null}`)
+		assert(t, id == "" && len(got.Items) == 0, "removed: %q, item_id %q", got.lines(), id)
 	})
 }
 
@@ -118,13 +102,15 @@ func TestEdit_JudgesOnlyWhatItAlters(t *testing.T) {
 		c := s.guest(t)
 		id := c.account("a@example.com", "us")
 		c.edited(id, `{"quantity":5}`)
-		product5 := soldInSample(t, 5)
+		sold := productOf(5)
+		inactive := sold
+		inactive.Active = false
 		for name, now := range map[string]struct {
 			code   string
 			status int
 			set    func()
 		}{
-			"inactive": {"product_inactive", 422, func() { s.Catalog.Put(s.ID, notSold(product5)) }},
+			"inactive": {"product_inactive", 422, func() { s.Catalog.Put(s.ID, &inactive) }},
 			"gone":     {"product_not_found", 404, func() { s.Catalog.Delete(s.ID, 5) }},
 		} {
 			c.edited(id, `{"quantity":5}`)
@@ -135,30 +121,11 @@ func TestEdit_JudgesOnlyWhatItAlters(t *testing.T) {
 			c.refused(now.status, now.code, "PATCH", "/cart/items/"+id, `{"fields":{"Account email":"b@example.com"}}`)
 			c.refused(now.status, now.code, "PATCH", "/cart/items/"+id, `{"subscription_plan":1}`)
 			equal(t, *c.wantLines(id + "×4").Items[0].Notice, name+" still", "%s: notice", name)
-			s.Catalog.Put(s.ID, product5)
+			s.Catalog.Put(s.ID, &sold)
 		}
-		if got, _ := c.edited(id, `{"quantity":0}`); len(got.Items) != 0 {
-			t.Errorf("holds %q", got.lines())
-		}
+		c.edited(id, `{"quantity":0}`)
+		c.wantLines("")
 	})
-}
-
-// soldInSample returns a product of the sample store.
-func soldInSample(t testing.TB, id int64) *cart.Product {
-	t.Helper()
-	for _, p := range sample.Products()[1] {
-		if p.ID == id {
-			return p
-		}
-	}
-	t.Fatalf("no sample product %d", id)
-	return nil
-}
-
-func notSold(p *cart.Product) *cart.Product {
-	changed := *p
-	changed.Active = false
-	return &changed
 }
 
 // An edit does not ignore the product_id that an add has.
@@ -189,10 +156,10 @@ func TestEdit_ARepeatNamesTheLineItMade(t *testing.T) {
 			require(t, got.fields(t, made) == "b@example.com/Saudi Arabia" && made != other, "%s: %s made %s", repeat, first, made)
 			s.pass(t, 2*time.Second)
 			again := c.ok("PATCH", "/cart/items/"+first, payload, headers...)
-			assert(t, again.replayed(t) && again.Body.Data.ItemID != nil && *again.Body.Data.ItemID == made, "%s: replayed %v, item_id %v, want %s", repeat, again.replayed(t), again.Body.Data.ItemID, made)
+			assert(t, again.replayed(t) && again.itemID() == made, "%s: replayed %v, item_id %s, want %s", repeat, again.replayed(t), again.itemID(), made)
 			c.ok("DELETE", "/cart/items/"+made, "")
 			again = c.ok("PATCH", "/cart/items/"+first, payload, headers...)
-			assert(t, again.replayed(t) && again.Body.Data.ItemID == nil, "%s, its line removed: replayed %v, item_id %v", repeat, again.replayed(t), again.Body.Data.ItemID)
+			assert(t, again.replayed(t) && again.itemID() == "", "%s, its line removed: replayed %v, item_id %s", repeat, again.replayed(t), again.itemID())
 			c.refused(404, "item_not_found", "PATCH", "/cart/items/"+first, payload)
 			c.account("a@example.com", "sa")
 		}
@@ -226,7 +193,7 @@ func TestEdit_ARepeatAfterTheMergeNamesTheLine(t *testing.T) {
 			customer := guest.logIn("repeats by " + repeat)
 			s.pass(t, 2*time.Second)
 			again := customer.ok("PATCH", "/cart/items/"+first, payload, headers...)
-			assert(t, again.replayed(t) && again.Body.Data.ItemID != nil && *again.Body.Data.ItemID == made, "%s: replayed %v, item_id %v, want %s", repeat, again.replayed(t), again.Body.Data.ItemID, made)
+			assert(t, again.replayed(t) && again.itemID() == made, "%s: replayed %v, item_id %s, want %s", repeat, again.replayed(t), again.itemID(), made)
 			guest.refused(404, "item_not_found", "PATCH", "/cart/items/"+first, payload)
 		}
 	})
@@ -238,16 +205,13 @@ func TestItemID_NamesTheLineOfAnAdd(t *testing.T) {
 	add := `{"product_id":5,"qty":2,"fields":{"1":"us","0":"a@example.com"}}`
 	made := *c.add(add, "Idempotency-Key", "k").Body.Data.ItemID
 	c.wantLines(made + "×2")
-	p := soldInSample(t, 5)
-	for _, now := range []*cart.Product{p, notSold(p)} {
-		s.Catalog.Put(s.ID, now)
-		a := c.add(add, "Idempotency-Key", "k")
-		assert(t, a.Body.Data.ItemID != nil && *a.Body.Data.ItemID == made, "a repeat names %v", a.Body.Data.ItemID)
-	}
+	equal(t, c.add(add, "Idempotency-Key", "k").itemID(), made, "item_id of a repeat")
+	p := productOf(5)
+	p.Active = false
+	s.Catalog.Put(s.ID, &p)
+	equal(t, c.add(add, "Idempotency-Key", "k").itemID(), made, "item_id of a repeat, when the product is no longer sold")
 	c.ok("DELETE", "/cart/items/"+made, "")
-	if a := c.add(add, "Idempotency-Key", "k"); a.Body.Data.ItemID != nil {
-		t.Errorf("the line is removed, a repeat names %s", *a.Body.Data.ItemID)
-	}
+	equal(t, c.add(add, "Idempotency-Key", "k").itemID(), "", "item_id of a repeat, when the line is removed")
 	assert(t, !strings.Contains(string(c.ok("DELETE", "/cart/clear", "").Raw), `"item_id"`), "a change of the whole cart names a line")
 }
 
@@ -256,7 +220,7 @@ func TestItemID_NamesTheLineOfAnAdd(t *testing.T) {
 func TestItemID_OfARepeatDoesNotFollowTheCatalog(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, s *shop) {
 		add := `{"product_id":5,"fields":{"0":"sa","1":"us"}}`
-		p := *soldInSample(t, 5)
+		p := productOf(5)
 		p.Fields = []cart.Field{{Name: "first"}, {Name: "second"}}
 		s.Catalog.Put(s.ID, &p)
 		stamp := fmt.Sprint(time.Now().Unix())
@@ -270,8 +234,7 @@ func TestItemID_OfARepeatDoesNotFollowTheCatalog(t *testing.T) {
 			other := *c.add(add).Body.Data.ItemID
 			s.pass(t, 2*time.Second)
 			again := c.add(add, headers...)
-			id := again.Body.Data.ItemID
-			assert(t, again.replayed(t) && id != nil && *id == made && made != other, "%s: replayed %v, item_id %v, want %s, not %s", repeat, again.replayed(t), id, made, other)
+			assert(t, again.replayed(t) && again.itemID() == made && made != other, "%s: replayed %v, item_id %s, want %s, not %s", repeat, again.replayed(t), again.itemID(), made, other)
 		}
 	})
 }

@@ -11,12 +11,11 @@ import (
 	"commerce/cart"
 	"commerce/cart/money"
 	"commerce/cmd/internal/server"
-	"commerce/deploy/sample"
 )
 
 func TestTax_IsByProduct(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, s *shop) {
-		untaxed, low := *sample.Products()[1][1], *sample.Products()[1][4]
+		untaxed, low := productOf(2), productOf(5)
 		untaxed.TaxRate, untaxed.Stock, low.TaxRate, low.Fields = new(int64), nil, ptr(int64(50_000)), nil
 		s.Catalog.Put(s.ID, &untaxed)
 		s.Catalog.Put(s.ID, &low)
@@ -54,7 +53,7 @@ func TestSummary_NeedsNoPaymentForACartThatCostsNothing(t *testing.T) {
 func TestCart_ShowsThePriceWhenALineWasAdded(t *testing.T) {
 	s := realShop(t)
 	c := s.guest(t).fill("1×1")
-	dearer := *sample.Products()[1][0]
+	dearer := productOf(1)
 	dearer.Price, dearer.OriginalPrice = 5950, 5950
 	s.Catalog.Put(s.ID, &dearer)
 	got := c.cart().Items[0]

@@ -7,7 +7,6 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"commerce/cmd/internal/pages"
-	"commerce/deploy/sample"
 )
 
 func TestPlayground_EditsFieldsWithOnePatchOfWhatChanged(t *testing.T) {
@@ -150,7 +149,7 @@ func (p page) sentPatch(body string) {
 func TestPlayground_ShowsTaxByRateAndWhyACouponDoesNotCount(t *testing.T) {
 	slow(t)
 	s := openShop(t, embeddedRedis(t), withPlayground(pages.Playground{}))
-	untaxed := *sample.Products()[1][1]
+	untaxed := productOf(2)
 	untaxed.TaxRate = new(int64)
 	s.Catalog.Put(s.ID, &untaxed)
 

@@ -41,9 +41,7 @@ func (s *shop) offerSubscriptions(t testing.TB, parts *server.Parts) {
 	var tokens []auth.APIToken
 	issue := func(id, store int64, revoked *time.Time) (text string) {
 		secret, sum, err := auth.NewAPISecret(rand.Reader)
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		tokens = append(tokens, auth.APIToken{ID: id, StoreID: store, Hash: sum, RevokedAt: revoked})
 		return strconv.FormatInt(id, 10) + "|" + secret
 	}
@@ -55,8 +53,7 @@ func (s *shop) offerSubscriptions(t testing.TB, parts *server.Parts) {
 // Each kind of credential works for its own calls only: a store's programs read its
 // subscriptions, its customers and guests have carts.
 func TestCredentials_WorkForTheirOwnCallsOnly(t *testing.T) {
-	shop := openShop(t, embeddedRedis(t))
-	other := newShop(t)
+	shop, other := newShop(t), openShop(t, embeddedRedis(t))
 	const cart, merchant = "cart", "merchant"
 	calls := []struct{ area, method, path, body string }{
 		{cart, "GET", "/cart", ""},
@@ -113,7 +110,7 @@ func TestSubscriptions_AreReadOnly(t *testing.T) {
 	shop := newShop(t)
 	for _, path := range []string{"/subscriptions", "/subscriptions/5001", "/subscriptions/summary", "/subscriptions/changes"} {
 		for _, method := range []string{"POST", "PUT", "PATCH", "DELETE"} {
-			a := shop.guest(t).send(method, path, "{}", "Authorization", "Bearer "+shop.API)
+			a := shop.merchant(t).send(method, path, "{}")
 			assert(t, a.Status == http.StatusMethodNotAllowed && a.Body.Code == "method_not_allowed", "%s %s answers %d %s", method, path, a.Status, a.Body.Code)
 		}
 	}
@@ -133,7 +130,7 @@ func TestSubscriptions_AreAsDocumented(t *testing.T) {
 			}
 			seen := 0
 			for path := "/subscriptions?per_page=20"; path != ""; {
-				a := shop.guest(t).send("GET", path, "", "Authorization", "Bearer "+shop.API, "Accept-Language", "ar")
+				a := shop.merchant(t).send("GET", path, "", "Accept-Language", "ar")
 				var page struct {
 					Data struct {
 						Data []struct{ ID int64 }
@@ -141,11 +138,10 @@ func TestSubscriptions_AreAsDocumented(t *testing.T) {
 						Path string
 					}
 				}
-				err := json.Unmarshal(a.Raw, &page)
-				require(t, err == nil && a.Status == http.StatusOK && page.Data.Path == base+"/subscriptions", "GET %s: %d, path %q (%v)", path, a.Status, page.Data.Path, err)
+				noError(t, json.Unmarshal(a.Raw, &page))
+				require(t, a.Status == http.StatusOK && page.Data.Path == base+"/subscriptions", "GET %s: %d, path %q", path, a.Status, page.Data.Path)
 				for _, s := range page.Data.Data {
-					one := shop.guest(t).send("GET", fmt.Sprintf("/subscriptions/%d", s.ID), "", "Authorization", "Bearer "+shop.API)
-					assert(t, one.Status == http.StatusOK, "GET /subscriptions/%d: %d", s.ID, one.Status)
+					shop.merchant(t).ok("GET", fmt.Sprintf("/subscriptions/%d", s.ID), "")
 					seen++
 				}
 				path = strings.TrimPrefix(page.Data.Next, base)
@@ -157,36 +153,22 @@ func TestSubscriptions_AreAsDocumented(t *testing.T) {
 
 // The summary and its refusals match the document, as send checks.
 func TestSubscriptions_SummaryIsAsDocumented(t *testing.T) {
-	shop := newShop(t)
-	send := func(method, path string) answer {
-		return shop.guest(t).send(method, path, "", "Authorization", "Bearer "+shop.API)
-	}
-	got := send("GET", "/subscriptions/summary")
-	var body struct {
+	merchant := newShop(t).merchant(t)
+	got := decode[struct {
 		Data struct {
 			AsOf string `json:"as_of"`
 			MRR  []struct{ Currency string }
 		}
-	}
-	if err := json.Unmarshal(got.Raw, &body); err != nil || got.Status != http.StatusOK || len(body.Data.MRR) == 0 {
-		t.Fatalf("%d %s (%v)", got.Status, got.Raw, err)
-	}
-	if _, err := time.Parse("2006-01-02T15:04:05.000000Z", body.Data.AsOf); err != nil {
-		t.Error(err)
-	}
-	head := send("HEAD", "/subscriptions/summary")
-	assert(t, head.Status == http.StatusOK && len(head.Raw) == 0, "HEAD: %d %q", head.Status, head.Raw)
-	refused := send("GET", "/subscriptions/summary?status=active")
-	assert(t, refused.Status == http.StatusBadRequest && refused.Body.Code == "invalid_parameter", "with a parameter: %d %s", refused.Status, refused.Body.Code)
+	}](t, merchant.ok("GET", "/subscriptions/summary", "").Raw).Data
+	assert(t, len(got.MRR) != 0, "no recurring revenue")
+	must(time.Parse("2006-01-02T15:04:05.000000Z", got.AsOf))(t)
+	assert(t, len(merchant.ok("HEAD", "/subscriptions/summary", "").Raw) == 0, "HEAD has a body")
+	merchant.refused(400, "invalid_parameter", "GET", "/subscriptions/summary?status=active", "").names(t, "status")
 }
 
 // The changes in every form and their refusals match the document, as send checks.
 func TestSubscriptions_ChangesAreAsDocumented(t *testing.T) {
-	t.Parallel()
-	shop, other := openShop(t, embeddedRedis(t)), openShop(t, embeddedRedis(t))
-	send := func(method, path string, headers ...string) answer {
-		return shop.guest(t).send(method, path, "", append(headers, "Authorization", "Bearer "+shop.API)...)
-	}
+	merchant, other := newShop(t).merchant(t), openShop(t, embeddedRedis(t)).merchant(t)
 	type page struct {
 		Data struct {
 			Data    []struct{ ID int64 }
@@ -194,62 +176,43 @@ func TestSubscriptions_ChangesAreAsDocumented(t *testing.T) {
 			HasMore bool `json:"has_more"`
 		}
 	}
-	read := func(a answer) (p page) {
-		t.Helper()
-		err := json.Unmarshal(a.Raw, &p)
-		require(t, err == nil && a.Status == http.StatusOK && p.Data.Next != "", "%d %s (%v)", a.Status, a.Raw, err)
-		return p
-	}
 	seen, after := 0, ""
 	for more := true; more; {
-		p := read(send("GET", "/subscriptions/changes?limit=20"+after))
+		p := decode[page](t, merchant.ok("GET", "/subscriptions/changes?limit=20"+after, "").Raw)
+		require(t, p.Data.Next != "", "a page without a cursor")
 		seen, after, more = seen+len(p.Data.Data), "&after="+p.Data.Next, p.Data.HasMore
 	}
 	assert(t, seen == 48, "saw %d, want 48", seen)
 	for _, format := range []string{"application/x-ndjson", "text/csv"} {
-		a := send("GET", "/subscriptions/changes", "Accept", format)
+		a := merchant.ok("GET", "/subscriptions/changes", "", "Accept", format)
 		lines := strings.Count(string(a.Raw), "\n")
-		assert(t, a.Status == http.StatusOK && lines >= 49 && strings.HasPrefix(a.Header.Get("Content-Type"), format), "%s: %d, %d lines of %s", format, a.Status, lines, a.Header.Get("Content-Type"))
+		assert(t, lines >= 49 && strings.HasPrefix(a.Header.Get("Content-Type"), format), "%s: %d lines of %s", format, lines, a.Header.Get("Content-Type"))
 		equal(t, strings.Join(a.Header.Values("Vary"), ", "), "Authorization, Accept-Language, Origin, Accept, Accept-Encoding", "%s: Vary", format)
-		head := send("HEAD", "/subscriptions/changes", "Accept", format)
-		assert(t, head.Status == http.StatusOK && len(head.Raw) == 0, "HEAD: %d %q", head.Status, head.Raw)
-		if a := send("GET", "/subscriptions/changes?limit=1", "Accept", format); a.Status != http.StatusBadRequest || a.Body.Errors["limit"] == nil {
-			t.Errorf("%s with a limit: %d %v", format, a.Status, a.Body.Errors)
-		}
+		assert(t, len(merchant.ok("HEAD", "/subscriptions/changes", "", "Accept", format).Raw) == 0, "HEAD has a body")
+		merchant.refused(400, "invalid_parameter", "GET", "/subscriptions/changes?limit=1", "", "Accept", format).names(t, "limit")
 	}
 	for query, parameters := range map[string][]string{
 		"?limit=0": {"limit"}, "?limit=1001": {"limit"}, "?limit=": {"limit"}, "?limit=1&limit=1": {"limit"}, "?limit=01": {"limit"}, "?limit=1.0": {"limit"},
-		"?after=": {"after"}, "?after=x&limit=x": {"after", "limit"}, "?" + after + after: {"after"}, "?page=1": {"page"}, "?status=active&Limit=1": {"status", "Limit"},
+		"?after=": {"after"}, "?after=x&limit=x": {"after", "limit"}, "?" + after + after: {"after"}, "?page=1": {"page"}, "?status=active&Limit=1": {"Limit", "status"},
 		"?%zz": {"query"},
 	} {
-		a := send("GET", "/subscriptions/changes"+query)
-		assert(t, a.Status == http.StatusBadRequest && a.Body.Code == "invalid_parameter" && len(a.Body.Errors) == len(parameters), "%s: %d %s %v, want %v", query, a.Status, a.Body.Code, a.Body.Errors, parameters)
-		for _, name := range parameters {
-			assert(t, a.Body.Errors[name] != nil, "%s: %v, want %s", query, a.Body.Errors, name)
-		}
+		merchant.refused(400, "invalid_parameter", "GET", "/subscriptions/changes"+query, "").names(t, parameters...)
 	}
-	foreign := other.guest(t).send("GET", "/subscriptions/changes"+"?"+after, "", "Authorization", "Bearer "+other.API)
-	assert(t, foreign.Status == http.StatusBadRequest && foreign.Body.Errors["after"] != nil, "another store's cursor: %d %v", foreign.Status, foreign.Body.Errors)
+	other.refused(400, "invalid_parameter", "GET", "/subscriptions/changes?"+after, "").names(t, "after")
 }
 
 // A cursor of another database expires. Streams end when the process stops.
 func TestSubscriptions_ChangesEnd(t *testing.T) {
 	stopping := false
 	shop := newShop(t, func(p *server.Parts) { p.Stopping = func() bool { return stopping } })
-	send := func(path string, headers ...string) answer {
-		return shop.guest(t).send("GET", path, "", append(headers, "Authorization", "Bearer "+shop.API)...)
-	}
 	elsewhere := must(subscriptions.NewMemory(nil, []subscriptions.Subscription{{StoreID: shop.ID, ID: 1}}).
 		Changes(t.Context(), shop.ID, subscriptions.ChangesQuery{Limit: 1}))(t)
 	path := "/subscriptions/changes?after=" + elsewhere.Next.Text(shop.ID)
 	for _, accept := range []string{"application/json", "text/csv"} {
-		a := send(path, "Accept", accept)
-		assert(t, a.Status == http.StatusGone && a.Body.Code == "cursor_expired" && a.Body.Errors["after"] != nil, "%s: %d %s %v", accept, a.Status, a.Body.Code, a.Body.Errors)
+		shop.merchant(t).refused(410, "cursor_expired", "GET", path, "", "Accept", accept).names(t, "after")
 	}
 	stopping = true
-	if a := send("/subscriptions/changes", "Accept", "text/csv"); a.Status != http.StatusServiceUnavailable {
-		t.Errorf("%d %s", a.Status, a.Raw)
-	}
+	shop.merchant(t).refused(503, "unavailable", "GET", "/subscriptions/changes", "", "Accept", "text/csv")
 }
 
 // Page numbers and telephone numbers are accepted and refused as documented.
@@ -264,7 +227,7 @@ func TestSubscriptions_QueriesAreAsDocumented(t *testing.T) {
 		"customerPhone=" + url.QueryEscape("\u202a٠٥٠\u00a0١٢٣٤۵۶۷\u202c"): http.StatusOK,
 		"customerPhone=none": http.StatusBadRequest,
 	} {
-		a := shop.guest(t).send("GET", "/subscriptions?"+query, "", "Authorization", "Bearer "+shop.API)
+		a := shop.merchant(t).send("GET", "/subscriptions?"+query, "")
 		assert(t, a.Status == want, "%s answers %d, want %d", query, a.Status, want)
 	}
 }

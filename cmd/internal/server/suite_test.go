@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -244,6 +246,9 @@ func (s *shop) visitor(t testing.TB) *shopper {
 	return c
 }
 
+// merchant is a program of the store.
+func (s *shop) merchant(t testing.TB) *shopper { return &shopper{t: t, shop: s, JWT: s.API} }
+
 func (s *shop) customer(t testing.TB, id string) *shopper {
 	return &shopper{t: t, shop: s, JWT: s.token(t, id), ID: id}
 }
@@ -256,6 +261,7 @@ func (s *shop) token(t testing.TB, customer string) string {
 
 // answer is a response that matches the OpenAPI document.
 type answer struct {
+	Call   string // such as "GET /cart"
 	Status int
 	Header http.Header
 	Raw    []byte
@@ -421,7 +427,7 @@ func (c *shopper) do(r *http.Request) answer {
 		c.t.Fatalf("%s %s does not match the OpenAPI document: %v", r.Method, r.URL.Path, err)
 	}
 	assert(c.t, response.Header.Get("X-Request-Id") != "", "%s %s: no X-Request-Id", r.Method, r.URL.Path)
-	a := answer{Status: response.StatusCode, Header: response.Header, Raw: raw}
+	a := answer{Call: r.Method + " " + r.URL.Path, Status: response.StatusCode, Header: response.Header, Raw: raw}
 	if len(raw) > 0 && strings.HasPrefix(response.Header.Get("Content-Type"), "application/json") {
 		err := json.Unmarshal(raw, &a.Body)
 		require(c.t, err == nil || a.Body.Code != "", "%s %s: %v in %s", r.Method, r.URL.Path, err, raw)
@@ -447,6 +453,21 @@ func (c *shopper) refused(status int, code, method, path, payload string, header
 	require(c.t, a.Status == status && a.Body.Code == code, "%s %s %.200s: got %d %s, want %d %s: %s", method, path, payload, a.Status, a.Body.Code, status, code, a.Raw)
 	require(c.t, a.Body.Message != "", "%s %s: no message", method, path)
 	return a
+}
+
+// names checks which members a refusal names.
+func (a answer) names(t testing.TB, members ...string) answer {
+	t.Helper()
+	equal(t, slices.Sorted(maps.Keys(a.Body.Errors)), members, "%s: members at fault", a.Call)
+	return a
+}
+
+// itemID returns the ID of the line that a change has made, "" for null.
+func (a answer) itemID() string {
+	if a.Body.Data.ItemID == nil {
+		return ""
+	}
+	return *a.Body.Data.ItemID
 }
 
 func (c *shopper) add(payload string, headers ...string) answer {
