@@ -32,6 +32,14 @@ var cartCalls = [][3]string{
 // hasty gives requests the default timeouts.
 func hasty(p *server.Parts) { p.RedisBudget = 0 }
 
+// fragileShop opens a shop with a Redis of its own, for a test that breaks it beside other tests.
+func fragileShop(t *testing.T, edits ...func(*server.Parts)) (*shop, *ephemeral.Server) {
+	t.Helper()
+	t.Parallel()
+	redis := ephemeral.StartRedis(t)
+	return openShop(t, redis.URL, edits...), redis
+}
+
 // shoppers returns a guest, a customer, and a customer with a guest's cart to merge. No
 // cart is empty.
 func (s *shop) shoppers(t testing.TB) map[string]*shopper {
@@ -50,11 +58,12 @@ func (s *shop) shoppers(t testing.TB) map[string]*shopper {
 }
 
 // wantUnavailable makes all calls for every shopper concurrently. Each must get a 503 within
-// limit, and never hang. If Redis may run a change later (mayRun), the change may get a 504
+// 300 ms, and never hang. If Redis may run a change later (mayRun), the change may get a 504
 // instead. Times are those in the log, and the best of up to twenty tries counts, since the
 // machine may be busy. A call that hangs ends at its deadline of 5 s.
-func wantUnavailable(t *testing.T, shoppers map[string]*shopper, calls [][3]string, mayRun bool, limit time.Duration) {
+func wantUnavailable(t *testing.T, shoppers map[string]*shopper, calls [][3]string, mayRun bool) {
 	t.Helper()
+	const limit = 300 * time.Millisecond
 	var s *shop
 	slow := map[string]float64{} // milliseconds, by call
 	for try := range 20 {
@@ -95,24 +104,20 @@ func wantUnavailable(t *testing.T, shoppers map[string]*shopper, calls [][3]stri
 // hold one of them.
 func wantServed(t testing.TB, c *shopper, lines ...string) {
 	t.Helper()
-	for start := time.Now(); ; time.Sleep(20 * time.Millisecond) {
-		if a := c.send("GET", "/cart", ""); a.Status == 200 {
-			got := a.Body.Data.lines()
-			assert(t, len(lines) <= 0 || slices.Contains(lines, got), "cart holds %q, want %q", got, lines)
-			return
-		} else if time.Since(start) > 20*time.Second {
-			t.Fatalf("not served again: %d %s", a.Status, a.Raw)
-		}
-	}
+	var a answer
+	within(t, 20*time.Second, "the shopper is served again", func() bool {
+		a = c.send("GET", "/cart", "")
+		return a.Status == 200
+	})
+	got := a.Body.Data.lines()
+	assert(t, len(lines) == 0 || slices.Contains(lines, got), "cart holds %q, want %q", got, lines)
 }
 
 func TestRedisStopped_Is503Immediately(t *testing.T) {
-	t.Parallel()
-	server := ephemeral.StartRedis(t)
-	s := openShop(t, server.URL, hasty)
+	s, server := fragileShop(t, hasty)
 	shoppers := s.shoppers(t)
 	server.Stop()
-	wantUnavailable(t, shoppers, cartCalls, false, 300*time.Millisecond)
+	wantUnavailable(t, shoppers, cartCalls, false)
 	s.guest(t).refused(422, "validation_failed", "POST", "/cart/add", `{}`)
 	s.guest(t).refused(401, "unauthenticated", "GET", "/cart", "", "Authorization", "x")
 	s.guest(t).refused(404, "not_found", "GET", "/nothing", "")
@@ -123,15 +128,13 @@ func TestRedisStopped_Is503Immediately(t *testing.T) {
 }
 
 func TestRedisFrozen_FailsImmediatelyAndIsSafeToRepeat(t *testing.T) {
-	t.Parallel()
-	server := ephemeral.StartRedis(t)
-	s := openShop(t, server.URL, hasty)
+	s, server := fragileShop(t, hasty)
 	shoppers := s.shoppers(t)
 	keyed, stamped := s.shoppers(t)["guest"], s.shoppers(t)["guest"]
 	server.Freeze()
 	stamped.refused(504, "outcome_unknown", "POST", "/cart/add", `{"product_id":1,"qty":5}`, "X-Timestamp", "1")
 	keyed.refused(503, "unavailable", "POST", "/cart/add", `{"product_id":1,"qty":5}`, "Idempotency-Key", "k")
-	wantUnavailable(t, shoppers, cartCalls, true, 300*time.Millisecond)
+	wantUnavailable(t, shoppers, cartCalls, true)
 	server.Thaw()
 	for _, c := range shoppers {
 		wantServed(t, c)
@@ -157,15 +160,13 @@ func TestRedisFrozen_FailsImmediatelyAndIsSafeToRepeat(t *testing.T) {
 
 // A demoted master may still have open connections. Its carts are old.
 func TestRedisReadOnly_Is503(t *testing.T) {
-	t.Parallel()
-	server := ephemeral.StartRedis(t)
-	s := openShop(t, server.URL, hasty)
+	s, _ := fragileShop(t, hasty)
 	shoppers := s.shoppers(t)
 	noError(t, s.Redis.Do(t.Context(), "REPLICAOF", "127.0.0.1", "1").Err())
 	usesRedis := slices.DeleteFunc(slices.Clone(cartCalls), func(call [3]string) bool {
 		return strings.Contains(call[2], `:6`) // refused without a write
 	})
-	wantUnavailable(t, shoppers, usesRedis, false, 300*time.Millisecond)
+	wantUnavailable(t, shoppers, usesRedis, false)
 	noError(t, s.Redis.Do(t.Context(), "REPLICAOF", "NO", "ONE").Err())
 	for _, c := range shoppers {
 		wantServed(t, c)
@@ -174,9 +175,7 @@ func TestRedisReadOnly_Is503(t *testing.T) {
 }
 
 func TestRedisFull_RefusesChangesAndLosesNothing(t *testing.T) {
-	t.Parallel()
-	server := ephemeral.StartRedis(t)
-	s := openShop(t, server.URL)
+	s, _ := fragileShop(t)
 	shoppers := s.shoppers(t)
 	before := map[string]cartBody{}
 	for who, c := range shoppers {
@@ -184,9 +183,7 @@ func TestRedisFull_RefusesChangesAndLosesNothing(t *testing.T) {
 			before[who] = c.cart()
 		}
 	}
-	full := func(bytes string) {
-		noError(t, s.Redis.ConfigSet(t.Context(), "maxmemory", bytes).Err())
-	}
+	full := func(bytes string) { noError(t, s.Redis.ConfigSet(t.Context(), "maxmemory", bytes).Err()) }
 	full("1")
 	for who, c := range shoppers {
 		for _, call := range cartCalls {
@@ -283,7 +280,7 @@ func TestRedisError_OfAnyKindIs503(t *testing.T) {
 		"NOSCRIPT No matching script.",
 	} {
 		server.SetError(says)
-		wantUnavailable(t, shoppers, cartCalls[3:6], false, 300*time.Millisecond)
+		wantUnavailable(t, shoppers, cartCalls[3:6], false)
 		require(t, !t.Failed(), "Redis says %s", says)
 	}
 	server.SetError("")
@@ -293,11 +290,7 @@ func TestRedisError_OfAnyKindIs503(t *testing.T) {
 // When a stalled Redis continues, it runs the buffered first try and its retry in a row.
 // The first is past its deadline and changes nothing.
 func TestRedisFrozen_RunsAFirstTryAndItsRetryOnce(t *testing.T) {
-	t.Parallel()
-	frozen := ephemeral.StartRedis(t)
-	s := openShop(t, frozen.URL, func(p *server.Parts) {
-		p.Redis, p.RedisBudget = dialRedis(t, asService(t, frozen.URL), patient), 300*time.Millisecond
-	})
+	s, frozen := fragileShop(t, func(p *server.Parts) { p.RedisBudget = 300 * time.Millisecond })
 	var shoppers []*shopper
 	for range 10 {
 		c := s.guest(t)
@@ -335,16 +328,13 @@ func TestRedisAbortsAScript_OutcomeIsReportedCorrectly(t *testing.T) {
 		redisServer := ephemeral.StartRedis(t)
 		url := asService(t, redisServer.URL)
 		s := openShop(t, redisServer.URL, func(p *server.Parts) { p.Redis = dialRedis(t, url, patient) })
-		keyed, unkeyed := s.guest(t), s.guest(t)
-		keyed.add(`{"product_id":1}`)
-		unkeyed.add(`{"product_id":1}`)
+		keyed, unkeyed := s.guest(t).fill("1×1"), s.guest(t).fill("1×1")
 		noError(t, redisServer.Admin().Do(t.Context(), "acl", "setuser", "commerce", "-"+denied).Err())
 		keyed.refused(503, "unavailable", "POST", "/cart/add", `{"product_id":1,"qty":10}`, "Idempotency-Key", "k")
 		a := unkeyed.send("POST", "/cart/add", `{"product_id":1,"qty":10}`)
 		noError(t, redisServer.Admin().Do(t.Context(), "acl", "setuser", "commerce", "+"+denied).Err())
-		if got := unkeyed.cart().Count; a.Status == 503 && got != 1 || a.Status == 200 && got != 11 {
-			t.Errorf("without %s: %d, and the cart holds %d", denied, a.Status, got)
-		}
+		got := unkeyed.cart().Count
+		assert(t, (a.Status != 503 || got == 1) && (a.Status != 200 || got == 11), "without %s: %d, and the cart holds %d", denied, a.Status, got)
 		keyed.add(`{"product_id":1,"qty":10}`, "Idempotency-Key", "k")
 		equal(t, keyed.cart().Count, 11, "without %s: count after the keyed change and its repeat", denied)
 	}

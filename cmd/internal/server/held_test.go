@@ -92,9 +92,7 @@ func (w *web) dial(t *testing.T) net.Conn {
 func (w *web) say(t *testing.T, text string) string {
 	t.Helper()
 	c := w.dial(t)
-	if _, err := io.WriteString(c, text); err != nil {
-		t.Fatal(err)
-	}
+	must(io.WriteString(c, text))(t)
 	all := must(io.ReadAll(c))(t)
 	return string(all)
 }
@@ -209,9 +207,7 @@ func TestHeldWrites_LetStreamingHandlersFlush(t *testing.T) {
 	_, _ = io.Copy(io.Discard, first.Body)
 	response := must(http.ReadResponse(r, nil))(t)
 	for range 8 {
-		if _, err := io.ReadFull(response.Body, make([]byte, 1024)); err != nil {
-			t.Fatal(err)
-		}
+		must(io.ReadFull(response.Body, make([]byte, 1024)))(t)
 		next <- struct{}{}
 	}
 }
@@ -267,11 +263,7 @@ func TestHeldWrites_EndAtTheWriteTimeout(t *testing.T) {
 			}
 		}
 	}()
-	select {
-	case <-w.closed:
-	case <-time.After(15 * time.Second):
-		t.Error("the server does not give up")
-	}
+	happens(t, w.closed, "the server gives up")
 }
 
 func TestHeldWrites_FinishDuringAShutdown(t *testing.T) {

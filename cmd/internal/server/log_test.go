@@ -125,9 +125,8 @@ func TestLog_HasOneLineARequestAndNoSecret(t *testing.T) {
 }
 
 func TestLog_HasNoSecretWhenRedisIsDown(t *testing.T) {
-	slow(t)
-	redis := ephemeral.StartRedis(t)
-	s := openShop(t, redis.URL)
+	ephemeral.Slow(t)
+	s, redis := fragileShop(t)
 	s.guest(t).add(`{"product_id":1}`)
 	redis.Stop()
 	requests := plant(t, s)
@@ -210,9 +209,7 @@ func TestLog_TruncatesWhatACallerSends(t *testing.T) {
 
 // Lines of fast requests stay short.
 func TestLog_SaysWhereOnlySlowAndFailedRequestsSpentTheirTime(t *testing.T) {
-	t.Parallel()
-	redis := ephemeral.StartRedis(t)
-	s := openShop(t, redis.URL)
+	s, redis := fragileShop(t)
 	guest := s.guest(t).fill("1×1")
 	within(t, 20*time.Second, "a fast request", func() bool {
 		guest.send("GET", "/cart", "", "X-Request-Id", "fast")

@@ -42,9 +42,8 @@ func (r *recorder) Shutdown(context.Context) error { return nil }
 func newRecorder(t testing.TB) *recorder {
 	t.Helper()
 	r := &recorder{}
-	traces := must(tracing.New(t.Context(), tracing.Config{Version: "test", Exporter: r}))(t)
-	r.traces = traces
-	t.Cleanup(func() { traces.Close(context.Background()) })
+	r.traces = must(tracing.New(t.Context(), tracing.Config{Version: "test", Exporter: r}))(t)
+	t.Cleanup(func() { r.traces.Close(context.Background()) })
 	return r
 }
 
@@ -57,6 +56,14 @@ func (r *recorder) on(t testing.TB, redisURL string) func(*server.Parts) {
 	}
 }
 
+// traced opens a shop that is recorded, for a test that runs beside others.
+func traced(t *testing.T, redisURL string) (*shop, *recorder) {
+	t.Helper()
+	t.Parallel()
+	r := newRecorder(t)
+	return openShop(t, redisURL, r.on(t, redisURL)), r
+}
+
 // ended returns all spans, and ends the recording.
 func (r *recorder) ended(t testing.TB) []sdk.ReadOnlySpan {
 	t.Helper()
@@ -67,13 +74,9 @@ func (r *recorder) ended(t testing.TB) []sdk.ReadOnlySpan {
 // root returns the span of the request with an ID.
 func root(t testing.TB, spans []sdk.ReadOnlySpan, requestID string) sdk.ReadOnlySpan {
 	t.Helper()
-	for _, s := range spans {
-		if attributes(s)["commerce.request_id"] == requestID {
-			return s
-		}
-	}
-	t.Fatalf("no span of request %s", requestID)
-	return nil
+	i := slices.IndexFunc(spans, func(s sdk.ReadOnlySpan) bool { return attributes(s)["commerce.request_id"] == requestID })
+	require(t, i >= 0, "no span of request %s", requestID)
+	return spans[i]
 }
 
 // below returns the spans that are part of another.
@@ -109,22 +112,17 @@ func took(s sdk.ReadOnlySpan) time.Duration { return s.EndTime().Sub(s.StartTime
 // line returns the line in the log of the request with an ID.
 func (s *shop) line(t testing.TB, requestID string) map[string]any {
 	t.Helper()
-	for _, line := range s.Log.logged(t) {
-		if line["msg"] == "request" && line["request_id"] == requestID {
-			return line
-		}
-	}
-	t.Fatalf("no line of request %s", requestID)
-	return nil
+	lines := s.Log.logged(t)
+	i := slices.IndexFunc(lines, func(line map[string]any) bool { return line["msg"] == "request" && line["request_id"] == requestID })
+	require(t, i >= 0, "no line of request %s", requestID)
+	return lines[i]
 }
 
 func TestTraces_HaveTheRequestAndItsCommands(t *testing.T) {
 	t.Parallel()
 	for name, url := range map[string]func(testing.TB) string{"single": ephemeral.Redis, "cluster": ephemeral.Cluster} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			r, redis := newRecorder(t), url(t)
-			s := openShop(t, redis, r.on(t, redis))
+			s, r := traced(t, url(t))
 			guest := s.guest(t)
 			const traceID, parent = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 			guest.add(`{"product_id":1}`, "X-Request-Id", "added", "traceparent", "00-"+traceID+"-"+parent+"-01")
@@ -153,9 +151,7 @@ func TestTraces_HaveTheRequestAndItsCommands(t *testing.T) {
 
 // Callers decide whether a request is part of a trace that they do not record.
 func TestTraces_FollowTheDecisionOfTheCaller(t *testing.T) {
-	t.Parallel()
-	r, redis := newRecorder(t), ephemeral.Redis(t)
-	s := openShop(t, redis, r.on(t, redis))
+	s, r := traced(t, ephemeral.Redis(t))
 	s.guest(t).send("GET", "/cart", "", "X-Request-Id", "unsampled",
 		"traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00")
 	id := s.line(t, "unsampled")["trace_id"]
@@ -165,27 +161,19 @@ func TestTraces_FollowTheDecisionOfTheCaller(t *testing.T) {
 }
 
 func TestTraces_HaveAMergeAsOneSpan(t *testing.T) {
-	t.Parallel()
-	r, redis := newRecorder(t), ephemeral.Cluster(t)
-	s := openShop(t, redis, r.on(t, redis))
-	guest, customer := s.guest(t), s.customer(t, "1001")
-	guest.add(`{"product_id":1}`)
-	customer.send("GET", "/cart", "", "X-Cart-Token", guest.Token, "X-Request-Id", "login")
+	s, r := traced(t, ephemeral.Cluster(t))
+	s.guest(t).fill("1×1").logIn("1001").send("GET", "/cart", "", "X-Request-Id", "login")
 	spans := r.ended(t)
 	login := root(t, spans, "login")
 	equal(t, attributes(login)["commerce.caller"], "customer", "caller")
 	merge := named(below(spans, login), "merge")
 	require(t, merge != nil, "no span of the merge")
-	if steps := below(spans, merge); len(steps) < 5 { // intend, claim, apply, finish, forget
-		t.Errorf("%d spans below the merge", len(steps))
-	}
+	assert(t, len(below(spans, merge)) >= 5, "too few spans below the merge: intend, claim, apply, finish, forget")
 }
 
 // Reads that share a round trip belong to no single request, so each has a span for its wait.
 func TestTraces_OfConcurrentReadsAreComplete(t *testing.T) {
-	t.Parallel()
-	r, redis := newRecorder(t), ephemeral.Redis(t)
-	s := openShop(t, redis, r.on(t, redis))
+	s, r := traced(t, ephemeral.Redis(t))
 	guest := s.guest(t).fill("1×1")
 	const readers = 50
 	at(readers, func(i int) { s.with(t, guest).send("GET", "/cart", "", "X-Request-Id", fmt.Sprint("read", i)) })
@@ -198,10 +186,8 @@ func TestTraces_OfConcurrentReadsAreComplete(t *testing.T) {
 }
 
 func TestTraces_HaveTheCodeOfAFailure(t *testing.T) {
-	t.Parallel()
 	redis := ephemeral.StartRedis(t)
-	r := newRecorder(t)
-	s := openShop(t, redis.URL, r.on(t, redis.URL))
+	s, r := traced(t, redis.URL)
 	guest := s.guest(t).fill("1×1")
 	redis.Stop()
 	guest.send("GET", "/cart", "", "X-Request-Id", "failed")
@@ -223,22 +209,20 @@ func wantNoSecret(t *testing.T, spans []sdk.ReadOnlySpan) {
 }
 
 func TestTraces_HaveNoSecret(t *testing.T) {
-	t.Parallel()
-	r, redis := newRecorder(t), ephemeral.Redis(t)
-	s := openShop(t, redis, r.on(t, redis))
+	s, r := traced(t, ephemeral.Redis(t))
 	requests := plant(t, s) + 1
 	s.guest(t).send("GET", "/cart", "", "tracestate", "planted=planted",
 		"traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
 	spans := r.ended(t)
 	wantNoSecret(t, spans)
-	isRequest := func(s sdk.ReadOnlySpan) bool { return s.SpanKind() == trace.SpanKindServer }
-	equal(t, len(slices.DeleteFunc(slices.Clone(spans), func(s sdk.ReadOnlySpan) bool { return !isRequest(s) })), requests, "number of spans of requests")
+	ofRequests := slices.DeleteFunc(slices.Clone(spans), func(s sdk.ReadOnlySpan) bool { return s.SpanKind() != trace.SpanKindServer })
+	equal(t, len(ofRequests), requests, "number of spans of requests")
 }
 
 func TestTraces_HaveNoSecretWhenRedisIsDown(t *testing.T) {
-	slow(t)
-	r, redis := newRecorder(t), ephemeral.StartRedis(t)
-	s := openShop(t, redis.URL, r.on(t, redis.URL))
+	ephemeral.Slow(t)
+	redis := ephemeral.StartRedis(t)
+	s, r := traced(t, redis.URL)
 	s.guest(t).add(`{"product_id":1}`)
 	redis.Stop()
 	plant(t, s)
@@ -247,9 +231,7 @@ func TestTraces_HaveNoSecretWhenRedisIsDown(t *testing.T) {
 
 // A method or path that a client makes up is not a part of a name.
 func TestTraces_NameOnlyStandardMethods(t *testing.T) {
-	t.Parallel()
-	r, redis := newRecorder(t), ephemeral.Redis(t)
-	s := openShop(t, redis, r.on(t, redis))
+	s, r := traced(t, ephemeral.Redis(t))
 	exchange(t, s.guest(t).request("PLANTED", "/planted", nil))
 	s.guest(t).send("GET", "/planted", "")
 	spans := r.ended(t)
@@ -277,9 +259,7 @@ func TestTraces_GoOnAtTheIssuerOfTokens(t *testing.T) {
 	fetch := named(below(spans, customer), "fetch JWKS")
 	require(t, fetch != nil, "no span of the fetch")
 	ids := fetch.SpanContext()
-	if got, want := <-asked, "00-"+ids.TraceID().String()+"-"+ids.SpanID().String()+"-01"; got != want {
-		t.Errorf("the issuer got traceparent %q, want %q", got, want)
-	}
+	equal(t, <-asked, "00-"+ids.TraceID().String()+"-"+ids.SpanID().String()+"-01", "the traceparent that the issuer got")
 }
 
 // BenchmarkTraces compares GET /cart without traces, with a request that is not sampled, and with
