@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -232,23 +231,4 @@ func TestCart_FiveLinesAreASmallListpack(t *testing.T) {
 	equal(t, s.Redis.ObjectEncoding(t.Context(), key).Val(), "listpack", "encoding")
 	used := s.Redis.MemoryUsage(t.Context(), key).Val()
 	assert(t, used <= 256, "%d bytes for five plain lines", used)
-}
-
-// with returns the same shopper on another connection, for concurrent use.
-func (s *shop) with(t testing.TB, c *shopper) *shopper {
-	return &shopper{t: t, shop: s, Token: c.Token, JWT: c.JWT}
-}
-
-// at runs n calls concurrently.
-func at(n int, call func(int)) {
-	var start, done sync.WaitGroup
-	start.Add(1)
-	for i := range n {
-		done.Go(func() {
-			start.Wait()
-			call(i)
-		})
-	}
-	start.Done()
-	done.Wait()
 }

@@ -79,17 +79,12 @@ func follow(t *testing.T, replica, master *ephemeral.Server) {
 	t.Helper()
 	rdb, m := dial(t, replica.URL), dial(t, master.URL)
 	host, port, err := net.SplitHostPort(m.Options().Addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	noError(t, rdb.ReplicaOf(t.Context(), host, port).Err())
-	for deadline := time.Now().Add(10 * time.Second); ; {
+	within(t, 10*time.Second, "the replica follows its master", func() bool {
 		m.Set(t.Context(), "probe", 1, time.Second)
-		if m.Wait(t.Context(), 1, 100*time.Millisecond).Val() == 1 {
-			return
-		}
-		require(t, !time.Now().After(deadline), "the replica does not follow its master")
-	}
+		return m.Wait(t.Context(), 1, 100*time.Millisecond).Val() == 1
+	})
 }
 
 // holdsClaim reports whether a guest's cart is still claimed.
@@ -99,8 +94,7 @@ func (s *shop) holdsClaim(t testing.TB) bool {
 
 func dial(t *testing.T, url string) *redis.Client {
 	t.Helper()
-	options := must(redis.ParseURL(url))(t)
-	rdb := redis.NewClient(options)
+	rdb := redis.NewClient(must(redis.ParseURL(url))(t))
 	t.Cleanup(func() { rdb.Close() })
 	return rdb
 }
@@ -180,22 +174,29 @@ func (s *shop) logInOn(t testing.TB, cluster *ephemeral.RedisCluster, whose stri
 	return customer
 }
 
+// openShards opens a shop on a cluster of its own, for a guest whose cart is on node 1 and a customer
+// whose cart is on node 0.
+func openShards(t *testing.T, budget time.Duration) (*shop, *ephemeral.RedisCluster, *shopper, *shopper) {
+	t.Helper()
+	t.Parallel()
+	cluster := ephemeral.StartCluster(t)
+	s := openShop(t, cluster.URL, asServed(t, cluster.URL, budget))
+	guest := s.guest(t)
+	guest.Token = s.tokenOn(t, cluster, 1, "guest")
+	return s, cluster, guest, s.customerOn(t, cluster, 0, "customer")
+}
+
 // If the shard of a guest's cart is unresponsive, customers on other shards are still
 // served.
 func TestUnresponsiveGuestShard_LeavesCustomersServed(t *testing.T) {
-	t.Parallel()
-	cluster := ephemeral.StartCluster(t)
-	s := openShop(t, cluster.URL, asServed(t, cluster.URL, time.Second))
-	guest := s.guest(t)
-	guest.Token = s.tokenOn(t, cluster, 1, "guest")
+	s, cluster, guest, customer := openShards(t, time.Second)
 	guest.add(`{"product_id":2}`)
-	customer := s.customerOn(t, cluster, 0, "customer")
-	customer.add(`{"product_id":1}`)
+	customer.add(addOne)
 	customer.Token = guest.Token
 	cluster.Nodes[1].Freeze()
 	for i := range 10 {
-		for _, call := range [][2]string{{"GET", "/cart"}, {"GET", "/cart/count"}, {"GET", "/cart/summary"}, {"GET", "/cart/validate"}} {
-			customer.ok(call[0], call[1], "")
+		for _, path := range []string{"/cart", "/cart/count", "/cart/summary", "/cart/validate"} {
+			customer.ok("GET", path, "")
 		}
 		if i == 0 {
 			customer.ok("PATCH", "/cart/items/1", `{"quantity":4}`)
@@ -212,14 +213,9 @@ func TestUnresponsiveGuestShard_LeavesCustomersServed(t *testing.T) {
 // A merge that died after its claim has a note in the customer's cart, and each call tries
 // to resume it. With an unresponsive shard, only the first call waits.
 func TestUnresponsiveGuestShard_WithAnUnfinishedMerge(t *testing.T) {
-	t.Parallel()
-	cluster := ephemeral.StartCluster(t)
-	s := openShop(t, cluster.URL, asServed(t, cluster.URL, time.Second))
-	guest := s.guest(t)
-	guest.Token = s.tokenOn(t, cluster, 1, "guest")
+	s, cluster, guest, customer := openShards(t, time.Second)
 	guest.add(`{"product_id":2}`)
-	customer := s.customerOn(t, cluster, 0, "customer")
-	customer.add(`{"product_id":1}`)
+	customer.add(addOne)
 	// The state after a request that died after its note.
 	note := auth.CartToken(guest.Token).Digest() + " " + strconv.FormatInt(time.Now().Unix(), 10) + " 1 0 -"
 	s.Redis.HSet(t.Context(), s.customerKey(customer), "mdied", note)
@@ -235,12 +231,8 @@ func TestUnresponsiveGuestShard_WithAnUnfinishedMerge(t *testing.T) {
 // A change without a key that got no connection has certainly not run, so its client need not
 // read the cart first.
 func TestStoppedShard_RefusesChangesThatWereNotSent(t *testing.T) {
-	t.Parallel()
-	cluster := ephemeral.StartCluster(t)
-	s := openShop(t, cluster.URL, asServed(t, cluster.URL, 300*time.Millisecond))
-	guest := s.guest(t)
-	guest.Token = s.tokenOn(t, cluster, 1, "guest")
-	guest.add(`{"product_id":1}`)
+	_, cluster, guest, _ := openShards(t, 300*time.Millisecond)
+	guest.add(addOne)
 	cluster.Nodes[1].Kill()
 	for range 5 {
 		guest.refused(503, "unavailable", "POST", "/cart/add", addOne)

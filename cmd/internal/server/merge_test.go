@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"commerce/auth/locale"
 	"commerce/cart"
 	"commerce/cart/service"
 	"commerce/cmd/internal/server"
@@ -26,48 +25,26 @@ const (
 	plain, stock5, max4, inactive, gone, soldOut, twoPlans = 11, 12, 13, 14, 15, 16, 17
 )
 
-// mergeProducts returns the products while carts are filled, and when they are merged.
-func mergeProducts(merging bool) map[int64]*cart.Product {
-	products := map[int64]*cart.Product{}
-	for id := int64(plain); id <= twoPlans; id++ {
-		products[id] = &cart.Product{ID: id, Name: locale.Named(fmt.Sprintf("P%d", id)), Active: true, MinQuantity: 1, Price: 100}
-	}
-	products[twoPlans].Plans = []cart.Plan{{ID: 171, Duration: "monthly"}, {ID: 172, Duration: "annually"}}
-	if merging {
-		none, four, five := int64(0), int64(4), int64(5)
-		products[stock5].Stock, products[twoPlans].Stock, products[soldOut].Stock = &five, &five, &none
-		products[inactive].Active = false
-		for _, id := range []int64{max4, inactive, soldOut} {
-			products[id].MaxQuantity = &four
-		}
-		delete(products, gone)
-	}
-	return products
-}
-
+// sellForMerge sells the products while carts are filled, or when they are merged.
 func (s *shop) sellForMerge(merging bool) {
-	products := mergeProducts(merging)
 	for id := int64(plain); id <= twoPlans; id++ {
-		if p := products[id]; p != nil {
-			s.Catalog.Put(s.ID, p)
-		} else {
-			s.Catalog.Delete(s.ID, id)
-		}
+		s.offer(id, func(p *cart.Product) {
+			if id == twoPlans {
+				p.Plans = []cart.Plan{{ID: 171, Duration: "monthly"}, {ID: 172, Duration: "annually"}}
+			}
+			if !merging {
+				return
+			}
+			p.Active = id != inactive
+			p.Stock = map[int64]*int64{stock5: new(int64(5)), twoPlans: new(int64(5)), soldOut: new(int64)}[id]
+			if slices.Contains([]int64{max4, inactive, soldOut}, id) {
+				p.MaxQuantity = new(int64(4))
+			}
+		})
 	}
-}
-
-// fill adds lines such as "11×2 17.p172×1" one by one.
-func (c *shopper) fill(lines string) *shopper {
-	c.t.Helper()
-	for line := range strings.FieldsSeq(lines) {
-		item, quantity, _ := strings.Cut(line, "×")
-		product, plan, ok := strings.Cut(item, ".p")
-		if ok {
-			plan = `,"subscription_plan":` + plan
-		}
-		c.add(fmt.Sprintf(`{"product_id":%s,"qty":%s%s}`, product, quantity, plan))
+	if merging {
+		s.Catalog.Delete(s.ID, gone)
 	}
-	return c
 }
 
 // TestTwin_Merges compares the scripts to the rules with random carts. These are the cases of the
@@ -109,8 +86,7 @@ func TestMerge_ShowsTheMergedCartAndWhatWasCut(t *testing.T) {
 				got := customer.wantLines(tc.lines)
 				require(t, got.Merge != nil && got.Merge.Lines == int64(len(strings.Fields(tc.guest))), "report %+v", got.Merge)
 				equal(t, got.cuts(t), tc.cuts, "cuts")
-				want := int64(len(strings.Fields(tc.customer))) + 1
-				assert(t, got.Version == want, "version %d, want %d", got.Version, want)
+				equal(t, got.Version, int64(len(strings.Fields(tc.customer)))+1, "version")
 				wantIssues(t, got)
 			}, func(p *server.Parts) { p.Strategy = tc.strategy })
 		})
@@ -145,16 +121,6 @@ func wantIssues(t *testing.T, b cartBody) {
 	}
 }
 
-// logIn returns the same shopper after a login, who still sends the guest's token.
-func (c *shopper) logIn(customer string) *shopper {
-	return &shopper{t: c.t, shop: c.shop, Token: c.Token, JWT: c.shop.token(c.t, customer), ID: customer}
-}
-
-// withoutToken returns the same customer on a device without a guest's token.
-func (c *shopper) withoutToken() *shopper {
-	return &shopper{t: c.t, shop: c.shop, JWT: c.JWT}
-}
-
 func TestMerge_NeverReplacesTheCustomersNotice(t *testing.T) {
 	s := realShop(t)
 	customer, guest := s.customer(t, "1"), s.guest(t)
@@ -163,9 +129,8 @@ func TestMerge_NeverReplacesTheCustomersNotice(t *testing.T) {
 	guest.add(`{"product_id":7,"qty":2,"notice":"fills the place"}`)
 	guest.add(`{"product_id":1,"notice":"comes too late"}`)
 	guest.add(`{"product_id":5,"fields":{"0":"a@example.com"},"notice":"new"}`)
-	items := guest.logIn("1").cart().Items
 	var notices []string
-	for _, item := range items {
+	for _, item := range guest.logIn("1").cart().Items {
 		notices = append(notices, *item.Notice)
 	}
 	equal(t, notices, []string{"the customer's", "fills the place", "new"}, "notices")
@@ -353,15 +318,13 @@ func TestMerge_WaitsForTheCatalog(t *testing.T) {
 	guest := s.guest(t).fill("7×2")
 	customer := guest.logIn("1")
 	source.down.Store(7)
-	if got := customer.add(`{"product_id":1}`).Body.Data; got.lines() != "1×1" || got.Merge != nil {
-		t.Errorf("unmerged: %q, %+v", got.lines(), got.Merge)
-	}
+	got := customer.add(addOne).Body.Data
+	assert(t, got.lines() == "1×1" && got.Merge == nil, "unmerged: %q, %+v", got.lines(), got.Merge)
 	customer.wantLines("1×1")
 	assert(t, !strings.Contains(s.Log.String(), guest.Token), "the token is in the log")
 	source.down.Store(0)
-	if got := customer.wantLines("1×1 7×2"); got.Merge == nil || got.Merge.Lines != 1 {
-		t.Errorf("later: %+v", got.Merge)
-	}
+	got = customer.wantLines("1×1 7×2")
+	assert(t, got.Merge != nil && got.Merge.Lines == 1, "later: %+v", got.Merge)
 	guest.wantLines("")
 }
 
@@ -369,10 +332,8 @@ func TestMerge_AnEmptiedGuestsCartBringsNothing(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, s *shop) {
 		guest := s.guest(t).fill("1×1")
 		guest.ok("DELETE", "/cart/clear", "")
-		customer := guest.logIn("1")
-		got := customer.cart()
+		got := guest.logIn("1").cart()
 		assert(t, got.Version == 0 && got.Merge == nil && got.ExpiresAt == nil, "the customer's cart: %+v", got)
-		keys := s.keys(t)
-		assert(t, len(keys) == 0, "left behind: %v", keys)
+		equal(t, len(s.keys(t)), 0, "keys that are left")
 	})
 }

@@ -60,9 +60,8 @@ func drive(t *testing.T, dir, url, key, browserJWT, serverJWT, lossyJWT string) 
 	said, err := node.CombinedOutput()
 	t.Logf("node trip.mjs:\n%s", said)
 	require(t, err == nil, "node trip.mjs: %v", err)
-	if lost, repeated := line.lost.Load(), line.repeated.Load(); lost != lostReplies || repeated < lostReplies {
-		t.Errorf("%d replies were lost and %d changes sent again, want %d of each", lost, repeated, lostReplies)
-	}
+	equal(t, line.lost.Load(), lostReplies, "replies that were lost")
+	assert(t, line.repeated.Load() >= lostReplies, "%d changes were sent again, want %d", line.repeated.Load(), lostReplies)
 }
 
 // command is a program that a test waits for, with a timeout.
@@ -179,30 +178,9 @@ func installPackages(t *testing.T, folder string) string {
 	noError(t, os.CopyFS(dir, os.DirFS(filepath.Join("testdata", folder))))
 	npm := command(t, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline")
 	npm.Dir = dir
-	if said, err := npm.CombinedOutput(); err != nil {
-		t.Fatalf("npm ci: %v\n%s", err, said)
-	}
+	said, err := npm.CombinedOutput()
+	require(t, err == nil, "npm ci: %v\n%s", err, said)
 	return dir
-}
-
-// dropsFirst is a proxy that lets the service apply the first POST, and then closes the kept-alive
-// connection instead of responding.
-type dropsFirst struct {
-	service http.Handler
-	posts   atomic.Int64
-}
-
-func (d *dropsFirst) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	switch {
-	case r.URL.Path == "/":
-		w.Header().Set("Content-Type", "text/html")
-		fmt.Fprint(w, "<!doctype html><title>a storefront</title>")
-	case r.Method == http.MethodPost && d.posts.Add(1) == 1:
-		d.service.ServeHTTP(httptest.NewRecorder(), r)
-		panic(http.ErrAbortHandler)
-	default:
-		d.service.ServeHTTP(w, r)
-	}
 }
 
 // docs/cart.md says which resend of a browser counts twice.
@@ -218,14 +196,24 @@ func TestResend_OfABrowserCountsTwiceOnlyWithoutAKey(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := openShop(t, embeddedRedis(t))
-			proxy := &dropsFirst{service: s.handler}
-			web := httptest.NewServer(proxy)
-			t.Cleanup(web.Close)
+			var posts atomic.Int64
+			web := serveGateway(t, func(w http.ResponseWriter, r *http.Request) {
+				switch {
+				case r.URL.Path == "/":
+					w.Header().Set("Content-Type", "text/html")
+					fmt.Fprint(w, "<!doctype html><title>a storefront</title>")
+				case r.Method == http.MethodPost && posts.Add(1) == 1: // closes the connection instead of responding
+					s.handler.ServeHTTP(httptest.NewRecorder(), r)
+					panic(http.ErrAbortHandler)
+				default:
+					s.handler.ServeHTTP(w, r)
+				}
+			})
 			ctx, _ := chromedp.NewContext(openBrowser(t), chromedp.WithNewBrowserContext())
 			t.Cleanup(func() { _ = chromedp.Cancel(ctx) })
 			ctx, cancel := context.WithTimeout(ctx, patience)
 			t.Cleanup(cancel)
-			noError(t, chromedp.Do(ctx, chromedp.Navigate(web.URL)))
+			noError(t, chromedp.Do(ctx, chromedp.Navigate(web)))
 			added := must(chromedp.Run(ctx, chromedp.Evaluate[int](fmt.Sprintf(`(async () => {
 				const headers = {"X-Public-Key": %q, "X-Cart-Token": "a-token-of-the-browsers-own"};
 				await (await fetch("/cart/count", {headers})).text(); // leaves a kept-alive connection
@@ -234,8 +222,7 @@ func TestResend_OfABrowserCountsTwiceOnlyWithoutAKey(t *testing.T) {
 				});
 				return (await response.json()).data.count;
 			})()`, s.Key, tc.header), chromedp.EvalAwaitPromise)))(t)
-			posts := proxy.posts.Load()
-			assert(t, added == tc.want && posts == 2, "the cart has %d after %d requests, want %d after 2", added, posts, tc.want)
+			assert(t, added == tc.want && posts.Load() == 2, "the cart has %d after %d requests, want %d after 2", added, posts.Load(), tc.want)
 		})
 	}
 }

@@ -137,51 +137,6 @@ func TestPeers_Lines(t *testing.T) {
 	}.onEachRedis(t)
 }
 
-// sums formats what a cart costs, such as "99 - 9.9 = 89.1 SAR, TEN".
-func (b cartBody) sums() string {
-	text := fmt.Sprint(b.Subtotal, " - ", b.Discount, " = ", b.Total, " ", b.Currency)
-	if b.Coupon != nil {
-		text += ", " + b.Coupon.Code
-	}
-	return text
-}
-
-// costs makes calls, each followed by what the cart costs then. Calls are "add 1×2", "set 1 3" for a
-// quantity, "remove 1", "redeem TEN", and "return" for the coupon, which no later answer names.
-func (c *shopper) costs(calls ...string) {
-	c.t.Helper()
-	for i := 0; i+1 < len(calls); i += 2 {
-		words := append(strings.SplitN(calls[i], " ", 3), "", "")
-		var a answer
-		switch words[0] {
-		case "add":
-			a = c.fill(words[1]).ok("GET", "/cart", "")
-		case "set":
-			a = c.ok("PATCH", "/cart/items/"+words[1], `{"quantity":`+words[2]+`}`)
-		case "remove":
-			a = c.ok("DELETE", "/cart/items/"+words[1], "")
-		case "redeem":
-			a = c.redeem(words[1])
-		case "return":
-			a = c.ok("DELETE", "/cart/coupon", "")
-			assert(c.t, !strings.Contains(string(a.Raw), "TEN"), "names an earlier coupon: %s", a.Raw)
-		}
-		equal(c.t, a.Body.Data.sums(), calls[i+1], "what the cart costs after %q", calls[i])
-	}
-}
-
-// redeem applies a coupon.
-func (c *shopper) redeem(code string, headers ...string) answer {
-	c.t.Helper()
-	return c.ok("POST", "/cart/coupon", `{"coupon":"`+code+`"}`, headers...)
-}
-
-// tag returns the ETag of the cart.
-func (c *shopper) tag(headers ...string) string {
-	c.t.Helper()
-	return c.ok("GET", "/cart", "", headers...).Header.Get("ETag")
-}
-
 func TestPeers_Prices(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, s *shop) {
 		s.offer(402, func(p *cart.Product) { p.Price = 0 })

@@ -10,7 +10,6 @@ import (
 )
 
 func TestPlayground_EditsFieldsWithOnePatchOfWhatChanged(t *testing.T) {
-	slow(t)
 	p := openStore(t)
 	p.press(`[data-product="5"] .add`)
 	p.fill(`.choose [name="fields.Account email"]`, "sara@exmaple.com")
@@ -36,7 +35,6 @@ func TestPlayground_EditsFieldsWithOnePatchOfWhatChanged(t *testing.T) {
 }
 
 func TestPlayground_SaysThatAnEditedLineBecameAnother(t *testing.T) {
-	slow(t)
 	p := openStore(t)
 	p.press(`[data-product="4"] .add`)
 	p.addChosen("4")
@@ -56,7 +54,6 @@ func TestPlayground_SaysThatAnEditedLineBecameAnother(t *testing.T) {
 }
 
 func TestPlayground_ShowsAnEditsErrorsAtItsFieldsUntilItIsCanceled(t *testing.T) {
-	slow(t)
 	p := openStore(t)
 	p.expect("422 /cart/items/*")
 	p.press(`[data-product="5"] .add`)
@@ -88,7 +85,6 @@ func TestPlayground_ShowsAnEditsErrorsAtItsFieldsUntilItIsCanceled(t *testing.T)
 }
 
 func TestPlayground_ALinesQuantityMovesByItsStep(t *testing.T) {
-	slow(t)
 	p := openStore(t)
 	p.addProduct("10")
 	p.press(`[data-line="10"] [data-key="10-more"]`)
@@ -104,6 +100,7 @@ func TestPlayground_ALinesQuantityMovesByItsStep(t *testing.T) {
 // find device A.
 func openStore(t *testing.T) page {
 	t.Helper()
+	slow(t)
 	s := openShop(t, embeddedRedis(t), withPlayground(pages.Playground{}))
 	p := openPage(t, s.URL+"/")
 	p.hasCarts()
@@ -169,7 +166,6 @@ func TestPlayground_ShowsTaxByRateAndWhyACouponDoesNotCount(t *testing.T) {
 
 // fetch refuses to send such a header, so every call of the device would fail for good.
 func TestPlayground_HealsATokenWithDamagedBytes(t *testing.T) {
-	slow(t)
 	p := openStore(t)
 	evaluate[any](p, `{ localStorage.setItem("commerce:/:a.cart_token", "مرحبا"); null }`)
 	p.addProduct("1")

@@ -97,7 +97,6 @@ func TestSideways_FindsWhatReachesBeyondTheWindow(t *testing.T) {
 }
 
 func TestKeyboard_TabReachesControls(t *testing.T) {
-	slow(t)
 	p := openStore(t)
 	p.tabTo(`#language`)
 	p.key("Enter")

@@ -44,7 +44,6 @@ var verdicts = map[string]struct{ exchange, want string }{
 
 // Every verdict also has words in both languages.
 func TestPlaygroundLog_TellsWhatBecameOfARequest(t *testing.T) {
-	slow(t)
 	p := openStore(t)
 	var script strings.Builder
 	for name, v := range verdicts {
@@ -71,7 +70,6 @@ func TestPlaygroundLog_TellsWhatBecameOfARequest(t *testing.T) {
 }
 
 func TestPlaygroundLog_ShowsThatARepeatedChangeChangedNothing(t *testing.T) {
-	slow(t)
 	p := openStore(t)
 	p.addProduct("1")
 	p.press(`.entry[data-kind="changed"] summary`)
@@ -91,7 +89,6 @@ func TestPlaygroundLog_ShowsThatARepeatedChangeChangedNothing(t *testing.T) {
 
 // Tokens are short on the screen, and complete in the copy.
 func TestPlaygroundLog_CopiesWholeSnippets(t *testing.T) {
-	slow(t)
 	p := openStore(t)
 	p.addProduct("1")
 	p.until(`(navigator.clipboard.writeText = async (text) => { window.copied = text; }) && (window.token = localStorage[Object.keys(localStorage).find((key) => key.endsWith(":a.cart_token"))])`)
@@ -110,7 +107,6 @@ func TestPlaygroundLog_CopiesWholeSnippets(t *testing.T) {
 }
 
 func TestPlaygroundLog_IsABarAndASheetInANarrowWindow(t *testing.T) {
-	slow(t)
 	p := openStore(t)
 	p.do(chromedp.EmulateViewport(320, 640))
 	p.addProduct("1")

@@ -10,7 +10,6 @@ import (
 )
 
 func TestPlaygroundMerchant_ListsAtOnceWithTheDemosToken(t *testing.T) {
-	slow(t)
 	p := openMerchant(t)
 	p.rows(15, 5048)
 	p.until(`document.querySelector("#page-position").textContent === "Page 1: 1 to 15"`)
@@ -23,7 +22,6 @@ func TestPlaygroundMerchant_ListsAtOnceWithTheDemosToken(t *testing.T) {
 }
 
 func TestPlaygroundMerchant_FiltersByStatusAtOnceAndByTheOthersTogether(t *testing.T) {
-	slow(t)
 	p := openMerchant(t)
 	p.rows(15, 5048)
 	p.press(`#status-filter [value="active"]`)
@@ -50,7 +48,6 @@ func TestPlaygroundMerchant_FiltersByStatusAtOnceAndByTheOthersTogether(t *testi
 }
 
 func TestPlaygroundMerchant_ShowsWhatIsWrongWithAFilterAtItsInput(t *testing.T) {
-	slow(t)
 	p := openMerchant(t)
 	p.expect("400 /subscriptions")
 	p.rows(15, 5048)
@@ -69,7 +66,6 @@ func TestPlaygroundMerchant_ShowsWhatIsWrongWithAFilterAtItsInput(t *testing.T) 
 }
 
 func TestPlaygroundMerchant_TurnsPagesByLinkAndJumpsByNumber(t *testing.T) {
-	slow(t)
 	p := openMerchant(t)
 	p.expect("400 /subscriptions")
 	p.rows(15, 5048)
@@ -92,7 +88,6 @@ func TestPlaygroundMerchant_TurnsPagesByLinkAndJumpsByNumber(t *testing.T) {
 }
 
 func TestPlaygroundMerchant_ShowsASubscriptionBesideTheListOrOverIt(t *testing.T) {
-	slow(t)
 	p := openMerchant(t)
 	p.do(chromedp.EmulateViewport(1600, 900))
 	p.rows(15, 5048)
@@ -164,7 +159,6 @@ func TestPlaygroundMerchant_AsksForATokenWithoutTheDemo(t *testing.T) {
 
 // The page must not claim that nothing is there when the service cannot say.
 func TestPlaygroundMerchant_OffersARetryAfterAnError(t *testing.T) {
-	slow(t)
 	p := openMerchant(t)
 	p.rows(15, 5048)
 	p.run(`const real = fetch; window.fetch = () => { window.fetch = real; return Promise.reject(new TypeError("offline")); }`)
@@ -176,7 +170,6 @@ func TestPlaygroundMerchant_OffersARetryAfterAnError(t *testing.T) {
 
 // A bar that shrinks to fit would show a number that is not its own.
 func TestPlaygroundMerchant_DrawsBarsInProportion(t *testing.T) {
-	slow(t)
 	p := openMerchant(t)
 	for _, width := range []int64{320, 1440} {
 		p.do(chromedp.EmulateViewport(width, 900))
@@ -193,6 +186,7 @@ func TestPlaygroundMerchant_DrawsBarsInProportion(t *testing.T) {
 // openMerchant opens the merchant's tab of a demo with the sample's 48 subscriptions.
 func openMerchant(t *testing.T) page {
 	t.Helper()
+	slow(t)
 	offered := &pages.Demo{APIToken: "of the shop"}
 	s := openShop(t, embeddedRedis(t), withPlayground(pages.Playground{Demo: offered}))
 	offered.APIToken = s.API

@@ -89,7 +89,6 @@ func TestPlaygroundScenarios_RestoreEverythingWhenClosedInTheMiddle(t *testing.T
 }
 
 func TestPlaygroundScenarios_NeedWhatOnlyTheDemoOffers(t *testing.T) {
-	slow(t)
 	p := openStore(t)
 	offered := evaluate[string](p, `[...document.querySelectorAll("[data-scenario]")].filter((b) => b.ariaDisabled !== "true").map((b) => b.dataset.scenario).join()`)
 	assert(t, offered == "lostAnswer,coupon", "offered: %s", offered)

@@ -3,15 +3,11 @@ package server_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
-	"io"
+	"fmt"
 	"log/slog"
-	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -24,6 +20,7 @@ import (
 	"commerce/auth"
 	"commerce/auth/store"
 	"commerce/cart"
+	"commerce/cart/carttest"
 	"commerce/cart/catalog"
 	"commerce/cart/money"
 	"commerce/cart/redisstore"
@@ -228,271 +225,60 @@ func patient(o *redis.UniversalOptions) {
 	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = 5*time.Second, 5*time.Second, 5*time.Second, 5*time.Second
 }
 
-// shopper is one client: it keeps its cart token, like the published client.
-type shopper struct {
-	t     testing.TB
-	shop  *shop
-	Token string // of a guest's cart
-	JWT   string
-	ID    string // of the customer
-}
-
-func (s *shop) guest(t testing.TB) *shopper { return &shopper{t: t, shop: s} }
-
-// visitor is a guest who has a token.
-func (s *shop) visitor(t testing.TB) *shopper {
-	c := s.guest(t)
-	c.cart()
-	return c
-}
-
-// merchant is a program of the store.
-func (s *shop) merchant(t testing.TB) *shopper { return &shopper{t: t, shop: s, JWT: s.API} }
-
-func (s *shop) customer(t testing.TB, id string) *shopper {
-	return &shopper{t: t, shop: s, JWT: s.token(t, id), ID: id}
-}
-
-func (s *shop) token(t testing.TB, customer string) string {
+// keys lists this shop's keys in Redis.
+func (s *shop) keys(t testing.TB) []string {
 	t.Helper()
-	token := must(s.JWT.Sign(s.ID, customer, time.Hour))(t)
-	return token
-}
-
-// answer is a response that matches the OpenAPI document.
-type answer struct {
-	Call   string // such as "GET /cart"
-	Status int
-	Header http.Header
-	Raw    []byte
-	Body   body
-}
-
-// body has the members of responses that tests check.
-type body struct {
-	Success bool                `json:"success"`
-	Message string              `json:"message"`
-	Code    string              `json:"code"`
-	Errors  map[string][]string `json:"errors"`
-	Data    cartBody            `json:"data"`
-}
-
-type cartBody struct {
-	CartToken *string    `json:"cart_token"`
-	Items     []itemBody `json:"items"`
-	Count     int64      `json:"count"`
-	Lines     int64      `json:"lines"`
-	Subtotal  float64    `json:"subtotal"`
-	Discount  float64    `json:"discount_amount"`
-	Coupon    *struct {
-		Code     string  `json:"code"`
-		Type     string  `json:"type"`
-		Value    float64 `json:"value"`
-		Discount float64 `json:"discount"`
-		Issue    *struct {
-			Code    string `json:"code"`
-			Reason  string `json:"reason"`
-			Message string `json:"message"`
-		} `json:"issue"`
-	} `json:"coupon"`
-	Reason    string     `json:"reason"` // of a refused coupon
-	TaxAmount float64    `json:"tax_amount"`
-	Total     float64    `json:"total"`
-	Currency  string     `json:"currency"`
-	Version   int64      `json:"version"`
-	ExpiresAt *string    `json:"expires_at"`
-	Merge     *mergeBody `json:"merge"`
-	ItemID    *string    `json:"item_id"`
-	Shipping  *struct {
-		Required bool    `json:"required"`
-		Cost     float64 `json:"cost"`
-	} `json:"shipping"`
-	Tax *struct {
-		Rate     *float64      `json:"rate"`
-		Amount   float64       `json:"amount"`
-		Included bool          `json:"included"`
-		Lines    []taxLineBody `json:"lines"`
-	} `json:"tax"`
-	PaymentRequired *bool `json:"payment_required"`
-	PaymentMethods  []struct {
-		ID string `json:"id"`
-	} `json:"payment_methods"`
-	Valid    *bool       `json:"valid"`
-	Errors   []string    `json:"errors"`
-	Issues   []issueBody `json:"issues"`
-	Warnings []issueBody `json:"warnings"`
-}
-
-type taxLineBody struct {
-	Rate   float64 `json:"rate"`
-	Base   float64 `json:"base"`
-	Amount float64 `json:"amount"`
-}
-
-type itemBody struct {
-	ID         string     `json:"id"`
-	ProductID  int64      `json:"product_id"`
-	Name       string     `json:"name"`
-	Quantity   int64      `json:"quantity"`
-	UnitPrice  float64    `json:"unit_price"`
-	TotalPrice float64    `json:"total_price"`
-	AddedPrice float64    `json:"added_price"`
-	Discount   float64    `json:"discount"`
-	Notice     *string    `json:"notice"`
-	Issue      *issueBody `json:"issue"`
-	Fields     []struct {
-		Name   string  `json:"name"`
-		Value  string  `json:"value"`
-		Option *string `json:"option"`
-	} `json:"custom_fields"`
-}
-
-type issueBody struct {
-	ItemID    *string `json:"item_id"`
-	ProductID *int64  `json:"product_id"`
-	Code      string  `json:"code"`
-	Message   string  `json:"message"`
-	Requested int64   `json:"requested"`
-	Available *int64  `json:"available"`
-}
-
-type mergeBody struct {
-	Lines    int64     `json:"lines"`
-	ID       string    `json:"id"`
-	At       time.Time `json:"at"`
-	Adjusted []struct {
-		ItemID    string `json:"item_id"`
-		Requested int64  `json:"requested"`
-		Kept      int64  `json:"kept"`
-		Code      string `json:"code"`
-	} `json:"adjusted"`
-	Code *string `json:"code"`
-}
-
-// request returns a request of the shopper. headers are name, value, …, and replace those that
-// the shopper would send.
-func (c *shopper) request(method, path string, body io.Reader, headers ...string) *http.Request {
-	c.t.Helper()
-	r := must(http.NewRequestWithContext(context.Background(), method, c.shop.URL+path, body))(c.t)
-	if body != nil {
-		r.Header.Set("Content-Type", "application/json")
-	}
-	c.identify(r.Header)
-	seen := map[string]bool{}
-	for i := 0; i+1 < len(headers); i += 2 {
-		if !seen[headers[i]] {
-			r.Header.Del(headers[i])
+	var mu sync.Mutex
+	var keys []string
+	scan := func(ctx context.Context, node *redis.Client) error {
+		it := node.Scan(ctx, 0, fmt.Sprintf("cart:{%d:*", s.ID), 1000).Iterator()
+		for it.Next(ctx) {
+			mu.Lock()
+			keys = append(keys, it.Val())
+			mu.Unlock()
 		}
-		seen[headers[i]] = true
-		r.Header.Add(headers[i], headers[i+1])
+		return it.Err()
 	}
-	return r
+	var err error
+	switch client := s.Redis.(type) {
+	case *redis.ClusterClient:
+		err = client.ForEachMaster(t.Context(), scan)
+	case *redis.Client:
+		err = scan(t.Context(), client)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return keys
 }
 
-// identify sets the headers that say which store and whose cart it is.
-func (c *shopper) identify(h http.Header) {
-	h.Set("X-Public-Key", c.shop.Key)
-	if c.Token != "" {
-		h.Set("X-Cart-Token", c.Token)
-	}
-	if c.JWT != "" {
-		h.Set("Authorization", "Bearer "+c.JWT)
-	}
-}
-
-// exchange sends a request and returns the response and its body, both as they came.
-func exchange(t testing.TB, r *http.Request) (*http.Response, []byte) {
+// pass lets time pass for the service and for the carts in Redis.
+func (s *shop) pass(t testing.TB, by time.Duration) {
 	t.Helper()
-	response := must(http.DefaultTransport.RoundTrip(r))(t)
-	defer response.Body.Close()
-	return response, must(io.ReadAll(response.Body))(t)
+	s.Clock.Forward(by)
+	noError(t, carttest.Age(t.Context(), s.Redis, by, s.keys(t)...))
 }
 
-// send makes one call. body is JSON text, "" for none. See request for the headers.
-func (c *shopper) send(method, path, payload string, headers ...string) answer {
-	c.t.Helper()
-	var content io.Reader
-	if payload != "" {
-		content = strings.NewReader(payload)
-	}
-	return c.do(c.request(method, path, content, headers...))
-}
-
-func (c *shopper) do(r *http.Request) answer {
-	c.t.Helper()
-	response, raw := exchange(c.t, r)
-	noError(c.t, uncompressed(response, &raw))
-	response.Body = io.NopCloser(bytes.NewReader(raw))
-	if err := conforms(r, response, c.shop.basePath(r)); err != nil {
-		c.t.Fatalf("%s %s does not match the OpenAPI document: %v", r.Method, r.URL.Path, err)
-	}
-	assert(c.t, response.Header.Get("X-Request-Id") != "", "%s %s: no X-Request-Id", r.Method, r.URL.Path)
-	a := answer{Call: r.Method + " " + r.URL.Path, Status: response.StatusCode, Header: response.Header, Raw: raw}
-	if len(raw) > 0 && strings.HasPrefix(response.Header.Get("Content-Type"), "application/json") {
-		err := json.Unmarshal(raw, &a.Body)
-		require(c.t, err == nil || a.Body.Code != "", "%s %s: %v in %s", r.Method, r.URL.Path, err, raw)
-	}
-	if token := a.Body.Data.CartToken; token != nil && c.JWT == "" {
-		c.Token = *token
-	}
-	return a
-}
-
-// ok makes a call that must succeed.
-func (c *shopper) ok(method, path, payload string, headers ...string) answer {
-	c.t.Helper()
-	a := c.send(method, path, payload, headers...)
-	require(c.t, a.Status == http.StatusOK, "%s %s %s: %d %s", method, path, payload, a.Status, a.Raw)
-	return a
-}
-
-// refused makes a call that must fail with this status and code, and returns it.
-func (c *shopper) refused(status int, code, method, path, payload string, headers ...string) answer {
-	c.t.Helper()
-	a := c.send(method, path, payload, headers...)
-	require(c.t, a.Status == status && a.Body.Code == code, "%s %s %.200s: got %d %s, want %d %s: %s", method, path, payload, a.Status, a.Body.Code, status, code, a.Raw)
-	require(c.t, a.Body.Message != "", "%s %s: no message", method, path)
-	return a
-}
-
-// names checks which members a refusal names.
-func (a answer) names(t testing.TB, members ...string) answer {
+// wantTTLs fails if a key of this store has no TTL.
+func (s *shop) wantTTLs(t testing.TB) {
 	t.Helper()
-	equal(t, slices.Sorted(maps.Keys(a.Body.Errors)), members, "%s: members at fault", a.Call)
-	return a
-}
-
-// itemID returns the ID of the line that a change has made, "" for null.
-func (a answer) itemID() string {
-	if a.Body.Data.ItemID == nil {
-		return ""
+	for _, key := range s.keys(t) {
+		assert(t, s.Redis.PTTL(t.Context(), key).Val() > 0, "%s has no TTL", key)
 	}
-	return *a.Body.Data.ItemID
 }
 
-func (c *shopper) add(payload string, headers ...string) answer {
-	c.t.Helper()
-	return c.ok("POST", "/cart/add", payload, headers...)
+// guestKey returns the key of a guest's cart.
+func (s *shop) guestKey(token string) string {
+	return fmt.Sprintf("cart:{%d:g:%s}", s.ID, auth.CartToken(token).Digest())
 }
 
-func (c *shopper) cart() cartBody {
-	c.t.Helper()
-	return c.ok("GET", "/cart", "").Body.Data
-}
+// customerKey returns the key of a customer's cart, for a short and plain customer ID.
+func (s *shop) customerKey(c *shopper) string { return fmt.Sprintf("cart:{%d:c:%s}", s.ID, c.ID) }
 
-// lines formats a cart as "id×quantity …", in cart order.
-func (b cartBody) lines() string {
-	parts := make([]string, len(b.Items))
-	for i, item := range b.Items {
-		n, _ := json.Marshal(item.Quantity)
-		parts[i] = item.ID + "×" + string(n)
+// within waits until a condition is true, and fails the test after limit.
+func within(t testing.TB, limit time.Duration, what string, so func() bool) {
+	t.Helper()
+	for start := time.Now(); !so(); time.Sleep(10 * time.Millisecond) {
+		require(t, time.Since(start) <= limit, "not within %v: %s", limit, what)
 	}
-	return strings.Join(parts, " ")
-}
-
-func (c *shopper) wantLines(want string) cartBody {
-	c.t.Helper()
-	got := c.cart()
-	assert(c.t, got.lines() == want, "cart holds %q, want %q", got.lines(), want)
-	return got
 }
