@@ -2,7 +2,6 @@ package server_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -42,9 +41,7 @@ func (o *operated) says(t *testing.T, err error) (status int, state string) {
 	o.err = err
 	w := httptest.NewRecorder()
 	o.Handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "/readyz", nil))
-	var body struct{ Checks map[string]string }
-	noError(t, json.Unmarshal(w.Body.Bytes(), &body))
-	return w.Code, body.Checks["it"]
+	return w.Code, decode[struct{ Checks map[string]string }](t, w.Body.Bytes()).Checks["it"]
 }
 
 func TestReady_IsNotReadyOnlyUntilTheFirstSuccessfulCheck(t *testing.T) {
@@ -73,9 +70,8 @@ func TestReady_IsNotReadyOnlyUntilTheFirstSuccessfulCheck(t *testing.T) {
 				assert(t, status == step.status && state == step.state, "step %d: %d %s, want %d %s", i, status, state, step.status, step.state)
 			}
 			o.Drain()
-			if status, _ := o.says(t, nil); status != http.StatusServiceUnavailable {
-				t.Errorf("%d while it drains, want 503", status)
-			}
+			status, _ := o.says(t, nil)
+			equal(t, status, http.StatusServiceUnavailable, "status while it drains")
 		})
 	}
 }

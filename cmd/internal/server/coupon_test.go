@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"commerce/auth"
 	"commerce/cart"
 	"commerce/cart/money"
@@ -236,30 +234,21 @@ func TestCoupon_CountsAsUnusedWhileItsUsesAreUnknown(t *testing.T) {
 func TestTax_IsByProduct(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, s *shop) {
 		untaxed, low := productOf(2), productOf(5)
-		untaxed.TaxRate, untaxed.Stock, low.TaxRate, low.Fields = new(int64), nil, ptr(int64(50_000)), nil
+		untaxed.TaxRate, untaxed.Stock, low.TaxRate, low.Fields = new(int64), nil, new(int64(50_000)), nil
 		s.Catalog.Put(s.ID, &untaxed)
 		s.Catalog.Put(s.ID, &low)
 		c := s.guest(t)
 		empty := c.ok("GET", "/cart/summary", "").Body.Data
 		assert(t, *empty.Tax.Rate == 15 && len(empty.Tax.Lines) == 0 && !*empty.PaymentRequired, "an empty cart: %+v, payment %t", empty.Tax, *empty.PaymentRequired)
-		c.add(`{"product_id":2,"qty":2}`) // 20.00
+		c.fill("2×2") // 20.00
 		single := c.ok("GET", "/cart/summary", "").Body.Data
-		if diff := cmp.Diff([]taxLineBody{{Rate: 0, Base: 20, Amount: 0}}, single.Tax.Lines); diff != "" || single.Tax.Rate == nil || *single.Tax.Rate != 0 {
-			t.Errorf("one rate (-want +got):\n%s", diff)
-		}
-		c.add(`{"product_id":5}`) // 15.00
-		c.add(`{"product_id":1}`) // 49.50
-		c.redeem("TEN")
+		equal(t, *single.Tax, taxBody{new(float64), 0, []taxLineBody{{Rate: 0, Base: 20}}}, "tax of one rate")
+		c.fill("5×1 1×1").redeem("TEN") // 15.00 and 49.50
 		got := c.ok("GET", "/cart/summary", "").Body.Data
-		want := []taxLineBody{{Rate: 15, Base: 38.74, Amount: 5.81}, {Rate: 5, Base: 12.86, Amount: 0.64}, {Rate: 0, Base: 18}}
-		if diff := cmp.Diff(want, got.Tax.Lines); diff != "" || got.Tax.Rate != nil || got.Tax.Amount != 6.45 || got.TaxAmount != 6.45 {
-			t.Errorf("rate %v, tax %v and %v, lines (-want +got):\n%s", got.Tax.Rate, got.Tax.Amount, got.TaxAmount, diff)
-		}
-		assert(t, got.Total == 76.05 && *got.PaymentRequired, "total %v, payment %t", got.Total, *got.PaymentRequired)
+		equal(t, *got.Tax, taxBody{nil, 6.45, []taxLineBody{{15, 38.74, 5.81}, {5, 12.86, 0.64}, {0, 18, 0}}}, "tax of three rates")
+		assert(t, got.TaxAmount == 6.45 && got.Total == 76.05 && *got.PaymentRequired, "tax %v, total %v, payment %t", got.TaxAmount, got.Total, *got.PaymentRequired)
 	})
 }
-
-func ptr[T any](v T) *T { return &v }
 
 func TestSummary_NeedsNoPaymentForACartThatCostsNothing(t *testing.T) {
 	s := realShop(t)
@@ -284,8 +273,7 @@ func TestCart_ShowsThePriceWhenALineWasAdded(t *testing.T) {
 func inCurrency(t *testing.T, code string) *shop {
 	t.Helper()
 	return openShop(t, embeddedRedis(t), func(p *server.Parts) {
-		store := must(p.Stores.Sole(t.Context()))(t)
-		other := *store
+		other := *must(p.Stores.Sole(t.Context()))(t)
 		other.Currency = code
 		p.Stores = auth.NewMemoryStores(money.Known, &other)
 		p.APITokens = auth.NewAPITokens(auth.APITokensConfig{Source: auth.NewMemoryAPITokens(), Stores: p.Stores})
@@ -296,13 +284,7 @@ func TestCart_OfAStoreInAnUnknownCurrencyIsUnavailable(t *testing.T) {
 	t.Parallel()
 	s := inCurrency(t, "XYZ")
 	c := s.guest(t)
-	for _, call := range [][3]string{
-		{"GET", "/cart"},
-		{"GET", "/cart/count"},
-		{"GET", "/cart/validate"},
-		{"GET", "/cart/summary"},
-		{"POST", "/cart/add", `{"product_id":1}`},
-	} {
+	for _, call := range cartCalls[:5] {
 		a := c.refused(503, "unavailable", call[0], call[1], call[2])
 		assert(t, a.Header.Get("Retry-After") != "" && !strings.Contains(string(a.Raw), "4950"), "%s: %s", call[1], a.Raw)
 	}

@@ -93,8 +93,7 @@ func (w *web) say(t *testing.T, text string) string {
 	t.Helper()
 	c := w.dial(t)
 	must(io.WriteString(c, text))(t)
-	all := must(io.ReadAll(c))(t)
-	return string(all)
+	return string(must(io.ReadAll(c))(t))
 }
 
 // answering returns a handler with routes that answer with data of a size, and with other
@@ -106,22 +105,18 @@ func answering(t *testing.T, routes ...wire.Route) http.Handler {
 			Method: "GET", Path: fmt.Sprintf("/%d", size),
 			Handle: func(c *gin.Context) (wire.Answer, error) {
 				known, err := wire.ParseTags(c.Request.Header, "If-None-Match")
-				return wire.Answer{
-					Version: "1", Known: known,
-					Data: func(w *wire.Writer) {
-						w.BeginObject()
-						w.Text("text", strings.Repeat("0123456789", size/10))
-						w.EndObject()
-					},
-				}, err
+				return wire.Answer{Version: "1", Known: known, Data: func(w *wire.Writer) {
+					w.BeginObject()
+					w.Text("text", strings.Repeat("0123456789", size/10))
+					w.EndObject()
+				}}, err
 			},
 		})
 	}
-	handler := must(server.NewHandler(server.Config{
-		Areas: []wire.Area{{Routes: routes}},
-		Log:   slog.New(slog.DiscardHandler),
-		Now:   func() time.Time { return time.Unix(1_800_000_000, 0) },
-	}))(t)
+	handler, _ := handlerOf(t, func(c *server.Config) {
+		c.Areas = []wire.Area{{Routes: routes}}
+		c.Now = func() time.Time { return time.Unix(1_800_000_000, 0) }
+	})
 	return handler
 }
 
@@ -139,8 +134,7 @@ func TestHeldWrites_SendACartInOneWrite(t *testing.T) {
 		response := must(http.ReadResponse(r, nil))(t)
 		n, err := io.Copy(io.Discard, response.Body)
 		require(t, err == nil && n >= 5000 && response.StatusCode == http.StatusOK, "got %s with %d bytes, %v", response.Status, n, err)
-		got := w.writes.Load()
-		require(t, got == i+1, "%d writes for %d requests", got, i+1)
+		equal(t, w.writes.Load(), i+1, "writes after %d requests", i+1)
 	}
 }
 
@@ -149,9 +143,8 @@ func TestHeldWrites_DependOnTheSize(t *testing.T) {
 	handler := answering(t)
 	for path, want := range map[string]int64{"/10": 1, "/3000": 1, "/3970": 1, "/6000": 1, "/12000": 1, "/60000": 2} {
 		w := openWeb(t, handler)
-		if got := w.say(t, "GET "+path+" HTTP/1.0\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.0 200") || !strings.HasSuffix(got, "}") {
-			t.Errorf("%s: got %.100s…", path, got)
-		}
+		got := w.say(t, "GET "+path+" HTTP/1.0\r\n\r\n")
+		assert(t, strings.HasPrefix(got, "HTTP/1.0 200") && strings.HasSuffix(got, "}"), "%s: got %.100s…", path, got)
 		equal(t, w.writes.Load(), want, "%s: writes", path)
 	}
 }
@@ -237,9 +230,7 @@ func TestHeldWrites_SurvivePanics(t *testing.T) {
 			panic("while writing")
 		}}, nil
 	}}
-	abort := wire.Route{Method: "GET", Path: "/abort", Handle: func(*gin.Context) (wire.Answer, error) {
-		panic(http.ErrAbortHandler)
-	}}
+	abort := wire.Route{Method: "GET", Path: "/abort", Handle: func(*gin.Context) (wire.Answer, error) { panic(http.ErrAbortHandler) }}
 	w := openWeb(t, answering(t, fail, abort))
 	got := w.say(t, "GET /fail HTTP/1.1\r\nHost: x\r\n\r\nGET /6000 HTTP/1.1\r\nHost: x\r\n\r\nGET /abort HTTP/1.1\r\nHost: x\r\n\r\n")
 	statuses := regexp.MustCompile(`HTTP/1.1 (\d+)`).FindAllString(got, -1)
@@ -293,7 +284,6 @@ func TestHeldWrites_FinishDuringAShutdown(t *testing.T) {
 	close(leave)
 	got := <-answer
 	assert(t, strings.HasSuffix(got, "}") && strings.Contains(got, strings.Repeat("x", 6000)), "got %.200s…", got)
-	if err := <-down; err != nil && !errors.Is(err, http.ErrServerClosed) {
-		t.Error(err)
-	}
+	err := <-down
+	assert(t, err == nil || errors.Is(err, http.ErrServerClosed), "%v", err)
 }

@@ -134,9 +134,8 @@ func TestLog_HasNoSecretWhenRedisIsDown(t *testing.T) {
 	failed := 0
 	for _, line := range s.Log.logged(t) {
 		if line["status"] == 503.0 {
-			if failed++; line["level"] != "ERROR" || line["err"] == nil {
-				t.Errorf("a failure without an error: %v", line)
-			}
+			failed++
+			assert(t, line["level"] == "ERROR" && line["err"] != nil, "a failure without an error: %v", line)
 		}
 	}
 	assert(t, failed != 0, "nothing failed")
@@ -218,24 +217,26 @@ func TestLog_SaysWhereOnlySlowAndFailedRequestsSpentTheirTime(t *testing.T) {
 		assert(t, line["redis_ms"] == nil || line["ms"].(float64) >= 100, "the line of a fast request says where its time went: %v", line)
 		return line["redis_ms"] == nil
 	})
-	if line := s.line(t, "fast"); line["store"] != float64(s.ID) || line["caller"] != "guest" {
-		t.Errorf("whose request it was is missing in %v", line)
-	}
+	s.wantCaller(t, "fast", "guest")
 	redis.Stop()
 	guest.send("GET", "/cart", "", "X-Request-Id", "failed")
-	if line := s.line(t, "failed"); line["redis_ms"] == nil || line["store"] != float64(s.ID) || line["caller"] != "guest" {
-		t.Errorf("a failed request does not say whose it was and where its time went: %v", line)
-	}
+	s.wantCaller(t, "failed", "guest")
+	assert(t, s.line(t, "failed")["redis_ms"] != nil, "a failed request does not say where its time went")
+}
+
+// wantCaller checks which store and caller the line of a request names.
+func (s *shop) wantCaller(t *testing.T, requestID string, caller any) {
+	t.Helper()
+	store := map[bool]any{true: float64(s.ID), false: nil}[caller != nil]
+	line := s.line(t, requestID)
+	equal(t, []any{line["store"], line["caller"]}, []any{store, caller}, "store and caller of %s", requestID)
 }
 
 func TestLog_NamesTheCallerOfARefusal(t *testing.T) {
 	s := newShop(t)
 	s.customer(t, "1001").send("POST", "/cart/add", `{}`, "X-Request-Id", "refused")
 	s.guest(t).send("GET", "/cart", "", "Authorization", "Bearer none", "X-Request-Id", "unknown")
-	if line := s.line(t, "refused"); line["status"] != 422.0 || line["caller"] != "customer" || line["store"] != float64(s.ID) {
-		t.Errorf("a refusal: %v", line)
-	}
-	if line := s.line(t, "unknown"); line["caller"] != nil || line["store"] != nil {
-		t.Errorf("a caller who could not be identified: %v", line)
-	}
+	s.wantCaller(t, "refused", "customer")
+	equal(t, s.line(t, "refused")["status"], any(422.0), "status")
+	s.wantCaller(t, "unknown", nil)
 }

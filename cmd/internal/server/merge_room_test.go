@@ -25,9 +25,8 @@ func TestMerge_WithoutRoomLeavesTheGuestsCartUnchanged(t *testing.T) {
 	s.sell(20)
 	customer := s.customer(t, "1").fill("101×1 102×1 103×1 104×1 105×1")
 	customer.Token = s.guest(t).fill("106×1 107×1 108×1 109×1 110×1").Token
-	if got := customer.cart(); len(got.Items) != 10 || got.Merge.Code != nil || got.Merge.Lines != 5 {
-		t.Fatalf("with room for it: %q, %+v", got.lines(), got.Merge)
-	}
+	roomy := customer.cart()
+	require(t, len(roomy.Items) == 10 && roomy.Merge.Code == nil && roomy.Merge.Lines == 5, "with room for it: %q, %+v", roomy.lines(), roomy.Merge)
 	guest := s.visitor(t)
 	guest.add(`{"product_id":111}`, "Idempotency-Key", "k")
 	customer.Token = guest.Token
@@ -89,9 +88,7 @@ func TestMerge_OfManyDevicesAtOnceKeepsTheLimit(t *testing.T) {
 			customers[i] = guests[i].logIn("1")
 			customers[i].cart()
 		})
-		if got := s.customer(t, "1").cart(); len(got.Items) > 10 {
-			t.Errorf("the cart has %d lines, want at most 10", len(got.Items))
-		}
+		assert(t, len(s.customer(t, "1").cart().Items) <= 10, "the cart has more than 10 lines")
 		for _, c := range customers { // nothing is lost: a cart that did not fit stays under its token
 			c.withoutToken().ok("DELETE", "/cart/clear", "")
 			got := c.cart()

@@ -135,8 +135,7 @@ func TestClient_IsTheSameHoweverAProxyWritesItsAddress(t *testing.T) {
 		"198.51.100.7:99999":                    "192.0.2.1",
 		"[2001:db8:1:2:3::4]:5555, 192.0.2.200": "2001:db8:1:2::/64",
 	} {
-		if ask(h, "192.0.2.1", "GET", "/client", "X-Forwarded-For", forwarded); client != want {
-			t.Errorf("%s counts for %q, want %q", forwarded, client, want)
-		}
+		ask(h, "192.0.2.1", "GET", "/client", "X-Forwarded-For", forwarded)
+		equal(t, client, want, "client for %s", forwarded)
 	}
 }

@@ -42,8 +42,7 @@ func (s *shop) customer(t testing.TB, id string) *shopper {
 
 func (s *shop) token(t testing.TB, customer string) string {
 	t.Helper()
-	token := must(s.JWT.Sign(s.ID, customer, time.Hour))(t)
-	return token
+	return must(s.JWT.Sign(s.ID, customer, time.Hour))(t)
 }
 
 // answer is a response that matches the OpenAPI document.
@@ -57,103 +56,75 @@ type answer struct {
 
 // body has the members of responses that tests check.
 type body struct {
-	Success bool                `json:"success"`
-	Message string              `json:"message"`
-	Code    string              `json:"code"`
-	Errors  map[string][]string `json:"errors"`
-	Data    cartBody            `json:"data"`
+	Success       bool
+	Message, Code string
+	Errors        map[string][]string
+	Data          cartBody
 }
 
 type cartBody struct {
-	CartToken *string    `json:"cart_token"`
-	Items     []itemBody `json:"items"`
-	Count     int64      `json:"count"`
-	Lines     int64      `json:"lines"`
-	Subtotal  float64    `json:"subtotal"`
-	Discount  float64    `json:"discount_amount"`
-	Coupon    *struct {
-		Code     string  `json:"code"`
-		Type     string  `json:"type"`
-		Value    float64 `json:"value"`
-		Discount float64 `json:"discount"`
-		Issue    *struct {
-			Code    string `json:"code"`
-			Reason  string `json:"reason"`
-			Message string `json:"message"`
-		} `json:"issue"`
-	} `json:"coupon"`
-	Reason    string     `json:"reason"` // of a refused coupon
-	TaxAmount float64    `json:"tax_amount"`
-	Total     float64    `json:"total"`
-	Currency  string     `json:"currency"`
-	Version   int64      `json:"version"`
-	ExpiresAt *string    `json:"expires_at"`
-	Merge     *mergeBody `json:"merge"`
-	ItemID    *string    `json:"item_id"`
-	Shipping  *struct {
-		Required bool    `json:"required"`
-		Cost     float64 `json:"cost"`
-	} `json:"shipping"`
-	Tax *struct {
-		Rate     *float64      `json:"rate"`
-		Amount   float64       `json:"amount"`
-		Included bool          `json:"included"`
-		Lines    []taxLineBody `json:"lines"`
-	} `json:"tax"`
-	PaymentRequired *bool `json:"payment_required"`
-	PaymentMethods  []struct {
-		ID string `json:"id"`
-	} `json:"payment_methods"`
-	Valid    *bool       `json:"valid"`
-	Errors   []string    `json:"errors"`
-	Issues   []issueBody `json:"issues"`
-	Warnings []issueBody `json:"warnings"`
+	CartToken        *string `json:"cart_token"`
+	Items            []itemBody
+	Count, Lines     int64
+	Subtotal, Total  float64
+	Discount         float64 `json:"discount_amount"`
+	TaxAmount        float64 `json:"tax_amount"`
+	Coupon           *couponBody
+	Reason           string // of a refused coupon
+	Currency         string
+	Version          int64
+	ExpiresAt        *string `json:"expires_at"`
+	Merge            *mergeBody
+	ItemID           *string `json:"item_id"`
+	Tax              *taxBody
+	PaymentRequired  *bool `json:"payment_required"`
+	Errors           []string
+	Issues, Warnings []issueBody
 }
 
-type taxLineBody struct {
-	Rate   float64 `json:"rate"`
-	Base   float64 `json:"base"`
-	Amount float64 `json:"amount"`
+type couponBody struct {
+	Code            string
+	Value, Discount float64
+	Issue           *struct{ Code, Reason, Message string }
 }
+
+type taxBody struct {
+	Rate   *float64
+	Amount float64
+	Lines  []taxLineBody
+}
+
+type taxLineBody struct{ Rate, Base, Amount float64 }
 
 type itemBody struct {
-	ID         string     `json:"id"`
-	ProductID  int64      `json:"product_id"`
-	Name       string     `json:"name"`
-	Quantity   int64      `json:"quantity"`
-	UnitPrice  float64    `json:"unit_price"`
-	TotalPrice float64    `json:"total_price"`
-	AddedPrice float64    `json:"added_price"`
-	Discount   float64    `json:"discount"`
-	Notice     *string    `json:"notice"`
-	Issue      *issueBody `json:"issue"`
-	Fields     []struct {
-		Name   string  `json:"name"`
-		Value  string  `json:"value"`
-		Option *string `json:"option"`
-	} `json:"custom_fields"`
+	ID, Name   string
+	ProductID  int64 `json:"product_id"`
+	Quantity   int64
+	UnitPrice  float64 `json:"unit_price"`
+	TotalPrice float64 `json:"total_price"`
+	AddedPrice float64 `json:"added_price"`
+	Discount   float64
+	Notice     *string
+	Issue      *issueBody
+	Fields     []struct{ Name, Value string } `json:"custom_fields"`
 }
 
 type issueBody struct {
-	ItemID    *string `json:"item_id"`
-	ProductID *int64  `json:"product_id"`
-	Code      string  `json:"code"`
-	Message   string  `json:"message"`
-	Requested int64   `json:"requested"`
-	Available *int64  `json:"available"`
+	ItemID        *string `json:"item_id"`
+	Code, Message string
+	Requested     int64
 }
 
 type mergeBody struct {
-	Lines    int64     `json:"lines"`
-	ID       string    `json:"id"`
-	At       time.Time `json:"at"`
+	Lines    int64
+	ID       string
+	At       time.Time
 	Adjusted []struct {
-		ItemID    string `json:"item_id"`
-		Requested int64  `json:"requested"`
-		Kept      int64  `json:"kept"`
-		Code      string `json:"code"`
-	} `json:"adjusted"`
-	Code *string `json:"code"`
+		ItemID          string `json:"item_id"`
+		Requested, Kept int64
+		Code            string
+	}
+	Code *string
 }
 
 // request returns a request of the shopper. headers are name, value, …, and replace those that
@@ -210,9 +181,8 @@ func (c *shopper) do(r *http.Request) answer {
 	response, raw := exchange(c.t, r)
 	noError(c.t, uncompressed(response, &raw))
 	response.Body = io.NopCloser(bytes.NewReader(raw))
-	if err := conforms(r, response, c.shop.basePath(r)); err != nil {
-		c.t.Fatalf("%s %s does not match the OpenAPI document: %v", r.Method, r.URL.Path, err)
-	}
+	err := conforms(r, response, c.shop.basePath(r))
+	require(c.t, err == nil, "%s %s does not match the OpenAPI document: %v", r.Method, r.URL.Path, err)
 	assert(c.t, response.Header.Get("X-Request-Id") != "", "%s %s: no X-Request-Id", r.Method, r.URL.Path)
 	a := answer{Call: r.Method + " " + r.URL.Path, Status: response.StatusCode, Header: response.Header, Raw: raw}
 	if len(raw) > 0 && strings.HasPrefix(response.Header.Get("Content-Type"), "application/json") {
