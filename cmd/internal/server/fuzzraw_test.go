@@ -13,9 +13,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
-
-	"commerce/cmd/internal/server"
 )
 
 // FuzzRawRequest writes bytes to a connection of a server like that of `commerce serve`. The
@@ -24,7 +21,10 @@ import (
 func FuzzRawRequest(f *testing.F) {
 	seedRawRequests(f)
 	s := openFuzzed(f)
-	w := s.listen(f)
+	w := openWeb(f, s.handler, func(serving *http.Server) {
+		serving.MaxHeaderBytes = 64 << 10
+		serving.ErrorLog = slog.NewLogLogger(slog.NewTextHandler(s.Log, nil), slog.LevelError)
+	})
 	known := strings.NewReplacer("{customer}", s.token(f, "1001"), "{store}", s.API, "{key}", s.Key, "{token}", strings.Repeat("t", 22))
 	f.Fuzz(func(t *testing.T, sent []byte) {
 		if len(sent) > 16<<10 {
@@ -66,29 +66,13 @@ func seedRawRequests(f *testing.F) {
 	}
 }
 
-// rawServer is a server like that of `commerce serve`.
-type rawServer struct{ addr string }
-
-// listen serves the shop on another address. Errors of net/http go to the shop's log.
-func (s *shop) listen(f *testing.F) rawServer {
-	f.Helper()
-	listener := must(net.Listen("tcp", "127.0.0.1:0"))(f)
-	serving := &http.Server{
-		Handler: s.handler, ConnContext: server.ConnContext, MaxHeaderBytes: 64 << 10,
-		ErrorLog: slog.NewLogLogger(slog.NewTextHandler(s.Log, nil), slog.LevelError),
-	}
-	go func() { _ = serving.Serve(server.HoldWrites(listener)) }()
-	f.Cleanup(func() { _ = serving.Close() })
-	return rawServer{listener.Addr().String()}
-}
-
 // talk sends bytes and checks the responses: first those to complete requests, and then the
 // response to the incomplete rest, if any. Without a rest, the server waits for more.
-func (w rawServer) talk(t *testing.T, sent []byte) {
+func (w *web) talk(t *testing.T, sent []byte) {
 	t.Helper()
-	c := must(net.DialTimeout("tcp", w.addr, 5*time.Second))(t)
+	c := w.dial(t)
 	defer c.Close()
-	noError(t, errors.Join(c.SetDeadline(time.Now().Add(10*time.Second)), write(c, sent)))
+	noError(t, write(c, sent))
 	received := bufio.NewReader(c)
 	requests := bufio.NewReader(bytes.NewReader(sent))
 	for {
@@ -160,9 +144,8 @@ func wantService(t *testing.T, r *http.Request, response *http.Response, body []
 	}
 	noError(t, uncompressed(response, &body))
 	response.Body = io.NopCloser(bytes.NewReader(body))
-	if err := conforms(r, response, ""); err != nil {
-		t.Fatalf("%s %q does not match the OpenAPI document: %v", r.Method, r.RequestURI, err)
-	}
+	err := conforms(r, response, "")
+	require(t, err == nil, "%s %q does not match the OpenAPI document: %v", r.Method, r.RequestURI, err)
 }
 
 // uncompressed decompresses a body.

@@ -57,14 +57,17 @@ func (c countedConn) Write(p []byte) (int, error) {
 func (c countedConn) CloseWrite() error { return c.Conn.(*net.TCPConn).CloseWrite() }
 
 // openWeb serves a handler as `commerce serve` does.
-func openWeb(t *testing.T, h http.Handler, edits ...func(*http.Server)) *web {
+func openWeb(t testing.TB, h http.Handler, edits ...func(*http.Server)) *web {
 	t.Helper()
-	w := &web{closed: make(chan struct{}, 100)}
+	w := &web{closed: make(chan struct{}, 1)}
 	w.server = &http.Server{
 		Handler: h, ConnContext: server.ConnContext, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelWarn),
 		ConnState: func(_ net.Conn, state http.ConnState) {
 			if state == http.StateClosed {
-				w.closed <- struct{}{}
+				select {
+				case w.closed <- struct{}{}:
+				default: // nobody waits for so many
+				}
 			}
 		},
 	}
@@ -79,7 +82,7 @@ func openWeb(t *testing.T, h http.Handler, edits ...func(*http.Server)) *web {
 }
 
 // dial returns a connection with a short time limit for all that a test does with it.
-func (w *web) dial(t *testing.T) net.Conn {
+func (w *web) dial(t testing.TB) net.Conn {
 	t.Helper()
 	c := must(net.Dial("tcp", w.addr))(t)
 	t.Cleanup(func() { c.Close() })

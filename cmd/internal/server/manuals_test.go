@@ -144,14 +144,12 @@ func (m *machine) haveTroubles(t *testing.T) {
 func (m *machine) until(t *testing.T, status int, path string) {
 	t.Helper()
 	m.eventually(t, fmt.Sprintf("%s with status %d", path, status), func() bool {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, m.public+path, nil)
+		method, body := http.MethodGet, ""
 		if strings.HasSuffix(path, "/coupon") {
-			request, err = http.NewRequestWithContext(t.Context(), http.MethodPost, m.public+path, strings.NewReader(`{"coupon":"wrong"}`))
-			request.Header.Set("Content-Type", "application/json")
+			method, body = http.MethodPost, `{"coupon":"wrong"}`
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		request := must(http.NewRequestWithContext(t.Context(), method, m.public+path, strings.NewReader(body)))(t)
+		request.Header.Set("Content-Type", "application/json")
 		request.Header.Set("X-Public-Key", "pk_demo")
 		request.Header.Set("X-Cart-Token", "a-token-of-the-runbook-test")
 		if path == "/subscriptions" {

@@ -52,16 +52,14 @@ func TestPlaygroundLog_TellsWhatBecameOfARequest(t *testing.T) {
 	}
 	p.click(`#language`)
 	p.until(`document.documentElement.lang === "ar"`)
-	shown := must(chromedp.Run(p.ctx, chromedp.Evaluate[string](`Promise.all([import("./playground/js/log/verdict.js"), import("./playground/js/log/words.js")])
-		.then(([{ verdictOf }, { plainVerdict }]) => JSON.stringify(Object.fromEntries(Object.entries({`+script.String()+`}).map(([name, given]) => {
+	got := evaluate[map[string]string](p, `Promise.all([import("./playground/js/log/verdict.js"), import("./playground/js/log/words.js")])
+		.then(([{ verdictOf }, { plainVerdict }]) => Object.fromEntries(Object.entries({`+script.String()+`}).map(([name, given]) => {
 			const { method = "GET", path = "/", headers = {}, before = null, lost = null, answer } = given;
 			const full = answer && { ok: answer.status === 200, code: "", message: "", text: "", data: null, merge: answer.data?.merge ?? null, header: (n) => answer.headers?.[n] ?? null, ...answer };
 			const verdict = verdictOf({ request: { method, path, headers }, before, lost, answer: full });
 			if (/undefined|NaN|\{/.test(plainVerdict(verdict))) throw new Error(name + ": " + plainVerdict(verdict));
 			return [name, [verdict.kind, verdict.code, verdict.message, JSON.stringify(verdict.facts)].filter(Boolean).join(" ")];
-		}))))`, chromedp.EvalAwaitPromise)))(t)
-	var got map[string]string
-	noError(t, json.Unmarshal([]byte(shown), &got))
+		})))`)
 	want := map[string]string{}
 	for name, v := range verdicts {
 		want[name] = v.want

@@ -217,7 +217,5 @@ func (p page) jump(page string) {
 // run runs statements in the page.
 func (p page) run(statements string) {
 	p.t.Helper()
-	if _, err := chromedp.Run(p.ctx, chromedp.Evaluate[any](`{ `+statements+`; null }`)); err != nil {
-		p.t.Fatal(err)
-	}
+	evaluate[any](p, `{ `+statements+`; null }`)
 }

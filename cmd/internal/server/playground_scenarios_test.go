@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // playedScenario is what a scenario must show.
@@ -142,13 +140,9 @@ const cartsShown = `[...document.querySelectorAll(".device")].map((device) => {
 // itemsShown are the items of a cart as the service shows them.
 func (c *shopper) itemsShown() string {
 	c.t.Helper()
-	var body struct {
-		Data struct {
-			Items json.RawMessage `json:"items"`
-		} `json:"data"`
-	}
-	noError(c.t, json.Unmarshal(c.ok("GET", "/cart", "").Raw, &body))
-	return string(body.Data.Items)
+	return string(decode[struct {
+		Data struct{ Items json.RawMessage }
+	}](c.t, c.ok("GET", "/cart", "").Raw).Data.Items)
 }
 
 // areBack waits until the scenario has ended and everything is as before.
@@ -157,11 +151,8 @@ func (before beforeScenario) areBack(p page) {
 	p.until(`document.querySelector("#story").hidden`)
 	p.until(fmt.Sprintf(`(%s) === %q`, cartsShown, before.carts))
 	other := before.demo.shopper(p.t, before.token)
-	diff := ""
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		if diff = cmp.Diff(before.items, other.itemsShown()); diff == "" {
-			return
-		}
+	for end := time.Now().Add(patience); other.itemsShown() != before.items && time.Now().Before(end); {
+		time.Sleep(20 * time.Millisecond)
 	}
-	p.t.Errorf("prices or stock have changed (-before +after):\n%s", diff)
+	equal(p.t, other.itemsShown(), before.items, "prices and stock after the scenario")
 }

@@ -3,13 +3,12 @@ package server_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
-
-	"github.com/chromedp/chromedp"
 
 	"commerce/cmd/internal/pages"
 )
@@ -65,9 +64,8 @@ func TestPlaygroundSnippets_MakeTheSameCall(t *testing.T) {
 				}
 				want := snippetWanted(directly.sendAll(call), kind == "client" && strings.Contains(code, "storefront.cart"), name)
 				equal(t, got, want, "the result of\n%s", code)
-				if a, b := directly.cart(), bySnippet.cart(); a.lines() != b.lines() || a.Version != b.Version || a.Total != b.Total {
-					t.Errorf("cart %s, version %d; want %s, version %d\n%s", b.lines(), b.Version, a.lines(), a.Version, code)
-				}
+				a, b := directly.cart(), bySnippet.cart()
+				assert(t, a.lines() == b.lines() && a.Version == b.Version && a.Total == b.Total, "cart %s, version %d; want %s, version %d\n%s", b.lines(), b.Version, a.lines(), a.Version, code)
 			})
 		}
 	}
@@ -80,8 +78,7 @@ func snippetShopper(t *testing.T, s *shop, call snippetCall, customers *int) *sh
 		*customers++
 		c = s.customer(t, strconv.Itoa(*customers))
 	}
-	c.fill("1×2 2×1")
-	return c
+	return c.fill("1×2 2×1")
 }
 
 func (c *shopper) sendAll(call snippetCall) answer {
@@ -99,9 +96,7 @@ func (c *shopper) sendAll(call snippetCall) answer {
 func (p page) snippet(kind string, s *shop, c *shopper, call snippetCall) string {
 	p.t.Helper()
 	headers := map[string]string{"Accept": "application/json", "Accept-Language": "en", "X-Public-Key": s.Key}
-	for name, value := range call.headers {
-		headers[name] = value
-	}
+	maps.Copy(headers, call.headers)
 	if call.body != "" {
 		headers["Content-Type"] = "application/json"
 	}
@@ -119,9 +114,7 @@ func (p page) snippet(kind string, s *shop, c *shopper, call snippetCall) string
 	}
 	argument := must(json.Marshal(request))(p.t)
 	writer := map[string]string{"curl": "curl.js", "fetch": "fetchcall.js", "client": "clientcall.js"}[kind]
-	code := must(chromedp.Run(p.ctx, chromedp.Evaluate[string](
-		fmt.Sprintf(`import("./playground/js/log/%s").then((module) => module.%sOf(%s))`, writer, kind, argument), chromedp.EvalAwaitPromise)))(p.t)
-	return code
+	return evaluate[string](p, fmt.Sprintf(`import("./playground/js/log/%s").then((module) => module.%sOf(%s))`, writer, kind, argument))
 }
 
 // snippetResult is what a snippet prints.

@@ -131,14 +131,14 @@ func serveFolder(t *testing.T, dir string) string {
 		_ = files.Wait()
 	})
 	address := "http://localhost:" + port
-	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+	within(t, time.Minute, examples[i].script+" (sh deploy/ephemeral/install.sh)", func() bool {
 		response, err := http.Get(address)
 		if err == nil {
 			response.Body.Close()
-			return address
 		}
-		require(t, time.Since(began) <= time.Minute, "%s (sh deploy/ephemeral/install.sh): %v", examples[i].script, err)
-	}
+		return err == nil
+	})
+	return address
 }
 
 // untilStatus waits for the guide's page to show a line.
