@@ -216,6 +216,7 @@ func TestMethods_UnsupportedOnesAre405WithAllow(t *testing.T) {
 	for _, path := range []string{
 		"/", "/cart/", "/cart/nothing", "/Cart", "/cart/items", "/CART/ADD", "/cart//count", "//cart", "/cart/../cart", "/cart%2Fadd",
 		"/subscription", "/metrics", "/healthz", "/debug/pprof/", "/favicon.ico", "/cart;x=1", "/\x7f", "/%00",
+		"/docs", "/docs/", "/docs/viewer.js", "/playground/js/main.js", "/playground/demo.json", // unless they are on
 		// Other carts have these.
 		"/carts", "/cart/batch", "/cart/add-items", "/cart/note", "/cart/attributes", "/cart/metadata", "/cart/email", "/cart/customer",
 		"/cart/address", "/cart/currency", "/cart/saved", "/cart/cross-sells", "/cart/fees", "/cart/gift-cards", "/cart/store-credit",
@@ -227,38 +228,11 @@ func TestMethods_UnsupportedOnesAre405WithAllow(t *testing.T) {
 	}
 }
 
-// wantProtected checks the headers that every response has, except the playground's pages.
-func wantProtected(t *testing.T, what string, h http.Header) {
+// wantProtected checks the headers that every response has, except the files of pages.
+func wantProtected(t testing.TB, what string, h http.Header) {
 	t.Helper()
 	equal(t, h.Values("X-Content-Type-Options"), []string{"nosniff"}, "%s: X-Content-Type-Options", what)
 	equal(t, h.Values("Content-Security-Policy"), []string{"default-src 'none'"}, "%s: Content-Security-Policy", what)
-}
-
-func TestProtect_CoversEveryResponseOfTheAPI(t *testing.T) {
-	s := newShop(t)
-	bearer := []string{"Authorization", "Bearer " + s.API}
-	for _, call := range []struct {
-		method, path, body string
-		headers            []string
-		status             int
-	}{
-		{"GET", "/cart", "", nil, 200},
-		{"HEAD", "/cart", "", nil, 200},
-		{"POST", "/cart/add", `{"product_id":1}`, nil, 200},
-		{"POST", "/cart/add", `{}`, nil, 422},
-		{"GET", "/nothing", "", nil, 404},
-		{"PUT", "/cart", "", nil, 405},
-		{"GET", "/cart", "", []string{"Authorization", "Bearer x"}, 401},
-		{"GET", "/openapi.yaml", "", nil, 200},
-		{"GET", "/openapi.json", "", nil, 200},
-		{"GET", "/subscriptions", "", bearer, 200},
-		{"GET", "/subscriptions/1", "", nil, 401},
-		{"GET", "/subscriptions/changes", "", append(bearer, "Accept", "application/x-ndjson"), 200},
-	} {
-		a := s.guest(t).send(call.method, call.path, call.body, call.headers...)
-		assert(t, a.Status == call.status, "%s %s: got %d %s", call.method, call.path, a.Status, a.Raw)
-		wantProtected(t, call.method+" "+call.path, a.Header)
-	}
 }
 
 // Subscriptions have customers' names and addresses.

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/gin-gonic/gin"
+	sdk "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
 
 	"commerce/cart/wire"
 	"commerce/cmd/internal/server"
@@ -116,18 +118,24 @@ func (s *shop) wantClean(t *testing.T, requests int) {
 	assert(t, len(seen) == requests, "%d lines for %d requests", len(seen), requests)
 }
 
-func TestLog_HasOneLineARequestAndNoSecret(t *testing.T) {
-	s := realShop(t)
-	requests := plant(t, s)
+func TestLog_AndTracesHaveEachRequestOnceAndNoSecret(t *testing.T) {
+	s, r := traced(t, ephemeral.Redis(t))
+	requests := plant(t, s) + 2
 	issued := s.guest(t).fill("1×1")
-	s.wantClean(t, requests+1)
+	s.guest(t).send("GET", "/cart", "", "tracestate", "planted=planted", "traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
+	s.wantClean(t, requests)
 	assert(t, !strings.Contains(s.Log.String(), issued.Token), "an issued token is in the log")
+	spans := r.ended(t)
+	wantNoSecret(t, spans)
+	ofRequests := slices.DeleteFunc(slices.Clone(spans), func(s sdk.ReadOnlySpan) bool { return s.SpanKind() != trace.SpanKindServer })
+	equal(t, len(ofRequests), requests, "number of spans of requests")
 }
 
-func TestLog_HasNoSecretWhenRedisIsDown(t *testing.T) {
+func TestLog_AndTracesHaveNoSecretWhenRedisIsDown(t *testing.T) {
 	ephemeral.Slow(t)
-	s, redis := fragileShop(t)
-	s.guest(t).add(`{"product_id":1}`)
+	redis := ephemeral.StartRedis(t)
+	s, r := traced(t, redis.URL)
+	s.guest(t).fill("1×1")
 	redis.Stop()
 	requests := plant(t, s)
 	s.wantClean(t, requests+1)
@@ -139,6 +147,7 @@ func TestLog_HasNoSecretWhenRedisIsDown(t *testing.T) {
 		}
 	}
 	assert(t, failed != 0, "nothing failed")
+	wantNoSecret(t, r.ended(t))
 }
 
 func TestLog_HasNoSecretWhenRedisAnswersNonsense(t *testing.T) {

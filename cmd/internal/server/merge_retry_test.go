@@ -30,9 +30,13 @@ func TestKey_OfAGuestIsLookedUpWhileTheMergeWaits(t *testing.T) {
 	again := customer.add(addOne, "Idempotency-Key", "k")
 	assert(t, again.replayed(t) && again.Body.Data.Count == 0, "a repeat while the merge waits: %s", again.Raw)
 	customer.refused(409, "idempotency_conflict", "POST", "/cart/add", `{"product_id":2}`, "Idempotency-Key", "k")
-	customer.add(`{"product_id":2}`, "Idempotency-Key", "new")
+	got := customer.add(`{"product_id":2}`, "Idempotency-Key", "new").Body.Data
+	assert(t, got.lines() == "2×1" && got.Merge == nil, "unmerged: %q, %+v", got.lines(), got.Merge)
+	assert(t, !strings.Contains(s.Log.String(), guest.Token), "the token is in the log")
 	source.down.Store(0)
-	customer.wantLines("2×1 1×1 7×2")
+	got = customer.wantLines("2×1 1×1 7×2")
+	assert(t, got.Merge != nil && got.Merge.Lines == 2, "later: %+v", got.Merge)
+	guest.wantLines("")
 }
 
 func TestKey_OfAnUnreachableGuestIs503(t *testing.T) {

@@ -313,21 +313,6 @@ func (f *flaky) Products(ctx context.Context, store int64, ids []int64) (map[int
 	return f.Catalog.Products(ctx, store, ids)
 }
 
-func TestMerge_WaitsForTheCatalog(t *testing.T) {
-	s, source := flakyShop(t)
-	guest := s.guest(t).fill("7×2")
-	customer := guest.logIn("1")
-	source.down.Store(7)
-	got := customer.add(addOne).Body.Data
-	assert(t, got.lines() == "1×1" && got.Merge == nil, "unmerged: %q, %+v", got.lines(), got.Merge)
-	customer.wantLines("1×1")
-	assert(t, !strings.Contains(s.Log.String(), guest.Token), "the token is in the log")
-	source.down.Store(0)
-	got = customer.wantLines("1×1 7×2")
-	assert(t, got.Merge != nil && got.Merge.Lines == 1, "later: %+v", got.Merge)
-	guest.wantLines("")
-}
-
 func TestMerge_AnEmptiedGuestsCartBringsNothing(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, s *shop) {
 		guest := s.guest(t).fill("1×1")

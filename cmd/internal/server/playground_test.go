@@ -30,9 +30,7 @@ func TestPlayground_AShopperAddsIsRefusedLogsInAndTurnsToArabic(t *testing.T) {
 	p := openPage(t, s.URL+"/")
 	p.expect("422 /cart/add")
 	p.hasCarts()
-	p.click(`[data-product="1"] .add`)
-	p.until(`document.querySelector("[data-line='1']") && document.querySelector("[data-part='count']").textContent === "1"`)
-
+	p.addProduct("1")
 	p.click(`[data-product="6"] .add`)
 	p.until(`document.querySelector("[data-outcome='refused']")?.textContent.includes("out of stock")`)
 	p.click(`[data-product="5"] .add`)
@@ -126,13 +124,6 @@ func inLanguages(n locale.Name) any {
 
 func riyals(a money.Amount) float64 { return float64(a) / 100 }
 
-func TestPlayground_OffIsNotFound(t *testing.T) {
-	s := newShop(t)
-	for _, address := range []string{"/", "/playground/js/main.js", "/playground/demo.json"} {
-		s.guest(t).refused(404, "not_found", "GET", address, "")
-	}
-}
-
 const wantPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; " +
 	"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
@@ -198,7 +189,6 @@ type pageText struct {
 
 // Every text is there in both languages, once, with the same values in it, and used.
 func TestPlaygroundTexts_AreCompleteAndUsed(t *testing.T) {
-	slow(t)
 	p := openStore(t)
 	all := evaluate[[]pageText](p, `Promise.all(["page", "shop", "scenarios", "log", "merchant"].map(async (area) => {
 		const { [area]: texts } = await import("./playground/js/texts/" + area + ".js");

@@ -179,13 +179,6 @@ func TestReference_SendsItsViewerCompressedWhereAccepted(t *testing.T) {
 	}
 }
 
-func TestReference_OffIsNotFound(t *testing.T) {
-	s := newShop(t)
-	for _, path := range []string{"/docs", "/docs/", "/docs/viewer.js"} {
-		s.guest(t).refused(404, "not_found", "GET", path, "")
-	}
-}
-
 func TestPlayground_AndReferenceOfTheDemoLinkToEachOther(t *testing.T) {
 	slow(t)
 	s := openShop(t, embeddedRedis(t), withReference, withPlayground(pages.Playground{Demo: &pages.Demo{Reference: true, APIToken: "1|lent"}}))

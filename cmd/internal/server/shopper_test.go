@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -184,6 +185,9 @@ func (c *shopper) do(r *http.Request) answer {
 	err := conforms(r, response, c.shop.basePath(r))
 	require(c.t, err == nil, "%s %s does not match the OpenAPI document: %v", r.Method, r.URL.Path, err)
 	assert(c.t, response.Header.Get("X-Request-Id") != "", "%s %s: no X-Request-Id", r.Method, r.URL.Path)
+	if regexp.MustCompile(`json|csv|yaml`).MatchString(response.Header.Get("Content-Type")) {
+		wantProtected(c.t, r.Method+" "+r.URL.Path, response.Header)
+	}
 	a := answer{Call: r.Method + " " + r.URL.Path, Status: response.StatusCode, Header: response.Header, Raw: raw}
 	if len(raw) > 0 && strings.HasPrefix(response.Header.Get("Content-Type"), "application/json") {
 		err := json.Unmarshal(raw, &a.Body)

@@ -95,16 +95,6 @@ func TestCredentials_WorkForTheirOwnCallsOnly(t *testing.T) {
 	}
 }
 
-func TestSubscriptions_AreReadOnly(t *testing.T) {
-	shop := newShop(t)
-	for _, path := range []string{"/subscriptions", "/subscriptions/5001", "/subscriptions/summary", "/subscriptions/changes"} {
-		for _, method := range []string{"POST", "PUT", "PATCH", "DELETE"} {
-			a := shop.merchant(t).send(method, path, "{}")
-			assert(t, a.Status == http.StatusMethodNotAllowed && a.Body.Code == "method_not_allowed", "%s %s answers %d %s", method, path, a.Status, a.Body.Code)
-		}
-	}
-}
-
 // Every page and every subscription of the sample matches the document, as send checks. The
 // links lead through all of them.
 func TestSubscriptions_AreAsDocumented(t *testing.T) {

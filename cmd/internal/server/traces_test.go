@@ -208,27 +208,6 @@ func wantNoSecret(t *testing.T, spans []sdk.ReadOnlySpan) {
 	}
 }
 
-func TestTraces_HaveNoSecret(t *testing.T) {
-	s, r := traced(t, ephemeral.Redis(t))
-	requests := plant(t, s) + 1
-	s.guest(t).send("GET", "/cart", "", "tracestate", "planted=planted",
-		"traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
-	spans := r.ended(t)
-	wantNoSecret(t, spans)
-	ofRequests := slices.DeleteFunc(slices.Clone(spans), func(s sdk.ReadOnlySpan) bool { return s.SpanKind() != trace.SpanKindServer })
-	equal(t, len(ofRequests), requests, "number of spans of requests")
-}
-
-func TestTraces_HaveNoSecretWhenRedisIsDown(t *testing.T) {
-	ephemeral.Slow(t)
-	redis := ephemeral.StartRedis(t)
-	s, r := traced(t, redis.URL)
-	s.guest(t).add(`{"product_id":1}`)
-	redis.Stop()
-	plant(t, s)
-	wantNoSecret(t, r.ended(t))
-}
-
 // A method or path that a client makes up is not a part of a name.
 func TestTraces_NameOnlyStandardMethods(t *testing.T) {
 	s, r := traced(t, ephemeral.Redis(t))
