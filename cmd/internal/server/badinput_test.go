@@ -5,10 +5,17 @@ import (
 	"compress/gzip"
 	"context"
 	"fmt"
+	"io"
+	"maps"
+	"net"
 	"net/http"
-	"regexp"
+	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // badBody is a body that must not change a cart.
@@ -81,9 +88,7 @@ func refuseAll(t *testing.T, method, path string, bodies []badBody) {
 	before := c.add(`{"product_id":1,"qty":2}`).Header.Get("ETag")
 	for _, bad := range bodies {
 		a := c.send(method, path, bad.body)
-		if a.Status != bad.status || a.Body.Code != bad.code || a.Body.Message == "" {
-			t.Errorf("%s: got %d %.300s, want %d %s", bad.name, a.Status, a.Raw, bad.status, bad.code)
-		}
+		assert(t, a.Status == bad.status && a.Body.Code == bad.code && a.Body.Message != "", "%s: got %d %.300s, want %d %s", bad.name, a.Status, a.Raw, bad.status, bad.code)
 		switch sentences := a.Body.Errors[bad.member]; {
 		case bad.member == "" && len(a.Body.Errors) > 0:
 			t.Errorf("%s: names %v", bad.name, a.Body.Errors)
@@ -91,28 +96,22 @@ func refuseAll(t *testing.T, method, path string, bodies []badBody) {
 			t.Errorf("%s: names %v, want %q", bad.name, a.Body.Errors, bad.member)
 		}
 	}
-	if after := c.ok("GET", "/cart", "").Header.Get("ETag"); after != before {
-		t.Errorf("the cart changed from %s to %s", before, after)
-	}
+	equal(t, c.tag(), before, "the cart's tag after refusals")
 }
 
 // A Mac may decompose accents, and copied text may have surrounding spaces.
 func TestAdd_EverySpellingOfATextGivesTheSameLine(t *testing.T) {
-	onRealRedis(t, func(t *testing.T, s *shop) {
-		c := s.guest(t)
-		for _, email := range []string{`jos\u00e9@example.com`, `jose\u0301@example.com`, `  jos\u00e9@example.com\n`, `\u00a0jose\u0301@example.com`} {
-			c.add(`{"product_id":5,"fields":{"0":"` + email + `","Region":" us "},"notice":" \u200b "}`)
-		}
-		got := c.cart()
-		if len(got.Items) != 1 || got.Count != 4 || got.Items[0].Notice != nil {
-			t.Errorf("%s with the notice %v, want one line of 4 and no notice", got.lines(), got.Items[0].Notice)
-		}
-	})
+	s := realShop(t)
+	c := s.guest(t)
+	for _, email := range []string{`jos\u00e9@example.com`, `jose\u0301@example.com`, `  jos\u00e9@example.com\n`, `\u00a0jose\u0301@example.com`} {
+		c.add(`{"product_id":5,"fields":{"0":"` + email + `","Region":" us "},"notice":" \u200b "}`)
+	}
+	got := c.cart()
+	assert(t, len(got.Items) == 1 && got.Count == 4 && got.Items[0].Notice == nil, "%s with the notice %v, want one line of 4 and no notice", got.lines(), got.Items[0].Notice)
 }
 
 func TestAdd_AcceptsUnusualButValidBodies(t *testing.T) {
-	t.Parallel()
-	s := openShop(t, embeddedRedis(t))
+	s := newShop(t)
 	for name, tt := range map[string]struct {
 		body, lines string
 		headers     []string
@@ -132,40 +131,32 @@ func TestAdd_AcceptsUnusualButValidBodies(t *testing.T) {
 }
 
 func TestBody_MustBeJSON(t *testing.T) {
-	t.Parallel()
-	s := openShop(t, embeddedRedis(t))
-	c := s.guest(t)
-	c.add(`{"product_id":1}`)
+	s := newShop(t)
+	c := s.guest(t).fill("1×1")
 	const fine = `{"product_id":1,"quantity":2}`
 	var squeezed bytes.Buffer
 	w := gzip.NewWriter(&squeezed)
 	_, _ = w.Write([]byte(fine))
 	_ = w.Close()
-	for name, tt := range map[string]struct {
-		body, member string
-		headers      []string
+	for _, tt := range []struct {
+		body    string
+		headers []string // the first is at fault
 	}{
-		"form":       {"product_id=1&qty=2", "Content-Type", []string{"Content-Type", "application/x-www-form-urlencoded"}},
-		"charset":    {fine, "Content-Type", []string{"Content-Type", "application/json; charset=iso-8859-1"}},
-		"empty":      {fine, "Content-Type", []string{"Content-Type", ""}},
-		"repeated":   {fine, "Content-Type", []string{"Content-Type", "application/json", "Content-Type", "application/json"}},
-		"compressed": {squeezed.String(), "Content-Encoding", []string{"Content-Encoding", "gzip"}},
+		{"product_id=1&qty=2", []string{"Content-Type", "application/x-www-form-urlencoded"}},
+		{fine, []string{"Content-Type", "application/json; charset=iso-8859-1"}},
+		{fine, []string{"Content-Type", ""}},
+		{fine, []string{"Content-Type", "application/json", "Content-Type", "application/json"}},
+		{squeezed.String(), []string{"Content-Encoding", "gzip"}},
 	} {
-		for _, call := range [][2]string{{"POST", "/cart/add"}, {"PATCH", "/cart/items/1"}} {
-			a := c.refused(415, "unsupported_media_type", call[0], call[1], tt.body, tt.headers...)
-			if len(a.Body.Errors[tt.member]) == 0 {
-				t.Errorf("%s: names %v, want %s", name, a.Body.Errors, tt.member)
-			}
-		}
+		c.refused(415, "unsupported_media_type", "POST", "/cart/add", tt.body, tt.headers...).names(t, tt.headers[0])
+		c.refused(415, "unsupported_media_type", "PATCH", "/cart/items/1", tt.body, tt.headers...).names(t, tt.headers[0])
 	}
 	c.wantLines("1×1")
 }
 
 func TestBody_OfGETAndDELETEIsNotRead(t *testing.T) {
-	t.Parallel()
-	c := openShop(t, embeddedRedis(t)).guest(t)
-	c.add(`{"product_id":1}`)
-	c.add(`{"product_id":2}`)
+	c := newShop(t).guest(t)
+	c.fill("1×1 2×1")
 	for _, headers := range [][]string{
 		{"Content-Type", "application/x-www-form-urlencoded"},
 		{"Content-Type", "application/json", "Content-Encoding", "gzip"},
@@ -182,91 +173,8 @@ func TestBody_OfGETAndDELETEIsNotRead(t *testing.T) {
 	c.wantLines("")
 }
 
-func TestCartToken_AMalformedOneCountsAsNone(t *testing.T) {
-	onRealRedis(t, func(t *testing.T, s *shop) {
-		const own = "hostile0"
-		hostile := map[string]string{
-			"empty":              "",
-			"one short":          strings.Repeat("a", 13) + own,
-			"one long":           strings.Repeat("a", 121) + own,
-			"9 KiB":              strings.Repeat("a", 9<<10) + own,
-			"space inside":       "aaaaaaaaaaaa aaaaaaaaaaa" + own,
-			"encoded line break": "aaaaaaaaaaaaaaaaaaaaaa%0a" + own,
-			"encoded NUL":        "aaaaaaaaaaaaaaaaaaaaaa%00" + own,
-			"tab":                "aaaaaaaaaaa\taaaaaaaaaaaa" + own,
-			"accents":            "éééééééééééééééééééééé" + own,
-			"not UTF-8":          "aaaaaaaaaaaaaaaaaaaaaa\xff" + own,
-			"list":               "aaaaaaaaaaaaaaaaaaaaaa,aaaaaaaaaaaaaaaaaaaaaa" + own,
-			"quoted":             `"aaaaaaaaaaaaaaaaaaaaaa` + own + `"`,
-			"glob":               "*?[a-z]aaaaaaaaaaaaaaaaaaaa" + own,
-			"hash tag":           "{1:c:1001}aaaaaaaaaaaaaaa" + own,
-			"a key of Redis":     "cart:{1:c:1001}:replays" + own,
-			"protocol":           "*1\\r\\n$8\\r\\nFLUSHALL\\r\\n" + own,
-			"base64":             "aaaaaaaaaaaaaaaaaaaaaa==" + own,
-		}
-		issued := map[string]bool{}
-		for name, token := range hostile {
-			c := s.guest(t)
-			a := c.add(`{"product_id":1}`, "X-Cart-Token", token)
-			if c.Token == token || len(c.Token) < 22 || a.Header.Get("X-Cart-Token") != c.Token || issued[c.Token] {
-				t.Errorf("%s: got the token %q", name, c.Token)
-			}
-			issued[c.Token] = true
-			c.wantLines("1×1")
-			if a := c.ok("GET", "/cart/validate", "", "X-Public-Key", s.Key); a.Header.Get("X-Cart-Token") != "" {
-				t.Errorf("%s: validate issued a token", name)
-			}
-			if a := c.refused(404, "item_not_found", "PATCH", "/cart/items/1", `{"quantity":2}`, "X-Cart-Token", token); a.Header.Get("X-Cart-Token") != "" {
-				t.Errorf("%s: a refusal issued a token", name)
-			}
-		}
-		form := regexp.MustCompile(fmt.Sprintf(`^cart:\{%d:g:[A-Za-z0-9_-]{22}\}$`, s.ID))
-		for _, key := range s.keys(t) {
-			if !form.MatchString(key) || strings.Contains(key, own) {
-				t.Errorf("Redis holds %s", key)
-			}
-		}
-		if got := len(s.keys(t)); got != len(hostile) {
-			t.Errorf("%d keys for %d carts", got, len(hostile))
-		}
-		if strings.Contains(s.Log.String(), own) {
-			t.Error("a token got into the log")
-		}
-	})
-}
-
-func TestCartToken_OfAnExpiredCartStartsAnEmptyOne(t *testing.T) {
-	onRealRedis(t, func(t *testing.T, s *shop) {
-		c := s.guest(t)
-		stale := c.add(`{"product_id":1}`).Header.Get("X-Cart-Token")
-		if err := s.Redis.Del(t.Context(), s.keys(t)...).Err(); err != nil {
-			t.Fatal(err)
-		}
-		got := c.cart()
-		if c.Token != stale || got.Version != 0 || len(got.Items) != 0 {
-			t.Errorf("an expired cart: %+v", got)
-		}
-		c.add(`{"product_id":2}`)
-		c.wantLines("2×1")
-	})
-}
-
-func TestCartToken_MayBeGeneratedByTheClient(t *testing.T) {
-	t.Parallel()
-	s := openShop(t, embeddedRedis(t))
-	for _, token := range []string{"own-" + strings.Repeat("Aa0_-", 4)[:18], strings.Repeat("Zz9_", 32)} {
-		c := s.guest(t)
-		c.Token = token
-		if a := c.add(`{"product_id":1}`); a.Header.Get("X-Cart-Token") != "" || c.Token != token {
-			t.Errorf("%q: issued %q", token, c.Token)
-		}
-		s.with(t, c).wantLines("1×1")
-	}
-}
-
 func TestHeaders_RepeatedOnesAreRefusedOrIgnored(t *testing.T) {
-	t.Parallel()
-	s := openShop(t, embeddedRedis(t))
+	s := newShop(t)
 	c := s.guest(t)
 	etag := c.add(`{"product_id":1}`).Header.Get("ETag")
 	one, other := c.Token, strings.Repeat("b", 22)
@@ -275,17 +183,9 @@ func TestHeaders_RepeatedOnesAreRefusedOrIgnored(t *testing.T) {
 	twice.ok("GET", "/cart", "", "X-Cart-Token", one, "X-Cart-Token", one)
 	twice.wantLines("")
 	twice.ok("GET", "/cart", "", "X-Cart-Token", one, "X-Cart-Token", other)
-	if twice.Token == one || twice.Token == other {
-		t.Error("one of two tokens was used")
-	}
-	a := c.refused(400, "invalid_parameter", "POST", "/cart/add", `{"product_id":1}`, "Idempotency-Key", "a", "Idempotency-Key", "a")
-	if len(a.Body.Errors["Idempotency-Key"]) == 0 {
-		t.Errorf("names %v", a.Body.Errors)
-	}
-	a = c.refused(400, "invalid_parameter", "GET", "/cart", "", "X-Public-Key", s.Key, "X-Public-Key", "pk_other")
-	if len(a.Body.Errors["X-Public-Key"]) == 0 {
-		t.Errorf("names %v", a.Body.Errors)
-	}
+	assert(t, twice.Token != one && twice.Token != other, "one of two tokens was used")
+	c.refused(400, "invalid_parameter", "POST", "/cart/add", `{"product_id":1}`, "Idempotency-Key", "a", "Idempotency-Key", "a").names(t, "Idempotency-Key")
+	c.refused(400, "invalid_parameter", "GET", "/cart", "", "X-Public-Key", s.Key, "X-Public-Key", "pk_other").names(t, "X-Public-Key")
 	c.ok("GET", "/cart", "", "X-Public-Key", s.Key, "X-Public-Key", s.Key)
 	bearer := "Bearer " + s.token(t, "1001")
 	c.refused(401, "unauthenticated", "GET", "/cart", "", "Authorization", bearer, "Authorization", bearer)
@@ -293,25 +193,13 @@ func TestHeaders_RepeatedOnesAreRefusedOrIgnored(t *testing.T) {
 }
 
 func TestHeaders_LongOnesAreHandledLikeShortOnes(t *testing.T) {
-	t.Parallel()
-	s := openShop(t, embeddedRedis(t))
-	c := s.guest(t)
-	c.add(`{"product_id":1}`)
+	s := newShop(t)
+	c := s.guest(t).fill("1×1")
 	long := strings.Repeat("x", 9<<10)
-	for header, want := range map[string]struct {
-		status int
-		code   string
-	}{
-		"Authorization":   {401, "unauthenticated"},
-		"X-Public-Key":    {400, "store_unknown"},
-		"Idempotency-Key": {400, "invalid_parameter"},
-		"If-Match":        {400, "invalid_parameter"},
-	} {
-		a := c.refused(want.status, want.code, "DELETE", "/cart/clear", "", header, long)
-		if len(a.Body.Errors[header]) == 0 {
-			t.Errorf("%s: names %v", header, a.Body.Errors)
-		}
-	}
+	c.refused(401, "unauthenticated", "DELETE", "/cart/clear", "", "Authorization", long).names(t, "Authorization")
+	c.refused(400, "store_unknown", "DELETE", "/cart/clear", "", "X-Public-Key", long).names(t, "X-Public-Key")
+	c.refused(400, "invalid_parameter", "DELETE", "/cart/clear", "", "Idempotency-Key", long).names(t, "Idempotency-Key")
+	c.refused(400, "invalid_parameter", "DELETE", "/cart/clear", "", "If-Match", long).names(t, "If-Match")
 	c.refused(401, "unauthenticated", "GET", "/cart", "", "Authorization", "Bearer "+long)
 	c.refused(400, "invalid_parameter", "GET", "/cart", "", "If-None-Match", long)
 	for _, header := range []string{"Accept-Language", "X-Timestamp", "X-Signature", "X-Request-Id", "Origin", "User-Agent", "X-Nobody-Knows"} {
@@ -334,9 +222,8 @@ func TestItemID_AnUnknownOneNamesNoLine(t *testing.T) {
 		} {
 			c.refused(404, "item_not_found", "PATCH", "/cart/items/"+id, `{"quantity":2}`)
 			c.refused(404, "item_not_found", "PATCH", "/cart/items/"+id, `{"quantity":0}`)
-			if a := c.ok("DELETE", "/cart/items/"+id, ""); a.Header.Get("ETag") != before.Header.Get("ETag") {
-				t.Fatalf("DELETE %s changed the cart: %s", id, a.Raw)
-			}
+			a := c.ok("DELETE", "/cart/items/"+id, "")
+			require(t, a.Header.Get("ETag") == before.Header.Get("ETag"), "DELETE %s changed the cart: %s", id, a.Raw)
 		}
 		c.ok("PATCH", "/cart/items/%31", `{"quantity":2}`) // the ID, percent-encoded
 		for _, path := range []string{"/cart/items/", "/cart/items/1/", "/cart/items/1/2", "/cart/items"} {
@@ -347,22 +234,13 @@ func TestItemID_AnUnknownOneNamesNoLine(t *testing.T) {
 
 // A truncated body must not be applied.
 func TestBody_ATruncatedOneChangesNothing(t *testing.T) {
-	t.Parallel()
-	s := openShop(t, embeddedRedis(t))
-	c := s.guest(t)
-	c.add(`{"product_id":1}`)
-	r, err := http.NewRequestWithContext(context.Background(), "POST", s.URL+"/cart/add", &halfBody{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Header.Set("X-Public-Key", s.Key)
-	r.Header.Set("X-Cart-Token", c.Token)
+	s := newShop(t)
+	c := s.guest(t).fill("1×1")
+	r := c.request("POST", "/cart/add", &halfBody{})
 	r.ContentLength = 100
 	if response, err := http.DefaultTransport.RoundTrip(r); err == nil {
 		response.Body.Close()
-		if response.StatusCode < 400 {
-			t.Errorf("half a body was answered with %d", response.StatusCode)
-		}
+		assert(t, response.StatusCode >= 400, "half a body was answered with %d", response.StatusCode)
 	}
 	c.wantLines("1×1")
 }
@@ -376,4 +254,103 @@ func (b *halfBody) Read(p []byte) (int, error) {
 	}
 	b.sent = true
 	return copy(p, `{"product_id":1}`), nil
+}
+
+func TestBody_ThatTimesOutEndsTheConnection(t *testing.T) {
+	s := newShop(t)
+	impatient := httptest.NewUnstartedServer(s.handler)
+	impatient.Config.ReadTimeout = 300 * time.Millisecond
+	impatient.Start()
+	defer impatient.Close()
+	conn := must(net.Dial("tcp", impatient.Listener.Addr().String()))(t)
+	defer conn.Close()
+	fmt.Fprintf(conn, "POST /cart/add HTTP/1.1\r\nHost: x\r\nX-Public-Key: %s\r\nContent-Length: 100\r\n\r\n{", s.Key)
+	noError(t, conn.SetReadDeadline(time.Now().Add(20*time.Second)))
+	answered, err := io.ReadAll(conn)
+	assert(t, err == nil && (len(answered) <= 0 || strings.Contains(string(answered), " 408 ")), "got %q, %v; want no answer, or 408", answered, err)
+	logged := s.Log.logged(t)
+	last := logged[len(logged)-1]
+	assert(t, last["status"] == 499.0 && last["level"] == "INFO", "logged as %v", last)
+}
+
+// fault is something wrong with an add or an edit of product 5, and the member that an error names.
+type fault struct {
+	member, part string // of the body
+	inFields     bool   // part belongs to fields
+	named        string
+	code         string // if nothing that is judged before is at fault
+}
+
+var faultsOfABody = []fault{
+	{"qty", `"qty":0.5`, false, "qty", "validation_failed"},
+	{"qty", `"qty":5000`, false, "qty", "quantity_out_of_range"},
+	{"plan", `"subscription_plan":"x"`, false, "subscription_plan", "validation_failed"},
+	{"email", `"Account email":null`, true, "fields.Account email", "field_missing"},
+	{"email", `"Account email":["x"]`, true, "fields.Account email", "validation_failed"},
+	{"region", `"Region":"nowhere"`, true, "fields.Region", "field_invalid"},
+	{"other", `"Color":"red"`, true, "fields.Color", "field_invalid"},
+	{"notice", `"notice":"` + strings.Repeat("x", 501) + `"`, false, "notice", "validation_failed"},
+}
+
+// combinations calls each with every set of faults that has at most one for each part of the body.
+func combinations(each func(body string, named []string, code string)) {
+	for set := range 1 << len(faultsOfABody) {
+		members, fields, taken, named := []string{}, []string{}, map[string]bool{}, map[string]bool{}
+		distinct, codes := true, map[string]bool{}
+		for i, f := range faultsOfABody {
+			if set&(1<<i) == 0 {
+				continue
+			}
+			distinct = distinct && !taken[f.member]
+			taken[f.member], named[f.named], codes[f.code] = true, true, true
+			if f.inFields {
+				fields = append(fields, f.part)
+			} else {
+				members = append(members, f.part)
+			}
+		}
+		if !distinct || set == 0 {
+			continue
+		}
+		if !taken["email"] {
+			fields = append(fields, `"Account email":"a@example.com"`)
+		}
+		members = append(members, `"product_id":5`, `"fields":{`+strings.Join(fields, ",")+`}`)
+		order := []string{"validation_failed", "field_missing", "field_invalid", "quantity_out_of_range"}
+		first := slices.IndexFunc(order, func(code string) bool { return codes[code] })
+		each("{"+strings.Join(members, ",")+"}", slices.Sorted(maps.Keys(named)), order[first])
+	}
+}
+
+// A form shows all its faults at once.
+func TestErrors_NameEveryMemberAtFault(t *testing.T) {
+	s := newShop(t)
+	c := s.guest(t)
+	line := c.add(`{"product_id":5,"fields":{"Account email":"b@example.com"}}`).Body.Data.Items[0].ID
+	n := 0
+	combinations(func(body string, named []string, code string) {
+		n++
+		for _, call := range [][2]string{{"POST", "/cart/add"}, {"PATCH", "/cart/items/" + line}} {
+			a := c.send(call[0], call[1], body)
+			diff := cmp.Diff(named, slices.Sorted(maps.Keys(a.Body.Errors)))
+			assert(t, a.Status == 422 && a.Body.Code == code && diff == "", "%s %.200s: %d %s, want %s (-want +named)\n%s", call[0], body, a.Status, a.Body.Code, code, diff)
+		}
+	})
+	assert(t, n == 3*2*3*2*2*2-1, "%d combinations", n)
+	c.wantLines(line + "×1")
+	absent := c.refused(422, "validation_failed", "PATCH", "/cart/items/404", `{"quantity":-1,"notice":5}`)
+	equal(t, slices.Sorted(maps.Keys(absent.Body.Errors)), []string{"notice", "quantity"}, "members at fault, for a line that does not exist")
+}
+
+func TestErrors_NameAtMost50Members(t *testing.T) {
+	c := newShop(t).guest(t)
+	keys := func(n int) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, `"k%d":"",`, i)
+		}
+		return `{"product_id":5,"fields":{` + b.String() + `"Account email":"a@example.com"}}`
+	}
+	equal(t, len(c.refused(422, "field_invalid", "POST", "/cart/add", keys(99)).Body.Errors), 50, "number of members that are named")
+	c.refused(422, "validation_failed", "POST", "/cart/add", keys(100)).names(t, "fields")
 }

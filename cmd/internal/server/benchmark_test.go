@@ -63,9 +63,7 @@ func repeated(b *testing.B, shop *shop, token, method, path, body string, header
 		r.Body = io.NopCloser(content)
 		w := discard{header: http.Header{}}
 		shop.handler.ServeHTTP(&w, r)
-		if w.status != http.StatusOK {
-			b.Fatalf("%s %s: %d", method, path, w.status)
-		}
+		require(b, w.status == http.StatusOK, "%s %s: %d", method, path, w.status)
 	}
 }
 

@@ -2,10 +2,7 @@ package server_test
 
 import (
 	"fmt"
-	"io"
-	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -19,17 +16,12 @@ func TestCart_AShopperFillsChangesAndEmptiesIt(t *testing.T) {
 	onEachRedisAndCluster(t, func(t *testing.T, s *shop) {
 		c := s.guest(t)
 		first := c.cart()
-		if first.CartToken == nil || first.Version != 0 || first.ExpiresAt != nil || len(first.Items) != 0 {
-			t.Fatalf("a new guest's cart: %+v", first)
-		}
-		c.add(`{"product_id":1,"qty":2}`)
-		c.add(`{"product_id":4,"subscription_plan":41}`)
+		require(t, first.CartToken != nil && first.Version == 0 && first.ExpiresAt == nil && len(first.Items) == 0, "a new guest's cart: %+v", first)
+		c.fill("1×2 4.p41×1")
 		c.add(`{"product_id":4,"subscription_plan":{"id":42}}`)
 		c.add(`{"product_id":1}`)
 		got := c.wantLines("1×3 4.p41×1 4.p42×1")
-		if got.Subtotal != 368.5 || got.Total != 368.5 || got.Count != 5 || got.Version != 4 {
-			t.Errorf("totals: %+v", got)
-		}
+		assert(t, got.Subtotal == 368.5 && got.Total == 368.5 && got.Count == 5 && got.Version == 4, "totals: %+v", got)
 		c.ok("PATCH", "/cart/items/4.p41", `{"quantity":2}`)
 		c.ok("PATCH", "/cart/items/1", `{"qty":0}`)
 		c.wantLines("4.p41×2 4.p42×1")
@@ -37,9 +29,7 @@ func TestCart_AShopperFillsChangesAndEmptiesIt(t *testing.T) {
 		c.wantLines("4.p42×1")
 		c.ok("DELETE", "/cart/items/4.p41", "") // does not exist: counts as removed
 		emptied := c.ok("DELETE", "/cart/clear", "").Body.Data
-		if len(emptied.Items) != 0 || emptied.Version != 8 {
-			t.Errorf("emptied: %+v", emptied)
-		}
+		assert(t, len(emptied.Items) == 0 && emptied.Version == 8, "emptied: %+v", emptied)
 		c.refused(404, "item_not_found", "PATCH", "/cart/items/1", `{"quantity":1}`)
 	})
 }
@@ -52,67 +42,36 @@ func TestCart_SameFieldsMakeTheSameLine(t *testing.T) {
 		c.add(`{"product_id":5,"fields":{"Account email":"a@example.com","Region":""},"notice":"other line"}`)
 		a := c.add(`{"product_id":5,"fields":{"Account email":"a@example.com","1":"us"},"notice":"second"}`)
 		items := a.Body.Data.Items
-		if len(items) != 2 || items[0].Quantity != 3 || items[1].Quantity != 1 {
-			t.Fatalf("lines: %+v", items)
-		}
-		if items[0].UnitPrice != 20.25 || items[1].UnitPrice != 15 {
-			t.Errorf("prices: %v and %v", items[0].UnitPrice, items[1].UnitPrice)
-		}
-		if *items[0].Notice != "second" || *items[1].Notice != "other line" {
-			t.Errorf("notices: %q and %q", *items[0].Notice, *items[1].Notice)
-		}
+		require(t, len(items) == 2 && items[0].Quantity == 3 && items[1].Quantity == 1, "lines: %+v", items)
+		assert(t, items[0].UnitPrice == 20.25 && items[1].UnitPrice == 15, "prices: %v and %v", items[0].UnitPrice, items[1].UnitPrice)
+		assert(t, *items[0].Notice == "second" && *items[1].Notice == "other line", "notices: %q and %q", *items[0].Notice, *items[1].Notice)
 	})
 }
 
-func TestCart_ConcurrentAddsAllCount(t *testing.T) {
+func TestCart_ConcurrentAdds(t *testing.T) {
 	onEachRedisAndCluster(t, func(t *testing.T, s *shop) {
-		c := s.guest(t)
-		c.cart()
-		at(40, func(int) { s.with(t, c).add(`{"product_id":1}`) })
-		if got := c.wantLines("1×40"); got.Version != 40 {
-			t.Errorf("version %d after 40 adds", got.Version)
-		}
-	})
-}
-
-func TestCart_ConcurrentRepeatsOfAKeyCountOnce(t *testing.T) {
-	onEachRedisAndCluster(t, func(t *testing.T, s *shop) {
-		c := s.guest(t)
-		c.cart()
-		at(20, func(int) { s.with(t, c).add(`{"product_id":1,"qty":3}`, "Idempotency-Key", "once") })
-		if got := c.wantLines("1×3"); got.Version != 1 {
-			t.Errorf("version %d after one add and its repeats", got.Version)
-		}
-	})
-}
-
-func TestCart_ConcurrentAddsNeverExceedTheStock(t *testing.T) {
-	onEachRedisAndCluster(t, func(t *testing.T, s *shop) {
-		three := int64(3)
 		s.Catalog.Put(s.ID, &cart.Product{
-			ID: 9, Name: locale.Named("Two plans"), Active: true, MinQuantity: 1, Stock: &three,
+			ID: 9, Name: locale.Named("Two plans"), Active: true, MinQuantity: 1, Stock: new(int64(3)),
 			Plans: []cart.Plan{{ID: 91, Duration: "monthly"}, {ID: 92, Duration: "annually"}},
 		})
-		c := s.guest(t)
-		c.cart()
+		all, once, limited := s.visitor(t), s.visitor(t), s.visitor(t)
+		at(40, func(int) { s.with(t, all).add(addOne) })
+		equal(t, all.wantLines("1×40").Version, 40, "version after 40 adds, which all count")
+		at(20, func(int) { s.with(t, once).add(`{"product_id":1,"qty":3}`, "Idempotency-Key", "once") })
+		equal(t, once.wantLines("1×3").Version, 1, "version after one add and its repeats")
 		at(12, func(i int) {
-			a := s.with(t, c).send("POST", "/cart/add", fmt.Sprintf(`{"product_id":9,"subscription_plan":%d}`, 91+i%2))
-			if a.Status != 200 && a.Body.Code != "insufficient_stock" {
-				t.Errorf("got %d %s", a.Status, a.Raw)
-			}
+			a := s.with(t, limited).send("POST", "/cart/add", fmt.Sprintf(`{"product_id":9,"subscription_plan":%d}`, 91+i%2))
+			assert(t, a.Status == 200 || a.Body.Code == "insufficient_stock", "got %d %s", a.Status, a.Raw)
 		})
-		if got := c.cart(); got.Count != 3 || got.Version != 3 {
-			t.Errorf("cart holds %q at version %d, want 3 in total", got.lines(), got.Version)
-		}
+		got := limited.cart()
+		assert(t, got.Count == 3 && got.Version == 3, "cart holds %q at version %d, want 3 in total, as many as are in stock", got.lines(), got.Version)
 	})
 }
 
 func TestCart_ARefusalChangesNothing(t *testing.T) {
 	onEachRedisAndCluster(t, func(t *testing.T, s *shop) {
-		c := s.guest(t)
-		c.add(`{"product_id":2,"qty":2}`)
-		c.add(`{"product_id":7,"qty":2}`)
-		before := c.ok("GET", "/cart", "")
+		c := s.guest(t).fill("2×2 7×2")
+		before := c.tag()
 		for name, call := range map[string][]string{
 			"insufficient_stock":    {"POST", "/cart/add", `{"product_id":2,"qty":2}`},
 			"out_of_stock":          {"POST", "/cart/add", `{"product_id":6}`},
@@ -124,24 +83,16 @@ func TestCart_ARefusalChangesNothing(t *testing.T) {
 			"validation_failed":     {"PATCH", "/cart/items/7", `{"quantity":-1}`},
 		} {
 			a := c.refused(422, name, call[0], call[1], call[2])
-			if len(a.Body.Errors) == 0 {
-				t.Errorf("%s names no member: %s", name, a.Raw)
-			}
+			assert(t, len(a.Body.Errors) != 0, "%s names no member: %s", name, a.Raw)
 		}
 		c.refused(404, "product_not_found", "POST", "/cart/add", `{"product_id":404}`)
-		after := c.ok("GET", "/cart", "")
-		if before.Header.Get("ETag") != after.Header.Get("ETag") {
-			t.Errorf("the cart changed: %s to %s", before.Header.Get("ETag"), after.Header.Get("ETag"))
-		}
+		equal(t, c.tag(), before, "the cart's tag after refusals")
 	})
 }
 
 func TestCart_AnAddThatCouldNotBePricedIsNotMade(t *testing.T) {
-	t.Parallel()
-	source := &flaky{}
-	s := openShop(t, ephemeral.Redis(t), func(p *server.Parts) { source.Catalog, p.Catalog = p.Catalog, source })
-	c := s.guest(t)
-	c.add(`{"product_id":7,"qty":2}`)
+	s, source := flakyShop(t)
+	c := s.guest(t).fill("7×2")
 	source.down.Store(7)
 	c.refused(503, "unavailable", "POST", "/cart/add", `{"product_id":1}`)
 	source.down.Store(0)
@@ -149,21 +100,18 @@ func TestCart_AnAddThatCouldNotBePricedIsNotMade(t *testing.T) {
 }
 
 func TestCart_LoweringIsNeverRefused(t *testing.T) {
-	onRealRedis(t, func(t *testing.T, s *shop) {
-		c := s.guest(t)
-		c.add(`{"product_id":2,"qty":3}`)
-		c.add(`{"product_id":7,"qty":4}`)
-		one := int64(1)
-		s.Catalog.Put(s.ID, &cart.Product{ID: 2, Name: locale.Named("Concert ticket"), MinQuantity: 1, Stock: &one, Price: 1000})
-		c.ok("PATCH", "/cart/items/2", `{"quantity":2}`)
-		c.refused(422, "product_inactive", "PATCH", "/cart/items/2", `{"quantity":3}`)
-		c.refused(422, "quantity_out_of_range", "PATCH", "/cart/items/7", `{"quantity":1}`)
-		s.Catalog.Delete(s.ID, 2)
-		c.ok("PATCH", "/cart/items/2", `{"quantity":1}`)
-		c.refused(404, "product_not_found", "PATCH", "/cart/items/2", `{"quantity":2}`)
-		c.ok("PATCH", "/cart/items/7", `{"quantity":0}`)
-		c.wantLines("2×1")
-	})
+	s := realShop(t)
+	c := s.guest(t).fill("2×3 7×4")
+	one := int64(1)
+	s.Catalog.Put(s.ID, &cart.Product{ID: 2, Name: locale.Named("Concert ticket"), MinQuantity: 1, Stock: &one, Price: 1000})
+	c.ok("PATCH", "/cart/items/2", `{"quantity":2}`)
+	c.refused(422, "product_inactive", "PATCH", "/cart/items/2", `{"quantity":3}`)
+	c.refused(422, "quantity_out_of_range", "PATCH", "/cart/items/7", `{"quantity":1}`)
+	s.Catalog.Delete(s.ID, 2)
+	c.ok("PATCH", "/cart/items/2", `{"quantity":1}`)
+	c.refused(404, "product_not_found", "PATCH", "/cart/items/2", `{"quantity":2}`)
+	c.ok("PATCH", "/cart/items/7", `{"quantity":0}`)
+	c.wantLines("2×1")
 }
 
 func TestCart_EveryCallLeavesATTL(t *testing.T) {
@@ -179,8 +127,7 @@ func TestCart_EveryCallLeavesATTL(t *testing.T) {
 		s.wantTTLs(t)
 		c.ok("DELETE", "/cart/items/1", "")
 		s.wantTTLs(t)
-		customer := s.customer(t, "1001")
-		customer.Token = c.Token
+		customer := c.logIn("1001")
 		customer.cart()
 		s.wantTTLs(t)
 		c.add(`{"product_id":1}`)
@@ -200,57 +147,47 @@ func TestCart_ReadsCreateNothing(t *testing.T) {
 			c.ok("GET", "/cart/count", "")
 			c.ok("GET", "/cart/summary", "")
 			c.refused(400, "cart_invalid", "GET", "/cart/validate", "")
-			c.ok("DELETE", "/cart/clear", "")
-			c.ok("DELETE", "/cart/items/1", "")
+			c.ok("DELETE", "/cart/clear", "", "X-Timestamp", "1")
+			c.ok("DELETE", "/cart/items/1", "", "Idempotency-Key", "k")
+			c.ok("DELETE", "/cart/coupon", "")
 			c.refused(422, "out_of_stock", "POST", "/cart/add", `{"product_id":6}`)
 		}
-		if keys := s.keys(t); len(keys) != 0 {
-			t.Errorf("left behind: %v", keys)
-		}
+		keys := s.keys(t)
+		assert(t, len(keys) == 0, "left behind: %v", keys)
 	})
 }
 
 func TestCart_AReadRenewsTheTTL(t *testing.T) {
-	onRealRedis(t, func(t *testing.T, s *shop) {
-		c := s.guest(t)
-		c.add(`{"product_id":1}`)
-		s.pass(t, 700*time.Hour)
-		c.ok("GET", "/cart/count", "")
-		if left := s.Redis.PTTL(t.Context(), s.keys(t)[0]).Val(); left < 719*time.Hour {
-			t.Errorf("%v left after a read", left)
-		}
-	})
+	s := realShop(t)
+	c := s.guest(t).fill("1×1")
+	s.pass(t, 700*time.Hour)
+	c.ok("GET", "/cart/count", "")
+	left := s.Redis.PTTL(t.Context(), s.keys(t)[0]).Val()
+	assert(t, left >= 719*time.Hour, "%v left after a read", left)
 }
 
 func TestCart_AnEmptiedOneKeepsItsVersionForADay(t *testing.T) {
-	onRealRedis(t, func(t *testing.T, s *shop) {
-		c := s.guest(t)
-		stale := c.add(`{"product_id":1}`).Header.Get("ETag")
-		c.ok("DELETE", "/cart/items/1", "")
-		c.cart()
-		left := s.Redis.PTTL(t.Context(), s.keys(t)[0]).Val()
-		if left > 24*time.Hour || left < 23*time.Hour {
-			t.Errorf("an emptied cart expires in %v", left)
-		}
-		c.refused(412, "version_mismatch", "POST", "/cart/add", `{"product_id":1}`, "If-Match", stale)
-		if got := c.add(`{"product_id":1}`).Body.Data; got.Version != 3 {
-			t.Errorf("version %d, want 3", got.Version)
-		}
-	})
+	s := realShop(t)
+	c := s.guest(t)
+	stale := c.add(`{"product_id":1}`).Header.Get("ETag")
+	c.ok("DELETE", "/cart/items/1", "")
+	c.cart()
+	left := s.Redis.PTTL(t.Context(), s.keys(t)[0]).Val()
+	assert(t, left <= 24*time.Hour && left >= 23*time.Hour, "an emptied cart expires in %v", left)
+	c.refused(412, "version_mismatch", "POST", "/cart/add", `{"product_id":1}`, "If-Match", stale)
+	equal(t, c.add(`{"product_id":1}`).Body.Data.Version, 3, "version of the revived cart")
 }
 
 func TestCart_LinesKeepTheOrderOfTheirFirstAdd(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	const lines = 600 // above the 512 fields up to which a Redis hash is ordered
 	s := openShop(t, ephemeral.Redis(t), func(p *server.Parts) { p.CartLimits.Lines = lines })
-	c := s.guest(t)
-	c.cart()
+	c := s.visitor(t)
 	want := make([]string, lines)
 	for i := range lines {
 		id := int64(1000 + (i*7919)%lines)
 		s.Catalog.Put(s.ID, &cart.Product{ID: id, Name: locale.Named("P"), Active: true, MinQuantity: 1, Price: 100})
-		c.addUnseen(fmt.Sprintf(`{"product_id":%d}`, id))
+		equal(t, c.quickly("POST", "/cart/add", fmt.Sprintf(`{"product_id":%d}`, id)).Status, 200, "status of an add")
 		want[i] = fmt.Sprintf("%d×1", id)
 	}
 	c.wantLines(strings.Join(want, " "))
@@ -258,76 +195,32 @@ func TestCart_LinesKeepTheOrderOfTheirFirstAdd(t *testing.T) {
 	c.add(fmt.Sprintf(`{"product_id":%d}`, 1000)) // an existing line may still grow
 }
 
-// addUnseen adds without checking the returned cart, which is slow for hundreds of lines.
-func (c *shopper) addUnseen(payload string) {
-	c.t.Helper()
-	r, err := http.NewRequestWithContext(c.t.Context(), "POST", c.shop.URL+"/cart/add", strings.NewReader(payload))
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	r.Header.Set("X-Public-Key", c.shop.Key)
-	r.Header.Set("X-Cart-Token", c.Token)
-	response, err := http.DefaultTransport.RoundTrip(r)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	defer response.Body.Close()
-	if _, err := io.Copy(io.Discard, response.Body); err != nil || response.StatusCode != http.StatusOK {
-		c.t.Fatalf("add %s: %d, %v", payload, response.StatusCode, err)
-	}
-}
-
 func TestCart_TextIsBounded(t *testing.T) {
-	onRealRedis(t, func(t *testing.T, s *shop) {
-		c := s.guest(t)
-		add := func(field, notice string) string {
-			return fmt.Sprintf(`{"product_id":5,"fields":{"0":%q},"notice":%q}`, field, notice)
-		}
-		for i := range 16 {
-			c.add(add(fmt.Sprintf("%02d", i)+strings.Repeat("a", 3594), strings.Repeat("n", 500)))
-		}
-		c.refused(422, "validation_failed", "POST", "/cart/add", add(strings.Repeat("b", 3597), strings.Repeat("n", 500)))
-		c.refused(422, "validation_failed", "POST", "/cart/add", add("b", strings.Repeat("n", 501)))
-		c.refused(422, "cart_full", "POST", "/cart/add", add("b", ""))
-		c.add(add("00"+strings.Repeat("a", 3594), "")) // grows a line without adding text
-		if got := c.cart(); got.Count != 17 || len(got.Items) != 16 {
-			t.Errorf("cart holds %d in %d lines", got.Count, len(got.Items))
-		}
-	})
+	s := realShop(t)
+	c := s.guest(t)
+	add := func(field, notice string) string {
+		return fmt.Sprintf(`{"product_id":5,"fields":{"0":%q},"notice":%q}`, field, notice)
+	}
+	for i := range 16 {
+		c.add(add(fmt.Sprintf("%02d", i)+strings.Repeat("a", 3594), strings.Repeat("n", 500)))
+	}
+	c.refused(422, "validation_failed", "POST", "/cart/add", add(strings.Repeat("b", 3597), strings.Repeat("n", 500)))
+	c.refused(422, "validation_failed", "POST", "/cart/add", add("b", strings.Repeat("n", 501)))
+	c.refused(422, "cart_full", "POST", "/cart/add", add("b", ""))
+	c.add(add("00"+strings.Repeat("a", 3594), "")) // grows a line without adding text
+	got := c.cart()
+	assert(t, got.Count == 17 && len(got.Items) == 16, "cart holds %d in %d lines", got.Count, len(got.Items))
 }
 
 func TestCart_FiveLinesAreASmallListpack(t *testing.T) {
-	onRealRedis(t, func(t *testing.T, s *shop) {
-		c := s.guest(t)
-		for id := range int64(5) {
-			s.Catalog.Put(s.ID, &cart.Product{ID: 9001 + id, Name: locale.Named("P"), Active: true, MinQuantity: 1, Price: 10001})
-			c.add(fmt.Sprintf(`{"product_id":%d,"qty":2}`, 9001+id))
-		}
-		key := s.keys(t)[0]
-		if encoding := s.Redis.ObjectEncoding(t.Context(), key).Val(); encoding != "listpack" {
-			t.Errorf("encoding %s", encoding)
-		}
-		if used := s.Redis.MemoryUsage(t.Context(), key).Val(); used > 256 {
-			t.Errorf("%d bytes for five plain lines", used)
-		}
-	})
-}
-
-// with returns the same shopper on another connection, for concurrent use.
-func (s *shop) with(t testing.TB, c *shopper) *shopper {
-	return &shopper{t: t, shop: s, Token: c.Token, JWT: c.JWT}
-}
-
-// at runs n calls concurrently.
-func at(n int, call func(int)) {
-	var start, done sync.WaitGroup
-	start.Add(1)
-	for i := range n {
-		done.Go(func() {
-			start.Wait()
-			call(i)
-		})
+	s := realShop(t)
+	c := s.guest(t)
+	for id := range int64(5) {
+		s.Catalog.Put(s.ID, &cart.Product{ID: 9001 + id, Name: locale.Named("P"), Active: true, MinQuantity: 1, Price: 10001})
+		c.add(fmt.Sprintf(`{"product_id":%d,"qty":2}`, 9001+id))
 	}
-	start.Done()
-	done.Wait()
+	key := s.keys(t)[0]
+	equal(t, s.Redis.ObjectEncoding(t.Context(), key).Val(), "listpack", "encoding")
+	used := s.Redis.MemoryUsage(t.Context(), key).Val()
+	assert(t, used <= 256, "%d bytes for five plain lines", used)
 }

@@ -1,153 +1,111 @@
 package server_test
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"math"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"commerce/auth"
 	"commerce/cart"
+	"commerce/cart/money"
+	"commerce/cart/service"
+	"commerce/cmd/internal/server"
 )
 
 func TestCoupon_LowersThePriceWhileItsConditionHolds(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, s *shop) {
 		c := s.guest(t)
-		c.add(`{"product_id":2,"qty":2}`)
-		got := c.ok("POST", "/cart/coupon", `{"coupon":"five"}`).Body.Data
-		if got.Subtotal != 20 || got.Discount != 5 || got.Total != 15 || got.Coupon.Code != "FIVE" || got.Coupon.Value != 5 {
-			t.Fatalf("with FIVE: %+v", got)
-		}
-		lapsed := c.ok("PATCH", "/cart/items/2", `{"quantity":1}`).Body.Data
-		if lapsed.Discount != 0 || lapsed.Total != 10 || lapsed.Coupon == nil || lapsed.Coupon.Discount != 0 {
-			t.Errorf("below its minimum: %+v", lapsed)
-		}
+		c.costs("add 2×2", "20 - 0 = 20 SAR", "redeem five", "20 - 5 = 15 SAR, FIVE", "set 2 1", "10 - 0 = 10 SAR, FIVE")
 		warnings := c.ok("GET", "/cart/validate", "").Body.Data.Warnings
-		if len(warnings) != 2 || warnings[1].Code != "coupon_invalid" || warnings[1].ItemID != nil {
-			t.Errorf("warnings: %+v", warnings)
-		}
-		if revived := c.add(`{"product_id":2}`).Body.Data; revived.Discount != 5 {
-			t.Errorf("revived: %+v", revived)
-		}
-		if dropped := c.ok("DELETE", "/cart/coupon", "").Body.Data; dropped.Coupon != nil || dropped.Total != 20 {
-			t.Errorf("removed: %+v", dropped)
-		}
+		assert(t, len(warnings) == 2 && warnings[1].Code == "coupon_invalid" && warnings[1].ItemID == nil, "warnings: %+v", warnings)
+		c.costs("add 2×1", "20 - 5 = 15 SAR, FIVE", "return", "20 - 0 = 20 SAR")
 	})
 }
 
 func TestCoupon_IsRefusedWithAReason(t *testing.T) {
-	onRealRedis(t, func(t *testing.T, s *shop) {
-		c := s.guest(t)
-		c.add(`{"product_id":2}`)
-		for _, tc := range []struct{ coupon, code, reason string }{
-			{"NOPE", "coupon_invalid", "gone"},
-			{"old", "coupon_invalid", "expired"},
-			{"FIVE", "coupon_minimum", "minimum"},
-			{"fıve", "coupon_invalid", "gone"},
-			{"LATER", "coupon_invalid", "gone"},
-			{"USED", "coupon_invalid", "used_up"},
-			{"GAMES", "coupon_invalid", "not_applicable"},
-		} {
-			if got := c.refused(422, tc.code, "POST", "/cart/coupon", `{"coupon":"`+tc.coupon+`"}`); got.Body.Data.Reason != tc.reason {
-				t.Errorf("%s: %s, want the reason %s", tc.coupon, got.Raw, tc.reason)
-			}
-		}
-		c.refused(422, "validation_failed", "POST", "/cart/coupon", `{"coupon":"TEN","code":"FIVE"}`)
-		c.refused(422, "validation_failed", "POST", "/cart/coupon", `{"coupon":"`+strings.Repeat("خ", 65)+`"}`)
-		c.refused(422, "validation_failed", "POST", "/cart/coupon", `{}`)
-		c.refused(422, "validation_failed", "POST", "/cart/coupon", `{"coupon":" "}`)
-		c.refused(422, "validation_failed", "POST", "/cart/coupon", `{"coupon":10}`)
-		if got := c.cart(); got.Version != 1 || got.Coupon != nil {
-			t.Errorf("a refusal changed the cart: %+v", got)
-		}
-	})
+	s := realShop(t)
+	c := s.guest(t).fill("2×1")
+	for _, tc := range []struct{ coupon, code, reason string }{
+		{"NOPE", "coupon_invalid", "gone"},
+		{"old", "coupon_invalid", "expired"},
+		{"FIVE", "coupon_minimum", "minimum"},
+		{"fıve", "coupon_invalid", "gone"},
+		{"LATER", "coupon_invalid", "gone"},
+		{"USED", "coupon_invalid", "used_up"},
+		{"GAMES", "coupon_invalid", "not_applicable"},
+		{"GIFT-1234-5678", "coupon_invalid", "gone"},
+	} {
+		got := c.refused(422, tc.code, "POST", "/cart/coupon", `{"coupon":"`+tc.coupon+`"}`)
+		assert(t, got.Body.Data.Reason == tc.reason, "%s: %s, want the reason %s", tc.coupon, got.Raw, tc.reason)
+	}
+	for _, body := range []string{`{"coupon":"TEN","code":"FIVE"}`, `{"coupon":"` + strings.Repeat("خ", 65) + `"}`, `{}`, `{"coupon":" "}`, `{"coupon":10}`} {
+		c.refused(422, "validation_failed", "POST", "/cart/coupon", body)
+	}
+	got := c.cart()
+	assert(t, got.Version == 1 && got.Coupon == nil, "a refusal changed the cart: %+v", got)
 }
 
 func TestCoupon_AcceptsAnyScriptAndBothMemberNames(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, s *shop) {
 		arabic := strings.Repeat("خصم", 21) + "١" // 64 characters, 128 bytes
 		s.Catalog.PutCoupon(s.ID, &cart.Coupon{Code: arabic, Kind: cart.Fixed, Amount: 100})
-		c := s.guest(t)
-		c.add(`{"product_id":2}`)
-		for _, body := range []string{
-			`{"coupon":"` + arabic + `"}`, `{"coupon":"TEN","code":"ten"}`, `{"code":"  ` + arabic + `\n"}`,
-		} {
-			if got := c.ok("POST", "/cart/coupon", body).Body.Data; got.Discount != 1 {
-				t.Errorf("%s: %+v", body, got.Coupon)
-			}
+		c := s.guest(t).fill("2×1")
+		for _, body := range []string{`{"coupon":"` + arabic + `"}`, `{"coupon":"TEN","code":"ten"}`, `{"code":"  ` + arabic + `\n"}`} {
+			equal(t, c.ok("POST", "/cart/coupon", body).Body.Data.Discount, 1, "%s: discount", body)
 		}
 	})
 }
 
 func TestCoupon_StaysInTheCartAfterItExpiresOrIsDeleted(t *testing.T) {
-	onRealRedis(t, func(t *testing.T, s *shop) {
-		soon := time.Now().Add(time.Hour)
-		s.Catalog.PutCoupon(s.ID, &cart.Coupon{Code: "SOON", Kind: cart.Fixed, Amount: 100, Expires: soon})
-		c := s.guest(t)
-		c.add(`{"product_id":2}`)
-		before := c.ok("POST", "/cart/coupon", `{"coupon":"soon"}`)
-		s.Clock.Forward(2 * time.Hour)
-		after := c.ok("GET", "/cart", "")
-		if after.Body.Data.Discount != 0 || after.Body.Data.Coupon == nil {
-			t.Errorf("expired: %s", after.Raw)
-		}
-		if before.Header.Get("ETag") == after.Header.Get("ETag") {
-			t.Error("the coupon expired and the ETag did not change")
-		}
-		c.ok("PATCH", "/cart/items/2", `{"quantity":2}`, "If-Match", before.Header.Get("ETag"))
-		s.Catalog.DeleteCoupon(s.ID, "SOON")
-		vanished := c.ok("GET", "/cart", "")
-		if got := vanished.Body.Data; got.Coupon == nil || got.Total != 20 || !strings.Contains(string(vanished.Raw), `"coupon":{"code":"SOON","type":null,"value":null,"discount":0,"issue":{"code":"coupon_invalid","reason":"gone",`) {
-			t.Errorf("deleted: %s", vanished.Raw)
-		}
-	})
+	s := realShop(t)
+	soon := time.Now().Add(time.Hour)
+	s.Catalog.PutCoupon(s.ID, &cart.Coupon{Code: "SOON", Kind: cart.Fixed, Amount: 100, Expires: soon})
+	c := s.guest(t).fill("2×1")
+	before := c.redeem("soon")
+	s.Clock.Forward(2 * time.Hour)
+	after := c.ok("GET", "/cart", "")
+	assert(t, after.Body.Data.Discount == 0 && after.Body.Data.Coupon != nil, "expired: %s", after.Raw)
+	assert(t, before.Header.Get("ETag") != after.Header.Get("ETag"), "the coupon expired and the ETag did not change")
+	c.ok("PATCH", "/cart/items/2", `{"quantity":2}`, "If-Match", before.Header.Get("ETag"))
+	s.Catalog.DeleteCoupon(s.ID, "SOON")
+	vanished := c.ok("GET", "/cart", "")
+	got := vanished.Body.Data
+	assert(t, got.Coupon != nil && got.Total == 20 && strings.Contains(string(vanished.Raw), `"coupon":{"code":"SOON","type":null,"value":null,"discount":0,"issue":{"code":"coupon_invalid","reason":"gone",`), "deleted: %s", vanished.Raw)
 }
 
 func TestCoupon_IsRemovedByAClearAndMovedByAMerge(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, s *shop) {
-		guest := s.guest(t)
-		guest.add(`{"product_id":1}`)
-		guest.ok("POST", "/cart/coupon", `{"coupon":"TEN"}`)
-		customer := s.customer(t, "1")
-		customer.Token = guest.Token
-		if got := customer.cart(); got.Coupon == nil || got.Coupon.Code != "TEN" {
-			t.Fatalf("the guest's coupon was not merged into a cart without one: %+v", got)
-		}
-		guest.add(`{"product_id":1}`)
-		guest.ok("POST", "/cart/coupon", `{"coupon":"FIVE"}`)
-		if got := customer.cart(); got.Coupon.Code != "TEN" || got.Count != 2 {
-			t.Errorf("the customer's coupon was replaced: %+v", got)
-		}
+		guest := s.guest(t).fill("1×1")
+		guest.redeem("TEN")
+		customer := guest.logIn("1")
+		equal(t, customer.cart().sums(), "49.5 - 4.95 = 44.55 SAR, TEN", "a cart without a coupon after the merge")
+		guest.fill("1×1").redeem("FIVE")
+		equal(t, customer.cart().sums(), "99 - 9.9 = 89.1 SAR, TEN", "a cart with a coupon after the merge")
 		cleared := customer.ok("DELETE", "/cart/clear", "").Body.Data
-		if cleared.Coupon != nil {
-			t.Errorf("a clear left %+v", cleared.Coupon)
-		}
+		assert(t, cleared.Coupon == nil, "a clear left %+v", cleared.Coupon)
 	})
 }
 
 func TestCoupon_AloneKeepsACartAliveAndMerges(t *testing.T) {
-	onRealRedis(t, func(t *testing.T, s *shop) {
-		guest := s.guest(t)
-		guest.add(`{"product_id":1}`)
-		guest.ok("POST", "/cart/coupon", `{"coupon":"TEN"}`)
-		guest.ok("DELETE", "/cart/items/1", "")
-		guest.cart()
-		if left := s.Redis.PTTL(t.Context(), s.keys(t)[0]).Val(); left < 719*time.Hour {
-			t.Errorf("a cart with a coupon expires in %v", left)
-		}
-		customer := s.customer(t, "1")
-		customer.Token = guest.Token
-		got := customer.cart()
-		if got.Coupon == nil || got.Merge == nil || got.Merge.Lines != 0 || got.Version != 1 {
-			t.Errorf("merged: %+v", got)
-		}
-	})
+	s := realShop(t)
+	guest := s.guest(t)
+	guest.costs("add 1×1", "49.5 - 0 = 49.5 SAR", "redeem TEN", "49.5 - 4.95 = 44.55 SAR, TEN", "remove 1", "0 - 0 = 0 SAR, TEN")
+	guest.cart()
+	left := s.Redis.PTTL(t.Context(), s.keys(t)[0]).Val()
+	assert(t, left >= 719*time.Hour, "a cart with a coupon expires in %v", left)
+	got := guest.logIn("1").cart()
+	assert(t, got.Coupon != nil && got.Merge != nil && got.Merge.Lines == 0 && got.Version == 1, "merged: %+v", got)
 }
 
 func TestCoupon_TotalsAreRightDuringConcurrentChanges(t *testing.T) {
 	onEachRedisAndCluster(t, func(t *testing.T, s *shop) {
-		c := s.guest(t)
-		c.add(`{"product_id":1}`)
+		c := s.guest(t).fill("1×1")
 		var applied atomic.Int64
 		at(24, func(i int) {
 			call := [][3]string{
@@ -156,21 +114,16 @@ func TestCoupon_TotalsAreRightDuringConcurrentChanges(t *testing.T) {
 				{"DELETE", "/cart/coupon", ""},
 				{"POST", "/cart/add", `{"product_id":1}`},
 			}[i%4]
-			before := s.with(t, c)
-			if a := before.send(call[0], call[1], call[2]); a.Status == 200 {
+			if a := s.with(t, c).send(call[0], call[1], call[2]); a.Status == 200 {
 				got := a.Body.Data
 				applied.Add(1)
-				if want := discountOf(got); got.Discount != want || math.Abs(got.Subtotal-got.Discount-got.Total) > 1e-9 {
-					t.Errorf("%v: subtotal %v, discount %v, total %v", call, got.Subtotal, got.Discount, got.Total)
-				}
+				assert(t, got.Discount == discountOf(got) && math.Abs(got.Subtotal-got.Discount-got.Total) <= 1e-9, "%v: subtotal %v, discount %v, total %v", call, got.Subtotal, got.Discount, got.Total)
 			} else if a.Body.Code != "coupon_minimum" {
 				t.Errorf("%v: %d %s", call, a.Status, a.Raw)
 			}
 		})
 		got := c.cart()
-		if got.Count != 7 || got.Version > 1+applied.Load() || got.Discount != discountOf(got) {
-			t.Errorf("%d pieces, version %d after %d changes, discount %v", got.Count, got.Version, applied.Load(), got.Discount)
-		}
+		assert(t, got.Count == 7 && got.Version <= 1+applied.Load() && got.Discount == discountOf(got), "%d pieces, version %d after %d changes, discount %v", got.Count, got.Version, applied.Load(), got.Discount)
 	})
 }
 
@@ -186,15 +139,164 @@ func discountOf(c cartBody) float64 {
 }
 
 func TestCoupon_IsSafeToRepeat(t *testing.T) {
-	onRealRedis(t, func(t *testing.T, s *shop) {
-		c := s.guest(t)
-		c.add(`{"product_id":1}`)
-		c.ok("POST", "/cart/coupon", `{"coupon":"TEN"}`, "Idempotency-Key", "k")
-		c.ok("DELETE", "/cart/coupon", "")
-		s.Catalog.DeleteCoupon(s.ID, "TEN")
-		again := c.ok("POST", "/cart/coupon", `{"coupon":"TEN"}`, "Idempotency-Key", "k")
-		if again.Header.Get("Idempotency-Replayed") != "true" || again.Body.Data.Coupon != nil {
-			t.Errorf("replayed %q with %+v", again.Header.Get("Idempotency-Replayed"), again.Body.Data.Coupon)
+	s := realShop(t)
+	c := s.guest(t).fill("1×1")
+	c.redeem("TEN", "Idempotency-Key", "k")
+	c.ok("DELETE", "/cart/coupon", "")
+	s.Catalog.DeleteCoupon(s.ID, "TEN")
+	again := c.redeem("TEN", "Idempotency-Key", "k")
+	assert(t, again.replayed(t) && again.Body.Data.Coupon == nil, "a repeat: %s", again.Raw)
+}
+
+// wantIssue checks why the coupon of a cart takes nothing off; "" means that it does.
+func wantIssue(t *testing.T, got cartBody, code, reason string) {
+	t.Helper()
+	require(t, got.Coupon != nil, "no coupon, want one with the reason %q", reason)
+	issue := got.Coupon.Issue
+	if reason == "" {
+		assert(t, issue == nil && got.Discount != 0, "coupon %+v with the issue %+v, discount %v", got.Coupon, issue, got.Discount)
+		return
+	}
+	require(t, issue != nil, "coupon %+v without an issue", got.Coupon)
+	equal(t, []string{issue.Code, issue.Reason}, []string{code, reason}, "code and reason")
+	assert(t, issue.Message != "" && got.Discount == 0 && got.Coupon.Discount == 0, "coupon %+v with the issue %+v, discount %v", got.Coupon, issue, got.Discount)
+}
+
+func TestCoupon_UnknownAndEarlyCodesHaveOneAnswer(t *testing.T) {
+	s := realShop(t)
+	c := s.guest(t).fill("1×1")
+	varying := regexp.MustCompile(`"request_id":"[^"]*"|"timestamp":[0-9]+`)
+	var answers []string
+	for _, code := range []string{"LATER", "NOSUCH"} {
+		a := c.refused(422, "coupon_invalid", "POST", "/cart/coupon", `{"coupon":"`+code+`"}`, "Accept-Language", "ar")
+		for _, own := range []string{"X-Request-Id", "Date"} {
+			a.Header.Del(own)
 		}
+		answers = append(answers, varying.ReplaceAllString(string(a.Raw), "")+fmt.Sprint(a.Header))
+	}
+	equal(t, answers[1], answers[0], "the answers to an unknown and an early code")
+}
+
+func TestCoupon_IsUsedUp(t *testing.T) {
+	onEachRedis(t, func(t *testing.T, s *shop) {
+		limit := int64(2)
+		s.Catalog.PutCoupon(s.ID, &cart.Coupon{Code: "TWO", Kind: cart.Fixed, Amount: 100, MaxUses: &limit})
+		s.Catalog.PutUse(s.ID, "TWO", "", 1)
+		c := s.guest(t).fill("1×1")
+		before := c.redeem("TWO")
+		wantIssue(t, before.Body.Data, "", "")
+		s.Catalog.PutUse(s.ID, "TWO", "1001", 2)
+		s.Clock.Forward(time.Minute)
+		within(t, 20*time.Second, "a load in the background", func() bool { return c.cart().Discount == 0 })
+		after := c.ok("GET", "/cart", "")
+		wantIssue(t, after.Body.Data, "coupon_invalid", "used_up")
+		assert(t, before.Header.Get("ETag") != after.Header.Get("ETag"), "the coupon is used up and the ETag did not change")
+		equal(t, s.guest(t).refused(422, "coupon_invalid", "POST", "/cart/coupon", `{"coupon":"TWO"}`).Body.Data.Reason, "used_up", "reason")
 	})
+}
+
+// A guest may redeem a coupon that the customer has used up. The login then takes its
+// discount away, and says why.
+func TestCoupon_LimitOfACustomerCountsAfterTheLogin(t *testing.T) {
+	onEachRedis(t, func(t *testing.T, s *shop) {
+		sub := "user@example.com|١٢٣" // not a Redis key as it is
+		s.Catalog.PutUse(s.ID, "ONCE", sub, 1)
+		guest := s.guest(t).fill("1×1")
+		wantIssue(t, guest.redeem("ONCE").Body.Data, "", "")
+		customer := guest.logIn(sub)
+		merged := customer.cart()
+		require(t, merged.Merge != nil && merged.Coupon != nil, "merged: %+v", merged)
+		wantIssue(t, merged, "coupon_invalid", "used_up")
+		validation := customer.ok("GET", "/cart/validate", "").Body.Data
+		n := len(validation.Warnings)
+		assert(t, n != 0 && validation.Warnings[n-1].Code == "coupon_invalid", "warnings %+v", validation.Warnings)
+		other := s.customer(t, "another").fill("1×1")
+		wantIssue(t, other.redeem("ONCE").Body.Data, "", "")
+		again := s.customer(t, "1002").fill("1×1") // of the sample
+		equal(t, again.refused(422, "coupon_invalid", "POST", "/cart/coupon", `{"coupon":"ONCE"}`).Body.Data.Reason, "used_up", "reason")
+	})
+}
+
+// unknownUses is a source of coupons that can no longer count uses.
+type unknownUses struct{ service.Coupons }
+
+func (unknownUses) Uses(context.Context, int64, string, string, int64) (int64, error) {
+	return 0, errors.New("connection refused")
+}
+
+func TestCoupon_CountsAsUnusedWhileItsUsesAreUnknown(t *testing.T) {
+	s := newShop(t, func(p *server.Parts) { p.Coupons = unknownUses{p.Coupons} })
+	c := s.customer(t, "1002").fill("1×1")
+	wantIssue(t, c.redeem("ONCE").Body.Data, "", "")
+	wantIssue(t, c.cart(), "", "")
+}
+
+func TestTax_IsByProduct(t *testing.T) {
+	onEachRedis(t, func(t *testing.T, s *shop) {
+		untaxed, low := productOf(2), productOf(5)
+		untaxed.TaxRate, untaxed.Stock, low.TaxRate, low.Fields = new(int64), nil, new(int64(50_000)), nil
+		s.Catalog.Put(s.ID, &untaxed)
+		s.Catalog.Put(s.ID, &low)
+		c := s.guest(t)
+		empty := c.ok("GET", "/cart/summary", "").Body.Data
+		assert(t, *empty.Tax.Rate == 15 && len(empty.Tax.Lines) == 0 && !*empty.PaymentRequired, "an empty cart: %+v, payment %t", empty.Tax, *empty.PaymentRequired)
+		c.fill("2×2") // 20.00
+		single := c.ok("GET", "/cart/summary", "").Body.Data
+		equal(t, *single.Tax, taxBody{new(float64), 0, []taxLineBody{{Rate: 0, Base: 20}}}, "tax of one rate")
+		c.fill("5×1 1×1").redeem("TEN") // 15.00 and 49.50
+		got := c.ok("GET", "/cart/summary", "").Body.Data
+		equal(t, *got.Tax, taxBody{nil, 6.45, []taxLineBody{{15, 38.74, 5.81}, {5, 12.86, 0.64}, {0, 18, 0}}}, "tax of three rates")
+		assert(t, got.TaxAmount == 6.45 && got.Total == 76.05 && *got.PaymentRequired, "tax %v, total %v, payment %t", got.TaxAmount, got.Total, *got.PaymentRequired)
+	})
+}
+
+func TestSummary_NeedsNoPaymentForACartThatCostsNothing(t *testing.T) {
+	s := realShop(t)
+	s.Catalog.PutCoupon(s.ID, &cart.Coupon{Code: "FREE", Kind: cart.Percent, Rate: 1_000_000})
+	c := s.guest(t).fill("1×1")
+	c.redeem("FREE")
+	got := c.ok("GET", "/cart/summary", "").Body.Data
+	assert(t, !*got.PaymentRequired && got.Total == 0, "total %v, payment %t", got.Total, *got.PaymentRequired)
+}
+
+func TestCart_ShowsThePriceWhenALineWasAdded(t *testing.T) {
+	s := realShop(t)
+	c := s.guest(t).fill("1×1")
+	dearer := productOf(1)
+	dearer.Price, dearer.OriginalPrice = 5950, 5950
+	s.Catalog.Put(s.ID, &dearer)
+	got := c.cart().Items[0]
+	assert(t, got.AddedPrice == 49.5 && got.UnitPrice == 59.5, "added at %v, costs %v", got.AddedPrice, got.UnitPrice)
+}
+
+// inCurrency opens a shop whose store has another currency than the sample's.
+func inCurrency(t *testing.T, code string) *shop {
+	t.Helper()
+	return openShop(t, embeddedRedis(t), func(p *server.Parts) {
+		other := *must(p.Stores.Sole(t.Context()))(t)
+		other.Currency = code
+		p.Stores = auth.NewMemoryStores(money.Known, &other)
+		p.APITokens = auth.NewAPITokens(auth.APITokensConfig{Source: auth.NewMemoryAPITokens(), Stores: p.Stores})
+	})
+}
+
+func TestCart_OfAStoreInAnUnknownCurrencyIsUnavailable(t *testing.T) {
+	t.Parallel()
+	s := inCurrency(t, "XYZ")
+	c := s.guest(t)
+	for _, call := range cartCalls[:5] {
+		a := c.refused(503, "unavailable", call[0], call[1], call[2])
+		assert(t, a.Header.Get("Retry-After") != "" && !strings.Contains(string(a.Raw), "4950"), "%s: %s", call[1], a.Raw)
+	}
+	want := fmt.Sprintf(`store %d: unknown currency \"XYZ\"`, s.ID)
+	assert(t, strings.Contains(s.Log.String(), want) && strings.Contains(s.Log.String(), `"level":"ERROR"`), "the log does not contain %s:\n%s", want, s.Log.String())
+}
+
+func TestCart_ShowsTheRightDecimalsOfANewISOCurrency(t *testing.T) {
+	t.Parallel()
+	for code, formatted := range map[string]string{"XCG": "Cg.49.50", "BGN": "BGN\u00a049.50"} {
+		a := inCurrency(t, code).guest(t).add(`{"product_id":1}`) // 4950 minor units
+		got := a.Body.Data
+		assert(t, got.Total == 49.5 && got.Currency == code && strings.Contains(string(a.Raw), formatted), "%s: %s", code, a.Raw)
+	}
 }

@@ -2,79 +2,60 @@ package server_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"commerce/auth/locale"
 	"commerce/cart"
-	"commerce/deploy/sample"
 )
 
 // account adds a line of product 5 and returns its id.
 func (c *shopper) account(email, region string) string {
 	c.t.Helper()
-	a := c.add(fmt.Sprintf(`{"product_id":5,"fields":{"Account email":%q,"Region":%q}}`, email, region))
-	return *a.Body.Data.ItemID
+	return c.add(fmt.Sprintf(`{"product_id":5,"fields":{"Account email":%q,"Region":%q}}`, email, region)).itemID()
 }
 
 // fields lists a line's answers as "email/region".
 func (b cartBody) fields(t testing.TB, id string) string {
 	t.Helper()
-	for _, item := range b.Items {
-		if item.ID != id {
-			continue
-		}
-		var answers []string
-		for _, f := range item.Fields {
-			answers = append(answers, f.Value)
-		}
-		return strings.Join(answers, "/")
+	i := slices.IndexFunc(b.Items, func(item itemBody) bool { return item.ID == id })
+	require(t, i >= 0, "no line %s in %q", id, b.lines())
+	var answers []string
+	for _, f := range b.Items[i].Fields {
+		answers = append(answers, f.Value)
 	}
-	t.Fatalf("no line %s in %q", id, b.lines())
-	return ""
+	return strings.Join(answers, "/")
 }
 
 // edited edits a line and returns the cart and the line's id, "" for null.
 func (c *shopper) edited(item, payload string, headers ...string) (cartBody, string) {
 	c.t.Helper()
-	got := c.ok("PATCH", "/cart/items/"+item, payload, headers...).Body.Data
-	if got.ItemID == nil {
-		return got, ""
-	}
-	return got, *got.ItemID
+	a := c.ok("PATCH", "/cart/items/"+item, payload, headers...)
+	return a.Body.Data, a.itemID()
 }
 
 func TestEdit_FieldsAreMergedByKey(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, s *shop) {
-		c := s.guest(t)
-		c.add(`{"product_id":1}`)
+		c := s.guest(t).fill("1×1")
 		id := c.account("sara@exmaple.com", "us")
 		c.add(`{"product_id":7,"qty":2}`)
 		before := c.cart()
 
 		got, corrected := c.edited(id, `{"fields":{"Account email":"sara@example.com"}}`)
-		if answers := got.fields(t, corrected); answers != "sara@example.com/United States" || corrected == id {
-			t.Errorf("%s became %s with %s", id, corrected, answers)
-		}
-		if want := "1×1 " + corrected + "×1 7×2"; got.lines() != want || got.Version != before.Version+1 {
-			t.Errorf("%q at version %d, want %q at %d", got.lines(), got.Version, want, before.Version+1)
-		}
-		if got.Items[1].UnitPrice != 20.25 {
-			t.Errorf("unit price %v", got.Items[1].UnitPrice)
-		}
+		equal(t, got.fields(t, corrected), "sara@example.com/United States", "answers")
+		assert(t, corrected != id && got.lines() == "1×1 "+corrected+"×1 7×2" && got.Version == before.Version+1, "%s became %q at version %d", id, got.lines(), got.Version)
+		equal(t, got.Items[1].UnitPrice, 20.25, "unit price")
 
 		got, cleared := c.edited(corrected, `{"fields":{"1":null}}`)
-		if answers := got.fields(t, cleared); answers != "sara@example.com" || got.Items[1].UnitPrice != 15 {
-			t.Errorf("%s at %v", answers, got.Items[1].UnitPrice)
-		}
+		equal(t, got.fields(t, cleared), "sara@example.com", "answers without a region")
+		equal(t, got.Items[1].UnitPrice, 15, "unit price without a region")
 		c.refused(422, "field_missing", "PATCH", "/cart/items/"+cleared, `{"fields":{"Account email":" "}}`)
 		c.refused(422, "field_invalid", "PATCH", "/cart/items/"+cleared, `{"fields":{"Acount email":null}}`)
-		if _, same := c.edited(cleared, `{"fields":{"Account email":" sara@example.com "},"notice":null}`); same != cleared {
-			t.Errorf("%s became %s by nothing", cleared, same)
-		}
-		if after := c.cart(); after.Version != got.Version {
-			t.Errorf("nothing raised the version from %d to %d", got.Version, after.Version)
-		}
+		_, same := c.edited(cleared, `{"fields":{"Account email":" sara@example.com "},"notice":null}`)
+		assert(t, same == cleared, "%s became %s by nothing", cleared, same)
+		equal(t, c.cart().Version, got.Version, "version after an edit that changes nothing")
 	})
 }
 
@@ -83,24 +64,17 @@ func TestEdit_AllPartsAtOnceOrNone(t *testing.T) {
 		c := s.guest(t)
 		c.add(`{"product_id":4,"subscription_plan":41,"notice":"old"}`)
 		refused := c.refused(422, "plan_unavailable", "PATCH", "/cart/items/4.p41", `{"quantity":3,"subscription_plan":43,"notice":"new"}`)
-		if len(refused.Body.Errors["subscription_plan"]) != 1 {
-			t.Errorf("errors name %v", refused.Body.Errors)
-		}
+		assert(t, len(refused.Body.Errors["subscription_plan"]) == 1, "errors name %v", refused.Body.Errors)
 		c.refused(422, "quantity_out_of_range", "PATCH", "/cart/items/4.p41", `{"quantity":1000,"subscription_plan":42,"notice":"new"}`)
-		if got := c.wantLines("4.p41×1"); got.Version != 1 || *got.Items[0].Notice != "old" {
-			t.Errorf("a refusal left version %d, notice %v", got.Version, got.Items[0].Notice)
-		}
+		left := c.wantLines("4.p41×1")
+		assert(t, left.Version == 1 && *left.Items[0].Notice == "old", "a refusal left version %d, notice %v", left.Version, left.Items[0].Notice)
 		got, id := c.edited("4", `{"qty":3,"subscription_plan":{"id":42},"notice":"new"}`)
-		if id != "4.p42" || got.lines() != "4.p42×3" || *got.Items[0].Notice != "new" || got.Items[0].UnitPrice != 200 || got.Version != 2 {
-			t.Errorf("%s: %q at version %d, %+v", id, got.lines(), got.Version, got.Items[0])
-		}
-		if got, _ = c.edited(id, `{"notice":"\u200b "}`); got.Items[0].Notice != nil {
-			t.Errorf("notice %q", *got.Items[0].Notice)
-		}
+		assert(t, id == "4.p42" && got.lines() == "4.p42×3" && *got.Items[0].Notice == "new" && got.Items[0].UnitPrice == 200 && got.Version == 2, "%s: %q at version %d, %+v", id, got.lines(), got.Version, got.Items[0])
+		got, _ = c.edited(id, `{"notice":"\u200b "}`)
+		assert(t, got.Items[0].Notice == nil, "a notice of invisible characters was kept")
 		c.refused(422, "validation_failed", "PATCH", "/cart/items/"+id, `{"notice":"`+strings.Repeat("n", 501)+`"}`)
-		if got, id = c.edited(id, `{"quantity":0,"notice":7,"fields":null}`); id != "" || len(got.Items) != 0 {
-			t.Errorf("removed: %q, item_id %q", got.lines(), id)
-		}
+		got, id = c.edited(id, `{"quantity":0,"notice":7,"fields":null}`)
+		assert(t, id == "" && len(got.Items) == 0, "removed: %q, item_id %q", got.lines(), id)
 	})
 }
 
@@ -115,16 +89,10 @@ func TestEdit_ALineThatBecomesAnotherIsAbsorbed(t *testing.T) {
 
 		before := c.cart()
 		a := c.refused(422, "quantity_out_of_range", "PATCH", "/cart/items/"+second, `{"fields":{"0":"a@example.com"}}`)
-		if len(a.Body.Errors["fields"]) != 1 {
-			t.Errorf("errors name %v", a.Body.Errors)
-		}
-		if after := c.cart(); after.Version != before.Version {
-			t.Error("the refusal raised the version")
-		}
+		assert(t, len(a.Body.Errors["fields"]) == 1, "errors name %v", a.Body.Errors)
+		assert(t, c.cart().Version == before.Version, "the refusal raised the version")
 		got, id := c.edited(second, `{"fields":{"0":"a@example.com"},"quantity":399}`)
-		if id != first || got.lines() != first+"×999 1×1" || *got.Items[0].Notice != "two" || got.Version != before.Version+1 {
-			t.Errorf("%s: %q at version %d, notice %v", id, got.lines(), got.Version, got.Items[0].Notice)
-		}
+		assert(t, id == first && got.lines() == first+"×999 1×1" && *got.Items[0].Notice == "two" && got.Version == before.Version+1, "%s: %q at version %d, notice %v", id, got.lines(), got.Version, got.Items[0].Notice)
 	})
 }
 
@@ -135,13 +103,15 @@ func TestEdit_JudgesOnlyWhatItAlters(t *testing.T) {
 		c := s.guest(t)
 		id := c.account("a@example.com", "us")
 		c.edited(id, `{"quantity":5}`)
-		product5 := soldInSample(t, 5)
+		sold := productOf(5)
+		inactive := sold
+		inactive.Active = false
 		for name, now := range map[string]struct {
 			code   string
 			status int
 			set    func()
 		}{
-			"inactive": {"product_inactive", 422, func() { s.Catalog.Put(s.ID, notSold(product5)) }},
+			"inactive": {"product_inactive", 422, func() { s.Catalog.Put(s.ID, &inactive) }},
 			"gone":     {"product_not_found", 404, func() { s.Catalog.Delete(s.ID, 5) }},
 		} {
 			c.edited(id, `{"quantity":5}`)
@@ -151,51 +121,26 @@ func TestEdit_JudgesOnlyWhatItAlters(t *testing.T) {
 			c.refused(now.status, now.code, "PATCH", "/cart/items/"+id, `{"quantity":6,"notice":"no"}`)
 			c.refused(now.status, now.code, "PATCH", "/cart/items/"+id, `{"fields":{"Account email":"b@example.com"}}`)
 			c.refused(now.status, now.code, "PATCH", "/cart/items/"+id, `{"subscription_plan":1}`)
-			if got := c.wantLines(id + "×4"); *got.Items[0].Notice != name+" still" {
-				t.Errorf("%s: notice %q", name, *got.Items[0].Notice)
-			}
-			s.Catalog.Put(s.ID, product5)
+			equal(t, *c.wantLines(id + "×4").Items[0].Notice, name+" still", "%s: notice", name)
+			s.Catalog.Put(s.ID, &sold)
 		}
-		if got, _ := c.edited(id, `{"quantity":0}`); len(got.Items) != 0 {
-			t.Errorf("holds %q", got.lines())
-		}
+		c.edited(id, `{"quantity":0}`)
+		c.wantLines("")
 	})
-}
-
-// soldInSample returns a product of the sample store.
-func soldInSample(t testing.TB, id int64) *cart.Product {
-	t.Helper()
-	for _, p := range sample.Products()[1] {
-		if p.ID == id {
-			return p
-		}
-	}
-	t.Fatalf("no sample product %d", id)
-	return nil
-}
-
-func notSold(p *cart.Product) *cart.Product {
-	changed := *p
-	changed.Active = false
-	return &changed
 }
 
 // An edit does not ignore the product_id that an add has.
 func TestEdit_RefusesAnotherProduct(t *testing.T) {
-	onRealRedis(t, func(t *testing.T, s *shop) {
-		c := s.guest(t)
-		c.add(`{"product_id":1}`)
-		a := c.refused(422, "validation_failed", "PATCH", "/cart/items/1", `{"product_id":2,"quantity":3}`)
-		if len(a.Body.Errors["product_id"]) != 1 {
-			t.Errorf("errors name %v", a.Body.Errors)
-		}
-		for _, nothing := range []string{`{}`, `{"product_id":1}`, `{"metadata":{"a":1}}`, `{"quantity":null}`, `{"fields":null,"quantity":2}`} {
-			c.refused(422, "validation_failed", "PATCH", "/cart/items/1", nothing)
-		}
-		c.wantLines("1×1")
-		c.edited("1", `{"product_id":1,"quantity":3}`)
-		c.wantLines("1×3")
-	})
+	s := realShop(t)
+	c := s.guest(t).fill("1×1")
+	a := c.refused(422, "validation_failed", "PATCH", "/cart/items/1", `{"product_id":2,"quantity":3}`)
+	assert(t, len(a.Body.Errors["product_id"]) == 1, "errors name %v", a.Body.Errors)
+	for _, nothing := range []string{`{}`, `{"product_id":1}`, `{"metadata":{"a":1}}`, `{"quantity":null}`, `{"fields":null,"quantity":2}`} {
+		c.refused(422, "validation_failed", "PATCH", "/cart/items/1", nothing)
+	}
+	c.wantLines("1×1")
+	c.edited("1", `{"product_id":1,"quantity":3}`)
+	c.wantLines("1×3")
 }
 
 // A repeat answers before the line is looked up, and names the line that the first try
@@ -209,19 +154,13 @@ func TestEdit_ARepeatNamesTheLineItMade(t *testing.T) {
 		stamp := fmt.Sprint(time.Now().Unix())
 		for repeat, headers := range map[string][]string{"key": {"Idempotency-Key", "k"}, "stamp": {"X-Timestamp", stamp}} {
 			got, made := c.edited(first, payload, headers...)
-			if got.fields(t, made) != "b@example.com/Saudi Arabia" || made == other {
-				t.Fatalf("%s: %s made %s", repeat, first, made)
-			}
+			require(t, got.fields(t, made) == "b@example.com/Saudi Arabia" && made != other, "%s: %s made %s", repeat, first, made)
 			s.pass(t, 2*time.Second)
 			again := c.ok("PATCH", "/cart/items/"+first, payload, headers...)
-			if !again.replayed(t) || again.Body.Data.ItemID == nil || *again.Body.Data.ItemID != made {
-				t.Errorf("%s: replayed %v, item_id %v, want %s", repeat, again.replayed(t), again.Body.Data.ItemID, made)
-			}
+			assert(t, again.replayed(t) && again.itemID() == made, "%s: replayed %v, item_id %s, want %s", repeat, again.replayed(t), again.itemID(), made)
 			c.ok("DELETE", "/cart/items/"+made, "")
 			again = c.ok("PATCH", "/cart/items/"+first, payload, headers...)
-			if !again.replayed(t) || again.Body.Data.ItemID != nil {
-				t.Errorf("%s, its line removed: replayed %v, item_id %v", repeat, again.replayed(t), again.Body.Data.ItemID)
-			}
+			assert(t, again.replayed(t) && again.itemID() == "", "%s, its line removed: replayed %v, item_id %s", repeat, again.replayed(t), again.itemID())
 			c.refused(404, "item_not_found", "PATCH", "/cart/items/"+first, payload)
 			c.account("a@example.com", "sa")
 		}
@@ -230,19 +169,17 @@ func TestEdit_ARepeatNamesTheLineItMade(t *testing.T) {
 
 // A key that is used again after a day names the line of its new use.
 func TestEdit_AnOldKeyForgetsItsLine(t *testing.T) {
-	onRealRedis(t, func(t *testing.T, s *shop) {
-		c := s.guest(t)
-		first := c.account("a@example.com", "sa")
-		_, made := c.edited(first, `{"fields":{"Region":"us"}}`, "Idempotency-Key", "k")
-		s.pass(t, 23*time.Hour)
-		c.add(`{"product_id":1}`, "Idempotency-Key", "keeps-the-keys")
-		s.pass(t, 2*time.Hour)
-		for range 2 {
-			if _, got := c.edited("1", `{"quantity":2}`, "Idempotency-Key", "k"); got != "1" {
-				t.Errorf("item_id %s, want 1; before, the key made %s", got, made)
-			}
-		}
-	})
+	s := realShop(t)
+	c := s.guest(t)
+	first := c.account("a@example.com", "sa")
+	_, made := c.edited(first, `{"fields":{"Region":"us"}}`, "Idempotency-Key", "k")
+	s.pass(t, 23*time.Hour)
+	c.add(`{"product_id":1}`, "Idempotency-Key", "keeps-the-keys")
+	s.pass(t, 2*time.Hour)
+	for range 2 {
+		_, got := c.edited("1", `{"quantity":2}`, "Idempotency-Key", "k")
+		assert(t, got == "1", "item_id %s, want 1; before, the key made %s", got, made)
+	}
 }
 
 // A repeat that comes with the customer's login names the line, too.
@@ -254,39 +191,29 @@ func TestEdit_ARepeatAfterTheMergeNamesTheLine(t *testing.T) {
 			first := guest.account("a@example.com", "sa")
 			payload := `{"fields":{"Region":"us"}}`
 			_, made := guest.edited(first, payload, headers...)
-			customer := s.customer(t, "repeats by "+repeat)
-			customer.Token = guest.Token
+			customer := guest.logIn("repeats by " + repeat)
 			s.pass(t, 2*time.Second)
 			again := customer.ok("PATCH", "/cart/items/"+first, payload, headers...)
-			if !again.replayed(t) || again.Body.Data.ItemID == nil || *again.Body.Data.ItemID != made {
-				t.Errorf("%s: replayed %v, item_id %v, want %s", repeat, again.replayed(t), again.Body.Data.ItemID, made)
-			}
+			assert(t, again.replayed(t) && again.itemID() == made, "%s: replayed %v, item_id %s, want %s", repeat, again.replayed(t), again.itemID(), made)
 			guest.refused(404, "item_not_found", "PATCH", "/cart/items/"+first, payload)
 		}
 	})
 }
 
 func TestItemID_NamesTheLineOfAnAdd(t *testing.T) {
-	onRealRedis(t, func(t *testing.T, s *shop) {
-		c := s.guest(t)
-		add := `{"product_id":5,"qty":2,"fields":{"1":"us","0":"a@example.com"}}`
-		made := *c.add(add, "Idempotency-Key", "k").Body.Data.ItemID
-		c.wantLines(made + "×2")
-		p := soldInSample(t, 5)
-		for _, now := range []*cart.Product{p, notSold(p)} {
-			s.Catalog.Put(s.ID, now)
-			if a := c.add(add, "Idempotency-Key", "k"); a.Body.Data.ItemID == nil || *a.Body.Data.ItemID != made {
-				t.Errorf("a repeat names %v", a.Body.Data.ItemID)
-			}
-		}
-		c.ok("DELETE", "/cart/items/"+made, "")
-		if a := c.add(add, "Idempotency-Key", "k"); a.Body.Data.ItemID != nil {
-			t.Errorf("the line is removed, a repeat names %s", *a.Body.Data.ItemID)
-		}
-		if a := c.ok("DELETE", "/cart/clear", ""); strings.Contains(string(a.Raw), `"item_id"`) {
-			t.Error("a change of the whole cart names a line")
-		}
-	})
+	s := realShop(t)
+	c := s.guest(t)
+	add := `{"product_id":5,"qty":2,"fields":{"1":"us","0":"a@example.com"}}`
+	made := *c.add(add, "Idempotency-Key", "k").Body.Data.ItemID
+	c.wantLines(made + "×2")
+	equal(t, c.add(add, "Idempotency-Key", "k").itemID(), made, "item_id of a repeat")
+	p := productOf(5)
+	p.Active = false
+	s.Catalog.Put(s.ID, &p)
+	equal(t, c.add(add, "Idempotency-Key", "k").itemID(), made, "item_id of a repeat, when the product is no longer sold")
+	c.ok("DELETE", "/cart/items/"+made, "")
+	equal(t, c.add(add, "Idempotency-Key", "k").itemID(), "", "item_id of a repeat, when the line is removed")
+	assert(t, !strings.Contains(string(c.ok("DELETE", "/cart/clear", "").Raw), `"item_id"`), "a change of the whole cart names a line")
 }
 
 // A repeat names the line that its first try made, also when the catalog has given the
@@ -294,7 +221,7 @@ func TestItemID_NamesTheLineOfAnAdd(t *testing.T) {
 func TestItemID_OfARepeatDoesNotFollowTheCatalog(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, s *shop) {
 		add := `{"product_id":5,"fields":{"0":"sa","1":"us"}}`
-		p := *soldInSample(t, 5)
+		p := productOf(5)
 		p.Fields = []cart.Field{{Name: "first"}, {Name: "second"}}
 		s.Catalog.Put(s.ID, &p)
 		stamp := fmt.Sprint(time.Now().Unix())
@@ -308,9 +235,86 @@ func TestItemID_OfARepeatDoesNotFollowTheCatalog(t *testing.T) {
 			other := *c.add(add).Body.Data.ItemID
 			s.pass(t, 2*time.Second)
 			again := c.add(add, headers...)
-			if id := again.Body.Data.ItemID; !again.replayed(t) || id == nil || *id != made || made == other {
-				t.Errorf("%s: replayed %v, item_id %v, want %s, not %s", repeat, again.replayed(t), id, made, other)
-			}
+			assert(t, again.replayed(t) && again.itemID() == made && made != other, "%s: replayed %v, item_id %s, want %s, not %s", repeat, again.replayed(t), again.itemID(), made, other)
 		}
+	})
+}
+
+// A membership of which a cart may hold only perCart, with any plan.
+func membership(perCart int64) *cart.Product {
+	return &cart.Product{
+		ID: 301, Name: locale.Named("Club"), Active: true, MinQuantity: 1, MaxPerCart: &perCart,
+		Plans: []cart.Plan{{ID: 311, Duration: "monthly", Price: 100}, {ID: 312, Duration: "annually", Price: 1000}},
+	}
+}
+
+// A pack that is sold from 5 on, in steps of 5.
+func pack() *cart.Product {
+	return &cart.Product{ID: 302, Name: locale.Named("Pack"), Active: true, MinQuantity: 5, Step: 5, Price: 10}
+}
+
+func TestBounds_AllLinesOfAProductShareItsMaximumPerCart(t *testing.T) {
+	onEachRedis(t, func(t *testing.T, s *shop) {
+		s.Catalog.Put(s.ID, membership(2))
+		c := s.guest(t).fill("301.p311×1 301.p312×1")
+		a := c.refused(422, "quantity_out_of_range", "POST", "/cart/add", `{"product_id":301,"qty":1,"subscription_plan":311}`)
+		text := a.Body.Errors["qty"]
+		assert(t, len(text) == 1 && strings.Contains(text[0], "2"), "errors %v", a.Body.Errors)
+		c.refused(422, "quantity_out_of_range", "PATCH", "/cart/items/301.p311", `{"quantity":2}`)
+		c.edited("301.p311", `{"subscription_plan":312}`)
+		c.wantLines("301.p312×2")
+
+		s.Catalog.Put(s.ID, membership(1))
+		a = c.refused(400, "cart_invalid", "GET", "/cart/validate", "")
+		issues := a.Body.Data.Issues
+		assert(t, len(issues) == 1 && issues[0].Code == "above_max_quantity", "issues %+v", issues)
+		c.edited("301.p312", `{"quantity":1}`)
+		c.ok("GET", "/cart/validate", "")
+	})
+}
+
+func TestBounds_ALineGrowsInSteps(t *testing.T) {
+	onEachRedis(t, func(t *testing.T, s *shop) {
+		s.Catalog.Put(s.ID, pack())
+		c := s.guest(t)
+		c.refused(422, "quantity_out_of_range", "POST", "/cart/add", `{"product_id":302,"qty":6}`)
+		c.fill("302×5 302×10")
+		c.refused(422, "quantity_out_of_range", "POST", "/cart/add", `{"product_id":302,"qty":4}`)
+		c.refused(422, "quantity_out_of_range", "PATCH", "/cart/items/302", `{"quantity":13}`)
+		c.edited("302", `{"quantity":10}`)
+		got := c.wantLines("302×10")
+		assert(t, got.Items[0].Issue == nil, "issue %+v", got.Items[0].Issue)
+		changed := pack()
+		changed.Step = 4
+		s.Catalog.Put(s.ID, changed)
+		a := c.refused(400, "cart_invalid", "GET", "/cart/validate", "")
+		issues := a.Body.Data.Issues
+		assert(t, len(issues) == 1 && issues[0].Code == "off_step" && issues[0].Requested == 10, "issues %+v", issues)
+		c.edited("302", `{"notice":"still"}`)
+		c.edited("302", `{"quantity":9}`)
+		c.ok("GET", "/cart/validate", "")
+	})
+}
+
+func TestBounds_AMergeCutsToThem(t *testing.T) {
+	onEachRedis(t, func(t *testing.T, s *shop) {
+		s.Catalog.Put(s.ID, membership(4))
+		s.Catalog.Put(s.ID, pack())
+		customer, guest := s.customer(t, "bounds"), s.guest(t)
+		customer.fill("301.p311×3 302×10")
+		guest.fill("301.p312×3 302×5")
+		changed := pack()
+		changed.Step, changed.MaxQuantity = 4, new(int64(14))
+		s.Catalog.Put(s.ID, changed)
+
+		customer.Token = guest.Token
+		got := customer.cart()
+		assert(t, got.lines() == "301.p311×3 302×13 301.p312×1", "merged to %q", got.lines())
+		codes := map[string]string{}
+		for _, cut := range got.Merge.Adjusted {
+			codes[cut.ItemID] = cut.Code
+		}
+		assert(t, len(codes) == 2 && codes["301.p312"] == "above_max_quantity" && codes["302"] == "above_max_quantity", "adjusted %+v", got.Merge.Adjusted)
+		customer.ok("GET", "/cart/validate", "")
 	})
 }

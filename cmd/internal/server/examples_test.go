@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/gin-gonic/gin"
-	"github.com/google/go-cmp/cmp"
 
 	"commerce/auth"
 	"commerce/cart"
@@ -44,9 +43,7 @@ func TestExamples_AreAnswersOfTheService(t *testing.T) {
 	answers := exampleAnswers(t)
 	text := string(docs.OpenAPI)
 	at := strings.Index(text, "\n  examples:\n")
-	if at < 0 {
-		t.Fatal("openapi.yaml has no components.examples")
-	}
+	require(t, at >= 0, "openapi.yaml has no components.examples")
 	at += len("\n  examples:\n")
 	var written strings.Builder
 	written.WriteString(text[:at])
@@ -54,24 +51,16 @@ func TestExamples_AreAnswersOfTheService(t *testing.T) {
 	for _, e := range regexp.MustCompile(`(?m)^    (\w+):\n      (summary: .+)$`).FindAllStringSubmatch(text[at:], -1) {
 		name, summary := e[1], e[2]
 		answer, found := answers[name]
-		if !found {
-			t.Errorf("example %s: the test has no answer", name)
-		}
+		assert(t, found, "example %s: the test has no answer", name)
 		delete(unknown, name)
 		fmt.Fprintf(&written, "    %s:\n      %s\n      value:\n        %s\n", name, summary, asExample(t, answer))
 	}
-	if len(unknown) > 0 {
-		t.Errorf("openapi.yaml has no examples with these names: %q", slices.Sorted(maps.Keys(unknown)))
-	}
+	assert(t, len(unknown) <= 0, "openapi.yaml has no examples with these names: %q", slices.Sorted(maps.Keys(unknown)))
 	if *update {
-		if err := os.WriteFile("../../../docs/openapi.yaml", []byte(written.String()), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, os.WriteFile("../../../docs/openapi.yaml", []byte(written.String()), 0o666))
 		return
 	}
-	if diff := cmp.Diff(strings.Split(text[at:], "\n"), strings.Split(written.String()[at:], "\n")); diff != "" {
-		t.Errorf("run this test with -update (-openapi.yaml +service):\n%s", diff)
-	}
+	equal(t, strings.Split(written.String()[at:], "\n"), strings.Split(text[at:], "\n"), "run this test with -update: the service, compared with openapi.yaml")
 }
 
 // changing are parts of answers that differ at each run, and what the examples have for them.
@@ -95,16 +84,11 @@ func asExample(t *testing.T, answer []byte) string {
 		text = c.pattern.ReplaceAllString(text, c.example)
 	}
 	if !json.Valid([]byte(text)) {
-		quoted, err := json.Marshal(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		quoted := must(json.Marshal(text))(t)
 		return string(quoted)
 	}
 	var indented bytes.Buffer
-	if err := json.Indent(&indented, []byte(text), "        ", "  "); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, json.Indent(&indented, []byte(text), "        ", "  "))
 	return indented.String()
 }
 
@@ -148,11 +132,11 @@ func cartExamples(t *testing.T, add func(string, answer)) {
 	s := exampleShop(t)
 	guest := &shopper{t: t, shop: s, Token: exampleToken}
 	add("EmptyCart", guest.ok("GET", "/cart", ""))
-	add("ValidCartValid", s.guest(t).withProduct(1).ok("GET", "/cart/validate", ""))
+	add("ValidCartValid", s.guest(t).fill("1×1").ok("GET", "/cart/validate", ""))
 	add("AddedCart", guest.add(`{"product_id":1,"qty":2}`))
 	guest.add(`{"product_id":4,"subscription_plan":41}`)
 	guest.add(`{"product_id":5,"fields":{"Account email":"sara@example.com","Region":"us"},"notice":"Please activate before Friday."}`)
-	add("CartWithCoupon", guest.ok("POST", "/cart/coupon", `{"coupon":"TEN"}`))
+	add("CartWithCoupon", guest.redeem("TEN"))
 	add("GuestCart", guest.ok("GET", "/cart", ""))
 	add("CountGuest", guest.ok("GET", "/cart/count", ""))
 	add("Summary", guest.ok("GET", "/cart/summary", ""))
@@ -164,9 +148,9 @@ func cartExamples(t *testing.T, add func(string, answer)) {
 	buyer.add(`{"product_id":2,"qty":2}`)
 	buyer.Token = visitor.Token
 	add("MergedCart", buyer.add(`{"product_id":1}`))
-	other := s.guest(t).withProduct(1)
+	other := s.guest(t).fill("1×1")
 	second := s.customer(t, "1002")
-	second.Token = s.guest(t).withProduct(1).Token
+	second.Token = s.guest(t).fill("1×1").Token
 	add("CountCustomer", second.ok("GET", "/cart/count", ""))
 
 	ticket, credit := productOf(2), productOf(1)
@@ -246,20 +230,15 @@ func subscriptionExamples(t *testing.T, add func(string, answer)) {
 	add("APITokenRefusedMissing", exampleCall(program, "GET", "/subscriptions", ""))
 
 	var page struct{ Data struct{ Next string } }
-	if err := json.Unmarshal(call("", "/subscriptions/changes?limit=48").Raw, &page); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, json.Unmarshal(call("", "/subscriptions/changes?limit=48").Raw, &page))
 	after := "/subscriptions/changes?after=" + page.Data.Next
 	memory.Put(all[0])
 	memory.Delete(s.ID, 5007, exampleTime.Add(-30*time.Second))
 	call("SubscriptionChangesTwo", after)
 	call("SubscriptionChangesLines", after, "Accept", "application/x-ndjson")
 	call("SubscriptionChangesTable", after, "Accept", "text/csv")
-	elsewhere, err := subscriptions.NewMemory(nil, []subscriptions.Subscription{{StoreID: s.ID, ID: 1}}).
-		Changes(t.Context(), s.ID, subscriptions.ChangesQuery{Limit: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	elsewhere := must(subscriptions.NewMemory(nil, []subscriptions.Subscription{{StoreID: s.ID, ID: 1}}).
+		Changes(t.Context(), s.ID, subscriptions.ChangesQuery{Limit: 1}))(t)
 	call("CursorExpiredExpired", "/subscriptions/changes?after="+elsewhere.Next.Text(s.ID))
 }
 
@@ -280,9 +259,8 @@ func faultExamples(t *testing.T, add func(string, answer)) {
 		add(name, answer{Raw: bytes.ReplaceAll(w.Body.Bytes(), []byte("1800000000"), []byte("1763632800"))})
 	}
 	s := exampleShop(t, limited)
-	guesser := s.guest(t)
-	guesser.add(`{"product_id":1}`)
-	guesser.tries(20)
+	guesser := s.guest(t).fill("1×1")
+	guesser.guesses(20)
 	add("CouponsLimitedLimited", exampleCall(guesser, "POST", "/cart/coupon", `{"coupon":"TEN"}`))
 	a := guesser.ok("GET", "/cart/count", "")
 	for a.Status == http.StatusOK { // the clock stands still, so no time gives requests back
@@ -295,24 +273,11 @@ func faultExamples(t *testing.T, add func(string, answer)) {
 	add("UnavailableDown", exampleCall(&shopper{t: t, shop: broken, Token: exampleToken}, "GET", "/cart", ""))
 }
 
-// withProduct adds a plain product.
-func (c *shopper) withProduct(id int) *shopper {
-	c.t.Helper()
-	c.add(fmt.Sprintf(`{"product_id":%d}`, id))
-	return c
-}
-
 // expired returns an access token that has expired.
 func (s *shop) expired(t *testing.T) string {
 	t.Helper()
-	yesterday, err := auth.NewJWT(auth.JWTConfig{Secret: []byte(jwtSecret), Now: func() time.Time { return time.Now().Add(-24 * time.Hour) }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	token, err := yesterday.Sign(s.ID, "1001", time.Hour)
-	if err != nil {
-		t.Fatal(err)
-	}
+	yesterday := must(auth.NewJWT(auth.JWTConfig{Secret: []byte(jwtSecret), Now: func() time.Time { return time.Now().Add(-24 * time.Hour) }}))(t)
+	token := must(yesterday.Sign(s.ID, "1001", time.Hour))(t)
 	return token
 }
 

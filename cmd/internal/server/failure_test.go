@@ -32,6 +32,14 @@ var cartCalls = [][3]string{
 // hasty gives requests the default timeouts.
 func hasty(p *server.Parts) { p.RedisBudget = 0 }
 
+// fragileShop opens a shop with a Redis of its own, for a test that breaks it beside other tests.
+func fragileShop(t *testing.T, edits ...func(*server.Parts)) (*shop, *ephemeral.Server) {
+	t.Helper()
+	t.Parallel()
+	redis := ephemeral.StartRedis(t)
+	return openShop(t, redis.URL, edits...), redis
+}
+
 // shoppers returns a guest, a customer, and a customer with a guest's cart to merge. No
 // cart is empty.
 func (s *shop) shoppers(t testing.TB) map[string]*shopper {
@@ -50,11 +58,12 @@ func (s *shop) shoppers(t testing.TB) map[string]*shopper {
 }
 
 // wantUnavailable makes all calls for every shopper concurrently. Each must get a 503 within
-// limit, and never hang. If Redis may run a change later (mayRun), the change may get a 504
+// 300 ms, and never hang. If Redis may run a change later (mayRun), the change may get a 504
 // instead. Times are those in the log, and the best of up to twenty tries counts, since the
 // machine may be busy. A call that hangs ends at its deadline of 5 s.
-func wantUnavailable(t *testing.T, shoppers map[string]*shopper, calls [][3]string, mayRun bool, limit time.Duration) {
+func wantUnavailable(t *testing.T, shoppers map[string]*shopper, calls [][3]string, mayRun bool) {
 	t.Helper()
+	const limit = 300 * time.Millisecond
 	var s *shop
 	slow := map[string]float64{} // milliseconds, by call
 	for try := range 20 {
@@ -68,9 +77,7 @@ func wantUnavailable(t *testing.T, shoppers map[string]*shopper, calls [][3]stri
 					a := with.send(call[0], call[1], call[2], "X-Request-Id", id)
 					down := a.Status == 503 && a.Body.Code == "unavailable"
 					unknown := a.Status == 504 && a.Body.Code == "outcome_unknown" && call[0] != "GET" && mayRun
-					if !down && !unknown || a.Header.Get("Retry-After") == "" || a.Body.Message == "" {
-						t.Errorf("%s: %v: got %d %s", who, call, a.Status, a.Raw)
-					}
+					assert(t, (down || unknown) && a.Header.Get("Retry-After") != "" && a.Body.Message != "", "%s: %v: got %d %s", who, call, a.Status, a.Raw)
 				})
 			}
 		}
@@ -84,9 +91,7 @@ func wantUnavailable(t *testing.T, shoppers map[string]*shopper, calls [][3]stri
 			if isTry && took > float64(limit.Milliseconds()) {
 				slow[name] = took
 			}
-			if took > 4500 {
-				t.Errorf("%s hung for %v ms", id, took)
-			}
+			assert(t, took <= 4500, "%s hung for %v ms", id, took)
 		}
 		if len(slow) == 0 {
 			return
@@ -99,25 +104,20 @@ func wantUnavailable(t *testing.T, shoppers map[string]*shopper, calls [][3]stri
 // hold one of them.
 func wantServed(t testing.TB, c *shopper, lines ...string) {
 	t.Helper()
-	for start := time.Now(); ; time.Sleep(20 * time.Millisecond) {
-		if a := c.send("GET", "/cart", ""); a.Status == 200 {
-			if got := a.Body.Data.lines(); len(lines) > 0 && !slices.Contains(lines, got) {
-				t.Errorf("cart holds %q, want %q", got, lines)
-			}
-			return
-		} else if time.Since(start) > 20*time.Second {
-			t.Fatalf("not served again: %d %s", a.Status, a.Raw)
-		}
-	}
+	var a answer
+	within(t, 20*time.Second, "the shopper is served again", func() bool {
+		a = c.send("GET", "/cart", "")
+		return a.Status == 200
+	})
+	got := a.Body.Data.lines()
+	assert(t, len(lines) == 0 || slices.Contains(lines, got), "cart holds %q, want %q", got, lines)
 }
 
 func TestRedisStopped_Is503Immediately(t *testing.T) {
-	t.Parallel()
-	server := ephemeral.StartRedis(t)
-	s := openShop(t, server.URL, hasty)
+	s, server := fragileShop(t, hasty)
 	shoppers := s.shoppers(t)
 	server.Stop()
-	wantUnavailable(t, shoppers, cartCalls, false, 300*time.Millisecond)
+	wantUnavailable(t, shoppers, cartCalls, false)
 	s.guest(t).refused(422, "validation_failed", "POST", "/cart/add", `{}`)
 	s.guest(t).refused(401, "unauthenticated", "GET", "/cart", "", "Authorization", "x")
 	s.guest(t).refused(404, "not_found", "GET", "/nothing", "")
@@ -128,15 +128,13 @@ func TestRedisStopped_Is503Immediately(t *testing.T) {
 }
 
 func TestRedisFrozen_FailsImmediatelyAndIsSafeToRepeat(t *testing.T) {
-	t.Parallel()
-	server := ephemeral.StartRedis(t)
-	s := openShop(t, server.URL, hasty)
+	s, server := fragileShop(t, hasty)
 	shoppers := s.shoppers(t)
 	keyed, stamped := s.shoppers(t)["guest"], s.shoppers(t)["guest"]
 	server.Freeze()
 	stamped.refused(504, "outcome_unknown", "POST", "/cart/add", `{"product_id":1,"qty":5}`, "X-Timestamp", "1")
 	keyed.refused(503, "unavailable", "POST", "/cart/add", `{"product_id":1,"qty":5}`, "Idempotency-Key", "k")
-	wantUnavailable(t, shoppers, cartCalls, true, 300*time.Millisecond)
+	wantUnavailable(t, shoppers, cartCalls, true)
 	server.Thaw()
 	for _, c := range shoppers {
 		wantServed(t, c)
@@ -162,20 +160,14 @@ func TestRedisFrozen_FailsImmediatelyAndIsSafeToRepeat(t *testing.T) {
 
 // A demoted master may still have open connections. Its carts are old.
 func TestRedisReadOnly_Is503(t *testing.T) {
-	t.Parallel()
-	server := ephemeral.StartRedis(t)
-	s := openShop(t, server.URL, hasty)
+	s, _ := fragileShop(t, hasty)
 	shoppers := s.shoppers(t)
-	if err := s.Redis.Do(t.Context(), "REPLICAOF", "127.0.0.1", "1").Err(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, s.Redis.Do(t.Context(), "REPLICAOF", "127.0.0.1", "1").Err())
 	usesRedis := slices.DeleteFunc(slices.Clone(cartCalls), func(call [3]string) bool {
 		return strings.Contains(call[2], `:6`) // refused without a write
 	})
-	wantUnavailable(t, shoppers, usesRedis, false, 300*time.Millisecond)
-	if err := s.Redis.Do(t.Context(), "REPLICAOF", "NO", "ONE").Err(); err != nil {
-		t.Fatal(err)
-	}
+	wantUnavailable(t, shoppers, usesRedis, false)
+	noError(t, s.Redis.Do(t.Context(), "REPLICAOF", "NO", "ONE").Err())
 	for _, c := range shoppers {
 		wantServed(t, c)
 	}
@@ -183,9 +175,7 @@ func TestRedisReadOnly_Is503(t *testing.T) {
 }
 
 func TestRedisFull_RefusesChangesAndLosesNothing(t *testing.T) {
-	t.Parallel()
-	server := ephemeral.StartRedis(t)
-	s := openShop(t, server.URL)
+	s, _ := fragileShop(t)
 	shoppers := s.shoppers(t)
 	before := map[string]cartBody{}
 	for who, c := range shoppers {
@@ -193,11 +183,7 @@ func TestRedisFull_RefusesChangesAndLosesNothing(t *testing.T) {
 			before[who] = c.cart()
 		}
 	}
-	full := func(bytes string) {
-		if err := s.Redis.ConfigSet(t.Context(), "maxmemory", bytes).Err(); err != nil {
-			t.Fatal(err)
-		}
-	}
+	full := func(bytes string) { noError(t, s.Redis.ConfigSet(t.Context(), "maxmemory", bytes).Err()) }
 	full("1")
 	for who, c := range shoppers {
 		for _, call := range cartCalls {
@@ -205,21 +191,17 @@ func TestRedisFull_RefusesChangesAndLosesNothing(t *testing.T) {
 			case call[0] == "GET" && a.Status == 200:
 			case a.Status == 422 && a.Body.Code == "out_of_stock":
 			case call[0] == "DELETE": // frees memory, so it may succeed
-				if a.Status != 200 && a.Status != 503 {
-					t.Errorf("%s: %v: %d %s", who, call, a.Status, a.Raw)
-				}
+				assert(t, a.Status == 200 || a.Status == 503, "%s: %v: %d %s", who, call, a.Status, a.Raw)
 				full("0")
 				c.send("DELETE", "/cart/clear", "")
-				c.add(`{"product_id":1}`)
-				c.add(`{"product_id":2}`)
+				c.fill("1×1 2×1")
 				full("1")
 			case a.Status != 503 || a.Body.Code != "unavailable" || a.Header.Get("Retry-After") == "":
 				t.Errorf("%s: %v: %d %s", who, call, a.Status, a.Raw)
 			case before[who].Version > 0:
 				full("0")
-				if got := c.cart(); got.Version != before[who].Version || got.lines() != before[who].lines() {
-					t.Errorf("%s: %v changed the cart to %q", who, call, got.lines())
-				}
+				got := c.cart()
+				assert(t, got.Version == before[who].Version && got.lines() == before[who].lines(), "%s: %v changed the cart to %q", who, call, got.lines())
 				full("1")
 			}
 		}
@@ -246,21 +228,15 @@ func TestRedisKeyOfAnotherType_Is503(t *testing.T) {
 				if slices.Contains(known, key) {
 					continue
 				}
-				if err := s.Redis.Del(ctx, key).Err(); err != nil {
-					t.Fatal(err)
-				}
-				if err := put(key); err != nil {
-					t.Fatal(err)
-				}
+				noError(t, s.Redis.Del(ctx, key).Err())
+				noError(t, put(key))
 			}
 			for _, call := range cartCalls {
-				if a := c.send(call[0], call[1], call[2]); a.Status != 503 || a.Body.Code != "unavailable" {
-					t.Errorf("%s: %v: %d %s", kind, call, a.Status, a.Raw)
-				}
+				a := c.send(call[0], call[1], call[2])
+				assert(t, a.Status == 503 && a.Body.Code == "unavailable", "%s: %v: %d %s", kind, call, a.Status, a.Raw)
 			}
 			// A failed merge never fails its request.
-			customer := s.customer(t, "of the "+kind)
-			customer.Token = c.Token
+			customer := c.logIn("of the " + kind)
 			customer.add(`{"product_id":1}`)
 			customer.wantLines("1×1")
 		}
@@ -268,20 +244,17 @@ func TestRedisKeyOfAnotherType_Is503(t *testing.T) {
 }
 
 func TestRedisKeysOfAnotherType_ChangeNothing(t *testing.T) {
-	onRealRedis(t, func(t *testing.T, s *shop) {
-		c := s.guest(t)
-		c.add(`{"product_id":1}`, "Idempotency-Key", "k")
-		for _, key := range s.keys(t) {
-			if strings.HasSuffix(key, ":keys") {
-				if err := s.Redis.Set(t.Context(), key, "x", time.Minute).Err(); err != nil {
-					t.Fatal(err)
-				}
-			}
+	s := realShop(t)
+	c := s.guest(t)
+	c.add(`{"product_id":1}`, "Idempotency-Key", "k")
+	for _, key := range s.keys(t) {
+		if strings.HasSuffix(key, ":keys") {
+			noError(t, s.Redis.Set(t.Context(), key, "x", time.Minute).Err())
 		}
-		c.refused(503, "unavailable", "POST", "/cart/add", `{"product_id":1}`, "Idempotency-Key", "l")
-		c.refused(503, "unavailable", "DELETE", "/cart/clear", "", "Idempotency-Key", "l")
-		c.wantLines("1×1")
-	})
+	}
+	c.refused(503, "unavailable", "POST", "/cart/add", `{"product_id":1}`, "Idempotency-Key", "l")
+	c.refused(503, "unavailable", "DELETE", "/cart/clear", "", "Idempotency-Key", "l")
+	c.wantLines("1×1")
 }
 
 func TestRedisError_OfAnyKindIs503(t *testing.T) {
@@ -307,10 +280,8 @@ func TestRedisError_OfAnyKindIs503(t *testing.T) {
 		"NOSCRIPT No matching script.",
 	} {
 		server.SetError(says)
-		wantUnavailable(t, shoppers, cartCalls[3:6], false, 300*time.Millisecond)
-		if t.Failed() {
-			t.Fatalf("Redis says %s", says)
-		}
+		wantUnavailable(t, shoppers, cartCalls[3:6], false)
+		require(t, !t.Failed(), "Redis says %s", says)
 	}
 	server.SetError("")
 	wantServed(t, shoppers["guest"], "1×1 2×1")
@@ -319,11 +290,7 @@ func TestRedisError_OfAnyKindIs503(t *testing.T) {
 // When a stalled Redis continues, it runs the buffered first try and its retry in a row.
 // The first is past its deadline and changes nothing.
 func TestRedisFrozen_RunsAFirstTryAndItsRetryOnce(t *testing.T) {
-	t.Parallel()
-	frozen := ephemeral.StartRedis(t)
-	s := openShop(t, frozen.URL, func(p *server.Parts) {
-		p.Redis, p.RedisBudget = dialRedis(t, asService(t, frozen.URL), patient), 300*time.Millisecond
-	})
+	s, frozen := fragileShop(t, func(p *server.Parts) { p.RedisBudget = 300 * time.Millisecond })
 	var shoppers []*shopper
 	for range 10 {
 		c := s.guest(t)
@@ -361,23 +328,14 @@ func TestRedisAbortsAScript_OutcomeIsReportedCorrectly(t *testing.T) {
 		redisServer := ephemeral.StartRedis(t)
 		url := asService(t, redisServer.URL)
 		s := openShop(t, redisServer.URL, func(p *server.Parts) { p.Redis = dialRedis(t, url, patient) })
-		keyed, unkeyed := s.guest(t), s.guest(t)
-		keyed.add(addOne)
-		unkeyed.add(addOne)
-		if err := redisServer.Admin().Do(t.Context(), "acl", "setuser", "commerce", "-"+denied).Err(); err != nil {
-			t.Fatal(err)
-		}
+		keyed, unkeyed := s.guest(t).fill("1×1"), s.guest(t).fill("1×1")
+		noError(t, redisServer.Admin().Do(t.Context(), "acl", "setuser", "commerce", "-"+denied).Err())
 		keyed.refused(503, "unavailable", "POST", "/cart/add", `{"product_id":1,"qty":10}`, "Idempotency-Key", "k")
 		a := unkeyed.send("POST", "/cart/add", `{"product_id":1,"qty":10}`)
-		if err := redisServer.Admin().Do(t.Context(), "acl", "setuser", "commerce", "+"+denied).Err(); err != nil {
-			t.Fatal(err)
-		}
-		if got := unkeyed.cart().Count; a.Status == 503 && got != 1 || a.Status == 200 && got != 11 {
-			t.Errorf("without %s: %d, and the cart holds %d", denied, a.Status, got)
-		}
+		noError(t, redisServer.Admin().Do(t.Context(), "acl", "setuser", "commerce", "+"+denied).Err())
+		got := unkeyed.cart().Count
+		assert(t, (a.Status != 503 || got == 1) && (a.Status != 200 || got == 11), "without %s: %d, and the cart holds %d", denied, a.Status, got)
 		keyed.add(`{"product_id":1,"qty":10}`, "Idempotency-Key", "k")
-		if got := keyed.cart().Count; got != 11 {
-			t.Errorf("without %s: after the keyed change and its repeat, the cart holds %d, want 11", denied, got)
-		}
+		equal(t, keyed.cart().Count, 11, "without %s: count after the keyed change and its repeat", denied)
 	}
 }

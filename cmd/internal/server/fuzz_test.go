@@ -6,25 +6,21 @@ import (
 	"log/slog"
 	"math"
 	"net/http"
-	"regexp"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 	"golang.org/x/net/http/httpguts"
 
 	"commerce/auth"
-	"commerce/cart/carthttp"
-	"commerce/cart/wire"
 	"commerce/cmd/internal/server"
 	"commerce/deploy/ephemeral"
 	"commerce/deploy/sample"
 	"commerce/subscriptions"
 	"commerce/subscriptions/postgres"
-	"commerce/subscriptions/subscriptionshttp"
 )
 
 // Each fuzz target calls the whole service, with its own Redis and Postgres, as `commerce serve`
@@ -73,18 +69,12 @@ func subscriptionsFromPostgres(t testing.TB, p *server.Parts) string {
 	customers, all := sampleOf(own, time.Now())
 	customers = slices.DeleteFunc(customers, func(c subscriptions.Customer) bool { return c.StoreID != own })
 	all = slices.DeleteFunc(all, func(s subscriptions.Subscription) bool { return s.StoreID != own })
-	err := pgx.BeginFunc(t.Context(), catalog.db, func(tx pgx.Tx) error {
+	noError(t, pgx.BeginFunc(t.Context(), catalog.db, func(tx pgx.Tx) error {
 		return sample.WriteSubscriptions(t.Context(), tx, customers, all)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	ephemeral.Settle(t, catalog.db)
 	tokens := auth.NewPostgresAPITokens(catalog.db, rand.Reader)
-	token, err := tokens.Create(t.Context(), own, "fuzz")
-	if err != nil {
-		t.Fatal(err)
-	}
+	token := must(tokens.Create(t.Context(), own, "fuzz"))(t)
 	p.APITokens = auth.NewAPITokens(auth.APITokensConfig{Source: tokens, Stores: p.Stores})
 	p.Subscriptions = postgres.New(postgres.Config{Pool: catalog.db, Budget: 10 * time.Second, Wait: 5 * time.Second})
 	return token
@@ -94,13 +84,9 @@ func subscriptionsFromPostgres(t testing.TB, p *server.Parts) string {
 // the test fails if the service has logged an error.
 func (s *shop) begin(t *testing.T) {
 	t.Helper()
-	if err := s.Redis.FlushDB(t.Context()).Err(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, s.Redis.FlushDB(t.Context()).Err())
 	t.Cleanup(func() {
-		if log := s.Log.String(); log != "" {
-			t.Errorf("logged: %s", log)
-		}
+		equal(t, s.Log.String(), "", "logged errors")
 	})
 }
 
@@ -114,13 +100,9 @@ func (c *shopper) fuzzed(method, path string, body []byte, headers ...string) an
 		}
 	}
 	a := c.send(method, path, string(body), headers...)
-	if a.Status >= http.StatusInternalServerError {
-		c.t.Fatalf("%s %s: %d %s", method, path, a.Status, a.Raw)
-	}
+	require(c.t, a.Status < http.StatusInternalServerError, "%s %s: %d %s", method, path, a.Status, a.Raw)
 	explained := a.Body.Code != "" && a.Body.Message != "" || method == http.MethodHead
-	if a.Status != http.StatusOK && a.Status != http.StatusNotModified && !explained {
-		c.t.Fatalf("%s %s: %d says nothing: %s", method, path, a.Status, a.Raw)
-	}
+	require(c.t, a.Status == http.StatusOK || a.Status == http.StatusNotModified || explained, "%s %s: %d says nothing: %s", method, path, a.Status, a.Raw)
 	return a
 }
 
@@ -132,14 +114,10 @@ func (b cartBody) sound(t testing.TB) {
 	ids := map[string]bool{}
 	for _, item := range b.Items {
 		count, subtotal, discount = count+item.Quantity, subtotal+minor(item.TotalPrice), discount+minor(item.Discount)
-		if item.Quantity < 1 || item.Quantity > 999 || ids[item.ID] {
-			t.Errorf("the cart holds %q", b.lines())
-		}
+		assert(t, item.Quantity >= 1 && item.Quantity <= 999 && !ids[item.ID], "the cart holds %q", b.lines())
 		ids[item.ID] = true
 	}
-	if b.Count != count || minor(b.Subtotal) != subtotal || minor(b.Discount) != discount || minor(b.Total) != subtotal-discount || discount > subtotal {
-		t.Errorf("count %d, subtotal %v, discount %v, total %v: %+v", b.Count, b.Subtotal, b.Discount, b.Total, b.Items)
-	}
+	assert(t, b.Count == count && minor(b.Subtotal) == subtotal && minor(b.Discount) == discount && minor(b.Total) == subtotal-discount && discount <= subtotal, "count %d, subtotal %v, discount %v, total %v: %+v", b.Count, b.Subtotal, b.Discount, b.Total, b.Items)
 }
 
 // fuzzedCall is a call to fuzz, with a body that it accepts.
@@ -177,50 +155,113 @@ func fuzzedHeaders() []string {
 
 func TestFuzzTargets_CallEveryRoute(t *testing.T) {
 	t.Parallel()
-	var called, served []string
+	var called []string
 	for _, call := range fuzzedCalls() {
 		called = append(called, call.method+" "+call.path)
 	}
-	parameter := regexp.MustCompile(`:(\w+)`)
-	for _, area := range []wire.Area{carthttp.New(nil, nil, "").Area(), subscriptionshttp.New(subscriptionshttp.Config{}).Area()} {
-		for _, route := range area.Routes {
-			served = append(served, route.Method+" "+parameter.ReplaceAllString(route.Path, "{$1}"))
-		}
-	}
 	slices.Sort(called)
-	slices.Sort(served)
-	if diff := cmp.Diff(served, called); diff != "" {
-		t.Errorf("add the missing routes to fuzzedCalls (-served +fuzzed)\n%s", diff)
-	}
+	equal(t, called, servedRoutes(), "routes in fuzzedCalls")
 }
 
 func TestFuzzTargets_SendEveryHeader(t *testing.T) {
 	t.Parallel()
-	doc, err := document()
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must(document())(t)
 	named := 0
 	for _, parameter := range doc.Components.Parameters {
 		if parameter.Value.In != "header" {
 			continue
 		}
 		named++
-		if !slices.Contains(fuzzedHeaders(), parameter.Value.Name) {
-			t.Errorf("add %s to fuzzedHeaders", parameter.Value.Name)
-		}
+		assert(t, slices.Contains(fuzzedHeaders(), parameter.Value.Name), "add %s to fuzzedHeaders", parameter.Value.Name)
 	}
-	if named == 0 {
-		t.Error("the document names no header")
-	}
+	assert(t, named != 0, "the document names no header")
 	allowed := openShop(t, embeddedRedis(t)).guest(t).send("OPTIONS", "/cart", "",
 		"Origin", "https://shop.example.com", "Access-Control-Request-Method", "POST").Header.Get("Access-Control-Allow-Headers")
-	if allowed == "" {
-		t.Error("browsers may send no header")
-	}
+	assert(t, allowed != "", "browsers may send no header")
 	for name := range strings.SplitSeq(allowed, ",") {
-		if !slices.Contains(fuzzedHeaders(), http.CanonicalHeaderKey(strings.TrimSpace(name))) {
-			t.Errorf("add %s to fuzzedHeaders: browsers may send it", name)
+		assert(t, slices.Contains(fuzzedHeaders(), http.CanonicalHeaderKey(strings.TrimSpace(name))), "add %s to fuzzedHeaders: browsers may send it", name)
+	}
+}
+
+// FuzzRequest makes any call with any path segment, query, headers and body. Each line of headers
+// is one header, whose first byte chooses the name. Without an Authorization header, the caller
+// is a guest, or the store's program for subscriptions.
+func FuzzRequest(f *testing.F) {
+	seedRequests(f)
+	s := openFuzzed(f, func(p *server.Parts) { p.TrustedProxies = []string{"127.0.0.1"} })
+	customer := s.token(f, "1001")
+	f.Fuzz(func(t *testing.T, route byte, head bool, segment, query string, headers, body []byte) {
+		s.begin(t)
+		c := s.guest(t)
+		tag := c.add(`{"product_id":1}`).Header.Get("ETag")
+		call := fuzzedCalls()[int(route)%len(fuzzedCalls())]
+		path := strings.NewReplacer("{item_id}", url.PathEscape(segment), "{id}", url.PathEscape(segment)).Replace(call.path)
+		if _, err := url.Parse("/?" + query); err == nil && query != "" && !strings.ContainsAny(query, "# \t\r\n") {
+			path += "?" + query
 		}
+		if head && call.method == http.MethodGet {
+			call.method = http.MethodHead
+		}
+		given := readHeaders(headers, strings.NewReplacer("{customer}", customer, "{store}", s.API, "{key}", s.Key, "{token}", c.Token, "{tag}", tag))
+		asGuest := !slices.Contains(given, "Authorization")
+		if strings.HasPrefix(call.path, "/subscriptions") && asGuest {
+			given = append(given, "Authorization", "Bearer "+s.API)
+		}
+		a := s.with(t, c).fuzzed(call.method, path, body, given...)
+		s.wantOwnStore(t, given, call.path, a)
+		after := c.cart()
+		after.sound(t)
+		read := call.method == http.MethodGet || call.method == http.MethodHead
+		require(t, (!read || !asGuest || after.Version == 1 && after.lines() == "1×1") && after.Version <= 2, "%s %s: %d %s, and the cart holds %q at version %d", call.method, path, a.Status, a.Body.Code, after.lines(), after.Version)
+	})
+}
+
+// seedRequests adds each call with usual and unusual headers.
+func seedRequests(f *testing.F) {
+	line := func(name, value string) string {
+		return string(rune('A'+slices.Index(fuzzedHeaders(), name))) + value + "\n"
+	}
+	for i, call := range fuzzedCalls() {
+		f.Add(byte(i), false, "1", "", []byte(nil), []byte(call.body))
+		f.Add(byte(i), true, "5001", "page=1", []byte(line("Accept-Language", "ar;q=0.5, *;q=0.1")+line("X-Public-Key", "{key}")), []byte("{"))
+		f.Add(byte(i), false, "a/b", "customerEmail=%00@x", []byte(line("Authorization", "Bearer {customer}")+line("X-Forwarded-For", "::1, x")), []byte(call.body))
+	}
+	for n, headers := range []string{
+		line("X-Public-Key", "pk_demo") + line("Content-Type", "text/plain"),
+		line("X-Public-Key", "\xff") + line("Accept-Language", ";;q=,") + line("Content-Type", "application/json; charset=latin1"),
+		line("Content-Encoding", "gzip") + line("Accept-Encoding", "gzip;q=1"),
+		line("Origin", "https://shop.example.com") + line("If-None-Match", "{tag}") + line("If-Match", "{tag}"),
+		line("Idempotency-Key", "k") + line("Idempotency-Key", "k") + line("X-Timestamp", "1"),
+		line("Authorization", "Bearer {store}") + line("Authorization", "Basic eDp5") + line("X-Cart-Token", "{token}"),
+		line("X-Forwarded-Host", "a:80") + line("X-Forwarded-Proto", "https") + line("X-Request-Id", "\xff"),
+		line("X-Client-Auth", "a") + line("X-Signature", "b") + line("X-Signature-Version", "2") + line("Accept", "text/csv;q=0"),
+	} {
+		for i := n % 3; i < len(fuzzedCalls()); i += 3 { // each seed takes time
+			f.Add(byte(i), false, "1", "", []byte(headers), []byte(fuzzedCalls()[i].body))
+		}
+	}
+}
+
+// readHeaders returns the headers in lines, in the form that send takes. It leaves out values
+// that no HTTP client can send.
+func readHeaders(lines []byte, known *strings.Replacer) (headers []string) {
+	for line := range bytes.SplitSeq(lines, []byte("\n")) {
+		if len(line) == 0 {
+			continue
+		}
+		name := fuzzedHeaders()[int(line[0]-'A')%len(fuzzedHeaders())]
+		if value := known.Replace(string(line[1:])); httpguts.ValidHeaderFieldValue(value) {
+			headers = append(headers, name, value)
+		}
+	}
+	return headers
+}
+
+// wantOwnStore fails if a cart was shown although X-Public-Key names another store.
+func (s *shop) wantOwnStore(t *testing.T, headers []string, path string, a answer) {
+	t.Helper()
+	for i := 0; i < len(headers); i += 2 {
+		key := strings.TrimSpace(headers[i+1])
+		require(t, headers[i] != "X-Public-Key" || a.Status != http.StatusOK || !strings.HasPrefix(path, "/cart") || key == s.Key || key == "", "%s: store %q is not this one", path, key)
 	}
 }

@@ -5,7 +5,10 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"regexp"
+	"strings"
 	"testing"
+	"time"
 )
 
 func FuzzAddBody(f *testing.F) {
@@ -26,31 +29,22 @@ func FuzzAddBody(f *testing.F) {
 	s := openFuzzed(f)
 	f.Fuzz(func(t *testing.T, body []byte) {
 		s.begin(t)
-		c := s.guest(t)
-		c.cart()
+		c := s.visitor(t)
 		a := c.fuzzed("POST", "/cart/add", body, "Content-Type", "application/json")
 		after := c.cart()
 		after.sound(t)
 		if a.Status != http.StatusOK {
-			if after.Version != 0 || len(after.Items) != 0 {
-				t.Fatalf("%d %s, and the cart holds %q", a.Status, a.Body.Code, after.lines())
-			}
+			require(t, after.Version == 0 && len(after.Items) == 0, "%d %s, and the cart holds %q", a.Status, a.Body.Code, after.lines())
 			return
 		}
-		if after.Version != 1 || len(after.Items) != 1 || after.Count < 1 || after.Count > 999 {
-			t.Fatalf("the cart holds %q at version %d", after.lines(), after.Version)
-		}
+		require(t, after.Version == 1 && len(after.Items) == 1 && after.Count >= 1 && after.Count <= 999, "the cart holds %q at version %d", after.lines(), after.Version)
 		asked, err := quantitiesIn(body)
-		if err != nil {
-			t.Fatalf("accepted what another JSON parser refuses: %v", err)
-		}
+		require(t, err == nil, "accepted what another JSON parser refuses: %v", err)
 		want := 1.0
 		for _, quantity := range asked {
 			want = quantity
 		}
-		if float64(after.Count) != want {
-			t.Fatalf("%d in the cart, want %v", after.Count, want)
-		}
+		require(t, float64(after.Count) == want, "%d in the cart, want %v", after.Count, want)
 	})
 }
 
@@ -102,25 +96,18 @@ func FuzzPatch(f *testing.F) {
 		after := c.cart()
 		after.sound(t)
 		if a.Status != http.StatusOK {
-			if after.lines() != before.lines() || after.Version != before.Version {
-				t.Fatalf("%d %s, and the cart holds %q at version %d", a.Status, a.Body.Code, after.lines(), after.Version)
-			}
+			require(t, after.lines() == before.lines() && after.Version == before.Version, "%d %s, and the cart holds %q at version %d", a.Status, a.Body.Code, after.lines(), after.Version)
 			return
 		}
-		if after.Count < 3 || after.Count > 3+999 || after.Version > before.Version+1 || len(after.Items) == 0 || len(after.Items) > 2 {
-			t.Fatalf("the cart holds %q at version %d", after.lines(), after.Version)
-		}
-		if asked, err := quantitiesIn(body); err == nil && len(asked) == 0 && after.Count != before.Count {
-			t.Fatalf("%q became %q", before.lines(), after.lines())
-		}
+		require(t, after.Count >= 3 && after.Count <= 3+999 && after.Version <= before.Version+1 && len(after.Items) != 0 && len(after.Items) <= 2, "the cart holds %q at version %d", after.lines(), after.Version)
+		asked, err := quantitiesIn(body)
+		require(t, err != nil || len(asked) != 0 || after.Count == before.Count, "%q became %q", before.lines(), after.lines())
 		made := a.Body.Data.ItemID
-		if removed := after.Count == 3; (made == nil) != removed {
-			t.Fatalf("item_id %v, and the cart holds %q", made, after.lines())
-		}
+		removed := after.Count == 3
+		require(t, (made == nil) == removed, "item_id %v, and the cart holds %q", made, after.lines())
 		repeat := c.fuzzed("PATCH", "/cart/items/"+own, body, "Content-Type", "application/json", "Idempotency-Key", "k")
-		if again := repeat.Body.Data; again.Version != after.Version || (again.ItemID == nil) != (made == nil) || made != nil && *again.ItemID != *made {
-			t.Fatalf("a repeat: version %d, item_id %v, want %v", again.Version, again.ItemID, made)
-		}
+		again := repeat.Body.Data
+		require(t, again.Version == after.Version && (again.ItemID == nil) == (made == nil) && (made == nil || *again.ItemID == *made), "a repeat: version %d, item_id %v, want %v", again.Version, again.ItemID, made)
 	})
 }
 
@@ -137,19 +124,14 @@ func (c *shopper) editsOnly(own, id string) {
 	}
 	switch {
 	case id == own:
-		if patched.Status != http.StatusOK {
-			c.t.Fatalf("its own line: %s", patched.Raw)
-		}
+		require(c.t, patched.Status == http.StatusOK, "its own line: %s", patched.Raw)
 	case id == "":
-		if patched.Status != http.StatusNotFound || removed.Body.Code != "not_found" {
-			c.t.Fatalf("no line: %s", removed.Raw)
-		}
+		require(c.t, patched.Status == http.StatusNotFound && removed.Body.Code == "not_found", "no line: %s", removed.Raw)
 	case patched.Body.Code != "item_not_found" || removed.Status != http.StatusOK:
 		c.t.Fatalf("%q: %s, %s", id, patched.Raw, removed.Raw)
 	}
-	if got := c.cart(); got.Version != before.Version || got.lines() != own+"×1" {
-		c.t.Fatalf("%q: the cart holds %q", id, got.lines())
-	}
+	got := c.cart()
+	require(c.t, got.Version == before.Version && got.lines() == own+"×1", "%q: the cart holds %q", id, got.lines())
 }
 
 func FuzzCouponBody(f *testing.F) {
@@ -162,17 +144,105 @@ func FuzzCouponBody(f *testing.F) {
 	s := openFuzzed(f)
 	f.Fuzz(func(t *testing.T, body []byte) {
 		s.begin(t)
-		c := s.guest(t)
-		c.add(`{"product_id":2,"qty":2}`)
+		c := s.guest(t).fill("2×2")
 		a := c.fuzzed("POST", "/cart/coupon", body, "Content-Type", "application/json")
 		after := c.cart()
 		after.sound(t)
-		if redeemed := after.Coupon != nil; redeemed != (a.Status == http.StatusOK) || after.Count != 2 {
-			t.Fatalf("%d, and the cart holds %q with coupon %v", a.Status, after.lines(), after.Coupon)
-		}
+		redeemed := after.Coupon != nil
+		require(t, redeemed == (a.Status == http.StatusOK) && after.Count == 2, "%d, and the cart holds %q with coupon %v", a.Status, after.lines(), after.Coupon)
 		c.fuzzed("DELETE", "/cart/coupon", body)
-		if got := c.cart(); got.Coupon != nil || got.Count != 2 {
-			t.Fatalf("the cart holds %q with coupon %v", got.lines(), got.Coupon)
+		got := c.cart()
+		require(t, got.Coupon == nil && got.Count == 2, "the cart holds %q with coupon %v", got.lines(), got.Coupon)
+	})
+}
+
+// FuzzCredentials fuzzes the caller's credentials. Only a usable token gives access to a guest's
+// cart. Only an issued token gives access to a customer's cart or a store's subscriptions.
+func FuzzCredentials(f *testing.F) {
+	s := openFuzzed(f)
+	good := "Bearer " + s.token(f, "1001")
+	head, rest, _ := strings.Cut(good, ".")
+	for _, token := range []string{
+		"", "short", strings.Repeat("a", 21), strings.Repeat("a", 22), strings.Repeat("Z9_-", 32), strings.Repeat("a", 129),
+		"{1:c:1001}aaaaaaaaaaaaaaaa", "aaaaaaaaaaaaaaaaaaaaaa%0d%0a", "aaaaaaaaaaaaaaaaaaaaaa aaaa", "ééééééééééé", "*1\r\n$8\r\nFLUSHALL",
+	} {
+		f.Add(token, "")
+	}
+	for _, header := range []string{
+		"Bearer", "Bearer ", "Basic eDp5", "Bearer 1|secret", "Bearer ..", head + "." + rest + "=", head + ".e30." + rest,
+		"Bearer eyJhbGciOiJub25lIn0.eyJzdWIiOiIxIiwiZXhwIjo5OTk5OTk5OTk5fQ.", good + ".x", strings.ToLower(good),
+		"Bearer 9223372036854775807|" + strings.Repeat("a", 43), "Bearer 2|" + strings.Repeat("\x00", 43),
+	} {
+		f.Add("", header)
+	}
+	f.Fuzz(func(t *testing.T, token, authorization string) {
+		s.begin(t)
+		s.opensOnlyWithUsableToken(t, token)
+		if sent := strings.TrimSpace(authorization); sent == good || sent == "Bearer "+s.API {
+			t.Skip("a good token")
 		}
+		s.refuses(t, authorization)
+	})
+}
+
+var (
+	usableToken = regexp.MustCompile(`^[A-Za-z0-9_-]{22,128}$`)
+	guestsKey   = regexp.MustCompile(`^cart:\{[0-9]+:g:[A-Za-z0-9_-]{22}\}$`)
+)
+
+// opensOnlyWithUsableToken adds to a cart with any X-Cart-Token.
+func (s *shop) opensOnlyWithUsableToken(t *testing.T, token string) {
+	t.Helper()
+	c := s.guest(t)
+	a := c.fuzzed("POST", "/cart/add", []byte(`{"product_id":1}`), "X-Cart-Token", token)
+	sent := strings.Trim(token, " \t") // as net/http does
+	require(t, a.Status == http.StatusOK && usableToken.MatchString(sent) == (c.Token == sent) && usableToken.MatchString(c.Token), "%d with the token %q", a.Status, c.Token)
+	got := a.Header.Get("X-Cart-Token")
+	require(t, (got == "") == (c.Token == sent), "issued %q", got)
+	for _, held := range s.keys(t) {
+		require(t, guestsKey.MatchString(held), "Redis holds %q", held)
+	}
+	c.ok("DELETE", "/cart/clear", "")
+}
+
+// refuses sends an Authorization header without a valid token, and checks the refusals.
+func (s *shop) refuses(t *testing.T, authorization string) {
+	t.Helper()
+	c := s.guest(t)
+	for _, path := range []string{"/cart", "/subscriptions"} {
+		a := c.fuzzed("GET", path, nil, "Authorization", authorization)
+		scheme, credentials, _ := strings.Cut(strings.TrimSpace(authorization), " ")
+		if path == "/cart" && credentials != "" && !strings.EqualFold(scheme, "Bearer") {
+			require(t, a.Status == http.StatusOK && a.Body.Data.CartToken != nil, "%q, which has other credentials: %d %s", authorization, a.Status, a.Raw)
+			c = s.guest(t)
+			continue
+		}
+		require(t, a.Status == http.StatusUnauthorized && a.Header.Get("WWW-Authenticate") == "Bearer" && c.Token == "", "%s with %q: %d %s", path, authorization, a.Status, a.Raw)
+	}
+}
+
+func FuzzConditionHeaders(f *testing.F) {
+	for _, tag := range []string{`"a.1-b"`, `W/"a.1-b"`, "*", `"a" , "b"`, `"`, ",", "", `"a b"`, `""`, ` . `, `".1-"`, "W/", `"\"`} {
+		f.Add(tag, tag, "key", "1763632800", "id")
+	}
+	f.Add("*", "*", "", "", "")
+	f.Add("*", "*", strings.Repeat("k", 256), "\xff", strings.Repeat("x", 65))
+	s := openFuzzed(f)
+	f.Fuzz(func(t *testing.T, match, noneMatch, key, stamp, id string) {
+		s.begin(t)
+		c := s.guest(t).fill("1×1")
+		headers := []string{"If-Match", match, "Idempotency-Key", key, "X-Timestamp", stamp, "X-Request-Id", id}
+		a := c.fuzzed("POST", "/cart/add", []byte(`{"product_id":1}`), headers...)
+		read := c.fuzzed("GET", "/cart", nil, "If-None-Match", noneMatch, "Accept-Language", match)
+		require(t, read.Status != http.StatusNotModified || strings.TrimSpace(noneMatch) == "*", "%q is no tag of this cart", noneMatch)
+		want := int64(1)
+		if a.Status == http.StatusOK {
+			want = 2
+		}
+		got := c.cart()
+		require(t, got.Count == want, "%d %s, and the cart holds %q", a.Status, a.Body.Code, got.lines())
+		require(t, a.Status != http.StatusOK || strings.Trim(match, ", \t") == "*", "If-Match %q is not of this cart", match)
+		s.pass(t, 2*time.Second)
+		require(t, a.Status != http.StatusOK || key == "" || c.fuzzed("POST", "/cart/add", []byte(`{"product_id":1}`), headers...).replayed(t), "a repeat was applied")
 	})
 }

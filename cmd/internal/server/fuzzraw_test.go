@@ -13,9 +13,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
-
-	"commerce/cmd/internal/server"
 )
 
 // FuzzRawRequest writes bytes to a connection of a server like that of `commerce serve`. The
@@ -24,7 +21,10 @@ import (
 func FuzzRawRequest(f *testing.F) {
 	seedRawRequests(f)
 	s := openFuzzed(f)
-	w := s.listen(f)
+	w := openWeb(f, s.handler, func(serving *http.Server) {
+		serving.MaxHeaderBytes = 64 << 10
+		serving.ErrorLog = slog.NewLogLogger(slog.NewTextHandler(s.Log, nil), slog.LevelError)
+	})
 	known := strings.NewReplacer("{customer}", s.token(f, "1001"), "{store}", s.API, "{key}", s.Key, "{token}", strings.Repeat("t", 22))
 	f.Fuzz(func(t *testing.T, sent []byte) {
 		if len(sent) > 16<<10 {
@@ -66,37 +66,13 @@ func seedRawRequests(f *testing.F) {
 	}
 }
 
-// rawServer is a server like that of `commerce serve`.
-type rawServer struct{ addr string }
-
-// listen serves the shop on another address. Errors of net/http go to the shop's log.
-func (s *shop) listen(f *testing.F) rawServer {
-	f.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		f.Fatal(err)
-	}
-	serving := &http.Server{
-		Handler: s.handler, ConnContext: server.ConnContext, MaxHeaderBytes: 64 << 10,
-		ErrorLog: slog.NewLogLogger(slog.NewTextHandler(s.Log, nil), slog.LevelError),
-	}
-	go func() { _ = serving.Serve(server.HoldWrites(listener)) }()
-	f.Cleanup(func() { _ = serving.Close() })
-	return rawServer{listener.Addr().String()}
-}
-
 // talk sends bytes and checks the responses: first those to complete requests, and then the
 // response to the incomplete rest, if any. Without a rest, the server waits for more.
-func (w rawServer) talk(t *testing.T, sent []byte) {
+func (w *web) talk(t *testing.T, sent []byte) {
 	t.Helper()
-	c, err := net.DialTimeout("tcp", w.addr, 5*time.Second)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := w.dial(t)
 	defer c.Close()
-	if err := errors.Join(c.SetDeadline(time.Now().Add(10*time.Second)), write(c, sent)); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, write(c, sent))
 	received := bufio.NewReader(c)
 	requests := bufio.NewReader(bytes.NewReader(sent))
 	for {
@@ -131,18 +107,15 @@ func write(c net.Conn, sent []byte) error {
 func wantResponse(t *testing.T, received *bufio.Reader, r *http.Request) (more bool) {
 	t.Helper()
 	if _, err := received.Peek(1); err != nil {
-		if broken, _ := errors.AsType[net.Error](err); broken != nil && broken.Timeout() {
-			t.Fatal("no answer in time")
-		}
+		broken, _ := errors.AsType[net.Error](err)
+		require(t, broken == nil || !broken.Timeout(), "no answer in time")
 		return false
 	}
 	response, err := http.ReadResponse(received, r)
 	if errors.Is(err, syscall.ECONNRESET) {
 		return false
 	}
-	if err != nil {
-		t.Fatalf("no HTTP response: %v", err)
-	}
+	require(t, err == nil, "no HTTP response: %v", err)
 	if response.StatusCode < http.StatusOK { // 100 Continue
 		return wantResponse(t, received, r)
 	}
@@ -150,9 +123,7 @@ func wantResponse(t *testing.T, received *bufio.Reader, r *http.Request) (more b
 	if errors.Is(err, syscall.ECONNRESET) && response.Header.Get("X-Request-Id") == "" {
 		return false // net/http has refused the request and not read the rest of it
 	}
-	if err != nil {
-		t.Fatalf("a response of %d with an incomplete body: %v", response.StatusCode, err)
-	}
+	require(t, err == nil, "a response of %d with an incomplete body: %v", response.StatusCode, err)
 	if response.Header.Get("X-Request-Id") == "" {
 		wantNetHTTP(t, r, response)
 		return response.StatusCode == http.StatusOK
@@ -166,19 +137,15 @@ func wantResponse(t *testing.T, received *bufio.Reader, r *http.Request) (more b
 // seems to have disconnected.
 func wantService(t *testing.T, r *http.Request, response *http.Response, body []byte) {
 	t.Helper()
-	if failed := response.StatusCode >= http.StatusInternalServerError; failed && (r != nil || response.StatusCode == http.StatusInternalServerError) {
-		t.Fatalf("%d %s", response.StatusCode, body)
-	}
+	failed := response.StatusCode >= http.StatusInternalServerError
+	require(t, !failed || r == nil && response.StatusCode != http.StatusInternalServerError, "%d %s", response.StatusCode, body)
 	if r == nil {
 		return
 	}
-	if err := uncompressed(response, &body); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, uncompressed(response, &body))
 	response.Body = io.NopCloser(bytes.NewReader(body))
-	if err := conforms(r, response, ""); err != nil {
-		t.Fatalf("%s %q does not match the OpenAPI document: %v", r.Method, r.RequestURI, err)
-	}
+	err := conforms(r, response, "")
+	require(t, err == nil, "%s %q does not match the OpenAPI document: %v", r.Method, r.RequestURI, err)
 }
 
 // uncompressed decompresses a body.

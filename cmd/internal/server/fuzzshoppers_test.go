@@ -205,15 +205,10 @@ func (p *pair) judge(call string, who int, brought, change bool, before [2]cartB
 		if brought && i == 0 && (merged || before[i].lines() == "") {
 			unlike = unlike && after.Version != 0 || len(after.Items) > 0 // an empty cart is merged without a report
 		}
-		if unlike {
-			p.t.Fatalf("%s: %d %s, and the cart became %q at version %d, was %q at version %d", call, a.Status, a.Raw,
-				after.lines(), after.Version, before[i].lines(), before[i].Version)
-		}
+		require(p.t, !unlike, "%s: %d %s, and the cart became %q at version %d, was %q at version %d", call, a.Status, a.Raw, after.lines(), after.Version, before[i].lines(), before[i].Version)
 	}
-	if got := a.Body.Data; a.Status == http.StatusOK && got.Items != nil &&
-		(got.lines() != p.carts[who].lines() || got.Version != p.carts[who].Version || got.Total != p.carts[who].Total) {
-		p.t.Fatalf("%s: showed %q, then the cart holds %q", call, a.Raw, p.carts[who].lines())
-	}
+	got := a.Body.Data
+	require(p.t, a.Status != http.StatusOK || got.Items == nil || got.lines() == p.carts[who].lines() && got.Version == p.carts[who].Version && got.Total == p.carts[who].Total, "%s: showed %q, then the cart holds %q", call, a.Raw, p.carts[who].lines())
 	if merged && !change {
 		p.wantAll(before)
 	}
@@ -227,13 +222,9 @@ func (p *pair) wantAll(before [2]cartBody) {
 		after[item.ID] = item.Quantity
 	}
 	for _, item := range before[0].Items {
-		if after[item.ID] == 0 {
-			p.t.Fatalf("%s of the guest is not in %q", item.ID, p.carts[1].lines())
-		}
+		require(p.t, after[item.ID] != 0, "%s of the guest is not in %q", item.ID, p.carts[1].lines())
 	}
 	for _, item := range before[1].Items {
-		if after[item.ID] < item.Quantity {
-			p.t.Fatalf("%s×%d of the customer is not in %q", item.ID, item.Quantity, p.carts[1].lines())
-		}
+		require(p.t, after[item.ID] >= item.Quantity, "%s×%d of the customer is not in %q", item.ID, item.Quantity, p.carts[1].lines())
 	}
 }

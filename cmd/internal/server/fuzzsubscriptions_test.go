@@ -42,9 +42,8 @@ func FuzzSubscriptions(f *testing.F) {
 		}
 		r.list(query)
 		r.changes(query)
-		if a := r.get("/subscriptions/summary?" + query); (a.Status == http.StatusOK) != (query == "") {
-			t.Fatalf("the summary with %q: %d", query, a.Status)
-		}
+		a := r.get("/subscriptions/summary?" + query)
+		require(t, (a.Status == http.StatusOK) == (query == ""), "the summary with %q: %d", query, a.Status)
 	})
 }
 
@@ -65,9 +64,7 @@ func (r subscriptionReader) same(path string, headers ...string) answer {
 	r.t.Helper()
 	a := r.get(path, headers...)
 	b := r.twin.fuzzed("GET", path, nil, append(headers, "Authorization", "Bearer "+r.twin.shop.API)...)
-	if a.Status != b.Status || a.Body.Code != b.Body.Code || idsOf(r.t, a) != idsOf(r.t, b) {
-		r.t.Fatalf("%s: %d %s, in memory %d %s", path, a.Status, a.Raw, b.Status, b.Raw)
-	}
+	require(r.t, a.Status == b.Status && a.Body.Code == b.Body.Code && idsOf(r.t, a) == idsOf(r.t, b), "%s: %d %s, in memory %d %s", path, a.Status, a.Raw, b.Status, b.Raw)
 	return a
 }
 
@@ -88,9 +85,7 @@ func idsOf(t testing.TB, a answer) string {
 func (r subscriptionReader) one(id string) {
 	r.t.Helper()
 	a := r.same("/subscriptions/" + url.PathEscape(id))
-	if a.Status != http.StatusOK && a.Status != http.StatusNotFound {
-		r.t.Fatalf("%q: %d", id, a.Status)
-	}
+	require(r.t, a.Status == http.StatusOK || a.Status == http.StatusNotFound, "%q: %d", id, a.Status)
 }
 
 // list reads a list, and the pages next to it.
@@ -111,9 +106,7 @@ func (r subscriptionReader) list(query string) {
 		return
 	}
 	for _, link := range []string{page.Data.Next, page.Data.Prev} {
-		if link != "" && r.get(strings.TrimPrefix(link, r.shop.URL)).Status != http.StatusOK {
-			r.t.Fatalf("%q gave the link %q, which is refused", query, link)
-		}
+		require(r.t, link == "" || r.get(strings.TrimPrefix(link, r.shop.URL)).Status == http.StatusOK, "%q gave the link %q, which is refused", query, link)
 	}
 }
 
@@ -131,17 +124,13 @@ func (r subscriptionReader) changes(query string) {
 	var page struct{ Data struct{ Next string } }
 	switch media, _, _ := strings.Cut(a.Header.Get("Content-Type"), ";"); media {
 	case "application/json":
-		if err := json.Unmarshal(a.Raw, &page); err != nil {
-			r.t.Fatal(err)
-		}
+		noError(r.t, json.Unmarshal(a.Raw, &page))
 	case "text/csv":
 		page.Data.Next = lastOf(string(a.Raw), "next,", ",")
 	default:
 		page.Data.Next = lastOf(string(a.Raw), `{"next":"`, `"`)
 	}
-	if page.Data.Next == "" || r.get("/subscriptions/changes?after="+page.Data.Next).Status != http.StatusOK {
-		r.t.Fatalf("%q gave the cursor %q, which is refused", query, page.Data.Next)
-	}
+	require(r.t, page.Data.Next != "" && r.get("/subscriptions/changes?after="+page.Data.Next).Status == http.StatusOK, "%q gave the cursor %q, which is refused", query, page.Data.Next)
 }
 
 // lastOf returns the text between before and after in the last line of a stream, or "" if the
@@ -168,13 +157,8 @@ func position(numbers ...uint64) (b []byte) {
 func (r subscriptionReader) cursor(place []byte) string {
 	r.t.Helper()
 	var page struct{ Data struct{ Next string } }
-	if err := json.Unmarshal(r.get("/subscriptions/changes?limit=1").Raw, &page); err != nil {
-		r.t.Fatal(err)
-	}
-	b, err := base64.RawURLEncoding.DecodeString(page.Data.Next)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	noError(r.t, json.Unmarshal(r.get("/subscriptions/changes?limit=1").Raw, &page))
+	b := must(base64.RawURLEncoding.DecodeString(page.Data.Next))(r.t)
 	const fixed = 1 + 8 + 8 + 4 // version, system, timeline, database
 	b = append(b[:fixed:fixed], place[:min(len(place), 40)]...)
 	salted := binary.BigEndian.AppendUint64([]byte("changes cursor\x00"), uint64(r.shop.ID))

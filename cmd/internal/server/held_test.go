@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/gin-gonic/gin"
-	"github.com/google/go-cmp/cmp"
 
 	"commerce/cart/wire"
 	"commerce/cmd/internal/server"
@@ -58,24 +57,24 @@ func (c countedConn) Write(p []byte) (int, error) {
 func (c countedConn) CloseWrite() error { return c.Conn.(*net.TCPConn).CloseWrite() }
 
 // openWeb serves a handler as `commerce serve` does.
-func openWeb(t *testing.T, h http.Handler, edits ...func(*http.Server)) *web {
+func openWeb(t testing.TB, h http.Handler, edits ...func(*http.Server)) *web {
 	t.Helper()
-	w := &web{closed: make(chan struct{}, 100)}
+	w := &web{closed: make(chan struct{}, 1)}
 	w.server = &http.Server{
 		Handler: h, ConnContext: server.ConnContext, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelWarn),
 		ConnState: func(_ net.Conn, state http.ConnState) {
 			if state == http.StateClosed {
-				w.closed <- struct{}{}
+				select {
+				case w.closed <- struct{}{}:
+				default: // nobody waits for so many
+				}
 			}
 		},
 	}
 	for _, edit := range edits {
 		edit(w.server)
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	w.addr = listener.Addr().String()
 	go func() { _ = w.server.Serve(server.HoldWrites(countedListener{listener, &w.writes})) }()
 	t.Cleanup(func() { _ = w.server.Close() })
@@ -83,12 +82,9 @@ func openWeb(t *testing.T, h http.Handler, edits ...func(*http.Server)) *web {
 }
 
 // dial returns a connection with a short time limit for all that a test does with it.
-func (w *web) dial(t *testing.T) net.Conn {
+func (w *web) dial(t testing.TB) net.Conn {
 	t.Helper()
-	c, err := net.Dial("tcp", w.addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must(net.Dial("tcp", w.addr))(t)
 	t.Cleanup(func() { c.Close() })
 	_ = c.SetDeadline(time.Now().Add(20 * time.Second))
 	return c
@@ -99,14 +95,8 @@ func (w *web) dial(t *testing.T) net.Conn {
 func (w *web) say(t *testing.T, text string) string {
 	t.Helper()
 	c := w.dial(t)
-	if _, err := io.WriteString(c, text); err != nil {
-		t.Fatal(err)
-	}
-	all, err := io.ReadAll(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(all)
+	must(io.WriteString(c, text))(t)
+	return string(must(io.ReadAll(c))(t))
 }
 
 // answering returns a handler with routes that answer with data of a size, and with other
@@ -118,52 +108,37 @@ func answering(t *testing.T, routes ...wire.Route) http.Handler {
 			Method: "GET", Path: fmt.Sprintf("/%d", size),
 			Handle: func(c *gin.Context) (wire.Answer, error) {
 				known, err := wire.ParseTags(c.Request.Header, "If-None-Match")
-				return wire.Answer{
-					Version: "1", Known: known,
-					Data: func(w *wire.Writer) {
-						w.BeginObject()
-						w.Text("text", strings.Repeat("0123456789", size/10))
-						w.EndObject()
-					},
-				}, err
+				return wire.Answer{Version: "1", Known: known, Data: func(w *wire.Writer) {
+					w.BeginObject()
+					w.Text("text", strings.Repeat("0123456789", size/10))
+					w.EndObject()
+				}}, err
 			},
 		})
 	}
-	handler, err := server.NewHandler(server.Config{
-		Areas: []wire.Area{{Routes: routes}},
-		Log:   slog.New(slog.DiscardHandler),
-		Now:   func() time.Time { return time.Unix(1_800_000_000, 0) },
+	handler, _ := handlerOf(t, func(c *server.Config) {
+		c.Areas = []wire.Area{{Routes: routes}}
+		c.Now = func() time.Time { return time.Unix(1_800_000_000, 0) }
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	return handler
 }
 
 func TestHeldWrites_SendACartInOneWrite(t *testing.T) {
-	onRealRedis(t, func(t *testing.T, s *shop) {
-		guest := s.guest(t)
-		for _, notice := range []string{"a", "b", "c", "d", "e"} {
-			guest.add(`{"product_id":5,"fields":{"Account email":"` + notice + `@example.com"}}`)
-		}
-		w := openWeb(t, s.handler)
-		c := w.dial(t)
-		r := bufio.NewReader(c)
-		for i := range int64(3) {
-			fmt.Fprintf(c, "GET /cart HTTP/1.1\r\nHost: x\r\nX-Public-Key: %s\r\nX-Cart-Token: %s\r\n\r\n", s.Key, guest.Token)
-			response, err := http.ReadResponse(r, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			n, err := io.Copy(io.Discard, response.Body)
-			if err != nil || n < 5000 || response.StatusCode != http.StatusOK {
-				t.Fatalf("got %s with %d bytes, %v", response.Status, n, err)
-			}
-			if got := w.writes.Load(); got != i+1 {
-				t.Fatalf("%d writes for %d requests", got, i+1)
-			}
-		}
-	})
+	s := realShop(t)
+	guest := s.guest(t)
+	for _, notice := range []string{"a", "b", "c", "d", "e"} {
+		guest.add(`{"product_id":5,"fields":{"Account email":"` + notice + `@example.com"}}`)
+	}
+	w := openWeb(t, s.handler)
+	c := w.dial(t)
+	r := bufio.NewReader(c)
+	for i := range int64(3) {
+		fmt.Fprintf(c, "GET /cart HTTP/1.1\r\nHost: x\r\nX-Public-Key: %s\r\nX-Cart-Token: %s\r\n\r\n", s.Key, guest.Token)
+		response := must(http.ReadResponse(r, nil))(t)
+		n, err := io.Copy(io.Discard, response.Body)
+		require(t, err == nil && n >= 5000 && response.StatusCode == http.StatusOK, "got %s with %d bytes, %v", response.Status, n, err)
+		equal(t, w.writes.Load(), i+1, "writes after %d requests", i+1)
+	}
 }
 
 func TestHeldWrites_DependOnTheSize(t *testing.T) {
@@ -171,12 +146,9 @@ func TestHeldWrites_DependOnTheSize(t *testing.T) {
 	handler := answering(t)
 	for path, want := range map[string]int64{"/10": 1, "/3000": 1, "/3970": 1, "/6000": 1, "/12000": 1, "/60000": 2} {
 		w := openWeb(t, handler)
-		if got := w.say(t, "GET "+path+" HTTP/1.0\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.0 200") || !strings.HasSuffix(got, "}") {
-			t.Errorf("%s: got %.100s…", path, got)
-		}
-		if got := w.writes.Load(); got != want {
-			t.Errorf("%s: %d writes, want %d", path, got, want)
-		}
+		got := w.say(t, "GET "+path+" HTTP/1.0\r\n\r\n")
+		assert(t, strings.HasPrefix(got, "HTTP/1.0 200") && strings.HasSuffix(got, "}"), "%s: got %.100s…", path, got)
+		equal(t, w.writes.Load(), want, "%s: writes", path)
 	}
 }
 
@@ -205,12 +177,8 @@ func TestHeldWrites_DoNotChangeAResponse(t *testing.T) {
 			got, want := held.say(t, lines), plain.say(t, lines)
 			changing := regexp.MustCompile(`(Date|X-Request-Id): [^\r]*`)
 			got, want = changing.ReplaceAllString(got, "$1"), changing.ReplaceAllString(want, "$1")
-			if want == "" {
-				t.Fatalf("%s of %s: no response", name, size)
-			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("%s of %s (-without, +with): %s", name, size, diff)
-			}
+			require(t, want != "", "%s of %s: no response", name, size)
+			equal(t, got, want, "%s of %s, compared with no held writes", name, size)
 		}
 	}
 }
@@ -231,19 +199,11 @@ func TestHeldWrites_LetStreamingHandlersFlush(t *testing.T) {
 	r := bufio.NewReader(c)
 	// The connection has held a response before.
 	fmt.Fprint(c, "GET /6000 HTTP/1.1\r\nHost: x\r\n\r\nGET /stream HTTP/1.1\r\nHost: x\r\n\r\n")
-	first, err := http.ReadResponse(r, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := must(http.ReadResponse(r, nil))(t)
 	_, _ = io.Copy(io.Discard, first.Body)
-	response, err := http.ReadResponse(r, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	response := must(http.ReadResponse(r, nil))(t)
 	for range 8 {
-		if _, err := io.ReadFull(response.Body, make([]byte, 1024)); err != nil {
-			t.Fatal(err)
-		}
+		must(io.ReadFull(response.Body, make([]byte, 1024)))(t)
 		next <- struct{}{}
 	}
 }
@@ -261,9 +221,7 @@ func TestHeldWrites_LetHandlersHijack(t *testing.T) {
 		return wire.Answer{}, nil
 	}}))
 	got := w.say(t, "GET /6000 HTTP/1.1\r\nHost: x\r\n\r\nGET /hijack HTTP/1.1\r\nHost: x\r\n\r\n")
-	if !strings.HasSuffix(got, "}its own protocol") {
-		t.Errorf("got …%s", got[max(0, len(got)-100):])
-	}
+	assert(t, strings.HasSuffix(got, "}its own protocol"), "got …%s", got[max(0, len(got)-100):])
 }
 
 func TestHeldWrites_SurvivePanics(t *testing.T) {
@@ -275,18 +233,12 @@ func TestHeldWrites_SurvivePanics(t *testing.T) {
 			panic("while writing")
 		}}, nil
 	}}
-	abort := wire.Route{Method: "GET", Path: "/abort", Handle: func(*gin.Context) (wire.Answer, error) {
-		panic(http.ErrAbortHandler)
-	}}
+	abort := wire.Route{Method: "GET", Path: "/abort", Handle: func(*gin.Context) (wire.Answer, error) { panic(http.ErrAbortHandler) }}
 	w := openWeb(t, answering(t, fail, abort))
 	got := w.say(t, "GET /fail HTTP/1.1\r\nHost: x\r\n\r\nGET /6000 HTTP/1.1\r\nHost: x\r\n\r\nGET /abort HTTP/1.1\r\nHost: x\r\n\r\n")
 	statuses := regexp.MustCompile(`HTTP/1.1 (\d+)`).FindAllString(got, -1)
-	if diff := cmp.Diff([]string{"HTTP/1.1 500", "HTTP/1.1 200"}, statuses); diff != "" {
-		t.Error(diff)
-	}
-	if !strings.HasSuffix(got, "}") {
-		t.Errorf("the 200 is not complete: …%s", got[max(0, len(got)-100):])
-	}
+	equal(t, statuses, []string{"HTTP/1.1 500", "HTTP/1.1 200"}, "status lines")
+	assert(t, strings.HasSuffix(got, "}"), "the 200 is not complete: …%s", got[max(0, len(got)-100):])
 }
 
 // Requests that a client sends without reading the responses fill the buffers of the
@@ -305,11 +257,7 @@ func TestHeldWrites_EndAtTheWriteTimeout(t *testing.T) {
 			}
 		}
 	}()
-	select {
-	case <-w.closed:
-	case <-time.After(15 * time.Second):
-		t.Error("the server does not give up")
-	}
+	happens(t, w.closed, "the server gives up")
 }
 
 func TestHeldWrites_FinishDuringAShutdown(t *testing.T) {
@@ -337,10 +285,8 @@ func TestHeldWrites_FinishDuringAShutdown(t *testing.T) {
 		return err != nil
 	})
 	close(leave)
-	if got := <-answer; !strings.HasSuffix(got, "}") || !strings.Contains(got, strings.Repeat("x", 6000)) {
-		t.Errorf("got %.200s…", got)
-	}
-	if err := <-down; err != nil && !errors.Is(err, http.ErrServerClosed) {
-		t.Error(err)
-	}
+	got := <-answer
+	assert(t, strings.HasSuffix(got, "}") && strings.Contains(got, strings.Repeat("x", 6000)), "got %.200s…", got)
+	err := <-down
+	assert(t, err == nil || errors.Is(err, http.ErrServerClosed), "%v", err)
 }

@@ -1,37 +1,25 @@
 package server_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
-	"commerce/auth/locale"
 	"commerce/cart"
-	"commerce/deploy/ephemeral"
 )
 
 // replayed reports whether a response says that the change is a replay.
 func (a answer) replayed(t testing.TB) bool {
 	t.Helper()
 	said := a.Header.Values("Idempotency-Replayed")
-	if len(said) > 1 || len(said) == 1 && said[0] != "true" {
-		t.Errorf("Idempotency-Replayed is %q", said)
-	}
+	assert(t, len(said) <= 1 && (len(said) != 1 || said[0] == "true"), "Idempotency-Replayed is %q", said)
 	return len(said) == 1
 }
 
-func TestIdempotency_ConflictsAndVersionsPrecedeInvalidMembers(t *testing.T) {
-	onRealRedis(t, func(t *testing.T, s *shop) {
-		c := s.guest(t)
-		stale := c.add(`{"product_id":1}`, "Idempotency-Key", "k").Header.Get("ETag")
-		c.add(`{"product_id":1}`)
-		c.refused(409, "idempotency_conflict", "POST", "/cart/add", `{"product_id":1,"qty":0}`, "Idempotency-Key", "k")
-		c.refused(409, "idempotency_conflict", "PATCH", "/cart/items/1", `{}`, "Idempotency-Key", "k")
-		c.refused(409, "idempotency_conflict", "POST", "/cart/coupon", `{}`, "Idempotency-Key", "k")
-		c.refused(412, "version_mismatch", "POST", "/cart/add", `{"qty":0}`, "If-Match", stale)
-		c.refused(422, "validation_failed", "POST", "/cart/add", `{"qty":0}`, "Idempotency-Key", "new")
-		c.wantLines("1×2")
-	})
+// changes are calls that change a cart with product 1.
+var changes = [][3]string{
+	{"POST", "/cart/add", addOne}, {"PATCH", "/cart/items/1", `{"quantity":9}`}, {"DELETE", "/cart/items/1"}, {"DELETE", "/cart/clear"},
 }
 
 func TestKey_ARepeatChangesNothing(t *testing.T) {
@@ -43,33 +31,21 @@ func TestKey_ARepeatChangesNothing(t *testing.T) {
 			{"DELETE", "/cart/items/7", "", "2×1 1×1"},
 			{"DELETE", "/cart/clear", "", "1×1"},
 		} {
-			c := s.guest(t)
-			c.add(`{"product_id":7,"qty":2}`)
-			c.add(`{"product_id":2}`)
+			c := s.guest(t).fill("7×2 2×1")
 			first := c.ok(call.method, call.path, call.body, "Idempotency-Key", "k1")
 			c.add(`{"product_id":1}`)
 			repeat := c.ok(call.method, call.path, call.body, "Idempotency-Key", "k1")
-			if first.replayed(t) || !repeat.replayed(t) {
-				t.Errorf("%s %s: replayed %v, then %v", call.method, call.path, first.replayed(t), repeat.replayed(t))
-			}
-			if repeat.Body.Data.Version != 4 || first.Body.Data.Version != 3 || repeat.Header.Get("ETag") == "" {
-				t.Errorf("%s %s: versions %d and %d", call.method, call.path, first.Body.Data.Version, repeat.Body.Data.Version)
-			}
-			if got := c.wantLines(call.after); got.Version != 4 {
-				t.Errorf("%s %s: version %d", call.method, call.path, got.Version)
-			}
-			if c.send(call.method, call.path, call.body, "Idempotency-Key", "k2").replayed(t) {
-				t.Error("another key was taken for a repeat")
-			}
+			assert(t, !first.replayed(t) && repeat.replayed(t), "%s %s: replayed %v, then %v", call.method, call.path, first.replayed(t), repeat.replayed(t))
+			assert(t, repeat.Body.Data.Version == 4 && first.Body.Data.Version == 3 && repeat.Header.Get("ETag") != "", "%s %s: versions %d and %d", call.method, call.path, first.Body.Data.Version, repeat.Body.Data.Version)
+			equal(t, c.wantLines(call.after).Version, 4, "%s %s: version", call.method, call.path)
+			assert(t, !c.send(call.method, call.path, call.body, "Idempotency-Key", "k2").replayed(t), "another key was taken for a repeat")
 		}
 	})
 }
 
 func TestKey_WithAnotherRequestIsAConflict(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, s *shop) {
-		c := s.guest(t)
-		c.add(`{"product_id":1}`)
-		c.add(`{"product_id":2}`)
+		c := s.guest(t).fill("1×1 2×1")
 		c.ok("PATCH", "/cart/items/1", `{"quantity":2}`, "Idempotency-Key", "k")
 		for _, call := range [][3]string{
 			{"PATCH", "/cart/items/1", `{"quantity":3}`},
@@ -80,91 +56,68 @@ func TestKey_WithAnotherRequestIsAConflict(t *testing.T) {
 			{"DELETE", "/cart/clear"},
 		} {
 			a := c.refused(409, "idempotency_conflict", call[0], call[1], call[2], "Idempotency-Key", "k")
-			if len(a.Body.Errors["Idempotency-Key"]) == 0 || a.replayed(t) {
-				t.Errorf("%v: %s", call, a.Raw)
-			}
+			assert(t, len(a.Body.Errors["Idempotency-Key"]) != 0 && !a.replayed(t), "%v: %s", call, a.Raw)
 		}
 		c.ok("PATCH", "/cart/items/1", `{"quantity":2}`, "Idempotency-Key", "k")
-		if got := c.wantLines("1×2 2×1"); got.Version != 3 {
-			t.Errorf("version %d", got.Version)
-		}
+		equal(t, c.wantLines("1×2 2×1").Version, 3, "version")
 	})
 }
 
 func TestKey_OfARefusalIsNotRemembered(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, s *shop) {
-		c := s.guest(t)
-		c.add(`{"product_id":1}`)
-		c.refused(422, "out_of_stock", "POST", "/cart/add", `{"product_id":6}`, "Idempotency-Key", "k")
-		c.refused(422, "validation_failed", "POST", "/cart/add", `{"product_id":6,"qty":0}`, "Idempotency-Key", "k")
-		c.refused(404, "item_not_found", "PATCH", "/cart/items/6", `{"quantity":1}`, "Idempotency-Key", "k")
-		c.refused(412, "version_mismatch", "DELETE", "/cart/clear", "", "Idempotency-Key", "k", "If-Match", `"x.1-y"`)
-		s.Catalog.Put(s.ID, &cart.Product{ID: 6, Name: locale.Named("Back again"), Active: true, MinQuantity: 1, Price: 777})
-		if a := c.add(`{"product_id":6}`, "Idempotency-Key", "k"); a.replayed(t) {
-			t.Error("a refusal was replayed")
+		for _, mark := range []string{"Idempotency-Key", "X-Timestamp"} {
+			c := s.guest(t).fill("1×1")
+			soldOut := productOf(6)
+			s.Catalog.Put(s.ID, &soldOut)
+			c.refused(422, "out_of_stock", "POST", "/cart/add", `{"product_id":6}`, mark, "1")
+			c.refused(422, "validation_failed", "POST", "/cart/add", `{"product_id":6,"qty":0}`, mark, "1")
+			c.refused(404, "item_not_found", "PATCH", "/cart/items/6", `{"quantity":1}`, mark, "1")
+			c.refused(412, "version_mismatch", "DELETE", "/cart/clear", "", mark, "1", "If-Match", `"x.1-y"`)
+			s.offer(6)
+			for i := range 2 {
+				s.pass(t, 2*time.Second)
+				equal(t, c.add(`{"product_id":6}`, mark, "1").replayed(t), i == 1, "%s: replayed at try %d of a change that was refused before", mark, i)
+			}
+			c.wantLines("1×1 6×1")
 		}
-		if a := c.add(`{"product_id":6}`, "Idempotency-Key", "k"); !a.replayed(t) {
-			t.Error("the change was applied twice")
-		}
-		c.wantLines("1×1 6×1")
 	})
 }
 
 func TestKey_BelongsToOneCart(t *testing.T) {
-	t.Parallel()
-	s := openShop(t, embeddedRedis(t))
+	s := newShop(t)
 	for _, c := range []*shopper{s.guest(t), s.guest(t), s.customer(t, "1001"), s.customer(t, "1002")} {
 		c.cart()
-		if a := c.add(`{"product_id":1}`, "Idempotency-Key", "k"); a.replayed(t) {
-			t.Error("another cart's key counted")
-		}
+		assert(t, !c.add(`{"product_id":1}`, "Idempotency-Key", "k").replayed(t), "another cart's key counted")
 		c.add(`{"product_id":1}`, "Idempotency-Key", "k")
 		c.wantLines("1×1")
 	}
 }
 
 func TestKey_IsRememberedForADay(t *testing.T) {
-	onRealRedis(t, func(t *testing.T, s *shop) {
-		c := s.guest(t)
-		add := func() bool { return c.add(`{"product_id":1}`, "Idempotency-Key", "k").replayed(t) }
-		add()
-		s.pass(t, 24*time.Hour-time.Minute)
-		if !add() {
-			t.Error("forgotten within a day")
-		}
-		s.pass(t, 2*time.Minute) // a replay does not renew it
-		if add() {
-			t.Error("remembered for more than a day")
-		}
-		c.wantLines("1×2")
-	})
+	s := realShop(t)
+	c := s.guest(t)
+	add := func() bool { return c.add(`{"product_id":1}`, "Idempotency-Key", "k").replayed(t) }
+	add()
+	s.pass(t, 24*time.Hour-time.Minute)
+	assert(t, add(), "forgotten within a day")
+	s.pass(t, 2*time.Minute) // a replay does not renew it
+	assert(t, !add(), "remembered for more than a day")
+	c.wantLines("1×2")
 }
 
 func TestKey_Is1To255VisibleASCII(t *testing.T) {
-	t.Parallel()
-	s := openShop(t, embeddedRedis(t))
-	c := s.guest(t)
-	c.add(`{"product_id":1}`)
+	s := newShop(t)
+	c := s.guest(t).fill("1×1")
 	long := strings.Repeat("k", 254)
 	for _, key := range []string{"", long + "kk", "a b", "a\tb", "ключ", "a\xffb", strings.Repeat("k", 9<<10)} {
-		for _, call := range [][3]string{
-			{"POST", "/cart/add", `{"product_id":1}`},
-			{"PATCH", "/cart/items/1", `{"quantity":9}`},
-			{"DELETE", "/cart/items/1"},
-			{"DELETE", "/cart/clear"},
-		} {
-			a := c.refused(400, "invalid_parameter", call[0], call[1], call[2], "Idempotency-Key", key)
-			if len(a.Body.Errors["Idempotency-Key"]) == 0 {
-				t.Errorf("%q: names %v", key, a.Body.Errors)
-			}
+		for _, call := range changes {
+			c.refused(400, "invalid_parameter", call[0], call[1], call[2], "Idempotency-Key", key).names(t, "Idempotency-Key")
 		}
 	}
 	for i, key := range []string{"k", "!", "~", `"';--{}*`, long + "1", long + "2"} {
 		c.add(`{"product_id":1}`, "Idempotency-Key", key)
 		c.add(`{"product_id":1}`, "Idempotency-Key", key)
-		if got := c.cart(); got.Count != int64(i)+2 {
-			t.Errorf("%q: %d in the cart", key, got.Count)
-		}
+		equal(t, c.cart().Count, int64(i)+2, "%q: count", key)
 	}
 	for _, path := range []string{"/cart", "/cart/count", "/cart/summary", "/cart/validate"} {
 		c.ok("GET", path, "", "Idempotency-Key", "a b") // ignored by a read
@@ -174,21 +127,23 @@ func TestKey_Is1To255VisibleASCII(t *testing.T) {
 func TestOrderOfChecks_ReplayThenVersionThenBounds(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, s *shop) {
 		c := s.guest(t)
-		stale := c.ok("GET", "/cart", "").Header.Get("ETag")
+		stale := c.tag()
 		keyed := []string{"Idempotency-Key", "k", "If-Match", stale}
-		if a := c.add(`{"product_id":2,"qty":2}`, keyed...); a.replayed(t) {
-			t.Error("the first was a replay")
+		assert(t, !c.add(`{"product_id":2,"qty":2}`, keyed...).replayed(t), "the first was a replay")
+		assert(t, c.add(`{"product_id":2,"qty":2}`, keyed...).replayed(t), "a repeat got 412 or insufficient_stock")
+		for body, path := range map[string]string{
+			`{"product_id":2,"qty":3}`: "/cart/add", `{"product_id":3}`: "/cart/add", `{"product_id":404}`: "/cart/add",
+			`{"product_id":4,"subscription_plan":9}`: "/cart/add", `{"qty":0}`: "/cart/add",
+			`{"quantity":9}`: "/cart/items/2", `{"quantity":8}`: "/cart/items/99", `{}`: "/cart/items/2", `{"coupon":7}`: "/cart/coupon",
+		} {
+			method := "POST"
+			if strings.HasPrefix(path, "/cart/items/") {
+				method = "PATCH"
+			}
+			c.refused(409, "idempotency_conflict", method, path, body, keyed...)
+			c.refused(412, "version_mismatch", method, path, body, "If-Match", stale)
 		}
-		if a := c.add(`{"product_id":2,"qty":2}`, keyed...); !a.replayed(t) { // neither 412 nor insufficient_stock
-			t.Error("If-Match was checked for a repeat")
-		}
-		c.refused(409, "idempotency_conflict", "POST", "/cart/add", `{"product_id":2,"qty":3}`, keyed...)
-		c.refused(412, "version_mismatch", "POST", "/cart/add", `{"product_id":2,"qty":3}`, "If-Match", stale)
-		c.refused(412, "version_mismatch", "POST", "/cart/add", `{"product_id":3}`, "If-Match", stale)
-		c.refused(412, "version_mismatch", "POST", "/cart/add", `{"product_id":404}`, "If-Match", stale)
-		c.refused(412, "version_mismatch", "POST", "/cart/add", `{"product_id":4,"subscription_plan":9}`, "If-Match", stale)
-		c.refused(412, "version_mismatch", "PATCH", "/cart/items/99", `{"quantity":9}`, "If-Match", stale)
-		c.refused(412, "version_mismatch", "PATCH", "/cart/items/2", `{"quantity":9}`, "If-Match", stale)
+		c.refused(422, "validation_failed", "POST", "/cart/add", `{"qty":0}`, "Idempotency-Key", "new")
 		c.refused(422, "insufficient_stock", "PATCH", "/cart/items/2", `{"quantity":9}`, "If-Match", "*")
 		c.wantLines("2×2")
 	})
@@ -196,34 +151,23 @@ func TestOrderOfChecks_ReplayThenVersionThenBounds(t *testing.T) {
 
 func TestReplay_OfAnAddWhoseProductIsNoLongerSold(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, s *shop) {
-		none := int64(0)
 		for name, change := range map[string]func(){
-			"inactive": func() { s.Catalog.Put(s.ID, &cart.Product{ID: 1, Name: locale.Named("P"), MinQuantity: 1}) },
-			"out of stock": func() {
-				s.Catalog.Put(s.ID, &cart.Product{ID: 1, Name: locale.Named("P"), Active: true, MinQuantity: 1, Stock: &none})
-			},
-			"with plans": func() {
-				s.Catalog.Put(s.ID, &cart.Product{ID: 1, Name: locale.Named("P"), Active: true, Plans: []cart.Plan{{ID: 1}}})
-			},
-			"gone": func() { s.Catalog.Delete(s.ID, 1) },
+			"inactive":     func() { s.offer(1, func(p *cart.Product) { p.Active = false }) },
+			"out of stock": func() { s.offer(1, func(p *cart.Product) { p.Stock = new(int64) }) },
+			"with plans":   func() { s.offer(1, func(p *cart.Product) { p.Plans = []cart.Plan{{ID: 1}} }) },
+			"gone":         func() { s.Catalog.Delete(s.ID, 1) },
 		} {
-			s.Catalog.Put(s.ID, &cart.Product{ID: 1, Name: locale.Named("P"), Active: true, MinQuantity: 1})
+			s.offer(1)
 			c := s.guest(t)
 			c.add(`{"product_id":1}`, "Idempotency-Key", "k")
 			c.ok("PATCH", "/cart/items/1", `{"quantity":2}`, "Idempotency-Key", "l")
 			stamped := s.guest(t)
 			stamped.add(`{"product_id":1}`, "X-Timestamp", "1")
 			change()
-			if a := c.add(`{"product_id":1}`, "Idempotency-Key", "k"); !a.replayed(t) {
-				t.Errorf("%s: %s", name, a.Raw)
-			}
-			if a := c.ok("PATCH", "/cart/items/1", `{"quantity":2}`, "Idempotency-Key", "l"); !a.replayed(t) {
-				t.Errorf("%s: %s", name, a.Raw)
-			}
+			assert(t, c.add(addOne, "Idempotency-Key", "k").replayed(t), "%s: the add was made again", name)
+			assert(t, c.ok("PATCH", "/cart/items/1", `{"quantity":2}`, "Idempotency-Key", "l").replayed(t), "%s: the edit was made again", name)
 			s.pass(t, 2*time.Second)
-			if a := stamped.add(`{"product_id":1}`, "X-Timestamp", "1"); !a.replayed(t) {
-				t.Errorf("%s: %s", name, a.Raw)
-			}
+			assert(t, stamped.add(addOne, "X-Timestamp", "1").replayed(t), "%s: the stamped add was made again", name)
 			c.wantLines("1×2")
 			stamped.wantLines("1×1")
 		}
@@ -231,8 +175,7 @@ func TestReplay_OfAnAddWhoseProductIsNoLongerSold(t *testing.T) {
 }
 
 func TestUnkeyedRetry_CountsOnce(t *testing.T) {
-	t.Parallel()
-	s := openShop(t, ephemeral.Redis(t))
+	s := realShop(t)
 	for _, tt := range []struct {
 		after  time.Duration
 		replay bool
@@ -243,91 +186,87 @@ func TestUnkeyedRetry_CountsOnce(t *testing.T) {
 		{5*time.Minute - 10*time.Second, true},
 		{5*time.Minute + time.Millisecond, false},
 	} {
-		c := s.guest(t)
-		c.add(`{"product_id":7,"qty":2}`)
+		c := s.guest(t).fill("7×2")
 		for _, call := range []struct{ method, path, body string }{
 			{"POST", "/cart/add", `{"product_id":1}`},
 			{"PATCH", "/cart/items/7", `{"quantity":4}`},
 			{"DELETE", "/cart/items/7", ""},
 			{"DELETE", "/cart/clear", ""},
 		} {
-			if a := c.ok(call.method, call.path, call.body, "X-Timestamp", "1763632800"); a.replayed(t) {
-				t.Errorf("%s %s was a replay immediately", call.method, call.path)
-			}
+			assert(t, !c.ok(call.method, call.path, call.body, "X-Timestamp", "1763632800").replayed(t), "%s %s was a replay immediately", call.method, call.path)
 			before := c.cart()
 			s.pass(t, tt.after)
 			a := c.ok(call.method, call.path, call.body, "X-Timestamp", "1763632800")
-			if a.replayed(t) != tt.replay {
-				t.Errorf("%s %s after %v: replayed %v", call.method, call.path, tt.after, !tt.replay)
-			}
-			if a.replayed(t) && a.Body.Data.Version != before.Version {
-				t.Errorf("%s %s after %v: a replay changed the cart", call.method, call.path, tt.after)
-			}
+			assert(t, a.replayed(t) == tt.replay, "%s %s after %v: replayed %v", call.method, call.path, tt.after, !tt.replay)
+			assert(t, !a.replayed(t) || a.Body.Data.Version == before.Version, "%s %s after %v: a replay changed the cart", call.method, call.path, tt.after)
 		}
 	}
 }
 
 func TestUnkeyedRetry_MayRepeatAnyRecentChange(t *testing.T) {
-	t.Parallel()
-	s := openShop(t, ephemeral.Redis(t))
-	const body = `{"product_id":1}`
+	s := realShop(t)
+	const body = addOne
+	stamp := []string{"X-Timestamp", "1"}
 	for name, tt := range map[string]struct {
 		between func(*shopper)
 		repeat  []string // headers
 		replay  bool
 	}{
-		"nothing between": {func(*shopper) {}, []string{"X-Timestamp", "1"}, true},
-		"a read between":  {func(c *shopper) { c.cart() }, []string{"X-Timestamp", "1"}, true},
-		"a refusal between": {func(c *shopper) {
-			c.refused(422, "out_of_stock", "POST", "/cart/add", `{"product_id":6}`, "X-Timestamp", "2")
-		}, []string{"X-Timestamp", "1"}, true},
-		"another change between":    {func(c *shopper) { c.add(`{"product_id":2}`, "X-Timestamp", "2") }, []string{"X-Timestamp", "1"}, true},
-		"a keyed change between":    {func(c *shopper) { c.add(`{"product_id":2}`, "Idempotency-Key", "k") }, []string{"X-Timestamp", "1"}, true},
-		"an unstamped one between":  {func(c *shopper) { c.add(`{"product_id":2}`) }, []string{"X-Timestamp", "1"}, true},
+		"nothing between":           {func(*shopper) {}, stamp, true},
+		"a read between":            {func(c *shopper) { c.cart() }, stamp, true},
+		"a refusal between":         {func(c *shopper) { c.send("POST", "/cart/add", `{"product_id":6}`, "X-Timestamp", "2") }, stamp, true},
+		"another change between":    {func(c *shopper) { c.add(`{"product_id":2}`, "X-Timestamp", "2") }, stamp, true},
+		"a keyed change between":    {func(c *shopper) { c.add(`{"product_id":2}`, "Idempotency-Key", "k") }, stamp, true},
+		"an unstamped one between":  {func(c *shopper) { c.add(`{"product_id":2}`) }, stamp, true},
 		"another X-Timestamp":       {func(*shopper) {}, []string{"X-Timestamp", "2"}, false},
 		"no X-Timestamp":            {func(*shopper) {}, nil, false},
 		"a key and X-Timestamp":     {func(*shopper) {}, []string{"X-Timestamp", "1", "Idempotency-Key", "k"}, false},
 		"a stale If-Match as well":  {func(*shopper) {}, []string{"X-Timestamp", "1", "If-Match", `"x.1-y"`}, true},
 		"another signature as well": {func(*shopper) {}, []string{"X-Timestamp", "1", "X-Signature", "other", "X-Signature-Version", "2", "X-Client-Auth", "x"}, true},
 	} {
-		c := s.guest(t)
-		c.cart()
+		c := s.visitor(t)
 		c.add(body, "X-Timestamp", "1")
 		tt.between(c)
 		s.pass(t, 2*time.Second)
 		a := c.add(body, tt.repeat...)
-		want := int64(2)
-		if tt.replay {
-			want = 1
-		}
-		if a.replayed(t) != tt.replay || a.Body.Data.Items[0].Quantity != want {
-			t.Errorf("%s: replayed %v, cart holds %q", name, a.replayed(t), a.Body.Data.lines())
-		}
+		want := map[bool]int64{true: 1, false: 2}[tt.replay]
+		assert(t, a.replayed(t) == tt.replay && a.Body.Data.Items[0].Quantity == want, "%s: replayed %v, cart holds %q", name, a.replayed(t), a.Body.Data.lines())
 	}
 
 	c := s.guest(t)
 	c.add(body, "X-Timestamp", "1")
 	s.pass(t, 2*time.Second)
-	if a := c.add(`{"product_id":1,"qty":1}`, "X-Timestamp", "1"); a.replayed(t) {
-		t.Error("another body was taken for a repeat")
-	}
-	other := s.guest(t)
-	other.cart()
-	if a := other.add(`{"product_id":1,"qty":1}`, "X-Timestamp", "1"); a.replayed(t) {
-		t.Error("another cart's change was taken for a repeat")
-	}
+	assert(t, !c.add(`{"product_id":1,"qty":1}`, "X-Timestamp", "1").replayed(t), "another body was taken for a repeat")
+	other := s.visitor(t)
+	assert(t, !other.add(`{"product_id":1,"qty":1}`, "X-Timestamp", "1").replayed(t), "another cart's change was taken for a repeat")
 }
 
-func TestUnkeyedRetry_OfARefusalRunsAgain(t *testing.T) {
-	t.Parallel()
-	s := openShop(t, ephemeral.Redis(t))
-	c := s.guest(t)
-	c.add(`{"product_id":1}`)
-	c.refused(422, "out_of_stock", "POST", "/cart/add", `{"product_id":6}`, "X-Timestamp", "1")
-	s.Catalog.Put(s.ID, &cart.Product{ID: 6, Name: locale.Named("Back again"), Active: true, MinQuantity: 1, Price: 777})
-	s.pass(t, 2*time.Second)
-	if a := c.add(`{"product_id":6}`, "X-Timestamp", "1"); a.replayed(t) {
-		t.Error("a refusal was replayed")
-	}
-	c.wantLines("1×1 6×1")
+func TestKey_NoOpsAreRememberedToo(t *testing.T) {
+	onEachRedis(t, func(t *testing.T, s *shop) {
+		c := s.guest(t).fill("2×1")
+		for _, headers := range [][]string{{"Idempotency-Key", "k"}, {"X-Timestamp", "1"}} {
+			c.ok("DELETE", "/cart/items/1", "", headers...) // no such line
+			s.pass(t, 2*time.Second)
+			c.add(`{"product_id":1}`)
+			again := c.ok("DELETE", "/cart/items/1", "", headers...)
+			assert(t, again.replayed(t) && strings.Contains(again.Body.Data.lines(), "1×"), "%v: a late repeat removed a line that was added since: %q", headers, again.Body.Data.lines())
+			c.ok("DELETE", "/cart/items/1", "")
+		}
+	})
+}
+
+// A change without a key stores only the cart, with its stamp.
+func TestUnkeyedRetry_LeavesNoOtherKey(t *testing.T) {
+	onEachRedis(t, func(t *testing.T, s *shop) {
+		c := s.visitor(t)
+		c.add(addOne, "X-Timestamp", "1")
+		keys := s.keys(t)
+		assert(t, len(keys) == 1, "keys: %v", keys)
+		for i := range 40 {
+			c.add(addOne, "X-Timestamp", fmt.Sprint(i))
+		}
+		members, err := s.Redis.HKeys(t.Context(), s.guestKey(c.Token)).Result()
+		n := strings.Count(strings.Join(members, " "), " r")
+		assert(t, err == nil && n == 4, "after 41 changes, the stamps take %d members: %v, %v", n, members, err)
+	})
 }

@@ -2,7 +2,6 @@ package server_test
 
 import (
 	"context"
-	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -67,59 +66,29 @@ func TestInFlight_RefusesFurtherRequestsAtOnceAndServesAgain(t *testing.T) {
 		done := slow.fill(h, "/api/subscriptions", 2)
 		for range 3 { // the test would hang if these waited
 			w := ask(h, "192.0.2.2", "GET", "/api/subscriptions", "X-Request-Id", "mine", "Accept-Language", "ar", "Origin", "https://shop.example.com")
-			var decoded struct {
-				body
-				RequestID string `json:"request_id"`
-				API       string `json:"api"`
-				Timestamp int64  `json:"timestamp"`
-			}
-			if err := json.Unmarshal(w.Body.Bytes(), &decoded); err != nil {
-				t.Fatal(err)
-			}
-			if w.Code != 503 || decoded.Code != "unavailable" || decoded.RequestID != "mine" || decoded.API != server.APIName || decoded.Timestamp == 0 {
-				t.Errorf("got %d %s", w.Code, w.Body)
-			}
-			if !strings.ContainsAny(decoded.Message, "ابتثج") {
-				t.Errorf("the message is not Arabic: %s", decoded.Message)
-			}
+			got := decode[map[string]any](t, w.Body.Bytes())
+			equal(t, []any{w.Code, got["code"], got["request_id"], got["api"]}, []any{503, "unavailable", "mine", server.APIName}, "the refusal")
+			assert(t, got["timestamp"].(float64) != 0 && strings.ContainsAny(got["message"].(string), "ابتثج"), "no time, or not in Arabic: %s", w.Body)
 			for header, want := range map[string]string{
 				"Retry-After": "1", "X-Request-Id": "mine", "Cache-Control": "no-store",
 				"Access-Control-Allow-Origin": "https://shop.example.com", "Content-Type": "application/json; charset=utf-8",
 			} {
-				if got := w.Header().Get(header); got != want {
-					t.Errorf("%s: %q, want %q", header, got, want)
-				}
+				equal(t, w.Header().Get(header), want, "%s", header)
 			}
 			refused++
-			if n := metric(t, metrics, `commerce_limiter_refusals_total{limit="in_flight"}`); n != refused {
-				t.Errorf("%v refusals are counted, want %v", n, refused)
-			}
-			if n := metric(t, metrics, `commerce_http_request_duration_seconds_count{method="GET",route="refused",status="503"}`); n != refused {
-				t.Errorf("%v requests are counted, want %v", n, refused)
-			}
+			equal(t, metric(t, metrics, `commerce_limiter_refusals_total{limit="in_flight"}`), refused, "refusals that are counted")
+			equal(t, metric(t, metrics, `commerce_http_request_duration_seconds_count{method="GET",route="refused",status="503"}`), refused, "requests that are counted")
 		}
-		if w := ask(h, "192.0.2.2", "GET", "/api/cart"); w.Code != http.StatusNoContent {
-			t.Errorf("the other area: %d", w.Code)
-		}
-		if w := ask(h, "192.0.2.2", "OPTIONS", "/api/subscriptions", "Origin", "https://shop.example.com", "Access-Control-Request-Method", "GET"); w.Code != http.StatusNoContent {
-			t.Errorf("a preflight: %d", w.Code)
-		}
-		if w := ask(h, "192.0.2.2", "GET", "/api/openapi.yaml"); w.Code != http.StatusOK {
-			t.Errorf("a page: %d", w.Code)
-		}
+		equal(t, ask(h, "192.0.2.2", "GET", "/api/cart").Code, http.StatusNoContent, "status of the other area")
+		equal(t, ask(h, "192.0.2.2", "OPTIONS", "/api/subscriptions", "Origin", "https://shop.example.com", "Access-Control-Request-Method", "GET").Code, http.StatusNoContent, "status of a preflight")
+		equal(t, ask(h, "192.0.2.2", "GET", "/api/openapi.yaml").Code, http.StatusOK, "status of a page")
 		for range 2 {
 			slow.leave <- struct{}{}
-			if status := <-done; status != http.StatusNoContent {
-				t.Errorf("a request that had been let in: %d", status)
-			}
+			equal(t, <-done, http.StatusNoContent, "status of a request that had been let in")
 		}
 	}
 	const line = `"msg":"too many requests at the same time","of":"subscriptions","limit":2,"refused":6}`
-	for start := time.Now(); !strings.Contains(log.String(), line); time.Sleep(10 * time.Millisecond) {
-		if time.Since(start) > 10*time.Second {
-			t.Fatalf("no line %s in the log:\n%s", line, log)
-		}
-	}
+	within(t, 10*time.Second, "the log has "+line, func() bool { return strings.Contains(log.String(), line) })
 }
 
 // post sends a request whose body the test writes, and closes at its end. status gets the status
@@ -139,6 +108,18 @@ func post(url string) (body *io.PipeWriter, status chan int) {
 	return body, status
 }
 
+// reads reads a body. It says when it begins to read that of a POST.
+func reads(reading chan<- struct{}) wire.Handler {
+	return func(c *gin.Context) (wire.Answer, error) {
+		if c.Request.Method == http.MethodPost {
+			reading <- struct{}{}
+		}
+		_, err := io.ReadAll(c.Request.Body)
+		c.Status(http.StatusNoContent)
+		return wire.Answer{}, err
+	}
+}
+
 // Otherwise clients could send all but the last byte of their bodies, and pass the gate together.
 func TestInFlight_RefusesABodyThatArrivesWhenAllPlacesAreTaken(t *testing.T) {
 	t.Parallel()
@@ -148,12 +129,7 @@ func TestInFlight_RefusesABodyThatArrivesWhenAllPlacesAreTaken(t *testing.T) {
 		c.MaxInFlight = 1
 		c.Areas = []wire.Area{{Routes: []wire.Route{
 			{Method: "GET", Path: "/cart", Handle: slow.handle},
-			{Method: "POST", Path: "/cart", Handle: func(c *gin.Context) (wire.Answer, error) {
-				reading <- struct{}{}
-				_, err := io.ReadAll(c.Request.Body)
-				c.Status(http.StatusNoContent)
-				return wire.Answer{}, err
-			}},
+			{Method: "POST", Path: "/cart", Handle: reads(reading)},
 		}}}
 	})
 	web := httptest.NewServer(h)
@@ -162,13 +138,9 @@ func TestInFlight_RefusesABodyThatArrivesWhenAllPlacesAreTaken(t *testing.T) {
 	<-reading
 	done := slow.fill(h, "/cart", 1) // gets in, since the other request waits for its body
 	late.Close()
-	if got := <-status; got != http.StatusServiceUnavailable {
-		t.Errorf("the request whose body came late: %d", got)
-	}
+	equal(t, <-status, http.StatusServiceUnavailable, "status of the request whose body came late")
 	slow.leave <- struct{}{}
-	if got := <-done; got != http.StatusNoContent {
-		t.Errorf("the request in its place: %d", got)
-	}
+	equal(t, <-done, http.StatusNoContent, "status of the request in its place")
 }
 
 // A client that sends its body slowly must not take the place of others.
@@ -177,14 +149,7 @@ func TestInFlight_DoesNotCountARequestThatWaitsForItsBody(t *testing.T) {
 	reading := make(chan struct{}, 1)
 	h, _ := handlerOf(t, func(c *server.Config) {
 		c.MaxInFlight = 1
-		c.Areas = []wire.Area{areaAt("/cart", func(c *gin.Context) (wire.Answer, error) {
-			if c.Request.Method == http.MethodPost {
-				reading <- struct{}{}
-			}
-			_, err := io.ReadAll(c.Request.Body)
-			c.Status(http.StatusNoContent)
-			return wire.Answer{}, err
-		})}
+		c.Areas = []wire.Area{areaAt("/cart", reads(reading))}
 	})
 	web := httptest.NewServer(h)
 	defer web.Close()
@@ -195,14 +160,10 @@ func TestInFlight_DoesNotCountARequestThatWaitsForItsBody(t *testing.T) {
 	within(t, 10*time.Second, "the first request waits for its body", func() bool { return get() == http.StatusNoContent })
 	for i := range 20 {
 		_, _ = io.WriteString(slow, "another part")
-		if got := get(); got != http.StatusNoContent {
-			t.Fatalf("after %d parts of the other body: %d", i+1, got)
-		}
+		equal(t, get(), http.StatusNoContent, "status after %d parts of the other body", i+1)
 	}
 	slow.Close()
-	if got := <-status; got != http.StatusNoContent {
-		t.Errorf("the slow request: %d", got)
-	}
+	equal(t, <-status, http.StatusNoContent, "status of the slow request")
 }
 
 // A stream may take minutes.
@@ -211,25 +172,21 @@ func TestInFlight_DoesNotCountAResponseThatIsBeingSent(t *testing.T) {
 	sent, leave := make(chan struct{}), make(chan struct{})
 	h, _ := handlerOf(t, func(c *server.Config) {
 		c.MaxInFlight = 1
-		c.Areas = []wire.Area{
-			{Routes: []wire.Route{
-				{Method: "GET", Path: "/it/stream", Handle: func(c *gin.Context) (wire.Answer, error) {
-					c.String(http.StatusOK, "the first part")
-					c.Writer.Flush()
-					close(sent)
-					<-leave
-					return wire.Answer{}, nil
-				}},
-				{Method: "GET", Path: "/it", Handle: quick},
+		c.Areas = []wire.Area{{Routes: []wire.Route{
+			{Method: "GET", Path: "/it/stream", Handle: func(c *gin.Context) (wire.Answer, error) {
+				c.String(http.StatusOK, "the first part")
+				c.Writer.Flush()
+				close(sent)
+				<-leave
+				return wire.Answer{}, nil
 			}},
-		}
+			{Method: "GET", Path: "/it", Handle: quick},
+		}}}
 	})
 	done := make(chan int, 1)
 	go func() { done <- ask(h, "192.0.2.1", "GET", "/it/stream").Code }()
 	<-sent
-	if w := ask(h, "192.0.2.2", "GET", "/it"); w.Code != http.StatusNoContent {
-		t.Errorf("during a stream: %d", w.Code)
-	}
+	equal(t, ask(h, "192.0.2.2", "GET", "/it").Code, http.StatusNoContent, "status during a stream")
 	close(leave)
 	<-done
 }
@@ -242,11 +199,7 @@ func TestInFlight_APanicFreesItsPlace(t *testing.T) {
 	})
 	for range 3 {
 		func() {
-			defer func() {
-				if v := recover(); v != http.ErrAbortHandler {
-					t.Errorf("recovered %v", v)
-				}
-			}()
+			defer func() { assert(t, recover() == http.ErrAbortHandler, "a panic was recovered") }()
 			ask(h, "192.0.2.1", "GET", "/abort")
 		}()
 	}
@@ -266,27 +219,24 @@ func (h hanging) List(ctx context.Context, store int64, q subscriptions.Query) (
 
 // All places for subscriptions are taken by requests that hang. Carts go on.
 func TestInFlight_CartsDoNotWaitForSubscriptions(t *testing.T) {
-	t.Parallel()
 	slow := hanging{entered: make(chan struct{}), leave: make(chan struct{})}
-	s := openShop(t, embeddedRedis(t), func(p *server.Parts) {
+	s := newShop(t, func(p *server.Parts) {
 		slow.Source = p.Subscriptions
 		p.MaxInFlight, p.Subscriptions = 2, slow
 	})
-	c, bearer := s.guest(t), []string{"Authorization", "Bearer " + s.API}
+	c := s.guest(t)
 	statuses := make(chan int, 2)
 	for range 2 {
-		go func() { statuses <- s.guest(t).send("GET", "/subscriptions", "", bearer...).Status }()
+		go func() { statuses <- s.merchant(t).send("GET", "/subscriptions", "").Status }()
 	}
 	for range 2 {
 		<-slow.entered
 	}
-	s.guest(t).refused(503, "unavailable", "GET", "/subscriptions", "", bearer...)
-	c.add(addOne)
+	s.merchant(t).refused(503, "unavailable", "GET", "/subscriptions", "")
+	c.add(`{"product_id":1}`)
 	c.wantLines("1×1")
 	close(slow.leave)
 	for range 2 {
-		if status := <-statuses; status != http.StatusOK {
-			t.Errorf("a list that had been let in: %d", status)
-		}
+		equal(t, <-statuses, http.StatusOK, "status of a list that had been let in")
 	}
 }

@@ -2,12 +2,16 @@ package server_test
 
 import (
 	"encoding/json"
+	"regexp"
 	"strings"
 	"testing"
 
+	"commerce/auth"
 	"commerce/auth/locale"
 	"commerce/cart"
+	"commerce/cart/money"
 	"commerce/cart/period"
+	"commerce/cmd/internal/server"
 )
 
 // inArabic has the header of a shopper who reads Arabic.
@@ -38,12 +42,8 @@ func TestLanguages_AChangedArabicNameChangesOnlyTheArabicAnswer(t *testing.T) {
 		s.Catalog.Put(s.ID, pass("بطاقة دخول"))
 		unchanged := c.send("GET", "/cart", "", "If-None-Match", english.Header.Get("ETag"))
 		changed := c.send("GET", "/cart", "", append(inArabic, "If-None-Match", arabic.Header.Get("ETag"))...)
-		if unchanged.Status != 304 || changed.Status != 200 {
-			t.Fatalf("English %d, want 304; Arabic %d, want 200", unchanged.Status, changed.Status)
-		}
-		if name := changed.Body.Data.Items[0].Name; name != "بطاقة دخول" {
-			t.Errorf("the Arabic name is %q", name)
-		}
+		require(t, unchanged.Status == 304 && changed.Status == 200, "English %d, want 304; Arabic %d, want 200", unchanged.Status, changed.Status)
+		equal(t, changed.Body.Data.Items[0].Name, "بطاقة دخول", "the Arabic name")
 	})
 }
 
@@ -73,14 +73,10 @@ func TestLanguages_ACartIsInTheLanguageOfTheRequestElseTheStores(t *testing.T) {
 					}
 				}
 			}
-			if err := json.Unmarshal(c.ok("GET", "/cart", "", "Accept-Language", language).Raw, &texts); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, json.Unmarshal(c.ok("GET", "/cart", "", "Accept-Language", language).Raw, &texts))
 			i := texts.Data.Items[0]
 			got := [6]string{i.Name, i.Product.Name, i.Fields[0].Value, i.Plan.Duration, i.Plan.Text, i.Plan.English}
-			if got != want {
-				t.Errorf("in %q: %q, want %q", language, got, want)
-			}
+			assert(t, got == want, "in %q: %q, want %q", language, got, want)
 		}
 	})
 }
@@ -94,9 +90,7 @@ func TestLanguages_SentencesUseTheNameInTheirLanguage(t *testing.T) {
 		c := s.guest(t)
 		want := func(where, got, name string) {
 			t.Helper()
-			if !strings.Contains(got, "«"+name+"»") {
-				t.Errorf("%s: %q does not name %q", where, got, name)
-			}
+			assert(t, strings.Contains(got, "«"+name+"»"), "%s: %q does not name %q", where, got, name)
 		}
 		a := c.refused(422, "field_missing", "POST", "/cart/add", `{"product_id":30,"subscription_plan":301}`, inArabic...)
 		want("refusal of an answer", a.Body.Message, "بطاقة")
@@ -116,4 +110,82 @@ func TestLanguages_SentencesUseTheNameInTheirLanguage(t *testing.T) {
 		a = c.refused(422, "product_inactive", "POST", "/cart/add", `{"product_id":31}`, inArabic...)
 		want("a name without an Arabic one", a.Body.Message, "Pen")
 	})
+}
+
+func TestErrors_AreArabicInAnArabicStore(t *testing.T) {
+	t.Parallel()
+	arabic := func(p *server.Parts) {
+		store := must(p.Stores.Sole(t.Context()))(t)
+		other := *store
+		other.ID, other.PublicKeys = store.ID+50_000, []string{"pk_english"}
+		ours := *store
+		ours.Locale = locale.Ar
+		p.Stores, p.DefaultStore = auth.NewMemoryStores(money.Known, &ours, &other), other.ID
+	}
+	s := openShop(t, embeddedRedis(t), arabic)
+	customer := s.customer(t, "1001")
+	inArabic := func(a answer) bool { return strings.ContainsAny(a.Body.Message, "ابتثج") }
+	for _, test := range []struct {
+		name, method, path string
+		status             int
+		headers            []string
+		arabic             bool
+	}{
+		{"unknown route", "GET", "/nothing", 404, []string{"X-Public-Key", s.Key}, true},
+		{"wrong method", "PUT", "/cart", 405, []string{"X-Public-Key", s.Key}, true},
+		{"bad token", "GET", "/cart", 401, []string{"X-Public-Key", s.Key, "Authorization", "Bearer x"}, true},
+		{"by its customer", "GET", "/nothing", 404, []string{"X-Public-Key", "", "Authorization", "Bearer " + customer.JWT}, true},
+		{"another store's customer", "GET", "/cart", 401, []string{"X-Public-Key", "pk_english", "Authorization", "Bearer " + customer.JWT}, false},
+		{"asked for English", "GET", "/nothing", 404, []string{"X-Public-Key", s.Key, "Accept-Language", "en"}, false},
+		{"the default store", "GET", "/nothing", 404, []string{"X-Public-Key", ""}, false},
+		{"an unknown key", "GET", "/nothing", 404, []string{"X-Public-Key", "pk_unknown"}, false},
+	} {
+		a := s.guest(t).send(test.method, test.path, "", test.headers...)
+		assert(t, a.Status == test.status && inArabic(a) == test.arabic, "%s: %d %q, want %d, Arabic %v", test.name, a.Status, a.Body.Message, test.status, test.arabic)
+	}
+	alone := openShop(t, embeddedRedis(t), func(p *server.Parts) { arabic(p); p.DefaultStore = 0 })
+	alone.Key = ""
+	assert(t, !inArabic(alone.guest(t).send("GET", "/nothing", "")), "without a store the error is Arabic")
+}
+
+func TestAcceptLanguage_AffectsOnlyTexts(t *testing.T) {
+	t.Parallel()
+	in := func(l locale.Locale) *shop {
+		return openShop(t, embeddedRedis(t), func(p *server.Parts) {
+			given := *must(p.Stores.Sole(t.Context()))(t)
+			given.Locale = l
+			p.Stores = auth.NewMemoryStores(money.Known, &given)
+		})
+	}
+	english, arabic := in(locale.En), in(locale.Ar)
+	isArabic := regexp.MustCompile(`\p{Arabic}`).MatchString
+	for header, want := range map[string]string{
+		"ar": "ar", "AR": "ar", "ar-SA": "ar", "ar-SA,ar;q=0.9,en;q=0.8": "ar", "fr, ar;q=0.1": "ar",
+		"en;q=0.4, ar;q=0.5": "ar", "en;q=0, *": "ar", "en;q=0.1,*;q=0.2": "ar",
+		"en": "en", "en-US": "en", "en-GB;q=0.8, ar;q=0.7": "en", "ar;q=0.001, en;q=0.002": "en", "ar;q=0, *": "en", "de, en": "en",
+		"": "store", "*": "store", "fr": "store", "fr, de;q=0.5": "store", "ar;q=2": "store", "ar;q=x": "store", ";;;,,,": "store",
+		"ar en": "store", "\xff\xfe": "store", "araa-aaaaaaaaaaaaaaaaaaa": "store", "xx;q=1": "store",
+	} {
+		for store, s := range map[string]*shop{"en": english, "ar": arabic} {
+			language := want
+			if want == "store" {
+				language = store
+			}
+			a := s.guest(t).refused(404, "product_not_found", "POST", "/cart/add", `{"product_id":404}`, "Accept-Language", header)
+			assert(t, isArabic(a.Body.Message) == (language == "ar") && isArabic(a.Body.Errors["product_id"][0]) == (language == "ar"), "%q in a store of %s: %s", header, store, a.Body.Message)
+		}
+	}
+	read := func(language string) answer {
+		c := english.guest(t)
+		c.add(`{"product_id":4,"subscription_plan":41,"qty":2}`)
+		return c.ok("GET", "/cart/summary", "", "Accept-Language", language)
+	}
+	en, ar := read("en"), read("ar")
+	assert(t, !isArabic(string(en.Raw)) && isArabic(string(ar.Raw)), "en: %s\nar: %s", en.Raw, ar.Raw)
+	equal(t, ar.Body.Data.sums(), en.Body.Data.sums(), "numbers in Arabic, compared with English")
+	equal(t, ar.Body.Data.Items[0].UnitPrice, en.Body.Data.Items[0].UnitPrice, "price in Arabic, compared with English")
+	c := arabic.guest(t)
+	before := c.refused(401, "unauthenticated", "GET", "/cart", "", "Authorization", "x", "Accept-Language", "ar").Body.Message
+	outside := c.refused(404, "not_found", "GET", "/nothing", "", "Accept-Language", "ar").Body.Message
+	assert(t, isArabic(before) && isArabic(outside), "before the store is known: %s; outside of any store: %s", before, outside)
 }

@@ -2,12 +2,15 @@ package server_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/gin-gonic/gin"
+	sdk "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
 
 	"commerce/cart/wire"
 	"commerce/cmd/internal/server"
@@ -20,9 +23,8 @@ func (l *logBuffer) logged(t testing.TB) []map[string]any {
 	var lines []map[string]any
 	for text := range strings.Lines(l.String()) {
 		var line map[string]any
-		if err := json.Unmarshal([]byte(text), &line); err != nil {
-			t.Fatalf("%v in %s", err, text)
-		}
+		err := json.Unmarshal([]byte(text), &line)
+		require(t, err == nil, "%v in %s", err, text)
 		lines = append(lines, line)
 	}
 	return lines
@@ -97,9 +99,8 @@ func (s *shop) wantClean(t *testing.T, requests int) {
 	t.Helper()
 	log := s.Log.String()
 	for _, secret := range []string{"planted", strings.Split(s.token(t, planted.customer), ".")[0] + ".", "@example.com"} {
-		if at := strings.Index(strings.ToLower(log), strings.ToLower(secret)); at >= 0 {
-			t.Errorf("in the log: …%s…", log[max(0, at-200):min(len(log), at+100)])
-		}
+		at := strings.Index(strings.ToLower(log), strings.ToLower(secret))
+		assert(t, at < 0, "in the log: …%s…", log[max(0, at-200):min(len(log), at+100)])
 	}
 	seen := map[any]bool{}
 	for _, line := range s.Log.logged(t) {
@@ -107,71 +108,57 @@ func (s *shop) wantClean(t *testing.T, requests int) {
 			continue
 		}
 		for _, name := range []string{"time", "level", "method", "route", "status", "ms", "request_id"} {
-			if line[name] == nil {
-				t.Errorf("no %s in %v", name, line)
-			}
+			assert(t, line[name] != nil, "no %s in %v", name, line)
 		}
-		if seen[line["request_id"]] {
-			t.Errorf("two lines of request %v", line["request_id"])
-		}
+		assert(t, !seen[line["request_id"]], "two lines of request %v", line["request_id"])
 		seen[line["request_id"]] = true
-		if status := line["status"].(float64); status >= 400 && line["code"] == nil {
-			t.Errorf("no code in %v", line)
-		}
+		status := line["status"].(float64)
+		assert(t, status < 400 || line["code"] != nil, "no code in %v", line)
 	}
-	if len(seen) != requests {
-		t.Errorf("%d lines for %d requests", len(seen), requests)
-	}
+	assert(t, len(seen) == requests, "%d lines for %d requests", len(seen), requests)
 }
 
-func TestLog_HasOneLineARequestAndNoSecret(t *testing.T) {
-	t.Parallel()
-	s := openShop(t, ephemeral.Redis(t))
-	requests := plant(t, s)
-	issued := s.guest(t)
-	issued.add(`{"product_id":1}`)
-	s.wantClean(t, requests+1)
-	if strings.Contains(s.Log.String(), issued.Token) {
-		t.Error("an issued token is in the log")
-	}
+func TestLog_AndTracesHaveEachRequestOnceAndNoSecret(t *testing.T) {
+	s, r := traced(t, ephemeral.Redis(t))
+	requests := plant(t, s) + 2
+	issued := s.guest(t).fill("1×1")
+	s.guest(t).send("GET", "/cart", "", "tracestate", "planted=planted", "traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
+	s.wantClean(t, requests)
+	assert(t, !strings.Contains(s.Log.String(), issued.Token), "an issued token is in the log")
+	spans := r.ended(t)
+	wantNoSecret(t, spans)
+	ofRequests := slices.DeleteFunc(slices.Clone(spans), func(s sdk.ReadOnlySpan) bool { return s.SpanKind() != trace.SpanKindServer })
+	equal(t, len(ofRequests), requests, "number of spans of requests")
 }
 
-func TestLog_HasNoSecretWhenRedisIsDown(t *testing.T) {
-	t.Parallel()
+func TestLog_AndTracesHaveNoSecretWhenRedisIsDown(t *testing.T) {
 	ephemeral.Slow(t)
 	redis := ephemeral.StartRedis(t)
-	s := openShop(t, redis.URL)
-	s.guest(t).add(`{"product_id":1}`)
+	s, r := traced(t, redis.URL)
+	s.guest(t).fill("1×1")
 	redis.Stop()
 	requests := plant(t, s)
 	s.wantClean(t, requests+1)
 	failed := 0
 	for _, line := range s.Log.logged(t) {
 		if line["status"] == 503.0 {
-			if failed++; line["level"] != "ERROR" || line["err"] == nil {
-				t.Errorf("a failure without an error: %v", line)
-			}
+			failed++
+			assert(t, line["level"] == "ERROR" && line["err"] != nil, "a failure without an error: %v", line)
 		}
 	}
-	if failed == 0 {
-		t.Error("nothing failed")
-	}
+	assert(t, failed != 0, "nothing failed")
+	wantNoSecret(t, r.ended(t))
 }
 
 func TestLog_HasNoSecretWhenRedisAnswersNonsense(t *testing.T) {
-	t.Parallel()
-	s := openShop(t, ephemeral.Redis(t))
+	s := realShop(t)
 	guest, customer := s.guest(t), s.customer(t, planted.customer)
 	guest.Token = planted.token
 	guest.add(`{"product_id":1}`)
 	customer.add(`{"product_id":1}`)
 	for _, key := range s.keys(t) {
-		if err := s.Redis.Del(t.Context(), key).Err(); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Redis.Set(t.Context(), key, planted.field, time.Minute).Err(); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, s.Redis.Del(t.Context(), key).Err())
+		noError(t, s.Redis.Set(t.Context(), key, planted.field, time.Minute).Err())
 	}
 	s.wantClean(t, plant(t, s)+2)
 }
@@ -190,18 +177,13 @@ func TestLog_HasTheDetailsOfADefectAndTheResponseNone(t *testing.T) {
 	for _, path := range []string{"/panic", "/range", "/defect"} {
 		w := ask(h, "192.0.2.1", "GET", path, "X-Request-Id", "the-id")
 		var decoded body
-		if err := json.Unmarshal(w.Body.Bytes(), &decoded); err != nil {
-			t.Fatalf("%v in %s", err, w.Body)
-		}
-		if w.Code != 500 || decoded.Code != "internal" || strings.Contains(w.Body.String(), "cause") || strings.Contains(w.Body.String(), "range") {
-			t.Errorf("%s: %d %s", path, w.Code, w.Body)
-		}
+		err := json.Unmarshal(w.Body.Bytes(), &decoded)
+		require(t, err == nil, "%v in %s", err, w.Body)
+		assert(t, w.Code == 500 && decoded.Code == "internal" && !strings.Contains(w.Body.String(), "cause") && !strings.Contains(w.Body.String(), "range"), "%s: %d %s", path, w.Code, w.Body)
 	}
 	requests, causes, stacks := 0, 0, 0
 	for _, line := range log.logged(t) {
-		if line["request_id"] != "the-id" {
-			t.Errorf("unexpected line: %v", line)
-		}
+		assert(t, line["request_id"] == "the-id", "unexpected line: %v", line)
 		if line["msg"] == "request" {
 			requests++
 			if text, _ := line["err"].(string); strings.Contains(text, "the cause") || strings.Contains(text, "out of range") {
@@ -212,7 +194,58 @@ func TestLog_HasTheDetailsOfADefectAndTheResponseNone(t *testing.T) {
 			stacks++
 		}
 	}
-	if requests != 3 || causes != 3 || stacks != 2 {
-		t.Errorf("%d lines, %d causes, %d stacks:\n%s", requests, causes, stacks, log.String())
+	assert(t, requests == 3 && causes == 3 && stacks == 2, "%d lines, %d causes, %d stacks:\n%s", requests, causes, stacks, log.String())
+}
+
+func TestLog_TruncatesWhatACallerSends(t *testing.T) {
+	t.Parallel()
+	h, log := handlerOf(t, func(c *server.Config) {
+		c.Areas = only("/defect", func(c *gin.Context) (wire.Answer, error) {
+			return wire.Answer{}, fmt.Errorf("no %s", c.Query("q"))
+		})
+	})
+	long := strings.Repeat("X", 60_000)
+	ask(h, "192.0.2.1", long, "/nothing", "User-Agent", long, "X-Request-Id", long)
+	ask(h, "192.0.2.1", "GET", "/"+long)
+	ask(h, "192.0.2.1", "GET", "/defect?q="+long)
+	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
+	assert(t, len(lines) == 3, "%d lines for 3 requests", len(lines))
+	for _, line := range lines {
+		assert(t, len(line) <= 4<<10, "a line of %d bytes: %.200s…", len(line), line)
 	}
+}
+
+// Lines of fast requests stay short.
+func TestLog_SaysWhereOnlySlowAndFailedRequestsSpentTheirTime(t *testing.T) {
+	s, redis := fragileShop(t)
+	guest := s.guest(t).fill("1×1")
+	within(t, 20*time.Second, "a fast request", func() bool {
+		guest.send("GET", "/cart", "", "X-Request-Id", "fast")
+		lines := s.Log.logged(t)
+		line := lines[len(lines)-1]
+		assert(t, line["redis_ms"] == nil || line["ms"].(float64) >= 100, "the line of a fast request says where its time went: %v", line)
+		return line["redis_ms"] == nil
+	})
+	s.wantCaller(t, "fast", "guest")
+	redis.Stop()
+	guest.send("GET", "/cart", "", "X-Request-Id", "failed")
+	s.wantCaller(t, "failed", "guest")
+	assert(t, s.line(t, "failed")["redis_ms"] != nil, "a failed request does not say where its time went")
+}
+
+// wantCaller checks which store and caller the line of a request names.
+func (s *shop) wantCaller(t *testing.T, requestID string, caller any) {
+	t.Helper()
+	store := map[bool]any{true: float64(s.ID), false: nil}[caller != nil]
+	line := s.line(t, requestID)
+	equal(t, []any{line["store"], line["caller"]}, []any{store, caller}, "store and caller of %s", requestID)
+}
+
+func TestLog_NamesTheCallerOfARefusal(t *testing.T) {
+	s := newShop(t)
+	s.customer(t, "1001").send("POST", "/cart/add", `{}`, "X-Request-Id", "refused")
+	s.guest(t).send("GET", "/cart", "", "Authorization", "Bearer none", "X-Request-Id", "unknown")
+	s.wantCaller(t, "refused", "customer")
+	equal(t, s.line(t, "refused")["status"], any(422.0), "status")
+	s.wantCaller(t, "unknown", nil)
 }

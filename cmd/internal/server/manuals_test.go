@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"commerce/deploy/ephemeral"
 )
 
@@ -27,8 +25,7 @@ var missingMember = regexp.MustCompile(`(?m)\bnull\b|^ *\d+ *\t|\t$|^ *\d+ *$`)
 // What the manuals show is compared with what their commands print. A command that searches the
 // log must find something, because the log has what the alerts are about.
 func TestManuals_PrintWhatTheyShow(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	m := newMachine(t)
 	for _, page := range manuals {
 		examples := examplesOf(t, page)
@@ -38,9 +35,7 @@ func TestManuals_PrintWhatTheyShow(t *testing.T) {
 			switch {
 			case e.elsewhere():
 			case e.prints != "":
-				if diff := cmp.Diff(asTable(e.prints), asTable(printed[i])); diff != "" {
-					t.Errorf("%s: %s(-the page +printed):\n%s", page, e.script, diff)
-				}
+				equal(t, asTable(printed[i]), asTable(e.prints), "%s: %sprinted, compared with the page", page, e.script)
 			case strings.HasPrefix(e.script, "jq ") && (printed[i] == "" || missingMember.MatchString(printed[i])):
 				t.Errorf("%s: %sfinds nothing in the log, or members that it does not have:\n%s", page, e.script, printed[i])
 			}
@@ -51,15 +46,10 @@ func TestManuals_PrintWhatTheyShow(t *testing.T) {
 // hasLinesFor checks that the log has the lines for which examples search it with grep.
 func (m *machine) hasLinesFor(t *testing.T, page string, examples []example) {
 	t.Helper()
-	log, err := os.ReadFile(filepath.Join(m.dir, "commerce.log"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := must(os.ReadFile(filepath.Join(m.dir, "commerce.log")))(t)
 	for _, e := range examples {
 		for _, search := range regexp.MustCompile(`grep '([^']+)' commerce\.log`).FindAllStringSubmatch(e.script, -1) {
-			if !strings.Contains(string(log), search[1]) {
-				t.Errorf("%s: the log has no line with %s", page, search[1])
-			}
+			assert(t, strings.Contains(string(log), search[1]), "%s: the log has no line with %s", page, search[1])
 		}
 	}
 }
@@ -77,19 +67,12 @@ type machine struct {
 func newMachine(t *testing.T) *machine {
 	t.Helper()
 	m := &machine{dir: t.TempDir(), redis: ephemeral.StartRedis(t), postgres: ephemeral.StartPostgres(t)}
-	deploy, err := filepath.Abs(filepath.Join(repository, "deploy"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploy := must(filepath.Abs(filepath.Join(repository, "deploy")))(t)
 	for _, dir := range []string{"bin", "etc/redis", "etc/systemd/system", "usr/local/bin", "var/lib"} {
-		if err := os.MkdirAll(filepath.Join(m.dir, dir), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, os.MkdirAll(filepath.Join(m.dir, dir), 0o755))
 	}
 	for link, to := range map[string]string{"deploy": deploy, "bin/commerce": buildProgram(t)} {
-		if err := os.Symlink(to, filepath.Join(m.dir, link)); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, os.Symlink(to, filepath.Join(m.dir, link)))
 	}
 	m.terminal(t).run(t, "export DATABASE_URL=postgres://localhost/commerce; commerce migrate up; commerce seed")
 	m.token = strings.TrimSpace(m.terminal(t).run(t, "DATABASE_URL=postgres://localhost/commerce commerce token store --store 1 --name test"))
@@ -103,10 +86,7 @@ func newMachine(t *testing.T) *machine {
 // shows what docs/operations.md has.
 func (m *machine) prepareRedis(t *testing.T) {
 	t.Helper()
-	users, err := os.ReadFile(filepath.Join(repository, "deploy/redis/users.conf"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	users := must(os.ReadFile(filepath.Join(repository, "deploy/redis/users.conf")))(t)
 	for _, name := range []string{"check", "support"} {
 		login := ephemeral.AsUser(t, m.redis.URL, string(users), name)
 		m.users = append(m.users, "redis://"+name+":password@localhost:6379", strings.Replace(login, "127.0.0.1", "localhost", 1))
@@ -114,9 +94,7 @@ func (m *machine) prepareRedis(t *testing.T) {
 	for name, value := range map[string]string{
 		"maxmemory": "100mb", "maxmemory-policy": "volatile-lru", "appendonly": "yes", "appendfsync": "everysec",
 	} {
-		if err := m.redis.Admin().ConfigSet(t.Context(), name, value).Err(); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, m.redis.Admin().ConfigSet(t.Context(), name, value).Err())
 	}
 }
 
@@ -125,10 +103,7 @@ func (m *machine) serve(t *testing.T) {
 	t.Helper()
 	ports := ephemeral.FreePorts(t, 3)
 	m.public, m.admin = fmt.Sprintf("http://localhost:%d", ports[0]), fmt.Sprintf("http://localhost:%d", ports[1])
-	log, err := os.Create(filepath.Join(m.dir, "commerce.log"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := must(os.Create(filepath.Join(m.dir, "commerce.log")))(t)
 	defer log.Close()
 	service := exec.Command(buildProgram(t), "serve")
 	service.Env = append(os.Environ(), "JWT_SECRET="+jwtSecret,
@@ -136,9 +111,7 @@ func (m *machine) serve(t *testing.T) {
 		"REDIS_URL="+m.redis.URL, "DATABASE_URL="+m.postgres.URL,
 		fmt.Sprintf("DATABASE_REPLICA_URL=postgres://127.0.0.1:%d/postgres", ports[2]))
 	service.Stdout, service.Stderr = log, log
-	if err := service.Start(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, service.Start())
 	t.Cleanup(func() { end(t, service, &logBuffer{}) })
 }
 
@@ -171,14 +144,12 @@ func (m *machine) haveTroubles(t *testing.T) {
 func (m *machine) until(t *testing.T, status int, path string) {
 	t.Helper()
 	m.eventually(t, fmt.Sprintf("%s with status %d", path, status), func() bool {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, m.public+path, nil)
+		method, body := http.MethodGet, ""
 		if strings.HasSuffix(path, "/coupon") {
-			request, err = http.NewRequestWithContext(t.Context(), http.MethodPost, m.public+path, strings.NewReader(`{"coupon":"wrong"}`))
-			request.Header.Set("Content-Type", "application/json")
+			method, body = http.MethodPost, `{"coupon":"wrong"}`
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		request := must(http.NewRequestWithContext(t.Context(), method, m.public+path, strings.NewReader(body)))(t)
+		request.Header.Set("Content-Type", "application/json")
 		request.Header.Set("X-Public-Key", "pk_demo")
 		request.Header.Set("X-Cart-Token", "a-token-of-the-runbook-test")
 		if path == "/subscriptions" {
@@ -197,10 +168,7 @@ func (m *machine) until(t *testing.T, status int, path string) {
 func (m *machine) logs(t *testing.T, text string) {
 	t.Helper()
 	m.eventually(t, "the log line "+text, func() bool {
-		log, err := os.ReadFile(filepath.Join(m.dir, "commerce.log"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		log := must(os.ReadFile(filepath.Join(m.dir, "commerce.log")))(t)
 		return strings.Contains(string(log), text)
 	})
 }
@@ -219,10 +187,7 @@ func (m *machine) eventually(t *testing.T, what string, happens func() bool) {
 // test. There is no systemd, so a service that starts also stops.
 func (m *machine) terminal(t *testing.T) terminal {
 	t.Helper()
-	where, err := url.Parse(m.postgres.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	where := must(url.Parse(m.postgres.URL))(t)
 	login := func(user string) string {
 		return fmt.Sprintf("postgres://%s@localhost:%s%s?sslmode=disable", user, where.Port(), where.Path)
 	}
@@ -266,9 +231,7 @@ case $1 in
 *) exit 1 ;;
 esac
 `, m.redis.URL, owner, service)
-	if err := os.WriteFile(script, []byte(text), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.WriteFile(script, []byte(text), 0o700))
 	return script
 }
 

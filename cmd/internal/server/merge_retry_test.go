@@ -2,7 +2,11 @@ package server_test
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"net/http"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,32 +21,27 @@ const addOne = `{"product_id":1}`
 // A guest's change was made, its response was lost, and the retry comes from a customer
 // whose merge cannot be finished now.
 func TestKey_OfAGuestIsLookedUpWhileTheMergeWaits(t *testing.T) {
-	t.Parallel()
-	source := &flaky{}
-	s := openShop(t, ephemeral.Redis(t), func(p *server.Parts) { source.Catalog, p.Catalog = p.Catalog, source })
-	guest := s.guest(t)
-	guest.cart()
+	s, source := flakyShop(t)
+	guest := s.visitor(t)
 	guest.add(addOne, "Idempotency-Key", "k")
 	guest.add(`{"product_id":7,"qty":2}`)
 	customer := guest.logIn("1")
 	source.down.Store(7)
-	if again := customer.add(addOne, "Idempotency-Key", "k"); !again.replayed(t) || again.Body.Data.Count != 0 {
-		t.Errorf("a repeat while the merge waits: %s", again.Raw)
-	}
+	again := customer.add(addOne, "Idempotency-Key", "k")
+	assert(t, again.replayed(t) && again.Body.Data.Count == 0, "a repeat while the merge waits: %s", again.Raw)
 	customer.refused(409, "idempotency_conflict", "POST", "/cart/add", `{"product_id":2}`, "Idempotency-Key", "k")
-	customer.add(`{"product_id":2}`, "Idempotency-Key", "new")
+	got := customer.add(`{"product_id":2}`, "Idempotency-Key", "new").Body.Data
+	assert(t, got.lines() == "2×1" && got.Merge == nil, "unmerged: %q, %+v", got.lines(), got.Merge)
+	assert(t, !strings.Contains(s.Log.String(), guest.Token), "the token is in the log")
 	source.down.Store(0)
-	customer.wantLines("2×1 1×1 7×2")
+	got = customer.wantLines("2×1 1×1 7×2")
+	assert(t, got.Merge != nil && got.Merge.Lines == 2, "later: %+v", got.Merge)
+	guest.wantLines("")
 }
 
 func TestKey_OfAnUnreachableGuestIs503(t *testing.T) {
-	t.Parallel()
-	cluster := ephemeral.StartCluster(t)
-	s := openShop(t, cluster.URL, asServed(t, cluster.URL, time.Second))
-	guest := s.guest(t)
-	guest.Token = s.tokenOn(t, cluster, 1, "guest")
+	_, cluster, guest, customer := openShards(t, time.Second)
 	guest.add(addOne, "Idempotency-Key", "k")
-	customer := s.customerOn(t, cluster, 0, "customer")
 	customer.Token = guest.Token
 	cluster.Nodes[1].Freeze()
 	for range 2 { // the second does not wait for the node again
@@ -53,46 +52,35 @@ func TestKey_OfAnUnreachableGuestIs503(t *testing.T) {
 	within(t, 10*time.Second, "the guest's node answers", func() bool {
 		return customer.send("GET", "/cart", "").Body.Data.lines() == "2×1 1×1"
 	})
-	if again := customer.add(addOne, "Idempotency-Key", "k"); !again.replayed(t) {
-		t.Error("it was applied twice")
-	}
+	assert(t, customer.add(addOne, "Idempotency-Key", "k").replayed(t), "it was applied twice")
 	customer.wantLines("2×1 1×1")
 }
 
 // Requests that a guest's page in another tab sent before the login are retried: as the
 // customer, or still as the guest.
-func TestUnkeyedRetry_OfAGuestCountsOnceAfterALoginElsewhere(t *testing.T) {
-	onEachRedis(t, func(t *testing.T, s *shop) {
-		guest := s.guest(t)
-		guest.cart()
-		guest.add(addOne, "X-Timestamp", "1")
-		customer := guest.logIn("1")
-		customer.cart()
-		s.pass(t, 2*time.Second)
-		for who, c := range map[string]*shopper{"customer": customer, "guest": guest} {
-			if again := c.add(addOne, "X-Timestamp", "1"); !again.replayed(t) {
-				t.Errorf("the retry as a %s was applied", who)
+func TestRetry_OfAGuestCountsOnceAfterALoginElsewhere(t *testing.T) {
+	onEachRedisAndCluster(t, func(t *testing.T, s *shop) {
+		for i, mark := range []string{"Idempotency-Key", "X-Timestamp"} {
+			guest := s.visitor(t)
+			guest.add(addOne, mark, "1")
+			customer := guest.logIn(fmt.Sprint("customer-", i))
+			if mark == "X-Timestamp" {
+				customer.cart() // or the retry merges the carts
 			}
+			s.pass(t, 2*time.Second)
+			for _, c := range []*shopper{customer, guest} {
+				assert(t, c.add(addOne, mark, "1").replayed(t), "the retry with %s as customer %q was applied", mark, c.ID)
+			}
+			s.wantTTLs(t)
+			customer.withoutToken().wantLines("1×1")
+			if mark == "Idempotency-Key" {
+				customer.refused(409, "idempotency_conflict", "POST", "/cart/add", `{"product_id":2}`, mark, "1")
+				continue
+			}
+			s.pass(t, 5*time.Minute)
+			assert(t, !guest.add(addOne, mark, "1").replayed(t), "still a retry after five minutes")
+			customer.wantLines("1×2")
 		}
-		customer.wantLines("1×1")
-		s.pass(t, 5*time.Minute)
-		if again := guest.add(addOne, "X-Timestamp", "1"); again.replayed(t) {
-			t.Error("still a retry after five minutes")
-		}
-		customer.wantLines("1×2")
-	})
-}
-
-func TestKey_OfAGuestIsKnownUnderTheTokenAfterTheMerge(t *testing.T) {
-	onEachRedis(t, func(t *testing.T, s *shop) {
-		guest := s.guest(t)
-		guest.cart()
-		guest.add(addOne, "Idempotency-Key", "k")
-		guest.logIn("1").cart()
-		if again := guest.add(addOne, "Idempotency-Key", "k"); !again.replayed(t) {
-			t.Error("the retry as a guest was applied")
-		}
-		guest.logIn("1").wantLines("1×1")
 	})
 }
 
@@ -100,14 +88,11 @@ func TestKey_OfAGuestIsKnownUnderTheTokenAfterTheMerge(t *testing.T) {
 // whose response was lost. The retry finds its key under the token.
 func TestKey_OfAGuestIsKnownAfterAnotherCustomersMerge(t *testing.T) {
 	onEachRedisAndCluster(t, func(t *testing.T, s *shop) {
-		guest := s.guest(t)
-		guest.cart()
+		guest := s.visitor(t)
 		guest.add(addOne, "Idempotency-Key", "k")
 		guest.logIn("1").cart()
 		second := guest.logIn("2")
-		if again := second.add(addOne, "Idempotency-Key", "k"); !again.replayed(t) {
-			t.Error("it was applied twice")
-		}
+		assert(t, second.add(addOne, "Idempotency-Key", "k").replayed(t), "it was applied twice")
 		second.add(`{"product_id":2}`, "Idempotency-Key", "k") // a key of another customer's cart
 		second.wantLines("2×1")
 		guest.logIn("1").wantLines("1×1")
@@ -117,17 +102,14 @@ func TestKey_OfAGuestIsKnownAfterAnotherCustomersMerge(t *testing.T) {
 // The client sends two changes concurrently, loses both responses and retries both.
 func TestUnkeyedRetry_OfChangesThatOverlap(t *testing.T) {
 	onEachRedisAndCluster(t, func(t *testing.T, s *shop) {
-		c := s.guest(t)
-		c.cart()
+		c := s.visitor(t)
 		bodies := []string{addOne, `{"product_id":7,"qty":2}`}
 		for _, body := range bodies {
 			c.add(body, "X-Timestamp", "1")
 		}
 		s.pass(t, 2*time.Second)
 		for _, body := range bodies {
-			if again := c.add(body, "X-Timestamp", "1"); !again.replayed(t) {
-				t.Errorf("%s was applied twice", body)
-			}
+			assert(t, c.add(body, "X-Timestamp", "1").replayed(t), "%s was applied twice", body)
 		}
 		c.wantLines("1×1 7×2")
 	})
@@ -136,16 +118,13 @@ func TestUnkeyedRetry_OfChangesThatOverlap(t *testing.T) {
 // Both responses to a double click within a second are lost: each retry repeats one click.
 func TestUnkeyedRetry_OfADoubleClickCountsTwoClicks(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, s *shop) {
-		c := s.guest(t)
-		c.cart()
+		c := s.visitor(t)
 		c.add(addOne, "X-Timestamp", "1")
 		s.pass(t, 300*time.Millisecond)
 		c.add(addOne, "X-Timestamp", "1")
 		s.pass(t, 800*time.Millisecond) // 1.1 s after the first, 0.8 s after the second
 		for range 2 {
-			if again := c.add(addOne, "X-Timestamp", "1"); !again.replayed(t) {
-				t.Error("a retry was applied")
-			}
+			assert(t, c.add(addOne, "X-Timestamp", "1").replayed(t), "a retry was applied")
 		}
 		c.wantLines("1×2")
 	})
@@ -156,42 +135,28 @@ func TestUnkeyedRetry_IsTheSameOnInstancesWhoseClocksDiffer(t *testing.T) {
 	t.Parallel()
 	for _, ahead := range []time.Duration{-time.Hour, -20 * time.Millisecond, time.Hour} {
 		s := openShop(t, ephemeral.Redis(t))
-		c := s.guest(t)
-		c.cart()
+		c := s.visitor(t)
 		c.add(addOne, "X-Timestamp", "1")
 		s.Clock.Forward(ahead) // the clock of the instance that gets the retry
-		if click := c.add(addOne, "X-Timestamp", "1"); click.replayed(t) {
-			t.Errorf("%v ahead: a second click was taken for a retry", ahead)
-		}
+		assert(t, !c.add(addOne, "X-Timestamp", "1").replayed(t), "%v ahead: a second click was taken for a retry", ahead)
 		s.pass(t, 1100*time.Millisecond)
 		s.Clock.Forward(-1100 * time.Millisecond)
-		if again := c.add(addOne, "X-Timestamp", "1"); !again.replayed(t) {
-			t.Errorf("%v ahead: a retry was applied", ahead)
-		}
+		assert(t, c.add(addOne, "X-Timestamp", "1").replayed(t), "%v ahead: a retry was applied", ahead)
 	}
 }
 
 // A client that disconnects during a merge must not leave the merge unfinished.
 func TestMerge_ContinuesWhenTheClientDisconnects(t *testing.T) {
-	t.Parallel()
 	leave := &leaving{}
-	s := openShop(t, ephemeral.Redis(t), func(p *server.Parts) {
+	s := realShop(t, func(p *server.Parts) {
 		p.Redis = dialRedis(t, asService(t, ephemeral.Redis(t)), patient)
 		p.Redis.AddHook(leave)
 	})
-	guest := s.guest(t)
-	guest.add(addOne)
+	guest := s.guest(t).fill("1×1")
 	customer := guest.logIn("1")
-	r, err := http.NewRequest("GET", s.URL+"/cart", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
 	ctx, cancel := context.WithCancel(t.Context())
-	r.Header.Set("X-Public-Key", s.Key)
-	r.Header.Set("X-Cart-Token", guest.Token)
-	r.Header.Set("Authorization", "Bearer "+customer.JWT)
 	gone := leave.during(cancel)
-	if response, err := http.DefaultTransport.RoundTrip(r.WithContext(ctx)); err == nil {
+	if response, err := http.DefaultTransport.RoundTrip(customer.request("GET", "/cart", nil).WithContext(ctx)); err == nil {
 		response.Body.Close()
 		t.Fatalf("the response arrived before the client disconnected: %d", response.StatusCode)
 	}
@@ -233,4 +198,71 @@ func (l *leaving) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 		}
 		return err
 	}
+}
+
+func TestBudget_IsNotUsedUpByASlowBody(t *testing.T) {
+	slow(t)
+	s := openShop(t, ephemeral.Redis(t), func(p *server.Parts) { p.RedisBudget = 2 * time.Second })
+	c := s.visitor(t)
+	body, writer := io.Pipe()
+	go func() {
+		time.Sleep(2200 * time.Millisecond)
+		_, _ = io.WriteString(writer, `{"product_id":1}`)
+		writer.Close()
+	}()
+	a := c.do(c.request("POST", "/cart/add", body))
+	assert(t, a.Status == http.StatusOK, "a slow body: %d %s", a.Status, a.Raw)
+}
+
+func TestBudget_AnUnresponsiveGuestShardLeavesTimeForTheChange(t *testing.T) {
+	_, cluster, guest, customer := openShards(t, 3*time.Second)
+	guest.cart()
+	customer.Token = guest.Token
+	customer.add(addOne)
+	cluster.Nodes[1].Freeze()
+	defer cluster.Nodes[1].Thaw()
+	equal(t, customer.add(addOne).Body.Data.lines(), "1×2", "the cart")
+}
+
+// hangingScripts lets scripts hang until their time is over, once it is on.
+type hangingScripts struct{ on atomic.Bool }
+
+func (*hangingScripts) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (h *hangingScripts) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if !h.on.Load() || !strings.HasPrefix(cmd.Name(), "eval") {
+			return next(ctx, cmd)
+		}
+		<-ctx.Done()
+		cmd.SetErr(ctx.Err())
+		return ctx.Err()
+	}
+}
+
+func (*hangingScripts) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+// A merge has five times the budget of a request, but one step that hangs must not use all
+// of it.
+func TestBudget_AStepOfAMergeThatHangsDoesNotDelayTheAnswer(t *testing.T) {
+	const budget = 500 * time.Millisecond
+	scripts := &hangingScripts{}
+	s := realShop(t, func(p *server.Parts) {
+		client := dialRedis(t, ephemeral.Redis(t), patient)
+		client.AddHook(scripts)
+		p.Redis, p.RedisBudget = client, budget
+	})
+	both := s.customer(t, "1001")
+	guest := s.guest(t).fill("1×1")
+	both.Token = guest.Token
+	scripts.on.Store(true)
+	fastest := time.Hour
+	for range 3 { // the machine may be busy
+		began := time.Now()
+		both.refused(503, "unavailable", "POST", "/cart/add", addOne, "Idempotency-Key", "k")
+		fastest = min(fastest, time.Since(began))
+	}
+	assert(t, fastest <= 4*budget, "the answer took %v: one step of the merge and the change have %v each", fastest, budget)
 }

@@ -8,7 +8,6 @@ import (
 	"commerce/auth/locale"
 	"commerce/cart"
 	"commerce/cmd/internal/server"
-	"commerce/deploy/ephemeral"
 )
 
 // small limits carts to five lines, and to ten after a merge.
@@ -21,33 +20,20 @@ func (s *shop) sell(n int64) {
 	}
 }
 
-// buy adds one of each product from first to last.
-func (c *shopper) buy(first, last int) *shopper {
-	c.t.Helper()
-	for i := first; i <= last; i++ {
-		c.add(fmt.Sprintf(`{"product_id":%d}`, i))
-	}
-	return c
-}
-
 func TestMerge_WithoutRoomLeavesTheGuestsCartUnchanged(t *testing.T) {
-	t.Parallel()
-	s := openShop(t, ephemeral.Redis(t), small)
+	s := realShop(t, small)
 	s.sell(20)
-	customer := s.customer(t, "1").buy(101, 105)
-	customer.Token = s.guest(t).buy(106, 110).Token
-	if got := customer.cart(); len(got.Items) != 10 || got.Merge.Code != nil || got.Merge.Lines != 5 {
-		t.Fatalf("with room for it: %q, %+v", got.lines(), got.Merge)
-	}
-	guest := s.guest(t)
-	guest.cart()
+	customer := s.customer(t, "1").fill("101×1 102×1 103×1 104×1 105×1")
+	customer.Token = s.guest(t).fill("106×1 107×1 108×1 109×1 110×1").Token
+	roomy := customer.cart()
+	require(t, len(roomy.Items) == 10 && roomy.Merge.Code == nil && roomy.Merge.Lines == 5, "with room for it: %q, %+v", roomy.lines(), roomy.Merge)
+	guest := s.visitor(t)
 	guest.add(`{"product_id":111}`, "Idempotency-Key", "k")
 	customer.Token = guest.Token
 	full := func(a answer) {
 		t.Helper()
-		if m := a.Body.Data.Merge; m == nil || m.Lines != 0 || len(m.Adjusted) != 0 || m.Code == nil || *m.Code != "cart_full" {
-			t.Errorf("report in %s", a.Raw)
-		}
+		m := a.Body.Data.Merge
+		assert(t, m != nil && m.Lines == 0 && len(m.Adjusted) == 0 && m.Code != nil && *m.Code == "cart_full", "report in %s", a.Raw)
 	}
 	full(customer.ok("GET", "/cart", ""))
 	full(customer.ok("GET", "/cart/count", ""))
@@ -56,23 +42,18 @@ func TestMerge_WithoutRoomLeavesTheGuestsCartUnchanged(t *testing.T) {
 	full(customer.ok("PATCH", "/cart/items/101", `{"quantity":2}`))
 	full(customer.refused(422, "cart_full", "POST", "/cart/add", `{"product_id":112}`))
 	full(customer.refused(400, "malformed_json", "POST", "/cart/add", `{`))
-	if again := customer.add(`{"product_id":111}`, "Idempotency-Key", "k"); !again.replayed(t) {
-		t.Error("the guest's own change was applied again")
-	}
+	assert(t, customer.add(`{"product_id":111}`, "Idempotency-Key", "k").replayed(t), "the guest's own change was applied again")
 	guest.wantLines("111×1")
 	if a := customer.ok("DELETE", "/cart/items/110", ""); a.Body.Data.Merge == nil { // makes room for the next request
 		t.Errorf("no report in %s", a.Raw)
 	}
 	got := customer.cart()
-	if got.Merge == nil || got.Merge.Code != nil || got.Merge.Lines != 1 || !slices.ContainsFunc(got.Items, func(i itemBody) bool { return i.ID == "111" }) {
-		t.Errorf("with room again: %q, %+v", got.lines(), got.Merge)
-	}
+	assert(t, got.Merge != nil && got.Merge.Code == nil && got.Merge.Lines == 1 && slices.ContainsFunc(got.Items, func(i itemBody) bool { return i.ID == "111" }), "with room again: %q, %+v", got.lines(), got.Merge)
 	guest.wantLines("")
 }
 
 func TestMerge_CountsTextToo(t *testing.T) {
-	t.Parallel()
-	s := openShop(t, ephemeral.Redis(t), func(p *server.Parts) { p.CartLimits.CartText, p.CartLimits.LineText = 40, 40 })
+	s := realShop(t, func(p *server.Parts) { p.CartLimits.CartText, p.CartLimits.LineText = 40, 40 })
 	line := func(product int, text string) string {
 		return fmt.Sprintf(`{"product_id":%d,"notice":%q}`, product, text)
 	}
@@ -90,9 +71,8 @@ func TestMerge_CountsTextToo(t *testing.T) {
 	full := s.guest(t)
 	full.add(line(2, forty))
 	customer.Token = full.Token
-	if got := customer.cart(); got.Merge == nil || got.Merge.Code == nil {
-		t.Errorf("41 bytes and 40 are more than 80: %q, %+v", got.lines(), got.Merge)
-	}
+	got := customer.cart()
+	assert(t, got.Merge != nil && got.Merge.Code != nil, "41 bytes and 40 are more than 80: %q, %+v", got.lines(), got.Merge)
 }
 
 // Devices log in concurrently, each with a cart that would fit by itself.
@@ -101,21 +81,18 @@ func TestMerge_OfManyDevicesAtOnceKeepsTheLimit(t *testing.T) {
 		s.sell(20)
 		var guests []*shopper
 		for i := range 6 {
-			guests = append(guests, s.guest(t).buy(101+3*i, 103+3*i))
+			guests = append(guests, s.guest(t).fill(fmt.Sprintf("%d×1 %d×1 %d×1", 101+3*i, 102+3*i, 103+3*i)))
 		}
 		customers := make([]*shopper, len(guests))
 		at(len(guests), func(i int) {
 			customers[i] = guests[i].logIn("1")
 			customers[i].cart()
 		})
-		if got := s.customer(t, "1").cart(); len(got.Items) > 10 {
-			t.Errorf("the cart has %d lines, want at most 10", len(got.Items))
-		}
+		assert(t, len(s.customer(t, "1").cart().Items) <= 10, "the cart has more than 10 lines")
 		for _, c := range customers { // nothing is lost: a cart that did not fit stays under its token
 			c.withoutToken().ok("DELETE", "/cart/clear", "")
-			if got := c.cart(); len(got.Items) != 0 && len(got.Items) != 3 {
-				t.Errorf("a guest's cart was merged in part: %q", got.lines())
-			}
+			got := c.cart()
+			assert(t, len(got.Items) == 0 || len(got.Items) == 3, "a guest's cart was merged in part: %q", got.lines())
 		}
 	}, small)
 }

@@ -13,13 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
-	"commerce/auth/locale"
 	"commerce/cart"
 	"commerce/cart/service"
 	"commerce/cmd/internal/server"
-	"commerce/deploy/ephemeral"
 )
 
 // Products of the merge tests: all can be bought without limits when they are added, and
@@ -29,46 +25,25 @@ const (
 	plain, stock5, max4, inactive, gone, soldOut, twoPlans = 11, 12, 13, 14, 15, 16, 17
 )
 
-// mergeProducts returns the products while carts are filled, and when they are merged.
-func mergeProducts(merging bool) map[int64]*cart.Product {
-	products := map[int64]*cart.Product{}
-	for id := int64(plain); id <= twoPlans; id++ {
-		products[id] = &cart.Product{ID: id, Name: locale.Named(fmt.Sprintf("P%d", id)), Active: true, MinQuantity: 1, Price: 100}
-	}
-	products[twoPlans].Plans = []cart.Plan{{ID: 171, Duration: "monthly"}, {ID: 172, Duration: "annually"}}
-	if merging {
-		none, four, five := int64(0), int64(4), int64(5)
-		products[stock5].Stock, products[twoPlans].Stock, products[soldOut].Stock = &five, &five, &none
-		products[inactive].Active = false
-		for _, id := range []int64{max4, inactive, soldOut} {
-			products[id].MaxQuantity = &four
-		}
-		delete(products, gone)
-	}
-	return products
-}
-
+// sellForMerge sells the products while carts are filled, or when they are merged.
 func (s *shop) sellForMerge(merging bool) {
-	products := mergeProducts(merging)
 	for id := int64(plain); id <= twoPlans; id++ {
-		if p := products[id]; p != nil {
-			s.Catalog.Put(s.ID, p)
-		} else {
-			s.Catalog.Delete(s.ID, id)
-		}
+		s.offer(id, func(p *cart.Product) {
+			if id == twoPlans {
+				p.Plans = []cart.Plan{{ID: 171, Duration: "monthly"}, {ID: 172, Duration: "annually"}}
+			}
+			if !merging {
+				return
+			}
+			p.Active = id != inactive
+			p.Stock = map[int64]*int64{stock5: new(int64(5)), twoPlans: new(int64(5)), soldOut: new(int64)}[id]
+			if slices.Contains([]int64{max4, inactive, soldOut}, id) {
+				p.MaxQuantity = new(int64(4))
+			}
+		})
 	}
-}
-
-// fill adds lines such as "11×2 17.p172×1" one by one.
-func (c *shopper) fill(lines string) {
-	c.t.Helper()
-	for line := range strings.FieldsSeq(lines) {
-		item, quantity, _ := strings.Cut(line, "×")
-		product, plan, ok := strings.Cut(item, ".p")
-		if ok {
-			plan = `,"subscription_plan":` + plan
-		}
-		c.add(fmt.Sprintf(`{"product_id":%s,"qty":%s%s}`, product, quantity, plan))
+	if merging {
+		s.Catalog.Delete(s.ID, gone)
 	}
 }
 
@@ -109,15 +84,9 @@ func TestMerge_ShowsTheMergedCartAndWhatWasCut(t *testing.T) {
 				s.sellForMerge(true)
 				customer.Token = guest.Token
 				got := customer.wantLines(tc.lines)
-				if got.Merge == nil || got.Merge.Lines != int64(len(strings.Fields(tc.guest))) {
-					t.Fatalf("report %+v", got.Merge)
-				}
-				if diff := cmp.Diff(tc.cuts, got.cuts(t)); diff != "" {
-					t.Errorf("cuts (-want +got)\n%s", diff)
-				}
-				if want := int64(len(strings.Fields(tc.customer))) + 1; got.Version != want {
-					t.Errorf("version %d, want %d", got.Version, want)
-				}
+				require(t, got.Merge != nil && got.Merge.Lines == int64(len(strings.Fields(tc.guest))), "report %+v", got.Merge)
+				equal(t, got.cuts(t), tc.cuts, "cuts")
+				equal(t, got.Version, int64(len(strings.Fields(tc.customer)))+1, "version")
 				wantIssues(t, got)
 			}, func(p *server.Parts) { p.Strategy = tc.strategy })
 		})
@@ -134,9 +103,7 @@ func (b cartBody) cuts(t *testing.T) string {
 		if a.ItemID == strconv.Itoa(max4) {
 			want = "above_max_quantity"
 		}
-		if a.Kept <= 5 && a.Code != want {
-			t.Errorf("%s was cut for %s, want %s", a.ItemID, a.Code, want)
-		}
+		assert(t, a.Kept > 5 || a.Code == want, "%s was cut for %s, want %s", a.ItemID, a.Code, want)
 	}
 	return strings.Join(cuts, ", ")
 }
@@ -150,39 +117,23 @@ func wantIssues(t *testing.T, b cartBody) {
 		if item.Issue != nil {
 			code = item.Issue.Code
 		}
-		if want[item.ProductID] != "" && code != want[item.ProductID] {
-			t.Errorf("line %s has the issue %q, want %q", item.ID, code, want[item.ProductID])
-		}
+		assert(t, want[item.ProductID] == "" || code == want[item.ProductID], "line %s has the issue %q, want %q", item.ID, code, want[item.ProductID])
 	}
 }
 
-// logIn returns the same shopper after a login, who still sends the guest's token.
-func (c *shopper) logIn(customer string) *shopper {
-	return &shopper{t: c.t, shop: c.shop, Token: c.Token, JWT: c.shop.token(c.t, customer)}
-}
-
-// withoutToken returns the same customer on a device without a guest's token.
-func (c *shopper) withoutToken() *shopper {
-	return &shopper{t: c.t, shop: c.shop, JWT: c.JWT}
-}
-
 func TestMerge_NeverReplacesTheCustomersNotice(t *testing.T) {
-	onRealRedis(t, func(t *testing.T, s *shop) {
-		customer, guest := s.customer(t, "1"), s.guest(t)
-		customer.add(`{"product_id":1,"notice":"the customer's"}`)
-		customer.add(`{"product_id":7,"qty":2}`)
-		guest.add(`{"product_id":7,"qty":2,"notice":"fills the place"}`)
-		guest.add(`{"product_id":1,"notice":"comes too late"}`)
-		guest.add(`{"product_id":5,"fields":{"0":"a@example.com"},"notice":"new"}`)
-		items := guest.logIn("1").cart().Items
-		var notices []string
-		for _, item := range items {
-			notices = append(notices, *item.Notice)
-		}
-		if diff := cmp.Diff([]string{"the customer's", "fills the place", "new"}, notices); diff != "" {
-			t.Errorf("notices (-want +got)\n%s", diff)
-		}
-	})
+	s := realShop(t)
+	customer, guest := s.customer(t, "1"), s.guest(t)
+	customer.add(`{"product_id":1,"notice":"the customer's"}`)
+	customer.add(`{"product_id":7,"qty":2}`)
+	guest.add(`{"product_id":7,"qty":2,"notice":"fills the place"}`)
+	guest.add(`{"product_id":1,"notice":"comes too late"}`)
+	guest.add(`{"product_id":5,"fields":{"0":"a@example.com"},"notice":"new"}`)
+	var notices []string
+	for _, item := range guest.logIn("1").cart().Items {
+		notices = append(notices, *item.Notice)
+	}
+	equal(t, notices, []string{"the customer's", "fills the place", "new"}, "notices")
 }
 
 func TestMerge_HappensFirstInEveryRequest(t *testing.T) {
@@ -212,80 +163,61 @@ func TestMerge_HappensFirstInEveryRequest(t *testing.T) {
 		{"DELETE", "/cart/clear", "", 200, nil, ""},
 	} {
 		t.Run(fmt.Sprint(tc.method, " ", tc.path, " ", tc.status), func(t *testing.T) {
-			onRealRedis(t, func(t *testing.T, s *shop) {
-				customer, guest := s.customer(t, "1"), s.guest(t)
-				customer.add(`{"product_id":2,"qty":2}`)
-				guest.add(`{"product_id":2,"qty":3}`)
-				customer.Token = guest.Token
-				a := customer.send(tc.method, tc.path, tc.payload, tc.headers...)
-				if a.Status != tc.status {
-					t.Fatalf("%d %s", a.Status, a.Raw)
-				}
-				m := a.Body.Data.Merge
-				if m == nil || m.Lines != 1 || len(m.Adjusted) != 1 ||
-					m.Adjusted[0].Requested != 5 || m.Adjusted[0].Kept != 3 || m.Adjusted[0].Code != "insufficient_stock" {
-					t.Errorf("report in %s", a.Raw)
-				}
-				if again := customer.wantLines(tc.lines); again.Merge == nil || again.Merge.ID != m.ID {
-					t.Errorf("a minute is not over, and the report is %+v", again.Merge)
-				}
-			})
+			s := realShop(t)
+			customer, guest := s.customer(t, "1"), s.guest(t)
+			customer.add(`{"product_id":2,"qty":2}`)
+			guest.add(`{"product_id":2,"qty":3}`)
+			customer.Token = guest.Token
+			a := customer.send(tc.method, tc.path, tc.payload, tc.headers...)
+			require(t, a.Status == tc.status, "%d %s", a.Status, a.Raw)
+			m := a.Body.Data.Merge
+			assert(t, m != nil && m.Lines == 1 && len(m.Adjusted) == 1 && m.Adjusted[0].Requested == 5 && m.Adjusted[0].Kept == 3 && m.Adjusted[0].Code == "insufficient_stock", "report in %s", a.Raw)
+			again := customer.wantLines(tc.lines)
+			assert(t, again.Merge != nil && again.Merge.ID == m.ID, "a minute is not over, and the report is %+v", again.Merge)
 		})
 	}
 }
 
 func TestMerge_IsReportedForAMinuteToTheCustomer(t *testing.T) {
-	onRealRedis(t, func(t *testing.T, s *shop) {
-		guest := s.guest(t)
-		guest.add(`{"product_id":1}`)
-		customer, other := guest.logIn("1"), s.customer(t, "1")
-		customer.send("GET", "/cart/count", "") // which may be lost
-		first := other.ok("GET", "/cart", "", "If-None-Match", "*")
-		report := first.Body.Data.Merge
-		if report == nil || report.ID == "" || report.Lines != 1 || time.Since(report.At).Abs() > time.Minute {
-			t.Fatalf("another device got %s", first.Raw)
-		}
-		tag := first.Header.Get("ETag")
-		for _, a := range []answer{
-			customer.ok("GET", "/cart", ""), customer.ok("GET", "/cart/summary", ""),
-			customer.refused(422, "out_of_stock", "POST", "/cart/add", `{"product_id":6}`),
-			customer.refused(422, "validation_failed", "POST", "/cart/add", `{"product_id":1,"qty":"x"}`),
-			customer.refused(400, "malformed_json", "POST", "/cart/add", `{`),
-			customer.add(`{"product_id":1}`, "If-Match", tag),
-		} {
-			if m := a.Body.Data.Merge; m == nil || m.ID != report.ID {
-				t.Errorf("the report is %+v in %s", m, a.Raw)
-			}
-		}
-		tag = other.ok("GET", "/cart", "").Header.Get("ETag")
-		if a := other.send("GET", "/cart", "", "If-None-Match", tag); a.Status != http.StatusNotModified {
-			t.Errorf("unchanged, with the report: %d", a.Status)
-		}
-		s.pass(t, time.Minute+time.Second)
-		if a := other.ok("GET", "/cart", "", "If-None-Match", tag); a.Body.Data.Merge != nil {
-			t.Errorf("after a minute: %s", a.Raw)
-		}
-		other.add(`{"product_id":1}`)
-		if members := s.Redis.HKeys(t.Context(), s.customerKey(other)).Val(); slices.Contains(members, "g") {
-			t.Errorf("after a minute and a change, the report is still stored: %q", members)
-		}
-	})
+	s := realShop(t)
+	guest := s.guest(t).fill("1×1")
+	customer, other := guest.logIn("1"), s.customer(t, "1")
+	customer.send("GET", "/cart/count", "") // which may be lost
+	first := other.ok("GET", "/cart", "", "If-None-Match", "*")
+	report := first.Body.Data.Merge
+	require(t, report != nil && report.ID != "" && report.Lines == 1 && time.Since(report.At).Abs() <= time.Minute, "another device got %s", first.Raw)
+	tag := first.Header.Get("ETag")
+	for _, a := range []answer{
+		customer.ok("GET", "/cart", ""), customer.ok("GET", "/cart/summary", ""),
+		customer.refused(422, "out_of_stock", "POST", "/cart/add", `{"product_id":6}`),
+		customer.refused(422, "validation_failed", "POST", "/cart/add", `{"product_id":1,"qty":"x"}`),
+		customer.refused(400, "malformed_json", "POST", "/cart/add", `{`),
+		customer.add(`{"product_id":1}`, "If-Match", tag),
+	} {
+		m := a.Body.Data.Merge
+		assert(t, m != nil && m.ID == report.ID, "the report is %+v in %s", m, a.Raw)
+	}
+	tag = other.tag()
+	equal(t, other.send("GET", "/cart", "", "If-None-Match", tag).Status, http.StatusNotModified, "status of an unchanged cart with the report")
+	s.pass(t, time.Minute+time.Second)
+	assert(t, other.ok("GET", "/cart", "", "If-None-Match", tag).Body.Data.Merge == nil, "the report is there after a minute")
+	equal(t, other.send("GET", "/cart", "", "If-None-Match", "*").Status, 304, "status a minute after the merge")
+	other.add(`{"product_id":1}`)
+	members := s.Redis.HKeys(t.Context(), s.customerKey(other)).Val()
+	assert(t, !slices.Contains(members, "g"), "after a minute and a change, the report is still stored: %q", members)
 }
 
 func TestMerge_IsNotDrivenByHEAD(t *testing.T) {
-	onRealRedis(t, func(t *testing.T, s *shop) {
-		guest := s.guest(t)
-		guest.add(`{"product_id":1}`)
-		customer := guest.logIn("1")
-		for _, path := range []string{"/cart", "/cart/count", "/cart/summary", "/cart/validate"} {
-			if a := customer.send("HEAD", path, ""); a.Status >= 500 {
-				t.Errorf("HEAD %s: %d", path, a.Status)
-			}
-		}
-		guest.wantLines("1×1")
-		s.customer(t, "1").wantLines("")
-		customer.wantLines("1×1")
-	})
+	s := realShop(t)
+	guest := s.guest(t).fill("1×1")
+	customer := guest.logIn("1")
+	for _, path := range []string{"/cart", "/cart/count", "/cart/summary", "/cart/validate"} {
+		a := customer.send("HEAD", path, "")
+		assert(t, a.Status < 500, "HEAD %s: %d", path, a.Status)
+	}
+	guest.wantLines("1×1")
+	s.customer(t, "1").wantLines("")
+	customer.wantLines("1×1")
 }
 
 func TestMerge_LeavesTheTokenUsable(t *testing.T) {
@@ -294,31 +226,12 @@ func TestMerge_LeavesTheTokenUsable(t *testing.T) {
 		before, _, _ := strings.Cut(guest.add(`{"product_id":1}`).Header.Get("ETag"), ".")
 		guest.logIn("1").cart()
 		s.wantTTLs(t)
-		if got := guest.wantLines(""); got.Version != 0 || got.ExpiresAt != nil {
-			t.Errorf("the guest's cart after the merge: %+v", got)
-		}
+		got := guest.wantLines("")
+		assert(t, got.Version == 0 && got.ExpiresAt == nil, "the guest's cart after the merge: %+v", got)
 		a := guest.add(`{"product_id":7,"qty":2}`)
 		after, _, _ := strings.Cut(a.Header.Get("ETag"), ".")
-		if after == before || a.Body.Data.Version != 1 {
-			t.Errorf("cart %s at version %d, before %s", after, a.Body.Data.Version, before)
-		}
+		assert(t, after != before && a.Body.Data.Version == 1, "cart %s at version %d, before %s", after, a.Body.Data.Version, before)
 		guest.logIn("1").wantLines("1×1 7×2")
-		s.wantTTLs(t)
-	})
-}
-
-func TestMerge_IncludesIdempotencyKeys(t *testing.T) {
-	onEachRedisAndCluster(t, func(t *testing.T, s *shop) {
-		guest := s.guest(t)
-		guest.cart()
-		guest.add(`{"product_id":1,"qty":2}`, "Idempotency-Key", "k")
-		customer := guest.logIn("1")
-		again := customer.add(`{"product_id":1,"qty":2}`, "Idempotency-Key", "k")
-		if again.Header.Get("Idempotency-Replayed") != "true" || again.Body.Data.lines() != "1×2" {
-			t.Errorf("repeated after the login: %s", again.Raw)
-		}
-		customer.refused(409, "idempotency_conflict", "POST", "/cart/add", `{"product_id":1}`, "Idempotency-Key", "k")
-		customer.withoutToken().wantLines("1×2")
 		s.wantTTLs(t)
 	})
 }
@@ -327,8 +240,7 @@ func TestMerge_DevicesAtOnce(t *testing.T) {
 	t.Parallel()
 	t.Run("that carry one token add it once", func(t *testing.T) {
 		onEachRedisAndCluster(t, func(t *testing.T, s *shop) {
-			guest := s.guest(t)
-			guest.add(`{"product_id":1,"qty":3}`)
+			guest := s.guest(t).fill("1×3")
 			var reports sync.Map
 			at(6, func(int) {
 				if m := guest.logIn("1").cart().Merge; m != nil {
@@ -339,9 +251,7 @@ func TestMerge_DevicesAtOnce(t *testing.T) {
 			for range reports.Range {
 				n++
 			}
-			if got.Version != 1 || n != 1 {
-				t.Errorf("version %d after %d reports", got.Version, n)
-			}
+			assert(t, got.Version == 1 && n == 1, "version %d after %d reports", got.Version, n)
 		})
 	})
 	t.Run("that carry a token each all find theirs in", func(t *testing.T) {
@@ -349,9 +259,8 @@ func TestMerge_DevicesAtOnce(t *testing.T) {
 			at(6, func(i int) {
 				guest := s.guest(t)
 				guest.add(fmt.Sprintf(`{"product_id":1,"qty":%d}`, i+1))
-				if got := guest.logIn("1").cart(); got.Count < int64(i+1) {
-					t.Errorf("device %d had %d, and got %q", i, i+1, got.lines())
-				}
+				got := guest.logIn("1").cart()
+				assert(t, got.Count >= int64(i+1), "device %d had %d, and got %q", i, i+1, got.lines())
 			})
 			s.customer(t, "1").wantLines("1×21")
 		})
@@ -362,8 +271,7 @@ func TestMerge_DevicesAtOnce(t *testing.T) {
 // accepted add counts exactly once.
 func TestMerge_RacesWithAddsOnBothSides(t *testing.T) {
 	onEachRedisAndCluster(t, func(t *testing.T, s *shop) {
-		guest := s.guest(t)
-		guest.cart()
+		guest := s.visitor(t)
 		customer := guest.logIn("1")
 		at(50, func(i int) {
 			switch {
@@ -387,6 +295,13 @@ type flaky struct {
 	down atomic.Int64
 }
 
+// flakyShop opens a shop with such a catalog.
+func flakyShop(t *testing.T) (*shop, *flaky) {
+	t.Helper()
+	source := &flaky{}
+	return realShop(t, func(p *server.Parts) { source.Catalog, p.Catalog = p.Catalog, source }), source
+}
+
 var errDown = errors.New("catalog is down")
 
 func (f *flaky) Reachable() bool { return f.down.Load() == 0 }
@@ -398,39 +313,12 @@ func (f *flaky) Products(ctx context.Context, store int64, ids []int64) (map[int
 	return f.Catalog.Products(ctx, store, ids)
 }
 
-func TestMerge_WaitsForTheCatalog(t *testing.T) {
-	t.Parallel()
-	source := &flaky{}
-	s := openShop(t, ephemeral.Redis(t), func(p *server.Parts) { source.Catalog, p.Catalog = p.Catalog, source })
-	guest := s.guest(t)
-	guest.add(`{"product_id":7,"qty":2}`)
-	customer := guest.logIn("1")
-	source.down.Store(7)
-	if got := customer.add(`{"product_id":1}`).Body.Data; got.lines() != "1×1" || got.Merge != nil {
-		t.Errorf("unmerged: %q, %+v", got.lines(), got.Merge)
-	}
-	customer.wantLines("1×1")
-	if strings.Contains(s.Log.String(), guest.Token) {
-		t.Error("the token is in the log")
-	}
-	source.down.Store(0)
-	if got := customer.wantLines("1×1 7×2"); got.Merge == nil || got.Merge.Lines != 1 {
-		t.Errorf("later: %+v", got.Merge)
-	}
-	guest.wantLines("")
-}
-
 func TestMerge_AnEmptiedGuestsCartBringsNothing(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, s *shop) {
-		guest := s.guest(t)
-		guest.add(`{"product_id":1}`)
+		guest := s.guest(t).fill("1×1")
 		guest.ok("DELETE", "/cart/clear", "")
-		customer := guest.logIn("1")
-		if got := customer.cart(); got.Version != 0 || got.Merge != nil || got.ExpiresAt != nil {
-			t.Errorf("the customer's cart: %+v", got)
-		}
-		if keys := s.keys(t); len(keys) != 0 {
-			t.Errorf("left behind: %v", keys)
-		}
+		got := guest.logIn("1").cart()
+		assert(t, got.Version == 0 && got.Merge == nil && got.ExpiresAt == nil, "the customer's cart: %+v", got)
+		equal(t, len(s.keys(t)), 0, "keys that are left")
 	})
 }

@@ -5,15 +5,20 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/chromedp/chromedp"
 
 	"commerce/deploy/ephemeral"
 )
@@ -21,11 +26,10 @@ import (
 // lostReplies is how many changes testdata/npmtrip/trip.mjs sends over LOSSY_URL.
 const lostReplies = 8
 
-// The unchanged published client makes a whole shopping trip.
-// TestPublishedClient_ShopsAndLogsIn covers the same trip without Node.
+// The unchanged published client makes a whole shopping trip. TestPublishedClient_ALostReplyCountsOnce
+// sends its requests without Node.
 func TestPublishedClient_DrivesAWholeTrip(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	installed := installPackages(t, "npmtrip")
 	t.Run("demo", func(t *testing.T) {
 		t.Parallel()
@@ -55,12 +59,9 @@ func drive(t *testing.T, dir, url, key, browserJWT, serverJWT, lossyJWT string) 
 		"JWT_BROWSER="+browserJWT, "JWT_SERVER="+serverJWT, "JWT_LOSSY="+lossyJWT)
 	said, err := node.CombinedOutput()
 	t.Logf("node trip.mjs:\n%s", said)
-	if err != nil {
-		t.Fatalf("node trip.mjs: %v", err)
-	}
-	if lost, repeated := line.lost.Load(), line.repeated.Load(); lost != lostReplies || repeated < lostReplies {
-		t.Errorf("%d replies were lost and %d changes sent again, want %d of each", lost, repeated, lostReplies)
-	}
+	require(t, err == nil, "node trip.mjs: %v", err)
+	equal(t, line.lost.Load(), lostReplies, "replies that were lost")
+	assert(t, line.repeated.Load() >= lostReplies, "%d changes were sent again, want %d", line.repeated.Load(), lostReplies)
 }
 
 // command is a program that a test waits for, with a timeout.
@@ -102,9 +103,7 @@ func buildProgram(t *testing.T) (binary string) {
 			program.err = fmt.Errorf("go build: %w\n%s", err, said)
 		}
 	})
-	if program.err != nil {
-		t.Fatal(program.err)
-	}
+	require(t, program.err == nil, "%v", program.err)
 	return filepath.Join(program.dir, "commerce")
 }
 
@@ -122,21 +121,14 @@ func startDemo(t *testing.T) demo {
 	run := exec.Command(d.binary, "demo")
 	run.Env = append(os.Environ(), "ADDR=127.0.0.1:0", "ADMIN_ADDR=127.0.0.1:0", "JWT_SECRET="+jwtSecret)
 	run.Stderr = d.log
-	out, err := run.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := run.Start(); err != nil {
-		t.Fatal(err)
-	}
+	out := must(run.StdoutPipe())(t)
+	noError(t, run.Start())
 	t.Cleanup(func() { end(t, run, d.log) })
 
 	printed := welcome(bufio.NewScanner(out))
 	for pattern, found := range map[*regexp.Regexp]*string{printedURL: &d.url, printedKey: &d.key, printedJWT: &d.jwt} {
 		match := pattern.FindStringSubmatch(printed)
-		if match == nil {
-			t.Fatalf("the demo printed nothing like %s:\n%s%s", pattern, printed, d.log)
-		}
+		require(t, match != nil, "the demo printed nothing like %s:\n%s%s", pattern, printed, d.log)
 		*found = match[1]
 	}
 	return d
@@ -160,9 +152,8 @@ func end(t testing.TB, program *exec.Cmd, log *logBuffer) {
 	_ = program.Process.Signal(syscall.SIGTERM)
 	late := time.AfterFunc(15*time.Second, func() { _ = program.Process.Kill() })
 	defer late.Stop()
-	if err := program.Wait(); err != nil {
-		t.Errorf("%s: %v\n%s", program, err, log)
-	}
+	err := program.Wait()
+	assert(t, err == nil, "%s: %v\n%s", program, err, log)
 }
 
 // token creates a token with the program's own command.
@@ -171,8 +162,67 @@ func (d demo) token(t testing.TB, customer string) string {
 	sign := command(t, d.binary, "token", "customer", "--store", "1", "--customer", customer)
 	sign.Env = append(os.Environ(), "JWT_SECRET="+jwtSecret)
 	token, err := sign.Output()
-	if err != nil {
-		t.Fatalf("%s: %v", sign, err)
-	}
+	require(t, err == nil, "%s: %v", sign, err)
 	return string(bytes.TrimSpace(token))
+}
+
+// installPackages copies a folder of testdata to a temporary directory, installs its pinned
+// npm packages there, and returns that directory.
+func installPackages(t *testing.T, folder string) string {
+	t.Helper()
+	for _, program := range []string{"node", "npm"} {
+		_, err := exec.LookPath(program)
+		require(t, err == nil, "%s is not installed (sh deploy/ephemeral/install.sh)", program)
+	}
+	dir := t.TempDir()
+	noError(t, os.CopyFS(dir, os.DirFS(filepath.Join("testdata", folder))))
+	npm := command(t, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline")
+	npm.Dir = dir
+	said, err := npm.CombinedOutput()
+	require(t, err == nil, "npm ci: %v\n%s", err, said)
+	return dir
+}
+
+// docs/cart.md says which resend of a browser counts twice.
+func TestResend_OfABrowserCountsTwiceOnlyWithoutAKey(t *testing.T) {
+	slow(t)
+	for name, tc := range map[string]struct {
+		header string
+		want   int
+	}{
+		"with only X-Timestamp":   {`"X-Timestamp": String(Math.floor(Date.now() / 1000))`, 2},
+		"with an Idempotency-Key": {`"Idempotency-Key": "one"`, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := openShop(t, embeddedRedis(t))
+			var posts atomic.Int64
+			web := serveGateway(t, func(w http.ResponseWriter, r *http.Request) {
+				switch {
+				case r.URL.Path == "/":
+					w.Header().Set("Content-Type", "text/html")
+					fmt.Fprint(w, "<!doctype html><title>a storefront</title>")
+				case r.Method == http.MethodPost && posts.Add(1) == 1: // closes the connection instead of responding
+					s.handler.ServeHTTP(httptest.NewRecorder(), r)
+					panic(http.ErrAbortHandler)
+				default:
+					s.handler.ServeHTTP(w, r)
+				}
+			})
+			ctx, _ := chromedp.NewContext(openBrowser(t), chromedp.WithNewBrowserContext())
+			t.Cleanup(func() { _ = chromedp.Cancel(ctx) })
+			ctx, cancel := context.WithTimeout(ctx, patience)
+			t.Cleanup(cancel)
+			noError(t, chromedp.Do(ctx, chromedp.Navigate(web)))
+			added := must(chromedp.Run(ctx, chromedp.Evaluate[int](fmt.Sprintf(`(async () => {
+				const headers = {"X-Public-Key": %q, "X-Cart-Token": "a-token-of-the-browsers-own"};
+				await (await fetch("/cart/count", {headers})).text(); // leaves a kept-alive connection
+				const response = await fetch("/cart/add", {
+					method: "POST", headers: {...headers, "Content-Type": "application/json", %s}, body: '{"product_id": 1, "qty": 1}',
+				});
+				return (await response.json()).data.count;
+			})()`, s.Key, tc.header), chromedp.EvalAwaitPromise)))(t)
+			assert(t, added == tc.want && posts.Load() == 2, "the cart has %d after %d requests, want %d after 2", added, posts.Load(), tc.want)
+		})
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -205,69 +206,52 @@ func (s spec) only(status int, ref *openapi3.ResponseRef) *routers.Route {
 }
 
 func TestOpenAPI_DescribesEveryRouteAndNoOther(t *testing.T) {
-	t.Parallel()
-	doc, err := document()
-	if err != nil {
-		t.Fatal(err)
-	}
-	shop := openShop(t, embeddedRedis(t))
+	doc := must(document())(t)
+	shop := newShop(t)
 	for path, item := range doc.Paths.Map() {
 		concrete := strings.NewReplacer("{item_id}", "1", "{id}", "1").Replace(path)
 		for _, method := range []string{"GET", "POST", "PUT", "PATCH", "DELETE"} {
 			a := shop.guest(t).send(method, concrete, "")
 			documented := item.GetOperation(method) != nil
-			if served := a.Status != http.StatusMethodNotAllowed; served != documented {
-				t.Errorf("%s %s: documented %v, served %v (%d)", method, path, documented, served, a.Status)
-			}
-			if !documented && !slices.Contains(strings.Split(a.Header.Get("Allow"), ", "), firstMethod(item)) {
-				t.Errorf("%s %s: Allow is %q", method, path, a.Header.Get("Allow"))
-			}
+			served := a.Status != http.StatusMethodNotAllowed
+			assert(t, served == documented, "%s %s: documented %v, served %v (%d)", method, path, documented, served, a.Status)
+			assert(t, documented || slices.Contains(strings.Split(a.Header.Get("Allow"), ", "), slices.Collect(maps.Keys(item.Operations()))[0]), "%s %s: Allow is %q", method, path, a.Header.Get("Allow"))
 		}
 	}
 }
 
 func TestOpenAPI_HasEveryRegisteredRoute(t *testing.T) {
 	t.Parallel()
-	doc, err := document()
-	if err != nil {
-		t.Fatal(err)
-	}
-	parameter := regexp.MustCompile(`:(\w+)`)
-	areas := []wire.Area{carthttp.New(nil, nil, "").Area(), subscriptionshttp.New(subscriptionshttp.Config{}).Area()}
-	for _, area := range areas {
-		for _, route := range area.Routes {
-			path := parameter.ReplaceAllString(route.Path, "{$1}")
-			item := doc.Paths.Value(path)
-			if item == nil || item.GetOperation(route.Method) == nil {
-				t.Errorf("%s %s is served, but not in the document", route.Method, route.Path)
-			}
-		}
+	doc := must(document())(t)
+	for _, route := range servedRoutes() {
+		method, path, _ := strings.Cut(route, " ")
+		item := doc.Paths.Value(path)
+		assert(t, item != nil && item.GetOperation(method) != nil, "%s is served, but not in the document", route)
 	}
 }
 
-func firstMethod(item *openapi3.PathItem) string {
-	for method := range item.Operations() {
-		return method
+// servedRoutes returns the methods and paths of all areas, as the document writes them.
+func servedRoutes() (routes []string) {
+	parameter := regexp.MustCompile(`:(\w+)`)
+	for _, area := range []wire.Area{carthttp.New(nil, nil, "").Area(), subscriptionshttp.New(subscriptionshttp.Config{}).Area()} {
+		for _, route := range area.Routes {
+			routes = append(routes, route.Method+" "+parameter.ReplaceAllString(route.Path, "{$1}"))
+		}
 	}
-	return ""
+	slices.Sort(routes)
+	return routes
 }
 
 func TestConforms_DetectsDifferences(t *testing.T) {
-	t.Parallel()
-	c := openShop(t, embeddedRedis(t)).guest(t)
+	c := newShop(t).guest(t)
 	good := c.add(`{"product_id":1}`)
 	refused := c.refused(404, "product_not_found", "POST", "/cart/add", `{"product_id":404}`)
 	judge := func(a answer, status int, edit ...string) error {
-		r, err := http.NewRequestWithContext(t.Context(), "POST", c.shop.URL+"/cart/add", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must(http.NewRequestWithContext(t.Context(), "POST", c.shop.URL+"/cart/add", nil))(t)
 		body := strings.NewReplacer(edit...).Replace(string(a.Raw))
 		return conforms(r, &http.Response{StatusCode: status, Header: a.Header, Body: io.NopCloser(strings.NewReader(body))}, "")
 	}
-	if err := errors.Join(judge(good, 200), judge(refused, 404)); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, errors.Join(judge(good, 200), judge(refused, 404)))
 	for name, err := range map[string]error{
 		"status":         judge(good, 201),
 		"other status":   judge(refused, 422),
@@ -278,18 +262,49 @@ func TestConforms_DetectsDifferences(t *testing.T) {
 		"code":           judge(refused, 404, "product_not_found", "no_such_code"),
 		"not JSON":       judge(good, 200, "{", "["),
 	} {
-		if err == nil {
-			t.Errorf("%s: passed", name)
-		}
+		assert(t, err != nil, "%s: passed", name)
 	}
 	without := good
 	without.Header = good.Header.Clone()
 	without.Header.Del("ETag")
-	if judge(without, 200) == nil {
-		t.Error("a missing header passed")
-	}
+	assert(t, judge(without, 200) != nil, "a missing header passed")
 	without.Header.Set("ETag", "no tag")
-	if judge(without, 200) == nil {
-		t.Error("a malformed header passed")
+	assert(t, judge(without, 200) != nil, "a malformed header passed")
+}
+
+func TestDocument_IsTheSameAsYAMLAndJSON(t *testing.T) {
+	c := newShop(t).guest(t)
+	asYAML, asJSON := c.ok("GET", "/openapi.yaml", ""), c.ok("GET", "/openapi.json", "")
+	assert(t, bytes.Equal(asYAML.Raw, docs.OpenAPI), "openapi.yaml is not served as it is written")
+	equal(t, loaded(t, asJSON.Raw), loaded(t, asYAML.Raw), "JSON, compared with YAML")
+	for path, a := range map[string]answer{"/openapi.yaml": asYAML, "/openapi.json": asJSON} {
+		equal(t, a.Header.Get("Cache-Control"), "public, max-age=300", "%s: Cache-Control", path)
+		equal(t, c.send("GET", path, "", "If-None-Match", a.Header.Get("ETag")).Status, http.StatusNotModified, "%s: status for its own ETag", path)
+		equal(t, c.send("GET", path, "", "Range", "bytes=900000000-").Status, http.StatusOK, "%s: status for a range", path)
 	}
+}
+
+// What answers 304 says how to ask for it, and a proxy's header is one of the response.
+func TestDocument_NamesTheHeadersOfRevalidationAndOfStreams(t *testing.T) {
+	t.Parallel()
+	doc := must(document())(t)
+	for path, item := range doc.Paths.Map() {
+		get := item.Get
+		if get == nil || get.Responses.Status(http.StatusNotModified) == nil {
+			continue
+		}
+		assert(t, get.Parameters.GetByInAndName("header", "If-None-Match") != nil, "%s answers 304, but has no If-None-Match", path)
+		for _, status := range []int{http.StatusOK, http.StatusNotModified} {
+			headers := get.Responses.Status(status).Value.Headers
+			assert(t, headers["RateLimit-Limit"] != nil && headers["ETag"] != nil, "%s: %d lacks headers", path, status)
+		}
+	}
+	assert(t, doc.Paths.Value("/subscriptions/changes").Get.Responses.Status(http.StatusOK).Value.Headers["X-Accel-Buffering"] != nil, "X-Accel-Buffering is missing")
+}
+
+// loaded returns a document as plain JSON values.
+func loaded(t *testing.T, text []byte) any {
+	t.Helper()
+	doc := must(openapi3.NewLoader().LoadFromData(text))(t)
+	return decode[any](t, must(doc.MarshalJSON())(t))
 }

@@ -1,13 +1,22 @@
 package server_test
 
 import (
+	"context"
+	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/chromedp/cdproto/cdp"
+	pagetools "github.com/chromedp/cdproto/page"
+	"github.com/chromedp/chromedp"
+
+	"commerce/deploy/ephemeral"
 )
 
 // mostNotRun is how many examples of all pages may be exempt from running.
@@ -29,22 +38,17 @@ func TestPages_HaveOnlyCommandsThatRun(t *testing.T) {
 				notRun = append(notRun, page+": "+e.notRun)
 			case e.runBy == "make verify": // by deploy/pages.sh
 			case e.runBy != "":
-				if source, exists := tests[e.runBy]; !exists || !strings.Contains(source, filepath.Base(page)) {
-					t.Errorf("%s: the test %s does not exist, or its package does not read the page", page, e.runBy)
-				}
+				source, exists := tests[e.runBy]
+				assert(t, exists && strings.Contains(source, filepath.Base(page)), "%s: the test %s does not exist, or its package does not read the page", page, e.runBy)
 			case !pasted:
 				t.Errorf("%s: no test runs this: list the page as a guide, or name the test above the block\n%s", page, e.script)
 			}
 		}
 	}
 	for _, page := range slices.Concat(guides, manuals) {
-		if !seen[page] {
-			t.Errorf("%s has no commands", page)
-		}
+		assert(t, seen[page], "%s has no commands", page)
 	}
-	if len(notRun) > mostNotRun {
-		t.Errorf("%d examples do not run, want at most %d:\n%s", len(notRun), mostNotRun, strings.Join(notRun, "\n"))
-	}
+	assert(t, len(notRun) <= mostNotRun, "%d examples do not run, want at most %d:\n%s", len(notRun), mostNotRun, strings.Join(notRun, "\n"))
 }
 
 // Commands that do not run here name only files that exist.
@@ -59,15 +63,12 @@ func TestPages_NameFilesThatExist(t *testing.T) {
 			}
 			for _, file := range files.FindAllStringSubmatch(e.script, -1) {
 				seen++
-				if found, err := filepath.Glob(filepath.Join(repository, file[1])); err != nil || len(found) == 0 {
-					t.Errorf("%s: no file %s (%v)\n%s", page, file[1], err, e.script)
-				}
+				found, err := filepath.Glob(filepath.Join(repository, file[1]))
+				assert(t, err == nil && len(found) != 0, "%s: no file %s (%v)\n%s", page, file[1], err, e.script)
 			}
 		}
 	}
-	if seen < 5 {
-		t.Errorf("found only %d files", seen)
-	}
+	assert(t, seen >= 5, "found only %d files", seen)
 }
 
 // pagesWithCommands returns the pages of the repository that have shell blocks.
@@ -102,7 +103,7 @@ func testsOfTheRepository(t *testing.T) map[string]string {
 func filesOfTheRepository(t *testing.T, ending string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
-	err := filepath.WalkDir(repository, func(path string, entry fs.DirEntry, err error) error {
+	noError(t, filepath.WalkDir(repository, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -119,9 +120,135 @@ func filesOfTheRepository(t *testing.T, ending string) map[string]string {
 		name, err := filepath.Rel(repository, path)
 		files[filepath.ToSlash(name)] = string(text)
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return files
+}
+
+// Mermaid, which draws the pictures of the documentation on GitHub, understands them.
+func TestPages_HavePicturesThatMermaidDraws(t *testing.T) {
+	slow(t)
+	mermaid := must(os.ReadFile(filepath.Join(installPackages(t, "mermaid"), "node_modules/@mermaid-js/tiny/dist/mermaid.tiny.js")))(t)
+	p := openPage(t, "about:blank")
+	evaluate[any](p, string(mermaid)+"; null")
+	draw := func(picture string) string {
+		return evaluate[string](p, fmt.Sprintf(`mermaid.render("picture", %q).then(({ svg }) => svg.slice(0, 4), (error) => error.message)`, picture))
+	}
+	require(t, draw("flowchart TD\n  a -->") != "<svg", "it draws a picture with a mistake")
+	pages := must(filepath.Glob(filepath.Join(repository, "docs/*.md")))(t)
+	pictures := 0
+	for _, page := range append(pages, filepath.Join(repository, "README.md")) {
+		text := must(os.ReadFile(page))(t)
+		for _, picture := range regexp.MustCompile("(?ms)^```mermaid\n(.*?)^```$").FindAllSubmatch(text, -1) {
+			pictures++
+			equal(t, draw(string(picture[1])), "<svg", "%s: Mermaid's answer to\n%s", page, picture[1])
+		}
+	}
+	assert(t, pictures >= 3, "found %d pictures", pictures)
+}
+
+// What the README says about running the service works in two terminals, with the URLs of
+// other servers and with a program that is built already.
+func TestReadme_RunsForReal(t *testing.T) {
+	slow(t)
+	server, client := twoTerminals(t)
+	dir, ports := t.TempDir(), ephemeral.FreePorts(t, 2)
+	link := filepath.Join(dir, "bin", "commerce")
+	noError(t, os.Mkdir(filepath.Dir(link), 0o755))
+	noError(t, os.Symlink(buildProgram(t), link))
+
+	first := exec.Command("sh", "-eu")
+	first.Dir = dir
+	first.Env = append(os.Environ(), fmt.Sprintf("ADDR=127.0.0.1:%d", ports[0]), fmt.Sprintf("ADMIN_ADDR=127.0.0.1:%d", ports[1]))
+	first.Stdin = strings.NewReader(strings.NewReplacer(
+		"make build\n", "",
+		"redis://localhost:6379", ephemeral.Redis(t),
+		"postgres://localhost/commerce", "'"+ephemeral.Postgres(t)+"'", // its query has an &
+		"commerce serve\n", "exec commerce serve\n", // so that it is the process that the test ends
+	).Replace(server.script))
+	log := &logBuffer{}
+	first.Stdout, first.Stderr = log, log
+	noError(t, first.Start())
+	t.Cleanup(func() { end(t, first, log) })
+
+	second := terminal{dir: dir, url: fmt.Sprintf("http://127.0.0.1:%d", ports[0])}
+	second.run(t, "until curl -s -o /dev/null http://localhost:8080/openapi.yaml; do sleep 0.1; done")
+	equal(t, second.run(t, client.script), client.prints, "what the README's commands print, with the log\n%s", log)
+}
+
+// twoTerminals returns the README's commands for a real service, and for its client.
+func twoTerminals(t *testing.T) (server, client example) {
+	t.Helper()
+	all := examplesOf(t, "README.md")
+	for i, e := range all {
+		if strings.HasSuffix(e.script, "&& commerce serve\n") {
+			e.script = all[i-1].script + e.script
+			return e, all[i+1]
+		}
+	}
+	t.Fatal("the README does not start the service")
+	return server, client
+}
+
+func TestReadme_ListsEveryCall(t *testing.T) {
+	t.Parallel()
+	readme := must(os.ReadFile(filepath.Join(repository, "README.md")))(t)
+	_, calls, _ := strings.Cut(string(readme), "## Calls\n")
+	calls, _, _ = strings.Cut(calls, "\n## ")
+	var listed, described []string
+	for _, call := range regexp.MustCompile("`([A-Z]+ /[^`]+)`").FindAllStringSubmatch(calls, -1) {
+		listed = append(listed, call[1])
+	}
+	api := must(document())(t)
+	for path, item := range api.Paths.Map() {
+		for method := range item.Operations() {
+			described = append(described, method+" "+path)
+		}
+	}
+	slices.Sort(listed)
+	slices.Sort(described)
+	equal(t, listed, described, "the README's calls, compared with openapi.yaml")
+}
+
+// The README's pictures show the playground after the first scenario, and their alternative
+// text quotes a sentence of it. -update takes them anew.
+func TestReadme_ShowsThePlayground(t *testing.T) {
+	slow(t)
+	readme := must(os.ReadFile(filepath.Join(repository, "README.md")))(t)
+	quoted := regexp.MustCompile(`<img src="docs/screenshot-light.webp" [^>]*alt="[^"]*“([^”]+)”`).FindSubmatch(readme)
+	require(t, quoted != nil, "the README's picture quotes nothing")
+	for color, l := range map[string]look{"light": {height: 820}, "dark": {height: 820, dark: true}} {
+		t.Run(color, func(t *testing.T) {
+			t.Parallel()
+			p, _ := openScenarios(t, l)
+			p.do(chromedp.EmulateViewport(1280, l.height, chromedp.EmulateScale(2)))
+			p.tap(`[data-scenario="lostAnswer"]`)
+			p.hurry()
+			p.until(`document.querySelector("#story [data-part='done']")`)
+			story := evaluate[string](p, `document.querySelector("#story").textContent`)
+			assert(t, strings.Contains(story, string(quoted[1])), "the scenario does not say %q: %s", quoted[1], story)
+			file := filepath.Join(repository, "docs", "screenshot-"+color+".webp")
+			if *update {
+				noError(t, os.WriteFile(file, p.webp(), 0o666))
+			} else if picture, err := os.ReadFile(file); err != nil || !strings.HasPrefix(string(picture[8:]), "WEBP") {
+				t.Errorf("%s is no picture (%v)", file, err)
+			}
+		})
+	}
+}
+
+// webp returns a picture of what the window shows.
+func (p page) webp() []byte {
+	p.t.Helper()
+	p.settle()
+	quality := int64(90) // percent
+	picture := must(chromedp.Run(p.ctx, chromedp.Action[[]byte](func(ctx context.Context, tab *chromedp.Target) ([]byte, error) {
+		taken, err := cdp.Call(ctx, tab, pagetools.CaptureScreenshot, pagetools.CaptureScreenshotParams{
+			Format: pagetools.CaptureScreenshotFormatWebp, Quality: &quality,
+		})
+		if err != nil {
+			return nil, err
+		}
+		return taken.Data, nil
+	})))(p.t)
+	return picture
 }

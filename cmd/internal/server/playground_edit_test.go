@@ -7,12 +7,9 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"commerce/cmd/internal/pages"
-	"commerce/deploy/ephemeral"
 )
 
 func TestPlayground_EditsFieldsWithOnePatchOfWhatChanged(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
 	p := openStore(t)
 	p.press(`[data-product="5"] .add`)
 	p.fill(`.choose [name="fields.Account email"]`, "sara@exmaple.com")
@@ -38,8 +35,6 @@ func TestPlayground_EditsFieldsWithOnePatchOfWhatChanged(t *testing.T) {
 }
 
 func TestPlayground_SaysThatAnEditedLineBecameAnother(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
 	p := openStore(t)
 	p.press(`[data-product="4"] .add`)
 	p.addChosen("4")
@@ -59,8 +54,6 @@ func TestPlayground_SaysThatAnEditedLineBecameAnother(t *testing.T) {
 }
 
 func TestPlayground_ShowsAnEditsErrorsAtItsFieldsUntilItIsCanceled(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
 	p := openStore(t)
 	p.expect("422 /cart/items/*")
 	p.press(`[data-product="5"] .add`)
@@ -92,8 +85,6 @@ func TestPlayground_ShowsAnEditsErrorsAtItsFieldsUntilItIsCanceled(t *testing.T)
 }
 
 func TestPlayground_ALinesQuantityMovesByItsStep(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
 	p := openStore(t)
 	p.addProduct("10")
 	p.press(`[data-line="10"] [data-key="10-more"]`)
@@ -109,6 +100,7 @@ func TestPlayground_ALinesQuantityMovesByItsStep(t *testing.T) {
 // find device A.
 func openStore(t *testing.T) page {
 	t.Helper()
+	slow(t)
 	s := openShop(t, embeddedRedis(t), withPlayground(pages.Playground{}))
 	p := openPage(t, s.URL+"/")
 	p.hasCarts()
@@ -149,4 +141,33 @@ func (p page) sentPatch(body string) {
 		if (entry) entry.open = true;
 		return entry?.querySelector("pre.body")?.textContent.replace(/": |\n */g, (space) => space.trim()) === %q;
 	})()`, body))
+}
+
+func TestPlayground_ShowsTaxByRateAndWhyACouponDoesNotCount(t *testing.T) {
+	slow(t)
+	s := openShop(t, embeddedRedis(t), withPlayground(pages.Playground{}))
+	untaxed := productOf(2)
+	untaxed.TaxRate = new(int64)
+	s.Catalog.Put(s.ID, &untaxed)
+
+	p := openPage(t, s.URL+"/")
+	p.hasCarts()
+	for _, product := range []string{"1", "2"} {
+		p.addProduct(product)
+	}
+	p.click(`[data-part="checkout"]`)
+	p.until(`["(15 %)", "(0 %)"].every((rate) => document.querySelector("[data-part='totals']").textContent.includes(rate))`)
+	p.until(`[...document.querySelectorAll("[data-part='sample-coupons'] button")].some((b) => b.textContent === "GAMES" && (b.click(), true))`)
+	p.until(`document.querySelector("[data-part='coupon-given'] .tag.good")?.textContent.includes("GAMES")`)
+	p.until(`document.querySelector('[data-line="1"]').textContent.includes("9.90")`)
+	p.click(`[data-line="1"] .remove`)
+	p.until(`document.querySelector("[data-part='coupon-given'] .hint")?.textContent.includes("does not apply")`)
+}
+
+// fetch refuses to send such a header, so every call of the device would fail for good.
+func TestPlayground_HealsATokenWithDamagedBytes(t *testing.T) {
+	p := openStore(t)
+	evaluate[any](p, `{ localStorage.setItem("commerce:/:a.cart_token", "مرحبا"); null }`)
+	p.addProduct("1")
+	p.until(`/^[A-Za-z0-9_-]{22,}$/.test(localStorage.getItem("commerce:/:a.cart_token"))`)
 }

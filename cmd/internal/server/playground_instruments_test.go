@@ -12,16 +12,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"commerce/cmd/internal/pages"
 	"commerce/deploy/ephemeral"
 )
 
 // The tests here are of what the playground's other tests look with.
 
 func TestPage_LooksAsTheTestAsksFor(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	address := servePage(t, `<main>Nothing</main>`)
 	const seen = `JSON.stringify([innerWidth, innerHeight, navigator.language, matchMedia("(prefers-color-scheme: dark)").matches,
 		matchMedia("(pointer: coarse)").matches, matchMedia("(prefers-reduced-motion: reduce)").matches, document.hasFocus()])`
@@ -29,25 +27,19 @@ func TestPage_LooksAsTheTestAsksFor(t *testing.T) {
 		`[1280,900,"en",false,false,false,true]`: {},
 		`[320,568,"ar",true,true,true,true]`:     {width: 320, height: 568, language: "ar", dark: true, touch: true, still: true},
 	} {
-		if got := evaluate[string](openPageAs(t, address, l), seen); got != want {
-			t.Errorf("%v: %s, want %s", l, got, want)
-		}
+		equal(t, evaluate[string](openPageAs(t, address, l), seen), want, "%v", l)
 	}
 }
 
 func TestPage_HasStorageOfItsOwn(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	address := servePage(t, `<main>Nothing</main>`)
 	evaluate[any](openPage(t, address), `localStorage.setItem("visited", "yes")`)
-	if got := evaluate[string](openPage(t, address), `String(localStorage.getItem("visited"))`); got != "null" {
-		t.Errorf("a new page finds %q of another page", got)
-	}
+	equal(t, evaluate[string](openPage(t, address), `String(localStorage.getItem("visited"))`), "null", "what a new page finds of another page")
 }
 
 func TestPage_FindsErrorsAndFailedRequests(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	p := openPage(t, servePage(t, `<main>Nothing</main>`))
 	p.expect("409 /409/expected", "0 /cut/exp*")
 	evaluate[any](p, `(async () => {
@@ -68,14 +60,11 @@ func TestPage_FindsErrorsAndFailedRequests(t *testing.T) {
 	begins := func(fault, start string) bool { return strings.HasPrefix(fault, start) }
 	got := p.faults.end()
 	p.faults.found = nil
-	if !slices.EqualFunc(got, want, begins) {
-		t.Errorf("found:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
-	}
+	assert(t, slices.EqualFunc(got, want, begins), "found:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 }
 
 func TestAxe_FindsPlantedFaults(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	p := openPage(t, servePage(t, `<main><h1>Faults</h1><img src="data:,"><button></button>
 		<p style="color: #aaa; background: #fff">Gray on white</p></main><p>Outside of any landmark</p>`))
 	var got []string
@@ -83,14 +72,11 @@ func TestAxe_FindsPlantedFaults(t *testing.T) {
 		got = append(got, v.ID)
 	}
 	slices.Sort(got)
-	if diff := cmp.Diff([]string{"button-name", "color-contrast", "image-alt", "region"}, got); diff != "" {
-		t.Errorf("violations (-want +got):\n%s", diff)
-	}
+	equal(t, got, []string{"button-name", "color-contrast", "image-alt", "region"}, "violations")
 }
 
 func TestSideways_FindsWhatReachesBeyondTheWindow(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	const scrolls = `<div style="overflow-x: auto"><p style="inline-size: 500px">In a container</p></div>`
 	for name, c := range map[string]struct {
 		body string
@@ -104,16 +90,13 @@ func TestSideways_FindsWhatReachesBeyondTheWindow(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := openPageAs(t, servePage(t, c.body), look{width: 320, touch: true})
-			if got := p.sideways(); len(got) != c.want {
-				t.Errorf("found %d faults, want %d:\n%s", len(got), c.want, strings.Join(got, "\n"))
-			}
+			got := p.sideways()
+			assert(t, len(got) == c.want, "found %d faults, want %d:\n%s", len(got), c.want, strings.Join(got, "\n"))
 		})
 	}
 }
 
 func TestKeyboard_TabReachesControls(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
 	p := openStore(t)
 	p.tabTo(`#language`)
 	p.key("Enter")
@@ -133,10 +116,7 @@ func TestScreenshot_IsKept(t *testing.T) {
 	l := look{width: 360, height: 500, language: "ar", dark: true}
 	p := openPageAs(t, servePage(t, `<main>Nothing</main>`), l)
 	p.screenshot(l.String())
-	file, err := os.Open(filepath.Join(folder, t.Name(), "360-ar-dark.png"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must(os.Open(filepath.Join(folder, t.Name(), "360-ar-dark.png")))(t)
 	defer file.Close()
 	if shown, err := png.DecodeConfig(file); err != nil || shown.Width != 360 || shown.Height != 500 {
 		t.Errorf("the screenshot is %+v (%v)", shown, err)
@@ -167,4 +147,31 @@ func servePage(t *testing.T, body string) string {
 	}))
 	t.Cleanup(s.Close)
 	return s.URL + "/"
+}
+
+// everyLook has each end of the widths, both languages, both colors and a touch screen.
+var everyLook = []look{
+	{width: 320, height: 568, touch: true},
+	{width: 320, height: 568, touch: true, language: "ar", dark: true},
+	{width: 1440, dark: true},
+	{width: 1440, language: "ar"},
+}
+
+func TestPlayground_FitsTheWindowAndIsAccessible(t *testing.T) {
+	slow(t)
+	s := openShop(t, embeddedRedis(t), withPlayground(pages.Playground{}))
+	for _, l := range everyLook {
+		t.Run(l.String(), func(t *testing.T) {
+			t.Parallel()
+			p := openPageAs(t, s.URL+"/", l)
+			p.hasCarts()
+			p.noSidewaysScroll()
+			p.screenshot("shop")
+			p.click(`#tab-subscriptions`)
+			p.until(`document.querySelector("#subscriptions").checkVisibility()`)
+			p.noSidewaysScroll()
+			p.axe()
+			p.screenshot("subscriptions")
+		})
+	}
 }

@@ -6,9 +6,6 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
-	"github.com/google/go-cmp/cmp"
-
-	"commerce/deploy/ephemeral"
 )
 
 // The verdict of each exchange: its kind, its code and its facts.
@@ -47,8 +44,6 @@ var verdicts = map[string]struct{ exchange, want string }{
 
 // Every verdict also has words in both languages.
 func TestPlaygroundLog_TellsWhatBecameOfARequest(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
 	p := openStore(t)
 	var script strings.Builder
 	for name, v := range verdicts {
@@ -57,33 +52,22 @@ func TestPlaygroundLog_TellsWhatBecameOfARequest(t *testing.T) {
 	}
 	p.click(`#language`)
 	p.until(`document.documentElement.lang === "ar"`)
-	shown, err := chromedp.Run(p.ctx, chromedp.Evaluate[string](`Promise.all([import("./playground/js/log/verdict.js"), import("./playground/js/log/words.js")])
-		.then(([{ verdictOf }, { plainVerdict }]) => JSON.stringify(Object.fromEntries(Object.entries({`+script.String()+`}).map(([name, given]) => {
+	got := evaluate[map[string]string](p, `Promise.all([import("./playground/js/log/verdict.js"), import("./playground/js/log/words.js")])
+		.then(([{ verdictOf }, { plainVerdict }]) => Object.fromEntries(Object.entries({`+script.String()+`}).map(([name, given]) => {
 			const { method = "GET", path = "/", headers = {}, before = null, lost = null, answer } = given;
 			const full = answer && { ok: answer.status === 200, code: "", message: "", text: "", data: null, merge: answer.data?.merge ?? null, header: (n) => answer.headers?.[n] ?? null, ...answer };
 			const verdict = verdictOf({ request: { method, path, headers }, before, lost, answer: full });
 			if (/undefined|NaN|\{/.test(plainVerdict(verdict))) throw new Error(name + ": " + plainVerdict(verdict));
 			return [name, [verdict.kind, verdict.code, verdict.message, JSON.stringify(verdict.facts)].filter(Boolean).join(" ")];
-		}))))`, chromedp.EvalAwaitPromise))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got map[string]string
-	if err := json.Unmarshal([]byte(shown), &got); err != nil {
-		t.Fatal(err)
-	}
+		})))`)
 	want := map[string]string{}
 	for name, v := range verdicts {
 		want[name] = v.want
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	equal(t, got, want, "verdicts")
 }
 
 func TestPlaygroundLog_ShowsThatARepeatedChangeChangedNothing(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
 	p := openStore(t)
 	p.addProduct("1")
 	p.press(`.entry[data-kind="changed"] summary`)
@@ -103,8 +87,6 @@ func TestPlaygroundLog_ShowsThatARepeatedChangeChangedNothing(t *testing.T) {
 
 // Tokens are short on the screen, and complete in the copy.
 func TestPlaygroundLog_CopiesWholeSnippets(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
 	p := openStore(t)
 	p.addProduct("1")
 	p.until(`(navigator.clipboard.writeText = async (text) => { window.copied = text; }) && (window.token = localStorage[Object.keys(localStorage).find((key) => key.endsWith(":a.cart_token"))])`)
@@ -123,8 +105,6 @@ func TestPlaygroundLog_CopiesWholeSnippets(t *testing.T) {
 }
 
 func TestPlaygroundLog_IsABarAndASheetInANarrowWindow(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
 	p := openStore(t)
 	p.do(chromedp.EmulateViewport(320, 640))
 	p.addProduct("1")

@@ -7,12 +7,9 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"commerce/cmd/internal/pages"
-	"commerce/deploy/ephemeral"
 )
 
 func TestPlaygroundMerchant_ListsAtOnceWithTheDemosToken(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
 	p := openMerchant(t)
 	p.rows(15, 5048)
 	p.until(`document.querySelector("#page-position").textContent === "Page 1: 1 to 15"`)
@@ -25,8 +22,6 @@ func TestPlaygroundMerchant_ListsAtOnceWithTheDemosToken(t *testing.T) {
 }
 
 func TestPlaygroundMerchant_FiltersByStatusAtOnceAndByTheOthersTogether(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
 	p := openMerchant(t)
 	p.rows(15, 5048)
 	p.press(`#status-filter [value="active"]`)
@@ -53,8 +48,6 @@ func TestPlaygroundMerchant_FiltersByStatusAtOnceAndByTheOthersTogether(t *testi
 }
 
 func TestPlaygroundMerchant_ShowsWhatIsWrongWithAFilterAtItsInput(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
 	p := openMerchant(t)
 	p.expect("400 /subscriptions")
 	p.rows(15, 5048)
@@ -73,8 +66,6 @@ func TestPlaygroundMerchant_ShowsWhatIsWrongWithAFilterAtItsInput(t *testing.T) 
 }
 
 func TestPlaygroundMerchant_TurnsPagesByLinkAndJumpsByNumber(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
 	p := openMerchant(t)
 	p.expect("400 /subscriptions")
 	p.rows(15, 5048)
@@ -97,8 +88,6 @@ func TestPlaygroundMerchant_TurnsPagesByLinkAndJumpsByNumber(t *testing.T) {
 }
 
 func TestPlaygroundMerchant_ShowsASubscriptionBesideTheListOrOverIt(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
 	p := openMerchant(t)
 	p.do(chromedp.EmulateViewport(1600, 900))
 	p.rows(15, 5048)
@@ -125,8 +114,7 @@ func TestPlaygroundMerchant_ShowsASubscriptionBesideTheListOrOverIt(t *testing.T
 }
 
 func TestPlaygroundMerchant_FollowsChanges(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	r := newReader(t)
 	p := openPage(t, r.url+"/#subscriptions")
 	p.expect("400 /cart") // of the devices: no store is the default
@@ -155,8 +143,7 @@ func TestPlaygroundMerchant_FollowsChanges(t *testing.T) {
 }
 
 func TestPlaygroundMerchant_AsksForATokenWithoutTheDemo(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	s := openShop(t, embeddedRedis(t), withPlayground(pages.Playground{}))
 	p := openPage(t, s.URL+"/#subscriptions")
 	p.expect("401 /subscriptions")
@@ -172,8 +159,6 @@ func TestPlaygroundMerchant_AsksForATokenWithoutTheDemo(t *testing.T) {
 
 // The page must not claim that nothing is there when the service cannot say.
 func TestPlaygroundMerchant_OffersARetryAfterAnError(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
 	p := openMerchant(t)
 	p.rows(15, 5048)
 	p.run(`const real = fetch; window.fetch = () => { window.fetch = real; return Promise.reject(new TypeError("offline")); }`)
@@ -185,8 +170,6 @@ func TestPlaygroundMerchant_OffersARetryAfterAnError(t *testing.T) {
 
 // A bar that shrinks to fit would show a number that is not its own.
 func TestPlaygroundMerchant_DrawsBarsInProportion(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
 	p := openMerchant(t)
 	for _, width := range []int64{320, 1440} {
 		p.do(chromedp.EmulateViewport(width, 900))
@@ -203,6 +186,7 @@ func TestPlaygroundMerchant_DrawsBarsInProportion(t *testing.T) {
 // openMerchant opens the merchant's tab of a demo with the sample's 48 subscriptions.
 func openMerchant(t *testing.T) page {
 	t.Helper()
+	slow(t)
 	offered := &pages.Demo{APIToken: "of the shop"}
 	s := openShop(t, embeddedRedis(t), withPlayground(pages.Playground{Demo: offered}))
 	offered.APIToken = s.API
@@ -233,7 +217,5 @@ func (p page) jump(page string) {
 // run runs statements in the page.
 func (p page) run(statements string) {
 	p.t.Helper()
-	if _, err := chromedp.Run(p.ctx, chromedp.Evaluate[any](`{ `+statements+`; null }`)); err != nil {
-		p.t.Fatal(err)
-	}
+	evaluate[any](p, `{ `+statements+`; null }`)
 }

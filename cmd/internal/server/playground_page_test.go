@@ -3,8 +3,11 @@ package server_test
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"os/exec"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -76,9 +79,7 @@ func openTab(t *testing.T, ctx context.Context, address string, l look) page {
 			t.Error(fault)
 		}
 	})
-	if err := chromedp.Listen(ctx, p.faults.see); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, chromedp.Listen(ctx, p.faults.see))
 	p.do(
 		send(log.Enable, chromedp.Void{}),
 		send(network.Enable, network.EnableParams{}),
@@ -129,9 +130,7 @@ func (p page) do(steps ...chromedp.Action[chromedp.Void]) {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.ctx, patience)
 	defer cancel()
-	if err := chromedp.Do(ctx, steps...); err != nil {
-		p.t.Fatal(err)
-	}
+	noError(p.t, chromedp.Do(ctx, steps...))
 }
 
 // evaluate returns the value of a JavaScript expression, or of the promise it returns.
@@ -140,9 +139,7 @@ func evaluate[T any](p page, expression string) T {
 	ctx, cancel := context.WithTimeout(p.ctx, patience)
 	defer cancel()
 	value, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
-	if err != nil {
-		p.t.Fatalf("%v in %.200s", err, expression)
-	}
+	require(p.t, err == nil, "%v in %.200s", err, expression)
 	return value
 }
 
@@ -275,4 +272,59 @@ func (p page) moveTo(key, selector string) {
 type focusStop struct {
 	Reached bool   `json:"reached"`
 	Element string `json:"element"` // its tag with attributes
+}
+
+// browser is the one that all tests share. It starts for the first page, and closeBrowser
+// ends it. Each page has its own storage and cookies.
+var browser struct {
+	start sync.Once
+	ctx   context.Context
+	err   error
+}
+
+// openBrowser returns the browser's context, which is the parent of each page's.
+func openBrowser(t *testing.T) context.Context {
+	t.Helper()
+	browser.start.Do(func() { browser.ctx, browser.err = startBrowser() })
+	require(t, browser.err == nil, "%v", browser.err)
+	return browser.ctx
+}
+
+func startBrowser() (context.Context, error) {
+	program, err := findBrowser()
+	if err != nil {
+		return nil, err
+	}
+	ctx, _ := chromedp.NewExecAllocator(context.Background(), append(chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.Flag("lang", "en"),
+	)...)
+	ctx, _ = chromedp.NewContext(ctx)
+	return ctx, chromedp.Do(ctx)
+}
+
+// findBrowser finds Chromium by its usual names.
+func findBrowser() (string, error) {
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if found, err := exec.LookPath(name); err == nil {
+			return found, nil
+		}
+	}
+	return "", errors.New("chromium is not installed (sh deploy/ephemeral/install.sh)")
+}
+
+// closeBrowser waits until the browser has ended, if it was started.
+func closeBrowser() {
+	if browser.ctx != nil {
+		_ = chromedp.Cancel(browser.ctx)
+	}
+}
+
+// browserUsers runs the tests, and closes their browser and removes their program before
+// TestMain looks for leaks.
+type browserUsers struct{ *testing.M }
+
+func (u browserUsers) Run() int {
+	defer removeProgram()
+	defer closeBrowser()
+	return u.M.Run()
 }

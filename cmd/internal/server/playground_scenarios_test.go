@@ -6,10 +6,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
-
-	"commerce/deploy/ephemeral"
 )
 
 // playedScenario is what a scenario must show.
@@ -33,8 +29,7 @@ var playedScenarios = map[string]playedScenario{
 
 // A scenario shows what it says, and leaves everything as it was.
 func TestPlaygroundScenarios_PlayToTheirEndAndRestoreEverything(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	for _, l := range []look{{width: 1440}, {width: 360, height: 740, language: "ar", touch: true}} {
 		for name, want := range playedScenarios {
 			t.Run(name+"/"+l.String(), func(t *testing.T) {
@@ -45,16 +40,11 @@ func TestPlaygroundScenarios_PlayToTheirEndAndRestoreEverything(t *testing.T) {
 				p.hurry()
 				p.until(`document.querySelector("#story [data-part='done']")`)
 				steps := evaluate[string](p, `[...document.querySelectorAll("#story .step")].map((step) => step.className + ": " + step.textContent).join("\n")`)
-				if done := strings.Count(steps, "step done"); done != want.steps || strings.Count(steps, "\n") != want.steps-1 {
-					t.Errorf("%d of %d steps are done:\n%s", done, want.steps, steps)
-				}
-				if !strings.Contains(steps, want.code) {
-					t.Errorf("no step shows %s:\n%s", want.code, steps)
-				}
+				done := strings.Count(steps, "step done")
+				assert(t, done == want.steps && strings.Count(steps, "\n") == want.steps-1, "%d of %d steps are done:\n%s", done, want.steps, steps)
+				assert(t, strings.Contains(steps, want.code), "no step shows %s:\n%s", want.code, steps)
 				for _, kind := range want.log {
-					if !evaluate[bool](p, `document.querySelector("#log-entries .entry[data-kind='`+kind+`']") !== null`) {
-						t.Errorf("the log has no row of kind %s", kind)
-					}
+					assert(t, evaluate[bool](p, `document.querySelector("#log-entries .entry[data-kind='`+kind+`']") !== null`), "the log has no row of kind %s", kind)
 				}
 				p.shows("end")
 				p.tap(`#story [data-part="done"]`)
@@ -65,17 +55,14 @@ func TestPlaygroundScenarios_PlayToTheirEndAndRestoreEverything(t *testing.T) {
 }
 
 func TestPlaygroundScenarios_WaitWhilePausedAndCloseWithEscape(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	p, before := openScenarios(t, look{})
 	p.tap(`[data-scenario="lostAnswer"]`)
 	p.until(`document.activeElement.dataset.part === "pause"`)
 	p.key("Enter")
 	p.until(`document.querySelector("#story [data-part='pause'] use").getAttribute("href") === "#art-play"`)
 	evaluate[any](p, `new Promise((done) => setTimeout(done, 2000))`) // longer than the pause before a step
-	if done := evaluate[int](p, `document.querySelectorAll("#story .step.done").length`); done != 0 {
-		t.Errorf("%d steps are done", done)
-	}
+	equal(t, evaluate[int](p, `document.querySelectorAll("#story .step.done").length`), 0, "steps that are done")
 	p.key("Enter")
 	p.until(`document.querySelectorAll("#story .step.done").length === 1 && document.activeElement.dataset.part === "pause"`)
 	p.key("Escape")
@@ -85,8 +72,7 @@ func TestPlaygroundScenarios_WaitWhilePausedAndCloseWithEscape(t *testing.T) {
 
 // The tickets are 1 and 0 while this scenario plays, and a step may run when it is closed.
 func TestPlaygroundScenarios_RestoreEverythingWhenClosedInTheMiddle(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	for _, steps := range []int{0, 1, 3} {
 		t.Run(fmt.Sprintf("after %d steps", steps), func(t *testing.T) {
 			t.Parallel()
@@ -101,13 +87,9 @@ func TestPlaygroundScenarios_RestoreEverythingWhenClosedInTheMiddle(t *testing.T
 }
 
 func TestPlaygroundScenarios_NeedWhatOnlyTheDemoOffers(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
 	p := openStore(t)
 	offered := evaluate[string](p, `[...document.querySelectorAll("[data-scenario]")].filter((b) => b.ariaDisabled !== "true").map((b) => b.dataset.scenario).join()`)
-	if offered != "lostAnswer,coupon" {
-		t.Errorf("offered: %s", offered)
-	}
+	assert(t, offered == "lostAnswer,coupon", "offered: %s", offered)
 	p.press(`[data-scenario="merge"]`)
 	p.until(`document.querySelector("#story").hidden`)
 }
@@ -140,8 +122,7 @@ func openScenarios(t *testing.T, l look) (page, beforeScenario) {
 	p.until(inA(`[data-line="8"]`))
 
 	other := d.shopper(t, "")
-	other.add(`{"product_id":1,"qty":2}`)
-	other.add(`{"product_id":2,"qty":1}`)
+	other.fill("1×2 2×1")
 	return p, beforeScenario{demo: d, carts: evaluate[string](p, cartsShown), items: other.itemsShown(), token: other.Token}
 }
 
@@ -159,15 +140,9 @@ const cartsShown = `[...document.querySelectorAll(".device")].map((device) => {
 // itemsShown are the items of a cart as the service shows them.
 func (c *shopper) itemsShown() string {
 	c.t.Helper()
-	var body struct {
-		Data struct {
-			Items json.RawMessage `json:"items"`
-		} `json:"data"`
-	}
-	if err := json.Unmarshal(c.ok("GET", "/cart", "").Raw, &body); err != nil {
-		c.t.Fatal(err)
-	}
-	return string(body.Data.Items)
+	return string(decode[struct {
+		Data struct{ Items json.RawMessage }
+	}](c.t, c.ok("GET", "/cart", "").Raw).Data.Items)
 }
 
 // areBack waits until the scenario has ended and everything is as before.
@@ -176,11 +151,8 @@ func (before beforeScenario) areBack(p page) {
 	p.until(`document.querySelector("#story").hidden`)
 	p.until(fmt.Sprintf(`(%s) === %q`, cartsShown, before.carts))
 	other := before.demo.shopper(p.t, before.token)
-	diff := ""
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		if diff = cmp.Diff(before.items, other.itemsShown()); diff == "" {
-			return
-		}
+	for end := time.Now().Add(patience); other.itemsShown() != before.items && time.Now().Before(end); {
+		time.Sleep(20 * time.Millisecond)
 	}
-	p.t.Errorf("prices or stock have changed (-before +after):\n%s", diff)
+	equal(p.t, other.itemsShown(), before.items, "prices and stock after the scenario")
 }

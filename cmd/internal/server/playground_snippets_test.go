@@ -3,17 +3,14 @@ package server_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/chromedp/chromedp"
-	"github.com/google/go-cmp/cmp"
-
 	"commerce/cmd/internal/pages"
-	"commerce/deploy/ephemeral"
 )
 
 // snippetCall is a call of a shopper with the cart of snippetShopper, as the page sends it.
@@ -51,8 +48,7 @@ var keyed = map[string]string{"Idempotency-Key": "k1", "X-Timestamp": "176363280
 // Each snippet runs as its reader would run it, for one of two equal carts. The other cart
 // gets the same call directly.
 func TestPlaygroundSnippets_MakeTheSameCall(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	installed := installPackages(t, "npmtrip")
 	s := openShop(t, embeddedRedis(t), withPlayground(pages.Playground{}))
 	p := openPage(t, s.URL+"/")
@@ -67,12 +63,9 @@ func TestPlaygroundSnippets_MakeTheSameCall(t *testing.T) {
 					call.headers = nil // the client sends none of them
 				}
 				want := snippetWanted(directly.sendAll(call), kind == "client" && strings.Contains(code, "storefront.cart"), name)
-				if diff := cmp.Diff(want, got); diff != "" {
-					t.Errorf("-want +got:\n%s\n%s", diff, code)
-				}
-				if a, b := directly.cart(), bySnippet.cart(); a.lines() != b.lines() || a.Version != b.Version || a.Total != b.Total {
-					t.Errorf("cart %s, version %d; want %s, version %d\n%s", b.lines(), b.Version, a.lines(), a.Version, code)
-				}
+				equal(t, got, want, "the result of\n%s", code)
+				a, b := directly.cart(), bySnippet.cart()
+				assert(t, a.lines() == b.lines() && a.Version == b.Version && a.Total == b.Total, "cart %s, version %d; want %s, version %d\n%s", b.lines(), b.Version, a.lines(), a.Version, code)
 			})
 		}
 	}
@@ -85,9 +78,7 @@ func snippetShopper(t *testing.T, s *shop, call snippetCall, customers *int) *sh
 		*customers++
 		c = s.customer(t, strconv.Itoa(*customers))
 	}
-	c.add(`{"product_id":1,"qty":2}`)
-	c.add(`{"product_id":2}`)
-	return c
+	return c.fill("1×2 2×1")
 }
 
 func (c *shopper) sendAll(call snippetCall) answer {
@@ -105,9 +96,7 @@ func (c *shopper) sendAll(call snippetCall) answer {
 func (p page) snippet(kind string, s *shop, c *shopper, call snippetCall) string {
 	p.t.Helper()
 	headers := map[string]string{"Accept": "application/json", "Accept-Language": "en", "X-Public-Key": s.Key}
-	for name, value := range call.headers {
-		headers[name] = value
-	}
+	maps.Copy(headers, call.headers)
 	if call.body != "" {
 		headers["Content-Type"] = "application/json"
 	}
@@ -123,17 +112,9 @@ func (p page) snippet(kind string, s *shop, c *shopper, call snippetCall) string
 	if call.body != "" {
 		request["body"] = call.body
 	}
-	argument, err := json.Marshal(request)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	argument := must(json.Marshal(request))(p.t)
 	writer := map[string]string{"curl": "curl.js", "fetch": "fetchcall.js", "client": "clientcall.js"}[kind]
-	code, err := chromedp.Run(p.ctx, chromedp.Evaluate[string](
-		fmt.Sprintf(`import("./playground/js/log/%s").then((module) => module.%sOf(%s))`, writer, kind, argument), chromedp.EvalAwaitPromise))
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	return code
+	return evaluate[string](p, fmt.Sprintf(`import("./playground/js/log/%s").then((module) => module.%sOf(%s))`, writer, kind, argument))
 }
 
 // snippetResult is what a snippet prints.
@@ -168,9 +149,7 @@ func snippetWanted(a answer, byClient bool, name string) snippetResult {
 func runCurl(t testing.TB, _, code string) snippetResult {
 	t.Helper()
 	printed, err := command(t, "sh", "-c", code).Output()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, code)
-	}
+	require(t, err == nil, "%v\n%s", err, code)
 	head, content, _ := strings.Cut(string(printed), "\r\n\r\n")
 	status, _ := strconv.Atoi(strings.Fields(head)[1])
 	var body any

@@ -3,36 +3,34 @@ package server_test
 import (
 	"encoding/json"
 	"io/fs"
+	"maps"
 	"net/http"
 	"path"
+	"regexp"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
-	"github.com/google/go-cmp/cmp"
 
 	"commerce/auth/locale"
 	"commerce/cart"
 	"commerce/cart/money"
 	"commerce/cmd/internal/pages"
 	"commerce/cmd/internal/server"
-	"commerce/deploy/ephemeral"
 	"commerce/deploy/sample"
 	"commerce/docs"
 )
 
 func TestPlayground_AShopperAddsIsRefusedLogsInAndTurnsToArabic(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	s := openShop(t, embeddedRedis(t), withPlayground(pages.Playground{}))
-	sara := s.customer(t, "1001")
-	sara.add(`{"product_id":2,"qty":2}`)
+	sara := s.customer(t, "1001").fill("2×2")
 
 	p := openPage(t, s.URL+"/")
 	p.expect("422 /cart/add")
 	p.hasCarts()
-	p.click(`[data-product="1"] .add`)
-	p.until(`document.querySelector("[data-line='1']") && document.querySelector("[data-part='count']").textContent === "1"`)
-
+	p.addProduct("1")
 	p.click(`[data-product="6"] .add`)
 	p.until(`document.querySelector("[data-outcome='refused']")?.textContent.includes("out of stock")`)
 	p.click(`[data-product="5"] .add`)
@@ -57,123 +55,82 @@ func TestPlayground_AShopperAddsIsRefusedLogsInAndTurnsToArabic(t *testing.T) {
 // The service has no call that lists products, so the page has its own table, which must
 // match the sample store.
 func TestPlayground_ShowsWhatTheSampleStoreSells(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	s := openShop(t, embeddedRedis(t), withPlayground(pages.Playground{}))
 	p := openPage(t, s.URL+"/")
-	shown, err := chromedp.Run(p.ctx, chromedp.Evaluate[string](
-		`import("./playground/js/shop/sample.js").then((sample) => JSON.stringify(sample.products))`, chromedp.EvalAwaitPromise))
-	if err != nil {
-		t.Fatal(err)
+	shown := evaluate[[]map[string]any](p, `import("./playground/js/shop/sample.js").then((sample) => sample.products)`)
+	byID, want := map[any]any{}, map[any]any{}
+	for _, product := range shown {
+		byID[product["id"]] = product
 	}
-	var got []sampleProduct
-	if err := json.Unmarshal([]byte(shown), &got); err != nil {
-		t.Fatal(err)
-	}
-	byID := map[int64]sampleProduct{}
-	for _, product := range got {
-		byID[product.ID] = product
-	}
-	want := map[int64]sampleProduct{}
 	for _, product := range sample.Products()[1] {
-		want[product.ID] = asSample(product)
+		want[float64(product.ID)] = sparse(decode[any](t, must(json.Marshal(asSample(product)))(t)))
 	}
-	if diff := cmp.Diff(want, byID); diff != "" {
-		t.Errorf("docs/playground/js/shop/sample.js is not what deploy/sample has (-want +got):\n%s", diff)
+	equal(t, byID, want, "docs/playground/js/shop/sample.js, compared with deploy/sample")
+}
+
+type row map[string]any
+
+// asSample returns a product as in the page's table. Prices are in major units.
+func asSample(p *cart.Product) row {
+	var plans, fields []row
+	for _, plan := range p.Plans {
+		plans = append(plans, row{"id": plan.ID, "duration": plan.Duration, "label": inLanguages(plan.Label), "price": riyals(plan.Price)})
 	}
+	for _, f := range p.Fields {
+		var options []row
+		for _, o := range f.Options {
+			options = append(options, row{"code": o.Code, "name": inLanguages(o.Name), "price": riyals(o.Price)})
+		}
+		fields = append(fields, row{"name": f.Name, "required": f.Required, "options": options})
+	}
+	made := row{
+		"id": p.ID, "name": inLanguages(p.Name), "slug": p.Slug, "price": riyals(p.Price), "stock": p.Stock, "inactive": !p.Active,
+		"most": p.MaxQuantity, "plans": plans, "fields": fields,
+	}
+	if p.MinQuantity > 1 {
+		made["least"] = p.MinQuantity
+	}
+	if p.Step > 1 {
+		made["step"] = p.Step
+	}
+	return made
 }
 
-// sampleProduct is a row of the page's table. Prices are in major units.
-type sampleProduct struct {
-	ID       int64         `json:"id"`
-	Name     languages     `json:"name"`
-	Slug     string        `json:"slug"`
-	Price    float64       `json:"price"`
-	Stock    *int64        `json:"stock"` // nil: unlimited
-	Inactive bool          `json:"inactive"`
-	Least    int64         `json:"least"` // 0 for 1
-	Most     *int64        `json:"most"`
-	Step     int64         `json:"step"` // 0 for 1
-	Plans    []samplePlan  `json:"plans"`
-	Fields   []sampleField `json:"fields"`
+// sparse removes the members that are null or false.
+func sparse(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		maps.DeleteFunc(v, func(_ string, member any) bool { return sparse(member) == nil || member == false })
+	case []any:
+		for _, item := range v {
+			sparse(item)
+		}
+	}
+	return value
 }
 
-type samplePlan struct {
-	ID       int64     `json:"id"`
-	Duration string    `json:"duration"`
-	Label    languages `json:"label"` // nil for the duration's
-	Price    float64   `json:"price"`
-}
-
-type sampleField struct {
-	Name     string         `json:"name"`
-	Required bool           `json:"required"`
-	Options  []sampleOption `json:"options"`
-}
-
-type sampleOption struct {
-	Code  string    `json:"code"`
-	Name  languages `json:"name"`
-	Price float64   `json:"price"`
-}
-
-// languages is a text in every language.
-type languages map[locale.Locale]string
-
-// inLanguages returns nil for no name.
-func inLanguages(n locale.Name) languages {
+// inLanguages returns a text in every language, or nil for no text.
+func inLanguages(n locale.Name) any {
 	if n.Own == "" {
 		return nil
 	}
-	all := languages{}
+	all := map[locale.Locale]string{}
 	for _, l := range locale.All() {
 		all[l] = n.In(l)
 	}
 	return all
 }
 
-func asSample(p *cart.Product) sampleProduct {
-	row := sampleProduct{
-		ID: p.ID, Name: inLanguages(p.Name), Slug: p.Slug, Price: riyals(p.Price), Stock: p.Stock, Inactive: !p.Active, Most: p.MaxQuantity,
-	}
-	if p.MinQuantity > 1 {
-		row.Least = p.MinQuantity
-	}
-	if p.Step > 1 {
-		row.Step = p.Step
-	}
-	for _, plan := range p.Plans {
-		row.Plans = append(row.Plans, samplePlan{plan.ID, string(plan.Duration), inLanguages(plan.Label), riyals(plan.Price)})
-	}
-	for _, f := range p.Fields {
-		field := sampleField{Name: f.Name, Required: f.Required}
-		for _, o := range f.Options {
-			field.Options = append(field.Options, sampleOption{o.Code, inLanguages(o.Name), riyals(o.Price)})
-		}
-		row.Fields = append(row.Fields, field)
-	}
-	return row
-}
-
 func riyals(a money.Amount) float64 { return float64(a) / 100 }
-
-func TestPlayground_OffIsNotFound(t *testing.T) {
-	t.Parallel()
-	s := openShop(t, embeddedRedis(t))
-	for _, address := range []string{"/", "/playground/js/main.js", "/playground/demo.json"} {
-		s.guest(t).refused(404, "not_found", "GET", address, "")
-	}
-}
 
 const wantPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; " +
 	"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 func TestPlayground_EveryFileIsServedUnderTheBasePathAndBoundToItsOrigin(t *testing.T) {
-	t.Parallel()
-	s := openShop(t, embeddedRedis(t), withPlayground(pages.Playground{}), func(p *server.Parts) { p.BasePath = "/shop" })
-	if a := get(t, s.URL); a.StatusCode != http.StatusPermanentRedirect || a.Header.Get("Location") != "shop/" {
-		t.Errorf("%s: %d to %q", s.URL, a.StatusCode, a.Header.Get("Location"))
-	}
+	s := newShop(t, withPlayground(pages.Playground{}), func(p *server.Parts) { p.BasePath = "/shop" })
+	home := get(t, s.URL)
+	assert(t, home.StatusCode == http.StatusPermanentRedirect && home.Header.Get("Location") == "shop/", "%s: %d to %q", s.URL, home.StatusCode, home.Header.Get("Location"))
 	files := 0
 	err := fs.WalkDir(docs.Playground, "playground", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
@@ -185,33 +142,21 @@ func TestPlayground_EveryFileIsServedUnderTheBasePathAndBoundToItsOrigin(t *test
 			address = s.URL + "/"
 		}
 		a := get(t, address)
-		if a.StatusCode != http.StatusOK || a.Header.Get("X-Content-Type-Options") != "nosniff" {
-			t.Errorf("%s: %d %v", name, a.StatusCode, a.Header)
-		}
-		if policy := a.Header.Values("Content-Security-Policy"); len(policy) != 1 || policy[0] != wantPolicy {
-			t.Errorf("%s: policy %q, want %q", name, policy, wantPolicy)
-		}
-		if again := get(t, address, "If-None-Match", a.Header.Get("ETag")); again.StatusCode != http.StatusNotModified {
-			t.Errorf("%s: %d for its own ETag", name, again.StatusCode)
-		}
+		assert(t, a.StatusCode == http.StatusOK && a.Header.Get("X-Content-Type-Options") == "nosniff", "%s: %d %v", name, a.StatusCode, a.Header)
+		policy := a.Header.Values("Content-Security-Policy")
+		assert(t, len(policy) == 1 && policy[0] == wantPolicy, "%s: policy %q, want %q", name, policy, wantPolicy)
+		equal(t, get(t, address, "If-None-Match", a.Header.Get("ETag")).StatusCode, http.StatusNotModified, "%s: status for its own ETag", name)
 		return nil
 	})
-	if err != nil || files < 10 {
-		t.Fatalf("%d files, %v", files, err)
-	}
+	require(t, err == nil && files >= 10, "%d files, %v", files, err)
 }
 
 func TestPlayground_OffersNothingToOtherOriginsAndOnlyInTheDemo(t *testing.T) {
-	t.Parallel()
 	lent := pages.Playground{Demo: &pages.Demo{CustomerJWT: "a.b.c"}}
-	s := openShop(t, embeddedRedis(t), withPlayground(lent), func(p *server.Parts) { p.CORSOrigins = []string{"*"} })
+	s := newShop(t, withPlayground(lent), func(p *server.Parts) { p.CORSOrigins = []string{"*"} })
 	a := get(t, s.URL+"/playground/demo.json", "Origin", "https://elsewhere.example.com")
-	if a.StatusCode != http.StatusOK || a.Header.Get("Cache-Control") != "no-store" {
-		t.Errorf("%d, Cache-Control %q", a.StatusCode, a.Header.Get("Cache-Control"))
-	}
-	if origin := a.Header.Get("Access-Control-Allow-Origin"); origin != "" {
-		t.Errorf("readable by pages of %s", origin)
-	}
+	assert(t, a.StatusCode == http.StatusOK && a.Header.Get("Cache-Control") == "no-store", "%d, Cache-Control %q", a.StatusCode, a.Header.Get("Cache-Control"))
+	equal(t, a.Header.Get("Access-Control-Allow-Origin"), "", "origin whose pages may read it")
 	bare := openShop(t, embeddedRedis(t), withPlayground(pages.Playground{}))
 	bare.guest(t).refused(404, "not_found", "GET", "/playground/demo.json", "")
 	bare.guest(t).refused(404, "not_found", "PATCH", "/playground/products/1", `{"price":1}`)
@@ -226,17 +171,97 @@ func withPlayground(p pages.Playground) func(*server.Parts) {
 // name, value, …
 func get(t *testing.T, address string, headers ...string) *http.Response {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must(http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil))(t)
 	for i := 0; i+1 < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
-	response, err := http.DefaultTransport.RoundTrip(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	response.Body.Close()
+	response, _ := exchange(t, r)
 	return response
+}
+
+// pageText is a text in one language: a sentence, or its plural forms.
+type pageText struct {
+	Area     string            `json:"area"` // the file in js/texts
+	Key      string            `json:"key"`
+	Language string            `json:"language"`
+	Forms    map[string]string `json:"forms"` // "" for a sentence
+}
+
+// Every text is there in both languages, once, with the same values in it, and used.
+func TestPlaygroundTexts_AreCompleteAndUsed(t *testing.T) {
+	p := openStore(t)
+	all := evaluate[[]pageText](p, `Promise.all(["page", "shop", "scenarios", "log", "merchant"].map(async (area) => {
+		const { [area]: texts } = await import("./playground/js/texts/" + area + ".js");
+		return Object.entries(texts).flatMap(([language, byKey]) => Object.entries(byKey).map(([key, text]) =>
+			({ area, key, language, forms: typeof text === "string" ? { "": text } : text })));
+	})).then((areas) => areas.flat())`)
+	texts := map[string]map[string]pageText{"en": {}, "ar": {}}
+	for _, text := range all {
+		other, twice := texts[text.Language][text.Key]
+		assert(t, !twice, "%s is in %s and %s", text.Key, other.Area, text.Area)
+		texts[text.Language][text.Key] = text
+	}
+	uses := usesOfTexts(t)
+	for key, english := range texts["en"] {
+		arabic, translated := texts["ar"][key]
+		if !translated || arabic.Area != english.Area {
+			t.Errorf("%s: %s is not in Arabic", english.Area, key)
+		} else if in, translated := english.values(), arabic.values(); !slices.Equal(in, translated) {
+			t.Errorf("%s has the values %v, and in Arabic %v", key, in, translated)
+		}
+		assert(t, slices.ContainsFunc(uses, func(use *regexp.Regexp) bool { return use.MatchString(key) }), "%s: %s is not used", english.Area, key)
+	}
+	for key, arabic := range texts["ar"] {
+		_, found := texts["en"][key]
+		assert(t, found, "%s: %s is not in English", arabic.Area, key)
+	}
+}
+
+var valueInText = regexp.MustCompile(`\{\w+\}`)
+
+// values are the {names} of values in the text. A plural form may leave out its number.
+func (text pageText) values() []string {
+	found := valueInText.FindAllString(text.Forms[""]+text.Forms["other"], -1)
+	slices.Sort(found)
+	return slices.Compact(found)
+}
+
+var (
+	quotedText   = regexp.MustCompile(`"([\w.]+)"|\]\.(\w+)`)
+	textTemplate = regexp.MustCompile("`([^`\\s]*\\$\\{[^`\\s]*)`")
+	insertedPart = regexp.MustCompile(`\$\{[^}]*\}`)
+	namedPart    = regexp.MustCompile(`\bname: "(\w+)"`)
+)
+
+// usesOfTexts returns patterns of the keys that the page's files have in quotes or as templates,
+// and of those that the player makes of a play's name and its steps'.
+func usesOfTexts(t *testing.T) (uses []*regexp.Regexp) {
+	t.Helper()
+	use := func(pattern string) { uses = append(uses, regexp.MustCompile("^(?:"+pattern+")$")) }
+	noError(t, fs.WalkDir(docs.Playground, "playground", func(file string, entry fs.DirEntry, err error) error {
+		if err != nil || !slices.Contains([]string{".js", ".html"}, path.Ext(file)) || strings.Contains(file, "/texts/") {
+			return err
+		}
+		source, err := docs.Playground.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		for _, match := range quotedText.FindAllSubmatch(source, -1) {
+			use(regexp.QuoteMeta(string(match[1]) + string(match[2])))
+		}
+		if strings.Contains(file, "/plays/") {
+			names := namedPart.FindAllSubmatch(source, -1)
+			for _, step := range names[1:] {
+				use(string(names[0][1]) + "_(title|" + string(step[1]) + ")")
+			}
+			return nil
+		}
+		for _, match := range textTemplate.FindAllSubmatch(source, -1) {
+			if fixed := insertedPart.ReplaceAllString(string(match[1]), ""); len(fixed) > 1 {
+				use(strings.ReplaceAll(regexp.QuoteMeta(insertedPart.ReplaceAllString(string(match[1]), "\x00")), "\x00", `\w+`))
+			}
+		}
+		return nil
+	}))
+	return uses
 }

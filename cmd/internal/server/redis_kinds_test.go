@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -11,7 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"commerce/auth"
+	"commerce/cart/redisstore"
 	"commerce/cmd/internal/server"
 	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"
@@ -25,11 +27,7 @@ func redisUsers(t testing.TB) string {
 
 func contents(t testing.TB, file string) string {
 	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
+	return string(must(os.ReadFile(file))(t))
 }
 
 // guarded is a Redis with the recommended setup: TLS, and a user with few permissions.
@@ -39,8 +37,7 @@ func guarded(t testing.TB) ephemeral.Guard {
 }
 
 func TestRedisKinds_AWholeTripWithTLSAndLeastPrivilege(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	for name, start := range map[string]func(testing.TB) string{
 		"single":          func(t testing.TB) string { return guarded(t).StartRedis(t).URL },
 		"sentinels":       func(t testing.TB) string { return guarded(t).StartSentinels(t).URL },
@@ -57,8 +54,7 @@ func TestRedisKinds_AWholeTripWithTLSAndLeastPrivilege(t *testing.T) {
 }
 
 func TestRedisKinds_AClusterRedirectsWithinTLS(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	cluster := guarded(t).StartCluster(t)
 	s := openShop(t, cluster.URL, func(p *server.Parts) { p.Durable = true })
 	s.trip(t)
@@ -67,18 +63,15 @@ func TestRedisKinds_AClusterRedirectsWithinTLS(t *testing.T) {
 	added := c.addConfirmed()
 	old := cluster.Nodes[s.nodeOf(t, cluster, c.Token)]
 	replica := cluster.Nodes[slices.Index(cluster.Nodes, old)+3].Admin()
-	if err := replica.ClusterFailover(t.Context()).Err(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, replica.ClusterFailover(t.Context()).Err())
 	within(t, 10*time.Second, "the replica is master", func() bool {
 		return strings.Contains(replica.Info(t.Context(), "replication").Val(), "role:master") &&
 			strings.Contains(old.Admin().Info(t.Context(), "replication").Val(), "role:slave")
 	})
 	c.add(`{"product_id":1}`)
 	c.wantLines(fmt.Sprintf("1×%d", added+1))
-	if got := old.Admin().Info(t.Context(), "errorstats").Val(); !strings.Contains(got, "errorstat_MOVED:") {
-		t.Errorf("the old master did not redirect: %s", got)
-	}
+	got := old.Admin().Info(t.Context(), "errorstats").Val()
+	assert(t, strings.Contains(got, "errorstat_MOVED:"), "the old master did not redirect: %s", got)
 }
 
 // trip uses every command that the service sends.
@@ -87,38 +80,28 @@ func (s *shop) trip(t testing.TB) {
 	guest := s.guest(t)
 	guest.add(`{"product_id":1,"qty":2}`, "Idempotency-Key", "one")
 	again := guest.add(`{"product_id":1,"qty":2}`, "Idempotency-Key", "one")
-	if again.Header.Get("Idempotency-Replayed") != "true" {
-		t.Errorf("a repeat was not marked as one: %v", again.Header)
-	}
+	assert(t, again.replayed(t), "a repeat was not marked as one: %v", again.Header)
 	guest.add(`{"product_id":5,"fields":{"Account email":"a@example.com"},"notice":"a gift"}`)
 	guest.add(`{"product_id":2}`)
 	guest.ok("PATCH", "/cart/items/1", `{"quantity":3}`)
 	guest.ok("DELETE", "/cart/items/2", "")
-	guest.ok("POST", "/cart/coupon", `{"coupon":"TEN"}`)
+	guest.redeem("TEN")
 	guest.ok("GET", "/cart/validate", "")
-	if got := guest.ok("GET", "/cart/count", "").Body.Data; got.Count != 4 || got.Lines != 2 {
-		t.Errorf("count %d of %d lines, want 4 of 2", got.Count, got.Lines)
-	}
+	got := guest.ok("GET", "/cart/count", "").Body.Data
+	assert(t, got.Count == 4 && got.Lines == 2, "count %d of %d lines, want 4 of 2", got.Count, got.Lines)
 
-	customer := s.customer(t, "1001")
-	customer.add(`{"product_id":1}`)
+	customer := s.customer(t, "1001").fill("1×1")
 	merged := customer.ok("GET", "/cart/summary", "", "X-Cart-Token", guest.Token).Body.Data
-	if merged.Merge == nil || merged.Merge.Lines != 2 || merged.Count != 5 || merged.Coupon == nil {
-		t.Errorf("merged: %+v", merged)
-	}
+	assert(t, merged.Merge != nil && merged.Merge.Lines == 2 && merged.Count == 5 && merged.Coupon != nil, "merged: %+v", merged)
 	guest.wantLines("")
 	s.confirmMerges(t, customer, guest)
 	guest.add(`{"product_id":7,"qty":2}`)
 	added := customer.add(`{"product_id":1}`, "X-Cart-Token", guest.Token).Body.Data
-	if added.Merge == nil || added.Merge.Lines != 1 || added.Count != 8 {
-		t.Errorf("merged with a change: %+v", added)
-	}
+	assert(t, added.Merge != nil && added.Merge.Lines == 1 && added.Count == 8, "merged with a change: %+v", added)
 	customer.ok("DELETE", "/cart/coupon", "")
 	customer.ok("DELETE", "/cart/clear", "")
 	customer.wantLines("")
-	if strings.Contains(s.Log.String(), "NOPERM") {
-		t.Errorf("the log contains NOPERM:\n%s", s.Log)
-	}
+	assert(t, !strings.Contains(s.Log.String(), "NOPERM"), "the log contains NOPERM:\n%s", s.Log)
 	s.confirmMerges(t, customer, guest)
 }
 
@@ -154,31 +137,10 @@ func (s *shop) tokenOn(t testing.TB, cluster *ephemeral.RedisCluster, node int, 
 
 func (s *shop) nodeOfKey(t testing.TB, cluster *ephemeral.RedisCluster, key string) int {
 	t.Helper()
-	master, err := s.Redis.(*redis.ClusterClient).MasterForKey(t.Context(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	master := must(s.Redis.(*redis.ClusterClient).MasterForKey(t.Context(), key))(t)
 	return slices.IndexFunc(cluster.Nodes, func(node *ephemeral.Server) bool {
 		return strings.Contains(node.URL, master.Options().Addr)
 	})
-}
-
-// guestKey returns the key of a guest's cart.
-func (s *shop) guestKey(token string) string {
-	return fmt.Sprintf("cart:{%d:g:%s}", s.ID, auth.CartToken(token).Digest())
-}
-
-// customerKey returns the key of a customer's cart, for a short and plain customer ID.
-func (s *shop) customerKey(c *shopper) string { return fmt.Sprintf("cart:{%d:c:%s}", s.ID, c.ID) }
-
-// within waits until a condition is true, and fails the test after limit.
-func within(t testing.TB, limit time.Duration, what string, so func() bool) {
-	t.Helper()
-	for start := time.Now(); !so(); time.Sleep(10 * time.Millisecond) {
-		if time.Since(start) > limit {
-			t.Fatalf("not within %v: %s", limit, what)
-		}
-	}
 }
 
 // answerLimit is how long one response may take while Redis is down. A request that hangs
@@ -186,8 +148,7 @@ func within(t testing.TB, limit time.Duration, what string, so func() bool) {
 const answerLimit = 4500 * time.Millisecond
 
 func TestRedisKinds_ARedisThatRefusesEveryUserIs503(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	locked := guarded(t).StartRedis(t)
 	other := guarded(t).StartRedis(t)
 	mutual := ephemeral.Guard{TLS: true, ClientCertificates: true}.StartRedis(t)
@@ -197,50 +158,20 @@ func TestRedisKinds_ARedisThatRefusesEveryUserIs503(t *testing.T) {
 		edit func(*url.URL, url.Values)
 		log  string // what an operator reads
 	}{
-		"wrong password": {
-			locked.URL, func(u *url.URL, _ url.Values) { u.User = url.UserPassword("commerce", "not-the-password") },
-			"WRONGPASS",
-		},
-		"no user": {locked.URL, func(u *url.URL, _ url.Values) { u.User = nil }, "NOAUTH"},
-		"another authority": {
-			locked.URL, func(_ *url.URL, q url.Values) { q.Set("ca_file", parameter(t, other.URL, "ca_file")) },
-			"certificate signed by unknown authority",
-		},
-		"the system's authorities": {
-			locked.URL, func(_ *url.URL, q url.Values) { q.Del("ca_file") },
-			"certificate signed by unknown authority",
-		},
-		"another name": {
-			locked.URL, func(u *url.URL, _ url.Values) { u.Host = "localhost:" + u.Port() },
-			"certificate is not valid for any names, but wanted to match localhost",
-		},
-		"plain where TLS is spoken": {
-			locked.URL, func(u *url.URL, q url.Values) { u.Scheme = "redis"; q.Del("ca_file") },
-			"", // the server closes the connection
-		},
-		"TLS where none is spoken": {
-			ephemeral.Redis(t), func(u *url.URL, _ url.Values) { u.Scheme = "rediss" },
-			"", // the server waits for the line's end
-		},
-		"no certificate of its own": {
-			mutual.URL, func(_ *url.URL, q url.Values) { q.Del("cert_file"); q.Del("key_file") },
-			"", // "certificate required", or a closed connection where the client writes first
-		},
-		"wrong password of the sentinel": {
-			sentinels.URL, func(_ *url.URL, q url.Values) { q.Set("sentinel_password", "not-the-password") },
-			"WRONGPASS",
-		},
-		"unknown master": {
-			sentinels.URL, func(_ *url.URL, q url.Values) { q.Set("master", "other") },
-			"",
-		},
+		"wrong password":                 {locked.URL, func(u *url.URL, _ url.Values) { u.User = url.UserPassword("commerce", "not-the-password") }, "WRONGPASS"},
+		"no user":                        {locked.URL, func(u *url.URL, _ url.Values) { u.User = nil }, "NOAUTH"},
+		"another authority":              {locked.URL, func(_ *url.URL, q url.Values) { q.Set("ca_file", parameter(t, other.URL, "ca_file")) }, "certificate signed by unknown authority"},
+		"the system's authorities":       {locked.URL, func(_ *url.URL, q url.Values) { q.Del("ca_file") }, "certificate signed by unknown authority"},
+		"another name":                   {locked.URL, func(u *url.URL, _ url.Values) { u.Host = "localhost:" + u.Port() }, "certificate is not valid for any names, but wanted to match localhost"},
+		"plain where TLS is spoken":      {locked.URL, func(u *url.URL, q url.Values) { u.Scheme = "redis"; q.Del("ca_file") }, ""},  // the server closes the connection
+		"TLS where none is spoken":       {ephemeral.Redis(t), func(u *url.URL, _ url.Values) { u.Scheme = "rediss" }, ""},           // the server waits for the line's end
+		"no certificate of its own":      {mutual.URL, func(_ *url.URL, q url.Values) { q.Del("cert_file"); q.Del("key_file") }, ""}, // "certificate required", or a closed connection where the client writes first
+		"wrong password of the sentinel": {sentinels.URL, func(_ *url.URL, q url.Values) { q.Set("sentinel_password", "not-the-password") }, "WRONGPASS"},
+		"unknown master":                 {sentinels.URL, func(_ *url.URL, q url.Values) { q.Set("master", "other") }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			u, err := url.Parse(test.url)
-			if err != nil {
-				t.Fatal(err)
-			}
+			u := must(url.Parse(test.url))(t)
 			query := u.Query()
 			test.edit(u, query)
 			u.RawQuery = query.Encode()
@@ -250,9 +181,8 @@ func TestRedisKinds_ARedisThatRefusesEveryUserIs503(t *testing.T) {
 			refused := func(method, path, body string) {
 				start := time.Now()
 				a := c.refused(503, "unavailable", method, path, body)
-				if took := time.Since(start); took > answerLimit || a.Header.Get("Retry-After") == "" {
-					t.Errorf("%s %s: after %v, %v", method, path, took, a.Header)
-				}
+				took := time.Since(start)
+				assert(t, took <= answerLimit && a.Header.Get("Retry-After") != "", "%s %s: after %v, %v", method, path, took, a.Header)
 			}
 			refused("POST", "/cart/add", `{"product_id":1}`)
 			// A single call may time out before it gets the reason.
@@ -263,9 +193,7 @@ func TestRedisKinds_ARedisThatRefusesEveryUserIs503(t *testing.T) {
 			log := s.Log.String()
 			password, _ := u.User.Password()
 			for _, secret := range []string{password, query.Get("sentinel_password")} {
-				if secret != "" && strings.Contains(log, secret) {
-					t.Errorf("the log holds a password:\n%s", log)
-				}
+				assert(t, secret == "" || !strings.Contains(log, secret), "the log holds a password:\n%s", log)
 			}
 		})
 	}
@@ -274,21 +202,101 @@ func TestRedisKinds_ARedisThatRefusesEveryUserIs503(t *testing.T) {
 // parameter returns a query parameter of a URL.
 func parameter(t testing.TB, raw, name string) string {
 	t.Helper()
-	u, err := url.Parse(raw)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return u.Query().Get(name)
+	return must(url.Parse(raw))(t).Query().Get(name)
 }
 
 // asServed gives a shop the service's own timeouts, which are shorter than in other tests,
 // and a budget per request, 0 for the default. Edits may change the timeouts.
 func asServed(t testing.TB, redisURL string, budget time.Duration, edits ...func(*redis.UniversalOptions)) func(*server.Parts) {
 	t.Helper()
-	rdb, err := connect.Redis(redisURL, edits...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rdb := must(connect.Redis(redisURL, edits...))(t)
 	t.Cleanup(func() { _ = rdb.Close() })
 	return func(p *server.Parts) { p.Redis, p.RedisBudget = rdb, budget }
+}
+
+func TestRedisUsers_TheServiceCanAccessOnlyItsCarts(t *testing.T) {
+	t.Parallel()
+	redisServer := guarded(t).StartRedis(t)
+	admin := redisServer.Admin()
+	noError(t, admin.HSet(t.Context(), "session:1", "user", "1001").Err())
+	service := must(connect.Redis(redisServer.URL))(t)
+	defer service.Close()
+	for _, command := range [][]any{
+		{"hgetall", "session:1"},
+		{"hset", "session:1", "user", "1002"},
+		{"rename", "cart:{1:g:a}", "session:1"},
+		{"eval", "return redis.call('HGETALL', KEYS[1])", 1, "session:1"},
+		{"eval", "return redis.call('HGETALL', 'session:1')", 0},
+		{"eval", "return redis.call('KEYS', '*')", 0},
+		{"keys", "*"},
+		{"scan", 0},
+		{"randomkey"},
+		{"dbsize"},
+		{"get", "cart:{1:g:a}"},
+		{"flushall"},
+		{"script", "flush"},
+		{"config", "get", "*"},
+		{"monitor"},
+		{"client", "list"},
+		{"acl", "list"},
+		{"publish", "channel", "message"},
+		{"cluster", "failover"},
+		{"replicaof", "no", "one"},
+		{"shutdown", "nosave"},
+	} {
+		err := service.Do(t.Context(), command...).Err()
+		// Redis 7.0 words NOPERM in a script differently.
+		assert(t, err != nil && (redis.HasErrorPrefix(err, "NOPERM") || strings.Contains(err.Error(), "The user executing the script can't")), "%v: %v, want NOPERM", command, err)
+	}
+	equal(t, admin.HGetAll(t.Context(), "session:1").Val(), map[string]string{"user": "1001"}, "the other key")
+}
+
+func TestRedisUsers_SupportFindsAndErases(t *testing.T) {
+	t.Parallel()
+	redisServer := guarded(t).StartRedis(t)
+	s := openShop(t, redisServer.URL)
+	guest, customer := s.guest(t), s.customer(t, "1001")
+	guest.add(`{"product_id":1}`, "Idempotency-Key", "one")
+	customer.ok("GET", "/cart", "", "X-Cart-Token", guest.Token)
+
+	support := must(connect.Redis(strings.Replace(redisServer.URL, "//commerce:", "//support:", 1)))(t)
+	defer support.Close()
+	carts := redisstore.New(redisstore.Config{Client: support, TTL: redisstore.TTLs{Guest: time.Hour, Customer: time.Hour}})
+	ref := redisstore.CustomerRef(s.ID, "1001")
+	held, err := carts.Erase(t.Context(), ref)
+	assert(t, err == nil && len(held) == 3, "erased %+v, %v, want a cart, its idempotency keys and its merged quantities", held, err)
+	equal(t, len(must(carts.Holdings(t.Context(), ref))(t)), 0, "keys that are left")
+	customer.wantLines("")
+}
+
+// If a command were added to a script but not to the users, every cart call would fail for
+// those who use them. So the two must be equal.
+func TestRedisUsers_HaveThePermissionsThatTheServiceNeeds(t *testing.T) {
+	t.Parallel()
+	want := map[string]bool{
+		"ping": true, "client|setname": true, "cluster|slots": true, "command": true, "asking": true, // go-redis
+		"eval": true, "evalsha": true, "hgetall": true, "exists": true, // redisstore
+		"role": true, "wait": true, "cluster|nodes": true, // merges, DURABILITY=replica
+	}
+	scripts, err := filepath.Glob("../../../cart/redisstore/lua/*.lua")
+	require(t, err == nil && len(scripts) != 0, "scripts: %v, %v", scripts, err)
+	scripts = append(scripts, "../../../auth/limit/quota.lua", "../../../auth/limit/window.lua")
+	calls := regexp.MustCompile(`redis\.p?call\('([A-Z]+)'`)
+	for _, script := range scripts {
+		text := contents(t, script)
+		all := strings.Count(text, "redis.call(") + strings.Count(text, "redis.pcall(")
+		assert(t, all == len(calls.FindAllString(text, -1)), "%s: a call whose command this test cannot parse", script)
+		for _, call := range calls.FindAllStringSubmatch(text, -1) {
+			want[strings.ToLower(call[1])] = true
+		}
+	}
+	got := map[string]bool{}
+	for line := range strings.Lines(redisUsers(t)) {
+		if rules, ok := strings.CutPrefix(line, "user commerce on ~cart:* ~limit:* "); ok {
+			for rule := range strings.FieldsSeq(rules) {
+				got[strings.TrimPrefix(rule, "+")] = true
+			}
+		}
+	}
+	equal(t, got, want, "permissions of user commerce")
 }

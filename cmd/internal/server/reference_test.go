@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"net/http"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -15,7 +16,6 @@ import (
 
 	"commerce/cmd/internal/pages"
 	"commerce/cmd/internal/server"
-	"commerce/deploy/ephemeral"
 	"commerce/docs"
 )
 
@@ -45,20 +45,14 @@ func openReference(t *testing.T, s *shop, fragment string, l look) page {
 	t.Helper()
 	p := openPageAs(t, "about:blank", l)
 	var seen visited
-	if err := chromedp.Listen(p.ctx, seen.see); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, chromedp.Listen(p.ctx, seen.see))
 	t.Cleanup(func() {
 		seen.mu.Lock()
 		defer seen.mu.Unlock()
 		for _, address := range seen.urls {
-			if !strings.HasPrefix(address, s.URL+"/") && address != "about:blank" {
-				t.Errorf("the page requested %.200s", address)
-			}
+			assert(t, strings.HasPrefix(address, s.URL+"/") || address == "about:blank", "the page requested %.200s", address)
 		}
-		if len(seen.urls) < 5 {
-			t.Errorf("saw only these requests: %q", seen.urls)
-		}
+		assert(t, len(seen.urls) >= 5, "saw only these requests: %q", seen.urls)
 	})
 	p.do(
 		send(cdppage.AddScriptToEvaluateOnNewDocument, cdppage.AddScriptToEvaluateOnNewDocumentParams{
@@ -77,8 +71,7 @@ const namelessButtons = `[...document.querySelectorAll("button")]
 
 // The page needs no eval and no other hosts.
 func TestReference_ShowsTheDocument(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	for _, basePath := range []string{"", "/shop"} {
 		s := openShop(t, embeddedRedis(t), withReference, under(basePath))
 		for _, l := range []look{{width: 1440}, {width: 1440, dark: true}, {width: 360, touch: true}, {width: 360, touch: true, dark: true}, {width: 320}} {
@@ -93,26 +86,18 @@ func TestReference_ShowsTheDocument(t *testing.T) {
 				}
 				p.until(`document.documentElement.scrollWidth <= innerWidth`)
 				p.screenshot(l.String())
-				if dark := evaluate[bool](p, `document.body.classList.contains("dark-mode")`); dark != l.dark {
-					t.Errorf("dark is %v", dark)
-				}
-				if refused := evaluate[[]string](p, `refused`); len(refused) > 0 {
-					t.Errorf("the policy of the page refused %q", refused)
-				}
-				if kept := evaluate[string](p, `document.cookie`); kept != "" {
-					t.Errorf("cookies: %s", kept)
-				}
-				if links := evaluate[string](p, `[...document.querySelectorAll("a[href]")].filter((a) => a.checkVisibility() && a.origin !== origin).map((a) => a.href).join(" ")`); links != "" {
-					t.Errorf("links to other hosts: %s", links)
-				}
+				equal(t, evaluate[bool](p, `document.body.classList.contains("dark-mode")`), l.dark, "dark")
+				refused := evaluate[[]string](p, `refused`)
+				assert(t, len(refused) <= 0, "the policy of the page refused %q", refused)
+				equal(t, evaluate[string](p, `document.cookie`), "", "cookies")
+				equal(t, evaluate[string](p, `[...document.querySelectorAll("a[href]")].filter((a) => a.checkVisibility() && a.origin !== origin).map((a) => a.href).join(" ")`), "", "links to other hosts")
 			})
 		}
 	}
 }
 
 func TestReference_LinksToCallsAndFindsThem(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	s := openShop(t, embeddedRedis(t), withReference)
 	for _, dark := range []bool{false, true} {
 		t.Run(look{dark: dark}.String(), func(t *testing.T) {
@@ -125,12 +110,8 @@ func TestReference_LinksToCallsAndFindsThem(t *testing.T) {
 				strings.Contains(sample, exampleToken) || !strings.Contains(sample, "X-Cart-Token: ") { // all visitors would share a cart
 				t.Errorf("the sample request is\n%s", sample)
 			}
-			if unnamed := evaluate[string](p, namelessButtons); unnamed != "" {
-				t.Errorf("buttons without a name:\n%s", unnamed)
-			}
-			if evaluate[bool](p, `[...document.querySelectorAll("button")].some((b) => b.checkVisibility() && b.innerText.includes("Markdown"))`) {
-				t.Error("operations offer to copy the whole document")
-			}
+			equal(t, evaluate[string](p, namelessButtons), "", "buttons without a name")
+			assert(t, !evaluate[bool](p, `[...document.querySelectorAll("button")].some((b) => b.checkVisibility() && b.innerText.includes("Markdown"))`), "operations offer to copy the whole document")
 		})
 	}
 	p := openReference(t, s, "", look{})
@@ -141,8 +122,7 @@ func TestReference_LinksToCallsAndFindsThem(t *testing.T) {
 }
 
 func TestReference_ServesItsFilesBoundToItsOrigin(t *testing.T) {
-	t.Parallel()
-	s := openShop(t, embeddedRedis(t), withReference, under("/shop"))
+	s := newShop(t, withReference, under("/shop"))
 	const policy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self'; font-src 'self'; " +
 		"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 	for path, contentType := range map[string]string{
@@ -150,112 +130,99 @@ func TestReference_ServesItsFilesBoundToItsOrigin(t *testing.T) {
 		"/docs/viewer.js": "text/javascript", "/docs/LICENSE.txt": "text/plain",
 	} {
 		a := get(t, s.URL+path, "Accept-Encoding", "gzip")
-		if a.StatusCode != http.StatusOK || a.Header.Get("Content-Security-Policy") != policy || !strings.HasPrefix(a.Header.Get("Content-Type"), contentType) {
-			t.Errorf("%s: %d %v", path, a.StatusCode, a.Header)
-		}
-		if again := get(t, s.URL+path, "Accept-Encoding", "gzip", "If-None-Match", a.Header.Get("ETag")); again.StatusCode != http.StatusNotModified {
-			t.Errorf("%s: %d for its own ETag", path, again.StatusCode)
-		}
+		assert(t, a.StatusCode == http.StatusOK && a.Header.Get("Content-Security-Policy") == policy && strings.HasPrefix(a.Header.Get("Content-Type"), contentType), "%s: %d %v", path, a.StatusCode, a.Header)
+		equal(t, get(t, s.URL+path, "Accept-Encoding", "gzip", "If-None-Match", a.Header.Get("ETag")).StatusCode, http.StatusNotModified, "%s: status for its own ETag", path)
 	}
 }
 
 // The service may be behind a proxy that strips a prefix, so no redirect may name a path.
 func TestReference_RedirectsRelatively(t *testing.T) {
-	t.Parallel()
-	s := openShop(t, embeddedRedis(t), withReference, under("/shop"))
+	s := newShop(t, withReference, under("/shop"))
 	for path, want := range map[string]string{"/docs/": "../docs", "/docs/?dark=1": "../docs?dark=1"} {
 		a := get(t, s.URL+path)
-		if a.StatusCode != http.StatusPermanentRedirect || a.Header.Get("Location") != want || a.Header.Get("Cache-Control") != "public, max-age=300" {
-			t.Errorf("%s: %d %v", path, a.StatusCode, a.Header)
-		}
+		assert(t, a.StatusCode == http.StatusPermanentRedirect && a.Header.Get("Location") == want && a.Header.Get("Cache-Control") == "public, max-age=300", "%s: %d %v", path, a.StatusCode, a.Header)
 	}
 }
 
 // net/http would refuse these conditions without the envelope of errors.
 func TestPageFiles_IgnoreRangesAndIfMatch(t *testing.T) {
-	t.Parallel()
-	s := openShop(t, embeddedRedis(t), withReference, withPlayground(pages.Playground{}))
+	s := newShop(t, withReference, withPlayground(pages.Playground{}))
 	for _, path := range []string{"/docs", "/docs/page.js", "/docs/viewer.js", "/", "/playground/icon.svg", "/openapi.json"} {
 		for header, value := range map[string]string{"Range": "bytes=900000000-", "If-Match": `"x"`} {
-			if a := get(t, s.URL+path, header, value); a.StatusCode != http.StatusOK {
-				t.Errorf("%s with %s: %d", path, header, a.StatusCode)
-			}
+			equal(t, get(t, s.URL+path, header, value).StatusCode, http.StatusOK, "%s with %s: status", path, header)
 		}
 	}
 }
 
 // A strong tag would be wrong for one of the two, whose bytes differ.
 func TestPageFiles_HaveOneWeakTagForCompressedAndPlainContent(t *testing.T) {
-	t.Parallel()
-	s := openShop(t, embeddedRedis(t), withReference)
+	s := newShop(t, withReference)
 	for _, path := range []string{"/docs/page.js", "/docs/viewer.js", "/openapi.json", "/openapi.yaml"} {
 		plain, compressed := get(t, s.URL+path, "Accept-Encoding", "identity"), get(t, s.URL+path, "Accept-Encoding", "gzip")
-		if compressed.Header.Get("Content-Encoding") != "gzip" {
-			t.Errorf("%s is not compressed", path)
-		}
+		assert(t, compressed.Header.Get("Content-Encoding") == "gzip", "%s is not compressed", path)
 		tag := plain.Header.Get("ETag")
-		if !strings.HasPrefix(tag, `W/"`) || compressed.Header.Get("ETag") != tag {
-			t.Errorf("%s: tags %s and %s", path, tag, compressed.Header.Get("ETag"))
-		}
-		if again := get(t, s.URL+path, "If-None-Match", tag, "Accept-Encoding", "gzip"); again.StatusCode != http.StatusNotModified {
-			t.Errorf("%s: %d for its own tag", path, again.StatusCode)
-		}
+		assert(t, strings.HasPrefix(tag, `W/"`) && compressed.Header.Get("ETag") == tag, "%s: tags %s and %s", path, tag, compressed.Header.Get("ETag"))
+		equal(t, get(t, s.URL+path, "If-None-Match", tag, "Accept-Encoding", "gzip").StatusCode, http.StatusNotModified, "%s: status for its own tag", path)
 	}
 }
 
 func TestReference_SendsItsViewerCompressedWhereAccepted(t *testing.T) {
-	t.Parallel()
-	s := openShop(t, embeddedRedis(t), withReference)
-	stored, err := docs.Reference.ReadFile("reference/viewer.js.gz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := gzip.NewReader(bytes.NewReader(stored))
-	if err != nil {
-		t.Fatal(err)
-	}
-	plain, err := io.ReadAll(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := newShop(t, withReference)
+	stored := must(docs.Reference.ReadFile("reference/viewer.js.gz"))(t)
+	r := must(gzip.NewReader(bytes.NewReader(stored)))(t)
+	plain := must(io.ReadAll(r))(t)
 	for accepted, want := range map[string][]byte{
 		"gzip": stored, "br, GZIP;q=0.5": stored, "identity": plain, "gzip;q=0": plain, "gzip; q=0.0, br": plain, "br": plain,
 	} {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/docs/viewer.js", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		request.Header.Set("Accept-Encoding", accepted)
-		response, err := http.DefaultTransport.RoundTrip(request)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := io.ReadAll(response.Body)
-		response.Body.Close()
-		if err != nil || !bytes.Equal(got, want) || response.Header.Get("Vary") == "" {
-			t.Errorf("%s: %d bytes, want %d (%v), Content-Encoding %q", accepted, len(got), len(want), err, response.Header.Get("Content-Encoding"))
-		}
-	}
-}
-
-func TestReference_OffIsNotFound(t *testing.T) {
-	t.Parallel()
-	s := openShop(t, embeddedRedis(t))
-	for _, path := range []string{"/docs", "/docs/", "/docs/viewer.js"} {
-		s.guest(t).refused(404, "not_found", "GET", path, "")
+		response, got := exchange(t, s.guest(t).request("GET", "/docs/viewer.js", nil, "Accept-Encoding", accepted))
+		assert(t, bytes.Equal(got, want) && response.Header.Get("Vary") != "", "%s: %d bytes, want %d, headers %v", accepted, len(got), len(want), response.Header)
 	}
 }
 
 func TestPlayground_AndReferenceOfTheDemoLinkToEachOther(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	s := openShop(t, embeddedRedis(t), withReference, withPlayground(pages.Playground{Demo: &pages.Demo{Reference: true, APIToken: "1|lent"}}))
 	p := openPage(t, s.URL+"/")
-	if evaluate[bool](openReference(t, s, "", look{}), `document.querySelector("header a").hidden`) {
-		t.Error("the reference does not link to the playground")
-	}
+	assert(t, !evaluate[bool](openReference(t, s, "", look{}), `document.querySelector("header a").hidden`), "the reference does not link to the playground")
 	links := `[...document.querySelectorAll("header .api, #log [data-description]")]`
 	p.until(links + `.map((link) => link.getAttribute("href")).join() === "docs,docs"`)
 	p.click("#language")
 	p.until(links + `.every((link) => link.textContent === "مرجع الواجهة البرمجية")`)
+}
+
+// nextSamples opens the groups of the page of the API reference, and scrolls on: the viewer
+// renders an operation when it comes into view. It returns the requests shown so far.
+const nextSamples = `(async () => {
+	for (const button of document.querySelectorAll("button")) if (button.innerText.trim() === "Show More") button.click();
+	const end = document.documentElement.scrollHeight - innerHeight;
+	scrollTo(0, scrollY >= end ? 0 : scrollY + innerHeight / 2);
+	await new Promise((resolve) => setTimeout(resolve, 100));
+	return [...document.querySelectorAll("pre")].map((pre) => pre.innerText).filter((text) => text.includes("curl "));
+})()`
+
+var apiToken = regexp.MustCompile(`Bearer (\d+\|\w+)`)
+
+// A visitor pastes the commands of the page one after another, while the demo runs.
+func TestReference_SamplesWorkOneAfterAnother(t *testing.T) {
+	slow(t)
+	d := startDemo(t)
+	p := openPageAs(t, d.url+"/docs", look{width: 1440, height: 3000})
+	doc := must(document())(t)
+	want := 2 // in the description
+	for _, item := range doc.Paths.Map() {
+		want += len(item.Operations())
+	}
+	p.until(`document.querySelector("h1")?.textContent.includes("Merchant Commerce Service")`)
+	var samples []string
+	for tries := 0; len(samples) < want && tries < 100; tries++ {
+		samples = evaluate[[]string](p, nextSamples)
+	}
+	require(t, len(samples) == want, "the page shows %d samples, want %d:\n%s", len(samples), want, strings.Join(samples, "\n"))
+	pasted := strings.Join(samples, "\n")
+	token := apiToken.FindStringSubmatch(pasted)
+	require(t, token != nil && !strings.Contains(pasted, "localhost:8080"), "the samples are not this demo's:\n%s", pasted)
+	script := "API_TOKEN='" + token[1] + "'\n" +
+		`curl() { command curl -sS -o /dev/null -w '%{http_code} %header{idempotency-replayed}\n' "$@"; }` + "\n" + pasted
+	got := strings.Fields(terminal{dir: t.TempDir(), url: d.url}.run(t, script))
+	assert(t, strings.Join(got, " ") == strings.TrimSpace(strings.Repeat("200 ", want)), "the samples answered %q:\n%s", got, pasted)
 }

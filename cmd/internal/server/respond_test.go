@@ -1,33 +1,32 @@
 package server_test
 
 import (
+	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/gin-gonic/gin"
-	"github.com/google/go-cmp/cmp"
 
 	"commerce/auth/locale"
 	"commerce/auth/problem"
+	"commerce/cart"
+	"commerce/cart/money"
 	"commerce/cart/wire"
 	"commerce/cmd/internal/server"
 )
 
-// shown returns an answer with a version, an object as data, and edits.
-func shown(edits ...func(*wire.Answer)) wire.Answer {
-	a := wire.Answer{Language: locale.En, Version: "c1.7", Data: func(w *wire.Writer) {
+// shown returns an answer with a version, and an object as data.
+func shown() wire.Answer {
+	return wire.Answer{Language: locale.En, Version: "c1.7", Data: func(w *wire.Writer) {
 		w.BeginObject()
 		w.Text("name", "a & b")
 		w.EndOfView()
 		w.Text("expires_at", "later")
 		w.EndObject()
 	}}
-	for _, edit := range edits {
-		edit(&a)
-	}
-	return a
 }
 
 // areaOf returns an area that serves one answer at /shown.
@@ -47,44 +46,13 @@ func TestRespond_PutsDataIntoTheEnvelopeOfItsArea(t *testing.T) {
 	for success, start := range map[bool]string{true: `{"success":true,"message":null`, false: `{"message":null`} {
 		w := ask(areaOf(t, success, shown(), nil), "192.0.2.1", "GET", "/shown", "Origin", "https://shop.example.com")
 		want := start + `,"data":{"name":"a & b","expires_at":"later"},"api":"merchant-commerce","timestamp":1763632800}`
-		if w.Code != 200 || w.Body.String() != want {
-			t.Errorf("got %d %s, want %s", w.Code, w.Body, want)
-		}
+		assert(t, w.Code == 200 && w.Body.String() == want, "got %d %s, want %s", w.Code, w.Body, want)
 		h := w.Header()
 		wantProtected(t, "/shown", h)
 		got := []string{h.Get("Content-Type"), h.Get("Cache-Control"), strings.Join(h["Vary"], "|"), h.Get("ETag")[:6]}
-		if diff := cmp.Diff([]string{
+		equal(t, got, []string{
 			"application/json; charset=utf-8", "private, no-cache", "Authorization|Accept-Encoding", `"c1.7-`,
-		}, got); diff != "" {
-			t.Errorf("headers (-want +got):\n%s", diff)
-		}
-	}
-}
-
-func TestRespond_Sends304IfTheClientHasTheVersion(t *testing.T) {
-	t.Parallel()
-	tag := strings.Trim(ask(areaOf(t, true, shown(), nil), "192.0.2.1", "GET", "/shown").Header().Get("ETag"), `"`)
-	knows := func(tags ...string) func(*wire.Answer) {
-		return func(a *wire.Answer) { a.Known = wire.Tags{List: tags} }
-	}
-	for name, tt := range map[string]struct {
-		answer wire.Answer
-		status int
-		tag    string
-		cache  string
-	}{
-		"the tag":             {shown(knows("x", tag)), 304, tag, "private, no-cache"},
-		"any":                 {shown(func(a *wire.Answer) { a.Known.Any = true }), 304, tag, "private, no-cache"},
-		"another":             {shown(knows("x")), 200, tag, "private, no-cache"},
-		"any without version": {shown(func(a *wire.Answer) { a.Known.Any, a.Version = true, "" }), 200, "", "private, no-cache"},
-	} {
-		w := ask(areaOf(t, true, tt.answer, nil), "192.0.2.1", "GET", "/shown")
-		if got := strings.Trim(w.Header().Get("ETag"), `"`); w.Code != tt.status || got != tt.tag || w.Header().Get("Cache-Control") != tt.cache {
-			t.Errorf("%s: got %d, ETag %s, %v", name, w.Code, got, w.Header())
-		}
-		if w.Code == 304 && w.Body.Len() > 0 {
-			t.Errorf("%s: 304 with the body %s", name, w.Body)
-		}
+		}, "headers")
 	}
 }
 
@@ -94,16 +62,10 @@ func TestRespond_IncludesDataInAnError(t *testing.T) {
 	w := ask(areaOf(t, true, shown(), mismatch), "192.0.2.1", "GET", "/shown", "X-Request-Id", "the-id", "Accept-Language", "ar")
 	const want = `{"success":false,"message":"It is 8 now.","code":"version_mismatch","errors":{"If-Match":["It is 8 now."]},` +
 		`"data":{"name":"a & b","expires_at":"later"},"request_id":"the-id","api":"merchant-commerce","timestamp":1763632800}`
-	if w.Code != 412 || w.Body.String() != want {
-		t.Errorf("got %d %s,\nwant %s", w.Code, w.Body, want)
-	}
-	if tag := w.Header().Get("ETag"); !strings.HasPrefix(tag, `"c1.7-`) || w.Header().Get("Cache-Control") != "no-store" {
-		t.Errorf("headers %v", w.Header())
-	}
+	assert(t, w.Code == 412 && w.Body.String() == want, "got %d %s,\nwant %s", w.Code, w.Body, want)
+	assert(t, strings.HasPrefix(w.Header().Get("ETag"), `"c1.7-`) && w.Header().Get("Cache-Control") == "no-store", "headers %v", w.Header())
 	bare := ask(areaOf(t, true, wire.Answer{}, mismatch), "192.0.2.1", "GET", "/shown", "X-Request-Id", "the-id", "Accept-Language", "ar")
-	if !strings.Contains(bare.Body.String(), `"message":"هو الآن 8."`) || !strings.Contains(bare.Body.String(), `"data":null`) || bare.Header().Get("ETag") != "" {
-		t.Errorf("without data: %s %v", bare.Body, bare.Header())
-	}
+	assert(t, strings.Contains(bare.Body.String(), `"message":"هو الآن 8."`) && strings.Contains(bare.Body.String(), `"data":null`) && bare.Header().Get("ETag") == "", "without data: %s %v", bare.Body, bare.Header())
 }
 
 func TestRespond_WritesTheNamesOfMembersAsTheyCame(t *testing.T) {
@@ -112,7 +74,178 @@ func TestRespond_WritesTheNamesOfMembersAsTheyCame(t *testing.T) {
 	err := problem.Join(problem.New(problem.ValidationFailed, "<z>&", text), problem.New(problem.ValidationFailed, "a\xff", text))
 	w := ask(areaOf(t, true, wire.Answer{Language: locale.En}, err), "192.0.2.1", "GET", "/shown")
 	want := `"errors":{"<z>&":["a <b> & c"],"a` + "\ufffd" + `":["a <b> & c"]},"data":null`
-	if got := w.Body.String(); w.Code != 422 || !strings.Contains(got, want) {
-		t.Errorf("got %d %s, want %s", w.Code, got, want)
+	got := w.Body.String()
+	assert(t, w.Code == 422 && strings.Contains(got, want), "got %d %s, want %s", w.Code, got, want)
+}
+
+// only returns an area with one route.
+func only(path string, handle wire.Handler) []wire.Area {
+	return []wire.Area{{Routes: []wire.Route{{Method: http.MethodGet, Path: path, Handle: handle}}}}
+}
+
+// handlerOf returns only the engine, with a test's own routes.
+func handlerOf(t *testing.T, edit func(*server.Config)) (http.Handler, *logBuffer) {
+	t.Helper()
+	log := &logBuffer{}
+	config := server.Config{Log: slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
+	edit(&config)
+	handler := must(server.NewHandler(config))(t)
+	return handler, log
+}
+
+// ask calls a handler directly, with one client's address.
+func ask(h http.Handler, from, method, path string, headers ...string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(method, path, nil)
+	r.RemoteAddr = from + ":1234"
+	for i := 0; i+1 < len(headers); i += 2 {
+		r.Header.Add(headers[i], headers[i+1])
 	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+func TestDeadline_EndsARequestThatHangs(t *testing.T) {
+	t.Parallel()
+	var granted time.Duration
+	hang := func(c *gin.Context) (wire.Answer, error) {
+		<-c.Request.Context().Done()
+		return wire.Answer{}, c.Request.Context().Err()
+	}
+	h, _ := handlerOf(t, func(c *server.Config) {
+		c.Deadline = 50 * time.Millisecond
+		c.Areas = only("/slow", hang)
+	})
+	start := time.Now()
+	w := ask(h, "192.0.2.1", "GET", "/slow")
+	assert(t, time.Since(start) <= 4500*time.Millisecond, "took as long as the default of 5 s")
+	assert(t, w.Code == 503 && w.Header().Get("Retry-After") != "" && strings.Contains(w.Body.String(), `"unavailable"`), "got %d %s %v", w.Code, w.Body, w.Header())
+	h, _ = handlerOf(t, func(c *server.Config) {
+		c.Areas = only("/quick", func(c *gin.Context) (wire.Answer, error) {
+			end, _ := c.Request.Context().Deadline()
+			granted = time.Until(end)
+			return wire.Answer{}, nil
+		})
+	})
+	ask(h, "192.0.2.1", "GET", "/quick")
+	assert(t, granted > 0 && granted <= 10*time.Second, "by default a request has %v", granted)
+}
+
+func TestETag_ChangesWithTheShownCart(t *testing.T) {
+	onEachRedis(t, func(t *testing.T, s *shop) {
+		c := s.guest(t)
+		tag := func(headers ...string) string { return c.tag(headers...) }
+		version := func(tag string) string { before, _, _ := strings.Cut(tag, "-"); return before }
+		assert(t, s.guest(t).tag() != "", "a new cart has no ETag")
+		added := c.add(`{"product_id":1}`).Header.Get("ETag")
+		first := tag()
+		assert(t, added == first && first == s.with(t, c).tag(), "one cart, two tags: %s and %s", added, first)
+		before := c.cart().ExpiresAt
+		s.Clock.Forward(time.Hour)
+		after := c.cart().ExpiresAt
+		assert(t, *before != *after && tag() == first, "the tag changes with expires_at")
+		arabic := tag("Accept-Language", "ar")
+		s.Catalog.Put(s.ID, &cart.Product{ID: 1, Name: locale.Named("Game credit"), Active: true, MinQuantity: 1, Price: 9900})
+		dearer := tag()
+		c.add(`{"product_id":2}`)
+		grown := tag()
+		assert(t, first != arabic && first != dearer && dearer != grown && arabic != dearer, "%s, in Arabic %s, dearer %s, grown %s", first, arabic, dearer, grown)
+		assert(t, version(first) == version(arabic) && version(first) == version(dearer) && version(dearer) != version(grown), "%s, in Arabic %s, dearer %s, grown %s", first, arabic, dearer, grown)
+		other := s.guest(t).fill("1×1")
+		same := other.add(`{"product_id":2}`).Header.Get("ETag")
+		assert(t, version(same) != version(grown), "two carts at one version: %s", same)
+	})
+}
+
+func TestIfNoneMatch_SavesTheBody(t *testing.T) {
+	s := newShop(t)
+	c := s.guest(t).fill("1×1")
+	for _, path := range []string{"/cart", "/cart/summary"} {
+		whole := c.ok("GET", path, "")
+		tag := whole.Header.Get("ETag")
+		for _, held := range [][]string{
+			{tag}, {"W/" + tag}, {"*"}, {`"x.1-y", ` + tag}, {tag + `,"x.1-y"`}, {` W/"a" ,, W/` + tag + " ,"}, {`"a,b", ` + tag}, {`"x.1-y"`, tag},
+		} {
+			var headers []string
+			for _, value := range held {
+				headers = append(headers, "If-None-Match", value)
+			}
+			for _, method := range []string{"GET", "HEAD"} {
+				a := c.send(method, path, "", headers...)
+				assert(t, a.Status == 304 && len(a.Raw) == 0, "%s %s %q: got %d with %d bytes", method, path, held, a.Status, len(a.Raw))
+				for _, header := range []string{"ETag", "Cache-Control", "Vary"} {
+					equal(t, a.Header.Get(header), whole.Header.Get(header), "%s with 304 and with 200", header)
+				}
+			}
+		}
+		for _, held := range []string{`"x.1-y"`, `W/"x.1-y"`, strings.Replace(tag, "-", "", 1), tag[:len(tag)-2] + `"`} {
+			c.ok("GET", path, "", "If-None-Match", held)
+		}
+		c.ok("GET", path, "", "If-None-Match", tag, "Accept-Language", "ar")
+		for _, broken := range brokenTags(tag) {
+			c.refused(400, "invalid_parameter", "GET", path, "", "If-None-Match", broken).names(t, "If-None-Match")
+		}
+	}
+	tag := c.tag()
+	for _, path := range []string{"/cart/count", "/cart/validate"} { // have no version
+		c.ok("GET", path, "", "If-None-Match", tag)
+		c.ok("GET", path, "", "If-None-Match", "*")
+	}
+	c.add(`{"product_id":1}`)
+	c.ok("GET", "/cart", "", "If-None-Match", tag)
+}
+
+// brokenTags are not valid lists of entity tags.
+func brokenTags(tag string) []string {
+	bare := strings.Trim(tag, `"`)
+	return []string{
+		"", ",", bare, `"` + bare, bare + `"`, tag + tag, tag + " " + tag, tag + ";" + tag, `* , ` + tag, tag + ", *",
+		"w/" + tag, "W/" + bare, "W/*", "W/ " + tag, "'" + bare + "'", `"a b"`, "null",
+	}
+}
+
+func TestIfMatch_RefusesAChangeToAnOldVersion(t *testing.T) {
+	onEachRedisAndCluster(t, func(t *testing.T, s *shop) {
+		c := s.guest(t)
+		stale := c.add(`{"product_id":1}`).Header.Get("ETag")
+		c.add(`{"product_id":2}`)
+		calls := [][3]string{
+			{"POST", "/cart/add", `{"product_id":1}`},
+			{"PATCH", "/cart/items/1", `{"quantity":5}`},
+			{"DELETE", "/cart/items/1"},
+			{"DELETE", "/cart/items/99"},
+			{"DELETE", "/cart/clear"},
+		}
+		strange := s.guest(t).fill("1×1")
+		elsewhere := strange.add(`{"product_id":1}`).Header.Get("ETag")
+		for _, call := range calls {
+			for _, tag := range []string{stale, "W/" + stale, stale + `, "x.2-y"`, elsewhere, `"x"`, `""`} {
+				a := c.refused(412, "version_mismatch", call[0], call[1], call[2], "If-Match", tag)
+				assert(t, a.Body.Data.lines() == "1×1 2×1" && a.Body.Data.Version == 2 && a.Header.Get("ETag") != "", "%v: does not show the cart: %s", call, a.Raw)
+				assert(t, len(a.Body.Errors["If-Match"]) != 0, "%v: names %v", call, a.Body.Errors)
+			}
+			for _, broken := range brokenTags(stale) {
+				c.refused(400, "invalid_parameter", call[0], call[1], call[2], "If-Match", broken)
+			}
+		}
+		c.wantLines("1×1 2×1")
+
+		for i, form := range []string{"%", "W/%", `"x.1-y", %`, "%, %", "*"} {
+			tag := c.tag("Accept-Language", "ar")
+			s.Catalog.Put(s.ID, &cart.Product{ID: 1, Name: locale.Named("P"), Active: true, MinQuantity: 1, Price: money.Amount(100 + i)})
+			c.add(`{"product_id":1}`, "If-Match", strings.ReplaceAll(form, "%", tag))
+		}
+		c.wantLines("1×6 2×1")
+	})
+}
+
+func TestIfMatch_WorksForACartThatWasNeverUsed(t *testing.T) {
+	s := newShop(t)
+	c := s.guest(t)
+	unused := c.tag()
+	c.add(`{"product_id":1}`, "If-Match", unused)
+	a := c.refused(412, "version_mismatch", "POST", "/cart/add", `{"product_id":1}`, "If-Match", unused)
+	assert(t, a.Body.Data.lines() == "1×1", "shows %s", a.Raw)
+	fresh := s.guest(t).refused(412, "version_mismatch", "POST", "/cart/add", `{"product_id":1}`, "If-Match", `"x.3-y"`)
+	assert(t, fresh.Body.Data.CartToken == nil && fresh.Header.Get("X-Cart-Token") == "", "a refusal issued a token: %s", fresh.Raw)
 }

@@ -93,22 +93,18 @@ func (s *inPostgres) PutUse(store int64, code, customer string, order int64) {
 
 func (s *inPostgres) exec(sql string, args ...any) {
 	s.t.Helper()
-	if _, err := s.db.Exec(context.WithoutCancel(s.t.Context()), sql, args...); err != nil {
-		s.t.Fatalf("%s: %v", sql, err)
-	}
+	_, err := s.db.Exec(context.WithoutCancel(s.t.Context()), sql, args...)
+	require(s.t, err == nil, "%s: %v", sql, err)
 	s.InvalidateAll()
 }
 
 func (s *inPostgres) write(products []*cart.Product, coupons []*cart.Coupon) {
 	s.t.Helper()
 	ctx := context.WithoutCancel(s.t.Context())
-	err := pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
+	noError(s.t, pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
 		return sample.WriteStores(ctx, tx, []*store.Store{s.store},
 			map[int64][]*cart.Product{s.store.ID: products}, map[int64][]*cart.Coupon{s.store.ID: coupons})
-	})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	}))
 	s.InvalidateAll()
 	time.Sleep(time.Microsecond) // later loads are newer than the change
 }

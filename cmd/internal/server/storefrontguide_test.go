@@ -1,12 +1,15 @@
 package server_test
 
 import (
+	"crypto/rand"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -19,8 +22,7 @@ import (
 // The page of docs/storefront.md shows in a browser what the guide says. It comes from another
 // origin than the service, as a storefront does.
 func TestStorefrontGuide_WorksInABrowser(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	shop := saveGuidePage(t, startDemo(t).url)
 	p := openPage(t, shop.address)
 	p.expect("404 /favicon.ico", "422 /cart/add")
@@ -34,8 +36,7 @@ func TestStorefrontGuide_WorksInABrowser(t *testing.T) {
 
 // Two tabs that start without a cart token share one cart, and show each other's changes.
 func TestStorefrontGuide_KeepsOneCartInTwoTabs(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	shop := saveGuidePage(t, startDemo(t).url)
 	first := openPage(t, shop.address)
 	second := first.anotherTab(shop.address)
@@ -54,8 +55,7 @@ func TestStorefrontGuide_KeepsOneCartInTwoTabs(t *testing.T) {
 // One click adds one, also if the service adds it and its response is lost, or replaced by
 // a gateway's page.
 func TestStorefrontGuide_AddsOnce(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	for name, spoil := range map[string]http.HandlerFunc{
 		"lost":     func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
 		"replaced": gatewayPage(http.StatusBadGateway),
@@ -78,17 +78,14 @@ func TestStorefrontGuide_AddsOnce(t *testing.T) {
 			p.untilStatus(shop.shows[0])
 			p.press("button")
 			p.untilStatus(shop.shows[1])
-			if adds.Load() != 2 {
-				t.Errorf("the browser sent the add %d times, want 2", adds.Load())
-			}
+			assert(t, adds.Load() == 2, "the browser sent the add %d times, want 2", adds.Load())
 		})
 	}
 }
 
 // The shopper does not see what a gateway says.
 func TestStorefrontGuide_HidesAGatewaysPage(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	shop := saveGuidePage(t, serveGateway(t, gatewayPage(http.StatusForbidden)))
 	p := openPage(t, shop.address)
 	p.expect("404 /favicon.ico", "403 /cart")
@@ -115,9 +112,7 @@ func saveGuidePage(t *testing.T, service string) guidePage {
 			saved.shows = strings.Split(strings.TrimSpace(examples[i+1].prints), "\n")
 		}
 	}
-	if len(saved.shows) < 3 {
-		t.Fatalf("the guide's page shows only %q", saved.shows)
-	}
+	require(t, len(saved.shows) >= 3, "the guide's page shows only %q", saved.shows)
 	return saved
 }
 
@@ -130,24 +125,20 @@ func serveFolder(t *testing.T, dir string) string {
 	port := fmt.Sprint(ephemeral.FreePorts(t, 1)[0])
 	files := exec.Command("sh", "-euc", "exec "+strings.ReplaceAll(examples[i].script, "3000", port))
 	files.Dir = dir
-	if err := files.Start(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, files.Start())
 	t.Cleanup(func() {
 		_ = files.Process.Kill()
 		_ = files.Wait()
 	})
 	address := "http://localhost:" + port
-	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+	within(t, time.Minute, examples[i].script+" (sh deploy/ephemeral/install.sh)", func() bool {
 		response, err := http.Get(address)
 		if err == nil {
 			response.Body.Close()
-			return address
 		}
-		if time.Since(began) > time.Minute {
-			t.Fatalf("%s (sh deploy/ephemeral/install.sh): %v", examples[i].script, err)
-		}
-	}
+		return err == nil
+	})
+	return address
 }
 
 // untilStatus waits for the guide's page to show a line.
@@ -179,11 +170,85 @@ func serveGateway(t *testing.T, gateway http.HandlerFunc) (address string) {
 
 func proxyTo(t *testing.T, service string) http.Handler {
 	t.Helper()
-	target, err := url.Parse(service)
-	if err != nil {
-		t.Fatal(err)
-	}
+	target := must(url.Parse(service))(t)
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
 	return &httputil.ReverseProxy{Transport: transport, Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }}
+}
+
+// The outbox of docs/mobile.md keeps an add that only another server has answered.
+func TestMobileGuide_KeepsWhatAnotherServerAnswers(t *testing.T) {
+	slow(t)
+	service := startDemo(t).url
+	for name, answer := range map[string]http.HandlerFunc{
+		"403 page":          gatewayPage(http.StatusForbidden),
+		"408 page":          gatewayPage(http.StatusRequestTimeout),
+		"502 page":          gatewayPage(http.StatusBadGateway),
+		"a network's login": gatewayPage(http.StatusOK),
+		"404 in JSON": func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusNotFound)
+			fmt.Fprint(w, `{"message": "no such route"}`)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			phone := newPhone(t)
+			phone.store(t, "POST", "/cart/add", `{"product_id":2,"qty":1}`)
+			for _, tc := range []struct {
+				url, want string
+			}{
+				{serveGateway(t, answer), "outbox/001: no answer, again later\n"},
+				{service, "outbox/001: 200, 1 in the cart, 0 replayed\n"},
+			} {
+				equal(t, phone.send(t, tc.url), tc.want, "what the outbox says")
+			}
+		})
+	}
+}
+
+// A shopper who tries too many coupon codes can still add.
+func TestMobileGuide_AddsAfterTooManyCoupons(t *testing.T) {
+	slow(t)
+	phone := newPhone(t)
+	for i := range 21 {
+		phone.store(t, "POST", "/cart/coupon", fmt.Sprintf(`{"coupon":"WRONG%d"}`, i))
+	}
+	phone.store(t, "POST", "/cart/add", `{"product_id":2,"qty":1}`)
+	said := phone.send(t, startDemo(t).url)
+	assert(t, strings.Contains(said, "outbox/021: 429, ") && strings.HasSuffix(said, "outbox/022: 200, 1 in the cart, 0 replayed\n"), "the outbox says:\n%s", said)
+}
+
+// phone is an app with the outbox that the guide asks its readers to save.
+type phone struct {
+	dir    string
+	token  string // of the cart
+	stored int
+}
+
+func newPhone(t *testing.T) *phone {
+	t.Helper()
+	p := &phone{dir: t.TempDir(), token: rand.Text()}
+	noError(t, os.Mkdir(filepath.Join(p.dir, "outbox"), 0o700))
+	for _, e := range examplesOf(t, "docs/mobile.md") {
+		if strings.HasPrefix(e.script, "cat >outbox.sh ") {
+			terminal{dir: p.dir}.run(t, e.script) // sends nothing, since nothing is stored
+			return p
+		}
+	}
+	t.Fatal("the guide has no outbox.sh")
+	return nil
+}
+
+// store stores a change after the others.
+func (p *phone) store(t *testing.T, method, path, body string) {
+	t.Helper()
+	p.stored++
+	change := fmt.Sprintf(`{"method":%q,"path":%q,"body":%s,"key":"change-%d"}`, method, path, body, p.stored)
+	noError(t, os.WriteFile(filepath.Join(p.dir, "outbox", fmt.Sprintf("%03d", p.stored)), []byte(change), 0o600))
+}
+
+// send returns what outbox.sh prints with a service at a URL.
+func (p *phone) send(t *testing.T, service string) string {
+	t.Helper()
+	return terminal{dir: p.dir, url: service}.run(t, "export BASE=http://localhost:8080 TOKEN="+p.token+"\nsh outbox.sh\n")
 }

@@ -18,12 +18,17 @@ import (
 	"commerce/auth/problem"
 	"commerce/cart/wire"
 	"commerce/cmd/internal/server"
-	"commerce/deploy/ephemeral"
 )
 
+// yield sends a part of a stream, and returns whether to go on.
+type yield = func([]byte, error) bool
+
 // streaming serves one stream at /stream.
-func streaming(t *testing.T, edit func(*server.Config), parts func(context.Context, *wire.Writer) iter.Seq2[[]byte, error]) *web {
+func streaming(t *testing.T, edit func(*server.Config), yields func(context.Context, yield)) *web {
 	t.Helper()
+	parts := func(ctx context.Context, _ *wire.Writer) iter.Seq2[[]byte, error] {
+		return func(yield func([]byte, error) bool) { yields(ctx, yield) }
+	}
 	h, _ := handlerOf(t, func(c *server.Config) {
 		c.Areas = only("/stream", func(*gin.Context) (wire.Answer, error) {
 			return wire.Answer{Stream: &wire.Stream{ContentType: "application/x-ndjson", Parts: parts}}, nil
@@ -39,109 +44,87 @@ func streaming(t *testing.T, edit func(*server.Config), parts func(context.Conte
 var part = []byte(strings.Repeat(strings.Repeat("x", 1023)+"\n", 100))
 
 // endless yields parts until the client is gone.
-func endless(ended chan<- struct{}) func(context.Context, *wire.Writer) iter.Seq2[[]byte, error] {
-	return func(ctx context.Context, _ *wire.Writer) iter.Seq2[[]byte, error] {
-		return func(yield func([]byte, error) bool) {
-			defer close(ended)
-			for ctx.Err() == nil && yield(part, nil) {
-				continue
-			}
+func endless(ended chan<- struct{}) func(context.Context, yield) {
+	return func(ctx context.Context, yield yield) {
+		defer close(ended)
+		for ctx.Err() == nil && yield(part, nil) {
+			continue
 		}
+	}
+}
+
+// stream requests the stream.
+func (w *web) stream(t *testing.T, encoding string) *http.Response {
+	t.Helper()
+	r := must(http.NewRequestWithContext(t.Context(), "GET", "http://"+w.addr+"/stream", nil))(t)
+	r.Header.Set("Accept-Encoding", encoding)
+	response := must(http.DefaultTransport.RoundTrip(r))(t)
+	t.Cleanup(func() { response.Body.Close() })
+	return response
+}
+
+// happens fails the test if nothing comes from a channel, which is not closed either.
+func happens(t *testing.T, event <-chan struct{}, what string) {
+	t.Helper()
+	select {
+	case <-event:
+	case <-time.After(20 * time.Second):
+		t.Errorf("not within 20 s: %s", what)
 	}
 }
 
 func TestStream_SendsEachPartWhenItIsMade(t *testing.T) {
 	t.Parallel()
 	more := make(chan struct{})
-	w := streaming(t, nil, func(context.Context, *wire.Writer) iter.Seq2[[]byte, error] {
-		return func(yield func([]byte, error) bool) {
-			if yield([]byte("one\n"), nil) {
-				<-more
-				yield([]byte("two\n"), nil)
-			}
+	w := streaming(t, nil, func(_ context.Context, yield yield) {
+		if yield([]byte("one\n"), nil) {
+			<-more
+			yield([]byte("two\n"), nil)
 		}
 	})
-	response, err := http.Get("http://" + w.addr + "/stream")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
+	response := w.stream(t, "identity")
 	first := make([]byte, 4)
-	if _, err := io.ReadFull(response.Body, first); err != nil || string(first) != "one\n" {
-		t.Errorf("%q, %v", first, err)
-	}
+	must(io.ReadFull(response.Body, first))(t)
+	equal(t, string(first), "one\n", "the first part")
 	close(more)
-	if rest, err := io.ReadAll(response.Body); err != nil || string(rest) != "two\n" {
-		t.Errorf("%q, %v", rest, err)
-	}
+	equal(t, string(must(io.ReadAll(response.Body))(t)), "two\n", "the rest")
 	h := response.Header
-	if h.Get("Content-Type") != "application/x-ndjson" || h.Get("Cache-Control") != "no-store" || h.Get("Content-Length") != "" {
-		t.Error(h)
-	}
+	assert(t, h.Get("Content-Type") == "application/x-ndjson" && h.Get("Cache-Control") == "no-store" && h.Get("Content-Length") == "", "%v", h)
 }
 
 func TestStream_OutlivesTheDeadlineOfRequests(t *testing.T) {
 	t.Parallel()
-	w := streaming(t, func(c *server.Config) { c.Deadline = time.Millisecond }, func(ctx context.Context, _ *wire.Writer) iter.Seq2[[]byte, error] {
-		return func(yield func([]byte, error) bool) {
-			time.Sleep(20 * time.Millisecond)
-			_, limited := ctx.Deadline()
-			yield([]byte(fmt.Sprint(limited, ctx.Err())), nil)
-		}
+	w := streaming(t, func(c *server.Config) { c.Deadline = time.Millisecond }, func(ctx context.Context, yield yield) {
+		time.Sleep(20 * time.Millisecond)
+		_, limited := ctx.Deadline()
+		yield([]byte(fmt.Sprint(limited, ctx.Err())), nil)
 	})
-	response, err := http.Get("http://" + w.addr + "/stream")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	if body, err := io.ReadAll(response.Body); string(body) != "false <nil>" || err != nil {
-		t.Errorf("%s, %v", body, err)
-	}
+	response := w.stream(t, "identity")
+	equal(t, string(must(io.ReadAll(response.Body))(t)), "false <nil>", "whether the stream has a deadline")
 }
 
 func TestStream_AnErrorBeforeTheFirstPartIsAResponse(t *testing.T) {
 	t.Parallel()
-	w := streaming(t, nil, func(context.Context, *wire.Writer) iter.Seq2[[]byte, error] {
-		return func(yield func([]byte, error) bool) {
-			yield(nil, problem.New(problem.CursorExpired, "after", locale.Text{locale.En: "Expired.", locale.Ar: "انتهى."}))
-		}
+	w := streaming(t, nil, func(_ context.Context, yield yield) {
+		yield(nil, problem.New(problem.CursorExpired, "after", locale.Text{locale.En: "Expired.", locale.Ar: "انتهى."}))
 	})
-	response, err := http.Get("http://" + w.addr + "/stream")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
+	response := w.stream(t, "identity")
 	body, err := io.ReadAll(response.Body)
-	if response.StatusCode != http.StatusGone || !strings.Contains(string(body), `"cursor_expired"`) || err != nil {
-		t.Errorf("%s %s, %v", response.Status, body, err)
-	}
+	assert(t, response.StatusCode == http.StatusGone && strings.Contains(string(body), `"cursor_expired"`) && err == nil, "%s %s, %v", response.Status, body, err)
 }
 
 // The client must not take what it has for the whole.
 func TestStream_ALaterErrorClosesTheConnection(t *testing.T) {
 	t.Parallel()
 	for _, encoding := range []string{"identity", "gzip"} {
-		w := streaming(t, nil, func(context.Context, *wire.Writer) iter.Seq2[[]byte, error] {
-			return func(yield func([]byte, error) bool) {
-				if yield(part, nil) {
-					yield(nil, errors.New("the database is gone"))
-				}
+		w := streaming(t, nil, func(_ context.Context, yield yield) {
+			if yield(part, nil) {
+				yield(nil, errors.New("the database is gone"))
 			}
 		})
-		request, err := http.NewRequestWithContext(t.Context(), "GET", "http://"+w.addr+"/stream", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		request.Header.Set("Accept-Encoding", encoding)
-		response, err := http.DefaultTransport.RoundTrip(request)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer response.Body.Close()
+		response := w.stream(t, encoding)
 		body, err := io.ReadAll(response.Body)
-		if response.StatusCode != http.StatusOK || len(body) == 0 || !errors.Is(err, io.ErrUnexpectedEOF) {
-			t.Errorf("%s: %s, %d bytes, %v", encoding, response.Status, len(body), err)
-		}
+		assert(t, response.StatusCode == http.StatusOK && len(body) != 0 && errors.Is(err, io.ErrUnexpectedEOF), "%s: %s, %d bytes, %v", encoding, response.Status, len(body), err)
 	}
 }
 
@@ -150,35 +133,24 @@ func TestStream_EndsWhenTheClientTakesNothing(t *testing.T) {
 	ended := make(chan struct{})
 	w := streaming(t, func(c *server.Config) { c.Stall = 100 * time.Millisecond }, endless(ended))
 	c := w.dial(t)
-	if _, err := io.WriteString(c, "GET /stream HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
-		t.Fatal(err)
-	}
-	select {
-	case <-ended:
-	case <-time.After(20 * time.Second):
-		t.Error("the stream goes on")
-	}
+	must(io.WriteString(c, "GET /stream HTTP/1.1\r\nHost: x\r\n\r\n"))(t)
+	happens(t, ended, "the stream ends")
 }
 
 // A client that is slow but makes progress is served longer than the time for a stall.
 func TestStream_ServesASlowClient(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	const parts, stall = 60, 2 * time.Second
-	w := streaming(t, func(c *server.Config) { c.Stall = stall }, func(context.Context, *wire.Writer) iter.Seq2[[]byte, error] {
-		return func(yield func([]byte, error) bool) {
-			for range parts {
-				if !yield(part, nil) {
-					return
-				}
+	w := streaming(t, func(c *server.Config) { c.Stall = stall }, func(_ context.Context, yield yield) {
+		for range parts {
+			if !yield(part, nil) {
+				return
 			}
 		}
 	})
 	c := w.dial(t)
 	_ = c.(*net.TCPConn).SetReadBuffer(64 << 10)
-	if _, err := io.WriteString(c, "GET /stream HTTP/1.0\r\n\r\n"); err != nil {
-		t.Fatal(err)
-	}
+	must(io.WriteString(c, "GET /stream HTTP/1.0\r\n\r\n"))(t)
 	start, total, room := time.Now(), 0, make([]byte, 128<<10)
 	for {
 		n, err := c.Read(room)
@@ -187,39 +159,26 @@ func TestStream_ServesASlowClient(t *testing.T) {
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-	if took := time.Since(start); total < parts*len(part) || took < stall {
-		t.Errorf("%d bytes in %v", total, took)
-	}
+	took := time.Since(start)
+	assert(t, total >= parts*len(part) && took >= stall, "%d bytes in %v", total, took)
 }
 
 func TestStream_EndsWhenTheClientDisconnects(t *testing.T) {
 	t.Parallel()
 	ended := make(chan struct{})
 	w := streaming(t, nil, endless(ended))
-	response, err := http.Get("http://" + w.addr + "/stream")
-	if err != nil {
-		t.Fatal(err)
-	}
-	response.Body.Close()
-	select {
-	case <-ended:
-	case <-time.After(20 * time.Second):
-		t.Error("the stream goes on")
-	}
+	w.stream(t, "identity").Body.Close()
+	happens(t, ended, "the stream ends")
 }
 
 func TestStream_HEADHasTheHeadersAndReadsOnePart(t *testing.T) {
 	t.Parallel()
 	made := 0
-	w := streaming(t, nil, func(context.Context, *wire.Writer) iter.Seq2[[]byte, error] {
-		return func(yield func([]byte, error) bool) {
-			for made = 1; yield(part, nil); made++ {
-				continue
-			}
+	w := streaming(t, nil, func(_ context.Context, yield yield) {
+		for made = 1; yield(part, nil); made++ {
+			continue
 		}
 	})
 	got := w.say(t, "HEAD /stream HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-	if !strings.HasPrefix(got, "HTTP/1.1 200 OK\r\n") || !strings.Contains(got, "Content-Type: application/x-ndjson\r\n") || !strings.HasSuffix(got, "\r\n\r\n") || made != 1 {
-		t.Errorf("%d parts:\n%s", made, got)
-	}
+	assert(t, strings.HasPrefix(got, "HTTP/1.1 200 OK\r\n") && strings.Contains(got, "Content-Type: application/x-ndjson\r\n") && strings.HasSuffix(got, "\r\n\r\n") && made == 1, "%d parts:\n%s", made, got)
 }

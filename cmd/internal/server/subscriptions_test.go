@@ -41,9 +41,7 @@ func (s *shop) offerSubscriptions(t testing.TB, parts *server.Parts) {
 	var tokens []auth.APIToken
 	issue := func(id, store int64, revoked *time.Time) (text string) {
 		secret, sum, err := auth.NewAPISecret(rand.Reader)
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		tokens = append(tokens, auth.APIToken{ID: id, StoreID: store, Hash: sum, RevokedAt: revoked})
 		return strconv.FormatInt(id, 10) + "|" + secret
 	}
@@ -55,29 +53,8 @@ func (s *shop) offerSubscriptions(t testing.TB, parts *server.Parts) {
 // Each kind of credential works for its own calls only: a store's programs read its
 // subscriptions, its customers and guests have carts.
 func TestCredentials_WorkForTheirOwnCallsOnly(t *testing.T) {
-	t.Parallel()
-	shop := openShop(t, embeddedRedis(t))
-	other := openShop(t, embeddedRedis(t))
+	shop, other := newShop(t), openShop(t, embeddedRedis(t))
 	const cart, merchant = "cart", "merchant"
-	calls := []struct{ area, method, path, body string }{
-		{cart, "GET", "/cart", ""},
-		{cart, "GET", "/cart/count", ""},
-		{cart, "GET", "/cart/validate", ""},
-		{cart, "GET", "/cart/summary", ""},
-		{cart, "POST", "/cart/add", `{"product_id":1}`},
-		{cart, "PATCH", "/cart/items/1", `{"quantity":1}`},
-		{cart, "DELETE", "/cart/items/1", ""},
-		{cart, "DELETE", "/cart/clear", ""},
-		{cart, "POST", "/cart/coupon", `{"coupon":"TEN"}`},
-		{cart, "DELETE", "/cart/coupon", ""},
-		{merchant, "GET", "/subscriptions", ""},
-		{merchant, "GET", "/subscriptions/5001", ""},
-		{merchant, "HEAD", "/subscriptions", ""},
-		{merchant, "GET", "/subscriptions/summary", ""},
-		{merchant, "HEAD", "/subscriptions/summary", ""},
-		{merchant, "GET", "/subscriptions/changes", ""},
-		{merchant, "HEAD", "/subscriptions/changes?limit=1", ""},
-	}
 	for _, tt := range []struct {
 		name          string
 		authorization []string
@@ -97,31 +74,22 @@ func TestCredentials_WorkForTheirOwnCallsOnly(t *testing.T) {
 		{"empty", []string{""}, nil},
 		{"both", []string{"Bearer " + shop.API, "Bearer " + shop.token(t, "c1")}, nil},
 	} {
-		for _, call := range calls {
+		for _, call := range fuzzedCalls() {
+			area := cart
+			if strings.HasPrefix(call.path, "/subscriptions") {
+				area = merchant
+			}
+			path := strings.NewReplacer("{item_id}", "1", "{id}", "5001").Replace(call.path)
 			var headers []string
 			for _, value := range tt.authorization {
 				headers = append(headers, "Authorization", value)
 			}
-			a := shop.guest(t).send(call.method, call.path, call.body, headers...)
-			opened := a.Status != http.StatusUnauthorized
-			if opened != tt.opens[call.area] {
-				t.Errorf("%s: %s %s answers %d", tt.name, call.method, call.path, a.Status)
-			}
-			if !opened && a.Header.Get("WWW-Authenticate") != "Bearer" {
-				t.Errorf("%s: %s %s is refused without a challenge", tt.name, call.method, call.path)
-			}
-		}
-	}
-}
-
-func TestSubscriptions_AreReadOnly(t *testing.T) {
-	t.Parallel()
-	shop := openShop(t, embeddedRedis(t))
-	for _, path := range []string{"/subscriptions", "/subscriptions/5001", "/subscriptions/summary", "/subscriptions/changes"} {
-		for _, method := range []string{"POST", "PUT", "PATCH", "DELETE"} {
-			a := shop.guest(t).send(method, path, "{}", "Authorization", "Bearer "+shop.API)
-			if a.Status != http.StatusMethodNotAllowed || a.Body.Code != "method_not_allowed" {
-				t.Errorf("%s %s answers %d %s", method, path, a.Status, a.Body.Code)
+			methods := map[bool][]string{true: {"GET", "HEAD"}, false: {call.method}}[call.method == "GET"]
+			for _, method := range methods {
+				a := shop.guest(t).send(method, path, call.body, headers...)
+				opened := a.Status != http.StatusUnauthorized
+				assert(t, opened == tt.opens[area], "%s: %s %s answers %d", tt.name, method, path, a.Status)
+				assert(t, opened || a.Header.Get("WWW-Authenticate") == "Bearer", "%s: %s %s is refused without a challenge", tt.name, method, path)
 			}
 		}
 	}
@@ -141,7 +109,7 @@ func TestSubscriptions_AreAsDocumented(t *testing.T) {
 			}
 			seen := 0
 			for path := "/subscriptions?per_page=20"; path != ""; {
-				a := shop.guest(t).send("GET", path, "", "Authorization", "Bearer "+shop.API, "Accept-Language", "ar")
+				a := shop.merchant(t).send("GET", path, "", "Accept-Language", "ar")
 				var page struct {
 					Data struct {
 						Data []struct{ ID int64 }
@@ -149,61 +117,37 @@ func TestSubscriptions_AreAsDocumented(t *testing.T) {
 						Path string
 					}
 				}
-				if err := json.Unmarshal(a.Raw, &page); err != nil || a.Status != http.StatusOK || page.Data.Path != base+"/subscriptions" {
-					t.Fatalf("GET %s: %d, path %q (%v)", path, a.Status, page.Data.Path, err)
-				}
+				noError(t, json.Unmarshal(a.Raw, &page))
+				require(t, a.Status == http.StatusOK && page.Data.Path == base+"/subscriptions", "GET %s: %d, path %q", path, a.Status, page.Data.Path)
 				for _, s := range page.Data.Data {
-					one := shop.guest(t).send("GET", fmt.Sprintf("/subscriptions/%d", s.ID), "", "Authorization", "Bearer "+shop.API)
-					if one.Status != http.StatusOK {
-						t.Errorf("GET /subscriptions/%d: %d", s.ID, one.Status)
-					}
+					shop.merchant(t).ok("GET", fmt.Sprintf("/subscriptions/%d", s.ID), "")
 					seen++
 				}
 				path = strings.TrimPrefix(page.Data.Next, base)
 			}
-			if seen != 48 {
-				t.Errorf("saw %d, want 48", seen)
-			}
+			assert(t, seen == 48, "saw %d, want 48", seen)
 		})
 	}
 }
 
 // The summary and its refusals match the document, as send checks.
 func TestSubscriptions_SummaryIsAsDocumented(t *testing.T) {
-	t.Parallel()
-	shop := openShop(t, embeddedRedis(t))
-	send := func(method, path string) answer {
-		return shop.guest(t).send(method, path, "", "Authorization", "Bearer "+shop.API)
-	}
-	got := send("GET", "/subscriptions/summary")
-	var body struct {
+	merchant := newShop(t).merchant(t)
+	got := decode[struct {
 		Data struct {
 			AsOf string `json:"as_of"`
 			MRR  []struct{ Currency string }
 		}
-	}
-	if err := json.Unmarshal(got.Raw, &body); err != nil || got.Status != http.StatusOK || len(body.Data.MRR) == 0 {
-		t.Fatalf("%d %s (%v)", got.Status, got.Raw, err)
-	}
-	if _, err := time.Parse("2006-01-02T15:04:05.000000Z", body.Data.AsOf); err != nil {
-		t.Error(err)
-	}
-	if head := send("HEAD", "/subscriptions/summary"); head.Status != http.StatusOK || len(head.Raw) != 0 {
-		t.Errorf("HEAD: %d %q", head.Status, head.Raw)
-	}
-	refused := send("GET", "/subscriptions/summary?status=active")
-	if refused.Status != http.StatusBadRequest || refused.Body.Code != "invalid_parameter" {
-		t.Errorf("with a parameter: %d %s", refused.Status, refused.Body.Code)
-	}
+	}](t, merchant.ok("GET", "/subscriptions/summary", "").Raw).Data
+	assert(t, len(got.MRR) != 0, "no recurring revenue")
+	must(time.Parse("2006-01-02T15:04:05.000000Z", got.AsOf))(t)
+	assert(t, len(merchant.ok("HEAD", "/subscriptions/summary", "").Raw) == 0, "HEAD has a body")
+	merchant.refused(400, "invalid_parameter", "GET", "/subscriptions/summary?status=active", "").names(t, "status")
 }
 
 // The changes in every form and their refusals match the document, as send checks.
 func TestSubscriptions_ChangesAreAsDocumented(t *testing.T) {
-	t.Parallel()
-	shop, other := openShop(t, embeddedRedis(t)), openShop(t, embeddedRedis(t))
-	send := func(method, path string, headers ...string) answer {
-		return shop.guest(t).send(method, path, "", append(headers, "Authorization", "Bearer "+shop.API)...)
-	}
+	merchant, other := newShop(t).merchant(t), openShop(t, embeddedRedis(t)).merchant(t)
 	type page struct {
 		Data struct {
 			Data    []struct{ ID int64 }
@@ -211,86 +155,48 @@ func TestSubscriptions_ChangesAreAsDocumented(t *testing.T) {
 			HasMore bool `json:"has_more"`
 		}
 	}
-	read := func(a answer) (p page) {
-		t.Helper()
-		if err := json.Unmarshal(a.Raw, &p); err != nil || a.Status != http.StatusOK || p.Data.Next == "" {
-			t.Fatalf("%d %s (%v)", a.Status, a.Raw, err)
-		}
-		return p
-	}
 	seen, after := 0, ""
 	for more := true; more; {
-		p := read(send("GET", "/subscriptions/changes?limit=20"+after))
+		p := decode[page](t, merchant.ok("GET", "/subscriptions/changes?limit=20"+after, "").Raw)
+		require(t, p.Data.Next != "", "a page without a cursor")
 		seen, after, more = seen+len(p.Data.Data), "&after="+p.Data.Next, p.Data.HasMore
 	}
-	if seen != 48 {
-		t.Errorf("saw %d, want 48", seen)
-	}
+	assert(t, seen == 48, "saw %d, want 48", seen)
 	for _, format := range []string{"application/x-ndjson", "text/csv"} {
-		a := send("GET", "/subscriptions/changes", "Accept", format)
-		if lines := strings.Count(string(a.Raw), "\n"); a.Status != http.StatusOK || lines < 49 || !strings.HasPrefix(a.Header.Get("Content-Type"), format) {
-			t.Errorf("%s: %d, %d lines of %s", format, a.Status, lines, a.Header.Get("Content-Type"))
-		}
-		if vary := strings.Join(a.Header.Values("Vary"), ", "); vary != "Authorization, Accept-Language, Origin, Accept, Accept-Encoding" {
-			t.Errorf("%s: Vary is %s", format, vary)
-		}
-		if head := send("HEAD", "/subscriptions/changes", "Accept", format); head.Status != http.StatusOK || len(head.Raw) != 0 {
-			t.Errorf("HEAD: %d %q", head.Status, head.Raw)
-		}
-		if a := send("GET", "/subscriptions/changes?limit=1", "Accept", format); a.Status != http.StatusBadRequest || a.Body.Errors["limit"] == nil {
-			t.Errorf("%s with a limit: %d %v", format, a.Status, a.Body.Errors)
-		}
+		a := merchant.ok("GET", "/subscriptions/changes", "", "Accept", format)
+		lines := strings.Count(string(a.Raw), "\n")
+		assert(t, lines >= 49 && strings.HasPrefix(a.Header.Get("Content-Type"), format), "%s: %d lines of %s", format, lines, a.Header.Get("Content-Type"))
+		equal(t, strings.Join(a.Header.Values("Vary"), ", "), "Authorization, Accept-Language, Origin, Accept, Accept-Encoding", "%s: Vary", format)
+		assert(t, len(merchant.ok("HEAD", "/subscriptions/changes", "", "Accept", format).Raw) == 0, "HEAD has a body")
+		merchant.refused(400, "invalid_parameter", "GET", "/subscriptions/changes?limit=1", "", "Accept", format).names(t, "limit")
 	}
 	for query, parameters := range map[string][]string{
 		"?limit=0": {"limit"}, "?limit=1001": {"limit"}, "?limit=": {"limit"}, "?limit=1&limit=1": {"limit"}, "?limit=01": {"limit"}, "?limit=1.0": {"limit"},
-		"?after=": {"after"}, "?after=x&limit=x": {"after", "limit"}, "?" + after + after: {"after"}, "?page=1": {"page"}, "?status=active&Limit=1": {"status", "Limit"},
+		"?after=": {"after"}, "?after=x&limit=x": {"after", "limit"}, "?" + after + after: {"after"}, "?page=1": {"page"}, "?status=active&Limit=1": {"Limit", "status"},
 		"?%zz": {"query"},
 	} {
-		a := send("GET", "/subscriptions/changes"+query)
-		if a.Status != http.StatusBadRequest || a.Body.Code != "invalid_parameter" || len(a.Body.Errors) != len(parameters) {
-			t.Errorf("%s: %d %s %v, want %v", query, a.Status, a.Body.Code, a.Body.Errors, parameters)
-		}
-		for _, name := range parameters {
-			if a.Body.Errors[name] == nil {
-				t.Errorf("%s: %v, want %s", query, a.Body.Errors, name)
-			}
-		}
+		merchant.refused(400, "invalid_parameter", "GET", "/subscriptions/changes"+query, "").names(t, parameters...)
 	}
-	foreign := other.guest(t).send("GET", "/subscriptions/changes"+"?"+after, "", "Authorization", "Bearer "+other.API)
-	if foreign.Status != http.StatusBadRequest || foreign.Body.Errors["after"] == nil {
-		t.Errorf("another store's cursor: %d %v", foreign.Status, foreign.Body.Errors)
-	}
+	other.refused(400, "invalid_parameter", "GET", "/subscriptions/changes?"+after, "").names(t, "after")
 }
 
 // A cursor of another database expires. Streams end when the process stops.
 func TestSubscriptions_ChangesEnd(t *testing.T) {
-	t.Parallel()
 	stopping := false
-	shop := openShop(t, embeddedRedis(t), func(p *server.Parts) { p.Stopping = func() bool { return stopping } })
-	send := func(path string, headers ...string) answer {
-		return shop.guest(t).send("GET", path, "", append(headers, "Authorization", "Bearer "+shop.API)...)
-	}
-	elsewhere, err := subscriptions.NewMemory(nil, []subscriptions.Subscription{{StoreID: shop.ID, ID: 1}}).
-		Changes(t.Context(), shop.ID, subscriptions.ChangesQuery{Limit: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	shop := newShop(t, func(p *server.Parts) { p.Stopping = func() bool { return stopping } })
+	elsewhere := must(subscriptions.NewMemory(nil, []subscriptions.Subscription{{StoreID: shop.ID, ID: 1}}).
+		Changes(t.Context(), shop.ID, subscriptions.ChangesQuery{Limit: 1}))(t)
 	path := "/subscriptions/changes?after=" + elsewhere.Next.Text(shop.ID)
 	for _, accept := range []string{"application/json", "text/csv"} {
-		if a := send(path, "Accept", accept); a.Status != http.StatusGone || a.Body.Code != "cursor_expired" || a.Body.Errors["after"] == nil {
-			t.Errorf("%s: %d %s %v", accept, a.Status, a.Body.Code, a.Body.Errors)
-		}
+		shop.merchant(t).refused(410, "cursor_expired", "GET", path, "", "Accept", accept).names(t, "after")
 	}
 	stopping = true
-	if a := send("/subscriptions/changes", "Accept", "text/csv"); a.Status != http.StatusServiceUnavailable {
-		t.Errorf("%d %s", a.Status, a.Raw)
-	}
+	shop.merchant(t).refused(503, "unavailable", "GET", "/subscriptions/changes", "", "Accept", "text/csv")
 }
 
 // Page numbers and telephone numbers are accepted and refused as documented.
 func TestSubscriptions_QueriesAreAsDocumented(t *testing.T) {
-	t.Parallel()
-	shop := openShop(t, embeddedRedis(t))
+	shop := newShop(t)
 	for query, want := range map[string]int{
 		"page=10001&per_page=100":    http.StatusOK,
 		"page=10002&per_page=100":    http.StatusBadRequest,
@@ -300,9 +206,7 @@ func TestSubscriptions_QueriesAreAsDocumented(t *testing.T) {
 		"customerPhone=" + url.QueryEscape("\u202a٠٥٠\u00a0١٢٣٤۵۶۷\u202c"): http.StatusOK,
 		"customerPhone=none": http.StatusBadRequest,
 	} {
-		a := shop.guest(t).send("GET", "/subscriptions?"+query, "", "Authorization", "Bearer "+shop.API)
-		if a.Status != want {
-			t.Errorf("%s answers %d, want %d", query, a.Status, want)
-		}
+		a := shop.merchant(t).send("GET", "/subscriptions?"+query, "")
+		assert(t, a.Status == want, "%s answers %d, want %d", query, a.Status, want)
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -40,9 +39,8 @@ type reader struct {
 func newReader(t *testing.T) *reader {
 	t.Helper()
 	for _, tool := range []string{"curl", "jq", "sqlite3"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			t.Fatalf("%v: deploy/ephemeral/install.sh installs it", err)
-		}
+		_, err := exec.LookPath(tool)
+		require(t, err == nil, "%v: deploy/ephemeral/install.sh installs it", err)
 	}
 	r := &reader{}
 	r.shop = openShop(t, embeddedRedis(t), func(p *server.Parts) {
@@ -57,15 +55,12 @@ func newReader(t *testing.T) *reader {
 func (r *reader) fromPostgres(t *testing.T, p *server.Parts) string {
 	t.Helper()
 	r.db = ephemeral.MigratedPool(t)
-	err := pgx.BeginFunc(t.Context(), r.db, func(tx pgx.Tx) error {
+	noError(t, pgx.BeginFunc(t.Context(), r.db, func(tx pgx.Tx) error {
 		if err := sample.WriteStores(t.Context(), tx, sample.Stores(), sample.Products(), nil); err != nil {
 			return err
 		}
 		return sample.WriteSubscriptions(t.Context(), tx, sample.Customers(), sample.Subscriptions(time.Now()))
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	r.settle(t)
 	secret, sum, err := auth.NewAPISecret(rand.Reader)
 	if err != nil {
@@ -97,9 +92,7 @@ func (r *reader) settle(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for done := false; !done; {
-		if err := r.db.QueryRow(ctx, settled).Scan(&done); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, r.db.QueryRow(ctx, settled).Scan(&done))
 	}
 }
 
@@ -158,16 +151,11 @@ func TestSubscriptionsGuide_SyncFollowsChangesAndStartsAgain(t *testing.T) {
 			r.change(t, step.sql)
 		}
 		r.follow(t, "sync.sh")
-		if diff := cmp.Diff(r.listed(t), r.copied(t)); diff != "" {
-			t.Errorf("%s: (-listed +copied):\n%s", step.name, diff)
-		}
+		equal(t, r.copied(t), r.listed(t), "%s: the copy, compared with the list", step.name)
 	}
-	if copied := r.copied(t); len(copied) != 47 || copied[0] != "6000active" {
-		t.Errorf("copied %q", copied)
-	}
-	if made := r.run(t, "sqlite3 copy.db 'SELECT copy FROM sync'"); made != "2\n" {
-		t.Errorf("copy %s, want the second, after the backup", made)
-	}
+	copied := r.copied(t)
+	assert(t, len(copied) == 47 && copied[0] == "6000active", "copied %q", copied)
+	equal(t, r.run(t, "sqlite3 copy.db 'SELECT copy FROM sync'"), "2\n", "number of the copy: the second, after the backup")
 }
 
 // cutting cuts the first stream of a handler in its second page.
@@ -191,8 +179,7 @@ func (c *cutting) Flush() {
 }
 
 func TestSubscriptionsGuide_ExportGoesOnAfterACut(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	r := newReader(t)
 	r.change(t, `
 		INSERT INTO subscriptions (store_id, id, customer_id, calling_code, status, starts_at, ends_at, current_period_start,
@@ -212,16 +199,10 @@ func TestSubscriptionsGuide_ExportGoesOnAfterACut(t *testing.T) {
 	t.Cleanup(cut.Close)
 	r.url = cut.URL
 	r.follow(t, "export.sh")
-	if len(streams) != 2 || <-streams != "" || <-streams == "" {
-		t.Errorf("the second download does not go on after the first")
-	}
+	assert(t, len(streams) == 2 && <-streams == "" && <-streams != "", "the second download does not go on after the first")
 	printed := r.run(t, `jq -r '.subscription.id // empty' export.ndjson | sort -u | wc -l; jq -c 'keys[0]' export.ndjson | sort | uniq -c`)
 	const want = "2548\n      3 \"next\"\n   2548 \"subscription\"\n"
-	if diff := cmp.Diff(want, strings.TrimLeft(printed, " ")); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	equal(t, strings.TrimLeft(printed, " "), want, "subscriptions and lines of the file")
 	whole, err := os.ReadFile(filepath.Join(r.dir, "export.ndjson"))
-	if err != nil || !bytes.Contains(whole[bytes.LastIndexByte(whole[:len(whole)-1], '\n'):], []byte(`{"next":`)) {
-		t.Errorf("the file does not end with a cursor (%v)", err)
-	}
+	assert(t, err == nil && bytes.Contains(whole[bytes.LastIndexByte(whole[:len(whole)-1], '\n'):], []byte(`{"next":`)), "the file does not end with a cursor (%v)", err)
 }

@@ -3,13 +3,11 @@ package server_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
-	"io"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -22,6 +20,7 @@ import (
 	"commerce/auth"
 	"commerce/auth/store"
 	"commerce/cart"
+	"commerce/cart/carttest"
 	"commerce/cart/catalog"
 	"commerce/cart/money"
 	"commerce/cart/redisstore"
@@ -72,11 +71,25 @@ func onEachRedisAndCluster(t *testing.T, test func(*testing.T, *shop), edits ...
 	})
 }
 
-// onRealRedis runs a test that does not depend on the kind of Redis.
-func onRealRedis(t *testing.T, test func(*testing.T, *shop)) {
+// slow marks a test that takes seconds. It runs beside others.
+func slow(t *testing.T) {
 	t.Helper()
 	t.Parallel()
-	test(t, openShop(t, ephemeral.Redis(t)))
+	ephemeral.Slow(t)
+}
+
+// newShop opens a shop on the embedded Redis, for a test that runs beside others.
+func newShop(t *testing.T, edits ...func(*server.Parts)) *shop {
+	t.Helper()
+	t.Parallel()
+	return openShop(t, embeddedRedis(t), edits...)
+}
+
+// realShop is newShop on a real Redis, for a test that does not depend on the kind of Redis.
+func realShop(t *testing.T, edits ...func(*server.Parts)) *shop {
+	t.Helper()
+	t.Parallel()
+	return openShop(t, ephemeral.Redis(t), edits...)
 }
 
 func embeddedRedis(tb testing.TB) string {
@@ -152,10 +165,7 @@ func openShopAs(t testing.TB, redisURL string, postgres bool, edits ...func(*ser
 	store := *sample.Stores()[0]
 	store.ID, store.PublicKeys = id, []string{"pk_" + time.Now().Format("150405.000000000")}
 	rdb := dialRedis(t, redisURL, patient)
-	tokens, err := auth.NewJWT(auth.JWTConfig{Secret: []byte(jwtSecret)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	tokens := must(auth.NewJWT(auth.JWTConfig{Secret: []byte(jwtSecret)}))(t)
 	s := &shop{
 		ID: id, Key: store.PublicKeys[0], Store: &store, Redis: rdb, JWT: tokens, Clock: &clock{}, Log: &logBuffer{},
 	}
@@ -196,10 +206,7 @@ func openShopAs(t testing.TB, redisURL string, postgres bool, edits ...func(*ser
 		parts.Redis = dialRedis(t, asService(t, redisURL), patient)
 	}
 	parts.Metrics.ObserveRedis(parts.Redis)
-	handler, err := server.Assemble(parts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	handler := must(server.Assemble(parts))(t)
 	s.handler = handler
 	listener := httptest.NewServer(handler)
 	t.Cleanup(listener.Close)
@@ -209,10 +216,7 @@ func openShopAs(t testing.TB, redisURL string, postgres bool, edits ...func(*ser
 
 func dialRedis(t testing.TB, url string, edits ...func(*redis.UniversalOptions)) redis.UniversalClient {
 	t.Helper()
-	client, err := connect.Redis(url, edits...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := must(connect.Redis(url, edits...))(t)
 	t.Cleanup(func() { client.Close() })
 	return client
 }
@@ -223,253 +227,60 @@ func patient(o *redis.UniversalOptions) {
 	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = 5*time.Second, 5*time.Second, 5*time.Second, 5*time.Second
 }
 
-// shopper is one client: it keeps its cart token, like the published client.
-type shopper struct {
-	t     testing.TB
-	shop  *shop
-	Token string // of a guest's cart
-	JWT   string
-	ID    string // of the customer
-}
-
-func (s *shop) guest(t testing.TB) *shopper { return &shopper{t: t, shop: s} }
-
-func (s *shop) customer(t testing.TB, id string) *shopper {
-	return &shopper{t: t, shop: s, JWT: s.token(t, id), ID: id}
-}
-
-func (s *shop) token(t testing.TB, customer string) string {
+// keys lists this shop's keys in Redis.
+func (s *shop) keys(t testing.TB) []string {
 	t.Helper()
-	token, err := s.JWT.Sign(s.ID, customer, time.Hour)
+	var mu sync.Mutex
+	var keys []string
+	scan := func(ctx context.Context, node *redis.Client) error {
+		it := node.Scan(ctx, 0, fmt.Sprintf("cart:{%d:*", s.ID), 1000).Iterator()
+		for it.Next(ctx) {
+			mu.Lock()
+			keys = append(keys, it.Val())
+			mu.Unlock()
+		}
+		return it.Err()
+	}
+	var err error
+	switch client := s.Redis.(type) {
+	case *redis.ClusterClient:
+		err = client.ForEachMaster(t.Context(), scan)
+	case *redis.Client:
+		err = scan(t.Context(), client)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	return token
+	return keys
 }
 
-// answer is a response that matches the OpenAPI document.
-type answer struct {
-	Status int
-	Header http.Header
-	Raw    []byte
-	Body   body
+// pass lets time pass for the service and for the carts in Redis.
+func (s *shop) pass(t testing.TB, by time.Duration) {
+	t.Helper()
+	s.Clock.Forward(by)
+	noError(t, carttest.Age(t.Context(), s.Redis, by, s.keys(t)...))
 }
 
-// body has the members of responses that tests check.
-type body struct {
-	Success bool                `json:"success"`
-	Message string              `json:"message"`
-	Code    string              `json:"code"`
-	Errors  map[string][]string `json:"errors"`
-	Data    cartBody            `json:"data"`
+// wantTTLs fails if a key of this store has no TTL.
+func (s *shop) wantTTLs(t testing.TB) {
+	t.Helper()
+	for _, key := range s.keys(t) {
+		assert(t, s.Redis.PTTL(t.Context(), key).Val() > 0, "%s has no TTL", key)
+	}
 }
 
-type cartBody struct {
-	CartToken *string    `json:"cart_token"`
-	Items     []itemBody `json:"items"`
-	Count     int64      `json:"count"`
-	Lines     int64      `json:"lines"`
-	Subtotal  float64    `json:"subtotal"`
-	Discount  float64    `json:"discount_amount"`
-	Coupon    *struct {
-		Code     string  `json:"code"`
-		Type     string  `json:"type"`
-		Value    float64 `json:"value"`
-		Discount float64 `json:"discount"`
-		Issue    *struct {
-			Code    string `json:"code"`
-			Reason  string `json:"reason"`
-			Message string `json:"message"`
-		} `json:"issue"`
-	} `json:"coupon"`
-	Reason    string     `json:"reason"` // of a refused coupon
-	TaxAmount float64    `json:"tax_amount"`
-	Total     float64    `json:"total"`
-	Currency  string     `json:"currency"`
-	Version   int64      `json:"version"`
-	ExpiresAt *string    `json:"expires_at"`
-	Merge     *mergeBody `json:"merge"`
-	ItemID    *string    `json:"item_id"`
-	Shipping  *struct {
-		Required bool    `json:"required"`
-		Cost     float64 `json:"cost"`
-	} `json:"shipping"`
-	Tax *struct {
-		Rate     *float64      `json:"rate"`
-		Amount   float64       `json:"amount"`
-		Included bool          `json:"included"`
-		Lines    []taxLineBody `json:"lines"`
-	} `json:"tax"`
-	PaymentRequired *bool `json:"payment_required"`
-	PaymentMethods  []struct {
-		ID string `json:"id"`
-	} `json:"payment_methods"`
-	Valid    *bool       `json:"valid"`
-	Errors   []string    `json:"errors"`
-	Issues   []issueBody `json:"issues"`
-	Warnings []issueBody `json:"warnings"`
+// guestKey returns the key of a guest's cart.
+func (s *shop) guestKey(token string) string {
+	return fmt.Sprintf("cart:{%d:g:%s}", s.ID, auth.CartToken(token).Digest())
 }
 
-type taxLineBody struct {
-	Rate   float64 `json:"rate"`
-	Base   float64 `json:"base"`
-	Amount float64 `json:"amount"`
-}
+// customerKey returns the key of a customer's cart, for a short and plain customer ID.
+func (s *shop) customerKey(c *shopper) string { return fmt.Sprintf("cart:{%d:c:%s}", s.ID, c.ID) }
 
-type itemBody struct {
-	ID         string     `json:"id"`
-	ProductID  int64      `json:"product_id"`
-	Name       string     `json:"name"`
-	Quantity   int64      `json:"quantity"`
-	UnitPrice  float64    `json:"unit_price"`
-	TotalPrice float64    `json:"total_price"`
-	AddedPrice float64    `json:"added_price"`
-	Discount   float64    `json:"discount"`
-	Notice     *string    `json:"notice"`
-	Issue      *issueBody `json:"issue"`
-	Fields     []struct {
-		Name   string  `json:"name"`
-		Value  string  `json:"value"`
-		Option *string `json:"option"`
-	} `json:"custom_fields"`
-}
-
-type issueBody struct {
-	ItemID    *string `json:"item_id"`
-	ProductID *int64  `json:"product_id"`
-	Code      string  `json:"code"`
-	Message   string  `json:"message"`
-	Requested int64   `json:"requested"`
-	Available *int64  `json:"available"`
-}
-
-type mergeBody struct {
-	Lines    int64     `json:"lines"`
-	ID       string    `json:"id"`
-	At       time.Time `json:"at"`
-	Adjusted []struct {
-		ItemID    string `json:"item_id"`
-		Requested int64  `json:"requested"`
-		Kept      int64  `json:"kept"`
-		Code      string `json:"code"`
-	} `json:"adjusted"`
-	Code *string `json:"code"`
-}
-
-// send makes one call. body is JSON text, "" for none; headers are name, value, …, and
-// replace those that the shopper would send.
-func (c *shopper) send(method, path, payload string, headers ...string) answer {
-	c.t.Helper()
-	var content io.Reader
-	if payload != "" {
-		content = strings.NewReader(payload)
+// within waits until a condition is true, and fails the test after limit.
+func within(t testing.TB, limit time.Duration, what string, so func() bool) {
+	t.Helper()
+	for start := time.Now(); !so(); time.Sleep(10 * time.Millisecond) {
+		require(t, time.Since(start) <= limit, "not within %v: %s", limit, what)
 	}
-	r, err := http.NewRequestWithContext(context.Background(), method, c.shop.URL+path, content)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	if payload != "" {
-		r.Header.Set("Content-Type", "application/json")
-	}
-	r.Header.Set("X-Public-Key", c.shop.Key)
-	if c.Token != "" {
-		r.Header.Set("X-Cart-Token", c.Token)
-	}
-	if c.JWT != "" {
-		r.Header.Set("Authorization", "Bearer "+c.JWT)
-	}
-	seen := map[string]bool{}
-	for i := 0; i+1 < len(headers); i += 2 {
-		if !seen[headers[i]] {
-			r.Header.Del(headers[i])
-		}
-		seen[headers[i]] = true
-		r.Header.Add(headers[i], headers[i+1])
-	}
-	return c.do(r)
-}
-
-func (c *shopper) do(r *http.Request) answer {
-	c.t.Helper()
-	response, err := http.DefaultTransport.RoundTrip(r)
-	if err != nil {
-		c.t.Fatalf("%s %s: %v", r.Method, r.URL.Path, err)
-	}
-	defer response.Body.Close()
-	raw, err := io.ReadAll(response.Body)
-	if err == nil {
-		err = uncompressed(response, &raw)
-	}
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	response.Body = io.NopCloser(bytes.NewReader(raw))
-	if err := conforms(r, response, c.shop.basePath(r)); err != nil {
-		c.t.Fatalf("%s %s does not match the OpenAPI document: %v", r.Method, r.URL.Path, err)
-	}
-	if response.Header.Get("X-Request-Id") == "" {
-		c.t.Errorf("%s %s: no X-Request-Id", r.Method, r.URL.Path)
-	}
-	a := answer{Status: response.StatusCode, Header: response.Header, Raw: raw}
-	if len(raw) > 0 && strings.HasPrefix(response.Header.Get("Content-Type"), "application/json") {
-		if err := json.Unmarshal(raw, &a.Body); err != nil && a.Body.Code == "" {
-			c.t.Fatalf("%s %s: %v in %s", r.Method, r.URL.Path, err, raw)
-		}
-	}
-	if token := a.Body.Data.CartToken; token != nil && c.JWT == "" {
-		c.Token = *token
-	}
-	return a
-}
-
-// ok makes a call that must succeed.
-func (c *shopper) ok(method, path, payload string, headers ...string) answer {
-	c.t.Helper()
-	a := c.send(method, path, payload, headers...)
-	if a.Status != http.StatusOK {
-		c.t.Fatalf("%s %s %s: %d %s", method, path, payload, a.Status, a.Raw)
-	}
-	return a
-}
-
-// refused makes a call that must fail with this status and code, and returns it.
-func (c *shopper) refused(status int, code, method, path, payload string, headers ...string) answer {
-	c.t.Helper()
-	a := c.send(method, path, payload, headers...)
-	if a.Status != status || a.Body.Code != code {
-		c.t.Fatalf("%s %s %.200s: got %d %s, want %d %s: %s", method, path, payload, a.Status, a.Body.Code, status, code, a.Raw)
-	}
-	if a.Body.Message == "" {
-		c.t.Fatalf("%s %s: no message", method, path)
-	}
-	return a
-}
-
-func (c *shopper) add(payload string, headers ...string) answer {
-	c.t.Helper()
-	return c.ok("POST", "/cart/add", payload, headers...)
-}
-
-func (c *shopper) cart() cartBody {
-	c.t.Helper()
-	return c.ok("GET", "/cart", "").Body.Data
-}
-
-// lines formats a cart as "id×quantity …", in cart order.
-func (b cartBody) lines() string {
-	parts := make([]string, len(b.Items))
-	for i, item := range b.Items {
-		n, _ := json.Marshal(item.Quantity)
-		parts[i] = item.ID + "×" + string(n)
-	}
-	return strings.Join(parts, " ")
-}
-
-func (c *shopper) wantLines(want string) cartBody {
-	c.t.Helper()
-	got := c.cart()
-	if got.lines() != want {
-		c.t.Errorf("cart holds %q, want %q", got.lines(), want)
-	}
-	return got
 }

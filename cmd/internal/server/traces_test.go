@@ -42,12 +42,8 @@ func (r *recorder) Shutdown(context.Context) error { return nil }
 func newRecorder(t testing.TB) *recorder {
 	t.Helper()
 	r := &recorder{}
-	traces, err := tracing.New(t.Context(), tracing.Config{Version: "test", Exporter: r})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.traces = traces
-	t.Cleanup(func() { traces.Close(context.Background()) })
+	r.traces = must(tracing.New(t.Context(), tracing.Config{Version: "test", Exporter: r}))(t)
+	t.Cleanup(func() { r.traces.Close(context.Background()) })
 	return r
 }
 
@@ -60,25 +56,27 @@ func (r *recorder) on(t testing.TB, redisURL string) func(*server.Parts) {
 	}
 }
 
+// traced opens a shop that is recorded, for a test that runs beside others.
+func traced(t *testing.T, redisURL string) (*shop, *recorder) {
+	t.Helper()
+	t.Parallel()
+	r := newRecorder(t)
+	return openShop(t, redisURL, r.on(t, redisURL)), r
+}
+
 // ended returns all spans, and ends the recording.
 func (r *recorder) ended(t testing.TB) []sdk.ReadOnlySpan {
 	t.Helper()
-	if err := r.traces.Close(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, r.traces.Close(context.Background()))
 	return r.spans
 }
 
 // root returns the span of the request with an ID.
 func root(t testing.TB, spans []sdk.ReadOnlySpan, requestID string) sdk.ReadOnlySpan {
 	t.Helper()
-	for _, s := range spans {
-		if attributes(s)["commerce.request_id"] == requestID {
-			return s
-		}
-	}
-	t.Fatalf("no span of request %s", requestID)
-	return nil
+	i := slices.IndexFunc(spans, func(s sdk.ReadOnlySpan) bool { return attributes(s)["commerce.request_id"] == requestID })
+	require(t, i >= 0, "no span of request %s", requestID)
+	return spans[i]
 }
 
 // below returns the spans that are part of another.
@@ -114,22 +112,17 @@ func took(s sdk.ReadOnlySpan) time.Duration { return s.EndTime().Sub(s.StartTime
 // line returns the line in the log of the request with an ID.
 func (s *shop) line(t testing.TB, requestID string) map[string]any {
 	t.Helper()
-	for _, line := range s.Log.logged(t) {
-		if line["msg"] == "request" && line["request_id"] == requestID {
-			return line
-		}
-	}
-	t.Fatalf("no line of request %s", requestID)
-	return nil
+	lines := s.Log.logged(t)
+	i := slices.IndexFunc(lines, func(line map[string]any) bool { return line["msg"] == "request" && line["request_id"] == requestID })
+	require(t, i >= 0, "no line of request %s", requestID)
+	return lines[i]
 }
 
 func TestTraces_HaveTheRequestAndItsCommands(t *testing.T) {
 	t.Parallel()
 	for name, url := range map[string]func(testing.TB) string{"single": ephemeral.Redis, "cluster": ephemeral.Cluster} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			r, redis := newRecorder(t), url(t)
-			s := openShop(t, redis, r.on(t, redis))
+			s, r := traced(t, url(t))
 			guest := s.guest(t)
 			const traceID, parent = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 			guest.add(`{"product_id":1}`, "X-Request-Id", "added", "traceparent", "00-"+traceID+"-"+parent+"-01")
@@ -138,9 +131,7 @@ func TestTraces_HaveTheRequestAndItsCommands(t *testing.T) {
 			spans := r.ended(t)
 
 			added := root(t, spans, "added")
-			if added.SpanContext().TraceID().String() != traceID || added.Parent().SpanID().String() != parent {
-				t.Errorf("the request is not part of the caller's trace: %v", added.SpanContext())
-			}
+			assert(t, added.SpanContext().TraceID().String() == traceID && added.Parent().SpanID().String() == parent, "the request is not part of the caller's trace: %v", added.SpanContext())
 			for _, want := range []struct{ name, id, command, code string }{
 				{"POST /cart/add", "added", "redis add", ""},
 				{"GET /cart", "read", "redis ", ""},
@@ -149,19 +140,10 @@ func TestTraces_HaveTheRequestAndItsCommands(t *testing.T) {
 				request := root(t, spans, want.id)
 				children := below(spans, request)
 				has := attributes(request)
-				if request.Name() != want.name || request.SpanKind() != trace.SpanKindServer || has["commerce.code"] != want.code ||
-					has["commerce.caller"] != "guest" || has["commerce.store"] != fmt.Sprint(s.ID) {
-					t.Errorf("%s: span %q with %v", want.id, request.Name(), has)
-				}
-				if request.Status().Code != codes.Unset {
-					t.Errorf("%s: status %v; a refusal is no error", want.id, request.Status())
-				}
-				if named(children, want.command) == nil {
-					t.Errorf("%s: no span of a Redis command among %d children", want.id, len(children))
-				}
-				if id := s.line(t, want.id)["trace_id"]; id != request.SpanContext().TraceID().String() {
-					t.Errorf("%s: trace_id %v in the log", want.id, id)
-				}
+				assert(t, request.Name() == want.name && request.SpanKind() == trace.SpanKindServer && has["commerce.code"] == want.code && has["commerce.caller"] == "guest" && has["commerce.store"] == fmt.Sprint(s.ID), "%s: span %q with %v", want.id, request.Name(), has)
+				assert(t, request.Status().Code == codes.Unset, "%s: status %v; a refusal is no error", want.id, request.Status())
+				assert(t, named(children, want.command) != nil, "%s: no span of a Redis command among %d children", want.id, len(children))
+				equal(t, s.line(t, want.id)["trace_id"], any(request.SpanContext().TraceID().String()), "%s: trace_id in the log", want.id)
 			}
 		})
 	}
@@ -169,77 +151,52 @@ func TestTraces_HaveTheRequestAndItsCommands(t *testing.T) {
 
 // Callers decide whether a request is part of a trace that they do not record.
 func TestTraces_FollowTheDecisionOfTheCaller(t *testing.T) {
-	t.Parallel()
-	r, redis := newRecorder(t), ephemeral.Redis(t)
-	s := openShop(t, redis, r.on(t, redis))
+	s, r := traced(t, ephemeral.Redis(t))
 	s.guest(t).send("GET", "/cart", "", "X-Request-Id", "unsampled",
 		"traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00")
-	if id := s.line(t, "unsampled")["trace_id"]; id != nil {
-		t.Errorf("trace_id %v of a request without a trace", id)
-	}
-	if spans := r.ended(t); len(spans) > 0 {
-		t.Errorf("%d spans", len(spans))
-	}
+	id := s.line(t, "unsampled")["trace_id"]
+	assert(t, id == nil, "trace_id %v of a request without a trace", id)
+	spans := r.ended(t)
+	assert(t, len(spans) <= 0, "%d spans", len(spans))
 }
 
 func TestTraces_HaveAMergeAsOneSpan(t *testing.T) {
-	t.Parallel()
-	r, redis := newRecorder(t), ephemeral.Cluster(t)
-	s := openShop(t, redis, r.on(t, redis))
-	guest, customer := s.guest(t), s.customer(t, "1001")
-	guest.add(`{"product_id":1}`)
-	customer.send("GET", "/cart", "", "X-Cart-Token", guest.Token, "X-Request-Id", "login")
+	s, r := traced(t, ephemeral.Cluster(t))
+	s.guest(t).fill("1×1").logIn("1001").send("GET", "/cart", "", "X-Request-Id", "login")
 	spans := r.ended(t)
 	login := root(t, spans, "login")
-	if caller := attributes(login)["commerce.caller"]; caller != "customer" {
-		t.Errorf("caller %q", caller)
-	}
+	equal(t, attributes(login)["commerce.caller"], "customer", "caller")
 	merge := named(below(spans, login), "merge")
-	if merge == nil {
-		t.Fatal("no span of the merge")
-	}
-	if steps := below(spans, merge); len(steps) < 5 { // reserve, claim, apply, finish, forget
-		t.Errorf("%d spans below the merge", len(steps))
-	}
+	require(t, merge != nil, "no span of the merge")
+	assert(t, len(below(spans, merge)) >= 5, "too few spans below the merge: reserve, claim, apply, finish, forget")
 }
 
 // Reads that share a round trip belong to no single request, so each has a span for its wait.
 func TestTraces_OfConcurrentReadsAreComplete(t *testing.T) {
-	t.Parallel()
-	r, redis := newRecorder(t), ephemeral.Redis(t)
-	s := openShop(t, redis, r.on(t, redis))
-	guest := s.guest(t)
-	guest.add(`{"product_id":1}`)
+	s, r := traced(t, ephemeral.Redis(t))
+	guest := s.guest(t).fill("1×1")
 	const readers = 50
 	at(readers, func(i int) { s.with(t, guest).send("GET", "/cart", "", "X-Request-Id", fmt.Sprint("read", i)) })
 	spans := r.ended(t)
 	for i := range readers {
 		request := root(t, spans, fmt.Sprint("read", i))
 		read := named(below(spans, request), "redis ")
-		if read == nil || read.SpanKind() != trace.SpanKindClient || attributes(read)["db.system.name"] != "redis" {
-			t.Errorf("read %d has no span of a call of Redis", i)
-		}
+		assert(t, read != nil && read.SpanKind() == trace.SpanKindClient && attributes(read)["db.system.name"] == "redis", "read %d has no span of a call of Redis", i)
 	}
 }
 
 func TestTraces_HaveTheCodeOfAFailure(t *testing.T) {
-	t.Parallel()
 	redis := ephemeral.StartRedis(t)
-	r := newRecorder(t)
-	s := openShop(t, redis.URL, r.on(t, redis.URL))
-	guest := s.guest(t)
-	guest.add(`{"product_id":1}`)
+	s, r := traced(t, redis.URL)
+	guest := s.guest(t).fill("1×1")
 	redis.Stop()
 	guest.send("GET", "/cart", "", "X-Request-Id", "failed")
 	spans := r.ended(t)
 	failed := root(t, spans, "failed")
-	if status := failed.Status(); status.Code != codes.Error || status.Description != "unavailable" {
-		t.Errorf("status %v of the request", status)
-	}
+	status := failed.Status()
+	assert(t, status.Code == codes.Error && status.Description == "unavailable", "status %v of the request", status)
 	command := named(below(spans, failed), "redis ")
-	if command == nil || command.Status().Code != codes.Error || command.Status().Description != "connection" {
-		t.Errorf("the span of the command: %v", command)
-	}
+	assert(t, command != nil && command.Status().Code == codes.Error && command.Status().Description == "connection", "the span of the command: %v", command)
 }
 
 // wantNoSecret fails if a planted value is anywhere in a span.
@@ -247,61 +204,20 @@ func wantNoSecret(t *testing.T, spans []sdk.ReadOnlySpan) {
 	t.Helper()
 	for _, s := range spans {
 		all := fmt.Sprint(s.Name(), s.Status(), s.Events(), s.Links(), attributes(s), s.Resource().String(), s.SpanContext().TraceState())
-		if strings.Contains(strings.ToLower(all), "planted") || strings.Contains(all, "@example.com") {
-			t.Errorf("a secret in a span: %s", all)
-		}
+		assert(t, !strings.Contains(strings.ToLower(all), "planted") && !strings.Contains(all, "@example.com"), "a secret in a span: %s", all)
 	}
-}
-
-func TestTraces_HaveNoSecret(t *testing.T) {
-	t.Parallel()
-	r, redis := newRecorder(t), ephemeral.Redis(t)
-	s := openShop(t, redis, r.on(t, redis))
-	requests := plant(t, s) + 1
-	s.guest(t).send("GET", "/cart", "", "tracestate", "planted=planted",
-		"traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
-	spans := r.ended(t)
-	wantNoSecret(t, spans)
-	isRequest := func(s sdk.ReadOnlySpan) bool { return s.SpanKind() == trace.SpanKindServer }
-	if n := len(slices.DeleteFunc(slices.Clone(spans), func(s sdk.ReadOnlySpan) bool { return !isRequest(s) })); n != requests {
-		t.Errorf("%d spans of %d requests", n, requests)
-	}
-}
-
-func TestTraces_HaveNoSecretWhenRedisIsDown(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
-	r, redis := newRecorder(t), ephemeral.StartRedis(t)
-	s := openShop(t, redis.URL, r.on(t, redis.URL))
-	s.guest(t).add(`{"product_id":1}`)
-	redis.Stop()
-	plant(t, s)
-	wantNoSecret(t, r.ended(t))
 }
 
 // A method or path that a client makes up is not a part of a name.
 func TestTraces_NameOnlyStandardMethods(t *testing.T) {
-	t.Parallel()
-	r, redis := newRecorder(t), ephemeral.Redis(t)
-	s := openShop(t, redis, r.on(t, redis))
-	request, err := http.NewRequestWithContext(t.Context(), "PLANTED", s.URL+"/planted", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	response, err := http.DefaultTransport.RoundTrip(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	response.Body.Close()
+	s, r := traced(t, ephemeral.Redis(t))
+	exchange(t, s.guest(t).request("PLANTED", "/planted", nil))
 	s.guest(t).send("GET", "/planted", "")
 	spans := r.ended(t)
-	if len(spans) != 2 || spans[0].Name() != "HTTP" || spans[1].Name() != "GET" {
-		t.Fatalf("spans %v", spans)
-	}
+	require(t, len(spans) == 2 && spans[0].Name() == "HTTP" && spans[1].Name() == "GET", "spans %v", spans)
 	for _, span := range spans {
-		if route, has := attributes(span)["http.route"]; has {
-			t.Errorf("%s has the route %q", span.Name(), route)
-		}
+		route, has := attributes(span)["http.route"]
+		assert(t, !has, "%s has the route %q", span.Name(), route)
 	}
 }
 
@@ -311,14 +227,8 @@ func TestTraces_GoOnAtTheIssuerOfTokens(t *testing.T) {
 	asked := make(chan string, 1)
 	issuer := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { asked <- r.Header.Get("Traceparent") }))
 	t.Cleanup(issuer.Close)
-	keys, err := auth.NewJWKS(auth.JWKSConfig{URL: issuer.URL, Propagate: r.traces.Propagate, Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	tokens, err := auth.NewJWT(auth.JWTConfig{JWKS: keys})
-	if err != nil {
-		t.Fatal(err)
-	}
+	keys := must(auth.NewJWKS(auth.JWKSConfig{URL: issuer.URL, Propagate: r.traces.Propagate, Log: slog.New(slog.DiscardHandler)}))(t)
+	tokens := must(auth.NewJWT(auth.JWTConfig{JWKS: keys}))(t)
 	s := openShop(t, embeddedRedis(t), func(p *server.Parts) { p.JWT, p.Traces = tokens, r.traces })
 	part := base64.RawURLEncoding.EncodeToString
 	token := part([]byte(`{"alg":"EdDSA","kid":"a"}`)) + "." + part([]byte(`{"sub":"1001"}`)) + "." + part(make([]byte, 64))
@@ -326,13 +236,9 @@ func TestTraces_GoOnAtTheIssuerOfTokens(t *testing.T) {
 	spans := r.ended(t)
 	customer := root(t, spans, "customer")
 	fetch := named(below(spans, customer), "fetch JWKS")
-	if fetch == nil {
-		t.Fatal("no span of the fetch")
-	}
+	require(t, fetch != nil, "no span of the fetch")
 	ids := fetch.SpanContext()
-	if got, want := <-asked, "00-"+ids.TraceID().String()+"-"+ids.SpanID().String()+"-01"; got != want {
-		t.Errorf("the issuer got traceparent %q, want %q", got, want)
-	}
+	equal(t, <-asked, "00-"+ids.TraceID().String()+"-"+ids.SpanID().String()+"-01", "the traceparent that the issuer got")
 }
 
 // BenchmarkTraces compares GET /cart without traces, with a request that is not sampled, and with

@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -13,6 +14,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"commerce/deploy/ephemeral"
 )
 
 // published sends the requests of the published storefront client in a browser. See
@@ -25,10 +28,7 @@ func (s *shop) published(t testing.TB) published { return published{s.guest(t)} 
 // with DELETE, and a stamp that its own retries repeat.
 func (c published) request(method, path, payload string) *http.Request {
 	c.t.Helper()
-	r, err := http.NewRequestWithContext(c.t.Context(), method, c.shop.URL+path, strings.NewReader(payload))
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	r := must(http.NewRequestWithContext(c.t.Context(), method, c.shop.URL+path, strings.NewReader(payload)))(c.t)
 	if method == http.MethodDelete {
 		r.TransferEncoding = []string{"identity"} // net/http then sends Content-Length: 0, like browsers
 	}
@@ -36,19 +36,13 @@ func (c published) request(method, path, payload string) *http.Request {
 		"Content-Type":        "application/json",
 		"Accept":              "application/json",
 		"Accept-Language":     "*",
-		"X-Public-Key":        c.shop.Key,
 		"X-Timestamp":         strconv.FormatInt(c.shop.Clock.Now().Unix(), 10),
 		"X-Signature-Version": "v1",
 		"X-Client-Auth":       "true",
 	} {
 		r.Header.Set(name, value)
 	}
-	if c.Token != "" {
-		r.Header.Set("X-Cart-Token", c.Token)
-	}
-	if c.JWT != "" {
-		r.Header.Set("Authorization", "Bearer "+c.JWT)
-	}
+	c.identify(r.Header)
 	return r
 }
 
@@ -56,9 +50,7 @@ func (c published) request(method, path, payload string) *http.Request {
 func (c published) gets(status int, code, method, path, payload string) answer {
 	c.t.Helper()
 	a := c.do(c.request(method, path, payload))
-	if a.Status != status || a.Body.Code != code {
-		c.t.Fatalf("%s %s %s: got %d %s, want %d %s", method, path, payload, a.Status, a.Raw, status, code)
-	}
+	require(c.t, a.Status == status && a.Body.Code == code, "%s %s %s: got %d %s, want %d %s", method, path, payload, a.Status, a.Raw, status, code)
 	return a
 }
 
@@ -72,126 +64,8 @@ func (c published) cart(method, path, payload string) cartBody {
 func (c published) shows(lines, method, path, payload string) cartBody {
 	c.t.Helper()
 	got := c.cart(method, path, payload)
-	if got.lines() != lines {
-		c.t.Errorf("after %s %s %s the cart holds %q, want %q", method, path, payload, got.lines(), lines)
-	}
+	assert(c.t, got.lines() == lines, "after %s %s %s the cart holds %q, want %q", method, path, payload, got.lines(), lines)
 	return got
-}
-
-// The trip of testdata/npmtrip/trip.mjs, with the same requests.
-func TestPublishedClient_ShopsAndLogsIn(t *testing.T) {
-	onEachRedis(t, func(t *testing.T, s *shop) {
-		phone, tablet := s.published(t), s.published(t)
-		shopAsGuest(phone)
-		checkOut(phone)
-		tablet.JWT = s.token(t, "1001")
-		tablet.shows("2×2", "POST", "/cart/add", `{"product_id":2,"qty":2}`)
-
-		token := phone.Token
-		phone.JWT = tablet.JWT
-		merged := phone.shows("2×3 1×4", "GET", "/cart", "")
-		if m := merged.Merge; m == nil || m.Lines != 2 || len(m.Adjusted) != 1 || m.Adjusted[0].Requested != 5 || m.Adjusted[0].Kept != 3 {
-			t.Errorf("merge report: %+v", m)
-		}
-		if again := phone.shows("2×3 1×4", "GET", "/cart", ""); again.Merge.ID != merged.Merge.ID || again.CartToken != nil {
-			t.Errorf("merged again, or with a token: %+v", again)
-		}
-		tablet.shows("2×3 1×1", "PATCH", "/cart/items/1", `{"quantity":1}`)
-		phone.shows("2×3 1×1", "GET", "/cart", "")
-
-		laptop := s.published(t)
-		laptop.shows("7×2", "POST", "/cart/add", `{"product_id":7,"qty":2}`)
-		laptop.JWT = phone.JWT
-		if first := laptop.shows("2×3 1×2 7×2", "POST", "/cart/add", `{"product_id":1,"qty":1}`); first.Merge == nil || first.Merge.Lines != 1 {
-			t.Errorf("merge report of a change: %+v", first.Merge)
-		}
-
-		phone.JWT = "" // logged out
-		if out := phone.shows("", "GET", "/cart", ""); *out.CartToken != token {
-			t.Error("after the logout, the phone has another token")
-		}
-		phone.JWT = "expired"
-		phone.gets(http.StatusUnauthorized, "unauthenticated", "GET", "/cart", "")
-		phone.JWT = ""
-
-		phone.shows("1×1", "POST", "/cart/add", `{"product_id":1,"qty":1}`)
-		phone.shows("", "DELETE", "/cart/clear", "")
-		phone.Token = "" // the client forgets it when it clears
-		if fresh := phone.shows("", "GET", "/cart", ""); *fresh.CartToken == token {
-			t.Error("after the clear, the phone has its old token")
-		}
-		phone.Token = "left by an older shop"
-		phone.shows("1×1", "POST", "/cart/add", `{"product_id":1,"qty":1}`)
-		phone.shows("1×1", "GET", "/cart", "") // with its new token
-		tablet.shows("2×3 1×2 7×2", "GET", "/cart", "")
-	})
-}
-
-// shopAsGuest fills and changes a cart until it holds 1×4 2×3, with some refused changes
-// that must change nothing.
-func shopAsGuest(c published) {
-	c.t.Helper()
-	c.shows("", "GET", "/cart", "")
-	c.shows("1×2", "POST", "/cart/add", `{"product_id":1,"qty":2}`)
-	c.shows("1×2 4.p41×1", "POST", "/cart/add", `{"product_id":4,"qty":1,"subscription_plan":41}`)
-	c.shows("1×2 4.p41×1 4.p42×1", "POST", "/cart/add", `{"product_id":4,"qty":1,"subscription_plan":{"id":42}}`)
-	const streaming = `{"product_id":5,"qty":1,"fields":{"Account email":"sara@example.com","Region":"us"},"notice":"For my sister"}`
-	c.cart("POST", "/cart/add", streaming)
-	line := c.cart("POST", "/cart/add", streaming).Items[3]
-	if line.Quantity != 2 || line.UnitPrice != 20.25 || line.Notice == nil || *line.Notice != "For my sister" {
-		c.t.Errorf("line with fields: %+v", line)
-	}
-	at(2, func(int) { // clicks within a second have the same stamp, but are not retries
-		c := published{c.shop.with(c.t, c.shopper)}
-		c.cart("POST", "/cart/add", `{"product_id":1,"qty":1}`)
-	})
-	before := c.cart("POST", "/cart/add", `{"product_id":2,"qty":3}`)
-
-	const add, patch = "POST /cart/add ", "PATCH /cart/items/"
-	for call, refusal := range map[string]string{
-		add + `{"product_id":2,"qty":1}`:   "422 insufficient_stock",
-		patch + `2 {"quantity":4}`:         "422 insufficient_stock",
-		add + `{"product_id":6,"qty":1}`:   "422 out_of_stock",
-		add + `{"product_id":3,"qty":1}`:   "422 product_inactive",
-		add + `{"product_id":4,"qty":1}`:   "422 plan_unavailable",
-		add + `{"product_id":5,"qty":1}`:   "422 field_missing",
-		add + `{"product_id":404,"qty":1}`: "404 product_not_found",
-		patch + `404 {"quantity":1}`:       "404 item_not_found",
-	} {
-		parts := strings.SplitN(call, " ", 3)
-		a := c.do(c.request(parts[0], parts[1], parts[2]))
-		if got := fmt.Sprint(a.Status, " ", a.Body.Code); got != refusal || a.Body.Message == "" {
-			c.t.Errorf("%s: got %s %q, want %s", call, got, a.Body.Message, refusal)
-		}
-	}
-	if after := c.cart("GET", "/cart", ""); after.lines() != before.lines() || after.Version != before.Version {
-		c.t.Errorf("refusals changed %q to %q", before.lines(), after.lines())
-	}
-
-	// The published cart page identifies lines by their product.
-	c.cart("PATCH", "/cart/items/4", `{"quantity":3}`)
-	c.cart("DELETE", "/cart/items/4", "")
-	c.cart("DELETE", "/cart/items/"+line.ID, "")
-	c.shows("1×4 2×3", "PATCH", "/cart/items/4.p42", `{"quantity":0}`)
-}
-
-// checkOut makes the calls of a storefront before its checkout page.
-func checkOut(c published) {
-	c.t.Helper()
-	if count := c.cart("GET", "/cart/count", ""); count.Count != 7 || count.Lines != 2 {
-		c.t.Errorf("count: %+v", count)
-	}
-	if valid := c.cart("GET", "/cart/validate", ""); valid.Valid == nil || !*valid.Valid || len(valid.Errors) > 0 {
-		c.t.Errorf("validation: %+v", valid)
-	}
-	invalid := c.shop.published(c.t).gets(http.StatusBadRequest, "cart_invalid", "GET", "/cart/validate", "").Body.Data
-	if len(invalid.Errors) != 1 || len(invalid.Issues) != 1 || invalid.Issues[0].Code != "cart_empty" {
-		c.t.Errorf("validation of an empty cart: %+v", invalid)
-	}
-	summary := c.cart("GET", "/cart/summary", "")
-	if summary.Total != 228 || summary.Tax == nil || summary.Tax.Amount != 29.74 || summary.Shipping == nil || summary.Shipping.Required || len(summary.PaymentMethods) == 0 {
-		c.t.Errorf("summary: %+v", summary)
-	}
 }
 
 // The client retries a change without a response a second later, with the same stamp.
@@ -231,16 +105,11 @@ func TestPublishedClient_ALostReplyCountsOnce(t *testing.T) {
 			retry.Header = first.Header
 			line.carry(t, first)
 			s.pass(t, time.Second)
-			if a := c.do(retry); a.Status != http.StatusOK {
-				t.Errorf("%s: sent again: %d %s", name, a.Status, a.Raw)
-			}
-			if got := c.shows(tc.want, "GET", "/cart", ""); got.Version != tc.version {
-				t.Errorf("%s: version %d, want %d", name, got.Version, tc.version)
-			}
+			a := c.do(retry)
+			assert(t, a.Status == http.StatusOK, "%s: sent again: %d %s", name, a.Status, a.Raw)
+			equal(t, c.shows(tc.want, "GET", "/cart", "").Version, tc.version, "%s: version", name)
 		}
-		if lost := line.lost.Load(); lost != int64(len(cases)) {
-			t.Errorf("%d changes were made before their reply was lost, want %d", lost, len(cases))
-		}
+		equal(t, line.lost.Load(), int64(len(cases)), "changes that were made before their reply was lost")
 	})
 }
 
@@ -257,10 +126,7 @@ var errLost = errors.New("the reply is lost")
 
 func loseReplies(t testing.TB, service string) *lossyLine {
 	t.Helper()
-	target, err := url.Parse(service)
-	if err != nil {
-		t.Fatal(err)
-	}
+	target := must(url.Parse(service))(t)
 	line := &lossyLine{}
 	transport := &http.Transport{}
 	proxy := httptest.NewServer(&httputil.ReverseProxy{
@@ -302,4 +168,117 @@ func (l *lossyLine) carry(t testing.TB, r *http.Request) {
 		response.Body.Close()
 		t.Fatalf("%s %s came back: %d", r.Method, r.URL.Path, response.StatusCode)
 	}
+}
+
+// quickly makes a call without a connection, and without comparing its answer with the
+// OpenAPI document: for tests that make thousands.
+func (c *shopper) quickly(method, path, payload string, headers ...string) answer {
+	r := httptest.NewRequest(method, path, strings.NewReader(payload))
+	r.Header.Set("Content-Type", "application/json")
+	c.identify(r.Header)
+	for i := 0; i+1 < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	w := httptest.NewRecorder()
+	c.shop.handler.ServeHTTP(w, r)
+	a := answer{Status: w.Code, Header: w.Header(), Raw: w.Body.Bytes()}
+	_ = json.Unmarshal(a.Raw, &a.Body)
+	return a
+}
+
+// surely repeats a call with its key until it is not answered with a 503 or 504.
+func (c *shopper) surely(method, path, payload string, headers ...string) answer {
+	for {
+		if a := c.quickly(method, path, payload, headers...); a.Status < http.StatusInternalServerError {
+			return a
+		}
+	}
+}
+
+// order is what one checkout sells: quantities by product.
+type order map[int64]int64
+
+// checkOut places an order as docs/cart.md describes it. It sells nothing when the cart is
+// empty or has changed since it was read. Every third time, the reply to the clear is
+// lost, and it asks again.
+func (c *shopper) checkOut(n int) (order, error) {
+	read := c.quickly("GET", "/cart/summary", "")
+	if read.Status != http.StatusOK || len(read.Body.Data.Items) == 0 {
+		return nil, nil
+	}
+	placing := order{}
+	for _, item := range read.Body.Data.Items {
+		placing[item.ProductID] += item.Quantity
+	}
+	clears := []string{"If-Match", read.Header.Get("ETag"), "Idempotency-Key", fmt.Sprintf("order-%d", n)}
+	cleared := c.surely("DELETE", "/cart/clear", "", clears...)
+	if n%3 == 0 {
+		again := c.surely("DELETE", "/cart/clear", "", clears...)
+		if again.Status != cleared.Status {
+			return nil, fmt.Errorf("the clear was answered %d, its repeat %d", cleared.Status, again.Status)
+		}
+	}
+	switch cleared.Status {
+	case http.StatusOK:
+		return placing, nil
+	case http.StatusPreconditionFailed:
+		return nil, nil
+	}
+	return nil, fmt.Errorf("clear: %d %s", cleared.Status, cleared.Raw)
+}
+
+// A shopper's devices add while checkout sells and clears. What is added between the read
+// and the clear is neither sold nor lost.
+func TestCheckout_ClearsExactlyWhatItSold(t *testing.T) {
+	ephemeral.Slow(t)
+	s := realShop(t)
+	const adders, adds = 20, 500 // fewer than a line may hold
+	s.sell(adders)
+	c := s.visitor(t)
+	ordered := make(chan struct{}) // closed after the first order
+	var adding sync.WaitGroup
+	for i := range adders {
+		adding.Go(func() {
+			add := fmt.Sprintf(`{"product_id":%d}`, 101+i)
+			for n := range adds {
+				if n == adds/2 { // or no order might find the cart as it was read
+					select {
+					case <-ordered:
+					case <-t.Context().Done():
+						return
+					}
+				}
+				if a := c.surely("POST", "/cart/add", add, "Idempotency-Key", fmt.Sprintf("add-%d-%d", i, n)); a.Status != http.StatusOK {
+					t.Errorf("add: %d %s", a.Status, a.Raw)
+					return
+				}
+			}
+		})
+	}
+	var done atomic.Bool
+	go func() { adding.Wait(); done.Store(true) }()
+	sold, orders, stale := order{}, 0, 0
+	for n, last := 0, false; ; n++ {
+		last = done.Load()
+		placed := must(c.checkOut(n))(t)
+		for product, quantity := range placed {
+			sold[product] += quantity
+		}
+		if placed != nil {
+			if orders++; orders == 1 {
+				close(ordered)
+			}
+		} else {
+			stale++
+		}
+		if last {
+			break
+		}
+	}
+	t.Logf("%d orders, %d attempts sold nothing", orders, stale)
+	for i := range int64(adders) {
+		equal(t, sold[101+i], adds, "product %d: sold", 101+i)
+	}
+	left := c.cart()
+	assert(t, len(left.Items) == 0 && orders >= 2, "%q left after %d orders", left.lines(), orders)
 }

@@ -3,9 +3,13 @@ package server_test
 import (
 	"encoding/json"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/gin-gonic/gin"
+
+	"commerce/cart/wire"
 	"commerce/cmd/internal/server"
 )
 
@@ -19,12 +23,9 @@ func (s *shop) links(t *testing.T, headers ...string) string {
 			Next string `json:"next_page_url"`
 		}
 	}
-	if err := json.Unmarshal(a.Raw, &page); err != nil || a.Status != http.StatusOK {
-		t.Fatalf("%d, %v", a.Status, err)
-	}
-	if !strings.HasPrefix(page.Data.Next, page.Data.Path+"?") {
-		t.Errorf("next is %s, path %s", page.Data.Next, page.Data.Path)
-	}
+	err := json.Unmarshal(a.Raw, &page)
+	require(t, err == nil && a.Status == http.StatusOK, "%d, %v", a.Status, err)
+	assert(t, strings.HasPrefix(page.Data.Next, page.Data.Path+"?"), "next is %s, path %s", page.Data.Next, page.Data.Path)
 	return page.Data.Path
 }
 
@@ -49,9 +50,7 @@ func TestLinks_UseForwardedHeadersOfTrustedProxiesOnly(t *testing.T) {
 		if test.want == "" {
 			want = s.URL + "/subscriptions"
 		}
-		if got := s.links(t, test.headers...); got != want {
-			t.Errorf("%v from %v: links to %s, want %s", test.headers, test.trusted, got, want)
-		}
+		equal(t, s.links(t, test.headers...), want, "%v from %v: links to", test.headers, test.trusted)
 	}
 }
 
@@ -67,9 +66,7 @@ func TestLinks_HaveTheBasePathOnce(t *testing.T) {
 		{"https://api", "/api", "https://api/api"},
 	} {
 		s := openShop(t, embeddedRedis(t), func(p *server.Parts) { p.PublicURL, p.BasePath = test.public, test.base })
-		if got := s.links(t, "X-Forwarded-Host", "evil.example.com"); got != test.want+"/subscriptions" {
-			t.Errorf("PUBLIC_URL=%s BASE_PATH=%s: links to %s, want %s/subscriptions", test.public, test.base, got, test.want)
-		}
+		equal(t, s.links(t, "X-Forwarded-Host", "evil.example.com"), test.want+"/subscriptions", "PUBLIC_URL=%s BASE_PATH=%s: links to", test.public, test.base)
 	}
 }
 
@@ -85,9 +82,7 @@ func TestProxy_AnUnconfiguredOneIsLoggedOnce(t *testing.T) {
 	} {
 		s := openShop(t, embeddedRedis(t), test.edit)
 		s.guest(t).ok("GET", "/cart", "")
-		if strings.Contains(s.Log.String(), "proxy") {
-			t.Error("warns without a proxy")
-		}
+		assert(t, !strings.Contains(s.Log.String(), "proxy"), "warns without a proxy")
 		for _, header := range []string{"X-Forwarded-For", "X-Forwarded-Proto", "X-Forwarded-Host", "Forwarded"} {
 			s.guest(t).ok("GET", "/cart", "", header, "x")
 		}
@@ -97,8 +92,50 @@ func TestProxy_AnUnconfiguredOneIsLoggedOnce(t *testing.T) {
 				warnings++
 			}
 		}
-		if warnings != test.want {
-			t.Errorf("%d warnings, want %d", warnings, test.want)
-		}
+		assert(t, warnings == test.want, "%d warnings, want %d", warnings, test.want)
+	}
+}
+
+func TestRateLimit_TrustsConfiguredProxiesOnly(t *testing.T) {
+	t.Parallel()
+	h, _ := handlerOf(t, func(c *server.Config) { c.RateLimit = true; c.TrustedProxies = []string{"192.0.2.0/24"} })
+	named := func(from, header, client string) int {
+		n := must(strconv.Atoi(ask(h, from, "GET", "/nothing", header, client).Header().Get("RateLimit-Remaining")))(t)
+		return n
+	}
+	left := func(from, forwarded string) int { return named(from, "X-Forwarded-For", forwarded) }
+	first := left("192.0.2.1", "198.51.100.1")
+	assert(t, left("192.0.2.1", "198.51.100.2") == first && left("192.0.2.9", "203.0.113.5, 198.51.100.3") == first, "two clients behind a proxy share one limit")
+	n := named("192.0.2.9", "X-Real-IP", "198.51.100.7")
+	assert(t, named("192.0.2.9", "X-Real-IP", "198.51.100.8") < n, "X-Real-IP is trusted")
+	assert(t, left("203.0.113.1", "198.51.100.4") == first && left("203.0.113.1", "198.51.100.5") < first, "a client set its own address")
+}
+
+func TestClient_IsTheSameHoweverAProxyWritesItsAddress(t *testing.T) {
+	t.Parallel()
+	var client string
+	h, _ := handlerOf(t, func(c *server.Config) {
+		c.TrustedProxies = []string{"192.0.2.0/24"}
+		c.Areas = only("/client", func(c *gin.Context) (wire.Answer, error) {
+			client = wire.Client(c)
+			c.Status(http.StatusNoContent)
+			return wire.Answer{}, nil
+		})
+	})
+	for forwarded, want := range map[string]string{
+		"198.51.100.7":                          "198.51.100.7",
+		"198.51.100.7:5555":                     "198.51.100.7",
+		"203.0.113.1:1, 198.51.100.7:5555":      "198.51.100.7",
+		"198.51.100.7:5555, 192.0.2.9:80":       "198.51.100.7",
+		"::ffff:198.51.100.7":                   "198.51.100.7",
+		"::ffff:c633:6407":                      "198.51.100.7",
+		"2001:db8:1:2:3::4":                     "2001:db8:1:2::/64",
+		"[2001:db8:1:2:3::4]:5555":              "2001:db8:1:2::/64",
+		"nonsense:5555":                         "192.0.2.1",
+		"198.51.100.7:99999":                    "192.0.2.1",
+		"[2001:db8:1:2:3::4]:5555, 192.0.2.200": "2001:db8:1:2::/64",
+	} {
+		ask(h, "192.0.2.1", "GET", "/client", "X-Forwarded-For", forwarded)
+		equal(t, client, want, "client for %s", forwarded)
 	}
 }

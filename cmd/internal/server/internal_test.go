@@ -3,11 +3,15 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"commerce/auth/locale"
 	"commerce/auth/timing"
+	"commerce/cart/wire"
 )
 
 func TestDeadline_EndsAtItsTime(t *testing.T) {
@@ -55,4 +59,50 @@ func TestDeadline_StopsItsTimer(t *testing.T) {
 	if <-ended; used.Err() != context.Canceled {
 		t.Errorf("the error is %v", used.Err())
 	}
+}
+
+func TestWriters_DropLargeOnes(t *testing.T) {
+	t.Parallel()
+	var p writers
+	for range 100 { // a sync.Pool may drop any item
+		p.put(wire.NewWriter(make([]byte, 0, maxKeptBuffer+1), locale.En, nil))
+		if got := cap(p.get(locale.En).Bytes()); got > maxKeptBuffer {
+			t.Fatalf("keeps %d bytes, want at most %d", got, maxKeptBuffer)
+		}
+	}
+}
+
+// A writer returns to the pool with the capacity that it has grown to, and leaves it empty.
+func TestWriters_KeepUsualOnes(t *testing.T) {
+	t.Parallel()
+	var p writers
+	for range 100 {
+		p.put(wire.NewWriter(make([]byte, 10, maxKeptBuffer), locale.En, nil))
+		if w := p.get(locale.Ar); len(w.Bytes()) == 0 && cap(w.Bytes()) == maxKeptBuffer && w.Language == locale.Ar {
+			return
+		}
+	}
+	t.Error("keeps no writer")
+}
+
+// Anyone with an IPv6 network has more addresses than memory could hold. The bound is 25,000
+// clients at about 220 bytes.
+func TestBudget_RemembersABoundedNumberOfClients(t *testing.T) {
+	b := newRateLimiter("reads", readRate, readBurst)
+	before := heapInUse()
+	now := time.Now()
+	for i := range 1_000_000 {
+		b.of(fmt.Sprintf("2001:db8:%x:%x::/64", i>>16, i&0xffff)).AllowN(now, 1)
+	}
+	if grown := int64(heapInUse()) - int64(before); grown > 16<<20 {
+		t.Errorf("a million clients take %d MiB, want at most 16", grown>>20)
+	}
+	runtime.KeepAlive(b)
+}
+
+func heapInUse() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
 }

@@ -1,0 +1,314 @@
+package server_test
+
+import (
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"commerce/auth"
+	"commerce/cmd/internal/server"
+	"commerce/cmd/internal/telemetry"
+	"commerce/deploy/ephemeral"
+)
+
+func TestDurability_ConfirmsWhatEveryReplicaHas(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, ephemeral.Cluster(t), func(p *server.Parts) { p.Durable = true })
+	c := s.guest(t)
+	added := c.addConfirmed()
+	within(t, 10*time.Second, "a replay is confirmed", func() bool {
+		again := c.add(`{"product_id":1}`, "Idempotency-Key", fmt.Sprint(added))
+		require(t, again.replayed(t), "a replay: %v", again.Header)
+		return again.Header.Get("Durability") == "confirmed"
+	})
+	equal(t, c.ok("GET", "/cart", "").Header.Get("Durability"), "", "Durability of a read")
+}
+
+func TestDurability_IsUnconfirmedWithoutAReplica(t *testing.T) {
+	t.Parallel()
+	for name, url := range map[string]string{"embedded": embeddedRedis(t), "single": ephemeral.Redis(t)} {
+		var m *telemetry.Metrics
+		s := openShop(t, url, func(p *server.Parts) { p.Durable = true; m = p.Metrics })
+		equal(t, s.guest(t).add(`{"product_id":1}`).Header.Get("Durability"), "unconfirmed", "%s: Durability", name)
+		equal(t, metric(t, m, `commerce_replicated_changes_total{result="unconfirmed"}`), 1, "%s: unconfirmed changes that are counted", name)
+	}
+}
+
+func TestDurability_AFrozenReplicaLeavesAMergeToALaterRequest(t *testing.T) {
+	t.Parallel()
+	master, replica := ephemeral.StartRedis(t), ephemeral.StartRedis(t)
+	follow(t, replica, master)
+	s := openShop(t, master.URL, func(p *server.Parts) { p.Durable = true })
+	guest := s.guest(t)
+	added := guest.addConfirmed()
+	replica.Freeze()
+	equal(t, guest.add(`{"product_id":1}`).Header.Get("Durability"), "unconfirmed", "with a frozen replica")
+	customer := guest.logIn("1")
+	lines := fmt.Sprintf("1×%d", added+1)
+	customer.wantLines(lines)
+	assert(t, s.holdsClaim(t), "the guest's cart was deleted before the replica had its lines")
+	replica.Thaw()
+	// The replica may take longer to catch up than one request waits.
+	within(t, 10*time.Second, "a later request finishes the merge", func() bool {
+		customer.wantLines(lines)
+		return !s.holdsClaim(t)
+	})
+}
+
+// addConfirmed adds one of product 1 at a time, with the keys 1, 2 and so on, until replicas
+// confirm a change in time. It returns how many it added. On a busy machine a replica may
+// confirm late; without a replica, nothing is ever confirmed.
+func (c *shopper) addConfirmed() (added int) {
+	c.t.Helper()
+	within(c.t, 10*time.Second, "replicas confirm a change", func() bool {
+		added++
+		a := c.add(`{"product_id":1}`, "Idempotency-Key", fmt.Sprint(added))
+		return a.Header.Get("Durability") == "confirmed"
+	})
+	return added
+}
+
+// follow makes one server the replica of another and waits until they are in sync.
+func follow(t *testing.T, replica, master *ephemeral.Server) {
+	t.Helper()
+	rdb, m := dial(t, replica.URL), dial(t, master.URL)
+	host, port, err := net.SplitHostPort(m.Options().Addr)
+	noError(t, err)
+	noError(t, rdb.ReplicaOf(t.Context(), host, port).Err())
+	within(t, 10*time.Second, "the replica follows its master", func() bool {
+		m.Set(t.Context(), "probe", 1, time.Second)
+		return m.Wait(t.Context(), 1, 100*time.Millisecond).Val() == 1
+	})
+}
+
+// holdsClaim reports whether a guest's cart is still claimed.
+func (s *shop) holdsClaim(t testing.TB) bool {
+	return slices.ContainsFunc(s.keys(t), func(key string) bool { return strings.HasSuffix(key, ":claimed") })
+}
+
+func dial(t *testing.T, url string) *redis.Client {
+	t.Helper()
+	rdb := redis.NewClient(must(redis.ParseURL(url))(t))
+	t.Cleanup(func() { rdb.Close() })
+	return rdb
+}
+
+// recoveryLimit is how long shoppers may be refused after their master died: about 2 s for
+// the failover, 1 s until the service knows the new master, and the rest for a busy machine.
+const recoveryLimit = 15 * time.Second
+
+// A replica is unresponsive until its master forgets it, and later becomes master. What was
+// merged meanwhile is lost with the old master, so the claimed cart must still exist.
+func TestMerge_SurvivesAFailoverToAnOutdatedReplica(t *testing.T) {
+	slow(t)
+	for name, startedLate := range map[string]bool{
+		"an instance that has seen the replica":   false,
+		"an instance that starts in the meantime": true,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cluster := ephemeral.StartCluster(t)
+			open := func() *shop {
+				return openShop(t, cluster.URL, func(p *server.Parts) { p.RedisBudget = 2 * time.Second })
+			}
+			s := open()
+			s.logInOn(t, cluster, "early") // by which the instance sees the replica
+
+			master, replica := cluster.Nodes[0], cluster.Nodes[3]
+			noError(t, master.Admin().ConfigSet(t.Context(), "repl-timeout", "1").Err())
+			replica.Freeze()
+			within(t, 20*time.Second, "the master forgets its replica", func() bool {
+				return strings.Contains(master.Admin().Info(t.Context(), "replication").Val(), "connected_slaves:0")
+			})
+			if startedLate {
+				s = open()
+			}
+			var customers []*shopper
+			for i := range 5 {
+				customers = append(customers, s.logInOn(t, cluster, fmt.Sprint("late-", i)))
+			}
+			master.Kill()
+			replica.Thaw()
+			for _, c := range customers {
+				within(t, recoveryLimit, "the customer's shard serves again", func() bool {
+					return c.send("GET", "/cart", "").Status == 200
+				})
+				c.wantLines("1×3")
+			}
+		})
+	}
+}
+
+// customerOn returns a customer whose cart is on the given node of a cluster.
+func (s *shop) customerOn(t testing.TB, cluster *ephemeral.RedisCluster, node int, whose string) *shopper {
+	t.Helper()
+	for i := range 1000 {
+		id := fmt.Sprint(whose, "-", i)
+		if s.nodeOfKey(t, cluster, fmt.Sprintf("cart:{%d:c:%s}", s.ID, id)) == node {
+			return s.customer(t, id)
+		}
+	}
+	t.Fatalf("no customer on node %d", node)
+	return nil
+}
+
+// logInOn merges a guest's cart on node 1 into a new customer's on node 0.
+func (s *shop) logInOn(t testing.TB, cluster *ephemeral.RedisCluster, whose string) *shopper {
+	t.Helper()
+	guest := s.guest(t)
+	guest.Token = s.tokenOn(t, cluster, 1, whose)
+	within(t, 20*time.Second, "the guest's change is made", func() bool { // some node hangs, and the machine may be busy
+		return guest.send("POST", "/cart/add", `{"product_id":1,"qty":3}`, "Idempotency-Key", "k").Status == 200
+	})
+	customer := s.customerOn(t, cluster, 0, whose)
+	customer.Token = guest.Token
+	within(t, 20*time.Second, "the cart is merged", func() bool {
+		return customer.send("GET", "/cart", "").Body.Data.lines() == "1×3"
+	})
+	return customer
+}
+
+// openShards opens a shop on a cluster of its own, for a guest whose cart is on node 1 and a customer
+// whose cart is on node 0.
+func openShards(t *testing.T, budget time.Duration) (*shop, *ephemeral.RedisCluster, *shopper, *shopper) {
+	t.Helper()
+	t.Parallel()
+	cluster := ephemeral.StartCluster(t)
+	s := openShop(t, cluster.URL, asServed(t, cluster.URL, budget))
+	guest := s.guest(t)
+	guest.Token = s.tokenOn(t, cluster, 1, "guest")
+	return s, cluster, guest, s.customerOn(t, cluster, 0, "customer")
+}
+
+// If the shard of a guest's cart is unresponsive, customers on other shards are still
+// served.
+func TestUnresponsiveGuestShard_LeavesCustomersServed(t *testing.T) {
+	s, cluster, guest, customer := openShards(t, time.Second)
+	guest.add(`{"product_id":2}`)
+	customer.add(addOne)
+	customer.Token = guest.Token
+	cluster.Nodes[1].Freeze()
+	for i := range 10 {
+		for _, path := range []string{"/cart", "/cart/count", "/cart/summary", "/cart/validate"} {
+			customer.ok("GET", path, "")
+		}
+		if i == 0 {
+			customer.ok("PATCH", "/cart/items/1", `{"quantity":4}`)
+		}
+	}
+	assert(t, strings.Contains(s.Log.String(), "not called, because it has just timed out"), "the node was asked each time")
+	customer.wantLines("1×4")
+	cluster.Nodes[1].Thaw()
+	within(t, 10*time.Second, "the merge is driven", func() bool {
+		return customer.send("GET", "/cart", "").Body.Data.lines() == "1×4 2×1"
+	})
+}
+
+// A merge that died after its claim has a note in the customer's cart, and each call tries
+// to resume it. With an unresponsive shard, only the first call waits.
+func TestUnresponsiveGuestShard_WithAnUnfinishedMerge(t *testing.T) {
+	s, cluster, guest, customer := openShards(t, time.Second)
+	guest.add(`{"product_id":2}`)
+	customer.add(addOne)
+	// The state after a request that died after its note.
+	note := auth.CartToken(guest.Token).Digest() + " " + strconv.FormatInt(time.Now().Unix(), 10) + " 1 0 -"
+	s.Redis.HSet(t.Context(), s.customerKey(customer), "mdied", note)
+	cluster.Nodes[1].Freeze()
+	defer cluster.Nodes[1].Thaw()
+	for range 3 {
+		customer.wantLines("1×1")
+		customer.ok("PATCH", "/cart/items/1", `{"quantity":1}`)
+	}
+	assert(t, strings.Contains(s.Log.String(), "not called, because it has just timed out"), "the node was asked each time")
+}
+
+// A change without a key that got no connection has certainly not run, so its client need not
+// read the cart first.
+func TestStoppedShard_RefusesChangesThatWereNotSent(t *testing.T) {
+	_, cluster, guest, _ := openShards(t, 300*time.Millisecond)
+	guest.add(addOne)
+	cluster.Nodes[1].Kill()
+	for range 5 {
+		guest.refused(503, "unavailable", "POST", "/cart/add", addOne)
+	}
+}
+
+// While a slot migrates, Redis refuses a script with two keys if one of them does not
+// exist. The published client's changes use only the cart's key.
+func TestMovingSlot_ServesThePublishedClient(t *testing.T) {
+	slow(t)
+	for name, durable := range map[string]bool{"plain": false, "with DURABILITY=replica": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cluster := ephemeral.StartCluster(t)
+			s := openShop(t, cluster.URL, func(p *server.Parts) { p.Durable = durable })
+			old, fresh := s.published(t), s.published(t)
+			old.Token = s.tokenOn(t, cluster, 0, "old")
+			fresh.Token = old.Token + "-is-of-another-slot"
+			old.shows("1×1", "POST", "/cart/add", `{"product_id":1,"qty":1}`)
+			move := s.beginToMove(t, cluster, s.guestKey(old.Token))
+
+			old.shows("1×2", "POST", "/cart/add", `{"product_id":1,"qty":1}`)
+			move.key()
+			old.shows("1×3", "POST", "/cart/add", `{"product_id":1,"qty":1}`)
+			old.shows("1×2", "PATCH", "/cart/items/1", `{"quantity":2}`)
+			old.shows("", "DELETE", "/cart/items/1", "")
+			move.end()
+			old.shows("1×1", "POST", "/cart/add", `{"product_id":1,"qty":1}`)
+
+			back := s.beginToMove(t, cluster, s.guestKey(fresh.Token)) // where no cart lies yet
+			fresh.shows("7×2", "POST", "/cart/add", `{"product_id":7,"qty":2}`)
+			fresh.shows("7×3", "POST", "/cart/add", `{"product_id":7,"qty":1}`)
+			back.end()
+			fresh.shows("7×3", "GET", "/cart", "")
+		})
+	}
+}
+
+// slotMove is a slot that migrates from one node to another.
+type slotMove struct {
+	t        testing.TB
+	from, to *redis.Client
+	slot     string
+	toID     string
+	cartKey  string
+}
+
+func (s *shop) beginToMove(t testing.TB, cluster *ephemeral.RedisCluster, key string) slotMove {
+	t.Helper()
+	from := s.nodeOfKey(t, cluster, key)
+	to := (from + 1) % 3
+	m := slotMove{t: t, from: cluster.Nodes[from].Admin(), to: cluster.Nodes[to].Admin(), cartKey: key}
+	m.slot = strconv.FormatInt(m.from.ClusterKeySlot(t.Context(), key).Val(), 10)
+	fromID := m.from.ClusterMyID(t.Context()).Val()
+	m.toID = m.to.ClusterMyID(t.Context()).Val()
+	m.do(m.to, "cluster", "setslot", m.slot, "importing", fromID)
+	m.do(m.from, "cluster", "setslot", m.slot, "migrating", m.toID)
+	return m
+}
+
+func (m slotMove) do(node *redis.Client, args ...any) {
+	m.t.Helper()
+	err := node.Do(m.t.Context(), args...).Err()
+	require(m.t, err == nil, "%v: %v", fmt.Sprint(args...), err)
+}
+
+// key migrates the cart itself.
+func (m slotMove) key() {
+	m.t.Helper()
+	host, port := "127.0.0.1", m.to.Options().Addr[len("127.0.0.1:"):]
+	m.do(m.from, "migrate", host, port, m.cartKey, 0, 5000)
+}
+
+// end assigns the slot to its new node.
+func (m slotMove) end() {
+	m.t.Helper()
+	m.do(m.to, "cluster", "setslot", m.slot, "node", m.toID)
+	m.do(m.from, "cluster", "setslot", m.slot, "node", m.toID)
+}

@@ -1,0 +1,327 @@
+package server_test
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"commerce/auth/limit"
+	"commerce/cart/service"
+	"commerce/cart/wire"
+	"commerce/cmd/internal/server"
+	"commerce/deploy/ephemeral"
+)
+
+func TestRateLimit_LimitsEachClient(t *testing.T) {
+	t.Parallel()
+	h, log := handlerOf(t, func(c *server.Config) {
+		c.RateLimit = true
+		c.CORSOrigins = []string{"https://shop.example.com"}
+		c.Areas = only("/quick", func(c *gin.Context) (wire.Answer, error) { c.Status(204); return wire.Answer{}, nil })
+	})
+	var served int
+	var refused *httptest.ResponseRecorder
+	for start := time.Now(); refused == nil && time.Since(start) < 20*time.Second; {
+		w := ask(h, "192.0.2.1", "GET", "/quick", "X-Forwarded-For", "198.51.100."+strconv.Itoa(served%200), "Origin", "https://shop.example.com")
+		if w.Code == 204 {
+			served++
+		} else {
+			refused = w
+		}
+		limit, _ := strconv.Atoi(w.Header().Get("RateLimit-Limit"))
+		left, err1 := strconv.Atoi(w.Header().Get("RateLimit-Remaining"))
+		reset, err2 := strconv.Atoi(w.Header().Get("RateLimit-Reset"))
+		require(t, limit >= 200 && err1 == nil && left >= 0 && left <= limit && err2 == nil && reset >= 0 && reset <= 60, "after %d: %v", served, w.Header())
+	}
+	require(t, refused != nil, "%d requests, and none refused", served)
+	assert(t, served >= 200, "refused after %d requests", served)
+	decoded := decode[body](t, refused.Body.Bytes())
+	wait, _ := strconv.Atoi(refused.Header().Get("Retry-After"))
+	assert(t, refused.Code == 429 && decoded.Code == "rate_limited" && decoded.Message != "" && wait >= 1, "got %d %s, headers %v", refused.Code, refused.Body, refused.Header())
+	assert(t, refused.Header().Get("Access-Control-Allow-Origin") != "" && refused.Header().Get("X-Request-Id") != "", "headers of a refusal: %v", refused.Header())
+	assert(t, strings.Contains(log.String(), `"code":"rate_limited","limit":"reads","client":"192.0.2.1"`), "the log: %s", log)
+	equal(t, ask(h, "192.0.2.2", "GET", "/quick").Code, 204, "status of another client")
+	time.Sleep(time.Duration(wait)*time.Second + 50*time.Millisecond)
+	equal(t, ask(h, "192.0.2.1", "GET", "/quick").Code, 204, "status after Retry-After")
+}
+
+// Otherwise a client that reads large carts slows down its neighbors.
+func TestRateLimit_CountsALargeResponseAsSeveralRequests(t *testing.T) {
+	t.Parallel()
+	h, _ := handlerOf(t, func(c *server.Config) {
+		c.RateLimit = true
+		c.Now = func() time.Time { return time.Unix(1_760_000_000, 0) } // nothing refills
+		c.Areas = only("/page", func(c *gin.Context) (wire.Answer, error) {
+			size, err := strconv.Atoi(c.Query("size"))
+			c.String(200, strings.Repeat("x", size))
+			return wire.Answer{}, err
+		})
+	})
+	left := func(size int) int {
+		return must(strconv.Atoi(ask(h, "192.0.2.1", "GET", "/page?size="+strconv.Itoa(size)).Header().Get("RateLimit-Remaining")))(t)
+	}
+	before, between, after := left(150_000), left(1000), left(1000)
+	assert(t, before-between == 5 && between-after == 1, "150,000 bytes count as %d requests, 1,000 as %d; want 5 and 1", before-between, between-after)
+}
+
+func TestRateLimit_OffSendsNoHeaders(t *testing.T) {
+	for header := range newShop(t).guest(t).ok("GET", "/cart", "").Header {
+		assert(t, !strings.HasPrefix(strings.ToLower(header), "ratelimit"), "%s is there", header)
+	}
+}
+
+// creating limits a shop to n new carts an hour for each address.
+func creating(n int64) func(*server.Parts) {
+	return func(p *server.Parts) {
+		limited(p)
+		p.Creation = limit.NewQuota(limit.Config{
+			Name: fmt.Sprintf("test%d", nextStore()), Rates: []limit.Rate{{Uses: n, Per: time.Hour}},
+			Redis: p.Redis, Timeout: time.Minute, Log: slog.New(slog.DiscardHandler),
+		})
+	}
+}
+
+// onLimitedRedis runs a test with a limit of 3 new carts, counted in each kind of Redis.
+func onLimitedRedis(t *testing.T, test func(*testing.T, *shop)) {
+	t.Helper()
+	onEachKind(t, func(t *testing.T, url string) {
+		test(t, openShop(t, url, dialed(t, url), creating(3)))
+	})
+}
+
+// onEachKind runs a test with the URL of each kind of Redis.
+func onEachKind(t *testing.T, test func(t *testing.T, url string)) {
+	t.Helper()
+	t.Parallel()
+	for name, open := range map[string]func(testing.TB) string{"embedded": embeddedRedis, "single": ephemeral.Redis, "cluster": ephemeral.Cluster} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, open(t))
+		})
+	}
+}
+
+// dialed gives a shop its Redis early, so that limits can use it.
+func dialed(t testing.TB, url string) func(*server.Parts) {
+	return func(p *server.Parts) { p.Redis = dialRedis(t, asService(t, url), patient) }
+}
+
+// wantWait checks after how many seconds a refused client may try again.
+func (a answer) wantWait(t testing.TB, least, most int64) {
+	t.Helper()
+	wait := must(strconv.ParseInt(a.Header.Get("Retry-After"), 10, 64))(t)
+	assert(t, wait >= least && wait <= most, "Retry-After is %d s, want %d to %d", wait, least, most)
+}
+
+var from = []string{"X-Forwarded-For", "192.0.2.1"}
+
+func TestCreation_StoresNothingBeyondTheLimit(t *testing.T) {
+	onLimitedRedis(t, func(t *testing.T, s *shop) {
+		known := s.guest(t)
+		known.cart() // with a token, but without a cart
+		known.add(addOne, from...)
+		s.guest(t).redeem("TEN", from...)
+		s.guest(t).add(addOne, append(from, "Idempotency-Key", "one")...)
+		for name, call := range map[string][]string{
+			"an add":          {"POST", "/cart/add", addOne},
+			"a keyed add":     {"POST", "/cart/add", addOne, "Idempotency-Key", "two"},
+			"a stamped add":   {"POST", "/cart/add", addOne, "X-Timestamp", "1763632800000"},
+			"a coupon":        {"POST", "/cart/coupon", `{"coupon":"TEN"}`},
+			"an add by a new": {"POST", "/cart/add", addOne, "X-Cart-Token", ""},
+		} {
+			c := s.guest(t)
+			c.Token = "made-up-cart-token-of-" + strconv.FormatInt(nextStore(), 10)
+			refused := c.refused(429, "rate_limited", call[0], call[1], call[2], append(from, call[3:]...)...)
+			refused.wantWait(t, 1, 1200)
+			equal(t, fmt.Sprint(refused.Header["Ratelimit-Limit"], refused.Header["Ratelimit-Remaining"], refused.Header["X-Cart-Token"]), "[3] [0] []", "%s: headers", name)
+			equal(t, refused.Header.Get("RateLimit-Reset"), refused.Header.Get("Retry-After"), "%s: RateLimit-Reset", name)
+			got := c.cart()
+			assert(t, got.Version == 0 && got.ExpiresAt == nil, "%s has stored %+v", name, got)
+		}
+		known.add(addOne, from...) // a cart that exists has no limit
+		known.wantLines("1×2")
+		s.guest(t).add(addOne, "X-Forwarded-For", "192.0.2.2") // nor has another address
+		customer := s.customer(t, "1001")
+		customer.add(addOne, from...)
+		customer.wantLines("1×1")
+	})
+}
+
+// Everything that a refusal would hide comes first.
+func TestCreation_IsJudgedLast(t *testing.T) {
+	onLimitedRedis(t, func(t *testing.T, s *shop) {
+		first := s.guest(t)
+		first.add(addOne, append(from, "Idempotency-Key", "one")...)
+		for range 2 {
+			s.guest(t).add(addOne, from...)
+		}
+		a := first.add(addOne, append(from, "Idempotency-Key", "one")...)
+		assert(t, a.replayed(t), "not a replay: %s", a.Raw)
+		for _, call := range []struct {
+			status              int
+			code, path, payload string
+			headers             []string
+		}{
+			{422, "out_of_stock", "/cart/add", `{"product_id":6}`, nil},
+			{422, "validation_failed", "/cart/add", `{}`, nil},
+			{422, "coupon_invalid", "/cart/coupon", `{"coupon":"OLD"}`, nil},
+			{412, "version_mismatch", "/cart/add", addOne, []string{"If-Match", `"x.1-y"`}},
+			{429, "rate_limited", "/cart/add", addOne, []string{"If-Match", "*"}},
+		} {
+			s.guest(t).refused(call.status, call.code, "POST", call.path, call.payload, append(from, call.headers...)...)
+		}
+		// What stores nothing has no limit.
+		c := s.guest(t)
+		c.Token = "made-up-cart-token-of-a-guest"
+		for range 5 {
+			c.ok("DELETE", "/cart/clear", "", from...)
+			c.ok("DELETE", "/cart/items/1", "", from...)
+			c.ok("DELETE", "/cart/coupon", "", from...)
+			c.ok("GET", "/cart", "", from...)
+			c.refused(404, "item_not_found", "PATCH", "/cart/items/1", `{"quantity":2}`, from...)
+		}
+	})
+}
+
+func TestCreation_OfAMergedGuestIsCountedAsAnyOther(t *testing.T) {
+	onLimitedRedis(t, func(t *testing.T, s *shop) {
+		both, guest := s.customer(t, "1001"), s.guest(t)
+		for i := range 3 {
+			guest.add(addOne, from...)
+			both.Token = guest.Token
+			a := both.ok("GET", "/cart", "", from...)
+			require(t, a.Body.Data.Count == int64(i+1), "after merge %d: %s", i+1, a.Raw)
+		}
+		guest.refused(429, "rate_limited", "POST", "/cart/add", addOne, from...)
+		both.add(addOne, from...)
+	})
+}
+
+// Calls that come at the same time can exceed the limit. The client then waits longer.
+func TestCreation_WhatExceedsTheLimitDelaysTheNextCarts(t *testing.T) {
+	s := realShop(t, dialed(t, ephemeral.Redis(t)), creating(10))
+	var created atomic.Int64
+	at(40, func(int) {
+		if s.guest(t).send("POST", "/cart/add", addOne, from...).Status == 200 {
+			created.Add(1)
+		}
+	})
+	require(t, created.Load() >= 10, "%d carts were created, want at least 10", created.Load())
+	earned := (created.Load() - 9) * 360 // seconds; a use comes back every 360 seconds
+	s.guest(t).refused(429, "rate_limited", "POST", "/cart/add", addOne, from...).wantWait(t, earned-120, earned)
+}
+
+func TestCreation_HasNoLimitWithoutRates(t *testing.T) {
+	s := newShop(t, limited)
+	for range 30 {
+		s.guest(t).add(addOne, from...)
+	}
+}
+
+// limited turns on the limits, for clients whose addresses a test names in
+// X-Forwarded-For.
+func limited(p *server.Parts) {
+	p.RateLimit, p.TrustedProxies = true, []string{"127.0.0.1", "::1"}
+	p.Guesses = service.NewGuesses(limit.Config{Redis: p.Redis, Timeout: time.Minute, Now: p.Now, Log: slog.New(slog.DiscardHandler)})
+}
+
+// guesses sends n codes that the store does not have, and that do not exceed the limit.
+func (c *shopper) guesses(n int) {
+	c.t.Helper()
+	for range n {
+		c.refused(422, "coupon_invalid", "POST", "/cart/coupon", `{"coupon":"GUESS"}`)
+	}
+}
+
+func TestCouponGuesses_AreLimitedForEachAddressAndCart(t *testing.T) {
+	s := newShop(t, limited)
+	c, other := s.guest(t).fill("1×1"), s.guest(t).fill("1×1")
+	c.redeem("TEN", "Idempotency-Key", "k")
+	c.guesses(20)
+	c.refused(429, "rate_limited", "POST", "/cart/coupon", `{"coupon":"TEN"}`).wantWait(t, 500, 600) // what is left of 10 minutes
+	assert(t, c.redeem("TEN", "Idempotency-Key", "k").replayed(t), "a repeat was judged")
+	c.refused(412, "version_mismatch", "POST", "/cart/coupon", `{"coupon":"TEN"}`, "If-Match", `"x.1-y"`)
+	c.ok("DELETE", "/cart/coupon", "")
+	other.redeem("TEN")
+	c.redeem("TEN", "X-Forwarded-For", "192.0.2.7")
+}
+
+func TestCouponGuesses_DoNotCountCodesThatApply(t *testing.T) {
+	s := newShop(t, limited)
+	c := s.customer(t, "1001").fill("1×1")
+	for range 30 {
+		c.redeem("TEN")
+	}
+	for range 30 { // neither of these calls judges a code
+		c.refused(412, "version_mismatch", "POST", "/cart/coupon", `{"coupon":"GUESS"}`, "If-Match", `"x.1-y"`)
+		c.refused(422, "validation_failed", "POST", "/cart/coupon", `{}`)
+	}
+	c.guesses(20)
+	c.refused(429, "rate_limited", "POST", "/cart/coupon", `{"coupon":"GUESS"}`)
+}
+
+// An empty cart with a token has its own limit: codes refused for other carts do not count.
+func TestCouponGuesses_OfAnEmptyCartCountByItsToken(t *testing.T) {
+	s := newShop(t, limited)
+	c, other := s.guest(t), s.guest(t)
+	c.cart()
+	other.cart()
+	c.guesses(20)
+	c.refused(429, "rate_limited", "POST", "/cart/coupon", `{"coupon":"TEN"}`)
+	other.guesses(20)
+}
+
+// Carts cost nothing and cart tokens can be made up, so all carts of an address share a limit,
+// at all instances.
+func TestCouponGuesses_OfAnAddressAreLimitedWhateverTheCart(t *testing.T) {
+	onEachKind(t, func(t *testing.T, url string) {
+		network := fmt.Sprintf("2001:db8:%x:%x:", os.Getpid()&0xffff, nextStore()&0xffff)
+		instances := []*shop{openShop(t, url, dialed(t, url), limited), openShop(t, url, dialed(t, url), limited)}
+		from := []string{"X-Forwarded-For", network + ":1"}
+		for i := range 40 {
+			c := instances[i%2].guest(t)
+			switch i % 3 {
+			case 0:
+				c.add(addOne, from...)
+			case 1:
+				c.Token = "made-up-cart-token-number-" + strconv.Itoa(i)
+			}
+			c.redeem("TEN", from...)
+			c.refused(422, "coupon_invalid", "POST", "/cart/coupon", `{"coupon":"GUESS"}`, from...)
+		}
+		for _, s := range instances {
+			c := s.guest(t)
+			c.add(addOne, from...)
+			neighbor := network + "ffff::9" // the same subscriber
+			refused := c.refused(429, "rate_limited", "POST", "/cart/coupon", `{"coupon":"TEN"}`, "X-Forwarded-For", neighbor)
+			refused.wantWait(t, 300, 600) // what is left of 10 minutes
+			equal(t, refused.Header.Get("RateLimit-Limit"), "40", "RateLimit-Limit")
+			c.ok("POST", "/cart/coupon", `{"coupon":"TEN"}`, "X-Forwarded-For", "192.0.2."+strconv.FormatInt(s.ID%250, 10))
+		}
+	})
+}
+
+func TestCouponGuesses_AtTheSameTimeCannotPassTheLimit(t *testing.T) {
+	s := newShop(t, limited)
+	c := s.customer(t, "1001").fill("1×1")
+	var judged atomic.Int64
+	at(60, func(int) {
+		if s.with(t, c).send("POST", "/cart/coupon", `{"coupon":"GUESS"}`).Status != http.StatusTooManyRequests {
+			judged.Add(1)
+		}
+	})
+	equal(t, judged.Load(), 20, "codes that were judged")
+}
+
+func TestCouponGuesses_HaveNoLimitWithoutRateLimits(t *testing.T) {
+	newShop(t).guest(t).fill("1×1").guesses(30)
+}

@@ -1,0 +1,257 @@
+package server_test
+
+import (
+	"crypto/rand"
+	"fmt"
+	"net/http/httptest"
+	"net/url"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	toxiproxy "github.com/Shopify/toxiproxy/v2"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/rs/zerolog"
+
+	"commerce/cart/catalog"
+	"commerce/cmd/internal/server"
+	"commerce/cmd/internal/telemetry"
+	"commerce/deploy/connect"
+	"commerce/deploy/ephemeral"
+	"commerce/subscriptions/postgres"
+)
+
+// metricsPage returns the commerce_ series of /metrics, one a line.
+func metricsPage(t *testing.T, m *telemetry.Metrics) []string {
+	t.Helper()
+	w := httptest.NewRecorder()
+	m.Handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "/metrics", nil))
+	var series []string
+	for line := range strings.Lines(w.Body.String()) {
+		if strings.HasPrefix(line, "commerce_") {
+			series = append(series, line)
+		}
+	}
+	return series
+}
+
+// metric returns the value of a series, 0 if there is none.
+func metric(t *testing.T, m *telemetry.Metrics, series string) float64 {
+	t.Helper()
+	for _, line := range metricsPage(t, m) {
+		if text, ok := strings.CutPrefix(line, series+" "); ok {
+			value := must(strconv.ParseFloat(strings.TrimSpace(text), 64))(t)
+			return value
+		}
+	}
+	return 0
+}
+
+// maxSeries bounds the series of an instance, whatever callers send. About 500 exist from the
+// start. Each combination of method, route and status that occurs adds 15.
+const maxSeries = 2500
+
+func TestMetrics_HaveNoLabelsFromCallers(t *testing.T) {
+	var m *telemetry.Metrics
+	s := realShop(t, func(p *server.Parts) { m = p.Metrics })
+	const planted = "planted"
+	paths := []string{"/", "/cart", "/cart/count", "/cart/add", "/cart/items/", "/cart/coupon", "/subscriptions", "/subscriptions/", "/cart/validate?x="}
+	methods := []string{"GET", "HEAD", "POST", "PATCH", "DELETE", "OPTIONS", "PUT", planted}
+	for i := range 600 {
+		mark := planted + rand.Text()
+		method, path := methods[i%len(methods)], paths[i%len(paths)]
+		if method == planted {
+			method = mark
+		}
+		if i%2 == 0 {
+			path += mark
+		}
+		r := httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(`{"product_id":1,"coupon":"`+mark+`"}`))
+		for name, value := range map[string]string{
+			"X-Cart-Token": mark, "X-Request-Id": mark, "Idempotency-Key": mark, "Content-Type": "application/json",
+			"If-Match": `"` + mark + `"`, "Accept-Language": mark, "Origin": "https://" + mark,
+		} {
+			r.Header.Set(name, value)
+		}
+		switch i % 3 {
+		case 0:
+			r.Header.Set("X-Public-Key", mark)
+		case 1:
+			r.Header.Set("X-Public-Key", s.Key)
+			r.Header.Set("Authorization", "Bearer "+mark)
+		default:
+			r.Header.Set("X-Public-Key", s.Key)
+		}
+		s.handler.ServeHTTP(httptest.NewRecorder(), r)
+	}
+	page := metricsPage(t, m)
+	for _, series := range page {
+		assert(t, !strings.Contains(strings.ToLower(series), planted) && !strings.Contains(series, `store`+`="`), "a label comes from a caller, or names a store: %s", series)
+	}
+	assert(t, len(page) <= maxSeries, "%d series, want at most %d", len(page), maxSeries)
+}
+
+func TestMetrics_CountWhatHappensToCarts(t *testing.T) {
+	var m *telemetry.Metrics
+	s := realShop(t, func(p *server.Parts) { m = p.Metrics })
+	guest := s.guest(t)
+	guest.add(`{"product_id":1}`, "Idempotency-Key", "k")
+	guest.add(`{"product_id":1}`, "Idempotency-Key", "k")
+	guest.refused(409, "idempotency_conflict", "POST", "/cart/add", `{"product_id":2}`, "Idempotency-Key", "k")
+	guest.refused(412, "version_mismatch", "POST", "/cart/add", `{"product_id":2}`, "If-Match", `"x.1"`)
+	guest.refused(422, "product_inactive", "POST", "/cart/add", `{"product_id":3}`)
+	guest.ok("GET", "/cart/validate", "")
+	customer := guest.logIn("1")
+	customer.cart()
+	customer.withoutToken().add(`{"product_id":2,"qty":3}`)
+	s.customer(t, "2").add(`{"product_id":2}`)
+	s.Catalog.Delete(s.ID, 2)
+	customer.withoutToken().refused(400, "cart_invalid", "GET", "/cart/validate", "")
+	s.guest(t).refused(401, "unauthenticated", "GET", "/cart", "", "Authorization", "Bearer x")
+	for series, want := range map[string]float64{
+		`commerce_carts_created_total{owner="guest"}`:                             1,
+		`commerce_carts_created_total{owner="customer"}`:                          1,
+		`commerce_idempotent_replays_total`:                                       1,
+		`commerce_conflicts_total{code="idempotency_conflict"}`:                   1,
+		`commerce_conflicts_total{code="version_mismatch"}`:                       1,
+		`commerce_cart_refusals_total{code="product_inactive",route="/cart/add"}`: 1,
+		`commerce_merges_total{outcome="merged"}`:                                 1,
+		`commerce_merge_duration_seconds_count`:                                   1,
+		`commerce_cart_validations_total{result="valid"}`:                         1,
+		`commerce_cart_validations_total{result="invalid"}`:                       1,
+		`commerce_cart_validation_issues_total{code="product_not_found"}`:         1,
+		`commerce_bad_credentials_total{kind="malformed"}`:                        1,
+		`commerce_http_requests_in_flight`:                                        0,
+	} {
+		equal(t, metric(t, m, series), want, "%s", series)
+	}
+}
+
+// delay is how long replies take on a slow line: longer than a request that is slow by itself.
+const delay = 400 * time.Millisecond
+
+// slowLine returns the URL of a server by way of a proxy, and a function that delays its replies
+// from then on.
+func slowLine(t testing.TB, server string) (via string, slow func()) {
+	t.Helper()
+	u := must(url.Parse(server))(t)
+	proxy := toxiproxy.NewProxy(toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop()), "line", "127.0.0.1:0", u.Host)
+	noError(t, proxy.Start())
+	t.Cleanup(proxy.Stop)
+	u.Host = proxy.Listen
+	return u.String(), func() {
+		toxic := fmt.Sprintf(`{"type":"latency","stream":"downstream","attributes":{"latency":%d}}`, delay.Milliseconds())
+		if _, err := proxy.Toxics.AddToxicJson(strings.NewReader(toxic)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// patientPool opens a pool on a slow line.
+func patientPool(t testing.TB, url string, tracer pgx.QueryTracer) *pgxpool.Pool {
+	t.Helper()
+	return ephemeral.OpenPool(t, url, connect.PostgresConfig{
+		StatementTimeout: -1, ConnectTimeout: 10 * time.Second, Tracer: tracer,
+		Edit: func(c *pgxpool.Config) { c.PingTimeout = 10 * time.Second },
+	})
+}
+
+// wantSlow sends requests until the line of one says that it spent most of its time in one
+// place: on a busy machine, the first may be slow for another reason. Then it fails unless the
+// request's trace has a span of that length.
+func wantSlow(t *testing.T, s *shop, r *recorder, member, span string, send func(requestID string)) {
+	t.Helper()
+	for try := range 20 {
+		id := fmt.Sprint("slow", try)
+		send(id)
+		line := s.line(t, id)
+		all, _ := line["ms"].(float64)
+		there, _ := line[member].(float64)
+		require(t, there >= float64(delay.Milliseconds()) && there <= all, "%s is %v of %v ms", member, there, all)
+		if there > all/2 {
+			wantSpan(t, r, id, span)
+			return
+		}
+	}
+	t.Errorf("%s is never most of the time", member)
+}
+
+// wantSpan ends the recording. It fails unless a request has a span that took the delay.
+func wantSpan(t *testing.T, r *recorder, requestID, span string) {
+	t.Helper()
+	spans := r.ended(t)
+	found := named(below(spans, root(t, spans, requestID)), span)
+	assert(t, found != nil && took(found) >= delay, "no span %q of %v below the request", span, delay)
+}
+
+func TestSlowRequest_SaysThatRedisIsSlow(t *testing.T) {
+	r := newRecorder(t)
+	via, slow := slowLine(t, ephemeral.Redis(t))
+	s := realShop(t, r.on(t, via))
+	guest := s.guest(t).fill("1×1")
+	guest.cart()
+	slow()
+	wantSlow(t, s, r, "redis_ms", "redis ", func(id string) { guest.send("GET", "/cart", "", "X-Request-Id", id) })
+}
+
+func TestSlowRequest_SaysThatAMergeIsSlow(t *testing.T) {
+	r := newRecorder(t)
+	via, slow := slowLine(t, ephemeral.Redis(t))
+	s := realShop(t, r.on(t, via))
+	guest, customer := s.guest(t), s.customer(t, "1001")
+	guest.add(`{"product_id":1}`)
+	slow()
+	customer.send("GET", "/cart", "", "X-Cart-Token", guest.Token, "X-Request-Id", "slow")
+	if spent, _ := s.line(t, "slow")["redis_ms"].(float64); spent < 5*float64(delay.Milliseconds()) { // five steps
+		t.Errorf("redis_ms %v", spent)
+	}
+	wantSpan(t, r, "slow", "merge")
+}
+
+func TestSlowRequest_SaysThatPostgresIsSlow(t *testing.T) {
+	t.Parallel()
+	r := newRecorder(t)
+	via, slow := slowLine(t, ephemeral.Migrated(t))
+	s := openShop(t, embeddedRedis(t), func(p *server.Parts) {
+		p.Subscriptions = postgres.New(postgres.Config{
+			Pool: patientPool(t, via, r.traces.PostgresTracer()), Wait: 10 * time.Second, Budget: 10 * time.Second,
+		})
+		p.Traces = r.traces
+	})
+	merchant := s.guest(t)
+	list := func(id string) {
+		merchant.ok("GET", "/subscriptions", "", "Authorization", "Bearer "+s.API, "X-Request-Id", id)
+	}
+	list("quick")
+	slow()
+	wantSlow(t, s, r, "postgres_ms", "postgres ", func(id string) {
+		list(id)
+		line := s.line(t, id)
+		assert(t, line["caller"] == "merchant" && line["store"] == float64(s.ID), "not the store's: %v", line)
+	})
+}
+
+func TestSlowRequest_SaysThatTheCatalogIsSlow(t *testing.T) {
+	t.Parallel()
+	r := newRecorder(t)
+	var cache *catalog.Cache
+	var slow func()
+	s := openShopAs(t, embeddedRedis(t), true, func(p *server.Parts) {
+		var via string
+		via, slow = slowLine(t, p.Catalog.(*inPostgres).db.Config().ConnString())
+		cache = catalog.NewCache(catalog.CacheConfig{
+			Source: catalog.NewPostgres(patientPool(t, via, r.traces.PostgresTracer())), Patience: 10 * time.Second,
+		})
+		p.Catalog, p.Coupons, p.Traces = cache, cache, r.traces
+	})
+	guest := s.guest(t).fill("1×1")
+	slow()
+	wantSlow(t, s, r, "catalog_ms", "wait for the catalog", func(id string) {
+		cache.InvalidateAll()
+		guest.send("GET", "/cart", "", "X-Request-Id", id)
+		spent := s.line(t, id)["postgres_ms"]
+		assert(t, spent == nil, "the load of the cache counts twice: postgres_ms %v", spent)
+	})
+}

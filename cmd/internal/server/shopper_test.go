@@ -1,0 +1,347 @@
+package server_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// shopper is one client: it keeps its cart token, like the published client.
+type shopper struct {
+	t     testing.TB
+	shop  *shop
+	Token string // of a guest's cart
+	JWT   string
+	ID    string // of the customer
+}
+
+func (s *shop) guest(t testing.TB) *shopper { return &shopper{t: t, shop: s} }
+
+// visitor is a guest who has a token.
+func (s *shop) visitor(t testing.TB) *shopper {
+	c := s.guest(t)
+	c.cart()
+	return c
+}
+
+// merchant is a program of the store.
+func (s *shop) merchant(t testing.TB) *shopper { return &shopper{t: t, shop: s, JWT: s.API} }
+
+func (s *shop) customer(t testing.TB, id string) *shopper {
+	return &shopper{t: t, shop: s, JWT: s.token(t, id), ID: id}
+}
+
+func (s *shop) token(t testing.TB, customer string) string {
+	t.Helper()
+	return must(s.JWT.Sign(s.ID, customer, time.Hour))(t)
+}
+
+// answer is a response that matches the OpenAPI document.
+type answer struct {
+	Call   string // such as "GET /cart"
+	Status int
+	Header http.Header
+	Raw    []byte
+	Body   body
+}
+
+// body has the members of responses that tests check.
+type body struct {
+	Success       bool
+	Message, Code string
+	Errors        map[string][]string
+	Data          cartBody
+}
+
+type cartBody struct {
+	CartToken        *string `json:"cart_token"`
+	Items            []itemBody
+	Count, Lines     int64
+	Subtotal, Total  float64
+	Discount         float64 `json:"discount_amount"`
+	TaxAmount        float64 `json:"tax_amount"`
+	Coupon           *couponBody
+	Reason           string // of a refused coupon
+	Currency         string
+	Version          int64
+	ExpiresAt        *string `json:"expires_at"`
+	Merge            *mergeBody
+	ItemID           *string `json:"item_id"`
+	Tax              *taxBody
+	PaymentRequired  *bool `json:"payment_required"`
+	Errors           []string
+	Issues, Warnings []issueBody
+}
+
+type couponBody struct {
+	Code            string
+	Value, Discount float64
+	Issue           *struct{ Code, Reason, Message string }
+}
+
+type taxBody struct {
+	Rate   *float64
+	Amount float64
+	Lines  []taxLineBody
+}
+
+type taxLineBody struct{ Rate, Base, Amount float64 }
+
+type itemBody struct {
+	ID, Name   string
+	ProductID  int64 `json:"product_id"`
+	Quantity   int64
+	UnitPrice  float64 `json:"unit_price"`
+	TotalPrice float64 `json:"total_price"`
+	AddedPrice float64 `json:"added_price"`
+	Discount   float64
+	Notice     *string
+	Issue      *issueBody
+	Fields     []struct{ Name, Value string } `json:"custom_fields"`
+}
+
+type issueBody struct {
+	ItemID        *string `json:"item_id"`
+	Code, Message string
+	Requested     int64
+}
+
+type mergeBody struct {
+	Lines    int64
+	ID       string
+	At       time.Time
+	Adjusted []struct {
+		ItemID          string `json:"item_id"`
+		Requested, Kept int64
+		Code            string
+	}
+	Code *string
+}
+
+// request returns a request of the shopper. headers are name, value, …, and replace those that
+// the shopper would send.
+func (c *shopper) request(method, path string, body io.Reader, headers ...string) *http.Request {
+	c.t.Helper()
+	r := must(http.NewRequestWithContext(context.Background(), method, c.shop.URL+path, body))(c.t)
+	if body != nil {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	c.identify(r.Header)
+	seen := map[string]bool{}
+	for i := 0; i+1 < len(headers); i += 2 {
+		if !seen[headers[i]] {
+			r.Header.Del(headers[i])
+		}
+		seen[headers[i]] = true
+		r.Header.Add(headers[i], headers[i+1])
+	}
+	return r
+}
+
+// identify sets the headers that say which store and whose cart it is.
+func (c *shopper) identify(h http.Header) {
+	h.Set("X-Public-Key", c.shop.Key)
+	if c.Token != "" {
+		h.Set("X-Cart-Token", c.Token)
+	}
+	if c.JWT != "" {
+		h.Set("Authorization", "Bearer "+c.JWT)
+	}
+}
+
+// exchange sends a request and returns the response and its body, both as they came.
+func exchange(t testing.TB, r *http.Request) (*http.Response, []byte) {
+	t.Helper()
+	response := must(http.DefaultTransport.RoundTrip(r))(t)
+	defer response.Body.Close()
+	return response, must(io.ReadAll(response.Body))(t)
+}
+
+// send makes one call. body is JSON text, "" for none. See request for the headers.
+func (c *shopper) send(method, path, payload string, headers ...string) answer {
+	c.t.Helper()
+	var content io.Reader
+	if payload != "" {
+		content = strings.NewReader(payload)
+	}
+	return c.do(c.request(method, path, content, headers...))
+}
+
+func (c *shopper) do(r *http.Request) answer {
+	c.t.Helper()
+	response, raw := exchange(c.t, r)
+	noError(c.t, uncompressed(response, &raw))
+	response.Body = io.NopCloser(bytes.NewReader(raw))
+	err := conforms(r, response, c.shop.basePath(r))
+	require(c.t, err == nil, "%s %s does not match the OpenAPI document: %v", r.Method, r.URL.Path, err)
+	assert(c.t, response.Header.Get("X-Request-Id") != "", "%s %s: no X-Request-Id", r.Method, r.URL.Path)
+	if regexp.MustCompile(`json|csv|yaml`).MatchString(response.Header.Get("Content-Type")) {
+		wantProtected(c.t, r.Method+" "+r.URL.Path, response.Header)
+	}
+	a := answer{Call: r.Method + " " + r.URL.Path, Status: response.StatusCode, Header: response.Header, Raw: raw}
+	if len(raw) > 0 && strings.HasPrefix(response.Header.Get("Content-Type"), "application/json") {
+		err := json.Unmarshal(raw, &a.Body)
+		require(c.t, err == nil || a.Body.Code != "", "%s %s: %v in %s", r.Method, r.URL.Path, err, raw)
+	}
+	if token := a.Body.Data.CartToken; token != nil && c.JWT == "" {
+		c.Token = *token
+	}
+	return a
+}
+
+// ok makes a call that must succeed.
+func (c *shopper) ok(method, path, payload string, headers ...string) answer {
+	c.t.Helper()
+	a := c.send(method, path, payload, headers...)
+	require(c.t, a.Status == http.StatusOK, "%s %s %s: %d %s", method, path, payload, a.Status, a.Raw)
+	return a
+}
+
+// refused makes a call that must fail with this status and code, and returns it.
+func (c *shopper) refused(status int, code, method, path, payload string, headers ...string) answer {
+	c.t.Helper()
+	a := c.send(method, path, payload, headers...)
+	require(c.t, a.Status == status && a.Body.Code == code, "%s %s %.200s: got %d %s, want %d %s: %s", method, path, payload, a.Status, a.Body.Code, status, code, a.Raw)
+	require(c.t, a.Body.Message != "", "%s %s: no message", method, path)
+	return a
+}
+
+// names checks which members a refusal names.
+func (a answer) names(t testing.TB, members ...string) answer {
+	t.Helper()
+	equal(t, slices.Sorted(maps.Keys(a.Body.Errors)), members, "%s: members at fault", a.Call)
+	return a
+}
+
+// itemID returns the ID of the line that a change has made, "" for null.
+func (a answer) itemID() string {
+	if a.Body.Data.ItemID == nil {
+		return ""
+	}
+	return *a.Body.Data.ItemID
+}
+
+func (c *shopper) add(payload string, headers ...string) answer {
+	c.t.Helper()
+	return c.ok("POST", "/cart/add", payload, headers...)
+}
+
+func (c *shopper) cart() cartBody {
+	c.t.Helper()
+	return c.ok("GET", "/cart", "").Body.Data
+}
+
+// lines formats a cart as "id×quantity …", in cart order.
+func (b cartBody) lines() string {
+	parts := make([]string, len(b.Items))
+	for i, item := range b.Items {
+		n, _ := json.Marshal(item.Quantity)
+		parts[i] = item.ID + "×" + string(n)
+	}
+	return strings.Join(parts, " ")
+}
+
+func (c *shopper) wantLines(want string) cartBody {
+	c.t.Helper()
+	got := c.cart()
+	assert(c.t, got.lines() == want, "cart holds %q, want %q", got.lines(), want)
+	return got
+}
+
+// fill adds lines such as "11×2 17.p172×1" one by one.
+func (c *shopper) fill(lines string) *shopper {
+	c.t.Helper()
+	for line := range strings.FieldsSeq(lines) {
+		item, quantity, _ := strings.Cut(line, "×")
+		product, plan, ok := strings.Cut(item, ".p")
+		if ok {
+			plan = `,"subscription_plan":` + plan
+		}
+		c.add(fmt.Sprintf(`{"product_id":%s,"qty":%s%s}`, product, quantity, plan))
+	}
+	return c
+}
+
+// logIn returns the same shopper after a login, who still sends the guest's token.
+func (c *shopper) logIn(customer string) *shopper {
+	return &shopper{t: c.t, shop: c.shop, Token: c.Token, JWT: c.shop.token(c.t, customer), ID: customer}
+}
+
+// withoutToken returns the same customer on a device without a guest's token.
+func (c *shopper) withoutToken() *shopper {
+	return &shopper{t: c.t, shop: c.shop, JWT: c.JWT}
+}
+
+// with returns the same shopper on another connection, for concurrent use.
+func (s *shop) with(t testing.TB, c *shopper) *shopper {
+	return &shopper{t: t, shop: s, Token: c.Token, JWT: c.JWT}
+}
+
+// at runs n calls concurrently.
+func at(n int, call func(int)) {
+	var start, done sync.WaitGroup
+	start.Add(1)
+	for i := range n {
+		done.Go(func() {
+			start.Wait()
+			call(i)
+		})
+	}
+	start.Done()
+	done.Wait()
+}
+
+// sums formats what a cart costs, such as "99 - 9.9 = 89.1 SAR, TEN".
+func (b cartBody) sums() string {
+	text := fmt.Sprint(b.Subtotal, " - ", b.Discount, " = ", b.Total, " ", b.Currency)
+	if b.Coupon != nil {
+		text += ", " + b.Coupon.Code
+	}
+	return text
+}
+
+// costs makes calls, each followed by what the cart costs then. Calls are "add 1×2", "set 1 3" for a
+// quantity, "remove 1", "redeem TEN", and "return" for the coupon, which no later answer names.
+func (c *shopper) costs(calls ...string) {
+	c.t.Helper()
+	for i := 0; i+1 < len(calls); i += 2 {
+		words := append(strings.SplitN(calls[i], " ", 3), "", "")
+		var a answer
+		switch words[0] {
+		case "add":
+			a = c.fill(words[1]).ok("GET", "/cart", "")
+		case "set":
+			a = c.ok("PATCH", "/cart/items/"+words[1], `{"quantity":`+words[2]+`}`)
+		case "remove":
+			a = c.ok("DELETE", "/cart/items/"+words[1], "")
+		case "redeem":
+			a = c.redeem(words[1])
+		case "return":
+			a = c.ok("DELETE", "/cart/coupon", "")
+			assert(c.t, !strings.Contains(string(a.Raw), "TEN"), "names an earlier coupon: %s", a.Raw)
+		}
+		equal(c.t, a.Body.Data.sums(), calls[i+1], "what the cart costs after %q", calls[i])
+	}
+}
+
+// redeem applies a coupon.
+func (c *shopper) redeem(code string, headers ...string) answer {
+	c.t.Helper()
+	return c.ok("POST", "/cart/coupon", `{"coupon":"`+code+`"}`, headers...)
+}
+
+// tag returns the ETag of the cart.
+func (c *shopper) tag(headers ...string) string {
+	c.t.Helper()
+	return c.ok("GET", "/cart", "", headers...).Header.Get("ETag")
+}
