@@ -97,14 +97,19 @@ func (b Benchmark) Write(w io.Writer) error {
 	return nil
 }
 
-// Markdown writes all results as Markdown, the targets first.
+// Markdown writes all results as Markdown: the values that have a target first, and then, for each
+// benchmark, what each case took and the other values.
 func (r Report) Markdown(w io.Writer) error {
 	fmt.Fprintf(w, "# Results\n\n%s\n\n", r.conditions())
 	targets := table{{"target", "measured", "at most", ""}}
-	for _, b := range r.Benchmarks {
+	others := make([]table, len(r.Benchmarks))
+	for i, b := range r.Benchmarks {
+		others[i] = table{{b.Name, "measured"}}
 		for _, row := range b.values() {
 			if row[3] != "" {
 				targets = append(targets, append([]string{b.Name + ": " + row[0]}, row[1:]...))
+			} else {
+				others[i] = append(others[i], row[:2])
 			}
 		}
 	}
@@ -114,10 +119,14 @@ func (r Report) Markdown(w io.Writer) error {
 			return err
 		}
 	}
-	for _, b := range r.Benchmarks {
+	for i, b := range r.Benchmarks {
 		fmt.Fprintf(w, "## %s\n\n", b.Name)
-		if err := b.Write(w); err != nil {
-			return err
+		for _, t := range []table{b.cases(), others[i]} {
+			if len(t) > 1 {
+				if err := t.write(w); err != nil {
+					return err
+				}
+			}
 		}
 	}
 	return nil
