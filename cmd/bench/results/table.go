@@ -23,7 +23,7 @@ func (t table) write(w io.Writer) error {
 	return aligned.Flush()
 }
 
-// cases is the table of what each case took.
+// cases is the table of what each case took, as medians of the rounds. results.json has the rounds.
 func (b Benchmark) cases() table {
 	t := table{{
 		b.Name, "requests/s", "p50 ms", "p99 ms", "server CPU µs", "stores' CPU µs",
@@ -41,7 +41,7 @@ func (b Benchmark) cases() table {
 			func(r Round) float64 { return r.Allocated },
 			func(r Round) float64 { return r.Resident },
 		} {
-			row = append(row, c.Figure(value).String())
+			row = append(row, short(c.Figure(value).Median))
 		}
 		for _, r := range c.Rounds {
 			failed += r.Failed
@@ -135,7 +135,7 @@ func (r Report) Markdown(w io.Writer) error {
 // conditions says in one paragraph where and how the results were measured.
 func (r Report) conditions() string {
 	return fmt.Sprintf("Commit %s, %s, %s: %d CPUs (%s), %s/%s, load averages %s. %d connections, %d rounds, turns of %s; %s in all. "+
-		"Values are medians with the range of the rounds. CPU times, allocations and allocated bytes are per request.",
+		"Values are medians of the rounds, and ratios with their range. CPU times, allocations and allocated bytes are per request.",
 		r.Commit, r.Began.Format("2006-01-02 15:04 MST"), r.Go, r.Machine.CPUs, r.Machine.CPU, r.Machine.OS, r.Machine.Arch,
 		r.Machine.Load, r.Connections, r.Rounds, r.Turn, r.Took)
 }
