@@ -144,7 +144,7 @@ func (r *running) requestLines(after int, route string, named *regexp.Regexp) (f
 	return found
 }
 
-// endure makes each outage happen, with calls of every kind. Each must be visible as docs/oncall.md
+// endure makes each outage happen, with calls of every kind. Each must be visible as docs/runbook.md
 // says: in the log as a lost dependency, as the cause of a failed request, and as one that is
 // back; in the metrics; and in the trace of that request, to which its line leads.
 func (r *running) endure(t *testing.T, dependency, server string, s secrets, route string, traces *collector, outages []outage) {

@@ -82,19 +82,13 @@ func newMachine(t *testing.T) *machine {
 	return m
 }
 
-// prepareRedis gives Redis the users of the pages, and the settings for which commerce check
-// shows what docs/operations.md has.
+// prepareRedis gives Redis the users of the pages.
 func (m *machine) prepareRedis(t *testing.T) {
 	t.Helper()
 	users := must(os.ReadFile(filepath.Join(repository, "deploy/redis/users.conf")))(t)
 	for _, name := range []string{"check", "support"} {
 		login := ephemeral.AsUser(t, m.redis.URL, string(users), name)
 		m.users = append(m.users, "redis://"+name+":password@localhost:6379", strings.Replace(login, "127.0.0.1", "localhost", 1))
-	}
-	for name, value := range map[string]string{
-		"maxmemory": "100mb", "maxmemory-policy": "volatile-lru", "appendonly": "yes", "appendfsync": "everysec",
-	} {
-		noError(t, m.redis.Admin().ConfigSet(t.Context(), name, value).Err())
 	}
 }
 
