@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -71,7 +72,8 @@ func ParseAPIToken(s string) (id int64, secret string, ok bool) {
 			return 0, "", false
 		}
 	}
-	if id, ok = parseID(digits); !ok {
+	id, ok = parseID(digits)
+	if !ok {
 		return 0, "", false
 	}
 	return id, secret, true
@@ -88,13 +90,8 @@ func parseID(s string) (int64, bool) {
 
 const (
 	defaultAPITokenTTL = 500 * time.Millisecond
-
-	// maxAPITokens bounds the cached checks, found or not, to about 1.3 MB.
-	maxAPITokens = 10_000
-
-	// apiTokenTimeout bounds a lookup. A lookup outlives the request that started it,
-	// because others may share it.
-	apiTokenTimeout = 2 * time.Second
+	maxAPITokens       = 10_000          // cached checks, found or not: about 1.3 MB
+	apiTokenTimeout    = 2 * time.Second // of a lookup
 )
 
 // APITokensConfig configures APITokens.
@@ -106,20 +103,12 @@ type APITokensConfig struct {
 	// delay of a revocation. Default: 500 ms.
 	TTL time.Duration
 
-	// Failures limits the invalid tokens of a client. nil: no limit.
-	Failures *limit.Quota
-
-	// Now is the clock. Default: time.Now.
-	Now func() time.Time
+	Failures *limit.Quota // of the invalid tokens of a client; nil: no limit
 }
 
 // APITokens identifies stores by their API tokens.
 type APITokens struct {
-	source APITokenSource
-	stores StoreDirectory
-	ttl    time.Duration
-	now    func() time.Time
-
+	cfg      APITokensConfig
 	failures failures
 
 	// checks are cached by token ID only. Guessed secrets add none, and guessed IDs
@@ -139,23 +128,14 @@ type apiTokenCheck struct {
 
 // NewAPITokens returns APITokens for a config.
 func NewAPITokens(cfg APITokensConfig) *APITokens {
-	a := &APITokens{
-		source: cfg.Source, stores: cfg.Stores, ttl: cfg.TTL, now: cfg.Now, failures: failures{cfg.Failures},
-		checks: bounded.New[int64, apiTokenCheck](maxAPITokens, nil),
-	}
-	if a.ttl == 0 {
-		a.ttl = defaultAPITokenTTL
-	}
-	if a.now == nil {
-		a.now = time.Now
-	}
-	return a
+	cfg.TTL = cmp.Or(cfg.TTL, defaultAPITokenTTL)
+	return &APITokens{cfg: cfg, failures: failures{cfg.Failures}, checks: bounded.New[int64, apiTokenCheck](maxAPITokens, nil)}
 }
 
 // Identify returns the store that sent r, which counts for a client, and the ID of its token.
 // Its errors are problem.Errors.
 func (a *APITokens) Identify(r *http.Request, client string) (store *store.Store, tokenID int64, err error) {
-	token, present := bearer(r.Header)
+	token, present, _ := bearer(r.Header)
 	if !present {
 		return nil, 0, errAPITokenMissing
 	}
@@ -163,7 +143,7 @@ func (a *APITokens) Identify(r *http.Request, client string) (store *store.Store
 	if !ok {
 		return nil, 0, a.failures.count(r.Context(), client, errAPITokenMalformed)
 	}
-	if tooMany := a.failures.exceeded(client); tooMany != nil && !a.exists(id) {
+	if tooMany := a.failures.Refuse(client, errTooManyFailures); tooMany != nil && !a.exists(id) {
 		return nil, 0, tooMany
 	}
 	check, err := a.check(r.Context(), id)
@@ -192,7 +172,7 @@ func (a *APITokens) exists(id int64) bool {
 // check returns a check of the token that began at most the TTL before this call.
 // Concurrent calls for one token share a lookup. Errors are not cached.
 func (a *APITokens) check(ctx context.Context, id int64) (apiTokenCheck, error) {
-	oldest := a.now().Add(-a.ttl)
+	oldest := time.Now().Add(-a.cfg.TTL)
 	if c, ok := a.checks.Get(id); ok && c.at.After(oldest) {
 		return c, nil
 	}
@@ -222,8 +202,8 @@ func (a *APITokens) check(ctx context.Context, id int64) (apiTokenCheck, error) 
 func (a *APITokens) lookUp(ctx context.Context, id int64) (apiTokenCheck, error) {
 	ctx, cancel := context.WithTimeout(ctx, apiTokenTimeout)
 	defer cancel()
-	check := apiTokenCheck{at: a.now()}
-	token, err := a.source.APIToken(ctx, id)
+	check := apiTokenCheck{at: time.Now()}
+	token, err := a.cfg.Source.APIToken(ctx, id)
 	switch {
 	case errors.Is(err, ErrNoAPIToken):
 		check.refusal = errAPITokenUnknown
@@ -233,7 +213,7 @@ func (a *APITokens) lookUp(ctx context.Context, id int64) (apiTokenCheck, error)
 		check.refusal = errAPITokenRevoked
 	default:
 		check.hash = token.Hash
-		check.store, err = a.stores.ByID(ctx, token.StoreID)
+		check.store, err = a.cfg.Stores.ByID(ctx, token.StoreID)
 		if errors.Is(err, ErrNoStore) {
 			check.refusal = errAPITokenUnknown
 		} else if err != nil {

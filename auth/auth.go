@@ -12,6 +12,7 @@ import (
 	"net/http"
 
 	"commerce/auth/limit"
+	"commerce/auth/locale"
 	"commerce/auth/problem"
 	"commerce/auth/store"
 )
@@ -32,30 +33,24 @@ type Caller struct {
 
 // Config configures CartCallers.
 type Config struct {
-	Stores StoreDirectory
-
-	// Tokens verifies customers' JWTs. nil: every Bearer token is refused.
-	Tokens *JWT
+	Stores   StoreDirectory
+	Tokens   *JWT         // verifies customers' JWTs; nil: every Bearer token is refused
+	Failures *limit.Quota // of the invalid tokens of a client; nil: no limit
 
 	// DefaultStore is the ID of the store of requests that name none, and of JWTs
 	// without a store_id. 0: the only store, if there is exactly one.
 	DefaultStore int64
-
-	// Failures limits the invalid tokens of a client. nil: no limit.
-	Failures *limit.Quota
 }
 
 // CartCallers identifies the callers of the cart.
 type CartCallers struct {
-	stores       StoreDirectory
-	tokens       *JWT
-	defaultStore int64
-	failures     failures
+	cfg      Config
+	failures failures
 }
 
 // NewCartCallers returns CartCallers for a config.
 func NewCartCallers(cfg Config) *CartCallers {
-	return &CartCallers{stores: cfg.Stores, tokens: cfg.Tokens, defaultStore: cfg.DefaultStore, failures: failures{cfg.Failures}}
+	return &CartCallers{cfg, failures{cfg.Failures}}
 }
 
 // Identify returns the sender of r, which counts for a client. Its errors are problem.Errors.
@@ -83,16 +78,16 @@ func (c *CartCallers) Identify(r *http.Request, client string) (Caller, error) {
 
 // customer returns the claims of r's JWT. They are zero for a guest.
 func (c *CartCallers) customer(r *http.Request) (Claims, error) {
-	token, present := bearer(r.Header)
+	token, present, foreign := bearer(r.Header)
 	switch {
-	case !present || otherScheme(r.Header):
+	case !present || foreign:
 		return Claims{}, nil
 	case token == "":
 		return Claims{}, errBearerMalformed
-	case c.tokens == nil:
+	case c.cfg.Tokens == nil:
 		return Claims{}, errNoCustomers
 	}
-	return c.tokens.Verify(r.Context(), token)
+	return c.cfg.Tokens.Verify(r.Context(), token)
 }
 
 // store finds the store of a request with a public key ("" for none) and claims (zero
@@ -100,20 +95,18 @@ func (c *CartCallers) customer(r *http.Request) (Claims, error) {
 func (c *CartCallers) store(ctx context.Context, key string, claims Claims) (*store.Store, error) {
 	switch {
 	case key != "":
-		store, err := c.stores.ByPublicKey(ctx, key)
+		store, err := c.cfg.Stores.ByPublicKey(ctx, key)
 		if err != nil {
 			return nil, refuse(err, errStoreUnknown)
 		}
 		return store, c.belongs(ctx, claims, store)
 	case claims.Store != 0:
-		store, err := c.stores.ByID(ctx, claims.Store)
+		store, err := c.cfg.Stores.ByID(ctx, claims.Store)
 		return store, refuse(err, errTokenStoreUnknown)
 	case claims.Customer != "":
-		store, err := c.home(ctx)
-		return store, refuse(err, errTokenNamesNoStore)
+		return c.home(ctx, errTokenNamesNoStore)
 	default:
-		store, err := c.home(ctx)
-		return store, refuse(err, errStoreRequired)
+		return c.home(ctx, errStoreRequired)
 	}
 }
 
@@ -125,9 +118,9 @@ func (c *CartCallers) belongs(ctx context.Context, claims Claims, store *store.S
 	}
 	owner := claims.Store
 	if owner == 0 {
-		home, err := c.home(ctx)
+		home, err := c.home(ctx, errTokenNamesNoStore)
 		if err != nil {
-			return refuse(err, errTokenNamesNoStore)
+			return err
 		}
 		owner = home.ID
 	}
@@ -137,12 +130,14 @@ func (c *CartCallers) belongs(ctx context.Context, claims Claims, store *store.S
 	return nil
 }
 
-// home returns the store of requests that name none.
-func (c *CartCallers) home(ctx context.Context) (*store.Store, error) {
-	if c.defaultStore == 0 {
-		return c.stores.Sole(ctx)
+// home returns the store of requests that name none, or missing if there is none.
+func (c *CartCallers) home(ctx context.Context, missing *problem.Error) (home *store.Store, err error) {
+	if c.cfg.DefaultStore == 0 {
+		home, err = c.cfg.Stores.Sole(ctx)
+	} else {
+		home, err = c.cfg.Stores.ByID(ctx, c.cfg.DefaultStore)
 	}
-	return c.stores.ByID(ctx, c.defaultStore)
+	return home, refuse(err, missing)
 }
 
 // refuse turns a directory's error into one for the caller: missing if the store does
@@ -156,4 +151,32 @@ func refuse(err error, missing *problem.Error) error {
 	default:
 		return unavailable(fmt.Errorf("find store: %w", err))
 	}
+}
+
+// ErrNoStore means that a store does not exist. Any other error of a directory means
+// that the directory is unreachable or that the store cannot be served.
+var ErrNoStore = errors.New("auth: no such store")
+
+// StoreDirectory finds stores. Every request calls it once or twice, so an implementation
+// that does I/O needs a cache.
+type StoreDirectory interface {
+	ByID(ctx context.Context, id int64) (*store.Store, error)
+	ByPublicKey(ctx context.Context, key string) (*store.Store, error)
+	// Sole returns the only store, or ErrNoStore if there are none or several.
+	Sole(ctx context.Context) (*store.Store, error)
+}
+
+// Language returns the language of r's store, "" if the store cannot be found. Unlike
+// Identify it ignores an invalid X-Public-Key or Bearer token.
+func (c *CartCallers) Language(r *http.Request) locale.Locale {
+	key, _ := publicKey(r.Header)
+	claims, _ := c.customer(r)
+	store, _ := c.store(r.Context(), key, claims)
+	if store == nil {
+		store, _ = c.home(r.Context(), errStoreRequired)
+	}
+	if store == nil {
+		return ""
+	}
+	return store.Locale
 }

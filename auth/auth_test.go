@@ -24,22 +24,10 @@ func testStores() *MemoryStores {
 	)
 }
 
-func newTestJWT(t testing.TB) *JWT {
-	t.Helper()
-	j, err := NewJWT(JWTConfig{Secret: testSecret, Now: atNoon})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return j
-}
+func newTestJWT() *JWT { return must(NewJWT(JWTConfig{Secret: testSecret, Now: atNoon})) }
 
-func sign(t testing.TB, j *JWT, store int64, customer string) string {
-	t.Helper()
-	token, err := j.Sign(store, customer, time.Hour)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return token
+func sign(j *JWT, store int64, customer string) string {
+	return must(j.Sign(store, customer, time.Hour))
 }
 
 // cartRequest returns a request with headers, given as name, value, name, value, …
@@ -55,8 +43,8 @@ const guestToken = "AAAAAAAAAAAAAAAAAAAAAA"
 
 func TestCartCallers_Identify(t *testing.T) {
 	t.Parallel()
-	tokens := newTestJWT(t)
-	bearerOf := func(store int64, customer string) string { return "Bearer " + sign(t, tokens, store, customer) }
+	tokens := newTestJWT()
+	bearerOf := func(store int64, customer string) string { return "Bearer " + sign(tokens, store, customer) }
 	const auth, key, cart = "Authorization", "X-Public-Key", "X-Cart-Token"
 
 	several, one := testStores(), NewMemoryStores(anyCurrency, &store.Store{ID: 2, PublicKeys: []string{"pk_two"}, Currency: "USD"})
@@ -104,14 +92,14 @@ func TestCartCallers_Identify(t *testing.T) {
 		{name: "token without store, several stores, key", headers: []string{auth, bearerOf(0, "c"), key, "pk_one"}, refused: errTokenNamesNoStore},
 
 		{name: "scheme in any case", headers: []string{auth, "bEARER" + bearerOf(1, "c")[6:]}, store: 1, customer: "c"},
-		{name: "several spaces", headers: []string{auth, "Bearer  " + sign(t, tokens, 1, "c")}, store: 1, customer: "c"},
+		{name: "several spaces", headers: []string{auth, "Bearer  " + sign(tokens, 1, "c")}, store: 1, customer: "c"},
 		{name: "empty Authorization", defaultStore: 1, headers: []string{auth, ""}, refused: errBearerMalformed},
 		{name: "scheme alone", defaultStore: 1, headers: []string{auth, "Bearer"}, refused: errBearerMalformed},
 		{name: "scheme and a space", defaultStore: 1, headers: []string{auth, "Bearer "}, refused: errBearerMalformed},
-		{name: "no scheme", headers: []string{auth, sign(t, tokens, 1, "c")}, refused: errBearerMalformed},
-		{name: "another scheme", defaultStore: 1, headers: []string{auth, "Basic " + sign(t, tokens, 1, "c")}, store: 1},
+		{name: "no scheme", headers: []string{auth, sign(tokens, 1, "c")}, refused: errBearerMalformed},
+		{name: "another scheme", defaultStore: 1, headers: []string{auth, "Basic " + sign(tokens, 1, "c")}, store: 1},
 		{name: "another scheme and Bearer", headers: []string{auth, "Basic eDp5", auth, bearerOf(1, "c")}, refused: errBearerMalformed},
-		{name: "tab for a space", headers: []string{auth, "Bearer\t" + sign(t, tokens, 1, "c")}, refused: errBearerMalformed},
+		{name: "tab for a space", headers: []string{auth, "Bearer\t" + sign(tokens, 1, "c")}, refused: errBearerMalformed},
 		{name: "the same header twice", headers: []string{auth, bearerOf(1, "c"), auth, bearerOf(1, "c")}, refused: errBearerMalformed},
 		{name: "two tokens in one header", headers: []string{auth, bearerOf(1, "c") + ", " + bearerOf(1, "c")}, refused: errTokenMalformed},
 		{name: "API token", headers: []string{auth, "Bearer 1|" + strings.Repeat("a", 43)}, refused: errTokenMalformed},
@@ -165,12 +153,12 @@ func (b brokenStores) APIToken(context.Context, int64) (APIToken, error) { retur
 
 func TestCartCallers_UnreachableDirectoryIsUnavailable(t *testing.T) {
 	t.Parallel()
-	tokens, down := newTestJWT(t), errors.New("connection refused")
+	tokens, down := newTestJWT(), errors.New("connection refused")
 	for name, headers := range map[string][]string{
 		"by key":                    {"X-Public-Key", "pk_one"},
-		"by token":                  {"Authorization", "Bearer " + sign(t, tokens, 1, "c")},
+		"by token":                  {"Authorization", "Bearer " + sign(tokens, 1, "c")},
 		"by default":                {},
-		"by default for a customer": {"Authorization", "Bearer " + sign(t, tokens, 0, "c")},
+		"by default for a customer": {"Authorization", "Bearer " + sign(tokens, 0, "c")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -185,13 +173,13 @@ func TestCartCallers_UnreachableDirectoryIsUnavailable(t *testing.T) {
 
 func TestCartCallers_InvalidBearerIsRefusedWithoutADirectory(t *testing.T) {
 	t.Parallel()
-	callers := NewCartCallers(Config{Stores: brokenStores{errors.New("down")}, Tokens: newTestJWT(t)})
+	callers := NewCartCallers(Config{Stores: brokenStores{errors.New("down")}, Tokens: newTestJWT()})
 	_, err := callers.Identify(cartRequest("Authorization", "Bearer x.y.z"), "")
 	wantCode(t, err, "unauthenticated")
 }
 
 func TestCartCallers_GuestDoesNotAllocate(t *testing.T) {
-	callers := NewCartCallers(Config{Stores: testStores(), Tokens: newTestJWT(t)})
+	callers := NewCartCallers(Config{Stores: testStores(), Tokens: newTestJWT()})
 	r := cartRequest("X-Public-Key", "pk_one", "X-Cart-Token", guestToken)
 	if n := testing.AllocsPerRun(100, func() { _, _ = callers.Identify(r, "") }); n != 0 {
 		t.Errorf("%v allocations per request, want 0", n)
@@ -232,11 +220,11 @@ func TestMemoryStores_SoleNeedsExactlyOne(t *testing.T) {
 }
 
 func BenchmarkCartCallers(b *testing.B) {
-	tokens := newTestJWT(b)
+	tokens := newTestJWT()
 	callers := NewCartCallers(Config{Stores: testStores(), Tokens: tokens})
 	for name, r := range map[string]*http.Request{
 		"guest":    cartRequest("X-Public-Key", "pk_one", "X-Cart-Token", guestToken),
-		"customer": cartRequest("X-Public-Key", "pk_one", "Authorization", "Bearer "+sign(b, tokens, 1, "1001")),
+		"customer": cartRequest("X-Public-Key", "pk_one", "Authorization", "Bearer "+sign(tokens, 1, "1001")),
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()

@@ -45,10 +45,7 @@ func TestParseCartToken_Forms(t *testing.T) {
 
 func TestNewCartToken_IsValidAndDependsOnlyOnItsSource(t *testing.T) {
 	t.Parallel()
-	token, err := NewCartToken(bytes.NewReader(bytes.Repeat([]byte{0xfb}, 16)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	token := must(NewCartToken(bytes.NewReader(bytes.Repeat([]byte{0xfb}, 16))))
 	if got, want := token.Reveal(), "-_v7-_v7-_v7-_v7-_v7-w"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
@@ -87,10 +84,7 @@ func TestCartToken_IsNeverPrinted(t *testing.T) {
 	for _, h := range []slog.Handler{slog.NewJSONHandler(&log, nil), slog.NewTextHandler(&log, nil)} {
 		slog.New(h).Info("seen", "token", token, "caller", Caller{Token: token}, "caller", &Caller{Token: token})
 	}
-	marshaled, err := json.Marshal([]any{token, Caller{Token: token}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	marshaled := must(json.Marshal([]any{token, Caller{Token: token}}))
 	shown := map[string]string{"log": log.String(), "json": string(marshaled), "String": token.String()}
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d", "%10s"} {
 		shown[verb] = fmt.Sprintf(verb+verb, token, Caller{Token: token})

@@ -13,15 +13,9 @@ import (
 // payload has the claims of a JWT in the form that the library validates. A claim that is
 // present must have its type: null does not count as absent.
 type payload struct {
-	issuer    string
-	audience  jwt.ClaimStrings
-	subject   string
-	storeID   jsontext.Value // empty: absent
-	expiry    *jwt.NumericDate
-	notBefore *jwt.NumericDate
+	jwt.RegisteredClaims                // without iat and jti, which are not checked
+	storeID              jsontext.Value // empty: absent
 }
-
-var _ jwt.Claims = (*payload)(nil)
 
 // UnmarshalJSON reads the claims more strictly than encoding/json, which accepts "SUB" for
 // "sub", the last of duplicate members, and invalid UTF-8. Each of these could identify
@@ -39,11 +33,11 @@ func (p *payload) UnmarshalJSON(text []byte) error {
 		return errClaimType
 	}
 	var errs [5]error
-	p.issuer, errs[0] = claimText(raw.Issuer)
-	p.audience, errs[1] = claimTexts(raw.Audience)
-	p.subject, errs[2] = claimText(raw.Subject)
-	p.expiry, errs[3] = claimTime(raw.Expiry)
-	p.notBefore, errs[4] = claimTime(raw.NotBefore)
+	p.Issuer, errs[0] = claimText(raw.Issuer)
+	p.Audience, errs[1] = claimTexts(raw.Audience)
+	p.Subject, errs[2] = claimText(raw.Subject)
+	p.ExpiresAt, errs[3] = claimTime(raw.Expiry)
+	p.NotBefore, errs[4] = claimTime(raw.NotBefore)
 	p.storeID = raw.StoreID
 	return errors.Join(errs[:]...)
 }
@@ -52,16 +46,13 @@ func (p *payload) UnmarshalJSON(text []byte) error {
 // them.
 var errClaimType = errors.New("a claim is not of its type")
 
+// claimText reads a string, "" if it is absent.
 func claimText(v jsontext.Value) (s string, err error) {
-	switch v.Kind() {
-	case jsontext.KindInvalid: // absent
-		return "", nil
-	case jsontext.KindString:
-		if json.Unmarshal(v, &s) == nil {
-			return s, nil
-		}
+	absent := v.Kind() == jsontext.KindInvalid
+	if !absent && (v.Kind() != jsontext.KindString || json.Unmarshal(v, &s) != nil) {
+		return "", errClaimType
 	}
-	return "", errClaimType
+	return s, nil
 }
 
 // claimTexts reads a string or an array of strings.
@@ -105,18 +96,8 @@ func claimStore(v jsontext.Value) (id int64, ok bool) {
 	case jsontext.KindNumber:
 		return parseID(string(v))
 	case jsontext.KindString:
-		var digits string
-		if json.Unmarshal(v, &digits) != nil {
-			return 0, false
-		}
+		digits, _ := claimText(v)
 		return parseID(digits)
 	}
 	return 0, false
 }
-
-func (p *payload) GetExpirationTime() (*jwt.NumericDate, error) { return p.expiry, nil }
-func (p *payload) GetNotBefore() (*jwt.NumericDate, error)      { return p.notBefore, nil }
-func (p *payload) GetIssuedAt() (*jwt.NumericDate, error)       { return nil, nil } // not checked
-func (p *payload) GetIssuer() (string, error)                   { return p.issuer, nil }
-func (p *payload) GetSubject() (string, error)                  { return p.subject, nil }
-func (p *payload) GetAudience() (jwt.ClaimStrings, error)       { return p.audience, nil }

@@ -12,7 +12,7 @@ import (
 
 // failures limits the invalid tokens of a client. Beyond the limit, the client gets a 429
 // instead of a 401. Its valid tokens still work, because many clients may share one address.
-type failures struct{ quota *limit.Quota }
+type failures struct{ *limit.Quota }
 
 // count counts err if it refuses a foreign token, and returns the error for the client. If the
 // client is beyond the limit, it returns errTooManyFailures instead of err, and does not count.
@@ -20,19 +20,11 @@ func (f failures) count(ctx context.Context, client string, err error) error {
 	if !foreign(err) {
 		return err
 	}
-	if tooMany := f.exceeded(client); tooMany != nil {
+	if tooMany := f.Refuse(client, errTooManyFailures); tooMany != nil {
 		return tooMany
 	}
-	f.quota.Use(ctx, client)
+	f.Use(ctx, client)
 	return err
-}
-
-// exceeded returns the refusal if the client is beyond the limit, and nil otherwise.
-func (f failures) exceeded(client string) error {
-	if refusal := f.quota.Refuse(client, errTooManyFailures); refusal != nil {
-		return refusal
-	}
-	return nil
 }
 
 // foreign reports whether err refuses a token that neither this service nor its issuer made. An

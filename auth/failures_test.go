@@ -18,9 +18,9 @@ func threeFailures() *limit.Quota {
 
 func TestFailures_InvalidTokensBeyondTheLimitAreRateLimited(t *testing.T) {
 	t.Parallel()
-	tokens := newTestJWT(t)
+	tokens := newTestJWT()
 	callers := NewCartCallers(Config{Stores: testStores(), Tokens: tokens, Failures: threeFailures()})
-	valid, header := sign(t, tokens, 1, "c"), strings.Split(sign(t, tokens, 1, "c"), ".")[0]
+	valid, header := sign(tokens, 1, "c"), strings.Split(sign(tokens, 1, "c"), ".")[0]
 	send := func(token, client string) error {
 		_, err := callers.Identify(cartRequest("Authorization", "Bearer "+token), client)
 		return err
@@ -28,7 +28,7 @@ func TestFailures_InvalidTokensBeyondTheLimitAreRateLimited(t *testing.T) {
 	// Genuine tokens do not count, however many there are.
 	for range 20 {
 		wantRefusal(t, send(hs256(testSecret, plainHeader, `{"sub":"c","store_id":1,"exp":1}`), guesser), errTokenExpired)
-		_, err := callers.Identify(cartRequest("Authorization", "Bearer "+sign(t, tokens, 2, "c"), "X-Public-Key", "pk_one"), guesser)
+		_, err := callers.Identify(cartRequest("Authorization", "Bearer "+sign(tokens, 2, "c"), "X-Public-Key", "pk_one"), guesser)
 		wantRefusal(t, err, errOtherStore)
 	}
 	wantRefusal(t, send(hs256(previousSecret, plainHeader, plainClaims), guesser), errTokenSignature)
@@ -41,14 +41,14 @@ func TestFailures_InvalidTokensBeyondTheLimitAreRateLimited(t *testing.T) {
 		}
 	}
 	wantRefusal(t, send(valid, neighbor), nil)
-	wantRefusal(t, send(sign(t, tokens, 1, "never seen before"), neighbor), nil)
+	wantRefusal(t, send(sign(tokens, 1, "never seen before"), neighbor), nil)
 	wantRefusal(t, send(hs256(testSecret, plainHeader, `{"sub":"c","store_id":1,"exp":1}`), neighbor), errTokenExpired)
 	wantRefusal(t, send("garbage", "192.0.2.2"), errTokenMalformed)
 }
 
 func TestFailures_OfAPITokensCauseNoLookupsBeyondTheLimit(t *testing.T) {
 	t.Parallel()
-	ledger, token := newLedger(t)
+	ledger, token, _ := newLedger(t)
 	tokens := NewAPITokens(APITokensConfig{Source: ledger, Stores: testStores(), Failures: threeFailures(), TTL: time.Nanosecond})
 	send := func(token, client string) error {
 		_, _, err := tokens.Identify(apiRequest(token), client)

@@ -7,33 +7,24 @@ import (
 
 // bearer returns the token of the Authorization header. The token is "" if the header is
 // present but is not exactly one "Bearer <token>", so that an empty header or two headers
-// do not make the sender a guest. Another scheme gives "" too; see otherScheme.
-func bearer(h http.Header) (token string, present bool) {
-	values, present := h["Authorization"]
-	if !present || len(values) == 0 {
-		return "", false
-	}
-	if len(values) > 1 {
-		return "", true
-	}
-	scheme, rest, found := strings.Cut(values[0], " ")
-	if !found || !strings.EqualFold(scheme, "Bearer") {
-		return "", true
-	}
-	return strings.TrimLeft(rest, " "), true
-}
-
-// otherScheme reports whether the Authorization header has another scheme, such as the
-// Basic authentication of a staging site in front of the service. On cart calls, such a
-// header counts as none, and its sender is a guest. A single word is not a scheme: it may
-// be a token without "Bearer".
-func otherScheme(h http.Header) bool {
+// do not make the sender a guest.
+//
+// foreign is whether the header has another scheme, such as the Basic authentication of a staging
+// site in front of the service. On cart calls, such a header counts as none, and its sender is a
+// guest. A single word is not a scheme: it may be a token without "Bearer".
+func bearer(h http.Header) (token string, present, foreign bool) {
 	values := h["Authorization"]
 	if len(values) != 1 {
-		return false
+		return "", len(values) > 1, false
 	}
-	scheme, credentials, _ := strings.Cut(values[0], " ")
-	return scheme != "" && credentials != "" && !strings.EqualFold(scheme, "Bearer")
+	scheme, credentials, found := strings.Cut(values[0], " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return "", true, scheme != "" && credentials != ""
+	}
+	if !found {
+		return "", true, false
+	}
+	return strings.TrimLeft(credentials, " "), true, false
 }
 
 // maxPublicKey is the longest X-Public-Key that is looked up, in bytes.

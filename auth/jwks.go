@@ -24,35 +24,23 @@ const (
 	// lacked a requested key.
 	jwksInterval = 10 * time.Second
 
-	// jwksWait is how long a request waits for a fetch.
-	jwksWait = 500 * time.Millisecond
-
 	// jwksMaxAge is the age at which a key set is refreshed in the background, so that a
 	// withdrawn key does not stay valid.
 	jwksMaxAge = 5 * time.Minute
 
-	jwksTimeout   = 5 * time.Second // of a fetch, including redirects
+	jwksWait      = 500 * time.Millisecond // of a request for a fetch
+	jwksTimeout   = 5 * time.Second        // of a fetch, including redirects
 	jwksRedirects = 3
 	maxJWKS       = 256 << 10 // bytes, decompressed
 	maxJWKSHeader = 32 << 10
-
-	// maxKeysAsked bounds how many requested names a fetch keeps.
-	maxKeysAsked = 256
+	maxKeysAsked  = 256 // requested names that a fetch keeps
 )
 
 // JWKSConfig configures a JWKS.
 type JWKSConfig struct {
-	// URL is http or https. Redirects from https to http are refused.
-	URL string
-
-	// Transport sends the requests. nil: a new transport.
-	Transport http.RoundTripper
-
-	// Propagate adds the headers of a trace to a fetch. nil: none.
-	Propagate func(context.Context, http.Header)
-
-	// Now is the clock. Default: time.Now.
-	Now func() time.Time
+	URL       string                             // http or https. Redirects from https to http are refused
+	Transport http.RoundTripper                  // nil: a new transport
+	Propagate func(context.Context, http.Header) // adds the headers of a trace to a fetch; nil: none
 
 	// Log receives a warning when fetches begin to fail, since withdrawn keys then stay
 	// valid, and a message when they work again. Default: slog.Default.
@@ -70,14 +58,10 @@ type JWKSConfig struct {
 // cause fetches, or errors in the log, with invented key IDs. While the issuer is down the
 // token is unavailable.
 type JWKS struct {
-	url       string
-	name      string // for errors: the URL without what may be a credential
-	client    *http.Client
-	propagate func(context.Context, http.Header)
-	now       func() time.Time
-	log       *slog.Logger
-	reachable func(bool)
-	set       atomic.Pointer[keySet] // nil before the first successful fetch
+	cfg    JWKSConfig
+	name   string // for errors: the URL without what may be a credential
+	client *http.Client
+	set    atomic.Pointer[keySet] // nil before the first successful fetch
 
 	mu     sync.Mutex
 	fetch  *jwksFetch // in progress; nil for none
@@ -100,37 +84,26 @@ func NewJWKS(cfg JWKSConfig) (*JWKS, error) {
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, errors.New("JWT_JWKS_URL must be an http or https URL")
 	}
-	j := &JWKS{
-		url:       cfg.URL,
-		name:      "jwks " + (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String(),
-		client:    &http.Client{Transport: cfg.Transport, CheckRedirect: checkRedirect, Timeout: jwksTimeout},
-		propagate: cfg.Propagate,
-		now:       cfg.Now,
-		log:       cmp.Or(cfg.Log, slog.Default()),
-		reachable: cfg.Reachable,
+	if cfg.Transport == nil {
+		cfg.Transport = &http.Transport{
+			Proxy:                  http.ProxyFromEnvironment,
+			ForceAttemptHTTP2:      true,
+			DisableKeepAlives:      true, // fetches are minutes apart
+			MaxResponseHeaderBytes: maxJWKSHeader,
+		}
 	}
-	if j.client.Transport == nil {
-		j.client.Transport = newJWKSTransport()
+	if cfg.Propagate == nil {
+		cfg.Propagate = func(context.Context, http.Header) {}
 	}
-	if j.propagate == nil {
-		j.propagate = func(context.Context, http.Header) {}
+	if cfg.Reachable == nil {
+		cfg.Reachable = func(bool) {}
 	}
-	if j.now == nil {
-		j.now = time.Now
-	}
-	if j.reachable == nil {
-		j.reachable = func(bool) {}
-	}
-	return j, nil
-}
-
-func newJWKSTransport() http.RoundTripper {
-	return &http.Transport{
-		Proxy:                  http.ProxyFromEnvironment,
-		ForceAttemptHTTP2:      true,
-		DisableKeepAlives:      true, // fetches are minutes apart
-		MaxResponseHeaderBytes: maxJWKSHeader,
-	}
+	cfg.Log = cmp.Or(cfg.Log, slog.Default())
+	return &JWKS{
+		cfg:    cfg,
+		name:   "jwks " + (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String(),
+		client: &http.Client{Transport: cfg.Transport, CheckRedirect: checkRedirect, Timeout: jwksTimeout},
+	}, nil
 }
 
 func checkRedirect(next *http.Request, via []*http.Request) error {
@@ -153,8 +126,13 @@ func (j *JWKS) current() *keySet {
 
 // refresh begins a fetch in the background if a set that has verified a token is old.
 func (j *JWKS) refresh(ctx context.Context, set *keySet) {
-	if set != nil && j.now().Sub(set.fetched) > jwksMaxAge {
-		j.renew(ctx)
+	if set == nil || time.Since(set.fetched) <= jwksMaxAge {
+		return
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.fetch == nil && !time.Now().Before(j.closed) {
+		j.begin(ctx)
 	}
 }
 
@@ -215,7 +193,7 @@ func (j *JWKS) ask(ctx context.Context, name keyName) (*jwksFetch, error) {
 	if _, found := j.set.Load().find(name); found != keyAbsent {
 		return nil, nil
 	}
-	if j.fetch == nil && j.now().Before(j.closed) {
+	if j.fetch == nil && time.Now().Before(j.closed) {
 		if j.last == nil {
 			return nil, errTokenKeyUnknown
 		}
@@ -230,32 +208,22 @@ func (j *JWKS) ask(ctx context.Context, name keyName) (*jwksFetch, error) {
 	return j.fetch, nil
 }
 
-// renew begins a fetch in the background.
-func (j *JWKS) renew(ctx context.Context) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.fetch == nil && !j.now().Before(j.closed) {
-		j.begin(ctx)
-	}
-}
-
 // begin starts a fetch, which outlives the request that caused it. The caller holds the
 // mutex.
 func (j *JWKS) begin(ctx context.Context) {
-	fetch := &jwksFetch{began: j.now(), asked: make(map[keyName]struct{}), done: make(chan struct{})}
+	fetch := &jwksFetch{began: time.Now(), asked: make(map[keyName]struct{}), done: make(chan struct{})}
 	j.fetch = fetch
 	go func() {
 		ctx, traced := timing.Step(timing.Detach(ctx), "fetch JWKS")
-		began := time.Now()
 		keys, err := j.load(ctx)
 		traced(err)
-		err = cause.Of(j.name, began, err)
+		err = cause.Of(j.name, fetch.began, err)
 		lost := j.end(fetch, keys, err)
 		switch {
 		case err != nil && lost.IsZero():
 			j.warn(ctx, err)
 		case err == nil && !lost.IsZero():
-			j.log.InfoContext(ctx, "the issuer's keys can be fetched again", "after", cause.Text(j.now().Sub(lost)))
+			j.cfg.Log.InfoContext(ctx, "the issuer's keys can be fetched again", "after", cause.Text(time.Since(lost)))
 		}
 	}()
 }
@@ -266,7 +234,7 @@ func (j *JWKS) late(ctx context.Context, fetch *jwksFetch, err error) {
 	first := j.fetch == fetch && j.lost.IsZero()
 	if first {
 		j.lost = fetch.began
-		j.reachable(false)
+		j.cfg.Reachable(false)
 	}
 	j.mu.Unlock()
 	if first {
@@ -275,7 +243,7 @@ func (j *JWKS) late(ctx context.Context, fetch *jwksFetch, err error) {
 }
 
 func (j *JWKS) warn(ctx context.Context, err error) {
-	j.log.WarnContext(ctx, "cannot fetch the issuer's keys; known keys stay in use", "err", err)
+	j.cfg.Log.WarnContext(ctx, "cannot fetch the issuer's keys; known keys stay in use", "err", err)
 }
 
 // end publishes the result of a fetch. It returns since when fetches did not work before this
@@ -284,7 +252,7 @@ func (j *JWKS) end(fetch *jwksFetch, keys []verificationKey, err error) (lost ti
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	defer close(fetch.done)
-	j.reachable(err == nil)
+	j.cfg.Reachable(err == nil)
 	lost = j.lost
 	j.last, j.fetch, fetch.err = err, nil, err
 	if err != nil {
@@ -306,15 +274,15 @@ func (j *JWKS) end(fetch *jwksFetch, keys []verificationKey, err error) (lost ti
 // load fetches the set. A set without usable keys is an error: an issuer's error page must
 // not replace valid keys.
 func (j *JWKS) load(ctx context.Context) ([]verificationKey, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, j.url, nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, j.cfg.URL, nil)
 	if err != nil {
 		return nil, err
 	}
 	request.Header.Set("Accept", "application/jwk-set+json, application/json")
-	j.propagate(ctx, request.Header)
+	j.cfg.Propagate(ctx, request.Header)
 	response, err := j.client.Do(request)
 	if err != nil {
-		return nil, withoutURL(err)
+		return nil, cause.WithoutURL(err)
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
@@ -328,13 +296,4 @@ func (j *JWKS) load(ctx context.Context) ([]verificationKey, error) {
 		return nil, fmt.Errorf("more than %d bytes", maxJWKS)
 	}
 	return parseKeys(body)
-}
-
-// withoutURL removes the URL, which may contain credentials, from a client's error.
-func withoutURL(err error) error {
-	var failed *url.Error
-	if errors.As(err, &failed) {
-		return failed.Err
-	}
-	return err
 }

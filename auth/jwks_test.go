@@ -2,6 +2,7 @@ package auth
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"crypto"
@@ -16,6 +17,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"math/big"
 	"net/http"
 	"net/http/httptest"
@@ -38,89 +40,55 @@ type jwk = map[string]any
 func b64(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
 
 // publish returns the public half of private as a JWK.
-func publish(t testing.TB, kid string, private crypto.Signer) jwk {
-	t.Helper()
+func publish(kid string, private crypto.Signer) jwk {
 	switch public := private.Public().(type) {
 	case *rsa.PublicKey:
 		return jwk{"kty": "RSA", "kid": kid, "n": b64(public.N.Bytes()), "e": b64(big.NewInt(int64(public.E)).Bytes())}
 	case *ecdsa.PublicKey:
-		point, err := public.Bytes()
-		if err != nil {
-			t.Fatal(err)
-		}
+		point := must(public.Bytes())
 		size := len(point) / 2
 		return jwk{"kty": "EC", "kid": kid, "crv": public.Params().Name, "x": b64(point[1 : 1+size]), "y": b64(point[1+size:])}
 	case ed25519.PublicKey:
 		return jwk{"kty": "OKP", "kid": kid, "crv": "Ed25519", "x": b64(public)}
 	}
-	t.Fatalf("no JWK for a %T", private)
-	return nil
+	panic(fmt.Sprintf("no JWK for a %T", private))
 }
 
 // with returns a copy of key with one member changed.
 func with(key jwk, member string, value any) jwk {
-	changed := jwk{member: value}
-	for name, v := range key {
-		if name != member {
-			changed[name] = v
-		}
-	}
+	changed := maps.Clone(key)
+	changed[member] = value
 	return changed
 }
 
-func keySetText(t testing.TB, keys ...jwk) string {
-	t.Helper()
-	text, err := json.Marshal(map[string]any{"keys": keys})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
+func keySetText(keys ...jwk) string {
+	return string(must(json.Marshal(map[string]any{"keys": keys})))
 }
 
-func newEd25519(t testing.TB) ed25519.PrivateKey {
-	t.Helper()
+func newEd25519() ed25519.PrivateKey {
 	_, key, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return key
+	return must(key, err)
 }
 
-func newECDSA(t testing.TB, curve elliptic.Curve) *ecdsa.PrivateKey {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(curve, rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return key
+func newECDSA(curve elliptic.Curve) *ecdsa.PrivateKey {
+	return must(ecdsa.GenerateKey(curve, rand.Reader))
 }
 
-func newRSA(t testing.TB, bits int) *rsa.PrivateKey {
-	t.Helper()
-	key, err := rsa.GenerateKey(rand.Reader, bits)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return key
-}
+func newRSA(bits int) *rsa.PrivateKey { return must(rsa.GenerateKey(rand.Reader, bits)) }
 
 // signedBy returns a token that is valid until the end of the century. A nil kid leaves
 // it out.
-func signedBy(t testing.TB, method jwt.SigningMethod, key, kid any) string {
-	t.Helper()
+func signedBy(method jwt.SigningMethod, key, kid any) string {
 	token := jwt.NewWithClaims(method, jwt.MapClaims{"sub": "c", "store_id": 1, "exp": 4102444800})
 	if kid != nil {
 		token.Header["kid"] = kid
 	}
-	text, err := token.SignedString(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text
+	return must(token.SignedString(key))
 }
 
 // issuer is an issuer's server without a network. It counts requests.
 type issuer struct {
+	key    ed25519.PrivateKey
 	mu     sync.Mutex
 	body   string
 	err    error
@@ -144,11 +112,22 @@ func (i *issuer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
 }
 
-func (i *issuer) publish(t testing.TB, keys ...jwk) {
-	t.Helper()
-	text := keySetText(t, keys...)
-	i.change(func() { i.body, i.err, i.delay = text, nil, 0 })
+func (i *issuer) publish(keys ...jwk) {
+	i.change(func() { i.body, i.err, i.delay = keySetText(keys...), nil, 0 })
 }
+
+// publishOwn publishes the issuer's key under some IDs.
+func (i *issuer) publishOwn(ids ...string) {
+	var keys []jwk
+	for _, id := range ids {
+		keys = append(keys, publish(id, i.key))
+	}
+	i.publish(keys...)
+}
+
+func (i *issuer) fail() { i.change(func() { i.err = errors.New("connection refused") }) }
+
+func (i *issuer) slow(delay time.Duration) { i.change(func() { i.delay = delay }) }
 
 func (i *issuer) change(f func()) {
 	i.mu.Lock()
@@ -156,33 +135,41 @@ func (i *issuer) change(f func()) {
 	f()
 }
 
-// verifierOf returns a JWT that takes its keys from the issuer.
-func verifierOf(t testing.TB, cfg JWKSConfig) *JWT {
+func (i *issuer) wantFetches(t *testing.T, want int64) {
 	t.Helper()
-	if cfg.URL == "" {
-		cfg.URL = "https://issuer.example/jwks?key=hush"
+	if n := i.served.Load(); n != want {
+		t.Errorf("%d fetches, want %d", n, want)
 	}
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
+}
+
+// verifierOf returns a JWT that takes its keys from the issuer.
+func verifierOf(cfg JWKSConfig) *JWT {
+	cfg.URL = cmp.Or(cfg.URL, "https://issuer.example/jwks?key=hush")
+	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
+	return must(NewJWT(JWTConfig{JWKS: must(NewJWKS(cfg)), Secret: testSecret}))
+}
+
+// published returns an issuer that publishes its key with the ID "a", and a function that
+// verifies a token of that key with any ID.
+func published(t testing.TB, cfg JWKSConfig) (*issuer, func(kid string) error) {
+	t.Helper()
+	server := &issuer{key: newEd25519()}
+	server.publishOwn("a")
+	cfg.Transport = server
+	j := verifierOf(cfg)
+	return server, func(kid string) error {
+		_, err := j.Verify(t.Context(), signedBy(jwt.SigningMethodEdDSA, server.key, kid))
+		return err
 	}
-	keys, err := NewJWKS(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	j, err := NewJWT(JWTConfig{JWKS: keys, Secret: testSecret})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return j
 }
 
 func TestJWKS_EachAlgorithmNeedsItsOwnKindOfKey(t *testing.T) {
 	t.Parallel()
-	edKey, ecKey, rsaKey := newEd25519(t), newECDSA(t, elliptic.P256()), newRSA(t, 2048)
-	other, p384 := newEd25519(t), newECDSA(t, elliptic.P384())
+	edKey, ecKey, rsaKey := newEd25519(), newECDSA(elliptic.P256()), newRSA(2048)
+	other, p384 := newEd25519(), newECDSA(elliptic.P384())
 	server := &issuer{}
-	server.publish(t, publish(t, "ed", edKey), publish(t, "ec", ecKey), publish(t, "rsa", rsaKey))
-	j := verifierOf(t, JWKSConfig{Transport: server})
+	server.publish(publish("ed", edKey), publish("ec", ecKey), publish("rsa", rsaKey))
+	j := verifierOf(JWKSConfig{Transport: server})
 
 	rsaPublic := rsaKey.PublicKey.N.Bytes()
 	edPublic := edKey.Public().(ed25519.PublicKey)
@@ -191,28 +178,28 @@ func TestJWKS_EachAlgorithmNeedsItsOwnKindOfKey(t *testing.T) {
 		token   string
 		refused *problem.Error
 	}{
-		{"EdDSA", signedBy(t, jwt.SigningMethodEdDSA, edKey, "ed"), nil},
-		{"ES256", signedBy(t, jwt.SigningMethodES256, ecKey, "ec"), nil},
-		{"RS256", signedBy(t, jwt.SigningMethodRS256, rsaKey, "rsa"), nil},
-		{"EdDSA without kid", signedBy(t, jwt.SigningMethodEdDSA, edKey, nil), nil},
-		{"EdDSA with an empty kid", signedBy(t, jwt.SigningMethodEdDSA, edKey, ""), nil},
+		{"EdDSA", signedBy(jwt.SigningMethodEdDSA, edKey, "ed"), nil},
+		{"ES256", signedBy(jwt.SigningMethodES256, ecKey, "ec"), nil},
+		{"RS256", signedBy(jwt.SigningMethodRS256, rsaKey, "rsa"), nil},
+		{"EdDSA without kid", signedBy(jwt.SigningMethodEdDSA, edKey, nil), nil},
+		{"EdDSA with an empty kid", signedBy(jwt.SigningMethodEdDSA, edKey, ""), nil},
 
-		{"another's signature", signedBy(t, jwt.SigningMethodEdDSA, other, "ed"), errTokenSignature},
-		{"another's signature without kid", signedBy(t, jwt.SigningMethodEdDSA, other, nil), errTokenSignature},
-		{"EdDSA under the kid of an EC key", signedBy(t, jwt.SigningMethodEdDSA, edKey, "ec"), errTokenKeyUnknown},
-		{"ES256 under the kid of an RSA key", signedBy(t, jwt.SigningMethodES256, ecKey, "rsa"), errTokenKeyUnknown},
-		{"RS256 under the kid of an EdDSA key", signedBy(t, jwt.SigningMethodRS256, rsaKey, "ed"), errTokenKeyUnknown},
-		{"PS256", signedBy(t, jwt.SigningMethodPS256, rsaKey, "rsa"), errTokenSignature},
-		{"RS512", signedBy(t, jwt.SigningMethodRS512, rsaKey, "rsa"), errTokenSignature},
-		{"ES384", signedBy(t, jwt.SigningMethodES384, p384, "ec"), errTokenSignature},
-		{"none", signedBy(t, jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, "ed"), errTokenSignature},
-		{"HS256 with the service's secret", signedBy(t, jwt.SigningMethodHS256, testSecret, nil), errTokenSignature},
-		{"HS256 with a public RSA key", signedBy(t, jwt.SigningMethodHS256, rsaPublic, "rsa"), errTokenSignature},
-		{"HS256 with a public EdDSA key", signedBy(t, jwt.SigningMethodHS256, []byte(edPublic), "ed"), errTokenSignature},
-		{"kid as a number", signedBy(t, jwt.SigningMethodEdDSA, edKey, 1), errTokenMalformed},
-		{"kid null", withHeader(t, edKey, "kid", nil), errTokenMalformed},
-		{"kid too long", signedBy(t, jwt.SigningMethodEdDSA, edKey, strings.Repeat("k", 256)), errTokenMalformed},
-		{"critical extension", withHeader(t, edKey, "crit", []string{"exp"}), errTokenMalformed},
+		{"another's signature", signedBy(jwt.SigningMethodEdDSA, other, "ed"), errTokenSignature},
+		{"another's signature without kid", signedBy(jwt.SigningMethodEdDSA, other, nil), errTokenSignature},
+		{"EdDSA under the kid of an EC key", signedBy(jwt.SigningMethodEdDSA, edKey, "ec"), errTokenKeyUnknown},
+		{"ES256 under the kid of an RSA key", signedBy(jwt.SigningMethodES256, ecKey, "rsa"), errTokenKeyUnknown},
+		{"RS256 under the kid of an EdDSA key", signedBy(jwt.SigningMethodRS256, rsaKey, "ed"), errTokenKeyUnknown},
+		{"PS256", signedBy(jwt.SigningMethodPS256, rsaKey, "rsa"), errTokenSignature},
+		{"RS512", signedBy(jwt.SigningMethodRS512, rsaKey, "rsa"), errTokenSignature},
+		{"ES384", signedBy(jwt.SigningMethodES384, p384, "ec"), errTokenSignature},
+		{"none", signedBy(jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, "ed"), errTokenSignature},
+		{"HS256 with the service's secret", signedBy(jwt.SigningMethodHS256, testSecret, nil), errTokenSignature},
+		{"HS256 with a public RSA key", signedBy(jwt.SigningMethodHS256, rsaPublic, "rsa"), errTokenSignature},
+		{"HS256 with a public EdDSA key", signedBy(jwt.SigningMethodHS256, []byte(edPublic), "ed"), errTokenSignature},
+		{"kid as a number", signedBy(jwt.SigningMethodEdDSA, edKey, 1), errTokenMalformed},
+		{"kid null", withHeader(edKey, "kid", nil), errTokenMalformed},
+		{"kid too long", signedBy(jwt.SigningMethodEdDSA, edKey, strings.Repeat("k", 256)), errTokenMalformed},
+		{"critical extension", withHeader(edKey, "crit", []string{"exp"}), errTokenMalformed},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -223,38 +210,33 @@ func TestJWKS_EachAlgorithmNeedsItsOwnKindOfKey(t *testing.T) {
 }
 
 // withHeader makes a token of key "ed" with one more header.
-func withHeader(t testing.TB, key ed25519.PrivateKey, name string, value any) string {
-	t.Helper()
+func withHeader(key ed25519.PrivateKey, name string, value any) string {
 	token := jwt.NewWithClaims(jwt.SigningMethodEdDSA, jwt.MapClaims{"sub": "c", "exp": 4102444800})
 	token.Header["kid"] = "ed"
 	token.Header[name] = value
-	text, err := token.SignedString(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text
+	return must(token.SignedString(key))
 }
 
 func TestJWKS_IgnoresKeysInATokensHeader(t *testing.T) {
 	t.Parallel()
 	var visits atomic.Int64
-	evilKey, goodKey := newEd25519(t), newEd25519(t)
+	evilKey, goodKey := newEd25519(), newEd25519()
 	evil := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		visits.Add(1)
-		fmt.Fprint(w, keySetText(t, publish(t, "ed", evilKey)))
+		fmt.Fprint(w, keySetText(publish("ed", evilKey)))
 	}))
 	t.Cleanup(evil.Close)
 	server := &issuer{}
-	server.publish(t, with(publish(t, "ed", goodKey), "x5u", evil.URL))
-	j := verifierOf(t, JWKSConfig{Transport: server})
+	server.publish(with(publish("ed", goodKey), "x5u", evil.URL))
+	j := verifierOf(JWKSConfig{Transport: server})
 
 	for name, value := range map[string]any{
-		"jku": evil.URL, "x5u": evil.URL, "jwk": publish(t, "ed", evilKey),
+		"jku": evil.URL, "x5u": evil.URL, "jwk": publish("ed", evilKey),
 		"x5c": []string{b64(evilKey.Public().(ed25519.PublicKey))},
 	} {
-		_, err := j.Verify(t.Context(), withHeader(t, evilKey, name, value))
+		_, err := j.Verify(t.Context(), withHeader(evilKey, name, value))
 		wantRefusal(t, err, errTokenSignature)
-		if _, err := j.Verify(t.Context(), withHeader(t, goodKey, name, value)); err != nil {
+		if _, err := j.Verify(t.Context(), withHeader(goodKey, name, value)); err != nil {
 			t.Errorf("%s makes a valid token invalid: %v", name, err)
 		}
 	}
@@ -265,9 +247,9 @@ func TestJWKS_IgnoresKeysInATokensHeader(t *testing.T) {
 
 func TestParseKeys_AcceptsOnlySuitableKeys(t *testing.T) {
 	t.Parallel()
-	edKey, ecKey := newEd25519(t), newECDSA(t, elliptic.P256())
-	ed, ec := publish(t, "k", edKey), publish(t, "k", ecKey)
-	rsa2048 := publish(t, "k", newRSA(t, 2048))
+	edKey, ecKey := newEd25519(), newECDSA(elliptic.P256())
+	ed, ec := publish("k", edKey), publish("k", ecKey)
+	rsa2048 := publish("k", newRSA(2048))
 	offCurve := with(ec, "y", ec["x"])
 	for _, tt := range []struct {
 		name string
@@ -292,7 +274,7 @@ func TestParseKeys_AcceptsOnlySuitableKeys(t *testing.T) {
 		{"kty missing", with(ed, "kty", ""), ""},
 		{"secret", jwk{"kty": "oct", "kid": "k", "k": b64(testSecret), "alg": "HS256"}, ""},
 		{"private half published", with(ed, "d", b64(edKey.Seed())), "EdDSA"},
-		{"P-384", publish(t, "k", newECDSA(t, elliptic.P384())), ""},
+		{"P-384", publish("k", newECDSA(elliptic.P384())), ""},
 		{"X25519", with(ed, "crv", "X25519"), ""},
 		{"point off the curve", offCurve, ""},
 		{"point far too long", with(ec, "x", strings.Repeat("A", 1000)+"B"), ""},
@@ -307,7 +289,7 @@ func TestParseKeys_AcceptsOnlySuitableKeys(t *testing.T) {
 		{"kid too long", with(ed, "kid", strings.Repeat("k", 256)), ""},
 		{"damaged certificate", with(ed, "x5c", []string{"AAAA"}), "EdDSA"},
 	} {
-		keys, err := parseKeys([]byte(keySetText(t, tt.key)))
+		keys, err := parseKeys([]byte(keySetText(tt.key)))
 		switch {
 		case tt.alg == "" && err == nil:
 			t.Errorf("%s: accepted for %s", tt.name, keys[0].alg)
@@ -319,9 +301,9 @@ func TestParseKeys_AcceptsOnlySuitableKeys(t *testing.T) {
 
 func TestParseKeys_SkipsUnsuitableKeys(t *testing.T) {
 	t.Parallel()
-	ed := publish(t, "k", newEd25519(t))
+	ed := publish("k", newEd25519())
 	longest := with(ed, "kid", strings.Repeat("k", 255))
-	keys, err := parseKeys([]byte(keySetText(t, with(ed, "x", 1), jwk{"kty": "new"}, nil, ed, with(ed, "use", "enc"), longest)))
+	keys, err := parseKeys([]byte(keySetText(with(ed, "x", 1), jwk{"kty": "new"}, nil, ed, with(ed, "use", "enc"), longest)))
 	if err != nil || len(keys) != 2 {
 		t.Errorf("got %d keys, %v, want 2", len(keys), err)
 	}
@@ -329,8 +311,8 @@ func TestParseKeys_SkipsUnsuitableKeys(t *testing.T) {
 
 func TestParseKeys_TheFirstKeyWithAnIDCounts(t *testing.T) {
 	t.Parallel()
-	first, second := newEd25519(t), newEd25519(t)
-	keys, err := parseKeys([]byte(keySetText(t, publish(t, "k", first), publish(t, "k", second))))
+	first, second := newEd25519(), newEd25519()
+	keys, err := parseKeys([]byte(keySetText(publish("k", first), publish("k", second))))
 	if err != nil || len(keys) != 1 || !first.Public().(ed25519.PublicKey).Equal(keys[0].public.(ed25519.PublicKey)) {
 		t.Errorf("got %v, %v, want the first key alone", keys, err)
 	}
@@ -338,8 +320,8 @@ func TestParseKeys_TheFirstKeyWithAnIDCounts(t *testing.T) {
 
 func TestKeySet_WithoutKidOnlyIfOneKeyIsPossible(t *testing.T) {
 	t.Parallel()
-	one, two := publish(t, "", newEd25519(t)), publish(t, "", newEd25519(t))
-	ec := publish(t, "ec", newECDSA(t, elliptic.P256()))
+	one, two := publish("", newEd25519()), publish("", newEd25519())
+	ec := publish("ec", newECDSA(elliptic.P256()))
 	for _, tt := range []struct {
 		name string
 		keys []jwk
@@ -351,10 +333,7 @@ func TestKeySet_WithoutKidOnlyIfOneKeyIsPossible(t *testing.T) {
 		{"two", []jwk{one, two}, keyMisfit},
 		{"three", []jwk{one, two, one}, keyMisfit},
 	} {
-		keys, err := parseKeys([]byte(keySetText(t, tt.keys...)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		keys := must(parseKeys([]byte(keySetText(tt.keys...))))
 		if _, got := (&keySet{keys: keys}).find(keyName{alg: "EdDSA"}); got != tt.want {
 			t.Errorf("%s: got %d, want %d", tt.name, got, tt.want)
 		}
@@ -362,8 +341,8 @@ func TestKeySet_WithoutKidOnlyIfOneKeyIsPossible(t *testing.T) {
 }
 
 func FuzzParseKeys(f *testing.F) {
-	f.Add([]byte(keySetText(f, publish(f, "ed", newEd25519(f)), publish(f, "ec", newECDSA(f, elliptic.P256())))))
-	f.Add([]byte(keySetText(f, publish(f, "rsa", newRSA(f, 2048)))))
+	f.Add([]byte(keySetText(publish("ed", newEd25519()), publish("ec", newECDSA(elliptic.P256())))))
+	f.Add([]byte(keySetText(publish("rsa", newRSA(2048)))))
 	f.Add([]byte(`{"keys":[{"kty":"RSA","n":"","e":"AQAB"},{"kty":"oct","k":"AA"},[],null]}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		keys, err := parseKeys(text)
@@ -378,56 +357,37 @@ func FuzzParseKeys(f *testing.F) {
 	})
 }
 
-// published returns a key, an issuer that publishes it with the id "a", and a JWT that
-// takes its keys from the issuer.
-func published(t testing.TB) (ed25519.PrivateKey, *issuer, *JWT) {
-	t.Helper()
-	key, server := newEd25519(t), &issuer{}
-	server.publish(t, publish(t, "a", key))
-	return key, server, verifierOf(t, JWKSConfig{Transport: server})
-}
-
-// verifying returns a function that verifies a token with any key id, signed by key.
-func verifying(t testing.TB, j *JWT, key ed25519.PrivateKey) func(kid string) error {
-	return func(kid string) error {
-		_, err := j.Verify(t.Context(), signedBy(t, jwt.SigningMethodEdDSA, key, kid))
-		return err
-	}
-}
-
 func TestJWKS_UnknownKeyCausesOneSharedFetch(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		key, server, j := published(t)
-		server.change(func() { server.delay = 100 * time.Millisecond })
-		known, unknown := signedBy(t, jwt.SigningMethodEdDSA, key, "a"), signedBy(t, jwt.SigningMethodEdDSA, key, "b")
+		server, verify := published(t, JWKSConfig{})
+		server.slow(100 * time.Millisecond)
 		var good, bad atomic.Int64
 		var all sync.WaitGroup
 		for range 25 {
 			all.Go(func() {
-				if _, err := j.Verify(t.Context(), known); err == nil {
+				if verify("a") == nil {
 					good.Add(1)
 				}
 			})
 			all.Go(func() {
-				if _, err := j.Verify(t.Context(), unknown); errors.Is(err, errTokenKeyUnknown) {
+				if errors.Is(verify("b"), errTokenKeyUnknown) {
 					bad.Add(1)
 				}
 			})
 		}
 		all.Wait()
-		if good.Load() != 25 || bad.Load() != 25 || server.served.Load() != 1 {
-			t.Errorf("%d and %d of 25 as expected after %d fetches, want all after 1",
-				good.Load(), bad.Load(), server.served.Load())
+		if good.Load() != 25 || bad.Load() != 25 {
+			t.Errorf("%d and %d of 25 as expected", good.Load(), bad.Load())
 		}
+		server.wantFetches(t, 1)
 	})
 }
 
 func TestJWKS_FetchesAtMostEveryTenSeconds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		key, server, j := published(t)
-		verify := verifying(t, j, key)
+		server, verify := published(t, JWKSConfig{})
 		wantRefusal(t, verify("x"), errTokenKeyUnknown)
 		for i := range 100 { // for nearly 10 seconds
 			wantRefusal(t, verify("x"), errTokenKeyUnknown) // a fetch lacked it
@@ -435,33 +395,28 @@ func TestJWKS_FetchesAtMostEveryTenSeconds(t *testing.T) {
 			wantRefusal(t, verify(fmt.Sprint("y", i)), errTokenKeyUnknown)
 			time.Sleep(99 * time.Millisecond)
 		}
-		if n := server.served.Load(); n != 1 {
-			t.Errorf("%d fetches within 10 s, want 1", n)
-		}
+		server.wantFetches(t, 1)
 		time.Sleep(100 * time.Millisecond)
 		wantRefusal(t, verify("y1"), errTokenKeyUnknown)
 		wantRefusal(t, verify("x"), errTokenKeyUnknown)
-		if n := server.served.Load(); n != 2 {
-			t.Errorf("%d fetches, want 2", n)
-		}
+		server.wantFetches(t, 2)
 	})
 }
 
 func TestJWKS_UnknownKeyIsUnavailableOnlyWhileTheIssuerIsDown(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		key, server, j := published(t)
-		verify := verifying(t, j, key)
+		server, verify := published(t, JWKSConfig{})
 		wantRefusal(t, verify("x"), errTokenKeyUnknown)
 		time.Sleep(time.Second)
 		wantRefusal(t, verify("y"), errTokenKeyUnknown) // no fetch has looked for this one
 
-		server.change(func() { server.err = errors.New("connection refused") })
+		server.fail()
 		time.Sleep(jwksInterval)
 		wantCode(t, verify("x"), "unavailable") // this fetch fails
 		wantCode(t, verify("y"), "unavailable") // this one waits for the next
 
-		server.publish(t, publish(t, "a", key))
+		server.publishOwn("a")
 		time.Sleep(jwksInterval)
 		wantRefusal(t, verify("x"), errTokenKeyUnknown)
 		wantRefusal(t, verify("y"), errTokenKeyUnknown)
@@ -471,20 +426,14 @@ func TestJWKS_UnknownKeyIsUnavailableOnlyWhileTheIssuerIsDown(t *testing.T) {
 func TestJWKS_RotationIsFollowedImmediately(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		server := &issuer{}
-		j := verifierOf(t, JWKSConfig{Transport: server})
-		var old string
+		server, verify := published(t, JWKSConfig{})
 		for i := range 5 {
-			kid, key := fmt.Sprint("k", i), newEd25519(t)
-			server.publish(t, publish(t, kid, key))
-			token := signedBy(t, jwt.SigningMethodEdDSA, key, kid)
-			if _, err := j.Verify(t.Context(), token); err != nil {
-				t.Fatalf("key %d: %v", i, err)
-			}
-			old, token = token, old
-			if token != "" {
-				_, err := j.Verify(t.Context(), token)
-				wantRefusal(t, err, errTokenKeyUnknown) // withdrawn
+			kid := fmt.Sprint("k", i)
+			server.key = newEd25519()
+			server.publishOwn(kid)
+			wantRefusal(t, verify(kid), nil)
+			if i > 0 {
+				wantRefusal(t, verify(fmt.Sprint("k", i-1)), errTokenKeyUnknown) // withdrawn
 				time.Sleep(jwksInterval)
 			}
 		}
@@ -494,11 +443,9 @@ func TestJWKS_RotationIsFollowedImmediately(t *testing.T) {
 func TestJWKS_KnownKeysWorkWhileTheIssuerIsDown(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		down := errors.New("connection refused")
-		key, server, j := published(t)
-		verify := verifying(t, j, key)
+		server, verify := published(t, JWKSConfig{})
 		wantRefusal(t, verify("a"), nil)
-		server.change(func() { server.err = down })
+		server.fail()
 		for range 20 {
 			wantRefusal(t, verify("a"), nil)
 			refused := wantCode(t, verify("b"), "unavailable")
@@ -507,58 +454,37 @@ func TestJWKS_KnownKeysWorkWhileTheIssuerIsDown(t *testing.T) {
 			}
 			time.Sleep(time.Minute)
 		}
-		server.publish(t, publish(t, "a", key), publish(t, "b", key))
+		server.publishOwn("a", "b")
 		wantRefusal(t, verify("b"), nil)
 	})
 }
 
-func TestJWKS_ReportsAfterEachFetchWhetherTheIssuerIsReachable(t *testing.T) {
+func TestJWKS_ReportsAnOutageOnceAndItsEndOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var reports []bool
-		key, server := newEd25519(t), &issuer{}
-		j := verifierOf(t, JWKSConfig{Transport: server, Reachable: func(up bool) { reports = append(reports, up) }})
-		token := signedBy(t, jwt.SigningMethodEdDSA, key, "a")
-		fetch := func(change func()) {
-			change()
-			time.Sleep(jwksMaxAge + time.Second)
-			_, _ = j.Verify(t.Context(), token)
-			synctest.Wait() // for the fetch in the background
-		}
-		server.publish(t, publish(t, "a", key))
-		fetch(func() {})
-		fetch(func() { server.change(func() { server.err = errors.New("connection refused") }) })
-		fetch(func() { server.publish(t, publish(t, "a", key)) })
-		if want := []bool{true, false, true}; !slices.Equal(reports, want) {
-			t.Errorf("got %v, want %v", reports, want)
-		}
-	})
-}
-
-func TestJWKS_LogsAnOutageOnceAndItsEndOnce(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		key, server, log := newEd25519(t), &issuer{}, &logBuffer{}
-		j := verifierOf(t, JWKSConfig{Transport: server, Log: slog.New(slog.NewTextHandler(log, nil))})
-		token := signedBy(t, jwt.SigningMethodEdDSA, key, "a")
-		good := func() { server.publish(t, publish(t, "a", key)) }
-		down := func() { server.change(func() { server.err = errors.New("connection refused") }) }
+		log, reports := &logBuffer{}, []bool{}
+		server, verify := published(t, JWKSConfig{
+			Log: slog.New(slog.NewTextHandler(log, nil)), Reachable: func(up bool) { reports = append(reports, up) },
+		})
+		good := func() { server.publishOwn("a") }
 		for i, tt := range []struct {
 			change      func()
 			warns, says int
-		}{{good, 0, 0}, {down, 1, 0}, {down, 1, 0}, {good, 1, 1}, {good, 1, 1}, {down, 2, 1}} {
+		}{{good, 0, 0}, {server.fail, 1, 0}, {server.fail, 1, 0}, {good, 1, 1}, {good, 1, 1}, {server.fail, 2, 1}} {
 			tt.change()
 			time.Sleep(jwksMaxAge + time.Second)
-			_, err := j.Verify(t.Context(), token)
-			wantRefusal(t, err, nil)
+			wantRefusal(t, verify("a"), nil)
 			synctest.Wait() // for the fetch in the background
 			warns, says := strings.Count(log.String(), "level=WARN"), strings.Count(log.String(), "level=INFO")
 			if warns != tt.warns || says != tt.says {
 				t.Errorf("after fetch %d: %d warnings and %d all-clears, want %d and %d", i, warns, says, tt.warns, tt.says)
 			}
 		}
-		if text := log.String(); !strings.Contains(text, ": connection refused") || !strings.Contains(text, `"jwks http`) || !strings.Contains(text, "after=10m2s") || strings.Contains(text, "hush") || strings.Contains(text, token) {
+		if text := log.String(); !strings.Contains(text, ": connection refused") || !strings.Contains(text, `"jwks http`) || !strings.Contains(text, "after=10m2s") || strings.Contains(text, "hush") || strings.Contains(text, "eyJ") {
 			t.Errorf("the log reads %s: want the server, the cause and the duration, and neither credentials nor token", text)
+		}
+		if want := []bool{true, false, false, true, true, false}; !slices.Equal(reports, want) { // one for each fetch
+			t.Errorf("reachable: got %v, want %v", reports, want)
 		}
 	})
 }
@@ -585,40 +511,19 @@ func (b *logBuffer) String() string {
 func TestJWKS_WarnsWhenTheFirstRequestStopsWaiting(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		key, server, log := newEd25519(t), &issuer{}, &logBuffer{}
-		server.publish(t, publish(t, "a", key))
-		server.change(func() { server.delay = 3 * time.Second })
-		j := verifierOf(t, JWKSConfig{Transport: server, Log: slog.New(slog.NewTextHandler(log, nil))})
-		token := signedBy(t, jwt.SigningMethodEdDSA, key, "a")
+		log := &logBuffer{}
+		server, verify := published(t, JWKSConfig{Log: slog.New(slog.NewTextHandler(log, nil))})
+		server.slow(3 * time.Second)
 		for range 2 {
-			_, err := j.Verify(t.Context(), token)
-			wantCode(t, err, "unavailable")
+			wantCode(t, verify("a"), "unavailable")
 			if text := log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "level=WARN") || !strings.Contains(text, "no answer after 500ms") {
 				t.Errorf("the log reads %s: want one warning", text)
 			}
 		}
 		time.Sleep(5 * time.Second)
-		_, err := j.Verify(t.Context(), token)
-		wantRefusal(t, err, nil)
+		wantRefusal(t, verify("a"), nil)
 		if text := log.String(); strings.Count(text, "\n") != 2 || !strings.Contains(text, "after=3s") {
 			t.Errorf("the log reads %s: want that it works again", text)
-		}
-	})
-}
-
-func TestJWKS_NamesTheIssuerFirstBetweenFetches(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		j := verifierOf(t, JWKSConfig{Transport: &issuer{err: errors.New("connection refused")}})
-		token := signedBy(t, jwt.SigningMethodEdDSA, newEd25519(t), "a")
-		for _, want := range []string{
-			"jwks https://issuer.example/jwks: connection refused",
-			"jwks https://issuer.example/jwks: connection refused (fetched again after 10s)",
-		} {
-			_, err := j.Verify(t.Context(), token)
-			if got := errors.Unwrap(err); got == nil || got.Error() != want {
-				t.Errorf("got %v, want %s", got, want)
-			}
 		}
 	})
 }
@@ -626,26 +531,29 @@ func TestJWKS_NamesTheIssuerFirstBetweenFetches(t *testing.T) {
 func TestJWKS_DownFromTheStartIsFetchedEveryTenSeconds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		server := &issuer{err: errors.New("connection refused")}
-		j := verifierOf(t, JWKSConfig{Transport: server})
-		token := signedBy(t, jwt.SigningMethodEdDSA, newEd25519(t), "a")
-		for range 30 { // seconds
-			_, err := j.Verify(t.Context(), token)
-			wantCode(t, err, "unavailable")
+		server, verify := published(t, JWKSConfig{})
+		server.fail()
+		for second := range 30 {
+			want := "jwks https://issuer.example/jwks: connection refused"
+			if second%10 > 0 {
+				want += " (fetched again after 10s)"
+			}
+			if got := errors.Unwrap(wantCode(t, verify("a"), "unavailable")); got == nil || got.Error() != want {
+				t.Errorf("after %d s: got %v, want %s", second, got, want)
+			}
 			time.Sleep(time.Second)
 		}
-		if n := server.served.Load(); n != 3 {
-			t.Errorf("%d fetches in 30 s, want 3", n)
-		}
+		server.wantFetches(t, 3)
 	})
 }
 
 func TestJWKS_ARequestWaitsHalfASecondForASlowIssuer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		key, server, j := published(t)
-		server.change(func() { server.delay = 2 * time.Second })
-		token := signedBy(t, jwt.SigningMethodEdDSA, key, "a")
+		server := &issuer{key: newEd25519()}
+		server.publishOwn("a")
+		server.slow(2 * time.Second)
+		j, token := verifierOf(JWKSConfig{Transport: server}), signedBy(jwt.SigningMethodEdDSA, server.key, "a")
 
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		defer cancel()
@@ -662,35 +570,28 @@ func TestJWKS_ARequestWaitsHalfASecondForASlowIssuer(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		_, err = j.Verify(t.Context(), token)
 		wantRefusal(t, err, nil)
-		if n := server.served.Load(); n != 1 {
-			t.Errorf("%d fetches, want 1 that outlives its request", n)
-		}
+		server.wantFetches(t, 1) // it outlives its request
 	})
 }
 
 func TestJWKS_AStaleSetIsRefreshedInTheBackground(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		withdrawn, kept, server := newEd25519(t), newEd25519(t), &issuer{}
-		server.publish(t, publish(t, "old", withdrawn), publish(t, "kept", kept))
-		j := verifierOf(t, JWKSConfig{Transport: server})
-		token := signedBy(t, jwt.SigningMethodEdDSA, withdrawn, "old")
-		_, err := j.Verify(t.Context(), token)
-		wantRefusal(t, err, nil)
+		server, verify := published(t, JWKSConfig{})
+		server.publishOwn("old", "kept")
+		wantRefusal(t, verify("old"), nil)
 
-		server.publish(t, publish(t, "kept", kept))
-		server.change(func() { server.delay = time.Second })
+		server.publishOwn("kept")
+		server.slow(time.Second)
 		time.Sleep(jwksMaxAge + time.Second)
 		began := time.Now()
-		_, err = j.Verify(t.Context(), signedBy(t, jwt.SigningMethodEdDSA, kept, "kept"))
-		wantRefusal(t, err, nil)
+		wantRefusal(t, verify("kept"), nil)
 		if took := time.Since(began); took != 0 {
 			t.Errorf("a known key waited %s", took)
 		}
 		time.Sleep(2 * time.Second)
-		server.change(func() { server.delay = 0 })
-		_, err = j.Verify(t.Context(), token)
-		wantRefusal(t, err, errTokenKeyUnknown)
+		server.slow(0)
+		wantRefusal(t, verify("old"), errTokenKeyUnknown)
 	})
 }
 
@@ -733,8 +634,8 @@ func hostile(t *testing.T, good string) map[string]http.HandlerFunc {
 
 func TestJWKS_AHostileResponseDoesNotReplaceTheSet(t *testing.T) {
 	t.Parallel()
-	key := newEd25519(t)
-	good := keySetText(t, publish(t, "a", key))
+	key := newEd25519()
+	good := keySetText(publish("a", key))
 	for name, handler := range hostile(t, good) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -747,13 +648,13 @@ func TestJWKS_AHostileResponseDoesNotReplaceTheSet(t *testing.T) {
 				handler(w, r)
 			}))
 			t.Cleanup(server.Close)
-			j := verifierOf(t, JWKSConfig{URL: server.URL})
-			known := signedBy(t, jwt.SigningMethodEdDSA, key, "a")
+			j := verifierOf(JWKSConfig{URL: server.URL})
+			known := signedBy(jwt.SigningMethodEdDSA, key, "a")
 			_, err := j.Verify(t.Context(), known)
 			wantRefusal(t, err, nil)
 
 			turned.Store(true)
-			_, err = j.Verify(t.Context(), signedBy(t, jwt.SigningMethodEdDSA, key, "b"))
+			_, err = j.Verify(t.Context(), signedBy(jwt.SigningMethodEdDSA, key, "b"))
 			wantCode(t, err, "unavailable")
 			_, err = j.Verify(t.Context(), known)
 			wantRefusal(t, err, nil)
@@ -763,8 +664,8 @@ func TestJWKS_AHostileResponseDoesNotReplaceTheSet(t *testing.T) {
 
 func TestJWKS_FollowsFewRedirectsAndNeverToPlainHTTP(t *testing.T) {
 	t.Parallel()
-	key := newEd25519(t)
-	good := keySetText(t, publish(t, "a", key))
+	key := newEd25519()
+	good := keySetText(publish("a", key))
 	mux := http.NewServeMux()
 	mux.HandleFunc("/keys", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, good) })
 	plain := httptest.NewServer(mux)
@@ -781,8 +682,8 @@ func TestJWKS_FollowsFewRedirectsAndNeverToPlainHTTP(t *testing.T) {
 	t.Cleanup(secure.Close)
 
 	for path, ok := range map[string]bool{"/keys": true, "/1": true, "/3": true, "/4": false, "/plain": false} {
-		j := verifierOf(t, JWKSConfig{URL: secure.URL + path, Transport: secure.Client().Transport})
-		_, err := j.Verify(t.Context(), signedBy(t, jwt.SigningMethodEdDSA, key, "a"))
+		j := verifierOf(JWKSConfig{URL: secure.URL + path, Transport: secure.Client().Transport})
+		_, err := j.Verify(t.Context(), signedBy(jwt.SigningMethodEdDSA, key, "a"))
 		if (err == nil) != ok {
 			t.Errorf("%s: got %v, want success: %v", path, err, ok)
 		}
@@ -801,7 +702,7 @@ func TestNewJWKS_NamesTheSetting(t *testing.T) {
 
 func TestJWT_CannotSignIfItVerifiesByJWKS(t *testing.T) {
 	t.Parallel()
-	if token, err := verifierOf(t, JWKSConfig{Transport: &issuer{}}).Sign(1, "c", time.Hour); err == nil || token != "" {
+	if token, err := verifierOf(JWKSConfig{Transport: &issuer{}}).Sign(1, "c", time.Hour); err == nil || token != "" {
 		t.Error("signed a token that it would itself refuse")
 	}
 }

@@ -29,23 +29,16 @@ type JWTConfig struct {
 	// Secret is, so that a public key cannot be used as a secret.
 	JWKS *JWKS
 
-	// Issuer is the required iss. Audience is a required value of aud. "": not
-	// checked.
-	Issuer, Audience string
-
-	// Now is the clock. Default: time.Now.
-	Now func() time.Time
+	Issuer, Audience string           // required iss, and value of aud; "": not checked
+	Now              func() time.Time // default time.Now
 }
 
 // JWT verifies and signs customers' JSON Web Tokens, as RFC 8725 advises.
 type JWT struct {
-	secret           []byte // nil if JWKS verifies
-	issuer, audience string
-	now              func() time.Time
-	parser           *jwt.Parser
-	keyFor           func(context.Context, *jwt.Token) (any, error)
-	jwks             *JWKS // nil if secrets verify
-	verified         verifiedTokens
+	cfg      JWTConfig
+	parser   *jwt.Parser
+	keyFor   func(context.Context, *jwt.Token) (any, error)
+	verified verifiedTokens
 }
 
 // CheckJWTSecret returns an error if a secret is too short for HS256.
@@ -59,10 +52,10 @@ func CheckJWTSecret(secret []byte) error {
 // NewJWT returns a JWT for a config, or an error that names the setting that is missing or
 // too short.
 func NewJWT(cfg JWTConfig) (*JWT, error) {
-	j := &JWT{issuer: cfg.Issuer, audience: cfg.Audience, now: cfg.Now, jwks: cfg.JWKS, verified: newVerifiedTokens()}
-	if j.now == nil {
-		j.now = time.Now
+	if cfg.Now == nil {
+		cfg.Now = time.Now
 	}
+	j := &JWT{cfg: cfg, verified: newVerifiedTokens()}
 	var methods []string
 	switch {
 	case cfg.JWKS != nil:
@@ -74,30 +67,25 @@ func NewJWT(cfg JWTConfig) (*JWT, error) {
 		return nil, fmt.Errorf("JWT_SECRET_PREVIOUS %w", CheckJWTSecret(cfg.PreviousSecret))
 	default:
 		methods = []string{"HS256"}
-		j.secret = cfg.Secret
 		j.keyFor = secrets(cfg.Secret, cfg.PreviousSecret)
 	}
-	j.parser = jwt.NewParser(j.parserOptions(methods)...)
-	return j, nil
-}
-
-// parserOptions lists all checks. Without them the library checks neither the algorithm,
-// nor that exp is present, nor iss, nor aud.
-func (j *JWT) parserOptions(methods []string) []jwt.ParserOption {
+	// Without these options the library checks neither the algorithm, nor that exp is present,
+	// nor iss, nor aud.
 	options := []jwt.ParserOption{
 		jwt.WithValidMethods(methods),
 		jwt.WithExpirationRequired(),
 		jwt.WithLeeway(jwtLeeway),
-		jwt.WithTimeFunc(j.now),
+		jwt.WithTimeFunc(cfg.Now),
 		jwt.WithStrictDecoding(),
 	}
-	if j.issuer != "" {
-		options = append(options, jwt.WithIssuer(j.issuer))
+	if cfg.Issuer != "" {
+		options = append(options, jwt.WithIssuer(cfg.Issuer))
 	}
-	if j.audience != "" {
-		options = append(options, jwt.WithAudience(j.audience))
+	if cfg.Audience != "" {
+		options = append(options, jwt.WithAudience(cfg.Audience))
 	}
-	return options
+	j.parser = jwt.NewParser(options...)
+	return j, nil
 }
 
 // secrets returns the same keys for every token.
@@ -122,9 +110,9 @@ func (j *JWT) Verify(ctx context.Context, token string) (Claims, error) {
 	if len(token) > maxJWT || strings.ContainsAny(token, "\r\n") {
 		return Claims{}, errTokenMalformed
 	}
-	digest, keys := tokenDigest(sha256.Sum256([]byte(token))), j.jwks.current()
-	if claims, ok := j.verified.find(digest, j.now(), keys); ok {
-		j.jwks.refresh(ctx, keys)
+	digest, keys := tokenDigest(sha256.Sum256([]byte(token))), j.cfg.JWKS.current()
+	if claims, ok := j.verified.find(digest, j.cfg.Now(), keys); ok {
+		j.cfg.JWKS.refresh(ctx, keys)
 		return claims, nil
 	}
 	claims, p, err := j.verify(ctx, token)
@@ -147,14 +135,14 @@ func (j *JWT) verify(ctx context.Context, token string) (Claims, *payload, error
 	if err != nil {
 		return Claims{}, nil, tokenError(err)
 	}
-	if !validSubject(p.subject) {
+	if !validSubject(p.Subject) {
 		return Claims{}, nil, errTokenSubject
 	}
 	store, ok := claimStore(p.storeID)
 	if !ok {
 		return Claims{}, nil, errTokenStoreID
 	}
-	return Claims{Customer: p.subject, Store: store}, &p, nil
+	return Claims{Customer: p.Subject, Store: store}, &p, nil
 }
 
 // checkHeader refuses headers with crit or another typ. jku, x5u, jwk and x5c, which would
@@ -199,7 +187,7 @@ func tokenError(err error) error {
 // omits store_id.
 func (j *JWT) Sign(store int64, customer string, ttl time.Duration) (string, error) {
 	switch {
-	case j.secret == nil:
+	case j.cfg.JWKS != nil:
 		return "", errors.New("sign JWT: signing needs JWT_SECRET, but JWT_JWKS_URL is set")
 	case store < 0:
 		return "", fmt.Errorf("sign JWT: %d is not a store's ID", store)
@@ -208,18 +196,18 @@ func (j *JWT) Sign(store int64, customer string, ttl time.Duration) (string, err
 	case ttl <= 0:
 		return "", fmt.Errorf("sign JWT: the lifetime %s is not positive", ttl)
 	}
-	now := j.now()
+	now := j.cfg.Now()
 	claims := jwt.MapClaims{"sub": customer, "iat": now.Unix(), "exp": now.Add(ttl).Unix()}
 	if store != 0 {
 		claims["store_id"] = store
 	}
-	if j.issuer != "" {
-		claims["iss"] = j.issuer
+	if j.cfg.Issuer != "" {
+		claims["iss"] = j.cfg.Issuer
 	}
-	if j.audience != "" {
-		claims["aud"] = j.audience
+	if j.cfg.Audience != "" {
+		claims["aud"] = j.cfg.Audience
 	}
-	token, err := jwt.NewWithClaims(jwt.SigningMethodHS256, claims).SignedString(j.secret)
+	token, err := jwt.NewWithClaims(jwt.SigningMethodHS256, claims).SignedString(j.cfg.Secret)
 	if err != nil {
 		return "", fmt.Errorf("sign JWT: %w", err)
 	}

@@ -36,7 +36,7 @@ func TestJWT_Claims(t *testing.T) {
 	t.Parallel()
 	// noon is 1772366400
 	const exp = `"exp":1772366460`
-	j := newTestJWT(t)
+	j := newTestJWT()
 	for _, tt := range []struct {
 		name, claims string
 		want         Claims
@@ -116,10 +116,7 @@ func TestJWT_Claims(t *testing.T) {
 
 func TestJWT_IssuerAndAudience(t *testing.T) {
 	t.Parallel()
-	j, err := NewJWT(JWTConfig{Secret: testSecret, Now: atNoon, Issuer: "https://login.example", Audience: "cart"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	j := must(NewJWT(JWTConfig{Secret: testSecret, Now: atNoon, Issuer: "https://login.example", Audience: "cart"}))
 	const rest = `"sub":"c","exp":1772366460}`
 	for _, tt := range []struct {
 		name, claims string
@@ -145,7 +142,7 @@ func TestJWT_IssuerAndAudience(t *testing.T) {
 
 func TestJWT_HeaderAndSignature(t *testing.T) {
 	t.Parallel()
-	j := newTestJWT(t)
+	j := newTestJWT()
 	good := hs256(testSecret, plainHeader, plainClaims)
 	unsigned := good[:strings.LastIndexByte(good, '.')]
 	foreign := hs256([]byte("another secret, just as long: 32"), plainHeader, plainClaims)
@@ -224,19 +221,16 @@ func looseLastBits(token string) string {
 
 func TestJWT_PreviousSecretStillVerifies(t *testing.T) {
 	t.Parallel()
-	j, err := NewJWT(JWTConfig{Secret: testSecret, PreviousSecret: previousSecret, Now: atNoon})
-	if err != nil {
-		t.Fatal(err)
-	}
+	j := must(NewJWT(JWTConfig{Secret: testSecret, PreviousSecret: previousSecret, Now: atNoon}))
 	for name, secret := range map[string][]byte{"current": testSecret, "previous": previousSecret} {
 		if _, err := j.Verify(t.Context(), hs256(secret, plainHeader, plainClaims)); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := newTestJWT(t).Verify(t.Context(), sign(t, j, 1, "c")); err != nil {
+	if _, err := newTestJWT().Verify(t.Context(), sign(j, 1, "c")); err != nil {
 		t.Errorf("signed with another secret than the current one: %v", err)
 	}
-	_, err = j.Verify(t.Context(), hs256(nil, plainHeader, plainClaims))
+	_, err := j.Verify(t.Context(), hs256(nil, plainHeader, plainClaims))
 	wantRefusal(t, err, errTokenSignature)
 }
 
@@ -261,10 +255,7 @@ func TestNewJWT_NamesTheInvalidSetting(t *testing.T) {
 
 func TestJWT_SignedTokensVerify(t *testing.T) {
 	t.Parallel()
-	j, err := NewJWT(JWTConfig{Secret: testSecret, Issuer: "us", Audience: "us too", Now: atNoon})
-	if err != nil {
-		t.Fatal(err)
-	}
+	j := must(NewJWT(JWTConfig{Secret: testSecret, Issuer: "us", Audience: "us too", Now: atNoon}))
 	customers := rapid.StringOfN(rapid.Rune(), 1, 255, -1)
 	rapid.Check(t, func(t *rapid.T) {
 		want := Claims{Customer: customers.Draw(t, "customer"), Store: rapid.Int64Min(0).Draw(t, "store")}
@@ -280,23 +271,20 @@ func TestJWT_SignedTokensVerify(t *testing.T) {
 
 func TestJWT_SignedTokensExpire(t *testing.T) {
 	t.Parallel()
-	token := sign(t, newTestJWT(t), 1, "c") // for an hour
+	token := sign(newTestJWT(), 1, "c") // for an hour
 	for after, want := range map[time.Duration]*problem.Error{
 		time.Hour + 29*time.Second: nil,
 		time.Hour + 30*time.Second: errTokenExpired,
 	} {
-		j, err := NewJWT(JWTConfig{Secret: testSecret, Now: func() time.Time { return noon.Add(after) }})
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = j.Verify(t.Context(), token)
+		j := must(NewJWT(JWTConfig{Secret: testSecret, Now: func() time.Time { return noon.Add(after) }}))
+		_, err := j.Verify(t.Context(), token)
 		wantRefusal(t, err, want)
 	}
 }
 
 func TestJWT_SignRefusesWhatVerifyWouldRefuse(t *testing.T) {
 	t.Parallel()
-	j := newTestJWT(t)
+	j := newTestJWT()
 	for _, tt := range []struct {
 		name, customer string
 		store          int64

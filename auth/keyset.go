@@ -83,7 +83,7 @@ func (s *keySet) find(name keyName) (any, keyState) {
 }
 
 // parseKeys reads a JWK set (RFC 7517, section 5). It ignores keys that cannot be used, as
-// that section requires.
+// that section requires, and all but the first key with an ID and algorithm.
 func parseKeys(text []byte) ([]verificationKey, error) {
 	var set struct {
 		Keys []json.RawMessage `json:"keys"`
@@ -93,7 +93,9 @@ func parseKeys(text []byte) ([]verificationKey, error) {
 	}
 	var keys []verificationKey
 	for _, raw := range set.Keys[:min(len(set.Keys), maxKeys)] {
-		if key, ok := parseKey(raw); ok && !slices.ContainsFunc(keys, key.sameName) {
+		key, ok := parseKey(raw)
+		again := key.id != "" && slices.ContainsFunc(keys, func(k verificationKey) bool { return k.keyName == key.keyName })
+		if ok && !again {
 			keys = append(keys, key)
 		}
 	}
@@ -103,36 +105,27 @@ func parseKeys(text []byte) ([]verificationKey, error) {
 	return keys, nil
 }
 
-// sameName reports whether both keys have the same ID and algorithm. Keys without an ID
-// never do.
-func (k verificationKey) sameName(other verificationKey) bool {
-	return k.id != "" && k.keyName == other.keyName
-}
-
 // parseKey reads one public key. It returns false for a key that has another use, is too
 // weak or malformed, or has an unsupported type.
-func parseKey(text []byte) (verificationKey, bool) {
+func parseKey(text []byte) (key verificationKey, ok bool) {
 	var m jwkset.JWKMarshal
 	if json.Unmarshal(text, &m) != nil {
-		return verificationKey{}, false
+		return key, false
 	}
 	// Certificates are not needed: the key comes from its issuer.
 	m.X5U, m.X5C, m.X5T, m.X5TS256 = "", nil, "", ""
 	if m.USE != "" && m.USE != jwkset.UseSig || len(m.KID) > maxKeyID {
-		return verificationKey{}, false
+		return key, false
 	}
 	if len(m.KEYOPS) > 0 && !slices.Contains(m.KEYOPS, jwkset.KeyOpsVerify) {
-		return verificationKey{}, false
+		return key, false
 	}
 	jwk, err := jwkset.NewJWKFromMarshal(m, jwkset.JWKMarshalOptions{}, jwkset.JWKValidateOptions{})
 	if err != nil {
-		return verificationKey{}, false
+		return key, false
 	}
-	alg := algorithmOf(jwk.Key())
-	if alg == "" || m.ALG != "" && m.ALG.String() != alg {
-		return verificationKey{}, false
-	}
-	return verificationKey{keyName{id: m.KID, alg: alg}, jwk.Key()}, true
+	key = verificationKey{keyName{id: m.KID, alg: algorithmOf(jwk.Key())}, jwk.Key()}
+	return key, key.alg != "" && (m.ALG == "" || m.ALG.String() == key.alg)
 }
 
 // algorithmOf returns the algorithm of a key, "" if it is not supported.

@@ -15,29 +15,18 @@ import (
 
 // LastUsedConfig configures a LastUsed.
 type LastUsedConfig struct {
-	// Pool must be writable. One connection is enough.
-	Pool *pgxpool.Pool
-
-	// Every is the interval between writes. Default: 10 s.
-	Every time.Duration
-
-	// Now is the clock. Default: time.Now.
-	Now func() time.Time
-
-	// Log receives a warning when writes begin to fail, and a message when they work again.
-	// Default: slog.Default.
-	Log *slog.Logger
+	Pool  *pgxpool.Pool    // writable. One connection is enough
+	Every time.Duration    // between writes; default 10 s
+	Now   func() time.Time // default time.Now
+	Log   *slog.Logger     // of when writes begin to fail, and when they work again; default slog.Default
 }
 
 // LastUsed records when API tokens were used. It writes in batches, so that a token in
 // constant use causes one update per interval. Uses that are not written when the process
 // dies are lost.
 type LastUsed struct {
-	pool  *pgxpool.Pool
-	every time.Duration
-	now   func() time.Time
-	log   *slog.Logger
-	lost  time.Time // when writes began to fail; zero while they work. Only Run uses it
+	cfg  LastUsedConfig
+	lost time.Time // when writes began to fail; zero while they work. Only Run uses it
 
 	mu   sync.Mutex
 	uses map[int64]time.Time // at most maxAPITokens
@@ -45,39 +34,34 @@ type LastUsed struct {
 
 // NewLastUsed returns a LastUsed for a config. It writes nothing until Run.
 func NewLastUsed(c LastUsedConfig) *LastUsed {
-	l := &LastUsed{
-		pool:  c.Pool,
-		every: cmp.Or(c.Every, 10*time.Second),
-		now:   c.Now,
-		log:   cmp.Or(c.Log, slog.Default()),
-		uses:  map[int64]time.Time{},
+	c.Every, c.Log = cmp.Or(c.Every, 10*time.Second), cmp.Or(c.Log, slog.Default())
+	if c.Now == nil {
+		c.Now = time.Now
 	}
-	if l.now == nil {
-		l.now = time.Now
-	}
-	return l
+	return &LastUsed{cfg: c, uses: map[int64]time.Time{}}
 }
 
 // Record records a use of the token now. It never waits for Postgres.
 func (l *LastUsed) Record(id int64) {
-	now := l.now()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.note(id, now)
+	l.keep(map[int64]time.Time{id: l.cfg.Now()})
 }
 
-// note keeps a token's latest use if there is room. The caller holds the mutex.
-func (l *LastUsed) note(id int64, at time.Time) {
-	latest, known := l.uses[id]
-	if at.After(latest) && (known || len(l.uses) < maxAPITokens) {
-		l.uses[id] = at
+// keep keeps the latest use of each token, as far as there is room.
+func (l *LastUsed) keep(uses map[int64]time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for id, at := range uses {
+		latest, known := l.uses[id]
+		if at.After(latest) && (known || len(l.uses) < maxAPITokens) {
+			l.uses[id] = at
+		}
 	}
 }
 
 // Run writes recorded uses at each interval, and once more when ctx ends. If a write
 // fails, it keeps the uses for the next one, as far as there is room.
 func (l *LastUsed) Run(ctx context.Context) {
-	tick := time.NewTicker(l.every)
+	tick := time.NewTicker(l.cfg.Every)
 	defer tick.Stop()
 	for {
 		select {
@@ -93,13 +77,13 @@ func (l *LastUsed) Run(ctx context.Context) {
 func (l *LastUsed) tryFlush(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, apiTokenTimeout)
 	defer cancel()
-	began := l.now()
+	began := l.cfg.Now()
 	switch err := l.Flush(ctx); {
 	case err != nil && l.lost.IsZero():
 		l.lost = began
-		l.log.WarnContext(ctx, "cannot write the last use of API tokens; it is written later", "err", err)
+		l.cfg.Log.WarnContext(ctx, "cannot write the last use of API tokens; it is written later", "err", err)
 	case err == nil && !l.lost.IsZero():
-		l.log.InfoContext(ctx, "the last use of API tokens can be written again", "after", cause.Text(l.now().Sub(l.lost)))
+		l.cfg.Log.InfoContext(ctx, "the last use of API tokens can be written again", "after", cause.Text(l.cfg.Now().Sub(l.lost)))
 		l.lost = time.Time{}
 	}
 }
@@ -116,18 +100,9 @@ func (l *LastUsed) Flush(ctx context.Context) error {
 	began := time.Now()
 	if err := l.write(ctx, uses); err != nil {
 		l.keep(uses)
-		return fmt.Errorf("write last use of %d API tokens: %w", len(uses), cause.OfPostgres(l.pool, began, err))
+		return fmt.Errorf("write last use of %d API tokens: %w", len(uses), cause.OfPostgres(l.cfg.Pool, began, err))
 	}
 	return nil
-}
-
-// keep restores uses that were not written. Later uses take precedence.
-func (l *LastUsed) keep(uses map[int64]time.Time) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for id, at := range uses {
-		l.note(id, at)
-	}
 }
 
 func (l *LastUsed) write(ctx context.Context, uses map[int64]time.Time) error {
@@ -135,7 +110,7 @@ func (l *LastUsed) write(ctx context.Context, uses map[int64]time.Time) error {
 	for id, at := range uses {
 		ids, times = append(ids, id), append(times, at)
 	}
-	_, err := l.pool.Exec(ctx, `/* last_used */
+	_, err := l.cfg.Pool.Exec(ctx, `/* last_used */
 		UPDATE api_tokens SET last_used_at = used.at
 		FROM unnest($1::bigint[], $2::timestamptz[]) AS used (id, at)
 		WHERE api_tokens.id = used.id AND (last_used_at IS NULL OR last_used_at < used.at)`, ids, times)

@@ -1,11 +1,16 @@
 package auth
 
 import (
+	"bytes"
 	"context"
+	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"commerce/deploy/ephemeral"
 )
 
 func TestLastUsed_IsBoundedWhileItCannotBeWritten(t *testing.T) {
@@ -38,5 +43,31 @@ func TestLastUsed_NeedsNoLogger(t *testing.T) {
 	used.Run(ended) // logs that the database is unreachable
 	if len(used.uses) != 1 {
 		t.Errorf("%d uses are kept, want 1", len(used.uses))
+	}
+}
+
+func TestLastUsed_LogsAnOutageOnceAndItsEndOnce(t *testing.T) {
+	t.Parallel()
+	open := func(url string) *pgxpool.Pool {
+		pool, err := pgxpool.New(t.Context(), url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(pool.Close)
+		return pool
+	}
+	log, now := &bytes.Buffer{}, noon
+	used := NewLastUsed(LastUsedConfig{Log: slog.New(slog.NewTextHandler(log, nil)), Now: func() time.Time { return now }})
+	used.Record(1)
+	for _, pool := range []*pgxpool.Pool{open("postgres://127.0.0.1:1/none"), used.cfg.Pool, open(ephemeral.Migrated(t)), nil} {
+		if pool != nil {
+			used.cfg.Pool = pool
+		}
+		used.tryFlush(t.Context())
+		now = now.Add(10 * time.Second)
+	}
+	text := log.String()
+	if strings.Count(text, "\n") != 2 || strings.Count(text, "level=WARN") != 1 || !strings.Contains(text, "after=20s") {
+		t.Errorf("the log reads %s: want one warning and one all-clear", text)
 	}
 }

@@ -22,6 +22,14 @@ var (
 	previousSecret = []byte("the secret of the month before, 1")
 )
 
+// must is for what cannot fail in a test.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
 // wantRefusal fails t unless err is exactly want; a nil want means success.
 func wantRefusal(t *testing.T, err error, want *problem.Error) {
 	t.Helper()

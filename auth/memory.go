@@ -69,25 +69,24 @@ func found(store *store.Store, knownCurrency func(code string) bool) (*store.Sto
 }
 
 // MemoryAPITokens is a source of API tokens that never change.
-type MemoryAPITokens struct{ byID map[int64]APIToken }
+type MemoryAPITokens map[int64]APIToken
 
-var _ APITokenSource = (*MemoryAPITokens)(nil)
+var _ APITokenSource = MemoryAPITokens(nil)
 
 // NewMemoryAPITokens returns a source of the given tokens. If two share an
 // id, the later one has it.
-func NewMemoryAPITokens(tokens ...APIToken) *MemoryAPITokens {
-	m := &MemoryAPITokens{byID: make(map[int64]APIToken, len(tokens))}
+func NewMemoryAPITokens(tokens ...APIToken) MemoryAPITokens {
+	m := MemoryAPITokens{}
 	for _, t := range tokens {
-		m.byID[t.ID] = t
+		m[t.ID] = t
 	}
 	return m
 }
 
 // APIToken implements APITokenSource.
-func (m *MemoryAPITokens) APIToken(_ context.Context, id int64) (APIToken, error) {
-	t, ok := m.byID[id]
-	if !ok {
-		return APIToken{}, ErrNoAPIToken
+func (m MemoryAPITokens) APIToken(_ context.Context, id int64) (APIToken, error) {
+	if t, ok := m[id]; ok {
+		return t, nil
 	}
-	return t, nil
+	return APIToken{}, ErrNoAPIToken
 }

@@ -90,11 +90,8 @@ func (p *PostgresAPITokens) Revoke(ctx context.Context, id int64) error {
 
 func (p *PostgresAPITokens) query(ctx context.Context, which string, args ...any) ([]APIToken, error) {
 	began := time.Now()
-	rows, err := p.db.Query(ctx,
+	rows, _ := p.db.Query(ctx, // CollectRows also returns the error of Query
 		"/* api_token */ SELECT id, store_id, name, hash, created_at, revoked_at, last_used_at FROM api_tokens "+which, args...)
-	if err != nil {
-		return nil, fmt.Errorf("read API tokens: %w", cause.OfPostgres(p.db, began, err))
-	}
 	tokens, err := pgx.CollectRows(rows, scanAPIToken)
 	if err != nil {
 		return nil, fmt.Errorf("read API tokens: %w", cause.OfPostgres(p.db, began, err))

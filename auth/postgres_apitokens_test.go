@@ -28,14 +28,26 @@ func tokenTable(t *testing.T, db *pgxpool.Pool) *pgxpool.Pool {
 	return db
 }
 
-func TestPostgresAPITokens_StoresOnlyAHashOfTheSecret(t *testing.T) {
-	t.Parallel()
+func newTokenTable(t *testing.T) (*pgxpool.Pool, *PostgresAPITokens) {
+	t.Helper()
 	db := tokenTable(t, ephemeral.MigratedPool(t))
-	table := NewPostgresAPITokens(db, rand.Reader)
-	text, err := table.Create(t.Context(), 1, "export script")
+	return db, NewPostgresAPITokens(db, rand.Reader)
+}
+
+// create makes a token of store 1 and returns its text.
+func create(t *testing.T, table *PostgresAPITokens, name string) string {
+	t.Helper()
+	text, err := table.Create(t.Context(), 1, name)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return text
+}
+
+func TestPostgresAPITokens_StoresOnlyAHashOfTheSecret(t *testing.T) {
+	t.Parallel()
+	db, table := newTokenTable(t)
+	text := create(t, table, "export script")
 	id, secret, ok := ParseAPIToken(text)
 	if !ok {
 		t.Fatalf("%q is not an API token", text)
@@ -59,7 +71,7 @@ func TestPostgresAPITokens_StoresOnlyAHashOfTheSecret(t *testing.T) {
 
 func TestPostgresAPITokens_NotFound(t *testing.T) {
 	t.Parallel()
-	table := NewPostgresAPITokens(tokenTable(t, ephemeral.MigratedPool(t)), rand.Reader)
+	_, table := newTokenTable(t)
 	if _, err := table.APIToken(t.Context(), 7); !errors.Is(err, ErrNoAPIToken) {
 		t.Errorf("found nothing: %v, want ErrNoAPIToken", err)
 	}
@@ -77,8 +89,7 @@ func TestPostgresAPITokens_NotFound(t *testing.T) {
 // Instances share only the table: nothing notifies them of a revocation.
 func TestPostgresAPITokens_RevocationIsSeenWithinASecondByEveryInstance(t *testing.T) {
 	t.Parallel()
-	db := tokenTable(t, ephemeral.MigratedPool(t))
-	table := NewPostgresAPITokens(db, rand.Reader)
+	db, table := newTokenTable(t)
 	instances := make([]*APITokens, 3)
 	for i := range instances {
 		instances[i] = NewAPITokens(APITokensConfig{Source: NewPostgresAPITokens(db, nil), Stores: testStores()})
@@ -112,10 +123,7 @@ func TestPostgresAPITokens_RevocationIsSeenWithinASecondByEveryInstance(t *testi
 // a second, if any.
 func revocationIsLate(t *testing.T, table *PostgresAPITokens, instances []*APITokens) string {
 	t.Helper()
-	text, err := table.Create(t.Context(), 1, "script")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := create(t, table, "script")
 	id, _, _ := ParseAPIToken(text)
 	for i, tokens := range instances {
 		if _, _, err := tokens.Identify(apiRequest(text), ""); err != nil {
@@ -144,12 +152,9 @@ func revocationIsLate(t *testing.T, table *PostgresAPITokens, instances []*APITo
 
 func TestLastUsed_IsWrittenInBatches(t *testing.T) {
 	t.Parallel()
-	db := tokenTable(t, ephemeral.MigratedPool(t))
-	table := NewPostgresAPITokens(db, rand.Reader)
+	db, table := newTokenTable(t)
 	for range 3 {
-		if _, err := table.Create(t.Context(), 1, "script"); err != nil {
-			t.Fatal(err)
-		}
+		create(t, table, "script")
 	}
 	at := time.Date(2025, 11, 20, 10, 0, 0, 0, time.UTC)
 	used := NewLastUsed(LastUsedConfig{Pool: db, Now: func() time.Time { return at }, Log: slog.New(slog.DiscardHandler)})
@@ -189,11 +194,8 @@ func TestLastUsed_IsWrittenInBatches(t *testing.T) {
 
 func TestLastUsed_KeepsWhatCannotBeWritten(t *testing.T) {
 	t.Parallel()
-	db := tokenTable(t, ephemeral.MigratedPool(t))
-	table := NewPostgresAPITokens(db, rand.Reader)
-	if _, err := table.Create(t.Context(), 1, "script"); err != nil {
-		t.Fatal(err)
-	}
+	db, table := newTokenTable(t)
+	create(t, table, "script")
 	used := NewLastUsed(LastUsedConfig{Pool: db, Log: slog.New(slog.DiscardHandler), Every: time.Hour})
 	used.Record(1)
 	gone, cancel := context.WithCancel(t.Context())
@@ -225,10 +227,7 @@ func roles(t *testing.T, owner string) (service string) {
 			t.Fatal(err)
 		}
 	}
-	u, err := url.Parse(owner)
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := must(url.Parse(owner))
 	u.User = url.User("commerce_service")
 	return u.String()
 }
@@ -239,10 +238,7 @@ func TestRoles_TheServiceReadsAndWritesOnlyLastUse(t *testing.T) {
 	if err := ephemeral.Migrate(t.Context(), owner); err != nil {
 		t.Fatal(err)
 	}
-	text, err := NewPostgresAPITokens(tokenTable(t, ephemeral.OpenPool(t, owner, connect.PostgresConfig{Writable: true})), rand.Reader).Create(t.Context(), 1, "script")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := create(t, NewPostgresAPITokens(tokenTable(t, ephemeral.OpenPool(t, owner, connect.PostgresConfig{Writable: true})), rand.Reader), "script")
 	db := ephemeral.OpenPool(t, roles(t, owner), connect.PostgresConfig{Writable: true})
 	tokens := NewAPITokens(APITokensConfig{Source: NewPostgresAPITokens(db, nil), Stores: testStores()})
 	if _, _, err := tokens.Identify(apiRequest(text), ""); err != nil {

@@ -46,9 +46,9 @@ func (v verifiedTokens) find(d tokenDigest, now time.Time, keys *keySet) (Claims
 // keep remembers a valid token. keys is the set from before it was verified: if it was
 // verified with a newer set, find does not find it, and it is verified once more.
 func (v verifiedTokens) keep(d tokenDigest, claims Claims, p *payload, keys *keySet) {
-	t := verifiedToken{claims: claims, until: p.expiry.Add(jwtLeeway), keys: keys}
-	if p.notBefore != nil {
-		t.from = p.notBefore.Add(-jwtLeeway)
+	t := verifiedToken{claims: claims, until: p.ExpiresAt.Add(jwtLeeway), keys: keys}
+	if p.NotBefore != nil {
+		t.from = p.NotBefore.Add(-jwtLeeway)
 	}
 	v.cache.Put(d, t)
 }

@@ -100,11 +100,10 @@ func Resolve(a Addition, p *Product, limits Limits) (NewLine, *problem.Error) {
 // aboveMaximum refuses a quantity that no line of the product may have. The cart refuses it
 // too, but only alone.
 func aboveMaximum(quantity int64, member string, p *Product, limits Limits) *problem.Error {
-	b := BoundsOf(p, limits)
-	if quantity <= b.Max {
+	if quantity <= BoundsOf(p, limits).Max {
 		return nil
 	}
-	return Refusal{Code: problem.QuantityOutOfRange, A: b.Min, B: b.Max}.Problem(member, p, limits)
+	return Refusal{Code: problem.QuantityOutOfRange}.Problem(member, p, limits)
 }
 
 // choosePlan requires a plan for a product that has plans, and refuses one for a product

@@ -6,50 +6,42 @@ import (
 )
 
 // Refusal is why the cart's current content does not allow a change that is valid by
-// itself. A and B are the numbers in its sentence:
-//
-//	product_not_found, product_inactive, out_of_stock, item_not_found
-//	insufficient_stock     A in stock, B in the cart already
-//	quantity_out_of_range  A minimum, B maximum of the line
-//	off_step               A minimum, B step of the line
-//	above_max_per_cart     A maximum of the product's lines, B in the cart already
-//	line_changed           the line has changed since the edit read it
-//	cart_full              B is 0 for too many lines, 1 for too much text
+// itself.
 type Refusal struct {
 	Code problem.Code
-	A, B int64
+	Held int64 // insufficient_stock and above_max_per_cart: how many of the product the cart holds already
 }
 
 // Codes of refusals that an error response shows as another code.
 const (
 	AboveMaxPerCart problem.Code = "above_max_per_cart" // as quantity_out_of_range
+	TextFull        problem.Code = "text_full"          // as cart_full
 	LineChanged     problem.Code = "line_changed"       // the edit is computed again
 )
 
 // Problem returns the refusal as an error. member is the request's member that the error
 // names; p is the changed line's product, nil for none.
 func (r Refusal) Problem(member string, p *Product, limits Limits) *problem.Error {
-	var name locale.Name
-	if p != nil {
-		name = p.Name
-	}
 	switch r.Code {
 	case problem.ItemNotFound:
 		return problem.New(r.Code, "", textItemNotFound)
+	case TextFull:
+		return problem.New(problem.CartFull, "", textTooMuchText, limits.CartText)
 	case problem.CartFull:
-		if r.B == 1 {
-			return problem.New(r.Code, "", textTooMuchText, limits.CartText)
-		}
 		return problem.New(r.Code, "", textTooManyLines, differentItems.Of(limits.Lines))
 	}
 	code := r.Code
 	if code == OffStep || code == AboveMaxPerCart {
 		code = problem.QuantityOutOfRange
 	}
-	return &problem.Error{Code: code, Faults: []problem.Fault{{Member: member, Sentence: r.sentence(name)}}}
+	return &problem.Error{Code: code, Faults: []problem.Fault{{Member: member, Sentence: r.sentence(p, BoundsOf(p, limits))}}}
 }
 
-func (r Refusal) sentence(product locale.Name) locale.Sentence {
+func (r Refusal) sentence(p *Product, b Bounds) locale.Sentence {
+	var product locale.Name
+	if p != nil {
+		product = p.Name
+	}
 	switch r.Code {
 	case problem.ProductNotFound:
 		return textNoProduct.With()
@@ -58,16 +50,16 @@ func (r Refusal) sentence(product locale.Name) locale.Sentence {
 	case problem.OutOfStock:
 		return textOutOfStock.With(product)
 	case problem.InsufficientStock:
-		if r.B > 0 {
-			return onlySomeHeld(r.A, product, r.B)
+		if r.Held > 0 {
+			return onlySomeHeld(b.Stock, product, r.Held)
 		}
-		return onlySome(r.A, product)
+		return onlySome(b.Stock, product)
 	case problem.QuantityOutOfRange:
-		return quantityRange(r.A, r.B, product)
+		return quantityRange(b.Min, b.Max, product)
 	case OffStep:
-		return textOffStep.With(product, units.Of(r.B), units.Of(r.A))
+		return textOffStep.With(product, units.Of(b.Step), units.Of(b.Min))
 	case AboveMaxPerCart:
-		return textAtMostPerCart.With(units.Of(r.A), product)
+		return textAtMostPerCart.With(units.Of(b.PerCart), product)
 	}
 	return textRefused.With()
 }

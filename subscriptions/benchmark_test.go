@@ -15,6 +15,8 @@ import (
 	"commerce/cart/wire"
 	"commerce/deploy/sample"
 	"commerce/subscriptions"
+	"commerce/subscriptions/postgres"
+	"commerce/subscriptions/subscriptionshttp"
 )
 
 // BenchmarkList measures a page of 15 rows without its source: identifying the store,
@@ -22,7 +24,7 @@ import (
 func BenchmarkList(b *testing.B) {
 	rows := sample.Subscriptions(now)[:16]
 	slices.Reverse(rows)
-	route := subscriptions.NewAPI(configOf(fixedPage{rows: rows}, stores()...)).Area().Routes[0]
+	route := subscriptionshttp.New(configOf(fixedPage{rows: rows}, stores()...)).Area().Routes[0]
 	prices := money.NewFormatter()
 	for name, url := range map[string]string{
 		"page 1":   "/subscriptions",
@@ -35,10 +37,7 @@ func BenchmarkList(b *testing.B) {
 			var buffer []byte
 			b.ReportAllocs()
 			for b.Loop() {
-				answer, err := route.Handle(c)
-				if err != nil {
-					b.Fatal(err)
-				}
+				answer := must(route.Handle(c))(b)
 				w := wire.NewWriter(buffer[:0], answer.Language, prices)
 				answer.Data(w)
 				buffer = w.Bytes()
@@ -57,14 +56,42 @@ func (f fixedPage) List(context.Context, int64, subscriptions.Query) ([]subscrip
 	return f.rows, nil
 }
 
+func (f fixedPage) Changes(context.Context, int64, subscriptions.ChangesQuery) (subscriptions.Changes, error) {
+	return subscriptions.Changes{Changed: f.rows}, nil
+}
+
 func (fixedPage) LinkKeys(context.Context, bool) ([][]byte, error) {
 	return [][]byte{[]byte("0123456789abcdef0123456789abcdef")}, nil
+}
+
+// BenchmarkStream measures a page of a stream without its source.
+func BenchmarkStream(b *testing.B) {
+	source := fixedPage{rows: slices.Repeat(sample.Subscriptions(now), 20)[:1000]}
+	route := subscriptionshttp.New(configOf(source, stores()...)).Area().Routes[1]
+	for _, format := range []string{ndjsonType, csvType} {
+		b.Run(format, func(b *testing.B) {
+			c, _ := gin.CreateTestContext(httptest.NewRecorder())
+			c.Request = httptest.NewRequest(http.MethodGet, "/subscriptions/changes", nil)
+			c.Request.Header.Set("Authorization", "Bearer "+tokenOf(1))
+			c.Request.Header.Set("Accept", format)
+			w := wire.NewWriter(nil, locale.En, money.NewFormatter())
+			b.ReportAllocs()
+			for b.Loop() {
+				answer := must(route.Handle(c))(b)
+				for _, err := range answer.Stream.Parts(b.Context(), w) {
+					if err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+		})
+	}
 }
 
 // BenchmarkPostgres measures a page of 15 rows and a single row from Postgres, with the
 // time that Postgres takes.
 func BenchmarkPostgres(b *testing.B) {
-	source := subscriptions.NewPostgres(subscriptions.PostgresConfig{Pool: filled(b, sampleData()), Budget: time.Minute, Wait: time.Minute})
+	source := postgres.New(postgres.Config{Pool: filled(b, sampleData()), Budget: time.Minute, Wait: time.Minute})
 	b.Run("list", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
@@ -81,30 +108,4 @@ func BenchmarkPostgres(b *testing.B) {
 			}
 		}
 	})
-}
-
-// BenchmarkStatusRules measures all rules about the state of 48 subscriptions.
-func BenchmarkStatusRules(b *testing.B) {
-	all := sample.Subscriptions(now)
-	b.ReportAllocs()
-	for b.Loop() {
-		for i := range all {
-			s := &all[i]
-			s.GrantsAccess(now)
-			s.HasExpired(now)
-			s.DaysRemaining(now)
-			s.RenewsItself()
-			s.PaymentMethod()
-		}
-	}
-}
-
-// BenchmarkParsePhone measures the reading of a phone number of a query.
-func BenchmarkParsePhone(b *testing.B) {
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, ok := subscriptions.ParsePhone("+966 (0)50 111 2222"); !ok {
-			b.Fatal("refused")
-		}
-	}
 }

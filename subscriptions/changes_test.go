@@ -1,6 +1,7 @@
 package subscriptions_test
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"net/url"
@@ -15,16 +16,14 @@ import (
 	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"
 	"commerce/subscriptions"
+	"commerce/subscriptions/postgres"
 )
 
 // follow reads all changes of a store after a cursor, limit at a time.
 func follow(t *testing.T, s subscriptions.Source, store int64, after subscriptions.Cursor, limit int) (changed, deleted []int64, next subscriptions.Cursor) {
 	t.Helper()
 	for {
-		c, err := s.Changes(t.Context(), store, subscriptions.ChangesQuery{After: after, Limit: limit, Language: locale.En})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must(s.Changes(t.Context(), store, subscriptions.ChangesQuery{After: after, Limit: limit, Language: locale.En}))(t)
 		if n := len(c.Changed) + len(c.Deleted); n > limit || c.More && n < limit {
 			t.Fatalf("%d changes, more: %v, with limit %d", n, c.More, limit)
 		}
@@ -47,13 +46,8 @@ func TestChanges_FromTheBeginningAreAllSubscriptions(t *testing.T) {
 		for _, limit := range []int{1, 2, 100, 1000} {
 			changed, deleted, next := follow(t, b.source, 1, subscriptions.Cursor{}, limit)
 			slices.Sort(changed)
-			var want []int64
-			for _, s := range d.all {
-				if s.StoreID == 1 {
-					want = append(want, s.ID)
-				}
-			}
-			slices.Sort(want)
+			want := idsOf(d.all, 1, nil)
+			slices.Reverse(want)
 			if diff := cmp.Diff(want, changed); diff != "" || len(deleted) != 0 {
 				t.Errorf("limit %d: deleted %v, changed (-want +got):\n%s", limit, deleted, diff)
 			}
@@ -72,10 +66,7 @@ func TestChanges_AreCompleteSubscriptions(t *testing.T) {
 			t.Fatal(len(c.Changed), err)
 		}
 		for _, changed := range c.Changed {
-			got, err := b.source.Get(t.Context(), 1, changed.ID, locale.En)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := must(b.source.Get(t.Context(), 1, changed.ID, locale.En))(t)
 			if diff := cmp.Diff(*got, changed); diff != "" {
 				t.Fatalf("subscription %d (-get +changes):\n%s", changed.ID, diff)
 			}
@@ -97,32 +88,36 @@ func TestChanges_OfAnotherSourceExpireTheCursor(t *testing.T) {
 func TestSource_NeedsOnlyTheRightsOfTheServicesRole(t *testing.T) {
 	t.Parallel()
 	owner := ephemeral.StartPostgres(t).URL // roles belong to a whole server
-	if err := ephemeral.Migrate(t.Context(), owner); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, ephemeral.Migrate(t.Context(), owner))
 	pool := ephemeral.OpenPool(t, owner, connect.PostgresConfig{Writable: true})
 	fill(t, pool, sampleData())
-	script, err := os.ReadFile("../deploy/postgres/roles.sql")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := pool.Exec(t.Context(), string(script)); err != nil {
-		t.Fatal(err)
-	}
-	if err := ephemeral.Grant(t.Context(), owner, "commerce_service"); err != nil {
-		t.Fatal(err)
-	}
-	service, err := url.Parse(owner)
-	if err != nil {
-		t.Fatal(err)
-	}
+	script := must(os.ReadFile("../deploy/postgres/roles.sql"))(t)
+	exec(t, pool, string(script))
+	noError(t, ephemeral.Grant(t.Context(), owner, "commerce_service"))
+	service := must(url.Parse(owner))(t)
 	service.User = url.User("commerce_service")
-	b := newBundle(subscriptions.NewPostgres(subscriptions.PostgresConfig{
+	b := newBundle(postgres.New(postgres.Config{
 		Pool: ephemeral.OpenPool(t, service.String(), connect.PostgresConfig{}), Budget: 10 * time.Second,
 	}), stores()...)
 	for _, path := range []string{"/subscriptions", "/subscriptions/5001", "/subscriptions/changes", "/subscriptions/summary"} {
 		if w := b.do(path, 1, "en"); w.Code != http.StatusOK {
 			t.Errorf("%s: %d %s", path, w.Code, w.Body)
 		}
+	}
+}
+
+// downSource is a source that fails.
+type downSource struct {
+	subscriptions.Source
+	err error
+}
+
+func (d downSource) LinkKeys(context.Context, bool) ([][]byte, error) { return nil, d.err }
+
+func TestError_LogsTheFailedCall(t *testing.T) {
+	t.Parallel()
+	b := newBundle(downSource{err: subscriptions.Unavailable(errors.New("connection refused"))}, stores()...)
+	if got := b.refused(t, "/subscriptions", 1); got.Code != "unavailable" || got.Text != "read the keys of page links: connection refused" {
+		t.Errorf("got %+v", got)
 	}
 }

@@ -1,6 +1,10 @@
 package subscriptions
 
 import (
+	"slices"
+	"strings"
+	"unicode"
+
 	"golang.org/x/text/cases"
 	"golang.org/x/text/language"
 )
@@ -16,9 +20,136 @@ type Filter struct {
 	ExternalCustomerID string // exact
 }
 
-// byCustomer reports whether a query must find customers first.
-func (f Filter) byCustomer() bool { return f.Email != "" || f.Phone != "" }
+// ByCustomer reports whether a query must find customers first.
+func (f Filter) ByCustomer() bool { return f.Email != "" || f.Phone != "" }
 
-// foldEmail returns an address in lower case, as Postgres does with the collation
+// passes applies the filter to a subscription. c is nil if its customer is unknown.
+func (f Filter) passes(s *Subscription, c *Customer) bool {
+	switch {
+	case f.Statuses != 0 && !f.Statuses.Has(s.Status), f.ExternalCustomerID != "" && f.ExternalCustomerID != s.ExternalCustomerID:
+		return false
+	case !f.ByCustomer() && f.CallingCode == "":
+		return true
+	case c == nil:
+		return false
+	}
+	national, uncoded := NationalPhone(c.Phone, c.CallingCode)
+	return (f.Email == "" || FoldEmail(f.Email) == FoldEmail(c.Email)) &&
+		(f.Phone == "" || f.Phone.Matches(c.CallingCode, national, uncoded)) &&
+		(f.CallingCode == "" || f.CallingCode == c.CallingCode)
+}
+
+// FoldEmail returns an address in lower case, as Postgres does with the collation
 // und-x-icu.
-func foldEmail(address string) string { return cases.Lower(language.Und).String(address) }
+func FoldEmail(address string) string { return cases.Lower(language.Und).String(address) }
+
+// Phone is a telephone number in the form for comparisons: ASCII digits without leading
+// zeros. It may begin with the calling code.
+type Phone string
+
+// ParsePhone reads a number in any usual format. Digits may be ASCII or of either Arabic
+// block. Spaces, dashes, dots, slashes, parentheses and invisible format characters may
+// separate them, and plus signs may precede them. A number has 1 to 20 digits, at least
+// one of which is not zero.
+func ParsePhone(s string) (Phone, bool) {
+	digits := make([]byte, 0, 20)
+	for _, r := range s {
+		digit, ok := phoneDigit(r)
+		switch {
+		case ok && len(digits) == 20:
+			return "", false
+		case ok:
+			digits = append(digits, digit)
+		case r == '+' && len(digits) == 0, separatesDigits(r):
+		default:
+			return "", false
+		}
+	}
+	bare := trimZeros(string(digits))
+	return Phone(bare), bare != ""
+}
+
+// phoneDigit returns r as an ASCII digit. The function phone_digits of the
+// migrations accepts the same ones.
+func phoneDigit(r rune) (digit byte, ok bool) {
+	for _, zero := range []rune{'0', '\u0660', '\u06F0'} {
+		if zero <= r && r <= zero+9 {
+			return byte('0' + r - zero), true
+		}
+	}
+	return 0, false
+}
+
+// separatesDigits includes characters in numbers that are pasted from documents: no-break
+// spaces, typographic dashes and marks of the writing direction.
+func separatesDigits(r rune) bool {
+	return strings.ContainsRune("./()", r) || unicode.In(r, unicode.Zs, unicode.Pd, unicode.Cf)
+}
+
+func trimZeros(digits string) string { return strings.TrimLeft(digits, "0") }
+
+// MaxCallingCode is the maximum number of digits of a calling code.
+const MaxCallingCode = 4
+
+// Nationals returns the number itself and the number without a calling code of each
+// possible length. Each customer whom Matches accepts has one of them as a national
+// number, so an index on national numbers finds the customer.
+func (p Phone) Nationals() []string {
+	nationals := []string{string(p)}
+	for n := 1; n <= MaxCallingCode && n < len(p); n++ {
+		rest := trimZeros(string(p[n:]))
+		if rest != "" && !slices.Contains(nationals, rest) {
+			nationals = append(nationals, rest)
+		}
+	}
+	return nationals
+}
+
+// Matches reports whether this is the number of a customer with a calling code: one of the
+// two national numbers, with or without the calling code.
+func (p Phone) Matches(callingCode, national, uncoded string) bool {
+	for _, asked := range []string{string(p), withoutCode(string(p), callingCode)} {
+		if asked != "" && (asked == national || asked == uncoded) {
+			return true
+		}
+	}
+	return false
+}
+
+// withoutCode removes the calling code and leading zeros from digits.
+func withoutCode(digits, callingCode string) string {
+	return trimZeros(strings.TrimPrefix(digits, callingCode))
+}
+
+// NationalPhone returns the digits of a customer's number within the country, without
+// leading zeros. It removes the calling code from a number in international format
+// ("+966 50…", "0096650…").
+//
+// uncoded is the other possible reading: the digits without the calling code for a number
+// that begins with it in any format ("96650…"), else "".
+//
+// The Postgres source has the same rules as generated columns.
+func NationalPhone(phone, callingCode string) (national, uncoded string) {
+	all, plus := phoneDigits(phone)
+	digits := trimZeros(all)
+	if callingCode != "" && strings.HasPrefix(digits, callingCode) {
+		uncoded = withoutCode(digits, callingCode)
+	}
+	if plus || strings.HasPrefix(all, "00") {
+		return withoutCode(digits, callingCode), uncoded
+	}
+	return digits, uncoded
+}
+
+// phoneDigits returns all digits of a number, and whether a plus sign precedes them.
+func phoneDigits(phone string) (digits string, plus bool) {
+	var b strings.Builder
+	for _, r := range phone {
+		if digit, ok := phoneDigit(r); ok {
+			b.WriteByte(digit)
+		} else if r == '+' && b.Len() == 0 {
+			plus = true
+		}
+	}
+	return b.String(), plus
+}

@@ -155,6 +155,7 @@ func TestList_KeepsFiltersInItsLinksAsGiven(t *testing.T) {
 		if want := "http://shop.test/subscriptions?page=2" + kept + "&cursor="; !strings.HasPrefix(*first.NextPageURL, want) {
 			t.Errorf("next page: %s, want %s", *first.NextPageURL, want)
 		}
+		b.list(t, strings.Replace(*first.NextPageURL, "past_due%2Cactive", "active%2Cpast_due", 1), 1) // the same list
 		for _, change := range [][2]string{
 			{"past_due%2Cactive", "past_due"},
 			{"past_due%2Cactive", "past_due,active,paused"},

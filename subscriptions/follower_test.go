@@ -21,6 +21,7 @@ import (
 	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"
 	"commerce/subscriptions"
+	"commerce/subscriptions/postgres"
 )
 
 // A history is what writers do to subscriptions for a second while followers copy them. A
@@ -235,9 +236,7 @@ func TestFollower_KeepsItsCursorWhileAStandbyIsBehind(t *testing.T) {
 	change := func(ids ...int) {
 		t.Helper()
 		for _, id := range ids {
-			if _, err := h.writes.Exec(t.Context(), insertOne, id, id); err != nil {
-				t.Fatal(err)
-			}
+			exec(t, h.writes, insertOne, id, id)
 		}
 	}
 	change(1, 10, 11)
@@ -248,9 +247,7 @@ func TestFollower_KeepsItsCursorWhileAStandbyIsBehind(t *testing.T) {
 	}
 	change(2, 10, 12)
 	h.standbys[0].Follow(h.primary)
-	if err := h.settle(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, h.settle(t.Context()))
 	if err := h.check(t.Context(), f, onStandby); err != nil || f.expired > 0 {
 		t.Errorf("%d cursors expired, error %v", f.expired, err)
 	}
@@ -291,15 +288,13 @@ type setting struct {
 	primary  *ephemeral.Server
 	standbys []*ephemeral.Standby
 	writes   *pgxpool.Pool
-	source   *subscriptions.Postgres // of the primary
+	source   *postgres.Source // of the primary
 }
 
 func newSetting(t *testing.T, settings ...string) *setting {
 	t.Helper()
 	h := &setting{t: t, primary: ephemeral.StartPostgres(t, settings...)}
-	if err := ephemeral.Migrate(t.Context(), h.primary.URL); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, ephemeral.Migrate(t.Context(), h.primary.URL))
 	h.writes = writesTo(t, h.primary.URL)
 	h.source = sourceOf(t, h.primary.URL)
 	fill(t, h.writes, inTwoStores(sixStates()))
@@ -313,7 +308,7 @@ func (h *setting) database(t *testing.T, name string) *setting {
 	return &setting{t: t, primary: h.primary, writes: writesTo(t, url), source: sourceOf(t, url)}
 }
 
-func (h *setting) addStandby() *subscriptions.Postgres {
+func (h *setting) addStandby() *postgres.Source {
 	h.t.Helper()
 	standby := ephemeral.StartStandby(h.t, h.primary)
 	h.standbys = append(h.standbys, standby)
@@ -342,10 +337,10 @@ func writesTo(t *testing.T, url string) *pgxpool.Pool {
 	})
 }
 
-func sourceOf(t *testing.T, url string) *subscriptions.Postgres {
+func sourceOf(t *testing.T, url string) *postgres.Source {
 	t.Helper()
 	pool := ephemeral.OpenPool(t, url, connect.PostgresConfig{MaxConns: 8, StatementTimeout: -1})
-	return subscriptions.NewPostgres(subscriptions.PostgresConfig{Pool: pool, Budget: settleLimit, Wait: settleLimit})
+	return postgres.New(postgres.Config{Pool: pool, Budget: settleLimit, Wait: settleLimit})
 }
 
 // run runs one history and compares the followers' copies to the table.
@@ -410,10 +405,16 @@ func (h *setting) settle(ctx context.Context) error {
 	if err := h.settlePrimary(ctx); err != nil {
 		return err
 	}
+	h.catchUp()
+	return nil
+}
+
+// catchUp waits until the standbys have what the primary has.
+func (h *setting) catchUp() {
+	h.t.Helper()
 	for _, standby := range h.standbys {
 		standby.CatchUp(h.primary)
 	}
-	return nil
 }
 
 func (h *setting) settlePrimary(ctx context.Context) error {

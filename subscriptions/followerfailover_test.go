@@ -107,13 +107,8 @@ func (f *promotions) write(h *setting) {
 			f.t.Fatal(err)
 		}
 	}
-	_, err := h.writes.Exec(f.t.Context(), insertOne, 1, f.random.Int64N(1e9))
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	if err := h.settle(f.t.Context()); err != nil {
-		f.t.Fatal(err)
-	}
+	exec(f.t, h.writes, insertOne, 1, f.random.Int64N(1e9))
+	noError(f.t, h.settle(f.t.Context()))
 }
 
 func (f *promotions) promote() {
@@ -164,9 +159,7 @@ func (f *promotions) promoteOne(standby *ephemeral.Standby) {
 // wantEqual checks a follower that has not read the new primary yet.
 func (f *promotions) wantEqual(r *promotionReader) {
 	f.t.Helper()
-	if err := f.now.settle(f.t.Context()); err != nil {
-		f.t.Fatal(err)
-	}
+	noError(f.t, f.now.settle(f.t.Context()))
 	if err := f.now.check(f.t.Context(), r.follower, f.now.source); err != nil {
 		f.t.Errorf("%s, before a write: %v", r.name, err)
 	}
@@ -193,14 +186,12 @@ func TestFollower_WritersDoNotWaitForEachOtherAfterAPromotion(t *testing.T) {
 	standby.Promote()
 	now := &setting{t: t, primary: standby.Server, writes: writesTo(t, standby.URL), source: sourceOf(t, standby.URL)}
 	open := begin(t, now, pgx.ReadCommitted)
-	do(t, open, "UPDATE subscriptions SET order_id = 8 WHERE store_id = 1")
+	exec(t, open, "UPDATE subscriptions SET order_id = 8 WHERE store_id = 1")
 	if _, err := now.writes.Exec(t.Context(), "UPDATE subscriptions SET order_id = 9 WHERE store_id = 2"); err != nil { // after 500 ms
 		t.Errorf("another store's writer: %v", err)
 	}
 	for range 2 { // two instances may mark one timeline
-		if err := sourceOf(t, standby.URL).MarkTimeline(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, sourceOf(t, standby.URL).MarkTimeline(t.Context()))
 	}
 	commit(t, open)
 	for store := range int64(2) {
@@ -216,8 +207,8 @@ func TestFollower_SeesNothingThatACrashLoses(t *testing.T) {
 	for n := range 5 {
 		readAll(t, f, h.source)
 		tx := begin(t, h, pgx.ReadCommitted)
-		do(t, tx, fmt.Sprintf("UPDATE subscriptions SET price_amount = %d WHERE store_id = 1", 424242+n))
-		do(t, tx, "SET LOCAL synchronous_commit = off")
+		exec(t, tx, fmt.Sprintf("UPDATE subscriptions SET price_amount = %d WHERE store_id = 1", 424242+n))
+		exec(t, tx, "SET LOCAL synchronous_commit = off")
 		commit(t, tx)
 		readAll(t, f, h.source)
 		h.primary.Kill()
@@ -292,15 +283,11 @@ func crashAfterReading(t *testing.T, h *setting, seed uint64, followers []*follo
 	t.Helper()
 	change := func(id int) {
 		t.Helper()
-		if _, err := h.writes.Exec(t.Context(), insertOne, id, seed); err != nil {
-			t.Fatal(err)
-		}
+		exec(t, h.writes, insertOne, id, seed)
 	}
 	for i := range 10 {
 		change(100 + i)
-		if err := h.settle(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, h.settle(t.Context()))
 		for _, f := range followers {
 			readAll(t, f, h.source)
 		}
@@ -334,9 +321,7 @@ func TestFollower_StartsFromTheBeginningAfterARestore(t *testing.T) {
 					t.Errorf("before migrate up: %v, want unavailable", err)
 				}
 			}
-			if err := ephemeral.Migrate(t.Context(), f.now.writes.Config().ConnString()); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, ephemeral.Migrate(t.Context(), f.now.writes.Config().ConnString()))
 			for _, writes := range []bool{false, true} {
 				if writes {
 					f.write(f.now)
@@ -352,9 +337,7 @@ func TestFollower_StartsFromTheBeginningAfterARestore(t *testing.T) {
 
 func restoreElsewhere(t *testing.T, h *setting, dump []byte) *setting {
 	t.Helper()
-	if _, err := h.writes.Exec(t.Context(), "CREATE DATABASE elsewhere TEMPLATE template0"); err != nil {
-		t.Fatal(err)
-	}
+	exec(t, h.writes, "CREATE DATABASE elsewhere TEMPLATE template0")
 	other := h.database(t, "elsewhere")
 	ephemeral.Restore(t, dump, other.writes.Config().ConnString())
 	return other

@@ -10,7 +10,9 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"commerce/auth/locale"
+	"commerce/deploy/ephemeral"
 	"commerce/subscriptions"
+	"commerce/subscriptions/postgres"
 )
 
 // A subscription gets a card while another transaction changes the card's digits.
@@ -18,7 +20,7 @@ func TestFollower_SeesACardThatChangesWhileItIsAssigned(t *testing.T) {
 	t.Parallel()
 	h, f := newSetting(t), newFollower(1, 1)
 	assigns, changes := begin(t, h, pgx.ReadCommitted), begin(t, h, pgx.ReadCommitted)
-	do(t, assigns, "UPDATE subscriptions SET saved_card_id = 2 WHERE store_id = 1 AND id = 6")
+	exec(t, assigns, "UPDATE subscriptions SET saved_card_id = 2 WHERE store_id = 1 AND id = 6")
 	changed := make(chan error, 1)
 	go func() {
 		_, err := changes.Exec(context.Background(), "UPDATE saved_cards SET last_four = '7777' WHERE store_id = 1 AND id = 2")
@@ -27,9 +29,7 @@ func TestFollower_SeesACardThatChangesWhileItIsAssigned(t *testing.T) {
 	waitForLock(t, h)
 	commit(t, assigns)
 	readAll(t, f, h.source)
-	if err := <-changed; err != nil {
-		t.Fatal(err)
-	}
+	noError(t, <-changed)
 	commit(t, changes)
 	wantComplete(t, h, f)
 }
@@ -45,9 +45,7 @@ func TestFollower_MissesNothingOfATransactionWithAnOldSnapshot(t *testing.T) {
 			t.Parallel()
 			h, f := newSetting(t), newFollower(1, 1)
 			old := begin(t, h, pgx.RepeatableRead)
-			if _, err := h.writes.Exec(t.Context(), insertOne, 20, 2); err != nil {
-				t.Fatal(err)
-			}
+			exec(t, h.writes, insertOne, 20, 2)
 			_, err := old.Exec(t.Context(), statement)
 			if refused, ok := errors.AsType[*pgconn.PgError](err); !ok || refused.Code != notSupported {
 				t.Errorf("error %v, want that the statement is refused", err)
@@ -62,58 +60,37 @@ func TestFollower_MissesNothingOfATransactionWithAnOldSnapshot(t *testing.T) {
 // and a snapshot.
 func begin(t *testing.T, h *setting, level pgx.TxIsoLevel) pgx.Tx {
 	t.Helper()
-	tx, err := h.writes.BeginTx(t.Context(), pgx.TxOptions{IsoLevel: level})
-	if err != nil {
-		t.Fatal(err)
-	}
+	tx := must(h.writes.BeginTx(t.Context(), pgx.TxOptions{IsoLevel: level}))(t)
 	t.Cleanup(func() { _ = tx.Rollback(context.Background()) })
-	do(t, tx, "SELECT pg_current_xact_id()")
-	do(t, tx, "SET LOCAL lock_timeout = 0")
+	exec(t, tx, "SELECT pg_current_xact_id()")
+	exec(t, tx, "SET LOCAL lock_timeout = 0")
 	return tx
-}
-
-func do(t *testing.T, tx pgx.Tx, sql string) {
-	t.Helper()
-	if _, err := tx.Exec(t.Context(), sql); err != nil {
-		t.Fatalf("%s: %v", sql, err)
-	}
 }
 
 func commit(t *testing.T, tx pgx.Tx) {
 	t.Helper()
-	if err := tx.Commit(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, tx.Commit(t.Context()))
 }
 
 // waitForLock waits until a transaction waits for another one.
 func waitForLock(t *testing.T, h *setting) {
 	t.Helper()
-	for began, waits := time.Now(), false; !waits; time.Sleep(time.Millisecond) {
-		err := h.writes.QueryRow(t.Context(), "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)").Scan(&waits)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if time.Since(began) > settleLimit {
-			t.Fatal("no transaction waits")
-		}
-	}
+	eventually(t, "a transaction waits", func() (waits bool) {
+		noError(t, h.writes.QueryRow(t.Context(), "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)").Scan(&waits))
+		return waits
+	})
 }
 
 // readAll lets the follower read what can be read now.
 func readAll(t *testing.T, f *follower, source subscriptions.Source) {
 	t.Helper()
-	if err := f.finish(t.Context(), source); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, f.finish(t.Context(), source))
 }
 
 // wantComplete lets the follower read what has been committed, and compares its copy.
 func wantComplete(t *testing.T, h *setting, f *follower) {
 	t.Helper()
-	if err := h.settle(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, h.settle(t.Context()))
 	if err := h.check(t.Context(), f, h.source); err != nil {
 		t.Error(err)
 	}
@@ -126,23 +103,111 @@ func TestFollower_SeesASubscriptionThatWasReplaced(t *testing.T) {
 	h, f := newSetting(t), newFollower(1, 1)
 	readAll(t, f, h.source)
 	replaces := begin(t, h, pgx.ReadCommitted)
-	do(t, replaces, "CREATE TEMPORARY TABLE before ON COMMIT DROP AS SELECT * FROM subscriptions WHERE store_id = 1")
-	do(t, replaces, "DELETE FROM subscriptions WHERE store_id = 1")
-	do(t, replaces, "INSERT INTO subscriptions SELECT * FROM before")
-	do(t, replaces, "UPDATE subscriptions SET order_id = 777 WHERE store_id = 1")
+	exec(t, replaces, "CREATE TEMPORARY TABLE before ON COMMIT DROP AS SELECT * FROM subscriptions WHERE store_id = 1")
+	exec(t, replaces, "DELETE FROM subscriptions WHERE store_id = 1")
+	exec(t, replaces, "INSERT INTO subscriptions SELECT * FROM before")
+	exec(t, replaces, "UPDATE subscriptions SET order_id = 777 WHERE store_id = 1")
 	commit(t, replaces)
-	if err := h.settle(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, h.settle(t.Context()))
 	for more := true; more; {
-		page, err := h.source.Changes(t.Context(), 1, subscriptions.ChangesQuery{After: f.cursor, Limit: 1, Language: locale.En})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := f.apply(page, 1); err != nil {
-			t.Fatal(err)
-		}
+		page := must(h.source.Changes(t.Context(), 1, subscriptions.ChangesQuery{After: f.cursor, Limit: 1, Language: locale.En}))(t)
+		noError(t, f.apply(page, 1))
 		more = page.More
 	}
 	wantComplete(t, h, f)
+}
+
+// A rewrite of a table gives its rows to no snapshot that is older. A reader that waits for it must
+// take its snapshot afterwards.
+func TestFollower_MissesNothingWhileATableIsRewritten(t *testing.T) {
+	t.Parallel()
+	ephemeral.Slow(t)
+	for _, table := range []string{"products", "plans", "subscriptions", "saved_cards", "deleted_subscriptions", "subscription_timelines"} {
+		t.Run(table, func(t *testing.T) {
+			t.Parallel()
+			h, f := newSetting(t), newFollower(1, 1)
+			readAll(t, f, h.source)
+			exec(t, h.writes, insertOne, 900, 7)
+			rewrite := begin(t, h, pgx.ReadCommitted)
+			exec(t, rewrite, "ALTER TABLE "+table+" ADD COLUMN rewritten_at timestamptz DEFAULT clock_timestamp()")
+			read := make(chan error, 1)
+			go func() { read <- f.finish(t.Context(), h.source) }()
+			waitForLock(t, h)
+			commit(t, rewrite)
+			if err := <-read; err != nil {
+				t.Error(err)
+			}
+			wantComplete(t, h, f)
+		})
+	}
+}
+
+func TestFollower_MissesNothingWhileTablesAreCompacted(t *testing.T) {
+	t.Parallel()
+	h, f := newSetting(t), newFollower(1, 1)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for i := range 10 {
+			for _, statement := range []string{"VACUUM FULL subscriptions", "CLUSTER subscriptions USING subscriptions_by_change", "VACUUM FULL products, plans"} {
+				_, _ = h.writes.Exec(t.Context(), statement) // fails if a reader holds a lock for long
+			}
+			_, _ = h.writes.Exec(t.Context(), insertOne, 900+i, i)
+		}
+	}()
+	for running := true; running; {
+		if _, err := f.read(t.Context(), h.source); err != nil && !isUnavailable(err) {
+			t.Error(err)
+		}
+		select {
+		case <-done:
+			running = false
+		default:
+		}
+	}
+	wantComplete(t, h, f)
+}
+
+// With logical replication, a subscription may arrive before its product. Its change must not be
+// lost behind the cursor.
+func TestFollower_WaitsForAProductThatIsLate(t *testing.T) {
+	t.Parallel()
+	h, f := newSetting(t), newFollower(1, 1)
+	readAll(t, f, h.source)
+	subscriber := begin(t, h, pgx.ReadCommitted)
+	exec(t, subscriber, "SET LOCAL session_replication_role = replica")
+	exec(t, subscriber, "UPDATE subscriptions SET product_id = 999 WHERE store_id = 1 AND id = (SELECT min(id) FROM subscriptions WHERE store_id = 1)")
+	commit(t, subscriber)
+	before := f.cursor
+	q := subscriptions.ChangesQuery{After: before, Limit: 10, Language: locale.En}
+	if page, err := h.source.Changes(t.Context(), 1, q); !isUnavailable(err) {
+		t.Errorf("without the product: %+v, %v", page, err)
+	}
+	product := begin(t, h, pgx.ReadCommitted)
+	exec(t, product, "INSERT INTO products SELECT (jsonb_populate_record(p, '{\"id\": 999, \"slug\": \"late\"}')).* FROM products p WHERE store_id = 1 AND id = 4")
+	commit(t, product)
+	wantComplete(t, h, f)
+	if f.expired > 0 {
+		t.Error("the cursor expired")
+	}
+}
+
+// A table that stays locked makes a request fail before its time is over, and keeps the connection.
+func TestChanges_FailWhileATableIsLocked(t *testing.T) {
+	t.Parallel()
+	h := newSetting(t)
+	brief := postgres.New(postgres.Config{Pool: h.writes, Budget: 400 * time.Millisecond})
+	lock := begin(t, h, pgx.ReadCommitted)
+	exec(t, lock, "LOCK TABLE products IN ACCESS EXCLUSIVE MODE")
+	if page, err := brief.Changes(t.Context(), 1, subscriptions.ChangesQuery{Limit: 10, Language: locale.En}); !isUnavailable(err) {
+		t.Errorf("locked: %+v, %v", page, err)
+	}
+	opened := h.writes.Stat().NewConnsCount()
+	commit(t, lock)
+	if page, err := brief.Changes(t.Context(), 1, subscriptions.ChangesQuery{Limit: 10, Language: locale.En}); err != nil || len(page.Changed) == 0 {
+		t.Errorf("afterwards: %+v, %v", page, err)
+	}
+	if n := h.writes.Stat().NewConnsCount(); n != opened {
+		t.Errorf("%d connections were opened again", n-opened)
+	}
 }

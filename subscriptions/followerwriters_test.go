@@ -27,26 +27,43 @@ type writer struct {
 	longest time.Duration // pause
 }
 
-// operation is what a transaction does, and how often compared to the others.
-type operation struct {
-	weight int
-	do     func(w *writer, ctx context.Context, tx pgx.Tx) error
+// operation is one of what a transaction does.
+type operation func(w *writer, ctx context.Context, tx pgx.Tx) error
+
+// operations has each as often as it is done compared to the others.
+var operations = slices.Concat(
+	slices.Repeat([]operation{(*writer).insert}, 20),
+	slices.Repeat([]operation{(*writer).update}, 20),
+	slices.Repeat([]operation{runs("DELETE FROM subscriptions WHERE store_id = $1 AND id = $2", aStore, anID)}, 12),
+	slices.Repeat([]operation{(*writer).replace}, 6),
+	slices.Repeat([]operation{runs(`UPDATE subscriptions s SET id = $3 WHERE store_id = $1 AND id = $2
+		AND NOT EXISTS (SELECT FROM subscriptions o WHERE o.store_id = s.store_id AND o.id = $3)`, aStore, anID, anID)}, 6),
+	// The other store's cards have the same IDs.
+	slices.Repeat([]operation{runs(`UPDATE subscriptions s SET store_id = 3 - store_id WHERE store_id = $1 AND id = $2
+		AND NOT EXISTS (SELECT FROM subscriptions o WHERE o.store_id = 3 - s.store_id AND o.id = $2)`, aStore, anID)}, 3),
+	slices.Repeat([]operation{runs("UPDATE saved_cards SET last_four = lpad($3::int::text, 4, '0') WHERE store_id = $1 AND id = $2", aStore, aCard, below(10_000))}, 6),
+	slices.Repeat([]operation{(*writer).replaceCard}, 3),
+	slices.Repeat([]operation{(*writer).copyMany}, 4),
+	slices.Repeat([]operation{runs("UPDATE subscriptions SET price_amount = $2 WHERE id % 3 = $1", below(3), below(100_000))}, 2),
+	[]operation{runs("DELETE FROM subscriptions WHERE id % 3 = $1", below(3)), runs("TRUNCATE subscriptions")},
+)
+
+// runs returns an operation that runs a statement with random arguments.
+func runs(sql string, arguments ...func(w *writer) any) operation {
+	return func(w *writer, ctx context.Context, tx pgx.Tx) error {
+		args := make([]any, len(arguments))
+		for i, argument := range arguments {
+			args[i] = argument(w)
+		}
+		return execute(ctx, tx, sql, args...)
+	}
 }
 
-var operations = []operation{
-	{20, (*writer).insert},
-	{20, (*writer).update},
-	{12, (*writer).delete},
-	{6, (*writer).replace},
-	{6, (*writer).changeID},
-	{3, (*writer).changeStore},
-	{6, (*writer).changeCard},
-	{3, (*writer).replaceCard},
-	{4, (*writer).copyMany},
-	{2, (*writer).updateMany},
-	{1, (*writer).deleteMany},
-	{1, (*writer).truncate},
-}
+func aStore(w *writer) any { return w.store() }
+func anID(w *writer) any   { return w.id() }
+func aCard(w *writer) any  { return w.card() }
+
+func below(n int) func(w *writer) any { return func(w *writer) any { return w.random.IntN(n) } }
 
 // writeUntil runs transactions until ctx ends.
 func (w *writer) writeUntil(ctx context.Context) error {
@@ -136,17 +153,7 @@ func (w *writer) statement(ctx context.Context, tx pgx.Tx) error {
 }
 
 func (w *writer) operate(ctx context.Context, tx pgx.Tx) error {
-	sum := 0
-	for _, o := range operations {
-		sum += o.weight
-	}
-	at := w.random.IntN(sum)
-	for _, o := range operations {
-		if at -= o.weight; at < 0 {
-			return o.do(w, ctx, tx)
-		}
-	}
-	return nil
+	return operations[w.random.IntN(len(operations))](w, ctx, tx)
 }
 
 // columns of a new row. Its customer has the cards 1 to 5.
@@ -206,10 +213,6 @@ func (w *writer) update(ctx context.Context, tx pgx.Tx) error {
 	}[w.random.IntN(4)], w.store(), w.id(), w.random.IntN(100_000), w.cardOrNone())
 }
 
-func (w *writer) delete(ctx context.Context, tx pgx.Tx) error {
-	return execute(ctx, tx, "DELETE FROM subscriptions WHERE store_id = $1 AND id = $2", w.store(), w.id())
-}
-
 // replace deletes a subscription and inserts another one with its ID.
 func (w *writer) replace(ctx context.Context, tx pgx.Tx) error {
 	row := w.row(w.id())
@@ -218,22 +221,6 @@ func (w *writer) replace(ctx context.Context, tx pgx.Tx) error {
 	}
 	_, err := tx.CopyFrom(ctx, pgx.Identifier{"subscriptions"}, newRow, pgx.CopyFromRows([][]any{row}))
 	return err
-}
-
-func (w *writer) changeID(ctx context.Context, tx pgx.Tx) error {
-	return execute(ctx, tx, `UPDATE subscriptions s SET id = $3 WHERE store_id = $1 AND id = $2
-		AND NOT EXISTS (SELECT FROM subscriptions o WHERE o.store_id = s.store_id AND o.id = $3)`, w.store(), w.id(), w.id())
-}
-
-// changeStore moves a subscription to the other store, whose cards have the same IDs.
-func (w *writer) changeStore(ctx context.Context, tx pgx.Tx) error {
-	return execute(ctx, tx, `UPDATE subscriptions s SET store_id = 3 - store_id WHERE store_id = $1 AND id = $2
-		AND NOT EXISTS (SELECT FROM subscriptions o WHERE o.store_id = 3 - s.store_id AND o.id = $2)`, w.store(), w.id())
-}
-
-func (w *writer) changeCard(ctx context.Context, tx pgx.Tx) error {
-	return execute(ctx, tx, "UPDATE saved_cards SET last_four = lpad($3::int::text, 4, '0') WHERE store_id = $1 AND id = $2",
-		w.store(), w.card(), w.random.IntN(10_000))
 }
 
 // replaceCard deletes a card, so that its subscriptions have none, and adds another one.
@@ -259,18 +246,6 @@ func (w *writer) copyMany(ctx context.Context, tx pgx.Tx) error {
 		return rows[i], nil
 	}))
 	return err
-}
-
-func (w *writer) updateMany(ctx context.Context, tx pgx.Tx) error {
-	return execute(ctx, tx, "UPDATE subscriptions SET price_amount = $2 WHERE id % 3 = $1", w.random.IntN(3), w.random.IntN(100_000))
-}
-
-func (w *writer) deleteMany(ctx context.Context, tx pgx.Tx) error {
-	return execute(ctx, tx, "DELETE FROM subscriptions WHERE id % 3 = $1", w.random.IntN(3))
-}
-
-func (w *writer) truncate(ctx context.Context, tx pgx.Tx) error {
-	return execute(ctx, tx, "TRUNCATE subscriptions")
 }
 
 func collectIDs(rows pgx.Rows) ([]int64, error) {

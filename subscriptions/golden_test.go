@@ -8,12 +8,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"commerce/auth/locale"
+	"commerce/auth/store"
 	"commerce/cart/period"
 	"commerce/subscriptions"
 )
@@ -72,26 +74,19 @@ func TestResponses_MatchGoldenFiles(t *testing.T) {
 func golden(t *testing.T, name string, b bundle, url, language string) {
 	t.Helper()
 	var got bytes.Buffer
-	if err := json.Indent(&got, b.do(url, 1, language).Body.Bytes(), "", "  "); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, json.Indent(&got, b.do(url, 1, language).Body.Bytes(), "", "  "))
 	got.WriteByte('\n')
 	file := filepath.Join("testdata", name+".json")
 	if *update {
-		if err := os.WriteFile(file, got.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, os.WriteFile(file, got.Bytes(), 0o644))
 	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must(os.ReadFile(file))(t)
 	if diff := cmp.Diff(string(want), got.String()); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", name, diff)
 	}
 }
 
-func TestProductName_IsInTheLanguageOfTheRequestElseTheStores(t *testing.T) {
+func TestProductNamesAndErrors_AreInTheLanguageOfTheRequestElseTheStores(t *testing.T) {
 	t.Parallel()
 	d := sixStates()
 	one := d.all[1]
@@ -116,6 +111,7 @@ func TestProductName_IsInTheLanguageOfTheRequestElseTheStores(t *testing.T) {
 			{1, "ar", "نادي"},
 			{1, "fr", "Club"},
 			{1, "", "Club"},
+			{1, strings.Repeat("ar-SA-x-", 128), "Club"},
 			{2, "en", "Club"},
 			{2, "ar", "Club"},
 			{4, "en", "Club"},
@@ -134,6 +130,13 @@ func TestProductName_IsInTheLanguageOfTheRequestElseTheStores(t *testing.T) {
 			}
 			if got := [2]string{single.Data.Product.Name, page.Data.Data[0].Product.Name}; got != [2]string{tt.want, tt.want} {
 				t.Errorf("store %d in %q: %q, want %q twice", tt.store, tt.language, got, tt.want)
+			}
+			if tt.store == 2 {
+				continue // has no Arabic name
+			}
+			language := map[string]string{"Club": "en", "نادي": "ar"}[tt.want]
+			if body := b.do("/subscriptions?page=0", tt.store, tt.language).Body.String(); !strings.Contains(body, `"Language":"`+language+`"`) {
+				t.Errorf("store %d in %q: %s, want %s", tt.store, tt.language, body, language)
 			}
 		}
 	})
@@ -177,9 +180,7 @@ func TestPrice_IsExactInEveryCurrency(t *testing.T) {
 						}
 					}
 				}
-				if err := json.Unmarshal(b.do("/subscriptions/2", tt.store, language).Body.Bytes(), &body); err != nil {
-					t.Fatal(err)
-				}
+				noError(t, json.Unmarshal(b.do("/subscriptions/2", tt.store, language).Body.Bytes(), &body))
 				p := body.Data.Price
 				if p.Amount.String() != tt.amount || p.Currency != currencies[tt.store] || visible(p.Formatted) != text || body.Data.Variant.Price.String() != tt.price {
 					t.Errorf("store %d in %s: %+q of variant %s; want %s, %q, %s", tt.store, language, p, body.Data.Variant.Price, tt.amount, text, tt.price)
@@ -200,4 +201,35 @@ func visible(s string) string {
 		}
 		return r
 	}, []byte(s)))
+}
+
+// An amount in a currency whose decimals are not known could be wrong by a factor of a
+// hundred, so neither the page nor the subscription is shown.
+func TestSubscriptions_InAnUnknownCurrencyAreUnavailable(t *testing.T) {
+	t.Parallel()
+	d := sixStates()
+	d.all[1].Currency = "XYZ"
+	onEach(t, d, func(t *testing.T, b bundle) {
+		for _, url := range []string{"/subscriptions", "/subscriptions/2"} {
+			refused := b.refused(t, url, 1)
+			if refused.Code != "unavailable" || !strings.Contains(refused.Text, `subscription 2 of store 1: unknown currency "XYZ"`) {
+				t.Errorf("%s: %+v, want unavailable and the row in the log", url, refused)
+			}
+		}
+		for _, url := range []string{"/subscriptions?per_page=4", "/subscriptions/1"} { // without it
+			if w := b.do(url, 1, "en"); w.Code != 200 || !strings.Contains(w.Body.String(), `"amount":20,`) {
+				t.Errorf("%s: %d %s", url, w.Code, w.Body)
+			}
+		}
+	})
+}
+
+func TestSubscriptions_OfAStoreInAnUnknownCurrencyAreUnavailable(t *testing.T) {
+	t.Parallel()
+	b := newBundle(sources["memory"](t, sixStates()), &store.Store{ID: 1, Currency: "XYZ"})
+	for _, url := range []string{"/subscriptions", "/subscriptions/1", "/subscriptions?per_page=1"} {
+		if refused := b.refused(t, url, 1); refused.Code != "unavailable" || !strings.Contains(refused.Text, `store 1: unknown currency "XYZ"`) {
+			t.Errorf("%s: %+v, want unavailable and the store in the log", url, refused)
+		}
+	}
 }

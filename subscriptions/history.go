@@ -1,150 +1,210 @@
 package subscriptions
 
-import "errors"
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"slices"
+)
 
-// history is what a database knows about its past when changes are read. A cursor is valid
+// Cursor is a reader's position in the changes of a store. The zero Cursor is the
+// beginning.
+//
+// Changes are ordered by the transaction that made them, and then by ID. Transaction
+// IDs are comparable only within one history of one database, so a cursor identifies the
+// one in which it was made. Its text is not a secret and has no signature, so that it stays
+// valid as long as the data. A forged cursor can mislead only the client that forged it. A
+// checksum detects damaged ones.
+type Cursor struct {
+	Database Database
+
+	// Timeline is the mark of the latest timeline that the reader has seen, 0 if the
+	// database had none.
+	Timeline int64
+
+	// Log is a position in the write-ahead log. Everything that the reader has seen was
+	// committed before it. 0: the reader has seen nothing.
+	Log uint64
+
+	// Since is a transaction. All transactions below it had ended when the reader started.
+	Since uint64
+
+	// Change is the last one that the reader has seen, zero if it has seen none.
+	Change
+}
+
+// Database identifies a database and its copies.
+type Database struct {
+	System int64  // the system identifier of its server
+	OID    uint32 // its object ID
+}
+
+// Change is the place of a change in the order of changes.
+type Change struct {
+	Transaction uint64
+	ID          int64
+}
+
+func (c Change) compare(other Change) int {
+	return cmp.Or(cmp.Compare(c.Transaction, other.Transaction), cmp.Compare(c.ID, other.ID))
+}
+
+const (
+	cursorVersion = 1
+	cursorSum     = 8   // bytes of the checksum
+	maxCursor     = 100 // characters; texts of cursors have at most 96
+)
+
+// Text returns a cursor as a store's programs see it.
+//
+//	version 1 byte · system, timeline 8 bytes · oid 4 bytes ·
+//	log, since, transaction, id: uvarint · checksum, 8 bytes
+func (c Cursor) Text(store int64) string {
+	b := append(make([]byte, 0, maxCursor), cursorVersion)
+	b = binary.BigEndian.AppendUint64(b, uint64(c.Database.System))
+	b = binary.BigEndian.AppendUint64(b, uint64(c.Timeline))
+	b = binary.BigEndian.AppendUint32(b, c.Database.OID)
+	for _, v := range [...]uint64{c.Log, c.Since, c.Transaction, uint64(c.ID)} {
+		b = binary.AppendUvarint(b, v)
+	}
+	return base64.RawURLEncoding.EncodeToString(append(b, checksum(b, store)...))
+}
+
+// ParseCursor reads the text of a cursor, as the `next` of an answer or a stream has it. ok is
+// true only if exactly this text was made for the same store.
+func ParseCursor(s string, store int64) (c Cursor, ok bool) {
+	const fixed = 1 + 8 + 8 + 4
+	b, err := base64.RawURLEncoding.DecodeString(s)
+	if err != nil || len(s) > maxCursor || len(b) < fixed+cursorSum || b[0] != cursorVersion {
+		return Cursor{}, false
+	}
+	c.Database.System = int64(binary.BigEndian.Uint64(b[1:]))
+	c.Timeline = int64(binary.BigEndian.Uint64(b[9:]))
+	c.Database.OID = binary.BigEndian.Uint32(b[17:])
+	rest, id := b[fixed:], uint64(0)
+	for _, v := range [...]*uint64{&c.Log, &c.Since, &c.Transaction, &id} {
+		n := 0
+		if *v, n = binary.Uvarint(rest); n <= 0 {
+			return Cursor{}, false
+		}
+		rest = rest[n:]
+	}
+	c.ID = int64(id)
+	return c, c.Text(store) == s
+}
+
+// checksum covers the store, so that a cursor of another one is not accepted.
+func checksum(b []byte, store int64) []byte {
+	salted := binary.BigEndian.AppendUint64([]byte("changes cursor\x00"), uint64(store))
+	sum := sha256.Sum256(slices.Concat(salted, b))
+	return sum[:cursorSum]
+}
+
+// History is what a database knows about its past when changes are read. A cursor is valid
 // only in a database that has everything that its reader has seen.
 //
 // The timeline of the write-ahead log changes when a replica is promoted, or a backup is
 // recovered up to some time: the part of the log after the fork is lost there. The service
 // records each timeline with the position of its fork, before it reads changes on it
 // (subscription_timelines).
-type history struct {
-	database database
-	ended    uint64 // all transactions below have ended, and what they changed is read
-	log      uint64 // position of the write-ahead log; everything that is read was committed before it, though perhaps not on disk yet
+type History struct {
+	Database Database
+	Ended    uint64 // all transactions below have ended, and what they changed is read
+	Log      uint64 // position of the write-ahead log; everything that is read was committed before it, though perhaps not on disk yet
 
-	flushed uint64 // up to where the log of a primary was on disk soon afterwards
+	Flushed uint64 // up to where the log of a primary was on disk soon afterwards
 
-	replica  bool
-	replayed uint64 // position up to which a replica has the log
+	Replica  bool
+	Replayed uint64 // position up to which a replica has the log
 
-	latest timeline // that was recorded; number 0: none yet
-	ours   bool     // it was recorded in this database, not in the original of a copy
+	Latest Timeline // that was recorded; number 0: none yet
+	Ours   bool     // it was recorded in this database, not in the original of a copy
 
-	current int64 // the timeline of the log, 0 on a replica
+	Current int64 // the timeline of the log, 0 on a replica
 
-	// cursorTimeline is the timeline of the cursor, 0 if this database never had it. later
-	// is the number of recorded timelines after it, and laterFork the position of the first
+	// CursorTimeline is the timeline of the cursor, 0 if this database never had it. Later
+	// is the number of recorded timelines after it, and LaterFork the position of the first
 	// fork after it, 0 if one of them is unknown.
-	cursorTimeline int64
-	later          int64
-	laterFork      uint64
+	CursorTimeline int64
+	Later          int64
+	LaterFork      uint64
 
-	pruned change // the last deletion of the store that is no longer known; zero for none
+	Pruned Change // the last deletion of the store that is no longer known; zero for none
 }
 
-// timeline is a timeline that was recorded.
-type timeline struct {
-	number int64 // from 1
-	mark   int64 // random, so that copies that were promoted separately differ
+// Timeline is a timeline that was recorded.
+type Timeline struct {
+	Number int64 // from 1
+	Mark   int64 // random, so that copies that were promoted separately differ
 }
 
-// change is the place of a change in the order of changes.
-type change struct {
-	transaction uint64
-	id          int64
-}
-
-func (c change) after(other change) bool {
-	return c.transaction > other.transaction || c.transaction == other.transaction && c.id > other.id
-}
-
-// errBehind means that a replica cannot tell whether more changes follow a cursor.
-var errBehind = errors.New("the replica is behind the cursor")
-
-// Errors for a cursor, or for a database, from which no changes can be read.
+// Errors for a database from which no changes can be read.
 var (
-	errOtherDatabase = errors.New("the database is a copy: run `commerce migrate up`, which restarts the changes")
-	errUnmarked      = errors.New("the server was promoted, and its timeline is not recorded yet")
+	ErrOtherDatabase = errors.New("the database is a copy: run `commerce migrate up`, which restarts the changes")
+	ErrUnmarked      = errors.New("the server was promoted, and its timeline is not recorded yet")
 )
 
-// ahead reports whether a replica may lack something that a reader has seen, so that it
+// Ahead reports whether a replica may lack something that a reader has seen, so that it
 // cannot decide whether the cursor is valid. If check accepts the cursor, this does not
 // matter: the replica shows no change before all transactions up to the cursor's have ended.
-func (h *history) ahead(c Cursor) bool {
-	return h.replica && c.database == h.database && h.replayed < c.log
+func (h *History) Ahead(c Cursor) bool {
+	return h.Replica && c.Database == h.Database && h.Replayed < c.Log
 }
 
-// shown returns the position up to which the database certainly shows the log.
-func (h *history) shown() uint64 {
-	if h.replica {
-		return h.replayed
-	}
-	return h.log
-}
-
-// result completes the changes c after a cursor, the last of which is last. The error says
+// Result completes the changes c after a cursor, the last of which is last. The error says
 // why they cannot be used. A replica that is behind the cursor returns no changes yet.
-func (h *history) result(after Cursor, c Changes, last change) (Changes, error) {
+func (h *History) Result(after Cursor, c Changes, last Change) (Changes, error) {
 	switch err := h.check(after); {
-	case errors.Is(err, ErrCursorExpired) && h.ahead(after):
+	case errors.Is(err, ErrCursorExpired) && h.Ahead(after):
 		return Changes{Next: after}, nil
 	case err != nil:
 		return Changes{}, err
 	}
-	c.Next = h.start(after)
-	if (last != change{}) {
-		c.Next = h.next(c.Next, last)
+	if (after == Cursor{}) { // the reader starts now
+		after = Cursor{Database: h.Database, Timeline: h.Latest.Mark, Since: h.Ended}
 	}
+	if (last != Change{}) {
+		after.Change, after.Timeline, after.Log = last, h.Latest.Mark, max(after.Log, h.Log)
+	}
+	c.Next = after
 	return c, nil
 }
 
 // check returns ErrCursorExpired if the database may lack something that the reader has
 // seen, or a deletion that it has not seen.
-func (h *history) check(c Cursor) error {
+func (h *History) check(c Cursor) error {
 	switch {
-	case h.recorded() && !h.ours:
-		return unavailable(errOtherDatabase)
-	case h.unrecorded():
-		return unavailable(errUnmarked)
+	case h.Latest.Number != 0 && !h.Ours:
+		return Unavailable(ErrOtherDatabase)
+	case !h.Replica && h.Current > h.Latest.Number:
+		return Unavailable(ErrUnmarked)
 	case c == Cursor{}:
 		return nil
-	case c.database != h.database, !h.has(c), h.missed(c):
+	case c.Database != h.Database, !h.has(c):
+		return ErrCursorExpired
+	// A deletion after the cursor is no longer known. Deletions from before the reader started do
+	// not matter: it has not seen those subscriptions.
+	case h.Pruned.compare(c.Change) > 0 && h.Pruned.Transaction >= c.Since:
 		return ErrCursorExpired
 	}
 	return nil
 }
 
-// unrecorded reports whether nobody has recorded the timeline of the log yet.
-func (h *history) unrecorded() bool { return !h.replica && h.current > h.latest.number }
-
-func (h *history) recorded() bool { return h.latest.number != 0 }
-
 // has reports whether the database has everything that the reader has seen.
-func (h *history) has(c Cursor) bool {
+func (h *History) has(c Cursor) bool {
 	switch {
-	case c.timeline == 0:
-		return !h.recorded() || c.transaction == 0
-	case h.cursorTimeline == 0:
+	case c.Timeline == 0:
+		return h.Latest.Number == 0 || c.Transaction == 0
+	case h.CursorTimeline == 0:
 		return false
-	case !h.replica && h.log < c.log: // an earlier state, such as a snapshot of the disk
+	case !h.Replica && h.Log < c.Log: // an earlier state, such as a snapshot of the disk
 		return false
-	case h.later == 0:
+	case h.Later == 0:
 		return true
 	}
 	// A timeline without a row may have begun and ended between two others.
-	complete := h.latest.number == h.cursorTimeline+h.later
-	return complete && c.log <= h.laterFork
-}
-
-// missed reports whether a deletion after the cursor is no longer known. Deletions from
-// before the reader started do not matter: it has not seen those subscriptions.
-func (h *history) missed(c Cursor) bool {
-	return h.pruned.after(change{c.transaction, c.id}) && h.pruned.transaction >= c.since
-}
-
-// next returns the cursor of a reader that was at c and has now seen a further change.
-func (h *history) next(c Cursor, last change) Cursor {
-	c.transaction, c.id = last.transaction, last.id
-	c.timeline, c.log = h.latest.mark, max(c.log, h.log)
-	return c
-}
-
-// start returns c, or for the zero Cursor that of a reader that starts now.
-func (h *history) start(c Cursor) Cursor {
-	if (c != Cursor{}) {
-		return c
-	}
-	return Cursor{database: h.database, timeline: h.latest.mark, since: h.ended}
+	complete := h.Latest.Number == h.CursorTimeline+h.Later
+	return complete && c.Log <= h.LaterFork
 }

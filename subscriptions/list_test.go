@@ -94,10 +94,7 @@ func walk(t *testing.T, b bundle, start string) (forth, back [][]int64) {
 
 func numbered(t *testing.T, start string, page int) string {
 	t.Helper()
-	u, err := url.Parse(start)
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := must(url.Parse(start))(t)
 	query := u.Query()
 	query.Set("page", fmt.Sprint(page))
 	u.RawQuery = query.Encode()
@@ -147,60 +144,49 @@ func TestList_Filters(t *testing.T) {
 		d.all = append(d.all, s)
 	}
 	onEach(t, d, func(t *testing.T, b bundle) {
-		sara, omar := []int64{5003, 5002, 5001}, []int64{5006, 5005, 5004}
 		for _, tt := range []struct {
-			query string
-			want  []int64
+			want    []int64
+			queries []string
 		}{
-			{"customerEmail=omar@example.com", omar},
-			{"customerEmail=OMAR%40EXAMPLE.COM", omar},
-			{"customerEmail=sara@example.com", append([]int64{7001}, sara...)},
-			{"customerEmail=grace@example.org", []int64{}}, // a customer of store 2
-			{"customerEmail=ara@example.com", []int64{}},
-			{"customerEmail=%25@example.com", []int64{}},
-			{"customerEmail=_ara@example.com", []int64{}},
-
-			{"customerPhone=501234567", sara},
-			{"customerPhone=0501234567", sara},
-			{"customerPhone=966501234567", sara},
-			{"customerPhone=%2B966501234567", sara},
-			{"customerPhone=+966501234567", sara}, // with an unencoded plus sign
-			{"customerPhone=00966501234567", sara},
-			{"customerPhone=%2B966+(0)50-123.4567", sara},
-			{"customerPhone=971501234567", []int64{}},
-			{"customerPhone=50123456", []int64{}},
-			{"customerPhone=1501234567", []int64{}},
-			{"customerPhone=501234567966", []int64{}},
-			{"customerPhone=00000966501234567", sara},
-
-			{"customerPhone=557778888", []int64{7005, 7002, 7001}},
-			{"customerPhone=%2B966557778888", []int64{7001}},
-			{"customerPhone=9710557778888", []int64{7002}},
-			{"customerPhone=7012345678", []int64{7003}}, // begins with the same digit as its calling code
-			{"customerPhone=77012345678", []int64{7003}},
-			{"customerPhone=12345678", []int64{7003}}, // as if the stored number were +7 (0) 12345678
-			{"customerPhone=2345678", []int64{}},
-			{"customerPhone=201001234567", []int64{7004}},
-			{"customerPhone=01001234567", []int64{7004}},
-
-			{"customerCountryCode=7", []int64{7003}},
-			{"customerCountryCode=9", []int64{}},
-			{"customerCountryCode=0966", []int64{}},
-			{"customerEmail=sara@example.com&customerCountryCode=966", append([]int64{7001}, sara...)},
-			{"customerEmail=sara@example.com&customerCountryCode=971", []int64{}},
-			{"customerEmail=sara@example.com&customerPhone=501234567", sara},
-			{"customerEmail=omar@example.com&customerPhone=501234567", []int64{}},
-			{"customerPhone=557778888&customerCountryCode=971", []int64{7002}},
+			{[]int64{5006, 5005, 5004}, []string{"customerEmail=omar@example.com", "customerEmail=OMAR%40EXAMPLE.COM"}},
+			{[]int64{7001, 5003, 5002, 5001}, []string{"customerEmail=sara@example.com", "customerEmail=sara@example.com&customerCountryCode=966"}},
+			{[]int64{}, []string{
+				"customerEmail=grace@example.org", // a customer of store 2
+				"customerEmail=ara@example.com", "customerEmail=%25@example.com", "customerEmail=_ara@example.com",
+				"customerPhone=971501234567", "customerPhone=50123456", "customerPhone=1501234567",
+				"customerPhone=501234567966", "customerPhone=2345678", "customerCountryCode=9", "customerCountryCode=0966",
+				"customerEmail=sara@example.com&customerCountryCode=971",
+				"customerEmail=omar@example.com&customerPhone=501234567",
+			}},
+			{[]int64{5003, 5002, 5001}, []string{
+				"customerPhone=501234567", "customerPhone=0501234567", "customerPhone=966501234567",
+				"customerPhone=%2B966501234567",
+				"customerPhone=+966501234567", // with an unencoded plus sign
+				"customerPhone=00966501234567", "customerPhone=%2B966+(0)50-123.4567", "customerPhone=00000966501234567",
+				"customerEmail=sara@example.com&customerPhone=501234567",
+			}},
+			{[]int64{7005, 7002, 7001}, []string{"customerPhone=557778888"}},
+			{[]int64{7001}, []string{"customerPhone=%2B966557778888"}},
+			{[]int64{7002}, []string{"customerPhone=9710557778888", "customerPhone=557778888&customerCountryCode=971"}},
+			{[]int64{7003}, []string{
+				"customerPhone=7012345678", // begins with the same digit as its calling code
+				"customerPhone=77012345678",
+				"customerPhone=12345678", // as if the stored number were +7 (0) 12345678
+				"customerCountryCode=7",
+			}},
+			{[]int64{7004}, []string{"customerPhone=201001234567", "customerPhone=01001234567"}},
 		} {
-			if diff := cmp.Diff(tt.want, b.list(t, "http://shop.test/subscriptions?"+tt.query, 1).ids()); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tt.query, diff)
-			}
-			if len(tt.want) == 0 {
-				continue
-			}
-			forth, _ := walk(t, b, "http://shop.test/subscriptions?per_page=1&"+tt.query)
-			if diff := cmp.Diff(tt.want, slices.Concat(forth...)); diff != "" {
-				t.Errorf("%s, one by one (-want +got):\n%s", tt.query, diff)
+			for _, query := range tt.queries {
+				if diff := cmp.Diff(tt.want, b.list(t, "http://shop.test/subscriptions?"+query, 1).ids()); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", query, diff)
+				}
+				if len(tt.want) == 0 {
+					continue
+				}
+				forth, _ := walk(t, b, "http://shop.test/subscriptions?per_page=1&"+query)
+				if diff := cmp.Diff(tt.want, slices.Concat(forth...)); diff != "" {
+					t.Errorf("%s, one by one (-want +got):\n%s", query, diff)
+				}
 			}
 		}
 	})

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"encoding/binary"
 	"iter"
 	"math/big"
 	"slices"
@@ -11,7 +12,6 @@ import (
 	"time"
 
 	"commerce/auth/locale"
-	"commerce/cart/period"
 )
 
 // Memory is a source of subscriptions in memory, for the demo and for tests. It is safe for
@@ -21,8 +21,8 @@ type Memory struct {
 	keys      [][]byte
 
 	mu      sync.RWMutex
-	byStore map[int64]*memoryStore
-	history history // for the changes
+	byStore map[int64]memoryStore
+	history History // for the changes
 }
 
 // memoryStore has the subscriptions of one store.
@@ -31,64 +31,61 @@ type memoryStore struct {
 	changes []memoryChange  // in their order; a subscription has only its last one
 }
 
+// memoryChange is the last change of a subscription.
+type memoryChange struct {
+	Change
+	row     *Subscription // nil: it was deleted
+	deleted time.Time
+}
+
 type customerKey struct{ store, id int64 }
 
-var _ Source = (*Memory)(nil)
+// firstTransaction stands for the transaction that wrote the first rows of a Memory. Each
+// change has a later one of its own.
+const firstTransaction = 1
 
 // NewMemory returns a source of the given subscriptions. Filters match the given customers.
-// It signs page links with a random key, so they become invalid when the process ends. The
-// caller must not modify the given subscriptions afterwards.
+// It signs page links with a random key, so they become invalid when the process ends, as the
+// cursors of changes do. The caller must not modify the given subscriptions afterwards.
 func NewMemory(customers []Customer, all []Subscription) *Memory {
+	var random [8]byte
+	_, _ = rand.Read(random[:]) // never fails
 	m := &Memory{
-		byStore:   map[int64]*memoryStore{},
+		byStore:   map[int64]memoryStore{},
 		customers: make(map[customerKey]*Customer, len(customers)),
 		keys:      [][]byte{[]byte(rand.Text() + rand.Text())},
-		history:   newMemoryHistory(),
+		history:   History{Database: Database{System: int64(binary.BigEndian.Uint64(random[:]))}, Ended: firstTransaction + 1},
 	}
 	for _, c := range customers {
 		m.customers[customerKey{c.StoreID, c.ID}] = &c
 	}
 	for i := range all {
-		of := m.of(all[i].StoreID)
+		of := m.byStore[all[i].StoreID]
 		of.rows = append(of.rows, &all[i])
+		m.byStore[all[i].StoreID] = of
 	}
-	for _, of := range m.byStore {
+	for store, of := range m.byStore {
 		slices.SortFunc(of.rows, func(a, b *Subscription) int { return cmp.Compare(b.ID, a.ID) })
 		of.changes = make([]memoryChange, 0, len(of.rows))
 		for _, s := range slices.Backward(of.rows) {
-			of.changes = append(of.changes, memoryChange{change: change{firstTransaction, s.ID}})
+			of.changes = append(of.changes, memoryChange{Change: Change{firstTransaction, s.ID}, row: s})
 		}
+		m.byStore[store] = of
 	}
 	return m
-}
-
-// of returns a store, and creates it if it has no subscriptions yet.
-func (m *Memory) of(store int64) *memoryStore {
-	if m.byStore[store] == nil {
-		m.byStore[store] = &memoryStore{}
-	}
-	return m.byStore[store]
-}
-
-// rows returns the subscriptions of a store, newest first. The caller holds the lock.
-func (m *Memory) rows(store int64) []*Subscription {
-	if of := m.byStore[store]; of != nil {
-		return of.rows
-	}
-	return nil
 }
 
 // Put adds a subscription, or replaces the store's one with the same ID.
 func (m *Memory) Put(s Subscription) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	of := m.of(s.StoreID)
+	of := m.byStore[s.StoreID]
 	if at, found := newestFirst(of.rows, s.ID); found {
 		of.rows[at] = &s
 	} else {
 		of.rows = slices.Insert(of.rows, at, &s)
 	}
-	m.record(of, s.ID, time.Time{})
+	m.record(s.StoreID, of, memoryChange{Change: Change{ID: s.ID}, row: &s})
 }
 
 // Delete removes a subscription, if the store has it. The deletion is among the changes as
@@ -96,11 +93,26 @@ func (m *Memory) Put(s Subscription) {
 func (m *Memory) Delete(store, id int64, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	of := m.of(store)
+	of := m.byStore[store]
 	if at, found := newestFirst(of.rows, id); found {
 		of.rows = slices.Delete(of.rows, at, at+1)
-		m.record(of, id, now)
+		m.record(store, of, memoryChange{Change: Change{ID: id}, deleted: now})
 	}
+}
+
+// record makes a change the last one of a store, whose rows have it. The caller holds the lock.
+func (m *Memory) record(store int64, of memoryStore, c memoryChange) {
+	c.Transaction = m.history.Ended
+	m.history.Ended++
+	of.changes = slices.DeleteFunc(of.changes, func(before memoryChange) bool { return before.ID == c.ID })
+	of.changes = append(of.changes, c)
+	m.byStore[store] = of
+}
+
+// newestFirst returns the position of id, or where it would be inserted, in rows of
+// descending IDs.
+func newestFirst(rows []*Subscription, id int64) (at int, found bool) {
+	return slices.BinarySearchFunc(rows, id, func(s *Subscription, id int64) int { return cmp.Compare(id, s.ID) })
 }
 
 // LinkKeys implements Source.
@@ -110,7 +122,7 @@ func (m *Memory) LinkKeys(context.Context, bool) ([][]byte, error) { return m.ke
 func (m *Memory) Get(_ context.Context, store, id int64, _ locale.Locale) (*Subscription, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	rows := m.rows(store)
+	rows := m.byStore[store].rows
 	at, found := newestFirst(rows, id)
 	if !found {
 		return nil, ErrNotFound
@@ -123,19 +135,16 @@ func (m *Memory) Get(_ context.Context, store, id int64, _ locale.Locale) (*Subs
 func (m *Memory) List(_ context.Context, store int64, q Query) ([]Subscription, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	rows := m.rows(store)
-	if q.Older != 0 {
-		at, found := newestFirst(rows, q.Older)
-		if found {
-			at++
-		}
-		rows = rows[at:]
-	}
+	rows := m.byStore[store].rows
 	if q.Newer != 0 {
 		at, _ := newestFirst(rows, q.Newer)
 		nearest := m.page(slices.Backward(rows[:at]), q)
 		slices.Reverse(nearest)
 		return nearest, nil
+	}
+	if q.Older != 0 {
+		at, _ := newestFirst(rows, q.Older-1)
+		rows = rows[at:]
 	}
 	return m.page(slices.All(rows), q), nil
 }
@@ -148,7 +157,7 @@ func (m *Memory) page(rows iter.Seq2[int, *Subscription], q Query) []Subscriptio
 		switch {
 		case len(page) == q.Limit:
 			return page
-		case !m.passes(s, q.Filter):
+		case q.Filter != Filter{} && !q.Filter.passes(s, m.customers[customerKey{s.StoreID, s.CustomerID}]):
 		case skip > 0:
 			skip--
 		default:
@@ -164,17 +173,13 @@ func (m *Memory) page(rows iter.Seq2[int, *Subscription], q Query) []Subscriptio
 func (m *Memory) Totals(_ context.Context, store int64) ([]Total, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	type group struct {
-		status   Status
-		currency string
-		duration period.Duration
-	}
-	groups := map[group]*Total{}
-	for _, s := range m.rows(store) {
-		of := group{s.Status, s.Currency, s.Duration}
+	groups := map[Total]*Total{} // by what all of a group have
+	for _, s := range m.byStore[store].rows {
+		of := Total{Status: s.Status, Currency: s.Currency, Duration: s.Duration}
 		t := groups[of]
 		if t == nil {
-			t = &Total{Status: s.Status, Currency: s.Currency, Duration: s.Duration, Prices: new(big.Int)}
+			t = new(of)
+			t.Prices = new(big.Int)
 			groups[of] = t
 		}
 		t.Count++
@@ -190,31 +195,25 @@ func (m *Memory) Totals(_ context.Context, store int64) ([]Total, error) {
 	return totals, nil
 }
 
-// newestFirst returns the position of id, or where it would be inserted, in rows of
-// descending IDs.
-func newestFirst(rows []*Subscription, id int64) (at int, found bool) {
-	return slices.BinarySearchFunc(rows, id, func(s *Subscription, id int64) int { return cmp.Compare(id, s.ID) })
-}
-
-func (m *Memory) passes(s *Subscription, f Filter) bool {
-	return f == (Filter{}) || f.passes(s) && f.passesCustomer(m.customers[customerKey{s.StoreID, s.CustomerID}])
-}
-
-func (f Filter) passes(s *Subscription) bool {
-	return (f.Statuses == 0 || f.Statuses.has(s.Status)) &&
-		(f.ExternalCustomerID == "" || f.ExternalCustomerID == s.ExternalCustomerID)
-}
-
-// passesCustomer applies the filters by customer. c is nil if the customer is unknown.
-func (f Filter) passesCustomer(c *Customer) bool {
-	if !f.byCustomer() && f.CallingCode == "" {
-		return true
+// Changes implements Source.
+func (m *Memory) Changes(_ context.Context, store int64, q ChangesQuery) (Changes, error) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	all := m.byStore[store].changes
+	at, found := slices.BinarySearchFunc(all, q.After.Change, func(c memoryChange, after Change) int { return c.compare(after) })
+	if found {
+		at++
 	}
-	if c == nil {
-		return false
+	page := all[at:min(at+min(q.Limit, len(all)), len(all))]
+	c := Changes{More: at+len(page) < len(all)}
+	var last Change
+	for _, change := range page {
+		if change.row != nil {
+			c.Changed = append(c.Changed, *change.row)
+		} else {
+			c.Deleted = append(c.Deleted, Deletion{change.ID, change.deleted})
+		}
+		last = change.Change
 	}
-	national, uncoded := NationalPhone(c.Phone, c.CallingCode)
-	return (f.Email == "" || foldEmail(f.Email) == foldEmail(c.Email)) &&
-		(f.Phone == "" || f.Phone.Matches(c.CallingCode, national, uncoded)) &&
-		(f.CallingCode == "" || f.CallingCode == c.CallingCode)
+	return m.history.Result(q.After, c, last)
 }

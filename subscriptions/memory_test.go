@@ -20,10 +20,7 @@ func TestMemory_ShowsAChangedSubscriptionEverywhere(t *testing.T) {
 	before := b.summary(t, 1)
 	_, _, read := follow(t, m, 1, subscriptions.Cursor{}, 10)
 
-	s, err := m.Get(t.Context(), 1, 5020, locale.En)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must(m.Get(t.Context(), 1, 5020, locale.En))(t)
 	old := s.Status
 	s.Status = subscriptions.Expired
 	m.Put(*s)
@@ -79,22 +76,7 @@ func TestMemory_ShowsDeletionsUntilTheIDIsBack(t *testing.T) {
 func TestMemory_ChangesKeepACopyComplete(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
-		m := subscriptions.NewMemory(nil, many(5))
-		copied, cursor := map[int64]string{}, subscriptions.Cursor{}
-		read := func(limit int) (more bool) {
-			c, err := m.Changes(t.Context(), 1, subscriptions.ChangesQuery{After: cursor, Limit: limit})
-			if err != nil {
-				rt.Fatal(err)
-			}
-			for _, d := range c.Deleted {
-				delete(copied, d.ID)
-			}
-			for _, s := range c.Changed {
-				copied[s.ID] = s.ExternalCustomerID
-			}
-			cursor = c.Next
-			return c.More
-		}
+		m, f := subscriptions.NewMemory(nil, many(5)), newFollower(1, rapid.Uint64().Draw(rt, "seed"))
 		for step := range rapid.IntRange(0, 30).Draw(rt, "steps") {
 			id := rapid.Int64Range(1, 8).Draw(rt, "id")
 			switch rapid.IntRange(0, 2).Draw(rt, "step") {
@@ -103,21 +85,17 @@ func TestMemory_ChangesKeepACopyComplete(t *testing.T) {
 			case 1:
 				m.Delete(1, id, now)
 			case 2:
-				read(rapid.IntRange(1, 3).Draw(rt, "limit"))
+				_, err := f.read(t.Context(), m)
+				noError(t, err)
 			}
 		}
-		for read(2) {
+		readAll(t, f, m)
+		want := map[int64]subscriptions.Subscription{}
+		for _, s := range must(m.List(t.Context(), 1, subscriptions.Query{Limit: 100}))(t) {
+			want[s.ID] = *must(m.Get(t.Context(), 1, s.ID, locale.En))(t)
 		}
-		rows, err := m.List(t.Context(), 1, subscriptions.Query{Limit: 100})
-		if err != nil {
-			rt.Fatal(err)
-		}
-		want := map[int64]string{}
-		for _, s := range rows {
-			want[s.ID] = s.ExternalCustomerID
-		}
-		if diff := cmp.Diff(want, copied); diff != "" {
-			rt.Fatalf("the copy (-store +copy):\n%s", diff)
+		if diff := cmp.Diff(want, f.rows); diff != "" || f.expired > 0 {
+			rt.Fatalf("%d cursors expired; the copy (-store +copy):\n%s", f.expired, diff)
 		}
 	})
 }

@@ -22,15 +22,13 @@ import (
 	"commerce/deploy/migrations"
 	"commerce/deploy/sample"
 	"commerce/subscriptions"
+	"commerce/subscriptions/postgres"
 )
 
 // partitioned returns the URL of an empty database whose subscriptions have 64 partitions.
 func partitioned(t testing.TB) string {
 	t.Helper()
-	script, err := os.ReadFile("../deploy/postgres/partitions.sql")
-	if err != nil {
-		t.Fatal(err)
-	}
+	script := must(os.ReadFile("../deploy/postgres/partitions.sql"))(t)
 	sum := fnv.New64a()
 	sum.Write(script)
 	return ephemeral.PostgresFrom(t, ephemeral.Template{
@@ -85,20 +83,12 @@ func TestPartitions_KeepRowsIndexesKeysAndTriggers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all, err := pgx.CollectRows(rows, pgx.RowTo[string])
-		if err != nil {
-			t.Fatal(err)
-		}
+		all := must(pgx.CollectRows(rows, pgx.RowTo[string]))(t)
 		return all
 	}
 	before := described()
-	script, err := os.ReadFile("../deploy/postgres/partitions.sql")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := partition(t.Context(), url, string(script)); err != nil {
-		t.Fatal(err)
-	}
+	script := must(os.ReadFile("../deploy/postgres/partitions.sql"))(t)
+	noError(t, partition(t.Context(), url, string(script)))
 	if diff := cmp.Diff(before, described()); diff != "" {
 		t.Errorf("(-before +after):\n%s", diff)
 	}
@@ -114,9 +104,7 @@ func everyRead(t *testing.T, s subscriptions.Source) (found []string) {
 	add := func(rows any, err error) {
 		t.Helper()
 		text, encoding := json.Marshal(rows)
-		if err := errors.Join(err, encoding); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, errors.Join(err, encoding))
 		found = append(found, string(text))
 	}
 	active, some := subscriptions.SetOf(subscriptions.Active), subscriptions.SetOf(subscriptions.Active, subscriptions.Paused, subscriptions.Expired)
@@ -150,7 +138,7 @@ func everyRead(t *testing.T, s subscriptions.Source) (found []string) {
 // in one table. Both take turns, so that other load affects both alike.
 func BenchmarkPartitions(b *testing.B) {
 	const rows, stores, turn = 200_000, 199, 200 // of the stores with about 900 rows
-	sources := make([]*subscriptions.Postgres, 2)
+	sources := make([]*postgres.Source, 2)
 	for i, url := range []string{ephemeral.Migrated(b), partitioned(b)} {
 		pool := planningOnce(b, url)
 		err := pgx.BeginFunc(b.Context(), pool, func(tx pgx.Tx) error {
@@ -159,10 +147,8 @@ func BenchmarkPartitions(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if err := sample.NewGenerator(rows, now).Write(b.Context(), pool, func(int) {}); err != nil {
-			b.Fatal(err)
-		}
-		sources[i] = subscriptions.NewPostgres(subscriptions.PostgresConfig{Pool: pool, Budget: time.Minute, Wait: time.Minute})
+		noError(b, sample.NewGenerator(rows, now).Write(b.Context(), pool, func(int) {}))
+		sources[i] = postgres.New(postgres.Config{Pool: pool, Budget: time.Minute, Wait: time.Minute})
 	}
 	for name, q := range map[string]subscriptions.Query{
 		"list":      {Limit: 16},
@@ -201,8 +187,8 @@ func TestSharded_ReadsOneShardAndGivesTheSameRows(t *testing.T) {
 	d := sampleData()
 	pool, statements := ephemeral.ShardedPool(t, "../deploy/postgres/citus.sql")
 	fill(t, pool, d)
-	source := subscriptions.NewPostgres(subscriptions.PostgresConfig{Pool: pool, Budget: time.Minute, Wait: time.Minute})
-	plain := subscriptions.NewPostgres(subscriptions.PostgresConfig{Pool: filled(t, d), Budget: time.Minute, Wait: time.Minute})
+	source := postgres.New(postgres.Config{Pool: pool, Budget: time.Minute, Wait: time.Minute})
+	plain := postgres.New(postgres.Config{Pool: filled(t, d), Budget: time.Minute, Wait: time.Minute})
 	if diff := cmp.Diff(everyRead(t, plain), everyRead(t, source)); diff != "" {
 		t.Errorf("(-plain +sharded):\n%s", diff)
 	}
@@ -226,14 +212,14 @@ func TestSharded_HasNoChanges(t *testing.T) {
 	t.Parallel()
 	pool, _ := ephemeral.ShardedPool(t, "../deploy/postgres/citus.sql")
 	fill(t, pool, sampleData())
-	source := subscriptions.NewPostgres(subscriptions.PostgresConfig{Pool: pool, Budget: time.Minute, Wait: time.Minute})
+	source := postgres.New(postgres.Config{Pool: pool, Budget: time.Minute, Wait: time.Minute})
 	b := newBundle(source, stores()...)
 	for range 2 {
 		if got := b.refused(t, "http://shop.test/subscriptions/changes", 1); got.Code != "not_found" {
 			t.Errorf("changes: %+v", got)
 		}
 	}
-	if _, err := subscriptions.Prune(t.Context(), pool); !errors.Is(err, subscriptions.ErrNoChanges) {
+	if _, err := postgres.Prune(t.Context(), pool); !errors.Is(err, subscriptions.ErrNoChanges) {
 		t.Errorf("Prune: %v", err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"commerce/auth/locale"
 	"commerce/deploy/ephemeral"
 	"commerce/subscriptions"
+	"commerce/subscriptions/postgres"
 )
 
 // settle runs a statement, and waits until its changes can be read.
@@ -21,76 +22,87 @@ func settle(t *testing.T, pool *pgxpool.Pool, sql string, args ...any) {
 	ephemeral.Settle(t, pool)
 }
 
-// prune expects a number of pruned deletions.
-func prune(t *testing.T, pool *pgxpool.Pool, want int64) {
-	t.Helper()
-	if n, err := subscriptions.Prune(t.Context(), pool); err != nil || n != want {
-		t.Fatalf("pruned %d, %v; want %d", n, err, want)
-	}
+// pruning is a database whose old deletions are pruned.
+type pruning struct {
+	t      *testing.T
+	source *postgres.Source
+	pool   *pgxpool.Pool
 }
 
-// age makes the deletions of a store older than they may become.
-func age(t *testing.T, pool *pgxpool.Pool, store int64) {
-	t.Helper()
-	settle(t, pool, "UPDATE deleted_subscriptions SET deleted_at = now() - interval '90 days 1 minute' WHERE store_id = $1", store)
-}
-
-func expired(t *testing.T, s subscriptions.Source, store int64, after subscriptions.Cursor) bool {
-	t.Helper()
-	_, err := s.Changes(t.Context(), store, subscriptions.ChangesQuery{After: after, Limit: 10, Language: locale.En})
-	if err != nil && !errors.Is(err, subscriptions.ErrCursorExpired) {
-		t.Fatal(err)
-	}
-	return err != nil
-}
-
-func pruning(t *testing.T) (*subscriptions.Postgres, *pgxpool.Pool) {
+func newPruning(t *testing.T) pruning {
 	t.Helper()
 	pool := filled(t, sampleData())
-	return patient(pool), pool
+	return pruning{t, patient(pool), pool}
+}
+
+// all reads all changes of a store after a cursor.
+func (p pruning) all(store int64, after subscriptions.Cursor) (changed, deleted []int64, next subscriptions.Cursor) {
+	p.t.Helper()
+	return follow(p.t, p.source, store, after, 1000)
+}
+
+func (p pruning) delete(ids ...int64) {
+	p.t.Helper()
+	settle(p.t, p.pool, "DELETE FROM subscriptions WHERE store_id = 1 AND id = ANY($1)", ids)
+}
+
+// age makes the deletions of store 1 as old as an interval of Postgres.
+func (p pruning) age(interval string) {
+	p.t.Helper()
+	settle(p.t, p.pool, "UPDATE deleted_subscriptions SET deleted_at = now() - $1::interval WHERE store_id = 1", interval)
+}
+
+const tooOld = "90 days 1 minute"
+
+// prune expects a number of pruned deletions.
+func (p pruning) prune(want int64) {
+	p.t.Helper()
+	if n, err := postgres.Prune(p.t.Context(), p.pool); err != nil || n != want {
+		p.t.Fatalf("pruned %d, %v; want %d", n, err, want)
+	}
+}
+
+func (p pruning) wantExpired(name string, store int64, after subscriptions.Cursor, want bool) {
+	p.t.Helper()
+	_, err := p.source.Changes(p.t.Context(), store, subscriptions.ChangesQuery{After: after, Limit: 10, Language: locale.En})
+	if errors.Is(err, subscriptions.ErrCursorExpired) != want || err != nil && !want {
+		p.t.Errorf("the cursor %s: %v, want expired: %v", name, err, want)
+	}
 }
 
 func TestPrune_ExpiresOnlyCursorsBeforeAPrunedDeletion(t *testing.T) {
 	t.Parallel()
-	source, pool := pruning(t)
-	_, _, before := follow(t, source, 1, subscriptions.Cursor{}, 1000)
-	_, _, others := follow(t, source, 2, subscriptions.Cursor{}, 1000)
-	settle(t, pool, "DELETE FROM subscriptions WHERE store_id = 1 AND id = 5001")
-	_, deleted, after := follow(t, source, 1, before, 1000)
+	p := newPruning(t)
+	_, _, before := p.all(1, subscriptions.Cursor{})
+	_, _, others := p.all(2, subscriptions.Cursor{})
+	p.delete(5001)
+	_, deleted, after := p.all(1, before)
 	if len(deleted) != 1 {
 		t.Fatalf("deleted %v", deleted)
 	}
-	prune(t, pool, 0)
-	if expired(t, source, 1, before) {
-		t.Error("a cursor expires without a pruned deletion")
-	}
-	age(t, pool, 1)
-	prune(t, pool, 1)
-	prune(t, pool, 0)
-	if !expired(t, source, 1, before) {
-		t.Error("a cursor before the deletion does not expire")
-	}
-	if expired(t, source, 1, after) {
-		t.Error("a cursor after the deletion expires")
-	}
-	if expired(t, source, 2, others) {
-		t.Error("a cursor of another store expires")
-	}
+	p.prune(0)
+	p.wantExpired("without a pruned deletion", 1, before, false)
+	p.age(tooOld)
+	p.prune(1)
+	p.prune(0)
+	p.wantExpired("before the deletion", 1, before, true)
+	p.wantExpired("after the deletion", 1, after, false)
+	p.wantExpired("of another store", 2, others, false)
 }
 
 // It has not seen the subscription that was deleted, so it does not have to delete it.
 func TestPrune_LeavesTheCursorOfAFirstCopyThatBeganAfterTheDeletion(t *testing.T) {
 	t.Parallel()
-	source, pool := pruning(t)
-	settle(t, pool, "UPDATE subscriptions SET order_id = order_id WHERE store_id = 1 AND id > 5005") // after the others
-	settle(t, pool, "DELETE FROM subscriptions WHERE store_id = 1 AND id = 5048")
-	first, err := source.Changes(t.Context(), 1, subscriptions.ChangesQuery{Limit: 3, Language: locale.En})
-	if err != nil || len(first.Changed) != 3 || !first.More {
-		t.Fatal(first, err)
+	p := newPruning(t)
+	settle(t, p.pool, "UPDATE subscriptions SET order_id = order_id WHERE store_id = 1 AND id > 5005") // after the others
+	p.delete(5048)
+	first := must(p.source.Changes(t.Context(), 1, subscriptions.ChangesQuery{Limit: 3, Language: locale.En}))(t)
+	if len(first.Changed) != 3 || !first.More {
+		t.Fatal(first)
 	}
-	age(t, pool, 1)
-	prune(t, pool, 1)
-	changed, deleted, _ := follow(t, source, 1, first.Next, 3)
+	p.age(tooOld)
+	p.prune(1)
+	changed, deleted, _ := follow(t, p.source, 1, first.Next, 3)
 	if len(changed) != 48-1-3 || len(deleted) != 0 {
 		t.Errorf("the rest of the copy has %d subscriptions and %d deletions, want 44 and 0", len(changed), len(deleted))
 	}
@@ -98,27 +110,26 @@ func TestPrune_LeavesTheCursorOfAFirstCopyThatBeganAfterTheDeletion(t *testing.T
 
 func TestPrune_KeepsYoungDeletions(t *testing.T) {
 	t.Parallel()
-	source, pool := pruning(t)
-	_, _, before := follow(t, source, 1, subscriptions.Cursor{}, 1000)
-	settle(t, pool, "DELETE FROM subscriptions WHERE store_id = 1 AND id IN (5001, 5002)")
-	settle(t, pool, "UPDATE deleted_subscriptions SET deleted_at = now() - interval '89 days 23 hours'")
-	prune(t, pool, 0)
-	if _, deleted, _ := follow(t, source, 1, before, 1000); len(deleted) != 2 {
+	p := newPruning(t)
+	_, _, before := p.all(1, subscriptions.Cursor{})
+	p.delete(5001, 5002)
+	p.age("89 days 23 hours")
+	p.prune(0)
+	if _, deleted, _ := p.all(1, before); len(deleted) != 2 {
 		t.Errorf("deleted %v, want two", deleted)
 	}
 }
 
 func TestPrune_ExpiresNothingForASubscriptionThatExistsAgain(t *testing.T) {
 	t.Parallel()
-	source, pool := pruning(t)
-	_, _, before := follow(t, source, 1, subscriptions.Cursor{}, 1000)
-	settle(t, pool, "CREATE TABLE copy AS SELECT * FROM subscriptions WHERE store_id = 1 AND id = 5001")
-	settle(t, pool, "DELETE FROM subscriptions WHERE store_id = 1 AND id = 5001")
-	settle(t, pool, "INSERT INTO subscriptions SELECT * FROM copy")
-	age(t, pool, 1)
-	prune(t, pool, 1)
-	changed, deleted, _ := follow(t, source, 1, before, 1000)
-	if len(changed) != 1 || len(deleted) != 0 {
+	p := newPruning(t)
+	_, _, before := p.all(1, subscriptions.Cursor{})
+	settle(t, p.pool, "CREATE TABLE copy AS SELECT * FROM subscriptions WHERE store_id = 1 AND id = 5001")
+	p.delete(5001)
+	settle(t, p.pool, "INSERT INTO subscriptions SELECT * FROM copy")
+	p.age(tooOld)
+	p.prune(1)
+	if changed, deleted, _ := p.all(1, before); len(changed) != 1 || len(deleted) != 0 {
 		t.Errorf("changed %v, deleted %v; want 5001 changed", changed, deleted)
 	}
 }
@@ -127,23 +138,21 @@ func TestPrune_ExpiresNothingForASubscriptionThatExistsAgain(t *testing.T) {
 // later one.
 func TestPrune_NeverLowersTheLastPrunedDeletion(t *testing.T) {
 	t.Parallel()
-	source, pool := pruning(t)
-	settle(t, pool, "DELETE FROM subscriptions WHERE store_id = 1 AND id = 5001")
-	_, _, between := follow(t, source, 1, subscriptions.Cursor{}, 1000)
-	settle(t, pool, "DELETE FROM subscriptions WHERE store_id = 1 AND id = 5002")
-	settle(t, pool, "UPDATE deleted_subscriptions SET deleted_at = now() - interval '91 days' WHERE id = 5002")
-	prune(t, pool, 1)
-	age(t, pool, 1)
-	prune(t, pool, 1)
-	if !expired(t, source, 1, between) {
-		t.Error("the cursor before the later deletion does not expire")
-	}
+	p := newPruning(t)
+	p.delete(5001)
+	_, _, between := p.all(1, subscriptions.Cursor{})
+	p.delete(5002)
+	settle(t, p.pool, "UPDATE deleted_subscriptions SET deleted_at = now() - interval '91 days' WHERE id = 5002")
+	p.prune(1)
+	p.age(tooOld)
+	p.prune(1)
+	p.wantExpired("before the later deletion", 1, between, true)
 }
 
 // Two prunes beside writers delete every old deletion once, and no young one.
 func TestPrune_RunsConcurrently(t *testing.T) {
 	t.Parallel()
-	_, pool := pruning(t)
+	pool := newPruning(t).pool
 	settle(t, pool, `INSERT INTO deleted_subscriptions
 		SELECT 1 + i % 4, 100000 + i, pg_current_xact_id(), now() - interval '91 days' FROM generate_series(1, 25000) i`)
 	var all sync.WaitGroup
@@ -151,7 +160,7 @@ func TestPrune_RunsConcurrently(t *testing.T) {
 	for i := range counts {
 		all.Go(func() {
 			var err error
-			if counts[i], err = subscriptions.Prune(t.Context(), pool); err != nil {
+			if counts[i], err = postgres.Prune(t.Context(), pool); err != nil {
 				t.Error(err)
 			}
 		})

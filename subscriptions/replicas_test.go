@@ -7,18 +7,18 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"commerce/auth/locale"
 	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"
 	"commerce/subscriptions"
+	"commerce/subscriptions/postgres"
 	"commerce/subscriptions/replicas"
 )
 
@@ -27,7 +27,7 @@ type replicated struct {
 	*setting
 	names  []string // of the replicas
 	set    *replicas.Set
-	source *subscriptions.Postgres
+	source *postgres.Source
 	log    *lockedLog
 
 	fromPrimary, fromReplicas atomic.Int64 // reads
@@ -91,7 +91,7 @@ func readFrom(h *setting, primary string, urls []string, maxLag, checkTime time.
 		})
 	}
 	r.set = replicas.New(config)
-	r.source = subscriptions.NewPostgres(subscriptions.PostgresConfig{
+	r.source = postgres.New(postgres.Config{
 		Pool:     ephemeral.OpenPool(t, primary, connect.PostgresConfig{}),
 		Replicas: r.set, Served: r.count, Budget: patience, Wait: patience / 4,
 	})
@@ -104,10 +104,7 @@ func readFrom(h *setting, primary string, urls []string, maxLag, checkTime time.
 
 func hostOf(t *testing.T, rawURL string) string {
 	t.Helper()
-	u, err := url.Parse(rawURL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := must(url.Parse(rawURL))(t)
 	return u.Host
 }
 
@@ -122,19 +119,13 @@ func (r *replicated) count(by string) {
 // wantStates waits until the replicas have these states.
 func (r *replicated) wantStates(want ...replicas.State) {
 	r.t.Helper()
-	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+	eventually(r.t, fmt.Sprintf("the replicas are %v", want), func() bool {
 		var got []replicas.State
 		for _, name := range r.names {
 			got = append(got, r.set.States()[name])
 		}
-		diff := cmp.Diff(want, got)
-		if diff == "" {
-			return
-		}
-		if time.Since(began) > settleLimit {
-			r.t.Fatalf("after %s, states (-want +got):\n%s", settleLimit, diff)
-		}
-	}
+		return slices.Equal(got, want)
+	})
 }
 
 // anyNumber is that the primary may serve reads or not.
@@ -145,54 +136,45 @@ func (r *replicated) wantReads(fromPrimary int64) {
 	r.t.Helper()
 	before := r.fromPrimary.Load() + r.fromReplicas.Load()
 	primary := r.fromPrimary.Load()
-	reads := map[string]func(context.Context) error{
-		"list": func(ctx context.Context) error {
-			_, err := r.source.List(ctx, 1, subscriptions.Query{Limit: 10, Language: locale.En})
-			return err
-		},
-		"get": func(ctx context.Context) error {
-			_, err := r.source.Get(ctx, 1, 1, locale.En)
-			return err
-		},
-		"changes": func(ctx context.Context) error {
-			_, err := r.source.Changes(ctx, 1, subscriptions.ChangesQuery{Limit: 10, Language: locale.En})
-			return err
-		},
-		"summary": func(ctx context.Context) error {
-			_, err := r.source.Totals(ctx, 1)
-			return err
-		},
-	}
 	ctx, cancel := context.WithTimeout(r.t.Context(), patience) // a summary has no budget of its own
 	defer cancel()
-	for name, read := range reads {
-		if err := read(ctx); err != nil {
-			r.t.Errorf("%s: %v", name, err)
-		}
+	_, list := r.source.List(ctx, 1, subscriptions.Query{Limit: 10, Language: locale.En})
+	_, get := r.source.Get(ctx, 1, 1, locale.En)
+	_, changes := r.source.Changes(ctx, 1, subscriptions.ChangesQuery{Limit: 10, Language: locale.En})
+	_, totals := r.source.Totals(ctx, 1)
+	if err := errors.Join(list, get, changes, totals); err != nil {
+		r.t.Error(err)
 	}
 	if n := r.fromPrimary.Load() - primary; fromPrimary != anyNumber && n != fromPrimary {
 		r.t.Errorf("the primary served %d reads, want %d", n, fromPrimary)
 	}
-	if n := r.fromPrimary.Load() + r.fromReplicas.Load() - before; n != int64(len(reads)) {
-		r.t.Errorf("%d reads were counted, want %d", n, len(reads))
+	if n := r.fromPrimary.Load() + r.fromReplicas.Load() - before; n != 4 {
+		r.t.Errorf("%d reads were counted, want 4", n)
 	}
 }
 
 // wantLogged waits until the log has a text this many times.
 func (r *replicated) wantLogged(text string, times int) {
 	r.t.Helper()
-	for began := time.Now(); r.log.count(text) != times; time.Sleep(10 * time.Millisecond) {
-		if time.Since(began) > settleLimit {
-			r.t.Fatalf("the log has %q %d times, want %d:\n%s", text, r.log.count(text), times, &r.log.text)
-		}
+	eventually(r.t, fmt.Sprintf("the log has %q %d times", text, times), func() bool { return r.log.count(text) == times })
+}
+
+// cutOff lets the replicas fall behind.
+func (r *replicated) cutOff() {
+	r.t.Helper()
+	for _, standby := range r.standbys {
+		standby.CutOff()
 	}
+}
+
+func (r *replicated) get(id int64) error {
+	_, err := r.source.Get(r.t.Context(), 1, id, locale.En)
+	return err
 }
 
 func (r *replicated) insert(id int) {
 	r.t.Helper()
-	if _, err := r.writes.Exec(r.t.Context(), insertOne, id, 1); err != nil {
-		r.t.Fatal(err)
-	}
+	exec(r.t, r.writes, insertOne, id, 1)
 }
 
 func TestReplicas_ServeAllReads(t *testing.T) {
@@ -236,14 +218,20 @@ func TestReplicas_ThatHangAreReplacedInTime(t *testing.T) {
 	r.wantStates("ok", "ok")
 }
 
+// Without writes there is nothing that a replica could lack, so those of an idle primary do not lag.
 func TestReplicas_ThatLagAreLeftOut(t *testing.T) {
 	t.Parallel()
 	ephemeral.Slow(t)
-	r := replicate(newSetting(t), 2*time.Second, patience)
+	const maxLag = 2 * time.Second
+	r := replicate(newSetting(t), maxLag, patience)
+	time.Sleep(2 * maxLag)
+	r.wantStates("ok", "ok")
+	r.wantLogged("it lags", 0)
+	r.wantReads(0)
 	r.standbys[1].CutOff()
 	r.insert(900_001)
 	r.wantStates("ok", "lagging")
-	if _, err := r.source.Get(t.Context(), 1, 900_001, locale.En); err != nil {
+	if err := r.get(900_001); err != nil {
 		t.Errorf("a new subscription: %v", err)
 	}
 	r.standbys[1].Follow(r.primary)
@@ -253,31 +241,17 @@ func TestReplicas_ThatLagAreLeftOut(t *testing.T) {
 	r.wantLogged("a replica serves reads again\" replica="+name, 1)
 }
 
-// Without writes there is nothing that a replica could lack.
-func TestReplicas_OfAnIdlePrimaryDoNotLag(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
-	const maxLag = 5 * time.Second
-	r := replicate(newSetting(t), maxLag, patience)
-	time.Sleep(maxLag + 2*time.Second)
-	r.wantStates("ok", "ok")
-	r.wantLogged("it lags", 0)
-	r.wantReads(0)
-}
-
 // A replica that lacks a subscription or a timeline must not say that it does not exist.
 func TestReplicas_LeaveRefusalsToThePrimary(t *testing.T) {
 	t.Parallel()
 	ephemeral.Slow(t)
 	r := replicate(newSetting(t), time.Minute, patience)
-	for _, standby := range r.standbys {
-		standby.CutOff()
-	}
+	r.cutOff()
 	r.insert(900_001)
-	if _, err := r.source.Get(t.Context(), 1, 900_001, locale.En); err != nil {
+	if err := r.get(900_001); err != nil {
 		t.Errorf("a subscription that only the primary has: %v", err)
 	}
-	if _, err := r.source.Get(t.Context(), 1, 900_002, locale.En); !errors.Is(err, subscriptions.ErrNotFound) {
+	if err := r.get(900_002); !errors.Is(err, subscriptions.ErrNotFound) {
 		t.Errorf("a subscription that does not exist: %v", err)
 	}
 	if n := r.fromPrimary.Load(); n != 2 {
@@ -290,15 +264,11 @@ func TestReplicas_LeaveRefusalsToThePrimary(t *testing.T) {
 func TestReplicas_ThatAreBehindACursorLeaveItToThePrimary(t *testing.T) {
 	t.Parallel()
 	r, f := replicate(newSetting(t), time.Minute, patience), newFollower(1, 1)
-	for _, standby := range r.standbys {
-		standby.CutOff()
-	}
+	r.cutOff()
 	r.insert(900_001)
 	readAll(t, f, r.setting.source)
 	r.insert(900_002)
-	if err := r.settlePrimary(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, r.settlePrimary(t.Context()))
 	readAll(t, f, r.source)
 	if _, has := f.rows[900_002]; !has || f.expired > 0 {
 		t.Errorf("the follower has the latest change: %t; %d cursors expired", has, f.expired)
@@ -310,19 +280,12 @@ func TestReplicas_HaveNoPartInLinkKeysWhileThePrimaryAnswers(t *testing.T) {
 	r := replicate(newSetting(t), time.Minute, patience)
 	keys := func() string {
 		t.Helper()
-		keys, err := r.source.LinkKeys(t.Context(), true)
-		if err != nil {
-			t.Fatal(err)
-		}
+		keys := must(r.source.LinkKeys(t.Context(), true))(t)
 		return fmt.Sprintf("%x", keys)
 	}
 	before := keys()
-	for _, standby := range r.standbys {
-		standby.CutOff()
-	}
-	if _, err := r.writes.Exec(t.Context(), "UPDATE page_link_key SET key = uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())"); err != nil {
-		t.Fatal(err)
-	}
+	r.cutOff()
+	exec(t, r.writes, "UPDATE page_link_key SET key = uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())")
 	if keys() == before {
 		t.Error("a new key is not seen")
 	}
@@ -337,29 +300,17 @@ func TestReplicas_ServeReadsWithoutThePrimary(t *testing.T) {
 	const maxLag = 2 * time.Second
 	r := replicate(newSetting(t), maxLag, patience)
 	r.insert(900_001)
-	for _, standby := range r.standbys {
-		standby.CatchUp(r.primary)
-	}
+	r.catchUp()
 	r.primary.Stop()
 	time.Sleep(2 * maxLag)
 	r.wantReads(0)
 	r.wantStates("ok", "ok")
-	if _, err := r.source.Get(t.Context(), 1, 900_002, locale.En); !isUnavailable(err) {
+	if err := r.get(900_002); !isUnavailable(err) {
 		t.Errorf("a subscription that a replica does not have: %v, want unavailable", err)
 	}
 	r.wantLogged("it lags", 0)
 	r.primary.Restart()
 	r.wantStates("ok", "ok")
-}
-
-func TestReplicas_ThatArePromotedBesideThePrimaryAreLeftOut(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
-	r := replicate(newSetting(t), 10*time.Second, patience)
-	r.standbys[1].Promote()
-	r.wantStates("ok", "promoted")
-	r.wantReads(0)
-	r.wantLogged("it was promoted, but DATABASE_URL names another primary", 1)
 }
 
 func TestReplicas_OfAnotherDatabaseAreLeftOut(t *testing.T) {
@@ -381,11 +332,12 @@ func TestReplicas_OfAPromotedOneStayLeftOut(t *testing.T) {
 	r.insert(900_001) // a server that never replayed a transaction does not know where it was promoted
 	promoted.CatchUp(r.primary)
 	promoted.Promote()
+	r.wantStates("ok", "promoted")
+	r.wantReads(0)
+	r.wantLogged("it was promoted, but DATABASE_URL names another primary", 1)
 	follower.Follow(promoted.Server)
 	other := ephemeral.OpenPool(t, promoted.URL, connect.PostgresConfig{Writable: true})
-	if _, err := other.Exec(t.Context(), insertOne, 900_002, 1); err != nil {
-		t.Fatal(err)
-	}
+	exec(t, other, insertOne, 900_002, 1)
 	follower.CatchUp(promoted.Server)
 	for id := range 200 { // the primary's log is the longer one
 		r.insert(910_000 + id)
@@ -407,21 +359,14 @@ func TestReplicas_WhoseRoleMayNotReadAreLeftOut(t *testing.T) {
 	h := newSetting(t)
 	h.addStandby()
 	standby := h.standbys[0]
-	if _, err := h.writes.Exec(t.Context(), "CREATE ROLE stranger LOGIN"); err != nil {
-		t.Fatal(err)
-	}
+	exec(t, h.writes, "CREATE ROLE stranger LOGIN")
 	standby.CatchUp(h.primary)
-	stranger, err := url.Parse(standby.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stranger := must(url.Parse(standby.URL))(t)
 	stranger.User = url.User("stranger")
 	r := readFrom(h, h.primary.URL, []string{stranger.String()}, 10*time.Second, patience)
 	r.wantStates("failing")
 	r.wantReads(4)
-	if _, err := h.writes.Exec(t.Context(), "GRANT SELECT ON ALL TABLES IN SCHEMA public TO stranger"); err != nil {
-		t.Fatal(err)
-	}
+	exec(t, h.writes, "GRANT SELECT ON ALL TABLES IN SCHEMA public TO stranger")
 	r.wantStates("ok")
 	r.wantReads(0)
 	r.wantLogged("permission denied for table", 1)
@@ -467,12 +412,8 @@ func TestReplicas_ServeListsWhileTheirChangesCannotBeRead(t *testing.T) {
 			t.Parallel()
 			r := replicate(newSetting(t), 10*time.Second, patience)
 			r.insert(1)
-			if _, err := r.writes.Exec(t.Context(), breaks); err != nil {
-				t.Fatal(err)
-			}
-			for _, s := range r.standbys {
-				s.CatchUp(r.primary)
-			}
+			exec(t, r.writes, breaks)
+			r.catchUp()
 			before := r.fromPrimary.Load()
 			for range 20 { // the check after a failure may be faster than the next read
 				if _, err := r.source.Changes(t.Context(), 1, subscriptions.ChangesQuery{Limit: 10, Language: locale.En}); err == nil {

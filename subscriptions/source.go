@@ -2,27 +2,20 @@ package subscriptions
 
 import (
 	"context"
-	"errors"
+	"time"
 
 	"commerce/auth/locale"
 )
 
-// ErrNotFound means that the store does not have the subscription.
-var ErrNotFound = errors.New("subscriptions: no such subscription")
-
-// ErrCursorExpired means that the changes after a cursor are no longer known, or that the
-// database is not the one in which the cursor was made.
-var ErrCursorExpired = errors.New("subscriptions: the changes after the cursor are not known")
-
-// Source has the subscriptions of stores. Any error other than these two means that it
-// failed. Errors for the caller are problem.Errors.
+// Source has the subscriptions of stores. Errors for the caller are problem.Errors, such as
+// ErrNotFound. Any other error means that the source failed.
 type Source interface {
 	// List returns the rows of a query for one store by descending ID. Their Scheduled
 	// is not set, since the list does not show it.
 	List(ctx context.Context, store int64, q Query) ([]Subscription, error)
 
 	// Get returns one complete subscription of the store, with the product's name in a
-	// language.
+	// language. The error is ErrNotFound if the store does not have it.
 	Get(ctx context.Context, store, id int64, l locale.Locale) (*Subscription, error)
 
 	// Changes returns what changed in a store after a cursor. The error is
@@ -51,3 +44,40 @@ type Query struct {
 	Older int64 // only IDs below it
 	Newer int64 // only the nearest IDs above it
 }
+
+// ChangesQuery asks for the changes of a store after a cursor.
+type ChangesQuery struct {
+	After    Cursor
+	Limit    int           // maximum number of changes, at least 1
+	Language locale.Locale // of the products' names
+}
+
+// Changes are subscriptions that changed or were deleted. A subscription is in at most one
+// of the lists, and both are in the order of the changes. A subscription that changed
+// several times appears once, as it is now.
+//
+// A copy stays complete when its owner applies Deleted, then Changed, and then requests
+// the changes after Next. Applying the same Changes again is harmless.
+type Changes struct {
+	Changed []Subscription
+	Deleted []Deletion
+
+	Next Cursor
+	More bool // whether more changes follow Next now
+}
+
+// Deletion is a subscription that was deleted.
+type Deletion struct {
+	ID int64
+	At time.Time // when the transaction that deleted it began
+}
+
+// The number of changes that a page has by default and at most.
+const (
+	DefaultChanges = 100
+	MaxChanges     = 1000
+)
+
+// KeepDeletions is how long a deletion stays among the changes. A reader whose cursor is
+// older may have to start from the beginning.
+const KeepDeletions = 90 * 24 * time.Hour

@@ -1,6 +1,68 @@
 package subscriptions
 
-import "time"
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// Status is the state of a subscription.
+type Status string
+
+// All states of subscriptions.
+const (
+	Trialing Status = "trialing"
+	Active   Status = "active"
+	PastDue  Status = "past_due"
+	Paused   Status = "paused"
+	Canceled Status = "canceled"
+	Expired  Status = "expired"
+)
+
+// Statuses has every state once.
+var Statuses = [...]Status{Trialing, Active, PastDue, Paused, Canceled, Expired}
+
+// StatusSet is a set of states: one bit for each, in the order of Statuses.
+type StatusSet uint8
+
+// EveryStatus is the set of all states.
+const EveryStatus = StatusSet(1<<len(Statuses) - 1)
+
+// ParseStatuses reads distinct states between commas, in any order.
+func ParseStatuses(s string) (set StatusSet, ok bool) {
+	for name := range strings.SplitSeq(s, ",") {
+		one := SetOf(Status(name))
+		if one == 0 || set&one != 0 {
+			return 0, false
+		}
+		set |= one
+	}
+	return set, true
+}
+
+// SetOf returns the set of the given states.
+func SetOf(statuses ...Status) (set StatusSet) {
+	for at, status := range Statuses {
+		if slices.Contains(statuses, status) {
+			set |= 1 << at
+		}
+	}
+	return set
+}
+
+// Has reports whether a state is in the set.
+func (s StatusSet) Has(status Status) bool { return s&SetOf(status) != 0 }
+
+// Names returns the states in the order of Statuses.
+func (s StatusSet) Names() []string {
+	var names []string
+	for _, status := range Statuses {
+		if s.Has(status) {
+			names = append(names, string(status))
+		}
+	}
+	return names
+}
 
 // GrantsAccess reports whether the customer may use the product: on trial or paid, past due
 // within the grace period, or canceled in a period that has not ended.
@@ -27,33 +89,22 @@ func (s *Subscription) DaysRemaining(now time.Time) int {
 	if s.Status == Paused {
 		return s.PausedRemainingDays
 	}
-	return max(wholeDays(now, s.PeriodEnd), 0)
-}
-
-// wholeDays uses seconds, since the maximum time.Duration is 292 years.
-func wholeDays(from, to time.Time) int {
-	const day = 24 * 60 * 60
-	seconds := to.Unix() - from.Unix()
-	if to.Nanosecond() < from.Nanosecond() {
+	const day = 24 * 60 * 60 // seconds, since the maximum time.Duration is 292 years
+	seconds := s.PeriodEnd.Unix() - now.Unix()
+	if s.PeriodEnd.Nanosecond() < now.Nanosecond() {
 		seconds--
 	}
-	return int(seconds / day)
+	return max(int(seconds/day), 0)
 }
 
-// RenewsItself reports whether the saved card will be charged for the next period.
-func (s *Subscription) RenewsItself() bool {
+// PaymentMethod returns the card that will be charged for the next period, nil if the subscription
+// will not renew itself.
+func (s *Subscription) PaymentMethod() *Card {
 	switch s.Status {
 	case Trialing, Active, PastDue, Paused:
-		return s.Card != nil && !s.CancelAtPeriodEnd && s.CanceledAt.IsZero()
+		if !s.CancelAtPeriodEnd && s.CanceledAt.IsZero() {
+			return s.Card
+		}
 	}
-	return false
-}
-
-// PaymentMethod returns the card that renewals are charged to, nil if there will be no
-// renewal.
-func (s *Subscription) PaymentMethod() *Card {
-	if !s.RenewsItself() {
-		return nil
-	}
-	return s.Card
+	return nil
 }

@@ -2,39 +2,34 @@ package subscriptions_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/csv"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"net/url"
+	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
-	"commerce/auth/locale"
-	"commerce/auth/store"
-	"commerce/cart/money"
-	"commerce/cart/wire"
-	"commerce/deploy/ephemeral"
 	"commerce/subscriptions"
 )
 
-// streamed reads a whole stream of store 1 in English, as its lines and the number of pages.
-func streamed(t *testing.T, s subscriptions.Stream) (lines []byte, pages int) {
-	t.Helper()
-	s.Now = func() time.Time { return now }
-	for page, err := range s.Pages(t.Context(), wire.NewWriter(nil, locale.En, money.NewFormatter())) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		lines, pages = append(lines, page.Lines...), pages+1
+// streamed reads a whole stream of store 1 in English, after the text of a cursor.
+func (b bundle) streamed(format, after string) string {
+	query := ""
+	if after != "" {
+		query = "?after=" + url.QueryEscape(after)
 	}
-	return lines, pages
+	return b.accepting(format, "/subscriptions/changes"+query, 1, "en").Body.String()
 }
+
+const ndjsonType, csvType = "application/x-ndjson", "text/csv"
+
+// nextLine is the line of a cursor in each format.
+var nextLine = regexp.MustCompile(`(?m)^(?:{"next":"|next,)([\w-]+)[^\n]*\n`)
 
 // many returns n subscriptions of store 1.
 func many(n int) []subscriptions.Subscription {
@@ -47,54 +42,39 @@ func many(n int) []subscriptions.Subscription {
 	return all
 }
 
-func shop(t *testing.T) *store.Store {
-	t.Helper()
-	return stores()[0]
-}
-
 func TestStream_HasACursorEvery1000LinesAndLast(t *testing.T) {
 	t.Parallel()
 	for n, want := range map[int][]int{0: {0}, 1: {1}, 1000: {1000}, 1001: {1000, 1001}, 2500: {1000, 2000, 2500}} {
-		source := subscriptions.NewMemory(nil, many(n))
-		lines, _ := streamed(t, subscriptions.Stream{Source: source, Store: shop(t), Format: subscriptions.NDJSON})
-		var cursors []int // numbers of lines before each
-		others := 0
-		for line := range bytes.Lines(lines) {
-			if bytes.HasPrefix(line, []byte(`{"next":`)) {
-				cursors = append(cursors, others)
-			} else {
-				others++
-			}
+		lines := newBundle(subscriptions.NewMemory(nil, many(n)), stores()...).streamed(ndjsonType, "")
+		var cursors []int // numbers of other lines before each
+		for i, at := range nextLine.FindAllStringIndex(lines, -1) {
+			cursors = append(cursors, strings.Count(lines[:at[0]], "\n")-i)
 		}
-		if diff := cmp.Diff(want, cursors); diff != "" || others != n {
-			t.Errorf("%d subscriptions: %d lines, cursors after (-want +got):\n%s", n, others, diff)
+		if diff := cmp.Diff(want, cursors); diff != "" || strings.Count(lines, "\n") != n+len(want) {
+			t.Errorf("%d subscriptions: %d lines, cursors after (-want +got):\n%s", n, strings.Count(lines, "\n"), diff)
 		}
 	}
 }
 
 func TestStream_CutAtAnyCursorGoesOnThere(t *testing.T) {
 	t.Parallel()
-	for _, format := range []subscriptions.Format{subscriptions.NDJSON, subscriptions.CSV} {
-		source := subscriptions.NewMemory(nil, many(2500))
-		whole, _ := streamed(t, subscriptions.Stream{Source: source, Store: shop(t), Format: format})
-		header := ""
-		if format == subscriptions.CSV {
-			header, _, _ = strings.Cut(string(whole), "\r\n")
-			header += "\r\n"
+	b := newBundle(subscriptions.NewMemory(nil, many(2500)), stores()...)
+	for _, format := range []string{ndjsonType, csvType} {
+		whole, header := b.streamed(format, ""), ""
+		if format == csvType {
+			header = whole[:strings.Index(whole, "\n")+1]
 		}
-		s := subscriptions.Stream{Source: source, Store: shop(t), Format: format, Now: func() time.Time { return now }}
-		read := ""
-		for page, err := range s.Pages(t.Context(), wire.NewWriter(nil, locale.En, money.NewFormatter())) {
-			if err != nil {
-				t.Fatal(err)
+		cursors := nextLine.FindAllStringSubmatchIndex(whole, -1)
+		if len(cursors) != 3 {
+			t.Fatalf("%s: %d cursors", format, len(cursors))
+		}
+		for i, at := range cursors {
+			read := whole[:at[1]]
+			if i == len(cursors)-1 { // after the last cursor there is only that cursor again
+				read = whole[:at[0]]
 			}
-			read += string(page.Lines)
-			rest, _ := streamed(t, subscriptions.Stream{Source: source, Store: shop(t), Format: format, After: page.Next})
-			together := read + strings.TrimPrefix(string(rest), header)
-			if page.Changes < 1000 { // after the last cursor there is only that cursor again
-				together = read
-			}
-			if together != string(whole) {
+			rest := b.streamed(format, whole[at[2]:at[3]])
+			if together := read + strings.TrimPrefix(rest, header); together != whole {
 				t.Errorf("%s: cut after %d bytes: %d bytes together, want %d", format, len(read), len(together), len(whole))
 			}
 		}
@@ -114,16 +94,11 @@ func TestStream_CSVHasTheValuesOfNDJSON(t *testing.T) {
 		}
 	}
 	onEach(t, d, func(t *testing.T, b bundle) {
-		asJSON, _ := streamed(t, subscriptions.Stream{Source: b.source, Store: shop(t), Format: subscriptions.NDJSON})
-		asCSV, _ := streamed(t, subscriptions.Stream{Source: b.source, Store: shop(t), Format: subscriptions.CSV})
-		r := csv.NewReader(strings.NewReader(strings.ReplaceAll(string(asCSV), "\r\n cell", "\r\r\n cell"))) // encoding/csv turns \r\n into \n
-		table, err := r.ReadAll()
-		if err != nil {
-			t.Fatal(err)
-		}
+		asCSV := b.streamed(csvType, "")
+		table := tableOf(t, strings.ReplaceAll(asCSV, "\r\n cell", "\r\r\n cell")) // encoding/csv turns \r\n into \n
 		want := [][]string{slices.Clone(table[0])}
-		for line := range bytes.Lines(asJSON) {
-			want = append(want, cellsOf(t, table[0], line))
+		for line := range strings.Lines(b.streamed(ndjsonType, "")) {
+			want = append(want, cellsOf(t, table[0], []byte(line)))
 		}
 		for _, row := range slices.Concat(want, table) {
 			row[1] = "" // the cursors of two streams differ
@@ -134,15 +109,22 @@ func TestStream_CSVHasTheValuesOfNDJSON(t *testing.T) {
 	})
 }
 
+func tableOf(t *testing.T, text string) [][]string {
+	t.Helper()
+	table, err := csv.NewReader(strings.NewReader(text)).ReadAll()
+	if err != nil || len(table) < 2 {
+		t.Fatalf("%d rows, %v", len(table), err)
+	}
+	return table
+}
+
 // cellsOf returns the cells for a line of NDJSON.
 func cellsOf(t *testing.T, columns []string, line []byte) []string {
 	t.Helper()
 	d := json.NewDecoder(bytes.NewReader(line))
 	d.UseNumber()
 	var object map[string]any
-	if err := d.Decode(&object); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, d.Decode(&object))
 	values := map[string]string{"kind": "row"}
 	var raw struct {
 		Subscription struct{ Metadata json.RawMessage }
@@ -190,11 +172,7 @@ func TestStream_CSVHasNoFormulas(t *testing.T) {
 	for i := range all {
 		all[i].ExternalCustomerID = texts[i]
 	}
-	lines, _ := streamed(t, subscriptions.Stream{Source: subscriptions.NewMemory(nil, all), Store: shop(t), Format: subscriptions.CSV})
-	table, err := csv.NewReader(bytes.NewReader(lines)).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := tableOf(t, newBundle(subscriptions.NewMemory(nil, all), stores()...).streamed(csvType, ""))
 	at := slices.Index(table[0], "external_customer_id")
 	var got []string
 	for _, row := range table[1:9] {
@@ -209,43 +187,30 @@ func TestStream_CSVHasNoFormulas(t *testing.T) {
 func TestStream_HasDeletions(t *testing.T) {
 	t.Parallel()
 	pool := filled(t, sampleData())
-	source := patient(pool)
-	_, _, end := follow(t, source, 1, subscriptions.Cursor{}, 100)
-	if _, err := pool.Exec(t.Context(), "DELETE FROM subscriptions WHERE store_id = 1 AND id IN (5001, 5002)"); err != nil {
-		t.Fatal(err)
+	b := newBundle(patient(pool), stores()...)
+	_, _, end := follow(t, b.source, 1, subscriptions.Cursor{}, 100)
+	settle(t, pool, "DELETE FROM subscriptions WHERE store_id = 1 AND id IN (5001, 5002)")
+	asJSON := b.streamed(ndjsonType, end.Text(1))
+	lines := strings.Split(asJSON, "\n")
+	table := tableOf(t, b.streamed(csvType, end.Text(1)))
+	if len(lines) != 4 || len(table) != 4 {
+		t.Fatalf("%s\n%v", asJSON, table)
 	}
-	ephemeral.Settle(t, pool)
-	asJSON, _ := streamed(t, subscriptions.Stream{Source: source, Store: shop(t), Format: subscriptions.NDJSON, After: end})
-	var ids []int64
-	for line := range bytes.Lines(asJSON) {
+	id, at := slices.Index(table[0], "id"), slices.Index(table[0], "deleted_at")
+	for i, want := range []int64{5001, 5002} {
 		var l struct {
-			Deleted *struct {
+			Deleted struct {
 				ID int64
 				At string `json:"deleted_at"`
 			}
 		}
-		if err := json.Unmarshal(line, &l); err != nil {
-			t.Fatal(err)
+		noError(t, json.Unmarshal([]byte(lines[i]), &l))
+		deleted, err := time.Parse("2006-01-02T15:04:05.000000Z", l.Deleted.At)
+		if l.Deleted.ID != want || err != nil || time.Since(deleted) > time.Hour {
+			t.Errorf("%s (%v), want %d, deleted just now", lines[i], err, want)
 		}
-		if l.Deleted != nil {
-			ids = append(ids, l.Deleted.ID)
-			if at, err := time.Parse("2006-01-02T15:04:05.000000Z", l.Deleted.At); err != nil || time.Since(at) > time.Hour {
-				t.Errorf("deleted at %s (%v)", l.Deleted.At, err)
-			}
-		}
-	}
-	if diff := cmp.Diff([]int64{5001, 5002}, ids); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	asCSV, _ := streamed(t, subscriptions.Stream{Source: source, Store: shop(t), Format: subscriptions.CSV, After: end})
-	table, err := csv.NewReader(bytes.NewReader(asCSV)).ReadAll()
-	if err != nil || len(table) != 4 {
-		t.Fatalf("%v (%v)", table, err)
-	}
-	id, at := slices.Index(table[0], "id"), slices.Index(table[0], "deleted_at")
-	for i, row := range table[1:3] {
-		if row[0] != "deleted" || row[id] != strconv.FormatInt(ids[i], 10) || row[at] == "" {
-			t.Errorf("%v", row)
+		if row := table[1+i]; row[0] != "deleted" || row[id] != fmt.Sprint(want) || row[at] != l.Deleted.At {
+			t.Errorf("%v, want %d as in NDJSON", row, want)
 		}
 	}
 }
@@ -253,31 +218,15 @@ func TestStream_HasDeletions(t *testing.T) {
 // An error ends a stream: no later page follows.
 func TestStream_EndsWithAnError(t *testing.T) {
 	t.Parallel()
-	w := func() *wire.Writer { return wire.NewWriter(nil, locale.En, money.NewFormatter()) }
-	source := subscriptions.NewMemory(nil, many(3000))
-	stopped := errors.New("stopped")
+	config := configOf(subscriptions.NewMemory(nil, many(3000)), stores()...)
 	checks := 0
-	s := subscriptions.Stream{Source: source, Store: shop(t), Format: subscriptions.NDJSON, Check: func() error {
-		if checks++; checks > 1 {
-			return stopped
-		}
-		return nil
-	}}
-	pages := 0
-	var failed error
-	for _, err := range s.Pages(context.Background(), w()) {
-		if failed = err; err == nil {
-			pages++
-		}
+	config.Stopping = func() bool { checks++; return checks > 1 }
+	text := bundle{config.Source, newEngine(config)}.streamed(ndjsonType, "")
+	if n := strings.Count(text, "\n"); n != 1001 || !strings.Contains(text, "the process is stopping") {
+		t.Errorf("%d lines, which end with %.300s, want an error after the first page", n, text[strings.LastIndex(text, "\n"):])
 	}
-	if pages != 1 || !errors.Is(failed, stopped) {
-		t.Errorf("%d pages, %v, want an error after the first", pages, failed)
-	}
-	s.Source, s.Check = subscriptions.NewMemory(nil, nil), nil
-	_, _, s.After = follow(t, source, 1, subscriptions.Cursor{}, 1000)
-	for _, err := range s.Pages(t.Context(), w()) {
-		if !errors.Is(err, subscriptions.ErrCursorExpired) {
-			t.Error(err)
-		}
+	_, _, other := follow(t, config.Source, 1, subscriptions.Cursor{}, 1000)
+	if text := newBundle(subscriptions.NewMemory(nil, nil), stores()...).streamed(csvType, other.Text(1)); !strings.Contains(text, `"cursor_expired"`) {
+		t.Error(text)
 	}
 }

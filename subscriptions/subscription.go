@@ -1,5 +1,6 @@
-// Package subscriptions lets a store's programs read the subscriptions of its customers: a
-// list, newest first, whose pages all cost the same, and single subscriptions.
+// Package subscriptions has the rules of stores' subscriptions: what a status means, which
+// subscriptions a filter matches, the summary of a store, and when a reader of changes could miss
+// something. Postgres is read in the package postgres, and HTTP is served in subscriptionshttp.
 package subscriptions
 
 import (
@@ -8,19 +9,6 @@ import (
 	"commerce/auth/locale"
 	"commerce/cart/money"
 	"commerce/cart/period"
-)
-
-// Status is the state of a subscription.
-type Status string
-
-// All states of subscriptions.
-const (
-	Trialing Status = "trialing"
-	Active   Status = "active"
-	PastDue  Status = "past_due"
-	Paused   Status = "paused"
-	Canceled Status = "canceled"
-	Expired  Status = "expired"
 )
 
 // Subscription is a product that a customer buys again each period. A time that does not
@@ -97,3 +85,6 @@ type Customer struct {
 	// digits; "" if it is not known.
 	Phone, CallingCode string
 }
+
+// MaxExternalCustomer is the maximum number of characters of an external ID.
+const MaxExternalCustomer = 255

@@ -14,6 +14,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"go.uber.org/goleak"
 
@@ -26,6 +27,8 @@ import (
 	"commerce/deploy/ephemeral"
 	"commerce/deploy/sample"
 	"commerce/subscriptions"
+	"commerce/subscriptions/postgres"
+	"commerce/subscriptions/subscriptionshttp"
 )
 
 func TestMain(m *testing.M) {
@@ -60,8 +63,8 @@ var sources = map[string]func(t *testing.T, d data) subscriptions.Source{
 }
 
 // patient returns a source with time for a busy machine.
-func patient(pool *pgxpool.Pool) *subscriptions.Postgres {
-	return subscriptions.NewPostgres(subscriptions.PostgresConfig{Pool: pool, Budget: 10 * time.Second, Wait: 5 * time.Second})
+func patient(pool *pgxpool.Pool) *postgres.Source {
+	return postgres.New(postgres.Config{Pool: pool, Budget: 10 * time.Second, Wait: 5 * time.Second})
 }
 
 // onEach runs a test on every implementation.
@@ -140,13 +143,14 @@ func newBundle(source subscriptions.Source, stores ...*store.Store) bundle {
 }
 
 // configOf returns the configuration of an API over one source, with a token per store.
-func configOf(source subscriptions.Source, stores ...*store.Store) subscriptions.Config {
+func configOf(source subscriptions.Source, stores ...*store.Store) subscriptionshttp.Config {
 	var tokens []auth.APIToken
 	for _, s := range stores {
 		tokens = append(tokens, auth.APIToken{ID: s.ID, StoreID: s.ID, Hash: sha256.Sum256([]byte(secret))})
 	}
-	return subscriptions.Config{
+	return subscriptionshttp.Config{
 		Source: source, Now: func() time.Time { return now },
+		Origin: func(*http.Request) string { return "http://shop.test" },
 		Tokens: auth.NewAPITokens(auth.APITokensConfig{
 			Source: auth.NewMemoryAPITokens(tokens...), Stores: auth.NewMemoryStores(money.Known, stores...),
 		}),
@@ -154,10 +158,10 @@ func configOf(source subscriptions.Source, stores ...*store.Store) subscriptions
 }
 
 // newEngine serves only this API. It writes envelopes like the server, and errors in a
-// reduced form.
-func newEngine(c subscriptions.Config) *gin.Engine {
+// reduced form, also at the end of a stream.
+func newEngine(c subscriptionshttp.Config) *gin.Engine {
 	engine, prices := gin.New(), money.NewFormatter()
-	for _, route := range subscriptions.NewAPI(c).Area().Routes {
+	for _, route := range subscriptionshttp.New(c).Area().Routes {
 		engine.Handle(route.Method, route.Path, func(c *gin.Context) {
 			answer, err := route.Handle(c)
 			if err != nil {
@@ -165,6 +169,16 @@ func newEngine(c subscriptions.Config) *gin.Engine {
 				return
 			}
 			w := wire.NewWriter(nil, answer.Language, prices)
+			if answer.Stream != nil {
+				for part, err := range answer.Stream.Parts(c.Request.Context(), w) {
+					if err != nil {
+						c.JSON(http.StatusTeapot, refusalOf(answer, err))
+						return
+					}
+					_, _ = c.Writer.Write(part)
+				}
+				return
+			}
 			w.BeginObject()
 			w.Null("message")
 			w.Member("data")
@@ -215,9 +229,15 @@ func (a answer) ids() []int64 {
 
 // do requests a URL with a store's token, in a language.
 func (b bundle) do(url string, store int64, language string) *httptest.ResponseRecorder {
+	return b.accepting("", url, store, language)
+}
+
+// accepting is do with an Accept header.
+func (b bundle) accepting(format, url string, store int64, language string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(http.MethodGet, url, nil)
 	r.Header.Set("Authorization", "Bearer "+tokenOf(store))
 	r.Header.Set("Accept-Language", language)
+	r.Header.Set("Accept", format)
 	w := httptest.NewRecorder()
 	b.engine.ServeHTTP(w, r)
 	return w
@@ -243,4 +263,41 @@ func (b bundle) refused(t *testing.T, url string, store int64) refusal {
 		t.Fatalf("GET %s: %d %s (%v), want a refusal", url, w.Code, w.Body, err)
 	}
 	return body
+}
+
+// exec runs a statement on a pool, a connection or a transaction.
+func exec(t testing.TB, on interface {
+	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
+}, sql string, args ...any,
+) {
+	t.Helper()
+	if _, err := on.Exec(t.Context(), sql, args...); err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+}
+
+func noError(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// must returns a function that returns the value, and ends the test if there is an error.
+func must[T any](value T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		noError(t, err)
+		return value
+	}
+}
+
+// eventually waits until done.
+func eventually(t testing.TB, what string, done func() bool) {
+	t.Helper()
+	for began := time.Now(); !done(); time.Sleep(5 * time.Millisecond) {
+		if time.Since(began) > settleLimit {
+			t.Fatalf("after %s, not yet: %s", settleLimit, what)
+		}
+	}
 }

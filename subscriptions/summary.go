@@ -34,17 +34,16 @@ type Summary struct {
 // Revenue is the monthly recurring revenue in one currency: the sum of each active or past
 // due subscription's price, divided by the months of its duration.
 type Revenue struct {
-	Currency      string
-	Digits        int          // decimals of Currency
+	Currency      string       // ISO 4217, a known one
 	Amount        money.Amount // rounded once, half away from zero
 	Subscriptions int64
 }
 
-// summarize makes the summary of a store's totals, except for AsOf. A figure that cannot be
+// Summarize makes the summary of a store's totals, except for AsOf. A figure that cannot be
 // shown is an error: there is no summary that leaves it out.
-func summarize(totals []Total) (*Summary, error) {
-	s := &Summary{ByStatus: make(map[Status]int64, len(allStatuses))}
-	for _, status := range allStatuses {
+func Summarize(totals []Total) (*Summary, error) {
+	s := &Summary{ByStatus: make(map[Status]int64, len(Statuses))}
+	for _, status := range Statuses {
 		s.ByStatus[status] = 0
 	}
 	recurring := map[string][]Total{} // by currency
@@ -72,11 +71,10 @@ func summarize(totals []Total) (*Summary, error) {
 
 // monthly returns the revenue of totals in one currency.
 func monthly(currency string, totals []Total) (Revenue, error) {
-	digits, known := money.Digits(currency)
-	if !known {
+	if !money.Known(currency) {
 		return Revenue{}, fmt.Errorf("unknown currency %q", currency)
 	}
-	r := Revenue{Currency: currency, Digits: digits}
+	r := Revenue{Currency: currency}
 	sum := new(big.Rat)
 	for _, t := range totals {
 		months := t.Duration.Months()

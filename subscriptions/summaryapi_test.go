@@ -2,13 +2,14 @@ package subscriptions_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"math"
 	"math/big"
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
@@ -17,8 +18,11 @@ import (
 
 	"commerce/cart/money"
 	"commerce/cart/period"
+	"commerce/deploy/connect"
+	"commerce/deploy/ephemeral"
 	"commerce/deploy/sample"
 	"commerce/subscriptions"
+	"commerce/subscriptions/postgres"
 )
 
 // summary is a summary as a client decodes it.
@@ -52,20 +56,8 @@ func TestSummary_MatchesGoldenFile(t *testing.T) {
 	d.all[0].CancelAtPeriodEnd = true
 	d.all[2].Duration, d.all[2].Currency, d.all[2].Price = period.Annually, "KWD", 100_000
 	onEach(t, d, func(t *testing.T, b bundle) {
-		golden(t, "summary", b, "/subscriptions/summary", "ar")
-	})
-}
-
-func TestSummary_OfAStoreWithoutSubscriptionsIsAllZero(t *testing.T) {
-	t.Parallel()
-	onEach(t, sixStates(), func(t *testing.T, b bundle) {
-		want := summary{
-			AsOf:     "2025-11-20T10:00:00.123456Z",
-			ByStatus: map[string]int64{"trialing": 0, "active": 0, "past_due": 0, "paused": 0, "canceled": 0, "expired": 0},
-			MRR:      []revenue{},
-		}
-		if diff := cmp.Diff(want, b.summary(t, 3)); diff != "" {
-			t.Error(diff)
+		for _, language := range []string{"en", "ar"} { // on which the answer does not depend
+			golden(t, "summary", b, "/subscriptions/summary", language)
 		}
 	})
 }
@@ -236,57 +228,64 @@ func TestSummary_IsNotASubscription(t *testing.T) {
 func TestSummary_WithoutARightFigureIsUnavailable(t *testing.T) {
 	t.Parallel()
 	foreign, huge := sixStates(), sixStates()
-	foreign.all[1].Currency, foreign.all[5].Currency = "XYZ", "XXY"
+	foreign.all[1].Currency = "XYZ"
 	huge.all[1].Price, huge.all[2].Price = math.MaxInt64, math.MaxInt64
-	for name, tt := range map[string]struct {
-		d    data
-		want string
-	}{
-		"unknown currency":     {foreign, `unknown currency "XYZ"`},
-		"more than 64 bits":    {huge, "monthly revenue in SAR"},
-		"one not billed":       {data{foreign.customers, foreign.all[2:]}, ""},
-		"one of 64 bits alone": {data{huge.customers, huge.all[2:]}, ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			test := func(t *testing.T, b bundle) {
-				if tt.want == "" {
-					b.summary(t, 1)
-					return
-				}
-				refused := b.refused(t, "/subscriptions/summary", 1)
-				if refused.Code != "unavailable" || !strings.Contains(refused.Text, tt.want) {
-					t.Errorf("%+v, want unavailable and %q in the log", refused, tt.want)
-				}
+	pool := filled(t, sixStates())
+	exec(t, pool, "ALTER TABLE subscriptions DROP CONSTRAINT subscription_price_is_in_range")
+	for want, d := range map[string]data{`unknown currency "XYZ"`: foreign, "monthly revenue in SAR": huge} {
+		replace(t, pool, d.customers, d.all)
+		for _, source := range []subscriptions.Source{subscriptions.NewMemory(d.customers, d.all), patient(pool)} {
+			refused := newBundle(source, stores()...).refused(t, "/subscriptions/summary", 1)
+			if refused.Code != "unavailable" || !strings.Contains(refused.Text, want) {
+				t.Errorf("%T: %+v, want unavailable and %q in the log", source, refused, want)
 			}
-			t.Run("memory", func(t *testing.T) { test(t, newBundle(sources["memory"](t, tt.d), stores()...)) })
-			t.Run("postgres", func(t *testing.T) {
-				pool := filled(t, sixStates())
-				if _, err := pool.Exec(t.Context(), "ALTER TABLE subscriptions DROP CONSTRAINT subscription_price_is_in_range"); err != nil {
-					t.Fatal(err)
-				}
-				replace(t, pool, tt.d.customers, tt.d.all)
-				test(t, newBundle(patient(pool), stores()...))
-			})
-		})
+		}
 	}
 }
 
-// The answer does not depend on the language, and the sample's store has figures.
-func TestSummary_OfTheSample(t *testing.T) {
-	t.Parallel()
-	d := sampleData()
-	onEach(t, d, func(t *testing.T, b bundle) {
-		got := b.summary(t, 1)
-		var n int64
-		for _, of := range got.ByStatus {
-			n += of
-		}
-		if want := len(idsOf(d.all, 1, nil)); int(n) != want || len(got.MRR) == 0 {
-			t.Errorf("%+v counts %d, want %d", got, n, want)
-		}
-		if en, ar := fmt.Sprint(b.do("/subscriptions/summary", 1, "en").Body), fmt.Sprint(b.do("/subscriptions/summary", 1, "ar").Body); en != ar {
-			t.Errorf("in English %s, in Arabic %s", en, ar)
-		}
+// slowTotals makes statements slow on connections whose search path begins with the schema
+// slow, and no others.
+const slowTotals = `CREATE SCHEMA slow; CREATE VIEW slow.subscriptions AS
+	SELECT * FROM public.subscriptions WHERE (SELECT pg_sleep(60)::text) IS NOT NULL`
+
+// slowPool returns a pool for summaries whose statements do not end before their timeout.
+func slowPool(t *testing.T, pool *pgxpool.Pool, timeout time.Duration) *pgxpool.Pool {
+	t.Helper()
+	exec(t, pool, slowTotals)
+	return ephemeral.OpenPool(t, pool.Config().ConnString(), connect.PostgresConfig{
+		MaxConns: 2, StatementTimeout: timeout,
+		Edit: func(c *pgxpool.Config) { c.ConnConfig.RuntimeParams["search_path"] = "slow, public" },
 	})
+}
+
+// While every connection for summaries is in use, callers of summaries are refused after
+// 2 s, and lists are not affected.
+func TestSummary_ASlowOneDoesNotDelayLists(t *testing.T) {
+	t.Parallel()
+	pool := filled(t, sampleData())
+	summaries := slowPool(t, pool, 10*time.Second)
+	lists := ephemeral.OpenPool(t, pool.Config().ConnString(), connect.PostgresConfig{MaxConns: 2})
+	b := newBundle(postgres.New(postgres.Config{
+		Pool: lists, SummaryPool: summaries, Base: t.Context(), Budget: 10 * time.Second, Wait: 5 * time.Second,
+	}), stores()...)
+	var callers sync.WaitGroup
+	for i := range int64(20) {
+		callers.Go(func() {
+			began := time.Now()
+			refused := b.refused(t, "/subscriptions/summary", 1+i%4)
+			if took := time.Since(began); refused.Code != "unavailable" || took < time.Second || took > 5*time.Second {
+				t.Errorf("a slow summary: %+v after %v, want unavailable after 2s", refused, took)
+			}
+		})
+	}
+	eventually(t, "the summaries run", func() bool { return summaries.Stat().AcquiredConns() == 2 })
+	for range 20 {
+		if w := b.do("/subscriptions", 1, "en"); w.Code != http.StatusOK {
+			t.Errorf("a list while summaries are slow: %d %s", w.Code, w.Body)
+		}
+	}
+	callers.Wait()
+	if n := lists.Stat().NewConnsCount(); n > 2 {
+		t.Errorf("%d connections for lists", n)
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/url"
 	"strings"
 	"syscall"
 	"time"
@@ -34,6 +35,14 @@ func Of(server string, began time.Time, err error) error {
 		return err
 	}
 	return &Failure{Server: server, Took: time.Since(began), Err: err}
+}
+
+// WithoutURL returns the error of an HTTP client without the URL, which may have a credential.
+func WithoutURL(err error) error {
+	if failed, ok := errors.AsType[*url.Error](err); ok {
+		return failed.Err
+	}
+	return err
 }
 
 func described(err error) bool {

@@ -100,12 +100,10 @@ type load[K comparable, V any] struct {
 
 // New returns an empty cache. It does not need to be closed.
 func New[K comparable, V any](c Config[K, V]) *Cache[K, V] {
-	if c.Log == nil {
-		c.Log = slog.Default()
-	}
 	if c.Now == nil {
 		c.Now = time.Now
 	}
+	c.Log = cmp.Or(c.Log, slog.Default())
 	c.RefreshAfter = cmp.Or(c.RefreshAfter, 350*time.Millisecond)
 	c.MaxAge = cmp.Or(c.MaxAge, 700*time.Millisecond)
 	c.Patience = cmp.Or(c.Patience, 50*time.Millisecond)
@@ -133,18 +131,19 @@ func (c *Cache[K, V]) Get(ctx context.Context, keys []K, put func(K, V)) error {
 	held := true           // all overdue keys have a usable entry
 	for _, key := range keys {
 		e, _ := c.entries.Get(key)
-		switch c.state(e, now) {
-		case overdueState:
+		expired := c.isExpired(e)
+		if expired {
+			e.wanted.CompareAndSwap(0, now)
+		}
+		if e == nil || expired || now-e.at >= int64(c.c.MaxAge) {
 			overdue = append(overdue, key)
 			held = held && e.usable()
-			if c.isExpired(e) {
-				e.wanted.CompareAndSwap(0, now)
-			}
 			continue
-		case agingState:
+		}
+		if now-e.at >= int64(c.c.RefreshAfter) {
 			aging = append(aging, key)
 		}
-		serve(&t, key, e, fromCache, now, put)
+		serve(&t, key, e, fresh, now, put)
 	}
 	if len(overdue)+len(aging) == 0 {
 		return nil
@@ -154,7 +153,7 @@ func (c *Cache[K, V]) Get(ctx context.Context, keys []K, put func(K, V)) error {
 		return nil
 	}
 	if err := c.await(ctx, loads, held); err != nil {
-		c.counts.failed.Add(uint64(len(overdue)))
+		t.results[failed] += uint64(len(overdue))
 		return err
 	}
 	now = c.moment()
@@ -164,13 +163,13 @@ func (c *Cache[K, V]) Get(ctx context.Context, keys []K, put func(K, V)) error {
 // settle returns the overdue keys from their loads, or else the last known values.
 func (c *Cache[K, V]) settle(keys []K, loads map[K]*load[K, V], t *tally, now moment, put func(K, V)) error {
 	for i, key := range keys {
-		e, from := loads[key].answer(key), fromSource
+		e, from := loads[key].answer(key), waited
 		if e == nil {
 			if e, _ = c.entries.Get(key); !e.usable() {
-				c.counts.failed.Add(uint64(len(keys) - i))
+				t.results[failed] += uint64(len(keys) - i)
 				return c.unknown()
 			}
-			from = fromBefore
+			from = stale
 		}
 		serve(t, key, e, from, now, put)
 	}
@@ -213,24 +212,6 @@ func (c *Cache[K, V]) Reachable() bool { return !c.gate.failing.Load() && !c.gat
 
 func (c *Cache[K, V]) moment() moment { return 1 + int64(c.c.Now().Sub(c.born)) }
 
-type state int
-
-const (
-	freshState   state = iota
-	agingState         // served, and reloaded in the background
-	overdueState       // loaded before it is served
-)
-
-func (c *Cache[K, V]) state(e *entry[V], now moment) state {
-	switch {
-	case e == nil || c.isExpired(e) || now-e.at >= int64(c.c.MaxAge):
-		return overdueState
-	case now-e.at >= int64(c.c.RefreshAfter):
-		return agingState
-	}
-	return freshState
-}
-
 // isExpired reports whether an entry was expired since it was loaded.
 func (c *Cache[K, V]) isExpired(e *entry[V]) bool {
 	return e != nil && (e.at <= e.expired.Load() || e.at <= c.expired.Load())
@@ -238,3 +219,21 @@ func (c *Cache[K, V]) isExpired(e *entry[V]) bool {
 
 // usable reports whether the entry may be served while the source is unreachable.
 func (e *entry[V]) usable() bool { return e != nil && e.known }
+
+// Each makes a Config.Source from a function that loads one key. load returns false
+// if the key does not exist. Several keys take one call each, one after the other.
+func Each[K comparable, V any](load func(context.Context, K) (V, bool, error)) func(context.Context, []K) (map[K]V, error) {
+	return func(ctx context.Context, keys []K) (map[K]V, error) {
+		values := make(map[K]V, len(keys))
+		for _, key := range keys {
+			value, exists, err := load(ctx, key)
+			if err != nil {
+				return nil, err
+			}
+			if exists {
+				values[key] = value
+			}
+		}
+		return values, nil
+	}
+}

@@ -19,34 +19,34 @@ type Stats struct {
 	Oldest time.Duration
 }
 
+// result is how Get has looked up a key.
+type result int
+
+// The results; see Stats.
+const (
+	fresh result = iota
+	waited
+	stale
+	missing
+	failed
+	results
+)
+
 // Stats returns the numbers of the cache.
 func (c *Cache[K, V]) Stats() Stats {
-	return Stats{
-		Fresh: c.counts.fresh.Load(), Waited: c.counts.waited.Load(), Stale: c.counts.stale.Load(),
-		Missing: c.counts.missing.Load(), Failed: c.counts.failed.Load(),
-		Oldest: c.counts.ages.oldest(c.moment()),
-	}
+	n := func(r result) uint64 { return c.counts.results[r].Load() }
+	return Stats{n(fresh), n(waited), n(stale), n(missing), n(failed), c.counts.ages.oldest(c.moment())}
 }
 
 // counts are the numbers behind Stats.
 type counts struct {
-	fresh, waited, stale, missing, failed atomic.Uint64
-	ages                                  ages
+	results [results]atomic.Uint64
+	ages    ages
 }
-
-// result is where a served value comes from.
-type result int
-
-const (
-	fromCache  result = iota // young enough
-	fromSource               // loaded for this call
-	fromBefore               // the last known one
-)
 
 // tally are the keys of one Get.
 type tally struct {
-	results [fromBefore + 1]uint64
-	missing uint64
+	results [results]uint64
 	oldest  int64 // age of the oldest value
 }
 
@@ -54,22 +54,19 @@ type tally struct {
 func serve[K comparable, V any](t *tally, key K, e *entry[V], from result, now moment, put func(K, V)) {
 	t.oldest = max(t.oldest, now-e.at)
 	if !e.exists {
-		t.missing++
+		t.results[missing]++
 		return
 	}
 	t.results[from]++
 	put(key, e.value)
 }
 
-// add counts the keys of one Get that returns at a moment.
+// add counts the keys of one Get that began at a moment.
 func (c *counts) add(t *tally, now moment) {
-	for i, total := range [...]*atomic.Uint64{fromCache: &c.fresh, fromSource: &c.waited, fromBefore: &c.stale} {
-		if n := t.results[i]; n > 0 {
-			total.Add(n)
+	for i, n := range t.results {
+		if n > 0 {
+			c.results[i].Add(n)
 		}
-	}
-	if t.missing > 0 {
-		c.missing.Add(t.missing)
 	}
 	c.ages.note(t.oldest, now)
 }

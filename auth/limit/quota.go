@@ -29,7 +29,6 @@ const maxClients = 20_000
 // limit.
 type Quota struct {
 	shared
-	rates   []Rate
 	clients *bounded.Cache[string, *uses]
 }
 
@@ -49,7 +48,7 @@ func NewQuota(c Config) *Quota {
 	if len(c.Rates) == 0 {
 		return nil
 	}
-	q := &Quota{rates: c.Rates, clients: bounded.New[string, *uses](maxClients, nil)}
+	q := &Quota{clients: bounded.New[string, *uses](maxClients, nil)}
 	q.configure(c)
 	return q
 }
@@ -79,7 +78,7 @@ func (q *Quota) Refused(client string, refusal *problem.Error) *problem.Error {
 
 // refused adds the budget of a rate to a copy of a refusal.
 func (q *Quota) refused(refusal *problem.Error, rate int) *problem.Error {
-	refusal.Budget = problem.Budget{Name: q.name, Uses: q.rates[rate].Uses}
+	refusal.Budget = problem.Budget{Name: q.cfg.Name, Uses: q.cfg.Rates[rate].Uses}
 	return refusal
 }
 
@@ -89,7 +88,7 @@ func (q *Quota) wait(client string) (time.Duration, int) {
 	if !ok {
 		return 0, 0
 	}
-	return u.wait(q.now())
+	return u.wait(q.cfg.Now())
 }
 
 // Use counts one use of a client. It waits for Redis up to the timeout, even if ctx has ended,
@@ -98,18 +97,18 @@ func (q *Quota) Use(ctx context.Context, client string) {
 	if q == nil {
 		return
 	}
-	u := q.clients.GetOrPut(client, func() *uses {
-		return &uses{whole: make([]time.Time, len(q.rates))}
-	})
-	u.count(q.rates, q.now())
+	u := q.clients.GetOrPut(client, func() *uses { return &uses{whole: make([]time.Time, len(q.cfg.Rates))} })
+	u.count(q.cfg.Rates, q.cfg.Now())
 	if wait, rate, ok := q.run(context.WithoutCancel(ctx), rates, client, q.args()); ok && wait > 0 {
-		u.delay(q.now().Add(wait), rate)
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		u.delay(q.cfg.Now().Add(wait), rate)
 	}
 }
 
 func (q *Quota) args() []any {
-	args := make([]any, 0, 2*len(q.rates))
-	for _, r := range q.rates {
+	args := make([]any, 0, 2*len(q.cfg.Rates))
+	for _, r := range q.cfg.Rates {
 		interval := strconv.FormatFloat(float64(r.Per.Milliseconds())/float64(r.Uses), 'f', -1, 64)
 		args = append(args, r.Per.Milliseconds(), interval)
 	}
@@ -138,20 +137,13 @@ func (u *uses) count(rates []Rate, now time.Time) {
 	for i, r := range rates {
 		var wait time.Duration
 		if u.whole[i], wait = r.use(u.whole[i], now); wait > 0 {
-			u.extend(now.Add(wait), i)
+			u.delay(now.Add(wait), i)
 		}
 	}
 }
 
-// delay makes the client wait for a rate at least until a time.
+// delay makes the client wait for a rate at least until a time. The caller holds mu.
 func (u *uses) delay(until time.Time, rate int) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.extend(until, rate)
-}
-
-// extend is delay. The caller holds mu.
-func (u *uses) extend(until time.Time, rate int) {
 	if u.refused.Before(until) {
 		u.refused, u.rate = until, rate
 	}

@@ -52,6 +52,19 @@ var names atomic.Int64
 // newName is a name that no other test has, also where processes share a Redis.
 func newName() string { return fmt.Sprintf("test%d_%d", os.Getpid(), names.Add(1)) }
 
+// inRedis returns the settings of a limit that only this test has in a Redis, and its client.
+func inRedis(t *testing.T, url string, rates ...limit.Rate) (limit.Config, redis.UniversalClient) {
+	t.Helper()
+	client := dial(t, url)
+	return limit.Config{Name: newName(), Redis: client, Timeout: time.Minute, Rates: rates}, client
+}
+
+// keys returns the keys of a limit.
+func keys(t *testing.T, c limit.Config) []string {
+	t.Helper()
+	return c.Redis.Keys(t.Context(), "limit:"+c.Name+":*").Val()
+}
+
 // allowed uses a quota until it refuses the client, and returns how often.
 func allowed(t *testing.T, q *limit.Quota, client string) (n int) {
 	t.Helper()
@@ -154,8 +167,7 @@ func TestQuota_IsSharedByInstances(t *testing.T) {
 	for name, url := range map[string]func(testing.TB) string{"single": ephemeral.Redis, "cluster": ephemeral.Cluster} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			client := dial(t, url(t))
-			c := limit.Config{Name: newName(), Redis: client, Timeout: time.Minute, Rates: []limit.Rate{{Uses: 40, Per: time.Hour}}}
+			c, _ := inRedis(t, url(t), limit.Rate{Uses: 40, Per: time.Hour})
 			instances := []*limit.Quota{limit.NewQuota(c), limit.NewQuota(c)}
 			var running sync.WaitGroup
 			for i := range 40 {
@@ -177,10 +189,7 @@ func TestQuota_IsSharedByInstances(t *testing.T) {
 
 func TestQuota_AnnouncesTheRateThatRefusesInRedis(t *testing.T) {
 	t.Parallel()
-	c := limit.Config{
-		Name: newName(), Redis: dial(t, ephemeral.Redis(t)), Timeout: time.Minute,
-		Rates: []limit.Rate{{Uses: 200, Per: time.Second}, {Uses: 3, Per: time.Hour}},
-	}
+	c, _ := inRedis(t, ephemeral.Redis(t), limit.Rate{Uses: 200, Per: time.Second}, limit.Rate{Uses: 3, Per: time.Hour})
 	allowed(t, limit.NewQuota(c), "a")
 	later := limit.NewQuota(c) // has only the count in Redis
 	later.Use(t.Context(), "a")
@@ -192,13 +201,9 @@ func TestQuota_AnnouncesTheRateThatRefusesInRedis(t *testing.T) {
 // A failover may be to a server whose clock is behind.
 func TestQuota_DoesNotWaitForAClockOfRedisThatWasAhead(t *testing.T) {
 	t.Parallel()
-	client, name := dial(t, ephemeral.Redis(t)), newName()
-	c := limit.Config{
-		Name: name, Redis: client, Timeout: time.Minute,
-		Rates: []limit.Rate{{Uses: 200, Per: time.Second}, {Uses: 20_000, Per: time.Hour}},
-	}
+	c, client := inRedis(t, ephemeral.Redis(t), limit.Rate{Uses: 200, Per: time.Second}, limit.Rate{Uses: 20_000, Per: time.Hour})
 	limit.NewQuota(c).Use(t.Context(), "a")
-	key := client.Keys(t.Context(), "limit:"+name+":*").Val()[0]
+	key := keys(t, c)[0]
 	ahead := time.Now().Add(10 * time.Hour).UnixMilli()
 	if err := client.HSet(t.Context(), key, "1000", ahead, "3600000", ahead).Err(); err != nil {
 		t.Fatal(err)
@@ -215,14 +220,13 @@ func TestQuota_DoesNotWaitForAClockOfRedisThatWasAhead(t *testing.T) {
 
 func TestQuota_LeavesNothingInRedis(t *testing.T) {
 	t.Parallel()
-	client, name := dial(t, ephemeral.Redis(t)), newName()
-	q := limit.NewQuota(limit.Config{Name: name, Redis: client, Timeout: time.Minute, Rates: []limit.Rate{{Uses: 2, Per: time.Second}, {Uses: 100, Per: time.Hour}}})
-	q.Use(t.Context(), "192.0.2.1")
-	keys := client.Keys(t.Context(), "limit:"+name+":*").Val()
-	if len(keys) != 1 || strings.Contains(keys[0], "192.0.2.1") {
-		t.Fatalf("keys %q", keys)
+	c, client := inRedis(t, ephemeral.Redis(t), limit.Rate{Uses: 2, Per: time.Second}, limit.Rate{Uses: 100, Per: time.Hour})
+	limit.NewQuota(c).Use(t.Context(), "192.0.2.1")
+	left := keys(t, c)
+	if len(left) != 1 || strings.Contains(left[0], "192.0.2.1") {
+		t.Fatalf("keys %q", left)
 	}
-	if left := client.PTTL(t.Context(), keys[0]).Val(); left <= 30*time.Second || left > 36*time.Second {
+	if left := client.PTTL(t.Context(), left[0]).Val(); left <= 30*time.Second || left > 36*time.Second {
 		t.Errorf("the key expires in %v, want 36s: one use of 100 in an hour", left)
 	}
 }
@@ -306,27 +310,34 @@ func TestQuota_PausesAsLongWhenItsClockIsSetBack(t *testing.T) {
 
 func TestQuota_CountsAClientThatHasDisconnected(t *testing.T) {
 	t.Parallel()
-	client, name := dial(t, ephemeral.Redis(t)), newName()
+	c, _ := inRedis(t, ephemeral.Redis(t), limit.Rate{Uses: 1, Per: time.Hour})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	limit.NewQuota(limit.Config{Name: name, Redis: client, Timeout: time.Minute, Rates: []limit.Rate{{Uses: 1, Per: time.Hour}}}).Use(ctx, "a")
-	if n := len(client.Keys(t.Context(), "limit:"+name+":*").Val()); n != 1 {
+	limit.NewQuota(c).Use(ctx, "a")
+	if n := len(keys(t, c)); n != 1 {
 		t.Errorf("%d counts in Redis", n)
 	}
 }
 
-// Anyone with an IPv6 network has more addresses than memory could hold. The bound is 20,000
-// clients at about 230 bytes.
-func TestQuota_RemembersABoundedNumberOfClients(t *testing.T) {
-	q := limit.NewQuota(limit.Config{Rates: []limit.Rate{{Uses: 200, Per: time.Second}, {Uses: 20_000, Per: time.Hour}}})
-	before := heap()
-	for i := range 1_000_000 {
-		q.Use(t.Context(), fmt.Sprintf("2001:db8:%x:%x::/64", i>>16, i&0xffff))
+// Anyone with an IPv6 network has more addresses than memory could hold, and can make up cart
+// tokens. The bound is 20,000 clients at about 230 bytes.
+func TestLimits_RememberABoundedNumberOfClients(t *testing.T) {
+	quota := limit.NewQuota(limit.Config{Rates: []limit.Rate{{Uses: 200, Per: time.Second}, {Uses: 20_000, Per: time.Hour}}})
+	window := limit.NewWindow(limit.Config{Rates: threeInTenMinutes})
+	for name, use := range map[string]func(client string){
+		"quota":  func(client string) { quota.Use(t.Context(), client) },
+		"window": func(client string) { _, _ = window.Take(t.Context(), client+" 1:g:digest-of-22-characters", refusal) },
+	} {
+		before := heap()
+		for i := range 500_000 {
+			use(fmt.Sprintf("2001:db8:%x:%x::/64", i>>16, i&0xffff))
+		}
+		if grown := int64(heap()) - int64(before); grown > 16<<20 {
+			t.Errorf("half a million clients of a %s take %d MiB, want at most 16", name, grown>>20)
+		}
 	}
-	if grown := int64(heap()) - int64(before); grown > 16<<20 {
-		t.Errorf("a million clients take %d MiB, want at most 16", grown>>20)
-	}
-	runtime.KeepAlive(q)
+	runtime.KeepAlive(quota)
+	runtime.KeepAlive(window)
 }
 
 func heap() uint64 {

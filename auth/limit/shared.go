@@ -1,6 +1,7 @@
 package limit
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	_ "embed"
@@ -30,27 +31,17 @@ const (
 
 // shared are the counts in Redis.
 type shared struct {
-	name    string
-	redis   redis.UniversalClient
-	timeout time.Duration
-	now     func() time.Time
-	log     *slog.Logger
-
+	cfg     Config
 	failing atomic.Bool
 	resume  atomic.Pointer[time.Time] // when Redis is asked again; nil: now
 }
 
 func (s *shared) configure(c Config) {
-	s.name, s.redis, s.timeout, s.now, s.log = c.Name, c.Redis, c.Timeout, c.Now, c.Log
-	if s.timeout == 0 {
-		s.timeout = defaultTimeout
+	if c.Now == nil {
+		c.Now = time.Now
 	}
-	if s.now == nil {
-		s.now = time.Now
-	}
-	if s.log == nil {
-		s.log = slog.Default()
-	}
+	c.Timeout, c.Log = cmp.Or(c.Timeout, defaultTimeout), cmp.Or(c.Log, slog.Default())
+	s.cfg = c
 }
 
 // The scripts count in one round trip and one key, also on a cluster. redis_rate would need a
@@ -72,13 +63,13 @@ const ScriptName = "limit"
 // client must wait, and the index of the rate that it waits for. ok is false if Redis does not
 // answer, or is not asked during a pause.
 func (s *shared) run(ctx context.Context, what script.Script, client string, args []any) (wait time.Duration, rate int, ok bool) {
-	now := s.now()
-	if resume := s.resume.Load(); s.redis == nil || resume != nil && now.Before(*resume) {
+	now := s.cfg.Now()
+	if resume := s.resume.Load(); s.cfg.Redis == nil || resume != nil && now.Before(*resume) {
 		return 0, 0, false
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
 	defer cancel()
-	wait, rate, err := decode(what.Run(ctx, s.redis, script.Repeatable, []string{key(s.name, client)}, args...), len(args)/2)
+	wait, rate, err := decode(what.Run(ctx, s.cfg.Redis, script.Repeatable, []string{key(s.cfg.Name, client)}, args...), len(args)/2)
 	s.report(ctx, now, err)
 	return wait, rate, err == nil
 }
@@ -111,12 +102,12 @@ func key(name, client string) string {
 func (s *shared) report(ctx context.Context, at time.Time, err error) {
 	if err == nil {
 		if s.failing.CompareAndSwap(true, false) {
-			s.log.InfoContext(ctx, "limits are counted in Redis again", "limit", s.name)
+			s.cfg.Log.InfoContext(ctx, "limits are counted in Redis again", "limit", s.cfg.Name)
 		}
 		return
 	}
 	if s.failing.CompareAndSwap(false, true) {
-		s.log.WarnContext(ctx, "limits are counted by each instance alone, because Redis does not count them", "limit", s.name, "err", err)
+		s.cfg.Log.WarnContext(ctx, "limits are counted by each instance alone, because Redis does not count them", "limit", s.cfg.Name, "err", err)
 	}
 	wait := pause
 	if redis.IsPermissionError(err) {

@@ -42,13 +42,13 @@ func (w *Window) Take(ctx context.Context, client string, refusal *problem.Error
 	giveBack = func() { count(-1) }
 	if !ok {
 		p := w.clients.GetOrPut(client, func() *period { return &period{} })
-		wait, giveBack = p.take(w.Rate, w.now()), p.giveBack
+		wait, giveBack = p.take(w.Rate, w.cfg.Now()), p.giveBack
 	}
 	if wait <= 0 {
 		return giveBack, nil
 	}
 	refused = refusal.After(wait)
-	refused.Budget = problem.Budget{Name: w.name, Uses: w.Uses}
+	refused.Budget = problem.Budget{Name: w.cfg.Name, Uses: w.Uses}
 	return nil, refused
 }
 

@@ -1,9 +1,7 @@
 package limit_test
 
 import (
-	"fmt"
 	"log/slog"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -57,8 +55,7 @@ func TestWindow_IsSharedByInstances(t *testing.T) {
 	for name, url := range map[string]func(testing.TB) string{"single": ephemeral.Redis, "cluster": ephemeral.Cluster} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			client := dial(t, url(t))
-			c := limit.Config{Name: newName(), Redis: client, Timeout: time.Minute, Rates: []limit.Rate{{Uses: 40, Per: 10 * time.Minute}}}
+			c, _ := inRedis(t, url(t), limit.Rate{Uses: 40, Per: 10 * time.Minute})
 			instances := []*limit.Window{limit.NewWindow(c), limit.NewWindow(c)}
 			giveBack, _ := instances[0].Take(t.Context(), "a", refusal)
 			giveBack()
@@ -85,12 +82,12 @@ func TestWindow_IsSharedByInstances(t *testing.T) {
 
 func TestWindow_EndsInRedis(t *testing.T) {
 	t.Parallel()
-	client, name := dial(t, ephemeral.Redis(t)), newName()
-	w := limit.NewWindow(limit.Config{Name: name, Redis: client, Timeout: time.Minute, Rates: []limit.Rate{{Uses: 3, Per: 2 * time.Second}}})
+	c, _ := inRedis(t, ephemeral.Redis(t), limit.Rate{Uses: 3, Per: 2 * time.Second})
+	w := limit.NewWindow(c)
 	_, refused := taken(t, w, "192.0.2.1")
 	time.Sleep(refused.RetryAfter + 2*time.Millisecond) // a key with a PTTL of 0 still exists
-	if keys := client.Keys(t.Context(), "limit:"+name+":*").Val(); len(keys) != 0 {
-		t.Errorf("keys %q", keys)
+	if left := keys(t, c); len(left) != 0 {
+		t.Errorf("keys %q", left)
 	}
 	if n, _ := taken(t, w, "192.0.2.1"); n != 3 {
 		t.Errorf("%d uses in the next period, want 3", n)
@@ -118,17 +115,4 @@ func TestWindow_NoneHasNoLimit(t *testing.T) {
 	} else {
 		giveBack()
 	}
-}
-
-// Like the clients of a Quota, but anyone can also make up cart tokens.
-func TestWindow_RemembersABoundedNumberOfClients(t *testing.T) {
-	w := limit.NewWindow(limit.Config{Rates: threeInTenMinutes})
-	before := heap()
-	for i := range 500_000 {
-		_, _ = w.Take(t.Context(), fmt.Sprintf("2001:db8:%x:%x::/64 1:g:digest-of-22-characters", i>>16, i&0xffff), refusal)
-	}
-	if grown := int64(heap()) - int64(before); grown > 16<<20 {
-		t.Errorf("half a million clients take %d MiB, want at most 16", grown>>20)
-	}
-	runtime.KeepAlive(w)
 }

@@ -2,7 +2,13 @@
 // request. It has no texts of its own.
 package locale
 
-import "fmt"
+import (
+	"fmt"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/bidi"
+)
 
 // Locale is a language the service has texts for, as its BCP 47 tag.
 type Locale string
@@ -54,17 +60,57 @@ func (s Sentence) In(l Locale) string {
 // in returns an argument in l. It returns a name or a word as it is where that is enough,
 // because that avoids an allocation; fmt calls the name's String method.
 func in(l Locale, argument any) any {
+	var word string
+	translated := false
 	switch a := argument.(type) {
 	case Name:
-		if word := a.In(l); len(a.Others) > 0 || turns(l, word) {
-			return shown(l, word)
-		}
+		word, translated = a.In(l), len(a.Others) > 0
 	case string:
-		if turns(l, a) {
-			return shown(l, a)
-		}
+		word = a
 	case interface{ In(Locale) string }:
 		return a.In(l)
 	}
+	switch {
+	case turns(l, word):
+		return isolate + word + endIsolate
+	case translated:
+		return word
+	}
 	return argument
+}
+
+// U+2068 FIRST STRONG ISOLATE and U+2069 POP DIRECTIONAL ISOLATE.
+const (
+	isolate    = "\u2068"
+	endIsolate = "\u2069"
+)
+
+// turns reports whether a word must be isolated in a sentence in l (Unicode, UAX #9): it has
+// letters that are written in the other direction, and a sign at its start or end, or a digit at
+// its start. Without isolates, «C++» in an Arabic sentence appears as «++C», and «100 coins» as
+// «coins 100».
+func turns(l Locale, word string) bool {
+	first, _ := utf8.DecodeRuneInString(word)
+	last, _ := utf8.DecodeLastRuneInString(word)
+	if isPartOfWord(first) && !unicode.IsDigit(first) && isPartOfWord(last) {
+		return false
+	}
+	for _, letter := range word {
+		properties, _ := bidi.LookupRune(letter)
+		switch properties.Class() {
+		case bidi.L:
+			if l == Ar {
+				return true
+			}
+		case bidi.R, bidi.AL:
+			if l != Ar {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func isPartOfWord(r rune) bool {
+	return unicode.IsLetter(r) || unicode.IsMark(r) || unicode.IsDigit(r)
 }

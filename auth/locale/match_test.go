@@ -193,24 +193,3 @@ func FuzzMatch(f *testing.F) {
 		}
 	})
 }
-
-func BenchmarkMatch(b *testing.B) {
-	headers := map[string]string{
-		"empty":   "",
-		"plain":   "ar",
-		"browser": "en-US,en;q=0.9",
-		"long":    "ar-SA,ar;q=0.9,en-US;q=0.8,en;q=0.7",
-		"parsed":  "zh-Hant-TW,zh-Hant;q=0.9,en;q=0.1",
-	}
-	for name, header := range hostile() {
-		headers["hostile "+name] = header
-	}
-	for name, header := range headers {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				locale.Match(header, locale.En)
-			}
-		})
-	}
-}

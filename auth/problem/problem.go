@@ -57,13 +57,6 @@ func (e *Error) WithData(data any) *Error {
 	return &informed
 }
 
-// OfKind returns a copy of the error with a kind.
-func (e *Error) OfKind(kind string) *Error {
-	finer := *e
-	finer.Kind = kind
-	return &finer
-}
-
 // After returns a copy of the error that may be repeated after a while.
 func (e *Error) After(wait time.Duration) *Error {
 	later := *e

@@ -2,9 +2,13 @@ package timing
 
 import (
 	"context"
+	"errors"
+	"net"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 )
 
@@ -14,20 +18,7 @@ const Scope = "commerce"
 // Step begins a step of a request. If the request is traced, the step has its own span. The
 // caller must call end. The span does not have the text of the error, which may contain a
 // caller's data.
-func Step(ctx context.Context, name string) (_ context.Context, end func(error)) {
-	return step(ctx, name)
-}
-
-// RedisStep is Step for a wait for Redis, if the commands themselves belong to no request.
-func RedisStep(ctx context.Context, name string) (_ context.Context, end func(error)) {
-	return step(ctx, name, redisCall...)
-}
-
-var redisCall = []trace.SpanStartOption{
-	trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(attribute.String("db.system.name", "redis")),
-}
-
-func step(ctx context.Context, name string, options ...trace.SpanStartOption) (_ context.Context, end func(error)) {
+func Step(ctx context.Context, name string, options ...trace.SpanStartOption) (_ context.Context, end func(error)) {
 	parent := trace.SpanFromContext(ctx)
 	if !parent.IsRecording() {
 		return ctx, untraced
@@ -42,6 +33,15 @@ func step(ctx context.Context, name string, options ...trace.SpanStartOption) (_
 }
 
 func untraced(error) {}
+
+// RedisStep is Step for a wait for Redis, if the commands themselves belong to no request.
+func RedisStep(ctx context.Context, name string) (_ context.Context, end func(error)) {
+	return Step(ctx, name, redisCall...)
+}
+
+var redisCall = []trace.SpanStartOption{
+	trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(attribute.String("db.system.name", "redis")),
+}
 
 // waits are the span names of waits. Commands and statements have their own spans.
 var waits = [places]string{Catalog: "wait for the catalog", Waiting: "wait"}
@@ -61,4 +61,43 @@ func traceWait(ctx context.Context, at Place, d time.Duration) {
 	ended := time.Now()
 	_, span := parent.TracerProvider().Tracer(Scope).Start(ctx, waits[at], trace.WithTimestamp(ended.Add(-d)))
 	span.End(trace.WithTimestamp(ended))
+}
+
+// Fail marks a span as failed, with the kind of the failure. The text of an error may quote a
+// caller or an address.
+func Fail(span trace.Span, kind string) {
+	span.SetAttributes(attribute.String("error.type", kind))
+	span.SetStatus(codes.Error, kind)
+}
+
+// Kind returns what failed, in a word: the first word of Redis's reply, such as "READONLY", or
+// what failed on the way.
+func Kind(err error) string {
+	if reply, ok := errors.AsType[redisError](err); ok {
+		return firstWord(reply.Error())
+	}
+	failed, isNet := errors.AsType[net.Error](err)
+	switch {
+	case errors.Is(err, context.Canceled):
+		return "canceled"
+	case errors.Is(err, context.DeadlineExceeded), isNet && failed.Timeout():
+		return "timeout"
+	case isNet:
+		return "connection"
+	}
+	return "failed"
+}
+
+// redisError is what go-redis has for a reply that is an error.
+type redisError interface {
+	error
+	RedisError()
+}
+
+func firstWord(reply string) string {
+	word, _, _ := strings.Cut(reply, " ")
+	if strings.Trim(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" {
+		return "ERR"
+	}
+	return word
 }

@@ -23,16 +23,10 @@ const (
 // Times holds the time of one request at each place. It is safe for concurrent use. A nil
 // *Times measures nothing.
 //
-// Times is also the context, so that measuring a request takes only one allocation.
+// Times is also the context of the request, so that measuring takes only one allocation.
 type Times struct {
 	context.Context
 	spent [places]atomic.Int64 // nanoseconds
-}
-
-// With returns a context that measures time, and its Times.
-func With(ctx context.Context) (context.Context, *Times) {
-	t := &Times{Context: ctx}
-	return t, t
 }
 
 type timesKey struct{}
@@ -52,8 +46,8 @@ func Of(ctx context.Context) *Times {
 	return t
 }
 
-// Add adds time that the request has just spent at a place. If ctx does not come from With, it
-// adds nothing. If the request is traced, a wait at Catalog or Waiting also gets a span.
+// Add adds time that the request has just spent at a place. If ctx has no Times, it adds
+// nothing. If the request is traced, a wait at Catalog or Waiting also gets a span.
 func Add(ctx context.Context, at Place, d time.Duration) {
 	Of(ctx).Add(at, d)
 	traceWait(ctx, at, d)

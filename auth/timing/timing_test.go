@@ -2,10 +2,12 @@ package timing_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -21,7 +23,7 @@ type key struct{}
 
 func TestTimes_SumByPlace(t *testing.T) {
 	t.Parallel()
-	ctx, times := timing.With(context.WithValue(t.Context(), key{}, "value"))
+	ctx := &timing.Times{Context: context.WithValue(t.Context(), key{}, "value")}
 	inner, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	var all sync.WaitGroup
@@ -35,11 +37,11 @@ func TestTimes_SumByPlace(t *testing.T) {
 	for at, want := range map[timing.Place]time.Duration{
 		timing.Redis: 100 * time.Millisecond, timing.Catalog: 100 * time.Microsecond, timing.Postgres: 0, timing.Waiting: 0,
 	} {
-		if got := times.Spent(at); got != want {
+		if got := ctx.Spent(at); got != want {
 			t.Errorf("place %d: %v, want %v", at, got, want)
 		}
 	}
-	if inner.Value(key{}) != "value" || timing.Of(inner) != times {
+	if inner.Value(key{}) != "value" || timing.Of(inner) != ctx {
 		t.Error("a value of the context is lost")
 	}
 }
@@ -48,7 +50,7 @@ func TestTimes_OfUnmeasuredWorkAreNil(t *testing.T) {
 	t.Parallel()
 	timing.Add(t.Context(), timing.Redis, time.Second)
 	if times := timing.Of(t.Context()); times != nil || times.Spent(timing.Redis) != 0 {
-		t.Error("a context without With is measured")
+		t.Error("a context without Times is measured")
 	}
 }
 
@@ -56,12 +58,12 @@ func TestTimes_OfUnmeasuredWorkAreNil(t *testing.T) {
 func TestDetach_KeepsValuesAndMeasuresNothing(t *testing.T) {
 	t.Parallel()
 	parent, cancel := context.WithCancel(context.WithValue(t.Context(), key{}, "value"))
-	ctx, times := timing.With(parent)
+	ctx := &timing.Times{Context: parent}
 	detached := timing.Detach(ctx)
 	cancel()
 	timing.Add(detached, timing.Postgres, time.Second)
-	if times.Spent(timing.Postgres) != 0 || detached.Err() != nil || detached.Value(key{}) != "value" {
-		t.Errorf("spent %v, err %v, value %v", times.Spent(timing.Postgres), detached.Err(), detached.Value(key{}))
+	if ctx.Spent(timing.Postgres) != 0 || detached.Err() != nil || detached.Value(key{}) != "value" {
+		t.Errorf("spent %v, err %v, value %v", ctx.Spent(timing.Postgres), detached.Err(), detached.Value(key{}))
 	}
 }
 
@@ -69,20 +71,12 @@ func TestDetach_KeepsValuesAndMeasuresNothing(t *testing.T) {
 func TestTimes_EndWithTheirContext(t *testing.T) {
 	t.Parallel()
 	parent, cancel := context.WithCancel(t.Context())
-	ctx, _ := timing.With(parent)
+	ctx := &timing.Times{Context: parent}
 	inner, stop := context.WithCancel(ctx)
 	defer stop()
 	cancel()
 	if inner.Err() == nil { // set before cancel returns only if no goroutine is between
 		t.Error("the end of the parent is not known at once")
-	}
-}
-
-func BenchmarkWith(b *testing.B) {
-	b.ReportAllocs()
-	for b.Loop() {
-		ctx, _ := timing.With(b.Context())
-		timing.Add(ctx, timing.Redis, time.Millisecond)
 	}
 }
 
@@ -107,7 +101,7 @@ func TestStep_HasWhatFailed(t *testing.T) {
 
 // Not parallel, because testing counts the allocations of the whole process.
 func TestStep_AllocatesNothingWithoutATrace(t *testing.T) {
-	ctx, _ := timing.With(t.Context())
+	ctx := &timing.Times{Context: t.Context()}
 	allocated := testing.AllocsPerRun(100, func() {
 		inner, end := timing.Step(ctx, "step")
 		timing.Add(inner, timing.Catalog, time.Second)
@@ -115,5 +109,85 @@ func TestStep_AllocatesNothingWithoutATrace(t *testing.T) {
 	})
 	if allocated != 0 {
 		t.Errorf("%v allocations", allocated)
+	}
+}
+
+func TestWithin_EndsAtTheEarlierDeadline(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		request, limit, want time.Duration
+	}{
+		"its own":        {request: time.Minute, limit: time.Second, want: time.Second},
+		"the request's":  {request: time.Second, limit: time.Minute, want: time.Second},
+		"none is longer": {limit: time.Second, want: time.Second},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			request, cancel := t.Context(), context.CancelFunc(func() {})
+			if c.request > 0 {
+				request, cancel = context.WithTimeout(t.Context(), c.request)
+			}
+			defer cancel()
+			ctx, stop := timing.Within(context.WithValue(request, key{}, "value"), c.limit)
+			defer stop()
+			start := time.Now()
+			if ctx.Err() != nil || ctx.Value(key{}) != "value" {
+				t.Errorf("%s: begins with %v and the value %v", name, ctx.Err(), ctx.Value(key{}))
+			}
+			<-ctx.Done()
+			if took := time.Since(start); took != c.want || !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+				t.Errorf("%s: ended after %v with %v, want %v", name, took, ctx.Err(), c.want)
+			}
+		})
+	}
+}
+
+func TestWithin_EndsWithoutAnyoneWaiting(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := timing.Within(t.Context(), time.Second)
+		defer stop()
+		time.Sleep(time.Second)
+		if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			t.Errorf("the error is %v", ctx.Err())
+		}
+		<-ctx.Done()
+	})
+}
+
+func TestWithin_EndsWhenCanceled(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		for _, waits := range []bool{true, false} {
+			ctx, stop := timing.Within(t.Context(), time.Second)
+			child, cancel := context.WithTimeout(ctx, time.Minute)
+			defer cancel()
+			if waits {
+				go func() { <-ctx.Done() }()
+				synctest.Wait()
+			}
+			stop()
+			<-ctx.Done()
+			<-child.Done()
+			time.Sleep(2 * time.Second)
+			if ctx.Err() != context.Canceled || child.Err() != context.Canceled {
+				t.Errorf("the errors are %v and %v, want the first reason", ctx.Err(), child.Err())
+			}
+		}
+	})
+}
+
+func TestWithin_HasEndedIfItsRequestHas(t *testing.T) {
+	t.Parallel()
+	request, cancel := context.WithCancel(t.Context())
+	running, stop := timing.Within(request, time.Minute)
+	defer stop()
+	cancel()
+	late, stopLate := timing.Within(request, time.Minute)
+	defer stopLate()
+	if <-late.Done(); late.Err() != context.Canceled {
+		t.Errorf("a call that begins late has the error %v", late.Err())
+	}
+	if running.Err() != nil {
+		t.Errorf("a call under way ended with its request: %v", running.Err())
 	}
 }

@@ -30,10 +30,8 @@ type call struct {
 	timer *time.Timer   // nil until something waits
 }
 
-// Deadline implements context.Context.
 func (c *call) Deadline() (time.Time, bool) { return c.ends, true }
 
-// Done implements context.Context.
 func (c *call) Done() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -48,7 +46,6 @@ func (c *call) Done() <-chan struct{} {
 	return c.done
 }
 
-// Err implements context.Context.
 func (c *call) Err() error {
 	c.mu.Lock()
 	err := c.err

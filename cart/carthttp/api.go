@@ -3,6 +3,7 @@
 package carthttp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -36,200 +37,188 @@ func (a *API) Area() wire.Area {
 		Success: true,
 		Vary:    "Authorization, X-Cart-Token, X-Public-Key, Accept-Language, Origin",
 		Routes: []wire.Route{
-			{Method: "GET", Path: "/cart", Handle: a.serve(a.cart)},
+			{Method: "GET", Path: "/cart", Handle: a.serve(a.read(view.cart))},
 			{Method: "GET", Path: "/cart/count", Handle: a.serve(a.count)},
 			{Method: "GET", Path: "/cart/validate", Handle: a.serve(a.validate)},
-			{Method: "GET", Path: "/cart/summary", Handle: a.serve(a.summary)},
-			{Method: "POST", Path: "/cart/add", Handle: change(a, request.addition, a.carts.Add)},
-			{Method: "PATCH", Path: "/cart/items/:item_id", Handle: change(a, request.edit, a.carts.Edit)},
-			{Method: "DELETE", Path: "/cart/items/:item_id", Handle: change(a, request.lineID, a.carts.Remove)},
-			{Method: "DELETE", Path: "/cart/clear", Handle: change(a, request.nothing, plain(a.carts.Clear))},
-			{Method: "POST", Path: "/cart/coupon", Handle: change(a, request.couponCode, a.carts.RedeemCoupon)},
-			{Method: "DELETE", Path: "/cart/coupon", Handle: change(a, request.nothing, plain(a.carts.DropCoupon))},
+			{Method: "GET", Path: "/cart/summary", Handle: a.serve(a.read(view.summary))},
+			{Method: "POST", Path: "/cart/add", Handle: serveChange(a, input.addition, a.carts.Add)},
+			{Method: "PATCH", Path: "/cart/items/:item_id", Handle: serveChange(a, input.edit, a.carts.Edit)},
+			{Method: "DELETE", Path: "/cart/items/:item_id", Handle: serveChange(a, input.lineID, a.carts.Remove)},
+			{Method: "DELETE", Path: "/cart/clear", Handle: serveChange(a, input.nothing, plain(a.carts.Clear))},
+			{Method: "POST", Path: "/cart/coupon", Handle: serveChange(a, input.couponCode, a.carts.RedeemCoupon)},
+			{Method: "DELETE", Path: "/cart/coupon", Handle: serveChange(a, input.nothing, plain(a.carts.DropCoupon))},
 		},
 	}
 }
 
-// visit is one call, with the language of its response.
-type visit struct {
+// call is one call, with the language of its response.
+type call struct {
 	*gin.Context
 	*service.Visit
 	language    locale.Locale
 	issuesToken bool // the answer gives a new guest cart's token to the client
 }
 
-func (v *visit) ctx() context.Context { return v.Request.Context() }
+func (c *call) ctx() context.Context { return c.Request.Context() }
 
 // token is what the answer shows as the cart's token: "" for a new one that this answer
 // does not issue.
-func (v *visit) token() auth.CartToken {
-	if v.Fresh && !v.issuesToken {
+func (c *call) token() auth.CartToken {
+	if c.Fresh && !c.issuesToken {
 		return ""
 	}
-	return v.Token
+	return c.Token
 }
 
 // serve identifies the caller, calls handle, and adds the language and a new cart token
 // to the answer.
-func (a *API) serve(handle func(*visit) (wire.Answer, error)) wire.Handler {
-	return func(c *gin.Context) (wire.Answer, error) {
-		caller, err := a.callers.Identify(c.Request, wire.Client(c))
+func (a *API) serve(handle func(*call) (wire.Answer, error)) wire.Handler {
+	return func(g *gin.Context) (wire.Answer, error) {
+		caller, err := a.callers.Identify(g.Request, wire.Client(g))
 		if err != nil {
 			return wire.Answer{}, err
 		}
-		opened, err := a.carts.Visit(caller)
+		visit, err := a.carts.Visit(caller)
 		if err != nil {
 			return wire.Answer{}, err
 		}
-		opened.Peeks = wire.MethodOf(c.Request) == http.MethodHead
-		v := &visit{
-			Context: c, Visit: opened, issuesToken: opened.Fresh,
-			language: locale.Match(c.GetHeader("Accept-Language"), caller.Store.Locale),
+		visit.ReadOnly = wire.MethodOf(g.Request) == http.MethodHead
+		c := &call{
+			Context: g, Visit: visit, issuesToken: visit.Fresh,
+			language: locale.Match(g.GetHeader("Accept-Language"), caller.Store.Locale),
 		}
-		answer, err := handle(v)
+		answer, err := handle(c)
 		if err != nil {
-			answer = a.beside(v, err)
-		} else if v.issuesToken {
-			v.Header("X-Cart-Token", v.Token.Reveal())
+			answer = a.errorAnswer(c, err)
+		} else if c.issuesToken {
+			c.Header("X-Cart-Token", c.Token.Reveal())
 		}
-		answer.Language = v.language
-		answer.Store, answer.Caller = caller.Store.ID, kindOf(caller)
+		answer.Language, answer.Store, answer.Caller = c.language, caller.Store.ID, wire.Guest
+		if caller.Customer != "" {
+			answer.Caller = wire.Customer
+		}
 		return answer, err
 	}
 }
 
-func kindOf(c auth.Caller) wire.Caller {
-	if c.Customer == "" {
-		return wire.Guest
-	}
-	return wire.Customer
-}
-
-// beside returns the answer that goes with an error. An error never issues a token.
-func (a *API) beside(v *visit, err error) wire.Answer {
-	v.issuesToken = false
+// errorAnswer returns the answer that goes with an error. An error never issues a token.
+func (a *API) errorAnswer(c *call, err error) wire.Answer {
+	c.issuesToken = false
 	e, ok := errors.AsType[*problem.Error](err)
 	if !ok {
 		return wire.Answer{}
 	}
 	if e.Code != problem.Unavailable && e.Code != problem.OutcomeUnknown {
-		a.carts.Recall(v.ctx(), v.Visit)
+		a.carts.Recall(c.ctx(), c.Visit)
 	}
 	switch data := e.Data.(type) {
 	case *cart.Priced:
-		return v.showCart(data)
+		return c.showAs(view.cart, data)
 	case *cart.Validation:
-		return v.show(func(w view) { w.validation(data, v.Merge()) })
+		return c.show(func(w view) { w.validation(data, c.Merge()) })
 	case cart.CouponReason:
-		return v.show(func(w view) { w.couponRefusal(data, v.Merge()) })
+		return c.show(func(w view) { w.couponRefusal(data, c.Merge()) })
 	}
-	if v.Merge() == nil {
+	if c.Merge() == nil {
 		return wire.Answer{}
 	}
-	return v.show(func(w view) { w.mergeAlone(v.Merge()) })
+	return c.show(func(w view) { w.mergeAlone(c.Merge()) })
 }
 
-// change handles a call that changes the cart: decode, make the change, show the cart. A
+// serveChange handles a call that changes the cart: decode, make the change, show the cart. A
 // waiting guest's cart is merged before the request is decoded, so that a refused change
 // merges too.
-func change[T any](
+func serveChange[T any](
 	a *API,
-	decode func(request) (T, *problem.Error),
-	call func(context.Context, *service.Visit, service.Conditions, T) (service.Changed, error),
+	decode func(input) (T, *problem.Error),
+	change func(context.Context, *service.Visit, service.Conditions, T) (service.Changed, error),
 ) wire.Handler {
-	return a.serve(func(v *visit) (wire.Answer, error) {
-		key, _ := keyDigest(v.Request.Header) // readRequest refuses an invalid key
-		a.carts.Merge(v.ctx(), v.Visit, key)
-		r, err := readRequest(v.Context, a.basePath)
-		if err != nil {
+	return a.serve(func(c *call) (wire.Answer, error) {
+		on, invalid := conditionsOf(c.Request.Header)
+		a.carts.Merge(c.ctx(), c.Visit, on.Key)
+		in, body, err := readInput(c.Context)
+		if err := cmp.Or(err, invalid); err != nil {
 			return wire.Answer{}, err
 		}
-		r.lineText = a.carts.LineText()
-		wanted, refusal := decode(r)
+		identify(&on, c.Request, a.basePath, body)
+		in.lineText = a.carts.LineText()
+		wanted, refusal := decode(in)
 		if refusal != nil {
-			return v.showChanged(a.carts.Refuse(v.ctx(), v.Visit, r.on, refusal))
+			return c.showChanged(a.carts.Refuse(c.ctx(), c.Visit, on, refusal))
 		}
-		return v.showChanged(call(v.ctx(), v.Visit, r.on, wanted))
+		return c.showChanged(change(c.ctx(), c.Visit, on, wanted))
 	})
 }
 
 // plain adapts a change that needs nothing but the cart.
 func plain(
-	call func(context.Context, *service.Visit, service.Conditions) (service.Changed, error),
+	change func(context.Context, *service.Visit, service.Conditions) (service.Changed, error),
 ) func(context.Context, *service.Visit, service.Conditions, struct{}) (service.Changed, error) {
 	return func(ctx context.Context, v *service.Visit, on service.Conditions, _ struct{}) (service.Changed, error) {
-		return call(ctx, v, on)
+		return change(ctx, v, on)
 	}
 }
 
 // showChanged shows the cart after a change.
-func (v *visit) showChanged(c service.Changed, err error) (wire.Answer, error) {
+func (c *call) showChanged(changed service.Changed, err error) (wire.Answer, error) {
 	if err != nil {
 		return wire.Answer{}, err
 	}
-	if c.Durability != "" {
-		v.Header("Durability", c.Durability)
+	if changed.Durability != "" {
+		c.Header("Durability", changed.Durability)
 	}
-	if c.Replayed {
-		v.Header("Idempotency-Replayed", "true")
+	if changed.Replayed {
+		c.Header("Idempotency-Replayed", "true")
 	}
-	return v.showAs(func(w view, p *cart.Priced, token auth.CartToken, m *cart.MergeReport) {
-		w.changedCart(p, token, c.Item, m)
-	}, &c.Priced), nil
-}
-
-func (a *API) cart(v *visit) (wire.Answer, error) {
-	return a.read(v, view.cart)
-}
-
-func (a *API) summary(v *visit) (wire.Answer, error) {
-	return a.read(v, view.summary)
+	return c.showAs(func(w view, p *cart.Priced, token auth.CartToken, m *cart.MergeReport) {
+		w.changedCart(p, token, changed.Item, m)
+	}, &changed.Priced), nil
 }
 
 // read answers with the cart, in the form that write gives it. An invalid If-None-Match is
 // refused after the merge, like every refusal.
-func (a *API) read(v *visit, write form) (wire.Answer, error) {
-	priced, err := a.carts.Read(v.ctx(), v.Visit)
-	if err != nil {
-		return wire.Answer{}, err
+func (a *API) read(write form) func(*call) (wire.Answer, error) {
+	return func(c *call) (wire.Answer, error) {
+		priced, err := a.carts.Read(c.ctx(), c.Visit)
+		if err != nil {
+			return wire.Answer{}, err
+		}
+		known, err := wire.ParseTags(c.Request.Header, "If-None-Match")
+		known.Any = known.Any && c.Merge() == nil // "*" does not say that the client has the report
+		answer := c.showAs(write, &priced)
+		answer.Known = known
+		return answer, err
 	}
-	known, err := wire.ParseTags(v.Request.Header, "If-None-Match")
-	known.Any = known.Any && v.Merge() == nil // "*" does not say that the client has the report
-	answer := v.showAs(write, &priced)
-	answer.Known = known
-	return answer, err
 }
 
-func (a *API) count(v *visit) (wire.Answer, error) {
-	quantity, lines, err := a.carts.Count(v.ctx(), v.Visit)
-	return v.show(func(w view) { w.count(quantity, lines, v.token(), v.Merge()) }), err
+func (a *API) count(c *call) (wire.Answer, error) {
+	quantity, lines, err := a.carts.Count(c.ctx(), c.Visit)
+	return c.show(func(w view) { w.count(quantity, lines, c.token(), c.Merge()) }), err
 }
 
-func (a *API) validate(v *visit) (wire.Answer, error) {
-	validation, err := a.carts.Validate(v.ctx(), v.Visit)
+func (a *API) validate(c *call) (wire.Answer, error) {
+	validation, err := a.carts.Validate(c.ctx(), c.Visit)
 	if err == nil && !validation.Valid() {
 		err = problem.New(problem.CartInvalid, "", textCartInvalid).WithData(&validation)
 	}
-	v.issuesToken = false
-	return v.show(func(w view) { w.validation(&validation, v.Merge()) }), err
+	c.issuesToken = false
+	return c.show(func(w view) { w.validation(&validation, c.Merge()) }), err
 }
 
 // form is how an answer shows the whole cart.
 type form func(view, *cart.Priced, auth.CartToken, *cart.MergeReport)
 
-// showCart shows the whole cart.
-func (v *visit) showCart(p *cart.Priced) wire.Answer { return v.showAs(view.cart, p) }
-
-func (v *visit) showAs(write form, p *cart.Priced) wire.Answer {
+// showAs returns an answer with the whole cart.
+func (c *call) showAs(write form, p *cart.Priced) wire.Answer {
 	return wire.Answer{
 		Version: p.Cart.Tag(),
-		Data:    func(w *wire.Writer) { write(newView(w, v.Store), p, v.token(), v.Merge()) },
+		Data:    func(w *wire.Writer) { write(newView(w, c.Store), p, c.token(), c.Merge()) },
 	}
 }
 
 // show returns an answer whose data is written by write.
-func (v *visit) show(write func(view)) wire.Answer {
-	return wire.Answer{Data: func(w *wire.Writer) { write(newView(w, v.Store)) }}
+func (c *call) show(write func(view)) wire.Answer {
+	return wire.Answer{Data: func(w *wire.Writer) { write(newView(w, c.Store)) }}
 }
 
 var textCartInvalid = locale.Text{

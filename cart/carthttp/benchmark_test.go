@@ -1,6 +1,7 @@
 package carthttp
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"net/http/httptest"
@@ -66,11 +67,13 @@ func BenchmarkRequest(b *testing.B) {
 			for b.Loop() {
 				content.Reset(body)
 				c.Request.Body = io.NopCloser(content)
-				r, err := readRequest(c, "")
-				if err != nil {
+				on, invalid := conditionsOf(c.Request.Header)
+				in, read, err := readInput(c)
+				if err := cmp.Or(err, invalid); err != nil {
 					b.Fatal(err)
 				}
-				if _, refusal := r.addition(); refusal != nil {
+				identify(&on, c.Request, "", read)
+				if _, refusal := in.addition(); refusal != nil {
 					b.Fatal(refusal)
 				}
 			}

@@ -11,36 +11,31 @@ import (
 	"commerce/cart/wire"
 )
 
-// conditionsOf reads the headers that decide whether a change is made: If-Match, and
-// Idempotency-Key or X-Timestamp, which identify a repeat.
-func conditionsOf(r *http.Request, basePath string, body []byte) (service.Conditions, error) {
-	key, err := keyDigest(r.Header)
+// conditionsOf reads the headers that decide whether a change is made: Idempotency-Key and
+// If-Match. With the error of an invalid If-Match, the key is valid.
+func conditionsOf(h http.Header) (service.Conditions, error) {
+	var on service.Conditions
+	key, err := idempotencyKey(h)
 	if err != nil {
-		return service.Conditions{}, err
+		return on, err
 	}
-	ifMatch, err := wire.ParseTags(r.Header, "If-Match")
-	if err != nil {
-		return service.Conditions{}, err
-	}
-	on := service.Conditions{IfMatch: versions(ifMatch)}
-	path := strings.TrimPrefix(r.URL.EscapedPath(), basePath) // escaped as the client sent it
 	if key != "" {
-		on.Key = key
+		on.Key = digest(key) // it replaces the client's key in Redis
+	}
+	ifMatch, err := wire.ParseTags(h, "If-Match")
+	on.IfMatch = versions(ifMatch)
+	return on, err
+}
+
+// identify adds what a repeat of a change has in common with it: the fingerprint for its key, or
+// without a key the stamp for its X-Timestamp.
+func identify(on *service.Conditions, r *http.Request, basePath string, body []byte) {
+	path := strings.TrimPrefix(r.URL.EscapedPath(), basePath) // escaped as the client sent it
+	if on.Key != "" {
 		on.Fingerprint = digest(r.Method, path, string(body))
 	} else if stamp := r.Header.Get("X-Timestamp"); stamp != "" {
 		on.Stamp = digest(r.Method, path, string(body), stamp)[:cart.StampSize]
 	}
-	return on, nil
-}
-
-// keyDigest returns the digest that replaces the client's key in Redis; "" when there is
-// no key.
-func keyDigest(h http.Header) (string, error) {
-	key, err := idempotencyKey(h)
-	if key == "" {
-		return "", err
-	}
-	return digest(key), nil
 }
 
 // idempotencyKey returns the client's key for this change: 1 to 255 visible ASCII

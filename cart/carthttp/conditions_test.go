@@ -52,10 +52,11 @@ func TestConditionsOf_TellsRequestsApart(t *testing.T) {
 		for i := 0; i+1 < len(headers); i += 2 {
 			r.Header.Set(headers[i], headers[i+1])
 		}
-		on, err := conditionsOf(r, "/api", []byte(body))
+		on, err := conditionsOf(r.Header)
 		if err != nil {
 			t.Fatal(err)
 		}
+		identify(&on, r, "/api", []byte(body))
 		return on
 	}
 	for _, header := range []string{"Idempotency-Key", "X-Timestamp"} {

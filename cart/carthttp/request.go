@@ -23,29 +23,24 @@ import (
 // object is a JSON object by member name.
 type object wire.Object
 
-// request is a client's request to change the cart.
-type request struct {
+// input is what a client sends to change the cart.
+type input struct {
 	item    cart.LineID // from the path; "" if no line can have that ID
 	members object      // of the body; nil for a DELETE, whose body is not read
-	on      service.Conditions
 
 	lineText int64 // limit of a line's text, in bytes
 }
 
-// readRequest reads a request's path, headers and JSON. It does not interpret the members
-// of the body.
-func readRequest(c *gin.Context, basePath string) (r request, err error) {
-	var body []byte
+// readInput reads a request's path and JSON, and returns its body too. It does not interpret the
+// members of the body.
+func readInput(c *gin.Context) (in input, body []byte, err error) {
+	in.item, _ = cart.ParseLineID(c.Param("item_id"))
 	if c.Request.Method != http.MethodDelete {
 		var members wire.Object
-		if body, members, err = wire.ReadBody(c.Request); err != nil {
-			return r, err
-		}
-		r.members = object(members)
+		body, members, err = wire.ReadBody(c.Request)
+		in.members = object(members)
 	}
-	r.item, _ = cart.ParseLineID(c.Param("item_id"))
-	r.on, err = conditionsOf(c.Request, basePath, body)
-	return r, err
+	return in, body, err
 }
 
 // has reports whether a member was given; null counts as not given.
@@ -109,13 +104,13 @@ func (o object) quantity(first, second string) (n int64, name string, given bool
 
 // addition reads the body of POST /cart/add. What is wrong with it is in the result, since the
 // product may refuse more.
-func (r request) addition() (cart.Addition, *problem.Error) {
-	o, a := r.members, cart.Addition{}
+func (in input) addition() (cart.Addition, *problem.Error) {
+	o, a := in.members, cart.Addition{}
 	var badID, badQuantity, badPlan, badFields, badNotice *problem.Error
 	a.ProductID, badID = o.productID()
 	a.Quantity, a.QuantityMember, badQuantity = o.addedQuantity()
 	a.PlanID, badPlan = o.plan()
-	a.Fields, a.FieldKeys, badFields = o.fields(r.lineText)
+	a.Fields, a.FieldKeys, badFields = o.fields(in.lineText)
 	if a.Notice, badNotice = o.notice(); badNotice != nil {
 		a.Notice = ""
 	}
@@ -214,8 +209,8 @@ func (o object) notice() (string, *problem.Error) {
 }
 
 // couponCode reads the body of POST /cart/coupon.
-func (r request) couponCode() (service.CouponCode, *problem.Error) {
-	o, name, other := r.members, "coupon", "code"
+func (in input) couponCode() (service.CouponCode, *problem.Error) {
+	o, name, other := in.members, "coupon", "code"
 	if !o.has(name) && o.has(other) {
 		name, other = other, name
 	}
@@ -254,8 +249,8 @@ func (o object) code(name string) (string, *problem.Error) {
 // edit reads the path and the body of PATCH /cart/items/<item_id>. What is wrong with it is in the
 // result, since the product may refuse more. A quantity of 0 removes the line, whatever else the
 // body has.
-func (r request) edit() (service.Edit, *problem.Error) {
-	o, e := r.members, service.Edit{Item: r.item}
+func (in input) edit() (service.Edit, *problem.Error) {
+	o, e := in.members, service.Edit{Item: in.item}
 	quantity, member, given, badQuantity := o.quantity("quantity", "qty")
 	if given && badQuantity == nil {
 		e.Quantity, e.QuantityMember = &quantity, member
@@ -268,14 +263,14 @@ func (r request) edit() (service.Edit, *problem.Error) {
 	}
 	var badPlan, badFields, badNotice *problem.Error
 	e.PlanID, badPlan = o.plan()
-	e.Fields, e.FieldKeys, badFields = o.fields(r.lineText)
+	e.Fields, e.FieldKeys, badFields = o.fields(in.lineText)
 	if _, ok := o["notice"]; ok {
 		var notice string
 		if notice, badNotice = o.notice(); badNotice == nil {
 			e.Notice = &notice
 		}
 	}
-	e.Err = problem.Join(badQuantity, badPlan, badFields, badNotice, o.neverNull(), r.otherProduct())
+	e.Err = problem.Join(badQuantity, badPlan, badFields, badNotice, o.neverNull(), in.otherProduct())
 	if e.Err == nil && e.Quantity == nil && e.PlanID == nil && e.Fields == nil && e.Notice == nil {
 		e.Err = problem.New(problem.ValidationFailed, "quantity", textNothingToEdit)
 	}
@@ -294,23 +289,23 @@ func (o object) neverNull() *problem.Error {
 }
 
 // otherProduct refuses an edit that asks for another product, which would have no effect.
-func (r request) otherProduct() *problem.Error {
+func (in input) otherProduct() *problem.Error {
 	const name = "product_id"
-	if !r.members.has(name) {
+	if !in.members.has(name) {
 		return nil
 	}
-	id, err := r.members.whole(name)
-	if err == nil && r.item != "" && id != r.item.Product() {
+	id, err := in.members.whole(name)
+	if err == nil && in.item != "" && id != in.item.Product() {
 		err = problem.New(problem.ValidationFailed, name, textOtherProduct)
 	}
 	return err
 }
 
 // lineID returns the line that the path names.
-func (r request) lineID() (cart.LineID, *problem.Error) { return r.item, nil }
+func (in input) lineID() (cart.LineID, *problem.Error) { return in.item, nil }
 
 // nothing decodes a request that has nothing beyond its method and path.
-func (r request) nothing() (struct{}, *problem.Error) { return struct{}{}, nil }
+func (in input) nothing() (struct{}, *problem.Error) { return struct{}{}, nil }
 
 // characters is the length of a text. The Arabic forms are those after a preposition (genitive).
 var characters = locale.Noun{locale.Ar: {

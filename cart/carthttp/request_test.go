@@ -18,13 +18,13 @@ import (
 )
 
 // parsed is a request with a body, about the line 5.p51.
-func parsed(t *testing.T, body string) request {
+func parsed(t *testing.T, body string) input {
 	t.Helper()
 	members, err := wire.ParseObject([]byte(body))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return request{item: "5.p51", members: object(members), lineText: carttest.Limits.LineText}
+	return input{item: "5.p51", members: object(members), lineText: carttest.Limits.LineText}
 }
 
 // invalidIn lists the members that a refusal names; nil for none.
@@ -187,7 +187,7 @@ func FuzzAddition(f *testing.F) {
 			}
 			return
 		}
-		a, _ := request{members: object(members), lineText: carttest.Limits.LineText}.addition()
+		a, _ := input{members: object(members), lineText: carttest.Limits.LineText}.addition()
 		e := a.Err
 		if e != nil {
 			if e.Code != problem.ValidationFailed || len(e.Members("en")) == 0 {

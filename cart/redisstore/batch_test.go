@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"commerce/auth/problem"
 	"commerce/cart"
 	"commerce/cart/carttest"
 	"commerce/cart/redisstore"
@@ -166,8 +167,8 @@ func TestChange_ARefusalSaysWhenTheCartExpires(t *testing.T) {
 	r.age(ref, time.Hour)
 	absent := redisstore.SetQuantity("9", 1, cart.BoundsOf(carttest.Sold(9, 100), carttest.Limits), "")
 	o, err := r.Change(t.Context(), ref, redisstore.Conditions{}, redisstore.Attempt{}, absent)
-	if err != nil || o.Word != "item_not_found" {
-		t.Fatal(o.Word, err)
+	if err != nil || o.Refusal.Code != problem.ItemNotFound {
+		t.Fatal(o, err)
 	}
 	if left := time.Until(o.ExpiresAt); (left - usualTTLs.Guest + time.Hour).Abs() > time.Minute {
 		t.Errorf("the refusal says that the cart expires in %v", left)

@@ -15,15 +15,15 @@ import (
 	"commerce/cart"
 )
 
-// Change is one change of a cart: a script and its own arguments.
+// Change is one change of a cart: the name of a script, and its own arguments.
 type Change struct {
-	script func(scripts) script.Script
+	script string
 	args   []any
 }
 
 // Add adds to a line, and creates it if needed. See rules.Add.
 func Add(l cart.NewLine, limits cart.Limits) Change {
-	return Change{func(s scripts) script.Script { return s.add }, append(
+	return Change{"add", append(
 		boundArgs(string(l.ID), l.Bounds),
 		l.Quantity, int64(l.Price), encodeFields(l.Fields), l.Notice, limits.Lines, limits.CartText,
 	)}
@@ -31,7 +31,7 @@ func Add(l cart.NewLine, limits cart.Limits) Change {
 
 // SetQuantity sets the quantity of a line; 0 removes it. See rules.SetQuantity.
 func SetQuantity(item cart.LineID, quantity int64, b cart.Bounds, raise problem.Code) Change {
-	return Change{func(s scripts) script.Script { return s.set }, append(boundArgs(string(item), b), quantity, string(raise))}
+	return Change{"set", append(boundArgs(string(item), b), quantity, string(raise))}
 }
 
 // Edit edits a line. See rules.Edit.
@@ -40,7 +40,7 @@ func Edit(item cart.LineID, e cart.EditedLine, limits cart.Limits) Change {
 	if e.Quantity != nil {
 		quantity = *e.Quantity
 	}
-	return Change{func(s scripts) script.Script { return s.edit }, append(
+	return Change{"edit", append(
 		boundArgs(string(item), e.Bounds),
 		quantity, string(e.Raise), string(e.From.ID), e.From.Notice,
 		string(e.ID), int64(e.Price), encodeFields(e.Fields), e.Notice, limits.CartText,
@@ -54,20 +54,20 @@ func boundArgs(item string, b cart.Bounds) []any {
 
 // Remove removes a line. Removing a line that does not exist changes nothing.
 func Remove(item cart.LineID) Change {
-	return Change{func(s scripts) script.Script { return s.remove }, []any{string(item)}}
+	return Change{"remove", []any{string(item)}}
 }
 
 // Clear removes all lines and the coupon.
-func Clear() Change { return Change{script: func(s scripts) script.Script { return s.clear }} }
+func Clear() Change { return Change{script: "clear"} }
 
 // SetCoupon sets the cart's coupon; "" removes it.
 func SetCoupon(code string) Change {
-	return Change{func(s scripts) script.Script { return s.coupon }, []any{code}}
+	return Change{"coupon", []any{code}}
 }
 
-// Judge runs only the replay and If-Match checks, which take precedence over the
+// CheckOnly runs only the replay and If-Match checks, which take precedence over the
 // refusal of a change that is refused anyway. It changes nothing.
-func Judge() Change { return Change{script: func(s scripts) script.Script { return s.judge }} }
+func CheckOnly() Change { return Change{script: "check"} }
 
 // Conditions are the parts of a request that decide whether its change is made.
 type Conditions struct {
@@ -79,33 +79,34 @@ type Conditions struct {
 
 // Attempt is what the service adds to one attempt at a change.
 type Attempt struct {
-	CartID string // for a cart that this change creates; "": it may not create one, which is RateLimited
-	PassBy Notes  // merges that cannot be finished now: the change is made without them
+	CartID string        // for a cart that this change creates; "": it may not create one, which is RateLimited
+	Ignore PendingMerges // merges that cannot be finished now: the change is made without them
 }
 
 // Outcome is the result of a change.
 type Outcome struct {
-	Word Word
-	A, B int64 // as in cart.Refusal
-	Held       // the cart after the change
+	Status  Status
+	Refusal cart.Refusal // of Refused; its code may also be idempotency_conflict, version_mismatch, rate_limited
+	Stored               // the cart after the change
 
-	// Moved is the line that an applied or replayed change has changed, if its request
+	// ChangedLine is the line that an applied or replayed change has changed, if its request
 	// names another; "" for none.
-	Moved cart.LineID
+	ChangedLine cart.LineID
 
 	Durability string // Confirmed or unconfirmed; "" when changes do not wait for replicas
 }
 
-// Word is an outcome: one of these, or the code of a refusal.
-type Word string
+// Status says whether a change was made.
+type Status string
 
-// The words other than refusal codes.
+// The statuses.
 const (
-	Applied  Word = "applied"
-	Replayed Word = "replayed" // an earlier request applied it; nothing changed now
-	Resume   Word = "resume"   // a merge must be finished first; nothing changed
+	Applied    Status = "applied"
+	Replayed   Status = "replayed"    // an earlier request applied it; nothing changed now
+	MergeFirst Status = "merge_first" // a merge must be finished first; nothing changed
+	Refused    Status = "refused"     // nothing changed
 
-	late Word = "late"
+	late Status = "late"
 )
 
 // Change makes a change, atomically. It changes nothing after ctx's deadline, even if Redis
@@ -113,75 +114,74 @@ const (
 // hide a change that was made: that is problem.OutcomeUnknown. Other failures are
 // problem.Unavailable.
 func (s *Store) Change(ctx context.Context, ref Ref, on Conditions, with Attempt, c Change) (Outcome, error) {
-	for {
-		o, err := s.changeOnce(ctx, ref, on, with, c)
-		if err != nil || o.Word != late {
-			return o, err
-		}
-		// The estimate of Redis' clock was wrong; the reply has corrected it.
-		if ctx.Err() != nil {
-			return Outcome{}, cart.Unavailable("change cart", errLate)
-		}
-	}
-}
-
-// errLate means that a script reached Redis after its deadline, and changed nothing.
-var errLate = errors.New("redis ran it after its deadline, and changed nothing")
-
-func (s *Store) changeOnce(ctx context.Context, ref Ref, on Conditions, with Attempt, c Change) (Outcome, error) {
-	home, err := s.masterOf(ctx, ref.cartKey())
-	if err != nil {
-		return Outcome{}, cart.Unavailable("find master", err)
-	}
-	deadline, err := home.deadline(ctx)
-	if err != nil {
-		return Outcome{}, cart.Unavailable("ask time", err)
-	}
-	if err := ctx.Err(); err != nil {
-		return Outcome{}, cart.Unavailable("change cart", cause.Of(serverOf(home.client), time.Now(), err))
-	}
-	keys, how := []string{ref.cartKey()}, script.Once
+	rule, keys, how := s.scripts[c.script], []string{ref.cartKey()}, script.Once
 	if on.Key != "" {
 		keys, how = append(keys, ref.keysKey()), script.Repeatable
 	}
-	args := append([]any{
-		s.ttlOf(ref).Milliseconds(), with.CartID, on.IfMatch, on.Key, on.Fingerprint, on.Stamp, with.PassBy.members(), deadline, mark{},
-	}, c.args...)
-	rule := c.script(s.scripts)
-	sent := time.Now()
-	cmd, copies := s.write(ctx, home, rule, how, keys, args)
-	reply, err := cmd.Slice()
-	if err != nil && on.Key == "" && mayHaveRun(err) && rule.Name != s.scripts.judge.Name {
-		return Outcome{}, cart.OutcomeUnknown("change cart", err)
+	var wait time.Duration
+	if s.Durable {
+		wait = replicaWait
 	}
-	if err != nil {
-		return Outcome{}, cart.Unavailable("change cart", err)
+	for {
+		home, err := s.masterOf(ctx, ref.cartKey())
+		if err != nil {
+			return Outcome{}, cart.Unavailable("find master", err)
+		}
+		deadline, err := home.deadline(ctx)
+		if err != nil {
+			return Outcome{}, cart.Unavailable("ask time", err)
+		}
+		if err := ctx.Err(); err != nil {
+			return Outcome{}, cart.Unavailable("change cart", cause.Of(serverOf(home.client), time.Now(), err))
+		}
+		sent := time.Now()
+		cmd, copies := s.run(ctx, home, rule, wait, how, keys, s.changeArgs(ref, on, with, deadline, c)...)
+		o, now, err := s.parseOutcome(cmd)
+		if now > 0 {
+			home.learn(now, sent, copies.replied)
+		}
+		switch mayHaveChanged := o.Status == Applied || o.Status == "" && mayHaveRun(err); {
+		case err != nil && on.Key == "" && mayHaveChanged && c.script != "check":
+			return Outcome{}, cart.OutcomeUnknown("change cart", err)
+		case err != nil:
+			return Outcome{}, cart.Unavailable("change cart", err)
+		case o.Status == late && ctx.Err() != nil:
+			return Outcome{}, cart.Unavailable("change cart", errDeadlinePassed)
+		case o.Status == late:
+			continue // the estimate of Redis' clock was wrong; the reply has corrected it
+		case s.Durable:
+			o.Durability = copies.durability()
+		}
+		return o, nil
 	}
-	home.learn(reply[5].(int64), sent, copies.replied)
-	held, err := s.replied(reply[3], reply[4], reply[5].(int64))
-	if err != nil && reply[0] == string(Applied) && on.Key == "" {
-		return Outcome{}, cart.OutcomeUnknown("change cart", err)
-	}
-	if err != nil {
-		return Outcome{}, cart.Unavailable("change cart", err)
-	}
-	o := Outcome{
-		Word: Word(reply[0].(string)), A: reply[1].(int64), B: reply[2].(int64), Held: held,
-		Moved: cart.LineID(reply[6].(string)),
-	}
-	if s.durable {
-		o.Durability = copies.durability()
-	}
-	return o, nil
 }
 
-// write runs a change's script and, where changes are durable, waits for replicas.
-func (s *Store) write(ctx context.Context, home located, c script.Script, how script.Sending, keys []string, args []any) (*redis.Cmd, replication) {
-	if !s.durable {
-		cmd := c.Run(ctx, s.client, how, keys, args...)
-		return cmd, replication{replied: time.Now()}
+// errDeadlinePassed means that a script reached Redis after its deadline, and changed nothing.
+var errDeadlinePassed = errors.New("redis ran it after its deadline, and changed nothing")
+
+// changeArgs are ARGV as lua/change.lua has it. deadline is in ms by Redis' clock.
+func (s *Store) changeArgs(ref Ref, on Conditions, with Attempt, deadline int64, c Change) []any {
+	return append([]any{
+		s.ttlOf(ref).Milliseconds(), with.CartID, on.IfMatch, on.Key, on.Fingerprint, on.Stamp, with.Ignore.members(), deadline, mark{},
+	}, c.args...)
+}
+
+// parseOutcome parses the reply of lua/change.lua. now is Redis' time in ms; 0 without a reply.
+// With the error of a cart that cannot be parsed, the outcome has its status.
+func (s *Store) parseOutcome(cmd *redis.Cmd) (o Outcome, now int64, err error) {
+	reply, err := cmd.Slice()
+	if err != nil {
+		return Outcome{}, 0, err
 	}
-	return s.runReplicated(ctx, home, c, replicaWait, how, keys, args...)
+	word, held, flat, left, now, line := reply[0].(string), reply[1].(int64), reply[2], reply[3].(int64), reply[4].(int64), reply[5].(string)
+	switch o.Status = Status(word); o.Status {
+	case Applied, Replayed, MergeFirst, late:
+	default:
+		o.Status, o.Refusal = Refused, cart.Refusal{Code: problem.Code(word), Held: held}
+	}
+	o.ChangedLine = cart.LineID(line)
+	o.Stored, err = s.parseStored(flat, left, now)
+	return o, now, err
 }
 
 // mayHaveRun reports whether a script that failed with err may still have changed

@@ -29,7 +29,7 @@ func TestChange_IsMadeOnlyBeforeItsDeadline(t *testing.T) {
 		defer cancel()
 		return r.Change(ctx, d.guest, redisstore.Conditions{}, redisstore.Attempt{CartID: "ID"}, redisstore.Clear())
 	}
-	if o, err := clear(10 * time.Second); err != nil || o.Word != redisstore.Applied {
+	if o, err := clear(10 * time.Second); err != nil || o.Status != redisstore.Applied {
 		t.Errorf("with a wrong clock: %+v, %v", o, err)
 	}
 	if _, err := clear(-time.Second); err == nil || isProblem(err, problem.OutcomeUnknown) {

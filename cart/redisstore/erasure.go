@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -38,38 +39,44 @@ const (
 // guests' carts that are claimed for that customer and not merged yet. It scans all keys
 // of Redis: use it for support, not in requests.
 func (s *Store) Holdings(ctx context.Context, ref Ref) ([]Holding, error) {
-	var held []Holding
-	add := func(kind HoldingKind, keys ...string) error {
-		for _, key := range keys {
-			h, found, err := s.holding(ctx, kind, key)
-			if err != nil {
-				return err
-			}
-			if found {
-				held = append(held, h)
-			}
-		}
-		return nil
-	}
-	offers, err := s.scan(ctx, escapeGlob(ref.offeredKey(""))+"*")
+	keys, err := s.scan(ctx, escapeGlob(ref.key)+"*")
 	if err != nil {
 		return nil, err
 	}
-	claims, err := s.claimsOf(ctx, ref)
-	if err != nil {
-		return nil, err
-	}
-	for _, step := range []func() error{
-		func() error { return add(HeldCart, ref.cartKey()) },
-		func() error { return add(HeldClaimed, claims...) },
-		func() error { return add(HeldKeys, ref.keysKey()) },
-		func() error { return add(HeldOffers, offers...) },
-	} {
-		if err := step(); err != nil {
+	if !ref.guest {
+		claims, err := s.claimsFor(ctx, ref)
+		if err != nil {
 			return nil, err
 		}
+		keys = append(keys, claims...)
 	}
-	return held, nil
+	slices.SortFunc(keys, func(a, b string) int {
+		return cmp.Or(cmp.Compare(kindOf(a), kindOf(b)), cmp.Compare(a, b))
+	})
+	var all []Holding
+	for _, key := range slices.Compact(keys) { // SCAN may list a key twice
+		h, found, err := s.holding(ctx, key)
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", kindOf(key), err)
+		}
+		if found {
+			all = append(all, h)
+		}
+	}
+	return all, nil
+}
+
+// kindOf returns the kind of data under a key of a guest or a customer.
+func kindOf(key string) HoldingKind {
+	switch suffix := strings.TrimPrefix(key, refOf(key).key); {
+	case suffix == "":
+		return HeldCart
+	case suffix == ":claimed":
+		return HeldClaimed
+	case suffix == ":keys":
+		return HeldKeys
+	}
+	return HeldOffers
 }
 
 // GuestRefs finds the carts of a token in all stores. Like Holdings, it scans all keys.
@@ -95,70 +102,61 @@ func (s *Store) Erase(ctx context.Context, ref Ref) ([]Holding, error) {
 		return nil, err
 	}
 	for _, h := range held {
-		if err := s.client.Unlink(ctx, h.Key).Err(); err != nil {
+		if err := s.Client.Unlink(ctx, h.Key).Err(); err != nil {
 			return nil, fmt.Errorf("remove %s: %w", h.Kind, err)
 		}
 	}
 	return held, nil
 }
 
-// claimsOf returns the keys of a reference's claimed carts: a guest's own one, or those
-// that name a customer as their new owner.
-func (s *Store) claimsOf(ctx context.Context, ref Ref) ([]string, error) {
-	if ref.guest {
-		return []string{ref.claimedKey()}, nil
-	}
-	all, err := s.scan(ctx, ref.claimsPattern())
+// claimsFor returns the keys of the guests' carts that are claimed for a customer.
+func (s *Store) claimsFor(ctx context.Context, customer Ref) ([]string, error) {
+	all, err := s.scan(ctx, customer.claimsPattern())
 	if err != nil {
 		return nil, err
 	}
 	var own []string
 	for _, key := range all {
-		owner, err := s.client.HGet(ctx, key, "o").Result()
+		owner, err := s.Client.HGet(ctx, key, "o").Result()
 		if err != nil && err != redis.Nil {
 			return nil, fmt.Errorf("read claimed cart: %w", err)
 		}
-		if tag, _, _ := strings.Cut(owner, " "); tag == ref.tag() {
+		if tag, _, _ := strings.Cut(owner, " "); tag == customer.tag() {
 			own = append(own, key)
 		}
 	}
 	return own, nil
 }
 
-func (s *Store) holding(ctx context.Context, kind HoldingKind, key string) (h Holding, found bool, err error) {
-	left, err := s.client.PTTL(ctx, key).Result()
-	if err != nil {
-		return h, false, fmt.Errorf("read %s: %w", kind, err)
+// holding reads what is stored under a key. found is false if there is nothing.
+func (s *Store) holding(ctx context.Context, key string) (h Holding, found bool, err error) {
+	h = Holding{Kind: kindOf(key), Key: key}
+	h.Expires, err = s.Client.PTTL(ctx, key).Result()
+	if err != nil || h.Expires == -2 { // no such key
+		return h, false, err
 	}
-	if left == -2 { // no such key
-		return h, false, nil
-	}
-	h = Holding{Kind: kind, Key: key, Expires: left}
-	switch kind {
+	switch h.Kind {
 	case HeldOffers:
-		h.Entries, err = s.client.HLen(ctx, key).Result()
+		h.Entries, err = s.Client.HLen(ctx, key).Result()
 	case HeldKeys:
 		var uses map[string]string
-		uses, err = s.client.HGetAll(ctx, key).Result()
+		uses, err = s.Client.HGetAll(ctx, key).Result()
 		for member := range uses {
 			if !strings.HasSuffix(member, lineOfKey) {
 				h.Entries++
 			}
 		}
 	default:
-		read := plainHash(ctx, key)
-		_ = s.client.Process(ctx, read.cmd)
+		hash := redis.NewMapStringStringCmd(ctx, "hgetall", key)
+		_ = s.Client.Process(ctx, hash)
 		var flat []string
-		if flat, err = read.flat(nil); err == nil {
-			var held Held
-			held, err = parseCart(flat)
-			h.Cart = held.expiring(left, s.now()).Cart
+		if flat, err = membersOf(hash, nil); err == nil {
+			var stored Stored
+			stored, err = parseCart(flat)
+			h.Cart = stored.expiring(h.Expires, s.Now()).Cart
 		}
 	}
-	if err != nil {
-		return h, false, fmt.Errorf("read %s: %w", kind, err)
-	}
-	return h, true, nil
+	return h, true, err
 }
 
 // scan lists the keys that match a pattern, on every master of a cluster.
@@ -175,10 +173,10 @@ func (s *Store) scan(ctx context.Context, pattern string) ([]string, error) {
 		return it.Err()
 	}
 	var err error
-	if cluster, ok := s.client.(*redis.ClusterClient); ok {
+	if cluster, ok := s.Client.(*redis.ClusterClient); ok {
 		err = cluster.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error { return walk(ctx, node) })
 	} else {
-		err = walk(ctx, s.client)
+		err = walk(ctx, s.Client)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("look for keys: %w", err)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"reflect"
 	"strings"
 	"time"
 
@@ -31,7 +30,7 @@ var (
 )
 
 // Report returns the report of the latest merge, however old.
-func (h Held) Report() (*cart.MergeReport, error) { return h.mergedSince(0) }
+func (c Stored) Report() (*cart.MergeReport, error) { return c.mergedSince(0) }
 
 func (r Ref) CartKey() string                      { return r.cartKey() }
 func (r Ref) ClaimedKey() string                   { return r.claimedKey() }
@@ -62,10 +61,8 @@ func (v Variant) scripts() scripts {
   return time
 end)()`, int(v.GuestsAhead.Seconds())),
 	)
-	fields := reflect.ValueOf(&all).Elem()
-	for i := range fields.NumField() {
-		s := (*script.Script)(fields.Field(i).Addr().UnsafePointer())
-		*s = script.New(s.Name, edit.Replace(s.Source))
+	for name, own := range all {
+		all[name] = script.New(name, edit.Replace(own.Source))
 	}
 	return all
 }
@@ -81,12 +78,11 @@ func LoadScripts(ctx context.Context, client redis.UniversalClient, variants ...
 	for _, v := range variants {
 		all := v.scripts()
 		loaded.byVariant[v] = all
-		fields := reflect.ValueOf(all)
-		for i := range fields.NumField() {
-			if err := client.ScriptLoad(ctx, fields.Field(i).FieldByName("Source").String()).Err(); err != nil {
+		for name, own := range all {
+			if err := client.ScriptLoad(ctx, own.Source).Err(); err != nil {
 				return Scripts{}, err
 			}
-			loaded.Names[fields.Field(i).FieldByName("Digest").String()] = fields.Type().Field(i).Name
+			loaded.Names[own.Digest] = name
 		}
 	}
 	return loaded, nil
@@ -106,10 +102,10 @@ type InstanceConfig struct {
 // and knows their clocks: those of this machine, apart from c.Variant.
 func (s *Store) Instance(c InstanceConfig) *Store {
 	other := *s
-	other.durable, other.minReplicas, other.now = c.Durable, c.MinReplicas, c.Now
+	other.Durable, other.MinReplicas, other.Now = c.Durable, c.MinReplicas, c.Now
 	other.scripts = c.Scripts.byVariant[c.Variant]
 	known := newMasters(c.Now)
-	client := s.client.(*redis.Client)
+	client := s.Client.(*redis.Client)
 	guests, customers := located{known.at("guests"), client}, located{known.at("customers"), client}
 	for _, at := range []located{guests, customers} {
 		at.maxReplicas(1)
@@ -130,13 +126,13 @@ func (s *Store) Survives(ctx context.Context, conn *redis.Conn) bool {
 	return err == nil && s.awaitReplicas(ctx, conn, at.master, replicaWait).survivesFailover()
 }
 
-func (s *Store) Conn() *redis.Conn { return s.client.(*redis.Client).Conn() }
+func (s *Store) Conn() *redis.Conn { return s.Client.(*redis.Client).Conn() }
 
 // ClaimAt runs the script that claims a guest's cart, with a deadline in Redis' time.
 func (s *Store) ClaimAt(ctx context.Context, customer, guest Ref, note string, b cart.Reservation, deadline int64) ([]any, error) {
-	return s.scripts.claim.Run(ctx, s.client, script.Repeatable,
+	return s.scripts["claim"].Run(ctx, s.Client, script.Repeatable,
 		[]string{guest.cartKey(), guest.claimedKey(), guest.keysKey()},
-		customer.tag(), 1000, note, deadline, Cut(b.CartID), b.Lines, b.Text).Slice()
+		customer.tag(), 1000, note, deadline, ShortID(b.CartID), b.Lines, b.Text).Slice()
 }
 
 // MistakeClock makes the store assume that the clock of a cart's master is ahead by that
@@ -151,17 +147,9 @@ func (s *Store) MistakeClock(ctx context.Context, ref Ref, ahead time.Duration) 
 
 // ChangeAt sends a change once, with a deadline in Redis' time, and returns its outcome.
 func (s *Store) ChangeAt(ctx context.Context, ref Ref, on Conditions, with Attempt, c Change, deadline time.Time) (Outcome, error) {
-	reply, err := c.script(s.scripts).Run(ctx, s.client, script.Once, []string{ref.cartKey(), ref.keysKey()}, append([]any{
-		s.ttlOf(ref).Milliseconds(), with.CartID, on.IfMatch, on.Key, on.Fingerprint, on.Stamp, with.PassBy.members(), deadline.UnixMilli(), mark{},
-	}, c.args...)...).Slice()
-	if err != nil {
-		return Outcome{}, err
-	}
-	held, err := s.replied(reply[3], reply[4], reply[5].(int64))
-	return Outcome{
-		Word: Word(reply[0].(string)), A: reply[1].(int64), B: reply[2].(int64), Held: held,
-		Moved: cart.LineID(reply[6].(string)),
-	}, err
+	keys := []string{ref.cartKey(), ref.keysKey()}
+	o, _, err := s.parseOutcome(s.scripts[c.script].Run(ctx, s.Client, script.Once, keys, s.changeArgs(ref, on, with, deadline.UnixMilli(), c)...))
+	return o, err
 }
 
 // ClaimedBehind is a claimed cart as it comes from a Redis whose clock is behind that of
@@ -172,6 +160,6 @@ func (s *Store) ClaimedBehind(ctx context.Context, customer Ref, c Claimed, by t
 		return c, err
 	}
 	ahead, err := at.ahead(ctx)
-	c.master = &master{now: s.now, clock: redisClock{ahead: ahead - by.Milliseconds(), known: true}}
+	c.master = &master{now: s.Now, clock: redisClock{ahead: ahead - by.Milliseconds(), known: true}}
 	return c, err
 }

@@ -24,8 +24,8 @@ var errLayout = errors.New("redisstore: not a cart's layout")
 const layout = "1"
 
 // parseCart parses a cart's hash: member, value, member, value, …
-func parseCart(flat []string) (Held, error) {
-	var c Held
+func parseCart(flat []string) (Stored, error) {
+	var c Stored
 	lines := make([]cart.Line, 0, countLines(flat))
 	var few [64]int64 // on the stack
 	orders := few[:0]
@@ -35,14 +35,14 @@ func parseCart(flat []string) (Held, error) {
 		switch {
 		case member == "i":
 			if !isName(value) {
-				return Held{}, fmt.Errorf("cart ID: %w", errLayout)
+				return Stored{}, fmt.Errorf("cart ID: %w", errLayout)
 			}
 			c.ID = value
 		case member == "v":
 			version, mark, _ := strings.Cut(value, ".")
 			n, err := strconv.ParseInt(version, 10, 64)
 			if err != nil || n < 1 || !isName(mark) {
-				return Held{}, fmt.Errorf("version: %w", errLayout)
+				return Stored{}, fmt.Errorf("version: %w", errLayout)
 			}
 			c.Version, c.Mark = n, mark
 		case member == "c":
@@ -55,7 +55,7 @@ func parseCart(flat []string) (Held, error) {
 		case member == "g":
 			c.merged = value
 		case strings.HasPrefix(member, "m"):
-			c.Notes = append(c.Notes, parseNote(member, value))
+			c.Pending = append(c.Pending, parseNote(member, value))
 		case !ofLine(member):
 		case strings.IndexByte(member, ':') >= 0:
 			if texts == nil {
@@ -65,16 +65,16 @@ func parseCart(flat []string) (Held, error) {
 		default:
 			line, order, err := parseLine(member, value)
 			if err != nil {
-				return Held{}, err
+				return Stored{}, err
 			}
 			lines, orders = append(lines, line), append(orders, order)
 		}
 	}
 	if len(lines) > cart.MergeFactor*cart.MaxLines {
-		return Held{}, fmt.Errorf("%d lines: %w", len(lines), errLayout)
+		return Stored{}, fmt.Errorf("%d lines: %w", len(lines), errLayout)
 	}
 	if c.ID == "" { // only notes or stamps: there is no cart yet
-		return Held{Notes: c.Notes, layout: c.layout, expires: c.expires}, nil
+		return Stored{Pending: c.Pending, layout: c.layout, expires: c.expires}, nil
 	}
 	if !slices.IsSorted(orders) { // Redis keeps small hashes in the order in which lines were added
 		sort.Sort(byOrder{lines, slices.Clone(orders)}) // a clone, so that few stays on the stack
@@ -180,8 +180,8 @@ func parseReport(value string) (*cart.MergeReport, error) {
 	return report, nil
 }
 
-// Note is what one request leaves in a customer's cart while it merges a guest's cart.
-type Note struct {
+// PendingMerge is the note that one request leaves in a customer's cart while it merges a guest's cart.
+type PendingMerge struct {
 	// Applied means that the lines are in the customer's cart. What is left to do is to
 	// delete the guest's, once all replicas have the lines.
 	Applied bool
@@ -192,48 +192,43 @@ type Note struct {
 }
 
 // parseNote parses "<guest's digest> <seconds> …".
-func parseNote(member, value string) Note {
+func parseNote(member, value string) PendingMerge {
 	guest, rest, _ := strings.Cut(value, " ")
 	seconds, _, _ := strings.Cut(rest, " ")
 	at, _ := strconv.ParseInt(seconds, 10, 64)
-	return Note{Applied: strings.HasSuffix(value, " applied"), member: member, guest: guest, at: time.Unix(at, 0)}
+	return PendingMerge{Applied: strings.HasSuffix(value, " applied"), member: member, guest: guest, at: time.Unix(at, 0)}
 }
 
-// Guest returns the guest's cart that a note in the customer's cart is about.
-func (n Note) Guest(customer Ref) Ref { return customer.guestOfStore(n.guest) }
+// Guest returns the guest's cart that is being merged.
+func (m PendingMerge) Guest(customer Ref) Ref { return customer.guestOfStore(m.guest) }
 
 // Old reports whether the note is older than any request can be, by this process' clock.
 // Redis checks its age again before it deletes a note.
-func (n Note) Old(now time.Time) bool { return now.Sub(n.at) >= noteGrace }
+func (m PendingMerge) Old(now time.Time) bool { return now.Sub(m.at) >= noteGrace }
 
-// Notes are all notes of a customer's cart: each device of a customer may bring a guest's
-// cart.
-type Notes []Note
+// PendingMerges are all merges under way into a customer's cart: each device of a customer may
+// bring a guest's cart.
+type PendingMerges []PendingMerge
 
-// Applied reports whether a note says that a guest's lines are in the customer's cart.
-func (n Notes) Applied(guest Ref) bool {
-	return guest.key != "" && slices.ContainsFunc(n, func(note Note) bool { return note.Applied && note.guest == guest.tokenDigest() })
+// Applied reports whether a guest's lines are in the customer's cart.
+func (p PendingMerges) Applied(guest Ref) bool {
+	return guest.key != "" && slices.ContainsFunc(p, func(m PendingMerge) bool { return m.Applied && m.guest == guest.tokenDigest() })
 }
 
-// Unapplied returns the notes of merges whose lines are not in the customer's cart yet.
-func (n Notes) Unapplied() (left Notes) {
-	for _, note := range n {
-		if !note.Applied {
-			left = append(left, note)
-		}
-	}
-	return left
+// Unapplied returns the merges whose lines are not in the customer's cart yet.
+func (p PendingMerges) Unapplied() PendingMerges {
+	return slices.DeleteFunc(slices.Clone(p), func(m PendingMerge) bool { return m.Applied })
 }
 
-// members lists the notes in the form of change.lua's ARGV 7.
-func (n Notes) members() string {
-	if len(n) == 0 {
+// members lists the notes' members in the form of change.lua's ARGV 7.
+func (p PendingMerges) members() string {
+	if len(p) == 0 {
 		return ""
 	}
 	var b strings.Builder
 	b.WriteByte(' ')
-	for _, note := range n {
-		b.WriteString(note.member)
+	for _, m := range p {
+		b.WriteString(m.member)
 		b.WriteByte(' ')
 	}
 	return b.String()

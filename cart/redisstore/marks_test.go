@@ -17,7 +17,7 @@ func versions(t *testing.T, url string, guest redisstore.Ref, n int) []string {
 	for range n {
 		add := redisstore.Add(cart.NewLine{ID: "1", Quantity: 1, Bounds: cart.Bounds{Stock: -1, Min: 1, Max: 99}}, carttest.Limits)
 		o, err := s.Change(t.Context(), guest, redisstore.Conditions{}, redisstore.Attempt{CartID: "CART"}, add)
-		if err != nil || o.Word != redisstore.Applied {
+		if err != nil || o.Status != redisstore.Applied {
 			t.Fatal(o, err)
 		}
 		tags = append(tags, o.Cart.Tag())

@@ -85,29 +85,36 @@ func serverOf(client *redis.Client) string {
 // errUnresponsive means that a Redis has just timed out and was not asked again.
 var errUnresponsive = errors.New("not called, because it has just timed out")
 
-// askGuest sends a guest's Redis a question that a customer's request can be served
-// without. After a timeout, that Redis is not asked again for slowFor. If both carts are on
-// one master, it is always asked.
-func (s *Store) askGuest(ctx context.Context, customer, guest Ref, ask func(at located) error) error {
+// guestMaster is the master of a guest's cart, for a customer's request.
+type guestMaster struct {
+	located
+	separate bool // from the customer's
+}
+
+// guestMaster finds the Redis of a guest's cart, for a question that a customer's request can be
+// served without. After a timeout, a Redis is not asked again for slowFor. If both carts are on
+// one master, it is always asked. The caller must call noteFailure.
+func (s *Store) guestMaster(ctx context.Context, customer, guest Ref) (guestMaster, error) {
 	own, err := s.masterOf(ctx, customer.cartKey())
 	if err != nil {
-		return cart.Unavailable("find master", err)
+		return guestMaster{}, cart.Unavailable("find master", err)
 	}
 	at, err := s.masterOf(ctx, guest.cartKey())
 	if err != nil {
-		return cart.Unavailable("find guest's master", err)
+		return guestMaster{}, cart.Unavailable("find guest's master", err)
 	}
-	if own.master == at.master {
-		return ask(at)
+	separate := own.master != at.master
+	if separate && at.unresponsive() {
+		return guestMaster{}, cart.Unavailable("look for guest cart", fmt.Errorf("%s: %w", serverOf(at.client), errUnresponsive))
 	}
-	if at.unresponsive() {
-		return cart.Unavailable("look for guest cart", fmt.Errorf("%s: %w", serverOf(at.client), errUnresponsive))
+	return guestMaster{at, separate}, nil
+}
+
+// noteFailure records that the master did not answer in time, if err says so.
+func (m guestMaster) noteFailure(err error) {
+	if m.separate && timedOut(err) {
+		m.noteTimeout()
 	}
-	err = ask(at)
-	if timedOut(err) {
-		at.noteTimeout()
-	}
-	return err
 }
 
 func timedOut(err error) bool {

@@ -23,9 +23,9 @@ const (
 	noteGrace = 5 * time.Minute
 )
 
-// Cut returns the prefix of a guest's cart ID that notes store: long enough to tell a
+// ShortID returns the prefix of a guest's cart ID that notes store: long enough to tell a
 // customer's few notes apart, short enough to keep the cart small in Redis.
-func Cut(cartID string) string {
+func ShortID(cartID string) string {
 	if cartID == "" {
 		return "-"
 	}
@@ -60,19 +60,19 @@ func (e *OtherOwnerError) Error() string { return "redisstore: claimed by anothe
 
 // GrownError means that the guest's cart was replaced or has grown since room was
 // reserved for it.
-type GrownError struct{ Bring cart.Reservation }
+type GrownError struct{ Needs cart.Reservation }
 
 func (e *GrownError) Error() string { return "redisstore: the guest's cart has changed" }
 
-// Intend reserves room for a guest's cart and writes a note, under a name that the caller
+// Reserve reserves room for a guest's cart and writes a note, under a name that the caller
 // chooses, that it is to be merged. After cart.ErrNoRoom or cart.ErrCrowded there is no note.
-func (s *Store) Intend(ctx context.Context, customer, guest Ref, note string, b cart.Reservation, limits cart.Limits) error {
-	word, err := s.scripts.intend.Run(ctx, s.client, script.Repeatable, []string{customer.cartKey()},
-		note, s.ttlOf(customer).Milliseconds(), guest.tokenDigest(), b.Lines, b.Text, Cut(b.CartID),
+func (s *Store) Reserve(ctx context.Context, customer, guest Ref, note string, b cart.Reservation, limits cart.Limits) error {
+	word, err := s.scripts["reserve"].Run(ctx, s.Client, script.Repeatable, []string{customer.cartKey()},
+		note, s.ttlOf(customer).Milliseconds(), guest.tokenDigest(), b.Lines, b.Text, ShortID(b.CartID),
 		cart.MergeFactor*limits.Lines, cart.MergeFactor*limits.CartText).Text()
 	switch {
 	case err != nil:
-		return cart.Unavailable("intend merge", err)
+		return cart.Unavailable("reserve room for merge", err)
 	case word == "full":
 		return cart.ErrNoRoom
 	case word == "crowded":
@@ -87,11 +87,13 @@ func (s *Store) Intend(ctx context.Context, customer, guest Ref, note string, b 
 // It waits for replicas, for a limited time, so that a failover does not give the cart to
 // another customer. It continues when they do not confirm: otherwise no request could see
 // the cart.
-func (s *Store) Claim(ctx context.Context, customer, guest Ref, note string, b cart.Reservation) (c Claimed, err error) {
-	err = s.askGuest(ctx, customer, guest, func(at located) error {
-		c, err = s.claim(ctx, at, customer, guest, note, b)
-		return err
-	})
+func (s *Store) Claim(ctx context.Context, customer, guest Ref, note string, b cart.Reservation) (Claimed, error) {
+	at, err := s.guestMaster(ctx, customer, guest)
+	if err != nil {
+		return Claimed{}, err
+	}
+	c, err := s.claim(ctx, at.located, customer, guest, note, b)
+	at.noteFailure(err)
 	return c, err
 }
 
@@ -100,9 +102,9 @@ func (s *Store) claim(ctx context.Context, at located, customer, guest Ref, note
 	if err != nil {
 		return Claimed{}, cart.Unavailable("ask time", err)
 	}
-	cmd, _ := s.runReplicated(ctx, at, s.scripts.claim, claimWait, script.Repeatable,
+	cmd, _ := s.run(ctx, at, s.scripts["claim"], claimWait, script.Repeatable,
 		[]string{guest.cartKey(), guest.claimedKey(), guest.keysKey()},
-		customer.tag(), s.ttl.Customer.Milliseconds(), note, deadline, Cut(b.CartID), b.Lines, b.Text)
+		customer.tag(), s.TTL.Customer.Milliseconds(), note, deadline, ShortID(b.CartID), b.Lines, b.Text)
 	reply, err := cmd.Slice()
 	if err != nil {
 		return Claimed{}, cart.Unavailable("claim guest cart", err)
@@ -111,16 +113,16 @@ func (s *Store) claim(ctx context.Context, at located, customer, guest Ref, note
 	case "nothing":
 		return Claimed{}, ErrNothingToMerge
 	case "late":
-		return Claimed{}, cart.Unavailable("claim guest cart", errLate)
+		return Claimed{}, cart.Unavailable("claim guest cart", errDeadlinePassed)
 	case "other":
 		return Claimed{}, &OtherOwnerError{Owner: tagged(reply[1].(string), false)}
 	case "grown":
 		return Claimed{}, &GrownError{cart.Reservation{CartID: reply[1].(string), Lines: reply[2].(int64), Text: reply[3].(int64)}}
 	}
 	flat := texts(reply[2].([]any))
-	held, err := parseCart(flat)
+	stored, err := parseCart(flat)
 	return Claimed{
-		Cart: held.Cart, Again: reply[0] == "again", Note: reply[1].(string),
+		Cart: stored.Cart, Again: reply[0] == "again", Note: reply[1].(string),
 		stamps: stampsOf(flat), keys: reply[3].([]any), master: at.master,
 	}, err
 }
@@ -139,8 +141,8 @@ func (s *Store) Apply(ctx context.Context, customer Ref, c Claimed, by cart.Stra
 		return nil, cart.Unavailable("ask time", err)
 	}
 	args := []any{
-		s.ttlOf(customer).Milliseconds(), (s.ttl.Customer + offersOutlive).Milliseconds(), newID, string(by),
-		c.Cart.Coupon, Cut(c.Cart.ID), shift,
+		s.ttlOf(customer).Milliseconds(), (s.TTL.Customer + offersOutlive).Milliseconds(), newID, string(by),
+		c.Cart.Coupon, ShortID(c.Cart.ID), shift,
 		mark{},
 		strings.TrimPrefix(c.Note, "m"), len(c.Cart.Lines),
 	}
@@ -150,7 +152,7 @@ func (s *Store) Apply(ctx context.Context, customer Ref, c Claimed, by cart.Stra
 			encodeFields(l.Fields), l.Notice, b.Stock, b.PerCart, b.Min, b.Max, b.Step)
 	}
 	args = append(append(append(args, len(c.stamps)), c.stamps.args()...), c.keys...)
-	cmd, copies := s.runReplicated(ctx, at, s.scripts.apply, replicaWait, script.Repeatable,
+	cmd, copies := s.run(ctx, at, s.scripts["apply"], replicaWait, script.Repeatable,
 		[]string{customer.cartKey(), customer.offeredKey(c.Cart.ID), customer.keysKey()}, args...)
 	text, err := cmd.Text()
 	if err != nil {
@@ -170,7 +172,7 @@ func (s *Store) Apply(ctx context.Context, customer Ref, c Claimed, by cart.Stra
 
 // Finish deletes a claimed cart. Call it only after Apply has succeeded.
 func (s *Store) Finish(ctx context.Context, customer, guest Ref, c Claimed) error {
-	err := s.scripts.finish.Run(ctx, s.client, script.Repeatable,
+	err := s.scripts["finish"].Run(ctx, s.Client, script.Repeatable,
 		[]string{guest.claimedKey()}, customer.tag()+" "+c.Note, c.Cart.ID).Err()
 	if err != nil {
 		return cart.Unavailable("finish merge", err)
@@ -184,7 +186,7 @@ func (s *Store) Forget(ctx context.Context, customer Ref, notes ...string) error
 }
 
 // ForgetOld deletes a note without a claim, if it is old by Redis' clock.
-func (s *Store) ForgetOld(ctx context.Context, customer Ref, note Note) error {
+func (s *Store) ForgetOld(ctx context.Context, customer Ref, note PendingMerge) error {
 	return s.forget(ctx, customer, noteGrace, note.member)
 }
 
@@ -194,7 +196,7 @@ func (s *Store) forget(ctx context.Context, customer Ref, age time.Duration, not
 	for _, note := range notes {
 		args = append(args, note)
 	}
-	if err := s.scripts.forget.Run(ctx, s.client, script.Repeatable, []string{customer.cartKey()}, args...).Err(); err != nil {
+	if err := s.scripts["forget"].Run(ctx, s.Client, script.Repeatable, []string{customer.cartKey()}, args...).Err(); err != nil {
 		return cart.Unavailable("forget merge", err)
 	}
 	return nil

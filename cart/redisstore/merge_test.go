@@ -32,14 +32,14 @@ const (
 func (d *desk) dieAfter(step int, token auth.CartToken) {
 	d.t.Helper()
 	ctx, guest, n := d.t.Context(), redisstore.GuestRef(d.store.ID, token), newNote()
-	w, err := d.redis.WaitingUnder(ctx, d.customer, guest, "")
+	w, err := d.redis.FindGuest(ctx, d.customer, guest, "")
 	if err != nil {
 		d.t.Fatal(err)
 	}
 	var c redisstore.Claimed
 	for _, do := range []func() error{
-		func() error { return d.redis.Intend(ctx, d.customer, guest, n, w.Bring, carttest.Limits) },
-		func() (err error) { c, err = d.redis.Claim(ctx, d.customer, guest, n, w.Bring); return },
+		func() error { return d.redis.Reserve(ctx, d.customer, guest, n, w.Needs, carttest.Limits) },
+		func() (err error) { c, err = d.redis.Claim(ctx, d.customer, guest, n, w.Needs); return },
 		func() error {
 			products, err := d.goods.Products(ctx, d.store.ID, c.Cart.ProductIDs())
 			if err == nil {
@@ -66,11 +66,11 @@ func (d *desk) brings() cart.Reservation {
 	return held.Brings()
 }
 
-// intend writes a note for the guest's cart as it is now, and returns its name.
-func (d *desk) intend() (note string) {
+// reserve writes a note for the guest's cart as it is now, and returns its name.
+func (d *desk) reserve() (note string) {
 	d.t.Helper()
 	note = newNote()
-	if err := d.redis.Intend(d.t.Context(), d.customer, d.guest, note, d.brings(), carttest.Limits); err != nil {
+	if err := d.redis.Reserve(d.t.Context(), d.customer, d.guest, note, d.brings(), carttest.Limits); err != nil {
 		d.t.Fatal(err)
 	}
 	return note
@@ -245,7 +245,7 @@ func TestMerge_AFinishKeepsALaterClaimOfTheSameCart(t *testing.T) {
 	t.Parallel()
 	d := openDesk(t, "", "1×1")
 	ctx, bring, before := t.Context(), d.brings(), d.client.Dump(t.Context(), d.guest.CartKey()).Val()
-	first := d.intend()
+	first := d.reserve()
 	claimed, err := d.redis.Claim(ctx, d.customer, d.guest, first, bring)
 	if err != nil {
 		t.Fatal(err)
@@ -313,7 +313,7 @@ func TestMerge_WaitsWhileTheCatalogIsUnreachable(t *testing.T) {
 func TestMerge_AFastClockDeletesNoNoteOfARunningRequest(t *testing.T) {
 	t.Parallel()
 	d := openDesk(t, "1×1", "1×1")
-	own := d.intend()
+	own := d.reserve()
 	d.forward.Add(int64(2 * redisstore.NoteGrace))
 	d.read(d.as("c", "")) // by that instance, while the request stalls
 	if _, err := d.redis.Claim(t.Context(), d.customer, d.guest, own, d.brings()); err != nil {

@@ -11,10 +11,10 @@ import (
 	"commerce/cart"
 )
 
-// Held is what is stored for a reference. The zero value means nothing is.
-type Held struct {
+// Stored is what is stored for a reference. The zero value means nothing is.
+type Stored struct {
 	cart.Cart
-	Notes Notes // of merges under way into this cart
+	Pending PendingMerges // into this cart
 
 	// Merged is the report of the latest merge; nil if there was none within
 	// cart.ReportLife.
@@ -27,86 +27,89 @@ type Held struct {
 
 // inUse reports whether reads renew the cart's TTL. The remains of an emptied cart are not
 // in use.
-func (h *Held) inUse() bool { return len(h.Lines) > 0 || h.Coupon != "" || len(h.Notes) > 0 }
+func (c *Stored) inUse() bool { return len(c.Lines) > 0 || c.Coupon != "" || len(c.Pending) > 0 }
 
 // Load reads a cart with one HGETALL, and renews its TTL if 1/renewals of it has passed. It
-// creates nothing: if there is no cart, it returns the zero Held.
-func (s *Store) Load(ctx context.Context, ref Ref) (Held, error) {
+// creates nothing: if there is no cart, it returns the zero Stored.
+func (s *Store) Load(ctx context.Context, ref Ref) (Stored, error) {
 	at, err := s.masterOf(ctx, ref.cartKey())
 	if err != nil {
-		return Held{}, cart.Unavailable("find master", err)
+		return Stored{}, cart.Unavailable("find master", err)
 	}
-	read, err := ask(ctx, s, at, func(hash hashForm) ownCart { return ownCart{hash(ctx, ref.cartKey())} })
+	hashes, err := s.ask(ctx, at, []string{ref.cartKey()})
 	if err != nil {
-		return Held{}, cart.Unavailable("read cart", err)
+		return Stored{}, cart.Unavailable("read cart", err)
 	}
-	return s.held(ctx, at, ref, read.hash)
+	return s.loaded(ctx, at, ref, hashes[0])
 }
 
-// ownCart is the question that reads a cart.
-type ownCart struct{ hash hashRead }
-
-func (q ownCart) cmds() []redis.Cmder { return []redis.Cmder{q.hash.cmd} }
-
-// hashForm is cheapHash or plainHash.
-type hashForm func(ctx context.Context, key string) hashRead
-
-// question are commands that only read, and are sent together.
-type question interface{ cmds() []redis.Cmder }
-
-// ask asks a master, together with other callers. If the master cannot be reached or
-// refuses a command, ask repeats the question through the client: it knows which node has
-// the cart now, and whether a refusal is temporary. An error means that there is no reply;
-// otherwise each command has its own result.
-func ask[Q question](ctx context.Context, s *Store, at located, form func(hashForm) Q) (Q, error) {
-	q := form(cheapHash)
-	err := at.reads.send(ctx, at.client, s.reading, q.cmds()...)
+// ask reads the hashes of keys, and runs other commands that only read, in one round trip to a
+// master, which other callers may share. It returns the commands that have read the hashes, for
+// parseHash.
+//
+// If the master cannot be reached or refuses a command, ask repeats all of them through the client:
+// it knows which node has the cart now, and whether a refusal is temporary. An error means that
+// there is no reply; otherwise each command has its own result.
+func (s *Store) ask(ctx context.Context, at located, keys []string, others ...redis.Cmder) (hashes []redis.Cmder, err error) {
+	cmds := make([]redis.Cmder, 0, len(keys)+len(others))
+	for _, key := range keys {
+		// One allocation for all members: go-redis' own types allocate each member, and a map.
+		// go-redis does not look into the reply, so it follows no redirection and repeats nothing.
+		cmds = append(cmds, redis.NewRawCmd(ctx, "hgetall", key))
+	}
+	cmds = append(cmds, others...)
+	err = at.reads.send(ctx, at.client, reading{s.BatchReads, !s.clustered()}, cmds...)
 	if err == nil {
-		return q, nil
+		return cmds[:len(keys)], nil
 	}
 	if ctx.Err() != nil || !s.clustered() && !isReply(err) { // the client has already tried again
-		return q, err
+		return nil, err
 	}
-	q = form(plainHash)
-	exec(ctx, s.client, s.reading.guard, q.cmds())
-	return q, nil
+	for i, key := range keys {
+		cmds[i] = redis.NewMapStringStringCmd(ctx, "hgetall", key)
+	}
+	for _, cmd := range others {
+		cmd.SetErr(nil)
+	}
+	exec(ctx, s.Client, !s.clustered(), cmds)
+	return cmds[:len(keys)], nil
 }
 
-// held parses a cart that was read from a master, and renews its TTL if needed.
-func (s *Store) held(ctx context.Context, at located, ref Ref, read hashRead) (Held, error) {
+// loaded parses a cart that was read from a master, and renews its TTL if needed.
+func (s *Store) loaded(ctx context.Context, at located, ref Ref, hash redis.Cmder) (Stored, error) {
 	var room [128]string // on the stack, for most carts
-	flat, err := read.flat(room[:0])
+	flat, err := membersOf(hash, room[:0])
 	if err != nil {
-		return Held{}, cart.Unavailable("read cart", err)
+		return Stored{}, cart.Unavailable("read cart", err)
 	}
 	if len(flat) == 0 {
-		return Held{}, nil
+		return Stored{}, nil
 	}
-	held, err := parseCart(flat)
-	if err == nil && held.layout != layout {
-		err = fmt.Errorf("%w: number %q, this release knows %s", errLayout, held.layout, layout)
+	stored, err := parseCart(flat)
+	if err == nil && stored.layout != layout {
+		err = fmt.Errorf("%w: number %q, this release knows %s", errLayout, stored.layout, layout)
 	}
 	if err != nil {
-		return Held{}, cart.Unavailable("read cart", err)
+		return Stored{}, cart.Unavailable("read cart", err)
 	}
 	redisNow, err := at.redisNow(ctx)
 	if err != nil {
-		return Held{}, cart.Unavailable("ask time", err)
+		return Stored{}, cart.Unavailable("ask time", err)
 	}
-	if held.Merged, err = held.mergedSince(redisNow); err != nil {
-		return Held{}, cart.Unavailable("read cart", err)
+	if stored.Merged, err = stored.mergedSince(redisNow); err != nil {
+		return Stored{}, cart.Unavailable("read cart", err)
 	}
-	left := time.Duration(held.expires-redisNow) * time.Millisecond
-	if held.renewedAt(left, s.ttlOf(ref)) {
+	left := time.Duration(stored.expires-redisNow) * time.Millisecond
+	if stored.renewedAt(left, s.ttlOf(ref)) {
 		if renewed, err := s.renew(ctx, at, ref); err == nil {
 			return renewed, nil
 		}
 		// A Redis that refuses writes can still be read. The estimate of its clock may be wrong.
-		if left, err = s.client.PTTL(ctx, ref.cartKey()).Result(); err != nil {
-			return Held{}, cart.Unavailable("read TTL", err)
+		if left, err = s.Client.PTTL(ctx, ref.cartKey()).Result(); err != nil {
+			return Stored{}, cart.Unavailable("read TTL", err)
 		}
 	}
-	return held.expiring(left, s.now()), nil
+	return stored.expiring(left, s.Now()), nil
 }
 
 // renewals is into how many parts a TTL is divided: a read renews it when one has passed.
@@ -115,43 +118,44 @@ const renewals = 720
 // renewedAt reports whether a read renews the TTL of a cart that has this much time left.
 // More than a whole TTL also means yes: the setting has changed, or the estimate of Redis'
 // clock is wrong, which renewing corrects.
-func (h *Held) renewedAt(left, ttl time.Duration) bool {
+func (c *Stored) renewedAt(left, ttl time.Duration) bool {
 	part := ttl / renewals
-	return h.inUse() && (left <= ttl-part || left > ttl+part)
+	return c.inUse() && (left <= ttl-part || left > ttl+part)
 }
 
 // renew reads a cart and renews its TTL.
-func (s *Store) renew(ctx context.Context, at located, ref Ref) (Held, error) {
+func (s *Store) renew(ctx context.Context, at located, ref Ref) (Stored, error) {
 	sent := time.Now()
-	reply, err := s.scripts.renew.Run(ctx, s.client, script.Repeatable, []string{ref.cartKey()}, s.ttlOf(ref).Milliseconds()).Slice()
+	reply, err := s.scripts["renew"].Run(ctx, s.Client, script.Repeatable, []string{ref.cartKey()}, s.ttlOf(ref).Milliseconds()).Slice()
 	if err != nil {
-		return Held{}, cart.Unavailable("renew cart", err)
+		return Stored{}, cart.Unavailable("renew cart", err)
 	}
-	at.learn(reply[2].(int64), sent, time.Now())
-	held, err := s.replied(reply[0], reply[1], reply[2].(int64))
+	flat, left, now := reply[0], reply[1].(int64), reply[2].(int64)
+	at.learn(now, sent, time.Now())
+	stored, err := s.parseStored(flat, left, now)
 	if err != nil {
-		return Held{}, cart.Unavailable("renew cart", err)
+		return Stored{}, cart.Unavailable("renew cart", err)
 	}
-	return held, nil
+	return stored, nil
 }
 
-// replied parses a cart in a script's reply, and the ms that it has left. now is in ms by Redis'
-// clock.
-func (s *Store) replied(flat, left any, now int64) (Held, error) {
-	held, err := parseCart(texts(flat.([]any)))
+// parseStored parses a cart in a script's reply, with the ms that it has left. now is in ms by
+// Redis' clock.
+func (s *Store) parseStored(flat any, left, now int64) (Stored, error) {
+	stored, err := parseCart(texts(flat.([]any)))
 	if err == nil {
-		held.Merged, err = held.mergedSince(now)
+		stored.Merged, err = stored.mergedSince(now)
 	}
-	return held.expiring(time.Duration(left.(int64))*time.Millisecond, s.now()), err
+	return stored.expiring(time.Duration(left)*time.Millisecond, s.Now()), err
 }
 
 // mergedSince returns the report of the latest merge; nil if it is older than cart.ReportLife. now
 // is in ms by Redis' clock.
-func (h *Held) mergedSince(now int64) (*cart.MergeReport, error) {
-	if h.merged == "" {
+func (c *Stored) mergedSince(now int64) (*cart.MergeReport, error) {
+	if c.merged == "" {
 		return nil, nil
 	}
-	report, err := parseReport(h.merged)
+	report, err := parseReport(c.merged)
 	if err != nil || now-report.At.UnixMilli() > cart.ReportLife.Milliseconds() {
 		return nil, err
 	}
@@ -159,9 +163,9 @@ func (h *Held) mergedSince(now int64) (*cart.MergeReport, error) {
 }
 
 // expiring sets ExpiresAt. If left is not positive, it stays zero.
-func (h Held) expiring(left time.Duration, now time.Time) Held {
-	if h.ID != "" && left > 0 {
-		h.ExpiresAt = now.Add(left)
+func (c Stored) expiring(left time.Duration, now time.Time) Stored {
+	if c.ID != "" && left > 0 {
+		c.ExpiresAt = now.Add(left)
 	}
-	return h
+	return c
 }

@@ -48,13 +48,13 @@ func (r reader) add(ref redisstore.Ref) redisstore.Outcome {
 	r.t.Helper()
 	line := cart.NewLine{ID: "1", Quantity: 1, Price: 100, Bounds: cart.BoundsOf(carttest.Sold(1, 100), carttest.Limits)}
 	o, err := r.Change(r.t.Context(), ref, redisstore.Conditions{}, redisstore.Attempt{CartID: "ID"}, redisstore.Add(line, carttest.Limits))
-	if err != nil || o.Word != redisstore.Applied {
-		r.t.Fatalf("add: %v %v", o.Word, err)
+	if err != nil || o.Status != redisstore.Applied {
+		r.t.Fatalf("add: %v %v", o.Status, err)
 	}
 	return o
 }
 
-func (r reader) load(ref redisstore.Ref) redisstore.Held {
+func (r reader) load(ref redisstore.Ref) redisstore.Stored {
 	r.t.Helper()
 	held, err := r.Load(r.t.Context(), ref)
 	if err != nil {

@@ -54,20 +54,24 @@ func (p replication) durability() string {
 	return "unconfirmed"
 }
 
-// runReplicated runs a script on the master of its first key, and waits, no longer than
-// wait, until every replica of that master has confirmed it. WAIT covers only the last
+// run runs a script on the master of its first key, and waits, no longer than wait, until every
+// replica of that master has confirmed it. A wait of 0 is none: then nothing is known of replicas. WAIT covers only the last
 // write of its own connection, so all commands use one connection to the master.
 //
 // While the slot migrates to another node, the script runs there without a wait, and its
 // write counts as unconfirmed.
-func (s *Store) runReplicated(ctx context.Context, at located, c script.Script, wait time.Duration, how script.Sending, keys []string, args ...any) (*redis.Cmd, replication) {
+func (s *Store) run(ctx context.Context, at located, c script.Script, wait time.Duration, how script.Sending, keys []string, args ...any) (*redis.Cmd, replication) {
+	if wait == 0 {
+		cmd := c.Run(ctx, s.Client, how, keys, args...)
+		return cmd, replication{replied: time.Now()}
+	}
 	for try := 0; ; try++ {
 		conn := at.client.Conn()
 		cmd := c.Run(ctx, conn, how, keys, args...)
 		replied := time.Now()
 		if redis.HasErrorPrefix(cmd.Err(), "ASK") {
 			_ = conn.Close()
-			return c.Run(ctx, s.client, how, keys, args...), unsafeWrite
+			return c.Run(ctx, s.Client, how, keys, args...), unsafeWrite
 		}
 		if try == redirections || !isElsewhere(cmd.Err()) {
 			p := unsafeWrite
@@ -90,7 +94,7 @@ func (s *Store) runReplicated(ctx context.Context, at located, c script.Script, 
 
 // locateAgain finds the master that has a key after another one has refused it.
 func (s *Store) locateAgain(ctx context.Context, key string) (located, error) {
-	if cluster, ok := s.client.(*redis.ClusterClient); ok {
+	if cluster, ok := s.Client.(*redis.ClusterClient); ok {
 		cluster.ReloadState(ctx) // asynchronous, and no more often than every 200 ms
 	}
 	select {
@@ -129,7 +133,7 @@ func (s *Store) awaitReplicas(ctx context.Context, conn *redis.Conn, m *master, 
 	if err != nil {
 		return unsafeWrite
 	}
-	p := replication{replicas: max(s.minReplicas, m.maxReplicas(connected), s.listedReplicas(ctx, conn, m))}
+	p := replication{replicas: max(s.MinReplicas, m.maxReplicas(connected), s.listedReplicas(ctx, conn, m))}
 	if p.replicas > 0 {
 		began := m.now()
 		p.confirmed = int(conn.Wait(ctx, p.replicas, wait).Val())
@@ -168,11 +172,11 @@ func connectedReplicas(ctx context.Context, conn *redis.Conn) (int, error) {
 // listedReplicas returns how many replicas of a master the sentinels or the cluster list.
 func (s *Store) listedReplicas(ctx context.Context, conn *redis.Conn, m *master) int {
 	switch {
-	case s.sentinels != nil:
+	case s.Sentinels != nil:
 		return m.listedReplicas(func() (int, error) {
 			ctx, cancel := context.WithTimeout(ctx, listingWait)
 			defer cancel()
-			return s.sentinels(ctx, ReplicasRemembered)
+			return s.Sentinels(ctx, ReplicasRemembered)
 		})
 	case s.clustered():
 		return m.listedReplicas(func() (int, error) {
@@ -187,7 +191,7 @@ func (s *Store) listedReplicas(ctx context.Context, conn *redis.Conn, m *master)
 }
 
 func (s *Store) clustered() bool {
-	_, is := s.client.(*redis.ClusterClient)
+	_, is := s.Client.(*redis.ClusterClient)
 	return is
 }
 

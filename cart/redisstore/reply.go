@@ -1,7 +1,6 @@
 package redisstore
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,32 +9,17 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// hashRead is an HGETALL.
-type hashRead struct{ cmd redis.Cmder }
-
-// cheapHash reads a hash with one allocation for all its members: go-redis' own types
-// allocate each member, and a map. go-redis does not look into the reply, so it follows no
-// redirection and repeats nothing.
-func cheapHash(ctx context.Context, key string) hashRead {
-	return hashRead{redis.NewRawCmd(ctx, "hgetall", key)}
-}
-
-// plainHash reads a hash like any other command of go-redis.
-func plainHash(ctx context.Context, key string) hashRead {
-	return hashRead{redis.NewMapStringStringCmd(ctx, "hgetall", key)}
-}
-
-// flat appends the reply to room: member, value, member, value, …
-func (r hashRead) flat(room []string) ([]string, error) {
-	if raw, ok := r.cmd.(*redis.RawCmd); ok {
+// membersOf appends the reply of a command of ask to room: member, value, member, value, …
+func membersOf(hash redis.Cmder, room []string) ([]string, error) {
+	if raw, ok := hash.(*redis.RawCmd); ok {
 		reply, err := raw.Result()
 		if err != nil {
 			return nil, err
 		}
 		return parseHash(room, string(reply))
 	}
-	hash, err := r.cmd.(*redis.MapStringStringCmd).Result()
-	for member, value := range hash {
+	members, err := hash.(*redis.MapStringStringCmd).Result()
+	for member, value := range members {
 		room = append(room, member, value)
 	}
 	return room, err

@@ -3,6 +3,8 @@ package redisstore
 import (
 	"crypto/rand"
 	"embed"
+	"maps"
+	"slices"
 	"strings"
 
 	"commerce/auth/script"
@@ -11,52 +13,44 @@ import (
 //go:embed lua/*.lua
 var lua embed.FS
 
-// scripts are all scripts that write carts. Each is atomic in one slot.
-type scripts struct {
-	renew, add, set, edit, remove, clear, coupon, judge script.Script
-	intend, claim, apply, finish, forget                script.Script
+// scriptFiles lists the scripts that write carts, by name: the files of lua/ that are prepended to
+// the file of that name. Each script is atomic in one slot.
+var scriptFiles = map[string][]string{
+	"renew":   {"cart"},
+	"add":     {"cart", "stamps", "keys", "change", "bounds", "room"},
+	"set":     {"cart", "stamps", "keys", "change", "bounds"},
+	"edit":    {"cart", "stamps", "keys", "change", "bounds", "room"},
+	"remove":  {"cart", "stamps", "keys", "change"},
+	"clear":   {"cart", "stamps", "keys", "change"},
+	"coupon":  {"cart", "stamps", "keys", "change"},
+	"check":   {"cart", "stamps", "keys", "change"},
+	"reserve": {"cart", "room"},
+	"claim":   {"cart", "stamps"},
+	"apply":   {"cart", "stamps", "keys"},
+	"finish":  {"cart"},
+	"forget":  {"cart"},
 }
 
+// scripts are the scripts by name.
+type scripts map[string]script.Script
+
 func newScripts() scripts {
-	change := func(rule ...string) script.Script {
-		return newScript(append([]string{"cart", "stamps", "keys", "change"}, rule...)...)
+	all := scripts{}
+	for name, files := range scriptFiles {
+		var source strings.Builder
+		for _, file := range append(slices.Clone(files), name) {
+			part, _ := lua.ReadFile("lua/" + file + ".lua") // the files are embedded, and tests load all of them
+			source.Write(part)
+			source.WriteByte('\n')
+		}
+		all[name] = script.New(name, source.String())
 	}
-	return scripts{
-		renew:  newScript("cart", "renew"),
-		add:    change("bounds", "room", "add"),
-		set:    change("bounds", "set"),
-		edit:   change("bounds", "room", "edit"),
-		remove: change("remove"),
-		clear:  change("clear"),
-		coupon: change("coupon"),
-		judge:  change("judge"),
-		intend: newScript("cart", "room", "intend"),
-		claim:  newScript("cart", "stamps", "claim"),
-		apply:  newScript("cart", "stamps", "keys", "apply"),
-		finish: newScript("cart", "finish"),
-		forget: newScript("cart", "forget"),
-	}
+	return all
 }
 
 // ScriptNames lists the names of all scripts. The commands that run them have these names as
 // their FullName.
-func ScriptNames() []string {
-	all := newScripts()
-	return []string{
-		all.renew.Name, all.add.Name, all.set.Name, all.edit.Name, all.remove.Name, all.clear.Name, all.coupon.Name,
-		all.judge.Name, all.intend.Name, all.claim.Name, all.apply.Name, all.finish.Name, all.forget.Name,
-	}
-}
-
-// newScript concatenates files of lua/. The last one gives the script its name.
-func newScript(files ...string) script.Script {
-	parts := make([]string, len(files))
-	for i, file := range files {
-		part, _ := lua.ReadFile("lua/" + file + ".lua") // the files are embedded, and tests load all of them
-		parts[i] = string(part)
-	}
-	return script.New(files[len(files)-1], strings.Join(parts, "\n"))
-}
+func ScriptNames() []string { return slices.Sorted(maps.Keys(scriptFiles)) }
 
 // mark is the mark of the version that a script makes: six random characters. It is drawn
 // whenever go-redis writes the command, so that a command that runs twice, on a master and on

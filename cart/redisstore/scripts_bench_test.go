@@ -57,8 +57,8 @@ func lineOf(product int) cart.NewLine {
 
 func (m *meter) change(b *testing.B, ref redisstore.Ref, on redisstore.Conditions, c redisstore.Change) {
 	o, err := m.store.Change(b.Context(), ref, on, redisstore.Attempt{CartID: "ABCDEFGHIJKLMNOPQRST"}, c)
-	if err != nil || o.Word != redisstore.Applied {
-		b.Fatalf("%s: %v", o.Word, err)
+	if err != nil || o.Status != redisstore.Applied {
+		b.Fatalf("%s: %v", o.Status, err)
 	}
 }
 
@@ -149,7 +149,7 @@ func (m *meter) benchmarkChanges(b *testing.B) {
 		{"remove", redisstore.Conditions{}, redisstore.Remove("9001")},
 		{"clear", redisstore.Conditions{}, redisstore.Clear()},
 		{"coupon", redisstore.Conditions{}, redisstore.SetCoupon("TEN")},
-		{"judge", redisstore.Conditions{}, redisstore.Judge()},
+		{"check", redisstore.Conditions{}, redisstore.CheckOnly()},
 	} {
 		m.measure(b, c.name, func(ctx context.Context) error {
 			_, err := m.store.Change(ctx, m.customer, c.on, redisstore.Attempt{}, c.change)
@@ -167,18 +167,18 @@ func (m *meter) benchmarkMerge(b *testing.B) {
 		b.Fatal(err)
 	}
 	brings := held.Brings()
-	intend := func(ctx context.Context) error {
-		return m.store.Intend(ctx, m.customer, m.guest, note, brings, carttest.Limits)
+	reserve := func(ctx context.Context) error {
+		return m.store.Reserve(ctx, m.customer, m.guest, note, brings, carttest.Limits)
 	}
-	m.measure(b, "intend", intend, customer)
+	m.measure(b, "reserve", reserve, customer)
 	m.measure(b, "claim", func(ctx context.Context) error {
 		_, err := m.store.Claim(ctx, m.customer, m.guest, note, brings)
 		return err
 	}, guest, claimed)
 
-	// The carts as they are after intend and claim.
+	// The carts as they are after reserve and claim.
 	m.restore(b, guest, claimed)
-	if err := intend(b.Context()); err != nil {
+	if err := reserve(b.Context()); err != nil {
 		b.Fatal(err)
 	}
 	c, err := m.store.Claim(b.Context(), m.customer, m.guest, note, brings)

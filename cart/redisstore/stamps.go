@@ -40,31 +40,29 @@ func stampsOf(flat []string) stamps {
 	return all
 }
 
-// inOrder returns the entries that count, the oldest first.
+// inOrder returns the entries that count, the oldest first. The member that was written last is the
+// one which is not full, or else the one whose last entry has the latest time, of which r1 follows r4.
 func inOrder(parts [stampMembers]string) string {
-	last, latest := 0, ""
-	var written [stampMembers]string
+	last, latest, first := 0, "", ""
 	for i, part := range parts {
-		switch n := len(part); {
-		case n == 0:
+		if part == "" {
 			continue
-		case n < stampsInOne*stampEntry:
-			return joined(parts, i+1)
-		default:
-			written[i] = part[n-stampEntry+cart.StampSize:]
 		}
-		if written[i] >= latest {
-			last, latest = i+1, written[i]
+		if len(part) < stampsInOne*stampEntry {
+			last, first = i+1, ""
+			break
+		}
+		written := part[len(part)-stampEntry+cart.StampSize:]
+		if written >= latest {
+			last, latest = i+1, written
+		}
+		if i == 0 {
+			first = written
 		}
 	}
-	if written[0] == latest && last == stampMembers {
+	if first != "" && first == latest && last == stampMembers {
 		last = 1
 	}
-	return joined(parts, last)
-}
-
-// joined returns the entries that count, after the last member was written last.
-func joined(parts [stampMembers]string, last int) string {
 	all := strings.Join(parts[last:], "") + strings.Join(parts[:last], "")
 	return all[max(0, len(all)-cart.StampsKept*stampEntry):]
 }

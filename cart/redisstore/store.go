@@ -13,15 +13,9 @@ import (
 
 // Store stores carts. It is safe for concurrent use.
 type Store struct {
-	client      redis.UniversalClient
-	scripts     scripts
-	ttl         TTLs
-	durable     bool
-	minReplicas int
-	reading     reading
-	sentinels   func(context.Context, time.Duration) (int, error)
-	masterOf    locator
-	now         func() time.Time
+	Config
+	scripts  scripts
+	masterOf locator
 }
 
 // Config configures a Store. Client and TTL are required.
@@ -61,18 +55,12 @@ func New(c Config) *Store {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	_, clustered := c.Client.(*redis.ClusterClient)
-	known := newMasters(c.Now)
-	return &Store{
-		reading: reading{batch: c.BatchReads, guard: !clustered},
-		client:  c.Client, scripts: newScripts(), ttl: c.TTL, durable: c.Durable,
-		minReplicas: c.MinReplicas, sentinels: c.Sentinels, masterOf: newLocator(c.Client, known), now: c.Now,
-	}
+	return &Store{Config: c, scripts: newScripts(), masterOf: newLocator(c.Client, newMasters(c.Now))}
 }
 
 func (s *Store) ttlOf(ref Ref) time.Duration {
 	if ref.guest {
-		return s.ttl.Guest
+		return s.TTL.Guest
 	}
-	return s.ttl.Customer
+	return s.TTL.Customer
 }

@@ -101,10 +101,10 @@ type doing struct {
 }
 
 type changed struct {
-	Word  redisstore.Word
-	A, B  int64
-	Moved cart.LineID
-	Cart  cart.Cart
+	Status  redisstore.Status
+	Refusal cart.Refusal
+	Line    cart.LineID
+	Cart    cart.Cart
 }
 
 var passedBy = []string{"those under way", "those under way", "those under way", "those before", "none"}
@@ -112,8 +112,8 @@ var passedBy = []string{"those under way", "those under way", "those under way",
 func (w *twins) change(t *rapid.T, ref redisstore.Ref, c command) {
 	own := w.carts[ref]
 	pass := map[string]noted{"those under way": own.underWay, "those before": own.before}[rapid.SampledFrom(passedBy).Draw(t, "merges passed by")]
-	c.attempt.PassBy = pass.names
-	with := redisstore.Attempt{CartID: w.newID(), PassBy: pass.notes}
+	c.attempt.Ignore = pass.names
+	with := redisstore.Attempt{CartID: w.newID(), Ignore: pass.notes}
 	if rapid.IntRange(0, 3).Draw(t, "may begin a cart") == 0 {
 		with.CartID = ""
 	}
@@ -127,17 +127,17 @@ func (w *twins) change(t *rapid.T, ref redisstore.Ref, c command) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return changed{o.Word, o.A, o.B, o.Moved, o.Cart}
+		return changed{o.Status, o.Refusal, o.ChangedLine, o.Cart}
 	}, func(r rules.Record, now time.Time) becomes {
-		verdict, moved, refusal := r.Judge(c.attempt, now)
+		status, moved, refusal := r.Check(c.attempt, now)
 		if c.rule != nil {
-			r, verdict, moved, refusal = r.Change(c.attempt, with.CartID, now, c.rule)
+			r, status, moved, refusal = r.Change(c.attempt, with.CartID, now, c.rule)
 		}
-		answer := changed{Word: redisstore.Word(verdict), Moved: moved, Cart: r.Cart}
+		answer := changed{Status: redisstore.Status(status), Line: moved, Cart: r.Cart}
 		if refusal != nil {
-			answer.Word, answer.A, answer.B = redisstore.Word(refusal.Code), refusal.A, refusal.B
+			answer.Refusal = *refusal
 		}
-		renews := verdict == rules.Replayed || verdict == rules.Applied && c.rule != nil
+		renews := status == rules.Replayed || status == rules.Applied && c.rule != nil
 		return becomes{r, answer, renews && r.Cart.ID != ""}
 	})
 }
@@ -160,7 +160,7 @@ func (w *twins) sendBy(deadline time.Time) func(context.Context, redisstore.Ref,
 
 func (w *twins) reserve(t *rapid.T, customer, guest redisstore.Ref, note string, b cart.Reservation, limits cart.Limits) {
 	w.step(customer, func() any {
-		switch err := w.store.Intend(w.ctx, customer, guest, note, b, limits); err {
+		switch err := w.store.Reserve(w.ctx, customer, guest, note, b, limits); err {
 		case nil:
 			return nil
 		case cart.ErrNoRoom, cart.ErrCrowded:
@@ -226,7 +226,7 @@ func drawIfMatch(t *rapid.T, c cart.Cart) []string {
 }
 
 func drawDoing(t *rapid.T, on cart.Cart) doing {
-	switch rapid.SampledFrom([]string{"add", "add", "add", "set", "set", "edit", "edit", "edit", "remove", "clear", "coupon", "judge"}).Draw(t, "what") {
+	switch rapid.SampledFrom([]string{"add", "add", "add", "set", "set", "edit", "edit", "edit", "remove", "clear", "coupon", "check"}).Draw(t, "what") {
 	case "add":
 		return doAdd(drawNewLine(t), drawLimits(t))
 	case "set":
@@ -243,12 +243,12 @@ func drawDoing(t *rapid.T, on cart.Cart) doing {
 	case "coupon":
 		return doSetCoupon(rapid.SampledFrom([]string{"", "TEN", "FIVE"}).Draw(t, "coupon"))
 	}
-	return doing{change: redisstore.Judge()}
+	return doing{change: redisstore.CheckOnly()}
 }
 
 func doAdd(l cart.NewLine, limits cart.Limits) doing {
 	return doing{change: redisstore.Add(l, limits), rule: func(c cart.Cart, reserved rules.Room) (cart.Cart, cart.LineID, *cart.Refusal) {
-		changed, refusal := rules.Add(c, l, rules.Beside(limits, reserved))
+		changed, refusal := rules.Add(c, l, rules.WithoutReserved(limits, reserved))
 		return changed, rules.Unnamed(l), refusal
 	}}
 }
@@ -277,7 +277,7 @@ func doEdit(item cart.LineID, e cart.EditedLine, limits cart.Limits) doing {
 	return doing{
 		change: redisstore.Edit(item, e, limits),
 		rule: func(c cart.Cart, reserved rules.Room) (cart.Cart, cart.LineID, *cart.Refusal) {
-			return rules.Edit(c, item, e, rules.Beside(limits, reserved))
+			return rules.Edit(c, item, e, rules.WithoutReserved(limits, reserved))
 		},
 	}
 }

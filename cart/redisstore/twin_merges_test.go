@@ -37,7 +37,7 @@ func TestTwin_Merges(t *testing.T) {
 		r.Repeat(map[string]func(*rapid.T){
 			"customer": func(t *rapid.T) { m.fill(t, drawRef(t, m.customers)) },
 			"guest":    func(t *rapid.T) { m.fill(t, drawRef(t, m.guests)) },
-			"intend":   m.intend,
+			"reserve":  m.reserveFor,
 			"claim":    m.claim,
 			"apply":    m.apply,
 			"finish":   m.finish,
@@ -89,7 +89,7 @@ func (m *merging) fill(t *rapid.T, ref redisstore.Ref) {
 	}
 }
 
-func (m *merging) intend(t *rapid.T) {
+func (m *merging) reserveFor(t *rapid.T) {
 	customer, guest := drawRef(t, m.customers), drawRef(t, m.guests)
 	if m.carts[guest].Cart.ID == "" {
 		return // nothing comes
@@ -129,7 +129,7 @@ func (m *merging) claimFor(t *rapid.T, customer, guest redisstore.Ref, note stri
 			return claimed{Word: "other", Owner: other.Owner.String()}
 		}
 		if grown, ok := errors.AsType[*redisstore.GrownError](err); ok {
-			return claimed{Word: "grown", Grown: grown.Bring}
+			return claimed{Word: "grown", Grown: grown.Needs}
 		}
 		switch {
 		case errors.Is(err, redisstore.ErrNothingToMerge):

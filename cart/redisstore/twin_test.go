@@ -51,7 +51,7 @@ type twin struct {
 
 // noted are merges under way, as both sides pass them by.
 type noted struct {
-	notes redisstore.Notes
+	notes redisstore.PendingMerges
 	names []string
 }
 
@@ -241,7 +241,7 @@ func (w *twins) observe(ref redisstore.Ref) (_ rules.Record, left time.Duration)
 	if r.Merged != nil {
 		r.Merged.At = w.at(r.Merged.At.UnixMilli())
 	}
-	r.Cart, w.carts[ref].underWay = held.Cart, noted{held.Notes, slices.Collect(maps.Keys(r.Merges))}
+	r.Cart, w.carts[ref].underWay = held.Cart, noted{held.Pending, slices.Collect(maps.Keys(r.Merges))}
 	return r, ttl.Val()
 }
 

@@ -18,11 +18,7 @@ const (
 // budget is the time that one request may spend waiting for Redis. Nothing else uses it
 // up, such as a slow request body or the catalog. It is not safe for concurrent use: one
 // goroutine serves a request.
-type budget struct {
-	full, left time.Duration
-}
-
-func newBudget(full time.Duration) budget { return budget{full: full, left: full} }
+type budget struct{ left time.Duration }
 
 // trip is one round trip that is under way.
 type trip struct {
@@ -32,6 +28,14 @@ type trip struct {
 	cancel func()
 }
 
+// spend limits one round trip to a part of the time left: 1 is all of it; 2 is half of it, for a
+// round trip that the request can be served without, and leaves time for the rest.
+func (b *budget) spend(ctx context.Context, part time.Duration) (context.Context, trip) {
+	t := trip{budget: b, times: timing.Of(ctx), start: time.Now()}
+	ctx, t.cancel = timing.Within(ctx, b.left/part)
+	return ctx, t
+}
+
 // done subtracts the time that the round trip took.
 func (t trip) done() {
 	t.cancel()
@@ -39,21 +43,3 @@ func (t trip) done() {
 	t.budget.left -= took
 	t.times.Add(timing.Redis, took)
 }
-
-// spend limits one round trip to the time left.
-func (b *budget) spend(ctx context.Context) (context.Context, trip) { return b.spendOf(ctx, b.left) }
-
-// spendHalf is for a round trip that the request can be served without: it leaves time for
-// the rest.
-func (b *budget) spendHalf(ctx context.Context) (context.Context, trip) {
-	return b.spendOf(ctx, b.left/2)
-}
-
-func (b *budget) spendOf(ctx context.Context, limit time.Duration) (context.Context, trip) {
-	t := trip{budget: b, times: timing.Of(ctx), start: time.Now()}
-	ctx, t.cancel = timing.Within(ctx, limit)
-	return ctx, t
-}
-
-// renew restores the full budget after a merge, which has its own timeout.
-func (b *budget) renew() { b.left = b.full }

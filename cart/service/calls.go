@@ -20,7 +20,7 @@ func (s *Carts) Add(ctx context.Context, v *Visit, on Conditions, a cart.Additio
 	case a.Err != nil && err != nil:
 		return s.Refuse(ctx, v, on, a.Err)
 	case a.Err != nil:
-		_, refusal := cart.Resolve(a, product, s.limits)
+		_, refusal := cart.Resolve(a, product, s.Limits)
 		return s.Refuse(ctx, v, on, refusal)
 	case err != nil:
 		return Changed{}, err
@@ -30,11 +30,11 @@ func (s *Carts) Add(ctx context.Context, v *Visit, on Conditions, a cart.Additio
 			return Changed{}, err
 		}
 	}
-	line, refusal := cart.Resolve(a, product, s.limits)
+	line, refusal := cart.Resolve(a, product, s.Limits)
 	if refusal != nil {
 		line.ID = a.LineID(product)
 	}
-	return s.makeChange(ctx, v, on, change{redisstore.Add(line, s.limits), refusal, a.QuantityMember, product, &line.ID})
+	return s.makeChange(ctx, v, on, change{redisstore.Add(line, s.Limits), refusal, a.QuantityMember, product, &line.ID})
 }
 
 // Edit is a shopper's request to edit a line.
@@ -65,7 +65,7 @@ func (s *Carts) Edit(ctx context.Context, v *Visit, on Conditions, e Edit) (Chan
 		return Changed{}, err
 	}
 	if e.OnlyQuantity() {
-		set := redisstore.SetQuantity(e.Item, *e.Quantity, cart.BoundsOf(product, s.limits), cart.RaiseRefusal(product))
+		set := redisstore.SetQuantity(e.Item, *e.Quantity, cart.BoundsOf(product, s.Limits), cart.RaiseRefusal(product))
 		return s.makeChange(ctx, v, on, change{set, nil, e.QuantityMember, product, &e.Item})
 	}
 	if on.Key == "" {
@@ -85,8 +85,8 @@ func (s *Carts) Edit(ctx context.Context, v *Visit, on Conditions, e Edit) (Chan
 // faults returns all that is wrong with a malformed edit, as far as the line and its product are
 // known.
 func (s *Carts) faults(ctx context.Context, v *Visit, e Edit) *problem.Error {
-	held, err := s.loadOwn(ctx, v)
-	line := held.Line(e.Item)
+	stored, err := s.loadOwn(ctx, v)
+	line := stored.Line(e.Item)
 	if err != nil || line == nil {
 		return e.Err
 	}
@@ -94,7 +94,7 @@ func (s *Carts) faults(ctx context.Context, v *Visit, e Edit) *problem.Error {
 	if err != nil {
 		return e.Err
 	}
-	_, refusal := e.Resolve(*line, product, s.limits)
+	_, refusal := e.Resolve(*line, product, s.Limits)
 	return refusal
 }
 
@@ -103,21 +103,21 @@ var errBusyLine = errors.New("service: other requests changed the line after eac
 // editOnce reads the line, and makes the edit if the line is still as it was read. again
 // means that another request changed the line, and that the edit was not made.
 func (s *Carts) editOnce(ctx context.Context, v *Visit, on Conditions, e Edit, product *cart.Product) (_ Changed, again bool, err error) {
-	held, err := s.loadOwn(ctx, v)
-	if err == nil && len(held.Notes) > 0 { // the line may be on its way from a guest's cart
-		_ = s.resume(ctx, v, held.Notes)
-		held, err = s.loadOwn(ctx, v)
+	stored, err := s.loadOwn(ctx, v)
+	if err == nil && len(stored.Pending) > 0 { // the line may be on its way from a guest's cart
+		_ = s.resume(ctx, v, stored.Pending)
+		stored, err = s.loadOwn(ctx, v)
 	}
 	if err != nil {
 		return Changed{}, false, err
 	}
 	c := change{member: e.Member(), product: product, line: &e.Item}
-	if line := held.Line(e.Item); line == nil {
+	if line := stored.Line(e.Item); line == nil {
 		c.refusal = itemNotFound()
 	} else {
 		var edited cart.EditedLine
-		edited, c.refusal = e.Resolve(*line, product, s.limits)
-		c.Change = redisstore.Edit(e.Item, edited, s.limits)
+		edited, c.refusal = e.Resolve(*line, product, s.Limits)
+		c.Change = redisstore.Edit(e.Item, edited, s.Limits)
 	}
 	changed, err := s.makeChange(ctx, v, on, c)
 	return changed, errors.Is(err, errLineChanged), err

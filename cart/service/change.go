@@ -38,57 +38,52 @@ type change struct {
 // itself it runs only the replay and If-Match checks, which take precedence.
 func (s *Carts) makeChange(ctx context.Context, v *Visit, on Conditions, c change) (Changed, error) {
 	if c.refusal != nil {
-		c.Change = redisstore.Judge()
+		c.Change = redisstore.CheckOnly()
 	}
 	o, err := s.send(ctx, v, on, c.Change)
-	if err != nil {
+	switch {
+	case err != nil:
 		return Changed{}, err
-	}
-	if c.refusal != nil && o.Word == redisstore.Applied {
+	case o.Status == redisstore.Refused:
+		return Changed{}, s.refused(ctx, v, c, o)
+	case o.Status == redisstore.Applied && c.refusal != nil:
 		return Changed{}, c.refusal
 	}
-	return s.conclude(ctx, v, on, c, o)
+	if o.Durability != "" {
+		s.Events.Replicated(o.Durability == redisstore.Confirmed)
+	}
+	priced, err := s.price(ctx, v, o.Cart)
+	if err != nil && o.Status == redisstore.Applied && on.Key == "" {
+		err = cart.OutcomeUnknown("show cart", err) // the change was made; a repeat would count twice
+	}
+	changed := Changed{Priced: priced, Durability: o.Durability, Replayed: o.Status == redisstore.Replayed}
+	if c.line != nil {
+		line := cmp.Or(o.ChangedLine, *c.line)
+		if !o.Cart.Has(line) {
+			line = ""
+		}
+		changed.Item = &line
+	}
+	return changed, err
 }
 
-// conclude turns an outcome into the priced cart, or into an error.
-func (s *Carts) conclude(ctx context.Context, v *Visit, on Conditions, c change, o redisstore.Outcome) (Changed, error) {
-	switch code := problem.Code(o.Word); {
-	case o.Word == redisstore.Applied || o.Word == redisstore.Replayed:
-		if o.Durability != "" {
-			s.events.Replicated(o.Durability == redisstore.Confirmed)
-		}
-		priced, err := s.price(ctx, v, o.Cart)
-		if err != nil && o.Word == redisstore.Applied && on.Key == "" {
-			err = cart.OutcomeUnknown("show cart", err) // the change was made; a repeat would count twice
-		}
-		return Changed{Priced: priced, Durability: o.Durability, Replayed: o.Word == redisstore.Replayed, Item: c.item(o)}, err
-	case code == problem.VersionMismatch:
+// refused returns the error of a change that Redis has refused.
+func (s *Carts) refused(ctx context.Context, v *Visit, c change, o redisstore.Outcome) error {
+	switch code := o.Refusal.Code; code {
+	case problem.VersionMismatch:
 		priced, err := s.price(ctx, v, o.Cart)
 		if err != nil {
-			return Changed{}, err
+			return err
 		}
-		return Changed{}, problem.New(code, "If-Match", textVersionMismatch).WithData(&priced)
-	case code == problem.IdempotencyConflict:
-		return Changed{}, problem.New(code, "Idempotency-Key", textKeyReused)
-	case code == cart.LineChanged:
-		return Changed{}, errLineChanged
-	case code == problem.RateLimited:
-		return Changed{}, s.tooManyCarts(v)
-	default:
-		return Changed{}, cart.Refusal{Code: code, A: o.A, B: o.B}.Problem(c.member, c.product, s.limits)
+		return problem.New(code, "If-Match", textVersionMismatch).WithData(&priced)
+	case problem.IdempotencyConflict:
+		return problem.New(code, "Idempotency-Key", textKeyReused)
+	case cart.LineChanged:
+		return errLineChanged
+	case problem.RateLimited:
+		return s.tooManyCarts(v)
 	}
-}
-
-// item returns the line that a change has changed, if the cart holds it. See Changed.Item.
-func (c change) item(o redisstore.Outcome) *cart.LineID {
-	if c.line == nil {
-		return nil
-	}
-	line := cmp.Or(o.Moved, *c.line)
-	if !o.Cart.Has(line) {
-		line = ""
-	}
-	return &line
+	return o.Refusal.Problem(c.member, c.product, s.Limits)
 }
 
 // send sends a change to Redis, and finishes unfinished merges first. If a merge cannot be
@@ -98,68 +93,65 @@ func (c change) item(o redisstore.Outcome) *cart.LineID {
 func (s *Carts) send(ctx context.Context, v *Visit, on Conditions, c redisstore.Change) (redisstore.Outcome, error) {
 	with := redisstore.Attempt{CartID: s.newCartIDFor(v)}
 	// After a merge, the customer's own keys decide about another request with the same key.
-	if earlier := v.waiting.RepeatOf(on); earlier != nil && (v.Postponed || !earlier.Conflict) {
-		return s.repeats(ctx, v, earlier)
+	if earlier := v.guestCart.RepeatOf(on); earlier != nil && (v.Postponed || !earlier.Conflict) {
+		return s.repeated(ctx, v, earlier)
 	}
 	var unmerged []redisstore.Ref
-	if v.Postponed && (on.Key != "" || !v.asked) {
+	if v.Postponed && (on.Key != "" || !v.guestFound) {
 		unmerged = []redisstore.Ref{v.guest}
 	}
 	for ctx.Err() == nil {
-		if o, err := s.repeatElsewhere(ctx, v, on, unmerged); err != nil || o.Word != "" {
+		if earlier, err := s.repeatElsewhere(ctx, v, on, unmerged); err != nil {
+			return redisstore.Outcome{}, err
+		} else if earlier != nil {
+			return s.repeated(ctx, v, earlier)
+		}
+		limited, trip := v.budget.spend(ctx, 1)
+		o, err := s.Redis.Change(limited, v.own, on, with, c)
+		trip.done()
+		v.learn(o.Stored)
+		s.noteCreation(ctx, v, with.CartID, o, err)
+		if err != nil || o.Status != redisstore.MergeFirst {
 			return o, err
 		}
-		o, err := s.sendOnce(ctx, v, on, with, c)
-		if err != nil || o.Word != redisstore.Resume {
-			return o, err
-		}
-		with.PassBy, unmerged = o.Notes, nil
-		for _, note := range s.resume(ctx, v, o.Notes) {
-			unmerged = append(unmerged, note.Guest(v.own))
+		with.Ignore, unmerged = o.Pending, nil
+		for _, merge := range s.resume(ctx, v, o.Pending) {
+			unmerged = append(unmerged, merge.Guest(v.own))
 		}
 	}
 	return redisstore.Outcome{}, cart.Unavailable("change cart", ctx.Err())
 }
 
-func (s *Carts) sendOnce(ctx context.Context, v *Visit, on Conditions, with redisstore.Attempt, c redisstore.Change) (redisstore.Outcome, error) {
-	limited, trip := v.budget.spend(ctx)
-	o, err := s.redis.Change(limited, v.own, on, with, c)
-	trip.done()
-	v.learn(o.Held)
-	s.noteCreation(ctx, v, with.CartID, o, err)
-	return o, err
-}
-
-// repeatElsewhere looks for a change's key or stamp in guests' carts that are not merged yet. The
-// outcome's Word is "" when none of them has it. A change with only a stamp is made without the
+// repeatElsewhere looks for a change's key or stamp in guests' carts that are not merged yet. It
+// returns nil if none of them has it. A change with only a stamp is made without the
 // answer of a Redis that cannot be asked; one with a key fails.
-func (s *Carts) repeatElsewhere(ctx context.Context, v *Visit, on Conditions, guests []redisstore.Ref) (redisstore.Outcome, error) {
+func (s *Carts) repeatElsewhere(ctx context.Context, v *Visit, on Conditions, guests []redisstore.Ref) (*redisstore.Repeat, error) {
 	if on.Key == "" && on.Stamp == "" {
-		return redisstore.Outcome{}, nil
+		return nil, nil
 	}
 	for _, guest := range guests {
-		quick, trip := v.budget.spendHalf(ctx)
-		earlier, err := s.redis.RepeatUnder(quick, v.own, guest, on)
+		limited, trip := v.budget.spend(ctx, 2)
+		found, err := s.Redis.FindGuest(limited, v.own, guest, on.Key)
 		trip.done()
 		if err != nil && on.Key != "" {
-			return redisstore.Outcome{}, err
+			return nil, err
 		}
-		if earlier != nil {
-			return s.repeats(ctx, v, earlier)
+		if earlier := found.RepeatOf(on); earlier != nil {
+			return earlier, nil
 		}
 	}
-	return redisstore.Outcome{}, nil
+	return nil, nil
 }
 
-// repeats returns the outcome of a change that a guest's cart has applied: Replayed or
+// repeated returns the outcome of a change that a guest's cart has applied: Replayed or
 // idempotency_conflict.
-func (s *Carts) repeats(ctx context.Context, v *Visit, earlier *redisstore.Repeat) (redisstore.Outcome, error) {
-	word := redisstore.Replayed
+func (s *Carts) repeated(ctx context.Context, v *Visit, earlier *redisstore.Repeat) (redisstore.Outcome, error) {
+	stored, err := s.loadOwn(ctx, v)
+	o := redisstore.Outcome{Status: redisstore.Replayed, Stored: stored, ChangedLine: earlier.Line}
 	if earlier.Conflict {
-		word = redisstore.Word(problem.IdempotencyConflict)
+		o.Status, o.Refusal.Code = redisstore.Refused, problem.IdempotencyConflict
 	}
-	held, err := s.loadOwn(ctx, v)
-	return redisstore.Outcome{Word: word, Held: held, Moved: earlier.Line}, err
+	return o, err
 }
 
 // errLineChanged means that an edit was not made, because its line has changed since it was

@@ -22,7 +22,7 @@ func (s *Carts) RedeemCoupon(ctx context.Context, v *Visit, on Conditions, c Cou
 	if err != nil {
 		return Changed{}, err
 	}
-	forget, tooMany := s.guesses.begin(ctx, v.client, v.name())
+	forget, tooMany := s.Guesses.begin(ctx, v.client, v.name())
 	if tooMany != nil {
 		return s.makeChange(ctx, v, on, change{refusal: tooMany})
 	}
@@ -39,7 +39,7 @@ func (s *Carts) redeem(ctx context.Context, v *Visit, on Conditions, c CouponCod
 	if err != nil {
 		return Changed{}, false, err
 	}
-	refusal := cart.RefuseCoupon(coupon, priced, uses, v.Store, s.now(), c.Member)
+	refusal := cart.RefuseCoupon(coupon, priced, uses, v.Store, s.Now(), c.Member)
 	changed, err := s.makeChange(ctx, v, on, change{Change: redisstore.SetCoupon(c.Code), refusal: refusal, member: c.Member})
 	return changed, refusal != nil && errors.Is(err, refusal), err
 }
@@ -49,10 +49,10 @@ func (s *Carts) DropCoupon(ctx context.Context, v *Visit, on Conditions) (Change
 	return s.makeChange(ctx, v, on, change{Change: redisstore.SetCoupon("")})
 }
 
-// coupon returns one coupon of the visit's store, nil when the store does not have it, and
+// coupon returns one coupon of the request's store, nil when the store does not have it, and
 // how often it was used.
 func (s *Carts) coupon(ctx context.Context, v *Visit, code string) (*cart.Coupon, cart.Uses, error) {
-	coupon, err := s.coupons.Coupon(ctx, v.Store.ID, code)
+	coupon, err := s.Coupons.Coupon(ctx, v.Store.ID, code)
 	if err != nil {
 		return nil, cart.Uses{}, cart.Unavailable("coupon", err)
 	}
@@ -69,7 +69,7 @@ func (s *Carts) coupon(ctx context.Context, v *Visit, code string) (*cart.Coupon
 // uses returns the number of uses of a coupon, 0 if it is not known: the cart must not fail
 // for it, and checkout counts again.
 func (s *Carts) uses(ctx context.Context, v *Visit, code, customer string, limit int64) int64 {
-	n, err := s.coupons.Uses(ctx, v.Store.ID, code, customer, limit)
+	n, err := s.Coupons.Uses(ctx, v.Store.ID, code, customer, limit)
 	if err != nil {
 		return 0
 	}

@@ -20,7 +20,7 @@ import (
 
 // newCartIDFor returns the ID for a cart that a change creates, "" if it may not create one.
 func (s *Carts) newCartIDFor(v *Visit) string {
-	if v.customer == "" && s.creation.Refuse(v.client, errTooManyCarts) != nil {
+	if v.customer == "" && s.Creation.Refuse(v.client, errTooManyCarts) != nil {
 		return ""
 	}
 	return s.newCartID()
@@ -34,17 +34,17 @@ func (s *Carts) noteCreation(ctx context.Context, v *Visit, newID string, o redi
 	}
 	created := err == nil && o.Cart.ID == newID
 	if created {
-		s.events.Created(v.customer != "")
+		s.Events.Created(v.customer != "")
 	}
 	if v.customer == "" && (created || err != nil && errors.Is(ctx.Err(), context.Canceled)) {
-		s.creation.Use(ctx, v.client)
+		s.Creation.Use(ctx, v.client)
 	}
 }
 
 // tooManyCarts is the refusal of a change that would have created a cart. The client's wait may
 // have ended since newCartIDFor refused it.
 func (s *Carts) tooManyCarts(v *Visit) *problem.Error {
-	return s.creation.Refused(v.client, errTooManyCarts)
+	return s.Creation.Refused(v.client, errTooManyCarts)
 }
 
 var errTooManyCarts = problem.New(problem.RateLimited, "", locale.Text{

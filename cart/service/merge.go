@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -15,18 +16,18 @@ import (
 // cluster, so no script can access both. A merge is therefore a sequence of steps, each
 // atomic in its own slot and each safe to repeat:
 //
-//	intend  customer's slot  note which guest's cart is to be merged, reserve room
+//	reserve customer's slot  note which guest's cart is to be merged, reserve room
 //	claim   guest's slot     set the guest's cart aside for this customer
 //	apply   customer's slot  add its lines, and store the quantities that it offered
-// finish  guest's slot     delete the claimed cart
-// forget  customer's slot  delete the note
+//	finish  guest's slot     delete the claimed cart
+//	forget  customer's slot  delete the note
 //
 // If a request dies between two steps, the next request of the customer, or of anyone who
 // logs in with that token, finishes the merge with the same result: the quantities that
 // apply stores are tied to the guest cart's random ID, so no line counts twice, and the
 // claimed cart is deleted only after its lines were added.
 
-// Merge merges the cart of the visit's guest token, if there is one. Call it before a
+// Merge merges the cart of the request's guest token, if there is one. Call it before a
 // change. If the merge fails, v.Postponed is set and the change is made without it, unless
 // the change has an idempotency key that cannot be looked up (see repeatElsewhere). key is
 // that key's digest, "" for none.
@@ -35,74 +36,80 @@ func (s *Carts) Merge(ctx context.Context, v *Visit, key string) {
 		return
 	}
 	began := time.Now()
-	quick, trip := v.budget.spendHalf(ctx)
-	waiting, err := s.redis.WaitingUnder(quick, v.own, v.guest, key)
+	limited, trip := v.budget.spend(ctx, 2)
+	found, err := s.Redis.FindGuest(limited, v.own, v.guest, key)
 	trip.done()
 	if err != nil {
-		s.events.Merged(MergePostponed, time.Since(began))
+		s.Events.Merged(MergePostponed, time.Since(began))
 		s.logPostponed(ctx, err)
 		v.Postponed = true
 		return
 	}
-	v.waiting, v.asked = waiting, true
-	if waiting.Any() {
-		v.Postponed = s.merge(ctx, v, waiting) != nil
+	v.guestCart, v.guestFound = found, true
+	if found.Mergeable() {
+		v.Postponed = s.merge(ctx, v, found) != nil
 	}
 }
 
-// merge moves the cart of the visit's guest token into the customer's cart. After an error
+// merge moves the cart of the request's guest token into the customer's cart. After an error
 // a later request finishes the merge; the caller's request continues.
-func (s *Carts) merge(ctx context.Context, v *Visit, w redisstore.Waiting) error {
-	ctx, end := s.mergeTime(ctx, v)
-	err := s.observed(v, func() error { return s.mergeWaiting(ctx, v, w) })
-	end(err)
-	s.logPostponed(ctx, err)
-	return err
-}
-
-// observed runs a merge and calls Events.Merged with its outcome.
-func (s *Carts) observed(v *Visit, merge func() error) error {
-	began, earlier := time.Now(), v.merged
-	v.merged = nil
-	err := merge()
-	s.events.Merged(mergeOutcome(v.merged, err), time.Since(began))
-	if v.merged == nil {
-		v.merged = earlier
-	}
-	return err
+func (s *Carts) merge(ctx context.Context, v *Visit, g redisstore.GuestCart) error {
+	return s.observed(ctx, v, func(ctx context.Context) error { return s.mergeGuest(ctx, v, g) })
 }
 
 // resume finishes the merges that earlier requests of this customer left unfinished, and
-// returns the notes of those that still wait. It never begins a merge: it deletes a note
+// returns those that still wait. It never begins a merge: it deletes a note
 // without a claim once the note is old.
-func (s *Carts) resume(ctx context.Context, v *Visit, unfinished redisstore.Notes) (waiting redisstore.Notes) {
-	if len(unfinished) == 0 {
-		return nil
+func (s *Carts) resume(ctx context.Context, v *Visit, unfinished redisstore.PendingMerges) (waiting redisstore.PendingMerges) {
+	if len(unfinished) > 0 {
+		_ = s.observed(ctx, v, func(ctx context.Context) (err error) {
+			waiting, err = s.resumeEach(ctx, v, unfinished)
+			return err
+		})
 	}
-	ctx, end := s.mergeTime(ctx, v)
-	failed := s.observed(v, func() (err error) {
-		waiting, err = s.resumeEach(ctx, v, unfinished)
-		return err
-	})
-	end(failed)
-	s.logPostponed(ctx, failed)
 	return waiting
 }
 
-func (s *Carts) resumeEach(ctx context.Context, v *Visit, unfinished redisstore.Notes) (waiting redisstore.Notes, failed error) {
+// observed runs a merge with a timeout of its own, since it takes several round trips and may
+// wait for replicas. A client that disconnects does not stop it halfway. Afterwards the request has
+// its full budget again. observed logs why a merge was postponed, and calls Events.Merged.
+func (s *Carts) observed(ctx context.Context, v *Visit, merge func(context.Context) error) error {
+	ctx, traced := timing.Step(context.WithoutCancel(ctx), "merge")
+	limited, cancel := context.WithTimeout(ctx, mergeBudgets*s.Budget)
+	defer cancel()
+	began, earlier := time.Now(), v.merged
+	v.merged = nil
+	err := merge(limited)
+	s.Events.Merged(mergeOutcome(v.merged, err), time.Since(began))
+	v.merged = cmp.Or(v.merged, earlier)
+	traced(err)
+	s.logPostponed(ctx, err)
+	v.budget.left = s.Budget
+	return err
+}
+
+// logPostponed logs why a merge was postponed, except for a full cart, which the response
+// reports.
+func (s *Carts) logPostponed(ctx context.Context, err error) {
+	if err != nil && !errors.Is(err, cart.ErrNoRoom) {
+		s.Log.WarnContext(ctx, "merge postponed to a later request", "err", err)
+	}
+}
+
+func (s *Carts) resumeEach(ctx context.Context, v *Visit, unfinished redisstore.PendingMerges) (waiting redisstore.PendingMerges, failed error) {
 	results := map[redisstore.Ref]error{}
-	for _, note := range unfinished {
-		guest := note.Guest(v.own)
+	for _, pending := range unfinished {
+		guest := pending.Guest(v.own)
 		err, done := results[guest]
 		if !done {
-			_, err = s.drive(ctx, v, v.own, guest, "", cart.Reservation{})
+			_, err = s.complete(ctx, v, v.own, guest, "", cart.Reservation{})
 			results[guest] = err
 		}
 		switch {
 		case err != nil && !errors.Is(err, redisstore.ErrNothingToMerge):
-			waiting = append(waiting, note)
-		case note.Old(s.now()): // no claim is left that it could be about
-			err = s.step(ctx, func(ctx context.Context) error { return s.redis.ForgetOld(ctx, v.own, note) })
+			waiting = append(waiting, pending)
+		case pending.Old(s.Now()): // no claim is left that it could be about
+			err = s.step(ctx, func(ctx context.Context) error { return s.Redis.ForgetOld(ctx, v.own, pending) })
 		default:
 			err = nil
 		}
@@ -111,40 +118,20 @@ func (s *Carts) resumeEach(ctx context.Context, v *Visit, unfinished redisstore.
 	return waiting, failed
 }
 
-// mergeTime gives merges a timeout of their own: they take several round trips, and may
-// wait for replicas. A client that disconnects does not stop a merge halfway.
-func (s *Carts) mergeTime(ctx context.Context, v *Visit) (_ context.Context, end func(error)) {
-	ctx, traced := timing.Step(context.WithoutCancel(ctx), "merge")
-	ctx, cancel := context.WithTimeout(ctx, mergeBudgets*s.budget)
-	return ctx, func(err error) {
-		cancel()
-		traced(err)
-		v.budget.renew()
-	}
-}
-
-// logPostponed logs why a merge was postponed, except for a full cart, which the response
-// reports.
-func (s *Carts) logPostponed(ctx context.Context, err error) {
-	if err != nil && !errors.Is(err, cart.ErrNoRoom) {
-		s.log.WarnContext(ctx, "merge postponed to a later request", "err", err)
-	}
-}
-
-func (s *Carts) mergeWaiting(ctx context.Context, v *Visit, w redisstore.Waiting) error {
-	if w.Claimed {
-		_, err := s.drive(ctx, v, v.own, v.guest, "", cart.Reservation{})
+func (s *Carts) mergeGuest(ctx context.Context, v *Visit, g redisstore.GuestCart) error {
+	if g.Claimed {
+		_, err := s.complete(ctx, v, v.own, v.guest, "", cart.Reservation{})
 		if err != nil && !errors.Is(err, redisstore.ErrNothingToMerge) {
 			return err
 		}
 	}
 	// Before anything is claimed: while the catalog is unreachable, nothing is merged.
-	if _, err := s.catalog.Products(ctx, v.Store.ID, w.Products); err != nil {
+	if _, err := s.Catalog.Products(ctx, v.Store.ID, g.Products); err != nil {
 		return cart.Unavailable("products of guest cart", err)
 	}
-	bring := w.Bring
-	for round := 0; bring.CartID != "" && round < mergeRounds; round++ {
-		again, err := s.mergeCart(ctx, v, &bring)
+	needs := g.Needs
+	for round := 0; needs.CartID != "" && round < mergeRounds; round++ {
+		again, err := s.mergeCart(ctx, v, &needs)
 		if err != nil || !again {
 			return err
 		}
@@ -160,17 +147,17 @@ const mergeRounds = 4
 // more to merge: another request had claimed an earlier cart, or this one has grown.
 func (s *Carts) mergeCart(ctx context.Context, v *Visit, b *cart.Reservation) (again bool, err error) {
 	note := "m" + s.newCartID()[:10]
-	err = s.step(ctx, func(ctx context.Context) error { return s.redis.Intend(ctx, v.own, v.guest, note, *b, s.limits) })
+	err = s.step(ctx, func(ctx context.Context) error { return s.Redis.Reserve(ctx, v.own, v.guest, note, *b, s.Limits) })
 	if err != nil {
 		if errors.Is(err, cart.ErrNoRoom) {
 			// To the minute, so that polls see no change.
-			v.waits = &cart.MergeReport{ID: redisstore.Cut(b.CartID), At: s.now().Truncate(time.Minute), Code: problem.CartFull}
+			v.noRoom = &cart.MergeReport{ID: redisstore.ShortID(b.CartID), At: s.Now().Truncate(time.Minute), Code: problem.CartFull}
 		}
 		return false, err
 	}
-	again, err = s.drive(ctx, v, v.own, v.guest, note, *b)
+	again, err = s.complete(ctx, v, v.own, v.guest, note, *b)
 	if grown, ok := errors.AsType[*redisstore.GrownError](err); ok {
-		*b = grown.Bring
+		*b = grown.Needs
 		return true, s.forget(ctx, v.own, note)
 	}
 	if errors.Is(err, redisstore.ErrNothingToMerge) {
@@ -179,13 +166,13 @@ func (s *Carts) mergeCart(ctx context.Context, v *Visit, b *cart.Reservation) (a
 	return again, err
 }
 
-// drive runs one merge from claim to forget. With a note it may claim the guest's cart;
+// complete runs one merge from claim to forget. With a note it may claim the guest's cart;
 // with "" it only continues an earlier claim. again means that the claim was an earlier
 // one, so the token may have a newer cart.
-func (s *Carts) drive(ctx context.Context, v *Visit, customer, guest redisstore.Ref, note string, b cart.Reservation) (again bool, err error) {
+func (s *Carts) complete(ctx context.Context, v *Visit, customer, guest redisstore.Ref, note string, b cart.Reservation) (again bool, err error) {
 	c, err := s.claim(ctx, customer, guest, note, b)
 	if other, ok := errors.AsType[*redisstore.OtherOwnerError](err); ok {
-		if _, err := s.drive(ctx, v, other.Owner, guest, "", cart.Reservation{}); err != nil && !errors.Is(err, redisstore.ErrNothingToMerge) {
+		if _, err := s.complete(ctx, v, other.Owner, guest, "", cart.Reservation{}); err != nil && !errors.Is(err, redisstore.ErrNothingToMerge) {
 			return false, err
 		}
 		c, err = s.claim(ctx, customer, guest, note, b)
@@ -193,14 +180,14 @@ func (s *Carts) drive(ctx context.Context, v *Visit, customer, guest redisstore.
 	if err != nil {
 		return false, err
 	}
-	products, err := s.catalog.Products(ctx, v.Store.ID, c.Cart.ProductIDs())
+	products, err := s.Catalog.Products(ctx, v.Store.ID, c.Cart.ProductIDs())
 	if err != nil {
 		return false, cart.Unavailable("products of guest cart", err)
 	}
-	bounds := cart.MergeBounds(c.Cart, products, s.limits)
+	bounds := cart.MergeBounds(c.Cart, products, s.Limits)
 	var report *cart.MergeReport
 	err = s.step(ctx, func(ctx context.Context) error {
-		report, err = s.redis.Apply(ctx, customer, c, s.strategy, bounds, s.newCartID())
+		report, err = s.Redis.Apply(ctx, customer, c, s.Strategy, bounds, s.newCartID())
 		return err
 	})
 	if customer == v.own && report != nil { // another customer's report is not for this one
@@ -209,7 +196,7 @@ func (s *Carts) drive(ctx context.Context, v *Visit, customer, guest redisstore.
 	if err != nil {
 		return false, err
 	}
-	err = s.step(ctx, func(ctx context.Context) error { return s.redis.Finish(ctx, customer, guest, c) })
+	err = s.step(ctx, func(ctx context.Context) error { return s.Redis.Finish(ctx, customer, guest, c) })
 	if err != nil {
 		return false, err
 	}
@@ -218,20 +205,20 @@ func (s *Carts) drive(ctx context.Context, v *Visit, customer, guest redisstore.
 
 func (s *Carts) claim(ctx context.Context, customer, guest redisstore.Ref, note string, b cart.Reservation) (c redisstore.Claimed, err error) {
 	err = s.step(ctx, func(ctx context.Context) error {
-		c, err = s.redis.Claim(ctx, customer, guest, note, b)
+		c, err = s.Redis.Claim(ctx, customer, guest, note, b)
 		return err
 	})
 	return c, err
 }
 
 func (s *Carts) forget(ctx context.Context, customer redisstore.Ref, notes ...string) error {
-	return s.step(ctx, func(ctx context.Context) error { return s.redis.Forget(ctx, customer, notes...) })
+	return s.step(ctx, func(ctx context.Context) error { return s.Redis.Forget(ctx, customer, notes...) })
 }
 
 // step runs one step of a merge. It waits for Redis no longer than one request's budget, apart
 // from a wait for replicas: a Redis that hangs must not use up the time of the whole merge.
 func (s *Carts) step(ctx context.Context, do func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, s.budget)
+	ctx, cancel := context.WithTimeout(ctx, s.Budget)
 	defer cancel()
 	start := time.Now()
 	defer func() { timing.Add(ctx, timing.Redis, time.Since(start)) }()

@@ -10,17 +10,17 @@ import (
 // Read returns the priced cart. It merges a waiting guest's cart first; if that fails, it
 // returns the cart without it. It renews the cart's TTL.
 func (s *Carts) Read(ctx context.Context, v *Visit) (cart.Priced, error) {
-	held, err := s.load(ctx, v)
+	stored, err := s.load(ctx, v)
 	if err != nil {
 		return cart.Priced{}, err
 	}
-	return s.price(ctx, v, held.Cart)
+	return s.price(ctx, v, stored.Cart)
 }
 
 // Count returns the sum of quantities and the number of lines. It merges like Read.
 func (s *Carts) Count(ctx context.Context, v *Visit) (quantity, lines int64, err error) {
-	held, err := s.load(ctx, v)
-	return held.Count(), int64(len(held.Lines)), err
+	stored, err := s.load(ctx, v)
+	return stored.Count(), int64(len(stored.Lines)), err
 }
 
 // Validate returns what prevents checkout, and warnings. It merges like Read.
@@ -30,55 +30,53 @@ func (s *Carts) Validate(ctx context.Context, v *Visit) (cart.Validation, error)
 		return cart.Validation{}, err
 	}
 	validation := cart.Validate(&priced)
-	s.events.Validated(&validation)
+	s.Events.Validated(&validation)
 	return validation, nil
 }
 
 // load reads the cart in one round trip, and again only after a merge.
-func (s *Carts) load(ctx context.Context, v *Visit) (redisstore.Held, error) {
+func (s *Carts) load(ctx context.Context, v *Visit) (redisstore.Stored, error) {
 	if v.Fresh {
-		return redisstore.Held{}, nil
+		return redisstore.Stored{}, nil
 	}
-	held, waiting, err := s.loadWithGuest(ctx, v)
-	if err != nil || v.Peeks {
-		return held, err
+	stored, found, err := s.loadWithGuest(ctx, v)
+	if err != nil || v.ReadOnly {
+		return stored, err
 	}
-	notes := held.Notes
-	if len(notes) > 0 && s.redis.AwaitsReplicas(ctx, v.own) {
+	pending := stored.Pending
+	if len(pending) > 0 && s.Redis.AwaitsReplicas(ctx, v.own) {
 		// What is merged already waits until replicas can confirm it.
-		waiting.Claimed = waiting.Claimed && !notes.Applied(v.guest)
-		notes = notes.Unapplied()
+		found.Claimed = found.Claimed && !pending.Applied(v.guest)
+		pending = pending.Unapplied()
 	}
-	if len(notes) == 0 && !waiting.Any() {
-		return held, nil
+	if len(pending) == 0 && !found.Mergeable() {
+		return stored, nil
 	}
-	_ = s.resume(ctx, v, notes)
-	if waiting.Any() {
-		_ = s.merge(ctx, v, waiting)
+	_ = s.resume(ctx, v, pending)
+	if found.Mergeable() {
+		_ = s.merge(ctx, v, found)
 	}
 	return s.loadOwn(ctx, v)
 }
 
-func (s *Carts) loadWithGuest(ctx context.Context, v *Visit) (redisstore.Held, redisstore.Waiting, error) {
-	if !v.logsIn() || v.Peeks {
-		held, err := s.loadOwn(ctx, v)
-		return held, redisstore.Waiting{}, err
+func (s *Carts) loadWithGuest(ctx context.Context, v *Visit) (redisstore.Stored, redisstore.GuestCart, error) {
+	if !v.logsIn() || v.ReadOnly {
+		stored, err := s.loadOwn(ctx, v)
+		return stored, redisstore.GuestCart{}, err
 	}
-	ctx, trip := v.budget.spend(ctx)
+	ctx, trip := v.budget.spend(ctx, 1)
 	defer trip.done()
-	quick, cancel := context.WithTimeout(ctx, v.budget.left/2)
-	defer cancel()
-	held, waiting, err := s.redis.LoadWithGuest(ctx, quick, v.own, v.guest)
-	v.learn(held)
-	return held, waiting, err
+	stored, found, err := s.Redis.LoadWithGuest(ctx, v.budget.left/2, v.own, v.guest)
+	v.learn(stored)
+	return stored, found, err
 }
 
-func (s *Carts) loadOwn(ctx context.Context, v *Visit) (redisstore.Held, error) {
-	ctx, trip := v.budget.spend(ctx)
+func (s *Carts) loadOwn(ctx context.Context, v *Visit) (redisstore.Stored, error) {
+	ctx, trip := v.budget.spend(ctx, 1)
 	defer trip.done()
-	held, err := s.redis.Load(ctx, v.own)
-	v.learn(held)
-	return held, err
+	stored, err := s.Redis.Load(ctx, v.own)
+	v.learn(stored)
+	return stored, err
 }
 
 // Recall learns of the latest merge, for a refusal that did not read the cart.
@@ -93,17 +91,17 @@ func (s *Carts) price(ctx context.Context, v *Visit, c cart.Cart) (cart.Priced, 
 	var products map[int64]*cart.Product
 	if len(c.Lines) > 0 {
 		var err error
-		if products, err = s.catalog.Products(ctx, v.Store.ID, c.ProductIDs()); err != nil {
+		if products, err = s.Catalog.Products(ctx, v.Store.ID, c.ProductIDs()); err != nil {
 			return cart.Priced{}, cart.Unavailable("products", err)
 		}
 	}
-	priced := cart.Price(c, v.Store, products, s.limits)
+	priced := cart.Price(c, v.Store, products, s.Limits)
 	if c.Coupon != "" {
 		coupon, uses, err := s.coupon(ctx, v, c.Coupon)
 		if err != nil {
 			return cart.Priced{}, err
 		}
-		priced.Redeem(coupon, uses, v.Store, s.now())
+		priced.Redeem(coupon, uses, v.Store, s.Now())
 	}
 	return priced, nil
 }
@@ -112,20 +110,20 @@ func (s *Carts) price(ctx context.Context, v *Visit, c cart.Cart) (cart.Priced, 
 // unreachable, and the cart holds a product that is not cached. Otherwise the change would
 // be applied, answered 503, and a retry without a key would add twice.
 func (s *Carts) priceable(ctx context.Context, v *Visit) error {
-	if v.Fresh || s.catalog.Reachable() {
+	if v.Fresh || s.Catalog.Reachable() {
 		return nil
 	}
-	held, _, err := s.loadWithGuest(ctx, v)
+	stored, _, err := s.loadWithGuest(ctx, v)
 	if err != nil {
 		return err
 	}
-	_, err = s.price(ctx, v, held.Cart)
+	_, err = s.price(ctx, v, stored.Cart)
 	return err
 }
 
-// product returns one product of the visit's store; nil when the store does not have it.
+// product returns one product of the request's store; nil when the store does not have it.
 func (s *Carts) product(ctx context.Context, v *Visit, id int64) (*cart.Product, error) {
-	products, err := s.catalog.Products(ctx, v.Store.ID, []int64{id})
+	products, err := s.Catalog.Products(ctx, v.Store.ID, []int64{id})
 	if err != nil {
 		return nil, cart.Unavailable("products", err)
 	}

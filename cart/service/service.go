@@ -3,6 +3,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/base32"
@@ -17,20 +18,7 @@ import (
 
 // Carts implements every cart call. Prices, stock and status come from the catalog at each
 // call; everything else is in Redis. It is safe for concurrent use.
-type Carts struct {
-	redis    *redisstore.Store
-	catalog  Catalog
-	coupons  Coupons
-	guesses  Guesses
-	creation *limit.Quota
-	limits   cart.Limits
-	strategy cart.Strategy
-	budget   time.Duration
-	now      func() time.Time
-	rand     io.Reader
-	log      *slog.Logger
-	events   Events
-}
+type Carts struct{ Config }
 
 // Catalog returns the products that a store sells.
 type Catalog interface {
@@ -73,35 +61,28 @@ type Config struct {
 
 // New returns Carts.
 func New(c Config) *Carts {
-	s := &Carts{
-		redis: c.Redis, catalog: c.Catalog, coupons: c.Coupons, guesses: c.Guesses, creation: c.Creation, limits: c.Limits, strategy: c.Strategy,
-		budget: c.Budget, now: c.Now, rand: c.Rand, log: c.Log, events: c.Events.withDefaults(),
+	c.Strategy = cmp.Or(c.Strategy, cart.Sum)
+	c.Budget = cmp.Or(c.Budget, defaultBudget)
+	if c.Now == nil {
+		c.Now = time.Now
 	}
-	if s.strategy == "" {
-		s.strategy = cart.Sum
+	if c.Rand == nil {
+		c.Rand = rand.Reader
 	}
-	if s.budget == 0 {
-		s.budget = defaultBudget
+	if c.Log == nil {
+		c.Log = slog.Default()
 	}
-	if s.now == nil {
-		s.now = time.Now
-	}
-	if s.rand == nil {
-		s.rand = rand.Reader
-	}
-	if s.log == nil {
-		s.log = slog.Default()
-	}
-	return s
+	c.Events = c.Events.withDefaults()
+	return &Carts{c}
 }
 
 // LineText returns the limit of a line's text, in bytes.
-func (s *Carts) LineText() int64 { return s.limits.LineText }
+func (s *Carts) LineText() int64 { return s.Limits.LineText }
 
 // newCartID returns 100 random bits, so that no two carts share an ID. It has none of the
 // separators of an ETag.
 func (s *Carts) newCartID() string {
 	var bits [13]byte
-	_, _ = io.ReadFull(s.rand, bits[:]) // crypto/rand does not fail
+	_, _ = io.ReadFull(s.Rand, bits[:]) // crypto/rand does not fail
 	return base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(bits[:])[:20]
 }

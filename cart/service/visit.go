@@ -20,12 +20,12 @@ type Visit struct {
 	// not be looked up or merged.
 	Postponed bool
 
-	// Peeks means that the call begins and finishes no merge.
-	Peeks bool
+	// ReadOnly means that the call begins and finishes no merge.
+	ReadOnly bool
 
 	merged *cart.MergeReport // of the latest merge of this call
-	kept   *cart.MergeReport // of the latest merge, as the cart was read
-	waits  *cart.MergeReport // that the cart of the guest's token has no room; nil if it has
+	stored *cart.MergeReport // of the latest merge, as the cart was read
+	noRoom *cart.MergeReport // that the cart of the guest's token has no room; nil if it has
 
 	own      redisstore.Ref
 	guest    redisstore.Ref // of the guest's token that came with a customer; zero for none
@@ -33,13 +33,13 @@ type Visit struct {
 	client   string         // that the call counts for
 	budget   budget
 
-	waiting redisstore.Waiting // under the guest's token, before this call merged it
-	asked   bool               // whether waiting is known
+	guestCart  redisstore.GuestCart // under the guest's token, before this call merged it
+	guestFound bool                 // whether guestCart is known
 }
 
 // Visit begins a call. A guest without a token gets a new one, and Fresh is set.
 func (s *Carts) Visit(c auth.Caller) (*Visit, error) {
-	v := &Visit{Store: c.Store, client: c.Client, budget: newBudget(s.budget)}
+	v := &Visit{Store: c.Store, client: c.Client, budget: budget{s.Budget}}
 	if c.Customer != "" {
 		v.own, v.customer = redisstore.CustomerRef(c.Store.ID, c.Customer), c.Customer
 		if c.Token != "" {
@@ -49,7 +49,7 @@ func (s *Carts) Visit(c auth.Caller) (*Visit, error) {
 	}
 	v.Token = c.Token
 	if v.Token == "" {
-		token, err := auth.NewCartToken(s.rand)
+		token, err := auth.NewCartToken(s.Rand)
 		if err != nil {
 			return nil, err
 		}
@@ -59,7 +59,7 @@ func (s *Carts) Visit(c auth.Caller) (*Visit, error) {
 	return v, nil
 }
 
-// name identifies the visit's cart, whether or not it is stored; "" for a new guest's.
+// name identifies the request's cart, whether or not it is stored; "" for a new guest's.
 func (v *Visit) name() string {
 	if v.Fresh {
 		return ""
@@ -71,16 +71,16 @@ func (v *Visit) name() string {
 // guest's cart waits for room; nil for neither. Responses with the cart include it, and so do
 // refusals of calls that bring a guest's token.
 func (v *Visit) Merge() *cart.MergeReport {
-	if v.waits != nil {
-		return v.merged.With(v.waits)
+	if v.noRoom != nil {
+		return v.merged.With(v.noRoom)
 	}
-	return cmp.Or(v.kept, v.merged)
+	return cmp.Or(v.stored, v.merged)
 }
 
 // learn takes the report of the latest merge from what was read.
-func (v *Visit) learn(held redisstore.Held) {
-	if held.Merged != nil {
-		v.kept = held.Merged
+func (v *Visit) learn(c redisstore.Stored) {
+	if c.Merged != nil {
+		v.stored = c.Merged
 	}
 }
 

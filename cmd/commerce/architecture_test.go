@@ -2,7 +2,8 @@ package main
 
 import (
 	"maps"
-	"path"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -20,18 +21,13 @@ func TestArchitecture_ShowsThePackagesAndTheirImports(t *testing.T) {
 	for _, box := range regexp.MustCompile(`(?m)^ *(\w+)\["([\w/]+)(?:<br>[^"]*)?"\]$`).FindAllStringSubmatch(picture, -1) {
 		packages[box[1]] = box[2]
 	}
-	made := map[string][]string{}
-	for _, file := range goFiles(t) {
-		if !strings.HasSuffix(file, "_test.go") {
-			made[path.Dir(file)] = append(made[path.Dir(file)], ours(t, file)...)
-		}
-	}
+	made := importsByPackage(t)
 	arrows := 0
 	for _, line := range regexp.MustCompile(`(?m)^ *\w+(?: --> \w+)+$`).FindAllString(picture, -1) {
 		chain := strings.Split(strings.TrimSpace(line), " --> ")
 		for i, from := range chain[:len(chain)-1] {
 			arrows++
-			if to := chain[i+1]; packages[from] == "" || !slices.Contains(made[packages[from]], packages[to]) {
+			if to := chain[i+1]; packages[from] == "" || !slices.Contains(made[packages[from]], module+"/"+packages[to]) {
 				t.Errorf("%s --> %s: the package %q does not import %q", from, to, packages[from], packages[to])
 			}
 		}
@@ -54,4 +50,32 @@ func TestArchitecture_ShowsThePackagesAndTheirImports(t *testing.T) {
 			t.Errorf("the page has the package %s, which does not exist", pkg)
 		}
 	}
+}
+
+// The pages name only targets of make that exist, also in their tables and in commands that take too
+// long for a test.
+func TestMake_HasTheTargetsOfThePages(t *testing.T) {
+	t.Parallel()
+	makefile := source(t, "Makefile")
+	for _, page := range []string{".github/CONTRIBUTING.md", "README.md", "docs/guarantees.md", "docs/performance.md", "docs/deploy.md"} {
+		targets := regexp.MustCompile("(?m)(?:^|`|[A-Z0-9] )make ([a-z]+)").FindAllStringSubmatch(source(t, page), -1)
+		for _, target := range targets {
+			if !regexp.MustCompile(`(?m)^` + target[1] + `:`).MatchString(makefile) {
+				t.Errorf("%s: make has no target %s", page, target[1])
+			}
+		}
+		if len(targets) == 0 {
+			t.Errorf("%s names no target", page)
+		}
+	}
+}
+
+// source returns a file of the repository.
+func source(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }

@@ -14,6 +14,39 @@ import (
 	"commerce/deploy/connect"
 )
 
+// newCart returns the commands about what is stored about a shopper.
+func newCart() cli.Command {
+	erased := func(out cli.Output, h redisstore.Holding) { fmt.Fprintf(out, "Erased: %s.\n", summary(h)) }
+	return cli.Command{Name: "cart", Help: "Show or erase the data stored about a shopper.", Commands: []cli.Command{
+		cartCommand("show", "Show what is stored about a customer or a cart token.", "Nothing is stored.", (*redisstore.Store).Holdings, describe),
+		cartCommand("erase", "Delete everything that is stored about a customer or a cart token.", "Nothing was stored.", (*redisstore.Store).Erase, erased),
+	}}
+}
+
+// finding finds, and perhaps deletes, what is stored under a key of a shopper.
+type finding func(*redisstore.Store, context.Context, redisstore.Ref) ([]redisstore.Holding, error)
+
+// cartCommand returns a command that prints everything that find returns for a shopper, or none.
+func cartCommand(name, help, none string, find finding, show func(cli.Output, redisstore.Holding)) cli.Command {
+	var s shopperFlags
+	return cli.Command{
+		Name: name, Help: help, Usage: "(--customer=ID | --token=TOKEN) [flags]", Settings: s.settings(), Faults: s.faults,
+		Run: func(ctx context.Context, out cli.Output) error {
+			held, err := s.find(ctx, find)
+			if err != nil {
+				return err
+			}
+			if len(held) == 0 {
+				fmt.Fprintln(out, none)
+			}
+			for _, h := range held {
+				show(out, h)
+			}
+			return nil
+		},
+	}
+}
+
 // shopperFlags name the shopper that a command is about.
 type shopperFlags struct {
 	RedisURL        string
@@ -21,11 +54,7 @@ type shopperFlags struct {
 	Customer, Token string
 }
 
-// shopperUsage shows that exactly one of two flags is required.
-const shopperUsage = "(--customer=ID | --token=TOKEN) [flags]"
-
-// Settings implements cli.Runnable.
-func (s *shopperFlags) Settings() []cli.Setting {
+func (s *shopperFlags) settings() []cli.Setting {
 	return []cli.Setting{
 		redisSetting(&s.RedisURL, "Redis URL, as for serve."),
 		{Name: "store", Hint: "ID", Default: "0", Help: "The store's id. Optional with --token: without it, all stores are searched.", Value: cli.Number(&s.Store, 0, 0)},
@@ -34,8 +63,8 @@ func (s *shopperFlags) Settings() []cli.Setting {
 	}
 }
 
-// Faults checks the flags together.
-func (s *shopperFlags) Faults() (f cli.Faults) {
+// faults checks the flags together.
+func (s *shopperFlags) faults() (f cli.Faults) {
 	switch {
 	case s.Customer == "" && s.Token == "":
 		f.Add("--customer", errors.New("is required, or --token instead"))
@@ -50,71 +79,16 @@ func (s *shopperFlags) Faults() (f cli.Faults) {
 	return f
 }
 
-type cartShowCommand struct {
-	shopperFlags
-}
-
-// Run prints what is stored.
-func (c *cartShowCommand) Run(ctx context.Context, out cli.Output) error {
-	return c.with(ctx, func(carts *redisstore.Store, refs []redisstore.Ref) error {
-		held, err := each(refs, func(ref redisstore.Ref) ([]redisstore.Holding, error) { return carts.Holdings(ctx, ref) })
-		if err != nil {
-			return err
-		}
-		if len(held) == 0 {
-			fmt.Fprintln(out, "Nothing is stored.")
-		}
-		for _, h := range held {
-			describe(out, h)
-		}
-		return nil
-	})
-}
-
-type cartEraseCommand struct {
-	shopperFlags
-}
-
-// Run deletes what is stored and prints a summary of it.
-func (c *cartEraseCommand) Run(ctx context.Context, out cli.Output) error {
-	return c.with(ctx, func(carts *redisstore.Store, refs []redisstore.Ref) error {
-		held, err := each(refs, func(ref redisstore.Ref) ([]redisstore.Holding, error) { return carts.Erase(ctx, ref) })
-		if err != nil {
-			return err
-		}
-		if len(held) == 0 {
-			fmt.Fprintln(out, "Nothing was stored.")
-		}
-		for _, h := range held {
-			fmt.Fprintf(out, "Erased: %s.\n", summary(h))
-		}
-		return nil
-	})
-}
-
-// each collects what find returns for all refs.
-func each(refs []redisstore.Ref, find func(redisstore.Ref) ([]redisstore.Holding, error)) ([]redisstore.Holding, error) {
-	var all []redisstore.Holding
-	for _, ref := range refs {
-		held, err := find(ref)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, held...)
-	}
-	return all, nil
-}
-
-// with calls do with a Redis client and the shopper's carts: one, or with a token and no
-// store one for each store that has a cart under the token.
-func (s *shopperFlags) with(ctx context.Context, do func(*redisstore.Store, []redisstore.Ref) error) error {
+// find collects what is stored about the shopper: in one cart, or with a token and no store in that
+// of each store that has one under the token.
+func (s *shopperFlags) find(ctx context.Context, find finding) (all []redisstore.Holding, err error) {
 	rdb, err := connect.Redis(s.RedisURL)
 	if err != nil {
-		return &cli.BadSetting{Name: "REDIS_URL", Err: err}
+		return nil, &cli.BadSetting{Name: "REDIS_URL", Err: err}
 	}
 	defer rdb.Close()
 	carts := redisstore.New(redisstore.Config{Client: rdb})
-	token, _ := auth.ParseCartToken(s.Token) // Faults has checked it
+	token, _ := auth.ParseCartToken(s.Token) // faults has checked it
 	var refs []redisstore.Ref
 	switch {
 	case s.Token == "":
@@ -123,10 +97,17 @@ func (s *shopperFlags) with(ctx context.Context, do func(*redisstore.Store, []re
 		refs = []redisstore.Ref{redisstore.GuestRef(s.Store, token)}
 	default:
 		if refs, err = carts.GuestRefs(ctx, token); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return do(carts, refs)
+	for _, ref := range refs {
+		held, err := find(carts, ctx, ref)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, held...)
+	}
+	return all, nil
 }
 
 func summary(h redisstore.Holding) string {
@@ -143,7 +124,8 @@ func summary(h redisstore.Holding) string {
 
 // describe prints a Holding in full, to answer a data-access request.
 func describe(out cli.Output, h redisstore.Holding) {
-	fmt.Fprintf(out, "%s. Stored until %s.\n", sentence(summary(h)), time.Now().Add(h.Expires).UTC().Format(time.DateTime+" UTC"))
+	text := summary(h)
+	fmt.Fprintf(out, "%s%s. Stored until %s.\n", strings.ToUpper(text[:1]), text[1:], time.Now().Add(h.Expires).UTC().Format(time.DateTime+" UTC"))
 	for _, l := range h.Cart.Lines {
 		fmt.Fprintf(out, "  %d of product %d", l.Quantity, l.ID.Product())
 		if plan := l.ID.Plan(); plan != 0 {
@@ -168,5 +150,3 @@ func onOneLine(s string) string {
 	quoted := strconv.Quote(s)
 	return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
 }
-
-func sentence(s string) string { return strings.ToUpper(s[:1]) + s[1:] }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -48,32 +47,25 @@ func openCatalog(db *pgxpool.Pool, metrics *telemetry.Metrics, log *slog.Logger)
 // function is called, which waits until the listener has stopped. It calls connected each time the
 // listener connects.
 func (s *storeCatalog) listen(ctx context.Context, connected func(context.Context)) (stop func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	listener := connect.Listener{
-		Config: s.db.Config().ConnConfig, Channel: "commerce", Log: s.log,
-		Heard: func(message string) {
-			s.stores.Invalidate(message)
-			s.products.Invalidate(message)
-			if message == "store" {
+	return background(ctx, func(ctx context.Context) {
+		listener := connect.Listener{
+			Config: s.db.Config().ConnConfig, Channel: "commerce", Log: s.log,
+			Heard: func(message string) {
+				s.stores.Invalidate(message)
+				s.products.Invalidate(message)
+				if message == "store" {
+					s.reportUnknownCurrencies(ctx)
+				}
+			},
+			Missed: func() {
+				s.stores.InvalidateAll()
+				s.products.InvalidateAll()
 				s.reportUnknownCurrencies(ctx)
-			}
-		},
-		Missed: func() {
-			s.stores.InvalidateAll()
-			s.products.InvalidateAll()
-			s.reportUnknownCurrencies(ctx)
-			connected(ctx)
-		},
-	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
+				connected(ctx)
+			},
+		}
 		listener.Run(ctx)
-	}()
-	return func() {
-		cancel()
-		<-done
-	}
+	})
 }
 
 // reportUnknownCurrencies logs an error for each store currency that this release
@@ -82,32 +74,14 @@ func (s *storeCatalog) listen(ctx context.Context, connected func(context.Contex
 func (s *storeCatalog) reportUnknownCurrencies(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	used, err := currenciesInUse(ctx, s.db)
-	if err != nil {
-		return // the caches log that the database does not respond
-	}
-	for _, c := range used {
-		if _, known := money.Digits(c.Code); !known {
-			s.log.ErrorContext(ctx, "unknown currency: its stores are not served", "currency", c.Code, "stores", c.Stores, "first_store", c.FirstStore)
+	rows, _ := s.db.Query(ctx, "/* currencies */ SELECT currency, count(*), min(id) FROM stores GROUP BY currency ORDER BY currency")
+	var currency string
+	var stores, first int64
+	// The caches log that the database does not respond, so the error is not logged again.
+	_, _ = pgx.ForEachRow(rows, []any{&currency, &stores, &first}, func() error {
+		if _, known := money.Digits(currency); !known {
+			s.log.ErrorContext(ctx, "unknown currency: its stores are not served", "currency", currency, "stores", stores, "first_store", first)
 		}
-	}
-}
-
-// currencyInUse is a currency, the number of stores that use it, and the lowest id of
-// these stores.
-type currencyInUse struct {
-	Code               string
-	Stores, FirstStore int64
-}
-
-func currenciesInUse(ctx context.Context, db *pgxpool.Pool) ([]currencyInUse, error) {
-	rows, err := db.Query(ctx, "/* currencies */ SELECT currency, count(*), min(id) FROM stores GROUP BY currency ORDER BY currency")
-	if err != nil {
-		return nil, fmt.Errorf("select currencies: %w", err)
-	}
-	used, err := pgx.CollectRows(rows, pgx.RowToStructByPos[currencyInUse])
-	if err != nil {
-		return nil, fmt.Errorf("select currencies: %w", err)
-	}
-	return used, nil
+		return nil
+	})
 }

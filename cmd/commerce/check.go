@@ -23,7 +23,7 @@ type checkCommand struct {
 // checkDetails explain the exit status.
 const checkDetails = `A finding is serious, a warning, or unknown if the server does not show the value to the user of the URL. The exit status is 1 if a finding is serious, 2 if a setting of this command is wrong, and otherwise 0. The command does not check a server whose URL is not set.`
 
-// Settings implements cli.Runnable.
+// Settings declares the settings.
 func (c *checkCommand) Settings() []cli.Setting {
 	redis := redisSetting(&c.RedisURL, "Redis URL, as for serve. Use the Redis user check from deploy/redis/users.conf.")
 	redis.Required, redis.Value = false, cli.Text(&c.RedisURL, checkServersURL)

@@ -22,6 +22,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"commerce/auth"
+	"commerce/deploy/ephemeral"
 )
 
 // asProgram is an environment variable that makes this test binary run as the program,
@@ -78,6 +79,7 @@ func TestCommands_FailWithOneLineThatNamesABadSetting(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { taken.Close() })
+	both := fmt.Sprintf("127.0.0.1:%d", ephemeral.FreePorts(t, 1)[0])
 	dir := t.TempDir()
 	noFile, pipe := filepath.Join(dir, "missing"), filepath.Join(dir, "pipe")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
@@ -105,6 +107,7 @@ func TestCommands_FailWithOneLineThatNamesABadSetting(t *testing.T) {
 		"unexpected argument .demi":                 {"demi", nil},
 		"unexpected argument .now":                  {"demo now", nil},
 		"ADDR: .*in use.* set ADDR to":              {"demo", []string{"ADDR=" + taken.Addr().String()}},
+		"ADMIN_ADDR: has the port of ADDR":          {"demo", []string{"ADDR=" + both, "ADMIN_ADDR=" + both}},
 		"ADMIN_ADDR: .*in use.* set ADMIN_ADDR to":  {"demo", []string{"ADMIN_ADDR=" + taken.Addr().String()}},
 		"ADDR: .*missing port":                      {"demo", []string{"ADDR=localhost"}},
 		"ADDR: must be an address":                  {"demo", []string{"ADDR="}},
@@ -157,17 +160,6 @@ func TestCommands_FailWithOneLineThatNamesABadSetting(t *testing.T) {
 		"H2C: .maybe.":                              {"demo", []string{"H2C=maybe"}},
 		"OTEL_EXPORTER_OTLP_ENDPOINT: must be":      {"demo", []string{"OTEL_EXPORTER_OTLP_ENDPOINT=user:hunter2@collector:4318"}},
 		"OTEL_EXPORTER_OTLP_PROTOCOL: .grpc.":       {"demo", []string{collector, "OTEL_EXPORTER_OTLP_PROTOCOL=grpc"}},
-		"OTEL_EXPORTER_OTLP_PROTOCOL: .*http/json":  {"demo", []string{collector, "OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf"}},
-		"OTEL_TRACES_SAMPLER: .half.":               {"demo", []string{collector, "OTEL_TRACES_SAMPLER=half"}},
-		"OTEL_TRACES_SAMPLER_ARG: .5 %.":            {"demo", []string{collector, "OTEL_TRACES_SAMPLER=traceidratio", "OTEL_TRACES_SAMPLER_ARG=5 %"}},
-		"OTEL_RESOURCE_ATTRIBUTES: .a. is":          {"demo", []string{collector, "OTEL_RESOURCE_ATTRIBUTES=a"}},
-		"OTEL_RESOURCE_ATTRIBUTES: .a=%zz. is":      {"demo", []string{collector, "OTEL_RESOURCE_ATTRIBUTES=a=%zz"}},
-		"OTEL_EXPORTER_OTLP_HEADERS: must be":       {"demo", []string{collector, "OTEL_EXPORTER_OTLP_HEADERS=hunter2"}},
-		"OTEL_EXPORTER_OTLP_TIMEOUT: .10s.":         {"demo", []string{collector, "OTEL_EXPORTER_OTLP_TIMEOUT=10s"}},
-		"OTEL_EXPORTER_OTLP_CERTIFICATE: .*no such": {"demo", []string{"OTEL_EXPORTER_OTLP_ENDPOINT=https://127.0.0.1:1", "OTEL_EXPORTER_OTLP_CERTIFICATE=/none"}},
-		"OTEL_EXPORTER_OTLP_CERTIFICATE: .*https":   {"demo", []string{collector, "OTEL_EXPORTER_OTLP_CERTIFICATE=" + noFile}},
-		"OTEL_EXPORTER_OTLP_COMPRESSION: .zstd.":    {"demo", []string{collector, "OTEL_EXPORTER_OTLP_COMPRESSION=zstd"}},
-		"OTEL_BSP_SCHEDULE_DELAY: .5s.":             {"demo", []string{collector, "OTEL_BSP_SCHEDULE_DELAY=5s"}},
 		"MEMORY_LIMIT: .lots.":                      {"demo", []string{"MEMORY_LIMIT=lots"}},
 		"MEMORY_LIMIT: must be .* 32MiB":            {"serve", []string{serving, redis, postgres, "MEMORY_LIMIT=512"}},
 		"LOG_LEVEL: .loud.":                         {"demo", []string{"LOG_LEVEL=loud"}},
@@ -260,29 +252,15 @@ func TestDemo_DrainsAfterASignal(t *testing.T) {
 		t.Run(signal.String(), func(t *testing.T) {
 			t.Parallel()
 			d := startDemo(t)
-			if status := d.ready(); status != http.StatusOK {
-				t.Fatalf("readyz answers %d before", status)
+			if said := d.ready(t); said.Code != http.StatusOK {
+				t.Fatalf("readyz answers %+v before", said)
 			}
 			answer, body := d.beginAdd(t)
 			signaled := time.Now()
-			if err := d.cmd.Process.Signal(signal); err != nil {
-				t.Fatal(err)
-			}
-			for d.ready() != http.StatusServiceUnavailable {
-				if time.Since(signaled) > 20*time.Second {
-					t.Fatal("still ready after the signal")
-				}
-				time.Sleep(10 * time.Millisecond)
-			}
-			if err := d.cmd.Process.Signal(syscall.SIGHUP); err != nil {
-				t.Fatal(err)
-			}
-			for d.accepts() {
-				if time.Since(signaled) > 20*time.Second {
-					t.Fatal("still accepts connections")
-				}
-				time.Sleep(10 * time.Millisecond)
-			}
+			d.signal(t, signal)
+			soon(t, http.StatusServiceUnavailable, func() int { return d.ready(t).Code })
+			d.signal(t, syscall.SIGHUP)
+			soon(t, false, func() bool { return d.accepts(t) })
 			fmt.Fprint(body, `_id":1}`)
 			response, err := http.ReadResponse(bufio.NewReader(answer), nil)
 			if err != nil {
@@ -342,68 +320,41 @@ func TestDemo_ListensOnLoopbackOnlyWithASecretOfItsOwner(t *testing.T) {
 func TestDemo_RunsOnUnderNohup(t *testing.T) {
 	t.Parallel()
 	d := startDemo(t, asProgram+"=nohup")
-	if err := d.cmd.Process.Signal(syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
+	d.signal(t, syscall.SIGHUP)
 	time.Sleep(time.Second)
-	if status := d.ready(); status != http.StatusOK {
-		t.Errorf("readyz answers %d after SIGHUP", status)
+	if said := d.ready(t); said.Code != http.StatusOK {
+		t.Errorf("readyz answers %+v after SIGHUP", said)
 	}
 }
 
-// runningDemo is a `commerce demo` and its two addresses.
-type runningDemo struct {
-	cmd           *exec.Cmd
-	public, admin string
-	log           *bytes.Buffer
-}
-
-func startDemo(t *testing.T, settings ...string) *runningDemo {
+func startDemo(t *testing.T, settings ...string) *running {
 	t.Helper()
-	d := &runningDemo{cmd: program(t, settings, "demo"), log: &bytes.Buffer{}}
+	d := &running{cmd: program(t, settings, "demo"), log: &logLines{}}
 	d.cmd.Stderr = d.log
 	out, err := d.cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := d.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if d.cmd.ProcessState == nil { // the test failed earlier
-			_ = d.cmd.Process.Kill()
-			_ = d.cmd.Wait()
-		}
-	})
+	d.start(t)
 	printed := bufio.NewScanner(out) // printed once both addresses accept connections
 	for d.admin == "" {
 		if !printed.Scan() {
 			t.Fatal("the demo does not print its addresses")
 		}
 		label, value, _ := strings.Cut(strings.TrimSpace(printed.Text()), " ")
-		switch _, address, _ := strings.Cut(value, "http://"); label {
+		switch address, _, _ := strings.Cut(strings.TrimSpace(value), " "); label {
 		case "URL":
-			d.public = strings.Replace(address, "localhost", "127.0.0.1", 1)
+			d.URL = strings.Replace(address, "localhost", "127.0.0.1", 1)
 		case "Operators":
-			d.admin, _, _ = strings.Cut(address, " ")
+			d.admin = address
 		}
 	}
 	go io.Copy(io.Discard, out)
 	return d
 }
 
-// ready returns the status of /readyz, 0 if there is no response.
-func (d *runningDemo) ready() int {
-	response, err := http.Get("http://" + d.admin + "/readyz")
-	if err != nil {
-		return 0
-	}
-	response.Body.Close()
-	return response.StatusCode
-}
-
-func (d *runningDemo) accepts() bool {
-	conn, err := net.Dial("tcp", d.public)
+func (r *running) accepts(t *testing.T) bool {
+	conn, err := net.Dial("tcp", hostOf(t, r.URL))
 	if err != nil {
 		return false
 	}
@@ -413,14 +364,14 @@ func (d *runningDemo) accepts() bool {
 
 // beginAdd sends the first half of an add request. It returns once the server has begun
 // to read the body. The caller writes the rest of the body to body.
-func (d *runningDemo) beginAdd(t *testing.T) (answer io.Reader, body io.Writer) {
+func (r *running) beginAdd(t *testing.T) (answer io.Reader, body io.Writer) {
 	t.Helper()
-	conn, err := net.Dial("tcp", d.public)
+	conn, err := net.Dial("tcp", hostOf(t, r.URL))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	fmt.Fprintf(conn, "POST /cart/add HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: 16\r\nExpect: 100-continue\r\n\r\n", d.public)
+	fmt.Fprintf(conn, "POST /cart/add HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: 16\r\nExpect: 100-continue\r\n\r\n", hostOf(t, r.URL))
 	reader := bufio.NewReader(conn)
 	if line, err := reader.ReadString('\n'); err != nil || !strings.Contains(line, " 100 ") {
 		t.Fatalf("the server does not request the body: %q, %v", line, err)

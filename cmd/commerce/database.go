@@ -7,14 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/multitracer"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"commerce/cmd/internal/cli"
-	"commerce/cmd/internal/telemetry"
-	"commerce/cmd/internal/tracing"
 	"commerce/deploy/connect"
 	"commerce/deploy/migrations"
 )
@@ -59,81 +55,28 @@ func lacksSchema(err error) bool {
 	return errors.Is(err, migrations.ErrOlder) || errors.Is(err, migrations.ErrEarly)
 }
 
-// instruments measure and trace the statements of the service. Either may be nil.
-type instruments struct {
-	metrics *telemetry.Metrics
-	traces  *tracing.Traces
-}
-
-// tracer returns a tracer for a pool. Without traces it costs no more than the metrics.
-func (i instruments) tracer() pgx.QueryTracer {
-	if i.traces == nil {
-		return i.metrics.PostgresTracer()
-	}
-	return multitracer.New(i.metrics.PostgresTracer(), i.traces.PostgresTracer())
-}
-
-// pool is openPool for the primary.
-func (d databaseSettings) pool(ctx context.Context, config connect.PostgresConfig, seen instruments) (*pgxpool.Pool, error) {
-	pool, err := openPool(ctx, d.URL, config, seen)
-	if err != nil {
-		return nil, &cli.BadSetting{Name: "DATABASE_URL", Err: err}
-	}
-	return pool, nil
-}
-
-// openPool returns a pool whose statements and connections are measured. The application name
-// of config, without "commerce", becomes the name of the pool, with the host if it uses only
-// one. It does not connect; the caller closes it.
-func openPool(ctx context.Context, url string, config connect.PostgresConfig, seen instruments) (*pgxpool.Pool, error) {
-	config.Tracer = seen.tracer()
-	pool, err := connect.Postgres(ctx, url, config)
-	if err != nil {
-		return nil, err
-	}
-	name := strings.ReplaceAll(strings.TrimPrefix(config.ApplicationName, "commerce "), " ", "_")
-	if config.Only != "" {
-		name += "@" + config.Only
-	}
-	seen.metrics.ObservePool(name, pool)
-	return pool, nil
-}
-
 // reach is how long a command waits for Postgres to respond.
 const reach = 5 * time.Second
 
-// open returns a pool for a Postgres that responds. The caller closes it.
-func (d databaseSettings) open(ctx context.Context, config connect.PostgresConfig) (*pgxpool.Pool, error) {
+// open returns a pool for a Postgres that responds and passes a check. The caller closes it.
+func (d databaseSettings) open(ctx context.Context, config connect.PostgresConfig, check func(context.Context, *pgxpool.Pool) error) (*pgxpool.Pool, error) {
 	db, err := connect.Postgres(ctx, d.URL, config)
 	if err != nil {
 		return nil, &cli.BadSetting{Name: "DATABASE_URL", Err: err}
 	}
 	ctx, cancel := context.WithTimeout(ctx, reach)
 	defer cancel()
-	if err := db.Ping(ctx); err != nil {
-		db.Close()
-		if refusedByPostgres(err) {
-			return nil, &cli.BadSetting{Name: "DATABASE_URL", Err: err}
-		}
-		return nil, fmt.Errorf("DATABASE_URL: %w", err)
+	if err = check(ctx, db); err == nil {
+		return db, nil
 	}
-	return db, nil
+	db.Close()
+	if refusedByPostgres(err) {
+		return nil, &cli.BadSetting{Name: "DATABASE_URL", Err: err}
+	}
+	return nil, fmt.Errorf("DATABASE_URL: %w", err)
 }
 
 // openMigrated is open for a database that must have this program's schema.
 func (d databaseSettings) openMigrated(ctx context.Context, config connect.PostgresConfig) (*pgxpool.Pool, error) {
-	db, err := d.open(ctx, config)
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, reach)
-	defer cancel()
-	if err := migrations.Check(ctx, db); err != nil {
-		db.Close()
-		if refusedByPostgres(err) {
-			return nil, &cli.BadSetting{Name: "DATABASE_URL", Err: err}
-		}
-		return nil, fmt.Errorf("DATABASE_URL: %w", err)
-	}
-	return db, nil
+	return d.open(ctx, config, func(ctx context.Context, db *pgxpool.Pool) error { return migrations.Check(ctx, db) })
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -86,14 +87,47 @@ func TestCommands_ReportDatabaseErrorsInOneLine(t *testing.T) {
 	}
 }
 
-// A script tells an outage from a wrong setting by the status.
-func TestCommands_FailWithStatus1IfPostgresDoesNotAnswer(t *testing.T) {
+// Commands that reach a database, and what it lacks. A script tells a wrong setting from other failures
+// by the status.
+func TestCommands_ReportInOneLineWhatTheDatabaseLacks(t *testing.T) {
 	t.Parallel()
-	for _, command := range []string{"migrate up", "migrate status", "seed", "prune", "token list"} {
-		got := ended(t, program(t, []string{"DATABASE_URL=postgres://commerce:hunter@127.0.0.1:1/db"}, strings.Split(command, " ")...))
-		if got.status != 1 || !strings.HasPrefix(got.errors, "commerce: DATABASE_URL: ") || strings.Count(got.errors, "connection refused") != 1 {
-			t.Errorf("%s: %+v, want status 1 and the cause once", command, got)
+	has, empty, rules, sharded := seeded(t), ephemeral.Postgres(t), ephemeral.Migrated(t), ephemeral.Postgres(t)
+	change(t, writer(t, rules), "ALTER TABLE products ADD CONSTRAINT product_is_not_free CHECK (price > 0)")
+	onDatabase(t, sharded, "migrate", "up", "--sharded")
+	const down = "postgres://commerce:hunter@127.0.0.1:1/db"
+	for _, test := range []struct {
+		command, database string
+		status            int
+		says              string // after the name of the program
+	}{
+		{"migrate up", down, 1, "DATABASE_URL: .*connection refused"},
+		{"migrate status", down, 1, "DATABASE_URL: .*connection refused"},
+		{"seed", down, 1, "DATABASE_URL: .*connection refused"},
+		{"prune", down, 1, "DATABASE_URL: .*connection refused"},
+		{"token list", down, 1, "DATABASE_URL: .*connection refused"},
+		{"migrate up --service-role=nobody", empty, 2, "SERVICE_ROLE: nobody: the role does not exist: see deploy/postgres/roles.sql$"},
+		{"migrate up --sharded", has, 1, ".*00102_changes.sql"},
+		{"seed", rules, 1, `.*"product_is_not_free"`},
+		{"prune", sharded, 1, "nothing to prune"},
+		{"serve --default-store=9", has, 2, "DEFAULT_STORE: there is no store 9$"},
+		{"token store --store 99 --name x", has, 2, "--store: there is no store 99"},
+		{"token store --store 0 --name x", has, 2, "--store: must be"},
+		{"token store --store 1 --name=", has, 2, "--name: is required"},
+		{"token store --store 1 --name=" + strings.Repeat("x", 256), has, 2, "--name: must be"},
+		{"token store --store 1", has, 2, "--name: is required"},
+		{"token revoke 7", has, 1, "there is no API token 7"},
+		{"token revoke seven", has, 2, ".*seven"},
+		{"token revoke 99999999999999999999", has, 2, ".*99999999999999999999"},
+	} {
+		settings := []string{"DATABASE_URL=" + test.database, "REDIS_URL=" + ephemeral.Redis(t), "JWT_SECRET=" + secret}
+		got := ended(t, program(t, settings, strings.Fields(test.command)...))
+		if line, one := strings.CutSuffix(got.errors, "\n"); got.status != test.status || got.out != "" || !one ||
+			!regexp.MustCompile("^commerce: "+test.says).MatchString(line) || strings.Contains(line, "\n") || strings.Count(line, "refused") > 1 {
+			t.Errorf("%.40s: %+v, want status %d and one line with %q", test.command, got, test.status, test.says)
 		}
+	}
+	if status := onDatabase(t, empty, "migrate", "status"); strings.Contains(status, "applied") {
+		t.Errorf("a refused `migrate up` has applied migrations:\n%s", status)
 	}
 }
 
@@ -195,18 +229,6 @@ func (r *running) wantUp(t *testing.T, want ...float64) {
 	})
 }
 
-func TestMigrate_RefusesAServiceRoleThatDoesNotExist(t *testing.T) {
-	t.Parallel()
-	url := ephemeral.Postgres(t)
-	got := ended(t, program(t, []string{"DATABASE_URL=" + url, "SERVICE_ROLE=nobody"}, "migrate", "up"))
-	if got.status != 2 || got.errors != "commerce: SERVICE_ROLE: nobody: the role does not exist: see deploy/postgres/roles.sql\n" {
-		t.Errorf("%+v", got)
-	}
-	if status := onDatabase(t, url, "migrate", "status"); strings.Contains(status, "applied") {
-		t.Errorf("it has applied migrations:\n%s", status)
-	}
-}
-
 func TestMigrate_PrintsWhatItDid(t *testing.T) {
 	t.Parallel()
 	url := ephemeral.Postgres(t)
@@ -263,15 +285,5 @@ func TestSeed_CanBeRepeatedAndRunConcurrently(t *testing.T) {
 	}
 	if price != 4950 || plan != 2000 {
 		t.Errorf("prices %d and %d after a seed, want the sample's 4950 and 2000", price, plan)
-	}
-}
-
-func TestSeed_NamesTheConstraintThatARowViolates(t *testing.T) {
-	t.Parallel()
-	url := ephemeral.Migrated(t)
-	change(t, writer(t, url), "ALTER TABLE products ADD CONSTRAINT product_is_not_free CHECK (price > 0)")
-	got := ended(t, program(t, []string{"DATABASE_URL=" + url}, "seed"))
-	if got.status != 1 || strings.Count(got.errors, "\n") != 1 || !strings.Contains(got.errors, `"product_is_not_free"`) {
-		t.Errorf("status %d, %q, want 1 and one line that names the rule", got.status, got.errors)
 	}
 }

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -15,7 +13,7 @@ import (
 
 // demoClient calls a demo as its page does.
 type demoClient struct {
-	url     string
+	*running
 	offered demoOffer
 }
 
@@ -35,54 +33,18 @@ type demoOffer struct {
 
 func openDemo(t *testing.T, settings ...string) demoClient {
 	t.Helper()
-	d := demoClient{url: "http://" + startDemo(t, settings...).public}
-	response := d.send(t, "GET", "/playground/demo.json", "")
-	if err := json.Unmarshal(response.body, &d.offered); err != nil || response.status != http.StatusOK {
-		t.Fatalf("demo.json: %d %s, %v", response.status, response.body, err)
-	}
+	d := demoClient{running: startDemo(t, settings...)}
+	d.offered = decoded[demoOffer](t, d.send(t, "GET", "/playground/demo.json", ""))
 	return d
 }
 
-// demoAnswer is a response of any call.
-type demoAnswer struct {
-	status int
-	header http.Header
-	body   []byte
-}
-
-// send sends a request. Headers are name, value, …
-func (d demoClient) send(t *testing.T, method, path, body string, headers ...string) demoAnswer {
-	t.Helper()
-	request, err := http.NewRequest(method, d.url+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if body != "" {
-		request.Header.Set("Content-Type", "application/json")
-	}
-	for i := 0; i+1 < len(headers); i += 2 {
-		request.Header.Set(headers[i], headers[i+1])
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	content, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return demoAnswer{response.StatusCode, response.Header, content}
-}
-
 // data decodes the data of a successful response.
-func data[T any](t *testing.T, a demoAnswer) T {
+func data[T any](t *testing.T, a answer) T {
 	t.Helper()
-	var envelope struct{ Data T }
-	if err := json.Unmarshal(a.body, &envelope); err != nil || a.status != http.StatusOK {
-		t.Fatalf("%d %s, %v", a.status, a.body, err)
+	if a.Status != http.StatusOK {
+		t.Fatalf("%d %s", a.Status, a.Body)
 	}
-	return envelope.Data
+	return decoded[struct{ Data T }](t, a).Data
 }
 
 type demoCart struct {
@@ -108,15 +70,15 @@ func TestDemo_OffersCustomersToItsPage(t *testing.T) {
 		if c.Name["en"] == "" || c.Name["ar"] == "" {
 			t.Errorf("customer %s is called %v", c.ID, c.Name)
 		}
-		if a := d.send(t, "GET", "/cart", "", "Authorization", "Bearer "+c.JWT); a.status != http.StatusOK {
-			t.Errorf("customer %s: %d %s", c.ID, a.status, a.body)
+		if a := d.send(t, "GET", "/cart", "", "Authorization", "Bearer "+c.JWT); a.Status != http.StatusOK {
+			t.Errorf("customer %s: %d %s", c.ID, a.Status, a.Body)
 		}
 	}
 	if want := []string{"1001", "1002", "1003", "1004"}; !slices.Equal(ids, want) || d.offered.CustomerJWT != d.offered.Customers[0].JWT || !d.offered.Backstage {
 		t.Errorf("customers %v, want %v; %+v", ids, want, d.offered)
 	}
-	if a := d.send(t, "GET", "/cart", "", "Authorization", "Bearer "+d.offered.ExpiredJWT); a.status != http.StatusUnauthorized || !bytes.Contains(a.body, []byte("expired")) {
-		t.Errorf("with the expired token: %d %s", a.status, a.body)
+	if a := d.send(t, "GET", "/cart", "", "Authorization", "Bearer "+d.offered.ExpiredJWT); a.Status != http.StatusUnauthorized || !strings.Contains(a.Body, "expired") {
+		t.Errorf("with the expired token: %d %s", a.Status, a.Body)
 	}
 }
 
@@ -152,10 +114,10 @@ func TestDemo_ServesThePicturesOfItsProducts(t *testing.T) {
 		for store, products := range sample.Products() {
 			for _, p := range products {
 				a := d.send(t, "GET", p.Image.URL, "")
-				if a.status != http.StatusOK || a.header.Get("Content-Type") != "image/svg+xml" {
-					t.Errorf("%s%s of store %d: %d %s", base, p.Image.URL, store, a.status, a.header.Get("Content-Type"))
+				if a.Status != http.StatusOK || a.Header.Get("Content-Type") != "image/svg+xml" {
+					t.Errorf("%s%s of store %d: %d %s", base, p.Image.URL, store, a.Status, a.Header.Get("Content-Type"))
 				}
-				if policy := a.header.Get("Cross-Origin-Resource-Policy"); policy != "cross-origin" {
+				if policy := a.Header.Get("Cross-Origin-Resource-Policy"); policy != "cross-origin" {
 					t.Errorf("%s: only pages of %q may show it", p.Image.URL, policy)
 				}
 			}
@@ -167,7 +129,7 @@ func TestDemo_BackstageChangesAProduct(t *testing.T) {
 	t.Parallel()
 	d := openDemo(t)
 	added := d.send(t, "POST", "/cart/add", `{"product_id":1}`)
-	token := added.header.Get("X-Cart-Token")
+	token := added.Header.Get("X-Cart-Token")
 	for _, step := range []struct{ body, price, stock string }{
 		{`{"price":59.5}`, "59.5", "null"},
 		{`{"stock":1,"other":true}`, "59.5", "1"},
@@ -213,12 +175,9 @@ func TestDemo_BackstageRefusesBadProducts(t *testing.T) {
 		{"/one", `{"price":1}`, "product_not_found", 404, nil},
 	} {
 		a := d.send(t, "PATCH", "/playground/products"+tt.path, tt.body)
-		var refusal struct {
-			Code, Message string
-			Errors        map[string][]string
-		}
-		if err := json.Unmarshal(a.body, &refusal); err != nil || a.status != tt.status || refusal.Code != tt.code || refusal.Message == "" || len(refusal.Errors) != len(tt.members) {
-			t.Errorf("%.40s: %d %s, %v; want %d %s", tt.body, a.status, a.body, err, tt.status, tt.code)
+		refusal := decoded[struct{ Errors map[string][]string }](t, a)
+		if a.Status != tt.status || a.Code != tt.code || a.Message == "" || len(refusal.Errors) != len(tt.members) {
+			t.Errorf("%.40s: %d %s; want %d %s", tt.body, a.Status, a.Body, tt.status, tt.code)
 		}
 		for _, member := range tt.members {
 			if refusal.Errors[member] == nil {
@@ -226,8 +185,8 @@ func TestDemo_BackstageRefusesBadProducts(t *testing.T) {
 			}
 		}
 	}
-	if a := d.send(t, "PATCH", "/playground/products/1", `{"price":1}`, "Content-Type", "text/plain"); a.status != http.StatusUnsupportedMediaType {
-		t.Errorf("as text: %d %s", a.status, a.body)
+	if a := d.send(t, "PATCH", "/playground/products/1", `{"price":1}`, "Content-Type", "text/plain"); a.Status != http.StatusUnsupportedMediaType {
+		t.Errorf("as text: %d %s", a.Status, a.Body)
 	}
 }
 
@@ -274,7 +233,7 @@ func TestDemo_BackstageBillsOneSubscriptionAtATime(t *testing.T) {
 func TestDemo_BackstageIsForItsOwnPage(t *testing.T) {
 	t.Parallel()
 	d := openDemo(t) // its CORS_ORIGINS are all
-	own := strings.TrimSuffix(d.url, "/")
+	own := d.URL
 	for _, call := range []struct{ method, path, body string }{
 		{"PATCH", "/playground/products/1", `{"stock":5}`},
 		{"POST", "/playground/subscriptions", `{}`},
@@ -292,8 +251,8 @@ func TestDemo_BackstageIsForItsOwnPage(t *testing.T) {
 			{[]string{"Origin", "null", "Sec-Fetch-Site", "cross-site"}, 404},
 		} {
 			a := d.send(t, call.method, call.path, call.body, tt.headers...)
-			if a.status != tt.status || a.header.Get("Access-Control-Allow-Origin") != "" {
-				t.Errorf("%s %v: %d, readable by %q; want %d", call.method, tt.headers, a.status, a.header.Get("Access-Control-Allow-Origin"), tt.status)
+			if a.Status != tt.status || a.Header.Get("Access-Control-Allow-Origin") != "" {
+				t.Errorf("%s %v: %d, readable by %q; want %d", call.method, tt.headers, a.Status, a.Header.Get("Access-Control-Allow-Origin"), tt.status)
 			}
 		}
 	}

@@ -5,13 +5,12 @@ import (
 	"fmt"
 	"log/slog"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"commerce/auth/locale"
-	"commerce/cart"
 	"commerce/deploy/ephemeral"
 )
 
@@ -97,81 +96,19 @@ func inTime(t *testing.T, try func(n int) (wrong string)) {
 	}
 }
 
-// The first request after a second sees the change, even without a notification and
-// without other requests.
-func TestCatalog_ShowsAChangeWithoutANotificationToTheNextRequest(t *testing.T) {
+func TestCatalog_ReportsStoresWithAnUnknownCurrencyImmediately(t *testing.T) {
 	t.Parallel()
-	url := seeded(t)
+	url := ephemeral.Migrated(t)
 	db := writer(t, url)
-	inTime(t, func(try int) string {
-		i := startInstance(t, url)
-		token := i.mustCall(t, "", "POST", "/cart/add", `{"product_id":1}`).Data.CartToken
-		wantListeners(t, db, try)
-		i.mustCall(t, token, "GET", "/cart", "") // holds what it just read from now on
-		change(t, db, fmt.Sprintf("ALTER TABLE products DISABLE TRIGGER ALL; UPDATE products SET price = %d WHERE id = 1", 100*try))
-		time.Sleep(time.Second)
-		if price := i.mustCall(t, token, "GET", "/cart", "").Data.Items[0].UnitPrice; price.String() != strconv.Itoa(try) {
-			return fmt.Sprintf("price %s, want %d", price, try)
-		}
-		return ""
-	})
-}
+	change(t, db, `INSERT INTO stores (id, name, currency) VALUES (1, 'Shop', 'SAR'), (7, 'Shop', 'XYZ'), (8, 'Shop', 'XYZ')`)
+	log := &logLines{}
+	catalog := openCatalog(db, nil, slog.New(slog.NewTextHandler(log, nil)))
+	t.Cleanup(catalog.listen(context.WithoutCancel(t.Context()), func(context.Context) {}))
+	log.wait(t, 0, `level=ERROR .*currency=XYZ stores=2 first_store=7`)
 
-func TestCatalog_ShowsEveryColumnOfAProductWithinASecond(t *testing.T) {
-	t.Parallel()
-	url := seeded(t)
-	db := writer(t, url)
-	reader := openCatalog(db, nil, slog.New(slog.DiscardHandler))
-	t.Cleanup(reader.listen(context.WithoutCancel(t.Context()), func(context.Context) {}))
-	change(t, db, `INSERT INTO products (store_id, id, name, slug, type, price, original_price) VALUES (1, 30, 'Pass', 'pass', 'digital', 1, 1);
-		INSERT INTO plans (store_id, id, product_id, duration, price) VALUES (1, 301, 30, 'monthly', 1);
-		INSERT INTO fields (store_id, product_id, name, position) VALUES (1, 30, 'Size', 0);
-		INSERT INTO field_options (store_id, product_id, field, code, name, position) VALUES (1, 30, 'Size', 's', 'Small', 0)`)
-	wantListeners(t, db, 1)
-	for name, column := range map[string]struct {
-		change string // of product 30; %d is a number
-		shown  func(*cart.Product) string
-		want   string
-	}{
-		"name":           {`UPDATE products SET name = 'N%d' WHERE id = 30`, func(p *cart.Product) string { return p.Name.Own }, "N%d"},
-		"names":          {`UPDATE products SET names = '{"ar": "N%d"}' WHERE id = 30`, func(p *cart.Product) string { return p.Name.In(locale.Ar) }, "N%d"},
-		"tax_ppm":        {`UPDATE products SET tax_ppm = %d WHERE id = 30`, func(p *cart.Product) string { return number(p.TaxRate) }, "%d"},
-		"max_per_cart":   {`UPDATE products SET max_per_cart = %d WHERE id = 30`, func(p *cart.Product) string { return number(p.MaxPerCart) }, "%d"},
-		"step":           {`UPDATE products SET step = %d WHERE id = 30`, func(p *cart.Product) string { return number(&p.Step) }, "%d"},
-		"label":          {`UPDATE plans SET label = 'L%d' WHERE id = 301`, func(p *cart.Product) string { return p.Plans[0].Text(locale.En) }, "L%d"},
-		"labels":         {`UPDATE plans SET label = 'L', labels = '{"ar": "L%d"}' WHERE id = 301`, func(p *cart.Product) string { return p.Plans[0].Text(locale.Ar) }, "L%d"},
-		"option's names": {`UPDATE field_options SET names = '{"ar": "O%d"}' WHERE product_id = 30`, func(p *cart.Product) string { return p.Fields[0].Options[0].Name.In(locale.Ar) }, "O%d"},
-	} {
-		inTime(t, func(try int) string {
-			shown := func() string {
-				products, err := reader.products.Products(t.Context(), 1, []int64{30})
-				if err != nil || products[30] == nil || len(products[30].Plans) == 0 || len(products[30].Fields) == 0 {
-					return fmt.Sprint("nothing: ", err)
-				}
-				return column.shown(products[30])
-			}
-			shown()
-			change(t, db, fmt.Sprintf(column.change, try))
-			changed, want := time.Now(), fmt.Sprintf(column.want, try)
-			for {
-				sent := time.Since(changed)
-				got := shown()
-				if got == want {
-					return ""
-				}
-				if sent > time.Second {
-					return fmt.Sprintf("%s: %q %v after the change, want %q", name, got, sent, want)
-				}
-				time.Sleep(5 * time.Millisecond)
-			}
-		})
+	change(t, db, `INSERT INTO stores (id, name, currency) VALUES (9, 'Shop', 'QQQ')`) // while it runs
+	log.wait(t, 0, `level=ERROR .*currency=QQQ stores=1 first_store=9`)
+	if strings.Contains(log.String(), "currency=SAR") {
+		t.Error("a known currency is reported")
 	}
-}
-
-// number formats a number, "" for nil.
-func number(n *int64) string {
-	if n == nil {
-		return ""
-	}
-	return strconv.FormatInt(*n, 10)
 }

@@ -1,14 +1,11 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -22,37 +19,10 @@ func newH2C(t *testing.T) *http.Client {
 	return &http.Client{Transport: transport}
 }
 
-// send sends a request of a guest of the sample's first store by HTTP/2.
-func (i instance) send(client *http.Client, token, method, path, body string) (answer, error) {
-	request, err := http.NewRequest(method, i.URL+path, strings.NewReader(body))
-	if err != nil {
-		return answer{}, err
-	}
-	request.Header.Set("X-Public-Key", "pk_demo")
-	request.Header.Set("X-Cart-Token", token)
-	if body != "" {
-		request.Header.Set("Content-Type", "application/json")
-	}
-	response, err := client.Do(request)
-	if err != nil {
-		return answer{}, err
-	}
-	defer response.Body.Close()
-	content, err := io.ReadAll(response.Body)
-	if err != nil {
-		return answer{}, err
-	}
-	if response.ProtoMajor != 2 {
-		return answer{}, fmt.Errorf("%s instead of HTTP/2", response.Proto)
-	}
-	a := answer{Status: response.StatusCode, Header: response.Header, Body: string(content)}
-	return a, json.Unmarshal(content, &a)
-}
-
 func TestH2C_IsOffByDefault(t *testing.T) {
 	t.Parallel()
-	demo := instance{"http://" + startDemo(t).public}
-	if a, err := demo.send(newH2C(t), "", "GET", "/cart", ""); err == nil {
+	demo := startDemo(t)
+	if a, err := demo.callBy(newH2C(t), "", "GET", "/cart", ""); err == nil {
 		t.Errorf("got %d", a.Status)
 	}
 }
@@ -61,12 +31,12 @@ func TestH2C_IsOffByDefault(t *testing.T) {
 // hold back.
 func TestH2C_ServesManyRequestsOnOneConnection(t *testing.T) {
 	t.Parallel()
-	demo := instance{"http://" + startDemo(t, "H2C=on").public}
+	demo := startDemo(t, "H2C=on")
 	client := newH2C(t)
 	token := strings.Repeat("t", 22)
 	for line := range 20 {
 		body := fmt.Sprintf(`{"product_id":5,"fields":{"Account email":"%d@example.com"}}`, line)
-		if a, err := demo.send(client, token, "POST", "/cart/add", body); err != nil || a.Status != http.StatusOK {
+		if a, err := demo.callBy(client, token, "POST", "/cart/add", body); err != nil || a.Status != http.StatusOK {
 			t.Fatalf("add: %v, %d %s", err, a.Status, a.Body)
 		}
 	}
@@ -77,7 +47,7 @@ func TestH2C_ServesManyRequestsOnOneConnection(t *testing.T) {
 			if i%2 == 0 {
 				path, want = "/cart/count", 0
 			}
-			if a, err := demo.send(client, token, "GET", path, ""); err != nil || a.Status != http.StatusOK || len(a.Data.Items) != want {
+			if a, err := demo.callBy(client, token, "GET", path, ""); err != nil || a.Status != http.StatusOK || len(a.Data.Items) != want {
 				t.Errorf("%s: %v, %d, %d items", path, err, a.Status, len(a.Data.Items))
 			}
 		})
@@ -101,7 +71,7 @@ func TestH2C_FinishesRequestsOnSIGTERM(t *testing.T) {
 	for range 8 {
 		running.Go(func() {
 			for !stop.Load() {
-				a, err := serve.send(client, token, "PATCH", "/cart/items/1", `{"quantity":1}`)
+				a, err := serve.callBy(client, token, "PATCH", "/cart/items/1", `{"quantity":1}`)
 				if err != nil {
 					if !strings.Contains(err.Error(), "connection refused") {
 						t.Errorf("during the stop: %v", err)
@@ -118,12 +88,7 @@ func TestH2C_FinishesRequestsOnSIGTERM(t *testing.T) {
 	for applied.Load() < 100 && !t.Failed() {
 		time.Sleep(time.Millisecond)
 	}
-	if err := serve.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	if err := serve.cmd.Wait(); err != nil {
-		t.Errorf("exit: %v", err)
-	}
+	serve.end(t)
 	stop.Store(true)
 	running.Wait()
 }

@@ -22,6 +22,7 @@ const (
 // below cmd connect the others, and may import everything.
 //
 //	carthttp → service → redisstore → cart → locale, store, problem, money, period
+//	subscriptionshttp, postgres → subscriptions → locale, problem, money, period
 var imports = map[string][]string{
 	"auth":           {"auth/bounded", "auth/cause", "auth/lastknown", "auth/limit", "auth/locale", "auth/problem", "auth/store", "auth/timing"},
 	"auth/bounded":   nil,
@@ -48,11 +49,16 @@ var imports = map[string][]string{
 	"cart/wire":     {"auth/locale", "auth/problem", "cart/money"},
 	"cart/carttest": {"auth/locale", "cart", "cart/money"},
 
-	"subscriptions": {
-		"auth", "auth/bounded", "auth/cause", "auth/limit", "auth/locale", "auth/store", "auth/problem", "auth/timing",
-		"cart/wire", "cart/money", "cart/period", "subscriptions/replicas",
+	"subscriptions": {"auth/locale", "auth/problem", "cart/money", "cart/period"},
+	"subscriptions/postgres": {
+		"auth/cause", "auth/limit", "auth/locale", "auth/problem", "auth/timing", "cart/money", "cart/period",
+		"subscriptions", "subscriptions/replicas",
 	},
 	"subscriptions/replicas": {"auth/cause"},
+	"subscriptions/subscriptionshttp": {
+		"auth", "auth/bounded", "auth/limit", "auth/locale", "auth/store", "auth/problem", "auth/timing",
+		"cart/money", "cart/wire", "subscriptions",
+	},
 
 	"docs": nil,
 
@@ -75,14 +81,17 @@ var imports = map[string][]string{
 const wiring = "cmd"
 
 // What tests may import beyond their package and its imports: packages that start servers
-// or fill them with data, packages with which the tests of carts in Redis drive whole
-// requests, and the rules to which they hold the scripts.
-var forTests = []string{"auth/store", "cart/service", "cart/carttest", "cart/redisstore/rules", "deploy/connect", "deploy/ephemeral", "deploy/migrations", "deploy/sample"}
+// or fill them with data, packages with which the tests of carts in Redis and those of
+// subscriptions drive whole requests, and the rules to which they hold the scripts.
+var forTests = []string{
+	"auth", "auth/store", "cart/service", "cart/carttest", "cart/redisstore/rules", "cart/wire", "deploy/connect", "deploy/ephemeral", "deploy/migrations",
+	"deploy/sample", "subscriptions/postgres", "subscriptions/replicas", "subscriptions/subscriptionshttp",
+}
 
 // pure packages take values and return values: neither they nor the packages of ours that
 // they import may use any of impure.
 var (
-	pure   = []string{"cart", "cart/redisstore/rules", "auth/locale", "auth/store", "auth/problem", "cart/money", "cart/period"}
+	pure   = []string{"cart", "cart/redisstore/rules", "auth/locale", "auth/store", "auth/problem", "cart/money", "cart/period", "subscriptions"}
 	impure = []string{"net/http", "log/slog", "github.com/gin-gonic/gin", "github.com/redis/go-redis", "github.com/jackc/pgx"}
 )
 
@@ -118,12 +127,7 @@ func TestImports_GoOneWay(t *testing.T) {
 
 func TestImports_OfPurePackagesArePure(t *testing.T) {
 	t.Parallel()
-	all := map[string][]string{} // imports, by package of ours
-	for _, file := range goFiles(t) {
-		if !strings.HasSuffix(file, "_test.go") {
-			all[path.Dir(file)] = append(all[path.Dir(file)], importsOf(t, file)...)
-		}
-	}
+	all := importsByPackage(t)
 	for _, pkg := range pure {
 		if all[pkg] == nil {
 			t.Errorf("%s imports nothing: it is not there, or this test does not read it", pkg)
@@ -136,6 +140,18 @@ func TestImports_OfPurePackagesArePure(t *testing.T) {
 			}
 		}
 	}
+}
+
+// importsByPackage returns what each package of ours imports, except in tests.
+func importsByPackage(t *testing.T) map[string][]string {
+	t.Helper()
+	all := map[string][]string{}
+	for _, file := range goFiles(t) {
+		if !strings.HasSuffix(file, "_test.go") {
+			all[path.Dir(file)] = append(all[path.Dir(file)], importsOf(t, file)...)
+		}
+	}
+	return all
 }
 
 // The rules of the cart need languages, Unicode and currencies, and nothing else of others.

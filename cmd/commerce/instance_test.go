@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -42,7 +43,7 @@ func startInstance(t *testing.T, databaseURL string) instance {
 		CartTTL:     redisstore.TTLs{Guest: time.Hour, Customer: time.Hour},
 		CartLimits:  defaultLimits(),
 		RedisBudget: 5 * time.Second, // tests of this instance let only Postgres fail
-		Log:         log,
+		Config:      server.Config{Log: log},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -52,13 +53,14 @@ func startInstance(t *testing.T, databaseURL string) instance {
 	return instance{web.URL}
 }
 
-// answer is a decoded response.
+// answer is a response.
 type answer struct {
-	Status int
-	Header http.Header
-	Body   string
-	Code   string
-	Data   struct {
+	Status int         `json:"-"`
+	Header http.Header `json:"-"`
+	Body   string      `json:"-"`
+
+	Code, Message string // of JSON, as the following
+	Data          struct {
 		CartToken string `json:"cart_token"`
 		Items     []struct {
 			UnitPrice json.Number `json:"unit_price"`
@@ -66,34 +68,67 @@ type answer struct {
 	}
 }
 
-// call sends a request of a guest of the sample's first store. An empty token means a new
-// guest.
-func (i instance) call(token, method, path, body string) (answer, error) {
-	request, err := http.NewRequest(method, i.URL+path, strings.NewReader(body))
+// request sends a request and decodes JSON. Headers are name, value, …; "" is no value.
+func request(ctx context.Context, client *http.Client, method, url, body string, headers ...string) (a answer, err error) {
+	request, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
 	if err != nil {
-		return answer{}, err
-	}
-	request.Header.Set("X-Public-Key", "pk_demo")
-	if token != "" {
-		request.Header.Set("X-Cart-Token", token)
+		return a, err
 	}
 	if body != "" {
 		request.Header.Set("Content-Type", "application/json")
 	}
-	response, err := http.DefaultClient.Do(request)
+	for pair := range slices.Chunk(headers, 2) {
+		if pair[1] != "" {
+			request.Header.Set(pair[0], pair[1])
+		}
+	}
+	response, err := client.Do(request)
 	if err != nil {
-		return answer{}, err
+		return a, err
 	}
 	defer response.Body.Close()
 	content, err := io.ReadAll(response.Body)
+	a = answer{Status: response.StatusCode, Header: response.Header, Body: string(content)}
+	if err == nil && strings.HasPrefix(a.Header.Get("Content-Type"), "application/json") {
+		err = json.Unmarshal(content, &a)
+	}
+	if err == nil && client != http.DefaultClient && response.ProtoMajor != 2 {
+		err = fmt.Errorf("%s instead of HTTP/2", response.Proto)
+	}
+	return a, err
+}
+
+// send is request for a path, or a URL.
+func (i instance) send(t *testing.T, method, path, body string, headers ...string) answer {
+	t.Helper()
+	if strings.HasPrefix(path, "/") {
+		path = i.URL + path
+	}
+	a, err := request(t.Context(), http.DefaultClient, method, path, body, headers...)
 	if err != nil {
-		return answer{}, err
+		t.Fatalf("%s %s: %v: %s", method, path, err, a.Body)
 	}
-	a := answer{Status: response.StatusCode, Header: response.Header, Body: string(content)}
-	if err := json.Unmarshal(content, &a); err != nil {
-		return a, fmt.Errorf("%s %s: %w: %s", method, path, err, content)
+	return a
+}
+
+// decoded is the JSON of a response.
+func decoded[T any](t *testing.T, a answer) (v T) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(a.Body), &v); err != nil {
+		t.Fatalf("%d %s: %v", a.Status, a.Body, err)
 	}
-	return a, nil
+	return v
+}
+
+// call sends a request of a guest of the sample's first store. An empty token means a new
+// guest.
+func (i instance) call(token, method, path, body string) (answer, error) {
+	return i.callBy(http.DefaultClient, token, method, path, body)
+}
+
+// callBy is call for a client, which speaks HTTP/2 if it is not the default one.
+func (i instance) callBy(client *http.Client, token, method, path, body string) (answer, error) {
+	return request(context.Background(), client, method, i.URL+path, body, "X-Public-Key", "pk_demo", "X-Cart-Token", token)
 }
 
 // served repeats call for at most 10 s while the response is a 503, which means that

@@ -13,6 +13,7 @@ import (
 
 	"commerce/cmd/internal/cli"
 	"commerce/cmd/internal/server"
+	"commerce/deploy/heap"
 )
 
 // gracePeriod is the time from SIGTERM to the end of the process. It covers the drain
@@ -28,32 +29,24 @@ type listeners struct {
 	public, admin net.Listener
 }
 
-func (s *settings) listen() (listeners, error) {
-	public, err := listen("ADDR", s.Addr)
-	if err != nil {
-		return listeners{}, err
+func (s *settings) listen() (l listeners, err error) {
+	if l.public, err = listen("ADDR", s.Addr); err != nil {
+		return l, err
 	}
-	admin, err := listen("ADMIN_ADDR", s.AdminAddr)
-	if err != nil {
-		public.Close()
-		if samePort(s.Addr, s.AdminAddr) {
+	if l.admin, err = listen("ADMIN_ADDR", s.AdminAddr); err != nil {
+		l.public.Close()
+		_, public, _ := net.SplitHostPort(s.Addr) // both were checked when they were read
+		if _, admin, _ := net.SplitHostPort(s.AdminAddr); admin == public {
 			err = &cli.BadSetting{Name: "ADMIN_ADDR", Err: fmt.Errorf("has the port of ADDR, %s: set ADMIN_ADDR to another address", s.Addr)}
 		}
-		return listeners{}, err
 	}
-	return listeners{public, admin}, nil
-}
-
-func samePort(a, b string) bool {
-	_, portA, errA := net.SplitHostPort(a)
-	_, portB, errB := net.SplitHostPort(b)
-	return errA == nil && errB == nil && portA == portB
+	return l, err
 }
 
 func listen(setting, addr string) (net.Listener, error) {
 	l, err := net.Listen("tcp", addr)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, &cli.BadSetting{Name: setting, Err: fmt.Errorf("%s is in use by another process: set %s to another address", addr, setting)}
+		err = fmt.Errorf("%s is in use by another process: set %s to another address", addr, setting)
 	}
 	if err != nil {
 		return nil, &cli.BadSetting{Name: setting, Err: err}
@@ -61,10 +54,12 @@ func listen(setting, addr string) (net.Listener, error) {
 	return l, nil
 }
 
-// run assembles the parts and serves them until ctx ends, and then for another
+// serve assembles the parts and serves them until ctx ends, and then for another
 // drainDelay. It calls announce once both addresses accept connections.
-func (s *settings) run(ctx context.Context, parts server.Parts, admin *server.Admin, drainDelay time.Duration, announce func(listeners)) error {
-	s.limitMemory(parts.Log)
+func (s *settings) serve(ctx context.Context, parts server.Parts, admin *server.Admin, drainDelay time.Duration, announce func(listeners)) error {
+	if _, err := heap.Configure(s.MemoryLimit); err != nil {
+		parts.Log.Warn("starting without a memory limit", "err", err) // it still works
+	}
 	parts.Stopping = endedFor(ctx, streamPeriod)
 	handler, err := server.Assemble(parts)
 	if err != nil {
@@ -76,7 +71,7 @@ func (s *settings) run(ctx context.Context, parts server.Parts, admin *server.Ad
 	}
 	admin.Version, admin.Profiles = version, s.profiles(sockets.admin)
 	announce(sockets)
-	public := httpServer(reconnect(handler, admin), timeLimits(), parts.Log)
+	public := httpServer(reconnect(handler, admin), parts.Log)
 	public.ConnContext = server.ConnContext
 	if s.H2C == "on" {
 		acceptH2C(public)
@@ -101,7 +96,7 @@ func (s *settings) profiles(admin net.Listener) bool {
 // stop sending requests. After the delay serve closes the public address and waits for
 // requests in flight, at most until the grace period is over.
 func (l listeners) serve(ctx context.Context, public *http.Server, admin *server.Admin, delay time.Duration, log *slog.Logger) error {
-	adminSide := httpServer(admin.Handler(), timeLimits(), log)
+	adminSide := httpServer(admin.Handler(), log)
 	adminSide.WriteTimeout = 0 // the caller chooses the duration of a profile
 	failed := make(chan error, 2)
 	go func() { failed <- public.Serve(server.HoldWrites(l.public)) }()
@@ -136,26 +131,15 @@ func reconnect(h http.Handler, admin *server.Admin) http.Handler {
 	})
 }
 
-// waits are how long a server waits for its clients. After that it closes the connection, or in
-// HTTP/2 ends the request.
-type waits struct {
-	header   time.Duration // for a request's headers
-	request  time.Duration // for a whole request
-	response time.Duration // until the client has read the response
-	idle     time.Duration // for the next request
-}
-
-func timeLimits() waits {
-	return waits{header: 5 * time.Second, request: 10 * time.Second, response: 15 * time.Second, idle: 2 * time.Minute}
-}
-
-func httpServer(h http.Handler, limits waits, log *slog.Logger) *http.Server {
+// httpServer returns a server that closes the connection of a client, or in HTTP/2 ends its request,
+// after these timeouts.
+func httpServer(h http.Handler, log *slog.Logger) *http.Server {
 	return &http.Server{
 		Handler:           h,
-		ReadHeaderTimeout: limits.header,
-		ReadTimeout:       limits.request,
-		WriteTimeout:      limits.response,
-		IdleTimeout:       limits.idle,
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       10 * time.Second, // of a whole request
+		WriteTimeout:      15 * time.Second, // until the client has read the response
+		IdleTimeout:       2 * time.Minute,  // until the next request
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}

@@ -1,11 +1,8 @@
 package main
 
 import (
-	"io"
 	"maps"
-	"net/http"
 	"net/url"
-	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -15,25 +12,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// metrics returns the page /metrics.
-func (r *running) metrics(t *testing.T) string {
-	t.Helper()
-	response, err := http.Get(r.admin + "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	page, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(page)
-}
-
 // metric returns the value of a time series; 0 if it does not exist.
 func (r *running) metric(t *testing.T, series string) float64 {
 	t.Helper()
-	for line := range strings.Lines(r.metrics(t)) {
+	for line := range strings.Lines(r.send(t, "GET", r.admin+"/metrics", "").Body) {
 		if text, ok := strings.CutPrefix(line, series+" "); ok {
 			value, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
 			if err != nil {
@@ -60,32 +42,18 @@ func (r *running) browse(t *testing.T, apiToken string) {
 		{"GET", "/subscriptions/summary", "", apiToken},
 		{"GET", "/subscriptions/changes", "", apiToken},
 	} {
-		request, err := http.NewRequest(c.method, r.URL+c.path, strings.NewReader(c.body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		request.Header.Set("X-Public-Key", "pk_demo")
-		request.Header.Set("X-Cart-Token", cart)
-		request.Header.Set("Content-Type", "application/json")
+		authorization := ""
 		if c.token != "" {
-			request.Header.Set("Authorization", "Bearer "+c.token)
+			authorization = "Bearer " + c.token
 		}
-		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
-		response.Body.Close()
+		r.send(t, c.method, c.path, c.body, "X-Public-Key", "pk_demo", "X-Cart-Token", cart, "Authorization", authorization)
 	}
 }
 
 // documented returns the names of the metrics in the tables of docs/metrics.md, sorted.
 func documented(t *testing.T) []string {
 	t.Helper()
-	page, err := os.ReadFile("../../docs/metrics.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return slices.Sorted(captured("(?m)^\\| `(commerce_[a-z_]+)` \\|", string(page)))
+	return slices.Sorted(captured("(?m)^\\| `(commerce_[a-z_]+)` \\|", source(t, "docs/metrics.md")))
 }
 
 // captured yields the first group of all matches.
@@ -100,11 +68,16 @@ func captured(pattern, text string) func(yield func(string) bool) {
 // hostOf returns the host and port of a URL.
 func hostOf(t *testing.T, rawURL string) string {
 	t.Helper()
+	return parsed(t, rawURL).Host
+}
+
+func parsed(t *testing.T, rawURL string) *url.URL {
+	t.Helper()
 	u, err := url.Parse(rawURL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return u.Host
+	return u
 }
 
 func TestMetrics_OfServeAreThoseInTheDocumentation(t *testing.T) {
@@ -118,7 +91,7 @@ func TestMetrics_OfServeAreThoseInTheDocumentation(t *testing.T) {
 		return ""
 	})
 	serve.browse(t, storeToken(t, database))
-	page := serve.metrics(t)
+	page := serve.send(t, "GET", serve.admin+"/metrics", "").Body
 	exposed := slices.Sorted(captured(`(?m)^# TYPE (commerce_[a-z_]+) `, page))
 	if diff := cmp.Diff(documented(t), exposed); diff != "" {
 		t.Errorf("docs/metrics.md lists other metrics than serve has (-docs +serve):\n%s", diff)

@@ -5,86 +5,75 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/jackc/pgx/v5/pgxpool"
+
 	"commerce/cmd/internal/cli"
 	"commerce/deploy/connect"
 	"commerce/deploy/migrations"
 )
 
-type (
-	migrateUpCommand struct {
-		Database    databaseSettings
-		Sharded     bool
-		ServiceRole string
+// newMigrate returns the commands that migrate the database.
+func newMigrate() cli.Command {
+	var db databaseSettings
+	command := func(name, help string, work func(context.Context, *migrations.Migrator, cli.Output) error, more ...cli.Setting) cli.Command {
+		return cli.Command{
+			Name: name, Help: help, Settings: append(db.settings(true), more...),
+			Run: func(ctx context.Context, out cli.Output) error {
+				return db.migrate(ctx, func(m *migrations.Migrator) error { return work(ctx, m, out) })
+			},
+		}
 	}
-	migrateDownCommand struct {
-		Database databaseSettings
-	}
-	migrateStatusCommand struct {
-		Database databaseSettings
-	}
-)
-
-// Settings implements cli.Runnable.
-func (c *migrateUpCommand) Settings() []cli.Setting {
-	return append(c.Database.settings(true),
-		cli.Setting{
-			Name: "SERVICE_ROLE", Hint: "ROLE", Value: cli.Text(&c.ServiceRole, nil),
-			Help: "Role of commerce serve. It gets the rights that the service needs, on the tables of the schema alone. Default: none is granted.",
-		},
-		cli.Setting{
-			Name: "sharded", Value: cli.Switch(&c.Sharded),
-			Help: "Create tables that Citus can shard by store. Such a database has no changes of subscriptions. See docs/citus.md.",
-		})
+	var up migrateUp
+	return cli.Command{Name: "migrate", Help: "Migrate the database schema.", Commands: []cli.Command{
+		command("up", "Apply all pending migrations. Also run it after you restore a dump or upgrade Postgres.", up.run,
+			cli.Setting{
+				Name: "SERVICE_ROLE", Hint: "ROLE", Value: cli.Text(&up.ServiceRole, nil),
+				Help: "Role of commerce serve. It gets the rights that the service needs, on the tables of the schema alone. Default: none is granted.",
+			},
+			cli.Setting{
+				Name: "sharded", Value: cli.Switch(&up.Sharded),
+				Help: "Create tables that Citus can shard by store. Such a database has no changes of subscriptions. See docs/citus.md.",
+			}),
+		command("down", "Roll back the latest migration and delete the data in the tables and columns that it added.", migrateDown),
+		command("status", "List all migrations, applied or pending.", migrateStatus),
+	}}
 }
 
-// Settings implements cli.Runnable.
-func (c *migrateDownCommand) Settings() []cli.Setting { return c.Database.settings(true) }
+// migrateUp has the settings of `commerce migrate up`.
+type migrateUp struct {
+	Sharded     bool
+	ServiceRole string // "": none
+}
 
-// Settings implements cli.Runnable.
-func (c *migrateStatusCommand) Settings() []cli.Setting { return c.Database.settings(true) }
-
-// Run applies the pending migrations. It is not an error if there are none, or if
-// another process is applying them.
-func (c *migrateUpCommand) Run(ctx context.Context, out cli.Output) error {
-	return c.Database.migrate(ctx, func(m *migrations.Migrator) error {
-		if err := c.checkRole(ctx, m); err != nil {
-			return err
-		}
-		up := m.Up
-		if c.Sharded {
-			up = m.UpSharded
-		}
-		end := startWaiting(out.Errors, "applying migrations")
-		result, err := up(ctx)
-		end()
-		for _, s := range result.Applied {
-			fmt.Fprintln(out, "applied", s.Name)
-		}
-		switch {
+// run applies the pending migrations. It is not an error if there are none, or if another process
+// is applying them. It checks SERVICE_ROLE before it changes anything.
+func (c *migrateUp) run(ctx context.Context, m *migrations.Migrator, out cli.Output) error {
+	if c.ServiceRole != "" {
+		switch err := m.CheckRole(ctx, c.ServiceRole); {
+		case errors.Is(err, migrations.ErrNoRole):
+			return &cli.BadSetting{Name: "SERVICE_ROLE", Err: err}
 		case err != nil:
 			return err
-		case result.Restarted:
-			fmt.Fprintf(out, "the database is a copy: stamped %d subscriptions again, so that readers of their changes start from the beginning\n", result.Stamped)
-		case len(result.Applied) == 0:
-			fmt.Fprintln(out, "nothing to do")
 		}
-		return c.grant(ctx, m, out)
-	})
-}
-
-// checkRole checks SERVICE_ROLE, before anything is changed.
-func (c *migrateUpCommand) checkRole(ctx context.Context, m *migrations.Migrator) error {
-	if c.ServiceRole == "" {
-		return nil
 	}
-	err := m.CheckRole(ctx, c.ServiceRole)
-	if errors.Is(err, migrations.ErrNoRole) {
-		err = &cli.BadSetting{Name: "SERVICE_ROLE", Err: err}
+	up := m.Up
+	if c.Sharded {
+		up = m.UpSharded
 	}
-	return err
-}
-
-func (c *migrateUpCommand) grant(ctx context.Context, m *migrations.Migrator, out cli.Output) error {
+	end := startWaiting(out.Errors, "applying migrations")
+	result, err := up(ctx)
+	end()
+	for _, s := range result.Applied {
+		fmt.Fprintln(out, "applied", s.Name)
+	}
+	switch {
+	case err != nil:
+		return err
+	case result.Restarted:
+		fmt.Fprintf(out, "the database is a copy: stamped %d subscriptions again, so that readers of their changes start from the beginning\n", result.Stamped)
+	case len(result.Applied) == 0:
+		fmt.Fprintln(out, "nothing to do")
+	}
 	if c.ServiceRole == "" {
 		return nil
 	}
@@ -95,46 +84,40 @@ func (c *migrateUpCommand) grant(ctx context.Context, m *migrations.Migrator, ou
 	return nil
 }
 
-// Run rolls back one migration.
-func (c *migrateDownCommand) Run(ctx context.Context, out cli.Output) error {
-	return c.Database.migrate(ctx, func(m *migrations.Migrator) error {
-		end := startWaiting(out.Errors, "rolling back")
-		step, err := m.Down(ctx)
-		end()
-		switch {
-		case err != nil:
-			return err
-		case step == nil:
-			fmt.Fprintln(out, "nothing to do")
-		default:
-			fmt.Fprintln(out, "rolled back", step.Name)
-		}
-		return nil
-	})
+func migrateDown(ctx context.Context, m *migrations.Migrator, out cli.Output) error {
+	end := startWaiting(out.Errors, "rolling back")
+	step, err := m.Down(ctx)
+	end()
+	switch {
+	case err != nil:
+		return err
+	case step == nil:
+		fmt.Fprintln(out, "nothing to do")
+	default:
+		fmt.Fprintln(out, "rolled back", step.Name)
+	}
+	return nil
 }
 
-// Run lists the migrations.
-func (c *migrateStatusCommand) Run(ctx context.Context, out cli.Output) error {
-	return c.Database.migrate(ctx, func(m *migrations.Migrator) error {
-		steps, err := m.Status(ctx)
-		for _, s := range steps {
-			state := "pending"
-			switch {
-			case s.Applied:
-				state = "applied"
-			case s.LeftOut:
-				state = "left out"
-			}
-			fmt.Fprintf(out, "%-8s %s\n", state, s.Name)
+func migrateStatus(ctx context.Context, m *migrations.Migrator, out cli.Output) error {
+	steps, err := m.Status(ctx)
+	for _, s := range steps {
+		state := "pending"
+		switch {
+		case s.Applied:
+			state = "applied"
+		case s.LeftOut:
+			state = "left out"
 		}
-		return err
-	})
+		fmt.Fprintf(out, "%-8s %s\n", state, s.Name)
+	}
+	return err
 }
 
 // migrate calls work with a migrator. Its connections have no statement timeout, because
 // a migration may take long.
 func (d databaseSettings) migrate(ctx context.Context, work func(*migrations.Migrator) error) error {
-	db, err := d.open(ctx, connect.PostgresConfig{Writable: true, ApplicationName: "commerce migrate", StatementTimeout: -1})
+	db, err := d.open(ctx, connect.PostgresConfig{Writable: true, ApplicationName: "commerce migrate", StatementTimeout: -1}, func(ctx context.Context, db *pgxpool.Pool) error { return db.Ping(ctx) })
 	if err != nil {
 		return err
 	}

@@ -29,10 +29,7 @@ type line struct {
 // through starts a proxy to the server of a URL, and returns the URL through the proxy.
 func through(t *testing.T, rawURL string, user *url.Userinfo) (string, *line) {
 	t.Helper()
-	u, err := url.Parse(rawURL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := parsed(t, rawURL)
 	api := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop())
 	l := &line{t, toxiproxy.NewProxy(api, "line", "127.0.0.1:0", u.Host)}
 	l.start()
@@ -67,24 +64,6 @@ type outage struct {
 	kind   string // of the errors in the metrics
 }
 
-// wantLogged waits until the log has a line that contains all texts, after the first n bytes.
-func (r *running) wantLogged(t *testing.T, after int, texts ...string) {
-	t.Helper()
-	eventually(t, func() string {
-		log := r.log.String()[after:]
-		for text := range strings.Lines(log) {
-			found := true
-			for _, want := range texts {
-				found = found && regexp.MustCompile(want).MatchString(text)
-			}
-			if found {
-				return ""
-			}
-		}
-		return fmt.Sprintf("no line with %q in the log; its end is\n%s", texts, log[max(0, len(log)-2000):])
-	})
-}
-
 // secrets are values that must never get into a log.
 type secrets struct{ jwt, apiToken string }
 
@@ -113,38 +92,22 @@ func (r *running) plant(t *testing.T, s secrets) {
 		"/5", "/changes", "/changes?after=planted-cursor", "/summary",
 	}
 	var all sync.WaitGroup
-	send := func(method, path, body string, headers map[string]string) {
+	send := func(method, path, body string, headers ...string) {
 		all.Go(func() {
-			request, err := http.NewRequest(method, r.URL+path, strings.NewReader(body))
-			if err != nil {
+			if _, err := request(t.Context(), http.DefaultClient, method, r.URL+path, body, headers...); err != nil {
 				t.Error(err)
-				return
 			}
-			for name, value := range headers {
-				request.Header.Set(name, value)
-			}
-			response, err := http.DefaultClient.Do(request)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			response.Body.Close()
 		})
 	}
 	for _, c := range cart {
 		for _, authorization := range []string{"", "Bearer " + s.jwt, "Bearer planted.planted.planted", "Basic cGxhbnRlZA=="} {
-			headers := map[string]string{
-				"X-Public-Key": "pk_demo", "X-Cart-Token": plantedCart, "Idempotency-Key": "planted-key", "Content-Type": "application/json",
-			}
-			if authorization != "" {
-				headers["Authorization"] = authorization
-			}
-			send(c[0], c[1], c[2], headers)
+			send(c[0], c[1], c[2], "X-Public-Key", "pk_demo", "X-Cart-Token", plantedCart, "Idempotency-Key", "planted-key",
+				"Content-Type", "application/json", "Authorization", authorization)
 		}
 	}
 	for _, path := range lists {
 		for _, authorization := range []string{s.apiToken, "7|planted-secret-planted-secret", s.jwt} {
-			send("GET", "/subscriptions"+path, "", map[string]string{"Authorization": "Bearer " + authorization})
+			send("GET", "/subscriptions"+path, "", "Authorization", "Bearer "+authorization)
 		}
 	}
 	all.Wait()
@@ -193,7 +156,7 @@ func (r *running) endure(t *testing.T, dependency, server string, s secrets, rou
 		before := r.metric(t, errors)
 		o.begin()
 		lost := `"msg":"lost ` + dependency + `"`
-		r.wantLogged(t, after, `"level":"WARN"`, lost, regexp.QuoteMeta(server))
+		r.log.wait(t, after, `"level":"WARN"`, lost, regexp.QuoteMeta(server))
 		named := regexp.MustCompile(regexp.QuoteMeta(server) + `: ` + o.causes)
 		eventually(t, func() string {
 			r.plant(t, s)
@@ -212,7 +175,7 @@ func (r *running) endure(t *testing.T, dependency, server string, s secrets, rou
 			t.Errorf("%s: %s stays at %v", o.name, errors, got)
 		}
 		o.end()
-		r.wantLogged(t, after, `"level":"INFO"`, `"msg":"`+dependency+` is back"`, `"after":"[0-9.]+m?s"`)
+		r.log.wait(t, after, `"level":"INFO"`, `"msg":"`+dependency+` is back"`, `"after":"[0-9.]+m?s"`)
 		if got := r.metric(t, up); got != 1 {
 			t.Errorf("after %s: %s is %v", o.name, up, got)
 		}
@@ -284,11 +247,7 @@ func TestServe_DoesNotLoseASlowPostgresThatServesRequests(t *testing.T) {
 	ephemeral.Slow(t)
 	database := seeded(t)
 	token := storeToken(t, database)
-	u, err := url.Parse(database)
-	if err != nil {
-		t.Fatal(err)
-	}
-	databaseURL, wire := through(t, database, u.User)
+	databaseURL, wire := through(t, database, parsed(t, database).User)
 	serve := startServe(t, databaseURL)
 	serve.wantReady(t, http.StatusOK, "ok", "ok")
 	list := func() {
@@ -335,9 +294,9 @@ func TestServe_NamesAFailingIssuer(t *testing.T) {
 			keys := strings.Replace(issuer.URL, "http://", "http://user:"+plantedPassword+"@", 1) + "/keys?token=planted"
 			serve := startServe(t, seeded(t), "JWT_SECRET=", "JWT_JWKS_URL="+keys, "LOG_LEVEL=debug",
 				"OTEL_EXPORTER_OTLP_ENDPOINT="+traces.URL, "OTEL_BSP_SCHEDULE_DELAY=50")
-			get(t, token, serve.URL+"/cart").Body.Close()
+			serve.send(t, "GET", "/cart", "", "Authorization", "Bearer "+token)
 			blamed := "jwks " + issuer.URL + "/keys: " + o.cause
-			serve.wantLogged(t, 0, `"level":"WARN"`, "cannot fetch the issuer's keys", regexp.QuoteMeta(blamed))
+			serve.log.wait(t, 0, `"level":"WARN"`, "cannot fetch the issuer's keys", regexp.QuoteMeta(blamed))
 			eventually(t, func() string {
 				for _, line := range serve.requestLines(0, "/cart", regexp.MustCompile(regexp.QuoteMeta(blamed))) {
 					if traces.shows(line.TraceID, "fetch JWKS") {

@@ -6,30 +6,10 @@ import (
 	"testing"
 )
 
-// statuses sends a request n times and counts the statuses of the answers.
-func (i instance) statuses(t *testing.T, n int, edit func(*http.Request)) map[int]int {
-	t.Helper()
-	counts := map[int]int{}
-	for range n {
-		request, err := http.NewRequestWithContext(t.Context(), "GET", i.URL+"/cart", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		edit(request)
-		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
-		response.Body.Close()
-		counts[response.StatusCode]++
-	}
-	return counts
-}
-
 func TestQuotas_ApplyToTheProgram(t *testing.T) {
 	t.Parallel()
-	limited := instance{"http://" + startDemo(t, "CREATE_LIMIT=1000/s,2/h").public}
-	unlimited := instance{"http://" + startDemo(t, "CREATE_LIMIT=2/h", "RATE_LIMIT=off").public}
+	limited := startDemo(t, "CREATE_LIMIT=1000/s,2/h")
+	unlimited := startDemo(t, "CREATE_LIMIT=2/h", "RATE_LIMIT=off")
 	for n := range 4 {
 		token := fmt.Sprintf("made-up-cart-token-%010d", n)
 		want := http.StatusOK
@@ -41,16 +21,22 @@ func TestQuotas_ApplyToTheProgram(t *testing.T) {
 		}
 		unlimited.mustCall(t, token, "POST", "/cart/add", `{"product_id":1}`)
 	}
-	guess := func(r *http.Request) { r.Header.Set("Authorization", "Bearer garbage") }
 	const n = failuresPerMinute + 10
+	guesses := func(i instance) map[int]int { // by the status of the answer
+		counts := map[int]int{}
+		for range n {
+			counts[i.send(t, "GET", "/cart", "", "Authorization", "Bearer garbage").Status]++
+		}
+		return counts
+	}
 	refused, sent := 0, 0
 	for ; refused == 0 && sent < 100*n; sent += n { // on a slow machine, many come back meanwhile
-		refused = limited.statuses(t, n, guess)[http.StatusTooManyRequests]
+		refused = guesses(limited.instance)[http.StatusTooManyRequests]
 	}
 	if refused == 0 || sent == n && refused > 10 {
 		t.Errorf("of %d invalid tokens %d are refused", sent, refused)
 	}
-	if got := unlimited.statuses(t, n, guess); got[http.StatusUnauthorized] != n {
+	if got := guesses(unlimited.instance); got[http.StatusUnauthorized] != n {
 		t.Errorf("without limits, invalid tokens get %v", got)
 	}
 }

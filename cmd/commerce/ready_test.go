@@ -1,8 +1,6 @@
 package main
 
 import (
-	"encoding/json"
-	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -18,22 +16,16 @@ import (
 
 // readiness is the response of /readyz.
 type readiness struct {
-	Code   int
+	Code   int `json:"-"`
 	Status string
 	Checks map[string]string
 }
 
 func (r *running) ready(t *testing.T) readiness {
 	t.Helper()
-	response, err := http.Get(r.admin + "/readyz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	said := readiness{Code: response.StatusCode}
-	if err := json.NewDecoder(response.Body).Decode(&said); err != nil {
-		t.Fatal(err)
-	}
+	a := r.send(t, "GET", r.admin+"/readyz", "")
+	said := decoded[readiness](t, a)
+	said.Code = a.Status
 	return said
 }
 
@@ -53,7 +45,7 @@ func (r *running) wantChecks(t *testing.T, code int, checks map[string]string) {
 	if code != http.StatusOK {
 		want.Status = "not ready"
 	}
-	eventually(t, func() string { return cmp.Diff(want, r.ready(t)) })
+	soon(t, want, func() readiness { return r.ready(t) })
 }
 
 // eventually waits until wrong returns "".
@@ -68,6 +60,12 @@ func eventually(t *testing.T, wrong func() string) {
 			t.Fatalf("after 20s: %s", said)
 		}
 	}
+}
+
+// soon waits until got returns what is wanted.
+func soon[T any](t *testing.T, want T, got func() T) {
+	t.Helper()
+	eventually(t, func() string { return cmp.Diff(want, got()) })
 }
 
 // statuses are the responses of an instance.
@@ -96,19 +94,12 @@ func (r *running) wantStatuses(t *testing.T, token string, want statuses) {
 		}
 		return ""
 	})
-	eventually(t, func() string {
-		if got, _ := r.asStore(t, token, "/subscriptions"); got != want.subscriptions {
-			return http.StatusText(got)
-		}
-		return ""
-	})
+	r.wantStatus(t, token, "/subscriptions", want.subscriptions)
 }
 
 func (r *running) end(t *testing.T) {
 	t.Helper()
-	if err := r.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	r.signal(t, syscall.SIGTERM)
 	late := time.AfterFunc(15*time.Second, func() { _ = r.cmd.Process.Kill() })
 	defer late.Stop()
 	if err := r.cmd.Wait(); err != nil {
@@ -129,50 +120,33 @@ func startSeeded(t *testing.T) *ephemeral.Server {
 	return postgres
 }
 
-func TestServe_StaysReadyWhilePostgresOrRedisIsDown(t *testing.T) {
+// An outage makes no instance unready. One that starts during an outage serves what it can, and
+// everything afterwards.
+func TestServe_ServesWhatItCanDuringAnOutage(t *testing.T) {
 	t.Parallel()
+	const ok, down = http.StatusOK, http.StatusServiceUnavailable
 	postgres, redis := startSeeded(t), ephemeral.StartRedis(t)
 	token := storeToken(t, postgres.URL)
 	serve := startServe(t, postgres.URL, "REDIS_URL="+redis.URL)
 	serve.wantStatuses(t, token, healthy())
-
-	postgres.Kill()
-	serve.wantStatuses(t, token, statuses{http.StatusOK, http.StatusOK, http.StatusServiceUnavailable, "ok", "failing"})
-	postgres.Restart()
-	serve.wantStatuses(t, token, healthy())
-
-	redis.Kill()
-	serve.wantStatuses(t, token, statuses{http.StatusOK, http.StatusServiceUnavailable, http.StatusOK, "failing", "ok"})
-	redis.Restart()
-	serve.wantStatuses(t, token, healthy())
-	serve.end(t)
-}
-
-func TestServe_StartsWithoutPostgresAndServesWhenItIsBack(t *testing.T) {
-	t.Parallel()
-	postgres := startSeeded(t)
-	token := storeToken(t, postgres.URL)
-	postgres.Kill()
-	serve := startServe(t, postgres.URL, "DEFAULT_STORE=9")
-	const down = http.StatusServiceUnavailable
-	serve.wantStatuses(t, token, statuses{down, down, down, "ok", "unreached"})
-
-	postgres.Restart()
-	serve.wantStatuses(t, token, healthy())
-	serve.end(t)
-}
-
-func TestServe_StartsWithoutRedisAndServesWhenItIsBack(t *testing.T) {
-	t.Parallel()
-	databaseURL, redis := seeded(t), ephemeral.StartRedis(t)
-	token := storeToken(t, databaseURL)
-	redis.Kill()
-	serve := startServe(t, databaseURL, "REDIS_URL="+redis.URL)
-	const down = http.StatusServiceUnavailable
-	serve.wantStatuses(t, token, statuses{down, down, http.StatusOK, "unreached", "ok"})
-
-	redis.Restart()
-	serve.wantStatuses(t, token, healthy())
+	for _, outage := range []struct {
+		server     *ephemeral.Server
+		settings   string   // of the instance that starts
+		has, later statuses // of the one that has started before, and of the other
+	}{
+		{postgres, "DEFAULT_STORE=9", statuses{ok, ok, down, "ok", "failing"}, statuses{down, down, down, "ok", "unreached"}},
+		{redis, "DEFAULT_STORE=1", statuses{ok, down, ok, "failing", "ok"}, statuses{down, down, ok, "unreached", "ok"}},
+	} {
+		outage.server.Kill()
+		serve.wantStatuses(t, token, outage.has)
+		later := startServe(t, postgres.URL, "REDIS_URL="+redis.URL, outage.settings)
+		later.wantStatuses(t, token, outage.later)
+		outage.server.Restart()
+		for _, r := range []*running{serve, later} {
+			r.wantStatuses(t, token, healthy())
+		}
+		later.end(t)
+	}
 	serve.end(t)
 }
 
@@ -180,10 +154,7 @@ func TestServe_IsNotReadyWhenItsCredentialsAreRefused(t *testing.T) {
 	t.Parallel()
 	database, redis := seeded(t), ephemeral.Redis(t)
 	with := func(rawURL string, edit func(*url.URL)) string {
-		u, err := url.Parse(rawURL)
-		if err != nil {
-			t.Fatal(err)
-		}
+		u := parsed(t, rawURL)
 		edit(u)
 		return u.String()
 	}
@@ -192,16 +163,6 @@ func TestServe_IsNotReadyWhenItsCredentialsAreRefused(t *testing.T) {
 	startServe(t, with(database, noUser)).wantReady(t, http.StatusServiceUnavailable, "ok", "refused")
 	startServe(t, with(database, noDatabase)).wantReady(t, http.StatusServiceUnavailable, "ok", "refused")
 	startServe(t, database, "REDIS_URL="+with(redis, noUser)).wantReady(t, http.StatusServiceUnavailable, "refused", "ok")
-}
-
-func TestServe_RefusesADefaultStoreThatDoesNotExist(t *testing.T) {
-	t.Parallel()
-	got := ended(t, program(t, []string{
-		"DATABASE_URL=" + seeded(t), "REDIS_URL=" + ephemeral.Redis(t), "JWT_SECRET=" + secret, "DEFAULT_STORE=9",
-	}, "serve"))
-	if got.status != 2 || got.errors != "commerce: DEFAULT_STORE: there is no store 9\n" {
-		t.Errorf("ended with %d and %q", got.status, got.errors)
-	}
 }
 
 // After SIGTERM the process is not ready, but accepts requests until load balancers have
@@ -215,15 +176,8 @@ func TestServe_AcceptsRequestsDuringTheDrainDelay(t *testing.T) {
 	serve := startServe(t, database, "DRAIN_DELAY="+delay.String())
 	serve.wantReady(t, http.StatusOK, "ok", "ok")
 	signaled := time.Now()
-	if err := serve.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, func() string {
-		if said := serve.ready(t); said.Code != http.StatusServiceUnavailable || said.Status != "draining" {
-			return said.Status
-		}
-		return ""
-	})
+	serve.signal(t, syscall.SIGTERM)
+	soon(t, "draining", func() string { return serve.ready(t).Status })
 	// A kept-alive connection ends with a response that announces it, not during a request.
 	response, err := http.Get(serve.URL + "/cart/count")
 	if err != nil {
@@ -233,8 +187,8 @@ func TestServe_AcceptsRequestsDuringTheDrainDelay(t *testing.T) {
 	if !response.Close {
 		t.Error("a response during the delay keeps its connection alive")
 	}
-	if status, text := serve.stream(t, token); status != http.StatusOK || !strings.Contains(text, `{"next":`) {
-		t.Errorf("a stream during the delay: %d %s", status, text)
+	if a := serve.send(t, "GET", "/subscriptions/changes", "", "Authorization", "Bearer "+token, "Accept", "application/x-ndjson"); a.Status != http.StatusOK || !strings.Contains(a.Body, `{"next":`) {
+		t.Errorf("a stream during the delay: %d %s", a.Status, a.Body)
 	}
 	for accepted := true; accepted; {
 		began := time.Now()
@@ -271,35 +225,9 @@ func TestServe_HasProfilesOnlyOnLoopbackByDefault(t *testing.T) {
 	} {
 		d := startDemo(t, test.settings...)
 		for path, want := range map[string]int{"/debug/pprof/": test.status, "/debug/pprof/cmdline": http.StatusNotFound} {
-			response, err := http.Get("http://" + d.admin + path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			response.Body.Close()
-			if response.StatusCode != want {
-				t.Errorf("%v: %s answers %d, want %d", test.settings, path, response.StatusCode, want)
+			if a := d.send(t, "GET", d.admin+path, ""); a.Status != want {
+				t.Errorf("%v: %s answers %d, want %d", test.settings, path, a.Status, want)
 			}
 		}
 	}
-}
-
-// stream reads all changes of subscriptions as NDJSON.
-func (r *running) stream(t *testing.T, token string) (status int, text string) {
-	t.Helper()
-	request, err := http.NewRequest("GET", r.URL+"/subscriptions/changes", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	request.Header.Set("Authorization", "Bearer "+token)
-	request.Header.Set("Accept", "application/x-ndjson")
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	content, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return response.StatusCode, string(content)
 }

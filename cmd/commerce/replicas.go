@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -43,62 +42,35 @@ func checkReplicaURL(url string) error {
 	return err
 }
 
-// replicaReader checks replicas in the background, and has their pools.
-type replicaReader struct {
-	set   *replicas.Set // nil: no replicas
-	pools []*pgxpool.Pool
-
-	stop    context.CancelFunc
-	stopped chan struct{}
-}
-
-// open opens the pools and starts the checks. Replicas may be unreachable. The caller calls
-// close.
-func (r replicaSettings) open(ctx context.Context, primary databaseSettings, seen instruments, log *slog.Logger) (*replicaReader, error) {
-	reader := &replicaReader{stop: func() {}, stopped: make(chan struct{})}
+// open opens the pools of the replicas and starts their checks; nil without replicas. They may be
+// unreachable.
+func (r replicaSettings) open(ctx context.Context, a *assembly, primary databaseSettings) (*replicas.Set, error) {
 	if r.URL == "" {
-		close(reader.stopped)
-		return reader, nil
+		return nil, nil
 	}
-	config := replicas.Config{MaxLag: r.MaxLag, Log: log, Observe: seen.metrics.ReplicaChecked}
+	config := replicas.Config{MaxLag: r.MaxLag, Log: a.Log, Observe: a.Metrics.ReplicaChecked}
 	var err error
-	if config.Primary, err = primary.pool(ctx, checkPool(""), seen); err != nil {
+	if config.Primary, err = a.pool(ctx, "DATABASE_URL", primary.URL, checkPool("")); err != nil {
 		return nil, err
 	}
-	reader.pools = append(reader.pools, config.Primary)
-	if config.Servers, err = reader.openServers(ctx, r.URL, seen); err != nil {
-		closeAll(reader.pools)
+	hosts, err := connect.PostgresHosts(r.URL)
+	if err != nil {
 		return nil, &cli.BadSetting{Name: "DATABASE_REPLICA_URL", Err: err}
 	}
-	reader.set = replicas.New(config)
-	ctx, reader.stop = context.WithCancel(context.WithoutCancel(ctx)) // requests in flight outlive ctx
-	go func() {
-		defer close(reader.stopped)
-		reader.set.Run(ctx)
-	}()
-	return reader, nil
-}
-
-// openServers opens the pools of each host of a URL.
-func (r *replicaReader) openServers(ctx context.Context, url string, seen instruments) ([]replicas.Server, error) {
-	hosts, err := connect.PostgresHosts(url)
-	if err != nil {
-		return nil, err
-	}
-	servers := make([]replicas.Server, len(hosts))
-	for i, host := range hosts {
-		s := &servers[i]
-		s.Name = host
+	for _, host := range hosts {
+		server := replicas.Server{Name: host}
 		for pool, config := range map[**pgxpool.Pool]connect.PostgresConfig{
-			&s.Pool: listPool(host), &s.SummaryPool: summaryPool(host), &s.Checks: checkPool(host),
+			&server.Pool: listPool(host), &server.SummaryPool: summaryPool(host), &server.Checks: checkPool(host),
 		} {
-			if *pool, err = openPool(ctx, url, config, seen); err != nil {
+			if *pool, err = a.pool(ctx, "DATABASE_REPLICA_URL", r.URL, config); err != nil {
 				return nil, err
 			}
-			r.pools = append(r.pools, *pool)
 		}
+		config.Servers = append(config.Servers, server)
 	}
-	return servers, nil
+	set := replicas.New(config)
+	a.atEnd(background(context.WithoutCancel(ctx), set.Run)) // requests in flight outlive ctx
+	return set, nil
 }
 
 // checkPool is listPool for checks of replicas.
@@ -106,18 +78,11 @@ func checkPool(only string) connect.PostgresConfig {
 	return connect.PostgresConfig{ApplicationName: "commerce replica checks", Only: only, MaxConns: 1}
 }
 
-// states returns the state of each replica, by name.
-func (r *replicaReader) states() map[string]string {
+// statesOf returns the state of each replica, by name.
+func statesOf(set *replicas.Set) map[string]string {
 	states := map[string]string{}
-	for name, state := range r.set.States() {
+	for name, state := range set.States() {
 		states[name] = string(state)
 	}
 	return states
-}
-
-// close ends the checks and closes the pools.
-func (r *replicaReader) close() {
-	r.stop()
-	<-r.stopped
-	closeAll(r.pools)
 }

@@ -45,23 +45,13 @@ func (r *replicatedServe) wantStates(t *testing.T, primary string, replicas ...s
 	for i, replica := range r.replicas {
 		want["replica "+hostOf(t, replica.URL)] = replicas[i]
 	}
-	eventually(t, func() string {
-		if got := r.ready(t); got.Code != http.StatusOK || fmt.Sprint(got.Checks) != fmt.Sprint(want) {
-			return fmt.Sprintf("%d with %v, want 200 with %v", got.Code, got.Checks, want)
-		}
-		return ""
-	})
+	r.wantChecks(t, http.StatusOK, want)
 }
 
 // wantList waits until the list of store 1 has a status.
 func (r *replicatedServe) wantList(t *testing.T, want int) {
 	t.Helper()
-	eventually(t, func() string {
-		if got, _ := r.asStore(t, r.token, "/subscriptions"); got != want {
-			return fmt.Sprintf("the list is a %d, want %d", got, want)
-		}
-		return ""
-	})
+	r.wantStatus(t, r.token, "/subscriptions", want)
 }
 
 // reads returns how many reads servers of a kind served.
@@ -118,12 +108,7 @@ func TestServe_ReadsSubscriptionsFromReplicas(t *testing.T) {
 		r.wantFromReplica(t, path)
 	}
 	second := hostOf(t, r.replicas[1].URL)
-	eventually(t, func() string {
-		if up := r.metric(t, fmt.Sprintf("commerce_postgres_replica_up{replica=%q}", second)); up != 1 {
-			return fmt.Sprintf("the replica is up: %v, want 1", up)
-		}
-		return ""
-	})
+	soon(t, 1, func() float64 { return r.metric(t, fmt.Sprintf("commerce_postgres_replica_up{replica=%q}", second)) })
 	r.replicas[1].Stop()
 	r.wantList(t, http.StatusOK)
 	r.wantStates(t, "ok", "ok", "failing")
@@ -134,7 +119,7 @@ func TestServe_ReadsSubscriptionsFromReplicas(t *testing.T) {
 	if r.reads(t, "primary") == before {
 		t.Error("the primary served no read without replicas")
 	}
-	r.wantLogged(t, 0, "its check failed", second)
+	r.log.wait(t, 0, "its check failed", second)
 	for _, replica := range r.replicas {
 		replica.Restart()
 	}

@@ -14,33 +14,28 @@ import (
 	"commerce/deploy/sample"
 )
 
-type seedCommand struct {
-	Database      databaseSettings
-	Subscriptions int64
-}
-
-// Settings implements cli.Runnable.
-func (c *seedCommand) Settings() []cli.Setting {
-	return append(c.Database.settings(true), cli.Setting{
-		Name: "subscriptions", Default: "0", Help: "Number of synthetic subscriptions to add to the sample data.", Value: cli.Number(&c.Subscriptions, 0, 0),
-	})
-}
-
-// seedLock is the Postgres advisory lock that a seed holds.
-const seedLock = 0x5EED
-
-// Run writes the sample data. It restores sample rows that were changed. Two runs at
-// the same time take turns.
-func (c *seedCommand) Run(ctx context.Context, out cli.Output) error {
-	db, err := c.Database.openMigrated(ctx, connect.PostgresConfig{Writable: true, ApplicationName: "commerce seed", StatementTimeout: -1})
-	if err != nil {
-		return err
+// newSeed returns the command that writes the sample data. It restores sample rows that were
+// changed. Two runs at the same time take turns.
+func newSeed() cli.Command {
+	var db databaseSettings
+	var synthetic int64
+	return cli.Command{
+		Name: "seed", Help: "Write the sample data to the database. Safe to repeat.",
+		Settings: append(db.settings(true), cli.Setting{
+			Name: "subscriptions", Default: "0", Help: "Number of synthetic subscriptions to add to the sample data.", Value: cli.Number(&synthetic, 0, 0),
+		}),
+		Run: func(ctx context.Context, out cli.Output) error {
+			pool, err := db.openMigrated(ctx, connect.PostgresConfig{Writable: true, ApplicationName: "commerce seed", StatementTimeout: -1})
+			if err != nil {
+				return err
+			}
+			defer pool.Close()
+			return alone(ctx, pool, func() error { return writeSample(ctx, pool, out, int(synthetic)) })
+		},
 	}
-	defer db.Close()
-	return alone(ctx, db, func() error { return c.write(ctx, db, out) })
 }
 
-func (c *seedCommand) write(ctx context.Context, db *pgxpool.Pool, out cli.Output) error {
+func writeSample(ctx context.Context, db *pgxpool.Pool, out cli.Output, synthetic int) error {
 	now := time.Now()
 	err := pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error {
 		if err := sample.WriteStores(ctx, tx, sample.Stores(), sample.Products(), sample.Coupons(now)); err != nil {
@@ -60,16 +55,12 @@ func (c *seedCommand) write(ctx context.Context, db *pgxpool.Pool, out cli.Outpu
 		return err
 	}
 	fmt.Fprintf(out, "wrote the sample's %d subscriptions of %d customers\n", len(subscriptions), len(customers))
-	if c.Subscriptions == 0 {
+	if synthetic == 0 {
 		return nil
 	}
-	return addSynthetic(ctx, db, out, sample.NewGenerator(int(c.Subscriptions), now))
-}
-
-// addSynthetic writes g's rows, with a progress bar on standard error.
-func addSynthetic(ctx context.Context, db *pgxpool.Pool, out cli.Output, g *sample.Generator) error {
+	g := sample.NewGenerator(synthetic, now)
 	bar := startProgress(out.Errors, "writing rows", int64(g.Rows()))
-	err := g.Write(ctx, db, func(rows int) { _ = bar.Add(rows) })
+	err = g.Write(ctx, db, func(rows int) { _ = bar.Add(rows) })
 	bar.end()
 	if err != nil {
 		return err
@@ -77,6 +68,9 @@ func addSynthetic(ctx context.Context, db *pgxpool.Pool, out cli.Output, g *samp
 	fmt.Fprintf(out, "added %d synthetic subscriptions of %d customers in %d stores\n", g.Subscriptions(), g.Customers(), g.Stores())
 	return nil
 }
+
+// seedLock is the Postgres advisory lock that a seed holds.
+const seedLock = 0x5EED
 
 // alone runs work while no other seed runs on this database. It waits for one that
 // does.

@@ -15,10 +15,9 @@ import (
 	"commerce/auth/locale"
 )
 
-// A language that is added to locale.All makes this test list every text without it.
-func TestTexts_ExistInEveryLanguage(t *testing.T) {
-	t.Parallel()
-	texts := 0
+// literals calls each for the literals of a type of locale in the service, with their places.
+func literals(t *testing.T, name string, each func(place string, lit *ast.CompositeLit)) {
+	t.Helper()
 	for _, file := range goFiles(t) {
 		if strings.HasSuffix(file, "_test.go") {
 			continue
@@ -28,13 +27,21 @@ func TestTexts_ExistInEveryLanguage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, text := range textsOf(parsed) {
-			texts++
-			place := file + ":" + strconv.Itoa(fset.Position(text.Pos()).Line)
-			wantEveryLanguage(t, place, languagesOf(text))
-			wantOwnQuotes(t, place, languagesOf(text))
+		for _, lit := range literalsOf(parsed, name) {
+			each(file+":"+strconv.Itoa(fset.Position(lit.Pos()).Line), lit)
 		}
 	}
+}
+
+// A language that is added to locale.All makes this test list every text without it.
+func TestTexts_ExistInEveryLanguage(t *testing.T) {
+	t.Parallel()
+	texts := 0
+	literals(t, "Text", func(place string, text *ast.CompositeLit) {
+		texts++
+		wantEveryLanguage(t, place, languagesOf(text))
+		wantOwnQuotes(t, place, languagesOf(text))
+	})
 	if texts < 100 {
 		t.Errorf("found %d texts: this test does not read all", texts)
 	}
@@ -75,24 +82,15 @@ func wantOwnQuotes(t *testing.T, place string, text map[string]string) {
 func TestNouns_HaveAFormForEveryArabicNumber(t *testing.T) {
 	t.Parallel()
 	nouns := 0
-	for _, file := range goFiles(t) {
-		if strings.HasSuffix(file, "_test.go") {
-			continue
-		}
-		parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, file), nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, noun := range literalsOf(parsed, "Noun") {
-			nouns++
-			forms := formsOf(noun)
-			for _, category := range []string{"Zero", "One", "Two", "Few", "Many", "Other"} {
-				if forms["Ar"][category] == "" {
-					t.Errorf("%s: no form for %s in Arabic", file, category)
-				}
+	literals(t, "Noun", func(place string, noun *ast.CompositeLit) {
+		nouns++
+		forms := formsOf(noun)
+		for _, category := range []string{"Zero", "One", "Two", "Few", "Many", "Other"} {
+			if forms["Ar"][category] == "" {
+				t.Errorf("%s: no form for %s in Arabic", place, category)
 			}
 		}
-	}
+	})
 	if nouns < 3 {
 		t.Errorf("found %d nouns: this test does not read all", nouns)
 	}
@@ -111,10 +109,7 @@ func formsOf(noun *ast.CompositeLit) map[string]map[string]string {
 	return forms
 }
 
-// textsOf finds the literals of locale.Text, also as elements of a map or list of them.
-func textsOf(file *ast.File) []*ast.CompositeLit { return literalsOf(file, "Text") }
-
-// literalsOf finds the literals of a type of locale.
+// literalsOf finds the literals of a type of locale, also as elements of a map or list of them.
 func literalsOf(file *ast.File, name string) []*ast.CompositeLit {
 	var found []*ast.CompositeLit
 	ast.Inspect(file, func(n ast.Node) bool {
@@ -207,7 +202,7 @@ func TestTexts_AreFoundWhereverTheyAre(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := map[string]bool{}
-	for _, text := range textsOf(parsed) {
+	for _, text := range literalsOf(parsed, "Text") {
 		got[languagesOf(text)["En"]] = true
 	}
 	want := map[string]bool{"one %d": true, "two": true, "threefour": true, "five": true}

@@ -30,12 +30,16 @@ type serveCommand struct {
 	DrainDelay time.Duration
 }
 
-// Settings implements cli.Runnable.
-func (c *serveCommand) Settings() []cli.Setting {
-	return slices.Concat(c.settings.Settings(), c.Database.settings(true), c.Replicas.settings(), []cli.Setting{
-		redisSetting(&c.RedisURL, "redis:// or rediss:// URL. Several hosts or ?cluster=true: a cluster. ?master=NAME: the hosts are sentinels. ca_file=, cert_file= and key_file=: your own certificates."),
-		{Name: "DRAIN_DELAY", Default: "2s", Help: fmt.Sprintf("How long to accept requests after SIGTERM while /readyz already fails. At most %s.", maxDrainDelay), Value: cli.Duration(&c.DrainDelay, 0, maxDrainDelay)},
-	})
+// newServe returns the command that runs the service.
+func newServe() cli.Command {
+	c := &serveCommand{}
+	return cli.Command{
+		Name: "serve", Help: "Run the service.", Faults: c.faults, OpenLog: c.openLog, Run: c.run,
+		Settings: slices.Concat(c.settings.declare(), c.Database.settings(true), c.Replicas.settings(), []cli.Setting{
+			redisSetting(&c.RedisURL, "redis:// or rediss:// URL. Several hosts or ?cluster=true: a cluster. ?master=NAME: the hosts are sentinels. ca_file=, cert_file= and key_file=: your own certificates."),
+			{Name: "DRAIN_DELAY", Default: "2s", Help: fmt.Sprintf("How long to accept requests after SIGTERM while /readyz already fails. At most %s.", maxDrainDelay), Value: cli.Duration(&c.DrainDelay, 0, maxDrainDelay)},
+		}),
+	}
 }
 
 // redisSetting declares REDIS_URL.
@@ -52,79 +56,58 @@ func checkRedisURL(url string) error {
 	return rdb.Close()
 }
 
-// refusedByRedis reports whether Redis refused the user, the password or the user's
-// permissions. Waiting does not help with any of these.
-func refusedByRedis(err error) bool {
-	return redis.IsAuthError(err) || redis.IsPermissionError(err)
-}
-
-// Run serves until ctx ends. Redis and Postgres may be unreachable when it starts.
-func (c *serveCommand) Run(ctx context.Context, out cli.Output) error {
-	log := c.logger(out)
-	traces, flush, err := c.openTraces(ctx, log)
+// run serves until ctx ends. Redis and Postgres may be unreachable when it starts.
+func (c *serveCommand) run(ctx context.Context, out cli.Output) error {
+	a, err := c.begin(ctx, out)
 	if err != nil {
 		return err
 	}
-	defer flush()
-	parts, err := c.parts(log)
-	if err != nil {
+	defer a.close()
+	if err := c.useRedis(a, c.RedisURL); err != nil {
 		return err
 	}
-	parts.Traces = traces
-	rdb, err := connect.Redis(c.RedisURL)
-	if err != nil {
-		return &cli.BadSetting{Name: "REDIS_URL", Err: err}
-	}
-	defer rdb.Close()
-	apiFailures := c.useRedis(&parts, rdb)
 	sentinels, err := connect.RedisSentinels(c.RedisURL)
 	if err != nil {
 		return &cli.BadSetting{Name: "REDIS_URL", Err: err}
 	}
-	defer sentinels.Close()
 	if sentinels != nil {
-		parts.RedisSentinels = sentinels.Replicas
+		a.RedisSentinels = sentinels.Replicas
+		a.atEnd(func() { _ = sentinels.Close() })
 	}
-	seen := instruments{parts.Metrics, traces}
-	db, err := c.Database.pool(ctx, connect.PostgresConfig{ApplicationName: "commerce carts", MaxConns: catalogConns}, seen)
+	db, err := a.pool(ctx, "DATABASE_URL", c.Database.URL, connect.PostgresConfig{ApplicationName: "commerce carts", MaxConns: catalogConns})
 	if err != nil {
 		return err
 	}
-	defer db.Close()
-	admin := &server.Admin{Metrics: parts.Metrics, Started: time.Now(), Dependencies: dependencies(rdb, db), Log: log}
-	catalog := openCatalog(db, parts.Metrics, log)
-	if err := c.reach(ctx, admin, catalog.stores, log); err != nil {
+	admin := &server.Admin{Metrics: a.Metrics, Started: time.Now(), Dependencies: dependencies(a.Redis, db), Log: a.Log}
+	catalog := openCatalog(db, a.Metrics, a.Log)
+	a.Catalog, a.Coupons, a.Stores = catalog.products, catalog.products, catalog.stores
+	if err := c.reach(ctx, admin, a.Stores, a.Log); err != nil {
 		return err
 	}
-	defer watch(ctx, admin)()
-	parts.Catalog, parts.Coupons, parts.Stores = catalog.products, catalog.products, catalog.stores
-	replicas, err := c.Replicas.open(ctx, c.Database, seen, log)
+	a.atEnd(background(ctx, admin.Watch))
+	replicas, err := c.Replicas.open(ctx, a, c.Database)
 	if err != nil {
 		return err
 	}
-	defer replicas.close()
-	admin.Replicas = replicas.states
-	subs, err := c.Database.openSubscriptions(ctx, replicas, catalog.stores, apiFailures, seen, log)
+	admin.Replicas = func() map[string]string { return statesOf(replicas) }
+	subs, err := c.Database.openSubscriptions(ctx, a, replicas)
 	if err != nil {
 		return err
 	}
-	defer subs.close()
-	defer catalog.listen(ctx, subs.markTimeline(log))()
-	parts.Subscriptions, parts.APITokens, parts.APITokenUsed = subs.source, subs.tokens, subs.used.Record
-
-	stopCheck := func() {}
-	defer func() { stopCheck() }()
-	return c.run(ctx, parts, admin, c.DrainDelay, func(sockets listeners) {
-		log.Info("serving", "addr", sockets.public.Addr().String(), "admin", sockets.admin.Addr().String(), "version", version)
-		stopCheck = c.startCheck(ctx, log)
+	a.atEnd(catalog.listen(ctx, func(ctx context.Context) { markTimeline(ctx, subs, a.Log) }))
+	return c.serve(ctx, a.Parts, admin, c.DrainDelay, func(sockets listeners) {
+		a.Log.Info("serving", "addr", sockets.public.Addr().String(), "admin", sockets.admin.Addr().String(), "version", version)
+		a.atEnd(c.startCheck(ctx, a.Log))
 	})
 }
 
 func dependencies(rdb redis.UniversalClient, db *pgxpool.Pool) map[string]*server.Dependency {
 	return map[string]*server.Dependency{
 		"redis": {
-			Ping:    func(ctx context.Context) error { return rdb.Ping(ctx).Err() },
-			Refused: refusedByRedis,
+			Ping: func(ctx context.Context) error { return rdb.Ping(ctx).Err() },
+			Refused: func(err error) bool { // the user, the password or the user's permissions: waiting does not help
+				return redis.IsAuthError(err) || redis.IsPermissionError(err)
+			},
 			PingAll: func(ctx context.Context) error { return pingMasters(ctx, rdb) },
 		},
 		"postgres": {
@@ -149,21 +132,6 @@ func pingMasters(ctx context.Context, rdb redis.UniversalClient) error {
 		})
 	}
 	return rdb.Ping(ctx).Err()
-}
-
-// watch checks the dependencies in the background until ctx ends or the returned function is
-// called, which waits for the end of the checks.
-func watch(ctx context.Context, admin *server.Admin) (stop func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		admin.Watch(ctx)
-	}()
-	return func() {
-		cancel()
-		<-done
-	}
 }
 
 // reach pings the dependencies. It fails if a setting is wrong, but not if a dependency

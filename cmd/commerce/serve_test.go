@@ -3,10 +3,14 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"io"
 	"maps"
 	"os"
 	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -15,7 +19,7 @@ import (
 	"commerce/deploy/ephemeral"
 )
 
-// running is a `commerce serve` and its two addresses.
+// running is a `commerce serve` or a demo, and its two addresses.
 type running struct {
 	instance
 	admin string
@@ -42,15 +46,25 @@ func (l *logLines) String() string {
 	return string(l.text)
 }
 
+// wait waits until a line after the first n bytes matches all patterns.
+func (l *logLines) wait(t *testing.T, after int, patterns ...string) {
+	t.Helper()
+	eventually(t, func() string {
+		log := l.String()[after:]
+		for line := range strings.Lines(log) {
+			if !slices.ContainsFunc(patterns, func(p string) bool { return !regexp.MustCompile(p).MatchString(line) }) {
+				return ""
+			}
+		}
+		return fmt.Sprintf("no line with %q in the log, which ends with\n%s", patterns, tail(log, 2000))
+	})
+}
+
 // asService returns a Redis URL for the user in deploy/redis/users.conf that the service
 // runs as.
-func asService(t testing.TB, url string) string {
+func asService(t *testing.T, url string) string {
 	t.Helper()
-	users, err := os.ReadFile("../../deploy/redis/users.conf")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return ephemeral.AsUser(t, url, string(users), "commerce")
+	return ephemeral.AsUser(t, url, source(t, "deploy/redis/users.conf"), "commerce")
 }
 
 // startServe starts `commerce serve` on the shared Redis. The given settings take
@@ -63,15 +77,7 @@ func startServe(t *testing.T, databaseURL string, settings ...string) *running {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if r.cmd.ProcessState == nil { // the test failed earlier
-			_ = r.cmd.Process.Kill()
-			_ = r.cmd.Wait()
-		}
-	})
+	r.start(t)
 	lines := io.TeeReader(log, r.log)
 	logged := bufio.NewScanner(lines)
 	for r.URL == "" {
@@ -90,9 +96,30 @@ func startServe(t *testing.T, databaseURL string, settings ...string) *running {
 	return r
 }
 
+// start starts the process, which ends with the test.
+func (r *running) start(t *testing.T) {
+	t.Helper()
+	if err := r.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if r.cmd.ProcessState == nil { // the test has not ended it
+			_ = r.cmd.Process.Kill()
+			_ = r.cmd.Wait()
+		}
+	})
+}
+
+func (r *running) signal(t *testing.T, signal os.Signal) {
+	t.Helper()
+	if err := r.cmd.Process.Signal(signal); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestServe_BehavesLikeTheDemo(t *testing.T) {
 	t.Parallel()
-	demo := instance{"http://" + startDemo(t).public}
+	demo := startDemo(t)
 	serve := startServe(t, seeded(t))
 	var demoToken, serveToken string
 	for _, step := range []struct{ method, path, body string }{
@@ -141,10 +168,7 @@ func TestServe_BehavesLikeTheDemo(t *testing.T) {
 // constant returns a response body without the members that differ between responses.
 func constant(t *testing.T, a answer) map[string]any {
 	t.Helper()
-	var body map[string]any
-	if err := json.Unmarshal([]byte(a.Body), &body); err != nil {
-		t.Fatal(err)
-	}
+	body := decoded[map[string]any](t, a)
 	differs := func(name string, _ any) bool {
 		return name == "cart_token" || name == "timestamp" || name == "expires_at" || name == "request_id"
 	}

@@ -8,13 +8,13 @@ import (
 	"os"
 	"os/signal"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"commerce/auth/limit"
 	"commerce/cart"
 	"commerce/cart/redisstore"
 	"commerce/cmd/internal/cli"
@@ -28,7 +28,7 @@ import (
 )
 
 // settings are the settings of both demo and serve. A new one needs a field here, its
-// declaration in Settings, its use in parts, and a row in docs/operations.md.
+// declaration in declare, its use in parts, and a row in docs/operations.md.
 type settings struct {
 	Addr, AdminAddr, Pprof string
 
@@ -52,7 +52,7 @@ type settings struct {
 	LogLevel                    slog.Level
 	LogFormat                   string
 
-	logLines *logbuffer.Writer // set by OpenLog
+	logLines *logbuffer.Writer // set by openLog
 }
 
 // maxInFlight is the highest MAX_IN_FLIGHT, and maxReplicas the highest REDIS_MIN_REPLICAS. They
@@ -67,45 +67,43 @@ func defaultLimits() cart.Limits {
 	return cart.Limits{Lines: 100, Quantity: 999, LineText: 4 << 10, CartText: 64 << 10}
 }
 
-// Settings declares the settings of both demo and serve.
-func (s *settings) Settings() []cli.Setting {
-	return slices.Concat(
-		[]cli.Setting{
-			{Name: "ADDR", Default: ":8080", Help: "Address of the public API.", Value: cli.Text(&s.Addr, checkAddr)},
-			{Name: "ADMIN_ADDR", Default: "127.0.0.1:9090", Help: "Address of health checks, metrics and profiles. Must not be public.", Value: cli.Text(&s.AdminAddr, checkAddr)},
-			{Name: "PPROF", Help: "on or off: serve profiles at /debug/pprof/ of ADMIN_ADDR. Default: on if that is a loopback address, otherwise off.", Value: cli.Word(&s.Pprof, "", "on", "off")},
-		},
-		s.JWT.settings(), s.cartSettings(), s.webSettings(),
-		[]cli.Setting{
-			{Name: "MEMORY_LIMIT", Hint: "SIZE", Help: "Soft limit of the process's memory, in bytes or with a suffix, such as 512MiB. Default: 90 % of the cgroup's limit, if it has one.", Value: cli.Parsed(&s.MemoryLimit, heap.ParseSize)},
-			{Name: "LOG_LEVEL", Default: "info", Help: "debug, info, warn or error.", Value: cli.Parsed(&s.LogLevel, parseLevel)},
-			{Name: "LOG_FORMAT", Help: "json or text. Default: text in the demo, otherwise json.", Value: cli.Word(&s.LogFormat, "", "json", "text")},
-		},
-	)
-}
-
-// cartSettings are about carts and the Redis that stores them.
-func (s *settings) cartSettings() []cli.Setting {
+// declare declares the settings of both demo and serve.
+func (s *settings) declare() []cli.Setting {
 	limits := defaultLimits()
 	atMost := func(help string, maximum int64) string { return fmt.Sprintf("%s; at most %d.", help, maximum) }
-	return []cli.Setting{
+	return slices.Concat([]cli.Setting{
+		{Name: "ADDR", Default: ":8080", Help: "Address of the public API.", Value: cli.Text(&s.Addr, checkAddr)},
+		{Name: "ADMIN_ADDR", Default: "127.0.0.1:9090", Help: "Address of health checks, metrics and profiles. Must not be public.", Value: cli.Text(&s.AdminAddr, checkAddr)},
+		{Name: "PPROF", Help: "on or off: serve profiles at /debug/pprof/ of ADMIN_ADDR. Default: on if that is a loopback address, otherwise off.", Value: cli.Word(&s.Pprof, "", "on", "off")},
+	}, s.JWT.settings(), []cli.Setting{
 		{Name: "GUEST_CART_TTL", Default: "720h", Help: "How long a guest's cart is kept after its last use.", Value: cli.Duration(&s.GuestCartTTL, time.Second, 0)},
 		{Name: "CUSTOMER_CART_TTL", Default: "2160h", Help: "How long a customer's cart is kept after its last use.", Value: cli.Duration(&s.CustomerCartTTL, time.Second, 0)},
-		{Name: "MERGE_STRATEGY", Default: "sum", Help: "Quantity of a line that is in both the guest's and the customer's cart: sum, max, guest or customer.", Value: cli.Text(&s.MergeStrategy, checkStrategy)},
+		{Name: "MERGE_STRATEGY", Default: "sum", Help: "Quantity of a line that is in both the guest's and the customer's cart: sum, max, guest or customer.", Value: cli.Text(&s.MergeStrategy, checked(cart.ParseStrategy))},
 		{Name: "DEFAULT_STORE", Hint: "ID", Help: "Store of cart calls that name no store. Default: 1 in the demo, otherwise the only store if there is just one.", Value: cli.Parsed(&s.DefaultStore, parseStore)},
-
 		minReplicasSetting(&s.RedisMinReplicas, fmt.Sprintf("Minimum number of replicas of each Redis master, at most %d. A merge on login waits for this many, connected or not.", maxReplicas)),
 		{Name: "REDIS_BATCH_READS", Default: "on", Help: "on or off: concurrent reads of carts share round trips to Redis.", Value: cli.Word(&s.RedisBatchReads, "on", "off")},
 		durabilitySetting(&s.Durability, "memory or replica. With replica, each change waits up to half a second for all replicas, and the response says whether they have it."),
+		{Name: "MAX_LINES", Default: fmt.Sprint(limits.Lines), Help: atMost("Maximum lines of a cart", cart.MaxLines), Value: cli.Number(&s.Limits.Lines, 1, cart.MaxLines)},
+		{Name: "MAX_QUANTITY", Default: fmt.Sprint(limits.Quantity), Help: atMost("Maximum quantity of a line", cart.MaxQuantity), Value: cli.Number(&s.Limits.Quantity, 1, cart.MaxQuantity)},
+		{Name: "MAX_LINE_TEXT", Default: fmt.Sprint(limits.LineText), Help: atMost("Maximum bytes of text (fields and notice) of a line", cart.MaxText), Value: cli.Number(&s.Limits.LineText, 1, cart.MaxText)},
+		{Name: "MAX_CART_TEXT", Default: fmt.Sprint(limits.CartText), Help: atMost("Maximum bytes of text of a cart", cart.MaxText), Value: cli.Number(&s.Limits.CartText, 1, cart.MaxText)},
 
-		{Name: "MAX_LINES", Default: decimal(limits.Lines), Help: atMost("Maximum lines of a cart", cart.MaxLines), Value: cli.Number(&s.Limits.Lines, 1, cart.MaxLines)},
-		{Name: "MAX_QUANTITY", Default: decimal(limits.Quantity), Help: atMost("Maximum quantity of a line", cart.MaxQuantity), Value: cli.Number(&s.Limits.Quantity, 1, cart.MaxQuantity)},
-		{Name: "MAX_LINE_TEXT", Default: decimal(limits.LineText), Help: atMost("Maximum bytes of text (fields and notice) of a line", cart.MaxText), Value: cli.Number(&s.Limits.LineText, 1, cart.MaxText)},
-		{Name: "MAX_CART_TEXT", Default: decimal(limits.CartText), Help: atMost("Maximum bytes of text of a cart", cart.MaxText), Value: cli.Number(&s.Limits.CartText, 1, cart.MaxText)},
-	}
+		{Name: "BASE_PATH", Hint: "PATH", Help: "Path in front of every route, such as /api.", Value: cli.Text(&s.BasePath, checkPath)},
+		{Name: "PUBLIC_URL", Hint: "URL", Help: "URL that clients use, for page links. Default: taken from the request, or from a proxy in TRUSTED_PROXIES.", Value: cli.Text(&s.PublicURL, checkURL)},
+		{Name: "CORS_ORIGINS", Hint: "ORIGIN,...", Help: "Browser origins to allow, or * for all. Default: * in the demo, otherwise none.", Value: cli.List(&s.CORSOrigins, checkOrigin)},
+		{Name: "RATE_LIMIT", Default: "on", Help: "on or off. Turn it off if a gateway limits requests.", Value: cli.Word(&s.RateLimit, "on", "off")},
+		{Name: "CREATE_LIMIT", Default: "200/s,20000/h", Help: "Carts that the guests of one address (IPv6: /64 network) may create, as rates per s, m or h, or off. No limit if RATE_LIMIT is off.", Value: cli.Text(&s.CreateLimit, checked(limit.Parse))},
+		{Name: "MAX_IN_FLIGHT", Hint: "N", Default: "0", Help: fmt.Sprintf("Requests of carts, and of subscriptions, that are worked on at the same time; at most %d. Further ones get a 503. 0: %d for each CPU.", maxInFlight, server.InFlightPerCPU), Value: cli.Number(&s.MaxInFlight, 0, maxInFlight)},
+		{Name: "H2C", Default: "off", Help: "on or off: also accept HTTP/2 without TLS, for a proxy that uses it.", Value: cli.Word(&s.H2C, "on", "off")},
+		{Name: "TRUSTED_PROXIES", Hint: "NETWORK,...", Help: "Addresses or networks of proxies whose X-Forwarded-For, X-Forwarded-Proto and X-Forwarded-Host headers are trusted. Default: none.", Value: cli.List(&s.TrustedProxies, checkNetwork)},
+		{Name: "PLAYGROUND", Help: "on or off: serve a page at / to try the API. Default: on in the demo, otherwise off.", Value: cli.Word(&s.Playground, "", "on", "off")},
+		{Name: "DOCS", Help: "on or off: serve the API reference at /docs. Default: on in the demo, otherwise off.", Value: cli.Word(&s.Docs, "", "on", "off")},
+
+		{Name: "MEMORY_LIMIT", Hint: "SIZE", Help: "Soft limit of the process's memory, in bytes or with a suffix, such as 512MiB. Default: 90 % of the cgroup's limit, if it has one.", Value: cli.Parsed(&s.MemoryLimit, heap.ParseSize)},
+		{Name: "LOG_LEVEL", Default: "info", Help: "debug, info, warn or error.", Value: cli.Parsed(&s.LogLevel, parseLevel)},
+		{Name: "LOG_FORMAT", Help: "json or text. Default: text in the demo, otherwise json.", Value: cli.Word(&s.LogFormat, "", "json", "text")},
+	})
 }
-
-func decimal(n int64) string { return strconv.FormatInt(n, 10) }
 
 // minReplicasSetting declares REDIS_MIN_REPLICAS.
 func minReplicasSetting(to *int64, help string) cli.Setting {
@@ -117,24 +115,8 @@ func durabilitySetting(to *string, help string) cli.Setting {
 	return cli.Setting{Name: "DURABILITY", Default: "memory", Help: help, Value: cli.Word(to, "memory", "replica")}
 }
 
-// webSettings are about requests, limits and pages.
-func (s *settings) webSettings() []cli.Setting {
-	return []cli.Setting{
-		{Name: "BASE_PATH", Hint: "PATH", Help: "Path in front of every route, such as /api.", Value: cli.Text(&s.BasePath, checkPath)},
-		{Name: "PUBLIC_URL", Hint: "URL", Help: "URL that clients use, for page links. Default: taken from the request, or from a proxy in TRUSTED_PROXIES.", Value: cli.Text(&s.PublicURL, checkURL)},
-		{Name: "CORS_ORIGINS", Hint: "ORIGIN,...", Help: "Browser origins to allow, or * for all. Default: * in the demo, otherwise none.", Value: cli.List(&s.CORSOrigins, checkOrigin)},
-		{Name: "RATE_LIMIT", Default: "on", Help: "on or off. Turn it off if a gateway limits requests.", Value: cli.Word(&s.RateLimit, "on", "off")},
-		{Name: "CREATE_LIMIT", Default: "200/s,20000/h", Help: "Carts that the guests of one address (IPv6: /64 network) may create, as rates per s, m or h, or off. No limit if RATE_LIMIT is off.", Value: cli.Text(&s.CreateLimit, checkRates)},
-		{Name: "MAX_IN_FLIGHT", Hint: "N", Default: "0", Help: fmt.Sprintf("Requests of carts, and of subscriptions, that are worked on at the same time; at most %d. Further ones get a 503. 0: %d for each CPU.", maxInFlight, server.InFlightPerCPU), Value: cli.Number(&s.MaxInFlight, 0, maxInFlight)},
-		{Name: "H2C", Default: "off", Help: "on or off: also accept HTTP/2 without TLS, for a proxy that uses it.", Value: cli.Word(&s.H2C, "on", "off")},
-		{Name: "TRUSTED_PROXIES", Hint: "NETWORK,...", Help: "Addresses or networks of proxies whose X-Forwarded-For, X-Forwarded-Proto and X-Forwarded-Host headers are trusted. Default: none.", Value: cli.List(&s.TrustedProxies, checkNetwork)},
-		{Name: "PLAYGROUND", Help: "on or off: serve a page at / to try the API. Default: on in the demo, otherwise off.", Value: cli.Word(&s.Playground, "", "on", "off")},
-		{Name: "DOCS", Help: "on or off: serve the API reference at /docs. Default: on in the demo, otherwise off.", Value: cli.Word(&s.Docs, "", "on", "off")},
-	}
-}
-
-// Faults checks the settings that are not right or wrong alone.
-func (s *settings) Faults() cli.Faults {
+// faults checks the settings that are not right or wrong alone.
+func (s *settings) faults() cli.Faults {
 	f := s.JWT.faults()
 	for name, err := range tracing.Faults(os.Getenv) {
 		f.Add(name, err)
@@ -176,30 +158,24 @@ func (s *settings) parts(log *slog.Logger) (server.Parts, error) {
 		RedisMinReplicas: int(s.RedisMinReplicas),
 		RedisBatchReads:  s.RedisBatchReads == "on",
 
-		BasePath:       strings.TrimSuffix(s.BasePath, "/"),
-		PublicURL:      strings.TrimRight(s.PublicURL, "/"),
-		CORSOrigins:    s.CORSOrigins,
-		RateLimit:      s.RateLimit == "on",
-		MaxInFlight:    int(s.MaxInFlight),
-		TrustedProxies: s.TrustedProxies,
-		Log:            log,
-		Metrics:        metrics,
-		Playground:     playground,
-		Reference:      s.Docs == "on",
+		Config: server.Config{
+			BasePath:       strings.TrimSuffix(s.BasePath, "/"),
+			PublicURL:      strings.TrimRight(s.PublicURL, "/"),
+			CORSOrigins:    s.CORSOrigins,
+			RateLimit:      s.RateLimit == "on",
+			MaxInFlight:    int(s.MaxInFlight),
+			TrustedProxies: s.TrustedProxies,
+			Log:            log,
+			Metrics:        metrics,
+			Playground:     playground,
+			Reference:      s.Docs == "on",
+		},
 	}, nil
 }
 
-// limitMemory applies MEMORY_LIMIT. Without a limit the service still works, so a failure is
-// only logged.
-func (s *settings) limitMemory(log *slog.Logger) {
-	if _, err := heap.Configure(s.MemoryLimit); err != nil {
-		log.Warn("starting without a memory limit", "err", err)
-	}
-}
-
-// OpenLog implements cli.Runnable. A log whose reader stalls or ends neither blocks nor ends the
+// openLog returns the log of the process. A log whose reader stalls or ends neither blocks nor ends the
 // process.
-func (s *settings) OpenLog(to io.Writer) io.WriteCloser {
+func (s *settings) openLog(to io.Writer) io.WriteCloser {
 	signal.Ignore(syscall.SIGPIPE)
 	s.logLines = logbuffer.New(to, func(to io.Writer, lost uint64) {
 		slog.New(s.logHandler(to)).Warn("the log has a gap: its reader was too slow or had ended", "lines", lost)

@@ -22,7 +22,7 @@ func declared(t *testing.T, commandName string) []cli.Setting {
 	if i < 0 {
 		t.Fatalf("there is no command %s", commandName)
 	}
-	return all[i].Run.Settings()
+	return all[i].Settings
 }
 
 // settingsOf returns the settings of these commands that are environment variables.
@@ -43,18 +43,14 @@ func settingsOf(t *testing.T, commandNames ...string) map[string]bool {
 
 func TestSettings_AreThoseOfTheOperationsGuide(t *testing.T) {
 	t.Parallel()
-	guide, err := os.ReadFile("../../docs/operations.md")
-	if err != nil {
-		t.Fatal(err)
-	}
 	documented := map[string]bool{}
-	for _, code := range regexp.MustCompile("`[^`\n]*`").FindAllString(string(guide), -1) {
+	for _, code := range regexp.MustCompile("`[^`\n]*`").FindAllString(source(t, "docs/operations.md"), -1) {
 		if name := regexp.MustCompile("^`([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*)(?:=[^`]*)?`$").FindStringSubmatch(code); name != nil {
 			documented[name[1]] = true
 		}
 	}
 	settings := settingsOf(t, "demo", "serve")
-	for _, s := range (&migrateUpCommand{}).Settings() {
+	for _, s := range newMigrate().Commands[0].Settings {
 		if s.Name == strings.ToUpper(s.Name) { // otherwise it is a flag alone
 			settings[s.Name] = s.Secret
 		}
@@ -126,11 +122,50 @@ func TestLogger_TakesTheLinesOfTheStandardLog(t *testing.T) {
 	})
 	var s settings
 	var text logLines
-	lines := s.OpenLog(&text)
+	lines := s.openLog(&text)
 	s.logger(cli.NewOutput(io.Discard, lines))
 	log.Print("from a library")
 	lines.Close()
 	if got := text.String(); !strings.Contains(got, `"msg":"from a library"`) {
 		t.Errorf("the log has %q", got)
 	}
+}
+
+// `commerce serve` accepts the settings that the pages show as files. It reads them from the
+// environment, so this test is not parallel.
+func TestSettings_OfThePagesAreAccepted(t *testing.T) {
+	files := regexp.MustCompile("(?ms)^ *```ini\n(.*?)^ *```$")
+	for page, want := range map[string]int{"docs/deploy.md": 1, "docs/operations.md": 3, "docs/citus.md": 1} {
+		found := 0
+		for _, file := range files.FindAllStringSubmatch(source(t, page), -1) {
+			if strings.Contains(file[1], "[Service]") {
+				continue // for systemd
+			}
+			found++
+			t.Run(page, func(t *testing.T) {
+				if fault := faultOf(t, file[1]); fault != nil {
+					t.Errorf("%s: %v", file[1], fault)
+				}
+			})
+		}
+		if found != want {
+			t.Errorf("%s has %d files with settings, want %d", page, found, want)
+		}
+	}
+	if fault := faultOf(t, "TRUSTED_PROXIES=nonsense"); fault == nil {
+		t.Error("no fault in a wrong setting")
+	}
+}
+
+// faultOf returns what is wrong with the lines of a file with settings, next to those that every
+// service needs.
+func faultOf(t *testing.T, file string) error {
+	t.Helper()
+	settings := "DATABASE_URL=postgres://localhost/commerce\nREDIS_URL=redis://localhost\nJWT_SECRET=" + strings.Repeat("s", 32) + "\n" + file
+	for line := range strings.Lines(settings) {
+		if name, value, found := strings.Cut(strings.TrimSpace(line), "="); found && !strings.HasPrefix(name, "#") {
+			t.Setenv(name, value)
+		}
+	}
+	return newServe().Read(func(cli.Setting) *string { return nil })
 }

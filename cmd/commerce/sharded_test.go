@@ -33,28 +33,9 @@ func TestSharded_ServesEverythingButChanges(t *testing.T) {
 		"/subscriptions?status=active&customerCountryCode=966": http.StatusOK,
 		"/subscriptions/changes":                               http.StatusNotFound,
 	} {
-		eventually(t, func() string {
-			response := get(t, token, r.URL+path)
-			defer response.Body.Close()
-			if response.StatusCode != want {
-				return path + ": " + response.Status
-			}
-			return ""
-		})
-	}
-	pruned := ended(t, program(t, []string{"DATABASE_URL=" + url}, "prune"))
-	if pruned.status == 0 || pruned.out != "" || !strings.Contains(pruned.errors, "nothing to prune") {
-		t.Errorf("prune: status %d, %q", pruned.status, pruned.errors)
+		r.wantStatus(t, token, path, want)
 	}
 	r.end(t)
-}
-
-func TestMigrate_RefusesToShardADatabaseWithChanges(t *testing.T) {
-	t.Parallel()
-	got := ended(t, program(t, []string{"DATABASE_URL=" + ephemeral.Migrated(t)}, "migrate", "up", "--sharded"))
-	if got.status == 0 || !strings.Contains(got.errors, "00102_changes.sql") || strings.Count(got.errors, "\n") != 1 {
-		t.Errorf("status %d, %q", got.status, got.errors)
-	}
 }
 
 // Citus cannot run a plan that was made without the values of its parameters.
@@ -62,11 +43,9 @@ func TestSubscriptions_PlanAsDatabaseURLSays(t *testing.T) {
 	t.Parallel()
 	url := ephemeral.Migrated(t)
 	for parameters, want := range map[string]string{"": "force_generic_plan", "&plan_cache_mode=force_custom_plan": "force_custom_plan"} {
-		r := openReader(t, url+parameters)
 		var mode string
-		if err := r.pools[0].QueryRow(t.Context(), "SHOW plan_cache_mode").Scan(&mode); err != nil || mode != want {
+		if err := ephemeral.OpenPool(t, url+parameters, listPool("")).QueryRow(t.Context(), "SHOW plan_cache_mode").Scan(&mode); err != nil || mode != want {
 			t.Errorf("with %q: %s, %v, want %s", parameters, mode, err, want)
 		}
-		r.close()
 	}
 }

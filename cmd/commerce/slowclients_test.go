@@ -16,16 +16,13 @@ import (
 	"commerce/deploy/ephemeral"
 )
 
-// briefly are waits that a test can sit out.
-func briefly() waits {
-	return waits{header: 300 * time.Millisecond, request: 600 * time.Millisecond, response: 600 * time.Millisecond, idle: 300 * time.Millisecond}
-}
-
-// serveBriefly serves a handler like the public address, with short waits, and returns its
+// serveBriefly serves a handler like the public address, with short timeouts, and returns its
 // address.
 func serveBriefly(t *testing.T, h http.Handler, edits ...func(*http.Server)) string {
 	t.Helper()
-	s := httpServer(h, briefly(), slog.New(slog.DiscardHandler))
+	s := httpServer(h, slog.New(slog.DiscardHandler))
+	s.ReadHeaderTimeout, s.IdleTimeout = 300*time.Millisecond, 300*time.Millisecond
+	s.ReadTimeout, s.WriteTimeout = 600*time.Millisecond, 600*time.Millisecond
 	s.ConnContext = server.ConnContext
 	for _, edit := range edits {
 		edit(s)

@@ -3,31 +3,20 @@ package main
 import (
 	"context"
 	"crypto/rand"
+	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"commerce/auth"
-	"commerce/auth/limit"
+	"commerce/cmd/internal/cli"
 	"commerce/deploy/connect"
 	"commerce/subscriptions"
+	"commerce/subscriptions/postgres"
+	"commerce/subscriptions/replicas"
 )
-
-// subscriptionReader reads subscriptions, verifies stores' API tokens and records when
-// tokens are used. Lists have their own pool, so that carts do not wait for them.
-// Summaries have their own, so that lists do not wait for summaries. Token checks have
-// their own small pool, so that the lists of one store do not block the token checks of
-// others.
-type subscriptionReader struct {
-	source *subscriptions.Postgres
-	tokens *auth.APITokens
-	used   *auth.LastUsed
-
-	pools   []*pgxpool.Pool
-	stop    context.CancelFunc
-	stopped chan struct{}
-}
 
 // summaryConns is the maximum number of concurrent summaries. Each reads all rows of a
 // store, so they have their own connections and more time than lists.
@@ -40,48 +29,41 @@ const (
 // fraction of a millisecond, and concurrent requests with the same token share it.
 const tokenConns = 4
 
-// openSubscriptions opens the pools and starts to record token use. The caller calls
-// close, and only then closes the replicas.
-func (d databaseSettings) openSubscriptions(ctx context.Context, replicas *replicaReader, stores auth.StoreDirectory, failures *limit.Quota, seen instruments, log *slog.Logger) (*subscriptionReader, error) {
-	var pools []*pgxpool.Pool
-	for _, config := range []connect.PostgresConfig{
-		listPool(""),
-		summaryPool(""),
-		{ApplicationName: "commerce tokens", MaxConns: tokenConns},
-		{ApplicationName: "commerce last used", Writable: true, MaxConns: 1},
+// openSubscriptions adds what reads subscriptions, verifies stores' API tokens and records when tokens
+// are used. Lists have their own pool, so that carts do not wait for them. Summaries have their own,
+// so that lists do not wait for summaries. Token checks have their own small pool, so that the lists
+// of one store do not block the token checks of others.
+func (d databaseSettings) openSubscriptions(ctx context.Context, a *assembly, replicas *replicas.Set) (*postgres.Source, error) {
+	var lists, summaries, tokens, writer *pgxpool.Pool
+	for pool, config := range map[**pgxpool.Pool]connect.PostgresConfig{
+		&lists:     listPool(""),
+		&summaries: summaryPool(""),
+		&tokens:    {ApplicationName: "commerce tokens", MaxConns: tokenConns},
+		&writer:    {ApplicationName: "commerce last used", Writable: true, MaxConns: 1},
 	} {
-		pool, err := d.pool(ctx, config, seen)
-		if err != nil {
-			closeAll(pools)
+		var err error
+		if *pool, err = a.pool(ctx, "DATABASE_URL", d.URL, config); err != nil {
 			return nil, err
 		}
-		pools = append(pools, pool)
 	}
-	lists, summaries, tokens, writer := pools[0], pools[1], pools[2], pools[3]
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx)) // requests in flight outlive ctx
-	r := &subscriptionReader{
-		source: subscriptions.NewPostgres(subscriptions.PostgresConfig{
-			Pool: lists, SummaryPool: summaries, Replicas: replicas.set, Served: seen.metrics.SubscriptionsRead, Base: ctx, Log: log,
-		}),
-		tokens: auth.NewAPITokens(auth.APITokensConfig{
-			Source: auth.NewPostgresAPITokens(tokens, rand.Reader), Stores: stores, Failures: failures,
-		}),
-		used:  auth.NewLastUsed(auth.LastUsedConfig{Pool: writer, Log: log}),
-		pools: pools, stop: stop, stopped: make(chan struct{}),
-	}
-	go func() {
-		defer close(r.stopped)
-		r.used.Run(ctx)
-	}()
-	return r, nil
+	source := postgres.New(postgres.Config{
+		Pool: lists, SummaryPool: summaries, Replicas: replicas, Served: a.Metrics.SubscriptionsRead, Base: ctx, Log: a.Log,
+	})
+	used := auth.NewLastUsed(auth.LastUsedConfig{Pool: writer, Log: a.Log})
+	a.atEnd(stop)
+	a.atEnd(background(ctx, used.Run)) // records the last uses at its end
+	a.Subscriptions, a.APITokenUsed = source, used.Record
+	a.APITokens = auth.NewAPITokens(auth.APITokensConfig{
+		Source: auth.NewPostgresAPITokens(tokens, rand.Reader), Stores: a.Stores, Failures: a.apiFailures,
+	})
+	return source, nil
 }
 
-// markTimeline returns a function that records the timeline of the primary's log.
-func (r *subscriptionReader) markTimeline(log *slog.Logger) func(context.Context) {
-	return func(ctx context.Context) {
-		if err := r.source.MarkTimeline(ctx); err != nil {
-			log.WarnContext(ctx, "cannot record the timeline of Postgres: the next request for changes tries again", "err", err)
-		}
+// markTimeline records the timeline of the primary's log.
+func markTimeline(ctx context.Context, source *postgres.Source, log *slog.Logger) {
+	if err := source.MarkTimeline(ctx); err != nil {
+		log.WarnContext(ctx, "cannot record the timeline of Postgres: the next request for changes tries again", "err", err)
 	}
 }
 
@@ -118,15 +100,31 @@ func onOneCore(pool *pgxpool.Config) {
 	pool.ConnConfig.RuntimeParams["max_parallel_workers_per_gather"] = "0"
 }
 
-// close records the last token uses and closes the pools.
-func (r *subscriptionReader) close() {
-	r.stop()
-	<-r.stopped
-	closeAll(r.pools)
-}
+// pruneTimeout bounds each of the short transactions.
+const pruneTimeout = time.Minute
 
-func closeAll(pools []*pgxpool.Pool) {
-	for _, pool := range pools {
-		pool.Close()
+// newPrune returns the command that deletes old deletions of all stores. It prints how many it has
+// deleted, also before an error.
+func newPrune() cli.Command {
+	var db databaseSettings
+	return cli.Command{
+		Name: "prune", Help: "Delete the records of subscriptions that were deleted long ago. Run it daily.", Settings: db.settings(true),
+		Run: func(ctx context.Context, out cli.Output) error {
+			pool, err := db.openMigrated(ctx, connect.PostgresConfig{
+				Writable: true, ApplicationName: "commerce prune", MaxConns: 1, StatementTimeout: pruneTimeout,
+			})
+			if err != nil {
+				return err
+			}
+			defer pool.Close()
+			end := startWaiting(out.Errors, "deleting old records")
+			deleted, err := postgres.Prune(ctx, pool)
+			end()
+			if errors.Is(err, subscriptions.ErrNoChanges) {
+				return errors.New("nothing to prune: the database is sharded by store, so it keeps no records of deletions")
+			}
+			fmt.Fprintf(out, "deleted the records of %d deletions older than %d days\n", deleted, subscriptions.KeepDeletions/(24*time.Hour))
+			return err
+		},
 	}
 }

@@ -2,13 +2,10 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"regexp"
 	"runtime"
 	"strings"
@@ -22,6 +19,7 @@ import (
 	"commerce/deploy/ephemeral"
 	"commerce/deploy/sample"
 	"commerce/subscriptions"
+	"commerce/subscriptions/postgres"
 )
 
 // listed is a page of a store's subscriptions, or an error.
@@ -36,33 +34,17 @@ type listed struct {
 	}
 }
 
-// get sends a request with a Bearer token. The caller closes the response's body.
-func get(t *testing.T, token, url string) *http.Response {
-	t.Helper()
-	request, err := http.NewRequest("GET", url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	request.Header.Set("Authorization", "Bearer "+token)
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return response
-}
-
 // asStore sends a GET request with an API token.
 func (i instance) asStore(t *testing.T, token, url string) (status int, page listed) {
 	t.Helper()
-	if strings.HasPrefix(url, "/") {
-		url = i.URL + url
-	}
-	response := get(t, token, url)
-	defer response.Body.Close()
-	if err := json.NewDecoder(response.Body).Decode(&page); err != nil {
-		t.Fatal(err)
-	}
-	return response.StatusCode, page
+	a := i.send(t, "GET", url, "", "Authorization", "Bearer "+token)
+	return a.Status, decoded[listed](t, a)
+}
+
+// wantStatus waits until a GET request with an API token has a status.
+func (i instance) wantStatus(t *testing.T, token, path string, want int) {
+	t.Helper()
+	soon(t, want, func() int { return i.send(t, "GET", path, "", "Authorization", "Bearer "+token).Status })
 }
 
 // asStoreServed repeats asStore for at most 10 s while the response is a 503: on a busy
@@ -99,23 +81,11 @@ func TestStoreToken_IsAcceptedUntilItIsRevoked(t *testing.T) {
 		t.Errorf("token list prints %s", list)
 	}
 	onDatabase(t, url, "token", "revoke", "1")
-	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
-		first, _ := one.asStore(t, token, "/subscriptions")
-		second, _ := two.asStore(t, token, "/subscriptions")
-		if first == http.StatusUnauthorized && second == first {
-			break
-		}
-		if time.Since(began) > 10*time.Second { // package auth tests that it takes a second
-			t.Fatalf("10s after it was revoked it opens %d and %d", first, second)
-		}
+	for _, i := range []*running{one, two} {
+		i.wantStatus(t, token, "/subscriptions", http.StatusUnauthorized) // package auth tests that it takes a second
 	}
 	for _, i := range []*running{one, two} { // they record the last token use before they exit
-		if err := i.cmd.Process.Signal(os.Interrupt); err != nil {
-			t.Fatal(err)
-		}
-		if err := i.cmd.Wait(); err != nil {
-			t.Fatalf("serve: %v", err)
-		}
+		i.end(t)
 	}
 	list := strings.Fields(strings.Split(onDatabase(t, url, "token", "list"), "\n")[1])
 	if used := list[len(list)-2]; used == "-" {
@@ -155,12 +125,13 @@ func TestSubscriptions_DeepPagesOfAStoreDoNotAffectOthers(t *testing.T) {
 	for range 20 {
 		connections.Go(func() {
 			for ctx.Err() == nil {
-				status, retryAfter := serve.status(ctx, hammering, "/subscriptions?page=10000&per_page=100") // skips 999,900 rows
-				if status == http.StatusServiceUnavailable && retryAfter == "" {
+				const deep = "/subscriptions?page=10000&per_page=100" // skips 999,900 rows
+				a, _ := request(ctx, http.DefaultClient, "GET", serve.URL+deep, "", "Authorization", "Bearer "+hammering)
+				if a.Status == http.StatusServiceUnavailable && a.Header.Get("Retry-After") == "" {
 					t.Error("a page is refused without Retry-After")
 				}
-				answered[status].Add(1)
-				if status == http.StatusServiceUnavailable {
+				answered[a.Status].Add(1)
+				if a.Status == http.StatusServiceUnavailable {
 					time.Sleep(50 * time.Millisecond) // so that refusals alone do not keep the machine busy
 				}
 			}
@@ -196,32 +167,22 @@ func TestSubscriptions_DeepPagesOfAStoreDoNotAffectOthers(t *testing.T) {
 	}
 }
 
-// status requests a path. The status is 0 if ctx ends.
-func (i instance) status(ctx context.Context, token, path string) (status int, retryAfter string) {
-	request, err := http.NewRequestWithContext(ctx, "GET", i.URL+path, nil)
-	if err != nil {
-		return 0, ""
-	}
-	request.Header.Set("Authorization", "Bearer "+token)
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return 0, ""
-	}
-	defer response.Body.Close()
-	_, _ = io.Copy(io.Discard, response.Body)
-	return response.StatusCode, response.Header.Get("Retry-After")
+// reader is the parts of `commerce serve` that read subscriptions.
+type reader struct {
+	assembly
+	source *postgres.Source
 }
 
-// openReader returns the parts of `commerce serve` that read subscriptions. The caller closes
-// it.
-func openReader(t *testing.T, url string) *subscriptionReader {
+// openReader opens a reader. The caller closes it.
+func openReader(t *testing.T, url string) *reader {
 	t.Helper()
-	stores := auth.NewMemoryStores(money.Known, sample.Stores()...)
-	m, err := databaseSettings{URL: url}.openSubscriptions(t.Context(), &replicaReader{}, stores, nil, instruments{}, slog.New(slog.DiscardHandler))
-	if err != nil {
+	r := &reader{}
+	r.Stores, r.Log = auth.NewMemoryStores(money.Known, sample.Stores()...), slog.New(slog.DiscardHandler)
+	var err error
+	if r.source, err = (databaseSettings{URL: url}).openSubscriptions(t.Context(), &r.assembly, nil); err != nil {
 		t.Fatal(err)
 	}
-	return m
+	return r
 }
 
 // lockSubscriptions makes all statements that read subscriptions wait for unlock.
@@ -241,25 +202,26 @@ func lockSubscriptions(t *testing.T, url string) (unlock func()) {
 func TestSubscriptions_CheckTokensOnTheirOwnConnections(t *testing.T) {
 	t.Parallel()
 	url := seeded(t)
-	m := openReader(t, url)
+	db, m := writer(t, url), openReader(t, url)
 	defer m.close()
-	token := strings.TrimSuffix(onDatabase(t, url, "token", "store", "--store", "1", "--name", "test"), "\n")
+	token := storeToken(t, url)
 	defer lockSubscriptions(t, url)()
 	ctx, stop := context.WithCancel(t.Context())
 	var lists sync.WaitGroup
-	for store := range int64(8*runtime.GOMAXPROCS(0) + 8) { // more than the connections for lists
+	conns := 8 * runtime.GOMAXPROCS(0) // for lists
+	for store := range int64(conns + 8) {
 		lists.Go(func() {
 			for ctx.Err() == nil {
 				_, _ = m.source.List(ctx, store, subscriptions.Query{Limit: 16})
 			}
 		})
 	}
-	for m.pools[0].Stat().AcquiredConns() < m.pools[0].Config().MaxConns {
+	for count(t, db, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'commerce subscriptions'") < conns {
 		time.Sleep(time.Millisecond)
 	}
 	request := httptest.NewRequest("GET", "/subscriptions", nil)
 	request.Header.Set("Authorization", "Bearer "+token)
-	if store, _, err := m.tokens.Identify(request, ""); err != nil || store.ID != 1 {
+	if store, _, err := m.APITokens.Identify(request, ""); err != nil || store.ID != 1 {
 		t.Errorf("while lists use all of their connections: store %v, %v", store, err)
 	}
 	stop()
@@ -290,26 +252,6 @@ func TestSubscriptions_CloseEndsSummaries(t *testing.T) {
 	}
 	if err := <-ended; err == nil {
 		t.Error("a summary of a locked table has an answer")
-	}
-}
-
-func TestStoreToken_ReportsErrorsInOneLine(t *testing.T) {
-	t.Parallel()
-	url := seeded(t)
-	for call, want := range map[string]string{
-		"token store --store 99 --name x":                          "--store: there is no store 99",
-		"token store --store 0 --name x":                           "--store: must be",
-		"token store --store 1 --name=":                            "--name: is required",
-		"token store --store 1 --name=" + strings.Repeat("x", 256): "--name: must be",
-		"token store --store 1":                                    "--name: is required",
-		"token revoke 7":                                           "there is no API token 7",
-		"token revoke seven":                                       "seven",
-		"token revoke 99999999999999999999":                        "99999999999999999999",
-	} {
-		got := ended(t, program(t, []string{"DATABASE_URL=" + url}, strings.Fields(call)...))
-		if got.status == 0 || !strings.Contains(got.errors, want) || got.out != "" || strings.Count(got.errors, "\n") != 1 {
-			t.Errorf("%.40s: status %d, %q, %q; want one line with %q", call, got.status, got.out, got.errors, want)
-		}
 	}
 }
 
@@ -348,5 +290,18 @@ func TestSeed_WritesTheSamplesSubscriptionsAndSyntheticOnes(t *testing.T) {
 	err := db.QueryRow(t.Context(), "SELECT avg((store_id = 1)::int)::float8 FROM subscriptions WHERE id > 10000").Scan(&share)
 	if err != nil || share < 0.09 || share > 0.11 {
 		t.Errorf("%v of the synthetic ones are the first store's (%v), want about a tenth", share, err)
+	}
+}
+
+func TestPrune_PrintsHowManyDeletionsItDeleted(t *testing.T) {
+	t.Parallel()
+	url := seeded(t)
+	db := writer(t, url)
+	change(t, db, "DELETE FROM subscriptions WHERE store_id = 1 AND id <= 5003")
+	change(t, db, "UPDATE deleted_subscriptions SET deleted_at = now() - interval '91 days' WHERE id <= 5002")
+	for _, want := range []string{"2", "0"} {
+		if out := onDatabase(t, url, "prune"); !strings.Contains(out, "the records of "+want+" deletions older than 90 days") {
+			t.Errorf("printed %q, want %s", out, want)
+		}
 	}
 }

@@ -1,9 +1,13 @@
 package main
 
 import (
+	"context"
+	"fmt"
 	"io"
 	"os"
+	"time"
 
+	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
 )
 
@@ -25,4 +29,58 @@ func boldFor(w io.Writer) func(string) string {
 		return func(text string) string { return text }
 	}
 	return func(text string) string { return "\x1b[1m" + text + "\x1b[0m" }
+}
+
+// progress is a progress bar on a line of its own.
+type progress struct {
+	*progressbar.ProgressBar
+	to io.Writer
+}
+
+// startProgress shows a bar, unless the total is 0.
+func startProgress(to io.Writer, description string, total int64, options ...progressbar.Option) progress {
+	to = visible(to)
+	if total == 0 {
+		to = io.Discard
+	}
+	return progress{progressbar.NewOptions64(max(total, 1), append(options,
+		progressbar.OptionSetWriter(to), progressbar.OptionSetDescription(description),
+		progressbar.OptionShowCount(), progressbar.OptionThrottle(200*time.Millisecond),
+		progressbar.OptionSetPredictTime(true), progressbar.OptionFullWidth())...), to}
+}
+
+// visible discards progress that a person does not see: a log file would fill with it.
+func visible(to io.Writer) io.Writer {
+	if _, ok := to.(*os.File); ok && isPlain(to) {
+		return io.Discard
+	}
+	return to
+}
+
+// end ends the line.
+func (p progress) end() {
+	_ = p.Exit()
+	fmt.Fprintln(p.to)
+}
+
+// startWaiting shows each second for how long work of unknown size has been running. The returned
+// function ends the line.
+func startWaiting(to io.Writer, description string) (end func()) {
+	to = visible(to)
+	return background(context.Background(), func(ctx context.Context) {
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for seconds := 0; ; {
+			select {
+			case <-tick.C:
+				seconds++
+				fmt.Fprintf(to, "\r%s: %d s", description, seconds)
+			case <-ctx.Done():
+				if seconds > 0 {
+					fmt.Fprintln(to)
+				}
+				return
+			}
+		}
+	})
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -148,21 +147,24 @@ func TestSeed_ShowsProgressOnATerminalOnly(t *testing.T) {
 	}
 }
 
-func TestDemo_NamesTheSettingOfAPortThatBothAddressesHave(t *testing.T) {
+func TestProgress_IsShownOnATerminalOnly(t *testing.T) {
 	t.Parallel()
-	port := ephemeral.FreePorts(t, 1)[0]
-	addr := fmt.Sprintf("127.0.0.1:%d", port)
-	got := ended(t, program(t, []string{"ADDR=" + addr, "ADMIN_ADDR=" + addr}, "demo"))
-	if want := "commerce: ADMIN_ADDR: has the port of ADDR, " + addr + ": set ADMIN_ADDR to another address\n"; got.status != 2 || got.errors != want {
-		t.Errorf("%+v, want %q", got, want)
+	var terminal strings.Builder // anything but a file counts as one
+	bar := startProgress(&terminal, "rows", 3)
+	_ = bar.Add(3)
+	bar.end()
+	if got := terminal.String(); !strings.Contains(got, "rows 100%") || !strings.Contains(got, "3/3") || !strings.HasSuffix(got, "\n") {
+		t.Errorf("%q", got)
 	}
-}
-
-func TestDemo_NamesTheSettingOfATakenPort(t *testing.T) {
-	t.Parallel()
-	taken := startDemo(t)
-	printed := onTerminal(t, 80, []string{"TERM=xterm", "ADDR=" + taken.public}, "commerce demo; echo status $?")
-	if want := "commerce: ADDR: " + taken.public + " is in use by another process: set ADDR to another address\nstatus 2\n"; printed != want {
-		t.Errorf("prints %q, want %q", printed, want)
+	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	bar = startProgress(log, "rows", 3)
+	_ = bar.Add(3)
+	bar.end()
+	if info, err := log.Stat(); err != nil || info.Size() != 0 {
+		t.Errorf("a file has %d bytes, %v", info.Size(), err)
 	}
 }

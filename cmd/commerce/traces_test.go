@@ -101,7 +101,7 @@ func (c *collector) has(name, parent string) bool {
 func TestServe_SendsTracesToACollector(t *testing.T) {
 	t.Parallel()
 	c, database := startCollector(t), seeded(t)
-	api := strings.TrimSuffix(onDatabase(t, database, "token", "store", "--store", "1", "--name", "test"), "\n")
+	api := storeToken(t, database)
 	serve := startServe(t, database, "OTEL_EXPORTER_OTLP_ENDPOINT="+c.URL, "OTEL_BSP_SCHEDULE_DELAY=600000",
 		"OTEL_SERVICE_NAME=carts", "OTEL_RESOURCE_ATTRIBUTES=deployment.environment.name=test")
 	token := serve.mustCall(t, "", "POST", "/cart/add", `{"product_id":1,"notice":"planted"}`).Data.CartToken
@@ -171,10 +171,8 @@ func TestTraces_AreOffUnlessAnEndpointIsSet(t *testing.T) {
 		"not sampled":  {endpoint, "OTEL_TRACES_SAMPLER=parentbased_traceidratio", "OTEL_TRACES_SAMPLER_ARG=0"},
 	} {
 		d := startDemo(t, settings...)
-		if _, err := (instance{"http://" + d.public}).call("", "GET", "/cart", ""); err != nil {
-			t.Fatal(err)
-		}
-		(&running{cmd: d.cmd}).end(t)
+		d.send(t, "GET", "/cart", "", "X-Public-Key", "pk_demo")
+		d.end(t)
 		c.mu.Lock()
 		received := len(c.spans)
 		c.mu.Unlock()

@@ -9,9 +9,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-
-	"commerce/auth/limit"
-	"commerce/cart"
 )
 
 // checkAddr rejects the empty address, which would mean a random port on every
@@ -36,14 +33,12 @@ func parseStore(text string) (int64, error) {
 	return id, nil
 }
 
-func checkStrategy(text string) error {
-	_, err := cart.ParseStrategy(text)
-	return err
-}
-
-func checkRates(text string) error {
-	_, err := limit.Parse(text)
-	return err
+// checked returns a check of a text that is parsed later.
+func checked[T any](parse func(string) (T, error)) func(string) error {
+	return func(text string) error {
+		_, err := parse(text)
+		return err
+	}
 }
 
 // plainPath matches a path without empty segments, in characters that need no

@@ -2,6 +2,7 @@ package connect_test
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"slices"
 	"strings"
@@ -18,12 +19,12 @@ import (
 
 // listening starts a Listener for the test. The channel receives the payloads of
 // notifications, and "missed" for each call of Missed.
-func listening(t *testing.T, url string) (events <-chan string, admin *pgxpool.Pool) {
+func listening(t *testing.T, url string, log io.Writer) (events <-chan string, admin *pgxpool.Pool) {
 	t.Helper()
 	admin = ephemeral.OpenPool(t, url, connect.PostgresConfig{Writable: true})
 	received := make(chan string, 100)
 	l := connect.Listener{
-		Config: admin.Config().ConnConfig, Channel: "news", Log: slog.New(slog.DiscardHandler),
+		Config: admin.Config().ConnConfig, Channel: "news", Log: slog.New(slog.NewTextHandler(log, nil)),
 		Silence: 100 * time.Millisecond,
 		Heard:   func(message string) { received <- message },
 		Missed:  func() { received <- "missed" },
@@ -70,7 +71,7 @@ const cutListeners = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHE
 
 func TestListener_ReceivesInOrderAndReportsReconnects(t *testing.T) {
 	t.Parallel()
-	events, admin := listening(t, ephemeral.Postgres(t))
+	events, admin := listening(t, ephemeral.Postgres(t), io.Discard)
 	wantEvents(t, events, "missed")
 	notify(t, admin, "one")
 	notify(t, admin, "two")
@@ -115,61 +116,35 @@ func (l *lines) seen() []string {
 	return slices.Clone(l.all)
 }
 
-func TestListener_LogsTheLossAndTheReturnOnce(t *testing.T) {
+func TestListener_ReconnectsAndLogsTheLossAndTheReturnOnce(t *testing.T) {
 	t.Parallel()
-	server := ephemeral.StartPostgres(t)
-	config, err := pgx.ParseConfig(server.URL)
-	if err != nil {
-		t.Fatal(err)
+	for name, outage := range map[string]func(*ephemeral.Server){
+		"restart": func(server *ephemeral.Server) {
+			server.Kill()
+			time.Sleep(500 * time.Millisecond) // for some tries
+			server.Restart()
+		},
+		"freeze": func(server *ephemeral.Server) {
+			server.Freeze()
+			time.Sleep(3 * time.Second) // the ping after the silence has failed by then
+			server.Thaw()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server, log := ephemeral.StartPostgres(t), &lines{}
+			events, admin := listening(t, server.URL, log)
+			wantEvents(t, events, "missed")
+			outage(server)
+			wantEvents(t, events, "missed")
+			admin.Reset()
+			notify(t, admin, "one")
+			wantEvents(t, events, "one")
+			got := log.seen()
+			if len(got) != 2 || !strings.Contains(got[0], "level=WARN") || !strings.Contains(got[0], "postgres "+addr(t, server)+": ") ||
+				!strings.Contains(got[1], "level=INFO") || !strings.Contains(got[1], "works again") || !strings.Contains(got[1], "after=") {
+				t.Errorf("logged %q", got)
+			}
+		})
 	}
-	log, missed := &lines{}, make(chan struct{}, 10)
-	l := connect.Listener{
-		Config: config, Channel: "news", Log: slog.New(slog.NewTextHandler(log, nil)),
-		Missed: func() { missed <- struct{}{} },
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		l.Run(ctx)
-	}()
-	<-missed
-	server.Kill()
-	time.Sleep(500 * time.Millisecond) // for some tries
-	server.Restart()
-	<-missed
-	cancel()
-	<-done
-	got := log.seen()
-	if len(got) != 2 || !strings.Contains(got[0], "level=WARN") || !strings.Contains(got[0], "postgres "+addr(t, server)+": ") ||
-		!strings.Contains(got[1], "level=INFO") || !strings.Contains(got[1], "works again") || !strings.Contains(got[1], "after=") {
-		t.Errorf("logged %q", got)
-	}
-}
-
-func TestListener_ReconnectsAfterARestartOfPostgres(t *testing.T) {
-	t.Parallel()
-	server := ephemeral.StartPostgres(t)
-	events, admin := listening(t, server.URL)
-	wantEvents(t, events, "missed")
-	server.Kill()
-	server.Restart()
-	wantEvents(t, events, "missed")
-	admin.Reset()
-	notify(t, admin, "one")
-	wantEvents(t, events, "one")
-}
-
-func TestListener_ReconnectsWhenAPingFails(t *testing.T) {
-	t.Parallel()
-	server := ephemeral.StartPostgres(t)
-	events, admin := listening(t, server.URL)
-	wantEvents(t, events, "missed")
-	server.Freeze()
-	time.Sleep(3 * time.Second) // the ping after the silence has failed by then
-	server.Thaw()
-	wantEvents(t, events, "missed")
-	admin.Reset()
-	notify(t, admin, "one")
-	wantEvents(t, events, "one")
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"runtime"
 	"slices"
 	"strconv"
@@ -117,4 +118,52 @@ func parsePostgresURL(url string) (*pgxpool.Config, error) {
 // misread reports whether a host begins with a part of the password, which has an @.
 func misread(target *pgconn.FallbackConfig) bool {
 	return strings.Contains(target.Host, "@") && !strings.HasPrefix(target.Host, "/")
+}
+
+// PostgresHosts returns the hosts of url with their ports, each once, in their order. Errors are
+// those of Postgres.
+func PostgresHosts(url string) ([]string, error) {
+	pool, err := parsePostgresURL(url)
+	if err != nil {
+		return nil, err
+	}
+	var hosts []string
+	for _, target := range targets(pool.ConnConfig) {
+		if host := address(target); !slices.Contains(hosts, host) {
+			hosts = append(hosts, host)
+		}
+	}
+	return hosts, nil
+}
+
+// keepOnly removes the other hosts. A host that is not one of config changes nothing.
+func keepOnly(config *pgx.ConnConfig, host string) {
+	kept := slices.DeleteFunc(targets(config), func(target *pgconn.FallbackConfig) bool { return address(target) != host })
+	if len(kept) > 0 {
+		config.Host, config.Port, config.TLSConfig = kept[0].Host, kept[0].Port, kept[0].TLSConfig
+		config.Fallbacks = kept[1:]
+	}
+}
+
+// targets returns what pgx tries to connect to, in its order. A host can occur twice, with and
+// without TLS.
+func targets(config *pgx.ConnConfig) []*pgconn.FallbackConfig {
+	first := &pgconn.FallbackConfig{Host: config.Host, Port: config.Port, TLSConfig: config.TLSConfig}
+	return append([]*pgconn.FallbackConfig{first}, config.Fallbacks...)
+}
+
+func address(target *pgconn.FallbackConfig) string {
+	return net.JoinHostPort(target.Host, strconv.Itoa(int(target.Port)))
+}
+
+// StatementName returns the name in the comment with which the SQL texts of this program
+// begin, as in "/* products */ SELECT …". pg_stat_activity shows it too. ok is false for a text
+// without one, such as those of pgx itself.
+func StatementName(sql string) (name string, ok bool) {
+	text, ok := strings.CutPrefix(sql, "/* ")
+	if !ok {
+		return "", false
+	}
+	name, _, ok = strings.Cut(text, " */")
+	return name, ok
 }

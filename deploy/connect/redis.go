@@ -4,6 +4,9 @@
 package connect
 
 import (
+	"context"
+	"fmt"
+	"log/slog"
 	"runtime"
 	"sync/atomic"
 	"time"
@@ -56,16 +59,20 @@ func Redis(rawURL string, edits ...func(*redis.UniversalOptions)) (redis.Univers
 	}
 	failed := &tries{}
 	if o.Dialer == nil {
-		o.Dialer = target.dialer(o, failed)
+		direct := dial(redis.NewDialer(&redis.Options{DialTimeout: o.DialTimeout, TLSConfig: o.TLSConfig}))
+		o.Dialer = direct.alwaysConnected()
+		if target.kind == sentinels {
+			o.Dialer = direct.orAnotherSentinel(target.addrs, failed) // serverDials does the rest
+		}
 	}
 	switch target.kind {
 	case sentinels:
 		client := redis.NewFailoverClient(o.Failover())
-		dials := serverDials{target.master, target.addrs, new(atomic.Pointer[string]), failed}
+		dials := serverDials{master: target.master, sentinels: target.addrs, last: new(atomic.Pointer[string]), failed: failed}
 		failed.server = dials.server
 		client.Options().Limiter = failed // redis.FailoverOptions has no Limiter
 		client.AddHook(dials)
-		client.AddHook(failures{failed})
+		client.AddHook(failures{tries: failed})
 		return client, nil
 	case cluster:
 		c := o.Cluster()
@@ -73,7 +80,7 @@ func Redis(rawURL string, edits ...func(*redis.UniversalOptions)) (redis.Univers
 		c.NewClient = newServerClient
 		client := redis.NewClusterClient(c)
 		failed.server = func() string { return "redis cluster" }
-		client.AddHook(failures{failed})
+		client.AddHook(failures{tries: failed})
 		return client, nil
 	default:
 		return newServerClient(o.Simple()), nil
@@ -110,5 +117,22 @@ func (t redisTarget) options() *redis.UniversalOptions {
 		// rejects.
 		DisableIdentity:          true,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+	}
+}
+
+// RedisLog logs go-redis's own messages, such as failed dials and closed connections,
+// at debug level: callers get the same information as errors. By default go-redis
+// writes them to standard error.
+//
+// go-redis has one logger for the whole process, so only main sets it:
+// redis.SetLogger(connect.RedisLog{Log: log}).
+type RedisLog struct {
+	Log *slog.Logger
+}
+
+// Printf implements go-redis's logger.
+func (l RedisLog) Printf(ctx context.Context, format string, args ...any) {
+	if l.Log.Enabled(ctx, slog.LevelDebug) {
+		l.Log.DebugContext(ctx, fmt.Sprintf(format, args...), "from", "go-redis")
 	}
 }

@@ -1,25 +1,22 @@
 package connect
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"net"
+	"strings"
+	"sync/atomic"
 	"syscall"
+	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"commerce/auth/cause"
 )
 
 // dial is the type of a go-redis dialer.
 type dial func(ctx context.Context, network, addr string) (net.Conn, error)
-
-// dialer returns the dialer of a client with these options. failed records failed dials to
-// sentinels.
-func (t redisTarget) dialer(o *redis.UniversalOptions, failed *tries) dial {
-	direct := dial(redis.NewDialer(&redis.Options{DialTimeout: o.DialTimeout, TLSConfig: o.TLSConfig}))
-	if t.kind == sentinels {
-		return direct.orAnotherSentinel(t.addrs, failed) // serverDials does the rest
-	}
-	return direct.alwaysConnected()
-}
 
 // alwaysConnected returns a dialer that never fails: instead of an error, it returns a
 // connection on which every read and write fails. go-redis counts failed dials. Once there are
@@ -47,3 +44,173 @@ func (c failedConn) Write([]byte) (int, error) { return 0, c.err }
 
 // SyscallConn fails, so that go-redis's pool does not give the connection to another command.
 func (c failedConn) SyscallConn() (syscall.RawConn, error) { return nil, c.err }
+
+// sentinelPatience is how long a sentinel may take to respond on a new connection. It is
+// much shorter than a request's time for Redis, which must be enough for another sentinel.
+const sentinelPatience = 50 * time.Millisecond
+
+// orAnotherSentinel returns a dialer for sentinels and for the servers that they name.
+//
+// go-redis asks the same sentinel until it fails. But it takes the end of a request's time
+// for a decision of the caller. So it would keep to a sentinel that hangs, for example
+// because its machine is lost, and find no master any more. If a sentinel does not respond,
+// this dialer connects to another one. go-redis may have learned of the first one from
+// others, so its address need not be one of sentinels.
+func (d dial) orAnotherSentinel(sentinels []string, failed *tries) dial {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		if server, ok := ctx.Value(toServer{}).(*string); ok {
+			*server = addr
+			return d(ctx, network, addr)
+		}
+		began := time.Now()
+		conn, err := dialAny(ctx, func(ctx context.Context, addr string) (net.Conn, error) {
+			conn, err := d(ctx, network, addr)
+			if err != nil {
+				return nil, err
+			}
+			if err := respond(ctx, conn); err != nil {
+				_ = conn.Close()
+				return nil, err
+			}
+			return conn, nil
+		}, addr, sentinels)
+		failed.ReportResult(cause.Of(nameOf(sentinels), began, err))
+		return conn, err
+	}
+}
+
+// serverDials is a hook for a client that asks sentinels for the server to dial. go-redis has
+// one dialer for servers and sentinels; the hook is called only for servers. If no sentinel
+// names a server, that is a failed dial too.
+type serverDials struct {
+	unhooked
+	master    string                  // the sentinels' name for it
+	sentinels []string                // their addresses
+	last      *atomic.Pointer[string] // address that they named last; nil for none
+	failed    *tries
+}
+
+// toServer marks the context of a dial to a server. Its value is a *string that receives the
+// address that the sentinels name.
+type toServer struct{}
+
+// DialHook marks the dial, and keeps the server's address for errors.
+func (s serverDials) DialHook(next redis.DialHook) redis.DialHook {
+	marked := dial(func(ctx context.Context, network, addr string) (net.Conn, error) {
+		began, server := time.Now(), ""
+		conn, err := next(context.WithValue(ctx, toServer{}, &server), network, addr)
+		if server == "" {
+			err = s.unnamed(began, err)
+		} else {
+			s.last.Store(&server)
+			err = cause.Of("redis "+server, began, err)
+		}
+		if err != nil {
+			s.failed.ReportResult(err)
+			return nil, kept{err}
+		}
+		return conn, nil
+	})
+	return redis.DialHook(marked.alwaysConnected())
+}
+
+// kept is an error of a dial. go-redis unwraps such an error once.
+type kept struct{ error }
+
+// Unwrap returns the error.
+func (k kept) Unwrap() error { return k.error }
+
+// nameOf returns the name of sentinels for errors.
+func nameOf(sentinels []string) string { return "redis sentinels " + strings.Join(sentinels, ",") }
+
+// unnamed returns the error of a dial for which the sentinels named no server.
+func (s serverDials) unnamed(began time.Time, err error) error {
+	server := nameOf(s.sentinels)
+	described := cause.Of(server, began, err)
+	failure, ok := described.(*cause.Failure)
+	switch {
+	case !ok:
+		return described
+	case errors.Is(err, redis.Nil):
+		failure.What = "they know no master " + s.master
+	case errors.Is(err, context.DeadlineExceeded):
+		earlier, _ := errors.AsType[*cause.Failure](s.failed.failedSince(began))
+		return failure.Because(earlier)
+	}
+	return failure
+}
+
+// server returns the name of the master, which is the server that was dialed last.
+func (s serverDials) server() string {
+	if addr := s.last.Load(); addr != nil {
+		return "redis " + *addr
+	}
+	return "redis master " + s.master
+}
+
+// dialAny connects to first, or to any address if first fails or takes longer than
+// sentinelPatience.
+func dialAny(ctx context.Context, connect func(context.Context, string) (net.Conn, error), first string, all []string) (net.Conn, error) {
+	type result struct {
+		conn net.Conn
+		err  error
+	}
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	results := make(chan result)
+	begin := func(addr string) {
+		conn, err := connect(ctx, addr)
+		select {
+		case results <- result{conn, err}:
+		case <-ctx.Done(): // another one was faster
+			if err == nil {
+				_ = conn.Close()
+			}
+		}
+	}
+	go begin(first)
+	pending, late := 1, time.After(sentinelPatience)
+	beginOthers := func() {
+		late = nil
+		for _, addr := range all {
+			if addr != first {
+				pending++
+				go begin(addr)
+			}
+		}
+	}
+	for {
+		select {
+		case r := <-results:
+			if pending--; r.err == nil {
+				return r.conn, nil
+			}
+			if late != nil {
+				beginOthers()
+			}
+			if pending == 0 {
+				return nil, r.err
+			}
+		case <-late:
+			beginOthers()
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// respond waits until a server responds to a PING, also if it requires a login first.
+func respond(ctx context.Context, conn net.Conn) error {
+	if deadline, bounded := ctx.Deadline(); bounded {
+		_ = conn.SetDeadline(deadline)
+	}
+	if _, err := conn.Write([]byte("PING\r\n")); err != nil {
+		return err
+	}
+	for end := make([]byte, 1); !bytes.Equal(end, []byte("\n")); { // go-redis reads what follows
+		if _, err := conn.Read(end); err != nil {
+			return err
+		}
+	}
+	return conn.SetDeadline(time.Time{})
+}

@@ -22,15 +22,23 @@ func TestRedis_UsesAServerThatIsBackImmediately(t *testing.T) {
 	server.Stop()
 	var all sync.WaitGroup
 	for range 20 {
-		all.Go(func() {
-			err := client.Ping(t.Context()).Err()
-			if failed, ok := errors.AsType[*net.OpError](err); !ok || failed.Op != "dial" {
-				t.Errorf("ping of a stopped server: %v, want that the dial failed", err)
-			}
-		})
+		all.Go(func() { wantNoDial(t, client) })
 	}
 	all.Wait()
 	server.Restart()
+	wantPings(t, client)
+}
+
+func wantNoDial(t *testing.T, client redis.UniversalClient) {
+	t.Helper()
+	err := client.Ping(t.Context()).Err()
+	if failed, ok := errors.AsType[*net.OpError](err); !ok || failed.Op != "dial" {
+		t.Errorf("ping of a stopped server: %v, want that the dial failed", err)
+	}
+}
+
+func wantPings(t *testing.T, client redis.UniversalClient) {
+	t.Helper()
 	for range 20 {
 		if err := client.Ping(t.Context()).Err(); err != nil {
 			t.Fatalf("ping of a server that is back: %v", err)
@@ -57,11 +65,7 @@ func TestRedis_DoesNotUseADialThatFailedLate(t *testing.T) {
 	eventually(t, "the server's queue has room", func() bool {
 		return open(t, server.URL).Ping(t.Context()).Err() == nil
 	})
-	for range 20 {
-		if err := client.Ping(t.Context()).Err(); err != nil {
-			t.Fatalf("ping of a server that is back: %v", err)
-		}
-	}
+	wantPings(t, client)
 }
 
 func eventually(t *testing.T, what string, is func() bool) {

@@ -15,10 +15,22 @@ import (
 // failures is a hook of a client that describes errors of commands as a cause.Failure, which
 // names the server. redis.Nil, which is no failure, and redis.ErrClosed, which go-redis
 // compares, stay as they are.
-type failures struct{ *tries }
+type failures struct {
+	unhooked
+	*tries
+}
 
-// DialHook changes nothing.
-func (failures) DialHook(next redis.DialHook) redis.DialHook { return next }
+// unhooked is a hook that changes nothing.
+type unhooked struct{}
+
+// DialHook returns next.
+func (unhooked) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+// ProcessHook returns next.
+func (unhooked) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+// ProcessPipelineHook returns next.
+func (unhooked) ProcessPipelineHook(n redis.ProcessPipelineHook) redis.ProcessPipelineHook { return n }
 
 // ProcessHook describes the error of a command.
 func (f failures) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
@@ -132,6 +144,26 @@ func newServerClient(o *redis.Options) *redis.Client {
 	client := redis.NewClient(o)
 	server := "redis " + client.Options().Addr
 	tries.server = func() string { return server }
-	client.AddHook(failures{tries})
+	client.AddHook(failures{tries: tries})
 	return client
+}
+
+// AddHook adds a hook to a client that is not used yet. On a cluster, the hook is called for
+// each attempt at a node, otherwise once for each command. If Redis returned the client, the hook
+// gets errors as a cause.Failure.
+func AddHook(client redis.UniversalClient, hook redis.Hook) {
+	switch client := client.(type) {
+	case *redis.ClusterClient:
+		client.OnNewNode(func(node *redis.Client) { addHook(node, hook) })
+	case *redis.Client:
+		addHook(client, hook)
+	}
+}
+
+// addHook adds failures again, because the hook that was added last gets an error first.
+func addHook(client *redis.Client, hook redis.Hook) {
+	client.AddHook(hook)
+	if tries, ours := client.Options().Limiter.(*tries); ours {
+		client.AddHook(failures{tries: tries})
+	}
 }

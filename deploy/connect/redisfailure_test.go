@@ -3,13 +3,16 @@ package connect_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/url"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
 
+	toxiproxy "github.com/Shopify/toxiproxy/v2"
 	"github.com/redis/go-redis/v9"
+	"github.com/rs/zerolog"
 
 	"commerce/auth/cause"
 	"commerce/deploy/connect"
@@ -103,6 +106,21 @@ func TestRedisFailure_SaysHowLongACallThatOpensAConnectionTook(t *testing.T) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
+}
+
+// slowed returns the URL of a proxy that delays each reply of a server.
+func slowed(t *testing.T, server *ephemeral.Server, delay time.Duration) string {
+	t.Helper()
+	proxy := toxiproxy.NewProxy(toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop()), "slow", "127.0.0.1:0", addr(t, server))
+	if err := proxy.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(proxy.Stop)
+	toxic := fmt.Sprintf(`{"type":"latency","stream":"downstream","attributes":{"latency":%d}}`, delay.Milliseconds())
+	if _, err := proxy.Toxics.AddToxicJson(strings.NewReader(toxic)); err != nil {
+		t.Fatal(err)
+	}
+	return "redis://" + proxy.Listen
 }
 
 // passing is a hook that changes nothing.

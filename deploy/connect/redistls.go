@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 )
 
 // tlsFiles are paths of PEM files, "" for none.
@@ -66,4 +67,17 @@ func withoutPath(err error) error {
 		return file.Err
 	}
 	return err
+}
+
+// ReadRegular reads a regular file. Others, such as a device or a pipe, may never end or block
+// the process.
+func ReadRegular(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errors.New("not a regular file")
+	}
+	return os.ReadFile(path)
 }

@@ -4,8 +4,10 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -103,41 +105,28 @@ func (t *redisTarget) readQuery(u *url.URL, hosts int) (err error) {
 	if err != nil {
 		return errors.New("the parameters cannot be read")
 	}
-	db := strings.TrimPrefix(u.Path, "/")
-	if hosts > 1 {
-		t.kind = cluster
+	db, clustered := strings.TrimPrefix(u.Path, "/"), "false"
+	texts := map[string]*string{
+		"db": &db, "cluster": &clustered, "master": &t.master,
+		"sentinel_username": &t.sentinelUsername, "sentinel_password": &t.sentinelPassword,
+		"ca_file": &t.files.ca, "cert_file": &t.files.cert, "key_file": &t.files.key,
 	}
 	for name, values := range query {
-		if len(values) > 1 {
+		text, known := texts[name]
+		switch {
+		case !known:
+			return fmt.Errorf("unknown parameter (known: %s)", strings.Join(slices.Sorted(maps.Keys(texts)), ", "))
+		case len(values) > 1:
 			return errors.New("a parameter is given twice")
 		}
-		switch value := values[0]; name {
-		case "db":
-			db = value
-		case "master":
-			t.master = value
-		case "sentinel_username":
-			t.sentinelUsername = value
-		case "sentinel_password":
-			t.sentinelPassword = value
-		case "ca_file":
-			t.files.ca = value
-		case "cert_file":
-			t.files.cert = value
-		case "key_file":
-			t.files.key = value
-		case "cluster":
-			on, err := strconv.ParseBool(value)
-			if err != nil {
-				return errors.New("cluster must be true or false")
-			}
-			if on {
-				t.kind = cluster
-			}
-		default:
-			return errors.New("unknown parameter (known: ca_file, cert_file, cluster, db, key_file, master, " +
-				"sentinel_username, sentinel_password)")
-		}
+		*text = values[0]
+	}
+	on, err := strconv.ParseBool(clustered)
+	if err != nil {
+		return errors.New("cluster must be true or false")
+	}
+	if on || hosts > 1 {
+		t.kind = cluster
 	}
 	if db != "" {
 		if t.db, err = strconv.Atoi(db); err != nil || t.db < 0 {

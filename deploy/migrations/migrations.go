@@ -80,15 +80,12 @@ type Result struct {
 // Up applies the pending migrations, and then restarts the changes of subscriptions if the
 // database is a copy of another one. In a database of UpSharded, it does what UpSharded does.
 func (m *Migrator) Up(ctx context.Context) (Result, error) {
-	sharded, err := m.isSharded(ctx)
+	provider, err := m.provider(ctx)
 	if err != nil {
 		return Result{}, err
 	}
-	if sharded {
-		return up(ctx, m.sharded)
-	}
-	r, err := up(ctx, m.all)
-	if err != nil {
+	r, err := up(ctx, provider)
+	if err != nil || provider == m.sharded {
 		return r, err
 	}
 	if r.Restarted, r.Stamped, err = restartChanges(ctx, m.db); err != nil {
@@ -111,13 +108,9 @@ func up(ctx context.Context, p *goose.Provider) (r Result, err error) {
 // Down rolls back the latest migration and deletes its tables' data. It returns nil if
 // no migration is applied.
 func (m *Migrator) Down(ctx context.Context) (*Step, error) {
-	sharded, err := m.isSharded(ctx)
+	provider, err := m.provider(ctx)
 	if err != nil {
 		return nil, err
-	}
-	provider := m.all
-	if sharded {
-		provider = m.sharded
 	}
 	result, err := provider.Down(ctx)
 	switch {
@@ -132,7 +125,7 @@ func (m *Migrator) Down(ctx context.Context) (*Step, error) {
 
 // Status lists all migrations of this program, in order.
 func (m *Migrator) Status(ctx context.Context) ([]Step, error) {
-	sharded, err := m.isSharded(ctx)
+	provider, err := m.provider(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +136,7 @@ func (m *Migrator) Status(ctx context.Context) ([]Step, error) {
 	steps := make([]Step, len(known))
 	for i, s := range known {
 		steps[i] = step(s.Source, s.State == goose.StateApplied)
-		steps[i].LeftOut = sharded && slices.Contains(leftOut[:], s.Source.Version)
+		steps[i].LeftOut = provider == m.sharded && slices.Contains(leftOut[:], s.Source.Version)
 	}
 	return steps, nil
 }
@@ -175,4 +168,48 @@ func Digest() string {
 func names() []string {
 	names, _ := fs.Glob(files, "*.sql") // the pattern is valid
 	return names
+}
+
+// leftOut are the migrations that a sharded database does not have: the changes of
+// subscriptions, whose triggers Citus refuses.
+var leftOut = [...]int64{102}
+
+// ErrHasChanges is for a database that cannot become a sharded one, because it has the
+// migrations that such a database leaves out.
+var ErrHasChanges = errors.New("the database has 00102_changes.sql: run `commerce migrate down` until `commerce migrate status` lists it as pending")
+
+// UpSharded applies the pending migrations for a database that Citus shards by store (see
+// docs/citus.md). It leaves out the changes of subscriptions. From then on, Up does so too. It
+// returns ErrHasChanges if the database has them.
+func (m *Migrator) UpSharded(ctx context.Context) (Result, error) {
+	has, _, err := m.applied(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	if has {
+		return Result{}, ErrHasChanges
+	}
+	return up(ctx, m.sharded)
+}
+
+// provider returns the migrations of the database: those of sharded if UpSharded has left
+// something out, otherwise all.
+func (m *Migrator) provider(ctx context.Context) (*goose.Provider, error) {
+	changes, later, err := m.applied(ctx)
+	if later && !changes {
+		return m.sharded, err
+	}
+	return m.all, err
+}
+
+// applied reports whether the first migration of leftOut is applied, and any later one.
+func (m *Migrator) applied(ctx context.Context) (changes, later bool, err error) {
+	if err = m.db.QueryRowContext(ctx, "SELECT to_regclass('goose_db_version') IS NOT NULL").Scan(&later); err == nil && later {
+		err = m.db.QueryRowContext(ctx, `SELECT coalesce(bool_or(version_id = $1), false), coalesce(bool_or(version_id > $1), false)
+			FROM goose_db_version WHERE is_applied`, leftOut[0]).Scan(&changes, &later)
+	}
+	if err != nil {
+		return false, false, fmt.Errorf("read schema version: %w", err)
+	}
+	return changes, later, nil
 }

@@ -54,21 +54,17 @@ func exec(t *testing.T, conn *pgx.Conn, sql string, args ...any) {
 
 // downAndUp rolls back all migrations and repeats them. Nothing may be left in between, and the
 // objects must be the same at the end.
-func downAndUp(t *testing.T, conn *pgx.Conn, m *migrations.Migrator, full []string, up func() error) {
+func downAndUp(t *testing.T, conn *pgx.Conn, m *migrations.Migrator, up func(context.Context) (migrations.Result, error)) {
 	t.Helper()
-	for {
-		step, err := m.Down(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if step == nil {
-			break
-		}
+	full := objects(t, conn)
+	if len(full) == 0 {
+		t.Fatal("the migrations created nothing")
 	}
+	downTo(t, m, 0)
 	if left := objects(t, conn); len(left) > 0 {
 		t.Errorf("left after all migrations were rolled back: %v", left)
 	}
-	if err := up(); err != nil {
+	if _, err := up(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(full, objects(t, conn)); diff != "" {
@@ -76,22 +72,17 @@ func downAndUp(t *testing.T, conn *pgx.Conn, m *migrations.Migrator, full []stri
 	}
 }
 
+// newRole returns a name for a role. Roles belong to all databases.
+func newRole(name string) string { return fmt.Sprintf("%s_%d", name, time.Now().UnixNano()) }
+
 // objects lists the relations, functions and types of a schema.
 func objects(t *testing.T, conn *pgx.Conn) []string {
 	t.Helper()
-	rows, err := conn.Query(t.Context(), `
+	return texts(t, conn, `
 		SELECT relkind::text || ' ' || relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relname NOT LIKE 'goose%'
 		UNION ALL SELECT 'f ' || proname FROM pg_proc WHERE pronamespace = 'public'::regnamespace
 		UNION ALL SELECT 't ' || typname FROM pg_type WHERE typnamespace = 'public'::regnamespace AND typname NOT LIKE '%goose%'
 		ORDER BY 1`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if err != nil {
-		t.Fatal(err)
-	}
-	return names
 }
 
 func TestMigrations_CanBeRolledBackAndRepeated(t *testing.T) {
@@ -101,11 +92,7 @@ func TestMigrations_CanBeRolledBackAndRepeated(t *testing.T) {
 	if _, err := m.Up(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	full := objects(t, conn)
-	if len(full) == 0 {
-		t.Fatal("the migrations created nothing")
-	}
-	downAndUp(t, conn, m, full, func() error { _, err := m.Up(t.Context()); return err })
+	downAndUp(t, conn, m, m.Up)
 	if steps, err := m.Up(t.Context()); err != nil || len(steps.Applied) > 0 {
 		t.Errorf("repeated Up applied %v, %v; want nothing", steps, err)
 	}
@@ -161,7 +148,7 @@ func TestStatus_ListsWhatIsApplied(t *testing.T) {
 
 func TestCheck_DistinguishesOlderEarlyAndMissingRights(t *testing.T) {
 	t.Parallel()
-	reader := fmt.Sprintf("reader_%d", time.Now().UnixNano()) // roles belong to all databases
+	reader := newRole("reader")
 	for name, test := range map[string]struct {
 		prepare string // SQL to run on a migrated database
 		says    string
@@ -212,7 +199,7 @@ func TestCheckMigratable_RefusesNewerAndEarly(t *testing.T) {
 func TestCheck_NamesEachTableOfTheSchema(t *testing.T) {
 	t.Parallel()
 	conn := dial(t, ephemeral.Migrated(t))
-	reader := fmt.Sprintf("no_reader_%d", time.Now().UnixNano()) // roles belong to all databases
+	reader := newRole("no_reader")
 	all := texts(t, conn, "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' ORDER BY 1")
 	exec(t, conn, "CREATE TABLE anothers (); CREATE ROLE "+reader+"; GRANT SELECT ON goose_db_version TO "+reader+"; SET ROLE "+reader)
 	all = slices.DeleteFunc(all, func(name string) bool { return name == "goose_db_version" })
@@ -245,10 +232,13 @@ func TestCheck_IsOneStatement(t *testing.T) {
 // downTo rolls back all migrations after a version.
 func downTo(t *testing.T, m *migrations.Migrator, version int64) {
 	t.Helper()
-	for step := (&migrations.Step{Version: version + 2}); step != nil && step.Version > version+1; {
-		var err error
-		if step, err = m.Down(t.Context()); err != nil {
+	for {
+		step, err := m.Down(t.Context())
+		if err != nil {
 			t.Fatal(err)
+		}
+		if step == nil || step.Version <= version+1 {
+			return
 		}
 	}
 }

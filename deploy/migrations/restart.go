@@ -21,7 +21,21 @@ func restartChanges(ctx context.Context, db *sql.DB) (restarted bool, stamped in
 	if restarted, err = isCopy(ctx, tx); err != nil || !restarted {
 		return false, 0, err
 	}
-	if stamped, err = restamp(ctx, tx); err != nil {
+	for _, statement := range []string{
+		"DELETE FROM subscription_timelines",
+		"DELETE FROM deleted_subscriptions",
+		"DELETE FROM pruned_deletions",
+		"SELECT mark_timeline()",
+	} {
+		if _, err := tx.ExecContext(ctx, statement); err != nil {
+			return false, 0, fmt.Errorf("%s: %w", statement, err)
+		}
+	}
+	result, err := tx.ExecContext(ctx, "UPDATE subscriptions SET id = id") // a trigger stamps them
+	if err != nil {
+		return false, 0, fmt.Errorf("stamp subscriptions: %w", err)
+	}
+	if stamped, err = result.RowsAffected(); err != nil {
 		return false, 0, err
 	}
 	return true, stamped, tx.Commit()
@@ -40,22 +54,4 @@ func isCopy(ctx context.Context, tx *sql.Tx) (copied bool, err error) {
 		return false, nil // nothing has changed in this database yet
 	}
 	return copied, err
-}
-
-func restamp(ctx context.Context, tx *sql.Tx) (stamped int64, err error) {
-	for _, statement := range []string{
-		"DELETE FROM subscription_timelines",
-		"DELETE FROM deleted_subscriptions",
-		"DELETE FROM pruned_deletions",
-		"SELECT mark_timeline()",
-	} {
-		if _, err := tx.ExecContext(ctx, statement); err != nil {
-			return 0, fmt.Errorf("%s: %w", statement, err)
-		}
-	}
-	result, err := tx.ExecContext(ctx, "UPDATE subscriptions SET id = id") // a trigger stamps them
-	if err != nil {
-		return 0, fmt.Errorf("stamp subscriptions: %w", err)
-	}
-	return result.RowsAffected()
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -12,53 +11,20 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// rights are the tables of the migrations, and what the service needs to do with each. The schema
-// may have other tables, of a newer release or of somebody else, which the service does not use.
-var rights = map[string][]string{
-	"api_tokens":             {"SELECT", "UPDATE (last_used_at)"},
-	"coupon_products":        {"SELECT"},
-	"coupon_uses":            {"SELECT"},
-	"coupons":                {"SELECT"},
-	"customers":              {"SELECT"},
-	"deleted_subscriptions":  {"SELECT"},
-	"field_options":          {"SELECT"},
-	"fields":                 {"SELECT"},
-	"goose_db_version":       {"SELECT"},
-	"page_link_key":          {"SELECT"},
-	"payment_methods":        {"SELECT"},
-	"plans":                  {"SELECT"},
-	"products":               {"SELECT"},
-	"pruned_deletions":       {"SELECT"},
-	"publishable_keys":       {"SELECT"},
-	"saved_cards":            {"SELECT"},
-	"stores":                 {"SELECT"},
-	"subscription_timelines": {"SELECT"},
-	"subscriptions":          {"SELECT"},
+// tables are those of the migrations, all of which the service reads. The schema may have other
+// tables, of a newer release or of somebody else, which the service does not use.
+var tables = []string{
+	"api_tokens", "coupon_products", "coupon_uses", "coupons", "customers", "deleted_subscriptions", "field_options", "fields",
+	"goose_db_version", "page_link_key", "payment_methods", "plans", "products", "pruned_deletions", "publishable_keys",
+	"saved_cards", "stores", "subscription_timelines", "subscriptions",
 }
 
 // Tables returns the names of the tables of the migrations, sorted.
-func Tables() []string { return slices.Sorted(maps.Keys(rights)) }
+func Tables() []string { return slices.Clone(tables) }
 
-// Writes returns what the service writes, each as a table and a right, such as "api_tokens UPDATE
-// (last_used_at)".
-func Writes() []string {
-	return slices.DeleteFunc(allRights(), func(right string) bool { return strings.HasSuffix(right, " SELECT") })
-}
-
-// requiredRights are the rights without which an instance is not ready: all on whole tables. Those
-// on columns are for what no request waits for.
-func requiredRights() []string {
-	return slices.DeleteFunc(allRights(), func(right string) bool { return strings.Contains(right, "(") })
-}
-
-func allRights() (all []string) {
-	for _, table := range Tables() {
-		for _, right := range rights[table] {
-			all = append(all, table+" "+right)
-		}
-	}
-	return all
-}
+// Writes returns what the service writes, each as a table and a right. No request waits for it, so
+// an instance is also ready without it.
+func Writes() []string { return []string{"api_tokens UPDATE (last_used_at)"} }
 
 // ErrNoRole is for a role that does not exist.
 var ErrNoRole = errors.New("the role does not exist: see deploy/postgres/roles.sql")
@@ -108,13 +74,18 @@ func grant(ctx context.Context, tx pgx.Tx, role string) error {
 	if !usable { // otherwise the owner of the tables need not own the schema
 		fmt.Fprintf(&script, "GRANT USAGE ON SCHEMA %s%s;\n", pgx.Identifier{schema}.Sanitize(), to)
 	}
-	rows, _ := tx.Query(ctx, "SELECT relname FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p') AND relname = ANY($1)", Tables())
+	rows, _ := tx.Query(ctx, "SELECT relname FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p') AND relname = ANY($1)", tables)
 	existing, err := pgx.CollectRows(rows, pgx.RowTo[string]) // a sharded database lacks some
 	if err != nil {
 		return err
 	}
+	rights := Writes()
 	for _, table := range existing {
-		fmt.Fprintf(&script, "GRANT %s ON %s%s;\n", strings.Join(rights[table], ", "), pgx.Identifier{schema, table}.Sanitize(), to)
+		rights = append(rights, table+" SELECT")
+	}
+	for _, right := range rights {
+		table, does, _ := strings.Cut(right, " ")
+		fmt.Fprintf(&script, "GRANT %s ON %s%s;\n", does, pgx.Identifier{schema, table}.Sanitize(), to)
 	}
 	_, err = tx.Conn().PgConn().Exec(ctx, script.String()).ReadAll()
 	return err

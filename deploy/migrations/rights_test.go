@@ -43,7 +43,7 @@ func TestGrant_GivesWhatTheServiceNeedsOnOurTablesAlone(t *testing.T) {
 func TestGrant_OpensTheSchemaOfAShardedDatabase(t *testing.T) {
 	t.Parallel()
 	conn, m := sharded(t)
-	role := fmt.Sprintf("granted_%d", time.Now().UnixNano())
+	role := newRole("granted")
 	exec(t, conn, "REVOKE USAGE ON SCHEMA public FROM PUBLIC; CREATE ROLE "+role)
 	if err := m.Grant(t.Context(), role); err != nil {
 		t.Fatal(err)

@@ -2,13 +2,11 @@ package migrations_test
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
@@ -28,6 +26,16 @@ func sharded(t *testing.T) (*pgx.Conn, *migrations.Migrator) {
 	return conn, m
 }
 
+// script returns a file of deploy/postgres.
+func script(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile("../postgres/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
 // sharding is what deploy/postgres/citus.sql does with each table, in its order.
 type sharding struct {
 	distributed, reference []string
@@ -39,13 +47,10 @@ var shardingCall = regexp.MustCompile(`(?m)^SELECT create_(distributed|reference
 
 func readSharding(t *testing.T) sharding {
 	t.Helper()
-	text, err := os.ReadFile("../postgres/citus.sql")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := script(t, "citus.sql")
 	s := sharding{place: map[string]int{}, colocated: map[string]string{}}
-	calls := shardingCall.FindAllStringSubmatch(string(text), -1)
-	if all := strings.Count(string(text), "SELECT "); len(calls) != all {
+	calls := shardingCall.FindAllStringSubmatch(text, -1)
+	if all := strings.Count(text, "SELECT "); len(calls) != all {
 		t.Fatalf("citus.sql has %d statements, of which this test understands %d", all, len(calls))
 	}
 	for i, call := range calls {
@@ -64,11 +69,8 @@ func readSharding(t *testing.T) sharding {
 // are copied. Citus distributes these only with two settings.
 func TestSharded_SetsWhatCitusNeedsToDistributeTablesWithForeignKeys(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../postgres/citus.sql")
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, _, _ := strings.Cut(string(text), "\nSELECT ")
+	text := script(t, "citus.sql")
+	before, _, _ := strings.Cut(text, "\nSELECT ")
 	for _, setting := range []string{
 		"\nSET citus.enable_local_reference_table_foreign_keys = off;\n",
 		"\nSET citus.multi_shard_modify_mode = 'sequential';\n",
@@ -191,7 +193,6 @@ func TestSharded_RulesFindWhatBreaksThem(t *testing.T) {
 func TestSharded_CanBeRolledBackAndRepeated(t *testing.T) {
 	t.Parallel()
 	conn, m := sharded(t)
-	full := objects(t, conn)
 	again, err := m.Up(t.Context()) // as every later release
 	if err != nil || len(again.Applied) > 0 || again.Restarted {
 		t.Fatalf("a further Up: %+v, %v", again, err)
@@ -208,7 +209,7 @@ func TestSharded_CanBeRolledBackAndRepeated(t *testing.T) {
 			t.Errorf("status %+v", s)
 		}
 	}
-	downAndUp(t, conn, m, full, func() error { _, err := m.UpSharded(t.Context()); return err })
+	downAndUp(t, conn, m, m.UpSharded)
 }
 
 // definitions lists the constraints, indexes and triggers of all tables.
@@ -264,14 +265,10 @@ func TestSharded_PlatformChangesCopiesItself(t *testing.T) {
 // Postgres asks for rights on the partitioned table, and not on its partitions.
 func TestCheck_AsksForTheRightsThatAPartitionedTableNeeds(t *testing.T) {
 	t.Parallel()
-	script, err := os.ReadFile("../postgres/partitions.sql")
-	if err != nil {
-		t.Fatal(err)
-	}
 	conn := dial(t, ephemeral.Migrated(t))
-	reader := fmt.Sprintf("partition_reader_%d", time.Now().UnixNano()) // roles belong to all databases
+	reader := newRole("partition_reader")
 	exec(t, conn, "CREATE ROLE "+reader+"; GRANT SELECT ON ALL TABLES IN SCHEMA public TO "+reader)
-	exec(t, conn, "BEGIN; "+string(script)+" COMMIT; SET ROLE "+reader)
+	exec(t, conn, "BEGIN; "+script(t, "partitions.sql")+" COMMIT; SET ROLE "+reader)
 	if err := migrations.Check(t.Context(), conn); !errors.Is(err, migrations.ErrRights) || !strings.HasPrefix(err.Error(), "subscriptions: ") {
 		t.Errorf("without rights on subscriptions: %v", err)
 	}

@@ -1,6 +1,7 @@
 package migrations
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,39 +38,31 @@ type Querier interface {
 // not change db.
 func Check(ctx context.Context, db Querier) error {
 	has, closed, err := state(ctx, db)
-	switch {
-	case err != nil:
-		return err
-	case closed != "":
-		return fmt.Errorf("%s: %w", closed, ErrRights)
-	case isEarly(has):
-		return versions(has, ErrEarly)
-	case has < Latest():
-		return versions(has, ErrOlder)
+	if err == nil && closed != "" {
+		err = fmt.Errorf("%s: %w", closed, ErrRights)
 	}
-	return nil
+	return cmp.Or(err, versions(has, has < Latest(), ErrOlder))
 }
 
 // CheckMigratable returns an error that wraps ErrNewer or ErrEarly if this program cannot migrate
 // the schema of db, and another error if it cannot read the version.
 func CheckMigratable(ctx context.Context, db Querier) error {
 	has, closed, err := state(ctx, db)
-	switch {
-	case err != nil:
-		return err
-	case closed == goose.DefaultTablename:
-		return fmt.Errorf("%s: %w", closed, ErrRights)
-	case isEarly(has):
-		return versions(has, ErrEarly)
-	case has > Latest():
-		return versions(has, ErrNewer)
+	if err == nil && closed == goose.DefaultTablename {
+		err = fmt.Errorf("%s: %w", closed, ErrRights)
 	}
-	return nil
+	return cmp.Or(err, versions(has, has > Latest(), ErrNewer))
 }
 
-func isEarly(version int64) bool { return version > 0 && version < first }
-
-func versions(has int64, reason error) error {
+// versions returns the error of a schema that is from before the first release, or unusable for
+// another reason.
+func versions(has int64, unusable bool, reason error) error {
+	if has > 0 && has < first {
+		unusable, reason = true, ErrEarly
+	}
+	if !unusable {
+		return nil
+	}
 	return fmt.Errorf("version %d, want %d: %w", has, Latest(), reason)
 }
 
@@ -83,25 +76,21 @@ func state(ctx context.Context, db Querier) (version int64, closed string, err e
 	err = db.QueryRow(ctx, `/* schema */ SELECT
 		(SELECT coalesce(max(version_id), 0) FROM `+goose.DefaultTablename+` WHERE is_applied),
 		(SELECT coalesce(string_agg(DISTINCT relname, ', ' ORDER BY relname), '')
-			FROM unnest($1::text[]) AS needed, pg_class
-			WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p')
-				AND relname = split_part(needed, ' ', 1) AND NOT has_table_privilege(oid, split_part(needed, ' ', 2)))`, requiredRights()).Scan(&version, &closed)
-	refused, _ := errors.AsType[*pgconn.PgError](err)
-	switch {
-	case refused != nil && refused.Code == undefinedTable:
-		return 0, "", nil
-	case refused != nil && refused.Code == insufficientPrivilege:
-		return 0, goose.DefaultTablename, nil
-	case err != nil:
+			FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p')
+				AND relname = ANY($1) AND NOT has_table_privilege(oid, 'SELECT'))`, tables).Scan(&version, &closed)
+	if refused, ok := errors.AsType[*pgconn.PgError](err); ok {
+		switch refused.Code {
+		case "42P01": // undefined_table
+			return 0, "", nil
+		case "42501": // insufficient_privilege
+			return 0, goose.DefaultTablename, nil
+		}
+	}
+	if err != nil {
 		return 0, "", fmt.Errorf("read schema version: %w", err)
 	}
 	return version, closed, nil
 }
-
-const (
-	undefinedTable        = "42P01"
-	insufficientPrivilege = "42501"
-)
 
 // Latest returns the version of the schema that this program was built for.
 func Latest() int64 {

@@ -27,6 +27,8 @@ func stages(file string) (stages [][]string) {
 		add("./subscriptions", "-skip", "Million|Promotion|Failover")
 		add("./cart/catalog")
 		add("./auth")
+	case strings.HasPrefix(dir, "subscriptions/"):
+		add("./subscriptions", "-skip", "Million|Promotion|Failover")
 	case strings.HasPrefix(dir, "cart"), dir == "auth/limit":
 		add("./cart/carthttp")
 		add("./cart/redisstore", "-skip", "TestSchedules")

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path"
 	"path/filepath"
@@ -15,9 +14,9 @@ import (
 
 // entry is a file of an archive.
 type entry struct {
-	name string
-	mode int64
-	file string
+	name    string
+	mode    int64
+	content []byte
 }
 
 // writeArchive writes files to a compressed archive, in a folder of its own. All have the
@@ -31,15 +30,11 @@ func writeArchive(file, folder string, tree source, entries []entry) (err error)
 	archive := tar.NewWriter(compressed)
 	defer func() { err = errors.Join(err, archive.Close(), compressed.Close(), out.Close()) }()
 	for _, e := range entries {
-		content, err := os.ReadFile(e.file)
-		if err != nil {
-			return err
-		}
-		header := tar.Header{Name: path.Join(folder, e.name), Mode: e.mode, Size: int64(len(content)), ModTime: tree.committed, Format: tar.FormatUSTAR}
+		header := tar.Header{Name: path.Join(folder, e.name), Mode: e.mode, Size: int64(len(e.content)), ModTime: tree.committed, Format: tar.FormatUSTAR}
 		if err := archive.WriteHeader(&header); err != nil {
 			return fmt.Errorf("archive %s: %w", e.name, err)
 		}
-		if _, err := archive.Write(content); err != nil {
+		if _, err := archive.Write(e.content); err != nil {
 			return fmt.Errorf("archive %s: %w", e.name, err)
 		}
 	}
@@ -57,16 +52,11 @@ func writeChecksums(folder string) error {
 	}
 	var sums strings.Builder
 	for _, f := range files {
-		digest := sha256.New()
-		content, err := os.Open(filepath.Join(folder, f.Name()))
+		content, err := os.ReadFile(filepath.Join(folder, f.Name()))
 		if err != nil {
 			return err
 		}
-		_, err = io.Copy(digest, content)
-		if err := errors.Join(err, content.Close()); err != nil {
-			return err
-		}
-		fmt.Fprintf(&sums, "%x  %s\n", digest.Sum(nil), f.Name())
+		fmt.Fprintf(&sums, "%x  %s\n", sha256.Sum256(content), f.Name())
 	}
 	return os.WriteFile(filepath.Join(folder, checksums), []byte(sums.String()), 0o644)
 }

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"bufio"
+	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -16,7 +14,7 @@ import (
 // licenses are those of a program's modules, and of what else it embeds.
 type licenses struct {
 	names map[string]string // SPDX identifiers by the module's path, as in docs/licenses.md
-	texts string            // a file with all texts, which must accompany the program
+	texts []byte            // all texts, which must accompany the program
 }
 
 // row is a line of a table in docs/licenses.md.
@@ -26,14 +24,13 @@ var row = regexp.MustCompile("(?m)^\\| `([^`]+)` \\| ([^|]+) \\|$")
 // fonts, and the viewer of the API reference.
 var embedded = []string{"docs/playground/fonts", "docs/reference"}
 
-// licenses collects the license texts of a program's modules, and of what else it embeds, in one
-// file.
-func (s source) licenses(ctx context.Context, p platform, modules []*debug.Module) (licenses, error) {
+// licenses collects the license texts of a program's modules, and of what else it embeds.
+func (s source) licenses(ctx context.Context, modules []*debug.Module) (licenses, error) {
 	page, err := os.ReadFile(filepath.Join(s.dir, "docs/licenses.md"))
 	if err != nil {
 		return licenses{}, err
 	}
-	l := licenses{names: map[string]string{"std": "BSD-3-Clause"}, texts: filepath.Join(s.dir, "bin", "LICENSES_"+p.String()+".txt")}
+	l := licenses{names: map[string]string{"std": "BSD-3-Clause"}}
 	for _, found := range row.FindAllStringSubmatch(string(page), -1) {
 		l.names[found[1]] = found[2]
 	}
@@ -41,42 +38,34 @@ func (s source) licenses(ctx context.Context, p platform, modules []*debug.Modul
 	if err != nil {
 		return licenses{}, err
 	}
-	file, err := os.Create(l.texts)
-	if err != nil {
-		return licenses{}, err
-	}
-	defer file.Close()
-	w := bufio.NewWriter(file)
 	for _, m := range modules {
 		if l.names[m.Path] == "" {
 			return licenses{}, fmt.Errorf("%s is not in docs/licenses.md", m.Path)
 		}
-		if err := copyLicense(w, m.Path+" "+m.Version, dirs[m.Path]); err != nil {
-			return licenses{}, fmt.Errorf("license of %s: %w", m.Path, err)
+		if err := l.add(m.Path+" "+m.Version, dirs[m.Path]); err != nil {
+			return licenses{}, err
 		}
 	}
 	for _, folder := range embedded {
-		if err := copyLicense(w, folder, filepath.Join(s.dir, folder)); err != nil {
-			return licenses{}, fmt.Errorf("license of %s: %w", folder, err)
+		if err := l.add(folder, filepath.Join(s.dir, folder)); err != nil {
+			return licenses{}, err
 		}
 	}
-	return l, errors.Join(w.Flush(), file.Close())
+	return l, nil
 }
 
 // folders returns the folders of modules, by path.
 func (s source) folders(ctx context.Context, modules []*debug.Module) (map[string]string, error) {
-	dirs := map[string]string{}
+	root, err := output(ctx, s.dir, nil, "go", "env", "GOROOT")
+	if err != nil {
+		return nil, err
+	}
+	dirs := map[string]string{"std": strings.TrimSpace(root)}
 	args := []string{"list", "-m", "-f", "{{.Path}} {{.Dir}}"}
 	for _, m := range modules {
-		if m.Path == "std" {
-			root, err := output(ctx, s.dir, nil, "go", "env", "GOROOT")
-			if err != nil {
-				return nil, err
-			}
-			dirs[m.Path] = strings.TrimSpace(root)
-			continue
+		if m.Path != "std" {
+			args = append(args, m.Path)
 		}
-		args = append(args, m.Path)
 	}
 	list, err := output(ctx, s.dir, nil, "go", args...)
 	if err != nil {
@@ -92,13 +81,13 @@ func (s source) folders(ctx context.Context, modules []*debug.Module) (map[strin
 // legal matches the names of files that must be passed on with a copy of their folder.
 var legal = regexp.MustCompile(`(?i)^(licen[cs]e|copying|unlicense|notice|patents)([.-].*)?$`)
 
-// copyLicense writes the legal files of a folder, each after a line that says whose it is.
-func copyLicense(w io.Writer, whose, dir string) error {
+// add adds the legal files of a folder, each after a line that says whose it is.
+func (l *licenses) add(whose, dir string) error {
 	files, err := os.ReadDir(dir)
 	if err != nil {
-		return err
+		return fmt.Errorf("license of %s: %w", whose, err)
 	}
-	found := false
+	before := len(l.texts)
 	for _, f := range files {
 		if f.IsDir() || !legal.MatchString(f.Name()) {
 			continue
@@ -107,13 +96,10 @@ func copyLicense(w io.Writer, whose, dir string) error {
 		if err != nil {
 			return err
 		}
-		found = true
-		if _, err := fmt.Fprintf(w, "%s, %s\n\n%s\n\n%s\n\n", whose, f.Name(), strings.TrimSpace(string(text)), strings.Repeat("-", 72)); err != nil {
-			return err
-		}
+		l.texts = fmt.Appendf(l.texts, "%s, %s\n\n%s\n\n%s\n\n", whose, f.Name(), bytes.TrimSpace(text), strings.Repeat("-", 72))
 	}
-	if !found {
-		return errors.New("no license file in " + dir)
+	if len(l.texts) == before {
+		return fmt.Errorf("license of %s: no license file in %s", whose, dir)
 	}
 	return nil
 }

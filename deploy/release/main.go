@@ -93,7 +93,7 @@ func (r release) build(ctx context.Context, tree source, p platform, files strin
 	if err != nil {
 		return err
 	}
-	licenses, err := tree.licenses(ctx, p, modules)
+	licenses, err := tree.licenses(ctx, modules)
 	if err != nil {
 		return err
 	}
@@ -101,12 +101,15 @@ func (r release) build(ctx context.Context, tree source, p platform, files strin
 	if err := writeSBOM(filepath.Join(files, name+".cdx.json"), program, r.version, tree, modules, licenses); err != nil {
 		return err
 	}
-	return writeArchive(filepath.Join(files, name+".tar.gz"), name, tree, []entry{
-		{"commerce", 0o755, program},
-		{"README.md", 0o644, filepath.Join(tree.dir, "README.md")},
-		{"changelog.md", 0o644, filepath.Join(tree.dir, "docs/changelog.md")},
-		{"LICENSES.txt", 0o644, licenses.texts},
-	})
+	entries := []entry{{"commerce", 0o755, program}, {"LICENSES.txt", 0o644, licenses.texts}}
+	for _, page := range []string{"README.md", "docs/changelog.md"} {
+		content, err := os.ReadFile(filepath.Join(tree.dir, page))
+		if err != nil {
+			return err
+		}
+		entries = append(entries, entry{filepath.Base(page), 0o644, content})
+	}
+	return writeArchive(filepath.Join(files, name+".tar.gz"), name, tree, entries)
 }
 
 // mayReplace returns an error if a folder has something else than a release.

@@ -16,10 +16,10 @@ import (
 
 // modulesIn returns the modules whose code is in a program, and Go's standard library as the
 // module "std".
-func modulesIn(program string) ([]*debug.Module, error) {
-	info, err := buildinfo.ReadFile(program)
+func modulesIn(program []byte) ([]*debug.Module, error) {
+	info, err := buildinfo.Read(bytes.NewReader(program))
 	if err != nil {
-		return nil, fmt.Errorf("read modules of %s: %w", program, err)
+		return nil, fmt.Errorf("read modules of the program: %w", err)
 	}
 	modules := []*debug.Module{{Path: "std", Version: strings.TrimPrefix(info.GoVersion, "go")}}
 	for _, m := range info.Deps {
@@ -32,12 +32,8 @@ func modulesIn(program string) ([]*debug.Module, error) {
 }
 
 // writeSBOM writes the modules of a program as a CycloneDX document in JSON.
-func writeSBOM(path, program, version string, tree source, modules []*debug.Module, l licenses) error {
-	content, err := os.ReadFile(program)
-	if err != nil {
-		return err
-	}
-	digest := sha256.Sum256(content)
+func writeSBOM(path string, program []byte, version string, tree source, modules []*debug.Module, l licenses) error {
+	digest := sha256.Sum256(program)
 	self := component("commerce", version, "")
 	self.Type = cyclonedx.ComponentTypeApplication
 	self.Hashes = &[]cyclonedx.Hash{{Algorithm: cyclonedx.HashAlgoSHA256, Value: hex.EncodeToString(digest[:])}}

@@ -75,15 +75,12 @@ func (s source) mayBecome(version string) error {
 	return nil
 }
 
-// compile builds the service with the Makefile's own command, and returns the file.
-func (s source) compile(ctx context.Context, version string, p platform) (string, error) {
-	_, err := output(ctx, s.dir, p.environment(), "make", "--no-print-directory", "build", "VERSION="+version)
-	if err != nil {
-		return "", err
+// compile builds the service with the Makefile's own command, and returns the program.
+func (s source) compile(ctx context.Context, version string, p platform) ([]byte, error) {
+	if _, err := output(ctx, s.dir, p.environment(), "make", "--no-print-directory", "build", "VERSION="+version); err != nil {
+		return nil, err
 	}
-	built := filepath.Join(s.dir, "bin/commerce")
-	program := built + "_" + p.String()
-	return program, os.Rename(built, program)
+	return os.ReadFile(filepath.Join(s.dir, "bin/commerce"))
 }
 
 // environment is what go commands need to build for the platform, and to build the same

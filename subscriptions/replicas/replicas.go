@@ -59,28 +59,22 @@ const (
 
 // Set watches replicas. A nil *Set has none.
 type Set struct {
-	interval, checkTime time.Duration
-	replicas            []*Replica
-	primary             primary
-	log                 *slog.Logger
-	observe             func(name string, fit bool, lag time.Duration)
+	config   Config
+	interval time.Duration
+	replicas []*Replica
+	primary  primary
 }
 
 // New returns a Set. No replica is fit until Run has checked it.
 func New(c Config) *Set {
-	s := &Set{
-		interval:  min(maxInterval, c.MaxLag/5),
-		checkTime: cmp.Or(c.CheckTime, 500*time.Millisecond),
-		primary:   primary{pool: c.Primary, log: c.Log},
-		log:       c.Log,
-		observe:   c.Observe,
+	c.CheckTime = cmp.Or(c.CheckTime, 500*time.Millisecond)
+	if c.Observe == nil {
+		c.Observe = func(string, bool, time.Duration) {}
 	}
-	if s.observe == nil {
-		s.observe = func(string, bool, time.Duration) {}
-	}
+	s := &Set{config: c, interval: min(maxInterval, c.MaxLag/5), primary: primary{pool: c.Primary, log: c.Log}}
 	for i, server := range c.Servers {
 		s.replicas = append(s.replicas, &Replica{
-			Server: server, Index: i, wake: make(chan struct{}, 1), judge: newJudge(c.MaxLag),
+			Server: server, Index: i, wake: make(chan struct{}, 1), judge: judge{maxLag: c.MaxLag, verdict: verdict{state: Unchecked}},
 		})
 	}
 	return s
@@ -112,7 +106,7 @@ func (s *Set) Run(ctx context.Context) {
 func (s *Set) every(ctx context.Context, wake <-chan struct{}, check func(context.Context)) {
 	for {
 		began := time.Now()
-		probe, cancel := context.WithTimeout(ctx, s.checkTime)
+		probe, cancel := context.WithTimeout(ctx, s.config.CheckTime)
 		check(probe)
 		cancel()
 		select {

@@ -3,21 +3,20 @@
 --
 -- ARGV  11 stock, -1 for unlimited  12 maximum of all lines of the product, 0 for none
 --       13 minimum and 14 maximum of a line  15 step from the minimum, 0 and 1 for any
--- Refusals: quantity_out_of_range (minimum, maximum), off_step (minimum, step),
---       above_max_per_cart (maximum, held in the cart), out_of_stock,
---       insufficient_stock (stock, held in the cart)
+-- Refusals: quantity_out_of_range, off_step, out_of_stock, above_max_per_cart and
+--       insufficient_stock with how many of the product the cart holds
 
 local STOCK, PER_CART = tonumber(ARGV[11]), tonumber(ARGV[12])
 local MIN, MAX, STEP = tonumber(ARGV[13]), tonumber(ARGV[14]), tonumber(ARGV[15])
 
 local function refuse_step(quantity)
-  if STEP > 1 and quantity > MIN and (quantity - MIN) % STEP ~= 0 then return 'off_step', MIN, STEP end
+  if STEP > 1 and quantity > MIN and (quantity - MIN) % STEP ~= 0 then return 'off_step' end
 end
 
 -- refuse_line checks the quantity of a line by the bounds of a line. Like all refuse
--- functions here, it returns the code of a refusal and its two numbers, or nil.
+-- functions here, it returns the code of a refusal and its number, if it has one, or nil.
 local function refuse_line(quantity)
-  if quantity < MIN or quantity > MAX then return 'quantity_out_of_range', MIN, MAX end
+  if quantity < MIN or quantity > MAX then return 'quantity_out_of_range' end
   return refuse_step(quantity)
 end
 
@@ -26,15 +25,15 @@ end
 local function refuse_shared(hash, added, apart)
   if STOCK < 0 and PER_CART == 0 then return end
   local held = held_of_product(hash) - apart
-  if PER_CART > 0 and held + added > PER_CART then return 'above_max_per_cart', PER_CART, held end
+  if PER_CART > 0 and held + added > PER_CART then return 'above_max_per_cart', held end
   if STOCK == 0 then return 'out_of_stock' end
-  if STOCK > 0 and held + added > STOCK then return 'insufficient_stock', STOCK, held end
+  if STOCK > 0 and held + added > STOCK then return 'insufficient_stock', held end
 end
 
 -- refuse checks the quantity that a line would have, of which added is new to the cart.
 local function refuse(hash, quantity, added, apart)
-  local code, a, b = refuse_line(quantity)
-  if code then return code, a, b end
+  local code = refuse_line(quantity)
+  if code then return code end
   return refuse_shared(hash, added, apart)
 end
 
@@ -54,7 +53,7 @@ local function refuse_new(hash, quantity, held, raise)
     return refuse(hash, quantity, quantity, held)
   end
   if quantity < held then
-    if quantity < MIN then return 'quantity_out_of_range', MIN, MAX end
+    if quantity < MIN then return 'quantity_out_of_range' end
     return refuse_step(quantity)
   end
 end
@@ -67,5 +66,5 @@ end
 local function refuse_text(hash, before, after, maximum)
   if after <= before then return end
   survey(hash)
-  if hash.text - before + after > maximum then return 'cart_full', hash.text, 1 end
+  if hash.text - before + after > maximum then return 'text_full' end
 end

@@ -1,5 +1,5 @@
 -- What every change of a cart does around its own rule; prepended to add, set,
--- edit, remove, clear, coupon and judge, each of which says what its ARGV are from 10 on.
+-- edit, remove, clear, coupon and check, each of which says what its ARGV are from 10 on.
 -- Judged in this order: the deadline, a merge under way, a replay, If-Match, the rule itself.
 -- A refused change leaves no trace; an applied one is remembered, by its key or its
 -- stamp, in the same step.
@@ -9,15 +9,15 @@
 --       3 If-Match: " <id>.<version>.<mark> …", "*" or ""
 --       4 digest of the idempotency key, or ""  5 fingerprint of the request
 --       6 stamp: digest of a request without a key that its client stamped, or ""
---       7 the notes of merges that this change ignores, since they could not be driven:
+--       7 the notes of merges that this change ignores, since they could not be finished:
 --         " <member> <member> … ", or ""
 --       8 deadline in ms: a change that begins later changes nothing, since its
 --         caller was told that its outcome is unknown, and may be repeating it
 --       9 mark of the version that this change makes
--- Reply {outcome, number, number, flat hash, ms left, now in ms, line}. Outcomes: applied,
---       replayed, late, resume (a merge must be driven to its end first; nothing was
---       done), idempotency_conflict, version_mismatch, the code of a refusal with its two
---       numbers, or rate_limited (the cart would begin here; nothing was done). The hash is
+-- Reply {status, number, flat hash, ms left, now in ms, line}. Statuses: applied,
+--       replayed, late, merge_first (a merge must be finished first; nothing was
+--       done), idempotency_conflict, version_mismatch, the code of a refusal with its
+--       number, or rate_limited (the cart would begin here; nothing was done). The hash is
 --       as it is after the change, with '' for members that the change has removed. The line
 --       is the one that an applied or replayed change has changed, if its request does not
 --       name it; else "".
@@ -36,7 +36,7 @@ local earlier = stamp ~= '' and stamped(hash, stamp) or nil
 -- left is the number of ms after which the cart expires; nil until a write sets it.
 local left
 
-local function reply(outcome, a, b, line)
+local function reply(status, number, line)
   if not left then left = redis.call('PTTL', cart) end
   if stamp ~= '' then -- the caller has no use for the stamps
     for i = 1, #MEMBERS do
@@ -44,7 +44,7 @@ local function reply(outcome, a, b, line)
       if n then hash.flat[n], hash.flat[n + 1] = false, false end
     end
   end
-  return { outcome, a or 0, b or 0, hash.flat, left, now, line or '' }
+  return { status, number or 0, hash.flat, left, now, line or '' }
 end
 
 -- unnamed returns a line unless the request names it by its ID.
@@ -66,7 +66,7 @@ local function accept(changed, line)
     advance(hash, ARGV[9])
     if not hash.at.l then put(hash, 'l', LAYOUT) end
   end
-  if not hash.at.i then return reply('applied', 0, 0, line) end
+  if not hash.at.i then return reply('applied', 0, line) end
   -- What makes a repeat safe goes in the same write as the change, or right after it:
   -- Redis may end a script in the middle, as for a command that its user may not run.
   -- Of two clicks within a second the first counts: a retry of either comes a second or more
@@ -76,7 +76,7 @@ local function accept(changed, line)
   write(cart, hash)
   if key ~= '' then remember(keys, use_of(key, now, fingerprint, line)) end
   expire(cart, left)
-  return reply('applied', 0, 0, line)
+  return reply('applied', 0, line)
 end
 
 -- lines_of_product returns the indexes of a product's lines.
@@ -120,7 +120,7 @@ if now > tonumber(ARGV[8]) then return reply('late') end
 
 for _, n in ipairs(hash.notes) do
   if not is_applied(hash.flat[n + 1]) and not string.find(ARGV[7], ' ' .. hash.flat[n] .. ' ', 1, true) then
-    return reply('resume')
+    return reply('merge_first')
   end
 end
 
@@ -129,7 +129,7 @@ if key ~= '' then applied, applied_under = known(keys, key, now) end
 if applied and applied ~= fingerprint then return reply('idempotency_conflict') end
 if applied or is_retry(earlier, now) then
   if hash.at.i then left = settle(cart, hash, ttl, now) end
-  return reply('replayed', 0, 0, applied and line_under(keys, key, applied_under) or get(hash, 'e' .. stamp))
+  return reply('replayed', 0, applied and line_under(keys, key, applied_under) or get(hash, 'e' .. stamp))
 end
 
 if if_match ~= '' and if_match ~= '*' then

@@ -10,7 +10,7 @@
 --       4 deadline in ms for a new claim  5 the guest's cart id, cut, 6 lines and
 --       7 bytes of text, as the note has reserved them
 -- Replies:
---   {"other", tag}                another customer's claim must be driven first
+--   {"other", tag}                another customer's claim must be merged first
 --   {"nothing"}                   there is no claim, and no cart or no note to claim under
 --   {"late"}                      the deadline has passed
 --   {"grown", id, lines, bytes}   the reservation does not fit the cart

@@ -1,5 +1,5 @@
 -- The room that merges under way have reserved in a customer's cart. This file is prepended to
--- intend, and to add and edit, which must leave that room free. rules/room.go has the same rules.
+-- reserve, and to add and edit, which must leave that room free. rules/room.go has the same rules.
 
 -- reserved returns the reserved lines and bytes of text, and the number of notes. Notes of the
 -- same guest's cart share their room. own is a note that does not count. rooms has the room that
@@ -21,9 +21,9 @@ local function reserved(hash, own, rooms)
   return lines, text, notes
 end
 
--- beside returns the limits of lines and of bytes of text for a change of a cart. The contents
+-- remaining_room returns the limits of lines and of bytes of text for a change of a cart. The contents
 -- of the cart and the reserved room together must not exceed twice the limit.
-local function beside(hash, lines, text)
+local function remaining_room(hash, lines, text)
   if #hash.notes == 0 then return lines, text end
   local reserved_lines, reserved_text = reserved(hash, nil, {})
   return math.min(lines, 2 * lines - reserved_lines), math.min(text, 2 * text - reserved_text)

@@ -15,8 +15,8 @@ if quantity == 0 then
 end
 
 local held, order, price = parse(hash.flat[at + 1])
-local code, a, b = refuse_new(hash, quantity, held, ARGV[17])
-if code then return reply(code, a, b) end
+local code, in_cart = refuse_new(hash, quantity, held, ARGV[17])
+if code then return reply(code, in_cart) end
 if quantity == held then return accept(false, unnamed(line)) end
 put(hash, line, quantity .. ' ' .. order .. ' ' .. price)
 return accept(true, unnamed(line))

@@ -11,9 +11,9 @@ import (
 func refuseLine(b cart.Bounds, quantity int64) *cart.Refusal {
 	switch {
 	case quantity < b.Min || quantity > b.Max:
-		return &cart.Refusal{Code: problem.QuantityOutOfRange, A: b.Min, B: b.Max}
+		return &cart.Refusal{Code: problem.QuantityOutOfRange}
 	case b.OffStep(quantity):
-		return &cart.Refusal{Code: cart.OffStep, A: b.Min, B: b.Step}
+		return &cart.Refusal{Code: cart.OffStep}
 	}
 	return nil
 }
@@ -23,11 +23,11 @@ func refuseLine(b cart.Bounds, quantity int64) *cart.Refusal {
 func refuseShared(b cart.Bounds, added, inCart int64) *cart.Refusal {
 	switch {
 	case b.PerCart > 0 && inCart+added > b.PerCart:
-		return &cart.Refusal{Code: cart.AboveMaxPerCart, A: b.PerCart, B: inCart}
+		return &cart.Refusal{Code: cart.AboveMaxPerCart, Held: inCart}
 	case b.Stock == 0:
 		return &cart.Refusal{Code: problem.OutOfStock}
 	case b.Stock > 0 && inCart+added > b.Stock:
-		return &cart.Refusal{Code: problem.InsufficientStock, A: b.Stock, B: inCart}
+		return &cart.Refusal{Code: problem.InsufficientStock, Held: inCart}
 	}
 	return nil
 }
@@ -62,9 +62,9 @@ func refuseNew(b cart.Bounds, quantity, held, inCart int64, raise problem.Code) 
 	case quantity > held:
 		return refuse(b, quantity, quantity, inCart)
 	case quantity < b.Min:
-		return &cart.Refusal{Code: problem.QuantityOutOfRange, A: b.Min, B: b.Max}
+		return &cart.Refusal{Code: problem.QuantityOutOfRange}
 	case b.OffStep(quantity):
-		return &cart.Refusal{Code: cart.OffStep, A: b.Min, B: b.Step}
+		return &cart.Refusal{Code: cart.OffStep}
 	}
 	return nil
 }

@@ -14,14 +14,14 @@ import (
 )
 
 // Add adds to a line, or begins it at the end of the cart. A line keeps its order and the
-// price when it was first added. Refusals: cart_full, quantity_out_of_range, off_step,
-// above_max_per_cart, out_of_stock, insufficient_stock; their numbers are the Refusal's.
+// price when it was first added. Refusals: cart_full, text_full, quantity_out_of_range, off_step,
+// above_max_per_cart, out_of_stock, insufficient_stock.
 func Add(c cart.Cart, l cart.NewLine, limits cart.Limits) (cart.Cart, *cart.Refusal) {
 	line, at := cart.Line{ID: l.ID, AddedPrice: l.Price}, slices.IndexFunc(c.Lines, func(held cart.Line) bool { return held.ID == l.ID })
 	if at >= 0 {
 		line = c.Lines[at]
-	} else if lines := int64(len(c.Lines)); lines >= limits.Lines {
-		return c, &cart.Refusal{Code: problem.CartFull, A: lines, B: 0}
+	} else if int64(len(c.Lines)) >= limits.Lines {
+		return c, &cart.Refusal{Code: problem.CartFull}
 	}
 	if refusal := refuse(l.Bounds, line.Quantity+l.Quantity, l.Quantity, quantityOf(c, l.ID)); refusal != nil {
 		return c, refusal
@@ -52,7 +52,7 @@ func Unnamed(l cart.NewLine) cart.LineID {
 // refuseText checks a change of the size of one line's text.
 func refuseText(c cart.Cart, before, after int64, limits cart.Limits) *cart.Refusal {
 	if text := c.TextSize(); after > before && text-before+after > limits.CartText {
-		return &cart.Refusal{Code: problem.CartFull, A: text, B: 1}
+		return &cart.Refusal{Code: cart.TextFull}
 	}
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 // place. If another line has its new ID, that line absorbs it: it keeps its own place, the
 // quantities add, and the edited line's notice wins unless it is empty. The bounds of a line
 // then apply to the sum alone. moved is the ID of the line after the edit, if item is not
-// that ID. Refusals: item_not_found, line_changed, cart_full for too much text, and those of
+// that ID. Refusals: item_not_found, line_changed, text_full, and those of
 // SetQuantity.
 func Edit(c cart.Cart, item cart.LineID, e cart.EditedLine, limits cart.Limits) (changed cart.Cart, moved cart.LineID, refusal *cart.Refusal) {
 	at := find(c, item)

@@ -62,9 +62,9 @@ func TestEdit(t *testing.T) {
 		"no such line":               {plan(7), one, func(*cart.EditedLine) {}, nil, "", &cart.Refusal{Code: problem.ItemNotFound}},
 		"read with another notice":   {plan(1), one, func(e *cart.EditedLine) { e.From.Notice = "old" }, nil, "", &cart.Refusal{Code: cart.LineChanged}},
 		"another line is the first":  {"1", three, func(*cart.EditedLine) {}, nil, "", &cart.Refusal{Code: cart.LineChanged}},
-		"more than a line may hold":  {plan(1), one, func(e *cart.EditedLine) { e.ID, e.Bounds.Max = plan(2), 4 }, nil, "", &cart.Refusal{Code: problem.QuantityOutOfRange, A: 1, B: 4}},
-		"a sum between two steps":    {plan(1), one, func(e *cart.EditedLine) { e.ID, e.Bounds.Step = plan(2), 3 }, nil, "", &cart.Refusal{Code: cart.OffStep, A: 1, B: 3}},
-		"growth beyond the stock":    {plan(1), one, func(e *cart.EditedLine) { e.Quantity, e.Bounds.Stock = new(int64(3)), 5 }, nil, "", &cart.Refusal{Code: problem.InsufficientStock, A: 5, B: 3}},
+		"more than a line may hold":  {plan(1), one, func(e *cart.EditedLine) { e.ID, e.Bounds.Max = plan(2), 4 }, nil, "", &cart.Refusal{Code: problem.QuantityOutOfRange}},
+		"a sum between two steps":    {plan(1), one, func(e *cart.EditedLine) { e.ID, e.Bounds.Step = plan(2), 3 }, nil, "", &cart.Refusal{Code: cart.OffStep}},
+		"growth beyond the stock":    {plan(1), one, func(e *cart.EditedLine) { e.Quantity, e.Bounds.Stock = new(int64(3)), 5 }, nil, "", &cart.Refusal{Code: problem.InsufficientStock, Held: 3}},
 		"growth of what is not sold": {plan(1), one, func(e *cart.EditedLine) { e.Quantity, e.Raise = new(int64(3)), problem.ProductInactive }, nil, "", &cart.Refusal{Code: problem.ProductInactive}},
 	} {
 		edited := cart.EditedLine{From: test.from, ID: test.from.ID, Notice: test.from.Notice, Price: 99, Bounds: anyQuantity}

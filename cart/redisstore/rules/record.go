@@ -9,7 +9,7 @@ import (
 	"commerce/cart"
 )
 
-// Record is a cart with all that its next change is judged by. The zero value is that of
+// Record is a cart with all that its next change is decided by. The zero value is that of
 // a cart that was never used. Methods leave it untouched. See change.lua.
 type Record struct {
 	Cart   cart.Cart
@@ -26,33 +26,33 @@ type Attempt struct {
 	Stamp       string   // of a request without a key that its client stamped; "" for none
 	IfMatch     []string // tags (see cart.Cart.Tag), of which one must be the cart's; "*" is any; nil for no condition
 
-	PassBy   []string  // names of merges that cannot be finished now: the change is made without them
+	Ignore   []string  // names of merges that cannot be finished now: the change is made without them
 	Deadline time.Time // a change that begins later is not made; zero for none
 }
 
-// Verdict is what an attempt came to.
-type Verdict string
+// Status is what an attempt came to.
+type Status string
 
-// The verdicts, in the order in which they are judged. Refused also stands for a reused
+// The statuses, in the order in which they are judged. Refused also stands for a reused
 // key and for If-Match, which come after Replayed and before the change's own rule.
 const (
-	Late     Verdict = "late"     // after its deadline; nothing was done
-	Resume   Verdict = "resume"   // a merge must be finished first; nothing was done
-	Replayed Verdict = "replayed" // it was applied before; nothing changed now
-	Refused  Verdict = "refused"
-	Applied  Verdict = "applied"
+	Late       Status = "late"        // after its deadline; nothing was done
+	MergeFirst Status = "merge_first" // a merge must be finished first; nothing was done
+	Replayed   Status = "replayed"    // it was applied before; nothing changed now
+	Refused    Status = "refused"
+	Applied    Status = "applied"
 )
 
-// Judge checks what comes before a change's own rule. Applied means that the rule decides.
+// Check checks what comes before a change's own rule. Applied means that the rule decides.
 // The refusal is nil except for Refused: idempotency_conflict, version_mismatch. moved is ""
 // except for Replayed: what the Rule returned when the change was applied.
-func (r Record) Judge(a Attempt, now time.Time) (v Verdict, moved cart.LineID, refusal *cart.Refusal) {
+func (r Record) Check(a Attempt, now time.Time) (s Status, moved cart.LineID, refusal *cart.Refusal) {
 	if !a.Deadline.IsZero() && now.After(a.Deadline) {
 		return Late, "", nil
 	}
 	for name, m := range r.Merges {
-		if !m.Applied && !slices.Contains(a.PassBy, name) {
-			return Resume, "", nil
+		if !m.Applied && !slices.Contains(a.Ignore, name) {
+			return MergeFirst, "", nil
 		}
 	}
 	if applied, ok := r.Memory.appliedUnder(a.Key, now); ok && a.Key != "" {
@@ -79,11 +79,11 @@ type Rule func(c cart.Cart, reserved Room) (changed cart.Cart, moved cart.LineID
 //
 // An applied change is remembered even if it altered nothing: its repeat may come after a
 // change that it would undo. A cart that was never used stays so until something alters
-// it. Any other verdict leaves no trace.
-func (r Record) Change(a Attempt, newID string, now time.Time, rule Rule) (Record, Verdict, cart.LineID, *cart.Refusal) {
-	verdict, moved, refusal := r.Judge(a, now)
-	if verdict != Applied {
-		return r, verdict, moved, refusal
+// it. Any other status leaves no trace.
+func (r Record) Change(a Attempt, newID string, now time.Time, rule Rule) (Record, Status, cart.LineID, *cart.Refusal) {
+	status, moved, refusal := r.Check(a, now)
+	if status != Applied {
+		return r, status, moved, refusal
 	}
 	changed, moved, refusal := rule(r.Cart, reserved(r.Merges))
 	if refusal != nil {
@@ -108,7 +108,7 @@ func (r Record) become(changed cart.Cart, newID string) Record {
 	return r
 }
 
-// EmptiedLife is how long an emptied cart keeps what a stale If-Match is judged by.
+// EmptiedLife is how long an emptied cart keeps what a stale If-Match is decided by.
 const EmptiedLife = 24 * time.Hour
 
 // Life is how long the record lives after a change or a merge; ttl is that of a cart in

@@ -20,13 +20,13 @@ func TestJudge_GoesByItsOrder(t *testing.T) {
 	for name, test := range map[string]struct {
 		record  Record
 		attempt Attempt
-		want    Verdict
+		want    Status
 		code    problem.Code
 	}{
 		"after its deadline":      {Record{Cart: one, Memory: known, Merges: merges}, Attempt{Key: "k", Fingerprint: "f", Deadline: noon}, Late, ""},
 		"at its deadline":         {Record{Cart: one, Memory: known}, Attempt{Deadline: now}, Applied, ""},
-		"a merge under way":       {Record{Cart: one, Memory: known, Merges: merges}, Attempt{Key: "k", Fingerprint: "f"}, Resume, ""},
-		"a merge passed by":       {Record{Cart: one, Memory: known, Merges: merges}, Attempt{PassBy: []string{"m1"}}, Applied, ""},
+		"a merge under way":       {Record{Cart: one, Memory: known, Merges: merges}, Attempt{Key: "k", Fingerprint: "f"}, MergeFirst, ""},
+		"a merge passed by":       {Record{Cart: one, Memory: known, Merges: merges}, Attempt{Ignore: []string{"m1"}}, Applied, ""},
 		"a key again":             {Record{Cart: one, Memory: known}, Attempt{Key: "k", Fingerprint: "f", IfMatch: []string{"C.9.M"}}, Replayed, ""},
 		"a key of something else": {Record{Cart: one, Memory: known}, Attempt{Key: "k", Fingerprint: "g", IfMatch: []string{"C.9.M"}}, Refused, problem.IdempotencyConflict},
 		"a stamp again":           {Record{Cart: one, Memory: known}, Attempt{Stamp: "s", IfMatch: []string{"C.9.M"}}, Replayed, ""},
@@ -35,7 +35,7 @@ func TestJudge_GoesByItsOrder(t *testing.T) {
 		"any version":             {Record{Cart: one, Memory: known}, Attempt{IfMatch: []string{"*"}}, Applied, ""},
 		"no cart yet":             {Record{}, Attempt{IfMatch: []string{"0.0.0"}}, Applied, ""},
 	} {
-		got, _, refusal := test.record.Judge(test.attempt, now)
+		got, _, refusal := test.record.Check(test.attempt, now)
 		if got != test.want || (refusal == nil) != (test.code == "") || refusal != nil && refusal.Code != test.code {
 			t.Errorf("%s: %s, %v", name, got, refusal)
 		}

@@ -53,9 +53,9 @@ func reserved(merges map[string]cart.Reservation) (all Room) {
 	return all
 }
 
-// Beside returns the limits for a change while merges under way have reserved room, so that the
+// WithoutReserved returns the limits for a change while merges under way have reserved room, so that the
 // lines of these merges still fit.
-func Beside(l cart.Limits, reserved Room) cart.Limits {
+func WithoutReserved(l cart.Limits, reserved Room) cart.Limits {
 	l.Lines = min(l.Lines, cart.MergeFactor*l.Lines-reserved.Lines)
 	l.CartText = min(l.CartText, cart.MergeFactor*l.CartText-reserved.Text)
 	return l

@@ -1,6 +1,7 @@
 package results
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -10,8 +11,12 @@ import (
 // table is a table. Its first row is the heading.
 type table [][]string
 
-// write writes the table as Markdown with aligned columns, which a terminal shows well too.
+// write writes the table as Markdown with aligned columns, which a terminal shows well too. It
+// writes nothing for a heading alone.
 func (t table) write(w io.Writer) error {
+	if len(t) < 2 {
+		return nil
+	}
 	aligned := tabwriter.NewWriter(w, 0, 0, 1, ' ', 0)
 	for i, row := range t {
 		fmt.Fprintf(aligned, "| %s\t|\n", strings.Join(row, "\t| "))
@@ -23,7 +28,7 @@ func (t table) write(w io.Writer) error {
 	return aligned.Flush()
 }
 
-// cases is the table of what each case took.
+// cases is the table of what each case took, in medians.
 func (b Benchmark) cases() table {
 	t := table{{
 		b.Name, "requests/s", "p50 ms", "p99 ms", "server CPU µs", "stores' CPU µs",
@@ -41,7 +46,7 @@ func (b Benchmark) cases() table {
 			func(r Round) float64 { return r.Allocated },
 			func(r Round) float64 { return r.Resident },
 		} {
-			row = append(row, c.Figure(value).String())
+			row = append(row, short(c.Figure(value).Median))
 		}
 		for _, r := range c.Rounds {
 			failed += r.Failed
@@ -86,25 +91,22 @@ func (b Benchmark) values() table {
 
 // Write writes the results: what each case took, then ratios and values with their targets.
 func (b Benchmark) Write(w io.Writer) error {
-	if len(b.Cases) > 0 {
-		if err := b.cases().write(w); err != nil {
-			return err
-		}
-	}
-	if values := b.values(); len(values) > 0 {
-		return append(table{{b.Name, "measured", "at most", ""}}, values...).write(w)
-	}
-	return nil
+	return errors.Join(b.cases().write(w), append(table{{b.Name, "measured", "at most", ""}}, b.values()...).write(w))
 }
 
-// Markdown writes all results as Markdown, the targets first.
+// Markdown writes all results as Markdown: first what has a target, then for each benchmark what
+// its cases took, and what has none.
 func (r Report) Markdown(w io.Writer) error {
 	fmt.Fprintf(w, "# Results\n\n%s\n\n", r.conditions())
 	targets := table{{"target", "measured", "at most", ""}}
+	others := map[string]table{} // by benchmark
 	for _, b := range r.Benchmarks {
+		others[b.Name] = table{{b.Name, "measured"}}
 		for _, row := range b.values() {
 			if row[3] != "" {
 				targets = append(targets, append([]string{b.Name + ": " + row[0]}, row[1:]...))
+			} else {
+				others[b.Name] = append(others[b.Name], row[:2])
 			}
 		}
 	}
@@ -116,7 +118,7 @@ func (r Report) Markdown(w io.Writer) error {
 	}
 	for _, b := range r.Benchmarks {
 		fmt.Fprintf(w, "## %s\n\n", b.Name)
-		if err := b.Write(w); err != nil {
+		if err := errors.Join(b.cases().write(w), others[b.Name].write(w)); err != nil {
 			return err
 		}
 	}
@@ -126,7 +128,7 @@ func (r Report) Markdown(w io.Writer) error {
 // conditions says in one paragraph where and how the results were measured.
 func (r Report) conditions() string {
 	return fmt.Sprintf("Commit %s, %s, %s: %d CPUs (%s), %s/%s, load averages %s. %d connections, %d rounds, turns of %s; %s in all. "+
-		"Values are medians with the range of the rounds. CPU times, allocations and allocated bytes are per request.",
+		"Values are medians; those compared with others or with a target have the range of the rounds. CPU times, allocations and allocated bytes are per request.",
 		r.Commit, r.Began.Format("2006-01-02 15:04 MST"), r.Go, r.Machine.CPUs, r.Machine.CPU, r.Machine.OS, r.Machine.Arch,
 		r.Machine.Load, r.Connections, r.Rounds, r.Turn, r.Took)
 }

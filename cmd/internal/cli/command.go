@@ -18,23 +18,20 @@ import (
 // Command is a command of the program, or a group of commands.
 type Command struct {
 	Name    string
-	Help    string   // one or two sentences
-	Details string   // further paragraphs; "": none
-	Usage   string   // what follows the name in help. Default: arguments, required flags and [flags]
-	Run     Runnable // nil for a group
+	Help    string // one or two sentences
+	Details string // further paragraphs; "": none
+	Usage   string // what follows the name in help. Default: arguments, required flags and [flags]
 
-	Commands []Command
-}
+	Settings []Setting
+	Complete func()        // may change the settings when all have their values; nil: nothing to change
+	Faults   func() Faults // checks what no setting can check alone, after Complete; nil: nothing to check
 
-// Runnable is what a command does.
-//
-// If it has a method Complete(), this is called when all settings have their values, and may
-// change them. If it has a method Faults() Faults, this is called next, and checks what no setting
-// can check alone. If it has a method OpenLog(io.Writer) io.WriteCloser, what this returns replaces
-// the standard error of Run. Execute also writes the error of Run to it, and then closes it.
-type Runnable interface {
-	Settings() []Setting
-	Run(ctx context.Context, out Output) error
+	// OpenLog returns what replaces the standard error of Run; nil: nothing. Execute also writes the
+	// error of Run to it, and then closes it.
+	OpenLog func(stderr io.Writer) io.WriteCloser
+
+	Run      func(ctx context.Context, out Output) error // nil for a group
+	Commands []Command                                   // of a group
 }
 
 // ErrPrinted means that a command has failed and that its output already explains why.
@@ -132,18 +129,17 @@ func (p *program) build(c Command) *cobra.Command {
 		built.RunE = p.group
 		return built
 	}
-	for _, s := range c.Run.Settings() {
+	for _, s := range c.Settings {
 		if s.isArgument() {
 			continue
 		}
-		text := &flagText{hint: cmp.Or(s.Hint, s.Value.kind), list: s.Value.kind == listKind, text: s.Default}
-		flag := built.Flags().VarPF(text, s.flag(), "", s.usage())
+		flag := built.Flags().VarPF(&flagText{s, s.Default}, s.flag(), "", s.usage())
 		if s.Value.kind == switchKind {
 			flag.NoOptDefVal = "true"
 		}
 	}
 	built.Flags().BoolP("help", "h", false, "Show this help")
-	built.RunE = func(command *cobra.Command, args []string) error { return p.run(command, c.Run, args) }
+	built.RunE = func(command *cobra.Command, args []string) error { return p.run(command, c, args) }
 	return built
 }
 
@@ -198,22 +194,17 @@ func withoutValue(err error) error {
 }
 
 // run reads the settings and runs a command.
-func (p *program) run(command *cobra.Command, run Runnable, args []string) error {
-	err := Read(run, func(s Setting) *string {
-		if s.isArgument() {
-			if len(args) == 0 {
-				return nil
-			}
+func (p *program) run(command *cobra.Command, c Command, args []string) error {
+	err := c.Read(func(s Setting) *string {
+		if s.isArgument() && len(args) > 0 {
 			first := args[0]
 			args = args[1:]
 			return &first
 		}
-		flag := command.Flags().Lookup(s.flag())
-		if !flag.Changed {
-			return nil
+		if flag := command.Flags().Lookup(s.flag()); flag != nil && flag.Changed {
+			return new(flag.Value.String())
 		}
-		text := flag.Value.String()
-		return &text
+		return nil
 	})
 	if len(args) > 0 {
 		return unexpected(command, args[0])
@@ -222,26 +213,24 @@ func (p *program) run(command *cobra.Command, run Runnable, args []string) error
 		return err
 	}
 	p.running = true
-	if c, ok := run.(interface {
-		OpenLog(to io.Writer) io.WriteCloser
-	}); ok {
+	if c.OpenLog != nil {
 		log := c.OpenLog(p.out.Errors)
 		p.out.Errors, p.closeLog = log, log.Close
 	}
-	return run.Run(command.Context(), p.out)
+	return c.Run(command.Context(), p.out)
 }
 
-// Read sets the values of a command's settings and checks them. given returns the text that the
-// command line has for a setting, nil for none. The error has a line for each bad setting.
-func Read(run Runnable, given func(Setting) *string) error {
+// Read sets the values of the settings and checks them. given returns the text that the command
+// line has for a setting, nil for none. The error has a line for each bad setting.
+func (c Command) Read(given func(Setting) *string) error {
 	var faults Faults
-	for _, s := range run.Settings() {
+	for _, s := range c.Settings {
 		s.read(given(s), &faults)
 	}
-	if c, ok := run.(interface{ Complete() }); ok {
+	if c.Complete != nil {
 		c.Complete()
 	}
-	if c, ok := run.(interface{ Faults() Faults }); ok {
+	if c.Faults != nil {
 		faults = append(faults, c.Faults()...)
 	}
 	return faults.Err()

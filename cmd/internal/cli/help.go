@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -21,12 +20,12 @@ func (c Command) usage() string {
 		return "<command>"
 	}
 	var words []string
-	for _, s := range c.Run.Settings() {
+	for _, s := range c.Settings {
 		switch {
 		case s.isArgument():
 			words = append(words, s.Name)
 		case s.Required && !s.isVariable():
-			words = append(words, "--"+s.Name+"="+cmp.Or(s.Hint, s.Value.kind))
+			words = append(words, "--"+s.Name+"="+s.hint())
 		}
 	}
 	return strings.Join(append(words, "[flags]"), " ")

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -19,59 +20,57 @@ const (
 	switchKind = "bool" // the name by which pflag knows a flag that needs no value
 )
 
-// Text is a text that passes a check. nil: any text.
-func Text(to *string, check func(string) error) Value {
-	return Value{"TEXT", func(text string) error {
-		*to = text
-		if check == nil {
-			return nil
-		}
-		return check(text)
-	}}
-}
-
 // Parsed is what parse returns.
-func Parsed[T any](to *T, parse func(string) (T, error)) Value {
-	return Value{"TEXT", func(text string) (err error) {
+func Parsed[T any](to *T, parse func(string) (T, error)) Value { return value("TEXT", to, parse) }
+
+func value[T any](kind string, to *T, parse func(string) (T, error)) Value {
+	return Value{kind, func(text string) (err error) {
 		*to, err = parse(text)
 		return err
 	}}
 }
 
+// Text is a text that passes a check. nil: any text.
+func Text(to *string, check func(string) error) Value {
+	return Parsed(to, func(text string) (string, error) {
+		if check == nil {
+			return text, nil
+		}
+		return text, check(text)
+	})
+}
+
 // Word is one of a few words. The empty word stands for an optional setting.
 func Word(to *string, words ...string) Value {
 	named := slices.DeleteFunc(slices.Clone(words), func(word string) bool { return word == "" })
-	return Value{strings.Join(named, "|"), func(text string) error {
+	return value(strings.Join(named, "|"), to, func(text string) (string, error) {
 		if !slices.Contains(words, text) {
-			return fmt.Errorf("%q is not one of %s", text, strings.Join(named, ", "))
+			return "", fmt.Errorf("%q is not one of %s", text, strings.Join(named, ", "))
 		}
-		*to = text
-		return nil
-	}}
+		return text, nil
+	})
 }
 
 // Number is a whole number between two bounds, which are allowed. A maximum of 0 means none.
 func Number(to *int64, minimum, maximum int64) Value {
-	return Value{"N", func(text string) error {
+	return value("N", to, func(text string) (int64, error) {
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
-			return fmt.Errorf("%q is not a whole number", text)
+			return 0, fmt.Errorf("%q is not a whole number", text)
 		}
-		*to = n
-		return within(n, minimum, maximum)
-	}}
+		return n, within(n, minimum, maximum)
+	})
 }
 
 // Duration is a duration between two bounds, which are allowed. A maximum of 0 means none.
 func Duration(to *time.Duration, minimum, maximum time.Duration) Value {
-	return Value{"DURATION", func(text string) error {
+	return value("DURATION", to, func(text string) (time.Duration, error) {
 		d, err := time.ParseDuration(text)
 		if err != nil {
-			return fmt.Errorf("%q is not a duration such as 30s or 720h", text)
+			return 0, fmt.Errorf("%q is not a duration such as 30s or 720h", text)
 		}
-		*to = d
-		return within(d, minimum, maximum)
-	}}
+		return d, within(d, minimum, maximum)
+	})
 }
 
 func within[T int64 | time.Duration](value, minimum, maximum T) error {
@@ -86,45 +85,41 @@ func within[T int64 | time.Duration](value, minimum, maximum T) error {
 
 // List is a list, separated by commas, whose elements pass a check. It is nil if the text is empty.
 func List(to *[]string, check func(string) error) Value {
-	return Value{listKind, func(text string) error {
+	return value(listKind, to, func(text string) ([]string, error) {
 		if text == "" {
-			*to = nil
-			return nil
+			return nil, nil
 		}
-		*to = strings.Split(text, ",")
-		for _, element := range *to {
+		all := strings.Split(text, ",")
+		for _, element := range all {
 			if err := check(element); err != nil {
-				return err
+				return nil, err
 			}
 		}
-		return nil
-	}}
+		return all, nil
+	})
 }
 
 // Switch is a flag that turns something on.
 func Switch(to *bool) Value {
-	return Value{switchKind, func(text string) (err error) {
-		if text == "" {
-			return nil
+	return value(switchKind, to, func(text string) (bool, error) {
+		on, err := strconv.ParseBool(cmp.Or(text, "false"))
+		if err != nil {
+			err = fmt.Errorf("%q is not true or false", text)
 		}
-		if *to, err = strconv.ParseBool(text); err != nil {
-			return fmt.Errorf("%q is not true or false", text)
-		}
-		return nil
-	}}
+		return on, err
+	})
 }
 
 // flagText is the text of a flag. It implements pflag.Value.
 type flagText struct {
-	hint string
-	list bool
-	text string
+	setting Setting
+	text    string
 }
 
 // Set implements pflag.Value. A list can be given in several flags, of which an empty one drops
 // those before it.
 func (f *flagText) Set(text string) error {
-	if f.list && f.text != "" && text != "" {
+	if f.setting.Value.kind == listKind && f.text != "" && text != "" {
 		text = f.text + "," + text
 	}
 	f.text = text
@@ -135,4 +130,4 @@ func (f *flagText) Set(text string) error {
 func (f *flagText) String() string { return f.text }
 
 // Type implements pflag.Value.
-func (f *flagText) Type() string { return f.hint }
+func (f *flagText) Type() string { return f.setting.hint() }

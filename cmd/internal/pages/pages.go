@@ -4,9 +4,14 @@ package pages
 import (
 	"net/http"
 	"slices"
+	"sync"
+
+	"github.com/gin-gonic/gin"
+	"github.com/goccy/go-yaml"
 
 	"commerce/auth/problem"
 	"commerce/cart/wire"
+	"commerce/docs"
 )
 
 // Config says which pages to serve.
@@ -31,4 +36,33 @@ func Areas(c Config) ([]wire.Area, error) {
 	}
 	all := slices.Concat(playground, reference, documentRoutes(c.Protect))
 	return []wire.Area{{Routes: all}, backstageArea(c.Playground, c.NotFound)}, nil
+}
+
+// get is the route of a page or a file.
+func get(path string, handle wire.Handler) wire.Route {
+	return wire.Route{Method: http.MethodGet, Path: path, Handle: handle}
+}
+
+// documentRoutes serves the OpenAPI document, as it is written and as JSON. The first request
+// for JSON converts it. protect sets the headers that protect each response of the API.
+func documentRoutes(protect func(http.Header)) []wire.Route {
+	asJSON := sync.OnceValues(func() ([]byte, error) { return yaml.YAMLToJSON(docs.OpenAPI) })
+	asYAML := func() ([]byte, error) { return docs.OpenAPI, nil }
+	return []wire.Route{
+		get("/openapi.yaml", document("application/yaml; charset=utf-8", asYAML, protect)),
+		get("/openapi.json", document("application/json; charset=utf-8", asJSON, protect)),
+	}
+}
+
+func document(contentType string, content func() ([]byte, error), protect func(http.Header)) wire.Handler {
+	return func(c *gin.Context) (wire.Answer, error) {
+		text, err := content()
+		if err != nil {
+			return wire.Answer{}, err
+		}
+		protect(c.Writer.Header())
+		c.Header("Cache-Control", "public, max-age=300")
+		sendFile(c, contentType, etagOf(text), text)
+		return wire.Answer{}, nil
+	}
 }

@@ -50,9 +50,6 @@ func playgroundRoutes(p *Playground, basePath string) (routes []wire.Route, err 
 	if p == nil {
 		return nil, nil
 	}
-	get := func(path string, handle wire.Handler) {
-		routes = append(routes, wire.Route{Method: http.MethodGet, Path: path, Handle: handle})
-	}
 	err = fs.WalkDir(docs.Playground, "playground", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
@@ -61,17 +58,17 @@ func playgroundRoutes(p *Playground, basePath string) (routes []wire.Route, err 
 		if name == "playground/index.html" {
 			name = ""
 		}
-		get("/"+name, serve)
+		routes = append(routes, get("/"+name, serve))
 		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("playground: %w", err)
 	}
 	if basePath != "" { // the page's URLs are relative to one that ends in "/"
-		get("", moved(path.Base(basePath)+"/"))
+		routes = append(routes, get("", moved(path.Base(basePath)+"/")))
 	}
 	if p.Demo != nil {
-		get("/playground/demo.json", p.Demo.offer)
+		routes = append(routes, get("/playground/demo.json", p.Demo.offer))
 	}
 	return routes, nil
 }

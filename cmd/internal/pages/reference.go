@@ -25,38 +25,36 @@ func referenceRoutes(on bool, p *Playground) (routes []wire.Route, err error) {
 	if !on {
 		return nil, nil
 	}
-	get := func(path string, handle wire.Handler) {
-		routes = append(routes, wire.Route{Method: http.MethodGet, Path: path, Handle: handle})
-	}
 	for path, name := range map[string]string{
 		"/docs":             "reference/index.html",
 		"/docs/page.css":    "reference/page.css",
 		"/docs/page.js":     "reference/page.js",
 		"/docs/LICENSE.txt": "reference/LICENSE.txt",
+		"/docs/icon.svg":    "playground/icon.svg",
 	} {
-		serve, err := pageFile(docs.Reference, name, referencePolicy)
+		files := docs.Reference
+		if name == "playground/icon.svg" {
+			files = docs.Playground
+		}
+		serve, err := pageFile(files, name, referencePolicy)
 		if err != nil {
 			return nil, err
 		}
-		get(path, serve)
-	}
-	icon, err := pageFile(docs.Playground, "playground/icon.svg", referencePolicy)
-	if err != nil {
-		return nil, err
+		routes = append(routes, get(path, serve))
 	}
 	viewer, err := compressedFile("reference/viewer.js.gz", referencePolicy)
 	if err != nil {
 		return nil, err
 	}
-	get("/docs/icon.svg", icon)
-	get("/docs/viewer.js", viewer)
 	demo := &Demo{}
 	if p != nil && p.Demo != nil {
 		demo = p.Demo
 	}
-	get("/docs/demo.json", demo.offer)
-	get("/docs/", moved("../docs")) // the page's URLs are relative to one without "/"
-	return routes, nil
+	return append(routes,
+		get("/docs/viewer.js", viewer),
+		get("/docs/demo.json", demo.offer),
+		get("/docs/", moved("../docs")), // the page's URLs are relative to one without "/"
+	), nil
 }
 
 // compressedFile serves an embedded script that is stored compressed, as it is to clients
@@ -68,11 +66,17 @@ func compressedFile(name, policy string) (wire.Handler, error) {
 	}
 	tag := etagOf(stored)
 	return func(c *gin.Context) (wire.Answer, error) {
-		content, err := stored, error(nil)
+		content := stored
 		if acceptsGzip(c.Request) {
 			c.Header("Content-Encoding", "gzip")
-		} else if content, err = decompressed(stored); err != nil {
-			return wire.Answer{}, err
+		} else {
+			unzipped, err := gzip.NewReader(bytes.NewReader(stored))
+			if err != nil {
+				return wire.Answer{}, err
+			}
+			if content, err = io.ReadAll(unzipped); err != nil {
+				return wire.Answer{}, err
+			}
 		}
 		c.Header("Cache-Control", "no-cache")
 		c.Header("Vary", "Accept-Encoding")
@@ -80,14 +84,6 @@ func compressedFile(name, policy string) (wire.Handler, error) {
 		sendFile(c, contentTypes[".js"], tag, content)
 		return wire.Answer{}, nil
 	}, nil
-}
-
-func decompressed(content []byte) ([]byte, error) {
-	r, err := gzip.NewReader(bytes.NewReader(content))
-	if err != nil {
-		return nil, err
-	}
-	return io.ReadAll(r)
 }
 
 // acceptsGzip reports whether a client accepts compressed content. One that names gzip with

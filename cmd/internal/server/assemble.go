@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"log/slog"
 	"net/http"
 	"time"
 
@@ -12,19 +11,18 @@ import (
 	"commerce/auth/limit"
 	"commerce/cart"
 	"commerce/cart/carthttp"
-	"commerce/cart/money"
 	"commerce/cart/redisstore"
 	"commerce/cart/service"
 	"commerce/cart/wire"
-	"commerce/cmd/internal/pages"
-	"commerce/cmd/internal/telemetry"
-	"commerce/cmd/internal/tracing"
 	"commerce/subscriptions"
+	"commerce/subscriptions/subscriptionshttp"
 )
 
 // Parts are the dependencies and settings of the service. The demo, the service and tests
 // differ only in these.
 type Parts struct {
+	Config // except for Areas and Language, which Assemble sets
+
 	Redis        redis.UniversalClient
 	Catalog      service.Catalog
 	Coupons      service.Coupons
@@ -50,23 +48,11 @@ type Parts struct {
 
 	RedisBatchReads bool // concurrent reads share round trips
 
-	RedisBudget time.Duration    // of each request; 0: the default
-	Now         func() time.Time // default time.Now
+	RedisBudget time.Duration // of each request; 0: the default
 
-	BasePath       string
-	PublicURL      string // by which clients reach the service; "": the URL of each request
-	CORSOrigins    []string
-	RateLimit      bool
-	Creation       *limit.Quota    // guests' carts that one client may create; nil: no limit
-	Failures       *limit.Quota    // invalid access tokens of one client; nil: no limit
-	Guesses        service.Guesses // refused coupon codes of one client; zero: no limit
-	MaxInFlight    int             // requests of each area at the same time; 0: by CPUs
-	TrustedProxies []string
-	Log            *slog.Logger
-	Metrics        *telemetry.Metrics // nil: no metrics
-	Traces         *tracing.Traces    // nil: no traces
-	Playground     *pages.Playground  // nil: no page
-	Reference      bool               // whether /docs shows the OpenAPI document in a browser
+	Creation *limit.Quota    // guests' carts that one client may create; nil: no limit
+	Failures *limit.Quota    // invalid access tokens of one client; nil: no limit
+	Guesses  service.Guesses // refused coupon codes of one client; zero: no limit
 }
 
 // Assemble returns the public handler of the service.
@@ -94,32 +80,13 @@ func Assemble(p Parts) (http.Handler, error) {
 	callers := auth.NewCartCallers(auth.Config{
 		Stores: p.Stores, Tokens: p.JWT, DefaultStore: p.DefaultStore, Failures: p.Failures,
 	})
-	prices := money.NewFormatter()
-	areas := []wire.Area{carthttp.New(callers, carts, p.BasePath).Area()}
+	p.Language = callers.Language
+	p.Areas = []wire.Area{carthttp.New(callers, carts, p.BasePath).Area()}
 	if p.Subscriptions != nil {
-		areas = append(areas, subscriptions.NewAPI(subscriptions.Config{
+		p.Areas = append(p.Areas, subscriptionshttp.New(subscriptionshttp.Config{
 			Source: p.Subscriptions, Tokens: p.APITokens, Used: p.APITokenUsed,
 			Origin: origins.of, Stopping: p.Stopping, Now: p.Now,
 		}).Area())
 	}
-	handler, err := NewHandler(Config{
-		Areas:          areas,
-		Prices:         prices,
-		Now:            p.Now,
-		BasePath:       p.BasePath,
-		CORSOrigins:    p.CORSOrigins,
-		RateLimit:      p.RateLimit,
-		MaxInFlight:    p.MaxInFlight,
-		TrustedProxies: p.TrustedProxies,
-		Log:            p.Log,
-		Metrics:        p.Metrics,
-		Traces:         p.Traces,
-		Playground:     p.Playground,
-		Reference:      p.Reference,
-		Language:       callers.Language,
-	})
-	if err != nil {
-		return nil, err
-	}
-	return origins.warn(handler, p.Log), nil
+	return NewHandler(p.Config)
 }

@@ -13,8 +13,8 @@ import (
 func TestDeadline_EndsAtItsTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		waited := newTally(t.Context(), time.Now().Add(time.Second))
-		asked := newTally(t.Context(), time.Now().Add(time.Second))
+		waited := newRequestContext(t.Context(), time.Now().Add(time.Second))
+		asked := newRequestContext(t.Context(), time.Now().Add(time.Second))
 		child, cancel := context.WithTimeout(asked, time.Minute)
 		defer cancel()
 		if waited.Err() != nil || child.Err() != nil {
@@ -34,24 +34,24 @@ func TestDeadline_EndsAtItsTime(t *testing.T) {
 func TestDeadline_EndsWithItsClient(t *testing.T) {
 	t.Parallel()
 	client, disconnect := context.WithCancel(t.Context())
-	quiet, waiting := newTally(client, time.Now().Add(time.Hour)), newTally(client, time.Now().Add(time.Hour))
+	quiet, waiting := newRequestContext(client, time.Now().Add(time.Hour)), newRequestContext(client, time.Now().Add(time.Hour))
 	ended := waiting.Done()
 	disconnect()
 	<-ended
 	if quiet.Err() != context.Canceled || waiting.Err() != context.Canceled {
 		t.Errorf("the errors are %v and %v", quiet.Err(), waiting.Err())
 	}
-	if timing.Of(quiet) != &quiet.Times || tallyOf(waiting) != waiting {
+	if timing.Of(quiet) != &quiet.Times || requestContextOf(waiting) != waiting {
 		t.Error("a value is lost")
 	}
 }
 
 func TestDeadline_StopsItsTimer(t *testing.T) {
 	t.Parallel()
-	unused, used := newTally(t.Context(), time.Now().Add(time.Hour)), newTally(t.Context(), time.Now().Add(time.Hour))
+	unused, used := newRequestContext(t.Context(), time.Now().Add(time.Hour)), newRequestContext(t.Context(), time.Now().Add(time.Hour))
 	ended := used.Done()
-	unused.deadline.stop()
-	used.deadline.stop()
+	unused.stop()
+	used.stop()
 	if <-ended; used.Err() != context.Canceled {
 		t.Errorf("the error is %v", used.Err())
 	}

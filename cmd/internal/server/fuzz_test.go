@@ -23,6 +23,8 @@ import (
 	"commerce/deploy/ephemeral"
 	"commerce/deploy/sample"
 	"commerce/subscriptions"
+	"commerce/subscriptions/postgres"
+	"commerce/subscriptions/subscriptionshttp"
 )
 
 // Each fuzz target calls the whole service, with its own Redis and Postgres, as `commerce serve`
@@ -84,7 +86,7 @@ func subscriptionsFromPostgres(t testing.TB, p *server.Parts) string {
 		t.Fatal(err)
 	}
 	p.APITokens = auth.NewAPITokens(auth.APITokensConfig{Source: tokens, Stores: p.Stores})
-	p.Subscriptions = subscriptions.NewPostgres(subscriptions.PostgresConfig{Pool: catalog.db, Budget: 10 * time.Second, Wait: 5 * time.Second})
+	p.Subscriptions = postgres.New(postgres.Config{Pool: catalog.db, Budget: 10 * time.Second, Wait: 5 * time.Second})
 	return token
 }
 
@@ -180,7 +182,7 @@ func TestFuzzTargets_CallEveryRoute(t *testing.T) {
 		called = append(called, call.method+" "+call.path)
 	}
 	parameter := regexp.MustCompile(`:(\w+)`)
-	for _, area := range []wire.Area{carthttp.New(nil, nil, "").Area(), subscriptions.NewAPI(subscriptions.Config{}).Area()} {
+	for _, area := range []wire.Area{carthttp.New(nil, nil, "").Area(), subscriptionshttp.New(subscriptionshttp.Config{}).Area()} {
 		for _, route := range area.Routes {
 			served = append(served, route.Method+" "+parameter.ReplaceAllString(route.Path, "{$1}"))
 		}

@@ -13,6 +13,7 @@ import (
 
 	"commerce/auth/locale"
 	"commerce/auth/problem"
+	"commerce/cart/wire"
 )
 
 // InFlightPerCPU is the default limit of requests that an area processes at the same time, per
@@ -20,37 +21,40 @@ import (
 // lower limit would refuse requests while Redis or Postgres pauses for a moment.
 const InFlightPerCPU = 256
 
-// gates limits how many requests the service processes at the same time. Further requests get a
-// 503 immediately, before any work: a service that accepts more than it can handle answers
-// every request too late. Each area has its own gate, so that a slow Postgres, which only
-// subscriptions wait for, does not cause 503s for carts.
-type gates struct {
+// front is what a request passes before Gin. It limits how many requests the service processes
+// at the same time. Further requests get a 503 immediately, before any work: a service that accepts
+// more than it can handle answers every request too late. Each area has its own limit, so that a
+// slow Postgres, which only subscriptions wait for, does not cause 503s for carts.
+//
+// It also turns HEAD into GET, so that the headers are the same, compression included (net/http
+// omits the body), and sends what a connection has buffered (see HoldWrites).
+type front struct {
 	next     http.Handler
 	respond  *responder
 	basePath string
 	allowed  func(origin string) bool
-	byPath   map[string]*gate // by the first segment of the path
-	rest     *gate            // of all other paths, such as those of pages
+	byPath   map[string]*inFlightLimit // by the first segment of the path
+	rest     *inFlightLimit            // of all other paths, such as those of pages
 }
 
-// newGates returns gates in front of next. c.MaxInFlight is the limit of each area; 0:
+// newFront returns the handler in front of next. c.MaxInFlight is the limit of each area; 0:
 // InFlightPerCPU for each CPU.
-func newGates(next http.Handler, respond *responder, c *Config) *gates {
+func newFront(next http.Handler, respond *responder, c *Config) *front {
 	limit := int64(c.MaxInFlight)
 	if limit == 0 {
 		limit = int64(InFlightPerCPU * runtime.GOMAXPROCS(0))
 	}
-	g := &gates{
+	f := &front{
 		next: next, respond: respond, basePath: c.BasePath, allowed: allowedOrigins(c.CORSOrigins),
-		byPath: map[string]*gate{}, rest: &gate{of: "pages", limit: limit, respond: respond},
+		byPath: map[string]*inFlightLimit{}, rest: &inFlightLimit{area: "pages", limit: limit, respond: respond},
 	}
 	for _, area := range c.Areas {
-		own := &gate{of: firstSegment(area.Routes[0].Path), limit: limit, respond: respond}
+		own := &inFlightLimit{area: firstSegment(area.Routes[0].Path), limit: limit, respond: respond}
 		for _, route := range area.Routes {
-			g.byPath[firstSegment(route.Path)] = own
+			f.byPath[firstSegment(route.Path)] = own
 		}
 	}
-	return g
+	return f
 }
 
 // firstSegment returns the first segment of a path that begins with a slash.
@@ -59,47 +63,49 @@ func firstSegment(path string) string {
 	return segment
 }
 
-func (g *gates) of(path string) *gate {
-	if own := g.byPath[firstSegment(strings.TrimPrefix(path, g.basePath))]; own != nil {
-		return own
-	}
-	return g.rest
-}
-
-func (g *gates) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if preflight(r) { // takes no work, and a browser hides a refused one from the page
-		g.next.ServeHTTP(w, r)
+func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if isPreflight(r) { // takes no work, and a browser hides a refused one from the page
+		f.next.ServeHTTP(w, r)
 		return
 	}
-	gate := g.of(r.URL.Path)
-	if !gate.enter() {
-		gate.count()
-		g.refuse(w, r)
+	limit := f.byPath[firstSegment(strings.TrimPrefix(r.URL.Path, f.basePath))]
+	if limit == nil {
+		limit = f.rest
+	}
+	if !limit.enter() {
+		limit.count()
+		f.refuse(w, r)
 		return
 	}
-	s := &slot{ResponseWriter: w, body: r.Body, gate: gate, held: true}
+	s := &slot{ResponseWriter: w, body: r.Body, limit: limit, taken: true}
 	defer s.leave()
+	conn := connectionOf(r)
+	defer conn.endResponse()
+	if r.Method == http.MethodHead {
+		r = wire.AsGet(r)
+	}
 	if r.Body != nil && r.Body != http.NoBody {
 		with := *r
 		with.Body = s
 		r = &with
 	}
-	g.next.ServeHTTP(s, r)
+	f.next.ServeHTTP(s, r)
+	conn.flush(w)
 }
 
-// notRouted is the route in the metrics of requests that a gate has refused.
+// notRouted is the route in the metrics of requests that are refused before Gin.
 const notRouted = "refused"
 
 // refuse writes the 503. It is the same as responder.fail would write, but takes a fraction of
 // the time, since Gin has no part in it.
-func (g *gates) refuse(w http.ResponseWriter, r *http.Request) {
-	start := g.respond.now()
-	g.respond.metrics.RequestBegan()
+func (f *front) refuse(w http.ResponseWriter, r *http.Request) {
+	start := f.respond.now()
+	f.respond.metrics.RequestBegan()
 	defer func() {
-		g.respond.metrics.RequestEnded(r.Method, notRouted, http.StatusServiceUnavailable, g.respond.now().Sub(start))
+		f.respond.metrics.RequestEnded(r.Method, notRouted, http.StatusServiceUnavailable, f.respond.now().Sub(start))
 	}()
 	h := w.Header()
-	if origin := r.Header.Get("Origin"); origin != "" && g.allowed(origin) {
+	if origin := r.Header.Get("Origin"); origin != "" && f.allowed(origin) {
 		h.Set("Access-Control-Allow-Origin", origin)
 		h.Set("Access-Control-Expose-Headers", "Retry-After, X-Request-Id")
 		h.Set("Vary", "Origin")
@@ -107,7 +113,7 @@ func (g *gates) refuse(w http.ResponseWriter, r *http.Request) {
 	id := requestIDFrom(r.Header.Get("X-Request-Id"))
 	h["X-Request-Id"] = []string{id}
 	h["Retry-After"] = []string{"1"}
-	g.respond.refuseEarly(w, errUnavailable, cmp.Or(locale.Match(r.Header.Get("Accept-Language"), ""), locale.En), id)
+	f.respond.refuseEarly(w, errUnavailable, cmp.Or(locale.Match(r.Header.Get("Accept-Language"), ""), locale.En), id)
 }
 
 // refuseEarly writes an error response to a request before it reaches Gin.
@@ -126,55 +132,55 @@ func (r *responder) refuseEarly(out http.ResponseWriter, p *problem.Error, l loc
 	_, _ = out.Write(w.Bytes()) // the client may be gone
 }
 
-// gate admits a limited number of requests at the same time.
-type gate struct {
-	of      string // what its requests are for, such as "cart"
+// inFlightLimit admits a limited number of requests at the same time.
+type inFlightLimit struct {
+	area    string // of its requests, such as "cart"
 	limit   int64
 	respond *responder
 	busy    atomic.Int64
 	refused atomic.Int64 // not logged yet
 }
 
-func (g *gate) enter() bool {
-	if g.busy.Add(1) <= g.limit {
+func (l *inFlightLimit) enter() bool {
+	if l.busy.Add(1) <= l.limit {
 		return true
 	}
-	g.busy.Add(-1)
+	l.busy.Add(-1)
 	return false
 }
 
 // count counts a refusal. All refusals of a second share a line in the log, because an
 // overloaded service must not be slowed down by its log.
-func (g *gate) count() {
-	g.respond.metrics.Refused("in_flight")
-	if g.refused.Add(1) == 1 {
+func (l *inFlightLimit) count() {
+	l.respond.metrics.Refused("in_flight")
+	if l.refused.Add(1) == 1 {
 		time.AfterFunc(time.Second, func() {
-			g.respond.log.Warn("too many requests at the same time", "of", g.of, "limit", g.limit, "refused", g.refused.Swap(0))
+			l.respond.log.Warn("too many requests at the same time", "of", l.area, "limit", l.limit, "refused", l.refused.Swap(0))
 		})
 	}
 }
 
-// slot is a request's place in a gate. The request gives up its place while the service waits
+// slot is a request's place below a limit. The request gives up its place while the service waits
 // for the client: while it reads the body, and from the first byte of the response on. So slow
-// clients and long streams do not fill the gate.
+// clients and long streams do not use up the limit.
 type slot struct {
 	http.ResponseWriter
-	body io.ReadCloser
-	gate *gate
-	held bool
+	body  io.ReadCloser
+	limit *inFlightLimit
+	taken bool
 
 	arrived bool // all of the body
 }
 
 func (s *slot) leave() {
-	if s.held {
-		s.held = false
-		s.gate.busy.Add(-1)
+	if s.taken {
+		s.taken = false
+		s.limit.busy.Add(-1)
 	}
 }
 
 // Read reads the request's body. The request has no place until all of its body has arrived. If
-// the gate is full then, Read returns errUnavailable: the request has not changed anything yet.
+// the limit is reached then, Read returns errUnavailable: the request has not changed anything yet.
 func (s *slot) Read(p []byte) (int, error) {
 	if s.arrived {
 		return s.body.Read(p)
@@ -185,8 +191,8 @@ func (s *slot) Read(p []byte) (int, error) {
 		return n, err
 	}
 	s.arrived = true
-	if s.held = s.gate.enter(); !s.held {
-		s.gate.count()
+	if s.taken = s.limit.enter(); !s.taken {
+		s.limit.count()
 		return n, errUnavailable
 	}
 	return n, err

@@ -33,7 +33,7 @@ const (
 	// charged less. Streams have their own limits.
 	maxCharge = 100
 
-	// maxClients is the number of clients that each budget remembers. A forgotten client can
+	// maxClients is the number of clients that each limiter remembers. A forgotten client can
 	// send a full burst again.
 	maxClients = 25_000
 )
@@ -41,50 +41,50 @@ const (
 // rateLimit limits the requests of each client. It counts in the process, so that it needs no
 // round trip and works during outages.
 func rateLimit(r *responder, now func() time.Time) gin.HandlerFunc {
-	reads, changes := newBudget("reads", readRate, readBurst), newBudget("changes", changeRate, changeBurst)
+	reads, changes := newRateLimiter("reads", readRate, readBurst), newRateLimiter("changes", changeRate, changeBurst)
 	return func(c *gin.Context) {
-		budget := changes
+		limiter := changes
 		if safe(c.Request) {
-			budget = reads
+			limiter = reads
 		}
-		budget.spend(c, r, now)
+		limiter.limit(c, r, now)
 	}
 }
 
-// budget limits the requests of one kind for each client.
-type budget struct {
+// rateLimiter limits the requests of one kind for each client.
+type rateLimiter struct {
 	rate, burst int
-	limit       []string // the rate, as the values of its header
+	header      []string // the rate, as the values of its header
 	refusal     *problem.Error
 	clients     *bounded.Cache[string, *rate.Limiter]
 }
 
-// newBudget returns a budget. Metrics show the name.
-func newBudget(name string, perSecond, burst int) *budget {
+// newRateLimiter returns a rateLimiter. Metrics show the name.
+func newRateLimiter(name string, perSecond, burst int) *rateLimiter {
 	refusal := *errRateLimited
 	refusal.Budget = problem.Budget{Name: name, Uses: int64(perSecond)}
-	return &budget{
-		rate: perSecond, burst: burst, limit: []string{strconv.Itoa(perSecond)}, refusal: &refusal,
+	return &rateLimiter{
+		rate: perSecond, burst: burst, header: []string{strconv.Itoa(perSecond)}, refusal: &refusal,
 		clients: bounded.New[string, *rate.Limiter](maxClients, nil),
 	}
 }
 
 // of returns the limiter of a client.
-func (b *budget) of(client string) *rate.Limiter {
-	return b.clients.GetOrPut(client, func() *rate.Limiter {
-		return rate.NewLimiter(rate.Limit(b.rate), b.burst)
+func (l *rateLimiter) of(client string) *rate.Limiter {
+	return l.clients.GetOrPut(client, func() *rate.Limiter {
+		return rate.NewLimiter(rate.Limit(l.rate), l.burst)
 	})
 }
 
-// spend handles a request if its client has budget left. A large response counts as more
-// requests. If the budget does not cover them, the client's next requests must wait.
-func (b *budget) spend(c *gin.Context, r *responder, now func() time.Time) {
-	client, at := b.of(wire.Client(c)), now()
+// limit handles a request if its client has tokens left. A large response takes more of them. If
+// they are not enough, the client's next requests must wait.
+func (l *rateLimiter) limit(c *gin.Context, r *responder, now func() time.Time) {
+	client, at := l.of(wire.Client(c)), now()
 	allowed := client.AllowN(at, 1)
 	left := client.TokensAt(at)
-	b.announce(c.Writer.Header(), left)
+	l.announce(c.Writer.Header(), left)
 	if !allowed {
-		r.fail(c, wire.Answer{}, b.refusal)
+		r.fail(c, wire.Answer{}, l.refusal)
 		return
 	}
 	c.Next()
@@ -93,21 +93,21 @@ func (b *budget) spend(c *gin.Context, r *responder, now func() time.Time) {
 	}
 }
 
-// announce sets the headers that describe the client's remaining budget.
-func (b *budget) announce(h http.Header, left float64) {
+// announce sets the headers that describe the client's remaining tokens.
+func (l *rateLimiter) announce(h http.Header, left float64) {
 	values := []string{
 		strconv.Itoa(max(int(left), 0)),
-		strconv.Itoa(int(math.Ceil((float64(b.burst) - left) / float64(b.rate)))),
+		strconv.Itoa(int(math.Ceil((float64(l.burst) - left) / float64(l.rate)))),
 	}
 	// Canonical names and shared memory for the values save allocations.
-	h["Ratelimit-Limit"] = b.limit
+	h["Ratelimit-Limit"] = l.header
 	h["Ratelimit-Remaining"] = values[:1:1]
 	h["Ratelimit-Reset"] = values[1:]
 }
 
-// spent sets the headers of a response when budget b refused the request. The client may try
-// again after the given seconds.
-func spent(c *gin.Context, b problem.Budget, seconds string) {
+// announceRefusal sets the headers of a response when limit b refused the request. The client may
+// try again after the given seconds.
+func announceRefusal(c *gin.Context, b problem.Budget, seconds string) {
 	if b.Uses == 0 {
 		return
 	}

@@ -10,7 +10,7 @@ import (
 // Anyone with an IPv6 network has more addresses than memory could hold. The bound is 25,000
 // clients at about 220 bytes.
 func TestBudget_RemembersABoundedNumberOfClients(t *testing.T) {
-	b := newBudget("reads", readRate, readBurst)
+	b := newRateLimiter("reads", readRate, readBurst)
 	before := heapInUse()
 	now := time.Now()
 	for i := range 1_000_000 {

@@ -13,7 +13,6 @@ import (
 
 	"commerce/auth/problem"
 	"commerce/cart/wire"
-	"commerce/cmd/internal/telemetry"
 	"commerce/cmd/internal/tracing"
 )
 
@@ -34,8 +33,7 @@ const slowRequest = 100 * time.Millisecond
 // no header, query or body, so that logs, metrics and traces never contain tokens or e-mail
 // addresses.
 type observer struct {
-	log      *slog.Logger
-	metrics  *telemetry.Metrics
+	respond  *responder
 	traces   *tracing.Traces
 	deadline time.Duration // of each request, except for streams
 	now      func() time.Time
@@ -43,46 +41,53 @@ type observer struct {
 
 // served is a request that has ended.
 type served struct {
-	*tally
-	method, route string
-	status        int
-	took          time.Duration
-	bytes         int
-	requestID     string
-	traceID       string         // "": not traced
-	err           error          // nil: none
-	problem       *problem.Error // what the client saw of err
+	*requestContext
+	route     string
+	status    int
+	took      time.Duration
+	bytes     int
+	requestID string
+	traceID   string         // "": not traced
+	err       error          // nil: none
+	problem   *problem.Error // what the client saw of err
 }
 
+// handle observes the handlers after it. It also sets the request's ID, and recovers from panics.
 func (o *observer) handle(c *gin.Context) {
-	start, client, aborted := o.now(), c.Request.Context(), true
-	o.metrics.RequestBegan()
+	start, client := o.now(), c.Request.Context()
+	o.respond.metrics.RequestBegan()
+	c.Header("X-Request-Id", requestIDFrom(c.GetHeader("X-Request-Id")))
 	ctx, span := o.traces.Begin(c.Request)
-	t := newTally(ctx, time.Now().Add(o.deadline))
-	defer t.deadline.stop()
-	c.Request = c.Request.WithContext(t)
+	request := newRequestContext(ctx, time.Now().Add(o.deadline))
+	defer request.stop()
+	request.Call = wire.Call{Method: wire.MethodOf(c.Request), Client: wire.Client(c)}
+	c.Request = c.Request.WithContext(request)
 	defer func() {
-		s := endOf(c, client, t, aborted)
+		panicked := recover()
+		aborted := panicked != nil && !o.respond.failAfterPanic(c, panicked)
+		s := endOf(c, client, request, aborted)
 		s.took, s.traceID = o.now().Sub(start), span.TraceID()
-		o.metrics.RequestEnded(s.method, s.route, s.status, s.took)
+		o.respond.metrics.RequestEnded(s.Method, s.route, s.status, s.took)
 		span.End(s.traced())
 		o.write(client, &s)
+		if aborted {
+			panic(panicked)
+		}
 	}()
 	c.Next()
-	aborted = false
 }
 
 // endOf describes a request that has ended. aborted means that the server closes the connection
 // without a response.
-func endOf(c *gin.Context, client context.Context, t *tally, aborted bool) served {
+func endOf(c *gin.Context, client context.Context, request *requestContext, aborted bool) served {
 	s := served{
-		tally: t, method: wire.MethodOf(c.Request), route: cmp.Or(c.FullPath(), tracing.Unmatched),
+		requestContext: request, route: cmp.Or(c.FullPath(), tracing.Unmatched),
 		status: c.Writer.Status(), bytes: max(c.Writer.Size(), 0), requestID: requestIDOf(c),
 	}
 	if last := c.Errors.Last(); last != nil {
 		s.err, s.problem = last, problemOf(last.Err)
 	}
-	switch broken := aborted && errors.Is(s.err, errLate); {
+	switch broken := aborted && errors.Is(s.err, errAfterFirstPart); {
 	case broken && client.Err() == nil:
 		s.status = statuses[s.problem.Code] // the client got 200 and an incomplete response
 	case aborted, s.failed() && client.Err() != nil:
@@ -99,20 +104,20 @@ func (o *observer) write(ctx context.Context, s *served) {
 	if s.failed() {
 		level = slog.LevelError
 	}
-	if !o.log.Enabled(ctx, level) {
+	if !o.respond.log.Enabled(ctx, level) {
 		return
 	}
 	// slog.Logger would look up the caller's source line for each record.
 	line := slog.NewRecord(time.Now(), level, "request", 0)
 	var room [16]slog.Attr // avoids an allocation
 	line.AddAttrs(s.appendAttrs(room[:0])...)
-	_ = o.log.Handler().Handle(ctx, line)
+	_ = o.respond.log.Handler().Handle(ctx, line)
 }
 
 // appendAttrs appends the members of the log line.
 func (s *served) appendAttrs(attrs []slog.Attr) []slog.Attr {
 	attrs = append(attrs,
-		slog.String("method", cut(s.method, maxLoggedMethod)),
+		slog.String("method", truncate(s.Method, maxLoggedMethod)),
 		slog.String("route", s.route),
 		slog.Int("status", s.status),
 		slog.Float64("ms", milliseconds(s.took)),
@@ -131,11 +136,11 @@ func (s *served) appendAttrs(attrs []slog.Attr) []slog.Attr {
 			attrs = append(attrs, slog.String("kind", s.problem.Kind))
 		}
 		if limit := s.problem.Budget.Name; limit != "" {
-			attrs = append(attrs, slog.String("limit", limit), slog.String("client", s.client))
+			attrs = append(attrs, slog.String("limit", limit), slog.String("client", s.Client))
 		}
 	}
 	if s.failed() && s.err != nil {
-		attrs = append(attrs, slog.String("err", cut(s.err.Error(), maxLoggedError)))
+		attrs = append(attrs, slog.String("err", truncate(s.err.Error(), maxLoggedError)))
 	}
 	if s.failed() || s.took >= slowRequest {
 		attrs = s.appendPlaces(attrs)
@@ -146,7 +151,7 @@ func (s *served) appendAttrs(attrs []slog.Attr) []slog.Attr {
 // traced returns the data for the request's span.
 func (s *served) traced() tracing.Response {
 	r := tracing.Response{
-		Method: s.method, Route: s.route, Status: s.status,
+		Method: s.Method, Route: s.route, Status: s.status,
 		Store: s.store, Caller: string(s.caller), RequestID: s.requestID,
 	}
 	if s.problem != nil {
@@ -155,8 +160,8 @@ func (s *served) traced() tracing.Response {
 	return r
 }
 
-// cut shortens s to at most n bytes, and then appends an ellipsis.
-func cut(s string, n int) string {
+// truncate shortens s to at most n bytes, and then appends an ellipsis.
+func truncate(s string, n int) string {
 	if len(s) > n {
 		return strings.ToValidUTF8(s[:n], "") + "…"
 	}

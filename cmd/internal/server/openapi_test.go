@@ -24,7 +24,7 @@ import (
 	"commerce/cart/carthttp"
 	"commerce/cart/wire"
 	"commerce/docs"
-	"commerce/subscriptions"
+	"commerce/subscriptions/subscriptionshttp"
 )
 
 // document is the OpenAPI description, loaded once for all tests.
@@ -233,7 +233,7 @@ func TestOpenAPI_HasEveryRegisteredRoute(t *testing.T) {
 		t.Fatal(err)
 	}
 	parameter := regexp.MustCompile(`:(\w+)`)
-	areas := []wire.Area{carthttp.New(nil, nil, "").Area(), subscriptions.NewAPI(subscriptions.Config{}).Area()}
+	areas := []wire.Area{carthttp.New(nil, nil, "").Area(), subscriptionshttp.New(subscriptionshttp.Config{}).Area()}
 	for _, area := range areas {
 		for _, route := range area.Routes {
 			path := parameter.ReplaceAllString(route.Path, "{$1}")

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+
+	"github.com/gin-gonic/gin"
 )
 
 // origins finds the URL by which a client reaches the service, for links.
@@ -82,28 +84,36 @@ func (o origins) trusts(remoteAddr string) bool {
 	return false
 }
 
-// warn logs once if requests come through a proxy and no setting says so.
-func (o origins) warn(h http.Handler, log *slog.Logger) http.Handler {
-	if o.public != "" || len(o.trusted) > 0 {
-		return h
-	}
+// warnOfProxy logs once if requests come through a proxy. It is for a service that has neither
+// PUBLIC_URL nor TRUSTED_PROXIES.
+func warnOfProxy(log *slog.Logger) gin.HandlerFunc {
 	var once sync.Once
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if proxied(r.Header) {
-			once.Do(func() {
-				log.WarnContext(r.Context(), "a request came through a proxy, and neither PUBLIC_URL nor TRUSTED_PROXIES is set: "+
-					"links may bypass the proxy, and all its clients share one rate limit")
-			})
+	return func(c *gin.Context) {
+		for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"} {
+			if len(c.Request.Header[name]) > 0 {
+				once.Do(func() {
+					log.WarnContext(c.Request.Context(), "a request came through a proxy, and neither PUBLIC_URL nor TRUSTED_PROXIES is set: "+
+						"links may bypass the proxy, and all its clients share one rate limit")
+				})
+			}
 		}
-		h.ServeHTTP(w, r)
-	})
+	}
 }
 
-func proxied(h http.Header) bool {
-	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"} {
-		if len(h[name]) > 0 {
-			return true
+// cutPorts removes the ports from X-Forwarded-For, which some proxies add to the addresses. Gin
+// would take such a request for one of the proxy itself, and all clients would share its limits.
+func cutPorts(c *gin.Context) {
+	forwarded := c.Request.Header["X-Forwarded-For"]
+	for i, list := range forwarded {
+		if !strings.Contains(list, ":") {
+			continue
 		}
+		addresses := strings.Split(list, ",")
+		for j, address := range addresses {
+			if both, err := netip.ParseAddrPort(strings.TrimSpace(address)); err == nil {
+				addresses[j] = both.Addr().String()
+			}
+		}
+		forwarded[i] = strings.Join(addresses, ",")
 	}
-	return false
 }

@@ -6,13 +6,8 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// requestID sets the ID that identifies a request in the log and in the response: the
-// caller's if it is 1 to 64 characters of A-Za-z0-9._-, else a new one.
-func requestID(c *gin.Context) {
-	c.Header("X-Request-Id", requestIDFrom(c.GetHeader("X-Request-Id")))
-}
-
-// requestIDFrom returns the caller's ID if it may be used, else a new one.
+// requestIDFrom returns the caller's ID if it is 1 to 64 characters of A-Za-z0-9._-, else a new one.
+// It identifies the request in the log and in the response.
 func requestIDFrom(given string) string {
 	if usableRequestID(given) {
 		return given
@@ -20,7 +15,7 @@ func requestIDFrom(given string) string {
 	return rand.Text()
 }
 
-// requestIDOf returns the ID that requestID has set.
+// requestIDOf returns the ID of a request.
 func requestIDOf(c *gin.Context) string { return c.Writer.Header().Get("X-Request-Id") }
 
 func usableRequestID(id string) bool {

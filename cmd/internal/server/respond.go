@@ -44,8 +44,8 @@ func (r *responder) adapt(area *wire.Area, route *wire.Route) gin.HandlerFunc {
 	}
 	return func(c *gin.Context) {
 		answer, err := route.Handle(c)
-		t := tallyOf(c.Request.Context())
-		t.identify(&answer)
+		request := requestContextOf(c.Request.Context())
+		request.store, request.caller = answer.Store, answer.Caller
 		switch {
 		case err != nil:
 			setVary(c, vary)
@@ -53,7 +53,7 @@ func (r *responder) adapt(area *wire.Area, route *wire.Route) gin.HandlerFunc {
 		case answer.Data != nil:
 			r.show(c, area, vary, answer)
 		case answer.Stream != nil:
-			c.Request = c.Request.WithContext(untimed{Context: t.deadline.parent, tally: t})
+			request.removeDeadline()
 			r.stream(c, vary, answer)
 		}
 	}
@@ -129,7 +129,7 @@ func (r *responder) fail(c *gin.Context, answer wire.Answer, err error) {
 		seconds := strconv.Itoa(int(max((known.RetryAfter+time.Second-1)/time.Second, 1)))
 		c.Header("Retry-After", seconds)
 		if status == http.StatusTooManyRequests {
-			spent(c, known.Budget, seconds)
+			announceRefusal(c, known.Budget, seconds)
 		}
 	}
 	c.Writer.Header()["Cache-Control"] = notStored
@@ -173,8 +173,8 @@ func (r *responder) finish(c *gin.Context, w *wire.Writer, status int) {
 	if size > countedByNetHTTP {
 		c.Header("Content-Length", strconv.Itoa(size))
 	}
-	if size > fitsNetHTTP {
-		hold(c.Request)
+	if conn := connectionOf(c.Request); conn != nil && size > fitsNetHTTP {
+		conn.holding = true
 	}
 	c.Writer.Header()["Content-Type"] = jsonContent
 	protect(c.Writer.Header())
@@ -205,19 +205,13 @@ func safe(r *http.Request) bool {
 	return r.Method == http.MethodGet || r.Method == http.MethodHead
 }
 
-// recover turns a panic into a 500 without details, which are in the log.
-func (r *responder) recover(c *gin.Context) {
-	defer func() {
-		v := recover()
-		if v == nil {
-			return
-		}
-		err, ok := v.(error)
-		if ok && errors.Is(err, http.ErrAbortHandler) {
-			panic(v)
-		}
-		r.log.ErrorContext(c.Request.Context(), "panic", "value", cut(fmt.Sprint(v), maxLoggedError), "stack", string(debug.Stack()), "request_id", requestIDOf(c))
-		r.fail(c, wire.Answer{}, fmt.Errorf("panic: %v", v))
-	}()
-	c.Next()
+// failAfterPanic turns a panic into a 500 without details, which are in the log. It returns false
+// for http.ErrAbortHandler, which closes the connection without a response.
+func (r *responder) failAfterPanic(c *gin.Context, panicked any) bool {
+	if err, ok := panicked.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+		return false
+	}
+	r.log.ErrorContext(c.Request.Context(), "panic", "value", truncate(fmt.Sprint(panicked), maxLoggedError), "stack", string(debug.Stack()), "request_id", requestIDOf(c))
+	r.fail(c, wire.Answer{}, fmt.Errorf("panic: %v", panicked))
+	return true
 }

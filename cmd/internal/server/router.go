@@ -27,8 +27,8 @@ const APIName = "merchant-commerce"
 // Config configures the public handler.
 type Config struct {
 	Areas          []wire.Area
-	Prices         *money.Formatter // default: a new one
 	BasePath       string           // prefix of every path; "" for none
+	PublicURL      string           // by which clients reach the service; "": the URL of each request
 	CORSOrigins    []string         // "*" for all; none: no CORS headers
 	RateLimit      bool             // false if a gateway limits rates
 	MaxInFlight    int              // requests of each area at the same time; default: 256 for each CPU
@@ -58,9 +58,6 @@ func NewHandler(c Config) (http.Handler, error) {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	if c.Prices == nil {
-		c.Prices = money.NewFormatter()
-	}
 	gin.SetMode(gin.ReleaseMode)
 	engine := gin.New()
 	engine.HandleMethodNotAllowed = true
@@ -72,10 +69,16 @@ func NewHandler(c Config) (http.Handler, error) {
 	}
 	respond := &responder{
 		log: c.Log, metrics: c.Metrics, now: c.Now, stall: c.Stall,
-		storeLanguage: c.Language, writers: writers{prices: c.Prices},
+		storeLanguage: c.Language, writers: writers{prices: money.NewFormatter()},
 	}
-	observing := observer{log: c.Log, metrics: c.Metrics, traces: c.Traces, deadline: c.Deadline, now: c.Now}
-	engine.Use(requestID, cutPorts, observing.handle, respond.recover, crossOrigin(c.CORSOrigins))
+	switch {
+	case len(c.TrustedProxies) > 0:
+		engine.Use(cutPorts)
+	case c.PublicURL == "":
+		engine.Use(warnOfProxy(c.Log))
+	}
+	observing := observer{respond: respond, traces: c.Traces, deadline: c.Deadline, now: c.Now}
+	engine.Use(observing.handle, crossOrigin(c.CORSOrigins))
 	if c.RateLimit {
 		engine.Use(rateLimit(respond, c.Now))
 	}
@@ -84,11 +87,11 @@ func NewHandler(c Config) (http.Handler, error) {
 	if err := route(engine.Group(c.BasePath), respond, &c); err != nil {
 		return nil, err
 	}
-	compressed, err := compress(engine)
+	compress, err := gzhttp.NewWrapper(gzhttp.MinSize(1400), gzhttp.CompressionLevel(1))
 	if err != nil {
 		return nil, err
 	}
-	return sendHeld(newGates(headAsGet(compressed), respond, &c)), nil
+	return newFront(compress(engine), respond, &c), nil
 }
 
 // route registers all routes: those of the areas, the pages' and the document's.
@@ -109,26 +112,6 @@ func route(base *gin.RouterGroup, respond *responder, c *Config) error {
 		}
 	}
 	return nil
-}
-
-// compress compresses large responses for clients that accept it.
-func compress(h http.Handler) (http.Handler, error) {
-	wrap, err := gzhttp.NewWrapper(gzhttp.MinSize(1400), gzhttp.CompressionLevel(1))
-	if err != nil {
-		return nil, err
-	}
-	return wrap(h), nil
-}
-
-// headAsGet handles HEAD as GET, so that the headers are the same, compression
-// included. net/http omits the body.
-func headAsGet(h http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodHead {
-			r = wire.AsGet(r)
-		}
-		h.ServeHTTP(w, r)
-	})
 }
 
 // crossOrigin adds CORS headers for the listed origins. Requests from other origins,
@@ -156,17 +139,17 @@ func crossOrigin(origins []string) gin.HandlerFunc {
 	}
 	allow := cors.New(config)
 	return func(c *gin.Context) {
-		switch {
-		case listed(c.GetHeader("Origin")):
+		switch origin := c.GetHeader("Origin"); {
+		case origin != "" && listed(origin):
 			allow(c)
-		case preflight(c.Request):
+		case isPreflight(c.Request):
 			c.AbortWithStatus(http.StatusNoContent)
 		}
 	}
 }
 
-// preflight reports whether a browser asks what a page may send.
-func preflight(r *http.Request) bool {
+// isPreflight reports whether a browser asks what a page may send.
+func isPreflight(r *http.Request) bool {
 	return r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != ""
 }
 

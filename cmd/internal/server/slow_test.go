@@ -16,7 +16,7 @@ import (
 	"commerce/cmd/internal/server"
 	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"
-	"commerce/subscriptions"
+	"commerce/subscriptions/postgres"
 )
 
 // delay is how long replies take on a slow line: longer than a request that is slow by itself.
@@ -117,7 +117,7 @@ func TestSlowRequest_SaysThatPostgresIsSlow(t *testing.T) {
 	r := newRecorder(t)
 	via, slow := slowLine(t, ephemeral.Migrated(t))
 	s := openShop(t, embeddedRedis(t), func(p *server.Parts) {
-		p.Subscriptions = subscriptions.NewPostgres(subscriptions.PostgresConfig{
+		p.Subscriptions = postgres.New(postgres.Config{
 			Pool: patientPool(t, via, r.traces.PostgresTracer()), Wait: 10 * time.Second, Budget: 10 * time.Second,
 		})
 		p.Traces = r.traces

@@ -26,7 +26,7 @@ func (r *responder) stream(c *gin.Context, vary []string, answer wire.Answer) {
 	for part, err := range answer.Stream.Parts(c.Request.Context(), w) {
 		switch {
 		case err != nil && begun:
-			r.fail(c, answer, fmt.Errorf("%w: %w: %w", http.ErrAbortHandler, errLate, err))
+			r.fail(c, answer, fmt.Errorf("%w: %w: %w", http.ErrAbortHandler, errAfterFirstPart, err))
 		case err != nil:
 			setVary(c, vary)
 			r.fail(c, answer, err)
@@ -50,8 +50,8 @@ func (r *responder) stream(c *gin.Context, vary []string, answer wire.Answer) {
 	}
 }
 
-// errLate marks an error after the first part of a stream.
-var errLate = errors.New("late error")
+// errAfterFirstPart marks an error of a stream that has begun.
+var errAfterFirstPart = errors.New("after the first part of the stream")
 
 // send writes and flushes one part.
 func (r *responder) send(w http.ResponseWriter, part []byte) error {

@@ -23,7 +23,7 @@ import (
 	"commerce/cmd/internal/server"
 	"commerce/deploy/ephemeral"
 	"commerce/deploy/sample"
-	"commerce/subscriptions"
+	"commerce/subscriptions/postgres"
 )
 
 const subscriptionsGuide = "docs/subscriptions.md"
@@ -72,7 +72,7 @@ func (r *reader) fromPostgres(t *testing.T, p *server.Parts) string {
 		t.Fatal(err)
 	}
 	p.Stores = auth.NewMemoryStores(money.Known, sample.Stores()...)
-	p.Subscriptions = subscriptions.NewPostgres(subscriptions.PostgresConfig{Pool: r.db, Budget: 10 * time.Second, Wait: 5 * time.Second})
+	p.Subscriptions = postgres.New(postgres.Config{Pool: r.db, Budget: 10 * time.Second, Wait: 5 * time.Second})
 	p.APITokens = auth.NewAPITokens(auth.APITokensConfig{
 		Source: auth.NewMemoryAPITokens(auth.APIToken{ID: 1, StoreID: 1, Hash: sum}), Stores: p.Stores,
 	})

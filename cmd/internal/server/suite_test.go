@@ -181,10 +181,12 @@ func openShopAs(t testing.TB, redisURL string, postgres bool, edits ...func(*ser
 		Strategy:        cart.Sum,
 		RedisBatchReads: true,
 		RedisBudget:     5 * time.Second, // no 503 on a busy test machine
-		Now:             s.Clock.Now,
-		CORSOrigins:     []string{"https://shop.example.com"},
-		Log:             slog.New(slog.NewJSONHandler(s.Log, &slog.HandlerOptions{Level: slog.LevelDebug})),
-		Metrics:         telemetry.New("test"),
+		Config: server.Config{
+			Now:         s.Clock.Now,
+			CORSOrigins: []string{"https://shop.example.com"},
+			Log:         slog.New(slog.NewJSONHandler(s.Log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+			Metrics:     telemetry.New("test"),
+		},
 	}
 	s.offerSubscriptions(t, &parts)
 	for _, edit := range edits {

@@ -198,7 +198,7 @@ func TestTraces_HaveAMergeAsOneSpan(t *testing.T) {
 	if merge == nil {
 		t.Fatal("no span of the merge")
 	}
-	if steps := below(spans, merge); len(steps) < 5 { // intend, claim, apply, finish, forget
+	if steps := below(spans, merge); len(steps) < 5 { // reserve, claim, apply, finish, forget
 		t.Errorf("%d spans below the merge", len(steps))
 	}
 }

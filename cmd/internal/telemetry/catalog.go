@@ -8,13 +8,10 @@ import (
 	"commerce/auth/lastknown"
 )
 
-func newChangeDelay() *prometheus.HistogramVec {
-	return prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name: "commerce_catalog_change_delay_seconds",
-		Help: "Time from the first request that needs a value after a notification of a change, " +
-			"until this instance has loaded it.",
-		Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60},
-	}, []string{"of"})
+func newChangeDelay(r registry) *prometheus.HistogramVec {
+	return r.histograms("commerce_catalog_change_delay_seconds",
+		"Time from the first request that needs a value after a notification of a change, until this instance has loaded it.",
+		[]float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60}, "of")
 }
 
 // CatalogChangeShown counts the load of a changed value. of is the name of the cache, as for
@@ -32,27 +29,16 @@ func (m *Metrics) ObserveCatalog(of string, stats func() lastknown.Stats) {
 		return
 	}
 	m.changeDelay.WithLabelValues(of)
-	m.registry.MustRegister(catalogCache(of, stats)...)
-}
-
-func catalogCache(of string, stats func() lastknown.Stats) []prometheus.Collector {
-	lookups := func(result string, count func(lastknown.Stats) uint64) prometheus.Collector {
-		return prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Name:        "commerce_catalog_lookups_total",
-			Help:        "Values that requests needed, by what was served.",
-			ConstLabels: prometheus.Labels{"of": of, "result": result},
-		}, func() float64 { return float64(count(stats())) })
+	for result, count := range map[string]func(lastknown.Stats) uint64{
+		"fresh":   func(s lastknown.Stats) uint64 { return s.Fresh },
+		"waited":  func(s lastknown.Stats) uint64 { return s.Waited },
+		"stale":   func(s lastknown.Stats) uint64 { return s.Stale },
+		"missing": func(s lastknown.Stats) uint64 { return s.Missing },
+		"failed":  func(s lastknown.Stats) uint64 { return s.Failed },
+	} {
+		m.registry.counter("commerce_catalog_lookups_total", "Values that requests needed, by what was served.",
+			prometheus.Labels{"of": of, "result": result}, func() float64 { return float64(count(stats())) })
 	}
-	return []prometheus.Collector{
-		lookups("fresh", func(s lastknown.Stats) uint64 { return s.Fresh }),
-		lookups("waited", func(s lastknown.Stats) uint64 { return s.Waited }),
-		lookups("stale", func(s lastknown.Stats) uint64 { return s.Stale }),
-		lookups("missing", func(s lastknown.Stats) uint64 { return s.Missing }),
-		lookups("failed", func(s lastknown.Stats) uint64 { return s.Failed }),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name:        "commerce_catalog_oldest_served_seconds",
-			Help:        "Age of the oldest value that was served in the last minute.",
-			ConstLabels: prometheus.Labels{"of": of},
-		}, func() float64 { return stats().Oldest.Seconds() }),
-	}
+	m.registry.gauge("commerce_catalog_oldest_served_seconds", "Age of the oldest value that was served in the last minute.",
+		prometheus.Labels{"of": of}, func() float64 { return stats().Oldest.Seconds() })
 }

@@ -31,40 +31,26 @@ var connecting = []string{"hello", "auth", "select", "client", "readonly"}
 
 // redisHook measures the commands of a Redis client. It is safe for concurrent use.
 type redisHook struct {
-	duration *prometheus.HistogramVec
-	failures *prometheus.CounterVec
 	took     map[string]prometheus.Observer // by command
-	failed   map[string]prometheus.Counter  // by kind
+	failures *prometheus.CounterVec
 }
 
-func newRedisHook() *redisHook {
-	h := &redisHook{
-		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name:    "commerce_redis_command_duration_seconds",
-			Help:    "Time of a Redis command or script, with the wait for a connection.",
-			Buckets: []float64{.00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .2, .3, .5, 1},
-		}, []string{"command"}),
-		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "commerce_redis_errors_total",
-			Help: "Redis commands that failed, by kind.",
-		}, []string{"kind"}),
-		took:   map[string]prometheus.Observer{},
-		failed: map[string]prometheus.Counter{},
+func newRedisHook(r registry) redisHook {
+	duration := r.histograms("commerce_redis_command_duration_seconds", "Time of a Redis command or script, with the wait for a connection.",
+		[]float64{.00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .2, .3, .5, 1}, "command")
+	h := redisHook{
+		took:     map[string]prometheus.Observer{},
+		failures: r.counters("commerce_redis_errors_total", "Redis commands that failed, by kind.", "kind", redisKinds...),
 	}
 	for _, name := range redisCommands() {
-		h.took[name] = h.duration.WithLabelValues(name)
-	}
-	for _, kind := range redisKinds {
-		h.failed[kind] = h.failures.WithLabelValues(kind)
+		h.took[name] = duration.WithLabelValues(name)
 	}
 	return h
 }
 
-// DialHook implements redis.Hook.
-func (*redisHook) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (redisHook) DialHook(next redis.DialHook) redis.DialHook { return next }
 
-// ProcessHook implements redis.Hook.
-func (h *redisHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+func (h redisHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		if slices.Contains(connecting, cmd.Name()) {
 			return next(ctx, cmd)
@@ -77,7 +63,7 @@ func (h *redisHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 }
 
 // ProcessPipelineHook implements redis.Hook. A pipeline counts once, with its first failure.
-func (h *redisHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+func (h redisHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		if slices.Contains(connecting, cmds[0].Name()) {
 			return next(ctx, cmds)
@@ -98,19 +84,19 @@ func pipelineName(cmds []redis.Cmder) string {
 	return readBatch
 }
 
-func (h *redisHook) observe(command string, took time.Duration, failure string) {
+func (h redisHook) observe(command string, took time.Duration, failure string) {
 	series, known := h.took[command]
 	if !known {
 		series = h.took[otherCommand]
 	}
 	series.Observe(took.Seconds())
 	if failure != "" {
-		h.failed[failure].Inc()
+		h.failures.WithLabelValues(failure).Inc()
 	}
 }
 
-// ObserveRedis adds the metrics of a client's commands and pool. Call it once, before the first
-// use of the client.
+// ObserveRedis adds the metrics of a client's commands and of its pools, summed over all nodes.
+// Call it once, before the first use of the client.
 //
 // A command counts once, together with its retries. On a cluster, each attempt at a node
 // counts, so that redirections and failures of single nodes show.
@@ -118,6 +104,15 @@ func (m *Metrics) ObserveRedis(client redis.UniversalClient) {
 	if m == nil {
 		return
 	}
-	m.registry.MustRegister(redisPool(client)...)
+	const connections, now = "commerce_redis_pool_connections", "Connections to Redis now, of all nodes together."
+	m.registry.gauge(connections, now, prometheus.Labels{"state": "idle"}, func() float64 { return float64(client.PoolStats().IdleConns) })
+	m.registry.gauge(connections, now, prometheus.Labels{"state": "used"}, func() float64 {
+		s := client.PoolStats()
+		return max(float64(s.TotalConns)-float64(s.IdleConns), 0) // go-redis does not count them at the same moment
+	})
+	m.registry.counter("commerce_redis_pool_waits_total", "Redis commands that waited for a connection to become free.", nil,
+		func() float64 { return float64(client.PoolStats().WaitCount) })
+	m.registry.counter("commerce_redis_pool_timeouts_total", "Redis commands for which no connection became free in time.", nil,
+		func() float64 { return float64(client.PoolStats().Timeouts) })
 	connect.AddHook(client, m.redis)
 }

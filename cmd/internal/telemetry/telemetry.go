@@ -11,62 +11,100 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
 // Metrics holds all metrics of a process. It is safe for concurrent use. A nil *Metrics counts
 // nothing.
 type Metrics struct {
-	registry     *prometheus.Registry
-	requests     *requests
-	refusals     *prometheus.CounterVec
+	registry     registry
+	requests     requests
+	refusals     refusals
 	dependencies *prometheus.GaugeVec
-	redis        *redisHook
-	postgres     *postgresTracer
-	replicas     *replicas
+	redis        redisHook
+	postgres     postgresTracer
+	replicas     replicas
 	changeDelay  *prometheus.HistogramVec
-	carts        *carts
-	problems     *problems
+	carts        carts
 }
 
 // New returns the metrics of a program, including those of the Go runtime and the process.
 // version is the version of the program.
 func New(version string) *Metrics {
-	m := &Metrics{
-		registry:     prometheus.NewRegistry(),
-		requests:     newRequests(),
-		refusals:     newLimiterRefusals(),
-		dependencies: newDependencies(),
-		redis:        newRedisHook(),
-		postgres:     newPostgresTracer(),
-		replicas:     newReplicas(),
-		changeDelay:  newChangeDelay(),
-		carts:        newCarts(),
-		problems:     newProblems(),
+	all := prometheus.NewRegistry()
+	r := registry{all, promauto.With(all)}
+	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	r.gauge("commerce_build_info", "Always 1. The labels are the versions of the service and of Go.",
+		prometheus.Labels{"version": version, "goversion": runtime.Version()}, func() float64 { return 1 })
+	return &Metrics{
+		registry: r,
+		requests: newRequests(r),
+		refusals: newRefusals(r),
+		dependencies: r.gauges("commerce_dependency_up",
+			"Whether the latest check of a server that the service needs, or of what it needs there, succeeded: 1 or 0.", "dependency"),
+		redis:       newRedisHook(r),
+		postgres:    newPostgresTracer(r),
+		replicas:    newReplicas(r),
+		changeDelay: newChangeDelay(r),
+		carts:       newCarts(r),
 	}
-	m.registry.MustRegister(
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), buildInfo(version),
-		m.requests.took, m.requests.inFlight, m.refusals, m.dependencies,
-		m.redis.duration, m.redis.failures, m.postgres.duration, m.postgres.failures,
-		m.replicas.up, m.replicas.lag, m.replicas.reads,
-		m.changeDelay, m.problems.refusals, m.problems.conflicts, m.problems.credentials,
-	)
-	m.registry.MustRegister(m.carts.collectors()...)
-	return m
-}
-
-// buildInfo returns a metric that is always 1 and has the versions as labels.
-func buildInfo(version string) prometheus.Collector {
-	info := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name:        "commerce_build_info",
-		Help:        "Always 1. The labels are the versions of the service and of Go.",
-		ConstLabels: prometheus.Labels{"version": version, "goversion": runtime.Version()},
-	})
-	info.Set(1)
-	return info
 }
 
 // Handler serves the metrics.
 func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
+}
+
+// DependencyUp records the result of a check of a dependency, such as "redis".
+func (m *Metrics) DependencyUp(name string, up bool) {
+	if m != nil {
+		m.dependencies.WithLabelValues(name).Set(oneIf(up))
+	}
+}
+
+func oneIf(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// ObserveLog exposes how many lines of the log were lost. Call it once.
+func (m *Metrics) ObserveLog(lost func() uint64) {
+	m.registry.counter("commerce_log_lines_lost_total", "Lines of the log that were lost, because its reader was too slow or had ended.",
+		nil, func() float64 { return float64(lost()) })
+}
+
+// registry makes and registers metrics.
+type registry struct {
+	*prometheus.Registry
+	promauto.Factory
+}
+
+// counters returns a counter with one label. The given values of the label count from 0.
+func (r registry) counters(name, help, label string, values ...string) *prometheus.CounterVec {
+	vec := r.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{label})
+	for _, value := range values {
+		vec.WithLabelValues(value)
+	}
+	return vec
+}
+
+func (r registry) gauges(name, help, label string) *prometheus.GaugeVec {
+	return r.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, []string{label})
+}
+
+func (r registry) histograms(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+	return r.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
+}
+
+// gauge adds a gauge whose value is read at each scrape.
+func (r registry) gauge(name, help string, labels prometheus.Labels, value func() float64) {
+	r.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels}, value)
+}
+
+// counter adds a counter whose value is read at each scrape.
+func (r registry) counter(name, help string, labels prometheus.Labels, value func() float64) {
+	r.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help, ConstLabels: labels}, value)
 }

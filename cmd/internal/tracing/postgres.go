@@ -31,7 +31,6 @@ type postgresTracer struct{ tracer trace.Tracer }
 
 type statementKey struct{}
 
-// TraceQueryStart implements pgx.QueryTracer.
 func (p postgresTracer) TraceQueryStart(ctx context.Context, _ *pgx.Conn, q pgx.TraceQueryStartData) context.Context {
 	if !trace.SpanFromContext(ctx).IsRecording() {
 		return ctx
@@ -56,7 +55,6 @@ func (postgresTracer) TraceQueryEnd(ctx context.Context, _ *pgx.Conn, q pgx.Trac
 
 type acquireKey struct{}
 
-// TraceAcquireStart implements pgxpool.AcquireTracer.
 func (p postgresTracer) TraceAcquireStart(ctx context.Context, _ *pgxpool.Pool, _ pgxpool.TraceAcquireStartData) context.Context {
 	if !trace.SpanFromContext(ctx).IsRecording() {
 		return ctx

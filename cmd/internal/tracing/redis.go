@@ -34,7 +34,6 @@ type redisHook struct{ tracer trace.Tracer }
 // needs the connection.
 func (redisHook) DialHook(next redis.DialHook) redis.DialHook { return next }
 
-// ProcessHook implements redis.Hook.
 func (h redisHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		if !trace.SpanFromContext(ctx).IsRecording() {

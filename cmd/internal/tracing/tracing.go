@@ -10,7 +10,10 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"sync/atomic"
 
+	"github.com/go-logr/logr"
+	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
@@ -73,4 +76,35 @@ func (t *Traces) Close(ctx context.Context) error {
 		_ = t.exporter.Shutdown(ctx) // ends the export in progress
 	}
 	return err
+}
+
+// reporting is an exporter that logs when exports begin to fail and when they succeed again.
+// The SDK would log each failed batch, that is, every few seconds.
+type reporting struct {
+	sdk.SpanExporter
+	log     *slog.Logger
+	failing atomic.Bool
+}
+
+// ExportSpans implements SpanExporter. It always returns nil, because it has logged the error.
+func (e *reporting) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error {
+	err := e.SpanExporter.ExportSpans(ctx, spans)
+	failing := err != nil
+	if e.failing.Swap(failing) == failing {
+		return nil
+	}
+	if failing {
+		e.log.WarnContext(ctx, "cannot send traces; they are dropped until the collector accepts them", "err", err)
+	} else {
+		e.log.InfoContext(ctx, "traces are sent again")
+	}
+	return nil
+}
+
+// logSDK sends to a log what the SDK would print on stderr. The SDK has one log for the process.
+func logSDK(log *slog.Logger) {
+	otel.SetLogger(logr.FromSlogHandler(log.Handler()))
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
+		log.WarnContext(context.Background(), "OpenTelemetry reports an error", "err", err)
+	}))
 }

@@ -35,14 +35,6 @@ func oneOfAnyCase(words ...string) func(string) error {
 	}
 }
 
-// valid returns a check that a value can be parsed.
-func valid[T any](parse func(string) (T, error)) func(string) error {
-	return func(value string) error {
-		_, err := parse(value)
-		return err
-	}
-}
-
 // parseURL does not quote the value, which may have a password.
 func parseURL(value string) (*url.URL, error) {
 	u, err := url.Parse(strings.TrimSpace(value))

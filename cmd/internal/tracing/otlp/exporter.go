@@ -46,23 +46,21 @@ type Config struct {
 
 // Exporter sends spans. It implements sdk.SpanExporter.
 type Exporter struct {
-	url     string
-	name    string // for errors: no credential, which the URL may have
-	header  http.Header
-	timeout time.Duration
-	gzip    bool
-	client  *http.Client
-	open    context.Context // ends with Shutdown
-	stop    context.CancelFunc
+	c      Config
+	name   string // for errors: no credential, which the URL may have
+	client *http.Client
+	open   context.Context // ends with Shutdown
+	stop   context.CancelFunc
 }
 
 // New returns an exporter. It does not connect to the collector.
 func New(c Config) *Exporter {
-	e := &Exporter{url: c.URL.String(), name: "collector " + c.URL.Host, header: c.Header.Clone(), timeout: c.Timeout, gzip: c.Gzip}
-	e.header.Set("Content-Type", "application/json")
+	c.Header = c.Header.Clone()
+	c.Header.Set("Content-Type", "application/json")
 	if c.Gzip {
-		e.header.Set("Content-Encoding", "gzip")
+		c.Header.Set("Content-Encoding", "gzip")
 	}
+	e := &Exporter{c: c, name: "collector " + c.URL.Host}
 	e.client = &http.Client{
 		Transport: &http.Transport{
 			Proxy:             http.ProxyFromEnvironment,
@@ -118,8 +116,8 @@ func (e *Exporter) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) er
 }
 
 func (e *Exporter) encode(spans []sdk.ReadOnlySpan) ([]byte, error) {
-	body, err := json.Marshal(group(spans))
-	if err != nil || !e.gzip {
+	body, err := json.Marshal(newMessage(spans))
+	if err != nil || !e.c.Gzip {
 		return body, err
 	}
 	var small bytes.Buffer
@@ -139,28 +137,20 @@ func (t *temporary) Unwrap() error { return t.error }
 
 // post sends a batch once.
 func (e *Exporter) post(ctx context.Context, body []byte) error {
-	ctx, cancel := context.WithTimeout(ctx, e.timeout)
+	ctx, cancel := context.WithTimeout(ctx, e.c.Timeout)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, e.url, bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, e.c.URL.String(), bytes.NewReader(body))
 	if err != nil {
-		return withoutURL(err)
+		return cause.WithoutURL(err)
 	}
-	request.Header = e.header.Clone()
+	request.Header = e.c.Header.Clone()
 	began := time.Now()
 	response, err := e.client.Do(request)
 	if err != nil {
-		return cause.Of(e.name, began, &temporary{error: withoutURL(err)})
+		return cause.Of(e.name, began, &temporary{error: cause.WithoutURL(err)})
 	}
 	defer response.Body.Close()
 	return cause.Of(e.name, began, outcome(response))
-}
-
-// withoutURL drops what net/http says about the request: its URL may have a credential.
-func withoutURL(err error) error {
-	if failed, ok := errors.AsType[*url.Error](err); ok {
-		return failed.Err
-	}
-	return err
 }
 
 // overloaded are the statuses after which OTLP lets clients try again.

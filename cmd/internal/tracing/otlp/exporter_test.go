@@ -51,6 +51,14 @@ func (s *script) RoundTrip(r *http.Request) (*http.Response, error) {
 	return s.answers[min(s.requests, len(s.answers))-1](r)
 }
 
+// exporterWith returns an exporter to a script of answers.
+func exporterWith(t *testing.T, answers ...answer) (*Exporter, *script) {
+	t.Helper()
+	e, collector := exporterTo(t, "http://c:4318/v1/traces"), &script{answers: answers}
+	e.client.Transport = collector
+	return e, collector
+}
+
 func replies(code int, header ...string) answer { return says(code, "", header...) }
 
 // says returns an answer with a body and with headers, which are names and values.
@@ -104,9 +112,7 @@ func TestExporter_RetriesWhatMaySucceedLater(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				collector := &script{answers: c.answers}
-				e := exporterTo(t, "http://c:4318/v1/traces")
-				e.client.Transport = collector
+				e, collector := exporterWith(t, c.answers...)
 				began := time.Now()
 				err := e.ExportSpans(t.Context(), batch)
 				took := time.Since(began)
@@ -124,9 +130,7 @@ func TestExporter_RetriesWhatMaySucceedLater(t *testing.T) {
 func TestExporter_GivesUpAfterTenSeconds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		collector := &script{answers: []answer{replies(503)}}
-		e := exporterTo(t, "http://c:4318/v1/traces")
-		e.client.Transport = collector
+		e, collector := exporterWith(t, replies(503))
 		began := time.Now()
 		err := e.ExportSpans(t.Context(), batch)
 		if took := time.Since(began); err == nil || took > 10*time.Second || collector.requests < 3 {
@@ -145,9 +149,7 @@ func TestExporter_StopsAtOnce(t *testing.T) {
 			t.Run(name+" by "+by, func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
-					collector := &script{answers: answers}
-					e := exporterTo(t, "http://c:4318/v1/traces")
-					e.client.Transport = collector
+					e, collector := exporterWith(t, answers...)
 					ctx, cancel := context.WithCancel(t.Context())
 					defer cancel()
 					began := time.Now()
@@ -174,8 +176,7 @@ func TestExporter_ReportsRejectedSpans(t *testing.T) {
 		`{"partialSuccess":{"rejectedSpans":"many"}}`:                      "<nil>",
 		`{"partialSuccess":{"rejectedSpans":` + strings.Repeat("2", 1<<20): "<nil>",
 	} {
-		e := exporterTo(t, "http://c:4318/v1/traces")
-		e.client.Transport = &script{answers: []answer{says(http.StatusOK, body)}}
+		e, _ := exporterWith(t, says(http.StatusOK, body))
 		if got := fmt.Sprint(e.ExportSpans(t.Context(), batch)); got != want {
 			t.Errorf("%.80s: %q, want %q", body, got, want)
 		}
@@ -202,10 +203,9 @@ func TestExporter_ReadsLittleOfAResponse(t *testing.T) {
 	t.Parallel()
 	for _, code := range []int{http.StatusOK, http.StatusBadRequest} {
 		body := &endless{}
-		e := exporterTo(t, "http://c:4318/v1/traces")
-		e.client.Transport = &script{answers: []answer{func(r *http.Request) (*http.Response, error) {
+		e, _ := exporterWith(t, func(r *http.Request) (*http.Response, error) {
 			return &http.Response{StatusCode: code, Body: body, Request: r}, nil
-		}}}
+		})
 		if err := e.ExportSpans(t.Context(), batch); (err == nil) != (code == http.StatusOK) || body.read > maxResponse || !body.closed {
 			t.Errorf("status %d: %v, after %d bytes, closed %v", code, err, body.read, body.closed)
 		}

@@ -1,14 +1,13 @@
 // One subscription with everything that GET /subscriptions/<id> says: beside the list if
 // there is room, otherwise as a sheet over it.
 
-import { call } from "../api/api.js";
 import { colored } from "../log/json.js";
 import { byId, el, icon } from "../page/dom.js";
 import { onLanguage, t } from "../page/language.js";
 import { passes, sentenceOf, warn } from "../page/notices.js";
 import { markRow } from "./list.js";
 import { groupsOf } from "./members.js";
-import { asStore } from "./session.js";
+import { ask } from "./session.js";
 import { statusBadge } from "./status.js";
 
 const beside = 52; // rem of the tab's width from which the panel stands beside the list
@@ -55,7 +54,7 @@ export function closeDetail() {
 
 async function fetchAndDraw(id) {
   const asked = ++lastAsked;
-  const answer = await call("GET", `/subscriptions/${encodeURIComponent(id)}`, { headers: asStore(), from: "merchant" });
+  const answer = await ask(`/subscriptions/${encodeURIComponent(id)}`);
   if (asked !== lastAsked) return false; // another one was opened meanwhile
   if (passes(answer)) {
     warn(sentenceOf(answer), () => openDetail(id));

@@ -1,11 +1,10 @@
 // Follows GET /subscriptions/changes, as a store's program that keeps a copy does: it
 // reads to the end once, and then asks every few seconds for what came after its cursor.
 
-import { call } from "../api/api.js";
 import { byId } from "../page/dom.js";
-import { sentenceOf } from "../page/notices.js";
+import { passes, sentenceOf } from "../page/notices.js";
 import { differences, eventOf, knownOf } from "./changes.js";
-import { asStore } from "./session.js";
+import { ask } from "./session.js";
 
 const every = 3_000;       // between two requests
 const slowest = 60_000;    // between two requests while the service is busy or unreachable
@@ -102,7 +101,7 @@ async function readToTheEnd(mine) {
   for (;;) {
     const query = new URLSearchParams({ limit: "1000" });
     if (cursor) query.set("after", cursor);
-    const answer = await call("GET", `/subscriptions/changes?${query}`, { headers: asStore(), from: "merchant" });
+    const answer = await ask(`/subscriptions/changes?${query}`);
     if (mine !== run || !answer.ok) return answer;
     apply(answer.data);
     cursor = answer.data.next;
@@ -142,7 +141,7 @@ async function survives(answer) {
     return true;
   }
   problem = sentenceOf(answer);
-  if (answer.status === 0 || answer.status === 429 || answer.status >= 500) {
+  if (passes(answer)) {
     become("waiting");
     return true;
   }

@@ -1,14 +1,14 @@
 // The list: GET /subscriptions with its filters, page by page.
 
-import { call } from "../api/api.js";
 import { byId, el } from "../page/dom.js";
 import { clearErrors, showErrors } from "../page/forms.js";
 import { number, onLanguage, t } from "../page/language.js";
-import { announce, passes, sentenceOf } from "../page/notices.js";
+import { announce } from "../page/notices.js";
+import { blank, failed } from "./blank.js";
 import { refuseFilters, showFilters } from "./filters.js";
 import { atPage, filtersIn, ofLink } from "./query.js";
 import { rowOf, skeletonOf, tableOf } from "./rows.js";
-import { asStore, session } from "./session.js";
+import { ask, session } from "./session.js";
 import { refuseToken } from "./storeswitch.js";
 
 let open = () => {};
@@ -52,7 +52,7 @@ export async function list(query, { reveal = false } = {}) {
     return null;
   }
   wait();
-  const answer = await call("GET", `/subscriptions${query}`, { headers: asStore(), from: "merchant" });
+  const answer = await ask(`/subscriptions${query}`);
   if (asked !== lastAsked) return answer; // a newer request replaces this one
   byId("subscription-list").ariaBusy = "false";
   clearErrors(byId("page-jump"));
@@ -113,9 +113,8 @@ function sayNone(query) {
 }
 
 /** say shows a state in place of the rows. */
-function say(title, why = "", action = null) {
-  byId("subscription-list").replaceChildren(el("div", { class: "blank" },
-    el("p", { class: "blank-title" }, title), why && el("p", { class: "hint" }, why), action));
+function say(title, why, action) {
+  byId("subscription-list").replaceChildren(blank(title, { why, action }));
 }
 
 function refuse(query, answer) {
@@ -129,10 +128,7 @@ function refuse(query, answer) {
   if (answer.status === 401 && session.store === "own") refuseToken(answer.message);
   shown = null;
   byId("subscription-pages").hidden = true;
-  const again = passes(answer) && el("button", { onclick: () => list(query) }, t("again"));
-  byId("subscription-list").replaceChildren(el("div", { class: "blank", role: "alert" },
-    answer.code && el("code", { class: "refusal-code", dir: "ltr" }, answer.code),
-    el("p", { class: "blank-title" }, answer.status === 404 ? t("notServed") : sentenceOf(answer)), again));
+  byId("subscription-list").replaceChildren(failed(answer, () => list(query), "alert"));
 }
 
 /** scrollToTop shows the top of the list if it is outside the window, or nearly so. */

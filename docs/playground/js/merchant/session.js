@@ -1,5 +1,6 @@
 // Which store the merchant's tab reads, and the API token that identifies it.
 
+import { call } from "../api/api.js";
 import { demo } from "../demo.js";
 import { passing } from "../page/storage.js";
 
@@ -32,7 +33,8 @@ function tokenOf(store) {
   return store === "own" ? session.ownToken : "";
 }
 
-/** asStore returns the headers of a store's own calls. */
-export function asStore() {
-  return session.apiToken ? { Authorization: `Bearer ${session.apiToken}` } : {};
+/** ask makes a GET as the store. */
+export function ask(path) {
+  const headers = session.apiToken ? { Authorization: `Bearer ${session.apiToken}` } : {};
+  return call("GET", path, { headers, from: "merchant" });
 }

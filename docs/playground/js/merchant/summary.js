@@ -1,11 +1,10 @@
 // The store's numbers: GET /subscriptions/summary as figures and as a chart.
 
-import { call } from "../api/api.js";
 import { byId, el, redraw } from "../page/dom.js";
 import { counted, money, number, onLanguage, t } from "../page/language.js";
-import { sentenceOf } from "../page/notices.js";
+import { failed } from "./blank.js";
 import { clock } from "./dates.js";
-import { asStore } from "./session.js";
+import { ask } from "./session.js";
 import { statusName, statuses, statusWords } from "./status.js";
 
 let shown = null; // the answer on the screen
@@ -22,7 +21,7 @@ export function startSummary(chosen) {
 export async function loadSummary() {
   const asked = ++lastAsked;
   byId("summary-content").ariaBusy = "true";
-  const answer = await call("GET", "/subscriptions/summary", { headers: asStore(), from: "merchant" });
+  const answer = await ask("/subscriptions/summary");
   if (asked !== lastAsked) return; // of another store
   byId("summary-content").ariaBusy = "false";
   draw(answer);
@@ -39,13 +38,7 @@ export function clearSummary() {
 function draw(answer) {
   shown = answer;
   byId("summary-time").textContent = answer.ok ? t("asOf", { time: clock(new Date(answer.data.as_of)) }) : "";
-  redraw(byId("summary-content"), () => (answer.ok ? [figures(answer.data), chartOf(answer.data.by_status)] : [refusal(answer)]));
-}
-
-function refusal(answer) {
-  return el("div", { class: "blank" },
-    el("p", { class: "blank-title" }, answer.status === 404 ? t("notServed") : sentenceOf(answer)),
-    answer.status !== 404 && el("button", { onclick: loadSummary }, t("again")));
+  redraw(byId("summary-content"), () => (answer.ok ? [figures(answer.data), chartOf(answer.data.by_status)] : [failed(answer, loadSummary)]));
 }
 
 function figures({ mrr, ending }) {

@@ -1,4 +1,4 @@
-// Fills forms, and shows errors next to their inputs. An error names the request fields at
+// Fills forms, sends them, and shows errors next to their inputs. An error names the request fields at
 // fault, and the controls of a form have the names of these fields.
 
 import { el } from "./dom.js";
@@ -49,6 +49,29 @@ export function showErrors(form, errors, message) {
   if (Object.keys(errors).length === 0) unplaced.push(message);
   if (unplaced.length > 0) form.append(refusalOf(unplaced.join(" ")));
   first?.focus();
+}
+
+/** isBusy reports whether a form waits for its answer. Its controls are not disabled, since they would lose the focus. */
+export const isBusy = (form) => form.ariaBusy === "true";
+
+/**
+ * submit makes the call of a form, and shows a refusal in it. It returns the answer of a call
+ * that succeeded; null for another, and for a second submit while the first one waits.
+ */
+export async function submit(form, call) {
+  if (isBusy(form)) return null;
+  clearErrors(form);
+  form.ariaBusy = "true";
+  const answer = await call();
+  form.ariaBusy = "false";
+  if (refusedByRule(answer)) showErrors(form, answer.errors, answer.message);
+  return answer.ok ? answer : null;
+}
+
+/** refusedByRule reports whether the error belongs next to the shopper's input. */
+export function refusedByRule(answer) {
+  return answer.status >= 400 && answer.status < 500 && answer.status !== 401 && answer.status !== 429 &&
+    answer.code !== "version_mismatch";
 }
 
 function refusalOf(text) {

@@ -2,6 +2,7 @@
 // Calls run one after the other, so that each change applies to the cart that the shopper saw.
 
 import { call, newKey } from "../api/api.js";
+import { refusedByRule } from "../page/forms.js";
 import { headersOf } from "./session.js";
 
 /**
@@ -209,12 +210,6 @@ export class Cart extends EventTarget {
 }
 
 const unlessStill = (tag) => (tag ? { "If-None-Match": tag } : {});
-
-/** refusedByRule reports whether the error belongs next to the shopper's input. */
-export function refusedByRule(answer) {
-  return answer.status >= 400 && answer.status < 500 && answer.status !== 401 && answer.status !== 429 &&
-    answer.code !== "version_mismatch";
-}
 
 /**
  * outcomeOf returns what the shopper should know about the outcome of a call: kind "merged",

@@ -5,7 +5,7 @@ import { money, number, t } from "../page/language.js";
 import { announce } from "../page/notices.js";
 import { stepper } from "../page/stepper.js";
 import { LineForms } from "./lineform.js";
-import { coded } from "./outcome.js";
+import { coded, refusalOf } from "./outcome.js";
 import { picture } from "./picture.js";
 
 const settle = 350; // ms without another click before a quantity is sent
@@ -40,7 +40,7 @@ export class Lines {
         !form && item.notice && el("p", { class: "hint" }, t("noteOf", { note: item.notice })),
         outcome && el("p", { class: "outcome-of-edit" }, outcome),
         cut && el("div", { class: "warning" }, coded(cut.code, t("cutShort", { requested: number(cut.requested), kept: number(cut.kept) }))),
-        refusal ? refused(refusal) : item.issue && el("div", { class: "refusal" }, coded(item.issue.code, item.issue.message)),
+        (refusal || item.issue) && el("div", { class: "refusal" }, refusal ? refusalOf(refusal) : coded(item.issue.code, item.issue.message)),
         warnings.map((w) => el("div", { class: "warning" }, coded(w.code, w.message)))),
       el("b", { class: "total" }, el("bdi", {}, item.pricing.formatted.total_price)),
       el("div", { class: "row amounts" },
@@ -102,10 +102,6 @@ export class Lines {
     clearTimeout(this.#wanted.get(item.id)?.timer);
     this.#wanted.delete(item.id);
   }
-}
-
-function refused({ code, message, errors }) {
-  return el("div", { class: "refusal" }, coded(code, Object.values(errors).flat().join(" ") || message));
 }
 
 /** priceOf is the unit price, and the former one if it has changed since the line was added. */

@@ -2,11 +2,10 @@
 // typed, when the cart is redrawn.
 
 import { el } from "../page/dom.js";
-import { clearErrors, refill, showErrors } from "../page/forms.js";
+import { isBusy, refill, submit } from "../page/forms.js";
 import { language, number, t } from "../page/language.js";
 import { announce } from "../page/notices.js";
 import { stepper } from "../page/stepper.js";
-import { refusedByRule } from "./cart.js";
 import { choices } from "./choices.js";
 import { products } from "./sample.js";
 
@@ -98,14 +97,10 @@ export class LineForms {
   async #save(item) {
     const { form, before } = this.#edits.get(item.id);
     if (isBusy(form)) return;
-    clearErrors(form);
     const members = changedMembers(new FormData(form), before);
     if (Object.keys(members).length === 0) return this.close(item);
-    setBusy(form, true);
-    const answer = await this.cart.edit(item, members);
-    setBusy(form, false);
-    if (answer.ok) this.#finish(item, answer.data.item_id);
-    else if (refusedByRule(answer)) showErrors(form, answer.errors, answer.message);
+    const answer = await submit(form, () => this.cart.edit(item, members));
+    if (answer) this.#finish(item, answer.data.item_id);
   }
 
   #finish(item, id) {
@@ -133,12 +128,4 @@ function changedMembers(now, before) {
     else members[name] = value.trim() === "" || Number.isNaN(Number(value)) ? value : Number(value);
   }
   return members;
-}
-
-// A busy form keeps the focus, so its controls are not disabled.
-const isBusy = (form) => form.ariaBusy === "true";
-
-function setBusy(form, busy) {
-  form.ariaBusy = String(busy);
-  form.querySelector(".primary").textContent = t(busy ? "saving" : "save");
 }

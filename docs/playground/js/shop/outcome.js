@@ -32,7 +32,7 @@ const sentences = {
   replayed: ({ data }) => [el("p", {}, el("b", {}, t("replayed")), " ", t("stillVersion", { version: number(data.version) }))],
   conflict: ({ code: word, message }) => [coded(word, t("changedElsewhere", { message }))],
   ended: ({ code: word, message }) => [coded(word, t("sessionEnded", { message }))],
-  refused: ({ code: word, message, errors }) => [coded(word, Object.values(errors).flat().join(" ") || message)],
+  refused: (answer) => [refusalOf(answer)],
   unanswered: ({ status, code: word, message }) => [
     status < 400 ? el("p", {}, t("noAnswer")) : coded(word || `HTTP ${status}`, message),
   ],
@@ -42,6 +42,11 @@ const sentences = {
 const verdictLook = ({ ok, data }) => (!ok ? ["bad", "alert"] : data.warnings.length > 0 ? ["warm", "check"] : ["good", "check"]);
 
 const problems = (list) => list.length > 0 && el("ul", {}, list.map((p) => el("li", {}, code(p.code), p.message)));
+
+/** refusalOf shows what a refusal says about each member, or as a whole. */
+export function refusalOf({ code: word, message, errors }) {
+  return coded(word, Object.values(errors).flat().join(" ") || message);
+}
 
 /** coded puts the code of an answer before its sentence. */
 export function coded(word, sentence) {

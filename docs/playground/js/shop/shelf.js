@@ -2,11 +2,10 @@
 
 import { products as changed } from "../demo.js";
 import { el, icon } from "../page/dom.js";
-import { clearErrors, refill, showErrors } from "../page/forms.js";
+import { refill, submit } from "../page/forms.js";
 import { language, money, number, onLanguage, said, t } from "../page/language.js";
 import { announce } from "../page/notices.js";
 import { stepper } from "../page/stepper.js";
-import { refusedByRule } from "./cart.js";
 import { choices } from "./choices.js";
 import { picture, pictureOf } from "./picture.js";
 import { currency, products } from "./sample.js";
@@ -118,16 +117,7 @@ export class Shelf {
   }
 
   async #submit(form, product) {
-    const button = form.querySelector(".primary");
-    if (button.ariaBusy === "true") return;
-    clearErrors(form);
-    button.ariaBusy = "true";
-    const answer = await this.cart.add(additionOf(form, product));
-    button.ariaBusy = "false";
-    if (!answer.ok) {
-      if (refusedByRule(answer)) showErrors(form, answer.errors, answer.message);
-      return;
-    }
+    if (!await submit(form, () => this.cart.add(additionOf(form, product)))) return;
     this.#close();
     announce(t("added", { name: said(product.name) }));
   }

@@ -2,58 +2,34 @@
 package otlptest
 
 import (
+	"encoding/base64"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
+	"regexp"
 
 	spans "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/encoding/protojson"
 )
 
+var ids = regexp.MustCompile(`"(traceId|spanId|parentSpanId)":"([^"]*)"`)
+
 // sizes of IDs, in bytes.
 var sizes = map[string]int{"traceId": 16, "spanId": 8, "parentSpanId": 8}
 
 // Decode reads a body with OpenTelemetry's own messages, and refuses members that these lack.
-// TracesData has the members of the request's message, whose package needs gRPC.
+// TracesData has the members of the request's message, whose package needs gRPC. JSON of Protocol
+// Buffers has IDs in base64 instead.
 func Decode(body []byte) (*spans.TracesData, error) {
-	var document any
-	if err := json.Unmarshal(body, &document); err != nil {
-		return nil, err
+	for _, member := range ids.FindAllSubmatch(body, -1) {
+		if id, err := hex.DecodeString(string(member[2])); err != nil || len(id) != sizes[string(member[1])] {
+			return nil, fmt.Errorf("%s is not hexadecimal, or of another size", member[0])
+		}
 	}
-	if err := decodeIDs(document); err != nil {
-		return nil, err
-	}
-	standard, err := json.Marshal(document)
-	if err != nil {
-		return nil, err
-	}
+	standard := ids.ReplaceAllFunc(body, func(member []byte) []byte {
+		parts := ids.FindSubmatch(member)
+		id, _ := hex.DecodeString(string(parts[2])) // checked above
+		return fmt.Appendf(nil, `"%s":"%s"`, parts[1], base64.StdEncoding.EncodeToString(id))
+	})
 	var all spans.TracesData
 	return &all, protojson.Unmarshal(standard, &all)
-}
-
-// decodeIDs makes hexadecimal IDs binary ones, because JSON of Protocol Buffers has base64
-// instead.
-func decodeIDs(document any) error {
-	switch node := document.(type) {
-	case []any:
-		for _, child := range node {
-			if err := decodeIDs(child); err != nil {
-				return err
-			}
-		}
-	case map[string]any:
-		for name, child := range node {
-			if size := sizes[name]; size > 0 {
-				text, _ := child.(string)
-				id, err := hex.DecodeString(text)
-				if err != nil || len(id) != size {
-					return fmt.Errorf("%s: %v is not %d hexadecimal bytes", name, child, size)
-				}
-				node[name] = id
-			} else if err := decodeIDs(child); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }

@@ -1,0 +1,98 @@
+package auth
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"log/slog"
+	"unicode/utf8"
+)
+
+// CartToken is a guest's secret: whoever has it can use the cart. Formatted, logged or
+// marshaled it is "[cart token]". Reveal returns its text.
+type CartToken string
+
+const (
+	minCartToken    = 22 // characters: 128 bits in base64url
+	maxCartToken    = 128
+	hiddenCartToken = "[cart token]"
+)
+
+// ParseCartToken returns s as a token. ok is false unless s has 22 to 128 characters of
+// A-Za-z0-9_-. A cart for the token may not exist.
+func ParseCartToken(s string) (CartToken, bool) {
+	if len(s) < minCartToken || len(s) > maxCartToken || !wordOnly(s) {
+		return "", false
+	}
+	return CartToken(s), true
+}
+
+// NewCartToken returns a token of 128 bits from rand.
+func NewCartToken(rand io.Reader) (CartToken, error) {
+	var bits [16]byte
+	if _, err := io.ReadFull(rand, bits[:]); err != nil {
+		return "", fmt.Errorf("read 128 random bits: %w", err)
+	}
+	return CartToken(base64.RawURLEncoding.EncodeToString(bits[:])), nil
+}
+
+// Digest returns the token's part of a Redis key: the first 128 bits of its SHA-256, as
+// 22 characters of base64url.
+func (t CartToken) Digest() string { return digest128(string(t)) }
+
+// Reveal returns the token's text. Use it only for the response to its owner.
+func (t CartToken) Reveal() string { return string(t) }
+
+func (CartToken) String() string { return hiddenCartToken }
+
+// Format hides the token with every verb.
+func (CartToken) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, hiddenCartToken) }
+
+// LogValue hides the token from slog.
+func (CartToken) LogValue() slog.Value { return slog.StringValue(hiddenCartToken) }
+
+// MarshalText hides the token in values that are logged as JSON.
+func (CartToken) MarshalText() ([]byte, error) { return []byte(hiddenCartToken), nil }
+
+const (
+	maxSubject     = 255 // characters
+	maxCustomerKey = 64  // characters of a subject that is its own key
+)
+
+// validSubject reports whether s can be a customer's ID: 1 to 255 characters of UTF-8.
+// All characters are allowed: see CustomerKey.
+func validSubject(s string) bool {
+	return s != "" && len(s) <= maxSubject*utf8.UTFMax && utf8.ValidString(s) && utf8.RuneCountInString(s) <= maxSubject
+}
+
+// CustomerKey returns a customer's part of a Redis key: the subject itself if it has 1 to
+// 64 characters of A-Za-z0-9_-, else '~' and its digest. The first form never contains
+// '~', so the two cannot collide.
+func CustomerKey(sub string) string {
+	if sub != "" && len(sub) <= maxCustomerKey && wordOnly(sub) {
+		return sub
+	}
+	return "~" + digest128(sub)
+}
+
+// digest128 returns the first 128 bits of the SHA-256 of s, in base64url.
+func digest128(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	var room [22]byte // of the result, which alone is allocated
+	return string(base64.RawURLEncoding.AppendEncode(room[:0], sum[:16]))
+}
+
+// wordOnly reports whether all characters of s are in A-Za-z0-9_-.
+func wordOnly(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; !alphanumeric(c) && c != '_' && c != '-' {
+			return false
+		}
+	}
+	return true
+}
+
+func alphanumeric(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
+}

@@ -1,0 +1,143 @@
+package redisstore
+
+import (
+	"cmp"
+	"context"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"commerce/cart"
+)
+
+// GuestCart is what is stored for a guest's token that a customer sends.
+type GuestCart struct {
+	Claimed  bool             // an earlier request has claimed a cart and not finished its merge
+	Products []int64          // of the token's current cart
+	Needs    cart.Reservation // the room that the cart which lies there now needs
+
+	key  cart.KeyUse // the change applied under the given key; zero for none
+	flat []string    // the token's current cart, or the stamps of one that was claimed
+	now  time.Time   // by the guest's Redis
+}
+
+// Repeat is a change that a guest's cart has applied, and that a request repeats.
+type Repeat struct {
+	Conflict bool        // another request had the same idempotency key
+	Line     cart.LineID // the line that the change has changed, if its request names another; else ""
+}
+
+// RepeatOf returns the change that a request repeats; nil for none. It knows the change of an
+// idempotency key only if that key was looked up.
+func (g GuestCart) RepeatOf(on Conditions) *Repeat {
+	switch {
+	case on.Key != "" && g.key.Fingerprint != "":
+		return &Repeat{Conflict: g.key.Fingerprint != on.Fingerprint, Line: g.key.Line}
+	case on.Key == "" && on.Stamp != "":
+		if use := stampsOf(g.flat)[on.Stamp]; use.IsRetry(g.now) {
+			return &Repeat{Line: use.Line}
+		}
+	}
+	return nil
+}
+
+// Mergeable reports whether there is anything to merge.
+func (g GuestCart) Mergeable() bool { return g.Claimed || g.Needs.CartID != "" }
+
+// FindGuest looks up what waits to be merged under a guest's token, and which changes the
+// guest's cart has applied. key is the digest of an idempotency key; "" for none.
+func (s *Store) FindGuest(ctx context.Context, customer, guest Ref, key string) (GuestCart, error) {
+	at, err := s.guestMaster(ctx, customer, guest)
+	if err != nil {
+		return GuestCart{}, err
+	}
+	claimed := redis.NewIntCmd(ctx, "exists", guest.claimedKey())
+	others := []redis.Cmder{claimed}
+	var use, line *redis.StringCmd
+	if key != "" {
+		use = redis.NewStringCmd(ctx, "hget", guest.keysKey(), key)
+		line = redis.NewStringCmd(ctx, "hget", guest.keysKey(), key+lineOfKey)
+		others = append(others, use, line)
+	}
+	hashes, err := s.ask(ctx, at.located, []string{guest.cartKey()}, others...)
+	var g GuestCart
+	if err == nil {
+		g, err = parseGuest(hashes[0], claimed)
+	}
+	if err == nil && key != "" {
+		g.key, err = parseKeyUse(use, line)
+	}
+	at.noteFailure(err)
+	if err != nil {
+		return GuestCart{}, cart.Unavailable("look for guest cart", err)
+	}
+	now, err := at.redisNow(ctx)
+	if err != nil {
+		return GuestCart{}, cart.Unavailable("ask time", err)
+	}
+	g.now = time.UnixMilli(now)
+	return g, nil
+}
+
+// LoadWithGuest reads a customer's cart and what waits under a guest's token: in one round
+// trip, or in a cluster in two concurrent ones, of which the guest's may take guestTime. If that
+// one fails, the zero GuestCart is returned, and the merge is left to the next request.
+func (s *Store) LoadWithGuest(ctx context.Context, guestTime time.Duration, customer, guest Ref) (Stored, GuestCart, error) {
+	if s.clustered() {
+		found := make(chan GuestCart, 1)
+		go func() {
+			ctx, cancel := context.WithTimeout(ctx, guestTime)
+			defer cancel()
+			g, _ := s.FindGuest(ctx, customer, guest, "")
+			found <- g
+		}()
+		stored, err := s.Load(ctx, customer)
+		return stored, <-found, err
+	}
+	at, err := s.masterOf(ctx, customer.cartKey())
+	if err != nil {
+		return Stored{}, GuestCart{}, cart.Unavailable("find master", err)
+	}
+	claimed := redis.NewIntCmd(ctx, "exists", guest.claimedKey())
+	hashes, err := s.ask(ctx, at, []string{guest.cartKey(), customer.cartKey()}, claimed)
+	if err != nil {
+		return Stored{}, GuestCart{}, cart.Unavailable("read cart", err)
+	}
+	g, _ := parseGuest(hashes[0], claimed)
+	stored, err := s.loaded(ctx, at, customer, hashes[1])
+	return stored, g, err
+}
+
+// parseGuest parses the replies about a guest's token.
+func parseGuest(hash redis.Cmder, claimed *redis.IntCmd) (GuestCart, error) {
+	flat, err := membersOf(hash, nil)
+	if err := cmp.Or(err, claimed.Err()); err != nil {
+		return GuestCart{}, err
+	}
+	stored, err := parseCart(flat)
+	if err != nil {
+		return GuestCart{}, err
+	}
+	return GuestCart{Claimed: claimed.Val() > 0, Products: stored.ProductIDs(), Needs: stored.Brings(), flat: flat}, nil
+}
+
+// lineOfKey follows a key's digest in the name of the member with the line that its change
+// has changed.
+const lineOfKey = ":l"
+
+// parseKeyUse parses the two members of one key. It returns the change applied under the key,
+// without its time; zero for none.
+func parseKeyUse(use, line *redis.StringCmd) (cart.KeyUse, error) {
+	for _, err := range []error{use.Err(), line.Err()} {
+		if err != nil && !isMissing(err) {
+			return cart.KeyUse{}, err
+		}
+	}
+	ms, fingerprint, _ := strings.Cut(use.Val(), " ")
+	k := cart.KeyUse{Fingerprint: fingerprint}
+	if lineMS, id, _ := strings.Cut(line.Val(), " "); lineMS == ms {
+		k.Line = cart.LineID(id)
+	}
+	return k, nil
+}

@@ -1,0 +1,30 @@
+-- Merge, in the customer's slot: notes which guest's cart is to be merged, before it is
+-- claimed, so that the next request can finish a broken merge. The note also reserves room
+-- for the guest's lines, so that merges cannot make a cart grow without limit. Each request
+-- writes only its own note.
+--
+-- KEYS  1 customer's cart
+-- ARGV  1 member of the note  2 TTL in ms  3 guest's digest
+--       4 lines and 5 bytes of text that the guest brings, 6 the guest's cart id, cut
+--       7 maximum number of lines and 8 maximum bytes of text after a merge
+-- Replies: noted; full; crowded (too many merges). Only noted has written a note.
+
+local NOTES = 32
+local cart, own = KEYS[1], ARGV[1]
+local lines, text = tonumber(ARGV[4]), tonumber(ARGV[5])
+
+local hash = scan(cart, '')
+survey(hash)
+
+local reserved_lines, reserved_text, others = reserved(hash, own, { [ARGV[6]] = { lines = lines, text = text } })
+local all_lines, all_text = #hash.lines + reserved_lines, hash.text + reserved_text
+if lines > 0 and all_lines > tonumber(ARGV[7]) or text > 0 and all_text > tonumber(ARGV[8]) then
+  return 'full'
+end
+if others >= NOTES then return 'crowded' end
+
+local now = clock()
+put(hash, own, string.format('%s %d %d %d %s', ARGV[3], math.floor(now / 1000), lines, text, ARGV[6]))
+put(hash, 'l', LAYOUT)
+settle(cart, hash, ARGV[2], now)
+return 'noted'

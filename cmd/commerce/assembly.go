@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/multitracer"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"commerce/auth/limit"
+	"commerce/cart/service"
+	"commerce/cmd/internal/cli"
+	"commerce/cmd/internal/server"
+	"commerce/cmd/internal/tracing"
+	"commerce/deploy/connect"
+)
+
+// assembly collects the parts of the service, and what must be closed at the end. Demo and serve
+// share the steps here, and differ in where carts, the catalog and subscriptions are.
+type assembly struct {
+	server.Parts
+	apiFailures *limit.Quota // invalid API tokens of one client; nil: no limit
+	closers     []func()
+}
+
+// begin returns an assembly with the parts that depend on the settings alone. It opens the log, and
+// begins to record traces if the environment asks for them. The caller calls close.
+func (s *settings) begin(ctx context.Context, out cli.Output) (*assembly, error) {
+	a := &assembly{}
+	log := s.logger(out)
+	var traces *tracing.Traces
+	if tracing.On(os.Getenv) {
+		var err error
+		if traces, err = tracing.New(ctx, tracing.Config{Version: version, Log: log}); err != nil {
+			return nil, fmt.Errorf("start traces: %w", err)
+		}
+		a.atEnd(func() { flush(ctx, traces, log) })
+		s.JWT.propagate = traces.Propagate // to the issuer of tokens
+	}
+	var err error
+	if a.Parts, err = s.parts(log); err != nil {
+		a.close()
+		return nil, err
+	}
+	a.Traces = traces
+	return a, nil
+}
+
+// flushPeriod is how long the process waits at its end until the collector has the last spans.
+// With gracePeriod it must stay below 10 s.
+const flushPeriod = 500 * time.Millisecond
+
+func flush(ctx context.Context, traces *tracing.Traces, log *slog.Logger) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushPeriod)
+	defer cancel()
+	if err := traces.Close(ctx); err != nil {
+		log.WarnContext(ctx, "the last traces were not sent in time", "err", err)
+	}
+}
+
+// atEnd makes close call a function, before those of earlier calls.
+func (a *assembly) atEnd(close func()) { a.closers = append(a.closers, close) }
+
+// close ends and closes everything, the latest first.
+func (a *assembly) close() {
+	for _, close := range slices.Backward(a.closers) {
+		close()
+	}
+}
+
+// background runs work until ctx ends or stop is called, which waits for the end of work.
+func background(ctx context.Context, work func(context.Context)) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		work(ctx)
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
+// failuresPerMinute is the number of invalid tokens that a client may send per minute. It is
+// far above what programs with a stale token send by mistake, because many shops and shoppers
+// may share one address. No rate is high enough to guess tokens. The limit only bounds the work
+// for attempts.
+const failuresPerMinute = 300
+
+// useRedis opens a Redis client, with its metrics and traces. Unless limits are turned off, it also
+// adds the limits that all instances count together.
+func (s *settings) useRedis(a *assembly, url string) error {
+	rdb, err := connect.Redis(url)
+	if err != nil {
+		return &cli.BadSetting{Name: "REDIS_URL", Err: err}
+	}
+	a.atEnd(func() { _ = rdb.Close() })
+	a.Redis = rdb
+	a.Metrics.ObserveRedis(rdb)
+	a.Traces.TraceRedis(rdb)
+	if s.RateLimit == "off" {
+		return nil
+	}
+	creations, _ := limit.Parse(s.CreateLimit) // checked when it was read
+	a.Creation = limit.NewQuota(limit.Config{Name: "create", Rates: creations, Redis: rdb, Log: a.Log})
+	a.Guesses = service.NewGuesses(limit.Config{Redis: rdb, Log: a.Log})
+	// Access tokens and API tokens have their own limit, so that a flood of one kind does not disturb
+	// programs that send the other from the same address.
+	failures := []limit.Rate{{Uses: failuresPerMinute, Per: time.Minute}}
+	a.Failures = limit.NewQuota(limit.Config{Name: "credentials", Rates: failures, Redis: rdb, Log: a.Log})
+	a.apiFailures = limit.NewQuota(limit.Config{Name: "api_tokens", Rates: failures, Redis: rdb, Log: a.Log})
+	return nil
+}
+
+// pool opens a pool for the Postgres of a setting. It measures and traces its statements and
+// connections. The application name of config, without "commerce", becomes the name of the pool, with
+// the host if it uses only one. It does not connect.
+func (a *assembly) pool(ctx context.Context, setting, url string, config connect.PostgresConfig) (*pgxpool.Pool, error) {
+	config.Tracer = a.Metrics.PostgresTracer()
+	if a.Traces != nil { // without traces, a statement costs no more than the metrics
+		config.Tracer = multitracer.New(config.Tracer, a.Traces.PostgresTracer())
+	}
+	pool, err := connect.Postgres(ctx, url, config)
+	if err != nil {
+		return nil, &cli.BadSetting{Name: setting, Err: err}
+	}
+	a.atEnd(pool.Close)
+	name := strings.ReplaceAll(strings.TrimPrefix(config.ApplicationName, "commerce "), " ", "_")
+	if config.Only != "" {
+		name += "@" + config.Only
+	}
+	a.Metrics.ObservePool(name, pool)
+	return pool, nil
+}

@@ -1,0 +1,207 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"text/tabwriter"
+	"time"
+	"unicode/utf8"
+
+	"commerce/auth"
+	"commerce/cmd/internal/cli"
+	"commerce/deploy/connect"
+)
+
+// newToken returns the commands for customers' tokens and stores' API tokens.
+func newToken() cli.Command {
+	return cli.Command{Name: "token", Help: "Create and manage tokens.", Commands: []cli.Command{
+		newCustomerToken(), newStoreToken(), newTokenList(), newTokenRevoke(),
+	}}
+}
+
+func newCustomerToken() cli.Command {
+	var jwt jwtSettings
+	var store int64
+	var customer string
+	var ttl time.Duration
+	return cli.Command{
+		Name: "customer", Help: "Sign a customer's token (JWT) and print it.",
+		Settings: append(jwt.settings(),
+			storeFlag(&store),
+			cli.Setting{Name: "customer", Hint: "ID", Required: true, Help: "The customer's id, 1 to 255 characters.", Value: cli.Text(&customer, checkLength)},
+			cli.Setting{Name: "ttl", Default: "1h", Help: "How long the token is valid.", Value: cli.Duration(&ttl, time.Second, 0)},
+		),
+		Faults: func() cli.Faults { return jwt.faults() },
+		Run: func(_ context.Context, out cli.Output) error {
+			tokens, err := jwt.verifier()
+			if err != nil {
+				return err
+			}
+			token, err := tokens.Sign(store, customer, ttl)
+			if err != nil { // the claims or the key are unusable
+				return &cli.BadSetting{Name: "", Err: err}
+			}
+			_, err = fmt.Fprintln(out, token)
+			return err
+		},
+	}
+}
+
+// newStoreToken returns the command that creates a token. It cannot be printed again, because only
+// a hash is stored.
+func newStoreToken() cli.Command {
+	var store int64
+	var name string
+	return withAPITokens("store", "Create an API token for a store and print it. It cannot be printed again.",
+		func(ctx context.Context, tokens *auth.PostgresAPITokens, out cli.Output) error {
+			token, err := tokens.Create(ctx, store, name)
+			if errors.Is(err, auth.ErrNoStore) {
+				return &cli.BadSetting{Name: "--store", Err: fmt.Errorf("there is no store %d", store)}
+			}
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(out, token)
+			return err
+		},
+		storeFlag(&store),
+		cli.Setting{Name: "name", Required: true, Help: "A name for the token, such as the program that will use it.", Value: cli.Text(&name, checkLength)},
+	)
+}
+
+// newTokenList returns the command that prints a line for each token, without its secret.
+func newTokenList() cli.Command {
+	shown := func(at *time.Time) string {
+		if at == nil {
+			return "-"
+		}
+		return at.UTC().Format(time.RFC3339)
+	}
+	return withAPITokens("list", "List the API tokens of all stores, including revoked ones.",
+		func(ctx context.Context, tokens *auth.PostgresAPITokens, out cli.Output) error {
+			all, err := tokens.List(ctx)
+			if err != nil {
+				return err
+			}
+			table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+			fmt.Fprintln(table, "ID\tSTORE\tNAME\tCREATED\tLAST USED\tREVOKED")
+			for _, t := range all {
+				fmt.Fprintf(table, "%d\t%d\t%s\t%s\t%s\t%s\n",
+					t.ID, t.StoreID, strings.Join(strings.Fields(t.Name), " "), shown(&t.CreatedAt), shown(t.LastUsedAt), shown(t.RevokedAt))
+			}
+			return table.Flush()
+		})
+}
+
+// newTokenRevoke returns the command that revokes a token. Within a second all instances reject it.
+func newTokenRevoke() cli.Command {
+	var id int64
+	return withAPITokens("revoke", "Revoke an API token. This cannot be undone.",
+		func(ctx context.Context, tokens *auth.PostgresAPITokens, out cli.Output) error {
+			err := tokens.Revoke(ctx, id)
+			if errors.Is(err, auth.ErrNoAPIToken) {
+				return fmt.Errorf("there is no API token %d", id)
+			}
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(out, "revoked", id)
+			return err
+		},
+		cli.Setting{Name: "<id>", Required: true, Help: "The token's id, the number before the |.", Value: cli.Number(&id, 1, 0)},
+	)
+}
+
+// withAPITokens returns a command that works on the API tokens in Postgres.
+func withAPITokens(name, help string, work func(context.Context, *auth.PostgresAPITokens, cli.Output) error, more ...cli.Setting) cli.Command {
+	var db databaseSettings
+	return cli.Command{
+		Name: name, Help: help, Settings: append(db.settings(true), more...),
+		Run: func(ctx context.Context, out cli.Output) error {
+			pool, err := db.openMigrated(ctx, connect.PostgresConfig{Writable: true, ApplicationName: "commerce token", MaxConns: 1, StatementTimeout: reach})
+			if err != nil {
+				return err
+			}
+			defer pool.Close()
+			return work(ctx, auth.NewPostgresAPITokens(pool, rand.Reader), out)
+		},
+	}
+}
+
+// storeFlag declares --store.
+func storeFlag(to *int64) cli.Setting {
+	return cli.Setting{Name: "store", Hint: "ID", Required: true, Help: "The store's id.", Value: cli.Number(to, 1, 0)}
+}
+
+// checkLength checks the name of a token or the id of a customer.
+func checkLength(text string) error {
+	if text == "" || utf8.RuneCountInString(text) > 255 {
+		return errors.New("must be 1 to 255 characters")
+	}
+	if !utf8.ValidString(text) {
+		return errors.New("must be valid UTF-8")
+	}
+	return nil
+}
+
+// jwtSettings are the settings for signing and verifying customers' tokens.
+type jwtSettings struct {
+	Secret, Previous, JWKSURL, Issuer, Audience string
+
+	// Set by demo and serve; nil in commands, which fetch no keys.
+	log       *slog.Logger
+	propagate func(context.Context, http.Header) // see auth.JWKSConfig
+	reachable func(bool)                         // see auth.JWKSConfig
+}
+
+// settings declares the settings.
+func (j *jwtSettings) settings() []cli.Setting {
+	return []cli.Setting{
+		{Name: "JWT_SECRET", Secret: true, Help: "Secret of customers' tokens (HS256), at least 32 bytes.", Value: cli.Text(&j.Secret, nil)},
+		{Name: "JWT_SECRET_PREVIOUS", Secret: true, Help: "Previous secret, still accepted during a rotation.", Value: cli.Text(&j.Previous, nil)},
+		{Name: "JWT_JWKS_URL", Hint: "URL", Help: "URL of the issuer's keys (RS256, ES256, EdDSA). Replaces JWT_SECRET.", Value: cli.Text(&j.JWKSURL, nil)},
+		{Name: "JWT_ISSUER", Help: "Issuer that tokens must have. Default: any.", Value: cli.Text(&j.Issuer, nil)},
+		{Name: "JWT_AUDIENCE", Help: "Audience that tokens must have. Default: any.", Value: cli.Text(&j.Audience, nil)},
+	}
+}
+
+// faults checks the settings together.
+func (j jwtSettings) faults() (f cli.Faults) {
+	switch {
+	case j.Secret == "" && j.JWKSURL == "":
+		f.Add("JWT_SECRET", errors.New("is required, or JWT_JWKS_URL instead"))
+	case j.Secret != "" && j.JWKSURL != "":
+		f.Add("JWT_SECRET", errors.New("JWT_SECRET and JWT_JWKS_URL are both set; set only one"))
+	case j.Secret != "":
+		f.Add("JWT_SECRET", auth.CheckJWTSecret([]byte(j.Secret)))
+	default:
+		_, err := j.jwks()
+		f.Add("JWT_JWKS_URL", err)
+	}
+	if j.Previous != "" {
+		f.Add("JWT_SECRET_PREVIOUS", auth.CheckJWTSecret([]byte(j.Previous)))
+	}
+	return f
+}
+
+// verifier returns what verifies and signs customers' tokens.
+func (j jwtSettings) verifier() (_ *auth.JWT, err error) {
+	config := auth.JWTConfig{
+		Secret: []byte(j.Secret), PreviousSecret: []byte(j.Previous), Issuer: j.Issuer, Audience: j.Audience,
+	}
+	if j.JWKSURL != "" {
+		if config.JWKS, err = j.jwks(); err != nil {
+			return nil, err
+		}
+	}
+	return auth.NewJWT(config)
+}
+
+func (j jwtSettings) jwks() (*auth.JWKS, error) {
+	return auth.NewJWKS(auth.JWKSConfig{URL: j.JWKSURL, Log: j.log, Propagate: j.propagate, Reachable: j.reachable})
+}

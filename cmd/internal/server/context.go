@@ -1,0 +1,138 @@
+package server
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"commerce/auth/timing"
+	"commerce/cart/wire"
+)
+
+// requestContext is the context of one request. It ends at its deadline, or earlier with its
+// parent, and it collects what the log line shows in addition to the response.
+//
+// It has no timer until something waits for its end or derives a context from it. Few requests
+// do: timing.Within only reads the deadline.
+type requestContext struct {
+	timing.Times // its Context is the parent
+	wire.Call
+	store  int64       // 0: not known
+	caller wire.Caller // "": not known
+
+	deadline time.Time
+	once     sync.Once
+	started  atomic.Pointer[startedContext]
+}
+
+// startedContext is the part of a requestContext that ends.
+type startedContext struct {
+	context.Context
+	cancel context.CancelFunc
+}
+
+// newRequestContext returns a context that ends at a certain time, or earlier with parent, which has
+// no deadline. The caller must stop it.
+func newRequestContext(parent context.Context, deadline time.Time) *requestContext {
+	c := &requestContext{deadline: deadline}
+	c.Times.Context = parent
+	return c
+}
+
+// start returns the context with the timer.
+func (c *requestContext) start() context.Context {
+	c.once.Do(func() {
+		ctx, cancel := context.WithDeadline(&c.Times, c.deadline)
+		c.started.Store(&startedContext{ctx, cancel})
+	})
+	return c.started.Load()
+}
+
+// stop ends the context early and frees its timer.
+func (c *requestContext) stop() {
+	if s := c.started.Load(); s != nil {
+		s.cancel()
+	}
+}
+
+// removeDeadline lets the request take any time, for a stream. What was derived from the context
+// before keeps the deadline.
+func (c *requestContext) removeDeadline() {
+	before, ok := c.start().(*startedContext)
+	if ok {
+		c.started.Store(&startedContext{&c.Times, before.cancel})
+	}
+}
+
+// Deadline implements context.Context.
+func (c *requestContext) Deadline() (time.Time, bool) {
+	if s := c.started.Load(); s != nil {
+		return s.Deadline()
+	}
+	return c.deadline, true
+}
+
+// Done implements context.Context.
+func (c *requestContext) Done() <-chan struct{} { return c.start().Done() }
+
+// Err implements context.Context.
+func (c *requestContext) Err() error {
+	if s := c.started.Load(); s != nil {
+		return s.Err()
+	}
+	if err := c.Times.Err(); err != nil {
+		return err
+	}
+	if !time.Now().Before(c.deadline) {
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
+type requestContextKey struct{}
+
+// Value implements context.Context.
+func (c *requestContext) Value(key any) any {
+	switch key {
+	case requestContextKey{}:
+		return c
+	case wire.CallKey{}:
+		return &c.Call
+	}
+	if s := c.started.Load(); s != nil {
+		return s.Value(key)
+	}
+	return c.Times.Value(key)
+}
+
+// requestContextOf returns the context of the request that ctx belongs to, or nil.
+func requestContextOf(ctx context.Context) *requestContext {
+	c, _ := ctx.Value(requestContextKey{}).(*requestContext)
+	return c
+}
+
+// places are the log members for the time at each place.
+var places = [...]struct {
+	member string
+	place  timing.Place
+}{
+	{"redis_ms", timing.Redis},
+	{"postgres_ms", timing.Postgres},
+	{"catalog_ms", timing.Catalog},
+	{"waiting_ms", timing.Waiting},
+}
+
+// appendPlaces appends the times that are not 0.
+func (c *requestContext) appendPlaces(attrs []slog.Attr) []slog.Attr {
+	for _, p := range places {
+		if spent := c.Spent(p.place); spent > 0 {
+			attrs = append(attrs, slog.Float64(p.member, milliseconds(spent)))
+		}
+	}
+	return attrs
+}
+
+// milliseconds returns d in milliseconds, with microsecond precision.
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

@@ -1,0 +1,121 @@
+package telemetry
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"syscall"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/redis/go-redis/v9"
+
+	"commerce/auth/cause"
+)
+
+// The kinds of failures of Redis and of Postgres.
+var (
+	redisKinds = []string{
+		"timeout", "refused", "reset", "readonly", "loading", "out_of_memory", "no_replicas", "cluster_down",
+		"try_again", "moved", "denied", "pool_timeout", "other",
+	}
+	postgresKinds = []string{
+		"timeout", "refused", "reset", "unavailable", "too_many_connections", "resources", "read_only", "denied", "conflict",
+		"pool_timeout", "other",
+	}
+)
+
+// redisReplies maps the first word of an error reply to its kind. Redis may not have a script yet.
+var redisReplies = map[string]string{
+	"NOSCRIPT": "", "MOVED": "moved", "ASK": "moved", "TRYAGAIN": "try_again", "CLUSTERDOWN": "cluster_down",
+	"READONLY": "readonly", "LOADING": "loading", "OOM": "out_of_memory", "NOREPLICAS": "no_replicas",
+	"NOAUTH": "denied", "NOPERM": "denied", "WRONGPASS": "denied",
+}
+
+// sqlstateKinds maps an SQLSTATE, or else its class, to its kind.
+var sqlstateKinds = map[string]string{
+	"57014": "timeout",                 // statement_timeout
+	"57P01": "reset", "57P02": "reset", // the connection was terminated
+	"57P03": "unavailable",               // Postgres is starting, stopping or recovering
+	"42501": "denied", "3D000": "denied", // missing permission, wrong database name
+	"53300": "too_many_connections",
+	"25006": "read_only",
+	"28":    "denied",    // wrong user or password
+	"40":    "conflict",  // serialization, deadlock, conflict with recovery
+	"53":    "resources", // disk or memory is short
+}
+
+// commandFailure returns the kind of a command's failure, or "" if it succeeded.
+func commandFailure(cmd redis.Cmder, err error) string {
+	if raw, ok := cmd.(*redis.RawCmd); ok && err == nil {
+		if reply := raw.Val(); len(reply) > 0 && (reply[0] == '-' || reply[0] == '!') {
+			return replyKind(string(reply[1:])) // go-redis does not parse raw replies
+		}
+	}
+	return redisKind(err)
+}
+
+// pipelineFailure returns the kind of the first failure in a pipeline, or "" if it succeeded.
+func pipelineFailure(cmds []redis.Cmder, err error) string {
+	for _, cmd := range cmds {
+		if kind := commandFailure(cmd, cmd.Err()); kind != "" {
+			return kind
+		}
+	}
+	return redisKind(err) // for example, because there is no connection
+}
+
+// redisKind returns the kind of an error of go-redis. It returns "" if the error is not a
+// failure: the key does not exist, Redis does not have the script yet, or the caller canceled
+// the call.
+func redisKind(err error) string {
+	if err == nil || err == redis.Nil || errors.Is(err, context.Canceled) {
+		return ""
+	}
+	err = cause.Root(err)
+	if reply, ok := errors.AsType[redis.Error](err); ok && reply != redis.Nil {
+		return replyKind(reply.Error())
+	}
+	if errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrPoolExhausted) {
+		return "pool_timeout"
+	}
+	return connectionKind(err)
+}
+
+// replyKind returns the kind of an error reply of Redis.
+func replyKind(reply string) string {
+	word, _, _ := strings.Cut(reply, " ")
+	if kind, known := redisReplies[word]; known {
+		return kind
+	}
+	return "other"
+}
+
+// postgresKind returns the kind of an error of pgx. It returns "" if err is nil or the caller
+// canceled the call.
+func postgresKind(err error) string {
+	if err == nil || errors.Is(err, context.Canceled) {
+		return ""
+	}
+	if reply, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return cmp.Or(sqlstateKinds[reply.Code], sqlstateKinds[reply.Code[:min(len(reply.Code), 2)]], "other")
+	}
+	return connectionKind(err)
+}
+
+// connectionKind returns the kind of an error that is not a reply of the server.
+func connectionKind(err error) string {
+	failed, isNet := errors.AsType[net.Error](err)
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "refused"
+	case errors.Is(err, context.DeadlineExceeded), isNet && failed.Timeout():
+		return "timeout"
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed),
+		errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+		return "reset"
+	}
+	return "other"
+}

@@ -1,0 +1,127 @@
+package postgres
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"commerce/deploy/ephemeral"
+	"commerce/subscriptions"
+)
+
+// unprepared is for statements between those of explain, which deallocates prepared ones.
+const unprepared = pgx.QueryExecModeExec
+
+// checkChangesPlans explains the statements of a page of changes of store 1, from the
+// beginning, from the middle of its changes and from their end. They read
+// subscriptions and deletions by index and only those of the page, and sort nothing but the
+// page.
+func checkChangesPlans(t *testing.T, conn *pgx.Conn) {
+	t.Helper()
+	ephemeral.Settle(t, conn)
+	var mark int64
+	if err := conn.QueryRow(t.Context(), "SELECT max(mark) FROM subscription_timelines", unprepared).Scan(&mark); err != nil {
+		t.Fatal(err)
+	}
+	for _, limit := range []int{1, 100, 1000} {
+		for name, after := range map[string]subscriptions.Change{"the beginning": {}, "the middle": middle(t, conn), "the end": {Transaction: 1 << 62, ID: 1}} {
+			rows := limit + 1
+			if name == "the end" {
+				rows = 0
+			}
+			args := []any{int64(1), fmt.Sprint(after.Transaction), after.ID, limit + 1, int64(1), int64(1)}
+			plan := checkPagePlan(t, conn, fmt.Sprintf("%d changes after %s", limit, name), changesSQL(limit), args, rows, "force_custom_plan", "force_generic_plan")
+			if plan.largestSort() > float64(limit+2) { // an incremental sort reads one row ahead
+				t.Errorf("%d changes after %s: sorts more than the page\n%s", limit, name, plan)
+			}
+		}
+		checkPagePlan(t, conn, "a poll without changes", newsSQL, []any{int64(1), fmt.Sprint(1 << 62), int64(1), mark}, 0, "force_custom_plan", "force_generic_plan")
+		// With a custom plan, to scan a small table can be as fast.
+		checkPagePlan(t, conn, fmt.Sprintf("%d subscriptions", limit), changedSQL, []any{int64(1), "ar", idsOf(t, conn, limit)}, limit, "force_generic_plan")
+	}
+}
+
+// A store that was replaced has a void deletion for each subscription. A page reads only few of
+// them.
+func TestPlans_OfChangesOfAReplacedStore(t *testing.T) {
+	t.Parallel()
+	conn := prepared(t, strings.NewReplacer(
+		"generate_series(1, 1000) s", "generate_series(1, 1) s", "1 + c % 1000 END", "1 END",
+		"generate_series(1, 100000) c", "generate_series(1, 2000) c", "generate_series(1, 1000000)", "generate_series(1, 20000)",
+		"i * 7 % 100000", "i * 7 % 2000",
+	).Replace(aMillion)+`;
+		SET session_replication_role = DEFAULT;
+		CREATE TEMPORARY TABLE before AS SELECT * FROM subscriptions;
+		BEGIN; DELETE FROM subscriptions; INSERT INTO subscriptions SELECT * FROM before; COMMIT`)
+	ephemeral.Settle(t, conn)
+	for _, limit := range []int{1, 100, 1000} {
+		args := []any{int64(1), "0", int64(0), limit + 1, int64(1), int64(1)}
+		checkPagePlan(t, conn, fmt.Sprintf("%d changes", limit), changesSQL(limit), args, limit+1, "force_custom_plan", "force_generic_plan")
+	}
+}
+
+// checkPagePlan checks that a statement reads subscriptions and deletions by index, and not
+// more than two for each row of the page. An empty table may be scanned.
+func checkPagePlan(t *testing.T, conn *pgx.Conn, name, sql string, args []any, rows int, modes ...string) (last explained) {
+	t.Helper()
+	for _, mode := range modes {
+		plan, err := explain(t.Context(), conn, mode, sql, args)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		for _, table := range []string{"subscriptions", "deleted_subscriptions"} {
+			// A deletion is compared with the subscription of its ID.
+			if read, whole := plan.read(table); read > 0 && whole || read > float64(2*rows) {
+				t.Errorf("%s, %s: reads %v of %s, want %d at most, by index\n%s", name, mode, read, table, 2*rows, plan)
+			}
+		}
+		last = plan
+	}
+	return last
+}
+
+// largestSort returns the rows of the largest sort.
+func (n explained) largestSort() (most float64) {
+	for n := range n.nodes() {
+		if n.Type == "Sort" || n.Type == "Incremental Sort" {
+			most = max(most, n.Rows)
+			for _, p := range n.Plans {
+				most = max(most, p.Rows)
+			}
+		}
+	}
+	return most
+}
+
+// middle returns the place of a change in the middle of those of store 1.
+func middle(t *testing.T, conn *pgx.Conn) (c subscriptions.Change) {
+	t.Helper()
+	err := conn.QueryRow(t.Context(), "SELECT changed_in, id FROM subscriptions WHERE store_id = 1 ORDER BY changed_in, id OFFSET 40000 LIMIT 1", unprepared).Scan(&c.Transaction, &c.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func idsOf(t *testing.T, conn *pgx.Conn, n int) []int64 {
+	t.Helper()
+	rows, err := conn.Query(t.Context(), "SELECT id FROM subscriptions WHERE store_id = 1 ORDER BY changed_in DESC, id LIMIT $1", unprepared, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids, err := pgx.CollectRows(rows, pgx.RowTo[int64])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ids
+}
+
+// deleteSome deletes 5 % of the subscriptions of each store.
+func deleteSome(t *testing.T, conn *pgx.Conn) {
+	t.Helper()
+	if _, err := conn.PgConn().Exec(t.Context(), "DELETE FROM subscriptions WHERE id % 20 = 7; ANALYZE").ReadAll(); err != nil {
+		t.Fatal(err)
+	}
+}

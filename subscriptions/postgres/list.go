@@ -1,0 +1,134 @@
+package postgres
+
+import (
+	"strconv"
+	"strings"
+
+	"commerce/subscriptions"
+)
+
+// listSQL selects the rows of a page in a subquery, so that no plan joins first and limits
+// afterwards. To skip rows, the subquery selects only IDs: skipping the rows of a thousand pages
+// then only scans the index. The limit is a literal, since for a parameter a generic plan assumes
+// a tenth of the store's rows and reads the whole table to join them. Each row is joined
+// separately (LIMIT 1), because a generic plan assumes that every store has the average size,
+// and would read all rows of a large one for a hash join.
+//
+// Postgres locks all partitions of a table for each time that a generic plan names it. So
+// subscriptions are named twice only to skip rows.
+func listSQL(store int64, q subscriptions.Query) (sql string, args []any) {
+	arg := func(v any) string {
+		args = append(args, v)
+		return "$" + strconv.Itoa(len(args))
+	}
+	p := pageSQL{what: "*", of: "store_id = " + arg(store), order: "id DESC", arg: arg}
+	arg(string(q.Language)) // for columns
+	if q.Older != 0 {
+		p.of += " AND id < " + arg(q.Older)
+	}
+	if q.Newer != 0 {
+		p.of += " AND id > " + arg(q.Newer)
+		p.order = "id"
+	}
+	from, offset := "(SELECT page.*) s"+joins, ""
+	if q.Skip != 0 {
+		p.what, offset = "id", " OFFSET "+arg(q.Skip)
+		from = "subscriptions s" + joins + " WHERE s.store_id = $1 AND s.id = page.id"
+	}
+	var page string
+	if q.Filter.ByCustomer() {
+		page = p.ofCustomers(q)
+	} else {
+		page = p.ofStore(q)
+	}
+	sql = "/* subscriptions */ SELECT shown.* FROM (" + page + " LIMIT " + strconv.Itoa(q.Limit) + offset + ") page" +
+		" CROSS JOIN LATERAL (SELECT" + columns + " FROM " + from + " LIMIT 1) shown"
+	return sql, args
+}
+
+// pageSQL is what the subqueries of a page have in common.
+type pageSQL struct {
+	what  string           // the columns to select
+	of    string           // the condition that all rows meet
+	order string           // of the rows
+	arg   func(any) string // adds an argument and returns its name
+}
+
+// subscriptions selects rows that also meet more conditions, which begin with " AND ".
+func (p pageSQL) subscriptions(conditions string) string {
+	return "SELECT " + p.what + " FROM subscriptions WHERE " + p.of + conditions
+}
+
+// ofStore selects a store's subscriptions by what the subscriptions
+// themselves have. The indexes with the status are ordered by ID only within one
+// state, so each state has a branch, and Postgres merges the branches in order. States are
+// literals, so that even a generic plan takes into account how rare they are. Branches have
+// their own limit. Without it, Postgres plans each as if all of its rows were read, and
+// sorts those of a large store.
+func (p pageSQL) ofStore(q subscriptions.Query) string {
+	f, ordered := q.Filter, " ORDER BY "+p.order
+	if f.CallingCode != "" {
+		p.of += " AND calling_code = " + p.arg(f.CallingCode)
+	}
+	switch {
+	case f.ExternalCustomerID != "": // few rows
+		return p.subscriptions(ofRowSQL(f, p.arg)) + ordered
+	case f.Statuses == 0, f.Statuses == subscriptions.EveryStatus:
+		return p.subscriptions("") + ordered
+	}
+	branches := f.Statuses.Names()
+	for i, name := range branches {
+		branches[i] = p.subscriptions(" AND status = '"+name+"'") + ordered
+	}
+	if len(branches) == 1 {
+		return branches[0]
+	}
+	each := " LIMIT " + strconv.Itoa(q.Limit)
+	if q.Skip != 0 {
+		each = " LIMIT " + p.arg(q.Skip+q.Limit)
+	}
+	return "SELECT * FROM ((" + strings.Join(branches, each+") UNION ALL (") + each + ")) states" + ordered
+}
+
+// ofRowSQL returns the conditions for filters that match few rows anyway.
+func ofRowSQL(f subscriptions.Filter, arg func(any) string) string {
+	var conditions string
+	if f.ExternalCustomerID != "" {
+		// The length is the condition of the index.
+		conditions += " AND length(external_customer_id) <= 255 AND external_customer_id = " + arg(f.ExternalCustomerID)
+	}
+	if f.Statuses != 0 {
+		conditions += " AND status = ANY(" + arg(f.Statuses.Names()) + ")"
+	}
+	return conditions
+}
+
+// ofCustomers selects the subscriptions of matching customers. There are
+// few such customers. An index returns the newest of each in order; only the
+// combination of several customers is sorted.
+func (p pageSQL) ofCustomers(q subscriptions.Query) string {
+	who := []string{"store_id = $1"}
+	if q.Filter.Email != "" {
+		who = append(who, folded("email")+" = "+folded(p.arg(q.Filter.Email)+"::text"))
+	}
+	if q.Filter.Phone != "" {
+		phone, nationals := p.arg(string(q.Filter.Phone)), p.arg(q.Filter.Phone.Nationals())
+		without := "ltrim(regexp_replace(" + phone + ", '^' || calling_code, ''), '0')"
+		who = append(who,
+			"(national_phone = ANY("+nationals+") OR uncoded_phone = ANY("+nationals+"))",
+			"("+phone+" IN (national_phone, uncoded_phone) OR "+without+" IN (national_phone, uncoded_phone))")
+	}
+	if q.Filter.CallingCode != "" {
+		who = append(who, "calling_code = "+p.arg(q.Filter.CallingCode))
+	}
+	each := p.arg(q.Skip + q.Limit)
+	return "SELECT theirs.* FROM (SELECT id AS customer FROM customers WHERE " + strings.Join(who, " AND ") + ") whose" +
+		" CROSS JOIN LATERAL (" + p.subscriptions(" AND customer_id = customer"+ofRowSQL(q.Filter, p.arg)) +
+		" ORDER BY " + p.order + " LIMIT " + each + ") theirs ORDER BY " + p.order
+}
+
+// folded returns an SQL expression for an address in lower case, independent of the
+// locale of the database. The index customers_by_email is on this expression.
+func folded(address string) string {
+	return "(lower(" + address + ` COLLATE "und-x-icu") COLLATE "C")`
+}

@@ -1,0 +1,204 @@
+// Package postgres reads subscriptions from Postgres: from a primary, and from those of its
+// replicas that are fit.
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"commerce/auth/limit"
+	"commerce/auth/locale"
+	"commerce/subscriptions"
+	"commerce/subscriptions/replicas"
+)
+
+// Config configures a Source.
+type Config struct {
+	// Pool may be read-only. Its statement timeout ends statements that the source no
+	// longer waits for.
+	Pool *pgxpool.Pool
+
+	// SummaryPool is for Totals, which reads all rows of a store: its statements take
+	// longer than the others. It may be read-only. nil: Pool.
+	SummaryPool *pgxpool.Pool
+
+	// Replicas serve most reads while they are fit. The caller runs the Set. nil: none.
+	Replicas *replicas.Set
+
+	// Served, if not nil, is called after each read that a server answered, with the kind of
+	// the server: "primary" or "replica".
+	Served func(by string)
+
+	// Base ends all calls of Totals when it ends. They may outlive their requests, and
+	// the pool can be closed only after they have ended. Default: context.Background().
+	Base context.Context
+
+	// Wait bounds the wait for a connection of the pool. Default: 300 ms.
+	Wait time.Duration
+
+	// Budget bounds a whole call, including the wait. Default: 1 s.
+	Budget time.Duration
+
+	// Log receives warnings about rows that are not shown as they are stored.
+	// Default: slog.Default.
+	Log *slog.Logger
+}
+
+// Source reads the tables of the migrations.
+type Source struct {
+	primary  *server
+	replicas []*server // in the order of watch.All
+	watch    *replicas.Set
+	served   func(by string)
+
+	budget    time.Duration
+	base      context.Context
+	log       *slog.Logger
+	warned    atomic.Int64              // when warn logged a row the last time, in Unix seconds
+	keys      atomic.Pointer[linkKeys]  // nil until they were read
+	skippers  *limit.Slots[int64]       // pages that skip many rows, by store
+	noChanges atomic.Pointer[time.Time] // when the database had none; nil: it was not missed
+}
+
+// New returns a source for a Config. It reads nothing yet.
+func New(c Config) *Source {
+	if c.Served == nil {
+		c.Served = func(string) {}
+	}
+	wait := cmp.Or(c.Wait, 300*time.Millisecond)
+	p := &Source{
+		primary:  newServer(c.Pool, cmp.Or(c.SummaryPool, c.Pool), nil, wait),
+		watch:    c.Replicas,
+		served:   c.Served,
+		budget:   cmp.Or(c.Budget, time.Second),
+		base:     cmp.Or(c.Base, context.Background()),
+		log:      cmp.Or(c.Log, slog.Default()),
+		skippers: limit.NewSlots[int64](limit.SlotsConfig{All: maxSkippers, Each: maxSkippersOfStore}),
+	}
+	for _, r := range c.Replicas.All() {
+		p.replicas = append(p.replicas, newServer(r.Pool, r.SummaryPool, r, wait))
+	}
+	return p
+}
+
+// manySkips is the number of skipped rows from which the reads of a page are limited. Skipping
+// 20,000 rows takes Postgres 1.1 ms, or 8 ms if updates have hidden the rows from their index;
+// 1,000,000 rows take 50 times as long.
+const manySkips = 20_000
+
+// maxSkippers is how many such pages one instance reads at the same time. They are few, so that
+// most connections remain for other requests.
+const maxSkippers, maxSkippersOfStore = 2, 1
+
+// List implements subscriptions.Source. It refuses a query that skips many rows while too many of
+// those are running.
+func (p *Source) List(ctx context.Context, store int64, q subscriptions.Query) (all []subscriptions.Subscription, err error) {
+	if q.Skip > manySkips {
+		leave, err := p.skippers.Enter(ctx, store)
+		if err != nil {
+			return nil, subscriptions.ErrManySkips
+		}
+		defer leave()
+	}
+	sql, args := listSQL(store, q)
+	err = p.read(ctx, store, func(ctx context.Context, _ *server, conn *pgxpool.Conn) (err error) {
+		all, err = p.rows(ctx, conn, newRow(store), q.Limit, sql, args...)
+		return err
+	})
+	// Only the subquery of IDs is ordered, not the statement.
+	slices.SortFunc(all, func(a, b subscriptions.Subscription) int { return cmp.Compare(b.ID, a.ID) })
+	return all, err
+}
+
+// Get implements subscriptions.Source.
+func (p *Source) Get(ctx context.Context, store, id int64, l locale.Locale) (found *subscriptions.Subscription, err error) {
+	err = p.read(ctx, store, func(ctx context.Context, _ *server, conn *pgxpool.Conn) error {
+		all, err := p.rows(ctx, conn, newRow(store).full(), 1, getSQL, store, string(l), id)
+		switch {
+		case err != nil:
+			return err
+		case len(all) == 0:
+			return subscriptions.ErrNotFound
+		}
+		found = &all[0]
+		return nil
+	})
+	return found, err
+}
+
+// rows runs a statement whose columns r reads. Usually it returns as many rows as there is room for.
+func (p *Source) rows(ctx context.Context, conn *pgxpool.Conn, r *row, room int, sql string, args ...any) ([]subscriptions.Subscription, error) {
+	all := make([]subscriptions.Subscription, 0, room)
+	rows, _ := conn.Query(ctx, sql, args...) // the rows have the error
+	_, err := pgx.ForEachRow(rows, r.columns, func() error {
+		all = append(all, r.subscription())
+		if s := &all[len(all)-1]; bound(s) {
+			p.warn(s)
+		}
+		return nil
+	})
+	return all, err
+}
+
+// warn logs a row that breaks the bounds of the schema and is not shown as it is stored. It logs
+// at most once a minute, since callers decide how often such a row is read.
+func (p *Source) warn(s *subscriptions.Subscription) {
+	last, now := p.warned.Load(), time.Now().Unix()
+	if now-last >= 60 && p.warned.CompareAndSwap(last, now) {
+		p.log.Warn("a subscription is not shown as it is stored, because it breaks the bounds of the schema",
+			"store", s.StoreID, "subscription", s.ID)
+	}
+}
+
+// linkKeys are keys and the time when they were read.
+type linkKeys struct {
+	keys [][]byte
+	read time.Time
+}
+
+// linkKeysFor is how long keys are used before they are read again. If a key is replaced
+// twice within this time, instances may refuse each other's links.
+const linkKeysFor = 10 * time.Second
+
+// LinkKeys implements subscriptions.Source. It prefers the primary: a replica may not have the
+// latest keys yet.
+func (p *Source) LinkKeys(ctx context.Context, fresh bool) ([][]byte, error) {
+	if held := p.keys.Load(); held != nil && !fresh && time.Since(held.read) < linkKeysFor {
+		return held.keys, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, p.budget)
+	defer cancel()
+	began := time.Now()
+	var key, previous []byte
+	err := each(ctx, append([]*server{p.primary}, p.fit(noStore)...), func(ctx context.Context, s *server) error {
+		return s.connected(ctx, noStore, func(ctx context.Context, conn *pgxpool.Conn) error {
+			return conn.QueryRow(ctx, "/* page_link_key */ SELECT key, previous FROM page_link_key").Scan(&key, &previous)
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	keys := [][]byte{key}
+	if previous != nil {
+		keys = append(keys, previous)
+	}
+	p.keys.Store(&linkKeys{keys, began})
+	return keys, nil
+}
+
+// read calls try with a connection for a store, within the budget. It calls try again, with
+// another connection, if a replica fails.
+func (p *Source) read(ctx context.Context, store int64, try func(context.Context, *server, *pgxpool.Conn) error) error {
+	ctx, cancel := context.WithTimeout(ctx, p.budget)
+	defer cancel()
+	return p.onServers(ctx, store, func(ctx context.Context, s *server) error {
+		return s.connected(ctx, store, func(ctx context.Context, conn *pgxpool.Conn) error { return try(ctx, s, conn) })
+	})
+}

@@ -1,0 +1,66 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"commerce/subscriptions"
+)
+
+// pruneBatch is the maximum number of deletions that one transaction prunes, so that
+// writers never wait long.
+const pruneBatch = 10_000
+
+// pruneSQL prunes up to $2 deletions that are older than $1. A statement is a transaction,
+// so a reader sees either the deletion or the record that it was pruned.
+//
+// If a subscription exists again, readers no longer need its deletion. Pruning it does not
+// expire their cursors.
+//
+// Rows that another transaction has locked are skipped: another prune deletes them, or a
+// transaction is deleting the subscription again. The order of the stores keeps two prunes from
+// waiting for each other.
+const pruneSQL = `/* prune */
+	WITH old AS (
+		SELECT store_id, id FROM deleted_subscriptions WHERE deleted_at < now() - $1::interval
+		ORDER BY deleted_at LIMIT $2 FOR UPDATE SKIP LOCKED
+	),
+	pruned AS (
+		DELETE FROM deleted_subscriptions d USING old WHERE d.store_id = old.store_id AND d.id = old.id
+		RETURNING d.store_id, d.deleted_in, d.id
+	),
+	latest AS (
+		SELECT DISTINCT ON (store_id) store_id, deleted_in, id FROM pruned p
+		WHERE NOT EXISTS (SELECT FROM subscriptions s WHERE s.store_id = p.store_id AND s.id = p.id)
+		ORDER BY store_id, deleted_in DESC, id DESC
+	),
+	raised AS (
+		INSERT INTO pruned_deletions AS known SELECT store_id, deleted_in, id FROM latest ORDER BY store_id
+		ON CONFLICT (store_id) DO UPDATE SET deleted_in = excluded.deleted_in, id = excluded.id
+		WHERE (known.deleted_in, known.id) < (excluded.deleted_in, excluded.id)
+	)
+	SELECT count(*) FROM pruned`
+
+// Prune deletes the records of deletions that are older than KeepDeletions by the clock of
+// the database. It returns how many it deleted, also with an error. The cursors of readers
+// that have not seen one of them expire. It is safe to repeat, also after an error, and to run
+// several at the same time. The pool must be able to write. It returns ErrNoChanges if the
+// database has no changes.
+func Prune(ctx context.Context, db *pgxpool.Pool) (deleted int64, err error) {
+	for {
+		var n int64
+		err := db.QueryRow(ctx, pruneSQL, subscriptions.KeepDeletions, pruneBatch).Scan(&n)
+		switch {
+		case lacksChanges(err):
+			return deleted, subscriptions.ErrNoChanges
+		case err != nil:
+			return deleted, fmt.Errorf("prune deletions: %w", err)
+		}
+		deleted += n
+		if n < pruneBatch {
+			return deleted, nil
+		}
+	}
+}

@@ -1,0 +1,161 @@
+package postgres
+
+import (
+	"errors"
+	"time"
+	"unicode/utf8"
+
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"commerce/cart/money"
+	"commerce/cart/period"
+	"commerce/subscriptions"
+)
+
+// columns are the columns of all statements, in the order of row.columns. Texts that are
+// too long to be shown are truncated just above their limit. $2 is the language of the
+// product's name.
+const columns = `
+	s.id, s.customer_id, s.status, coalesce(left(s.external_customer_id, 256), ''),
+	s.starts_at, s.ends_at, s.current_period_start, s.current_period_end, s.trial_ends_at,
+	s.cancel_at_period_end, s.canceled_at, s.paused_at, coalesce(s.paused_remaining_days, 0),
+	s.next_retry_at, s.grace_ends_at, s.duration, s.order_id, s.price_amount, s.currency,
+	s.product_id, coalesce(p.names ->> $2::text, p.name), p.slug, p.type, s.variant_id, v.duration, v.price,
+	coalesce(c.last_four, ''), coalesce(c.scheme, ''), left(s.metadata::text, 16385), s.created_at, s.updated_at`
+
+// joins compare each store_id with $1, the store, instead of with each other's. In a database
+// that is sharded by store, each table is then read on one shard.
+const joins = `
+	JOIN products p ON p.store_id = $1 AND p.id = s.product_id
+	JOIN plans v ON v.store_id = $1 AND v.id = s.variant_id
+	LEFT JOIN saved_cards c ON c.store_id = $1 AND c.id = s.saved_card_id`
+
+// fullColumns are the columns of a single subscription, from the tables of fullJoins.
+const fullColumns = columns + `, n.id, n.duration, n.price`
+
+const fullJoins = joins + `
+	LEFT JOIN plans n ON n.store_id = $1 AND n.id = s.scheduled_variant_id`
+
+const getSQL = "/* subscription */ SELECT" + fullColumns + `
+	FROM subscriptions s` + fullJoins + `
+	WHERE s.store_id = $1 AND s.id = $3`
+
+// changedSQL reads the given subscriptions.
+const changedSQL = "/* changed_subscriptions */ SELECT" + fullColumns + `
+	FROM unnest($3::bigint[]) page (id)
+	JOIN subscriptions s ON s.store_id = $1 AND s.id = page.id` + fullJoins
+
+// row is the destination of each row of a result.
+type row struct {
+	subscriptions.Subscription
+	card subscriptions.Card
+
+	scheduledID, scheduledPrice *int64 // nil: none is scheduled
+	scheduledDuration           *string
+
+	columns []any // the destinations of the columns, in their order
+}
+
+// newRow returns a destination for a store's rows.
+func newRow(store int64) *row {
+	r := &row{Subscription: subscriptions.Subscription{StoreID: store}}
+	r.columns = []any{
+		&r.ID, &r.CustomerID, (*text)(&r.Status), (*text)(&r.ExternalCustomerID),
+		(*instant)(&r.StartsAt), (*instant)(&r.EndsAt), (*instant)(&r.PeriodStart), (*instant)(&r.PeriodEnd), (*instant)(&r.TrialEndsAt),
+		&r.CancelAtPeriodEnd, (*instant)(&r.CanceledAt), (*instant)(&r.PausedAt), &r.PausedRemainingDays,
+		(*instant)(&r.NextRetryAt), (*instant)(&r.GraceEndsAt),
+		(*text)(&r.Duration), &r.OrderID, (*int64)(&r.Price), (*text)(&r.Currency),
+		&r.Product.ID, (*text)(&r.Product.Name.Own), (*text)(&r.Product.Slug), (*text)(&r.Product.Type),
+		&r.Variant.ID, (*text)(&r.Variant.Duration), (*int64)(&r.Variant.Price),
+		(*text)(&r.card.LastFour), (*text)(&r.card.Scheme), &r.Metadata, (*instant)(&r.CreatedAt), (*instant)(&r.UpdatedAt),
+	}
+	return r
+}
+
+// full makes r the destination of fullColumns.
+func (r *row) full() *row {
+	r.columns = append(r.columns, &r.scheduledID, &r.scheduledDuration, &r.scheduledPrice)
+	return r
+}
+
+// subscription returns the one of the latest row.
+func (r *row) subscription() subscriptions.Subscription {
+	s := r.Subscription
+	if r.card.LastFour != "" {
+		card := r.card
+		s.Card = &card
+	}
+	if r.scheduledID != nil {
+		s.Scheduled = &subscriptions.Variant{
+			ID: *r.scheduledID, Duration: period.Duration(*r.scheduledDuration), Price: money.Amount(*r.scheduledPrice),
+		}
+	}
+	return s
+}
+
+// maxMetadata is the maximum size in bytes. Only rows that were written before the schema had
+// this bound, and those of dates and of external IDs, have values beyond them.
+const maxMetadata = 16 * 1024
+
+// The first and the last time that can be shown: years have four digits. firstShown is
+// not the zero time, which means null.
+var (
+	firstShown = time.Date(1, 1, 1, 0, 0, 0, 1000, time.UTC)
+	lastShown  = time.Date(9999, 12, 31, 23, 59, 59, 999_999_000, time.UTC)
+)
+
+// bound replaces what cannot be shown, and reports whether it replaced anything.
+func bound(s *subscriptions.Subscription) (changed bool) {
+	for _, at := range [...]*time.Time{
+		&s.StartsAt, &s.EndsAt, &s.PeriodStart, &s.PeriodEnd, &s.TrialEndsAt, &s.CanceledAt,
+		&s.PausedAt, &s.NextRetryAt, &s.GraceEndsAt, &s.CreatedAt, &s.UpdatedAt,
+	} {
+		switch {
+		case at.Before(time.Time{}):
+			*at, changed = firstShown, true
+		case at.After(lastShown):
+			*at, changed = lastShown, true
+		}
+	}
+	if len(s.ExternalCustomerID) > subscriptions.MaxExternalCustomer && utf8.RuneCountInString(s.ExternalCustomerID) > subscriptions.MaxExternalCustomer {
+		s.ExternalCustomerID, changed = "", true
+	}
+	if len(s.Metadata) > maxMetadata {
+		s.Metadata, changed = nil, true
+	}
+	return changed
+}
+
+// text reads a column that is not null. If the value equals the previous row's, as it
+// usually does, it reuses that string.
+type text string
+
+// ScanBytes implements pgtype.BytesScanner.
+func (t *text) ScanBytes(b []byte) error {
+	if b == nil {
+		return errNull
+	}
+	if string(*t) != string(b) {
+		*t = text(b)
+	}
+	return nil
+}
+
+var errNull = errors.New("null in a column that must not be null")
+
+// instant reads null as the zero time, and infinity as a time outside of what can be
+// shown.
+type instant time.Time
+
+// ScanTimestamptz implements pgtype.TimestamptzScanner.
+func (i *instant) ScanTimestamptz(v pgtype.Timestamptz) error {
+	switch v.InfinityModifier {
+	case pgtype.Infinity:
+		*i = instant(lastShown.AddDate(1, 0, 0))
+	case pgtype.NegativeInfinity:
+		*i = instant(firstShown.AddDate(-1, 0, 0))
+	default:
+		*i = instant(v.Time)
+	}
+	return nil
+}

@@ -1,0 +1,45 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"math/big"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"commerce/subscriptions"
+)
+
+// totalsSQL reads all of a store's rows from the index subscriptions_by_status, which has
+// all of these columns. The sum is numeric, so it cannot overflow.
+const totalsSQL = `/* summary */
+	SELECT status, currency, duration, count(*), count(*) FILTER (WHERE cancel_at_period_end), sum(price_amount)::text
+	FROM subscriptions WHERE store_id = $1 GROUP BY status, currency, duration`
+
+// Totals implements subscriptions.Source.
+func (p *Source) Totals(ctx context.Context, store int64) (totals []subscriptions.Total, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(p.base, cancel)()
+	err = p.onServers(ctx, store, func(ctx context.Context, s *server) (err error) {
+		began := time.Now()
+		rows, _ := s.summaryPool.Query(ctx, totalsSQL, store) // the rows have the error
+		totals, err = pgx.CollectRows(rows, scanTotal)
+		return failure(s.summaryPool, began, err)
+	})
+	return totals, err
+}
+
+func scanTotal(row pgx.CollectableRow) (t subscriptions.Total, err error) {
+	var prices string
+	if err := row.Scan((*string)(&t.Status), &t.Currency, (*string)(&t.Duration), &t.Count, &t.Ending, &prices); err != nil {
+		return t, err
+	}
+	sum, ok := new(big.Int).SetString(prices, 10)
+	if !ok {
+		return t, fmt.Errorf("sum of prices: %q is not a whole number", prices)
+	}
+	t.Prices = sum
+	return t, nil
+}

@@ -1,0 +1,164 @@
+// Package subscriptionshttp lets a store's programs read the subscriptions of its customers over
+// HTTP: a list, newest first, whose pages all cost the same, single subscriptions, a summary, and
+// the changes since a cursor.
+package subscriptionshttp
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"commerce/auth"
+	"commerce/auth/limit"
+	"commerce/auth/locale"
+	"commerce/auth/problem"
+	"commerce/auth/store"
+	"commerce/cart/wire"
+	"commerce/subscriptions"
+)
+
+// Config configures an API.
+type Config struct {
+	Source subscriptions.Source
+	Tokens *auth.APITokens
+
+	// Origin returns the URL in front of the path by which the client of a request
+	// reaches the service, such as "https://shop.example.com".
+	Origin func(*http.Request) string
+
+	// Used is called with the ID of each API token that was accepted. nil: nothing is
+	// called.
+	Used func(tokenID int64)
+
+	// Stopping, if not nil, reports whether streams must end because the process stops.
+	// Their clients continue at another instance.
+	Stopping func() bool
+
+	// Now is the clock. Default: time.Now.
+	Now func() time.Time
+}
+
+// maxStreams is how many streams of changes one instance sends at the same time. They share the
+// connections with other requests. Each holds two pages of 1,000 changes, which is 2 MB, or 34 MB
+// if all subscriptions have the largest metadata.
+const maxStreams, maxStreamsOfStore = 8, 2
+
+// API handles the HTTP calls of subscriptions.
+type API struct {
+	Config
+	streams   *limit.Slots[int64] // of changes, by store
+	summaries *summaries
+}
+
+// New returns an API for a Config.
+func New(c Config) *API {
+	if c.Used == nil {
+		c.Used = func(int64) {}
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return &API{
+		Config:    c,
+		streams:   limit.NewSlots[int64](limit.SlotsConfig{All: maxStreams, Each: maxStreamsOfStore}),
+		summaries: newSummaries(c.Source, c.Now),
+	}
+}
+
+// Area returns the API's routes.
+func (a *API) Area() wire.Area {
+	return wire.Area{
+		Routes: []wire.Route{
+			{Method: http.MethodGet, Path: "/subscriptions", Handle: a.serve(a.list)},
+			{Method: http.MethodGet, Path: "/subscriptions/changes", Handle: a.serve(a.changes), Vary: "Accept"},
+			{Method: http.MethodGet, Path: "/subscriptions/summary", Handle: a.serve(a.summary)},
+			{Method: http.MethodGet, Path: "/subscriptions/:id", Handle: a.serve(a.get)},
+		},
+		Vary:    "Authorization, Accept-Language, Origin",
+		Private: true,
+	}
+}
+
+// visit is one request: its store, and the language of the answer.
+type visit struct {
+	*gin.Context
+	store    *store.Store
+	language locale.Locale
+}
+
+// serve identifies the store before a call.
+func (a *API) serve(call func(*visit) (wire.Answer, error)) wire.Handler {
+	return func(c *gin.Context) (wire.Answer, error) {
+		store, token, err := a.Tokens.Identify(c.Request, wire.Client(c))
+		if err != nil {
+			return wire.Answer{}, err
+		}
+		a.Used(token)
+		v := &visit{c, store, locale.Match(c.GetHeader("Accept-Language"), store.Locale)}
+		answer, err := call(v)
+		answer.Language, answer.Store, answer.Caller = v.language, store.ID, wire.Merchant
+		return answer, err
+	}
+}
+
+func (a *API) list(v *visit) (wire.Answer, error) {
+	asked, err := parseListing(v.Request.URL.RawQuery)
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	p, q, key, err := a.question(v, &asked)
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	q.Language = v.language
+	rows, err := a.Source.List(v.Request.Context(), v.store.ID, q)
+	if err != nil {
+		return wire.Answer{}, fmt.Errorf("list subscriptions of store %d: %w", v.store.ID, err)
+	}
+	p.fill(rows, key, v.store.ID)
+	if err := checkCurrencies(v.store, p.rows); err != nil {
+		return wire.Answer{}, err
+	}
+	path := a.Origin(v.Request) + v.FullPath()
+	return wire.Answer{Data: func(w *wire.Writer) { writePage(w, a.view(v, w), &p, path) }}, nil
+}
+
+// question returns the page and what to ask the source for it, and the key that signs the links
+// of the answer. If no known key signed the request's link, another instance may already use a
+// newer key, so the keys are read again before the link is refused.
+func (a *API) question(v *visit, asked *listing) (p page, q subscriptions.Query, key []byte, err error) {
+	for _, fresh := range []bool{false, true} {
+		keys, err := a.Source.LinkKeys(v.Request.Context(), fresh)
+		if err != nil {
+			return p, q, nil, fmt.Errorf("read the keys of page links: %w", err)
+		}
+		if p, q, ok := asked.ask(keys, v.store.ID); ok {
+			return p, q, keys[0], nil
+		}
+	}
+	return p, q, nil, problem.New(problem.InvalidParameter, linkParameter, textLink)
+}
+
+func (a *API) get(v *visit) (wire.Answer, error) {
+	id, err := strconv.ParseInt(v.Param("id"), 10, 64)
+	if err != nil || id < 1 || strconv.FormatInt(id, 10) != v.Param("id") {
+		return wire.Answer{}, subscriptions.ErrNotFound
+	}
+	s, err := a.Source.Get(v.Request.Context(), v.store.ID, id, v.language)
+	if err != nil {
+		return wire.Answer{}, fmt.Errorf("get subscription %d of store %d: %w", id, v.store.ID, err)
+	}
+	if err := checkCurrencies(v.store, []subscriptions.Subscription{*s}); err != nil {
+		return wire.Answer{}, err
+	}
+	return wire.Answer{Data: func(w *wire.Writer) {
+		w.BeginObject()
+		a.view(v, w).full(s)
+		w.EndObject()
+	}}, nil
+}
+
+func (a *API) view(v *visit, w *wire.Writer) *view { return &view{w, w, v.store, a.Now()} }

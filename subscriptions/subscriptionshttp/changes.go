@@ -1,0 +1,171 @@
+package subscriptionshttp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"mime"
+	"strconv"
+	"strings"
+	"sync"
+
+	"commerce/cart/wire"
+	"commerce/subscriptions"
+)
+
+// changesRequest is a request for changes.
+type changesRequest struct {
+	after  subscriptions.Cursor
+	limit  int
+	format format
+}
+
+// parseChanges reads a raw query and an Accept header. Its problem.Error names every
+// parameter at fault.
+func parseChanges(query, accept string, store int64) (r changesRequest, err error) {
+	r = changesRequest{limit: subscriptions.DefaultChanges, format: preferred(accept)}
+	parse := func(s string) (subscriptions.Cursor, bool) { return subscriptions.ParseCursor(s, store) }
+	after := parameter[changesRequest]{"after", into(func(r *changesRequest) *subscriptions.Cursor { return &r.after }, parse), textCursor}
+	limit := parameter[changesRequest]{"limit", into(func(r *changesRequest) *int { return &r.limit }, wholeNumber(subscriptions.MaxChanges)), textLimit}
+	if r.format != asJSON {
+		limit.read, limit.text = func(*changesRequest, string) bool { return false }, textLimitOfStream
+	}
+	err = refused(readQuery(query, &r, []parameter[changesRequest]{after, limit}, textNoValue, textUnknownOfChanges))
+	return r, err
+}
+
+// format is the media type in which changes are sent.
+type format string
+
+const (
+	asJSON   format = "application/json" // one page
+	asNDJSON format = "application/x-ndjson"
+	asCSV    format = "text/csv"
+)
+
+// preferred returns the format that an Accept header prefers: the one with the highest
+// quality, the first of several, JSON if it names none. A wildcard names none, because most
+// programs send one by default.
+func preferred(accept string) format {
+	best, quality := asJSON, 0.0
+	for item := range strings.SplitSeq(accept, ",") {
+		name, params, err := mime.ParseMediaType(item)
+		f := format(name)
+		if err != nil || f != asJSON && f != asNDJSON && f != asCSV {
+			continue
+		}
+		q := 1.0
+		if given, ok := params["q"]; ok {
+			if q, err = strconv.ParseFloat(given, 64); err != nil {
+				continue
+			}
+		}
+		if q > quality {
+			best, quality = f, q
+		}
+	}
+	return best
+}
+
+// changes answers with a page, or with a stream if the client prefers one of its formats.
+func (a *API) changes(v *visit) (wire.Answer, error) {
+	r, err := parseChanges(v.Request.URL.RawQuery, strings.Join(v.Request.Header.Values("Accept"), ","), v.store.ID)
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	if r.format != asJSON {
+		return a.streamed(v, r), nil
+	}
+	c, err := a.readChanges(v.Request.Context(), v, subscriptions.ChangesQuery{After: r.after, Limit: r.limit, Language: v.language})
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	return wire.Answer{Data: func(w *wire.Writer) { writeChanges(w, a.view(v, w), &c, v.store.ID) }}, nil
+}
+
+// readChanges reads changes that can be shown.
+func (a *API) readChanges(ctx context.Context, v *visit, q subscriptions.ChangesQuery) (subscriptions.Changes, error) {
+	c, err := a.Source.Changes(ctx, v.store.ID, q)
+	if err != nil {
+		return c, fmt.Errorf("read changes of store %d: %w", v.store.ID, err)
+	}
+	return c, checkCurrencies(v.store, c.Changed)
+}
+
+// streamed answers with a stream of everything after the cursor.
+func (a *API) streamed(v *visit, r changesRequest) wire.Answer {
+	parts := func(ctx context.Context, w *wire.Writer) iter.Seq2[[]byte, error] {
+		return func(yield func([]byte, error) bool) {
+			leave, err := a.streams.Enter(ctx, v.store.ID)
+			if err != nil {
+				yield(nil, errManyStreams)
+				return
+			}
+			defer leave()
+			lines := newLines(r.format, w)
+			for c, err := range a.pagesAfter(ctx, v, r.after) {
+				if err != nil {
+					yield(nil, err)
+					return
+				}
+				if !yield(writeLines(lines, &view{lines, w, v.store, a.Now()}, &c, v.store.ID), nil) {
+					return
+				}
+			}
+		}
+	}
+	contentType := string(r.format)
+	if r.format == asCSV {
+		contentType += "; charset=utf-8; header=present"
+	}
+	return wire.Answer{Stream: &wire.Stream{ContentType: contentType, Parts: parts}}
+}
+
+// pagesAfter yields pages of changes until there are no more, or until an error. It reads the next
+// page while the caller uses one, and holds no connection and no transaction while it waits for
+// the caller.
+func (a *API) pagesAfter(ctx context.Context, v *visit, after subscriptions.Cursor) iter.Seq2[subscriptions.Changes, error] {
+	type result struct {
+		subscriptions.Changes
+		err error
+	}
+	return func(yield func(subscriptions.Changes, error) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		var reading sync.WaitGroup
+		defer reading.Wait()
+		defer cancel()
+		ahead := make(chan result, 1)
+		read := func(after subscriptions.Cursor) {
+			reading.Go(func() {
+				r := result{err: a.mayContinue(v)}
+				if r.err == nil {
+					r.Changes, r.err = a.readChanges(ctx, v, subscriptions.ChangesQuery{After: after, Limit: subscriptions.MaxChanges, Language: v.language})
+				}
+				ahead <- r
+			})
+		}
+		read(after)
+		for more := true; more; {
+			r := <-ahead
+			if more = r.err == nil && r.More; more {
+				read(r.Next)
+			}
+			if !yield(r.Changes, r.err) {
+				return
+			}
+		}
+	}
+}
+
+// errStopping ends a stream. The client continues at another instance.
+var errStopping = subscriptions.Unavailable(errors.New("the process is stopping"))
+
+// mayContinue returns why a stream must end: the process stops, or the token was revoked.
+func (a *API) mayContinue(v *visit) error {
+	if a.Stopping != nil && a.Stopping() {
+		return errStopping
+	}
+	_, _, err := a.Tokens.Identify(v.Request, wire.Client(v.Context))
+	return err
+}

@@ -1,0 +1,189 @@
+package subscriptionshttp
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"strconv"
+	"strings"
+
+	"commerce/cart/wire"
+	"commerce/subscriptions"
+)
+
+// page is one page of the list.
+type page struct {
+	listing
+	number int   // from 1
+	at     place // where a linked page begins; zero for a page by number
+	rows   []subscriptions.Subscription
+
+	older, newer string // the queries of links to the adjacent pages; "" for none
+}
+
+// ask returns the page of a listing, and the query for its rows. ok is false if none of the keys
+// signed the link.
+func (l *listing) ask(keys [][]byte, store int64) (p page, q subscriptions.Query, ok bool) {
+	q = subscriptions.Query{Filter: l.filter, Limit: l.perPage + 1} // one more shows whether another page follows
+	if l.link == "" {
+		p = page{listing: *l, number: max(l.page, 1)}
+		q.Skip = (p.number - 1) * l.perPage
+		return p, q, true
+	}
+	at, ok := openLink(keys, store, l)
+	if at.newer {
+		q.Newer = at.id
+	} else {
+		q.Older = at.id
+	}
+	return page{listing: *l, number: at.page, at: at}, q, ok
+}
+
+// fill adds the rows that the source returned, and links, which key signs. Links lead to an ID
+// instead of a position, so that rows inserted in the meantime do not shift their pages. Going
+// back, additional pages with number 1 show those rows.
+func (p *page) fill(rows []subscriptions.Subscription, key []byte, store int64) {
+	more := len(rows) > p.perPage // in the direction of reading
+	switch {
+	case !more:
+		p.rows = rows
+	case p.at.newer:
+		p.rows = rows[len(rows)-p.perPage:]
+	default:
+		p.rows = rows[:p.perPage]
+	}
+	olderThan := func(id int64) string { return p.linked(place{page: p.number + 1, id: id}, key, store) }
+	newerThan := func(id int64) string {
+		return p.linked(place{page: max(p.number-1, 1), id: id, newer: true}, key, store)
+	}
+	switch n := len(p.rows); {
+	case n > 0:
+		if more || p.at.newer {
+			p.older = olderThan(p.rows[n-1].ID)
+		}
+		if p.at.newer && more || !p.at.newer && p.number > 1 {
+			p.newer = newerThan(p.rows[0].ID)
+		}
+	// The rows of a linked page are gone. The row next to it may still exist.
+	case p.at.newer:
+		p.older = olderThan(p.at.id + 1)
+	case p.at != place{}:
+		p.newer = newerThan(p.at.id - 1)
+	case p.number > 1: // past the end, by number
+		p.newer = p.numbered(p.number - 1)
+	}
+}
+
+// numbered returns the query of a page by number.
+func (l *listing) numbered(number int) string { return "?page=" + strconv.Itoa(number) + l.kept }
+
+func (l *listing) linked(p place, key []byte, store int64) string {
+	return l.numbered(p.page) + "&" + linkParameter + "=" + p.seal(key, store, l)
+}
+
+// writePage writes a page of the list. path is the list's URL without a query.
+func writePage(w *wire.Writer, v *view, p *page, path string) {
+	link := func(name, query string) {
+		if query == "" {
+			w.Null(name)
+			return
+		}
+		w.Text(name, path+query)
+	}
+	w.BeginObject()
+	w.Number("current_page", int64(p.number))
+	w.Array("data")
+	for i := range p.rows {
+		w.BeginObject()
+		v.subscription(&p.rows[i], seconds, seconds)
+		w.EndObject()
+	}
+	w.EndArray()
+	link("first_page_url", p.numbered(1))
+	if n := len(p.rows); n > 0 { // positions in the whole list, from 1
+		before := (p.number - 1) * p.perPage
+		w.Number("from", int64(before+1))
+		w.Number("to", int64(before+n))
+	} else {
+		w.Null("from")
+		w.Null("to")
+	}
+	link("next_page_url", p.older)
+	link("prev_page_url", p.newer)
+	w.Text("path", path)
+	w.Number("per_page", int64(p.perPage))
+	w.EndObject()
+}
+
+// linkParameter is the parameter with the opaque part of a page link.
+const linkParameter = "cursor"
+
+// place is where a linked page begins. Every page costs the same, since its rows are found
+// by ID and no rows are skipped.
+type place struct {
+	page  int   // its number, for current_page, from and to
+	id    int64 // of the row next to the page
+	newer bool  // the page has the rows just above id, else those just below
+}
+
+const (
+	linkSum = 16 // bytes of the signature that a link carries
+	maxLink = 80 // characters; sealed links have at most 46
+
+	// maxLinkedPage is the maximum number of a linked page, up to which JSON numbers
+	// are exact.
+	maxLinkedPage = 1 << 53
+)
+
+// A link has its place and a signature of the place, store, filter and page size. If any of
+// these or the link is changed, the signature does not match.
+//
+//	newer? 1 byte · page, id: uvarint · signature, 16 bytes
+
+// seal returns the opaque part of a link to a place in a store's listing.
+func (p place) seal(key []byte, store int64, l *listing) string {
+	link := append(make([]byte, 0, maxLink), 0)
+	if p.newer {
+		link[0] = 1
+	}
+	link = binary.AppendUvarint(link, uint64(p.page))
+	link = binary.AppendUvarint(link, uint64(p.id))
+	signed := append(append(make([]byte, 0, 128), "page link\x00"...), link...)
+	signed = binary.AppendUvarint(signed, uint64(store))
+	signed = binary.AppendUvarint(signed, uint64(l.perPage))
+	for _, part := range []string{
+		subscriptions.FoldEmail(l.filter.Email), string(l.filter.Phone), l.filter.CallingCode,
+		strings.Join(l.filter.Statuses.Names(), ","), l.filter.ExternalCustomerID,
+	} {
+		signed = binary.AppendUvarint(signed, uint64(len(part)))
+		signed = append(signed, part...)
+	}
+	mac := hmac.New(sha256.New, key)
+	mac.Write(signed)
+	return base64.RawURLEncoding.EncodeToString(append(link, mac.Sum(nil)[:linkSum]...))
+}
+
+// openLink returns the place of l.link. ok is true only if seal made exactly this link with
+// one of the keys, for the same store, filter, page size and, if given, page.
+func openLink(keys [][]byte, store int64, l *listing) (p place, ok bool) {
+	link, err := base64.RawURLEncoding.DecodeString(l.link)
+	if err != nil || len(link) <= linkSum {
+		return place{}, false
+	}
+	page, n := binary.Uvarint(link[1:])
+	if n <= 0 {
+		return place{}, false
+	}
+	id, _ := binary.Uvarint(link[1+n:])
+	p = place{page: int(page), id: int64(id), newer: link[0] == 1}
+	if l.page != 0 && l.page != p.page {
+		return place{}, false
+	}
+	for _, key := range keys {
+		if hmac.Equal([]byte(l.link), []byte(p.seal(key, store, l))) {
+			return p, true
+		}
+	}
+	return place{}, false
+}

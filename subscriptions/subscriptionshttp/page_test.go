@@ -1,0 +1,156 @@
+package subscriptionshttp
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"commerce/subscriptions"
+)
+
+var (
+	linkKey    = []byte("a key of the tests, 32 bytes long")
+	anotherKey = []byte("the key that came after, 32 bytes")
+	keys       = [][]byte{anotherKey, linkKey}
+)
+
+func drawListing(t *rapid.T) listing {
+	return listing{
+		perPage: rapid.IntRange(1, maxPerPage).Draw(t, "per_page"),
+		filter: subscriptions.Filter{
+			Email:       rapid.SampledFrom([]string{"", "a@b", "a@b.example"}).Draw(t, "email"),
+			Phone:       subscriptions.Phone(rapid.SampledFrom([]string{"", "5", "50"}).Draw(t, "phone")),
+			CallingCode: rapid.SampledFrom([]string{"", "9", "966"}).Draw(t, "code"),
+
+			Statuses:           subscriptions.StatusSet(rapid.IntRange(0, int(subscriptions.EveryStatus)).Draw(t, "statuses")),
+			ExternalCustomerID: rapid.SampledFrom([]string{"", "7", "crm-7", "active"}).Draw(t, "external"),
+		},
+	}
+}
+
+func drawPlace(t *rapid.T) place {
+	return place{
+		page:  rapid.IntRange(1, maxLinkedPage).Draw(t, "page"),
+		id:    rapid.Int64Range(1, math.MaxInt64).Draw(t, "id"),
+		newer: rapid.Bool().Draw(t, "newer"),
+	}
+}
+
+func TestLink_OpensWhatItWasSealedFor(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		l, p := drawListing(t), drawPlace(t)
+		store := rapid.Int64Range(1, math.MaxInt64).Draw(t, "store")
+		l.link = p.seal(linkKey, store, &l)
+		if len(l.link) > maxLink {
+			t.Fatalf("%d characters, more than maxLink", len(l.link))
+		}
+		if got, ok := openLink(keys, store, &l); !ok || got != p {
+			t.Fatalf("got %+v, %v; want %+v", got, ok, p)
+		}
+		l.page = p.page
+		if _, ok := openLink(keys, store, &l); !ok {
+			t.Fatal("refused with its own page number")
+		}
+		l.filter.Email = strings.ToUpper(l.filter.Email)
+		if _, ok := openLink(keys, store, &l); !ok {
+			t.Fatal("refused for the same e-mail address in capitals")
+		}
+	})
+}
+
+func TestLink_IsBoundToItsWholeListing(t *testing.T) {
+	t.Parallel()
+	l := listing{perPage: 15, filter: subscriptions.Filter{Email: "a@b", Phone: "5", CallingCode: "966", Statuses: subscriptions.SetOf(subscriptions.Active, subscriptions.Paused), ExternalCustomerID: "crm-7"}}
+	l.link = place{page: 2, id: 7}.seal(linkKey, 1, &l)
+	for name, change := range map[string]func(l *listing, store *int64, key *[]byte){
+		"nothing":       func(*listing, *int64, *[]byte) {},
+		"store":         func(_ *listing, store *int64, _ *[]byte) { *store = 2 },
+		"key":           func(_ *listing, _ *int64, key *[]byte) { *key = []byte("another") },
+		"page size":     func(l *listing, _ *int64, _ *[]byte) { l.perPage = 16 },
+		"page":          func(l *listing, _ *int64, _ *[]byte) { l.page = 3 },
+		"e-mail":        func(l *listing, _ *int64, _ *[]byte) { l.filter.Email = "a@c" },
+		"no e-mail":     func(l *listing, _ *int64, _ *[]byte) { l.filter.Email = "" },
+		"phone":         func(l *listing, _ *int64, _ *[]byte) { l.filter.Phone = "6" },
+		"calling code":  func(l *listing, _ *int64, _ *[]byte) { l.filter.CallingCode = "965" },
+		"moved between": func(l *listing, _ *int64, _ *[]byte) { l.filter.Phone, l.filter.CallingCode = "", "5966" },
+		"more states":   func(l *listing, _ *int64, _ *[]byte) { l.filter.Statuses |= subscriptions.SetOf(subscriptions.Expired) },
+		"fewer states":  func(l *listing, _ *int64, _ *[]byte) { l.filter.Statuses = subscriptions.SetOf(subscriptions.Active) },
+		"no state":      func(l *listing, _ *int64, _ *[]byte) { l.filter.Statuses = 0 },
+		"external":      func(l *listing, _ *int64, _ *[]byte) { l.filter.ExternalCustomerID = "crm-8" },
+		"no external":   func(l *listing, _ *int64, _ *[]byte) { l.filter.ExternalCustomerID = "" },
+		"neither":       func(l *listing, _ *int64, _ *[]byte) { l.filter.Statuses, l.filter.ExternalCustomerID = 0, "" },
+		"cut":           func(l *listing, _ *int64, _ *[]byte) { l.link = l.link[:len(l.link)-1] },
+		"longer":        func(l *listing, _ *int64, _ *[]byte) { l.link += "A" },
+		"padded":        func(l *listing, _ *int64, _ *[]byte) { l.link += "=" },
+		"line break":    func(l *listing, _ *int64, _ *[]byte) { l.link += "\n" },
+		"empty":         func(l *listing, _ *int64, _ *[]byte) { l.link = "" },
+	} {
+		changed, store, key := l, int64(1), linkKey
+		change(&changed, &store, &key)
+		if _, ok := openLink([][]byte{key}, store, &changed); ok != (name == "nothing") {
+			t.Errorf("%s changed: opens %v", name, ok)
+		}
+	}
+	for i := range l.link {
+		for _, c := range []byte("A_9z") {
+			changed := l
+			changed.link = l.link[:i] + string(c) + l.link[i+1:]
+			if _, ok := openLink(keys, 1, &changed); ok && changed.link != l.link {
+				t.Errorf("opens with %q at %d", c, i)
+			}
+		}
+	}
+}
+
+// Links lead to the end of the list, although page numbers are limited.
+func TestLinks_ContinuePastTheHighestPageNumber(t *testing.T) {
+	t.Parallel()
+	var all []subscriptions.Subscription
+	for id := range int64(20) {
+		all = append(all, subscriptions.Subscription{ID: 1 + id, StoreID: 1})
+	}
+	source := subscriptions.NewMemory(nil, all)
+	keys, err := source.LinkKeys(t.Context(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := listing{perPage: 2, kept: "&per_page=2"}
+	walk := func(query string, link func(page) string) (numbers []int, ids []int64) {
+		for query != "" {
+			asked, err := parseListing(strings.TrimPrefix(query, "?"))
+			if err != nil {
+				t.Fatalf("%s: %v", query, err)
+			}
+			p, q, ok := asked.ask(keys, 1)
+			if !ok {
+				t.Fatalf("%s is refused", query)
+			}
+			rows, err := source.List(t.Context(), 1, q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.fill(rows, keys[0], 1)
+			numbers = append(numbers, p.number)
+			for _, s := range p.rows {
+				ids = append(ids, s.ID)
+			}
+			query = link(p)
+		}
+		return numbers, ids
+	}
+	const before = maxPage - 2
+	forth := start.linked(place{page: before, id: 11}, keys[0], 1)
+	numbers, ids := walk(forth, func(p page) string { return p.older })
+	if want := []int64{10, 9, 8, 7, 6, 5, 4, 3, 2, 1}; !slices.Equal(ids, want) || numbers[4] != maxPage+2 {
+		t.Errorf("forward: %v on pages %v, want %v up to page %d", ids, numbers, want, maxPage+2)
+	}
+	back := start.linked(place{page: maxPage + 2, id: 2, newer: true}, keys[0], 1)
+	numbers, ids = walk(back, func(p page) string { return p.newer })
+	if len(ids) != 18 || ids[0] != 4 || numbers[8] != maxPage-6 {
+		t.Errorf("back: %v on pages %v, want 18 from 4 on down to page %d", ids, numbers, maxPage-6)
+	}
+}

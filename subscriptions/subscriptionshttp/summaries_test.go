@@ -1,0 +1,201 @@
+package subscriptionshttp
+
+import (
+	"context"
+	"errors"
+	"math/big"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"commerce/auth/problem"
+	"commerce/subscriptions"
+)
+
+// totals is a source of totals that can be slow or down. The store's number of active
+// subscriptions is the number of runs.
+type totals struct {
+	subscriptions.Source
+	mu     sync.Mutex
+	takes  time.Duration
+	broken error
+	runs   int
+	now    int // concurrent runs
+	most   int // maximum of now
+}
+
+func (s *totals) Totals(ctx context.Context, _ int64) ([]subscriptions.Total, error) {
+	s.mu.Lock()
+	s.runs++
+	s.now++
+	s.most = max(s.most, s.now)
+	result := subscriptions.Total{
+		Status: subscriptions.Active, Currency: "SAR", Duration: "monthly", Count: int64(s.runs), Prices: big.NewInt(100),
+	}
+	takes, err := s.takes, s.broken
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.now--
+	}()
+	select {
+	case <-time.After(takes):
+		return []subscriptions.Total{result}, err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (s *totals) behave(takes time.Duration, broken error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.takes, s.broken = takes, broken
+}
+
+func (s *totals) count() (runs, most int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.runs, s.most
+}
+
+// inBubble runs a test with a clock of its own.
+func inBubble(t *testing.T, test func(t *testing.T, source *totals, s *summaries)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		source := &totals{}
+		test(t, source, newSummaries(source, time.Now))
+		time.Sleep(summaryPatience + summaryTimeout) // let pending runs end
+	})
+}
+
+// wantRun checks that a store's summary is that of a run, and takes no longer than within.
+func wantRun(t *testing.T, s *summaries, store int64, run int64, within time.Duration) {
+	t.Helper()
+	began := time.Now()
+	got, err := s.get(t.Context(), store)
+	if took := time.Since(began); err != nil || got.ByStatus[subscriptions.Active] != run || took > within {
+		t.Errorf("store %d: %+v, %v after %v; want run %d within %v", store, got, err, took, run, within)
+	}
+	if err == nil && time.Since(got.AsOf) > time.Minute {
+		t.Errorf("store %d: %v old", store, time.Since(got.AsOf))
+	}
+}
+
+// wantUnavailable checks that there is no summary, and that this is known after exactly took.
+func wantUnavailable(t *testing.T, s *summaries, store int64, took time.Duration) {
+	t.Helper()
+	began := time.Now()
+	got, err := s.get(t.Context(), store)
+	if known, ok := errors.AsType[*problem.Error](err); !ok || known.Code != problem.Unavailable || time.Since(began) != took {
+		t.Errorf("store %d: %+v, %v after %v, want unavailable after %v", store, got, err, time.Since(began), took)
+	}
+}
+
+func TestSummaries_CallersOfAStoreShareARun(t *testing.T) {
+	inBubble(t, func(t *testing.T, source *totals, s *summaries) {
+		source.behave(time.Second, nil)
+		var callers sync.WaitGroup
+		for i := range 50 {
+			callers.Go(func() {
+				time.Sleep(time.Duration(i) * 25 * time.Millisecond) // the last ones find it kept
+				wantRun(t, s, 1, 1, time.Second)
+			})
+		}
+		callers.Wait()
+		if runs, _ := source.count(); runs != 1 {
+			t.Errorf("%d runs for 50 callers, want 1", runs)
+		}
+	})
+}
+
+func TestSummaries_AreAtMostAMinuteOld(t *testing.T) {
+	inBubble(t, func(t *testing.T, source *totals, s *summaries) {
+		source.behave(time.Second, nil)
+		wantRun(t, s, 1, 1, time.Second) // begun a second ago
+		for range 57 {
+			time.Sleep(time.Second)
+			wantRun(t, s, 1, 1, 0)
+		}
+		time.Sleep(time.Second)
+		wantRun(t, s, 1, 1, 0)
+		time.Sleep(time.Millisecond)
+		wantRun(t, s, 1, 2, time.Second)
+		source.behave(0, subscriptions.Unavailable(errors.New("down")))
+		time.Sleep(time.Minute)
+		wantUnavailable(t, s, 1, 0) // rather than an old one
+		source.behave(0, nil)
+		wantRun(t, s, 1, 4, 0) // a failure is not kept
+	})
+}
+
+func TestSummaries_ALateRunServesTheNextCaller(t *testing.T) {
+	inBubble(t, func(t *testing.T, source *totals, s *summaries) {
+		source.behave(summaryTimeout-time.Second, nil)
+		wantUnavailable(t, s, 1, summaryPatience)
+		gone, leave := context.WithCancel(t.Context())
+		leave()
+		if _, err := s.get(gone, 1); err == nil {
+			t.Error("a caller that is gone has a summary")
+		}
+		time.Sleep(summaryTimeout - summaryPatience - 2*time.Second)
+		wantRun(t, s, 1, 1, time.Second)
+		wantRun(t, s, 1, 1, 0)
+	})
+}
+
+func TestSummaries_ARunOutlivesItsCaller(t *testing.T) {
+	inBubble(t, func(t *testing.T, source *totals, s *summaries) {
+		source.behave(time.Second, nil)
+		ctx, leave := context.WithTimeout(t.Context(), time.Millisecond)
+		defer leave()
+		if _, err := s.get(ctx, 1); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v, want the end of the context", err)
+		}
+		time.Sleep(time.Second)
+		wantRun(t, s, 1, 1, 0)
+	})
+}
+
+func TestSummaries_LimitTheirRunsInAll(t *testing.T) {
+	inBubble(t, func(t *testing.T, source *totals, s *summaries) {
+		source.behave(summaryTimeout+time.Hour, nil) // a database that hangs
+		var callers sync.WaitGroup
+		for store := range int64(50) {
+			callers.Go(func() { wantUnavailable(t, s, store, summaryPatience) })
+		}
+		callers.Wait()
+		if runs, most := source.count(); runs != maxRuns || most != maxRuns {
+			t.Errorf("%d runs, %d at the same time, want %d", runs, most, maxRuns)
+		}
+		wantUnavailable(t, s, 99, summaryPatience)
+		time.Sleep(summaryTimeout)
+		source.behave(time.Millisecond, nil)
+		for store := range int64(50) {
+			callers.Go(func() {
+				if _, err := s.get(t.Context(), store); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		callers.Wait()
+		if _, most := source.count(); most != maxRuns {
+			t.Errorf("%d runs at the same time, want %d", most, maxRuns)
+		}
+	})
+}
+
+func TestSummaries_LimitTheirMemory(t *testing.T) {
+	t.Parallel()
+	s := newSummaries(&totals{}, time.Now)
+	for store := range int64(2 * maxSummaries) {
+		if _, err := s.get(t.Context(), store); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := s.kept.Len(); n != maxSummaries {
+		t.Errorf("%d kept, want %d", n, maxSummaries)
+	}
+}

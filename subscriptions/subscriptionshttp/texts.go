@@ -1,0 +1,92 @@
+package subscriptionshttp
+
+import (
+	"commerce/auth/locale"
+	"commerce/auth/problem"
+)
+
+// errManyStreams refuses a stream immediately.
+var errManyStreams = problem.New(problem.Unavailable, "", locale.Text{
+	locale.En: "Too many streams of changes are being read. Repeat the request when one has ended.",
+	locale.Ar: "تُقرأ حاليًا عمليات بث كثيرة للتغييرات. أعد إرسال الطلب بعد انتهاء إحداها.",
+})
+
+// Texts for parameters that are refused.
+var (
+	textNoParameters = locale.Text{
+		locale.En: "Unknown parameter. The summary accepts no parameters.",
+		locale.Ar: "معامل غير معروف. لا يقبل الملخص أي معاملات.",
+	}
+	textUnreadable = locale.Text{
+		locale.En: "The query cannot be read. Percent-encode the parameters' values.",
+		locale.Ar: "تتعذر قراءة معاملات الطلب. رمّز قيمها بصيغة percent-encoding.",
+	}
+	textUnknown = locale.Text{
+		locale.En: "Unknown parameter. The list accepts page, per_page, customerEmail, customerPhone, customerCountryCode, status and externalCustomerId.",
+		locale.Ar: "معامل غير معروف. تقبل القائمة page وper_page وcustomerEmail وcustomerPhone وcustomerCountryCode وstatus وexternalCustomerId.",
+	}
+	textRepeated = locale.Text{
+		locale.En: "The parameter must appear only once.",
+		locale.Ar: "يجب ألا يتكرر هذا المعامل.",
+	}
+	textEmpty = locale.Text{
+		locale.En: "The parameter has no value. Omit it to list all subscriptions.",
+		locale.Ar: "لا قيمة لهذا المعامل. احذفه لعرض كل الاشتراكات.",
+	}
+	textPage = locale.Text{
+		locale.En: "page must be a whole number from 1 to 1000000.",
+		locale.Ar: "يجب أن يكون page عددًا صحيحًا من 1 إلى 1000000.",
+	}
+	textTooFar = locale.Text{
+		locale.En: "This page skips more than 1000000 subscriptions. Follow next_page_url from an earlier page instead, or use a filter.",
+		locale.Ar: "تتخطى هذه الصفحة أكثر من 1000000 اشتراك. اتبع next_page_url من صفحة سابقة، أو استخدم أحد عوامل التصفية.",
+	}
+	textPerPage = locale.Text{
+		locale.En: "per_page must be a whole number from 1 to 100.",
+		locale.Ar: "يجب أن يكون per_page عددًا صحيحًا من 1 إلى 100.",
+	}
+	textEmail = locale.Text{
+		locale.En: "customerEmail must be an e-mail address of at most 254 characters.",
+		locale.Ar: "يجب أن يكون customerEmail عنوان بريد إلكتروني لا يتجاوز 254 حرفًا.",
+	}
+	textPhone = locale.Text{
+		locale.En: "customerPhone must be a telephone number of 1 to 20 digits.",
+		locale.Ar: "يجب أن يكون customerPhone رقم هاتف من 1 إلى 20 خانة.",
+	}
+	textCallingCode = locale.Text{
+		locale.En: "customerCountryCode must be 1 to 4 digits, such as 966.",
+		locale.Ar: "يجب أن يكون customerCountryCode من 1 إلى 4 أرقام، مثل 966.",
+	}
+	textUnknownOfChanges = locale.Text{
+		locale.En: "Unknown parameter. Changes accept after and limit.",
+		locale.Ar: "معامل غير معروف. تقبل التغييرات after وlimit.",
+	}
+	textNoValue = locale.Text{
+		locale.En: "The parameter has no value. Omit it for the default.",
+		locale.Ar: "لا قيمة لهذا المعامل. احذفه لاستخدام القيمة الافتراضية.",
+	}
+	textLimit = locale.Text{
+		locale.En: "limit must be a whole number from 1 to 1000.",
+		locale.Ar: "يجب أن يكون limit عددًا صحيحًا من 1 إلى 1000.",
+	}
+	textLimitOfStream = locale.Text{
+		locale.En: "A stream does not accept limit. Omit it, or ask for application/json.",
+		locale.Ar: "لا يقبل البث المعامل limit. احذفه، أو اطلب application/json.",
+	}
+	textCursor = locale.Text{
+		locale.En: "after is not a cursor of this store's changes. Send the value of next unchanged, or omit after to start from the beginning.",
+		locale.Ar: "قيمة after لا تخص تغييرات هذا المتجر. أرسل قيمة next دون تغيير، أو احذف after للبدء من البداية.",
+	}
+	textStatuses = locale.Text{
+		locale.En: "status must be one or more of trialing, active, past_due, paused, canceled and expired, separated by commas, each only once.",
+		locale.Ar: "يجب أن يكون status حالة واحدة أو أكثر من trialing وactive وpast_due وpaused وcanceled وexpired، تفصل بينها فواصل (,) دون تكرار.",
+	}
+	textExternalCustomer = locale.Text{
+		locale.En: "externalCustomerId must be valid text of at most 255 characters.",
+		locale.Ar: "يجب أن يكون externalCustomerId نصًا صالحًا لا يتجاوز 255 حرفًا.",
+	}
+	textLink = locale.Text{
+		locale.En: "cursor is not from this list. Follow next_page_url and prev_page_url unchanged, or use page without cursor.",
+		locale.Ar: "قيمة cursor لا تخص هذه القائمة. اتبع next_page_url وprev_page_url دون تغيير، أو استخدم page دون cursor.",
+	}
+)

@@ -1,0 +1,185 @@
+package subscriptionshttp
+
+import (
+	"fmt"
+	"time"
+
+	"commerce/auth/store"
+	"commerce/cart/money"
+	"commerce/cart/wire"
+	"commerce/subscriptions"
+)
+
+// checkCurrencies fails if the decimals of a store's currency, or of that of one of its
+// subscriptions, are not known: an amount could be wrong by a factor of a hundred.
+func checkCurrencies(s *store.Store, rows []subscriptions.Subscription) error {
+	if !money.Known(s.Currency) {
+		return subscriptions.Unavailable(fmt.Errorf("store %d: unknown currency %q", s.ID, s.Currency))
+	}
+	for i := range rows {
+		if currency := rows[i].Currency; !money.Known(currency) {
+			return subscriptions.Unavailable(fmt.Errorf("subscription %d of store %d: unknown currency %q", rows[i].ID, s.ID, currency))
+		}
+	}
+	return nil
+}
+
+// members is where a view writes: a wire.Writer, or lines of CSV.
+type members interface {
+	Number(name string, n int64)
+	Text(name, value string)
+	Bool(name string, value bool)
+	Null(name string)
+	JSON(name string, value []byte)
+	Amount(name string, a money.Amount, digits int)
+	Object(name string)
+	EndObject()
+}
+
+// view writes subscriptions as the store's programs read them. All their currencies are known.
+type view struct {
+	members
+	texts *wire.Writer // has the language, and formats prices
+	store *store.Store
+	now   time.Time
+}
+
+// A date is written in UTC with one of these layouts. The list uses seconds. A single subscription
+// uses days for dates that people read and instants for those that programs use.
+const (
+	seconds  = "2006-01-02 15:04:05"
+	days     = "2006-01-02"
+	instants = "2006-01-02T15:04:05.000000Z"
+)
+
+func (v *view) date(name string, at time.Time, layout string) {
+	v.Text(name, at.UTC().Format(layout))
+}
+
+// instant writes null for the zero time.
+func (v *view) instant(name string, at time.Time) {
+	if at.IsZero() {
+		v.Null(name)
+		return
+	}
+	v.date(name, at, instants)
+}
+
+// amount writes an amount of a known currency.
+func (v *view) amount(name string, a money.Amount, currency string) {
+	digits, _ := money.Digits(currency)
+	v.Amount(name, a, digits)
+}
+
+// full writes the members of a single subscription, which has more than one of the list.
+func (v *view) full(s *subscriptions.Subscription) {
+	v.subscription(s, days, instants)
+	if s.Scheduled == nil {
+		v.Null("scheduled_variant")
+	} else {
+		v.variant("scheduled_variant", s.Scheduled)
+	}
+	switch s.Status {
+	case subscriptions.Paused:
+		v.instant("paused_at", s.PausedAt)
+		v.Number("paused_remaining_days", int64(s.PausedRemainingDays))
+	case subscriptions.PastDue:
+		v.instant("next_retry_at", s.NextRetryAt)
+	}
+}
+
+// deletion writes the members of a deletion.
+func (v *view) deletion(d subscriptions.Deletion) {
+	v.Number("id", d.ID)
+	v.instant("deleted_at", d.At)
+}
+
+// subscription writes the members that both answers have. dates and periods are the layouts of
+// its dates.
+func (v *view) subscription(s *subscriptions.Subscription, dates, periods string) {
+	v.Number("id", s.ID)
+	v.Text("status", string(s.Status))
+	if s.ExternalCustomerID == "" {
+		v.Null("external_customer_id")
+	} else {
+		v.Text("external_customer_id", s.ExternalCustomerID)
+	}
+	v.date("starts_at", s.StartsAt, dates)
+	v.date("ends_at", s.EndsAt, dates)
+	v.date("start_date", s.StartsAt, dates)
+	v.date("end_date", s.EndsAt, dates)
+	v.date("current_period_start", s.PeriodStart, periods)
+	v.date("current_period_end", s.PeriodEnd, periods)
+	v.instant("trial_ends_at", s.TrialEndsAt)
+	v.Bool("cancel_at_period_end", s.CancelAtPeriodEnd)
+	v.instant("canceled_at", s.CanceledAt)
+	v.Text("duration", string(s.Duration))
+	v.Number("order_id", s.OrderID)
+	card := s.PaymentMethod()
+	v.Bool("auto_renew", card != nil)
+
+	v.Object("price")
+	v.amount("amount", s.Price, s.Currency)
+	v.Text("formatted", v.texts.Formatted(s.Price, s.Currency))
+	v.Text("currency", s.Currency)
+	v.EndObject()
+
+	v.Object("product")
+	v.Number("id", s.Product.ID)
+	v.Text("name", s.Product.Name.In(v.texts.Language))
+	v.Text("slug", s.Product.Slug)
+	v.Text("type", s.Product.Type)
+	v.EndObject()
+
+	v.variant("variant", &s.Variant)
+	if card == nil {
+		v.Null("payment_method")
+	} else {
+		v.Object("payment_method")
+		v.Text("last_four", card.LastFour)
+		v.Text("scheme", card.Scheme)
+		v.EndObject()
+	}
+	if s.Metadata == nil {
+		v.Null("metadata")
+	} else {
+		v.JSON("metadata", s.Metadata)
+	}
+	v.Null("features")
+	v.Bool("is_active", s.GrantsAccess(v.now))
+	v.Bool("is_expired", s.HasExpired(v.now))
+	v.Number("days_remaining", int64(s.DaysRemaining(v.now)))
+	v.instant("created_at", s.CreatedAt)
+	v.instant("updated_at", s.UpdatedAt)
+}
+
+func (v *view) variant(name string, variant *subscriptions.Variant) {
+	v.Object(name)
+	v.Number("id", variant.ID)
+	v.Text("duration", string(variant.Duration))
+	v.Text("duration_text", variant.Duration.Label(v.texts.Language))
+	v.amount("price", variant.Price, v.store.Currency)
+	v.EndObject()
+}
+
+// writeChanges writes a page of changes.
+func writeChanges(w *wire.Writer, v *view, c *subscriptions.Changes, store int64) {
+	w.BeginObject()
+	w.Array("data")
+	for i := range c.Changed {
+		w.BeginObject()
+		v.full(&c.Changed[i])
+		w.EndObject()
+	}
+	w.EndArray()
+	w.Array("deleted")
+	for _, d := range c.Deleted {
+		w.BeginObject()
+		v.deletion(d)
+		w.EndObject()
+	}
+	w.EndArray()
+	w.Text("next", c.Next.Text(store))
+	w.Bool("has_more", c.More)
+	w.EndObject()
+}
