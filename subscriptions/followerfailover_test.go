@@ -150,9 +150,7 @@ func (f *promotions) promoteOne(standby *ephemeral.Standby) {
 	f.t.Helper()
 	standby.Promote()
 	if f.restart {
-		if _, err := writesTo(f.t, standby.URL).Exec(f.t.Context(), insertOne, 2, f.random.Int64N(1e9)); err != nil {
-			f.t.Fatal(err)
-		}
+		exec(f.t, writesTo(f.t, standby.URL), insertOne, 2, f.random.Int64N(1e9))
 		standby.Restart()
 	}
 	f.now = &setting{t: f.t, primary: standby.Server, writes: writesTo(f.t, standby.URL), source: sourceOf(f.t, standby.URL)}
