@@ -84,18 +84,18 @@ func notText(r rune) bool {
 
 // either reads a member that has two names, and returns the name that it used. Both are allowed
 // when they are equal.
-func either[T comparable](o object, first, second string, read func(name string) (T, *problem.Error)) (v T, name string, given bool, err *problem.Error) {
+func either[T comparable](o object, first, second string, read func(o object, name string) (T, *problem.Error)) (v T, name string, given bool, err *problem.Error) {
 	if o.has(second) && !o.has(first) {
 		first, second = second, first
 	}
 	if !o.has(first) {
 		return v, first, false, nil
 	}
-	v, err = read(first)
+	v, err = read(o, first)
 	if !o.has(second) {
 		return v, first, true, err
 	}
-	other, otherErr := read(second)
+	other, otherErr := read(o, second)
 	if err == nil && otherErr == nil && other != v {
 		return v, second, true, problem.New(problem.ValidationFailed, second, textDisagree, first, second)
 	}
@@ -128,7 +128,7 @@ func (o object) productID() (int64, *problem.Error) {
 
 // addedQuantity returns the quantity to add; 1 when none is given.
 func (o object) addedQuantity() (n int64, name string, err *problem.Error) {
-	n, name, given, err := either(o, "qty", "quantity", o.whole)
+	n, name, given, err := either(o, "qty", "quantity", object.whole)
 	switch {
 	case err != nil:
 		return 0, name, err
@@ -210,7 +210,7 @@ func (o object) notice() (string, *problem.Error) {
 
 // couponCode reads the body of POST /cart/coupon.
 func (in input) couponCode() (service.CouponCode, *problem.Error) {
-	code, name, given, refusal := either(in.members, "coupon", "code", in.members.code)
+	code, name, given, refusal := either(in.members, "coupon", "code", object.code)
 	if !given {
 		refusal = problem.New(problem.ValidationFailed, name, textRequired, name)
 	}
@@ -240,7 +240,7 @@ func (o object) code(name string) (string, *problem.Error) {
 // body has.
 func (in input) edit() (service.Edit, *problem.Error) {
 	o, e := in.members, service.Edit{Item: in.item}
-	quantity, member, given, badQuantity := either(o, "quantity", "qty", o.whole)
+	quantity, member, given, badQuantity := either(o, "quantity", "qty", object.whole)
 	if given && badQuantity == nil {
 		e.Quantity, e.QuantityMember = &quantity, member
 	}
