@@ -5,7 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"os/exec"
+	osexec "os/exec"
 	"sync"
 	"testing"
 	"time"
@@ -352,7 +352,7 @@ func restoreInPlace(t *testing.T, h *setting, dump []byte) *setting {
 // postgresTool runs a client program of Postgres. It returns what the program writes.
 func postgresTool(t *testing.T, in []byte, name string, arguments ...string) []byte {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), name, arguments...)
+	cmd := osexec.CommandContext(t.Context(), name, arguments...)
 	var complaints bytes.Buffer
 	cmd.Stdin, cmd.Stderr = bytes.NewReader(in), &complaints
 	out, err := cmd.Output()
