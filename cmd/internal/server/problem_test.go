@@ -65,17 +65,17 @@ func TestProblems_AreExplainedInTheGuide(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, table, _ := strings.Cut(string(guide), "\n## Error codes\n")
-	table, _, _ = strings.Cut(table, "\n## ")
+	_, section, _ := strings.Cut(string(guide), "\n## Error codes\n")
+	section, _, _ = strings.Cut(section, "\n## ")
 	explained := map[problem.Code]int{}
-	for _, row := range regexp.MustCompile("(?m)^\\| (\\d{3}) \\| `(\\w+)` \\| (?:yes )?\\| \\w").FindAllStringSubmatch(table, -1) {
+	for _, row := range regexp.MustCompile("(?m)^- (\\d{3}) `(\\w+)`: \\w").FindAllStringSubmatch(section, -1) {
 		explained[problem.Code(row[2])], _ = strconv.Atoi(row[1])
 	}
 	if diff := cmp.Diff(statuses, explained); diff != "" {
 		t.Errorf("(-server +docs/cart.md):\n%s", diff)
 	}
 	for _, code := range openAPIDocument(t).Components.Schemas["IssueCode"].Value.Enum {
-		if !strings.Contains(table, "`"+code.(string)+"`") {
+		if !strings.Contains(section, "`"+code.(string)+"`") {
 			t.Errorf("docs/cart.md does not explain %s", code)
 		}
 	}
