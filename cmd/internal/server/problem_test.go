@@ -49,15 +49,15 @@ func TestProblems_HaveTheCodesOfTheOpenAPIDocument(t *testing.T) {
 func TestProblems_AreExplainedInTheGuide(t *testing.T) {
 	t.Parallel()
 	guide := must(os.ReadFile("../../../docs/cart.md"))(t)
-	_, table, _ := strings.Cut(string(guide), "\n## Error codes\n")
-	table, _, _ = strings.Cut(table, "\n## ")
+	_, section, _ := strings.Cut(string(guide), "\n## Error codes\n")
+	section, _, _ = strings.Cut(section, "\n## ")
 	explained := map[problem.Code]int{}
-	for _, row := range regexp.MustCompile("(?m)^\\| (\\d{3}) \\| `(\\w+)` \\| (?:yes )?\\| \\w").FindAllStringSubmatch(table, -1) {
+	for _, row := range regexp.MustCompile("(?m)^- (\\d{3}) `(\\w+)`: \\w").FindAllStringSubmatch(section, -1) {
 		explained[problem.Code(row[2])], _ = strconv.Atoi(row[1])
 	}
 	equal(t, explained, server.Statuses, "docs/cart.md, compared with the server")
 	for _, code := range must(document())(t).Components.Schemas["IssueCode"].Value.Enum {
-		assert(t, strings.Contains(table, "`"+code.(string)+"`"), "docs/cart.md does not explain %s", code)
+		assert(t, strings.Contains(section, "`"+code.(string)+"`"), "docs/cart.md does not explain %s", code)
 	}
 }
 
