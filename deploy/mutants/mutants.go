@@ -19,7 +19,8 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
-	"sync"
+
+	"golang.org/x/sync/errgroup"
 )
 
 const list = "deploy/mutants/killed.txt"
@@ -36,10 +37,20 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	killed, lost := run(mutants)
+	before := append([]mutant(nil), mutants...)
+	if err := run(mutants); err != nil {
+		log.Fatal(err)
+	}
 	var text strings.Builder
-	for _, m := range mutants {
+	killed, lost := 0, 0
+	for i, m := range mutants {
 		fmt.Fprintln(&text, m)
+		if m.killer != survives {
+			killed++
+		} else if was := before[i].killer; was != "" && was != survives {
+			lost++
+			fmt.Println("LOST", before[i])
+		}
 	}
 	if err := os.WriteFile(list, []byte(text.String()), 0o644); err != nil {
 		log.Fatal(err)
@@ -51,35 +62,17 @@ func main() {
 }
 
 // run tests the mutants, two at the same time, and sets their killers.
-func run(mutants []mutant) (killed, lost int) {
-	var all sync.WaitGroup
-	var counts sync.Mutex
-	next := make(chan *mutant)
-	for range 2 {
-		all.Go(func() {
-			for m := range next {
-				before, err := m.killer, error(nil)
-				if m.killer, err = m.test(); err != nil {
-					log.Fatal(err)
-				}
-				counts.Lock()
-				if m.killer != survives {
-					killed++
-				} else if before != "" && before != survives {
-					lost++
-					fmt.Print("LOST ")
-				}
-				fmt.Println(m)
-				counts.Unlock()
-			}
+func run(mutants []mutant) error {
+	var all errgroup.Group
+	all.SetLimit(2)
+	for i := range mutants {
+		all.Go(func() (err error) {
+			mutants[i].killer, err = mutants[i].test()
+			fmt.Println(mutants[i])
+			return err
 		})
 	}
-	for i := range mutants {
-		next <- &mutants[i]
-	}
-	close(next)
-	all.Wait()
-	return killed, lost
+	return all.Wait()
 }
 
 // mutant is one mistake.

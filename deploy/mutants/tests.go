@@ -1,14 +1,12 @@
 package main
 
 import (
-	"cmp"
+	"bytes"
 	"encoding/json"
 	"errors"
-	"io"
 	"os/exec"
 	"path"
 	"strings"
-	"syscall"
 )
 
 // stages returns the arguments of go test for a mutant of a file, the quickest first. Tests in a
@@ -50,45 +48,33 @@ func (m mutant) test() (killer string, err error) {
 		all = append([][]string{{pkg, "-run", "^" + name + "$"}}, all...)
 	}
 	for _, arguments := range all {
-		if killer, err := firstFailure(overlay, arguments); killer != "" || err != nil {
-			return killer, err
+		if test, err := firstFailure(overlay, arguments); test != "" || err != nil {
+			return arguments[0] + " " + test, err
 		}
 	}
 	return survives, nil
 }
 
-// firstFailure runs tests until one fails, and returns its package and name, or "" if all pass.
-func firstFailure(overlay string, arguments []string) (string, error) {
+// firstFailure runs tests until one fails, and returns its name, or "" if all pass. If none fails
+// before the package does, such as in a panic, it returns the one that began last.
+func firstFailure(overlay string, arguments []string) (test string, err error) {
 	cmd := exec.Command("go", append([]string{"test", "-vet=off", "-json", "-failfast", "-timeout", "10m", "-overlay", overlay}, arguments...)...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
+	out, err := cmd.Output()
+	if exit := new(exec.ExitError); err == nil || !errors.As(err, &exit) {
 		return "", err
 	}
-	if err := cmd.Start(); err != nil {
-		return "", err
-	}
-	failed, test := false, "" // the test that fails, otherwise the last that began
-	events := json.NewDecoder(out)
-	for !failed {
+	test = "TestMain"
+	for events := json.NewDecoder(bytes.NewReader(out)); ; {
 		var event struct{ Action, Test string }
-		if err = events.Decode(&event); err != nil {
-			break
+		if events.Decode(&event) != nil {
+			return test, nil
 		}
-		failed = event.Action == "fail"
+		failed := event.Action == "fail"
 		if event.Test != "" && (failed || event.Action == "run") {
 			test, _, _ = strings.Cut(event.Test, "/")
 		}
+		if failed {
+			return test, nil
+		}
 	}
-	if failed {
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
-	}
-	exit := cmd.Wait()
-	switch {
-	case failed || errors.Is(err, io.EOF) && exit != nil:
-		return arguments[0] + " " + cmp.Or(test, "TestMain"), nil
-	case errors.Is(err, io.EOF):
-		return "", nil
-	}
-	return "", err
 }
